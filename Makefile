@@ -26,7 +26,7 @@ help:
 	@echo "  make gophernotes  bin/gophernotes: the upstream kernel with the same packages"
 	@echo "  make test-long  the tests on real data too (KRRLAB_DATA), and the long statistical ones"
 	@echo "  make test-machines  the tests on every instruction set, BLAS, number of threads, and arm64 (ROW=avx2: one of them)"
-	@echo "  make mutants    core packages broken in many small ways: does a test notice? (PACKAGES=krrlab/gram)"
+	@echo "  make mutants    core packages broken in many small ways: does a test notice? (PACKAGES=krrlab/kernel/gram)"
 	@echo "  make kills      runs killed at random times and resumed (N=200)"
 	@echo "  make test-ui    the Notebook UI in a real browser; screenshots in $(OUT)"
 	@echo "  make fuzz       every fuzz target for FUZZTIME (10s)"
@@ -96,7 +96,7 @@ test-machines:
 	@GO=$(GO) OUT=$(OUT) .ci/machines $(or $(ROW),all)
 
 # Mutants of packages that answers and certificates come from: nine of ten of those that their own tests reach are to be killed.
-MUTATED := rng points tree schema estimate kernel sketch feature gram precond pcg lowrank lanczos sketchsize statdim lambdap quality solve model bound verify direct leaveout interval tune plan pencil compare
+MUTATED := base/rng kernel/points kernel/tree base/schema krylov/estimate kernel precond/sketch precond/feature kernel/gram precond krylov/pcg precond/lowrank krylov/lanczos stage/sketchsize stage/statdim stage/lambdap stage/quality stage/solve model krylov/bound stage/verify krylov/direct model/leaveout model/interval stage/tune stage/plan krylov/pencil stage/compare precond/vecchia precond/process stage
 mutants:
 	@failed=; for p in $(or $(PACKAGES),$(addprefix krrlab/,$(MUTATED))); do \
 	  $(GO) run github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0 unleash --output-statuses l --threshold-efficacy 89.99 ./$$p || failed="$$failed $$p"; \
@@ -123,7 +123,7 @@ fuzz:
 	done
 
 # The inner loops; the metric x-floor is the time over the least the machine could take (docs/benchmarks.md).
-LOOPS := ./krrlab/accel/simd ./krrlab/gram ./krrlab/feature ./krrlab/precond ./krrlab/pcg ./krrlab/direct
+LOOPS := ./krrlab/accel/simd ./krrlab/kernel/gram ./krrlab/precond/feature ./krrlab/precond ./krrlab/krylov/pcg ./krrlab/krylov/direct
 bench:
 	@.ci/install libopenblas0
 	$(GO) test -run '^$$' -bench '$(or $(BENCH),.)' -count $(or $(REPEAT),1) -timeout 60m $(LOOPS)

@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/krrlab/lab/krrlab/safe"
+	"github.com/krrlab/lab/krrlab/base/safe"
 )
 
 // parse is strconv.ParseFloat of decimal numbers: neither 0x10 nor 1_0 is one.

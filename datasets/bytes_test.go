@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // TestScaleToBytes: which points are bytes when they are scaled, and that their numbers are those of the float64 that

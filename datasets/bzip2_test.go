@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/suite"
+	"github.com/krrlab/lab/krrlab/base/suite"
 )
 
 // bz2Long is 400 digits and other signs packed by bzip2 -1.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // check returns an error unless the data set is one that a fit may rely on: as many answers, weights and cells as

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // TestEndless: the first rows are the given ones, the others functions of seed and index.

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/krrlab/lab/krrlab/safe"
+	"github.com/krrlab/lab/krrlab/base/safe"
 )
 
 // faults are the cells of a column that are no numbers, with the first of the missing ones and of the words.

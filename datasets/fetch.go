@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/krrlab/lab/krrlab/safe"
+	"github.com/krrlab/lab/krrlab/base/safe"
 )
 
 // FetchOptions are the options of Fetch. Nil means the defaults.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/npy"
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/base/npy"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // sumBlock is how many bytes of an array have one checksum.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // columnsOf returns n points whose feature j is normal with standard deviation sd[j].

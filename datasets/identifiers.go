@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/safe"
+	"github.com/krrlab/lab/krrlab/base/safe"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // identifierName matches names that people give to columns of identifiers: id, ID, customer_id, PassengerId.

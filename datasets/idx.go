@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 func init() {

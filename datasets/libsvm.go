@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // maxColumn is the largest LIBSVM index accepted.

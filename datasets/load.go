@@ -7,8 +7,8 @@ import (
 	"strconv"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // LoadOptions say how to load a data set of the registry. Nil means the defaults.

@@ -15,8 +15,8 @@ import (
 	"strings"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/npy"
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/base/npy"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 func init() {

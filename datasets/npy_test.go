@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/npy"
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/base/npy"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // saved returns an array as NumPy saves it.

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/krrlab/lab/krrlab/atomicfile"
-	"github.com/krrlab/lab/krrlab/npy"
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/base/atomicfile"
+	"github.com/krrlab/lab/krrlab/base/npy"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // manifestName is the file in a folder of Pack that says what is there, packVersion its form.

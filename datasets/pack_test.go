@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // packedSets are data of each kind of points and answers.

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // imputations are the words that Impute takes.

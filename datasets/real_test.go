@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // realData returns the folder of real data, or skips the test.

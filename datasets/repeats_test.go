@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // table returns n rows whose features are columns of draws, with an answer that is a function of them; classes are its

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // TestScaled: a data set says what its points were scaled by, and so does all that is made of it; nothing is

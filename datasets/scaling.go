@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/rng"
-	"github.com/krrlab/lab/krrlab/safe"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/base/safe"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // Scaling maps feature j of every point to (x_j − Shift_j)·Scale_j. It is fitted on training points only and applied to

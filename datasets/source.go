@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/safe"
+	"github.com/krrlab/lab/krrlab/base/safe"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // Source is the content of a file that a Format reads, unpacked.

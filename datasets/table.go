@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/safe"
+	"github.com/krrlab/lab/krrlab/base/safe"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // Column is a column of a table as its file describes it.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // lines returns rows of f(i).

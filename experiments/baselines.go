@@ -10,11 +10,11 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/experiments/baseline"
 	"github.com/krrlab/lab/krrlab"
-	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
 	"github.com/krrlab/lab/krrlab/model"
-	"github.com/krrlab/lab/krrlab/pcg"
-	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/precond/feature"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 

@@ -5,8 +5,8 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
-	"github.com/krrlab/lab/krrlab/cost"
-	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
 // extent is the size of a problem.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab"
-	"github.com/krrlab/lab/krrlab/suite"
+	"github.com/krrlab/lab/krrlab/base/suite"
 	"github.com/krrlab/lab/plots"
 )
 

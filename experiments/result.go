@@ -9,7 +9,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
 	"github.com/krrlab/lab/plots"
 )
 

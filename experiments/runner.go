@@ -13,7 +13,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/cost"
+	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
 // Options of Run and Predict. Nil means the defaults.

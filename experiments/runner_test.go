@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab"
-	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
 )
 
 // toy is a plan of small cases on built-in data.

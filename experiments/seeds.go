@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
 	"github.com/krrlab/lab/plots"
 )
 

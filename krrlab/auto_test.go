@@ -17,17 +17,17 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/comm"
-	"github.com/krrlab/lab/krrlab/cost"
-	"github.com/krrlab/lab/krrlab/direct"
-	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/pcg"
-	"github.com/krrlab/lab/krrlab/plan"
-	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/krylov/direct"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
 	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/stage/cost"
+	"github.com/krrlab/lab/krrlab/stage/plan"
 )
 
 // TestAutoLeaves: what is left to the plan, and what the fixed rule or a name decides.

@@ -4,11 +4,11 @@ import (
 	"math"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/lanczos"
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/krylov/lanczos"
 )
 
 // TestStoredAllowance: the interval of κ is that of K itself: with 16-bit numbers that shift λ_min by a

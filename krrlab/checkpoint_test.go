@@ -13,14 +13,14 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/comm"
-	"github.com/krrlab/lab/krrlab/cost"
-	"github.com/krrlab/lab/krrlab/feature"
-	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/base/suite"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/plan"
-	"github.com/krrlab/lab/krrlab/suite"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/precond/feature"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+	"github.com/krrlab/lab/krrlab/stage/cost"
+	"github.com/krrlab/lab/krrlab/stage/plan"
 )
 
 // kept is the number of points of the problems here.

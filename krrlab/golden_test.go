@@ -9,14 +9,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 const goldenRows = 40
 
-// goldenLab returns the lab that testdata/checkpoint is of, with numbers that every machine has the same bits of.
+// goldenLab returns the lab that internal/checkpoint/testdata is of, with numbers that every machine has the same bits of.
 func goldenLab(t *testing.T, dir string, note func(string)) *Lab {
 	t.Helper()
 	const n = goldenRows
@@ -39,7 +39,7 @@ func goldenLab(t *testing.T, dir string, note func(string)) *Lab {
 // parts and gone on from to the answer of an unbroken solve; of another problem it is refused. It changes only if the
 // format does, on purpose.
 func TestCheckpointGolden(t *testing.T) {
-	state := testkit.Must(os.ReadFile("testdata/checkpoint/checkpoint-00000017.krrc"))
+	state := testkit.Must(os.ReadFile("internal/checkpoint/testdata/checkpoint-00000017.krrc"))
 	dir := t.TempDir()
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, "checkpoint-00000017.krrc"), state, 0o644))
 	var notes []string

@@ -4,9 +4,9 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
 )
 
 func lambdaPConfig() Config {

@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab/comm"
-	"github.com/krrlab/lab/krrlab/cost"
-	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/base/suite"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
 	"github.com/krrlab/lab/krrlab/precond"
-	"github.com/krrlab/lab/krrlab/suite"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
 // numbers is a Comm that counts the bytes of agreements, and of the text that says how K is kept, beside; and what its

@@ -7,12 +7,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
 	"github.com/krrlab/lab/krrlab/precond"
-	"github.com/krrlab/lab/krrlab/recipe"
-	"github.com/krrlab/lab/krrlab/schema"
+	"github.com/krrlab/lab/krrlab/precond/feature"
+	"github.com/krrlab/lab/krrlab/precond/recipe"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 

@@ -10,9 +10,9 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
-	"github.com/krrlab/lab/krrlab/rng"
 )
 
 // InverseMultiquadric is a user-defined radial kernel, k(x, z) = (1+‖x−z‖²/c²)^−½.

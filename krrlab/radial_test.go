@@ -12,15 +12,15 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel/simd"
-	"github.com/krrlab/lab/krrlab/compare"
-	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
 	"github.com/krrlab/lab/krrlab/model"
-	"github.com/krrlab/lab/krrlab/plan"
-	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/stage"
-	"github.com/krrlab/lab/krrlab/tune"
+	"github.com/krrlab/lab/krrlab/stage/compare"
+	"github.com/krrlab/lab/krrlab/stage/plan"
+	"github.com/krrlab/lab/krrlab/stage/tune"
 )
 
 // quadric is a user-defined radial kernel, the rational quadratic one:

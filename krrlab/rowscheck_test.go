@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // TestFewBadRows: among points with isolated outliers, more than the farthest ones that are checked in any

@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // TestRowsRounding: near the least residual that float64 can tell, some √n·2⁻⁵³/λ for noise, what the rows checked

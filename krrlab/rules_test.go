@@ -6,7 +6,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // TestFingerprintOf: sparse points by their entries, of more numbers than are hashed at a time; and none are left out.

@@ -9,7 +9,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/sketchsize"
+	"github.com/krrlab/lab/krrlab/stage/sketchsize"
 )
 
 func sketchLab(t testing.TB, cfg Config) *Lab {

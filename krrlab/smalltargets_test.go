@@ -3,9 +3,9 @@ package krrlab
 import (
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // TestConstantTarget: of a constant target, centered, the answer 0 is certain by every solver.

@@ -11,13 +11,13 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/comm"
-	"github.com/krrlab/lab/krrlab/feature"
-	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/base/suite"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
-	"github.com/krrlab/lab/krrlab/sketchsize"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/precond/feature"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
 	"github.com/krrlab/lab/krrlab/stage"
-	"github.com/krrlab/lab/krrlab/suite"
+	"github.com/krrlab/lab/krrlab/stage/sketchsize"
 	_ "github.com/krrlab/lab/plots/draw"
 )
 

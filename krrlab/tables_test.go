@@ -4,17 +4,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/compare"
-	"github.com/krrlab/lab/krrlab/estimate"
-	"github.com/krrlab/lab/krrlab/lambdap"
-	"github.com/krrlab/lab/krrlab/leaveout"
-	"github.com/krrlab/lab/krrlab/loo"
-	"github.com/krrlab/lab/krrlab/multilevel"
-	"github.com/krrlab/lab/krrlab/pencil"
-	"github.com/krrlab/lab/krrlab/quality"
-	"github.com/krrlab/lab/krrlab/sketchsize"
+	"github.com/krrlab/lab/krrlab/krylov/estimate"
+	"github.com/krrlab/lab/krrlab/krylov/pencil"
+	"github.com/krrlab/lab/krrlab/model/leaveout"
 	"github.com/krrlab/lab/krrlab/stage"
-	"github.com/krrlab/lab/krrlab/statdim"
+	"github.com/krrlab/lab/krrlab/stage/compare"
+	"github.com/krrlab/lab/krrlab/stage/lambdap"
+	"github.com/krrlab/lab/krrlab/stage/loo"
+	"github.com/krrlab/lab/krrlab/stage/multilevel"
+	"github.com/krrlab/lab/krrlab/stage/quality"
+	"github.com/krrlab/lab/krrlab/stage/sketchsize"
+	"github.com/krrlab/lab/krrlab/stage/statdim"
 )
 
 // TestTablesOutward: tables show the ends of intervals, and bounds, rounded outward, as the lines do.

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 

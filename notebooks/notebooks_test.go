@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/base/suite"
 	"github.com/krrlab/lab/krrlab/notebook"
-	"github.com/krrlab/lab/krrlab/suite"
 )
 
 // python is the interpreter that Debian's python3-nbclient and jupyter-client are for.

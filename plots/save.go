@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/krrlab/lab/krrlab/atomicfile"
+	"github.com/krrlab/lab/krrlab/base/atomicfile"
 	"github.com/krrlab/lab/plots/internal/text"
 )
 

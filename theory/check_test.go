@@ -16,8 +16,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/rng"
-	"github.com/krrlab/lab/krrlab/suite"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/base/suite"
 )
 
 // TestClopperPearson checks the ends by the sums of binomial probabilities that define them.

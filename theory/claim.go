@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/krrlab/lab/krrlab/rng"
-	"github.com/krrlab/lab/krrlab/schema"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/plots"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 type options = datasets.ReadOptions

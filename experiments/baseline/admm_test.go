@@ -9,9 +9,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/experiments/baseline"
-	"github.com/krrlab/lab/krrlab/feature"
-	"github.com/krrlab/lab/krrlab/pcg"
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/precond/feature"
 )
 
 var losses = []baseline.Loss{baseline.Square, baseline.Hinge}

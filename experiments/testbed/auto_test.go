@@ -16,8 +16,8 @@ import (
 	"github.com/krrlab/lab/experiments/testbed"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
 	"github.com/krrlab/lab/plots"
 )
 

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/krrlab/lab/krrlab/schema"
+	"github.com/krrlab/lab/krrlab/base/schema"
 )
 
 // parseLine reads a line of JSON, and checks its numbers. The error is io.ErrUnexpectedEOF if the line is cut short.

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
 
+	"github.com/krrlab/lab/krrlab/base/suite"
 	"github.com/krrlab/lab/krrlab/internal/race"
-	"github.com/krrlab/lab/krrlab/suite"
 )
 
 func TestOverrides(t *testing.T) {

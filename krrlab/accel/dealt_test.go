@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
 // TestDealt: the factor and its inverse on ranks, some of them without a block column, have the bits of one

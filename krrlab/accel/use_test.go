@@ -125,10 +125,10 @@ func TestChoiceInForEach(t *testing.T) {
 // TestWanted: the tests of this module run on Go's own by default, those of others as programs do.
 func TestWanted(t *testing.T) {
 	for path, want := range map[string]bool{
-		"github.com/krrlab/lab/krrlab/rng.test":   false,
-		"github.com/krrlab/lab/krrlab/cmd/krrlab": true,
-		"example.org/user.test":                   true,
-		"":                                        true,
+		"github.com/krrlab/lab/krrlab/base/rng.test": false,
+		"github.com/krrlab/lab/krrlab/cmd/krrlab":    true,
+		"example.org/user.test":                      true,
+		"":                                           true,
 	} {
 		if got := wanted("", path); got != want {
 			t.Errorf("%q: %v", path, got)

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab"
-	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
 // TestAdvice: what is advised fits how the solve ended: more features do not make a matrix definite.

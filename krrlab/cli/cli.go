@@ -17,10 +17,10 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
-	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/base/safe"
+	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
-	"github.com/krrlab/lab/krrlab/safe"
-	"github.com/krrlab/lab/krrlab/schema"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
 // Exit codes of Main.

@@ -5,7 +5,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/krrlab/lab/krrlab/atomicfile"
+	"github.com/krrlab/lab/krrlab/base/atomicfile"
 	"github.com/krrlab/lab/krrlab/internal/group"
 )
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/model"
-	"github.com/krrlab/lab/krrlab/points"
 )
 
 // TestFitPlot: --plot draws predictions against answers whatever the solver, of at most maxPoints training points, and

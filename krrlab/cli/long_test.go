@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/base/suite"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
-	"github.com/krrlab/lab/krrlab/suite"
 )
 
 // TestPaper solves the paper's problems at the paper's settings, as a user would, and

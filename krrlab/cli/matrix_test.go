@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/base/npy"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/model"
-	"github.com/krrlab/lab/krrlab/npy"
 )
 
 // matrixFile writes an m×n array whose entry (i, j) is f(i, j).

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab/schema"
+	"github.com/krrlab/lab/krrlab/base/schema"
 )
 
 // meant puts the question into words; "" where there is nothing to ask.

@@ -14,10 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/notebook"
 	"github.com/krrlab/lab/krrlab/notebook/engine"
 	"github.com/krrlab/lab/krrlab/notebook/modules"
-	"github.com/krrlab/lab/krrlab/schema"
 )
 
 func (a *app) kernelCommand() *cobra.Command {

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/krrlab"
-	"github.com/krrlab/lab/krrlab/atomicfile"
-	"github.com/krrlab/lab/krrlab/safe"
-	"github.com/krrlab/lab/krrlab/schema"
+	"github.com/krrlab/lab/krrlab/base/atomicfile"
+	"github.com/krrlab/lab/krrlab/base/safe"
+	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/plots"
 )
 

@@ -13,14 +13,14 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
-	"github.com/krrlab/lab/krrlab/bound"
-	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/internal/plural"
-	"github.com/krrlab/lab/krrlab/interval"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/krylov/bound"
 	"github.com/krrlab/lab/krrlab/model"
-	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/schema"
+	"github.com/krrlab/lab/krrlab/model/interval"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 

@@ -10,9 +10,9 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/atomicfile"
-	"github.com/krrlab/lab/krrlab/interval"
+	"github.com/krrlab/lab/krrlab/base/atomicfile"
 	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/model/interval"
 )
 
 // predictions are what krrlab predict writes, nil what was not asked for.

@@ -14,9 +14,9 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/comm"
-	"github.com/krrlab/lab/krrlab/remote"
-	"github.com/krrlab/lab/krrlab/schema"
+	"github.com/krrlab/lab/krrlab/base/schema"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+	"github.com/krrlab/lab/krrlab/ranks/remote"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -224,7 +224,7 @@ func (a *app) jobCommand() *cobra.Command {
 		Use:   "job FILE",
 		Short: "Run a job that a notebook wrote: what mpirun starts on ranks",
 		Long: `Job runs the stage that a job file names, on its data and configuration, and writes the
-value beside it as result.json. It is what a Backend of package krrlab/remote starts by mpirun
+value beside it as result.json. It is what a Backend of package krrlab/ranks/remote starts by mpirun
 or srun; the first rank writes progress as lines of JSON.`,
 		Hidden:      true,
 		Annotations: onRanks,

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/krrlab/accel/simd"
-	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
 // TestProcessorOfRank: what one rank's processor cannot run, that rank says.

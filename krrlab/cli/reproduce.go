@@ -14,10 +14,10 @@ import (
 
 	"github.com/krrlab/lab/experiments"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/atomicfile"
-	"github.com/krrlab/lab/krrlab/cost"
+	"github.com/krrlab/lab/krrlab/base/atomicfile"
+	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/internal/plural"
-	"github.com/krrlab/lab/krrlab/schema"
+	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
 // reproduceFlags are the flags of krrlab reproduce.

@@ -14,12 +14,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/krrlab/lab/krrlab"
-	"github.com/krrlab/lab/krrlab/atomicfile"
+	"github.com/krrlab/lab/krrlab/base/atomicfile"
+	"github.com/krrlab/lab/krrlab/base/npy"
+	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/npy"
-	"github.com/krrlab/lab/krrlab/plan"
-	"github.com/krrlab/lab/krrlab/schema"
 	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/stage/plan"
 	"github.com/krrlab/lab/plots"
 )
 

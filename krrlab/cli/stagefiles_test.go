@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/base/npy"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
-	"github.com/krrlab/lab/krrlab/npy"
 	"github.com/krrlab/lab/plots"
 )
 

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/krrlab/lab/experiments/testbed"
-	"github.com/krrlab/lab/krrlab/schema"
+	"github.com/krrlab/lab/krrlab/base/schema"
 )
 
 // testbedFlags are the flags of krrlab testbed.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // TestTileDimensions: points of different dimensions have no tile, of any kernel, precision and arithmetic.

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/krrlab/lab/krrlab/accel/simd"
-	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/base/rng"
 )
 
 // Laplacian is k(x, z) = exp(−‖x−z‖₁/σ), σ > 0 in the units of x.

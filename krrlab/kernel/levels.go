@@ -6,7 +6,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel/gemm"
 	"github.com/krrlab/lab/krrlab/internal/buffer"
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // mostLevels is the largest squared distance, in units of Scale², of a table.

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/krrlab/lab/krrlab/accel/simd"
-	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/base/rng"
 )
 
 // Matern32 is k(x, z) = (1 + √3r/σ)·exp(−√3r/σ), r = ‖x−z‖₂, σ > 0 in the units

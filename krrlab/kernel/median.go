@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // medianOf is the number of points whose distances MedianDistance takes.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // TestOrigin: the mean of points that lie together far from zero, nil for others.

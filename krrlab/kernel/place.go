@@ -3,7 +3,7 @@ package kernel
 import (
 	"slices"
 
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // Place is where points lie as inner products are formed of them: the one answer to whether they are moved first,

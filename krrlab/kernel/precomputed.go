@@ -8,7 +8,7 @@ import (
 	"math"
 
 	"github.com/krrlab/lab/krrlab/internal/buffer"
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // Precomputed is a kernel whose matrix K, N×N, is given. A point is the number i = 0 … N−1 of a row of K (Rows), and

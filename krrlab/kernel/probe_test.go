@@ -5,10 +5,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // TestProbeRows: one point of each part, then the far ones, none twice; all where they are few; and

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/rng"
-	"github.com/krrlab/lab/krrlab/tree"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/kernel/tree"
 )
 
 // Radial is a kernel of r² = ‖x−z‖₂², k(x, z) = g(r²), built-in or user-defined. Its tiles are formed by

@@ -9,7 +9,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // TestRadialErrors: of user-defined radial kernels the tiles from differences are what Profile returns, and

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // unit is the unit roundoff of float64.

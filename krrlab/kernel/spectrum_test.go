@@ -4,11 +4,11 @@ import (
 	"math"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/rng"
-	"github.com/krrlab/lab/krrlab/tree"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/kernel/tree"
 )
 
 // TestSpectrum: the kernel is the characteristic function of the frequencies drawn, to 5 standard errors at most of

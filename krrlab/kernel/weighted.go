@@ -3,8 +3,8 @@ package kernel
 import (
 	"slices"
 
-	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // DrawWeighted draws about count of the weighted points without replacement, and returns them in increasing order with

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab/safe"
+	"github.com/krrlab/lab/krrlab/base/safe"
 )
 
 // Classes says how the predictions of a classifier err, class by class. Rows with weights count as often as these say.

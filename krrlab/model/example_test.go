@@ -11,8 +11,8 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/model"
-	"github.com/krrlab/lab/krrlab/points"
 )
 
 // A model made by hand: f(x) = 2k(0, x) − k(3, x) with a Gaussian kernel.

@@ -6,10 +6,10 @@ import (
 	"math"
 	"slices"
 
-	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/tree"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/kernel/tree"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
 // What decides whether pairs of leaves are left out.

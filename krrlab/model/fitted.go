@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // sameRow is by how much a feature may differ from the model's, which may be kept in float32, relative to the largest.

@@ -6,10 +6,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 var kernels = []kernel.Kernel{

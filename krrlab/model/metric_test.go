@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
-	"github.com/krrlab/lab/krrlab/rng"
 )
 
 // TestBestThreshold: no threshold has less loss, counted plainly, with ties and weights; rows with equal scores are on

@@ -13,7 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // Model is the fitted function f(x) = mean + Σ_i c_i k(x_i, x) with all it takes to use it.

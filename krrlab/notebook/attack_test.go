@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/base/suite"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/notebook/jupyter"
-	"github.com/krrlab/lab/krrlab/suite"
 )
 
 const attackedKernel = "KRRLAB_TEST_CONNECTION_FILE"

@@ -20,7 +20,7 @@ func TestBackend(t *testing.T) {
 		">%s/begun\nwhile :; do sleep 0.05; echo '{\"event\":{\"Stage\":\"solve\",\"Iteration\":7}}'; done\n", dir, dir)
 	testkit.OK(t, os.WriteFile(launcher, []byte(script), 0o755))
 	c := start(t)
-	c.run(fmt.Sprintf(`import ("github.com/krrlab/lab/datasets"; "github.com/krrlab/lab/krrlab"; "github.com/krrlab/lab/krrlab/kernel"; "github.com/krrlab/lab/krrlab/remote")
+	c.run(fmt.Sprintf(`import ("github.com/krrlab/lab/datasets"; "github.com/krrlab/lab/krrlab"; "github.com/krrlab/lab/krrlab/kernel"; "github.com/krrlab/lab/krrlab/ranks/remote")
 lab, err := krrlab.New(datasets.SyntheticClasses(50, 2, 2, 0, 1), krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Precond: krrlab.Features{S: 5}, Monitor: Progress(),
 	Backend: &remote.Backend{Ranks: 2, Launcher: %q, Program: "/bin/true"}})
 if err != nil { panic(err) }`, launcher))

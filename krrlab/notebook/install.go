@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"github.com/krrlab/lab/krrlab/atomicfile"
+	"github.com/krrlab/lab/krrlab/base/atomicfile"
 )
 
 // Spec says how Jupyter starts the kernel.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/krrlab/lab/krrlab/atomicfile"
+	"github.com/krrlab/lab/krrlab/base/atomicfile"
 	"github.com/krrlab/lab/krrlab/notebook/display"
 	"github.com/krrlab/lab/krrlab/notebook/golang"
 )

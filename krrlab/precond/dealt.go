@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
 // dealtAbove is the order above which ranks share the factor of FormLInv: of fewer features its 16s² bytes on the way,

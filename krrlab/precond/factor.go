@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/lapack"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
 // lower returns the factor as the lower triangular matrix of order n at row and column

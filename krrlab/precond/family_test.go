@@ -6,11 +6,11 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
-	"github.com/krrlab/lab/krrlab/lanczos"
-	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/krylov/lanczos"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
 	"github.com/krrlab/lab/krrlab/precond"
-	"github.com/krrlab/lab/krrlab/rng"
 )
 
 var (

@@ -8,7 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/base/rng"
 )
 
 // product says what scatter makes of v = Zᵀr, or of (ZᵀZ+λ_pI)⁻¹Zᵀr.

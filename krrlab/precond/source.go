@@ -14,7 +14,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
-	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/base/rng"
 )
 
 // ut returns rows i0, …, i0+m-1 and columns c0, …, c0+k-1 of Uᵀ.

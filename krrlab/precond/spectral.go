@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/lapack"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/comm"
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
 // Spectral returns T, s×s and row-major, and the least eigenvalue σ_s² of ZᵀZ = VΣ²Vᵀ, Z = UΣVᵀ being n×s:

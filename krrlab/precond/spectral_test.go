@@ -8,9 +8,9 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
 // TestSpectral: TTᵀ = I − σ_s²(ZᵀZ)⁻¹ of ZᵀZ formed in float64, ‖T‖₂ ≤ 1, on ranks with the bits of one process.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/krrlab/lab/krrlab/comm"
-	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
 // Name names a stage, or a part of its work.

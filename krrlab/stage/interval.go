@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/internal/outward"
+	"github.com/krrlab/lab/krrlab/krylov/estimate"
 )
 
 // Bounds writes an interval without its method.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/pcg"
-	"github.com/krrlab/lab/krrlab/schema"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
 // Preconditioner says how a preconditioner M ≈ K+λI is made, with which conjugate gradients solve

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/base/safe"
 	"github.com/krrlab/lab/krrlab/internal/outward"
-	"github.com/krrlab/lab/krrlab/safe"
 )
 
 // Lines are aligned lines of a name and a text.

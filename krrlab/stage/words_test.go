@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/krrlab/lab/krrlab/estimate"
-	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/krylov/estimate"
 	"github.com/krrlab/lab/plots"
 )
 

@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 
 	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/base/suite"
 	"github.com/krrlab/lab/krrlab/internal/race"
-	"github.com/krrlab/lab/krrlab/suite"
 )
 
 // TestMain runs no test where there are no kernels.

@@ -9,8 +9,8 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 
+	"github.com/krrlab/lab/krrlab/base/suite"
 	"github.com/krrlab/lab/krrlab/internal/race"
-	"github.com/krrlab/lab/krrlab/suite"
 )
 
 // shape is the flags of one call.

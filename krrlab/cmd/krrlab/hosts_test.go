@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/base/suite"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
-	"github.com/krrlab/lab/krrlab/suite"
 )
 
 // hosts are two machines with their own names, addresses and network: namespaces joined by a

@@ -18,10 +18,10 @@ import (
 	"github.com/krrlab/lab/datasets"
 	_ "github.com/krrlab/lab/datasets/parquet" // the format of files
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/atomicfile"
+	"github.com/krrlab/lab/krrlab/base/atomicfile"
+	"github.com/krrlab/lab/krrlab/base/safe"
 	"github.com/krrlab/lab/krrlab/cli"
-	"github.com/krrlab/lab/krrlab/comm"
-	"github.com/krrlab/lab/krrlab/safe"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
 func main() {

@@ -17,7 +17,7 @@ import (
 
 	bench "github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
-	"github.com/krrlab/lab/krrlab/remote"
+	"github.com/krrlab/lab/krrlab/ranks/remote"
 )
 
 // slurm is Slurm with three nodes on this host, in namespaces of its own.

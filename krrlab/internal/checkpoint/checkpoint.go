@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/krrlab/lab/krrlab/atomicfile"
+	"github.com/krrlab/lab/krrlab/base/atomicfile"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 )
 

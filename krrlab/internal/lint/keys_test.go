@@ -20,19 +20,19 @@ var update = flag.Bool("update", false, "rewrite testdata/json.txt")
 
 // written lists what the program writes as JSON beside the results of stages, and the type of it.
 var written = [][2]string{
-	{"krrlab/solve.Solution", "krrlab fit --json"},
-	{"krrlab/verify.Verification", "krrlab verify --json"},
-	{"krrlab/plan.Scaling", "krrlab plan --nodes --json"},
+	{"krrlab/stage/solve.Solution", "krrlab fit --json"},
+	{"krrlab/stage/verify.Verification", "krrlab verify --json"},
+	{"krrlab/stage/plan.Scaling", "krrlab plan --nodes --json"},
 	{"theory.Report", "krrlab check --json"},
 	{"experiments/testbed.Line", "krrlab testbed --out"},
 	{"experiments.Report", "krrlab reproduce: report.json"},
 	{"krrlab/model.Info", "krrlab fit --out: model.json"},
 	{"datasets.manifest", "krrlab data pack: krrlab-data.json"},
 	{"krrlab/cli.modelInfo", "krrlab model info --json"},
-	{"krrlab/remote.job", "a stage on ranks: job.json"},
-	{"krrlab/sketchsize.Options", "a stage on ranks: the options of sketch-size in job.json"},
-	{"krrlab/remote.outcome", "a stage on ranks: what it returns"},
-	{"krrlab/remote.report", "a stage on ranks: a line of its log"},
+	{"krrlab/ranks/remote.job", "a stage on ranks: job.json"},
+	{"krrlab/stage/sketchsize.Options", "a stage on ranks: the options of sketch-size in job.json"},
+	{"krrlab/ranks/remote.outcome", "a stage on ranks: what it returns"},
+	{"krrlab/ranks/remote.report", "a stage on ranks: a line of its log"},
 }
 
 // foreignKeys begin types whose keys others have chosen, or within one page of HTML.
@@ -40,7 +40,7 @@ var foreignKeys = []string{"krrlab/notebook/", "plots.", "plots/draw."}
 
 // standIns have their own MarshalJSON: what it writes.
 var standIns = map[string]string{"krrlab/stage.Number": "number or null",
-	"krrlab/estimate.Interval": "krrlab/estimate.intervalJSON"}
+	"krrlab/krylov/estimate.Interval": "krrlab/krylov/estimate.intervalJSON"}
 
 // schema collects the keys of struct types.
 type schema struct {

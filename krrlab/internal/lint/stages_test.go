@@ -15,21 +15,21 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/base/suite"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
-	"github.com/krrlab/lab/krrlab/suite"
 )
 
 // usesStage lists the packages that need what a stage computes, beside krrlab, where it is registered, with the reason.
 var usesStage = map[[2]string]string{
-	{"krrlab", "krrlab/compare"}:              "preconditioners race as they are compared",
-	{"krrlab", "krrlab/plan"}:                 "Solve does what is planned",
-	{"krrlab/solve", "krrlab/plan"}:           "a solution has the plan it came of",
-	{"krrlab/cli", "krrlab/plan"}:             "doctor and reproduce predict memory and seconds",
-	{"experiments", "krrlab/plan"}:            "seconds of cases are predicted",
-	{"experiments/testbed", "krrlab/compare"}: "its runs are those of comparisons",
-	{"theory", "krrlab/statdim"}:              "a claim of Proposition 3",
-	{"theory", "krrlab/sketchsize"}:           "Theorem 7",
-	{"theory", "krrlab/lambdap"}:              "the bound of κ by η",
+	{"krrlab", "krrlab/stage/compare"}:              "preconditioners race as they are compared",
+	{"krrlab", "krrlab/stage/plan"}:                 "Solve does what is planned",
+	{"krrlab/stage/solve", "krrlab/stage/plan"}:     "a solution has the plan it came of",
+	{"krrlab/cli", "krrlab/stage/plan"}:             "doctor and reproduce predict memory and seconds",
+	{"experiments", "krrlab/stage/plan"}:            "seconds of cases are predicted",
+	{"experiments/testbed", "krrlab/stage/compare"}: "its runs are those of comparisons",
+	{"theory", "krrlab/stage/statdim"}:              "a claim of Proposition 3",
+	{"theory", "krrlab/stage/sketchsize"}:           "Theorem 7",
+	{"theory", "krrlab/stage/lambdap"}:              "the bound of κ by η",
 }
 
 // stageFolders returns the paths of the packages that define a stage, in the module, and the units of others.
@@ -83,7 +83,7 @@ func TestFewImports(t *testing.T) {
 		var below []string
 		for _, p := range u.pkg.Imports() {
 			path, ours := strings.CutPrefix(p.Path(), module+"/")
-			if ours && !slices.Contains(append(stages, "krrlab/solve", "krrlab/verify"), path) {
+			if ours && !slices.Contains(append(stages, "krrlab/stage/solve", "krrlab/stage/verify"), path) {
 				below = append(below, path)
 			}
 		}
@@ -111,7 +111,7 @@ func TestStageRemoved(t *testing.T) {
 	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{.Name}} {{join .Deps " "}}`, module+"/...").Output()
 	testkit.OK(t, err)
 	for _, stage := range stages {
-		if stage == "krrlab/plan" || suite.Scale(0, 1, 1) == 0 && stage != "krrlab/multilevel" {
+		if stage == "krrlab/stage/plan" || suite.Scale(0, 1, 1) == 0 && stage != "krrlab/stage/multilevel" {
 			continue
 		}
 		t.Run(stage, func(t *testing.T) {
@@ -161,12 +161,12 @@ func TestKindRemoved(t *testing.T) {
 		t.Skip("it builds the laboratory anew: KRRLAB_LONG=suite")
 	}
 	for kind, naming := range map[string][]string{ // and those that name it: published problems, theorems, the notebook
-		"krrlab/kernel/laplacian.go": {bindings, "experiments/testbed", "theory"},
-		"krrlab/recipe/vecchia.go":   {bindings},
+		"krrlab/kernel/laplacian.go":       {bindings, "experiments/testbed", "theory"},
+		"krrlab/precond/recipe/vecchia.go": {bindings},
 	} {
 		replace := map[string]string{testkit.Must(filepath.Abs(filepath.Join(root, kind))): ""}
 		dir := t.TempDir()
-		if kind == "krrlab/recipe/vecchia.go" { // but for the short name that the root package has for each
+		if kind == "krrlab/precond/recipe/vecchia.go" { // but for the short name that the root package has for each
 			aliases := testkit.Must(filepath.Abs(filepath.Join(root, "krrlab", "precond.go")))
 			text := string(testkit.Must(os.ReadFile(aliases)))
 			without := strings.Replace(text, "\tVecchia        = recipe.Vecchia\n", "", 1)
@@ -186,7 +186,7 @@ func TestKindRemoved(t *testing.T) {
 				args = append(args, words[0])
 			}
 		}
-		if !slices.Contains(args, module+"/krrlab") || !slices.Contains(args, module+"/krrlab/tune") {
+		if !slices.Contains(args, module+"/krrlab") || !slices.Contains(args, module+"/krrlab/stage/tune") {
 			t.Fatalf("%s: too little is built: %q", kind, args)
 		}
 		build := exec.Command("go", args...)

@@ -23,25 +23,25 @@ var kept = map[string]string{
 
 	"krrlab.DirectBelow": "a default that is documented",
 
-	"krrlab/vecchia.Inverse.What":  "stages ask M for it",
-	"krrlab/recipe.Features.Suits": "stage.Kind.Suits asks for it",
+	"krrlab/precond/vecchia.Inverse.What":  "stages ask M for it",
+	"krrlab/precond/recipe.Features.Suits": "stage.Kind.Suits asks for it",
 
 	"experiments.Report.*": "what a notebook shows of a report",
 
-	"krrlab/solve.AsStored":     "a value of Solution.ResidualKind",
-	"krrlab/solve.InFloat64":    "a value of Solution.ResidualKind",
-	"krrlab/solve.ByRecurrence": "a value of Solution.ResidualKind",
+	"krrlab/stage/solve.AsStored":     "a value of Solution.ResidualKind",
+	"krrlab/stage/solve.InFloat64":    "a value of Solution.ResidualKind",
+	"krrlab/stage/solve.ByRecurrence": "a value of Solution.ResidualKind",
 
-	"krrlab/feature.Map32":                    "a user-defined map's way to float32",
-	"krrlab/feature.FourierMap":               "W and b of a sampled map",
-	"krrlab/pcg.Bounded":                      "for operators that know their rounding",
-	"krrlab/sketch.CountSketchOperator":       "what Sample returns",
-	"krrlab/sketch.GaussianOperator":          "what Sample returns",
-	"krrlab/feature.TensorSketchMap":          "what Sample returns",
-	"krrlab/sketch.SRHTOperator":              "what Sample returns",
-	"krrlab/notebook/golang.Session.Progress": "bound in cells",
-	"krrlab/notebook/native.Serve":            "compiled programs call it",
-	"theory.PredictionBound":                  "a formula of the manual",
+	"krrlab/precond/feature.Map32":              "a user-defined map's way to float32",
+	"krrlab/precond/feature.FourierMap":         "W and b of a sampled map",
+	"krrlab/krylov/pcg.Bounded":                 "for operators that know their rounding",
+	"krrlab/precond/sketch.CountSketchOperator": "what Sample returns",
+	"krrlab/precond/sketch.GaussianOperator":    "what Sample returns",
+	"krrlab/precond/feature.TensorSketchMap":    "what Sample returns",
+	"krrlab/precond/sketch.SRHTOperator":        "what Sample returns",
+	"krrlab/notebook/golang.Session.Progress":   "bound in cells",
+	"krrlab/notebook/native.Serve":              "compiled programs call it",
+	"theory.PredictionBound":                    "a formula of the manual",
 }
 
 // customaryCalls are the methods that packages of the standard library call without an interface of ours.

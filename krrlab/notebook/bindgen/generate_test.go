@@ -41,7 +41,7 @@ var Patterns = []string{
 
 // Unbound are the packages of the module, with those below them, that no cell has a use for.
 var Unbound = []string{"krrlab/accel/gemm", "krrlab/accel/simd", "krrlab/cli", "krrlab/cmd",
-	"krrlab/atomicfile", "krrlab/internal", "krrlab/notebook", "krrlab/safe", "krrlab/suite", "notebooks", "plots/internal"}
+	"krrlab/base/atomicfile", "krrlab/internal", "krrlab/notebook", "krrlab/base/safe", "krrlab/base/suite", "notebooks", "plots/internal"}
 
 // bound loads the packages of Patterns in dir, a folder of the module, without those Unbound.
 func bound(dir string) ([]*Package, error) {

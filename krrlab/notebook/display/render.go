@@ -20,8 +20,8 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab/gram"
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/plots"
 	_ "github.com/krrlab/lab/plots/draw" // pictures
 )

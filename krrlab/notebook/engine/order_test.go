@@ -12,8 +12,8 @@ import (
 
 	"github.com/goplus/ixgo"
 
+	"github.com/krrlab/lab/krrlab/base/suite"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
-	"github.com/krrlab/lab/krrlab/suite"
 )
 
 // TestImportOrder imports all packages in several orders, each time into a fresh engine: each is whole and the same,

@@ -119,7 +119,7 @@ func compiledKernel(t *testing.T, profile bool) string {
 }
 
 // formed makes cells that form K of 320 points, with tiles of 64, and compare it with that of the kernel mine.
-const formed = `import "github.com/krrlab/lab/krrlab/points"; import "github.com/krrlab/lab/krrlab/gram"; import "github.com/krrlab/lab/krrlab/kernel"; import "gonum.org/v1/gonum/mat"
+const formed = `import "github.com/krrlab/lab/krrlab/kernel/points"; import "github.com/krrlab/lab/krrlab/kernel/gram"; import "github.com/krrlab/lab/krrlab/kernel"; import "gonum.org/v1/gonum/mat"
 x := points.NewDense(320, 3, nil)
 for i := range x.Data { x.Data[i] = 3 * math.Sin(float64(7*i)) }
 func form(k kernel.Kernel, s gram.Storage) (*mat.Dense, error) {

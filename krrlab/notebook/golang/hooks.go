@@ -11,10 +11,10 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 	_ "github.com/krrlab/lab/krrlab/notebook/bindings" // what cells may import
 	"github.com/krrlab/lab/krrlab/notebook/display"
 	"github.com/krrlab/lab/krrlab/notebook/engine"
-	"github.com/krrlab/lab/krrlab/points"
 )
 
 // hook returns what cells call instead of functions that must know of the session: printing,

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/base/suite"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/notebook/display"
-	"github.com/krrlab/lab/krrlab/suite"
 )
 
 // sheet is an Output that keeps what it is sent.

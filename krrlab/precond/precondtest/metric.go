@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/krrlab/lab/krrlab/lanczos"
-	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/krylov/lanczos"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
 // Operator returns what is wrong with A, one line for each property that fails; nil if nothing

@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/lanczos"
-	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/krylov/lanczos"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
 // Options of the checks. Zero values, and nil, mean the defaults.

@@ -1,0 +1,31 @@
+package atomicfile_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/krrlab/lab/krrlab/base/atomicfile"
+)
+
+// A write that fails leaves what was there.
+func ExampleWrite() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	name := filepath.Join(dir, "answer")
+	fmt.Println(atomicfile.Put(name, "42"))
+	err = atomicfile.Write(name, func(w io.Writer) error {
+		fmt.Fprint(w, "4")
+		return errors.New("interrupted")
+	})
+	text, _ := os.ReadFile(name)
+	fmt.Println(err != nil, string(text))
+	// Output:
+	// <nil>
+	// true 42
+}

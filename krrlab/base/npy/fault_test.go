@@ -1,0 +1,39 @@
+//go:build unix
+
+package npy_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/base/npy"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+)
+
+// TestFault: an array whose file is cut while it is in use is an error, also where workers read it.
+func TestFault(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a.npy")
+	f := testkit.Must(os.Create(name))
+	defer f.Close()
+	testkit.OK(t, npy.Write(f, make([]float64, 1<<20), 1<<20))
+	_, data, err := npy.Map(name)
+	testkit.OK(t, err)
+	testkit.OK(t, os.Truncate(name, 4096))
+	v := data.([]float64)
+	for _, parts := range []int{1, 16} {
+		err = accel.CatchFaults(func() error {
+			sums := make([]float64, parts)
+			return accel.ForEach(t.Context(), parts, func(_, i int) {
+				for _, x := range v[i*len(v)/parts : (i+1)*len(v)/parts] {
+					sums[i] += x
+				}
+			})
+		})
+		if !errors.Is(err, accel.ErrFault) {
+			t.Errorf("in %d parts: %v", parts, err)
+		}
+	}
+}

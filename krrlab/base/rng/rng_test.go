@@ -1,0 +1,178 @@
+package rng_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+)
+
+var update = flag.Bool("update", false,
+	"rewrite testdata/streams.golden: every seeded result of the project changes with it")
+
+// TestKnownAnswers holds the generator to the vectors published with Random123
+// (kat_vectors, philox4x32 10).
+func TestKnownAnswers(t *testing.T) {
+	for _, c := range []struct {
+		ctr  [4]uint32
+		key  [2]uint32
+		want [4]uint32
+	}{
+		{[4]uint32{}, [2]uint32{}, [4]uint32{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+		{[4]uint32{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, [2]uint32{0xffffffff, 0xffffffff},
+			[4]uint32{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+		{[4]uint32{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, [2]uint32{0xa4093822, 0x299f31d0},
+			[4]uint32{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+	} {
+		testkit.Equal(t, rng.Philox4x32(c.ctr, c.key), c.want, c.ctr, c.key)
+	}
+	// The root stream of a seed is the generator with the seed as key.
+	w := rng.Philox4x32([4]uint32{7, 1}, [2]uint32{0x89abcdef, 0x01234567})
+	s := rng.New(0x0123456789abcdef)
+	if got, want := s.Uint64(2<<32+14), uint64(w[1])<<32|uint64(w[0]); got != want {
+		t.Errorf("even word %016x, want %016x", got, want)
+	}
+	if got, want := s.Uint64(2<<32+15), uint64(w[3])<<32|uint64(w[2]); got != want {
+		t.Errorf("odd word %016x, want %016x", got, want)
+	}
+}
+
+// TestFrozen holds the streams to recorded values. Words are compared exactly,
+// numbers through math.Log and math.Sincos to 12 digits.
+func TestFrozen(t *testing.T) {
+	var b bytes.Buffer
+	for _, c := range []struct {
+		name string
+		s    rng.Stream
+	}{
+		{"New(0)", rng.New(0)},
+		{"New(1)", rng.New(1)},
+		{"New(1).Sub(features)", rng.New(1).Sub("features")},
+		{"New(1).Sub(features, 0)", rng.New(1).Sub("features", 0)},
+		{"New(1).Sub(features, 0, 2).Sub(phase)", rng.New(1).Sub("features", 0, 2).Sub("phase")},
+		{"New(2^64-1).Sub(a name of more than sixteen bytes, 2^64-1)",
+			rng.New(1<<64-1).Sub("a name of more than sixteen bytes", 1<<64-1)},
+	} {
+		fmt.Fprintf(&b, "%s\n", c.name)
+		for _, i := range []uint64{0, 1, 2, 1 << 40, 1<<64 - 1} {
+			fmt.Fprintf(&b, "  %d: word %016x uniform %v int %d normal %.12g chi-square(5) %.12g gamma(0.3) %.12g\n",
+				i, c.s.Uint64(i), c.s.Float64(i), c.s.IntN(i, 1000), c.s.Normal(i), c.s.ChiSquare(i, 5),
+				c.s.Gamma(i, 0.3))
+		}
+		fmt.Fprintf(&b, "  perm %v\n", c.s.Perm(12))
+	}
+	const file = "testdata/streams.golden"
+	if *update {
+		testkit.OK(t, os.MkdirAll("testdata", 0o777))
+		testkit.OK(t, os.WriteFile(file, b.Bytes(), 0o666))
+	}
+	want := testkit.Must(os.ReadFile(file))
+	got := bytes.Split(b.Bytes(), []byte("\n"))
+	for i, line := range bytes.Split(want, []byte("\n")) {
+		if i >= len(got) || !bytes.Equal(got[i], line) {
+			t.Fatalf("%s:%d: recorded\n%s\nnow\n%s", file, i+1, line, got[min(i, len(got)-1)])
+		}
+	}
+}
+
+// TestFills holds slices to single calls for every parity of start and length.
+func TestFills(t *testing.T) {
+	s := rng.New(5).Sub("fills")
+	for _, first := range []uint64{0, 1, 6, 7, 1<<64 - 3} {
+		for n := range 7 {
+			x, u := make([]float64, n), make([]float64, n)
+			s.Normals(x, first)
+			s.Float64s(u, first)
+			for k := range n {
+				if i := first + uint64(k); x[k] != s.Normal(i) || u[k] != s.Float64(i) {
+					t.Fatalf("first %d, length %d, element %d: %v, %v, want %v, %v", first, n, k, x[k], u[k],
+						s.Normal(i), s.Float64(i))
+				}
+			}
+		}
+	}
+}
+
+// TestPaths checks that unlike paths are unlike streams, also where a careless
+// encoding would run them together.
+func TestPaths(t *testing.T) {
+	r := rng.New(1)
+	all := []rng.Stream{
+		r, rng.New(2), r.Sub(""), r.Sub("", 0), r.Sub("", 0, 0), r.Sub("").Sub(""), r.Sub("a"), r.Sub("a", 0),
+		r.Sub("a", 1), r.Sub("b"),
+		r.Sub("a").Sub("b"), r.Sub("b").Sub("a"), r.Sub("ab"), r.Sub("a\x00"), r.Sub("a\x00\x00"), r.Sub("\x00a"),
+		r.Sub("a", 1, 2), r.Sub("a", 2, 1),
+		r.Sub("a", 1).Sub("", 2), r.Sub("abcdefgh"), r.Sub("abcdefgh", 0), r.Sub("abcdefghi"), r.Sub("a", 'b'),
+		r.Sub("a", 'b', 0), rng.New(2).Sub("a"),
+	}
+	for i := range uint64(20000) {
+		all = append(all, r.Sub("a", 200+i), r.Sub("a", 0, i), rng.New(3+i), rng.New(3+i).Sub("a"))
+	}
+	seen := make(map[rng.Stream]int)
+	for i, s := range all {
+		if j, ok := seen[s]; ok {
+			t.Errorf("paths %d and %d are the same stream", j, i)
+		}
+		seen[s] = i
+	}
+	testkit.Equal(t, r.Sub("a", 1, 2), rng.New(1).Sub("a", 1, 2))
+}
+
+func TestIntN(t *testing.T) {
+	s := rng.New(4)
+	// For n = 3·2⁶¹, 2⁶⁴/n = 8/3: without redrawing a number would come from three
+	// words or from two, by its residue mod 3. 30,000 draws, σ = 82, threshold 5σ:
+	// false alarm 6e-7 for each of six counts.
+	n := 3 << (strconv.IntSize - 3)
+	const draws = 30000
+	var third, residue [3]int
+	for i := range uint64(draws) {
+		v := s.IntN(i, n)
+		third[v/(n/3)]++
+		residue[v%3]++
+	}
+	for k := range 3 {
+		for what, v := range map[string]int{"third": third[k], "residue": residue[k]} {
+			testkit.Near(t, float64(v), draws/3, 5*math.Sqrt(draws*2/9.), what, k, n, v, draws)
+		}
+	}
+	for i := range uint64(100) {
+		if s.IntN(i, 1) != 0 {
+			t.Fatal("IntN(i, 1) is not 0")
+		}
+	}
+	testkit.Panics(t, map[string]func(){
+		"IntN(0)": func() { s.IntN(0, 0) }, "Perm(-1)": func() { s.Perm(-1) }, "Gamma(0)": func() { s.Gamma(0, 0) },
+		"Gamma(NaN)": func() { s.Gamma(0, math.NaN()) }, "Gamma(Inf)": func() { s.Gamma(0, math.Inf(1)) },
+	})
+}
+
+func TestNoAllocation(t *testing.T) {
+	s := rng.New(7)
+	buf := make([]float64, 33)
+	var sink float64
+	testkit.Equal(t, testing.AllocsPerRun(100, func() {
+		g := s.Sub("a", 1, 2)
+		g.Normals(buf, 1)
+		g.Float64s(buf, 3)
+		sink += g.Gamma(3, 0.5) + g.ChiSquare(2, 4) + g.Float64(9) + g.Normal(2) + float64(g.Uint64(3)) +
+			float64(g.IntN(3, 3<<(strconv.IntSize-3)))
+	}), 0)
+}
+
+var sink float64
+
+func Example() {
+	g := rng.New(42).Sub("features")
+	w := make([]float64, 4)
+	g.Sub("frequencies").Normals(w, 0)
+	// Any element alone, in any order, is the same number.
+	fmt.Println(g.Sub("frequencies").Normal(3) == w[3])
+	// Output: true
+}

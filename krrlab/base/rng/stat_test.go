@@ -1,0 +1,211 @@
+package rng_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+)
+
+// The statistical tests run at fixed seeds: they pass or fail for good. The
+// probability stated at each is that of failing at a fresh seed, if the numbers
+// were truly random.
+
+var streams = []rng.Stream{rng.New(0), rng.New(1), rng.New(1 << 63), rng.New(1).Sub("a"), rng.New(1).Sub("a", 1),
+	rng.New(1).Sub("a", 2), rng.New(2).Sub("b").Sub("c")}
+
+func normalCDF(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+
+func TestNormalDistribution(t *testing.T) {
+	const m = 100000
+	for k, s := range streams {
+		x := make([]float64, m)
+		s.Normals(x, 1000)
+		moments(t, k, "normal", x, 0, 1, 0, 3, 15, 105)
+		if d := testkit.KS(x, normalCDF); d > 2.7 { // false alarm 9e-7 a stream
+			t.Errorf("stream %d: Kolmogorov-Smirnov statistic of normals %.2f", k, d)
+		}
+	}
+}
+
+// moments compares the means of x, x², x³, x⁴ with m1, …, m4. The sampling error
+// of power p has variance (m_2p − m_p²)/m; m6 and m8 serve p = 3, 4. Threshold 5
+// standard errors: false alarm 6e-7 a moment (more for p = 4, whose tails are heavier; 1e-5).
+func moments(t *testing.T, k int, what string, x []float64, m1, m2, m3, m4, m6, m8 float64) {
+	t.Helper()
+	want := []float64{m1, m2, m3, m4}
+	square := []float64{m2, m4, m6, m8}
+	for p := range want {
+		var sum float64
+		for _, v := range x {
+			sum += math.Pow(v, float64(p+1))
+		}
+		mean := sum / float64(len(x))
+		if se := math.Sqrt((square[p] - want[p]*want[p]) / float64(len(x))); math.Abs(mean-want[p]) > 5*se {
+			t.Errorf("stream %d: mean of %s^%d is %.4f, want %.4f ± %.4f", k, what, p+1, mean, want[p], se)
+		}
+	}
+}
+
+// TestNormalTail counts normals beyond 4: 3e6 draws, 190 expected; a Poisson count
+// is outside 190 ± 5√190 with probability 1e-6.
+func TestNormalTail(t *testing.T) {
+	const m = 3000000
+	buf := make([]float64, 1000)
+	var count float64
+	for i := range uint64(m / 1000) {
+		rng.New(11).Normals(buf, 1000*i)
+		for _, v := range buf {
+			if math.Abs(v) > 4 {
+				count++
+			}
+		}
+	}
+	if want := m * math.Erfc(4/math.Sqrt2); math.Abs(count-want) > 5*math.Sqrt(want) {
+		t.Errorf("%v of %v normals beyond 4, want %.0f", count, m, want)
+	}
+}
+
+func TestUniformDistribution(t *testing.T) {
+	const m = 100000
+	for k, s := range streams {
+		x := make([]float64, m)
+		s.Float64s(x, 0)
+		if d := testkit.KS(x, func(u float64) float64 { return u }); d > 2.7 { // false alarm 9e-7 a stream
+			t.Errorf("stream %d: Kolmogorov-Smirnov statistic of uniforms %.2f", k, d)
+		}
+	}
+}
+
+// TestBytes counts all bytes of words at all eight positions: chi-square with 255
+// degrees of freedom, mean 255, standard deviation 22.6; above 395 with
+// probability 5e-8 (Wilson-Hilferty).
+func TestBytes(t *testing.T) {
+	for k, s := range streams {
+		var count [8][256]float64
+		const m = 65536
+		for i := range uint64(m) {
+			w := s.Uint64(i)
+			for j := range count {
+				count[j][byte(w>>(8*j))]++
+			}
+		}
+		for j := range count {
+			var chi2 float64
+			for _, v := range count[j] {
+				chi2 += (v - m/256) * (v - m/256) / (m / 256)
+			}
+			if chi2 > 395 || chi2 < 145 {
+				t.Errorf("stream %d, byte %d: chi-square %.0f, want about 255", k, j, chi2)
+			}
+		}
+	}
+}
+
+// TestIndependence correlates normals, and their squares, at lags within a stream
+// and between streams of neighboring names, indices and seeds. Each correlation
+// has standard error 1/√m; |z| > 5 has probability 6e-7, of 60 or so 4e-5.
+func TestIndependence(t *testing.T) {
+	const m = 50000
+	draw := func(s rng.Stream, first uint64) []float64 {
+		x := make([]float64, m)
+		s.Normals(x, first)
+		return x
+	}
+	r := rng.New(1)
+	base := draw(r.Sub("a", 7), 0)
+	others := map[string][]float64{
+		"index 8": draw(r.Sub("a", 8), 0), "name b": draw(r.Sub("b", 7), 0), "seed 2": draw(rng.New(2).Sub("a", 7), 0),
+		"no index": draw(r.Sub("a"), 0), "child": draw(r.Sub("a", 7).Sub("a", 7), 0), "root": draw(r, 0),
+	}
+	for _, lag := range []uint64{1, 2, 3, 4, 7, 8, 16, 64, 256, 1024, 1 << 32, 1 << 33, 1 << 63} {
+		others["lag "+string(rune('a'+len(others)))] = draw(r.Sub("a", 7), lag)
+	}
+	for name, y := range others {
+		var xy, x2y2 float64
+		for i, v := range base {
+			xy += v * y[i]
+			x2y2 += (v*v - 1) * (y[i]*y[i] - 1) / 2
+		}
+		for what, c := range map[string]float64{"numbers": xy, "squares": x2y2} {
+			if z := c / math.Sqrt(m); math.Abs(z) > 5 {
+				t.Errorf("%s: correlation of %s has z = %.1f", name, what, z)
+			}
+		}
+	}
+	// Across indices of streams: number 0 of streams 0, 1, 2, … is a sample too.
+	x := make([]float64, m)
+	for i := range x {
+		x[i] = r.Sub("a", uint64(i)).Normal(0)
+	}
+	if d := testkit.KS(x, normalCDF); d > 2.7 { // false alarm 9e-7
+		t.Errorf("first numbers of streams: Kolmogorov-Smirnov statistic %.2f", d)
+	}
+}
+
+// TestAvalanche flips each bit of a seed, an index and a position: half of the 64
+// bits of the word change, ± 4 over 64 flips of 64 bits (variance 16 a flip; the
+// mean has standard error 0.5, threshold 5: 6e-7).
+func TestAvalanche(t *testing.T) {
+	for what, word := range map[string]func(v uint64) uint64{
+		"seed":  func(v uint64) uint64 { return rng.New(v).Uint64(0) },
+		"index": func(v uint64) uint64 { return rng.New(1).Sub("a", v).Uint64(0) },
+		"word":  func(v uint64) uint64 { return rng.New(1).Sub("a").Uint64(v) },
+	} {
+		var sum float64
+		for b := range 64 {
+			x := word(0) ^ word(1<<b)
+			for ; x != 0; x &= x - 1 {
+				sum++
+			}
+		}
+		testkit.Near(t, sum/64, 32, 2.5, what)
+	}
+}
+
+// TestGamma compares gamma and chi-square with exact distribution functions: for
+// whole a, P(Gamma(a) ≤ x) = 1 − e^(−x) Σ_{k<a} x^k/k!; for a = ½ and 3/2 by erf.
+func TestGamma(t *testing.T) {
+	const m = 40000
+	erlang := func(a int) func(float64) float64 {
+		return func(x float64) float64 {
+			term, sum := 1.0, 0.0
+			for k := range a {
+				sum += term
+				term *= x / float64(k+1)
+			}
+			return 1 - math.Exp(-x)*sum
+		}
+	}
+	for _, c := range []struct {
+		a   float64
+		cdf func(float64) float64
+	}{
+		{1, erlang(1)}, {2, erlang(2)}, {7, erlang(7)},
+		{0.5, func(x float64) float64 { return math.Erf(math.Sqrt(x)) }},
+		{1.5, func(x float64) float64 { return math.Erf(math.Sqrt(x)) - 2*math.Sqrt(x/math.Pi)*math.Exp(-x) }},
+	} {
+		x := make([]float64, m)
+		g := rng.New(9).Sub("gamma test")
+		var mean, square float64
+		for i := range x {
+			x[i] = g.Gamma(uint64(i), c.a)
+			if g.ChiSquare(uint64(i), 2*c.a) != 2*x[i] {
+				t.Fatal("ChiSquare(i, 2a) is not 2·Gamma(i, a)")
+			}
+			mean += x[i] / m
+			square += (x[i] - c.a) * (x[i] - c.a) / m
+		}
+		// Var x = a; Var (x−a)² = 2a²+6a.
+		if z := (mean - c.a) / math.Sqrt(c.a/m); math.Abs(z) > 5 { // false alarm 6e-7
+			t.Errorf("Gamma(%v): mean %.4f, z = %.1f", c.a, mean, z)
+		}
+		if z := (square - c.a) / math.Sqrt((2*c.a*c.a+6*c.a)/m); math.Abs(z) > 5 {
+			t.Errorf("Gamma(%v): variance %.4f, z = %.1f", c.a, square, z)
+		}
+		if d := testkit.KS(x, c.cdf); d > 2.7 { // false alarm 9e-7
+			t.Errorf("Gamma(%v): Kolmogorov-Smirnov statistic %.2f", c.a, d)
+		}
+	}
+}

@@ -1,0 +1,12 @@
+package safe_test
+
+import (
+	"fmt"
+
+	"github.com/krrlab/lab/krrlab/base/safe"
+)
+
+func Example() {
+	fmt.Println(safe.Line("a label\x1b[2J"), safe.Name("price"), safe.Name("a\nb"), safe.Shell("my file"))
+	// Output: a label\x1b[2J price "a\nb" 'my file'
+}

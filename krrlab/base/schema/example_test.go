@@ -1,0 +1,36 @@
+package schema_test
+
+import (
+	"flag"
+	"fmt"
+	"io"
+
+	"github.com/krrlab/lab/krrlab/base/schema"
+)
+
+type options struct {
+	Steps int       `flag:"steps" default:"300" check:">=1" help:"maximum number of steps"`
+	Width float64   `flag:"width" default:"0.2" check:"positive" help:"relative width to stop at"`
+	Grid  []float64 `flag:"grid" check:"positive" help:"values of λ, separated by commas (default: λ/10 to 10λ)"`
+}
+
+// A Go caller's options are settled; flags come from the same fields.
+func Example() {
+	o := options{Steps: 20}
+	fmt.Println(schema.Settle(&o), o)
+	fmt.Println(schema.Settle(&options{Steps: -1}))
+
+	o = options{}
+	of, flags := schema.Of(&o), flag.NewFlagSet("stage", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	for _, f := range of.Fields {
+		flags.Var(f, f.Name, f.Help)
+	}
+	fmt.Println(flags.Parse([]string{"--steps", "7", "--grid", "0.1,1"}), of.Settle(), o)
+	fmt.Println(of.Lookup("grid").Set("0"))
+	// Output:
+	// <nil> {20 0.2 []}
+	// Steps -1: want at least 1, such as 300
+	// <nil> <nil> {7 0.2 [0.1 1]}
+	// --grid 0: want a positive number
+}

@@ -1,0 +1,20 @@
+package suite_test
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/krrlab/lab/krrlab/base/suite"
+)
+
+func ExampleScale() {
+	defer os.Setenv("KRRLAB_LONG", os.Getenv("KRRLAB_LONG"))
+	for _, asked := range []string{"", "suite", "1"} {
+		os.Setenv("KRRLAB_LONG", asked)
+		fmt.Println(suite.Scale(3, 10, 200))
+	}
+	// Output:
+	// 3
+	// 10
+	// 200
+}

@@ -1,0 +1,191 @@
+package gram_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+// TestBytesMatrix compares K of points in bytes, far from zero and some close together, with that of the same points in
+// float64, whose distances come from differences: the error is what Choice says, float32 is accurate enough
+// where it is not of the numbers in float32, and products that are recomputed are certain.
+func TestBytesMatrix(t *testing.T) {
+	const n, d = 230, 900
+	x := points.NewBytes(n, d, 1.0/255, nil)
+	for i := range n {
+		for j := range d {
+			x.Row(i)[j] = uint8(255 - j%2)
+		}
+		for j := range i % 23 {
+			x.Row(i)[(7*i+j)%d] -= uint8(i % 5)
+		}
+	}
+	dense := points.NewDense(n, d, nil)
+	points.Panel64To(x, dense.Data, d)
+	k := kernel.Gaussian{Sigma: 0.02}
+	const lambda = 1e-3
+	m := mustNew(t, k, x, lambda, nil)
+	c := m.Choice()
+	if c.Storage != gram.Float32 || !c.Whole || c.Error > c.Accuracy ||
+		!strings.Contains(c.String(), "points in bytes, products exact in integers") {
+		t.Errorf("bytes: %v", c)
+	}
+	numbers := mustNew(t, k, dense, lambda, &gram.Options{Storage: gram.Float32}).Choice()
+	if numbers.Whole || len(numbers.Tried) < 2 {
+		t.Errorf("the same numbers in float64: %v", numbers)
+	}
+	truth := mat.NewDense(n, n, nil)
+	exact := mustNew(t, k, dense, lambda, nil).Exact(0) // differences
+	testkit.OK(t, exact.DenseTo(t.Context(), truth))
+	for _, s := range []gram.Storage{gram.Float32, gram.Float64, gram.Recompute, gram.Fixed16} {
+		lambda := lambda
+		if s == gram.Fixed16 {
+			lambda = 1
+		}
+		m := mustNew(t, k, x, lambda, &gram.Options{Storage: s})
+		if norm := errorNorm(t, m); !(norm <= m.Choice().Error) {
+			t.Errorf("%v: ‖E‖₂ = %g, above %g", s, norm, m.Choice().Error)
+		}
+		ones := mat.NewDense(n, 1, nil)
+		for i := range n {
+			ones.Set(i, 0, 1-2*float64(i%2))
+		}
+		certain, want, out := m.Exact(1e-300), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
+		testkit.OK(t, certain.MulTo(t.Context(), out, ones))
+		want.Mul(truth, ones)
+		for i := range n {
+			want.Set(i, 0, want.At(i, 0)+lambda*ones.At(i, 0))
+		}
+		want.Sub(want, out)
+		bound := certain.Rounding(ones)[0]
+		if off := mat.Norm(want, 2); off > bound || bound > 1e-9 || !certain.Choice().Whole ||
+			certain.Choice().Arithmetic != kernel.Float64 {
+			t.Errorf("%v: a product has an error of %g, %g is certain; %v", s, off, bound, certain.Choice())
+		}
+		if v := m.Exact(0).EntryError(); !(v < 1e-14) || math.IsInf(v, 0) {
+			t.Errorf("%v: entries are right to %g", s, v)
+		}
+	}
+}
+
+// TestShift: float32 tiles of a wide kernel of few distances hold K less its mean, to the rounding of these
+// differences; products, columns and the dense matrix are of K, and products lose less than the numbers in float32 have
+// digits for.
+func TestShift(t *testing.T) {
+	const n, d, lambda = 700, 60, 0.01
+	x := points.NewBytes(n, d, 1, nil)
+	for i := range n {
+		for j := range d {
+			x.Row(i)[j] = uint8(i*(j+3)/7+i*i/11+j) & 1
+		}
+	}
+	k := kernel.Gaussian{Sigma: 12}
+	c := mat.NewDense(n, 2, nil)
+	for i := range n {
+		c.Set(i, 0, 1-2*float64(i%2))
+		c.Set(i, 1, 1)
+	}
+	truth, idx := mat.NewDense(n, n, nil), []int{3, 511, 512, 699}
+	testkit.OK(t, mustNew(t, k, x, lambda, nil).Exact(0).DenseTo(t.Context(), truth))
+	var want mat.Dense
+	want.Mul(truth, c)
+	for _, s := range []gram.Storage{gram.Float32, gram.Recompute} {
+		m := mustNew(t, k, x, lambda, &gram.Options{Storage: s, TileSize: 128})
+		kept := m.Choice()
+		if !(kept.Shift > 0.7 && kept.Shift < 1) || !strings.Contains(kept.String(), "entries less 0.") {
+			t.Fatalf("%v: %v", s, kept)
+		}
+		all, cols, out := mat.NewDense(n, n, nil), mat.NewDense(n, len(idx), nil), mat.NewDense(n, 2, nil)
+		testkit.OK(t, errors.Join(m.DenseTo(t.Context(), all), m.Columns(t.Context(), idx, cols),
+			m.KMulTo(t.Context(), out, c)))
+		entry := 0x1p-24 * (1 - kept.Shift)
+		for i := range n {
+			for j := range n {
+				if off := math.Abs(all.At(i, j) - truth.At(i, j)); off > entry {
+					t.Fatalf("%v: entry (%d, %d) has an error of %g, want %g at most", s, i, j, off, entry)
+				}
+			}
+			for q, j := range idx {
+				if cols.At(i, q) != all.At(i, j) {
+					t.Fatalf("%v: column %d has %v in row %d, the dense matrix %v", s, j, cols.At(i, q), i,
+						all.At(i, j))
+				}
+			}
+		}
+		out.Sub(out, &want)
+		var size float64 // of Σ_j |k_ij − shift|, at most
+		for i := range n {
+			var sum float64
+			for j := range n {
+				sum += math.Abs(truth.At(i, j) - kept.Shift)
+			}
+			size = max(size, sum)
+		}
+		// tiles of 128 terms in float32, each entry, product and sum rounded
+		if off := mat.Max(out) - mat.Min(out); off > 2*(128+4)*0x1p-24*size {
+			t.Errorf("%v: products are off by %g, want %g at most", s, off, 2*(128+4)*0x1p-24*size)
+		}
+		if norm := errorNorm(t, m); !(norm <= kept.Error) {
+			t.Errorf("%v: ‖E‖₂ = %g, above %g", s, norm, kept.Error)
+		}
+	}
+	if m := mustNew(t, k, x, 1, &gram.Options{Storage: gram.Fixed16}); m.Choice().Shift != 0 {
+		t.Errorf("16 bits: %v", m.Choice())
+	}
+	for _, shift := range []float64{0, 0.625} { // as before, whatever this sample's mean is
+		as := &gram.Choice{Storage: gram.Float32, Shift: shift}
+		if m := mustNew(t, k, x, lambda, &gram.Options{As: as}); m.Choice().Shift != shift ||
+			errorNorm(t, m) > m.Choice().Error {
+			t.Errorf("as with %g: %v", shift, m.Choice())
+		}
+	}
+}
+
+// undefined is 1 but for one distance, at which it is not a number.
+type undefined struct{ radial }
+
+func (undefined) String() string { return "undefined" }
+
+func (undefined) Eval(x, z []float64) float64 { return 1 }
+
+func (undefined) Profile(dst, sq []float64) {
+	for i, v := range sq {
+		if dst[i] = 1; v == 9 {
+			dst[i] = math.NaN()
+		}
+	}
+}
+
+// TestUndefinedDistance: a user-defined kernel that is not a number at one distance is refused, whether or not the rows
+// that are looked at have it.
+func TestUndefinedDistance(t *testing.T) {
+	const n = 1600
+	for _, at := range []int{7, 8, 9, 1204, 1205, 1206} {
+		x := points.NewBytes(n, 1, 1, nil)
+		for i := range n {
+			x.Row(i)[0] = 5
+		}
+		x.Row(at)[0] = 2
+		if m, err := gram.New(t.Context(), undefined{radial{1, 0, 0}}, x, 1,
+			&gram.Options{Storage: gram.Float32}); err == nil || !strings.Contains(err.Error(), fmt.Sprint(at)) {
+			t.Errorf("point %d: %v, %v", at, m, err)
+		}
+		m, err := gram.New(t.Context(), undefined{radial{1, 0, 0}}, x, 1, &gram.Options{Storage: gram.Recompute})
+		if err == nil {
+			err = m.KMulTo(t.Context(), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, slices.Repeat([]float64{1}, n)))
+		}
+		if err == nil {
+			t.Errorf("point %d, recomputed: no error", at)
+		}
+	}
+}

@@ -1,0 +1,319 @@
+package gram_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+// moved returns points with the given number added to every coordinate.
+func moved(seed uint64, n, d int, by float64) *points.Dense {
+	x := draw(seed, n, d, 1)[0].(*points.Dense)
+	for i := range x.Data {
+		x.Data[i] += by
+	}
+	return x
+}
+
+// errorNorm returns ‖K as stored − K by Eval‖₂.
+func errorNorm(t *testing.T, m *gram.Matrix) float64 {
+	t.Helper()
+	n := m.Dim()
+	e := mat.NewDense(n, n, nil)
+	testkit.OK(t, m.DenseTo(ctx, e))
+	e.Sub(e, full(m.Kernel(), m.Points()))
+	v := testkit.Eigenvalues(t, mat.NewSymDense(n, e.RawMatrix().Data))
+	return max(-v[0], v[n-1])
+}
+
+// TestPrediction: ‖E‖₂ as predicted bounds what is there, without exaggeration,
+// for points near the origin and far from it.
+func TestPrediction(t *testing.T) {
+	for _, by := range []float64{0, 3, 30, 1e3} {
+		x := moved(1, 160, 10, by)
+		for _, k := range kernels[:4] {
+			for _, s := range []gram.Storage{gram.Float32, gram.Float64, gram.Recompute, gram.Fixed16} {
+				for _, accuracy := range []float64{1e-20, 1e3} {
+					lambda := 1.0
+					if s == gram.Fixed16 {
+						lambda = 1e4 // any error goes
+					}
+					m := mustNew(t, k, x, lambda, &gram.Options{Storage: s, TileSize: 64, Accuracy: accuracy})
+					c, e := m.Choice(), errorNorm(t, m)
+					t.Logf("%v moved by %g, %v/%v centered=%v: ‖E‖₂ = %.2g, predicted %.2g", k, by, c.Storage,
+						c.Arithmetic, c.Centred, e, c.Error)
+					if e > 2*c.Error+1e-12 || c.Error > 20*e+1e-12 {
+						t.Errorf("%v moved by %g, %v: ‖E‖₂ = %.2g, predicted %.2g", k, by, c, e, c.Error)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestAuto: the storage and arithmetic taken for points near and far, loose and
+// tight bounds, ample and scarce memory; the bound asked for is kept.
+func TestAuto(t *testing.T) {
+	defer accel.SetThreads(accel.Threads())
+	accel.SetThreads(2) // each worker's scratch counts
+	const n = 200
+	g := kernel.Gaussian{Sigma: 2}
+	for _, c := range []struct {
+		by, lambda float64
+		memory     int64
+		storage    gram.Storage
+		arith      kernel.Arithmetic
+		centered   bool
+	}{
+		{0, 1e-2, 0, gram.Float32, kernel.Float32, false},
+		{100, 1e-2, 0, gram.Float32, kernel.Float32, true},
+		{0, 1e-7, 0, gram.Float64, kernel.Float64, false},
+		{1e5, 1e-7, 0, gram.Float64, kernel.Float64, true},
+		{0, 1e-2, 100e3, gram.Recompute, kernel.Float32, false},
+		{100, 1e-2, 100e3, gram.Recompute, kernel.Float32, true},
+		{0, 1e-7, 150e3, gram.Recompute, kernel.Float64, false},
+		{0, 1e-2, 150e3, gram.Float32, kernel.Float32, false},
+	} {
+		m := mustNew(t, g, moved(3, n, 5, c.by), c.lambda, &gram.Options{Memory: c.memory, TileSize: 32})
+		got := m.Choice()
+		if got.Storage != c.storage || got.Arithmetic != c.arith || got.Centred != c.centered {
+			t.Errorf("moved by %g, λ = %g, memory %d: %v", c.by, c.lambda, c.memory, got)
+		}
+		if e := errorNorm(t, m); e > c.lambda/5 || got.Accuracy != c.lambda/10 {
+			t.Errorf("moved by %g, λ = %g: ‖E‖₂ = %.2g, asked %.2g", c.by, c.lambda, e, got.Accuracy)
+		}
+		if c.memory > 0 && got.Bytes > c.memory {
+			t.Errorf("holds %d bytes of %d allowed", got.Bytes, c.memory)
+		}
+	}
+}
+
+// TestPrefer: a bound that only float64 storage keeps is kept where that fits; where it
+// does not, float32 serves as long as it is within the bound asked.
+func TestPrefer(t *testing.T) {
+	defer accel.SetThreads(accel.Threads())
+	accel.SetThreads(2) // each worker's scratch counts
+	x := moved(3, 200, 5, 0)
+	for _, c := range []struct {
+		prefer float64
+		memory int64
+		want   gram.Storage
+	}{
+		{0, 0, gram.Float32},
+		{1, 0, gram.Float32}, // above Accuracy: no wish
+		{1e-9, 0, gram.Float64},
+		{1e-9, 150e3, gram.Float32},
+		{1e-9, 100e3, gram.Recompute},
+	} {
+		m := mustNew(t, kernel.Gaussian{Sigma: 2}, x, 1e-2, &gram.Options{Memory: c.memory, TileSize: 32,
+			Prefer: c.prefer})
+		got := m.Choice()
+		testkit.Equal(t, got.Storage, c.want, c.prefer, c.memory, got)
+		if e := errorNorm(t, m); e > 1e-3 || c.want == gram.Float64 && e > c.prefer {
+			t.Errorf("preferred %g, memory %d: ‖E‖₂ = %.2g", c.prefer, c.memory, e)
+		}
+	}
+}
+
+// TestFixed16: refused where values may leave [0, 1], and where ‖E‖₂ is too near λ.
+func TestFixed16(t *testing.T) {
+	x := draw(4, 200, 3, 1)[1]
+	for want, c := range map[string]struct {
+		k      kernel.Kernel
+		lambda float64
+	}{
+		"values in [0, 1]": {kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}, 1},
+		"more than λ/2":    {kernel.Gaussian{Sigma: 2}, 1e-5},
+	} {
+		_, err := gram.New(ctx, c.k, x, c.lambda, &gram.Options{Storage: gram.Fixed16})
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "take float32") {
+			t.Errorf("%v, λ = %g: error %v, want one with %q", c.k, c.lambda, err, want)
+		}
+	}
+	m := mustNew(t, kernel.Gaussian{Sigma: 2}, x, 1e-2, &gram.Options{Storage: gram.Fixed16})
+	e := m.Choice().Error
+	if off := errorNorm(t, m); off > e || m.Storage().String() != "fixed16" {
+		t.Errorf("‖E‖₂ = %.2g, predicted %.2g", off, e)
+	}
+	for _, by := range []float64{1.9, 2.1} { // λ/‖E‖₂
+		_, err := gram.New(ctx, kernel.Gaussian{Sigma: 2}, x, by*e,
+			&gram.Options{Storage: gram.Fixed16, Accuracy: 1e-3})
+		testkit.Equal(t, (err == nil), (by > 2), e, by, err)
+	}
+}
+
+// TestHalf: what does not fit as float32 is kept in 16 bits where answers are refined and they are accurate enough, else
+// recomputed.
+func TestHalf(t *testing.T) {
+	for _, c := range []struct {
+		k       kernel.Kernel
+		lambda  float64
+		refined bool
+		memory  int64
+		want    gram.Storage
+	}{
+		{kernels[0], 0.1, true, 17e5, gram.Fixed16}, {kernels[0], 0.1, true, 3e6, gram.Float32},
+		{kernels[0], 0.1, true, 9e5, gram.Recompute}, {kernels[0], 0.1, false, 17e5, gram.Recompute},
+		{kernels[0], 1e-5, true, 17e5, gram.Recompute},
+		{kernel.Polynomial{Gamma: 1, Degree: 2}, 0.1, true, 17e5, gram.Recompute},
+	} {
+		m := mustNew(t, c.k, draw(4, 1000, 3, 1)[1], c.lambda, &gram.Options{Memory: c.memory, Refined: c.refined,
+			TileSize: 50})
+		if got := m.Choice(); got.Storage != c.want || got.Bytes > c.memory {
+			t.Errorf("%v: %v", c, got)
+		}
+	}
+}
+
+func TestMemoryError(t *testing.T) {
+	x := draw(4, 1000, 3, 1)[1]
+	_, err := gram.New(ctx, kernels[0], x, 0.1, &gram.Options{Storage: gram.Float64, Memory: 4e6, TileSize: 50})
+	var e *gram.MemoryError
+	if !errors.As(err, &e) || e.Have != 4e6 || e.Need < 4e6 || len(e.Fits) != 3 {
+		t.Fatalf("error %v", err)
+	}
+	testkit.Contains(t, err.Error(), "1000 points", "4.", "MB as float64", "4 MB is allowed", "float32 (2.",
+		"fixed16 (1.", "recompute (", " fit")
+	_, err = gram.New(ctx, kernel.Polynomial{Gamma: 1, Degree: 2}, x, 0.1,
+		&gram.Options{Storage: gram.Float64, Memory: 4e6, TileSize: 50})
+	if !errors.As(err, &e) || !slices.Equal(e.Fits, []gram.Storage{gram.Float32, gram.Recompute}) {
+		t.Errorf("values may leave [0, 1]: %v", err)
+	}
+	_, err = gram.New(ctx, kernels[0], x, 0.1, &gram.Options{Memory: 1000})
+	if !errors.As(err, &e) || len(e.Fits) != 0 || !strings.Contains(err.Error(), "as auto") ||
+		!strings.Contains(err.Error(), "no storage fits") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestPeriodicRows: what repeats along the rows at any step, and the few points far from all others,
+// are seen by the rows that ‖E‖₂ is predicted from.
+func TestPeriodicRows(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		n     int
+		shift func(i int) float64
+	}{
+		{"odd rows", 2048, func(i int) float64 { return 100 * float64(i%2) }},
+		{"every fifth", 5120, func(i int) float64 { return 60 * float64(i%5) }},
+		{"ten rows", 2500, func(i int) float64 {
+			if i%250 == 17 {
+				return 3e4
+			}
+			return 0
+		}},
+	} {
+		x := moved(5, c.n, 8, 0)
+		for i := range c.n {
+			for j := range x.Row(i) {
+				x.Row(i)[j] += c.shift(i)
+			}
+		}
+		k := kernel.Gaussian{Sigma: 2}
+		m := mustNew(t, k, x, 0.01, nil)
+		e := powerNorm(t, m, c.n, 8) // to which products with float32 tiles add some 1e-6
+		if choice := m.Choice(); e > 2*choice.Error+1e-5 || choice.Error > choice.Accuracy {
+			t.Errorf("%s: ‖E‖₂ = %.2g: %v", c.name, e, choice)
+		}
+	}
+}
+
+// TestProductError holds products with float32 tiles against products with the
+// same tiles in float64: the bound of the package doc, for random vectors and for
+// the leading eigenvector, and at scales where float32 would overflow or vanish.
+func TestProductError(t *testing.T) {
+	const n, u = 1200, 0x1p-24
+	x := draw(6, n, 8, 1)[1]
+	m := mustNew(t, kernel.Gaussian{Sigma: 4}, x, 1, &gram.Options{Storage: gram.Float32})
+	k := mat.NewDense(n, n, nil)
+	testkit.OK(t, m.DenseTo(ctx, k))
+	rms := mat.Norm(k, 2) / n // mat's norm 2 is Frobenius'
+	lead := mat.NewDense(n, 1, nil)
+	for i := range n {
+		lead.Set(i, 0, 1)
+	}
+	for range 10 {
+		var w mat.Dense
+		w.Mul(k, lead)
+		lead.Scale(1/mat.Norm(&w, 2), &w)
+	}
+	for name, v := range map[string]*mat.Dense{"random": normal(1, n, 3), "leading": lead} {
+		for _, scale := range []float64{1, 1e-60, 1e60, 1e-290, 1e300} {
+			var src, want mat.Dense
+			src.Scale(scale, v)
+			want.Mul(k, &src)
+			_, cols := src.Dims()
+			got := mat.NewDense(n, cols, nil)
+			testkit.OK(t, m.KMulTo(ctx, got, &src))
+			got.Scale(1/scale, got)
+			want.Scale(1/scale, &want)
+			for c := range cols {
+				var diff mat.VecDense
+				diff.SubVec(got.ColView(c), want.ColView(c))
+				bound := 4 * u * (rms*math.Sqrt(n)*mat.Norm(v.ColView(c), 2) + mat.Norm(want.ColView(c), 2))
+				e := mat.Norm(&diff, 2)
+				t.Logf("%s × %g: error %.2g, bound %.2g", name, scale, e, bound)
+				if !(e <= bound) {
+					t.Errorf("%s × %g: error %.2g of the product, bound %.2g", name, scale, e, bound)
+				}
+			}
+		}
+	}
+}
+
+func ExampleNew() {
+	x := points.NewDense(4, 1, []float64{0, 1, 2, 3})
+	m, err := gram.New(ctx, kernel.Gaussian{Sigma: 1}, x, 0.5, nil)
+	if err != nil {
+		panic(err)
+	}
+	y := mat.NewDense(4, 1, nil)
+	if err := m.MulTo(ctx, y, mat.NewDense(4, 1, []float64{1, 0, 0, 0})); err != nil {
+		panic(err)
+	}
+	fmt.Printf("%v, λ = %v: first column %.4f\n", m.Storage(), m.Lambda(), y.RawMatrix().Data)
+	// Output:
+	// float32, λ = 0.5: first column [1.5000 0.6065 0.1353 0.0111]
+}
+
+// TestAs asks for the choice of an earlier matrix: the same bits, whatever would be chosen now.
+func TestAs(t *testing.T) {
+	k := kernel.Gaussian{Sigma: 2}
+	x := moved(3, 300, 5, 4)
+	src := normal(4, 300, 2)
+	for _, o := range []gram.Options{
+		{Storage: gram.Float64}, {Storage: gram.Float32, Accuracy: 1e3}, {Storage: gram.Float32, Accuracy: 1e-20},
+		{Storage: gram.Recompute, Accuracy: 1e3}, {Storage: gram.Recompute, Accuracy: 1e-20}, {Storage: gram.Fixed16},
+	} {
+		before := mustNew(t, k, x, 100, &o)
+		want, got := mat.NewDense(300, 2, nil), mat.NewDense(300, 2, nil)
+		testkit.OK(t, before.MulTo(ctx, want, src))
+		was := before.Choice()
+		for _, accuracy := range []float64{1e-20, 1e3} {
+			m := mustNew(t, k, x, 100, &gram.Options{As: &was, Accuracy: accuracy})
+			testkit.OK(t, m.MulTo(ctx, got, src))
+			if c := m.Choice(); c.Storage != was.Storage || c.Arithmetic != was.Arithmetic ||
+				c.Centred != was.Centred || !mat.Equal(got, want) {
+				t.Errorf("%v\nas\n%v", c, was)
+			}
+		}
+		var full *gram.MemoryError
+		if _, err := gram.New(ctx, k, x, 100, &gram.Options{As: &was, Memory: 1000}); !errors.As(err, &full) ||
+			full.Storage != was.Storage {
+			t.Errorf("as %v in 1 kB: %v", was.Storage, err)
+		}
+	}
+	other := gram.Choice{Storage: gram.Float64, Arithmetic: kernel.Float32}
+	testkit.Fails(t, testkit.ErrOf(gram.New(ctx, k, x, 100, &gram.Options{As: &other})), "do not allow")
+}

@@ -1,0 +1,90 @@
+package gram
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+)
+
+// withSpectrum returns QDQᵀ, Q random orthogonal.
+func withSpectrum(seed uint64, d []float64) *mat.Dense {
+	n := len(d)
+	a := mat.NewDense(n, n, nil)
+	rng.New(seed).Normals(a.RawMatrix().Data, 0)
+	var qr mat.QR
+	qr.Factorize(a)
+	var q, e mat.Dense
+	qr.QTo(&q)
+	e.Mul(&q, mat.NewDiagDense(n, d))
+	e.Mul(&e, q.T())
+	return &e
+}
+
+// TestMeasure gives K on a sample an error of known spectrum, and takes the formula of Estimate of it:
+// where the leading eigenvalue is hidden among the others, and shows along v only; where it stands out;
+// where the far rows have more; and where there is nothing but the rounding of entries.
+func TestMeasure(t *testing.T) {
+	const n, rows, m = 400, 80, 60
+	x := cloud(n, 3)
+	mx, _, err := begin(kernel.Gaussian{Sigma: 1}, x, 1, nil)
+	testkit.OK(t, err)
+	v := make([]float64, m)
+	rng.New(5).Normals(v, 0)
+	normalize(v)
+	by := method{wide: true, arith: kernel.Differences}
+	for _, c := range []struct{ lead, size, far, normK float64 }{
+		{1, 1e-3, 0, 50}, {2.05, 1e-3, 0, 50}, {2.3, 1e-3, 0, 50}, {10, 1e-3, 0, 50}, {10, 1e-3, 300, 50},
+		{0, 0, 0, 50}, {1, 1e-3, 0, 1e16},
+	} {
+		d := make([]float64, m)
+		for i := range d {
+			d[i] = c.size * float64(1-2*(i%2))
+		}
+		d[0] *= c.lead
+		e := mat.NewDense(rows, rows, nil)
+		em := withSpectrum(7, d)
+		e.Slice(0, m, 0, m).(*mat.Dense).Copy(em)
+		e.Set(m+3, m+3, c.size*c.far)
+		s := &sample{m: mx, random: m, idx: make([]int, rows), x: x.Slice(0, rows), k: make([]float64, rows*rows),
+			error: 0.25 * c.size, normK: c.normK, v: v}
+		a := mat.NewDense(rows, rows, nil)
+		for i := range rows {
+			s.idx[i] = i
+		}
+		testkit.OK(t, s.form(t.Context(), by, func(i int, row []float64) {
+			testkit.Equal(t, len(row), i+1, i)
+			for j, k := range row {
+				s.k[i*rows+j] = k - e.At(i, j)
+				a.Set(i, j, k)
+			}
+		}))
+		if want := mx.k.Eval(x.Row(70), x.Row(9)); math.Abs(a.At(70, 9)-want) > 1e-14 {
+			t.Errorf("K(70, 9) = %v, want %v", a.At(70, 9), want)
+		}
+		got := testkit.Must(s.measure(t.Context(), by))
+		rms := math.Sqrt((c.lead*c.lead+m-1)/m/m) * c.size
+		top := c.size * max(c.lead, 1)
+		var ev mat.VecDense
+		ev.MulVec(em, mat.NewVecDense(m, v))
+		along := math.Abs(mat.Dot(mat.NewVecDense(m, v), &ev))
+		if edge := rms * math.Sqrt(m); top > 2.1*edge {
+			along = max(along, (top+math.Sqrt(top*top-4*rms*rms*m))/2)
+		}
+		norm := max(top, c.size*c.far)
+		bound := max(2*rms*math.Sqrt(n)+along*n/m, 1.1*norm, 0x1p-52*c.normK*n/m) + s.error
+		near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-6*b+1e-14 }
+		if !near(got.Rms, rms) || !near(got.Norm, norm) || !near(got.Bound, bound) || got.Rows != rows ||
+			got.NormK != c.normK {
+			t.Errorf("%+v: %+v, want rms %g, norm %g and bound %g", c, got, rms, norm, bound)
+		}
+		s.k[50*rows+20] = math.Inf(1)
+		if got, err := s.measure(t.Context(), by); err != nil || !math.IsInf(got.Bound, 1) || !math.IsInf(got.Rms, 0) {
+			t.Errorf("an entry is infinite: %+v, %v", got, err)
+		}
+	}
+}

@@ -1,0 +1,296 @@
+package gram_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+var ctx = context.Background()
+
+// own is a user-defined kernel: 1 + Σ_j min(|x_j|, |z_j|).
+type own struct{}
+
+func (own) Eval(x, z []float64) float64 {
+	s := 1.0
+	for j, v := range x {
+		s += min(math.Abs(v), math.Abs(z[j]))
+	}
+	return s
+}
+func (own) String() string { return "own" }
+
+var kernels = []kernel.Kernel{
+	kernel.Gaussian{Sigma: 2.5}, kernel.Laplacian{Sigma: 6}, kernel.Matern32{Sigma: 3}, kernel.Matern52{Sigma: 3},
+	kernel.Polynomial{Gamma: 0.1, Coef0: 1, Degree: 3}, own{}, radial{one: 1.5, c: 0.3},
+}
+
+// draw returns n points of dimension d, as all three types; column 1 is
+// constant, and every fifth point repeats the one before.
+func draw(seed uint64, n, d int, density float64) []points.Points {
+	rnd := rand.New(rand.NewPCG(seed, 3))
+	a := points.NewDense(n, d, nil)
+	for i := range n {
+		for j := range d {
+			var v float64
+			if rnd.Float64() < density {
+				v = float64(float32(rnd.NormFloat64()))
+			}
+			if j == 1 {
+				v = 3
+			}
+			if i%5 == 4 {
+				v = a.Data[(i-1)*d+j]
+			}
+			a.Data[i*d+j] = v
+		}
+	}
+	return []points.Points{a, testkit.Single(a), testkit.Sparse(a)}
+}
+
+// full returns K by Eval.
+func full(k kernel.Kernel, x points.Points) *mat.Dense {
+	n, d := x.Dims()
+	out := mat.NewDense(n, n, nil)
+	a, b := make([]float64, d), make([]float64, d)
+	for i := range n {
+		x.RowTo(a, i)
+		for j := range n {
+			x.RowTo(b, j)
+			out.Set(i, j, k.Eval(a, b))
+		}
+	}
+	return out
+}
+
+func normal(seed uint64, n, t int) *mat.Dense {
+	rnd := rand.New(rand.NewPCG(seed, 4))
+	v := make([]float64, n*t)
+	for i := range v {
+		v[i] = rnd.NormFloat64()
+	}
+	return mat.NewDense(n, t, v)
+}
+
+func mustNew(t testing.TB, k kernel.Kernel, x points.Points, lambda float64, o *gram.Options) *gram.Matrix {
+	t.Helper()
+	return testkit.Must(gram.New(ctx, k, x, lambda, o))
+}
+
+func maxAbs(a mat.Matrix) float64 { return max(mat.Max(a), -mat.Min(a)) }
+
+// tolerances of entries and products, relative to the largest entry of K.
+func tolerance(s gram.Storage, a kernel.Arithmetic) float64 {
+	switch {
+	case s == gram.Float64 || s == gram.Recompute && a == kernel.Float64:
+		return 1e-14
+	case s == gram.Fixed16:
+		return 3e-6 + 0.5/65535
+	}
+	return 3e-6
+}
+
+// TestProducts holds products with every kernel, storage, type of points, number
+// of right-hand sides and awkward sizes of tiles against K by Eval.
+func TestProducts(t *testing.T) {
+	const lambda = 0.3
+	for _, c := range []struct {
+		n, tile int
+		density float64
+	}{{53, 8, 1}, {53, 8, 0.06}, {41, 41, 1}, {30, 1, 1}, {17, 100, 1}, {130, 0, 1}} {
+		xs := draw(1, c.n, 12, c.density)
+		for _, k := range kernels {
+			want := full(k, xs[0])
+			for _, x := range xs {
+				for _, s := range []gram.Storage{gram.Auto, gram.Float64, gram.Float32, gram.Recompute, gram.Fixed16} {
+					if s == gram.Fixed16 && !kernel.Bounded01(k) {
+						continue
+					}
+					for _, accuracy := range []float64{1, 1e-12} { // both arithmetics
+						name := fmt.Sprintf("n=%d tile=%d %v %T %v accuracy %g", c.n, c.tile, k, x, s, accuracy)
+						m := mustNew(t, k, x, lambda, &gram.Options{Storage: s, TileSize: c.tile, Accuracy: accuracy})
+						if s != gram.Auto && m.Storage() != s {
+							t.Fatalf("%s: storage is %v", name, m.Storage())
+						}
+						checkMatrix(t, name, m, want, lambda)
+					}
+				}
+			}
+		}
+	}
+}
+
+func checkMatrix(t *testing.T, name string, m *gram.Matrix, want *mat.Dense, lambda float64) {
+	t.Helper()
+	n := m.Dim()
+	tol := tolerance(m.Storage(), m.Choice().Arithmetic) * maxAbs(want)
+	got := mat.NewDense(n, n, nil)
+	testkit.OK(t, m.DenseTo(ctx, got))
+	for i := range n {
+		for j := range n {
+			if e := math.Abs(got.At(i, j) - want.At(i, j)); !(e <= tol) {
+				t.Fatalf("%s: K(%d, %d) = %v, want %v", name, i, j, got.At(i, j), want.At(i, j))
+			}
+			if got.At(i, j) != got.At(j, i) {
+				t.Fatalf("%s: K(%d, %d) is not symmetric", name, i, j)
+			}
+		}
+		if kernel.Bounded01(m.Kernel()) && got.At(i, i) != 1 {
+			t.Fatalf("%s: K(%d, %d) = %v, want 1", name, i, i, got.At(i, i))
+		}
+	}
+	for _, cols := range []int{1, 2, 3, 10, 17} {
+		x := normal(2, n, cols)
+		dst, wantY := mat.NewDense(n, cols, nil), mat.NewDense(n, cols, nil)
+		wantY.Mul(want, x)
+		limit := tol * 4 * math.Sqrt(float64(n)) * (1 + maxAbs(x))
+		testkit.OK(t, m.KMulTo(ctx, dst, x))
+		checkClose(t, name+" KMulTo", dst, wantY, limit)
+		for i := range n {
+			for c := range cols {
+				wantY.Set(i, c, wantY.At(i, c)+lambda*x.At(i, c))
+			}
+		}
+		if err := m.MulTo(ctx, x, x); err != nil { // in place
+			t.Fatal(err)
+		}
+		checkClose(t, name+" MulTo", x, wantY, limit)
+	}
+}
+
+func checkClose(t *testing.T, name string, got, want *mat.Dense, tol float64) {
+	t.Helper()
+	n, c := want.Dims()
+	for i := range n {
+		for j := range c {
+			if e := math.Abs(got.At(i, j) - want.At(i, j)); !(e <= tol) {
+				t.Fatalf("%s: (%d, %d) is %v, want %v ± %.1g", name, i, j, got.At(i, j), want.At(i, j), tol)
+			}
+		}
+	}
+}
+
+// TestSmall has one and two points, no dimension, and strided right-hand sides.
+func TestSmall(t *testing.T) {
+	for n := 1; n <= 3; n++ {
+		for _, d := range []int{0, 1, 4} {
+			x := points.NewDense(n, d, nil)
+			for i := range x.Data {
+				x.Data[i] = float64(i) / 3
+			}
+			for _, k := range kernels {
+				for _, s := range []gram.Storage{gram.Auto, gram.Float64, gram.Float32, gram.Recompute} {
+					m := mustNew(t, k, x, 0.5, &gram.Options{Storage: s})
+					checkMatrix(t, fmt.Sprintf("n=%d d=%d %v %v", n, d, k, s), m, full(k, x), 0.5)
+				}
+			}
+		}
+	}
+	x := draw(1, 20, 3, 1)[0]
+	m := mustNew(t, kernels[0], x, 0, &gram.Options{TileSize: 6, Accuracy: 1e-3})
+	big := normal(1, 20, 7)
+	src := big.Slice(0, 20, 2, 5).(*mat.Dense)
+	want := mat.NewDense(20, 3, nil)
+	want.Mul(full(kernels[0], x), src)
+	outer := mat.NewDense(20, 9, nil)
+	testkit.OK(t, m.MulTo(ctx, outer.Slice(0, 20, 1, 4).(*mat.Dense), src))
+	checkClose(t, "strided", outer.Slice(0, 20, 1, 4).(*mat.Dense), want, 1e-5)
+	if outer.At(3, 0) != 0 || outer.At(3, 4) != 0 {
+		t.Error("wrote beyond the columns of dst")
+	}
+}
+
+// TestThreads wants the same bits for any number of threads, and for a second
+// product and for products at the same time.
+func TestThreads(t *testing.T) {
+	defer accel.SetThreads(accel.Threads())
+	x := draw(5, 203, 6, 1)[1]
+	for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
+		for _, cols := range []int{1, 10} {
+			src := normal(3, 203, cols)
+			var want []float64
+			for _, threads := range []int{1, 2, 3, 7} {
+				accel.SetThreads(threads)
+				m := mustNew(t, kernels[0], x, 0.1, &gram.Options{Storage: s, TileSize: 16})
+				for range 3 {
+					dst := mat.NewDense(203, cols, nil)
+					testkit.OK(t, m.MulTo(ctx, dst, src))
+					if want == nil {
+						want = dst.RawMatrix().Data
+					}
+					if !slices.Equal(dst.RawMatrix().Data, want) {
+						t.Fatalf("%v, t=%d: another result on %d threads", s, cols, threads)
+					}
+				}
+				results := make(chan []float64, 4)
+				for range 4 {
+					go func() {
+						dst := mat.NewDense(203, cols, nil)
+						if err := m.MulTo(ctx, dst, src); err != nil {
+							t.Error(err)
+						}
+						results <- dst.RawMatrix().Data
+					}()
+				}
+				for range 4 {
+					if !slices.Equal(<-results, want) {
+						t.Fatalf("%v, t=%d: another result beside other products", s, cols)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestNoAllocation: a product allocates nothing once warm.
+func TestNoAllocation(t *testing.T) {
+	if pool := new(sync.Pool); forgetful(pool) {
+		t.Skip("the race detector makes sync.Pool forget")
+	}
+	x := draw(6, 150, 6, 1)[1]
+	for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
+		m := mustNew(t, kernels[0], x, 0.1, &gram.Options{Storage: s, TileSize: 32, Accuracy: 1})
+		src, dst := normal(1, 150, 10), mat.NewDense(150, 10, nil)
+		f := func() {
+			testkit.OK(t, m.MulTo(ctx, dst, src))
+		}
+		f()
+		testkit.Equal(t, testkit.Allocs(20, f), 0, s)
+	}
+}
+
+func forgetful(p *sync.Pool) bool {
+	for range 100 {
+		p.Put(p)
+		if p.Get() == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// TestPositive: the stored matrix is positive semidefinite up to its error.
+func TestPositive(t *testing.T) {
+	x := draw(8, 120, 4, 1)[0]
+	for _, k := range kernels {
+		m := mustNew(t, k, x, 0.1, &gram.Options{TileSize: 50})
+		dense := mat.NewDense(120, 120, nil)
+		testkit.OK(t, m.DenseTo(ctx, dense))
+		if low := slices.Min(testkit.Eigenvalues(t, mat.NewSymDense(120,
+			dense.RawMatrix().Data))); low < -2*m.Choice().Error-1e-12*maxAbs(dense)*120 {
+			t.Errorf("%v: least eigenvalue %v, ‖E‖₂ predicted %v", k, low, m.Choice().Error)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package gram_test
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+// TestNeighbors compares with a sort of K as it is stored, on points of which a third occur twice.
+func TestNeighbors(t *testing.T) {
+	const n, count = 130, 7
+	x := make([]float64, 3*n)
+	rng.New(1).Sub("points").Normals(x, 0)
+	copy(x[3*80:3*120], x)
+	before := make([]int32, n)
+	for at, i := range rng.New(2).Perm(n) {
+		before[i] = int32(at)
+	}
+	for _, c := range []struct {
+		k kernel.Kernel
+		s gram.Storage
+	}{
+		{kernel.Gaussian{Sigma: 1}, gram.Float64}, {kernel.Gaussian{Sigma: 1}, gram.Float32},
+		{kernel.Gaussian{Sigma: 1}, gram.Fixed16},
+		{kernel.Laplacian{Sigma: 1}, gram.Recompute}, {kernel.Polynomial{Gamma: 1, Coef0: 0, Degree: 3}, gram.Float32},
+	} {
+		a := testkit.Must(gram.New(t.Context(), c.k, points.NewDense(n, 3, x), 1,
+			&gram.Options{Storage: c.s, TileSize: 32}))
+		near := testkit.Must(a.Neighbors(t.Context(), before, count))
+		k := mat.NewDense(n, n, nil)
+		testkit.OK(t, a.DenseTo(t.Context(), k))
+		d := a.Diag()
+		value := func(i, j int) float64 {
+			if kernel.Bounded01(c.k) {
+				return float64(float32(k.At(i, j)))
+			}
+			return k.At(i, j) / math.Sqrt(d[i]*d[j])
+		}
+		for i := range n {
+			var want []int
+			for j := range n {
+				if before[j] < before[i] {
+					want = append(want, j)
+				}
+			}
+			slices.SortStableFunc(want, func(p, q int) int {
+				return cmp.Compare(math.Abs(value(i, q)),
+					math.Abs(value(i, p)))
+			})
+			index, values := near.Of(i)
+			if len(index) != min(count, len(want)) {
+				t.Fatalf("%v %v: point %d has %d neighbors of %d", c.k, c.s, i, len(index), len(want))
+			}
+			for a, j := range index {
+				got, least := value(i, int(j)), value(i, want[a])
+				if before[j] >= before[i] || math.Abs(math.Abs(got)-math.Abs(least)) > 1e-6 ||
+					math.Abs(got-float64(values[a])) > 1e-6 {
+					t.Errorf("%v %v: neighbor %d of point %d is %d of %g (%g), want %d of %g", c.k, c.s, a, i, j, got,
+						values[a], want[a], least)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package gram_test
+
+import (
+	"fmt"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+// openBLAS puts OpenBLAS to use until the test or benchmark ends.
+func openBLAS(t testing.TB) {
+	t.Helper()
+	lib, err := accel.OpenBLAS()
+	if err != nil {
+		t.Skip(err)
+	}
+	accel.Use(lib)
+	t.Cleanup(func() { accel.Use(nil) })
+}
+
+// TestOpenBLAS repeats on OpenBLAS what depends on the BLAS.
+func TestOpenBLAS(t *testing.T) {
+	openBLAS(t)
+	for _, x := range draw(20, 150, 30, 0.9) {
+		for _, k := range kernels {
+			want := full(k, x)
+			for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
+				m := mustNew(t, k, x, 0.3, &gram.Options{Storage: s, TileSize: 64})
+				checkMatrix(t, fmt.Sprintf("%v %T %v", k, x, s), m, want, 0.3)
+			}
+		}
+	}
+	t.Run("threads", TestThreads)
+	t.Run("allocation", TestNoAllocation)
+}
+
+// images are points as MNIST's: of dimension 784, one number in five not 0.
+func images(b testing.TB, n int) *points.Dense32 {
+	b.Helper()
+	x := points.NewDense32(n, 784, nil)
+	for i, v := range draw(1, n, 784, 0.19)[1].(*points.Dense32).Data {
+		x.Data[i] = v * v / 4
+	}
+	return x
+}
+
+const benchN = 10000
+
+// BenchmarkNew forms K, n = 10,000, d = 784: n²d flops and n²/2 exponentials.
+func BenchmarkNew(b *testing.B) {
+	testkit.FastBLAS(b)
+	x := images(b, benchN)
+	for _, c := range []struct {
+		name string
+		o    gram.Options
+	}{
+		{"float32/float32", gram.Options{Storage: gram.Float32, Accuracy: 1}},
+		{"float32/float64", gram.Options{Storage: gram.Float32, Accuracy: 1e-12}},
+		{"float64", gram.Options{Storage: gram.Float64}},
+		{"auto", gram.Options{}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			var m *gram.Matrix
+			testkit.Floor(b, 0, benchN*benchN*784, 0, func() (err error) {
+				m, err = gram.New(ctx, kernel.Gaussian{Sigma: 8.5}, x, 0.01, &c.o)
+				return err
+			})
+			b.Log(m.Choice(), m.Choice().Tried)
+		})
+	}
+}
+
+// BenchmarkMulTo multiplies by K, n = 10,000, in every storage: K read once or 2n²t flops.
+func BenchmarkMulTo(b *testing.B) {
+	testkit.FastBLAS(b)
+	x := images(b, benchN)
+	for _, s := range []gram.Storage{gram.Float32, gram.Float64, gram.Fixed16} {
+		m := testkit.Must(gram.New(ctx, kernel.Gaussian{Sigma: 8.5}, x, 0.01, &gram.Options{Storage: s}))
+		for _, t := range []int{1, 10, 26} {
+			src, dst := normal(1, benchN, t), mat.NewDense(benchN, t, nil)
+			flops32, flops64 := 2.0*benchN*benchN*float64(t), 0.0
+			if s == gram.Float64 {
+				flops32, flops64 = 0, flops32
+			}
+			b.Run(fmt.Sprintf("%v/t=%d", s, t), func(b *testing.B) {
+				testkit.Floor(b, float64(m.Bytes()), flops32, flops64, func() error { return m.MulTo(ctx, dst, src) })
+			})
+		}
+	}
+}

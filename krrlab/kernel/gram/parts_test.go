@@ -1,0 +1,224 @@
+package gram
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+)
+
+// TestRankBytes: as many bytes as the rank has that holds the most.
+func TestRankBytes(t *testing.T) {
+	for _, n := range []int{1, 2, 63, 64, 65, 500, 1000, 3585, 20000} {
+		size := (*Options)(nil).settled(n, 1).TileSize
+		for s, width := range map[Storage]int64{Float64: 8, Float32: 4, Fixed16: 2, Recompute: 0} {
+			for _, ranks := range []int{1, 2, 3, 7, 64} {
+				var most int64
+				for r := range ranks {
+					tl := newTiling(n, size, share{r, ranks})
+					most = max(most, tableBytes(tl)+width*tl.entries())
+				}
+				testkit.Equal(t, RankBytes(n, s, ranks), most, n, s, ranks)
+			}
+		}
+	}
+	for _, c := range []struct {
+		n     int
+		s     Storage
+		ranks int
+	}{{10, Auto, 1}, {0, Float32, 1}, {10, Float32, 0}} {
+		testkit.Panics(t, map[string]func(){fmt.Sprint(c): func() { RankBytes(c.n, c.s, c.ranks) }})
+	}
+}
+
+// offset returns n points around the given number, as dense or sparse points.
+func offset(n, d int, by float64, sparse bool) points.Points {
+	x := cloud(n, d)
+	s := &points.CSR{N: n, D: d, Ptr: []int{0}}
+	for i := range x.Data {
+		x.Data[i] += by
+		s.Col, s.Val = append(s.Col, int32(i%d)), append(s.Val, x.Data[i])
+		if i%d == d-1 {
+			s.Ptr = append(s.Ptr, i+1)
+		}
+	}
+	if sparse {
+		return s
+	}
+	return x
+}
+
+// TestExtent: the points as float64 takes them, and the certain bound of the error of entries and of
+// K that follows from them.
+func TestExtent(t *testing.T) {
+	const n, d = 60, 3
+	for _, by := range []float64{0, 1e4} {
+		for _, sparse := range []bool{false, true} {
+			for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 2},
+				kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}, tilted{}} {
+				x := offset(n, d, by, sparse)
+				m, _, err := begin(k, x, 1, nil)
+				testkit.OK(t, err)
+				far := by > 0 && kernel.ShiftInvariant(k)
+				dense, mean, row := offset(n, d, by, false).(*points.Dense), make([]float64, d), make([]float64, d)
+				for i := range n {
+					for j, v := range dense.Row(i) {
+						mean[j] += v / n
+					}
+				}
+				var largest, atOrigin float64
+				for i := range n {
+					x.RowTo(row, i)
+					var sum, sum0 float64
+					for j, v := range row {
+						sum0 += v * v
+						if far {
+							v -= mean[j]
+						}
+						sum += v * v
+					}
+					largest, atOrigin = max(largest, sum), max(atOrigin, sum0)
+				}
+				e := m.frame.Extent
+				if e.Dim != d || e.Sparse != (sparse && !far) || e.Moved != far ||
+					math.Abs(e.MaxSq-largest) > 1e-6*largest {
+					t.Errorf("%v, %T moved by %g: %+v, want the largest ‖x‖² %v", k, x, by, e, largest)
+				}
+				testkit.Near(t, m.frame.maxSq, atOrigin, 1e-6*atOrigin, k, x, by)
+				checkCertain(t, m, e)
+			}
+		}
+	}
+}
+
+// checkCertain holds EntryError and the error of Exact, at two accuracies, against kernel.EntryError.
+func checkCertain(t *testing.T, m *Matrix, e kernel.Extent) {
+	t.Helper()
+	for _, accuracy := range []float64{0, 1} {
+		exact := m.Exact(accuracy)
+		c, want := exact.Choice(), kernel.Float64
+		if accuracy == 0 && kernel.ShiftInvariant(m.k) {
+			want = kernel.Differences
+		}
+		bound := kernel.EntryError(m.k, want, e)
+		if c.Arithmetic != want || c.Centred != (want == kernel.Float64 && e.Moved) || c.Error != bound*m.Trace() ||
+			!c.Certain || c.Accuracy != accuracy || c.Bytes != exact.Bytes() || c.N != exact.Dim() {
+			t.Errorf("%v: exact %+v, want %v and an error of %g", m.k, c, want, bound*m.Trace())
+		}
+		if !kernel.BuiltIn(m.k) {
+			bound = math.Inf(1)
+		}
+		testkit.Equal(t, exact.EntryError(), bound, m.k)
+	}
+	if kernel.ShiftInvariant(m.k) { // inner products from their own bound on
+		least := kernel.EntryError(m.k, kernel.Float64, e) * m.Trace()
+		if at, below := m.Exact(1.001*least).Choice(), m.Exact(0.999*least).Choice(); at.Arithmetic != kernel.Float64 ||
+			below.Arithmetic != kernel.Differences {
+			t.Errorf("%v: %v at an error of %g, %v below", m.k, at.Arithmetic, least, below.Arithmetic)
+		}
+	}
+	if got := m.EntryError(); !math.IsInf(got, 1) {
+		t.Errorf("%v: as stored entries are off by %g at most", m.k, got)
+	}
+}
+
+// TestChoiceWords: an error that is not known is not within what was asked, and a MemoryError says what fits.
+func TestChoiceWords(t *testing.T) {
+	for e, want := range map[float64]string{1e-3: "within the 0.001 asked", math.NaN(): "‖E‖₂ ≲ NaN predicted, above", 0.002: "above"} {
+		testkit.Contains(t, fmt.Sprint(Choice{Accuracy: 1e-3, Error: e}), want)
+	}
+	for fits, want := range map[*MemoryError]string{
+		{Need: 2000, Have: 1000, Storage: Float64}: "2 kB as float64, but 1 kB is allowed; no " +
+			"storage fits",
+		{Storage: Float64, Fits: []Storage{Recompute}, Bytes: []int64{5}}: "; recompute (5 B) fits",
+		{Storage: Float64, Fits: []Storage{Float32, Fixed16, Recompute},
+			Bytes: []int64{3000, 2000, 1000}}: "; float32 (3 kB) and fixed16 (2 kB) and recompute (1 kB) fit",
+	} {
+		if got := fits.Error(); !strings.HasSuffix(got, want) {
+			t.Errorf("%q, want %q at its end", got, want)
+		}
+	}
+}
+
+// TestNotFinite: of entries of a user's kernel the one that is not a number is named.
+func TestNotFinite(t *testing.T) {
+	x := points.NewDense(50, 1, nil)
+	for i := range x.Data {
+		x.Data[i] = float64(i)
+	}
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		for _, s := range []Storage{Float64, Float32} {
+			k := kernel.Func{Name: "holed", F: func(a, b []float64) float64 {
+				if max(a[0], b[0]) == 37 && min(a[0], b[0]) == 5 {
+					return v
+				}
+				return kernel.Gaussian{Sigma: 1}.Eval(a, b)
+			}}
+			m, _, err := begin(k, x, 1, &Options{Storage: s, TileSize: 8})
+			testkit.OK(t, err)
+			m.choice.Storage, m.choice.Arithmetic = s, kernel.Float64
+			m.build()
+			testkit.Fails(t, m.ops.formAll(t.Context(), nil), "of points 37 and 5 is")
+		}
+	}
+	for c, want := range map[float64]string{math.NaN(): "point 2 has", 1e200: "point 2 has"} {
+		y := points.NewDense(4, 1, []float64{0, 1, c, 2})
+		testkit.Fails(t, testkit.ErrOf(NewExact(kernel.Gaussian{Sigma: 1}, y, 1, 0, comm.Alone())), want)
+	}
+	if _, err := NewExact(kernel.Func{Name: "one", F: func(_, _ []float64) float64 { return 1 }},
+		points.NewDense(2, 1, []float64{1e200, 1}), 1, 0, nil); err != nil {
+		t.Errorf("a user's kernel needs no norms: %v", err)
+	}
+	if _, err := NewExact(kernel.Gaussian{Sigma: 1}, x, math.Inf(1), 0, nil); err == nil {
+		t.Error("λ = ∞ is taken")
+	}
+}
+
+// TestOptionsAsText writes and reads storage and tiles by their names.
+func TestOptionsAsText(t *testing.T) {
+	type named struct {
+		Storage Storage
+		Tiles   Tiles
+	}
+	o, got := named{Fixed16, SparseTiles}, named{}
+	b := testkit.Must(json.Marshal(o))
+	if err := json.Unmarshal(b, &got); err != nil || got != o || string(b) != `{"Storage":"fixed16","Tiles":"sparse"}` {
+		t.Errorf("%s is read as %v: %v", b, got, err)
+	}
+	testkit.Fails(t, json.Unmarshal([]byte(`{"Storage":"half"}`), &got), `storage "half"`)
+	testkit.Fails(t, json.Unmarshal([]byte(`{"Tiles":"some"}`), &got), `tiles "some"`)
+}
+
+// TestCanceled ends the making of a matrix, and what is asked of it, at every place where the context is looked at.
+func TestCanceled(t *testing.T) {
+	const n = 60
+	x, k, before := narrow(n, 1, rng.New(5)), kernel.Gaussian{Sigma: 1}, make([]int32, n)
+	v, columns := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
+	for i := range before {
+		before[i] = int32(i)
+	}
+	for _, o := range []Options{{Tiles: SparseTiles}, {Storage: Recompute, Tiles: SparseTiles}, {Storage: Fixed16}} {
+		o.TileSize = 32
+		var m *Matrix
+		testkit.Canceled(t, func(ctx context.Context) (err error) {
+			m, err = New(ctx, k, x, 0.1, &o)
+			return err
+		})
+		testkit.Canceled(t, func(ctx context.Context) error { return m.MulTo(ctx, v, v) })
+		testkit.Canceled(t, func(ctx context.Context) error { return m.Columns(ctx, []int{3, 1}, columns) })
+		testkit.Canceled(t, func(ctx context.Context) error { return testkit.ErrOf(m.Neighbors(ctx, before, 3)) })
+		if whole := m.choice.Sparse == nil; whole != (m.choice.Formed() == 1) || m.Unit() != 0x1p-22 || m.Exact(1).Unit() != 0x1p-51 {
+			t.Errorf("%v: %.3g of it formed, units %g and %g", m.choice, m.choice.Formed(), m.Unit(), m.Exact(1).Unit())
+		}
+	}
+}

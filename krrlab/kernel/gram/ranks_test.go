@@ -1,0 +1,262 @@
+package gram
+
+import (
+	"math"
+	"math/big"
+	"sync"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+)
+
+// onRanks runs body on p goroutine ranks.
+func onRanks(p int, body func(c comm.Comm)) {
+	var wg sync.WaitGroup
+	for _, c := range comm.Local(p, comm.Options{}) {
+		wg.Go(func() { body(c) })
+	}
+	wg.Wait()
+}
+
+// cloud returns n normal points of dimension d.
+func cloud(n, d int) *points.Dense {
+	x := make([]float64, n*d)
+	rng.New(1).Sub("cloud").Normals(x, 0)
+	return points.NewDense(n, d, x)
+}
+
+// TestRanks multiplies by K without ranks and on 1, 2, 3, 5 and 7, with 1, 2, 3 and 8 threads:
+// the same bits everywhere, of products, columns and the dense matrix.
+func TestRanks(t *testing.T) {
+	const n, d, cols = 300, 5, 3
+	b := mat.NewDense(n, cols, nil)
+	rng.New(2).Sub("b").Normals(b.RawMatrix().Data, 0)
+	idx := []int{299, 0, 17, 64, 150}
+	defer accel.SetThreads(accel.Threads())
+	whole := points.NewBytes(n, d, 1.0/255, nil)
+	for i := range whole.Data {
+		whole.Data[i] = uint8(i * i)
+	}
+	bits := points.NewBytes(n, d, 1, nil)
+	for i := range bits.Data {
+		bits.Data[i] = uint8(i*i/7) & 1
+	}
+	for _, in := range []struct {
+		k kernel.Kernel
+		x points.Points
+	}{
+		{kernel.Gaussian{Sigma: 2}, cloud(n, d)}, {kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}, cloud(n, d)},
+		{kernel.Gaussian{Sigma: 2}, whole}, {kernel.Matern32{Sigma: 1}, whole},
+		{kernel.Gaussian{Sigma: 2}, bits},
+	} {
+		k, x := in.k, in.x
+		for _, st := range []Storage{Float64, Float32, Recompute, Fixed16} {
+			if st == Fixed16 && !kernel.Bounded01(k) {
+				continue
+			}
+			o := Options{Storage: st, TileSize: 64}
+			lone := testkit.Must(New(t.Context(), k, x, 0.5, &o))
+			want, wantCols, wantAll := mat.NewDense(n, cols, nil), mat.NewDense(n, len(idx), nil),
+				mat.NewDense(n, n, nil)
+			testkit.OK(t, lone.MulTo(t.Context(), want, b))
+			_ = lone.Columns(t.Context(), idx, wantCols)
+			_ = lone.DenseTo(t.Context(), wantAll)
+			for _, threads := range []int{1, 2, 3, 8} {
+				accel.SetThreads(threads)
+				y := mat.NewDense(n, cols, nil)
+				if err := lone.MulTo(t.Context(), y, b); err != nil || !mat.Equal(y, want) {
+					t.Errorf("%v %v: other bits on %d threads, %v", k, st, threads, err)
+				}
+			}
+			for i, p := range []int{1, 2, 3, 5, 7} {
+				accel.SetThreads(1 + i%3)
+				var held [7]int64
+				onRanks(p, func(c comm.Comm) {
+					o := o
+					o.Comm = c
+					m, err := New(t.Context(), k, x, 0.5, &o)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					y, cs, all := mat.NewDense(n, cols, nil), mat.NewDense(n, len(idx), nil), mat.NewDense(n, n, nil)
+					before, words := c.Traffic(), int64(1)
+					if err := m.MulTo(t.Context(), y, b); err != nil {
+						t.Error(err)
+					}
+					if st == Float64 {
+						words = 2
+					}
+					tr, bytes := c.Traffic().Sub(before), 8*(words*n*cols+2)
+					if tr.Bytes != bytes || tr.Calls != 1 {
+						t.Errorf("%+v for a product, want %d bytes in one call", tr, bytes)
+					}
+					if err := m.Columns(t.Context(), idx, cs); err != nil {
+						t.Error(err)
+					}
+					if err := m.DenseTo(t.Context(), all); err != nil {
+						t.Error(err)
+					}
+					if !mat.Equal(y, want) || !mat.Equal(cs, wantCols) || !mat.Equal(all, wantAll) {
+						t.Errorf("%v %v: rank %d of %d has other bits than one process", k, st, c.Rank(), p)
+					}
+					held[c.Rank()] = m.ops.tileBytes()
+				})
+				if t.Failed() {
+					return
+				}
+				var sum int64
+				for r := range p {
+					if sum += held[r]; held[r] > lone.ops.tileBytes()/int64(p)+8*64*64 {
+						t.Errorf("%v: rank %d of %d holds %d of %d bytes", st, r, p, held[r], lone.ops.tileBytes())
+					}
+				}
+				testkit.Equal(t, sum, lone.ops.tileBytes(), st, p)
+			}
+		}
+	}
+}
+
+// TestExactSums: products with float64 tiles are those of big floats to the rounding of the tiles'
+// own sums, γ = (w+1)u of Σ_j |K_ij||x_j| for tiles of width w, that of the sum of λx and
+// them, and 2⁻⁹⁹·√k_ii·Σ_j √k_jj|x_j| for each block. K is near the identity and x has entries of
+// all sizes, so that one word of 62 bits, off by 2⁻⁵⁹ of that, would show; or entries of K differ
+// by 10⁴⁰, so that one bound for all rows would.
+func TestExactSums(t *testing.T) {
+	const n, width = 400, 16
+	const u = 0x1p-53
+	apart := cloud(n, 3)
+	for i := range n {
+		for c := range 3 {
+			apart.Data[3*i+c] = math.Ldexp(apart.Data[3*i+c], i%24)
+		}
+	}
+	for _, p := range []struct {
+		k kernel.Kernel
+		x *points.Dense
+	}{{kernel.Gaussian{Sigma: 0.05}, cloud(n, 3)}, {kernel.Polynomial{Gamma: 1, Degree: 3}, apart}} {
+		m := testkit.Must(New(t.Context(), p.k, p.x, 0.5, &Options{Storage: Float64, TileSize: width}))
+		src, y, k := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil), mat.NewDense(n, n, nil)
+		testkit.OK(t, m.DenseTo(t.Context(), k))
+		var norm float64 // Σ √k_jj|x_j|
+		for i := range n {
+			src.Set(i, 0, math.Ldexp(rng.New(2).Normal(uint64(i)), -i%60))
+			norm += math.Sqrt(k.At(i, i)) * math.Abs(src.At(i, 0))
+		}
+		testkit.OK(t, m.MulTo(t.Context(), y, src))
+		for i := range n {
+			want, size := new(big.Float).SetPrec(300), 0.5*math.Abs(src.At(i, 0))
+			for j := range n {
+				want.Add(want, new(big.Float).SetPrec(300).Mul(big.NewFloat(k.At(i, j)), big.NewFloat(src.At(j, 0))))
+				size += math.Abs(k.At(i, j) * src.At(j, 0))
+			}
+			want.Add(want, new(big.Float).SetPrec(300).Mul(big.NewFloat(0.5), big.NewFloat(src.At(i, 0))))
+			diff, _ := want.Sub(want, big.NewFloat(y.At(i, 0))).Float64()
+			bound := (width+4)*u*size + (n/width+2)*0x1p-99*math.Sqrt(k.At(i, i))*norm*1.002
+			if math.Abs(diff) > bound {
+				t.Fatalf("%v: row %d has an error of %.3g, more than %.3g", p.k, i, diff, bound)
+			}
+		}
+	}
+}
+
+// tilted is no kernel: its diagonal does not bound it.
+type tilted struct{}
+
+func (tilted) Eval(x, z []float64) float64 {
+	if x[0] == z[0] {
+		return 1
+	}
+	return 1e9
+}
+func (tilted) String() string { return "tilted" }
+
+// TestRanksNotFinite multiplies what has no finite product.
+func TestRanksNotFinite(t *testing.T) {
+	const n = 100
+	x := cloud(n, 2)
+	onRanks(2, func(c comm.Comm) {
+		m, err := New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 1, &Options{Storage: Float64, Comm: c})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		b := mat.NewDense(n, 2, nil)
+		b.Set(3, 0, math.NaN())
+		b.Set(4, 1, 1)
+		y := mat.NewDense(n, 2, nil)
+		if err := m.MulTo(t.Context(), y, b); err != nil {
+			t.Error(err)
+		}
+		if !math.IsNaN(y.At(9, 0)) || math.IsNaN(y.At(9, 1)) {
+			t.Errorf("K·NaN = %v, beside it %v", y.At(9, 0), y.At(9, 1))
+		}
+		m, err = New(t.Context(), tilted{}, x, 1, &Options{Storage: Float64, Comm: c})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if err := m.MulTo(t.Context(), y, mat.NewDense(n, 2, nil)); err != nil {
+			t.Error(err)
+		}
+		for i := range n {
+			b.Set(i, 0, 1)
+		}
+		testkit.Fails(t, m.MulTo(t.Context(), y, b), "not positive semi-definite")
+	})
+}
+
+// TestRanksMemory asks for storages that fit a share of K, but not all of it.
+func TestRanksMemory(t *testing.T) {
+	const n = 1000
+	x := cloud(n, 2)
+	k := kernel.Gaussian{Sigma: 1}
+	o := Options{Storage: Float64, Memory: 4 << 20}
+	if _, err := New(t.Context(), k, x, 1, &o); err == nil {
+		t.Fatalf("4n² bytes fit %d", o.Memory)
+	}
+	onRanks(2, func(c comm.Comm) {
+		o := o
+		o.Comm = c
+		if _, err := New(t.Context(), k, x, 1, &o); err != nil {
+			t.Error(err)
+		}
+		o.Memory = 1 << 20
+		testkit.Fails(t, testkit.ErrOf(New(t.Context(), k, x, 1, &o)), "is allowed")
+	})
+}
+
+// TestRanksApart multiplies vectors that are not the same on all ranks: an error, instead of a
+// product of neither.
+func TestRanksApart(t *testing.T) {
+	x := cloud(300, 3)
+	for _, p := range []int{2, 3} {
+		onRanks(p, func(c comm.Comm) { productsApart(t, x, c) })
+	}
+}
+
+// productsApart is TestRanksApart on one rank.
+func productsApart(t *testing.T, x *points.Dense, c comm.Comm) {
+	t.Helper()
+	m, err := New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 0.1, &Options{Comm: c})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	v, y := mat.NewDense(300, 2, nil), mat.NewDense(300, 2, nil)
+	v.Set(7, 1, 1)
+	if err := m.MulTo(t.Context(), y, v); err != nil {
+		t.Error(err)
+	}
+	if c.Rank() == 1 {
+		v.Set(7, 1, 1+0x1p-52)
+	}
+	testkit.Fails(t, m.MulTo(t.Context(), y, v), "different vectors")
+}

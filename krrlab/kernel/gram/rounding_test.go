@@ -1,0 +1,106 @@
+package gram
+
+import (
+	"math"
+	"math/big"
+	"testing"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+)
+
+// TestRounding: products with K recomputed are within Rounding of those of big floats, which is not
+// far more than they are off by; also where K, or a column, is zero.
+func TestRounding(t *testing.T) {
+	const n, lambda = 150, 0.5
+	for _, p := range []struct {
+		k    kernel.Kernel
+		x    *points.Dense
+		most float64 // of Rounding, relative to √(tr K)·Σ √k_ii|c_i|
+	}{
+		{kernel.Gaussian{Sigma: 1}, cloud(n, 3), 1e-12},
+		{kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 3}, cloud(n, 3), 1e-12},
+		{kernel.Polynomial{Gamma: 1, Degree: 2}, points.NewDense(n, 3, nil), 0},
+	} {
+		m := testkit.Must(New(t.Context(), p.k, p.x, lambda, nil))
+		m = m.Exact(1e-9)
+		c, y := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
+		for i := range n {
+			c.Set(i, 0, math.Ldexp(rng.New(2).Normal(uint64(i)), -i%20))
+		}
+		testkit.OK(t, m.MulTo(t.Context(), y, c))
+		var off, size, norm float64 // ‖fl(Ac)−Ac‖₂², Σ √k_ii|c_i|, ‖c‖₂²
+		for i := range n {
+			want := new(big.Float).SetPrec(200).SetFloat64(lambda)
+			want.Mul(want, big.NewFloat(c.At(i, 0)))
+			for j := range n {
+				k := new(big.Float).SetPrec(200).SetFloat64(p.k.Eval(p.x.Row(i), p.x.Row(j)))
+				want.Add(want, k.Mul(k, big.NewFloat(c.At(j, 0))))
+			}
+			e, _ := want.Sub(want, big.NewFloat(y.At(i, 0))).Float64()
+			off += e * e
+			size += math.Sqrt(p.k.Eval(p.x.Row(i), p.x.Row(i))) * math.Abs(c.At(i, 0))
+			norm += c.At(i, 0) * c.At(i, 0)
+		}
+		bound := m.Rounding(c)
+		if most := p.most*math.Sqrt(m.Trace())*size + 0x1p-50*lambda*math.Sqrt(norm); !(math.Sqrt(off) <= bound[0] &&
+			bound[0] <= most) {
+			t.Errorf("%v: off by %.3g, bound %.3g, at most %.3g wanted", p.k, math.Sqrt(off), bound[0], most)
+		}
+		// As it is documented, of 150 points in tiles of 128.
+		root := 0.0
+		if size > 0 {
+			root = size / math.Sqrt(m.Trace())
+		}
+		if want := (m.Choice().Error+(128+2+8)*0x1p-53*m.Trace())*root +
+			4*0x1p-53*lambda*math.Sqrt(norm); math.Abs(bound[0]-want) > 1e-12*want {
+			t.Errorf("%v: bound %g, want %g", p.k, bound[0], want)
+		}
+		c.Scale(0x1p-40, c)
+		testkit.Equal(t, m.Rounding(c)[0], 0x1p-40*bound[0], p.k, bound[0])
+		testkit.Equal(t, bound[1], 0, p.k)
+	}
+}
+
+// TestRanksBeside: on ranks columns of K go into columns of a wider matrix, and leave those beside
+// them as they are.
+func TestRanksBeside(t *testing.T) {
+	const n = 130
+	idx := []int{129, 0, 64}
+	x := cloud(n, 3)
+	for _, p := range []int{2, 3} {
+		onRanks(p, func(c comm.Comm) { columnsBeside(t, x, idx, c) })
+	}
+}
+
+// columnsBeside is TestRanksBeside on one rank.
+func columnsBeside(t *testing.T, x *points.Dense, idx []int, c comm.Comm) {
+	n := x.N
+	m, err := New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 0.1, &Options{Storage: Float64, TileSize: 32, Comm: c})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	want, wide := mat.NewDense(n, len(idx), nil), mat.NewDense(n, len(idx)+2, nil)
+	for i := range wide.RawMatrix().Data {
+		wide.RawMatrix().Data[i] = -1
+	}
+	if err := m.Columns(t.Context(), idx, want); err != nil {
+		t.Error(err)
+	}
+	if err := m.Columns(t.Context(), idx, wide.Slice(0, n, 1, 1+len(idx)).(*mat.Dense)); err != nil {
+		t.Error(err)
+	}
+	if !mat.Equal(wide.Slice(0, n, 1, 1+len(idx)), want) {
+		t.Errorf("rank %d: other columns", c.Rank())
+	}
+	for _, j := range []int{0, len(idx) + 1} {
+		testkit.Equal(t, blas64.Asum(wide.ColView(j).(*mat.VecDense).RawVector()), float64(n), c.Rank(), j)
+	}
+}

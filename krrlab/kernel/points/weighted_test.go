@@ -1,0 +1,31 @@
+package points_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+// TestWeigh: weights go with their points through slices, copies and panels; what weights cannot be is refused.
+func TestWeigh(t *testing.T) {
+	base := points.NewDense(4, 1, []float64{3, 4, 5, 6})
+	x := testkit.Must(points.Weigh(base, []float64{1, 4, 9, 16}))
+	for name, got := range map[string]points.Points{"slice": x.Slice(1, 3), "copy": points.Gather(x, []int{1, 2})} {
+		p := points.NewPanel(got)
+		if _, weighted := p.X.(*points.Weighted); weighted || !slices.Equal(p.Factors, []float64{2, 3}) ||
+			!slices.Equal(p.Norms, []float64{16, 25}) || !slices.Equal(points.NewPanel32(got).Slice(1, 2).Factors, []float64{3}) {
+			t.Errorf("%s: %v", name, p)
+		}
+	}
+	if points.Work(x) != points.Work(base) || points.Held(x) != points.Held(base)+32 {
+		t.Errorf("work %g, %d bytes", points.Work(x), points.Held(x))
+	}
+	for want, w := range map[string][]float64{"2 weights for 4 points": {1, 2},
+		"row 2 (counted from 0) is 0": {1, 1, 0, 1}, "row 0 (counted from 0) is NaN": {math.NaN(), 1, 1, 1},
+		"row 3 (counted from 0) is 1e+151": {1, 1, 1, 1e151}, "row 1 (counted from 0) is -1": {1, -1, 1, 1}} {
+		testkit.Fails(t, testkit.ErrOf(points.Weigh(base, w)), want)
+	}
+}

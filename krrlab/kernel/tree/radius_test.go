@@ -1,0 +1,112 @@
+package tree
+
+import (
+	"context"
+	"math"
+	"math/big"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+// exact returns Σ|x_c−z_c|^power without rounding, power 1 or 2.
+func exact(x, z []float64, power int) *big.Float {
+	sum := new(big.Float).SetPrec(500)
+	for c, v := range x {
+		w := new(big.Float).SetPrec(500).Sub(big.NewFloat(v), big.NewFloat(z[c]))
+		if w.Abs(w); power == 2 {
+			w.Mul(w, w)
+		}
+		sum.Add(sum, w)
+	}
+	return sum
+}
+
+// TestRounding searches for points on which floating point gives the bounds of the tree away. They lie at equal
+// distances on a line along the diagonal, shifted by a few units in the last place, so that the triangle inequalities
+// behind the radii and the gaps are equalities and rounding alone decides. For each pair of nodes no two points may be
+// nearer than gap, and each inner node must hold its points in its ball. Without the allowance in the radius of an inner
+// node the second fails; with a radius that is a little too small, the first does as well, and a tile of the kernel
+// matrix would be skipped that is not negligible.
+func TestRounding(t *testing.T) {
+	const n = 16
+	for seed := range uint64(40) {
+		d := 1 + int(seed%3)
+		x, noise := points.NewDense(n, d, nil), make([]float64, n*d+2)
+		rng.New(seed).Normals(noise, 0)
+		for i := range n {
+			for c := range d {
+				x.Row(i)[c] = (noise[n*d] + float64(i)*noise[n*d+1]) * (1 + 0x1p-52*math.Round(noise[i*d+c]))
+			}
+		}
+		tr := testkit.Must(New(context.Background(), x, 1+int(seed%2)))
+		inside := func(k int) []int { return tr.Order[tr.nodes[k].from:tr.nodes[k].to] }
+		for a, v := range tr.nodes {
+			lo, hi, center := tr.box(a)
+			for _, i := range inside(a) {
+				radius := new(big.Float).SetPrec(200).SetFloat64(v.radius)
+				if v.left > 0 && exact(x.Row(i), center, 2).Cmp(radius.Mul(radius, radius)) > 0 {
+					t.Errorf("seed %d: node %d of radius %g does not hold point %d", seed, a, v.radius, i)
+				}
+			}
+			if v.radius > distance(lo, hi)*(1+1e-12) {
+				t.Errorf("seed %d: node %d has radius %g", seed, a, v.radius)
+			}
+			for b := range a + 1 {
+				for _, i := range inside(a) {
+					for _, j := range inside(b) {
+						for by, power := range map[Metric]int{Squares: 2, Absolutes: 1} {
+							distance := exact(x.Row(i), x.Row(j), power)
+							if gap := tr.gap(a, tr, b, by); distance.Cmp(big.NewFloat(gap)) < 0 {
+								t.Fatalf("seed %d: nodes %d and %d are %g apart, points %d and %d %g", seed, a, b, gap, i, j,
+									distance)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestSplit: numbers are cut nearest to the median, or at the widest gap between the quartiles if it is an eighth of the
+// range or more; equal numbers stay together.
+func TestSplit(t *testing.T) {
+	for _, c := range []struct {
+		v    []float64
+		want float64
+		cut  bool
+	}{
+		{[]float64{3, 3, 3}, 0, false}, {[]float64{3}, 0, false}, {[]float64{1, 2}, 1, true}, {[]float64{1, 1, 1, 2}, 1, true},
+		{[]float64{0, 1, 2, 4, 6, 8, 14, 16}, 8, true},        // the gap of 6, with a quarter of the numbers above it
+		{[]float64{0, 1, 2, 4, 6, 8, 9, 16}, 2, true},         // that of 7 has an eighth above it; of equal ones the first
+		{[]float64{0, 6, 12, 18, 24, 30.5, 36, 52}, 24, true}, // no gap of an eighth but the last
+		{[]float64{0, 6, 12, 18, 24, 30.5, 36, 51}, 24, true},
+		{[]float64{0, 5, 11, 17, 23, 30, 36, 56}, 23, true}, // 7 is an eighth
+		{[]float64{0, 5, 11, 17, 23, 30, 36, 57}, 17, true}, // and here less
+		{[]float64{100, 105, 111, 117, 123, 130, 136, 156}, 123, true},
+		{[]float64{0, 0, 0, 1, 1, 1, 1, 1}, 0, true}, {[]float64{0, 9, 10, 11}, 0, true},
+		{[]float64{0, 1, 9, 10, 11, 12, 13, 14}, 1, true},      // a quarter is below the gap of 8
+		{[]float64{0, 1, 9, 10, 11, 12, 13, 14, 15}, 10, true}, // and here less
+	} {
+		if at, cut := split(c.v); at != c.want || cut != c.cut {
+			t.Errorf("%v: at %v, %v", c.v, at, cut)
+		}
+	}
+	// one point apart, among more than are sampled
+	x := points.NewDense(3*sampled, 1, nil)
+	x.Data[1] = 1
+	if tr := testkit.Must(New(context.Background(), x, 3*sampled-1)); tr.Leaves() != 2 || tr.Start[1] != 3*sampled-1 {
+		t.Errorf("leaves begin at %v", tr.Start)
+	}
+	tr := testkit.Must(New(context.Background(), x, sampled))
+	same := func(float64) float64 { return 0.5 }
+	all := tr.Leaves() * (tr.Leaves() + 1) / 2
+	for least, want := range map[float64]int{0.5: all, math.Nextafter(0.5, 1): 0} { // the bound itself is not negligible
+		near, _, _, err := tr.Pairs(context.Background(), tr, Squares, same, least)
+		testkit.OK(t, err)
+		testkit.Equal(t, len(near), want)
+	}
+}

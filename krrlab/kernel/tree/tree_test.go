@@ -1,0 +1,126 @@
+package tree
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+// clouds are points of several kinds.
+func clouds(n int) map[string]points.Points {
+	at := func(d int, f func(row []float64, i int)) *points.Dense {
+		x := points.NewDense(n, d, nil)
+		rng.New(uint64(d)).Normals(x.Data, 0)
+		for i := range n {
+			f(x.Row(i), i)
+		}
+		return x
+	}
+	return map[string]points.Points{
+		"normal":     at(4, func([]float64, int) {}),
+		"line":       at(1, func([]float64, int) {}),
+		"far groups": at(3, func(row []float64, i int) { row[i%3] += 1e6 * float64(i%5) }),
+		"0 and 1": at(30, func(row []float64, i int) {
+			for c := range row {
+				row[c] = float64(i >> (c % 9) & 1)
+			}
+		}),
+		"same":   at(2, func(row []float64, i int) { row[0], row[1] = 3, 4 }),
+		"scales": at(5, func(row []float64, i int) { row[2] *= 1e8; row[3] *= 1e-8 }),
+		"one apart": at(2, func(row []float64, i int) {
+			if row[0], row[1] = 0, 0; i == n/2 {
+				row[0] = 1
+			}
+		}),
+	}
+}
+
+// TestTree: leaves hold each point once and no more points than asked; no pair of points is nearer than the pair of
+// leaves is reported to be, and what Pairs leaves out is summed.
+func TestTree(t *testing.T) {
+	const n, size = 300, 16
+	ctx := context.Background()
+	for name, x := range clouds(n) {
+		tr := testkit.Must(New(ctx, x, size))
+		seen := slices.Clone(tr.Order)
+		slices.Sort(seen)
+		for i, v := range seen {
+			if i != v {
+				t.Fatalf("%s: the order is no permutation", name)
+			}
+		}
+		other := testkit.Must(New(ctx, x.Slice(0, n/3), size))
+		for l := range tr.Leaves() {
+			if k := tr.Start[l+1] - tr.Start[l]; k < 1 || k > size {
+				t.Errorf("%s: leaf %d has %d points", name, l, k)
+			}
+		}
+		for _, by := range []Metric{Squares, Absolutes} {
+			for _, u := range []*Tree{tr, other} {
+				for _, scale := range []float64{0.1, 1, 1e6} {
+					check(t, name, x, tr, u, by, scale)
+				}
+			}
+		}
+	}
+}
+
+// check compares Pairs with all pairs of points, for a kernel of that scale.
+func check(t *testing.T, name string, x points.Points, tr, u *Tree, by Metric, scale float64) {
+	k := func(distance float64) float64 { return math.Exp(-distance / scale) }
+	const least = 0.01
+	near, rows, columns, err := tr.Pairs(context.Background(), u, by, k, least)
+	testkit.OK(t, err)
+	bounds := map[[2]int]float64{}
+	for _, p := range near {
+		bounds[[2]int{p.A, p.B}] = p.Bound
+		if u == tr {
+			bounds[[2]int{p.B, p.A}] = p.Bound
+		}
+	}
+	_, d := x.Dims()
+	a, b := make([]float64, d), make([]float64, d)
+	lost := make([]float64, len(u.Order)) // by columns
+	for la := range tr.Leaves() {
+		for _, i := range tr.Order[tr.Start[la]:tr.Start[la+1]] {
+			x.RowTo(a, i)
+			left := 0.0
+			for lb := range u.Leaves() {
+				bound, is := bounds[[2]int{la, lb}]
+				for place := u.Start[lb]; place < u.Start[lb+1]; place++ {
+					x.RowTo(b, u.Order[place])
+					var distance float64
+					for c := range a {
+						if v := a[c] - b[c]; by == Squares {
+							distance += v * v
+						} else {
+							distance += math.Abs(v)
+						}
+					}
+					switch v := k(distance); {
+					case is && v > bound*(1+1e-14), !is && v >= least:
+						t.Fatalf("%s: points of leaves %d and %d have %v, said at most %v", name, la, lb, v, bound)
+					case !is:
+						left += v
+						lost[place] += v
+					}
+				}
+			}
+			if left > rows[la]*(1+1e-12) {
+				t.Fatalf("%s: a row of leaf %d lacks %v, said %v", name, la, left, rows[la])
+			}
+		}
+	}
+	for lb := range u.Leaves() {
+		for place := u.Start[lb]; place < u.Start[lb+1]; place++ {
+			if lost[place] > columns[lb]*(1+1e-12) {
+				t.Fatalf("%s: a column of leaf %d lacks %v, said %v", name, lb, lost[place], columns[lb])
+			}
+		}
+	}
+}

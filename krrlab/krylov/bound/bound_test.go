@@ -1,0 +1,223 @@
+package bound
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/precond/lowrank"
+)
+
+func TestParseStop(t *testing.T) {
+	for text, want := range map[string]Stop{
+		"": {}, "residual": {}, "anorm": {Rule: ANorm}, "labels=1%": {Labels, 0.01}, "labels=0.01": {Labels, 0.01},
+		"labels=2.5 %": {Labels, 0.025},
+	} {
+		s, err := parseStop(text)
+		if again, e := parseStop(s.String()); err != nil || s != want || e != nil || again != s {
+			t.Errorf("%q: %v, %v, and again %v, %v", text, s, err, again, e)
+		}
+	}
+	for _, text := range []string{"labels", "labels=", "labels=0", "labels=100%", "labels=-1%", "labels=NaN",
+		"labels=1", "error", "anorm=1"} {
+		if s, err := parseStop(text); err == nil {
+			t.Errorf("%q: %v", text, s)
+		}
+	}
+	if (Stop{Rule: 3}).Check() == nil || (Stop{Rule: Labels}).Check() == nil {
+		t.Error("a stop of no rule or no share passes")
+	}
+}
+
+// TestOpen: a lead must exceed both bounds; numbers that are not are open.
+func TestOpen(t *testing.T) {
+	one := func(f, root, e float64) int {
+		return Open(mat.NewDense(1, 1, []float64{f}), []float64{root}, []float64{e})
+	}
+	if one(0.5, 2, 0.2) != 0 || one(-0.5, 2, 0.2) != 0 || one(0.4, 2, 0.2) != 1 || one(math.NaN(), 1, 0.1) != 1 ||
+		one(1, 1, math.NaN()) != 1 {
+		t.Error("one column")
+	}
+	f := mat.NewDense(3, 3, []float64{1, 0.5, 0, 1, 0.5, 0.45, 0, 0, 0})
+	for _, c := range []struct {
+		errors []float64
+		want   int
+	}{{[]float64{0.2, 0.2, 0.2}, 1}, {[]float64{0.2, 0.3, 0.2}, 3}, {[]float64{0.2, 0.2, 0.36}, 2},
+		{[]float64{0, 0, 0}, 1}} {
+		testkit.Equal(t, Open(f, []float64{1, 1, 1}, c.errors), c.want, c.errors)
+	}
+}
+
+// problem is K+λI of points drawn at random, with a Nyström preconditioner.
+type problem struct {
+	x      points.Points
+	k      *gram.Matrix
+	a      *mat.SymDense
+	f      *lowrank.Factor
+	m      *precond.Woodbury
+	lambda float64
+}
+
+func newProblem(t *testing.T, n int, lambda, lambdaP float64) *problem {
+	t.Helper()
+	x := points.NewDense(n, 2, nil)
+	rng.New(5).Normals(x.Data, 0)
+	p := &problem{x: x, lambda: lambda}
+	var err error
+	if p.k, err = gram.NewExact(kernel.Gaussian{Sigma: 1}, x, lambda, 1e-12, nil); err != nil {
+		t.Fatal(err)
+	}
+	if p.f, err = lowrank.Nystrom(t.Context(), p.k, 15, rng.New(6), nil); err != nil {
+		t.Fatal(err)
+	}
+	if p.m, err = precond.New(t.Context(), p.f.F, lambdaP, &precond.Options{Form: precond.FormL}); err != nil {
+		t.Fatal(err)
+	}
+	dense := mat.NewDense(n, n, nil)
+	testkit.OK(t, p.k.DenseTo(t.Context(), dense))
+	p.a = mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			p.a.SetSym(i, j, dense.At(i, j))
+		}
+		if p.a.At(i, i) < 1+lambda/2 {
+			p.a.SetSym(i, i, p.a.At(i, i)+lambda)
+		}
+	}
+	return p
+}
+
+// size returns ‖A⁻¹r‖_A.
+func (p *problem) size(t *testing.T, r mat.Vector) float64 {
+	t.Helper()
+	var chol mat.Cholesky
+	if !chol.Factorize(p.a) {
+		t.Fatal("not positive definite")
+	}
+	var z mat.VecDense
+	testkit.OK(t, chol.SolveVecTo(&z, r))
+	return math.Sqrt(mat.Dot(r, &z))
+}
+
+// TestLambdaMin: μ is a lower bound of the spectrum, nothing where products are off by λ, and has seven bits.
+func TestLambdaMin(t *testing.T) {
+	p := newProblem(t, 40, 0.1, 0.5)
+	r := mat.NewDense(40, 1, nil)
+	for i := range uint64(20) {
+		rng.New(i).Normals(r.RawMatrix().Data, 0)
+		z := mat.NewDense(40, 1, nil)
+		testkit.OK(t, p.m.SolveTo(t.Context(), z, r))
+		e := p.size(t, r.ColView(0))
+		if mu := LambdaMin(p.f, 0.1, 0.5, 0); !(mu > 0.17 && mu < 0.181) ||
+			mu*e*e > mat.Dot(r.ColView(0), z.ColView(0)) {
+			t.Fatalf("μ = %g: rᵀA⁻¹r = %g, rᵀM⁻¹r = %g", mu, e*e, mat.Dot(r.ColView(0), z.ColView(0)))
+		}
+	}
+	if mu := LambdaMin(nil, 0.1, 0, 0.04); mu > 0.06 || mu < 0.059 ||
+		mu*math.Ldexp(1, 11) != math.Floor(mu*math.Ldexp(1, 11)) {
+		t.Errorf("μ = %v without M", mu)
+	}
+	if LambdaMin(nil, 0.1, 0, 0.1) != 0 || LambdaMin(p.f, 0.1, 0.1, 0.2) != 0 ||
+		LambdaMin(&lowrank.Factor{EntryError: math.Inf(1)}, 1, 1, 0) != 0 {
+		t.Error("a bound where none is known")
+	}
+}
+
+// wrong is M with an inverse that is far from right.
+type wrong struct {
+	*precond.Woodbury
+	off float64
+}
+
+func (w wrong) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
+	err := w.Woodbury.SolveTo(ctx, dst, r)
+	dst.Apply(func(i, _ int, v float64) float64 { return v * (1 + w.off*math.Sin(float64(i*i))) }, dst)
+	return err
+}
+
+// TestSharpen: the certain bound by M is near, and holds however wrong M⁻¹ is.
+func TestSharpen(t *testing.T) {
+	const n = 60
+	p := newProblem(t, n, 0.01, 0.05)
+	for i := range uint64(30) {
+		y, c := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
+		rng.New(i).Sub("y").Normals(y.RawMatrix().Data, 0)
+		res := testkit.Must(pcg.Solve(t.Context(), p.k, p.m, y, &pcg.Options{Tol: 1e-3, MaxIter: 1 + int(i%6)}))
+		c.Copy(res.X)
+		e := p.size(t, res.R.ColView(0))
+		b := &Basis{Lambda: p.lambda, Norms: []float64{mat.Norm(y, 2)}}
+		for _, off := range []float64{0, 1e-3, 0.5, 3} {
+			rounding := []float64{1e-12}
+			got := b.Final(&Answer{C: c, Y: y, Residuals: res.TrueRelRes, Rounding: rounding, Certain: true, PCG: res})
+			direct := got.Certain[0]
+			testkit.OK(t, got.Sharpen(t.Context(), b, wrong{p.m, off}, p.f, 0.05, res.R, rounding))
+			if v := got.Certain[0]; v < e*(1-1e-10) || v > direct || got.Bounds[0] > v ||
+				off == 0 && v > 1.01*math.Sqrt(p.f.CondBound(0.01, 0.05))*e {
+				t.Errorf("answer %d, M⁻¹ off by %g: ‖e‖_A = %.4g, certain %.4g, by the residual %.4g", i, off, e, v,
+					direct)
+			}
+		}
+	}
+}
+
+// TestFinal: a residual recomputed that is far from the recurrence's, what products are off, is in the bounds; what is
+// not finite gives none.
+func TestFinal(t *testing.T) {
+	one := mat.NewDense(1, 1, []float64{1})
+	res := &pcg.Result{RelRes: []float64{1e-6}, Gap: []float64{1e-3}, History: pcg.History{Error: [][]float64{{1e-5}}}}
+	b := &Basis{Lambda: 0.25, Mu: 1, Norms: []float64{1}}
+	a := &Answer{C: one, Y: one, Residuals: []float64{1e-2}, Rounding: []float64{1e-4}, PCG: res}
+	e := b.Final(a)
+	if want := 2*1e-6 + 2*(1e-3+1e-4); math.Abs(e.Bounds[0]-want) > 1e-7*want || e.Certain != nil || e.Mu != 1 {
+		t.Errorf("%+v, want %g", e, want)
+	}
+	res.Gap[0] = math.NaN()
+	if e = b.Final(a); math.Abs(e.Bounds[0]-2*1.01e-2) > 1e-8 {
+		t.Errorf("%+v with an unknown gap", e)
+	}
+	a.Residuals[0] = math.NaN()
+	if e = b.Final(a); e != nil || e.Model() != nil {
+		t.Errorf("%+v of no residual", e)
+	}
+}
+
+// TestSample: it counts as Open does, of all rows where they are few.
+func TestSample(t *testing.T) {
+	p := newProblem(t, 50, 0.1, 0.1)
+	k := kernel.Gaussian{Sigma: 1}
+	rows := points.NewDense(37, 2, nil)
+	rng.New(8).Normals(rows.Data, 0)
+	c := mat.NewDense(50, 3, nil)
+	rng.New(9).Normals(c.RawMatrix().Data, 0)
+	f := mat.NewDense(37, 3, nil)
+	for a := range 37 {
+		for i := range 50 {
+			xi := make([]float64, 2)
+			p.x.RowTo(xi, i)
+			for j := range 3 {
+				f.Set(a, j, f.At(a, j)+k.Eval(rows.Row(a), xi)*c.At(i, j))
+			}
+		}
+	}
+	for _, e := range []float64{0.01, 0.1, 0.5, 2} {
+		errors := []float64{e, e / 2, e}
+		open := float64(Open(f, Roots(k, rows), errors))
+		for _, share := range []float64{0.02, 0.1, 0.3, 0.9} {
+			s := testkit.Must(NewSample(t.Context(), k, p.x, rows, share, rng.New(1)))
+			few, err := s.few(t.Context(), c, errors)
+			if err != nil || few != (open <= share*37) || !s.due(errors) || s.due(errors) ||
+				s.due([]float64{e, 0, 0.9 * e}) || !s.due([]float64{e / 2, 0, 0}) {
+				t.Errorf("%g of 37 open, share %g: %v, %v", open, share, few, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,20 @@
+package bound_test
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/krylov/bound"
+)
+
+// Three points whose decision values are known to 0.3, for k(x, x) = 1: the label of the second may change.
+func Example() {
+	f := mat.NewDense(3, 3, []float64{
+		0.9, -0.8, -0.7,
+		0.1, 0.2, -0.9,
+		-0.9, -0.5, 0.8,
+	})
+	fmt.Println(bound.Open(f, []float64{1, 1, 1}, []float64{0.3, 0.3, 0.3}), "open")
+	// Output: 1 open
+}

@@ -1,0 +1,180 @@
+package bound
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+)
+
+// TestRows: of 288 of 1,200 rows the first are those of largest norm, the others are drawn; of points of which as many
+// are enough, all are taken.
+func TestRows(t *testing.T) {
+	for _, n := range []int{1200, RowsChecked, 20} {
+		for seed := range uint64(4) {
+			x := points.NewDense(n, 4, nil)
+			rng.New(seed).Sub("x").Normals(x.Data, 0)
+			far := min(farRows, n/2)
+			for i := range far { // all of one place in the order
+				x.Row(n/2 + i)[0] += 20 + float64(i)
+			}
+			// by float32 inner products, which tell these distances
+			r := NewRows(kernel.Gaussian{Sigma: 1.5}, x, 0.1, 1e-2, gram.Choice{}, rng.New(seed))
+			if r.Len() != min(n, RowsChecked) || r.weights[far-1] != 1 || slices.Min(r.at[:far]) != n/2 ||
+				slices.Max(r.at[:far]) != n/2+far-1 {
+				t.Errorf("%d rows, the far ones %v", r.Len(), r.at[:far])
+			}
+			if slices.Sort(r.at); len(slices.Compact(r.at)) != min(n, RowsChecked) {
+				t.Error("rows come twice")
+			}
+		}
+	}
+}
+
+// TestEstimate: of all rows the residual is that of K, computed here entry by entry, and its difference from
+// another one is exact; of a sample both are to the slack. Targets of zeros have none, and those whose squares are 0
+// the same.
+func TestEstimate(t *testing.T) {
+	k, lambda := kernel.Gaussian{Sigma: 1.5}, 0.1
+	for _, n := range []int{1200, RowsChecked} {
+		x := points.NewDense(n, 3, nil)
+		rng.New(2).Normals(x.Data, 0)
+		y, c, r := mat.NewDense(n, 3, nil), mat.NewDense(n, 3, nil), mat.NewDense(n, 3, nil)
+		rng.New(3).Normals(y.RawMatrix().Data, 0)
+		rng.New(4).Normals(c.RawMatrix().Data, 0)
+		for i := range n {
+			y.Set(i, 1, math.Ldexp(y.At(i, 0), -600))
+			c.Set(i, 1, math.Ldexp(c.At(i, 0), -600))
+			y.Set(i, 2, 0)
+			c.Set(i, 2, 0)
+		}
+		for i := range n {
+			for j := range 3 {
+				v := y.At(i, j) - lambda*c.At(i, j)
+				for l := range n {
+					v -= k.Eval(x.Row(i), x.Row(l)) * c.At(l, j)
+				}
+				r.Set(i, j, v)
+			}
+		}
+		stored := mat.DenseCopyOf(r)
+		rng.New(5).Normals(stored.RawMatrix().Data, 0)
+		stored.Scale(math.Ldexp(1, -600), stored)
+		rows := NewRows(k, x, lambda, 1e-3, gram.Choice{}, rng.New(6))
+		residual, off, err := rows.Estimate(t.Context(), comm.Alone(), y, c, stored)
+		testkit.OK(t, err)
+		_, all, err := rows.Estimate(t.Context(), comm.Alone(), y, c, nil)
+		if err != nil || residual[2] != 0 || off[2] != 0 {
+			t.Errorf("%v, %v, %v", residual, off, err)
+		}
+		var d mat.Dense
+		d.Sub(r, stored)
+		for j := range 2 {
+			size := mat.Norm(y.ColView(j), 2)
+			for what, v := range map[string][2]float64{"residual": {residual[j], mat.Norm(r.ColView(j), 2) / size},
+				"off": {off[j], mat.Norm(d.ColView(j), 2) / size}, "all": {all[j], residual[j]}} {
+				if ratio := v[0] / v[1]; ratio > Slack(n)*(1+1e-9) || ratio < 1/Slack(n)*(1-1e-9) {
+					t.Errorf("n = %d, column %d: %s is %.6g, want %.6g", n, j, what, v[0], v[1])
+				}
+			}
+		}
+	}
+}
+
+// TestDoubtful: points so far out that an entry of two of them may be off by a quarter of τ, if they are an eighth of
+// all or fewer, and no more than mostFar.
+func TestDoubtful(t *testing.T) {
+	const n = 64
+	gauss := kernel.Gaussian{Sigma: 1.5}
+	r := &Rows{k: gauss, x: points.NewDense(n, 4, nil), tol: 1e-3}
+	// Of float32: 4·16·2⁻⁵³·2²⁹·max‖x‖²/(2σ²) + 16·2⁻²⁴ = τ/4.
+	edge := (1e-3/4 - 16*0x1p-24) / (64 * 0x1p-24) * 2 * gauss.Sigma * gauss.Sigma
+	for _, c := range []struct {
+		far  int
+		by   float64
+		kept gram.Choice
+		want int
+	}{
+		{5, 1.001, gram.Choice{}, 5}, {5, 0.999, gram.Choice{}, 0}, {8, 1.001, gram.Choice{}, 8},
+		{9, 1.001, gram.Choice{}, 0}, {0, 1, gram.Choice{}, 0},
+		{5, 1.001, gram.Choice{Arithmetic: kernel.Float64}, 0},
+		{5, 1.01 * 0x1p29, gram.Choice{Arithmetic: kernel.Float64}, 5},
+		{5, 0x1p29, gram.Choice{Arithmetic: kernel.Differences}, 0},
+	} {
+		norms := make([]float64, n)
+		for i := range c.far {
+			norms[7*i] = c.by * edge
+		}
+		testkit.Equal(t, r.doubtful(norms, c.kept), c.want, c)
+	}
+	many := &Rows{k: gauss, x: points.NewDense(8*mostFar+16, 1, nil), tol: 1e-3}
+	norms := make([]float64, 8*mostFar+16)
+	for i := range mostFar + 2 {
+		norms[i] = 1e9
+	}
+	testkit.Equal(t, many.doubtful(norms, gram.Choice{}), mostFar)
+	poly := &Rows{k: kernel.Polynomial{Gamma: 1, Degree: 2}, x: r.x, tol: 1e-3}
+	testkit.Equal(t, poly.doubtful(norms[:5], gram.Choice{}), 0)
+}
+
+// TestSlack: an estimate from all rows is exact.
+func TestSlack(t *testing.T) {
+	if Slack(RowsChecked) != 1 || Slack(RowsChecked+1) != 1.15 {
+		t.Errorf("%g, %g", Slack(RowsChecked), Slack(RowsChecked+1))
+	}
+}
+
+// TestEstimateWeighted: of weighted points the estimates are those of SKS, however unequal the weights, also where the
+// residual is in light rows.
+func TestEstimateWeighted(t *testing.T) {
+	const n, lambda = 1500, 0.1
+	k := kernel.Gaussian{Sigma: 1.5}
+	base := points.NewDense(n, 3, nil)
+	rng.New(2).Normals(base.Data, 0)
+	for wi, weight := range []func(i int) float64{
+		func(i int) float64 { return map[bool]float64{true: 40, false: 0.5}[i%80 == 3] },
+		func(i int) float64 { return math.Exp(6 * math.Sin(float64(i*i))) },
+		func(i int) float64 { return map[bool]float64{true: 1e8, false: 1}[i == 777] },
+	} {
+		w := make([]float64, n)
+		for i := range w {
+			w[i] = weight(i)
+		}
+		x := testkit.Must(points.Weigh(base, w))
+		y, c, r := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
+		rng.New(3).Normals(y.RawMatrix().Data, 0)
+		rng.New(4).Normals(c.RawMatrix().Data, 0)
+		for i, f := range x.Factors { // light rows have as much of column 1 as heavy ones
+			y.Set(i, 0, f*y.At(i, 0))
+			c.Set(i, 1, c.At(i, 1)/max(1, f*f))
+		}
+		for i := range n {
+			for j := range 2 {
+				v := y.At(i, j) - lambda*c.At(i, j)
+				for l := range n {
+					v -= x.Factors[i] * k.Eval(base.Row(i), base.Row(l)) * x.Factors[l] * c.At(l, j)
+				}
+				r.Set(i, j, v)
+			}
+		}
+		for seed := range uint64(5) {
+			rows := NewRows(k, x, lambda, 1e-3, gram.Choice{}, rng.New(seed))
+			residual, _, err := rows.Estimate(t.Context(), comm.Alone(), y, c, nil)
+			testkit.OK(t, err)
+			for j := range 2 {
+				want := mat.Norm(r.ColView(j), 2) / mat.Norm(y.ColView(j), 2)
+				if ratio := residual[j] / want; ratio > Slack(n) || ratio < 1/Slack(n) {
+					t.Errorf("weights %d, column %d: %.6g, want %.6g", wi, j, residual[j], want)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package bound
+
+import (
+	"math"
+	"math/big"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+)
+
+// TestSize: the lower bound of ‖c*‖_A holds where yᵀc cancels, and is the same in every unit of y.
+func TestSize(t *testing.T) {
+	const n = 100
+	for trial := range uint64(50) {
+		g := rng.New(trial)
+		y, c := mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
+		g.Normals(y.RawVector().Data, 0)
+		g.Normals(c.RawVector().Data, n)
+		ynorm := mat.Norm(y, 2)
+		left := math.Pow(10, -float64(trial%17)) - mat.Dot(y, c)/(ynorm*ynorm)
+		c.AddScaledVec(c, left, y) // yᵀc is about 10^−k of what cancels
+		exact := new(big.Float).SetPrec(300)
+		for i := range n {
+			v := new(big.Float).SetPrec(300).SetFloat64(y.AtVec(i))
+			exact.Add(exact, v.Mul(v, big.NewFloat(c.AtVec(i))))
+		}
+		if exact.Sign() < 0 {
+			continue
+		}
+		v, _ := exact.Sqrt(exact).Float64() // ‖c*‖_A of y = Ac
+		if got := size(c, y, ynorm, 0); !(got <= v) || trial%17 < 8 && !(got > 0.999*v) {
+			t.Errorf("trial %d: ‖c*‖_A ≥ %g, and it is %g", trial, got, v)
+		}
+	}
+	for _, e := range []int{0, -300, 300} { // of y, and so of c
+		y, c := mat.NewDense(2, 1, []float64{math.Ldexp(3, e), math.Ldexp(4, e)}),
+			mat.NewDense(2, 1, []float64{math.Ldexp(1, e), math.Ldexp(2, e)})
+		b := &Basis{Lambda: 1, Norms: []float64{math.Ldexp(5, e)}}
+		got := b.Final(&Answer{C: c, Y: y, Residuals: []float64{0}, Rounding: []float64{0}}).Sizes[0]
+		if want := math.Ldexp(math.Sqrt(11), e); !(got <= want && got > (1-1e-7)*want) {
+			t.Errorf("y of 2^%d: ‖c*‖_A ≥ %g, want %g", e, got, want)
+		}
+	}
+}

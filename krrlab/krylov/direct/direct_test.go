@@ -1,0 +1,295 @@
+package direct_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/krylov/direct"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+)
+
+var precisions = []direct.Precision{direct.Float64, direct.Float32Refined}
+
+func draw(seed uint64, n, d int) *points.Dense {
+	return points.NewDense(n, d, testkit.Normals(seed, 5, n*d))
+}
+
+func targets(seed uint64, n, t int) *mat.Dense {
+	return mat.NewDense(n, t, testkit.Normals(seed, 6, n*t))
+}
+
+// full is the reference K+λI, pair by pair.
+func full(k kernel.Kernel, x *points.Dense, lambda float64) *mat.SymDense {
+	a := mat.NewSymDense(x.N, nil)
+	for i := range x.N {
+		for j := i; j < x.N; j++ {
+			a.SetSym(i, j, k.Eval(x.Row(i), x.Row(j)))
+		}
+		a.SetSym(i, i, a.At(i, i)+lambda)
+	}
+	return a
+}
+
+func check(t *testing.T, label string, k kernel.Kernel, x *points.Dense, pts points.Points, lambda float64,
+	y *mat.Dense, o *direct.Options) {
+	t.Helper()
+	res, err := direct.Solve(context.Background(), k, pts, lambda, y, o)
+	if err != nil {
+		t.Fatalf("%s: %v", label, err)
+	}
+	a := full(k, x, lambda)
+	var chol mat.Cholesky
+	if !chol.Factorize(a) {
+		t.Fatal("reference")
+	}
+	var want, r mat.Dense
+	testkit.OK(t, chol.SolveTo(&want, y))
+	proved := true
+	for j, v := range res.TrueRelRes {
+		proved = proved && v+res.Rounding[j] <= res.Tol
+	}
+	if (res.Status == pcg.Converged) != proved || !proved && res.Status != pcg.Inaccurate ||
+		!(res.MaxTrueRelRes() <= res.Tol) {
+		t.Errorf("%s: %v", label, res)
+	}
+	r.Mul(a, res.X)
+	r.Sub(y, &r)
+	for j := range res.TrueRelRes {
+		size := mat.Norm(y.ColView(j), 2)
+		if size == 0 {
+			continue
+		}
+		if rel := mat.Norm(r.ColView(j), 2) / size; rel > 1.1*res.Tol ||
+			math.Abs(rel-res.TrueRelRes[j]) > min(1e-11, 2*res.Rounding[j]) {
+			t.Errorf("%s: column %d: residual %.3g, reported %.3g", label, j, rel, res.TrueRelRes[j])
+		}
+	}
+	var d mat.Dense
+	d.Sub(res.X, &want)
+	if e := mat.Norm(&d, 2); e > 2*res.Tol*mat.Norm(y, 2)/lambda {
+		t.Errorf("%s: off by %.3g", label, e)
+	}
+}
+
+func TestAgainstDense(t *testing.T) {
+	kernels := []kernel.Kernel{
+		kernel.Gaussian{Sigma: 2}, kernel.Laplacian{Sigma: 3}, kernel.Matern32{Sigma: 2}, kernel.Matern52{Sigma: 2},
+		kernel.Polynomial{Gamma: 0.1, Coef0: 1, Degree: 3},
+		kernel.Func{Name: "min", F: func(x, z []float64) float64 { return 1 / (1 + math.Abs(x[0]-z[0])) }},
+	}
+	x := draw(1, 150, 5)
+	for _, k := range kernels {
+		for _, p := range precisions {
+			for _, cols := range []int{1, 2, 3, 10, 17} {
+				for _, pts := range []points.Points{x, testkit.Sparse(x)} {
+					check(t, fmt.Sprintf("%v %v t = %d %T", k, p, cols, pts), k, x, pts, 0.1,
+						targets(uint64(cols), x.N, cols), &direct.Options{Precision: p, Tol: 1e-10})
+				}
+			}
+		}
+	}
+}
+
+// TestTiles: more than one tile, and OpenBLAS.
+func TestTiles(t *testing.T) {
+	x := draw(2, 1100, 6)
+	y := targets(1, x.N, 2)
+	run := func(t *testing.T) {
+		for _, p := range precisions {
+			last := 0
+			check(t, p.String(), kernel.Gaussian{Sigma: 2}, x, x, 0.01, y,
+				&direct.Options{Precision: p, Tol: 1e-10, Progress: func(done, total int) {
+					if total != 6 || done != last+1 {
+						t.Errorf("progress %d of %d after %d", done, total, last)
+					}
+					last = done
+				}})
+			testkit.Equal(t, last, 6)
+		}
+	}
+	testkit.EachBLAS(t, run)
+}
+
+// TestEdges: duplicated points, constant columns, zero and tiny targets, one point.
+func TestEdges(t *testing.T) {
+	x := draw(3, 60, 3)
+	for i := range 60 {
+		x.Row(i)[1] = 7
+		copy(x.Row(i), x.Row(i%20))
+	}
+	y := targets(2, 60, 4)
+	for i := range 60 {
+		y.Set(i, 1, 0)
+		y.Set(i, 2, 1e-60*y.At(i, 2))
+	}
+	for _, p := range precisions {
+		check(t, p.String(), kernel.Gaussian{Sigma: 1}, x, x, 0.05, y, &direct.Options{Precision: p, Tol: 1e-10})
+		check(t, p.String(), kernel.Gaussian{Sigma: 1}, draw(4, 1, 3), draw(4, 1, 3), 0.05, targets(3, 1, 2),
+			&direct.Options{Precision: p, Tol: 1e-10})
+	}
+}
+
+// TestFarGroups: two groups of points far apart, where inner products lose all distances: K has to
+// come from differences for the answer to be one of K. A reported residual is a true one.
+func TestFarGroups(t *testing.T) {
+	for _, far := range []float64{1e4, 1e5, 1e6} {
+		x := draw(6, 200, 8)
+		for i := range x.N {
+			for j := range x.Row(i) {
+				x.Row(i)[j] += far * float64(i%2*2-1)
+			}
+		}
+		y := targets(9, x.N, 2)
+		for _, p := range precisions {
+			check(t, fmt.Sprintf("%v, groups at ±%g", p, far), kernel.Gaussian{Sigma: 2}, x, x, 0.01, y,
+				&direct.Options{Precision: p, Tol: 1e-9})
+		}
+	}
+}
+
+// TestFar: of points far from zero beside their spread, here like unix time, distances do not
+// cancel.
+func TestFar(t *testing.T) {
+	x := points.NewDense(120, 1, nil)
+	rnd := rand.New(rand.NewPCG(9, 7))
+	for i := range x.Data {
+		x.Data[i] = 1.7e9 + 1e4*rnd.Float64()
+	}
+	y := targets(9, 120, 2)
+	for _, p := range precisions {
+		check(t, p.String(), kernel.Gaussian{Sigma: 1e3}, x, x, 1e-3, y, &direct.Options{Precision: p, Tol: 1e-9})
+	}
+}
+
+// TestRefinement: a residual below 1e-12 is reached, and rounding says that it is not proved.
+func TestRefinement(t *testing.T) {
+	x := draw(5, 300, 2)
+	y := targets(4, 300, 2)
+	k := kernel.Gaussian{Sigma: 3}
+	res, err := direct.Solve(context.Background(), k, x, 0.01, y,
+		&direct.Options{Precision: direct.Float32Refined, Tol: 1e-12})
+	if err != nil || res.Status != pcg.Inaccurate || !(res.MaxTrueRelRes() <= 1e-12) || res.Rounds < 1 ||
+		len(res.History) != res.Rounds+1 || !(res.History[0][0] > 1e-9) {
+		t.Errorf("%v, %v", res, err)
+	}
+	// No float64 residual is 1e-20.
+	for _, p := range precisions {
+		res, err = direct.Solve(context.Background(), k, x, 0.01, y, &direct.Options{Precision: p, Tol: 1e-20})
+		if err != nil || res.Status != pcg.Stagnated || !strings.Contains(res.String(), "stagnated") {
+			t.Errorf("%v: %v, %v", p, res, err)
+		}
+	}
+	// λ below what float32 sees: an error or a status, never a wrong claim.
+	res, err = direct.Solve(context.Background(), k, x, 1e-9, y, &direct.Options{Precision: direct.Float32Refined})
+	if err == nil && res.Status == pcg.Converged || err != nil && !strings.Contains(err.Error(), "λ = 1e-09") {
+		t.Errorf("%v, %v", res, err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	x := draw(6, 80, 2)
+	y := targets(5, 80, 1)
+	ctx := context.Background()
+	g := kernel.Gaussian{Sigma: 1}
+	for _, lambda := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+		if _, err := direct.Solve(ctx, g, x, lambda, y, nil); err == nil {
+			t.Errorf("λ = %v accepted", lambda)
+		}
+	}
+	if _, err := direct.Solve(ctx, kernel.Gaussian{}, x, 1, y, nil); err == nil {
+		t.Error("σ = 0 accepted")
+	}
+	bad := kernel.Func{Name: "not psd", F: func(x, z []float64) float64 { return -x[0] * z[0] }}
+	for _, p := range precisions {
+		_, err := direct.Solve(ctx, bad, x, 1e-3, y, &direct.Options{Precision: p})
+		if err == nil || !strings.Contains(err.Error(), "not positive definite in "+p.String()) ||
+			!strings.Contains(err.Error(), "λ = 0.001") || strings.Contains(err.Error(), "pivot 0") {
+			t.Errorf("%v: %v", p, err)
+		}
+	}
+	for _, v := range []float64{math.NaN(), math.Inf(-1)} {
+		off := targets(5, 80, 1)
+		off.Set(4, 0, v)
+		if res := testkit.Must(direct.Solve(ctx, g, x, 1, off, nil)); res.Status != pcg.Stagnated {
+			t.Errorf("%v: %v", v, res)
+		}
+	}
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := direct.Solve(canceled, g, x, 1, y, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("canceled: %v", err)
+	}
+	testkit.Panics(t, map[string]func(){"targets of other points": func() {
+		_, _ = direct.Solve(ctx, g, x, 1, targets(1, 79, 1), nil)
+	}})
+}
+
+// TestAdd: every part of the seconds is added.
+func TestAdd(t *testing.T) {
+	s := direct.Seconds{Kernel: 1, Factor: 2, Solve: 3, Residual: 4, Total: 11}
+	s.Add(direct.Seconds{Kernel: 10, Factor: 20, Solve: 30, Residual: 40, Total: 101})
+	if want := (direct.Seconds{Kernel: 11, Factor: 22, Solve: 33, Residual: 44, Total: 112}); s != want {
+		t.Errorf("%+v, want %+v", s, want)
+	}
+}
+
+// TestMemory: the limit is kept and there is one n×n array.
+func TestMemory(t *testing.T) {
+	const n = 1200
+	x := draw(7, n, 3)
+	y := targets(6, n, 1)
+	_, err := direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, x, 1, y, &direct.Options{Memory: 7 * n * n})
+	testkit.Fails(t, err, "needs 11.6 MB, 10.1 MB is allowed; float32-refined (5.8 MB) fits")
+	_, err = direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, x, 1, y, &direct.Options{Memory: 3 * n * n})
+	testkit.Fails(t, err, "take an iterative solver")
+	// What is allocated beside the array (tiles, the rows that gram samples) does not
+	// grow with n²: from n to 2n the growth is that of one array. The least of three runs
+	// counts, the first of which fills pools, and no collection empties them.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	least := func(p direct.Precision, n int) float64 {
+		bytes := int64(math.MaxInt64)
+		for range 3 {
+			bytes = min(bytes, testkit.Allocated(func() {
+				res, err := direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, draw(7, n, 3), 1,
+					targets(6, n, 1), &direct.Options{Precision: p})
+				if err != nil || res.Bytes != direct.Need(p, n, 1) {
+					t.Fatal(res, err)
+				}
+			}))
+		}
+		return float64(bytes)
+	}
+	for p, entry := range map[direct.Precision]float64{direct.Float64: 8, direct.Float32Refined: 4} {
+		growth, array := least(p, 2*n)-least(p, n), entry*3*n*n
+		if growth > 1.3*array {
+			t.Errorf("%v: from n to 2n %.3g bytes more, one array grows by %.3g", p, growth, array)
+		}
+	}
+}
+
+func ExampleSolve() {
+	x := points.NewDense(3, 1, []float64{0, 1, 2})
+	y := mat.NewDense(3, 1, []float64{0, 1, 0})
+	res, err := direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, x, 0.1, y, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%v\n%.4f\n", res.Status, mat.Formatted(res.X))
+	// Output:
+	// converged
+	// ⎡-0.9734⎤
+	// ⎢ 1.9825⎥
+	// ⎣-0.9734⎦
+}

@@ -1,0 +1,26 @@
+package direct_test
+
+import (
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/krylov/direct"
+)
+
+// TestFaster: float32 is for enough points, a λ that it has a factor for, and a τ that one round comes to.
+func TestFaster(t *testing.T) {
+	for _, c := range []struct {
+		n                    int
+		largest, lambda, tol float64
+		want                 direct.Precision
+	}{
+		{3341, 1, 0.1, 1e-5, direct.Float32Refined},
+		{2000, 1, 0.1, 1e-5, direct.Float64},
+		{3341, 1, 0.1, 1e-8, direct.Float64},
+		{3341, 1e6, 0.1, 1e-3, direct.Float64},
+		{3341, 1, 1e-4, 0.5, direct.Float64},
+		{3341, 1, 2.1e-4, 0.5, direct.Float32Refined},
+	} {
+		testkit.Equal(t, direct.Faster(c.n, c.largest, c.lambda, c.tol), c.want, c)
+	}
+}

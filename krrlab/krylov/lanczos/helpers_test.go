@@ -1,0 +1,102 @@
+package lanczos
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+)
+
+// dense is an operator as an ordinary matrix.
+type dense struct{ mat.Symmetric }
+
+func (a dense) Dim() int { return a.SymmetricDim() }
+
+func (a dense) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	dst.Mul(a.Symmetric, src)
+	return ctx.Err()
+}
+
+// metric is M = BBᵀ as an ordinary matrix.
+type metric struct {
+	mat.Symmetric
+	b    *mat.Dense
+	chol mat.Cholesky
+}
+
+func newMetric(t testing.TB, b *mat.Dense) *metric {
+	t.Helper()
+	var s mat.SymDense
+	s.SymOuterK(1, b)
+	m := &metric{Symmetric: &s, b: b}
+	if !m.chol.Factorize(&s) {
+		t.Fatal("not positive definite")
+	}
+	return m
+}
+
+func (m *metric) Dim() int { return m.SymmetricDim() }
+
+func (m *metric) SolveTo(_ context.Context, dst, r *mat.Dense) error {
+	return m.chol.SolveTo(dst, r)
+}
+
+func (m *metric) NormalTo(_ context.Context, dst *mat.Dense, g rng.Stream) error {
+	_, k := m.b.Dims()
+	x := mat.NewDense(k, 1, nil)
+	g.Normals(x.RawMatrix().Data, 0)
+	dst.Mul(m.b, x)
+	return nil
+}
+
+// diagonal is the matrix of the given eigenvalues, which is as good as any other to a
+// start uniform on the sphere.
+type diagonal []float64
+
+func (a diagonal) Dim() int { return len(a) }
+
+func (a diagonal) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	_, k := src.Dims()
+	for i, v := range a {
+		for j := range k {
+			dst.Set(i, j, v*src.At(i, j))
+		}
+	}
+	return ctx.Err()
+}
+
+// run runs the process or ends the test.
+func run(t testing.TB, a Operator, o *Options) *Result {
+	t.Helper()
+	r := testkit.Must(Run(t.Context(), a, o))
+	return r
+}
+
+// spectra are the eigenvalues the bounds are tested on, ascending.
+func spectra(n int) map[string][]float64 {
+	make := func(f func(i int) float64) []float64 {
+		v := make([]float64, n)
+		for i := range v {
+			v[i] = f(i)
+		}
+		return v
+	}
+	return map[string][]float64{
+		"even":       make(func(i int) float64 { return 1 + float64(i) }),
+		"geometric":  make(func(i int) float64 { return math.Pow(10, -3+4*float64(i)/float64(n)) }),
+		"indefinite": make(func(i int) float64 { return -3 + 5*float64(i)/float64(n-1) }),
+		"cluster": make(func(i int) float64 {
+			switch i {
+			case 0:
+				return 0.2
+			case n - 1:
+				return 7
+			}
+			return 1 + 0.3*math.Sin(float64(i)-float64(n)/2)*float64(i)/float64(n)
+		}),
+	}
+}

@@ -1,0 +1,439 @@
+package lanczos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/base/suite"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+)
+
+// TestFullRun: after n steps T has A's eigenvalues, and the intervals are points.
+func TestFullRun(t *testing.T) {
+	for name, v := range spectra(40) {
+		slices.Sort(v)
+		a, _ := testkit.Designed(1, v)
+		res := run(t, dense{a}, &Options{Tol: -1})
+		size := max(math.Abs(v[0]), math.Abs(v[39]))
+		if res.Steps != 40 || res.MulTo.Calls != 40 || res.SolveTo.Calls != 0 {
+			t.Errorf("%s: %d steps, %d products, %d solves", name, res.Steps, res.MulTo.Calls, res.SolveTo.Calls)
+		}
+		for i, r := range res.Ritz {
+			testkit.Near(t, r, v[i], 1e-12*size, name, i)
+		}
+		for _, e := range []float64{res.Min.Hi - res.Min.Lo, res.Max.Hi - res.Max.Lo} {
+			if e < 0 || e > 1e-10*size {
+				t.Errorf("%s: an end is known to %g only: %v", name, e, res)
+			}
+		}
+		if !res.Min.Covers(v[0]) || !res.Max.Covers(v[39]) || res.Slack > 1e-11*size {
+			t.Errorf("%s: %v, slack %g", name, res, res.Slack)
+		}
+	}
+}
+
+// TestPencil compares a full run on (A, M) with the dense generalized eigenvalues.
+func TestPencil(t *testing.T) {
+	const n = 30
+	v := spectra(n)["geometric"]
+	a, _ := testkit.Designed(2, v)
+	b := mat.NewDense(n, n+5, nil)
+	rng.New(3).Normals(b.RawMatrix().Data, 0)
+	m := newMetric(t, b)
+	want := testkit.Pencil(t, a, m)
+	res := testkit.Must(RunPencil(t.Context(), dense{a}, m, &Options{Tol: -1}))
+	for i, r := range res.Ritz {
+		testkit.Near(t, r, want[i], 1e-11*want[n-1], i)
+	}
+	if res.SolveTo.Calls != n+1 || res.MulTo.Calls != n {
+		t.Errorf("%d products, %d solves", res.MulTo.Calls, res.SolveTo.Calls)
+	}
+	if k := res.Cond(); !k.Covers(want[n-1]/want[0]) || k.Confidence != 0.95 {
+		t.Errorf("κ %v, is %v", k, want[n-1]/want[0])
+	}
+}
+
+// failures counts, over seeds, how often an end lies outside of its interval at any of the
+// steps up to k.
+func failures(t *testing.T, v []float64, seeds, steps int, o Options) (low, high int) {
+	t.Helper()
+	slices.Sort(v)
+	n := len(v)
+	for seed := range seeds {
+		var missLow, missHigh bool
+		o := o
+		o.Steps, o.Tol, o.Start = steps, -1, rng.New(uint64(seed))
+		o.Monitor = func(r *Result) error {
+			missLow = missLow || !r.Min.Covers(v[0])
+			missHigh = missHigh || !r.Max.Covers(v[n-1])
+			return nil
+		}
+		testkit.Must(Run(t.Context(), diagonal(v), &o))
+		if missLow {
+			low++
+		}
+		if missHigh {
+			high++
+		}
+	}
+	return low, high
+}
+
+// TestCoverage counts failures at any step of the run. They must stay below the stated
+// probability by Clopper and Pearson's bound at 1e-4, and happen where it is large: a bound
+// that never fails would be a loose one.
+func TestCoverage(t *testing.T) {
+	seeds := suite.Scale(60, 60, 400)
+	for name, v := range spectra(300) {
+		for _, confidence := range []float64{0.4, 0.95} {
+			low, high := failures(t, v, seeds, 40, Options{Confidence: confidence})
+			delta := (1 - confidence) / 2
+			for end, misses := range map[string]int{"λ_min": low, "λ_max": high} {
+				t.Logf("%s, %s: %d of %d missed, δ = %g", name, end, misses, seeds, delta)
+				if p := upTo(seeds, misses, delta); p < 1e-4 {
+					t.Errorf("%s, %s: %d of %d missed, stated probability %g", name, end, misses, seeds, delta)
+				}
+			}
+			if confidence < 0.5 && low+high == 0 {
+				t.Errorf("%s: no failure in %d, stated probability %g: the bound is loose", name, 2*seeds, delta)
+			}
+		}
+	}
+}
+
+// upTo returns P(X ≥ misses) for X binomial.
+func upTo(n, misses int, p float64) float64 {
+	if misses == 0 {
+		return 1
+	}
+	return 1 - distuv.Binomial{N: float64(n), P: p}.CDF(float64(misses)-1)
+}
+
+// TestOneEnd: all of δ on one end gives a bound as sharp as half of it on both with twice δ.
+func TestOneEnd(t *testing.T) {
+	v := spectra(200)["even"]
+	both := run(t, diagonal(v), &Options{Steps: 20, Confidence: 0.9, Tol: -1})
+	top := run(t, diagonal(v), &Options{Steps: 20, Confidence: 0.95, Ends: Largest, Tol: -1})
+	if math.Abs(top.Max.Hi-both.Max.Hi) > 1e-9 || !math.IsInf(top.Min.Lo, -1) {
+		t.Errorf("%v\n%v", both, top)
+	}
+}
+
+// TestStops: with a tolerance it ends early, with intervals that narrow.
+func TestStops(t *testing.T) {
+	for name, v := range spectra(400) {
+		res := run(t, diagonal(v), &Options{Steps: 400, Tol: 0.2})
+		if !res.Converged || res.Min.Width() > 0.2 || res.Max.Width() > 0.2 || name != "geometric" && res.Steps > 200 {
+			t.Errorf("%s: %v", name, res)
+		}
+	}
+	v := spectra(400)["cluster"]
+	slices.Sort(v)
+	res, err := Run(t.Context(), diagonal(v), &Options{Steps: 400, Cond: true, Tol: 0.05})
+	if err != nil || !res.Converged || res.Cond().Width() > 0.05 || !res.Cond().Covers(v[399]/v[0]) {
+		t.Errorf("κ %v, %v", res.Cond(), err)
+	}
+	v = spectra(400)["indefinite"]
+	res, err = Run(t.Context(), diagonal(v), &Options{Steps: 400, Norm: true, Tol: 0.05})
+	if err != nil || !res.Converged || res.Norm().Width() > 0.05 || !res.Norm().Covers(3) {
+		t.Errorf("norm %v, %v", res.Norm(), err)
+	}
+	if k := res.Cond(); !math.IsInf(k.Hi, 1) || !math.IsNaN(k.Value) {
+		t.Errorf("κ of an indefinite matrix: %v", k)
+	}
+}
+
+// TestMass compares with the distribution of the squared component of normal vectors.
+func TestMass(t *testing.T) {
+	for _, n := range []int{2, 3, 50, 3000} {
+		for _, delta := range []float64{0.01, 0.3} {
+			q := mass(n, delta)
+			testkit.Near(t, (distuv.Beta{Alpha: 0.5, Beta: float64(n-1) / 2}).CDF(q), delta, 1e-9, n, q)
+		}
+	}
+	const n, draws = 40, 20000
+	below := 0
+	for i := range draws {
+		g := make([]float64, n)
+		rng.New(7).Sub("draw", uint64(i)).Normals(g, 0)
+		var sum float64
+		for _, x := range g {
+			sum += x * x
+		}
+		if g[3]*g[3]/sum < mass(n, 0.1) {
+			below++
+		}
+	}
+	testkit.Near(t, float64(below)/draws, 0.1, 0.01)
+	testkit.Equal(t, mass(1, 0.5), 1)
+	if big := mass(1000000, 0.025); big < 0.9e-9 || big > 1.1e-9 { // (0.0313)²/n, the normal's quantile
+		t.Errorf("n = 1e6: %g", big)
+	}
+}
+
+func TestAPriori(t *testing.T) {
+	// 1.648·√1000·e^(−√ε·99) = 0.05 by hand.
+	if e := APriori(1000, 50, 0.05); math.Abs(1.648*math.Sqrt(1000)*math.Exp(-math.Sqrt(e)*99)-0.05) > 1e-12 {
+		t.Errorf("ε = %g", e)
+	}
+	if APriori(1000, 1, 0.05) != 1 || APriori(20, 20, 0.05) != 0 {
+		t.Error("the ends")
+	}
+	// It holds, and the bound from what was seen is sharper.
+	v := spectra(300)["even"]
+	eps := APriori(300, 30, 0.025)
+	for seed := range 20 {
+		res := run(t, diagonal(v), &Options{Steps: 30, Tol: -1, Start: rng.New(uint64(seed))})
+		if res.Max.Value < (1-eps)*300 || res.Max.Hi > res.Max.Value/(1-eps) {
+			t.Errorf("θ = %v, ε = %v, bound %v", res.Max.Value, eps, res.Max.Hi)
+		}
+	}
+}
+
+// inexact adds noise that is not symmetric to each product.
+type inexact struct {
+	diagonal
+	noise float64
+	calls *int
+}
+
+func (a inexact) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	err := a.diagonal.MulTo(ctx, dst, src)
+	*a.calls++
+	e := make([]float64, a.Dim())
+	rng.New(11).Sub("noise", uint64(*a.calls)).Normals(e, 0)
+	for i, v := range e {
+		dst.Set(i, 0, dst.At(i, 0)+a.noise*v/math.Sqrt(float64(a.Dim())))
+	}
+	return err
+}
+
+// TestSlack: products that are off by ε in norm give a slack of about ε for each, and
+// intervals that hold all the same.
+func TestSlack(t *testing.T) {
+	v := spectra(500)["cluster"]
+	for _, noise := range []float64{1e-8, 1e-4} {
+		calls := 0
+		res := run(t, inexact{diagonal(v), noise, &calls}, &Options{Steps: 30, Tol: -1})
+		if res.Slack < noise || res.Slack > 30*noise {
+			t.Errorf("noise %g: slack %g", noise, res.Slack)
+		}
+		if !res.Min.Covers(0.2) || !res.Max.Covers(7) {
+			t.Errorf("noise %g: %v", noise, res)
+		}
+	}
+}
+
+func TestInvariant(t *testing.T) {
+	// Three different eigenvalues: three steps are all there is.
+	v := make([]float64, 60)
+	for i := range v {
+		v[i] = float64(1 + i%3)
+	}
+	res := run(t, diagonal(v), &Options{Tol: -1})
+	if !res.Min.Covers(1) || !res.Max.Covers(3) || res.Max.Hi > 3.000001 || res.Min.Lo < 0.999999 {
+		t.Errorf("%v", res)
+	}
+	for _, size := range []float64{0, 5} { // a multiple of the identity
+		for i := range v {
+			v[i] = size
+		}
+		res, err := Run(t.Context(), diagonal(v), nil)
+		if err != nil || res.Steps != 1 || !res.Max.Covers(size) || !res.Min.Covers(size) || res.Max.Hi > size+1e-10 {
+			t.Errorf("%g·I: %v, %v", size, res, err)
+		}
+	}
+	one, err := Run(t.Context(), diagonal([]float64{-4}), nil)
+	if err != nil || one.Max.Value != -4 || !one.Norm().Covers(4) {
+		t.Errorf("order 1: %v, %v", one, err)
+	}
+}
+
+// failing returns an error at the third product, or not a number.
+type failing struct {
+	diagonal
+	calls int
+	err   error
+}
+
+func (a *failing) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	if a.calls++; a.calls == 3 && a.err != nil {
+		return a.err
+	}
+	err := a.diagonal.MulTo(ctx, dst, src)
+	if a.calls == 3 {
+		dst.Set(1, 0, math.NaN())
+	}
+	return err
+}
+
+// indefinite is a metric that is none.
+type indefinite int
+
+func (m indefinite) Dim() int { return int(m) }
+
+func (m indefinite) NormalTo(_ context.Context, dst *mat.Dense, g rng.Stream) error {
+	g.Normals(dst.RawMatrix().Data, 0)
+	return nil
+}
+
+func (m indefinite) SolveTo(_ context.Context, dst, r *mat.Dense) error {
+	dst.Scale(-1, r)
+	return nil
+}
+
+func TestErrors(t *testing.T) {
+	v := spectra(30)["even"]
+	boom := errors.New("boom")
+	res, err := Run(t.Context(), &failing{diagonal: diagonal(v), err: boom}, nil)
+	if !errors.Is(err, boom) || res == nil || res.Steps != 2 {
+		t.Errorf("%v, %v", res, err)
+	}
+	if _, err = Run(t.Context(), &failing{diagonal: diagonal(v)}, nil); err == nil ||
+		!strings.Contains(err.Error(), "finite") {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	res, err = Run(ctx, diagonal(v), &Options{Tol: -1, Monitor: func(r *Result) error {
+		if r.Steps == 4 {
+			cancel()
+		}
+		return nil
+	}})
+	if !errors.Is(err, context.Canceled) || res == nil || res.Steps != 4 || !res.Max.Covers(30) {
+		t.Errorf("%v, %v", res, err)
+	}
+	if res, err = Run(ctx, diagonal(v), nil); err == nil || res != nil {
+		t.Errorf("a context that has ended: %v, %v", res, err)
+	}
+	if _, err = Run(t.Context(), diagonal(v), &Options{Monitor: func(*Result) error { return boom }}); !errors.Is(err,
+		boom) {
+		t.Error(err)
+	}
+	if _, err = RunPencil(t.Context(), diagonal(v), indefinite(30), nil); err == nil ||
+		!strings.Contains(err.Error(), "not positive definite") {
+		t.Error(err)
+	}
+}
+
+// scaled draws by times what M does.
+type scaled struct {
+	*metric
+	by float64
+}
+
+func (m scaled) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
+	err := m.metric.NormalTo(ctx, dst, g)
+	dst.Scale(m.by, dst)
+	return err
+}
+
+// TestCovariance: draws of another covariance than M are refused, those of M never.
+func TestCovariance(t *testing.T) {
+	for _, n := range []int{1, 2, 7, 150} {
+		b, a := mat.NewDense(n, n, nil), make(diagonal, n)
+		for i := range a {
+			b.Set(i, i, math.Exp(float64(i%9)))
+			b.Set(i, 0, b.At(i, 0)+1)
+			a[i] = 1 + float64(i)
+		}
+		m := newMetric(t, b)
+		for seed := range uint64(400) {
+			_, err := RunPencil(t.Context(), a, m, &Options{Steps: 1, Start: rng.New(seed)})
+			testkit.OK(t, err)
+		}
+		for by, found := range map[float64]bool{100: true, 0.1: n > 120} { // χ²_n is small with few degrees of freedom
+			if _, err := RunPencil(t.Context(), a, scaled{m, by}, &Options{Start: rng.New(1)}); (err != nil) != found ||
+				found && !strings.Contains(err.Error(), "another covariance") {
+				t.Errorf("n = %d, %g times a draw: %v", n, by, err)
+			}
+		}
+	}
+}
+
+func TestMisuse(t *testing.T) {
+	v := diagonal(spectra(30)["even"])
+	for _, o := range []Options{{Steps: -1}, {Confidence: 1}, {Confidence: -0.1}, {Tol: math.NaN()}, {Ends: 7},
+		{Ends: Largest, Norm: true}, {Norm: true, Cond: true}} {
+		testkit.Panics(t, map[string]func(){fmt.Sprint(o): func() { _, _ = Run(t.Context(), v, &o) }})
+	}
+	testkit.Panics(t, map[string]func(){
+		"orders": func() { _, _ = RunPencil(t.Context(), v, indefinite(31), nil) },
+		"mass 0": func() { mass(0, 0.5) }, "mass 1": func() { mass(5, 1) },
+		"no steps": func() { APriori(5, 0, 0.5) }, "no chance": func() { APriori(5, 1, 0) },
+	})
+}
+
+// shifted are the metrics D+cI for diagonal D, which draw as one noise vector scaled.
+type shifted struct {
+	d      diagonal
+	shifts []float64
+}
+
+func (m shifted) Dim() int { return len(m.d) }
+
+func (m shifted) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []int) error {
+	for j, c := range cols {
+		for i, v := range m.d {
+			dst.Set(i, j, r.At(i, j)/(v+m.shifts[c]))
+		}
+	}
+	return ctx.Err()
+}
+
+func (m shifted) NormalColumnsTo(_ context.Context, dst *mat.Dense, g rng.Stream) error {
+	for c, s := range m.shifts {
+		for i, v := range m.d {
+			dst.Set(i, c, math.Sqrt(v+s)*g.Normal(uint64(i)))
+		}
+	}
+	return nil
+}
+
+// single is one of them.
+type single struct {
+	shifted
+	c int
+}
+
+func (m single) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
+	return m.SolveColumnsTo(ctx, dst, r, []int{m.c})
+}
+
+func (m single) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
+	all := mat.NewDense(m.Dim(), len(m.shifts), nil)
+	err := m.NormalColumnsTo(ctx, all, g)
+	dst.Copy(all.Slice(0, m.Dim(), m.c, m.c+1))
+	return err
+}
+
+// TestMany: side by side each pencil takes the steps it takes alone, and ends when it would.
+func TestMany(t *testing.T) {
+	v := spectra(400)["geometric"]
+	m := shifted{diagonal(v), []float64{0.001, 0.1, 10}}
+	o := &Options{Steps: 60, Tol: 0.05, Start: rng.New(4)}
+	many := testkit.Must(RunMany(t.Context(), diagonal(v), m, 3, o))
+	for c, res := range many {
+		alone := testkit.Must(RunPencil(t.Context(), diagonal(v), single{m, c}, o))
+		if !slices.Equal(alone.Alpha, res.Alpha) || !slices.Equal(alone.Beta, res.Beta) ||
+			alone.Converged != res.Converged {
+			t.Errorf("shift %g: %v\nalone %v", m.shifts[c], res, alone)
+		}
+		low, high := v[0]/(v[0]+m.shifts[c]), v[399]/(v[399]+m.shifts[c])
+		if !res.Min.Covers(low) || !res.Max.Covers(high) {
+			t.Errorf("shift %g: %v, is [%g, %g]", m.shifts[c], res, low, high)
+		}
+	}
+	if many[0].Steps == many[2].Steps {
+		t.Errorf("all ended after %d steps: nothing was dropped", many[0].Steps)
+	}
+}

@@ -1,0 +1,134 @@
+package lanczos
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/base/suite"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+)
+
+// TestQuadratureBounds: after any number of steps v₁ᵀln(A)v₁ lies between the Gauss–Radau and the Gauss rule, with any
+// lower bound of the spectrum, and all steps give it.
+func TestQuadratureBounds(t *testing.T) {
+	const n = 60
+	for name, v := range spectra(n) {
+		if name == "indefinite" {
+			continue
+		}
+		least := slices.Min(v)
+		start := make([]float64, n)
+		rng.New(3).Normals(start, 0)
+		var want, norm float64
+		for i, x := range start {
+			want, norm = want+x*x*math.Log(v[i]), norm+x*x
+		}
+		want /= norm
+		for _, k := range []int{1, 2, 5, 20, n} {
+			r := run(t, diagonal(v), &Options{Steps: k, Tol: -1, Start: rng.New(3)})
+			var high float64
+			nodes, weights := Quadrature(r.Alpha, r.Beta)
+			for i, w := range weights {
+				high += w * math.Log(nodes[i])
+			}
+			for _, share := range []float64{1, 0.5, 1e-6} {
+				low := radau(r, share*least)
+				if !(low <= want+1e-10 && want <= high+1e-10) || k == n && high-low > 1e-9 {
+					t.Errorf("%s, %d steps, μ = %g·λ_min: %g not in [%g, %g]", name, k, share, want, low, high)
+				}
+			}
+		}
+	}
+	if low := radau(&Result{Steps: 1, Alpha: []float64{1}, Beta: []float64{0.5}}, 2); !math.IsInf(low, -1) {
+		t.Errorf("%g by what is no lower bound of the spectrum", low)
+	}
+}
+
+// TestLogDet counts, over seeds, how often the interval of ln det misses, as TestCoverage: with the least eigenvalue
+// known or not, few or many steps, one start or several.
+func TestLogDet(t *testing.T) {
+	seeds := suite.Scale(40, 40, 1000)
+	const n = 100
+	for name, v := range spectra(n) {
+		if name == "indefinite" {
+			continue
+		}
+		var want float64
+		for _, x := range v {
+			want += math.Log(x)
+		}
+		for _, c := range []struct {
+			confidence, least float64
+			steps, starts     int
+		}{{0.95, 0, 40, 1}, {0.95, slices.Min(v), 12, 1}, {0.8, slices.Min(v) / 100, 20, 4}, {0.95, slices.Min(v), 30, 10}, {0.1, slices.Min(v), 30, 1}} {
+			misses, unbounded, widths, off := 0, 0, 0.0, 0
+			for seed := range seeds {
+				var all []*Result
+				for i := range c.starts {
+					all = append(all, run(t, diagonal(v), &Options{Steps: c.steps, Tol: -1, Confidence: c.confidence,
+						Definite: true, Start: rng.New(uint64(seed)).Sub("start", uint64(i))}))
+				}
+				e, student := LogDet(all, c.least)
+				if c.starts == 1 != math.IsInf(student.Hi, 1) || student.Value != e.Value {
+					t.Errorf("%s: %v, estimated %v", name, e, student)
+				}
+				if !student.Covers(want) {
+					off++
+				}
+				switch width := e.Hi - e.Lo; {
+				case !(width < math.Inf(1)):
+					unbounded++
+				case !e.Covers(want):
+					misses++
+					fallthrough
+				default:
+					widths += width
+					if !ordered(e) {
+						t.Errorf("%s: %v", name, e)
+					}
+				}
+			}
+			t.Logf("%s, ln det %.4g, %+v: %d of %d missed, %d estimates, %d unbounded, mean width %.3g", name, want, c, misses,
+				seeds, off, unbounded, widths/float64(seeds-unbounded))
+			if p := upTo(seeds, off, 1-c.confidence); p < 1e-4 {
+				t.Errorf("%s, %+v: %d of %d estimates missed", name, c, off, seeds)
+			}
+			if p := upTo(seeds, misses, 1-c.confidence); p < 1e-4 {
+				t.Errorf("%s, %+v: %d of %d missed", name, c, misses, seeds)
+			}
+			if c.confidence < 0.5 && misses == 0 || c.least > 0 && unbounded > 0 {
+				t.Errorf("%s, %+v: no failure, or no lower end in %d of %d: the bound is loose", name, c, unbounded, seeds)
+			}
+		}
+	}
+}
+
+// TestLogDetInaccurate: products that are off widen it.
+func TestLogDetInaccurate(t *testing.T) {
+	v := spectra(200)["cluster"]
+	calls := 0
+	r := run(t, inexact{diagonal(v), 1e-3, &calls}, &Options{Steps: 30, Tol: -1})
+	exact := run(t, diagonal(v), &Options{Steps: 30, Tol: -1})
+	noisy, _ := LogDet([]*Result{r}, 0.1)
+	plain, _ := LogDet([]*Result{exact}, 0.1)
+	if more := (noisy.Hi - noisy.Lo) - (plain.Hi - plain.Lo); more < 200*r.Slack {
+		t.Errorf("%v, by accurate products %v", noisy, plain)
+	}
+	var sum float64
+	for _, x := range v {
+		sum += math.Log(x)
+	}
+	if !noisy.Covers(sum) {
+		t.Errorf("%v, is %g", noisy, sum)
+	}
+	// A multiple of I, and order 1: one step tells all.
+	for _, u := range [][]float64{{3, 3, 3, 3}, {0.25}} {
+		want := float64(len(u)) * math.Log(u[0])
+		one, _ := LogDet([]*Result{testkit.Must(Run(t.Context(), diagonal(u), nil))}, 0)
+		if math.Abs(one.Lo-want) > 1e-4 || math.Abs(one.Hi-want) > 1e-4 {
+			t.Errorf("%v: %v", u, one)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package lanczos
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/krylov/estimate"
+)
+
+// ordered reports whether e is an interval: Lo ≤ Value ≤ Hi, a Value of NaN being one that is not known.
+func ordered(e estimate.Interval) bool {
+	if math.IsNaN(e.Lo) || math.IsNaN(e.Hi) || e.Lo > e.Hi {
+		return false
+	}
+	return math.IsNaN(e.Value) || e.Lo <= e.Value && e.Value <= e.Hi
+}
+
+// TestIndefinite: where Definite was claimed of a spectrum that reaches below zero, the interval of λ_min
+// is not cut off at 0 and turned upside down, and the result says so.
+func TestIndefinite(t *testing.T) {
+	v := []float64{-10.8}
+	for i := range 60 {
+		v = append(v, float64(i)/10)
+	}
+	for _, cond := range []bool{false, true} {
+		r := run(t, diagonal(v), &Options{Definite: true, Cond: cond, Start: rng.New(3)})
+		if !r.Indefinite() || !ordered(r.Min) || !r.Min.Covers(-10.8) {
+			t.Errorf("indefinite %v, λ_min %v", r.Indefinite(), r.Min)
+		}
+		if k := r.Cond(); !math.IsInf(k.Hi, 1) || k.Lo != 1 || !math.IsNaN(k.Value) {
+			t.Errorf("κ %v", k)
+		}
+	}
+	v[0] = 0
+	r, err := Run(context.Background(), diagonal(v), &Options{Definite: true, Start: rng.New(3), Steps: len(v),
+		Tol: -1})
+	if err != nil || r.Indefinite() || !ordered(r.Min) || !r.Min.Covers(0) || r.Min.Lo != 0 {
+		t.Errorf("with λ_min = 0: indefinite %v, λ_min %v, %v", r.Indefinite(), r.Min, err)
+	}
+}
+
+// spectrum draws eigenvalues at random: of very different or of like size, many of them alike, some
+// zero, some negative.
+func spectrum(g rng.Stream, n int) []float64 {
+	v := make([]float64, n)
+	size := math.Pow(10, 16*g.Sub("size").Float64(0)-8)
+	decades := 14 * g.Sub("decades").Float64(0)
+	kinds := 1 + g.Sub("kinds").IntN(0, n)
+	negative := g.Sub("negative").Float64(0) < 0.3
+	for i := range v {
+		k := uint64(i % kinds)
+		v[i] = size * math.Pow(10, -decades*g.Sub("value").Float64(k))
+		if g.Sub("zero").Float64(k) < 0.1 {
+			v[i] = 0
+		}
+		if negative && g.Sub("sign").Float64(k) < 0.3 {
+			v[i] = -v[i]
+		}
+	}
+	return v
+}
+
+// TestRandomSpectra: on spectra drawn at random every interval, after every step, is ordered, its inner
+// ends hold for certain, and its outer ones as often as they must.
+func TestRandomSpectra(t *testing.T) {
+	const problems, confidence = 400, 0.8
+	g := rng.New(11)
+	missed := 0
+	for p := range uint64(problems) {
+		g := g.Sub("problem", p)
+		n := 1 + g.Sub("n").IntN(0, 40)
+		v := spectrum(g, n)
+		least, most := slices.Min(v), slices.Max(v)
+		o := &Options{Steps: 1 + g.Sub("steps").IntN(0, n+2), Confidence: confidence, Start: g.Sub("start"), Tol: 0.01}
+		switch g.Sub("options").IntN(0, 5) {
+		case 1:
+			o.Norm = true
+		case 2:
+			o.Cond = true
+		case 3:
+			o.Definite = true // of indefinite ones too
+		}
+		room := 1e-13 * max(-least, most)
+		o.Monitor = func(r *Result) error {
+			for name, e := range map[string]estimate.Interval{"λ_min": r.Min, "λ_max": r.Max, "κ": r.Cond(),
+				"norm": r.Norm()} {
+				if !ordered(e) {
+					t.Fatalf("problem %d, step %d: %s %+v", p, r.Steps, name, e)
+				}
+			}
+			if r.Min.Hi < least-room || r.Max.Lo > most+room || r.Norm().Lo > max(-least, most)+room {
+				t.Errorf("problem %d, step %d: inner ends %g and %g of a spectrum from %g to %g", p, r.Steps, r.Min.Hi,
+					r.Max.Lo, least, most)
+			}
+			return nil
+		}
+		r, err := Run(context.Background(), diagonal(v), o)
+		if err != nil {
+			t.Fatalf("problem %d: %v", p, err)
+		}
+		if least < 0 && o.Definite && !r.Indefinite() {
+			continue // it was told what is not so
+		}
+		if r.Min.Lo > least+room || r.Max.Hi < most-room {
+			missed++
+		}
+	}
+	t.Logf("%d of %d missed", missed, problems)
+	if upTo(problems, missed, 1-confidence) < 1e-4 {
+		t.Errorf("%d of %d missed, stated probability %.2g", missed, problems, 1-confidence)
+	}
+}
+
+// TestAllowing: intervals of a perturbed matrix, with the allowance for the perturbation, hold for the
+// matrix meant: λ, κ and both ends, perturbations up to above λ, and an indefinite one.
+func TestAllowing(t *testing.T) {
+	const n, lambda = 30, 1e-3
+	missed := 0
+	for p := range uint64(200) {
+		g := rng.New(12).Sub("problem", p)
+		v := make([]float64, n)
+		for i := range v {
+			v[i] = lambda + math.Pow(10, -8*g.Sub("value").Float64(uint64(i)))
+		}
+		size := lambda * math.Pow(10, 2*g.Sub("size").Float64(0)-1.5)
+		stored := slices.Clone(v)
+		for i := range stored {
+			stored[i] += size * math.Copysign(1, g.Sub("sign").Float64(uint64(i))-0.5)
+		}
+		r := run(t, diagonal(stored), &Options{Definite: true, Confidence: 0.99, Start: g.Sub("start"), Steps: 12})
+		kappa, least, most := r.Allowing(size / lambda)
+		for name, e := range map[string]estimate.Interval{"κ": kappa, "λ_min": least, "λ_max": most} {
+			if !ordered(e) {
+				t.Errorf("problem %d: %s %+v", p, name, e)
+			}
+		}
+		lo, hi := slices.Min(v), slices.Max(v)
+		if least.Hi < lo || most.Lo > hi || kappa.Lo > hi/lo {
+			t.Errorf("problem %d: inner ends: κ %v, λ_min %v, λ_max %v of %g to %g", p, kappa, least, most, lo, hi)
+		}
+		if !kappa.Covers(hi/lo) || !least.Covers(lo) || !most.Covers(hi) {
+			missed++
+		}
+		if r.Indefinite() && !(math.IsInf(kappa.Hi, 1) && math.IsInf(least.Hi, 1) && math.IsInf(most.Hi, 1) &&
+			math.IsNaN(kappa.Value)) {
+			t.Errorf("problem %d: bounds of an indefinite matrix: κ %v, λ_min %v, λ_max %v", p, kappa, least, most)
+		}
+	}
+	if upTo(200, missed, 0.01) < 1e-4 {
+		t.Errorf("%d of 200 missed at 99 %%", missed)
+	}
+}

@@ -1,0 +1,96 @@
+package lanczos
+
+import (
+	"math"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/krylov/estimate"
+)
+
+// TestPolynomials: Σ p_j(x)² of T with diagonal 1, 2, 3 and β = 1, 2, 1, by hand: 1, 4, 5½, 3 at x = 5, and
+// 1, 1, ½, −½ of −T at 0. Beyond the Ritz values it reaches the limit where documented.
+func TestPolynomials(t *testing.T) {
+	alpha, beta := []float64{1, 2, 3}, []float64{1, 2, 1}
+	for _, c := range []struct{ sign, x, sum float64 }{{1, 5, 56.25}, {-1, 0, 2.5}} {
+		if christoffel(alpha, beta, c.sign, c.x, c.sum) || !christoffel(alpha, beta, c.sign, c.x, c.sum*(1-1e-15)) {
+			t.Errorf("sign %g, x = %g: the sum is not %g", c.sign, c.x, c.sum)
+		}
+	}
+	if christoffel(alpha, beta, 1, 1, 0.5) { // the first row's own
+		t.Error("a sum at a Ritz value")
+	}
+	ritz := Ritz(alpha, beta)
+	for _, mass := range []float64{0.5, 0.01, 1e-6} {
+		for _, sign := range []float64{1, -1} {
+			theta := ritz[2]
+			if sign < 0 {
+				theta = -ritz[0]
+			}
+			u := beyond(alpha, beta, sign, theta, mass)
+			// At a mass of ½ the sum is above the limit at once.
+			if step := 1e-9 * (u - theta); !(u >= theta) || mass < 0.5 &&
+				christoffel(alpha, beta, sign, u-step, 1/mass) || !christoffel(alpha, beta, sign, u, 1/mass) {
+				t.Errorf("sign %g, mass %g: %g beyond %g", sign, mass, u, theta)
+			}
+		}
+	}
+	for _, tiny := range []float64{5e-324, 1e-320, 1e-310, 1e-300, math.NaN()} { // it ends
+		if u := beyond([]float64{tiny, tiny}, []float64{tiny, tiny}, 1, 2*tiny, 0.1); u < 2*tiny {
+			t.Errorf("%g: %g", tiny, u)
+		}
+	}
+	testkit.Equal(t, beyond([]float64{0, 0}, []float64{0, 0}, 1, 0, 0.1), 0)
+}
+
+// TestScarce: √(ν/χ²) with the 1 % quantiles of the usual tables.
+func TestScarce(t *testing.T) {
+	for k, chi := range map[int]float64{2: 0.000157088, 3: 0.114832, 4: 0.872090, 5: 2.558212, 6: 5.229349} {
+		nu := float64(k*(k-1)) / 2
+		if got, want := scarce(k), math.Sqrt(nu/chi); math.Abs(got-want) > 1e-5*want {
+			t.Errorf("%d steps: %g, want %g", k, got, want)
+		}
+	}
+	if scarce(0) != 1 || scarce(1) != 1 {
+		t.Error("of nothing")
+	}
+}
+
+// TestAtZero: where λ_min is 0 nothing is claimed about κ, and the matrix is not called indefinite.
+func TestAtZero(t *testing.T) {
+	r := &Result{Min: estimate.Interval{}, Max: estimate.Interval{Value: 2, Lo: 2, Hi: 3}}
+	if k := r.Cond(); !math.IsNaN(k.Value) || k.Lo != 1 || !math.IsInf(k.Hi, 1) || r.Indefinite() {
+		t.Errorf("%+v, indefinite %v", k, r.Indefinite())
+	}
+	r.Min = estimate.Interval{Value: 0.5, Lo: 0.25, Hi: 1}
+	if k := r.Cond(); k.Value != 4 || k.Lo != 2 || k.Hi != 12 {
+		t.Errorf("%+v", k)
+	}
+}
+
+// TestDefect: what should be zero in step 3 of order 12, by hand: (h₂−β₂)²+h₁²+h₀², times 12/3; the slack of it,
+// and β taken for 0 in the last step or at rounding level.
+func TestDefect(t *testing.T) {
+	p := &process{n: 12, h: []float64{0.5, -1, 3, 9}, res: &Result{Beta: []float64{7, 8, 1}}}
+	testkit.Equal(t, p.asymmetry(3), 4*(4+1+0.25))
+	testkit.Equal(t, p.asymmetry(0), 0)
+	for _, c := range []struct {
+		n              int
+		beta, want     float64
+		alpha          float64
+		defect, slacks float64
+	}{
+		{9, 2, 2, -3, 0, 4 * unit * 3},
+		{9, 24 * unit, 0, -3, 0, 4 * unit * 3}, // 8u·3
+		{9, 25 * unit, 25 * unit, -3, 0, 4 * unit * 3},
+		{9, 2, 2, 1, 0.25, 2*0.5*(1+1.0/3) + 4*unit*2},
+		{1, 2, 0, 3, 0, 4 * unit * 3},
+	} {
+		p := &process{n: c.n, alpha: c.alpha, defect: c.defect, res: &Result{}}
+		p.extend(c.beta)
+		r := p.res
+		if r.Steps != 1 || r.Alpha[0] != c.alpha || r.Beta[0] != c.want || math.Abs(r.Slack-c.slacks) > 1e-14*c.slacks {
+			t.Errorf("%+v: β = %g, slack %g in %d steps", c, r.Beta[0], r.Slack, r.Steps)
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package pcg_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+)
+
+func solveBlock(t testing.TB, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, o *pcg.Options) *pcg.Result {
+	t.Helper()
+	res := testkit.Must(pcg.SolveBlock(context.Background(), a, m, b, o))
+	return res
+}
+
+// accurate checks a result against the residuals formed here.
+func accurate(t *testing.T, label string, a mat.Matrix, b *mat.Dense, res *pcg.Result) {
+	t.Helper()
+	if res.Status != pcg.Converged {
+		t.Errorf("%s: %v", label, res)
+		return
+	}
+	for j, v := range residuals(a, res.X, b) {
+		if v > res.Tol || math.Abs(res.TrueRelRes[j]-v) > 1e-11 {
+			t.Errorf("%s: column %d: residual %.3g, reported %.3g, asked %.3g", label, j, v, res.TrueRelRes[j], res.Tol)
+		}
+	}
+}
+
+// TestAgainstDense compares Solve and SolveBlock with Cholesky, and iterations and κ of one with the other's.
+func TestAgainstDense(t *testing.T) {
+	const n, tol = 120, 1e-9
+	for name, spectrum := range map[string][]float64{
+		"identity": geometric(n, 1), "well": geometric(n, 50), "clustered": clustered(n), "ill": geometric(n, 1e5),
+	} {
+		a := spd(2, spectrum)
+		var m mat.SymDense // A disturbed, positive definite
+		m.AddSym(a, spd(3, geometric(n, 30)))
+		for _, k := range []int{1, 2, 3, 10, 17} {
+			b := random(uint64(k), n, k)
+			want := solveDense(t, a, b)
+			for _, pre := range []pcg.Preconditioner{nil, invert(t, &m)} {
+				label := fmt.Sprintf("%s, t = %d, preconditioned %v", name, k, pre != nil)
+				o := &pcg.Options{Tol: tol, MaxIter: 20000}
+				res := solveBlock(t, dense{a}, pre, b, o)
+				alone := solve(t, dense{a}, pre, b, o)
+				for _, res := range []*pcg.Result{res, alone} {
+					accurate(t, label, a, b, res)
+					for j := range k {
+						var d mat.VecDense
+						d.SubVec(res.X.ColView(j), want.ColView(j))
+						// ‖x−x*‖ ≤ ‖A⁻¹‖·‖r‖, λ_min = 1
+						if e := mat.Norm(&d, 2); e > 2*tol*mat.Norm(b.ColView(j), 2) {
+							t.Errorf("%s: column %d has an error of %.3g", label, j, e)
+						}
+					}
+				}
+				most := float64(alone.Iterations) + 1
+				if k == 1 {
+					most *= 1.1 // other rounding errors
+				} else if k >= 10 && alone.Iterations > 20 {
+					most *= 0.4
+				}
+				if float64(res.Iterations) > most {
+					t.Errorf("%s: %d iterations beside Solve's %d", label, res.Iterations, alone.Iterations)
+				}
+				if c := res.Cond(); !math.IsNaN(c) || len(res.History.Restarts) > 0 {
+					t.Errorf("%s: κ %v, restarts %v", label, c, res.History.Restarts)
+				}
+			}
+		}
+	}
+}
+
+// TestBlockReference compares with the definition: after k iterations X is, column by
+// column, the point of the block Krylov space that is nearest to A⁻¹B in the A-norm.
+// In particular it is nearer than Solve's.
+func TestBlockReference(t *testing.T) {
+	const n, k = 90, 4
+	a := spd(5, geometric(n, 1e4))
+	m := spd(6, geometric(n, 30))
+	b := random(7, n, k)
+	x := solveDense(t, a, b)
+	for _, pre := range []*mat.SymDense{nil, m} {
+		var prec pcg.Preconditioner
+		if pre != nil {
+			prec = invert(t, pre)
+		}
+		apply := func(v *mat.Dense) *mat.Dense {
+			if pre == nil {
+				return v
+			}
+			return solveDense(t, pre, v)
+		}
+		var q mat.Dense // a basis of span{Z, M⁻¹AZ, …}, Z = M⁻¹B, orthonormal
+		last := apply(b)
+		for iters := 1; iters <= 6; iters++ {
+			if iters > 1 {
+				var w, wider mat.Dense
+				w.Mul(a, last)
+				wider.Augment(&q, apply(&w))
+				q.CloneFrom(&wider)
+			} else {
+				q.CloneFrom(last)
+			}
+			var qr mat.QR
+			qr.Factorize(&q)
+			var full mat.Dense
+			qr.QTo(&full)
+			q.CloneFrom(full.Slice(0, n, 0, iters*k))
+			last = mat.DenseCopyOf(q.Slice(0, n, (iters-1)*k, iters*k))
+			var aq, h, rhs, c, want mat.Dense // QᵀAQ·c = QᵀB
+			aq.Mul(a, &q)
+			h.Mul(q.T(), &aq)
+			rhs.Mul(q.T(), b)
+			testkit.OK(t, c.Solve(&h, &rhs))
+			want.Mul(&q, &c)
+			o := &pcg.Options{Tol: 1e-14, MaxIter: iters}
+			res := solveBlock(t, dense{a}, prec, b, o)
+			alone := solve(t, dense{a}, prec, b, o)
+			for j := range k {
+				var d, e, f mat.VecDense
+				d.SubVec(res.X.ColView(j), want.ColView(j))
+				if aNorm(a, &d) > 1e-9*aNorm(a, x.ColView(j)) {
+					t.Errorf("preconditioned %v, %d iterations: column %d: error %.3g of %.3g", pre != nil, iters, j,
+						aNorm(a, &d), aNorm(a, x.ColView(j)))
+				}
+				e.SubVec(res.X.ColView(j), x.ColView(j))
+				f.SubVec(alone.X.ColView(j), x.ColView(j))
+				if aNorm(a, &e) > aNorm(a, &f)*(1+1e-9) {
+					t.Errorf("%d iterations: column %d is farther off than Solve's", iters, j)
+				}
+				near(t, "the residual by recurrence", res.RelRes[j], res.TrueRelRes[j], 1e-9)
+			}
+			if res.Status != pcg.MaxIterations || res.Iterations != iters || len(res.History.RelRes) != iters+1 {
+				t.Errorf("%v", res)
+			}
+		}
+	}
+}
+
+// TestBlockDependent: columns that are equal, zero, multiples, combinations, or all but.
+func TestBlockDependent(t *testing.T) {
+	const n = 100
+	a := spd(10, geometric(n, 1e4))
+	var near mat.SymDense
+	near.AddSym(a, spd(11, geometric(n, 30)))
+	m := invert(t, &near)
+	coarse := fn{n, func(ctx context.Context, dst, src *mat.Dense) error { // M⁻¹ in single precision
+		err := m.SolveTo(ctx, dst, src)
+		dst.Apply(func(_, _ int, v float64) float64 { return float64(float32(v)) }, dst)
+		return err
+	}}
+	for _, tol := range []float64{1e-3, 1e-6, 1e-11} {
+		for _, e := range []float64{0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-3} {
+			b, d := random(12, n, 9), random(13, n, 9)
+			for i := range n {
+				b.Set(i, 3, b.At(i, 0)+e*d.At(i, 3))
+				b.Set(i, 4, 0)
+				b.Set(i, 5, math.Ldexp(b.At(i, 1), 60))
+				b.Set(i, 6, 3*b.At(i, 1)-b.At(i, 2)+e*d.At(i, 6))
+				b.Set(i, 7, b.At(i, 0)+b.At(i, 1)+b.At(i, 2)+e*d.At(i, 7))
+				b.Set(i, 8, -7e-30*b.At(i, 6))
+			}
+			for name, pre := range map[string]pcg.Preconditioner{"none": nil, "good": m, "coarse": coarse} {
+				res := solveBlock(t, dense{a}, pre, b, &pcg.Options{Tol: tol, MaxIter: 2000})
+				label := fmt.Sprintf("τ = %g, dependent to %g, M %s", tol, e, name)
+				accurate(t, label, a, b, res)
+				testkit.Equal(t, mat.Norm(res.X.ColView(4), 2), 0, label)
+				// Of columns rounded by the coarse M⁻¹ more may be independent, by the arithmetic's rounding.
+				if want := 3*res.Iterations + 9; e == 0 && name != "coarse" && len(res.History.Restarts) == 0 &&
+					res.Stats.MulTo.Columns != want {
+					t.Errorf("%s: %d columns multiplied, want %d", label, res.Stats.MulTo.Columns, want)
+				}
+			}
+		}
+	}
+}
+
+// TestBlockSinks: the space is used up in the middle, direction by direction.
+func TestBlockSinks(t *testing.T) {
+	const n, k = 64, 6
+	spectrum := make([]float64, n)
+	for i := range spectrum {
+		spectrum[i] = []float64{1, 3, 10, 40}[i%4]
+	}
+	a := spd(16, spectrum)
+	var eig mat.EigenSym
+	eig.Factorize(a, true)
+	var v mat.Dense
+	eig.VectorsTo(&v)
+	b := random(17, n, k)
+	for i := range n {
+		b.Set(i, 1, v.At(i, 3))              // one eigenvector: ends after one iteration
+		b.Set(i, 2, v.At(i, 0)+v.At(i, n-1)) // two
+		b.Set(i, 3, v.At(i, 1)-v.At(i, n-2)) // another two
+		b.Set(i, 4, v.At(i, 0)-v.At(i, n-1)) // the first two again
+	}
+	for _, tol := range []float64{1e-4, 1e-12} {
+		res := solveBlock(t, dense{a}, nil, b, &pcg.Options{Tol: tol})
+		accurate(t, "eigenvectors", a, b, res)
+		if res.Iterations > 5 || len(res.History.Restarts) > 0 || res.Columns[1].Iterations != 1 ||
+			res.Columns[4].Iterations > 2 {
+			t.Errorf("%v %+v", res, res.Columns)
+		}
+		if res.Stats.MulTo.Columns >= (res.Iterations+1)*k {
+			t.Errorf("the block did not sink: %d columns in %d iterations", res.Stats.MulTo.Columns, res.Iterations)
+		}
+	}
+}

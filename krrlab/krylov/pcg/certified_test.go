@@ -1,0 +1,122 @@
+package pcg_test
+
+import (
+	"context"
+	"math"
+	"reflect"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+)
+
+// bounded is an operator with a bound of its rounding.
+type bounded struct {
+	pcg.Operator
+	rounding func(x *mat.Dense) []float64
+}
+
+func (b bounded) Rounding(x *mat.Dense) []float64 { return b.rounding(x) }
+
+// TestResumeWithinRounding: a column restarted because its rounding alone takes it past the tolerance is
+// resumed from every state, bit for bit.
+func TestResumeWithinRounding(t *testing.T) {
+	const n, tol = 60, 1e-5
+	exact, rough := stored(n)
+	b := mat.NewDense(n, 1, nil)
+	for i := range n {
+		b.Set(i, 0, math.Sin(float64(i*i))*0.9)
+	}
+	size := mat.Norm(b, 2)
+	below := false // a restart from a residual below the tolerance has been seen
+	o := pcg.Options{Tol: tol, Exact: bounded{dense{exact}, func(x *mat.Dense) []float64 {
+		var r mat.Dense
+		r.Mul(exact, x)
+		r.Sub(b, &r)
+		below = below || mat.Norm(&r, 2) <= tol*size
+		return []float64{0.7 * tol * size}
+	}}}
+	var states [][]byte
+	o.Checkpoint = func(st *pcg.State) error {
+		b, err := st.MarshalBinary()
+		states = append(states, b)
+		return err
+	}
+	want, err := pcg.Solve(t.Context(), dense{rough}, nil, b, &o)
+	if err != nil || want.Status != pcg.Converged || len(want.History.Restarts) == 0 || !below {
+		t.Fatalf("%v, %v, restarts at %v, below the tolerance: %v", err, want.Status, want.History.Restarts, below)
+	}
+	o.Checkpoint = nil
+	for k, state := range states {
+		o.Resume = state
+		res, err := pcg.Solve(t.Context(), dense{rough}, nil, b, &o)
+		if err != nil {
+			t.Fatalf("state %d of %d: %v", k, len(states), err)
+		}
+		if !mat.Equal(res.X, want.X) || !reflect.DeepEqual(res.TrueRelRes, want.TrueRelRes) ||
+			res.Status != want.Status {
+			t.Errorf("state %d: %v, another answer", k, res.Status)
+		}
+	}
+}
+
+// TestConvergedIsProved: of two answers, one with less of a residual and one with less of its rounding, the
+// one that is returned as converged is the one that is proved.
+func TestConvergedIsProved(t *testing.T) {
+	const tol = 1e-3
+	b := mat.NewDense(2, 1, []float64{0.75, 0.75})
+	size := mat.Norm(b, 2)
+	verified := 0
+	exact := bounded{
+		fn{2, func(_ context.Context, dst, _ *mat.Dense) error {
+			verified++
+			dst.Scale(1-tol*[...]float64{0.9, 0.95, 0.95, 0.95}[verified-1], b)
+			return nil
+		}},
+		func(x *mat.Dense) []float64 {
+			if mat.Norm(x, 2) <= size { // the first answer
+				return []float64{0.2 * tol * size}
+			}
+			return []float64{0.01 * tol * size}
+		},
+	}
+	res, err := pcg.Solve(t.Context(), diagonal{1, 1}, nil, b, &pcg.Options{Tol: tol, Exact: exact})
+	if err != nil || verified != 2 {
+		t.Fatalf("%v after %d residuals", err, verified)
+	}
+	if sum := res.TrueRelRes[0] + res.Rounding[0]; res.Status == pcg.Converged && sum > tol {
+		t.Errorf("converged with %g ± %g", res.TrueRelRes[0], res.Rounding[0])
+	}
+}
+
+// TestTrueResidual: norms against those of the targets, with the bound of a product where there is one.
+func TestTrueResidual(t *testing.T) {
+	y, c, r := mat.NewDense(2, 4, []float64{10, 0, 0, 1, 0, 0, 1, 1}),
+		mat.NewDense(2, 4, []float64{7, 0, 0, math.NaN(), -4, 0, 0, 1}), mat.NewDense(2, 4, nil)
+	y.Set(0, 2, 0)
+	one := dense{mat.NewSymDense(2, []float64{1, 0, 0, 1})}
+	rel, rounding, err := pcg.TrueResidual(t.Context(), r, one, y, c)
+	if err != nil || rounding != nil || rel[0] != 0.5 || rel[1] != 0 || rel[2] != 1 || !math.IsNaN(rel[3]) ||
+		r.At(0, 0) != 3 || r.At(1, 0) != 4 {
+		t.Errorf("%v, %v, %v", rel, rounding, err)
+	}
+	y.Set(1, 2, 0)
+	c.Set(0, 2, 5)
+	rel, rounding, err = pcg.TrueResidual(t.Context(), r, bounded{one,
+		func(*mat.Dense) []float64 { return []float64{1e-3, 1, 1, 0} }}, y, c)
+	if err != nil || !math.IsInf(rel[2], 1) || rounding[0] != 1e-4+12*0x1p-53*0.5 || rounding[1] != 0 ||
+		rounding[2] != 0 {
+		t.Errorf("%v, %v, %v", rel, rounding, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := pcg.TrueResidual(ctx, r, failing{}, y, c); err == nil {
+		t.Error("no error of a product that fails")
+	}
+}
+
+type failing struct{}
+
+func (failing) Dim() int                                         { return 2 }
+func (failing) MulTo(ctx context.Context, _, _ *mat.Dense) error { return ctx.Err() }

@@ -1,0 +1,67 @@
+package pcg_test
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+)
+
+// columns has a diagonal preconditioner for each column.
+type columns []diagonal
+
+func (m columns) Dim() int { return len(m[0]) }
+
+func (m columns) SolveTo(context.Context, *mat.Dense, *mat.Dense) error {
+	panic("SolveTo where columns have their own preconditioners")
+}
+
+func (m columns) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []int) error {
+	for j, c := range cols {
+		for i, v := range m[c] {
+			dst.Set(i, j, r.At(i, j)/v)
+		}
+	}
+	return ctx.Err()
+}
+
+// TestColumnPreconditioner: a column with the preconditioner M_c takes the steps it takes
+// alone with M_c, whatever the others do and whenever they end.
+func TestColumnPreconditioner(t *testing.T) {
+	const n = 200
+	a, m, b := make(diagonal, n), columns{}, mat.NewDense(n, 4, nil)
+	for i := range n {
+		a[i] = 1 + float64(i*i)
+	}
+	for c := range 4 { // from a useless preconditioner to nearly the inverse
+		d := make(diagonal, n)
+		for i := range n {
+			d[i] = math.Pow(a[i], float64(c)/3) * (1.5 + math.Sin(float64(i)))
+			b.Set(i, c, math.Cos(float64(i)))
+		}
+		m = append(m, d)
+	}
+	o := &pcg.Options{Tol: 1e-8}
+	res, err := pcg.Solve(t.Context(), a, m, b, o)
+	if err != nil || res.Status != pcg.Converged {
+		t.Fatalf("%v, %v", res, err)
+	}
+	var steps []int
+	for c := range 4 {
+		alone := testkit.Must(pcg.Solve(t.Context(), a, m[c], mat.DenseCopyOf(b.Slice(0, n, c, c+1)), o))
+		if alone.Iterations != res.Columns[c].Iterations || !mat.EqualApprox(alone.X, res.X.Slice(0, n, c, c+1),
+			1e-12) {
+			t.Errorf("column %d: %d iterations, alone %d", c, res.Columns[c].Iterations, alone.Iterations)
+		}
+		steps = append(steps, alone.Iterations)
+	}
+	if steps[3] >= steps[0] || slices.Equal(steps[:1], steps[1:2]) {
+		t.Errorf("%v iterations: the preconditioners make no difference", steps)
+	}
+	testkit.Panics(t, map[string]func(){"SolveBlock": func() { _, _ = pcg.SolveBlock(t.Context(), a, m, b, o) }})
+}

@@ -1,0 +1,350 @@
+package pcg_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/race"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+)
+
+// solver is Solve and SolveBlock.
+type solver = func(context.Context, pcg.Operator, pcg.Preconditioner, *mat.Dense, *pcg.Options) (*pcg.Result, error)
+
+func TestCancel(t *testing.T) {
+	const n = 60
+	a := spd(20, geometric(n, 1e5))
+	b := random(21, n, 3)
+	for _, run := range []solver{pcg.Solve, pcg.SolveBlock} {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		o := &pcg.Options{Tol: 1e-10, Monitor: func(it *pcg.Iteration) error {
+			if it.Index == 7 {
+				cancel()
+			}
+			return nil
+		}}
+		res, err := run(ctx, dense{a}, nil, b, o)
+		if !errors.Is(err, context.Canceled) || res == nil {
+			t.Fatalf("%v, %v", res, err)
+		}
+		if res.Status != pcg.Canceled || res.Iterations != 7 || len(res.History.RelRes) != 8 ||
+			!math.IsNaN(res.TrueRelRes[0]) || res.Columns[2].Status != pcg.Canceled {
+			t.Errorf("%v", res)
+		}
+		if part, err := run(t.Context(), dense{a}, nil, b, &pcg.Options{Tol: 1e-10, MaxIter: 7}); err != nil ||
+			!mat.Equal(part.X, res.X) {
+			t.Error("the partial answer is not that after 7 iterations")
+		}
+		res, err = run(ctx, dense{a}, nil, b, nil)
+		if res == nil || !errors.Is(err, context.Canceled) || res.Status != pcg.Canceled ||
+			res.Columns[1].Status != pcg.Canceled {
+			t.Errorf("canceled before: %v, %v", res, err)
+		}
+		// A column of zeros is solved whenever the others end.
+		ctx, cancel = context.WithCancel(context.Background())
+		mixed := mat.DenseCopyOf(b)
+		mixed.SetCol(0, make([]float64, n))
+		res, err = run(ctx, dense{a}, nil, mixed, o)
+		if c := res.Columns; !errors.Is(err, context.Canceled) || c[0].Status != pcg.Converged ||
+			c[1].Status != pcg.Canceled {
+			t.Errorf("canceled beside zeros: %v, %v", err, c)
+		}
+		// The last product, for the true residual, is canceled: nothing may claim success.
+		ctx, cancel = context.WithCancel(context.Background())
+		exact := fn{n, func(ctx context.Context, dst, src *mat.Dense) error { cancel(); return ctx.Err() }}
+		res, err = run(ctx, dense{a}, nil, b, &pcg.Options{Exact: exact})
+		if !errors.Is(err, context.Canceled) || res.Status != pcg.Canceled || res.Columns[0].Status != pcg.Canceled {
+			t.Errorf("canceled at the end: %v, %v", res, err)
+		}
+	}
+}
+
+// TestStop: ErrStop of the monitor, wrapped or not, ends a solve without an error, with the true residual of what
+// there is.
+func TestStop(t *testing.T) {
+	const n = 60
+	a, b := spd(20, geometric(n, 1e5)), random(21, n, 3)
+	for _, run := range []solver{pcg.Solve, pcg.SolveBlock} {
+		for _, stop := range []error{pcg.ErrStop, fmt.Errorf("enough: %w", pcg.ErrStop)} {
+			res, err := run(t.Context(), dense{a}, nil, b, &pcg.Options{Tol: 1e-10,
+				Monitor: func(it *pcg.Iteration) error {
+					if it.Index == 7 {
+						return stop
+					}
+					return nil
+				}})
+			if err != nil || res.Status != pcg.Stopped || res.Iterations != 7 || res.Columns[2].Status != pcg.Stopped {
+				t.Fatalf("%v, %v", res, err)
+			}
+			part, err := run(t.Context(), dense{a}, nil, b, &pcg.Options{Tol: 1e-10, MaxIter: 7})
+			if err != nil || !mat.Equal(part.X, res.X) || !slices.Equal(part.TrueRelRes, res.TrueRelRes) {
+				t.Errorf("not the answer after 7 iterations: %v, %v; %v", part, err, res)
+			}
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	const n = 60
+	a := spd(22, geometric(n, 1e5))
+	b := random(23, n, 2)
+	boom := errors.New("boom")
+	for _, run := range []solver{pcg.Solve, pcg.SolveBlock} {
+		for calls := range 4 { // the call that fails; the last one is for the true residual
+			count := 0
+			fail := fn{n, func(ctx context.Context, dst, src *mat.Dense) error {
+				if count++; count > calls {
+					return boom
+				}
+				return dense{a}.MulTo(ctx, dst, src)
+			}}
+			o := &pcg.Options{MaxIter: 3}
+			res, err := run(context.Background(), fail, nil, b, o)
+			if !errors.Is(err, boom) || res == nil || res.Status != pcg.Failed || res.Columns[0].Status != pcg.Failed ||
+				res.Iterations != calls {
+				t.Errorf("A fails: %v, %v", res, err)
+			}
+			if calls == 3 {
+				continue // the third solve with M is the last
+			}
+			count = 0
+			res, err = run(context.Background(), dense{a}, fail, b, o)
+			if !errors.Is(err, boom) || res == nil || res.Status != pcg.Failed || res.Iterations != calls {
+				t.Errorf("M fails: %v, %v", res, err)
+			}
+		}
+		res, err := run(context.Background(), dense{a}, nil, b,
+			&pcg.Options{Tol: 1e-10, Monitor: func(it *pcg.Iteration) error {
+				if it.Index == 5 {
+					return boom
+				}
+				return nil
+			}})
+		if err != boom || res.Status != pcg.Stopped || res.Iterations != 5 || res.Columns[0].Status != pcg.Stopped ||
+			!(res.MaxTrueRelRes() > 0) {
+			t.Errorf("monitor: %v, %v", res, err)
+		}
+		if v := residuals(a, res.X, b); math.Abs(v[1]-res.TrueRelRes[1]) > 1e-12 {
+			t.Errorf("stopped: residual %v, reported %v", v, res.TrueRelRes)
+		}
+	}
+}
+
+func TestMonitor(t *testing.T) {
+	const n = 90
+	a := spd(24, geometric(n, 1e3))
+	b := random(25, n, 4)
+	var next, active = 1, 4
+	res := solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-6, Monitor: func(it *pcg.Iteration) error {
+		if it.Index != next || it.Active > active || it.MaxRelRes != slices.Max(it.RelRes) || len(it.RelRes) != 4 {
+			t.Errorf("iteration %+v after %d", it, next-1)
+		}
+		next, active = it.Index+1, it.Active
+		return nil
+	}})
+	if next != res.Iterations+1 || active != 0 || res.Stats.MulTo.Calls != res.Iterations+1 ||
+		res.Stats.SolveTo.Calls != 0 {
+		t.Errorf("%d calls, %d active at the end, %+v", next-1, active, res.Stats)
+	}
+	if len(res.History.RelRes) != res.Iterations+1 || len(res.History.Alpha) != res.Iterations ||
+		len(res.History.Beta) != res.Iterations {
+		t.Errorf("history of %d, %d, %d rows", len(res.History.RelRes), len(res.History.Alpha), len(res.History.Beta))
+	}
+}
+
+// TestDeterministic: the same bits each time, on any number of threads, and in any scale of the columns; those of Solve
+// alone, too.
+func TestDeterministic(t *testing.T) {
+	const n, k = 1100, 5 // more than two blocks of rows
+	a, m := diagonal(geometric(n, 1e4)), diagonal(geometric(n, 10))
+	o := &pcg.Options{Tol: 1e-9}
+	for name, solve := range map[string]func(testing.TB, pcg.Operator, pcg.Preconditioner, *mat.Dense,
+		*pcg.Options) *pcg.Result{"single": solve, "block": solveBlock} {
+		b := random(36, n, k)
+		first := solve(t, a, m, b, o)
+		accurate(t, name, mat.NewDiagDense(n, a), b, first)
+		for _, threads := range []int{1, 2, 7} {
+			before := runtime.GOMAXPROCS(threads)
+			again := solve(t, a, m, b, o)
+			runtime.GOMAXPROCS(before)
+			if !mat.Equal(first.X, again.X) || again.Iterations != first.Iterations {
+				t.Fatalf("%s: another answer with %d threads", name, threads)
+			}
+		}
+		for j := range k {
+			if alone := solve(t, a, m, mat.DenseCopyOf(b.Slice(0, n, j, j+1)), o); name == "single" &&
+				!mat.Equal(alone.X, first.X.Slice(0, n, j, j+1)) {
+				t.Errorf("column %d differs when solved alone", j)
+			}
+		}
+		for i := range n {
+			b.Set(i, 2, math.Ldexp(b.At(i, 2), 300))
+		}
+		scaled := solve(t, a, m, b, o)
+		for i := range n {
+			for j := range k {
+				if v := first.X.At(i, j); j == 2 && scaled.X.At(i, j) != math.Ldexp(v, 300) || j != 2 &&
+					scaled.X.At(i, j) != v {
+					t.Fatalf("%s: the scale of a column changes entry (%d, %d)", name, i, j)
+				}
+			}
+		}
+	}
+}
+
+// TestMemory: 4nt numbers and the history, and nothing for an iteration.
+func TestMemory(t *testing.T) {
+	const n, k = 4000, 40
+	history := 4 * 61 * k * 8
+	sums := 4 * 8 * (n/512 + 1) * k // of the pieces of rows
+	testMemory(t, pcg.Solve, k, 10, 60, 4*8*n*k+history+sums+50_000)
+}
+
+// testMemory solves for k columns of n = 4000 rows in few and in many iterations: many allocate at most
+// limit bytes, and no more often than few. It counts on one thread and without the collector: each thread
+// has its own scratch in a pool, which the collector empties.
+func testMemory(t *testing.T, solve solver, k, few, many, limit int) {
+	t.Helper()
+	if race.Enabled {
+		t.Skip("sync.Pool drops what it is given under the race detector")
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	defer accel.SetThreads(accel.Threads())
+	accel.SetThreads(1)
+	const n = 4000
+	d, m, b := diagonal(geometric(n, 1e6)), diagonal(geometric(n, 2)), random(27, n, k)
+	measure := func(iters int) (mallocs, bytes uint64) {
+		o := &pcg.Options{Tol: 1e-14, MaxIter: iters, Monitor: func(*pcg.Iteration) error { return nil }}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		testkit.Must(solve(context.Background(), d, m, b, o))
+		runtime.ReadMemStats(&after)
+		return after.Mallocs - before.Mallocs, after.TotalAlloc - before.TotalAlloc
+	}
+	measure(1)
+	short, _ := measure(few)
+	long, bytes := measure(many)
+	if long > short+2 { // the runtime may allocate now and then
+		t.Errorf("%d allocations for %d iterations, %d for %d", short, few, long, many)
+	}
+	if bytes > uint64(limit) {
+		t.Errorf("%d bytes allocated, want at most %d", bytes, limit)
+	}
+}
+
+func TestPanics(t *testing.T) {
+	a := dense{spd(28, geometric(5, 2))}
+	b := random(1, 5, 2)
+	testkit.Panics(t, map[string]func(){
+		"block":   func() { pcg.SolveBlock(context.Background(), a, nil, random(1, 6, 2), nil) },
+		"B":       func() { pcg.Solve(context.Background(), a, nil, random(1, 6, 2), nil) },
+		"M":       func() { pcg.Solve(context.Background(), a, make(diagonal, 4), b, nil) },
+		"Exact":   func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Exact: make(diagonal, 4)}) },
+		"InitX":   func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{InitX: random(1, 5, 1)}) },
+		"Tol":     func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Tol: -1}) },
+		"NaN":     func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Tol: math.NaN()}) },
+		"MaxIter": func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{MaxIter: -1}) },
+		"least":   func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{LambdaMin: math.Inf(1)}) },
+		"Refine":  func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Refine: 1}) },
+		"Aim":     func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Aim: 1.5}) },
+		"bound":   func() { pcg.IterationBound(0.5, 0.1) },
+		"Ritz":    func() { new(pcg.Result).Ritz(0) },
+		"median":  func() { pcg.MedianByNorm(context.Background(), a, []*mat.Dense{b, random(1, 5, 1)}) },
+		"none":    func() { pcg.MedianByNorm(context.Background(), a, nil) },
+	})
+}
+
+// TestStatusText: statuses are read as they are written, and no others.
+func TestStatusText(t *testing.T) {
+	for want := pcg.Active; want <= pcg.Undecided; want++ {
+		var got pcg.Status
+		text, err := want.MarshalText()
+		if err != nil || got.UnmarshalText(text) != nil || got != want {
+			t.Errorf("%v is written %q and read as %v: %v", want, text, got, err)
+		}
+	}
+	testkit.Fails(t, new(pcg.Status).UnmarshalText([]byte("done")), "done")
+}
+
+// TestAim checks that the recurrence continues to Aim·Tol, and that this saves the restart
+// of products that are not exact.
+func TestAim(t *testing.T) {
+	const n, tol = 200, 1e-3
+	a := spd(41, geometric(n, 1e4))
+	b := random(42, n, 1)
+	all := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol})
+	half := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, Aim: 0.5})
+	// Ended by the number of iterations on the way to a half of the tolerance, but within it.
+	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, Aim: 0.5,
+		MaxIter: all.Iterations}); r.Status != pcg.Converged || r.TrueRelRes[0] > tol {
+		t.Errorf("aim ½, as many iterations as for aim 1: %v", r)
+	}
+	if all.RelRes[0] <= tol/2 || half.RelRes[0] > tol/2 || half.Iterations <= all.Iterations {
+		t.Errorf("aim 1: %v\naim ½: %v", all, half)
+	}
+	// Exact products are off by a constant along all's residual, just so much that it misses a
+	// tolerance that it just meets: 2 % is much more than rounding moves the residual of that iteration.
+	last := all.RelRes[0]
+	near := min(1.02*last, tol)
+	e := mat.NewDense(n, 1, nil)
+	e.Mul(a, all.X)
+	e.Sub(b, e)
+	e.Scale(1.05*(near-last)/last, e)
+	off := fn{n, func(ctx context.Context, dst, src *mat.Dense) error {
+		err := dense{a}.MulTo(ctx, dst, src)
+		dst.Sub(dst, e)
+		return err
+	}}
+	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: near, Exact: off}); len(r.History.Restarts) == 0 {
+		t.Errorf("aim 1, products off: %v without a restart", r)
+	}
+	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: near, Exact: off, Aim: 0.5}); len(r.History.Restarts) != 0 ||
+		r.Status != pcg.Converged {
+		t.Errorf("aim ½, products off: %v, restarts %v", r, r.History.Restarts)
+	}
+}
+
+// TestTakenBack: where A is a third of the matrix that the true residual is taken with, a restart doubles it: of 2 it
+// becomes 4, and is taken back.
+func TestTakenBack(t *testing.T) {
+	b := mat.NewDense(4, 2, []float64{1, 0, 2, 1, -1, 3, 0.5, -2})
+	o := &pcg.Options{Exact: diagonal{3, 3, 3, 3}}
+	for name, res := range map[string]*pcg.Result{"pcg": solve(t, diagonal{1, 1, 1, 1}, nil, b, o),
+		"block": solveBlock(t, diagonal{1, 1, 1, 1}, nil, b, o)} {
+		if !mat.EqualApprox(res.X, b, 1e-12) || res.Status != pcg.Inaccurate || len(res.History.Restarts) != 1 {
+			t.Errorf("%s: %v after restarts at %v: x = %v", name, res.Status, res.History.Restarts,
+				mat.Formatted(res.X))
+		}
+		for c, rel := range res.TrueRelRes {
+			testkit.Near(t, rel, 2, 1e-12, name, c)
+		}
+	}
+}
+
+// TestDoor: right-hand sides whose squares might under- or overflow are refused, a column of zeros is not.
+func TestDoor(t *testing.T) {
+	a := diagonal{1, 2}
+	for size, want := range map[float64]string{0: "", 1e-99: "", 1e99: "", 1e-101: "column 1", 1e101: "column 1"} {
+		b := mat.NewDense(2, 2, []float64{1, size, 1, size / 2})
+		for _, run := range []solver{pcg.Solve, pcg.SolveBlock} {
+			res, err := run(t.Context(), a, nil, b, nil)
+			if want != "" {
+				testkit.Fails(t, err, want)
+			} else if err != nil || res.Status != pcg.Converged {
+				t.Errorf("%g: %v, %v", size, res, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package pcg_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+)
+
+// errorsOf runs a solve and returns ‖x_j−x_jk‖_A/‖y_j‖₂ after every iteration, by columns, of iterates that
+// solves of that many iterations end with.
+func errorsOf(t *testing.T, solve solver, a *mat.SymDense, op pcg.Operator, m pcg.Preconditioner, b *mat.Dense,
+	o pcg.Options) (*pcg.Result, [][]float64) {
+	t.Helper()
+	var chol mat.Cholesky
+	if !chol.Factorize(a) {
+		t.Fatal("A is not positive definite")
+	}
+	var x mat.Dense
+	testkit.OK(t, chol.SolveTo(&x, b))
+	last := testkit.Must(solve(t.Context(), op, m, b, &o))
+	n, cols := b.Dims()
+	all := make([][]float64, last.Iterations+1)
+	for k := range all {
+		at := mat.NewDense(n, cols, nil)
+		if k > 0 {
+			part := o
+			part.MaxIter = k
+			res := testkit.Must(solve(t.Context(), op, m, b, &part))
+			at = res.X
+		}
+		at.Sub(&x, at)
+		for j := range cols {
+			e := at.ColView(j)
+			all[k] = append(all[k], math.Sqrt(mat.Inner(e, a, e))/mat.Norm(b.ColView(j), 2))
+		}
+	}
+	return last, all
+}
+
+// pencil returns M, its inverse and λ_min(M⁻¹A).
+func pencil(t *testing.T, a, m *mat.SymDense) (pcg.Preconditioner, float64) {
+	if m == nil {
+		var e mat.EigenSym
+		e.Factorize(a, false)
+		return nil, e.Values(nil)[0]
+	}
+	inv := invert(t, m)
+	var l, s mat.Dense
+	var lower mat.TriDense
+	inv.chol.LTo(&lower)
+	testkit.OK(t, l.Inverse(&lower))
+	s.Product(&l, a, l.T())
+	return inv, testkit.Eigenvalues(t, testkit.Symmetric(&s))[0]
+}
+
+// TestErrorBounds: bounds are at least the error of every iterate, for a node at and below the
+// smallest eigenvalue; and they are near where the node is.
+func TestErrorBounds(t *testing.T) {
+	const n, cols = 60, 3
+	for name, solve := range map[string]solver{"Solve": pcg.Solve, "SolveBlock": pcg.SolveBlock} {
+		for i, cond := range []float64{3, 100, 1e4} {
+			a := spd(uint64(40+i), geometric(n, cond))
+			for j, m := range []*mat.SymDense{nil, spd(uint64(50+i), geometric(n, 5))} {
+				inv, least := pencil(t, a, m)
+				b := random(uint64(60+i), n, cols)
+				for _, share := range []float64{1 - 1e-10, 0.9, 0.1, 1e-3} {
+					o := pcg.Options{Tol: 1e-6, MaxIter: 25, LambdaMin: share * least}
+					res, want := errorsOf(t, solve, a, dense{a}, inv, b, o)
+					what := fmt.Sprintf("%s, κ %g, M %d, share %g", name, cond, j, share)
+					near := enclose(t, what, res, want, 0)
+					if share >= 0.9 && near > 20 || share < 1e-2 && near < 1.01 {
+						t.Errorf("%s: upper bounds up to %.3g times the error", what, near)
+					}
+				}
+			}
+		}
+	}
+}
+
+// enclose checks the bounds of a result, which may be off by gap, and returns the largest ratio of an upper
+// bound to the error.
+func enclose(t *testing.T, what string, res *pcg.Result, want [][]float64, gap float64) (near float64) {
+	t.Helper()
+	for j := range want[0] {
+		for k, row := range want {
+			e, upper := row[j], res.History.Error[k][j]
+			slack := 1e-7*want[0][j] + gap // rounding, and columns that have converged stay where they are
+			if e > upper+slack {
+				t.Errorf("%s, column %d, iterate %d: error %.4g, bound %.4g", what, j, k, e, upper)
+			}
+			if e > 1e-5*want[0][j] {
+				near = max(near, upper/e)
+			}
+		}
+	}
+	return near
+}
+
+// TestErrorBoundsRounding: products that are off by 10⁻⁷ of themselves, in no symmetric way, make the bounds
+// miss by no more than the gap between the true residual and the recurrence's.
+func TestErrorBoundsRounding(t *testing.T) {
+	const n = 40
+	a := spd(70, geometric(n, 300))
+	b := random(71, n, 2)
+	for name, solve := range map[string]solver{"Solve": pcg.Solve, "SolveBlock": pcg.SolveBlock} {
+		o := pcg.Options{Tol: 1e-12, MaxIter: 250, LambdaMin: 0.5}
+		res, want := errorsOf(t, solve, a, noisy{dense{a}, 1e-7}, nil, b, o)
+		last := want[len(want)-1]
+		for j, e := range last {
+			upper := res.History.Error[res.Iterations][j]
+			// ‖f‖₂ for f of the two residuals and of the product that the true one was taken with, Ax ≈ y.
+			gap := res.Gap[j] + 1e-7
+			if math.Abs(res.TrueRelRes[j]-res.RelRes[j]) > res.Gap[j] || res.Gap[j] > res.TrueRelRes[j]+res.RelRes[j] {
+				t.Errorf("%s: residuals %.3g and %.3g, gap %.3g", name, res.TrueRelRes[j], res.RelRes[j], res.Gap[j])
+			}
+			if e > upper+gap {
+				t.Errorf("%s: error %.3g, bound %.3g and gap %.3g", name, e, upper, gap)
+			}
+			if e < 2*upper {
+				t.Errorf("%s: error %.3g, bound %.3g: rounding does not show", name, e, upper)
+			}
+		}
+		enclose(t, name, res, want, 1e-5)
+	}
+}
+
+// noisy multiplies by A with relative errors that depend on the place and the value.
+type noisy struct {
+	dense
+	size float64
+}
+
+func (a noisy) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	if err := a.dense.MulTo(ctx, dst, src); err != nil {
+		return err
+	}
+	dst.Apply(func(i, j int, v float64) float64 { return v * (1 + a.size*math.Sin(1e9*v+float64(7*i+j))) }, dst)
+	return nil
+}
+
+// TestErrorBoundsRestart: the bounds go on over restarts, by those of the iterations since.
+func TestErrorBoundsRestart(t *testing.T) {
+	exact, rough := stored(60)
+	b := random(72, 60, 2)
+	_, least := pencil(t, rough, nil)
+	res, err := pcg.Solve(t.Context(), dense{rough}, nil, b, &pcg.Options{Tol: 1e-5, Exact: dense{exact},
+		LambdaMin: 0.9 * least})
+	if err != nil || len(res.History.Restarts) == 0 {
+		t.Fatalf("%v, %v: not the case that was meant", res, err)
+	}
+	var chol mat.Cholesky
+	chol.Factorize(exact)
+	var e mat.Dense
+	_ = chol.SolveTo(&e, b)
+	e.Sub(&e, res.X)
+	for j := range 2 {
+		v, upper := e.ColView(j), res.History.Error[res.Iterations][j]
+		if got := math.Sqrt(mat.Inner(v, exact, v)) / mat.Norm(b.ColView(j), 2); !(got <= 1.1*upper) {
+			t.Errorf("column %d: %.4g, at most %.4g", j, got, upper)
+		}
+	}
+}
+
+// TestErrorBoundsOptions: bounds change no bit of an answer, and are NaN without λ_min, or where
+// that is refuted; a monitor stops by them.
+func TestErrorBoundsOptions(t *testing.T) {
+	const n = 50
+	a := spd(73, geometric(n, 1e3))
+	b := random(74, n, 3)
+	for name, f := range map[string]solver{"Solve": pcg.Solve, "SolveBlock": pcg.SolveBlock} {
+		run := func(o pcg.Options) *pcg.Result {
+			t.Helper()
+			res, err := f(t.Context(), dense{a}, nil, b, &o)
+			if err != nil && !errors.Is(err, errEnough) {
+				t.Fatal(err)
+			}
+			return res
+		}
+		bare, with := run(pcg.Options{}), run(pcg.Options{LambdaMin: 0.5})
+		if !mat.Equal(bare.X, with.X) || bare.Iterations != with.Iterations || bare.History.Error != nil {
+			t.Errorf("%s: another answer with bounds", name)
+		}
+		wrong := run(pcg.Options{LambdaMin: 30, Tol: 1e-8})
+		if upper := wrong.History.Error[wrong.Iterations][0]; !math.IsNaN(upper) {
+			t.Errorf("%s: λ_min above the spectrum is not refuted: %v", name, upper)
+		}
+		var at, fallen []float64
+		x := mat.NewDense(n, 3, nil)
+		stopped := run(pcg.Options{LambdaMin: 0.5, Tol: 1e-10, Monitor: func(it *pcg.Iteration) error {
+			if at = append(at[:0], it.Error...); max(at[0], at[1], at[2]) < 1e-2 {
+				fallen = append(fallen, it.Fallen...)
+				it.AnswerTo(x)
+				return errEnough
+			}
+			return nil
+		}})
+		if len(at) != 3 || stopped.Status != pcg.Stopped ||
+			stopped.Iterations >= run(pcg.Options{Tol: 1e-10}).Iterations {
+			t.Errorf("%s: %v after %v", name, stopped, at)
+		}
+		if !mat.EqualApprox(x, stopped.X, 1e-15) {
+			t.Errorf("%s: the answer that the monitor sees is another one", name)
+		}
+		var exact mat.Dense
+		testkit.OK(t, exact.Solve(a, b))
+		for j, v := range fallen {
+			var e mat.VecDense
+			e.SubVec(exact.ColView(j), x.ColView(j))
+			want := (mat.Dot(exact.ColView(j), b.ColView(j)) - mat.Inner(&e, a, &e)) / mat.Dot(b.ColView(j),
+				b.ColView(j))
+			if len(fallen) != 3 || math.Abs(v-want) > 1e-9*want {
+				t.Errorf("%s, column %d: the error has fallen by %.12g, want ‖x‖_A²−‖e‖_A² = %.12g", name, j, v, want)
+			}
+		}
+	}
+}
+
+var errEnough = errors.New("enough")

@@ -1,0 +1,14 @@
+package pcg_test
+
+import (
+	"fmt"
+
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+)
+
+// The residual has fallen to a tenth in the last four of eight iterations: to 10⁻³ it is twice as far again.
+func ExampleForecast() {
+	low, mid := pcg.Forecast([]float64{1, 1, 1, 1, 1, 0.6, 0.3, 0.2, 0.1}, 1e-3)
+	fmt.Printf("%.1f iterations more, at least %.1f\n", mid, low)
+	// Output: 8.0 iterations more, at least 5.6
+}

@@ -1,0 +1,163 @@
+package pcg_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+)
+
+// dense is a symmetric matrix as an Operator.
+type dense struct{ *mat.SymDense }
+
+func (a dense) Dim() int { return a.SymmetricDim() }
+
+func (a dense) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	dst.Mul(a, src)
+	return nil
+}
+
+// inverse applies M⁻¹ by a dense Cholesky factorization, on one thread, so that their number does not change a bit.
+type inverse struct{ chol *mat.Cholesky }
+
+func invert(t testing.TB, m *mat.SymDense) inverse {
+	var c mat.Cholesky
+	if !c.Factorize(m) {
+		t.Fatal("the preconditioner of the test is not positive definite")
+	}
+	return inverse{&c}
+}
+
+func (m inverse) Dim() int { return m.chol.SymmetricDim() }
+
+func (m inverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
+	var err error
+	if e := accel.ForEach(ctx, 1, func(_, _ int) { err = m.chol.SolveTo(dst, r) }); e != nil {
+		return e
+	}
+	return err
+}
+
+// diagonal is an operator and a preconditioner that allocates nothing.
+type diagonal []float64
+
+func (d diagonal) Dim() int { return len(d) }
+
+func (d diagonal) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	return d.each(ctx, dst, src, func(a, v float64) float64 { return a * v })
+}
+
+func (d diagonal) SolveTo(ctx context.Context, dst, src *mat.Dense) error {
+	return d.each(ctx, dst, src, func(a, v float64) float64 { return v / a })
+}
+
+func (d diagonal) each(ctx context.Context, dst, src *mat.Dense, f func(a, v float64) float64) error {
+	n, k := src.Dims()
+	if dn, dk := dst.Dims(); n != len(d) || dn != n || dk != k {
+		panic("diagonal: shapes")
+	}
+	y, x := dst.RawMatrix(), src.RawMatrix()
+	for i := range n {
+		for j := range k {
+			y.Data[i*y.Stride+j] = f(d[i], x.Data[i*x.Stride+j])
+		}
+	}
+	return ctx.Err()
+}
+
+// fn is an operator and preconditioner made of a function.
+type fn struct {
+	n int
+	f func(ctx context.Context, dst, src *mat.Dense) error
+}
+
+func (o fn) Dim() int                                               { return o.n }
+func (o fn) MulTo(ctx context.Context, dst, src *mat.Dense) error   { return o.f(ctx, dst, src) }
+func (o fn) SolveTo(ctx context.Context, dst, src *mat.Dense) error { return o.f(ctx, dst, src) }
+
+func random(seed uint64, n, k int) *mat.Dense {
+	rnd := rand.New(rand.NewPCG(seed, 7))
+	x := mat.NewDense(n, k, nil)
+	for i := range n {
+		for j := range k {
+			x.Set(i, j, rnd.NormFloat64())
+		}
+	}
+	return x
+}
+
+// spd returns Q·diag(spectrum)·Qᵀ with a random orthogonal Q.
+func spd(seed uint64, spectrum []float64) *mat.SymDense {
+	n := len(spectrum)
+	var qr mat.QR
+	qr.Factorize(random(seed, n, n))
+	var q, a mat.Dense
+	qr.QTo(&q)
+	a.Mul(&q, mat.NewDiagDense(n, spectrum))
+	a.Mul(&a, q.T())
+	return testkit.Symmetric(&a)
+}
+
+// geometric returns n numbers from 1 to kappa in geometric progression.
+func geometric(n int, kappa float64) []float64 {
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = math.Pow(kappa, float64(i)/float64(n-1))
+	}
+	return v
+}
+
+// clustered returns n numbers about 1 and a few large ones.
+func clustered(n int) []float64 {
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = 1 + 1e-3*float64(i)/float64(n)
+	}
+	v[n-1], v[n-2], v[n-3] = 1e5, 3e4, 100
+	return v
+}
+
+// solveDense is the reference: AX = B by Cholesky.
+func solveDense(t testing.TB, a *mat.SymDense, b *mat.Dense) *mat.Dense {
+	t.Helper()
+	var c mat.Cholesky
+	if !c.Factorize(a) {
+		t.Fatal("the matrix of the test is not positive definite")
+	}
+	var x mat.Dense
+	testkit.OK(t, c.SolveTo(&x, b))
+	return &x
+}
+
+// residuals is the reference: ‖b_j−Ax_j‖/‖b_j‖.
+func residuals(a mat.Matrix, x, b *mat.Dense) []float64 {
+	var r mat.Dense
+	r.Mul(a, x)
+	r.Sub(b, &r)
+	_, t := b.Dims()
+	out := make([]float64, t)
+	for j := range t {
+		if y := mat.Norm(b.ColView(j), 2); y > 0 {
+			out[j] = mat.Norm(r.ColView(j), 2) / y
+		}
+	}
+	return out
+}
+
+// aNorm returns ‖x_j‖_A.
+func aNorm(a mat.Matrix, x mat.Vector) float64 { return math.Sqrt(mat.Inner(x, a, x)) }
+
+func solve(t testing.TB, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, o *pcg.Options) *pcg.Result {
+	t.Helper()
+	res := testkit.Must(pcg.Solve(context.Background(), a, m, b, o))
+	return res
+}

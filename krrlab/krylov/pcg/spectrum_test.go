@@ -1,0 +1,211 @@
+package pcg_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+)
+
+// TestRitz compares with the generalized eigenvalues of (A, M).
+func TestRitz(t *testing.T) {
+	const n = 60
+	a := spd(30, geometric(n, 1e3))
+	m := spd(31, geometric(n, 30))
+	for _, pre := range []*mat.SymDense{nil, m} {
+		exact := generalized(t, a, pre)
+		var prec pcg.Preconditioner
+		if pre != nil {
+			prec = invert(t, pre)
+		}
+		res := solve(t, dense{a}, prec, random(32, n, 3), &pcg.Options{Tol: 1e-13, MaxIter: 400})
+		kappa := exact[n-1] / exact[0]
+		if c := res.Cond(); c > kappa*(1+1e-9) || c < 0.999*kappa {
+			t.Errorf("κ = %v, estimated %v", kappa, c)
+		}
+		for _, k := range []int{1, 2, 5, 20} {
+			part := solve(t, dense{a}, prec, random(32, n, 3), &pcg.Options{Tol: 1e-13, MaxIter: k})
+			for j := range 3 {
+				ritz := part.Ritz(j)
+				if len(ritz) != k || ritz[0] < exact[0]*(1-1e-9) || ritz[k-1] > exact[n-1]*(1+1e-9) ||
+					!slices.IsSorted(ritz) {
+					t.Errorf("%d iterations, column %d: Ritz values %v outside [%v, %v]", k, j, ritz, exact[0],
+						exact[n-1])
+				}
+			}
+			if c := part.Cond(); c > kappa*(1+1e-9) {
+				t.Errorf("%d iterations: estimate %v above κ = %v", k, c, kappa)
+			}
+		}
+	}
+	// As many distinct eigenvalues as iterations: all of them are found.
+	spectrum := make([]float64, n)
+	want := []float64{1, 2, 5, 11}
+	for i := range spectrum {
+		spectrum[i] = want[i%4]
+	}
+	res := solve(t, dense{spd(33, spectrum)}, nil, random(34, n, 1), &pcg.Options{Tol: 1e-10})
+	if got := res.Ritz(0); !slices.EqualFunc(got, want, func(x, y float64) bool { return math.Abs(x-y) <= 1e-8 }) {
+		t.Errorf("Ritz values %v, want %v", got, want)
+	}
+}
+
+// generalized returns the eigenvalues of M⁻¹A, ascending, M = I if nil.
+func generalized(t *testing.T, a, m *mat.SymDense) []float64 {
+	t.Helper()
+	if m == nil {
+		return testkit.Eigenvalues(t, a)
+	}
+	return testkit.Pencil(t, a, m)
+}
+
+// TestBound: after IterationBound(κ, ε) iterations the A-norm of the error is at most
+// ε times the first (mathematics: the bound is on this norm, not on the residual).
+func TestBound(t *testing.T) {
+	const n = 100
+	for seed := range uint64(5) {
+		for _, kappa := range []float64{1, 3, 30, 1000} {
+			for _, eps := range []float64{0.5, 1e-2, 1e-5} {
+				a := spd(40+seed, geometric(n, kappa))
+				b := random(50+seed, n, 2)
+				x := solveDense(t, a, b)
+				res := solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-15, MaxIter: pcg.IterationBound(kappa, eps)})
+				for j := range 2 {
+					var d mat.VecDense
+					d.SubVec(x.ColView(j), res.X.ColView(j))
+					if e, e0 := aNorm(a, &d), aNorm(a, x.ColView(j)); e > eps*e0*(1+1e-9) {
+						t.Errorf("κ = %v, ε = %v: error %.3g of %.3g", kappa, eps, e, e0)
+					}
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		kappa, eps float64
+		want       int
+	}{{3, 1e-3, 7}, {3, 0.5, 2}, {100, 1e-3, 39}, {1, 1, 1}} {
+		testkit.Equal(t, pcg.IterationBound(c.kappa, c.eps), c.want, c.kappa, c.eps)
+	}
+}
+
+// rounded is A with products rounded to float32.
+func rounded(a *mat.SymDense) fn {
+	return fn{a.SymmetricDim(), func(ctx context.Context, dst, src *mat.Dense) error {
+		err := dense{a}.MulTo(ctx, dst, src)
+		dst.Apply(func(_, _ int, v float64) float64 { return float64(float32(v)) }, dst)
+		return err
+	}}
+}
+
+// TestRestartsHelp: beside a matrix that is s times the one that products are with, a restart multiplies the
+// true residual by s−1. It is restarted again if that is a half at most, as often as it takes, and not else.
+func TestRestartsHelp(t *testing.T) {
+	const n, tol = 60, 1e-8
+	a := spd(66, geometric(n, 100))
+	b := random(67, n, 2)
+	for _, by := range []struct {
+		s        float64
+		restarts int // at least
+		status   pcg.Status
+	}{{1.01, 3, pcg.Converged}, {1.4, 19, pcg.Converged}, {1.6, 1, pcg.Inaccurate}} { // 0.01⁴ and 0.4²⁰ ≈ τ
+		exact := mat.NewSymDense(n, nil)
+		exact.ScaleSym(by.s, a)
+		res := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, MaxIter: 10000, Exact: dense{exact}})
+		restarts := len(res.History.Restarts)
+		if restarts < by.restarts || res.Status != by.status {
+			t.Errorf("s = %g: %v after %d restarts", by.s, res, restarts)
+		}
+		if by.status == pcg.Converged {
+			accurate(t, "restarted", exact, b, res)
+		} else if want := math.Pow(by.s-1, 2); restarts > 1 || math.Abs(res.TrueRelRes[0]/want-1) > 1e-3 {
+			t.Errorf("s = %g: residual %g after %d restarts, want %g after one", by.s, res.TrueRelRes[0], restarts,
+				want)
+		}
+	}
+}
+
+// TestMedian compares with the definition.
+func TestMedian(t *testing.T) {
+	const n, k = 25, 6
+	a := spd(70, geometric(n, 1e3))
+	for r := 1; r <= 7; r++ {
+		xs := make([]*mat.Dense, r)
+		for i := range xs {
+			xs[i] = random(uint64(80+r*10+i), n, k)
+			xs[i].Scale(math.Pow(3, float64(i%3)), xs[i])
+		}
+		x := testkit.Must(pcg.MedianByNorm(context.Background(), dense{a}, xs))
+		for c := range k {
+			best, least := -1, math.Inf(1)
+			for i := range xs {
+				var list []float64
+				for j := range xs {
+					var d mat.VecDense
+					d.SubVec(xs[i].ColView(c), xs[j].ColView(c))
+					list = append(list, aNorm(a, &d))
+				}
+				slices.Sort(list)
+				if m := list[r/2]; m < least*(1-1e-12) {
+					best, least = i, m
+				}
+			}
+			if !mat.Equal(x.ColView(c), xs[best].ColView(c)) {
+				t.Errorf("R = %d, column %d: not candidate %d", r, c, best)
+			}
+		}
+	}
+}
+
+// TestMedianMajority: with a majority of good candidates within ε the choice is
+// within 3ε, wherever the bad ones are, NaN included.
+func TestMedianMajority(t *testing.T) {
+	const n = 20
+	a := spd(71, geometric(n, 1e4))
+	for seed := range uint64(50) {
+		truth := random(seed, n, 1)
+		var xs []*mat.Dense
+		eps := 0.0
+		for i := range uint64(7) {
+			x := random(1000+7*seed+i, n, 1)
+			if i%2 == seed%2 && i != 0 { // three of the seven
+				x.Scale(100, x)
+				if i == 5 {
+					x.Set(0, 0, math.NaN())
+				}
+			} else {
+				eps = max(eps, aNorm(a, x.ColView(0)))
+				x.Add(x, truth)
+			}
+			xs = append(xs, x)
+		}
+		x := testkit.Must(pcg.MedianByNorm(context.Background(), dense{a}, xs))
+		x.Sub(x, truth)
+		if e := aNorm(a, x.ColView(0)); !(e <= 3*eps) {
+			t.Errorf("seed %d: error %v, ε = %v", seed, e, eps)
+		}
+	}
+}
+
+func ExampleSolve() {
+	a := dense{mat.NewSymDense(3, []float64{4, 1, 0, 1, 3, 1, 0, 1, 2})}
+	b := mat.NewDense(3, 2, []float64{6, 9, 10, 7, 8, 5})
+	res, err := pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Tol: 1e-12})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%v in %d iterations\n%.6f\n", res.Status, res.Iterations, mat.Formatted(res.X))
+	fmt.Printf("eigenvalues of A: %.4f\n", res.Ritz(0))
+	// Output:
+	// converged in 3 iterations
+	// ⎡1.000000  2.000000⎤
+	// ⎢2.000000  1.000000⎥
+	// ⎣3.000000  2.000000⎦
+	// eigenvalues of A: [1.2679 3.0000 4.7321]
+}

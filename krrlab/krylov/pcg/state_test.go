@@ -1,0 +1,120 @@
+package pcg_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+)
+
+// stored returns a positive definite matrix of order n, and what is left of it when every
+// entry is rounded to about four digits.
+func stored(n int) (exact, rough *mat.SymDense) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	exact, rough = mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			v := math.Exp(-float64((i-j)*(i-j)) / 50)
+			if i == j {
+				v += 0.01
+			}
+			exact.SetSym(i, j, v)
+			rough.SetSym(i, j, v*(1+1e-4*rnd.NormFloat64()*0.1))
+		}
+	}
+	return exact, rough
+}
+
+// TestResume resumes solves from every iteration that can be: bit for bit the result of an
+// unbroken one, restarts included.
+func TestResume(t *testing.T) {
+	const n, cols = 80, 4
+	exact, rough := stored(n)
+	b := mat.NewDense(n, cols, nil)
+	rnd := rand.New(rand.NewPCG(5, 6))
+	for i := range n {
+		for j := range cols {
+			b.Set(i, j, rnd.NormFloat64())
+		}
+	}
+	b.SetCol(2, make([]float64, n)) // a column of zeros
+	m := diagonal(make([]float64, n))
+	for i := range m {
+		m[i] = 1 + 0.1*float64(i%7)
+	}
+	for name, solve := range map[string]solver{
+		"Solve": pcg.Solve, "SolveBlock": pcg.SolveBlock,
+	} {
+		o := pcg.Options{Tol: 1e-5, Exact: dense{exact}, LambdaMin: 1e-3}
+		var states [][]byte
+		o.Checkpoint = func(st *pcg.State) error {
+			b, err := st.MarshalBinary()
+			states = append(states, b)
+			return err
+		}
+		want := testkit.Must(solve(t.Context(), dense{rough}, m, b, &o))
+		if len(want.History.Restarts) == 0 || len(states) < 10 {
+			t.Fatalf("%s: %v with restarts %v, %d states: not the case that was meant", name, want,
+				want.History.Restarts, len(states))
+		}
+		o.Checkpoint = nil
+		for k, state := range states {
+			o.Resume = state
+			got := testkit.Must(solve(t.Context(), dense{rough}, m, b, &o))
+			if !mat.Equal(got.X, want.X) || got.Iterations != want.Iterations || got.Status != want.Status ||
+				!reflect.DeepEqual(got.Columns, want.Columns) || !reflect.DeepEqual(got.History, want.History) ||
+				!reflect.DeepEqual(got.TrueRelRes, want.TrueRelRes) || !reflect.DeepEqual(got.Gap, want.Gap) {
+				t.Errorf("%s resumed from state %d: %v, unbroken %v", name, k, got, want)
+			}
+		}
+		refuse(t, func(state []byte, maxIter int) error {
+			o := o
+			o.Resume, o.MaxIter = state, maxIter
+			_, err := solve(t.Context(), dense{rough}, m, b, &o)
+			return err
+		}, states[len(states)-1])
+	}
+}
+
+// refuse gives a solve states that do not fit.
+func refuse(t *testing.T, resume func(state []byte, maxIter int) error, state []byte) {
+	for _, s := range map[string][]byte{
+		"no bytes": {}, "few bytes": state[:4], "half a head": state[:100], "half a state": state[:len(state)-9],
+	} {
+		testkit.Fails(t, resume(s, 0), "state to resume")
+	}
+	testkit.Fails(t, resume(state, 3), "of at most 3")
+}
+
+// TestResumeOther: a state of Solve is none of SolveBlock, nor of another size.
+func TestResumeOther(t *testing.T) {
+	exact, _ := stored(20)
+	b := mat.NewDense(20, 1, nil)
+	b.Set(3, 0, 1)
+	var state []byte
+	full := errors.New("disk full")
+	o := &pcg.Options{Tol: 1e-9, Checkpoint: func(st *pcg.State) error {
+		if st.Iterations() == 2 {
+			state, _ = st.MarshalBinary()
+			return full
+		}
+		return nil
+	}}
+	res, err := pcg.Solve(t.Context(), dense{exact}, nil, b, o)
+	if !errors.Is(err, full) || res.Status != pcg.Failed || res.Iterations != 2 {
+		t.Errorf("%v, %v", res, err)
+	}
+	if _, err := pcg.SolveBlock(t.Context(), dense{exact}, nil, b, &pcg.Options{Resume: state}); err == nil {
+		t.Error("a block solve resumes from another")
+	}
+	if _, err := pcg.Solve(t.Context(), dense{exact}, nil, mat.NewDense(20, 2, nil),
+		&pcg.Options{Resume: state}); err == nil {
+		t.Error("two columns go on from one")
+	}
+}

@@ -1,0 +1,68 @@
+package pencil
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/precond"
+)
+
+// skewed is M⁻¹ with by more in entry (1, 0).
+type skewed struct {
+	pcg.Preconditioner
+	by float64
+}
+
+func (m skewed) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
+	row := mat.Row(nil, 0, r)
+	err := m.Preconditioner.SolveTo(ctx, dst, r)
+	floats.AddScaled(dst.RawRowView(1), m.by, row)
+	return err
+}
+
+func TestSpectrum(t *testing.T) {
+	const n, s, lambda, lambdaP = 130, 40, 0.05, 0.2
+	g, wide, z := mat.NewDense(n, n, nil), mat.NewDense(n, s, nil), points.NewDense32(n, s, nil)
+	rng.New(1).Normals(g.RawMatrix().Data, 0)
+	for i, v := range g.RawMatrix().Data[:n*s] {
+		z.Data[i] = float32(v / 3)
+		wide.RawMatrix().Data[i] = float64(z.Data[i])
+	}
+	var k, zz mat.SymDense
+	k.SymOuterK(1.0/n, g)
+	zz.SymOuterK(1, wide)
+	want := testkit.Pencil(t, testkit.Plus(&k, lambda), testkit.Plus(&zz, lambdaP))
+	m := testkit.Must(precond.New(t.Context(), z, lambdaP, &precond.Options{Form: precond.FormLInv}))
+	// of M⁻¹, added to one entry beside its diagonal
+	for share, want := range map[float64][]float64{0: want, 0.01: want, 3: nil} {
+		got, slack, ok, err := spectrum(t.Context(), mat.DenseCopyOf(&k), lambda, skewed{m, share / lambdaP})
+		if err != nil || ok != (want != nil) || share == 0 && slack > 1e-8 {
+			t.Fatalf("slack %g, definite %v (%v)", slack, ok, err)
+		}
+		for i, v := range got {
+			testkit.Near(t, v, want[i], slack+1e-10*want[n-1], i, slack)
+		}
+	}
+	plain, _, _, err := spectrum(t.Context(), mat.DenseCopyOf(&k), lambda, nil)
+	testkit.OK(t, err)
+	for i, v := range testkit.Eigenvalues(t, &k) {
+		testkit.Near(t, plain[i]-v, lambda, 1e-12*plain[n-1], i, plain[i], v+lambda)
+	}
+}
+
+// TestSpectrumSlack: n·2⁻⁵³·‖A‖_∞ without a preconditioner.
+func TestSpectrumSlack(t *testing.T) {
+	k := mat.NewDense(3, 3, []float64{2, 0, 0, 0, 3, 0, 0, 0, 4})
+	v, slack, ok, err := spectrum(t.Context(), k, 1, nil)
+	if err != nil || !ok || !slices.Equal(v, []float64{3, 4, 5}) || slack != 3*0x1p-53*5 {
+		t.Errorf("%v, slack %g, %v", v, slack, err)
+	}
+}

@@ -1,0 +1,58 @@
+package pencil_test
+
+import (
+	"context"
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/krylov/lanczos"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/krylov/pencil"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// powers is diag(1, 2, …, n)^p, and as a preconditioner its inverse is its application.
+type powers struct {
+	n     int
+	apply func(i int) float64
+}
+
+func (m powers) Dim() int { return m.n }
+
+func (m powers) SolveTo(_ context.Context, dst, r *mat.Dense) error {
+	dst.Apply(func(i, _ int, v float64) float64 { return m.apply(i+1) * v }, r)
+	return nil
+}
+
+func (m powers) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	return m.SolveTo(ctx, dst, src)
+}
+
+// A = diag(1, …, 100) without a preconditioner, and with its own inverse, which cannot draw: its κ is bounded from
+// below alone.
+func Example() {
+	const n = 100
+	ctx := context.Background()
+	none, own := pencil.NewRow("none"), pencil.NewRow("diagonal")
+	s := &pencil.Set{A: powers{n, func(i int) float64 { return float64(i) }}, Rows: []*pencil.Row{&none, &own},
+		M:    pencil.NewSides(n, comm.Alone(), nil, powers{n, func(i int) float64 { return 1 / float64(i) }}),
+		Tell: func(stage.Event) {}}
+	b := mat.NewDense(n, 1, nil)
+	rng.New(1).Normals(b.RawMatrix().Data, 0)
+	if err := s.Solve(ctx, b, pcg.Options{Tol: 1e-6}); err != nil {
+		panic(err)
+	}
+	if err := s.Lanczos(ctx, lanczos.Options{Start: rng.New(2)}, 1e-6); err != nil {
+		panic(err)
+	}
+	for _, r := range s.Rows {
+		fmt.Printf("%s: fewer than 10 iterations: %v, κ known from above: %v\n", r.Name, *r.Iterations < 10,
+			r.Kappa.Hi < 120)
+	}
+	// Output:
+	// none: fewer than 10 iterations: false, κ known from above: true
+	// diagonal: fewer than 10 iterations: true, κ known from above: false
+}

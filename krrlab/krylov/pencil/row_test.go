@@ -1,0 +1,68 @@
+package pencil
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/krylov/estimate"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+)
+
+// diagonal is A.
+type diagonal []float64
+
+func (a diagonal) Dim() int { return len(a) }
+
+func (a diagonal) MulTo(_ context.Context, dst, src *mat.Dense) error {
+	dst.Apply(func(i, _ int, v float64) float64 { return a[i] * v }, src)
+	return nil
+}
+
+// TestBounds: bounds of the error are those of package pcg where these are less than ‖r‖₂/√λ, with a μ that is a lower
+// bound and with those that the iterations refute; there are none without a bound of λ_min(A).
+func TestBounds(t *testing.T) {
+	const n = 60
+	a, b := make(diagonal, n), mat.NewDense(n, 1, nil)
+	g := rand.New(rand.NewPCG(1, 2))
+	for i := range a {
+		a[i] = 0.1 + float64(i*i)
+		b.Set(i, 0, g.NormFloat64())
+	}
+	for _, mu := range []float64{0.1, 0.11, 0.3, 0.9, 1.2, 2, 5, 20} {
+		res, err := pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Tol: 1e-9, LambdaMin: mu})
+		testkit.OK(t, err)
+		set := &Set{Rows: []*Row{new(Row)}, Mu: []float64{mu}, Least: 0.1}
+		set.take(res, 0, 1)
+		row := set.Rows[0]
+		for k, v := range row.Bounds {
+			want := row.Residuals[k] / math.Sqrt(0.1)
+			if e := res.History.Error[k][0]; k > 0 && e < want {
+				want = e
+			}
+			testkit.Near(t, v/want, 1, 1e-9, mu, k, v, want)
+		}
+		set = &Set{Rows: []*Row{new(Row)}, Off: 0.1}
+		set.take(res, 0, 1)
+		if row = set.Rows[0]; row.Bounds != nil || len(row.Residuals) != res.Iterations+1 {
+			t.Errorf("bounds %v of %d residuals", row.Bounds, len(row.Residuals))
+		}
+		if ritz := res.Ritz(0); row.Min.Hi != ritz[0]/0.9 || row.Max.Lo != ritz[len(ritz)-1]/1.1 {
+			t.Errorf("λ_min %v, λ_max %v, Ritz values %v", row.Min, row.Max, row.Ritz)
+		}
+	}
+}
+
+// TestLikelihoodOfStored: of K = 0 stored as −λ/2·I the energy of y is half of what A as stored says.
+func TestLikelihoodOfStored(t *testing.T) {
+	det := estimate.Exact(0, 0, "")
+	s := &Set{A: diagonal{0.5}, Off: 0.5, size: 1e6, Rows: []*Row{{LogDetA: &det, energy: [2]float64{2, 2}}}}
+	s.note()
+	if l, want := s.Rows[0].Likelihood, 1e6+math.Log(2*math.Pi); !l.Covers(want) {
+		t.Errorf("%v, want %g in it", l, want)
+	}
+}

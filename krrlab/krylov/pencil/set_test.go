@@ -1,0 +1,211 @@
+package pencil
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/krylov/estimate"
+	"github.com/krrlab/lab/krrlab/krylov/lanczos"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// solver is M by its inverse alone, in n rows.
+type solver struct {
+	n     int
+	solve func(dst, r *mat.Dense) error
+}
+
+func (m solver) Dim() int                                           { return m.n }
+func (m solver) SolveTo(_ context.Context, dst, r *mat.Dense) error { return m.solve(dst, r) }
+
+// scale is M = diag(m), which is drawn from and whose determinant is known.
+type scale []float64
+
+func (m scale) Dim() int { return len(m) }
+
+func (m scale) SolveTo(_ context.Context, dst, r *mat.Dense) error {
+	dst.Apply(func(i, _ int, v float64) float64 { return v / m[i] }, r)
+	return nil
+}
+
+func (m scale) NormalTo(_ context.Context, dst *mat.Dense, g rng.Stream) error {
+	g.Normals(dst.RawMatrix().Data, 0)
+	dst.Apply(func(i, _ int, v float64) float64 { return v * math.Sqrt(m[i]) }, dst)
+	return nil
+}
+
+func (m scale) LogDet() (sum float64) {
+	for _, v := range m {
+		sum += math.Log(v)
+	}
+	return sum
+}
+
+// bench has the problem with A = K+I = diag(a), y = 1, and makes one preconditioner.
+type bench struct {
+	stage.Bench
+	a    diagonal
+	made pcg.Preconditioner
+}
+
+func (b bench) Problem() *stage.Problem {
+	n := len(b.a)
+	return &stage.Problem{Header: stage.Header{N: n, Lambda: 1}, Comm: comm.Alone(), Y: mat.NewDense(n, 1, nil)}
+}
+
+func (b bench) Dense(context.Context, int64) (*mat.Dense, float64, error) {
+	k := mat.NewDense(len(b.a), len(b.a), nil)
+	for i, v := range b.a {
+		k.Set(i, i, v-1)
+	}
+	return k, 1e-9, nil
+}
+
+func (b bench) Make(context.Context, stage.Entry, int) (*stage.Made, error) {
+	return &stage.Made{M: b.made, S: 3, LambdaP: 2, Bytes: 5, Certain: math.Inf(1)}, nil
+}
+
+// TestSet judges five preconditioners of A = diag(a) side by side, of which one fails, one becomes indefinite and one
+// cannot draw. Each row must be what its M has alone: the iterations and residuals of conjugate gradients for two
+// right-hand sides, intervals that cover κ, ln det A and the likelihood, and all eigenvalues, if M⁻¹ is symmetric. A is
+// stored with an error of a tenth of λ, which the intervals allow for.
+func TestSet(t *testing.T) {
+	const n, off = 40, 0.1
+	a, stored, m := make(diagonal, n), make(diagonal, n), make(scale, n)
+	for i := range a {
+		a[i], m[i] = 1+float64(i*i)/20, 1+float64(i)/3
+		stored[i] = a[i] + off*math.Pow(-1, float64(i))
+	}
+	broken, bad := errors.New("broken"), append(scale{-1}, m[1:]...)
+	ms := []pcg.Preconditioner{nil, m, solver{n, func(dst, r *mat.Dense) error { return m.SolveTo(t.Context(), dst, r) }},
+		solver{n, func(*mat.Dense, *mat.Dense) error { return broken }}, bad}
+	for _, columns := range []int{1, 2} {
+		sides := NewSides(n, comm.Alone(), ms...)
+		s := &Set{A: stored, M: sides, Off: off, Least: 0.9, Mu: make([]float64, len(ms)), Probes: 3,
+			Tell: func(stage.Event) {}, Recur: true}
+		for range ms {
+			row := NewRow("M")
+			row.Why = Ended
+			s.Rows = append(s.Rows, &row)
+		}
+		s.Mu[0], s.Mu[1] = 0.9, 0.05
+		b := mat.NewDense(n, columns, testkit.Normals(1, 1, n*columns))
+		testkit.OK(t, s.Solve(t.Context(), b, pcg.Options{Tol: 1e-5, Aim: 1}))
+		testkit.OK(t, s.Lanczos(t.Context(), lanczos.Options{Steps: n, Tol: 1e-9, Start: rng.New(3)}, 1e-5))
+		testkit.OK(t, s.Exact(t.Context(), bench{a: a}))
+		logs := scale(a).LogDet()
+		energy := logs + float64(n)*math.Log(2*math.Pi)
+		for i, v := range a {
+			energy += b.At(i, 0) * b.At(i, 0) / v
+		}
+		for c, r := range s.Rows[:3] {
+			ratio := slices.Clone(a)
+			if c > 0 {
+				floats.Div(ratio, m)
+			}
+			kappa := floats.Max(ratio) / floats.Min(ratio)
+			alone := testkit.Must(pcg.Solve(t.Context(), stored, ms[c], b, &pcg.Options{Tol: 1e-5, Aim: 1}))
+			var widest float64 // of the columns' Ritz values
+			for j := range columns {
+				ritz := alone.Ritz(j)
+				widest = max(widest, ritz[len(ritz)-1]/ritz[0])
+			}
+			testkit.Near(t, r.Ritz[1]/r.Ritz[0], widest, 1e-9*widest, c)
+			for k, v := range r.Residuals {
+				testkit.Near(t, v, floats.Max(alone.History.RelRes[k]), 1e-9*v, c, k)
+			}
+			if r.Why != "" || *r.Iterations != alone.Iterations || r.Status != pcg.Converged ||
+				len(r.Residuals) != *r.Iterations+1 || r.Residuals[r.Reached[3]] > 1e-5 && r.Residuals[r.Reached[3]-1] < 1e-5 {
+				t.Errorf("M %d: %s, %v iterations, alone %d, reached %v", c, r.Why, *r.Iterations, alone.Iterations, r.Reached)
+			}
+			if !r.Kappa.Covers(kappa) || !r.Min.Covers(floats.Min(ratio)) || !r.Max.Covers(floats.Max(ratio)) ||
+				!r.Exact.Covers(kappa) || r.Exact.Width() > 1e-6 || math.IsInf(r.Kappa.Hi, 1) != (c == 2) {
+				t.Errorf("M %d: κ = %g, %v, exactly %v", c, kappa, r.Kappa, r.Exact)
+			}
+			sum, logM := floats.Sum(ratio)/n, scale(ratio).LogDet()
+			testkit.Near(t, float64(r.Trace), sum, 1e-9, c)
+			testkit.Near(t, float64(r.LogDet), logM, 1e-9, c)
+			testkit.Near(t, float64(r.Kaporin), n*math.Log(sum)-logM, 1e-9, c)
+			if d := r.LogDetA; (d != nil) != (c < 2) || d != nil && !d.Covers(logs) {
+				t.Errorf("M %d: ln det A = %g, %v", c, logs, d)
+			}
+			if l := r.Likelihood; (l != nil) != (c < 2 && columns == 1) || l != nil && !(l.Covers(energy) && l.Lo > energy-60) {
+				t.Errorf("M %d: −2 ln p = %g, %v", c, energy, l)
+			}
+		}
+		testkit.Equal(t, s.Rows[3].Why, "broken")
+		testkit.Contains(t, s.Rows[4].Why, "M⁻¹ is not positive definite")
+		row := NewRow("skew")
+		s.M, s.Rows = NewSides(n, comm.Alone(), skewed{m, 9}), []*Row{&row}
+		testkit.OK(t, s.Exact(t.Context(), bench{a: a}))
+		testkit.Equal(t, row.NotDefinite && row.Exact == nil, true)
+	}
+}
+
+// TestMake: what is no symmetric positive definite M⁻¹ of order n is refused, with the reason.
+func TestMake(t *testing.T) {
+	const n = 6
+	calls := 0
+	each := func(f func(dst, r *mat.Dense)) solver {
+		return solver{n, func(dst, r *mat.Dense) error { dst.Copy(r); f(dst, r); return nil }}
+	}
+	for want, m := range map[string]pcg.Preconditioner{
+		"":                each(func(dst, _ *mat.Dense) { dst.Scale(2, dst) }),
+		"M is of order 5": solver{n: 5},
+		"refused":         solver{n, func(*mat.Dense, *mat.Dense) error { return errors.New("refused") }},
+		"zero or not finite: ‖x‖₂‖M⁻¹x‖₂ = 0":    each(func(dst, _ *mat.Dense) { dst.Zero() }),
+		"zero or not finite: ‖x‖₂‖M⁻¹x‖₂ = +Inf": each(func(dst, _ *mat.Dense) { dst.Set(1, 1, math.Inf(1)) }),
+		"not symmetric": each(func(dst, r *mat.Dense) { dst.Set(0, 0, r.At(1, 0)); dst.Set(0, 1, r.At(1, 1)) }),
+		"when asked for again": each(func(dst, _ *mat.Dense) {
+			if calls++; calls > 1 {
+				dst.Scale(1+2e-5, dst)
+			}
+		}),
+		"not positive definite": each(func(dst, _ *mat.Dense) { dst.Scale(-1, dst) }),
+	} {
+		row := NewRow("M")
+		made, err := Make(t.Context(), bench{a: make(diagonal, n), made: m}, stage.Entry{}, &row)
+		if want != "" {
+			testkit.Fails(t, err, want)
+			testkit.Equal(t, row.S, 0)
+			continue
+		}
+		if err != nil || made.S != 3 || row.S != 3 || row.LambdaP != 2 || row.Bytes != 5 || row.Certain != 0 || row.Solve <= 0 {
+			t.Errorf("%+v, %v", row, err)
+		}
+	}
+	for _, by := range []float64{0, math.Inf(1)} { // a draw of zeros, and one that is not finite
+		s := NewSides(n, comm.Alone(), scale{by, by, by, by, by, by}, nil)
+		to := mat.NewDense(n, 2, nil)
+		testkit.OK(t, s.NormalColumnsTo(t.Context(), to, rng.New(1)))
+		if testkit.Fails(t, s.Fails[0], "a draw of N(0, M) has norm"); !math.IsNaN(to.At(0, 0)) || math.IsNaN(to.At(0, 1)) {
+			t.Errorf("draws %v", mat.Formatted(to))
+		}
+	}
+}
+
+// TestCut: 1/max(1, (λ_p+η)/λ) ≤ λ_min and λ_max ≤ max(1, (λ+η)/λ_p), which never make an interval empty.
+func TestCut(t *testing.T) {
+	for _, c := range []struct{ lambda, eta, lambdaP, lo, hi, kappa float64 }{
+		{2, 1, 4, 0.4, 1, 2.5}, {2, 1, 1, 1, 3, 3}, {1, 9, 1, 0.2, 6, 30}, {1, 0, 1, 1, 1, 1},
+	} {
+		r := Row{LambdaP: c.lambdaP, Min: estimate.Interval{Lo: 0.2, Hi: 1}, Max: estimate.Interval{Lo: 1, Hi: 6},
+			Kappa: estimate.Interval{Lo: 1, Hi: 30}}
+		r.Cut(c.lambda, c.eta)
+		got := [3]float64{r.Min.Lo, r.Max.Hi, r.Kappa.Hi}
+		testkit.Near(t, floats.Distance(got[:], []float64{c.lo, c.hi, c.kappa}, 2), 0, 1e-12, c, got)
+		r.Why, r.Min.Lo = "failed", 0
+		r.Cut(c.lambda, c.eta)
+		testkit.Equal(t, r.Min.Lo, 0)
+	}
+}

@@ -1,0 +1,73 @@
+package interval
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/model"
+)
+
+// TestClaims: what is printed of intervals is what their theorems give, 1−2α for jackknife+ at level 1−α.
+func TestClaims(t *testing.T) {
+	for want, v := range map[string]*Intervals{
+		"probability 0.8 at least":   {Method: JackknifePlus, Level: 0.9},
+		"probability 0.5 at least":   {Method: JackknifePlus, Level: 0.75},
+		"probability 0 at least":     {Method: JackknifePlus, Level: 0.4},
+		"probability 0.9 at least":   {Method: Split, Level: 0.9},
+		"not guaranteed: rows repea": {Method: Split, Level: 0.9, Doubt: "rows repeat"},
+	} {
+		if got := v.Guarantee(); !strings.Contains(got, want) {
+			t.Errorf("%v at %g: %q, want %q", v.Method, v.Level, got, want)
+		}
+	}
+	for count, want := range []string{"", "1 of 3 rows are", "2 of 3 rows are"} {
+		if got := grouped(count, 3, inGroups(datasets.NewRow)); !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("%d rows: %q", count, got)
+		}
+	}
+}
+
+// TestCoverageOfTargets counts by hand, answers on the ends of their intervals included, of two targets.
+func TestCoverageOfTargets(t *testing.T) {
+	d := &datasets.Dataset{Task: datasets.Regression, X: points.NewDense(3, 1, []float64{1, 2, 3}),
+		Target: []float64{1, 2, 3}, More: [][]float64{{4, 5, 6}}}
+	v := &Intervals{Lo: mat.NewDense(3, 2, []float64{1, 0, 0, 5.5, 3.5, 0}),
+		Hi: mat.NewDense(3, 2, []float64{9, 4, 1, 9, 9, 5})}
+	testkit.Equal(t, v.Coverage(&model.Prediction{}, d), 2.0/6)
+}
+
+// TestNoProbabilities: what has none is refused, not read.
+func TestNoProbabilities(t *testing.T) {
+	f := mat.NewDense(1, 3, []float64{1, 2, 3})
+	labels := []string{"a", "b", "c"}
+	fit := &model.Calibration{Slope: []float64{1, 1, 1}, Offset: []float64{0, 0, 0}}
+	for name, c := range map[string]struct {
+		c *model.Calibration
+		p *model.Prediction
+	}{
+		"regression":     {fit, &model.Prediction{Decision: f}},
+		"no calibration": {nil, &model.Prediction{Decision: f, Labels: labels}},
+		"of other width": {&model.Calibration{Slope: []float64{1}, Offset: []float64{0}},
+			&model.Prediction{Decision: f, Labels: labels}},
+	} {
+		if got, err := Probabilities(c.c, c.p); err == nil {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	got := testkit.Must(Probabilities(fit, &model.Prediction{Decision: f, Labels: labels}))
+	var sum float64
+	for j := range 3 {
+		sum += 1 / (1 + math.Exp(-f.At(0, j)))
+	}
+	for j := range 3 {
+		if want := 1 / (1 + math.Exp(-f.At(0, j))) / sum; math.Abs(got.At(0, j)-want) > 1e-15 {
+			t.Errorf("probability %d is %g, want %g", j, got.At(0, j), want)
+		}
+	}
+}

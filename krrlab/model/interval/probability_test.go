@@ -1,0 +1,150 @@
+package interval
+
+import (
+	"math"
+	"strconv"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/model"
+)
+
+// TestPlatt: of labels that are drawn by a logistic law the map finds its parameters, whatever the unit of f; of values
+// that are separated, or all the same, it is finite, and no worse than the share of the class.
+func TestPlatt(t *testing.T) {
+	const n = 20_000
+	f, u := make([]float64, n), make([]float64, n)
+	rng.New(1).Normals(f, 0)
+	rng.New(2).Float64s(u, 0)
+	for _, c := range []struct{ unit, origin float64 }{{1, 0}, {1e-12, 0}, {1e12, 0}, {1e-6, 1}, {1, -1e6}} {
+		in, g := make([]bool, n), make([]float64, n)
+		for i, v := range f {
+			in[i], g[i] = u[i] < logistic(2*v-1), c.origin+c.unit*v
+		}
+		a, b := model.Platt(g, in, nil)
+		a, b = a*c.unit, b+a*c.origin
+		// standard errors of some 0.03
+		if math.Abs(a-2) > 0.15 || math.Abs(b+1) > 0.15 {
+			t.Errorf("%+v: a = %g, b = %g, want 2 and -1", c, a, b)
+		}
+	}
+	if a, b := model.Platt([]float64{-2, -1, 1, 2}, []bool{false, false, true, true}, nil); !(a > 0) || math.IsInf(a, 0) ||
+		math.IsNaN(b) {
+		t.Errorf("separated: a = %g, b = %g", a, b)
+	}
+	for _, v := range []float64{0, 1, 0.1, -0.7, 1e-9} {
+		a, b := model.Platt([]float64{v, v, v, v, v, v}, []bool{false, false, false, false, true, true}, nil)
+		if p := logistic(a*v + b); math.Abs(p-(4./6+2*0.75)/6) > 1e-6 { // the mean of the targets
+			t.Errorf("constant %g: p = %g by %g, %g", v, p, a, b)
+		}
+	}
+}
+
+// TestProbabilities: those of leave-one-out are of the decision values of fits without the point, they add up to 1,
+// rise with the decision value, and say how often labels are right.
+func TestProbabilities(t *testing.T) {
+	for _, classes := range []int{2, 3} {
+		draw := func(n int, seed uint64) *datasets.Dataset {
+			x, u := points.NewDense(n, 2, nil), make([]float64, n)
+			rng.New(seed).Normals(x.Data, 0)
+			rng.New(seed).Sub("labels").Float64s(u, 0)
+			d := &datasets.Dataset{X: x, Task: datasets.Classification, Class: make([]int, n)}
+			for j := range classes {
+				d.Labels = append(d.Labels, strconv.Itoa(j))
+			}
+			for i := range n {
+				if d.Class[i] = min(int(2*math.Abs(x.Row(i)[0])), classes-1); u[i] < 0.3 {
+					d.Class[i] = int(u[i]/0.3*float64(classes)) % classes
+				}
+			}
+			return d
+		}
+		train, test := draw(60, 1), draw(2000, 2)
+		k, lambda := kernel.Gaussian{Sigma: 1}, 1.0
+		m := fit(t, train, k, lambda)
+		c := LeaveOneOut(cholesky(t, m))
+		_, cols := m.C.Dims()
+		left := mat.NewDense(60, cols, nil)
+		for i := range 60 {
+			one := predict(t, fit(t, without(train, i), k, lambda), train.Slice(i, i+1))
+			left.SetRow(i, one.Decision.RawRowView(0))
+		}
+		want := probable(&model.Calibration{}, left, train.Class)
+		for j := range c.Slope {
+			if math.Abs(c.Slope[j]-want.Slope[j]) > 1e-5*math.Abs(want.Slope[j]) ||
+				math.Abs(c.Offset[j]-want.Offset[j]) > 1e-5*(1+math.Abs(want.Offset[j])) {
+				t.Errorf("%d classes, column %d: %g, %g, want %g, %g", classes, j, c.Slope[j], c.Offset[j],
+					want.Slope[j], want.Offset[j])
+			}
+		}
+		p := predict(t, m, test)
+		for _, c := range []*model.Calibration{c, nil} {
+			if c == nil { // by other rows
+				var err error
+				if c, err = Calibrate(nil, p, test); err != nil {
+					t.Fatal(err)
+				}
+			}
+			prob := testkit.Must(Probabilities(c, p))
+			for i := range 2000 {
+				if sum := mat.Sum(prob.RowView(i)); math.Abs(sum-1) > 1e-12 || mat.Min(prob.RowView(i)) <= 0 {
+					t.Fatalf("row %d: %v", i, prob.RawRowView(i))
+				}
+				if high := p.Decision.At(i, 0) > 1; classes == 2 &&
+					high != (prob.At(i, 1) > logistic(c.Slope[0]+c.Offset[0])) {
+					t.Fatalf("row %d: f = %g, p = %g", i, p.Decision.At(i, 0), prob.At(i, 1))
+				}
+			}
+			loss, off := Reliability(prob, p.Labels, test)
+			// the least there is: 0.3 of labels by chance; by chance alone log(classes)
+			if !(loss < 0.9*math.Log(float64(classes))) || !(off < 0.12) {
+				t.Errorf("%d classes by %s: log loss %g, calibration error %g", classes, c.Method, loss, off)
+			}
+		}
+	}
+}
+
+// TestProbabilitiesUnknown: rows of a label that the model does not know say nothing of those that it knows; a
+// probability of 0 is none.
+func TestProbabilitiesUnknown(t *testing.T) {
+	known := &datasets.Dataset{X: points.NewDense(4, 1, nil), Task: datasets.Classification, Labels: []string{"a", "b"},
+		Class: []int{0, 0, 1, 1}}
+	more := &datasets.Dataset{X: points.NewDense(6, 1, nil), Task: datasets.Classification,
+		Labels: []string{"a", "b", "new"}, Class: []int{0, 0, 1, 1, 2, 2}}
+	p := &model.Prediction{Labels: known.Labels, Decision: mat.NewDense(6, 1, []float64{-1, -0.5, -0.2, 1, 2, -2})}
+	got := testkit.Must(Calibrate(nil, p, more))
+	want, err := Calibrate(nil, &model.Prediction{Labels: p.Labels,
+		Decision: p.Decision.Slice(0, 4, 0, 1).(*mat.Dense)}, known)
+	if err != nil || got.Slope[0] != want.Slope[0] || got.Offset[0] != want.Offset[0] {
+		t.Errorf("%v, %v, want %v, %v; %v", got.Slope, got.Offset, want.Slope, want.Offset, err)
+	}
+	none, err := Calibrate(nil, p, &datasets.Dataset{X: more.X, Task: datasets.Classification, Labels: more.Labels,
+		Class: []int{2, 2, 2, 2, 2, 2}})
+	if err != nil || none.Slope[0] != 0 || none.Offset[0] != 0 {
+		t.Errorf("of unknown labels alone: %v, %v, %v", none.Slope, none.Offset, err)
+	}
+	far, err := Probabilities(got, &model.Prediction{Labels: p.Labels,
+		Decision: mat.NewDense(2, 1, []float64{1e6, -1e6})})
+	if err != nil || !(mat.Min(far) > 0) {
+		t.Errorf("%v, %v", far, err)
+	}
+}
+
+// TestReliability: by hand.
+func TestReliability(t *testing.T) {
+	d := &datasets.Dataset{Task: datasets.Classification, Labels: []string{"a", "b", "new"}, Class: []int{0, 0, 1, 2}}
+	loss, off := Reliability(mat.NewDense(4, 2, []float64{0.75, 0.25, 0.75, 0.25, 0.75, 0.25, 0.1, 0.9}),
+		[]string{"a", "b"}, d)
+	if want := -(2*math.Log(0.75) + math.Log(0.25) + math.Log(least)) / 4; math.Abs(loss-want) > 1e-12 {
+		t.Errorf("log loss %g, want %g", loss, want)
+	}
+	if want := (3*0.75-2)/4 + 0.9/4; math.Abs(off-want) > 1e-12 {
+		t.Errorf("calibration error %g, want %g", off, want)
+	}
+}

@@ -1,0 +1,119 @@
+package interval
+
+import (
+	"errors"
+	"math"
+	"path/filepath"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/model"
+)
+
+// TestUnsolved: intervals that take AC for the targets, which hold no answer where C was solved for coarsely, are
+// refused then, by the residual or the bound of the model, and not where C was solved for as is usual.
+func TestUnsolved(t *testing.T) {
+	const n, lambda, level = 200, 1e-6, 0.9
+	k := kernel.Gaussian{Sigma: 1.5}
+	all := datasets.SyntheticRegression(n+300, 2, 0.1, 1)
+	d, at := all.Subset(rng.New(1).Perm(n + 300)[:n]), all.Subset(rng.New(1).Perm(n + 300)[n:])
+	a := testkit.Must(gram.NewExact(k, d.X, lambda, 1e-12, nil))
+	y := mat.NewDense(n, 1, d.Target)
+	for _, c := range []struct {
+		tol  float64
+		want bool
+	}{{0.5, false}, {0.2, false}, {1e-6, true}} {
+		res, err := pcg.Solve(t.Context(), a, nil, y, &pcg.Options{Tol: c.tol, MaxIter: 20000})
+		if err != nil || res.Status != pcg.Converged {
+			t.Fatal(err, res.Status)
+		}
+		rel := res.MaxTrueRelRes()
+		for _, m := range []*model.Model{
+			{Origin: model.Origin{TrueResidual: &rel}},
+			{Origin: model.Origin{TrueResidual: &rel},
+				Error: &model.Error{ANorm: []float64{rel * mat.Norm(y, 2) / math.Sqrt(lambda)}}},
+		} {
+			m.Kernel, m.Lambda, m.X, m.C = k, lambda, d.X, res.X
+			s, err := Cholesky(t.Context(), m, 0)
+			if got := err == nil; got != c.want || !got && !errors.Is(err, ErrUnsolved) {
+				t.Errorf("τ = %g, residual %.2g: %v, want an error: %v", c.tol, rel, err, !c.want)
+			}
+			if err != nil {
+				continue
+			}
+			p := predict(t, m, at)
+			v := testkit.Must(FromSystem(t.Context(), s, p, at, level))
+			if share := v.Coverage(p, at); share < 2*level-1 {
+				t.Errorf("τ = %g: %g of the answers are inside", c.tol, share)
+			}
+		}
+	}
+	for _, rel := range []float64{1, 2, math.NaN(), -1} { // ‖y‖₂ is not known
+		m := fit(t, d, k, 0.1)
+		m.Origin.TrueResidual = &rel
+		if _, err := Cholesky(t.Context(), m, 0); !errors.Is(err, ErrUnsolved) {
+			t.Errorf("residual %g: %v", rel, err)
+		}
+	}
+}
+
+// TestUnknownResidual: a residual that was not measured is not 0, in a model made by hand and in a file without it, and
+// one of K as stored is not that of K where the fit says so; λ bounds the error of no given K.
+func TestUnknownResidual(t *testing.T) {
+	k := kernel.Gaussian{Sigma: 1}
+	m := fit(t, datasets.SyntheticRegression(40, 2, 0.3, 1), k, 0.1)
+	refused := func(what string, m *model.Model) {
+		t.Helper()
+		if _, err := Cholesky(t.Context(), m, 0); !errors.Is(err, ErrUnsolved) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	m.C.Scale(0.3, m.C) // far from the solution: nobody looked
+	m.Origin = model.Origin{}
+	refused("made by hand", m)
+	name := filepath.Join(t.TempDir(), "m.krr")
+	testkit.OK(t, m.Save(name))
+	read := testkit.Must(model.Load(name))
+	refused("saved", read)
+	m.Origin = model.Origin{Status: pcg.Inaccurate.String(), TrueResidual: new(1e-9)}
+	refused("inaccurate", m)
+}
+
+// TestGivenIndefinite: K+λI of a given K may have an eigenvalue far below λ, and the error of an answer is then far
+// above ‖r‖₂/√λ.
+func TestGivenIndefinite(t *testing.T) {
+	const n, lambda, least, y = 4, 0.1, 1e-6, 0.01
+	a, c := mat.NewDense(n, n, nil), mat.NewDense(n, 1, nil)
+	for i := range n {
+		a.Set(i, i, 1+lambda)
+		c.Set(i, 0, 1/(1+lambda))
+	}
+	a.Set(0, 0, least)
+	k := make([]float64, n*n)
+	for i := range n {
+		k[i*n+i] = a.At(i, i) - lambda
+	}
+	given := testkit.Must(kernel.NewPrecomputed(points.NewDense(n, n, k)))
+	// Y = (y, 1, 1, 1): ‖c*−c‖_A is 10 where c_0 = 0 and 0 where c_0 = c*_0, beside ‖c‖_A of 1.65 and 10.1
+	for _, solved := range []bool{false, true} {
+		rel := y / math.Sqrt(n-1)
+		c.Set(0, 0, 0)
+		if solved {
+			c.Set(0, 0, y/least)
+			rel = 1e-12
+		}
+		m := &model.Model{Kernel: given, Lambda: lambda, X: kernel.Rows(n), C: c,
+			Origin: model.Origin{TrueResidual: &rel}}
+		if _, err := Cholesky(t.Context(), m, 0); (err == nil) != solved || err != nil && !errors.Is(err, ErrUnsolved) {
+			t.Errorf("solved %v: %v", solved, err)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package leaveout
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/krylov/estimate"
+	"github.com/krrlab/lab/krrlab/precond"
+)
+
+// inverseOf returns (K+λI)⁻¹ or (ZZᵀ+λI)⁻¹ by gonum.
+func inverseOf(t *testing.T, k *mat.Dense, lambda float64) *mat.Dense {
+	inv := new(mat.Dense)
+	testkit.OK(t, inv.Inverse(testkit.Plus(testkit.Symmetric(k), lambda)))
+	return inv
+}
+
+// small returns a path ready to solve, with K and ZZᵀ dense.
+func small(t *testing.T, n int, o *Problem) (p *run, k, zz *mat.Dense, m *precond.Woodbury) {
+	s := sets(t, n)[0]
+	m, _ = precondOf(t, s.k, n/5, 3)
+	k, zz = mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
+	testkit.OK(t, s.k.DenseTo(context.Background(), k))
+	unit := testkit.Plus(mat.NewSymDense(n, nil), 1)
+	testkit.OK(t, m.Outer().KMulTo(context.Background(), zz, mat.DenseCopyOf(unit)))
+	opt := o.settled()
+	rows := testkit.Must(opt.merge(s.y))
+	_, q := s.y.Dims()
+	p = &run{k: s.k, m: m, rows: rows, t: q, lambdas: []float64{3, 0.02, 0.3}, o: &opt, b: new(mat.Dense)}
+	p.b.Augment(s.y, estimate.Signs(n, 0, opt.Probes, rng.New(1)))
+	return p, k, zz, m
+}
+
+// TestUnbiased: over all signs of 8 points the estimates of λ(A⁻¹)_ii have just that mean.
+func TestUnbiased(t *testing.T) {
+	const n, lambda = 8, 0.2
+	p, k, zz, _ := small(t, n, nil)
+	p.lambdas, p.o.Probes = []float64{lambda}, 1<<n
+	testkit.OK(t, p.diagonals(context.Background()))
+	b := mat.NewDense(n, p.t+1<<n, nil)
+	b.Slice(0, n, 0, p.t).(*mat.Dense).Copy(p.rows.y)
+	for c := range 1 << n {
+		for i := range n {
+			b.Set(i, p.t+c, 1-2*float64(c>>i&1))
+		}
+	}
+	g := mat.DenseCopyOf(b.Slice(0, n, p.t, p.t+1<<n))
+	var x, mg mat.Dense
+	inv := inverseOf(t, k, lambda)
+	x.Mul(inv, b)
+	mg.Mul(inverseOf(t, zz, lambda), g)
+	e := p.estimate(0, &x, g, &mg)
+	for i := range n {
+		var mean float64
+		for _, v := range e.l.q.RawRowView(i) {
+			mean += v / (1 << n)
+		}
+		if want := lambda * inv.At(i, i); math.Abs(mean-want) > 1e-9 {
+			t.Errorf("point %d: mean %g, want %g", i, mean, want)
+		}
+	}
+	if want := mat.Trace(inv); math.Abs(e.free/want-1) > 1e-9 {
+		t.Errorf("tr A⁻¹ = %g, want %g", e.free, want)
+	}
+}
+
+func TestPathMisuse(t *testing.T) {
+	s := sets(t, 60)[0]
+	m, _ := precondOf(t, s.k, 10, 1)
+	testkit.Fails(t, testkit.ErrOf(Path(context.Background(), s.k, m, s.y, []float64{1, 0}, nil)), "λ = 0")
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Path(ctx, s.k, m, s.y, []float64{1}, nil); err == nil {
+		t.Error("a context that has ended")
+	}
+}
+
+// TestPathStopped: an interval covers where passes over K did not suffice.
+func TestPathStopped(t *testing.T) {
+	s, lambdas := sets(t, 400)[0], []float64{1, 3, 10}
+	m, e := precondOf(t, s.k, 60, 1)
+	for seed := range uint64(4) {
+		var values [2][]Score
+		for i, passes := range []int{2, 0} {
+			var err error
+			values[i], err = Path(context.Background(), s.k, m, s.y, lambdas,
+				&Problem{MaxIter: passes, Below: e, Stream: rng.New(seed)})
+			testkit.OK(t, err)
+		}
+		for j, few := range values[0] {
+			if all := values[1][j]; !few.Error.Covers(all.Error.Value) {
+				t.Errorf("λ = %g: %v after 2 passes, %v in the end", few.Lambda, few.Error, all.Error)
+			}
+		}
+	}
+}

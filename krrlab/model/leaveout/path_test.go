@@ -1,0 +1,181 @@
+package leaveout
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/base/suite"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/precond/lowrank"
+)
+
+// set is points with targets, numbers or classes, and the matrix.
+type set struct {
+	name    string
+	classes bool
+	y       *mat.Dense
+	k       *gram.Matrix
+}
+
+// sets returns three: normal points and a smooth function; heavy tails, with points far from all others; classes in
+// clusters. σ is the median distance over √2.
+func sets(t *testing.T, n int) (out []set) {
+	g := rand.New(rand.NewPCG(5, 6))
+	for _, s := range []struct {
+		name    string
+		classes bool
+		t, d    int
+		point   func(x []float64, i int)
+	}{
+		{"smooth", false, 2, 8, func(x []float64, _ int) {
+			for j := range x {
+				x[j] = g.NormFloat64()
+			}
+		}},
+		{"tails", false, 1, 6, func(x []float64, _ int) {
+			s := math.Sqrt(g.ExpFloat64() * 2)
+			for j := range x {
+				x[j] = g.NormFloat64() / (0.3 + s)
+			}
+		}},
+		{"clusters", true, 3, 5, func(x []float64, i int) {
+			for j := range x {
+				x[j] = 2*float64((i*(j+3))%7)/3 + 0.5*g.NormFloat64()
+			}
+		}},
+	} {
+		x, y := points.NewDense(n, s.d, make([]float64, n*s.d)), mat.NewDense(n, s.t, nil)
+		var sq float64
+		for i := range n {
+			row := x.Row(i)
+			s.point(row, i)
+			f := y.RawRowView(i)
+			for j := range f {
+				f[j] = math.Sin(2*row[0]+2*float64(j)) + row[1]*row[2]/2 + 0.3*g.NormFloat64()
+			}
+			if s.classes {
+				code(f, datasets.Label(f))
+			}
+			for j := range row {
+				sq += (row[j] - x.Row(0)[j]) * (row[j] - x.Row(0)[j]) / float64(n)
+			}
+		}
+		k := testkit.Must(gram.New(context.Background(), kernel.Gaussian{Sigma: math.Sqrt(sq / 2)}, x, 1e-3,
+			&gram.Options{Storage: gram.Float64}))
+		out = append(out, set{s.name, s.classes, y, k})
+	}
+	return out
+}
+
+// precondOf returns M of rank s, and e with FFᵀ ≼ K+eI.
+func precondOf(t *testing.T, k *gram.Matrix, s int, seed uint64) (*precond.Woodbury, float64) {
+	f := testkit.Must(lowrank.RPCholesky(context.Background(), k.Exact(0), s, rng.New(seed), nil))
+	m := testkit.Must(precond.New(context.Background(), f.F, 1, &precond.Options{Form: precond.FormEigen}))
+	return m, f.Rounding
+}
+
+// TestPath: intervals cover what Dense finds, for each λ, at the stated rate; 100 seeds with KRRLAB_LONG.
+func TestPath(t *testing.T) {
+	n, seeds := suite.Scale(150, 300, 800), suite.Scale(8, 8, 100)
+	lambdas := []float64{10, 1, 0.1, 0.01}
+	ctx := context.Background()
+	for _, s := range sets(t, n) {
+		dense := mat.NewDense(n, n, nil)
+		testkit.OK(t, s.k.DenseTo(ctx, dense))
+		want := testkit.Must(Dense(ctx, dense, s.y, lambdas, &Problem{Classes: s.classes, Residuals: true}))
+		covered, claimed := make([]int, len(lambdas)), make([]int, len(lambdas))
+		width, off := make([]float64, len(lambdas)), make([]float64, len(lambdas))
+		for seed := range seeds {
+			m, e := precondOf(t, s.k, n/8, uint64(seed))
+			got := testkit.Must(Path(ctx, s.k, m, s.y, lambdas,
+				&Problem{Classes: s.classes, Residuals: true, Below: e, Stream: rng.New(uint64(seed))}))
+			for j, g := range got {
+				truth := want[j].Error.Value
+				if g.Error.Covers(truth) {
+					covered[j]++
+				} else if g.Error.Method == "bounds" {
+					t.Errorf("%s, seed %d, λ = %g: %v misses %g", s.name, seed, lambdas[j], g.Error, truth)
+				}
+				if g.Error.Method == "probes" {
+					claimed[j]++
+				}
+				width[j] += (g.Error.Hi - g.Error.Lo) / 2 / truth / float64(seeds)
+				off[j] += (g.Error.Value/truth - 1) / float64(seeds)
+			}
+		}
+		t.Logf("%s: λ = %v, covered %v of %d, %v by probes; half-widths %.4f, bias %.4f", s.name, lambdas, covered,
+			seeds, claimed, width, off)
+		for j, c := range covered {
+			if c < rate(seeds) {
+				t.Errorf("%s, λ = %g: %d of %d intervals cover", s.name, lambdas[j], c, seeds)
+			}
+		}
+	}
+}
+
+// rate returns how many of that many 95 % intervals cover at least, except with a probability of some 1e-4.
+func rate(seeds int) int { return seeds - 3 - seeds/10 }
+
+// TestPathCoarse: where K may be off by more than λ, nothing is claimed: neither (K+λI)⁻¹ nor C is known.
+func TestPathCoarse(t *testing.T) {
+	for _, s := range sets(t, 120) {
+		m, e := precondOf(t, s.k, 30, 1)
+		for _, kError := range []float64{0.6, 1, 3, 100} {
+			got := testkit.Must(Path(context.Background(), s.k, m, s.y, []float64{1},
+				&Problem{Classes: s.classes, Below: e + kError, KError: kError}))
+			hi := math.Inf(1)
+			if s.classes {
+				hi = 1
+			}
+			if v := got[0].Error; v.Method != "bounds" || v.Lo != 0 || v.Hi != hi {
+				t.Errorf("%s, K off by %g, λ = 1: %v", s.name, kError, v)
+			}
+		}
+	}
+}
+
+// TestPathAlone: points far from all others and from the landmarks are their own, and no rate is claimed where the
+// laws of bins, which hold most of all like points, miss what leaving them out does.
+func TestPathAlone(t *testing.T) {
+	const n, far = 300, 30
+	g := rand.New(rand.NewPCG(8, 9))
+	x, y := points.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
+	for i := range n {
+		x.Row(i)[0] = g.NormFloat64()
+		if i < far {
+			x.Row(i)[0] = 100 * float64(i+1)
+		}
+		y.Set(i, 0, math.Sin(x.Row(i)[0]))
+	}
+	k := testkit.Must(gram.New(context.Background(), kernel.Gaussian{Sigma: 2}, x, 1e-3,
+		&gram.Options{Storage: gram.Float64}))
+	dense := mat.NewDense(n, n, nil)
+	testkit.OK(t, k.DenseTo(context.Background(), dense))
+	lambdas := []float64{1e-2, 1e-4}
+	want := testkit.Must(Dense(context.Background(), dense, y, lambdas, nil))
+	claimed := 0
+	for seed := range uint64(10) {
+		m, e := precondOf(t, k, 10, seed)
+		got := testkit.Must(Path(context.Background(), k, m, y, lambdas,
+			&Problem{Below: e, Stream: rng.New(seed)}))
+		for j, v := range got {
+			if !v.Error.Covers(want[j].Error.Value) {
+				t.Errorf("seed %d, λ = %g: %v misses %g", seed, lambdas[j], v.Error, want[j].Error.Value)
+			}
+			if v.Error.Method == "probes" {
+				claimed++
+			}
+		}
+	}
+	t.Logf("%d of %d by probes", claimed, 10*len(lambdas))
+}

@@ -1,0 +1,56 @@
+package leaveout
+
+import (
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+)
+
+// TestUnits: scores of targets in another unit are those in that unit.
+func TestUnits(t *testing.T) {
+	const n = 60
+	lambdas := []float64{1e-3, 1}
+	for _, set := range sets(t, n) {
+		classes, y, k := set.classes, set.y, mat.NewDense(n, n, nil)
+		testkit.OK(t, set.k.DenseTo(t.Context(), k))
+		m, e := precondOf(t, set.k, 30, 1)
+		methods := map[string]func(y *mat.Dense) ([]Score, error){
+			"dense": func(y *mat.Dense) ([]Score, error) {
+				return Dense(t.Context(), k, y, lambdas, &Problem{Classes: classes, Residuals: true})
+			},
+			"path": func(y *mat.Dense) ([]Score, error) {
+				return Path(t.Context(), set.k, m, y, lambdas,
+					&Problem{Classes: classes, Residuals: true, Below: e, Stream: rng.New(1)})
+			},
+		}
+		for name, run := range methods {
+			want, err := run(y)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			for _, unit := range []float64{0x1p-300, 0x1p300} {
+				var scaled mat.Dense
+				scaled.Scale(unit, y)
+				got, err := run(&scaled)
+				if err != nil {
+					t.Fatalf("%s, targets times %g: %v", name, unit, err)
+				}
+				for q, w := range want {
+					g, square := got[q], unit*unit
+					if classes {
+						square = 1
+					}
+					if g.Error.Value != square*w.Error.Value || g.Error.Lo != square*w.Error.Lo ||
+						g.Error.Hi != square*w.Error.Hi || g.GCV != unit*unit*w.GCV ||
+						g.Residuals.At(3, 0) != unit*w.Residuals.At(3, 0) {
+						t.Errorf("%s, classes %v, targets times %g, λ = %g: %v, GCV %g, want %v, GCV %g, times it",
+							name, classes, unit, w.Lambda, g.Error, g.GCV, w.Error, w.GCV)
+					}
+				}
+			}
+		}
+	}
+}

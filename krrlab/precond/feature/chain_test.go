@@ -1,0 +1,135 @@
+package feature_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/precond/feature"
+	"github.com/krrlab/lab/krrlab/precond/sketch"
+)
+
+// chains are Algorithm 2 in several forms, to 12 numbers.
+func chains() []feature.Chain {
+	gauss, tensor := fourierDists()[0], feature.TensorSketch{Kernel: poly}
+	return []feature.Chain{
+		{Features: gauss, Width: 70, Sketches: sketch.Composition{{Dist: sketch.SRHT{}, Width: 30},
+			{Dist: sketch.Gaussian{}, Width: 12}}},
+		{Features: tensor, Width: 64, Sketches: sketch.Composition{{Dist: sketch.CountSketch{}, Width: 40},
+			{Dist: sketch.Gaussian{}}}},
+		{Features: tensor, Width: 33, Sketches: sketch.Composition{{Dist: sketch.SRHT{}}}},
+		{Features: gauss, Width: 12},
+	}
+}
+
+// TestChain compares a chain with its levels taken one by one: Z_{j+1} = Z_j·S_{j+1}ᵀ, in
+// float64 and in float32, for more points than a panel and with a stride.
+func TestChain(t *testing.T) {
+	const n, d, s, ld = 300, 5, 12, 15
+	x := normal(n, d, 1, 6)
+	for _, c := range chains() {
+		m := sample(t, c, d, s, 3).(*feature.ChainMap)
+		if _, width := m.Level(1).Dims(); m.Levels() != 1+len(c.Sketches) || width != c.Width {
+			t.Errorf("%v: %d levels, the first of width %d", c, m.Levels(), width)
+		}
+		want := mapped(m.Level(1), x)
+		width := c.Width
+		for k := 2; k <= m.Levels(); k++ {
+			_, next := m.Sketch(k).Dims()
+			out := make([]float64, n*next)
+			m.Sketch(k).Apply64(out, next, want, width, n, &sketch.Workspace{})
+			want, width = out, next
+			compare(t, fmt.Sprintf("%v, level %d", c, k), mapped(m.Level(k), x), want, 1e-13)
+		}
+		z, z32 := make([]float64, n*ld), make([]float32, n*ld)
+		var w feature.Workspace
+		m.MapTo(z, ld, x, &w)
+		m.MapTo32(z32, ld, x, &w)
+		for i := range n {
+			compare(t, c.String(), z[i*ld:i*ld+s], want[i*s:(i+1)*s], 1e-13)
+			compare(t, c.String()+" in float32", widen(z32[i*ld:i*ld+s]), want[i*s:(i+1)*s], 3e-5)
+		}
+		testkit.Equal(t, slices.Max(z[s:ld]), 0, c)
+	}
+}
+
+// TestChainMean checks E[φ(x)ᵀφ(z)] = k(x, z) over 2,000 draws.
+func TestChainMean(t *testing.T) {
+	const d = 4
+	x := normal(2, d, 0.7, 2)
+	for _, c := range chains() {
+		want := poly.Eval(x.Row(0), x.Row(1))
+		if f, ok := c.Features.(feature.Fourier); ok {
+			want = f.Kernel.Eval(x.Row(0), x.Row(1))
+		}
+		values := make([]float64, 2000)
+		for r := range values {
+			z := mapped(sample(t, c, d, 12, uint64(r)), x)
+			values[r] = dot(z[:12], z[12:])
+		}
+		if off(values, want) {
+			mean, se := meanOf(values)
+			t.Errorf("%v: mean %.4f ± %.4f, want %.4f", c, mean, se, want)
+		}
+	}
+}
+
+func TestChainErrors(t *testing.T) {
+	gauss := fourierDists()[0]
+	for _, c := range []struct {
+		chain feature.Chain
+		s     int
+		want  string
+	}{
+		{feature.Chain{}, 5, "without features"},
+		{feature.Chain{Features: gauss, Width: 5}, 4, "no sketch has that width"},
+		{feature.Chain{Features: gauss, Sketches: sketch.Composition{{Dist: sketch.SRHT{}}}}, 4, "0 features"},
+		{feature.Chain{Features: gauss, Width: 9, Sketches: sketch.Composition{{Dist: sketch.SRHT{}, Width: 17},
+			{Dist: sketch.Gaussian{}}}}, 4, "s ≤ 16"},
+		{feature.Chain{Features: gauss, Width: 9, Sketches: sketch.Composition{{Dist: sketch.SRHT{}, Width: 5}}}, 4,
+			"4 are asked for"},
+		{feature.Chain{Features: gauss, Width: 9, Sketches: sketch.Composition{{Dist: sketch.SRHT{}}}}, 0,
+			"at least 1"},
+	} {
+		testkit.Fails(t, testkit.ErrOf(c.chain.Sample(3, c.s, rng.New(1))), c.want)
+	}
+	if s := chains()[0].String(); !strings.HasSuffix(s, " to 70 → srht to 30 → gaussian to 12") {
+		t.Error(s)
+	}
+	// What overflows in the features shows in the sketched ones.
+	huge := points.NewDense(2, 3, []float64{1, 1, 1, 1e20, 1e20, 1e20})
+	testkit.Fails(t, testkit.ErrOf(feature.Matrix(t.Context(), sample(t, chains()[1], 3, 12, 1), huge, nil)), "point 1")
+	var worst float64
+	for _, v := range mapped(sample(t, chains()[1], 3, 12, 1), huge.Slice(0, 1)) {
+		worst = max(worst, math.Abs(v))
+	}
+	if worst == 0 || worst > 1e3 {
+		t.Errorf("features of the first point up to %g", worst)
+	}
+}
+
+// FuzzLevels: what ParseLevels takes is a chain, and formatLevels writes it.
+func FuzzLevels(f *testing.F) {
+	f.Add("features:16000,srht:4000,gaussian:2000")
+	f.Add(" features:3, countsketch:3")
+	f.Fuzz(func(t *testing.T, spec string) {
+		levels, err := feature.ParseLevels(spec)
+		if err != nil {
+			return
+		}
+		again, err := feature.ParseLevels(levels.String())
+		if err != nil || !slices.Equal(again, levels) {
+			t.Errorf("%q: %v, then %v, %v", spec, levels, again, err)
+		}
+		c, err := feature.ChainFor(kernel.Gaussian{Sigma: 1}, levels)
+		if err != nil || c.Width != levels[0].Width || len(c.Sketches) != len(levels)-1 {
+			t.Errorf("%q: %v, %v", spec, c, err)
+		}
+	})
+}

@@ -1,0 +1,144 @@
+package feature
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+// doublings are the distributions that Doubling treats differently.
+var doublings = []Dist{
+	Fourier{Kernel: kernel.Gaussian{Sigma: 1.5}},
+	Fourier{Kernel: kernel.Matern32{Sigma: 1.5}},
+	TensorSketch{Kernel: kernel.Polynomial{Gamma: 0.3, Coef0: 1, Degree: 3}},
+}
+
+func doublingPoints(n, d int) *points.Dense {
+	x := points.NewDense(n, d, nil)
+	rng.New(5).Normals(x.Data, 0)
+	return x
+}
+
+// TestDoublingNests checks Z_2s = [Z_s Z_new]/√2, with Z_s and Z_new from Part, for widths
+// of the ladder and one off it.
+func TestDoublingNests(t *testing.T) {
+	const n, d, first = 300, 7, 24 // more than one panel of points
+	x, g := doublingPoints(n, d), rng.New(3)
+	z := func(m Map, err error) *points.Dense32 {
+		t.Helper()
+		testkit.OK(t, err)
+		z := testkit.Must(Matrix(context.Background(), m, x, nil))
+		return z
+	}
+	for _, dist := range doublings {
+		f := Doubling{dist, first}
+		for _, c := range [][2]int{{24, 48}, {48, 96}, {96, 192}, {48, 77}} {
+			s, to := c[0], c[1]
+			whole, left, right := z(f.Sample(d, to, g)), z(f.Part(d, 0, s, g)), z(f.Part(d, s, to, g))
+			for i := range n {
+				for j, v := range whole.Row(i) {
+					var want float64
+					if j < s {
+						want = math.Sqrt(float64(s)/float64(to)) * float64(left.Row(i)[j])
+					} else {
+						want = math.Sqrt(float64(to-s)/float64(to)) * float64(right.Row(i)[j-s])
+					}
+					if math.Abs(float64(v)-want) > 1e-5 {
+						t.Fatalf("%v: feature %d of %d of point %d is %g, in its part %g", f, j, to, i, v, want)
+					}
+				}
+			}
+		}
+		if whole, alone := z(f.Sample(d, first, g)), z(dist.Sample(d, first, g)); whole.Data[17] != alone.Data[17] {
+			t.Errorf("%v: the first rung is not a draw of %v", f, dist)
+		}
+	}
+}
+
+// TestDoublingMean checks E[φ(x)ᵀφ(z)] = k(x, z) of stacked TensorSketches, and their
+// variance against the bound of a single one.
+func TestDoublingMean(t *testing.T) {
+	k := kernel.Polynomial{Gamma: 0.3, Coef0: 1, Degree: 2}
+	const s, draws = 40, 3000
+	x := doublingPoints(2, 4)
+	f := Doubling{TensorSketch{k}, 8}
+	want := k.Eval(x.Data[:4], x.Data[4:])
+	scale := (2 + 9.0) / s * k.Eval(x.Data[:4], x.Data[:4]) * k.Eval(x.Data[4:], x.Data[4:])
+	var sum, sq float64
+	var w Workspace
+	z := make([]float64, 2*s)
+	for i := range uint64(draws) {
+		m := testkit.Must(f.Sample(4, s, rng.New(1).Sub("draw", i)))
+		m.MapTo(z, s, x, &w)
+		var v float64
+		for j := range s {
+			v += z[j] * z[s+j]
+		}
+		sum += v
+		sq += (v - want) * (v - want)
+	}
+	testkit.Near(t, sum/draws, want, 5*math.Sqrt(scale/draws))
+	if v := sq / draws; v > 1.1*scale {
+		t.Errorf("variance %g above the bound %g", v, scale)
+	}
+}
+
+func TestDoublingMisuse(t *testing.T) {
+	poly := doublings[2]
+	testkit.Panics(t, map[string]func(){
+		"off the ladder": func() { _, _ = Doubling{poly, 8}.Part(3, 12, 24, rng.New(1)) },
+		"empty":          func() { _, _ = Doubling{poly, 8}.Part(3, 8, 8, rng.New(1)) },
+		"First = 0":      func() { _, _ = Doubling{poly, 0}.Sample(3, 8, rng.New(1)) },
+		"columns": func() {
+			m, _ := poly.Sample(7, 8, rng.New(1))
+			_ = MatrixTo(context.Background(), points.NewDense32(4, 10, nil), 3, m, doublingPoints(4, 7), nil)
+		},
+	})
+	if _, err := (Doubling{Fourier{Kernel: kernel.Gaussian{}}, 8}).Sample(3, 8, rng.New(1)); err == nil {
+		t.Error("σ = 0")
+	}
+	testkit.Fails(t, testkit.ErrOf((Doubling{poly, 8}).Sample(3, 0, rng.New(1))), "0 features")
+}
+
+// TestStack: parts of a stack are those maps, scaled by √(b/s); fewer parts are a prefix.
+func TestStack(t *testing.T) {
+	x := doublingPoints(20, 4)
+	var parts []Map
+	for j, s := range []int{5, 9, 2} {
+		m := testkit.Must(TensorSketch{Kernel: kernel.Polynomial{Gamma: 0.3, Coef0: 1, Degree: 2}}.Sample(4, s,
+			rng.New(uint64(j))))
+		parts = append(parts, m)
+	}
+	fourier := Fourier{Kernel: kernel.Gaussian{Sigma: 1}}
+	if f := (Doubling{fourier, 8}); f.String() != fourier.String() {
+		t.Error(f)
+	}
+	testkit.Equal(t, stacked(parts[:1]), parts[0])
+	m := stacked(parts)
+	if d, s := m.Dims(); d != 4 || s != 16 {
+		t.Fatalf("%d×%d", d, s)
+	}
+	var w Workspace
+	all := make([]float64, 20*16)
+	m.MapTo(nil, 16, points.NewDense(0, 4, nil), &w)
+	m.MapTo(all, 16, x, &w)
+	at := 0
+	for _, p := range parts {
+		_, b := p.Dims()
+		z := make([]float64, 20*b)
+		p.MapTo(z, b, x, &w)
+		for i := range 20 {
+			for k := range b {
+				if want := math.Sqrt(float64(b)/16) * z[i*b+k]; math.Abs(all[i*16+at+k]-want) > 1e-15 {
+					t.Fatalf("point %d, feature %d: %g, want %g", i, at+k, all[i*16+at+k], want)
+				}
+			}
+		}
+		at += b
+	}
+}

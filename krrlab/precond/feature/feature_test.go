@@ -1,0 +1,198 @@
+package feature_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/race"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/precond/feature"
+	"github.com/krrlab/lab/krrlab/precond/sketch"
+)
+
+var poly = kernel.Polynomial{Gamma: 0.1, Coef0: 1, Degree: 3}
+
+// allDists are all distributions.
+func allDists() (dists []feature.Dist) {
+	for _, f := range fourierDists() {
+		dists = append(dists, f)
+	}
+	dists = append(dists, feature.TensorSketch{Kernel: poly})
+	for _, f := range []feature.Dist{fourierDists()[0], feature.TensorSketch{Kernel: poly}} {
+		dists = append(dists, feature.Chain{Features: f, Width: 90,
+			Sketches: sketch.Composition{{Dist: sketch.SRHT{}, Width: 50}, {Dist: sketch.Gaussian{}}}})
+	}
+	return dists
+}
+
+// TestMatrix checks Z against the map applied point by point, over panels' edges, and
+// that neither the number of threads nor the BLAS's workers change a bit.
+func TestMatrix(t *testing.T) {
+	const d, s = 12, 30
+	defer accel.SetThreads(accel.Threads())
+	for _, n := range []int{1, 255, 256, 257, 600} {
+		x, csr := sparsify(normal(max(n, 2), d, 1, 6))
+		for _, dist := range allDists() {
+			m := sample(t, dist, d, s, 13)
+			for _, p := range []points.Points{x.Slice(0, n), csr.Slice(0, n)} {
+				var z [3]*points.Dense32
+				for k, threads := range []int{1, 2, 5} {
+					accel.SetThreads(threads)
+					var calls []int
+					var err error
+					z[k], err = feature.Matrix(t.Context(), m, p, func(done, total int) {
+						if calls = append(calls, done); total != n {
+							t.Errorf("progress of %d points, want %d", total, n)
+						}
+					})
+					testkit.OK(t, err)
+					if !slices.IsSorted(calls) || calls[len(calls)-1] != n {
+						t.Errorf("progress %v, want ascending to %d", calls, n)
+					}
+					if !slices.Equal(z[k].Data, z[0].Data) {
+						t.Errorf("%v, n=%d: %d threads change the result", dist, n, threads)
+					}
+				}
+				want := mapped(m, p)
+				var size float64
+				for _, v := range want {
+					size = max(size, math.Abs(v))
+				}
+				compare(t, fmt.Sprintf("%v, n=%d, %T", dist, n, p), widen(z[0].Data), want, 1e-4*size)
+			}
+		}
+	}
+}
+
+// TestSeeds checks that the same stream gives the same map, and another one another.
+func TestSeeds(t *testing.T) {
+	x := normal(3, 5, 1, 1)
+	for _, dist := range allDists() {
+		a, b, c := mapped(sample(t, dist, 5, 8, 1), x), mapped(sample(t, dist, 5, 8, 1), x),
+			mapped(sample(t, dist, 5, 8, 2), x)
+		if !slices.Equal(a, b) || slices.Equal(a, c) {
+			t.Errorf("%v: the map is not a function of its seed", dist)
+		}
+	}
+}
+
+// TestFor checks the pairing of kernels and maps, and the errors of what has none.
+func TestFor(t *testing.T) {
+	for _, k := range fourierKernels {
+		if dist, err := feature.For(k); err != nil || dist != (feature.Fourier{Kernel: k}) {
+			t.Errorf("For(%v) = %v, %v", k, dist, err)
+		}
+	}
+	if dist, err := feature.For(poly); err != nil || dist != (feature.TensorSketch{Kernel: poly}) {
+		t.Errorf("For(%v) = %v, %v", poly, dist, err)
+	}
+	own := kernel.Func{Name: "mine", F: func(x, z []float64) float64 { return 1 }}
+	testkit.Fails(t, testkit.ErrOf(feature.For(own)), "mine")
+	testkit.Fails(t, testkit.ErrOf(feature.For(kernel.Gaussian{})), "sigma")
+}
+
+// TestSampleErrors checks that what cannot be drawn is refused with the numbers.
+func TestSampleErrors(t *testing.T) {
+	gauss := feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1}}
+	for _, c := range []struct {
+		dist feature.Dist
+		d, s int
+		want string
+	}{
+		{gauss, 0, 5, "dimension 0"},
+		{gauss, 5, 0, "0 features"},
+		{feature.Fourier{}, 5, 5, "no kernel"},
+		{feature.Fourier{Kernel: poly}, 5, 5, "no Fourier features"},
+		{feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1e-40}}, 5, 5, "beyond float32"},
+		{gauss, 1 << 20, 1 << 24, "use fewer features"},
+		{feature.TensorSketch{Kernel: poly}, 0, 5, "dimension 0"},
+		{feature.TensorSketch{Kernel: poly}, 5, -1, "-1 features"},
+		{feature.TensorSketch{Kernel: poly}, 5, math.MaxInt32 + 1, "at most"},
+		{feature.TensorSketch{}, 5, 5, "polynomial"},
+	} {
+		testkit.Fails(t, testkit.ErrOf(c.dist.Sample(c.d, c.s, rng.New(1))), c.want)
+	}
+}
+
+// TestMatrixErrors checks that features beyond float32 and a canceled context are errors.
+func TestMatrixErrors(t *testing.T) {
+	x := points.NewDense(300, 2, nil)
+	x.Data[2*270], x.Data[2*290] = 1e80, 1e90
+	m := sample(t, feature.TensorSketch{Kernel: poly}, 2, 8, 1)
+	testkit.Fails(t, testkit.ErrOf(feature.Matrix(t.Context(), m, x, nil)), "point 270")
+	x.Data[2*7] = math.NaN()
+	gauss := sample(t, feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1}}, 2, 8, 1)
+	testkit.Fails(t, testkit.ErrOf(feature.Matrix(t.Context(), gauss, x, nil)), "point 7")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := feature.Matrix(ctx, m, x, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: error %v", err)
+	}
+}
+
+// TestMisuse checks that arguments that no caller may pass panic.
+func TestMisuse(t *testing.T) {
+	m := sample(t, feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1}}, 3, 4, 1)
+	w := &feature.Workspace{}
+	testkit.Panics(t, map[string]func(){
+		"dimension":        func() { m.MapTo(make([]float64, 8), 4, normal(2, 2, 1, 1), w) },
+		"short stride":     func() { m.MapTo(make([]float64, 8), 3, normal(2, 3, 1, 1), w) },
+		"short slice":      func() { m.MapTo(make([]float64, 7), 4, normal(2, 3, 1, 1), w) },
+		"matrix dimension": func() { feature.Matrix(t.Context(), m, normal(2, 2, 1, 1), nil) },
+		"frequency":        func() { m.(*feature.FourierMap).Frequency(make([]float64, 3), 4) },
+	})
+}
+
+// TestStride checks that rows are written at their stride, and nothing between.
+func TestStride(t *testing.T) {
+	const n, s, ld = 4, 6, 9
+	x := normal(n, 3, 1, 1)
+	for _, dist := range allDists() {
+		m := sample(t, dist, 3, s, 1)
+		want := mapped(m, x)
+		z, z32 := slices.Repeat([]float64{7}, n*ld), slices.Repeat([]float32{7}, n*ld)
+		m.MapTo(z, ld, x, &feature.Workspace{})
+		m.(feature.Map32).MapTo32(z32, ld, x, &feature.Workspace{})
+		for i := range n {
+			compare(t, dist.String(), z[i*ld:i*ld+s], want[i*s:(i+1)*s], 0)
+			compare(t, dist.String(), widen(z32[i*ld:i*ld+s]), want[i*s:(i+1)*s], 1e-4)
+			for _, j := range []int{s, s + 1, s + 2} {
+				if z[i*ld+j] != 7 || z32[i*ld+j] != 7 {
+					t.Fatalf("%v: element %d of row %d, beyond the features, was written", dist, j, i)
+				}
+			}
+		}
+	}
+}
+
+// TestNoAllocation checks that a warm workspace is enough.
+func TestNoAllocation(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the race detector makes the pools of products forget")
+	}
+	const n, d, s = 50, 6, 20
+	x, csr := sparsify(normal(n, d, 1, 1))
+	z, z32 := make([]float64, n*s), make([]float32, n*s)
+	for _, dist := range allDists() {
+		m := sample(t, dist, d, s, 1)
+		for _, p := range []points.Points{x, testkit.Single(x), csr} {
+			var w feature.Workspace
+			f := func() {
+				m.MapTo(z, s, p, &w)
+				m.(feature.Map32).MapTo32(z32, s, p, &w)
+			}
+			if a := testkit.Allocs(5, f); a > 0 {
+				t.Errorf("%v of %T: %v allocations", dist, p, a)
+			}
+		}
+	}
+}

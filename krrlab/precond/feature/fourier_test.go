@@ -1,0 +1,262 @@
+package feature_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/precond/feature"
+)
+
+// pairs are the points x and z = x+δ that the laws of the features are tested on.
+func pairs() (x, z *points.Dense) {
+	x = points.NewDense(4, 3, []float64{0.3, -0.2, 0.5, 0, 0, 0, 1, 2, -1, 0.7, 0.1, -0.4})
+	delta := []float64{0, 0, 0, 0.2, -0.3, 0.1, 1, -0.5, 1.2, 3, 2, -2}
+	z = points.NewDense(4, 3, nil)
+	for i, v := range x.Data {
+		z.Data[i] = v + delta[i]
+	}
+	return x, z
+}
+
+// products returns, for pair i, the products 2cos(w_jᵀx+b_j)cos(w_jᵀz+b_j) of all
+// features: s times what each contributes to φ(x)ᵀφ(z).
+func products(m feature.Map, i int, x, z *points.Dense) []float64 {
+	_, s := m.Dims()
+	p := mapped(m, x.Slice(i, i+1))
+	for j, v := range mapped(m, z.Slice(i, i+1)) {
+		p[j] *= v * float64(s)
+	}
+	return p
+}
+
+// TestFourierMoments checks E[φ(x)ᵀφ(z)] = k(x, z) and
+// s·Var[φ(x)ᵀφ(z)] = 1 + ½k(2δ) − k(δ)². The paper's section 2.2 prints the map
+// without its factor √2: that variant must fail. Statistics over 60,000 features,
+// threshold five standard errors: false alarm 6e-7 a number.
+func TestFourierMoments(t *testing.T) {
+	x, z := pairs()
+	n, d := x.Dims()
+	origin := make([]float64, d)
+	for _, dist := range fourierDists() {
+		m := sample(t, dist, d, 60000, 11)
+		for i := range n {
+			p := products(m, i, x, z)
+			k := dist.Kernel.Eval(x.Row(i), z.Row(i))
+			if off(p, k) {
+				mean, se := meanOf(p)
+				t.Errorf("%v, pair %d: mean of φ(x)ᵀφ(z) is %.4f ± %.4f, want %.4f", dist, i, mean, se, k)
+			}
+			misprint := slices.Clone(p)
+			for j := range misprint {
+				misprint[j] /= 2 // φ(x) = √(1/s)·cos(Wx+b)
+			}
+			if k > 0.2 && !off(misprint, k) { // half of a small k is not told from it
+				t.Errorf("%v, pair %d: the map without √2 passes for unbiased", dist, i)
+			}
+			twice := make([]float64, d)
+			for c := range twice {
+				twice[c] = 2 * (z.Row(i)[c] - x.Row(i)[c])
+			}
+			want := 1 + dist.Kernel.Eval(origin, twice)/2 - k*k
+			for j, v := range p {
+				p[j] = (v - k) * (v - k)
+			}
+			if off(p, want) {
+				mean, se := meanOf(p)
+				t.Errorf("%v, pair %d: variance of a feature's product is %.4f ± %.4f, want %.4f", dist, i, mean, se,
+					want)
+			}
+		}
+	}
+}
+
+// quadric is a user-defined scale mixture of Gaussians, 2/(1+r²/c).
+type quadric struct{ c float64 }
+
+func (k quadric) String() string              { return "quadric" }
+func (k quadric) Slope() float64              { return 2 / k.c }
+func (k quadric) Spread(g rng.Stream) float64 { return math.Sqrt(g.ChiSquare(0, 2) / k.c) }
+func (k quadric) Profile(dst, sq []float64) {
+	for i, v := range sq {
+		dst[i] = 2 / (1 + v/k.c)
+	}
+}
+func (k quadric) Eval(x, z []float64) float64 {
+	var sq float64
+	for i, v := range x {
+		sq += (v - z[i]) * (v - z[i])
+	}
+	return 2 / (1 + sq/k.c)
+}
+
+// cosine is a user-defined kernel of x−z with one frequency, cos wᵀ(x−z).
+type cosine struct{ w []float64 }
+
+func (k cosine) String() string { return "cosine" }
+func (k cosine) Frequency(w []float64, _ rng.Stream) {
+	copy(w, k.w)
+}
+func (k cosine) Eval(x, z []float64) float64 {
+	var p float64
+	for i, v := range x {
+		p += k.w[i] * (v - z[i])
+	}
+	return math.Cos(p)
+}
+
+// TestUserDefinedMeasure: features of a user-defined kernel have it as their mean, k(x, x) ≠ 1 too.
+// Statistics as in TestFourierMoments.
+func TestUserDefinedMeasure(t *testing.T) {
+	x, z := pairs()
+	n, d := x.Dims()
+	mix, cos := quadric{1.7}, cosine{[]float64{0.3, -1, 0.5}}
+	for _, dist := range []feature.Fourier{{Kernel: mix}, {Kernel: cos}} {
+		if got, err := feature.For(dist.Kernel); err != nil ||
+			got.String() != (feature.Fourier{Kernel: dist.Kernel}).String() {
+			t.Errorf("For(%v) = %v, %v", dist.Kernel, got, err)
+		}
+		m := sample(t, dist, d, 60000, 13)
+		for i := range n {
+			p := products(m, i, x, z)
+			if k := dist.Kernel.Eval(x.Row(i), z.Row(i)); off(p, k) {
+				mean, se := meanOf(p)
+				t.Errorf("%v, pair %d: mean of φ(x)ᵀφ(z) is %.4f ± %.4f, want %.4f", dist, i, mean, se, k)
+			}
+		}
+	}
+}
+
+// TestSpectralLaws checks the marginal law of σ·w_jc and the law of σ‖w_j‖ (for
+// the isotropic kernels: d times an F variable, or χ²) by Kolmogorov-Smirnov over
+// 40,000 frequencies: √m·sup|F_m−F| > 2.7 has probability 9e-7. With the law of a
+// neighboring kernel the test must fail.
+func TestSpectralLaws(t *testing.T) {
+	const d, s = 3, 40000
+	student := func(nu float64) func(float64) float64 {
+		return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: nu}.CDF
+	}
+	squared := func(nu float64) func(float64) float64 {
+		f := distuv.F{D1: d, D2: nu}
+		return func(v float64) float64 { return f.CDF(v / d) }
+	}
+	laws := map[string]struct{ coordinate, squaredNorm, other func(float64) float64 }{
+		"gaussian":  {distuv.UnitNormal.CDF, distuv.ChiSquared{K: d}.CDF, student(5)},
+		"laplacian": {func(v float64) float64 { return 0.5 + math.Atan(v)/math.Pi }, nil, student(3)},
+		"matern32":  {student(3), squared(3), student(5)},
+		"matern52":  {student(5), squared(5), student(3)},
+	}
+	for _, dist := range fourierDists() {
+		spec := testkit.Must(kernel.ToSpec(dist.Kernel))
+		law := laws[spec.Name]
+		m := sample(t, dist, d, s, 5).(*feature.FourierMap)
+		w := make([]float64, d)
+		coord, norm, phase := make([]float64, s), make([]float64, s), make([]float64, s)
+		for j := range s {
+			phase[j] = m.Frequency(w, j) / (2 * math.Pi)
+			for c := range w {
+				w[c] *= spec.Sigma
+			}
+			coord[j], norm[j] = w[j%d], dot(w, w)
+		}
+		check := func(what string, v []float64, cdf func(float64) float64, pass bool) {
+			if k := testkit.KS(v, cdf); (k <= 2.7) != pass {
+				t.Errorf("%v: Kolmogorov-Smirnov statistic of %s is %.2f", dist, what, k)
+			}
+		}
+		check("a coordinate", coord, law.coordinate, true)
+		check("a coordinate against another law", coord, law.other, false)
+		check("the phase", phase, func(u float64) float64 { return u }, true)
+		if law.squaredNorm != nil {
+			check("‖σw‖²", norm, law.squaredNorm, true)
+		}
+	}
+}
+
+// TestFourierFormula checks φ(x) = √(2/s)·cos(Wx+b) from W and b as Frequency gives
+// them, for every kind of points, in float64 and float32.
+func TestFourierFormula(t *testing.T) {
+	const n, d, s = 300, 40, 37
+	for _, dist := range fourierDists() {
+		m := sample(t, dist, d, s, 21).(*feature.FourierMap)
+		x, csr := sparsify(normal(n, d, 0.5, 2))
+		x32 := testkit.Single(x)
+		for i, v := range csr.Val {
+			csr.Val[i] = float64(float32(v))
+		}
+		want := make([]float64, n*s)
+		w := make([]float64, d)
+		for j := range s {
+			b := m.Frequency(w, j)
+			for i := range n {
+				want[i*s+j] = math.Sqrt(2.0/s) * math.Cos(dot(w, x.Row(i))+b)
+			}
+		}
+		for _, p := range []points.Points{x, x32, csr, points.Shift(x, make([]float64, d))} {
+			name := fmt.Sprintf("%v of %T", dist, p)
+			compare(t, name, mapped(m, p), want, 1e-11) // heavy tails: phases up to about 1e5
+			z := make([]float32, n*s)
+			m.MapTo32(z, s, p, &feature.Workspace{})
+			compare(t, name+" in float32", widen(z), want, 1e-4*math.Sqrt(2.0/s))
+		}
+	}
+}
+
+// TestFourierLargePhases checks that float32 features keep their accuracy where the
+// phases do not fit float32: the far features alone, and all of them.
+func TestFourierLargePhases(t *testing.T) {
+	const d, s = 5, 64
+	dense, csr := sparsify(normal(20, d, 1, 8))
+	for _, sigma := range []float64{0.05, 1e-3, 1e-9} {
+		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: sigma}, kernel.Laplacian{Sigma: sigma}} {
+			m := sample(t, feature.Fourier{Kernel: k}, d, s, 4).(*feature.FourierMap)
+			for _, p := range []points.Points{dense, csr} {
+				z := make([]float32, 20*s)
+				m.MapTo32(z, s, p, &feature.Workspace{})
+				// Phases up to 1024 in float32 are off by 1024·2⁻²⁴ = 6e-5 and a few more roundings.
+				compare(t, fmt.Sprintf("%v of %T", k, p), widen(z), mapped(m, p), 3e-4*math.Sqrt(2.0/s)+1e-15/sigma)
+			}
+		}
+	}
+}
+
+// TestFourierPrefix checks that the first s features of a map with 2s are those of
+// the map with s, times √½.
+func TestFourierPrefix(t *testing.T) {
+	const d, s = 9, 25
+	x := normal(6, d, 1, 1)
+	for _, dist := range fourierDists() {
+		short, long := mapped(sample(t, dist, d, s, 7), x), mapped(sample(t, dist, d, 2*s, 7), x)
+		for i := range 6 {
+			got := slices.Clone(long[i*2*s : i*2*s+s])
+			for j := range got {
+				got[j] *= math.Sqrt2
+			}
+			compare(t, dist.String(), got, short[i*s:(i+1)*s], 1e-12)
+		}
+	}
+}
+
+func widen(z []float32) []float64 {
+	w := make([]float64, len(z))
+	points.Widen(w, z)
+	return w
+}
+
+// compare checks |got−want| ≤ tol elementwise.
+func compare(t *testing.T, what string, got, want []float64, tol float64) {
+	t.Helper()
+	for i := range want {
+		if !(math.Abs(got[i]-want[i]) <= tol) {
+			t.Errorf("%s: element %d is %g, want %g ± %.1g", what, i, got[i], want[i], tol)
+			return
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package feature
+
+import (
+	"math"
+	"math/big"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+)
+
+// TestHashArithmetic checks polyHash against big integers, at edges too.
+func TestHashArithmetic(t *testing.T) {
+	p := big.NewInt(prime)
+	values := []uint64{0, 1, 2, 3, 1 << 30, 1 << 60, prime - 2, prime - 1}
+	g := rng.New(5)
+	for i := range 200 {
+		values = append(values, g.Uint64(uint64(i))%prime)
+	}
+	for _, a := range values {
+		for _, b := range values {
+			want := new(big.Int).Mul(new(big.Int).SetUint64(a), new(big.Int).SetUint64(b))
+			if want.Mod(want, p); mulMod(a, b) != want.Uint64() {
+				t.Fatalf("%d·%d mod 2⁶¹−1 = %d, want %d", a, b, mulMod(a, b), want)
+			}
+		}
+	}
+	for k := 1; k <= 4; k++ {
+		h := newPolyHash(k, g.Sub("hash", uint64(k)))
+		for _, i := range values {
+			want, power := new(big.Int), big.NewInt(1)
+			for _, a := range h {
+				if a >= prime {
+					t.Fatalf("coefficient %d is not in the field", a)
+				}
+				want.Add(want, new(big.Int).Mul(new(big.Int).SetUint64(a), power))
+				power.Mul(power, new(big.Int).SetUint64(i))
+			}
+			if want.Mod(want, p); h.at(i) != want.Uint64() {
+				t.Fatalf("hash of degree %d at %d is %d, want %d", k-1, i, h.at(i), want)
+			}
+		}
+	}
+}
+
+// TestHashIndependence checks over 40,000 draws that P[h(1)=h(2)=h(3)] = 1/s² for
+// the buckets, s = 5, and E[g(0)g(1)g(2)g(3)] = 0 for the signs; threshold five
+// standard errors (6e-7).
+func TestHashIndependence(t *testing.T) {
+	const draws, s = 40000, 5
+	var same, sign float64
+	for r := range uint64(draws) {
+		g := rng.New(99).Sub("draw", r)
+		h := newPolyHash(3, g.Sub("h"))
+		if h.at(1)%s == h.at(2)%s && h.at(2)%s == h.at(3)%s {
+			same++
+		}
+		e := newPolyHash(4, g.Sub("g"))
+		sign += 1 - 2*float64((e.at(0)+e.at(1)+e.at(2)+e.at(3))&1)
+	}
+	const p = 1.0 / (s * s)
+	if z := (same/draws - p) / math.Sqrt(p*(1-p)/draws); math.Abs(z) > 5 {
+		t.Errorf("three indices share a bucket in %.4f of the draws, want %.4f", same/draws, p)
+	}
+	if z := sign / math.Sqrt(draws); math.Abs(z) > 5 {
+		t.Errorf("mean of a product of four signs is %.4f, want 0", sign/draws)
+	}
+}

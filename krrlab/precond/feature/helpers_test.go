@@ -1,0 +1,82 @@
+package feature_test
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/precond/feature"
+)
+
+// sample draws a map or ends the test.
+func sample(t testing.TB, dist feature.Dist, d, s int, seed uint64) feature.Map {
+	t.Helper()
+	return testkit.Must(dist.Sample(d, s, rng.New(seed)))
+}
+
+// mapped returns φ(x_i)ᵀ of all points, one row after the other, in float64.
+func mapped(m feature.Map, x points.Points) []float64 {
+	n, _ := x.Dims()
+	_, s := m.Dims()
+	z := make([]float64, n*s)
+	m.MapTo(z, s, x, &feature.Workspace{})
+	return z
+}
+
+// normal returns n points of dimension d with independent normal coordinates.
+func normal(n, d int, scale float64, seed uint64) *points.Dense {
+	x := points.NewDense(n, d, nil)
+	rng.New(seed).Normals(x.Data, 0)
+	for i := range x.Data {
+		x.Data[i] *= scale
+	}
+	return x
+}
+
+// sparsify zeroes all but every third number of x, from the first on, and returns
+// the same points dense and sparse. Point 1 is zero.
+func sparsify(x *points.Dense) (*points.Dense, *points.CSR) {
+	for i := range x.N {
+		row := x.Row(i)
+		for c := range row {
+			if (i+c)%3 != 0 || i == 1 {
+				row[c] = 0
+			}
+		}
+	}
+	return x, testkit.Sparse(x)
+}
+
+func dot(x, y []float64) float64 { return floats.Dot(x, y) }
+
+// meanOf returns the mean of v and its standard error.
+func meanOf(v []float64) (mean, se float64) {
+	mean, sd := stat.MeanStdDev(v, nil)
+	return mean, stat.StdErr(sd, float64(len(v)))
+}
+
+// off says whether the mean of v is more than five standard errors from want:
+// false alarm 6e-7 for a normal mean.
+func off(v []float64, want float64) bool {
+	mean, se := meanOf(v)
+	return !(math.Abs(mean-want) <= 5*se+1e-12*math.Abs(want))
+}
+
+// fourierKernels are the kernels with Fourier features.
+var fourierKernels = []kernel.Kernel{
+	kernel.Gaussian{Sigma: 1.5}, kernel.Laplacian{Sigma: 2}, kernel.Matern32{Sigma: 1.5}, kernel.Matern52{Sigma: 1.5},
+}
+
+// fourierDists are all distributions of Fourier features.
+func fourierDists() (dists []feature.Fourier) {
+	for _, k := range fourierKernels {
+		dists = append(dists, feature.Fourier{Kernel: k})
+	}
+	return dists
+}

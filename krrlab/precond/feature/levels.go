@@ -1,0 +1,119 @@
+package feature
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/precond/sketch"
+)
+
+// ChainLevel is one level of Algorithm 2: what makes Z_k of Z_{k−1}, and its width s_k.
+type ChainLevel struct {
+	Sketch string `json:"sketch"` // "features" for the first level; "countsketch", "srht" or "gaussian" after
+	Width  int    `json:"width"`
+}
+
+// Levels are those of a chain.
+type Levels []ChainLevel
+
+// ParseLevels reads a chain such as "features:16000,srht:4000,gaussian:2000".
+func ParseLevels(spec string) (Levels, error) {
+	var levels Levels
+	for _, part := range strings.Split(spec, ",") {
+		name, width, ok := strings.Cut(strings.TrimSpace(part), ":")
+		s, err := strconv.Atoi(width)
+		if !ok || err != nil {
+			return nil, fmt.Errorf("level %q: want a name and a width, as in features:16000,srht:4000,gaussian:2000",
+				part)
+		}
+		levels = append(levels, ChainLevel{name, s})
+	}
+	return levels, levels.Check()
+}
+
+// Set makes levels those that ParseLevels reads, for a flag.
+func (levels *Levels) Set(spec string) (err error) {
+	*levels, err = ParseLevels(spec)
+	return err
+}
+
+// String is the inverse of ParseLevels.
+func (levels Levels) String() string {
+	var parts []string
+	for _, l := range levels {
+		parts = append(parts, fmt.Sprintf("%s:%d", l.Sketch, l.Width))
+	}
+	return strings.Join(parts, ",")
+}
+
+// Hint describes a chain that has no sketch; it is "" for others.
+func (levels Levels) Hint() string {
+	if len(levels) != 1 {
+		return ""
+	}
+	return fmt.Sprintf("a chain of one level is %d features without a sketch", levels[0].Width)
+}
+
+// Check returns an error unless the chain starts with features, continues with sketches,
+// and no level is wider than the one before.
+func (levels Levels) Check() error {
+	if len(levels) == 0 {
+		return fmt.Errorf("no levels: want features:WIDTH first, then sketches, as in " +
+			"features:16000,srht:4000,gaussian:2000")
+	}
+	for k, l := range levels {
+		_, err := sketch.Parse(l.Sketch)
+		switch {
+		case l.Width < 1:
+			return fmt.Errorf("level %d, %s:%d: want a width of at least 1", k+1, l.Sketch, l.Width)
+		case k == 0 && l.Sketch != "features":
+			return fmt.Errorf("level 1 is %q: want features first, then sketches", l.Sketch)
+		case k > 0 && err != nil:
+			return fmt.Errorf("level %d: %w", k+1, err)
+		case k > 0 && l.Width > levels[k-1].Width:
+			return fmt.Errorf("level %d, %s:%d, is wider than the %d of the level before it", k+1, l.Sketch, l.Width,
+				levels[k-1].Width)
+		}
+	}
+	return nil
+}
+
+// ChainFor returns the distribution of Algorithm 2 for a kernel: the paper's features for it,
+// and the sketches of levels.
+func ChainFor(k kernel.Kernel, levels Levels) (Chain, error) {
+	if err := levels.Check(); err != nil {
+		return Chain{}, err
+	}
+	dist, err := For(k)
+	if err != nil {
+		return Chain{}, err
+	}
+	c := Chain{Features: dist, Width: levels[0].Width}
+	for _, l := range levels[1:] {
+		d, _ := sketch.Parse(l.Sketch) // Check has
+		c.Sketches = append(c.Sketches, sketch.Level{Dist: d, Width: l.Width})
+	}
+	return c, nil
+}
+
+// LevelsOf is the inverse of ChainFor, and of For, which has no levels. It returns an error for a
+// user-defined distribution.
+func LevelsOf(dist Dist, k kernel.Kernel) (levels Levels, err error) {
+	var want Dist
+	if m, ok := dist.(Chain); ok {
+		levels = Levels{{"features", m.Width}}
+		for _, s := range m.Sketches {
+			levels = append(levels, ChainLevel{s.Dist.String(), s.Width})
+		}
+		want, err = ChainFor(k, levels)
+	} else {
+		want, err = For(k)
+	}
+	if err != nil || !reflect.DeepEqual(dist, want) {
+		return nil, fmt.Errorf("the feature map %v is user-defined", dist)
+	}
+	return levels, nil
+}

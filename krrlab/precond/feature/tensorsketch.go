@@ -1,0 +1,274 @@
+package feature
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"gonum.org/v1/gonum/dsp/fourier"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+// TensorSketch is the distribution of sketches of the polynomial kernel (Pham and
+// Pagh 2013): φ(x) = S·v_q(x̂) for
+//
+//	k(x, z) = (γxᵀz + c)^q = (x̂ᵀẑ)^q = v_q(x̂)ᵀv_q(ẑ),  x̂ = (√γ·x, √c) ∈ R^(d+1),
+//
+// with v_q(x̂) = x̂⊗…⊗x̂ all (d+1)^q ordered products. S is a CountSketch with
+// hash and sign
+//
+//	H(i₁, …, i_q) = h₁(i₁) + … + h_q(i_q) mod s,
+//	G(i₁, …, i_q) = g₁(i₁)·g₂(i₂)·…·g_q(i_q)
+//
+// of 3-wise independent h_t: [d+1] → [s] and 4-wise independent g_t: [d+1] → {±1}.
+// (The paper's section 2.2 prints g₂(i₁).) Then E[φ(x)ᵀφ(z)] = k(x, z) and (Avron,
+// Nguyễn and Woodruff 2014)
+//
+//	Var[φ(x)ᵀφ(z)] ≤ (2+3^q)/s · k(x, x)·k(z, z).
+//
+// The sketch of a tensor product is the circular convolution of the q CountSketches
+// of x̂, taken by FFT:
+//
+//	φ(x) = F⁻¹(F(C₁x̂)∘…∘F(C_qx̂)),  (C_t x̂)_j = Σ_{i: h_t(i)=j} g_t(i)·x̂_i,
+//
+// in O(q(nnz(x) + s·log s)). The FFT is fastest for s = 2^a·3^b·5^c. For an s with
+// large prime factors the convolution is taken without wrapping round, at the next
+// such length above q(s−1), and wrapped afterwards, which costs about q times as
+// much, and gives the same φ.
+type TensorSketch struct{ Kernel kernel.Polynomial }
+
+var _ Dist = TensorSketch{}
+
+func (f TensorSketch) String() string { return fmt.Sprintf("TensorSketch of %v", f.Kernel) }
+
+// TensorSketchMap is a draw of TensorSketch. It holds 4·q·(d+1) bytes.
+type TensorSketchMap struct {
+	k     kernel.Polynomial
+	d, s  int
+	m     int        // length of the FFT: s, or at least q(s−1)+1
+	table [][]uint32 // table[t][i] = 2·h_t(i) + [g_t(i) = −1]
+}
+
+var _ Map32 = (*TensorSketchMap)(nil)
+
+// Sample implements Dist. Hash functions are polynomials over the field of 2⁶¹−1
+// elements, of degree 2 for h_t (its value mod s) with coefficients from
+// g.Sub("tensorsketch hash", t), and of degree 3 for g_t (the parity of its value), from
+// g.Sub("tensorsketch sign", t), t = 0, …, q−1. Besides d, s < 1 it is an error if s
+// is above 2³¹−1 or the kernel is invalid.
+func (f TensorSketch) Sample(d, s int, g rng.Stream) (Map, error) {
+	if err := kernel.Validate(f.Kernel); err != nil {
+		return nil, err
+	}
+	if err := checkSample(f, d, s); err != nil {
+		return nil, err
+	}
+	if s > math.MaxInt32 {
+		return nil, fmt.Errorf("feature: %v with %d features: want at most %d", f, s, math.MaxInt32)
+	}
+	q := f.Kernel.Degree
+	m := &TensorSketchMap{k: f.Kernel, d: d, s: s, m: fftLen(q, s), table: make([][]uint32, q)}
+	accel.Each(q, func(_, t int) {
+		h := newPolyHash(3, g.Sub("tensorsketch hash", uint64(t)))
+		sign := newPolyHash(4, g.Sub("tensorsketch sign", uint64(t)))
+		m.table[t] = make([]uint32, d+1)
+		for i := range m.table[t] {
+			m.table[t][i] = uint32(h.at(uint64(i))%uint64(s))<<1 | uint32(sign.at(uint64(i))&1)
+		}
+	})
+	return m, nil
+}
+
+// Dims implements Map.
+func (m *TensorSketchMap) Dims() (d, s int) { return m.d, m.s }
+
+// Hash returns h_t(i) and g_t(i) for factor t in [0, q) and coordinate i in [0, d],
+// of which d is the constant √c.
+func (m *TensorSketchMap) Hash(t, i int) (h int, g float64) {
+	v := m.table[t][i]
+	return int(v >> 1), 1 - 2*float64(v&1)
+}
+
+// MapTo implements Map.
+func (m *TensorSketchMap) MapTo(z []float64, ld int, x points.Points, w *Workspace) {
+	n := checkMap(m, len(z), ld, x)
+	m.prepare(w)
+	for i := range n {
+		copy(z[i*ld:i*ld+m.s], m.row(x, i, w))
+	}
+}
+
+// MapTo32 implements Map32: features are computed in float64 and rounded.
+func (m *TensorSketchMap) MapTo32(z []float32, ld int, x points.Points, w *Workspace) {
+	n := checkMap(m, len(z), ld, x)
+	m.prepare(w)
+	for i := range n {
+		row := z[i*ld : i*ld+m.s]
+		for j, v := range m.row(x, i, w) {
+			row[j] = float32(v)
+		}
+	}
+}
+
+// prepare makes the scratch of w fit m.
+func (m *TensorSketchMap) prepare(w *Workspace) {
+	buffer.Grow(&w.seq, m.m)
+	buffer.Grow(&w.x64, m.d)
+	if m.k.Degree == 1 {
+		return
+	}
+	buffer.Grow(&w.prod, m.m/2+1)
+	buffer.Grow(&w.next, m.m/2+1)
+	if w.fft == nil {
+		w.fft = fourier.NewFFT(m.m)
+	} else if w.fft.Len() != m.m {
+		w.fft.Reset(m.m)
+	}
+}
+
+// row returns φ(x_i), in scratch of w.
+func (m *TensorSketchMap) row(x points.Points, i int, w *Workspace) []float64 {
+	if m.k.Degree == 1 {
+		m.countSketch(w.seq, 0, x, i, w) // φ = C₁x̂
+		return w.seq
+	}
+	for t := range m.k.Degree {
+		m.countSketch(w.seq, t, x, i, w) // C_t x̂
+		if t == 0 {
+			w.fft.Coefficients(w.prod, w.seq) // F(C₁x̂)
+			continue
+		}
+		w.fft.Coefficients(w.next, w.seq)
+		for j, v := range w.next {
+			w.prod[j] *= v // ∘ F(C_t x̂)
+		}
+	}
+	w.fft.Sequence(w.seq, w.prod) // m·F⁻¹
+	scale := 1 / float64(m.m)
+	for j := range m.s {
+		w.seq[j] *= scale
+	}
+	for j, v := range w.seq[m.s:] { // a sum of hashes wraps round mod s
+		w.seq[j%m.s] += scale * v
+	}
+	return w.seq[:m.s]
+}
+
+// countSketch sets y to C_t x̂_i, padded with zeros:
+//
+//	y_{h_t(j)} += g_t(j)·√γ·x_ij, and for the last coordinate g_t(d)·√c.
+func (m *TensorSketchMap) countSketch(y []float64, t int, x points.Points, i int, w *Workspace) {
+	clear(y)
+	root, table := math.Sqrt(m.k.Gamma), m.table[t]
+	if s, ok := x.(*points.CSR); ok {
+		col, val := s.Row(i)
+		for p, c := range col {
+			add(y, table[c], root*val[p])
+		}
+	} else {
+		if t == 0 {
+			x.RowTo(w.x64, i)
+		}
+		for c, v := range w.x64 {
+			if v != 0 {
+				add(y, table[c], root*v)
+			}
+		}
+	}
+	add(y, table[m.d], math.Sqrt(m.k.Coef0))
+}
+
+// add adds ±v to the bucket of a table's entry.
+func add(y []float64, entry uint32, v float64) {
+	y[entry>>1] += math.Float64frombits(math.Float64bits(v) ^ uint64(entry)<<63)
+}
+
+// fftLen returns the length of the FFT for a convolution of q sequences of length s
+// modulo s: s itself, or the least 2^a·3^b·5^c above q(s−1) if that is cheaper. A
+// transform of length n = Πp costs about n·Σp.
+func fftLen(q, s int) int {
+	if q == 1 {
+		return s
+	}
+	m := q*(s-1) + 1
+	for rest(m) != 1 {
+		m++
+	}
+	if float64(m)*primeSum(m) < float64(s)*primeSum(s) {
+		return m
+	}
+	return s
+}
+
+// rest returns n without its factors 2, 3 and 5.
+func rest(n int) int {
+	for _, p := range [...]int{2, 3, 5} {
+		for n%p == 0 {
+			n /= p
+		}
+	}
+	return n
+}
+
+func primeSum(n int) (sum float64) {
+	for p := 2; p*p <= n; p++ {
+		for n%p == 0 {
+			sum += float64(p)
+			n /= p
+		}
+	}
+	if n > 1 {
+		sum += float64(n)
+	}
+	return sum
+}
+
+// prime is the Mersenne prime 2⁶¹ − 1, the order of the field hashes are computed in.
+const prime = 1<<61 - 1
+
+// polyHash is a hash function i ↦ a₀ + a₁i + … + a_{k−1}i^{k−1} mod 2⁶¹−1. With a_j
+// independent and uniform the values at any k distinct points below 2⁶¹−1 are
+// independent and uniform: the family is k-wise independent (Wegman and Carter 1981).
+type polyHash []uint64
+
+// newPolyHash draws a hash function of the k-wise independent family. Coefficient
+// j is 61 bits of word 0 of g.Sub("coefficient", j), redrawn with the next word if it is
+// the prime itself.
+func newPolyHash(k int, g rng.Stream) polyHash {
+	h := make(polyHash, k)
+	for j := range h {
+		c := g.Sub("coefficient", uint64(j))
+		h[j] = prime
+		for i := uint64(0); h[j] == prime; i++ {
+			h[j] = c.Uint64(i) >> 3
+		}
+	}
+	return h
+}
+
+// at returns the hash of i, in [0, 2⁶¹−1), by Horner's rule.
+func (h polyHash) at(i uint64) uint64 {
+	var v uint64
+	for j := len(h) - 1; j >= 0; j-- {
+		v = mulMod(v, i) + h[j] // below 2⁶²
+		if v >= prime {
+			v -= prime
+		}
+	}
+	return v
+}
+
+// mulMod returns a·b mod 2⁶¹−1 for a, b < 2⁶¹: with ab = 2⁶¹u + v, ab ≡ u + v.
+func mulMod(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	v := lo&prime + (hi<<3 | lo>>61)
+	if v >= prime {
+		v -= prime
+	}
+	return v
+}

@@ -1,0 +1,28 @@
+package feature_test
+
+import (
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/precond/feature"
+)
+
+// TestMatrixWeighted: features of a weighted point are √w times those of the point, dense and sparse.
+func TestMatrixWeighted(t *testing.T) {
+	dense := points.NewDense(3, 2, []float64{1, 0, 0, 2, -1, 3})
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}} {
+		for _, x := range []points.Points{dense, testkit.Sparse(dense)} {
+			m := testkit.Must(testkit.Must(feature.For(k)).Sample(2, 8, rng.New(1)))
+			want := testkit.Must(feature.Matrix(t.Context(), m, x, nil))
+			got := testkit.Must(feature.Matrix(t.Context(), m, testkit.Must(points.Weigh(x, []float64{4, 1, 0.25})), nil))
+			for i, f := range []float32{2, 1, 0.5} {
+				for j, v := range want.Row(i) {
+					testkit.Equal(t, got.Row(i)[j], f*v, k, i, j)
+				}
+			}
+		}
+	}
+}

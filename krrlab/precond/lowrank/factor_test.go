@@ -1,0 +1,384 @@
+package lowrank_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/precond/lowrank"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+)
+
+// kappa returns the condition number of M⁻¹A.
+func kappa(t *testing.T, k mat.Symmetric, f *lowrank.Factor, lambda, lambdaP float64) float64 {
+	t.Helper()
+	e := testkit.Pencil(t, testkit.Plus(k, lambda), testkit.Plus(hat(f), lambdaP))
+	return e[len(e)-1] / e[0]
+}
+
+// TestCondBound holds the bound to the condition number, and the bound without
+// allowance to its formula.
+func TestCondBound(t *testing.T) {
+	for name, k := range map[string]*dense{"gaussian": gaussian(1, 80, 4, 1.5), "smooth": gaussian(2, 80, 1, 2),
+		"scaled": spread(gaussian(3, 80, 4, 2))} {
+		for what, m := range methods {
+			for _, rank := range []int{3, 20, 60} {
+				f := testkit.Must(m(ctx, k, rank, rng.New(9), nil))
+				for _, lambda := range []float64{1e-3, 0.1, 3} {
+					lambda *= f.Trace / 80
+					for _, ratio := range []float64{0.1, 1, 1.5, 10, 1000} {
+						got, bound := kappa(t, k, f, lambda, ratio*lambda), f.CondBound(lambda, ratio*lambda)
+						if !(got <= bound*(1+1e-9)) {
+							t.Errorf("%s, %s, rank %d, λ = %g, λ_p = %gλ: κ = %v, bound %v", name, what, rank, lambda,
+								ratio, got, bound)
+						}
+					}
+					if b, want := f.CondBound(lambda, lambda),
+						1+max(0, f.Residual)/lambda; math.Abs(b-want) > 4*f.Rounding/lambda*want {
+						t.Errorf("%s, %s, rank %d: bound %v, want about %v", name, what, rank, b, want)
+					}
+				}
+			}
+		}
+	}
+	f := &lowrank.Factor{Residual: -1e-9, Rounding: 1e-6}
+	testkit.Near(t, f.CondBound(1, 1), (1 + 3e-6), 1e-9)
+	if got := f.CondBound(1e-7, 1); !math.IsInf(got, 1) {
+		t.Errorf("bound %v with λ below the rounding", got)
+	}
+	f = &lowrank.Factor{Residual: 3}
+	for lambdaP, want := range map[float64]float64{1: 4, 2: 4, 4: 4, 8: 8, 0.5: 8} {
+		testkit.Equal(t, f.CondBound(1, lambdaP), want, lambdaP)
+	}
+}
+
+// TestCondBoundMisuse: λ ≥ 0 and λ_p > 0 are numbers.
+func TestCondBoundMisuse(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range [][2]float64{{-1e-300, 1}, {nan, 1}, {1, 0}, {1, -1}, {1, nan}} {
+		testkit.Panics(t, map[string]func(){fmt.Sprint(c): func() { (&lowrank.Factor{}).CondBound(c[0], c[1]) }})
+	}
+	if b := (&lowrank.Factor{}).CondBound(0, 1); !math.IsInf(b, 1) {
+		t.Errorf("bound %g at λ = 0", b)
+	}
+}
+
+// TestDuplicates: 60 points, 12 of them different, so rank 12; and one point 30 times.
+func TestDuplicates(t *testing.T) {
+	var x [][]float64
+	for i := range 60 {
+		x = append(x, []float64{float64(i % 12), float64(i % 12 * i % 12)})
+	}
+	one := make([][]float64, 30)
+	for i := range one {
+		one[i] = []float64{0.5}
+	}
+	for what, m := range methods {
+		for _, block := range []int{1, 5, 40} {
+			name := fmt.Sprintf("%s, block %d", what, block)
+			var calls []int
+			var last int
+			f := testkit.Must(m(ctx, gaussianOf(x, 1), 50, rng.New(1),
+				&lowrank.Options{Block: block, Progress: func(done, total int) {
+					calls = append(calls, done)
+					last = total
+				}}))
+			verify(t, name, gaussianOf(x, 1), f)
+			if f.Rank() != 12 || math.Abs(f.Residual) > 1e-6*f.Trace {
+				t.Errorf("%s: %v", name, f)
+			}
+			if !slices.IsSorted(calls) || calls[len(calls)-1] != last {
+				t.Errorf("%s: progress %v", name, calls)
+			}
+			f = testkit.Must(m(ctx, gaussianOf(one, 1), 30, rng.New(1), &lowrank.Options{Block: block}))
+			verify(t, name, gaussianOf(one, 1), f)
+			if f.Rank() != 1 || math.Abs(f.Residual) > 1e-5*f.Trace || f.F.Stride != 1 {
+				t.Errorf("%s, constant matrix: %v", name, f)
+			}
+		}
+	}
+}
+
+// TestDeterminism holds factors to the same bits on any number of threads, to other
+// ones for other seeds, and Nyström's to rounding for any block.
+func TestDeterminism(t *testing.T) {
+	was := accel.Threads()
+	defer accel.SetThreads(was)
+	k := gaussian(7, 700, 6, 2)
+	for what, m := range methods {
+		var first *lowrank.Factor
+		for _, threads := range []int{1, 2, 5} {
+			accel.SetThreads(threads)
+			f := testkit.Must(m(ctx, k, 70, rng.New(5), &lowrank.Options{Block: 33}))
+			if first == nil {
+				first = f
+			}
+			if !slices.Equal(first.Landmarks, f.Landmarks) || !slices.Equal(first.F.Data, f.F.Data) ||
+				first.Residual != f.Residual || first.Rounding != f.Rounding || first.Columns != f.Columns {
+				t.Errorf("%s differs on %d threads", what, threads)
+			}
+		}
+		other := testkit.Must(m(ctx, k, 70, rng.New(6), nil))
+		if slices.Equal(first.Landmarks, other.Landmarks) {
+			t.Errorf("%s: the same landmarks for two seeds", what)
+		}
+	}
+}
+
+// TestRanks: ranks, some of which have no rows, get their rows of the factor of one process, and what is certain of
+// it, whether landmarks are dropped (points that come twice) or not. Nyström's send W's columns no more, RPCholesky's
+// rows of F at proposals, but neither K there nor what is left of the diagonal.
+func TestRanks(t *testing.T) {
+	const n, rank, block = 1100, 60, 25
+	twice := make([][]float64, n)
+	for i := range twice {
+		twice[i] = []float64{float64(i % 40), 0}
+	}
+	for name, k := range map[string]*dense{"gaussian": gaussian(7, n, 6, 2), "twice": gaussianOf(twice, 1),
+		"scaled": spread(gaussian(3, n, 4, 1.5))} {
+		for what, m := range methods {
+			want := testkit.Must(m(ctx, k, rank, rng.New(5), &lowrank.Options{Block: block}))
+			for _, p := range []int{2, 3, 5} {
+				var wg sync.WaitGroup
+				for r, c := range comm.Local(p, comm.Options{}) {
+					wg.Go(func() {
+						f, err := m(ctx, &dense{SymDense: k.SymDense}, rank, rng.New(5),
+							&lowrank.Options{Block: block, Comm: c})
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						lo, hi := comm.Rows(n, precond.RankRows, r, p)
+						blocks := int64(want.Columns+block-1) / block
+						most := blocks * int64(8*block*(want.Rank()+2)+64*p)
+						if what == "Nyström" {
+							most = int64(8*rank + 24 + 64*p)
+						}
+						if got := c.Traffic().Bytes; got > most {
+							t.Errorf("%s, %s: rank %d of %d sent %d bytes, want at most %d", name, what, r, p, got, most)
+						}
+						if !slices.Equal(f.F.Data, want.F.Data[lo*want.Rank():hi*want.Rank()]) {
+							t.Errorf("%s, %s: other rows at rank %d of %d", name, what, r, p)
+						}
+						other := *f
+						other.F = want.F
+						if !reflect.DeepEqual(&other, want) {
+							t.Errorf("%s, %s: rank %d of %d: %v, want %v", name, what, r, p, f, want)
+						}
+					})
+				}
+				wg.Wait()
+			}
+		}
+	}
+}
+
+// TestRanksFail: what one rank meets ends all.
+func TestRanksFail(t *testing.T) {
+	k := gaussian(7, 600, 6, 2)
+	for _, m := range methods {
+		var wg sync.WaitGroup
+		for r, c := range comm.Local(2, comm.Options{}) {
+			wg.Go(func() {
+				_, err := m(ctx, &dense{SymDense: k.SymDense, fail: 2 * r}, 20, rng.New(5),
+					&lowrank.Options{Block: 5, Comm: c})
+				testkit.Fails(t, err, "rank 1 of 2: "+errSource.Error())
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// TestBroken: whichever collective fails, its error ends the factorization, and Times.
+func TestBroken(t *testing.T) {
+	k := gaussian(7, 600, 6, 2)
+	eye := make([]float64, 400)
+	for i := range 20 {
+		eye[21*i] = 0.5
+	}
+	for what, m := range methods {
+		for at, whole := 1, false; !whole; at++ {
+			var errs [2]error
+			var wg sync.WaitGroup
+			for r, c := range comm.Local(2, comm.Options{}) {
+				wg.Go(func() {
+					b := &broken{Comm: c, left: at}
+					f, err := m(ctx, &dense{SymDense: k.SymDense}, 20, rng.New(5), &lowrank.Options{Block: 10, Comm: b})
+					if err == nil {
+						err = f.Times(ctx, b, eye[:f.F.D*f.F.D])
+					}
+					if errs[r] = err; (err == nil) != (b.left > 0) || err != nil && !errors.Is(err, errLink) {
+						t.Errorf("%s, rank %d: collective %d fails: %v", what, r, at, err)
+					}
+				})
+			}
+			wg.Wait()
+			whole = errs[0] == nil
+		}
+	}
+}
+
+var errLink = errors.New("no link")
+
+// broken is a group of which a collective, and each after it, fails.
+type broken struct {
+	comm.Comm
+	left int // calls until then
+}
+
+func (b *broken) call(f func() error) error {
+	if b.left--; b.left <= 0 {
+		return errLink
+	}
+	return f()
+}
+
+func (b *broken) AllReduceInt64(ctx context.Context, x []int64) error {
+	return b.call(func() error { return b.Comm.AllReduceInt64(ctx, x) })
+}
+
+func (b *broken) AllGather(ctx context.Context, x []float64, counts []int) error {
+	return b.call(func() error { return b.Comm.AllGather(ctx, x, counts) })
+}
+
+func (b *broken) Broadcast(ctx context.Context, x []byte, root int) error {
+	return b.call(func() error { return b.Comm.Broadcast(ctx, x, root) })
+}
+
+// TestGram takes columns from gram's exact matrix for all types of points and storages: K̂ is held to K,
+// whatever is stored.
+func TestGram(t *testing.T) {
+	const n, d = 130, 5
+	x := points.NewDense(n, d, nil)
+	rng.New(8).Normals(x.Data, 0)
+	for i, v := range x.Data {
+		x.Data[i] = max(v, 0)
+	}
+	x32, csr := testkit.Single(x), testkit.Sparse(x)
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Gaussian{Sigma: 20}, kernel.Laplacian{Sigma: 3},
+		kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3}} {
+		for what, m := range methods {
+			var first []int
+			for _, p := range []points.Points{x, x32, csr} {
+				for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
+					name := fmt.Sprintf("%s, %v, %T, %v", what, k, p, s)
+					a := testkit.Must(gram.New(ctx, k, p, 0.1,
+						&gram.Options{Storage: s, TileSize: 48, Accuracy: 1e-12}))
+					e := a.Exact(1e-9)
+					if f := testkit.Must(m(ctx, a, 40, rng.New(2), nil)); f.Certain() {
+						t.Errorf("%s: certain of columns as stored", name)
+					}
+					f := testkit.Must(m(ctx, e, 40, rng.New(2), nil))
+					full := mat.NewDense(n, n, nil)
+					testkit.OK(t, e.DenseTo(ctx, full))
+					verify(t, name, mat.NewSymDense(n, full.RawMatrix().Data), f)
+					if !f.Certain() || math.IsInf(f.CondBound(0.1, 0.1), 1) {
+						t.Errorf("%s: no bound: %+v", name, f.Rounding)
+					}
+					if first == nil {
+						first = f.Landmarks
+					}
+					if !slices.Equal(first[:3], f.Landmarks[:3]) {
+						t.Errorf("%s: landmarks %v, others began with %v", name, f.Landmarks[:3], first[:3])
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestErrors holds each error to one line that says what is wrong.
+func TestErrors(t *testing.T) {
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	good := gaussian(1, 20, 2, 1)
+	change := func(i, j int, v float64) *dense {
+		k := gaussian(1, 20, 2, 1)
+		k.SetSym(i, j, v)
+		return k
+	}
+	scale := func(s float64) *dense {
+		k := mat.NewSymDense(20, nil)
+		k.ScaleSym(s, good)
+		return &dense{SymDense: k}
+	}
+	late, stop := context.WithCancel(ctx)
+	for _, c := range []struct {
+		what string
+		ctx  context.Context
+		k    lowrank.Source
+		rank int
+		want string
+	}{
+		{"rank 0", ctx, good, 0, "rank 0 of a matrix of order 20, want 1 to 20"},
+		{"rank -3", ctx, good, -3, "rank -3"},
+		{"rank n+1", ctx, good, 21, "rank 21 of a matrix of order 20"},
+		{"canceled", canceled, good, 3, "context canceled"},
+		{"canceled later", late, &dense{SymDense: good.SymDense, fail: 2, cancel: stop}, 20, "context canceled"},
+		{"source", ctx, &dense{SymDense: good.SymDense, fail: 2}, 20, errSource.Error()},
+		{"negative", ctx, change(7, 7, -1), 3, "diagonal entry 7 is -1, want a number ≥ 0"},
+		{"NaN", ctx, change(7, 7, math.NaN()), 3, "diagonal entry 7 is NaN"},
+		{"zero", ctx, scale(0), 3, "nothing to factor"},
+		{"indefinite", ctx, change(3, 11, 5), 20, "not positive semi-definite"},
+		{"NaN in a column", ctx, change(3, 11, math.NaN()), 20, " is NaN"},
+		{"huge", ctx, scale(1e90), 3, "of F does not fit float32; the diagonal entry of K is 1e+90"},
+		{"trace", ctx, scale(1.5e308), 3, "the trace of K, of order 20, is not finite"},
+		{"diagonal", ctx, &liar{good}, 20, "on the diagonal"},
+	} {
+		for what, m := range methods {
+			_, err := m(c.ctx, c.k, c.rank, rng.New(4), &lowrank.Options{Block: 5})
+			if k, ok := c.k.(*dense); ok {
+				k.calls = 0
+			}
+			testkit.Fails(t, err, c.want)
+			if c.what == "source" && !errors.Is(err, errSource) {
+				t.Errorf("%s: %v does not wrap the source's error", what, err)
+			}
+		}
+	}
+	for _, m := range methods { // a context that ends at any time
+		testkit.Canceled(t, func(ctx context.Context) error {
+			return testkit.ErrOf(m(ctx, &dense{SymDense: good.SymDense}, 20, rng.New(4), &lowrank.Options{Block: 5}))
+		})
+	}
+	testkit.Panics(t, map[string]func(){
+		"blocks":   func() { _, _ = lowrank.Nystrom(ctx, good, 3, rng.New(1), &lowrank.Options{Block: -1}) },
+		"error":    func() { _, _ = lowrank.Nystrom(ctx, &misfit{good, -1, 20}, 3, rng.New(1), nil) },
+		"diagonal": func() { _, _ = lowrank.Nystrom(ctx, &misfit{good, 0, 19}, 3, rng.New(1), nil) },
+	})
+}
+
+// misfit says another error, or has a shorter diagonal.
+type misfit struct {
+	*dense
+	entry float64
+	n     int
+}
+
+func (m *misfit) EntryError() float64 { return m.entry }
+func (m *misfit) Diag() []float64     { return m.dense.Diag()[:m.n] }
+
+// liar has another diagonal in Diag than in Columns.
+type liar struct{ *dense }
+
+func (l *liar) Diag() []float64 {
+	d := l.dense.Diag()
+	for i := range d {
+		d[i] *= 1.01
+	}
+	return d
+}

@@ -1,0 +1,196 @@
+package lowrank_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/precond/lowrank"
+)
+
+var ctx = context.Background()
+
+var _ lowrank.Source = (*gram.Matrix)(nil)
+
+// dense is a matrix held whole, as a Source.
+type dense struct {
+	*mat.SymDense
+	fail   int // call of Part that fails, from 1
+	calls  int
+	cancel func()
+}
+
+var errSource = errors.New("no more columns")
+
+// EntryError: entries are formed of differences of few coordinates.
+func (k *dense) EntryError() float64 { return 0x1p-48 }
+
+func (k *dense) Dim() int { return k.SymmetricDim() }
+
+func (k *dense) Diag() []float64 {
+	d := make([]float64, k.Dim())
+	for i := range d {
+		d[i] = k.At(i, i)
+	}
+	return d
+}
+
+func (k *dense) Part(ctx context.Context, rows, cols []int, dst blas64.General) error {
+	k.calls++
+	if k.calls == k.fail {
+		if k.cancel == nil {
+			return errSource
+		}
+		k.cancel()
+	}
+	if len(rows) != dst.Rows || len(cols) != dst.Cols {
+		panic("shape")
+	}
+	for _, s := range [][]int{rows, cols} {
+		if len(slices.Compact(slices.Sorted(slices.Values(s)))) != len(s) {
+			panic("a row or a column twice")
+		}
+	}
+	for a, i := range rows {
+		for q, j := range cols {
+			dst.Data[a*dst.Stride+q] = k.At(i, j)
+		}
+	}
+	return ctx.Err()
+}
+
+// gaussian returns exp(−‖x−z‖²/2σ²) of n normal points of dimension d.
+func gaussian(seed uint64, n, d int, sigma float64) *dense {
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	x := make([][]float64, n)
+	for i := range x {
+		x[i] = make([]float64, d)
+		for j := range x[i] {
+			x[i][j] = rnd.NormFloat64()
+		}
+	}
+	return gaussianOf(x, sigma)
+}
+
+func gaussianOf(x [][]float64, sigma float64) *dense {
+	k := mat.NewSymDense(len(x), nil)
+	for i := range x {
+		for j := range i + 1 {
+			var r2 float64
+			for c, v := range x[i] {
+				r2 += (v - x[j][c]) * (v - x[j][c])
+			}
+			k.SetSym(i, j, math.Exp(-r2/(2*sigma*sigma)))
+		}
+	}
+	return &dense{SymDense: k}
+}
+
+// spread scales the rows and columns of k by factors from 10⁻³ to 10³.
+func spread(k *dense) *dense {
+	s := mat.NewSymDense(k.Dim(), nil)
+	size := func(i int) float64 { return math.Pow(10, 3*math.Sin(float64(i))) }
+	for i := range k.Dim() {
+		for j := range i + 1 {
+			s.SetSym(i, j, size(i)*k.At(i, j)*size(j))
+		}
+	}
+	return &dense{SymDense: s}
+}
+
+// method is Nystrom or RPCholesky.
+type method func(ctx context.Context, src lowrank.Source, rank int, g rng.Stream, o *lowrank.Options) (*lowrank.Factor,
+	error)
+
+var methods = map[string]method{"Nyström": lowrank.Nystrom, "RPCholesky": lowrank.RPCholesky}
+
+// wide returns F in float64.
+func wide(f *points.Dense32) *mat.Dense {
+	w := mat.NewDense(f.N, f.D, nil)
+	for i := range f.N {
+		for j, v := range f.Row(i) {
+			w.Set(i, j, float64(v))
+		}
+	}
+	return w
+}
+
+// hat returns K̂ = FFᵀ.
+func hat(f *lowrank.Factor) *mat.SymDense {
+	k := mat.NewSymDense(f.F.N, nil)
+	k.SymOuterK(1, wide(f.F))
+	return k
+}
+
+// rest returns K−K̂.
+func rest(k mat.Symmetric, f *lowrank.Factor) *mat.SymDense {
+	h := hat(f)
+	r := mat.NewSymDense(f.F.N, nil)
+	for i := range f.F.N {
+		for j := range i + 1 {
+			r.SetSym(i, j, k.At(i, j)-h.At(i, j))
+		}
+	}
+	return r
+}
+
+// verify holds a factor to what must be true of any: shapes, landmarks, K̂ equal to K
+// in their columns, the traces, and K−K̂ positive semi-definite to F's rounding.
+//
+// A K that was rounded to float32 is itself positive semi-definite to its rounding
+// only, which is then allowed for, enlarged by interpolation weights: 5 stands for
+// their squares. The shift moves the columns of landmarks by at most
+// ν‖C(W+νD)⁻¹D‖ ≤ √(ν‖K‖)/2, if the diagonal is 1.
+func verify(t *testing.T, name string, k mat.Symmetric, f *lowrank.Factor) {
+	t.Helper()
+	n := k.SymmetricDim()
+	if f.F.N != n || f.F.D != len(f.Landmarks) || f.Rank() != f.F.D || f.F.D < 1 || f.F.D > f.Asked ||
+		len(f.F.Data) != n*f.F.D {
+		t.Fatalf("%s: F is %d×%d with %d landmarks, %d numbers", name, f.F.N, f.F.D, len(f.Landmarks), len(f.F.Data))
+	}
+	testkit.Equal(t, len(slices.Compact(slices.Sorted(slices.Values(f.Landmarks)))), len(f.Landmarks), name, f.Landmarks)
+	r := rest(k, f)
+	const u = 0x1p-24
+	rounded := true
+	for i := range n {
+		for j := range i {
+			rounded = rounded && float64(float32(k.At(i, j))) == k.At(i, j)
+		}
+	}
+	traces, least := 1e-12, -f.Rounding
+	if rounded {
+		traces += u
+		least += 5 * min(0, testkit.Eigenvalues(t, k)[0])
+	}
+	if f.Shift > 1e-12*float64(f.Asked*f.Asked)+1e-13*float64(f.Asked) {
+		t.Errorf("%s: shift %.3g", name, f.Shift)
+	}
+	columns := 4*u + math.Sqrt(f.Shift*float64(n))/2
+	for _, j := range f.Landmarks {
+		for i := range n {
+			if e := math.Abs(r.At(i, j)); e > columns*math.Sqrt(k.At(i, i)*k.At(j, j)) {
+				t.Fatalf("%s: K−K̂ is %.3g at (%d, %d), in the column of a landmark", name, e, i, j)
+			}
+		}
+	}
+	trace := mat.Trace(k)
+	if math.Abs(f.Trace-trace) > traces*trace || math.Abs(f.Residual-mat.Trace(r)) > traces*trace {
+		t.Errorf("%s: traces %v and %v, want %v and %v", name, f.Trace, f.Residual, trace, mat.Trace(r))
+	}
+	if f.Rounding < 0 || f.Rounding > 2.1*u*trace {
+		t.Errorf("%s: rounding %.3g of trace %.3g", name, f.Rounding, trace)
+	}
+	if low := testkit.Eigenvalues(t, r)[0]; low < least {
+		t.Errorf("%s: least eigenvalue of K−K̂ is %.3g, rounding is %.3g", name, low, -least)
+	}
+}

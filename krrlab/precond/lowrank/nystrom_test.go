@@ -1,0 +1,114 @@
+package lowrank_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/precond/lowrank"
+)
+
+// reference returns C(W+νD)⁻¹Cᵀ in float64.
+func reference(t *testing.T, k mat.Symmetric, s []int, nu float64) *mat.Dense {
+	t.Helper()
+	n, r := k.SymmetricDim(), len(s)
+	c, w := mat.NewDense(n, r, nil), mat.NewSymDense(r, nil)
+	for q, j := range s {
+		for i := range n {
+			c.Set(i, q, k.At(i, j))
+		}
+		for p, i := range s[:q+1] {
+			w.SetSym(p, q, k.At(i, j))
+		}
+		w.SetSym(q, q, (1+nu)*k.At(j, j))
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(w) {
+		t.Fatal("W is not positive definite")
+	}
+	var wc, out mat.Dense
+	testkit.OK(t, chol.SolveTo(&wc, c.T()))
+	out.Mul(c, &wc)
+	return &out
+}
+
+// TestNystromReference holds K̂ to C(W+νD)⁻¹Cᵀ in float64, for all sizes of blocks, and
+// the landmarks to the stream. The distance is that of F's rounding where W is well
+// conditioned.
+func TestNystromReference(t *testing.T) {
+	for name, k := range map[string]*dense{
+		"gaussian": gaussian(1, 90, 5, 1.5), "ill conditioned": gaussian(2, 90, 2, 2.5),
+		"scaled":              spread(gaussian(3, 90, 4, 1.5)),
+		"larger than a panel": gaussian(4, 300, 6, 2),
+	} {
+		for _, rank := range []int{1, 8, 25} {
+			for _, block := range []int{0, 1, 7, 100} {
+				name := fmt.Sprintf("%s, rank %d, block %d", name, rank, block)
+				g := rng.New(uint64(rank))
+				f := testkit.Must(lowrank.Nystrom(ctx, k, rank, g, &lowrank.Options{Block: block}))
+				verify(t, name, k, f)
+				s := g.Sub("landmarks").Perm(k.Dim())[:rank]
+				if f.Asked != rank || f.Columns != rank || f.Method != "Nyström" {
+					t.Errorf("%s: %v", name, f)
+				}
+				if f.Rank() < rank {
+					continue // of the ill conditioned, a landmark was dropped
+				}
+				if !slices.Equal(f.Landmarks, s) {
+					t.Errorf("%s: landmarks %v, want %v", name, f.Landmarks, s)
+				}
+				var diff mat.Dense
+				diff.Sub(reference(t, k, s, f.Shift), hat(f))
+				low := testkit.Eigenvalues(t, rest(k, f))
+				if d := mat.Norm(&diff, 2); d > f.Rounding+1e-3*low[len(low)-1] {
+					t.Errorf("%s: ‖K̂−C(W+νD)⁻¹Cᵀ‖₂ = %.3g, rounding is %.3g", name, d, f.Rounding)
+				}
+			}
+		}
+	}
+}
+
+// TestNystromUniform counts how often each point is a landmark: 3 of 12, 4,000 times.
+// The counts have Σ(o−e)²/(e(1−3/12)·12/11) ≈ χ² of 11 degrees of freedom; 48 is passed
+// with probability 1.4e-6.
+func TestNystromUniform(t *testing.T) {
+	const n, rank, runs = 12, 3, 4000
+	k := gaussian(5, n, 3, 1)
+	var count [n]float64
+	for seed := range uint64(runs) {
+		for _, s := range testkit.Must(lowrank.Nystrom(ctx, k, rank, rng.New(seed), nil)).Landmarks {
+			count[s]++
+		}
+	}
+	const e = runs * rank / n
+	var chi float64
+	for _, o := range count {
+		chi += (o - e) * (o - e) / e
+	}
+	if chi *= (n - 1.0) / (n - rank); chi > 48 {
+		t.Errorf("χ² = %.1f with counts %v", chi, count)
+	}
+}
+
+// TestNystromAt: given landmarks make the factor of the same ones drawn, and bad ones are an error.
+func TestNystromAt(t *testing.T) {
+	k, g := gaussian(1, 90, 5, 1.5), rng.New(4)
+	f := testkit.Must(lowrank.Nystrom(ctx, k, 20, g, nil))
+	marks := g.Sub("landmarks").Perm(90)[:20]
+	if at := testkit.Must(lowrank.NystromAt(ctx, k, marks, nil)); !slices.Equal(f.F.Data, at.F.Data) ||
+		!slices.Equal(at.Landmarks, f.Landmarks) {
+		t.Error("another factor")
+	}
+	for want, marks := range map[string][]int{
+		"rank 0 of a matrix of order 90":      {},
+		"landmark 2 of 2 is row 90":           {3, 90},
+		"landmark 1 of 1 is row -1":           {-1},
+		"landmark 3 of 3 is row 3: want rows": {3, 4, 3},
+	} {
+		testkit.Fails(t, testkit.ErrOf(lowrank.NystromAt(ctx, k, marks, nil)), want)
+	}
+}

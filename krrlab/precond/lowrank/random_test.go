@@ -1,0 +1,123 @@
+package lowrank_test
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/precond/lowrank"
+)
+
+// rounded is K with rounded columns: to steps levels in [0, 1], or to float32. What it says
+// of them is true, or nothing.
+type rounded struct {
+	*dense
+	steps float64 // 0: float32
+	bound float64
+}
+
+func (k *rounded) EntryError() float64 { return k.bound }
+
+func (k *rounded) Part(ctx context.Context, rows, cols []int, dst blas64.General) error {
+	err := k.dense.Part(ctx, rows, cols, dst)
+	for a := range rows {
+		for q := range cols {
+			v := &dst.Data[a*dst.Stride+q]
+			if k.steps > 0 {
+				*v = math.RoundToEven(*v*k.steps) / k.steps
+			} else {
+				*v = float64(float32(*v))
+			}
+		}
+	}
+	return err
+}
+
+// problem draws points at random: some coincide, some groups lie far off, coordinates differ in size;
+// and a kernel of a width from far below to far above their distances.
+func problem(g rng.Stream) *dense {
+	n, d := 2+g.Sub("n").IntN(0, 50), 1+g.Sub("d").IntN(0, 4)
+	apart := []float64{0, 0, 10, 1e6}[g.Sub("far").IntN(0, 4)]
+	steep := 4 * g.Sub("steep").Float64(0)
+	distinct := 1 + g.Sub("distinct").IntN(0, 2*n)
+	x := make([][]float64, n)
+	for i := range x {
+		x[i] = make([]float64, d)
+		p := uint64(i % distinct)
+		for j := range x[i] {
+			x[i][j] = g.Sub("x", p).Normal(uint64(j))*math.Pow(10, -steep*float64(j)) + apart*float64(p%3)
+		}
+	}
+	k := gaussianOf(x, math.Pow(10, 5*g.Sub("sigma").Float64(0)-1.5))
+	if g.Sub("scaled").Float64(0) < 0.3 {
+		k = spread(k)
+	}
+	return k
+}
+
+// TestCertain: on problems drawn at random what a Factor says for certain holds against the eigenvalues
+// of K and of M⁻¹A, for λ down to 1e-12 of the diagonal. Columns that were rounded to float32 or 16
+// bits and say nothing of their error give no bound; those that say it truly give one that holds.
+func TestCertain(t *testing.T) {
+	bounds, finite := 0, 0
+	for p := range uint64(300) {
+		g := rng.New(17).Sub("problem", p)
+		k := problem(g)
+		n := k.Dim()
+		var src lowrank.Source = k
+		switch g.Sub("source").IntN(0, 5) {
+		case 0:
+			src = &rounded{k, 0, math.Inf(1)}
+		case 1:
+			src = &rounded{k, 0, 0x1p-24}
+		case 2:
+			src = &rounded{k, 1 << 16, math.Inf(1)}
+		}
+		for what, m := range methods {
+			rank := 1 + g.Sub("rank").IntN(0, n)
+			f, err := m(ctx, src, rank, g.Sub("landmarks"), &lowrank.Options{Block: 1 + g.Sub("block").IntN(0, rank)})
+			if err != nil {
+				if src == lowrank.Source(k) {
+					t.Errorf("problem %d, %s: %v", p, what, err)
+				}
+				continue
+			}
+			if math.IsInf(src.EntryError(), 1) {
+				if f.Certain() || !math.IsInf(f.CondBound(1, 1), 1) {
+					t.Errorf("problem %d, %s: a bound of columns with an unknown error", p, what)
+				}
+				continue
+			}
+			r := rest(k, f)
+			v := testkit.Eigenvalues(t, r)
+			room := 1e-14 * float64(n) * f.Trace // of the reference
+			if !f.Certain() || v[0] < -f.Rounding-room || v[n-1] > max(0, f.Residual)+2*f.Rounding+room ||
+				math.Abs(f.Residual-mat.Trace(r)) > f.Rounding+room {
+				t.Errorf("problem %d, %s, rank %d: K−K̂ from %g to %g with trace %g; Residual %g, Rounding %g", p, what,
+					f.Rank(), v[0], v[n-1], mat.Trace(r), f.Residual, f.Rounding)
+			}
+			for _, lambda := range []float64{1, 1e-2, 1e-4, 1e-6, 1e-9, 1e-12} {
+				lambda *= f.Trace / float64(n)
+				bound := f.CondBound(lambda, lambda)
+				bounds++
+				if math.IsInf(bound, 1) || lambda < 100*room {
+					continue
+				}
+				finite++
+				if got := kappa(t, k, f, lambda, lambda); got > bound*(1+1e-9+10*room/lambda) {
+					t.Errorf("problem %d, %s, rank %d, λ = %g: κ = %.10g, bound %.10g", p, what, f.Rank(), lambda, got,
+						bound)
+				}
+			}
+		}
+	}
+	t.Logf("%d of %d bounds finite", finite, bounds)
+	if 4*finite < bounds {
+		t.Errorf("%d of %d bounds finite", finite, bounds)
+	}
+}

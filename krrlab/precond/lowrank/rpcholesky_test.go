@@ -1,0 +1,179 @@
+package lowrank_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/precond/lowrank"
+)
+
+// pairLaw returns the probabilities P(i then j) = K_ii/tr K · d_j/Σd, d_j = K_jj − K_ij²/K_ii,
+// of the first two pivots one at a time.
+func pairLaw(k mat.Symmetric) []float64 {
+	n := k.SymmetricDim()
+	p := make([]float64, n*n)
+	for i := range n {
+		var sum float64
+		for j := range n {
+			p[i*n+j] = k.At(j, j) - k.At(i, j)*k.At(i, j)/k.At(i, i)
+			if i == j {
+				p[i*n+j] = 0
+			}
+			sum += p[i*n+j]
+		}
+		for j := range n {
+			p[i*n+j] *= k.At(i, i) / mat.Trace(k) / sum
+		}
+	}
+	return p
+}
+
+// TestPivotLaw compares the first two pivots of 8,000 draws with their exact law, for
+// blocks of one and, as rejection must leave the law as it is, of several. Two points
+// nearly coincide, and the diagonal varies. There are 30 pairs, those of fewer than 10
+// expected draws being one: with at most 29 degrees of freedom χ² passes 85 with
+// probability 2.1e-7, 1e-6 in the five tests together.
+func TestPivotLaw(t *testing.T) {
+	const n, runs = 6, 8000
+	x := [][]float64{{0, 0}, {0.3, 0}, {1, 1}, {-1, 0.5}, {0.05, 0.1}, {2, -1}}
+	k := gaussianOf(x, 1)
+	for i, s := range []float64{1, 1.4, 0.7, 1, 2, 0.8} {
+		for j := range n {
+			v := k.At(i, j) * s
+			if i == j {
+				v *= s
+			}
+			k.SetSym(i, j, v)
+		}
+	}
+	law := pairLaw(k)
+	for _, c := range []struct{ rank, block int }{{2, 1}, {2, 2}, {4, 3}, {5, 5}, {6, 0}} {
+		count := make([]float64, n*n)
+		for seed := range uint64(runs) {
+			g := rng.New(seed).Sub("law", uint64(c.rank), uint64(c.block))
+			f := testkit.Must(lowrank.RPCholesky(ctx, k, c.rank, g, &lowrank.Options{Block: c.block}))
+			count[f.Landmarks[0]*n+f.Landmarks[1]]++
+		}
+		var chi, rareO, rareE float64
+		cells := 0
+		for q, p := range law {
+			o, e := count[q], p*runs
+			if e < 10 { // merged into one cell
+				rareO, rareE = rareO+o, rareE+e
+				continue
+			}
+			chi += (o - e) * (o - e) / e
+			cells++
+		}
+		if rareE > 0 {
+			chi += (rareO - rareE) * (rareO - rareE) / rareE
+		} else if rareO > 0 {
+			t.Errorf("rank %d, block %d: %v pairs that cannot be", c.rank, c.block, rareO)
+		}
+		t.Logf("rank %d, block %d: χ² = %.1f in %d cells", c.rank, c.block, chi, cells)
+		if chi > 85 {
+			t.Errorf("rank %d, block %d: χ² = %.1f in %d cells; counts %v", c.rank, c.block, chi, cells, count)
+		}
+	}
+}
+
+// asked notes the columns of the first part.
+type asked struct {
+	*dense
+	cols []int
+}
+
+func (k *asked) Part(ctx context.Context, rows, cols []int, dst blas64.General) error {
+	if k.cols == nil {
+		k.cols = slices.Clone(cols)
+	}
+	return k.dense.Part(ctx, rows, cols, dst)
+}
+
+// TestProposals: columns are formed in the order drawn, which the last digits of F depend on.
+func TestProposals(t *testing.T) {
+	const n = 90
+	k, g := &asked{dense: gaussian(1, n, 5, 1.5)}, rng.New(3)
+	testkit.Must(lowrank.RPCholesky(ctx, k, 20, g, &lowrank.Options{Block: 20}))
+	var want []int
+	for q := range uint64(20) {
+		if i := int(n * g.Sub("proposals").Float64(q)); !slices.Contains(want, i) {
+			want = append(want, i)
+		}
+	}
+	if !slices.Equal(k.cols, want) || slices.IsSorted(want) {
+		t.Errorf("columns %v first, want %v", k.cols, want)
+	}
+}
+
+// TestRPCholesky holds factors of any block to what must be true of them.
+func TestRPCholesky(t *testing.T) {
+	for name, k := range map[string]*dense{
+		"gaussian": gaussian(1, 90, 5, 1.5), "ill conditioned": gaussian(2, 90, 2, 2.5),
+		"scaled":              spread(gaussian(3, 90, 4, 1.5)),
+		"larger than a panel": gaussian(4, 300, 6, 2), "smooth": gaussian(5, 80, 1, 3),
+	} {
+		for _, rank := range []int{1, 9, 40} {
+			for _, block := range []int{0, 1, 4, 40} {
+				name := fmt.Sprintf("%s, rank %d, block %d", name, rank, block)
+				f := testkit.Must(lowrank.RPCholesky(ctx, k, rank, rng.New(3), &lowrank.Options{Block: block}))
+				verify(t, name, k, f)
+				if f.Asked != rank || f.Columns < f.Rank() || f.Method != "RPCholesky" {
+					t.Errorf("%s: %v", name, f)
+				}
+				if f.Rank() < rank && f.Residual > 0x1p-19*f.Trace {
+					t.Errorf("%s: stopped at rank %d with tr(K−K̂) = %.3g of %.3g", name, f.Rank(), f.Residual, f.Trace)
+				}
+			}
+		}
+	}
+}
+
+// TestSaturated asks for more rank than smooth kernels have to float32's rounding:
+// pivots become as small as they may, and K−K̂ must still be positive semi-definite
+// to F's rounding (half of that was measured), as CondBound needs.
+func TestSaturated(t *testing.T) {
+	for d := 1; d <= 3; d++ {
+		for _, sigma := range []float64{0.5, 5} {
+			k := gaussian(uint64(d), 120, d, sigma)
+			for what, m := range methods {
+				for _, block := range []int{1, 10, 100} {
+					f := testkit.Must(m(ctx, k, 100, rng.New(1), &lowrank.Options{Block: block}))
+					verify(t, fmt.Sprintf("%s, d = %d, σ = %g, block %d", what, d, sigma, block), k, f)
+				}
+			}
+		}
+	}
+}
+
+// TestOutliers compares mean tr(K−K̂) with that of Nyström on a cluster with outliers,
+// which uniform landmarks mostly miss: 95 points within 0.05 of each other, 8 far
+// from all. With 12 landmarks RPCholesky leaves almost nothing, Nyström most outliers.
+func TestOutliers(t *testing.T) {
+	var x [][]float64
+	for i := range 95 {
+		x = append(x, []float64{0.05 * math.Sin(float64(i)), 0.05 * math.Cos(3*float64(i))})
+	}
+	for i := range 8 {
+		x = append(x, []float64{10 * float64(i+1), 0})
+	}
+	k := gaussianOf(x, 1)
+	mean := map[string]float64{}
+	for name, m := range methods {
+		for seed := range uint64(60) {
+			f := testkit.Must(m(ctx, k, 12, rng.New(seed), &lowrank.Options{Block: 4}))
+			mean[name] += f.Residual / 60
+		}
+	}
+	if r, u := mean["RPCholesky"], mean["Nyström"]; !(r < 0.1*u) || u < 6 {
+		t.Errorf("mean tr(K−K̂): RPCholesky %.3g, Nyström %.3g", r, u)
+	}
+}

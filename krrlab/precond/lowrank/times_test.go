@@ -1,0 +1,77 @@
+package lowrank_test
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/precond/lowrank"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+)
+
+// TestTimes: F·T is that of float64, rounded once; the traces are those of K−K̂, which stays positive semi-definite to
+// Rounding; ranks have the bits of one process.
+func TestTimes(t *testing.T) {
+	const n, rank = 600, 30
+	k := gaussian(7, n, 3, 2)
+	draws := mat.NewDense(rank, rank, nil)
+	rng.New(4).Normals(draws.RawMatrix().Data, 0)
+	var qr mat.QR
+	qr.Factorize(draws)
+	var turn mat.Dense
+	qr.QTo(&turn)
+	for j := range rank { // ‖T‖₂ ≤ 1 in spite of rounding
+		for i := range rank {
+			turn.Set(i, j, turn.At(i, j)*math.Sqrt(1-float64(j)/rank)*(1-1e-12))
+		}
+	}
+	made := func(c comm.Comm) *lowrank.Factor {
+		f, err := lowrank.RPCholesky(ctx, &dense{SymDense: k.SymDense}, rank, rng.New(5), &lowrank.Options{Comm: c})
+		if err == nil {
+			return f
+		}
+		t.Error(err)
+		return nil
+	}
+	whole := made(nil)
+	var want mat.Dense
+	want.Mul(wide(whole.F), &turn)
+	testkit.OK(t, whole.Times(ctx, comm.Alone(), turn.RawMatrix().Data))
+	for i := range n {
+		for j, v := range whole.F.Row(i) {
+			if w := want.At(i, j); math.Abs(float64(v)-w) > 0x1p-24*math.Abs(w)+1e-14 {
+				t.Fatalf("F·T is %v at (%d, %d), want %v", v, i, j, w)
+			}
+		}
+	}
+	r := rest(k, whole)
+	if e := math.Abs(whole.Residual - mat.Trace(r)); e > 1e-12*n {
+		t.Errorf("tr(K−K̂) = %v, want %v", whole.Residual, mat.Trace(r))
+	}
+	if low := floats.Min(testkit.Eigenvalues(t, r)); low < -whole.Rounding || whole.Rounding > 1e-5*whole.Trace {
+		t.Errorf("least eigenvalue of K−K̂ is %g, rounding %g", low, whole.Rounding)
+	}
+	var all sync.WaitGroup
+	for _, c := range comm.Local(3, comm.Options{}) {
+		all.Go(func() {
+			f := made(c)
+			lo, hi := comm.Rows(n, precond.RankRows, c.Rank(), 3)
+			if err := f.Times(ctx, c, turn.RawMatrix().Data); err != nil || f.Residual != whole.Residual ||
+				f.Rounding != whole.Rounding || !slices.Equal(f.F.Data, whole.F.Data[lo*rank:hi*rank]) {
+				t.Errorf("rank %d: %v, %v, want %v", c.Rank(), err, f, whole)
+			}
+		})
+	}
+	all.Wait()
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	testkit.Equal(t, made(nil).Times(ended, comm.Alone(), turn.RawMatrix().Data), context.Canceled)
+}

@@ -1,0 +1,372 @@
+package process_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/npy"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/precond/precondtest"
+	"github.com/krrlab/lab/krrlab/precond/process"
+)
+
+const n, d = 40, 3
+
+// childEnv makes this test the process, of the kind that it names.
+const childEnv = "KRRLAB_TEST_PROCESS"
+
+func TestMain(m *testing.M) {
+	if kind := os.Getenv(childEnv); kind != "" {
+		if err := child(kind, bufio.NewReader(os.Stdin), os.Stdout); err != nil && !errors.Is(err, io.EOF) {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// child speaks the protocol: M = diag(2), built after one question of each kind.
+func child(kind string, in *bufio.Reader, out io.Writer) error {
+	line, err := in.ReadString('\n')
+	if err != nil {
+		return err
+	}
+	var n, d, t int
+	var lambda float64
+	var seed uint64
+	if _, err := fmt.Sscanf(line, "krrlab 1 %d %d %d %g %d", &n, &d, &t, &lambda, &seed); err != nil || t != 2 ||
+		lambda != 0.5 || seed != 7 {
+		return fmt.Errorf("begins with %q: %v", line, err)
+	}
+	ones := make([]float64, n)
+	for i := range ones {
+		ones[i] = 1
+	}
+	var shape []int
+	for _, q := range []func() error{
+		func() error { fmt.Fprintln(out, "points"); return nil },
+		func() error { fmt.Fprintln(out, "columns"); return npy.Write(out, []int64{3, 1}, 2) },
+		func() error { fmt.Fprintln(out, "neighbors 4"); return nil },
+		func() error { fmt.Fprintln(out, "product"); return npy.Write(out, ones, n, 1) },
+	} {
+		if err := q(); err != nil {
+			return err
+		}
+		h, _, err := npy.Read(in, 1<<20)
+		if err != nil {
+			return err
+		}
+		shape = append(shape, h.Shape...)
+	}
+	if got := fmt.Sprint(shape); got != fmt.Sprintf("[%d %d %d 2 %d 4 %d 1]", n, d, n, n, n) {
+		return fmt.Errorf("shapes %s", got)
+	}
+	switch kind {
+	case "talks":
+		fmt.Fprintln(out, "hello there")
+	case "long":
+		fmt.Fprintln(out, strings.Repeat("x", 1<<17))
+	case "column":
+		fmt.Fprintln(out, "columns")
+		return errors.Join(npy.Write(out, []int64{int64(n)}, 1), hang(in))
+	case "refuses":
+		fmt.Fprintln(out, "error no M for this")
+	case "silent":
+		return hang(in)
+	}
+	factor := 1.
+	if text, ok := strings.CutPrefix(kind, "factor "); ok {
+		factor, _ = strconv.ParseFloat(text, 64)
+	}
+	fmt.Fprintln(out, map[bool]string{true: "ready", false: "ready normal"}[kind == "plain"])
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return err
+		}
+		k, data := 1, any(nil)
+		if strings.HasPrefix(line, "solve") {
+			var h npy.Header
+			if h, data, err = npy.Read(in, 1<<20); err != nil {
+				return err
+			}
+			k = h.Shape[1]
+		}
+		answer := make([]float64, n*k)
+		for i := range answer {
+			if v, ok := data.([]float64); ok {
+				answer[i] = v[i] / 2 * factor
+			} else {
+				answer[i] = math.Sqrt2 / math.Sqrt(factor)
+			}
+		}
+		if question, ok := strings.CutPrefix(kind, "ask "); ok {
+			if answer, err = ask(question, in, out); err != nil {
+				return err
+			}
+			k = len(answer) / n
+		}
+		switch kind {
+		case "dies":
+			fmt.Fprintln(os.Stderr, "one\ntwo\n\033[31mthree")
+			os.Exit(3)
+		case "killed":
+			self, _ := os.FindProcess(os.Getpid())
+			return errors.Join(self.Kill(), hang(in))
+		case "parent":
+			cmd := exec.Command("sleep", "600")
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+			if err := cmd.Start(); err != nil {
+				return err
+			}
+			os.Exit(7)
+		case "nan":
+			answer[1] = math.NaN()
+		case "hangs":
+			return hang(in)
+		case "shape":
+			answer = answer[1:]
+		case "refuses later":
+			fmt.Fprintln(out, "error not today")
+			continue
+		}
+		fmt.Fprintln(out, "answer")
+		if kind == "shape" {
+			err = npy.Write(out, answer, len(answer))
+		} else {
+			err = npy.Write(out, answer, n, k)
+		}
+		if kind == "twice" {
+			fmt.Fprintln(out, "answer")
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// ask puts a question before it answers, and returns the numbers of what it gets.
+func ask(question string, in *bufio.Reader, out io.Writer) (all []float64, err error) {
+	word, of, _ := strings.Cut(question, "/")
+	fmt.Fprintln(out, word)
+	switch of {
+	case "int32":
+		err = npy.Write(out, []int32{5, 2}, 2)
+	case "twice":
+		err = npy.Write(out, []int64{1, 1}, 2)
+	case "float64":
+		err = npy.Write(out, []float64{1}, 1)
+	case "ramp":
+		ramp := make([]float64, 2*n)
+		for i := range ramp {
+			ramp[i] = float64(i)
+		}
+		err = npy.Write(out, ramp, n, 2)
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, data, err := npy.Read(in, 1<<20)
+	switch v := data.(type) {
+	case []float64:
+		all = v
+	case []int32:
+		for _, j := range v {
+			all = append(all, float64(j))
+		}
+	}
+	return all, err
+}
+
+// TestQuestions: what M asks for is K's own, and what cannot be given ends it with the reason.
+func TestQuestions(t *testing.T) {
+	for question, want := range map[string]func(k *gram.Matrix, dst *mat.Dense) error{
+		"points": func(k *gram.Matrix, dst *mat.Dense) error {
+			points.Panel64To(k.Points(), dst.RawMatrix().Data, d)
+			return nil
+		},
+		"columns/int32": func(k *gram.Matrix, dst *mat.Dense) error { return k.Columns(t.Context(), []int{5, 2}, dst) },
+		"neighbors 40": func(k *gram.Matrix, dst *mat.Dense) error {
+			order := make([]int32, n)
+			for i := range order {
+				order[i] = int32(i)
+			}
+			near, err := k.Neighbors(t.Context(), order, n)
+			dst.Apply(func(i, j int, _ float64) float64 { return float64(near.Index[i*n+j]) }, dst)
+			return err
+		},
+		"product/ramp": func(k *gram.Matrix, dst *mat.Dense) error {
+			v := mat.NewDense(n, 2, nil)
+			v.Apply(func(i, j int, _ float64) float64 { return float64(2*i + j) }, v)
+			return k.KMulTo(t.Context(), dst, v)
+		},
+	} {
+		m, k := testkit.Must(start(t, "ask "+question, 0)), matrix(t)
+		columns := map[string]int{"points": d, "neighbors 40": n}[question]
+		got := mat.NewDense(n, max(columns, 2), nil)
+		truth := mat.DenseCopyOf(got)
+		testkit.OK(t, m.SolveTo(t.Context(), got, mat.NewDense(n, max(columns, 2), nil)))
+		if testkit.OK(t, want(k, truth)); !mat.Equal(got, truth) || mat.Norm(got, 2) == 0 {
+			t.Errorf("%s: %v", question, mat.Formatted(got))
+		}
+		testkit.Fails(t, m.SolveTo(t.Context(), got, mat.NewDense(n+1, 2, nil)), "M⁻¹ of 41×2 into 40")
+	}
+	for question, want := range map[string]string{
+		"neighbors 0": "neighbors 0: want a number from 1 to 40", "neighbors 41": "neighbors 41: want",
+		"neighbors x": "neighbors x: want", "columns/twice": "column 1: want different ones from 0 to 39",
+		"columns/float64": "columns of type <f8 and shape [1]: want integers",
+		"product/float64": "shape [1]: want float64 and 40×k", "error": "",
+	} {
+		m := testkit.Must(start(t, "ask "+question, 0))
+		one := mat.NewDense(n, 1, nil)
+		if err := m.SolveTo(t.Context(), one, one); question == "error" {
+			testkit.Equal(t, strings.HasSuffix(err.Error(), ": error"), true, err)
+		} else {
+			testkit.Fails(t, err, want)
+		}
+	}
+	m := testkit.Must(start(t, "plain", 0))
+	if err := m.NormalTo(t.Context(), mat.NewDense(n, 1, nil), rng.New(1)); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("it draws: %v", err)
+	}
+}
+
+// hang waits for the end of its input.
+func hang(in io.Reader) error {
+	_, err := io.Copy(io.Discard, in)
+	return err
+}
+
+// matrix is K.
+func matrix(t *testing.T) *gram.Matrix {
+	t.Helper()
+	x := points.NewDense(n, d, testkit.Normals(1, 2, n*d))
+	return testkit.Must(gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 0.5, nil))
+}
+
+// start starts the child of a kind.
+func start(t *testing.T, kind string, timeout time.Duration) (*process.Preconditioner, error) {
+	t.Helper()
+	exe, err := os.Executable()
+	testkit.OK(t, err)
+	return process.Start(t.Context(), fmt.Sprintf("%s='%s' %s", childEnv, kind, exe), matrix(t),
+		process.Options{T: 2, Seed: 7, Timeout: timeout})
+}
+
+// TestAnswers: M of a process is applied, and draws; requests of it are served.
+func TestAnswers(t *testing.T) {
+	m := testkit.Must(start(t, "good", 0))
+	r, dst := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
+	for i := range n {
+		r.Set(i, 1, float64(i))
+	}
+	testkit.OK(t, m.SolveTo(t.Context(), dst, r))
+	dst.Scale(2, dst)
+	if m.Dim() != n || !mat.Equal(dst, r) {
+		t.Errorf("order %d, M⁻¹R = %v", m.Dim(), mat.Formatted(dst.T()))
+	}
+	one := mat.NewDense(n, 1, nil)
+	if err := m.NormalTo(t.Context(), one, rng.New(1)); err != nil || one.At(5, 0) != math.Sqrt2 {
+		t.Errorf("draws %v: %v", one.At(5, 0), err)
+	}
+}
+
+// TestScale: an M of any scale is applied in one where no product leaves the range of float64.
+func TestScale(t *testing.T) {
+	for _, factor := range []string{"1e-30", "1e-300", "1e300"} {
+		m := testkit.Must(start(t, "factor "+factor, 0))
+		r, dst, draw := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
+		r.Set(3, 0, 1)
+		testkit.OK(t, m.NormalTo(t.Context(), draw, rng.New(1)))
+		testkit.OK(t, m.SolveTo(t.Context(), dst, r))
+		size := dst.At(3, 0)
+		testkit.Equal(t, factor == "1e-30", (size < 1e-20), factor, size)
+		if v := draw.At(0, 0); math.Abs(v*v*size-1) > 1e-10 { // both of one M
+			t.Errorf("%s: a draw of %g for M⁻¹ of %g", factor, v, size)
+		}
+	}
+}
+
+// TestLeftOver: output that is there before a request does not pass for its answer.
+func TestLeftOver(t *testing.T) {
+	m, err := start(t, "twice", 0)
+	testkit.OK(t, err)
+	r, dst := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
+	for err == nil { // once the rest is there
+		err = m.SolveTo(t.Context(), dst, r)
+	}
+	testkit.Contains(t, err.Error(), "standard output")
+}
+
+// TestConforms: M of a process passes the tests of any M; a call of a context that has ended does not end it.
+func TestConforms(t *testing.T) {
+	m := testkit.Must(start(t, "plain", 0))
+	testkit.OK(t, precondtest.Test(t.Context(), m, nil))
+}
+
+// TestFaults: a process that dies, hangs, refuses or lies ends in one line that says so.
+func TestFaults(t *testing.T) {
+	for kind, want := range map[string]string{
+		"talks":   "answer or error: its standard output carries the protocol; print to standard error",
+		"long":    "a line of more than",
+		"column":  "column 40: want different ones from 0 to 39",
+		"refuses": "no M for this",
+		"silent":  `no answer to "krrlab" within 100ms`,
+		"dies":    `it ended (exit status 3) before it answered "solve"; its last lines: one / two / \x1b[31mthree`,
+		"hangs":   `no answer to "`,
+		"killed":  `of signal 9) before it answered "solve"`,
+		"parent":  `it ended (exit status 7) before it answered "solve"`,
+		"nan":     "an array with NaN in row 1, column 0",
+		"shape":   "shape [39]: want float64 and 40×1", "refuses later": "not today",
+	} {
+		timeout := 20 * time.Second
+		if strings.Contains(want, "no answer") {
+			timeout = 100 * time.Millisecond
+		}
+		m, err := start(t, kind, timeout)
+		if err == nil {
+			r := mat.NewDense(n, 1, nil)
+			err = m.SolveTo(t.Context(), mat.NewDense(n, 1, nil), r)
+			if again := m.SolveTo(t.Context(), mat.NewDense(n, 1, nil), r); again == nil {
+				t.Errorf("%s: answers again", kind)
+			}
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %q", kind, err, want)
+		}
+	}
+	k, pid := matrix(t), filepath.Join(t.TempDir(), "pid")
+	_, err := process.Start(t.Context(), "echo $$ >'"+pid+"'; echo error no; exec sleep 600", k, process.Options{})
+	id := testkit.Must(strconv.Atoi(strings.TrimSpace(string(testkit.Must(os.ReadFile(pid))))))
+	if it, e := os.FindProcess(id); err == nil || e == nil && it.Signal(syscall.Signal(0)) == nil {
+		t.Errorf("it lives on after %v", err)
+	}
+	_, err = process.Start(t.Context(), "exec >&-; exec sleep 600", k, process.Options{})
+	testkit.Contains(t, fmt.Sprint(err), `it closed its standard input or output before it answered "krrlab"`)
+	ctx, cancel := context.WithCancel(t.Context())
+	m, err := start(t, "hangs", 0)
+	testkit.OK(t, err)
+	time.AfterFunc(20*time.Millisecond, cancel)
+	if err := m.SolveTo(ctx, mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)); !errors.Is(err, context.Canceled) {
+		t.Errorf("canceled: %v", err)
+	}
+}

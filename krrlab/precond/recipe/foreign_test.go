@@ -1,0 +1,133 @@
+package recipe_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/stage/cost"
+)
+
+// Blocks is a user-defined preconditioner: the diagonal blocks of K+λI.
+type Blocks struct {
+	Size int `flag:"size" symbol:"b" default:"20" check:">=1"` // of a block
+}
+
+func (p Blocks) String() string { return fmt.Sprintf("blocks of %d", p.Size) }
+
+func (p Blocks) Make(_ context.Context, b stage.Bench) (pcg.Preconditioner, error) {
+	of := b.Problem()
+	m, row, other := &blocks{n: of.N}, make([]float64, of.D), make([]float64, of.D)
+	for lo := 0; lo < of.N; lo += p.Size {
+		size := min(p.Size, of.N-lo)
+		a := mat.NewSymDense(size, nil)
+		for i := range size {
+			of.X.RowTo(row, lo+i)
+			for j := i; j < size; j++ {
+				of.X.RowTo(other, lo+j)
+				a.SetSym(i, j, of.Kernel.Eval(row, other))
+			}
+			a.SetSym(i, i, a.At(i, i)+of.Lambda)
+		}
+		f := new(mat.Cholesky)
+		if !f.Factorize(a) {
+			return nil, fmt.Errorf("the block at row %d is not definite", lo)
+		}
+		m.factors = append(m.factors, f)
+	}
+	return m, nil
+}
+
+// Cost, Iterations and Propose make it a kind that plans choose among. It claims to be cheap, and so is chosen.
+func (p Blocks) Cost(m *cost.Model, _ gram.Storage) cost.Parts {
+	return cost.Parts{Factor: float64(m.N*p.Size*p.Size) / m.Gemm64, Apply: 1e-9,
+		Bytes: cost.Memory{Features: 8 * int64(m.N) * int64(p.Size)}}
+}
+
+func (Blocks) Iterations(*cost.Outlook) float64 { return 1 }
+
+func (Blocks) Propose(*cost.Outlook) []stage.Preconditioner {
+	return []stage.Preconditioner{Blocks{Size: 50}}
+}
+
+// blocks is M⁻¹.
+type blocks struct {
+	n       int
+	factors []*mat.Cholesky
+}
+
+func (m *blocks) Dim() int { return m.n }
+
+func (m *blocks) SolveTo(_ context.Context, dst, r *mat.Dense) error {
+	_, t := r.Dims()
+	for at, k := 0, 0; at < m.n; k++ {
+		size := m.factors[k].SymmetricDim()
+		to := dst.Slice(at, at+size, 0, t).(*mat.Dense)
+		if err := m.factors[k].SolveTo(to, mat.DenseCopyOf(r.Slice(at, at+size, 0, t))); err != nil {
+			return err
+		}
+		at += size
+	}
+	return nil
+}
+
+// TestForeign: a kind of another package is solved with, planned, chosen, raced, compared and named as ours are.
+func TestForeign(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	kind := stage.Kind{Name: "mylab.blocks", Zero: Blocks{}, Label: "block Jacobi", Variants: []string{""}}
+	testkit.OK(t, stage.RegisterPreconditioner(kind))
+	testkit.Fails(t, stage.RegisterPreconditioner(kind), "registered already")
+	kind.Name = "blocks"
+	testkit.Fails(t, stage.RegisterPreconditioner(kind), "has no dot")
+	testkit.Equal(t, stage.Label("mylab.blocks size=30"), "block Jacobi, b = 30")
+	for text, want := range map[string]string{"mylab.blocks rank=3": "want one of size", "mylab.blocks size=0": "at least 1",
+		"mylab.block": "want one of auto, features, mylab.blocks"} {
+		testkit.Fails(t, testkit.ErrOf(stage.ParsePreconditioner(text)), want)
+	}
+
+	const n = 3100 // more than the fixed rule solves directly
+	train := datasets.SyntheticRegression(n, 3, 0.1, 1)
+	cfg := krrlab.Config{Kernel: kernel.Gaussian{Sigma: 0.3}, Lambda: 1, Tol: 1e-6, Solver: krrlab.PCG}
+	solve := func(cfg krrlab.Config) *krrlab.Solution {
+		t.Helper()
+		return testkit.Must(testkit.Must(krrlab.New(train, cfg)).Solve(t.Context()))
+	}
+	want := solve(krrlab.Config{Kernel: cfg.Kernel, Lambda: cfg.Lambda, Solver: krrlab.Direct}).Model.C
+	same := func(sol *krrlab.Solution, precond string) {
+		t.Helper()
+		var off mat.Dense
+		off.Sub(sol.Model.C, want)
+		if !sol.Converged() || sol.Precond != precond || mat.Norm(&off, 2) > 1e-4*mat.Norm(want, 2) {
+			t.Errorf("%s: off by %g; %v", precond, mat.Norm(&off, 2), sol)
+		}
+	}
+	cfg.Precond = testkit.Must(stage.ParsePreconditioner("mylab.blocks size=100"))
+	lab := testkit.Must(krrlab.New(train, cfg))
+	plan := testkit.Must(lab.Plan(t.Context(), krrlab.PlanOptions{}))
+	testkit.Equal(t, plan.Choice.Recipe, "mylab.blocks size=100")
+	testkit.Equal(t, plan.Flags, "--solver pcg --precond 'mylab.blocks size=100'")
+	cfg.Checkpoint = &krrlab.Checkpoint{Dir: t.TempDir()} // two of them can be told apart
+	same(solve(cfg), "mylab.blocks")
+
+	cfg.Precond, cfg.Checkpoint = krrlab.Auto{}, nil
+	chosen := solve(cfg)
+	same(chosen, "mylab.blocks")
+	testkit.Equal(t, chosen.Plan.Choice.Recipe, "mylab.blocks size=50")
+	cfg.Precond = krrlab.Auto{S: 5, Race: []krrlab.Preconditioner{Blocks{Size: 800}}}
+	raced := solve(cfg)
+	if r := raced.Plan.Raced; len(r) != 3 || math.IsNaN(float64(r[1].Left)) {
+		t.Errorf("raced: %+v", r)
+	}
+	r := testkit.Must(lab.Compare(t.Context(), krrlab.CompareOptions{Steps: -1}))
+	testkit.Contains(t, r.String(), "mylab.blocks", "vecchia")
+}

@@ -1,0 +1,126 @@
+package recipe
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/precond/lowrank"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/stage/cost"
+)
+
+// TestHeld compares with what matrices and preconditioners on 1 to 5 ranks say they hold: no less
+// than any rank, and no more than a tile and a block of rows above the fullest.
+func TestHeld(t *testing.T) {
+	const n, d, s = 3000, 4, 90
+	x := points.NewDense(n, d, nil)
+	rng.New(1).Normals(x.Data, 0)
+	z := points.NewDense32(n, s, nil)
+	for i := range z.Data {
+		z.Data[i] = float32(rng.New(2).Normal(uint64(i)))
+	}
+	for _, storage := range []gram.Storage{gram.Float64, gram.Float32, gram.Fixed16, gram.Recompute} {
+		for ranks := range 6 {
+			var mu sync.Mutex
+			var wg sync.WaitGroup
+			var most, rows, factor int64
+			group := []comm.Comm{nil}
+			if ranks > 0 {
+				group = comm.Local(ranks, comm.Options{})
+			}
+			for _, c := range group {
+				wg.Go(func() {
+					k, err := gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 1,
+						&gram.Options{Storage: storage, Comm: c})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					one := comm.OrAlone(c)
+					lo, hi := comm.Rows(n, precond.RankRows, one.Rank(), one.Size())
+					w, err := precond.New(t.Context(), z.Slice(lo, hi).(*points.Dense32), 1,
+						&precond.Options{Form: precond.FormL, Comm: c})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					most, rows, factor = max(most, k.Bytes()), max(rows, 4*int64(hi-lo)*s), max(factor,
+						w.Bytes()-4*int64(hi-lo)*s)
+				})
+			}
+			wg.Wait()
+			m := cost.Model{N: n, D: d, T: 1, Ranks: ranks}.Memory(&cost.Candidate{M: Features{S: s}, Storage: storage})
+			if m.Kernel < most || m.Kernel > most+8*512*512 {
+				t.Errorf("%v on %d ranks: K of %d bytes predicted, %d held", storage, ranks, m.Kernel, most)
+			}
+			if m.Features != rows || m.Factor != factor {
+				t.Errorf("%d ranks: %d and %d bytes of features and factor predicted, %d and %d held", ranks,
+					m.Features, m.Factor, rows, factor)
+			}
+		}
+	}
+}
+
+// TestLandmarksHeld compares what landmarks allocate on 1 and 3 ranks, which is little more than they hold, with the
+// forecast.
+func TestLandmarksHeld(t *testing.T) {
+	const n, d, s = 3072, 3, 300 // two units of rows to a rank
+	x := points.NewDense(n, d, nil)
+	rng.New(1).Normals(x.Data, 0)
+	for name, m := range map[string]func(context.Context, lowrank.Source, int, rng.Stream, *lowrank.Options) (
+		*lowrank.Factor, error){"nystrom": lowrank.Nystrom, "rpcholesky": lowrank.RPCholesky} {
+		k := testkit.Must(gram.NewExact(kernel.Gaussian{Sigma: 0.1}, x, 1, 1e-9, nil))
+		for _, ranks := range []int{1, 3} {
+			got := testkit.Allocated(func() {
+				var wg sync.WaitGroup
+				for _, c := range comm.Local(ranks, comm.Options{}) {
+					wg.Go(func() {
+						if _, err := m(t.Context(), k, s, rng.New(2), &lowrank.Options{Comm: c}); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				wg.Wait()
+			}) / int64(ranks)
+			p := testkit.Must(stage.ParsePreconditioner(fmt.Sprintf("%s features=%d", name, s)))
+			v := cost.Model{N: n, D: d, T: 1, Ranks: ranks}.Memory(&cost.Candidate{M: p, Storage: gram.Recompute})
+			want := v.Features + v.Columns
+			t.Logf("%s on %d ranks: %d bytes allocated, %d predicted", name, ranks, got, want)
+			if float64(got) > 1.2*float64(want) || float64(got) < 0.8*float64(want) {
+				t.Errorf("%s on %d ranks: %d bytes allocated, %d predicted", name, ranks, got, want)
+			}
+		}
+	}
+}
+
+// TestReason names what is in the way.
+func TestReason(t *testing.T) {
+	for want, p := range map[string]struct{ n, d, t, s int }{
+		"the points": {1000, 100000, 1, 10}, "K:": {50000, 2, 1, 10}, "the factor": {20000, 2, 1, 19000},
+		"vectors": {20000, 2, 500, 1}, "features: t": {200000, 2, 1, 4000},
+	} {
+		c := cost.Candidate{M: Features{S: p.s}, Storage: gram.Recompute}
+		if want == "K:" {
+			c.Storage = gram.Float64
+		}
+		m := cost.Model{N: p.n, D: p.d, T: p.t}.Memory(&c)
+		if r := m.Reason(); !strings.Contains(r, want) {
+			t.Errorf("%+v: %s", m, r)
+		}
+		if m.Most < m.Points+m.Features+m.Factor {
+			t.Errorf("%+v", m)
+		}
+	}
+}

@@ -1,0 +1,18 @@
+package recipe
+
+import (
+	"context"
+
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// None is M = I.
+type None struct{}
+
+func (None) String() string { return "none" }
+
+// Make returns nil, which is M = I.
+func (None) Make(context.Context, stage.Bench) (pcg.Preconditioner, error) { return nil, nil }
+
+func init() { stage.BuiltIn(stage.Kind{Name: "none", Zero: None{}}) }

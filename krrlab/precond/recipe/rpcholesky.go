@@ -1,0 +1,62 @@
+package recipe
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/stage/cost"
+)
+
+// RPCholesky is M = FFᵀ+λ_pI with FFᵀ ≈ K by randomly pivoted Cholesky of rank S. Zero values mean the defaults, those
+// of Features and Nystrom.
+type RPCholesky struct {
+	S        int          `flag:"features" symbol:"s" check:">=1"` // rank, 1 ≤ s ≤ n
+	LambdaP  float64      `flag:"lambda-p" symbol:"λ_p" check:"positive"`
+	Form     precond.Form `flag:"form" default:"auto"`
+	Spectral bool         `flag:"spectral"` // as in Nystrom
+}
+
+func (p RPCholesky) String() string { return p.Approximation(nil).String() }
+
+// Settled implements stage.Settler.
+func (p RPCholesky) Settled(d stage.Defaults) (stage.Preconditioner, error) {
+	err := settle(&p.S, &p.LambdaP, d)
+	return p, err
+}
+
+// Approximation implements stage.LowRank.
+func (p RPCholesky) Approximation(kernel.Kernel) *stage.Approximation {
+	return &stage.Approximation{Source: pivots{}, S: p.S, LambdaP: p.LambdaP, Form: p.Form, Spectral: p.Spectral}
+}
+
+// Make implements stage.Preconditioner.
+func (p RPCholesky) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, error) {
+	return inverse(ctx, b, p)
+}
+
+// Cost implements cost.Preconditioner.
+func (p RPCholesky) Cost(m *cost.Model, _ gram.Storage) cost.Parts {
+	parts := lowRankCost(m, p.S, p.LambdaP, p.Form, true)
+	pivotCost(m, p.S, &parts)
+	return parts
+}
+
+// Iterations implements cost.Expected.
+func (RPCholesky) Iterations(o *cost.Outlook) float64 { return o.PivotIterations() }
+
+// Propose implements cost.Proposer: n/20 pivots, and λ_p = 10λ.
+func (RPCholesky) Propose(o *cost.Outlook) []stage.Preconditioner {
+	return []stage.Preconditioner{RPCholesky{S: o.Rank(), LambdaP: cmp.Or(o.LambdaP, 10*o.Lambda)}}
+}
+
+func init() {
+	stage.BuiltIn(stage.Kind{Name: "rpcholesky", Zero: RPCholesky{}, Title: "randomly pivoted Cholesky",
+		Label: "RPCholesky", Order: 2, Variants: []string{"", "lambda-p=10", "spectral=true"},
+		Slow:       "more --features, a larger --lambda-p",
+		Indefinite: "a larger --lambda-p"})
+}

@@ -1,0 +1,265 @@
+package sketch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/precond/sketch"
+)
+
+// checkProduct compares Apply32 and Apply64, with strides, with the dense product.
+func checkProduct(t *testing.T, op sketch.Operator, rows int) {
+	t.Helper()
+	m, s := op.Dims()
+	a := matrix(t, op)
+	const gapX, gapY = 3, 2
+	lds, ldd := m+gapX, s+gapY
+	src := vectors(rows, lds, 7)
+	src32 := make([]float32, len(src))
+	for i, v := range src {
+		src32[i] = float32(v)
+		src[i] = float64(src32[i])
+	}
+	dst, dst32 := make([]float64, rows*ldd), make([]float32, rows*ldd)
+	for i := range dst {
+		dst[i], dst32[i] = 99, 99
+	}
+	var w sketch.Workspace
+	op.Apply64(dst, ldd, src, lds, rows, &w)
+	op.Apply32(dst32, ldd, src32, lds, rows, &w)
+	for r := range rows {
+		x := src[r*lds : r*lds+m]
+		norm := math.Sqrt(dot(x, x))
+		for i := range ldd {
+			got, got32 := dst[r*ldd+i], float64(dst32[r*ldd+i])
+			if i >= s {
+				if got != 99 || got32 != 99 {
+					t.Fatalf("%d→%d: wrote behind row %d", m, s, r)
+				}
+				continue
+			}
+			want := dot(a[i], x)
+			size := norm * math.Sqrt(dot(a[i], a[i]))
+			if !(math.Abs(got-want) <= 1e-13*size) || !(math.Abs(got32-want) <= 3e-6*size) {
+				t.Fatalf("%T %d→%d: (Sx)_%d of row %d is %v in float64 and %v in float32, want %v", op, m, s, i, r, got,
+					got32, want)
+			}
+		}
+	}
+}
+
+// TestApply compares products with the dense matrix, at sizes around powers of two, around
+// the blocks of the transform, and at 1.
+func TestApply(t *testing.T) {
+	for _, d := range []sketch.Dist{sketch.CountSketch{}, sketch.SRHT{}, sketch.Gaussian{}} {
+		for _, m := range []int{1, 2, 3, 5, 7, 8, 9, 16, 31, 33, 64, 100, 127, 257, 1000} {
+			for _, s := range []int{1, 2, 7, 60, m} {
+				if _, srht := d.(sketch.SRHT); srht && s > m {
+					continue
+				}
+				checkProduct(t, draw(t, d, m, s, rng.New(3)), 4)
+			}
+		}
+	}
+	for _, d := range dists[3:] {
+		checkProduct(t, draw(t, d, 77, 9, rng.New(3)), 300)
+	}
+	inner := sketch.Composition{{Dist: sketch.SRHT{}, Width: 50}, {Dist: sketch.CountSketch{}}}
+	nested := sketch.Composition{{Dist: sketch.CountSketch{}, Width: 70}, {Dist: inner, Width: 40},
+		{Dist: inner[0].Dist, Width: 30}, {Dist: sketch.Gaussian{}}}
+	checkProduct(t, draw(t, nested, 77, 9, rng.New(3)), 5)
+}
+
+// TestLongTransform checks transforms longer than the first cache against single sums.
+func TestLongTransform(t *testing.T) {
+	for _, m := range []int{4095, 4097, 5000, 8192, 9000, 13000, 16384} {
+		op := draw(t, sketch.SRHT{}, m, 500, rng.New(uint64(m))).(*sketch.SRHTOperator)
+		x := vectors(1, m, 5)
+		x32 := make([]float32, m)
+		for i, v := range x {
+			x32[i] = float32(v)
+		}
+		y, y32 := make([]float64, 500), make([]float32, 500)
+		var w sketch.Workspace
+		op.Apply64(y, 500, x, m, 1, &w)
+		op.Apply32(y32, 500, x32, m, 1, &w)
+		for i := 0; i < 500; i += 17 {
+			row, _ := op.Row(i)
+			var want float64
+			for j, v := range x {
+				sign := op.Sign(j)
+				for b := row & j; b != 0; b &= b - 1 {
+					sign = -sign // H_ij = (−1)^(number of bits of i∧j)
+				}
+				want += sign * v / math.Sqrt(500)
+			}
+			if math.Abs(y[i]-want) > 1e-11 || math.Abs(float64(y32[i])-want) > 1e-4 {
+				t.Fatalf("m=%d, row %d: %v and %v, want %v", m, row, y[i], y32[i], want)
+			}
+		}
+	}
+}
+
+func FuzzApply(f *testing.F) {
+	f.Add(uint16(100), uint16(30), uint8(3), uint8(0), uint64(1))
+	f.Add(uint16(1), uint16(1), uint8(1), uint8(1), uint64(2))
+	f.Add(uint16(65), uint16(128), uint8(2), uint8(1), uint64(3))
+	f.Add(uint16(511), uint16(3), uint8(9), uint8(2), uint64(4))
+	f.Fuzz(func(t *testing.T, m, s uint16, rows, which uint8, seed uint64) {
+		d := dists[int(which)%3]
+		op, err := d.Sample(int(m%600), int(s%600), rng.New(seed))
+		if err != nil {
+			if m%600 > 0 && s%600 > 0 && (d != sketch.SRHT{} || s%600 <= m%600) {
+				t.Fatal(err)
+			}
+			return
+		}
+		checkProduct(t, op, int(rows%20))
+	})
+}
+
+// TestMatrixApply checks Apply of whole matrices: same bits for any number of threads,
+// progress, a stride, the end of a context.
+func TestMatrixApply(t *testing.T) {
+	defer accel.SetThreads(accel.Threads())
+	const m, s = 50, 12
+	for _, n := range []int{1, 255, 256, 257, 600} {
+		wide := points.NewDense32(n, m+5, nil)
+		for i, v := range vectors(n, m+5, 2) {
+			wide.Data[i] = float32(v)
+		}
+		z := &points.Dense32{N: n, D: m, Stride: m + 5, Data: wide.Data}
+		for _, d := range dists {
+			op := draw(t, d, m, s, rng.New(9))
+			var first []float32
+			for _, threads := range []int{1, 2, 5} {
+				accel.SetThreads(threads)
+				var calls []int
+				out := testkit.Must(sketch.Apply(t.Context(), op, z, func(done, total int) {
+					if calls = append(calls, done); total != n {
+						t.Errorf("progress of %d rows, want %d", total, n)
+					}
+				}))
+				if !slices.IsSorted(calls) || calls[len(calls)-1] != n {
+					t.Errorf("progress %v, want ascending to %d", calls, n)
+				}
+				if first == nil {
+					first = out.Data
+				}
+				if !slices.Equal(first, out.Data) {
+					t.Errorf("%v, n=%d: %d threads change the result", d, n, threads)
+				}
+			}
+			last := make([]float32, s)
+			op.Apply32(last, s, z.Row(n-1), m, 1, &sketch.Workspace{})
+			for i, v := range last {
+				if math.Abs(float64(v-first[(n-1)*s+i])) > 1e-5 {
+					t.Fatalf("%v: the last row is %v, alone %v", d, first[(n-1)*s:], last)
+				}
+			}
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := sketch.Apply(ctx, draw(t, sketch.SRHT{}, 4, 2, rng.New(1)), points.NewDense32(3, 4, nil),
+		nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+}
+
+// TestDraws checks that a draw is a function of the stream and the sizes, and prefixes.
+func TestDraws(t *testing.T) {
+	for _, d := range dists {
+		a, b, c := matrix(t, draw(t, d, 40, 8, rng.New(1))), matrix(t, draw(t, d, 40, 8, rng.New(1))),
+			matrix(t, draw(t, d, 40, 8, rng.New(2)))
+		if fmt.Sprint(a) != fmt.Sprint(b) || fmt.Sprint(a) == fmt.Sprint(c) {
+			t.Errorf("%v: want the same draw for the same stream, and another for another", d)
+		}
+	}
+	short, long := matrix(t, draw(t, sketch.Gaussian{}, 30, 6, rng.New(1))),
+		matrix(t, draw(t, sketch.Gaussian{}, 30, 12, rng.New(1)))
+	for i, row := range short {
+		for j, v := range row {
+			if math.Abs(v-math.Sqrt2*long[i][j]) > 1e-15 {
+				t.Fatalf("row %d of a gaussian is not that of one twice as high", i)
+			}
+		}
+	}
+	op := draw(t, sketch.SRHT{}, 30, 32, rng.New(1)).(*sketch.SRHTOperator)
+	for i := range 32 {
+		if row, order := op.Row(i); row != i || order != 32 {
+			t.Fatalf("with s = M row %d of S is row %d of H: sampled with replacement", i, row)
+		}
+	}
+}
+
+func TestBadArguments(t *testing.T) {
+	for _, c := range []struct {
+		d    sketch.Dist
+		m, s int
+		want string
+	}{
+		{sketch.CountSketch{}, 0, 3, "at least 1"},
+		{sketch.SRHT{}, 3, 0, "at least 1"},
+		{sketch.Gaussian{}, -1, 3, "at least 1"},
+		{sketch.CountSketch{}, 5, math.MaxInt32 + 1, "at most"},
+		{sketch.Gaussian{}, 1 << 30, 1 << 30, "GB"},
+		{sketch.SRHT{}, 33, 65, "s ≤ 64"},
+		{sketch.Composition{}, 5, 3, "no sketches"},
+		{sketch.Composition{{Dist: sketch.SRHT{}}, {Dist: sketch.Gaussian{}}}, 5, 3, "width 0"},
+		{sketch.Composition{{Dist: sketch.SRHT{}, Width: 4}, {Dist: sketch.Gaussian{}, Width: 2}}, 5, 3,
+			"ends with 2 numbers, 3"},
+		{sketch.Composition{{Dist: sketch.SRHT{}, Width: 9}, {Dist: sketch.Gaussian{}, Width: 2}}, 5, 2, "s ≤ 8"},
+	} {
+		testkit.Fails(t, testkit.ErrOf(c.d.Sample(c.m, c.s, rng.New(1))), c.want)
+	}
+	for _, name := range []string{"countsketch", "srht", "gaussian"} {
+		if d, err := sketch.Parse(name); err != nil || d.String() != name {
+			t.Errorf("Parse(%q) = %v, %v", name, d, err)
+		}
+	}
+	testkit.Fails(t, testkit.ErrOf(sketch.Parse("fft")), "want countsketch, srht or gaussian")
+	none := draw(t, sketch.Gaussian{}, 10, 4, rng.New(1))
+	none.Apply32(nil, 4, nil, 10, 0, nil)
+	none.Apply64(nil, 4, nil, 10, 0, nil)
+	op := draw(t, sketch.SRHT{}, 10, 4, rng.New(1))
+	testkit.Panics(t, map[string]func(){
+		"short source": func() {
+			op.Apply32(make([]float32, 8), 4, make([]float32, 19), 10, 2,
+				&sketch.Workspace{})
+		},
+		"short destination": func() {
+			op.Apply64(make([]float64, 7), 4, make([]float64, 20), 10, 2,
+				&sketch.Workspace{})
+		},
+		"small stride": func() {
+			op.Apply64(make([]float64, 8), 4, make([]float64, 20), 9, 2,
+				&sketch.Workspace{})
+		},
+		"wrong length": func() { sketch.Apply(t.Context(), op, points.NewDense32(3, 9, nil), nil) },
+	})
+}
+
+// TestAllocations checks that a warm Apply32 and Apply64 allocate nothing.
+func TestAllocations(t *testing.T) {
+	for _, d := range []sketch.Dist{sketch.CountSketch{}, sketch.SRHT{},
+		sketch.Composition{{Dist: sketch.CountSketch{}, Width: 64}, {Dist: sketch.SRHT{}}}} {
+		op := draw(t, d, 100, 10, rng.New(1))
+		src, dst := make([]float64, 500), make([]float64, 50)
+		src32, dst32 := make([]float32, 500), make([]float32, 50)
+		var w sketch.Workspace
+		n := testkit.Allocs(10, func() {
+			op.Apply64(dst, 10, src, 100, 5, &w)
+			op.Apply32(dst32, 10, src32, 100, 5, &w)
+		})
+		testkit.Equal(t, n, 0, d)
+	}
+}

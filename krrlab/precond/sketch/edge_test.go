@@ -1,0 +1,41 @@
+package sketch
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+)
+
+// TestSampleLimits: sizes that no sketch has are refused, with the size that is wrong.
+func TestSampleLimits(t *testing.T) {
+	for _, c := range []struct {
+		m, s int
+		want string
+	}{
+		{0, 1, "length 0"}, {1, 0, "to 0 numbers"}, {-1, 1, "length -1"}, {math.MaxInt32 + 1, 1, "at most 2147483647"},
+		{1, math.MaxInt32 + 1, "at most 2147483647"},
+	} {
+		for _, d := range []Dist{CountSketch{}, SRHT{}, Gaussian{}, Composition{{Dist: Gaussian{}}}} {
+			testkit.Fails(t, testkit.ErrOf(d.Sample(c.m, c.s, rng.New(1))), c.want)
+		}
+	}
+	if err := checkSample(Gaussian{}, math.MaxInt32, math.MaxInt32); err != nil {
+		t.Error(err)
+	}
+	for _, c := range []struct{ m, s int }{{1, 1}, {2, 2}, {3, 4}, {5, 8}, {8, 8}, {9, 16}} {
+		if _, err := (SRHT{}).Sample(c.m, c.s, rng.New(1)); err != nil {
+			t.Errorf("all rows of the transform: %v", err)
+		}
+		testkit.Fails(t, testkit.ErrOf((SRHT{}).Sample(c.m, c.s+1, rng.New(1))), fmt.Sprintf("want s ≤ %d", c.s))
+	}
+	for _, c := range []struct {
+		need, have float64
+		lacks      bool
+	}{{2e8, 1e8, true}, {2e8, 2e8, false}, {2e8, 3e8, false}, {1e8, 5e7, false}, {1e8 + 1, 5e7, true},
+		{1e8, 5e7, false}} {
+		testkit.Equal(t, lacks(c.need, c.have), c.lacks, c.need, c.have, !c.lacks)
+	}
+}

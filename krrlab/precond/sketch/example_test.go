@@ -1,0 +1,40 @@
+package sketch_test
+
+import (
+	"fmt"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/precond/sketch"
+)
+
+// A sketch keeps the length of a vector of 10,000 numbers in 500.
+func Example() {
+	const m, s = 10000, 500
+	x := make([]float64, m)
+	rng.New(1).Normals(x, 0)
+	var norm float64
+	for _, v := range x {
+		norm += v * v
+	}
+	for _, d := range []sketch.Dist{
+		sketch.CountSketch{},
+		sketch.SRHT{},
+		sketch.Composition{{Dist: sketch.SRHT{}, Width: 2000}, {Dist: sketch.Gaussian{}}},
+	} {
+		op, err := d.Sample(m, s, rng.New(1).Sub("sketch"))
+		if err != nil {
+			panic(err)
+		}
+		y := make([]float64, s)
+		op.Apply64(y, s, x, m, 1, &sketch.Workspace{})
+		var sketched float64
+		for _, v := range y {
+			sketched += v * v
+		}
+		fmt.Printf("%-18v ‖Sx‖²/‖x‖² = %.2f\n", d, sketched/norm)
+	}
+	// Output:
+	// countsketch        ‖Sx‖²/‖x‖² = 0.99
+	// srht               ‖Sx‖²/‖x‖² = 1.02
+	// srht:2000,gaussian ‖Sx‖²/‖x‖² = 1.06
+}

@@ -1,0 +1,102 @@
+package sketch
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
+)
+
+// Gaussian is the distribution S = s^(−1/2)·G, the entries of G, s×m, independent standard
+// normals. Row i of G is a function of the stream and i alone: the first s rows of a sketch
+// to 2s are those of the sketch to s, times √½.
+type Gaussian struct{}
+
+// GaussianOperator is a draw of Gaussian. It holds G in float32, 4ms bytes: its numbers are
+// rounded when they are drawn, so that Apply32 and Apply64 see the same S.
+type GaussianOperator struct {
+	m, s  int
+	g     []float32 // s×m
+	scale float64   // s^(−1/2)
+}
+
+var (
+	_ Dist     = Gaussian{}
+	_ Operator = (*GaussianOperator)(nil)
+)
+
+// wideBlock is the number of entries of G converted to float64 at once (4 MB).
+const wideBlock = 1 << 19
+
+// lacks reports whether the need is more than the memory free, 0 if that is not known. 100 MB are taken
+// in any case.
+func lacks(need, have float64) bool { return need > 1e8 && have > 0 && need > have }
+
+func (Gaussian) String() string { return "gaussian" }
+
+// Sample implements Dist: row i of G is g.Sub("gaussian row", i). It is an error if G needs
+// more memory than there is.
+func (d Gaussian) Sample(m, s int, g rng.Stream) (Operator, error) {
+	if err := checkSample(d, m, s); err != nil {
+		return nil, err
+	}
+	if need, have := 4*float64(m)*float64(s), float64(accel.MemoryAvailable()); lacks(need, have) {
+		return nil,
+			fmt.Errorf("sketch: a gaussian from %d to %d numbers needs %.3g GB, %.3g GB are free: put an srht "+
+				"before it", m, s, need/1e9, have/1e9)
+	}
+	o := &GaussianOperator{m: m, s: s, g: make([]float32, m*s), scale: 1 / math.Sqrt(float64(s))}
+	rows := make([][]float64, accel.Threads())
+	accel.Each(s, func(worker, i int) {
+		row := buffer.Grow(&rows[worker], m)
+		g.Sub("gaussian row", uint64(i)).Normals(row, 0)
+		for j, v := range row {
+			o.g[i*m+j] = float32(v)
+		}
+	})
+	return o, nil
+}
+
+// Dims implements Operator.
+func (o *GaussianOperator) Dims() (m, s int) { return o.m, o.s }
+
+// At returns S_ij.
+func (o *GaussianOperator) At(i, j int) float64 { return o.scale * float64(o.g[i*o.m+j]) }
+
+// Apply32 implements Operator by a product of matrices, dst = s^(−1/2)·src·Gᵀ.
+func (o *GaussianOperator) Apply32(dst []float32, ldd int, src []float32, lds, rows int, _ *Workspace) {
+	checkApply(o, len(dst), ldd, len(src), lds, rows)
+	if rows == 0 {
+		return
+	}
+	x := blas32.General{Rows: rows, Cols: o.m, Stride: lds, Data: src}
+	g := blas32.General{Rows: o.s, Cols: o.m, Stride: o.m, Data: o.g}
+	y := blas32.General{Rows: rows, Cols: o.s, Stride: ldd, Data: dst}
+	blas32.Gemm(blas.NoTrans, blas.Trans, float32(o.scale), x, g, 0, y)
+}
+
+// Apply64 implements Operator. G is converted in blocks of rows.
+func (o *GaussianOperator) Apply64(dst []float64, ldd int, src []float64, lds, rows int, w *Workspace) {
+	checkApply(o, len(dst), ldd, len(src), lds, rows)
+	if rows == 0 {
+		return
+	}
+	x := blas64.General{Rows: rows, Cols: o.m, Stride: lds, Data: src}
+	step := min(o.s, max(1, wideBlock/o.m))
+	for i := 0; i < o.s; i += step {
+		k := min(step, o.s-i)
+		block := buffer.Grow(&w.wide, k*o.m)
+		for j, v := range o.g[i*o.m : (i+k)*o.m] {
+			block[j] = float64(v)
+		}
+		y := blas64.General{Rows: rows, Cols: k, Stride: ldd, Data: dst[i:]}
+		blas64.Gemm(blas.NoTrans, blas.Trans, o.scale, x, blas64.General{Rows: k, Cols: o.m, Stride: o.m, Data: block},
+			0, y)
+	}
+}

@@ -1,0 +1,113 @@
+package sketch_test
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/precond/sketch"
+)
+
+// dists are the distributions, each alone and composed.
+var dists = []sketch.Dist{
+	sketch.CountSketch{}, sketch.SRHT{}, sketch.Gaussian{},
+	sketch.Composition{{Dist: sketch.SRHT{}, Width: 14}, {Dist: sketch.Gaussian{}}},
+	sketch.Composition{{Dist: sketch.CountSketch{}, Width: 30}, {Dist: sketch.SRHT{}, Width: 25},
+		{Dist: sketch.Gaussian{}}},
+}
+
+func draw(t testing.TB, d sketch.Dist, m, s int, g rng.Stream) sketch.Operator {
+	t.Helper()
+	return testkit.Must(d.Sample(m, s, g))
+}
+
+// sylvester returns H of order n by the recursion of the paper's section 4.
+func sylvester(n int) [][]float64 {
+	if n == 1 {
+		return [][]float64{{1}}
+	}
+	half := sylvester(n / 2)
+	h := make([][]float64, n)
+	for i := range h {
+		h[i] = make([]float64, n)
+		for j := range h[i] {
+			h[i][j] = half[i%(n/2)][j%(n/2)]
+			if i >= n/2 && j >= n/2 {
+				h[i][j] = -h[i][j]
+			}
+		}
+	}
+	return h
+}
+
+// matrix returns S, s×m, from what an operator reports about its draw, not from its products.
+func matrix(t testing.TB, op sketch.Operator) [][]float64 {
+	t.Helper()
+	m, s := op.Dims()
+	a := make([][]float64, s)
+	for i := range a {
+		a[i] = make([]float64, m)
+	}
+	switch op := op.(type) {
+	case *sketch.CountSketchOperator:
+		for j := range m {
+			h, g := op.Hash(j)
+			a[h][j] = g
+		}
+	case *sketch.SRHTOperator:
+		_, order := op.Row(0)
+		h := sylvester(order)
+		for i := range a {
+			row, _ := op.Row(i)
+			for j := range m {
+				a[i][j] = h[row][j] * op.Sign(j) / math.Sqrt(float64(s)) // s^(−1/2)·P·H·D
+			}
+		}
+	case *sketch.GaussianOperator:
+		for i := range a {
+			for j := range m {
+				a[i][j] = op.At(i, j)
+			}
+		}
+	case *sketch.CompositionOperator:
+		a = matrix(t, op.Levels[0])
+		for _, o := range op.Levels[1:] {
+			a = times(matrix(t, o), a)
+		}
+	default:
+		t.Fatalf("no matrix of %T", op)
+	}
+	return a
+}
+
+func times(a, b [][]float64) [][]float64 {
+	c := make([][]float64, len(a))
+	for i := range a {
+		c[i] = make([]float64, len(b[0]))
+		for k, v := range a[i] {
+			for j, w := range b[k] {
+				c[i][j] += v * w
+			}
+		}
+	}
+	return c
+}
+
+// vectors returns n rows of length m of standard normals.
+func vectors(n, m int, seed uint64) []float64 {
+	x := make([]float64, n*m)
+	rng.New(seed).Sub("vectors").Normals(x, 0)
+	return x
+}
+
+func dot(x, y []float64) float64 { return floats.Dot(x, y) }
+
+// mean returns the mean and the standard error of the mean.
+func mean(v []float64) (m, se float64) {
+	m, sd := stat.MeanStdDev(v, nil)
+	return m, stat.StdErr(sd, float64(len(v)))
+}

@@ -1,0 +1,113 @@
+package sketch
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+// Dist is a distribution over linear maps R^m → R^s for all m and s.
+type Dist interface {
+	// Sample draws the map that belongs to the stream g. It returns an error if m < 1, s < 1,
+	// or the distribution has no map of these sizes. It runs on all threads and must not
+	// be called within accel.ForEach.
+	Sample(m, s int, g rng.Stream) (Operator, error)
+	// String names the distribution.
+	String() string
+}
+
+// Operator is a linear map S: R^m → R^s, an s×m matrix. It is immutable and safe for
+// concurrent use, each goroutine with its own Workspace.
+type Operator interface {
+	// Dims returns m and s.
+	Dims() (m, s int)
+	// Apply32 sets the rows of dst to S times the rows of src, dst = src·Sᵀ:
+	//
+	//	dst[r·ldd : r·ldd+s] = S·src[r·lds : r·lds+m],  0 ≤ r < rows,
+	//
+	// in float32. dst and src must not overlap. It panics if the slices are too short.
+	Apply32(dst []float32, ldd int, src []float32, lds, rows int, w *Workspace)
+	// Apply64 is Apply32 in float64.
+	Apply64(dst []float64, ldd int, src []float64, lds, rows int, w *Workspace)
+}
+
+// Workspace is the scratch memory of one worker. The zero value is ready; it grows on
+// demand and allocates no more once warm. It must not be shared by goroutines that run at
+// the same time.
+type Workspace struct {
+	row32 []float32 // padded rows, or the buckets of one
+	row64 []float64
+	wide  []float64 // a block of a Gaussian matrix
+	// Panels between the levels of a composition.
+	panel32 [2][]float32
+	panel64 [2][]float64
+}
+
+type float interface{ float32 | float64 }
+
+// Parse returns the distribution of that name: "countsketch", "srht" or "gaussian".
+func Parse(name string) (Dist, error) {
+	for _, d := range []Dist{CountSketch{}, SRHT{}, Gaussian{}} {
+		if d.String() == name {
+			return d, nil
+		}
+	}
+	return nil, fmt.Errorf("unknown sketch %q: want countsketch, srht or gaussian", name)
+}
+
+func checkSample(d Dist, m, s int) error {
+	switch {
+	case m < 1:
+		return fmt.Errorf("sketch: %v of vectors of length %d: want at least 1", d, m)
+	case s < 1:
+		return fmt.Errorf("sketch: %v to %d numbers: want at least 1", d, s)
+	case m > math.MaxInt32 || s > math.MaxInt32:
+		return fmt.Errorf("sketch: %v from %d to %d numbers: want at most %d", d, m, s, math.MaxInt32)
+	}
+	return nil
+}
+
+// checkApply panics if rows of src and dst do not fit an operator.
+func checkApply(o Operator, dst, ldd, src, lds, rows int) {
+	m, s := o.Dims()
+	if rows < 0 || ldd < s || lds < m || rows > 0 && (dst < (rows-1)*ldd+s || src < (rows-1)*lds+m) {
+		panic(fmt.Sprintf("sketch: %d rows from R^%d to R^%d: %d numbers of stride %d into %d of stride %d", rows, m, s,
+			src, lds, dst, ldd))
+	}
+}
+
+// panelRows is the number of rows taken at once: enough to make a product with a Gaussian
+// matrix efficient, few enough to balance threads.
+const panelRows = 256
+
+// Apply returns Z·Sᵀ, n×s, for the rows of Z, n×m. Panels of 256 rows are taken in parallel,
+// each straight into its place; beyond the result the memory is the scratch of a panel for
+// each thread. The result does not depend on the number of threads. progress, if not nil, is
+// told how many rows of all are done, one call at a time, in ascending order. Apply
+// returns ctx's error if that ends, and panics if Z has not m columns.
+func Apply(ctx context.Context, o Operator, z *points.Dense32, progress func(done, total int)) (*points.Dense32,
+	error) {
+	m, s := o.Dims()
+	if z.D != m {
+		panic(fmt.Sprintf("sketch: a map of R^%d given rows of length %d", m, z.D))
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	out := points.NewDense32(z.N, s, nil)
+	work := make([]Workspace, accel.Threads())
+	more := accel.Counter(z.N, progress)
+	err := accel.ForEach(ctx, (z.N+panelRows-1)/panelRows, func(worker, p int) {
+		i, j := p*panelRows, min((p+1)*panelRows, z.N)
+		o.Apply32(out.Data[i*s:j*s], s, z.Data[i*z.Stride:], z.Stride, j-i, &work[worker])
+		more(j - i)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}

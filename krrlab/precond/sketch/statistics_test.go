@@ -1,0 +1,191 @@
+package sketch_test
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/precond/sketch"
+)
+
+// sigmas is how many standard errors a mean may be off: false alarm 6e-7 each.
+const sigmas = 5
+
+// TestIdentityInTheMean checks E[SᵀS] = I, entry by entry, over 4,000 draws.
+func TestIdentityInTheMean(t *testing.T) {
+	const m, s, draws = 11, 5, 4000
+	for _, d := range dists {
+		if entry, z := worstEntry(t, draws, m, func(r uint64) [][]float64 {
+			return matrix(t,
+				draw(t, d, m, s, rng.New(1).Sub("draw", r)))
+		}); z > sigmas {
+			t.Errorf("%v: an entry of the mean of SᵀS is %v, %.1f standard errors off", d, entry, z)
+		}
+	}
+}
+
+// TestMisprintedScale checks that the scale decides: with orthonormal H the right one
+// is √(M/s) (mathematics page, slip 6), and with an H of ±1 that scale fails.
+func TestMisprintedScale(t *testing.T) {
+	const m, s, draws = 8, 3, 2000
+	scaled := func(f float64) func(r uint64) [][]float64 {
+		return func(r uint64) [][]float64 {
+			a := matrix(t, draw(t, sketch.SRHT{}, m, s, rng.New(1).Sub("draw", r)))
+			for i := range a {
+				for j := range a[i] {
+					a[i][j] *= f * math.Sqrt(s) // f·P·H·D
+				}
+			}
+			return a
+		}
+	}
+	if v, z := worstEntry(t, draws, m, scaled(1/math.Sqrt(s))); z > sigmas {
+		t.Errorf("s^(−1/2)PHD: %v, %.1f standard errors off", v, z)
+	}
+	// H/√m is orthonormal
+	if v, z := worstEntry(t, draws, m, scaled(math.Sqrt(m/float64(s))/math.Sqrt(m))); z > sigmas {
+		t.Errorf("√(M/s)·P·(H/√M)·D: %v, %.1f standard errors off", v, z)
+	}
+	if v, z := worstEntry(t, draws, m, scaled(math.Sqrt(m/float64(s)))); z <= sigmas || math.Abs(v-m) > 1e-9 {
+		t.Errorf("√(M/s)·PHD with H = ±1: worst mean %v, want M = %d and so a failure", v, m)
+	}
+	if v, z := worstEntry(t, draws, m, scaled(1/math.Sqrt(s)/math.Sqrt(m))); z <= sigmas || math.Abs(v-1.0/m) > 1e-9 {
+		t.Errorf("s^(−1/2)·P·(H/√M)·D: worst mean %v, want 1/M = %v and so a failure", v, 1.0/m)
+	}
+}
+
+// worstEntry returns the entry of the mean of SᵀS that is the most standard errors from I.
+func worstEntry(t *testing.T, draws, m int, s func(r uint64) [][]float64) (worst, z float64) {
+	t.Helper()
+	all := make([][]float64, m*m)
+	for r := range draws {
+		a := s(uint64(r))
+		for i := range m {
+			for j := range m {
+				var v float64
+				for _, row := range a {
+					v += row[i] * row[j]
+				}
+				all[i*m+j] = append(all[i*m+j], v)
+			}
+		}
+	}
+	for p, v := range all {
+		want := 0.0
+		if p%(m+1) == 0 {
+			want = 1
+		}
+		mu, se := mean(v)
+		if off := math.Abs(mu-want) / (se + 1e-12); off > z {
+			worst, z = mu, off
+		}
+	}
+	return worst, z
+}
+
+// TestVariance checks the variances of the package's page, of (Sx)ᵀ(Sy) for x = y and x ≠ y,
+// through Apply64, over 8,000 draws.
+func TestVariance(t *testing.T) {
+	const m, s, draws = 24, 6, 8000
+	const order = 32 // M
+	x, y := vectors(1, m, 1), vectors(1, m, 2)
+	for i := range y {
+		y[i] += x[i]
+	}
+	var w sketch.Workspace
+	for _, pair := range [][2][]float64{{x, x}, {x, y}} {
+		x, y := pair[0], pair[1]
+		var fourth float64
+		for i := range x {
+			fourth += x[i] * x[i] * y[i] * y[i]
+		}
+		v := dot(x, x)*dot(y, y) + dot(x, y)*dot(x, y)
+		for d, want := range map[sketch.Dist]float64{
+			sketch.CountSketch{}: (v - 2*fourth) / s,
+			sketch.SRHT{}:        (v - 2*fourth) / s * (order - s) / (order - 1),
+			sketch.Gaussian{}:    v / s,
+		} {
+			products, squares := make([]float64, draws), make([]float64, draws)
+			src := append(append([]float64(nil), x...), y...)
+			dst := make([]float64, 2*s)
+			for r := range products {
+				draw(t, d, m, s, rng.New(4).Sub("draw", uint64(r))).Apply64(dst, s, src, m, 2, &w)
+				products[r] = dot(dst[:s], dst[s:])
+				squares[r] = (products[r] - dot(x, y)) * (products[r] - dot(x, y))
+			}
+			if mu, se := mean(products); math.Abs(mu-dot(x, y)) > sigmas*se {
+				t.Errorf("%v: mean of (Sx)ᵀ(Sy) is %v ± %v, want xᵀy = %v", d, mu, se, dot(x, y))
+			}
+			if mu, se := mean(squares); math.Abs(mu-want) > sigmas*se {
+				t.Errorf("%v: variance %v ± %v, want %v", d, mu, se, want)
+			}
+		}
+	}
+}
+
+// TestEmbedding checks ‖QᵀSᵀSQ − I‖₂ for an orthonormal basis Q of dimension k: with
+// independent normals it is near 2√(k/s) + k/s (Marchenko and Pastur), the other sketches
+// are near that too, smaller by √(1−s/M) for the SRHT, and it halves as s grows fourfold.
+func TestEmbedding(t *testing.T) {
+	const m, k, draws = 1024, 8, 12
+	q := basis(m, k)
+	for _, d := range []sketch.Dist{sketch.CountSketch{}, sketch.SRHT{}, sketch.Gaussian{},
+		sketch.Composition{{Dist: sketch.SRHT{}, Width: 900}, {Dist: sketch.Gaussian{}}}} {
+		var before float64
+		for _, s := range []int{32, 128, 512} {
+			var sum float64
+			for r := range uint64(draws) {
+				sum += distortion(draw(t, d, m, s, rng.New(6).Sub("draw", r)), q, m, k) / draws
+			}
+			gauss := 2*math.Sqrt(float64(k)/float64(s)) + float64(k)/float64(s)
+			lo := 0.5 * gauss
+			if _, srht := d.(sketch.SRHT); srht {
+				lo *= math.Sqrt(1 - float64(s)/m)
+			}
+			if sum < lo || sum > 1.25*gauss {
+				t.Errorf("%v, s=%d: mean distortion %.3f, want %.3f or up to half of it less", d, s, sum, gauss)
+			}
+			if before > 0 && sum > 0.7*before {
+				t.Errorf("%v, s=%d: distortion %.3f after %.3f at s/4", d, s, sum, before)
+			}
+			before = sum
+		}
+	}
+	if got := distortion(draw(t, sketch.SRHT{}, m, m, rng.New(1)), q, m, k); got > 1e-12 {
+		t.Errorf("an SRHT with s = M is orthogonal; distortion %g", got)
+	}
+}
+
+// basis returns k orthonormal vectors of R^m, one after the other.
+func basis(m, k int) []float64 {
+	var qr mat.QR
+	qr.Factorize(mat.NewDense(m, k, vectors(m, k, 3)))
+	var full mat.Dense
+	qr.QTo(&full)
+	q := make([]float64, k*m)
+	for c := range k {
+		mat.Col(q[c*m:(c+1)*m], c, &full)
+	}
+	return q
+}
+
+func distortion(op sketch.Operator, q []float64, m, k int) float64 {
+	_, s := op.Dims()
+	y := mat.NewDense(k, s, nil)
+	op.Apply64(y.RawMatrix().Data, s, q, m, k, &sketch.Workspace{})
+	var g mat.Dense
+	g.Mul(y, y.T())
+	e := mat.NewSymDense(k, nil)
+	for i := range k {
+		for j := range i + 1 {
+			e.SetSym(i, j, g.At(i, j))
+		}
+		e.SetSym(i, i, g.At(i, i)-1)
+	}
+	var eig mat.EigenSym
+	eig.Factorize(e, false)
+	v := eig.Values(nil)
+	return max(math.Abs(v[0]), math.Abs(v[k-1]))
+}

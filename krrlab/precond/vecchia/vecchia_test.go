@@ -1,0 +1,455 @@
+package vecchia_test
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/precond/lowrank"
+	"github.com/krrlab/lab/krrlab/precond/precondtest"
+	"github.com/krrlab/lab/krrlab/precond/vecchia"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+)
+
+const lambda = 0.01
+
+// problem returns K+λI of n points of the plane, given as the name says, and a factor of K of rank r, nil for 0.
+func problem(t *testing.T, n, r int, k kernel.Kernel, as string, o *gram.Options) (*gram.Matrix, *points.Dense32) {
+	t.Helper()
+	x := make([]float64, 2*n)
+	rng.New(1).Sub("points").Normals(x, 0)
+	var p points.Points = points.NewDense(n, 2, x)
+	switch as {
+	case "csr":
+		c := &points.CSR{N: n, D: 2, Ptr: make([]int, n+1), Col: make([]int32, 2*n), Val: x}
+		for i := range 2 * n {
+			c.Ptr[i/2+1], c.Col[i] = 2*(i/2)+2, int32(i%2)
+		}
+		p = c
+	case "given":
+		m := testkit.Must(gram.New(t.Context(), k, p, lambda, nil))
+		given, err := kernel.NewPrecomputed(&points.Dense{N: n, D: n, Stride: n, Data: denseOf(t, m).RawMatrix().Data})
+		testkit.OK(t, err)
+		k, p = given, kernel.Rows(n)
+	}
+	a := testkit.Must(gram.New(t.Context(), k, p, lambda, o))
+	if r == 0 {
+		return a, nil
+	}
+	f := testkit.Must(lowrank.RPCholesky(t.Context(), a.Exact(1e-9), r, rng.New(2), nil))
+	return a, f.F
+}
+
+// denseOf returns K in float64.
+func denseOf(t *testing.T, a *gram.Matrix) *mat.Dense {
+	k := mat.NewDense(a.Dim(), a.Dim(), nil)
+	testkit.OK(t, a.Exact(1e-12).DenseTo(t.Context(), k))
+	return k
+}
+
+// byDefinition returns M = FFᵀ+V, V = (GᵀG)⁻¹ with rows of G by dense solves, and neighbors by sorting; and ωR+λI.
+func byDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, omega float64, order []int32) (m,
+	left *mat.Dense) {
+	t.Helper()
+	n := a.Dim()
+	kk := denseOf(t, a)
+	ff := mat.NewDense(n, n, nil)
+	if f != nil {
+		w := mat.NewDense(n, f.D, nil)
+		for i := range n {
+			for c, v := range f.Row(i) {
+				w.Set(i, c, float64(v))
+			}
+		}
+		ff.Mul(w, w.T())
+	}
+	r := mat.NewDense(n, n, nil)
+	r.Sub(kk, ff)
+	s := mat.NewDense(n, n, nil) // ωR+λI
+	s.Scale(omega, r)
+	for i := range n {
+		s.Set(i, i, s.At(i, i)+lambda)
+	}
+	take := func(from []int, count int, by func(j int) float64) []int {
+		var out []int
+		used := map[int]bool{}
+		for len(out) < min(count, len(from)) {
+			best := -1
+			for _, j := range from {
+				if !used[j] && (best < 0 || by(j) > by(best)) {
+					best = j
+				}
+			}
+			used[best] = true
+			out = append(out, best)
+		}
+		return out
+	}
+	g := mat.NewDense(n, n, nil)
+	for i := range n {
+		var before []int
+		for j := range n {
+			if order[j] < order[i] {
+				before = append(before, j)
+			}
+		}
+		near := take(before, 3*k, func(j int) float64 {
+			return math.Abs(float64(float32(kk.At(i, j) / math.Sqrt(kk.At(i, i)*kk.At(j, j)))))
+		})
+		if f == nil {
+			near = near[:min(k, len(near))]
+		} else {
+			near = take(near, k, func(j int) float64 { return math.Abs(r.At(i, j)) / math.Sqrt(s.At(i, i)*s.At(j, j)) })
+		}
+		idx := append(near, i)
+		m := mat.NewDense(len(idx), len(idx), nil)
+		for x, p := range idx {
+			for y, q := range idx {
+				m.Set(x, y, s.At(p, q))
+			}
+		}
+		e, z := mat.NewVecDense(len(idx), nil), mat.NewVecDense(len(idx), nil)
+		e.SetVec(len(idx)-1, 1)
+		testkit.OK(t, z.SolveVec(m, e))
+		for x, p := range idx {
+			g.Set(i, p, z.AtVec(x)/math.Sqrt(z.AtVec(len(idx)-1)))
+		}
+	}
+	var p, v mat.Dense
+	p.Mul(g.T(), g)
+	testkit.OK(t, v.Inverse(&p))
+	v.Add(&v, ff)
+	return &v, s
+}
+
+func order(n int, g rng.Stream) []int32 {
+	out := make([]int32, n)
+	for at, i := range g.Perm(n) {
+		out[i] = int32(at)
+	}
+	return out
+}
+
+// sound returns what is wrong with the rows of G: they end with the diagonal, and hold at most k points before it.
+func sound(m *vecchia.Inverse, order []int32) error {
+	for i := range m.Dim() {
+		cols, values := m.Row(i)
+		last := len(cols) - 1
+		if last > m.Neighbors() || int(cols[last]) != i || !(values[last] > 0) {
+			return fmt.Errorf("row %d is %v, %v", i, cols, values)
+		}
+		for _, j := range cols[:last] {
+			if order[j] >= order[i] {
+				return fmt.Errorf("row %d has %d, which comes after it", i, j)
+			}
+		}
+	}
+	return nil
+}
+
+// TestDefinition: M, its inverse and G against dense matrices in float64, however K is given and stored.
+func TestDefinition(t *testing.T) {
+	narrow, wide := kernel.Gaussian{Sigma: 0.3}, kernel.Gaussian{Sigma: 1}
+	rational := kernel.Func{Name: "rational", F: func(x, z []float64) float64 {
+		return 1 / (1 + math.Pow(x[0]-z[0], 2) +
+			math.Pow(x[1]-z[1], 2))
+	}}
+	for _, c := range []struct {
+		n, k, r int
+		omega   float64
+		of      kernel.Kernel
+		as      string
+		storage gram.Storage
+	}{
+		{300, 8, 20, 1, wide, "", gram.Float32},
+		{120, 0, 0, 1, narrow, "", gram.Float32},                     // Jacobi
+		{120, 0, 20, 1, kernel.Matern32{Sigma: 1}, "", gram.Float32}, // FITC: Woodbury with a diagonal
+		{120, 0, 20, 0.5, wide, "", gram.Recompute},                  // the same, damped
+		{120, 8, 0, 1, narrow, "csr", gram.Float64},                  // the sparse inverse alone
+		{120, 8, 0, 0.3, kernel.Laplacian{Sigma: 1}, "", gram.Fixed16},
+		{120, 8, 20, 0.2, wide, "csr", gram.Recompute},
+		{120, 8, 20, 0.2, wide, "given", gram.Float32},
+		{120, 6, 5, 1, kernel.Polynomial{Gamma: 0.05, Coef0: 1, Degree: 3}, "", gram.Float64},
+		{120, 6, 5, 1, kernel.Matern52{Sigma: 1}, "", gram.Recompute},
+		{120, 6, 5, 1, rational, "", gram.Float32},
+		{120, 119, 0, 1, kernel.Laplacian{Sigma: 1}, "", gram.Float64}, // all points: M = K+λI
+		{120, 500, 10, 1, kernel.Matern32{Sigma: 1}, "given", gram.Float64},
+		{1, 3, 1, 1, wide, "", gram.Float64},
+	} {
+		a, f := problem(t, c.n, c.r, c.of, c.as, &gram.Options{Storage: c.storage})
+		o := &vecchia.Options{Neighbors: cmp.Or(c.k, -1), Damping: c.omega, Order: order(c.n, rng.New(3))}
+		m, err := vecchia.New(t.Context(), a, f, o)
+		if err != nil {
+			t.Fatalf("%+v: %v", c, err)
+		}
+		want, left := byDefinition(t, a, f, min(c.k, c.n-1), c.omega, o.Order)
+		id := mat.NewDense(c.n, c.n, nil)
+		for i := range c.n {
+			id.Set(i, i, 1)
+		}
+		inv, one := mat.NewDense(c.n, c.n, nil), mat.NewDense(c.n, 1, nil)
+		e0 := mat.DenseCopyOf(id.Slice(0, c.n, 0, 1))
+		if err := errors.Join(m.SolveTo(t.Context(), inv, id), m.SolveTo(t.Context(), one, e0),
+			sound(m, o.Order)); err != nil {
+			t.Fatalf("%+v: %v", c, err)
+		}
+		off := func(what string, got, want mat.Matrix, most float64) {
+			var diff mat.Dense
+			diff.Sub(got, want)
+			if e := mat.Norm(&diff, 2) / mat.Norm(want, 2); !(e < most) {
+				t.Errorf("%+v: %s has a relative error of %.2g", c, what, e)
+			}
+		}
+		var unit mat.Dense
+		unit.Mul(inv, want)
+		if det, sign := mat.LogDet(inv); sign < 0 || math.Abs(m.LogDet()+det) > 1e-6*float64(c.n) {
+			t.Errorf("%+v: ln det M = %g, of M⁻¹ %g", c, m.LogDet(), det)
+		}
+		off("M⁻¹M", &unit, id, 2e-3) // 2⁻²⁴κ(M)
+		off("M⁻¹e in many columns", inv.Slice(0, c.n, 0, 1), one, 1e-10)
+		for i := range c.n { // diag(G(ωR+λI)Gᵀ) = 1
+			cols, values := m.Row(i)
+			var sum float64
+			for x, p := range cols {
+				for y, q := range cols {
+					sum += float64(values[x]) * float64(values[y]) * left.At(int(p), int(q))
+				}
+			}
+			testkit.Near(t, sum, 1, 1e-3, c, i)
+		}
+		if c.k < c.n-1 {
+			continue
+		}
+		if res, err := pcg.Solve(t.Context(), a, m, e0, &pcg.Options{Tol: 1e-3}); err != nil || res.Iterations != 1 {
+			t.Errorf("%+v: with all points as neighbors %d iterations (%v)", c, res.Iterations, err)
+		}
+	}
+}
+
+// TestPermuted: points and their places permuted permute M. That a neighbor comes before its point is checked by what
+// notices one that does not.
+func TestPermuted(t *testing.T) {
+	const n = 200
+	x := make([]float64, 2*n)
+	rng.New(1).Sub("points").Normals(x, 0)
+	perm, places := rng.New(7).Perm(n), order(n, rng.New(3))
+	inverse := func(at func(i int) int) (*vecchia.Inverse, []int32, *mat.Dense) {
+		p, o, landmarks := points.NewDense(n, 2, nil), make([]int32, n), make([]int, 9)
+		for i := range n {
+			copy(p.Data[2*i:2*i+2], x[2*at(i):])
+			if o[i] = places[at(i)]; at(i) < 9 {
+				landmarks[at(i)] = i
+			}
+		}
+		a := testkit.Must(gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, p, lambda, nil))
+		f := testkit.Must(lowrank.NystromAt(t.Context(), a.Exact(1e-9), landmarks, nil))
+		m := testkit.Must(vecchia.New(t.Context(), a, f.F, &vecchia.Options{Order: o, Neighbors: 9, Damping: 0.7}))
+		id, out := mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
+		for i := range n {
+			id.Set(i, i, 1)
+		}
+		testkit.OK(t, errors.Join(m.SolveTo(t.Context(), out, id), sound(m, o)))
+		return m, o, out
+	}
+	_, _, want := inverse(func(i int) int { return i })
+	m, o, got := inverse(func(i int) int { return perm[i] })
+	size := mat.Max(want)
+	for i := range n {
+		for j := range n {
+			if d := math.Abs(got.At(i, j) - want.At(perm[i], perm[j])); !(d < 1e-4*size) {
+				t.Fatalf("entry (%d, %d) of M⁻¹ has an error of %g of %g", i, j, d, size)
+			}
+		}
+	}
+	cols, _ := m.Row(slices.Index(o, n/2))
+	cols[0] = int32(slices.Index(o, n-1))
+	if sound(m, o) == nil {
+		t.Error("a neighbor that comes after its point is not noticed")
+	}
+}
+
+// TestDraws: 4,000 draws have the covariance M.
+func TestDraws(t *testing.T) {
+	const n, draws = 30, 4000
+	for _, r := range []int{0, 4} {
+		a, f := problem(t, n, r, kernel.Matern32{Sigma: 1}, "", nil)
+		o := &vecchia.Options{Neighbors: 5, Damping: 0.5, Order: order(n, rng.New(3))}
+		m, err := vecchia.New(t.Context(), a, f, o)
+		x := mat.NewDense(n, draws, nil)
+		if err == nil {
+			err = m.NormalTo(t.Context(), x, rng.New(8))
+		}
+		testkit.OK(t, err)
+		dense, _ := byDefinition(t, a, f, 5, 0.5, o.Order)
+		var chol mat.Cholesky
+		if !chol.Factorize(mat.NewSymDense(n, dense.RawMatrix().Data)) {
+			t.Fatal("M is not positive definite")
+		}
+		var l mat.TriDense
+		chol.LTo(&l)
+		var white, cov mat.Dense
+		testkit.OK(t, white.Solve(&l, x))
+		cov.Mul(&white, white.T())
+		for i := range n {
+			for j := range n {
+				want, sigma := 0.0, math.Sqrt(draws)
+				if i == j {
+					want, sigma = draws, math.Sqrt(2*draws)
+				}
+				if !(math.Abs(cov.At(i, j)-want) < 5*sigma) {
+					t.Errorf("r = %d: the covariance of L⁻¹x is %g at (%d, %d)", r, cov.At(i, j)/draws, i, j)
+				}
+			}
+		}
+	}
+}
+
+func TestConforms(t *testing.T) {
+	for _, r := range []int{0, 15} {
+		a, f := problem(t, 200, r, kernel.Gaussian{Sigma: 0.5}, "", nil)
+		m := testkit.Must(vecchia.New(t.Context(), a, f, &vecchia.Options{Neighbors: 10, Seed: rng.New(4)}))
+		if err := precondtest.Test(t.Context(), m, &precondtest.Options{InPlace: true, Strided: true,
+			Concurrent: true}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestSame: the same bits on any number of threads and ranks.
+func TestSame(t *testing.T) {
+	const n = 600 // two units of rows
+	x := make([]float64, 2*n)
+	rng.New(1).Sub("points").Normals(x, 0)
+	p := points.NewDense(n, 2, x)
+	in := mat.NewDense(n, 2, nil)
+	in.Set(0, 0, 1)
+	in.Set(n-1, 1, 1)
+	answer := func(p points.Points, c comm.Comm, order []int32, in *mat.Dense) (*mat.Dense, error) {
+		a, err := gram.New(t.Context(), kernel.Gaussian{Sigma: 0.7}, p, lambda,
+			&gram.Options{Comm: c, TileSize: 40, Storage: gram.Float32})
+		if err != nil {
+			return nil, err
+		}
+		f, err := lowrank.NystromAt(t.Context(), a.Exact(1e-9), []int{3, 14, 15, 92, 65},
+			&lowrank.Options{Comm: c})
+		if err != nil {
+			return nil, err
+		}
+		m, err := vecchia.New(t.Context(), a, f.F, &vecchia.Options{Order: order, Comm: c})
+		if err != nil {
+			return nil, err
+		}
+		out := mat.NewDense(n, 2, nil)
+		return out, m.SolveTo(t.Context(), out, in)
+	}
+	places := order(n, rng.New(5))
+	want := testkit.Must(answer(p, nil, places, in))
+	for _, ranks := range []int{1, 2, 3} {
+		var wg sync.WaitGroup
+		for _, c := range comm.Local(ranks, comm.Options{}) {
+			wg.Go(func() {
+				if got, err := answer(p, c, places, in); err != nil || !mat.Equal(got, want) {
+					t.Errorf("rank %d of %d: other bits (%v)", c.Rank(), ranks, err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	defer accel.SetThreads(accel.Threads())
+	accel.SetThreads(3)
+	if got, err := answer(p, nil, places, in); err != nil || !mat.Equal(got, want) {
+		t.Errorf("on three threads: other bits (%v)", err)
+	}
+}
+
+// TestRule compares k and ω with the rule's definition, by dense solves in S = R+λI: of the last quarter of the order,
+// 128 points at most, each has the nearest of the points before that quarter by c_ij² = R_ij²/(S_ii·S_jj). k is doubled
+// from 15 as long as the mean logarithm of the conditional variances falls by 0.05, and ω = max(ρ³, 0.05) with the share
+// ρ that the nearest k have of all c_ij².
+func TestRule(t *testing.T) {
+	const n = 250
+	seen := map[int]bool{}
+	for sigma, r := range map[float64]int{0.01: 0, 0.3: 0, 0.2: 20} {
+		a, f := problem(t, n, r, kernel.Gaussian{Sigma: sigma}, "", nil)
+		places := order(n, rng.New(5))
+		_, s := byDefinition(t, a, f, 0, 1, places)
+		at := make([]int, n)
+		for i, place := range places {
+			at[place] = i
+		}
+		rows := (n + 3) / 4
+		var logs, energy [4]float64
+		var all float64
+		for _, i := range at[n-rows:] {
+			near := slices.Clone(at[:n-rows])
+			square := func(j int) float64 { return s.At(i, j) * s.At(i, j) / (s.At(i, i) * s.At(j, j)) }
+			slices.SortFunc(near, func(x, y int) int { return cmp.Compare(square(y), square(x)) })
+			for place, j := range near {
+				all += square(j)
+				for b := range energy {
+					if place < 15<<b {
+						energy[b] += square(j)
+					}
+				}
+			}
+			for b := range logs {
+				idx := append(slices.Clone(near[:15<<b]), i)
+				among := mat.NewDense(len(idx), len(idx), nil)
+				among.Apply(func(x, y int, _ float64) float64 { return s.At(idx[x], idx[y]) }, among)
+				var inverse mat.Dense
+				testkit.OK(t, inverse.Inverse(among))
+				logs[b] -= math.Log(inverse.At(len(idx)-1, len(idx)-1)) / float64(rows)
+			}
+		}
+		b := 0
+		for b < 3 && logs[b]-logs[b+1] > 0.05 {
+			b++
+		}
+		omega := min(1, max(0.05, math.Pow(energy[b]/all, 3)))
+		m := testkit.Must(vecchia.New(t.Context(), a, f, &vecchia.Options{Order: places}))
+		testkit.Equal(t, m.Neighbors(), 15<<b, sigma, logs)
+		testkit.Near(t, m.Damping(), omega, 1e-3*omega, sigma, energy, all)
+		build, apply := m.Flops()
+		k, rank := float64(m.Neighbors()), float64(r)
+		if build != n*(k*k*rank+k*k*k/3+2*k*rank+rank*rank) || apply != 4*n*(k+rank) || m.Rank() != r {
+			t.Errorf("rank %d: %g flops, and %g", m.Rank(), build, apply)
+		}
+		want := fmt.Sprintf("sparse inverse on %d neighbors, ω = %.2g", m.Neighbors(), m.Damping())
+		if r > 0 {
+			want += fmt.Sprintf(", beside %d pivots", r)
+		}
+		testkit.Equal(t, m.String(), want+", n = 250")
+		seen[m.Neighbors()] = true
+		for neighbors, want := range map[int]int{0: m.Neighbors(), 20: 20, -1: 0} { // one of the two is given
+			given := testkit.Must(vecchia.New(t.Context(), a, f, &vecchia.Options{Order: places, Neighbors: neighbors, Damping: 0.3}))
+			testkit.Equal(t, given.Neighbors(), want)
+			testkit.Equal(t, given.Damping(), 0.3)
+		}
+	}
+	testkit.Equal(t, len(seen) > 1, true, seen)
+}
+
+// TestNotDefinite: a matrix that is no K+λI is refused with the point.
+func TestNotDefinite(t *testing.T) {
+	f := points.NewDense32(50, 1, nil)
+	f.Row(0)[0] = 9 // FFᵀ is above K
+	a, _ := problem(t, 50, 0, kernel.Gaussian{Sigma: 1}, "", nil)
+	if m, err := vecchia.New(t.Context(), a, f, &vecchia.Options{Neighbors: 5}); err == nil ||
+		!strings.Contains(err.Error(), "not positive definite") {
+		t.Errorf("%v, %v", m, err)
+	}
+}

@@ -1,0 +1,196 @@
+package comm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+)
+
+// onRanks runs body on p goroutine ranks and returns what each of them returned.
+func onRanks(p int, o comm.Options, body func(c comm.Comm) error) []error {
+	errs := make([]error, p)
+	var wg sync.WaitGroup
+	for r, c := range comm.Local(p, o) {
+		wg.Go(func() { errs[r] = body(c) })
+	}
+	wg.Wait()
+	return errs
+}
+
+func TestAlone(t *testing.T) {
+	if err := conform(t.Context(), comm.Alone()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLocal(t *testing.T) {
+	for _, p := range []int{1, 2, 3, 4, 7} {
+		for _, err := range onRanks(p, comm.Options{}, func(c comm.Comm) error { return conform(t.Context(), c) }) {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// meet waits for all ranks.
+func meet(ctx context.Context, c comm.Comm) error { return c.AllReduceInt64(ctx, []int64{0}) }
+
+func TestWatchdog(t *testing.T) {
+	errs := onRanks(3, comm.Options{Limit: 50 * time.Millisecond}, func(c comm.Comm) error {
+		if c.Rank() == 1 {
+			return nil // dead
+		}
+		return meet(t.Context(), c)
+	})
+	for _, r := range []int{0, 2} {
+		var e *comm.Error
+		// the other of the two may come too late as well, on a busy machine
+		if !errors.As(errs[r], &e) || e.Rank != r || !regexp.MustCompile(fmt.Sprintf(`missing: \[(%d )?1( %d)?\]`, 2-r,
+			2-r)).MatchString(e.Error()) {
+			t.Errorf("rank %d: %v", r, errs[r])
+		}
+	}
+}
+
+func TestCancel(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	errs := onRanks(3, comm.Options{}, func(c comm.Comm) error {
+		if c.Rank() == 1 {
+			cancel()
+			return nil
+		}
+		err := meet(ctx, c)
+		if again := meet(t.Context(), c); again == nil {
+			t.Errorf("rank %d: a broken group continues", c.Rank())
+		}
+		return err
+	})
+	for _, r := range []int{0, 2} {
+		if e := errs[r]; e == nil {
+			t.Errorf("rank %d: no error", r)
+		}
+	}
+}
+
+func TestDetect(t *testing.T) {
+	for _, c := range []struct {
+		env  string
+		want comm.Launch
+		ok   bool
+	}{
+		{"", comm.Launch{}, false},
+		{"OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=3 PMIX_RANK=3",
+			comm.Launch{Launcher: "Open MPI", Rank: 3, Size: 4, Lost: 480 * time.Second}, true},
+		{"OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 OMPI_MCA_oob_tcp_keepalive_time=10 " +
+			"OMPI_MCA_oob_tcp_keepalive_intvl=2 OMPI_MCA_oob_tcp_keepalive_probes=x",
+			comm.Launch{Launcher: "Open MPI", Size: 2, Lost: 28 * time.Second}, true},
+		{"PMI_SIZE=2 PMI_RANK=0", comm.Launch{Launcher: "MPICH", Size: 2}, true},
+		{"PMIX_RANK=1", comm.Launch{Launcher: "PMIx", Rank: 1}, true},
+		{"PMIX_RANK=1 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=8", comm.Launch{Launcher: "PMIx", Rank: 1, Size: 8}, true},
+		// of another launcher within a step
+		{"PMIX_RANK=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1", comm.Launch{Launcher: "PMIx"}, true},
+		{"PMIX_RANK=1 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=8 SLURM_CPUS_PER_TASK=4",
+			comm.Launch{Launcher: "PMIx", Rank: 1, Size: 8, Asked: true}, true},
+		{"SLURM_PROCID=5 SLURM_STEP_NUM_TASKS=8", comm.Launch{Launcher: "Slurm", Rank: 5, Size: 8, NoPMI: true}, true},
+		{"SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_MPI_TYPE=cray_shasta", comm.Launch{Launcher: "Slurm", Rank: 1,
+			Size: 2}, true},
+		{"PMI_SIZE=2 PMI_RANK=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2", comm.Launch{Launcher: "MPICH", Size: 2}, true},
+		{"SLURM_PROCID=0 SLURM_NTASKS=8", comm.Launch{}, false}, // a batch script
+		{"PMI_RANK=x PMI_SIZE=2", comm.Launch{}, false},
+	} {
+		env := map[string]string{}
+		for _, kv := range strings.Fields(c.env) {
+			k, v, _ := strings.Cut(kv, "=")
+			env[k] = v
+		}
+		got, ok := comm.Detect(func(k string) string { return env[k] })
+		if got != c.want || ok != c.ok {
+			t.Errorf("%q: %+v, %v", c.env, got, ok)
+		}
+	}
+}
+
+func TestSrunInterface(t *testing.T) {
+	for list, want := range map[string]string{
+		"MPI plugin types are...\n\tnone\n\tpmi2\n":                                                        "pmi2",
+		"srun: MPI types are...\nsrun: pmix_v3\nsrun: pmix\nsrun: none\n":                                  "pmix",
+		"MPI plugin types are...\n\tcray_shasta\n\tnone\nspecific pmix plugin versions available: pmix_v4": "",
+		"": "",
+		"MPI plugin types are...\n\tpmix\n\tnone\n\tpmi2\n": "pmix or pmi2",
+	} {
+		if got := comm.SrunInterface(list); got != want && (got == "" || !strings.Contains(want, " or ")) {
+			t.Errorf("%q: %q, want %q", list, got, want)
+		}
+	}
+}
+
+// TestWithoutPMI: ranks that srun started without a process manager interface are told so before MPI is, which would
+// end the process.
+func TestWithoutPMI(t *testing.T) {
+	_, err := comm.Open(comm.Launch{Launcher: "Slurm", Rank: 1, Size: 3, NoPMI: true}, comm.Options{})
+	if err == nil || !strings.Contains(err.Error(), "take srun --mpi=pm") &&
+		!strings.Contains(err.Error(), "no MPI library found") {
+		t.Error(err)
+	}
+}
+
+func TestRows(t *testing.T) {
+	for _, n := range []int{1, 511, 512, 513, 5000} {
+		for _, p := range []int{1, 2, 3, 7} {
+			at := 0
+			for r := range p {
+				lo, hi := comm.Rows(n, 512, r, p)
+				if lo != at || hi < lo || lo%512 != 0 && lo != n {
+					t.Errorf("n = %d: rank %d of %d has [%d, %d)", n, r, p, lo, hi)
+				}
+				testkit.Equal(t, comm.Counts(n, 512, p, 3)[r], 3*(hi-lo), n, r, p)
+				at = hi
+			}
+			testkit.Equal(t, at, n, p)
+		}
+	}
+}
+
+func TestFixed(t *testing.T) {
+	terms := []float64{1, -0.25, 1e-9, -1e-13, 0.7}
+	f := comm.FixedFor(3)
+	sum := []int64{0}
+	var want float64
+	for _, v := range terms {
+		if !f.Add(sum, []float64{v}) {
+			t.Errorf("%v does not fit", v)
+		}
+		want += v
+	}
+	testkit.Near(t, f.Value(sum[0]), want, 5*3*0x1p-61+0x1p-52)
+	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e9} {
+		if f.Add(sum, []float64{bad}) {
+			t.Errorf("%v fits below 3", bad)
+		}
+	}
+	// What fits ends at 2⁶² units, on either side, scaled or not; a term there shows whatever follows.
+	for v, fits := range map[float64]bool{4: true, -4: true, math.Nextafter(4, 5): false,
+		math.Nextafter(-4, -5): false} {
+		two, rest, narrow := []int64{0, 0}, []int64{0, 0}, float32(v)
+		if f.Add(two, []float64{v, 1}) != fits || f.AddScaled(two, []float64{v / 2, 1}, []float64{2, 1}) != fits ||
+			f.AddFine(two, rest, []float64{8 * v, 1}, []float64{0.125, 1}) != fits ||
+			f.AddScaled32(two, []float32{2 * narrow, 1}, []float64{0.5, 1}) != (float64(narrow) == 4 ||
+				float64(narrow) == -4) {
+			t.Errorf("%v of 4: fits is not %v", v, fits)
+		}
+	}
+	if v := comm.FixedFor(math.Inf(1)).Value(0); !math.IsNaN(v) {
+		t.Errorf("a sum of unknown bound is %v", v)
+	}
+	testkit.Equal(t, comm.FixedFor(0).Value(0), 0)
+}

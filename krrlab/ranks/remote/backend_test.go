@@ -1,0 +1,302 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/precond/feature"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// TestJobs writes the job of every stage and runs it in one process and on two ranks: the values of
+// the stage run as it is.
+func TestJobs(t *testing.T) {
+	train := problem(300)
+	levels := testkit.Must(feature.ParseLevels("features:120,srht:60,gaussian:30"))
+	chain := testkit.Must(feature.ChainFor(gauss, levels))
+	for name, c := range map[string]struct {
+		cfg     krrlab.Config
+		stage   stage.Name
+		options stage.Runner
+	}{
+		"statdim": {krrlab.Config{Precond: krrlab.Features{S: 30}}, "statdim",
+			krrlab.StatDimOptions{Method: krrlab.SLQ, MaxProbes: 16, Lambdas: []float64{0.1, 1}}},
+		"sketch size":       {krrlab.Config{}, "sketch-size", krrlab.SketchSizeOptions{Max: 64}},
+		"multilevel":        {krrlab.Config{Precond: krrlab.Features{}}, "multilevel", krrlab.MultiLevelOptions{Levels: levels}},
+		"multilevel of M":   {krrlab.Config{Precond: krrlab.Features{S: 20}}, "multilevel", krrlab.MultiLevelOptions{}},
+		"registered kernel": {krrlab.Config{Kernel: inverse{0.7}, Solver: krrlab.PCG}, "quality", krrlab.QualityOptions{}},
+		"lambda-p":          {krrlab.Config{Precond: krrlab.RPCholesky{S: 20}}, "lambda-p", krrlab.LambdaPOptions{Points: 2}},
+		"quality": {krrlab.Config{Precond: krrlab.Features{Map: chain, S: 30, Form: 1, LambdaP: 0.5},
+			Storage: gram.Float64}, "quality", krrlab.QualityOptions{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.cfg.Lambda, c.cfg.Seed, c.cfg.Tol = 0.3, 5, 1e-4
+			if c.cfg.Kernel == nil {
+				c.cfg.Kernel = gauss
+			}
+			lab := newLab(t, train, c.cfg)
+			root := t.TempDir()
+			for _, p := range []int{0, 2} {
+				dir := &jobDir{root: root}
+				sender := newLab(t, train, withBackend(c.cfg, testBackend(root)))
+				testkit.OK(t, testBackend(root).writeJob(dir, sender, c.stage, c.options))
+				runJob(t, dir.path(jobFile), p)
+				var got any
+				testkit.OK(t, json.Unmarshal(testkit.Must(readOutcome(dir)).Value, &got))
+				run := func(ctx context.Context, l *krrlab.Lab) (any, error) { return l.Run(ctx, c.options) }
+				want, err := run(t.Context(), lab)
+				if p > 0 {
+					want, err = onTwoRanks(t, train, c.cfg, run)
+				}
+				if testkit.OK(t, err); !reflect.DeepEqual(timeless(got), timeless(want)) {
+					t.Errorf("%d ranks: the job\n%v\nthe stage\n%v", p, got, timeless(want))
+				}
+			}
+		})
+	}
+}
+
+// inverse is a user-defined kernel that is registered, 1/(1+c‖x−z‖²).
+type inverse struct{ C float64 }
+
+var errInverse = kernel.Register("test.inverse", inverse{})
+
+func (k inverse) String() string { return "inverse" }
+func (k inverse) Eval(x, z []float64) float64 {
+	var sq float64
+	for i, v := range x {
+		sq += (v - z[i]) * (v - z[i])
+	}
+	return 1 / (1 + k.C*sq)
+}
+
+func testBackend(dir string) *Backend { return &Backend{Ranks: 2, Dir: dir} }
+
+func withBackend(c krrlab.Config, b *Backend) krrlab.Config {
+	c.Backend = b
+	return c
+}
+
+// runJob runs a job on p goroutine ranks, or in one process for p = 0.
+func runJob(t *testing.T, file string, p int) {
+	t.Helper()
+	if p == 0 {
+		testkit.OK(t, RunJob(t.Context(), file, Options{}))
+		return
+	}
+	var wg sync.WaitGroup
+	for _, c := range comm.Local(p, comm.Options{}) {
+		wg.Go(func() {
+			if err := RunJob(t.Context(), file, Options{Comm: c}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func onTwoRanks(t *testing.T, train *datasets.Dataset, cfg krrlab.Config,
+	run func(ctx context.Context, l *krrlab.Lab) (any, error)) (any, error) {
+	values, errs := make([]any, 2), make([]error, 2)
+	var wg sync.WaitGroup
+	for r, c := range comm.Local(2, comm.Options{}) {
+		wg.Go(func() {
+			cfg := cfg
+			cfg.Comm = c
+			values[r], errs[r] = run(t.Context(), newLab(t, train, cfg))
+		})
+	}
+	wg.Wait()
+	return values[0], errs[0]
+}
+
+// TestJobSolve brings a solution back from two ranks, for every kind of points and answers: the
+// bits of the coefficients, and all that is reported about them.
+func TestJobSolve(t *testing.T) {
+	root := t.TempDir()
+	for kind, x := range kinds(260, 4) {
+		for _, train := range []*datasets.Dataset{classes(x, 3), classes(x, 2), regression(x).Center()} {
+			train = train.Slice(3, 257) // rows that do not begin at 0
+			cfg := krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Nystrom{S: 40}, Tol: 1e-5, Seed: 7,
+				Exact: krrlab.StoredResidual}
+			sender := newLab(t, train, withBackend(cfg, testBackend(root)))
+			dir := &jobDir{root: root}
+			testkit.OK(t, testBackend(root).writeJob(dir, sender, "solve", nil))
+			runJob(t, dir.path(jobFile), 2)
+			out := testkit.Must(readOutcome(dir))
+			got := &krrlab.Solution{}
+			testkit.OK(t, out.decode(got, dir.path("")))
+			value := testkit.Must(onTwoRanks(t, train, cfg,
+				func(ctx context.Context, l *krrlab.Lab) (any, error) { return l.Solve(ctx) }))
+			want := value.(*krrlab.Solution)
+			if !mat.Equal(got.Model.C, want.Model.C) {
+				t.Fatalf("%s, %v: other coefficients", kind, train.Task)
+			}
+			if g, w := timeless(got), timeless(want); !reflect.DeepEqual(g, w) {
+				t.Errorf("%s, %v:\n%v\nwant\n%v", kind, train.Task, g, w)
+			}
+		}
+	}
+}
+
+// ownKernel is a kernel that no job can carry.
+type ownKernel struct{}
+
+func (ownKernel) Eval(x, z []float64) float64 { return 1 / (1 + math.Abs(x[0]-z[0])) }
+func (ownKernel) String() string              { return "cauchy of x₁" }
+
+// TestBackendRefuses asks for what cannot be sent or started: one line that says what to do.
+func TestBackendRefuses(t *testing.T) {
+	train := problem(50)
+	ok := krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10}}
+	for what, c := range map[string]struct {
+		change func(c *krrlab.Config, b *Backend)
+		want   string
+	}{
+		"own kernel": {func(c *krrlab.Config, b *Backend) { c.Kernel = ownKernel{} }, "cauchy of x₁ is user-defined"},
+		"own map": {func(c *krrlab.Config, b *Backend) {
+			c.Precond = krrlab.Features{Map: feature.Doubling{Dist: feature.Fourier{Kernel: gauss}, First: 10}}
+		}, "is user-defined"},
+		"map of another": {func(c *krrlab.Config, b *Backend) {
+			c.Precond = krrlab.Features{Map: feature.Fourier{Kernel: kernel.Laplacian{Sigma: 3}}}
+		}, "is user-defined"},
+		"no ranks":          {func(c *krrlab.Config, b *Backend) { b.Ranks = 0 }, "at least 1"},
+		"hosts, no folder":  {func(c *krrlab.Config, b *Backend) { b.Hosts, b.Dir = []string{"a"}, "" }, "set Dir"},
+		"slurm, no folder":  {func(c *krrlab.Config, b *Backend) { b.Launcher, b.Dir = "srun", "" }, "set Dir"},
+		"sbatch":            {func(c *krrlab.Config, b *Backend) { b.Launcher = "/opt/sbatch" }, "take srun"},
+		"ranks and backend": {func(c *krrlab.Config, b *Backend) { c.Comm = comm.Alone() }, "want at most one of them"},
+		"direct": {func(c *krrlab.Config, b *Backend) { c.Solver, c.Precond = krrlab.Direct, nil },
+			"direct solver"},
+		"negative limit": {func(c *krrlab.Config, b *Backend) { b.Limit = -time.Second }, "positive time"},
+	} {
+		b := testBackend(t.TempDir())
+		cfg := withBackend(ok, b)
+		c.change(&cfg, b)
+		if _, err := krrlab.New(train, cfg); err == nil || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %q", what, err, c.want)
+		}
+	}
+	b := testBackend(t.TempDir())
+	b.Launcher, b.Program = "/nowhere/mpirun", "/bin/true"
+	testkit.Fails(t, testkit.ErrOf(newLab(t, train, withBackend(ok, b)).Solve(t.Context())),
+		"/nowhere/mpirun, which starts the ranks, was not found")
+}
+
+// TestJobRefuses changes what a job consists of.
+func TestJobRefuses(t *testing.T) {
+	train := problem(50)
+	for what, c := range map[string]struct {
+		change func(t *testing.T, root string, j *job)
+		want   string
+	}{
+		"version": {func(_ *testing.T, _ string, j *job) { j.Version = 1 }, "format version 1, want 5"},
+		"stage":   {func(_ *testing.T, _ string, j *job) { j.Stage = "dance" }, `unknown stage "dance"`},
+		"kernel":  {func(_ *testing.T, _ string, j *job) { j.Config.Spec.Name = "x" }, "kernel"},
+		"damaged data": {func(t *testing.T, root string, j *job) {
+			b := testkit.Must(os.ReadFile(j.Data.path(root)))
+			b[len(b)/2] ^= 1
+			testkit.OK(t, os.WriteFile(j.Data.path(root), b, 0o644))
+		}, "damaged model"},
+		"no data": {func(_ *testing.T, root string, j *job) { os.Remove(j.Data.path(root)) }, "no such file"},
+		"other data": {func(_ *testing.T, root string, j *job) {
+			to := data{Sum: strings.Repeat("0", 64)}
+			testkit.OK(t, os.Rename(j.Data.path(root), to.path(root)))
+			j.Data = to
+		}, "not those of the job"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			root := t.TempDir()
+			l := newLab(t, train, withBackend(krrlab.Config{Kernel: gauss, Lambda: 0.1,
+				Precond: krrlab.Features{S: 10}}, testBackend(root)))
+			dir := &jobDir{root: root}
+			testkit.OK(t, testBackend(root).writeJob(dir, l, "quality", krrlab.QualityOptions{}))
+			j := testkit.Must(readJob(dir.path(jobFile)))
+			c.change(t, root, j)
+			b, err := json.Marshal(j)
+			if err == nil {
+				err = os.WriteFile(dir.path(jobFile), b, 0o644)
+			}
+			testkit.OK(t, err)
+			testkit.Fails(t, RunJob(t.Context(), dir.path(jobFile), Options{}), c.want)
+		})
+	}
+}
+
+// TestData: points of every kind, scaling, mean, names and answers are read as they were written.
+func TestData(t *testing.T) {
+	for kind, x := range kinds(60, 4) {
+		several := regression(x)
+		several.More, several.Targets = [][]float64{several.Target[:]}, []string{"a", "b"}
+		several.Columns, several.Note = []string{"p", "q", "r", "s"}, "generated"
+		for _, train := range []*datasets.Dataset{several, regression(x).Center(), classes(x, 2), classes(x, 3)} {
+			for _, scale := range datasets.Scalings {
+				want, _, err := datasets.Scale(scale, train, nil)
+				testkit.OK(t, err)
+				root := t.TempDir()
+				j := testkit.Must(writeData(root, want))
+				got, err := j.read(root)
+				if err == nil {
+					got.Read = want.Read
+				}
+				if err != nil || !reflect.DeepEqual(got, want) {
+					t.Errorf("%s, %s, %v: %v, %+v, want %+v", kind, scale, train.Task, err, got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestGenerated: a generated problem, whose best errors are known, is read as the same data.
+func TestGenerated(t *testing.T) {
+	for _, d := range []*datasets.Dataset{datasets.SyntheticClasses(60, 3, 4, 0.05, 1),
+		datasets.SyntheticRegression(60, 2, 0.1, 1)} {
+		root := t.TempDir()
+		j := testkit.Must(writeData(root, d))
+		testkit.Must(j.read(root))
+	}
+}
+
+// TestCoefficients: a job whose coefficients cannot be written has no result, and one without them, or with damaged ones, no
+// value.
+func TestCoefficients(t *testing.T) {
+	root := t.TempDir()
+	lab := newLab(t, problem(40), krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10}})
+	sol := testkit.Must(lab.Solve(t.Context()))
+	out := &outcome{Version: jobVersion, Stage: "solve"}
+	if err := out.write(filepath.Join(root, "none"), sol); err == nil {
+		t.Error("no error")
+	}
+	testkit.OK(t, out.write(root, sol))
+	file := filepath.Join(root, answerFile)
+	whole := testkit.Must(os.ReadFile(file))
+	testkit.OK(t, os.WriteFile(file, whole[1:], 0o644))
+	testkit.Fails(t, out.decode(new(krrlab.Solution), root), "coefficients: mat: ")
+	testkit.OK(t, os.Remove(file))
+	testkit.Fails(t, out.decode(new(krrlab.Solution), root), "no such file")
+}
+
+// TestJobFolders: the folder of checkpoints is the caller's, wherever the ranks run.
+func TestJobFolders(t *testing.T) {
+	j, err := newConfig(&krrlab.Config{Kernel: gauss, Checkpoint: &krrlab.Checkpoint{Dir: "kept"}})
+	here, e := filepath.Abs("kept")
+	if err != nil || e != nil || j.Checkpoint.Dir != here {
+		t.Errorf("%v, %v: %s, want %s", err, e, j.Checkpoint.Dir, here)
+	}
+}

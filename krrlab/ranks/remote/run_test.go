@@ -1,0 +1,162 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+)
+
+// TestCommands checks what launchers are told.
+func TestCommands(t *testing.T) {
+	b := &Backend{Ranks: 3, Hosts: []string{"n1:2", "n2"}, Program: "/opt/krrlab", Options: []string{"--quiet"},
+		Flags: []string{"--blas", "go"}, Limit: time.Minute}
+	if got, want := strings.Join(b.mpirunWords("HYDRA build details"), " "), "-hosts n1:2,n2"; got != want {
+		t.Errorf("MPICH: %s", got)
+	}
+	got := strings.Join(b.mpirunWords("mpirun (Open MPI) 4.1.4"), " ")
+	testkit.Contains(t, got, "--bind-to none", "--host n1:2,n2",
+		"--mca oob_tcp_keepalive_time 12 --mca oob_tcp_keepalive_intvl 4 --mca oob_tcp_keepalive_probes 2")
+	if strings.Contains(got, "oversubscribe") {
+		t.Error("hosts are oversubscribed")
+	}
+	if got := strings.Join((&Backend{Ranks: 10000}).mpirunWords("Open MPI"), " "); !strings.Contains(got,
+		"--oversubscribe") || strings.Contains(got, "keepalive") {
+		t.Errorf("one machine: %s", got)
+	}
+	words, err := b.program("/jobs/a b/job.json")
+	if want := []string{"/opt/krrlab", "job", "--rank-timeout", "1m0s", "--blas", "go",
+		"/jobs/a b/job.json"}; err != nil || !reflect.DeepEqual(words, want) {
+		t.Errorf("%v, %q", err, words)
+	}
+}
+
+// TestSrun: srun is told an interface that it offers, before the Options, which may name another, and the
+// hosts by their names, as it counts the ranks of each itself.
+func TestSrun(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "srun")
+	testkit.OK(t, os.WriteFile(name, []byte("#!/bin/sh\n[ $1 = --mpi=list ] && printf 'none\\n\\tpmi2\\n' >&2\n"), 0o755))
+	b := &Backend{Ranks: 3, Hosts: []string{"n1:2", "n2"}, Launcher: name, Dir: "/jobs", Program: "/opt/krrlab",
+		Options: []string{"--mpi=pmix"}}
+	const want = "-n 3 --kill-on-bad-exit=1 --mpi=pmi2 --nodelist n1,n2 --mpi=pmix /opt/krrlab job "
+	words, err := b.command(t.Context(), "job.json")
+	if got := strings.Join(words, " "); err != nil || !strings.HasPrefix(got, name+" "+want) {
+		t.Errorf("%v, %s, want %s", err, got, want)
+	}
+	b.Program = ""
+	t.Setenv("PATH", filepath.Dir(name))
+	testkit.Fails(t, testkit.ErrOf(b.command(t.Context(), "job.json")), "not on the path: install it")
+}
+
+// pretend makes a launcher that does what the script says, with $file the job's.
+func pretend(t *testing.T, script string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "mpirun")
+	text := "#!/bin/sh\n[ \"$1\" = --version ] && { echo HYDRA; exit; }\nfor file; do :; done\n" + script
+	testkit.OK(t, os.WriteFile(name, []byte(text), 0o755))
+	return name
+}
+
+// TestBackendRuns drives launchers that only pretend: progress and notes are passed on, failures
+// say why in one line, and a context that ends ends the launcher and keeps what there is.
+func TestBackendRuns(t *testing.T) {
+	train := problem(50)
+	var events []krrlab.Event
+	var notes []string
+	end := func() {} // when the script says that it is ready
+	var stop error   // of the Monitor then
+	lab := func(script string) *krrlab.Lab {
+		events, notes = nil, nil
+		return newLab(t, train, krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10},
+			Monitor: func(e krrlab.Event) error {
+				if events = append(events, e); e.Stage == "ready" {
+					end()
+					return stop
+				}
+				return nil
+			},
+			Checkpoint: &krrlab.Checkpoint{Dir: "kept", Note: func(s string) { notes = append(notes, s) }},
+			Backend:    &Backend{Ranks: 2, Dir: t.TempDir(), Program: "/bin/true", Launcher: pretend(t, script)}})
+	}
+	const quality = `echo '{"version":5,"stage":"quality","value":{"n":50,"steps":7}%s}' >$(dirname "$file")/result.json
+`
+	done := fmt.Sprintf(quality, "")
+	const says = "printf " +
+		"'{\"event\":{\"Stage\":\"solve\",\"Iteration\":3}}\\n{\"note\":\"resuming\"}\\nnoise\\n{bad\\n'\n"
+	q, err := lab(says+done).Quality(t.Context(), krrlab.QualityOptions{})
+	if err != nil || q.N != 50 || q.Steps != 7 {
+		t.Errorf("%v, %+v", err, q)
+	}
+	if len(events) != 2 || events[1].Iteration != 3 || !reflect.DeepEqual(notes, []string{"resuming"}) {
+		t.Errorf("events %+v, notes %q", events, notes)
+	}
+	for script, want := range map[string]string{
+		"echo noise; echo 'krrlab: λ = 0: want more' >&2; echo later; exit 2": "the job on 2 ranks failed: exit " +
+			"status 2: λ = 0: want more",
+		"echo 'krrlab: note: bound'; echo 'krrlab: no space left' >&2; exit 1": "exit status 1: no space left",
+		"echo first; echo last >&2; exit 9":                                    "exit status 9: last",
+		"exit 7":                                                               "exit status 7: no output",
+		"exit 0":                                                               "ended without a result",
+		fmt.Sprintf(quality, `,"interrupted":true`):                            "were interrupted",
+		fmt.Sprintf(quality, `,"interrupted":true`) +
+			"echo 'krrlab: a scheduler'; exit 130": "until then: the job on 2 ranks failed: exit status 130: a " +
+			"scheduler",
+		"echo '{\"version\":6}' >$(dirname \"$file\")/result.json":               "format version 6",
+		"echo '{\"version\":5,\"value\":3}' >$(dirname \"$file\")/result.json\n": "the value of quality",
+	} {
+		if _, err := lab(script).Quality(t.Context(), krrlab.QualityOptions{}); err == nil ||
+			!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %q", script, err, want)
+		}
+	}
+	q, err = lab(fmt.Sprintf(quality, `,"interrupted":true`)+"exit 130").Quality(t.Context(), krrlab.QualityOptions{})
+	if err == nil || q == nil || q.Steps != 7 {
+		t.Errorf("interrupted by others: %v, %+v", err, q)
+	}
+	if q, err = lab(done+"echo 'krrlab: not all ranks ended'; exit 1").Quality(t.Context(),
+		krrlab.QualityOptions{}); err != nil || q.Steps != 7 {
+		t.Errorf("a failure after the result: %v, %+v", err, q)
+	}
+	const ready = `echo '{"event":{"Stage":"ready"}}'
+`
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	end = cancel
+	if q, err = lab("trap 'exit 143' TERM\n"+done+ready+"while :; do sleep 0.05; done").Quality(ctx,
+		krrlab.QualityOptions{}); err != nil || q.Steps != 7 {
+		t.Errorf("an end after the result: %v, %+v", err, q)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	defer cancel()
+	end = cancel
+	q, err = lab("trap 'printf \"%s\" \"$kept\" >$(dirname \"$file\")/result.json; exit 130' "+
+		"TERM\nkept='{\"version\":5,\"stage\":\"quality\",\"value\":{\"steps\":4},\"interrupted\":true}'\n"+
+		ready+"while :; do sleep 0.05; done").Quality(ctx, krrlab.QualityOptions{})
+	if !errors.Is(err, context.Canceled) || q == nil || q.Steps != 4 {
+		t.Errorf("%v, %+v", err, q)
+	}
+	end = func() {}
+	for _, stop = range []error{pcg.ErrStop, errors.New("boom")} { // of the Monitor: the ranks are told to end
+		q, err = lab("trap 'printf \"%s\" \"$kept\" >$(dirname \"$file\")/result.json; exit 130' "+
+			"TERM\nkept='{\"version\":5,\"stage\":\"quality\",\"value\":{\"steps\":4},\"interrupted\":true}'\n"+
+			ready+"while :; do sleep 0.05; done").Quality(t.Context(), krrlab.QualityOptions{})
+		if q == nil || q.Steps != 4 || stop == pcg.ErrStop && err != nil || stop != pcg.ErrStop && err != stop {
+			t.Errorf("%v: %v, %+v", stop, err, q)
+		}
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if q, err = lab("exec sleep 60").Quality(ctx, krrlab.QualityOptions{}); !errors.Is(err, context.DeadlineExceeded) ||
+		q != nil {
+		t.Errorf("%v, %+v", err, q)
+	}
+}

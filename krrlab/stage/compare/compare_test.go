@@ -1,0 +1,160 @@
+package compare_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+const n, lambda = 300, 0.01
+
+// problem is a regression with K in float64.
+func problem(t *testing.T, c krrlab.Config) *krrlab.Lab {
+	t.Helper()
+	c.Kernel, c.Lambda, c.Solver = kernel.Gaussian{Sigma: 1.5}, lambda, krrlab.PCG
+	c.Storage = gram.Float64
+	lab, err := krrlab.New(datasets.SyntheticRegression(n, 4, 0.1, 1), c)
+	testkit.OK(t, err)
+	return lab
+}
+
+// own is an M⁻¹ = f of a user.
+type own struct {
+	order int
+	f     func(dst, r *mat.Dense) error
+}
+
+func (o own) Dim() int { return o.order }
+
+func (o own) SolveTo(_ context.Context, dst, r *mat.Dense) error { return o.f(dst, r) }
+
+// metric is an own that draws.
+type metric struct {
+	own
+	draw func(dst *mat.Dense) error
+}
+
+func (m metric) NormalTo(_ context.Context, dst *mat.Dense, _ rng.Stream) error { return m.draw(dst) }
+
+// TestLeftOutLate: one that fails as intervals of κ are found does not take those of others with it.
+func TestLeftOutLate(t *testing.T) {
+	draws := 0
+	same := func(dst, r *mat.Dense) error { dst.Copy(r); return nil }
+	one := func(dst *mat.Dense) error {
+		for i := range n {
+			dst.Set(i, 0, float64(i%2*2-1))
+		}
+		return nil
+	}
+	for name, c := range map[string]struct {
+		m    metric
+		want string
+	}{
+		"draw": {metric{own{n, same}, func(*mat.Dense) error { return errors.New("no draws") }}, "no draws"},
+		"covariance": {metric{own{n, same}, func(dst *mat.Dense) error {
+			err := one(dst)
+			dst.Scale(2, dst)
+			return err
+		}}, "xᵀM⁻¹x = 1.2e+03 for a draw x of N(0, M), n = 300"},
+	} {
+		draws = 0
+		draw := c.m.draw
+		c.m.draw = func(dst *mat.Dense) error { draws++; return draw(dst) }
+		r, err := problem(t, krrlab.Config{}).Compare(context.Background(), krrlab.CompareOptions{},
+			krrlab.Given{M: c.m, Name: name}, krrlab.Nystrom{S: 30})
+		testkit.OK(t, err)
+		for _, row := range r.Rows {
+			if bad := row.Name == name; bad != (row.Why != "") || bad && !strings.Contains(row.Why, c.want) ||
+				!bad && (row.Steps == 0 || math.IsInf(row.Kappa.Hi, 1)) {
+				t.Errorf("%s: %s after %d steps: κ %v %q", name, row.Name, row.Steps, row.Kappa, row.Why)
+			}
+		}
+	}
+}
+
+// TestSameNames: entries of one name are rows and lines of their own.
+func TestSameNames(t *testing.T) {
+	r, err := problem(t, krrlab.Config{}).Compare(context.Background(), krrlab.CompareOptions{Steps: -1, Seeds: 2},
+		krrlab.Nystrom{S: 30}, krrlab.Nystrom{S: 60})
+	testkit.OK(t, err)
+	text := r.String()
+	for _, row := range r.Rows[1:] {
+		if !strings.Contains(text, "\n"+row.Name+" ") || (row.S == 60) != strings.HasSuffix(row.Name, " (2)") {
+			t.Errorf("%s, %d features:\n%s", row.Name, row.S, text)
+		}
+	}
+}
+
+// TestNames: an entry that names no preconditioner is refused before anything is formed.
+func TestNames(t *testing.T) {
+	for _, text := range []string{"", "nope", "nystrom s=3", "nystrom features", "nystrom features=0",
+		"vecchia lambda-p=1", "features sketch=x", "nystrom features=20 features=30", "nystrom precond=none"} {
+		_, err := problem(t, krrlab.Config{}).Compare(context.Background(),
+			krrlab.CompareOptions{With: stage.Entries{{Text: text}}})
+		if err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// TestRanks: two ranks of little memory find what one with enough does.
+func TestRanks(t *testing.T) {
+	o := krrlab.CompareOptions{Steps: 20, With: stage.Entries{{Text: "nystrom features=40"}}}
+	one, err := problem(t, krrlab.Config{}).Compare(context.Background(), o)
+	testkit.OK(t, err)
+	for i, row := range ranks(t, krrlab.Config{Memory: 500_000, Precond: krrlab.None{}}, o)[0].Rows { // two groups
+		if row.Why != "" || !reflect.DeepEqual(row.Residuals, one.Rows[i].Residuals) {
+			t.Errorf("%s differs on ranks of little memory: %s", row.Name, row.Why)
+		}
+	}
+}
+
+// ranks returns what each of two finds.
+func ranks(t *testing.T, c krrlab.Config, o krrlab.CompareOptions) [2]*krrlab.Compare {
+	t.Helper()
+	var results [2]*krrlab.Compare
+	done := make(chan error, 2)
+	for i, of := range comm.Local(2, comm.Options{Limit: 10 * time.Second}) {
+		go func() {
+			c := c
+			c.Comm = of
+			var err error
+			results[i], err = problem(t, c).Compare(context.Background(), o)
+			done <- err
+		}()
+	}
+	testkit.OK(t, errors.Join(<-done, <-done))
+	return results
+}
+
+// TestDraws: draw 1 is what the next seed draws.
+func TestDraws(t *testing.T) {
+	o := krrlab.CompareOptions{Steps: -1, Seeds: 2, With: stage.Entries{{Text: "features features=50"},
+		{Text: "vecchia features=10 neighbors=5"}}}
+	both, err := problem(t, krrlab.Config{Seed: 3}).Compare(context.Background(), o)
+	testkit.OK(t, err)
+	o.Seeds = 1
+	next, err := problem(t, krrlab.Config{Seed: 4}).Compare(context.Background(), o)
+	testkit.OK(t, err)
+	for i, row := range next.Rows[1:] {
+		if first, second := both.Rows[1+2*i], both.Rows[2+2*i]; second.Draw != 1 ||
+			!reflect.DeepEqual(second.Residuals, row.Residuals) || reflect.DeepEqual(first.Residuals, row.Residuals) {
+			t.Errorf("%s: draw %d differs from that of the next seed", row.Name, second.Draw)
+		}
+	}
+}

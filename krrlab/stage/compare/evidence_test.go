@@ -1,0 +1,120 @@
+package compare_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/base/suite"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	rows "github.com/krrlab/lab/krrlab/krylov/pencil"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// TestEvidence counts over seeds how often the intervals of ln det(K+λI) and −2 ln p(y) miss what a dense Cholesky
+// factor gives, of K in float64 and in 16 bits, with one Lanczos process and with four, for every kind of M.
+func TestEvidence(t *testing.T) {
+	const n = 200
+	seeds := suite.Scale(8, 8, 200)
+	for _, c := range []struct {
+		storage    gram.Storage
+		probes     int
+		confidence float64
+	}{{gram.Float64, 1, 0.95}, {gram.Float64, 10, 0.95}, {gram.Float64, 4, 0.5}, {gram.Fixed16, 2, 0.8}} {
+		misses, width, of, unknown := map[string]int{}, map[string]float64{}, 0, 0
+		estimates, ratio := 0, 0.
+		for seed := range seeds {
+			lab := testkit.Must(krrlab.New(datasets.SyntheticRegression(n, 3, 0.1, uint64(seed%4)), krrlab.Config{
+				Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 0.05, Solver: krrlab.PCG, Storage: c.storage, Seed: uint64(seed)}))
+			var a mat.Cholesky
+			if !a.Factorize(plain(t, lab)) {
+				t.Fatal("A is not definite")
+			}
+			var x mat.VecDense
+			y := lab.Targets().ColView(0)
+			testkit.OK(t, a.SolveVecTo(&x, y))
+			det := a.LogDet()
+			like := mat.Dot(y, &x) + det + n*math.Log(2*math.Pi)
+			r := testkit.Must(lab.Compare(t.Context(), krrlab.CompareOptions{Probes: c.probes, Steps: 60,
+				Confidence: c.confidence, ExactBelow: -1, Width: 0.5, With: stage.Entries{
+					{Text: "features features=60"}, {Text: "nystrom features=40 lambda-p=0.2"},
+					{Text: "rpcholesky features=40 spectral=true"}, {Text: "vecchia features=20 neighbors=10"}}},
+				krrlab.Given{M: own{n, func(dst, r *mat.Dense) error { dst.Copy(r); return nil }}, Name: "given"}))
+			for _, row := range r.Rows {
+				d, l := row.LogDetA, row.Likelihood
+				if row.Name == "given" {
+					if d != nil || l != nil {
+						t.Errorf("of an M of which only the inverse is known: %v, %v", d, l)
+					}
+					continue
+				}
+				if d == nil && l == nil && row.Min.Lo == 0 && row.Name == "features features=60" { // no bound of λ_min
+					unknown++
+					continue
+				}
+				if d == nil || l == nil || d.Confidence != c.confidence {
+					t.Fatalf("%s: %v, %v, %s", row.Name, d, l, row.Why)
+				}
+				if !(d.Lo <= d.Value && d.Value <= d.Hi && l.Lo <= l.Value && l.Value <= l.Hi) {
+					t.Errorf("%s: %v, %v", row.Name, d, l)
+				}
+				if !d.Covers(det) || !l.Covers(like) {
+					misses[row.Name]++
+				}
+				width[row.Name] += (d.Hi - d.Lo) / float64(seeds)
+			}
+			of++
+			var best *rows.Row
+			for i := range r.Rows {
+				if e := r.Rows[i].LogDetEstimate; e != nil && (best == nil || e.Width() < best.LogDetEstimate.Width()) {
+					best = &r.Rows[i]
+				}
+			}
+			if (best == nil) != (c.probes == 1) {
+				t.Fatalf("%d processes, an estimate by %v", c.probes, best)
+			}
+			if best != nil {
+				d, l := best.LogDetEstimate, best.LikelihoodEstimate
+				if !d.Covers(det) || !l.Covers(like) {
+					misses["estimate"]++
+				}
+				estimates++
+				ratio += (d.Hi - d.Lo) / (best.LogDetA.Hi - best.LogDetA.Lo) / float64(seeds)
+				width["estimate"] += (d.Hi - d.Lo) / float64(seeds)
+				testkit.Contains(t, r.String(), fmt.Sprintf("(Student's t, %d Lanczos processes), estimated by", c.probes))
+			}
+			if seed == 0 {
+				testkit.Contains(t, r.String(), "ln det(K+λI)", "−2 ln p(y) = ", "proved by")
+			}
+		}
+		t.Logf("%v, %d processes: %d estimates, %.3g times as wide as what is proved by them", c.storage, c.probes, estimates,
+			ratio)
+		if unknown > seeds/4 {
+			t.Errorf("nothing is known of %d of %d", unknown, seeds)
+		}
+		for name, w := range width {
+			t.Logf("%v, %d processes, %g: %s missed %d of %d, mean width %.3g", c.storage, c.probes, c.confidence, name,
+				misses[name], of, w)
+			law := distuv.Binomial{N: float64(of), P: 1 - c.confidence}
+			if m := misses[name]; m > 0 && 1-law.CDF(float64(m)-1) < 1e-4 {
+				t.Errorf("%s missed %d of %d, at %g", name, m, of, c.confidence)
+			}
+		}
+	}
+}
+
+// plain returns K+λI, K in float64 however it is stored.
+func plain(t *testing.T, lab *krrlab.Lab) *mat.SymDense {
+	t.Helper()
+	n, _ := lab.Targets().Dims()
+	k := mat.NewDense(n, n, nil)
+	testkit.OK(t, testkit.Must(lab.K(t.Context())).Exact(1e-12).DenseTo(t.Context(), k))
+	return testkit.Plus(mat.NewSymDense(n, k.RawMatrix().Data), lab.Config().Lambda)
+}

@@ -1,0 +1,81 @@
+package compare
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/krylov/estimate"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/krylov/pencil"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/plots"
+)
+
+// TestAgainst: iterations are drawn against rank and bytes, those of the same name but for the rank in one series,
+// without what has no rank, failed, or did not come to the residual.
+func TestAgainst(t *testing.T) {
+	row := func(name string, s, its int) pencil.Row {
+		return pencil.Row{Name: name, S: s, Bytes: int64(s), Iterations: &its, Status: pcg.Converged}
+	}
+	r := &Result{Header: stage.Header{Kernel: kernel.Spec{Name: "gaussian", Sigma: 1}}, KBytes: 1000, Rows: []pencil.Row{
+		row("none", 0, 99), row("nystrom features=10 form=u", 10, 20), row("nystrom features=40 form=u", 40, 5), row("b", 10, 7),
+		row("b (2)", 20, 6)}}
+	failed, slow := row("b", 30, 1), row("b", 40, 1)
+	failed.Why, slow.Status = "M", pcg.MaxIterations
+	r.Rows = append(r.Rows, failed, slow)
+	for _, c := range []struct {
+		against string
+		want    []plots.Series
+	}{
+		{"rank", []plots.Series{{Name: "Nyström, form = u", X: []float64{10, 40}, Y: []float64{20, 5}},
+			{Name: "b", X: []float64{10, 20}, Y: []float64{7, 6}}}},
+		{"bytes", []plots.Series{{Name: "none", X: []float64{1000}, Y: []float64{99}},
+			{Name: "Nyström, form = u", X: []float64{1010, 1040}, Y: []float64{20, 5}},
+			{Name: "b", X: []float64{1010, 1020}, Y: []float64{7, 6}}}},
+	} {
+		r.Against = c.against
+		for i := range c.want {
+			c.want[i].Style = plots.Points
+		}
+		if f := r.Plot(); !reflect.DeepEqual(f.Series, c.want) {
+			t.Errorf("%s: %+v, want %+v", c.against, f.Series, c.want)
+		}
+	}
+}
+
+// TestPictures draws two preconditioners: the draw with the median number of iterations, its residuals against
+// iterations and against seconds, bounds where they are known, and the share of the eigenvalues up to each.
+func TestPictures(t *testing.T) {
+	row := func(name string, draw, its int) pencil.Row {
+		r := pencil.Row{Name: name, Draw: draw, Iterations: &its, Residuals: make([]float64, its+1), Build: 3, Solve: 2,
+			Exact: new(estimate.Interval), Nodes: []float64{1, 2, 4, 8}}
+		for k := range r.Residuals {
+			r.Residuals[k] = math.Pow(0.1, float64(k))
+		}
+		return r
+	}
+	r := &Result{Product: 5, To: 1e-3, Rows: []pencil.Row{row("a", 0, 4), row("a", 1, 2), row("a", 2, 3), row("b", 0, 9)}}
+	r.Rows[2].Bounds, r.Rows[3].Residuals = []float64{4, 3, 2, 1}, []float64{1}
+	want := [][2][]float64{{{0, 1, 2, 3}, {1, 0.1, 0.01, 0.001}}, {{3, 10, 17, 24}, {1, 0.1, 0.01, 0.001}},
+		{{3, 10, 17, 24}, {4, 3, 2, 1}}, {{1, 2, 4, 8}, {0.25, 0.5, 0.75, 1}}}
+	for i, f := range r.Plot().Panels {
+		s := f.Series
+		if len(s) != 1 || s[0].Name != "a" || !floats.EqualApprox(s[0].X, want[i][0], 1e-12) ||
+			!floats.EqualApprox(s[0].Y, want[i][1], 1e-12) || f.X.Log != (i == 0 || i == 3) {
+			t.Errorf("%s: %+v", f.Title, s)
+		}
+	}
+	r.Rows[2].Build, r.Rows[2].Exact, r.Rows[2].Weights = 0.01, nil, []float64{0, 0.5, 0.25, 0.25}
+	r.Product, r.Rows[2].Solve = 0.0005, 0.0004
+	panels := r.Plot().Panels
+	if x := panels[3].Series[0].X; !slices.Equal(x, []float64{2, 4, 8}) || panels[1].X.Log {
+		t.Errorf("a spectrum of %v", x)
+	}
+	testkit.Contains(t, panels[3].Title, "by quadrature")
+}

@@ -1,0 +1,104 @@
+package compare_test
+
+import (
+	"context"
+	"math"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/precond/lowrank"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// differing is a diagonal M that each process draws anew.
+const differing = `
+import sys, io, numpy as np
+i, o = sys.stdin.buffer, sys.stdout.buffer
+n = int(i.readline().split()[2])
+w = np.random.default_rng().uniform(1, 9, (n, 1))
+o.write(b"ready\n"); o.flush()
+for line in i:
+    np.lib.format.read_magic(i)
+    shape, _, _ = np.lib.format.read_array_header_1_0(i)
+    r = np.frombuffer(i.read(8 * shape[0] * shape[1])).reshape(shape)
+    b = io.BytesIO(); np.lib.format.write_array(b, r * w)
+    o.write(b"answer\n" + b.getvalue()); o.flush()`
+
+// TestProcessRanks: ranks whose processes differ take the M of the first.
+func TestProcessRanks(t *testing.T) {
+	r := ranks(t, krrlab.Config{}, krrlab.CompareOptions{Steps: -1,
+		With: stage.Entries{{Text: "process:" + python(t) + " -c '" + differing + "'"}}})
+	for i, row := range r[0].Rows {
+		if row.Status != pcg.Converged || row.Why != "" || !reflect.DeepEqual(row.Residuals, r[1].Rows[i].Residuals) {
+			t.Errorf("%.10s: %v after %d iterations, %d: %s", row.Name, row.Status, *row.Iterations,
+				*r[1].Rows[i].Iterations, row.Why)
+		}
+	}
+}
+
+// python returns a Python that has NumPy.
+func python(t *testing.T) string {
+	t.Helper()
+	name := "/usr/bin/python3"
+	if exec.Command(name, "-c", "import numpy").Run() != nil {
+		t.Skip("no NumPy of " + name)
+	}
+	return name
+}
+
+// TestProcess: M of NumPy has the iterations and the κ that the same M has in Go. The landmarks that NumPy draws are the
+// columns in which M−λI and K agree.
+func TestProcess(t *testing.T) {
+	const rank = 40
+	python := python(t)
+	script, err := filepath.Abs("../../../experiments/peers/nystrom_process.py")
+	testkit.OK(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	lab := problem(t, krrlab.Config{Precond: krrlab.Process{Command: python + " '" + script + "' 40"}})
+	theirs, err := lab.M(ctx)
+	testkit.OK(t, err)
+	unit, inverse := mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
+	for i := range n {
+		unit.Set(i, i, 1)
+	}
+	testkit.OK(t, theirs.SolveTo(ctx, inverse, unit))
+	var m mat.Dense
+	testkit.OK(t, m.Inverse(inverse))
+	a := plain(t, lab)
+	var landmarks []int
+	for j := range n {
+		var off float64
+		for i := range n {
+			off = max(off, math.Abs(m.At(i, j)-a.At(i, j)))
+		}
+		if off < 1e-6 {
+			landmarks = append(landmarks, j)
+		}
+	}
+	if len(landmarks) != rank {
+		t.Fatalf("%d landmarks, want %d", len(landmarks), rank)
+	}
+	k, err := lab.K(ctx)
+	testkit.OK(t, err)
+	f, err := lowrank.NystromAt(ctx, k, landmarks, nil)
+	testkit.OK(t, err)
+	ours, err := precond.New(ctx, f.F, lambda, nil)
+	testkit.OK(t, err)
+	r, err := lab.Compare(ctx, krrlab.CompareOptions{Steps: n, Width: 1e-6}, krrlab.Given{M: theirs, Name: "NumPy"},
+		krrlab.Given{M: ours, Name: "Go"})
+	testkit.OK(t, err)
+	x, y := r.Rows[1], r.Rows[2]
+	if *x.Iterations != *y.Iterations || len(x.Why)+len(y.Why) > 0 || math.Abs(x.Kappa.Lo/y.Kappa.Lo-1) > 1e-5 ||
+		math.Abs(x.Kappa.Hi/y.Kappa.Hi-1) > 1e-5 || math.IsInf(x.Kappa.Hi, 1) {
+		t.Errorf("NumPy %d iterations, κ %v %s; Go %d, κ %v %s", *x.Iterations, x.Kappa, x.Why, *y.Iterations, y.Kappa, y.Why)
+	}
+}

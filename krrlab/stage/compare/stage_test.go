@@ -1,0 +1,154 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	_ "github.com/krrlab/lab/krrlab/precond/recipe" // whose kinds are the default
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// bench has K of 30 points on a line, and makes M = I of every entry, but M = K+λI of "exact", and none of the one that is refused.
+type bench struct {
+	stage.Bench
+	problem stage.Problem
+	k       *gram.Matrix
+	entries []string
+	events  []stage.Event
+}
+
+const (
+	lambda  = 0.1
+	refused = "a preconditioner that cannot be made"
+)
+
+func newBench(k kernel.Kernel) *bench {
+	const n = 30
+	x := points.NewDense(n, 1, testkit.Normals(1, 1, n))
+	return &bench{k: testkit.Must(gram.New(context.Background(), k, x, lambda, nil)), problem: stage.Problem{Kernel: k, X: x,
+		Header: stage.Header{N: n, T: 1, Lambda: lambda}, Y: mat.NewDense(n, 1, testkit.Normals(1, 2, n)), Comm: comm.Alone(),
+		MaxIter: 99}}
+}
+
+func (b *bench) Problem() *stage.Problem                       { return &b.problem }
+func (b *bench) K(context.Context, int64) (*stage.Gram, error) { return &stage.Gram{Matrix: b.k}, nil }
+func (b *bench) Tell(_ context.Context, e stage.Event)         { b.events = append(b.events, e) }
+func (b *bench) Entry(e stage.Entry) (stage.Entry, error) {
+	b.entries = append(b.entries, e.Text)
+	return e, nil
+}
+func (b *bench) Dense(ctx context.Context, _ int64) (*mat.Dense, float64, error) {
+	k := mat.NewDense(b.problem.N, b.problem.N, nil)
+	err := b.k.DenseTo(ctx, k)
+	return k, 0, err
+}
+
+func (b *bench) Make(ctx context.Context, e stage.Entry, _ int) (*stage.Made, error) {
+	m := &stage.Made{Bytes: 1000}
+	switch e.Text {
+	case "exact":
+		k, _, _ := b.Dense(ctx, 0)
+		m.M = inverse{testkit.Plus(testkit.Symmetric(k), lambda)}
+	case refused:
+		return nil, errors.New("it cannot be made")
+	}
+	return m, nil
+}
+
+// inverse is M by a dense solve.
+type inverse struct{ m *mat.SymDense }
+
+func (m inverse) Dim() int { return m.m.SymmetricDim() }
+
+func (m inverse) SolveTo(_ context.Context, dst, r *mat.Dense) error {
+	var c mat.Cholesky
+	c.Factorize(m.m)
+	return c.SolveTo(dst, r)
+}
+
+// TestGroupsOfMemory: preconditioners are judged side by side as long as their bytes and vectors, 8n(5+2·steps), fit
+// the memory beside K, the last byte included, and a group begins with iteration 1 of its first; what does not fit
+// alone is left out. Those of one group are reported until they meet the tolerance.
+func TestGroupsOfMemory(t *testing.T) {
+	const need = 1000 + 8*30*(5+2*7)
+	for memory, want := range map[int64]int{1 << 40: 1, 3*need - 1000: 1, 3*need - 1001: 2, 2*need - 1001: 3, need: 3, need - 1: 1} {
+		b := newBench(kernel.Gaussian{Sigma: 1})
+		b.problem.Held, b.problem.Memory = 17, memory+17+b.k.Bytes()
+		r := testkit.Must(Options{Steps: 7, ExactBelow: -1, To: 1e-3,
+			With: stage.Entries{{Text: "a"}, {Text: "exact"}, {Text: refused}}}.Run(t.Context(), b)).(*Result)
+		groups, told := 0, map[string]int{}
+		b.events = slices.DeleteFunc(b.events, func(e stage.Event) bool { return e.Stage != stage.Compare })
+		for i, e := range b.events {
+			told[e.Detail]++
+			if e.Iteration == 1 && (i == 0 || b.events[i-1].Iteration != 1 || b.events[i-1].Detail == "exact" || e.Detail == "exact" && want == 3) {
+				groups++
+			}
+		}
+		none := *r.Rows[0].Iterations
+		if groups != want || told["none"] != none-1 || told["exact"] > 1 || told["a"] != 0 && told["a"] != none-1 {
+			t.Errorf("memory %d: %d groups, want %d, events %v", memory, groups, want, told)
+		}
+		for _, row := range r.Rows[1:3] {
+			if left := strings.Contains(row.Why, "it takes"); left != (memory < need) || !left && row.Steps == 0 && row.Name == "a" {
+				t.Errorf("memory %d: %+v", memory, row)
+			}
+		}
+		testkit.Equal(t, r.Rows[3].Why, "it cannot be made")
+		testkit.Contains(t, r.String(), "\na "+strings.Repeat(" ", len(refused))) // texts are aligned
+	}
+}
+
+// TestDefaults: which preconditioners there are without --with, and for which n all eigenvalues are computed.
+func TestDefaults(t *testing.T) {
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Func{F: kernel.Gaussian{Sigma: 1}.Eval}} {
+		for below, exact := range map[int]bool{30: true, 29: false, 0: true, -1: false} {
+			b := newBench(k)
+			r := testkit.Must(Options{ExactBelow: below, Steps: -1}.Run(t.Context(), b)).(*Result)
+			want := []string{"features", "nystrom", "rpcholesky", "vecchia"}
+			if _, own := k.(kernel.Func); own {
+				want = want[1:]
+			}
+			if !slices.Equal(b.entries, want) || len(r.Rows) != 1+len(want) {
+				t.Errorf("%v: %v", k, b.entries)
+			}
+			for _, row := range r.Rows {
+				if (row.Exact != nil) != exact || row.Steps != 0 || row.Why != "" {
+					t.Errorf("up to n = %d: %+v", below, row)
+				}
+			}
+			testkit.Contains(t, r.HTML(), "the numbers")
+		}
+	}
+	b := newBench(kernel.Gaussian{Sigma: 1})
+	r := testkit.Must(Options{With: stage.Entries{{Text: "exact"}}, To: 1e-4, Steps: -1, ExactBelow: -1}.Run(t.Context(), b))
+	for _, c := range r.(*Result).Rows {
+		if last := c.Residuals[len(c.Residuals)-1]; last > 1e-4 || len(c.Residuals) > 3 != (c.Name == "none") {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// TestCombined: one target is taken as it is, and several with a sign each.
+func TestCombined(t *testing.T) {
+	y := mat.NewDense(2, 2, []float64{1, 10, 2, 20})
+	seen := map[float64]bool{}
+	for seed := range uint64(20) {
+		b := combined(&stage.Problem{Header: stage.Header{N: 2, T: 2, Seed: seed}, Y: y})
+		seen[math.Abs(b.At(0, 0))] = true
+		testkit.Equal(t, b.At(1, 0), 2*b.At(0, 0))
+		one := combined(&stage.Problem{Header: stage.Header{N: 2, T: 1, Seed: seed}, Y: y.Slice(0, 2, 0, 1).(*mat.Dense)})
+		testkit.Equal(t, mat.Equal(one, y.Slice(0, 2, 0, 1)), true)
+	}
+	testkit.Equal(t, len(seen) == 2 && seen[9] && seen[11], true)
+}

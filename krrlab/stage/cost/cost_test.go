@@ -1,0 +1,96 @@
+package cost
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/race"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+)
+
+// rates are those of a machine that is not there.
+func rates() Rates {
+	return Rates{Machine: "made up", Read: 3e10, Gemm32: 2e11, Gemm64: 1e11, Exp: 3e9}
+}
+
+// TestCache: rates that are kept are taken, what is damaged is replaced, and a folder that cannot be written stops
+// nothing.
+func TestCache(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", dir)
+	read := func() Rates {
+		t.Helper()
+		r, err := ReadRates(t.Context())
+		if err != nil || !(min(r.Read, r.Gemm32, r.Gemm64, r.Exp) > 0) || r.Machine != Here() {
+			t.Fatal(r, err)
+		}
+		return r
+	}
+	if first := read(); read() != first {
+		t.Error("measured again")
+	}
+	kept := Rates{Machine: Here(), Read: 1e18, Gemm32: 1e18, Gemm64: 1e18, Exp: 1e18}
+	if kept.Keep(); read() != kept {
+		t.Error("what is kept is not taken")
+	}
+	other := kept
+	other.Machine = "another"
+	zero, _ := json.Marshal(Rates{Machine: Here()})
+	another, _ := json.Marshal(other)
+	for what, text := range map[string]string{"cut off": `{"a": {`, "nothing": "", "zeros": string(zero),
+		"another": string(another)} {
+		testkit.OK(t, os.WriteFile(file(), []byte(text), 0o666))
+		if r := read(); r.Read == 1e18 || read() != r {
+			t.Errorf("%s: %+v", what, r)
+		}
+	}
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o666))
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "file"))
+	read()
+}
+
+// TestMeasure: every rate of this machine is a positive number, and little memory is taken.
+func TestMeasure(t *testing.T) {
+	got := testkit.Allocated(func() {
+		if r := Measure(t.Context()); !(min(r.Read, r.Gemm32, r.Gemm64, r.Exp) > 0) {
+			t.Errorf("%+v", r)
+		}
+	})
+	// with the detector pools lose what they have
+	if got > 160e6 && !race.Enabled {
+		t.Errorf("it allocates %d bytes", got)
+	}
+}
+
+// TestCosts: no iteration is faster than memory; less of K is read where tiles are left out; and the panels of a small
+// factorization do not slow a large one.
+func TestCosts(t *testing.T) {
+	quick := rates()
+	quick.Exp = 1e15
+	for _, s := range []gram.Storage{gram.Float32, gram.Float64} {
+		m := &Model{Rates: quick, N: 40000, T: 1}
+		v := m.Product(s) + m.beside(PCG, true) + m.ApplyLowRank(500, 1)
+		if least := (float64(m.KernelBytes(s)) + 8*40000*500) / quick.Read; v < least || v > 1.2*least {
+			t.Errorf("%v: an iteration of %g s, memory is read in %g", s, v, least)
+		}
+	}
+	model := Model{Rates: rates(), N: 30000, D: 3, T: 1, Looked: true, Entries: Entries{Stored: 1e-9, Exact: 1e-9}}
+	all := Candidate{Solver: CG, Precond: None, Storage: gram.Float32, Iterations: 100}
+	part := all
+	model.Of(&all)
+	model.K = &gram.Choice{Storage: gram.Float32, Bytes: gram.RankBytes(30000, gram.Float32, 1) / 100,
+		Sparse: &gram.Sparse{Formed: 0.05, Kept: 0.01}}
+	model.Of(&part)
+	if k := part.Seconds.Kernel / all.Seconds.Kernel; k > 0.06 || part.Seconds.Solve > 0.1*all.Seconds.Solve ||
+		part.Bytes > all.Bytes/20 {
+		t.Errorf("%+v of %d bytes, dense %+v of %d", part.Seconds, part.Bytes, all.Seconds, all.Bytes)
+	}
+	const gemm = 1e11
+	if v := math.Pow(1e5, 3) / 3 / gemm / (&Model{}).Cholesky(1e5, gemm, 1); !(v > 0.87 && v < 1/1.12) {
+		t.Errorf("a large factorization at %g of the rate of products", v)
+	}
+}

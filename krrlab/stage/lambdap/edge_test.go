@@ -1,0 +1,45 @@
+package lambdap
+
+import (
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/krylov/estimate"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/krylov/pencil"
+)
+
+// TestFinish checks the predicted times and the choice: the least time, the smaller κ where times are
+// equal, and no point that is unknown or has not converged.
+func TestFinish(t *testing.T) {
+	its := func(n int) *int { return &n }
+	point := func(predicted int, iterations *int, status pcg.Status, kappa float64) Point {
+		return Point{Row: pencil.Row{Predicted: predicted, Kappa: estimate.Exact(kappa, 0, ""), Iterations: iterations,
+			Status: status}}
+	}
+	for name, c := range map[string]struct {
+		points []Point
+		best   int
+		second float64 // of the best
+	}{
+		"the least": {[]Point{point(20, nil, 0, 1), point(10, nil, 0, 9), point(30, nil, 0, 1)}, 1,
+			3 + 10*0.5},
+		"the first":            {[]Point{point(10, nil, 0, 1), point(20, nil, 0, 1)}, 0, 8},
+		"one iteration":        {[]Point{point(1, nil, 0, 1), point(20, nil, 0, 1)}, 0, 3.5},
+		"equal, the smaller κ": {[]Point{point(10, nil, 0, 5), point(10, nil, 0, 4), point(10, nil, 0, 4)}, 1, 8},
+		"unknown":              {[]Point{point(0, nil, 0, 1), point(50, nil, 0, 1)}, 1, 28},
+		"measured":             {[]Point{point(10, its(40), pcg.Converged, 1), point(30, nil, 0, 1)}, 1, 18},
+		"not converged": {[]Point{point(10, its(5), pcg.MaxIterations, 1),
+			point(30, its(30), pcg.Converged, 1)}, 1, 18},
+		"none": {[]Point{point(0, nil, 0, 1)}, -1, 0},
+	} {
+		s := &sweep{Sweep: &Sweep{Points: c.points, Best: -1, SetUp: 3, PerIter: 0.5}}
+		s.finish()
+		if s.Best != c.best {
+			t.Errorf("%s: %d, want %d", name, s.Best, c.best)
+			continue
+		}
+		if c.best >= 0 && s.Points[c.best].Seconds != c.second {
+			t.Errorf("%s: %g s, want %g", name, s.Points[c.best].Seconds, c.second)
+		}
+	}
+}

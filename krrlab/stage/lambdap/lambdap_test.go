@@ -1,0 +1,307 @@
+package lambdap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/base/schema"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// ridge is K+λI as an ordinary matrix.
+type ridge struct {
+	k      *mat.SymDense
+	lambda float64
+}
+
+func (a ridge) Dim() int        { return a.k.SymmetricDim() }
+func (a ridge) Lambda() float64 { return a.lambda }
+
+// KMulTo forms the product on one thread of the BLAS, as a library's bits vary with their number;
+// gram's products do not.
+func (a ridge) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
+	return accel.ForEach(ctx, 1, func(_, _ int) { dst.Mul(a.k, src) })
+}
+
+func (a ridge) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	err := a.KMulTo(ctx, dst, src)
+	dst.Apply(func(i, j int, v float64) float64 { return v + a.lambda*src.At(i, j) }, dst)
+	return err
+}
+
+// swept sweeps with the defaults of the options in place.
+func swept(ctx context.Context, a matrix, z *points.Dense32, y *mat.Dense, formed float64, o *Options) (*Sweep, error) {
+	err := schema.Settle(o)
+	if o.tol, o.comm = 1e-3, comm.OrAlone(o.comm); o.Columns == 0 && !o.NoSolve {
+		o.Columns = 1
+	}
+	if o.tell == nil {
+		o.tell = func(stage.Event) {}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return measure(ctx, a, z, y, formed, o)
+}
+
+// problem returns a Gaussian kernel matrix of n random points, and Z whose ZZᵀ is near it:
+// random Fourier features made here.
+func problem(n, s int, lambda float64, seed uint64) (ridge, *points.Dense32) {
+	const d = 3
+	x := make([]float64, n*d)
+	rng.New(seed).Sub("x").Normals(x, 0)
+	k := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			var sq float64
+			for c := range d {
+				e := x[i*d+c] - x[j*d+c]
+				sq += e * e
+			}
+			k.SetSym(i, j, math.Exp(-sq/2))
+		}
+	}
+	z := points.NewDense32(n, s, nil)
+	w := make([]float64, s*d)
+	rng.New(seed).Sub("w").Normals(w, 0)
+	for i := range n {
+		for j := range s {
+			phase := 2 * math.Pi * rng.New(seed).Sub("b").Float64(uint64(j))
+			for c := range d {
+				phase += w[j*d+c] * x[i*d+c]
+			}
+			z.Data[i*s+j] = float32(math.Sqrt(2/float64(s)) * math.Cos(phase))
+		}
+	}
+	return ridge{k, lambda}, z
+}
+
+// outer returns ZZᵀ in float64.
+func outer(z *points.Dense32) *mat.SymDense {
+	m := mat.NewSymDense(z.N, nil)
+	for i := range z.N {
+		for j := range i + 1 {
+			var dot float64
+			for c, v := range z.Row(i) {
+				dot += float64(v) * float64(z.Row(j)[c])
+			}
+			m.SetSym(i, j, dot)
+		}
+	}
+	return m
+}
+
+// less returns a−b.
+func less(a, b *mat.SymDense) *mat.SymDense {
+	e := mat.NewSymDense(a.SymmetricDim(), nil)
+	for i := range a.SymmetricDim() {
+		for j := range i + 1 {
+			e.SetSym(i, j, a.At(i, j)-b.At(i, j))
+		}
+	}
+	return e
+}
+
+// TestBound: the bound holds for every λ_p, and where K is 0 or ZZᵀ is, it is reached.
+func TestBound(t *testing.T) {
+	const n, lambda = 80, 0.1
+	a, z := problem(n, 30, lambda, 2)
+	zz := outer(z)
+	v := testkit.Eigenvalues(t, less(a.k, zz))
+	eta := max(-v[0], v[n-1])
+	for _, lambdaP := range gridOf(lambda, eta, 9) {
+		m := testkit.Pencil(t, testkit.Plus(a.k, a.lambda), testkit.Plus(zz, lambdaP))
+		if kappa, bound := m[n-1]/m[0], Bound(lambda, lambdaP, eta); kappa > bound*(1+1e-9) {
+			t.Errorf("λ_p = %g: κ = %g beyond the bound %g", lambdaP, kappa, bound)
+		}
+	}
+	// K = diag(η, 0), Z = 0 and λ_p ≤ λ: M⁻¹A = diag(λ+η, λ)/λ_p; the bound has λ_p+η for λ_p, as
+	// ZZᵀ = diag(0, η) with K = 0 needs.
+	for _, c := range []struct{ lambdaP, want float64 }{{0.02, 11 * 51}, {0.5, 11 * 3}, {50, 510}, {1e-3, 11 * 1001}} {
+		testkit.Near(t, Bound(0.1, c.lambdaP, 1), c.want, 1e-9*c.want, c.lambdaP)
+	}
+	testkit.Equal(t, Bound(0.1, 0.1, 0), 1)
+}
+
+func TestGrid(t *testing.T) {
+	const lambda, eta = 0.02, 7.0
+	g := gridOf(lambda, eta, 13)
+	if !slices.IsSorted(g) || math.Abs(g[0]/(lambda/100)-1) > 1e-12 ||
+		math.Abs(g[len(g)-1]/(100*(lambda+eta))-1) > 1e-12 {
+		t.Errorf("%v", g)
+	}
+	for _, m := range []float64{lambda, 10 * lambda, lambda + eta} {
+		if !slices.Contains(g, m) {
+			t.Errorf("%g is not in %v", m, g)
+		}
+	}
+	if len(g) < 13 || len(g) > 16 {
+		t.Errorf("%d points", len(g))
+	}
+}
+
+// TestSweep compares a sweep with dense references: η, κ for each λ_p, and the iterations of
+// PCG with each λ_p alone.
+func TestSweep(t *testing.T) {
+	const n, lambda = 200, 0.01
+	a, z := problem(n, 50, lambda, 3)
+	y := mat.NewDense(n, 3, nil)
+	rng.New(4).Normals(y.RawMatrix().Data, 0)
+	parts := map[stage.Name]bool{}
+	r := testkit.Must(swept(t.Context(), a, z, y, 0.5, &Options{Points: 7, Columns: 2, stream: rng.New(5),
+		tell: func(e stage.Event) { parts[e.Stage] = true }}))
+	zz := outer(z)
+	v := testkit.Eigenvalues(t, less(a.k, zz))
+	if eta := max(-v[0], v[n-1]); !r.Eta.Covers(eta) || r.Eta.Width() > 0.05 {
+		t.Errorf("η = %v, is %g", r.Eta, eta)
+	}
+	for _, p := range r.Points { // Cut by η, they hold where η and the process do
+		if p.Min.Confidence > 0.95 || p.Max.Confidence > 0.95 || p.Kappa.Confidence != 0.95 {
+			t.Errorf("λ_p = %g: %v, %v, κ %v", p.LambdaP, p.Min, p.Max, p.Kappa)
+		}
+	}
+	for _, p := range r.Points {
+		m := testkit.Pencil(t, testkit.Plus(a.k, a.lambda), testkit.Plus(zz, p.LambdaP))
+		kappa := m[n-1] / m[0]
+		if !p.Kappa.Covers(kappa*(1+1e-8)) && !p.Kappa.Covers(kappa*(1-1e-8)) || p.Bound < kappa {
+			t.Errorf("λ_p = %g: κ %v, bound %g, is %g", p.LambdaP, p.Kappa, p.Bound, kappa)
+		}
+		w := testkit.Must(precond.New(t.Context(), z, p.LambdaP, &precond.Options{Form: precond.FormEigen}))
+		res := testkit.Must(pcg.Solve(t.Context(), a, w, mat.DenseCopyOf(y.Slice(0, n, 0, 2)),
+			&pcg.Options{MaxIter: 200, Aim: stage.Aim}))
+		// The two M⁻¹ round differently, which moves a residual by less than a factor of two: the counts
+		// are apart by less than what it takes to halve the error.
+		if p.Iterations == nil || math.Abs(float64(*p.Iterations-res.Iterations)) > float64(pcg.IterationBound(kappa,
+			0.5)) || p.Status != res.Status {
+			t.Errorf("λ_p = %g: %s, alone %v after %d", p.LambdaP, fmt.Sprint(p), res.Status, res.Iterations)
+		}
+		if best := r.Points[r.Best]; p.Status == pcg.Converged && *p.Iterations < *best.Iterations {
+			t.Errorf("λ_p = %g takes %d iterations, the choice %g takes %d", p.LambdaP, *p.Iterations, best.LambdaP,
+				*best.Iterations)
+		}
+	}
+	if r.SetUp < 0.5 || !(r.PerIter > 0) || !reflect.DeepEqual(parts,
+		map[stage.Name]bool{"eta": true, "lanczos": true, "solve": true}) {
+		t.Errorf("set-up %g s, an iteration %g s, progress %v", r.SetUp, r.PerIter, parts)
+	}
+	if p := r.At(lambda); p == nil || p.LambdaP != lambda || r.At(17) != nil {
+		t.Error("At")
+	}
+}
+
+// TestSweepStored: the intervals allow for the error of K as stored, here all of the diagonal.
+func TestSweepStored(t *testing.T) {
+	const n, lambda, e = 200, 0.01, 0.4 * 0.01
+	a, z := problem(n, 50, lambda, 3)
+	stored := ridge{mat.NewSymDense(n, nil), lambda}
+	stored.k.CopySym(a.k)
+	for i := range n {
+		stored.k.SetSym(i, i, a.k.At(i, i)+e)
+	}
+	y := mat.NewDense(n, 1, nil)
+	rng.New(4).Normals(y.RawMatrix().Data, 0)
+	r := testkit.Must(swept(t.Context(), stored, z, y, 0.5, &Options{Points: 5, kError: e}))
+	zz := outer(z)
+	v := testkit.Eigenvalues(t, less(a.k, zz))
+	if eta := max(-v[0], v[n-1]); !r.Eta.Covers(eta) {
+		t.Errorf("η = %v, is %g", r.Eta, eta)
+	}
+	for _, p := range r.Points {
+		m := testkit.Pencil(t, testkit.Plus(a.k, a.lambda), testkit.Plus(zz, p.LambdaP))
+		if !p.Kappa.Covers(m[n-1] / m[0]) {
+			t.Errorf("λ_p = %g: κ %v, is %g", p.LambdaP, p.Kappa, m[n-1]/m[0])
+		}
+		if !(p.Min.Lo <= m[0]*(1+1e-8) && m[0]*(1-1e-8) <= p.Min.Hi && p.Max.Lo <= m[n-1]*(1+1e-8) &&
+			m[n-1]*(1-1e-8) <= p.Max.Hi) {
+			t.Errorf("λ_p = %g: λ_min %v, is %g; λ_max %v, is %g", p.LambdaP, p.Min, m[0], p.Max, m[n-1])
+		}
+	}
+}
+
+// TestInterrupted: the points a sweep has come back, with intervals that hold, and counts of
+// the solves that had ended.
+func TestInterrupted(t *testing.T) {
+	const n = 200
+	a, z := problem(n, 50, 0.01, 3)
+	y := mat.NewDense(n, 1, nil)
+	rng.New(4).Normals(y.RawMatrix().Data, 0)
+	for part, at := range map[stage.Name]int{"lanczos": 4, "solve": 76} {
+		ctx, cancel := context.WithCancel(t.Context())
+		r, err := swept(ctx, a, z, y, 0, &Options{Points: 7, tell: func(e stage.Event) {
+			if e.Stage == part && max(e.Done, e.Iteration) == at {
+				cancel()
+			}
+		}})
+		cancel()
+		if !errors.Is(err, context.Canceled) || r == nil || len(r.Points) < 7 {
+			t.Fatalf("%s: %v, %v", part, r, err)
+		}
+		counted := 0
+		for _, p := range r.Points {
+			m := testkit.Pencil(t, testkit.Plus(a.k, a.lambda), testkit.Plus(outer(z), p.LambdaP))
+			kappa := m[n-1] / m[0]
+			if !p.Kappa.Covers(kappa) && math.Abs(p.Kappa.Value/kappa-1) > 1e-6 {
+				t.Errorf("%s: λ_p = %g: κ %v, is %g", part, p.LambdaP, p.Kappa, kappa)
+			}
+			if p.Iterations != nil {
+				counted++
+			}
+		}
+		if part == "lanczos" && counted > 0 || part == "solve" && (counted == 0 || counted == len(r.Points)) {
+			t.Errorf("%s: %d of %d counted", part, counted, len(r.Points))
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r, err := swept(ctx, a, z, y, 0, &Options{}); err == nil || r != nil {
+		t.Errorf("a context that has ended: %v, %v", r, err)
+	}
+}
+
+// TestRanksChoose: ranks whose clocks differ predict the same times, and choose the same λ_p.
+func TestRanksChoose(t *testing.T) {
+	const n = 60
+	a, z := problem(n, 12, 0.1, 1)
+	y := mat.NewDense(n, 2, nil)
+	rng.New(2).Normals(y.RawMatrix().Data, 0)
+	all := make([]*Sweep, 2)
+	var wg sync.WaitGroup
+	for r, c := range comm.Local(2, comm.Options{}) {
+		wg.Go(func() {
+			lo, hi := comm.Rows(n, precond.RankRows, r, 2)
+			o := &Options{Grid: []float64{0.1, 1, 10}, Steps: 10, NoSolve: true, stream: rng.New(3), comm: c}
+			var err error
+			if all[r], err = swept(t.Context(), a, z.Slice(lo, hi).(*points.Dense32), y, float64(r), o); err != nil {
+				t.Errorf("rank %d: %v", r, err)
+			}
+		})
+	}
+	wg.Wait()
+	if t.Failed() {
+		return
+	}
+	a0, a1 := all[0], all[1]
+	if a0.Best < 0 || a0.Best != a1.Best || a0.SetUp != a1.SetUp || a0.PerIter != a1.PerIter || a0.Eigen != a1.Eigen {
+		t.Errorf("rank 0: %+v\nrank 1: %+v", a0, a1)
+	}
+	for i, p := range a0.Points {
+		if q := a1.Points[i]; p.Seconds != q.Seconds {
+			t.Errorf("λ_p = %g: %g s predicted by rank 0, %g s by rank 1", p.LambdaP, p.Seconds, q.Seconds)
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package lambdap
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/krrlab/lab/krrlab/internal/plural"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/krylov/pencil"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/plots"
+)
+
+// Result is a sweep of the preconditioner's ridge λ_p, or a map over (s, λ_p).
+type Result struct {
+	stage.Header
+	Features string `json:"features"` // what made Z
+	// Sweeps holds one for each s, ascending.
+	Sweeps []*Sweep `json:"sweeps"`
+	// BestS and BestLambdaP are those of least predicted time; 0 if none is known.
+	BestS       int     `json:"best_s"`
+	BestLambdaP float64 `json:"best_lambda_p"`
+	KError      float64 `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂
+	Seconds     float64 `json:"seconds"`            // in all, K and Z included
+}
+
+// add adds a sweep, and chooses the least time of all.
+func (s *Result) add(r *Sweep) {
+	s.Sweeps = append(s.Sweeps, r)
+	least := math.Inf(1)
+	for _, r := range s.Sweeps {
+		if r.Best >= 0 && r.Points[r.Best].Seconds < least {
+			least = r.Points[r.Best].Seconds
+			s.BestS, s.BestLambdaP = r.S, r.Points[r.Best].LambdaP
+		}
+	}
+}
+
+func (s *Result) String() string {
+	var b stage.Lines
+	b.Problem(&s.Header)
+	b.Add("Z", "%s", s.Features)
+	for _, r := range s.Sweeps {
+		b.Add("η = ‖K−ZZᵀ‖₂", "%s (s = %d)", stage.Bounds(r.Eta), r.S)
+		b.Add("", "an iteration takes %.3g s, the set-up %.3g s; %s of λ_p", r.PerIter, r.SetUp,
+			plural.Count(len(r.Points), "value"))
+		if r.Best >= 0 {
+			b.Add("  best", "%s", r.Points[r.Best].text(s.Tol))
+		}
+		if p := r.At(s.Lambda); p != nil {
+			b.Add("  λ_p = λ", "%s", p.text(s.Tol))
+		}
+	}
+	if s.BestS > 0 && len(s.Sweeps) > 1 {
+		b.Add("choice", "s = %d, λ_p = %.4g", s.BestS, s.BestLambdaP)
+	}
+	b.Took(s.Seconds)
+	return b.String()
+}
+
+func (p *Point) text(tol float64) string { return p.Name + ": " + p.Text(tol, p.Seconds) }
+
+// Table gives a row for each s and λ_p.
+func (s *Result) Table() *plots.Table {
+	var rows []*pencil.Row
+	var points []*Point
+	for _, r := range s.Sweeps {
+		for i := range r.Points {
+			rows, points = append(rows, &r.Points[i].Row), append(points, &r.Points[i])
+		}
+	}
+	t := pencil.Table("λ_p: "+s.Dataset, rows, s.Tol, func(r *pencil.Row) float64 {
+		return points[slices.Index(rows, r)].Seconds
+	})
+	t.Columns = append(t.Columns, plots.Column{Name: "bound by η", Format: "%.4g"})
+	for i, p := range points { // λ_p, which names the rows, has its own column
+		t.Rows[i][0] = plots.Text(s.Features)
+		t.Rows[i] = append(t.Rows[i], plots.AtMost(p.Bound))
+	}
+	return t
+}
+
+// Plot draws κ with its interval and the bound by η against λ_p, and the iterations below, with λ, 10λ and λ+η marked and
+// the choice ringed; a map as two heat maps over λ_p and s, of κ and of the predicted time.
+func (s *Result) Plot() *plots.Figure {
+	if len(s.Sweeps) > 1 {
+		return s.plotMap()
+	}
+	r := s.Sweeps[0]
+	kappa, bound, iterations := series(r)
+	at := []plots.RefLine{{At: s.Lambda, Label: "λ"}, {At: 10 * s.Lambda, Label: "10λ"},
+		{At: s.Lambda + r.Eta.Value, Label: "λ+η"}}
+	all := []*plots.Figure{plots.Sweep("", "λ_p", "κ(M⁻¹A)", at, kappa, bound)}
+	if slices.ContainsFunc(iterations.Y, func(v float64) bool { return v > 0 }) {
+		all = append(all, plots.Sweep("", "λ_p", "iterations", at, iterations))
+	}
+	f := plots.Grid(fmt.Sprintf("%s, λ = %g: the preconditioner's ridge", s.Dataset, s.Lambda), 1, all...)
+	f.ShareX = true
+	f.Caption = fmt.Sprintf("M = ZZᵀ+λ_pI, %s, s = %d. Band: κ with %.3g %% confidence at each λ_p.",
+		s.Kernel.InProse(s.Features), r.S, 100*r.Points[0].Kappa.Confidence)
+	f.Controls = s.controls()
+	if r.Best >= 0 {
+		p := &r.Points[r.Best]
+		f.Panels[0].Marks = []plots.Mark{{X: p.LambdaP, Y: p.Kappa.Value, Label: "least time"}}
+	}
+	var top float64
+	for _, p := range r.Points {
+		top = max(top, p.Kappa.Value)
+	}
+	if top > 1 && !math.IsInf(top, 1) { // the bound, and upper ends, may be far above
+		f.Panels[0].Y.Min, f.Panels[0].Y.Max = 1, 30*top
+	}
+	return f
+}
+
+// plotMap draws κ and the predicted time over λ_p and s.
+func (s *Result) plotMap() *plots.Figure {
+	var grid, sizes []float64
+	for _, p := range s.Sweeps[0].Points {
+		grid = append(grid, p.LambdaP)
+	}
+	for _, r := range s.Sweeps {
+		sizes = append(sizes, float64(r.S))
+	}
+	panel := func(quantity string, of func(p *Point) float64) *plots.Figure {
+		var z [][]float64
+		for _, r := range s.Sweeps {
+			row := make([]float64, len(grid))
+			for j, l := range grid {
+				if p := r.At(l); p != nil {
+					row[j] = of(p)
+				}
+				if row[j] == 0 { // unknown
+					row[j] = math.NaN()
+				}
+			}
+			z = append(z, row)
+		}
+		f := plots.Map("", "λ_p", "s", quantity, grid, sizes, z)
+		f.Y.Ticks = sizes
+		f.VLines = []plots.RefLine{{At: s.Lambda, Label: "λ"}, {At: 10 * s.Lambda, Label: "10λ"}}
+		if s.BestS > 0 {
+			f.Marks = []plots.Mark{{X: s.BestLambdaP, Y: float64(s.BestS), Label: "least time"}}
+		}
+		return f
+	}
+	f := plots.Grid(fmt.Sprintf("%s, λ = %g: features and ridge of the preconditioner", s.Dataset, s.Lambda), 1,
+		panel("κ(M⁻¹A)", func(p *Point) float64 { return p.Kappa.Value }),
+		panel("time (s)", func(p *Point) float64 { return p.Seconds }))
+	f.ShareX, f.Controls = true, s.controls()
+	f.Caption = fmt.Sprintf("M = ZZᵀ+λ_pI, %s. Time: predicted, set-up and iterations to τ = %g for t = %d "+
+		"right-hand sides.", s.Kernel.InProse(s.Features), s.Tol, s.T)
+	return f
+}
+
+// series returns κ with its interval, its bound by η, and the iterations that were counted, or else those predicted.
+func series(r *Sweep) (kappa, bound, iterations plots.Series) {
+	kappa.Name, bound.Name, iterations.Name = "κ", "bound of κ by η", "predicted iterations"
+	counted := slices.ContainsFunc(r.Points, func(p Point) bool { return p.Iterations != nil })
+	if counted {
+		iterations.Name = "PCG iterations"
+	}
+	for _, p := range r.Points {
+		kappa.AddBand(p.LambdaP, p.Kappa.Value, p.Kappa.Lo, p.Kappa.Hi)
+		bound.Add(p.LambdaP, p.Bound)
+		y := math.NaN()
+		switch {
+		case counted && p.Iterations != nil && p.Status == pcg.Converged:
+			y = float64(*p.Iterations)
+		case !counted && p.Predicted > 0:
+			y = float64(p.Predicted)
+		}
+		iterations.Add(p.LambdaP, y)
+	}
+	return kappa, bound, iterations
+}
+
+// HTML gives the lines, the picture and the numbers.
+func (s *Result) HTML() string { return stage.HTML(s) }
+
+// fine is how many steps of the slider lead from one measured λ_p to the next.
+const fine = 8
+
+// controls returns sliders over λ_p, τ and, of several sweeps, s; nil where nothing was measured.
+func (s *Result) controls() *plots.Controls {
+	var sweeps [][]map[string]any
+	var sizes []float64
+	for _, r := range s.Sweeps {
+		var points []map[string]any
+		for i := range r.Points {
+			points = append(points, r.Points[i].Explored(r.Points[i].LambdaP))
+		}
+		sweeps, sizes = append(sweeps, points), append(sizes, float64(r.S))
+	}
+	first := s.Sweeps[0]
+	if len(first.Points) < 2 || first.Points[0].Steps == 0 {
+		return nil
+	}
+	points := first.Points
+	at := plots.Slider{Name: "λ_p", Value: points[0].LambdaP}
+	if first.At(s.Lambda) != nil {
+		at.Value = s.Lambda
+	}
+	for k := range fine*(len(points)-1) + 1 {
+		l, next := points[k/fine].LambdaP, points[min(k/fine+1, len(points)-1)].LambdaP
+		at.Values = append(at.Values, l*math.Pow(next/l, float64(k%fine)/fine))
+	}
+	sliders := []plots.Slider{at}
+	data := map[string]any{"sweeps": sweeps}
+	if len(s.Sweeps) > 1 {
+		data["sizes"] = sizes
+		value := sizes[0]
+		if s.BestS > 0 {
+			value = float64(s.BestS)
+		}
+		sliders = append(sliders, plots.Slider{Name: "s", Value: value, Values: sizes})
+	}
+	return pencil.Explore(data, first.Points[0].Kappa.Confidence, s.Tol, sliders...)
+}

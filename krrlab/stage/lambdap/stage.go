@@ -1,0 +1,151 @@
+package lambdap
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/base/schema"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// Stage is the definition of the stage.
+var Stage = stage.Definition{
+	Name: "lambda-p", Options: Options{}, Result: (*Result)(nil),
+	Flags: "precond features tol",
+	Short: "Sweep the preconditioner's ridge λ_p, or map (s, λ_p)",
+	Long: `Lambda-p measures how good M = ZZᵀ+λ_pI is for λ_p from λ/100 to 100(λ+η),
+η = ‖K−ZZᵀ‖₂: an interval of κ(M⁻¹A), the iterations PCG takes, and the predicted time.
+The λ_p of least predicted time is chosen. All λ_p share one eigendecomposition of ZᵀZ and the products
+with K. With --map or --sizes it does so for several numbers of features.`,
+	Example: `  krrlab lambda-p --data mnist --n 10000 --features 1000 --plot sweep.svg
+  krrlab lambda-p --data ijcnn1 --n 10000 --map --json map.json`,
+}
+
+// Options of the stage. Zero values mean the defaults.
+type Options struct {
+	Grid []float64 `flag:"grid" check:"positive" help:"values of λ_p, separated by commas (default: λ/100 to 100(λ+η))"`
+	// λ, 10λ and λ+η aside
+	Points int  `flag:"points" default:"13" check:">=2" help:"number of values of the default grid"`
+	Map    bool `flag:"map" not:"sizes" help:"map (s, λ_p), for s/8, s/4, s/2 and s"`
+	// Sizes asks for the map over (s, λ_p): a sweep for each number of features s, of which
+	// those of Fourier maps are nested. Iterations are then predicted, not counted, unless
+	// Columns is set. Default: the configuration's s alone.
+	Sizes      []int   `flag:"sizes" check:">=1" help:"map (s, λ_p) for these s, separated by commas"`
+	Confidence float64 `flag:"confidence" default:"0.95" check:"(0,1)" help:"of each interval, between 0 and 1"`
+	Width      float64 `flag:"width" default:"0.3" check:"positive" help:"relative width of κ's interval at which to stop"`
+	// for κ and for η
+	Steps   int  `flag:"steps" default:"150" check:">=1" help:"maximum number of Lanczos steps"`
+	Columns int  `flag:"columns" check:">=1" help:"number of right-hand sides with which iterations are counted (default: 1, with --map or --sizes 0)"`
+	NoSolve bool `flag:"no-solve" not:"columns" help:"only predict iterations; do not run PCG"`
+	// where counting ends
+	MaxIter int `flag:"max-iter" default:"200" check:">=1" help:"maximum number of iterations"`
+
+	tol    float64 // τ
+	kError float64 // bounds ‖K_stored−K‖₂, for which the intervals are widened
+	comm   comm.Comm
+	stream rng.Stream
+	tell   func(stage.Event)
+}
+
+// Prepare refuses a preconditioner without λ_p.
+func (o *Options) Prepare(c *stage.Command) error {
+	if _, ok := c.Precond.(stage.LowRank); !ok && c.Precond != nil {
+		return errNoRidge(c.Precond.String())
+	}
+	return nil
+}
+
+// errNoRidge says that a preconditioner has no λ_p.
+func errNoRidge(precond string) error {
+	var names []string
+	for _, k := range stage.Kinds() {
+		if _, ok := k.Zero.(stage.LowRank); ok {
+			names = append(names, k.Name)
+		}
+	}
+	return fmt.Errorf("the preconditioner %s has no λ_p: take one of %s, with the solver pcg", precond,
+		strings.Join(names, ", "))
+}
+
+// Run sweeps λ_p for the features of the configuration. Cost: K, Z, one eigendecomposition of ZᵀZ (9s³ flops) for each
+// s, and a product with K of as many columns as there are λ_p for a step of Lanczos or an iteration; 16nk bytes are
+// held for each λ_p and k steps. If ctx ends it returns the points it has beside ctx's error.
+func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
+	start, p := time.Now(), b.Problem()
+	if err := o.settle(p); err != nil {
+		return nil, err
+	}
+	o.tell = func(e stage.Event) { b.Tell(ctx, e) }
+	r := &Result{Header: p.Header, Features: p.Precond}
+	if p.Z.Map() != nil {
+		r.Features = p.Z.String()
+	}
+	lanczos := 16 * int64(r.N) * int64(min(o.Steps, r.N)) * int64(cmp.Or(len(o.Grid), o.Points+3))
+	k, err := b.K(ctx, p.Bytes(slices.Max(o.Sizes))+lanczos)
+	if err != nil {
+		return nil, err
+	}
+	r.KError, o.kError = k.Error, k.Error
+	for i := 0; i < len(o.Sizes) && err == nil; i++ {
+		var s *Sweep
+		if s, err = o.size(ctx, b, k, o.Sizes[i]); s == nil {
+			break
+		}
+		r.add(s)
+		if len(o.Grid) == 0 { // those that follow have the grid of the first
+			o.Grid = gridOf(s.Lambda, s.Eta.Value, o.Points)
+		}
+	}
+	r.Seconds = time.Since(start).Seconds()
+	if err != nil && (ctx.Err() == nil || len(r.Sweeps) == 0) {
+		return nil, err
+	}
+	return r, err
+}
+
+// size sweeps Z of s columns.
+func (o *Options) size(ctx context.Context, b stage.Bench, k *stage.Gram, s int) (*Sweep, error) {
+	a := *b.Problem().Z
+	a.S, a.Spectral = s, false
+	z, err := b.Z(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	b.Tell(ctx, stage.Event{Stage: stage.Eigenvalues})
+	return measure(ctx, k, z.Z, b.Problem().Y, z.Seconds, o)
+}
+
+// settle checks the options, and replaces zeros by what the problem says.
+func (o *Options) settle(p *stage.Problem) error {
+	if err := schema.Settle(o); err != nil {
+		return err
+	}
+	if o.Columns > p.T {
+		return fmt.Errorf("iterations counted with %d right-hand sides: there are %d; take at most as many "+
+			"(Columns, --columns)", o.Columns, p.T)
+	}
+	if p.Z == nil {
+		return errNoRidge(p.Precond)
+	}
+	if s := p.Z.S; o.Map && len(o.Sizes) == 0 {
+		o.Sizes = []int{max(1, s/8), max(1, s/4), max(1, s/2), s}
+	} else if len(o.Sizes) == 0 {
+		o.Sizes = []int{s}
+	}
+	o.Grid = slices.Compact(slices.Sorted(slices.Values(o.Grid)))
+	o.Sizes = slices.Compact(slices.Sorted(slices.Values(o.Sizes)))
+	if s := slices.Max(o.Sizes); s > p.N {
+		return fmt.Errorf("s = %d features for n = %d points: want 1 ≤ s ≤ n", s, p.N)
+	}
+	if o.Columns == 0 && !o.NoSolve && len(o.Sizes) == 1 {
+		o.Columns = 1
+	}
+	o.tol, o.comm, o.stream = p.Tol, p.Comm, rng.New(p.Seed).Sub("lambda-p")
+	return nil
+}

@@ -1,0 +1,46 @@
+package loo
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/krylov/estimate"
+	"github.com/krrlab/lab/krrlab/model/leaveout"
+)
+
+// TestPlot: the band has the roots of the intervals; plots draws one without upper end to the top.
+func TestPlot(t *testing.T) {
+	r := &Result{Best: 1}
+	for i, hi := range []float64{math.Inf(1), 3, 7} {
+		r.Scores = append(r.Scores, leaveout.Score{Lambda: float64(i + 1),
+			Error: estimate.Interval{Value: 2, Lo: 1, Hi: hi, Confidence: 0.95}})
+	}
+	if s := r.Plot().Series[0]; !math.IsInf(s.Hi[0], 1) || s.Hi[1] != math.Sqrt(3) || s.Lo[0] != 1 {
+		t.Errorf("band %v to %v", s.Lo, s.Hi)
+	}
+}
+
+// TestLines: the last but one line says what to fit with, and whether that is an end of the grid.
+func TestLines(t *testing.T) {
+	r := &Result{Best: 1}
+	for i, hi := range []float64{math.Inf(1), 4.5, 1.23456e9} {
+		r.Scores = append(r.Scores, leaveout.Score{Lambda: float64(i + 1),
+			Error: estimate.Interval{Value: 4, Lo: 1, Hi: hi, Confidence: 1}})
+	}
+	text := r.String()
+	testkit.Contains(t, text, "--lambda 2: RMSE 2 by leave-one-out", "λ = 2          2 ") // the root of 4
+	for best, want := range map[int]string{0: "it is the least λ of the grid", 2: "it is the largest λ of the grid"} {
+		if r.Best = best; !strings.Contains(r.String(), want) {
+			t.Errorf("no %q in %s", want, r)
+		}
+	}
+	r.Best, r.T = 1, 2
+	if !strings.Contains(r.String(), "RMSE of all targets together; by") {
+		t.Error(r)
+	}
+	if r.Classes, r.Scores[1].Error.Value = true, 0.25; !strings.Contains(r.String(), "--lambda 2: error 25.00 % by") {
+		t.Error(r.String())
+	}
+}

@@ -1,0 +1,211 @@
+package loo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/base/schema"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/model/leaveout"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/precond/recipe"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// Stage is the definition of the stage.
+var Stage = stage.Definition{
+	Name: "loo", Options: Options{}, Result: (*Result)(nil),
+	Short: "Leave-one-out error and GCV for a grid of λ, with intervals",
+	Long: `Loo computes the leave-one-out error (RMSE, or the share of wrong labels) and GCV
+for each λ of a grid, without a second fit. For small n it is exact. For larger n all λ are
+solved together in one subspace, and the diagonal of (K+λI)⁻¹ is estimated by random signs.
+The intervals cover the error of estimate and solve at the stated rate.`,
+	Example: `  krrlab loo --data ijcnn1 --n 5000 --plot loo.svg
+  krrlab loo --train train.csv --target price --grid 0.001,0.01,0.1,1 --json loo.json`,
+}
+
+// Options of the stage. Zero values mean the defaults.
+type Options struct {
+	Lambdas    []float64 `flag:"grid" check:"positive" help:"values of λ, separated by commas (default: 13, from λ/1000 to 1000λ)"`
+	Confidence float64   `flag:"confidence" default:"0.95" check:"(0,1)" help:"of the intervals, between 0 and 1"`
+	Probes     int       `flag:"probes" default:"8" check:">=4" help:"random probes for the diagonal; more give narrower intervals"`
+	ExactBelow int       `flag:"exact-below" default:"8000" check:">=-1" zero:"-1" help:"largest n for which dense factors are used, if they fit --memory; -1 for never"`
+	// Precond and Rank are of the landmarks. Default: those of the configuration, if it has some, else pivoted
+	// Cholesky's.
+	Precond string `flag:"precond" help:"what approximates K: a preconditioner of landmarks with its options, such as nystrom (default: rpcholesky)"`
+	// 9s³ flops
+	Rank      int  `flag:"rank" check:">=1" help:"landmarks s, 1 ≤ s ≤ n (default: n/5, at least 500, at most 1000)"`
+	Residuals bool // keep y_i − f_{−i}(x_i) of each λ, which JSON leaves out
+}
+
+// Run finds the leave-one-out error and GCV for each λ of a grid: exactly for small n, else by one subspace for all
+// λ, with intervals. Of rows with weights it is Σw_i(y_i−f_{−i}(x_i))²/Σw_i, of classes the share of the weights
+// of wrong rows.
+func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
+	start, p := time.Now(), b.Problem()
+	if err := schema.Settle(&o); err != nil {
+		return nil, err
+	}
+	if o.Rank > p.N {
+		return nil, fmt.Errorf("s = %d landmarks for n = %d points: want 1 ≤ s ≤ n", o.Rank, p.N)
+	}
+	if _, err := o.approximation(p); err != nil {
+		return nil, err
+	}
+	if len(o.Lambdas) == 0 {
+		for i := -6; i <= 6; i++ {
+			o.Lambdas = append(o.Lambdas, p.Lambda*math.Pow(10, float64(i)/2))
+		}
+	}
+	groups := p.Train.Grouping(kernel.Same(p.Kernel, p.Train.X))
+	r := &Result{Header: p.Header, Classes: p.Train.Task == datasets.Classification, Repeats: groups.Repeats}
+	q := &leaveout.Problem{
+		Classes: r.Classes, Weights: p.Train.FitWeights(),
+		Mean:       p.Coding.Mean != nil,
+		Confidence: o.Confidence, Probes: o.Probes, Residuals: o.Residuals,
+		Stream: rng.New(p.Seed).Sub("leave one out"), Progress: stage.Progress(ctx, b.Tell, stage.Probes),
+	}
+	q.Same, q.Groups = groups.Equal(groups.First)
+	if p.Train.ClassWeights != nil {
+		q.Scored = p.Train.Weight
+	}
+	dense := r.N <= o.ExactBelow
+	var err error
+	if dense {
+		err = r.dense(ctx, b, q, o.Lambdas)
+		if full, ok := errors.AsType[*stage.TooLarge](err); ok {
+			r.Why, dense = fmt.Sprintf("dense factors need %v", full), false
+		}
+	}
+	if !dense {
+		err = r.path(ctx, b, q, &o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range r.Scores {
+		if s.Error.Value < r.Scores[r.Best].Error.Value {
+			r.Best = i
+		}
+	}
+	if dense && groups.Others != nil {
+		q.Residuals = false
+		q.Same, q.Groups = groups.Equal(groups.Others)
+		other := &Result{}
+		if err := other.dense(ctx, b, q, []float64{r.Scores[r.Best].Lambda}); err != nil {
+			return nil, err
+		}
+		r.Other = &other.Scores[0]
+	}
+	r.Seconds = time.Since(start).Seconds()
+	return r, nil
+}
+
+func (r *Result) dense(ctx context.Context, b stage.Bench, q *leaveout.Problem, lambdas []float64) error {
+	k, off, err := b.Dense(ctx, 16) // K and its factor
+	if err != nil {
+		return err
+	}
+	r.KError, q.KError = off, off
+	r.Scores, err = leaveout.Dense(ctx, k, b.Problem().Y, lambdas, q)
+	return comm.Agree(ctx, b.Problem().Comm, err)
+}
+
+// Prepare refuses a preconditioner without landmarks.
+func (o *Options) Prepare(*stage.Command) error {
+	_, err := o.landmarks()
+	return err
+}
+
+// landmarks returns the preconditioner that the options name, by default pivoted Cholesky.
+func (o *Options) landmarks() (stage.LowRank, error) {
+	if o.Precond == "" {
+		return recipe.RPCholesky{}, nil
+	}
+	p, err := stage.ParsePreconditioner(o.Precond)
+	if err != nil {
+		return nil, err
+	}
+	low, ok := p.(stage.LowRank)
+	if ok {
+		_, random := low.Approximation(nil).Source.(stage.RandomFeatures)
+		ok = !random
+	}
+	if !ok {
+		return nil, fmt.Errorf("--precond %s: want one of landmarks, such as nystrom or rpcholesky", o.Precond)
+	}
+	return low, nil
+}
+
+// approximation returns the landmarks that the options name, by default those of the configuration.
+func (o *Options) approximation(p *stage.Problem) (*stage.Approximation, error) {
+	if o.Precond == "" && o.Rank == 0 && p.Z != nil && p.Z.Map() == nil {
+		z := *p.Z
+		z.Spectral = false
+		return &z, nil
+	}
+	named, err := o.landmarks()
+	if err != nil {
+		return nil, err
+	}
+	d := p.Defaults()
+	d.S = cmp.Or(o.Rank, min(max(500, p.N/5), p.N, 1000))
+	settled, err := named.Settled(d)
+	if err != nil {
+		return nil, err
+	}
+	z := settled.(stage.LowRank).Approximation(p.Kernel)
+	z.Spectral = false
+	return z, nil
+}
+
+func (r *Result) path(ctx context.Context, b stage.Bench, q *leaveout.Problem, o *Options) error {
+	p := b.Problem()
+	if q.Groups != nil {
+		return fmt.Errorf("leave-one-out by probes leaves out no groups (%s): --exact-below %d takes dense factors, "+
+			"if they fit the memory", r.Repeats.Rule, r.N)
+	}
+	z, err := o.approximation(p)
+	if err != nil {
+		return err
+	}
+	k, err := b.K(ctx, p.Bytes(z.S))
+	if err != nil {
+		return err
+	}
+	drawn, err := b.Z(ctx, *z)
+	if err != nil {
+		return err
+	}
+	r.KError = k.Choice().Error + k.Error // of K as stored, and of the products with it
+	r.Precond, r.S, q.KError = drawn.Text, drawn.Z.D, r.KError
+	if low := drawn.Low; low != nil && low.Certain() {
+		q.Below = low.Rounding + r.KError
+	}
+	b.Tell(ctx, stage.Event{Stage: stage.Eigenvalues, Remaining: -1})
+	if r.Repeats.Grouped > 0 && (q.Classes || p.Comm.Size() > 1) {
+		q.Same, r.Unclaimed = nil, "probes leave them out together of regression in one process only: "+
+			"--exact-below takes dense factors"
+	}
+	m, err := precond.New(ctx, q.Merged(drawn.Z), z.LambdaP, &precond.Options{Form: precond.FormEigen, Comm: p.Comm})
+	if err != nil {
+		return err
+	}
+	r.Scores, err = leaveout.Path(ctx, k, m, p.Y, o.Lambdas, q)
+	if r.Unclaimed != "" {
+		for i := range r.Scores {
+			e := &r.Scores[i].Error
+			if e.Lo, e.Hi, e.Method = 0, math.Inf(1), "none"; q.Classes {
+				e.Hi = 1
+			}
+		}
+	}
+	return err
+}

@@ -1,0 +1,69 @@
+package multilevel
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/precond/feature"
+)
+
+// TestMeasureChain: every level is what Measure returns for the map that the seed draws, in the order of the chain, and
+// features alone come once for a width; the progress names each; the end of ctx leaves those that were finished.
+func TestMeasureChain(t *testing.T) {
+	p, _ := setup(t, 120, 0.1, 0.1)
+	levels := feature.Levels{{Sketch: "features", Width: 80}, {Sketch: "srht", Width: 40},
+		{Sketch: "gaussian", Width: 40}, {Sketch: "gaussian", Width: 20}}
+	chain := testkit.Must(feature.ChainFor(gauss, levels))
+	var names []string
+	o := &Options{progress: func(level, _ string, _, _ int) {
+		if len(names) == 0 || names[len(names)-1] != level {
+			names = append(names, level)
+		}
+	}}
+	g := rng.New(3)
+	all, alone, err := measureChain(t.Context(), p, chain, levels, g, o)
+	if err != nil || len(all) != 4 || len(alone) != 2 {
+		t.Fatalf("%+v, %+v, %v", all, alone, err)
+	}
+	if want := []string{"features alone, 20", "level 4, gaussian:20", "features alone, 40", "level 3, gaussian:40",
+		"level 2, srht:40", "level 1, features:80"}; !slices.Equal(names, want) {
+		t.Errorf("%q, want %q", names, want)
+	}
+	same := func(got Level, m feature.Map, g rng.Stream) {
+		t.Helper()
+		want := testkit.Must(measure(t.Context(), p, m, g, &Options{}))
+		got.Seconds, want.Seconds = Seconds{}, Seconds{}
+		got.Error.Seconds, want.Error.Seconds, got.Kappa.Seconds, want.Kappa.Seconds = 0, 0, 0, 0
+		if !reflect.DeepEqual(got.Measured, *want) {
+			t.Errorf("level %d: %+v, want %+v", got.Level, got.Measured, *want)
+		}
+	}
+	whole := testkit.Must(chain.Sample(4, 20, g.Sub("features", 0)))
+	for k, l := range all {
+		if l.Level != k+1 || l.ChainLevel != levels[k] {
+			t.Errorf("level %d: %+v", k+1, l)
+		}
+		same(l, whole.(*feature.ChainMap).Level(k+1), g.Sub("multilevel chain", uint64(k)))
+	}
+	for i, k := range []int{2, 3} {
+		m := testkit.Must(chain.Features.Sample(4, levels[k].Width, g.Sub("features", 0)))
+		if l := alone[i]; l.Level != k+1 || l.Sketch != "features" || l.Width != levels[k].Width {
+			t.Errorf("features alone: %+v", l)
+		}
+		same(alone[i], m, g.Sub("multilevel one level", uint64(k)))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	o.progress = func(level, _ string, _, _ int) {
+		if level == "level 2, srht:40" {
+			cancel()
+		}
+	}
+	if all, alone, err := measureChain(ctx, p, chain, levels, g, o); err == nil || len(all) != 2 ||
+		all[0].Level != 3 || len(alone) != 2 {
+		t.Errorf("ended: %d levels, %d of features alone, %v", len(all), len(alone), err)
+	}
+}

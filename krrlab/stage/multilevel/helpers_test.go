@@ -1,0 +1,82 @@
+package multilevel
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/precond/feature"
+	"github.com/krrlab/lab/krrlab/precond/sketch"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+)
+
+var gauss = kernel.Gaussian{Sigma: 1.5}
+
+// setup returns a problem of n points of dimension 4 with K in float64, and K alone from Eval.
+func setup(t testing.TB, n int, lambda, lambdaP float64) (*problem, *mat.SymDense) {
+	t.Helper()
+	x := points.NewDense(n, 4, nil)
+	rng.New(5).Normals(x.Data, 0)
+	k := mat.NewSymDense(n, nil)
+	y := mat.NewDense(n, 3, nil)
+	for i := range n {
+		for j := range i + 1 {
+			k.SetSym(i, j, gauss.Eval(x.Row(i), x.Row(j)))
+		}
+		for c := range 3 {
+			y.Set(i, c, math.Sin(x.Row(i)[c])+0.1*rng.New(9).Normal(uint64(3*i+c)))
+		}
+	}
+	a := testkit.Must(gram.New(t.Context(), gauss, x, lambda, &gram.Options{Storage: gram.Float64}))
+	return &problem{A: a, X: x, Y: y, LambdaP: lambdaP, Comm: comm.Alone()}, k
+}
+
+// drawn draws features of the given width, and a chain of sketches behind them.
+func drawn(t testing.TB, width int, sketches sketch.Composition, seed uint64) feature.Map {
+	t.Helper()
+	s := width
+	if k := len(sketches); k > 0 {
+		s = sketches[k-1].Width
+	}
+	m := testkit.Must(feature.Chain{Features: feature.Fourier{Kernel: gauss}, Width: width,
+		Sketches: sketches}.Sample(4, s, rng.New(seed)))
+	return m
+}
+
+var srhtGauss = sketch.Composition{{Dist: sketch.SRHT{}, Width: 60}, {Dist: sketch.Gaussian{}, Width: 30}}
+
+// OuterOf returns ZZᵀ of a map, from its float64 path.
+func OuterOf(m feature.Map, x points.Points) *mat.SymDense {
+	n, _ := x.Dims()
+	_, s := m.Dims()
+	z := make([]float64, n*s)
+	m.MapTo(z, s, x, &feature.Workspace{})
+	var zz mat.SymDense
+	zz.SymOuterK(1, mat.NewDense(n, s, z))
+	return &zz
+}
+
+// Exact returns ‖ZZᵀ−K‖₂ and κ(M⁻¹A) by dense eigenvalues.
+func Exact(t testing.TB, zz, k *mat.SymDense, lambda, lambdaP float64) (norm, kappa float64) {
+	t.Helper()
+	var e mat.SymDense
+	e.ScaleSym(-1, k)
+	e.AddSym(&e, zz)
+	v, w := testkit.Eigenvalues(t, &e), testkit.Pencil(t, testkit.Plus(k, lambda), testkit.Plus(zz, lambdaP))
+	n := len(v)
+	return max(math.Abs(v[0]), math.Abs(v[n-1])), w[n-1] / w[0]
+}
+
+// canceled is a context that has ended.
+func canceled() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}

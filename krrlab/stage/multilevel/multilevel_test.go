@@ -1,0 +1,105 @@
+package multilevel
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/base/suite"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/precond/sketch"
+)
+
+// TestCoverage counts how often the intervals of ‖ZZᵀ−K‖₂ and κ(M⁻¹A) cover the values that
+// dense eigenvalues give, for Z narrower and wider than n and for a chain: at least 90 % at
+// confidence 0.95 for both together. 40 seeds each; 200 with KRRLAB_LONG=1.
+func TestCoverage(t *testing.T) {
+	const n, lambda, lambdaP = 120, 0.05, 0.1
+	seeds := suite.Scale(20, 40, 200)
+	p, k := setup(t, n, lambda, lambdaP)
+	for _, c := range []struct {
+		name     string
+		width    int
+		sketches sketch.Composition
+	}{{"narrow", 50, nil}, {"wide", 300, nil}, {"chain", 300, srhtGauss}} {
+		covered, narrow := 0, 0
+		for seed := range uint64(seeds) {
+			m := drawn(t, c.width, c.sketches, seed)
+			l := testkit.Must(measure(t.Context(), p, m, rng.New(seed).Sub("measure"), &Options{}))
+			norm, kappa := Exact(t, OuterOf(m, p.X), k, lambda, lambdaP)
+			slack := 1e-4 // Z is rounded to float32
+			in := func(lo, hi, v float64) bool { return lo <= v*(1+slack) && v*(1-slack) <= hi }
+			if in(l.Error.Lo, l.Error.Hi, norm) && in(l.Kappa.Lo, l.Kappa.Hi, kappa) {
+				covered++
+			}
+			if l.Kappa.Hi <= 1.5*l.Kappa.Lo && l.Error.Hi <= 1.3*l.Error.Lo {
+				narrow++
+			}
+			if l.Error.Confidence != 0.975 || l.Kappa.Confidence != 0.95 || !l.Converged || l.TrueResidual > 1e-3 ||
+				l.Left != "" {
+				t.Fatalf("%s, seed %d: %+v", c.name, seed, l)
+			}
+		}
+		t.Logf("%s: %d of %d pairs of intervals cover, %d are narrow", c.name, covered, seeds, narrow)
+		if 10*covered < 9*seeds || 10*narrow < 9*seeds {
+			t.Errorf("%s: %d of %d pairs of intervals cover, %d are narrow; want 90 %%", c.name, covered, seeds, narrow)
+		}
+	}
+}
+
+// TestOpenEnd checks that where the Lanczos process is too short to say anything of λ_min,
+// the error gives κ an upper bound, and that it holds.
+func TestOpenEnd(t *testing.T) {
+	const n, lambda = 120, 0.01
+	p, k := setup(t, n, lambda, lambda)
+	m := drawn(t, 20, nil, 3)
+	l := testkit.Must(measure(t.Context(), p, m, rng.New(1), &Options{steps: 4, width: 1e-3}))
+	_, kappa := Exact(t, OuterOf(m, p.X), k, lambda, lambda)
+	if math.IsInf(l.Kappa.Hi, 1) || l.Kappa.Hi < kappa || l.Kappa.Lo > kappa {
+		t.Errorf("κ in [%g, %g] after 4 steps, want bounds of %g", l.Kappa.Lo, l.Kappa.Hi, kappa)
+	}
+}
+
+// TestLimits checks that a level too expensive to make a preconditioner of is measured for its
+// error alone.
+func TestLimits(t *testing.T) {
+	const n = 300
+	p, _ := setup(t, n, 0.1, 0.1)
+	m := drawn(t, 90, nil, 1)
+	full := testkit.Must(measure(t.Context(), p, m, rng.New(1), &Options{}))
+	for what, o := range map[string]*Options{"flops": {Work: 1e5}, "GB": {memory: 4*n*90 + 1000}} {
+		l := testkit.Must(measure(t.Context(), p, m, rng.New(1), o))
+		if !strings.Contains(l.Left, what) || l.Iterations != 0 || l.Form != "" {
+			t.Errorf("%s: %+v", what, l)
+		}
+		if l.Error.Lo != full.Error.Lo || l.Error.Hi != full.Error.Hi {
+			t.Errorf("%s: error %v, with all at hand %v", what, l.Error, full.Error)
+		}
+	}
+}
+
+// TestControl checks progress, and the ends of contexts at every part.
+func TestControl(t *testing.T) {
+	p, _ := setup(t, 200, 0.1, 0.1)
+	m := drawn(t, 50, nil, 1)
+	if _, err := measure(canceled(), p, m, rng.New(1), &Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+	for _, part := range []string{"features", "error", "factor", "kappa", "solve"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		seen := false
+		_, err := measure(ctx, p, m, rng.New(1), &Options{progress: func(_, what string, done, total int) {
+			if what == part {
+				seen = true
+				cancel()
+			}
+		}})
+		if !seen || !errors.Is(err, context.Canceled) {
+			t.Errorf("canceled in %s: seen %v, error %v", part, seen, err)
+		}
+		cancel()
+	}
+}

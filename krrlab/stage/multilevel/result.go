@@ -1,0 +1,168 @@
+package multilevel
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/krrlab/lab/krrlab/krylov/estimate"
+	"github.com/krrlab/lab/krrlab/precond/feature"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/plots"
+)
+
+// Result is what each level of Algorithm 2 (section 4 of the paper) is worth,
+//
+//	Z_1 = φ₁(X),  Z_{k+1} = Z_k·S_{k+1}ᵀ,  M_k = Z_kZ_kᵀ + λ_pI,
+//
+// beside features alone of the same widths.
+type Result struct {
+	stage.Header
+	LambdaP float64 `json:"lambda_p"`
+
+	Levels     feature.Levels `json:"levels"` // what was asked for
+	Features   string         `json:"features"`
+	Confidence float64        `json:"confidence"`
+	// predicted bound of ‖K_stored−K‖₂, which the intervals allow for
+	KError   stage.Number `json:"kernel_error_bound"`
+	Chain    []Level      `json:"chain"`     // of the levels; those not reached are missing
+	OneLevel []Level      `json:"one_level"` // features alone, at the widths of the levels after the first
+	Seconds  float64      `json:"seconds"`   // in all, without K
+}
+
+func (m *Result) String() string {
+	var b stage.Lines
+	b.Problem(&m.Header)
+	b.Add("chain", "%s of %s, λ_p = %g, τ = %g", m.Levels.String(), m.Features, m.LambdaP, m.Tol)
+	b.Add("", "%-11s %5s  %-23s  %-23s %5s  %s", "map", "s_k", "‖Z_kZ_kᵀ−K‖₂", "κ(M_k⁻¹A)", "steps",
+		"seconds: form+factor+solve")
+	row := func(name string, l *Level) {
+		e := stage.Span(l.Error, "")
+		if l.Left != "" {
+			b.Add(name, "%-11s %5d  %-23s  no preconditioner: %s", l.Sketch, l.Width, e, l.Left)
+			return
+		}
+		k := stage.Span(*l.Kappa, "")
+		note := ""
+		if !l.Converged {
+			note = ", " + l.Status.String()
+		}
+		if l.Indefinite {
+			note += "; K+λI as stored is indefinite: its error is above λ, take float64 storage or a larger λ"
+		}
+		s := l.Seconds
+		b.Add(name, "%-11s %5d  %-23s  %-23s %5d  %.1f = %.1f + %.1f + %.1f%s", l.Sketch, l.Width, e, k, l.Iterations,
+			l.Seconds.fit(), s.Form, s.Factor, s.Solve, note)
+	}
+	for i := range m.Chain {
+		row(fmt.Sprintf("level %d", m.Chain[i].Level), &m.Chain[i])
+	}
+	for i := range m.OneLevel {
+		row("one level", &m.OneLevel[i])
+	}
+	if m.KError.Known() {
+		b.Add("allowed", "‖K_stored−K‖₂ ≤ %.2g, which is predicted and not part of the confidence", m.KError)
+	}
+	b.Add("confidence", "%g that both intervals of a level hold; %.1f seconds in all, without K", m.Confidence,
+		m.Seconds)
+	return b.String()
+}
+
+// Table gives a row for each level, and for features alone of the same widths.
+func (m *Result) Table() *plots.Table {
+	t := &plots.Table{
+		Title: fmt.Sprintf("Algorithm 2 on %s, n = %d, %s, λ = %g", m.Dataset, m.N, m.Kernel.Prose(), m.Lambda),
+		Caption: fmt.Sprintf("λ_p = %g, τ = %g; the two intervals of a level hold with probability %g; form is "+
+			"the time of Z_k with all levels before it.", m.LambdaP, m.Tol, m.Confidence),
+		Columns: plots.Heads("level", "map", "s_k", "‖Z_kZ_kᵀ−K‖₂", "at least", "at most", "κ(M_k⁻¹A)", "at least",
+			"at most", "iterations", "form (s) %.2f", "factor (s) %.2f", "solve (s) %.2f", "in all (s) %.2f"),
+	}
+	add := func(name string, l *Level) {
+		if s := l.Seconds; l.Kappa == nil {
+			t.Add(name, l.Sketch, l.Width, l.Error, nil, nil, nil, nil, s.Form)
+		} else {
+			t.Add(name, l.Sketch, l.Width, l.Error, *l.Kappa, l.Iterations, s.Form, s.Factor, s.Solve, s.fit())
+		}
+	}
+	for i := range m.Chain {
+		add(fmt.Sprint(m.Chain[i].Level), &m.Chain[i])
+	}
+	for i := range m.OneLevel {
+		add("one", &m.OneLevel[i])
+	}
+	return t
+}
+
+// Plot draws four panels against the width s_k, for the levels of the chain and for features
+// alone: κ(M_k⁻¹A) and ‖Z_kZ_kᵀ−K‖₂ with their intervals, the iterations of the solve, and the
+// seconds of a fit without K. Panels that would be empty are left out.
+func (m *Result) Plot() *plots.Figure {
+	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %g", m.Dataset, m.N, m.Kernel.Prose(), m.Lambda), 2)
+	f.ShareX = true
+	f.Caption = fmt.Sprintf("The levels of the chain %s, to be read from right to left, beside features alone of "+
+		"the same widths; "+
+		"the two intervals of a level hold with probability %g.", m.Levels.String(), m.Confidence)
+	made := func(l *Level, v float64) *estimate.Interval {
+		if l.Kappa == nil {
+			return nil
+		}
+		return &estimate.Interval{Value: v}
+	}
+	for _, panel := range []plots.Figure{
+		m.panel("κ(M_k⁻¹A)", true, func(l *Level) *estimate.Interval { return l.Kappa }),
+		m.panel("iterations", false, func(l *Level) *estimate.Interval { return made(l, float64(l.Iterations)) }),
+		m.panel("‖Z_{k}Z_{k}ᵀ−K‖₂", true, func(l *Level) *estimate.Interval { return &l.Error }),
+		m.panel("seconds of a fit, without K", false,
+			func(l *Level) *estimate.Interval { return made(l, l.Seconds.fit()) }),
+	} {
+		if len(panel.Series) > 0 {
+			f.Panels = append(f.Panels, panel)
+		}
+	}
+	return f
+}
+
+// panel draws one number against the width, where it is not nil.
+func (m *Result) panel(label string, banded bool, value func(l *Level) *estimate.Interval) plots.Figure {
+	f := plots.Figure{Title: label, X: plots.Axis{Label: "width s_k", Log: true, Ticks: m.widths()},
+		Y: plots.Axis{Log: true}}
+	for _, line := range []struct {
+		name   string
+		levels []Level
+	}{{"levels of the chain", m.Chain}, {"features alone", m.alone()}} {
+		s := plots.Series{Name: line.name}
+		for i := range line.levels {
+			switch e, x := value(&line.levels[i]), float64(line.levels[i].Width); {
+			case e == nil:
+			case banded:
+				s.AddBand(x, e.Value, e.Lo, e.Hi)
+			default:
+				s.Add(x, e.Value)
+			}
+		}
+		if len(s.X) > 0 {
+			f.Series = append(f.Series, s)
+		}
+	}
+	return f
+}
+
+// alone returns features alone of all widths: the first level of the chain is one of them.
+func (m *Result) alone() []Level {
+	if len(m.Chain) > 0 && m.Chain[0].Level == 1 {
+		return append([]Level{m.Chain[0]}, m.OneLevel...)
+	}
+	return m.OneLevel
+}
+
+// widths returns the widths of the levels, ascending.
+func (m *Result) widths() []float64 {
+	var w []float64
+	for _, l := range m.Levels {
+		w = append(w, float64(l.Width))
+	}
+	slices.Sort(w)
+	return slices.Compact(w)
+}
+
+// HTML gives the lines, the picture and the table.
+func (m *Result) HTML() string { return stage.HTML(m) }

@@ -1,0 +1,130 @@
+package multilevel
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/base/schema"
+	"github.com/krrlab/lab/krrlab/krylov/estimate"
+	"github.com/krrlab/lab/krrlab/precond/feature"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// Stage is the definition of the stage.
+var Stage = stage.Definition{
+	Name: "multilevel", Options: Options{}, Result: (*Result)(nil), Flags: "lambda-p tol max-iter",
+	Short: "Measure each level of Algorithm 2: wide features, then sketches of them",
+	Long: `Multilevel measures each level of the chain Z₁ = features, Z₂ = Z₁S₂ᵀ, Z₃ = Z₂S₃ᵀ of
+Algorithm 2 of the paper. For each level it gives ‖Z_kZ_kᵀ−K‖₂ and κ(M_k⁻¹A) of the preconditioner
+M_k = Z_kZ_kᵀ+λ_pI as intervals, the iterations of the solve, and the seconds to form
+Z_k, to factor M_k and to solve, beside features alone of the same widths.`,
+	Example: `  krrlab multilevel --data mnist --n 10000 --levels features:8000,srht:2000,gaussian:1000
+  krrlab multilevel --data ijcnn1 --n 10000 --kernel polynomial --levels features:16000,countsketch:4000,gaussian:2000`,
+}
+
+// Options of the stage. Zero values mean the defaults.
+type Options struct {
+	Levels     feature.Levels `flag:"levels" help:"chain of features, then srht, countsketch or gaussian, each with its width (default: features:8s,srht:2s,gaussian:s for s = n/10, at least 500)"`
+	Confidence float64        `flag:"confidence" default:"0.95" check:"(0,1)" help:"probability that the two intervals of a level cover, in (0, 1)"`
+	Work       float64        `flag:"work" default:"5e12" check:"positive" help:"flops that setting up one preconditioner may take; of wider levels only the error is measured"`
+
+	// relative width that ends the Lanczos process, of ‖ZZᵀ−K‖₂ and of each end of the spectrum of M⁻¹A; default: 0.2
+	width   float64
+	steps   int     // most steps of it; default: 200
+	tol     float64 // τ of the solve; default: 1e-3
+	maxIter int     // of it; default: 1000
+	memory  int64   // bytes that Z and the preconditioner may take, the same on all ranks; default: no limit
+	// progress is called for "features", "error", "factor", "kappa" and "solve": points mapped, steps or iterations
+	// taken. A total of 0 means unknown. measureChain names the level.
+	progress func(level, part string, done, total int)
+}
+
+// Hint describes a chain that has no sketch.
+func (o Options) Hint() string { return o.Levels.Hint() }
+
+// settled returns a copy with the defaults in place.
+func (o *Options) settled() Options {
+	s := *o
+	s.Confidence, s.Work = cmp.Or(s.Confidence, estimate.DefaultConfidence), cmp.Or(s.Work, 5e12)
+	s.width, s.steps, s.tol, s.maxIter = cmp.Or(s.width, 0.2), cmp.Or(s.steps, 200), cmp.Or(s.tol,
+		1e-3), cmp.Or(s.maxIter, 1000)
+	if s.progress == nil {
+		s.progress = func(string, string, int, int) {}
+	}
+	return s
+}
+
+// Run measures each level of a chain, and features alone of each width after the first, the narrowest first. The
+// chain is the one that a solve takes whose features have Map from feature.ChainFor; the features alone are those it
+// takes without. If ctx ends, what was finished is returned beside its error.
+func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
+	p := b.Problem()
+	r, chain, err := o.begin(p)
+	if err != nil {
+		return nil, err
+	}
+	k, err := b.K(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	q := &problem{Comm: p.Comm, A: k, X: p.X, Y: p.Y, LambdaP: r.LambdaP, Error: k.Error}
+	r.KError, o.tol, o.maxIter = stage.Number(q.Error), p.Tol, p.MaxIter
+	o.progress = func(level, part string, done, total int) {
+		e := stage.Event{Stage: stage.Name(part), Detail: level, Done: done, Total: total, Remaining: -1}
+		if total == 0 && done > 0 {
+			e.Detail += fmt.Sprintf(", step %d", done)
+		}
+		b.Tell(ctx, e)
+	}
+	if left := p.Left(k); left > 0 {
+		o.memory = max(8*int64(r.N), left)
+	}
+	if o.memory, err = comm.Least(ctx, p.Comm, o.memory); err != nil { // one memory decides what all leave out
+		return nil, err
+	}
+	for _, l := range r.Levels {
+		if z := q.bytes(l.Width); o.memory > 0 && z > o.memory {
+			return nil, fmt.Errorf("Z of n = %d points and s = %d features takes %s, %s are left: choose narrower "+
+				"levels", r.N, l.Width, accel.Bytes(z), accel.Bytes(o.memory))
+		}
+	}
+	r.Chain, r.OneLevel, err = measureChain(ctx, q, chain, r.Levels, rng.New(p.Seed), &o)
+	if len(r.Chain)+len(r.OneLevel) == 0 {
+		return nil, err
+	}
+	r.Seconds = time.Since(began).Seconds()
+	return r, err
+}
+
+// begin checks the options and fills in what does not depend on the measurements.
+func (o *Options) begin(p *stage.Problem) (*Result, feature.Chain, error) {
+	var chain feature.Chain
+	if err := schema.Settle(o); err != nil {
+		return nil, chain, err
+	}
+	z := stage.Approximation{S: p.S, LambdaP: p.Lambda}
+	if p.Z != nil {
+		z = *p.Z
+	}
+	r := &Result{Header: p.Header, LambdaP: z.LambdaP, Levels: slices.Clone(o.Levels), Confidence: o.Confidence}
+	if len(r.Levels) == 0 {
+		r.Levels = feature.Levels{{Sketch: "features", Width: 8 * z.S}, {Sketch: "srht", Width: 2 * z.S},
+			{Sketch: "gaussian", Width: z.S}}
+	}
+	chain, err := feature.ChainFor(p.Kernel, r.Levels)
+	if err != nil {
+		return nil, chain, err
+	}
+	if s := r.Levels[len(r.Levels)-1].Width; s > r.N {
+		return nil, chain, fmt.Errorf("the last level has s = %d for n = %d points: want 1 ≤ s ≤ n", s, r.N)
+	}
+	r.Features = chain.Features.String()
+	return r, chain, nil
+}

@@ -1,0 +1,26 @@
+package plan_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/krrlab/lab/krrlab/precond/recipe"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/stage/cost"
+	"github.com/krrlab/lab/krrlab/stage/plan"
+)
+
+// What a way to solve a million points takes on machines that are not there.
+func Example() {
+	o := plan.Options{Nodes: 8, Cores: 32, Bandwidth: 10, Latency: 50e3, Memory: 64e9,
+		Rates: "gemm32=3000,gemm64=1500,read=100,exp=40,entry=11"}
+	s, err := o.Scale(context.Background(), stage.Header{N: 1e6, D: 784, T: 10}, true,
+		cost.Candidate{Solver: cost.PCG, M: recipe.Features{S: 20000}, Iterations: 100})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("K %v, %.0f s\n", s.On.Storage, s.On.Seconds.Total)
+	// Output:
+	// K recompute, 750 s
+}

@@ -1,0 +1,331 @@
+package plan
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/precond/recipe"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/stage/cost"
+)
+
+// rates are those of a machine that is not there.
+func rates() cost.Rates {
+	return cost.Rates{Machine: "made up", Read: 3e10, Gemm32: 2e11, Gemm64: 1e11, Exp: 3e9}
+}
+
+// smooth is a problem of n points in R^d.
+func smooth(n, d int) *Task {
+	x := points.NewDense(n, d, nil)
+	rng.New(1).Normals(x.Data, 0)
+	y := mat.NewDense(n, 1, nil)
+	for i := range n {
+		y.Set(i, 0, math.Sin(2*x.Row(i)[0])+0.3*rng.New(2).Normal(uint64(i)))
+	}
+	return &Task{Problem: &stage.Problem{Header: stage.Header{N: n, D: d, T: 1, Lambda: 0.05, Tol: 1e-3, Seed: 1},
+		Kernel: kernel.Gaussian{Sigma: 1}, X: x, Y: y, Comm: comm.OrAlone(nil)}, Points: 8 * int64(n*d), Exact: true}
+}
+
+// chosen plans a task.
+func chosen(t *testing.T, task *Task, r cost.Rates) *Plan {
+	t.Helper()
+	p, err := choose(t.Context(), task, r)
+	testkit.OK(t, err)
+	return p
+}
+
+// pilotOf returns the pilot of a task.
+func pilotOf(t *testing.T, task *Task) *Pilot {
+	t.Helper()
+	p, err := newPilot(t.Context(), task)
+	testkit.OK(t, err)
+	return p
+}
+
+// TestPilot compares what the pilot tells of K with dense linear algebra.
+func TestPilot(t *testing.T) {
+	task := smooth(pilotLeast, 8) // all points
+	task.Lambda, task.Kernel = 1, kernel.Gaussian{Sigma: 2}
+	p := pilotOf(t, task)
+	x, k := task.X.(*points.Dense), mat.NewSymDense(p.M, nil)
+	order := rng.New(task.Seed).Sub("pilot").Perm(p.M)
+	var sum, largest float64
+	for i := range p.M {
+		var row float64
+		for j := range p.M {
+			v := task.Kernel.Eval(x.Row(order[i]), x.Row(order[j]))
+			k.SetSym(i, j, v)
+			row += v
+		}
+		sum, largest = sum+(row-1)/float64(p.M), max(largest, row)
+	}
+	if p.M != pilotLeast || p.choice.Sparse != nil || math.Abs(p.Sum-sum) > 1e-9*sum || math.Abs(p.Largest-largest) > 1e-9*largest {
+		t.Errorf("%+v, want sums of rows %g and %g", p, sum, largest)
+	}
+	var want float64 // residual of a point by those before
+	for s := p.M * 4 / 5; s < p.M; s++ {
+		var w mat.Cholesky
+		var v mat.VecDense
+		b := mat.NewVecDense(s, nil)
+		for i := range s {
+			b.SetVec(i, k.At(i, s))
+		}
+		if !w.Factorize(k.SliceSym(0, s)) || w.SolveVecTo(&v, b) != nil {
+			t.Fatalf("%d points: singular", s)
+		}
+		want += (k.At(s, s) - mat.Dot(&v, b)) / float64(p.M-p.M*4/5)
+	}
+	if math.Abs(p.Left-want) > 1e-6*want || !(p.Stored > 0 && p.Exact > 0) {
+		t.Errorf("%+v, want a residual of %g", p, want)
+	}
+	for n, m := range map[int]int{1: 1, 100: 100, 4000: 200, 30000: pilotMost} {
+		if p := pilotOf(t, smooth(n, 2)); p.M != m {
+			t.Errorf("n = %d: %d points, want %d", n, p.M, m)
+		}
+	}
+}
+
+// TestChoice: what is set is held, what does not fit is refused, and the choice is the least of what is left, or as
+// good.
+func TestChoice(t *testing.T) {
+	for name, c := range map[string]struct {
+		set  func(*Task)
+		want func(c *cost.Candidate) bool
+	}{
+		"nothing": {func(*Task) {}, func(*cost.Candidate) bool { return true }},
+		"solver":  {func(t *Task) { t.Held.Solver = cost.CG }, func(c *cost.Candidate) bool { return c.Solver == cost.CG }},
+		"direct":  {func(t *Task) { t.Held.Solver = cost.Direct }, func(c *cost.Candidate) bool { return c.Solver == cost.Direct }},
+		"method": {func(t *Task) { t.Held.Precond = recipe.RPCholesky{S: 77, LambdaP: 0.3} },
+			func(c *cost.Candidate) bool { return c.Precond == "rpcholesky" && c.S == 77 && c.LambdaP == 0.3 }},
+		"nystrom": {func(t *Task) { t.Held.Precond = recipe.Nystrom{S: 77} },
+			func(c *cost.Candidate) bool { return c.Precond == "nystrom" && c.S == 77 }},
+		"rank":  {func(t *Task) { t.Held.S = 99 }, func(c *cost.Candidate) bool { return c.S == 99 }},
+		"ridge": {func(t *Task) { t.Held.LambdaP = 0.7 }, func(c *cost.Candidate) bool { return c.LambdaP == 0.7 }},
+		"neighbors": {func(t *Task) { t.Held.Precond = recipe.Vecchia{Neighbors: 77} }, func(c *cost.Candidate) bool {
+			return c.Neighbors == 77 && c.Flags() == "--solver pcg --precond 'vecchia neighbors=77'"
+		}},
+		"beside pivots": {func(t *Task) { t.Held.Precond = recipe.Vecchia{S: 77} }, func(c *cost.Candidate) bool {
+			return c.S == 77 && c.Neighbors > 0 && c.String() == "pcg, vecchia, s = 77"
+		}},
+		"storage": {func(t *Task) { t.Held.Storage = gram.Fixed16 },
+			func(c *cost.Candidate) bool { return c.Storage == gram.Fixed16 && c.Solver != cost.Direct }},
+		"recomputed": {func(t *Task) { t.Held.Storage = gram.Recompute },
+			func(c *cost.Candidate) bool { return c.Storage == gram.Recompute }},
+		"iterative": {func(t *Task) { t.Iterative = true }, func(c *cost.Candidate) bool { return c.Solver != cost.Direct }},
+		"columns": {func(t *Task) {
+			t.T = 3
+			t.Held.Solver = cost.BlockPCG
+		}, func(c *cost.Candidate) bool { return c.Solver == cost.BlockPCG }},
+		"half": {func(t *Task) { t.Memory, t.Refined = 24e5, true },
+			func(c *cost.Candidate) bool {
+				return c.Refused != "" || (c.Storage == gram.Fixed16) != (c.Precond == "vecchia")
+			}},
+		"many columns": {func(t *Task) { t.T = 600 }, func(c *cost.Candidate) bool { return c.Solver != cost.BlockPCG }},
+		"little memory": {func(t *Task) { t.Memory = 2e6 },
+			func(c *cost.Candidate) bool { return c.Refused != "" || c.Bytes <= 2e6 }},
+	} {
+		task := smooth(1200, 4)
+		c.set(task)
+		p := chosen(t, task, rates())
+		for i, o := range p.Candidates {
+			if !c.want(o) {
+				t.Errorf("%s: %v, %+v", name, o, o)
+			}
+			s := o.Seconds
+			if sum := s.Kernel + s.Features + s.Factor + s.Solve + s.Residual + s.Predict; !(sum > 0) ||
+				math.Abs(sum-s.Total) > 1e-12*sum || o.Bytes <= 0 {
+				t.Errorf("%s: %v: %+v, %d bytes", name, o, s, o.Bytes)
+			}
+			if o.Refused == "" && s.Training() < p.Choice.Seconds.Training() || i > 0 && o.Refused == "" &&
+				p.Candidates[i-1].Refused != "" {
+				t.Errorf("%s: %v is number %d, the choice %v", name, o, i, &p.Choice)
+			}
+		}
+		if !reflect.DeepEqual(*p.Candidates[0], p.Choice) || p.Choice.Refused != "" ||
+			!strings.Contains(p.Flags, "--solver "+p.Choice.Solver) {
+			t.Errorf("%s: %v, by name %s", name, &p.Choice, p.Flags)
+		}
+	}
+	task := smooth(1200, 4)
+	task.Memory = 1000
+	testkit.Fails(t, testkit.ErrOf(choose(t.Context(), task, rates())), "no way to solve fits")
+	task = smooth(1200, 4)
+	task.Held.Solver, task.Held.Precond = cost.Direct, recipe.Nystrom{S: 9}
+	testkit.Fails(t, testkit.ErrOf(choose(t.Context(), task, rates())), "no method whose costs it knows")
+}
+
+// TestRule: the sparse inverse where K is local, pivots where it is not, and a direct solver where factorizations are
+// fast or there are near duplicates; what would change the choice does.
+func TestRule(t *testing.T) {
+	local := smooth(4200, 2)
+	local.Kernel, local.Lambda, local.Drop = kernel.Gaussian{Sigma: 0.02}, 0.01, 1e-4
+	p := chosen(t, local, rates())
+	if p.Choice.Precond != "vecchia" || !strings.Contains(p.Flags, "--precond vecchia") || p.Instead == nil {
+		t.Errorf("a local K: %v, %v", p, p.Instead)
+	}
+	if p.Pilot.choice.Sparse == nil || p.Chosen(gram.Auto, 0) != &p.Pilot.choice || p.Chosen(gram.Float64, 0) != nil {
+		t.Error("how K is kept is not handed on")
+	}
+	both := smooth(4000, 5)
+	both.Kernel, both.Lambda, both.Iterative = kernel.Gaussian{Sigma: 1}, 1e-4, true
+	if p = chosen(t, both, rates()); p.Choice.S != 100 || !strings.Contains(p.Flags,
+		"--precond 'vecchia features=100 neighbors=15'") {
+		t.Errorf("neither wide nor local: %v", p)
+	}
+	wide := smooth(4000, 2)
+	wide.Kernel, wide.Tests = kernel.Gaussian{Sigma: 3}, 7
+	if p = chosen(t, wide, rates()); p.Choice.Precond != "rpcholesky" || p.Choice.LambdaP != 10*wide.Lambda {
+		t.Errorf("a wide kernel: %v", p)
+	}
+	quick := rates()
+	quick.Gemm32, quick.Gemm64 = 1e16, 1e16
+	if p = chosen(t, smooth(2000, 4), quick); p.Choice.Solver != cost.Direct || p.Instead != nil || len(p.Flips) > 1 {
+		t.Errorf("fast factorizations: %v", p)
+	}
+	near := smooth(3600, 4)
+	x := near.X.(*points.Dense)
+	for i := 1; i < 3600; i += 2 {
+		copy(x.Row(i), x.Row(i-1))
+		x.Row(i)[i%4] += math.Pow(10, -5*float64(i)/3600)
+	}
+	near.Lambda, near.Tol = 1e-5, 1e-5
+	if p = chosen(t, near, rates()); p.Choice.Solver != cost.Direct || p.Choice.Storage != gram.Float64 {
+		t.Errorf("near duplicates: %v", p)
+	}
+	near.Kernel = kernel.Gaussian{Sigma: 0.2} // u‖K‖₂ is less than λ, though u·n·max k(x, x) is more
+	near.Held.Solver = cost.Direct
+	if p = chosen(t, near, rates()); !slices.ContainsFunc(p.Candidates, func(c *cost.Candidate) bool {
+		return c.Storage == gram.Float32 && c.Iterations > 0
+	}) {
+		t.Errorf("a narrow kernel: %v", p)
+	}
+}
+
+// TestGiven: a K that is given is read where it is, and planned as that.
+func TestGiven(t *testing.T) {
+	const n = 700
+	k := points.NewDense(n, n, nil)
+	x := smooth(n, 4)
+	for i := range n {
+		for j := range n {
+			k.Row(i)[j] = x.Kernel.Eval(x.X.(*points.Dense).Row(i), x.X.(*points.Dense).Row(j))
+		}
+	}
+	given, err := kernel.NewPrecomputed(k)
+	testkit.OK(t, err)
+	x.Kernel, x.X = given, kernel.Rows(n)
+	for _, c := range chosen(t, x, rates()).Candidates {
+		if c.Solver != cost.Direct && c.Storage != gram.Recompute {
+			t.Errorf("%v: %v", c, c.Storage)
+		}
+	}
+}
+
+// TestSmall: where the fixed rule holds it is direct, as stored by the rule; also of one point, with seconds that are
+// finite.
+func TestSmall(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 5, 300, 1200} {
+		task := smooth(n, 2)
+		task.Tests, task.Small = 1, gram.Float64-gram.Storage(n%2)+1 // float64 of an odd n, else float32
+		p := chosen(t, task, rates())
+		if p.Choice.Solver != cost.Direct || p.Choice.Storage != task.Small {
+			t.Errorf("n = %d: %+v", n, p)
+		}
+		if len(p.Flips) != 1 || !strings.Contains(p.Flips[0], "fixed rule") {
+			t.Errorf("n = %d: the choice is reported to change with %q", n, p.Flips)
+		}
+		if _, err := json.Marshal(p); err != nil {
+			t.Error(n, err)
+		}
+	}
+}
+
+// TestTinyEntries: a plan of a K that is 0, or whose entries are about or below the least normal number, ends, also
+// of one that is indefinite by their rounding.
+func TestTinyEntries(t *testing.T) {
+	for _, size := range []float64{0, 5e-324, 1e-310, 1e-300} {
+		for name, k := range map[string]func(x, z []float64) float64{
+			"rank one": func(x, z []float64) float64 { return size * x[0] * z[0] },
+			"constant": func(_, _ []float64) float64 { return size },
+			"full":     func(x, z []float64) float64 { return size * math.Exp(-math.Abs(x[0]-z[0])) },
+		} {
+			task := smooth(300, 1)
+			task.Kernel = kernel.Func{Name: name, F: k}
+			for _, c := range chosen(t, task, rates()).Candidates {
+				if !(c.Seconds.Total >= 0) || math.IsInf(c.Seconds.Total, 1) || c.Iterations < 0 {
+					t.Errorf("%s of %g: %+v", name, size, c)
+				}
+			}
+		}
+	}
+}
+
+// TestShown looks for a plan that names the BLAS by its file, without the folder of one machine, and for its pictures.
+func TestShown(t *testing.T) {
+	r := rates()
+	r.Machine = "a processor, 2 threads, openblas 0.3.21 (/usr/lib/some-where/libopenblas.so), avx2"
+	p := chosen(t, smooth(1200, 4), r)
+	testkit.Contains(t, p.String(), "openblas 0.3.21 (libopenblas.so), avx2", "choice", "runner-up", "by name")
+	testkit.Equal(t, len(p.Table().Rows), len(p.Candidates))
+	if f := p.Plot(); len(f.Series) < 3 || f.Series[0].Y[1] != p.Choice.Seconds.Total {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestLate: a solve is late by the seconds predicted alone, and at its end goes over to nothing that is far more
+// expensive than it was.
+func TestLate(t *testing.T) {
+	pcg := &cost.Candidate{Solver: cost.PCG, Precond: "nystrom", Iterations: 9, Seconds: cost.Seconds{Solve: 10, Total: 10}}
+	direct := &cost.Candidate{Solver: cost.Direct, Precond: cost.None, Seconds: cost.Seconds{Factor: 16, Total: 16}}
+	r := &Report{Choice: *pcg, Seconds: pcg.Seconds, Instead: direct} // an iteration takes 1 s
+	for _, c := range []struct {
+		done      int
+		low, left float64
+		late      bool
+	}{{3, 100, 200, false}, {4, 16, 45, true}, {4, 15, 42, false}, {4, math.Inf(1), math.Inf(1), true}, {16, 1, 2.1,
+		true}, {16, 1, 2, false}, {17, 0, 1, false}, {18, 0, 1, true}} {
+		testkit.Equal(t, r.Late(c.done, c.low, c.left), c.late, c)
+	}
+	r.Seconds = cost.Seconds{Kernel: 4, Solve: 10, Total: 14} // K and M count
+	if !r.Late(0, 16, 45) || !r.Late(12, 1, 2.1) {
+		t.Error("what was spent before the iterations does not count")
+	}
+	if r.Worth(1) || !r.Worth(2) || (*Report)(nil).Worth(9) {
+		t.Error("an end that is worth 16 s is not 1.6 s")
+	}
+	if (*Report)(nil).Late(1e9, 1e9, 1e9) || (&Report{}).Late(1e9, 1e9, 1e9) {
+		t.Error("late without a plan")
+	}
+}
+
+// TestTouch: every matrix that is formed takes the time of writing its bytes for the first time.
+func TestTouch(t *testing.T) {
+	const n, s = 10_000, 100
+	for _, c := range []cost.Candidate{{Solver: cost.PCG, M: recipe.Features{S: s}},
+		{Solver: cost.PCG, M: recipe.Nystrom{S: s}}, {Solver: cost.PCG, M: recipe.RPCholesky{S: s}},
+		{Solver: cost.Direct}} {
+		c.Storage = gram.Float64
+		var total [2]float64
+		slow := cost.Reference()
+		slow.Touch = 1e6
+		for i, r := range []cost.Rates{cost.Reference(), slow} {
+			cost.Model{Rates: r, N: n, D: 5, T: 1}.Of(&c)
+			total[i] = c.Seconds.Total
+		}
+		if more := (total[1] - total[0]) / (1e-6 * (8*n*n/2 + 4*n*float64(c.S))); more < 0.95 || more > 1.1 {
+			t.Errorf("%v, %v: %g of the bytes", c.Solver, c.Precond, more)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package plan_test
+
+import (
+	"reflect"
+	"sync"
+	"testing"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/krylov/bound"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+	"github.com/krrlab/lab/krrlab/stage/cost"
+	"github.com/krrlab/lab/krrlab/stage/plan"
+)
+
+// TestRun: ranks plan alike, with a network that was measured; machines are given the best
+// of the ways but a direct one.
+func TestRun(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	set := datasets.SyntheticRegression(600, 3, 0.1, 5)
+	made := func(c comm.Comm, s krrlab.Solver) *krrlab.Lab {
+		return testkit.Must(krrlab.New(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: s,
+			Comm: c}))
+	}
+	var plans [2]*plan.Plan
+	var all sync.WaitGroup
+	for _, c := range comm.Local(2, comm.Options{}) {
+		all.Go(func() {
+			p, err := made(c, krrlab.AutoSolver).Plan(t.Context(), plan.Options{Tests: 10})
+			if plans[c.Rank()] = p; err != nil {
+				t.Errorf("rank %d: %v", c.Rank(), err)
+			}
+		})
+	}
+	all.Wait()
+	a, b := plans[0], plans[1]
+	if a == nil || b == nil || !reflect.DeepEqual(a.Choice, b.Choice) || len(a.Candidates) != len(b.Candidates) ||
+		!(a.Rates.Bandwidth > 0 && a.Rates.Latency > 0) || a.Rates.Network != b.Rates.Network {
+		t.Errorf("ranks plan %v and %v", a, b)
+	}
+	o := plan.Options{Nodes: 4, Cores: 8, Bandwidth: 10, Latency: 50e3, Iterations: 77,
+		Rates: "gemm32=640,gemm64=320,read=90,exp=22"}
+	v := testkit.Must(made(nil, krrlab.AutoSolver).Run(t.Context(), o))
+	s := v.(*plan.Scaling)
+	if c := s.Choice; s.On.Nodes != 4 || c.Iterations != 77 || c.Solver == cost.Direct || s.From != "as given" {
+		t.Errorf("%v", s)
+	}
+	o.Iterations = 0
+	testkit.Contains(t, testkit.Must(made(nil, krrlab.PCG).Run(t.Context(), o)).(*plan.Scaling).String(), "by the rule")
+	testkit.Fails(t, testkit.ErrOf(made(nil, krrlab.Direct).Run(t.Context(), o)), "a direct solver is for one machine")
+}
+
+// TestFewAsSolved: of few points the plan chooses what Solve takes, also where that is not direct, and refuses what
+// does not fit, as Solve does.
+func TestFewAsSolved(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	set := datasets.SyntheticRegression(600, 3, 0.1, 5)
+	for name, cfg := range map[string]krrlab.Config{
+		"nothing": {}, "float32": {Storage: gram.Float32}, "recompute": {Storage: gram.Recompute},
+		"sparse": {Tiles: gram.SparseTiles}, "anorm": {Stop: bound.Stop{Rule: bound.ANorm}},
+		"rank": {Precond: krrlab.Auto{S: 70}}, "pcg": {Precond: krrlab.Auto{}, Solver: krrlab.PCG},
+	} {
+		cfg.Kernel, cfg.Lambda = kernel.Gaussian{Sigma: 1}, 0.1
+		lab := testkit.Must(krrlab.New(set, cfg))
+		p, sol := testkit.Must(lab.Plan(t.Context(), krrlab.PlanOptions{})), testkit.Must(lab.Solve(t.Context()))
+		if c := p.Choice; c.Solver != sol.Solver.String() || c.Solver != cost.Direct && (c.Precond != sol.Precond ||
+			c.S != sol.S || c.LambdaP != float64(sol.LambdaP)) {
+			t.Errorf("%s: %v chosen, solved by %v, %s, s = %d", name, &c, sol.Solver, sol.Precond, sol.S)
+		}
+	}
+	lab := testkit.Must(krrlab.New(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Memory: 2.5e6}))
+	testkit.Fails(t, testkit.ErrOf(lab.Plan(t.Context(), krrlab.PlanOptions{})), "no memory for direct")
+	testkit.Fails(t, testkit.ErrOf(lab.Solve(t.Context())), "is allowed")
+}

@@ -1,0 +1,108 @@
+package plan
+
+import (
+	"math"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/precond/recipe"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/stage/cost"
+	_ "github.com/krrlab/lab/plots/draw"
+)
+
+// cluster is 8 machines of made-up rates.
+func cluster() Options {
+	return Options{Nodes: 8, Cores: 32, Bandwidth: 10, Latency: 50e3, Price: 2, Memory: 64e9,
+		Rates: "gemm32=3000,gemm64=1500,read=100,exp=40,entry=11"}
+}
+
+// TestScale: of the machines asked for the prediction is that among 1, 2, 4, … 1,024 of them, and that of Cost; work
+// that is divided takes less on more, memory, money and storage follow; weak scaling keeps n²/P.
+func TestScale(t *testing.T) {
+	h := stage.Header{Dataset: "made", N: 1e6, D: 784, T: 10}
+	for _, way := range []cost.Candidate{
+		{Solver: cost.PCG, M: recipe.Features{S: 20000}, Iterations: 100},
+		{Solver: cost.PCG, M: recipe.Nystrom{S: 1000}, Iterations: 50},
+		{Solver: cost.PCG, M: recipe.RPCholesky{S: 1000}, Iterations: 50}, {Solver: cost.BlockPCG, Iterations: 900},
+		{Solver: cost.PCG, M: recipe.Vecchia{S: 1000, Neighbors: 30}, Iterations: 50},
+	} {
+		s := testkit.Must(cluster().Scale(t.Context(), h, true, way))
+		on := s.Strong[3]
+		if on.Seconds != s.On.Seconds || on.Bytes != s.On.Bytes || on.Sent != s.On.Sent || s.On.Nodes != 8 ||
+			on.Money != s.On.Money || math.Abs(on.Money-16*on.Seconds.Total/3600) > 1e-9*on.Money {
+			t.Errorf("%v: 8 machines asked for %+v, among others %+v", &way, s.On, on)
+		}
+		if s.On.N != h.N || s.Weak[3].N != h.N || s.Weak[5].N != 2*h.N || len(s.Strong) != 11 || len(s.Weak) != 11 {
+			t.Errorf("%v: points %d and %d, %d and %d numbers of machines", &way, s.On.N, s.Weak[5].N, len(s.Strong),
+				len(s.Weak))
+		}
+		for i, e := range s.Strong {
+			if i > 0 && e.Storage == s.Strong[i-1].Storage && (e.Bytes > s.Strong[i-1].Bytes ||
+				e.Seconds.Kernel > s.Strong[i-1].Seconds.Kernel) {
+				t.Errorf("%v: %d machines hold more, or form K later, than half as many: %+v, %+v", &way, e.Nodes, e,
+					s.Strong[i-1])
+			}
+			if (e.Seconds.Network > 0 || e.Sent > 0) != (i > 0) {
+				t.Errorf("%v: %d machines exchange for %g s, %d bytes", &way, e.Nodes, e.Seconds.Network, e.Sent)
+			}
+			c := cost.Model{Rates: s.Machines.Rates, Entries: s.Machines.Entries, Cores: 32, N: h.N, D: h.D, T: h.T,
+				Ranks: e.Nodes, PointBytes: int64(h.N * h.D)}
+			as := way
+			as.Storage = e.Storage
+			if c.Of(&as); as.Seconds != e.Seconds {
+				t.Errorf("%v: %d machines take %+v, by Cost %+v", &way, e.Nodes, e.Seconds, as.Seconds)
+			}
+		}
+		if one := s.Strong[0].Storage; one != gram.Recompute || s.Strong[10].Storage != gram.Float32 {
+			t.Errorf("%v: K is %v on one machine of 64 GB, %v on 1,024", &way, one, s.Strong[10].Storage)
+		}
+		if n := len(s.Table().Rows); n != 23 || len(s.Plot().Panels) != 2 {
+			t.Errorf("%d rows, %d panels", n, len(s.Plot().Panels))
+		}
+		testkit.Contains(t, s.String(), "8 of 32 cores and 64 GB, 10 Gbit/s, 50 µs", "(as given)", "more gain nothing",
+			"money")
+		testkit.Contains(t, s.HTML(), "<svg")
+		s.Machines.Spread = 3
+		testkit.Contains(t, s.String(), "(as given); the slowest of 5 timings of K took 3 times the quickest")
+	}
+}
+
+// TestBetter: what fits the memory goes before what does not, and then the sooner.
+func TestBetter(t *testing.T) {
+	h, o := stage.Header{N: 1e5, D: 20, T: 1}, cluster()
+	fits := testkit.Must(o.Scale(t.Context(), h, false, cost.Candidate{Solver: cost.PCG,
+		M: recipe.Features{S: 1000}, Iterations: 100}))
+	longer := testkit.Must(o.Scale(t.Context(), h, false, cost.Candidate{Solver: cost.PCG,
+		M: recipe.Features{S: 1000}, Iterations: 200}))
+	o.Memory = 1e6
+	not := testkit.Must(o.Scale(t.Context(), h, false, cost.Candidate{Solver: cost.PCG,
+		M: recipe.Features{S: 1000}, Iterations: 1}))
+	testkit.Contains(t, not.String(), "does not fit", "a machine has 1 MB")
+	if !fits.better(longer) || longer.better(fits) || !longer.better(not) || not.better(longer) {
+		t.Errorf("%v\n%v\n%v", fits, longer, not)
+	}
+	for _, rates := range []string{"speed=1", "read=0", "read", "exp=NaN", "gemm32=1e13"} {
+		o.Rates = rates
+		testkit.Fails(t, testkit.ErrOf(o.machines(t.Context())), "want name=number")
+	}
+}
+
+// TestHere: rates that are not given are of this machine, times the cores; of memory no more than a socket reads.
+func TestHere(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	threads := accel.Threads()
+	o := Options{Nodes: 2, Cores: 100 * threads, Bandwidth: 10, Rates: "exp=5"}
+	r := testkit.Must(cost.ReadRates(t.Context()))
+	for _, bytes := range []bool{false, true} {
+		s := testkit.Must(o.Scale(t.Context(), stage.Header{N: 1e5, D: 20, T: 1}, bytes,
+			cost.Candidate{Solver: cost.PCG, Iterations: 9}))
+		m := s.Machines
+		if m.Gemm32 != 100*r.Gemm32 || m.Gemm64 != 100*r.Gemm64 || m.Exp != 5e9 || m.Read != min(100*r.Read,
+			max(r.Read, socket)) || m.Machine != cost.Here() || !(m.Stored > 0 && m.Exact > 0) {
+			t.Errorf("%+v of %+v", m, r)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/stage/cost"
+)
+
+// Stage is the definition of the stage.
+var Stage = stage.Definition{
+	Name: stage.Plan, Options: Options{}, Result: (*Plan)(nil), Indefinite: true,
+	Here:  "its ranks take pcg or block-pcg with the default preconditioner, or what the Config names",
+	Flags: "test holdout precond features lambda-p tol max-iter solver residual stop",
+	Short: "Predict seconds and memory of every way to fit, and choose one",
+	Long: `Plan takes the flags of krrlab fit for data, kernel and solver. It prints the solver,
+preconditioner, rank and λ_p that fit would choose, the predicted seconds of each stage, the
+runner-up, and what would change the choice. Seconds are predicted from the rates of this machine,
+which are measured once, in 0.2 s, and kept in the user's cache folder. Iterations are those that a
+rule expects; fit observes them, and goes over to the direct solver where that would be done sooner.
+What a flag sets holds for all candidates. Nothing is solved.
+
+With --nodes it predicts what machines would take, and what limits each stage on 1 to 1,024 of them.`,
+	Example: `  krrlab plan --data mnist --n 20000
+  krrlab plan --train train.csv --target price --sigma 2 --json plan.json --plot plan.svg
+  krrlab plan --data mnist-1m --nodes 8 --cores 32 --memory 256GB --bandwidth 50 --price 2.5
+  krrlab plan --problem 10000000,20,1 --nodes 1024 --features 20000 --iterations 100`,
+}
+
+// Options of the stage.
+type Options struct {
+	Tests int // points that are to be predicted; default: none
+
+	Nodes      int           `flag:"nodes" check:"[1,65536]"`
+	Memory     int64         // bytes of a machine; 0: not limited
+	Cores      int           `flag:"cores" with:"nodes" check:">=1"`
+	Bandwidth  float64       `flag:"bandwidth" with:"nodes" default:"10" check:"positive"` // Gbit/s
+	Latency    time.Duration `flag:"latency" with:"nodes" default:"50us" check:"positive"`
+	Price      float64       `flag:"price" with:"nodes" check:"positive"`
+	Rates      string        `flag:"rates" with:"nodes"`
+	Iterations int           `flag:"iterations" with:"nodes" check:">=1"`
+	Problem    []int         `flag:"problem" with:"nodes" not:"data|train" check:">=1"`
+}
+
+// Help has the texts of flags that other commands have too.
+func (Options) Help() map[string]string {
+	return map[string]string{
+		"nodes": "predict seconds, memory, bytes and money on so many machines, a rank on each (--memory is of one); " +
+			"data that are not here are taken by their size",
+		"rates": "rates of a machine in 10⁹ a second instead, such as gemm32=640,gemm64=320,read=90,exp=20,entry=0.6",
+		"cores": "cores of a machine (default: of this one); its rates are those measured here times these cores, " +
+			"but at most 100 GB/s of memory are read",
+		"bandwidth":  "Gbit/s of a machine's link, in each direction",
+		"latency":    "of a message",
+		"price":      "of a machine for an hour",
+		"iterations": "to expect (default: by the rule, of data that are here; else the paper's)",
+		"problem":    "n,d,t: so many points of this dimension, and right-hand sides, instead of data",
+		"json":       "write the plan as JSON to this file",
+		"plot": "draw predicted seconds against iterations, or machines, to this file (.svg, .png, .pdf, or .html " +
+			"with values on hover and zoom)",
+	}
+}
+
+// Prepare counts the test rows.
+func (o *Options) Prepare(c *stage.Command) error {
+	c.Tested = func(d *datasets.Dataset) { o.Tests = d.Len() }
+	return nil
+}
+
+// Bench is a stage.Bench that knows what of the way to solve its problem is held, and what the process holds.
+type Bench interface {
+	stage.Bench
+	PlanTask() *Task
+}
+
+// Run plans: on ranks the first, at rates that all measure together, for all of them.
+func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
+	start, p := time.Now(), b.Problem()
+	b.Tell(ctx, stage.Event{Stage: stage.Plan})
+	made, err := o.choose(ctx, b)
+	if err = comm.Agree(ctx, p.Comm, err); err != nil {
+		return nil, err
+	}
+	if p.Comm.Size() > 1 {
+		text, err := json.Marshal(made)
+		if err == nil {
+			text, err = comm.Share(ctx, p.Comm, text, 0)
+		}
+		if made = new(Plan); err == nil {
+			err = json.Unmarshal(text, made)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	made.Header, made.Took = p.Header, time.Since(start).Seconds()
+	if o.Nodes > 0 {
+		return o.scale(ctx, made, p)
+	}
+	return made, nil
+}
+
+// choose returns the plan of the first rank, nil on the others.
+func (o Options) choose(ctx context.Context, b stage.Bench) (*Plan, error) {
+	p, read := b.Problem(), cost.ReadRates
+	if p.Comm.Size() > 1 { // what a rank does while the others do as much is not what one process does
+		read = func(ctx context.Context) (cost.Rates, error) { return cost.Measure(ctx), ctx.Err() }
+	}
+	rates, err := read(ctx)
+	if p.Comm.Size() > 1 {
+		n, e := cost.MeasureNetwork(ctx, p.Comm)
+		rates.Network, err = n, cmp.Or(err, e)
+	}
+	if err != nil || p.Comm.Rank() > 0 {
+		return nil, err
+	}
+	held, ok := b.(Bench)
+	if !ok {
+		return nil, fmt.Errorf("plan: a %T does not say what is held of the way to solve: plan by krrlab.Lab", b)
+	}
+	task := held.PlanTask()
+	task.Tests = o.Tests
+	return choose(ctx, task, rates)
+}

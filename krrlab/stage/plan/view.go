@@ -1,0 +1,103 @@
+package plan
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/plural"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/stage/cost"
+	"github.com/krrlab/lab/plots"
+)
+
+// Plan is what every way to solve a problem is predicted to take, and the one that is chosen.
+type Plan struct {
+	stage.Header
+	Report
+	// the best of another solver or preconditioner; nil if there is none
+	RunnerUp   *cost.Candidate   `json:"runner_up"`
+	Flips      []string          `json:"flips"`      // what would change the choice
+	Candidates []*cost.Candidate `json:"candidates"` // in order of predicted training time, those refused last
+	Pilot      Pilot             `json:"pilot"`
+	Rates      cost.Rates        `json:"rates"`
+	Took       float64           `json:"seconds"` // to plan
+}
+
+// Chosen returns how the plan found that K is to be kept, if that is for the storage and the error asked for; else nil.
+func (p *Plan) Chosen(asked gram.Storage, prefer float64) *gram.Choice {
+	if p == nil || p.Pilot.task == nil || p.Pilot.task.Held.Storage != asked || p.Pilot.task.Prefer != prefer {
+		return nil
+	}
+	return &p.Pilot.choice
+}
+
+var _ stage.Stage = (*Plan)(nil)
+
+// folder is that of the BLAS in the name of a machine.
+var folder = regexp.MustCompile(`\([^()]*/`)
+
+// String says the choice, the runner-up, what would change it, and what it took to plan.
+func (p *Plan) String() string {
+	var b stage.Lines
+	b.Problem(&p.Header)
+	add := func(name string, c *cost.Candidate) {
+		its := plural.Count(c.Iterations, "iteration")
+		if c.Solver == cost.Direct {
+			its = plural.Count(c.Iterations, "round") + " of refinement"
+		}
+		b.Add(name, "%v: %.3g s, %s, %s", c, c.Seconds.Total, its, accel.Bytes(c.Bytes))
+	}
+	if add("choice", &p.Choice); p.RunnerUp != nil {
+		add("runner-up", p.RunnerUp)
+	}
+	for i, f := range p.Flips {
+		b.Add([]string{"changes with", ""}[min(i, 1)], "%s", f)
+	}
+	s := p.Report.Seconds
+	b.Took(s.Total, "kernel", s.Kernel, "features", s.Features, "factor", s.Factor, "solve", s.Solve,
+		"residual", s.Residual, "predict", s.Predict)
+	b.Add("memory", "%s", accel.Bytes(p.Bytes))
+	b.Add("by name", "%s", p.Flags)
+	b.Add("plan", "%.2g s, of which %.2g s for K at %s; rates of %s%s", p.Took, p.Pilot.Seconds,
+		plural.Count(p.Pilot.M, "point"), folder.ReplaceAllString(p.Rates.Machine, "("), spreadText(&p.Pilot.Entries))
+	return b.String()
+}
+
+// Table gives a row for each candidate.
+func (p *Plan) Table() *plots.Table {
+	t := &plots.Table{Title: "Plan: " + p.Dataset}
+	for _, name := range strings.Fields("solver preconditioner s λ_p K iterations") {
+		t.Columns = append(t.Columns, plots.Column{Name: name, Format: "%v"})
+	}
+	for _, name := range strings.Fields("kernel features factor solve residual predict total") {
+		t.Columns = append(t.Columns, plots.Column{Name: name, Unit: "s", Format: "%.3g"})
+	}
+	t.Columns = append(t.Columns, plots.Column{Name: "memory"}, plots.Column{Name: "refused"})
+	for _, c := range p.Candidates {
+		s := c.Seconds
+		t.Add(c.Solver, c.Precond, c.S, c.LambdaP, c.Storage, c.Iterations, s.Kernel, s.Features, s.Factor, s.Solve,
+			s.Residual, s.Predict, s.Total, accel.Bytes(c.Bytes), c.Refused)
+	}
+	return t
+}
+
+// Plot draws how the predicted seconds of each candidate add up over its iterations: what is done before, and a line
+// to the iterations that are expected.
+func (p *Plan) Plot() *plots.Figure {
+	f := &plots.Figure{Title: fmt.Sprintf("%s, λ = %g: predicted seconds", p.Dataset, p.Lambda),
+		X: plots.Axis{Label: "iterations, as a rule expects them"}, Y: plots.Axis{Label: "seconds"}}
+	for _, c := range p.Candidates {
+		if s := c.Seconds; c.Refused == "" {
+			f.Series = append(f.Series, plots.Series{
+				Name: strings.Replace(c.String(), c.Precond, stage.Label(c.Precond), 1),
+				X:    []float64{0, float64(c.Iterations)}, Y: []float64{s.Total - s.Solve, s.Total}})
+		}
+	}
+	return f
+}
+
+// HTML gives the lines, the picture and the numbers.
+func (p *Plan) HTML() string { return stage.HTML(p) }

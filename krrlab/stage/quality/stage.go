@@ -1,0 +1,105 @@
+package quality
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/base/schema"
+	"github.com/krrlab/lab/krrlab/krylov/lanczos"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/krylov/pencil"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/plots"
+)
+
+// Stage is the definition of the stage.
+var Stage = stage.Definition{
+	Name: "quality", Options: Options{}, Result: (*Result)(nil),
+	Flags: "precond features lambda-p tol max-iter",
+	Short: "Interval of κ(M⁻¹A) that holds with a stated confidence, predicted against actual iterations",
+	Long: `Quality judges a preconditioner M = ZZᵀ+λ_pI. It gives a two-sided interval of κ, the
+condition number of M⁻¹(K+λI), by the Lanczos process from a random start; the interval
+misses κ with at most the stated probability. For small n it also computes all eigenvalues.
+It compares the iterations predicted from κ and from the Ritz values with those that PCG
+takes. The interval is of K itself: it is widened by ‖K_stored−K‖₂, which is predicted from
+rows of K and not covered by the probability.`,
+	Example: `  krrlab quality --data mnist --n 10000 --features 2000 --lambda-p 0.1 --plot q.svg
+  krrlab quality --data ijcnn1 --n 2000 --precond nystrom --features 300 --json q.json`,
+	Tables: []stage.Table{{
+		Flag: "spectrum",
+		Help: "write all eigenvalues of M⁻¹A, or where they are not computed the Ritz values, to this file (.csv " +
+			"or .npy)",
+		Of: func(r stage.Stage) *plots.Table { return r.(*Result).spectrumTable() },
+	}},
+}
+
+// Options of the stage. Zero values mean the defaults.
+type Options struct {
+	Confidence float64 `flag:"confidence" default:"0.95" check:"(0,1)" help:"of κ's interval, between 0 and 1"`
+	Width      float64 `flag:"width" default:"0.2" check:"positive" help:"relative width of κ's interval at which to stop"`
+	Steps      int     `flag:"steps" default:"300" check:">=1" help:"maximum number of Lanczos steps, a product with K each"`
+	ExactBelow int     `flag:"exact-below" default:"2000" check:">=-1" zero:"-1" help:"largest n for which all eigenvalues are computed; -1 for never"`
+	// of an M that cannot draw N(0, M) its Ritz values are all that is known: it is run all the same
+	NoSolve bool `flag:"no-solve" help:"do not run PCG"`
+}
+
+// Run forms K, if it is not there, and M, and takes one product with each for a step of Lanczos, until κ is known to
+// the width asked. If ctx ends after the first step it returns the interval it has beside ctx's error.
+func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
+	start := time.Now()
+	if err := schema.Settle(&o); err != nil {
+		return nil, err
+	}
+	p := b.Problem()
+	q := &Result{Header: p.Header, Precond: p.Precond, Unplanned: p.Planned, Row: pencil.NewRow(p.Precond)}
+	b.Tell(ctx, stage.Event{Stage: stage.Factor})
+	made, err := pencil.Make(ctx, b, p.Entry, &q.Row)
+	if err != nil {
+		return nil, err
+	}
+	q.Features, q.Seconds.Factor = made.Text, made.Seconds
+	if v, ok := made.M.(stage.SparseInverse); ok {
+		q.Neighbors, q.Damping = v.Neighbors(), v.Damping()
+	}
+	held := 16 * int64(p.N) * int64(min(o.Steps, p.N)) // Lanczos vectors
+	if q.S > 0 {
+		held += p.Bytes(q.S)
+	}
+	k, err := b.K(ctx, held)
+	if err != nil {
+		return nil, err
+	}
+	q.Seconds.Kernel, q.KError = k.Seconds, k.Error
+	sides := pencil.NewSides(p.N, p.Comm, made.M)
+	s := &pencil.Set{A: k, M: sides, Rows: []*pencil.Row{&q.Row}, Off: k.Error / p.Lambda,
+		Tell: func(e stage.Event) { b.Tell(ctx, e) }}
+	do := func(seconds *float64, part func() error) {
+		if err == nil {
+			if err = stage.Timed(seconds, part); err == nil && sides.Fails[0] != nil {
+				err = fmt.Errorf("krrlab: the preconditioner %s: %w", q.Precond, sides.Fails[0])
+			}
+		}
+	}
+	do(&q.Seconds.Lanczos, func() error {
+		return s.Lanczos(ctx, lanczos.Options{Steps: o.Steps, Tol: o.Width, Confidence: o.Confidence,
+			Start: rng.New(p.Seed).Sub("quality"), Monitor: func(r *lanczos.Result) error {
+				q.Trace = append(q.Trace, Step{Step: r.Steps, Min: r.Min, Max: r.Max})
+				return nil
+			}}, p.Tol)
+	})
+	if !o.NoSolve || q.Steps == 0 {
+		do(&q.Seconds.Solve, func() error {
+			return s.Solve(ctx, p.Y, pcg.Options{Tol: p.Tol, Aim: stage.Aim, MaxIter: p.MaxIter})
+		})
+	}
+	if p.N <= o.ExactBelow {
+		do(&q.Seconds.Exact, func() error { return s.Exact(ctx, b) })
+	}
+	q.Seconds.Total = time.Since(start).Seconds()
+	if err != nil && (ctx.Err() == nil || q.Steps == 0) {
+		return nil, err
+	}
+	return q, err
+}

@@ -1,0 +1,59 @@
+package sketchsize_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/stage/sketchsize"
+)
+
+// The number of features is doubled until κ(M⁻¹A) is surely below 30; a solve with them
+// then needs few iterations.
+func Example() {
+	ctx := context.Background()
+	train := datasets.SyntheticRegression(1000, 4, 0.1, 1)
+	cfg := krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.3, Solver: krrlab.PCG}
+	lab, err := krrlab.New(train, cfg)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	size, err := lab.SketchSize(ctx, sketchsize.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, r := range size.Rungs {
+		fmt.Printf("s = %4d: %s\n", r.S, r.Verdict)
+	}
+	cfg.Precond = krrlab.Features{S: size.S}
+	if lab, err = krrlab.New(train, cfg); err != nil {
+		fmt.Println(err)
+		return
+	}
+	sol, err := lab.Solve(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%s: s = %d; %s, iterations at most %d: %v\n", size.Status, size.S, sol.Status, 20, sol.Iterations <= 20)
+	// Output:
+	// s =  125: reject
+	// s =  250: accept
+	// found: s = 250; converged, iterations at most 20: true
+}
+
+func ExampleTest_Bound() {
+	for _, c := range []sketchsize.Test{sketchsize.PaperTest, sketchsize.Kappa5, sketchsize.Kappa10} {
+		fmt.Printf("%-8s κ ≤ %5.2f  %2d iterations to 1e-3  %6.0f times the features of Theorem 1\n",
+			c.Name, c.Bound(), pcg.IterationBound(c.Bound(), 1e-3), c.FeatureFactor())
+	}
+	// Output:
+	// paper    κ ≤  2.13   6 iterations to 1e-3   11130 times the features of Theorem 1
+	// kappa5   κ ≤  4.99   9 iterations to 1e-3      74 times the features of Theorem 1
+	// kappa10  κ ≤  9.95  12 iterations to 1e-3      16 times the features of Theorem 1
+}

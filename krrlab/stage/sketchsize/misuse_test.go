@@ -1,0 +1,52 @@
+package sketchsize
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+)
+
+// TestBadArguments checks that each is refused in one line that has the number.
+func TestBadArguments(t *testing.T) {
+	p := problem(t, kernel.Gaussian{Sigma: 2}, cloud(60, 4, 0.7), 0.05)
+	ridged := p
+	ridged.LambdaP = 0.5
+	for _, c := range []struct {
+		p    Problem
+		o    Options
+		want string
+	}{
+		{p, Options{Test: "theorem8"}, "theorem8"},
+		{p, Options{Target: 1}, "Target 1"},
+		{p, Options{First: 60}, "s = 60 for n = 60"},
+		{p, Options{First: -1}, "First -1"},
+		{p, Options{First: 8, Max: 4}, "largest s = 4"},
+		{p, Options{Max: 60}, "largest s = 60"},
+		{p, Options{Confidence: 1.5}, "Confidence 1.5"},
+		{p, Options{Test: Theorem7, Constants: Test{Gamma: 1}}, "γ=1"},
+		{p, Options{Steps: -1}, "Steps -1"},
+		{ridged, Options{Test: Theorem7}, "λ_p = 0.5"},
+		{p, Options{Preset: "kappa6"}, "kappa6"},
+		{p, Options{Preset: "paper", Constants: Kappa5}, "exclude each other"},
+	} {
+		res, err := Search(context.Background(), c.p, &c.o, rng.New(1))
+		if err == nil || res != nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%+v: error %v, want one with %q", c.o, err, c.want)
+		}
+	}
+	for text, want := range map[string]string{"0.26,0.36": "want θ,α,γ", "1,2,3,4": "want θ,α,γ", "0.1,0.2,1": "γ=1"} {
+		testkit.Fails(t, new(Test).Set(text), want)
+	}
+	for preset, want := range map[string]Test{"": Kappa5, "paper": PaperTest, "kappa5": Kappa5, "kappa10": Kappa10} {
+		o, own := Options{Preset: preset}, Test{}
+		testkit.OK(t, o.settle(60, 1, 1))
+		testkit.OK(t, own.Set(want.String()))
+		if own.Name = want.Name; o.Constants != want || own != want {
+			t.Errorf("%s: %v, as text %v", preset, o.Constants, own)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package sketchsize
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/krylov/estimate"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+)
+
+// TestAgainstDense compares every number of a ladder with dense linear algebra, for features
+// nested by counter and by stacking.
+func TestAgainstDense(t *testing.T) {
+	const lambda = 0.5
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 2}, kernel.Polynomial{Gamma: 0.5, Coef0: 0.3, Degree: 2}} {
+		x := cloud(300, 4, 0.7)
+		p := problem(t, k, x, lambda)
+		dense := testkit.Gram(k, x)
+		o := Options{Test: Theorem7, First: 16, Max: 256, Constants: Test{Theta: 0.3, Alpha: 0.01, Gamma: 0.001}}
+		res := search1(t, p, o, 3)
+		if len(res.Rungs) != 5 || res.Status != None {
+			t.Fatalf("%v: %d rungs, status %s", k, len(res.Rungs), res.Status)
+		}
+		for _, r := range res.Rungs {
+			ref := newReference(t, dense, denseFeatures(t, p.Map, x, 16, r.S, rng.New(3)), lambda, 0.3)
+			c := r.Conditions
+			if c == nil || c.Rank != ref.rank {
+				t.Fatalf("%v, s = %d: conditions %+v, want rank %d", k, r.S, c, ref.rank)
+			}
+			ref.holds(t, r, k, r.S)
+			for _, e := range []estimate.Interval{r.Kappa, r.Min, r.Max, c.Norm, c.Low, c.High} {
+				if e.Width() > 0.5 && e.Hi > 1e-3 {
+					t.Errorf("%v, s = %d: %v is wide", k, r.S, e)
+				}
+			}
+			if r.Verdict == Accept {
+				t.Errorf("%v, s = %d: accepted with γ = 0.001", k, r.S)
+			}
+		}
+	}
+}
+
+// TestKappa checks that the first rung within the target is taken, by dense linear algebra,
+// and the rung of least predicted time where there is none.
+func TestKappa(t *testing.T) {
+	const lambda = 0.2
+	k := kernel.Gaussian{Sigma: 1.5}
+	x := cloud(400, 3, 0.8)
+	p := problem(t, k, x, lambda)
+	dense := testkit.Gram(k, x)
+	res := search1(t, p, Options{First: 8, Target: 12}, 5)
+	if res.Status != Found || chosen(res) != len(res.Rungs)-1 || chosen(res) < 1 {
+		t.Fatalf("status %s, rung %d of %d", res.Status, chosen(res), len(res.Rungs))
+	}
+	for i, r := range res.Rungs {
+		ref := newReference(t, dense, denseFeatures(t, p.Map, x, 8, r.S, rng.New(5)), lambda, 0.3)
+		if within := ref.kappa <= 12; within != (i == chosen(res)) || within != (r.Verdict == Accept) {
+			t.Errorf("s = %d: κ = %g, verdict %s", r.S, ref.kappa, r.Verdict)
+		}
+	}
+	none := search1(t, p, Options{First: 8, Target: 1.001}, 5)
+	if none.Status != None || chosen(none) < 0 {
+		t.Fatalf("status %s, rung %d", none.Status, chosen(none))
+	}
+	for i, r := range none.Rungs {
+		if r.Verdict == Accept || r.Predicted < none.Rungs[chosen(none)].Predicted {
+			t.Errorf("rung %d: %s, %g s predicted, the chosen one %g s", i, r.Verdict, r.Predicted,
+				none.Rungs[chosen(none)].Predicted)
+		}
+	}
+	testkit.Equal(t, none.Rungs[len(none.Rungs)-1].S, 256)
+}
+
+// TestEigenLimit: of rungs that κ rules out, the conditions are measured up to s = Eigen.
+func TestEigenLimit(t *testing.T) {
+	p := problem(t, kernel.Gaussian{Sigma: 2}, cloud(150, 4, 0.7), 0.05)
+	for _, r := range search1(t, p, Options{Test: Theorem7, First: 8, Max: 32, Eigen: 16}, 3).Rungs {
+		if r.Verdict != Reject || (r.Conditions != nil) != (r.S <= 16) {
+			t.Errorf("s = %d: %s, conditions %v", r.S, r.Verdict, r.Conditions)
+		}
+	}
+}
+
+// TestInterrupted checks that the rungs climbed so far come beside the context's error.
+func TestInterrupted(t *testing.T) {
+	p := problem(t, kernel.Gaussian{Sigma: 2}, cloud(300, 4, 0.7), 0.05)
+	ctx, cancel := context.WithCancel(context.Background())
+	o := &Options{First: 16, Target: 1.01, progress: func(done, total int) {
+		if done == 1+4 { // two rungs
+			cancel()
+		}
+	}}
+	res, err := Search(ctx, p, o, rng.New(1))
+	if err != context.Canceled || res == nil || len(res.Rungs) != 2 || res.Status != Interrupted || chosen(res) < 0 {
+		t.Errorf("%+v, error %v", res, err)
+	}
+}
+
+// TestMemory checks that the ladder ends below the memory allowed.
+func TestMemory(t *testing.T) {
+	p := problem(t, kernel.Gaussian{Sigma: 2}, cloud(300, 4, 0.7), 0.05)
+	res := search1(t, p, Options{First: 16, Target: 1.01, memory: 200e3}, 1)
+	if res.Limit != "memory" || res.Max != 64 {
+		t.Errorf("up to s = %d, limit %s", res.Max, res.Limit)
+	}
+	if _, err := Search(context.Background(), p, &Options{First: 16, memory: 10e3}, rng.New(1)); err == nil {
+		t.Error("10 kB were enough")
+	}
+}
+
+// slow is K whose products take longer on a rank but the first.
+type slow struct {
+	Operator
+	rank int
+}
+
+func (k slow) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	err := k.Operator.MulTo(ctx, dst, src)
+	if k.rank > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	return err
+}
+
+// TestRanksChoose: ranks whose clocks differ predict the same times, and choose the same rung.
+func TestRanksChoose(t *testing.T) {
+	p := problem(t, kernel.Gaussian{Sigma: 1.5}, cloud(200, 3, 0.8), 0.05)
+	all := make([]*Result, 2)
+	var wg sync.WaitGroup
+	for r, c := range comm.Local(2, comm.Options{}) {
+		wg.Go(func() {
+			p := p
+			p.K, p.Comm = slow{p.K, r}, c
+			var err error
+			if all[r], err = Search(t.Context(), p, &Options{Target: 1.01, First: 8, Max: 64}, rng.New(3)); err != nil {
+				t.Errorf("rank %d: %v", r, err)
+			}
+		})
+	}
+	wg.Wait()
+	if t.Failed() {
+		return
+	}
+	if all[0].Status != None || len(all[0].Rungs) != 4 {
+		t.Fatalf("%s after %d rungs", all[0].Status, len(all[0].Rungs))
+	}
+	testkit.Equal(t, chosen(all[0]), chosen(all[1]))
+	for i, a := range all[0].Rungs {
+		if b := all[1].Rungs[i]; a.Predicted != b.Predicted || a.Iteration != b.Iteration || a.Seconds != b.Seconds {
+			t.Errorf("s = %d: %g s predicted by rank 0, %g s by rank 1", a.S, a.Predicted, b.Predicted)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package sketchsize
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/base/schema"
+	"github.com/krrlab/lab/krrlab/precond/feature"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// Stage is the definition of the stage.
+var Stage = stage.Definition{
+	Name: "sketch-size", Options: Options{}, Result: (*Result)(nil), Flags: "lambda-p",
+	Short: "Double the number of features s until a test of them accepts",
+	Long: `Sketch-size draws features, tests them as a preconditioner and doubles s until the
+test accepts (section 5 of the paper). --test kappa accepts where the upper end of the
+interval of κ(M⁻¹A) is at most --kappa-target; --test theorem7 where both conditions of
+the paper's Theorem 7 hold with the constants of --preset. The record of every rung is
+the result. If no s below n is accepted the status is none, and the rung of least
+predicted time is named.`,
+	Example: `  krrlab sketch-size --data mnist --n 10000
+  krrlab sketch-size --data mnist --n 10000 --test theorem7 --preset kappa10 --plot ladder.svg`,
+}
+
+// Kind names a test of Z.
+type Kind string
+
+const (
+	Kappa    Kind = "kappa"    // κ(M⁻¹A) ≤ Options.Target
+	Theorem7 Kind = "theorem7" // conditions 1 and 2 of Theorem 7
+)
+
+// Options of the stage, and of Search. Zero values mean the defaults.
+type Options struct {
+	Test   Kind    `flag:"test" default:"kappa" check:"one of kappa theorem7" help:"kappa or theorem7"`
+	Target float64 `flag:"kappa-target" default:"30" check:">1" help:"largest κ(M⁻¹A) that kappa accepts, above 1"`
+	// Constants are of Theorem7, where Preset does not name them.
+	Preset    string `flag:"preset" check:"one of paper kappa5 kappa10" not:"constants" help:"constants of theorem7: paper, kappa5 or kappa10 (default: kappa5)"`
+	Constants Test   `flag:"constants" help:"θ,α,γ of theorem7, instead of a preset: P takes eigenvalues of ZZᵀ above θλ, ‖(I−P)K(I−P)‖ ≤ αλ, ratios within 1±γ"`
+	First     int    `flag:"first" check:">=1" help:"first s (default: 128, or n/8 if that is less)"`
+	Max       int    `flag:"max" check:">=1" help:"largest s, below n (default: n−1)"`
+	// Eigen is the largest s at which conditions are measured that can no longer both hold,
+	// because κ is above Test.Bound.
+	Eigen int `flag:"conditions-up-to" default:"2048" check:">=-1" zero:"-1" help:"largest s at which theorem7 measures conditions that κ refutes already (9s³ flops); -1 for never"`
+	// Confidence: a rung's own intervals share 1−Confidence evenly with those of all rungs up to Max.
+	Confidence float64 `flag:"confidence" default:"0.95" check:"(0,1)" help:"probability that no s is accepted wrongly"`
+	Steps      int     `default:"150" check:">=1"` // of the Lanczos process at most
+
+	memory int64 // bytes that the features and their factors may take; 0 for no limit
+	// called before every rung and after the last with the work done, about (s/First)² of a rung
+	progress func(done, total int)
+}
+
+// settle replaces zeros by the defaults for n points, or reports what is wrong; λ_p is not 0.
+func (o *Options) settle(n int, lambda, lambdaP float64) error {
+	if err := schema.Settle(o); err != nil {
+		return err
+	}
+	if o.Constants == (Test{}) {
+		o.Constants = map[string]Test{"paper": PaperTest, "kappa10": Kappa10,
+			"kappa5": Kappa5}[cmp.Or(o.Preset, "kappa5")]
+		o.Preset = ""
+	}
+	o.First = cmp.Or(o.First, max(1, min(128, n/8)))
+	o.Max = cmp.Or(o.Max, n-1)
+	switch {
+	case o.First >= n:
+		return fmt.Errorf("first s = %d for n = %d points: want 1 ≤ s < n", o.First, n)
+	case o.Max < o.First || o.Max >= n:
+		return fmt.Errorf("largest s = %d with first s = %d and n = %d points: want first ≤ largest < n", o.Max,
+			o.First, n)
+	case o.Test == Theorem7 && lambdaP != lambda:
+		return fmt.Errorf("λ_p = %g with λ = %g: Theorem 7 needs λ_p = λ", lambdaP, lambda)
+	}
+	return o.Constants.Validate()
+}
+
+// Run doubles s until a test of the features accepts. With Fourier features, the preconditioner Features of the same
+// seed with S: s has the very Z that was tested; with others that whose Map is feature.Doubling{Dist, First}.
+// Theorem7 is about λ_p = λ, and other values are an error. When ctx ends, it returns the rungs there are beside
+// ctx's error.
+func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
+	began, p := time.Now(), b.Problem()
+	task := Problem{Comm: p.Comm, X: p.X, Lambda: p.Lambda, LambdaP: p.Lambda, RHS: p.T, Tol: p.Tol}
+	var err error
+	if drawn := p.Z.Map(); drawn != nil {
+		task.Map, task.LambdaP = drawn, p.Z.LambdaP
+	} else if task.Map, err = feature.For(p.Kernel); err != nil {
+		return nil, err
+	}
+	o.progress = stage.Progress(ctx, b.Tell, Stage.Name)
+	if err := o.settle(p.N, task.Lambda, task.LambdaP); err != nil { // before K is formed
+		return nil, err
+	}
+	k, err := b.K(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	task.K, task.Error = k, k.Error
+	o.memory = accel.MemoryAvailable()
+	if left := p.Left(k); left > 0 && (o.memory == 0 || left < o.memory) {
+		o.memory = left
+	}
+	if o.memory, err = comm.Least(ctx, p.Comm, o.memory); err != nil {
+		return nil, err
+	}
+	r, err := Search(ctx, task, &o, rng.New(p.Seed))
+	if r == nil {
+		return nil, err
+	}
+	r.Header, r.LambdaP, r.Features = p.Header, task.LambdaP, task.Map.String()
+	r.Storage, r.KBound = k.Storage().String(), stage.Number(task.Error)
+	if r.Test == Theorem7 {
+		r.Coverage = coverage(p.Kernel, task.Map, r.Target)
+	}
+	r.Seconds = time.Since(began).Seconds()
+	return r, err
+}

@@ -1,0 +1,185 @@
+package sketchsize
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/precond/feature"
+)
+
+// Test holds the constants of Theorem 7's two conditions on a matrix of features Z.
+// With P the orthogonal projector on the span of the eigenvectors of ZZᵀ whose
+// eigenvalues exceed θλ, and K = VVᵀ, the conditions are
+//
+//  1. ‖(I−P)K(I−P)‖₂ ≤ αλ,
+//  2. (1−γ)‖ZᵀPx‖² ≤ ‖VᵀPx‖² ≤ (1+γ)‖ZᵀPx‖²  for all x.
+type Test struct {
+	Name  string  `json:"name"`
+	Theta float64 `json:"theta"`
+	Alpha float64 `json:"alpha"`
+	Gamma float64 `json:"gamma"`
+}
+
+// The presets. PaperTest has the printed constants; for TensorSketch they need about
+// 11,000 times the features of Theorem 1. Kappa5 and Kappa10 guarantee κ ≤ 5 and
+// κ ≤ 10, at some 74 and 16 times the features of Theorem 1.
+var (
+	PaperTest = Test{"paper", 0.05, 0.10, 0.10}
+	Kappa5    = Test{"kappa5", 0.26, 0.36, 0.30}
+	Kappa10   = Test{"kappa10", 0.36, 0.56, 0.54}
+)
+
+// Set reads θ,α,γ.
+func (c *Test) Set(text string) error {
+	var rest string
+	*c = Test{Name: "own constants"}
+	if n, _ := fmt.Sscanf(text+" ", "%g,%g,%g%s", &c.Theta, &c.Alpha, &c.Gamma, &rest); n != 3 {
+		return fmt.Errorf("%q: want θ,α,γ, such as 0.26,0.36,0.30", text)
+	}
+	return c.Validate()
+}
+
+func (c Test) String() string {
+	if c == (Test{}) {
+		return ""
+	}
+	return fmt.Sprintf("%g,%g,%g", c.Theta, c.Alpha, c.Gamma)
+}
+
+// Type names the numbers in help.
+func (Test) Type() string { return "θ,α,γ" }
+
+// Validate returns an error if no bound can follow from the constants.
+func (c Test) Validate() error {
+	if !(c.Theta >= 0 && c.Alpha >= 0 && c.Gamma >= 0 && c.Gamma < 1) ||
+		math.IsInf(c.Theta, 1) || math.IsInf(c.Alpha, 1) {
+		return fmt.Errorf("sketchsize: test with θ=%g, α=%g, γ=%g: want θ ≥ 0, α ≥ 0 and 0 ≤ γ < 1", c.Theta, c.Alpha,
+			c.Gamma)
+	}
+	return nil
+}
+
+func (c Test) validate() {
+	if err := c.Validate(); err != nil {
+		panic(err.Error())
+	}
+}
+
+// Bound returns the condition number that the two conditions guarantee for λ_p = λ:
+//
+//	κ(M⁻¹A) ≤ max_t hi(t) / min_t lo(t),  t ≥ 0,
+//	hi(t) = [1+(√((1+γ)t)+√α)²]/(1+t),  lo(t) = [1+((√((1−γ)t)−√α)₊)²]/(1+θ+t).
+//
+// Proof. Take y with ‖y‖ = 1 and λ = 1, and let t = ‖ZᵀPy‖². By condition 2
+// ‖VᵀPy‖ is between √((1−γ)t) and √((1+γ)t), by condition 1 ‖Vᵀ(I−P)y‖ ≤ √α, so ‖Vᵀy‖
+// is between their difference and their sum; yᵀAy = 1+‖Vᵀy‖². As P is spectral for
+// ZZᵀ, yᵀMy = 1+t+‖Zᵀ(I−P)y‖² is between 1+t and 1+θ+t. Divide.
+//
+// The extremes over t are roots of quadratics, so the value is exact to rounding. The
+// paper's own chain of inequalities gives only κ ≤ 34.3 for its constants, this one
+// 2.13 (erratum 9). Bound panics unless θ, α ≥ 0 and 0 ≤ γ < 1.
+func (c Test) Bound() float64 {
+	c.validate()
+	hi, _ := c.Upper()
+	lo, _ := c.Lower()
+	return hi / lo
+}
+
+// Upper returns max_t hi(t), so that A ≼ hi·M, and the t at which it is reached; t is
+// +Inf where the supremum 1+γ is approached only.
+//
+// With a = 1+γ and x = √t, hi = [1+(√a·x+√α)²]/(1+x²), and hi' = 0 where
+//
+//	√(aα)·x² + (1+α−a)·x − √(aα) = 0.
+func (c Test) Upper() (hi, t float64) {
+	c.validate()
+	a := 1 + c.Gamma
+	f := func(x float64) float64 { return (1 + sq(math.Sqrt(a)*x+math.Sqrt(c.Alpha))) / (1 + x*x) }
+	hi, t = f(0), 0
+	if a > hi { // t → ∞
+		hi, t = a, math.Inf(1)
+	}
+	if x, ok := root(math.Sqrt(a*c.Alpha), 1+c.Alpha-a, -math.Sqrt(a*c.Alpha)); ok && f(x) > hi {
+		hi, t = f(x), x*x
+	}
+	return hi, t
+}
+
+// Lower returns min_t lo(t), so that A ≽ lo·M, and the t at which it is reached; t is
+// +Inf where the infimum 1−γ is approached only.
+//
+// With b = 1−γ, x = √t and T = 1+θ: while √b·x ≤ √α, lo = 1/(T+x²) falls, to
+// its least at x² = α/b. Beyond, lo = [1+(√b·x−√α)²]/(T+x²), and lo' = 0 where
+//
+//	√(bα)·x² + (bT−1−α)·x − T√(bα) = 0.
+func (c Test) Lower() (lo, t float64) {
+	c.validate()
+	b, top := 1-c.Gamma, 1+c.Theta
+	f := func(x float64) float64 {
+		return (1 + sq(math.Max(math.Sqrt(b)*x-math.Sqrt(c.Alpha), 0))) / (top + x*x)
+	}
+	edge := math.Sqrt(c.Alpha / b)
+	lo, t = f(edge), edge*edge
+	if b < lo { // t → ∞
+		lo, t = b, math.Inf(1)
+	}
+	if x, ok := root(math.Sqrt(b*c.Alpha), b*top-1-c.Alpha, -top*math.Sqrt(b*c.Alpha)); ok && x > edge && f(x) < lo {
+		lo, t = f(x), x*x
+	}
+	return lo, t
+}
+
+// Margin returns the ε below which (1−ε)A ≼ M ≼ (1+ε)A implies both conditions:
+//
+//	ε ≤ 1 − (1+θ)/(1+α)        (condition 1),
+//	ε ≤ γ/(1+γ+1/θ)            (condition 2, upper side),
+//	ε ≤ γ/(1−γ+1/θ)            (condition 2, lower side; the weaker one).
+//
+// For condition 1, a unit y of range(I−P) that breaks it has yᵀAy > (1+α)λ and
+// yᵀMy ≤ (1+θ)λ. For condition 2, z = ‖Zᵀy‖² > θλ for a unit y of range(P), and
+// yᵀKy ≤ (z+λ)/(1−ε)−λ. A negative margin (α < θ) means that no ε suffices.
+func (c Test) Margin() float64 {
+	c.validate()
+	return math.Min(1-(1+c.Theta)/(1+c.Alpha), c.Gamma/(1+c.Gamma+1/c.Theta))
+}
+
+// FeatureFactor returns how many times the features of Theorem 1 make TensorSketch
+// pass the test with the same probability. Theorem 1 asks ε = ½ of Lemma 4 and s grows
+// as ε⁻², hence the factor (1/2ε)² with ε the Margin; +Inf if no number does.
+func (c Test) FeatureFactor() float64 {
+	if eps := c.Margin(); eps > 0 {
+		return sq(0.5 / eps)
+	}
+	return math.Inf(1)
+}
+
+func sq(x float64) float64 { return x * x }
+
+// root returns the positive root of px²+qx+r with p > 0 > r, free of cancellation; ok
+// is false if p = 0.
+func root(p, q, r float64) (x float64, ok bool) {
+	if p == 0 {
+		return 0, false
+	}
+	d := math.Sqrt(q*q - 4*p*r)
+	if q >= 0 {
+		return -2 * r / (q + d), true
+	}
+	return (d - q) / (2 * p), true
+}
+
+// coverage says what Theorem 7 covers of a kernel with features.
+func coverage(k kernel.Kernel, dist feature.Dist, bound float64) string {
+	_, poly := k.(kernel.Polynomial)
+	if f, ok := dist.(feature.Doubling); ok {
+		dist = f.Dist
+	}
+	if _, sketch := dist.(feature.TensorSketch); poly && sketch {
+		return fmt.Sprintf("Theorem 7 covers this kernel: the conditions imply κ ≤ %.3g, and s of the order of "+
+			"s_λ²/δ passes them with probability 1−δ", bound)
+	}
+	return fmt.Sprintf("Theorem 7 is stated for polynomial kernels with TensorSketch. That the conditions imply κ "+
+		"≤ %.3g holds for every kernel and Z; that s of the order of s_λ²/δ passes them is not proved for this one",
+		bound)
+}

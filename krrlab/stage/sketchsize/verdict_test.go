@@ -1,0 +1,183 @@
+package sketchsize
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/krylov/estimate"
+	"github.com/krrlab/lab/krrlab/krylov/lanczos"
+	"github.com/krrlab/lab/krrlab/precond/feature"
+)
+
+// TestThresholds: each condition turns at its own constant, to the width of the interval.
+func TestThresholds(t *testing.T) {
+	const lambda, near = 0.5, 0.01
+	k := kernel.Polynomial{Gamma: 1, Degree: 1}
+	x := cloud(200, 6, 0.5)
+	p := problem(t, k, x, lambda)
+	p.Map = biased{1.2} // and of fewer columns than coordinates: condition 1 is about the others
+	ref := newReference(t, testkit.Gram(k, x), denseFeatures(t, p.Map, x, 4, 4, rng.New(3)), lambda, 0.3)
+	gamma := max(ref.high-1, 1-ref.low)
+	if ref.norm == 0 || gamma >= 1/(1+near) {
+		t.Fatalf("norm %g, γ %g: another design is wanted", ref.norm, gamma)
+	}
+	for _, c := range []struct {
+		scale         float64
+		first, second Verdict
+	}{{1 + near, Accept, Accept}, {1 - near, Reject, Reject}} {
+		o := Options{Test: Theorem7, First: 4, Max: 4, Constants: Test{Theta: 0.3, Alpha: c.scale * ref.norm,
+			Gamma: c.scale * gamma}, Steps: 200}
+		r := search1(t, p, o, 3).Rungs[0].Conditions
+		if r.First != c.first || r.Second != c.second {
+			t.Errorf("α and γ at %g of what Z has: %s and %s, want %s and %s", c.scale, r.First, r.Second, c.first,
+				c.second)
+		}
+	}
+}
+
+// TestUpperEnd: a rung whose κ lies below the target is not accepted as long as the interval reaches
+// above it.
+func TestUpperEnd(t *testing.T) {
+	p := problem(t, kernel.Gaussian{Sigma: 1.5}, cloud(400, 3, 0.8), 0.2)
+	open := 0
+	for steps := range 25 {
+		o := Options{First: 64, Max: 64, Target: 60, Steps: steps + 2}
+		r := search1(t, p, o, 5).Rungs[0]
+		if (r.Verdict == Accept) != (r.Kappa.Hi <= o.Target) {
+			t.Errorf("%d steps: %s with κ %v", o.Steps, r.Verdict, r.Kappa)
+		}
+		if r.Kappa.Value < o.Target && r.Kappa.Hi > o.Target {
+			open++
+		}
+	}
+	if open < 3 {
+		t.Errorf("%d intervals across the target: another design is wanted", open)
+	}
+}
+
+// biased are linear features of the kernel xᵀz, too large by a factor: E[ZZᵀ] = factor·K.
+type biased struct{ factor float64 }
+
+func (f biased) String() string { return "biased linear features" }
+
+func (f biased) Sample(d, s int, _ rng.Stream) (feature.Map, error) {
+	return biasedMap{f.factor, d, s}, nil
+}
+
+type biasedMap struct {
+	factor float64
+	d, s   int
+}
+
+func (m biasedMap) Dims() (d, s int) { return m.d, m.s }
+
+func (m biasedMap) MapTo(z []float64, ld int, x points.Points, _ *feature.Workspace) {
+	n, _ := x.Dims()
+	row := make([]float64, m.d)
+	for i := range n {
+		x.RowTo(row, i)
+		for c := range m.s {
+			z[i*ld+c] = 0
+			if c < m.d {
+				z[i*ld+c] = math.Sqrt(m.factor) * row[c]
+			}
+		}
+	}
+}
+
+// stored is K as it is stored: K + size·uuᵀ, ‖u‖₂ = 1.
+type stored struct {
+	Operator
+	size float64
+	u    []float64
+}
+
+func (k stored) add(dst, src *mat.Dense, err error) error {
+	u := mat.NewDense(len(k.u), 1, k.u)
+	var c, e mat.Dense
+	c.Mul(u.T(), src)
+	e.Mul(u, &c)
+	e.Scale(k.size, &e)
+	dst.Add(dst, &e)
+	return err
+}
+
+func (k stored) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	return k.add(dst, src, k.Operator.MulTo(ctx, dst, src))
+}
+
+func (k stored) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
+	return k.add(dst, src, k.Operator.KMulTo(ctx, dst, src))
+}
+
+// TestStored: all claims are about K itself, within the error with which it is stored; one that
+// makes K+λI indefinite is an error.
+func TestStored(t *testing.T) {
+	const lambda = 0.5
+	k := kernel.Polynomial{Gamma: 0.5, Coef0: 0.3, Degree: 2}
+	x := cloud(150, 4, 0.7)
+	exact := problem(t, k, x, lambda)
+	dense := testkit.Gram(k, x)
+	ref := newReference(t, dense, denseFeatures(t, exact.Map, x, 64, 64, rng.New(3)), lambda, 0.3)
+	var eig mat.EigenSym
+	if !eig.Factorize(dense, true) {
+		t.Fatal("eigenvalues of K")
+	}
+	var vectors mat.Dense
+	eig.VectorsTo(&vectors)
+	o := Options{Test: Theorem7, First: 64, Max: 64, Constants: Test{Theta: 0.3, Alpha: 0.36, Gamma: 0.3}}
+	for _, size := range []float64{0.2, -0.2, 0.4, -0.4} {
+		for _, col := range []int{0, 75, 140, 149} {
+			p := exact
+			p.K, p.Error = stored{exact.K, size, mat.Col(nil, col, &vectors)}, math.Abs(size)
+			r := search1(t, p, o, 3).Rungs[0]
+			if r.Conditions == nil {
+				t.Fatalf("error %g along eigenvector %d: no conditions", size, col)
+			}
+			ref.holds(t, r, size, col)
+		}
+	}
+	p := exact
+	p.K, p.Error = stored{exact.K, -2 * lambda, mat.Col(nil, 0, &vectors)}, 0.01
+	if _, err := Search(t.Context(), p, &o, rng.New(3)); err == nil {
+		t.Error("an indefinite K+λI passes")
+	}
+}
+
+// TestJudgements: the verdict, the relative width and the inner end of κ, a norm and two ratios, by hand.
+func TestJudgements(t *testing.T) {
+	at := func(value, lo, hi float64) estimate.Interval { return estimate.Interval{Value: value, Lo: lo, Hi: hi} }
+	r := &lanczos.Result{Min: at(2, 1, 2), Max: at(8, 8, 10)} // κ in [4, 10]
+	for _, c := range []struct {
+		what string
+		got  judgement
+		want judgement
+	}{
+		{"κ below", ofKappa(r, 0, 10), judgement{Accept, 1.5, 4}},
+		{"κ across", ofKappa(r, 0, 9), judgement{Open, 1.5, 4}},
+		{"κ above", ofKappa(r, 0, 3.9), judgement{Reject, 1.5, 4}},
+		{"κ with an allowance", ofKappa(r, 0.2, 10), judgement{Open, 1.5, 4}},
+		{"norm below", ofNorm(r, 0, 10), judgement{Accept, 0.25, 8}},
+		{"norm with an error", ofNorm(r, 0.5, 10), judgement{Open, 0.25, 8}},
+		{"norm far below", ofNorm(r, 0, 400), judgement{Accept, 0.05, 8}}, // of a tenth of the limit
+		{"norm above", ofNorm(r, 0.5, 7), judgement{Reject, 0.25, 8}},
+		{"ratios", ofRatios(&lanczos.Result{Min: at(0.9, 0.6, 0.9), Max: at(1.2, 1.2, 1.5)}, 0, 0.5),
+			judgement{Accept, 0.3 / 0.9, 1.2 / 0.9}},
+		{"ratios with an error", ofRatios(&lanczos.Result{Min: at(0.9, 0.6, 0.9), Max: at(1.2, 1.2, 1.5)}, 0.2, 0.5),
+			judgement{Open, 0.3 / 0.9, 1.2 / 0.9}},
+		{"a ratio of nothing", ofRatios(&lanczos.Result{Min: at(0.5, 0.25, 0), Max: at(1, 1, 2)}, 0, 0.5),
+			judgement{Reject, 1, 0x1p50}},
+	} {
+		if c.got.verdict != c.want.verdict || math.Abs(c.got.width-c.want.width) > 1e-14 ||
+			math.Abs(c.got.inner-c.want.inner) > 1e-14*c.want.inner {
+			t.Errorf("%s: %+v, want %+v", c.what, c.got, c.want)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package solve
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/stage/cost"
+	"github.com/krrlab/lab/krrlab/stage/plan"
+)
+
+// TestWork: the true residual is taken with K in float64 up to a number of multiply-adds, the limit included, which for
+// a kernel that is evaluated pair by pair counts evaluations too, and the accuracy asked of K follows from that.
+func TestWork(t *testing.T) {
+	const work = 2 * order * order // n²d
+	for _, c := range []struct {
+		residual                ResidualPolicy
+		exactWork, refineWork   float64
+		exact, refines, checked bool
+		accuracy                float64 // in units of λ
+	}{
+		{AutoResidual, work, work, true, true, true, 20e-3},
+		{AutoResidual, work - 1, work, false, true, true, 20e-3},
+		{AutoResidual, work - 1, work - 1, false, false, false, 0.1},
+		{ExactResidual, -1, -1, true, false, true, 20e-3},
+		{StoredResidual, 1e9, 1e9, false, false, false, 0.1},
+	} {
+		s := system(func(s *System) { s.Tol, s.Residual = 1e-3, c.residual })
+		s.Policy.ExactWork, s.Policy.RefineWork = c.exactWork, c.refineWork
+		got := [3]bool{s.Exact(nil), s.refines(nil), s.Checked()}
+		testkit.Equal(t, got, [3]bool{c.exact, c.refines, c.checked}, c)
+		testkit.Near(t, s.Accuracy()/s.Lambda, c.accuracy, 1e-12, c)
+		// the limit of a kernel of the user's is RefineWork in both cases
+		s.Kernel, s.Policy.ExactWork, s.Policy.EvalWork = kernel.Func{F: s.Kernel.Eval}, -1, 3
+		s.Policy.RefineWork += 3 * order * order
+		if s.Exact(nil) != c.checked || s.Checked() != c.checked || s.Preferred() != 1e-300 {
+			t.Errorf("%+v with a costly kernel: %v", c, s.Exact(nil))
+		}
+		testkit.Equal(t, s.Precision(), gram.Float64)
+	}
+}
+
+// mine is a kernel of the user's, which is said to decrease.
+type mine struct{ kernel.Gaussian }
+
+// TestWorkOfSparse: tiles that are not formed count for nothing, unless the user's word is all that leaves them out.
+func TestWorkOfSparse(t *testing.T) {
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1e-3}, mine{kernel.Gaussian{Sigma: 1e-3}}} {
+		s := system(func(s *System) { s.Kernel = k })
+		a := testkit.Must(gram.New(t.Context(), k, s.Train.X, s.Lambda, &gram.Options{Tiles: gram.SparseTiles, TileSize: 16}))
+		c := a.Choice()
+		all, share, user := s.work(), c.Formed(), c.Sparse.Told
+		s.Policy.ExactWork, s.Policy.RefineWork = all*share, all*share
+		if !(share < 1) || s.Exact(nil) || s.Exact(a) == user || s.refines(a) == user || user != (formed(a) == 1) {
+			t.Errorf("%T: %g of K is formed, of the user %v, exact %v", k, share, user, s.Exact(a))
+		}
+	}
+}
+
+// TestAims: what is left of the tolerance for the error of K as stored.
+func TestAims(t *testing.T) {
+	s := system(func(s *System) { s.Storage, s.Residual = gram.Float32, StoredResidual })
+	a := testkit.Must(s.source(t.Context(), nil, nil)).A
+	e, exact := a.Choice().Error, a.Exact(1e-9)
+	for share, want := range map[float64][2]float64{ // of τ: Share·‖E‖₂/λ; the aim with it, and with K recomputed
+		0.1: {0.7, 0.67}, 0.2: {0.6, 0.37}, 0.4: {0.5, 0.25}, 0.01: {0.79, 0.75},
+	} {
+		s.Tol = s.Policy.Share * e / s.Lambda / share
+		var o pcg.Options
+		s.aim(&o, a, nil)
+		testkit.Near(t, o.Aim, want[0], 1e-12, share)
+		testkit.Near(t, s.finerTol(3, a), 3*want[1], 1e-12, share)
+	}
+	o := pcg.Options{InitX: mat.NewDense(1, 1, nil)}
+	if s.aim(&o, a, nil); o.Aim != s.Policy.Aim || o.Exact != nil {
+		t.Errorf("a refinement aims at %g", o.Aim)
+	}
+	for _, reduce := range []float64{0.05, 1e9} {
+		s.Policy.Reduce = reduce
+		if s.aim(&o, a, exact); o.Aim != s.Policy.Aim || o.Exact != pcg.Operator(exact) ||
+			math.Abs(o.Refine-min(reduce*e/s.Lambda, 0.5)) > 1e-12 {
+			t.Errorf("with K in float64: aim %g, a reduction by %g", o.Aim, o.Refine)
+		}
+	}
+	s.Policy.Slack = 1
+	for storage, want := range map[float64]float64{0.4: 1.2, 0.5: 1, 0.75: 0.5} {
+		left, enough := s.refineTol(2, 2, storage)
+		testkit.Equal(t, left, want, storage)
+		testkit.Equal(t, enough, want >= 1, storage)
+	}
+	testkit.Near(t, s.Exactness(), s.Tol*s.Lambda/20, 0)
+}
+
+// TestWatch: the time left is told from the third iteration on, while residuals fall, the Monitor's error counts before
+// that of the bounds, and a plan ends the iteration once those before and these take longer than the direct solver.
+func TestWatch(t *testing.T) {
+	s := system(func(s *System) { s.Tol = 1e-8 })
+	var told stage.Event
+	s.Monitor = func(e stage.Event) error { told = e; return nil }
+	s.Plan = &plan.Report{Instead: &cost.Candidate{Seconds: cost.Seconds{Total: 5}},
+		Choice: cost.Candidate{Iterations: 9, Seconds: cost.Seconds{Solve: 10}}} // a second each
+	for before, want := range map[int][]error{0: {nil, nil, nil, nil, ErrLate, ErrLate}, 3: {nil, ErrLate}} {
+		watch := s.watch(t.Context(), before, nil)
+		for k, late := range want {
+			it := &pcg.Iteration{Index: k + 1, MaxRelRes: math.Pow(0.1, float64(k+1))}
+			if err := watch(it); err != late || told.Iteration != k+1 || told.Residual != it.MaxRelRes || (told.Remaining >= 0) != (k > 1) {
+				t.Errorf("after %d, iteration %d: %v, %v", before, k+1, err, told)
+			}
+		}
+	}
+	s.Plan = nil
+	watch := s.watch(t.Context(), 0, func(context.Context, *pcg.Iteration) (float64, error) { return 0.5, pcg.ErrStop })
+	for k := range 4 {
+		if err := watch(&pcg.Iteration{Index: k + 1, MaxRelRes: 2}); err != pcg.ErrStop || told.Remaining != -1 || told.Bound != 0.5 {
+			t.Errorf("residuals that do not fall: %v, %v", err, told)
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package solve
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/krylov/bound"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/precond/lowrank"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// order is the number of points of the systems here. Every row of K is checked, so that estimates from rows are exact.
+const order = 150
+
+// system returns a system with two right-hand sides, one of which is 1,000 times as large as the other.
+func system(change func(*System)) *System {
+	s := &System{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.01, Least: 0.01, Proved: true, Solver: PCG, Tol: 1e-6,
+		MaxIter: 500, Policy: Default, Comm: comm.Alone(), Monitor: func(stage.Event) error { return nil },
+		Train: &datasets.Dataset{X: points.NewDense(order, 2, testkit.Normals(1, 1, 2*order))},
+		Y:     mat.NewDense(order, 2, testkit.Normals(1, 2, 2*order))}
+	for i := range order {
+		s.Y.Set(i, 1, 1000*s.Y.At(i, 1))
+	}
+	change(s)
+	return s
+}
+
+// source makes K as the system asks for it and M = FFᵀ+λI from 20 landmarks, none for CG.
+func (t *System) source(ctx context.Context, as *gram.Choice, _ *Solution) (m Matrices, err error) {
+	m.LambdaP = t.Lambda
+	o := &gram.Options{Storage: t.Storage, As: as, Accuracy: t.Lambda / 10, Prefer: t.Accuracy()}
+	if m.A, err = gram.New(ctx, t.Kernel, t.Train.X, t.Lambda, o); err != nil || t.Solver == CG {
+		return m, err
+	}
+	if m.Low, err = lowrank.Nystrom(ctx, m.A, 20, rng.New(1), nil); err == nil {
+		m.M, err = precond.New(ctx, m.Low.F, t.Lambda, nil)
+	}
+	return m, err
+}
+
+// dense returns K+λI in float64.
+func (t *System) dense() *mat.SymDense {
+	return testkit.Plus(testkit.Gram(t.Kernel, t.Train.X), t.Lambda)
+}
+
+// judge compares what a solution says with the answer x itself, by dense linear algebra.
+func (t *System) judge(tb testing.TB, sol *Solution, x *mat.Dense) {
+	tb.Helper()
+	var chol mat.Cholesky
+	var r, e mat.Dense
+	if a := t.dense(); !chol.Factorize(a) || chol.SolveTo(&e, t.Y) != nil {
+		tb.Fatal("K+λI is not positive definite")
+	} else {
+		r.Mul(a, x)
+		r.Sub(t.Y, &r)
+		e.Sub(&e, x)
+	}
+	for j, said := range sol.TrueResiduals {
+		residual := mat.Norm(r.ColView(j), 2) / mat.Norm(t.Y.ColView(j), 2)
+		off := 1e-12
+		if sol.Roundings != nil {
+			off += sol.Roundings[j]
+		}
+		if sol.StorageResiduals != nil {
+			off += sol.StorageResiduals[j]
+			testkit.Near(tb, sol.SampledResiduals[j], residual, 1e-11, "sampled residual", j)
+		}
+		testkit.Near(tb, said, residual, off, "true residual", j)
+		if sol.Converged() && residual > t.Tol {
+			tb.Errorf("column %d is called converged with a residual of %g", j, residual)
+		}
+		if b := sol.Error; b != nil {
+			size := math.Sqrt(mat.Dot(e.ColView(j), r.ColView(j)))
+			if size > b.Bounds[j] || b.Certain != nil && size > b.Certain[j] {
+				tb.Errorf("column %d: error %g, bounds %v", j, size, b)
+			}
+		}
+	}
+	if rows := sol.History; (len(rows)-sol.Iterations-1)>>1 != 0 && t.Solver != Direct {
+		tb.Errorf("%d rows of history after %d iterations", len(rows), sol.Iterations)
+	}
+	fig := sol.Plot()
+	if err := fig.Validate(); err != nil || len(fig.Series[0].X) != max(1, len(sol.History)) ||
+		!strings.Contains(sol.HTML(), "the numbers") {
+		tb.Errorf("a picture of %d points: %v", len(fig.Series[0].X), err)
+	}
+	for k, h := range sol.History {
+		if h.Iteration != k || h.Residual != max(h.Columns[0], h.Columns[1]) {
+			tb.Errorf("row %d of the history: %+v", k, h)
+		}
+	}
+	if s := sol.Seconds; t.Solver != Direct && !(s.Solve > 0 && s.Residual > 0) {
+		tb.Errorf("%+v", s)
+	}
+}
+
+// TestRun compares answers with dense linear algebra in float64, for each way to solve and each way to take the true
+// residual: every residual, estimate and bound of a Solution must hold for the answer that is returned.
+func TestRun(t *testing.T) {
+	stored := func(s *System) { s.Residual, s.Storage = StoredResidual, gram.Float32 }
+	fixed := func(s *System) { s.Policy.ExactWork, s.Storage = -1, gram.Fixed16 }
+	for name, c := range map[string]struct {
+		change func(*System)
+		status pcg.Status
+		kind   string
+		rows   int // that were checked
+		met    string
+	}{
+		"pcg":                {func(s *System) {}, pcg.Converged, InFloat64, 0, "residual"},
+		"cg":                 {func(s *System) { s.Solver = CG }, pcg.Converged, InFloat64, 0, "residual"},
+		"block":              {func(s *System) { s.Solver = BlockPCG }, pcg.Converged, InFloat64, 0, "residual"},
+		"stored":             {func(s *System) { stored(s); s.Tol = 1e-3 }, pcg.Converged, AsStored, order, "residual"},
+		"stored, refined":    {func(s *System) { stored(s); s.Tol = 1e-4 }, pcg.Converged, AsStored, order, "residual"},
+		"stored, too coarse": {stored, pcg.Inaccurate, AsStored, order, ""},
+		"exact":              {func(s *System) { stored(s); s.Residual = ExactResidual }, pcg.Converged, InFloat64, 0, "residual"},
+		"refined": {func(s *System) { s.Policy.ExactWork, s.Storage, s.Tol = -1, gram.Float32, 1e-8 },
+			pcg.Converged, InFloat64, 0, "residual"},
+		"not refined": {func(s *System) {
+			s.Policy.ExactWork, s.Policy.RefineWork, s.Storage, s.Tol = -1, -1, gram.Float32, 1e-8
+		},
+			pcg.Inaccurate, AsStored, order, ""},
+		"fixed16": {fixed, pcg.Converged, recomputed(kernel.Float64), order, "residual"},
+		"fixed16, no work": {func(s *System) { fixed(s); s.Policy.RefineWork, s.Tol = -1, 1e-3 },
+			pcg.Converged, recomputed(kernel.Float32), order, "residual"},
+		"fixed16, not met": {func(s *System) {
+			fixed(s)
+			s.Policy.RefineWork, s.Policy.FinerAims, s.Tol = -1, [2]float64{1e-6, 1e-6}, 1e-9
+		}, pcg.Inaccurate, recomputed(kernel.Float32), order, ""},
+		"fixed16, met though not aimed at": {func(s *System) {
+			fixed(s)
+			s.Policy.RefineWork, s.Policy.FinerAims, s.Tol = -1, [2]float64{1e-9, 1e-9}, 1e-4
+		}, pcg.Converged, recomputed(kernel.Float32), order, "residual"},
+		"bytes": {func(s *System) {
+			fixed(s)
+			s.Policy.RefineWork, s.Tol = -1, 1e-9
+			x := points.NewBytes(order, 2, 0.1, nil)
+			for i := range x.Data {
+				x.Data[i] = uint8(i * i % 31)
+			}
+			s.Train = &datasets.Dataset{X: x}
+		}, pcg.Converged, InFloat64, 0, "residual"},
+		"anorm":  {func(s *System) { s.Stop, s.Tol = bound.Stop{Rule: bound.ANorm}, 1e-2 }, pcg.Stopped, InFloat64, 0, "anorm"},
+		"labels": {func(s *System) { s.Stop = bound.Stop{Rule: bound.Labels, Share: 0.05} }, pcg.Stopped, InFloat64, 0, "labels"},
+		"labels of 16 bits": {func(s *System) {
+			s.Stop, s.Storage, s.Tol = bound.Stop{Rule: bound.Labels, Share: 0.1}, gram.Fixed16, 1e-9
+		}, pcg.Converged, InFloat64, 0, "residual"},
+		"few iterations": {func(s *System) { s.MaxIter = 3 }, pcg.MaxIterations, InFloat64, 0, ""},
+		"costly":         {func(s *System) { s.Kernel = kernel.Func{F: s.Kernel.Eval} }, pcg.Converged, InFloat64, 0, "residual"},
+		"direct":         {func(s *System) { s.Solver = Direct }, pcg.Converged, InFloat64, 0, "residual"},
+		"direct again": {func(s *System) { s.Solver, s.Storage, s.Lambda, s.RetryFloat64 = Direct, gram.Float32, 1e-6, true },
+			pcg.Undecided, InFloat64, 0, "residual"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, sol := system(c.change), NewSolution(stage.Header{})
+			sol.Tol = s.Tol
+			var last stage.Event
+			s.Monitor = func(e stage.Event) error { last = e; return nil }
+			x, err := Run(t.Context(), s, s.source, sol)
+			testkit.OK(t, err)
+			if end := sol.History[len(sol.History)-1]; last.Stage == stage.Solve && (last.Residual != end.Residual ||
+				last.Bound != float64(end.Bound)) {
+				t.Errorf("the last event is %v, the last row of the history %+v", last, end)
+			}
+			s.judge(t, sol, x)
+			if sol.Status != c.status || sol.ResidualKind != c.kind || sol.SampledRows != c.rows || sol.Criterion != c.met {
+				t.Errorf("%v, %s, %d rows, %q met; true %v, storage %v", sol.Status, sol.ResidualKind, sol.SampledRows, sol.Criterion, sol.TrueResiduals, sol.StorageResiduals)
+			}
+		})
+	}
+}
+
+// TestEnd ends solves after five iterations: by the Monitor, which asks for what there is, or fails, and by the
+// context. The answer comes with its residual, which after the end of the context is that of the recurrence, and with
+// the error.
+func TestEnd(t *testing.T) {
+	failure := errors.New("failure")
+	for name, change := range map[string]func(*System){
+		"pcg":    func(*System) {},
+		"block":  func(s *System) { s.Solver = BlockPCG },
+		"stored": func(s *System) { s.Residual, s.Storage = StoredResidual, gram.Float32 },
+	} {
+		for by, want := range map[error]error{pcg.ErrStop: nil, failure: failure, context.Canceled: context.Canceled} {
+			ctx, cancel := context.WithCancel(t.Context())
+			s, sol := system(change), NewSolution(stage.Header{Tol: 1e-6})
+			s.Monitor = func(e stage.Event) error {
+				switch {
+				case e.Iteration != 5:
+					return nil
+				case by == context.Canceled:
+					cancel()
+					return nil
+				}
+				return by
+			}
+			x, err := Run(ctx, s, s.source, sol)
+			if cancel(); err != want || sol.Iterations != 5 || sol.Criterion != "" || sol.Reached() {
+				t.Fatalf("%s, %v: %v after %d iterations", name, by, err, sol.Iterations)
+			}
+			if by != context.Canceled {
+				testkit.Equal(t, sol.Status, pcg.Stopped, name, by)
+				testkit.Equal(t, sol.SampledRows > 0, name == "stored", name, by)
+				s.judge(t, sol, x)
+				continue
+			}
+			if sol.Status != pcg.Canceled || sol.ResidualKind != ByRecurrence || sol.TrueResidual.Known() {
+				t.Errorf("%s, canceled: %v, %s", name, sol.Status, sol.ResidualKind)
+			}
+			sol.TrueResiduals, sol.Roundings = sol.History[5].Columns, []float64{1e-4, 1e-4}
+			sol.Seconds.Residual = 1
+			s.judge(t, sol, x)
+		}
+	}
+}

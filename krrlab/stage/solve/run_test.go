@@ -1,0 +1,66 @@
+package solve
+
+import (
+	"math"
+	"testing"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/krylov/bound"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+)
+
+// TestSettleStatus: what the rows checked take back, and what rounding alone hides.
+func TestSettleStatus(t *testing.T) {
+	one := func(v float64) []float64 { return []float64{v} }
+	for _, n := range []int{bound.RowsChecked, bound.RowsChecked + 1} {
+		task := &System{Train: &datasets.Dataset{X: points.NewDense(n, 2, nil)}, Tol: 1e-3}
+		root := math.Sqrt(float64(n))
+		for _, c := range []struct {
+			sol  Solution
+			want pcg.Status
+		}{
+			{Solution{Status: pcg.Converged, TrueResiduals: one(0)}, pcg.Converged}, // no rows were checked
+			{Solution{Status: pcg.Converged, TrueResiduals: one(0), StorageResiduals: one(0.8e-3),
+				SampledResiduals: one(1)}, pcg.Converged},
+			{Solution{Status: pcg.Converged, TrueResiduals: one(0), StorageResiduals: one(1.1e-3),
+				SampledResiduals: one(1)}, pcg.Inaccurate},
+			{Solution{TrueResiduals: one(0), StorageResiduals: one(0), SampledResiduals: one(0)}, pcg.Active},
+			{Solution{Status: pcg.Inaccurate, TrueResiduals: one(1e-5), Roundings: one(8e-3)}, pcg.Undecided},
+			{Solution{Status: pcg.Inaccurate, TrueResiduals: []float64{1e-5, 0},
+				Roundings: []float64{2e-3, 0.9e-3 * root}}, pcg.Undecided},
+			{Solution{Status: pcg.Inaccurate, TrueResiduals: []float64{1e-5, 0},
+				Roundings: []float64{2e-3, 1.1e-3 * root}}, pcg.Inaccurate},
+			{Solution{Status: pcg.Inaccurate, TrueResiduals: one(1.1e-3), Roundings: one(1e-9)}, pcg.Inaccurate},
+			{Solution{Status: pcg.Inaccurate, TrueResiduals: one(math.NaN()), Roundings: one(1e-9)}, pcg.Inaccurate},
+			{Solution{Status: pcg.Inaccurate, TrueResiduals: one(1e-5)}, pcg.Inaccurate}, // no rounding is known
+			{Solution{Status: pcg.Stagnated, TrueResiduals: one(1e-5), Roundings: one(2e-3)}, pcg.Stagnated},
+		} {
+			sol := c.sol
+			if (&run{System: task, sol: &sol}).settleStatus(); sol.Status != c.want {
+				t.Errorf("%+v: %v", c.sol, sol.Status)
+			}
+		}
+	}
+}
+
+// TestWithin: stored residuals with what the rows say they are off by, or those of the rows, either with its sampling
+// error.
+func TestWithin(t *testing.T) {
+	const tau = 1e-3
+	for _, c := range []struct {
+		n                     int
+		stored, diff, sampled float64 // in units of τ
+		want                  bool
+	}{
+		{1000, 0.5, 0.42, 9, true}, {1000, 0.5, 0.45, 9, false}, {1000, 0.99, 9, 0.86, true},
+		{1000, 0.99, 9, 0.88, false},
+		{1000, 0.5, math.NaN(), math.NaN(), false}, {200, 0.5, 0.49, 9, true}, {200, 0.5, 0.51, 9, false},
+	} {
+		s := &run{System: &System{Train: &datasets.Dataset{X: points.NewDense(c.n, 1, nil)}, Tol: tau}, sol: &Solution{
+			TrueResiduals: []float64{0, c.stored * tau}, StorageResiduals: []float64{0, c.diff * tau},
+			SampledResiduals: []float64{0, c.sampled * tau}}}
+		testkit.Equal(t, s.within(tau), c.want, c, !c.want)
+	}
+}

@@ -1,0 +1,93 @@
+package solve
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/stage/plan"
+)
+
+// TestWordsOfAReport: the kernel's parameters are written to four digits and the seconds in a unit that
+// shows them; JSON has all digits.
+func TestWordsOfAReport(t *testing.T) {
+	r := &Solution{
+		Header: stage.Header{Dataset: "a", Task: "regression", N: 100, D: 3, T: 1,
+			Kernel: kernel.Spec{Name: "gaussian", Sigma: 1.575566020014298}, Lambda: 0.25},
+		Solver: PCG, Precond: "features", Features: "Fourier features of gaussian(sigma=1.575566020014298)", S: 50,
+		LambdaP: 0.25, Form: "L",
+		Storage: "float64", KBytes: 80000, Status: pcg.Converged, TrueResidual: stage.Unknown, KBound: stage.Unknown,
+		Kappa: stage.Unknown, BLAS: "go", Threads: 2, PeakBytes: 5e7,
+		Seconds: Seconds{Load: 0.00123, Kernel: 0.0214, Features: 0.001, Factor: 0.002, Solve: 0.003, Residual: 0.004,
+			Predict: 0.0005, Total: 0.0331},
+	}
+	want := `data         a: regression, n = 100, d = 3, t = 1
+problem      kernel gaussian(sigma=1.576), λ = 0.25
+solver       pcg, Fourier features of gaussian(sigma=1.576), s = 50, λ_p = 0.25, form L
+K            float64, 80 kB
+result       converged
+milliseconds load 1.2, kernel 21.4, features 1.0, factor 2.0, solve 3.0, residual 4.0, predict 0.5, total 33.1
+machine      go, 2 threads, peak memory 50 MB
+`
+	testkit.Equal(t, r.String(), want)
+	// what a plan took is what it predicts: neither loading nor tuning
+	again := *r
+	again.Plan, again.Seconds.Total = &plan.Report{Flags: "--by-name"}, 99
+	testkit.Contains(t, again.String(), "took 0.0319 s")
+	js, err := json.Marshal(r)
+	if err != nil || strings.Count(string(js), "1.575566020014298") != 2 {
+		t.Errorf("%s, %v", js, err)
+	}
+	testkit.Equal(t, r.Plot().Title, "a: Gaussian kernel, σ = 1.576, λ = 0.25")
+}
+
+// TestResidualWords: what is known of a residual, and no more.
+func TestResidualWords(t *testing.T) {
+	s := NewSolution(stage.Header{Tol: 1e-3})
+	testkit.Equal(t, s.residualText(), "")
+	s.ResidualKind, s.TrueResidual, s.Rounding = "K as stored", 0.00123, 2e-12
+	testkit.Equal(t, s.residualText(), ", true residual 1.23e-03 ± 2e-12 (K as stored), asked 0.001")
+	s.Rounding, s.SampledResidual, s.StorageResidual, s.SampledRows = stage.Unknown, 0.0014, 0.0002, 288
+	testkit.Equal(t, s.residualText(),
+		", true residual 1.23e-03 (K as stored; about 1.4e-03, off by 2e-04, by 288 rows in float64), asked 0.001")
+}
+
+// TestSetScore: what a score does not know is unknown.
+func TestSetScore(t *testing.T) {
+	s := new(Solution)
+	s.SetScore(&model.Score{N: 4, ErrorRate: math.NaN(), RMSE: 2, RelErr: math.Inf(1), R2: 0.5, BestError: 1})
+	if s.TestError.Known() || s.RMSE != 2 || s.RelErr.Known() || s.R2 != 0.5 || s.BestError != 1 || s.TestN != 4 {
+		t.Errorf("SetScore: %+v", s)
+	}
+}
+
+// TestNewSolution: nothing is known of it but the problem.
+func TestNewSolution(t *testing.T) {
+	s := NewSolution(stage.Header{N: 3})
+	v := reflect.ValueOf(*s)
+	for i := range v.NumField() {
+		if f := v.Field(i); f.CanInterface() && f.Type() == reflect.TypeFor[stage.Number]() &&
+			f.Interface().(stage.Number).Known() {
+			t.Errorf("%s is %g", v.Type().Field(i).Name, f.Interface())
+		}
+	}
+	if s.N != 3 || s.Converged() || s.Reached() || s.Table().HTML() == "" {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestTableOutward: the table shows bounds rounded outward.
+func TestTableOutward(t *testing.T) {
+	s := NewSolution(stage.Header{})
+	s.Kappa, s.KappaBound = 1.2343, 2.34543
+	if text := s.Table().Text(); !strings.Contains(text, "1.234") || !strings.Contains(text, "2.346") {
+		t.Error(text)
+	}
+}

@@ -1,0 +1,288 @@
+package solve
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/outward"
+	"github.com/krrlab/lab/krrlab/internal/plural"
+	"github.com/krrlab/lab/krrlab/krylov/bound"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/plots"
+)
+
+func (s *Solution) String() string {
+	if s.Model == nil && s.N == 0 {
+		return "a solution without a problem; Lab.Solve makes one\n"
+	}
+	var b stage.Lines
+	b.Width = 12
+	b.Problem(&s.Header)
+	form := ""
+	if s.LambdaP.Known() {
+		form = ", form " + s.Form
+	}
+	b.Add("solver", "%s%s", s.Method(), form)
+	b.Add("K", "%s", s.kernelText())
+	b.Add("result", "%v%s%s", s.Status, s.iterationText(), s.residualText())
+	if s.Error != nil {
+		b.Add("error", "%v%s", s.Error, s.doubt())
+	}
+	if s.Stop.Rule != bound.Residual {
+		b.Add("stop", "%s", s.stopText())
+	}
+	if s.Kappa.Known() {
+		b.Add("κ(M⁻¹A)", "≈ %.3g (from the iteration's α, β)", s.Kappa)
+	}
+	if s.Threshold != nil {
+		b.Add("threshold", "%v", s.Threshold)
+	}
+	if s.TestN > 0 {
+		b.Score("test", &model.Score{N: s.TestN, Weighted: s.TestWeighted, ErrorRate: float64(s.TestError),
+			RMSE: float64(s.RMSE), Targets: s.TargetRMSE, RelErr: float64(s.RelErr), R2: float64(s.R2),
+			BestError: float64(s.BestError), Classes: s.Classes})
+	}
+	if s.TrainError.Known() && s.TrueResidual.Known() {
+		text := "RMSE " + outward.Plain(float64(s.TrainError), 4)
+		if s.Task == datasets.Classification.String() {
+			text = fmt.Sprintf("error %.2f %%", 100*s.TrainError)
+		}
+		b.Add("training", "%s on the %s of the fit%s", text, plural.Count(s.N, "point"),
+			map[bool]string{true: ", weighted"}[s.TrainWeighted])
+	}
+	t := s.Seconds
+	b.Took(t.Total, "load", t.Load, "kernel", t.Kernel, "features", t.Features, "factor", t.Factor,
+		"solve", t.Solve, "residual", t.Residual, "predict", t.Predict)
+	s.addPlan(&b)
+	if s.Ranks != nil {
+		b.Add("ranks", "%v", s.Ranks)
+	}
+	b.Add("machine", "%s, %s, peak memory %s", s.BLAS, plural.Count(s.Threads, "thread"), accel.Bytes(s.PeakBytes))
+	return b.String()
+}
+
+// kernelText says how K was stored.
+func (s *Solution) kernelText() string {
+	text := s.Storage + ", " + accel.Bytes(s.KBytes) + stage.KernelBound(s.KBound)
+	if s.Kernel.Name == "precomputed" {
+		return text + "; given: the residual is of its entries, and no error is bounded, as K is not known to be " +
+			"positive semi-definite"
+	}
+	if s.KWhole {
+		text += ", points in bytes, products exact in integers"
+	}
+	if s.KKept > 0 {
+		text += fmt.Sprintf(", sparse: %s of the entries, ‖·‖₂ of the others at most %.1e",
+			outward.Percent(float64(s.KKept), 2), s.KDropped)
+	}
+	return text
+}
+
+// doubt says why the bound of the error is not certain, "" if it is.
+func (s *Solution) doubt() string {
+	switch {
+	case s.Error.Certain != nil:
+		return ""
+	case s.Rounding.Known():
+		return ", as nothing proves that the kernel is positive semi-definite"
+	}
+	return ", as the residual is not"
+}
+
+// addPlan adds what was planned beside what it took.
+func (s *Solution) addPlan(b *stage.Lines) {
+	p, t := s.Plan, s.Seconds
+	if p == nil {
+		return
+	}
+	took := t.Kernel + t.Features + t.Factor + t.Solve + t.Residual + t.Predict // what is predicted, too
+	b.Add("plan", "chosen in %.2g s, predicted %.3g s and %s, took %.3g s; on another machine it may differ: %s asks "+
+		"for it by name", t.Plan, p.Seconds.Total, accel.Bytes(p.Bytes), took, p.Flags)
+	q, its := p.Seconds, fmt.Sprintf("; iterations %d, %d", p.Choice.Iterations, s.Iterations)
+	if s.Solver == Direct {
+		its = ""
+	}
+	b.Add("", "predicted, taken: kernel %.2g, %.2g s; features and factor %.2g, %.2g s; solve %.2g, %.2g s; "+
+		"residual %.2g, %.2g s%s",
+		q.Kernel, t.Kernel, q.Features+q.Factor, t.Features+t.Factor, q.Solve, t.Solve, q.Residual, t.Residual, its)
+	for i := range p.Raced {
+		b.Add([]string{"race", ""}[min(i, 1)], "%v", &p.Raced[i])
+	}
+	if p.Over != "" {
+		b.Add("", "over to %s", p.Over)
+	}
+}
+
+func (s *Solution) stopText() string {
+	text := fmt.Sprintf("%v: not met", s.Stop)
+	if s.Criterion != "" {
+		text = fmt.Sprintf("%v: %s", s.Stop, map[string]string{"residual": "the residual met the tolerance first",
+			"anorm": "met by the bound of the error", "labels": "met by the labels of a sample"}[s.Criterion])
+	}
+	if s.LabelsOf > 0 {
+		text += fmt.Sprintf("; %d of %d labels are settled, %s open", s.LabelsOf-s.LabelsOpen, s.LabelsOf,
+			outward.Percent(float64(s.LabelsOpen)/float64(s.LabelsOf), 2))
+	}
+	return text
+}
+
+// Method names the solver, and M where it has one.
+func (s *Solution) Method() string {
+	switch {
+	case s.LambdaP.Known():
+		return fmt.Sprintf("%v, %s, s = %d, λ_p = %.6g", s.Solver, s.precondText(), s.S, s.LambdaP)
+	case s.Precond != "":
+		return fmt.Sprintf("%v, preconditioner %s", s.Solver, s.precondText())
+	}
+	return s.Solver.String()
+}
+
+func (s *Solution) precondText() string {
+	text := cmp.Or(stage.KindNamed(s.Precond).Title, s.Precond)
+	if s.Features != "" {
+		text = s.Kernel.Shorten(s.Features)
+	}
+	if s.Reason != "" {
+		text += " (" + s.Reason + ")"
+	}
+	return text
+}
+
+func (s *Solution) iterationText() string {
+	if s.Iterations == 0 {
+		return ""
+	}
+	return " after " + plural.Count(s.Iterations, "iteration")
+}
+
+func (s *Solution) residualText() string {
+	if !s.TrueResidual.Known() {
+		if s.ResidualKind != ByRecurrence || len(s.History) == 0 {
+			return ""
+		}
+		return fmt.Sprintf(", residual %.2e by recurrence, asked %g", s.History[len(s.History)-1].Residual, s.Tol)
+	}
+	text := fmt.Sprintf(", true residual %.2e", s.TrueResidual)
+	if s.Rounding.Known() {
+		text += fmt.Sprintf(" ± %.0e", s.Rounding)
+	}
+	text += fmt.Sprintf(" (%s", s.ResidualKind)
+	if s.SampledResidual.Known() && s.StorageResidual.Known() {
+		text += fmt.Sprintf("; about %.1e, off by %.0e, by %s in float64", s.SampledResidual, s.StorageResidual,
+			plural.Count(s.SampledRows, "row"))
+	}
+	if text += fmt.Sprintf("), asked %g", s.Tol); s.Status == pcg.Undecided {
+		text += ": met as computed, and no more can be proved in float64"
+	}
+	return text
+}
+
+// Table gives a row for each number that is known of the answer.
+func (s *Solution) Table() *plots.Table {
+	t := &plots.Table{
+		Title:   fmt.Sprintf("%s: %v", s.Dataset, s.Solver),
+		Columns: plots.Heads("quantity", "value %.4g", "how"),
+	}
+	tested, checked := plural.Count(s.TestN, "point"), plural.Count(s.SampledRows, "row")+" in float64"
+	t.Add("iterations", s.Iterations, s.Status.String())
+	for _, v := range []struct {
+		name  string
+		value stage.Number
+		how   string
+		cell  func(float64) plots.Cell
+	}{
+		{"true residual", s.TrueResidual, s.ResidualKind, plots.Number},
+		{"its rounding", s.Rounding, "certain bound", plots.AtMost},
+		{"sampled residual", s.SampledResidual, checked, plots.Number},
+		{"off by K as stored", s.StorageResidual, checked, plots.Number},
+		{"κ(M⁻¹A)", s.Kappa, "from α, β", plots.Number},
+		{"κ(M⁻¹A) at most", s.KappaBound, "certain, from the trace of K−FFᵀ", plots.AtMost},
+		{"s_{λ_p}(ZZᵀ)", s.StatDim, "‖U‖_F²", plots.Number},
+		{"test error", s.TestError, tested, plots.Number},
+		{"share of the largest class", s.baseRate(), tested, plots.Number},
+		{"AUC", s.auc(), "test", plots.Number},
+		{"training error", s.TrainError, plural.Count(s.N, "point"), plots.Number},
+		{"RMSE", s.RMSE, tested, plots.Number},
+		{"R²", s.R2, tested, plots.Number},
+		{"seconds", stage.Number(s.Seconds.Total), "in all", plots.Number},
+	} {
+		if v.value.Known() {
+			t.Add(v.name, v.cell(float64(v.value)), v.how)
+		}
+	}
+	return t
+}
+
+// ConvergenceSeries returns the worst relative residual of the columns against the
+// iteration.
+func (s *Solution) ConvergenceSeries() plots.Series {
+	c := plots.Series{Name: s.Solver.String()}
+	for _, h := range s.History {
+		c.Add(float64(h.Iteration), h.Residual)
+	}
+	return c
+}
+
+// boundSeries returns the bounds of the error against the iteration, as far as they are known.
+func (s *Solution) boundSeries() plots.Series {
+	b := plots.Series{Name: "bound of ‖c−c*‖_{A}/‖c*‖_{A}"}
+	for _, h := range s.History {
+		if h.Bound.Known() {
+			b.Add(float64(h.Iteration), float64(h.Bound))
+		}
+	}
+	return b
+}
+
+// Plot draws the convergence of the solve: the worst column's relative residual ‖y_j−Ac_j‖₂/‖y_j‖₂, by recurrence, and
+// the bound of its error ‖c_j−c_j*‖_A/‖c_j*‖_A, against the iteration. A direct solve, which has no iterations, is
+// drawn as the one residual it ended with.
+func (s *Solution) Plot() *plots.Figure {
+	c := s.ConvergenceSeries()
+	if len(c.X) == 0 && s.TrueResidual.Known() {
+		c.X, c.Y, c.Style = []float64{0}, []float64{float64(s.TrueResidual)}, plots.Points
+	}
+	all := []plots.Series{c}
+	if b := s.boundSeries(); len(b.X) > 0 {
+		all = append(all, b)
+	}
+	f := plots.Convergence(fmt.Sprintf("%s: %s, λ = %g", s.Dataset, s.Kernel.Prose(), s.Lambda), s.Tol, all...)
+	// Answers of zeros leave no residual at all, which a log axis cannot show.
+	f.Y.Log = slices.ContainsFunc(c.Y, func(v float64) bool { return v > 0 })
+	return f
+}
+
+// HTML gives the lines, the convergence where the solver iterated, and the numbers.
+func (s *Solution) HTML() string {
+	if len(s.History) < 2 {
+		return plots.PreHTML(s.String()) + plots.FoldedHTML("the numbers", s.Table().HTML())
+	}
+	return stage.HTML(s)
+}
+
+func (r *Ranks) String() string {
+	s := fmt.Sprintf("%d", r.Count)
+	if r.OnNode > 0 {
+		s += fmt.Sprintf(" (%d on this machine)", r.OnNode)
+	}
+	return s + fmt.Sprintf("; %s sent by each, %.1f s in collectives", accel.Bytes(r.Bytes), r.Seconds)
+}
+
+func (s *Solution) baseRate() stage.Number {
+	if s.Classes == nil {
+		return stage.Unknown
+	}
+	return stage.Number(s.Classes.BaseRate)
+}
+
+func (s *Solution) auc() stage.Number {
+	if s.Classes == nil || s.Classes.AUC == nil {
+		return stage.Unknown
+	}
+	return stage.Number(*s.Classes.AUC)
+}

@@ -1,0 +1,94 @@
+package statdim
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/krylov/lanczos"
+)
+
+// TestControlExplains: features close to K remove nearly all of the probes' variance, and narrow the
+// interval, with the same probes; without a control nothing is explained.
+func TestControlExplains(t *testing.T) {
+	s := spectra[1]
+	d := s.design(150, 3)
+	for _, m := range methods {
+		var width [2]float64
+		for i := range width {
+			p := &problem{K: d.k, Lambda: s.lambda}
+			if i == 1 {
+				p.Control = control(t, d.features(100, 1e-3, 5), s.lambda)
+			}
+			r := testkit.Must(m.run(t.Context(), p, &Options{probes: 16, MaxProbes: 16, Width: 1e-5,
+				stream: rng.New(2)}))
+			width[i] = r.Estimate.Width()
+			if i == 0 && r.Explained != 0 || i == 1 && !(r.Explained > 0.99) {
+				t.Errorf("%s, control %v: explains %g", m.name, i == 1, r.Explained)
+			}
+		}
+		if !(width[1] < width[0]/5) {
+			t.Errorf("%s: width %g with a control, %g without", m.name, width[1], width[0])
+		}
+	}
+}
+
+// TestTraceBoundsAttained: one eigenvalue that has all of the trace, and equal ones, attain the ends.
+func TestTraceBoundsAttained(t *testing.T) {
+	lo, hi := traceBounds(10, 20, 0.5)
+	if want := degree(20, 0.5); math.Abs(lo-want) > 1e-15*want {
+		t.Errorf("least %g, want %g", lo, want)
+	}
+	if want := 10 * degree(2, 0.5); math.Abs(hi-want) > 1e-14*want {
+		t.Errorf("most %g, want %g", hi, want)
+	}
+	if lo, hi := traceBounds(10, 0, 0.5); lo != 0 || hi != 0 {
+		t.Errorf("of nothing [%g, %g]", lo, hi)
+	}
+}
+
+// TestRadauPivot: where the last pivot of T − aI is zero or less, by rounding, the upper bound is that
+// of an eigenvalue at the end, not the Gauss rule's lower one.
+func TestRadauPivot(t *testing.T) {
+	const lambda = 0.5
+	for _, last := range []float64{1, 0.5} { // pivots 1 and last − 1
+		lo, hi := inverse(&lanczos.Result{Alpha: []float64{1, last}, Beta: []float64{1, 0.5}}, lambda, 0)
+		if want := 1 / (1 + lambda - 1/(last+lambda)); math.Abs(lo-want) > 1e-14*want || hi != 1/lambda {
+			t.Errorf("last diagonal %g: [%g, %g], want [%g, %g]", last, lo, hi, want, 1/lambda)
+		}
+	}
+}
+
+// TestUnseen: where a group of equal rows among others is all that probes vary by, a few of them may have the same
+// value: the interval still covers s_λ as often as it says.
+func TestUnseen(t *testing.T) {
+	const seeds, lambda = 200, 0.01
+	for _, c := range []struct{ n, group int }{{30, 3}, {60, 50}, {2, 2}} {
+		k := mat.NewSymDense(c.n, nil)
+		for i := range c.n {
+			for j := range i + 1 {
+				if i == j || i < c.group {
+					k.SetSym(i, j, 1)
+				}
+			}
+		}
+		g, rest := float64(c.group), float64(c.n-c.group)
+		want := g/(g+lambda) + rest/(1+lambda)
+		for _, m := range methods {
+			covered := 0
+			for seed := range seeds {
+				r := testkit.Must(m.run(t.Context(), &problem{K: dense{k}, Lambda: lambda},
+					&Options{probes: 8, MaxProbes: 32, stream: rng.New(uint64(seed))}))
+				if r.Estimate.Covers(want) {
+					covered++
+				}
+			}
+			if covered < seeds*94/100 {
+				t.Errorf("%s, %d equal rows of %d: %d of %d intervals cover s_λ", m.name, c.group, c.n, covered, seeds)
+			}
+		}
+	}
+}

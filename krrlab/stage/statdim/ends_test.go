@@ -1,0 +1,82 @@
+package statdim
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+)
+
+// TestMajorization: in boxes [0, 1], [1, 3] and [0, 2] with sum 4 the vector that majorizes all has the upper ends
+// first, and the one that all majorize is as level as the boxes let it.
+func TestMajorization(t *testing.T) {
+	lo, hi := []float64{1, 0, 0}, []float64{3, 2, 1}
+	for _, c := range []struct {
+		sum         float64
+		most, least []float64
+	}{
+		{4, []float64{3, 1, 0}, []float64{1.5, 1.5, 1}}, {1, []float64{1, 0, 0}, []float64{1, 0, 0}},
+		{6, []float64{3, 2, 1}, []float64{3, 2, 1}},
+		{1.5, []float64{1.5, 0, 0}, []float64{1, 0.25, 0.25}}, {5.5, []float64{3, 2, 0.5}, []float64{2.5, 2, 1}},
+	} {
+		most, least := majorant(c.sum, lo, hi), minorant(c.sum, lo, hi)
+		for i := range 3 {
+			if math.Abs(most[i]-c.most[i]) > 1e-12 || math.Abs(least[i]-c.least[i]) > 1e-12 {
+				t.Errorf("sum %g: %v and %v, want %v and %v", c.sum, most, least, c.most, c.least)
+				break
+			}
+		}
+	}
+	lo, hi = boxes(4, 12, []float64{1, 5, -0.5}, distance{Below: 2, Above: 1})
+	// σ² descending 5, 1, 0 and 0 beside them; hi ≤ 12/i.
+	for i, want := range [][2]float64{{3, 6}, {0, 2}, {0, 1}, {0, 1}} {
+		more := (12.0 - 10) / 4 // the upper ends miss the trace, and are opened
+		if lo[i] != want[0] || hi[i] != want[1]+more {
+			t.Errorf("box %d is [%g, %g], want [%g, %g]", i, lo[i], hi[i], want[0], want[1]+more)
+		}
+	}
+	// hi ≤ 3, 1.5, lo with them: 4.5 is too much
+	lo, hi = boxes(2, 3, []float64{4, 2}, distance{Below: 0, Above: 9})
+	if math.Abs(lo[0]-2) > 1e-15 || math.Abs(lo[1]-1) > 1e-15 || hi[0] != 3 || hi[1] != 1.5 {
+		t.Errorf("boxes [%v, %v]", lo, hi)
+	}
+}
+
+// TestInterval: value ± (sampling+truncation+storage) within the bounds of the trace, by hand for n = 10 and
+// tr K = 10 at λ = 1: from 10/11 to 5.
+func TestInterval(t *testing.T) {
+	id := testkit.Plus(mat.NewSymDense(10, nil), 1)
+	for _, c := range []struct {
+		e, value                      float64
+		sampling, truncation          float64
+		want, wantLo, wantHi, storage float64
+	}{
+		{0, 3, 0.5, 0.25, 3, 2.25, 3.75, 0},
+		{0.01, 3, 0.5, 0.25, 3, 2.19, 3.81, 0.06},          // 2s < n−s
+		{0.01, 4, 0, 0, 4, 3.94, 4.06, 0.06},               // n−s < 2s
+		{0, 4.5, 1, 0, 4.5, 3.5, 5, 0},                     // no more than there can be
+		{0, 7, 1, 0, 5, 4, 5, 0},                           // the value too
+		{0, 0.5, 1, 0, 10.0 / 11, 10.0 / 11, 21.0 / 11, 0}, // no less
+	} {
+		p, r := &problem{K: dense{id}, Lambda: 1, Error: c.e}, &Numbers{Sampling: c.sampling, Truncation: c.truncation}
+		got := p.interval(r, c.value, &Options{Confidence: 0.9}, "m")
+		for i, v := range [][2]float64{{got.Value, c.want}, {got.Lo, c.wantLo}, {got.Hi, c.wantHi},
+			{r.Storage, c.storage}} {
+			testkit.Near(t, v[0], v[1], 1e-12, c, i)
+		}
+		if got.Confidence != 0.9 || got.Method != "m" {
+			t.Errorf("%+v", got)
+		}
+	}
+	for e, want := range map[float64]float64{0: 2, 0.5: 1.5, 1: 1, 1.5: 1, 9: 1} {
+		testkit.Equal(t, (&problem{Error: e, Lambda: 2}).room(), want, e)
+	}
+}
+
+// TestMissed: a width that is not reached is told with what limits it.
+func TestMissed(t *testing.T) {
+	s := Result{Numbers: Numbers{Truncation: 1}}
+	testkit.Contains(t, s.missed(), "(asked 0 %)", "truncation and storage limit it")
+}

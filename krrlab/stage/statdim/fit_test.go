@@ -1,0 +1,157 @@
+package statdim
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+)
+
+// quantiles are those of Student's distribution at 0.975 and at 0.9, by degrees of freedom,
+// from the usual tables.
+var quantiles = map[int][2]float64{
+	6: {2.446912, 1.439756}, 7: {2.364624, 1.414924}, 9: {2.262157, 1.383029}, 13: {2.160369, 1.350171},
+	14: {2.144787, 1.345030}, 15: {2.131450, 1.340606},
+}
+
+// line returns the value at x of the least-squares line through (w_i, y_i) without row out.
+func line(w, y []float64, out int, x float64) float64 {
+	var m, sw, sy, sww, swy float64
+	for i := range y {
+		if i != out {
+			m, sw, sy, sww, swy = m+1, sw+w[i], sy+y[i], sww+w[i]*w[i], swy+w[i]*y[i]
+		}
+	}
+	slope := (m*swy - sw*sy) / (m*sww - sw*sw)
+	return sy/m + slope*(x-sw/m)
+}
+
+// TestFit compares the fit with the textbook's regression, by normal equations, and with refits that leave out one
+// probe each, for samples with and without a control.
+func TestFit(t *testing.T) {
+	for _, c := range []struct {
+		m       int
+		control bool
+		dof     int
+	}{{16, true, 14}, {16, false, 15}, {8, true, 6}, {8, false, 7}, {10, false, 9}, {15, true, 13}} {
+		g := rng.New(uint64(c.m))
+		var s sample
+		for i := range c.m {
+			w := 3 + g.Normal(uint64(i))
+			s.y = append(s.y, 7+2*w+0.5*g.Normal(uint64(100+i)))
+			s.half = append(s.half, 0.01*float64(i+1))
+			if c.control {
+				s.w = append(s.w, w)
+			}
+		}
+		const at = 4.5 // far from the mean of w: the leverage counts
+		x, p := mat.NewDense(c.m, 1, nil), 1
+		probe := mat.NewVecDense(1, []float64{1})
+		if c.control {
+			x, p, probe = mat.NewDense(c.m, 2, nil), 2, mat.NewVecDense(2, []float64{1, at})
+		}
+		for i := range c.m {
+			x.Set(i, 0, 1)
+			if c.control {
+				x.Set(i, 1, s.w[i])
+			}
+		}
+		var xx, inv mat.Dense
+		xx.Mul(x.T(), x)
+		testkit.OK(t, inv.Inverse(&xx))
+		// The prediction is vᵀy with v = X(XᵀX)⁻¹x₀.
+		var v, r mat.VecDense
+		v.MulVec(&inv, probe)
+		coef := mat.VecDenseCopyOf(&v)
+		v.Reset()
+		v.MulVec(x, coef)
+		y := mat.NewVecDense(c.m, s.y)
+		var hat, half mat.Dense
+		half.Mul(x, &inv)
+		hat.Mul(&half, x.T())
+		r.MulVec(&hat, y)
+		r.SubVec(y, &r)
+		rss, ybar := mat.Dot(&r, &r), mat.Sum(y)/float64(c.m)
+		var syy, truncation float64
+		for i := range c.m {
+			syy += (s.y[i] - ybar) * (s.y[i] - ybar)
+			truncation += math.Abs(v.AtVec(i)) * s.half[i]
+		}
+		variance := rss / float64(c.m-p) * mat.Dot(&v, &v)
+		if c.control {
+			var jackknife float64
+			for i := range c.m {
+				d := line(s.w, s.y, i, at) - line(s.w, s.y, -1, at)
+				jackknife += d * d
+			}
+			variance = max(variance, jackknife)
+		}
+		for i, confidence := range []float64{0.95, 0.8} {
+			want := []float64{mat.Dot(&v, y), quantiles[c.dof][i] * math.Sqrt(variance), truncation, 1 - rss/syy}
+			a, sampling, trunc, explained := s.fit(at, confidence)
+			for k, got := range []float64{a, sampling, trunc, explained} {
+				if math.Abs(got-want[k]) > 1e-6*(1+math.Abs(want[k])) {
+					t.Errorf("m = %d, control %v, %g: %s %.9g, want %.9g", c.m, c.control, confidence,
+						[]string{"value", "half-width", "truncation", "explained"}[k], got, want[k])
+				}
+			}
+		}
+	}
+}
+
+// TestCoverageRate pools seeds and spectra with no more probes than the first batch: enough to tell
+// a 95 % interval from a 90 % one. Of 1,200 at 95 %, fewer than 1,117 cover with probability 0.1 %; at 90 %,
+// 1,117 or more with probability 0.02 %.
+func TestCoverageRate(t *testing.T) {
+	const n, each, least = 48, 200, 1117
+	for _, m := range methods {
+		covered, count := 0, 0
+		for _, s := range spectra {
+			d := s.design(n, 11)
+			p := &problem{K: d.k, Lambda: s.lambda}
+			for seed := range each {
+				r := testkit.Must(m.run(t.Context(), p, &Options{stream: rng.New(uint64(seed)).Sub(s.name), probes: 12,
+					MaxProbes: 12, Width: 1e-4}))
+				count++
+				if r.Estimate.Covers(d.exact) {
+					covered++
+				}
+			}
+		}
+		t.Logf("%s: %d of %d", m.name, covered, count)
+		if covered < least {
+			t.Errorf("%s: 95 %% intervals cover in %d of %d", m.name, covered, count)
+		}
+	}
+}
+
+// TestOneDirection: where K has one large eigenvalue, and the control's eigenvector is near to its own, the largest
+// errors are of the probes far from the mean. 16 of them cover more often than by Student's interval alone, in 346 of
+// 400.
+func TestOneDirection(t *testing.T) {
+	const n, m, count = 60, 16, 400
+	covered := 0
+	for seed := range count {
+		s := sample{half: make([]float64, m)}
+		for i := range m {
+			z := make([]float64, n)
+			rng.New(uint64(seed)).Sub("probe", uint64(i)).Normals(z, 0)
+			var a, b float64 // along (1, 1, …)/√n, and along (1, −1, 1, …)/√n
+			for j, v := range z {
+				v = math.Copysign(1/math.Sqrt(n), v)
+				a, b = a+v, b+v*float64(1-2*(j%2))
+			}
+			s.y, s.w = append(s.y, a*a), append(s.w, (a+0.2*b)*(a+0.2*b))
+		}
+		if a, sampling, _, _ := s.fit(1.04, 0.95); math.Abs(a-1) <= sampling {
+			covered++
+		}
+	}
+	t.Log(covered)
+	if covered < count*93/100 {
+		t.Errorf("%d of %d intervals cover", covered, count)
+	}
+}

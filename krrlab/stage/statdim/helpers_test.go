@@ -1,0 +1,114 @@
+package statdim
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/base/suite"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/precond"
+)
+
+// dense is K as a matrix.
+type dense struct{ *mat.SymDense }
+
+func (d dense) Dim() int { return d.SymmetricDim() }
+
+func (d dense) Trace() float64 { return mat.Trace(d.SymDense) }
+
+func (d dense) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
+	dst.Mul(d.SymDense, src)
+	return ctx.Err()
+}
+
+// spectrum is a law of eigenvalues μ_i, i = 0 … n−1.
+type spectrum struct {
+	name   string
+	mu     func(i, n int) float64
+	lambda float64
+}
+
+// spectra range from flat to steep, and from s_λ near n down to 1.
+var spectra = []spectrum{
+	{"power", func(i, n int) float64 { return float64(n) * math.Pow(float64(i+1), -2) }, 0.01},
+	{"exponential", func(i, n int) float64 { return float64(n) * math.Exp(-float64(i)/5) }, 0.01},
+	{"flat", func(_, _ int) float64 { return 1 }, 1},
+	{"step", func(i, n int) float64 {
+		if i < 20 {
+			return 100
+		}
+		return 1e-4
+	}, 0.1},
+	{"dominated", func(i, n int) float64 {
+		if i == 0 {
+			return float64(n)
+		}
+		return 0.5 / float64(i)
+	}, 0.05},
+	{"singular", func(i, n int) float64 {
+		if i < n/4 {
+			return 3 / float64(1+i)
+		}
+		return 0
+	}, 0.02},
+}
+
+// designed is a matrix with known eigenvalues.
+type designed struct {
+	k     dense
+	mu    []float64
+	exact float64 // s_λ
+	u     *mat.Dense
+}
+
+// design returns UDUᵀ with a random orthogonal U.
+func (s spectrum) design(n int, seed uint64) *designed {
+	d := &designed{}
+	for i := range n {
+		m := s.mu(i, n)
+		d.mu = append(d.mu, m)
+		d.exact += m / (m + s.lambda)
+	}
+	d.k.SymDense, d.u = testkit.Designed(seed, d.mu)
+	return d
+}
+
+// features returns Z, n×s, with ZZᵀ like K: the leading eigenvectors, stirred by noise.
+func (d *designed) features(s int, noise float64, seed uint64) *points.Dense32 {
+	n := len(d.mu)
+	z := points.NewDense32(n, s, nil)
+	g := rng.New(seed).Sub("noise")
+	for i := range n {
+		for j := range s {
+			e := noise * g.Normal(uint64(i*s+j)) / math.Sqrt(float64(n))
+			z.Data[i*s+j] = float32(math.Sqrt(d.mu[j]) * (d.u.At(i, j) + e))
+		}
+	}
+	return z
+}
+
+// control returns ZZᵀ+λ_pI in the eigen form.
+func control(t testing.TB, z *points.Dense32, lambdaP float64) *precond.Woodbury {
+	t.Helper()
+	w := testkit.Must(precond.New(t.Context(), z, lambdaP, &precond.Options{Form: precond.FormEigen}))
+	return w
+}
+
+// seeds is how many seeds the counts run over.
+func seeds() int {
+	return suite.Scale(10, 10, 100)
+}
+
+// least is how many of the seeds a 95 % interval must cover in: 90 of 100, and less where chance
+// allows (6 or fewer of 10 have probability 6e-5 at a coverage of 95 %).
+func least(count int) int {
+	if count >= 100 {
+		return 90
+	}
+	return count - 3
+}

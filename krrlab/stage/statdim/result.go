@@ -1,0 +1,169 @@
+package statdim
+
+import (
+	"fmt"
+
+	"github.com/krrlab/lab/krrlab/internal/outward"
+	"github.com/krrlab/lab/krrlab/internal/plural"
+	"github.com/krrlab/lab/krrlab/krylov/estimate"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/plots"
+)
+
+// Point is one point of the curve λ ↦ s_λ(K).
+type Point struct {
+	Lambda   float64           `json:"lambda"`
+	Estimate estimate.Interval `json:"estimate"`
+}
+
+// Numbers are s_λ(K) with how it was found. Sampling, Truncation and Storage are the parts of
+// the half-width of the interval.
+type Numbers struct {
+	Estimate estimate.Interval `json:"estimate"`
+	Reached  bool              `json:"width_reached"` // that was asked for
+	// ascending in λ, the asked λ among them; nil where there is one λ only
+	Curve      []Point `json:"curve,omitempty"`
+	Probes     int     `json:"probes,omitempty"`  // m
+	Steps      int     `json:"steps,omitempty"`   // of Lanczos, or iterations of all solves
+	Columns    int     `json:"columns,omitempty"` // vectors that K was multiplied with
+	Sampling   float64 `json:"half_width_sampling"`
+	Truncation float64 `json:"half_width_truncation"`
+	Storage    float64 `json:"half_width_storage"`
+	// share of the probes' variance that the control variate removed
+	Explained float64 `json:"variance_explained"`
+}
+
+// Result is the statistical dimension s_λ(K) = tr(K(K+λI)⁻¹) with an interval.
+type Result struct {
+	stage.Header
+	Method Method `json:"method"`
+	Why    string `json:"why,omitempty"` // of auto's choice
+
+	Numbers
+	Width float64 `json:"width_asked"`
+
+	Precond  string  `json:"preconditioner,omitempty"` // what made Z
+	S        int     `json:"s,omitempty"`              // its columns
+	LambdaP  float64 `json:"lambda_p,omitempty"`
+	USquared float64 `json:"u_squared,omitempty"` // ‖U‖_F² = s_{λ_p}(ZZᵀ)
+	// ZCurve holds s_λ(ZZᵀ) at ZLambdas.
+	ZLambdas []float64 `json:"z_lambdas,omitempty"`
+	ZCurve   []float64 `json:"z_curve,omitempty"`
+
+	KError  float64 `json:"kernel_error"` // e ≥ ‖K_stored−K‖₂ and of the products with it, predicted
+	Seconds float64 `json:"seconds"`      // in all, K and Z included
+}
+
+func (s *Result) String() string {
+	var b stage.Lines
+	b.Problem(&s.Header)
+	why := ""
+	if s.Why != "" {
+		why = " (" + s.Why + ")"
+	}
+	b.Add("method", "%s%s", s.Method, why)
+	e := s.Estimate
+	confidence := "certain up to rounding"
+	if e.Confidence < 1 {
+		confidence = fmt.Sprintf("%.4g %% confidence", 100*e.Confidence)
+	}
+	b.Add("s_λ(K)", "%.5g at λ = %g", e.Value, s.Lambda)
+	b.Add("interval", "%s, %s, width %s of the value%s", outward.Span(e.Lo, e.Hi, 5), confidence,
+		outward.Percent(e.Width(), 2), s.missed())
+	if s.Probes > 0 {
+		b.Add("half-width", "sampling %.3g, truncation %.3g, K as stored %.3g", s.Sampling, s.Truncation, s.Storage)
+		b.Add("probes", "%d, %s, %s multiplied by K", s.Probes, s.stepText(), plural.Count(s.Columns, "vector"))
+	}
+	if s.S > 0 {
+		b.Add("Z", "%s, s = %d, ‖U‖_F² = s_{λ_p}(ZZᵀ) = %.5g at λ_p = %.6g%s", s.Precond, s.S, s.USquared, s.LambdaP,
+			s.explainedText())
+	}
+	b.Took(s.Seconds)
+	return b.String()
+}
+
+// missed says that the width asked for was not reached, and why.
+func (s *Result) missed() string {
+	switch {
+	case s.Reached:
+		return ""
+	case s.Method == Free:
+		return fmt.Sprintf(" (asked %s): all that tr K and this Z prove", outward.Percent(s.Width, 2))
+	case s.Truncation+s.Storage > s.Sampling:
+		return fmt.Sprintf(" (asked %s): truncation and storage limit it", outward.Percent(s.Width, 2))
+	}
+	return fmt.Sprintf(" (asked %s)", outward.Percent(s.Width, 2))
+}
+
+func (s *Result) stepText() string {
+	if s.Method == SLQ {
+		return fmt.Sprintf("%d Lanczos steps", s.Steps)
+	}
+	return plural.Count(s.Steps, "iteration")
+}
+
+func (s *Result) explainedText() string {
+	if s.Explained <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("; as control variate it removes %.3g %% of the variance", 100*s.Explained)
+}
+
+// points returns the curve, or the asked λ alone.
+func (s *Result) points() []Point {
+	if len(s.Curve) > 0 {
+		return s.Curve
+	}
+	return []Point{{Lambda: s.Lambda, Estimate: s.Estimate}}
+}
+
+// Table returns s_λ against λ.
+func (s *Result) Table() *plots.Table {
+	t := &plots.Table{Columns: plots.Heads("λ", "s_λ(K)", "lower end", "upper end", "confidence", "width", "method")}
+	for _, p := range s.points() {
+		e := p.Estimate
+		if p.Lambda == s.Lambda { // the curve may be of another method
+			e = s.Estimate
+		}
+		t.Add(p.Lambda, e, e.Confidence, e.Width(), e.Method)
+	}
+	return t
+}
+
+// Plot draws s_λ against λ with its band on log axes, the asked λ marked.
+func (s *Result) Plot() *plots.Figure {
+	f := &plots.Figure{
+		Title: fmt.Sprintf("Statistical dimension: %s, n = %d", s.Dataset, s.N),
+		Caption: fmt.Sprintf("s_λ(K) = tr(K(K+λI)⁻¹) against λ, %s; at λ = %g: %v.", s.Kernel.Prose(), s.Lambda,
+			s.Estimate),
+		X:      plots.Axis{Label: "ridge λ", Log: true},
+		Y:      plots.Axis{Label: "statistical dimension s_λ", Log: true},
+		VLines: []plots.RefLine{{At: s.Lambda, Label: fmt.Sprintf("λ = %.3g", s.Lambda)}},
+	}
+	if len(s.Curve) > 0 {
+		c := plots.Series{Name: s.curveName()}
+		for _, p := range s.Curve {
+			c.AddBand(p.Lambda, p.Estimate.Value, p.Estimate.Lo, p.Estimate.Hi)
+		}
+		f.Series = append(f.Series, c)
+	}
+	if len(s.ZCurve) > 0 && s.Method != Free {
+		f.Series = append(f.Series, plots.Series{Name: fmt.Sprintf("ZZᵀ, s = %d", s.S), X: s.ZLambdas, Y: s.ZCurve})
+	}
+	at := plots.Series{Name: fmt.Sprintf("s_λ = %.4g (%s)", s.Estimate.Value, s.Method), Style: plots.Points}
+	at.AddBand(s.Lambda, s.Estimate.Value, s.Estimate.Lo, s.Estimate.Hi)
+	f.Series = append(f.Series, at)
+	return f
+}
+
+// curveName says what the band is.
+func (s *Result) curveName() string {
+	e := s.Curve[0].Estimate
+	if e.Confidence == 1 {
+		return fmt.Sprintf("K, %s", e.Method)
+	}
+	return fmt.Sprintf("K, %s, %.3g %%", e.Method, 100*e.Confidence)
+}
+
+// HTML gives the lines, the picture and the table, for a notebook.
+func (s *Result) HTML() string { return stage.HTML(s) }

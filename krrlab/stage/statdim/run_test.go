@@ -1,0 +1,92 @@
+package statdim_test
+
+import (
+	"testing"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/stage/statdim"
+)
+
+// TestRun checks every method and preconditioner against the eigenvalues of K, at the λ
+// asked and along the curve, and the views of both.
+func TestRun(t *testing.T) {
+	train, k := datasets.SyntheticRegression(250, 4, 0.1, 3), kernel.Gaussian{Sigma: 1.5}
+	mu := testkit.Eigenvalues(t, testkit.Gram(k, train.X))
+	dimension := func(lambda float64) (s float64) {
+		for _, m := range mu {
+			s += m / (m + lambda)
+		}
+		return s
+	}
+	for _, p := range []krrlab.Preconditioner{krrlab.Features{S: 60, LambdaP: 0.1}, krrlab.Nystrom{S: 60, LambdaP: 0.1},
+		krrlab.RPCholesky{S: 60, LambdaP: 0.1}, krrlab.None{}} {
+		l := testkit.Must(krrlab.New(train, krrlab.Config{Kernel: k, Solver: krrlab.PCG, Lambda: 0.05, Seed: 3, Precond: p,
+			Storage: gram.Float64}))
+		for _, m := range []statdim.Method{statdim.Auto, statdim.Exact, statdim.Hutchinson, statdim.SLQ, statdim.Free} {
+			s, err := l.StatDim(t.Context(), statdim.Options{Method: m, Confidence: 0.999})
+			if m == statdim.Free && p == krrlab.Preconditioner(krrlab.None{}) {
+				testkit.Fails(t, err, "method free needs features or landmarks")
+				continue
+			}
+			testkit.OK(t, err)
+			if m == statdim.Exact && (s.Estimate.Width() > 1e-6 || s.Estimate.Confidence != 1) {
+				t.Errorf("%v: %v of all eigenvalues", p, s.Estimate)
+			}
+			if exact := dimension(0.05); !s.Estimate.Covers(exact) || m != statdim.Free && !s.Reached {
+				t.Errorf("%v, %v: s_λ = %.6g, got %v, reached %v", p, m, exact, s.Estimate, s.Reached)
+			}
+			for _, c := range s.Curve {
+				if exact := dimension(c.Lambda); !c.Estimate.Covers(exact) || c.Estimate.Lo > c.Estimate.Value ||
+					c.Estimate.Hi < c.Estimate.Value {
+					t.Errorf("%v, %v: s_%g = %.6g, got %v", p, m, c.Lambda, exact, c.Estimate)
+				}
+			}
+			curve, series := 21, s.Plot().Series
+			if m == statdim.Hutchinson {
+				curve = 0
+			}
+			if len(s.Curve) != curve || len(s.Table().Rows) != max(1, curve) {
+				t.Errorf("%v, %v: %d points of the curve, %d rows", p, m, len(s.Curve), len(s.Table().Rows))
+			}
+			if at := series[len(series)-1]; at.X[0] != 0.05 || at.Y[0] != s.Estimate.Value {
+				t.Errorf("%v, %v: the estimate is drawn at %v, %v", p, m, at.X, at.Y)
+			}
+			testkit.Contains(t, s.String(), "method         "+string(s.Method), "at λ = 0.05")
+		}
+	}
+}
+
+// TestMemoryRefusesDense: where all eigenvalues do not fit the memory probes are taken, which says so, as it says of a
+// width that was missed.
+func TestMemoryRefusesDense(t *testing.T) {
+	made := func(n int, memory int64) *krrlab.Lab {
+		return testkit.Must(krrlab.New(datasets.SyntheticRegression(n, 3, 0.1, 5), krrlab.Config{Memory: memory,
+			Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.01, Solver: krrlab.PCG,
+			Precond: krrlab.RPCholesky{S: 40, LambdaP: 0.01}}))
+	}
+	exact := testkit.Must(made(1200, 0).StatDim(t.Context(), statdim.Options{Method: statdim.Exact}))
+	less := testkit.Must(made(1200, 11e6).StatDim(t.Context(), statdim.Options{MaxProbes: 16, Width: 1e-6}))
+	if !less.Estimate.Covers(exact.Estimate.Value) || less.Reached || less.Method == statdim.Exact {
+		t.Errorf("%v, exactly %v", less, exact)
+	}
+	testkit.Contains(t, less.String(), "(asked 0.0001 %)", "all eigenvalues need 11.5 MB, the limit is 11 MB")
+	testkit.Fails(t, testkit.ErrOf(made(1200, 11e6).StatDim(t.Context(), statdim.Options{Method: statdim.Exact})),
+		"n = 1200 need 11.5 MB, the limit is 11 MB: take another method")
+	testkit.Fails(t, testkit.ErrOf(made(50, 0).StatDim(t.Context(), statdim.Options{Width: -1})), "Width -1: want")
+	free := testkit.Must(made(1200, 11e6).StatDim(t.Context(), statdim.Options{Method: statdim.Free, Width: 1e-6}))
+	testkit.Contains(t, free.String(), "all that tr K and this Z prove")
+	hard := testkit.Must(krrlab.New(datasets.SyntheticRegression(700, 3, 0.1, 5), krrlab.Config{Memory: 38e5,
+		Kernel: kernel.Gaussian{Sigma: 0.3}, Lambda: 1e-7, Solver: krrlab.PCG, Precond: krrlab.RPCholesky{S: 100}}))
+	other := testkit.Must(hard.StatDim(t.Context(), statdim.Options{MaxProbes: 16, Width: 1e-3}))
+	if other.Method != statdim.Hutchinson || len(other.Curve) != 21 {
+		t.Errorf("%v", other)
+	}
+	testkit.Contains(t, other.String(), "the curve is from it")
+	wide := testkit.Must(krrlab.New(datasets.SyntheticRegression(1200, 3, 0.1, 5), krrlab.Config{Memory: 11e6,
+		Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.01, Solver: krrlab.PCG, Precond: krrlab.RPCholesky{S: 800}}))
+	testkit.Fails(t, testkit.ErrOf(wide.StatDim(t.Context(), statdim.Options{})), "no storage fits")
+}

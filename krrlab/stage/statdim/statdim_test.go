@@ -1,0 +1,233 @@
+package statdim
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/krylov/estimate"
+	"github.com/krrlab/lab/krrlab/krylov/lanczos"
+)
+
+// method is one of the randomized methods.
+type method struct {
+	name string
+	run  func(ctx context.Context, p *problem, o *Options) (*Numbers, error)
+}
+
+var methods = []method{{"hutchinson", hutchinson}, {"slq", slq}}
+
+// TestCoverage counts over seeds how often the 95 % interval covers the exact value, for
+// designed spectra with and without a control variate, and that the width is reached
+// wherever probes are not used up.
+func TestCoverage(t *testing.T) {
+	const n = 200
+	for _, s := range spectra {
+		d := s.design(n, 3)
+		for _, controlled := range []bool{false, true} {
+			for _, m := range methods {
+				p := &problem{K: d.k, Lambda: s.lambda}
+				name := s.name + "/" + m.name
+				if controlled {
+					p.Control = control(t, d.features(30, 0.1, 5), 2*s.lambda)
+					name += "/controlled"
+				}
+				t.Run(name, func(t *testing.T) {
+					covered, reached, probes, count := 0, 0, 0, seeds()
+					for seed := range count {
+						r := testkit.Must(m.run(t.Context(), p, &Options{stream: rng.New(uint64(seed))}))
+						if r.Estimate.Covers(d.exact) {
+							covered++
+						}
+						if r.Reached {
+							reached++
+						}
+						probes += r.Probes
+						if r.Reached != (r.Estimate.Width() <= 0.1) || !r.Reached && r.Probes < min(256, n/2) {
+							t.Errorf("seed %d: %v of width %.3g with %d probes, reached %v", seed, r.Estimate,
+								r.Estimate.Width(), r.Probes, r.Reached)
+						}
+					}
+					t.Logf("s_λ = %.4g: %d of %d covered, %d reached 10 %%, %.1f probes", d.exact, covered, count,
+						reached, float64(probes)/float64(count))
+					if covered < least(count) {
+						t.Errorf("95 %% interval covers %.6g in %d of %d seeds", d.exact, covered, count)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestForms checks that each probe's quadratic form lies within its certain bounds, however
+// early the solve or the Lanczos process is ended.
+func TestForms(t *testing.T) {
+	const n, m = 120, 6
+	for _, s := range spectra {
+		d := s.design(n, 7)
+		var chol mat.Cholesky
+		if !chol.Factorize(testkit.Plus(d.k, s.lambda)) {
+			t.Fatal(s.name)
+		}
+		z := estimate.Signs(n, 0, m, rng.New(1))
+		var x mat.Dense
+		testkit.OK(t, chol.SolveTo(&x, z))
+		exact := dots(z, &x) // zᵀA⁻¹z
+		p := &problem{K: d.k, Lambda: s.lambda}
+		o := (&Options{}).settled()
+		check := func(how string, j int, y, half float64) {
+			want := float64(n) - s.lambda*exact[j]
+			if slack := 1e-9 * n; math.Abs(y-want) > half+slack {
+				t.Errorf("%s, %s: form %.9g ± %.3g, want %.9g", s.name, how, y, half, want)
+			}
+		}
+		for _, tol := range []float64{0.3, 0.01, 1e-6} {
+			q := testkit.Must(p.solve(t.Context(), z, tol, &o, nil))
+			y, half := q.forms(p)
+			for j := range m {
+				check("solve", j, y[j], half[j])
+			}
+		}
+		steps(t, d.k, z, 40, func(j int, r *lanczos.Result) {
+			y, half := p.form(r)
+			check(fmt.Sprintf("%d Lanczos steps", r.Steps), j, y, half)
+			if r.Steps == 40 && half > 0.05*n {
+				t.Errorf("%s: 40 steps leave ± %.3g", s.name, half)
+			}
+		})
+	}
+}
+
+// steps takes Lanczos steps from the columns of z, and calls each with the processes after every step.
+func steps(t *testing.T, k dense, z *mat.Dense, count int, each func(j int, r *lanczos.Result)) {
+	t.Helper()
+	var all []*lanczos.Result
+	testkit.Must(lanczos.RunFrom(t.Context(), shifted{k, 0}, z, &lanczos.Options{Steps: count, Ends: lanczos.Neither,
+		Monitor: func(r *lanczos.Result) error {
+			if r.Steps == 1 {
+				all = append(all, r)
+			}
+			each(slices.Index(all, r), r)
+			return nil
+		}}))
+}
+
+// TestTinyRidge: with a λ below the rounding of ‖K‖ the quadratic forms are as far from the truth as reported,
+// and never claimed to be exact.
+func TestTinyRidge(t *testing.T) {
+	const n, m, lambda = 60, 4, 1e-7
+	d := spectrum{"steep", func(i, n int) float64 { return 1e6 * float64(n) * math.Exp(-float64(i)/1.5) },
+		lambda}.design(n, 3)
+	z := estimate.Signs(n, 0, m, rng.New(1))
+	var uz mat.Dense
+	uz.Mul(d.u.T(), z)
+	p := &problem{K: d.k, Lambda: lambda}
+	if r := rounding(d.mu[0], n); r < lambda {
+		t.Fatalf("rounding %g is below λ: the test is too tame", r)
+	}
+	steps(t, d.k, z, 12, func(j int, r *lanczos.Result) {
+		var want float64
+		for i, mu := range d.mu {
+			want += uz.At(i, j) * uz.At(i, j) * mu / (mu + lambda)
+		}
+		y, half := p.form(r)
+		if off := math.Abs(y - want); off > half+1e-6*n || half < 0 {
+			t.Errorf("%d steps: form %.6g ± %.3g, want %.6g", r.Steps, y, half, want)
+		}
+	})
+}
+
+// TestFree checks the certain interval for K within a known distance of ZZᵀ, that it shrinks with
+// the distance, and that it is no wider than what any spectrum in the boxes attains.
+func TestFree(t *testing.T) {
+	const n, lambda = 50, 0.3
+	g := rng.New(8)
+	for trial := range 200 {
+		sigma2, mu := make([]float64, 20), make([]float64, n)
+		at := g.Sub("trial", uint64(trial))
+		eta := 0.5 * at.Float64(0)
+		var trace float64
+		for i := range n {
+			if i < len(sigma2) {
+				sigma2[i] = 5 * math.Exp(-float64(i)/4) * at.Sub("s").Float64(uint64(i))
+				mu[i] = sigma2[i]
+			}
+			mu[i] = max(0, mu[i]+eta*(2*at.Sub("m").Float64(uint64(i))-1)) // Weyl: sorted, they are within η too
+			trace += mu[i]
+		}
+		var exact float64
+		for _, m := range mu {
+			exact += m / (m + lambda)
+		}
+		width := math.Inf(1)
+		for _, d := range []distance{unknown, {2 * eta, 2 * eta}, {eta, eta}} {
+			c := free(n, trace, sigma2, d, []float64{lambda})
+			e := c[0].Estimate
+			if !e.Covers(exact) || e.Hi-e.Lo > width*(1+1e-9) {
+				t.Fatalf("trial %d: s_λ = %.6g, %v at distance %v", trial, exact, e, d)
+			}
+			width = e.Hi - e.Lo
+		}
+	}
+	lo, hi := traceBounds(n, 7, lambda)
+	c := free(n, 7, []float64{1}, unknown, []float64{lambda})
+	if math.Abs(c[0].Estimate.Lo-lo) > 1e-9 || math.Abs(c[0].Estimate.Hi-hi) > 1e-9 {
+		t.Errorf("%v, want the trace's bounds [%g, %g]", c, lo, hi)
+	}
+}
+
+// TestUnit: where the products' rounding is the only error, as for K = I, the interval allows for it.
+func TestUnit(t *testing.T) {
+	const n, u, lambda = 40, 1e-3, 0.5
+	k := dense{testkit.Plus(mat.NewSymDense(n, nil), 1)}
+	for _, m := range methods {
+		r := testkit.Must(m.run(t.Context(), &problem{K: rounded{k, u}, Lambda: lambda, Unit: u,
+			Control: control(t, points.NewDense32(n, 1, nil), lambda)}, &Options{stream: rng.New(1)}))
+		if want := n / (1 + lambda); !r.Estimate.Covers(want) || math.Abs(r.Estimate.Value-want) < u*want/10 ||
+			r.Storage > 2*u*want {
+			t.Errorf("%s: [%.8g, %.8g], want %.8g", m.name, r.Estimate.Lo, r.Estimate.Hi, want)
+		}
+	}
+}
+
+// rounded multiplies by K(1−u).
+type rounded struct {
+	dense
+	u float64
+}
+
+func (r rounded) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
+	err := r.dense.KMulTo(ctx, dst, src)
+	dst.Scale(1-r.u, dst)
+	return err
+}
+
+// TestStorage checks the allowance for K as stored against perturbed matrices.
+func TestStorage(t *testing.T) {
+	const n = 80
+	for _, s := range spectra {
+		d := s.design(n, 4)
+		e := mat.NewSymDense(n, nil)
+		for i := range n {
+			for j := range i {
+				e.SetSym(i, j, rng.New(6).Normal(uint64(i*n+j)))
+			}
+		}
+		e.ScaleSym(0.01*s.lambda/mat.Norm(e, 2), e)
+		p := &problem{K: d.k, Lambda: s.lambda, Error: mat.Norm(e, 2)}
+		var off mat.SymDense
+		off.AddSym(d.k.SymDense, e)
+		got := degreesAt(testkit.Eigenvalues(t, &off), []float64{s.lambda})[0]
+		if math.Abs(got-d.exact) > p.storage(d.exact) {
+			t.Errorf("%s: s_λ moves from %.8g to %.8g, allowance %.3g", s.name, d.exact, got,
+				p.storage(d.exact))
+		}
+	}
+}

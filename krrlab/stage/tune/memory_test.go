@@ -1,0 +1,63 @@
+package tune
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// TestLimit: the matrices of a search fit the memory, a line says that they limit the rows, and fewer than leastRows
+// are refused.
+func TestLimit(t *testing.T) {
+	const d = 3
+	valid := datasets.SyntheticRegression(50, d, 0, 1)
+	for _, v := range []struct {
+		n      int
+		memory int64
+		valid  *datasets.Dataset
+		rows   int // 0: refused
+	}{
+		{3000, 0, nil, 2000},
+		{3000, 8 * 5 * 3000 * 3010, nil, 2000}, // all 3,000 rows fit
+		{3000, 8 * 5 * 2000 * 2010, nil, 2003}, // K, two tables and two factors
+		{3000, 8 * 3 * 2000 * 2010, nil, 1551},
+		{30_000, 8 * 5 * 2000 * 1990, nil, 1993},
+		{30_000, 8 * 5 * 1000 * 1050, valid, 1008},
+		{30_000, 8 * 5 * 90 * 90, nil, 0},
+		{60, 8 * 5 * 60 * 70, nil, 2000},
+		{60, 1000, nil, 0},
+	} {
+		o := Options{Valid: v.valid}.settled()
+		p := &stage.Problem{X: points.NewDense(v.n, d, nil), Held: 500}
+		p.N, p.D = v.n, d
+		if v.memory > 0 {
+			p.Memory = v.memory + p.Held + points.Held(p.X)
+		}
+		err := o.limit(context.Background(), p)
+		if v.rows == 0 {
+			testkit.Fails(t, err, "rows, the fewest: ")
+			continue
+		}
+		if limited := v.rows != 2000; err != nil || o.Rows != v.rows ||
+			strings.Contains(o.limited, "as the memory") != limited || limited && o.takesAll(v.n) {
+			t.Errorf("%d rows, %d bytes: %d, %q, want %d: %v", v.n, v.memory, o.Rows, o.limited, v.rows, err)
+		}
+	}
+}
+
+// TestJudgedSample: K of rows that judge has columns for the fitted rows only.
+func TestJudgedSample(t *testing.T) {
+	set := datasets.SyntheticRegression(60, 3, 0.1, 1)
+	one := &sample{x: set.X, y: data(t, set).y, fitted: 20, tables: map[string][]float64{}}
+	_, err := one.loss(t.Context(), kernel.Gaussian{Sigma: 1}, 0.1)
+	testkit.OK(t, err)
+	if rows, columns := one.k.Dims(); rows != 60 || columns != 20 || len(one.tables["squares"]) != 60*20 {
+		t.Errorf("K is %d×%d", rows, columns)
+	}
+}

@@ -1,0 +1,126 @@
+package tune
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/model"
+)
+
+// drawn returns coded answers of n rows, scores that know something of them, with ties, and whole weights.
+func drawn(n, t int, seed uint64) (y, f *mat.Dense, w []float64, d *datasets.Dataset) {
+	g := rng.New(seed)
+	y, f = mat.NewDense(n, t, nil), mat.NewDense(n, t, nil)
+	d = &datasets.Dataset{X: points.NewDense(n, 1, nil), Task: datasets.Classification,
+		Labels: []string{"a", "b", "c"}[:max(t, 2)]}
+	for i := range n {
+		c := g.Sub("class").IntN(uint64(i), 2*max(t, 2)) % (2*max(t, 2) - 1) % max(t, 2)
+		d.Class = append(d.Class, c)
+		for j := range t {
+			v := -1.0
+			if c == j && t > 1 || t == 1 && c == 1 {
+				v = 1
+			}
+			y.Set(i, j, v)
+			f.Set(i, j, math.Round(4*(0.6*v+g.Sub("f", uint64(j)).Normal(uint64(i))))/4)
+		}
+		w = append(w, float64(1+g.Sub("w").IntN(uint64(i), 3)))
+	}
+	return y, f, w, d
+}
+
+// TestMetrics: the mean of the rows of a loss is what the report of a model says of the same scores, of two classes and
+// of three; whole weights are as many equal rows; and the interval holds the value.
+func TestMetrics(t *testing.T) {
+	for _, cols := range []int{1, 3} {
+		y, f, w, d := drawn(80, cols, 5)
+		var e mat.Dense
+		e.Sub(y, f)
+		var again []int
+		for i, v := range w {
+			for range int(v) {
+				again = append(again, i)
+			}
+		}
+		many := func(m *mat.Dense) *mat.Dense {
+			out := mat.NewDense(len(again), cols, nil)
+			for p, i := range again {
+				out.SetRow(p, m.RawRowView(i))
+			}
+			return out
+		}
+		for _, m := range []model.Metric{model.ErrorRate, model.BalancedError, model.AUC, model.F1, model.LogLoss} {
+			once := (&judgment{metric: m, weights: w, positive: 1}).loss(y, &e)
+			v, lo, hi := once.Error()
+			repeated, _, _ := (&judgment{metric: m, positive: 1}).loss(many(y), many(&e)).Error()
+			tol := 1e-9
+			if m == model.LogLoss { // whose probabilities are drawn to 1/2 as by one row more of each side
+				tol = 0.02
+			}
+			testkit.Near(t, v, repeated, tol, m, cols, "weights and repeated rows")
+			if !(lo <= v && v <= hi && (hi <= 1 || m == model.LogLoss)) {
+				t.Errorf("%s: %g in [%g, %g]", m, v, lo, hi)
+			}
+			p := &model.Prediction{Labels: d.Labels, Decision: mat.DenseCopyOf(f)}
+			if cols == 1 && m.Thresholded() {
+				threshold, _ := m.BestThreshold(mat.Col(nil, 0, f), (&scores{truth: d.Class}).is(1), w)
+				p.Decision.Apply(func(_, _ int, v float64) float64 { return v - threshold }, p.Decision)
+			}
+			for i := range d.Class {
+				p.Class = append(p.Class, datasets.Label(p.Decision.RawRowView(i)))
+			}
+			weighty := *d
+			weighty.Weights = w
+			c, want := p.Score(&weighty), 0.0
+			switch m {
+			case model.ErrorRate:
+				want = c.ErrorRate
+			case model.AUC:
+				want = 1 - *c.Classes.AUC
+			case model.BalancedError:
+				for _, s := range c.Classes.Errors {
+					want += s.Wrong / s.Of / float64(len(d.Labels))
+				}
+			case model.F1:
+				want = 1 - c.Classes.Scores[1].F1
+				if cols == 3 {
+					want = 1 - (c.Classes.Scores[0].F1+c.Classes.Scores[1].F1+c.Classes.Scores[2].F1)/3
+				}
+			default:
+				continue
+			}
+			testkit.Near(t, v, want, 1e-9, m, cols, "the report")
+		}
+	}
+}
+
+// TestWeightedLoss: tuning with weights judges the fit with weights: leave-one-out of whole weights is that of repeated
+// rows left out together.
+func TestWeightedLoss(t *testing.T) {
+	for _, set := range []*datasets.Dataset{datasets.SyntheticRegression(40, 3, 0.1, 5),
+		datasets.SyntheticClasses(40, 3, 2, 0.1, 5)} {
+		weighty := *set
+		var again []int
+		for i := range set.Len() {
+			weighty.Weights = append(weighty.Weights, float64(1+i%3))
+			for range 1 + i%3 {
+				again = append(again, i)
+			}
+		}
+		loss := func(d *datasets.Dataset) float64 {
+			p := data(t, d)
+			p.y = testkit.Must(datasets.Coding{Labels: d.Labels}.Encode(d))
+			one := (&search{data: p}).sample(upTo(d.Len()))
+			v, _, _ := testkit.Must(one.loss(t.Context(), kernel.Gaussian{Sigma: 1.2}, 0.3)).Error()
+			return v
+		}
+		testkit.Near(t, loss(&weighty), loss(set.Subset(again)), 1e-9, set.Task)
+	}
+}

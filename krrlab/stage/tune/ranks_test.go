@@ -1,0 +1,113 @@
+package tune
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// TestRunOnRanks: all ranks evaluate the same points on all rows and have one result, that of one process; where the
+// first cannot go on, or the context of one ends, all return.
+func TestRunOnRanks(t *testing.T) {
+	d := data(t, datasets.SyntheticRegression(500, 2, 0.1, 1))
+	o := Options{Kernels: []string{"gaussian", "laplacian"}, Rows: 150, ARD: true}
+	type end struct {
+		js     string
+		asked  []string
+		events int
+		err    error
+	}
+	run := func(ctx context.Context, c comm.Comm, o Options, event func(rank int)) (e end) {
+		rank := 0
+		if c != nil {
+			rank = c.Rank()
+		}
+		full := &whole{name: "made up", loss: func(_ context.Context, shape []float64, k kernel.Kernel,
+			lambda float64) (*loss, error) {
+			e.asked = append(e.asked, fmt.Sprint(shape, k, lambda))
+			l := &loss{rows: make([]float64, 50)}
+			for i := range l.rows {
+				l.rows[i] = float64(1+i%5) + lambda
+			}
+			return l, nil
+		}}
+		tell := func(stage.Event) { e.events++; event(rank) }
+		var r *Result
+		if c == nil {
+			r, e.err = run(ctx, d, o, full, tell)
+		} else {
+			r, e.err = runOnRanks(ctx, c, d, o, full, tell)
+		}
+		if r != nil {
+			for i := range r.Points {
+				r.Points[i].Seconds = 0
+			}
+			for i := range r.Levels {
+				r.Levels[i].Seconds = 0
+			}
+			if r.ARD != nil {
+				r.ARD.Seconds = 0
+			}
+			r.Seconds, r.Best.Seconds = 0, 0
+			b, err := json.Marshal(r)
+			if e.js = string(b); err != nil {
+				t.Error(err)
+			}
+		}
+		return e
+	}
+	all := func(p int, o Options, ctx func(rank int) context.Context, event func(rank int)) []end {
+		ends := make([]end, p)
+		var wg sync.WaitGroup
+		for r, c := range comm.Local(p, comm.Options{Limit: 20 * time.Second}) {
+			wg.Go(func() { ends[r] = run(ctx(r), c, o, event) })
+		}
+		wg.Wait()
+		return ends
+	}
+	nothing := func(int) {}
+	same := func(int) context.Context { return t.Context() }
+	want := run(t.Context(), nil, o, nothing)
+	if want.err != nil || len(want.asked) == 0 {
+		t.Fatalf("%+v", want)
+	}
+	for p := 1; p <= 3; p++ {
+		for r, got := range all(p, o, same, nothing) {
+			if got.err != nil || got.js != want.js || strings.Join(got.asked, "\n") != strings.Join(want.asked, "\n") ||
+				got.events != want.events {
+				t.Errorf("rank %d of %d: %+v\nwant %+v", r, p, got, want)
+			}
+		}
+	}
+	for who := range 2 {
+		ctx, stop := context.WithCancel(t.Context())
+		events := 0
+		ends := all(2, o, func(rank int) context.Context {
+			if rank == who {
+				return ctx
+			}
+			return t.Context()
+		}, func(rank int) {
+			if rank == who {
+				if events++; events == 5 {
+					stop()
+				}
+			}
+		})
+		for r, got := range ends {
+			if got.err == nil {
+				t.Errorf("rank %d has no error where rank %d is stopped", r, who)
+			}
+		}
+		stop()
+	}
+}

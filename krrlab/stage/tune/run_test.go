@@ -1,0 +1,122 @@
+package tune_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/krylov/bound"
+	"github.com/krrlab/lab/krrlab/stage/tune"
+)
+
+func newLab(train *datasets.Dataset, cfg krrlab.Config) *krrlab.Lab {
+	return testkit.Must(krrlab.New(train, cfg))
+}
+
+// TestTune: beyond the subsample the last level fits and judges by rows held out, as New, Solve and Predict would.
+func TestTune(t *testing.T) {
+	ctx := context.Background()
+	set := datasets.SyntheticRegression(700, 2, 0.1, 1)
+	lab := newLab(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 10, Seed: 3})
+	r := testkit.Must(lab.Tune(ctx, tune.Options{Kernels: []string{"gaussian"}, Rows: 200}))
+	last := r.Levels[len(r.Levels)-1]
+	if last.Name != "140 rows held out, fits of 560" || r.N != 700 || r.Lambda != r.Best.Lambda ||
+		r.Header.Kernel != r.Best.Spec() {
+		t.Errorf("%+v, %+v", last, r.Header)
+	}
+	train, held, err := set.Holdout(0.2, 3)
+	testkit.OK(t, err)
+	again := newLab(train, krrlab.Config{Kernel: kernel.Gaussian{Sigma: r.Best.Sigma}, Lambda: r.Best.Lambda, Tol: 1e-8})
+	sol := testkit.Must(again.Solve(ctx))
+	p := testkit.Must(sol.Model.Predict(ctx, held, nil))
+	if want, got := float64(p.Score(held).RMSE), float64(r.Best.Error); got < 0.999*want || got > 1.001*want {
+		t.Errorf("error %g of rows held out, want %g", got, want)
+	}
+}
+
+// TestTuneRareClasses: classes of one or two rows are tuned, on a subsample of all rows and beyond one.
+func TestTuneRareClasses(t *testing.T) {
+	for _, rows := range []int{0, 60} {
+		for rare := 1; rare <= 2; rare++ {
+			set := datasets.SyntheticClasses(150, 2, 2, 0, 1)
+			for i := range set.Class {
+				set.Class[i] = 0
+			}
+			set.Class[7], set.Class[8] = 1, rare-1
+			lab := newLab(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 10, Seed: 3})
+			r, err := lab.Tune(t.Context(), tune.Options{Kernels: []string{"gaussian"}, Rows: rows, Points: 5})
+			if err != nil || float64(r.Best.Error) > 0.1 {
+				t.Errorf("%d rows, rare class of %d: %v, %v", rows, rare, r, err)
+			}
+		}
+	}
+}
+
+// TestTuneUnconverged: the loss of a solve that did not converge is none, and what ends the lab's solve ends none.
+func TestTuneUnconverged(t *testing.T) {
+	set := datasets.SyntheticRegression(400, 2, 0.1, 1)
+	lab := newLab(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 10, Solver: krrlab.CG, MaxIter: 1, Seed: 3})
+	o := tune.Options{Kernels: []string{"gaussian"}, Rows: 100, Points: 5}
+	testkit.Fails(t, testkit.ErrOf(lab.Tune(t.Context(), o)), "did not converge")
+	lab = newLab(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 10, Solver: krrlab.CG, Stop: bound.Stop{Rule: bound.ANorm}})
+	testkit.Must(lab.Tune(t.Context(), o))
+}
+
+// TestTuneTargets: the units of several targets do not count, on the subsample, on all rows and on rows to validate by.
+func TestTuneTargets(t *testing.T) {
+	set := datasets.SyntheticRegression(500, 2, 0.1, 1)
+	other := make([]float64, set.Len())
+	for i := range other {
+		other[i] = set.X.(*points.Dense).Row(i)[0] * set.X.(*points.Dense).Row(i)[1]
+	}
+	wants := map[bool]*tune.Result{}
+	for _, unit := range []float64{1, 1 << 20} {
+		one := *set
+		one.Targets, one.More = []string{"y", "z"}, [][]float64{make([]float64, len(other))}
+		for i, v := range other {
+			one.More[0][i] = unit * v
+		}
+		for _, valid := range []*datasets.Dataset{nil, one.Head(100)} {
+			lab := newLab(&one, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, Seed: 3, Solver: krrlab.Direct})
+			o := tune.Options{Kernels: []string{"gaussian"}, Rows: 120, Valid: valid}
+			if valid != nil {
+				o.Rows = 500
+			}
+			r := testkit.Must(lab.Tune(t.Context(), o))
+			want := wants[valid == nil]
+			if want == nil {
+				want, wants[valid == nil] = r, r
+			}
+			if len(r.Points) != len(want.Points) || !strings.Contains(r.String(), "in units of its root mean square") ||
+				!strings.Contains(r.Short(), "(of all 2 targets, each in units of its root mean square) with 95 %") {
+				t.Fatalf("%d points, want %d: %s", len(r.Points), len(want.Points), r)
+			}
+			for i, p := range r.Points {
+				// predictions are as accurate as the tolerance asks
+				testkit.Near(t, float64(p.Error/want.Points[i].Error), 1, 0.01, unit, i, p.Error, want.Points[i].Error)
+			}
+		}
+	}
+}
+
+// TestTuneValid: rows to judge by may be raw where those of the fit are scaled; of other features they are refused.
+func TestTuneValid(t *testing.T) {
+	raw := datasets.SyntheticRegression(120, 2, 0.1, 1)
+	train, valid, err := datasets.Scale("standard", raw.Head(80), raw)
+	testkit.OK(t, err)
+	lab := newLab(train, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 1})
+	judged := func(valid *datasets.Dataset) (*tune.Result, error) {
+		return lab.Tune(t.Context(), tune.Options{Kernels: []string{"gaussian"}, Points: 5, Valid: valid})
+	}
+	if got, want := testkit.Must(judged(raw)), testkit.Must(judged(valid)); got.Best.Error != want.Best.Error {
+		t.Errorf("error %g of raw rows, %g of scaled ones", got.Best.Error, want.Best.Error)
+	}
+	testkit.Fails(t, testkit.ErrOf(judged(datasets.SyntheticRegression(9, 1, 0.1, 1))), "a scaling (standard) of 2")
+	lab = newLab(raw, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 1})
+	testkit.Fails(t, testkit.ErrOf(judged(datasets.SyntheticRegression(9, 1, 0.1, 1))), "have 1 feature")
+}

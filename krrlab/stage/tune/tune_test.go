@@ -1,0 +1,407 @@
+package tune
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+func data(t *testing.T, set *datasets.Dataset) *problem {
+	t.Helper()
+	y := testkit.Must(datasets.Coding{Labels: set.Labels}.Encode(set))
+	return &problem{train: set, y: y, seed: 1, judged: *judge(set.Class != nil)}
+}
+
+// predict fits the rows in, with their weights, and returns the residuals of the rows out, by dense algebra written
+// plainly.
+func predict(t *testing.T, d *problem, k kernel.Kernel, lambda float64, in, out []int) *mat.Dense {
+	t.Helper()
+	row := func(i int) []float64 {
+		x := make([]float64, d.train.Dim())
+		d.train.X.RowTo(x, i)
+		return x
+	}
+	_, cols := d.y.Dims()
+	a, y := mat.NewDense(len(in), len(in), nil), mat.NewDense(len(in), cols, nil)
+	b, e := mat.NewDense(len(out), len(in), nil), mat.NewDense(len(out), cols, nil)
+	for p, i := range in {
+		for q, j := range in {
+			a.Set(p, q, k.Eval(row(i), row(j)))
+		}
+		a.Set(p, p, a.At(p, p)+lambda/d.train.Weight(i))
+		y.SetRow(p, d.y.RawRowView(i))
+		for q, j := range out {
+			b.Set(q, p, k.Eval(row(j), row(i)))
+		}
+	}
+	var c, f mat.Dense
+	testkit.OK(t, c.Solve(a, y))
+	f.Mul(b, &c)
+	for q, j := range out {
+		for col := range cols {
+			e.Set(q, col, d.y.At(j, col)-f.At(q, col))
+		}
+	}
+	return e
+}
+
+// leaveOut returns the residuals of fits without one row each.
+func leaveOut(t *testing.T, d *problem, k kernel.Kernel, lambda float64) *mat.Dense {
+	t.Helper()
+	n, cols := d.y.Dims()
+	e, rows := mat.NewDense(n, cols, nil), upTo(n)
+	for i := range n {
+		e.SetRow(i, predict(t, d, k, lambda, slices.Concat(rows[:i], rows[i+1:]), rows[i:i+1]).RawRowView(0))
+	}
+	return e
+}
+
+// upTo returns the rows 0, …, n−1.
+func upTo(n int) []int {
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
+}
+
+// TestCriteria compares each criterion with fits of the rows that it leaves in, for each kernel.
+func TestCriteria(t *testing.T) {
+	ctx := context.Background()
+	const n = 40
+	rows := upTo(n)
+	for _, set := range []*datasets.Dataset{datasets.SyntheticRegression(n, 3, 0.1, 1),
+		datasets.SyntheticClasses(n, 3, 3, 0.05, 1)} {
+		d := data(t, set)
+		_, cols := d.y.Dims()
+		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.8}, kernel.Laplacian{Sigma: 2},
+			kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}, kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3}} {
+			for _, valid := range []bool{false, true} {
+				want, y, in := leaveOut(t, d, k, 0.1), d.y, rows
+				of := &problem{train: set, y: d.y, judged: *judge(set.Class != nil)}
+				if valid {
+					in = rows[:n-10]
+					want = predict(t, d, k, 0.1, in, rows[n-10:])
+					y = mat.DenseCopyOf(d.y.Slice(n-10, n, 0, cols))
+					of.valid, of.validY = set.Slice(n-10, n), y
+				}
+				got := testkit.Must((&search{data: of}).sample(in).loss(ctx, k, 0.1))
+				ref := judge(set.Class != nil).loss(y, want)
+				for i, v := range ref.rows {
+					if math.Abs(v-got.rows[i]) > 1e-5*(1+v) {
+						t.Errorf("%s, %v, %v: row %d is %g, want %g", set.Name, k, valid, i, got.rows[i], v)
+						break
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestClusters: distances within groups that lie far apart, so that no shift brings them near zero, are not lost to
+// cancellation.
+func TestClusters(t *testing.T) {
+	const n = 60
+	set := datasets.SyntheticRegression(n, 3, 0.1, 1)
+	x, rows := points.NewDense(n, 3, nil), rng.New(1).Perm(n)
+	points.Panel64To(set.X, x.Data, 3)
+	for i := range n {
+		x.Row(i)[1] += float64(i%2*2-1) * (1 << 27)
+	}
+	set.X = x
+	d := data(t, set)
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.8}, kernel.Matern32{Sigma: 1}} {
+		want := mat.Norm(leaveOut(t, d, k, 0.01), 2) / math.Sqrt(n)
+		l := testkit.Must((&search{data: d}).sample(rows).loss(t.Context(), k, 0.01))
+		if v, _, _ := l.Error(); !(math.Abs(v/want-1) < 1e-9) {
+			t.Errorf("%v: error %g, want %g", k, v, want)
+		}
+	}
+}
+
+func TestLoss(t *testing.T) {
+	y := mat.NewDense(4, 1, []float64{1, -1, 1, -1})
+	e := mat.NewDense(4, 1, []float64{0.5, -0.5, 1.5, 0}) // predictions 0.5, -0.5, -0.5, -1
+	l := judge(true).loss(y, e)
+	// Wilson's of 1 of 4
+	if v, lo, hi := l.Error(); v != 0.25 || math.Abs(lo-0.0456) > 1e-3 || math.Abs(hi-0.6994) > 1e-3 {
+		t.Errorf("%g in [%g, %g]", v, lo, hi)
+	}
+	three := judge(true).loss(mat.NewDense(2, 3, []float64{1, -1, -1, -1, 1, -1}),
+		mat.NewDense(2, 3, []float64{0.1, 0, 0, 0, 1.5, -1}))
+	if three.rows[0] != 0 || three.rows[1] != 1 { // the second: −1, −0.5, 0
+		t.Errorf("%v", three.rows)
+	}
+	r := judge(false).loss(y, e)
+	if v, lo, hi := r.Error(); math.Abs(v-math.Sqrt(2.75/4)) > 1e-7 || !(lo < v && v < hi) {
+		t.Errorf("%g in [%g, %g]", v, lo, hi)
+	}
+	worse := judge(false).loss(y, mat.NewDense(4, 1, []float64{0.55, -0.55, 1.65, 0})) // 1.1 times
+	if share, se := worse.worse(r); math.Abs(share-0.105) > 1e-6 || !(se > 0) {
+		t.Errorf("worse by %g ± %g, want half of 1.21−1", share, se)
+	}
+}
+
+// TestSearch: what the search finds is as good as the best of a grid, or within its interval.
+func TestSearch(t *testing.T) {
+	ctx := context.Background()
+	for _, set := range []*datasets.Dataset{datasets.SyntheticRegression(160, 3, 0.2, 1),
+		datasets.SyntheticClasses(160, 3, 2, 0.05, 1)} {
+		d, o := data(t, set), Options{Kernels: []string{"gaussian"}, Points: 200}
+		var events int
+		var loss float64
+		r := testkit.Must(run(ctx, d, o, nil, func(e stage.Event) {
+			events++
+			loss = e.Loss
+			if !(e.Loss > 0) || e.Done < 0 || e.Done > e.Total || e.Remaining < 0 ||
+				!strings.Contains(e.Detail, "best of") {
+				t.Errorf("event %+v", e)
+			}
+		}))
+		if set.Target != nil && !slices.ContainsFunc(r.Points,
+			func(p Point) bool { return math.Abs(loss-float64(p.Error)) < 1e-6*loss }) {
+			t.Errorf("the last event says %g, which is the error of no point", loss)
+		}
+		if events != len(r.Points) || !(float64(r.Gain) < 0.002) {
+			t.Errorf("%d events for %d points, ended with a gain of %g", events, len(r.Points), r.Gain)
+		}
+		s := &search{opt: o.settled(), data: d}
+		if s.fams = testkit.Must(s.opt.families()); s.prepare(ctx, nil) != nil {
+			t.Fatal("the grid")
+		}
+		f, least := s.fams[0], math.Inf(1)
+		for i := 0; i < len(f.grid[0]); i += 2 {
+			for j := 0; j < len(f.grid[1]); j += 2 {
+				p := &point{f: f, at: at{f.grid[0][i], f.grid[1][j]}}
+				if l, err := s.levels[len(s.levels)-1].loss(ctx, nil, f.kernel(p.scale()), p.lambda()); err == nil {
+					v, _, _ := l.Error()
+					least = min(least, v)
+				}
+			}
+		}
+		if !(float64(r.Best.Error) < 1.05*least) && !(float64(r.Best.Lo) <= least) {
+			t.Errorf("%s: %+v, the least is %g", set.Name, r.Best, least)
+		}
+	}
+}
+
+// TestHeld: what options set is held, and smoother points win ties.
+func TestHeld(t *testing.T) {
+	ctx := context.Background()
+	d := data(t, datasets.SyntheticRegression(120, 2, 0.1, 1))
+	r, err := run(ctx, d, Options{Kernels: []string{"laplacian", "gaussian"}, Sigma: 0.71234567}, nil, nil)
+	testkit.OK(t, err)
+	for _, p := range r.Points {
+		testkit.Equal(t, p.Sigma, 0.71234567)
+	}
+	c := 0.5
+	r, err = run(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 3, Coef0: &c, Lambda: 0.051234567},
+		nil, nil)
+	testkit.OK(t, err)
+	for _, p := range r.Points {
+		if p.Lambda != 0.051234567 || p.Degree != 3 || p.Coef0 != 0.5 || p.Sigma != 0 || p.Gamma == 0 {
+			t.Errorf("%+v", p)
+		}
+	}
+	if flags := r.Best.flags(); !strings.Contains(flags, "--kernel polynomial --gamma ") ||
+		!strings.HasSuffix(flags, "--coef0 0.5 --degree 3 --lambda 0.051234567") {
+		t.Error(flags)
+	}
+	r, err = run(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 2, Gamma: 0.12345678}, nil, nil)
+	testkit.OK(t, err)
+	testkit.Equal(t, r.Best.Gamma, 0.12345678)
+}
+
+// TestSmoothest: where λ makes no difference, the largest is chosen, though no step of the search needs it; where it
+// does, it is not.
+func TestSmoothest(t *testing.T) {
+	d := data(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
+	for name, slope := range map[string]float64{"flat": 0, "steep": 0.02} {
+		full := &whole{name: name, loss: func(_ context.Context, _ []float64, _ kernel.Kernel, lambda float64) (*loss,
+			error) {
+			l := &loss{rows: make([]float64, 50)}
+			for i := range l.rows {
+				l.rows[i] = (1 + float64(i%5)) * (1 + slope*math.Abs(math.Log(lambda/0.1)))
+			}
+			return l, nil
+		}}
+		s := &search{opt: Options{Kernels: []string{"gaussian"}, Rows: 200, Sigma: 1}.settled(), data: d,
+			start: time.Now()}
+		s.fams = testkit.Must(s.opt.families())
+		testkit.OK(t, s.prepare(t.Context(), full))
+		s.levels = s.levels[len(s.levels)-1:]
+		s.levels[0].most = 4 // where it begins
+		s.models = append(s.models, make([]*process, len(s.fams)))
+		testkit.OK(t, s.explore(t.Context(), 0, s.fams))
+		grid := s.fams[0].grid[1]
+		if p := s.choose(0); slope == 0 && p.at[1] != grid[len(grid)-1] ||
+			slope > 0 && math.Abs(math.Log(p.lambda()/0.1)) > 1 {
+			t.Errorf("%s: λ = %g", name, p.lambda())
+		}
+	}
+}
+
+// TestEdge: where the best point is at an end of the grid the report says so, of a fixed value it does not.
+func TestEdge(t *testing.T) {
+	set := datasets.SyntheticRegression(80, 1, 0, 1) // without noise, so that no λ is too small
+	for i := range set.Target {
+		set.Target[i] = math.Sin(set.Target[i])
+	}
+	for want, o := range map[string]Options{
+		"λ = 1e-07 is the least that is searched": {Kernels: []string{"laplacian"}, Sigma: 20},
+		"": {Kernels: []string{"laplacian"}, Sigma: 20, Lambda: 1e-7},
+	} {
+		r := testkit.Must(run(t.Context(), data(t, set), o, nil, nil))
+		for _, text := range []string{r.String(), r.Short()} {
+			if strings.Contains(text, "searched: others") != (want != "") || !strings.Contains(text, want) {
+				t.Errorf("no %q in %s", want, text)
+			}
+		}
+	}
+	f := &family{name: "polynomial", base: kernel.Polynomial{Gamma: 1, Degree: 2}, grid: [2][]float64{{0, 1, 2}, {-1, 0, 1}}}
+	for want, x := range map[string]at{"γ = 1 is the largest that is searched": {0, 0},
+		"γ = 0.135 is the least that is searched; λ = 2.72 is the largest that is searched": {2, 1}, "": {1, 0}} {
+		testkit.Equal(t, (&point{f: f, at: x}).edge(), want, x)
+	}
+}
+
+// TestLevels: a large problem begins on a subsample, and the last level decides; what full says is followed.
+func TestLevels(t *testing.T) {
+	d := data(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
+	var calls int
+	full := &whole{name: "made up", loss: func(_ context.Context, _ []float64, k kernel.Kernel, lambda float64) (*loss,
+		error) {
+		calls++
+		l := &loss{rows: make([]float64, 50)}
+		for i := range l.rows {
+			l.rows[i] = 1 + 0.1*math.Abs(math.Log(k.(kernel.Gaussian).Sigma/0.9)) + float64(i%5)*0.1 // σ = 0.9 is best
+		}
+		return l, nil
+	}}
+	r := testkit.Must(run(context.Background(), d,
+		Options{Kernels: []string{"gaussian"}, Rows: 200, Lambda: 0.1}, full, nil))
+	last := r.Levels[len(r.Levels)-1]
+	if last.Name != "made up" || last.Rows != 900 || calls != last.Points || r.Best.Level != len(r.Levels)-1 ||
+		calls > laterPoints/2 {
+		t.Errorf("%d calls, %+v, %+v", calls, r.Levels, r.Best)
+	}
+	first := r.Points[0]
+	for _, p := range r.Points {
+		if p.Level == r.Best.Level {
+			first = p
+			break
+		}
+	}
+	if math.Abs(math.Log(r.Best.Sigma/0.9)) > math.Abs(math.Log(first.Sigma/0.9)) {
+		t.Errorf("σ went from %g to %g", first.Sigma, r.Best.Sigma)
+	}
+}
+
+// TestRepeated: of rows that occur two or three times, with their answers, the answer of a row that is
+// judged is not known: the error is not below the noise, and random labels are no better than chance.
+func TestRepeated(t *testing.T) {
+	g := rand.New(rand.NewPCG(1, 2))
+	for _, times := range []int{2, 3} {
+		one := datasets.SyntheticRegression(240/times, 2, 0, 1)
+		coin := datasets.Dataset{Name: "coin", Task: datasets.Classification, X: one.X, Labels: []string{"a", "b"}}
+		for i := range one.Target {
+			one.Target[i] = 7 + g.NormFloat64()
+			coin.Class = append(coin.Class, g.IntN(2))
+		}
+		rows := make([]int, 0, 240)
+		for range times {
+			rows = append(rows, g.Perm(240/times)...)
+		}
+		for name, set := range map[string]*datasets.Dataset{"noise": one.Subset(rows).Center(),
+			"coin": coin.Subset(rows)} {
+			d := data(t, set)
+			d.mean = set.Mean != nil
+			r := testkit.Must(run(t.Context(), d, Options{ARD: true}, nil, nil))
+			if least := map[string]float64{"noise": 0.8, "coin": 0.2}[name]; float64(r.Best.Error) < least ||
+				r.Repeats.Grouped != 240-240/times || !strings.Contains(r.String(), "are copies and stay together") ||
+				!strings.Contains(r.Short(), "are copies and stay together") {
+				t.Errorf("%s, %d times: %v", name, times, r)
+			}
+		}
+	}
+	testkit.Fails(t, testkit.ErrOf(run(t.Context(),
+		data(t, testkit.Must(datasets.SyntheticRegression(9, 2, 0, 1).Subset(make([]int, 9)).Group("together", nil))), Options{}, nil, nil)),
+		"in one group")
+}
+
+func TestCheck(t *testing.T) {
+	minus := -1.0
+	for want, o := range map[string]Options{
+		"coef0":   {Kernels: []string{"polynomial"}, Coef0: &minus},
+		"sigma":   {Sigma: 1e200},
+		"inverse": {Kernels: []string{"polynomial"}, Gamma: 1e-310},
+		"kernel":  {Kernels: []string{"cosine"}},
+		"λ":       {Lambda: -1},
+		"σ":       {Sigma: math.NaN()},
+		"Rows":    {Rows: -1},
+	} {
+		testkit.Fails(t, o.check(), want)
+	}
+	if err := (&Options{}).check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestReport: what is said of models that are not told apart, and the picture of a search.
+func TestReport(t *testing.T) {
+	d := data(t, datasets.SyntheticClasses(120, 2, 3, 0.05, 1))
+	r := testkit.Must(run(context.Background(), d, Options{Kernels: []string{"gaussian", "matern32"}}, nil,
+		nil))
+	r.Dataset, r.Task, r.N, r.Command = "blobs", "classification", 120, "krrlab fit"+r.Best.flags()
+	least := r.leading()[0]
+	for _, c := range []struct {
+		model stage.Number
+		said  bool
+	}{{least.Model, false}, {2 * least.Model, true}} {
+		other := *r
+		other.Best.Model, other.Scaling = c.model, "standard"
+		if s := other.String(); strings.Contains(s, "the smoothest of those not told apart") != c.said ||
+			!strings.Contains(s, ", scaled: standard\n") {
+			t.Errorf("model %g of the least %g:\n%s", c.model, least.Model, s)
+		}
+	}
+	f := r.Plot()
+	if err := f.Validate(); err != nil || len(f.Panels) != 2 || f.Panels[0].Map == nil || len(f.Panels[0].Marks) != 1 {
+		t.Errorf("%v: %v", err, f)
+	}
+}
+
+// TestFewRows: of a few hundred rows half come first, and all of them get some points whatever is expected; the work is
+// a small part of that of all points with all rows. Of fewer than 200 there is one level.
+func TestFewRows(t *testing.T) {
+	for _, c := range []struct {
+		n    int
+		rows []int
+	}{{150, []int{150}}, {300, []int{150, 300}}, {600, []int{250, 600}}} {
+		r := testkit.Must(run(context.Background(), data(t, datasets.SyntheticRegression(c.n, 3, 0.1, 1)),
+			Options{}, nil, nil))
+		var rows []int
+		var work float64
+		for _, l := range r.Levels {
+			rows = append(rows, l.Rows)
+			work += float64(l.Points) * math.Pow(float64(l.Rows)/float64(c.n), 3)
+		}
+		last := r.Levels[len(r.Levels)-1].Points
+		if !slices.Equal(rows, c.rows) || len(rows) > 1 && (last < 8000/c.n || work > 45) {
+			t.Errorf("%d rows: levels of %v, %d points on the last, work %.3g", c.n, rows, last, work)
+		}
+	}
+}

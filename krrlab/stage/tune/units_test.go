@@ -1,0 +1,29 @@
+package tune
+
+import (
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+)
+
+// TestInUnits: targets in other units have the same errors, all together in the root mean square; one target, and
+// classes, stay.
+func TestInUnits(t *testing.T) {
+	of := mat.NewDense(2, 2, []float64{3, 0.3, 4, 0.4})
+	y := inUnits(mat.DenseCopyOf(of), of, false)
+	var sum float64
+	for i := range 2 {
+		testkit.Near(t, y.At(i, 0), y.At(i, 1), 1e-15, mat.Formatted(y))
+		sum += y.At(i, 0)*y.At(i, 0) + y.At(i, 1)*y.At(i, 1)
+	}
+	testkit.Near(t, sum/2, 1, 1e-12)
+	if y := inUnits(mat.DenseCopyOf(of), of, true); !mat.Equal(y, of) {
+		t.Error("classes have units")
+	}
+	zeros := mat.NewDense(2, 2, []float64{1, 0, 1, 0})
+	if y := inUnits(mat.DenseCopyOf(zeros), zeros, false); y.At(0, 1) != 0 {
+		t.Errorf("%v", mat.Formatted(y))
+	}
+}

@@ -1,0 +1,134 @@
+package verify
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/krylov/estimate"
+)
+
+// Spectrum holds what is proved of the eigenvalues of K and of A = K+λI.
+type Spectrum struct {
+	Cond     estimate.Interval `json:"kappa"`              // κ(A)
+	Simple   float64           `json:"kappa_simple_bound"` // 1 + n·max k(x,x)/λ, rounded up: it needs no product
+	Largest  estimate.Interval `json:"largest_eigenvalue"` // λ_max(K)
+	Smallest estimate.Interval `json:"smallest_eigenvalue"`
+	Passes   int               `json:"passes"` // over K
+}
+
+// Cond bounds the ends of the spectrum of K+λI by the given number of passes over K, a third of
+// which are power steps from v = 1 and the others Lanczos steps from a random start of the
+// stream. With one pass or none the bounds are cruder, and as certain.
+func (m *Matrix) Cond(ctx context.Context, lambda float64, passes int, g rng.Stream) (*Spectrum, error) {
+	const up = 1 + 4*unit // of a few roundings
+	n := float64(m.N)
+	most := n * m.Largest * up // λ_max(K) ≤ tr K
+	if m.f.signed {            // and k(x, x) is not 1
+		most += n * m.Entry
+	}
+	s := &Spectrum{Simple: (1 + most/lambda) * up}
+	// ‖ΔK‖₂ ≤ nδ, and products are right to sumError of |K||v|.
+	slack := n*m.Entry + m.sumError()*n*m.Largest
+	power := (passes + 2) / 3
+	lo, hi, err := m.perron(ctx, power)
+	if err != nil {
+		return nil, err
+	}
+	least := m.diag[0]
+	for _, d := range m.diag {
+		least = min(least, d) // eᵢᵀKeᵢ
+		lo = max(lo, d)
+	}
+	if steps := min(passes-power, m.N); steps > 0 {
+		ritz, err := m.lanczos(ctx, steps, g)
+		if err != nil {
+			return nil, err
+		}
+		least, lo = min(least, ritz[0]), max(lo, ritz[len(ritz)-1])
+	}
+	s.Passes = passes
+	lo, hi = max(0, lo-slack), min(hi+slack, most)
+	s.Largest = estimate.Interval{Value: lo, Lo: lo, Hi: max(lo, hi), Confidence: 1,
+		Method: "Rayleigh quotients, Collatz–Wielandt"}
+	least = max(0, least) + slack
+	s.Smallest = estimate.Interval{Value: least, Lo: 0, Hi: least, Confidence: 1, Method: "Rayleigh quotients, K ≽ 0"}
+	c := estimate.Interval{
+		Lo: max(1, (s.Largest.Lo+lambda)/(least+lambda)/up), Hi: max(1, (s.Largest.Hi+lambda)/lambda*up),
+		Confidence: 1, Method: "ends of the spectrum of K",
+	}
+	c.Value = math.Sqrt(c.Lo * c.Hi)
+	s.Cond = c
+	return s, nil
+}
+
+// perron bounds λ_max(K) by power steps of |K| from v = 1: from below by the Rayleigh quotient
+// vᵀKv/vᵀv ≤ λ_max, and from above by max_i (|K|v)_i/v_i.
+func (m *Matrix) perron(ctx context.Context, steps int) (lo, hi float64, err error) {
+	v, w := slices.Repeat([]float64{1}, m.N), make([]float64, m.N)
+	hi = float64(m.N) * m.Largest
+	for range steps {
+		if err := m.Mul(ctx, w, v, 1, true); err != nil {
+			return 0, 0, err
+		}
+		var vw, vv, norm, ratio float64
+		for i, y := range w {
+			vw += v[i] * y
+			vv += v[i] * v[i]
+			ratio = max(ratio, y/v[i])
+			norm = max(norm, y)
+		}
+		hi = min(hi, ratio*(1+4*unit))
+		if !m.f.signed {
+			lo = max(lo, vw/vv)
+		}
+		if norm == 0 { // K = 0
+			break
+		}
+		for i, y := range w {
+			v[i] = max(y/norm, 0x1p-1000) // any positive v will do: rows of zeros stay out of 0/0
+		}
+	}
+	return lo, hi, nil
+}
+
+// lanczos returns the Ritz values of K, ascending, after the given steps with full
+// orthogonalization, or fewer where the space is invariant.
+func (m *Matrix) lanczos(ctx context.Context, steps int, g rng.Stream) ([]float64, error) {
+	var basis [][]float64
+	v, w := make([]float64, m.N), make([]float64, m.N)
+	g.Normals(v, 0)
+	floats.Scale(1/floats.Norm(v, 2), v)
+	t := mat.NewSymDense(steps, nil)
+	k := 0
+	for ; k < steps; k++ {
+		basis = append(basis, slices.Clone(v))
+		if err := m.Mul(ctx, w, v, 1, false); err != nil {
+			return nil, err
+		}
+		size := floats.Norm(w, 2)
+		for pass := range 2 {
+			for j, b := range basis {
+				h := floats.Dot(b, w)
+				floats.AddScaled(w, -h, b)
+				if pass == 0 && j == k {
+					t.SetSym(k, k, h)
+				}
+			}
+		}
+		beta := floats.Norm(w, 2)
+		if beta <= 1e-12*size || k+1 == steps {
+			k++
+			break
+		}
+		t.SetSym(k, k+1, beta)
+		floats.ScaleTo(v, 1/beta, w)
+	}
+	var e mat.EigenSym
+	e.Factorize(t.SliceSym(0, k), false)
+	return e.Values(nil), nil
+}

@@ -1,0 +1,53 @@
+package verify
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+// TestRecovered: codes ±1 within ½ of the numbers, and one +1 in every row of several columns.
+func TestRecovered(t *testing.T) {
+	for _, c := range []struct {
+		v    []float64
+		t    int
+		want []float64
+	}{
+		{[]float64{0.5, -1.5, 1.5, -0.5, 1, -1}, 1, []float64{1, -1, 1, -1, 1, -1}},
+		{[]float64{1, 0.4999}, 1, nil}, {[]float64{1, -0.4999}, 1, nil}, {[]float64{1.5001}, 1, nil},
+		{[]float64{-1.5001, 1}, 1, nil}, {[]float64{math.NaN()}, 1, nil},
+		{[]float64{1, -1, -1, -1, -1, 1}, 3, []float64{1, -1, -1, -1, -1, 1}},
+		{[]float64{1, -1, -1, -1, -1, -1}, 3, nil}, {[]float64{1, -1, -1, -1, 1, 1}, 3, nil},
+		{[]float64{1, 1, 1, 1, -1, -1}, 3, nil},
+	} {
+		if got := recover01(c.v, c.t); !slices.Equal(got, c.want) || (got == nil) != (c.want == nil) {
+			t.Errorf("%v in %d columns: %v, want %v", c.v, c.t, got, c.want)
+		}
+	}
+}
+
+// TestFirstDifference: numbers that differ by a millionth of the larger one are the same.
+func TestFirstDifference(t *testing.T) {
+	a := points.NewDense(3, 2, []float64{1, 2, 0, -4, 1e-20, 6})
+	for _, c := range []struct{ row, col, want int }{{-1, 0, -1}, {0, 0, 0}, {1, 1, 1}, {2, 0, 2}, {2, 1, 2}} {
+		for _, by := range []float64{0.9e-6, -0.9e-6, 1.2e-6, -1.2e-6} {
+			b := points.NewDense(3, 2, slices.Clone(a.Data))
+			want := -1
+			if c.row >= 0 {
+				b.Row(c.row)[c.col] *= 1 + by
+				if math.Abs(by) > 1e-6 {
+					want = c.want
+				}
+			}
+			testkit.Equal(t, firstDifference(a, b), want, c, by)
+		}
+	}
+	for v, want := range map[float64]int{0: -1, 0.9e-36: -1, -1.1e-36: 1, 1e-30: 1} { // beside a zero
+		b := points.NewDense(3, 2, slices.Clone(a.Data))
+		b.Row(1)[0] = v
+		testkit.Equal(t, firstDifference(a, b), want, v)
+	}
+}

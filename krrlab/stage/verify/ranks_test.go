@@ -1,0 +1,69 @@
+package verify
+
+import (
+	"reflect"
+	"sync"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+)
+
+// found is all that a Matrix reports about an answer.
+type found struct {
+	Applied, Rounding []float64
+	Spectrum          *Spectrum
+	Prediction        *Prediction
+	Stored            bool
+}
+
+// TestRanks proves the same on 1, 2, 3 and 5 ranks as in one process, number by number, with K
+// held and formed again.
+func TestRanks(t *testing.T) {
+	const n, cols, lambda = 333, 2, 0.1
+	for _, spec := range specs {
+		for _, density := range []float64{1, 0.2} {
+			for _, memory := range []int64{0, 1 << 30} {
+				x, z := cloud(n, 5, density, 1), cloud(50, 5, density, 2)
+				c, y := make([]float64, n*cols), make([]float64, n*cols)
+				rng.New(3).Normals(c, 0)
+				rng.New(4).Normals(y, 0)
+				one := func(group comm.Comm) *found {
+					m, err := New(t.Context(), group, spec, x, memory, nil)
+					if err != nil {
+						t.Error(err)
+						return nil
+					}
+					f := &found{Stored: m.Stored}
+					if f.Applied, f.Rounding, err = m.Apply(t.Context(), c, cols, lambda); err == nil {
+						f.Spectrum, err = m.Cond(t.Context(), lambda, 6, rng.New(5))
+					}
+					if err == nil {
+						r := m.Residual(f.Applied, f.Rounding, c, y, cols, lambda)
+						f.Prediction, err = m.Predict(t.Context(), z, c, cols, r, lambda)
+					}
+					if err != nil {
+						t.Error(err)
+					}
+					return f
+				}
+				want := one(nil)
+				if want.Stored != (memory > 0) {
+					t.Fatalf("stored: %v with a memory of %d", want.Stored, memory)
+				}
+				for _, p := range []int{1, 2, 3, 5} {
+					var wg sync.WaitGroup
+					for _, group := range comm.Local(p, comm.Options{}) {
+						wg.Go(func() {
+							if got := one(group); !reflect.DeepEqual(got, want) {
+								t.Errorf("%s, density %g, memory %d: rank %d of %d:\n%+v\none process:\n%+v", spec.Name,
+									density, memory, group.Rank(), p, got, want)
+							}
+						})
+					}
+					wg.Wait()
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package verify
+
+import (
+	"math"
+	"math/big"
+	"slices"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+// TestRoundingOfPredictions: with coefficients so large that predictions are rounded visibly, and a
+// residual of zero, the bound covers what was rounded, against sums of 300 bits;
+// and the gap of two labels is judged by it.
+func TestRoundingOfPredictions(t *testing.T) {
+	const n, cols, lambda = 70, 2, 0.1
+	spec := kernel.Spec{Name: "polynomial", Gamma: 0.5, Coef0: 1, Degree: 3}
+	x, z := cloud(n, 4, 1, 9), cloud(40, 4, 1, 10)
+	c := make([]float64, n*cols)
+	rng.New(3).Normals(c, 0)
+	for i := range c {
+		c[i] *= 1e9
+	}
+	m := formed(t, spec, x, 1<<30)
+	r := &Residual{Norm: make([]float64, cols), Rounding: make([]float64, cols), Cross: make([]float64, cols*cols),
+		OneNorm: oneNorms(c, cols)}
+	p := testkit.Must(m.Predict(t.Context(), z, c, cols, r, lambda))
+	exact := func(v float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(v) }
+	seen := 0.0
+	for a := range z.N {
+		for j := range cols {
+			sum := exact(0)
+			for i := range n {
+				k := exact(0)
+				for q, v := range x.Row(i) {
+					k.Add(k, new(big.Float).SetPrec(300).Mul(exact(v), exact(z.Row(a)[q])))
+				}
+				k.Mul(k, exact(spec.Gamma)).Add(k, exact(spec.Coef0))
+				cube := exact(1)
+				for range spec.Degree {
+					cube.Mul(cube, k)
+				}
+				sum.Add(sum, cube.Mul(cube, exact(c[i*cols+j])))
+			}
+			off, _ := sum.Sub(sum, exact(p.F[a*cols+j])).Float64()
+			bound := p.Bound[a*cols+j]
+			if math.Abs(off) > bound {
+				t.Errorf("point %d, column %d: off by %g, bound %g", a, j, off, bound)
+			}
+			seen = max(seen, math.Abs(off)/bound)
+		}
+		if want := math.Abs(p.F[a*cols]-p.F[a*cols+1]) / (p.Bound[a*cols] +
+			p.Bound[a*cols+1]); math.Abs(p.Gap[a]-want) > 1e-9*want {
+			t.Errorf("point %d: gap %g, want %g", a, p.Gap[a], want)
+		}
+	}
+	if seen < 1e-5 {
+		t.Errorf("the largest error is %g of the bound", seen)
+	}
+	// What the residual was rounded by counts like the residual.
+	known, unknown := *r, *r
+	known.Norm, unknown.Rounding = []float64{1e9, 2e9}, []float64{1e9, 2e9}
+	a, errA := m.Predict(t.Context(), z, c, cols, &known, lambda)
+	b, errB := m.Predict(t.Context(), z, c, cols, &unknown, lambda)
+	if errA != nil || errB != nil || !slices.Equal(a.Bound, b.Bound) || !(a.Bound[0] > p.Bound[0]) {
+		t.Errorf("%v, %v: other bounds of a residual and of its rounding", errA, errB)
+	}
+}
+
+// TestEntryError: of 2,000 equal terms, which a running sum rounds the same way for long, the value of
+// the kernel is within Entry, and off by far more than one of few terms.
+func TestEntryError(t *testing.T) {
+	const d = 2000
+	x := points.NewDense(2, d, nil)
+	for i := range d {
+		x.Data[d+i] = 0.1
+	}
+	sum := new(big.Float).SetPrec(300).SetFloat64(0.1)
+	s, _ := sum.Mul(sum, sum).Mul(sum, big.NewFloat(d)).Float64()
+	for _, spec := range []kernel.Spec{{Name: "gaussian", Sigma: 4}, {Name: "matern32", Sigma: 4},
+		{Name: "matern52", Sigma: 4}} {
+		m := formed(t, spec, x, 1<<30)
+		r := math.Sqrt(s) / spec.Sigma
+		want := map[string]float64{
+			"gaussian": math.Exp(-r * r / 2),
+			"matern32": (1 + math.Sqrt(3)*r) * math.Exp(-math.Sqrt(3)*r),
+			"matern52": (1 + math.Sqrt(5)*r + 5*r*r/3) * math.Exp(-math.Sqrt(5)*r),
+		}[spec.Name]
+		if off := math.Abs(m.k[1] - want); off > m.Entry || off < 20*unit {
+			t.Errorf("%s: off by %.3g u, bound %.3g u", spec.Name, off/unit, m.Entry/unit)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package verify
+
+import (
+	"math"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+// TestOne: one point, and one coordinate, make a matrix of one number; no point or no coordinate is an error.
+func TestOne(t *testing.T) {
+	poly := kernel.Spec{Name: "polynomial", Gamma: 1, Coef0: 1, Degree: 2}
+	for _, memory := range []int64{0, 8} {
+		m := formed(t, poly, points.NewDense(1, 1, []float64{2}), memory)
+		testkit.Equal(t, m.Stored, (memory == 8), memory)
+		s := testkit.Must(m.Cond(t.Context(), 5, 6, rng.New(1)))
+		// K = 25
+		if !s.Largest.Covers(25) || s.Largest.Width() > 1+1e-9 || !s.Cond.Covers(1) ||
+			!(s.Simple >= 6 && s.Simple <= 6*(1+1e-13)) || s.Passes != 6 {
+			t.Errorf("%+v", s)
+		}
+	}
+	for _, x := range []*points.Dense{points.NewDense(0, 1, nil), points.NewDense(1, 0, nil)} {
+		if _, err := New(t.Context(), nil, poly, x, 0, nil); err == nil {
+			t.Errorf("%d×%d points", x.N, x.D)
+		}
+	}
+}
+
+func within(a, b []float64, tol float64) bool {
+	for i := range a {
+		if math.Abs(a[i]-b[i]) > tol*math.Abs(b[len(b)-1]) {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+// TestResidualFormula: R, its norms and the bound of their rounding for three points and two columns, by hand.
+func TestResidualFormula(t *testing.T) {
+	m := &Matrix{N: 3}
+	v, y, c := []float64{1, 0, 2, 0, 3, 1}, []float64{1, 4, 5, 0, 7, 1}, []float64{-1, 2, 3, -4, 5, 6}
+	r := m.Residual(v, []float64{0.5, 0.25}, c, y, 2, 10)
+	norm := func(x ...float64) float64 {
+		var s float64
+		for _, v := range x {
+			s += v * v
+		}
+		return math.Sqrt(s)
+	}
+	for _, w := range []struct {
+		what      string
+		got, want []float64
+	}{
+		{"R", r.R, []float64{0, 4, 3, 0, 4, 0}},
+		{"norms", r.Norm, []float64{5, 4}},
+		{"norms of y", r.Target, []float64{norm(1, 5, 7), norm(4, 0, 1)}},
+		{"1-norms", r.OneNorm, []float64{9, 12}},
+		{"rounding", r.Rounding, []float64{math.Sqrt(3) * 0.5, math.Sqrt(3) * 0.25}}, // and some units
+		{"of differences", r.Cross, []float64{0, norm(4, 3, 4), norm(4, 3, 4), 0}},
+	} {
+		if len(w.got) != len(w.want) || !within(append(w.got, 1), append(w.want, 1), 1e-13) {
+			t.Errorf("%s: %v, want %v", w.what, w.got, w.want)
+		}
+	}
+	r = m.Residual(v, []float64{0, 0}, c, y, 2, 10)
+	for j, want := range []float64{4*norm(11, 35, 57) + 3*5, 4*norm(24, 40, 61) + 3*4} { // 4u‖|y|+λ|c|‖ + nu‖r‖
+		testkit.Near(t, r.Rounding[j]/unit, want, 1e-12*want, j)
+	}
+}

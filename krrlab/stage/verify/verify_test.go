@@ -1,0 +1,214 @@
+package verify
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+var specs = []kernel.Spec{
+	{Name: "gaussian", Sigma: 1.5}, {Name: "laplacian", Sigma: 3}, {Name: "matern32", Sigma: 1.5},
+	{Name: "matern52", Sigma: 1.5},
+	{Name: "polynomial", Gamma: 0.2, Coef0: 1, Degree: 3},
+}
+
+// formed makes a matrix or ends the test.
+func formed(t testing.TB, spec kernel.Spec, x points.Points, memory int64) *Matrix {
+	t.Helper()
+	return testkit.Must(New(t.Context(), nil, spec, x, memory, nil))
+}
+
+// cloud returns n normal points of dimension d, the given share of the numbers not zero.
+func cloud(n, d int, density float64, seed uint64) *points.Dense {
+	x := points.NewDense(n, d, nil)
+	g := rng.New(seed)
+	for i := range x.Data {
+		if g.Sub("zero").Float64(uint64(i)) < density {
+			x.Data[i] = g.Sub("value").Normal(uint64(i))
+		}
+	}
+	return x
+}
+
+// reference is K by kernel.Eval.
+func reference(t *testing.T, spec kernel.Spec, x *points.Dense) *mat.SymDense {
+	t.Helper()
+	return testkit.Gram(testkit.Must(kernel.FromSpec(spec)), x)
+}
+
+func TestMatrix(t *testing.T) {
+	const n, d, cols = 61, 7, 3
+	for _, spec := range specs {
+		for _, density := range []float64{1, 0.2} {
+			x := cloud(n, d, density, 3)
+			k := reference(t, spec, x)
+			for _, memory := range []int64{0, 8 * n * n} {
+				m := formed(t, spec, x, memory)
+				if m.Stored != (memory > 0) || (m.sq != nil) != (density < 0.5 && spec.Name != "laplacian") {
+					t.Errorf("%s: stored %v with %d bytes, zeros skipped %v at density %g", spec.Name, m.Stored, memory,
+						m.sq != nil, density)
+				}
+				for i := range n {
+					for j, v := range m.rows(i, i+1)[0] {
+						if e := math.Abs(v - k.At(i, j)); e > 2*m.Entry { // both are rounded
+							t.Fatalf("%s: entry (%d, %d) has an error of %.2g, bound %.2g", spec.Name, i, j, e, m.Entry)
+						}
+					}
+				}
+				if m.Entry > 1e-11*m.Largest {
+					t.Errorf("%s: bound of an entry %.2g says nothing", spec.Name, m.Entry)
+				}
+				v, w := make([]float64, n*cols), make([]float64, n*cols)
+				rng.New(5).Normals(v, 0)
+				testkit.OK(t, m.Mul(t.Context(), w, v, cols, true))
+				for i := range n {
+					for c := range cols {
+						var want float64
+						for j := range n {
+							want += math.Abs(k.At(i, j)) * v[j*cols+c]
+						}
+						if math.Abs(w[i*cols+c]-want) > 1e-11*m.Largest*n {
+							t.Fatalf("%s: |K|v is %v, want %v", spec.Name, w[i*cols+c], want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestCond checks the intervals against all eigenvalues.
+func TestCond(t *testing.T) {
+	const lambda = 0.3
+	for _, spec := range specs {
+		x := cloud(120, 4, 1, 7)
+		k := reference(t, spec, x)
+		mu := testkit.Eigenvalues(t, k)
+		least, most := mu[0], mu[len(mu)-1]
+		kappa := (most + lambda) / (max(least, 0) + lambda)
+		before := math.Inf(1)
+		for _, passes := range []int{1, 3, 30} {
+			m := formed(t, spec, x, 1<<30)
+			s := testkit.Must(m.Cond(t.Context(), lambda, passes, rng.New(1)))
+			if !s.Cond.Covers(kappa) || !s.Largest.Covers(most) || !s.Smallest.Covers(max(least, 0)) ||
+				s.Cond.Hi > s.Simple*(1+1e-9) {
+				t.Errorf("%s, %d passes: κ = %g in %v, λ_max = %g in %v, λ_min = %g in %v, simple bound %g",
+					spec.Name, passes, kappa, s.Cond, most, s.Largest, least, s.Smallest, s.Simple)
+			}
+			if s.Cond.Width() > before*(1+1e-12) {
+				t.Errorf("%s: the interval widens to %g at %d passes", spec.Name, s.Cond.Width(), passes)
+			}
+			before = s.Cond.Width()
+		}
+		if spec.Name != "polynomial" && before > 1.5 {
+			t.Errorf("%s: 30 passes leave a width of %g", spec.Name, before)
+		}
+	}
+}
+
+// TestCondOfZeros: a point whose row of K is zero, and a K of zeros, leave the interval finite.
+func TestCondOfZeros(t *testing.T) {
+	const lambda = 0.5
+	for _, nonzero := range []int{9, 0} {
+		x := points.NewDense(10, 2, nil)
+		for i := range 2 * nonzero {
+			x.Data[i] = float64(1 + i)
+		}
+		m := formed(t, kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x, 1<<20)
+		s := testkit.Must(m.Cond(t.Context(), lambda, 30, rng.New(1)))
+		most := max(0, testkit.Eigenvalues(t, reference(t, kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x))[9])
+		if kappa := (most + lambda) / lambda; !s.Cond.Covers(kappa) || math.IsInf(s.Cond.Hi, 1) ||
+			math.IsNaN(s.Cond.Value) {
+			t.Errorf("%d points that are not zero: κ = %g in %v", nonzero, kappa, s.Cond)
+		}
+	}
+}
+
+// TestBounds checks the prediction bound and the residual on answers that are off on purpose:
+// against the exact answer the bound holds everywhere, and no label that it proves is another.
+func TestBounds(t *testing.T) {
+	const n, lambda = 90, 0.05
+	for _, cols := range []int{1, 3} {
+		for _, spec := range specs {
+			x, z := cloud(n, 4, 1, 9), cloud(200, 4, 1, 10)
+			a := testkit.Plus(reference(t, spec, x), lambda)
+			y := mat.NewDense(n, cols, nil)
+			for i := range n {
+				for j := range cols {
+					y.Set(i, j, -1)
+				}
+				if cols > 1 || x.Row(i)[0] > 0 {
+					y.Set(i, i%cols, 1)
+				}
+			}
+			var chol mat.Cholesky
+			var c mat.Dense
+			if !chol.Factorize(a) || chol.SolveTo(&c, y) != nil {
+				t.Fatal("reference solve")
+			}
+			off := mat.DenseCopyOf(&c)
+			off.Apply(func(i, j int, v float64) float64 { return v * (1 + 0.05*rng.New(4).Normal(uint64(i*cols+j))) },
+				off)
+			m := formed(t, spec, x, 1<<30)
+			raw := off.RawMatrix().Data
+			v, rounding, err := m.Apply(t.Context(), raw, cols, lambda)
+			testkit.OK(t, err)
+			r := m.Residual(v, rounding, raw, y.RawMatrix().Data, cols, lambda)
+			var want mat.Dense
+			want.Mul(a, off)
+			want.Sub(y, &want)
+			for j := range cols {
+				if norm := mat.Norm(want.ColView(j), 2); math.Abs(norm-r.Norm[j]) > r.Rounding[j] ||
+					r.Rounding[j] > 1e-9*norm {
+					t.Errorf("%s: ‖r‖ = %v ± %.2g, want %v", spec.Name, r.Norm[j], r.Rounding[j], norm)
+				}
+			}
+			p := testkit.Must(m.Predict(t.Context(), z, raw, cols, r, lambda))
+			exact := testkit.Must(m.Predict(t.Context(), z, c.RawMatrix().Data, cols, r, lambda))
+			proved := 0
+			for q := range z.N {
+				for j := range cols {
+					if e := math.Abs(p.F[q*cols+j] - exact.F[q*cols+j]); e > p.Bound[q*cols+j] {
+						t.Errorf("%s: f has an error of %.3g, bound %.3g", spec.Name, e, p.Bound[q*cols+j])
+					}
+				}
+				if p.Gap[q] > 1 {
+					proved++
+					got, want := p.F[q*cols:(q+1)*cols], exact.F[q*cols:(q+1)*cols]
+					testkit.Equal(t, datasets.Label(got), datasets.Label(want), spec.Name, q)
+				}
+			}
+			testkit.Near(t, p.Open(), (1 - float64(proved)/float64(z.N)), 1e-12, spec.Name, proved, z.N)
+		}
+	}
+}
+
+func TestMisuse(t *testing.T) {
+	x := cloud(10, 3, 1, 1)
+	if _, err := New(t.Context(), nil, kernel.Spec{Name: "mine"}, x, 0, nil); err == nil {
+		t.Error("an unknown kernel is verified")
+	}
+	m := formed(t, specs[0], x, 0)
+	if _, err := m.Predict(t.Context(), cloud(2, 4, 1, 1), make([]float64, 10), 1, &Residual{}, 1); err == nil {
+		t.Error("points of another dimension are predicted")
+	}
+}
+
+// TestRelative: the worst column, 0 for no targets and no residual, no bound where there is one, and NaN stays.
+func TestRelative(t *testing.T) {
+	r := &Residual{Norm: []float64{0, 3, 1}, Rounding: []float64{0, 0, 2}, Target: []float64{0, 6, 4}}
+	testkit.Equal(t, r.relative(false), 0.5)
+	testkit.Equal(t, r.relative(true), 0.75)
+	r.Rounding[0] = 1e-300
+	testkit.Equal(t, r.relative(true), math.Inf(1))
+	if r.Norm[1] = math.NaN(); !math.IsNaN(r.relative(false)) {
+		t.Error("NaN is a residual")
+	}
+}
