@@ -85,38 +85,6 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// foreign are phrases that read as translated, and British spellings, each with what to write instead.
-var foreign = []struct {
-	phrase *regexp.Regexp
-	write  string
-}{
-	{regexp.MustCompile(`\bin the mean\b`), "in expectation"},
-	{regexp.MustCompile(`\bLanczos's process\b`), "the Lanczos process"},
-	{regexp.MustCompile(`\ba use of (M|U|L)\b`), "an application of"},
-	{regexp.MustCompile(`\b(of one's own|caller's own)\b`), "user-defined"},
-	{regexp.MustCompile(`\ba sign of life\b`), "reports the progress"},
-	{regexp.MustCompile(`\bon the quiet\b`), "silently"},
-	{regexp.MustCompile(`\bnumbers a point\b`), "dimension d"},
-	{regexp.MustCompile(`\b(is|are) made good\b`), "workaround"},
-	{regexp.MustCompile(`\bbound anew\b`), "regenerate the bindings"},
-	{regexp.MustCompile(`\bin place of\b`), "instead of"},
-	{regexp.MustCompile(`\bis off by\b`), "has an error of"},
-	{regexp.MustCompile(`\bof (its|their) own\b`), "its own, separate"},
-	{regexp.MustCompile(`\b(behaviour|colour|neighbour|favour|centred|cancelled|labelled)`), "American spelling"},
-	{regexp.MustCompile(`\b\w*(factoris|orthogonalis|normalis|serialis|initialis)(e|ed|es|ing|ation)\b`),
-		"American spelling, -ize"},
-}
-
-// TestLanguage: no page has one of these phrases.
-func TestLanguage(t *testing.T) {
-	for _, page := range pages(t) {
-		for i, line := range strings.Split(read(t, page), "\n") {
-			for _, f := range foreign {
-				testkit.Equal(t, f.phrase.FindString(line), "", page, i+1, f.write)
-			}
-		}
-	}
-}
 
 // TestPrograms: the program of docs/go.md prints what stands below it, and the README's lines of Go are
 // a program with the imports that they name.

@@ -1,0 +1,121 @@
+package lint
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+)
+
+// vague are words that name nothing when they are the whole name of a function, a type, a field or a variable.
+var vague = strings.Fields(`left own near kept held told lost came begun made most least of by at laid wider finer
+	beside instead said seen given taken gone done here there then whole part more less rest none some other others
+	both each same such enough few many again once until since from to with without as so yet still ever never always
+	known unknown meant sought found won hope slow dear look looked looks sees tells knows owes asked asks wants wanted
+	goes nearer nearest farther earlier later before after first last next apart away ahead behind beyond within among
+	between ended coming come went what which where when whose who why how that this these those it they them ready
+	alike different several single twice mostly hardly nearly`)
+
+var (
+	// inverted finds sentences that begin with a clause in place of a subject.
+	inverted = regexp.MustCompile(`(?:^|[.;:] )(?:What|That|Of|By|Where|Whose|How|Which|As many|So many) [a-z]`)
+	// worn finds set phrases that a reader has to decode.
+	worn = regexp.MustCompile(`(?i)\b(?:next to nothing|sees to it|goes? over to|(?:is|are) told|beside|held against|` +
+		`looked? at|(?:is|are) had|takes what|says? (?:less|little|what)|tells? (?:less|little|what)|in its place|` +
+		`of its own|as it is (?:stored|kept|held)|by itself|is (?:dear|cheap) |is off by|takes? off|` +
+		`what (?:is|was|it|they|a|the) )`)
+)
+
+var updateWording = flag.Bool("wording", false, "write the counts of TestWording")
+
+// TestWording counts, in each package, names and sentences that readers had to decode, and keeps the counts from
+// growing. The counts are in testdata/wording.txt; after an improvement run
+//
+//	go test ./krrlab/internal/lint -run Wording -wording
+func TestWording(t *testing.T) {
+	file := filepath.Join("testdata", "wording.txt")
+	counts := map[string]int{}
+	testkit.OK(t, filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() && (strings.HasPrefix(name, ".") && name != ".." || name == "testdata" || name == "bindings" ||
+			name == "out") {
+			return filepath.SkipDir
+		}
+		if strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
+			folder := testkit.Must(filepath.Rel(root, filepath.Dir(path)))
+			counts[folder] += vagueWording(t, path)
+		}
+		return nil
+	}))
+	if *updateWording {
+		var text strings.Builder
+		for _, folder := range slices.Sorted(maps.Keys(counts)) {
+			fmt.Fprintf(&text, "%s %d\n", folder, counts[folder])
+		}
+		testkit.OK(t, os.WriteFile(file, []byte(text.String()), 0o644))
+	}
+	most := map[string]int{}
+	for line := range strings.Lines(string(testkit.Must(os.ReadFile(file)))) {
+		folder, count, _ := strings.Cut(strings.TrimSpace(line), " ")
+		most[folder] = testkit.Must(strconv.Atoi(count))
+	}
+	for folder, count := range counts {
+		if count > most[folder] {
+			t.Errorf("%s has %d vague names and inverted or worn sentences, %d before: use standard names and plain "+
+				"sentences", folder, count, most[folder])
+		}
+	}
+}
+
+// vagueWording counts the vague names that a file declares and the inverted or worn sentences of its comments.
+func vagueWording(t *testing.T, path string) (count int) {
+	f := testkit.Must(parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments))
+	if ast.IsGenerated(f) {
+		return 0
+	}
+	declared := func(ids ...*ast.Ident) {
+		for _, id := range ids {
+			if slices.Contains(vague, strings.ToLower(id.Name)) {
+				count++
+			}
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			declared(n.Name)
+		case *ast.TypeSpec:
+			declared(n.Name)
+		case *ast.ValueSpec:
+			declared(n.Names...)
+		case *ast.Field:
+			declared(n.Names...)
+		case *ast.AssignStmt:
+			for _, e := range n.Lhs {
+				if id, ok := e.(*ast.Ident); ok && n.Tok == token.DEFINE {
+					declared(id)
+				}
+			}
+		}
+		return true
+	})
+	for _, c := range f.Comments {
+		text := strings.ReplaceAll(c.Text(), "\n", " ")
+		count += len(inverted.FindAllString(text, -1)) + len(worn.FindAllString(text, -1))
+	}
+	return count
+}
