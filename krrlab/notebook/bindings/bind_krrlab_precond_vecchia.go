@@ -14,17 +14,17 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/precond/vecchia"] = imports.Package{
 		Name: "vecchia",
 		Binds: map[string]r.Value{
-			"MostNeighbors": r.ValueOf(*new(int)),
-			"New":           r.ValueOf(vecchia.New),
-			"RuleRows":      r.ValueOf(*new(int)),
+			"MaxRuleNeighbors": r.ValueOf(*new(int)),
+			"New":              r.ValueOf(vecchia.New),
+			"RuleRows":         r.ValueOf(*new(int)),
 		},
 		Types: map[string]r.Type{
 			"Inverse": r.TypeOf((*vecchia.Inverse)(nil)).Elem(),
 			"Options": r.TypeOf((*vecchia.Options)(nil)).Elem(),
 		},
 		Untypeds: map[string]string{
-			"MostNeighbors": "int:120",
-			"RuleRows":      "int:128",
+			"MaxRuleNeighbors": "int:120",
+			"RuleRows":         "int:128",
 		},
 	}
 }

@@ -56,7 +56,7 @@ func (p Vecchia) Settled(d stage.Defaults) (stage.Preconditioner, error) {
 
 // Beside implements stage.FromK.
 func (p Vecchia) Beside(n int) int64 {
-	most := max(0, min(cmp.Or(p.Neighbors, vecchia.MostNeighbors), n-1))
+	most := max(0, min(cmp.Or(p.Neighbors, vecchia.MaxRuleNeighbors), n-1))
 	return 16*int64(n)*int64(most+1) + 8*int64(n)*int64(p.S)
 }
 

@@ -22,41 +22,41 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// build is a New under way.
+// build is the state of New.
 type build struct {
 	*Inverse
-	k     *gram.Matrix
-	exact *gram.Matrix
-	f     *points.Dense32 // nil for none
-	o     *Options
-	comm  comm.Comm
-	near  *gram.Near // nil where k = 0
-	diag  []float64  // K_ii
-	left  []float64  // ωR_ii+λ
-	of    []float64  // ‖F(i, :)‖²
-	rowOf []int32    // of the points, in G
-	h     *points.Dense32
-	// rows of F, G and H that this rank has, or makes
-	lo, hi int
+	matrix      *gram.Matrix    // K+λI as stored
+	exact       *gram.Matrix    // K+λI, recomputed in float64
+	f           *points.Dense32 // F, nil for none; at first the rows of this rank, after gatherF all rows
+	o           *Options
+	comm        comm.Comm
+	candidates  *gram.Near // candidates for the neighbors of each point; nil if k = 0
+	diag        []float64  // K_ii by point
+	shiftedDiag []float64  // ωR_ii+λ by point
+	normsF2     []float64  // ‖F(i, :)‖² by point
+	rowOf       []int32    // rowOf[i] is the row of G of point i
+	h           *points.Dense32
+	lo, hi      int // this rank has rows lo to hi-1 of F, and computes those rows of G and H
 }
 
-// gather gives all rows of F to each rank.
-func (b *build) gather(ctx context.Context) error {
-	own := b.f
-	if own == nil || b.comm.Size() == 1 {
+// gatherF replaces the rows of F of this rank by all rows of F.
+func (b *build) gatherF(ctx context.Context) error {
+	f := b.f
+	if f == nil || b.comm.Size() == 1 {
 		return nil
 	}
-	b.f = points.NewDense32(b.n, own.D, nil)
-	copy(b.f.Data[b.lo*own.D:], own.Data)
-	return share(ctx, b, b.f.Data, func(i int) int64 { return int64(i * own.D) })
+	b.f = points.NewDense32(b.n, f.D, nil)
+	copy(b.f.Data[b.lo*f.D:], f.Data)
+	return gatherRows(ctx, b, b.f.Data, func(i int) int64 { return int64(i * f.D) })
 }
 
-// share gives data of rows, that of row i from at(i) on, to all ranks.
-func share[T int32 | float32](ctx context.Context, b *build, data []T, at func(i int) int64) error {
+// gatherRows completes data, an array of n rows, on every rank: each rank broadcasts its own rows. Row i begins at
+// data[offset(i)].
+func gatherRows[T int32 | float32](ctx context.Context, b *build, data []T, offset func(i int) int64) error {
 	for r := range b.comm.Size() {
 		lo, hi := comm.Rows(b.n, precond.RankRows, r, b.comm.Size())
-		part := data[at(lo):at(hi)]
-		err := b.comm.Broadcast(ctx, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(part))), 4*len(part)), r)
+		rows := data[offset(lo):offset(hi)]
+		err := b.comm.Broadcast(ctx, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(rows))), 4*len(rows)), r)
 		if err != nil {
 			return err
 		}
@@ -64,132 +64,136 @@ func share[T int32 | float32](ctx context.Context, b *build, data []T, at func(i
 	return nil
 }
 
-// wider is by how much more neighbors are sought in K than are taken by R.
-const wider = 3
+// candidateFactor determines the number of candidates with a factor F: the k neighbors in R are chosen among
+// candidateFactor·k candidates, the nearest points in K. A larger value may find better neighbors, and costs memory and
+// time in proportion.
+const candidateFactor = 3
 
-func (b *build) neighbors(ctx context.Context) (err error) {
-	if b.Inverse.k == 0 {
+// findCandidates sets b.candidates, unless k = 0.
+func (b *build) findCandidates(ctx context.Context) (err error) {
+	if b.k == 0 {
 		return nil
 	}
-	count := b.Inverse.k
+	count := b.k
 	if b.f != nil {
-		count = min(wider*count, b.n-1)
+		count = min(candidateFactor*count, b.n-1)
 	}
-	b.near, err = b.k.Neighbors(ctx, b.o.Order, count)
+	b.candidates, err = b.matrix.Neighbors(ctx, b.o.Order, count)
 	return err
 }
 
-// buildRows is the number of rows of G that a worker makes at a time.
+// buildRows is the number of rows of G in one unit of work. Larger units balance threads less evenly.
 const buildRows = 32
 
-// worker is the scratch of one.
+// worker holds the scratch memory of one goroutine.
 type worker struct {
-	idx    []int     // points,
-	rows   []int     // and their rows of G
-	by     []float64 // the measure of each candidate
-	places []int
-	a      []float64 // (ωR+λI)_JJ, and its Cholesky factor
-	z      []float64 // columns of it
-	g      []float64 // row of G
-	f      []float64 // rows of F
-	near   []float32 // those of candidates
-	own    []float64 // one,
-	inner  []float64 // and its products with others
-	h      []float64
-	block  gram.BlockWorkspace
-	simd   simd.Workspace
+	points     []int     // the points of J; the last one is the point of the row itself
+	rows       []int     // the rows of G of these points
+	scores     []float64 // correlation in R with each candidate, by which neighbors are chosen
+	ranking    []int     // positions of candidates, the highest score first
+	a          []float64 // (ωR+λI)_JJ, overwritten by its Cholesky factor U
+	z          []float64 // negated columns of U
+	g          []float64 // row of G
+	h          []float64 // row of H
+	f          []float64 // F(J, :)
+	candidateF []float32 // rows of F at the candidates
+	rowF       []float64 // row of F at one point
+	inner      []float64 // inner products of rowF with other rows of F
+	block      gram.BlockWorkspace
+	simd       simd.Workspace
 }
 
-// factor makes G and H.
-func (b *build) factor(ctx context.Context) error {
-	b.weigh()
-	b.lay()
+// computeG sets G, Gᵀ and this rank's rows of H.
+func (b *build) computeG(ctx context.Context) error {
+	b.computeDiagonals()
+	b.allocateG()
 	if b.f != nil {
 		b.h = points.NewDense32(b.hi-b.lo, b.f.D, nil)
 	}
 	workers := make([]worker, accel.Threads())
-	var bad atomic.Int64
+	var failed atomic.Int64 // 1 + a point whose (ωR+λI)_JJ is not positive definite; 0: none
 	blocks := (b.hi - b.lo + buildRows - 1) / buildRows
-	more := accel.Counter(blocks, b.o.Progress)
-	err := accel.ForEach(ctx, blocks, func(who, q int) {
-		for i := b.lo + q*buildRows; i < min(b.lo+(q+1)*buildRows, b.hi); i++ {
-			if !b.row(&workers[who], i) {
-				bad.CompareAndSwap(0, int64(b.lie[i])+1)
+	count := accel.Counter(blocks, b.o.Progress)
+	err := accel.ForEach(ctx, blocks, func(w, block int) {
+		for i := b.lo + block*buildRows; i < min(b.lo+(block+1)*buildRows, b.hi); i++ {
+			if !b.computeRow(&workers[w], i) {
+				failed.CompareAndSwap(0, int64(b.pointOf[i])+1)
 			}
 		}
-		more(1)
+		count(1)
 	})
-	if i := bad.Load(); err == nil && i > 0 {
+	if i := failed.Load(); err == nil && i > 0 {
 		err = fmt.Errorf("vecchia: K+λI among point %d and its neighbors is not positive definite: take a larger λ",
 			i-1)
 	}
 	if err = comm.Agree(ctx, b.comm, err); err != nil {
 		return err
 	}
-	at := func(i int) int64 { return b.rows.start[i] }
-	if err := share(ctx, b, b.rows.col, at); err != nil {
+	offset := func(i int) int64 { return b.g.start[i] }
+	if err := gatherRows(ctx, b, b.g.col, offset); err != nil {
 		return err
 	}
-	if err := share(ctx, b, b.rows.value, at); err != nil {
+	if err := gatherRows(ctx, b, b.g.value, offset); err != nil {
 		return err
 	}
-	b.columns = b.rows.transposed()
+	b.gt = b.g.transposed()
 	return nil
 }
 
-// weigh sets b.left.
-func (b *build) weigh() {
-	b.diag = b.k.Diag()
-	b.left, b.of = make([]float64, b.n), make([]float64, b.n)
+// computeDiagonals sets diag, normsF2 and, for the current damping, shiftedDiag.
+func (b *build) computeDiagonals() {
+	b.diag = b.matrix.Diag()
+	b.shiftedDiag, b.normsF2 = make([]float64, b.n), make([]float64, b.n)
 	for i, v := range b.diag {
 		if b.f != nil {
 			for _, u := range b.f.Row(i) {
-				b.of[i] += float64(u) * float64(u)
+				b.normsF2[i] += float64(u) * float64(u)
 			}
 		}
-		b.left[i] = b.damping*max(0, v-b.of[i]) + b.k.Lambda()
+		b.shiftedDiag[i] = b.damping*max(0, v-b.normsF2[i]) + b.matrix.Lambda()
 	}
 }
 
-// inner returns the products of n rows of F, f, with row i; 0 without F.
-func (b *build) inner(w *worker, i, n int, f *points.Dense32) []float64 {
+// innerProducts returns the inner products of row i of F with the n rows of f; zeros if F is nil. The result is valid
+// until the next call with w.
+func (b *build) innerProducts(w *worker, i, n int, f *points.Dense32) []float64 {
 	u := buffer.Grow(&w.inner, n)
 	clear(u)
 	if f != nil {
-		own := buffer.Grow(&w.own, f.D)
-		points.Widen(own, b.f.Row(i))
-		simd.Forward(n, f.D, f.Data, f.Stride, own, f.D, u, n, 1)
+		row := buffer.Grow(&w.rowF, f.D)
+		points.Widen(row, b.f.Row(i))
+		simd.Forward(n, f.D, f.Data, f.Stride, row, f.D, u, n, 1)
 	}
 	return u
 }
 
-// lay gives the rows of G their places.
-func (b *build) lay() {
+// allocateG sets rowOf, and allocates G with the number of entries that each row will have.
+func (b *build) allocateG() {
 	start := make([]int64, b.n+1)
 	b.rowOf = make([]int32, b.n)
-	for row, i := range b.lie {
+	for row, i := range b.pointOf {
 		start[row+1], b.rowOf[i] = 1, int32(row)
-		if b.near != nil {
-			index, _ := b.near.Of(i)
-			start[row+1] += int64(min(len(index), b.Inverse.k))
+		if b.candidates != nil {
+			index, _ := b.candidates.Of(i)
+			start[row+1] += int64(min(len(index), b.k))
 		}
 	}
 	for i := range b.n {
 		start[i+1] += start[i]
 	}
-	b.rows = csr{start, make([]int32, start[b.n]), make([]float32, start[b.n])}
+	b.g = csr{start, make([]int32, start[b.n]), make([]float32, start[b.n])}
 }
 
-// row makes row i of G and of H, and reports whether (ωR+λI)_JJ is positive definite.
-func (b *build) row(w *worker, i int) bool {
-	cols, values := b.rows.row(i)
-	idx := b.choose(w, i, len(cols)-1)
-	k := len(idx)
-	a, ld := b.among(w, idx)
+// computeRow computes row i of G and of H. It returns false if (ωR+λI)_JJ is not positive definite.
+func (b *build) computeRow(w *worker, i int) bool {
+	cols, values := b.g.row(i)
+	b.conditioningSet(w, i, len(cols)-1)
+	k := len(w.points)
+	a, ld := b.localMatrix(w, w.points)
 	if !w.cholesky(k) {
 		return false
 	}
-	g := buffer.Grow(&w.g, k) // Ug = e_k, so that g = z/√z_k of UᵀUz = e_k
+	g := buffer.Grow(&w.g, k) // solution of Ug = e_k; it is z/√z_k for the solution z of UᵀUz = e_k
 	g[k-1] = 1 / a[(k-1)*ld+k-1]
 	for r := k - 2; r >= 0; r-- {
 		g[r] = -floats.Dot(a[r*ld+r+1:r*ld+k], g[r+1:]) / a[r*ld+r]
@@ -201,7 +205,7 @@ func (b *build) row(w *worker, i int) bool {
 		r := b.f.D
 		h := buffer.Grow(&w.h, r)
 		clear(h)
-		for c := range idx {
+		for c := range w.points {
 			floats.AddScaled(h, float64(values[c]), w.f[c*r:(c+1)*r])
 		}
 		for c, v := range h {
@@ -211,14 +215,15 @@ func (b *build) row(w *worker, i int) bool {
 	return true
 }
 
-// choose returns the points of k neighbors of row i, in the order of their rows, which w.rows holds, and then its own.
-func (b *build) choose(w *worker, row, k int) []int {
-	w.rows, w.idx = w.rows[:0], w.idx[:0]
+// conditioningSet sets w.rows to the k neighbors of a row of G in ascending order, then the row, and w.points to their
+// points.
+func (b *build) conditioningSet(w *worker, row, k int) {
+	w.rows, w.points = w.rows[:0], w.points[:0]
 	if k > 0 {
-		i := b.lie[row]
-		index, value := b.near.Of(i)
+		i := b.pointOf[row]
+		index, value := b.candidates.Of(i)
 		if b.f != nil && len(index) > k {
-			index = b.nearer(w, i, k, index, value)
+			index = b.nearestInResidual(w, i, k, index, value)
 		}
 		for _, j := range index[:k] {
 			w.rows = append(w.rows, int(b.rowOf[j]))
@@ -227,43 +232,43 @@ func (b *build) choose(w *worker, row, k int) []int {
 	}
 	w.rows = append(w.rows, row)
 	for _, j := range w.rows {
-		w.idx = append(w.idx, b.lie[j])
+		w.points = append(w.points, b.pointOf[j])
 	}
-	return w.idx
 }
 
-// nearer orders the neighbors of i by |R_ij|/√((ωR_ii+λ)(ωR_jj+λ)), the largest first and of equal ones as they were,
-// and returns the first k.
-func (b *build) nearer(w *worker, i, k int, index []int32, value []float32) []int32 {
-	by, r := buffer.Grow(&w.by, len(index)), b.f.D
-	f := points.NewDense32(len(index), r, buffer.Grow(&w.near, len(index)*r))
+// nearestInResidual returns the k candidates j of point i with the largest |R_ij|/√((ωR_ii+λ)(ωR_jj+λ)), in descending
+// order; ties are in the order of the candidates. index and value are the candidates and their K_ij/√(K_ii·K_jj).
+func (b *build) nearestInResidual(w *worker, i, k int, index []int32, value []float32) []int32 {
+	scores, r := buffer.Grow(&w.scores, len(index)), b.f.D
+	f := points.NewDense32(len(index), r, buffer.Grow(&w.candidateF, len(index)*r))
 	for a, j := range index {
 		copy(f.Row(a), b.f.Row(int(j)))
 	}
-	inner := b.inner(w, i, f.N, f)
+	inner := b.innerProducts(w, i, f.N, f)
 	for a, j := range index {
 		r := float64(value[a])*math.Sqrt(b.diag[i]*b.diag[j]) - inner[a]
-		by[a] = math.Abs(r) / math.Sqrt(b.left[i]*b.left[j])
+		scores[a] = math.Abs(r) / math.Sqrt(b.shiftedDiag[i]*b.shiftedDiag[j])
 	}
-	places := buffer.Grow(&w.places, len(index))
-	for a := range places {
-		places[a] = a
+	ranking := buffer.Grow(&w.ranking, len(index))
+	for a := range ranking {
+		ranking[a] = a
 	}
-	slices.SortFunc(places, func(x, y int) int { return cmp.Or(cmp.Compare(by[y], by[x]), x-y) })
-	out := make([]int32, k)
-	for a := range out {
-		out[a] = index[places[a]]
+	slices.SortFunc(ranking, func(x, y int) int { return cmp.Or(cmp.Compare(scores[y], scores[x]), x-y) })
+	nearest := make([]int32, k)
+	for a := range nearest {
+		nearest[a] = index[ranking[a]]
 	}
-	return out
+	return nearest
 }
 
-// among leaves the upper triangle of (ωR+λI)(J, J), J = idx, in w.a, and F(J, :) in w.f. R is rounded as F
-// is, to ‖R − R̂‖₂ ≤ 2⁻²³‖F_J‖_F², which its diagonal has more, so that it stays positive semi-definite.
-func (b *build) among(w *worker, idx []int) (a []float64, ld int) {
+// For the points J = idx, localMatrix sets w.a to the upper triangle of (ωR+λI)(J, J), and w.f to F(J, :). It returns
+// w.a and its row stride. R carries the rounding error of F, ‖R − R̂‖₂ ≤ 2⁻²³‖F_J‖_F². That bound is added to the
+// diagonal of R, so that it remains positive semi-definite.
+func (b *build) localMatrix(w *worker, idx []int) (a []float64, ld int) {
 	k := len(idx)
 	ld = stride(k)
 	a = buffer.Grow(&w.a, k*ld)
-	clear(a) // what is beyond k is multiplied, too
+	clear(a) // the inner loops of cholesky also multiply the padding beyond column k
 	b.exact.Block(a, ld, idx, &w.block)
 	var slack float64
 	if b.f != nil {
@@ -271,7 +276,7 @@ func (b *build) among(w *worker, idx []int) (a []float64, ld int) {
 		f := buffer.Grow(&w.f, k*r)
 		for c, j := range idx {
 			points.Widen(f[c*r:(c+1)*r], b.f.Row(j))
-			slack += 0x1p-23 * b.of[j]
+			slack += 0x1p-23 * b.normsF2[j]
 		}
 		blas64.Syrk(blas.NoTrans, -1, blas64.General{Rows: k, Cols: r, Stride: r, Data: f}, 1,
 			blas64.Symmetric{Uplo: blas.Upper, N: k, Stride: ld, Data: a})
@@ -281,37 +286,39 @@ func (b *build) among(w *worker, idx []int) (a []float64, ld int) {
 		if b.damping != 1 {
 			floats.Scale(b.damping, row)
 		}
-		row[0] += b.damping*slack + b.k.Lambda()
+		row[0] += b.damping*slack + b.matrix.Lambda()
 	}
 	return a, ld
 }
 
-// lanes is the number of columns that a turn of the loops of package simd takes at most.
-const lanes = 16
+// simdColumns is the largest number of columns that the loops of package simd process together. Rows of local matrices
+// are padded to a multiple of it.
+const simdColumns = 16
 
-// stride is that of the rows of a matrix of order k.
-func stride(k int) int { return (k + lanes - 1) &^ (lanes - 1) }
+// stride returns the row stride of a local matrix of order k.
+func stride(k int) int { return (k + simdColumns - 1) &^ (simdColumns - 1) }
 
-// together is the number of rows of a Cholesky factor that are made together.
-const together = 4
+// panelHeight is the number of rows of a Cholesky factor that are computed together.
+const panelHeight = 4
 
-// cholesky overwrites the upper triangle of w.a, of order k, by U of UᵀU, and reports whether there is one. With the
-// rows above known, a few rows J are at a time
+// cholesky overwrites the upper triangle of w.a, of order k, by its Cholesky factor U, A = UᵀU. It returns false if w.a
+// is not positive definite. It computes a panel J of panelHeight rows at a time: one matrix product subtracts the
+// contribution of all rows above,
 //
 //	A(J, j:) − U(:j, J)ᵀ·U(:j, j:),
 //
-// the product of all that is known with few vectors, less what the rows of J take from each other.
+// and the rows of J are then eliminated among themselves.
 func (w *worker) cholesky(k int) bool {
-	a, ld, z := w.a, stride(k), buffer.Grow(&w.z, together*k)
-	for j := 0; j < k; j += together {
-		t := min(together, k-j)
+	a, ld, z := w.a, stride(k), buffer.Grow(&w.z, panelHeight*k)
+	for j := 0; j < k; j += panelHeight {
+		t := min(panelHeight, k-j)
 		for r := range j {
 			for c, v := range a[r*ld+j : r*ld+j+t] {
 				z[c*j+r] = -v
 			}
 		}
-		from := j &^ (lanes - 1)
-		simd.Backward(j, ld-from, a[from:], ld, a[j*ld+from:], ld, z, j, t, &w.simd)
+		aligned := j &^ (simdColumns - 1)
+		simd.Backward(j, ld-aligned, a[aligned:], ld, a[j*ld+aligned:], ld, z, j, t, &w.simd)
 		for r := j; r < j+t; r++ {
 			row := a[r*ld+r : r*ld+k]
 			for c := j; c < r; c++ {
@@ -327,8 +334,8 @@ func (w *worker) cholesky(k int) bool {
 	return true
 }
 
-// inverse makes W.
-func (b *build) inverse(ctx context.Context) (err error) {
+// computeW sets W = I+HHᵀ, unless there is no F.
+func (b *build) computeW(ctx context.Context) (err error) {
 	if b.f != nil {
 		b.w, err = precond.New(ctx, b.h, 1, &precond.Options{Form: precond.FormLInv, Comm: b.comm})
 	}

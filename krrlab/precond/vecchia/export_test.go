@@ -1,4 +1,4 @@
 package vecchia
 
-// Row returns row i of G as it is held: its columns, i last, and values.
-func (m *Inverse) Row(i int) ([]int32, []float32) { return m.rows.row(i) }
+// Row returns the stored row i of G: its column indices, i last, and its values.
+func (m *Inverse) Row(i int) ([]int32, []float32) { return m.g.row(i) }

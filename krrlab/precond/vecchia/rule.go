@@ -12,67 +12,88 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
 
-// MostNeighbors is the largest k that is chosen.
-const MostNeighbors = firstK << doublings
+// MaxRuleNeighbors is the largest k that the rule for the number of neighbors chooses.
+const MaxRuleNeighbors = minNeighbors << maxDoublings
 
-// RuleRows is how many points the rule for k and ω looks at: the last ones of the order, which have all others before
-// them.
+// RuleRows is the size of the pilot sample of the rule for k and ω: the last RuleRows points of π, which all other
+// points precede. A larger sample makes the rule less random and costs RuleRows columns of K.
 const RuleRows = 128
 
-// How the rule looks at them.
 const (
-	ruleBlock  = 16   // of them at a time: 128n bytes
-	firstK     = 15   // the least k
-	doublings  = 3    // of it at most
-	worthwhile = 0.05 // fall of the mean logarithm of pivots for which k is doubled
-	leastOmega = 0.05
+	ruleBlock    = 16   // pilot points processed together; their columns of K take 128n bytes
+	minNeighbors = 15   // smallest k that the rule chooses
+	maxDoublings = 3    // largest number of times that the rule doubles minNeighbors
+	minDecrease  = 0.05 // decrease of the mean log conditional variance for which k is doubled; larger: fewer neighbors
+	minDamping   = 0.05 // smallest ω that the rule chooses
 )
 
-// ruleSums are sums over the points that the rule looks at.
+// ruleSums are sums over pilot points i. Element a of energy is for k = minNeighbors·2^a neighbors.
 type ruleSums struct {
-	logs   [doublings + 2]float64 // log (1/G_ii²) with k = 0, and with firstK·2^a
-	energy [doublings + 1]float64 // Σ_{j∈N_i} c_ij², c_ij = R_ij/√((R_ii+λ)(R_jj+λ))
-	all    float64                // the same of all j before i
+	logs   [maxDoublings + 2]float64 // log conditional variance, log(1/G_ii²); logs[0]: k = 0, logs[a+1]: as in energy[a]
+	energy [maxDoublings + 1]float64 // Σ c_ij² over the k nearest points j, with c_ij = R_ij/√((R_ii+λ)(R_jj+λ))
+	total  float64                   // Σ c_ij² over all candidates j
 }
 
-// settle chooses what is left open of k and ω by the last points of π, which are a sample of all and have all points
-// before them. k is doubled as long as the conditional variance 1/G_ii² of a point falls by 5 % on the geometric mean.
-// ω = max(ρ³, 0.05), ρ being the share that the neighbors have of the squared correlations that R leaves: where it is
-// near 1, R is local and M right as it is; where most lies elsewhere, as in R of many small eigenvalues, no neighbors
-// explain it and V is to be near λI. The power is fitted, to sixteen problems (docs/stages/vecchia.md).
-func (b *build) settle(ctx context.Context) error {
-	asked := min(max(b.o.Neighbors, 0), b.n-1)
+// chooseParameters sets k and ω, by a rule if the options leave them open. The rule uses a pilot sample, the last
+// points of π: they are a random sample of all points, and all others precede them. It doubles k as long as that lowers
+// the geometric mean of the conditional variances 1/G_ii² by 5 %. It sets ω = max(ρ³, 0.05), where ρ is the share of
+// the squared correlations in R that the neighbors account for. If ρ is near 1, R is local, and M needs no damping. If
+// most of the correlation lies elsewhere, as for an R with many small eigenvalues, neighbors cannot explain it, and V
+// should be near λI. The exponent 3 was fitted to sixteen problems (docs/stages/vecchia.md).
+func (b *build) chooseParameters(ctx context.Context) error {
+	requested := min(max(b.o.Neighbors, 0), b.n-1)
 	if b.o.Neighbors != 0 && b.o.Damping > 0 {
-		b.Inverse.k, b.damping = asked, b.o.Damping
+		b.k, b.damping = requested, b.o.Damping
 		return nil
 	}
 	b.damping = 1
-	b.weigh()
+	b.computeDiagonals()
 	rows := min(RuleRows, (b.n+3)/4)
-	at := 0
-	for at < doublings && (b.o.Neighbors == 0 || firstK<<(at+1) <= asked) {
-		at++
+	doubled := 0
+	for doubled < maxDoublings && (b.o.Neighbors == 0 || minNeighbors<<(doubled+1) <= requested) {
+		doubled++
 	}
-	most := min(firstK<<at, b.n-rows) // neighbors that it looks at
+	s, err := b.pilotSums(ctx, rows, min(minNeighbors<<doubled, b.n-rows))
+	if err != nil {
+		return err
+	}
+	if b.k = requested; b.o.Neighbors == 0 {
+		for doubled = 0; doubled < maxDoublings && s.logs[doubled+1]-s.logs[doubled+2] > minDecrease; {
+			doubled++
+		}
+		b.k = min(minNeighbors<<doubled, b.n-1)
+	}
+	if b.damping = b.o.Damping; b.damping == 0 {
+		b.damping = 1
+		if s.total > 0 {
+			b.damping = min(1, max(minDamping, math.Pow(s.energy[doubled]/s.total, 3)))
+		}
+	}
+	return nil
+}
+
+// pilotSums returns sums over the last rows points of π, with at most k neighbors for each, chosen among the points
+// before the sample. logs are divided by the number of rows.
+func (b *build) pilotSums(ctx context.Context, rows, k int) (s ruleSums, err error) {
 	sums := make([]ruleSums, rows)
 	workers := make([]worker, accel.Threads())
 	for lo := 0; lo < rows; lo += ruleBlock {
 		idx := make([]int, 0, ruleBlock)
-		for _, i := range b.order[b.n-rows+lo : min(b.n-rows+lo+ruleBlock, b.n)] {
-			idx = append(idx, b.lie[i])
+		for _, i := range b.rowsInOrder[b.n-rows+lo : min(b.n-rows+lo+ruleBlock, b.n)] {
+			idx = append(idx, b.pointOf[i])
 		}
 		columns := mat.NewDense(b.n, len(idx), nil)
 		if err := b.exact.Columns(ctx, idx, columns); err != nil {
-			return err
+			return s, err
 		}
-		err := accel.ForEach(ctx, len(idx), func(who, c int) {
-			b.look(&workers[who], &sums[lo+c], columns, c, idx[c], b.n-rows, most)
+		err := accel.ForEach(ctx, len(idx), func(w, c int) {
+			point := pilotPoint{idx[c], columns.ColView(c)}
+			b.addPilotPoint(&workers[w], &sums[lo+c], point, b.rowsInOrder[:b.n-rows], k)
 		})
 		if err != nil {
-			return err
+			return s, err
 		}
 	}
-	var s ruleSums
 	for _, v := range sums {
 		for a := range v.logs {
 			s.logs[a] += v.logs[a] / float64(rows)
@@ -80,74 +101,74 @@ func (b *build) settle(ctx context.Context) error {
 		for a := range v.energy {
 			s.energy[a] += v.energy[a]
 		}
-		s.all += v.all
+		s.total += v.total
 	}
-	if b.Inverse.k = asked; b.o.Neighbors == 0 {
-		for at = 0; at < doublings && s.logs[at+1]-s.logs[at+2] > worthwhile; {
-			at++
-		}
-		b.Inverse.k = min(firstK<<at, b.n-1)
-	}
-	if b.damping = b.o.Damping; b.damping == 0 {
-		b.damping = 1
-		if s.all > 0 {
-			b.damping = min(1, max(leastOmega, math.Pow(s.energy[at]/s.all, 3)))
-		}
-	}
-	return nil
+	return s, nil
 }
 
-// look adds what the rule wants of point i, column c of the columns; the first points of the order are its candidates,
-// of which most are taken.
-func (b *build) look(w *worker, s *ruleSums, columns *mat.Dense, c, i, first, most int) {
-	by := buffer.Grow(&w.by, b.n)
-	raw := columns.RawMatrix()
-	for j, inner := range b.inner(w, i, b.n, b.f) {
-		r := raw.Data[j*raw.Stride+c] - inner
-		by[j] = r * r / (b.left[i] * b.left[j])
+// pilotPoint is a point of the pilot sample and its column of K.
+type pilotPoint struct {
+	index  int
+	column mat.Vector
+}
+
+// addPilotPoint adds the terms of one point to s. Its neighbors are the k nearest of the points of candidates, which
+// are rows of G.
+func (b *build) addPilotPoint(w *worker, s *ruleSums, point pilotPoint, candidates []int32, k int) {
+	i := point.index
+	squares := buffer.Grow(&w.scores, b.n) // c_ij²
+	for j, inner := range b.innerProducts(w, i, b.n, b.f) {
+		r := point.column.AtVec(j) - inner
+		squares[j] = r * r / (b.shiftedDiag[i] * b.shiftedDiag[j])
 	}
-	var near []int // the nearest so far, in order
-	before := func(x, y int) int { return cmp.Or(cmp.Compare(by[y], by[x]), x-y) }
-	floor := 0.0 // of the last of them, once they are all
-	for _, at := range b.order[:first] {
-		j := b.lie[at]
-		s.all += by[j]
-		if by[j] < floor {
+	var nearest []int // the k nearest points so far, in order
+	compare := func(x, y int) int { return cmp.Or(cmp.Compare(squares[y], squares[x]), x-y) }
+	threshold := 0.0 // c_ij² of the last of them, once there are k
+	for _, row := range candidates {
+		j := b.pointOf[row]
+		s.total += squares[j]
+		if squares[j] < threshold {
 			continue
 		}
-		at, _ := slices.BinarySearchFunc(near, j, before)
-		if at == most {
+		position, _ := slices.BinarySearchFunc(nearest, j, compare)
+		if position == k {
 			continue
 		}
-		near = slices.Insert(near, at, j)[:min(len(near)+1, most)]
-		if len(near) == most {
-			floor = by[near[most-1]]
+		nearest = slices.Insert(nearest, position, j)[:min(len(nearest)+1, k)]
+		if len(nearest) == k {
+			threshold = squares[nearest[k-1]]
 		}
 	}
-	for at, j := range near {
+	for position, j := range nearest {
 		for a := range s.energy {
-			if at < firstK<<a {
-				s.energy[a] += by[j]
+			if position < minNeighbors<<a {
+				s.energy[a] += squares[j]
 			}
 		}
 	}
-	idx := append(near, i)
-	k := len(idx)
-	a, ld := b.among(w, idx)
-	if !w.cholesky(k) { // told when G is made
+	b.addLogs(w, s, append(nearest, i))
+}
+
+// addLogs sets s.logs for a pilot point. idx holds its k nearest neighbors, the nearest first, and then the point. The
+// last column u of the Cholesky factor of (R+λI)(idx, idx) gives all conditional variances: given the first m
+// neighbors, the variance is u_{m+1}² + … + u_{k+1}².
+func (b *build) addLogs(w *worker, s *ruleSums, idx []int) {
+	order := len(idx)
+	a, ld := b.localMatrix(w, idx)
+	if !w.cholesky(order) { // computeG reports the error
 		return
 	}
-	last := a[k-1:]                      // column of U
-	pivot := math.Pow(last[(k-1)*ld], 2) // 1/G_ii² with all of them, and more with fewer
-	at := most
+	u := a[order-1:]
+	variance := math.Pow(u[(order-1)*ld], 2)
+	m := order - 1
 	for step := len(s.logs) - 1; step >= 0; step-- {
 		fewer := 0
 		if step > 0 {
-			fewer = min(firstK<<(step-1), most)
+			fewer = min(minNeighbors<<(step-1), order-1)
 		}
-		for ; at > fewer; at-- {
-			pivot += math.Pow(last[(at-1)*ld], 2)
+		for ; m > fewer; m-- {
+			variance += math.Pow(u[(m-1)*ld], 2)
 		}
-		s.logs[step] = math.Log(pivot)
+		s.logs[step] = math.Log(variance)
 	}
 }

@@ -19,55 +19,60 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// Options of New. Zero values, and a nil *Options, mean the defaults.
+// Options configures New. Zero values, and a nil *Options, mean the defaults.
 type Options struct {
-	// Neighbors is the number k of entries in a row of G beside the diagonal; more than n−1 are n−1, and a negative
-	// number is none. Default: 15, 30, 60 or 120, doubled as long as that lowers the conditional variances by 5 %.
+	// Neighbors is the number k of off-diagonal entries in a row of G. Values above n−1 mean n−1, and negative values
+	// mean no neighbors. Default: 15, 30, 60 or 120. The default rule doubles k as long as that lowers the conditional
+	// variances by 5 %.
 	Neighbors int
-	// Damping is ω in (0, 1]. Default: max(ρ³, 0.05), ρ being the share of the neighbors in the squared correlations of
-	// R.
+	// Damping is ω in (0, 1]. Default: max(ρ³, 0.05), where ρ is the share of the squared correlations of R that the
+	// neighbors account for.
 	Damping float64
-	// Order holds the place of each point in π. Default: a random order, from Seed.
+	// Order[i] is the position of point i in the order π. Default: a random order, from Seed.
 	Order []int32
-	// Seed draws the order.
+	// Seed is the random stream for the default order.
 	Seed rng.Stream
-	// Comm is the group of ranks that K's tiles, and the rows of F, G and H, are dealt to; each holds all of G, and F
-	// until G is made. Default: comm.Alone().
+	// Comm is the group of ranks over which the tiles of K, and the rows of F, G and H, are distributed. Each rank
+	// stores all of G, and all of F during the construction. Default: comm.Alone().
 	Comm comm.Comm
-	// Progress, if not nil, is called as rows of G are made, with done rising to total, never at the same time.
+	// Progress, if not nil, reports completed blocks of rows of G. done increases to total; calls do not overlap.
 	Progress func(done, total int)
 }
 
-// Inverse is M = FFᵀ+V by its inverse; see the package doc. Its methods may be called by several goroutines at once.
+// Inverse represents M = FFᵀ+V by its inverse GᵀW⁻¹G; see the package documentation. Rows of G are stored in an order
+// in which nearby points are adjacent. Methods are safe for concurrent use.
 type Inverse struct {
-	n, k    int
-	damping float64
-	lie     []int             // the points of the rows of G, as they lie together
-	order   []int32           // rows by their place in π
-	rows    csr               // G: of row i its neighbors in ascending order, then i
-	columns csr               // Gᵀ: of row j the rows that have it as a neighbor in ascending order, then j
-	w       *precond.Woodbury // I+HHᵀ; nil for I
+	n, k        int
+	damping     float64           // ω
+	pointOf     []int             // pointOf[row] is the point of that row of G
+	rowsInOrder []int32           // rowsInOrder[p] is the row of G of the point at position p of π
+	g           csr               // G: in each row the neighbors in ascending order, then the diagonal
+	gt          csr               // Gᵀ, stored like G
+	w           *precond.Woodbury // W = I+HHᵀ; nil if W = I
 
 	mu   sync.Mutex
-	idle []*mat.Dense
+	pool []*mat.Dense // unused scratch matrices, guarded by mu
 }
 
-// csr is a sparse matrix with the diagonal last in each row.
+// csr is a sparse matrix in compressed sparse row format. The last entry of each row is its diagonal entry.
 type csr struct {
-	start []int64
+	start []int64 // entries start[i] to start[i+1]-1 form row i
 	col   []int32
 	value []float32
 }
 
-// New returns M for K+λI = k, with the factor f of K, nil for none; on ranks its rows as those of package lowrank. K is
-// read once as it is stored, and entries among neighbors are formed again in float64. The result is a function of the
-// points, k's storage, f and the options, with the same bits for any number of threads and ranks.
+// New returns M for the matrix K+λI that k represents. f is the factor F of K, nil for none; if k is distributed over
+// ranks, f has the rows of this rank, as package lowrank returns them. The stored kernel matrix is read once to find
+// candidates for neighbors; entries between neighbors are recomputed in float64. The result is a function of the
+// points, the storage of k, f and the options. It has the same bits for any number of threads and ranks.
 //
-// It returns an error if (ωR+λI)_JJ is not positive definite for some point, which is so where K is not positive
-// semi-definite or f is no factor of it, or if ctx ends. It panics if an option is out of its range, or λ is 0.
+// New returns an error if ctx ends, or if (ωR+λI)_JJ is not positive definite for some point. The latter happens if K
+// is not positive semi-definite or f is not a factor of it. New panics if an option is out of range or λ is not
+// positive.
 func New(ctx context.Context, k *gram.Matrix, f *points.Dense32, o *Options) (*Inverse, error) {
-	b := begin(k, f, o)
-	for _, step := range []func(context.Context) error{b.gather, b.settle, b.neighbors, b.factor, b.inverse} {
+	b := newBuild(k, f, o)
+	for _, step := range []func(context.Context) error{b.gatherF, b.chooseParameters, b.findCandidates, b.computeG,
+		b.computeW} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -75,8 +80,8 @@ func New(ctx context.Context, k *gram.Matrix, f *points.Dense32, o *Options) (*I
 	return b.Inverse, nil
 }
 
-// begin checks what New is given, and sets the order.
-func begin(k *gram.Matrix, f *points.Dense32, o *Options) *build {
+// newBuild checks the arguments of New and determines the order π.
+func newBuild(k *gram.Matrix, f *points.Dense32, o *Options) *build {
 	opt := *cmp.Or(o, &Options{})
 	n := k.Dim()
 	c := comm.OrAlone(opt.Comm)
@@ -88,22 +93,22 @@ func begin(k *gram.Matrix, f *points.Dense32, o *Options) *build {
 	}
 	if opt.Order == nil {
 		opt.Order = make([]int32, n)
-		for at, i := range opt.Seed.Sub("order").Perm(n) {
-			opt.Order[i] = int32(at)
+		for position, i := range opt.Seed.Sub("order").Perm(n) {
+			opt.Order[i] = int32(position)
 		}
 	}
-	m := &Inverse{n: n, lie: k.Lie(), order: make([]int32, n)}
-	for row, i := range m.lie {
-		m.order[opt.Order[i]] = int32(row)
+	m := &Inverse{n: n, pointOf: k.Lie(), rowsInOrder: make([]int32, n)}
+	for row, i := range m.pointOf {
+		m.rowsInOrder[opt.Order[i]] = int32(row)
 	}
-	return &build{Inverse: m, k: k, exact: k.Exact(k.Lambda() / 1000), f: f, o: &opt, comm: c, lo: lo,
+	return &build{Inverse: m, matrix: k, exact: k.Exact(k.Lambda() / 1000), f: f, o: &opt, comm: c, lo: lo,
 		hi: hi}
 }
 
 // Dim returns n.
 func (m *Inverse) Dim() int { return m.n }
 
-// Rank returns r, the columns of F.
+// Rank returns r, the number of columns of F.
 func (m *Inverse) Rank() int {
 	if m.w == nil {
 		return 0
@@ -117,17 +122,17 @@ func (m *Inverse) Neighbors() int { return m.k }
 // Damping returns ω.
 func (m *Inverse) Damping() float64 { return m.damping }
 
-// Bytes returns the memory that M takes.
+// Bytes returns the memory that M occupies, in bytes.
 func (m *Inverse) Bytes() int64 {
-	b := 12*int64(m.n) + 8*int64(len(m.rows.start)+len(m.columns.start)) + 8*int64(len(m.rows.col)+len(m.columns.col))
+	b := 12*int64(m.n) + 8*int64(len(m.g.start)+len(m.gt.start)) + 8*int64(len(m.g.col)+len(m.gt.col))
 	if m.w != nil {
 		b += m.w.Bytes()
 	}
 	return b
 }
 
-// Flops returns those of making M of K and F, with k neighbors and rank r n(k²r + k³/3), and with F 2nkr + nr², and of
-// M⁻¹ times a vector, 4nk + 4nr.
+// Flops returns floating-point operations: build, n(k²r + k³/3 + 2kr + r²), for computing M from K and F with k
+// neighbors and rank r, and apply, 4nk + 4nr, for the product of M⁻¹ with a vector.
 func (m *Inverse) Flops() (build, apply float64) {
 	n, k, r := float64(m.n), float64(m.k), float64(m.Rank())
 	return n * (k*k*r + k*k*k/3 + 2*k*r + r*r), n * 4 * (k + r)
@@ -138,13 +143,13 @@ func (m *Inverse) LogDet() (sum float64) {
 	if m.w != nil {
 		sum = m.w.LogDet()
 	}
-	for _, end := range m.rows.start[1:] {
-		sum -= 2 * math.Log(float64(m.rows.value[end-1]))
+	for _, end := range m.g.start[1:] {
+		sum -= 2 * math.Log(float64(m.g.value[end-1]))
 	}
 	return sum
 }
 
-// What says what M consists of.
+// What describes M in a few words: its neighbors, ω and pivots.
 func (m *Inverse) What() string {
 	s := fmt.Sprintf("sparse inverse on %d neighbors, ω = %.2g", m.k, m.damping)
 	if r := m.Rank(); r > 0 {
@@ -155,10 +160,10 @@ func (m *Inverse) What() string {
 
 func (m *Inverse) String() string { return fmt.Sprintf("%s, n = %d", m.What(), m.n) }
 
-// applyRows is the number of rows of G that a worker multiplies by at a time.
+// applyRows is the number of rows of G in one unit of work of a product. Larger units balance threads less evenly.
 const applyRows = 512
 
-// mulTo sets dst = S·src, in any number of columns, which lie without gaps.
+// mulTo sets dst = S·src for any number of columns. The rows of dst and src must be contiguous in memory.
 func (s *csr) mulTo(ctx context.Context, dst, src *mat.Dense) error {
 	y, x := dst.RawMatrix(), src.RawMatrix()
 	n, t := len(s.start)-1, x.Cols
@@ -168,38 +173,40 @@ func (s *csr) mulTo(ctx context.Context, dst, src *mat.Dense) error {
 	})
 }
 
+// row returns the column indices and values of row i.
 func (s *csr) row(i int) ([]int32, []float32) {
 	lo, hi := s.start[i], s.start[i+1]
 	return s.col[lo:hi], s.value[lo:hi]
 }
 
-// solve replaces row i of x by that of S⁻¹x, where the rows of the other columns of row i have been before.
-func (s *csr) solve(i int, x *mat.Dense) {
+// solveRow replaces row i of x by row i of S⁻¹x, one step of a forward substitution. The caller must already have done
+// so for every row of x that row i of S refers to.
+func (s *csr) solveRow(i int, x *mat.Dense) {
 	raw := x.RawMatrix()
 	cols, values := s.row(i)
 	out := raw.Data[i*raw.Stride : i*raw.Stride+raw.Cols]
-	last := len(cols) - 1
-	for a, j := range cols[:last] {
+	diagonal := len(cols) - 1
+	for a, j := range cols[:diagonal] {
 		v := float64(values[a])
 		for c, w := range raw.Data[int(j)*raw.Stride : int(j)*raw.Stride+raw.Cols] {
 			out[c] -= float64(v * w)
 		}
 	}
 	for c := range out {
-		out[c] /= float64(values[last])
+		out[c] /= float64(values[diagonal])
 	}
 }
 
 // SolveTo sets dst = M⁻¹r = GᵀW⁻¹Gr for n×t matrices; dst may be r. The result has the same bits for any number of
-// threads and ranks. It panics if the shapes do not fit, and returns ctx's error when ctx is done.
+// threads and ranks. It panics if the shapes do not match, and returns the error of ctx if ctx ends.
 func (m *Inverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	v, u := m.scratch(dst, r), m.scratch(dst, r)
 	defer m.release(v, u)
 	x, y := r.RawMatrix(), v.RawMatrix()
-	for row, i := range m.lie {
+	for row, i := range m.pointOf {
 		copy(y.Data[row*y.Cols:(row+1)*y.Cols], x.Data[i*x.Stride:])
 	}
-	if err := m.rows.mulTo(ctx, u, v); err != nil {
+	if err := m.g.mulTo(ctx, u, v); err != nil {
 		return err
 	}
 	if m.w != nil {
@@ -207,23 +214,24 @@ func (m *Inverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 			return err
 		}
 	}
-	if err := m.columns.mulTo(ctx, v, u); err != nil {
+	if err := m.gt.mulTo(ctx, v, u); err != nil {
 		return err
 	}
-	m.toPoints(dst, v)
+	m.permuteRows(dst, v)
 	return nil
 }
 
-// toPoints sets the rows of dst from those of G.
-func (m *Inverse) toPoints(dst, v *mat.Dense) {
+// permuteRows copies v, whose rows are in the order of the rows of G, to dst, whose rows are in the order of the
+// points.
+func (m *Inverse) permuteRows(dst, v *mat.Dense) {
 	x, y := v.RawMatrix(), dst.RawMatrix()
-	for row, i := range m.lie {
+	for row, i := range m.pointOf {
 		copy(y.Data[i*y.Stride:], x.Data[row*x.Cols:(row+1)*x.Cols])
 	}
 }
 
-// NormalTo sets the columns of dst, n×t, to independent draws of the normal distribution with mean 0 and covariance M,
-// G⁻¹(g₂ + Hg₁) of standard normal g₁ ∈ R^r and g₂ ∈ R^n. Column j is a function of (g, j) alone.
+// NormalTo sets the columns of dst, n×t, to independent draws from the normal distribution with mean 0 and covariance
+// M. A draw is G⁻¹(g₂ + Hg₁) with standard normal g₁ ∈ R^r and g₂ ∈ R^n. Column j depends on g and j only.
 func (m *Inverse) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
 	u := m.scratch(dst, dst)
 	defer m.release(u)
@@ -238,19 +246,20 @@ func (m *Inverse) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) er
 			u.SetCol(j, column)
 		}
 	}
-	return m.back(ctx, dst, u)
+	return m.solveG(ctx, dst, u)
 }
 
-// back sets dst = G⁻¹u and spoils u.
-func (m *Inverse) back(ctx context.Context, dst, u *mat.Dense) error {
-	for _, i := range m.order {
-		m.rows.solve(int(i), u)
+// solveG sets dst = G⁻¹u and overwrites u.
+func (m *Inverse) solveG(ctx context.Context, dst, u *mat.Dense) error {
+	for _, i := range m.rowsInOrder {
+		m.g.solveRow(int(i), u)
 	}
-	m.toPoints(dst, u)
+	m.permuteRows(dst, u)
 	return ctx.Err()
 }
 
-// scratch returns an n×t matrix after a check of the shapes.
+// scratch checks the shapes of dst and src, n×t, and returns an n×t scratch matrix with undefined contents, which the
+// caller passes to release after use.
 func (m *Inverse) scratch(dst, src *mat.Dense) *mat.Dense {
 	n, t := src.Dims()
 	if dn, dt := dst.Dims(); n != m.n || dn != n || dt != t {
@@ -258,22 +267,23 @@ func (m *Inverse) scratch(dst, src *mat.Dense) *mat.Dense {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at := slices.IndexFunc(m.idle, func(u *mat.Dense) bool { return u.RawMatrix().Cols == t })
-	if at < 0 {
+	i := slices.IndexFunc(m.pool, func(u *mat.Dense) bool { return u.RawMatrix().Cols == t })
+	if i < 0 {
 		return mat.NewDense(n, t, nil)
 	}
-	u := m.idle[at]
-	m.idle = slices.Delete(m.idle, at, at+1)
+	u := m.pool[i]
+	m.pool = slices.Delete(m.pool, i, i+1)
 	return u
 }
 
+// release returns scratch matrices to the pool.
 func (m *Inverse) release(u ...*mat.Dense) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.idle = append(m.idle, u...)
+	m.pool = append(m.pool, u...)
 }
 
-// transposed returns Sᵀ, S having the diagonal in each row and place.
+// transposed returns Sᵀ. Every row of S must have its diagonal entry, in the last place; the same holds for Sᵀ.
 func (s *csr) transposed() csr {
 	n := len(s.start) - 1
 	t := csr{make([]int64, n+1), make([]int32, len(s.col)), make([]float32, len(s.col))}
@@ -283,17 +293,17 @@ func (s *csr) transposed() csr {
 	for i := range n {
 		t.start[i+1] += t.start[i]
 	}
-	next := slices.Clone(t.start[:n])
+	free := slices.Clone(t.start[:n]) // the next free entry of each row of Sᵀ
 	for i := range n {
 		cols, values := s.row(i)
 		for a, j := range cols {
-			at := next[j]
-			next[j]++
-			if int(j) == i { // last, and what comes after takes its place
-				at = t.start[j+1] - 1
-				next[j]--
+			entry := free[j]
+			free[j]++
+			if int(j) == i { // the diagonal goes to the end of the row, and its entry remains free
+				entry = t.start[j+1] - 1
+				free[j]--
 			}
-			t.col[at], t.value[at] = int32(i), values[a]
+			t.col[entry], t.value[entry] = int32(i), values[a]
 		}
 	}
 	return t
