@@ -19,8 +19,11 @@ import (
 // limit is a bound on memory and who sets it.
 type limit struct {
 	bytes  int64
-	used   int64 // of it, by everything that it counts; 0 if unknown
+	used   int64 // memory in use by everything that the limit counts; 0 if unknown
 	source string
+	// perProcess is set for a limit that each process has for itself, such as ulimit -v. Other limits are shared by
+	// the processes of the machine or of the control group.
+	perProcess bool
 }
 
 // MemoryLimit returns the bytes of memory that the process may use and which
@@ -28,12 +31,18 @@ type limit struct {
 // group and of every group above it (cgroup version 1 and 2: containers, batch
 // systems and systemd use them), RLIMIT_AS (less the addresses that hold no memory)
 // and Go's own GOMEMLIMIT. Where the system tells nothing it is 0 and "unknown".
-func MemoryLimit() (bytes int64, source string) { return here.memoryLimit() }
+func MemoryLimit() (bytes int64, source string) { return here.memoryShare(1) }
+
+// MemoryShare returns the share of one of several equal processes on this machine, and the bound that it comes from: the
+// memory of the machine and the limits of control groups are divided by the number of processes, RLIMIT_AS and
+// GOMEMLIMIT, which hold for each process, are not.
+func MemoryShare(processes int) (bytes int64, source string) { return here.memoryShare(processes) }
 
 // addressLimit is the limit on a process's addresses as one on its memory: addresses that hold
 // none, of stacks, libraries and buffers that wait, cannot be had for data.
 func addressLimit(bound, used, rss int64) limit {
-	return limit{max(1, bound-used+rss), rss, "RLIMIT_AS (ulimit -v), less the addresses that hold no memory"}
+	const source = "RLIMIT_AS (ulimit -v), less the addresses that hold no memory"
+	return limit{bytes: max(1, bound-used+rss), used: rss, source: source, perProcess: true}
 }
 
 // MemoryAvailable returns the bytes that the process may still take: of the
@@ -68,9 +77,12 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%.3g %s", v, units[i])
 }
 
-func (m machine) memoryLimit() (int64, string) {
+func (m machine) memoryShare(processes int) (int64, string) {
 	best := limit{source: "unknown"}
 	for _, l := range m.allLimits() {
+		if !l.perProcess {
+			l.bytes = max(1, l.bytes/int64(processes))
+		}
 		if best.bytes == 0 || l.bytes < best.bytes {
 			best = l
 		}
@@ -174,7 +186,7 @@ func bound() {
 // goLimit returns GOMEMLIMIT as the runtime has it, if it is set.
 func goLimit() []limit {
 	if b := debug.SetMemoryLimit(-1); b < math.MaxInt64 && b != garbageBound.Load() {
-		return []limit{{bytes: b, source: "GOMEMLIMIT"}}
+		return []limit{{bytes: b, source: "GOMEMLIMIT", perProcess: true}}
 	}
 	return nil
 }
@@ -258,7 +270,7 @@ func (m machine) ancestors(mt mount, dir, max, current, inactive string) []limit
 		if b, err := strconv.ParseInt(strings.TrimSpace(m.read(path.Join(at, max))), 10, 64); err == nil && b < 1<<60 {
 			used, _ := strconv.ParseInt(strings.TrimSpace(m.read(path.Join(at, current))), 10, 64)
 			cache, _ := field(m.read(path.Join(at, "memory.stat")), inactive)
-			all = append(all, limit{b, used - cache, fmt.Sprintf("cgroup limit %s", path.Join(at, max))})
+			all = append(all, limit{bytes: b, used: used - cache, source: fmt.Sprintf("cgroup limit %s", path.Join(at, max))})
 		}
 		if rel == "" || rel == "/" {
 			return all

@@ -108,18 +108,19 @@ func TestMemoryLimit(t *testing.T) {
 		{"of the process", map[string]string{
 			"/proc/meminfo":     meminfo,
 			"/proc/self/status": "VmHWM:\t 2048 kB\nVmRSS:\t 1048576 kB\n",
-		}, []limit{{5 << 30, 0, "GOMEMLIMIT"}, {6 << 30, 2 << 30, "RLIMIT_AS"}}, 5 << 30, "GOMEMLIMIT", 4 << 30},
+		}, []limit{{bytes: 5 << 30, source: "GOMEMLIMIT"}, {bytes: 6 << 30, used: 2 << 30, source: "RLIMIT_AS"}}, 5 << 30,
+			"GOMEMLIMIT", 4 << 30},
 		{"used beyond the limit", map[string]string{
 			"/proc/meminfo": meminfo,
-		}, []limit{{1 << 30, 2 << 30, "RLIMIT_AS"}}, 1 << 30, "RLIMIT_AS", 1},
+		}, []limit{{bytes: 1 << 30, used: 2 << 30, source: "RLIMIT_AS"}}, 1 << 30, "RLIMIT_AS", 1},
 		{"one of two limits used up", map[string]string{
 			"/proc/meminfo": meminfo,
-		}, []limit{{1 << 30, 2 << 30, "a"}, {6 << 30, 0, "b"}}, 1 << 30, "a", 1},
-		{"used up, the machine's memory unknown", nil, []limit{{1 << 30, 2 << 30, "a"}, {6 << 30, 0, "b"}}, 1 << 30,
-			"a", 1},
+		}, []limit{{bytes: 1 << 30, used: 2 << 30, source: "a"}, {bytes: 6 << 30, source: "b"}}, 1 << 30, "a", 1},
+		{"used up, the machine's memory unknown", nil, []limit{{bytes: 1 << 30, used: 2 << 30, source: "a"},
+			{bytes: 6 << 30, source: "b"}}, 1 << 30, "a", 1},
 		{"nothing left of the machine's", map[string]string{
 			"/proc/meminfo": "MemTotal: 16777216 kB\nMemAvailable: 0 kB\n",
-		}, []limit{{6 << 30, 0, "b"}}, 6 << 30, "b", 1},
+		}, []limit{{bytes: 6 << 30, source: "b"}}, 6 << 30, "b", 1},
 		{"damaged files", map[string]string{
 			"/proc/meminfo":             "MemTotal:\nMemTotal: x kB\n",
 			"/proc/self/mountinfo":      "\n - \n1 2 3 - cgroup2\n" + unified,
@@ -128,7 +129,7 @@ func TestMemoryLimit(t *testing.T) {
 		}, nil, 0, "unknown", 0},
 	} {
 		m := fake(c.files, c.own...)
-		bytes, source := m.memoryLimit()
+		bytes, source := m.memoryShare(1)
 		if bytes != c.bytes || !strings.Contains(source, c.source) {
 			t.Errorf("%s: limit %d of %q, want %d of %q", c.name, bytes, source, c.bytes, c.source)
 		}
@@ -141,12 +142,23 @@ func TestMemoryLimit(t *testing.T) {
 // TestAddressLimit: of a limit on addresses those that hold no memory are not for data.
 func TestAddressLimit(t *testing.T) {
 	m := fake(map[string]string{"/proc/meminfo": meminfo}, addressLimit(3<<30, 2<<30, 1<<29))
-	limit, _ := m.memoryLimit()
+	limit, _ := m.memoryShare(1)
 	if avail := m.memoryAvailable(); limit != 3<<29 || avail != 1<<30 {
 		t.Errorf("limit %d, available %d", limit, avail)
 	}
 	if l := addressLimit(1<<30, 2<<30, 1<<20); l.bytes != 1 {
 		t.Errorf("used up: %+v", l)
+	}
+}
+
+// TestMemoryShare: processes share the memory of the machine, and each has its own limit on addresses.
+func TestMemoryShare(t *testing.T) {
+	for ranks, want := range map[int]int64{1: 6 << 30, 2: 6 << 30, 4: 4 << 30} {
+		m := fake(map[string]string{"/proc/meminfo": meminfo}, addressLimit(6<<30, 0, 0)) // of 16 GiB
+		share, source := m.memoryShare(ranks)
+		if share != want || strings.HasPrefix(source, "RLIMIT_AS") != (ranks < 4) {
+			t.Errorf("%d ranks: %d of %s, want %d", ranks, share, source, want)
+		}
 	}
 }
 

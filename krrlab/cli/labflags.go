@@ -91,10 +91,12 @@ const (
 // if that is not known.
 func (a *app) memory(limit int64) int64 {
 	if limit == 0 {
-		most, _ := accel.MemoryLimit()
-		if limit = int64(machineShare * float64(most)); a.party != nil {
-			limit /= int64(a.party.node.Ranks)
+		ranks := 1
+		if a.party != nil {
+			ranks = a.party.node.Ranks
 		}
+		most, _ := accel.MemoryShare(ranks)
+		limit = int64(machineShare * float64(most))
 	}
 	if limit == 0 {
 		return 0

@@ -72,8 +72,8 @@ func (a *app) join(ctx context.Context, f *rankFlags) error {
 				n.CPUs)
 		}
 	}
-	if limit, _ := accel.MemoryLimit(); limit > 0 {
-		debug.SetMemoryLimit(limit / int64(a.party.node.Ranks))
+	if share, _ := accel.MemoryShare(a.party.node.Ranks); share > 0 {
+		debug.SetMemoryLimit(share)
 	}
 	a.Quiet = a.Quiet || w.Rank() > 0
 	if l := a.env.Launch.Lost; l > f.Limit && a.party.node.Ranks < w.Size() {
