@@ -71,7 +71,7 @@ func costOf(r *cost.Rates, c Case, size extent, iterations int) caseCost {
 		c.Solver != krrlab.Direct {
 		way.Storage = gram.Float64
 	}
-	cost.Model{Rates: *r, N: max(size.N, 1), D: max(size.D, 1), T: max(size.T, 1), Tests: size.TestN}.Of(&way)
+	cost.Model{Rates: *r, N: max(size.N, 1), D: max(size.D, 1), T: max(size.T, 1), Tests: size.TestN}.Predict(&way)
 	out := caseCost{way.Seconds, way.Bytes}
 	if passes := 2. * rivalIterations; c.Method != "" {
 		more := max(1, s/n) // columns of Z, of which the plan has n at most

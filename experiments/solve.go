@@ -50,8 +50,8 @@ func (s *session) solve(ctx context.Context, c Case) (*Result, error) {
 	if c.Solver == krrlab.AutoSolver {
 		r.Chosen = sol.Method()
 	}
-	if sol.KKept.Known() {
-		r.Values = finite(map[string]float64{"kept": float64(sol.KKept), "dropped": float64(sol.KDropped)})
+	if sol.KeptShare.Known() {
+		r.Values = finite(map[string]float64{"kept": float64(sol.KeptShare), "dropped": float64(sol.DroppedBound)})
 	}
 	return r, s.judge(c, r, func(test *datasets.Dataset) (*model.Score, error) {
 		return sol.Model.Evaluate(ctx, test, sol.PredictOptions())
@@ -135,7 +135,7 @@ func finitePtr(v float64) *float64 {
 func history(h []krrlab.HistRow) []float64 {
 	out := make([]float64, len(h))
 	for i, x := range h {
-		out[i] = stage.Digits(x.Residual, 4)
+		out[i] = stage.RoundDigits(x.Residual, 4)
 	}
 	return out
 }

@@ -41,7 +41,7 @@ func (r *Report) autoText() string {
 		fmt.Fprintf(&text, " %s: %s", row, x.Chosen)
 		if kept, ok := x.Values["kept"]; ok {
 			fmt.Fprintf(&text, "; %g %% of the entries of K are kept, ‖·‖₂ of the others is at most %.1e",
-				stage.Digits(100*kept, 2), x.Values["dropped"])
+				stage.RoundDigits(100*kept, 2), x.Values["dropped"])
 		}
 		fmt.Fprintf(&text, "; %s.", x.Machine.short())
 	}

@@ -141,9 +141,9 @@ func TestDirectPrecision(t *testing.T) {
 		if lab, err = New(train.Head(c.n), Config{Kernel: gauss, Lambda: c.lambda, Tol: c.tol}); err != nil {
 			t.Fatal(err)
 		}
-		if task := (&bench{Lab: lab}).PlanTask(); task.Small == gram.Auto ||
-			"dense float64" == c.storage != (task.Small == gram.Float64) {
-			t.Errorf("%+v: planned in %v", c, task.Small)
+		if task := (&bench{Lab: lab}).PlanTask(); task.DirectStorage == gram.Auto ||
+			"dense float64" == c.storage != (task.DirectStorage == gram.Float64) {
+			t.Errorf("%+v: planned in %v", c, task.DirectStorage)
 		}
 	}
 	x := points.NewDense(2001, 2, nil)
@@ -270,7 +270,7 @@ func TestCheckpointKeepsPlan(t *testing.T) {
 	}
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, "plan.json"), []byte("{"), 0o666))
 	testkit.Fails(t, testkit.ErrOf(lab.Solve(t.Context())), "damaged plan.json")
-	testkit.OK(t, sol.Forget())
+	testkit.OK(t, sol.RemoveCheckpoints())
 	// nothing is left to resume: planned again
 	if p, _, err := lab.settledPlan(t.Context()); err != nil || p.Choice.Solver == "" {
 		t.Error(p, err)
@@ -295,8 +295,8 @@ func TestPlanOnRanks(t *testing.T) {
 		}
 	}
 	alone := cost.Model{N: sols[0].N, D: sols[0].D, T: sols[0].T}.Memory(&sols[0].Plan.Choice)
-	if sols[0].Plan.Bytes >= alone.Most {
-		t.Errorf("a rank of two is to hold %d bytes, one alone %d", sols[0].Plan.Bytes, alone.Most)
+	if sols[0].Plan.Bytes >= alone.Peak {
+		t.Errorf("a rank of two is to hold %d bytes, one alone %d", sols[0].Plan.Bytes, alone.Peak)
 	}
 }
 
@@ -330,20 +330,20 @@ func TestGoesOver(t *testing.T) {
 		direct := &cost.Candidate{Solver: cost.Direct, Precond: cost.None, Storage: gram.Float64,
 			Seconds: cost.Seconds{Factor: c.direct, Total: c.direct}}
 		lab.planned = &plan.Plan{Report: plan.Report{Choice: *cg, Seconds: cg.Seconds, Flags: cg.Flags(),
-			Instead: direct}}
+			Fallback: direct}}
 		sol, err := lab.Solve(t.Context())
 		if err != nil {
 			t.Fatal(name, err)
 		}
 		if c.most < 0 {
-			if sol.Solver != CG || sol.Plan.Over != "" {
+			if sol.Solver != CG || sol.Plan.Switched != "" {
 				t.Errorf("%s: %v", name, sol)
 			}
 			continue
 		}
 		done := fmt.Sprintf(" after %d iterations to a residual", c.most)
 		if sol.Solver != Direct || !sol.Converged() || sol.Plan.Choice.Solver != cost.Direct ||
-			!strings.Contains(sol.Plan.Over, done) || !strings.Contains(sol.String(), sol.Plan.Over) ||
+			!strings.Contains(sol.Plan.Switched, done) || !strings.Contains(sol.String(), sol.Plan.Switched) ||
 			sol.Seconds.Plan > sol.Seconds.Total {
 			t.Errorf("%s: %v", name, sol)
 		}
@@ -389,7 +389,8 @@ func TestRace(t *testing.T) {
 		Given{M: m, Name: "exact"}}}
 	sol := mustSolve(t, train, cfg)
 	if r := sol.Plan.Raced; !sol.Converged() || sol.Iterations > 3 || sol.Precond != "exact" || len(r) != 5 ||
-		!strings.Contains(r[1].Why, "not symmetric") || r[3].Left != 0 || !(r[2].Left > 0) || sol.Plan.Flags == "" {
+		!strings.Contains(r[1].Why, "not symmetric") || r[3].Remaining != 0 || !(r[2].Remaining > 0) ||
+		sol.Plan.Flags == "" {
 		t.Errorf("%v, %+v", sol, sol.Plan)
 	}
 	cfg.Precond = Auto{S: 5, Race: []Preconditioner{Nystrom{S: 200, LambdaP: 1e-4}}}

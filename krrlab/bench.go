@@ -32,8 +32,9 @@ func (b *bench) Problem() *stage.Problem {
 		l := b.Lab
 		b.problem = &stage.Problem{
 			Header: l.header(), Kernel: l.cfg.Kernel, X: l.train.X, Y: l.y, Coding: l.coding, Train: l.given,
-			Comm: l.comm, Memory: l.cfg.Memory, Held: l.vectors(), MaxIter: l.cfg.MaxIter, Precond: stage.NameOf(l.cfg.Precond),
-			Entry: stage.Entry{Value: l.cfg.Precond}, Planned: l.Planning(), S: DefaultFeatures(l.train.Len()),
+			Comm: l.comm, Memory: l.cfg.Memory, HeldBytes: l.vectors(), MaxIter: l.cfg.MaxIter,
+			Precond: stage.NameOf(l.cfg.Precond),
+			Entry:   stage.Entry{Value: l.cfg.Precond}, Planned: l.Planning(), S: DefaultFeatures(l.train.Len()),
 			Z: l.approximation(), ProcessTimeout: l.cfg.ProcessTimeout,
 		}
 	}
@@ -58,7 +59,7 @@ func (b *bench) Dense(ctx context.Context, bytes int64) (*mat.Dense, float64, er
 	if bytes > 0 && most > 0 && need > most {
 		return nil, 0, &stage.TooLarge{Need: need, Limit: most}
 	}
-	a, err := gram.NewExact(b.cfg.Kernel, b.train.X, b.cfg.Lambda, b.system().Exactness(), b.comm)
+	a, err := gram.NewExact(b.cfg.Kernel, b.train.X, b.cfg.Lambda, b.system().RecomputedErrorBound(), b.comm)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -80,8 +81,8 @@ func (b *bench) Z(ctx context.Context, a stage.Approximation) (*stage.Drawn, err
 	return &z, nil
 }
 
-// Hold implements stage.Bench.
-func (b *bench) Hold(key any, made func() (pcg.Preconditioner, error)) (pcg.Preconditioner, error) {
+// Cached implements stage.Bench.
+func (b *bench) Cached(key any, made func() (pcg.Preconditioner, error)) (pcg.Preconditioner, error) {
 	b.makingM.Lock()
 	defer b.makingM.Unlock()
 	m := &b.Lab.m
@@ -188,7 +189,7 @@ func (l *Lab) makeLowRank(ctx context.Context, p stage.LowRank) (*stage.Made, er
 		return nil, err
 	}
 	start := time.Now()
-	lambdaP, form := r.LambdaP+f.a.More, cmp.Or(r.Form, precond.FormLInv)
+	lambdaP, form := r.LambdaP+f.a.ExtraLambdaP, cmp.Or(r.Form, precond.FormLInv)
 	w, err := precond.New(ctx, f.a.Z, lambdaP, &precond.Options{Form: form, Comm: l.comm})
 	if err != nil {
 		return nil, err
@@ -196,13 +197,13 @@ func (l *Lab) makeLowRank(ctx context.Context, p stage.LowRank) (*stage.Made, er
 	n, d, s := float64(l.train.Len()), float64(l.train.Dim()), float64(r.S)
 	made := &stage.Made{M: w, BuildFlops: n*s*s + 2*s*s*s/3, ApplyFlops: 4*n*s + 2*s*s, S: r.S, LambdaP: lambdaP,
 		Bytes: w.Bytes(), Text: f.a.Text, Seconds: f.seconds + time.Since(start).Seconds()}
-	low := f.a.Low
+	low := f.a.Factor
 	if low == nil {
 		made.BuildFlops += 2 * n * s * d
 		return made, nil
 	}
 	made.BuildFlops += n * s * (2*d + s) // its columns of K, and the factor
-	made.Certain = low.CondBound(l.cfg.Lambda, lambdaP)
+	made.CondBound = low.CondBound(l.cfg.Lambda, lambdaP)
 	if l.k.a != nil {
 		made.LambdaMin = bound.LambdaMin(low, l.cfg.Lambda, lambdaP, 2*l.kError(l.k.a))
 	}

@@ -119,7 +119,7 @@ func TestCheckpoint(t *testing.T) {
 						got.Status, got.Iterations, want.Status, want.Iterations)
 				}
 				testkit.Equal(t, len(got.History), len(want.History))
-				if err := got.Forget(); err != nil {
+				if err := got.RemoveCheckpoints(); err != nil {
 					t.Error(err)
 				}
 				if left, _ := os.ReadDir(cfg.Checkpoint.Dir); len(left) > 0 {
@@ -291,11 +291,11 @@ func TestRefusedLeavesPlan(t *testing.T) {
 			if err != nil || !sol.Converged() {
 				t.Fatal(name, sol, err)
 			}
-			if p, err := plan.Saved(dir); err != nil || p == nil || p.Choice.S != 63 || refused == nil ||
+			if p, err := plan.ReadReport(dir); err != nil || p == nil || p.Choice.S != 63 || refused == nil ||
 				!strings.Contains(refused.Error(), "in use by process") {
 				t.Errorf("%s: %+v, %v; the other: %v", name, p, err, refused)
 			}
-			if err := sol.Forget(); err != nil {
+			if err := sol.RemoveCheckpoints(); err != nil {
 				t.Error(err)
 			}
 			if left, _ := os.ReadDir(dir); len(left) > 0 {

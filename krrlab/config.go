@@ -199,7 +199,7 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 		return c, fmt.Errorf("krrlab: solver %v has no preconditioner, and Precond is %v: leave Precond out, or "+
 			"take pcg", c.Solver, c.Precond)
 	case c.Precond == nil:
-		c.Precond = stage.Usual(c.Kernel).Zero
+		c.Precond = stage.DefaultKind(c.Kernel).Zero
 	case c.Solver == PCG && c.Precond == Preconditioner(None{}):
 		c.Solver = CG
 	}

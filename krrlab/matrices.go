@@ -56,7 +56,7 @@ func (l *Lab) matrix(ctx context.Context, beside int64, as *gram.Choice, refined
 	defer l.mu.Unlock()
 	beside += l.vectors()
 	k, t, key := &l.k, l.system(), []any{l.cfg.Storage, l.cfg.Tiles}
-	asked := t.Accuracy()
+	asked := t.StorageErrorBound()
 	suits := k.key != nil && (refined || l.cfg.Storage != gram.Auto || k.a.Storage() != gram.Fixed16) &&
 		(k.accuracy <= asked || k.a.Choice().Error <= asked) && (as == nil || as.Same(k.a.Choice()))
 	if suits {
@@ -85,16 +85,17 @@ func (l *Lab) matrix(ctx context.Context, beside int64, as *gram.Choice, refined
 // storage says how K is to be stored, for matrix.
 func (l *Lab) storage(ctx context.Context, t *solve.System, beside int64, as *gram.Choice,
 	refined bool) *gram.Options {
-	o := &gram.Options{Storage: l.cfg.Storage, Tiles: l.cfg.Tiles, As: as, Seed: l.cfg.Seed, Drop: t.Preferred() / 4,
+	o := &gram.Options{Storage: l.cfg.Storage, Tiles: l.cfg.Tiles, As: as, Seed: l.cfg.Seed,
+		Drop:    t.PreferredError() / 4,
 		Refined: refined, Progress: l.watch(ctx, stage.Kernel), Comm: l.comm}
-	if t.Checked() {
-		o.Prefer = t.Preferred()
+	if t.MayRecompute() {
+		o.Prefer = t.PreferredError()
 	}
 	if l.cfg.Memory > 0 {
 		o.Memory = max(1, l.cfg.Memory-beside)
 	}
 	if as == nil && l.comm.Size() == 1 {
-		o.Chosen = l.planned.Chosen(o.Storage, t.Accuracy())
+		o.Chosen = l.planned.StorageChoice(o.Storage, t.StorageErrorBound())
 	}
 	return o
 }
@@ -115,8 +116,8 @@ func (l *Lab) factor(ctx context.Context, b stage.Bench, of *stage.Approximation
 		}
 		if err == nil && of.Spectral {
 			var t []float64
-			if t, z.More, err = precond.Spectral(ctx, l.comm, z.Z); err == nil {
-				err = z.Low.Times(ctx, l.comm, t)
+			if t, z.ExtraLambdaP, err = precond.Spectral(ctx, l.comm, z.Z); err == nil {
+				err = z.Factor.Times(ctx, l.comm, t)
 			}
 		}
 		return z, comm.Agree(ctx, l.comm, err)
@@ -207,8 +208,9 @@ func (l *Lab) semidefinite(ctx context.Context) error {
 func (l *Lab) system() *solve.System {
 	c := l.cfg
 	t := &solve.System{
-		Kernel: c.Kernel, Train: l.train, Y: l.y, Lambda: c.Lambda, Least: l.leastKnown(), Proved: kernel.BuiltIn(c.Kernel),
-		Solver: c.Solver, Tol: c.Tol, MaxIter: c.MaxIter, Storage: c.Storage, RetryFloat64: l.retry,
+		Kernel: c.Kernel, Train: l.train, Y: l.y, Lambda: c.Lambda, MinEigenvalue: l.leastKnown(),
+		ProvedSemidefinite: kernel.BuiltIn(c.Kernel),
+		Solver:             c.Solver, Tol: c.Tol, MaxIter: c.MaxIter, Storage: c.Storage, RetryFloat64: l.retry,
 		Tiles: c.Tiles,
 		Seed:  c.Seed, Residual: c.Exact, Policy: l.policy, Stop: c.Stop, StopRows: c.StopRows,
 		Comm: l.comm, Monitor: c.Monitor, Plan: l.plan, Checkpoint: c.Checkpoint,

@@ -91,13 +91,13 @@ func TestTraffic(t *testing.T) {
 					model := cost.Model{Rates: cost.Reference(), N: c.n, D: 4, T: c.cols, Ranks: p}
 					model.Network = link
 					if exact == ExactResidual {
-						model.Rounds = 1
+						model.ResidualRounds = 1
 					}
 					e := model.Traffic(&way)
 					if want := e.Bytes(&way); math.Abs(float64(got.bytes-want)) > c.most*float64(want) {
 						t.Errorf("%d bytes in %d iterations, predicted %d: %+v", got.bytes, got.its, want, e)
 					}
-					if model.Of(&way); math.Abs(way.Seconds.Network/got.seconds-1) > 0.2+c.most {
+					if model.Predict(&way); math.Abs(way.Seconds.Network/got.seconds-1) > 0.2+c.most {
 						t.Errorf("%.4f s of the network, predicted %.4f", got.seconds, way.Seconds.Network)
 					}
 				})

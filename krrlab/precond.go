@@ -63,7 +63,7 @@ func (g Given) Make(context.Context, stage.Bench) (pcg.Preconditioner, error) { 
 // usual returns the preconditioner that is taken of a kernel where none is named, of a rank and a ridge, 0 for their
 // defaults: random features, or landmarks of a kernel without them.
 func usual(k kernel.Kernel, s int, lambdaP float64) (Preconditioner, error) {
-	text := stage.Usual(k).Name
+	text := stage.DefaultKind(k).Name
 	if s != 0 {
 		text += fmt.Sprintf(" features=%d", s)
 	}
@@ -132,7 +132,7 @@ func (s PrecondSpec) Text(k kernel.Kernel) (text string) {
 	case len(s.Race) > 0:
 		s.Name = "auto"
 	case text != "":
-		s.Name = stage.Usual(k).Name
+		s.Name = stage.DefaultKind(k).Name
 	}
 	return s.Name + text
 }

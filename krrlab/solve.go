@@ -156,18 +156,20 @@ func (b *bench) PlanTask() *plan.Task {
 	l := b.Lab
 	c, s := l.cfg, l.system()
 	t := &plan.Task{
-		Problem: b.Problem(), Prefer: s.Accuracy(), Drop: s.Preferred() / 4, Points: l.pointBytes(), Tiles: c.Tiles,
-		Exact: s.Exact(l.k.a), Refined: c.Exact == AutoResidual, Iterative: c.onRanks() || c.Tiles == gram.SparseTiles ||
+		Problem: b.Problem(), PreferredError: s.StorageErrorBound(), MaxDropped: s.PreferredError() / 4,
+		PointBytes: l.pointBytes(), Tiles: c.Tiles,
+		ExactResidual: s.UsesExactResidual(l.k.a), Refined: c.Exact == AutoResidual, IterativeOnly: c.onRanks() ||
+			c.Tiles == gram.SparseTiles ||
 			c.Checkpoint != nil || c.Stop.Rule != bound.Residual,
 	}
 	if l.open != nil && l.open.fixed {
-		t.Small = s.Precision()
+		t.DirectStorage = s.DirectStorage()
 	}
 	if t.Comm.Size() == 1 {
 		runtime.GC() // what is read and not needed any more is there for K
-		t.Beside, t.Peak = max(0, accel.Occupied()-t.Points), accel.PeakRSS()
+		t.OtherBytes, t.PeakBytes = max(0, accel.Occupied()-t.PointBytes), accel.PeakRSS()
 	}
-	h := &t.Held
+	h := &t.Fixed
 	if l.open == nil {
 		h.Precond = c.Precond
 	} else {
@@ -242,16 +244,16 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 // over returns the direct solver as what is chosen after all, and why, where a planned solve went wrong,
 // by the plan or by how it ended; else nil.
 func (l *Lab) over(sol *Solution, err error) *plan.Report {
-	ended := err == nil && !sol.Reached() && sol.Status != pcg.Stopped && l.plan.Worth(sol.Iterations)
-	if l.plan.Instead == nil || err != solve.ErrLate && !ended {
+	ended := err == nil && !sol.Reached() && sol.Status != pcg.Stopped && l.plan.DirectPays(sol.Iterations)
+	if l.plan.Fallback == nil || err != solve.ErrLate && !ended {
 		return nil
 	}
 	came := plural.Count(sol.Iterations, "iteration")
 	if k := len(sol.History); k > 0 {
 		came += fmt.Sprintf(" to a residual of %.1e", sol.History[k-1].Residual)
 	}
-	r, was := l.plan.Going(l.plan.Instead), &l.plan.Choice
-	r.Over = fmt.Sprintf("%v, after %s, where %s were expected to come to %g (%v)", &r.Choice, came,
+	r, was := l.plan.WithChoice(l.plan.Fallback), &l.plan.Choice
+	r.Switched = fmt.Sprintf("%v, after %s, where %s were expected to come to %g (%v)", &r.Choice, came,
 		plural.Count(was.Iterations, "iteration"), l.cfg.Tol, was)
 	return &r
 }
@@ -261,8 +263,9 @@ func (l *Lab) over(sol *Solution, err error) *plan.Report {
 func (l *Lab) settledPlan(ctx context.Context) (p *plan.Report, took float64, err error) {
 	k := l.cfg.Checkpoint
 	if k != nil && k.Resume {
-		if k.Kept() { // a plan alone may be that of other data
-			if p, err = plan.Saved(k.Dir); p != nil || err != nil { // else the run that is resumed named its method
+		if k.HasState() { // a plan alone may be that of other data
+			if p, err = plan.ReadReport(k.Dir); p != nil ||
+				err != nil { // else the run that is resumed named its method
 				return p, 0, err
 			}
 		}
@@ -327,7 +330,7 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, with []Preconditioner) (
 	if err != nil {
 		return nil, nil, err
 	}
-	direct, all := p.Instead, append([]Preconditioner{None{}}, with...)
+	direct, all := p.Fallback, append([]Preconditioner{None{}}, with...)
 	if planned.cfg.Solver == Direct {
 		direct = &p.Choice
 	} else if !planned.plain() {
@@ -352,10 +355,10 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, with []Preconditioner) (
 		a := plan.Raced{Name: r.Name, Seconds: r.Build, Why: r.Why}
 		if a.Why == "" {
 			_, its := pcg.Forecast(r.Residuals, l.cfg.Tol)
-			a.Iterations, a.Left = len(r.Residuals)-1, stage.Number(its*(compared.Product+r.Solve))
+			a.Iterations, a.Remaining = len(r.Residuals)-1, stage.Number(its*(compared.Product+r.Solve))
 			a.Residual = stage.Number(r.Residuals[a.Iterations])
-			if float64(a.Left) < left {
-				best[0], left = float64(i), float64(a.Left)
+			if float64(a.Remaining) < left {
+				best[0], left = float64(i), float64(a.Remaining)
 			}
 		}
 		q.Raced = append(q.Raced, a)
@@ -367,7 +370,7 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, with []Preconditioner) (
 	case at >= 0:
 		return l.winner(all[at], &q, direct, &compared.Rows[at], compared.Product)
 	case direct != nil:
-		q = q.Going(direct)
+		q = q.WithChoice(direct)
 	}
 	planned, err = l.chosen(&q)
 	return planned, &q, err
@@ -389,8 +392,8 @@ func (l *Lab) winner(one Preconditioner, p *plan.Report, direct *cost.Candidate,
 		LambdaP: r.LambdaP, Storage: p.Choice.Storage, Iterations: its, Bytes: p.Bytes,
 		Seconds: cost.Seconds{Factor: r.Build, Solve: float64(its+1) * (product + r.Solve)}}
 	c.Seconds.Total = c.Seconds.Sum()
-	q := p.Going(&c)
-	if q.Instead = direct; err != nil {
+	q := p.WithChoice(&c)
+	if q.Fallback = direct; err != nil {
 		q.Flags = fmt.Sprintf("Config{Solver: %v, Precond: %v}", cfg.Solver, one)
 	}
 	m, err := l.as(cfg, &q)
@@ -406,7 +409,7 @@ const gramFactor = 1.1 / 0.9
 func (l *Lab) matrices(ctx context.Context, as *gram.Choice, sol *Solution) (m solve.Matrices, err error) {
 	p, first := l.cfg.Precond.(stage.FromK)
 	if first {
-		if m.A, err = l.kernel(ctx, p.Beside(l.train.Len()), as, false, sol); err != nil {
+		if m.A, err = l.kernel(ctx, p.MaxBytes(l.train.Len()), as, false, sol); err != nil {
 			return m, err
 		}
 	}
@@ -434,9 +437,9 @@ func (l *Lab) kernel(ctx context.Context, held int64, as *gram.Choice, refined b
 	share(sol, k.shared, "kernel")
 	c := k.a.Choice()
 	sol.Storage, sol.Choice = k.a.Storage().String(), c.String()
-	sol.KBound, sol.KBytes, sol.KWhole = Number(c.Error), k.a.Bytes(), c.Whole
+	sol.KBound, sol.KBytes, sol.KExactProducts = Number(c.Error), k.a.Bytes(), c.Whole
 	if p := c.Sparse; p != nil {
-		sol.KKept, sol.KDropped = Number(p.Kept), Number(p.Dropped)
+		sol.KeptShare, sol.DroppedBound = Number(p.Kept), Number(p.Dropped)
 	}
 	sol.Seconds.Kernel += k.seconds
 	return k.a, nil
@@ -470,10 +473,10 @@ func (l *Lab) prepare(ctx context.Context, sol *Solution, to *solve.Matrices) er
 	}
 	share(sol, f.shared, "features")
 	sol.Seconds.Features += f.seconds
-	to.LambdaP, to.Low = of.LambdaP+f.a.More, f.a.Low
-	if sol.LambdaP = Number(to.LambdaP); to.Low != nil {
-		sol.S = to.Low.Rank()
-		sol.KappaBound = Number(to.Low.CondBound(l.cfg.Lambda, to.LambdaP) * gramFactor)
+	to.LambdaP, to.Landmarks = of.LambdaP+f.a.ExtraLambdaP, f.a.Factor
+	if sol.LambdaP = Number(to.LambdaP); to.Landmarks != nil {
+		sol.S = to.Landmarks.Rank()
+		sol.KappaBound = Number(to.Landmarks.CondBound(l.cfg.Lambda, to.LambdaP) * gramFactor)
 	}
 	m, err := of.Inverse(ctx, &bench{Lab: l})
 	if err != nil {
@@ -498,15 +501,16 @@ func share(sol *Solution, shared bool, part string) {
 func (l *Lab) checkMemory(ctx context.Context) error {
 	ranks := l.comm.Size()
 	n, d, t := l.Dims()
-	m := cost.Model{N: n, D: d, T: t, Ranks: ranks, PointBytes: l.pointBytes(), RowSum: math.Inf(1)}.Memory(
+	m := cost.Model{N: n, D: d, T: t, Ranks: ranks, PointBytes: l.pointBytes(), MeanRowSum: math.Inf(1)}.Memory(
 		&cost.Candidate{M: l.cfg.Precond, Storage: gram.Recompute})
 	var err error
-	if l.cfg.Memory > 0 && m.Most > l.cfg.Memory {
+	if l.cfg.Memory > 0 && m.Peak > l.cfg.Memory {
 		who := "the solve"
 		if ranks > 1 {
 			who = fmt.Sprintf("each of %d ranks", ranks)
 		}
-		err = fmt.Errorf("krrlab: %s would hold %s beside K, the limit is %s beside the program: %s", who, accel.Bytes(m.Most),
+		err = fmt.Errorf("krrlab: %s would hold %s beside K, the limit is %s beside the program: %s", who,
+			accel.Bytes(m.Peak),
 			accel.Bytes(l.cfg.Memory), m.Reason())
 	}
 	return comm.Agree(ctx, l.comm, err)

@@ -84,8 +84,8 @@ func (l *Lab) send(ctx context.Context, s stage.Runner, d *stage.Definition) (St
 	switch {
 	case d.Name == "":
 		return nil, fmt.Errorf("krrlab: a user-defined stage (%T) cannot be sent to ranks: run it without a Backend", s)
-	case d.Here != "":
-		return nil, fmt.Errorf("krrlab: no %s with a Backend: %s", d.Name, d.Here)
+	case d.NoBackend != "":
+		return nil, fmt.Errorf("krrlab: no %s with a Backend: %s", d.Name, d.NoBackend)
 	}
 	v := d.New()
 	some, err := l.cfg.Backend.Run(ctx, l, d.Name, s, v)

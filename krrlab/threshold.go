@@ -41,7 +41,7 @@ func (l *Lab) BestThreshold(ctx context.Context, m model.Metric) (*solve.Thresho
 		if positive = l.given.Rarer(); positive == 0 {
 			sign = -1
 		}
-		t.Of = labels[positive]
+		t.Class = labels[positive]
 	}
 	at, in := judged.ClassIn(labels), make([]bool, len(f))
 	for i := range f {

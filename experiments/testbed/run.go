@@ -171,4 +171,4 @@ func lines(p *Problem, r *krrlab.Compare, names []string, rank int, first bool, 
 func machine() string { return fmt.Sprintf("%s, %d threads", accel.CPU().Model, accel.Threads()) }
 
 // short rounds a measured number.
-func short(v float64) float64 { return stage.Digits(v, 4) }
+func short(v float64) float64 { return stage.RoundDigits(v, 4) }

@@ -58,7 +58,7 @@ func (a *app) doctor(ctx context.Context) error {
 	} else {
 		line("install", "nothing: the fast matrix library is here")
 	}
-	rates.Keep() // for krrlab plan
+	rates.Save() // for krrlab plan
 	return nil
 }
 

@@ -141,7 +141,7 @@ func (a *app) conclude(ctx context.Context, f *fitFlags, r *fitted) error {
 	err = cmp.Or(err, a.writeStage(&f.stageFiles, r.sol, r.plot.figure))
 	err = cmp.Or(err, a.put(f.PlotSolve, func(file string) error { return f.save(r.sol.Plot(), file) }))
 	if err == nil && r.sol.Reached() && a.first() {
-		err = r.sol.Forget()
+		err = r.sol.RemoveCheckpoints()
 	}
 	return cmp.Or(a.agree(ctx, err), a.finish(f, r))
 }
@@ -260,7 +260,7 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 		}
 		sol.SetScore(r.test.Score(data.test))
 		if cfg.Stop.Rule == bound.Labels {
-			sol.SetSettled(r.test, data.test)
+			sol.CountOpenLabels(r.test, data.test)
 		}
 		sol.Seconds.Predict = time.Since(t0).Seconds()
 	}

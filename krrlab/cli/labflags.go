@@ -57,7 +57,7 @@ func (f *labFlags) check() error {
 func (f *labFlags) recipe(k kernel.Kernel) krrlab.PrecondSpec {
 	spec := f.PrecondSpec
 	if spec.Name == "auto" && (spec.Levels != nil || spec.Form != precond.AutoForm) {
-		spec.Name = stage.Usual(k).Name
+		spec.Name = stage.DefaultKind(k).Name
 	}
 	if f.plain() { // as a note says
 		spec.S, spec.LambdaP = 0, 0

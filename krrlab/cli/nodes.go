@@ -79,7 +79,7 @@ func (a *app) nodes(ctx context.Context, c *stageCommand, o *plan.Options) (done
 // nodesPrecond sets the preconditioner of a way to solve a problem of n points, of which nothing else is known.
 func nodesPrecond(way *cost.Candidate, spec krrlab.PrecondSpec, n int) error {
 	if spec.Name == "auto" || spec.Name == "" {
-		spec.Name = stage.Usual(nil).Name
+		spec.Name = stage.DefaultKind(nil).Name
 	}
 	if spec.Name == cost.None || way.Solver == cost.CG {
 		way.Precond = cost.None

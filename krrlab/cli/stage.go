@@ -142,7 +142,7 @@ func (a *app) stage(ctx context.Context, c *stageCommand) error {
 	written := a.show(&c.stageFiles, s)
 	for _, t := range c.Tables {
 		written = cmp.Or(written, a.put(c.flags.Lookup(t.Flag).String(), func(file string) error {
-			return writeTable(file, t.Of(s))
+			return writeTable(file, t.Build(s))
 		}))
 	}
 	a.printWrote(14, "", "")

@@ -38,7 +38,7 @@ type Bench interface {
 	M(ctx context.Context) (pcg.Preconditioner, error)
 	// Hold returns the M that an earlier call with an equal key made, as it is for this seed and this K, or makes it and
 	// holds it, in place of the one before. A Preconditioner that is expensive to make calls it, with itself as the key.
-	Hold(key any, made func() (pcg.Preconditioner, error)) (pcg.Preconditioner, error)
+	Cached(key any, made func() (pcg.Preconditioner, error)) (pcg.Preconditioner, error)
 	// Entry gives an entry that is a text its value, or says what is wrong with the text.
 	Entry(e Entry) (Entry, error)
 	// Make makes the preconditioner of an entry with a value, for the caller alone, of draw 0, 1, …; 0 is what the
@@ -50,21 +50,21 @@ type Bench interface {
 
 // Problem is the problem of a bench and its method. What it points to is not to be changed.
 type Problem struct {
-	Header                  // names, n, d, t, λ, τ and the seed, as the result of a stage begins
-	Kernel  kernel.Kernel   // k(x, z)
-	X       points.Points   // n×d; points.Weighted with weights
-	Y       *mat.Dense      // the coded targets, n×t
-	Coding  datasets.Coding // of them
-	Train   *datasets.Dataset
-	Comm    comm.Comm      // the ranks; one alone is a group too
-	Memory  int64          // bytes that the stage may take in all, 0: no limit
-	Held    int64          // bytes of X, Y and the vectors of a solve
-	MaxIter int            // of a solve
-	Precond string         // the configured preconditioner, as JSON and flags name it
-	Entry   Entry          // it, with its defaults in place
-	Planned bool           // it is the fixed rule's, and Solve takes what Plan chooses
-	S       int            // the number of features where none is asked for
-	Z       *Approximation // of the configured preconditioner; nil: it has no Z
+	Header                    // names, n, d, t, λ, τ and the seed, as the result of a stage begins
+	Kernel    kernel.Kernel   // k(x, z)
+	X         points.Points   // n×d; points.Weighted with weights
+	Y         *mat.Dense      // the coded targets, n×t
+	Coding    datasets.Coding // of them
+	Train     *datasets.Dataset
+	Comm      comm.Comm      // the ranks; one alone is a group too
+	Memory    int64          // bytes that the stage may take in all, 0: no limit
+	HeldBytes int64          // bytes of X, Y and the vectors of a solve
+	MaxIter   int            // of a solve
+	Precond   string         // the configured preconditioner, as JSON and flags name it
+	Entry     Entry          // it, with its defaults in place
+	Planned   bool           // it is the fixed rule's, and Solve takes what Plan chooses
+	S         int            // the number of features where none is asked for
+	Z         *Approximation // of the configured preconditioner; nil: it has no Z
 	// ProcessTimeout is how long another process may take to be ready, and to answer.
 	ProcessTimeout time.Duration
 }
@@ -116,14 +116,15 @@ func (a *Approximation) Map() feature.Dist {
 
 // Inverse returns M⁻¹, held for the stages that follow.
 func (a *Approximation) Inverse(ctx context.Context, b Bench) (*precond.Woodbury, error) {
-	m, err := b.Hold(*a, func() (pcg.Preconditioner, error) {
+	m, err := b.Cached(*a, func() (pcg.Preconditioner, error) {
 		z, err := b.Z(ctx, *a)
 		if err != nil {
 			return nil, err
 		}
 		b.Tell(ctx, Event{Stage: Factor})
 		p := b.Problem()
-		return precond.New(ctx, z.Z, a.LambdaP+z.More, &precond.Options{Form: a.Form, RHS: p.T, Fast: true, Comm: p.Comm})
+		return precond.New(ctx, z.Z, a.LambdaP+z.ExtraLambdaP, &precond.Options{Form: a.Form, RHS: p.T, Fast: true,
+			Comm: p.Comm})
 	})
 	w, _ := m.(*precond.Woodbury)
 	return w, err
@@ -155,11 +156,11 @@ func (f RandomFeatures) Draw(ctx context.Context, b Bench, s int) (*Drawn, error
 
 // Drawn is a Z.
 type Drawn struct {
-	Z       *points.Dense32 // on ranks the rows of this one
-	Low     *lowrank.Factor // of landmarks: what is certain of it; nil otherwise
-	More    float64         // what λ_p has more than LambdaP, where it is spectral
-	Seconds float64         // that it took
-	Text    string          // what made it, for reports
+	Z            *points.Dense32 // on ranks the rows of this one
+	Factor       *lowrank.Factor // of landmarks: what is certain of it; nil otherwise
+	ExtraLambdaP float64         // what λ_p has more than LambdaP, where it is spectral
+	Seconds      float64         // that it took
+	Text         string          // what made it, for reports
 }
 
 // Gram is K+λI as it is stored.
@@ -180,16 +181,16 @@ func (e *TooLarge) Error() string {
 // Aim is the share of τ that conjugate gradients aim at, so that rounding does not cost a restart.
 const Aim = 0.97
 
-// Left returns the bytes that are left to a stage beside K, 0 for no limit.
-func (p *Problem) Left(k *Gram) int64 {
+// FreeBytes returns the bytes that are left to a stage beside K, 0 for no limit.
+func (p *Problem) FreeBytes(k *Gram) int64 {
 	if p.Memory == 0 {
 		return 0
 	}
-	return max(1, p.Memory-p.Held-k.Bytes())
+	return max(1, p.Memory-p.HeldBytes-k.Bytes())
 }
 
-// Bytes returns what a stage holds of Z, n×s: that in float32, ZᵀZ, its factor, and room to form it.
-func (p *Problem) Bytes(s int) int64 { return 4*int64(p.N)*int64(s) + 24*int64(s)*int64(s) }
+// LowRankBytes returns what a stage holds of Z, n×s: that in float32, ZᵀZ, its factor, and room to form it.
+func (p *Problem) LowRankBytes(s int) int64 { return 4*int64(p.N)*int64(s) + 24*int64(s)*int64(s) }
 
 // Progress returns a function that tells the share of a part that is done, and the time left.
 func Progress(ctx context.Context, tell func(context.Context, Event), part Name) func(done, total int) {
@@ -280,7 +281,7 @@ type Made struct {
 	S         int                // rank
 	LambdaP   float64            // 0: it has none
 	LambdaMin float64            // a lower bound of λ_min(M⁻¹A), 0 if none is known
-	Certain   float64            // an upper bound of κ(M⁻¹A), likewise
+	CondBound float64            // an upper bound of κ(M⁻¹A), likewise
 	Bytes     int64              // that it holds, as far as it says so
 	Seconds   float64            // that it took, without K
 	// flops of making it and of M⁻¹ times a vector, to the first order; 0 where they are not known

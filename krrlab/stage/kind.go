@@ -47,7 +47,7 @@ type Defaults struct {
 // FromK is a Preconditioner that takes K from the bench, which therefore is formed first.
 type FromK interface {
 	// Beside returns how many bytes M takes for n points, at most.
-	Beside(n int) int64
+	MaxBytes(n int) int64
 }
 
 // SparseInverse is what reports tell of an M⁻¹ on the neighbors of each point.
@@ -157,8 +157,8 @@ func Names() (names []string) {
 	return names
 }
 
-// Usual returns the first kind that suits a kernel, of those that are taken where none is named.
-func Usual(k kernel.Kernel) (first Kind) {
+// DefaultKind returns the first kind that suits a kernel, of those that are taken where none is named.
+func DefaultKind(k kernel.Kernel) (first Kind) {
 	for _, of := range Kinds() {
 		if of.Order > 0 && of.Suits(k) == nil && (first.Order == 0 || of.Order < first.Order) {
 			first = of

@@ -35,7 +35,7 @@ type Definition struct {
 	Tables []Table // that its command can write, beside that of the result
 
 	Indefinite bool   // K need not be positive semi-definite
-	Here       string // why no Backend runs it, and what to do; "": one does
+	NoBackend  string // why no Backend runs it, and what to do; "": one does
 }
 
 // Hinter is a Runner that may know what the user of its command may want to know of its options; "" for nothing.
@@ -61,7 +61,7 @@ type Command struct {
 // Table is a table that the command of a stage can write to a file.
 type Table struct {
 	Flag, Help string
-	Of         func(Stage) *plots.Table
+	Build      func(Stage) *plots.Table
 }
 
 // Zero returns a pointer to options for a caller to fill, which run as they do.

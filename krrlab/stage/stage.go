@@ -84,8 +84,8 @@ func SetUnknown(v any) {
 // Known reports whether the number is finite.
 func (v Number) Known() bool { return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) }
 
-// Digits returns v to so many significant digits, as a report, a page or a file has it without loss.
-func Digits(v float64, digits int) float64 { return outward.Rounded(v, digits) }
+// RoundDigits returns v to so many significant digits, as a report, a page or a file has it without loss.
+func RoundDigits(v float64, digits int) float64 { return outward.Rounded(v, digits) }
 
 // MarshalJSON implements json.Marshaler.
 func (v Number) MarshalJSON() ([]byte, error) {

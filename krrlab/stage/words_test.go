@@ -84,18 +84,18 @@ func TestJSON(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.json")
 	testkit.OK(t, WriteJSON(name, r))
 	testkit.Fails(t, WriteJSON(name, math.NaN), "krrlab: json: unsupported type")
-	testkit.Equal(t, Digits(1.23456, 3), 1.23)
+	testkit.Equal(t, RoundDigits(1.23456, 3), 1.23)
 }
 
 // TestMemory: what a stage may take beside K, and what it takes for Z.
 func TestMemory(t *testing.T) {
 	k := &Gram{Matrix: testkit.Must(gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, points.NewDense(9, 1, nil), 1, nil))}
-	p := &Problem{Header: Header{N: 10}, Held: 7}
+	p := &Problem{Header: Header{N: 10}, HeldBytes: 7}
 	for memory, want := range map[int64]int64{0: 0, k.Bytes() + 17: 10, k.Bytes() + 7: 1, 1: 1} {
 		p.Memory = memory
-		testkit.Equal(t, p.Left(k), want, memory)
+		testkit.Equal(t, p.FreeBytes(k), want, memory)
 	}
-	testkit.Equal(t, p.Bytes(3), 4*10*3+24*9)
+	testkit.Equal(t, p.LowRankBytes(3), 4*10*3+24*9)
 	var told []string
 	progress := Progress(t.Context(), func(_ context.Context, e Event) {
 		told = append(told, fmt.Sprint(e.Stage, e.Done, e.Total, e.Remaining < 0, e.Remaining > 0))

@@ -68,11 +68,11 @@ func TestModel(t *testing.T) {
 				m, share := here, float64(p)
 				m.Nodes, m.Cores = p, max(1, threads/p)
 				m.Read, m.Gemm32, m.Gemm64, m.Exp = m.Read/share, m.Gemm32/share, m.Gemm64/share, m.Exp/share
-				m.Stored, m.Exact = m.Stored*share, m.Exact*share
+				m.EntrySeconds, m.ExactEntrySeconds = m.EntrySeconds*share, m.ExactEntrySeconds*share
 				m.Network = measured.Rates.Network
 				way.Iterations = sol.Iterations
 				e := m.Scale(stage.Header{N: sol.N, D: sol.D, T: sol.T}, cost.Model{N: sol.N, D: sol.D, T: sol.T,
-					PointBytes: int64(sol.N * sol.D)}, way).On
+					PointBytes: int64(sol.N * sol.D)}, way).Requested
 				got, want := sol.Seconds, e.Seconds
 				took := got.Kernel + got.Features + got.Factor + got.Solve
 				said := want.Kernel + want.Features + want.Factor + want.Solve

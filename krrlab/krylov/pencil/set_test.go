@@ -72,7 +72,7 @@ func (b bench) Dense(context.Context, int64) (*mat.Dense, float64, error) {
 }
 
 func (b bench) Make(context.Context, stage.Entry, int) (*stage.Made, error) {
-	return &stage.Made{M: b.made, S: 3, LambdaP: 2, Bytes: 5, Certain: math.Inf(1)}, nil
+	return &stage.Made{M: b.made, S: 3, LambdaP: 2, Bytes: 5, CondBound: math.Inf(1)}, nil
 }
 
 // TestSet judges five preconditioners of A = diag(a) side by side, of which one fails, one becomes indefinite and one

@@ -14,14 +14,14 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/stage/plan"] = imports.Package{
 		Name: "plan",
 		Binds: map[string]r.Value{
+			"ReadReport": r.ValueOf(plan.ReadReport),
 			"ReportFile": r.ValueOf(*new(string)),
-			"Saved":      r.ValueOf(plan.Saved),
 			"Stage":      r.ValueOf(&plan.Stage).Elem(),
 		},
 		Types: map[string]r.Type{
 			"Bench":    r.TypeOf((*plan.Bench)(nil)).Elem(),
 			"Extent":   r.TypeOf((*plan.Extent)(nil)).Elem(),
-			"Held":     r.TypeOf((*plan.Held)(nil)).Elem(),
+			"Fixed":    r.TypeOf((*plan.Fixed)(nil)).Elem(),
 			"Limit":    r.TypeOf((*plan.Limit)(nil)).Elem(),
 			"Machines": r.TypeOf((*plan.Machines)(nil)).Elem(),
 			"Options":  r.TypeOf((*plan.Options)(nil)).Elem(),

@@ -13,8 +13,8 @@
 //
 // Nothing else knows the name of a kind. A user-defined one is a type with String and Make, and a call of
 // [stage.RegisterPreconditioner]. It then is a name for --precond, compare, race, JSON and ranks. With the method Cost of
-// [cost.Preconditioner] plans tell its seconds and bytes, with Iterations and Propose (Expected and Proposer) they choose
-// it.
+// [cost.Preconditioner] plans tell its seconds and bytes, with Iterations and Propose
+// (IterationPredictor and Proposer) they choose it.
 //
 // # How to choose
 //

@@ -90,12 +90,12 @@ func (f Features) Cost(m *cost.Model, _ gram.Storage) cost.Parts {
 		f.S = f.Levels[last-1].Width
 	}
 	p := lowRankCost(m, f.S, f.LambdaP, f.Form, false)
-	own, s := m.Own(), float64(f.S)
-	p.Features = own*s*(featureSlow*2*float64(m.D)/m.Gemm32+1/m.Exp) + m.Written(4*own*s)
+	own, s := m.OwnRows(), float64(f.S)
+	p.Features = own*s*(featureSlow*2*float64(m.D)/m.Gemm32+1/m.Exp) + m.WriteSeconds(4*own*s)
 	return p
 }
 
-// Iterations implements cost.Expected.
+// Iterations implements cost.IterationPredictor.
 func (f Features) Iterations(o *cost.Outlook) float64 { return featuresSlow * o.PivotIterations() }
 
 func init() {

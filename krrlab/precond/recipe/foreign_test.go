@@ -125,7 +125,7 @@ func TestForeign(t *testing.T) {
 	testkit.Equal(t, chosen.Plan.Choice.Recipe, "mylab.blocks size=50")
 	cfg.Precond = krrlab.Auto{S: 5, Race: []krrlab.Preconditioner{Blocks{Size: 800}}}
 	raced := solve(cfg)
-	if r := raced.Plan.Raced; len(r) != 3 || math.IsNaN(float64(r[1].Left)) {
+	if r := raced.Plan.Raced; len(r) != 3 || math.IsNaN(float64(r[1].Remaining)) {
 		t.Errorf("raced: %+v", r)
 	}
 	r := testkit.Must(lab.Compare(t.Context(), krrlab.CompareOptions{Steps: -1}))

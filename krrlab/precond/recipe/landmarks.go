@@ -33,7 +33,7 @@ func (make landmarks) draw(ctx context.Context, b stage.Bench, s int) (*stage.Dr
 	if err != nil {
 		return nil, err
 	}
-	return &stage.Drawn{Z: f.F, Low: f}, nil
+	return &stage.Drawn{Z: f.F, Factor: f}, nil
 }
 
 // pivots is the source of a factor by randomly pivoted Cholesky.
@@ -60,8 +60,9 @@ func pivotCost(m *cost.Model, s int, p *cost.Parts) {
 	if s == 0 {
 		return
 	}
-	order, own, rows := float64(s), m.Own(), mostRows(m)
-	p.Features = own*order*(extraColumns*m.Exact+factorValues/m.Exp+pivotsSlow*order/m.Gemm64) + m.Written(4*own*order)
+	order, own, rows := float64(s), m.OwnRows(), mostRows(m)
+	p.Features = own*order*(extraColumns*m.ExactEntrySeconds+factorValues/m.Exp+pivotsSlow*order/m.Gemm64) +
+		m.WriteSeconds(4*own*order)
 	// what is lost of F in float32, a block of columns, and rows at proposals
 	b := int64(pivotBlock(s))
 	p.Bytes.Columns = (4*int64(s)+8*b+32)*rows + 8*b*(3*int64(s)+2*b) + 9*int64(m.N) +
@@ -73,7 +74,7 @@ func pivotCost(m *cost.Model, s int, p *cost.Parts) {
 	block := float64(pivotBlock(s)) // proposals, rows of F at them, and sums of what is left
 	blocks := math.Ceil(extraColumns * order / block)
 	to := &p.Traffic.Features
-	to.Add(cost.Group{P: r.P, Own: block / r.P, N: block}.Gather(order/2+1), blocks)
+	to.Add(cost.Group{P: r.P, OwnRows: block / r.P, Rows: block}.Gather(order/2+1), blocks)
 	to.Add(r.Reduce(block), blocks)
 	to.Add(r.Gather(1./precond.RankRows), blocks)
 }

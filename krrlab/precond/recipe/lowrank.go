@@ -48,9 +48,10 @@ func lowRankCost(m *cost.Model, s int, lambdaP float64, form precond.Form, landm
 	t, order := float64(max(1, m.T)), float64(s)
 	ranks := max(m.Ranks, 1)
 	shared := precond.Sharers(form, m.N, s, max(m.T, 1), ranks)
-	p := cost.Parts{S: s, LambdaP: lambdaP, Apply: m.ApplyLowRank(s, shared)}
-	p.Factor = m.Own()*order*(gramValues/m.Exp+gramSlow*order/m.Gemm32) + m.Cholesky(order, m.Gemm64, shared) +
-		inverseSlow*order*order*order/3/m.Gemm64/cost.Spread(order, shared)
+	p := cost.Parts{S: s, LambdaP: lambdaP, Apply: m.ApplyLowRankSeconds(s, shared)}
+	p.Factor = m.OwnRows()*order*(gramValues/m.Exp+gramSlow*order/m.Gemm32) + m.CholeskySeconds(order, m.Gemm64,
+		shared) +
+		inverseSlow*order*order*order/3/m.Gemm64/cost.FactorRanks(order, shared)
 	p.Bytes.Factor, p.Bytes.Forming = precond.FactorBytes(s, shared)
 	p.Bytes.Features = 4 * int64(s) * mostRows(m)
 	if ranks == 1 || s == 0 {
@@ -63,7 +64,7 @@ func lowRankCost(m *cost.Model, s int, lambdaP float64, form precond.Form, landm
 	if shared > 1 {
 		apply.Add(r.Reduce(order*t), 2)
 	}
-	if landmarks && m.Rounds > 0 {
+	if landmarks && m.ResidualRounds > 0 {
 		p.Traffic.Residual.Add(*apply, 2)
 	}
 	factorTraffic(r, s, shared > 1, &p.Traffic.Factor)

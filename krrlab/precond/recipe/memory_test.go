@@ -119,7 +119,7 @@ func TestReason(t *testing.T) {
 		if r := m.Reason(); !strings.Contains(r, want) {
 			t.Errorf("%+v: %s", m, r)
 		}
-		if m.Most < m.Points+m.Features+m.Factor {
+		if m.Peak < m.Points+m.Features+m.Factor {
 			t.Errorf("%+v", m)
 		}
 	}

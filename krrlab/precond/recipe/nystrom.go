@@ -78,8 +78,9 @@ const nystromSlow = 1.3
 // Cost implements cost.Preconditioner.
 func (p Nystrom) Cost(m *cost.Model, _ gram.Storage) cost.Parts {
 	parts := lowRankCost(m, p.S, p.LambdaP, p.Form, true)
-	s, own, order := float64(p.S), m.Own(), int64(p.S)
-	parts.Features = own*s*(m.Exact+factorValues/m.Exp+nystromSlow*s/m.Gemm64) + s*s/2*m.Exact + m.Written(4*own*s)
+	s, own, order := float64(p.S), m.OwnRows(), int64(p.S)
+	parts.Features = own*s*(m.ExactEntrySeconds+factorValues/m.Exp+nystromSlow*s/m.Gemm64) + s*s/2*m.ExactEntrySeconds +
+		m.WriteSeconds(4*own*s)
 	parts.Bytes.Columns = 8*order*order + 2048*order*int64(accel.Threads()) // L, and rows of C
 	if m.Ranks > 1 {
 		r := m.Group()
@@ -91,7 +92,7 @@ func (p Nystrom) Cost(m *cost.Model, _ gram.Storage) cost.Parts {
 	return parts
 }
 
-// Iterations implements cost.Expected.
+// Iterations implements cost.IterationPredictor.
 func (Nystrom) Iterations(o *cost.Outlook) float64 { return o.PivotIterations() }
 
 func init() {

@@ -21,8 +21,8 @@ type Process struct {
 // String returns what names it on a command line.
 func (p Process) String() string { return "process:" + p.Command }
 
-// Beside implements stage.FromK: what the process holds is not known.
-func (Process) Beside(int) int64 { return 0 }
+// MaxBytes implements stage.FromK: what the process holds is not known.
+func (Process) MaxBytes(int) int64 { return 0 }
 
 // Make implements stage.Preconditioner. It forms K first, starts the command and waits for M; the process ends with ctx.
 // On ranks each starts one, and all take what that of rank 0 answers.

@@ -46,7 +46,7 @@ func (p RPCholesky) Cost(m *cost.Model, _ gram.Storage) cost.Parts {
 	return parts
 }
 
-// Iterations implements cost.Expected.
+// Iterations implements cost.IterationPredictor.
 func (RPCholesky) Iterations(o *cost.Outlook) float64 { return o.PivotIterations() }
 
 // Propose implements cost.Proposer: n/20 pivots, and λ_p = 10λ.

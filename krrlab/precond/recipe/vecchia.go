@@ -54,8 +54,8 @@ func (p Vecchia) Settled(d stage.Defaults) (stage.Preconditioner, error) {
 	return p, nil
 }
 
-// Beside implements stage.FromK.
-func (p Vecchia) Beside(n int) int64 {
+// MaxBytes implements stage.FromK.
+func (p Vecchia) MaxBytes(n int) int64 {
 	most := max(0, min(cmp.Or(p.Neighbors, vecchia.MaxRuleNeighbors), n-1))
 	return 16*int64(n)*int64(most+1) + 8*int64(n)*int64(p.S)
 }
@@ -66,11 +66,11 @@ func (p Vecchia) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, e
 	if _, err := p.Settled(problem.Defaults()); err != nil {
 		return nil, err
 	}
-	k, err := b.K(ctx, p.Beside(problem.N))
+	k, err := b.K(ctx, p.MaxBytes(problem.N))
 	if err != nil {
 		return nil, err
 	}
-	return b.Hold(p, func() (pcg.Preconditioner, error) {
+	return b.Cached(p, func() (pcg.Preconditioner, error) {
 		var f *points.Dense32
 		if p.S > 0 {
 			z, err := b.Z(ctx, stage.Approximation{Source: pivots{}, S: p.S})
@@ -124,8 +124,8 @@ const (
 // neighbors returns the number of neighbors, a guess where the rule of package vecchia finds it.
 func (p Vecchia) neighbors(m *cost.Model) int {
 	guess := unknownNeighbors
-	if m.RowSum > 0 {
-		guess = int(min(max(nearest, nearer*m.RowSum), mostNear))
+	if m.MeanRowSum > 0 {
+		guess = int(min(max(nearest, nearer*m.MeanRowSum), mostNear))
 	}
 	return max(min(cmp.Or(p.Neighbors, guess), m.N-1), 0)
 }
@@ -137,18 +137,18 @@ func (p Vecchia) Cost(m *cost.Model, storage gram.Storage) cost.Parts {
 	parts := lowRankCost(m, p.S, 0, precond.FormLInv, false)
 	pivotCost(m, p.S, &parts)
 	neighbors := p.neighbors(m)
-	n, s, k, own := float64(m.N), float64(p.S), float64(neighbors), m.Own()
+	n, s, k, own := float64(m.N), float64(p.S), float64(neighbors), m.OwnRows()
 	parts.Neighbors = neighbors
 	count := k
 	if s > 0 {
 		count *= wider
 	}
 	// in random order n·count·(1+ln(n/count)) entries are among the count largest so far of their rows
-	parts.Factor += m.Product(storage) + vecchia.RuleRows*n*(m.Exact+2*s/m.Gemm64) +
+	parts.Factor += m.ProductSeconds(storage) + vecchia.RuleRows*n*(m.ExactEntrySeconds+2*s/m.Gemm64) +
 		n*count*(1+math.Log(max(1, n/max(1, count))))*scanValues/m.Exp +
 		own*(amongSlow*k*k*(float64(m.D)+s)+rowSlow*k*k*k+rowFactor*k*s+rowFlops)/m.Gemm64 +
 		own*(k+count)*s*gatherBytes/m.Read
-	parts.Apply += n * (k + 1) * m.Columns(sparseValues, sparseColumn)
+	parts.Apply += n * (k + 1) * m.LoopSeconds(sparseValues, sparseColumn)
 	// 4ns: F of other ranks; 24nk: the lists that neighbors are chosen of
 	others := 4*int64(p.S)*(int64(m.N)-mostRows(m)) + 24*int64(m.N)*int64(neighbors)
 	parts.Bytes.Columns = m.KernelBytes(storage) + max(parts.Bytes.Columns, others)
@@ -159,19 +159,19 @@ func (p Vecchia) Cost(m *cost.Model, storage gram.Storage) cost.Parts {
 	// all of F, columns for its rule, the neighbors that each rank found, and rows of G
 	r, to := m.Group(), &parts.Traffic.Factor
 	to.Add(r.Reduce(vecchia.RuleRows*n), 1)
-	to.Add(r.Broadcast(4*n*s, 4*r.Own*s), 1)
+	to.Add(r.Broadcast(4*n*s, 4*r.OwnRows*s), 1)
 	count = min(count, n-1)
 	to.Add(cost.Traffic{Bytes: int64(8 * n * count), Wire: 8 * n * count * (r.P - 1) / r.P, Steps: r.P}, 1)
-	to.Add(r.Broadcast(4*n*(k+1), 4*r.Own*(k+1)), 2)
+	to.Add(r.Broadcast(4*n*(k+1), 4*r.OwnRows*(k+1)), 2)
 	return parts
 }
 
-// Iterations implements cost.Expected.
+// Iterations implements cost.IterationPredictor.
 func (p Vecchia) Iterations(o *cost.Outlook) float64 {
 	if p.S > 0 {
 		return bothSteps * math.Pow(o.PivotIterations(), bothPower)
 	}
-	return sparseSteps * math.Pow(1+o.Most/o.Lambda, 0.125) * math.Sqrt(1+o.Sum)
+	return sparseSteps * math.Pow(1+o.MaxDiagonal/o.Lambda, 0.125) * math.Sqrt(1+o.MeanRowSum)
 }
 
 // Propose implements cost.Proposer: the neighbors by the rule, and the nearest ones beside half of the pivots. There is

@@ -206,7 +206,7 @@ func (out *outcome) write(dir string, value krrlab.Stage) (err error) {
 	}
 	err = atomicfile.Put(filepath.Join(dir, resultFile), append(text, '\n'))
 	if err == nil && sol != nil && sol.Reached() {
-		err = sol.Forget()
+		err = sol.RemoveCheckpoints()
 	}
 	return err
 }

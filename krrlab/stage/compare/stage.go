@@ -112,7 +112,7 @@ func combined(p *stage.Problem) *mat.Dense {
 
 // all judges M = I and every preconditioner, in groups that the memory has room for.
 func (c *comparison) all(ctx context.Context) error {
-	left := c.p.Left(c.k)
+	left := c.p.FreeBytes(c.k)
 	if left == 0 {
 		left = math.MaxInt64
 	}

@@ -84,7 +84,7 @@ func TestGroupsOfMemory(t *testing.T) {
 	const need = 1000 + 8*30*(5+2*7)
 	for memory, want := range map[int64]int{1 << 40: 1, 3*need - 1000: 1, 3*need - 1001: 2, 2*need - 1001: 3, need: 3, need - 1: 1} {
 		b := newBench(kernel.Gaussian{Sigma: 1})
-		b.problem.Held, b.problem.Memory = 17, memory+17+b.k.Bytes()
+		b.problem.HeldBytes, b.problem.Memory = 17, memory+17+b.k.Bytes()
 		r := testkit.Must(Options{Steps: 7, ExactBelow: -1, To: 1e-3,
 			With: stage.Entries{{Text: "a"}, {Text: "exact"}, {Text: refused}}}.Run(t.Context(), b)).(*Result)
 		groups, told := 0, map[string]int{}

@@ -61,5 +61,5 @@ func (c *Candidate) Flags() string {
 	return fmt.Sprintf("--solver %s --precond %s", c.Solver, safe.Shell(cmp.Or(c.Recipe, c.Precond)))
 }
 
-// Each returns the seconds of an iteration.
-func (c *Candidate) Each() float64 { return c.Seconds.Solve / float64(c.Iterations+1) }
+// IterationSeconds returns the seconds of an iteration.
+func (c *Candidate) IterationSeconds() float64 { return c.Seconds.Solve / float64(c.Iterations+1) }

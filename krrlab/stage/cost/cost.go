@@ -58,14 +58,14 @@ const (
 type Model struct {
 	Rates
 	Entries
-	N, D, T    int
-	Ranks      int     // P, that share the work at these rates each; 0 means 1
-	Cores      int     // of a rank; 0: the threads of this process
-	Tests      int     // points to predict
-	PointBytes int64   // of X; 0 means 8nd
-	RowSum     float64 // mean sum of |k(x_i, x_j)|, j ≠ i, of a row of K; 0: not known
-	Rounds     int     // of true residuals with K recomputed that iterations take; 0: of 288 rows of it
-	Looked     bool    // K's error is known
+	N, D, T        int
+	Ranks          int     // P, that share the work at these rates each; 0 means 1
+	Cores          int     // of a rank; 0: the threads of this process
+	Tests          int     // points to predict
+	PointBytes     int64   // of X; 0 means 8nd
+	MeanRowSum     float64 // mean sum of |k(x_i, x_j)|, j ≠ i, of a row of K; 0: not known
+	ResidualRounds int     // of true residuals with K recomputed that iterations take; 0: of 288 rows of it
+	ErrorKnown     bool    // K's error is known
 	// K is how K is kept: of what is left out no entry is formed, read or held. nil: all are kept.
 	K *gram.Choice
 }
@@ -73,10 +73,10 @@ type Model struct {
 // Entries are the seconds that all threads take for an entry of K. 0: 1.4·2d/G₃₂ + 1/exp, 0.63·2d/G₃₂ + 1/exp of points
 // in bytes, and 1.4·2d/G₆₄ + 1/exp.
 type Entries struct {
-	Stored float64 `json:"entry_seconds"`       // as it is stored
-	Exact  float64 `json:"exact_entry_seconds"` // as landmarks and true residuals want it
+	EntrySeconds      float64 `json:"entry_seconds"`       // as it is stored
+	ExactEntrySeconds float64 `json:"exact_entry_seconds"` // as landmarks and true residuals want it
 	// Spread is how many times as long as the quickest timing of them, which counts, the slowest took; 0: not timed.
-	Spread float64 `json:"entry_seconds_spread,omitempty"`
+	TimingSpread float64 `json:"entry_seconds_spread,omitempty"`
 }
 
 // Preconditioner is a stage.Preconditioner that says what it costs: without this method no plan can tell.
@@ -120,29 +120,29 @@ func (m *Model) parts(c *Candidate) (p Parts) {
 //
 // and 1.5·10⁸/E for K where its error is not known. What M takes its kind says (package recipe). On P ranks K and
 // products with it take 1/P of that; vectors are each rank's own. What collectives take is added to their stages.
-func (m Model) Of(c *Candidate) {
+func (m Model) Predict(c *Candidate) {
 	m.Ranks = max(m.Ranks, 1)
 	m.entry(c)
 	n, sec, made := float64(m.N), &c.Seconds, m.parts(c)
 	c.S, c.LambdaP, c.Neighbors = made.S, made.LambdaP, made.Neighbors
-	*sec = Seconds{Predict: n * float64(m.Tests) / float64(m.Ranks) * (m.Stored + 2*float64(m.T)/m.Gemm32)}
-	c.Bytes = m.memory(c, &made).Most
+	*sec = Seconds{Predict: n * float64(m.Tests) / float64(m.Ranks) * (m.EntrySeconds + 2*float64(m.T)/m.Gemm32)}
+	c.Bytes = m.memory(c, &made).Peak
 	if c.Solver == Direct {
 		m.direct(c)
 		sec.Total = sec.Sum()
 		return
 	}
 	sec.Features, sec.Factor = made.Features, made.Factor
-	product := m.Product(c.Storage)
+	product := m.ProductSeconds(c.Storage)
 	if c.Storage != gram.Recompute {
-		sec.Kernel = m.entries()*m.Stored + m.Written(float64(m.KernelBytes(c.Storage)))
+		sec.Kernel = m.entries()*m.EntrySeconds + m.WriteSeconds(float64(m.KernelBytes(c.Storage)))
 	}
-	if !m.Looked {
+	if !m.ErrorKnown {
 		sec.Kernel += lookValues / m.Exp
 	}
 	sec.Solve = float64(c.Iterations)*(product+m.beside(c.Solver, c.M != nil)+made.Apply) + product
-	if sec.Residual = float64(m.Rounds) * m.recomputed(m.Exact); m.Rounds == 0 {
-		sec.Residual = bound.RowsChecked * n / float64(m.Ranks) * m.Exact
+	if sec.Residual = float64(m.ResidualRounds) * m.recomputed(m.ExactEntrySeconds); m.ResidualRounds == 0 {
+		sec.Residual = bound.RowsChecked * n / float64(m.Ranks) * m.ExactEntrySeconds
 	}
 	if m.Ranks > 1 {
 		v := m.traffic(c, &made)
@@ -164,12 +164,12 @@ func (m *Model) entry(c *Candidate) {
 	if m.PointBytes == int64(m.N)*int64(m.D) {
 		slow = tileBytes
 	}
-	if m.Exact == 0 {
-		m.Exact = tileSlow*2*float64(m.D)/m.Gemm64 + 1/m.Exp
+	if m.ExactEntrySeconds == 0 {
+		m.ExactEntrySeconds = tileSlow*2*float64(m.D)/m.Gemm64 + 1/m.Exp
 	}
-	if m.Stored == 0 {
-		if m.Stored = m.Exact; c.Storage != gram.Float64 {
-			m.Stored = slow*2*float64(m.D)/m.Gemm32 + 1/m.Exp
+	if m.EntrySeconds == 0 {
+		if m.EntrySeconds = m.ExactEntrySeconds; c.Storage != gram.Float64 {
+			m.EntrySeconds = slow*2*float64(m.D)/m.Gemm32 + 1/m.Exp
 		}
 	}
 }
@@ -177,21 +177,23 @@ func (m *Model) entry(c *Candidate) {
 // recomputed returns the seconds of a product with K whose tiles are formed, in entry seconds per entry, and each
 // multiplied twice in cache, as those of four bytes are.
 func (m *Model) recomputed(entry float64) float64 {
-	return m.entries() * (entry + 4*m.Columns(productValues, productColumn))
+	return m.entries() * (entry + 4*m.LoopSeconds(productValues, productColumn))
 }
 
-// Columns returns the seconds of a loop that costs values exponentials, and each more for each column of R.
-func (m *Model) Columns(values, each float64) float64 { return (values + each*float64(m.T)) / m.Exp }
+// LoopSeconds returns the seconds of a loop that costs values exponentials, and each more for each column of R.
+func (m *Model) LoopSeconds(values, each float64) float64 {
+	return (values + each*float64(m.T)) / m.Exp
+}
 
-// Own returns how many of n rows are a rank's own, on average.
-func (m *Model) Own() float64 { return float64(m.N) / float64(max(m.Ranks, 1)) }
+// OwnRows returns how many of n rows are a rank's own, on average.
+func (m *Model) OwnRows() float64 { return float64(m.N) / float64(max(m.Ranks, 1)) }
 
-// Product returns the seconds of a product of R, n×t, with a rank's part of K.
-func (m *Model) Product(k gram.Storage) float64 {
-	bytes, loops := float64(m.KernelBytes(k)), m.Columns(productValues, productColumn)
+// ProductSeconds returns the seconds of a product of R, n×t, with a rank's part of K.
+func (m *Model) ProductSeconds(k gram.Storage) float64 {
+	bytes, loops := float64(m.KernelBytes(k)), m.LoopSeconds(productValues, productColumn)
 	switch {
 	case k == gram.Recompute:
-		return m.recomputed(m.Stored)
+		return m.recomputed(m.EntrySeconds)
 	case m.sparse(k):
 		return bytes * (loops + sparseProduct/m.Exp)
 	case k == gram.Float64:
@@ -210,10 +212,10 @@ func (m *Model) beside(solver string, preconditioned bool) float64 {
 	return passes + (blockSlow+blockThin/t)*pcg.BlockFlops(m.N, m.T, preconditioned)/m.Gemm64
 }
 
-// ApplyLowRank returns the seconds of (ZZᵀ+λ_pI)⁻¹R, Z n×s, where so many ranks share its factor of order s.
-func (m *Model) ApplyLowRank(s, sharers int) float64 {
-	return float64(s) * max(applyBytes/m.Read, m.Columns(applyValues, applyColumn)) *
-		(m.Own() + float64(s)/float64(sharers))
+// ApplyLowRankSeconds returns the seconds of (ZZᵀ+λ_pI)⁻¹R, Z n×s, where so many ranks share its factor of order s.
+func (m *Model) ApplyLowRankSeconds(s, sharers int) float64 {
+	return float64(s) * max(applyBytes/m.Read, m.LoopSeconds(applyValues, applyColumn)) *
+		(m.OwnRows() + float64(s)/float64(sharers))
 }
 
 // entries returns how many entries of K a rank forms.
@@ -247,7 +249,7 @@ func blockShare(t int) float64 { return max(0.3, 1-0.1*math.Log2(float64(t))) }
 // the iterations was measured for few columns only.
 func BlockPays(n, s, t int) bool {
 	m := Model{Rates: Reference(), N: n, T: t}
-	both := m.Product(gram.Float32) + m.ApplyLowRank(s, 1)
+	both := m.ProductSeconds(gram.Float32) + m.ApplyLowRankSeconds(s, 1)
 	alone, block := both+m.beside(PCG, true), both+m.beside(BlockPCG, true)
 	return t > 1 && block*blockShare(t) < 0.9*alone
 }
@@ -263,29 +265,29 @@ func precision(s gram.Storage) direct.Precision {
 // direct sets the seconds of a Cholesky factorization.
 func (m *Model) direct(c *Candidate) {
 	n, sec := float64(m.N), &c.Seconds
-	gemm, entry, bytes := m.Gemm64, m.Exact, 8.0
+	gemm, entry, bytes := m.Gemm64, m.ExactEntrySeconds, 8.0
 	if precision(c.Storage) == direct.Float32Refined {
-		gemm, entry, bytes = m.Gemm32, m.Stored, 4
+		gemm, entry, bytes = m.Gemm32, m.EntrySeconds, 4
 	}
 	rounds := float64(c.Iterations + 1)
-	sec.Kernel = n*n/2*entry + m.Written(n*n/2*bytes) // of the upper half nothing is touched
-	sec.Factor = m.Cholesky(n, gemm, 1)
+	sec.Kernel = n*n/2*entry + m.WriteSeconds(n*n/2*bytes) // of the upper half nothing is touched
+	sec.Factor = m.CholeskySeconds(n, gemm, 1)
 	// L is read twice, as Z is
-	sec.Solve = rounds * bytes * n * n / 2 * max(m.Columns(applyValues, applyColumn)/4, 2/m.Read)
-	sec.Residual = rounds * m.recomputed(m.Exact)
+	sec.Solve = rounds * bytes * n * n / 2 * max(m.LoopSeconds(applyValues, applyColumn)/4, 2/m.Read)
+	sec.Residual = rounds * m.recomputed(m.ExactEntrySeconds)
 }
 
-// Cholesky returns the seconds of a Cholesky factorization of order n that ranks share: n³/3 flops at 1/1.12 of the
+// CholeskySeconds returns the seconds of a Cholesky factorization of order n that ranks share: n³/3 flops at 1/1.12 of the
 // rate of products, and beside them, which ranks wait for, 1.5 times as much at n = 1,024 on two threads, ∝ n², for
 // factors of tiles, one after the other, and triangular solves with these (package accel), as measured for n = 1,024 to
 // 5,000.
-func (m *Model) Cholesky(n, gemm float64, ranks int) float64 {
+func (m *Model) CholeskySeconds(n, gemm float64, ranks int) float64 {
 	alone := 256 * float64(cmp.Or(m.Cores, accel.Threads()))
-	return 1.12 / 3 / gemm * n * (n*n/Spread(n, ranks) + 1000*(n+alone))
+	return 1.12 / 3 / gemm * n * (n*n/FactorRanks(n, ranks) + 1000*(n+alone))
 }
 
 // Spread returns how many ranks work on a factor of order n that so many share: each has a block column at least.
-func Spread(n float64, ranks int) float64 {
+func FactorRanks(n float64, ranks int) float64 {
 	return max(1, min(float64(ranks), n/accel.TileOrder))
 }
 
@@ -298,7 +300,7 @@ type Memory struct {
 	Factor   int64 // 8s², or 1/P of it; as much again while it is formed
 	Vectors  int64 // of the iteration
 	// Forming is what is held when the factor is formed, Solving in the iteration, and Most the larger of them.
-	Forming, Solving, Most int64
+	Forming, Solving, Peak int64
 }
 
 // Memory returns what a rank holds of a candidate of which solver, preconditioner and storage are known.
@@ -314,14 +316,14 @@ func (m *Model) memory(c *Candidate, made *Parts) Memory {
 	}
 	if c.Solver == Direct {
 		v.Kernel = direct.Need(precision(c.Storage), m.N, m.T)
-		v.Most = v.Points + v.Kernel
+		v.Peak = v.Points + v.Kernel
 		return v
 	}
 	v.Kernel, v.Vectors = m.KernelBytes(c.Storage), 80*int64(m.N)*int64(m.T)
 	held := v.Points + v.Features
 	v.Solving = held + v.Kernel + v.Factor + v.Vectors
 	v.Forming = held + max(v.Forming, v.Columns)
-	v.Most = max(v.Forming, v.Solving)
+	v.Peak = max(v.Forming, v.Solving)
 	return v
 }
 

@@ -25,7 +25,7 @@ func TestCache(t *testing.T) {
 	read := func() Rates {
 		t.Helper()
 		r, err := ReadRates(t.Context())
-		if err != nil || !(min(r.Read, r.Gemm32, r.Gemm64, r.Exp) > 0) || r.Machine != Here() {
+		if err != nil || !(min(r.Read, r.Gemm32, r.Gemm64, r.Exp) > 0) || r.Machine != ThisMachine() {
 			t.Fatal(r, err)
 		}
 		return r
@@ -33,13 +33,13 @@ func TestCache(t *testing.T) {
 	if first := read(); read() != first {
 		t.Error("measured again")
 	}
-	kept := Rates{Machine: Here(), Read: 1e18, Gemm32: 1e18, Gemm64: 1e18, Exp: 1e18}
-	if kept.Keep(); read() != kept {
+	kept := Rates{Machine: ThisMachine(), Read: 1e18, Gemm32: 1e18, Gemm64: 1e18, Exp: 1e18}
+	if kept.Save(); read() != kept {
 		t.Error("what is kept is not taken")
 	}
 	other := kept
 	other.Machine = "another"
-	zero, _ := json.Marshal(Rates{Machine: Here()})
+	zero, _ := json.Marshal(Rates{Machine: ThisMachine()})
 	another, _ := json.Marshal(other)
 	for what, text := range map[string]string{"cut off": `{"a": {`, "nothing": "", "zeros": string(zero),
 		"another": string(another)} {
@@ -73,24 +73,25 @@ func TestCosts(t *testing.T) {
 	quick.Exp = 1e15
 	for _, s := range []gram.Storage{gram.Float32, gram.Float64} {
 		m := &Model{Rates: quick, N: 40000, T: 1}
-		v := m.Product(s) + m.beside(PCG, true) + m.ApplyLowRank(500, 1)
+		v := m.ProductSeconds(s) + m.beside(PCG, true) + m.ApplyLowRankSeconds(500, 1)
 		if least := (float64(m.KernelBytes(s)) + 8*40000*500) / quick.Read; v < least || v > 1.2*least {
 			t.Errorf("%v: an iteration of %g s, memory is read in %g", s, v, least)
 		}
 	}
-	model := Model{Rates: rates(), N: 30000, D: 3, T: 1, Looked: true, Entries: Entries{Stored: 1e-9, Exact: 1e-9}}
+	model := Model{Rates: rates(), N: 30000, D: 3, T: 1, ErrorKnown: true, Entries: Entries{EntrySeconds: 1e-9,
+		ExactEntrySeconds: 1e-9}}
 	all := Candidate{Solver: CG, Precond: None, Storage: gram.Float32, Iterations: 100}
 	part := all
-	model.Of(&all)
+	model.Predict(&all)
 	model.K = &gram.Choice{Storage: gram.Float32, Bytes: gram.RankBytes(30000, gram.Float32, 1) / 100,
 		Sparse: &gram.Sparse{Formed: 0.05, Kept: 0.01}}
-	model.Of(&part)
+	model.Predict(&part)
 	if k := part.Seconds.Kernel / all.Seconds.Kernel; k > 0.06 || part.Seconds.Solve > 0.1*all.Seconds.Solve ||
 		part.Bytes > all.Bytes/20 {
 		t.Errorf("%+v of %d bytes, dense %+v of %d", part.Seconds, part.Bytes, all.Seconds, all.Bytes)
 	}
 	const gemm = 1e11
-	if v := math.Pow(1e5, 3) / 3 / gemm / (&Model{}).Cholesky(1e5, gemm, 1); !(v > 0.87 && v < 1/1.12) {
+	if v := math.Pow(1e5, 3) / 3 / gemm / (&Model{}).CholeskySeconds(1e5, gemm, 1); !(v > 0.87 && v < 1/1.12) {
 		t.Errorf("a large factorization at %g of the rate of products", v)
 	}
 }

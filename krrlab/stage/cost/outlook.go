@@ -16,14 +16,14 @@ type Outlook struct {
 	S       int     // rank
 	LambdaP float64 // λ_p
 	// Left is the mean residual of a point after projection on M others.
-	Left float64
+	PilotResidual float64
 	// Sum estimates Σ_j|k(x_i, x_j)|, j ≠ i, of a row of K on average, Largest the largest one with k(x_i, x_i).
-	Sum, Largest float64
-	Most         float64 // k(x, x)
+	MeanRowSum, LargestRowSum float64
+	MaxDiagonal               float64 // k(x, x)
 }
 
-// Expected is a Preconditioner of which a rule of thumb tells the iterations.
-type Expected interface {
+// IterationPredictor is a Preconditioner of which a rule of thumb tells the iterations.
+type IterationPredictor interface {
 	Preconditioner
 	// Iterations returns those to τ = 10⁻³; for another τ they are in proportion to ln(2/τ).
 	Iterations(o *Outlook) float64
@@ -32,7 +32,7 @@ type Expected interface {
 // Proposer is a Preconditioner of which the Zero of its Kind names those that may be the fastest: auto chooses among
 // the proposals of all kinds.
 type Proposer interface {
-	Expected
+	IterationPredictor
 	Propose(o *Outlook) []stage.Preconditioner
 }
 
@@ -54,6 +54,6 @@ func (o *Outlook) Rank() int {
 // about r degrees of freedom.
 func (o *Outlook) PivotIterations() float64 {
 	r := float64(o.M)
-	gamma := min((float64(o.N)-r)*o.Left/r, o.Largest)
+	gamma := min((float64(o.N)-r)*o.PilotResidual/r, o.LargestRowSum)
 	return pivotSteps * math.Pow(1+gamma/o.Lambda, 0.25)
 }

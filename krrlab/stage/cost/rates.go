@@ -35,7 +35,7 @@ func Reference() Rates {
 }
 
 // Here names what the rates of this process hold for: processor, threads, BLAS, inner loops.
-func Here() string {
+func ThisMachine() string {
 	return fmt.Sprintf("%s, %d threads, %v, %v", accel.CPU().Model, accel.Threads(), accel.InUse(), simd.InUse())
 }
 
@@ -43,7 +43,7 @@ func Here() string {
 // Its number changes with what is measured, and with the loops that are.
 func file() string {
 	if dir := datasets.CacheDir(); dir != "" {
-		return filepath.Join(dir, fmt.Sprintf("rates-9-%08x.json", crc32.ChecksumIEEE([]byte(Here()))))
+		return filepath.Join(dir, fmt.Sprintf("rates-9-%08x.json", crc32.ChecksumIEEE([]byte(ThisMachine()))))
 	}
 	return ""
 }
@@ -52,25 +52,27 @@ func file() string {
 // another machine is replaced.
 func ReadRates(ctx context.Context) (r Rates, err error) {
 	text, _ := os.ReadFile(file())
-	if json.Unmarshal(text, &r) != nil || r.Machine != Here() || !(min(r.Read, r.Gemm32, r.Gemm64, r.Exp) > 0) {
+	if json.Unmarshal(text, &r) != nil || r.Machine != ThisMachine() || !(min(r.Read, r.Gemm32, r.Gemm64, r.Exp) > 0) {
 		r = Measure(ctx)
 		if err = ctx.Err(); err == nil {
-			r.Keep()
+			r.Save()
 		}
 	}
 	return r, err
 }
 
-// Keep keeps rates of this process for ReadRates, where there is a folder for it.
-func (r Rates) Keep() {
+// Save keeps rates of this process for ReadRates, where there is a folder for it.
+func (r Rates) Save() {
 	name := file()
 	if text, err := json.Marshal(r); err == nil && name != "" && os.MkdirAll(filepath.Dir(name), 0o755) == nil {
 		_ = atomicfile.Put(name, text) // a cache that cannot be written costs time only
 	}
 }
 
-// Written returns the seconds of writing bytes for the first time.
-func (r *Rates) Written(bytes float64) float64 { return bytes / cmp.Or(r.Touch, r.Exp/touchValues) }
+// WriteSeconds returns the seconds of writing bytes for the first time.
+func (r *Rates) WriteSeconds(bytes float64) float64 {
+	return bytes / cmp.Or(r.Touch, r.Exp/touchValues)
+}
 
 // Measure measures the rates of this machine, in some 0.3 s and 130 MB.
 func Measure(ctx context.Context) Rates {
@@ -80,7 +82,7 @@ func Measure(ctx context.Context) Rates {
 		order     = 512
 		few, runs = 4096, 512 // exponentials at a time, and how often: for a millisecond
 	)
-	r := Rates{Machine: Here(), Touch: accel.TouchRate(ctx, bytes), Read: accel.ReadRate(ctx, bytes, window),
+	r := Rates{Machine: ThisMachine(), Touch: accel.TouchRate(ctx, bytes), Read: accel.ReadRate(ctx, bytes, window),
 		Gemm32: accel.GemmRate32(ctx, order, window), Gemm64: accel.GemmRate64(ctx, order, window)}
 	src, dst := make([]float32, few), make([][]float32, accel.Threads())
 	for i := range src {

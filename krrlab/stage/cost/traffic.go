@@ -86,7 +86,7 @@ func (e *Exchange) Bytes(c *Candidate) int64 {
 
 // Group counts collectives of P ranks, of which the first has Own of N rows.
 type Group struct {
-	P, Own, N float64
+	P, OwnRows, Rows float64
 }
 
 // Group returns the ranks that share n rows.
@@ -112,7 +112,7 @@ func (r Group) Reduce(numbers float64) Traffic {
 
 // Gather gives what each rank has of an n×width block to all.
 func (r Group) Gather(width float64) Traffic {
-	return Traffic{int64(8 * r.Own * width), 8 * (r.N - r.Own) * width, r.P - 1}
+	return Traffic{int64(8 * r.OwnRows * width), 8 * (r.Rows - r.OwnRows) * width, r.P - 1}
 }
 
 // Broadcast is one of so many bytes, of which the first rank is the root of own.
@@ -133,14 +133,14 @@ func (m *Model) traffic(c *Candidate, made *Parts) Exchange {
 	}
 	e, t := made.Traffic, float64(max(1, m.T))
 	r := m.Group()
-	double, product := r.Reduce(2*r.N*t+2), r.Reduce(r.N*t+2)
+	double, product := r.Reduce(2*r.Rows*t+2), r.Reduce(r.Rows*t+2)
 	if c.Storage == gram.Float64 {
 		product = double
 	}
 	e.Iteration.Add(product, 1)
 	e.Iteration.Add(Traffic{Steps: r.Reduce(r.P).Steps}, 1) // agreement
-	if m.Rounds > 0 {
-		e.Residual.Add(double, float64(m.Rounds))
+	if m.ResidualRounds > 0 {
+		e.Residual.Add(double, float64(m.ResidualRounds))
 		return e
 	}
 	rows := min(m.N, bound.RowsChecked)

@@ -87,7 +87,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		r.Features = p.Z.String()
 	}
 	lanczos := 16 * int64(r.N) * int64(min(o.Steps, r.N)) * int64(cmp.Or(len(o.Grid), o.Points+3))
-	k, err := b.K(ctx, p.Bytes(slices.Max(o.Sizes))+lanczos)
+	k, err := b.K(ctx, p.LowRankBytes(slices.Max(o.Sizes))+lanczos)
 	if err != nil {
 		return nil, err
 	}

@@ -176,7 +176,7 @@ func (r *Result) path(ctx context.Context, b stage.Bench, q *leaveout.Problem, o
 	if err != nil {
 		return err
 	}
-	k, err := b.K(ctx, p.Bytes(z.S))
+	k, err := b.K(ctx, p.LowRankBytes(z.S))
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (r *Result) path(ctx context.Context, b stage.Bench, q *leaveout.Problem, o
 	}
 	r.KError = k.Choice().Error + k.Error // of K as stored, and of the products with it
 	r.Precond, r.S, q.KError = drawn.Text, drawn.Z.D, r.KError
-	if low := drawn.Low; low != nil && low.Certain() {
+	if low := drawn.Factor; low != nil && low.Certain() {
 		q.Below = low.Rounding + r.KError
 	}
 	b.Tell(ctx, stage.Event{Stage: stage.Eigenvalues, Remaining: -1})

@@ -83,7 +83,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		}
 		b.Tell(ctx, e)
 	}
-	if left := p.Left(k); left > 0 {
+	if left := p.FreeBytes(k); left > 0 {
 		o.memory = max(8*int64(r.N), left)
 	}
 	if o.memory, err = comm.Least(ctx, p.Comm, o.memory); err != nil { // one memory decides what all leave out

@@ -39,16 +39,18 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 		return nil, err
 	}
 	m := &model{t, pilot, cost.Model{Rates: rates, Entries: pilot.Entries, N: t.N, D: t.D, T: t.T, Tests: t.Tests,
-		PointBytes: t.Points, Ranks: t.Comm.Size(), RowSum: pilot.Sum, K: &pilot.choice, Looked: t.Comm.Size() == 1},
-		cost.Outlook{Kernel: t.Kernel, N: t.N, M: pilot.M, Lambda: t.Lambda, S: t.Held.S, LambdaP: t.Held.LambdaP,
-			Left: pilot.Left, Sum: pilot.Sum, Largest: pilot.Largest, Most: pilot.most}}
+		PointBytes: t.PointBytes, Ranks: t.Comm.Size(), MeanRowSum: pilot.MeanRowSum, K: &pilot.choice,
+		ErrorKnown: t.Comm.Size() == 1},
+		cost.Outlook{Kernel: t.Kernel, N: t.N, M: pilot.M, Lambda: t.Lambda, S: t.Fixed.S, LambdaP: t.Fixed.LambdaP,
+			PilotResidual: pilot.Residual, MeanRowSum: pilot.MeanRowSum, LargestRowSum: pilot.LargestRowSum,
+			MaxDiagonal: pilot.most}}
 	list, err := m.candidates(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if len(list) == 0 {
 		return nil, fmt.Errorf("plan: no method whose costs it knows has the solver %q and the preconditioner %q",
-			t.Held.Solver, fmt.Sprint(t.Held.Precond))
+			t.Fixed.Solver, fmt.Sprint(t.Fixed.Precond))
 	}
 	slices.SortStableFunc(list, func(a, b *cost.Candidate) int { return cmp.Compare(m.rank(a), m.rank(b)) })
 	best := list[0]
@@ -60,8 +62,8 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 		best = slices.MinFunc(list, func(a, b *cost.Candidate) int { return cmp.Compare(a.Bytes, b.Bytes) })
 		return nil, fmt.Errorf("plan: no way to solve fits, the least is %v: %s", best, best.Refused)
 	}
-	p := &Plan{Candidates: list, Rates: rates, Pilot: *pilot, Report: Report{}.Going(best)}
-	p.Bytes = max(t.Beside+best.Bytes, t.Peak)
+	p := &Plan{Candidates: list, Rates: rates, Pilot: *pilot, Report: Report{}.WithChoice(best)}
+	p.Bytes = max(t.OtherBytes+best.Bytes, t.PeakBytes)
 	most, _ := accel.MemoryLimit() // of the machine, where the task has no limit
 	for i, o := range list[1:] {
 		switch {
@@ -70,8 +72,8 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 		case i == 0:
 			p.RunnerUp = o
 		}
-		if p.Instead == nil && o.Solver == cost.Direct && best.Solver != cost.Direct && o.Bytes <= most/10*9 {
-			p.Instead = o
+		if p.Fallback == nil && o.Solver == cost.Direct && best.Solver != cost.Direct && o.Bytes <= most/10*9 {
+			p.Fallback = o
 		}
 	}
 	p.Flips = m.flips(p)
@@ -91,7 +93,7 @@ func (m *model) rank(c *cost.Candidate) float64 {
 
 // candidates lists the ways that do what is held.
 func (m *model) candidates(ctx context.Context) (list []*cost.Candidate, err error) {
-	h, storages := m.Held, m.storages(ctx)
+	h, storages := m.Fixed, m.storages(ctx)
 	add := func(c cost.Candidate) {
 		if h.Solver != "" && h.Solver != c.Solver {
 			return
@@ -146,13 +148,13 @@ func textOf(p stage.Preconditioner, k kernel.Kernel) string {
 
 // proposals returns the preconditioner that is held, or what the kinds propose.
 func (m *model) proposals() (list []stage.Preconditioner, err error) {
-	if p := m.Held.Precond; p != nil {
+	if p := m.Fixed.Precond; p != nil {
 		if plain(p) {
 			return nil, nil
 		}
-		if _, ok := p.(cost.Expected); !ok {
+		if _, ok := p.(cost.IterationPredictor); !ok {
 			return nil, fmt.Errorf("plan: the preconditioner %v has no methods Cost and Iterations, which a plan asks for "+
-				"(cost.Expected)", p)
+				"(cost.IterationPredictor)", p)
 		}
 		return []stage.Preconditioner{p}, nil
 	}
@@ -167,14 +169,14 @@ func (m *model) proposals() (list []stage.Preconditioner, err error) {
 // factored returns how a direct solver may keep its factor: by the fixed rule, as asked, or in float64, and in float32
 // where that is likely to do.
 func (m *model) factored() (list []gram.Storage) {
-	if m.Iterative {
+	if m.IterativeOnly {
 		return nil
 	}
-	if m.Small != gram.Auto {
-		return []gram.Storage{m.Small}
+	if m.DirectStorage != gram.Auto {
+		return []gram.Storage{m.DirectStorage}
 	}
 	for _, s := range []gram.Storage{gram.Float32, gram.Float64} {
-		if (m.Held.Storage == gram.Auto || m.Held.Storage == s) &&
+		if (m.Fixed.Storage == gram.Auto || m.Fixed.Storage == s) &&
 			(s == gram.Float64 || m.rounding() <= 0.5 && m.Lambda >= 0x1p-24*math.Sqrt(float64(m.N))*m.most) {
 			list = append(list, s)
 		}
@@ -186,8 +188,8 @@ func (m *model) factored() (list []gram.Storage) {
 // κ = the largest sum of a row/λ, or one for each of r eigenvalues and what r pivots take.
 func (m *model) expected(c *cost.Candidate) float64 {
 	digits, pivots := math.Log(2/m.Tol)/math.Log(2000), m.outlook.PivotIterations()
-	its := min(math.Log(2000)/2*math.Sqrt(1+m.Largest/m.Lambda), float64(m.M)/digits+pivots)
-	if p, ok := c.M.(cost.Expected); ok {
+	its := min(math.Log(2000)/2*math.Sqrt(1+m.LargestRowSum/m.Lambda), float64(m.M)/digits+pivots)
+	if p, ok := c.M.(cost.IterationPredictor); ok {
 		its = p.Iterations(&m.outlook)
 	}
 	if c.Solver == cost.BlockPCG {
@@ -204,27 +206,29 @@ func (m *model) predict(c *cost.Candidate) {
 		left := min(leaves*m.rounding(), 0.5)
 		c.Iterations = max(0, int(math.Ceil(math.Log(m.Tol)/math.Log(left)))-1)
 	}
-	if m.cost.Rounds = 0; m.Task.Exact {
-		m.cost.Rounds = 1
+	if m.cost.ResidualRounds = 0; m.Task.ExactResidual {
+		m.cost.ResidualRounds = 1
 	}
 	if c.Storage == gram.Fixed16 {
-		c.Iterations, m.cost.Rounds = int(halfSteps*float64(c.Iterations)), rounds
+		c.Iterations, m.cost.ResidualRounds = int(halfSteps*float64(c.Iterations)), rounds
 	}
 	c.Refused = ""
-	if m.cost.Of(c); m.Memory > 0 && c.Bytes > m.Memory {
+	if m.cost.Predict(c); m.Memory > 0 && c.Bytes > m.Memory {
 		c.Refused = fmt.Sprintf("it holds %s, the limit is %s beside the program", accel.Bytes(c.Bytes),
 			accel.Bytes(m.Memory))
 	}
 }
 
 // ruled reports whether a fixed rule takes the candidate.
-func (m *model) ruled(c *cost.Candidate) bool { return m.Small != gram.Auto && c.Solver == cost.Direct }
+func (m *model) ruled(c *cost.Candidate) bool {
+	return m.DirectStorage != gram.Auto && c.Solver == cost.Direct
+}
 
 // storages returns how K may be stored, the fastest first: as its error asks, in 16 bits where float32 is much of the
 // memory and they are accurate enough, or not at all.
 func (m *model) storages(ctx context.Context) (list []gram.Storage) {
-	if m.Held.Storage != gram.Auto {
-		return []gram.Storage{m.Held.Storage}
+	if m.Fixed.Storage != gram.Auto {
+		return []gram.Storage{m.Fixed.Storage}
 	}
 	list = append(list, m.choice.Storage, gram.Float32)
 	if m.Refined && m.Memory > 0 && m.cost.KernelBytes(gram.Float32) > m.Memory/2 {
@@ -248,7 +252,7 @@ func (m *model) flips(p *Plan) (flips []string) {
 		if b.Solver == cost.Direct {
 			gain, c, than = -gain, r, "fewer"
 		}
-		if limit := float64(c.Iterations) + gain/c.Each(); limit >= 1 {
+		if limit := float64(c.Iterations) + gain/c.IterationSeconds(); limit >= 1 {
 			flips = append(flips, fmt.Sprintf("%s than %.0f iterations where %d are expected: then %v is faster", than,
 				limit, c.Iterations, r))
 		}
@@ -263,4 +267,4 @@ func (m *model) flips(p *Plan) (flips []string) {
 }
 
 // rounding returns u·‖K‖₂/λ, u = 2⁻²⁴, with the mean sum of a row for ‖K‖₂.
-func (m *model) rounding() float64 { return 0x1p-24 * (m.Sum + m.most) / m.Lambda }
+func (m *model) rounding() float64 { return 0x1p-24 * (m.MeanRowSum + m.most) / m.Lambda }

@@ -20,7 +20,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("K %v, %.0f s\n", s.On.Storage, s.On.Seconds.Total)
+	fmt.Printf("K %v, %.0f s\n", s.Requested.Storage, s.Requested.Seconds.Total)
 	// Output:
 	// K recompute, 750 s
 }

@@ -30,7 +30,7 @@ func (o Options) machines(ctx context.Context) (m Machines, err error) {
 	m = Machines{Nodes: o.Nodes, Cores: cmp.Or(o.Cores, accel.Threads()), Memory: o.Memory, Price: o.Price}
 	m.Network = cost.Network{Bandwidth: o.Bandwidth / 8 * 1e9, Latency: o.Latency.Seconds()}
 	at := map[string]*float64{"read": &m.Read, "gemm32": &m.Gemm32, "gemm64": &m.Gemm64, "exp": &m.Exp,
-		"entry": &m.Stored}
+		"entry": &m.EntrySeconds}
 	for _, word := range strings.FieldsFunc(o.Rates, func(r rune) bool { return r == ',' }) {
 		name, text, _ := strings.Cut(word, "=")
 		v, err := strconv.ParseFloat(text, 64)
@@ -40,8 +40,8 @@ func (o Options) machines(ctx context.Context) (m Machines, err error) {
 		}
 		*at[name] = 1e9 * v
 	}
-	if m.Stored > 0 {
-		m.Stored = 1 / m.Stored
+	if m.EntrySeconds > 0 {
+		m.EntrySeconds = 1 / m.EntrySeconds
 	}
 	if m.Machine = "as given"; min(m.Read, m.Gemm32, m.Gemm64, m.Exp) > 0 {
 		return m, nil
@@ -74,7 +74,7 @@ func (o Options) Scale(ctx context.Context, h stage.Header, bytes bool, way cost
 		x, _ = points.AsBytes(all, 1./255)
 		c.PointBytes = int64(h.N) * int64(h.D)
 	}
-	if m.Machine == cost.Here() {
+	if m.Machine == cost.ThisMachine() {
 		of := &stage.Problem{Header: stage.Header{N: timed, D: h.D, T: 1, Lambda: 1, Tol: 1e-3}, X: x,
 			Kernel: kernel.Gaussian{Sigma: math.Sqrt(float64(h.D))}}
 		p, err := newPilot(ctx, &Task{Problem: of})
@@ -106,7 +106,8 @@ func (o Options) countable(h stage.Header, way cost.Candidate) error {
 // entries takes seconds of entries of K measured here for those of the machines.
 func (m *Machines) entries(e cost.Entries) {
 	by := float64(accel.Threads()) / float64(m.Cores)
-	m.Exact, m.Stored, m.Spread = by*e.Exact, cmp.Or(m.Stored, by*e.Stored), e.Spread
+	m.ExactEntrySeconds, m.EntrySeconds, m.TimingSpread = by*e.ExactEntrySeconds, cmp.Or(m.EntrySeconds,
+		by*e.EntrySeconds), e.TimingSpread
 }
 
 // scale returns the best of the candidates of a plan on the machines.
@@ -123,7 +124,8 @@ func (o Options) scale(ctx context.Context, p *Plan, of *stage.Problem) (*Scalin
 		}
 		c := cost.Model{N: of.N, D: of.D, T: of.T, Tests: o.Tests, PointBytes: points.Held(of.X), K: &p.Pilot.choice}
 		as := *way
-		if as.Iterations = cmp.Or(o.Iterations, way.Iterations); c.K.Sparse == nil && p.Pilot.task.Held.Storage == gram.Auto {
+		if as.Iterations = cmp.Or(o.Iterations, way.Iterations); c.K.Sparse == nil &&
+			p.Pilot.task.Fixed.Storage == gram.Auto {
 			as.Storage = gram.Auto
 		}
 		s := m.Scale(p.Header, c, as)

@@ -22,10 +22,10 @@ type Pilot struct {
 	Seconds float64 `json:"seconds"` // it took
 	cost.Entries
 	// Left is the mean residual of a point after projection on M others: the last squared pivots of K in random order.
-	Left float64 `json:"left"`
+	Residual float64 `json:"left"`
 	// Sum estimates Σ_j|k(x_i, x_j)|, j ≠ i, of a row of K on average, Largest the largest one with k(x_i, x_i).
-	Sum     float64 `json:"row_sum"`
-	Largest float64 `json:"largest_row_sum"`
+	MeanRowSum    float64 `json:"row_sum"`
+	LargestRowSum float64 `json:"largest_row_sum"`
 
 	task   *Task
 	choice gram.Choice // how K is kept where memory does not matter
@@ -53,13 +53,13 @@ func newPilot(ctx context.Context, t *Task) (*Pilot, error) {
 		return nil, err
 	}
 	p.sum(k)
-	p.choice, err = gram.Look(ctx, t.Kernel, t.X, t.Lambda, &gram.Options{Storage: t.Held.Storage, Tiles: t.Tiles,
-		Prefer: t.Prefer, Drop: t.Drop, Seed: t.Seed})
+	p.choice, err = gram.Look(ctx, t.Kernel, t.X, t.Lambda, &gram.Options{Storage: t.Fixed.Storage, Tiles: t.Tiles,
+		Prefer: t.PreferredError, Drop: t.MaxDropped, Seed: t.Seed})
 	if err != nil {
 		return nil, err
 	}
 	if exact, err = gram.NewExact(t.Kernel, all, t.Lambda, t.Tol*t.Lambda/20, nil); err == nil {
-		p.Exact, p.Spread, err = entry(ctx, exact)
+		p.ExactEntrySeconds, p.TimingSpread, err = entry(ctx, exact)
 	}
 	if err != nil {
 		return nil, err
@@ -69,8 +69,8 @@ func newPilot(ctx context.Context, t *Task) (*Pilot, error) {
 	stored, err := gram.New(ctx, t.Kernel, all, t.Lambda, &gram.Options{Tiles: gram.DenseTiles, Chosen: &by})
 	if err == nil {
 		var spread float64
-		p.Stored, spread, err = entry(ctx, stored)
-		p.Spread = max(p.Spread, spread)
+		p.EntrySeconds, spread, err = entry(ctx, stored)
+		p.TimingSpread = max(p.TimingSpread, spread)
 	}
 	p.factor(k)
 	p.Seconds = time.Since(start).Seconds()
@@ -85,11 +85,11 @@ const mostSpread = 1.5
 
 // spreadText says that timings disagree; "" if they do not.
 func spreadText(e *cost.Entries) string {
-	if e.Spread <= mostSpread {
+	if e.TimingSpread <= mostSpread {
 		return ""
 	}
 	return fmt.Sprintf("; the slowest of %d timings of K took %.3g times the quickest: the machine is busy, and the "+
-		"prediction is of an idle one", timings, e.Spread)
+		"prediction is of an idle one", timings, e.TimingSpread)
 }
 
 // entry returns the seconds of an entry of K of some points, by products for which it is formed, and how many times as
@@ -122,8 +122,8 @@ func (p *Pilot) sum(k *mat.Dense) {
 				sum += math.Abs(v) * others
 			}
 		}
-		p.Sum += sum / m
-		p.Largest, p.most = max(p.Largest, sum+k.At(i, i)), max(p.most, k.At(i, i))
+		p.MeanRowSum += sum / m
+		p.LargestRowSum, p.most = max(p.LargestRowSum, sum+k.At(i, i)), max(p.most, k.At(i, i))
 	}
 }
 
@@ -136,6 +136,6 @@ func (p *Pilot) factor(k *mat.Dense) {
 	}
 	accel.Dpotrf(m, l, m)
 	for i := m * 4 / 5; i < m; i++ {
-		p.Left += l[i*m+i] * l[i*m+i] / float64(m-m*4/5)
+		p.Residual += l[i*m+i] * l[i*m+i] / float64(m-m*4/5)
 	}
 }

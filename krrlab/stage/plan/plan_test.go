@@ -35,7 +35,8 @@ func smooth(n, d int) *Task {
 		y.Set(i, 0, math.Sin(2*x.Row(i)[0])+0.3*rng.New(2).Normal(uint64(i)))
 	}
 	return &Task{Problem: &stage.Problem{Header: stage.Header{N: n, D: d, T: 1, Lambda: 0.05, Tol: 1e-3, Seed: 1},
-		Kernel: kernel.Gaussian{Sigma: 1}, X: x, Y: y, Comm: comm.OrAlone(nil)}, Points: 8 * int64(n*d), Exact: true}
+		Kernel: kernel.Gaussian{Sigma: 1}, X: x, Y: y, Comm: comm.OrAlone(nil)}, PointBytes: 8 * int64(n*d),
+		ExactResidual: true}
 }
 
 // chosen plans a task.
@@ -71,7 +72,8 @@ func TestPilot(t *testing.T) {
 		}
 		sum, largest = sum+(row-1)/float64(p.M), max(largest, row)
 	}
-	if p.M != pilotLeast || p.choice.Sparse != nil || math.Abs(p.Sum-sum) > 1e-9*sum || math.Abs(p.Largest-largest) > 1e-9*largest {
+	if p.M != pilotLeast || p.choice.Sparse != nil || math.Abs(p.MeanRowSum-sum) > 1e-9*sum ||
+		math.Abs(p.LargestRowSum-largest) > 1e-9*largest {
 		t.Errorf("%+v, want sums of rows %g and %g", p, sum, largest)
 	}
 	var want float64 // residual of a point by those before
@@ -87,7 +89,7 @@ func TestPilot(t *testing.T) {
 		}
 		want += (k.At(s, s) - mat.Dot(&v, b)) / float64(p.M-p.M*4/5)
 	}
-	if math.Abs(p.Left-want) > 1e-6*want || !(p.Stored > 0 && p.Exact > 0) {
+	if math.Abs(p.Residual-want) > 1e-6*want || !(p.EntrySeconds > 0 && p.ExactEntrySeconds > 0) {
 		t.Errorf("%+v, want a residual of %g", p, want)
 	}
 	for n, m := range map[int]int{1: 1, 100: 100, 4000: 200, 30000: pilotMost} {
@@ -105,28 +107,31 @@ func TestChoice(t *testing.T) {
 		want func(c *cost.Candidate) bool
 	}{
 		"nothing": {func(*Task) {}, func(*cost.Candidate) bool { return true }},
-		"solver":  {func(t *Task) { t.Held.Solver = cost.CG }, func(c *cost.Candidate) bool { return c.Solver == cost.CG }},
-		"direct":  {func(t *Task) { t.Held.Solver = cost.Direct }, func(c *cost.Candidate) bool { return c.Solver == cost.Direct }},
-		"method": {func(t *Task) { t.Held.Precond = recipe.RPCholesky{S: 77, LambdaP: 0.3} },
+		"solver": {func(t *Task) { t.Fixed.Solver = cost.CG },
+			func(c *cost.Candidate) bool { return c.Solver == cost.CG }},
+		"direct": {func(t *Task) { t.Fixed.Solver = cost.Direct },
+			func(c *cost.Candidate) bool { return c.Solver == cost.Direct }},
+		"method": {func(t *Task) { t.Fixed.Precond = recipe.RPCholesky{S: 77, LambdaP: 0.3} },
 			func(c *cost.Candidate) bool { return c.Precond == "rpcholesky" && c.S == 77 && c.LambdaP == 0.3 }},
-		"nystrom": {func(t *Task) { t.Held.Precond = recipe.Nystrom{S: 77} },
+		"nystrom": {func(t *Task) { t.Fixed.Precond = recipe.Nystrom{S: 77} },
 			func(c *cost.Candidate) bool { return c.Precond == "nystrom" && c.S == 77 }},
-		"rank":  {func(t *Task) { t.Held.S = 99 }, func(c *cost.Candidate) bool { return c.S == 99 }},
-		"ridge": {func(t *Task) { t.Held.LambdaP = 0.7 }, func(c *cost.Candidate) bool { return c.LambdaP == 0.7 }},
-		"neighbors": {func(t *Task) { t.Held.Precond = recipe.Vecchia{Neighbors: 77} }, func(c *cost.Candidate) bool {
+		"rank":  {func(t *Task) { t.Fixed.S = 99 }, func(c *cost.Candidate) bool { return c.S == 99 }},
+		"ridge": {func(t *Task) { t.Fixed.LambdaP = 0.7 }, func(c *cost.Candidate) bool { return c.LambdaP == 0.7 }},
+		"neighbors": {func(t *Task) { t.Fixed.Precond = recipe.Vecchia{Neighbors: 77} }, func(c *cost.Candidate) bool {
 			return c.Neighbors == 77 && c.Flags() == "--solver pcg --precond 'vecchia neighbors=77'"
 		}},
-		"beside pivots": {func(t *Task) { t.Held.Precond = recipe.Vecchia{S: 77} }, func(c *cost.Candidate) bool {
+		"beside pivots": {func(t *Task) { t.Fixed.Precond = recipe.Vecchia{S: 77} }, func(c *cost.Candidate) bool {
 			return c.S == 77 && c.Neighbors > 0 && c.String() == "pcg, vecchia, s = 77"
 		}},
-		"storage": {func(t *Task) { t.Held.Storage = gram.Fixed16 },
+		"storage": {func(t *Task) { t.Fixed.Storage = gram.Fixed16 },
 			func(c *cost.Candidate) bool { return c.Storage == gram.Fixed16 && c.Solver != cost.Direct }},
-		"recomputed": {func(t *Task) { t.Held.Storage = gram.Recompute },
+		"recomputed": {func(t *Task) { t.Fixed.Storage = gram.Recompute },
 			func(c *cost.Candidate) bool { return c.Storage == gram.Recompute }},
-		"iterative": {func(t *Task) { t.Iterative = true }, func(c *cost.Candidate) bool { return c.Solver != cost.Direct }},
+		"iterative": {func(t *Task) { t.IterativeOnly = true },
+			func(c *cost.Candidate) bool { return c.Solver != cost.Direct }},
 		"columns": {func(t *Task) {
 			t.T = 3
-			t.Held.Solver = cost.BlockPCG
+			t.Fixed.Solver = cost.BlockPCG
 		}, func(c *cost.Candidate) bool { return c.Solver == cost.BlockPCG }},
 		"half": {func(t *Task) { t.Memory, t.Refined = 24e5, true },
 			func(c *cost.Candidate) bool {
@@ -162,7 +167,7 @@ func TestChoice(t *testing.T) {
 	task.Memory = 1000
 	testkit.Fails(t, testkit.ErrOf(choose(t.Context(), task, rates())), "no way to solve fits")
 	task = smooth(1200, 4)
-	task.Held.Solver, task.Held.Precond = cost.Direct, recipe.Nystrom{S: 9}
+	task.Fixed.Solver, task.Fixed.Precond = cost.Direct, recipe.Nystrom{S: 9}
 	testkit.Fails(t, testkit.ErrOf(choose(t.Context(), task, rates())), "no method whose costs it knows")
 }
 
@@ -170,16 +175,17 @@ func TestChoice(t *testing.T) {
 // fast or there are near duplicates; what would change the choice does.
 func TestRule(t *testing.T) {
 	local := smooth(4200, 2)
-	local.Kernel, local.Lambda, local.Drop = kernel.Gaussian{Sigma: 0.02}, 0.01, 1e-4
+	local.Kernel, local.Lambda, local.MaxDropped = kernel.Gaussian{Sigma: 0.02}, 0.01, 1e-4
 	p := chosen(t, local, rates())
-	if p.Choice.Precond != "vecchia" || !strings.Contains(p.Flags, "--precond vecchia") || p.Instead == nil {
-		t.Errorf("a local K: %v, %v", p, p.Instead)
+	if p.Choice.Precond != "vecchia" || !strings.Contains(p.Flags, "--precond vecchia") || p.Fallback == nil {
+		t.Errorf("a local K: %v, %v", p, p.Fallback)
 	}
-	if p.Pilot.choice.Sparse == nil || p.Chosen(gram.Auto, 0) != &p.Pilot.choice || p.Chosen(gram.Float64, 0) != nil {
+	if p.Pilot.choice.Sparse == nil || p.StorageChoice(gram.Auto, 0) != &p.Pilot.choice || p.StorageChoice(gram.Float64,
+		0) != nil {
 		t.Error("how K is kept is not handed on")
 	}
 	both := smooth(4000, 5)
-	both.Kernel, both.Lambda, both.Iterative = kernel.Gaussian{Sigma: 1}, 1e-4, true
+	both.Kernel, both.Lambda, both.IterativeOnly = kernel.Gaussian{Sigma: 1}, 1e-4, true
 	if p = chosen(t, both, rates()); p.Choice.S != 100 || !strings.Contains(p.Flags,
 		"--precond 'vecchia features=100 neighbors=15'") {
 		t.Errorf("neither wide nor local: %v", p)
@@ -191,7 +197,7 @@ func TestRule(t *testing.T) {
 	}
 	quick := rates()
 	quick.Gemm32, quick.Gemm64 = 1e16, 1e16
-	if p = chosen(t, smooth(2000, 4), quick); p.Choice.Solver != cost.Direct || p.Instead != nil || len(p.Flips) > 1 {
+	if p = chosen(t, smooth(2000, 4), quick); p.Choice.Solver != cost.Direct || p.Fallback != nil || len(p.Flips) > 1 {
 		t.Errorf("fast factorizations: %v", p)
 	}
 	near := smooth(3600, 4)
@@ -205,7 +211,7 @@ func TestRule(t *testing.T) {
 		t.Errorf("near duplicates: %v", p)
 	}
 	near.Kernel = kernel.Gaussian{Sigma: 0.2} // u‖K‖₂ is less than λ, though u·n·max k(x, x) is more
-	near.Held.Solver = cost.Direct
+	near.Fixed.Solver = cost.Direct
 	if p = chosen(t, near, rates()); !slices.ContainsFunc(p.Candidates, func(c *cost.Candidate) bool {
 		return c.Storage == gram.Float32 && c.Iterations > 0
 	}) {
@@ -238,9 +244,9 @@ func TestGiven(t *testing.T) {
 func TestSmall(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5, 300, 1200} {
 		task := smooth(n, 2)
-		task.Tests, task.Small = 1, gram.Float64-gram.Storage(n%2)+1 // float64 of an odd n, else float32
+		task.Tests, task.DirectStorage = 1, gram.Float64-gram.Storage(n%2)+1 // float64 of an odd n, else float32
 		p := chosen(t, task, rates())
-		if p.Choice.Solver != cost.Direct || p.Choice.Storage != task.Small {
+		if p.Choice.Solver != cost.Direct || p.Choice.Storage != task.DirectStorage {
 			t.Errorf("n = %d: %+v", n, p)
 		}
 		if len(p.Flips) != 1 || !strings.Contains(p.Flips[0], "fixed rule") {
@@ -289,7 +295,7 @@ func TestShown(t *testing.T) {
 func TestLate(t *testing.T) {
 	pcg := &cost.Candidate{Solver: cost.PCG, Precond: "nystrom", Iterations: 9, Seconds: cost.Seconds{Solve: 10, Total: 10}}
 	direct := &cost.Candidate{Solver: cost.Direct, Precond: cost.None, Seconds: cost.Seconds{Factor: 16, Total: 16}}
-	r := &Report{Choice: *pcg, Seconds: pcg.Seconds, Instead: direct} // an iteration takes 1 s
+	r := &Report{Choice: *pcg, Seconds: pcg.Seconds, Fallback: direct} // an iteration takes 1 s
 	for _, c := range []struct {
 		done      int
 		low, left float64
@@ -302,7 +308,7 @@ func TestLate(t *testing.T) {
 	if !r.Late(0, 16, 45) || !r.Late(12, 1, 2.1) {
 		t.Error("what was spent before the iterations does not count")
 	}
-	if r.Worth(1) || !r.Worth(2) || (*Report)(nil).Worth(9) {
+	if r.DirectPays(1) || !r.DirectPays(2) || (*Report)(nil).DirectPays(9) {
 		t.Error("an end that is worth 16 s is not 1.6 s")
 	}
 	if (*Report)(nil).Late(1e9, 1e9, 1e9) || (&Report{}).Late(1e9, 1e9, 1e9) {
@@ -321,7 +327,7 @@ func TestTouch(t *testing.T) {
 		slow := cost.Reference()
 		slow.Touch = 1e6
 		for i, r := range []cost.Rates{cost.Reference(), slow} {
-			cost.Model{Rates: r, N: n, D: 5, T: 1}.Of(&c)
+			cost.Model{Rates: r, N: n, D: 5, T: 1}.Predict(&c)
 			total[i] = c.Seconds.Total
 		}
 		if more := (total[1] - total[0]) / (1e-6 * (8*n*n/2 + 4*n*float64(c.S))); more < 0.95 || more > 1.1 {

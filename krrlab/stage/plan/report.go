@@ -21,13 +21,13 @@ type Report struct {
 	Raced   []Raced        `json:"raced,omitempty"` // what was tried beside
 	// Instead is the direct solver that a solve which goes wrong goes over to (Late), nil where it does not; Over
 	// says that it did, and why.
-	Instead *cost.Candidate `json:"instead,omitempty"`
-	Over    string          `json:"over,omitempty"`
+	Fallback *cost.Candidate `json:"instead,omitempty"`
+	Switched string          `json:"over,omitempty"`
 }
 
-// Going returns the report of a plan that goes over to a candidate.
-func (r Report) Going(c *cost.Candidate) Report {
-	r.Choice, r.Seconds, r.Flags, r.Instead = *c, c.Seconds, c.Flags(), nil
+// WithChoice returns the report of a plan that goes over to a candidate.
+func (r Report) WithChoice(c *cost.Candidate) Report {
+	r.Choice, r.Seconds, r.Flags, r.Fallback = *c, c.Seconds, c.Flags(), nil
 	return r
 }
 
@@ -37,7 +37,7 @@ type Raced struct {
 	Seconds    float64      `json:"seconds"` // of making M
 	Iterations int          `json:"iterations"`
 	Residual   stage.Number `json:"residual"` // after them
-	Left       stage.Number `json:"left"`     // seconds to τ by its slope
+	Remaining  stage.Number `json:"left"`     // seconds to τ by its slope
 	Why        string       `json:"why,omitempty"`
 }
 
@@ -46,7 +46,7 @@ func (r *Raced) String() string {
 		return fmt.Sprintf("%s: %s", r.Name, r.Why)
 	}
 	return fmt.Sprintf("%s: made in %.2g s, %d iterations to a residual of %.1e, by whose slope %.2g s are left",
-		r.Name, r.Seconds, r.Iterations, r.Residual, r.Left)
+		r.Name, r.Seconds, r.Iterations, r.Residual, r.Remaining)
 }
 
 // What a solve does before it goes over to the direct solver, in parts of the seconds of that.
@@ -63,18 +63,19 @@ const (
 // was spent since. So at most some twice what the direct solver alone would take is spent. By the seconds predicted: no
 // clock enters.
 func (r *Report) Late(done int, low, left float64) bool {
-	if r == nil || r.Instead == nil {
+	if r == nil || r.Fallback == nil {
 		return false
 	}
-	direct, each := r.Instead.Seconds.Training(), r.Choice.Each()
+	direct, each := r.Fallback.Seconds.Training(), r.Choice.IterationSeconds()
 	spent := (r.Seconds.Training() - r.Seconds.Solve - r.Seconds.Residual + float64(done)*each) / direct
 	return spent >= fewSpent && low*each >= direct || spent >= 1 && left*each > fewLeft*direct || spent >= 1+fewLeft
 }
 
-// Worth reports whether the direct solver is worth its seconds after done iterations that did not reach τ: they are
+// DirectPays reports whether the direct solver is worth its seconds after done iterations that did not reach τ: they are
 // at most ten times those of the iterations.
-func (r *Report) Worth(done int) bool {
-	return r != nil && r.Instead != nil && r.Instead.Seconds.Training() <= overTimes*float64(done)*r.Choice.Each()
+func (r *Report) DirectPays(done int) bool {
+	return r != nil && r.Fallback != nil &&
+		r.Fallback.Seconds.Training() <= overTimes*float64(done)*r.Choice.IterationSeconds()
 }
 
 // ReportFile is where a folder of checkpoints keeps what was chosen.
@@ -85,8 +86,8 @@ func (r *Report) Save(dir string) error {
 	return stage.WriteJSON(filepath.Join(dir, ReportFile), r)
 }
 
-// Saved returns the report in a folder of checkpoints, nil where there is none.
-func Saved(dir string) (*Report, error) {
+// ReadReport returns the report in a folder of checkpoints, nil where there is none.
+func ReadReport(dir string) (*Report, error) {
 	text, err := os.ReadFile(filepath.Join(dir, ReportFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

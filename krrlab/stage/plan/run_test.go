@@ -45,7 +45,7 @@ func TestRun(t *testing.T) {
 		Rates: "gemm32=640,gemm64=320,read=90,exp=22"}
 	v := testkit.Must(made(nil, krrlab.AutoSolver).Run(t.Context(), o))
 	s := v.(*plan.Scaling)
-	if c := s.Choice; s.On.Nodes != 4 || c.Iterations != 77 || c.Solver == cost.Direct || s.From != "as given" {
+	if c := s.Choice; s.Requested.Nodes != 4 || c.Iterations != 77 || c.Solver == cost.Direct || s.From != "as given" {
 		t.Errorf("%v", s)
 	}
 	o.Iterations = 0

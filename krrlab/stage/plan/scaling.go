@@ -32,9 +32,9 @@ type Scaling struct {
 	Choice   cost.Candidate `json:"choice"`
 	From     string         `json:"iterations_from"`
 	// On are the machines asked for; Strong 1, 2, 4, … 1,024 of them, Weak as many with as much of K for each: n ∝ √P.
-	On     Extent   `json:"on"`
-	Strong []Extent `json:"strong"`
-	Weak   []Extent `json:"weak"`
+	Requested Extent   `json:"on"`
+	Strong    []Extent `json:"strong"`
+	Weak      []Extent `json:"weak"`
 }
 
 // Extent is what some machines take.
@@ -52,9 +52,9 @@ type Extent struct {
 
 // Limit is a stage and what is in its way: what would save the most of its seconds, if there were ten times as much.
 type Limit struct {
-	Stage   string  `json:"stage"`
-	Seconds float64 `json:"seconds"`
-	By      string  `json:"limit"`
+	Stage    string  `json:"stage"`
+	Seconds  float64 `json:"seconds"`
+	Resource string  `json:"limit"`
 }
 
 // mostNodes is up to how many machines are shown.
@@ -64,7 +64,7 @@ const mostNodes = 1024
 func (m Machines) Scale(h stage.Header, c cost.Model, way cost.Candidate) *Scaling {
 	s := &Scaling{Header: h, Machines: m, Choice: way}
 	c.Rates, c.Entries, c.Cores = m.Rates, m.Entries, m.Cores
-	s.On = m.extent(c, way, m.Nodes)
+	s.Requested = m.extent(c, way, m.Nodes)
 	each := float64(c.PointBytes) / float64(c.N)
 	for p := 1; p <= mostNodes; p *= 2 {
 		s.Strong = append(s.Strong, m.extent(c, way, p))
@@ -73,10 +73,10 @@ func (m Machines) Scale(h stage.Header, c cost.Model, way cost.Candidate) *Scali
 		w.PointBytes = int64(each * float64(w.N))
 		s.Weak = append(s.Weak, m.extent(w, way, p))
 	}
-	s.Choice.Seconds, s.Choice.Bytes, s.Choice.Storage = s.On.Seconds, s.On.Bytes, s.On.Storage
-	if m.Memory > 0 && s.On.Bytes > m.Memory {
-		s.Choice.Refused = fmt.Sprintf("a rank holds %s, a machine has %s: %s", accel.Bytes(s.On.Bytes),
-			accel.Bytes(m.Memory), s.On.Reason)
+	s.Choice.Seconds, s.Choice.Bytes, s.Choice.Storage = s.Requested.Seconds, s.Requested.Bytes, s.Requested.Storage
+	if m.Memory > 0 && s.Requested.Bytes > m.Memory {
+		s.Choice.Refused = fmt.Sprintf("a rank holds %s, a machine has %s: %s", accel.Bytes(s.Requested.Bytes),
+			accel.Bytes(m.Memory), s.Requested.Reason)
 	}
 	return s
 }
@@ -84,13 +84,13 @@ func (m Machines) Scale(h stage.Header, c cost.Model, way cost.Candidate) *Scali
 // extent predicts what so many machines take. Storage auto is float32 where that fits, else recompute.
 func (m *Machines) extent(c cost.Model, way cost.Candidate, nodes int) Extent {
 	if c.Ranks = nodes; way.Storage == gram.Auto {
-		if way.Storage = gram.Float32; m.Memory > 0 && c.Memory(&way).Most > m.Memory {
+		if way.Storage = gram.Float32; m.Memory > 0 && c.Memory(&way).Peak > m.Memory {
 			way.Storage = gram.Recompute
 		}
 	}
-	c.Of(&way)
+	c.Predict(&way)
 	held, traffic := c.Memory(&way), c.Traffic(&way)
-	e := Extent{Nodes: nodes, N: c.N, Seconds: way.Seconds, Bytes: held.Most, Reason: held.Reason(),
+	e := Extent{Nodes: nodes, N: c.N, Seconds: way.Seconds, Bytes: held.Peak, Reason: held.Reason(),
 		Sent: traffic.Bytes(&way), Storage: way.Storage,
 		Money: m.Price * float64(nodes) * way.Seconds.Total / 3600}
 	best := parts(&way.Seconds)
@@ -102,7 +102,7 @@ func (m *Machines) extent(c cost.Model, way cost.Candidate, nodes int) Extent {
 		switch by {
 		case "arithmetic":
 			c.Gemm32, c.Gemm64, c.Exp = 10*c.Gemm32, 10*c.Gemm64, 10*c.Exp
-			c.Stored, c.Exact = c.Stored/10, c.Exact/10
+			c.EntrySeconds, c.ExactEntrySeconds = c.EntrySeconds/10, c.ExactEntrySeconds/10
 		case "memory bandwidth":
 			c.Read *= 10
 		case "network":
@@ -110,10 +110,10 @@ func (m *Machines) extent(c cost.Model, way cost.Candidate, nodes int) Extent {
 		default:
 			c.Latency /= 10
 		}
-		c.Of(&way)
+		c.Predict(&way)
 		for i, v := range parts(&way.Seconds) {
 			if v < best[i] {
-				best[i], e.Limits[i].By = v, by
+				best[i], e.Limits[i].Resource = v, by
 			}
 		}
 	}
@@ -132,7 +132,7 @@ var _ stage.Stage = (*Scaling)(nil)
 // String says what the machines take, what limits each stage, and how many of them are worth while.
 func (s *Scaling) String() string {
 	var b stage.Lines
-	m, on := &s.Machines, &s.On
+	m, on := &s.Machines, &s.Requested
 	b.Add("data", "%s: n = %d, d = %d, t = %d", s.Dataset, s.N, s.D, s.T)
 	b.Add("way", "%v, K %v; %s, %s", &s.Choice, on.Storage, plural.Count(s.Choice.Iterations, "iteration"), s.From)
 	memory := ""
@@ -155,8 +155,8 @@ func (s *Scaling) String() string {
 	}
 	name := "limits"
 	for _, l := range on.Limits {
-		if l.By != "" {
-			b.Add(name, "%s, %.3g s: %s", l.Stage, l.Seconds, l.By)
+		if l.Resource != "" {
+			b.Add(name, "%s, %.3g s: %s", l.Stage, l.Seconds, l.Resource)
 			name = ""
 		}
 	}
@@ -184,13 +184,13 @@ func (s *Scaling) Table() *plots.Table {
 	for _, name := range strings.Fields("memory sent money limit") {
 		t.Columns = append(t.Columns, plots.Column{Name: name})
 	}
-	for i, list := range [][]Extent{{s.On}, s.Strong, s.Weak} {
+	for i, list := range [][]Extent{{s.Requested}, s.Strong, s.Weak} {
 		for _, e := range list {
 			v := e.Seconds
 			most := slices.MaxFunc(e.Limits, func(a, b Limit) int { return cmp.Compare(a.Seconds, b.Seconds) })
 			t.Add([]string{"asked", "strong", "weak"}[i], e.Nodes, e.N, e.Storage, v.Kernel, v.Features, v.Factor,
 				v.Solve, v.Residual, v.Network, v.Total, accel.Bytes(e.Bytes), accel.Bytes(e.Sent), e.Money,
-				most.Stage+": "+most.By)
+				most.Stage+": "+most.Resource)
 		}
 	}
 	return t
@@ -215,9 +215,9 @@ func (s *Scaling) Plot() *plots.Figure {
 				continue
 			}
 			p.Series = append(p.Series, line)
-			if last := list[len(list)-1]; k < len(stages) && last.Limits[k].By != "" {
+			if last := list[len(list)-1]; k < len(stages) && last.Limits[k].Resource != "" {
 				p.Marks = append(p.Marks, plots.Mark{X: float64(last.Nodes), Y: last.Limits[k].Seconds,
-					Label: last.Limits[k].By})
+					Label: last.Limits[k].Resource})
 			}
 		}
 		f.Panels = append(f.Panels, p)

@@ -31,12 +31,15 @@ func TestScale(t *testing.T) {
 	} {
 		s := testkit.Must(cluster().Scale(t.Context(), h, true, way))
 		on := s.Strong[3]
-		if on.Seconds != s.On.Seconds || on.Bytes != s.On.Bytes || on.Sent != s.On.Sent || s.On.Nodes != 8 ||
-			on.Money != s.On.Money || math.Abs(on.Money-16*on.Seconds.Total/3600) > 1e-9*on.Money {
-			t.Errorf("%v: 8 machines asked for %+v, among others %+v", &way, s.On, on)
+		if on.Seconds != s.Requested.Seconds || on.Bytes != s.Requested.Bytes || on.Sent != s.Requested.Sent ||
+			s.Requested.Nodes != 8 ||
+			on.Money != s.Requested.Money || math.Abs(on.Money-16*on.Seconds.Total/3600) > 1e-9*on.Money {
+			t.Errorf("%v: 8 machines asked for %+v, among others %+v", &way, s.Requested, on)
 		}
-		if s.On.N != h.N || s.Weak[3].N != h.N || s.Weak[5].N != 2*h.N || len(s.Strong) != 11 || len(s.Weak) != 11 {
-			t.Errorf("%v: points %d and %d, %d and %d numbers of machines", &way, s.On.N, s.Weak[5].N, len(s.Strong),
+		if s.Requested.N != h.N || s.Weak[3].N != h.N || s.Weak[5].N != 2*h.N || len(s.Strong) != 11 ||
+			len(s.Weak) != 11 {
+			t.Errorf("%v: points %d and %d, %d and %d numbers of machines", &way, s.Requested.N, s.Weak[5].N,
+				len(s.Strong),
 				len(s.Weak))
 		}
 		for i, e := range s.Strong {
@@ -52,7 +55,7 @@ func TestScale(t *testing.T) {
 				Ranks: e.Nodes, PointBytes: int64(h.N * h.D)}
 			as := way
 			as.Storage = e.Storage
-			if c.Of(&as); as.Seconds != e.Seconds {
+			if c.Predict(&as); as.Seconds != e.Seconds {
 				t.Errorf("%v: %d machines take %+v, by Cost %+v", &way, e.Nodes, e.Seconds, as.Seconds)
 			}
 		}
@@ -65,7 +68,7 @@ func TestScale(t *testing.T) {
 		testkit.Contains(t, s.String(), "8 of 32 cores and 64 GB, 10 Gbit/s, 50 µs", "(as given)", "more gain nothing",
 			"money")
 		testkit.Contains(t, s.HTML(), "<svg")
-		s.Machines.Spread = 3
+		s.Machines.TimingSpread = 3
 		testkit.Contains(t, s.String(), "(as given); the slowest of 5 timings of K took 3 times the quickest")
 	}
 }
@@ -101,7 +104,8 @@ func TestHere(t *testing.T) {
 			cost.Candidate{Solver: cost.PCG, Iterations: 9}))
 		m := s.Machines
 		if m.Gemm32 != 100*r.Gemm32 || m.Gemm64 != 100*r.Gemm64 || m.Exp != 5e9 || m.Read != min(100*r.Read,
-			max(r.Read, socket)) || m.Machine != cost.Here() || !(m.Stored > 0 && m.Exact > 0) {
+			max(r.Read, socket)) || m.Machine != cost.ThisMachine() || !(m.EntrySeconds > 0 &&
+			m.ExactEntrySeconds > 0) {
 			t.Errorf("%+v of %+v", m, r)
 		}
 	}

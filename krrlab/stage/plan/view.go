@@ -26,9 +26,9 @@ type Plan struct {
 	Took       float64           `json:"seconds"` // to plan
 }
 
-// Chosen returns how the plan found that K is to be kept, if that is for the storage and the error asked for; else nil.
-func (p *Plan) Chosen(asked gram.Storage, prefer float64) *gram.Choice {
-	if p == nil || p.Pilot.task == nil || p.Pilot.task.Held.Storage != asked || p.Pilot.task.Prefer != prefer {
+// StorageChoice returns how the plan found that K is to be kept, if that is for the storage and the error asked for; else nil.
+func (p *Plan) StorageChoice(asked gram.Storage, prefer float64) *gram.Choice {
+	if p == nil || p.Pilot.task == nil || p.Pilot.task.Fixed.Storage != asked || p.Pilot.task.PreferredError != prefer {
 		return nil
 	}
 	return &p.Pilot.choice

@@ -31,7 +31,7 @@ rows of K and not covered by the probability.`,
 		Flag: "spectrum",
 		Help: "write all eigenvalues of M⁻¹A, or where they are not computed the Ritz values, to this file (.csv " +
 			"or .npy)",
-		Of: func(r stage.Stage) *plots.Table { return r.(*Result).spectrumTable() },
+		Build: func(r stage.Stage) *plots.Table { return r.(*Result).spectrumTable() },
 	}},
 }
 
@@ -65,7 +65,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	}
 	held := 16 * int64(p.N) * int64(min(o.Steps, p.N)) // Lanczos vectors
 	if q.S > 0 {
-		held += p.Bytes(q.S)
+		held += p.LowRankBytes(q.S)
 	}
 	k, err := b.K(ctx, held)
 	if err != nil {

@@ -104,7 +104,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	}
 	task.K, task.Error = k, k.Error
 	o.memory = accel.MemoryAvailable()
-	if left := p.Left(k); left > 0 && (o.memory == 0 || left < o.memory) {
+	if left := p.FreeBytes(k); left > 0 && (o.memory == 0 || left < o.memory) {
 		o.memory = left
 	}
 	if o.memory, err = comm.Least(ctx, p.Comm, o.memory); err != nil {

@@ -40,14 +40,14 @@ func (s *run) beginBounds(ctx context.Context, o *pcg.Options) error {
 // newBasis returns what is known of the problem with K as it is stored, if it is. Products with it are off by as much
 // again.
 func (s *run) newBasis(known []float64) *bound.Basis {
-	b := &bound.Basis{Lambda: s.Least, Known: known}
+	b := &bound.Basis{Lambda: s.MinEigenvalue, Known: known}
 	for j := range s.columns() {
 		b.Norms = append(b.Norms, mat.Norm(s.Y.ColView(j), 2))
 	}
 	if s.A != nil {
 		b.Off = 2 * s.A.Choice().Error
-		if s.Low != nil || s.M == nil {
-			b.Mu = bound.LambdaMin(s.Low, b.Lambda, s.LambdaP, b.Off)
+		if s.Landmarks != nil || s.M == nil {
+			b.Mu = bound.LambdaMin(s.Landmarks, b.Lambda, s.LambdaP, b.Off)
 		}
 	}
 	return b
@@ -66,7 +66,7 @@ func (s *run) tol() float64 {
 func (s *run) answer(c *mat.Dense) *bound.Errors {
 	sol := s.sol
 	a := &bound.Answer{C: c, Y: s.Y, Residuals: sol.TrueResiduals, Rounding: sol.Roundings, PCG: sol.Result,
-		Certain: sol.Roundings != nil && s.Proved}
+		Certain: sol.Roundings != nil && s.ProvedSemidefinite}
 	if a.Residuals == nil || a.Rounding == nil && sol.StorageResiduals == nil {
 		return nil // the error of K as stored is not known
 	}
@@ -89,8 +89,8 @@ func (s *run) certify(ctx context.Context, c *mat.Dense) error {
 		return nil
 	}
 	basis := s.newBasis(nil)
-	if s.Low != nil {
-		if err := sol.Error.Sharpen(ctx, basis, s.M, s.Low, s.LambdaP, s.r, sol.Roundings); err != nil {
+	if s.Landmarks != nil {
+		if err := sol.Error.Sharpen(ctx, basis, s.M, s.Landmarks, s.LambdaP, s.r, sol.Roundings); err != nil {
 			return err
 		}
 	}

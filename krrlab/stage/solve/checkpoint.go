@@ -56,8 +56,8 @@ type Checkpoint struct {
 	Note   func(string) `json:"-"` // told what is resumed, and which files are refused; nil is silent
 }
 
-// Kept reports whether there are checkpoints in Dir.
-func (k *Checkpoint) Kept() bool { return checkpoint.Kept(k.Dir) }
+// HasState reports whether there are checkpoints in Dir.
+func (k *Checkpoint) HasState() bool { return checkpoint.Kept(k.Dir) }
 
 // openCheckpoints opens the folder and reads what is to be resumed into sol; kept is how K was kept when it was
 // written, nil if nothing is resumed.

@@ -15,7 +15,7 @@ import (
 // again where that fits the memory.
 func (s *run) direct(ctx context.Context) (*mat.Dense, error) {
 	o := &direct.Options{Tol: s.Tol, Memory: s.Memory, Progress: stage.Progress(ctx, s.tell, stage.Kernel)}
-	if s.Storage == gram.Float32 || s.Storage == gram.Auto && s.Precision() == gram.Float32 {
+	if s.Storage == gram.Float32 || s.Storage == gram.Auto && s.DirectStorage() == gram.Float32 {
 		o.Precision = direct.Float32Refined
 	}
 	res, err := direct.Solve(ctx, s.Kernel, s.Train.X, s.Lambda, s.Y, o)

@@ -10,14 +10,14 @@ import (
 )
 
 // What a tolerance asks of K: up to n²d = 5e11 that the true residual decides, and beyond it λ/10.
-func ExampleSystem_Accuracy() {
+func ExampleSystem_StorageErrorBound() {
 	for _, n := range []int{1000, 1_000_000} {
 		s := solve.System{
 			Kernel: kernel.Gaussian{Sigma: 1}, Train: &datasets.Dataset{X: points.NewDense(n, 1, nil)},
 			Lambda: 0.01, Tol: 1e-3, Policy: solve.Default,
 		}
-		fmt.Printf("n = %d: ‖E‖₂ ≤ %.2g; residuals in float64 from the start: %v\n", n, s.Accuracy(),
-			s.Exact(nil))
+		fmt.Printf("n = %d: ‖E‖₂ ≤ %.2g; residuals in float64 from the start: %v\n", n, s.StorageErrorBound(),
+			s.UsesExactResidual(nil))
 	}
 	// Output:
 	// n = 1000: ‖E‖₂ ≤ 0.0002; residuals in float64 from the start: true

@@ -57,7 +57,7 @@ type Policy struct {
 	// directions, in which E is largest. (ADULT, λ = 0.01, τ = 1e-3, ‖E‖₂ ≈ 2.3e-4 in float32 without a
 	// gram.Choice.Shift: the recurrence ended at 1.9e-4 with a true residual of 1.8e-3 in float32 and 1.9e-4 in
 	// float64.)
-	Prefer float64
+	PreferredError float64
 	// λ/Coarsest is the largest ‖E‖₂ that is asked for in any case: what a residual does not decide.
 	Coarsest float64
 	// τλ/Finest is the largest ‖E‖₂ of K recomputed: the true residual has an error of at most τ/Finest. Larger ones
@@ -67,30 +67,30 @@ type Policy struct {
 	// Aim is the share of τ at which the recurrence ends: the rest is left for what it misses by, at a few more
 	// iterations. Products with float32 tiles miss by less. AimStored is that where K as stored decides and is not in
 	// float64, less Share of ‖E‖₂/(λτ), at least AimLeast: on MNIST, n = 20,000, float32 tiles cost 0.16 of τ = 1e-3.
-	Aim, AimStored, AimLeast float64
+	Aim, AimStored, MinAim float64
 	// Share of ‖E‖₂‖y‖₂/λ is what ‖Ec‖₂ is taken to be at most. Measured: 0.006 on MNIST.
-	Share float64
+	ErrorShare float64
 
 	// Reduce·‖E‖₂/λ, at most ReduceMost, is what a run with K as stored is asked to reduce a residual by, before it
 	// restarts at the true one: a smaller number costs iterations that K as stored is too coarse for, a larger one
 	// restarts. The worst case is 1, measured 0.1.
-	Reduce, ReduceMost float64
+	RestartReduction, MaxRestartReduction float64
 
 	// Slack times the storage residual, within its sampling error, is taken off τ to refine by K as stored, if AtLeast
 	// of τ is left; else K is recomputed. A larger Slack takes more iterations, a smaller one may have to refine again.
-	Slack, AtLeast float64
+	SafetyFactor, MinShareLeft float64
 	// FinerAims bounds the share of τ that is aimed at where K recomputed is not in float64, Aim less 3·Share of its
 	// ‖E‖₂/(λτ).
-	FinerAims [2]float64
+	RecomputedAims [2]float64
 }
 
 // Default is the policy of every solve. Shares of errors were measured on MNIST.
 var Default = Policy{
 	ExactWork: 2e10, RefineWork: 5e11, EvalWork: 1e4,
-	Prefer: 20, Coarsest: 10, Finest: 20,
-	Aim: stage.Aim, AimStored: 0.8, AimLeast: 0.5, Share: 0.01,
-	Reduce: 0.05, ReduceMost: 0.5,
-	Slack: 1.2, AtLeast: 0.5, FinerAims: [2]float64{0.25, 0.75},
+	PreferredError: 20, Coarsest: 10, Finest: 20,
+	Aim: stage.Aim, AimStored: 0.8, MinAim: 0.5, ErrorShare: 0.01,
+	RestartReduction: 0.05, MaxRestartReduction: 0.5,
+	SafetyFactor: 1.2, MinShareLeft: 0.5, RecomputedAims: [2]float64{0.25, 0.75},
 }
 
 // work returns what it takes to form all of K.
@@ -114,9 +114,9 @@ func formed(a *gram.Matrix) float64 {
 	return c.Formed()
 }
 
-// Exact reports whether true residuals are taken with K in float64 from the start: recomputed, or that of a costly
+// UsesExactResidual reports whether true residuals are taken with K in float64 from the start: recomputed, or that of a costly
 // kernel, which is kept for them. a is K as stored, nil before it is formed.
-func (t *System) Exact(a *gram.Matrix) bool {
+func (t *System) UsesExactResidual(a *gram.Matrix) bool {
 	upTo := t.Policy.ExactWork
 	if kernel.Costly(t.Kernel) {
 		upTo = t.Policy.RefineWork
@@ -131,33 +131,33 @@ func (t *System) refines(a *gram.Matrix) bool {
 	return t.Residual == AutoResidual && t.work()*formed(a) <= t.Policy.RefineWork
 }
 
-// Checked reports whether residuals are taken with all of K in float64, where that is not too much.
-func (t *System) Checked() bool {
+// MayRecompute reports whether residuals are taken with all of K in float64, where that is not too much.
+func (t *System) MayRecompute() bool {
 	return t.Residual == ExactResidual || t.Residual == AutoResidual && t.work() <= t.Policy.RefineWork
 }
 
-// Preferred returns Policy.Prefer·τλ; next to nothing for a kernel that is to be evaluated once, for K and for
+// PreferredError returns Policy.Prefer·τλ; next to nothing for a kernel that is to be evaluated once, for K and for
 // residuals.
-func (t *System) Preferred() float64 {
+func (t *System) PreferredError() float64 {
 	if kernel.Costly(t.Kernel) {
 		return 1e-300
 	}
-	return t.Policy.Prefer * t.Tol * t.Lambda
+	return t.Policy.PreferredError * t.Tol * t.Lambda
 }
 
-// Accuracy returns the bound of ‖E‖₂ that K asks for, or prefers.
-func (t *System) Accuracy() float64 {
-	if t.Checked() {
-		return min(t.Preferred(), t.Lambda/t.Policy.Coarsest)
+// StorageErrorBound returns the bound of ‖E‖₂ that K asks for, or prefers.
+func (t *System) StorageErrorBound() float64 {
+	if t.MayRecompute() {
+		return min(t.PreferredError(), t.Lambda/t.Policy.Coarsest)
 	}
 	return t.Lambda / t.Policy.Coarsest
 }
 
-// Exactness returns τλ/Policy.Finest, what ‖E‖₂ of K recomputed may be at most.
-func (t *System) Exactness() float64 { return t.Tol * t.Lambda / t.Policy.Finest }
+// RecomputedErrorBound returns τλ/Policy.Finest, what ‖E‖₂ of K recomputed may be at most.
+func (t *System) RecomputedErrorBound() float64 { return t.Tol * t.Lambda / t.Policy.Finest }
 
-// Precision returns that of a direct solve which is left open: gram.Float32, refined, or Float64.
-func (t *System) Precision() gram.Storage {
+// DirectStorage returns that of a direct solve which is left open: gram.Float32, refined, or Float64.
+func (t *System) DirectStorage() gram.Storage {
 	if direct.Faster(t.Train.Len(), slices.Max(kernel.Diag(t.Kernel, t.Train.X)), t.Lambda,
 		t.Tol) == direct.Float32Refined {
 		return gram.Float32
@@ -170,22 +170,23 @@ func (t *System) aim(o *pcg.Options, a, finer *gram.Matrix) {
 	p, stored := &t.Policy, a.Choice()
 	// leave room for what the rows will find
 	if o.Aim = p.Aim; finer == nil && o.InitX == nil && a.Storage() != gram.Float64 {
-		o.Aim = max(p.AimStored-p.Share*stored.Error/(t.Lambda*t.Tol), p.AimLeast)
+		o.Aim = max(p.AimStored-p.ErrorShare*stored.Error/(t.Lambda*t.Tol), p.MinAim)
 	}
 	if finer != nil {
-		o.Exact, o.Refine = finer, min(p.Reduce*stored.Error/t.Lambda, p.ReduceMost)
+		o.Exact, o.Refine = finer, min(p.RestartReduction*stored.Error/t.Lambda, p.MaxRestartReduction)
 	}
 }
 
 // refineTol returns the tolerance for K as stored that leaves room for the storage residual, which slack covers the
 // sampling of; false if too little is left.
 func (t *System) refineTol(tau, slack, storage float64) (float64, bool) {
-	left := tau - t.Policy.Slack*slack*storage
-	return left, left >= tau*t.Policy.AtLeast
+	left := tau - t.Policy.SafetyFactor*slack*storage
+	return left, left >= tau*t.Policy.MinShareLeft
 }
 
 // finerTol returns the tolerance for K recomputed, which leaves room for what the rows will find.
 func (t *System) finerTol(tau float64, finer *gram.Matrix) float64 {
 	p := &t.Policy
-	return tau * min(max(p.Aim-3*p.Share*finer.Choice().Error/(t.Lambda*t.Tol), p.FinerAims[0]), p.FinerAims[1])
+	return tau * min(max(p.Aim-3*p.ErrorShare*finer.Choice().Error/(t.Lambda*t.Tol), p.RecomputedAims[0]),
+		p.RecomputedAims[1])
 }

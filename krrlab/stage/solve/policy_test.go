@@ -34,16 +34,16 @@ func TestWork(t *testing.T) {
 	} {
 		s := system(func(s *System) { s.Tol, s.Residual = 1e-3, c.residual })
 		s.Policy.ExactWork, s.Policy.RefineWork = c.exactWork, c.refineWork
-		got := [3]bool{s.Exact(nil), s.refines(nil), s.Checked()}
+		got := [3]bool{s.UsesExactResidual(nil), s.refines(nil), s.MayRecompute()}
 		testkit.Equal(t, got, [3]bool{c.exact, c.refines, c.checked}, c)
-		testkit.Near(t, s.Accuracy()/s.Lambda, c.accuracy, 1e-12, c)
+		testkit.Near(t, s.StorageErrorBound()/s.Lambda, c.accuracy, 1e-12, c)
 		// the limit of a kernel of the user's is RefineWork in both cases
 		s.Kernel, s.Policy.ExactWork, s.Policy.EvalWork = kernel.Func{F: s.Kernel.Eval}, -1, 3
 		s.Policy.RefineWork += 3 * order * order
-		if s.Exact(nil) != c.checked || s.Checked() != c.checked || s.Preferred() != 1e-300 {
-			t.Errorf("%+v with a costly kernel: %v", c, s.Exact(nil))
+		if s.UsesExactResidual(nil) != c.checked || s.MayRecompute() != c.checked || s.PreferredError() != 1e-300 {
+			t.Errorf("%+v with a costly kernel: %v", c, s.UsesExactResidual(nil))
 		}
-		testkit.Equal(t, s.Precision(), gram.Float64)
+		testkit.Equal(t, s.DirectStorage(), gram.Float64)
 	}
 }
 
@@ -58,8 +58,9 @@ func TestWorkOfSparse(t *testing.T) {
 		c := a.Choice()
 		all, share, user := s.work(), c.Formed(), c.Sparse.Told
 		s.Policy.ExactWork, s.Policy.RefineWork = all*share, all*share
-		if !(share < 1) || s.Exact(nil) || s.Exact(a) == user || s.refines(a) == user || user != (formed(a) == 1) {
-			t.Errorf("%T: %g of K is formed, of the user %v, exact %v", k, share, user, s.Exact(a))
+		if !(share < 1) || s.UsesExactResidual(nil) || s.UsesExactResidual(a) == user || s.refines(a) == user ||
+			user != (formed(a) == 1) {
+			t.Errorf("%T: %g of K is formed, of the user %v, exact %v", k, share, user, s.UsesExactResidual(a))
 		}
 	}
 }
@@ -72,7 +73,7 @@ func TestAims(t *testing.T) {
 	for share, want := range map[float64][2]float64{ // of τ: Share·‖E‖₂/λ; the aim with it, and with K recomputed
 		0.1: {0.7, 0.67}, 0.2: {0.6, 0.37}, 0.4: {0.5, 0.25}, 0.01: {0.79, 0.75},
 	} {
-		s.Tol = s.Policy.Share * e / s.Lambda / share
+		s.Tol = s.Policy.ErrorShare * e / s.Lambda / share
 		var o pcg.Options
 		s.aim(&o, a, nil)
 		testkit.Near(t, o.Aim, want[0], 1e-12, share)
@@ -83,19 +84,19 @@ func TestAims(t *testing.T) {
 		t.Errorf("a refinement aims at %g", o.Aim)
 	}
 	for _, reduce := range []float64{0.05, 1e9} {
-		s.Policy.Reduce = reduce
+		s.Policy.RestartReduction = reduce
 		if s.aim(&o, a, exact); o.Aim != s.Policy.Aim || o.Exact != pcg.Operator(exact) ||
 			math.Abs(o.Refine-min(reduce*e/s.Lambda, 0.5)) > 1e-12 {
 			t.Errorf("with K in float64: aim %g, a reduction by %g", o.Aim, o.Refine)
 		}
 	}
-	s.Policy.Slack = 1
+	s.Policy.SafetyFactor = 1
 	for storage, want := range map[float64]float64{0.4: 1.2, 0.5: 1, 0.75: 0.5} {
 		left, enough := s.refineTol(2, 2, storage)
 		testkit.Equal(t, left, want, storage)
 		testkit.Equal(t, enough, want >= 1, storage)
 	}
-	testkit.Near(t, s.Exactness(), s.Tol*s.Lambda/20, 0)
+	testkit.Near(t, s.RecomputedErrorBound(), s.Tol*s.Lambda/20, 0)
 }
 
 // TestWatch: the time left is told from the third iteration on, while residuals fall, the Monitor's error counts before
@@ -104,7 +105,7 @@ func TestWatch(t *testing.T) {
 	s := system(func(s *System) { s.Tol = 1e-8 })
 	var told stage.Event
 	s.Monitor = func(e stage.Event) error { told = e; return nil }
-	s.Plan = &plan.Report{Instead: &cost.Candidate{Seconds: cost.Seconds{Total: 5}},
+	s.Plan = &plan.Report{Fallback: &cost.Candidate{Seconds: cost.Seconds{Total: 5}},
 		Choice: cost.Candidate{Iterations: 9, Seconds: cost.Seconds{Solve: 10}}} // a second each
 	for before, want := range map[int][]error{0: {nil, nil, nil, nil, ErrLate, ErrLate}, 3: {nil, ErrLate}} {
 		watch := s.watch(t.Context(), before, nil)

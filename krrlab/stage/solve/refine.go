@@ -19,7 +19,7 @@ import (
 // an answer only that ended before K as stored met the tolerance.
 func (s *run) refine(ctx context.Context, c *mat.Dense) (*mat.Dense, error) {
 	sol := s.sol
-	if !s.Exact(s.A) && sol.SampledResiduals == nil { // resumed
+	if !s.UsesExactResidual(s.A) && sol.SampledResiduals == nil { // resumed
 		if err := s.residual(ctx, s.A, c); err != nil {
 			return c, err
 		}
@@ -29,7 +29,7 @@ func (s *run) refine(ctx context.Context, c *mat.Dense) (*mat.Dense, error) {
 	}
 	o := &pcg.Options{InitX: c}
 	finer, kind, enough, err := (*gram.Matrix)(nil), AsStored, false, error(nil)
-	if !s.Exact(s.A) {
+	if !s.UsesExactResidual(s.A) {
 		o.Tol, enough = s.refineTol(s.tol(), bound.Slack(s.Train.Len()), slices.Max(sol.StorageResiduals))
 	}
 	if !enough {
@@ -57,14 +57,14 @@ func (s *run) refine(ctx context.Context, c *mat.Dense) (*mat.Dense, error) {
 func (s *run) finer(ctx context.Context, short bool) (*gram.Matrix, string, float64, error) {
 	tau, fixed := s.tol(), s.Residual == AutoResidual && s.A.Storage() == gram.Fixed16
 	switch {
-	case s.Exact(s.A) || short && !fixed && s.refines(s.A):
-		return s.A.Exact(s.Exactness()), InFloat64, tau, nil
+	case s.UsesExactResidual(s.A) || short && !fixed && s.refines(s.A):
+		return s.A.Exact(s.RecomputedErrorBound()), InFloat64, tau, nil
 	case !fixed:
 		return nil, AsStored, tau, nil
 	}
 	o := &gram.Options{Storage: gram.Recompute, Tiles: s.Tiles, Comm: s.Comm}
 	if s.refines(s.A) {
-		o.Accuracy = s.Preferred()
+		o.Accuracy = s.PreferredError()
 	}
 	f, err := gram.New(ctx, s.Kernel, s.Train.X, s.Lambda, o)
 	if err != nil {

@@ -89,7 +89,7 @@ func (s *run) iterate(ctx context.Context) (c *mat.Dense, err error) {
 	if c == nil || err != nil {
 		return c, err
 	}
-	if !s.Exact(s.A) {
+	if !s.UsesExactResidual(s.A) {
 		if err := s.checkRows(ctx, c); err != nil {
 			return c, err
 		}

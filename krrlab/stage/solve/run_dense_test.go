@@ -28,7 +28,8 @@ const order = 150
 
 // system returns a system with two right-hand sides, one of which is 1,000 times as large as the other.
 func system(change func(*System)) *System {
-	s := &System{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.01, Least: 0.01, Proved: true, Solver: PCG, Tol: 1e-6,
+	s := &System{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.01, MinEigenvalue: 0.01, ProvedSemidefinite: true,
+		Solver: PCG, Tol: 1e-6,
 		MaxIter: 500, Policy: Default, Comm: comm.Alone(), Monitor: func(stage.Event) error { return nil },
 		Train: &datasets.Dataset{X: points.NewDense(order, 2, testkit.Normals(1, 1, 2*order))},
 		Y:     mat.NewDense(order, 2, testkit.Normals(1, 2, 2*order))}
@@ -42,12 +43,12 @@ func system(change func(*System)) *System {
 // source makes K as the system asks for it and M = FFᵀ+λI from 20 landmarks, none for CG.
 func (t *System) source(ctx context.Context, as *gram.Choice, _ *Solution) (m Matrices, err error) {
 	m.LambdaP = t.Lambda
-	o := &gram.Options{Storage: t.Storage, As: as, Accuracy: t.Lambda / 10, Prefer: t.Accuracy()}
+	o := &gram.Options{Storage: t.Storage, As: as, Accuracy: t.Lambda / 10, Prefer: t.StorageErrorBound()}
 	if m.A, err = gram.New(ctx, t.Kernel, t.Train.X, t.Lambda, o); err != nil || t.Solver == CG {
 		return m, err
 	}
-	if m.Low, err = lowrank.Nystrom(ctx, m.A, 20, rng.New(1), nil); err == nil {
-		m.M, err = precond.New(ctx, m.Low.F, t.Lambda, nil)
+	if m.Landmarks, err = lowrank.Nystrom(ctx, m.A, 20, rng.New(1), nil); err == nil {
+		m.M, err = precond.New(ctx, m.Landmarks.F, t.Lambda, nil)
 	}
 	return m, err
 }
@@ -138,11 +139,11 @@ func TestRun(t *testing.T) {
 			pcg.Converged, recomputed(kernel.Float32), order, "residual"},
 		"fixed16, not met": {func(s *System) {
 			fixed(s)
-			s.Policy.RefineWork, s.Policy.FinerAims, s.Tol = -1, [2]float64{1e-6, 1e-6}, 1e-9
+			s.Policy.RefineWork, s.Policy.RecomputedAims, s.Tol = -1, [2]float64{1e-6, 1e-6}, 1e-9
 		}, pcg.Inaccurate, recomputed(kernel.Float32), order, ""},
 		"fixed16, met though not aimed at": {func(s *System) {
 			fixed(s)
-			s.Policy.RefineWork, s.Policy.FinerAims, s.Tol = -1, [2]float64{1e-9, 1e-9}, 1e-4
+			s.Policy.RefineWork, s.Policy.RecomputedAims, s.Tol = -1, [2]float64{1e-9, 1e-9}, 1e-4
 		}, pcg.Converged, recomputed(kernel.Float32), order, "residual"},
 		"bytes": {func(s *System) {
 			fixed(s)

@@ -14,9 +14,10 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestSetSettled: f(z) = k(z, 1) − k(z, −1) is 0 at z = 0 but for rounding, which leaves the label open however near
+// TestCountOpenLabels: f(z) = k(z, 1) − k(z, −1) is 0 at z = 0 but for rounding, which leaves the label open
+// however near
 // the answer is to the solution; farther away a bound of the error opens it.
-func TestSetSettled(t *testing.T) {
+func TestCountOpenLabels(t *testing.T) {
 	x, rows := points.NewDense(2, 1, []float64{1, -1}), points.NewDense(4, 1, []float64{0, 0.05, 1, -1})
 	d := &datasets.Dataset{Task: datasets.Classification, X: rows, Labels: []string{"a", "b"}, Class: make([]int, 4)}
 	s := NewSolution(stage.Header{})
@@ -24,12 +25,12 @@ func TestSetSettled(t *testing.T) {
 	s.Model = &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, X: x, C: mat.NewDense(2, 1, []float64{1, -1}),
 		Labels: d.Labels}
 	p := testkit.Must(s.Model.Predict(t.Context(), d, s.PredictOptions()))
-	if s.SetSettled(p, d); s.LabelsOf != 0 {
+	if s.CountOpenLabels(p, d); s.LabelsOf != 0 {
 		t.Error("labels are settled by an error that is not known")
 	}
 	for e, open := range map[float64]int{0: 1, 0.05: 1, 0.1: 2, 1: 4} { // f(0.05) = 0.061, f(1) = 0.86
 		s.Error = &bound.Errors{Bounds: []float64{e}}
-		if s.SetSettled(p, d); s.LabelsOf != 4 || s.LabelsOpen != open {
+		if s.CountOpenLabels(p, d); s.LabelsOf != 4 || s.LabelsOpen != open {
 			t.Errorf("error %g: %d of %d labels are open, want %d", e, s.LabelsOpen, s.LabelsOf, open)
 		}
 	}

@@ -100,17 +100,17 @@ type Solution struct {
 	TrainError    stage.Number `json:"training_error"`
 	TrainWeighted bool         `json:"training_weighted,omitempty"` // they count by their weights
 
-	PeakBytes int64        `json:"peak_bytes"`
-	KBytes    int64        `json:"kernel_bytes"`
-	KKept     stage.Number `json:"kernel_kept"`           // share of the entries that is kept; unknown of dense tiles
-	KDropped  stage.Number `json:"kernel_dropped_bound"`  // of the ‖·‖₂ of the others
-	KWhole    bool         `json:"kernel_products_exact"` // of points in bytes: see gram.Choice
-	Ranks     *Ranks       `json:"ranks,omitempty"`       // what they sent; nil without ranks
-	Plan      *plan.Report `json:"plan,omitempty"`        // what was chosen; nil where nothing was left to the plan
-	Tune      stage.Choice `json:"tune,omitempty"`        // of kernel and λ; nil where they were given
-	Shared    []string     `json:"shared,omitempty"`      // stages taken from an earlier solve on the same problem
-	Seconds   Seconds      `json:"seconds"`
-	History   []HistRow    `json:"history"`
+	PeakBytes      int64        `json:"peak_bytes"`
+	KBytes         int64        `json:"kernel_bytes"`
+	KeptShare      stage.Number `json:"kernel_kept"`           // share of the entries that is kept; unknown of dense tiles
+	DroppedBound   stage.Number `json:"kernel_dropped_bound"`  // of the ‖·‖₂ of the others
+	KExactProducts bool         `json:"kernel_products_exact"` // of points in bytes: see gram.Choice
+	Ranks          *Ranks       `json:"ranks,omitempty"`       // what they sent; nil without ranks
+	Plan           *plan.Report `json:"plan,omitempty"`        // what was chosen; nil where nothing was left to the plan
+	Tune           stage.Choice `json:"tune,omitempty"`        // of kernel and λ; nil where they were given
+	Shared         []string     `json:"shared,omitempty"`      // stages taken from an earlier solve on the same problem
+	Seconds        Seconds      `json:"seconds"`
+	History        []HistRow    `json:"history"`
 
 	store *checkpoint.Store // at the first rank; nil if there are none
 
@@ -168,7 +168,7 @@ type Ranks struct {
 type Threshold struct {
 	Value  float64      `json:"value"`
 	Metric model.Metric `json:"metric,omitempty"` // that it makes best; "" of one that was given
-	Of     string       `json:"of,omitempty"`     // the class whose F1 that is
+	Class  string       `json:"of,omitempty"`     // the class whose F1 that is
 	Loss   float64      `json:"loss,omitempty"`   // 1 − F1, or the metric, of the rows that it was chosen by
 	Rows   string       `json:"rows,omitempty"`   // which these are
 }
@@ -179,8 +179,8 @@ func (t *Threshold) String() string {
 		return fmt.Sprintf("%.6g, as asked for", t.Value)
 	}
 	of := ""
-	if t.Of != "" {
-		of = " of " + safe.Name(t.Of)
+	if t.Class != "" {
+		of = " of " + safe.Name(t.Class)
 	}
 	return fmt.Sprintf("%.6g, the best for %s%s on %s: %s", t.Value, t.Metric.Name(), of, t.Rows, t.Metric.Text(t.Loss))
 }
@@ -192,8 +192,8 @@ func NewSolution(h stage.Header) *Solution {
 	return s
 }
 
-// Forget removes the checkpoints of a solution that is safe elsewhere.
-func (s *Solution) Forget() error {
+// RemoveCheckpoints removes the checkpoints of a solution that is safe elsewhere.
+func (s *Solution) RemoveCheckpoints() error {
 	if s.store == nil {
 		return nil
 	}
@@ -226,9 +226,9 @@ func (s *Solution) Converged() bool { return s.Status == pcg.Converged }
 // Reached reports whether what was to end the iteration was met: Stop, or the residual.
 func (s *Solution) Reached() bool { return s.Criterion != "" }
 
-// SetSettled counts the rows of a prediction with PredictOptions, of the points of d, whose label may change, the
+// CountOpenLabels counts the rows of a prediction with PredictOptions, of the points of d, whose label may change, the
 // rounding of the prediction included.
-func (s *Solution) SetSettled(p *model.Prediction, d *datasets.Dataset) {
+func (s *Solution) CountOpenLabels(p *model.Prediction, d *datasets.Dataset) {
 	if s.Error == nil || p.Labels == nil {
 		return
 	}

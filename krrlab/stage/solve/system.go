@@ -62,8 +62,8 @@ type System struct {
 	Lambda float64
 	// Least is what the eigenvalues of K+λI are known to be at least: λ, or 0 where K is not known to be positive
 	// semi-definite. Proved says that the kernel is a built-in one, of which that is certain.
-	Least  float64
-	Proved bool
+	MinEigenvalue      float64
+	ProvedSemidefinite bool
 
 	Solver       Solver
 	Tol          float64
@@ -92,10 +92,10 @@ type Source func(ctx context.Context, as *gram.Choice, s *Solution) (Matrices, e
 
 // Matrices are K+λI and a preconditioner.
 type Matrices struct {
-	A       *gram.Matrix
-	M       pcg.Preconditioner // nil for I
-	Low     *lowrank.Factor    // of M = FFᵀ+λ_pI, where it is of landmarks
-	LambdaP float64
+	A         *gram.Matrix
+	M         pcg.Preconditioner // nil for I
+	Landmarks *lowrank.Factor    // of M = FFᵀ+λ_pI, where it is of landmarks
+	LambdaP   float64
 }
 
 // ErrLate ends a planned solve that goes wrong; the direct solver follows.

@@ -73,12 +73,12 @@ func (s *Solution) kernelText() string {
 		return text + "; given: the residual is of its entries, and no error is bounded, as K is not known to be " +
 			"positive semi-definite"
 	}
-	if s.KWhole {
+	if s.KExactProducts {
 		text += ", points in bytes, products exact in integers"
 	}
-	if s.KKept > 0 {
+	if s.KeptShare > 0 {
 		text += fmt.Sprintf(", sparse: %s of the entries, ‖·‖₂ of the others at most %.1e",
-			outward.Percent(float64(s.KKept), 2), s.KDropped)
+			outward.Percent(float64(s.KeptShare), 2), s.DroppedBound)
 	}
 	return text
 }
@@ -113,8 +113,8 @@ func (s *Solution) addPlan(b *stage.Lines) {
 	for i := range p.Raced {
 		b.Add([]string{"race", ""}[min(i, 1)], "%v", &p.Raced[i])
 	}
-	if p.Over != "" {
-		b.Add("", "over to %s", p.Over)
+	if p.Switched != "" {
+		b.Add("", "over to %s", p.Switched)
 	}
 }
 

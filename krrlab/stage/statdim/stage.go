@@ -168,7 +168,7 @@ func (r *run) random(ctx context.Context) error {
 	if z != nil {
 		narrow := *z
 		narrow.S = min(z.S, controlFeatures)
-		z, held = &narrow, r.p.Bytes(narrow.S)
+		z, held = &narrow, r.p.LowRankBytes(narrow.S)
 	}
 	k, err := r.b.K(ctx, held)
 	if err != nil {
@@ -209,11 +209,11 @@ func (r *run) inEigenForm(ctx context.Context, a *stage.Approximation) (*precond
 	}
 	d := unknown
 	r.Precond = z.Text
-	if z.Low != nil {
-		r.Precond, d = z.Low.Method, factorDistance(z.Low)
+	if z.Factor != nil {
+		r.Precond, d = z.Factor.Method, factorDistance(z.Factor)
 	}
 	r.b.Tell(ctx, stage.Event{Stage: stage.Eigenvalues, Remaining: -1})
-	w, err := precond.New(ctx, z.Z, a.LambdaP+z.More, &precond.Options{Form: precond.FormEigen, Comm: r.p.Comm})
+	w, err := precond.New(ctx, z.Z, a.LambdaP+z.ExtraLambdaP, &precond.Options{Form: precond.FormEigen, Comm: r.p.Comm})
 	if err != nil {
 		return nil, d, err
 	}

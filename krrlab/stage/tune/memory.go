@@ -49,7 +49,7 @@ func (o *Options) limit(ctx context.Context, p *stage.Problem) error {
 	if o.Valid != nil {
 		valid = o.Valid.Len()
 	}
-	base := p.Held + points.Held(p.X) // the last level splits the points into two copies
+	base := p.HeldBytes + points.Held(p.X) // the last level splits the points into two copies
 	o.memory = max(1, memory-base)
 	bytes := func(m int) int64 { // a factorization, and the one before that is not collected yet
 		return sampleBytes(m+valid, m, p.D, len(tables), 2)

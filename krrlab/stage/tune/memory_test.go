@@ -34,10 +34,10 @@ func TestLimit(t *testing.T) {
 		{60, 1000, nil, 0},
 	} {
 		o := Options{Valid: v.valid}.settled()
-		p := &stage.Problem{X: points.NewDense(v.n, d, nil), Held: 500}
+		p := &stage.Problem{X: points.NewDense(v.n, d, nil), HeldBytes: 500}
 		p.N, p.D = v.n, d
 		if v.memory > 0 {
-			p.Memory = v.memory + p.Held + points.Held(p.X)
+			p.Memory = v.memory + p.HeldBytes + points.Held(p.X)
 		}
 		err := o.limit(context.Background(), p)
 		if v.rows == 0 {

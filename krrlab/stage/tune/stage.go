@@ -17,8 +17,8 @@ import (
 // Stage is the definition of the stage.
 var Stage = stage.Definition{
 	Name: stage.Tune, Options: Options{}, Result: (*Result)(nil), Flags: "solver=auto", Indefinite: true,
-	Here:  "tune in this process, and fit with the result by the Backend",
-	Short: "Choose the kernel, σ and λ by the error on rows that a fit has not seen",
+	NoBackend: "tune in this process, and fit with the result by the Backend",
+	Short:     "Choose the kernel, σ and λ by the error on rows that a fit has not seen",
 	Long: `Tune tries kernels, bandwidths and ridges by leave-one-out on a subsample of the rows, continues with
 more rows where the error is least, and decides among the best by fits to four fifths of the rows. A model of the
 error chooses the next point to try, and predicts what is left to gain. Each feature gets its own length scale if
