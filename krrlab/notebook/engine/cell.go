@@ -14,88 +14,90 @@ import (
 	"strings"
 )
 
-// Cell is code that was checked.
+// Cell is the type-checked code of a notebook cell, ready to run.
 type Cell struct {
-	e     *Engine
-	units []*unit
-	shown []types.Type   // of the values of the last expression that are shown
-	Call  bool           // the last expression is a call
-	errs  map[string]int // lines that assign errors which none reads, by variable
+	e            *Engine
+	units        []*unit
+	shownTypes   []types.Type   // types of the displayed values, those of the last expression
+	EndsWithCall bool           // the last expression is a call
+	errorLines   map[string]int // lines that assign errors never read, by variable
 }
 
-// Value is that of the last expression of a cell, with the type by which the cell knows it.
+// Value is a value of the last expression of a cell, with its type as declared in the cell.
 type Value struct {
 	Value any
 	Type  types.Type
 }
 
-// view is what a unit sees: names and imports.
+// view holds the names and imports that are visible to a unit.
 type view struct {
-	names   map[string]types.Object
-	imports map[string]string // paths by name
+	names   map[string]types.Object // objects by name
+	imports map[string]string       // package paths by name
 }
 
 func (v view) clone() view { return view{maps.Clone(v.names), maps.Clone(v.imports)} }
 
-// set makes a name mean an object.
-func (v view) set(name string, o types.Object) {
+// bind makes name denote the object o.
+func (v view) bind(name string, o types.Object) {
 	v.names[name] = o
 	delete(v.imports, name)
 }
 
-// Compile checks a cell as a whole; nothing of it is executed yet.
+// Compile type-checks a whole cell without executing any of it. name is used in error positions.
 func (e *Engine) Compile(name, code string) (c *Cell, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	defer rescue(&err)
-	items, closed, err := e.items(name, code)
+	items, hideResult, err := e.splitItems(name, code)
 	if err != nil {
 		return nil, err
 	}
-	c, err = e.compile(name, code, parts(items), closed)
-	// As in Go, what is declared may stand behind what uses it.
-	if wrong := (types.Error{}); errors.As(err, &wrong) &&
-		(strings.Contains(wrong.Msg, "undefined") || strings.Contains(wrong.Msg, "non-local type")) {
-		closed = closed || items[len(items)-1].kind != statement
-		slices.SortStableFunc(items, func(a, b item) int { return b.hoisted - a.hoisted })
-		c, err = e.compile(name, code, parts(items), closed)
+	c, err = e.compile(name, code, groupItems(items), hideResult)
+	// As in a Go file, a declaration may follow its first use. Try again with declarations first.
+	if typeErr := (types.Error{}); errors.As(err, &typeErr) &&
+		(strings.Contains(typeErr.Msg, "undefined") || strings.Contains(typeErr.Msg, "non-local type")) {
+		hideResult = hideResult || items[len(items)-1].kind != statement
+		slices.SortStableFunc(items, func(a, b item) int { return b.hoistOrder - a.hoistOrder })
+		c, err = e.compile(name, code, groupItems(items), hideResult)
 	}
-	if err == nil && len(items) > 0 && c.runs() {
+	if err == nil && len(items) > 0 && c.isProgram() {
 		code += "\nmain()"
-		return e.compile(name, code, parts(append(items, item{start: len(code) - len("main()"), end: len(code)})), true)
+		items = append(items, item{start: len(code) - len("main()"), end: len(code)})
+		return e.compile(name, code, groupItems(items), true)
 	}
 	return c, err
 }
 
-// compile checks the parts of a cell.
-func (e *Engine) compile(name, code string, all []part, closed bool) (c *Cell, err error) {
-	c = &Cell{e: e, errs: map[string]int{}}
-	sees := e.view.clone()
-	for i, p := range all {
-		file, err := e.parse(name, code, p)
+// compile checks the given sections of a cell, in order. If hideResult is set, the value of the last expression is not
+// displayed.
+func (e *Engine) compile(name, code string, sections []section, hideResult bool) (c *Cell, err error) {
+	c = &Cell{e: e, errorLines: map[string]int{}}
+	visible := e.view.clone()
+	for i, section := range sections {
+		file, err := e.parse(name, code, section)
 		if err != nil {
 			return nil, err
 		}
-		dotted := map[string]types.Object{}
-		if err := e.imports(file, sees, dotted); err != nil {
+		dotImported := map[string]types.Object{}
+		if err := e.resolveImports(file, visible, dotImported); err != nil {
 			return nil, err
 		}
-		if p.kind == importing {
-			c.units = append(c.units, &unit{imports: sees.clone().imports, dotted: dotted})
+		if section.kind == importDecl {
+			c.units = append(c.units, &unit{imports: visible.clone().imports, dotImported: dotImported})
 			continue
 		}
 		files := []*ast.File{file}
-		if p.kind == statement {
-			files = runs(file)
+		if section.kind == statement {
+			files = splitRedefinitions(file)
 		}
 		for j, file := range files {
-			e.linked(file, sees)
-			keepDefers(file)
+			e.addImplicitImports(file, visible)
+			ensureDefers(file)
 			var u *unit
-			if p.kind == declaration {
-				u, err = e.declarations(file, sees)
+			if section.kind == declaration {
+				u, err = e.checkDeclarations(file, visible)
 			} else {
-				u, err = e.statements(c, file, sees, i+1 == len(all) && j+1 == len(files) && !closed)
+				u, err = e.checkStatements(c, file, visible, i+1 == len(sections) && j+1 == len(files) && !hideResult)
 			}
 			if err != nil {
 				return nil, err
@@ -106,15 +108,16 @@ func (e *Engine) compile(name, code string, all []part, closed bool) (c *Cell, e
 	return c, nil
 }
 
-// rescue makes a panic of go/types, ssa or ixgo the error of the cell.
+// rescue turns a panic of go/types, ssa or ixgo into an error of the cell. It must be deferred.
 func rescue(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("this cell cannot be compiled: %v", r)
 	}
 }
 
-// runs reports whether a cell that only declares declares a function main without arguments.
-func (c *Cell) runs() bool {
+// isProgram reports whether the cell consists of declarations only and declares a function main without parameters.
+// Such a cell runs main.
+func (c *Cell) isProgram() bool {
 	for _, u := range c.units {
 		if u.lines != nil {
 			return false
@@ -128,17 +131,18 @@ func (c *Cell) runs() bool {
 	return ok && f.Signature().Params().Len() == 0
 }
 
-// imports takes the import declarations out of a file and notes them, and the names of packages imported by a dot.
-func (e *Engine) imports(file *ast.File, sees view, dotted map[string]types.Object) error {
+// resolveImports removes the import declarations from a file and adds the imported packages to visible. The exported
+// objects of packages imported with a dot are also added to dotImported.
+func (e *Engine) resolveImports(file *ast.File, visible view, dotImported map[string]types.Object) error {
 	var missing *MissingError
 	for _, spec := range file.Imports {
 		path, _ := strconv.Unquote(spec.Path.Value)
 		pkg, err := importer{e}.Import(path)
-		if gone := (*MissingError)(nil); errors.As(err, &gone) {
+		if notFound := (*MissingError)(nil); errors.As(err, &notFound) {
 			if missing == nil {
 				missing = &MissingError{Line: e.fset.Position(spec.Pos()).Line}
 			}
-			missing.Paths = append(missing.Paths, gone.Paths...)
+			missing.Paths = append(missing.Paths, notFound.Paths...)
 			continue
 		}
 		if err != nil {
@@ -154,13 +158,13 @@ func (e *Engine) imports(file *ast.File, sees view, dotted map[string]types.Obje
 		case ".":
 			for _, n := range pkg.Scope().Names() {
 				if token.IsExported(n) {
-					dotted[n] = pkg.Scope().Lookup(n)
-					sees.set(n, dotted[n])
+					dotImported[n] = pkg.Scope().Lookup(n)
+					visible.bind(n, dotImported[n])
 				}
 			}
 		default:
-			delete(sees.names, name)
-			sees.imports[name] = path
+			delete(visible.names, name)
+			visible.imports[name] = path
 		}
 	}
 	file.Imports, file.Decls = nil, slices.DeleteFunc(file.Decls, func(d ast.Decl) bool {
@@ -173,34 +177,35 @@ func (e *Engine) imports(file *ast.File, sees view, dotted map[string]types.Obje
 	return nil
 }
 
-// MissingError says that packages are not linked in.
+// MissingError reports imported packages that are neither compiled into the program nor available as source.
 type MissingError struct {
 	Paths []string
-	Line  int
+	Line  int // line of the first such import
 }
 
 func (m *MissingError) Error() string { return "not in this kernel: " + strings.Join(m.Paths, ", ") }
 
-// linked imports packages that a file uses without having imported them.
-func (e *Engine) linked(file *ast.File, sees view) {
+// addImplicitImports adds to visible the packages that a file uses without importing them, as ImplicitImport names
+// them.
+func (e *Engine) addImplicitImports(file *ast.File, visible view) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		sel, ok := n.(*ast.SelectorExpr)
 		if !ok {
 			return true
 		}
 		id, ok := sel.X.(*ast.Ident)
-		if ok && sees.names[id.Name] == nil && sees.imports[id.Name] == "" && e.Named != nil {
-			if path := e.Named(id.Name); path != "" {
-				sees.imports[id.Name] = path
+		if ok && visible.names[id.Name] == nil && visible.imports[id.Name] == "" && e.ImplicitImport != nil {
+			if path := e.ImplicitImport(id.Name); path != "" {
+				visible.imports[id.Name] = path
 			}
 		}
 		return true
 	})
 }
 
-// declarations checks a unit of declarations.
-func (e *Engine) declarations(file *ast.File, sees view) (*unit, error) {
-	u, err := e.check(file, sees)
+// checkDeclarations type-checks a unit of declarations and binds the declared names in visible.
+func (e *Engine) checkDeclarations(file *ast.File, visible view) (*unit, error) {
+	u, err := e.checkUnit(file, visible)
 	if err != nil {
 		return nil, err
 	}
@@ -208,101 +213,107 @@ func (e *Engine) declarations(file *ast.File, sees view) (*unit, error) {
 	for _, name := range u.pkg.Scope().Names() {
 		o := u.pkg.Scope().Lookup(name)
 		if v, ok := o.(*types.Var); ok {
-			u.same(v, sees)
+			u.noteRedeclared(v, visible)
 		}
-		sees.set(name, o)
-		u.names = append(u.names, declared{name, o, 0})
+		visible.bind(name, o)
+		u.declaredNames = append(u.declaredNames, declaredName{name, o, 0})
 	}
 	return u, nil
 }
 
-// same notes that a variable is an earlier one of the same type and name, declared again.
-func (u *unit) same(v *types.Var, sees view) *types.Var {
-	old, ok := sees.names[v.Name()].(*types.Var)
+// noteRedeclared returns the earlier variable with the name and type of v and records it in u.redeclared. It returns
+// nil if there is none.
+func (u *unit) noteRedeclared(v *types.Var, visible view) *types.Var {
+	old, ok := visible.names[v.Name()].(*types.Var)
 	if !ok || old.Pkg().Path() != mainPath || !types.Identical(old.Type(), v.Type()) {
 		return nil
 	}
-	if u.again == nil {
-		u.again = map[string]*types.Var{}
+	if u.redeclared == nil {
+		u.redeclared = map[string]*types.Var{}
 	}
-	u.again[v.Name()] = old
+	u.redeclared[v.Name()] = old
 	return old
 }
 
-// declared is a name that the step of a unit declares.
-type declared struct {
-	name string
-	o    types.Object
-	step int
+// declaredName is a name that a unit declares.
+type declaredName struct {
+	name   string
+	object types.Object
+	step   int // index of the declaring statement; 0 for declarations
 }
 
-// statements checks a unit of statements. Their variables are those of the session: where one is
-// declared again with the same type, it is the same one.
-func (e *Engine) statements(c *Cell, file *ast.File, sees view, last bool) (*unit, error) {
+// checkStatements type-checks a unit of statements. It inserts a call of stepFunc before each statement and, if
+// showLast is set, passes a final expression to showFunc. Variables that the statements define become variables of the
+// session (see sessionVariables).
+func (e *Engine) checkStatements(c *Cell, file *ast.File, visible view, showLast bool) (*unit, error) {
 	fn := file.Decls[0].(*ast.FuncDecl)
 	list := fn.Body.List
 	fn.Body.List = nil
 	var lines []int
-	show := -1
-	for i, st := range list {
-		lines = append(lines, e.fset.Position(st.Pos()).Line)
-		step := call(atName, st.Pos(), &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(i), ValuePos: st.Pos()})
-		if x, ok := st.(*ast.ExprStmt); ok && last && i+1 == len(list) && !printing.MatchString(types.ExprString(x.X)) {
-			show = len(fn.Body.List) + 1
-			if shown, ok := x.X.(*ast.CallExpr); !ok || !isName(shown.Fun, showName) { // else of a list
-				c.Call = isCall(x.X)
-				st = call(showName, st.Pos(), x.X)
+	showIndex := -1
+	for i, stmt := range list {
+		lines = append(lines, e.fset.Position(stmt.Pos()).Line)
+		pos := stmt.Pos()
+		step := callStmt(stepFunc, pos, &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(i), ValuePos: pos})
+		isLast := i+1 == len(list)
+		if x, ok := stmt.(*ast.ExprStmt); ok && showLast && isLast && !printCall.MatchString(types.ExprString(x.X)) {
+			showIndex = len(fn.Body.List) + 1
+			// parse has already wrapped a list of expressions in a call of showFunc
+			if callExpr, ok := x.X.(*ast.CallExpr); !ok || !isName(callExpr.Fun, showFunc) {
+				c.EndsWithCall = isCall(x.X)
+				stmt = callStmt(showFunc, pos, x.X)
 			}
-		} else if ok && !isCall(x.X) { // the value of an expression that stands alone is not used
-			st = &ast.AssignStmt{Lhs: []ast.Expr{&ast.Ident{Name: "_", NamePos: st.Pos()}}, Tok: token.ASSIGN,
-				TokPos: st.Pos(), Rhs: []ast.Expr{x.X}}
+		} else if ok && !isCall(x.X) { // assign an unused value to _, which avoids a compile error
+			stmt = &ast.AssignStmt{Lhs: []ast.Expr{&ast.Ident{Name: "_", NamePos: pos}}, Tok: token.ASSIGN,
+				TokPos: pos, Rhs: []ast.Expr{x.X}}
 		}
-		fn.Body.List = append(fn.Body.List, step, st)
+		fn.Body.List = append(fn.Body.List, step, stmt)
 	}
-	u, err := e.check(file, sees)
-	if err != nil && show >= 0 && strings.Contains(err.Error(), "used as value") {
-		fn.Body.List[show], show = list[len(list)-1], -1
-		u, err = e.check(file, sees)
+	u, err := e.checkUnit(file, visible)
+	if err != nil && showIndex >= 0 && strings.Contains(err.Error(), "used as value") {
+		fn.Body.List[showIndex], showIndex = list[len(list)-1], -1
+		u, err = e.checkUnit(file, visible)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if show >= 0 {
-		for _, x := range fn.Body.List[show].(*ast.ExprStmt).X.(*ast.CallExpr).Args {
+	if showIndex >= 0 {
+		for _, x := range fn.Body.List[showIndex].(*ast.ExprStmt).X.(*ast.CallExpr).Args {
 			t := u.src.info.TypeOf(ast.Unparen(x))
-			if all, ok := t.(*types.Tuple); ok {
-				for v := range all.Variables() {
-					c.shown = append(c.shown, v.Type())
+			if tuple, ok := t.(*types.Tuple); ok {
+				for v := range tuple.Variables() {
+					c.shownTypes = append(c.shownTypes, v.Type())
 				}
 			} else {
-				c.shown = append(c.shown, t)
+				c.shownTypes = append(c.shownTypes, t)
 			}
 		}
 	}
-	c.unread(u, fn)
+	c.noteUnreadErrors(u, fn)
 	u.lines = lines
-	e.variables(u, fn, sees)
+	e.sessionVariables(u, fn, visible)
 	return u, nil
 }
 
-// variables makes the variables that the statements of a unit declare those of the session.
-func (e *Engine) variables(u *unit, fn *ast.FuncDecl, sees view) {
+// sessionVariables turns the variables that the statements of fn define with := into package-level variables, which
+// later cells can use. If a visible variable has the same name and type, that variable is assigned instead.
+func (e *Engine) sessionVariables(u *unit, fn *ast.FuncDecl, visible view) {
 	info := u.src.info
-	local := map[types.Object]*types.Var{}
+	sessionVar := map[types.Object]*types.Var{}
 	decl := &ast.GenDecl{Tok: token.VAR}
-	for i, st := range fn.Body.List {
-		a, ok := st.(*ast.AssignStmt)
-		if !ok || a.Tok != token.DEFINE {
+	for i, stmt := range fn.Body.List {
+		assign, ok := stmt.(*ast.AssignStmt)
+		if !ok || assign.Tok != token.DEFINE {
 			continue
 		}
-		a.Tok = token.ASSIGN
-		for _, x := range a.Lhs {
+		assign.Tok = token.ASSIGN
+		for _, x := range assign.Lhs {
 			id := x.(*ast.Ident)
 			old, ok := info.Defs[id].(*types.Var)
 			if !ok || id.Name == "_" {
 				continue
 			}
-			v := u.same(old, sees)
+			v := u.noteRedeclared(old, visible)
 			if v == nil {
 				v = types.NewVar(id.Pos(), u.pkg, id.Name, old.Type())
 				u.pkg.Scope().Insert(v)
@@ -312,56 +323,59 @@ func (e *Engine) variables(u *unit, fn *ast.FuncDecl, sees view) {
 			}
 			delete(info.Defs, id)
 			info.Uses[id] = v
-			local[old] = v
-			sees.set(id.Name, v)
-			u.names = append(u.names, declared{id.Name, v, i / 2})
+			sessionVar[old] = v
+			visible.bind(id.Name, v)
+			u.declaredNames = append(u.declaredNames, declaredName{id.Name, v, i / 2})
 		}
 	}
 	for id, o := range info.Uses {
-		if v := local[o]; v != nil {
+		if v := sessionVar[o]; v != nil {
 			info.Uses[id] = v
 		}
 	}
-	u.again = nil
+	u.redeclared = nil
 	if decl.Specs != nil {
 		u.src.files[0].Decls = append(u.src.files[0].Decls, decl)
 	}
 }
 
-// Unread is an error that a statement at the top of a cell has assigned to a variable, which no later one reads.
-type Unread struct {
-	Name string // of the variable
-	Line int
+// UnreadError is a non-nil error that a top-level statement of a cell assigned to a variable and that no later
+// statement reads.
+type UnreadError struct {
+	Name string // name of the variable
+	Line int    // line of the assignment
 	Err  error
 }
 
-// unread notes to which variables the statements of a unit assign errors that none of the cell reads.
-func (c *Cell) unread(u *unit, fn *ast.FuncDecl) {
-	for _, st := range fn.Body.List {
-		ast.Inspect(st, func(n ast.Node) bool {
+// noteUnreadErrors updates c.errorLines with the statements of a unit: it adds error variables that are assigned and
+// removes variables that are mentioned afterwards.
+func (c *Cell) noteUnreadErrors(u *unit, fn *ast.FuncDecl) {
+	for _, stmt := range fn.Body.List {
+		ast.Inspect(stmt, func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok {
-				delete(c.errs, id.Name)
+				delete(c.errorLines, id.Name)
 			}
 			return true
 		})
-		if a, ok := st.(*ast.AssignStmt); ok {
-			for _, x := range a.Lhs {
+		if assign, ok := stmt.(*ast.AssignStmt); ok {
+			for _, x := range assign.Lhs {
 				if t := u.src.info.TypeOf(x); t != nil && types.Identical(t, types.Universe.Lookup("error").Type()) {
-					c.errs[types.ExprString(x)] = c.e.fset.Position(x.Pos()).Line
+					c.errorLines[types.ExprString(x)] = c.e.fset.Position(x.Pos()).Line
 				}
 			}
 		}
 	}
 }
 
-// Unread returns the errors that the cell, which has run, has left in variables without a look at them.
-func (c *Cell) Unread() (out []Unread) {
+// UnreadErrors returns, after the cell has run, the errors that it assigned to variables and never read, in the order
+// of their lines.
+func (c *Cell) UnreadErrors() (out []UnreadError) {
 	c.e.Variables(func(name string, v reflect.Value) {
-		if err, ok := v.Interface().(error); ok && c.errs[name] > 0 {
-			out = append(out, Unread{name, c.errs[name], err})
+		if err, ok := v.Interface().(error); ok && c.errorLines[name] > 0 {
+			out = append(out, UnreadError{name, c.errorLines[name], err})
 		}
 	})
-	slices.SortFunc(out, func(a, b Unread) int { return a.Line - b.Line })
+	slices.SortFunc(out, func(a, b UnreadError) int { return a.Line - b.Line })
 	return out
 }
 
@@ -375,66 +389,68 @@ func isCall(x ast.Expr) bool {
 	return ok
 }
 
-func call(name string, pos token.Pos, args ...ast.Expr) ast.Stmt {
+func callStmt(name string, pos token.Pos, args ...ast.Expr) ast.Stmt {
 	return &ast.ExprStmt{X: &ast.CallExpr{Fun: &ast.Ident{Name: name, NamePos: pos}, Lparen: pos, Args: args,
 		Rparen: pos}}
 }
 
-// printing finds calls of functions that print, whose results nobody wants to see.
-var printing = regexp.MustCompile(`^fmt\.(Print|Fprint|Scan)\w*\(`)
+// printCall matches calls of fmt functions whose results are not worth displaying.
+var printCall = regexp.MustCompile(`^fmt\.(Print|Fprint|Scan)\w*\(`)
 
-// Names of the functions that statements call: with their number, and with what is shown.
+// Statements call these functions: stepFunc with their index, and showFunc with the values to display.
 const (
-	atName   = Hidden + "at"
-	showName = Hidden + "show"
+	stepFunc = HiddenPrefix + "at"
+	showFunc = HiddenPrefix + "show"
 )
 
-// Run executes a cell. Before each statement it calls at with its line. What was declared before is then known
-// to later cells, unless the calling goroutine was left behind. It returns the values of the last expression.
-func (c *Cell) Run(left func() bool, at func(line int)) (out []Value, err error) {
-	if err := c.e.prepare(); err != nil {
+// Run executes a cell and returns the values of its last expression. It calls onLine with the line of each statement
+// before executing it. Declarations become visible to later cells one by one during execution. If abandoned returns true
+// before a statement or at the end of a unit, Run stops with the error Halted and publishes nothing more.
+func (c *Cell) Run(abandoned func() bool, onLine func(line int)) (out []Value, err error) {
+	if err := c.e.initializePackages(); err != nil {
 		return nil, err
 	}
-	for _, u := range c.units {
-		if err := c.e.ready(u); err != nil {
+	for _, unit := range c.units {
+		if err := c.e.activate(unit); err != nil {
 			return nil, err
 		}
-		if u.pkg == nil {
+		if unit.pkg == nil {
 			continue
 		}
-		c.e.publish(u, -1)
-		var got []any
-		run := "init"
-		if u.lines != nil {
-			run = runName
+		c.e.publish(unit, -1)
+		var shownValues []any
+		entry := "init"
+		if unit.lines != nil {
+			entry = runFunc
 		} else {
-			at(u.line)
+			onLine(unit.line)
 		}
-		c.e.now.Store(&turn{goid: Goid(), show: func(vs []any) { got = vs }, at: func(step int) {
-			if left() {
+		show := func(vs []any) { shownValues = vs }
+		c.e.current.Store(&execution{goid: Goid(), show: show, beforeStep: func(step int) {
+			if abandoned() {
 				panic(Halted{})
 			}
-			c.e.publish(u, step)
-			at(u.lines[step])
+			c.e.publish(unit, step)
+			onLine(unit.lines[step])
 		}})
-		_, err := u.run.RunFunc(run)
-		if left() {
+		_, err := unit.interp.RunFunc(entry)
+		if abandoned() {
 			return nil, Halted{}
 		}
 		if err != nil {
 			return nil, err
 		}
-		c.e.publish(u, len(u.lines)+1)
-		for i, v := range got[:min(len(got), len(c.shown))] {
-			out = append(out, Value{v, c.shown[i]})
+		c.e.publish(unit, len(unit.lines)+1)
+		for i, v := range shownValues[:min(len(shownValues), len(c.shownTypes))] {
+			out = append(out, Value{v, c.shownTypes[i]})
 		}
-		c.e.done(u)
+		c.e.release(unit)
 	}
 	return out, nil
 }
 
-// ready builds a unit, or makes known what it imports.
-func (e *Engine) ready(u *unit) (err error) {
+// activate makes a unit executable. For a unit of imports, it makes the imported names visible.
+func (e *Engine) activate(u *unit) (err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	defer rescue(&err)
@@ -443,26 +459,27 @@ func (e *Engine) ready(u *unit) (err error) {
 		for name := range u.imports {
 			delete(e.view.names, name)
 		}
-		for name, o := range u.dotted {
-			e.view.set(name, o)
+		for name, o := range u.dotImported {
+			e.view.bind(name, o)
 		}
 		return nil
 	}
 	return e.build(u)
 }
 
-// publish makes known what a unit has declared before a step; functions, types and constants at once.
+// publish makes the names of a unit visible to later cells: functions, types and constants, and the variables that were
+// declared before the given step.
 func (e *Engine) publish(u *unit, step int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, d := range u.names {
-		if _, isVar := d.o.(*types.Var); isVar && d.step >= step {
+	for _, d := range u.declaredNames {
+		if _, isVar := d.object.(*types.Var); isVar && d.step >= step {
 			continue
 		}
-		if f, ok := d.o.(*types.Func); ok {
-			e.replace(u, f)
+		if f, ok := d.object.(*types.Func); ok {
+			e.replaceFunction(u, f)
 		}
-		e.view.set(d.name, d.o)
+		e.view.bind(d.name, d.object)
 		e.units[u.pkg] = u
 	}
 }

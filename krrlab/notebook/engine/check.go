@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// source is what go/types made of a unit.
-type source struct {
+// syntax is the syntax of a unit and the result of type-checking it.
+type syntax struct {
 	files []*ast.File
 	info  *types.Info
-	at    map[types.Object]ast.Node // of a package: where its functions, methods and types are declared
+	decls map[types.Object]ast.Node // for interpreted packages: declarations of functions, methods and types
 }
 
 func newInfo() *types.Info {
@@ -27,50 +27,50 @@ func newInfo() *types.Info {
 	}
 }
 
-// check checks a file as a unit.
-func (e *Engine) check(file *ast.File, sees view) (*unit, error) {
-	u := &unit{src: &source{files: []*ast.File{file}, info: newInfo()}, vars: map[string]reflect.Value{}}
-	if err := e.types(u.src, sees); err != nil {
+// checkUnit type-checks a file as a new unit.
+func (e *Engine) checkUnit(file *ast.File, visible view) (*unit, error) {
+	u := &unit{src: &syntax{files: []*ast.File{file}, info: newInfo()}, vars: map[string]reflect.Value{}}
+	if err := e.checkInView(u.src, visible); err != nil {
 		return nil, err
 	}
-	methodValues(file, u.src.info)
-	u.pkg = e.moved()
+	bindMethodValues(file, u.src.info)
+	u.pkg = e.detachPackage()
 	return u, nil
 }
 
-// types checks the file of a unit within what it sees.
-func (e *Engine) types(src *source, sees view) error {
-	outer := types.NewScope(types.Universe, 0, 0, "session")
-	for _, o := range sees.names {
-		outer.Insert(o)
+// checkInView type-checks the file of a unit in the package e.pkg, with the visible names in the surrounding scope.
+func (e *Engine) checkInView(src *syntax, visible view) error {
+	session := types.NewScope(types.Universe, 0, 0, "session")
+	for _, o := range visible.names {
+		session.Insert(o)
 	}
-	for name, path := range sees.imports {
+	for name, path := range visible.imports {
 		if p, err := (importer{e}).Import(path); err == nil {
-			outer.Insert(types.NewPkgName(token.NoPos, e.pkg, name, p))
+			session.Insert(types.NewPkgName(token.NoPos, e.pkg, name, p))
 		}
 	}
-	*e.pkg.Scope() = *types.NewScope(outer, 0, 0, "unit")
+	*e.pkg.Scope() = *types.NewScope(session, 0, 0, "unit")
 	e.pkg.SetImports(nil)
-	return e.checked(e.pkg, src, "")
+	return e.typeCheck(e.pkg, src, "")
 }
 
-// checked lets go/types check the files of a package in a version of the language, and returns the first of its errors.
-// Variables, labels and imports that are not used are none.
-func (e *Engine) checked(p *types.Package, src *source, version string) (first error) {
+// typeCheck type-checks the files of a package for a version of the language. It returns the first error, ignoring
+// unused variables, labels and imports.
+func (e *Engine) typeCheck(p *types.Package, src *syntax, version string) (firstErr error) {
 	conf := types.Config{Importer: importer{e}, Sizes: types.SizesFor("gc", runtime.GOARCH), GoVersion: version,
 		Error: func(err error) {
-			te, ok := err.(types.Error)
-			if first == nil && !(ok && te.Soft && strings.Contains(te.Msg, "and not used")) {
-				first = err
+			typeErr, ok := err.(types.Error)
+			if firstErr == nil && !(ok && typeErr.Soft && strings.Contains(typeErr.Msg, "and not used")) {
+				firstErr = err
 			}
 		}}
 	_ = types.NewChecker(&conf, e.fset, p, src.info).Files(src.files)
-	return first
+	return firstErr
 }
 
-// moved moves what was checked into a separate package. All are checked in the same one, for
-// go/types keeps the fields of a type from literals of another package.
-func (e *Engine) moved() *types.Package {
+// detachPackage moves the objects of e.pkg into a new package and returns it. All units are checked in the same package
+// e.pkg, because go/types rejects unexported fields in composite literals of another package's struct type.
+func (e *Engine) detachPackage() *types.Package {
 	p := newPackage()
 	p.SetImports(e.pkg.Imports())
 	scope := e.pkg.Scope()
@@ -87,7 +87,7 @@ func (e *Engine) moved() *types.Package {
 	return p
 }
 
-// setPackage makes an object one of another package.
+// setPackage changes the package of an object to p.
 func setPackage(o types.Object, p *types.Package) {
 	switch o := o.(type) {
 	case *types.Const:
@@ -101,17 +101,18 @@ func setPackage(o types.Object, p *types.Package) {
 	}
 }
 
-// keepDefers puts an empty deferred call at the head of functions that defer: where they do so in loops over functions,
-// x/tools does not see it, and their deferred calls would not run.
-func keepDefers(file *ast.File) {
+// ensureDefers inserts an empty deferred call at the start of each function that contains a defer statement. x/tools
+// overlooks defer statements in range-over-func loops; in a function without any other, the deferred calls would not
+// run.
+func ensureDefers(file *ast.File) {
 	bodies := map[*ast.BlockStmt]bool{}
-	ast.PreorderStack(file, nil, func(n ast.Node, within []ast.Node) bool {
+	ast.PreorderStack(file, nil, func(n ast.Node, ancestors []ast.Node) bool {
 		if _, ok := n.(*ast.DeferStmt); ok {
-			for _, f := range slices.Backward(within) {
+			for _, f := range slices.Backward(ancestors) {
 				if lit, ok := f.(*ast.FuncLit); ok {
 					bodies[lit.Body] = true
 					break
-				} else if fn, ok := f.(*ast.FuncDecl); ok && fn.Name.Name != runName {
+				} else if fn, ok := f.(*ast.FuncDecl); ok && fn.Name.Name != runFunc {
 					bodies[fn.Body] = true
 				}
 			}
@@ -119,84 +120,84 @@ func keepDefers(file *ast.File) {
 		return true
 	})
 	for body := range bodies {
-		at := body.Lbrace
-		empty := &ast.FuncLit{Type: &ast.FuncType{Func: at, Params: &ast.FieldList{}},
-			Body: &ast.BlockStmt{Lbrace: at, Rbrace: at}}
-		call := &ast.CallExpr{Fun: empty, Lparen: at, Rparen: at}
-		body.List = append([]ast.Stmt{&ast.DeferStmt{Defer: at, Call: call}}, body.List...)
+		lbrace := body.Lbrace
+		empty := &ast.FuncLit{Type: &ast.FuncType{Func: lbrace, Params: &ast.FieldList{}},
+			Body: &ast.BlockStmt{Lbrace: lbrace, Rbrace: lbrace}}
+		call := &ast.CallExpr{Fun: empty, Lparen: lbrace, Rparen: lbrace}
+		body.List = append([]ast.Stmt{&ast.DeferStmt{Defer: lbrace, Call: call}}, body.List...)
 	}
 }
 
-// needed returns a walker that notes what a unit needs of the types it visits.
-func (e *Engine) needed(u *unit) typeWalker {
-	u.needs, u.pkgs = map[*unit]bool{}, map[*types.Package]bool{}
-	return typeWalker{seen: map[types.Type]bool{}, pkg: func(p *types.Package) {
+// dependencyWalker clears the dependencies of a unit and returns a walker that adds those of the types it visits.
+func (e *Engine) dependencyWalker(u *unit) typeWalker {
+	u.dependencies, u.packages = map[*unit]bool{}, map[*types.Package]bool{}
+	return typeWalker{visited: map[types.Type]bool{}, onPackage: func(p *types.Package) {
 		if v := e.units[p]; v != nil {
-			u.needs[v] = true
-		} else if p != u.pkg && e.source(p) != nil {
-			u.pkgs[p] = true
+			u.dependencies[v] = true
+		} else if p != u.pkg && e.packageSyntax(p) != nil {
+			u.packages[p] = true
 		}
 	}}
 }
 
-// needs finds the units and packages that a unit uses.
-func (e *Engine) needs(u *unit) {
-	w := e.needed(u)
-	object := func(o types.Object) {
+// findDependencies sets the units and packages that a unit uses.
+func (e *Engine) findDependencies(u *unit) {
+	walker := e.dependencyWalker(u)
+	addObject := func(o types.Object) {
 		if o == nil || o.Pkg() == nil || o.Pkg() == u.pkg {
 			return
 		}
-		w.visit(o.Type())
+		walker.visit(o.Type())
 		if v := e.units[o.Pkg()]; v != nil {
-			u.needs[v] = true
+			u.dependencies[v] = true
 			return
 		}
 		switch o := o.(type) {
 		case *types.Func:
-			u.pkgs[o.Pkg()] = true
+			u.packages[o.Pkg()] = true
 		case *types.Var:
 			if !o.IsField() {
-				u.pkgs[o.Pkg()] = true
+				u.packages[o.Pkg()] = true
 			}
 		}
 	}
 	for _, o := range u.src.info.Uses {
-		object(o)
+		addObject(o)
 	}
 	for _, s := range u.src.info.Selections {
-		object(s.Obj())
+		addObject(s.Obj())
 	}
 	for _, t := range u.src.info.Types {
-		w.visit(t.Type)
+		walker.visit(t.Type)
 	}
 	for _, p := range u.pkg.Imports() {
-		u.pkgs[p] = true
+		u.packages[p] = true
 	}
 }
 
-// typeWalker finds the packages of the types within a type.
+// typeWalker visits a type and all types it is composed of, each once. The callbacks may be nil.
 type typeWalker struct {
-	seen  map[types.Type]bool
-	pkg   func(*types.Package) // these may be nil
-	named func(*types.Named)
-	param func()
-	deep  bool // look into types of cells
+	visited     map[types.Type]bool  // types visited so far
+	onPackage   func(*types.Package) // called with the package of each named type
+	onNamed     func(*types.Named)   // called with each named type
+	onTypeParam func()               // called for each type parameter
+	intoCells   bool                 // also visit the underlying types and methods of types that cells declare
 }
 
 func (w typeWalker) visit(t types.Type) {
-	if t == nil || w.seen[t] {
+	if t == nil || w.visited[t] {
 		return
 	}
-	w.seen[t] = true
+	w.visited[t] = true
 	switch t := t.(type) {
 	case *types.Named:
-		if p := t.Obj().Pkg(); p != nil && w.pkg != nil {
-			w.pkg(p)
+		if p := t.Obj().Pkg(); p != nil && w.onPackage != nil {
+			w.onPackage(p)
 		}
-		if w.named != nil {
-			w.named(t)
+		if w.onNamed != nil {
+			w.onNamed(t)
 		}
-		if p := t.Obj().Pkg(); w.deep && p != nil && p.Path() == mainPath {
+		if p := t.Obj().Pkg(); w.intoCells && p != nil && p.Path() == mainPath {
 			w.visit(t.Underlying())
 			for m := range t.Methods() {
 				w.visit(m.Type())
@@ -228,8 +229,8 @@ func (w typeWalker) visit(t types.Type) {
 			w.visit(m.Type())
 		}
 	case *types.TypeParam:
-		if w.param != nil {
-			w.param()
+		if w.onTypeParam != nil {
+			w.onTypeParam()
 		}
 		w.visit(t.Constraint())
 	case *types.Union:
@@ -239,25 +240,25 @@ func (w typeWalker) visit(t types.Type) {
 	}
 }
 
-// source returns a package that is interpreted from its source.
-func (e *Engine) source(p *types.Package) *source {
+// packageSyntax returns the syntax of a package that ixgo interprets from its source, or nil if p is compiled.
+func (e *Engine) packageSyntax(p *types.Package) *syntax {
 	if sp := e.base.SourcePackage(p.Path()); sp != nil && sp.Package == p && sp.Loaded() {
-		return &source{files: sp.Files, info: sp.Info}
+		return &syntax{files: sp.Files, info: sp.Info}
 	}
 	return nil
 }
 
-// methodValues turns defer x.M(a) and go x.M(a), where x is an interface, into a call of the value x.M, which finds the
-// methods of all types (see invokes).
-func methodValues(file *ast.File, info *types.Info) {
-	change := func(list []ast.Stmt) {
-		for i, st := range list {
+// bindMethodValues rewrites defer x.M(a) and go x.M(a), where x is an interface, to f := x.M; defer f(a) (or go f(a)).
+// The method value finds the methods of all types (see fixInvokes).
+func bindMethodValues(file *ast.File, info *types.Info) {
+	rewrite := func(list []ast.Stmt) {
+		for i, stmt := range list {
 			var call *ast.CallExpr
-			switch st := st.(type) {
+			switch stmt := stmt.(type) {
 			case *ast.DeferStmt:
-				call = st.Call
+				call = stmt.Call
 			case *ast.GoStmt:
-				call = st.Call
+				call = stmt.Call
 			default:
 				continue
 			}
@@ -271,18 +272,18 @@ func methodValues(file *ast.File, info *types.Info) {
 			tv := info.Types[sel]
 			info.Types[use] = tv
 			call.Fun = use
-			list[i] = &ast.BlockStmt{Lbrace: st.Pos(), Rbrace: st.End(), List: []ast.Stmt{
-				&ast.AssignStmt{Lhs: []ast.Expr{id}, TokPos: st.Pos(), Tok: token.DEFINE, Rhs: []ast.Expr{sel}}, st}}
+			assign := &ast.AssignStmt{Lhs: []ast.Expr{id}, TokPos: stmt.Pos(), Tok: token.DEFINE, Rhs: []ast.Expr{sel}}
+			list[i] = &ast.BlockStmt{Lbrace: stmt.Pos(), Rbrace: stmt.End(), List: []ast.Stmt{assign, stmt}}
 		}
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.BlockStmt:
-			change(n.List)
+			rewrite(n.List)
 		case *ast.CaseClause:
-			change(n.Body)
+			rewrite(n.Body)
 		case *ast.CommClause:
-			change(n.Body)
+			rewrite(n.Body)
 		}
 		return true
 	})

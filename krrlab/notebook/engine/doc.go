@@ -1,12 +1,14 @@
-// Package engine interprets Go piece by piece, each seeing the names of those before it.
+// Package engine interprets the Go code of notebook cells. Each piece of a cell can use the names that earlier pieces
+// declared.
 //
-// A piece of a notebook's cell is a separate package: go/types checks it once, with the names of
-// earlier pieces around its own scope, golang.org/x/tools/go/ssa builds it, and ixgo executes it. Types
-// keep their identity, so that compiled code sees the methods of a type declared in a cell, and
-// variables their address. A name declared again is another object, which later pieces see; a
-// variable declared again with the same type is the same variable with another value, and a
-// function declared again with the same type is called instead of the earlier one.
+// A piece of a cell (a unit) is a separate package. go/types checks it once, in a scope that contains the names of the
+// earlier units; golang.org/x/tools/go/ssa builds it; ixgo executes it. Types keep their identity, so compiled code can
+// call the methods of a type that a cell declared, and variables keep their address. Declaring a name again creates a
+// new object for later units. There are two exceptions. A variable that is declared again with the same type is the
+// same variable with a new value. A function that is declared again with the same type replaces the earlier one in all
+// callers.
 //
-// A package that is not compiled into the program is interpreted where Find knows its source: checked and initialized
-// once, and compiled, as far as they use it, with the pieces of later cells.
+// A package that is not compiled into the program is interpreted if Engine.FindSource finds its source. Such a package
+// is type-checked and initialized once. The functions of it that a later cell uses are compiled together with that
+// cell.
 package engine

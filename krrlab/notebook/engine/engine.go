@@ -17,110 +17,123 @@ import (
 	"github.com/goplus/ixgo"
 )
 
-// mainPath is the path of the packages of all units, so that the fields of their types are within reach of each other.
+// mainPath is the import path of the packages of all units. They share one path so that unexported fields and methods
+// of their types are accessible from every unit.
 const mainPath = "main"
 
-// newPackage returns a package for a unit. All have the same path, so that the fields and methods of their types are
-// within reach of each other, but each its own string, by which the loader tells them apart.
+// newPackage returns a package for a unit. All such packages have the path mainPath, which makes unexported fields and
+// methods of their types accessible from each other. Each has its own copy of the string, because the loader identifies
+// a unit by the address of its path.
 func newPackage() *types.Package { return types.NewPackage(strings.Clone(mainPath), "main") }
 
-// Engine is what cells have declared, and what compiled packages they can import.
+// Engine holds the declarations of all cells executed so far and the packages that cells can import.
 type Engine struct {
-	Named func(name string) string           // the path of the package that a name means without an import, "" for none
-	Find  func(path string) (*Source, error) // finds the source of a package that is not compiled in
-	// where the panics of goroutines of cells arrive; somebody must take them
+	// ImplicitImport returns the path of the package that an unimported name stands for, or "" if there is none.
+	ImplicitImport func(name string) string
+	// FindSource finds the source of a package that is not compiled into the program.
+	FindSource func(path string) (*Source, error)
+	// Panics delivers panics of goroutines that cells or compiled code started. It is unbuffered, so a receiver is
+	// needed.
 	Panics chan ixgo.PanicError
 
-	mu      sync.Mutex // held but while a cell executes
-	fset    *token.FileSet
-	base    *ixgo.Context
-	loader  *loader
-	pkg     *types.Package // of the unit that is checked, and of the fields of all types
-	view    view           // what later cells see
-	units   map[*types.Package]*unit
-	hooks   map[string]any
-	sources map[string]*unit
-	fresh   []*unit
-	swept   int // how many units there may be before they are looked through
-	now     atomic.Pointer[turn]
+	mu             sync.Mutex // guards the fields below; not held while a cell executes
+	fset           *token.FileSet
+	base           *ixgo.Context
+	loader         *loader
+	pkg            *types.Package            // package in which every unit is type-checked (see detachPackage)
+	view           view                      // names and imports visible to later cells
+	units          map[*types.Package]*unit  // units whose declarations are still in use
+	hooks          map[string]any            // replacements for compiled functions, by full name
+	sourceUnits    map[string]*unit          // units of interpreted packages, by import path
+	uninitialized  []*unit                   // interpreted packages not initialized yet
+	sweepThreshold int                       // number of units above which unused ones are removed
+	current        atomic.Pointer[execution] // the unit being executed
 }
 
-// unit is a piece of a cell that was checked: declarations that stand together, or statements.
+// unit is one separately compiled piece of a cell: adjacent declarations, a sequence of statements, or imports. A whole
+// interpreted package is a unit, too.
 type unit struct {
-	pkg     *types.Package    // nil for imports
-	imports map[string]string // by name, as they are behind the unit
-	dotted  map[string]types.Object
-	src     *source // nil where nothing of it is needed again
-	line    int
-	lines   []int                    // of the statements; nil for declarations
-	names   []declared               // in order
-	again   map[string]*types.Var    // earlier variables that it declares again
-	vars    map[string]reflect.Value // pointers to variables
-	needs   map[*unit]bool
-	pkgs    map[*types.Package]bool // compiled packages, and those of the standard library that are sources
-	targets map[string]*target      // of its functions, by name
-	before  map[string][]*target    // of functions that those of it replace
-	run     *ixgo.Interp
+	pkg                 *types.Package           // nil for imports
+	imports             map[string]string        // paths by name, including earlier imports; set for imports only
+	dotImported         map[string]types.Object  // objects imported with a dot, by name
+	src                 *syntax                  // nil once the syntax is no longer needed
+	line                int                      // line of the first declaration
+	lines               []int                    // line of each statement; nil for declarations
+	declaredNames       []declaredName           // names that the unit declares, in order
+	redeclared          map[string]*types.Var    // earlier variables that the unit declares again with the same type
+	vars                map[string]reflect.Value // pointers to the variables of the unit
+	dependencies        map[*unit]bool           // units whose objects or types the unit uses
+	packages            map[*types.Package]bool  // compiled or standard-library packages the unit uses
+	redirects           map[string]*redirect     // redirects of the functions of the unit, by name
+	supersededRedirects map[string][]*redirect   // redirects of the earlier functions that it replaces, by name
+	interp              *ixgo.Interp             // nil unless the unit is being executed
 }
 
-// New returns an engine. Functions of compiled packages are replaced by hooks, by their full name.
+// New returns an engine. hooks replaces functions of compiled packages, given by their full names, with other functions
+// of the same type.
 func New(hooks map[string]any) *Engine {
 	registerAll()
 	e := &Engine{pkg: types.NewPackage(mainPath, "main"), view: view{map[string]types.Object{}, map[string]string{}},
-		units: map[*types.Package]*unit{}, hooks: std(), sources: map[string]*unit{},
+		units: map[*types.Package]*unit{}, hooks: runtimeHooks(), sourceUnits: map[string]*unit{},
 		Panics: make(chan ixgo.PanicError)}
 	maps.Copy(e.hooks, hooks)
-	e.hooks["(*sync.WaitGroup).Go"] = func(wg *sync.WaitGroup, f func()) { wg.Go(e.guarded(f)) }
-	e.hooks["time.AfterFunc"] = func(d time.Duration, f func()) *time.Timer { return time.AfterFunc(d, e.guarded(f)) }
+	e.hooks["(*sync.WaitGroup).Go"] = func(wg *sync.WaitGroup, f func()) { wg.Go(e.reportPanics(f)) }
+	e.hooks["time.AfterFunc"] = func(d time.Duration, f func()) *time.Timer {
+		return time.AfterFunc(d, e.reportPanics(f))
+	}
 	e.hooks["context.AfterFunc"] = func(ctx context.Context, f func()) func() bool {
-		return context.AfterFunc(ctx, e.guarded(f))
+		return context.AfterFunc(ctx, e.reportPanics(f))
 	}
 	e.hooks["(*sync.Mutex).Unlock"] = func(m *sync.Mutex) {
-		held(m.TryLock, m.Unlock, "unlock of unlocked mutex")
+		checkLocked(m.TryLock, m.Unlock, "unlock of unlocked mutex")
 		m.Unlock()
 	}
 	e.hooks["(*sync.RWMutex).Unlock"] = func(m *sync.RWMutex) {
-		held(m.TryRLock, m.RUnlock, "Unlock of unlocked RWMutex")
+		checkLocked(m.TryRLock, m.RUnlock, "Unlock of unlocked RWMutex")
 		m.Unlock()
 	}
 	e.hooks["(*sync.RWMutex).RUnlock"] = func(m *sync.RWMutex) {
-		held(m.TryLock, m.Unlock, "RUnlock of unlocked RWMutex")
+		checkLocked(m.TryLock, m.Unlock, "RUnlock of unlocked RWMutex")
 		m.RUnlock()
 	}
-	e.base = ixgo.NewContext(mode)
+	e.base = ixgo.NewContext(contextMode)
 	e.loader = newLoader(e.base)
 	e.fset = e.base.FileSet
-	at, show := func(step int) { e.turn().at(step) }, func(vs ...any) { e.turn().show(vs) }
-	e.Declare(map[string]any{atName: &at, showName: &show})
+	onStep := func(step int) { e.currentExecution().beforeStep(step) }
+	onShow := func(vs ...any) { e.currentExecution().show(vs) }
+	e.Declare(map[string]any{stepFunc: &onStep, showFunc: &onShow})
 	return e
 }
 
-// held panics where a lock can be taken that is about to be released: the runtime would end the process.
-func held(try func() bool, release func(), what string) {
-	if try() {
-		release()
-		panic(ixgo.PlainError("sync: " + what))
+// checkLocked panics if the lock that is about to be released is not locked. Without this check, the Go runtime would
+// end the process with a fatal error. tryLock and unlock acquire and release the lock; msg completes the panic message.
+func checkLocked(tryLock func() bool, unlock func(), msg string) {
+	if tryLock() {
+		unlock()
+		panic(ixgo.PlainError("sync: " + msg))
 	}
 }
 
-// turn is the unit that is executed.
-type turn struct {
-	goid uint64
-	at   func(step int) // called before each statement
-	show func([]any)    // called with the values of the last expression
+// execution is the run of one unit.
+type execution struct {
+	goid       uint64         // goroutine that executes the unit
+	beforeStep func(step int) // called before each statement, with its index
+	show       func([]any)    // called with the values of the last expression
 }
 
-// turn returns what is executed. A goroutine that was left behind has no turn: another one continues.
-func (e *Engine) turn() *turn {
-	t := e.now.Load()
-	if t.goid != Goid() {
+// currentExecution returns the unit being executed. It panics with Halted if the caller is an abandoned goroutine: one
+// that continues to run an earlier cell, while another goroutine runs the current one.
+func (e *Engine) currentExecution() *execution {
+	exec := e.current.Load()
+	if exec.goid != Goid() {
 		panic(Halted{})
 	}
-	return t
+	return exec
 }
 
-// guarded is f for a goroutine that compiled code starts: a panic would end the process.
-func (e *Engine) guarded(f func()) func() {
+// reportPanics wraps a function that compiled code runs in a new goroutine. A panic of f is sent to e.Panics; without
+// the wrapper it would end the process.
+func (e *Engine) reportPanics(f func()) func() {
 	return func() {
 		defer func() {
 			r := recover()
@@ -132,45 +145,47 @@ func (e *Engine) guarded(f func()) func() {
 				p.Value = r
 			}
 			e.Panics <- p
-			// taken when that has been told, before anybody waits no longer
+			// The receiver reports p before it receives the next value. So this send returns, and callers that
+			// wait for f continue, only after the panic was reported.
 			e.Panics <- ixgo.PanicError{Value: Halted{}}
 		}()
 		f()
 	}
 }
 
-// Declare makes variables known to cells, by pointers to them.
+// Declare makes variables available to cells. vars maps their names to pointers to them.
 func (e *Engine) Declare(vars map[string]any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	u := &unit{pkg: newPackage(), vars: map[string]reflect.Value{}}
-	for name, p := range vars {
-		v := reflect.ValueOf(p)
+	for name, ptr := range vars {
+		v := reflect.ValueOf(ptr)
 		o := types.NewVar(token.NoPos, u.pkg, name, e.typeOf(v.Type().Elem()))
 		u.pkg.Scope().Insert(o)
 		u.vars[name] = v
-		e.view.set(name, o)
+		e.view.bind(name, o)
 	}
 	e.units[u.pkg] = u
 }
 
-// typeOf returns the type of a compiled one.
+// typeOf returns the go/types type of a compiled type.
 func (e *Engine) typeOf(rt reflect.Type) types.Type {
 	e.loader.mu.Lock()
 	defer e.loader.mu.Unlock()
 	return e.loader.ToType(rt)
 }
 
-const mode = ixgo.SupportMultipleInterp | ixgo.DisableCustomBuiltin
+// contextMode holds the ixgo options of all contexts.
+const contextMode = ixgo.SupportMultipleInterp | ixgo.DisableCustomBuiltin
 
-// context returns ixgo's context for one unit.
-func (e *Engine) context() *ixgo.Context {
-	c := ixgo.NewContext(mode | ixgo.DisableAutoLoadPatchs)
+// newContext returns the ixgo context for one unit.
+func (e *Engine) newContext() *ixgo.Context {
+	c := ixgo.NewContext(contextMode | ixgo.DisableAutoLoadPatchs)
 	c.FileSet, c.Loader, c.RunContext = e.fset, e.loader, context.Background()
-	if !results.on() {
+	if !resultFeature.available() {
 		c.SetLeastCallForEnablePool(math.MaxInt32)
 	}
-	c.SetPanic(func(p *ixgo.PanicInfo) { // as Go says it
+	c.SetPanic(func(p *ixgo.PanicInfo) { // use the wording of the Go runtime
 		switch err := p.Error.(type) {
 		case ixgo.RuntimeError:
 			if strings.HasPrefix(string(err), "interface conversion: ") {
@@ -191,7 +206,7 @@ func (e *Engine) context() *ixgo.Context {
 	return c
 }
 
-// Packages returns the paths of the packages that cells can import, each with its name. It must not be changed.
+// Packages returns the packages that cells can import: a map from path to package name, which must not be changed.
 var Packages = sync.OnceValue(func() map[string]string {
 	out := map[string]string{"math/rand/v2": "rand"}
 	for path, p := range imports.Packages {
@@ -206,14 +221,15 @@ var Packages = sync.OnceValue(func() map[string]string {
 	return out
 })
 
-// Names returns the objects that Declare and cells have declared, and the packages that cells have imported.
+// Names returns the objects declared by Declare and by cells, by name, and the paths of the packages that cells have
+// imported, by name.
 func (e *Engine) Names() (objects map[string]types.Object, imported map[string]string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return maps.Clone(e.view.names), maps.Clone(e.view.imports)
 }
 
-// Variables calls f with each variable that cells know.
+// Variables calls f with each variable that cells can use.
 func (e *Engine) Variables(f func(name string, v reflect.Value)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -31,7 +31,7 @@ func open(t testing.TB) (*Engine, func(code string) string) {
 		defer out.mu.Unlock()
 		return fmt.Fprintln(&out.b, a...)
 	}})
-	e.Named = func(name string) string {
+	e.ImplicitImport = func(name string) string {
 		return map[string]string{"fmt": "fmt", "sort": "sort", "errors": "errors", "sync": "sync",
 			"strings": "strings", "slices": "slices", "runtime": "runtime"}[name]
 	}
@@ -160,9 +160,9 @@ func TestStop(t *testing.T) {
 	for _, code := range []string{"begin()\nfor { }", "func f(n int) int { return f(n+1) + f(n) }\nbegin()\nf(0)",
 		"begin()\nsort.Slice([]int{2, 1}, func(i, j int) bool { for { } })", "begin()\nfor { func() { defer " +
 			"func() { recover() }(); for { } }() }"} {
-		go func() { Stop(<-begun, true) }()
+		go func() { Stop(<-begun) }()
 		done := make(chan string)
-		go func() { done <- run(code); Stop(Goid(), false) }()
+		go func() { done <- run(code); Resume(Goid()) }()
 		if got := <-done; !strings.Contains(got, "stopped") {
 			t.Errorf("%s: %q", code, got)
 		}
@@ -177,7 +177,7 @@ func TestMembers(t *testing.T) {
 	e, run := open(t)
 	run("type in struct{ a int }\nfunc (i *in) B() {}\ntype P[T any] struct { in; V T }\nfunc (p P[T]) Get() T { " +
 		"return p.V }\nvar p P[int]")
-	o := e.Spot("x := p\nif true { fmt.Println(x").Names["x"]
+	o := e.Cursor("x := p\nif true { fmt.Println(x").Names["x"]
 	if o == nil || TypeString(o.Type()) != "P[int]" {
 		t.Fatal(o)
 	}

@@ -11,38 +11,39 @@ import (
 	"strings"
 )
 
-// kinds of what stands at the top of a cell.
+// Kinds of top-level items of a cell.
 const (
 	statement = iota
 	declaration
-	importing
+	importDecl
 )
 
-// item is a declaration at the top of a cell, or a statement, or a piece of one between semicolons.
+// item is a top-level import, declaration or statement of a cell, or the part of a statement between two semicolons.
 type item struct {
 	kind       int
-	start, end int
-	hoisted    int  // 1 for a function, method or type, which may stand behind what uses it; 2 for an import
-	list       bool // several expressions, of which all are shown
+	start, end int  // byte range in the cell
+	hoistOrder int  // 2 for an import, 1 for a function, method or type, which may follow its first use, else 0
+	isList     bool // the statement is a comma-separated list of expressions, all of which are displayed
 }
 
-// funcDecl matches the begin of a function or method, but not of a literal.
+// funcDecl matches the start of a function or method declaration, but not that of a function literal.
 var funcDecl = regexp.MustCompile(`^func(?:\s+[\pL_]|\s*\([^()]*\)\s*([\pL_][\pL\pN_]*)\s*\()`)
 
-// items takes a cell apart, imports first, and reports whether its last statement ends with a semicolon.
-func (e *Engine) items(name, code string) (out []item, closed bool, err error) {
+// splitItems splits a cell into items, imports first. closed reports whether its last statement ends with a semicolon,
+// which suppresses the display of its value.
+func (e *Engine) splitItems(name, code string) (out []item, closed bool, err error) {
 	var imports []item
 	var errs scanner.ErrorList
 	file := token.NewFileSet().AddFile(name, -1, len(code))
 	var sc scanner.Scanner
 	sc.Init(file, []byte(code), errs.Add, scanner.ScanComments)
-	var open []int
-	var first token.Token
-	start, last := -1, 0
-	for done := false; !done; {
+	var openBrackets []int
+	var firstToken token.Token
+	start, prevEnd := -1, 0
+	for atEOF := false; !atEOF; {
 		pos, t, lit := sc.Scan()
-		at := file.Offset(pos)
-		done = t == token.EOF
+		offset := file.Offset(pos)
+		atEOF = t == token.EOF
 		switch t {
 		case token.COMMENT:
 			if m := directive.FindString(lit); m != "" {
@@ -50,36 +51,37 @@ func (e *Engine) items(name, code string) (out []item, closed bool, err error) {
 			}
 			continue
 		case token.LPAREN, token.LBRACE, token.LBRACK:
-			open = append(open, at)
+			openBrackets = append(openBrackets, offset)
 		case token.RPAREN, token.RBRACE, token.RBRACK:
-			if len(open) == 0 {
+			if len(openBrackets) == 0 {
 				errs.Add(file.Position(pos), "unexpected "+t.String())
 				return nil, false, errs
 			}
-			open = open[:len(open)-1]
+			openBrackets = openBrackets[:len(openBrackets)-1]
 		}
-		end := done || t == token.SEMICOLON && len(open) == 0
+		itemEnds := atEOF || t == token.SEMICOLON && len(openBrackets) == 0
 		switch n := len(out); {
-		case end && start >= 0:
-			it := newItem(code, start, last, first)
+		case itemEnds && start >= 0:
+			newest := newItem(code, start, prevEnd, firstToken)
 			start, closed = -1, lit == ";"
-			if it.kind == importing {
-				imports = append(imports, it)
-			} else if first != token.PACKAGE {
-				out = append(out, it)
+			if newest.kind == importDecl {
+				imports = append(imports, newest)
+			} else if firstToken != token.PACKAGE {
+				out = append(out, newest)
 			}
-		case end && lit == ";" && n > 0 && out[n-1].kind == statement: // of a loop, say
-			out[n-1].end = at
-		case !end && start < 0:
-			start, first = at, t
+		case itemEnds && lit == ";" && n > 0 && out[n-1].kind == statement: // for example in the header of a for loop
+			out[n-1].end = offset
+		case !itemEnds && start < 0:
+			start, firstToken = offset, t
 		}
 		if lit == "" {
 			lit = t.String()
 		}
-		last = min(at+len(lit), len(code))
+		prevEnd = min(offset+len(lit), len(code))
 	}
-	if n := len(open); n > 0 {
-		errs.Add(file.Position(file.Pos(open[n-1])), "this "+code[open[n-1]:open[n-1]+1]+" is not closed")
+	if n := len(openBrackets); n > 0 {
+		offset := openBrackets[n-1]
+		errs.Add(file.Position(file.Pos(offset)), "this "+code[offset:offset+1]+" is not closed")
 	}
 	if len(errs) > 0 {
 		return nil, false, errs
@@ -87,30 +89,30 @@ func (e *Engine) items(name, code string) (out []item, closed bool, err error) {
 	if n := len(out); n > 0 && !closed && out[n-1].kind == statement {
 		x, err := parser.ParseExpr("f(" + code[out[n-1].start:out[n-1].end] + ")")
 		call, ok := x.(*ast.CallExpr)
-		out[n-1].list = err == nil && ok && len(call.Args) > 1
+		out[n-1].isList = err == nil && ok && len(call.Args) > 1
 	}
 	return append(imports, out...), closed, nil
 }
 
-// newItem returns the piece of code between two places, which begins with a token.
-func newItem(code string, start, end int, first token.Token) item {
-	it := item{start: start, end: end}
-	switch first {
+// newItem returns the item code[start:end], which begins with the given token.
+func newItem(code string, start, end int, firstToken token.Token) item {
+	created := item{start: start, end: end}
+	switch firstToken {
 	case token.IMPORT:
-		it.kind, it.hoisted = importing, 2
+		created.kind, created.hoistOrder = importDecl, 2
 	case token.TYPE:
-		it.kind, it.hoisted = declaration, 1
+		created.kind, created.hoistOrder = declaration, 1
 	case token.VAR, token.CONST:
-		it.kind = declaration
+		created.kind = declaration
 	case token.FUNC:
 		if m := funcDecl.FindStringSubmatch(code[start:end]); m != nil && !token.IsKeyword(m[1]) {
-			it.kind, it.hoisted = declaration, 1
+			created.kind, created.hoistOrder = declaration, 1
 		}
 	}
-	return it
+	return created
 }
 
-// directives are comments that tell the compiler something, which cells cannot, with what to do instead.
+// directives are compiler directives that have no effect in cells, each with advice on an alternative.
 var directives = map[string]string{
 	"//go:embed": "read the file: os.ReadFile", "//go:linkname": "use exported names",
 	"//go:generate": "run the command: !cmd", "//export": "cells are no C library",
@@ -118,83 +120,87 @@ var directives = map[string]string{
 
 var directive = regexp.MustCompile(`^//(go:(embed|linkname|generate)|export)\b`)
 
-// part is the source of one unit.
-type part struct {
+// section is a sequence of items of one kind. It becomes one unit, or several if statements define a variable twice.
+type section struct {
 	kind  int
 	items []item
 }
 
-// parts puts together the declarations that stand together, since each of them may use the others, and the statements.
-func parts(items []item) (out []part) {
-	for _, it := range items {
-		if n := len(out); n > 0 && out[n-1].kind == it.kind {
-			out[n-1].items = append(out[n-1].items, it)
+// groupItems groups adjacent items of the same kind into sections. The declarations of one section may refer to each
+// other.
+func groupItems(items []item) (out []section) {
+	for _, current := range items {
+		if n := len(out); n > 0 && out[n-1].kind == current.kind {
+			out[n-1].items = append(out[n-1].items, current)
 		} else {
-			out = append(out, part{it.kind, []item{it}})
+			out = append(out, section{current.kind, []item{current}})
 		}
 	}
 	return out
 }
 
-// runName is the function of a unit of statements.
-const runName = Hidden + "run"
+// runFunc is the name of the function that contains the statements of a unit.
+const runFunc = HiddenPrefix + "run"
 
-// Hidden begins the names that are the engine's own.
-const Hidden = "krrlab_"
+// HiddenPrefix starts the names that are reserved for the engine.
+const HiddenPrefix = "krrlab_"
 
-// parse makes a file of a part of a cell; the lines are those of the cell.
-func (e *Engine) parse(name, code string, p part) (*ast.File, error) {
+// parse parses a section of a cell as a file. Everything else in the cell is replaced by spaces, so positions are those
+// in the cell.
+func (e *Engine) parse(name, code string, sec section) (*ast.File, error) {
 	blank := []byte(code)
 	for i, b := range blank {
 		if b != '\n' {
 			blank[i] = ' '
 		}
 	}
-	for _, it := range p.items {
-		copy(blank[it.start:], code[it.start:it.end])
-		if it.end < len(blank) {
-			blank[it.end] = code[it.end]
-			if blank[it.end] != '\n' {
-				blank[it.end] = ';'
+	for _, current := range sec.items {
+		copy(blank[current.start:], code[current.start:current.end])
+		if current.end < len(blank) {
+			blank[current.end] = code[current.end]
+			if blank[current.end] != '\n' {
+				blank[current.end] = ';'
 			}
 		}
 	}
 	body, head, tail := string(blank), "package main;", ""
-	if it := p.items[len(p.items)-1]; it.list {
-		body = body[:it.start] + showName + "(" + body[it.start:it.end] + ")" + body[it.end:]
+	if final := sec.items[len(sec.items)-1]; final.isList {
+		body = body[:final.start] + showFunc + "(" + body[final.start:final.end] + ")" + body[final.end:]
 	}
-	if p.kind == statement {
-		head, tail = head+"func "+runName+"(){", "\n}"
+	if sec.kind == statement {
+		head, tail = head+"func "+runFunc+"(){", "\n}"
 	}
 	file, err := parser.ParseFile(e.fset, name, head+body+tail, parser.SkipObjectResolution)
 	if list := (scanner.ErrorList)(nil); errors.As(err, &list) && list[0].Pos.Offset >= len(head)+len(body) {
-		found, _, _ := strings.Cut(list[0].Msg, ", found")
-		list[0].Msg, list[0].Pos.Line = found+", found 'EOF'", 1+strings.Count(code[:p.items[len(p.items)-1].end], "\n")
+		message, _, _ := strings.Cut(list[0].Msg, ", found")
+		end := sec.items[len(sec.items)-1].end
+		list[0].Msg, list[0].Pos.Line = message+", found 'EOF'", 1+strings.Count(code[:end], "\n")
 	}
 	return file, err
 }
 
-// runs takes a file of statements apart where they declare a name again.
-func runs(file *ast.File) (out []*ast.File) {
+// splitRedefinitions splits a file of statements into several before each statement that defines a variable again, so
+// that no file defines a name twice.
+func splitRedefinitions(file *ast.File) (out []*ast.File) {
 	fn := file.Decls[0].(*ast.FuncDecl)
-	begin, declared := 0, map[string]bool{}
+	start, declared := 0, map[string]bool{}
 	cut := func(end int) {
-		run, f, body := *file, *fn, *fn.Body
-		body.List = fn.Body.List[begin:end:end]
-		f.Body, run.Decls = &body, []ast.Decl{&f}
-		out, begin, declared = append(out, &run), end, map[string]bool{}
+		newFile, newFunc, body := *file, *fn, *fn.Body
+		body.List = fn.Body.List[start:end:end]
+		newFunc.Body, newFile.Decls = &body, []ast.Decl{&newFunc}
+		out, start, declared = append(out, &newFile), end, map[string]bool{}
 	}
-	for i, st := range fn.Body.List {
-		a, ok := st.(*ast.AssignStmt)
-		if !ok || a.Tok != token.DEFINE {
+	for i, stmt := range fn.Body.List {
+		assign, ok := stmt.(*ast.AssignStmt)
+		if !ok || assign.Tok != token.DEFINE {
 			continue
 		}
-		for _, x := range a.Lhs {
+		for _, x := range assign.Lhs {
 			if declared[types.ExprString(x)] {
 				cut(i)
 			}
 		}
-		for _, x := range a.Lhs {
+		for _, x := range assign.Lhs {
 			if id, ok := x.(*ast.Ident); ok && id.Name != "_" {
 				declared[id.Name] = true
 			}

@@ -10,58 +10,59 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// feature is a part of the language that cells have by way of fields that ixgo does not export. Where another
-// version of these lacks one of the fields, the feature is disabled, and the kernel reports it.
+// feature is a part of the language that depends on unexported fields of ixgo. If the version of ixgo lacks one of the
+// fields, the feature is disabled and Missing reports it.
 type feature struct {
-	name, without string
-	fields        []*field
+	// name describes the feature in messages; fallback describes the behavior without it.
+	name, fallback string
+	fields         []*field
 }
 
-// The features, with what cells do without each, and the fields that each needs. Nothing else of this package uses
-// private fields.
+// The features. Unexported fields are used in this package only, and only through these features.
 var (
-	halting = &feature{"interrupts of loops and recursions", "an interrupt leaves the cell behind",
-		[]*field{funcs, instrs, blocks}}
-	parallel = &feature{"quick loops", "loops take longer",
-		[]*field{funcs, instrs, blocks, registers, stack, pred}}
-	invoking = &feature{"types with methods", "cells that declare one are refused",
-		[]*field{funcs, instrs, ssaInstrs, registers, stack, methodSets}}
-	rewriting = &feature{"functions declared again, and nil in maps", "closures and methods call the earlier " +
+	haltFeature = &feature{"interrupts of loops and recursions", "an interrupt leaves the cell behind",
+		[]*field{funcsField, instrsField, blocksField}}
+	phiFeature = &feature{"quick loops", "loops take longer",
+		[]*field{funcsField, instrsField, blocksField, registersField, stackField, predField}}
+	invokeFeature = &feature{"types with methods", "cells that declare one are refused",
+		[]*field{funcsField, instrsField, ssaInstrsField, registersField, stackField, methodSetsField}}
+	redirectFeature = &feature{"functions declared again, and nil in maps", "closures and methods call the earlier " +
 		"functions, nil as a key panics, and storing an interface that may be nil is refused",
-		[]*field{funcs, instrs, ssaInstrs, registers, stack}}
-	results = &feature{"frames used again", "calls take longer", []*field{funcs, used}}
-	reports = &feature{"panics in goroutines", "such a goroutine stops without a word", []*field{goPanics}}
-	sharing = &feature{"types of cells", "cells that declare one are refused", []*field{record}}
+		[]*field{funcsField, instrsField, ssaInstrsField, registersField, stackField}}
+	resultFeature = &feature{"frames used again", "calls take longer", []*field{funcsField, usedField}}
+	panicFeature  = &feature{"panics in goroutines", "such a goroutine stops without a word", []*field{goPanicsField}}
+	typeFeature   = &feature{"types of cells", "cells that declare one are refused", []*field{recordField}}
 
-	features = []*feature{halting, parallel, invoking, rewriting, results, reports, sharing}
+	features = []*feature{haltFeature, phiFeature, invokeFeature, redirectFeature, resultFeature, panicFeature,
+		typeFeature}
 )
 
-// Names of types that ixgo does not export are those of reflection.
+// Unexported fields of ixgo, with the names of their types as reflection reports them.
 var (
-	interp, frame = reflect.TypeFor[ixgo.Interp](), reflect.TypeFor[ixgo.Frame]()
+	interpType, frameType = reflect.TypeFor[ixgo.Interp](), reflect.TypeFor[ixgo.Frame]()
 
-	funcs      = find(interp, "funcs", "map[*ssa.Function]*ixgo.function")
-	instrs     = find(interp, "funcs.Instrs", "[]func(*ixgo.frame)")
-	ssaInstrs  = find(interp, "funcs.ssaInstrs", "[]ssa.Instruction")
-	blocks     = find(interp, "funcs.Blocks", "[]int")
-	registers  = find(interp, "funcs.index", "map[ssa.Value]uint32")
-	used       = find(interp, "funcs.used", "int32")
-	methodSets = find(interp, "msets", "map[reflect.Type]map[string]*ssa.Function")
-	goPanics   = find(interp, "cherror", "chan ixgo.PanicError")
-	record     = find(interp, "record", "*ixgo.TypesRecord")
-	stack      = find(frame, "stack", "[]interface {}")
-	pred       = find(frame, "pred", "int")
+	funcsField      = findField(interpType, "funcs", "map[*ssa.Function]*ixgo.function")
+	instrsField     = findField(interpType, "funcs.Instrs", "[]func(*ixgo.frame)")
+	ssaInstrsField  = findField(interpType, "funcs.ssaInstrs", "[]ssa.Instruction")
+	blocksField     = findField(interpType, "funcs.Blocks", "[]int")
+	registersField  = findField(interpType, "funcs.index", "map[ssa.Value]uint32")
+	usedField       = findField(interpType, "funcs.used", "int32")
+	methodSetsField = findField(interpType, "msets", "map[reflect.Type]map[string]*ssa.Function")
+	goPanicsField   = findField(interpType, "cherror", "chan ixgo.PanicError")
+	recordField     = findField(interpType, "record", "*ixgo.TypesRecord")
+	stackField      = findField(frameType, "stack", "[]interface {}")
+	predField       = findField(frameType, "pred", "int")
 )
 
-// field is a field of a struct that a program cannot name.
+// field is a possibly unexported field of a struct.
 type field struct {
-	path, typ string
-	offset    uintptr
-	found     bool
+	path, typ string  // type and path of the field; typ is its expected type
+	offset    uintptr // in bytes, from the start of the struct
+	exists    bool    // the field exists and has the expected type
 }
 
-// find looks for a field by its path, which continues through pointers and elements of maps.
-func find(t reflect.Type, path, typ string) *field {
+// findField looks up a field by its path. The path continues through pointers and elements of maps.
+func findField(t reflect.Type, path, typ string) *field {
 	out := &field{path: t.String() + "." + path, typ: typ}
 	for name := range strings.SplitSeq(path, ".") {
 		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Map {
@@ -76,71 +77,78 @@ func find(t reflect.Type, path, typ string) *field {
 		}
 		t, out.offset = f.Type, f.Offset
 	}
-	out.found = t.String() == typ
+	out.exists = t.String() == typ
 	return out
 }
 
-// on reports whether all fields of a feature are there.
-func (f *feature) on() bool { return f.missing() == nil }
+// available reports whether all fields of a feature exist.
+func (f *feature) available() bool { return f.missing() == nil }
 
+// missing returns a field that the feature needs and that does not exist, or nil.
 func (f *feature) missing() *field {
 	for _, x := range f.fields {
-		if !x.found {
+		if !x.exists {
 			return x
 		}
 	}
 	return nil
 }
 
-// Missing says in a line each what cells do without, since this program was built with versions of ixgo or of Go
-// that lack a field.
+// Missing returns a message for each feature that is disabled because the program was built with a version of ixgo or
+// Go that lacks a field.
 func Missing() (lines []string) {
 	for _, f := range features {
 		if x := f.missing(); x != nil {
 			lines = append(lines, fmt.Sprintf("this kernel lacks %s: %s (%s is no %s: ixgo or Go is another version)",
-				f.name, f.without, x.path, x.typ))
+				f.name, f.fallback, x.path, x.typ))
 		}
 	}
 	return lines
 }
 
-// at returns the address of a field.
-func at[T, S any](of *S, f *field) *T { return (*T)(unsafe.Add(unsafe.Pointer(of), f.offset)) }
-
-// function is one that ixgo has compiled.
-type function struct {
-	ssa  *ssa.Function
-	of   *byte // ixgo's function
-	code []func(*ixgo.Frame)
+// fieldAddr returns the address of a field of a struct.
+func fieldAddr[T, S any](object *S, f *field) *T {
+	return (*T)(unsafe.Add(unsafe.Pointer(object), f.offset))
 }
 
-// functions returns those that an interpreter executes.
-func functions(in *ixgo.Interp) (out []function) {
-	all := reflect.NewAt(interp, unsafe.Pointer(in)).Elem().FieldByName("funcs")
-	for it := all.MapRange(); it.Next(); {
-		f := function{ssa: (*ssa.Function)(it.Key().UnsafePointer()), of: (*byte)(it.Value().UnsafePointer())}
-		if instrs.found {
-			f.code = *at[[]func(*ixgo.Frame)](f.of, instrs)
+// function is a function that ixgo has compiled.
+type function struct {
+	ssa    *ssa.Function
+	object *byte               // ixgo's representation of the function
+	code   []func(*ixgo.Frame) // executable instructions
+}
+
+// compiledFunctions returns the functions of an interpreter.
+func compiledFunctions(interp *ixgo.Interp) (out []function) {
+	table := reflect.NewAt(interpType, unsafe.Pointer(interp)).Elem().FieldByName("funcs")
+	for entries := table.MapRange(); entries.Next(); {
+		key, value := entries.Key().UnsafePointer(), entries.Value().UnsafePointer()
+		f := function{ssa: (*ssa.Function)(key), object: (*byte)(value)}
+		if instrsField.exists {
+			f.code = *fieldAddr[[]func(*ixgo.Frame)](f.object, instrsField)
 		}
 		out = append(out, f)
 	}
 	return out
 }
 
-// instructions returns what the code of a function was made of.
-func (f function) instructions() []ssa.Instruction { return *at[[]ssa.Instruction](f.of, ssaInstrs) }
-
-// register returns the place of a value in the stack of a frame.
-func (f function) register(v ssa.Value) uint32 {
-	return (*at[map[ssa.Value]uint32](f.of, registers))[v] & 0xffffff
+// instructions returns the ssa instructions from which the code of a function was generated.
+func (f function) instructions() []ssa.Instruction {
+	return *fieldAddr[[]ssa.Instruction](f.object, ssaInstrsField)
 }
 
-// places returns those of values.
-func (f function) places(vs []ssa.Value) (out []uint32) {
+// register returns the index of a value in the stack of a frame.
+func (f function) register(v ssa.Value) uint32 {
+	return (*fieldAddr[map[ssa.Value]uint32](f.object, registersField))[v] & 0xffffff
+}
+
+// registersOf returns the register of each value.
+func (f function) registersOf(vs []ssa.Value) (out []uint32) {
 	for _, v := range vs {
 		out = append(out, f.register(v))
 	}
 	return out
 }
 
-func stackOf(fr *ixgo.Frame) []any { return *at[[]any](fr, stack) }
+// stackOf returns the registers of a frame.
+func stackOf(fr *ixgo.Frame) []any { return *fieldAddr[[]any](fr, stackField) }

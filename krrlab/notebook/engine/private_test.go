@@ -12,20 +12,20 @@ var lacking = []struct {
 	code      []string
 	with, not string
 }{
-	{[]*feature{parallel}, []string{"a, b := 1, 2\nfor range 3 { a, b = b, a }", "a, b"}, "→2→1", "→2→1"},
-	{[]*feature{results}, []string{"func two() (int, int) { return 1, 2 }",
+	{[]*feature{phiFeature}, []string{"a, b := 1, 2\nfor range 3 { a, b = b, a }", "a, b"}, "→2→1", "→2→1"},
+	{[]*feature{resultFeature}, []string{"func two() (int, int) { return 1, 2 }",
 		"x, y := 0, 0\nfor range 200 { x, y = two() }\nx, y"},
 		"→1→2", "→1→2"},
-	{[]*feature{invoking, sharing},
+	{[]*feature{invokeFeature, typeFeature},
 		[]string{"type t struct{ n int }\nfunc (v t) String() string { return fmt.Sprint(\"t\", v.n) }", "t{1}"},
 		"→t1", "undefined: t"},
-	{[]*feature{rewriting}, []string{"func f() int { return 1 }\ng := func() int { return f() }",
+	{[]*feature{redirectFeature}, []string{"func f() int { return 1 }\ng := func() int { return f() }",
 		"func f() int { return 2 }", "f(), g()"},
 		"→2→2", "→2→1"},
-	{[]*feature{rewriting}, []string{"var x any\nm := map[string]any{}", "m[\"k\"] = x\nlen(m)"},
+	{[]*feature{redirectFeature}, []string{"var x any\nm := map[string]any{}", "m[\"k\"] = x\nlen(m)"},
 		"→1", "an interface that may be nil is stored in a map"},
-	{[]*feature{reports}, []string{"go func() { panic(\"p\") }()", "1"}, "→1", "→1"},
-	{[]*feature{sharing}, []string{"type box[T any] struct{ v T }\nfunc mk[T any]() any { return box[T]{} }",
+	{[]*feature{panicFeature}, []string{"go func() { panic(\"p\") }()", "1"}, "→1", "→1"},
+	{[]*feature{typeFeature}, []string{"type box[T any] struct{ v T }\nfunc mk[T any]() any { return box[T]{} }",
 		"k := mk[int]()", "_, ok := k.(box[int])\nok"}, "→true", "✗"},
 }
 
@@ -50,12 +50,12 @@ func TestMissing(t *testing.T) {
 	for _, set := range sets {
 		t.Run(set[0].path, func(t *testing.T) {
 			for _, x := range set {
-				x.found = false
-				defer func() { x.found = true }()
+				x.exists = false
+				defer func() { x.exists = true }()
 			}
 			for _, f := range features {
 				said := slices.ContainsFunc(Missing(),
-					func(s string) bool { return strings.HasPrefix(s, "this kernel lacks "+f.name+": "+f.without) })
+					func(s string) bool { return strings.HasPrefix(s, "this kernel lacks "+f.name+": "+f.fallback) })
 				if lacks := slices.ContainsFunc(set,
 					func(x *field) bool { return slices.Contains(f.fields, x) }); said != lacks {
 					t.Errorf("%s: said %v, want %v", f.name, said, lacks)
@@ -63,11 +63,11 @@ func TestMissing(t *testing.T) {
 			}
 			for _, c := range lacking {
 				want := c.with
-				if slices.ContainsFunc(c.needs, func(f *feature) bool { return !f.on() }) {
+				if slices.ContainsFunc(c.needs, func(f *feature) bool { return !f.available() }) {
 					want = c.not
 				}
 				e, run := open(t)
-				if c.needs[0] == reports {
+				if c.needs[0] == panicFeature {
 					go func() { <-e.Panics }()
 				}
 				got := ""
@@ -87,11 +87,12 @@ func TestMissing(t *testing.T) {
 func halts(t *testing.T) {
 	e, run := open(t)
 	n := 0
-	over := func() bool { n++; Stop(Goid(), true); return n > 3 }
+	over := func() bool { n++; Stop(Goid()); return n > 3 }
 	e.Declare(map[string]any{"over": &over})
 	got := run("for !over() { }\n\"end\"")
-	Stop(Goid(), false)
-	if want := "stopped"; halting.on() && !strings.Contains(got, want) || !halting.on() && got != "→end" {
-		t.Errorf("halting %v: %q", halting.on(), got)
+	Resume(Goid())
+	can := haltFeature.available()
+	if want := "stopped"; can && !strings.Contains(got, want) || !can && got != "→end" {
+		t.Errorf("halting %v: %q", haltFeature.available(), got)
 	}
 }

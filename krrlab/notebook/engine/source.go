@@ -14,169 +14,174 @@ import (
 	"github.com/goplus/ixgo"
 )
 
-// Source is a package that is not compiled into the program.
+// Source is the source of a package that is not compiled into the program.
 type Source struct {
-	Path  string            // by which it is imported
-	Files map[string][]byte // the Go files that make it up on this system, by their names in messages
-	Go    string            // the version of the language, as go1.21
+	Path  string            // import path
+	Files map[string][]byte // contents of the Go files for this system, by the file names that appear in messages
+	Go    string            // language version, for example go1.21
 }
 
-// importer makes packages known: compiled ones, and others from their source.
+// importer imports compiled packages, and all others from their source.
 type importer struct{ *Engine }
 
 func (i importer) Import(path string) (*types.Package, error) {
-	if _, known := ixgo.LookupPackage(path); known || path == "unsafe" {
+	if _, compiled := ixgo.LookupPackage(path); compiled || path == "unsafe" {
 		return i.loader.Import(path)
 	}
-	return i.interpreted(path)
+	return i.importSource(path)
 }
 
-// interpreted makes known a package from its source, and those that it imports. It is executed before the next cell.
-func (e *Engine) interpreted(path string) (*types.Package, error) {
-	if u := e.sources[path]; u != nil {
+// importSource returns a package after finding its source and type-checking it, including its imports. The package is
+// initialized before the next cell runs.
+func (e *Engine) importSource(path string) (*types.Package, error) {
+	if u := e.sourceUnits[path]; u != nil {
 		return u.pkg, nil
 	}
-	if e.Find == nil {
+	if e.FindSource == nil {
 		return nil, &MissingError{Paths: []string{path}}
 	}
-	found, err := e.Find(path)
+	foundSource, err := e.FindSource(path)
 	if err != nil {
 		return nil, err
 	}
-	if u := e.sources[found.Path]; u != nil {
-		e.sources[path] = u
+	if u := e.sourceUnits[foundSource.Path]; u != nil {
+		e.sourceUnits[path] = u
 		return u.pkg, nil
 	}
-	src := &source{info: newInfo(), at: map[types.Object]ast.Node{}}
-	// in the order of the compiler, which is that of initialization
-	for _, name := range slices.Sorted(maps.Keys(found.Files)) {
-		text := found.Files[name]
+	src := &syntax{info: newInfo(), decls: map[types.Object]ast.Node{}}
+	// The order of files determines the order of initialization; the compiler sorts them by name.
+	for _, name := range slices.Sorted(maps.Keys(foundSource.Files)) {
+		text := foundSource.Files[name]
 		f, err := parser.ParseFile(e.fset, name, text, parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err
 		}
-		keepDefers(f)
+		ensureDefers(f)
 		src.files = append(src.files, f)
 	}
-	u := &unit{src: src, vars: map[string]reflect.Value{}, pkg: types.NewPackage(strings.Clone(found.Path),
+	u := &unit{src: src, vars: map[string]reflect.Value{}, pkg: types.NewPackage(strings.Clone(foundSource.Path),
 		src.files[0].Name.Name)}
-	first := e.checked(u.pkg, src, found.Go)
+	firstErr := e.typeCheck(u.pkg, src, foundSource.Go)
 	for _, f := range src.files {
 		for _, d := range f.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
-				if d.Body == nil && first == nil {
-					first = types.Error{Fset: e.fset, Pos: d.Pos(), Msg: d.Name.Name + " is not written in Go"}
+				if d.Body == nil && firstErr == nil {
+					firstErr = types.Error{Fset: e.fset, Pos: d.Pos(), Msg: d.Name.Name + " is not written in Go"}
 				}
-				src.at[src.info.Defs[d.Name]] = d
+				src.decls[src.info.Defs[d.Name]] = d
 			case *ast.GenDecl:
 				for _, s := range d.Specs {
 					if s, ok := s.(*ast.TypeSpec); ok {
-						src.at[src.info.Defs[s.Name]] = s
+						src.decls[src.info.Defs[s.Name]] = s
 					}
 				}
 			}
 		}
-		methodValues(f, src.info)
+		bindMethodValues(f, src.info)
 	}
-	if first != nil {
-		return nil, fmt.Errorf("%s cannot be interpreted: %w", path, first)
+	if firstErr != nil {
+		return nil, fmt.Errorf("%s cannot be interpreted: %w", path, firstErr)
 	}
-	e.sources[path], e.sources[found.Path], e.units[u.pkg] = u, u, u
-	e.fresh = append(e.fresh, u)
+	e.sourceUnits[path], e.sourceUnits[foundSource.Path], e.units[u.pkg] = u, u, u
+	e.uninitialized = append(e.uninitialized, u)
 	return u.pkg, nil
 }
 
-// prepare executes the packages that were found since the last cell. If one fails, all of them are forgotten.
-func (e *Engine) prepare() error {
-	for i, u := range e.fresh {
-		if err := e.execute(u); err != nil {
-			for _, v := range e.fresh[i:] {
+// initializePackages initializes the packages that were imported since the last cell. If one fails, it and those after
+// it are forgotten.
+func (e *Engine) initializePackages() error {
+	for i, u := range e.uninitialized {
+		if err := e.initialize(u); err != nil {
+			for _, v := range e.uninitialized[i:] {
 				delete(e.units, v.pkg)
-				maps.DeleteFunc(e.sources, func(_ string, w *unit) bool { return w == v })
+				maps.DeleteFunc(e.sourceUnits, func(_ string, w *unit) bool { return w == v })
 			}
-			e.fresh = nil
+			e.uninitialized = nil
 			return err
 		}
 	}
-	e.fresh = nil
+	e.uninitialized = nil
 	return nil
 }
 
-func (e *Engine) execute(u *unit) (err error) {
+// initialize builds an interpreted package and executes its initialization.
+func (e *Engine) initialize(u *unit) (err error) {
 	e.mu.Lock()
-	if files, _ := u.src.part(nil, true); files == nil { // nothing to execute
-		e.needs(u)
+	if files, _ := u.src.usedPart(nil, true); files == nil { // no variables and no init functions
+		e.findDependencies(u)
 	} else if err = e.build(u); err == nil {
-		defer func() { u.run = nil }()
+		defer func() { u.interp = nil }()
 	}
 	e.mu.Unlock()
-	if u.run != nil && err == nil {
-		e.now.Store(&turn{goid: Goid()})
-		_, err = u.run.RunFunc("init")
+	if u.interp != nil && err == nil {
+		e.current.Store(&execution{goid: Goid()})
+		_, err = u.interp.RunFunc("init")
 	}
 	return err
 }
 
-// kept are the functions and types of interpreted packages that a unit needs, or one of the units that it is built
-// with: a package is large, and of it is compiled what is used.
-func (e *Engine) kept(u *unit, units map[*unit]bool) map[types.Object]bool {
-	kept := map[types.Object]bool{}
-	var object func(o types.Object)
-	w := typeWalker{seen: map[types.Type]bool{}, named: func(n *types.Named) { object(n.Obj()) }}
+// usedObjects returns the functions and types of interpreted packages that the given units need. Packages are large, so
+// only these objects are compiled. u is the unit to build: if it is an interpreted package, its initialization is
+// included.
+func (e *Engine) usedObjects(u *unit, units map[*unit]bool) map[types.Object]bool {
+	used := map[types.Object]bool{}
+	var addObject func(o types.Object)
+	walker := typeWalker{visited: map[types.Type]bool{}, onNamed: func(n *types.Named) { addObject(n.Obj()) }}
 	visit := func(v *unit, n ast.Node) {
 		ast.Inspect(n, func(n ast.Node) bool {
 			if x, ok := n.(ast.Expr); ok {
-				w.visit(v.src.info.TypeOf(x))
+				walker.visit(v.src.info.TypeOf(x))
 			}
 			if id, ok := n.(*ast.Ident); ok {
-				object(v.src.info.Uses[id])
+				addObject(v.src.info.Uses[id])
 			}
 			return true
 		})
 	}
-	object = func(o types.Object) {
+	addObject = func(o types.Object) {
 		if f, ok := o.(*types.Func); ok {
 			o = f.Origin()
 		}
-		if o == nil || kept[o] {
+		if o == nil || used[o] {
 			return
 		}
 		v := e.units[o.Pkg()]
-		if v == nil || v.src == nil || v.src.at[o] == nil {
+		if v == nil || v.src == nil || v.src.decls[o] == nil {
 			return
 		}
-		kept[o] = true
-		visit(v, v.src.at[o])
+		used[o] = true
+		visit(v, v.src.decls[o])
 		if n, ok := o.Type().(*types.Named); ok {
 			for m := range n.Methods() {
-				object(m)
+				addObject(m)
 			}
 		} else if f, ok := o.(*types.Func); ok && f.Signature().Recv() != nil {
 			t := f.Signature().Recv().Type()
 			if p, ok := t.(*types.Pointer); ok {
 				t = p.Elem()
 			}
-			object(t.(*types.Named).Obj())
+			addObject(t.(*types.Named).Obj())
 		}
 	}
 	for v := range units {
-		if v.src == nil || v.src.at != nil && v != u {
+		if v.src == nil || v.src.decls != nil && v != u {
 			continue
 		}
 		for _, f := range v.src.files {
 			for _, d := range f.Decls {
-				if v.src.at == nil || initial(d) {
+				if v.src.decls == nil || isInitialization(d) {
 					visit(v, d)
 				}
 			}
 		}
 	}
-	return kept
+	return used
 }
 
-// initial reports whether a declaration is executed when a package is initialized.
-func initial(d ast.Decl) bool {
+// isInitialization reports whether a declaration contributes to the initialization of its package: a variable
+// declaration or an init function.
+func isInitialization(d ast.Decl) bool {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
 		return d.Recv == nil && d.Name.Name == "init"
@@ -186,32 +191,34 @@ func initial(d ast.Decl) bool {
 	return false
 }
 
-// part returns what is kept of an interpreted package: variables, and what gives them their values at first.
-func (s *source) part(kept map[types.Object]bool, first bool) ([]*ast.File, *types.Info) {
+// usedPart returns the part of an interpreted package that is compiled: its variables and the used functions. If
+// initialize is set, the part includes the initial values of variables and the init functions. It returns nil if only
+// types and constants are needed.
+func (s *syntax) usedPart(used map[types.Object]bool, initialize bool) ([]*ast.File, *types.Info) {
 	info := *s.info
 	info.FileVersions = maps.Clone(info.FileVersions)
-	if !first {
+	if !initialize {
 		info.InitOrder = nil
 	}
 	var files []*ast.File
 	for _, f := range s.files {
-		part := *f
-		part.Decls = nil
+		reduced := *f
+		reduced.Decls = nil
 		for _, d := range f.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
-				if kept[s.info.Defs[d.Name]] || first && initial(d) {
-					part.Decls = append(part.Decls, d)
+				if used[s.info.Defs[d.Name]] || initialize && isInitialization(d) {
+					reduced.Decls = append(reduced.Decls, d)
 				}
 			case *ast.GenDecl:
-				if initial(d) {
-					part.Decls = append(part.Decls, d)
+				if isInitialization(d) {
+					reduced.Decls = append(reduced.Decls, d)
 				}
 			}
 		}
-		if part.Decls != nil {
-			files = append(files, &part)
-			info.FileVersions[&part] = info.FileVersions[f]
+		if reduced.Decls != nil {
+			files = append(files, &reduced)
+			info.FileVersions[&reduced] = info.FileVersions[f]
 		}
 	}
 	if files == nil {

@@ -98,7 +98,7 @@ func findSource(path string) (*Source, error) {
 // and types.
 func TestSource(t *testing.T) {
 	e, run := open(t)
-	e.Find = findSource
+	e.FindSource = findSource
 	for _, c := range []struct{ code, want string }{
 		{`import "ex.org/count"`, ""},
 		{`count.Add(1)`, "→12→<nil>"},
@@ -144,7 +144,7 @@ func TestSourceCost(t *testing.T) {
 			max(i-1, 0))
 	}
 	e, run := open(t)
-	e.Find = func(string) (*Source, error) {
+	e.FindSource = func(string) (*Source, error) {
 		return &Source{Path: "ex.org/big", Go: "go1.26", Files: map[string][]byte{"big.go": []byte(big.String())}}, nil
 	}
 	if got := run("import \"ex.org/big\"\nbig.One()"); got != "→1" {

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/goplus/ixgo"
-	// What the tables of package imports, which are those of Go 1.18, lack: generics, from their source.
+	// The tables of package imports are those of Go 1.18. These packages add generic functions from source.
 	_ "github.com/goplus/ixgo/pkg/cmp"
 	_ "github.com/goplus/ixgo/pkg/errors"
 	_ "github.com/goplus/ixgo/pkg/iter"
@@ -17,10 +17,11 @@ import (
 	_ "github.com/goplus/ixgo/pkg/slices"
 	_ "github.com/goplus/ixgo/pkg/sync"
 	_ "github.com/goplus/ixgo/pkg/sync/atomic"
-	_ "github.com/goplus/reflectx/icall/icall4096" // how many methods of types of cells there can be
+	_ "github.com/goplus/reflectx/icall/icall4096" // limits the number of methods of types that cells declare
 )
 
-// AsType and TypeAssert came after ixgo; ixgo's source of unique makes other handles in each unit.
+// The patches add reflect.TypeAssert and errors.AsType, which are newer than ixgo. They also replace package unique,
+// because ixgo's version creates different handles for equal values in each unit.
 func init() {
 	ixgo.RegisterPatch("reflect", `package reflect
 
@@ -54,8 +55,8 @@ func AsType[E error](err error) (E, bool) {
 `)
 }
 
-// std returns hooks for what packages of the standard library that are interpreted take from the runtime.
-func std() map[string]any {
+// runtimeHooks returns hooks for the functions of the Go runtime that interpreted packages of the standard library use.
+func runtimeHooks() map[string]any {
 	return map[string]any{
 		"iter@patch.pullany": func(seq func(func(any) bool)) (func() (any, bool), func()) {
 			return iter.Pull(seq)
@@ -64,10 +65,13 @@ func std() map[string]any {
 			return iter.Pull2(seq)
 		},
 		"math/rand/v2@patch.globalRandUint64n": rand.Uint64N,
-		"unique@patch.intern":                  func(key, p any) any { p, _ = handles.LoadOrStore(key, p); return p },
-		"runtime.Goexit":                       runtime.Goexit,
+		"unique@patch.intern": func(key, p any) any {
+			p, _ = uniqueHandles.LoadOrStore(key, p)
+			return p
+		},
+		"runtime.Goexit": runtime.Goexit,
 	}
 }
 
-// handles are the values of handles of package unique, by arrays of one.
-var handles sync.Map
+// uniqueHandles maps each value of package unique, as an array of length one, to its handle.
+var uniqueHandles sync.Map

@@ -90,7 +90,7 @@ func (s *Session) compile(c *cell, p part) Result {
 		return Result{}
 	}
 	// its own name: what knows an earlier program continues to call that
-	name := fmt.Sprint(engine.Hidden, "go", s.compiled.add(n))
+	name := fmt.Sprint(engine.HiddenPrefix, "go", s.compiled.add(n))
 	call := func(f int, in, out []any) {
 		s.compiled.calls.Add(1)
 		var halt <-chan struct{}

@@ -37,7 +37,7 @@ func (s *Session) complete(code string, cursor int) ([]string, int) {
 			return found, cursor - n
 		}
 	}
-	if _, quote := engine.Brackets(blanked(head)); quote >= 0 && head[quote] != '/' {
+	if _, quote := engine.OpenBrackets(blanked(head)); quote >= 0 && head[quote] != '/' {
 		return s.inString(head, head[quote+1:]), quote + 1
 	}
 	word := tailWord(head)
@@ -65,20 +65,20 @@ func (s *Session) complete(code string, cursor int) ([]string, int) {
 }
 
 // spot looks at a cell up to the cursor; where it cannot be taken apart, at its last line.
-func (s *Session) spot(head string) *engine.Spot {
+func (s *Session) spot(head string) *engine.Cursor {
 	i := strings.LastIndexByte(head, '\n') + 1
 	line := head[i:]
 	if strings.HasPrefix(strings.TrimSpace(line), "%") { // a command about code
 		_, line, _ = strings.Cut(line, " ")
 	}
-	if spot := s.e.Spot(blanked(head[:i]) + line); spot != nil {
+	if spot := s.e.Cursor(blanked(head[:i]) + line); spot != nil {
 		return spot
 	}
-	return s.e.Spot(line)
+	return s.e.Cursor(line)
 }
 
 // imported returns the package that an expression means, nil if it means none.
-func imported(spot *engine.Spot, x ast.Expr) *types.Package {
+func imported(spot *engine.Cursor, x ast.Expr) *types.Package {
 	if id, ok := x.(*ast.Ident); ok {
 		if p, ok := spot.Info.Uses[id].(*types.PkgName); ok {
 			return p.Imported()
@@ -143,11 +143,11 @@ func (s *Session) inString(head, quoted string) []string {
 }
 
 // words returns the names that can stand alone.
-func words(spot *engine.Spot) (out []string) {
+func words(spot *engine.Cursor) (out []string) {
 	known := slices.Concat(slices.Collect(maps.Keys(spot.Names)), slices.Collect(maps.Keys(helpers)),
 		types.Universe.Names())
 	for _, name := range known {
-		if !strings.HasPrefix(name, engine.Hidden) && token.IsIdentifier(name) {
+		if !strings.HasPrefix(name, engine.HiddenPrefix) && token.IsIdentifier(name) {
 			out = append(out, name)
 		}
 	}

@@ -121,8 +121,8 @@ func (s *Session) goCode(c *cell, p part) Result {
 	if err != nil {
 		return Result{Err: s.explain(c, err)}
 	}
-	res := s.result(c, vals, cell.Call)
-	for _, u := range cell.Unread() {
+	res := s.result(c, vals, cell.EndsWithCall)
+	for _, u := range cell.UnreadErrors() {
 		if c.hits.Load() > 0 { // the interrupt's
 			break
 		}

@@ -150,7 +150,7 @@ func (s *Session) typeDoc(t types.Type, more bool) string {
 }
 
 // describeWord documents a variable, function or type of the notebook, or a package.
-func (s *Session) describeWord(spot *engine.Spot, name string, more bool) (string, bool) {
+func (s *Session) describeWord(spot *engine.Cursor, name string, more bool) (string, bool) {
 	if doc, ok := helpers[name]; ok && (spot.Names[name] == s.own[name] || name == "display") {
 		return doc, true
 	}

@@ -25,7 +25,7 @@ func (s *Session) IsComplete(code string) (status, indent string) {
 	case !unfinished.MatchString(err.Error()):
 		return "invalid", ""
 	}
-	open, _ := engine.Brackets(code)
+	open, _ := engine.OpenBrackets(code)
 	depth := len(open)
 	if depth == 0 && strings.Contains(err.Error(), "EOF") {
 		depth = 1

@@ -41,7 +41,7 @@ func (c *cell) signal() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state.Load() != hasEnded {
-		engine.Stop(c.goid, true)
+		engine.Stop(c.goid)
 	}
 }
 
@@ -50,7 +50,7 @@ func (c *cell) resume() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.state.Store(hasEnded)
-	engine.Stop(c.goid, false)
+	engine.Resume(c.goid)
 }
 
 // leave gives up a cell that an interrupt cannot stop, since it waits for a channel or a

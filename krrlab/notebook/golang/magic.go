@@ -68,7 +68,7 @@ func split(lines []string) []part {
 
 // within reports whether code ends inside of a bracket, a raw string or a comment. Commands are no Go.
 func within(lines []string) bool {
-	open, quote := engine.Brackets(blanked(strings.Join(lines, "\n") + "\n"))
+	open, quote := engine.OpenBrackets(blanked(strings.Join(lines, "\n") + "\n"))
 	return len(open) > 0 || quote >= 0
 }
 
@@ -110,7 +110,7 @@ func (s *Session) timed(want bool) func() {
 func (s *Session) names() (out []string) {
 	objects, imported := s.e.Names()
 	for name, o := range objects {
-		if strings.HasPrefix(name, engine.Hidden) || o.Pkg().Path() != "main" || o == s.own[name] {
+		if strings.HasPrefix(name, engine.HiddenPrefix) || o.Pkg().Path() != "main" || o == s.own[name] {
 			continue
 		}
 		what := engine.TypeString(o.Type())

@@ -133,7 +133,7 @@ func (s *Session) start() {
 	s.interpreted = nil
 	s.finder = &modules.Finder{Compiled: func(path string) bool { return engine.Packages()[path] != "" }}
 	s.e = engine.New(s.hook())
-	s.e.Named, s.e.Find = linked, s.find
+	s.e.ImplicitImport, s.e.FindSource = linked, s.find
 	s.declare()
 	s.builtIn()
 	go s.panics(s.e)

@@ -17,23 +17,23 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// loader is ixgo's table of compiled packages and their types, with the types and variables of cells.
+// loader extends ixgo's table of compiled packages and their types with the types and variables of cells.
 type loader struct {
 	*ixgo.TypesLoader
-	base   *ixgo.Context
-	mu     sync.Mutex
-	failed map[string]error        // what packages could not be loaded for
-	known  typeutil.Map            // types of cells: reflect.Type by types.Type
-	asked  []types.Type            // types that are not known yet
-	cells  map[*byte]*ixgo.Package // variables of earlier units, by the string that is the path of the unit
+	base         *ixgo.Context
+	mu           sync.Mutex
+	loadErrors   map[string]error        // errors of packages that could not be loaded, by path
+	cellTypes    typeutil.Map            // reflect.Type of each type of a cell, by types.Type
+	pending      []types.Type            // named types that were looked up and are not known yet
+	cellPackages map[*byte]*ixgo.Package // variables of earlier units, by the address of the unit's path
 }
 
-// newLoader returns a loader in which every package is there from the beginning, empty. A type puts itself into its
-// package when anything mentions it, so that packages can be loaded in any order.
+// newLoader returns a loader that contains every importable package, initially empty. A compiled type enters its
+// package when it is first mentioned. Therefore packages can be loaded in any order.
 func newLoader(base *ixgo.Context) *loader {
-	l := &loader{TypesLoader: base.Loader.(*ixgo.TypesLoader), base: base, failed: map[string]error{},
-		cells: map[*byte]*ixgo.Package{}}
-	l.known.SetHasher(typeutil.MakeHasher())
+	l := &loader{TypesLoader: base.Loader.(*ixgo.TypesLoader), base: base, loadErrors: map[string]error{},
+		cellPackages: map[*byte]*ixgo.Package{}}
+	l.cellTypes.SetHasher(typeutil.MakeHasher())
 	for path, name := range Packages() {
 		if path != "unsafe" {
 			_ = l.SetImport(path, types.NewPackage(path, name), nil)
@@ -43,18 +43,19 @@ func newLoader(base *ixgo.Context) *loader {
 	return l
 }
 
-// load loads a package: what its table lists, or its source, and the source of what the table lacks. No other source
-// is looked for.
+// load returns a package with everything it exports: the contents of its compiled table, its source, or the table and a
+// patch in source form that supplies the missing objects. Source is not searched for elsewhere. An error is remembered
+// and returned again on later calls. The caller holds l.mu.
 func (l *loader) load(path string) (p *types.Package, err error) {
 	if path == "unsafe" {
 		return types.Unsafe, nil
 	}
 	p, _ = l.LookupPackage(path)
-	table, known := ixgo.LookupPackage(path)
-	if !known || p == nil {
+	table, compiled := ixgo.LookupPackage(path)
+	if !compiled || p == nil {
 		return nil, fmt.Errorf("package %s is not in this kernel", path)
 	}
-	if err := l.failed[path]; err != nil || p.Complete() {
+	if err := l.loadErrors[path]; err != nil || p.Complete() {
 		return p, err
 	}
 	defer func() {
@@ -63,10 +64,10 @@ func (l *loader) load(path string) (p *types.Package, err error) {
 		}
 		if err != nil {
 			err = fmt.Errorf("package %s cannot be imported: %w", path, err)
-			l.failed[path] = err
+			l.loadErrors[path] = err
 		}
 	}()
-	if _, err := l.TypesLoader.Import(path); err != nil { // enters the table; the package is there, and not complete
+	if _, err := l.TypesLoader.Import(path); err != nil { // registers the table; the package stays incomplete
 		return nil, err
 	}
 	if table.Source != "" {
@@ -91,11 +92,11 @@ func (l *loader) load(path string) (p *types.Package, err error) {
 	return p, nil
 }
 
-// install puts what a table lists into a package.
+// install adds the objects of a compiled table to a package.
 func (l *loader) install(p *types.Package, table *ixgo.Package) {
-	for _, of := range []map[string]reflect.Type{table.Interfaces, table.NamedTypes} {
-		for _, name := range slices.Sorted(maps.Keys(of)) {
-			l.ToType(of[name])
+	for _, typeTable := range []map[string]reflect.Type{table.Interfaces, table.NamedTypes} {
+		for _, name := range slices.Sorted(maps.Keys(typeTable)) {
+			l.ToType(typeTable[name])
 		}
 	}
 	for name, rt := range table.AliasTypes {
@@ -115,69 +116,69 @@ func (l *loader) install(p *types.Package, table *ixgo.Package) {
 	}
 }
 
-// sourceImporter imports what the source of a package imports, while the loader is held.
+// sourceImporter resolves the imports of a package that is loaded from source, while l.mu is held.
 type sourceImporter struct{ *loader }
 
 func (l sourceImporter) Import(path string) (*types.Package, error) { return l.load(path) }
 
-// Import loads a compiled package.
+// Import returns a package that is compiled into the program.
 func (l *loader) Import(path string) (*types.Package, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.load(path)
 }
 
-// LookupReflect returns the reflect.Type of a type that is known.
+// LookupReflect returns the reflect.Type of a type, if it is known. An unknown named type is added to l.pending.
 func (l *loader) LookupReflect(t types.Type) (reflect.Type, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if rt, ok := l.known.At(t).(reflect.Type); ok {
+	if rt, ok := l.cellTypes.At(t).(reflect.Type); ok {
 		return rt, true
 	}
 	if rt, ok := l.TypesLoader.LookupReflect(t); ok {
 		return rt, true
 	}
 	if _, ok := t.(*types.Named); ok {
-		l.asked = append(l.asked, t)
+		l.pending = append(l.pending, t)
 	}
 	return nil, false
 }
 
-// know makes known the types that were asked for, as an interpreter has made them.
-func (l *loader) know(record *ixgo.TypesRecord) {
+// recordTypes stores the reflect.Type that an interpreter created for each pending type.
+func (l *loader) recordTypes(record *ixgo.TypesRecord) {
 	l.mu.Lock()
-	asked := slices.Clone(l.asked)
+	pending := slices.Clone(l.pending)
 	l.mu.Unlock()
-	for _, t := range asked {
-		rt, _ := record.ToType(t) // asks
+	for _, t := range pending {
+		rt, _ := record.ToType(t) // calls LookupReflect, so l.mu must be free
 		l.mu.Lock()
-		l.known.Set(t, rt)
+		l.cellTypes.Set(t, rt)
 		l.mu.Unlock()
 	}
 }
 
-// Installed returns the table of a package.
+// Installed returns the table of a package, or the variables of an earlier unit if path is the path of that unit.
 func (l *loader) Installed(path string) (*ixgo.Package, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p, ok := l.cells[unsafe.StringData(path)]; ok {
+	if p, ok := l.cellPackages[unsafe.StringData(path)]; ok {
 		return p, true
 	}
 	return l.TypesLoader.Installed(path)
 }
 
-// registerAll enters the tables of package imports into ixgo's.
+// registerAll adds the tables of package imports to those of ixgo.
 var registerAll = sync.OnceFunc(func() {
 	for path, p := range imports.Packages {
 		if _, ok := ixgo.LookupPackage(path); !ok {
-			ixgo.RegisterPackageLazy(path, func() *ixgo.Package { return table(path, p) })
+			ixgo.RegisterPackageLazy(path, func() *ixgo.Package { return convertTable(path, p) })
 		}
 	}
 })
 
-// table turns the table of a package into the form of ixgo.
-func table(path string, p imports.Package) *ixgo.Package {
-	t := &ixgo.Package{
+// convertTable converts a table of package imports to the form that ixgo uses.
+func convertTable(path string, p imports.Package) *ixgo.Package {
+	converted := &ixgo.Package{
 		Name: string(p.Name), Path: path,
 		Interfaces: map[string]reflect.Type{}, NamedTypes: map[string]reflect.Type{},
 		AliasTypes: map[string]reflect.Type{},
@@ -187,33 +188,33 @@ func table(path string, p imports.Package) *ixgo.Package {
 	for name, rt := range p.Types {
 		switch {
 		case rt.PkgPath() != path || rt.Name() != name:
-			t.AliasTypes[name] = rt
+			converted.AliasTypes[name] = rt
 		case rt.Kind() == reflect.Interface:
-			t.Interfaces[name] = rt
+			converted.Interfaces[name] = rt
 		default:
-			t.NamedTypes[name] = rt
+			converted.NamedTypes[name] = rt
 		}
 	}
 	for name, v := range p.Binds {
 		if lit, ok := p.Untypeds[name]; ok {
-			kind, val := untyped(lit)
-			t.UntypedConsts[name] = ixgo.UntypedConst{Typ: kind, Value: val}
+			kind, val := parseUntyped(lit)
+			converted.UntypedConsts[name] = ixgo.UntypedConst{Typ: kind, Value: val}
 			continue
 		}
 		switch {
 		case v.CanAddr():
-			t.Vars[name] = v.Addr()
+			converted.Vars[name] = v.Addr()
 		case v.Kind() == reflect.Func:
-			t.Funcs[name] = plainSeq(v)
+			converted.Funcs[name] = plainSeq(v)
 		default:
-			t.TypedConsts[name] = ixgo.TypedConst{Typ: v.Type(), Value: constantOf(v)}
+			converted.TypedConsts[name] = ixgo.TypedConst{Typ: v.Type(), Value: constantOf(v)}
 		}
 	}
-	return t
+	return converted
 }
 
-// plainSeq returns a function that gives an iterator as a plain function type instead of an iter.Seq of some type: by
-// reflection that type is no instance of iter.Seq.
+// plainSeq wraps a function that returns an iterator of type iter.Seq[T], so that it returns the plain function type
+// instead. Through reflection, the type is not recognized as an instance of iter.Seq.
 func plainSeq(f reflect.Value) reflect.Value {
 	t := f.Type()
 	if t.NumOut() != 1 || t.Out(0).PkgPath() != "iter" {
@@ -235,9 +236,9 @@ func plainSeq(f reflect.Value) reflect.Value {
 		})
 }
 
-// untyped reads an untyped constant: kind:value.
-func untyped(lit string) (kind string, v constant.Value) {
-	kind, text, _ := strings.Cut(lit, ":")
+// parseUntyped parses an untyped constant of the form kind:value.
+func parseUntyped(literal string) (kind string, v constant.Value) {
+	kind, text, _ := strings.Cut(literal, ":")
 	number := func(s string) constant.Value {
 		if r, ok := new(big.Rat).SetString(s); ok {
 			return constant.Make(r)
@@ -260,7 +261,7 @@ func untyped(lit string) (kind string, v constant.Value) {
 	return "untyped " + kind, v
 }
 
-// constantOf is the value of a typed constant.
+// constantOf returns the value of a typed constant.
 func constantOf(v reflect.Value) constant.Value {
 	switch {
 	case v.CanInt():

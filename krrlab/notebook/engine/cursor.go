@@ -1,0 +1,194 @@
+package engine
+
+import (
+	"go/ast"
+	"go/scanner"
+	"go/token"
+	"go/types"
+	"maps"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/types/typeutil"
+)
+
+// Cursor describes the position of the cursor in a cell that is being edited.
+type Cursor struct {
+	// Path leads from the file to the name before the cursor, which is the last element, an *ast.Ident.
+	Path  []ast.Node
+	Info  *types.Info             // type information of the code before the cursor
+	Names map[string]types.Object // objects that can be named at the cursor
+}
+
+// cursorMark is appended to the code, so that there is an identifier at the cursor even if the user has typed none of
+// it.
+const cursorMark = HiddenPrefix + "here"
+
+// Cursor analyzes the code of a cell up to the cursor. It returns nil if no name can follow there. Nothing is executed,
+// and errors in the code are ignored.
+func (e *Engine) Cursor(code string) *Cursor {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	findSource := e.FindSource
+	e.FindSource = nil // no search for packages while the user types
+	defer func() { e.FindSource = findSource }()
+	code += cursorMark
+	openBrackets, _ := OpenBrackets(code)
+	for _, i := range slices.Backward(openBrackets) {
+		code += map[byte]string{'(': ")", '[': "]", '{': "}"}[code[i]]
+	}
+	items, _, err := e.splitItems("", code)
+	if err != nil {
+		return nil
+	}
+	visible := e.view.clone()
+	for _, section := range groupItems(items) {
+		file, _ := e.parse("", code, section)
+		if file == nil {
+			continue
+		}
+		defer e.fset.RemoveFile(e.fset.File(file.Pos()))
+		if e.resolveImports(file, visible, map[string]types.Object{}) != nil || section.kind == importDecl {
+			continue
+		}
+		e.addImplicitImports(file, visible)
+		src := &syntax{files: []*ast.File{file}, info: newInfo()}
+		_ = e.checkInView(src, visible)
+		scope, cursor := e.pkg.Scope(), &Cursor{Info: src.info, Names: visible.names}
+		ast.PreorderStack(file, nil, func(n ast.Node, ancestors []ast.Node) bool {
+			id, ok := n.(*ast.Ident)
+			if ok && strings.HasSuffix(id.Name, cursorMark) {
+				id.Name = strings.TrimSuffix(id.Name, cursorMark)
+				cursor.Path, scope = append(slices.Clone(ancestors), n), e.pkg.Scope().Child(0).Innermost(n.Pos())
+			} else if ok && id.Name == runFunc && cursor.Path == nil {
+				scope = src.info.Scopes[ancestors[len(ancestors)-1].(*ast.FuncDecl).Type]
+			}
+			return true
+		})
+		names := map[string]types.Object{}
+		for ; scope != nil && scope != e.pkg.Scope().Parent(); scope = scope.Parent() {
+			for _, name := range scope.Names() {
+				if _, imported := scope.Lookup(name).(*types.PkgName); !imported && names[name] == nil {
+					names[name] = scope.Lookup(name)
+				}
+			}
+		}
+		for name, o := range names {
+			visible.bind(name, o)
+		}
+		if cursor.Path != nil {
+			for name, path := range visible.imports {
+				cursor.Names[name] = types.NewPkgName(token.NoPos, nil, name, e.Package(path))
+			}
+			return cursor
+		}
+	}
+	return nil
+}
+
+// OpenBrackets returns the offsets of the brackets that are still open at the end of code. quote is the offset of an
+// unterminated string or comment at the end, or −1 if there is none.
+func OpenBrackets(code string) (open []int, quote int) {
+	var sc scanner.Scanner
+	file := token.NewFileSet().AddFile("", -1, len(code))
+	quote = -1
+	sc.Init(file, []byte(code), func(pos token.Position, msg string) {
+		if strings.Contains(msg, "string literal not terminated") || msg == "comment not terminated" {
+			quote = pos.Offset
+		}
+	}, 0)
+	for {
+		tokenPos, tok, _ := sc.Scan()
+		switch tok {
+		case token.EOF:
+			if quote >= 0 && code[quote] == '"' && strings.Contains(code[quote:], "\n") {
+				quote = -1
+			}
+			return open, quote
+		case token.LPAREN, token.LBRACE, token.LBRACK:
+			open = append(open, file.Offset(tokenPos))
+		case token.RPAREN, token.RBRACE, token.RBRACK:
+			open = open[:max(0, len(open)-1)]
+		}
+	}
+}
+
+// Members returns the names of the fields and methods of a type that a cell can use, sorted, including promoted ones.
+func Members(t types.Type) []string {
+	set := map[string]bool{}
+	add := func(o types.Object) {
+		if o.Exported() || o.Pkg() != nil && o.Pkg().Path() == mainPath {
+			set[o.Name()] = true
+		}
+	}
+	var fields func(t types.Type, depth int)
+	fields = func(t types.Type, depth int) {
+		if p, ok := t.Underlying().(*types.Pointer); ok {
+			t = p.Elem()
+		}
+		s, ok := t.Underlying().(*types.Struct)
+		if !ok || depth > 4 {
+			return
+		}
+		for f := range s.Fields() {
+			add(f)
+			if f.Embedded() {
+				fields(f.Type(), depth+1)
+			}
+		}
+	}
+	fields(t, 0)
+	for _, m := range typeutil.IntuitiveMethodSet(t, nil) {
+		add(m.Obj())
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+// TypeString returns a type as a cell would write it.
+func TypeString(t types.Type) string { return types.TypeString(t, qualifier) }
+
+func qualifier(p *types.Package) string {
+	if p.Path() == mainPath {
+		return ""
+	}
+	return strings.TrimSuffix(p.Name(), "@patch")
+}
+
+// Package returns a package that cells can import, or nil if it is not available.
+func (e *Engine) Package(path string) *types.Package {
+	if u := e.sourceUnits[path]; u != nil {
+		return u.pkg
+	}
+	p, err := e.loader.Import(path)
+	if err != nil {
+		return nil
+	}
+	return p
+}
+
+// ObjectString returns the declaration of an object as a cell would write it.
+func ObjectString(o types.Object) string { return types.ObjectString(o, qualifier) }
+
+// Member returns the field or method of t with the given name, or nil.
+func Member(t types.Type, name string) types.Object {
+	o, _, _ := types.LookupFieldOrMethod(t, true, types.NewPackage(mainPath, "main"), name)
+	return o
+}
+
+// Parse returns the first syntax error of a cell, or nil.
+func (e *Engine) Parse(name, code string) error {
+	items, _, err := e.splitItems(name, code)
+	if err != nil {
+		return err
+	}
+	for _, p := range groupItems(items) {
+		file, err := e.parse(name, code, p)
+		if file != nil {
+			e.fset.RemoveFile(e.fset.File(file.Pos()))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

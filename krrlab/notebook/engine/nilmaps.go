@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"go/types"
+	"reflect"
+
+	"github.com/goplus/ixgo"
+	"golang.org/x/tools/go/ssa"
+	"golang.org/x/tools/go/ssa/ssautil"
+)
+
+// fixNilMaps corrects accesses to maps with keys or elements of an interface type. For nil, ixgo passes an invalid
+// reflect.Value to the map: as a key it panics, and as an element it deletes the entry.
+func (f function) fixNilMaps() {
+	for i, instr := range f.instructions() {
+		switch instr := instr.(type) {
+		case *ssa.MapUpdate:
+			f.fixMapUpdate(i, instr.Map, instr.Key, instr.Value)
+		case *ssa.Call:
+			if b, ok := instr.Call.Value.(*ssa.Builtin); ok && b.Name() == "delete" {
+				f.fixMapUpdate(i, instr.Call.Args[0], instr.Call.Args[1], nil)
+			}
+		case *ssa.Lookup:
+			if !holdsInterfaces(instr.X.Type()) {
+				continue
+			}
+			resultReg, mapReg, keyReg := f.register(instr), f.register(instr.X), f.register(instr.Index)
+			f.code[i] = func(fr *ixgo.Frame) {
+				stack := stackOf(fr)
+				mapValue := reflect.ValueOf(stack[mapReg])
+				element := mapValue.MapIndex(valueAs(stack[keyReg], mapValue.Type().Key()))
+				ok := element.IsValid()
+				if !ok {
+					element = reflect.Zero(mapValue.Type().Elem())
+				}
+				if stack[resultReg] = element.Interface(); instr.CommaOk {
+					stack[resultReg] = ixgo.Tuple{stack[resultReg], ok}
+				}
+			}
+		}
+	}
+}
+
+// fixMapUpdate makes instruction i set the entry of a map at key to element, or delete the entry if element is nil.
+func (f function) fixMapUpdate(i int, mapOperand, key, element ssa.Value) {
+	if !holdsInterfaces(mapOperand.Type()) {
+		return
+	}
+	mapReg, keyReg, elementReg := f.register(mapOperand), f.register(key), f.register(element)
+	f.code[i] = func(fr *ixgo.Frame) {
+		stack := stackOf(fr)
+		mapValue, newElement := reflect.ValueOf(stack[mapReg]), reflect.Value{}
+		if element != nil {
+			newElement = valueAs(stack[elementReg], mapValue.Type().Elem())
+		}
+		mapValue.SetMapIndex(valueAs(stack[keyReg], mapValue.Type().Key()), newElement)
+	}
+}
+
+// holdsInterfaces reports whether the keys or elements of the map type t are interfaces.
+func holdsInterfaces(t types.Type) bool {
+	m, ok := t.Underlying().(*types.Map)
+	return ok && (types.IsInterface(m.Key()) || types.IsInterface(m.Elem()))
+}
+
+// valueAs returns v as a reflect.Value that is assignable to type t; a nil v becomes the zero value of t.
+func valueAs(v any, t reflect.Type) reflect.Value {
+	if v == nil {
+		return reflect.Zero(t)
+	}
+	return reflect.ValueOf(v)
+}
+
+// refuseNilEntries is used if redirectFeature is not available. It returns an error if the program stores an interface
+// that may be nil in a map, because ixgo would delete the entry.
+func refuseNilEntries(prog *ssa.Program) error {
+	for f := range ssautil.AllFunctions(prog) {
+		for _, b := range f.Blocks {
+			for _, i := range b.Instrs {
+				update, ok := i.(*ssa.MapUpdate)
+				if !ok || !types.IsInterface(update.Value.Type()) {
+					continue
+				}
+				if _, ok := update.Value.(*ssa.MakeInterface); !ok {
+					return types.Error{Fset: prog.Fset, Pos: update.Pos(),
+						Msg: "an interface that may be nil is stored in a map, which needs what this kernel lacks " +
+							"(see what it said at first)"}
+				}
+			}
+		}
+	}
+	return nil
+}

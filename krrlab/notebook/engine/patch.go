@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"math"
+	"reflect"
+
+	"github.com/goplus/ixgo"
+	"github.com/goplus/reflectx"
+	"golang.org/x/tools/go/ssa"
+)
+
+// patchCode modifies the code that ixgo has compiled for a unit, as far as the required features are available.
+func (e *Engine) patchCode(u *unit, interp *ixgo.Interp) {
+	if panicFeature.available() {
+		*fieldAddr[chan ixgo.PanicError](interp, goPanicsField) = e.Panics
+	}
+	if !funcsField.exists {
+		return
+	}
+	for _, f := range compiledFunctions(interp) {
+		if invokeFeature.available() {
+			f.fixInvokes(*fieldAddr[map[reflect.Type]map[string]*ssa.Function](interp, methodSetsField))
+		}
+		if redirectFeature.available() {
+			e.redirectCalls(u, f)
+			f.fixNilMaps()
+		}
+		if resultFeature.available() && f.ssa.Signature.Results().Len() > 1 {
+			// Several results stay in the frame of the call until the caller has read them. If another goroutine
+			// reused the frame for a call, it would overwrite them. So frames of this function are never reused.
+			*fieldAddr[int32](f.object, usedField) = math.MinInt32
+		}
+		if haltFeature.available() {
+			f.instrumentBlocks()
+		}
+	}
+}
+
+// fixInvokes corrects method calls through interfaces. If another unit created the dynamic type, ixgo takes it for a
+// compiled type and calls its methods in the wrong way; the corrected instruction looks them up with package reflectx.
+// The correction also applies to compiled types: for these, ixgo caches the method in a variable of the instruction,
+// which is a data race between goroutines.
+func (f function) fixInvokes(msets map[reflect.Type]map[string]*ssa.Function) {
+	for i, instr := range f.instructions() {
+		call, ok := instr.(*ssa.Call)
+		if !ok || !call.Call.IsInvoke() {
+			continue
+		}
+		original, name := f.code[i], call.Call.Method.Name()
+		resultReg, recvReg, argRegs := f.register(call), f.register(call.Call.Value), f.registersOf(call.Call.Args)
+		f.code[i] = func(fr *ixgo.Frame) {
+			stack := stackOf(fr)
+			t := reflect.TypeOf(stack[recvReg])
+			if _, inUnit := msets[t]; inUnit || t == nil || t == typeOfType {
+				original(fr)
+				return
+			}
+			args := []reflect.Value{reflect.ValueOf(stack[recvReg])}
+			method, ok := reflectx.MethodByName(t, name)
+			// For a pointer, package reflectx does not find unexported methods with a value receiver.
+			if t.Kind() == reflect.Pointer {
+				if elemMethod, hasElem := reflectx.MethodByName(t.Elem(), name); hasElem && !args[0].IsNil() {
+					method, ok, args[0] = elemMethod, true, args[0].Elem()
+				}
+			}
+			if !ok {
+				original(fr)
+				return
+			}
+			stack[resultReg] = callWithRegisters(method.Func, args, stack, argRegs)
+		}
+	}
+}
+
+// typeOfType is the dynamic type of a reflect.Type. ixgo replaces some of its methods.
+var typeOfType = reflect.TypeOf(reflect.TypeFor[int]())
+
+// callWithRegisters calls a function and returns its results in the form that ixgo uses: nil, a single value, or a
+// Tuple. The arguments are args, followed by the values in the given registers of a stack.
+func callWithRegisters(f reflect.Value, args []reflect.Value, stack []any, registers []uint32) any {
+	for _, r := range registers {
+		args = append(args, valueAs(stack[r], f.Type().In(len(args))))
+	}
+	var out []reflect.Value
+	if f.Type().IsVariadic() {
+		out = f.CallSlice(args)
+	} else {
+		out = f.Call(args)
+	}
+	switch len(out) {
+	case 0:
+		return nil
+	case 1:
+		return out[0].Interface()
+	}
+	var tuple ixgo.Tuple
+	for _, v := range out {
+		tuple = append(tuple, v.Interface())
+	}
+	return tuple
+}
+
+// fixPhis makes the phi nodes of a block assign their values simultaneously, if one of them reads another. ixgo
+// executes phi nodes one after the other, which is wrong for a, b = b, a in a loop.
+func (f function) fixPhis(b *ssa.BasicBlock, code []func(*ixgo.Frame)) {
+	var nodes []*ssa.Phi
+	inBlock := map[ssa.Value]bool{}
+	for _, i := range b.Instrs {
+		phi, ok := i.(*ssa.Phi)
+		if !ok {
+			break
+		}
+		nodes, inBlock[phi] = append(nodes, phi), true
+	}
+	hazard := false
+	for _, phi := range nodes {
+		for _, e := range phi.Edges {
+			hazard = hazard || inBlock[e] && e != phi
+		}
+	}
+	if !hazard {
+		return
+	}
+	resultRegs, edgeRegs := make([]uint32, len(nodes)), map[int][]uint32{}
+	for j, phi := range nodes {
+		resultRegs[j] = f.register(phi)
+		code[j] = func(*ixgo.Frame) {}
+	}
+	for k := len(b.Preds) - 1; k >= 0; k-- {
+		var sourceRegs []uint32
+		for _, phi := range nodes {
+			sourceRegs = append(sourceRegs, f.register(phi.Edges[k]))
+		}
+		edgeRegs[b.Preds[k].Index] = sourceRegs
+	}
+	code[0] = func(fr *ixgo.Frame) {
+		stack := stackOf(fr)
+		var buffer [8]any
+		values := buffer[:0]
+		for _, r := range edgeRegs[*fieldAddr[int](fr, predField)] {
+			values = append(values, stack[r])
+		}
+		for j, v := range values {
+			stack[resultRegs[j]] = v
+		}
+	}
+}

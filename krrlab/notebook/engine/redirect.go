@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"go/types"
+	"reflect"
+	"sync/atomic"
+
+	"github.com/goplus/ixgo"
+	"golang.org/x/tools/go/ssa"
+)
+
+// redirect replaces a function of a cell after a later cell has declared a function of the same name and type. It
+// points to the latest such function, or is nil if there is none.
+type redirect struct{ atomic.Pointer[reflect.Value] }
+
+// redirectFor returns the redirect of a function that the unit u (which may not be registered yet) or an earlier unit
+// declares. It returns nil if the unit is unknown.
+func (e *Engine) redirectFor(u *unit, f *types.Func) *redirect {
+	if f.Pkg() != u.pkg {
+		u = e.units[f.Pkg()]
+	}
+	if u == nil {
+		return nil
+	}
+	if u.redirects == nil {
+		u.redirects = map[string]*redirect{}
+	}
+	if u.redirects[f.Name()] == nil {
+		u.redirects[f.Name()] = &redirect{}
+	}
+	return u.redirects[f.Name()]
+}
+
+// replaceFunction makes earlier code call f, a function of unit u, instead of the visible function of the same name and
+// type, if there is one. Units that are compiled again refer to f because their type information is updated. Code that
+// is already compiled, such as closures and methods, follows the redirect.
+func (e *Engine) replaceFunction(u *unit, f *types.Func) {
+	old, ok := e.view.names[f.Name()].(*types.Func)
+	if !ok || old == f || !types.Identical(old.Type(), f.Type()) {
+		return
+	}
+	oldUnit := e.units[old.Pkg()]
+	if oldUnit == nil || oldUnit.src == nil || oldUnit.src.decls != nil {
+		return
+	}
+	if f.Signature().TypeParams() == nil {
+		fn, ok := u.interp.GetFunc(f.Name())
+		if !ok {
+			return
+		}
+		if u.supersededRedirects == nil {
+			u.supersededRedirects = map[string][]*redirect{}
+		}
+		v := reflect.ValueOf(fn)
+		u.supersededRedirects[f.Name()] = append(oldUnit.supersededRedirects[f.Name()], e.redirectFor(oldUnit, old))
+		for _, redirect := range u.supersededRedirects[f.Name()] {
+			redirect.Store(&v)
+		}
+	}
+	for _, v := range e.units {
+		if v.src == nil || v.src.decls != nil {
+			continue
+		}
+		for id, o := range v.src.info.Uses {
+			if o == old {
+				v.src.info.Uses[id] = f
+				v.dependencies[u] = true
+			}
+		}
+	}
+}
+
+// redirectCalls makes the calls in fn follow the redirects of the called functions. Recursive calls are excluded: a
+// function may be stored as a value so that a new function of the same name can call it, and it must still call its own
+// earlier version.
+func (e *Engine) redirectCalls(u *unit, fn function) {
+	outermost := fn.ssa
+	for outermost.Parent() != nil {
+		outermost = outermost.Parent()
+	}
+	for i, instr := range fn.instructions() {
+		call, ok := instr.(*ssa.Call)
+		if !ok {
+			continue
+		}
+		callee, ok := call.Call.Value.(*ssa.Function)
+		if !ok || callee == outermost || callee.Origin() != nil {
+			continue
+		}
+		f, ok := callee.Object().(*types.Func)
+		if !ok || f.Signature().Recv() != nil {
+			continue
+		}
+		redirect := e.redirectFor(u, f)
+		if redirect == nil {
+			continue
+		}
+		original, resultReg, argRegs := fn.code[i], fn.register(call), fn.registersOf(call.Call.Args)
+		fn.code[i] = func(fr *ixgo.Frame) {
+			f := redirect.Load()
+			if f == nil {
+				original(fr)
+				return
+			}
+			stack := stackOf(fr)
+			if v := callWithRegisters(*f, nil, stack, argRegs); f.Type().NumOut() > 0 {
+				stack[resultReg] = v
+			}
+		}
+	}
+}
