@@ -16,80 +16,83 @@ import (
 	"github.com/krrlab/lab/krrlab/model/leaveout"
 )
 
-// relevance is the leave-one-out error of some rows as a function of θ = (log ℓ_1, …, log ℓ_d, log λ), for a kernel of
-// s = Σ_j (x_j−z_j)²/ℓ_j², or of Σ_j |x_j−z_j|/ℓ_j. With A = K+λI, G = A⁻¹, C = GY and residuals e_i
-// = c_i/G_ii,
+// relevance is the leave-one-out error of n rows as a function of θ = (log ℓ_1, …, log ℓ_d, log λ), for a kernel that
+// is a function of s = Σ_j (x_j−z_j)²/ℓ_j², or of s = Σ_j |x_j−z_j|/ℓ_j. With A = K+λI, G = A⁻¹ and C = GY, the
+// leave-one-out residuals are e_i = c_i/G_ii, and their differential is
 //
-//	de_i = (−(G dA C)_i + e_i (G dA G)_ii)/G_ii,
+//	de_i = (−(G dA C)_i + e_i (G dA G)_ii)/G_ii.
 //
-// so that f = ½ log(Σ_i‖e_i‖²/n) with w_i = e_i/(G_ii Σ‖e‖²), U = GW and D = diag(‖e_i‖²/(G_ii Σ‖e‖²)) has df = tr(M
-// dA),
+// The objective is f = ½ log(Σ_i‖e_i‖²/n). With w_i = e_i/(G_ii Σ‖e‖²), U = GW and D = diag(‖e_i‖²/(G_ii Σ‖e‖²)), its
+// differential is df = tr(M dA), where
 //
 //	M = GDG − ½(UCᵀ+CUᵀ)
 //
 // (S. Sundararajan and S. S. Keerthi, Predictive approaches for choosing hyperparameters in Gaussian processes, Neural
-// Computation 13, 2001; Rasmussen and Williams, section 5.4.2). By log λ it is λ·tr M. With P_ab = M_ab·k′(s_ab), by
-// log ℓ_j it is
+// Computation 13, 2001; Rasmussen and Williams, section 5.4.2). The derivative by log λ is λ·tr M. With P_ab =
+// M_ab·k′(s_ab), the derivative by log ℓ_j is
 //
-//	−2 Σ_ab P_ab (x_aj−x_bj)²/ℓ_j² = −4 Σ_a (x_aj/ℓ_j) ((x_aj/ℓ_j)(P1)_a − (PX)_aj/ℓ_j),
+//	−2 Σ_ab P_ab (x_aj−x_bj)²/ℓ_j² = −4 Σ_a (x_aj/ℓ_j) ((x_aj/ℓ_j)(P1)_a − (PX)_aj/ℓ_j)
 //
-// or −Σ_ab P_ab |x_aj−x_bj|/ℓ_j.
+// for squared distances, and −Σ_ab P_ab |x_aj−x_bj|/ℓ_j for L1 distances.
 //
-// Classes are judged by the squares too: of few wrong labels hardly any row has a gradient, and lengths are fitted to
-// these. A value takes 4n³/3 multiply-adds, and n²d for the products with P.
+// Classification uses the squared error too: with few wrong labels hardly any row contributes a gradient, and the
+// length scales would be fitted to those rows.
+//
+// An evaluation takes 4n³/3 multiply-adds, and n²d for the products with P.
 type relevance struct {
-	x       *points.Dense         // n×d
-	y       *mat.Dense            // n×t, with weights Sy
-	k       kernel.Differentiable // with σ = 1
-	lambda  bool                  // is free
-	pull    float64               // τ of the prior ½τΣ_j(θ_j−θ⁰_j)²
-	origin  []float64             // θ⁰
-	factors []float64             // √w_i, by which K is scaled; nil for ones
+	x              *points.Dense         // n×d
+	y              *mat.Dense            // n×t, row i multiplied by √w_i
+	k              kernel.Differentiable // kernel with σ = 1
+	freeLambda     bool                  // λ is optimized; otherwise its derivative is zero
+	priorPrecision float64               // τ of the prior ½τΣ_j(θ_j−θ⁰_j)² on the length scales
+	priorMean      []float64             // θ⁰
+	sqrtWeights    []float64             // √w_i, by which rows and columns of K are scaled; nil: all ones
 }
 
-// value returns f with the prior, and sets grad to its gradient.
+// value returns the objective f plus the prior term, and sets grad to the gradient. It returns an error if K+λI is not
+// positive definite in float64.
 func (r *relevance) value(ctx context.Context, theta, grad []float64) (float64, error) {
 	n, d := r.x.Dims()
 	lambda := math.Exp(theta[d])
-	one := &sample{x: stretched(r.x, theta[:d]), factors: r.factors, tables: map[string][]float64{}}
-	if err := one.form(ctx, r.k); err != nil {
+	sample := &sample{x: divideByLengths(r.x, theta[:d]), sqrtWeights: r.sqrtWeights, tables: map[string][]float64{}}
+	if err := sample.formKernel(ctx, r.k); err != nil {
 		return 0, err
 	}
-	table, err := one.table(ctx, r.k)
+	table, err := sample.table(ctx, r.k)
 	if err != nil {
 		return 0, err
 	}
-	v, m, err := r.slopes(one.k, lambda)
+	v, m, err := r.matrixGradient(sample.k, lambda)
 	if err != nil {
 		return 0, err
 	}
-	if grad[d] = 0; r.lambda {
+	if grad[d] = 0; r.freeLambda {
 		grad[d] = lambda * mat.Trace(m)
 	}
-	for i := range n { // P
+	for i := range n { // replace M by P
 		for j, s := range table[i*n : i*n+i+1] {
 			w := 1.0
-			if r.factors != nil {
-				w = r.factors[i] * r.factors[j]
+			if r.sqrtWeights != nil {
+				w = r.sqrtWeights[i] * r.sqrtWeights[j]
 			}
-			p := m.At(i, j) * w * r.k.Derivative(s, one.k.At(i, j)/w)
+			p := m.At(i, j) * w * r.k.Derivative(s, sample.k.At(i, j)/w)
 			m.Set(i, j, p)
 			m.Set(j, i, p)
 		}
 	}
-	if err := byLengths(ctx, grad[:d], r.k, m, one.x.(*points.Dense)); err != nil {
+	if err := lengthGradient(ctx, grad[:d], r.k, m, sample.x.(*points.Dense)); err != nil {
 		return 0, err
 	}
 	for j := range d {
-		far := theta[j] - r.origin[j]
-		v += r.pull / 2 * far * far
-		grad[j] += r.pull * far
+		deviation := theta[j] - r.priorMean[j]
+		v += r.priorPrecision / 2 * deviation * deviation
+		grad[j] += r.priorPrecision * deviation
 	}
 	return v, nil
 }
 
-// slopes returns f and M, of which the lower triangle is set.
-func (r *relevance) slopes(k *mat.Dense, lambda float64) (float64, *mat.Dense, error) {
+// matrixGradient returns the objective f and M, of which only the lower triangle is set.
+func (r *relevance) matrixGradient(k *mat.Dense, lambda float64) (float64, *mat.Dense, error) {
 	n, t := r.y.Dims()
 	a := make([]float64, n*n)
 	for i := range n {
@@ -131,8 +134,8 @@ func (r *relevance) slopes(k *mat.Dense, lambda float64) (float64, *mat.Dense, e
 	return 0.5 * math.Log(sum/float64(n)), m, nil
 }
 
-// byLengths sets grad to the derivatives by log ℓ_j, for points that are divided by the ℓ_j.
-func byLengths(ctx context.Context, grad []float64, k kernel.Kernel, p *mat.Dense, x *points.Dense) error {
+// lengthGradient sets grad to the derivatives by log ℓ_j, given P and the points divided by the ℓ_j.
+func lengthGradient(ctx context.Context, grad []float64, k kernel.Kernel, p *mat.Dense, x *points.Dense) error {
 	n, d := x.Dims()
 	clear(grad)
 	if kernel.ArgumentOf(k) == kernel.SquaredDistance {
@@ -148,10 +151,10 @@ func byLengths(ctx context.Context, grad []float64, k kernel.Kernel, p *mat.Dens
 	}
 	rows := mat.NewDense(n, d, nil)
 	err := accel.ForEach(ctx, n, func(_, a int) {
-		to, xa := rows.RawRowView(a), x.Row(a)
+		gradientRow, xa := rows.RawRowView(a), x.Row(a)
 		for b, w := range p.RawRowView(a)[:a] {
 			for j, v := range x.Row(b) {
-				to[j] -= 2 * w * math.Abs(xa[j]-v)
+				gradientRow[j] -= 2 * w * math.Abs(xa[j]-v)
 			}
 		}
 	})
@@ -161,14 +164,14 @@ func byLengths(ctx context.Context, grad []float64, k kernel.Kernel, p *mat.Dens
 	return err
 }
 
-// stretched returns the points divided by e^θ_j.
-func stretched(x *points.Dense, theta []float64) *points.Dense {
+// divideByLengths returns the points with feature j divided by e^θ_j.
+func divideByLengths(x *points.Dense, theta []float64) *points.Dense {
 	n, d := x.Dims()
 	out := points.NewDense(n, d, nil)
 	for j, v := range theta {
-		by := math.Exp(-v)
+		inverseLength := math.Exp(-v)
 		for i := range n {
-			out.Data[i*d+j] = x.Data[i*x.Stride+j] * by
+			out.Data[i*d+j] = x.Data[i*x.Stride+j] * inverseLength
 		}
 	}
 	return out

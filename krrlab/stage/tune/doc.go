@@ -1,40 +1,42 @@
-// Package tune chooses the kernel, its scale and the ridge λ of kernel ridge regression by the error on rows that
-// a fit has not seen.
+// Package tune chooses the kernel, its scale and the ridge λ of kernel ridge regression by minimizing the error on
+// rows that the fit has not seen.
 //
 // # The criterion
 //
-// Each row is predicted by all others, y_i−f_{−i}(x_i) = c_i/(A⁻¹)_ii (package leaveout), or the rows of
-// Options.Valid are by the fit.
+// By default the criterion is the leave-one-out error: each row is predicted from all others, with the residual
+// y_i−f_{−i}(x_i) = c_i/(A⁻¹)_ii (package leaveout). If Options.Valid is set, the fit predicts its rows instead.
 //
-// The error is the share of wrong labels, or √(Σ(y_i−f(x_i))²/n). Its 95 % interval covers the sampling of rows:
-// Wilson's for a share, Student's of the logarithm for squares. It does not cover the choice of a point by its error.
-// Two points of the search are compared row by row, which detects differences far smaller than their intervals.
+// The error is the share of wrong labels, or √(Σ(y_i−f(x_i))²/n). Its 95 % interval accounts for the sampling of rows:
+// it is Wilson's interval for a share, and Student's interval of the logarithm for a root mean square. The interval
+// does not account for the selection of a point by its error. Two points of the search are compared row by row, which
+// detects differences far smaller than their intervals.
 //
 // # Levels
 //
 // The search begins on a subsample, where each error costs a factorization of a small K, and continues with more rows,
-// up to all of them. The optimal λ of K+λI hardly depends on n where it is the variance of the noise over that of
-// the function. Otherwise the optimum drifts, and each level starts from what the level before has learned.
+// up to all of them. The optimal λ of K+λI hardly depends on n if it is the ratio of the noise variance to the
+// variance of the function. Otherwise the optimum drifts, and each level starts from the model of the previous level.
 //
 // # The model
 //
-// The logarithm of the error is a Gaussian process over (log σ, log λ) for each kernel: Matérn 5/2,
-// length scales and noise by maximum likelihood. On a level after the first its mean is the prediction of the level
-// before. The next point is where the expected improvement is largest (Jones, Schonlau, Welch, J. Global Optim. 13,
-// 1998), and a level ends when that is less than Options.Gain of the error.
+// For each kernel, the logarithm of the error is modeled as a Gaussian process over (log σ, log λ) with a Matérn 5/2
+// covariance; its length scales and noise are fitted by maximum likelihood. On later levels the mean of the process is
+// the prediction of the previous level. The search evaluates the point with the largest expected improvement next
+// (Jones, Schonlau, Welch, J. Global Optim. 13, 1998), and a level ends when the expected improvement is less than
+// Options.Gain of the error.
 //
 // # Length scales
 //
-// After the last subsample the length scales of the features are searched for the best kernel, by the gradient of the
-// leave-one-out squared error of some rows (relevance has the formulas). They are taken where rows that took no part
-// are off by less, by more than two standard errors of the difference, and the kernel with its lengths joins the search
-// as one more kernel.
+// After the last subsample, one length scale for each feature is fitted for the best kernel. The fit follows the
+// gradient of the leave-one-out squared error of some rows (relevance has the formulas). The length scales are accepted
+// if they reduce the error on rows not used by this fit by more than two standard errors of the difference. The kernel
+// with these length scales then joins the search as an additional kernel.
 //
 // # The choice
 //
-// On the last level the point of least error by the model wins, and of points that are no worse by more than one
-// standard error of the difference and half a percent the smoothest: without length scales first, then the smoother
-// kernel, then the larger λ.
+// On the last level, the point with the smallest modeled error is the best. All points whose error exceeds the best by
+// at most one standard error of the difference, and by at most half a percent, are tied with it. The smoothest of the
+// tied points wins: points without length scales come first, then smoother kernels, then larger λ.
 //
 // # References
 //

@@ -10,7 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/tune"
 )
 
-// Kernel, σ and λ for a function of two variables; what is set in the options is held.
+// Choose the kernel, σ and λ for a function of two variables. The search does not vary options that are set.
 func Example() {
 	train := datasets.SyntheticRegression(250, 2, 0.1, 1)
 	lab, err := krrlab.New(train, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1})

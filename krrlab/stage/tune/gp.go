@@ -10,57 +10,61 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// at is a point of the search: log σ and log λ.
-type at [2]float64
+// gridPoint is a point of the search: log σ and log λ.
+type gridPoint [2]float64
 
-// process is a Gaussian process over (log σ, log λ), fitted to some values:
+// process is a Gaussian process over (log σ, log λ), conditioned on some values:
 //
 //	y = m(x) + β + s·(g(x) + ε),  cov g = Matérn 5/2 of Σ_k (x_k−z_k)²/ℓ_k²,  var ε = ν.
 type process struct {
-	x     []at
-	prior *process // whose mean is m; nil: m = 0
-	ell   at
-	beta  float64
-	scale float64 // s
-	chol  mat.Cholesky
-	w     []float64 // R⁻¹(y−m−β), R = corr+νI
-	means map[at]float64
-	sds   map[at]float64 // both of where they were asked for: every step of a search asks for the same places
+	x       []gridPoint
+	prior   *process // process with the mean m; nil: m = 0
+	lengths gridPoint
+	beta    float64
+	scale   float64 // s
+	chol    mat.Cholesky
+	weights []float64 // R⁻¹(y−m−β), R = corr+νI
+
+	// Every step of a search asks for the same points, so that both moments are cached.
+	means map[gridPoint]float64
+	sds   map[gridPoint]float64
 }
 
-// Length scales and noise that fit tries, long ones first: the errors change by orders of magnitude in log λ and by
-// parts in log σ.
+// processLengths and processNoises are the candidates for ℓ and ν, long length scales first. The error changes by
+// orders of magnitude with log λ, but only by fractions of itself with log σ.
 var (
-	lengths = [2][]float64{{3, 1.5, 0.7}, {12, 5, 2}}
-	noises  = []float64{1e-6, 1e-4, 1e-2}
+	lengths       = [2][]float64{{3, 1.5, 0.7}, {12, 5, 2}}
+	processNoises = []float64{1e-6, 1e-4, 1e-2}
 )
 
-// What is expected of s before there are values, as if from assumed values.
+// The prior of s² is an inverse gamma distribution, as if priorCount values with the standard deviation below had been
+// observed. A larger priorCount makes the fit depend less on few values.
 const (
-	spread  = 0.3 // of the error itself
-	drift   = 0.1 // of what a level differs by from the one before
-	assumed = 3
+	priorErrorSD = 0.3 // prior standard deviation of the log error, without a previous level
+	priorDriftSD = 0.1 // prior standard deviation of the change of the log error from the previous level
+	priorCount   = 3
 )
 
-// fit returns the process of most likelihood. prior is the process of the level before, nil for none, whose mean is
-// then m; y has at least one value.
-func fit(x []at, y []float64, prior *process) *process {
-	d := slices.Clone(y)
-	ells, expected := lengths, spread
+// fitProcess returns the process of maximum likelihood for the values y at x, at least one. If prior, the process of
+// the previous level, is not nil, its mean is the mean m of the new process.
+func fitProcess(x []gridPoint, y []float64, prior *process) *process {
+	residuals := slices.Clone(y)
+	lengthGrid, expected := lengths, priorErrorSD
 	if prior != nil {
-		for i := range d {
-			d[i] -= prior.mean(x[i])
+		for i := range residuals {
+			residuals[i] -= prior.mean(x[i])
 		}
-		ells, expected = [2][]float64{lengths[0][:2], lengths[1][:2]}, drift
+		lengthGrid, expected = [2][]float64{lengths[0][:2], lengths[1][:2]}, priorDriftSD
 	}
 	var best *process
-	likely := math.Inf(-1)
-	for _, l0 := range ells[0] {
-		for _, l1 := range ells[1] {
-			for _, noise := range noises {
-				p := &process{x: x, prior: prior, ell: at{l0, l1}, means: map[at]float64{}, sds: map[at]float64{}}
-				if v, ok := p.solve(d, noise, expected); ok && v > likely {
-					best, likely = p, v
+	maxLikelihood := math.Inf(-1)
+	for _, l0 := range lengthGrid[0] {
+		for _, l1 := range lengthGrid[1] {
+			for _, noise := range processNoises {
+				p := &process{x: x, prior: prior, lengths: gridPoint{l0, l1}, means: map[gridPoint]float64{},
+					sds: map[gridPoint]float64{}}
+				if v, ok := p.solve(residuals, noise, expected); ok && v > maxLikelihood {
+					best, maxLikelihood = p, v
 				}
 			}
 		}
@@ -68,7 +72,8 @@ func fit(x []at, y []float64, prior *process) *process {
 	return best
 }
 
-// solve conditions the process on the values and returns their logarithmic likelihood, up to a constant.
+// solve conditions the process on the values and returns their log likelihood, up to a constant. It returns false if
+// the covariance matrix is not positive definite.
 func (p *process) solve(d []float64, noise, expected float64) (likelihood float64, ok bool) {
 	n := len(d)
 	r := mat.NewSymDense(n, nil)
@@ -94,22 +99,22 @@ func (p *process) solve(d []float64, noise, expected float64) (likelihood float6
 	if p.chol.SolveVecTo(rd, y) != nil {
 		return 0, false
 	}
-	p.w = rd.RawVector().Data
-	m := float64(n + assumed)
-	ss := (mat.Dot(y, rd) + assumed*expected*expected) / m // the mode of an inverse gamma law
+	p.weights = rd.RawVector().Data
+	m := float64(n + priorCount)
+	ss := (mat.Dot(y, rd) + priorCount*expected*expected) / m // the mode of the inverse gamma posterior
 	p.scale = math.Sqrt(ss)
 	return -0.5*m*math.Log(ss) - 0.5*p.chol.LogDet(), true
 }
 
-// corr is Matérn 5/2 of unit variance.
-func (p *process) corr(a, b at) float64 {
-	u, v := (a[0]-b[0])/p.ell[0], (a[1]-b[1])/p.ell[1]
+// corr is the Matérn 5/2 correlation.
+func (p *process) corr(a, b gridPoint) float64 {
+	u, v := (a[0]-b[0])/p.lengths[0], (a[1]-b[1])/p.lengths[1]
 	r := math.Sqrt(5 * (u*u + v*v))
 	return (1 + r + r*r/3) * math.Exp(-r)
 }
 
-// mean returns E y(x).
-func (p *process) mean(x at) float64 {
+// mean returns the posterior mean E y(x).
+func (p *process) mean(x gridPoint) float64 {
 	if m, ok := p.means[x]; ok {
 		return m
 	}
@@ -118,14 +123,14 @@ func (p *process) mean(x at) float64 {
 		m += p.prior.mean(x)
 	}
 	for i, z := range p.x {
-		m += p.w[i] * p.corr(x, z)
+		m += p.weights[i] * p.corr(x, z)
 	}
 	p.means[x] = m
 	return m
 }
 
-// predict returns the mean of y(x) without noise, and its standard deviation.
-func (p *process) predict(x at) (mean, sd float64) {
+// predict returns the posterior mean and standard deviation of y(x) without noise.
+func (p *process) predict(x gridPoint) (mean, sd float64) {
 	mean = p.mean(x)
 	if sd, ok := p.sds[x]; ok {
 		return mean, sd
@@ -140,9 +145,9 @@ func (p *process) predict(x at) (mean, sd float64) {
 	return mean, p.sds[x]
 }
 
-// improvement returns E max(0, best−y(x)), or 0 where that is at most a floor: it rises with the standard deviation,
-// which is at most s and takes most of the work.
-func (p *process) improvement(x at, best, floor float64) float64 {
+// improvement returns E max(0, best−y(x)), or 0 if it is at most floor. The standard deviation is at most s and takes
+// most of the work, so that it is computed only if the improvement for a standard deviation of s exceeds floor.
+func (p *process) improvement(x gridPoint, best, floor float64) float64 {
 	if improvement(best-p.mean(x), p.scale) <= floor {
 		return 0
 	}
@@ -150,7 +155,7 @@ func (p *process) improvement(x at, best, floor float64) float64 {
 	return improvement(best-mean, sd)
 }
 
-// improvement returns E max(0, v) of a normal variable.
+// improvement returns E max(0, v) of a normal variable v.
 func improvement(mean, sd float64) float64 {
 	if sd <= 0 {
 		return max(0, mean)

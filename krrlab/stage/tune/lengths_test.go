@@ -31,12 +31,12 @@ func TestRelevanceGradient(t *testing.T) {
 	for name, set := range map[string]*datasets.Dataset{"regression": datasets.SyntheticRegression(n, d, 0.1, 1),
 		"two classes": cut(columns(n, d, bowl), 0), "three": cut(columns(n, d, bowl), -0.7, 0.4),
 		"weights": &weighted, "weights of classes": &weightedClasses} {
-		one, all := data(t, set), (&search{data: data(t, set)}).plain(upTo(n))
-		x := dense(set.X)
+		one, all := data(t, set), (&search{data: data(t, set)}).trainingSample(upTo(n))
+		x := centeredDense(set.X)
 		for _, k := range []kernel.Differentiable{kernel.Gaussian{Sigma: 1}, kernel.Laplacian{Sigma: 1},
 			kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}} {
-			r := &relevance{x: x, y: all.scaled(one.y), factors: all.factors, k: k, lambda: true, pull: 0.01,
-				origin: []float64{0, 0.1, 0.2, 0}}
+			r := &relevance{x: x, y: all.weighted(one.y), sqrtWeights: all.sqrtWeights, k: k, freeLambda: true,
+				priorPrecision: 0.01, priorMean: []float64{0, 0.1, 0.2, 0}}
 			theta, grad := []float64{-0.3, 0.4, 0.9, math.Log(0.2)}, make([]float64, d+1)
 			value, err := r.value(ctx, theta, grad)
 			testkit.OK(t, err)
@@ -54,13 +54,13 @@ func TestRelevanceGradient(t *testing.T) {
 					t.Errorf("%s, %v: derivative %d is %.8g, by differences %.8g", name, k, j, grad[j], want)
 				}
 			}
-			by := &problem{train: &datasets.Dataset{X: stretched(x, theta[:d]), Weights: set.Weights}, y: one.y}
-			want := judge(false).loss(one.y, all.scaled(leaveOut(t, by, k, 0.2))).objective()
+			by := &problem{train: &datasets.Dataset{X: divideByLengths(x, theta[:d]), Weights: set.Weights}, y: one.y}
+			want := judge(false).loss(one.y, all.weighted(leaveOut(t, by, k, 0.2))).objective()
 			for j, v := range theta[:d] {
-				want += 0.005 * (v - r.origin[j]) * (v - r.origin[j])
+				want += 0.005 * (v - r.priorMean[j]) * (v - r.priorMean[j])
 			}
 			testkit.Near(t, value, want, 1e-8, name, k)
-			r.lambda = false
+			r.freeLambda = false
 			if _, err := r.value(ctx, theta, grad); err != nil || grad[d] != 0 {
 				t.Errorf("λ held: derivative %g, %v", grad[d], err)
 			}
@@ -126,9 +126,9 @@ func TestLengths(t *testing.T) {
 		t.Errorf("%+v, %s", k, each.Best.flags())
 	}
 	for _, text := range []string{each.String(), each.Short(), each.Table().Caption, each.Plot().Caption} {
-		testkit.Contains(t, text, each.relevant(5))
+		testkit.Contains(t, text, each.mostRelevant(5))
 	}
-	testkit.Contains(t, each.heat("RMSE").Title, "lengths: "+l.Relevant[0])
+	testkit.Contains(t, each.errorMapFigure("RMSE").Title, "lengths: "+l.Relevant[0])
 	rows, e := upTo(450), mat.NewDense(450, 1, nil)
 	train, _, err := datasets.Stretch(each.Best.Lengths, d.train, nil)
 	testkit.OK(t, err)
@@ -137,8 +137,8 @@ func TestLengths(t *testing.T) {
 		e.SetRow(i, predict(t, &problem{train: train, y: d.y}, k, each.Best.Lambda, slices.Concat(rows[:i], rows[i+1:]),
 			[]int{i}).RawRowView(0))
 	}
-	one := (&search{data: d}).sample(rows)
-	one.stretch(l.Shape)
+	one := (&search{data: d}).newSample(rows)
+	one.setShape(l.Shape)
 	geometric := testkit.Must(kernel.FromSpec(kernel.Spec{Name: each.Best.Kernel, Sigma: each.Best.Sigma}))
 	found := testkit.Must(one.loss(ctx, geometric, each.Best.Lambda))
 	for i := 0; i < 450; i += 90 {

@@ -13,36 +13,37 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// loss is what a criterion returns for one kernel and one λ, row by row, in an order that is the same for all.
+// loss is the loss of each row for one kernel and one λ. All losses of a level have the same rows in the same order.
 type loss struct {
-	// rows have as their mean the loss that the metric says: the mean square, the share of wrong labels, 1 − AUC, 1 −
-	// F1, or the log loss. With weights a row is multiplied by its own over their mean. Of AUC and F1, which are no
-	// means, rows are what each row contributes to first order, so that the errors of means are theirs.
+	// rows has one value per row, whose mean is the loss of the metric: the mean square, the share of wrong labels, 1 −
+	// AUC, 1 − F1, or the log loss. With weights, each value is multiplied by the weight of its row over the mean
+	// weight. AUC and F1 are not means of row losses; for them a value is the first-order contribution of a row, so
+	// that the standard error of the mean is that of the loss.
 	rows []float64
-	// soft are rows, for classes with the step smoothed: what the search compares.
-	soft    []float64
-	classes bool
-	metric  model.Metric
-	shares  bool // rows are 0 and 1
-	seconds float64
+	// smoothed is rows with a smoothed step, for classification only. The search compares points by it.
+	smoothed []float64
+	classes  bool // classification
+	metric   model.Metric
+	isShare  bool    // all rows are 0 or 1
+	seconds  float64 // time of the evaluation
 }
 
-// softness is the width of the smoothed step of soft in units of the coding ±1, or where a threshold is chosen of the
-// standard deviation of the scores: it halves the noise of differences between points of the search, and shifts the
-// optimum by less than that.
+// softness is the width of the smoothed step of loss.smoothed, in units of the coding ±1, or of the standard deviation
+// of the scores if the metric chooses a threshold. A larger width reduces the noise of differences between points, and
+// shifts the optimum. At this value the noise is halved, and the shift is smaller than that.
 const softness = 0.15
 
-// judgment is how predictions are judged.
+// judgment describes how predictions are judged.
 type judgment struct {
-	metric   model.Metric
-	weights  []float64 // of the rows; nil for ones
-	positive int       // the class of two whose F1 counts
+	metric        model.Metric
+	weights       []float64 // weights of the judged rows; nil: all ones
+	positiveClass int       // class whose F1 is optimized, if there are two
 }
 
 func (j *judgment) classes() bool { return j.metric != model.RMSE && j.metric != "" }
 
-// shares returns the weights over their mean.
-func (j *judgment) shares(n int) []float64 {
+// relativeWeights returns the weights of the n rows over their mean.
+func (j *judgment) relativeWeights(n int) []float64 {
 	v := slices.Repeat([]float64{1}, n)
 	if j.weights != nil {
 		floats.ScaleTo(v, float64(n)/floats.Sum(j.weights), j.weights)
@@ -50,43 +51,44 @@ func (j *judgment) shares(n int) []float64 {
 	return v
 }
 
-// loss returns the loss of predictions that are off by e = y−f(x), n×t, where classes are coded ±1: one column for two
-// classes, one for each for more.
+// loss returns the loss of predictions with the residuals e = y−f(x), n×t. Classes are coded ±1, in one column for two
+// classes, or one column per class for more.
 func (j *judgment) loss(y, e *mat.Dense) *loss {
 	n, t := y.Dims()
-	l := &loss{rows: make([]float64, n), classes: j.classes(), metric: j.metric, shares: j.metric == model.ErrorRate &&
-		j.weights == nil}
-	v := j.shares(n)
+	l := &loss{rows: make([]float64, n), classes: j.classes(), metric: j.metric,
+		isShare: j.metric == model.ErrorRate && j.weights == nil}
+	weights := j.relativeWeights(n)
 	if !l.classes {
 		for i := range n {
 			for k := range t {
-				l.rows[i] += v[i] * e.At(i, k) * e.At(i, k)
+				l.rows[i] += weights[i] * e.At(i, k) * e.At(i, k)
 			}
 		}
 		return l
 	}
-	s := &scores{f: mat.NewDense(n, t, nil), truth: make([]int, n), v: v, of: make([]float64, max(t, 2))}
+	s := &scores{f: mat.NewDense(n, t, nil), truth: make([]int, n), weights: weights,
+		classWeights: make([]float64, max(t, 2))}
 	s.f.Sub(y, e)
 	for i := range n {
 		s.truth[i] = datasets.Label(y.RawRowView(i))
-		s.of[s.truth[i]] += v[i]
+		s.classWeights[s.truth[i]] += weights[i]
 	}
-	for _, w := range s.of {
+	for _, w := range s.classWeights {
 		if w > 0 {
-			s.present++
+			s.presentClasses++
 		}
 	}
 	switch j.metric {
 	case model.LogLoss:
 		l.rows = s.logLoss()
-		l.soft = l.rows
+		l.smoothed = l.rows
 	case model.AUC:
 		l.rows = s.auc()
-		l.soft = l.rows
+		l.smoothed = l.rows
 	case model.F1:
-		l.rows, l.soft = s.f1(j.positive)
+		l.rows, l.smoothed = s.f1(j.positiveClass)
 	default:
-		l.rows, l.soft = s.errors(j.metric)
+		l.rows, l.smoothed = s.errorLosses(j.metric)
 	}
 	return l
 }
@@ -94,21 +96,23 @@ func (j *judgment) loss(y, e *mat.Dense) *loss {
 // z95 is the 97.5 % point of the normal distribution.
 const z95 = 1.959964
 
-// Error returns the loss and its 95 % interval over samples of rows: Wilson's of a share of rows that count alike, that
-// of log m/(1−m) for other losses m in [0, 1], and of a root mean square m^½ that of log m^½ by Student's law, as its
-// errors are less skewed than those of m.
+// Error returns the loss and its 95 % interval over samples of rows. The interval is
+//   - Wilson's for a share of unweighted rows,
+//   - that of log m/(1−m) for other losses m in [0, 1],
+//   - normal, cut at 0, for the log loss, and
+//   - Student's for the logarithm of a root mean square m^½, because log m^½ is less skewed than m.
 func (l *loss) Error() (v, lo, hi float64) {
-	mean, se := moments(l.rows)
+	mean, se := meanAndError(l.rows)
 	n := float64(len(l.rows))
 	switch {
 	case l.metric == model.LogLoss:
 		return mean, max(0, mean-z95*se), mean + z95*se
-	case l.classes && !l.shares: // of log m/(1−m), by its derivative
+	case l.classes && !l.isShare: // log m/(1−m), by its derivative
 		if mean <= 0 || mean >= 1 {
-			return mean, max(0, mean-3/n), min(1, mean+3/n) // of n rows of which none is the other
+			return mean, max(0, mean-3/n), min(1, mean+3/n) // rule of three: an event that occurs in none of n rows
 		}
-		odds, by := mean/(1-mean), math.Exp(z95*se/(mean*(1-mean)))
-		return mean, odds / by / (1 + odds/by), odds * by / (1 + odds*by)
+		odds, factor := mean/(1-mean), math.Exp(z95*se/(mean*(1-mean)))
+		return mean, odds / factor / (1 + odds/factor), odds * factor / (1 + odds*factor)
 	case l.classes: // Wilson
 		z := z95 * z95 / n
 		mid, half := (mean+z/2)/(1+z), z95*math.Sqrt(mean*(1-mean)/n+z/(4*n))/(1+z)
@@ -125,53 +129,54 @@ func (l *loss) Error() (v, lo, hi float64) {
 	return v, v / r, v * r
 }
 
-// objective returns what the search makes small: half the logarithm of the mean square, or that of the loss of classes,
-// smoothed.
+// objective returns the quantity that the search minimizes: half the logarithm of the mean square, or the logarithm of
+// the smoothed loss of classes, plus 0.25/n so that it is finite.
 func (l *loss) objective() float64 {
 	if l.classes {
-		mean, _ := moments(l.soft)
-		return math.Log(max(mean, 0) + 0.25/float64(len(l.soft)))
+		mean, _ := meanAndError(l.smoothed)
+		return math.Log(max(mean, 0) + 0.25/float64(len(l.smoothed)))
 	}
-	mean, _ := moments(l.rows)
+	mean, _ := meanAndError(l.rows)
 	return 0.5 * math.Log(mean+math.SmallestNonzeroFloat64)
 }
 
-// worse returns by which part of its error l is above m, and the standard error of that, by the differences of rows.
-func (l *loss) worse(m *loss) (share, se float64) {
-	a, b, by := l.rows, m.rows, 0.5 // of squares
+// relativeExcess returns the excess of l's error over m's relative to m's, and its standard error, which is computed
+// from the differences of rows. For squared losses it is the first-order excess of the root mean square.
+func (l *loss) relativeExcess(m *loss) (excess, se float64) {
+	a, b, power := l.rows, m.rows, 0.5 // the square root of a mean square
 	if l.classes {
-		a, b, by = l.soft, m.soft, 1
+		a, b, power = l.smoothed, m.smoothed, 1
 	}
 	d := make([]float64, len(a))
 	for i, v := range a {
 		d[i] = v - b[i]
 	}
-	mean, se := moments(d)
-	base, _ := moments(b)
-	base += 0.25 / float64(len(b)) * (2*by - 1)
+	mean, se := meanAndError(d)
+	base, _ := meanAndError(b)
+	base += 0.25 / float64(len(b)) * (2*power - 1)
 	if base <= 0 {
 		return 0, 0
 	}
-	return by * mean / base, by * se / base
+	return power * mean / base, power * se / base
 }
 
-// moments returns the mean and its standard error.
-func moments(v []float64) (mean, se float64) {
+// meanAndError returns the mean of v and its standard error.
+func meanAndError(v []float64) (mean, se float64) {
 	mean, sd := stat.PopMeanStdDev(v, nil)
 	return mean, sd / math.Sqrt(float64(len(v)))
 }
 
-// inUnits divides the columns of Y, or of residuals, of a regression with several targets by the root mean squares of
-// those of the fit and √t, so that the units of targets do not count: errors are then relative, in the root mean square
-// of all targets. classes have no units.
-func inUnits(y, of *mat.Dense, classes bool) *mat.Dense {
-	n, t := of.Dims()
-	if t == 1 || classes {
+// inTargetUnits divides column j of y, which may be residuals, by √t times the root mean square of column j of trainY,
+// so that the units of several targets do not matter. Errors are then relative to the root mean square of all targets.
+// It changes y, and returns it. A single target and classes are unchanged.
+func (j *judgment) inTargetUnits(y, trainY *mat.Dense) *mat.Dense {
+	n, t := trainY.Dims()
+	if t == 1 || j.classes() {
 		return y
 	}
 	unit := make([]float64, t)
 	for j := range unit {
-		if unit[j] = mat.Norm(of.ColView(j), 2) * math.Sqrt(float64(t)/float64(n)); unit[j] == 0 {
+		if unit[j] = mat.Norm(trainY.ColView(j), 2) * math.Sqrt(float64(t)/float64(n)); unit[j] == 0 {
 			unit[j] = 1
 		}
 	}

@@ -11,29 +11,29 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// leastRows is the smallest subsample that a memory limit may lead to. A search on fewer rows finds the scale of the
-// kernel by chance only.
-const leastRows = 100
+// minRows is the smallest subsample that a memory limit may lead to. With fewer rows, a search finds a good scale of
+// the kernel only by chance.
+const minRows = 100
 
-// sampleBytes returns the memory that losses of a sample take, where K has a row for each row of the sample and a
-// column for each of the fitted ones: K, the tables, some copies of K's square part, and four copies of the features.
+// sampleBytes returns the memory for the losses of a sample: K and the tables, which have a row for each row of the
+// sample and a column for each fitted row; some copies of the square part of K; and four copies of the d features.
 func sampleBytes(rows, fitted, d, tables, copies int) int64 {
 	r, m := int64(rows), int64(fitted)
 	return 8 * (r*m*int64(tables+1) + m*m*int64(copies) + 4*r*int64(d))
 }
 
-// rowsWithin returns the largest m ≤ most for which bytes(m), which increases, is at most the memory; 0 bytes of memory
-// are no limit.
-func rowsWithin(memory int64, most int, bytes func(m int) int64) int {
+// maxRows returns the largest m ≤ upperBound with bytes(m) ≤ memory. The function bytes must increase. A memory of 0 is
+// unlimited.
+func maxRows(memory int64, upperBound int, bytes func(m int) int64) int {
 	if memory == 0 {
-		return most
+		return upperBound
 	}
-	return sort.Search(most, func(m int) bool { return bytes(m+1) > memory })
+	return sort.Search(upperBound, func(m int) bool { return bytes(m+1) > memory })
 }
 
-// limit sets the memory of the search, and Rows to fewer if no more fit. It returns an error that is the same on all
-// ranks if not even leastRows fit.
-func (o *Options) limit(ctx context.Context, p *stage.Problem) error {
+// limitMemory sets the memory budget of the search, and reduces Rows if the memory requires it. All ranks return the
+// same error if not even minRows fit.
+func (o *Options) limitMemory(ctx context.Context, p *stage.Problem) error {
 	memory, err := comm.Least(ctx, comm.OrAlone(p.Comm), p.Memory)
 	if err != nil || memory == 0 {
 		return err
@@ -49,32 +49,32 @@ func (o *Options) limit(ctx context.Context, p *stage.Problem) error {
 	if o.Valid != nil {
 		valid = o.Valid.Len()
 	}
-	base := p.HeldBytes + points.Held(p.X) // the last level splits the points into two copies
-	o.memory = max(1, memory-base)
-	bytes := func(m int) int64 { // a factorization, and the one before that is not collected yet
+	baseBytes := p.HeldBytes + points.Held(p.X) // the last level splits the points into two copies
+	o.memoryBudget = max(1, memory-baseBytes)
+	bytes := func(m int) int64 { // two copies of K: a factorization, and the previous one until it is collected
 		return sampleBytes(m+valid, m, p.D, len(tables), 2)
 	}
-	wanted := o.Rows
-	if o.takesAll(p.N) {
-		wanted = p.N
+	wantedRows := o.Rows
+	if o.usesAllRows(p.N) {
+		wantedRows = p.N
 	}
-	switch m := rowsWithin(o.memory, wanted, bytes); {
-	case m < min(wanted, leastRows):
-		least := min(wanted, leastRows)
-		return fmt.Errorf("tune: a search on %d rows, the fewest: %w", least,
-			&stage.TooLarge{Need: base + bytes(least), Limit: memory})
-	case m < wanted:
+	switch m := maxRows(o.memoryBudget, wantedRows, bytes); {
+	case m < min(wantedRows, minRows):
+		fewestRows := min(wantedRows, minRows)
+		return fmt.Errorf("tune: a search on %d rows, the fewest: %w", fewestRows,
+			&stage.TooLarge{Need: baseBytes + bytes(fewestRows), Limit: memory})
+	case m < wantedRows:
 		o.Rows = m
-		o.limited = fmt.Sprintf("a subsample of %d rows, as the memory (--memory) allows no more", m)
+		o.limitNote = fmt.Sprintf("a subsample of %d rows, as the memory (--memory) allows no more", m)
 	}
 	return nil
 }
 
-// takesAll reports whether a sample takes all of n rows.
-func (o *Options) takesAll(n int) bool { return n <= 2*o.Rows && o.limited == "" }
+// usesAllRows reports whether the last sample has all n rows of the problem.
+func (o *Options) usesAllRows(n int) bool { return n <= 2*o.Rows && o.limitNote == "" }
 
-// free drops K and the tables, which the next loss makes again.
-func (s *sample) free() {
-	s.k, s.held = nil, nil
+// freeMatrices frees K and the tables. The next loss forms them again.
+func (s *sample) freeMatrices() {
+	s.k, s.formedKernel = nil, nil
 	clear(s.tables)
 }

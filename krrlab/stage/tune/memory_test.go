@@ -33,20 +33,20 @@ func TestLimit(t *testing.T) {
 		{60, 8 * 5 * 60 * 70, nil, 2000},
 		{60, 1000, nil, 0},
 	} {
-		o := Options{Valid: v.valid}.settled()
+		o := Options{Valid: v.valid}.withDefaults()
 		p := &stage.Problem{X: points.NewDense(v.n, d, nil), HeldBytes: 500}
 		p.N, p.D = v.n, d
 		if v.memory > 0 {
 			p.Memory = v.memory + p.HeldBytes + points.Held(p.X)
 		}
-		err := o.limit(context.Background(), p)
+		err := o.limitMemory(context.Background(), p)
 		if v.rows == 0 {
 			testkit.Fails(t, err, "rows, the fewest: ")
 			continue
 		}
 		if limited := v.rows != 2000; err != nil || o.Rows != v.rows ||
-			strings.Contains(o.limited, "as the memory") != limited || limited && o.takesAll(v.n) {
-			t.Errorf("%d rows, %d bytes: %d, %q, want %d: %v", v.n, v.memory, o.Rows, o.limited, v.rows, err)
+			strings.Contains(o.limitNote, "as the memory") != limited || limited && o.usesAllRows(v.n) {
+			t.Errorf("%d rows, %d bytes: %d, %q, want %d: %v", v.n, v.memory, o.Rows, o.limitNote, v.rows, err)
 		}
 	}
 }
@@ -54,7 +54,7 @@ func TestLimit(t *testing.T) {
 // TestJudgedSample: K of rows that judge has columns for the fitted rows only.
 func TestJudgedSample(t *testing.T) {
 	set := datasets.SyntheticRegression(60, 3, 0.1, 1)
-	one := &sample{x: set.X, y: data(t, set).y, fitted: 20, tables: map[string][]float64{}}
+	one := &sample{x: set.X, y: data(t, set).y, fittedRows: 20, tables: map[string][]float64{}}
 	_, err := one.loss(t.Context(), kernel.Gaussian{Sigma: 1}, 0.1)
 	testkit.OK(t, err)
 	if rows, columns := one.k.Dims(); rows != 60 || columns != 20 || len(one.tables["squares"]) != 60*20 {

@@ -13,18 +13,18 @@ import (
 
 // scores are decision values of rows of known classes.
 type scores struct {
-	f       *mat.Dense // n×t
-	truth   []int      // classes
-	v       []float64  // weights of the rows, of mean 1
-	of      []float64  // their sums over the rows of each class
-	present int        // classes that have rows
+	f              *mat.Dense // n×t
+	truth          []int      // true class of each row
+	weights        []float64  // weights of the rows, with mean 1
+	classWeights   []float64  // sum of the weights of each class
+	presentClasses int        // number of classes that have rows
 }
 
-// step returns the smoothed step from 0 to 1 at 0.
-func step(x, width float64) float64 { return 0.5 * math.Erfc(-x/(width*math.Sqrt2)) }
+// smoothStep is a step from 0 to 1 at x = 0, smoothed by a normal distribution with standard deviation width.
+func smoothStep(x, width float64) float64 { return 0.5 * math.Erfc(-x/(width*math.Sqrt2)) }
 
-// is returns which rows are of a class.
-func (s *scores) is(class int) []bool {
+// isClass reports for each row whether it is of the class.
+func (s *scores) isClass(class int) []bool {
 	in := make([]bool, len(s.truth))
 	for i, c := range s.truth {
 		in[i] = c == class
@@ -32,26 +32,26 @@ func (s *scores) is(class int) []bool {
 	return in
 }
 
-// alike returns the weights of the rows where all classes count alike.
-func (s *scores) alike() []float64 {
-	v := make([]float64, len(s.v))
+// balancedWeights returns weights of the rows with which all classes have the same total weight.
+func (s *scores) balancedWeights() []float64 {
+	v := make([]float64, len(s.weights))
 	for i, c := range s.truth {
-		v[i] = s.v[i] * float64(len(v)) / (float64(s.present) * s.of[c])
+		v[i] = s.weights[i] * float64(len(v)) / (float64(s.presentClasses) * s.classWeights[c])
 	}
 	return v
 }
 
-// errors returns the rows of the share of wrong labels, or of the mean of the shares of the classes, of two of them at
-// the best threshold.
-func (s *scores) errors(m model.Metric) (rows, soft []float64) {
+// errorLosses returns the row losses of the error rate or of the balanced error, exact and smoothed. The balanced error
+// of two classes is that at the best threshold.
+func (s *scores) errorLosses(m model.Metric) (rows, soft []float64) {
 	n, t := s.f.Dims()
 	rows, soft = make([]float64, n), make([]float64, n)
-	v, threshold, width := s.v, 0.0, softness
+	v, threshold, width := s.weights, 0.0, softness
 	if m == model.BalancedError {
-		if v = s.alike(); t == 1 {
+		if v = s.balancedWeights(); t == 1 {
 			f := mat.Col(nil, 0, s.f)
-			threshold, _ = m.BestThreshold(f, s.is(1), s.v)
-			width = widthOf(f)
+			threshold, _ = m.BestThreshold(f, s.isClass(1), s.weights)
+			width = stepWidth(f)
 		}
 	}
 	row := make([]float64, t)
@@ -60,24 +60,25 @@ func (s *scores) errors(m model.Metric) (rows, soft []float64) {
 		if t == 1 {
 			row[0] -= threshold
 		}
-		margin := datasets.Margin(row, s.truth[i]) / 2 // of the right label, in units of the coding
+		margin := datasets.Margin(row, s.truth[i]) / 2 // margin of the true label, in units of the coding
 		if datasets.Label(row) != s.truth[i] {
 			rows[i] = v[i]
 		}
-		soft[i] = v[i] * step(-margin, width)
+		soft[i] = v[i] * smoothStep(-margin, width)
 	}
 	return rows, soft
 }
 
-// widthOf returns the width of the smoothed step of scores.
-func widthOf(f []float64) float64 {
+// stepWidth returns the width of the smoothed step for scores that are compared with a threshold.
+func stepWidth(f []float64) float64 {
 	if w := softness * math.Sqrt(stat.PopVariance(f, nil)); w > 0 {
 		return w
 	}
 	return softness
 }
 
-// f1 returns the rows of 1 − F1, of the positive class of two at the best threshold, or of the mean over more classes.
+// f1 returns the row losses of 1 − F1, exact and smoothed: for two classes the F1 of the positive class at the best
+// threshold, for more classes the mean over all classes.
 func (s *scores) f1(positive int) (rows, soft []float64) {
 	n, t := s.f.Dims()
 	rows, soft = make([]float64, n), make([]float64, n)
@@ -87,10 +88,10 @@ func (s *scores) f1(positive int) (rows, soft []float64) {
 		for i := range f {
 			f[i] *= float64(2*positive - 1)
 		}
-		in, width := s.is(positive), widthOf(f)
-		threshold, _ := model.F1.BestThreshold(f, in, s.v)
+		in, width := s.isClass(positive), stepWidth(f)
+		threshold, _ := model.F1.BestThreshold(f, in, s.weights)
 		for i, v := range f {
-			hard[i], smooth[i] = 0, step(v-threshold, width)
+			hard[i], smooth[i] = 0, smoothStep(v-threshold, width)
 			if v > threshold {
 				hard[i] = 1
 			}
@@ -99,36 +100,36 @@ func (s *scores) f1(positive int) (rows, soft []float64) {
 		s.addF1(soft, smooth, in, 1)
 		return rows, soft
 	}
-	for c, w := range s.of {
+	for c, w := range s.classWeights {
 		if w == 0 {
 			continue
 		}
 		for i := range n {
 			row := s.f.RawRowView(i)
-			hard[i], smooth[i] = 0, step(datasets.Margin(row, c)/2, softness)
+			hard[i], smooth[i] = 0, smoothStep(datasets.Margin(row, c)/2, softness)
 			if datasets.Label(row) == c {
 				hard[i] = 1
 			}
 		}
-		in := s.is(c)
-		s.addF1(rows, hard, in, 1/float64(s.present))
-		s.addF1(soft, smooth, in, 1/float64(s.present))
+		in := s.isClass(c)
+		s.addF1(rows, hard, in, 1/float64(s.presentClasses))
+		s.addF1(soft, smooth, in, 1/float64(s.presentClasses))
 	}
 	return rows, soft
 }
 
-// addF1 adds to the rows a share of those of the loss L = 1 − F1 = N/D, N = FP+FN and D = 2TP+FP+FN, where q are how
-// much each row is taken for a class: to first order a row that adds n_i to N and d_i to D contributes L +
-// (n_i−L·d_i)/D̄.
-func (s *scores) addF1(rows, q []float64, in []bool, share float64) {
+// addF1 adds to rows factor times the row losses of one class, L = 1 − F1 = N/D with N = FP+FN and D = 2TP+FP+FN.
+// predicted[i] in [0, 1] is the degree to which row i is assigned to the class, in[i] whether it belongs to it. A row
+// that adds n_i to N and d_i to D contributes L + (n_i−L·d_i)/D̄ to first order, where D̄ is the mean of the d_i.
+func (s *scores) addF1(rows, predicted []float64, in []bool, factor float64) {
 	var num, den float64
 	parts := func(i int) (n, d float64) {
 		if in[i] {
-			return s.v[i] * (1 - q[i]), s.v[i] * (1 + q[i])
+			return s.weights[i] * (1 - predicted[i]), s.weights[i] * (1 + predicted[i])
 		}
-		return s.v[i] * q[i], s.v[i] * q[i]
+		return s.weights[i] * predicted[i], s.weights[i] * predicted[i]
 	}
-	for i := range q {
+	for i := range predicted {
 		n, d := parts(i)
 		num, den = num+n, den+d
 	}
@@ -136,43 +137,44 @@ func (s *scores) addF1(rows, q []float64, in []bool, share float64) {
 		return
 	}
 	l := num / den
-	for i := range q {
+	for i := range predicted {
 		n, d := parts(i)
-		rows[i] += share * (l + (n-l*d)*float64(len(q))/den)
+		rows[i] += factor * (l + (n-l*d)*float64(len(predicted))/den)
 	}
 }
 
-// auc returns the rows of 1 − AUC, of several classes of its mean over each against the rest: the share of rows of the
-// other side that row i is on the wrong side of, equal scores by half, where both sides count alike (E. R. DeLong, D.
-// M. DeLong and D. L. Clarke-Pearson, Biometrics 44, 1988).
+// auc returns the row losses of 1 − AUC, or for several classes of its mean over one class against all others. The loss
+// of row i is the share of opposite rows that are ranked wrongly relative to row i, with ties counted half; the class
+// and its opposite have the same total weight (E. R. DeLong, D. M. DeLong and D. L. Clarke-Pearson, Biometrics 44,
+// 1988).
 func (s *scores) auc() []float64 {
 	n, t := s.f.Dims()
 	rows, count := make([]float64, n), 0.0
 	for j := range t {
-		f, in := mat.Col(nil, j, s.f), s.is(max(j, 2-t))
-		var all [2]float64 // weights of the others, and of the class
-		for i, is := range in {
-			all[btoi(is)] += s.v[i]
+		f, sides := mat.Col(nil, j, s.f), s.sides(max(j, 2-t))
+		var total [2]float64
+		for i, side := range sides {
+			total[side] += s.weights[i]
 		}
-		if all[0] == 0 || all[1] == 0 {
+		if total[0] == 0 || total[1] == 0 {
 			continue
 		}
 		count++
 		order := make([]int, n)
 		floats.ArgsortStable(f, order)
-		var below [2]float64
+		var below [2]float64 // weights of the rows with smaller scores, by side
 		for lo, hi := 0, 0; lo < n; lo = hi {
 			var equal [2]float64
 			for ; hi < n && f[hi] == f[lo]; hi++ {
-				equal[btoi(in[order[hi]])] += s.v[order[hi]]
+				equal[sides[order[hi]]] += s.weights[order[hi]]
 			}
 			for _, i := range order[lo:hi] {
-				side := btoi(in[i])
-				wrong := (below[1-side] + equal[1-side]/2) / all[1-side] // of the class below a row of the others
+				side := sides[i]
+				wrong := (below[1-side] + equal[1-side]/2) / total[1-side] // for a row outside of the class
 				if side == 1 {
 					wrong = 1 - wrong
 				}
-				rows[i] += wrong * s.v[i] * float64(n) / (2 * all[side])
+				rows[i] += wrong * s.weights[i] * float64(n) / (2 * total[side])
 			}
 			below[0], below[1] = below[0]+equal[0], below[1]+equal[1]
 		}
@@ -185,20 +187,24 @@ func (s *scores) auc() []float64 {
 	return rows
 }
 
-func btoi(b bool) int {
-	if b {
-		return 1
+// sides returns 1 for each row of the class and 0 for all others.
+func (s *scores) sides(class int) []int {
+	sides := make([]int, len(s.truth))
+	for i, c := range s.truth {
+		if c == class {
+			sides[i] = 1
+		}
 	}
-	return 0
+	return sides
 }
 
-// logLoss returns the rows of the mean of −log p of the right label, with p by Platt, fitted to these rows.
+// logLoss returns the row losses −log p of the true label. Platt scaling, fitted to these rows, gives p.
 func (s *scores) logLoss() []float64 {
 	n, t := s.f.Dims()
 	p := mat.NewDense(n, t, nil)
 	for j := range t {
 		f := mat.Col(nil, j, s.f)
-		a, b := model.Platt(f, s.is(max(j, 2-t)), s.v)
+		a, b := model.Platt(f, s.isClass(max(j, 2-t)), s.weights)
 		for i, v := range f {
 			p.Set(i, j, 1/(1+math.Exp(-a*v-b)))
 		}
@@ -213,7 +219,7 @@ func (s *scores) logLoss() []float64 {
 		case c == 0:
 			right = 1 - right
 		}
-		rows[i] = -s.v[i] * math.Log(max(right, 1e-15))
+		rows[i] = -s.weights[i] * math.Log(max(right, 1e-15))
 	}
 	return rows
 }

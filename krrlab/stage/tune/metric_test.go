@@ -57,9 +57,9 @@ func TestMetrics(t *testing.T) {
 			return out
 		}
 		for _, m := range []model.Metric{model.ErrorRate, model.BalancedError, model.AUC, model.F1, model.LogLoss} {
-			once := (&judgment{metric: m, weights: w, positive: 1}).loss(y, &e)
+			once := (&judgment{metric: m, weights: w, positiveClass: 1}).loss(y, &e)
 			v, lo, hi := once.Error()
-			repeated, _, _ := (&judgment{metric: m, positive: 1}).loss(many(y), many(&e)).Error()
+			repeated, _, _ := (&judgment{metric: m, positiveClass: 1}).loss(many(y), many(&e)).Error()
 			tol := 1e-9
 			if m == model.LogLoss { // whose probabilities are drawn to 1/2 as by one row more of each side
 				tol = 0.02
@@ -70,7 +70,7 @@ func TestMetrics(t *testing.T) {
 			}
 			p := &model.Prediction{Labels: d.Labels, Decision: mat.DenseCopyOf(f)}
 			if cols == 1 && m.Thresholded() {
-				threshold, _ := m.BestThreshold(mat.Col(nil, 0, f), (&scores{truth: d.Class}).is(1), w)
+				threshold, _ := m.BestThreshold(mat.Col(nil, 0, f), (&scores{truth: d.Class}).isClass(1), w)
 				p.Decision.Apply(func(_, _ int, v float64) float64 { return v - threshold }, p.Decision)
 			}
 			for i := range d.Class {
@@ -117,7 +117,7 @@ func TestWeightedLoss(t *testing.T) {
 		loss := func(d *datasets.Dataset) float64 {
 			p := data(t, d)
 			p.y = testkit.Must(datasets.Coding{Labels: d.Labels}.Encode(d))
-			one := (&search{data: p}).sample(upTo(d.Len()))
+			one := (&search{data: p}).newSample(upTo(d.Len()))
 			v, _, _ := testkit.Must(one.loss(t.Context(), kernel.Gaussian{Sigma: 1.2}, 0.3)).Error()
 			return v
 		}

@@ -17,52 +17,55 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// usual are the kernels tried by default, the smoothest first.
-var usual = []string{"gaussian", "matern52", "matern32", "laplacian"}
+// defaultKernels are the kernels tried by default, ordered from the smoothest to the roughest.
+var defaultKernels = []string{"gaussian", "matern52", "matern32", "laplacian"}
 
-// Options of a search. Zero values mean the defaults; what is set is held.
+// Options of a search. Zero values mean the defaults. The search does not vary a kernel parameter or λ that is set.
 type Options struct {
-	Kernels []string `flag:"kernels" not:"kernel"` // by name; default: gaussian, matern52, matern32, laplacian
-	Sigma   float64  // default: searched about the median distance of rows
-	Gamma   float64  // of the polynomial (γxᵀz+c)^q; default: searched about 1/median ‖x‖²
-	Coef0   *float64 // default: 1
-	Degree  int      // default: 2, 3 and 4 are tried
-	Lambda  float64  // default: searched
+	Kernels []string `flag:"kernels" not:"kernel"` // names of the kernels to try; default: defaultKernels
+	Sigma   float64  // bandwidth σ; default: searched about the median distance of rows
+	Gamma   float64  // γ of the polynomial (γxᵀz+c)^q; default: searched about 1/median ‖x‖²
+	Coef0   *float64 // c of the polynomial; default: 1
+	Degree  int      // q of the polynomial; default: 2, 3 and 4 are tried
+	Lambda  float64  // ridge λ; default: searched
 
-	// ARD lets the search look for a length scale of each feature (automatic relevance determination), which
-	// Point.Lengths are then if rows that took no part in it say so. The result is that of data divided by them
-	// (datasets.Stretch).
+	// ARD (automatic relevance determination) enables the search of a length scale for each feature. The length scales
+	// become Point.Lengths if they reduce the error on rows that were not used to fit them; the result then applies to
+	// data divided by them (datasets.Stretch).
 	ARD bool
 
-	// Rows are the rows of the subsample. Up to twice as many there is none: leave-one-out takes all.
+	// Rows is the number of rows of the subsample. If the problem has at most twice as many, there is no subsample:
+	// leave-one-out uses all rows.
 	Rows int `flag:"rows" default:"2000" check:">=10"`
-	// Metric is what the search makes best: model.Metric, or auto for the share of wrong labels or the RMSE.
+	// Metric is the quantity to optimize: a model.Metric, or auto for the share of wrong labels or the RMSE.
 	Metric string `flag:"metric" default:"auto" check:"one of auto error auc logloss balanced-error f1 rmse"`
-	// Points are the most points on the first level.
+	// Points is the maximum number of points on the first level.
 	Points int `flag:"points" default:"120" check:">=1" help:"maximum number of points of the first level"`
-	// Gain ends a level where less than this part of the error is expected to be gained.
+	// Gain is the smallest relative reduction of the error that is worth another point: a level ends when the expected
+	// reduction is smaller. A smaller Gain evaluates more points.
 	Gain float64 `flag:"gain" default:"0.002" check:"positive"`
-	// Valid are rows to judge by, raw or scaled as those of the fit, instead of each row left out.
+	// Valid are rows to judge by instead of leave-one-out. They are raw, or scaled as the rows of the fit.
 	Valid *datasets.Dataset
 
-	// What the command has of ARD and Valid, and what Prepare knows of it.
-	Lengths   string `flag:"ard" default:"auto" check:"one of auto no"`
+	// Lengths is the flag of the command that Prepare translates to ARD.
+	Lengths string `flag:"ard" default:"auto" check:"one of auto no"`
+	// ValidFile is the file that the command reads Valid from.
 	ValidFile string `flag:"valid" file:"read" help:"file of rows to judge by, of the same form as --train"`
-	lengths   []float64
-	fit       string
 
-	memory  int64  // bytes that the search may take besides the problem; 0: no limit
-	limited string // says that memory limits Rows; "": it does not
+	givenLengths []float64 // length scales that the command divided the features by; nil: none
+	fitCommand   string    // beginning of the krrlab fit command of the report; "": not known
+	memoryBudget int64     // bytes available to the search in addition to the problem; 0: unlimited
+	limitNote    string    // report line if the memory budget reduced Rows; else ""
 }
 
-// Help has the longer texts of the options as flags.
+// Help returns the longer help texts of the flags.
 func (Options) Help() map[string]string {
 	return map[string]string{
 		"ard":     "length scales for each feature: auto, where they are seen to be worth it, or no",
 		"kernel":  "the kernel, if it is not to be searched: " + strings.Join(kernel.Names(), ", "),
 		"sigma":   "bandwidth σ, if it is not to be searched",
 		"lambda":  "ridge λ > 0, if it is not to be searched",
-		"kernels": "kernels to try, separated by commas (default: " + strings.Join(usual, ",") + ")",
+		"kernels": "kernels to try, separated by commas (default: " + strings.Join(defaultKernels, ",") + ")",
 		"metric": "what is made best: error, auc, logloss, balanced-error or f1 of classes, rmse (auto: error or " +
 			"rmse); f1 is that of the rarer of two classes, and it and balanced-error are at their best threshold",
 		"rows": "rows of the subsample; all rows are taken if there are at most twice as many",
@@ -70,18 +73,18 @@ func (Options) Help() map[string]string {
 	}
 }
 
-// problem has the rows to tune for.
+// problem is the data to tune for.
 type problem struct {
-	train  *datasets.Dataset
-	y      *mat.Dense        // n×t, as coded for the fit, in units (inUnits)
-	valid  *datasets.Dataset // rows to judge by; nil without any
-	validY *mat.Dense        // of these
-	mean   bool              // a fit takes the mean of its targets off them
-	judged judgment          // without weights
-	seed   uint64
+	train          *datasets.Dataset
+	y              *mat.Dense        // coded targets of train, n×t, in the units of judgment.inTargetUnits
+	valid          *datasets.Dataset // rows to judge by; nil: leave-one-out
+	validY         *mat.Dense        // coded targets of valid, in the same units as y
+	centersTargets bool              // every fit subtracts the mean of its targets
+	judgment       judgment          // metric and positive class, without the weights of the rows
+	seed           uint64
 }
 
-// check returns an error for options that nothing can be made of.
+// check returns an error if an option is invalid or a kernel cannot be tuned.
 func (o *Options) check() error {
 	if err := schema.Settle(new(*o)); err != nil {
 		return fmt.Errorf("tune: %w", err)
@@ -94,64 +97,64 @@ func (o *Options) check() error {
 	if o.Gamma > 0 && math.IsInf(1/o.Gamma, 1) {
 		return fmt.Errorf("tune: γ = %g: want a number whose inverse float64 holds", o.Gamma)
 	}
-	settled := o.settled()
-	_, err := settled.families()
+	withDefaults := o.withDefaults()
+	_, err := withDefaults.families()
 	return err
 }
 
-// settled returns the options with their defaults.
-func (o Options) settled() Options {
+// withDefaults returns the options with defaults for the zero values. The options must have passed check.
+func (o Options) withDefaults() Options {
 	if err := schema.Settle(&o); err != nil {
-		panic(err) // Options.check
+		panic(err) // excluded by Options.check
 	}
 	if len(o.Kernels) == 0 {
-		o.Kernels = usual
+		o.Kernels = defaultKernels
 	}
 	return o
 }
 
-// family is a kernel of which the search varies the scale (kernel.Scaled): σ, or 1/γ of a polynomial.
+// family is a kernel whose scale (kernel.Scaled) the search varies: σ, or 1/γ of a polynomial.
 type family struct {
-	name  string
-	base  kernel.Scaled // with the parameters that are held
-	index int
-	held  [2]float64   // scale and λ that are held; else 0
-	grid  [2][]float64 // of log scale and log λ
-	first [2][]float64 // where the search begins
-	born  int          // level on which it joined
-	shape []float64    // that the features are divided by; nil: they are not
+	name       string
+	base       kernel.Scaled // the kernel with its fixed parameters
+	index      int           // position in search.families
+	fixed      [2]float64    // the scale and λ that the options set; 0: searched
+	grid       [2][]float64  // grids of log scale and log λ
+	start      [2][]float64  // coordinates on the grids at which the first level begins
+	firstLevel int           // level on which the family joined the search
+	shape      []float64     // length scales of the features over their geometric mean; nil: one length scale for all
 }
 
-// spec returns the one of a scale as data.
+// spec returns the kernel with the given scale as data.
 func (f *family) spec(scale float64) kernel.Spec {
 	s, err := kernel.ToSpec(f.kernel(scale))
 	if err != nil {
-		panic(err) // families
+		panic(err) // excluded by Options.families
 	}
 	return s
 }
 
-// kernel returns the one of a scale.
+// kernel returns the kernel with the given scale, or the fixed one.
 func (f *family) kernel(scale float64) kernel.Kernel {
-	if f.held[0] > 0 {
+	if f.fixed[0] > 0 {
 		return f.base
 	}
 	return f.base.WithScale(scale)
 }
 
-// number returns the scale or the λ of a point, what is held to the last digit.
-func (f *family) number(k int, x at) float64 {
-	if f.held[k] > 0 {
-		return f.held[k]
+// coordinate returns the scale (axis 0) or λ (axis 1) of a point, to three digits unless the options set it.
+func (f *family) coordinate(axis int, x gridPoint) float64 {
+	if f.fixed[axis] > 0 {
+		return f.fixed[axis]
 	}
-	return digits(math.Exp(x[k]))
+	return round3(math.Exp(x[axis]))
 }
 
 // families returns the kernels to try, without their grids. It returns an error for a kernel that is not registered or
 // lacks a method that the search needs.
-func (o *Options) families() (all []*family, err error) {
+func (o *Options) families() (families []*family, err error) {
 	for _, name := range o.Kernels {
-		variants, scaled, err := kernel.Variants(name)
+		variants, fixedScale, err := kernel.Variants(name)
 		if err != nil {
 			return nil, fmt.Errorf("tune: %w", err)
 		}
@@ -160,19 +163,19 @@ func (o *Options) families() (all []*family, err error) {
 			if err != nil {
 				return nil, fmt.Errorf("tune: %w", err)
 			}
-			if scaled {
-				f.held[0] = f.base.Scale()
+			if fixedScale {
+				f.fixed[0] = f.base.Scale()
 			}
-			if !slices.ContainsFunc(all, func(g *family) bool { return reflect.DeepEqual(g.base, f.base) }) {
-				f.index = len(all)
-				all = append(all, f)
+			if !slices.ContainsFunc(families, func(g *family) bool { return reflect.DeepEqual(g.base, f.base) }) {
+				f.index = len(families)
+				families = append(families, f)
 			}
 		}
 	}
-	return all, nil
+	return families, nil
 }
 
-// family returns the kernels like k with the parameters that are held.
+// family returns the family of k, with the parameters that the options set.
 func (o *Options) family(name string, k kernel.Kernel) (*family, error) {
 	if kernel.ByPairs(k) {
 		return nil, fmt.Errorf("the kernel %s cannot be tuned: it has no method Profile (kernel.Radial)", name)
@@ -199,29 +202,29 @@ func (o *Options) family(name string, k kernel.Kernel) (*family, error) {
 		return nil, fmt.Errorf("the kernel %s cannot be tuned: its method WithScale returns a %T, want a %T", name, got,
 			k)
 	}
-	f := &family{name: name, base: base, held: [2]float64{0, o.Lambda}}
+	f := &family{name: name, base: base, fixed: [2]float64{0, o.Lambda}}
 	switch products := kernel.ArgumentOf(k) == kernel.InnerProduct; {
 	case products && o.Gamma > 0:
-		f.held[0] = base.Scale()
+		f.fixed[0] = base.Scale()
 	case !products && o.Sigma > 0:
-		f.held[0] = o.Sigma
+		f.fixed[0] = o.Sigma
 		f.base = base.WithScale(o.Sigma).(kernel.Scaled)
 	}
 	return f, kernel.Validate(f.base)
 }
 
-// place sets the grids about a scale, and about λ in units of K's diagonal.
-func (f *family) place(o *Options, scale, diagonal float64) {
-	f.grid[0], f.first[0] = axis(f.held[0], scale, 1.0/16, 16, math.Pow(2, 0.25), 0.2, 0.6, 1.8)
-	f.grid[1], f.first[1] = axis(o.Lambda, diagonal, 1e-7, 1e3, math.Pow(10, 0.25), 1e-5, 1e-3, 0.1, 3)
+// setGrids centers the grids at a typical scale of the rows and at λ = diagonal, the mean of K's diagonal.
+func (f *family) setGrids(o *Options, scale, diagonal float64) {
+	f.grid[0], f.start[0] = scaleAxis.grid(f.fixed[0], scale)
+	f.grid[1], f.start[1] = lambdaAxis.grid(o.Lambda, diagonal)
 }
 
-// places yields the points of the grid.
-func (f *family) places() iter.Seq[at] {
-	return func(yield func(at) bool) {
+// gridPoints yields all points of the grid.
+func (f *family) gridPoints() iter.Seq[gridPoint] {
+	return func(yield func(gridPoint) bool) {
 		for _, u := range f.grid[0] {
 			for _, v := range f.grid[1] {
-				if !yield(at{u, v}) {
+				if !yield(gridPoint{u, v}) {
 					return
 				}
 			}
@@ -229,23 +232,36 @@ func (f *family) places() iter.Seq[at] {
 	}
 }
 
-// axis returns the logarithms of a grid, in geometric steps from lo to hi times unit, and where to begin; both are
-// the fixed value if there is one.
-func axis(fixed, unit, lo, hi, step float64, begin ...float64) (grid, first []float64) {
+// axis describes a geometric grid from lo to hi, in multiples of a unit.
+type axis struct {
+	lo, hi, step float64
+	start        []float64 // values at which the search begins
+}
+
+// scaleAxis and lambdaAxis are the grids of the scale, in multiples of the typical scale of the rows, and of λ, in
+// multiples of the mean of K's diagonal.
+var (
+	scaleAxis  = axis{1.0 / 16, 16, math.Pow(2, 0.25), []float64{0.2, 0.6, 1.8}}
+	lambdaAxis = axis{1e-7, 1e3, math.Pow(10, 0.25), []float64{1e-5, 1e-3, 0.1, 3}}
+)
+
+// grid returns the logarithms of the grid and of the start values, which are rounded to the grid. If fixed is positive,
+// log fixed is the only value of both.
+func (a axis) grid(fixed, unit float64) (grid, start []float64) {
 	if fixed > 0 {
 		return []float64{math.Log(fixed)}, []float64{math.Log(fixed)}
 	}
-	for v := lo; v < hi*math.Sqrt(step); v *= step {
-		grid = append(grid, math.Log(digits(unit*v)))
+	for v := a.lo; v < a.hi*math.Sqrt(a.step); v *= a.step {
+		grid = append(grid, math.Log(round3(unit*v)))
 	}
-	for _, b := range begin {
-		first = append(first, grid[nearest(grid, math.Log(unit*b))])
+	for _, v := range a.start {
+		start = append(start, grid[nearestIndex(grid, math.Log(unit*v))])
 	}
-	return grid, first
+	return grid, start
 }
 
-// nearest returns the index of the value of a grid that is closest to v.
-func nearest(grid []float64, v float64) (best int) {
+// nearestIndex returns the index of the grid value that is closest to v.
+func nearestIndex(grid []float64, v float64) (best int) {
 	for i, g := range grid {
 		if math.Abs(g-v) < math.Abs(grid[best]-v) {
 			best = i
@@ -254,5 +270,5 @@ func nearest(grid []float64, v float64) (best int) {
 	return best
 }
 
-// digits returns v to three significant digits, which is copied from a report without loss.
-func digits(v float64) float64 { return outward.Rounded(v, 3) }
+// round3 rounds v to three significant digits, so that a report shows the value exactly.
+func round3(v float64) float64 { return outward.Rounded(v, 3) }

@@ -10,74 +10,74 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// errand is what the first rank, which searches, says to the others: a point to evaluate for all rows together, an
-// event, or how it ended.
-type errand struct {
+// message is sent by rank 0, which searches, to the other ranks. It is a point to evaluate on all rows together
+// (Kernel, Shape and Lambda), an event, or the end of the search (Result or Error).
+type message struct {
 	Kernel *kernel.Spec
-	Shape  []float64
+	Shape  []float64 // see family.shape
 	Lambda float64
 	Event  *stage.Event
 	Result *Result
 	Error  string
 }
 
-// runOnRanks is run where all ranks of c call it: the first searches, all evaluate full, which is not nil, together,
-// and have the same result. tell is called on each.
-func runOnRanks(ctx context.Context, c comm.Comm, data *problem, o Options, full *whole,
-	tell func(stage.Event)) (*Result, error) {
+// runOnRanks runs the search on all ranks of c, all of which must call it with a full that is not nil. Rank 0 searches,
+// all ranks evaluate full together, and all have the same result. Each rank calls its notify.
+func runOnRanks(ctx context.Context, c comm.Comm, data *problem, o Options, full *evaluator,
+	notify func(stage.Event)) (*Result, error) {
 	if c.Size() == 1 {
-		return run(ctx, data, o, full, tell)
+		return run(ctx, data, o, full, notify)
 	}
 	if c.Rank() > 0 {
-		return follow(ctx, c, full, tell)
+		return evaluateForFirst(ctx, c, full, notify)
 	}
-	var lost error // of the others
-	say := func(e errand) error {
+	var sendErr error // first failure to send to the other ranks
+	send := func(e message) error {
 		b, err := json.Marshal(&e)
 		if err == nil {
 			_, err = comm.Share(ctx, c, b, 0)
 		}
-		if lost == nil {
-			lost = err
+		if sendErr == nil {
+			sendErr = err
 		}
 		return err
 	}
-	together := &whole{name: full.name, loss: func(ctx context.Context, shape []float64, k kernel.Kernel,
+	onAllRanks := &evaluator{name: full.name, loss: func(ctx context.Context, shape []float64, k kernel.Kernel,
 		lambda float64) (*loss, error) {
 		spec, err := kernel.ToSpec(k)
 		if err == nil {
-			err = say(errand{Kernel: &spec, Shape: shape, Lambda: lambda})
+			err = send(message{Kernel: &spec, Shape: shape, Lambda: lambda})
 		}
 		if err != nil {
 			return nil, err
 		}
 		return full.loss(ctx, shape, k, lambda)
 	}}
-	searching, end := context.WithCancel(ctx)
-	defer end()
-	r, err := run(searching, data, o, together, func(e stage.Event) {
-		if tell(e); say(errand{Event: &e}) != nil {
-			end()
+	searchCtx, stopSearch := context.WithCancel(ctx)
+	defer stopSearch()
+	r, err := run(searchCtx, data, o, onAllRanks, func(e stage.Event) {
+		if notify(e); send(message{Event: &e}) != nil {
+			stopSearch()
 		}
 	})
-	if lost != nil {
-		return r, errors.Join(lost, ctx.Err())
+	if sendErr != nil {
+		return r, errors.Join(sendErr, ctx.Err())
 	}
-	last := errand{Result: r}
+	finalMessage := message{Result: r}
 	if err != nil {
-		last.Result, last.Error = nil, err.Error()
+		finalMessage.Result, finalMessage.Error = nil, err.Error()
 	}
-	if e := say(last); err == nil {
+	if e := send(finalMessage); err == nil {
 		err = e
 	}
 	return r, err
 }
 
-// follow does what the first rank says.
-func follow(ctx context.Context, c comm.Comm, full *whole, tell func(stage.Event)) (*Result, error) {
+// evaluateForFirst evaluates the points that rank 0 sends, until it sends the end of the search.
+func evaluateForFirst(ctx context.Context, c comm.Comm, full *evaluator, notify func(stage.Event)) (*Result, error) {
 	for {
 		b, err := comm.Share(ctx, c, nil, 0)
-		var e errand
+		var e message
 		if err == nil {
 			err = json.Unmarshal(b, &e)
 		}
@@ -89,13 +89,13 @@ func follow(ctx context.Context, c comm.Comm, full *whole, tell func(stage.Event
 		case e.Result != nil:
 			return e.Result, nil
 		case e.Event != nil:
-			tell(*e.Event)
+			notify(*e.Event)
 		default:
 			k, err := kernel.FromSpec(*e.Kernel)
 			if err == nil {
 				_, err = full.loss(ctx, e.Shape, k, e.Lambda)
 			}
-			if err != nil && ctx.Err() != nil { // else the first has the same, and continues
+			if err != nil && ctx.Err() != nil { // rank 0 has any other error too, and continues
 				return nil, err
 			}
 		}

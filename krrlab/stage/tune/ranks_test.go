@@ -31,7 +31,7 @@ func TestRunOnRanks(t *testing.T) {
 		if c != nil {
 			rank = c.Rank()
 		}
-		full := &whole{name: "made up", loss: func(_ context.Context, shape []float64, k kernel.Kernel,
+		full := &evaluator{name: "made up", loss: func(_ context.Context, shape []float64, k kernel.Kernel,
 			lambda float64) (*loss, error) {
 			e.asked = append(e.asked, fmt.Sprint(shape, k, lambda))
 			l := &loss{rows: make([]float64, 50)}

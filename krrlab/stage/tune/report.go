@@ -23,21 +23,21 @@ func (r *Result) Chosen() (k kernel.Spec, lambda float64, lengths []float64) {
 	return r.Best.Spec(), r.Best.Lambda, r.Best.Lengths
 }
 
-// text says a point in one line.
-func (p *Point) text(m model.Metric) string {
-	return fmt.Sprintf("%s, λ = %g: %s", p.short(), p.Lambda, p.error(m))
+// summary returns the point as one line.
+func (p *Point) summary(m model.Metric) string {
+	return fmt.Sprintf("%s, λ = %g: %s", p.kernelText(), p.Lambda, p.errorText(m))
 }
 
-// short names the kernel and its scale.
-func (p *Point) short() string {
+// kernelText returns the name of the kernel and its scale.
+func (p *Point) kernelText() string {
 	if p.Lengths != nil {
 		return fmt.Sprintf("%s(%d length scales, geometric mean %.4g)", p.Kernel, len(p.Lengths), p.Sigma)
 	}
 	return p.Spec().Short()
 }
 
-// prose names the kernel and its scale for a title.
-func (p *Point) prose() string {
+// kernelTitle returns the name of the kernel and its scale for a title.
+func (p *Point) kernelTitle() string {
 	if p.Lengths != nil {
 		return fmt.Sprintf("%s kernel, %d length scales of geometric mean %.3g", kernel.Title(p.Kernel), len(p.Lengths),
 			p.Sigma)
@@ -45,38 +45,38 @@ func (p *Point) prose() string {
 	return p.Spec().Prose()
 }
 
-// name tells the kernel from others of the search.
-func (p *Point) name() string {
+// kernelKey returns a name that is unique among the kernels of the search, apart from degrees.
+func (p *Point) kernelKey() string {
 	if p.Lengths != nil {
 		return p.Kernel + ", lengths"
 	}
 	return p.Kernel
 }
 
-// title is name with the kernel's name for readers.
-func (p *Point) title() string {
-	return kernel.Title(p.Kernel) + strings.TrimPrefix(p.name(), p.Kernel)
+// kernelKeyTitle returns kernelKey with the kernel's display name.
+func (p *Point) kernelKeyTitle() string {
+	return kernel.Title(p.Kernel) + strings.TrimPrefix(p.kernelKey(), p.Kernel)
 }
 
-// error says the error and its interval.
-func (p *Point) error(m model.Metric) string {
+// errorText returns the error and its interval as text.
+func (p *Point) errorText(m model.Metric) string {
 	if !p.Error.Known() {
 		return "no fit: K+λI is not positive definite in float64, or the solve did not converge"
 	}
 	return m.Span(float64(p.Error), float64(p.Lo), float64(p.Hi))
 }
 
-// units says what the errors of several targets are in; "" of one.
-func (r *Result) units() string {
+// unitsNote states the units of the errors of several targets; it is empty for one target.
+func (r *Result) unitsNote() string {
 	if r.T == 1 || r.classes() {
 		return ""
 	}
 	return fmt.Sprintf(" (of all %d targets, each in units of its root mean square)", r.T)
 }
 
-// repeats says which rows are left out together, which question the error answers, and the answer to the other one;
-// "" without repeated rows.
-func (r *Result) repeats() string {
+// repeatsNote states which equal rows are left out together, which question the error answers, and the answer to the
+// other question. It is empty without repeated rows.
+func (r *Result) repeatsNote() string {
 	text := r.Repeats.String()
 	if text == "" {
 		return ""
@@ -85,18 +85,18 @@ func (r *Result) repeats() string {
 	if !r.Other.Known() {
 		return text
 	}
-	other := strings.TrimPrefix(r.Metric.Text(float64(r.Other)), "error ")
-	return fmt.Sprintf("%s (%s on %s)", text, other, datasets.OfQuestion(r.Repeats.Other))
+	otherText := strings.TrimPrefix(r.Metric.Text(float64(r.Other)), "error ")
+	return fmt.Sprintf("%s (%s on %s)", text, otherText, datasets.OfQuestion(r.Repeats.Other))
 }
 
 func (r *Result) classes() bool { return r.Task == "classification" }
 
-// String gives the search in a few aligned lines.
+// String returns the result as a few aligned lines.
 func (r *Result) String() string {
 	var b stage.Lines
 	b.Data(&r.Header)
-	b.AddText("errors", strings.Trim(r.units(), " ()"))
-	b.AddText("repeats", r.repeats())
+	b.AddText("errors", strings.Trim(r.unitsNote(), " ()"))
+	b.AddText("repeats", r.repeatsNote())
 	for i, l := range r.Levels {
 		if l.Points == 0 {
 			continue
@@ -105,20 +105,20 @@ func (r *Result) String() string {
 			l.Seconds)
 	}
 	b.AddText("memory", r.Limited)
-	leading := r.leading()
+	leading := r.bestPerKernel()
 	for _, p := range leading {
-		b.AddText(p.Kernel, p.text(r.Metric))
+		b.AddText(p.Kernel, p.summary(r.Metric))
 	}
 	if r.ARD != nil {
-		b.AddText("lengths", r.ARD.text(r.Metric))
+		b.AddText("lengths", r.ARD.summary(r.Metric))
 	}
 	b.AddText("lengths", r.Lacks)
-	why := ""
+	reason := ""
 	if len(leading) > 0 && r.Best.Model > leading[0].Model {
-		why = "; the smoothest of those not told apart from the least"
+		reason = "; the smoothest of those not told apart from the least"
 	}
-	b.Add("chosen", "%s%s", r.Best.text(r.Metric), why)
-	b.AddText("features", r.relevant(5))
+	b.Add("chosen", "%s%s", r.Best.summary(r.Metric), reason)
+	b.AddText("features", r.mostRelevant(5))
 	b.AddText("at an end", r.edge)
 	if r.Gain.Known() {
 		b.Add("next point", "is expected to gain %s of the error, by the model of the search",
@@ -129,35 +129,35 @@ func (r *Result) String() string {
 	return b.String()
 }
 
-// relevant names the most relevant features, some at most; "" where they have no lengths of their own.
-func (r *Result) relevant(most int) string {
+// mostRelevant returns the names of at most count features, the most relevant first. It is empty without length scales.
+func (r *Result) mostRelevant(count int) string {
 	if r.Best.Lengths == nil {
 		return ""
 	}
-	return strings.Join(r.ARD.Relevant[:min(most, len(r.ARD.Relevant))], ", ")
+	return strings.Join(r.ARD.Relevant[:min(count, len(r.ARD.Relevant))], ", ")
 }
 
-// leading returns the best point of each kernel on the last level it was tried on, the best kernel first.
-func (r *Result) leading() (all []Point) {
+// bestPerKernel returns the best point of each kernel on the last level where it was evaluated, the best kernel first.
+func (r *Result) bestPerKernel() (leading []Point) {
 	for _, p := range r.Points {
 		if !p.Error.Known() {
 			continue
 		}
-		i := slices.IndexFunc(all, func(q Point) bool { return q.name() == p.name() })
+		i := slices.IndexFunc(leading, func(q Point) bool { return q.kernelKey() == p.kernelKey() })
 		switch {
 		case i < 0:
-			all = append(all, p)
-		case p.Level > all[i].Level || p.Level == all[i].Level && p.Model < all[i].Model:
-			all[i] = p
+			leading = append(leading, p)
+		case p.Level > leading[i].Level || p.Level == leading[i].Level && p.Model < leading[i].Model:
+			leading[i] = p
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Point) int {
+	slices.SortStableFunc(leading, func(a, b Point) int {
 		return cmp.Or(cmp.Compare(b.Level, a.Level), cmp.Compare(a.Model, b.Model))
 	})
-	return all
+	return leading
 }
 
-// Table gives a row for each point.
+// Table returns a table with one row per point.
 func (r *Result) Table() *plots.Table {
 	t := &plots.Table{
 		Title: "tune: " + r.Dataset,
@@ -170,65 +170,66 @@ func (r *Result) Table() *plots.Table {
 		}
 		return make(float64(v))
 	}
-	known := func(v stage.Number) any { return cell(v, plots.Number) }
+	knownNumber := func(v stage.Number) any { return cell(v, plots.Number) }
 	for _, p := range r.Points {
-		name := p.name()
+		name := p.kernelKey()
 		if p.Degree > 0 {
 			name = fmt.Sprintf("%s %d", name, p.Degree)
 		}
-		t.Add(r.Levels[p.Level].Rows, name, known(stage.Number(p.Sigma)), known(stage.Number(p.Gamma)), p.Lambda,
-			known(p.Error), cell(p.Lo, plots.AtLeast), cell(p.Hi, plots.AtMost), known(p.Model), p.Seconds)
+		t.Add(r.Levels[p.Level].Rows, name, knownNumber(stage.Number(p.Sigma)), knownNumber(stage.Number(p.Gamma)),
+			p.Lambda, knownNumber(p.Error), cell(p.Lo, plots.AtLeast), cell(p.Hi, plots.AtMost), knownNumber(p.Model),
+			p.Seconds)
 	}
-	if most := r.relevant(5); most != "" {
+	if features := r.mostRelevant(5); features != "" {
 		t.Caption = "σ of a kernel with lengths is the geometric mean of one for each feature; the most relevant " +
-			"features: " + most
+			"features: " + features
 	}
 	return t
 }
 
-// Plot draws the error of the chosen kernel over σ and λ by the model, with the points that were tried, the chosen one
-// framed, and the error of each point of the last level against λ with its interval.
+// Plot returns two panels: the modeled error of the chosen kernel over σ and λ, with the evaluated points and a frame
+// around the chosen one; and the error of each point of the last level against λ, with its interval.
 func (r *Result) Plot() *plots.Figure {
 	quantity := r.Metric.Name()
 	if r.Metric.Value(0) == 1 {
 		quantity = "1 − " + quantity
 	}
-	panels := []*plots.Figure{r.errors(quantity)}
+	panels := []*plots.Figure{r.errorFigure(quantity)}
 	if r.Map != nil {
-		panels = append([]*plots.Figure{r.heat(quantity)}, panels...)
+		panels = append([]*plots.Figure{r.errorMapFigure(quantity)}, panels...)
 	}
-	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %.3g", r.Dataset, r.N, r.Best.prose(), r.Lambda), len(panels),
-		panels...)
+	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %.3g", r.Dataset, r.N, r.Best.kernelTitle(), r.Lambda),
+		len(panels), panels...)
 	f.Caption = "The error of rows that the fit has not seen. The frame and the ring are the point that was chosen; " +
 		"other points of the map were tried, between them it is by the model, " +
 		"and errors of twice the least and more have one color."
-	if most := r.relevant(5); most != "" {
+	if features := r.mostRelevant(5); features != "" {
 		f.Caption += " Each feature has its own length scale, σ is their geometric mean; the most relevant features: " +
-			most + "."
+			features + "."
 	}
 	return f
 }
 
-// heat returns the map of the chosen kernel. Errors of twice the least and more have one color.
-func (r *Result) heat(quantity string) *plots.Figure {
-	label, title := "σ", r.Best.title()
-	if most := r.relevant(3); most != "" {
-		title += ": " + most + " matter most"
+// errorMapFigure returns the map of the chosen kernel. All errors of at least twice the smallest have the same color.
+func (r *Result) errorMapFigure(quantity string) *plots.Figure {
+	label, title := "σ", r.Best.kernelKeyTitle()
+	if features := r.mostRelevant(3); features != "" {
+		title += ": " + features + " matter most"
 	}
 	if r.Best.Gamma > 0 {
 		label = "γ"
 	}
 	m := plots.Map(title, label, "λ", quantity, r.Map.Scale, r.Map.Lambda, r.Map.Error)
-	least := math.Inf(1)
+	lowest := math.Inf(1)
 	for _, row := range r.Map.Error {
-		least = min(least, slices.Min(row))
+		lowest = min(lowest, slices.Min(row))
 	}
-	m.Map.Bare, m.Map.Color.Min, m.Map.Color.Max = true, least, 2*least
+	m.Map.Bare, m.Map.Color.Min, m.Map.Color.Max = true, lowest, 2*lowest
 	m.Marks = append(m.Marks, plots.Mark{X: r.Best.Sigma + r.Best.Gamma, Y: r.Best.Lambda, Label: "chosen"})
 	tried := plots.Series{Name: "tried", Style: plots.Points}
 	for _, p := range r.Points {
 		x := p.Sigma + p.Gamma
-		if p.name() == r.Best.name() && p.Degree == r.Best.Degree && p.Level == r.Best.Level &&
+		if p.kernelKey() == r.Best.kernelKey() && p.Degree == r.Best.Degree && p.Level == r.Best.Level &&
 			slices.Contains(r.Map.Scale, x) && slices.Contains(r.Map.Lambda, p.Lambda) {
 			tried.X, tried.Y = append(tried.X, x), append(tried.Y, p.Lambda)
 		}
@@ -237,16 +238,16 @@ func (r *Result) heat(quantity string) *plots.Figure {
 	return m
 }
 
-// errors returns the errors of the last level, with their intervals.
-func (r *Result) errors(quantity string) *plots.Figure {
-	last := r.Points[len(r.Points)-1].Level
-	f := &plots.Figure{Title: r.Levels[last].Name, X: plots.Axis{Label: "λ", Log: true},
+// errorFigure returns the errors of the last level with their intervals.
+func (r *Result) errorFigure(quantity string) *plots.Figure {
+	lastLevel := r.Points[len(r.Points)-1].Level
+	f := &plots.Figure{Title: r.Levels[lastLevel].Name, X: plots.Axis{Label: "λ", Log: true},
 		Y: plots.Axis{Label: quantity}}
 	for _, p := range r.Points {
-		if p.Level != last || !p.Error.Known() || float64(p.Error) >= 2*float64(r.Best.Hi) {
+		if p.Level != lastLevel || !p.Error.Known() || float64(p.Error) >= 2*float64(r.Best.Hi) {
 			continue
 		}
-		name := p.title()
+		name := p.kernelKeyTitle()
 		i := slices.IndexFunc(f.Series, func(s plots.Series) bool { return s.Name == name })
 		if i < 0 {
 			i, f.Series = len(f.Series), append(f.Series, plots.Series{Name: name, Style: plots.Points})
@@ -257,18 +258,18 @@ func (r *Result) errors(quantity string) *plots.Figure {
 	return f
 }
 
-// HTML gives the lines, the picture and the numbers.
+// HTML returns the result as text, figure and table.
 func (r *Result) HTML() string { return stage.HTML(r) }
 
-// Short says in one line what was chosen.
+// Short returns the choice in one or a few lines.
 func (r *Result) Short() string {
 	var b stage.Lines
 	b.Width = 12
-	b.Add("tuned", "%s%s with 95 %% over samples of rows, by %s; %s, %.3g s", r.Best.text(r.Metric), r.units(),
+	b.Add("tuned", "%s%s with 95 %% over samples of rows, by %s; %s, %.3g s", r.Best.summary(r.Metric), r.unitsNote(),
 		r.Levels[r.Best.Level].Name, plural.Count(len(r.Points), "point"), r.Seconds)
-	b.AddText("", r.repeats())
-	if most := r.relevant(5); most != "" {
-		b.AddText("", "the most relevant features: "+most)
+	b.AddText("", r.repeatsNote())
+	if features := r.mostRelevant(5); features != "" {
+		b.AddText("", "the most relevant features: "+features)
 	}
 	b.AddText("", r.edge)
 	return b.String()

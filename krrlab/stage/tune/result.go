@@ -15,29 +15,31 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Point is one kernel and one λ.
+// Point is an evaluated point of the search: one kernel and one λ.
 type Point struct {
 	Kernel string  `json:"kernel"`
-	Sigma  float64 `json:"sigma"` // length scale, 0 for a polynomial; the geometric mean of Lengths, if there are any
+	Sigma  float64 `json:"sigma"` // length scale; 0 for a polynomial; geometric mean of Lengths if that is not nil
 	Gamma  float64 `json:"gamma,omitempty"`
 	Coef0  float64 `json:"coef0,omitempty"`
 	Degree int     `json:"degree,omitempty"`
 	// Params are the parameters of a registered kernel.
 	Params kernel.Params `json:"params,omitempty"`
 	Lambda float64       `json:"lambda"`
-	// Lengths are the length scales of the features, as krrlab fit --sigma and datasets.Stretch take them; nil: σ for
-	// all.
+	// Lengths are the length scales of the features, in the form of krrlab fit --sigma and datasets.Stretch. If they
+	// are nil, σ is the length scale of all features.
 	Lengths []float64 `json:"lengths,omitempty"`
-	// Error is the share of wrong labels, or √(Σ(y_i−f(x_i))²/n); null where K+λI is not positive definite in
-	// float64, or the solve did not converge. Lo and Hi are its 95 % interval over samples of rows.
+	// Error is the share of wrong labels, or √(Σ(y_i−f(x_i))²/n). It is null if K+λI is not positive definite in
+	// float64, or if the solve did not converge.
 	Error stage.Number `json:"error"`
-	Lo    stage.Number `json:"lo"`
-	Hi    stage.Number `json:"hi"`
-	// Model is the error that the model of the search gives, which rests on the points about it too.
+	Lo    stage.Number `json:"lo"` // lower end of the 95 % interval of Error over samples of rows
+	Hi    stage.Number `json:"hi"` // upper end of that interval
+	// Model is the error by the model of the search, which also uses the errors of nearby points.
 	Model   stage.Number `json:"model"`
-	Level   int          `json:"level"` // index of Levels
+	Level   int          `json:"level"` // index in Result.Levels
 	Seconds float64      `json:"seconds"`
 }
+
+// Spec returns the kernel as data. If Lengths are set, it has σ = 1, and applies to features divided by Lengths.
 
 // Spec returns the kernel as data, with σ = 1 where the features are to be divided by Lengths.
 func (p *Point) Spec() kernel.Spec {
@@ -50,71 +52,74 @@ func (p *Point) Spec() kernel.Spec {
 	return kernel.Spec{Name: p.Kernel, Sigma: p.Sigma, Gamma: p.Gamma, Coef0: p.Coef0, Degree: p.Degree}
 }
 
-// Level is a size of the problem that was searched.
+// Level is a stage of the search with a fixed number of rows.
 type Level struct {
 	Name    string  `json:"name"`
-	Rows    int     `json:"rows"` // that are fitted
-	Points  int     `json:"points"`
+	Rows    int     `json:"rows"`   // number of fitted rows
+	Points  int     `json:"points"` // number of evaluated points
 	Seconds float64 `json:"seconds"`
 }
 
-// Map is the error of the chosen kernel about the chosen point, by the model.
+// Map is the error of the chosen kernel on a grid about the chosen point, by the model of the search.
 type Map struct {
 	Scale  []float64   `json:"scale"` // σ, or γ of a polynomial
 	Lambda []float64   `json:"lambda"`
 	Error  [][]float64 `json:"error"` // [i][j] at Lambda[i], Scale[j]
 }
 
-// Result is the stage of a search: Header has the kernel and λ that were chosen.
+// Result is the result of a search. Its Header has the chosen kernel and λ.
 type Result struct {
 	stage.Header
 	Criterion string `json:"criterion"`
-	// Metric is what was made best. Errors are its losses: 1 − AUC, 1 − F1, and else the metric itself.
+	// Metric is the optimized metric. Errors are its losses: 1 − AUC, 1 − F1, or the metric itself for all others.
 	Metric model.Metric `json:"metric"`
-	// Of is the class whose F1 is meant, if there are two classes; empty otherwise.
+	// Of is the class whose F1 was optimized, if there are two classes; else it is empty.
 	Of     string  `json:"metric_of,omitempty"`
 	Best   Point   `json:"best"`
-	Points []Point `json:"points"` // in the order they were evaluated
+	Points []Point `json:"points"` // in the order of their evaluation
 	Levels []Level `json:"levels"`
-	// Gain is which part of the error the next point was expected to gain when the search ended; null without a model.
+	// Gain is the relative reduction of the error expected from one more point when the search ended; null without a
+	// model.
 	Gain    stage.Number `json:"gain"`
-	ARD     *Lengths     `json:"ard,omitempty"`     // the search of length scales for each feature; null without one
-	Map     *Map         `json:"map,omitempty"`     // null where σ or λ was held
-	Command string       `json:"command,omitempty"` // that fits with the result
-	// Lacks says why no length scales were searched although they were asked for: the kernel lacks a method.
+	ARD     *Lengths     `json:"ard,omitempty"`     // search for a length scale per feature; null if there was none
+	Map     *Map         `json:"map,omitempty"`     // null if σ or λ was not searched
+	Command string       `json:"command,omitempty"` // command that fits with the result
+	// Lacks explains why no length scales were searched although they were requested: the kernel lacks a method, or the
+	// memory is too small.
 	Lacks string `json:"lacks,omitempty"`
-	// Limited says that the memory limits the rows of the search.
+	// Limited states that the memory limits the rows of the search.
 	Limited string  `json:"limited,omitempty"`
 	Seconds float64 `json:"seconds"`
-	// Repeats says which rows are left out, or held out, together, and which question Error answers. Other is the
-	// error of Best by the question Repeats.Other; null if there is none, or the last level held rows out.
+	// Repeats states which rows are left out, or held out, together, and which question Error answers.
 	Repeats datasets.Repeats `json:"repeats"`
-	Other   stage.Number     `json:"other_error"`
+	// Other is the error of Best for the question Repeats.Other. It is null if there is no such question, or if the
+	// last level did not use leave-one-out.
+	Other stage.Number `json:"other_error"`
 
-	edge string // says where Best is at an end of what is searched
+	edge string // report line if Best is at an end of its grid
 }
 
-// result returns what was found, nil for nothing.
+// result returns the result of the points evaluated so far, or nil if none of them has a loss.
 func (s *search) result() *Result {
 	if len(s.points) == 0 {
 		return nil
 	}
-	best := s.choose(s.points[len(s.points)-1].level)
+	best := s.choosePoint(s.points[len(s.points)-1].level)
 	if best == nil {
 		return nil
 	}
-	r := &Result{Criterion: s.data.criterion(), Metric: s.data.judged.metric, Gain: stage.Number(s.gain),
-		Best: s.describe(best), ARD: s.stretched, Lacks: s.lacks, Seconds: time.Since(s.start).Seconds()}
+	r := &Result{Criterion: s.data.criterion(), Metric: s.data.judgment.metric, Gain: stage.Number(s.expectedGain),
+		Best: s.describe(best), ARD: s.foundLengths, Lacks: s.lengthsNote, Seconds: time.Since(s.start).Seconds()}
 	for _, l := range s.levels {
 		r.Levels = append(r.Levels, Level{Name: l.name, Rows: l.rows})
 	}
 	for _, p := range s.points {
-		one := s.describe(p)
-		r.Points = append(r.Points, one)
+		described := s.describe(p)
+		r.Points = append(r.Points, described)
 		r.Levels[p.level].Points++
-		r.Levels[p.level].Seconds += one.Seconds
+		r.Levels[p.level].Seconds += described.Seconds
 	}
-	r.Map, r.Repeats, r.Other = s.surface(best), s.groups.Repeats, stage.Unknown
+	r.Map, r.Repeats, r.Other = s.errorMap(best), s.groups.Repeats, stage.Unknown
 	if r.edge = best.edge(); r.edge != "" {
 		r.edge += ": others, held by flags, may be better"
 	}
@@ -122,50 +127,51 @@ func (s *search) result() *Result {
 	return r
 }
 
-// edge says at which ends of its grids a point lies, beyond which the error may be less; "" for none.
+// edge names the ends of the grids at which a point lies, because the error may be smaller beyond them. It is empty
+// for a point inside the grids.
 func (p *point) edge() string {
-	var at []string
-	for k, grid := range p.f.grid {
-		name, value, ends := "λ", p.lambda(), []string{"least", "largest"}
+	var notes []string
+	for k, grid := range p.family.grid {
+		name, value, extremes := "λ", p.lambda(), []string{"least", "largest"}
 		if k == 0 {
-			name, value = "σ", p.f.size(p.scale())
-			if kernel.ArgumentOf(p.f.base) == kernel.InnerProduct { // whose scale is 1/γ
-				name, ends = "γ", []string{"largest", "least"}
+			name, value = "σ", p.family.reportedScale(p.scale())
+			if kernel.ArgumentOf(p.family.base) == kernel.InnerProduct { // the scale is 1/γ
+				name, extremes = "γ", []string{"largest", "least"}
 			}
 		}
-		if i := slices.Index(grid, p.at[k]); len(grid) > 1 && (i == 0 || i == len(grid)-1) {
-			at = append(at, fmt.Sprintf("%s = %g is the %s that is searched", name, value, ends[min(i, 1)]))
+		if i := slices.Index(grid, p.location[k]); len(grid) > 1 && (i == 0 || i == len(grid)-1) {
+			notes = append(notes, fmt.Sprintf("%s = %g is the %s that is searched", name, value, extremes[min(i, 1)]))
 		}
 	}
-	return strings.Join(at, "; ")
+	return strings.Join(notes, "; ")
 }
 
-// surface returns the map about a point; nil where there is nothing to see.
-func (s *search) surface(best *point) *Map {
+// errorMap returns the map about a point, or nil if the scale or λ has fewer than two grid values.
+func (s *search) errorMap(best *point) *Map {
 	m := &Map{}
-	var at [2][]float64
-	for k, far := range [2]float64{math.Log(7), math.Log(1e4)} {
-		for _, v := range best.f.grid[k] {
-			if math.Abs(v-best.at[k]) < far {
-				at[k] = append(at[k], v)
+	var logAxes [2][]float64
+	for k, maxDistance := range [2]float64{math.Log(7), math.Log(1e4)} {
+		for _, v := range best.family.grid[k] {
+			if math.Abs(v-best.location[k]) < maxDistance {
+				logAxes[k] = append(logAxes[k], v)
 			}
 		}
-		if len(at[k]) < 2 {
+		if len(logAxes[k]) < 2 {
 			return nil
 		}
 	}
-	for _, u := range at[0] {
-		m.Scale = append(m.Scale, best.f.size(digits(math.Exp(u))))
+	for _, u := range logAxes[0] {
+		m.Scale = append(m.Scale, best.family.reportedScale(round3(math.Exp(u))))
 	}
-	for _, v := range at[1] {
-		m.Lambda = append(m.Lambda, digits(math.Exp(v)))
-		row := make([]float64, len(at[0]))
-		for j, u := range at[0] {
-			row[j] = math.Exp(s.model(best.level, best.f).mean([2]float64{u, v}))
+	for _, v := range logAxes[1] {
+		m.Lambda = append(m.Lambda, round3(math.Exp(v)))
+		row := make([]float64, len(logAxes[0]))
+		for j, u := range logAxes[0] {
+			row[j] = math.Exp(s.model(best.level, best.family).mean([2]float64{u, v}))
 		}
 		m.Error = append(m.Error, row)
 	}
-	if m.Scale[0] > m.Scale[1] { // γ
+	if m.Scale[0] > m.Scale[1] { // γ decreases as the scale grows
 		slices.Reverse(m.Scale)
 		for _, row := range m.Error {
 			slices.Reverse(row)
@@ -174,8 +180,8 @@ func (s *search) surface(best *point) *Map {
 	return m
 }
 
-// size returns the length scale of a scale as it is reported, or γ of a polynomial.
-func (f *family) size(scale float64) float64 {
+// reportedScale returns the scale in the unit of reports: the length scale, or γ of a polynomial.
+func (f *family) reportedScale(scale float64) float64 {
 	k := f.kernel(scale)
 	if p, ok := k.(kernel.Polynomial); ok {
 		return p.Gamma
@@ -183,9 +189,9 @@ func (f *family) size(scale float64) float64 {
 	return k.(kernel.Scaled).Scale()
 }
 
-// choose returns the point of a level that is least by the model, or a smoother one that is hardly worse.
-func (s *search) choose(q int) *point {
-	best, least := s.best(q)
+// choosePoint returns the point of level q with the smallest modeled error, or a smoother point that ties with it.
+func (s *search) choosePoint(q int) *point {
+	best, lowest := s.bestPoint(q)
 	if best == nil {
 		return nil
 	}
@@ -194,30 +200,30 @@ func (s *search) choose(q int) *point {
 		if p.level != q || p.loss == nil {
 			continue
 		}
-		share, se := p.loss.worse(best.loss)
-		if p == best || share <= min(se, tie) && s.model(q, p.f).mean(p.at)-least <= tie {
+		share, se := p.loss.relativeExcess(best.loss)
+		if p == best || share <= min(se, tieTolerance) && s.model(q, p.family).mean(p.location)-lowest <= tieTolerance {
 			tied = append(tied, p)
 		}
 	}
 	return slices.MinFunc(tied, func(a, b *point) int {
-		smooth := func(p *point) int {
-			if i := slices.Index(usual, p.f.name); i >= 0 {
+		smoothness := func(p *point) int {
+			if i := slices.Index(defaultKernels, p.family.name); i >= 0 {
 				return i
 			}
-			return len(usual) + p.f.index
+			return len(defaultKernels) + p.family.index
 		}
-		return cmp.Or(cmp.Compare(len(a.f.shape), len(b.f.shape)), cmp.Compare(smooth(a), smooth(b)),
-			cmp.Compare(b.at[1], a.at[1]), cmp.Compare(b.at[0], a.at[0]))
+		return cmp.Or(cmp.Compare(len(a.family.shape), len(b.family.shape)), cmp.Compare(smoothness(a), smoothness(b)),
+			cmp.Compare(b.location[1], a.location[1]), cmp.Compare(b.location[0], a.location[0]))
 	})
 }
 
-// describe returns a point as it is reported.
+// describe returns the reported form of a point.
 func (s *search) describe(p *point) Point {
 	scale := p.scale()
-	if p.f.shape != nil {
+	if p.family.shape != nil {
 		scale = 1 // the features are divided by the lengths
 	}
-	spec := p.f.spec(scale)
+	spec := p.family.spec(scale)
 	r := Point{
 		Kernel: spec.Name, Gamma: spec.Gamma, Coef0: spec.Coef0, Degree: spec.Degree, Params: spec.Params,
 		Lambda: p.lambda(), Level: p.level,
@@ -226,15 +232,15 @@ func (s *search) describe(p *point) Point {
 	if spec.Gamma == 0 {
 		r.Sigma = p.scale()
 	}
-	for _, v := range p.f.shape {
-		r.Lengths = append(r.Lengths, outward.Rounded(r.Sigma*v, 6)) // exactly, of two numbers of three digits
+	for _, v := range p.family.shape {
+		r.Lengths = append(r.Lengths, outward.Rounded(r.Sigma*v, 6)) // exact: a product of two numbers of three digits
 	}
 	if p.loss == nil {
 		return r
 	}
 	v, lo, hi := p.loss.Error()
 	r.Error, r.Lo, r.Hi, r.Seconds = stage.Number(v), stage.Number(lo), stage.Number(hi), p.loss.seconds
-	if r.Model = stage.Number(math.Exp(s.model(p.level, p.f).mean(p.at))); p.loss.classes {
+	if r.Model = stage.Number(math.Exp(s.model(p.level, p.family).mean(p.location))); p.loss.classes {
 		r.Model -= stage.Number(0.25 / float64(len(p.loss.rows)))
 	}
 	return r

@@ -21,35 +21,39 @@ import (
 	"github.com/krrlab/lab/krrlab/model/leaveout"
 )
 
-// sample is a subsample of the rows: what two of them have in common, from which K is made for every kernel and σ.
+// sample is a subsample of the rows. It stores the distances or inner products of all pairs of rows, from which it
+// forms K for every kernel and σ. The first m of its n rows are fitted; the others are only predicted.
 type sample struct {
-	x       points.Points
-	raw     points.Points // x before stretch; nil: x
-	shape   []float64
-	y       *mat.Dense
-	judged  judgment             // of all rows, or of those that judge
-	factors []float64            // √w_i of the fit, 1 of rows that judge; nil for ones
-	tables  map[string][]float64 // n×m, lower triangle: ‖x−z‖₂², ‖x−z‖₁ or xᵀz; m rows are fitted
-	k       *mat.Dense           // n×m
-	held    kernel.Kernel        // that k is of
-	groups  *datasets.Grouping   // of the rows that are left out together
-	mean    bool                 // of the targets that are fitted is taken off them
-	fitted  int                  // rows, before those that judge; 0: all, and each is left out
+	x              points.Points
+	unscaled       points.Points // x before setShape; nil: x
+	shape          []float64     // length scales by which the features of x were divided; nil: none
+	y              *mat.Dense
+	judgment       judgment             // weights are those of all rows, or of the judging rows if there are any
+	sqrtWeights    []float64            // √w_i of the fitted rows, and 1 for judging rows; nil: all ones
+	tables         map[string][]float64 // lower triangles, n×m, of ‖x−z‖₂², ‖x−z‖₁ or xᵀz
+	k              *mat.Dense           // n×m, lower triangle
+	formedKernel   kernel.Kernel        // kernel of k; nil: k is not valid
+	groups         *datasets.Grouping   // rows to be left out together
+	centersTargets bool                 // the fit subtracts the mean of its targets
+	fittedRows     int                  // number m of fitted rows; 0: all rows, judged by leave-one-out
 }
+
+// dims returns the number n of rows and the number m of fitted rows.
 
 // dims returns the number of rows, and that of the fitted ones, which are the first.
 func (s *sample) dims() (n, m int) {
 	n, _ = s.x.Dims()
-	return n, cmp.Or(s.fitted, n)
+	return n, cmp.Or(s.fittedRows, n)
 }
 
 // tile is the number of rows and columns of a block of a table.
 const tile = 256
 
-// table returns the numbers of all pairs of rows that kernel k is a function of. Points that lie far from zero beside
-// their spread are moved to their mean first, or ‖a‖²+‖b‖²−2aᵀb would cancel.
+// table returns the distances or inner products that the kernel is a function of, for all pairs of rows. Points that
+// are far from zero compared with their spread are first shifted by their mean, to avoid cancellation in
+// ‖a‖²+‖b‖²−2aᵀb.
 func (s *sample) table(ctx context.Context, k kernel.Kernel) ([]float64, error) {
-	name, form := "squares", squares
+	name, form := "squares", squaredDistances
 	switch kernel.ArgumentOf(k) {
 	case kernel.L1Distance:
 		name, form = "absolutes", points.L1Dist64
@@ -75,9 +79,10 @@ func (s *sample) table(ctx context.Context, k kernel.Kernel) ([]float64, error) 
 	return t, err
 }
 
-// squares forms ‖a−b‖² = ‖a‖²+‖b‖²−2aᵀb, or, where that cancels for some of them, all from differences: points may lie
-// close together and far from zero. Products of bytes are exact, and sparse points do not lie together far from zero.
-func squares(dst []float64, ld int, a, b points.Points, w *points.Workspace) {
+// squaredDistances computes ‖a−b‖² = ‖a‖²+‖b‖²−2aᵀb. If that cancels for any pair, it computes all distances from
+// differences instead, because points may be close together and far from zero. Products of bytes are exact, and sparse
+// points are not close together far from zero, so that neither is checked.
+func squaredDistances(dst []float64, ld int, a, b points.Points, w *points.Workspace) {
 	points.Inner64(dst, ld, a, b, w)
 	_, trusted := points.SameBytes(a, b)
 	if _, sparse := a.(*points.CSR); sparse {
@@ -88,7 +93,7 @@ func squares(dst []float64, ld int, a, b points.Points, w *points.Workspace) {
 		row := dst[i*ld : i*ld+len(nb)]
 		for j, v := range nb {
 			row[j] = max(0, u+v-2*row[j])
-			if !trusted && row[j] < cancels*(u+v) {
+			if !trusted && row[j] < cancellationShare*(u+v) {
 				points.SqDist64(dst, ld, a, b, w)
 				return
 			}
@@ -96,12 +101,13 @@ func squares(dst []float64, ld int, a, b points.Points, w *points.Workspace) {
 	}
 }
 
-// cancels is the share of ‖a‖²+‖b‖² below which ‖a−b‖² is not formed from them, as it would lose six digits or more.
-const cancels = 1e-6
+// cancellationShare is the share of ‖a‖²+‖b‖² below which ‖a−b‖² is computed from differences. A share of 1e-6 is a
+// loss of six digits; a larger one is more accurate and computes more distances from differences.
+const cancellationShare = 1e-6
 
-// form makes K of the kernel, of which the lower triangle is set.
-func (s *sample) form(ctx context.Context, k kernel.Kernel) error {
-	if reflect.DeepEqual(s.held, k) {
+// formKernel forms the lower triangle of K for the kernel.
+func (s *sample) formKernel(ctx context.Context, k kernel.Kernel) error {
+	if reflect.DeepEqual(s.formedKernel, k) {
 		return nil
 	}
 	t, err := s.table(ctx, k)
@@ -112,74 +118,75 @@ func (s *sample) form(ctx context.Context, k kernel.Kernel) error {
 	if s.k == nil {
 		s.k = mat.NewDense(n, m, nil)
 	}
-	s.held = nil
-	by := k.(interface{ Profile(dst, s []float64) })
+	s.formedKernel = nil
+	profiler := k.(interface{ Profile(dst, s []float64) })
 	err = accel.ForEach(ctx, n, func(_, i int) {
 		row := s.k.RawRowView(i)[:min(i+1, m)]
-		by.Profile(row, t[i*m:i*m+len(row)])
+		profiler.Profile(row, t[i*m:i*m+len(row)])
 		for j := range row {
-			if s.factors != nil {
-				row[j] *= s.factors[i] * s.factors[j]
+			if s.sqrtWeights != nil {
+				row[j] *= s.sqrtWeights[i] * s.sqrtWeights[j]
 			}
 		}
 	})
 	if err == nil {
-		s.held = k
+		s.formedKernel = k
 	}
 	return err
 }
 
-// scale returns the mean of K's diagonal, in units of which λ is searched.
-func (s *sample) scale(ctx context.Context, k kernel.Kernel) (float64, error) {
-	if kernel.Bounded01(k) && s.factors == nil {
+// meanDiagonal returns the mean of K's diagonal, the unit of the grid of λ.
+func (s *sample) meanDiagonal(ctx context.Context, k kernel.Kernel) (float64, error) {
+	if kernel.Bounded01(k) && s.sqrtWeights == nil {
 		return 1, nil
 	}
-	if err := s.form(ctx, k); err != nil {
+	if err := s.formKernel(ctx, k); err != nil {
 		return 0, err
 	}
 	_, m := s.dims()
 	return mat.Trace(s.k.Slice(0, m, 0, m)) / float64(m), nil
 }
 
-// loss returns the loss of one kernel and one λ.
+// loss returns the loss of one kernel and one λ, by leave-one-out or for the judging rows.
 func (s *sample) loss(ctx context.Context, k kernel.Kernel, lambda float64) (*loss, error) {
-	if err := s.form(ctx, k); err != nil {
+	if err := s.formKernel(ctx, k); err != nil {
 		return nil, err
 	}
-	if s.fitted > 0 {
-		return s.judge(ctx, lambda)
+	if s.fittedRows > 0 {
+		return s.predictionLoss(ctx, lambda)
 	}
 	return s.leaveOut(ctx, lambda, s.groups.First)
 }
 
-// leaveOut returns the loss of K with the rows of each group left out together; first has their first rows.
-func (s *sample) leaveOut(ctx context.Context, lambda float64, first []int) (*loss, error) {
-	o := &leaveout.Problem{Classes: s.judged.classes(), Residuals: true, Mean: s.mean}
-	o.Same, o.Groups = s.groups.Equal(first)
-	for _, f := range s.factors {
+// leaveOut returns the leave-one-out loss, with the rows of each group left out together. firstOfGroup is the first row
+// of the group of each row.
+func (s *sample) leaveOut(ctx context.Context, lambda float64, firstOfGroup []int) (*loss, error) {
+	o := &leaveout.Problem{Classes: s.judgment.classes(), Residuals: true, Mean: s.centersTargets}
+	o.Same, o.Groups = s.groups.Equal(firstOfGroup)
+	for _, f := range s.sqrtWeights {
 		o.Weights = append(o.Weights, f*f)
 	}
-	scores, err := leaveout.Dense(ctx, s.k, s.scaled(s.y), []float64{lambda}, o)
+	scores, err := leaveout.Dense(ctx, s.k, s.weighted(s.y), []float64{lambda}, o)
 	if err != nil {
 		return nil, err
 	}
-	return s.judged.loss(s.y, scores[0].Residuals), nil
+	return s.judgment.loss(s.y, scores[0].Residuals), nil
 }
 
-// scaled returns row i of y times the factor of row i.
-func (s *sample) scaled(y *mat.Dense) *mat.Dense {
-	if s.factors == nil {
+// weighted returns y with row i multiplied by √w_i.
+func (s *sample) weighted(y *mat.Dense) *mat.Dense {
+	if s.sqrtWeights == nil {
 		return y
 	}
 	out := mat.DenseCopyOf(y)
-	out.Apply(func(i, _ int, v float64) float64 { return s.factors[i] * v }, out)
+	out.Apply(func(i, _ int, v float64) float64 { return s.sqrtWeights[i] * v }, out)
 	return out
 }
 
-// judge returns the loss of the rows after those that are fitted.
-func (s *sample) judge(ctx context.Context, lambda float64) (*loss, error) {
+// predictionLoss returns the loss of the judging rows, predicted from the fitted rows.
+func (s *sample) predictionLoss(ctx context.Context, lambda float64) (*loss, error) {
 	n, t := s.y.Dims()
-	m := s.fitted
+	m := s.fittedRows
 	a, mean := make([]float64, m*m), make([]float64, t)
 	for i := range m {
 		copy(a[i*m:], s.k.RawRowView(i)[:i+1])
@@ -187,14 +194,14 @@ func (s *sample) judge(ctx context.Context, lambda float64) (*loss, error) {
 	}
 	c := mat.DenseCopyOf(s.y.Slice(0, m, 0, t))
 	var weights []float64
-	for i := range min(m, len(s.factors)) {
-		weights = append(weights, s.factors[i]*s.factors[i])
+	for i := range min(m, len(s.sqrtWeights)) {
+		weights = append(weights, s.sqrtWeights[i]*s.sqrtWeights[i])
 	}
-	for j := 0; s.mean && j < t; j++ {
+	for j := 0; s.centersTargets && j < t; j++ {
 		mean[j] = stat.Mean(mat.Col(nil, j, c), weights)
 	}
 	c.Apply(func(_, j int, v float64) float64 { return v - mean[j] }, c)
-	c = s.scaled(c)
+	c = s.weighted(c)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -211,42 +218,42 @@ func (s *sample) judge(ctx context.Context, lambda float64) (*loss, error) {
 	if sum := mat.Sum(&e); math.IsNaN(sum) || math.IsInf(sum, 0) {
 		return nil, errors.New("the predictions have a number that is not finite")
 	}
-	return s.judged.loss(y, &e), nil
+	return s.judgment.loss(y, &e), nil
 }
 
-// join puts rows that no fit sees behind the others, with their weights, nil for ones.
-func (s *sample) join(x points.Points, y *mat.Dense, weights []float64) {
+// appendJudging appends rows that are judged but not fitted, with their weights; nil weights are ones.
+func (s *sample) appendJudging(x points.Points, y *mat.Dense, weights []float64) {
 	n, d := s.x.Dims()
 	m, t := y.Dims()
-	all := points.NewDense(n+m, d, nil)
-	points.Panel64To(s.x, all.Data, d)
-	points.Panel64To(x, all.Data[n*d:], d)
-	both := mat.NewDense(n+m, t, nil)
-	both.Stack(s.y, y)
-	s.x, s.y, s.fitted, s.judged.weights = all, both, n, weights
-	if s.factors != nil {
-		s.factors = append(s.factors, slices.Repeat([]float64{1}, m)...)
+	stackedX := points.NewDense(n+m, d, nil)
+	points.Panel64To(s.x, stackedX.Data, d)
+	points.Panel64To(x, stackedX.Data[n*d:], d)
+	stackedY := mat.NewDense(n+m, t, nil)
+	stackedY.Stack(s.y, y)
+	s.x, s.y, s.fittedRows, s.judgment.weights = stackedX, stackedY, n, weights
+	if s.sqrtWeights != nil {
+		s.sqrtWeights = append(s.sqrtWeights, slices.Repeat([]float64{1}, m)...)
 	}
 }
 
-// typical returns the scale about which a family is searched: the median of the distances, or of a polynomial that of
-// ‖x‖².
-func (s *sample) typical(ctx context.Context, f *family) (float64, error) {
+// typicalScale returns the center of the grid of a family's scale: the median distance of rows, or for a polynomial the
+// median of ‖x‖².
+func (s *sample) typicalScale(ctx context.Context, f *family) (float64, error) {
 	k := f.kernel(1)
 	t, err := s.table(ctx, k)
 	if err != nil {
 		return 0, err
 	}
 	_, m := s.dims()
-	var v []float64
+	var values []float64
 	for i := range min(m, 1000) {
 		if kernel.ArgumentOf(k) == kernel.InnerProduct {
-			v = append(v, t[i*m+i])
+			values = append(values, t[i*m+i])
 			continue
 		}
-		v = append(v, t[i*m:i*m+i]...)
+		values = append(values, t[i*m:i*m+i]...)
 	}
-	scale := kernel.Middle(v)
+	scale := kernel.Middle(values)
 	if _, ok := k.(kernel.Radial); ok {
 		scale = math.Sqrt(scale)
 	}
@@ -260,52 +267,52 @@ func (s *sample) typical(ctx context.Context, f *family) (float64, error) {
 	return scale, nil
 }
 
-// stretch divides the features by their lengths, nil for 1.
-func (s *sample) stretch(shape []float64) {
+// setShape divides the features by shape; nil restores them.
+func (s *sample) setShape(shape []float64) {
 	if slices.Equal(shape, s.shape) {
 		return
 	}
-	if s.raw == nil {
-		s.raw = s.x
+	if s.unscaled == nil {
+		s.unscaled = s.x
 	}
-	if s.x = s.raw; shape != nil {
+	if s.x = s.unscaled; shape != nil {
 		theta := make([]float64, len(shape))
 		for j, v := range shape {
 			theta[j] = math.Log(v)
 		}
-		s.x = stretched(dense(s.raw), theta)
+		s.x = divideByLengths(centeredDense(s.unscaled), theta)
 	}
 	s.shape = shape
-	s.free()
+	s.freeMatrices()
 }
 
-// plain makes the subsample of some rows.
-func (s *search) plain(rows []int) *sample {
+// trainingSample returns a sample of some training rows.
+func (s *search) trainingSample(rows []int) *sample {
 	set := s.data.train.Subset(rows)
 	_, t := s.data.y.Dims()
 	y := mat.NewDense(len(rows), t, nil)
 	for p, i := range rows {
 		y.SetRow(p, s.data.y.RawRowView(i))
 	}
-	one := &sample{x: set.X, y: y, judged: s.data.judged, groups: set.Grouping(nil), mean: s.data.mean,
-		tables: map[string][]float64{}}
-	one.judged.weights = set.Weights
+	sample := &sample{x: set.X, y: y, judgment: s.data.judgment, groups: set.Grouping(nil),
+		centersTargets: s.data.centersTargets, tables: map[string][]float64{}}
+	sample.judgment.weights = set.Weights
 	for _, w := range set.FitWeights() {
-		one.factors = append(one.factors, math.Sqrt(w))
+		sample.sqrtWeights = append(sample.sqrtWeights, math.Sqrt(w))
 	}
-	return one
+	return sample
 }
 
-// sample makes the subsample of some rows with those to judge by.
-func (s *search) sample(rows []int) *sample {
-	one := s.plain(rows)
+// newSample returns a sample of some training rows, followed by the validation rows, if any.
+func (s *search) newSample(rows []int) *sample {
+	sample := s.trainingSample(rows)
 	if s.data.valid != nil {
-		one.join(s.data.valid.X, s.data.validY, s.data.valid.Weights)
+		sample.appendJudging(s.data.valid.X, s.data.validY, s.data.valid.Weights)
 	}
-	return one
+	return sample
 }
 
-// criterion names what the error is of.
+// criterion returns the name of the criterion, validation or loo.
 func (p *problem) criterion() string {
 	if p.valid != nil {
 		return "validation"

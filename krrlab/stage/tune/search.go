@@ -18,187 +18,195 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// laterPoints are the most points of a level after the first; the last one of a large problem has half of them.
-const laterPoints = 12
+// maxLaterPoints limits the number of points on each level after the first. The last level of a large problem, which
+// fits all rows, has half as many.
+const maxLaterPoints = 12
 
-// tie is by which part of its error a smoother point may be worse than the best, within one standard error.
-const tie = 0.005
+// tieTolerance is the largest relative excess of the error at which a smoother point still ties with the best one. The
+// excess must also be within one standard error. A larger tolerance prefers smoother kernels and larger λ.
+const tieTolerance = 0.005
 
-// level is one size of the problem.
+// level is a stage of the search with a fixed number of rows.
 type level struct {
-	whole
-	one  *sample // nil of all rows of a large problem
-	rows int     // that are fitted
-	most int     // points
-	few  int     // points that are tried whatever is expected of them
+	evaluator
+	sample    *sample // nil on the last level of a large problem
+	rows      int     // number of fitted rows
+	maxPoints int     // number of points after which the level ends
+	minPoints int     // number of points evaluated even if the expected improvement is small
 }
 
-// point is a point of the search.
+// point is an evaluated point of the search.
 type point struct {
-	f     *family
-	at    at
-	level int
-	loss  *loss   // nil: K+λI was not positive definite, or the solve did not converge
-	y     float64 // objective
+	family    *family
+	location  gridPoint
+	level     int
+	loss      *loss   // nil: K+λI was not positive definite, or the solve did not converge
+	objective float64 // loss.objective()
 }
 
-func (p *point) scale() float64  { return p.f.number(0, p.at) }
-func (p *point) lambda() float64 { return p.f.number(1, p.at) }
+func (p *point) scale() float64  { return p.family.coordinate(0, p.location) }
+func (p *point) lambda() float64 { return p.family.coordinate(1, p.location) }
 
-// search is a search at work.
+// search is the state of a search.
 type search struct {
-	opt       Options
-	data      *problem
-	fams      []*family
-	order     []int              // of the rows, at random: a sample is the first
-	groups    *datasets.Grouping // of all rows
-	failed    error              // of the last point that has no loss
-	levels    []level
-	samples   int // of the levels, which come first
-	points    []*point
-	models    [][]*process // by level and family; nil where it was not tried
-	gain      float64      // that was expected when the last level ended
-	stretched *Lengths     // nil: no lengths were searched
-	lacks     string       // see Result.Lacks
-	tell      func(stage.Event)
-	start     time.Time
-	done      float64 // work, in units of rows³
+	opt          Options
+	data         *problem
+	families     []*family
+	order        []int              // random order of the rows; a sample has the first of them
+	groups       *datasets.Grouping // grouping of all rows
+	lastFailure  error              // error of the latest point without a loss
+	levels       []level
+	sampleLevels int // number of levels with a sample; they are the first ones
+	points       []*point
+	models       [][]*process // fitted models by level and family; nil: to be fitted
+	expectedGain float64      // expected improvement when the latest level ended
+	foundLengths *Lengths     // nil: no length scales were searched
+	lengthsNote  string       // Result.Lacks
+	notify       func(stage.Event)
+	start        time.Time
+	workDone     float64 // work of the evaluated points, in units of rows³
 }
 
-// run searches. all is the last level of a problem that is too large for factorizations, nil for
-// none: then the last subsample decides. The result is of what was found until then if ctx ends, beside its error.
-func run(ctx context.Context, data *problem, o Options, all *whole, tell func(stage.Event)) (*Result, error) {
-	if most := mat.Norm(data.y, math.Inf(1)); most > 1e70 || most > 0 && most < 1e-70 {
+// run searches for the best kernel, scale and λ. full evaluates the last level of a problem that is too large for
+// factorizations; if it is nil, the last subsample decides. If ctx ends, run returns the result found so far together
+// with the error.
+func run(ctx context.Context, data *problem, o Options, full *evaluator, notify func(stage.Event)) (*Result, error) {
+	if size := mat.Norm(data.y, math.Inf(1)); size > 1e70 || size > 0 && size < 1e-70 {
 		return nil, fmt.Errorf("tune: targets of size %.2g are out of range, as squared errors are squared: give "+
-			"them in another unit", most)
+			"them in another unit", size)
 	}
-	s := &search{opt: o.settled(), data: data, tell: tell, start: time.Now()}
+	s := &search{opt: o.withDefaults(), data: data, notify: notify, start: time.Now()}
 	var err error
-	if s.fams, err = s.opt.families(); err != nil {
+	if s.families, err = s.opt.families(); err != nil {
 		return nil, err
 	}
-	if err := s.prepare(ctx, all); err != nil {
+	if err := s.prepare(ctx, full); err != nil {
 		return nil, err
 	}
 	for q := range s.levels {
-		s.models = append(s.models, make([]*process, len(s.fams)))
-		if err = s.explore(ctx, q, s.active(q)); err == nil && q == s.samples-1 {
-			err = s.stretch(ctx, q)
+		s.models = append(s.models, make([]*process, len(s.families)))
+		if err = s.explore(ctx, q, s.activeFamilies(q)); err == nil && q == s.sampleLevels-1 {
+			err = s.searchLengths(ctx, q)
 		}
 		if err != nil {
 			break
 		}
-		if one := s.levels[q].one; one != nil {
-			one.free()
+		if sample := s.levels[q].sample; sample != nil {
+			sample.freeMatrices()
 		}
 	}
 	r := s.result()
 	if r != nil && err == nil {
-		r.Other, err = s.other(ctx, &r.Best)
+		r.Other, err = s.otherError(ctx, &r.Best)
 	}
 	if r == nil && err == nil {
-		err = fmt.Errorf("tune: no fit at any point tried, want a larger λ; the last: %w", cmp.Or(s.failed, errNoLoss))
+		err = fmt.Errorf("tune: no fit at any point tried, want a larger λ; the last: %w",
+			cmp.Or(s.lastFailure, errNoLoss))
 	}
 	return r, err
 }
 
-// prepare makes the levels, and places the grids.
-func (s *search) prepare(ctx context.Context, all *whole) error {
+// prepare creates the levels and sets the grids of all families.
+func (s *search) prepare(ctx context.Context, full *evaluator) error {
 	n := s.data.train.Len()
 	sizes := []int{n}
-	if !s.opt.takesAll(n) {
+	if !s.opt.usesAllRows(n) {
 		sizes = []int{s.opt.Rows}
 	}
-	if m := max(sizes[0]/4, min(sizes[0]/2, 250)); m >= 100 {
-		sizes = []int{m, sizes[0]}
+	if rows := max(sizes[0]/4, min(sizes[0]/2, 250)); rows >= 100 {
+		sizes = []int{rows, sizes[0]}
 	}
 	if s.groups = s.data.train.Grouping(nil); n-points.Repeated(s.groups.First) < 2 {
 		return fmt.Errorf("tune: all %d rows are in one group, and left out together: want at least 2 groups", n)
 	}
 	s.order = rng.New(s.data.seed).Sub("tune").Perm(n)
-	most, few := s.opt.Points, 0
-	for q, m := range sizes {
-		one := s.sample(s.order[:m])
+	maxPoints, minPoints := s.opt.Points, 0
+	for q, rows := range sizes {
+		sample := s.newSample(s.order[:rows])
 		loss := func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*loss, error) {
-			one.stretch(shape)
-			return one.loss(ctx, k, lambda)
+			sample.setShape(shape)
+			return sample.loss(ctx, k, lambda)
 		}
-		s.levels = append(s.levels,
-			level{whole{fmt.Sprintf("%s, %d rows", s.data.criterion(), m), loss}, one, m, most, few})
-		if most = laterPoints; n <= 1000 { // a few hundred rows mislead, and points of all rows cost milliseconds
-			most, few = 24000/n, 8000/n
+		name := fmt.Sprintf("%s, %d rows", s.data.criterion(), rows)
+		s.levels = append(s.levels, level{evaluator{name, loss}, sample, rows, maxPoints, minPoints})
+		// With a few hundred rows the first level is unreliable, and a point of all rows costs only milliseconds.
+		if maxPoints = maxLaterPoints; n <= 1000 {
+			maxPoints, minPoints = 24000/n, 8000/n
 		}
 		if q == 0 {
-			for _, f := range s.fams {
-				scale, err := one.typical(ctx, f)
+			for _, f := range s.families {
+				scale, err := sample.typicalScale(ctx, f)
 				if err != nil {
 					return err
 				}
-				f.place(&s.opt, scale, 1)
-				d, err := one.scale(ctx, f.kernel(math.Exp(f.first[0][0])))
+				f.setGrids(&s.opt, scale, 1)
+				d, err := sample.meanDiagonal(ctx, f.kernel(math.Exp(f.start[0][0])))
 				if err != nil {
 					return err
 				}
-				f.place(&s.opt, scale, d)
+				f.setGrids(&s.opt, scale, d)
 			}
 		}
 	}
-	if all != nil && n > sizes[len(sizes)-1] {
-		s.levels = append(s.levels, level{*all, nil, n, laterPoints / 2, 0})
+	if full != nil && n > sizes[len(sizes)-1] {
+		s.levels = append(s.levels, level{*full, nil, n, maxLaterPoints / 2, 0})
 	}
-	s.samples = len(sizes)
+	s.sampleLevels = len(sizes)
 	return nil
 }
 
-// explore tries points of some families where the model expects to gain most.
-func (s *search) explore(ctx context.Context, q int, active []*family) error {
-	for _, f := range active {
-		for _, x := range s.begin(q, f) {
-			if err := s.try(ctx, q, f, x); err != nil {
+// explore evaluates points of the families on level q: the start points, then the point of largest expected
+// improvement until the level ends. On the last level it also evaluates the smoothest point tied with the best.
+func (s *search) explore(ctx context.Context, q int, families []*family) error {
+	for _, f := range families {
+		for _, x := range s.startPoints(q, f) {
+			if err := s.evaluate(ctx, q, f, x); err != nil {
 				return err
 			}
 		}
 	}
-	enough := s.opt.Gain
+	minGain := s.opt.Gain
 	if q < len(s.levels)-1 {
-		enough *= 4 // the next level is nearer to the problem
+		minGain *= 4 // the next level is a better approximation of the problem
 	}
 	for {
-		f, x, gain := s.next(q, active)
-		s.gain = gain
-		if f == nil || gain < enough && s.count(q) >= s.levels[q].few || s.count(q) >= s.levels[q].most {
+		f, x, gain := s.bestImprovement(q, families)
+		s.expectedGain = gain
+		count := s.pointCount(q)
+		if f == nil || gain < minGain && count >= s.levels[q].minPoints || count >= s.levels[q].maxPoints {
 			break
 		}
-		if err := s.try(ctx, q, f, x); err != nil {
+		if err := s.evaluate(ctx, q, f, x); err != nil {
 			return err
 		}
 	}
-	if p, _ := s.best(q); p != nil && q == len(s.levels)-1 {
-		return s.try(ctx, q, p.f, s.smoothest(s.model(q, p.f), p.f))
+	if p, _ := s.bestPoint(q); p != nil && q == len(s.levels)-1 {
+		return s.evaluate(ctx, q, p.family, s.smoothestTied(s.model(q, p.family), p.family))
 	}
 	return nil
 }
 
-// distinct returns the order with one row of each group.
-func (s *search) distinct() []int {
+// distinctRows returns the random order of the rows with only the first row of each group.
+func (s *search) distinctRows() []int {
 	return slices.DeleteFunc(slices.Clone(s.order), func(i int) bool { return s.groups.First[i] != i })
 }
 
-// other returns the error of a point by the other question of the groups, stage.Unknown if the level has none.
-func (s *search) other(ctx context.Context, p *Point) (stage.Number, error) {
-	one := s.levels[p.Level].one
-	if one == nil || one.groups.Others == nil || one.fitted > 0 {
+// otherError returns the error of a point for the alternative grouping of equal rows (Repeats.Other), or
+// stage.Unknown if there is no alternative or the level has no leave-one-out.
+func (s *search) otherError(ctx context.Context, p *Point) (stage.Number, error) {
+	sample := s.levels[p.Level].sample
+	if sample == nil || sample.groups.Others == nil || sample.fittedRows > 0 {
 		return stage.Unknown, nil
 	}
 	k, err := kernel.FromSpec(p.Spec())
 	if err != nil {
 		return stage.Unknown, err
 	}
-	one.stretch(p.Lengths)
-	if err = one.form(ctx, k); err != nil {
+	sample.setShape(p.Lengths)
+	if err = sample.formKernel(ctx, k); err != nil {
 		return stage.Unknown, err
 	}
-	l, err := one.leaveOut(ctx, p.Lambda, one.groups.Others)
+	l, err := sample.leaveOut(ctx, p.Lambda, sample.groups.Others)
 	if err != nil {
 		return stage.Unknown, err
 	}
@@ -208,23 +216,24 @@ func (s *search) other(ctx context.Context, p *Point) (stage.Number, error) {
 
 var errNoLoss = errors.New("K+λI is not positive definite in float64")
 
-// begin returns where a level begins: a coarse grid, or where the level before ended.
-func (s *search) begin(q int, f *family) (all []at) {
-	if q > f.born {
-		return []at{s.smoothest(s.model(q-1, f), f)}
+// startPoints returns the points at which level q begins for a family: a coarse grid on the family's first level, and
+// later the best point of the previous level.
+func (s *search) startPoints(q int, f *family) (starts []gridPoint) {
+	if q > f.firstLevel {
+		return []gridPoint{s.smoothestTied(s.model(q-1, f), f)}
 	}
-	for _, u := range f.first[0] {
-		for _, v := range f.first[1] {
-			all = append(all, at{u, v})
+	for _, u := range f.start[0] {
+		for _, v := range f.start[1] {
+			starts = append(starts, gridPoint{u, v})
 		}
 	}
-	return all
+	return starts
 }
 
-// lowest returns where on the grid a process is lowest.
-func (s *search) lowest(p *process, f *family) (x at, y float64) {
+// modelMinimum returns the grid point at which the mean of a process is smallest, and that mean.
+func (s *search) modelMinimum(p *process, f *family) (x gridPoint, y float64) {
 	y = math.Inf(1)
-	for z := range f.places() {
+	for z := range f.gridPoints() {
 		if m := p.mean(z); m < y {
 			x, y = z, m
 		}
@@ -232,56 +241,58 @@ func (s *search) lowest(p *process, f *family) (x at, y float64) {
 	return x, y
 }
 
-// smoothest returns the point of largest λ, and σ, of those on the grid that are as good as tied by a process.
-func (s *search) smoothest(p *process, f *family) at {
-	x, least := s.lowest(p, f)
-	for z := range f.places() {
-		if z[1] >= x[1] && p.mean(z) <= least+tie/2 {
+// smoothestTied returns the grid point with the largest λ, and then the largest scale, among those that p predicts to
+// be at most tieTolerance/2 above its minimum.
+func (s *search) smoothestTied(p *process, f *family) gridPoint {
+	x, lowest := s.modelMinimum(p, f)
+	for z := range f.gridPoints() {
+		if z[1] >= x[1] && p.mean(z) <= lowest+tieTolerance/2 {
 			x = z
 		}
 	}
 	return x
 }
 
-// active returns the families that a level looks at: those that the level before does not rule out, and the best
-// without length scales.
-func (s *search) active(q int) []*family {
+// activeFamilies returns the families to search on level q: those that the model of the previous level does not rule
+// out, and the best one without length scales.
+func (s *search) activeFamilies(q int) []*family {
 	if q == 0 {
-		return s.fams
+		return s.families
 	}
-	type rank struct {
+	type rankedFamily struct {
 		f *family
 		y float64
 	}
-	var all []rank
-	for _, f := range s.fams {
+	var ranked []rankedFamily
+	for _, f := range s.families {
 		if p := s.model(q-1, f); p != nil {
-			_, y := s.lowest(p, f)
-			all = append(all, rank{f, y})
+			_, y := s.modelMinimum(p, f)
+			ranked = append(ranked, rankedFamily{f, y})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b rank) int { return cmp.Compare(a.y, b.y) })
-	within := 0.08 // a level before of few rows misleads
+	slices.SortStableFunc(ranked, func(a, b rankedFamily) int { return cmp.Compare(a.y, b.y) })
+	maxExcess := 0.08 // the previous level has few rows and is unreliable
 	if q == len(s.levels)-1 && q > 1 {
-		within = 0.02
+		maxExcess = 0.02
 	}
 	var active []*family
-	// rows that length scales were fitted to favor these
-	plain := slices.IndexFunc(all, func(r rank) bool { return r.f.shape == nil })
-	for i, r := range all {
-		if r.y <= all[0].y+within || i == plain {
+	// The rows to which length scales were fitted favor them, so the best isotropic family always stays.
+	isotropic := slices.IndexFunc(ranked, func(r rankedFamily) bool { return r.f.shape == nil })
+	for i, r := range ranked {
+		if r.y <= ranked[0].y+maxExcess || i == isotropic {
 			active = append(active, r.f)
 		}
 	}
 	return active
 }
 
-// try evaluates a point that was not tried.
-func (s *search) try(ctx context.Context, q int, f *family, x at) error {
-	if s.tried(q, f, x) {
+// evaluate computes the loss of a point and adds the point to the search, unless it was evaluated before. A failed fit
+// is no error: the point then has no loss.
+func (s *search) evaluate(ctx context.Context, q int, f *family, x gridPoint) error {
+	if s.isEvaluated(q, f, x) {
 		return nil
 	}
-	p := &point{f: f, at: x, level: q}
+	p := &point{family: f, location: x, level: q}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -291,63 +302,64 @@ func (s *search) try(ctx context.Context, q int, f *family, x at) error {
 	case err != nil && ctx.Err() != nil:
 		return err
 	case err != nil:
-		loss, s.failed = nil, err
+		loss, s.lastFailure = nil, err
 	default:
 		loss.seconds = time.Since(start).Seconds()
 	}
 	if p.loss = loss; loss != nil {
-		p.y = loss.objective()
+		p.objective = loss.objective()
 	}
 	s.points = append(s.points, p)
 	s.models[q][f.index] = nil
-	s.report(q)
+	s.reportProgress(q)
 	return nil
 }
 
-// model returns the process of a level and a family, fitted to its points; nil without any.
+// model returns the process fitted to the points of a family on level q, or nil if none of them has a loss.
 func (s *search) model(q int, f *family) *process {
 	if p := s.models[q][f.index]; p != nil {
 		return p
 	}
-	var x []at
+	var x []gridPoint
 	var y []float64
 	for _, p := range s.points {
-		if p.level == q && p.f == f && p.loss != nil {
-			x, y = append(x, p.at), append(y, p.y)
+		if p.level == q && p.family == f && p.loss != nil {
+			x, y = append(x, p.location), append(y, p.objective)
 		}
 	}
 	if len(x) == 0 {
 		return nil
 	}
-	least := slices.Min(y)
+	lowest := slices.Min(y)
 	for i := range y {
-		y[i] = min(y[i], least+cap) // far from the best, the surface is another one
+		y[i] = min(y[i], lowest+maxLogExcess) // a stationary process does not describe the surface far from the best
 	}
 	var prior *process
-	if q > f.born {
+	if q > f.firstLevel {
 		prior = s.model(q-1, f)
 	}
-	s.models[q][f.index] = fit(x, y, prior)
+	s.models[q][f.index] = fitProcess(x, y, prior)
 	return s.models[q][f.index]
 }
 
-// cap is what logarithms of errors above the best are cut to.
-const cap = 0.7
+// maxLogExcess is the cutoff of log errors above the best one before the process is fitted. A larger value fits the
+// process to poor points too, at the expense of its accuracy near the best.
+const maxLogExcess = 0.7
 
-// next returns the point of largest expected improvement.
-func (s *search) next(q int, active []*family) (best *family, x at, gain float64) {
-	_, least := s.best(q)
-	for _, f := range active {
+// bestImprovement returns the point of level q with the largest expected improvement; a nil family if no point is left.
+func (s *search) bestImprovement(q int, families []*family) (best *family, x gridPoint, gain float64) {
+	_, lowest := s.bestPoint(q)
+	for _, f := range families {
 		p := s.model(q, f)
 		if p == nil {
 			continue
 		}
-		near := s.near(q, f)
-		for z := range f.places() {
-			if !near(z) || s.tried(q, f, z) {
+		inRegion := s.searchRegion(q, f)
+		for z := range f.gridPoints() {
+			if !inRegion(z) || s.isEvaluated(q, f, z) {
 				continue
 			}
-			if g := p.improvement(z, least, gain); g > gain {
+			if g := p.improvement(z, lowest, gain); g > gain {
 				best, x, gain = f, z, g
 			}
 		}
@@ -355,27 +367,31 @@ func (s *search) next(q int, active []*family) (best *family, x at, gain float64
 	return best, x, gain
 }
 
-// near returns which points a level looks at: after the first level those that are promising by the one before, and
-// with lengths those about where they were found.
-func (s *search) near(q int, f *family) func(at) bool {
-	if q == f.born {
-		return func(x at) bool {
-			return f.shape == nil || math.Abs(x[0]-f.first[0][0]) < math.Log(2) &&
-				math.Abs(x[1]-f.first[1][0]) < math.Log(30)
+// searchRegion returns the condition for points to be searched on level q. On a family's first level all points are
+// searched, or with length scales those near the start point; on later levels, the points that are promising by the
+// model of the previous level.
+func (s *search) searchRegion(q int, f *family) func(gridPoint) bool {
+	if q == f.firstLevel {
+		return func(x gridPoint) bool {
+			return f.shape == nil || math.Abs(x[0]-f.start[0][0]) < math.Log(2) &&
+				math.Abs(x[1]-f.start[1][0]) < math.Log(30)
 		}
 	}
-	before := s.model(q-1, f)
-	c, least := s.lowest(before, f)
-	return func(x at) bool {
-		return math.Abs(x[0]-c[0]) < math.Log(4) && math.Abs(x[1]-c[1]) < math.Log(100) && before.mean(x) < least+0.2
+	previousModel := s.model(q-1, f)
+	center, lowest := s.modelMinimum(previousModel, f)
+	return func(x gridPoint) bool {
+		return math.Abs(x[0]-center[0]) < math.Log(4) && math.Abs(x[1]-center[1]) < math.Log(100) &&
+			previousModel.mean(x) < lowest+0.2
 	}
 }
 
-func (s *search) tried(q int, f *family, x at) bool {
-	return slices.ContainsFunc(s.points, func(p *point) bool { return p.level == q && p.f == f && p.at == x })
+func (s *search) isEvaluated(q int, f *family, x gridPoint) bool {
+	return slices.ContainsFunc(s.points, func(p *point) bool {
+		return p.level == q && p.family == f && p.location == x
+	})
 }
 
-func (s *search) count(q int) (n int) {
+func (s *search) pointCount(q int) (n int) {
 	for _, p := range s.points {
 		if p.level == q {
 			n++
@@ -384,12 +400,12 @@ func (s *search) count(q int) (n int) {
 	return n
 }
 
-// best returns the point of a level that is least; nil if there is none.
-func (s *search) best(q int) (best *point, y float64) {
+// bestPoint returns the point of level q with the smallest modeled objective, and that objective; nil without points.
+func (s *search) bestPoint(q int) (best *point, y float64) {
 	y = math.Inf(1)
 	for _, p := range s.points {
 		if p.level == q && p.loss != nil {
-			if v := s.model(q, p.f).mean(p.at); v < y {
+			if v := s.model(q, p.family).mean(p.location); v < y {
 				best, y = p, v
 			}
 		}
@@ -397,22 +413,24 @@ func (s *search) best(q int) (best *point, y float64) {
 	return best, y
 }
 
-// report tells the progress: the work in units of rows³, the best so far and the time left, at most.
-func (s *search) report(q int) {
+// reportProgress notifies the caller of the work done in units of rows³, the best point so far, and an upper bound of
+// the remaining time.
+func (s *search) reportProgress(q int) {
 	work := func(q int) float64 { return math.Pow(float64(s.levels[q].rows), 3) }
-	s.done += work(q)
-	total := s.done + float64(max(0, s.levels[q].most-s.count(q)))*work(q)
+	s.workDone += work(q)
+	total := s.workDone + float64(max(0, s.levels[q].maxPoints-s.pointCount(q)))*work(q)
 	for p := q + 1; p < len(s.levels); p++ {
-		total += float64(s.levels[p].most) * work(p)
+		total += float64(s.levels[p].maxPoints) * work(p)
 	}
-	e := stage.Event{Stage: stage.Tune, Done: int(1e3 * s.done / total), Total: 1000}
-	e.Remaining = time.Duration(float64(time.Since(s.start)) * (total - s.done) / s.done)
-	if p, _ := s.best(q); p != nil {
-		one := s.describe(p)
-		e.Loss = math.Exp(p.y)
-		e.Detail = fmt.Sprintf("%s: best of %d %s", s.levels[q].name, s.count(q), one.text(s.data.judged.metric))
+	e := stage.Event{Stage: stage.Tune, Done: int(1e3 * s.workDone / total), Total: 1000}
+	e.Remaining = time.Duration(float64(time.Since(s.start)) * (total - s.workDone) / s.workDone)
+	if p, _ := s.bestPoint(q); p != nil {
+		described := s.describe(p)
+		e.Loss = math.Exp(p.objective)
+		e.Detail = fmt.Sprintf("%s: best of %d %s", s.levels[q].name, s.pointCount(q),
+			described.summary(s.data.judgment.metric))
 	}
-	if s.tell != nil {
-		s.tell(e)
+	if s.notify != nil {
+		s.notify(e)
 	}
 }

@@ -28,7 +28,7 @@ or --lambda sets is not searched. Tune prints the krrlab fit command for the cho
   krrlab tune --train train.csv --target price --kernel gaussian --valid later.csv`,
 }
 
-// Prepare holds what flags of the kernel and λ set, and asks for the rows to judge by.
+// Prepare fixes the kernel parameters and λ that were set by flags, and requests the file of validation rows.
 func (o *Options) Prepare(c *stage.Command) error {
 	for i, name := range o.Kernels {
 		if name == "rbf" {
@@ -51,7 +51,7 @@ func (o *Options) Prepare(c *stage.Command) error {
 	if c.Given("coef0") {
 		o.Coef0 = &c.Kernel.Coef0
 	}
-	o.lengths, o.fit, o.ARD = c.Lengths, c.Fit, o.Lengths == "auto"
+	o.givenLengths, o.fitCommand, o.ARD = c.Lengths, c.Fit, o.Lengths == "auto"
 	if c.TestFile = o.ValidFile; c.TestFile != "" {
 		c.Tested = func(d *datasets.Dataset) { o.Valid = d }
 	}
@@ -61,16 +61,18 @@ func (o *Options) Prepare(c *stage.Command) error {
 // Bench is a stage.Bench that can fit other rows.
 type Bench interface {
 	stage.Bench
-	// Decide returns the decision values of some points, m×t, of a fit to train with k and λ by the method of the
-	// bench. It fails where the fit does not converge.
+	// Decide fits train with k and λ by the method of the bench, and returns the decision values of the m rows of
+	// test, m×t. It returns an error if the fit does not converge.
 	Decide(ctx context.Context, train *datasets.Dataset, k kernel.Kernel, lambda float64,
-		at *datasets.Dataset) (*mat.Dense, error)
+		test *datasets.Dataset) (*mat.Dense, error)
 }
 
-// Run chooses kernel, scale and λ by the error on rows that a fit has not seen, whatever kernel and λ the problem has.
-// Where there are more rows than a subsample has, the last level solves the problem by the bench's method for four rows
-// of five, or all where Valid judges. If ctx ends, it returns what is known beside the error. On ranks the first
-// searches the subsample; all fit the points of the last level together.
+// Run chooses the kernel, its scale and λ by the error on rows that the fit has not seen. It ignores the kernel and λ
+// of the problem.
+//
+// If the problem has more rows than a subsample, the last level solves it by the bench's method: for four fifths of the
+// rows, or for all rows if Valid is set. If ctx ends, Run returns the result found so far together with the error. With
+// several ranks, rank 0 searches the subsample, and all ranks together fit the points of the last level.
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	p := b.Problem()
 	if kernel.Given(p.Kernel) != nil {
@@ -80,7 +82,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	o = o.settled()
+	o = o.withDefaults()
 	train := p.Train.Decided()
 	classes := p.Train.Class != nil
 	metric, err := model.MetricOf(o.Metric, classes)
@@ -91,76 +93,80 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &problem{train: train, y: inUnits(mat.DenseCopyOf(y), y, classes), mean: p.Coding.Mean != nil, seed: p.Seed,
-		judged: judgment{metric: metric}}
+	data := &problem{train: train, centersTargets: p.Coding.Mean != nil, seed: p.Seed,
+		judgment: judgment{metric: metric}}
+	data.y = data.judgment.inTargetUnits(mat.DenseCopyOf(y), y)
 	if p.T == 1 && classes {
-		d.judged.positive = p.Train.Rarer()
+		data.judgment.positiveClass = p.Train.Rarer()
 	}
 	if o.Valid != nil {
 		if o.Valid, err = p.Train.Scaling.Apply(o.Valid); err != nil {
 			return nil, err
 		}
-		if d := o.Valid.Dim(); d != p.D {
-			return nil, fmt.Errorf("tune: rows to judge by have %s, those of the fit %d", plural.Count(d, "feature"),
+		if dim := o.Valid.Dim(); dim != p.D {
+			return nil, fmt.Errorf("tune: rows to judge by have %s, those of the fit %d", plural.Count(dim, "feature"),
 				p.D)
 		}
-		v, err := p.Coding.Code(o.Valid)
+		validY, err := p.Coding.Code(o.Valid)
 		if err != nil {
 			return nil, err
 		}
-		d.valid, d.validY = o.Valid, inUnits(v, y, classes)
+		data.valid, data.validY = o.Valid, data.judgment.inTargetUnits(validY, y)
 	}
-	if err := o.limit(ctx, p); err != nil {
+	if err := o.limitMemory(ctx, p); err != nil {
 		return nil, err
 	}
-	all := &whole{} // of no use where a subsample takes all
-	if !o.takesAll(p.N) {
+	full := &evaluator{} // unused if the subsample has all rows
+	if !o.usesAllRows(p.N) {
 		bench, ok := b.(Bench)
 		if !ok {
 			return nil, fmt.Errorf("tune: a %T does not fit other rows: tune by krrlab.Lab, or with Rows of n/2", b)
 		}
-		if all, err = o.holdout(bench, p, y, d.judged); err != nil {
+		if full, err = o.holdout(bench, p, y, data.judgment); err != nil {
 			return nil, err
 		}
 	}
-	r, err := runOnRanks(ctx, p.Comm, d, o, all, func(e stage.Event) { b.Tell(ctx, e) })
+	r, err := runOnRanks(ctx, p.Comm, data, o, full, func(e stage.Event) { b.Tell(ctx, e) })
 	if r == nil {
 		return nil, err
 	}
-	if r.Header, r.Limited = p.Header, o.limited; metric == model.F1 && p.T == 1 {
-		r.Of = p.Coding.Labels[d.judged.positive]
+	if r.Header, r.Limited = p.Header, o.limitNote; metric == model.F1 && p.T == 1 {
+		r.Of = p.Coding.Labels[data.judgment.positiveClass]
 	}
 	r.Kernel, r.Lambda = r.Best.Spec(), r.Best.Lambda
 	best := r.Best
-	if o.lengths != nil && best.Sigma > 0 { // σ = 1 stands for these
-		best.Lengths = o.lengths
+	if o.givenLengths != nil && best.Sigma > 0 { // the features were divided by the given lengths, and σ = 1
+		best.Lengths = o.givenLengths
 	}
-	if o.fit != "" {
-		if r.Command = o.fit + best.flags(); o.Metric != "auto" {
+	if o.fitCommand != "" {
+		if r.Command = o.fitCommand + best.flags(); o.Metric != "auto" {
 			r.Command += " --metric " + o.Metric
 		}
 	}
 	return r, err
 }
 
-// whole evaluates a kernel and a λ for all rows, which is what the last level of a large problem does. Losses have
-// the same rows in the same order each time. Where shape is not nil the kernel is of features divided by it.
-type whole struct {
-	name string // such as "hold-out of 3,000 rows, fits of 13,000"
+// evaluator computes the loss of a kernel and a λ on the rows of one level.
+type evaluator struct {
+	name string // description of the rows, such as "3000 rows held out, fits of 13000"
+
+	// loss returns the loss of k and λ, for features divided by shape unless shape is nil. Every call returns the
+	// losses of the same rows in the same order.
 	loss func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*loss, error)
 }
 
-// holdout returns how all rows are fitted and judged: by the rows given, or by some that are held out.
-func (o *Options) holdout(b Bench, p *stage.Problem, of *mat.Dense, j judgment) (*whole, error) {
-	all, judged, name, err := p.Train.Decided(), o.Valid, "validation rows", error(nil)
-	train := all
-	if judged == nil {
-		for try := range uint64(50) { // until the rows that are fitted have two classes
-			in, out, e := all.HoldoutRows(min(0.2, 5000/float64(p.N)), p.Seed+try<<32)
+// holdout returns the evaluator of the last level of a large problem. It fits all rows and judges by o.Valid. If
+// o.Valid is nil, it holds out a fifth of the rows, but at most 5,000, to judge by, and fits the others.
+func (o *Options) holdout(b Bench, p *stage.Problem, trainY *mat.Dense, judgment judgment) (*evaluator, error) {
+	allRows, judgedRows, name, err := p.Train.Decided(), o.Valid, "validation rows", error(nil)
+	train := allRows
+	if judgedRows == nil {
+		for attempt := range uint64(50) { // until the fitted rows have two classes
+			trainIndex, heldOutIndex, e := allRows.HoldoutRows(min(0.2, 5000/float64(p.N)), p.Seed+attempt<<32)
 			if e != nil {
 				return nil, e
 			}
-			train, judged = all.Subset(in), all.Subset(out)
+			train, judgedRows = allRows.Subset(trainIndex), allRows.Subset(heldOutIndex)
 			if _, err = p.Coding.Encode(train); err == nil {
 				break
 			}
@@ -173,22 +179,22 @@ func (o *Options) holdout(b Bench, p *stage.Problem, of *mat.Dense, j judgment) 
 			train = train.Center()
 		}
 	}
-	y, err := datasets.Coding{Labels: p.Coding.Labels}.Code(judged) // as predicted
+	y, err := datasets.Coding{Labels: p.Coding.Labels}.Code(judgedRows) // coded as the predictions
 	if err != nil {
 		return nil, err
 	}
-	j.weights = judged.Weights
-	return &whole{name: fmt.Sprintf("%d %s, fits of %d", judged.Len(), name, train.Len()),
+	judgment.weights = judgedRows.Weights
+	return &evaluator{name: fmt.Sprintf("%d %s, fits of %d", judgedRows.Len(), name, train.Len()),
 		loss: func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*loss, error) {
-			train, judged, err := datasets.Stretch(shape, train, judged)
+			train, judgedRows, err := datasets.Stretch(shape, train, judgedRows)
 			if err != nil {
 				return nil, err
 			}
-			f, err := b.Decide(ctx, train, k, lambda, judged)
+			predicted, err := b.Decide(ctx, train, k, lambda, judgedRows)
 			if err != nil {
 				return nil, err
 			}
-			f.Sub(y, f)
-			return j.loss(y, inUnits(f, of, j.classes())), nil
+			predicted.Sub(y, predicted)
+			return judgment.loss(y, judgment.inTargetUnits(predicted, trainY)), nil
 		}}, nil
 }

@@ -28,7 +28,7 @@ func TestPrepare(t *testing.T) {
 			Options{Kernels: []string{"polynomial"}, Gamma: 3, Degree: 4, Coef0: new(5.0)}},
 	} {
 		given = v.given
-		v.want.Sigma, v.want.Lambda, v.want.fit = 2, 0.5, c.Fit
+		v.want.Sigma, v.want.Lambda, v.want.fitCommand = 2, 0.5, c.Fit
 		if err := v.o.Prepare(c); err != nil || !reflect.DeepEqual(v.o, v.want) || c.Tested != nil {
 			t.Errorf("%v: %+v, want %+v: %v", v.given, v.o, v.want, err)
 		}

@@ -22,7 +22,7 @@ import (
 func data(t *testing.T, set *datasets.Dataset) *problem {
 	t.Helper()
 	y := testkit.Must(datasets.Coding{Labels: set.Labels}.Encode(set))
-	return &problem{train: set, y: y, seed: 1, judged: *judge(set.Class != nil)}
+	return &problem{train: set, y: y, seed: 1, judgment: *judge(set.Class != nil)}
 }
 
 // predict fits the rows in, with their weights, and returns the residuals of the rows out, by dense algebra written
@@ -91,14 +91,14 @@ func TestCriteria(t *testing.T) {
 			kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}, kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3}} {
 			for _, valid := range []bool{false, true} {
 				want, y, in := leaveOut(t, d, k, 0.1), d.y, rows
-				of := &problem{train: set, y: d.y, judged: *judge(set.Class != nil)}
+				of := &problem{train: set, y: d.y, judgment: *judge(set.Class != nil)}
 				if valid {
 					in = rows[:n-10]
 					want = predict(t, d, k, 0.1, in, rows[n-10:])
 					y = mat.DenseCopyOf(d.y.Slice(n-10, n, 0, cols))
 					of.valid, of.validY = set.Slice(n-10, n), y
 				}
-				got := testkit.Must((&search{data: of}).sample(in).loss(ctx, k, 0.1))
+				got := testkit.Must((&search{data: of}).newSample(in).loss(ctx, k, 0.1))
 				ref := judge(set.Class != nil).loss(y, want)
 				for i, v := range ref.rows {
 					if math.Abs(v-got.rows[i]) > 1e-5*(1+v) {
@@ -125,7 +125,7 @@ func TestClusters(t *testing.T) {
 	d := data(t, set)
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.8}, kernel.Matern32{Sigma: 1}} {
 		want := mat.Norm(leaveOut(t, d, k, 0.01), 2) / math.Sqrt(n)
-		l := testkit.Must((&search{data: d}).sample(rows).loss(t.Context(), k, 0.01))
+		l := testkit.Must((&search{data: d}).newSample(rows).loss(t.Context(), k, 0.01))
 		if v, _, _ := l.Error(); !(math.Abs(v/want-1) < 1e-9) {
 			t.Errorf("%v: error %g, want %g", k, v, want)
 		}
@@ -150,7 +150,7 @@ func TestLoss(t *testing.T) {
 		t.Errorf("%g in [%g, %g]", v, lo, hi)
 	}
 	worse := judge(false).loss(y, mat.NewDense(4, 1, []float64{0.55, -0.55, 1.65, 0})) // 1.1 times
-	if share, se := worse.worse(r); math.Abs(share-0.105) > 1e-6 || !(se > 0) {
+	if share, se := worse.relativeExcess(r); math.Abs(share-0.105) > 1e-6 || !(se > 0) {
 		t.Errorf("worse by %g ± %g, want half of 1.21−1", share, se)
 	}
 }
@@ -178,14 +178,14 @@ func TestSearch(t *testing.T) {
 		if events != len(r.Points) || !(float64(r.Gain) < 0.002) {
 			t.Errorf("%d events for %d points, ended with a gain of %g", events, len(r.Points), r.Gain)
 		}
-		s := &search{opt: o.settled(), data: d}
-		if s.fams = testkit.Must(s.opt.families()); s.prepare(ctx, nil) != nil {
+		s := &search{opt: o.withDefaults(), data: d}
+		if s.families = testkit.Must(s.opt.families()); s.prepare(ctx, nil) != nil {
 			t.Fatal("the grid")
 		}
-		f, least := s.fams[0], math.Inf(1)
+		f, least := s.families[0], math.Inf(1)
 		for i := 0; i < len(f.grid[0]); i += 2 {
 			for j := 0; j < len(f.grid[1]); j += 2 {
-				p := &point{f: f, at: at{f.grid[0][i], f.grid[1][j]}}
+				p := &point{family: f, location: gridPoint{f.grid[0][i], f.grid[1][j]}}
 				if l, err := s.levels[len(s.levels)-1].loss(ctx, nil, f.kernel(p.scale()), p.lambda()); err == nil {
 					v, _, _ := l.Error()
 					least = min(least, v)
@@ -230,24 +230,24 @@ func TestHeld(t *testing.T) {
 func TestSmoothest(t *testing.T) {
 	d := data(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
 	for name, slope := range map[string]float64{"flat": 0, "steep": 0.02} {
-		full := &whole{name: name, loss: func(_ context.Context, _ []float64, _ kernel.Kernel, lambda float64) (*loss,
-			error) {
+		full := &evaluator{name: name, loss: func(_ context.Context, _ []float64, _ kernel.Kernel, lambda float64,
+		) (*loss, error) {
 			l := &loss{rows: make([]float64, 50)}
 			for i := range l.rows {
 				l.rows[i] = (1 + float64(i%5)) * (1 + slope*math.Abs(math.Log(lambda/0.1)))
 			}
 			return l, nil
 		}}
-		s := &search{opt: Options{Kernels: []string{"gaussian"}, Rows: 200, Sigma: 1}.settled(), data: d,
+		s := &search{opt: Options{Kernels: []string{"gaussian"}, Rows: 200, Sigma: 1}.withDefaults(), data: d,
 			start: time.Now()}
-		s.fams = testkit.Must(s.opt.families())
+		s.families = testkit.Must(s.opt.families())
 		testkit.OK(t, s.prepare(t.Context(), full))
 		s.levels = s.levels[len(s.levels)-1:]
-		s.levels[0].most = 4 // where it begins
-		s.models = append(s.models, make([]*process, len(s.fams)))
-		testkit.OK(t, s.explore(t.Context(), 0, s.fams))
-		grid := s.fams[0].grid[1]
-		if p := s.choose(0); slope == 0 && p.at[1] != grid[len(grid)-1] ||
+		s.levels[0].maxPoints = 4 // where it begins
+		s.models = append(s.models, make([]*process, len(s.families)))
+		testkit.OK(t, s.explore(t.Context(), 0, s.families))
+		grid := s.families[0].grid[1]
+		if p := s.choosePoint(0); slope == 0 && p.location[1] != grid[len(grid)-1] ||
 			slope > 0 && math.Abs(math.Log(p.lambda()/0.1)) > 1 {
 			t.Errorf("%s: λ = %g", name, p.lambda())
 		}
@@ -271,10 +271,11 @@ func TestEdge(t *testing.T) {
 			}
 		}
 	}
-	f := &family{name: "polynomial", base: kernel.Polynomial{Gamma: 1, Degree: 2}, grid: [2][]float64{{0, 1, 2}, {-1, 0, 1}}}
-	for want, x := range map[string]at{"γ = 1 is the largest that is searched": {0, 0},
+	f := &family{name: "polynomial", base: kernel.Polynomial{Gamma: 1, Degree: 2},
+		grid: [2][]float64{{0, 1, 2}, {-1, 0, 1}}}
+	for want, x := range map[string]gridPoint{"γ = 1 is the largest that is searched": {0, 0},
 		"γ = 0.135 is the least that is searched; λ = 2.72 is the largest that is searched": {2, 1}, "": {1, 0}} {
-		testkit.Equal(t, (&point{f: f, at: x}).edge(), want, x)
+		testkit.Equal(t, (&point{family: f, location: x}).edge(), want, x)
 	}
 }
 
@@ -282,8 +283,8 @@ func TestEdge(t *testing.T) {
 func TestLevels(t *testing.T) {
 	d := data(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
 	var calls int
-	full := &whole{name: "made up", loss: func(_ context.Context, _ []float64, k kernel.Kernel, lambda float64) (*loss,
-		error) {
+	full := &evaluator{name: "made up", loss: func(_ context.Context, _ []float64, k kernel.Kernel, lambda float64,
+	) (*loss, error) {
 		calls++
 		l := &loss{rows: make([]float64, 50)}
 		for i := range l.rows {
@@ -295,7 +296,7 @@ func TestLevels(t *testing.T) {
 		Options{Kernels: []string{"gaussian"}, Rows: 200, Lambda: 0.1}, full, nil))
 	last := r.Levels[len(r.Levels)-1]
 	if last.Name != "made up" || last.Rows != 900 || calls != last.Points || r.Best.Level != len(r.Levels)-1 ||
-		calls > laterPoints/2 {
+		calls > maxLaterPoints/2 {
 		t.Errorf("%d calls, %+v, %+v", calls, r.Levels, r.Best)
 	}
 	first := r.Points[0]
@@ -328,7 +329,7 @@ func TestRepeated(t *testing.T) {
 		for name, set := range map[string]*datasets.Dataset{"noise": one.Subset(rows).Center(),
 			"coin": coin.Subset(rows)} {
 			d := data(t, set)
-			d.mean = set.Mean != nil
+			d.centersTargets = set.Mean != nil
 			r := testkit.Must(run(t.Context(), d, Options{ARD: true}, nil, nil))
 			if least := map[string]float64{"noise": 0.8, "coin": 0.2}[name]; float64(r.Best.Error) < least ||
 				r.Repeats.Grouped != 240-240/times || !strings.Contains(r.String(), "are copies and stay together") ||
@@ -337,9 +338,8 @@ func TestRepeated(t *testing.T) {
 			}
 		}
 	}
-	testkit.Fails(t, testkit.ErrOf(run(t.Context(),
-		data(t, testkit.Must(datasets.SyntheticRegression(9, 2, 0, 1).Subset(make([]int, 9)).Group("together", nil))), Options{}, nil, nil)),
-		"in one group")
+	grouped := testkit.Must(datasets.SyntheticRegression(9, 2, 0, 1).Subset(make([]int, 9)).Group("together", nil))
+	testkit.Fails(t, testkit.ErrOf(run(t.Context(), data(t, grouped), Options{}, nil, nil)), "in one group")
 }
 
 func TestCheck(t *testing.T) {
@@ -366,7 +366,7 @@ func TestReport(t *testing.T) {
 	r := testkit.Must(run(context.Background(), d, Options{Kernels: []string{"gaussian", "matern32"}}, nil,
 		nil))
 	r.Dataset, r.Task, r.N, r.Command = "blobs", "classification", 120, "krrlab fit"+r.Best.flags()
-	least := r.leading()[0]
+	least := r.bestPerKernel()[0]
 	for _, c := range []struct {
 		model stage.Number
 		said  bool

@@ -12,18 +12,18 @@ import (
 // classes, stay.
 func TestInUnits(t *testing.T) {
 	of := mat.NewDense(2, 2, []float64{3, 0.3, 4, 0.4})
-	y := inUnits(mat.DenseCopyOf(of), of, false)
+	y := judge(false).inTargetUnits(mat.DenseCopyOf(of), of)
 	var sum float64
 	for i := range 2 {
 		testkit.Near(t, y.At(i, 0), y.At(i, 1), 1e-15, mat.Formatted(y))
 		sum += y.At(i, 0)*y.At(i, 0) + y.At(i, 1)*y.At(i, 1)
 	}
 	testkit.Near(t, sum/2, 1, 1e-12)
-	if y := inUnits(mat.DenseCopyOf(of), of, true); !mat.Equal(y, of) {
+	if y := judge(true).inTargetUnits(mat.DenseCopyOf(of), of); !mat.Equal(y, of) {
 		t.Error("classes have units")
 	}
 	zeros := mat.NewDense(2, 2, []float64{1, 0, 1, 0})
-	if y := inUnits(mat.DenseCopyOf(zeros), zeros, false); y.At(0, 1) != 0 {
+	if y := judge(false).inTargetUnits(mat.DenseCopyOf(zeros), zeros); y.At(0, 1) != 0 {
 		t.Errorf("%v", mat.Formatted(y))
 	}
 }
