@@ -67,7 +67,7 @@ func TestAgainstDense(t *testing.T) {
 					most *= 0.4
 				}
 				if float64(res.Iterations) > most {
-					t.Errorf("%s: %d iterations beside Solve's %d", label, res.Iterations, alone.Iterations)
+					t.Errorf("%s: %d iterations, Solve needs %d", label, res.Iterations, alone.Iterations)
 				}
 				if c := res.Cond(); !math.IsNaN(c) || len(res.History.Restarts) > 0 {
 					t.Errorf("%s: κ %v, restarts %v", label, c, res.History.Restarts)

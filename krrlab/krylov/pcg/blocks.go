@@ -9,7 +9,7 @@ import (
 // dots sets dst_j = x_jᵀy_j for the columns of two n×k blocks with contiguous rows.
 func (s *solver) dots(dst []float64, x, y *mat.Dense) {
 	_, k := x.Dims()
-	s.left, s.right = x.RawMatrix().Data, y.RawMatrix().Data
+	s.leftBlock, s.rightBlock = x.RawMatrix().Data, y.RawMatrix().Data
 	s.sweep.run(dst[:k], s.n, 0, (*dotRows)(s))
 }
 
@@ -18,19 +18,19 @@ type dotRows solver
 func (s *dotRows) rows(i0, i1 int, sum, _ []float64) {
 	k := len(sum)
 	for i := i0; i < i1; i++ {
-		x, y := s.left[i*k:(i+1)*k], s.right[i*k:(i+1)*k]
+		x, y := s.leftBlock[i*k:(i+1)*k], s.rightBlock[i*k:(i+1)*k]
 		for j, v := range x {
 			sum[j] += v * y[j]
 		}
 	}
 }
 
-// turn sets p_j = z_j + β_j·p_j for the columns of P.
-func (s *solver) turn() { s.sweep.run(nil, s.n, 0, (*turnRows)(s)) }
+// updateDirections sets p_j = z_j + β_j·p_j for the columns of P.
+func (s *solver) updateDirections() { s.sweep.run(nil, s.n, 0, (*directionRows)(s)) }
 
-type turnRows solver
+type directionRows solver
 
-func (s *turnRows) rows(i0, i1 int, _, _ []float64) {
+func (s *directionRows) rows(i0, i1 int, _, _ []float64) {
 	k := len(s.cols)
 	p, z, beta := s.p.RawMatrix().Data, s.z.RawMatrix().Data, s.beta[:k]
 	for i := i0; i < i1; i++ {
@@ -41,44 +41,44 @@ func (s *turnRows) rows(i0, i1 int, _, _ []float64) {
 	}
 }
 
-// compact moves the columns keep, ascending, of the n×k block at the start of buf
-// to the n×len(keep) block there.
-func compact(buf []float64, n, k int, keep []int) {
-	q := len(keep)
+// compact replaces the n×k block at the start of buf by the n×len(columns) block of the given columns, which are
+// ascending.
+func compact(buf []float64, n, k int, columns []int) {
+	width := len(columns)
 	for i := range n {
-		for j, c := range keep {
-			buf[i*q+j] = buf[i*k+c]
+		for j, c := range columns {
+			buf[i*width+j] = buf[i*k+c]
 		}
 	}
 }
 
 // table is a growing list of rows of t numbers.
 type table struct {
-	t    int
+	cols int
 	data []float64
 }
 
-// newTable returns a table with room for the given number of rows.
+// newTable returns an empty table with capacity for the given number of rows.
 func newTable(t, rows int) table { return table{t, make([]float64, 0, t*rows)} }
 
-// add appends a row of zeros and returns it, valid until the next call.
-func (h *table) add() []float64 {
-	h.data = append(h.data, make([]float64, h.t)...)
-	return h.last()
+// addRow appends a row of zeros and returns it. The returned slice is valid until the next call.
+func (h *table) addRow() []float64 {
+	h.data = append(h.data, make([]float64, h.cols)...)
+	return h.lastRow()
 }
 
-// last returns the last row, nil if there is none.
-func (h *table) last() []float64 { return h.data[max(0, len(h.data)-h.t):] }
+// lastRow returns the last row, or an empty slice if there is none.
+func (h *table) lastRow() []float64 { return h.data[max(0, len(h.data)-h.cols):] }
 
 func (h *table) rows() [][]float64 {
-	if h.t == 0 {
+	if h.cols == 0 {
 		return nil
 	}
-	return slices.AppendSeq(make([][]float64, 0, len(h.data)/h.t), slices.Chunk(h.data, h.t))
+	return slices.AppendSeq(make([][]float64, 0, len(h.data)/h.cols), slices.Chunk(h.data, h.cols))
 }
 
-// product sets dst = XY for an m×k matrix X and a k×l matrix Y, all with contiguous rows: sums of four terms, and then
-// each by itself.
+// product sets dst = XY for an m×k matrix X and a k×l matrix Y, all with contiguous rows. It adds four terms at a time,
+// and then the remaining terms one by one.
 func product(dst, x, y []float64, m, k, l int) {
 	for i := range m {
 		for j := range l {

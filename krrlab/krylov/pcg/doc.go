@@ -1,7 +1,7 @@
-// Package pcg solves AX = B, A symmetric positive definite n×n and B n×t, by
-// preconditioned conjugate gradients, for all t right-hand sides at once: Solve, one
-// recurrence for every column, or SolveBlock, one for the block. It knows
-// A and the preconditioner M ≈ A by one method each and nothing of kernels.
+// Package pcg solves AX = B, where A is a symmetric positive definite n×n matrix and B is n×t, by preconditioned
+// conjugate gradients for all t right-hand sides at once. Solve runs a separate recurrence for every column, and
+// SolveBlock runs one recurrence for the whole block. The package uses A and the preconditioner M ≈ A through one
+// method each, and does not depend on kernels.
 //
 // # The method
 //
@@ -15,90 +15,84 @@
 //	β = rᵀz / ρ,  ρ ← rᵀz
 //	p ← z + βp
 //
-// Each column has its own α and β, but one call of Operator.MulTo multiplies by A
-// for all of them: where A is large, reading it is what costs, and it is read once
-// an iteration. A column that has ended is frozen: its x does not change any more,
-// and it is taken out of the blocks that are multiplied.
+// Each column has its own α and β, but one call of Operator.MulTo multiplies by A for all columns: if A is large, the
+// cost is dominated by reading A, which is read once per iteration. A column that has ended is frozen: its x no longer
+// changes, and the column is removed from the blocks that are multiplied.
 //
-// # When it stops
+// # Stopping test
 //
-// A column converges when ‖y−Ax‖₂ ≤ τ‖y‖₂, τ = Options.Tol. In the loop r is
-// the residual by recurrence, which drifts from the true one by rounding. So at the
-// end y−Ax is recomputed, with Options.Exact if there is one. A column that the
-// recurrence saw converged and the true residual does not is taken up again from
-// the true residual, with a smaller target if little is missing, as long as that helps, and what a
-// restart made worse is taken back. With another Exact than A this is iterative refinement: it
-// corrects for an A that is stored in less precision, and with Options.Refine it recomputes the
-// residual as soon as A can tell no more of it. Status Converged thus always
-// means that the residual returned in TrueRelRes, with its Rounding, is at most τ; what could not be
-// brought there is Inaccurate. How a loop ended is a Status; only data that are not
-// finite, the end of a context and the errors of operators and monitors are errors.
+// A column converges when ‖y−Ax‖₂ ≤ τ‖y‖₂, τ = Options.Tol. In the loop, r is the recursively updated residual, which
+// drifts from the true residual because of rounding. At the end, therefore, the true residual y−Ax is recomputed, with
+// Options.Exact if it is set. If the recursive residual of a column has converged but its true residual has not, the
+// column is restarted from the true residual, with a smaller target if the tolerance was missed by little. Restarts
+// are repeated as long as they help, and a restart that made the residual larger is undone.
 //
-// # How many iterations
+// If Exact differs from A, the restarts are iterative refinement: they correct for a matrix A that is stored in lower
+// precision. With Options.Refine, the true residual is recomputed as soon as products with A are too inaccurate to
+// reduce it further. Status Converged therefore always means that the returned residual TrueRelRes plus its Rounding is
+// at most τ. A column that could not reach τ is Inaccurate. The outcome of a loop is a Status. Only data that are not
+// finite, the end of a context, and the errors of operators and monitors are returned as errors.
+//
+// # Number of iterations
 //
 // After k iterations the error is, in exact arithmetic (Shewchuk; Saad, 6.128),
 //
 //	‖x_k−x‖_A ≤ 2((√κ−1)/(√κ+1))^k ‖x_0−x‖_A ≤ ε‖x_0−x‖_A
 //	for k ≥ (√κ/2)·ln(2/ε),  κ = λ_max/λ_min of M⁻¹A,
 //
-// which is IterationBound. It is a bound in the A-norm, while the stopping test is on
-// the residual in the 2-norm. Of Solve Result.Cond estimates κ, and Result.Ritz the
-// eigenvalues of M⁻¹A, from the α and β alone.
+// so IterationBound returns this k. It bounds the error in the A-norm, while the stopping test uses the residual in the
+// 2-norm. For Solve, Result.Cond estimates κ and Result.Ritz estimates the eigenvalues of M⁻¹A. Both use only the α
+// and β.
 //
-// # How far from the solution
+// # Distance to the solution
 //
-// The A-norm of the error is what conjugate gradients make least, and it bounds predictions:
-// |k_xᵀ(c−c_k)| ≤ √k(x,x)·‖c−c_k‖_A for A = K+λI. Each step takes α_kρ_k off its square, ρ_k = r_kᵀM⁻¹r_k
-// (Hestenes and Stiefel 1952), so the steps that follow bound it from below. From above it is bounded with a
-// lower bound μ of λ_min(M⁻¹A), Options.LambdaMin, by the Gauss–Radau rule:
+// Conjugate gradients minimize the A-norm of the error, which also bounds the error of predictions: |k_xᵀ(c−c_k)| ≤
+// √k(x,x)·‖c−c_k‖_A for A = K+λI. Each step reduces the squared A-norm by α_kρ_k, where ρ_k = r_kᵀM⁻¹r_k (Hestenes and
+// Stiefel 1952), so the decrease over later steps is a lower bound of the error. An upper bound follows from a lower
+// bound μ of λ_min(M⁻¹A), Options.LambdaMin, by the Gauss–Radau rule:
 //
 //	‖e_k‖_A² ≤ γ_kρ_k,  γ_0 = 1/μ,  γ_{k+1} = (γ_k−α_k)/(μ(γ_k−α_k)+β_k),
 //
-// and by its block form in SolveBlock. History.Decrease and History.Error have both; they cost nothing beside an
-// iteration. Of a kernel matrix of 1,000 points with a Nyström preconditioner and μ exact, the upper bound of
-// ‖e_k‖_A² was 1.4 to 1.9 times it in every iteration, ρ_k/μ 7 to 13 times, and ‖r_k‖₂²/λ 16 to 67 times.
+// and, in SolveBlock, by its block form. History.Decrease and History.Error return both bounds, at negligible cost. For
+// a kernel matrix of 1,000 points, with a Nyström preconditioner and the exact μ, the upper bound of ‖e_k‖_A² exceeded
+// it by a factor of 1.4 to 1.9 in every iteration; ρ_k/μ exceeded it by 7 to 13, and ‖r_k‖₂²/λ by 16 to 67.
 //
-// # What it costs
+// # Cost
 //
-// An iteration is one MulTo, one SolveTo and five passes over blocks of n×t. Those
-// run on all threads, in pieces of rowBlock rows, whose sums are added in the order of the rows:
-// they have the same bits for any number of threads. Memory is 4nt numbers: X, R, P and W, which holds
-// AP and then M⁻¹R. No iteration allocates; the history grows by slabs of 1,024
-// iterations.
+// An iteration takes one MulTo, one SolveTo and five passes over blocks of n×t. The passes run on all threads, in
+// pieces of rowBlock rows. The sums of the pieces are added in row order, so the results have the same bits for any
+// number of threads. Memory is 4nt numbers: X, R, P and W, where W contains first AP and then M⁻¹R. No iteration
+// allocates, except that the history grows in slabs of 1,024 iterations.
 //
-// # Block conjugate gradients, and when they pay
+// # When to use block conjugate gradients
 //
-// In Solve every column searches its own space. SolveBlock searches the sum of
-// these spaces for all columns, with the same products: after k iterations each x_j is
-// the point nearest to the solution in the A-norm out of
+// In Solve, every column searches its own Krylov space. SolveBlock searches the sum of these spaces for all columns,
+// with the same products: after k iterations, each x_j is the point nearest to the solution in the A-norm within
 //
 //	span{M⁻¹B, (M⁻¹A)M⁻¹B, …, (M⁻¹A)^(k-1)M⁻¹B},  of up to kt dimensions,
 //
-// never farther than Solve's. O'Leary's bound has κ replaced by λ_n/λ_t: the t−1
-// smallest eigenvalues of M⁻¹A (or largest, or some of both) do not count any more.
-// So the gain is large where few eigenvalues make the iteration slow, with weak
-// preconditioners and many columns, and small where M⁻¹A is well-conditioned. Iterations
-// of Solve and SolveBlock to τ = 1e-3, for a Gaussian kernel of 500 points of 8 features
-// and one column of ±1 per class, λ = 0.01, with a Nyström preconditioner of s points:
+// and is never farther from the solution than the iterate of Solve. O'Leary's bound has κ replaced by λ_n/λ_t: the t−1
+// smallest eigenvalues of M⁻¹A (or the largest, or some of both) no longer matter. The gain is therefore large if a few
+// eigenvalues slow the iteration down, that is, with weak preconditioners and many columns. It is small if M⁻¹A is
+// well-conditioned. The following table shows the iterations of Solve and SolveBlock to τ = 1e-3, for a Gaussian kernel
+// of 500 points of 8 features and one column of ±1 per class, λ = 0.01, with a Nyström preconditioner of s points:
 //
 //	         κ(M⁻¹A)    t = 3      t = 10     t = 30
 //	s = 0       3000   86 → 58    81 → 36    82 → 22
 //	s = 50       380   58 → 50    56 → 35    56 → 20
 //	s = 200      130   35 → 32    34 → 24    34 → 13
 //
-// An iteration costs the same product and solve, and BlockFlops instead of five passes:
-// on two threads of a server (Zen 5), at n = 60,000, some 9 ms instead of 4 for t = 10, and 37
-// instead of 14 for t = 40. Block conjugate gradients pay if
+// An iteration of SolveBlock costs the same product and solve, and BlockFlops operations instead of five passes: on two
+// threads of a server (Zen 5), at n = 60,000, some 9 ms instead of 4 for t = 10, and 37 instead of 14 for t = 40. Block
+// conjugate gradients are faster if
 //
 //	(iterations of SolveBlock)·(product + solve + BlockFlops at that rate)
 //	    < (iterations of Solve)·(product + solve),
 //
-// which is nearly always the case where reading or forming A costs most, and A is not
-// well preconditioned already. Two things weigh on the other side. Solve takes columns
-// that have converged out of the products, SolveBlock keeps their directions; so
-// columns that differ much in difficulty, in products whose cost is in arithmetic
-// rather than in reading A, favor Solve. And with t = 1 the two are the same but for
-// rounding, where Solve is cheaper.
+// This is nearly always true if reading or forming A dominates the cost and A is not yet well preconditioned. Two facts
+// favor Solve. First, Solve removes converged columns from the products, whereas SolveBlock keeps their directions.
+// Solve is therefore better for columns of very different difficulty if the cost of a product is arithmetic rather than
+// reading A. Second, for t = 1 the two methods agree up to rounding, and Solve is cheaper.
 //
 // # References
 //

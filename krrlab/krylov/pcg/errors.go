@@ -9,59 +9,58 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// nearly is 1−2⁻²⁰: what a step takes off the error is counted a little less than in full, so that
-// rounding does not turn the little that is left at the end into less than nothing.
-const nearly = 1 - 0x1p-20
+// decreaseFactor = 1−2⁻²⁰ multiplies the decrease of the error in a step. It is slightly below 1, so that rounding
+// cannot make the bound of a very small remaining error negative.
+const decreaseFactor = 1 - 0x1p-20
 
-// bounds is where a solve keeps its upper bounds of the error; all of it is nil without
-// Options.LambdaMin.
+// bounds computes the upper bounds of the error of a solve. All fields are zero without Options.LambdaMin.
 //
-// One column: ‖e_k‖_A² ≤ γ_kρ_k with γ_0 = 1/μ and, by the Gauss–Radau rule with a node at μ (Meurant
+// For one column, ‖e_k‖_A² ≤ γ_kρ_k with γ_0 = 1/μ and, by the Gauss–Radau rule with a node at μ (Meurant
 // and Tichý 2013),
 //
 //	‖e_{k+1}‖_A² ≤ (γ_k−α_k)ρ_k,  γ_{k+1} = (γ_k−α_k)/(μ(γ_k−α_k)+β_k).
 //
-// A block: e_jᵀAe_j = c_jᵀWc_j with W = QᵀA⁻¹Q ≼ Γ, Γ_0 = I/μ and, by its block form (Zimmerling,
+// For a block, e_jᵀAe_j = c_jᵀWc_j with W = QᵀA⁻¹Q ≼ Γ, Γ_0 = I/μ and, by its block form (Zimmerling,
 // Druskin and Simoncini 2025),
 //
 //	W_{k+1}: SᵀW_{k+1}S = W_k − Π⁻¹,  Γ_{k+1} = (μI + S(Γ_k−Π⁻¹)⁻¹Sᵀ)⁻¹.
 type bounds struct {
-	mu    float64
-	gamma []float64 // by position; of a block Γ, width×width
-	left  []float64 // γ−α, or Γ−Π⁻¹
-	next  []float64 // scratch of a block
-	all   table     // the bounds, relative to ‖y_j‖₂
+	mu        float64   // lower bound of λ_min(M⁻¹A); 0 means no bounds
+	gamma     []float64 // γ_j by position in solver.cols; in a block solve Γ, width×width
+	remaining []float64 // γ−α; in a block solve Γ−Π⁻¹
+	scratch   []float64 // scratch memory of a block solve
+	history   table     // bounds of ‖e_j‖_A/‖y_j‖₂, one row per iteration
 }
 
 func newBounds(mu float64, t, size, rows int) bounds {
 	if mu == 0 {
 		return bounds{}
 	}
-	return bounds{mu: mu, gamma: make([]float64, size), left: make([]float64, size), next: make([]float64, size),
-		all: newTable(t, rows)}
+	return bounds{mu: mu, gamma: make([]float64, size), remaining: make([]float64, size),
+		scratch: make([]float64, size), history: newTable(t, rows)}
 }
 
-// add appends a row, that of before to begin with.
-func (b *bounds) add() {
-	before := b.all.last()
-	copy(b.all.add(), before)
+// addRow appends a row to the history, initialized with the previous row.
+func (b *bounds) addRow() {
+	previous := b.history.lastRow()
+	copy(b.history.addRow(), previous)
 }
 
-// advance begins an iteration, with a row for what it takes off the error.
-func (s *solver) advance() {
+// startIteration counts an iteration and appends rows for its decrease and bounds of the error.
+func (s *solver) startIteration() {
 	s.res.Iterations++
-	s.fall = s.decreases.add()
+	s.decreaseRow = s.decreases.addRow()
 	if s.bounds.mu > 0 {
-		s.bounds.add()
+		s.bounds.addRow()
 	}
 }
 
-// set sets the bound of a column of norm y whose squared error is at most v, NaN if v is negative: μ is
-// no lower bound of the spectrum then.
-func (b *bounds) set(c int, v, y float64) { b.all.last()[c] = math.Sqrt(v) / y }
+// setBound sets the bound of column c, given y = ‖y_c‖₂ and an upper bound v of its squared error. The result is NaN if
+// v is negative, because then μ is not a lower bound of the spectrum.
+func (b *bounds) setBound(c int, v, y float64) { b.history.lastRow()[c] = math.Sqrt(v) / y }
 
-// beginErrors begins the bounds with a residual of which only ρ is known: ‖e‖_A² = rᵀA⁻¹r ≤ rᵀM⁻¹r/μ.
-func (s *solver) beginErrors() {
+// startErrorBounds initializes the bounds from ρ: ‖e‖_A² = rᵀA⁻¹r ≤ rᵀM⁻¹r/μ.
+func (s *solver) startErrorBounds() {
 	b := &s.bounds
 	if b.mu == 0 {
 		return
@@ -69,48 +68,49 @@ func (s *solver) beginErrors() {
 	for j := range s.cols {
 		b.gamma[j] = 1 / b.mu
 	}
-	if len(b.all.data) > 0 { // a restart: what is known of x_k already stays
+	if len(b.history.data) > 0 { // after a restart, keep the known bounds of the current iterate
 		return
 	}
-	b.add()
+	b.addRow()
 	for c, y := range s.ynorm {
-		if y > 0 { // those that have ended as they were given
-			b.all.last()[c] = math.NaN()
+		if y > 0 { // columns that have already ended have no bound; bounds of the others follow
+			b.history.lastRow()[c] = math.NaN()
 		}
 	}
 	for j, c := range s.cols {
-		b.set(c, s.rho[j]/b.mu, s.ynorm[c])
+		b.setBound(c, s.rho[j]/b.mu, s.ynorm[c])
 	}
 }
 
-// stepErrors notes what the step took off ‖e_j‖_A², α_jρ_j, and what is left at most.
-func (s *solver) stepErrors() {
+// updateErrorBounds records the decrease α_jρ_j of ‖e_j‖_A² in this step, and bounds the remaining error.
+func (s *solver) updateErrorBounds() {
 	b := &s.bounds
 	for j, c := range s.cols {
 		if s.alpha[j] == 0 { // the column has ended
 			continue
 		}
-		s.fall[c] = s.alpha[j] * s.rho[j] / s.ynorm[c] / s.ynorm[c]
-		s.sumFall(c)
+		s.decreaseRow[c] = s.alpha[j] * s.rho[j] / s.ynorm[c] / s.ynorm[c]
+		s.addDecrease(c)
 		if b.mu > 0 {
-			b.left[j] = b.gamma[j] - nearly*s.alpha[j]
-			b.set(c, b.left[j]*s.rho[j], s.ynorm[c])
+			b.remaining[j] = b.gamma[j] - decreaseFactor*s.alpha[j]
+			b.setBound(c, b.remaining[j]*s.rho[j], s.ynorm[c])
 		}
 	}
 }
 
-// sumFall adds what the step took off ‖e_c‖_A² to what those before it did, as long as all are of one Krylov space.
-func (s *solver) sumFall(c int) {
+// addDecrease adds the decrease of ‖e_c‖_A² in this step to its total, until the first restart starts a new Krylov
+// space.
+func (s *solver) addDecrease(c int) {
 	if s.res.History.Restarts == nil {
-		s.fallen[c] += s.fall[c]
+		s.totalDecrease[c] += s.decreaseRow[c]
 	}
 }
 
-// keepResidual keeps the residual by recurrence of column c, at position j; of a block r_j = Qc_j.
-func (s *solver) keepResidual(j, c int) {
+// saveResidual saves the recursive residual of column c, at position j. In a block solve r_j = Qc_j.
+func (s *solver) saveResidual(j, c int) {
 	b, a := s.block, len(s.cols)
 	if b == nil {
-		s.last.SetCol(c, mat.Col(nil, j, s.r))
+		s.endResiduals.SetCol(c, mat.Col(nil, j, s.r))
 		return
 	}
 	for i := range s.n {
@@ -118,34 +118,35 @@ func (s *solver) keepResidual(j, c int) {
 		for m, q := range s.buf[0][i*b.k : (i+1)*b.k] {
 			sum += q * b.c[m*a+j]
 		}
-		s.last.Set(i, c, sum)
+		s.endResiduals.Set(i, c, sum)
 	}
 }
 
-// keepResiduals keeps those of the columns in s.cols that have ended, or of all, where Gap will want them.
-func (s *solver) keepResiduals(all bool) {
-	if s.last == nil {
+// saveEndResiduals saves the recursive residuals of the columns in s.cols that have ended, from which setGap computes
+// Gap.
+func (s *solver) saveEndResiduals() {
+	if s.endResiduals == nil {
 		return
 	}
 	for j, c := range s.cols {
 		switch status := s.res.Columns[c].Status; {
-		case status >= IndefinitePreconditioner: // it may have ended half way to another residual
-			s.last.Set(0, c, math.NaN())
-		case all || status != Active:
-			s.keepResidual(j, c)
+		case status >= IndefinitePreconditioner: // R may be partly updated, so the residual is unknown
+			s.endResiduals.Set(0, c, math.NaN())
+		case status != Active:
+			s.saveResidual(j, c)
 		}
 	}
 }
 
-// setGap sets Gap; R is the residual recomputed, n×t.
+// setGap sets Result.Gap. R must be the true residual, n×t.
 func (s *solver) setGap() {
-	if s.last == nil {
+	if s.endResiduals == nil {
 		return
 	}
 	for c, y := range s.ynorm {
 		var sum float64
 		for i := range s.n {
-			d := s.r.At(i, c) - s.last.At(i, c)
+			d := s.r.At(i, c) - s.endResiduals.At(i, c)
 			sum += d * d
 		}
 		if s.res.Gap[c] = 0; y > 0 {
@@ -154,22 +155,22 @@ func (s *solver) setGap() {
 	}
 }
 
-// turnErrors advances to the next γ_j, with β_j.
-func (s *solver) turnErrors() {
+// advanceGamma computes the next γ_j, using β_j.
+func (s *solver) advanceGamma() {
 	b := &s.bounds
 	if b.mu == 0 {
 		return
 	}
 	for j := range s.cols {
 		b.gamma[j] = math.NaN()
-		if b.left[j] > 0 {
-			b.gamma[j] = b.left[j] / (b.mu*b.left[j] + s.beta[j])
+		if b.remaining[j] > 0 {
+			b.gamma[j] = b.remaining[j] / (b.mu*b.remaining[j] + s.beta[j])
 		}
 	}
 }
 
-// beginErrors is that of a block: Γ = I/μ.
-func (s *block) beginErrors() {
+// startErrorBounds initializes the bounds of a block solve with Γ = I/μ.
+func (s *block) startErrorBounds() {
 	b := &s.bounds
 	if b.mu == 0 {
 		return
@@ -178,7 +179,7 @@ func (s *block) beginErrors() {
 	for j := range s.cols {
 		s.rho[j] = s.inner(j)
 	}
-	s.solver.beginErrors()
+	s.solver.startErrorBounds()
 	identity(b.gamma, s.k)
 	for i := range s.k {
 		b.gamma[i*s.k+i] = 1 / b.mu
@@ -194,11 +195,12 @@ func (s *block) inner(j int) (sum float64) {
 	return sum
 }
 
-// stepErrors is that of a block, where the step takes c_jᵀΠ⁻¹c_j off ‖e_j‖_A²; D is Π⁻¹C.
-func (s *block) stepErrors() {
+// updateErrorBounds records the decrease c_jᵀΠ⁻¹c_j of ‖e_j‖_A² in this step of a block solve, and bounds the remaining
+// error. D must be Π⁻¹C.
+func (s *block) updateErrorBounds() {
 	for j, c := range s.cols {
-		s.fall[c] = s.inner(j) / s.ynorm[c] / s.ynorm[c]
-		s.sumFall(c)
+		s.decreaseRow[c] = s.inner(j) / s.ynorm[c] / s.ynorm[c]
+		s.addDecrease(c)
 	}
 	b := &s.bounds
 	if b.mu == 0 {
@@ -206,16 +208,16 @@ func (s *block) stepErrors() {
 	}
 	k, a := s.k, len(s.cols)
 	for i, h := range s.h[:k*k] {
-		b.left[i] = b.gamma[i] - nearly*h
+		b.remaining[i] = b.gamma[i] - decreaseFactor*h
 	}
-	product(s.d, b.left, s.c, k, k, a)
+	product(s.d, b.remaining, s.c, k, k, a)
 	for j, c := range s.cols {
-		b.set(c, s.inner(j), s.ynorm[c])
+		b.setBound(c, s.inner(j), s.ynorm[c])
 	}
 }
 
-// turnErrors is that of a block: Γ ← (μI + S(Γ−Π⁻¹)⁻¹Sᵀ)⁻¹, of NaN where Γ−Π⁻¹ is not positive definite.
-func (s *block) turnErrors() {
+// advanceGamma sets Γ ← (μI + S(Γ−Π⁻¹)⁻¹Sᵀ)⁻¹ in a block solve. It fills Γ with NaN if Γ−Π⁻¹ is not positive definite.
+func (s *block) advanceGamma() {
 	b := &s.bounds
 	if b.mu == 0 || s.k == 0 {
 		return
@@ -226,13 +228,13 @@ func (s *block) turnErrors() {
 			b.gamma[i] = math.NaN()
 		}
 	}
-	factor, ok := lapack64.Potrf(symmetric(b.left, width)) // Γ−Π⁻¹ = UᵀU
+	factor, ok := lapack64.Potrf(symmetric(b.remaining, width)) // Γ−Π⁻¹ = UᵀU
 	if !ok {
 		spoil()
 		return
 	}
-	transpose(b.next, s.s, k, width)
-	st := blas64.General{Rows: width, Cols: k, Stride: k, Data: b.next[:width*k]}
+	transpose(b.scratch, s.s, k, width)
+	st := blas64.General{Rows: width, Cols: k, Stride: k, Data: b.scratch[:width*k]}
 	blas64.Trsm(blas.Left, blas.Trans, 1, factor, st) // T = U⁻ᵀSᵀ
 	g := symmetric(b.gamma, k)
 	identity(b.gamma, k)

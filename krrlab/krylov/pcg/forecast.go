@@ -5,25 +5,26 @@ import (
 	"slices"
 )
 
-// Forecast predicts how many iterations more bring residuals, those after 0, 1, … iterations, to tol: by the
-// rate of the last half of them, so that
+// Forecast predicts the number of further iterations until the residual reaches tol. The argument residuals contains
+// the residuals after 0, 1, …, k iterations. The prediction mid assumes the convergence rate of the second half of
+// them:
 //
 //	mid = ln(r_k/τ)/rate,  rate = (ln r_h − ln r_k)/(k−h),  h = ⌊k/2⌋,
 //
-// each r being the least so far. low is as if chance had kept r_k up, or r_h down, by a factor of e: by the rate
-// +1/(k−h), so that residuals which have not fallen yet say little. mid is +Inf where the rate is not positive, and
-// both are for a start alone, where low is 0.
+// where each r is the smallest residual so far. The prediction low is optimistic: it assumes that chance made r_k too
+// large, or r_h too small, by a factor of e, and replaces the rate by rate + 1/(k−h). If residuals have not decreased
+// yet, low is therefore small. If the rate is not positive, mid is +Inf. For k = 0, low is 0 and mid is +Inf.
 func Forecast(residuals []float64, tol float64) (low, mid float64) {
 	k := len(residuals) - 1
 	if k < 1 {
 		return 0, math.Inf(1)
 	}
 	h := k / 2
-	before := slices.Min(residuals[:h+1])
-	last := min(before, slices.Min(residuals[h+1:]))
-	if last <= tol {
+	smallestAtHalf := slices.Min(residuals[:h+1])
+	smallest := min(smallestAtHalf, slices.Min(residuals[h+1:]))
+	if smallest <= tol {
 		return 0, 0
 	}
-	left, fell, over := math.Log(last/tol), math.Log(before/last), float64(k-h)
-	return left * over / (fell + 1), left * over / fell
+	logRemaining, logReduction, steps := math.Log(smallest/tol), math.Log(smallestAtHalf/smallest), float64(k-h)
+	return logRemaining * steps / (logReduction + 1), logRemaining * steps / logReduction
 }

@@ -8,14 +8,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// MedianByNorm chooses for every column one of the R = len(xs) candidates, n×t each:
-// the i for which the entry number ⌊R/2⌋, counted from 0, of the sorted list
+// MedianByNorm chooses, for every column, one of the R = len(xs) candidates, n×t each, and returns the matrix of the
+// chosen columns. It chooses the candidate i for which entry number ⌊R/2⌋, counted from 0, of the sorted list
 //
-//	‖x_i − x_1‖_A, …, ‖x_i − x_R‖_A   (‖x_i − x_i‖_A = 0 among them)
+//	‖x_i − x_1‖_A, …, ‖x_i − x_R‖_A   (including ‖x_i − x_i‖_A = 0)
 //
-// is least, the first such i on a tie, and returns the matrix of these columns. If more than R/2 of the
-// candidates are within ε of the solution in the A-norm, the choice is within 3ε: that entry is at most 2ε
-// for a good i, and any i for which it is has a good candidate within 2ε of it.
+// is smallest, and the first such i on a tie. If more than R/2 of the candidates are within ε of the solution in the
+// A-norm, the chosen one is within 3ε. Proof: the entry is at most 2ε if candidate i is within ε, and any i for which
+// the entry is at most 2ε has a candidate within 2ε of it that is within ε of the solution.
 // Differences that are not finite count as infinite.
 //
 // Source: the remark on δ after theorem 6 of the paper. Work: R−1 products with A of
@@ -42,7 +42,7 @@ func MedianByNorm(ctx context.Context, a Operator, xs []*mat.Dense) (*mat.Dense,
 	}
 	squares := make([]float64, len(xs)) // ‖x_i−x_j‖²_A of column c
 	for c := range t {
-		least := math.Inf(1)
+		smallest := math.Inf(1)
 		for i, x := range xs {
 			for j := range squares {
 				var sum float64
@@ -54,8 +54,8 @@ func MedianByNorm(ctx context.Context, a Operator, xs []*mat.Dense) (*mat.Dense,
 				}
 			}
 			slices.Sort(squares)
-			if m := squares[len(xs)/2]; m < least {
-				least = m
+			if median := squares[len(xs)/2]; median < smallest {
+				smallest = median
 				chosen.SetCol(c, mat.Col(nil, c, x))
 			}
 		}

@@ -11,58 +11,57 @@ import (
 )
 
 const (
-	passes     = 6     // of one orthonormalisation, at most
-	acceptable = 1e-8  // pivot of a direction that is orthonormalised at once
-	rounding   = 1e-13 // norm that rounding leaves of a direction of norm 1
-	settled    = 1e-4  // pivot from which one pass leaves errors of some 1e-11
+	maxPasses    = 6     // maximum number of passes of one orthonormalisation
+	acceptPivot  = 1e-8  // a pass accepts directions with larger pivots; others wait for the next pass
+	roundingNorm = 1e-13 // norm of the rounding errors that remain of a direction of norm 1
+	onePassPivot = 1e-4  // if all pivots are at least this, one pass leaves errors of about 1e-11 and is enough
 )
 
-// orthonormalise replaces Q, n×k, by Q' with Q = Q'S up to what is dropped and
-// Q'ᵀM⁻¹Q' = I, and sets Z = M⁻¹Q'. It sets s.width to the k it was given and s.k to
-// the columns of Q'; S is s.k×s.width.
+// orthonormalise replaces Q, n×k, by Q' with Q = Q'S, up to dropped directions, and Q'ᵀM⁻¹Q' = I. It sets Z = M⁻¹Q',
+// s.width to the old number of columns, and s.k to the number of columns of Q'. S is s.k×s.width.
 //
-// It is Cholesky QR in the M⁻¹ inner product, with pivots, repeated. A pass takes
-// G = QᵀM⁻¹Q scaled to a unit diagonal and splits off its leading factor,
+// The method is Cholesky QR in the M⁻¹ inner product, with pivoting, repeated. A pass scales G = QᵀM⁻¹Q to a unit
+// diagonal and computes the leading factor,
 //
 //	D⁻¹GD⁻¹ = TᵀT + [0 0; 0 E],  T = [T_1 T_2], in the order of the pivots,
 //
-// up to the pivot acceptable. QD⁻¹·[T_1 T_2; 0 I]⁻¹ has first the accepted directions,
-// orthonormal up to ε by the last pivot, and then what is left of the others, of the
-// squared size E_jj. If that is too small it is dropped, otherwise the next pass,
-// with M⁻¹ applied again, sees it at full size, where the first saw rounding errors.
-// Cholesky QR twice is as good as Householder's (Yamamoto and others 2015) as long as
-// the first pass is not beyond 1/√ε, which the pivots make sure of.
+// until the pivots fall below acceptPivot. The first columns of QD⁻¹·[T_1 T_2; 0 I]⁻¹ are the accepted directions,
+// which are orthonormal up to ε divided by the last pivot. The other columns are the components of the remaining
+// directions that are orthogonal to the accepted ones, with squared norms E_jj. Directions with a small E_jj are
+// dropped. The next pass applies M⁻¹ again and scales the others to norm 1, so their entries of G are no longer
+// dominated by rounding errors. Cholesky QR applied twice is as accurate as Householder QR (Yamamoto and others 2015)
+// if the condition number in the first pass is at most 1/√ε, which the pivoting ensures.
 //
-// Directions of a norm of at most negligible are dropped at once: after a step from
-// directions of norm 1 they are rounding errors. If none is left, every residual is
-// zero as far as the recurrence can say, and the true residual decides.
+// Directions of norm at most negligible are dropped at once: after a step from directions of norm 1 they are rounding
+// errors. If no direction remains, all recursive residuals are zero to working precision, and the true residual
+// decides.
 func (s *block) orthonormalise(ctx context.Context, negligible float64) error {
 	s.width = s.k
 	identity(s.s, s.k)
 	fresh := true
-	for pass := range passes {
+	for pass := range maxPasses {
 		if fresh {
 			if err := s.precondition(ctx); err != nil { // Z = M⁻¹Q
 				return err
 			}
 		}
-		s.cross(s.h, s.r, s.z) // G = QᵀM⁻¹Q
-		if pass == 0 && s.flat() {
+		s.crossProduct(s.h, s.r, s.z) // G = QᵀM⁻¹Q
+		if pass == 0 && s.hasZeroNorm() {
 			s.endAll(IndefinitePreconditioner, 0)
 			return nil
 		}
-		s.forget(pass, negligible)
+		s.zeroNegligible(pass, negligible)
 		g := &s.gram
-		if st := g.factorise(s.h, s.k, acceptable, 100); st != Active {
+		if st := g.factorise(s.h, s.k, acceptPivot, 100); st != Active {
 			if st == Indefinite {
 				st = IndefinitePreconditioner
 			}
-			s.endAll(st, g.bad)
+			s.endAll(st, g.badCurvature)
 			return nil
 		}
-		pending := s.choose(pass)
-		s.transform()
-		if pending == 0 && (g.low >= settled || !fresh) {
+		pending := s.selectDirections(pass)
+		s.applyPass()
+		if pending == 0 && (g.smallestPivot >= onePassPivot || !fresh) {
 			break
 		}
 		fresh = pending > 0
@@ -75,13 +74,13 @@ func (s *block) orthonormalise(ctx context.Context, negligible float64) error {
 	return nil
 }
 
-// forget zeroes the rows and columns of G whose directions are too small.
-func (s *block) forget(pass int, negligible float64) {
+// zeroNegligible sets to zero the rows and columns of G that belong to negligible directions.
+func (s *block) zeroNegligible(pass int, negligible float64) {
 	for i := range s.k {
 		v := s.h[i*s.k+i] // ‖q_i‖² in the M⁻¹ norm
 		small := pass == 0 && math.Abs(v) <= negligible*negligible
-		if pass > 0 && s.size[i] < 1 {
-			small = s.size[i]*s.size[i]*v <= s.drop*s.drop
+		if pass > 0 && s.relSize[i] < 1 {
+			small = s.relSize[i]*s.relSize[i]*v <= s.dropCutoff*s.dropCutoff
 		}
 		if small {
 			for j := range s.k {
@@ -91,8 +90,8 @@ func (s *block) forget(pass int, negligible float64) {
 	}
 }
 
-// flat reports whether a column of Q that is not zero has a zero on G's diagonal.
-func (s *block) flat() bool {
+// hasZeroNorm reports whether a nonzero column of Q has a zero on the diagonal of G.
+func (s *block) hasZeroNorm() bool {
 	for i := range s.k {
 		if s.h[i*s.k+i] != 0 {
 			continue
@@ -106,117 +105,118 @@ func (s *block) flat() bool {
 	return false
 }
 
-// choose sets s.sel to the directions that stay, those accepted first, and s.size to
-// their sizes beside what they were when the orthonormalisation began, for directions
-// scaled to norm 1; those accepted have size 1. It returns how many are pending.
-func (s *block) choose(pass int) int {
+// selectDirections sets s.selected to the directions to keep, the accepted ones first. It sets s.relSize to their norms
+// relative to those at the start of the orthonormalisation, with directions scaled to norm 1; accepted directions have
+// relative size 1. It returns the number of pending directions, which need another pass.
+func (s *block) selectDirections(pass int) int {
 	g := &s.gram
 	for i, d := range g.d[:s.k] {
 		if pass == 0 {
-			s.size[i] = 1
+			s.relSize[i] = 1
 		} else {
-			s.size[i] *= d
+			s.relSize[i] *= d
 		}
 	}
-	s.sel = append(s.sel[:0], g.piv[:g.rank]...)
-	for at := g.rank; at < s.k && pass+1 < passes; at++ {
-		i := g.piv[at]
-		if g.d[i] > 0 && s.size[i]*math.Sqrt(max(g.left[at], g.noise)) > s.drop {
-			s.sel = append(s.sel, i)
+	s.selected = append(s.selected[:0], g.piv[:g.rank]...)
+	for pos := g.rank; pos < s.k && pass+1 < maxPasses; pos++ {
+		i := g.piv[pos]
+		if g.d[i] > 0 && s.relSize[i]*math.Sqrt(max(g.remainderDiag[pos], g.noiseLevel)) > s.dropCutoff {
+			s.selected = append(s.selected, i)
 		}
 	}
-	sizes := s.row[:len(s.sel)]
-	for j, i := range s.sel {
+	sizes := s.rowScratch[:len(s.selected)]
+	for j, i := range s.selected {
 		sizes[j] = 1
 		if j >= g.rank {
-			sizes[j] = min(s.size[i], 1-unit) // less than 1 says that it is pending
+			sizes[j] = min(s.relSize[i], 1-unitRoundoff) // a value below 1 marks a pending direction
 		}
 	}
-	copy(s.size, sizes)
-	return len(s.sel) - g.rank
+	copy(s.relSize, sizes)
+	return len(s.selected) - g.rank
 }
 
-// transform applies a pass to Q, Z and S.
-func (s *block) transform() {
-	g, old, k := &s.gram, s.k, len(s.sel)
-	g.inverse(s.f, s.sel) // Q' = QF, F = D⁻¹·[T_1 T_2; 0 I]⁻¹ on the directions s.sel
+// applyPass updates Q, Z and S by the result of a pass.
+func (s *block) applyPass() {
+	g, old, k := &s.gram, s.k, len(s.selected)
+	g.invertUpper(s.f, s.selected) // Q' = QF, F = D⁻¹·[T_1 T_2; 0 I]⁻¹ on the directions s.sel
 	for i := range 2 {
 		if buf := s.buf[2*i]; i == 0 || s.z != s.r {
-			s.times(buf, old, k, s.f, nil)
+			s.multiplyBlock(buf, old, k, s.f, nil)
 		}
 	}
-	// S ← [T_1 T_2; 0 I 0]·D·S, with the directions that are dropped, but for what is
-	// left of them beside the others
+	// S ← [T_1 T_2; 0 I 0]·D·S. The columns of the dropped directions are included, without the components of these
+	// directions that are independent of the selected ones.
 	for i := range old {
-		if !slices.Contains(s.sel, i) {
-			s.sel = append(s.sel, i)
+		if !slices.Contains(s.selected, i) {
+			s.selected = append(s.selected, i)
 		}
 	}
-	for j, i := range s.sel {
+	for j, i := range s.selected {
 		for l, v := range s.s[i*s.width : (i+1)*s.width] {
-			s.next[j*s.width+l] = g.d[i] * v
+			s.scratch[j*s.width+l] = g.d[i] * v
 		}
 	}
-	g.upper(s.ft, s.sel, k)
-	product(s.s, s.ft, s.next, k, old, s.width)
+	g.upperFactor(s.ft, s.selected, k)
+	product(s.s, s.ft, s.scratch, k, old, s.width)
 	s.k = k
 	s.reshape(s.r, 0, k)
 	s.reshape(s.w, 2, k)
 }
 
-// factor is the leading part of a Cholesky factorization, with pivots, of a symmetric
-// k×k matrix G scaled to a unit diagonal, D = diag(√G_ii):
+// factor is the leading part of a Cholesky factorization with pivoting of a symmetric k×k matrix G, which is first
+// scaled to a unit diagonal by D = diag(√G_ii):
 //
 //	(D⁻¹GD⁻¹)[piv, piv] = TᵀT + [0 0; 0 E],  T rank×k, upper trapezoidal.
 type factor struct {
 	k, rank int
 	piv     []int
 	d       []float64 // √G_ii
-	t       []float64 // T in its first rows, k×k
-	left    []float64 // E_jj, at position j
-	low     float64   // smallest pivot accepted
-	noise   float64   // up to which a number of the scaled matrix is zero
-	zero    bool      // some G_ii is 0
-	bad     float64   // the curvature that is not positive
-	scaled  []float64
-	work    []float64
+	t       []float64 // T, in the first rows of a k×k matrix
+
+	remainderDiag   []float64 // E_jj, at position j in the order of the pivots
+	smallestPivot   float64   // smallest accepted pivot
+	noiseLevel      float64   // bound of the rounding errors of entries of the scaled matrix
+	hasZeroDiagonal bool      // some G_ii is 0
+	badCurvature    float64   // the curvature that is not positive, or the number that is not finite
+	scaled          []float64 // D⁻¹GD⁻¹, k×k; later scratch memory of invertUpper
+	work            []float64 // scratch memory for LAPACK, 2k
 }
 
 func newFactor(t int) factor {
 	return factor{
-		piv: make([]int, t), d: make([]float64, t), left: make([]float64, t),
+		piv: make([]int, t), d: make([]float64, t), remainderDiag: make([]float64, t),
 		t: make([]float64, t*t), scaled: make([]float64, t*t), work: make([]float64, 2*t),
 	}
 }
 
-// factorise factors G, k×k, as far as pivots are above accept. It returns Active,
-// Indefinite if G has a curvature that is negative beyond rounding, or Breakdown if G
-// is not finite. Rounding is told from the asymmetry of G, which is taken as computed:
+// factorise factors G, k×k, until the pivots are too small. It returns Active on success, Indefinite if G has a
+// curvature that is negative beyond rounding errors, and Breakdown if G is not finite. The rounding errors are
+// estimated from the asymmetry of the computed G,
 //
-//	noise = max(16kε, 4·max_ij |G_ij−G_ji| / √(G_ii·G_jj)),
+//	noiseLevel = max(16kε, 4·max_ij |G_ij−G_ji| / √(G_ii·G_jj)),
 //
-// and pivots are accepted above max(least, margin·noise).
-func (f *factor) factorise(g []float64, k int, least, margin float64) Status {
-	f.k, f.rank, f.low, f.bad, f.zero = k, 0, 1, 0, false
+// and pivots above max(minPivot, margin·noiseLevel) are accepted.
+func (f *factor) factorise(g []float64, k int, minPivot, margin float64) Status {
+	f.k, f.rank, f.smallestPivot, f.badCurvature, f.hasZeroDiagonal = k, 0, 1, 0, false
 	for i := range k {
 		v := g[i*k+i]
 		if !finite(v) {
-			f.bad = v
+			f.badCurvature = v
 			return Breakdown
 		}
 		if v < 0 {
-			f.bad = v
+			f.badCurvature = v
 			return Indefinite
 		}
 		f.d[i] = math.Sqrt(v)
-		f.zero = f.zero || v == 0
+		f.hasZeroDiagonal = f.hasZeroDiagonal || v == 0
 	}
-	f.noise = 16 * float64(k) * unit
+	f.noiseLevel = 16 * float64(k) * unitRoundoff
 	for i := range k {
 		for j := range k {
 			u, v, dd := g[i*k+j], g[j*k+i], f.d[i]*f.d[j]
 			if !finite(u) {
-				f.bad = u
+				f.badCurvature = u
 				return Breakdown
 			}
 			if dd == 0 {
@@ -224,21 +224,21 @@ func (f *factor) factorise(g []float64, k int, least, margin float64) Status {
 				continue
 			}
 			f.scaled[i*k+j] = (u + v) / 2 / dd
-			f.noise = max(f.noise, 4*math.Abs(u-v)/dd)
+			f.noiseLevel = max(f.noiseLevel, 4*math.Abs(u-v)/dd)
 		}
 	}
-	accept := max(least, margin*f.noise)
+	accept := max(minPivot, margin*f.noiseLevel)
 	copy(f.t, f.scaled[:k*k])
 	_, f.rank, _ = lapack64.Pstrf(blas64.Symmetric{N: k, Stride: k, Data: f.t[:k*k], Uplo: blas.Upper}, f.piv[:k],
 		accept, f.work[:2*k])
 	for i := range f.rank {
-		f.low = min(f.low, f.t[i*k+i]*f.t[i*k+i])
+		f.smallestPivot = min(f.smallestPivot, f.t[i*k+i]*f.t[i*k+i])
 	}
-	return f.remainder()
+	return f.checkRemainder()
 }
 
-// remainder forms E and judges it: of a semidefinite matrix E_ij² ≤ E_ii·E_jj.
-func (f *factor) remainder() Status {
+// checkRemainder computes E and tests whether it can be semidefinite: a semidefinite E has E_ij² ≤ E_ii·E_jj.
+func (f *factor) checkRemainder() Status {
 	k := f.k
 	entry := func(i, j int) float64 {
 		v := f.scaled[f.piv[i]*k+f.piv[j]]
@@ -247,17 +247,17 @@ func (f *factor) remainder() Status {
 		}
 		return v
 	}
-	limit := 8 * f.noise
+	limit := 8 * f.noiseLevel
 	for i := f.rank; i < k; i++ {
-		f.left[i] = entry(i, i)
+		f.remainderDiag[i] = entry(i, i)
 		for j := f.rank; j <= i; j++ {
 			dd := f.d[f.piv[i]] * f.d[f.piv[j]]
 			switch v := entry(i, j); {
 			case i == j && v < -limit:
-				f.bad = v * dd
+				f.badCurvature = v * dd
 				return Indefinite
-			case i != j && math.Abs(v) > limit+math.Sqrt(max(f.left[i], 0)*max(f.left[j], 0)):
-				f.bad = -math.Abs(v) * dd
+			case i != j && math.Abs(v) > limit+math.Sqrt(max(f.remainderDiag[i], 0)*max(f.remainderDiag[j], 0)):
+				f.badCurvature = -math.Abs(v) * dd
 				return Indefinite
 			}
 		}
@@ -265,11 +265,11 @@ func (f *factor) remainder() Status {
 	return Active
 }
 
-// upper sets dst, kept×len(order), to [T_1 T_2; 0 I 0] with its columns in the given
-// order of directions, the first rank of which are those of the pivots.
-func (f *factor) upper(dst []float64, order []int, kept int) {
+// upperFactor sets dst, rows×len(order), to [T_1 T_2; 0 I 0] with its columns in the given order of directions. The
+// first rank directions in order must be those of the pivots.
+func (f *factor) upperFactor(dst []float64, order []int, rows int) {
 	q := len(order)
-	clear(dst[:kept*q])
+	clear(dst[:rows*q])
 	for j, i := range order {
 		pos := j
 		if j >= f.rank {
@@ -278,17 +278,17 @@ func (f *factor) upper(dst []float64, order []int, kept int) {
 		for a := range min(j+1, f.rank) {
 			dst[a*q+j] = f.t[a*f.k+pos]
 		}
-		if j >= f.rank && j < kept {
+		if j >= f.rank && j < rows {
 			dst[j*q+j] = 1
 		}
 	}
 }
 
-// inverse sets F, k×len(sel), to D⁻¹ times the inverse of upper on the directions sel.
-func (f *factor) inverse(dst []float64, sel []int) {
+// invertUpper sets dst, k×len(sel), to D⁻¹ times the inverse of upperFactor for the directions sel.
+func (f *factor) invertUpper(dst []float64, sel []int) {
 	q := len(sel)
 	inv := f.scaled[:q*q]
-	f.upper(inv, sel, q)
+	f.upperFactor(inv, sel, q)
 	lapack64.Trtri(blas64.Triangular{N: q, Stride: q, Data: inv, Uplo: blas.Upper, Diag: blas.NonUnit})
 	clear(dst[:f.k*q])
 	for a, i := range sel {

@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestFactor: what is called positive, semidefinite, indefinite, and neither.
+// TestFactor tests which matrices are classified as definite, semidefinite, indefinite, or not finite.
 func TestFactor(t *testing.T) {
 	const e = 1e-3
 	inf := math.Inf(1)
@@ -40,12 +40,11 @@ func TestFactor(t *testing.T) {
 		if st != c.want || f.rank != c.rank {
 			t.Errorf("%s: %v of rank %d, want %v of rank %d", name, st, f.rank, c.want, c.rank)
 		}
-		testkit.Equal(t, (st == Indefinite), (f.bad < 0), name, st, f.bad)
+		testkit.Equal(t, (st == Indefinite), (f.badCurvature < 0), name, st, f.badCurvature)
 	}
 }
 
-// TestOrthonormalise: blocks of any condition come out orthonormal, and nothing that
-// matters is lost: R = Q'S.
+// TestOrthonormalise tests that blocks of any condition number become orthonormal, and that R = Q'S.
 func TestOrthonormalise(t *testing.T) {
 	const n, k = 700, 6
 	rnd := rand.New(rand.NewPCG(3, 4))

@@ -22,26 +22,25 @@ type Operator interface {
 	MulTo(ctx context.Context, dst, src *mat.Dense) error
 }
 
-// Bounded is an Operator that knows how far its products are from those of the matrix that is meant.
+// Bounded is an Operator that can bound the rounding errors of its products.
 type Bounded interface {
 	Operator
-	// Rounding returns, for every column x of X, a bound of ‖fl(Ax)−Ax‖₂; nil if it has none.
+	// Rounding returns, for every column x of X, a bound of ‖fl(Ax)−Ax‖₂, or nil if no bound is known.
 	Rounding(x *mat.Dense) []float64
 }
 
-// Preconditioner is a symmetric positive definite n×n matrix M whose inverse can be
-// applied.
+// Preconditioner is a symmetric positive definite n×n matrix M that provides products with M⁻¹.
 type Preconditioner interface {
 	// Dim returns n.
 	Dim() int
 	// SolveTo sets dst = M⁻¹·r. Both are n×k with contiguous rows, do not overlap, and
-	// k may differ from call to call. For other shapes it fails, or panics.
+	// k may differ from call to call. It returns an error or panics if the shapes are different.
 	SolveTo(ctx context.Context, dst, r *mat.Dense) error
 }
 
-// ColumnPreconditioner is a Preconditioner with a separate matrix M_c for each column c of
-// B, which Solve then solves M_c⁻¹Ax_c = M_c⁻¹b_c with: many preconditioners compared at the
-// price of one product with A for all. SolveBlock, where columns are combined, panics for it.
+// ColumnPreconditioner is a Preconditioner with a separate matrix M_c for each column c of B. Solve then solves
+// M_c⁻¹Ax_c = M_c⁻¹b_c, so many preconditioners can be compared with a single product with A per iteration. SolveBlock
+// panics for a ColumnPreconditioner, because it combines the columns.
 type ColumnPreconditioner interface {
 	Preconditioner
 	// SolveColumnsTo sets column j of dst to M_c⁻¹ times column j of r for c = cols[j]. Both are
@@ -49,88 +48,86 @@ type ColumnPreconditioner interface {
 	SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []int) error
 }
 
-// Options of Solve and SolveBlock. Zero values, and a nil *Options, mean the defaults.
+// Options are the options of Solve and SolveBlock. Zero values, and a nil *Options, mean the defaults.
 type Options struct {
 	// Tol is τ: column j has converged when ‖y_j−Ax_j‖₂ ≤ τ‖y_j‖₂. Default 1e-3.
 	Tol float64
-	// Aim is the share of Tol that the recurrence aims at, in (0, 1]. A little less than 1
-	// where products with A are inaccurate saves the restart that a true residual which
-	// misses Tol by a rounding error would cost. Default 1.
+	// Aim is the fraction of Tol that the recursive residual must reach, in (0, 1]. If products with A are inaccurate,
+	// a true residual can miss Tol by a rounding error. A value slightly below 1 avoids the restart that would
+	// follow. Default 1.
 	Aim float64
-	// MaxIter is the most iterations, restarts included. Default 1000.
+	// MaxIter is the maximum number of iterations, including those after restarts. Default 1000.
 	MaxIter int
-	// InitX is the initial guess, n×t, which costs one product more. Default 0.
+	// InitX is the initial guess, n×t. It costs one additional product with A. Default 0.
 	InitX *mat.Dense
-	// Monitor, if not nil, is called after every iteration. If it returns an error,
-	// Solve ends with Status Stopped and that error, or none if it is ErrStop.
+	// Monitor, if not nil, is called after every iteration. If it returns an error, Solve ends with Status Stopped and
+	// returns that error; it returns a nil error if the monitor returned ErrStop.
 	Monitor func(*Iteration) error
-	// Exact is the matrix that the true residual is taken with. Default: A itself. If it is
-	// Bounded, Converged takes its rounding into account.
+	// Exact is the matrix used for true residuals. Default: A itself. If Exact is Bounded, the test for Converged adds
+	// its rounding error bound to the residual.
 	Exact Operator
-	// Refine, in [0, 1), is the share to which products with A can reduce a residual of Exact, some
-	// ‖A−Exact‖₂/λ_min: where Tol is less than a tenth of it, the residual is recomputed and the
-	// columns are restarted whenever the recurrence has come so far. Default 0: only at Tol.
+	// Refine, in [0, 1), is the factor by which products with A can reduce a residual of Exact, about
+	// ‖A−Exact‖₂/λ_min. If Tol is less than a tenth of the current residual times Refine, the residual is recomputed
+	// and the columns are restarted whenever the recursive residual has been reduced by Refine. Default 0: the
+	// residual is recomputed only at Tol.
 	Refine float64
-	// LambdaMin is a lower bound μ > 0 of the smallest eigenvalue of M⁻¹A, with which every iteration
-	// gives an upper bound of the error (History.Error): λ for A = K+λI without M; 1 for
-	// M = FFᵀ+λI with FFᵀ ≼ K. It changes no bit of the answer. Default 0: none is known.
+	// LambdaMin is a lower bound μ > 0 of the smallest eigenvalue of M⁻¹A. With it, every iteration computes an upper
+	// bound of the error (History.Error). For A = K+λI without M, μ = λ is valid; for M = FFᵀ+λI with FFᵀ ≼ K, μ = 1
+	// is valid. LambdaMin does not change the answer in any bit. Default 0: no bound is known.
 	LambdaMin float64
-	// Checkpoint, if not nil, is called after every iteration that another follows, and may
-	// write the state. If it returns an error, the solve ends with Status Failed and that
-	// error.
+	// Checkpoint, if not nil, is called between two iterations, and may write the state. If it returns an error, the
+	// solve ends with Status Failed and that error.
 	Checkpoint func(*State) error
-	// Resume is what State.WriteTo wrote in a solve with the same A, M, B and options: the
-	// solve continues from there. Stats count from there, InitX is left alone. A state of
-	// another shape is an error; that its bytes are whole is for its keeper to check. Default nil: begin.
+	// Resume is the result of State.MarshalBinary in a solve with the same A, M, B and options. The solve continues
+	// from that state. Stats count from there, and InitX is ignored. Solve returns an error if the state has another
+	// shape; the caller must ensure that the bytes are intact. Default nil: start a new solve.
 	Resume []byte
 }
 
-// ErrStop is what a Monitor returns to end a solve that has come far enough: it is no error of the solve.
+// ErrStop is returned by a Monitor to end the solve without an error.
 var ErrStop = errors.New("stopped by the monitor")
 
-// Iteration is what a Monitor sees. It and its slice are valid during the call only.
+// Iteration is the argument of a Monitor. It and its slices are valid only during the call.
 type Iteration struct {
-	Index     int       // 1, 2, …
-	MaxRelRes float64   // largest of RelRes
-	RelRes    []float64 // ‖r_j‖₂/‖y_j‖₂ by recurrence, all t columns
-	Error     []float64 // upper bounds of ‖x−x_j‖_A/‖y_j‖₂, see Options.LambdaMin; nil without
-	// (‖e_j‖_A² at first − now)/‖y_j‖₂² until the first restart: of ‖x‖_A² at least so much, begun at 0
+	Index     int       // number of this iteration, from 1
+	MaxRelRes float64   // maximum of RelRes
+	RelRes    []float64 // relative recursive residuals ‖r_j‖₂/‖y_j‖₂ of all t columns
+	Error     []float64 // upper bounds of ‖x−x_j‖_A/‖y_j‖₂; nil without Options.LambdaMin
+	// Fallen is (‖e_j‖_A² at the start − ‖e_j‖_A² now)/‖y_j‖₂² until the first restart, after which it no longer
+	// changes. If the solve started at 0, it is a lower bound of ‖x‖_A²/‖y_j‖₂².
 	Fallen  []float64
-	Active  int // columns still iterating
-	Restart int // how often columns have been restarted from the true residual
+	Active  int // number of columns still iterating
+	Restart int // number of restarts from the true residual so far
 
 	s *solver
 }
 
-// AnswerTo sets dst, n×t, to X as it is now.
+// AnswerTo copies the current iterate X, n×t, to dst.
 func (it *Iteration) AnswerTo(dst *mat.Dense) { dst.Copy(it.s.x) }
 
-// Status says how the solve, or a column of it, ended.
+// Status is the outcome of a solve or of one of its columns.
 type Status int
 
-// The statuses, in order of increasing severity: the status of a solve is the
-// worst of its columns'.
+// The statuses are in order of increasing severity. The status of a solve is the most severe status of its columns.
 const (
 	// Active columns are still iterating; no result of a finished Solve is Active.
 	Active Status = iota
-	// Converged: the true residual is at most Tol, with its rounding where that is known.
+	// Converged: the true residual, plus its rounding error bound if one is known, is at most Tol.
 	Converged
-	// MaxIterations: it is not, after Options.MaxIter iterations.
+	// MaxIterations: the true residual is above Tol after Options.MaxIter iterations.
 	MaxIterations
-	// Inaccurate: the recurrence says that the residual is at most Tol, the true one
-	// is larger or lies so near to it that rounding hides which, and restarting from it does not help
-	// (or there were maxRestarts). Products with A are not accurate enough for Tol, or A and Exact
-	// differ too much.
+	// Inaccurate: the recursive residual is at most Tol, but the true residual is above Tol or too close to it for its
+	// rounding error, and restarting does not help (or there were maxRestarts restarts). Products with A are not
+	// accurate enough for Tol, or A and Exact differ too much.
 	Inaccurate
-	// Stagnated: for stagnantSteps iterations in a row ‖α_jp_j‖₂ ≤ 2⁻⁵³‖x_j‖₂, that
-	// is, x_j does not change any more in working precision, and its residual is above
-	// Tol. Slow convergence never looks so.
+	// Stagnated: in maxStagnantSteps consecutive iterations ‖α_jp_j‖₂ ≤ 2⁻⁵³‖x_j‖₂, that is, x_j no longer changes in
+	// working precision, and its residual is above Tol. Slow convergence alone never causes this status.
 	Stagnated
 	// IndefinitePreconditioner: r_jᵀM⁻¹r_j ≤ 0, so M is not positive definite.
 	IndefinitePreconditioner
 	// Indefinite: p_jᵀAp_j ≤ 0, so A is not positive definite.
 	Indefinite
-	// Breakdown: a number that is not finite came up.
+	// Breakdown: a computed number was not finite.
 	Breakdown
 	// Canceled: the context ended.
 	Canceled
@@ -138,8 +135,8 @@ const (
 	Stopped
 	// Failed: A, M or Exact returned an error.
 	Failed
-	// Undecided: the true residual is at most Tol as it is computed, and its certain rounding hides whether it is.
-	// Solve does not return it: who called it may judge an Inaccurate answer so.
+	// Undecided: the computed true residual is at most Tol, but its rounding error bound is too large to prove it.
+	// Solve does not return this status; a caller may assign it to an Inaccurate answer.
 	Undecided
 )
 
@@ -159,38 +156,38 @@ func (s *Status) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// Column says how one column ended.
+// Column is the outcome of one column.
 type Column struct {
 	Status     Status
-	Iterations int // in which the column took part
-	// Curvature is, for Indefinite and Breakdown, the p_jᵀAp_j, and for
-	// IndefinitePreconditioner and Breakdown the r_jᵀM⁻¹r_j, that ended the column; after
-	// SolveBlock that of a combination of the block's directions, of any scale.
+	Iterations int // number of iterations in which the column took part
+	// Curvature is the value that ended the column: p_jᵀAp_j for Indefinite and Breakdown, r_jᵀM⁻¹r_j for
+	// IndefinitePreconditioner and Breakdown. After SolveBlock it belongs to a combination of the block's directions,
+	// whose scale is arbitrary.
 	Curvature float64
 }
 
-// History holds what happened in every iteration. Rows have t entries.
+// History has one row of t entries for every iteration.
 type History struct {
-	// RelRes[k][j] = ‖r_j‖₂/‖y_j‖₂ by recurrence after k iterations, k = 0, 1, …; a
-	// column that has ended keeps its last value.
+	// RelRes[k][j] is the relative recursive residual ‖r_j‖₂/‖y_j‖₂ after k iterations, k = 0, 1, …. The value of
+	// a column does not change after the column has ended.
 	RelRes [][]float64
-	// Alpha[k][j] and Beta[k][j] are the α_j and β_j of iteration k+1; 0 where the
-	// column took no step, or ended with this one (β). SolveBlock leaves them empty.
+	// Alpha[k][j] and Beta[k][j] are α_j and β_j of iteration k+1. Alpha is 0 if the column took no step, and Beta is 0
+	// if the column took no step or ended in this iteration. SolveBlock leaves both empty.
 	Alpha, Beta [][]float64
 	// Decrease[k][j] = (‖e_j‖_A² before iteration k+1 − after it)/‖y_j‖₂², e_j = x−x_j: α_jρ_j/‖y_j‖₂².
 	Decrease [][]float64
-	// Error[k][j] is the upper bound of ‖e_j‖_A/‖y_j‖₂ after k iterations, as it was known then; nil without
-	// Options.LambdaMin, NaN where there is none.
+	// Error[k][j] is the upper bound of ‖e_j‖_A/‖y_j‖₂ computed after k iterations, or NaN if no valid bound is known.
+	// Error is nil without Options.LambdaMin.
 	Error [][]float64
-	// Restarts are the numbers of iterations after which columns were restarted
-	// from their true residual, ascending.
+	// Restarts lists, in ascending order, the iteration counts after which columns were restarted from their true
+	// residuals.
 	Restarts []int
 }
 
-// Op counts the calls of one operation.
+// Op counts the calls of one kind of operation.
 type Op struct {
 	Calls   int
-	Columns int // columns multiplied, in all calls
+	Columns int // total number of columns multiplied in all calls
 	Seconds float64
 }
 
@@ -199,38 +196,38 @@ type Stats struct {
 	MulTo   Op      // products with A
 	SolveTo Op      // solves with M
 	Exact   Op      // products with Options.Exact, for true residuals
-	Seconds float64 // of the whole solve
+	Seconds float64 // time of the whole solve
 }
 
 // Result is the answer of Solve and SolveBlock.
 type Result struct {
 	X          *mat.Dense // n×t
-	Status     Status     // the worst of the columns', or Canceled, Stopped, Failed
+	Status     Status     // the most severe status of the columns, or Canceled, Stopped or Failed
 	Iterations int
-	Tol        float64   // the τ asked
-	RelRes     []float64 // ‖r_j‖₂/‖y_j‖₂ by recurrence
-	// TrueRelRes is ‖y_j−Ax_j‖₂/‖y_j‖₂ recomputed from X, with Options.Exact if
-	// given; NaN if the solve was canceled or failed before that. 0 for y_j = 0.
+	Tol        float64   // tolerance τ of the solve
+	RelRes     []float64 // relative recursive residuals ‖r_j‖₂/‖y_j‖₂
+	// TrueRelRes is ‖y_j−Ax_j‖₂/‖y_j‖₂ recomputed from X, with Options.Exact if it is set. It is NaN if the solve was
+	// canceled or failed before the residual was recomputed, and 0 for y_j = 0.
 	TrueRelRes []float64
-	// R is Y − AX recomputed, what TrueRelRes is the norms of; nil where that is NaN or a restart
-	// was taken back.
+	// R is the recomputed residual Y − AX, with the norms TrueRelRes. It is nil if TrueRelRes has NaN or a restart was
+	// undone.
 	R *mat.Dense
-	// Rounding bounds the error of TrueRelRes where Options.Exact is Bounded; nil otherwise.
+	// Rounding bounds the error of TrueRelRes if Options.Exact is Bounded; it is nil otherwise.
 	Rounding []float64
-	// Gap is ‖(y_j−Ax_j)−r_j‖₂/‖y_j‖₂, the residual recomputed with Options.Exact beside that by recurrence, which
-	// the bounds of the error are of: the total error of the products with A. NaN where one is unknown; nil
-	// without Options.LambdaMin.
+	// Gap is the residual gap ‖(y_j−Ax_j)−r_j‖₂/‖y_j‖₂ between the true residual, recomputed with Options.Exact, and
+	// the recursive residual r_j, to which the error bounds refer. It measures the accumulated error of the products
+	// with A. It is NaN if one of the residuals is unknown; Gap is nil without Options.LambdaMin.
 	Gap     []float64
-	Columns []Column // how each column ended
+	Columns []Column // outcome of each column
 	History History
 	Stats   Stats
 }
 
-// MaxTrueRelRes returns the largest true residual of the columns, NaN if one is NaN.
+// MaxTrueRelRes returns the largest of TrueRelRes, or NaN if one of them is NaN.
 func (r *Result) MaxTrueRelRes() float64 { return slices.Max(r.TrueRelRes) }
 
-// String says in one line how the solve ended, and in one more for every column
-// that ended badly why.
+// String describes the outcome of the solve in one line, followed by one line for each column that ended with a
+// problem.
 func (r *Result) String() string {
 	s := fmt.Sprintf("%v after %s: worst residual %.3g (true), %.3g (recurrence), asked %.3g",
 		r.Status, plural.Count(r.Iterations, "iteration"), r.MaxTrueRelRes(), slices.Max(r.RelRes), r.Tol)
@@ -238,14 +235,14 @@ func (r *Result) String() string {
 		s += fmt.Sprintf("; κ(M⁻¹A) ≳ %.4g", k)
 	}
 	for j, c := range r.Columns {
-		if why := c.why(); why != "" {
-			s += fmt.Sprintf("\ncolumn %d, iteration %d: %s", j, c.Iterations, why)
+		if problem := c.problem(); problem != "" {
+			s += fmt.Sprintf("\ncolumn %d, iteration %d: %s", j, c.Iterations, problem)
 		}
 	}
 	return s
 }
 
-func (c Column) why() string {
+func (c Column) problem() string {
 	switch c.Status {
 	case Indefinite:
 		return fmt.Sprintf("pᵀAp = %.3g: A is not positive definite", c.Curvature)
@@ -261,10 +258,9 @@ func (c Column) why() string {
 	return ""
 }
 
-// IterationBound returns ⌈(√κ/2)·ln(2/ε)⌉, the number of iterations after which
-// ‖x_k−x‖_A ≤ ε‖x_0−x‖_A for every right-hand side, in exact arithmetic, if
-// κ(M⁻¹A) ≤ κ. It is a bound in the A-norm, not on the residual. It panics unless
-// κ ≥ 1 and 0 < ε ≤ 1. Shewchuk (1994), section 9; theorem 1 of the paper with κ = 3.
+// IterationBound returns ⌈(√κ/2)·ln(2/ε)⌉. In exact arithmetic, if κ(M⁻¹A) ≤ κ, then ‖x_k−x‖_A ≤ ε‖x_0−x‖_A after this
+// number of iterations for every right-hand side. It bounds the A-norm of the error and not the residual. It panics
+// unless κ ≥ 1 and 0 < ε ≤ 1. Source: Shewchuk (1994), section 9; theorem 1 of the paper with κ = 3.
 func IterationBound(kappa, eps float64) int {
 	if !(kappa >= 1) || !(eps > 0 && eps <= 1) {
 		panic(fmt.Sprintf("pcg: IterationBound(%v, %v): want κ ≥ 1 and 0 < ε ≤ 1", kappa, eps))

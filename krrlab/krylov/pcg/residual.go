@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// residual sets R = B − a·X, n×t, and rel_j = ‖r_j‖₂/‖y_j‖₂, 0 for y_j = 0.
-func (s *solver) residual(ctx context.Context, a Operator, op *Op, rel []float64) error {
+// computeResidual sets R = B − a·X, n×t, and rel_j = ‖r_j‖₂/‖y_j‖₂, with 0 for y_j = 0.
+func (s *solver) computeResidual(ctx context.Context, a Operator, op *Op, rel []float64) error {
 	s.resize(s.t)
 	err := s.timed(ctx, op, "the product for the residual", func() error { return a.MulTo(ctx, s.w, s.x) })
 	if err != nil {
@@ -27,8 +27,9 @@ func (s *solver) residual(ctx context.Context, a Operator, op *Op, rel []float64
 	return nil
 }
 
-// residualRounding bounds the error of the ‖y−Ax‖₂/‖y‖₂ computed, rel, given ‖y‖₂: the product's, and what the
-// difference and the norms add, (2n+8)·2⁻⁵³ of the value itself; 0 where y = 0, nil where A knows none.
+// residualRounding bounds the error of the computed ‖y−Ax‖₂/‖y‖₂, rel, given norms ‖y‖₂. The bound adds the rounding
+// error of the product and (2n+8)·2⁻⁵³·rel for the difference and the norms. It is 0 for y = 0. The result is nil if A
+// has no bound for its products.
 func residualRounding(a Operator, x *mat.Dense, norms, rel []float64) (rounding []float64) {
 	if b, ok := a.(Bounded); ok {
 		rounding = b.Rounding(x)
@@ -36,14 +37,14 @@ func residualRounding(a Operator, x *mat.Dense, norms, rel []float64) (rounding 
 	n, _ := x.Dims()
 	for j, v := range rounding {
 		if rounding[j] = 0; norms[j] > 0 {
-			rounding[j] = v/norms[j] + float64(2*n+8)*unit*rel[j]
+			rounding[j] = v/norms[j] + float64(2*n+8)*unitRoundoff*rel[j]
 		}
 	}
 	return rounding
 }
 
-// TrueResidual sets R = Y − AC, n×t, and returns ‖r_j‖₂/‖y_j‖₂ of every column, 0 where both are zero, with bounds of
-// their rounding where A knows that of its products (Bounded), else nil.
+// TrueResidual sets R = Y − AC, n×t, and returns ‖r_j‖₂/‖y_j‖₂ of every column, with 0 if both norms are zero. It also
+// returns bounds of their rounding errors if A is Bounded, and nil otherwise.
 func TrueResidual(ctx context.Context, r *mat.Dense, a Operator, y, c *mat.Dense) (rel, rounding []float64, err error) {
 	if err := a.MulTo(ctx, r, c); err != nil {
 		return nil, nil, err
@@ -60,34 +61,33 @@ func TrueResidual(ctx context.Context, r *mat.Dense, a Operator, y, c *mat.Dense
 	return rel, residualRounding(a, c, norms, rel), nil
 }
 
-// verify recomputes the residual from X and settles what the columns' statuses say
-// about it.
+// verify recomputes the residual from X and updates the statuses of the columns accordingly.
 func (s *solver) verify(ctx context.Context) error {
 	for _, c := range s.cols {
 		if s.res.Columns[c].Status == Active {
 			s.res.Columns[c].Status = MaxIterations
 		}
 	}
-	s.keepResiduals(true)
+	s.saveEndResiduals()
 	op := &s.res.Stats.MulTo
 	if s.opt.Exact != nil {
 		op = &s.res.Stats.Exact
 	}
 	if !slices.ContainsFunc(s.ynorm, func(y float64) bool { return y > 0 }) {
 		clear(s.res.TrueRelRes) // B = 0
-		s.bound()
+		s.setRounding()
 		return nil
 	}
-	if err := s.residual(ctx, s.exact, op, s.res.TrueRelRes); err != nil {
+	if err := s.computeResidual(ctx, s.exact, op, s.res.TrueRelRes); err != nil {
 		return err
 	}
-	s.bound()
+	s.setRounding()
 	s.setGap()
 	for c, rel := range s.res.TrueRelRes {
 		col := &s.res.Columns[c]
-		switch small := rel+s.rounding(c) <= s.opt.Tol; {
+		switch small := rel+s.roundingBound(c) <= s.opt.Tol; {
 		case col.Status == Converged && !finite(rel):
-			s.end(c, Breakdown, rel)
+			s.endColumn(c, Breakdown, rel)
 		case col.Status == Converged && !small:
 			col.Status = Inaccurate
 		case small && (col.Status == MaxIterations || col.Status == Stagnated):
@@ -97,127 +97,127 @@ func (s *solver) verify(ctx context.Context) error {
 	return nil
 }
 
-// bound sets Result.Rounding where Options.Exact knows it.
-func (s *solver) bound() {
+// setRounding sets Result.Rounding if Options.Exact is Bounded.
+func (s *solver) setRounding() {
 	s.res.Rounding = residualRounding(s.opt.Exact, s.x, s.ynorm, s.res.TrueRelRes)
 }
 
-// rounding returns the bound of column c, 0 where none is known.
-func (s *solver) rounding(c int) float64 {
+// roundingBound returns the rounding error bound of the true residual of column c, or 0 if none is known.
+func (s *solver) roundingBound(c int) float64 {
 	if s.res.Rounding == nil {
 		return 0
 	}
 	return s.res.Rounding[c]
 }
 
-// restart takes up the inaccurate columns again, from their true residual, and
-// reports whether there are any. A restart that made a residual larger is taken back, unless the
-// rounding is so much less that the column has converged.
+// restart restarts the inaccurate columns from their true residuals, and reports whether there are any. It first undoes
+// restarts that made a residual larger, except for columns that have converged because the rounding error bound
+// decreased by more.
 func (s *solver) restart() bool {
 	s.cols = s.cols[:0]
-	over := len(s.res.History.Restarts) == maxRestarts || s.res.Iterations == s.opt.MaxIter
+	exhausted := len(s.res.History.Restarts) == maxRestarts || s.res.Iterations == s.opt.MaxIter
 	for c, rel := range s.res.TrueRelRes {
-		if s.before[c] > 0 && !(rel <= s.before[c]) && s.res.Columns[c].Status != Converged {
-			s.takeBack(c)
+		if s.restartResidual[c] > 0 && !(rel <= s.restartResidual[c]) && s.res.Columns[c].Status != Converged {
+			s.undoRestart(c)
 		}
-		if s.res.Columns[c].Status != Inaccurate || over || !s.helps(c, rel) {
+		if s.res.Columns[c].Status != Inaccurate || exhausted || !s.restartHelps(c, rel) {
 			if s.res.Columns[c].Status == Inaccurate && s.target[c] > s.opt.Tol && s.res.Iterations == s.opt.MaxIter {
-				s.res.Columns[c].Status = MaxIterations // on the way
+				s.res.Columns[c].Status = MaxIterations // the column was still refining
 			}
 			continue
 		}
 		s.cols = append(s.cols, c)
 		s.res.Columns[c].Status = Active
-		s.keepColumn(c)
-		s.target[c] = s.aim(s.goal(c, rel), rel)
-		s.before[c], s.still[c] = rel, 0
+		s.saveColumn(c)
+		s.target[c] = s.reachableTarget(s.nextGoal(c, rel), rel)
+		s.restartResidual[c], s.stagnantSteps[c] = rel, 0
 	}
 	if len(s.cols) == 0 {
 		return false
 	}
 	s.res.History.Restarts = append(s.res.History.Restarts, s.res.Iterations)
-	s.take()
+	s.packActive()
 	return true
 }
 
-// near reports whether a true residual misses the tolerance by little, so that a smaller target makes up for it.
-func (s *solver) near(rel float64) bool { return rel <= 2*s.opt.Tol }
+// nearTolerance reports whether a true residual misses the tolerance by so little that a smaller target can compensate.
+func (s *solver) nearTolerance(rel float64) bool { return rel <= 2*s.opt.Tol }
 
-// helps reports whether another restart of column c, of true residual rel, may do: near the tolerance as long as
-// there is a smaller target, and else, where products with A are what keeps it from its target, if the last
-// restart halved its true residual at least.
-func (s *solver) helps(c int, rel float64) bool {
+// restartHelps reports whether another restart of column c, with true residual rel, can be useful. Near the tolerance
+// it is useful as long as there is a smaller target. Otherwise, products with A limit the accuracy, and a restart is
+// useful if the last restart at least halved the true residual.
+func (s *solver) restartHelps(c int, rel float64) bool {
 	switch {
-	case s.before[c] == givenUp:
+	case s.restartResidual[c] == noMoreRestarts:
 		return false
-	case rel <= s.opt.Tol && s.rounding(c) >= s.opt.Tol: // nothing proves it
+	case rel <= s.opt.Tol && s.roundingBound(c) >= s.opt.Tol: // no residual can prove convergence
 		return false
-	case s.near(rel):
-		return s.goal(c, rel) < s.target[c]
+	case s.nearTolerance(rel):
+		return s.nextGoal(c, rel) < s.target[c]
 	}
-	return s.before[c] == 0 || rel <= s.before[c]/2
+	return s.restartResidual[c] == 0 || rel <= s.restartResidual[c]/2
 }
 
-// goal returns what column c, of true residual rel, is to come to next: the first of restartTarget below what it
-// has aimed at, but far from the tolerance the same again.
-func (s *solver) goal(c int, rel float64) float64 {
+// nextGoal returns the next residual goal of column c, with true residual rel: the first of restartTargets below the
+// current target. If rel is far from the tolerance, the goal stays the same.
+func (s *solver) nextGoal(c int, rel float64) float64 {
 	goal := s.target[c]
-	for _, share := range restartTarget {
-		if goal = min(goal, share*s.opt.Tol); goal < s.target[c] || !s.near(rel) {
+	for _, share := range restartTargets {
+		if goal = min(goal, share*s.opt.Tol); goal < s.target[c] || !s.nearTolerance(rel) {
 			break
 		}
 	}
 	return goal
 }
 
-// aim returns the target of a column of relative residual rel that is to come to goal: no less than
-// products with A can reach, unless that is near.
-func (s *solver) aim(goal, rel float64) float64 {
+// reachableTarget returns the target of a column with relative residual rel: the goal, or the residual that products
+// with A can reach if that is more than ten times the goal.
+func (s *solver) reachableTarget(goal, rel float64) float64 {
 	if reach := s.opt.Refine * rel; reach > 10*goal {
 		return reach
 	}
 	return goal
 }
 
-// keepColumn keeps x_c, for takeBack.
-func (s *solver) keepColumn(c int) {
-	if s.kept == nil {
-		s.kept = mat.NewDense(s.n, s.t, nil)
+// saveColumn saves x_c for undoRestart.
+func (s *solver) saveColumn(c int) {
+	if s.xAtRestart == nil {
+		s.xAtRestart = mat.NewDense(s.n, s.t, nil)
 	}
-	s.kept.SetCol(c, mat.Col(nil, c, s.x))
+	s.xAtRestart.SetCol(c, mat.Col(nil, c, s.x))
 }
 
-// takeBack sets x_c to what it was before its last restart, and restarts it no more.
-func (s *solver) takeBack(c int) {
-	s.x.SetCol(c, mat.Col(nil, c, s.kept))
-	s.res.TrueRelRes[c], s.before[c] = s.before[c], givenUp
-	if s.last != nil {
+// undoRestart sets x_c to its value before the last restart, and prevents further restarts of the column.
+func (s *solver) undoRestart(c int) {
+	s.x.SetCol(c, mat.Col(nil, c, s.xAtRestart))
+	s.res.TrueRelRes[c], s.restartResidual[c] = s.restartResidual[c], noMoreRestarts
+	if s.endResiduals != nil {
 		s.res.Gap[c] = math.NaN()
 	}
-	s.bound()
+	s.setRounding()
 }
 
-// finish settles the result of a solve that ended with err.
+// finish completes the result of a solve that ended with err.
 func (s *solver) finish(ctx context.Context, err error) (*Result, error) {
 	res := s.res
 	switch {
 	case err == nil:
-	case s.stopped != nil:
-		res.Status, err = Stopped, s.stopped
+	case s.monitorErr != nil:
+		res.Status, err = Stopped, s.monitorErr
 		if e := s.verify(ctx); e != nil {
-			s.forgetResiduals()
+			s.invalidateResiduals()
 		}
 	case ctx.Err() != nil:
 		res.Status = Canceled
-		s.forgetResiduals()
+		s.invalidateResiduals()
 	default:
 		res.Status = Failed
-		s.forgetResiduals()
+		s.invalidateResiduals()
 	}
 	for c := range res.Columns {
 		col := &res.Columns[c]
 		if col.Status == Active || err != nil && col.Status == MaxIterations {
-			col.Status = res.Status // ended from outside
+			col.Status = res.Status // the solve was ended by the context, the monitor or an error
 		}
 		if res.Status < Canceled {
 			res.Status = max(res.Status, col.Status)
@@ -226,19 +226,19 @@ func (s *solver) finish(ctx context.Context, err error) (*Result, error) {
 	if errors.Is(err, ErrStop) {
 		err = nil
 	}
-	if !math.IsNaN(res.MaxTrueRelRes()) && !slices.Contains(s.before, givenUp) {
+	if !math.IsNaN(res.MaxTrueRelRes()) && !slices.Contains(s.restartResidual, noMoreRestarts) {
 		res.R = s.r
 	}
 	res.History.RelRes, res.History.Alpha, res.History.Beta = s.relres.rows(), s.alphas.rows(), s.betas.rows()
-	res.History.Decrease, res.History.Error = s.decreases.rows(), s.bounds.all.rows()
+	res.History.Decrease, res.History.Error = s.decreases.rows(), s.bounds.history.rows()
 	return res, err
 }
 
-// forgetResiduals marks true residuals as unknown, and what rests on them.
-func (s *solver) forgetResiduals() {
+// invalidateResiduals sets true residuals to NaN, and resets the statuses and gaps that depend on them.
+func (s *solver) invalidateResiduals() {
 	for c := range s.res.TrueRelRes {
 		s.res.TrueRelRes[c] = math.NaN()
-		if s.last != nil {
+		if s.endResiduals != nil {
 			s.res.Gap[c] = math.NaN()
 		}
 		if st := s.res.Columns[c].Status; (st == Converged || st == Inaccurate) && s.ynorm[c] > 0 {

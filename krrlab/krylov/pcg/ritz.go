@@ -6,18 +6,15 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 )
 
-// Ritz returns the Ritz values of column col, ascending: the eigenvalues of the
-// Lanczos tridiagonal T of M^(-1/2)·A·M^(-1/2) that the α_k and β_k of the column's
-// iterations 1, …, m are another form of (Saad, section 6.7.3),
+// Ritz returns the Ritz values of column col in ascending order: the eigenvalues of the Lanczos tridiagonal matrix T of
+// M^(-1/2)·A·M^(-1/2), which follows from the α_k and β_k of the column's iterations 1, …, m (Saad, section 6.7.3),
 //
 //	T_11 = 1/α_1,  T_kk = 1/α_k + β_{k-1}/α_{k-1},  T_k,k+1 = √β_k/α_k.
 //
-// They lie inside the spectrum of M⁻¹A; the extreme ones approach its ends first.
-// In floating point, copies of a value that has converged appear. A restart begins
-// another Krylov space, so iterations after the first restart are left out. Ritz
-// returns nil if the column took no step or the result is SolveBlock's, where columns
-// have no Krylov spaces of their own, and panics if there is no such column.
-// Work: O(m²).
+// They lie inside the spectrum of M⁻¹A, and the extreme ones converge to its ends first. In floating point, repeated
+// copies of a converged value appear. A restart starts a new Krylov space, so iterations after the first restart are
+// ignored. Ritz returns nil if the column took no step, or if the result is from SolveBlock, in which columns
+// have no Krylov spaces of their own. It panics if there is no such column. Work: O(m²).
 func (r *Result) Ritz(col int) []float64 {
 	if col < 0 || col >= len(r.Columns) {
 		panic("pcg: Ritz: no such column")
@@ -48,9 +45,9 @@ func (r *Result) Ritz(col int) []float64 {
 	return diag
 }
 
-// Cond returns an estimate of κ = λ_max/λ_min of M⁻¹A: the largest Ritz value of all
-// columns by the smallest. In exact arithmetic it is at most κ. It is NaN if no
-// column took a step, a Ritz value is not positive, or the result is SolveBlock's.
+// Cond returns an estimate of κ = λ_max/λ_min of M⁻¹A: the ratio of the largest to the smallest Ritz value of all
+// columns. In exact arithmetic it is at most κ. It is NaN if no column took a step, a Ritz value is not positive, or
+// the result is from SolveBlock.
 func (r *Result) Cond() float64 {
 	lo, hi := math.Inf(1), 0.0
 	for c := range r.Columns {

@@ -8,32 +8,32 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Solve solves AX = B, A n×n and B n×t, by conjugate gradients preconditioned with
-// M, or plain ones if m is nil. See the package doc for the method, the stopping test
-// and the meaning of the true residual. Work: one product with A and one solve with M
-// an iteration, and one product more for the true residual. Memory: 4nt numbers.
+// Solve solves AX = B, where A is n×n and B is n×t, by conjugate gradients. They are preconditioned with M, or
+// unpreconditioned if m is nil. See the package documentation for the method, the stopping test and the meaning of the
+// true residual. Each iteration takes one product with A and one solve with M. The true residual takes one additional
+// product. Memory: 4nt numbers.
 //
-// Not converging is a Status of the result. An error is returned if B or o.InitX has
-// numbers that are not finite, or the largest of a column of B is not 0 and outside
-// 1e-100 to 1e100 (with a nil Result), if the context ends (with its
-// error), if o.Monitor returns one but ErrStop (that one), or if an operator does. In these last
-// three cases the Result holds what was reached. Solve panics if shapes do not fit or
-// an option is negative. B, o and o.InitX are not changed.
+// Failure to converge is reported by the Status of the result, not by an error. Solve returns an error, and a nil
+// Result, if B or o.InitX has entries that are not finite, or if the largest entry of a column of B is neither 0 nor
+// between 1e-100 and 1e100. In three other cases it returns an error and a Result with the current iterate: if the
+// context ends (with the context's error), if o.Monitor returns an error other than ErrStop (with that error), or if an
+// operator returns an error. Solve panics if shapes do not match or an option is negative. B, o and o.InitX are not
+// changed.
 func Solve(ctx context.Context, a Operator, m Preconditioner, b *mat.Dense, o *Options) (*Result, error) {
 	s, err := newSolver(a, m, b, o)
 	if err != nil {
 		return nil, err
 	}
-	rows := s.historyRows()
+	rows := s.initialHistoryRows()
 	s.alphas, s.betas = newTable(s.t, rows), newTable(s.t, rows)
 	s.bounds = newBounds(s.opt.LambdaMin, s.t, s.t, rows)
 	return s.run(ctx, s.iterate)
 }
 
-// run starts, iterates, verifies, restarts and finishes a solve. iterate takes the
-// columns s.cols, whose residuals are in R, to their ends.
+// run starts, iterates, verifies, restarts and finishes a solve. The function iterate processes the columns s.cols,
+// whose residuals are in R, until they have ended.
 func (s *solver) run(ctx context.Context, iterate func(context.Context) error) (*Result, error) {
-	began := time.Now()
+	startTime := time.Now()
 	var err error
 	if s.opt.Resume != nil {
 		if err := s.restore(); err != nil {
@@ -52,13 +52,13 @@ func (s *solver) run(ctx context.Context, iterate func(context.Context) error) (
 		err = iterate(ctx)
 	}
 	res, err := s.finish(ctx, err)
-	res.Stats.Seconds = time.Since(began).Seconds()
+	res.Stats.Seconds = time.Since(startTime).Seconds()
 	return res, err
 }
 
-// iterate runs the columns s.cols, whose residuals are in R, until all have ended
-// or the iterations are used up. Blocks hold the active columns only, and vectors
-// their numbers: position j stands for column s.cols[j].
+// iterate processes the columns s.cols, whose residuals are in R, until all have ended or the maximum number of
+// iterations is reached. Blocks contain only the active columns, and vectors only their entries: position j stands for
+// column s.cols[j].
 func (s *solver) iterate(ctx context.Context) error {
 	if len(s.cols) == 0 {
 		return nil
@@ -70,23 +70,23 @@ func (s *solver) iterate(ctx context.Context) error {
 		s.dots(s.rho, s.r, s.z) // ρ_j = r_jᵀz_j
 		s.checkRho(s.rho)
 		s.p.Copy(s.z) // p_j = z_j
-		s.beginErrors()
+		s.startErrorBounds()
 	}
 	s.resumed = false
 	for len(s.cols) > 0 {
 		if err := s.multiply(ctx); err != nil { // w_j = Ap_j
 			return err
 		}
-		s.advance()
+		s.startIteration()
 		s.dots(s.pAp, s.p, s.w) // π_j = p_jᵀAp_j
 		s.stepLengths()         // α_j = ρ_j / π_j
 		s.step()                // x_j ← x_j + α_jp_j,  r_j ← r_j − α_jw_j
-		s.stepErrors()
-		s.judge() // ‖r_j‖₂ ≤ τ‖y_j‖₂: column j has converged
-		if err := s.report(); err != nil {
+		s.updateErrorBounds()
+		s.checkConvergence() // ‖r_j‖₂ ≤ τ‖y_j‖₂: column j has converged
+		if err := s.callMonitor(); err != nil {
 			return err
 		}
-		s.drop()
+		s.removeEnded()
 		if len(s.cols) == 0 || s.res.Iterations == s.opt.MaxIter {
 			return nil
 		}
@@ -100,8 +100,8 @@ func (s *solver) iterate(ctx context.Context) error {
 			s.rho[j] = s.rhoNew[j]             // ρ_j ← ρ'_j
 			s.betaRow[c] = s.beta[j]
 		}
-		s.turnErrors()
-		s.turn() // p_j ← z_j + β_jp_j
+		s.advanceGamma()
+		s.updateDirections() // p_j ← z_j + β_jp_j
 		if err := s.checkpoint(ctx); err != nil {
 			return err
 		}
@@ -109,21 +109,21 @@ func (s *solver) iterate(ctx context.Context) error {
 	return nil
 }
 
-// stepLengths sets α_j = ρ_j/π_j. A column whose π_j = p_jᵀAp_j shows that A is not
-// positive definite ends with α_j = 0, that is, with the x_j it had.
+// stepLengths sets α_j = ρ_j/π_j. If π_j = p_jᵀAp_j shows that A is not positive definite, the column ends with
+// α_j = 0, so its x_j is unchanged.
 func (s *solver) stepLengths() {
-	s.alphaRow, s.betaRow = s.alphas.add(), s.betas.add()
+	s.alphaRow, s.betaRow = s.alphas.addRow(), s.betas.addRow()
 	for j, c := range s.cols {
 		col := &s.res.Columns[c]
 		col.Iterations++
 		s.alpha[j] = 0
 		switch pi := s.pAp[j]; {
 		case !finite(pi):
-			s.end(c, Breakdown, pi)
+			s.endColumn(c, Breakdown, pi)
 		case pi <= 0:
-			s.end(c, Indefinite, pi)
+			s.endColumn(c, Indefinite, pi)
 		case !finite(s.rho[j] / pi):
-			s.end(c, Breakdown, pi)
+			s.endColumn(c, Breakdown, pi)
 		default:
 			s.alpha[j] = s.rho[j] / pi // α_j = ρ_j / π_j
 		}
@@ -131,13 +131,13 @@ func (s *solver) stepLengths() {
 	}
 }
 
-// step moves x_j and r_j and sets rr_j = ‖r_j‖², xx_j = ‖x_j‖², dx_j = ‖α_jp_j‖².
-func (s *solver) step() { s.move((*stepRows)(s), 0) }
+// step updates x_j and r_j and sets rr_j = ‖r_j‖², xx_j = ‖x_j‖², dx_j = ‖α_jp_j‖².
+func (s *solver) step() { s.runStep((*stepRows)(s), 0) }
 
-// move runs a task whose sums are rr, xx and dx of the active columns, with scratch of t numbers a row.
-func (s *solver) move(task rowTask, t int) {
+// runStep runs a task whose sums are rr, xx and dx of the active columns, with scratch memory of t numbers per row.
+func (s *solver) runStep(task rowTask, t int) {
 	a := len(s.cols)
-	sums := s.moved[:3*a]
+	sums := s.stepSums[:3*a]
 	s.sweep.run(sums, s.n, t, task)
 	for i, v := range [][]float64{s.rr, s.xx, s.dx} {
 		clear(v)
@@ -168,48 +168,48 @@ func (s *stepRows) rows(i0, i1 int, sum, _ []float64) {
 	}
 }
 
-// judge ends the columns that have converged or stagnate.
-func (s *solver) judge() {
+// checkConvergence ends the columns that have converged or stagnated.
+func (s *solver) checkConvergence() {
 	for j, c := range s.cols {
 		if s.res.Columns[c].Status != Active {
 			continue
 		}
 		rel := math.Sqrt(s.rr[j]) / s.ynorm[c]
 		if !finite(rel) || !finite(s.xx[j]) {
-			s.end(c, Breakdown, s.pAp[j])
+			s.endColumn(c, Breakdown, s.pAp[j])
 			continue
 		}
 		s.res.RelRes[c] = rel
-		if math.Sqrt(s.dx[j]) <= unit*math.Sqrt(s.xx[j]) {
-			s.still[c]++
+		if math.Sqrt(s.dx[j]) <= unitRoundoff*math.Sqrt(s.xx[j]) {
+			s.stagnantSteps[c]++
 		} else {
-			s.still[c] = 0
+			s.stagnantSteps[c] = 0
 		}
 		switch {
 		case rel <= s.target[c]: // ‖r_j‖₂ ≤ τ‖y_j‖₂
 			s.res.Columns[c].Status = Converged
-		case s.still[c] >= stagnantSteps:
+		case s.stagnantSteps[c] >= maxStagnantSteps:
 			s.res.Columns[c].Status = Stagnated
 		}
 	}
 }
 
-// checkRho ends the columns whose ρ_j = r_jᵀM⁻¹r_j shows that M is not positive
-// definite, or that M⁻¹r_j is not finite.
+// checkRho ends the columns whose ρ_j = r_jᵀM⁻¹r_j shows that M is not positive definite, or that M⁻¹r_j is not
+// finite.
 func (s *solver) checkRho(rho []float64) {
 	for j, c := range s.cols {
 		switch v := rho[j]; {
 		case !finite(v):
-			s.end(c, Breakdown, v)
+			s.endColumn(c, Breakdown, v)
 		case v <= 0:
-			s.end(c, IndefinitePreconditioner, v)
+			s.endColumn(c, IndefinitePreconditioner, v)
 		}
 	}
-	s.drop()
+	s.removeEnded()
 }
 
-// end ends column c with the curvature that did it.
-func (s *solver) end(c int, status Status, curvature float64) {
+// endColumn ends column c with the given status and the curvature that caused it.
+func (s *solver) endColumn(c int, status Status, curvature float64) {
 	s.res.Columns[c].Status, s.res.Columns[c].Curvature = status, curvature
 }
 

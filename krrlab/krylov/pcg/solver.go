@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	unit          = 0x1p-53 // unit roundoff of float64
-	stagnantSteps = 10      // in a row
-	maxRestarts   = 50
-	rowBlock      = 512 // rows summed at a time
-	givenUp       = -1  // in solver.before: the column is restarted no more
+	unitRoundoff     = 0x1p-53 // unit roundoff of float64
+	maxStagnantSteps = 10      // a column has stagnated after this many consecutive steps that did not change x_j
+	maxRestarts      = 50      // maximum number of restarts of a solve
+	rowBlock         = 512     // number of rows that a sweep processes as one piece
+	noMoreRestarts   = -1      // value in solver.restartResidual of a column that must not be restarted again
 )
 
-// restartTarget are the shares of Tol that restarts aim at in turn when Tol was missed: a little less
-// than Tol first, since a residual that misses it mostly misses by little.
-var restartTarget = [...]float64{0.9, 0.5, 0.25}
+// restartTargets are the targets of successive restarts, as fractions of Tol, of a column that missed Tol by little.
+// The first is only slightly below 1 because most columns miss Tol by little.
+var restartTargets = [...]float64{0.9, 0.5, 0.25}
 
-// solver is the state of one Solve.
+// solver is the state of one call of Solve, and the common part of the state of SolveBlock.
 type solver struct {
 	a, exact Operator
 	m        Preconditioner
@@ -32,40 +32,40 @@ type solver struct {
 	b        *mat.Dense
 	n, t     int
 
-	x       *mat.Dense // n×t
-	r, p, w *mat.Dense // n×len(cols), on the first part of their buffers
-	z       *mat.Dense // M⁻¹R: w, or r without M
-	buf     [3][]float64
+	x       *mat.Dense   // current iterate X, n×t
+	r, p, w *mat.Dense   // residuals R, directions P, and AP or M⁻¹R; n×len(cols), views of the start of buf
+	z       *mat.Dense   // Z = M⁻¹R; the same block as w, or as r without M
+	buf     [3][]float64 // memory of r, p and w, n×t each
 
-	cols []int // active columns, ascending
-	keep []int // scratch of drop
+	cols          []int // active columns, ascending
+	keptPositions []int // scratch of removeEnded: positions in cols of the columns that remain active
 
-	ynorm  []float64  // ‖y_j‖₂, by column
-	target []float64  // of ‖r_j‖₂/‖y_j‖₂, by recurrence
-	still  []int      // steps in a row that left x_j as it was
-	before []float64  // true residual when the column was last restarted; 0 or givenUp
-	kept   *mat.Dense // X when columns were last restarted; nil until one is
+	ynorm           []float64  // ‖y_j‖₂, by column
+	target          []float64  // value of ‖r_j‖₂/‖y_j‖₂ at which the recursive residual has converged, by column
+	stagnantSteps   []int      // number of consecutive steps that did not change x_j, by column
+	restartResidual []float64  // relative true residual at the column's last restart; 0 or noMoreRestarts if none
+	xAtRestart      *mat.Dense // columns of X at their last restart; nil before the first restart
 
-	// By position in cols.
+	// The following vectors are indexed by the position in cols.
 	rho, rhoNew, pAp, alpha, beta, rr, xx, dx []float64
-	moved                                     []float64 // what step sums: rr, xx and dx
+	stepSums                                  []float64 // sums of one step: rr, xx and dx, one after the other
 
-	sweep       sweep
-	left, right []float64 // the blocks of a sweep
-	by          []float64 // and the matrix that they are multiplied by,
-	old, new    int       // its rows and columns
+	sweep                 sweep
+	leftBlock, rightBlock []float64 // operands of the current sweep
+	multiplier            []float64 // matrix F of multiplyBlock, oldWidth×newWidth
+	oldWidth, newWidth    int       // numbers of columns of the blocks before and after the current sweep
 
 	relres, alphas, betas table
-	alphaRow, betaRow     []float64 // of this iteration, by column
-	decreases             table
-	fall                  []float64  // its last row
-	fallen                []float64  // the sum of those before the first restart
-	last                  *mat.Dense // residuals by recurrence as columns ended, n×t; nil without bounds
-	block                 *block     // nil for Solve
+	alphaRow, betaRow     []float64  // α_j and β_j of the current iteration, by column
+	decreases             table      // decrease of ‖e_j‖_A²/‖y_j‖₂² in each iteration
+	decreaseRow           []float64  // the row of decreases of the current iteration
+	totalDecrease         []float64  // sum of the rows of decreases before the first restart
+	endResiduals          *mat.Dense // recursive residuals of ended columns, n×t; nil without Options.LambdaMin
+	block                 *block     // nil in Solve
 	bounds                bounds
-	resumed               bool // the loop continues where the state restored left it
-	it                    Iteration
-	stopped               error // what the monitor returned
+	resumed               bool // a state was restored, so iterate must skip its initialization
+	iteration             Iteration
+	monitorErr            error // error returned by the monitor
 	res                   *Result
 }
 
@@ -99,29 +99,29 @@ func newSolver(a Operator, m Preconditioner, b *mat.Dense, o *Options) (*solver,
 	for i := range s.buf {
 		s.buf[i] = make([]float64, n*t)
 	}
-	for _, v := range []*[]float64{&s.ynorm, &s.target, &s.before, &s.rho, &s.rhoNew, &s.pAp, &s.alpha,
-		&s.beta, &s.rr, &s.xx, &s.dx, &s.fallen} {
+	for _, v := range []*[]float64{&s.ynorm, &s.target, &s.restartResidual, &s.rho, &s.rhoNew, &s.pAp, &s.alpha,
+		&s.beta, &s.rr, &s.xx, &s.dx, &s.totalDecrease} {
 		*v = make([]float64, t)
 	}
-	s.moved = make([]float64, 3*t)
-	s.still, s.cols, s.keep = make([]int, t), make([]int, 0, t), make([]int, 0, t)
-	s.relres, s.decreases = newTable(t, s.historyRows()), newTable(t, s.historyRows())
+	s.stepSums = make([]float64, 3*t)
+	s.stagnantSteps, s.cols, s.keptPositions = make([]int, t), make([]int, 0, t), make([]int, 0, t)
+	s.relres, s.decreases = newTable(t, s.initialHistoryRows()), newTable(t, s.initialHistoryRows())
 	s.res = &Result{
 		X: s.x, Tol: s.opt.Tol, Columns: make([]Column, t), RelRes: make([]float64, t), TrueRelRes: make([]float64, t),
 	}
 	if s.opt.LambdaMin > 0 {
-		s.last, s.res.Gap = mat.NewDense(n, t, nil), make([]float64, t)
+		s.endResiduals, s.res.Gap = mat.NewDense(n, t, nil), make([]float64, t)
 	}
-	s.forgetResiduals()
+	s.invalidateResiduals()
 	s.resize(t)
-	return s, s.measure()
+	return s, s.setNorms()
 }
 
 func (s *solver) checkShapes() {
-	for what, m := range map[string]interface{ Dim() int }{"A": s.a, "the preconditioner": s.m,
+	for name, m := range map[string]interface{ Dim() int }{"A": s.a, "the preconditioner": s.m,
 		"Options.Exact": s.opt.Exact} {
 		if m != nil && m.Dim() != s.n {
-			panic(fmt.Sprintf("pcg: B is %d×%d, %s of order %d", s.n, s.t, what, m.Dim()))
+			panic(fmt.Sprintf("pcg: B is %d×%d, %s of order %d", s.n, s.t, name, m.Dim()))
 		}
 	}
 	o := &s.opt
@@ -137,40 +137,41 @@ func (s *solver) checkShapes() {
 	}
 }
 
-// checkFinite returns an error that names the first entry that is not finite.
-func checkFinite(what string, x *mat.Dense) error {
+// checkFinite returns an error that gives the position of the first entry of x that is not finite.
+func checkFinite(name string, x *mat.Dense) error {
 	raw := x.RawMatrix()
 	for i := range raw.Rows {
 		for j, v := range raw.Data[i*raw.Stride : i*raw.Stride+raw.Cols] {
 			if !finite(v) {
-				return fmt.Errorf("pcg: %s has %v in row %d, column %d", what, v, i, j)
+				return fmt.Errorf("pcg: %s has %v in row %d, column %d", name, v, i, j)
 			}
 		}
 	}
 	return nil
 }
 
-// historyRows returns the number of rows of a table of the history to begin with.
-func (s *solver) historyRows() int { return min(s.opt.MaxIter, 1024) + 1 }
+// initialHistoryRows returns the initial number of rows to allocate for a table of the history.
+func (s *solver) initialHistoryRows() int { return min(s.opt.MaxIter, 1024) + 1 }
 
-// resize makes R, P and W blocks of k columns.
+// resize sets the number of columns of R, P and W to k.
 func (s *solver) resize(k int) {
 	for i, d := range [...]*mat.Dense{s.r, s.p, s.w} {
 		s.reshape(d, i, k)
 	}
 }
 
-// reshape makes d, the view of buffer i, a block of k columns.
+// reshape makes d an n×k view of buffer i.
 func (s *solver) reshape(d *mat.Dense, i, k int) {
 	d.SetRawMatrix(blas64.General{Rows: s.n, Cols: k, Stride: k, Data: s.buf[i][:s.n*k]})
 }
 
-// measure sets the norms of the columns of B. Squares of what is refused might under- or overflow.
-func (s *solver) measure() error {
+// setNorms sets ynorm, the norms of the columns of B. It returns an error for columns whose squares might underflow or
+// overflow.
+func (s *solver) setNorms() error {
 	for c := range s.ynorm {
-		if top := mat.Norm(s.b.ColView(c), math.Inf(1)); top != 0 && !(top >= 1e-100 && top <= 1e100) {
+		if largest := mat.Norm(s.b.ColView(c), math.Inf(1)); largest != 0 && !(largest >= 1e-100 && largest <= 1e100) {
 			return fmt.Errorf("pcg: column %d of the right-hand side is of size %.2g: want 0, or 1e-100 to 1e100", c,
-				top)
+				largest)
 		}
 		var sum float64
 		for i := range s.n {
@@ -182,19 +183,19 @@ func (s *solver) measure() error {
 	return nil
 }
 
-// start sets R = B − AX and takes up the columns that have not converged.
+// start sets R = B − AX and collects in s.cols the columns that have not converged.
 func (s *solver) start(ctx context.Context) error {
-	guess := false
+	hasGuess := false
 	for c, y := range s.ynorm {
 		if y == 0 { // y_j = 0: x_j = 0
 			s.res.Columns[c].Status = Converged
 			s.x.SetCol(c, make([]float64, s.n))
 		} else {
-			guess = guess || s.opt.InitX != nil
+			hasGuess = hasGuess || s.opt.InitX != nil
 		}
 	}
-	if guess {
-		if err := s.residual(ctx, s.a, &s.res.Stats.MulTo, s.res.RelRes); err != nil {
+	if hasGuess {
+		if err := s.computeResidual(ctx, s.a, &s.res.Stats.MulTo, s.res.RelRes); err != nil {
 			return err
 		}
 	} else {
@@ -207,55 +208,55 @@ func (s *solver) start(ctx context.Context) error {
 	}
 	for c := range s.t {
 		col := &s.res.Columns[c]
-		s.target[c] = s.aim(s.opt.Aim*s.opt.Tol, s.res.RelRes[c])
+		s.target[c] = s.reachableTarget(s.opt.Aim*s.opt.Tol, s.res.RelRes[c])
 		switch rel := s.res.RelRes[c]; {
 		case col.Status != Active:
 		case !finite(rel):
-			s.end(c, Breakdown, rel)
+			s.endColumn(c, Breakdown, rel)
 		case rel <= s.opt.Tol:
 			col.Status = Converged
 		default:
 			s.cols = append(s.cols, c)
 		}
 	}
-	copy(s.relres.add(), s.res.RelRes)
-	if s.last != nil {
-		s.last.Copy(s.r)
+	copy(s.relres.addRow(), s.res.RelRes)
+	if s.endResiduals != nil {
+		s.endResiduals.Copy(s.r)
 	}
-	s.take()
+	s.packActive()
 	return nil
 }
 
-// take makes R, n×t, the block of the columns s.cols.
-func (s *solver) take() {
+// packActive reduces R from n×t to the columns s.cols.
+func (s *solver) packActive() {
 	compact(s.buf[0], s.n, s.t, s.cols)
 	if len(s.cols) > 0 {
 		s.resize(len(s.cols))
 	}
 }
 
-// drop takes the columns that have ended out of the blocks.
-func (s *solver) drop() {
-	s.keep = s.keep[:0]
+// removeEnded removes the columns that have ended from s.cols and from the blocks.
+func (s *solver) removeEnded() {
+	s.keptPositions = s.keptPositions[:0]
 	for j, c := range s.cols {
 		if s.res.Columns[c].Status == Active {
-			s.keep = append(s.keep, j)
+			s.keptPositions = append(s.keptPositions, j)
 		}
 	}
-	if len(s.keep) == len(s.cols) {
+	if len(s.keptPositions) == len(s.cols) {
 		return
 	}
-	s.keepResiduals(false)
+	s.saveEndResiduals()
 	for _, b := range s.buf {
-		compact(b, s.n, len(s.cols), s.keep)
+		compact(b, s.n, len(s.cols), s.keptPositions)
 	}
-	for i, j := range s.keep {
+	for i, j := range s.keptPositions {
 		s.cols[i], s.rho[i], s.rhoNew[i] = s.cols[j], s.rho[j], s.rhoNew[j]
 		if s.bounds.mu > 0 {
-			s.bounds.left[i] = s.bounds.left[j]
+			s.bounds.remaining[i] = s.bounds.remaining[j]
 		}
 	}
-	s.cols = s.cols[:len(s.keep)]
+	s.cols = s.cols[:len(s.keptPositions)]
 	if len(s.cols) > 0 {
 		s.resize(len(s.cols))
 	}
@@ -266,7 +267,7 @@ func (s *solver) multiply(ctx context.Context) error {
 	return s.timed(ctx, &s.res.Stats.MulTo, "the product with A", func() error { return s.a.MulTo(ctx, s.w, s.p) })
 }
 
-// precondition sets Z = M⁻¹R; without M, Z is R.
+// precondition sets Z = M⁻¹R. Without M, Z is R itself.
 func (s *solver) precondition(ctx context.Context) error {
 	if s.m == nil {
 		s.z = s.r
@@ -281,8 +282,8 @@ func (s *solver) precondition(ctx context.Context) error {
 	})
 }
 
-// timed counts one call of f.
-func (s *solver) timed(ctx context.Context, op *Op, what string, f func() error) error {
+// timed calls f and counts the call and its time in op. Errors name the operation.
+func (s *solver) timed(ctx context.Context, op *Op, operation string, f func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -293,13 +294,13 @@ func (s *solver) timed(ctx context.Context, op *Op, what string, f func() error)
 	op.Columns += k
 	op.Seconds += time.Since(start).Seconds()
 	if err != nil && ctx.Err() == nil {
-		err = fmt.Errorf("pcg: %s at iteration %d: %w", what, s.res.Iterations, err)
+		err = fmt.Errorf("pcg: %s at iteration %d: %w", operation, s.res.Iterations, err)
 	}
 	return err
 }
 
-func (s *solver) report() error {
-	copy(s.relres.add(), s.res.RelRes)
+func (s *solver) callMonitor() error {
+	copy(s.relres.addRow(), s.res.RelRes)
 	if s.opt.Monitor == nil {
 		return nil
 	}
@@ -309,10 +310,11 @@ func (s *solver) report() error {
 			active++
 		}
 	}
-	s.it = Iteration{
+	s.iteration = Iteration{
 		Index: s.res.Iterations, MaxRelRes: slices.Max(s.res.RelRes), RelRes: s.res.RelRes,
-		Error: s.bounds.all.last(), Fallen: s.fallen, Active: active, Restart: len(s.res.History.Restarts), s: s,
+		Error: s.bounds.history.lastRow(), Fallen: s.totalDecrease, Active: active,
+		Restart: len(s.res.History.Restarts), s: s,
 	}
-	s.stopped = s.opt.Monitor(&s.it)
-	return s.stopped
+	s.monitorErr = s.opt.Monitor(&s.iteration)
+	return s.monitorErr
 }

@@ -9,43 +9,43 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// State is a solve between two iterations, what Options.Checkpoint sees. It is valid until the next
-// product with A returns.
+// State is the state of a solve between two iterations, the argument of Options.Checkpoint. It is valid until the next
+// product with A.
 type State struct{ s *solver }
 
-// Iterations returns how many iterations have been done.
+// Iterations returns the number of completed iterations.
 func (st *State) Iterations() int { return st.s.res.Iterations }
 
-// saved is a State.
+// saved is the encoded form of a State. Its field names are part of the encoding.
 type saved struct {
 	N, T, K        int
 	Block          bool
-	Cols           []int // active columns
+	Cols           []int // solver.cols, the active columns
 	Rho            []float64
-	Target, Before []float64
+	Target, Before []float64 // solver.target and solver.restartResidual
 	RelRes         []float64
-	Still          []int
+	Still          []int // solver.stagnantSteps
 	Columns        []Column
 	Iterations     int
 	RestartsAt     []int
-	History        [5][]float64 // rows of RelRes, Alpha, Beta, Decrease and Error
+	History        [5][]float64 // tables of RelRes, Alpha, Beta, Decrease and Error
 	LambdaMin      float64
-	Gamma          []float64 // of the upper bounds, see bounds
-	C, S           []float64 // of a block solve
-	X, R, P        []float64 // n×t, and n×K
-	Kept, Last     []float64 // n×t: X when columns were last restarted, and residuals of columns that have ended
+	Gamma          []float64 // bounds.gamma
+	C, S           []float64 // block.c and block.s
+	X, R, P        []float64 // X, n×t; R and P, n×K
+	Kept, Last     []float64 // solver.xAtRestart and solver.endResiduals, n×t
 }
 
-// MarshalBinary returns the state: a solve with the same A, M, B and options that Options.Resume
-// gives it continues to the same result, bit for bit. It takes some 27nt bytes, 9nt more
-// with Options.LambdaMin, and after a restart.
+// MarshalBinary encodes the state. A solve with the same A, M, B and options that receives the bytes as Options.Resume
+// continues to the same result, bit for bit. The size is about 27nt bytes, and 9nt bytes more each with
+// Options.LambdaMin and after a restart.
 func (st *State) MarshalBinary() ([]byte, error) {
 	s := st.s
 	v := saved{
 		N: s.n, T: s.t, K: len(s.cols), Block: s.block != nil,
-		Cols: s.cols, Rho: s.rho, Target: s.target, Before: s.before, RelRes: s.res.RelRes, Still: s.still,
-		Columns: s.res.Columns, Iterations: s.res.Iterations, RestartsAt: s.res.History.Restarts,
-		LambdaMin: s.opt.LambdaMin, Gamma: s.bounds.gamma, X: s.x.RawMatrix().Data,
+		Cols: s.cols, Rho: s.rho, Target: s.target, Before: s.restartResidual, RelRes: s.res.RelRes,
+		Still: s.stagnantSteps, Columns: s.res.Columns, Iterations: s.res.Iterations,
+		RestartsAt: s.res.History.Restarts, LambdaMin: s.opt.LambdaMin, Gamma: s.bounds.gamma, X: s.x.RawMatrix().Data,
 	}
 	for i, h := range s.tables() {
 		v.History[i] = h.data
@@ -54,11 +54,11 @@ func (st *State) MarshalBinary() ([]byte, error) {
 		v.K, v.C, v.S = b.k, b.c, b.s
 	}
 	v.R, v.P = s.buf[0][:s.n*v.K], s.buf[1][:s.n*v.K]
-	if s.kept != nil {
-		v.Kept = s.kept.RawMatrix().Data
+	if s.xAtRestart != nil {
+		v.Kept = s.xAtRestart.RawMatrix().Data
 	}
-	if s.last != nil {
-		v.Last = s.last.RawMatrix().Data
+	if s.endResiduals != nil {
+		v.Last = s.endResiduals.RawMatrix().Data
 	}
 	var w bytes.Buffer
 	if err := gob.NewEncoder(&w).Encode(&v); err != nil {
@@ -67,12 +67,12 @@ func (st *State) MarshalBinary() ([]byte, error) {
 	return w.Bytes(), nil
 }
 
-// tables returns what saved.History has the rows of.
+// tables returns the tables whose rows saved.History contains.
 func (s *solver) tables() []*table {
-	return []*table{&s.relres, &s.alphas, &s.betas, &s.decreases, &s.bounds.all}
+	return []*table{&s.relres, &s.alphas, &s.betas, &s.decreases, &s.bounds.history}
 }
 
-// restore puts the solver where Options.Resume says it was.
+// restore sets the solver to the state in Options.Resume.
 func (s *solver) restore() error {
 	b, v := s.block, new(saved)
 	if err := gob.NewDecoder(bytes.NewReader(s.opt.Resume)).Decode(v); err != nil {
@@ -87,9 +87,9 @@ func (s *solver) restore() error {
 	}
 	copy(s.rho, v.Rho)
 	copy(s.target, v.Target)
-	copy(s.before, v.Before)
+	copy(s.restartResidual, v.Before)
 	copy(s.res.RelRes, v.RelRes)
-	copy(s.still, v.Still)
+	copy(s.stagnantSteps, v.Still)
 	copy(s.res.Columns, v.Columns)
 	s.cols = append(s.cols[:0], v.Cols...)
 	s.res.Iterations, s.res.History.Restarts = v.Iterations, v.RestartsAt
@@ -100,7 +100,7 @@ func (s *solver) restore() error {
 	for k, row := range s.decreases.rows() {
 		if len(v.RestartsAt) == 0 || k < v.RestartsAt[0] {
 			for c, f := range row {
-				s.fallen[c] += f
+				s.totalDecrease[c] += f
 			}
 		}
 	}
@@ -108,10 +108,10 @@ func (s *solver) restore() error {
 	copy(s.buf[0], v.R)
 	copy(s.buf[1], v.P)
 	if v.Kept != nil {
-		s.kept = mat.NewDense(s.n, s.t, v.Kept)
+		s.xAtRestart = mat.NewDense(s.n, s.t, v.Kept)
 	}
-	if s.last != nil {
-		copy(s.last.RawMatrix().Data, v.Last)
+	if s.endResiduals != nil {
+		copy(s.endResiduals.RawMatrix().Data, v.Last)
 	}
 	s.resize(v.K)
 	s.resumed = true
@@ -123,7 +123,7 @@ func (s *solver) restore() error {
 	return nil
 }
 
-// checkpoint shows the state to Options.Checkpoint.
+// checkpoint calls Options.Checkpoint with the current state.
 func (s *solver) checkpoint(ctx context.Context) error {
 	if s.opt.Checkpoint == nil || len(s.cols) == 0 || ctx.Err() != nil {
 		return nil
