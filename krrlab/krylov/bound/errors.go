@@ -58,7 +58,7 @@ func (b *Basis) Errors(dst, relres, upper []float64) {
 }
 
 // relative returns the largest of ‖e_j‖_A/‖c_j*‖_A by bounds of the former, as ‖c_j*‖_A² = fallen_j‖y_j‖₂²+‖e_j‖_A²
-// (pcg.Iteration.Fallen) for iterations begun at 0, or by what is Known.
+// (pcg.Iteration.TotalDecrease) for iterations begun at 0, or by what is Known.
 func (b *Basis) relative(errors, fallen []float64) (worst float64) {
 	for j, e := range errors {
 		if b.Norms[j] == 0 {

@@ -142,7 +142,7 @@ func (w *Watch) Enough(ctx context.Context, it *pcg.Iteration) (float64, error) 
 		w.errors = make([]float64, len(w.Basis.Norms))
 	}
 	w.Basis.Errors(w.errors, it.RelRes, it.Error)
-	worst := w.Basis.relative(w.errors, it.Fallen)
+	worst := w.Basis.relative(w.errors, it.TotalDecrease)
 	switch {
 	case w.Stop.Rule == ANorm:
 		w.Ended = worst <= w.Tau

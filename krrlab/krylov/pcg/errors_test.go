@@ -195,7 +195,7 @@ func TestErrorBoundsOptions(t *testing.T) {
 		x := mat.NewDense(n, 3, nil)
 		stopped := run(pcg.Options{LambdaMin: 0.5, Tol: 1e-10, Monitor: func(it *pcg.Iteration) error {
 			if at = append(at[:0], it.Error...); max(at[0], at[1], at[2]) < 1e-2 {
-				fallen = append(fallen, it.Fallen...)
+				fallen = append(fallen, it.TotalDecrease...)
 				it.AnswerTo(x)
 				return errEnough
 			}

@@ -93,11 +93,11 @@ type Iteration struct {
 	MaxRelRes float64   // maximum of RelRes
 	RelRes    []float64 // relative recursive residuals ‖r_j‖₂/‖y_j‖₂ of all t columns
 	Error     []float64 // upper bounds of ‖x−x_j‖_A/‖y_j‖₂; nil without Options.LambdaMin
-	// Fallen is (‖e_j‖_A² at the start − ‖e_j‖_A² now)/‖y_j‖₂² until the first restart, after which it no longer
+	// TotalDecrease is (‖e_j‖_A² at the start − ‖e_j‖_A² now)/‖y_j‖₂² until the first restart, after which it no longer
 	// changes. If the solve started at 0, it is a lower bound of ‖x‖_A²/‖y_j‖₂².
-	Fallen  []float64
-	Active  int // number of columns still iterating
-	Restart int // number of restarts from the true residual so far
+	TotalDecrease []float64
+	Active        int // number of columns still iterating
+	Restart       int // number of restarts from the true residual so far
 
 	s *solver
 }

@@ -312,7 +312,7 @@ func (s *solver) callMonitor() error {
 	}
 	s.iteration = Iteration{
 		Index: s.res.Iterations, MaxRelRes: slices.Max(s.res.RelRes), RelRes: s.res.RelRes,
-		Error: s.bounds.history.lastRow(), Fallen: s.totalDecrease, Active: active,
+		Error: s.bounds.history.lastRow(), TotalDecrease: s.totalDecrease, Active: active,
 		Restart: len(s.res.History.Restarts), s: s,
 	}
 	s.monitorErr = s.opt.Monitor(&s.iteration)
