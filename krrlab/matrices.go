@@ -117,7 +117,7 @@ func (l *Lab) factor(ctx context.Context, b stage.Bench, of *stage.Approximation
 		if err == nil && of.Spectral {
 			var t []float64
 			if t, z.ExtraLambdaP, err = precond.Spectral(ctx, l.comm, z.Z); err == nil {
-				err = z.Factor.Times(ctx, l.comm, t)
+				err = z.Factor.MulRight(ctx, l.comm, t)
 			}
 		}
 		return z, comm.Agree(ctx, l.comm, err)

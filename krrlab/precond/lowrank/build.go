@@ -16,36 +16,37 @@ import (
 )
 
 const (
-	diagError  = 1e-5    // between the diagonals of Diag and Columns, relative
-	indefinite = 1e-3    // share of k(x, x) by which ‖F_i‖² may exceed it
-	slack      = 0x1p-20 // and share of the largest
+	diagError  = 1e-5    // largest accepted relative difference between a diagonal entry in Diag and in Part
+	indefinite = 1e-3    // K is not positive semi-definite if ‖F_i‖² > (1+indefinite)·K_ii + slack·max_j K_jj
+	slack      = 0x1p-20 // see indefinite; larger values of the two accept more rounding error
 )
 
-// build is a factor under construction, of either method. Rows of f and d are those of this rank, rows.
+// build is a factor under construction by either method. f and d have the rows of this rank only.
 type build struct {
-	src   Source
-	comm  comm.Comm
-	n     int
-	rows  []int
-	diag  []float64 // K_ii of all points
-	d     []float64 // d_i = K_ii − ‖F_i‖²
-	trace float64
-	f     *points.Dense32 // len(rows)×rank
-
-	block  int
-	entry  float64   // ε of the columns
-	formed int       // columns of K
-	lost   []float64 // ‖δ‖_F² of the rounding to float32, of panels of rows
+	src           Source
+	comm          comm.Comm
+	n             int
+	rows          []int     // the indices of the rows of this rank
+	diag          []float64 // K_ii of all points
+	d             []float64 // d_i = K_ii − ‖F_i‖², with F in float32
+	trace         float64
+	f             *points.Dense32 // len(rows)×rank
+	block         int             // the number of columns of K that are formed together
+	entryError    float64         // ε of the columns
+	formedColumns int             // the number of columns of K formed so far
+	roundingSq    []float64       // for each panel of rows, ‖δ‖_F² of the rounding δ of F to float32
 }
 
+// newBuild checks the rank and the diagonal of K, and allocates F.
 func newBuild(src Source, rank int, o *Options) (*build, error) {
 	n := src.Dim()
 	if err := checkRank(rank, n); err != nil {
 		return nil, err
 	}
-	p := &build{src: src, comm: comm.OrAlone(o.Comm), n: n, block: o.Block, entry: src.EntryError(), diag: src.Diag()}
-	if !(p.entry >= 0) {
-		panic(fmt.Sprintf("lowrank: columns with an error of %v", p.entry))
+	p := &build{src: src, comm: comm.OrAlone(o.Comm), n: n, block: o.Block, diag: src.Diag(),
+		entryError: src.EntryError()}
+	if !(p.entryError >= 0) {
+		panic(fmt.Sprintf("lowrank: columns with an error of %v", p.entryError))
 	}
 	if len(p.diag) != n {
 		panic(fmt.Sprintf("lowrank: a diagonal of %d entries for a matrix of order %d", len(p.diag), n))
@@ -67,11 +68,12 @@ func newBuild(src Source, rank int, o *Options) (*build, error) {
 	for i := lo; i < hi; i++ {
 		p.rows = append(p.rows, i)
 	}
-	p.lost = make([]float64, (hi-lo+panelRows-1)/panelRows)
+	p.roundingSq = make([]float64, (hi-lo+panelRows-1)/panelRows)
 	p.f = points.NewDense32(hi-lo, rank, nil)
 	return p, nil
 }
 
+// checkRank returns an error unless 1 ≤ rank ≤ n.
 func checkRank(rank, n int) error {
 	if rank < 1 || rank > n {
 		return fmt.Errorf("lowrank: rank %d of a matrix of order %d, want 1 to %d", rank, n, n)
@@ -79,8 +81,8 @@ func checkRank(rank, n int) error {
 	return nil
 }
 
-// take sets c to K(rows, s) and looks at the numbers.
-func (p *build) take(ctx context.Context, rows, s []int, c blas64.General) error {
+// formBlock sets c to K(rows, s). It returns an error if a number is not finite or differs from Diag.
+func (p *build) formBlock(ctx context.Context, rows, s []int, c blas64.General) error {
 	if err := p.src.Part(ctx, rows, s, c); err != nil {
 		return err
 	}
@@ -101,8 +103,9 @@ func (p *build) take(ctx context.Context, rows, s []int, c blas64.General) error
 	return cmp.Or(append(bad, err)...)
 }
 
-// inTurn lets one rank after the other add to x, which all have then: sums in the order of the rows.
-func inTurn(ctx context.Context, c comm.Comm, x []float64, add func()) error {
+// addInRankOrder calls add on one rank after the other and shares x after each call. add adds the terms of its rank to
+// x. Since the ranks have consecutive rows, the terms are added in the order of the rows, for any number of ranks.
+func addInRankOrder(ctx context.Context, c comm.Comm, x []float64, add func()) error {
 	for r := range c.Size() {
 		if r == c.Rank() {
 			add()
@@ -114,32 +117,32 @@ func inTurn(ctx context.Context, c comm.Comm, x []float64, add func()) error {
 	return nil
 }
 
-// round sets dst to the float32 nearest to src, takes its square from d_i and returns
-// the square of what was lost.
-func (p *build) round(i int, dst []float32, src []float64) (lost float64) {
+// roundRow sets dst to src rounded to float32, subtracts the sum of squares of dst from d_i, and returns the sum of
+// squares of the rounding errors.
+func (p *build) roundRow(i int, dst []float32, src []float64) (errorSq float64) {
 	var sum float64
 	for k, v := range src {
 		dst[k] = float32(v)
 		w := float64(dst[k])
 		sum += w * w
-		lost += (v - w) * (v - w)
+		errorSq += (v - w) * (v - w)
 	}
 	p.d[i] -= sum
-	return lost
+	return errorSq
 }
 
-// panels calls body for panels lo, …, hi-1 of rows lo to hi of F, each on one thread. body returns what its rows lost
-// by rounding.
-func (p *build) panels(ctx context.Context, lo, hi int, body func(worker, lo, hi int) float64) error {
+// forEachPanel calls body for each panel of panelRows rows of F from lo to hi-1, in parallel. body returns the sum of
+// squares of the rounding errors of its rows.
+func (p *build) forEachPanel(ctx context.Context, lo, hi int, body func(worker, lo, hi int) float64) error {
 	return accel.ForEach(ctx, (hi-lo+panelRows-1)/panelRows, func(worker, b int) {
-		at := lo + b*panelRows
-		p.lost[at/panelRows] += body(worker, at, min(at+panelRows, hi))
+		start := lo + b*panelRows
+		p.roundingSq[start/panelRows] += body(worker, start, min(start+panelRows, hi))
 	})
 }
 
-// check looks for rows of F that float32 does not hold, or that are too large for K to
-// be positive semi-definite.
-func (p *build) check() error {
+// checkRows returns an error if a row of F overflows float32, or has a norm that is too large for a positive
+// semi-definite K.
+func (p *build) checkRows() error {
 	floor := slack * slices.Max(p.diag)
 	for k, i := range p.rows {
 		v := p.d[k]
@@ -155,16 +158,16 @@ func (p *build) check() error {
 	return nil
 }
 
-// finish returns the factor, F being the first len(marks) columns of p.f.
-func (p *build) finish(ctx context.Context, method string, marks []int, nu float64) (*Factor, error) {
-	f := &Factor{Method: method, N: p.n, F: narrow(p.f, len(marks)), Landmarks: marks, Asked: p.f.D,
-		Columns: p.formed, Trace: p.trace, Shift: nu}
+// finish returns the certified Factor. F consists of the first len(landmarks) columns of p.f; nu is the shift.
+func (p *build) finish(ctx context.Context, method string, landmarks []int, nu float64) (*Factor, error) {
+	f := &Factor{Method: method, N: p.n, F: leadingColumns(p.f, len(landmarks)), Landmarks: landmarks,
+		RequestedRank: p.f.D, Columns: p.formedColumns, Trace: p.trace, Shift: nu}
 	return f, p.certify(ctx, f)
 }
 
-// narrow returns the first r columns of f, moved together in place, or copied if that
-// frees half of the memory.
-func narrow(f *points.Dense32, r int) *points.Dense32 {
+// leadingColumns returns the first r columns of f without gaps between the rows. It overwrites f, and copies the result
+// if that frees at least half of the memory.
+func leadingColumns(f *points.Dense32, r int) *points.Dense32 {
 	if r == f.D {
 		return f
 	}

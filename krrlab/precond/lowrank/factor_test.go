@@ -219,7 +219,7 @@ func TestBroken(t *testing.T) {
 					b := &broken{Comm: c, left: at}
 					f, err := m(ctx, &dense{SymDense: k.SymDense}, 20, rng.New(5), &lowrank.Options{Block: 10, Comm: b})
 					if err == nil {
-						err = f.Times(ctx, b, eye[:f.F.D*f.F.D])
+						err = f.MulRight(ctx, b, eye[:f.F.D*f.F.D])
 					}
 					if errs[r] = err; (err == nil) != (b.left > 0) || err != nil && !errors.Is(err, errLink) {
 						t.Errorf("%s, rank %d: collective %d fails: %v", what, r, at, err)

@@ -49,15 +49,15 @@ func TestSmallLandmarks(t *testing.T) {
 }
 
 // nystromOf is the state of Nystrom with the given landmarks, W being n×n.
-func nystromOf(t *testing.T, w *mat.Dense, half int, marks []int) *nystrom {
+func nystromOf(t *testing.T, w *mat.Dense, exponent int, landmarks []int) *nystrom {
 	t.Helper()
 	n, _ := w.Dims()
 	src := &numbers{diag: make([]float64, n), columns: w}
 	for i := range n {
 		src.diag[i] = w.At(i, i)
 	}
-	b := testkit.Must(newBuild(src, len(marks), &Options{Block: len(marks)}))
-	return &nystrom{build: b, marks: marks, half: half}
+	b := testkit.Must(newBuild(src, len(landmarks), &Options{Block: len(landmarks)}))
+	return &nystrom{build: b, landmarks: landmarks, exponent: exponent}
 }
 
 // TestShiftRaised: ν is raised tenfold until W+νD is positive definite, and no further, up to 1e-4; a zero on
@@ -66,7 +66,7 @@ func TestShiftRaised(t *testing.T) {
 	for _, over := range []float64{1e-9, 3e-6, 1e-5, 3e-3} {
 		w := mat.NewDense(2, 2, []float64{1, 1 + over, 1 + over, 1})
 		p := nystromOf(t, w, 0, []int{0, 1})
-		err := p.factor(t.Context())
+		err := p.factorW(t.Context())
 		if over > 1e-4 {
 			testkit.Fails(t, err, "order 2")
 			continue
@@ -77,7 +77,7 @@ func TestShiftRaised(t *testing.T) {
 		}
 	}
 	p := nystromOf(t, mat.NewDense(2, 2, []float64{4, 0, 0, 0}), 0, []int{0, 1})
-	if err := p.factor(t.Context()); err != nil || math.Abs(p.l[0]-2) > 1e-9 || p.l[3] != 1 {
+	if err := p.factorW(t.Context()); err != nil || math.Abs(p.l[0]-2) > 1e-9 || p.l[3] != 1 {
 		t.Errorf("L = %v, %v", p.l, err)
 	}
 }
@@ -85,17 +85,17 @@ func TestShiftRaised(t *testing.T) {
 // TestAllowance: q, ν and the rounding that is certified are those of the derivation.
 func TestAllowance(t *testing.T) {
 	const u = 0x1p-53
-	b := &build{n: 4, comm: comm.Alone(), f: points.NewDense32(4, 10, nil), block: 5, entry: 1e-13, diag: []float64{1, 1, 1, 1}}
+	b := &build{n: 4, comm: comm.Alone(), f: points.NewDense32(4, 10, nil), block: 5, entryError: 1e-13, diag: []float64{1, 1, 1, 1}}
 	q := 1e-13 + 2.2*(10+5+64)*u
-	testkit.Near(t, b.roundingOf(), q, 1e-12*q)
+	testkit.Near(t, b.relativeError(), q, 1e-12*q)
 	if got := b.shift(); math.Abs(got-40*q) > 1e-12*40*q { // 4rq
 		t.Errorf("ν = %g, want %g", got, 40*q)
 	}
-	b.entry = math.Inf(1)
-	if got, want := b.roundingOf(), 2.2*79*u; math.Abs(got-want) > 1e-12*want {
+	b.entryError = math.Inf(1)
+	if got, want := b.relativeError(), 2.2*79*u; math.Abs(got-want) > 1e-12*want {
 		t.Errorf("q = %g of columns with an unknown error, want %g", got, want)
 	}
-	b.entry = 0
+	b.entryError = 0
 	for _, c := range []struct {
 		d              []float64
 		trace, delta2  float64
@@ -107,7 +107,7 @@ func TestAllowance(t *testing.T) {
 		{[]float64{1, 1, 1, 0}, 4, 0.01, 3, 2*1*0.1 + 0.01},
 		{[]float64{0, 0, 0, 0}, 4, 0.01, 0, 2*2*0.1 + 0.01},
 	} {
-		b.d, b.trace, b.lost = c.d, c.trace, []float64{c.delta2}
+		b.d, b.trace, b.roundingSq = c.d, c.trace, []float64{c.delta2}
 		f := &Factor{Trace: c.trace}
 		testkit.OK(t, b.certify(t.Context(), f))
 		if f.Residual != c.residual || !near(f.Rounding, c.want) {

@@ -154,7 +154,7 @@ func rest(k mat.Symmetric, f *lowrank.Factor) *mat.SymDense {
 func verify(t *testing.T, name string, k mat.Symmetric, f *lowrank.Factor) {
 	t.Helper()
 	n := k.SymmetricDim()
-	if f.F.N != n || f.F.D != len(f.Landmarks) || f.Rank() != f.F.D || f.F.D < 1 || f.F.D > f.Asked ||
+	if f.F.N != n || f.F.D != len(f.Landmarks) || f.Rank() != f.F.D || f.F.D < 1 || f.F.D > f.RequestedRank ||
 		len(f.F.Data) != n*f.F.D {
 		t.Fatalf("%s: F is %d×%d with %d landmarks, %d numbers", name, f.F.N, f.F.D, len(f.Landmarks), len(f.F.Data))
 	}
@@ -172,7 +172,7 @@ func verify(t *testing.T, name string, k mat.Symmetric, f *lowrank.Factor) {
 		traces += u
 		least += 5 * min(0, testkit.Eigenvalues(t, k)[0])
 	}
-	if f.Shift > 1e-12*float64(f.Asked*f.Asked)+1e-13*float64(f.Asked) {
+	if f.Shift > 1e-12*float64(f.RequestedRank*f.RequestedRank)+1e-13*float64(f.RequestedRank) {
 		t.Errorf("%s: shift %.3g", name, f.Shift)
 	}
 	columns := 4*u + math.Sqrt(f.Shift*float64(n))/2

@@ -52,7 +52,7 @@ func TestNystromReference(t *testing.T) {
 				f := testkit.Must(lowrank.Nystrom(ctx, k, rank, g, &lowrank.Options{Block: block}))
 				verify(t, name, k, f)
 				s := g.Sub("landmarks").Perm(k.Dim())[:rank]
-				if f.Asked != rank || f.Columns != rank || f.Method != "Nyström" {
+				if f.RequestedRank != rank || f.Columns != rank || f.Method != "Nyström" {
 					t.Errorf("%s: %v", name, f)
 				}
 				if f.Rank() < rank {

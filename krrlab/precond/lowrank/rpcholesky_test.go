@@ -126,7 +126,7 @@ func TestRPCholesky(t *testing.T) {
 				name := fmt.Sprintf("%s, rank %d, block %d", name, rank, block)
 				f := testkit.Must(lowrank.RPCholesky(ctx, k, rank, rng.New(3), &lowrank.Options{Block: block}))
 				verify(t, name, k, f)
-				if f.Asked != rank || f.Columns < f.Rank() || f.Method != "RPCholesky" {
+				if f.RequestedRank != rank || f.Columns < f.Rank() || f.Method != "RPCholesky" {
 					t.Errorf("%s: %v", name, f)
 				}
 				if f.Rank() < rank && f.Residual > 0x1p-19*f.Trace {

@@ -29,7 +29,7 @@ const (
 
 // ruleSums are sums over pilot points i. Element a of energy is for k = minNeighbors·2^a neighbors.
 type ruleSums struct {
-	logs   [maxDoublings + 2]float64 // log conditional variance, log(1/G_ii²); logs[0]: k = 0, logs[a+1]: as in energy[a]
+	logs   [maxDoublings + 2]float64 // log(1/G_ii²), the log conditional variance; logs[0]: k = 0, logs[a+1]: energy[a]
 	energy [maxDoublings + 1]float64 // Σ c_ij² over the k nearest points j, with c_ij = R_ij/√((R_ii+λ)(R_jj+λ))
 	total  float64                   // Σ c_ij² over all candidates j
 }

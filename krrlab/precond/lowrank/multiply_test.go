@@ -44,7 +44,7 @@ func TestTimes(t *testing.T) {
 	whole := made(nil)
 	var want mat.Dense
 	want.Mul(wide(whole.F), &turn)
-	testkit.OK(t, whole.Times(ctx, comm.Alone(), turn.RawMatrix().Data))
+	testkit.OK(t, whole.MulRight(ctx, comm.Alone(), turn.RawMatrix().Data))
 	for i := range n {
 		for j, v := range whole.F.Row(i) {
 			if w := want.At(i, j); math.Abs(float64(v)-w) > 0x1p-24*math.Abs(w)+1e-14 {
@@ -64,7 +64,7 @@ func TestTimes(t *testing.T) {
 		all.Go(func() {
 			f := made(c)
 			lo, hi := comm.Rows(n, precond.RankRows, c.Rank(), 3)
-			if err := f.Times(ctx, c, turn.RawMatrix().Data); err != nil || f.Residual != whole.Residual ||
+			if err := f.MulRight(ctx, c, turn.RawMatrix().Data); err != nil || f.Residual != whole.Residual ||
 				f.Rounding != whole.Rounding || !slices.Equal(f.F.Data, whole.F.Data[lo*rank:hi*rank]) {
 				t.Errorf("rank %d: %v, %v, want %v", c.Rank(), err, f, whole)
 			}
@@ -73,5 +73,5 @@ func TestTimes(t *testing.T) {
 	all.Wait()
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	testkit.Equal(t, made(nil).Times(ended, comm.Alone(), turn.RawMatrix().Data), context.Canceled)
+	testkit.Equal(t, made(nil).MulRight(ended, comm.Alone(), turn.RawMatrix().Data), context.Canceled)
 }

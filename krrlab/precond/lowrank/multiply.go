@@ -1,0 +1,59 @@
+package lowrank
+
+import (
+	"context"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+)
+
+// MulRight replaces F by fl(F·T), where T is r×r, row-major, with ‖T‖₂ ≤ 1. Then K̂ becomes smaller; it no longer
+// equals K at the landmarks. Rounding is increased by the rounding errors of the product, so the certified bounds
+// remain valid. The cost is 2nr² flops. The result has the same bits for any number of threads and of ranks; all ranks
+// must call MulRight together. If ctx ends, MulRight returns its error, and F is undefined.
+func (f *Factor) MulRight(ctx context.Context, c comm.Comm, t []float64) error {
+	n, r := f.F.N, f.F.D
+	right := blas64.General{Rows: r, Cols: r, Stride: r, Data: t}
+	sums := make([][2]float64, (n+panelRows-1)/panelRows) // for each panel, ‖fl(F·T)‖_F² and ‖δ‖_F² of its rounding δ
+	scratch := make([][2][]float64, accel.Threads())
+	err := accel.ForEach(ctx, len(sums), func(worker, b int) {
+		lo, hi := b*panelRows, min((b+1)*panelRows, n)
+		in := blas64.General{Rows: hi - lo, Cols: r, Stride: r, Data: buffer.Grow(&scratch[worker][0], (hi-lo)*r)}
+		out := in
+		out.Data = buffer.Grow(&scratch[worker][1], (hi-lo)*r)
+		for i := lo; i < hi; i++ {
+			points.Widen(in.Data[(i-lo)*r:(i-lo+1)*r], f.F.Row(i))
+		}
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, in, right, 0, out)
+		for i := lo; i < hi; i++ {
+			for k, v := range out.Data[(i-lo)*r : (i-lo+1)*r] {
+				w := float32(v)
+				f.F.Row(i)[k] = w
+				sums[b][0] += float64(w) * float64(w)
+				sums[b][1] += (v - float64(w)) * (v - float64(w))
+			}
+		}
+	})
+	if err = comm.Agree(ctx, c, err); err != nil {
+		return err
+	}
+	total := make([]float64, 2)
+	err = addInRankOrder(ctx, c, total, func() {
+		for _, v := range sums {
+			total[0], total[1] = total[0]+v[0], total[1]+v[1]
+		}
+	})
+	normSq, errorSq := total[0], total[1]
+	oldNormSq := max(0, f.Trace-f.Residual) + f.Rounding // ≥ ‖F‖_F² of the factor before the product
+	// an inner product of row i of F and a column of T, of norm ≤ 1, has an error of at most r·u‖F_i‖
+	delta := 1.001*math.Sqrt(errorSq) + 1.01*math.Sqrt(float64(r))*float64(r)*unit*math.Sqrt(oldNormSq)
+	f.Residual = f.Trace - normSq
+	f.Rounding += 1.001*(2*math.Sqrt(oldNormSq)*delta+delta*delta) + 3*float64(f.N)*unit*(f.Trace+normSq)
+	return err
+}
