@@ -60,7 +60,7 @@ type Grouping struct {
 }
 
 // Grouping returns the groups of d's rows, by the rule auto if none was applied. cells has for each row the first row
-// of equal features; nil stands for points.Same(d.X).
+// of equal features; nil stands for points.FirstEqual(d.X).
 func (d *Dataset) Grouping(cells []int) *Grouping {
 	n := d.Len()
 	alone := make([]int, n)
@@ -76,9 +76,9 @@ func (d *Dataset) Grouping(cells []int) *Grouping {
 		g.First = firstOf(d.Groups)
 	}
 	if cells == nil {
-		cells = points.Same(d.X)
+		cells = points.FirstEqual(d.X)
 	}
-	g.Repeated, g.Grouped = points.Repeated(cells), points.Repeated(g.First)
+	g.Repeated, g.Grouped = points.CountRepeated(cells), points.CountRepeated(g.First)
 	switch {
 	case g.Question == NewRow && !slices.Equal(g.First, cells):
 		g.Other, g.Others = NewCell, cells
@@ -92,7 +92,7 @@ func (d *Dataset) Grouping(cells []int) *Grouping {
 
 // Equal returns first as the groups of equal rows, or as those of rows that need not be equal (GroupBy).
 func (g *Grouping) Equal(first []int) (equal, other []int) {
-	if g.Question == NewGroup && points.Repeated(first) > 0 {
+	if g.Question == NewGroup && points.CountRepeated(first) > 0 {
 		return nil, first
 	}
 	return first, nil
@@ -119,8 +119,8 @@ func (d *Dataset) Group(rule string, cells []int) (*Dataset, error) {
 func (d *Dataset) GroupBy(groups []int) *Dataset {
 	out := *d
 	out.Groups, out.unused = groups, nil
-	out.Repeats = &Repeats{Rule: "groups", Question: NewGroup, Repeated: points.Repeated(points.Same(d.X)),
-		Grouped: points.Repeated(firstOf(groups))}
+	out.Repeats = &Repeats{Rule: "groups", Question: NewGroup, Repeated: points.CountRepeated(points.FirstEqual(d.X)),
+		Grouped: points.CountRepeated(firstOf(groups))}
 	if out.Repeats.Grouped == 0 {
 		out.Groups = nil
 	}
@@ -149,7 +149,7 @@ func (d *Dataset) Overlap(train *Dataset) int {
 		if len(groups) == 0 {
 			return 0
 		}
-		return points.Repeated(firstOf(groups)) - points.Repeated(firstOf(train.Groups))
+		return points.CountRepeated(firstOf(groups)) - points.CountRepeated(firstOf(train.Groups))
 	}
 	rule := "auto"
 	if train.Repeats != nil && train.Repeats.Rule != "groups" {
@@ -182,9 +182,9 @@ func group(rule string, cells []int, sets ...*Dataset) ([]int, *Repeats) {
 		for _, d := range sets {
 			x = append(x, d.X)
 		}
-		cells = points.Same(x...)
+		cells = points.FirstEqual(x...)
 	}
-	r := &Repeats{Rule: rule, Question: NewRow, Repeated: points.Repeated(cells)}
+	r := &Repeats{Rule: rule, Question: NewRow, Repeated: points.CountRepeated(cells)}
 	var groups []int
 	switch {
 	case r.Repeated == 0:
@@ -193,7 +193,7 @@ func group(rule string, cells []int, sets ...*Dataset) ([]int, *Repeats) {
 	case rule == "auto":
 		groups, r.Why = copies(cells, sets)
 	}
-	r.Grouped = points.Repeated(groups)
+	r.Grouped = points.CountRepeated(groups)
 	return groups, r
 }
 
@@ -207,20 +207,20 @@ func group(rule string, cells []int, sets ...*Dataset) ([]int, *Repeats) {
 func copies(cells []int, sets []*Dataset) (groups []int, why string) {
 	answers := answersOf(sets)
 	records := pairs(cells, answers)
-	if points.Repeated(records) == 0 {
+	if points.CountRepeated(records) == 0 {
 		return nil, "no two have equal answers"
 	}
 	n, dim := len(cells), sets[0].Dim()
 	tells := func(part, records []int, few int) bool {
-		count := n - points.Repeated(part)
-		return float64(count) >= pinned*float64(n-points.Repeated(records)) && few*count >= n && !dominated(records)
+		count := n - points.CountRepeated(part)
+		return float64(count) >= pinned*float64(n-points.CountRepeated(records)) && few*count >= n && !dominated(records)
 	}
 	half := func(lo, hi int) []int {
 		var x []points.Points
 		for _, d := range sets {
 			x = append(x, d.X)
 		}
-		return points.SameColumns(lo, hi, x...)
+		return points.FirstEqualColumns(lo, hi, x...)
 	}
 	differ := mixed(cells, records) > mostMixed
 	switch {
@@ -236,7 +236,7 @@ func copies(cells []int, sets []*Dataset) (groups []int, why string) {
 		all = pairs(all, firstOf(column))
 	}
 	for _, column := range sets[0].unused {
-		if points.Repeated(all) > 0 && tells(firstOf(column), all, fewEach) {
+		if points.CountRepeated(all) > 0 && tells(firstOf(column), all, fewEach) {
 			return all, "a column that is left out determines the record"
 		}
 	}
@@ -252,7 +252,7 @@ func copies(cells []int, sets []*Dataset) (groups []int, why string) {
 // dominated reports whether one frequent record makes up most of the repeats, such as that of zeros.
 func dominated(records []int) bool {
 	most := slices.Max(counts(records))
-	return most > mostUsual && 2*(most-1) > points.Repeated(records)
+	return most > mostUsual && 2*(most-1) > points.CountRepeated(records)
 }
 
 // mixed returns the share of cells of several rows that have several records.
@@ -277,7 +277,7 @@ func mixed(cells, records []int) float64 {
 
 // divisor returns the greatest common divisor of the numbers of rows of the records, 1 if the records are few.
 func divisor(records []int) (g int) {
-	if len(records)-points.Repeated(records) < leastFactor {
+	if len(records)-points.CountRepeated(records) < leastFactor {
 		return 1
 	}
 	for _, b := range counts(records) {

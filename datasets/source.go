@@ -124,8 +124,8 @@ func (s *Source) read(o *ReadOptions) (*Dataset, error) {
 	d.Name, d.Read = baseName(s.name), s.reading
 	if n := d.Len(); d.HasAnswers() && d.Dim() > 0 {
 		// Beside the points and their answers, as they were read and as numbers, is held what counting equal rows takes.
-		s.held = points.Held(d.X) + 16*int64(n)
-		if err := s.take(points.SameHeld*n, n-1); err != nil {
+		s.held = points.MemoryBytes(d.X) + 16*int64(n)
+		if err := s.take(points.FirstEqualBytes*n, n-1); err != nil {
 			return nil, err
 		}
 		if d.Groups != nil {

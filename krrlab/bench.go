@@ -55,7 +55,7 @@ func (b *bench) Dense(ctx context.Context, bytes int64) (*mat.Dense, float64, er
 	if err != nil {
 		return nil, 0, err
 	}
-	need := bytes*int64(n)*int64(n) + kernel.Given(b.cfg.Kernel).Bytes()
+	need := bytes*int64(n)*int64(n) + kernel.AsPrecomputed(b.cfg.Kernel).Bytes()
 	if bytes > 0 && most > 0 && need > most {
 		return nil, 0, &stage.TooLarge{Need: need, Limit: most}
 	}

@@ -36,8 +36,8 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	if train.Dim() < 1 {
 		return nil, fmt.Errorf("krrlab: the training points have dimension 0: want at least 1 feature")
 	}
-	if train.Repeats == nil && kernel.Given(cfg.Kernel) != nil { // whose points are numbers
-		train, _ = train.Group("auto", kernel.Same(cfg.Kernel, train.X)) // a known rule
+	if train.Repeats == nil && kernel.AsPrecomputed(cfg.Kernel) != nil { // whose points are numbers
+		train, _ = train.Group("auto", kernel.FirstEqual(cfg.Kernel, train.X)) // a known rule
 	}
 	p := &problem{given: train, train: train, comm: comm.OrAlone(cfg.Comm), busy: make(chan struct{}, 1)}
 	p.coding.Mean = train.Mean
@@ -118,7 +118,7 @@ func (p *problem) lab(cfg Config) (*Lab, error) {
 		return nil, fmt.Errorf("krrlab: stop %v is for classification, and the data are for regression: take "+
 			"residual or anorm", cfg.Stop)
 	}
-	if cfg.Kernel != nil && kernel.Given(cfg.Kernel) != nil && (cfg.Stop.Rule != bound.Residual || cfg.onRanks()) {
+	if cfg.Kernel != nil && kernel.AsPrecomputed(cfg.Kernel) != nil && (cfg.Stop.Rule != bound.Residual || cfg.onRanks()) {
 		return nil, fmt.Errorf("krrlab: a precomputed K takes only stop residual, as it is not known to be positive " +
 			"semi-definite, and neither Comm nor Backend")
 	}

@@ -85,11 +85,11 @@ func (l *Lab) matrix(ctx context.Context, beside int64, as *gram.Choice, refined
 // storage says how K is to be stored, for matrix.
 func (l *Lab) storage(ctx context.Context, t *solve.System, beside int64, as *gram.Choice,
 	refined bool) *gram.Options {
-	o := &gram.Options{Storage: l.cfg.Storage, Tiles: l.cfg.Tiles, As: as, Seed: l.cfg.Seed,
-		Drop:    t.PreferredError() / 4,
-		Refined: refined, Progress: l.watch(ctx, stage.Kernel), Comm: l.comm}
+	o := &gram.Options{Storage: l.cfg.Storage, Tiles: l.cfg.Tiles, SameAs: as, Seed: l.cfg.Seed,
+		MaxDroppedNorm: t.PreferredError() / 4,
+		Refined:        refined, Progress: l.watch(ctx, stage.Kernel), Comm: l.comm}
 	if t.MayRecompute() {
-		o.Prefer = t.PreferredError()
+		o.PreferredAccuracy = t.PreferredError()
 	}
 	if l.cfg.Memory > 0 {
 		o.Memory = max(1, l.cfg.Memory-beside)
@@ -155,7 +155,7 @@ func (l *Lab) leastKnown() float64 {
 
 // pointBytes returns the bytes of the points, and of K where it is given.
 func (l *Lab) pointBytes() int64 {
-	return points.Held(l.train.X) + kernel.Given(l.cfg.Kernel).Bytes()
+	return points.MemoryBytes(l.train.X) + kernel.AsPrecomputed(l.cfg.Kernel).Bytes()
 }
 
 // kError bounds the distance of K as stored from a positive semi-definite K, whose intervals stages give.

@@ -91,7 +91,7 @@ func (l *Lab) leftOut(ctx context.Context, b *bench) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	groups := l.given.Grouping(kernel.Same(l.cfg.Kernel, l.given.X))
+	groups := l.given.Grouping(kernel.FirstEqual(l.cfg.Kernel, l.given.X))
 	q := &leaveout.Problem{Classes: true, Residuals: true, KError: off, Weights: l.given.FitWeights()}
 	q.Same, q.Groups = groups.Equal(groups.First)
 	s, err := leaveout.Dense(ctx, k, l.y, []float64{l.cfg.Lambda}, q)

@@ -84,7 +84,7 @@ func (a *app) system(ctx context.Context, m *model.Model) (*interval.System, err
 		return nil, fmt.Errorf("%s was fitted with weights, which its model does not hold and leave-one-out "+
 			"needs: fit with --holdout or --test, whose rows are then used", m.Origin.Dataset)
 	}
-	if p := kernel.Given(m.Kernel); p != nil && p.Bytes() == 0 {
+	if p := kernel.AsPrecomputed(m.Kernel); p != nil && p.Bytes() == 0 {
 		return nil, fmt.Errorf("the model of %s holds no K: fit with --holdout or --calibrate loo, whose scores are "+
 			"then used", m.Origin.Dataset)
 	}

@@ -176,6 +176,6 @@ func (d *loaded) precomputed(ctx context.Context, f *labFlags) error {
 		d.train = d.train.GroupBy(d.train.Groups)
 		return nil
 	}
-	d.train, err = d.train.Group(f.Repeats, kernel.Same(d.given, d.train.X))
+	d.train, err = d.train.Group(f.Repeats, kernel.FirstEqual(d.given, d.train.X))
 	return err
 }

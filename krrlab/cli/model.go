@@ -106,7 +106,7 @@ func (i *modelInfo) text(m *model.Model) string {
 	}
 	b.Add("model", "%s, f(x) = %s", i.Task, sum)
 	b.Add("kernel", "%v, λ = %g", m.Kernel, i.Lambda)
-	if p := kernel.Given(m.Kernel); p != nil {
+	if p := kernel.AsPrecomputed(m.Kernel); p != nil {
 		b.Add("points", "none: n = %d rows of a precomputed K, which predict takes as K(test, train), m×%d", i.N, p.N())
 	} else {
 		b.Add("points", "n = %d, d = %d, %s", i.N, i.D, i.Points)

@@ -198,7 +198,7 @@ func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.
 }
 
 func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*datasets.Dataset, error) {
-	if kernel.Given(m.Kernel) != nil {
+	if kernel.AsPrecomputed(m.Kernel) != nil {
 		return f.rows(ctx, m)
 	}
 	if f.Data == "" {

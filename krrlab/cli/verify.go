@@ -107,7 +107,7 @@ func (a *app) verify(ctx context.Context, f *verifyFlags) error {
 // verifyData reads the training and test data as they are.
 func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (train, test *datasets.Dataset,
 	err error) {
-	if kernel.Given(m.Kernel) != nil { // whose file has no features, and which is refused
+	if kernel.AsPrecomputed(m.Kernel) != nil { // whose file has no features, and which is refused
 		return nil, nil, nil
 	}
 	if f.Data != "" {

@@ -27,13 +27,13 @@ func TestSlope(t *testing.T) {
 // TestEntryErrorFormula: the bounds that the documentation gives, in units of rounding, worked out for d = 9.
 func TestEntryErrorFormula(t *testing.T) {
 	const d = 9
-	near := Extent{Dim: d, MaxSq: 100}
-	sparse, moved, far := near, near, Extent{Dim: d, MaxSq: 1e30}
-	sparse.Sparse, moved.Moved = true, true
+	near := PointSummary{Dim: d, MaxSq: 100}
+	sparse, moved, far := near, near, PointSummary{Dim: d, MaxSq: 1e30}
+	sparse.Sparse, moved.Shifted = true, true
 	for _, c := range []struct {
 		k     Kernel
 		arith Arithmetic
-		e     Extent
+		e     PointSummary
 		units float64
 	}{
 		{Gaussian{2}, Differences, near, 25},
@@ -46,7 +46,7 @@ func TestEntryErrorFormula(t *testing.T) {
 		{Laplacian{2}, Differences, moved, 25},
 		{Laplacian{2}, Float64, sparse, 4*21*30/2. + 16}, // √d·‖x‖₂ = 30
 		{Laplacian{2}, Float64, moved, 4*21*30/2. + 16},
-		{Laplacian{2}, Float64, Extent{Dim: d, MaxSq: 1e40, Moved: true}, 0x1p53},
+		{Laplacian{2}, Float64, PointSummary{Dim: d, MaxSq: 1e40, Shifted: true}, 0x1p53},
 		{Polynomial{1, 1, 3}, Float64, far, 3*13 + 8},
 		{Polynomial{1, 1, 3}, Differences, near, 3*13 + 8},
 		{Func{F: Gaussian{1}.Eval}, Float64, far, 0},

@@ -35,11 +35,11 @@ func TestBytesTile(t *testing.T) {
 		const scale = 1.0 / 255
 		nx, nz := 5, 21
 		px, pz := points.NewPanel(nearBytes(nx, d, scale)), points.NewPanel32(nearBytes(nz, d, scale))
-		extent := kernel.ExtentOf(px)
+		extent := kernel.SummaryOf(px)
 		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.5}, kernel.Matern32{Sigma: 0.7},
 			kernel.Matern52{Sigma: 0.3}, kernel.Polynomial{Gamma: 1e-4, Coef0: 1, Degree: 3},
 			kernel.Laplacian{Sigma: 2}, multiquadric{1, 1}} {
-			testkit.Equal(t, !kernel.Whole(k, px.X), (fmt.Sprintf("%T", k) == "kernel.Laplacian"), k)
+			testkit.Equal(t, !kernel.HasExactProducts(k, px.X), (fmt.Sprintf("%T", k) == "kernel.Laplacian"), k)
 			for _, arith := range []kernel.Arithmetic{kernel.Float32, kernel.Float64, kernel.Differences} {
 				var first64 []float64
 				var first32 []float32

@@ -64,7 +64,7 @@ func ByPairs(k Kernel) bool { return ArgumentOf(k) == UnknownArgument }
 // Costly reports whether each entry of K is a call of Eval, which may take as long as 10⁴ multiplications.
 func Costly(k Kernel) bool {
 	_, tiles := k.(tiler)
-	return ByPairs(k) && !tiles && Given(k) == nil
+	return ByPairs(k) && !tiles && AsPrecomputed(k) == nil
 }
 
 // ShiftInvariant reports whether k is known to depend on x−z only, so that all

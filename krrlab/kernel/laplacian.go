@@ -73,8 +73,8 @@ func (k Laplacian) Profile32(dst []float32, dist []float64) {
 
 // entryError implements erring: |x−z| is relatively exact in Differences; else |x−z|−|x|−|z| is added up for sparse
 // points, and x−m is rounded for points that were moved.
-func (k Laplacian) entryError(dim float64, arith Arithmetic, e Extent) float64 {
-	if arith != Differences && (e.Sparse || e.Moved) {
+func (k Laplacian) entryError(dim float64, arith Arithmetic, e PointSummary) float64 {
+	if arith != Differences && (e.Sparse || e.Shifted) {
 		return min(1, cancelled(dim, math.Sqrt(dim*e.MaxSq)/k.Sigma))
 	}
 	return (dim + 16) * unit

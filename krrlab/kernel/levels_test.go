@@ -33,12 +33,12 @@ func TestLevels(t *testing.T) {
 		norms := append(append([]float64{}, x.Norms...), z.Norms...)
 		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 3}, kernel.Gaussian{Sigma: 0.06},
 			kernel.Matern32{Sigma: 2}, kernel.Matern52{Sigma: 0.02}, multiquadric{1, 1}} {
-			l := kernel.NewLevels(k, x.X, norms)
+			l := kernel.NewDistanceTable(k, x.X, norms)
 			if l == nil {
 				t.Fatalf("%v, d = %d: no table", k, d)
 			}
 			for _, shift := range []float64{0, 0.375, 0.9} {
-				less := l.Less(shift)
+				less := l.Minus(shift)
 				for _, p := range simd.Paths() {
 					simd.Use(p)
 					want, wide, got := make([]float64, nx*ld), make([]float64, nx*ld), make([]float32, nx*ld)
@@ -81,11 +81,11 @@ func TestLevelsNone(t *testing.T) {
 		"many":       {gauss, points.NewBytes(1, gemm.BytesDepth+1, 1, nil)},
 		"far":        {gauss, points.NewBytes(1, 10, 1, append(far.Data, 5))}, // ‖x‖² = 2,050
 	} {
-		if l := kernel.NewLevels(c.k, c.x, points.SqNorms(c.x)); l != nil {
+		if l := kernel.NewDistanceTable(c.k, c.x, points.SqNorms(c.x)); l != nil {
 			t.Errorf("%s: a table", name)
 		}
 	}
-	if l := kernel.NewLevels(gauss, far, points.SqNorms(far)); l == nil {
+	if l := kernel.NewDistanceTable(gauss, far, points.SqNorms(far)); l == nil {
 		t.Error("‖x‖² = 2,025: no table")
 	}
 }

@@ -42,12 +42,12 @@ func MedianDistance(x points.Points, l1 bool) float64 {
 			dist = append(dist, s)
 		}
 	}
-	return Middle(dist)
+	return PositiveMedian(dist)
 }
 
 // Middle sorts numbers that are not negative and returns the median, or, if that is 0, as where most points are alike,
 // the median of those above 0; 0 if there are none.
-func Middle(v []float64) float64 {
+func PositiveMedian(v []float64) float64 {
 	slices.Sort(v)
 	if len(v) > 0 && v[len(v)/2] > 0 {
 		return v[len(v)/2]

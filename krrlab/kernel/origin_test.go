@@ -28,7 +28,7 @@ func TestOrigin(t *testing.T) {
 		{kernel.Func{F: g.Eval}, []float64{10, 11, 12}, false},
 	} {
 		x := points.NewDense(len(c.x), 1, c.x)
-		m := kernel.NewPlace(c.k, x).Move
+		m := kernel.NewPlacement(c.k, x).Shift
 		if (m != nil) != c.want || m != nil && m[0] != points.Mean(x)[0] {
 			t.Errorf("%v of %v: %v", c.k, c.x, m)
 		}

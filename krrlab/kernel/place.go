@@ -8,11 +8,11 @@ import (
 
 // Place is where points lie as inner products are formed of them: the one answer to whether they are moved first,
 // what their norms are then, and what EntryError has to know.
-type Place struct {
-	Given  points.Panel // the points as they are
-	Move   []float64    // taken off them; nil for none
-	Panel  points.Panel // the points moved
-	Extent Extent       // of Panel
+type Placement struct {
+	Original points.Panel // the points as they are
+	Shift    []float64    // taken off them; nil for none
+	Panel    points.Panel // the points moved
+	Summary  PointSummary // of Panel
 }
 
 // NewPlace moves points by their mean m where they lie far from zero beside their spread,
@@ -21,37 +21,37 @@ type Place struct {
 //
 // and k is known to depend on x−z only, and not exact as they are (Whole): in distances formed from inner products the
 // error ε·max‖x‖² becomes ε·max‖x−m‖². In the usual case a few points are looked at.
-func NewPlace(k Kernel, x points.Points) Place {
+func NewPlacement(k Kernel, x points.Points) Placement {
 	p := points.NewPanel(x)
 	if m := origin(k, p); m != nil {
 		moved := points.NewPanel(points.Shift(x, m))
-		return Place{p, m, moved, ExtentOf(moved)}
+		return Placement{p, m, moved, SummaryOf(moved)}
 	}
-	return Place{p, nil, p, ExtentOf(p)}
+	return Placement{p, nil, p, SummaryOf(p)}
 }
 
 // Of returns points that are to be compared with those of the place, moved likewise.
-func (p Place) Of(z points.Points) points.Panel {
-	if p.Move != nil {
-		z = points.Shift(z, p.Move)
+func (p Placement) Apply(z points.Points) points.Panel {
+	if p.Shift != nil {
+		z = points.Shift(z, p.Shift)
 	}
 	return points.NewPanel(z)
 }
 
 // With returns the extent of entries between the place and points that Of returned.
-func (p Place) With(z points.Panel) Extent {
-	e := p.Extent
+func (p Placement) SummaryWith(z points.Panel) PointSummary {
+	e := p.Summary
 	e.MaxSq = max(e.MaxSq, slices.Max(z.Norms))
-	_, e.Whole = points.SameBytes(p.Panel.X, z.X)
+	_, e.ExactBytes = points.ExactProductUnit(p.Panel.X, z.X)
 	return e
 }
 
 // Accurate is the function Accurate for the place. The place that it returns is the one for tiles in that
 // arithmetic: differences are formed of the points as they are, as moving them rounds.
-func (p Place) Accurate(k Kernel, accuracy float64) (Place, Arithmetic) {
-	arith, _ := Accurate(k, p.Extent, accuracy)
-	if arith == Differences && p.Move != nil {
-		return Place{p.Given, nil, p.Given, ExtentOf(p.Given)}, arith
+func (p Placement) Accurate(k Kernel, accuracy float64) (Placement, Arithmetic) {
+	arith, _ := Accurate(k, p.Summary, accuracy)
+	if arith == Differences && p.Shift != nil {
+		return Placement{p.Original, nil, p.Original, SummaryOf(p.Original)}, arith
 	}
 	return p, arith
 }
@@ -59,7 +59,7 @@ func (p Place) Accurate(k Kernel, accuracy float64) (Place, Arithmetic) {
 // origin returns the mean by which NewPlace moves the points, or nil.
 func origin(k Kernel, p points.Panel) []float64 {
 	n, d := p.X.Dims()
-	if !ShiftInvariant(k) || Whole(k, p.X) {
+	if !ShiftInvariant(k) || HasExactProducts(k, p.X) {
 		return nil
 	}
 	maxSq := slices.Max(p.Norms)

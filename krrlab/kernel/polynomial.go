@@ -104,6 +104,6 @@ func (k Polynomial) Profile(dst, inner []float64) {
 
 // entryError implements erring: the base γp+c is wrong by (d+4)u of γ‖x‖‖z‖+c, whose q-th power is at most
 // √(k(x,x)·k(z,z)).
-func (k Polynomial) entryError(dim float64, _ Arithmetic, _ Extent) float64 {
+func (k Polynomial) entryError(dim float64, _ Arithmetic, _ PointSummary) float64 {
 	return (float64(k.Degree)*(dim+4) + 8) * unit
 }

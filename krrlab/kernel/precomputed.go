@@ -89,19 +89,19 @@ func Rows(n int) *points.Dense {
 }
 
 // Given returns the Precomputed that k is; nil for none.
-func Given(k Kernel) *Precomputed {
+func AsPrecomputed(k Kernel) *Precomputed {
 	p, _ := k.(*Precomputed)
 	return p
 }
 
 // Semidefinite reports whether K is known to be positive semi-definite: not of a Precomputed. Of a user-defined kernel
 // it is what being a Kernel means.
-func Semidefinite(k Kernel) bool { return Given(k) == nil }
+func Semidefinite(k Kernel) bool { return AsPrecomputed(k) == nil }
 
 // Sizes returns s with |k(x_i, x_j)| ≤ √(s_i·s_j), given the diagonal of K: that itself, or of a kernel that is not
 // known to be positive semi-definite, the largest |K_ij| of row i, times its weight.
 func Sizes(k Kernel, x points.Points, diag []float64) []float64 {
-	p := Given(k)
+	p := AsPrecomputed(k)
 	if p == nil {
 		return diag
 	}
@@ -126,7 +126,7 @@ func (k *Precomputed) Bytes() int64 {
 	if k == nil || k.k == nil {
 		return 0
 	}
-	return points.Held(k.k)
+	return points.MemoryBytes(k.k)
 }
 
 // Eval implements Kernel.
@@ -172,14 +172,14 @@ func (k *Precomputed) tile(x, z points.Points, w *Workspace, set func(a int, row
 	}
 }
 
-// Same is points.Same of points of a kernel: of a given K, whose points are numbers, that of the rows of K. New points
+// Same is points.FirstEqual of points of a kernel: of a given K, whose points are numbers, that of the rows of K. New points
 // of a given K are told apart from all.
-func Same(k Kernel, sets ...points.Points) []int {
-	p := Given(k)
+func FirstEqual(k Kernel, sets ...points.Points) []int {
+	p := AsPrecomputed(k)
 	if p == nil || p.k == nil {
-		return points.Same(sets...)
+		return points.FirstEqual(sets...)
 	}
-	rows, first := points.Same(p.k), map[int]int{}
+	rows, first := points.FirstEqual(p.k), map[int]int{}
 	var same []int
 	for _, x := range sets {
 		n, d := x.Dims()

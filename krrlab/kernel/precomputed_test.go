@@ -63,7 +63,7 @@ func TestPrecomputed(t *testing.T) {
 		spec := testkit.Must(kernel.ToSpec(p))
 		back, err := kernel.FromSpec(spec)
 		if err != nil || back.String() != p.String() || !math.IsNaN(back.Eval([]float64{0}, []float64{0})) ||
-			kernel.Given(back).Bytes() != 0 {
+			kernel.AsPrecomputed(back).Bytes() != 0 {
 			t.Errorf("%s: %v, %v", name, back, err)
 		}
 		if width := map[string]int64{"float32": 4}[name]; p.N() != n || p.Bytes() != (8-width)*n*n {
@@ -134,7 +134,7 @@ func TestSymmetryBySize(t *testing.T) {
 		}
 	}
 	k := testkit.Must(kernel.NewPrecomputed(points.NewDense(3, 3, []float64{1, 1, 0.5, 1, 1, 0.5, 0.5, 0.5, 1})))
-	if got := kernel.Same(k, points.NewDense(3, 1, []float64{2, 1, 0})); !slices.Equal(got, []int{0, 1, 1}) {
+	if got := kernel.FirstEqual(k, points.NewDense(3, 1, []float64{2, 1, 0})); !slices.Equal(got, []int{0, 1, 1}) {
 		t.Errorf("%v", got)
 	}
 }

@@ -65,12 +65,12 @@ func TestProbeRows(t *testing.T) {
 // TestAccurateChoice: inner products in float64 where their certain error is small enough, and where the
 // kernel has nothing else.
 func TestAccurateChoice(t *testing.T) {
-	near := kernel.ExtentOf(points.NewPanel(points.NewDense(2, 2, []float64{1, 0, 0, 1})))
-	far := kernel.ExtentOf(points.NewPanel(points.NewDense(2, 2, []float64{1e6, 0, -1e6, 1})))
+	near := kernel.SummaryOf(points.NewPanel(points.NewDense(2, 2, []float64{1, 0, 0, 1})))
+	far := kernel.SummaryOf(points.NewPanel(points.NewDense(2, 2, []float64{1e6, 0, -1e6, 1})))
 	gauss, poly := kernel.Gaussian{Sigma: 1}, kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}
 	for name, c := range map[string]struct {
 		k        kernel.Kernel
-		e        kernel.Extent
+		e        kernel.PointSummary
 		accuracy float64
 		want     kernel.Arithmetic
 	}{
@@ -125,11 +125,11 @@ func TestMovedDistances(t *testing.T) {
 	}
 	for _, k := range []kernel.Kernel{kernel.Laplacian{Sigma: 1e-10}, kernel.Gaussian{Sigma: 1e-10},
 		kernel.Laplacian{Sigma: 1e-3}, kernel.Matern32{Sigma: 1}} {
-		place := kernel.NewPlace(k, x)
-		if place.Move == nil {
+		place := kernel.NewPlacement(k, x)
+		if place.Shift == nil {
 			t.Fatal("the points are not far")
 		}
-		p, bound := place.Panel, kernel.EntryError(k, kernel.Float64, place.Extent)
+		p, bound := place.Panel, kernel.EntryError(k, kernel.Float64, place.Summary)
 		tile := make([]float64, n*n)
 		kernel.Tile64(tile, n, k, p, p, kernel.Float64, &kernel.Workspace{})
 		for i := range n {
@@ -140,8 +140,8 @@ func TestMovedDistances(t *testing.T) {
 			}
 		}
 		if at, arith := place.Accurate(k, 1e-12); bound > 1e-12 &&
-			(arith != kernel.Differences || at.Move != nil || at.Panel.X != points.Points(x)) {
-			t.Errorf("%v: %v of points moved by %v", k, arith, at.Move)
+			(arith != kernel.Differences || at.Shift != nil || at.Panel.X != points.Points(x)) {
+			t.Errorf("%v: %v of points moved by %v", k, arith, at.Shift)
 		}
 	}
 }

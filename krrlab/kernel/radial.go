@@ -236,13 +236,13 @@ type Decreasing interface {
 
 // Beyond returns what k is at most for points whose distance is at least the argument, and which distance that is. It
 // is certain for the kernels of this package; nil for those that are not known to decrease.
-func Beyond(k Kernel) (most func(distance float64) float64, by tree.Metric) {
+func TailBound(k Kernel) (most func(distance float64) float64, by tree.Metric) {
 	p, ok := k.(profile)
 	if _, decreasing := k.(interface{ Decreasing() }); !ok || !decreasing {
 		return nil, by
 	}
 	if ArgumentOf(k) == L1Distance {
-		by = tree.Absolutes
+		by = tree.Manhattan
 	}
 	return func(distance float64) float64 {
 		v := []float64{distance}

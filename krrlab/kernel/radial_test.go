@@ -27,7 +27,7 @@ func TestRadialErrors(t *testing.T) {
 			p := points.NewPanel(x)
 			kernel.Tile64(exact, n, k, p, p, kernel.Differences, &w)
 			kernel.Tile64(tile, n, k, p, p, kernel.Float64, &w)
-			bound, worst := kernel.EntryError(k, kernel.Float64, kernel.ExtentOf(p)), 0.0
+			bound, worst := kernel.EntryError(k, kernel.Float64, kernel.SummaryOf(p)), 0.0
 			for i, v := range tile {
 				worst = max(worst, math.Abs(v-exact[i])/k.C)
 			}
@@ -35,13 +35,13 @@ func TestRadialErrors(t *testing.T) {
 				t.Errorf("%v at %g: off by %g, bound %g", k, far, worst, bound)
 			}
 		}
-		testkit.Equal(t, kernel.EntryError(k, kernel.Differences, kernel.Extent{Dim: d, MaxSq: 1}), 0, k)
+		testkit.Equal(t, kernel.EntryError(k, kernel.Differences, kernel.PointSummary{Dim: d, MaxSq: 1}), 0, k)
 	}
-	testkit.Equal(t, kernel.EntryError(ramp{}, kernel.Float64, kernel.Extent{Dim: d, MaxSq: 1}), 2)
-	if a, e := kernel.Accurate(ramp{}, kernel.Extent{Dim: d, MaxSq: 1}, 1e-3); a != kernel.Differences || e != 0 {
+	testkit.Equal(t, kernel.EntryError(ramp{}, kernel.Float64, kernel.PointSummary{Dim: d, MaxSq: 1}), 2)
+	if a, e := kernel.Accurate(ramp{}, kernel.PointSummary{Dim: d, MaxSq: 1}, 1e-3); a != kernel.Differences || e != 0 {
 		t.Errorf("a slope that is not known: %v with %g", a, e)
 	}
-	if e := kernel.EntryError(ramp{}, kernel.Float64, kernel.Extent{Dim: d}); !(e < 1e-14) {
+	if e := kernel.EntryError(ramp{}, kernel.Float64, kernel.PointSummary{Dim: d}); !(e < 1e-14) {
 		t.Errorf("points at zero: %g", e)
 	}
 }

@@ -85,7 +85,7 @@ func Register(name string, k Kernel) error {
 		return fmt.Errorf("kernel: Register(%q, %T): "+format, append([]any{name, k}, args...)...)
 	}
 	switch _, function := k.(Func); {
-	case k == nil || BuiltIn(k) || function || Given(k) != nil:
+	case k == nil || BuiltIn(k) || function || AsPrecomputed(k) != nil:
 		return fail("want a user-defined type with Eval and String")
 	case !strings.Contains(strings.Trim(name, "."), "."):
 		return fail("want a name with a dot, such as %q: names without a dot are for built-in kernels", "mylab."+

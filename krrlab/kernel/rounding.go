@@ -12,21 +12,21 @@ import (
 const unit = 0x1p-53
 
 // Extent is what EntryError has to know of points as a tile's panels hold them.
-type Extent struct {
-	Dim    int     // d
-	MaxSq  float64 // the largest ‖x‖²
-	Sparse bool
-	Moved  bool // by points.Shift, which rounds
-	Whole  bool // points.Bytes, with others of the same scale
+type PointSummary struct {
+	Dim        int     // d
+	MaxSq      float64 // the largest ‖x‖²
+	Sparse     bool
+	Shifted    bool // by points.Shift, which rounds
+	ExactBytes bool // points.Bytes, with others of the same scale
 }
 
 // ExtentOf returns the extent of a panel.
-func ExtentOf(p points.Panel) Extent {
+func SummaryOf(p points.Panel) PointSummary {
 	_, d := p.X.Dims()
 	_, sparse := p.X.(*points.CSR)
 	_, moved := p.X.(*points.Shifted)
 	_, whole := p.X.(*points.Bytes)
-	return Extent{d, slices.Max(p.Norms), sparse, moved, whole}
+	return PointSummary{d, slices.Max(p.Norms), sparse, moved, whole}
 }
 
 // EntryError bounds |k̂(x,z) − k(x,z)|/√(k(x,x)·k(z,z)) for an entry of Tile64 of points of that
@@ -45,9 +45,9 @@ func ExtentOf(p points.Panel) Extent {
 // returns, or its Profile of r² as Differences has it: 0. By inner products a Radial has an error of no
 // more than (s/k(x,x) for s) as long as its Slope is right, and never of more than 2.
 // Source: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1.
-func EntryError(k Kernel, arith Arithmetic, e Extent) float64 {
+func EntryError(k Kernel, arith Arithmetic, e PointSummary) float64 {
 	n := float64(e.Dim)
-	if a := ArgumentOf(k); e.Whole && (a == SquaredDistance || a == InnerProduct) {
+	if a := ArgumentOf(k); e.ExactBytes && (a == SquaredDistance || a == InnerProduct) {
 		n, arith = 3, Differences
 	}
 	if b, ok := k.(erring); ok && BuiltIn(k) {
@@ -72,7 +72,7 @@ func EntryError(k Kernel, arith Arithmetic, e Extent) float64 {
 
 // erring is a kernel of this package with a bound of its own for EntryError, for points of dimension dim.
 type erring interface {
-	entryError(dim float64, arith Arithmetic, e Extent) float64
+	entryError(dim float64, arith Arithmetic, e PointSummary) float64
 }
 
 // cancelled bounds the error of a kernel of d-dimensional points whose argument is formed from inner products, where
@@ -81,9 +81,9 @@ func cancelled(dim, size float64) float64 { return 4*(dim+12)*unit*size + 16*uni
 
 // Accurate returns Float64 if EntryError is then at most the given accuracy, and else Differences, with
 // that error. Kernels that are no function of x−z have Float64 only, and so have whole products.
-func Accurate(k Kernel, e Extent, accuracy float64) (arith Arithmetic, bound float64) {
+func Accurate(k Kernel, e PointSummary, accuracy float64) (arith Arithmetic, bound float64) {
 	v := EntryError(k, Float64, e)
-	if v <= accuracy || !ShiftInvariant(k) || e.Whole && ArgumentOf(k) == SquaredDistance {
+	if v <= accuracy || !ShiftInvariant(k) || e.ExactBytes && ArgumentOf(k) == SquaredDistance {
 		return Float64, v
 	}
 	return Differences, EntryError(k, Differences, e)

@@ -45,11 +45,11 @@ func TestSpectrum(t *testing.T) {
 func TestBeyond(t *testing.T) {
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.8}, kernel.Matern32{Sigma: 0.8},
 		kernel.Matern52{Sigma: 0.8}, kernel.Laplacian{Sigma: 0.8}} {
-		most, by := kernel.Beyond(k)
-		testkit.Equal(t, (by == tree.Absolutes), (k == kernel.Laplacian{Sigma: 0.8}), k, by)
+		most, by := kernel.TailBound(k)
+		testkit.Equal(t, (by == tree.Manhattan), (k == kernel.Laplacian{Sigma: 0.8}), k, by)
 		for _, r := range []float64{0, 0.3, 2, 9, 1000} {
 			at := r
-			if by != tree.Absolutes {
+			if by != tree.Manhattan {
 				at = r * r
 			}
 			if got, want := most(at), k.Eval([]float64{r}, []float64{0}); !(got >= want) || got > want*(1+1e-9)+1e-59 {
@@ -61,7 +61,7 @@ func TestBeyond(t *testing.T) {
 		}
 	}
 	cube := kernel.Polynomial{Gamma: 1, Degree: 3}
-	if most, _ := kernel.Beyond(cube); most != nil || kernel.Bounded01(cube) {
+	if most, _ := kernel.TailBound(cube); most != nil || kernel.Bounded01(cube) {
 		t.Errorf("%v is bounded", cube)
 	}
 	if !kernel.Costly(own{}) || kernel.Costly(tiled{}) {

@@ -139,7 +139,7 @@ func tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 	unit, whole := wholeUnit(k, x.X, z.X)
 	e, tiles := exponentialOf(k), byTile(k)
 	if e != nil && whole {
-		if inner := points.Over(dst); points.InnerInt(inner, ld, x.X, z.X, &w.pairs) {
+		if inner := points.Int32View(dst); points.InnerInt(inner, ld, x.X, z.X, &w.pairs) {
 			xx, zz := w.wholeNorms(x, z, unit)
 			for a, v := range xx {
 				simd.GaussianRow(dst[a*ld:a*ld+nz], inner[a*ld:a*ld+nz], zz, v, e.exponent(unit), flush32)
@@ -220,12 +220,12 @@ func wholeUnit(k Kernel, x, z points.Points) (unit float64, ok bool) {
 	if a := ArgumentOf(k); a != SquaredDistance && a != InnerProduct {
 		return 0, false
 	}
-	return points.SameBytes(x, z)
+	return points.ExactProductUnit(x, z)
 }
 
 // Whole reports whether tiles of k of these points are formed from inner products that are exact: they are
 // points.Bytes, and k is a function of ‖x−z‖₂² or xᵀz.
-func Whole(k Kernel, x points.Points) bool {
+func HasExactProducts(k Kernel, x points.Points) bool {
 	_, ok := wholeUnit(k, x, x)
 	return ok
 }

@@ -26,7 +26,7 @@ func (e *Error) fits(t int) bool {
 // rounding of F, with the error δ of kernel values (kernel.EntryError) and u = 2⁻⁵³. It returns an error if the model
 // has no Error or the points do not fit.
 func (m *Model) Bounds(d *datasets.Dataset) (*mat.Dense, error) {
-	if m.Error == nil && kernel.Given(m.Kernel) != nil {
+	if m.Error == nil && kernel.AsPrecomputed(m.Kernel) != nil {
 		return nil, fmt.Errorf("the model is of a precomputed K, which is not known to be positive semi-definite: " +
 			"it has no bounds of its error; predict without bounds")
 	}
@@ -40,9 +40,9 @@ func (m *Model) Bounds(d *datasets.Dataset) (*mat.Dense, error) {
 	}
 	n, _, t := m.Dims()
 	rows := d.Len()
-	place := kernel.NewPlace(m.Kernel, m.X)
-	z := place.Of(d.X)
-	extent := place.With(z)
+	place := kernel.NewPlacement(m.Kernel, m.X)
+	z := place.Apply(d.X)
+	extent := place.SummaryWith(z)
 	const u = 0x1p-53
 	share := max(kernel.EntryError(m.Kernel, kernel.Float64, extent),
 		kernel.EntryError(m.Kernel, kernel.Differences, extent))

@@ -34,7 +34,7 @@ func TestBoundsOfBytes(t *testing.T) {
 		t.Errorf("bytes: %g", v)
 	}
 	if v, least := bound(between), kernel.EntryError(m.Kernel, kernel.Float64,
-		kernel.Extent{Dim: d, MaxSq: d * 255 * 255}); !(v >= least/2) {
+		kernel.PointSummary{Dim: d, MaxSq: d * 255 * 255}); !(v >= least/2) {
 		t.Errorf("numbers between them: %g, below %g", v, least)
 	}
 }

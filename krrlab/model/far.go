@@ -28,7 +28,7 @@ const (
 // that is at most a hundredth of the accuracy, relative to |F_j|, for the ε taken.
 // Of predictions in float64 nothing is: Bounds are certain of these.
 func (p *predictor) leave(ctx context.Context, o *Options, c comm.Comm) (parts []part, order []int, err error) {
-	most, by := kernel.Beyond(p.m.Kernel)
+	most, by := kernel.TailBound(p.m.Kernel)
 	rows := p.z.Len()
 	if most == nil || o.Float64 || float64(rows)*float64(p.n) < leastPairs {
 		return nil, nil, nil

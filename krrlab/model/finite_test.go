@@ -68,12 +68,12 @@ func TestTrialOfFar(t *testing.T) {
 	m := random(kernel.Gaussian{Sigma: 20}, x, 1)
 	scale := 100 * mat.Norm(m.C, 1) / testkit.MaxAbs(mustDecide(t, m, z, &Options{Float64: true}))
 	bound := func(p points.Points) float64 { // of the accuracy that inner products have
-		return scale * kernel.EntryError(m.Kernel, kernel.Float64, kernel.ExtentOf(points.NewPanel(p)))
+		return scale * kernel.EntryError(m.Kernel, kernel.Float64, kernel.SummaryOf(points.NewPanel(p)))
 	}
 	for accuracy, want := range map[float64]kernel.Arithmetic{1.01 * bound(z): kernel.Float64,
 		0.99 * bound(z): kernel.Differences, 1.01 * bound(x): kernel.Differences} {
-		at := kernel.NewPlace(m.Kernel, x)
-		p := &predictor{m: m, n: 30, t: 1, place: at, x: at.Panel, z: at.Of(z), work: make([]worker, accel.Threads())}
+		at := kernel.NewPlacement(m.Kernel, x)
+		p := &predictor{m: m, n: 30, t: 1, place: at, x: at.Panel, z: at.Apply(z), work: make([]worker, accel.Threads())}
 		p.cut(nil)
 		if err := p.choose(t.Context(), &Options{Accuracy: accuracy, Float64: true}); err != nil || p.arith != want {
 			t.Errorf("accuracy %g: %v, want %v, %v", accuracy, p.arith, want, err)

@@ -167,7 +167,7 @@ func (m *Model) check() error {
 	case m.Scaling != nil && m.Scaling.Dim() != d:
 		return fmt.Errorf("model: scaling of %d features for points of dimension %d", m.Scaling.Dim(), d)
 	}
-	if p := kernel.Given(m.Kernel); p != nil {
+	if p := kernel.AsPrecomputed(m.Kernel); p != nil {
 		return p.CheckRows(m.X)
 	}
 	return kernel.Validate(m.Kernel)

@@ -64,7 +64,7 @@ func AccuracyFor(tol float64) float64 { return min(max(tol/4, 1e-6), 2.5e-4) }
 // of inner products, δ·‖c_j‖₁ with δ of kernel.EntryError, exceeds a hundredth of that. Of a kernel that decreases,
 // leaves of points (package tree) that are so far apart that they change no decision value by a hundredth of it are
 // left out, unless all tiles are to be in float64, as Bounds wants them. Where the training points lie far from zero,
-// all points are moved by their mean first (kernel.NewPlace).
+// all points are moved by their mean first (kernel.NewPlacement).
 //
 // Of a kernel.Precomputed the points are the rows of K(test, train), or rows of K where the model has it.
 //
@@ -83,7 +83,7 @@ func (m *Model) decision(ctx context.Context, given *datasets.Dataset, o *Option
 		return nil, fmt.Errorf("model: no points to predict")
 	}
 	var err error
-	if p := kernel.Given(m.Kernel); p == nil {
+	if p := kernel.AsPrecomputed(m.Kernel); p == nil {
 		given, err = m.Scaled(given)
 	} else if dz != p.N() && dz != d {
 		err = fmt.Errorf("model: K(test, train) has %d columns, the K of the fit had %d rows", dz, p.N())
@@ -100,15 +100,15 @@ func (m *Model) decision(ctx context.Context, given *datasets.Dataset, o *Option
 	}
 	z := given.X
 	p := &predictor{m: m, n: n, t: t, f: mat.NewDense(rows, t, nil)}
-	p.place = kernel.NewPlace(m.Kernel, m.X)
-	p.x, p.z = p.place.Panel, p.place.Of(z)
+	p.place = kernel.NewPlacement(m.Kernel, m.X)
+	p.x, p.z = p.place.Panel, p.place.Apply(z)
 	p.cut(nil)
 	p.work = make([]worker, accel.Threads())
 	if err = p.choose(ctx, o); err != nil {
 		return nil, err
 	}
 	if p.arith == kernel.Differences { // of the points as they are: moving them rounds
-		p.x, p.z = p.place.Given, points.NewPanel(z)
+		p.x, p.z = p.place.Original, points.NewPanel(z)
 	}
 	c := comm.OrAlone(o.Comm)
 	parts, order, err := p.leave(ctx, o, c)
@@ -186,7 +186,7 @@ func (m *Model) AddMean(f []float64) {
 type predictor struct {
 	m     *Model
 	n, t  int
-	place kernel.Place
+	place kernel.Placement
 	z, x  points.Panel
 	start []int     // first points of the blocks of x, and n
 	all   []int     // the blocks
@@ -257,7 +257,7 @@ func (p *predictor) choose(ctx context.Context, o *Options) error {
 		ones[j] = mat.Norm(p.m.C.ColView(j), 1)
 	}
 	accuracy := cmp.Or(o.Accuracy, defaultAccuracy)
-	p.arith, _ = kernel.Accurate(p.m.Kernel, p.place.With(p.z),
+	p.arith, _ = kernel.Accurate(p.m.Kernel, p.place.SummaryWith(p.z),
 		accuracy/100/max(most(ones, sizes), math.SmallestNonzeroFloat64))
 	if o.Float64 || p.arith == kernel.Differences && exact(p.m.Kernel) == kernel.Float64 {
 		return nil

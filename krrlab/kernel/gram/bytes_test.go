@@ -144,7 +144,7 @@ func TestShift(t *testing.T) {
 	}
 	for _, shift := range []float64{0, 0.625} { // as before, whatever this sample's mean is
 		as := &gram.Choice{Storage: gram.Float32, Shift: shift}
-		if m := mustNew(t, k, x, lambda, &gram.Options{As: as}); m.Choice().Shift != shift ||
+		if m := mustNew(t, k, x, lambda, &gram.Options{SameAs: as}); m.Choice().Shift != shift ||
 			errorNorm(t, m) > m.Choice().Error {
 			t.Errorf("as with %g: %v", shift, m.Choice())
 		}

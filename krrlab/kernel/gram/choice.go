@@ -27,7 +27,7 @@ type Choice struct {
 	// Error is proved, for entries in float64 that are recomputed or evaluated by pairs; else predicted, see Estimate
 	Certain bool
 	Reason  string     // why this storage
-	Sparse  *Sparse    // what is left out; nil of all tiles
+	Sparse  *Sparsity  // what is left out; nil of all tiles
 	Tried   []Estimate // what was measured, in order; the last or best was taken
 }
 
@@ -76,16 +76,16 @@ func (c Choice) String() string {
 
 // frame is where the points lie, as they are and for inner products in float64.
 type frame struct {
-	kernel.Place
+	kernel.Placement
 	mean   []float64 // nil unless the kernel depends on x−z only
 	sparse bool
 	maxSq  float64 // max‖x_i‖² of the points as they are
 }
 
 func newFrame(k kernel.Kernel, x points.Points) (frame, error) {
-	f := frame{Place: kernel.NewPlace(k, x)}
+	f := frame{Placement: kernel.NewPlacement(k, x)}
 	_, f.sparse = x.(*points.CSR)
-	for i, v := range f.Given.Norms {
+	for i, v := range f.Original.Norms {
 		if !(v <= math.MaxFloat64) && !kernel.ByPairs(k) {
 			return f, fmt.Errorf("gram: point %d has ‖x‖² = %v", i, v)
 		}
@@ -110,8 +110,8 @@ func (m *Matrix) view(centered bool) points.Points {
 // δ·√(s_i·s_j), s the kernel.Sizes times the weights, ‖E‖₂ ≤ ‖E‖_F ≤ δ·Σ_i s_i.
 func (m *Matrix) accurate(accuracy float64) (method, float64) {
 	size := total(m.weighted(m.sizes))
-	a, e := kernel.Accurate(m.k, m.frame.Extent, accuracy/size)
-	return method{wide: true, arith: a, centered: a == kernel.Float64 && m.frame.Move != nil},
+	a, e := kernel.Accurate(m.k, m.frame.Summary, accuracy/size)
+	return method{wide: true, arith: a, centered: a == kernel.Float64 && m.frame.Shift != nil},
 		size * (e + m.scaleError())
 }
 
@@ -132,7 +132,7 @@ const largest32 = 0x1p100
 // that lie far from the origin. Of products that are exact there is but one way.
 func (m *Matrix) methods(wide bool) []method {
 	f := &m.frame
-	if kernel.Whole(m.k, m.x) {
+	if kernel.HasExactProducts(m.k, m.x) {
 		if wide {
 			return []method{{wide: true, arith: kernel.Float64}}
 		}
@@ -142,12 +142,12 @@ func (m *Matrix) methods(wide bool) []method {
 	var list []method
 	if !wide && !kernel.ByPairs(m.k) && f.maxSq < largest32 {
 		list = append(list, method{arith: kernel.Float32})
-		if invariant && (!f.sparse || f.Move != nil) {
+		if invariant && (!f.sparse || f.Shift != nil) {
 			list = append(list, method{arith: kernel.Float32, centered: true})
 		}
 	}
 	list = append(list, method{wide: wide, arith: kernel.Float64})
-	if f.Move != nil {
+	if f.Shift != nil {
 		list = append(list, method{wide: wide, arith: kernel.Float64, centered: true})
 	}
 	if invariant {
@@ -159,7 +159,7 @@ func (m *Matrix) methods(wide bool) []method {
 // choose decides storage and arithmetic, by a sample of the rows.
 func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) {
 	c := Choice{N: m.tiling.n, Tile: m.tiling.size, Storage: o.Storage, Accuracy: o.Accuracy, Reason: "asked for",
-		Whole: kernel.Whole(m.k, m.x)}
+		Whole: kernel.HasExactProducts(m.k, m.x)}
 	var largest float64 // |k(x, z)| ≤ max k(x, x)
 	for _, v := range m.sizes {
 		largest = max(largest, math.Abs(v))
@@ -172,14 +172,14 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 			"be one: take float32", m.k)
 	}
 	// float32 rounds more
-	wanted := o.Storage == Float64 || o.Storage == Auto && o.Prefer < 0x1p-27*largest*m.heaviest() && m.fits(Float64, o.Memory, d)
+	wanted := o.Storage == Float64 || o.Storage == Auto && o.PreferredAccuracy < 0x1p-27*largest*m.heaviest() && m.fits(Float64, o.Memory, d)
 	// nothing to look at
-	if by, bound := m.accurate(0); kernel.Costly(m.k) && wanted && (o.As == nil || o.As.Storage == Float64) {
+	if by, bound := m.accurate(0); kernel.Costly(m.k) && wanted && (o.SameAs == nil || o.SameAs.Storage == Float64) {
 		c.Storage, c.Reason = Float64, "evaluated once"
 		c.Arithmetic, c.Centred, c.Error, c.Certain = by.arith, by.centered, bound, true
 		return c, m.checkMemory(&c, o, d)
 	}
-	s, err := m.newSample(ctx, o.Prefer, o.Seed)
+	s, err := m.newSample(ctx, o.PreferredAccuracy, o.Seed)
 	if err != nil {
 		return c, err
 	}
@@ -192,7 +192,7 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 	}
 	if c.Sparse != nil {
 		rest := *o
-		rest.Prefer, rest.Accuracy = o.Prefer-c.dropped(), o.Accuracy-c.dropped()
+		rest.PreferredAccuracy, rest.Accuracy = o.PreferredAccuracy-c.dropped(), o.Accuracy-c.dropped()
 		o = &rest
 	}
 	if m.levels != nil {
@@ -200,24 +200,24 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 		if c.Sparse != nil {
 			shift = 0
 		}
-		if o.As != nil {
-			shift = o.As.Shift
+		if o.SameAs != nil {
+			shift = o.SameAs.Shift
 		}
-		s.less = m.levels.Less(shift)
+		s.less = m.levels.Minus(shift)
 	}
 	narrow, wide := m.methods(false), m.methods(true)
 	if largest >= largest32 {
 		narrow = nil
 	}
-	if o.As != nil {
-		narrow, wide, c.Reason = like(narrow, o.As), like(wide, o.As), "as before"
+	if o.SameAs != nil {
+		narrow, wide, c.Reason = like(narrow, o.SameAs), like(wide, o.SameAs), "as before"
 	}
 	var best Estimate
 	switch o.Storage {
 	case Float32:
-		best, err = s.best(ctx, &c, narrow, o.Prefer)
+		best, err = s.best(ctx, &c, narrow, o.PreferredAccuracy)
 	case Float64:
-		best, err = s.best(ctx, &c, wide, o.Prefer)
+		best, err = s.best(ctx, &c, wide, o.PreferredAccuracy)
 	case Fixed16:
 		best, err = m.fixed(ctx, s, &c, narrow)
 	case Recompute:
@@ -227,7 +227,7 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 	}
 	if err == nil && len(c.Tried) == 0 {
 		err = fmt.Errorf("gram: K was stored as %v with distances in %v, which these points and %v do not allow",
-			o.As.Storage, o.As.Arithmetic, m.k)
+			o.SameAs.Storage, o.SameAs.Arithmetic, m.k)
 	}
 	if err != nil {
 		return c, err
@@ -245,14 +245,14 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 // enough. K that is given is not copied.
 func (m *Matrix) auto(ctx context.Context, s *sample, c *Choice, narrow, wide []method, o *Options,
 	d int) (best Estimate, err error) {
-	if kernel.Given(m.k) != nil && m.fits(Recompute, o.Memory, d) {
+	if kernel.AsPrecomputed(m.k) != nil && m.fits(Recompute, o.Memory, d) {
 		c.Storage, c.Reason = Recompute, "given, and read where it is"
 		return s.best(ctx, c, wide, o.Accuracy)
 	}
 	best.Bound = math.Inf(1)
 	if len(narrow) > 0 && m.fits(Float32, o.Memory, d) {
-		best, err = s.best(ctx, c, narrow, o.Prefer)
-		if err != nil || best.Bound <= o.Prefer {
+		best, err = s.best(ctx, c, narrow, o.PreferredAccuracy)
+		if err != nil || best.Bound <= o.PreferredAccuracy {
 			c.Storage, c.Reason = Float32, "accurate enough"
 			return best, err
 		}
@@ -262,7 +262,7 @@ func (m *Matrix) auto(ctx context.Context, s *sample, c *Choice, narrow, wide []
 		if best.Bound <= o.Accuracy {
 			c.Reason = fmt.Sprintf("in float32 ‖E‖₂ would be %.2g", best.Bound)
 		}
-		return s.best(ctx, c, wide, o.Prefer)
+		return s.best(ctx, c, wide, o.PreferredAccuracy)
 	}
 	if best.Bound <= o.Accuracy {
 		c.Storage, c.Reason = Float32, "accurate enough"

@@ -117,7 +117,7 @@ func TestPrefer(t *testing.T) {
 		{1e-9, 100e3, gram.Recompute},
 	} {
 		m := mustNew(t, kernel.Gaussian{Sigma: 2}, x, 1e-2, &gram.Options{Memory: c.memory, TileSize: 32,
-			Prefer: c.prefer})
+			PreferredAccuracy: c.prefer})
 		got := m.Choice()
 		testkit.Equal(t, got.Storage, c.want, c.prefer, c.memory, got)
 		if e := errorNorm(t, m); e > 1e-3 || c.want == gram.Float64 && e > c.prefer {
@@ -301,7 +301,7 @@ func TestAs(t *testing.T) {
 		testkit.OK(t, before.MulTo(ctx, want, src))
 		was := before.Choice()
 		for _, accuracy := range []float64{1e-20, 1e3} {
-			m := mustNew(t, k, x, 100, &gram.Options{As: &was, Accuracy: accuracy})
+			m := mustNew(t, k, x, 100, &gram.Options{SameAs: &was, Accuracy: accuracy})
 			testkit.OK(t, m.MulTo(ctx, got, src))
 			if c := m.Choice(); c.Storage != was.Storage || c.Arithmetic != was.Arithmetic ||
 				c.Centred != was.Centred || !mat.Equal(got, want) {
@@ -309,11 +309,11 @@ func TestAs(t *testing.T) {
 			}
 		}
 		var full *gram.MemoryError
-		if _, err := gram.New(ctx, k, x, 100, &gram.Options{As: &was, Memory: 1000}); !errors.As(err, &full) ||
+		if _, err := gram.New(ctx, k, x, 100, &gram.Options{SameAs: &was, Memory: 1000}); !errors.As(err, &full) ||
 			full.Storage != was.Storage {
 			t.Errorf("as %v in 1 kB: %v", was.Storage, err)
 		}
 	}
 	other := gram.Choice{Storage: gram.Float64, Arithmetic: kernel.Float32}
-	testkit.Fails(t, testkit.ErrOf(gram.New(ctx, k, x, 100, &gram.Options{As: &other})), "do not allow")
+	testkit.Fails(t, testkit.ErrOf(gram.New(ctx, k, x, 100, &gram.Options{SameAs: &other})), "do not allow")
 }

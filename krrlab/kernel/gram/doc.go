@@ -26,13 +26,13 @@
 // choose the arithmetic by the same rule. Choice says what was decided, on which numbers.
 //
 // Where the squared distances of points in bytes take few values, all entries come from a table
-// (kernel.Levels), and float32 tiles hold K − μ11ᵀ, μ the mean of the sample's entries
+// (kernel.DistanceTable), and float32 tiles hold K − μ11ᵀ, μ the mean of the sample's entries
 // (Choice.Shift): a wide kernel has entries near μ, of which float32 holds the differences to more digits.
 // Products add μ1(1ᵀx), summed in float64.
 //
 // # Sparse tiles
 //
-// K of a kernel that decreases with the distance (kernel.Beyond) may be next to nothing for most pairs of points. The
+// K of a kernel that decreases with the distance (kernel.TailBound) may be next to nothing for most pairs of points. The
 // points are then ordered by a tree (package tree), whose leaves are the blocks. Tiles of two leaves between which the
 // kernel is certainly below ε₁ are never formed, and of those that are formed float32 and float64 tiles keep the
 // entries of at least ε₂, with a bit for each entry, unless more than three quarters are. What is left out, E ≥ 0, is

@@ -87,7 +87,7 @@ func (m *Matrix) build() {
 		kernel.Tile32(dst, ld, m.k, x, z, c.Arithmetic, w)
 	}
 	if m.levels != nil && c.Storage != Fixed16 {
-		fill = m.levels.Less(c.Shift).Tile32
+		fill = m.levels.Minus(c.Shift).Tile32
 	}
 	m.ops = engineOf(m, fill)
 }

@@ -77,7 +77,7 @@ type sample struct {
 	error  float64       // certain bound of the error that K_n would have, formed as k is
 	normK  float64       // ‖K_m‖₂
 	v      []float64     // leading eigenvector of K_m
-	less   *kernel.Levels
+	less   *kernel.DistanceTable
 	// With weights, else nil: √(w_i/π_i) of the rows, π_i = 1 for those of largest norm, and √w_i.
 	factors, roots []float64
 }

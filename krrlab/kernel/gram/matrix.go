@@ -30,7 +30,7 @@ type Matrix struct {
 	leaves  *tree.Tree // of a tiling that has not all tiles, else nil
 	lost    []float64  // of each leaf what a row lacks by tiles that are not formed
 	frame   frame
-	levels  *kernel.Levels // of points of few distances, else nil
+	levels  *kernel.DistanceTable // of points of few distances, else nil
 	choice  Choice
 	ops     operations
 	comm    comm.Comm
@@ -75,7 +75,7 @@ func (m *Matrix) form(ctx context.Context, o *Options) error {
 	}
 	within, err := m.settleDropped(ctx)
 	c := m.choice.Sparse
-	if err != nil || within || o.As != nil || c.Least <= c.Far {
+	if err != nil || within || o.SameAs != nil || c.Least <= c.Far {
 		return err
 	}
 	c.Least = c.Far
@@ -84,7 +84,7 @@ func (m *Matrix) form(ctx context.Context, o *Options) error {
 }
 
 // Look decides how New would keep K+λI, and forms no tile of it. Its errors are those of New; ranks are not asked.
-func Look(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, o *Options) (Choice, error) {
+func Choose(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, o *Options) (Choice, error) {
 	m, opt, err := begin(k, x, lambda, o)
 	if err != nil {
 		return Choice{}, err
@@ -117,7 +117,7 @@ func begin(k kernel.Kernel, x points.Points, lambda float64, o *Options) (*Matri
 	}
 	diag := kernel.Diag(k, x)
 	m := &Matrix{k: k, x: x, factors: factors, lambda: lambda, diag: diag, sizes: kernel.Sizes(k, x, diag), frame: fr,
-		levels: kernel.NewLevels(k, x, fr.Panel.Norms), comm: opt.Comm}
+		levels: kernel.NewDistanceTable(k, x, fr.Panel.Norms), comm: opt.Comm}
 	m.tiling = newTiling(n, opt.TileSize, share{m.comm.Rank(), m.comm.Size()})
 	m.choice = Choice{N: n, Tile: m.tiling.size}
 	for i, v := range m.diag {
@@ -271,7 +271,7 @@ func (m *Matrix) Exact(accuracy float64) *Matrix {
 		levels: m.levels, comm: m.comm}
 	e.tiling = newTiling(n, min(n, exactTile), share{m.comm.Rank(), m.comm.Size()})
 	e.choice = Choice{N: n, Storage: Recompute, Accuracy: accuracy, Certain: true, Reason: "exact",
-		Whole: kernel.Whole(m.k, m.x)}
+		Whole: kernel.HasExactProducts(m.k, m.x)}
 	e.leaveOutAs(m, accuracy/2)
 	by, bound := m.accurate(accuracy - e.choice.dropped())
 	e.choice.Tile, e.choice.Arithmetic, e.choice.Centred, e.choice.Error = e.tiling.size, by.arith, by.centered,

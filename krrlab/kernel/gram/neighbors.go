@@ -15,14 +15,14 @@ import (
 )
 
 // Near lists for each of n points others that are near it in the metric of K, the nearest first.
-type Near struct {
+type NeighborLists struct {
 	Count int       // places of a point
 	Index []int32   // n·Count; −1 in places that are empty, the last ones
 	Value []float32 // K_ij/√(K_ii·K_jj) of point i and its j in Index
 }
 
 // Of returns the neighbors of point i and their values.
-func (n *Near) Of(i int) (index []int32, value []float32) {
+func (n *NeighborLists) Of(i int) (index []int32, value []float32) {
 	index = n.Index[i*n.Count:][:n.Count]
 	if end := slices.Index(index, -1); end >= 0 {
 		index = index[:end]
@@ -35,7 +35,7 @@ func (n *Near) Of(i int) (index []int32, value []float32) {
 // places of the points in an order. The entries are those of K as stored, read once, rounded to float32, and those that
 // are 0 are left out; the result does not depend on the number of threads or ranks. It takes 8·n·count bytes, and as
 // many while it runs, on ranks each of them. It panics if before has not n entries or count is not positive.
-func (m *Matrix) Neighbors(ctx context.Context, before []int32, count int) (*Near, error) {
+func (m *Matrix) Neighbors(ctx context.Context, before []int32, count int) (*NeighborLists, error) {
 	n := m.tiling.n
 	if len(before) != n || count < 1 {
 		panic(fmt.Sprintf("gram: %d neighbors in an order of %d of %d points", count, len(before), n))
@@ -64,7 +64,7 @@ func (m *Matrix) Neighbors(ctx context.Context, before []int32, count int) (*Nea
 			return nil, err
 		}
 	}
-	near := &Near{Count: count, Index: make([]int32, n*count), Value: make([]float32, n*count)}
+	near := &NeighborLists{Count: count, Index: make([]int32, n*count), Value: make([]float32, n*count)}
 	return near, accel.ForEach(ctx, (n+searchRows-1)/searchRows, func(_, b int) {
 		for i := b * searchRows; i < min((b+1)*searchRows, n); i++ {
 			s.list(near, m.tiling, i)
@@ -179,7 +179,7 @@ func (s *search) push(i int, k uint64) {
 }
 
 // list writes the neighbors of the point of a place to near, the nearest first.
-func (s *search) list(near *Near, t *tiling, place int) {
+func (s *search) list(near *NeighborLists, t *tiling, place int) {
 	keys, i := s.keys[place*s.count:][:s.held[place]], t.point(place)
 	slices.Sort(keys)
 	index, value := near.Index[i*s.count:][:s.count], near.Value[i*s.count:][:s.count]
@@ -275,4 +275,4 @@ func (e *engine[T]) among(idx []int, w *BlockWorkspace) points.Panel {
 
 // Lie returns the points in an order in which those that are near each other lie together, if the tiles have one, and
 // else in their own.
-func (m *Matrix) Lie() []int { return m.tiling.lie() }
+func (m *Matrix) TreeOrder() []int { return m.tiling.lie() }

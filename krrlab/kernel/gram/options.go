@@ -62,7 +62,7 @@ type Options struct {
 	Storage Storage
 	// As, if not nil, is the choice of an earlier matrix of the same points and kernel: its storage
 	// is taken instead of Storage, and entries are computed as they were there.
-	As *Choice
+	SameAs *Choice
 	// Chosen, if not nil, is the choice of Look with the same arguments but Memory, which New takes if it fits. Not on
 	// ranks.
 	Chosen *Choice
@@ -71,7 +71,7 @@ type Options struct {
 	// Tiles says whether tiles of nothing are left out. Default: where they are most (Sparse).
 	Tiles Tiles
 	// Drop is what ‖·‖₂ of what sparse tiles leave out may be at most. Default, and at most: a quarter of Prefer.
-	Drop float64
+	MaxDroppedNorm float64
 	// TileSize is the number of points of a block, of sparse tiles at most and at most 256. Default: 512; less for
 	// n ≤ 3,584: an eighth of n, rounded up to a multiple of 64.
 	TileSize int
@@ -83,7 +83,7 @@ type Options struct {
 	Accuracy float64
 	// Prefer is a smaller bound, for which the stored kinds form distances more
 	// exactly, and Auto takes float64 storage where that fits. Default: Accuracy.
-	Prefer float64
+	PreferredAccuracy float64
 	// Refined says that residuals are taken with K itself: Auto then takes 16 bits where float32 does not fit, but they
 	// do, with ‖E‖₂ ≤ λ/2.
 	Refined bool
@@ -99,18 +99,18 @@ type Options struct {
 func (o *Options) settled(n int, lambda float64) Options {
 	s := *cmp.Or(o, &Options{})
 	s.Comm = comm.OrAlone(s.Comm)
-	if s.As != nil {
-		if s.As.Storage == Auto {
+	if s.SameAs != nil {
+		if s.SameAs.Storage == Auto {
 			panic("gram: as an earlier choice that says no storage")
 		}
-		s.Storage = s.As.Storage
+		s.Storage = s.SameAs.Storage
 	}
 	if s.Storage < Auto || s.Storage > Fixed16 {
 		panic(fmt.Sprintf("gram: unknown storage %v", s.Storage))
 	}
-	if s.TileSize < 0 || s.Memory < 0 || s.Accuracy < 0 || s.Prefer < 0 || s.Drop < 0 {
+	if s.TileSize < 0 || s.Memory < 0 || s.Accuracy < 0 || s.PreferredAccuracy < 0 || s.MaxDroppedNorm < 0 {
 		panic(fmt.Sprintf("gram: negative option: tile size %d, memory %d, accuracy %v, preferred %v", s.TileSize,
-			s.Memory, s.Accuracy, s.Prefer))
+			s.Memory, s.Accuracy, s.PreferredAccuracy))
 	}
 	if s.TileSize == 0 {
 		eighth := (n + 7) / 8
@@ -118,11 +118,11 @@ func (o *Options) settled(n int, lambda float64) Options {
 	}
 	s.TileSize = min(s.TileSize, n)
 	s.Accuracy = cmp.Or(s.Accuracy, lambda/10)
-	if s.Prefer == 0 || s.Prefer > s.Accuracy {
-		s.Prefer = s.Accuracy
+	if s.PreferredAccuracy == 0 || s.PreferredAccuracy > s.Accuracy {
+		s.PreferredAccuracy = s.Accuracy
 	}
-	if most := budget * s.Prefer; s.Drop == 0 || s.Drop > most {
-		s.Drop = most
+	if most := budget * s.PreferredAccuracy; s.MaxDroppedNorm == 0 || s.MaxDroppedNorm > most {
+		s.MaxDroppedNorm = most
 	}
 	return s
 }

@@ -89,8 +89,8 @@ func TestExtent(t *testing.T) {
 					}
 					largest, atOrigin = max(largest, sum), max(atOrigin, sum0)
 				}
-				e := m.frame.Extent
-				if e.Dim != d || e.Sparse != (sparse && !far) || e.Moved != far ||
+				e := m.frame.Summary
+				if e.Dim != d || e.Sparse != (sparse && !far) || e.Shifted != far ||
 					math.Abs(e.MaxSq-largest) > 1e-6*largest {
 					t.Errorf("%v, %T moved by %g: %+v, want the largest ‖x‖² %v", k, x, by, e, largest)
 				}
@@ -102,7 +102,7 @@ func TestExtent(t *testing.T) {
 }
 
 // checkCertain holds EntryError and the error of Exact, at two accuracies, against kernel.EntryError.
-func checkCertain(t *testing.T, m *Matrix, e kernel.Extent) {
+func checkCertain(t *testing.T, m *Matrix, e kernel.PointSummary) {
 	t.Helper()
 	for _, accuracy := range []float64{0, 1} {
 		exact := m.Exact(accuracy)
@@ -111,7 +111,7 @@ func checkCertain(t *testing.T, m *Matrix, e kernel.Extent) {
 			want = kernel.Differences
 		}
 		bound := kernel.EntryError(m.k, want, e)
-		if c.Arithmetic != want || c.Centred != (want == kernel.Float64 && e.Moved) || c.Error != bound*m.Trace() ||
+		if c.Arithmetic != want || c.Centred != (want == kernel.Float64 && e.Shifted) || c.Error != bound*m.Trace() ||
 			!c.Certain || c.Accuracy != accuracy || c.Bytes != exact.Bytes() || c.N != exact.Dim() {
 			t.Errorf("%v: exact %+v, want %v and an error of %g", m.k, c, want, bound*m.Trace())
 		}

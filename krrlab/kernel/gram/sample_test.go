@@ -44,8 +44,8 @@ func TestGrowth(t *testing.T) {
 // TestLook: New decides as Look does, or as it is told.
 func TestLook(t *testing.T) {
 	const n = 1300
-	x, k, o := moved(3, n, 4, 1), kernel.Gaussian{Sigma: 2}, &gram.Options{Prefer: 1e-5, Seed: 7}
-	look, err := gram.Look(ctx, k, x, 0.1, o)
+	x, k, o := moved(3, n, 4, 1), kernel.Gaussian{Sigma: 2}, &gram.Options{PreferredAccuracy: 1e-5, Seed: 7}
+	look, err := gram.Choose(ctx, k, x, 0.1, o)
 	if err != nil {
 		t.Fatal(look, err)
 	}
@@ -64,7 +64,7 @@ func TestLook(t *testing.T) {
 		again.Choice().Reason != "told" {
 		t.Errorf("%v: other products than of the matrix that decides itself: %v", again.Choice(), err)
 	}
-	if _, err := gram.Look(ctx, k, x, -1, o); err == nil {
+	if _, err := gram.Choose(ctx, k, x, -1, o); err == nil {
 		t.Error("λ = −1 is looked at")
 	}
 }
@@ -73,9 +73,9 @@ func TestLook(t *testing.T) {
 func TestLookSparse(t *testing.T) {
 	const n = 900
 	x, k := points.NewDense(n, 2, normal(3, n, 2).RawMatrix().Data), kernel.Gaussian{Sigma: 0.05}
-	o := &gram.Options{Prefer: 1e-5, Seed: 7, Tiles: gram.SparseTiles, Drop: 1e-6}
+	o := &gram.Options{PreferredAccuracy: 1e-5, Seed: 7, Tiles: gram.SparseTiles, MaxDroppedNorm: 1e-6}
 	alone := mustNew(t, k, x, 0.1, o)
-	look, err := gram.Look(ctx, k, x, 0.1, o)
+	look, err := gram.Choose(ctx, k, x, 0.1, o)
 	if err != nil || look.Sparse == nil {
 		t.Fatal(look, err)
 	}

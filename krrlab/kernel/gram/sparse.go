@@ -21,7 +21,7 @@ import (
 // ‖SES‖₂ ≤ max_i w_i·Σ_j E_ij ≤ Dropped (‖·‖₂ is at most the largest row sum of any similar matrix, here S²E), summed
 // while it is left out: the bound of the kernel between two leaves for tiles, the entries themselves for others. It is certain if
 // the kernel decreases as it says.
-type Sparse struct {
+type Sparsity struct {
 	Leaves  int     // of the tree
 	Leaf    int     // its points at most
 	Far     float64 // tiles with a bound below are not formed
@@ -72,15 +72,15 @@ func (c *Choice) Formed() float64 {
 // leave decides whether tiles are left out, and cuts the points into leaves if so. What is dropped is to be at most the
 // budget of the accuracy preferred: half of it for tiles, by construction, and half for entries, by a
 // sample of the rows, and where that misleads by construction too (form).
-func (m *Matrix) leave(ctx context.Context, s *sample, o *Options) (*Sparse, error) {
-	most, _ := kernel.Beyond(m.k)
-	target, n := o.Drop/m.heaviest(), float64(m.tiling.n)
+func (m *Matrix) leave(ctx context.Context, s *sample, o *Options) (*Sparsity, error) {
+	most, _ := kernel.TailBound(m.k)
+	target, n := o.MaxDroppedNorm/m.heaviest(), float64(m.tiling.n)
 	far := target / 2 / n
 	switch {
-	case o.As != nil && o.As.Sparse == nil:
+	case o.SameAs != nil && o.SameAs.Sparse == nil:
 		return nil, nil
-	case o.As != nil:
-		c := *o.As.Sparse
+	case o.SameAs != nil:
+		c := *o.SameAs.Sparse
 		return &c, m.leaveOut(ctx, &c)
 	case o.Tiles == SparseTiles && (most == nil || !(target > 0)):
 		return nil, fmt.Errorf("gram: sparse tiles are for kernels that decrease with the distance and λ > 0, and %v "+
@@ -91,7 +91,7 @@ func (m *Matrix) leave(ctx context.Context, s *sample, o *Options) (*Sparse, err
 		return nil, nil
 	}
 	dense := m.tiling
-	c := &Sparse{Leaf: min(leafSize, m.tiling.size), Far: far, Dropped: o.Drop, Told: !kernel.BuiltIn(m.k)}
+	c := &Sparsity{Leaf: min(leafSize, m.tiling.size), Far: far, Dropped: o.MaxDroppedNorm, Told: !kernel.BuiltIn(m.k)}
 	if err := m.leaveOut(ctx, c); err != nil {
 		return nil, err
 	}
@@ -123,13 +123,13 @@ func (s *sample) share(v float64) float64 {
 }
 
 // leaveOut makes the tiling of the pairs of leaves that are not far apart, and completes c but for what is kept.
-func (m *Matrix) leaveOut(ctx context.Context, c *Sparse) (err error) {
+func (m *Matrix) leaveOut(ctx context.Context, c *Sparsity) (err error) {
 	if m.leaves == nil {
 		if m.leaves, err = tree.New(ctx, m.x, c.Leaf); err != nil {
 			return err
 		}
 	}
-	most, by := kernel.Beyond(m.k)
+	most, by := kernel.TailBound(m.k)
 	near, lost, _, err := m.leaves.Pairs(ctx, m.leaves, by, most, c.Far)
 	if err != nil {
 		return err
@@ -187,7 +187,7 @@ func (m *Matrix) leaveOutAs(other *Matrix, target float64) {
 		return
 	}
 	m.leaves = other.leaves
-	c := &Sparse{Leaf: other.choice.Sparse.Leaf, Far: target / m.heaviest() / float64(m.tiling.n)}
+	c := &Sparsity{Leaf: other.choice.Sparse.Leaf, Far: target / m.heaviest() / float64(m.tiling.n)}
 	if m.leaveOut(context.Background(), c) == nil {
 		c.Kept, m.choice.Sparse = c.Formed, c
 		c.Dropped = m.mostLost(nil, 0)

@@ -194,7 +194,7 @@ func TestSparse(t *testing.T) {
 func checkBlock(t *testing.T, name string, exact *Matrix, truth *mat.Dense) {
 	t.Helper()
 	const k, ld = blockRows + 9, blockRows + 10
-	lie, block := exact.Lie(), make([]float64, k*ld)
+	lie, block := exact.TreeOrder(), make([]float64, k*ld)
 	exact.Block(block, ld, lie[5:5+k], new(BlockWorkspace))
 	for a, i := range lie[5 : 5+k] {
 		for b, j := range lie[5+a : 5+k] {
@@ -283,7 +283,7 @@ func TestSparseRanks(t *testing.T) {
 	was := one.Choice()
 	onRanks(3, func(c comm.Comm) {
 		on := o
-		on.Comm, on.As = c, &was
+		on.Comm, on.SameAs = c, &was
 		m, err := New(ctx, k, x, 0.1, &on)
 		if err != nil {
 			t.Error(err)

@@ -33,7 +33,7 @@ func TestWeighted(t *testing.T) {
 		draw(3, n, 4, 0.7)[0]).RawMatrix().Data)))
 	for ki, k := range append(kernels[:len(kernels):len(kernels)], precomputed) {
 		for xi, base := range draw(3, n, 4, 0.7) {
-			if kernel.Given(k) != nil {
+			if kernel.AsPrecomputed(k) != nil {
 				base = kernel.Rows(n)
 			}
 			x := weigh(base)
@@ -42,7 +42,7 @@ func TestWeighted(t *testing.T) {
 			for _, o := range []gram.Options{{Storage: gram.Float64}, {Storage: gram.Float32}, {Storage: gram.Recompute},
 				{Storage: gram.Fixed16}, {Storage: gram.Float64, Tiles: gram.SparseTiles}, {}} {
 				narrow := o.Storage == gram.Fixed16 || o.Tiles == gram.SparseTiles
-				if narrow && ki > 0 || o.Storage == gram.Float32 && kernel.Given(k) != nil {
+				if narrow && ki > 0 || o.Storage == gram.Float32 && kernel.AsPrecomputed(k) != nil {
 					continue
 				}
 				o.TileSize = 32

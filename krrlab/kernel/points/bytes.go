@@ -142,7 +142,7 @@ func sqNorm(v []uint8) (s uint64) {
 }
 
 // SameBytes returns the unit of exact products, Scale², if both are Bytes of one scale.
-func SameBytes(a, b Points) (unit float64, ok bool) {
+func ExactProductUnit(a, b Points) (unit float64, ok bool) {
 	x, ok := a.(*Bytes)
 	z, both := b.(*Bytes)
 	if !ok || !both || x.Scale != z.Scale {
@@ -164,7 +164,7 @@ func WholeNorms(dst, norms []float64, unit float64) {
 // 2²⁴. InnerInt panics if dimensions differ.
 func InnerInt(dst []int32, ld int, a, b Points, w *Workspace) bool {
 	na, nb, d := pairDims(a, b, ld)
-	if _, ok := SameBytes(a, b); !ok || d > gemm.BytesDepth {
+	if _, ok := ExactProductUnit(a, b); !ok || d > gemm.BytesDepth {
 		return false
 	}
 	if na > 0 && nb > 0 {
@@ -214,7 +214,7 @@ func (w *Workspace) whole(side int, x *Bytes, c0, c1 int) blas32.General {
 // InnerWhole is InnerInt for any dimension, with the whole numbers in float64: sums are exact up to 2⁵³.
 func InnerWhole(dst []float64, ld int, a, b Points, w *Workspace) bool {
 	na, nb, d := pairDims(a, b, ld)
-	if _, ok := SameBytes(a, b); !ok {
+	if _, ok := ExactProductUnit(a, b); !ok {
 		return false
 	}
 	if na == 0 || nb == 0 {
@@ -230,6 +230,6 @@ func InnerWhole(dst []float64, ld int, a, b Points, w *Workspace) bool {
 }
 
 // Over is the memory of float32 numbers, for whole ones that these are to be made of.
-func Over(v []float32) []int32 {
+func Int32View(v []float32) []int32 {
 	return unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(v))), len(v))
 }

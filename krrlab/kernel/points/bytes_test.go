@@ -118,7 +118,7 @@ func TestSameBytes(t *testing.T) {
 		ok   bool
 	}{{x, x, true}, {x, x.Slice(0, 1), true}, {x, y, false}, {x, NewDense(2, 3, nil), false},
 		{NewDense(2, 3, nil), x, false}, {Shift(x, make([]float64, 3)), x, false}} {
-		unit, ok := SameBytes(c.a, c.b)
+		unit, ok := ExactProductUnit(c.a, c.b)
 		var w Workspace
 		if ok != c.ok || ok && unit != 0.25 || InnerWhole(make([]float64, 4), 2, c.a, c.b, &w) != ok ||
 			InnerInt(make([]int32, 4), 2, c.a, c.b, &w) != ok {

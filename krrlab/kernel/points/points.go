@@ -264,7 +264,7 @@ func NotFinite(x Points, allowed func(v float64) bool) (i, j int, v float64, fou
 }
 
 // Held returns the bytes that points take.
-func Held(x Points) int64 {
+func MemoryBytes(x Points) int64 {
 	n, d := x.Dims()
 	switch x := x.(type) {
 	case *CSR:
@@ -274,7 +274,7 @@ func Held(x Points) int64 {
 	case *Dense32:
 		return 4 * int64(n) * int64(d)
 	case *Weighted:
-		return Held(x.Points) + 8*int64(n)
+		return MemoryBytes(x.Points) + 8*int64(n)
 	}
 	return 8 * int64(n) * int64(d)
 }

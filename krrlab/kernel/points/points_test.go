@@ -307,7 +307,7 @@ func TestHeld(t *testing.T) {
 		sparse: 8*len(sparse.Val) + 4*len(sparse.Col) + 8*len(sparse.Ptr) - 8,
 		drawBytes(rand.New(rand.NewPCG(1, 2)), 7, 4, 1): 28,
 	} {
-		if got := Held(x); got != int64(want) {
+		if got := MemoryBytes(x); got != int64(want) {
 			t.Errorf("%T holds %d bytes, want %d", x, got, want)
 		}
 	}

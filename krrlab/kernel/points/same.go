@@ -11,14 +11,14 @@ import (
 )
 
 // SameHeld is the most bytes that Same takes for a point, its result included.
-const SameHeld = 32
+const FirstEqualBytes = 32
 
 // Same returns for each point of all the sets, one after the other, the first that equals it: i where none before it
 // does. Points are equal if all their numbers are, −0 and 0 being one and NaN equal to NaN, however they are stored.
-func Same(sets ...Points) (same []int) { return SameColumns(0, math.MaxInt, sets...) }
+func FirstEqual(sets ...Points) (same []int) { return FirstEqualColumns(0, math.MaxInt, sets...) }
 
 // SameColumns is Same of columns lo, …, hi-1 of the points alone.
-func SameColumns(lo, hi int, sets ...Points) (same []int) {
+func FirstEqualColumns(lo, hi int, sets ...Points) (same []int) {
 	for _, x := range sets {
 		n, _ := x.Dims()
 		same = append(same, make([]int, n)...)
@@ -89,7 +89,7 @@ func (r *rowKey) of(sets []Points, i int) []byte {
 }
 
 // Repeated returns how many points equal one before them.
-func Repeated(same []int) (count int) {
+func CountRepeated(same []int) (count int) {
 	for i, first := range same {
 		if first != i {
 			count++

@@ -25,12 +25,12 @@ func TestSame(t *testing.T) {
 		{[]Points{dense.Slice(2, 4), wide}, []int{0, 1, 2}},
 		{[]Points{empty}, nil},
 	} {
-		got := Same(c.sets...)
+		got := FirstEqual(c.sets...)
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%v, want %v", got, c.want)
 		}
 	}
-	if n := Repeated([]int{0, 1, 0, 3, 3, 3}); n != 3 {
+	if n := CountRepeated([]int{0, 1, 0, 3, 3, 3}); n != 3 {
 		t.Errorf("%d repeat", n)
 	}
 }

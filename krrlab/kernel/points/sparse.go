@@ -18,7 +18,7 @@ const mergeGain = 60
 
 // Work returns how many coordinates the distances of all pairs of points, without cancellation, cost as much as: n²d,
 // or of sparse points fewer (see SqDist64).
-func Work(x Points) float64 {
+func DistanceWork(x Points) float64 {
 	x, _ = Split(x)
 	n, d := x.Dims()
 	each := float64(d)

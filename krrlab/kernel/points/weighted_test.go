@@ -20,8 +20,8 @@ func TestWeigh(t *testing.T) {
 			t.Errorf("%s: %v", name, p)
 		}
 	}
-	if points.Work(x) != points.Work(base) || points.Held(x) != points.Held(base)+32 {
-		t.Errorf("work %g, %d bytes", points.Work(x), points.Held(x))
+	if points.DistanceWork(x) != points.DistanceWork(base) || points.MemoryBytes(x) != points.MemoryBytes(base)+32 {
+		t.Errorf("work %g, %d bytes", points.DistanceWork(x), points.MemoryBytes(x))
 	}
 	for want, w := range map[string][]float64{"2 weights for 4 points": {1, 2},
 		"row 2 (counted from 0) is 0": {1, 1, 0, 1}, "row 0 (counted from 0) is NaN": {math.NaN(), 1, 1, 1},

@@ -18,7 +18,7 @@ func Example() {
 		return
 	}
 	gaussian := func(sq float64) float64 { return math.Exp(-sq / 2) }
-	near, lost, _, _ := t.Pairs(context.Background(), t, tree.Squares, gaussian, 1e-6)
+	near, lost, _, _ := t.Pairs(context.Background(), t, tree.SquaredEuclidean, gaussian, 1e-6)
 	fmt.Println(t.Order, t.Start)
 	for _, p := range near {
 		fmt.Printf("leaves %d and %d: at most %.0f\n", p.A, p.B, p.Bound)

@@ -57,7 +57,7 @@ func TestRounding(t *testing.T) {
 			for b := range a + 1 {
 				for _, i := range inside(a) {
 					for _, j := range inside(b) {
-						for by, power := range map[Metric]int{Squares: 2, Absolutes: 1} {
+						for by, power := range map[Metric]int{SquaredEuclidean: 2, Manhattan: 1} {
 							distance := exact(x.Row(i), x.Row(j), power)
 							if gap := tr.gap(a, tr, b, by); distance.Cmp(big.NewFloat(gap)) < 0 {
 								t.Fatalf("seed %d: nodes %d and %d are %g apart, points %d and %d %g", seed, a, b, gap, i, j,
@@ -105,7 +105,7 @@ func TestSplit(t *testing.T) {
 	same := func(float64) float64 { return 0.5 }
 	all := tr.Leaves() * (tr.Leaves() + 1) / 2
 	for least, want := range map[float64]int{0.5: all, math.Nextafter(0.5, 1): 0} { // the bound itself is not negligible
-		near, _, _, err := tr.Pairs(context.Background(), tr, Squares, same, least)
+		near, _, _, err := tr.Pairs(context.Background(), tr, SquaredEuclidean, same, least)
 		testkit.OK(t, err)
 		testkit.Equal(t, len(near), want)
 	}

@@ -241,8 +241,8 @@ func abs(v int) int { return max(v, -v) }
 type Metric int
 
 const (
-	Squares   Metric = iota // ‖x−z‖₂²
-	Absolutes               // ‖x−z‖₁
+	SquaredEuclidean Metric = iota // ‖x−z‖₂²
+	Manhattan                      // ‖x−z‖₁
 )
 
 // gap returns what the distance of points of node a of t and node b of u is at least.
@@ -251,7 +251,7 @@ func (t *Tree) gap(a int, u *Tree, b int, by Metric) float64 {
 	lo2, hi2, m2 := u.box(b)
 	rounding := 1 - float64(t.d+16)*0x1p-52
 	var sum float64
-	if by == Absolutes {
+	if by == Manhattan {
 		for c, v := range lo {
 			sum += max(0, v-hi2[c], lo2[c]-hi[c])
 		}

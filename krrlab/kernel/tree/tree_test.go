@@ -60,7 +60,7 @@ func TestTree(t *testing.T) {
 				t.Errorf("%s: leaf %d has %d points", name, l, k)
 			}
 		}
-		for _, by := range []Metric{Squares, Absolutes} {
+		for _, by := range []Metric{SquaredEuclidean, Manhattan} {
 			for _, u := range []*Tree{tr, other} {
 				for _, scale := range []float64{0.1, 1, 1e6} {
 					check(t, name, x, tr, u, by, scale)
@@ -96,7 +96,7 @@ func check(t *testing.T, name string, x points.Points, tr, u *Tree, by Metric, s
 					x.RowTo(b, u.Order[place])
 					var distance float64
 					for c := range a {
-						if v := a[c] - b[c]; by == Squares {
+						if v := a[c] - b[c]; by == SquaredEuclidean {
 							distance += v * v
 						} else {
 							distance += math.Abs(v)

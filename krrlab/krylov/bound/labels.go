@@ -75,9 +75,9 @@ func NewSample(ctx context.Context, k kernel.Kernel, x, rows points.Points, shar
 	if s.m < all {
 		rows = points.Gather(rows, g.Perm(all)[:s.m])
 	}
-	place, arith := kernel.NewPlace(k, x).Accurate(k, 1e-10)
+	place, arith := kernel.NewPlacement(k, x).Accurate(k, 1e-10)
 	s.k, s.roots = make([]float64, s.m*n), Roots(k, rows)
-	left, right := place.Of(rows), place.Panel
+	left, right := place.Apply(rows), place.Panel
 	work := make([]kernel.Workspace, accel.Threads())
 	return s, s.strips(ctx, func(w, lo, hi int) {
 		kernel.Tile64(s.k[lo*n:hi*n], n, k, left.Slice(lo, hi), right, arith, &work[w])

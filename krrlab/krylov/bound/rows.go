@@ -103,7 +103,7 @@ func (r *Rows) doubtful(norms []float64, kept gram.Choice) int {
 	n, d := r.x.Dims()
 	count := 0
 	for _, v := range norms {
-		if coarser*kernel.EntryError(r.k, kernel.Float64, kernel.Extent{Dim: d, MaxSq: v, Moved: true}) > r.tol/4 {
+		if coarser*kernel.EntryError(r.k, kernel.Float64, kernel.PointSummary{Dim: d, MaxSq: v, Shifted: true}) > r.tol/4 {
 			count++
 		}
 	}
@@ -169,7 +169,7 @@ func (r *Rows) rounding(y, c *mat.Dense) []float64 {
 	n, t := y.Dims()
 	sizes := kernel.Sizes(r.k, r.x, kernel.Diag(r.k, r.x))
 	const u = 0x1p-53
-	entry := kernel.EntryError(r.k, kernel.Differences, kernel.ExtentOf(points.NewPanel(r.x)))
+	entry := kernel.EntryError(r.k, kernel.Differences, kernel.SummaryOf(points.NewPanel(r.x)))
 	share := u * math.Sqrt(entry/u+float64(n)) * math.Sqrt(floats.Sum(sizes))
 	rounding := make([]float64, t)
 	for j := range rounding {

@@ -207,7 +207,7 @@ func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda floa
 		return nil, err
 	}
 	// the factor's ‖E‖₂ ≤ λ/10: refinement contracts
-	place, arith := kernel.NewPlace(k, x).Accurate(k, lambda/10/d.exact.Trace())
+	place, arith := kernel.NewPlacement(k, x).Accurate(k, lambda/10/d.exact.Trace())
 	d.p, d.arith = place.Panel, arith
 	if d.opt.Precision == Float64 {
 		d.factor = &factorOf[float64]{n: d.n, t: d.t, tile: kernel.Tile64, potrf: accel.Dpotrf}

@@ -53,7 +53,7 @@ var errWeighted = errors.New("interval: the model was fitted with weights, which
 	"conformal intervals")
 
 func newSystem(m *model.Model) *System {
-	d, cells := &datasets.Dataset{X: m.X, Groups: m.Groups, Repeats: m.Repeats}, kernel.Same(m.Kernel, m.X)
+	d, cells := &datasets.Dataset{X: m.X, Groups: m.Groups, Repeats: m.Repeats}, kernel.FirstEqual(m.Kernel, m.X)
 	stated := "have the features of others, and the model, of an older version, does not say whether they are " +
 		"copies: they are left out together"
 	if d.Repeats == nil {

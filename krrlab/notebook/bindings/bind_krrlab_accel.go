@@ -33,6 +33,7 @@ func init() {
 			"InUse":            r.ValueOf(accel.InUse),
 			"MemoryAvailable":  r.ValueOf(accel.MemoryAvailable),
 			"MemoryLimit":      r.ValueOf(accel.MemoryLimit),
+			"MemoryShare":      r.ValueOf(accel.MemoryShare),
 			"NewDealt":         r.ValueOf(accel.NewDealt),
 			"Occupied":         r.ValueOf(accel.Occupied),
 			"OpenBLAS":         r.ValueOf(accel.OpenBLAS),

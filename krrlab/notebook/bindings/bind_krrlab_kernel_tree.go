@@ -14,9 +14,9 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/kernel/tree"] = imports.Package{
 		Name: "tree",
 		Binds: map[string]r.Value{
-			"Absolutes": r.ValueOf(tree.Absolutes),
-			"New":       r.ValueOf(tree.New),
-			"Squares":   r.ValueOf(tree.Squares),
+			"Manhattan":        r.ValueOf(tree.Manhattan),
+			"New":              r.ValueOf(tree.New),
+			"SquaredEuclidean": r.ValueOf(tree.SquaredEuclidean),
 		},
 		Types: map[string]r.Type{
 			"Metric": r.TypeOf((*tree.Metric)(nil)).Elem(),

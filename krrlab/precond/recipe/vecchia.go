@@ -177,7 +177,7 @@ func (p Vecchia) Iterations(o *cost.Outlook) float64 {
 // Propose implements cost.Proposer: the neighbors by the rule, and the nearest ones beside half of the pivots. There is
 // no λ_p to ask for, and no distance between points of a K that is given.
 func (Vecchia) Propose(o *cost.Outlook) (list []stage.Preconditioner) {
-	if o.LambdaP > 0 || kernel.Given(o.Kernel) != nil {
+	if o.LambdaP > 0 || kernel.AsPrecomputed(o.Kernel) != nil {
 		return nil
 	}
 	if o.S == 0 {

@@ -30,11 +30,11 @@ type build struct {
 	f           *points.Dense32 // F, nil for none; at first the rows of this rank, after gatherF all rows
 	o           *Options
 	comm        comm.Comm
-	candidates  *gram.Near // candidates for the neighbors of each point; nil if k = 0
-	diag        []float64  // K_ii by point
-	shiftedDiag []float64  // ωR_ii+λ by point
-	normsF2     []float64  // ‖F(i, :)‖² by point
-	rowOf       []int32    // rowOf[i] is the row of G of point i
+	candidates  *gram.NeighborLists // candidates for the neighbors of each point; nil if k = 0
+	diag        []float64           // K_ii by point
+	shiftedDiag []float64           // ωR_ii+λ by point
+	normsF2     []float64           // ‖F(i, :)‖² by point
+	rowOf       []int32             // rowOf[i] is the row of G of point i
 	h           *points.Dense32
 	lo, hi      int // this rank has rows lo to hi-1 of F, and computes those rows of G and H
 }

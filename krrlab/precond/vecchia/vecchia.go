@@ -97,7 +97,7 @@ func newBuild(k *gram.Matrix, f *points.Dense32, o *Options) *build {
 			opt.Order[i] = int32(position)
 		}
 	}
-	m := &Inverse{n: n, pointOf: k.Lie(), rowsInOrder: make([]int32, n)}
+	m := &Inverse{n: n, pointOf: k.TreeOrder(), rowsInOrder: make([]int32, n)}
 	for row, i := range m.pointOf {
 		m.rowsInOrder[opt.Order[i]] = int32(row)
 	}

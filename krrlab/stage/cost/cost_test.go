@@ -84,7 +84,7 @@ func TestCosts(t *testing.T) {
 	part := all
 	model.Predict(&all)
 	model.K = &gram.Choice{Storage: gram.Float32, Bytes: gram.RankBytes(30000, gram.Float32, 1) / 100,
-		Sparse: &gram.Sparse{Formed: 0.05, Kept: 0.01}}
+		Sparse: &gram.Sparsity{Formed: 0.05, Kept: 0.01}}
 	model.Predict(&part)
 	if k := part.Seconds.Kernel / all.Seconds.Kernel; k > 0.06 || part.Seconds.Solve > 0.1*all.Seconds.Solve ||
 		part.Bytes > all.Bytes/20 {

@@ -64,7 +64,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 			o.Lambdas = append(o.Lambdas, p.Lambda*math.Pow(10, float64(i)/2))
 		}
 	}
-	groups := p.Train.Grouping(kernel.Same(p.Kernel, p.Train.X))
+	groups := p.Train.Grouping(kernel.FirstEqual(p.Kernel, p.Train.X))
 	r := &Result{Header: p.Header, Classes: p.Train.Task == datasets.Classification, Repeats: groups.Repeats}
 	q := &leaveout.Problem{
 		Classes: r.Classes, Weights: p.Train.FitWeights(),

@@ -233,7 +233,7 @@ func (m *model) storages(ctx context.Context) (list []gram.Storage) {
 	list = append(list, m.choice.Storage, gram.Float32)
 	if m.Refined && m.Memory > 0 && m.cost.KernelBytes(gram.Float32) > m.Memory/2 {
 		o := gram.Options{Storage: gram.Fixed16, Tiles: m.Tiles, Seed: m.Seed}
-		if _, err := gram.Look(ctx, m.Kernel, m.X, m.Lambda, &o); err == nil {
+		if _, err := gram.Choose(ctx, m.Kernel, m.X, m.Lambda, &o); err == nil {
 			list = append(list, gram.Fixed16)
 		}
 	}

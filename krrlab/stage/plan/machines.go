@@ -122,7 +122,7 @@ func (o Options) scale(ctx context.Context, p *Plan, of *stage.Problem) (*Scalin
 		if way.Solver == cost.Direct {
 			continue
 		}
-		c := cost.Model{N: of.N, D: of.D, T: of.T, Tests: o.Tests, PointBytes: points.Held(of.X), K: &p.Pilot.choice}
+		c := cost.Model{N: of.N, D: of.D, T: of.T, Tests: o.Tests, PointBytes: points.MemoryBytes(of.X), K: &p.Pilot.choice}
 		as := *way
 		if as.Iterations = cmp.Or(o.Iterations, way.Iterations); c.K.Sparse == nil &&
 			p.Pilot.task.Fixed.Storage == gram.Auto {

@@ -53,8 +53,8 @@ func newPilot(ctx context.Context, t *Task) (*Pilot, error) {
 		return nil, err
 	}
 	p.sum(k)
-	p.choice, err = gram.Look(ctx, t.Kernel, t.X, t.Lambda, &gram.Options{Storage: t.Fixed.Storage, Tiles: t.Tiles,
-		Prefer: t.PreferredError, Drop: t.MaxDropped, Seed: t.Seed})
+	p.choice, err = gram.Choose(ctx, t.Kernel, t.X, t.Lambda, &gram.Options{Storage: t.Fixed.Storage, Tiles: t.Tiles,
+		PreferredAccuracy: t.PreferredError, MaxDroppedNorm: t.MaxDropped, Seed: t.Seed})
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 type ResidualPolicy int
 
 const (
-	// AutoResidual is ExactResidual where that is cheap (n²d, or points.Work, ≤ 2e10; 16-bit tiles of points in bytes),
+	// AutoResidual is ExactResidual where that is cheap (n²d, or points.DistanceWork, ≤ 2e10; 16-bit tiles of points in bytes),
 	// and otherwise StoredResidual; up to 5e11, some seconds, ExactResidual follows where the rows checked leave less
 	// than half of the tolerance.
 	AutoResidual ResidualPolicy = iota
@@ -47,7 +47,7 @@ func (r *ResidualPolicy) UnmarshalText(b []byte) (err error) {
 // error of K as stored; the answer of K+E misses the true problem by the residual Ec_j, ‖Ec_j‖₂ ≤ ‖E‖₂‖y_j‖₂/λ, and
 // products in float32 miss by as much again.
 type Policy struct {
-	// ExactWork is the points.Work up to which AutoResidual recomputes K in any case, RefineWork that up to which it
+	// ExactWork is the points.DistanceWork up to which AutoResidual recomputes K in any case, RefineWork that up to which it
 	// does where the rows checked miss τ: larger ones certify more answers, at n²d/2 multiply-adds for each residual.
 	// EvalWork is the d that a call of Eval counts as.
 	ExactWork, RefineWork, EvalWork float64
@@ -95,7 +95,7 @@ var Default = Policy{
 
 // work returns what it takes to form all of K.
 func (t *System) work() float64 {
-	all := points.Work(t.Train.X)
+	all := points.DistanceWork(t.Train.X)
 	if n := float64(t.Train.Len()); kernel.Costly(t.Kernel) {
 		all += n * n * t.Policy.EvalWork
 	}

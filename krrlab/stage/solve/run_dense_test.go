@@ -43,7 +43,7 @@ func system(change func(*System)) *System {
 // source makes K as the system asks for it and M = FFᵀ+λI from 20 landmarks, none for CG.
 func (t *System) source(ctx context.Context, as *gram.Choice, _ *Solution) (m Matrices, err error) {
 	m.LambdaP = t.Lambda
-	o := &gram.Options{Storage: t.Storage, As: as, Accuracy: t.Lambda / 10, Prefer: t.StorageErrorBound()}
+	o := &gram.Options{Storage: t.Storage, SameAs: as, Accuracy: t.Lambda / 10, PreferredAccuracy: t.StorageErrorBound()}
 	if m.A, err = gram.New(ctx, t.Kernel, t.Train.X, t.Lambda, o); err != nil || t.Solver == CG {
 		return m, err
 	}

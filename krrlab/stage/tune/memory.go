@@ -49,7 +49,7 @@ func (o *Options) limitMemory(ctx context.Context, p *stage.Problem) error {
 	if o.Valid != nil {
 		valid = o.Valid.Len()
 	}
-	baseBytes := p.HeldBytes + points.Held(p.X) // the last level splits the points into two copies
+	baseBytes := p.HeldBytes + points.MemoryBytes(p.X) // the last level splits the points into two copies
 	o.memoryBudget = max(1, memory-baseBytes)
 	bytes := func(m int) int64 { // two copies of K: a factorization, and the previous one until it is collected
 		return sampleBytes(m+valid, m, p.D, len(tables), 2)

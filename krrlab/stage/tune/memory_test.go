@@ -37,7 +37,7 @@ func TestLimit(t *testing.T) {
 		p := &stage.Problem{X: points.NewDense(v.n, d, nil), HeldBytes: 500}
 		p.N, p.D = v.n, d
 		if v.memory > 0 {
-			p.Memory = v.memory + p.HeldBytes + points.Held(p.X)
+			p.Memory = v.memory + p.HeldBytes + points.MemoryBytes(p.X)
 		}
 		err := o.limitMemory(context.Background(), p)
 		if v.rows == 0 {

@@ -63,7 +63,7 @@ func (s *sample) table(ctx context.Context, k kernel.Kernel) ([]float64, error) 
 	if t := s.tables[name]; t != nil {
 		return t, nil
 	}
-	x := kernel.NewPlace(k, s.x).Panel.X
+	x := kernel.NewPlacement(k, s.x).Panel.X
 	n, m := s.dims()
 	t := make([]float64, n*m)
 	work := make([]points.Workspace, accel.Threads())
@@ -84,7 +84,7 @@ func (s *sample) table(ctx context.Context, k kernel.Kernel) ([]float64, error) 
 // points are not close together far from zero, so that neither is checked.
 func squaredDistances(dst []float64, ld int, a, b points.Points, w *points.Workspace) {
 	points.Inner64(dst, ld, a, b, w)
-	_, trusted := points.SameBytes(a, b)
+	_, trusted := points.ExactProductUnit(a, b)
 	if _, sparse := a.(*points.CSR); sparse {
 		trusted = true
 	}
@@ -253,7 +253,7 @@ func (s *sample) typicalScale(ctx context.Context, f *family) (float64, error) {
 		}
 		values = append(values, t[i*m:i*m+i]...)
 	}
-	scale := kernel.Middle(values)
+	scale := kernel.PositiveMedian(values)
 	if _, ok := k.(kernel.Radial); ok {
 		scale = math.Sqrt(scale)
 	}

@@ -116,7 +116,7 @@ func (s *search) prepare(ctx context.Context, full *evaluator) error {
 	if rows := max(sizes[0]/4, min(sizes[0]/2, 250)); rows >= 100 {
 		sizes = []int{rows, sizes[0]}
 	}
-	if s.groups = s.data.train.Grouping(nil); n-points.Repeated(s.groups.First) < 2 {
+	if s.groups = s.data.train.Grouping(nil); n-points.CountRepeated(s.groups.First) < 2 {
 		return fmt.Errorf("tune: all %d rows are in one group, and left out together: want at least 2 groups", n)
 	}
 	s.order = rng.New(s.data.seed).Sub("tune").Perm(n)

@@ -75,7 +75,7 @@ type Bench interface {
 // several ranks, rank 0 searches the subsample, and all ranks together fit the points of the last level.
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	p := b.Problem()
-	if kernel.Given(p.Kernel) != nil {
+	if kernel.AsPrecomputed(p.Kernel) != nil {
 		return nil, errors.New("no tuning of a given K, which leaves only λ to choose: LeaveOneOut gives the error " +
 			"for a grid of λ")
 	}

@@ -130,7 +130,7 @@ func newChecker(m *model.Model, o *Options) (*checker, error) {
 		return nil, fmt.Errorf("the model was fitted with weights, which its file does not have: its residual " +
 			"cannot be recomputed")
 	}
-	if kernel.Given(m.Kernel) != nil {
+	if kernel.AsPrecomputed(m.Kernel) != nil {
 		return nil, fmt.Errorf("the model is of a precomputed K, which its file does not have: the residual that " +
 			"the fit reported was taken with the entries themselves; experiments/peers/verify_model.py --matrix " +
 			"takes K")
