@@ -13,8 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// reachedText says how far an interrupted solve came; "" if there is none.
-func reachedText(sol *krrlab.Solution) string {
+// interruptedText returns the iterations and the residual that an interrupted solve reached, or "" if sol is nil.
+func interruptedText(sol *krrlab.Solution) string {
 	if sol == nil {
 		return ""
 	}
@@ -25,22 +25,24 @@ func reachedText(sol *krrlab.Solution) string {
 	return text + fmt.Sprintf(", residual %.1e by recurrence", sol.History[len(sol.History)-1].Residual)
 }
 
-// useless says where a constant predicts the test data no worse than the model; "" where none does.
-func (r *fitted) useless() string {
-	const again = "; try another --sigma, a larger --lambda, or --scale standard"
+// noSkillWarning returns a warning if a constant predicts the test data at least as well as the model, and ""
+// otherwise. The constant is the mean answer for a regression and the most frequent class for a classification.
+func (r *fitted) noSkillWarning() string {
+	const suggestion = "; try another --sigma, a larger --lambda, or --scale standard"
 	if r2 := r.sol.R2; r2.Known() && r2 <= 0 {
-		return "R² is not above 0: the mean of the answers predicts as well" + again
+		return "R² is not above 0: the mean of the answers predicts as well" + suggestion
 	}
-	// class weights and thresholds give up some of the error for the rare class
-	other := r.sol.Threshold != nil || r.sol.Weighted && !r.sol.TrainWeighted
-	if c := r.sol.Classes; c != nil && !other && c.BaseRate < 1 && float64(r.sol.TestError)+c.BaseRate >= 1-1e-12 {
+	// Class weights and thresholds accept a larger error rate in favor of the rare class.
+	otherObjective := r.sol.Threshold != nil || r.sol.Weighted && !r.sol.TrainWeighted
+	if c := r.sol.Classes; c != nil && !otherObjective && c.BaseRate < 1 &&
+		float64(r.sol.TestError)+c.BaseRate >= 1-1e-12 {
 		return fmt.Sprintf("always %q, the most frequent class, has an error of %.2f %%, no more than the model%s",
-			c.Largest, 100-100*c.BaseRate, again)
+			c.Largest, 100-100*c.BaseRate, suggestion)
 	}
 	return ""
 }
 
-// advice says what to try where a solve did not reach the tolerance.
+// advice returns a sentence with options to try, for a solve that did not reach the tolerance.
 func advice(r *krrlab.Solution) string {
 	kind := stage.KindNamed(r.Precond)
 	rounding := r.Status == pcg.Inaccurate || r.Status == pcg.Stagnated
@@ -63,13 +65,13 @@ func advice(r *krrlab.Solution) string {
 	case rounding:
 		return "rounding keeps the residual up: try a larger --lambda or a larger --tol"
 	}
-	instead := ""
+	alternative := ""
 	if r.Ranks == nil {
-		instead = fmt.Sprintf(", or --solver direct, which holds %s",
+		alternative = fmt.Sprintf(", or --solver direct, which needs %s of memory",
 			accel.Bytes(direct.Need(direct.Float64, r.N, r.T)))
 	}
 	if r.Solver == krrlab.PCG || r.Solver == krrlab.BlockPCG {
-		return "try " + cmp.Or(kind.Slow, "another preconditioner") + ", or a larger --max-iter" + instead
+		return "try " + cmp.Or(kind.Slow, "another preconditioner") + ", or a larger --max-iter" + alternative
 	}
-	return "try --solver pcg, or a larger --max-iter" + instead
+	return "try --solver pcg, or a larger --max-iter" + alternative
 }

@@ -17,9 +17,9 @@ import (
 // checkFlags are the flags of krrlab check.
 type checkFlags struct {
 	theory.Options
-	Verbose bool   `flag:"verbose" help:"print what was measured, and what each claim states"`
+	Verbose bool   `flag:"verbose" help:"print the statement of each claim and everything that was measured"`
 	JSON    string `flag:"json" file:"write" not:"figures" help:"write the results as JSON to this file"`
-	Figures string `flag:"figures" help:"draw the claims' figures into this folder instead"`
+	Figures string `flag:"figures" help:"draw the figures of the claims into this folder, and check nothing"`
 }
 
 func (a *app) checkCommand() *cobra.Command {
@@ -27,12 +27,13 @@ func (a *app) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [CLAIM...]",
 		Short: "Check the theory: every theorem, lemma and bound as an experiment",
-		Long: `Check runs the claims of the paper, and those of this project, on small matrices. An
-identity fails by an error above rounding, a bound by one counterexample. A probability
-fails if the trials contradict its δ (Clopper and Pearson, 99.9 %) or a mean deviates from
-its derived value. The margin is 1 − the largest ratio of measured to claimed; a claim
-fails if its margin is negative. Exit code 1 means that a claim failed.
-theory/README.md is the guide. The claims are
+		Long: `Check tests the claims of the paper, and those of this project, on small matrices. An
+identity fails if its error is larger than rounding explains. A bound fails if there is one
+counterexample. A claim about a probability fails if the trials contradict its δ (the
+99.9 % interval of Clopper and Pearson), or if a mean differs from its derived value. The
+margin is 1 minus the largest ratio of the measured to the claimed value. A claim fails if
+its margin is negative. Exit code 1 means that a claim failed. theory/README.md explains
+the method. The claims are
 ` + claimList(),
 		Example: `  krrlab check
   krrlab check theorem1 lemma4 --verbose
@@ -44,7 +45,7 @@ theory/README.md is the guide. The claims are
 	return withOptions(cmd, schema.Of(f), run)
 }
 
-// claimList names the claims in lines of at most 80 characters.
+// claimList returns the names of the claims, broken into lines of at most 80 characters.
 func claimList() string {
 	var b strings.Builder
 	width := 0
@@ -59,19 +60,20 @@ func claimList() string {
 	return b.String() + "."
 }
 
+// claims returns the claims with the given names, or all claims if names is empty.
 func claims(names []string) ([]theory.Claim, error) {
 	if len(names) == 0 {
 		return theory.Claims(), nil
 	}
-	var out []theory.Claim
+	var selected []theory.Claim
 	for _, name := range names {
 		c, err := theory.Find(name)
 		if err != nil {
 			return nil, errUsage{err}
 		}
-		out = append(out, c)
+		selected = append(selected, c)
 	}
-	return out, nil
+	return selected, nil
 }
 
 func (a *app) check(ctx context.Context, f *checkFlags, args []string) error {
@@ -81,15 +83,15 @@ func (a *app) check(ctx context.Context, f *checkFlags, args []string) error {
 	}
 	progress := a.newProgress()
 	defer progress.clear()
-	f.Progress = func(claim string, done, total int) {
-		progress.show(krrlab.Event{Stage: stage.Name(claim), Done: done, Total: total})
+	f.Progress = func(claim string, completed, total int) {
+		progress.show(krrlab.Event{Stage: stage.Name(claim), Done: completed, Total: total})
 	}
 	o := &f.Options
 	if f.Figures != "" {
 		return a.checkFigures(ctx, f, list, o, progress)
 	}
-	began := time.Now()
-	rep, err := theory.Check(ctx, list, o, func(r *theory.Result) {
+	start := time.Now()
+	report, err := theory.Check(ctx, list, o, func(r *theory.Result) {
 		progress.clear()
 		a.printResult(f, r)
 	})
@@ -98,14 +100,14 @@ func (a *app) check(ctx context.Context, f *checkFlags, args []string) error {
 		return err
 	}
 	if f.JSON != "" {
-		if err := stage.WriteJSON(f.JSON, rep); err != nil {
+		if err := stage.WriteJSON(f.JSON, report); err != nil {
 			return err
 		}
 	}
-	return a.checkEnd(ctx, f, rep, len(list), time.Since(began))
+	return a.finishCheck(ctx, f, report, len(list), time.Since(start))
 }
 
-// printResult prints a claim as soon as it is checked.
+// printResult prints the result of one claim.
 func (a *app) printResult(f *checkFlags, r *theory.Result) {
 	if !f.Verbose {
 		a.printf("%s\n", r.Line())
@@ -119,21 +121,23 @@ func (a *app) printResult(f *checkFlags, r *theory.Result) {
 	a.printf("%s\n", r)
 }
 
-// checkEnd prints the summary and settles the exit code.
-func (a *app) checkEnd(ctx context.Context, f *checkFlags, rep *theory.Report, asked int, took time.Duration) error {
+// finishCheck prints the summary and returns the error that sets the exit code: nil if every checked claim passed.
+func (a *app) finishCheck(ctx context.Context, f *checkFlags, report *theory.Report, requested int,
+	elapsed time.Duration) error {
 	if f.JSON != "" {
 		a.printf("wrote %s\n", f.JSON)
 	}
-	failed := rep.Failed()
+	failed := report.Failed()
 	verdict := "all pass"
 	if len(failed) > 0 {
 		verdict = "failed: " + strings.Join(failed, ", ")
 	}
-	a.printf("%d of %d claims checked with %d trials each in %.0f s: %s\n", len(rep.Claims), asked, rep.Trials,
-		took.Seconds(), verdict)
+	a.printf("%d of %d claims checked with %d trials each in %.0f s: %s\n", len(report.Claims), requested,
+		report.Trials, elapsed.Seconds(), verdict)
 	switch {
 	case ctx.Err() != nil:
-		a.left = fmt.Sprintf(" after %.0f seconds; the above is what was checked until then", took.Seconds())
+		a.interruptedNote = fmt.Sprintf(" after %.0f seconds; the above is what was checked until then",
+			elapsed.Seconds())
 		return ctx.Err()
 	case len(failed) > 0:
 		return errStatus(exitError)

@@ -37,15 +37,15 @@ func TestCheckEnd(t *testing.T) {
 	a := &app{env: Env{Stdout: &out}}
 	bad := &theory.Report{Trials: 20, Claims: []theory.Result{{Claim: "lemma4", Verdict: theory.Pass},
 		{Claim: "theorem1", Verdict: theory.Fail}}}
-	if err := a.checkEnd(context.Background(), &checkFlags{}, bad, 2, 0); err != errStatus(exitError) ||
+	if err := a.finishCheck(context.Background(), &checkFlags{}, bad, 2, 0); err != errStatus(exitError) ||
 		!strings.Contains(out.String(), "failed: theorem1") {
 		t.Errorf("%v: %s", err, &out)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	out.Reset()
-	if err := a.checkEnd(ctx, &checkFlags{}, bad, 24, 0); err != context.Canceled ||
-		!strings.Contains(out.String(), "2 of 24") || !strings.Contains(a.left, "until then") {
-		t.Errorf("%v: %s%s", err, &out, a.left)
+	if err := a.finishCheck(ctx, &checkFlags{}, bad, 24, 0); err != context.Canceled ||
+		!strings.Contains(out.String(), "2 of 24") || !strings.Contains(a.interruptedNote, "until then") {
+		t.Errorf("%v: %s%s", err, &out, a.interruptedNote)
 	}
 }

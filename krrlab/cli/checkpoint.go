@@ -11,11 +11,11 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 )
 
-// checkpointFlags say where the state of a solve is kept.
+// checkpointFlags are the flags for saving the state of a solve and for resuming from it.
 type checkpointFlags struct {
-	Dir    string   `flag:"checkpoint" not:"solver=direct" help:"keep the state of the solve in this folder"`
-	Every  howOften `flag:"checkpoint-every" default:"1m" with:"checkpoint"`
-	Resume bool     `flag:"resume" with:"checkpoint"`
+	Dir    string             `flag:"checkpoint" not:"solver=direct" help:"save the state of the solve in this folder"`
+	Every  checkpointInterval `flag:"checkpoint-every" default:"1m" with:"checkpoint"`
+	Resume bool               `flag:"resume" with:"checkpoint"`
 }
 
 func (checkpointFlags) Help() map[string]string {
@@ -25,21 +25,22 @@ func (checkpointFlags) Help() map[string]string {
 	}
 }
 
-// howOften is a time such as 30s, or a number of iterations such as 10it.
-type howOften struct {
+// checkpointInterval is the interval between two checkpoints: a time such as 30s, or a number of iterations such as
+// 10it.
+type checkpointInterval struct {
 	time       time.Duration
 	iterations int
 }
 
-func (h *howOften) String() string {
+func (h *checkpointInterval) String() string {
 	if h.iterations > 0 {
 		return fmt.Sprintf("%dit", h.iterations)
 	}
 	return strings.TrimSuffix(h.time.String(), "0s")
 }
 
-func (h *howOften) Set(text string) (err error) {
-	*h = howOften{}
+func (h *checkpointInterval) Set(text string) (err error) {
+	*h = checkpointInterval{}
 	if n, ok := strings.CutSuffix(text, "it"); ok {
 		h.iterations, err = strconv.Atoi(n)
 	} else {
@@ -51,23 +52,24 @@ func (h *howOften) Set(text string) (err error) {
 	return nil
 }
 
-// keep puts the flags into a configuration. What is resumed or refused is reported on stderr, unless --quiet.
-func (a *app) keep(cfg *krrlab.Config, f *checkpointFlags, progress *progress) {
+// setCheckpoint sets cfg.Checkpoint from the flags. Unless --quiet is set, the solve reports on stderr whether it
+// resumed from a checkpoint or refused one.
+func (a *app) setCheckpoint(cfg *krrlab.Config, f *checkpointFlags, progress *progress) {
 	if f.Dir == "" {
 		return
 	}
-	a.kept.Store(f.Dir)
+	a.checkpointDir.Store(f.Dir)
 	cfg.Checkpoint = &krrlab.Checkpoint{Dir: f.Dir, Resume: f.Resume, Every: f.Every.time,
 		EveryIter: f.Every.iterations}
 	cfg.Checkpoint.Note = func(text string) {
 		progress.clear()
-		a.note("%s", text)
+		a.notef("%s", text)
 	}
 }
 
-// goOnText says how to go on from the checkpoint that the run has left; "" if it has none.
-func (a *app) goOnText() string {
-	dir, _ := a.kept.Load().(string)
+// resumeHint returns a note on how to continue from the checkpoint of this run, or "" if there is no checkpoint.
+func (a *app) resumeHint() string {
+	dir, _ := a.checkpointDir.Load().(string)
 	if !checkpoint.Kept(dir) {
 		return ""
 	}

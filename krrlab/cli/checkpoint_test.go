@@ -68,14 +68,14 @@ func TestInterruptedSolve(t *testing.T) {
 // TestHasCheckpoint: a folder's name is no pattern.
 func TestHasCheckpoint(t *testing.T) {
 	a, dir := &app{}, filepath.Join(t.TempDir(), "run[1]")
-	a.kept.Store(dir)
-	testkit.Equal(t, a.goOnText(), "")
+	a.checkpointDir.Store(dir)
+	testkit.Equal(t, a.resumeHint(), "")
 	s, err := checkpoint.Open(dir, [32]byte{})
 	if err == nil {
 		err = s.Save(nil)
 	}
 	testkit.OK(t, err)
-	if a.goOnText() == "" {
+	if a.resumeHint() == "" {
 		t.Error("a checkpoint is not found")
 	}
 }

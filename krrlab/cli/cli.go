@@ -32,27 +32,27 @@ const (
 	exitInterrupted  = 130
 )
 
-// Env is what a command knows of the world around it.
+// Env is the environment of a command: its streams, its folders, and how the process was started.
 type Env struct {
 	Stdout, Stderr io.Writer
-	Terminal       bool       // Stderr is a terminal: show progress
-	Width          func() int // its columns, 0 if that is not known; nil: not known
-	DataDirs       []string   // folders to look for data in, after --data-dir; the last is the user's cache
-	JupyterData    string     // folder of the user's data that Jupyter looks into, "" if there is no home folder
+	Terminal       bool       // whether Stderr is a terminal; progress is shown only on a terminal
+	Width          func() int // returns the number of columns of the terminal, or 0 if unknown; may be nil
+	DataDirs       []string   // folders that are searched for data after --data-dir; the last is the user's cache
+	JupyterData    string     // Jupyter's data folder of the user; "" if there is no home folder
 	Version        string
-	// UseBLAS installs a BLAS: "auto" (OpenBLAS if it is found), "openblas" (or an
-	// error) or "go". The note, if any, says in a line why it is slower than it could be.
+	// UseBLAS installs a BLAS: "auto" uses OpenBLAS if it is found, "openblas" requires it, and "go" uses the Go
+	// implementation. The note is "" or one line that explains why a slower BLAS was installed.
 	UseBLAS func(ctx context.Context, name string) (note string, err error)
-	// Launch says how the process was started as a rank; nil if it was not.
+	// Launch describes the rank of a process that an MPI launcher started; it is nil for any other process.
 	Launch *comm.Launch
 }
 
-// errUsage marks errors of the command line itself.
+// errUsage marks an error in the command line, which ends with exitUsage.
 type errUsage struct{ error }
 
 func (e errUsage) Unwrap() error { return e.error }
 
-// errStatus ends a command with an exit code and no message of its own.
+// errStatus is an error that ends a command with an exit code and without a message.
 type errStatus int
 
 func (e errStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
@@ -63,14 +63,14 @@ func usagef(format string, args ...any) error { return errUsage{fmt.Errorf(forma
 type app struct {
 	env Env
 	globalFlags
-	flags *schema.Schema // of globalFlags
-	party *party         // nil unless the process is a rank
-	kept  atomic.Value   // folder of checkpoints, a string
-	path  string         // of the command that runs, such as "krrlab fit"
-	end   *deadline      // of the command, after its context ends
-	args  []string
-	left  string // what a command that was interrupted leaves, for its last line
-	wrote []string
+	flags           *schema.Schema // the fields of globalFlags as options
+	ranks           *rankGroup     // the ranks of this run, after joinRanks; nil for a single process
+	checkpointDir   atomic.Value   // folder of checkpoints, a string
+	commandPath     string         // name of the running command, such as "krrlab fit"
+	deadline        *deadline      // expires some time after the command's context ended
+	args            []string       // the command line without the program's name
+	interruptedNote string         // results that an interrupted command has produced, for its last line of output
+	writtenFiles    []string       // names of the files written so far
 }
 
 // globalFlags are the flags of all commands.
@@ -84,8 +84,8 @@ type globalFlags struct {
 
 func (globalFlags) Help() map[string]string {
 	return map[string]string{
-		"cpu":      "instructions of the inner loops: auto, portable, avx2 or avx512",
-		"data-dir": "folder to look for data in first, before $KRRLAB_DATA and the user's cache",
+		"cpu":      "instruction set of the inner loops: auto, portable, avx2 or avx512",
+		"data-dir": "folder to search for data first, before $KRRLAB_DATA and the user's cache",
 	}
 }
 
@@ -94,18 +94,18 @@ func (globalFlags) Help() map[string]string {
 func Main(ctx context.Context, args []string, env Env) int {
 	out := &output{w: env.Stdout}
 	env.Stdout, env.Stderr = out, safe.Writer{W: env.Stderr}
-	a := &app{env: env, args: args, end: newDeadline(grace)}
+	a := &app{env: env, args: args, deadline: newDeadline(grace)}
 	if env.Launch != nil {
-		a.end = newDeadline(rankGrace)
+		a.deadline = newDeadline(rankGrace)
 	}
-	a.end.follow(ctx)
+	a.deadline.follow(ctx)
 	code := make(chan int, 1)
 	go func() { code <- a.execute(ctx, out) }()
 	select {
 	case c := <-code:
-		a.end.release()
+		a.deadline.release()
 		return c
-	case <-a.end.passed:
+	case <-a.deadline.expired:
 		return a.abandon()
 	}
 }
@@ -122,53 +122,55 @@ func (a *app) execute(ctx context.Context, out *output) int {
 		return err
 	})
 	if cmd != nil {
-		a.path = cmd.CommandPath()
+		a.commandPath = cmd.CommandPath()
 	}
 	code, text := a.verdict(ctx, err)
 	if e := out.failure(); e != nil && code == exitOK {
 		code, text = exitError, e.Error()
 	}
-	return a.part(ctx, err, code, text)
+	return a.endRank(ctx, err, code, text)
 }
 
 const nothingWritten = "; nothing was written"
 
-// verdict returns the exit code of a command that ended with err, and what to say of it.
+// verdict returns the exit code and the message, "" for none, of a command that ended with err.
 func (a *app) verdict(ctx context.Context, err error) (code int, text string) {
 	if status, ok := errors.AsType[errStatus](err); ok {
 		return int(status), ""
 	}
-	_, usage := errors.AsType[errUsage](err)
+	_, isUsage := errors.AsType[errUsage](err)
 	switch {
 	case err == nil:
 		return exitOK, ""
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		return exitInterrupted, "interrupted" + cmp.Or(a.left, a.goOnText(), nothingWritten)
-	case usage:
-		return exitUsage, fmt.Sprintf("%v (see %s --help)", err, a.path)
+		return exitInterrupted, "interrupted" + cmp.Or(a.interruptedNote, a.resumeHint(), nothingWritten)
+	case isUsage:
+		return exitUsage, fmt.Sprintf("%v (see %s --help)", err, a.commandPath)
 	}
 	return exitError, a.failureText(err)
 }
 
-// failureText says what went wrong, and where a checkpoint is left, how to go on.
+// failureText returns the message of an error. If the run has left a checkpoint and err is a lost rank or a failed
+// save, the message also explains how to continue from the checkpoint.
 func (a *app) failureText(err error) string {
 	text := ""
-	if lost, ok := errors.AsType[*comm.Error](err); ok {
-		text = strings.TrimPrefix(lost.Error(), "comm: ")
-	} else if unsaved, ok := errors.AsType[*checkpoint.SaveError](err); ok {
-		text = unsaved.Error()
-	} else if bad, ok := errors.AsType[*datasets.ParseError](err); ok && bad.Flags != nil {
-		plain := *bad
-		plain.Flags = nil
-		return fmt.Sprintf("%v; say %s", &plain, pasted(append(a.args[:len(a.args):len(a.args)], bad.Flags...)))
+	if rankErr, ok := errors.AsType[*comm.Error](err); ok {
+		text = strings.TrimPrefix(rankErr.Error(), "comm: ")
+	} else if saveErr, ok := errors.AsType[*checkpoint.SaveError](err); ok {
+		text = saveErr.Error()
+	} else if parseErr, ok := errors.AsType[*datasets.ParseError](err); ok && parseErr.Flags != nil {
+		withoutFlags := *parseErr
+		withoutFlags.Flags = nil
+		args := append(a.args[:len(a.args):len(a.args)], parseErr.Flags...)
+		return fmt.Sprintf("%v; say %s", &withoutFlags, shellCommand(args))
 	} else {
 		return strings.TrimPrefix(err.Error(), "krrlab: ")
 	}
-	return text + a.goOnText()
+	return text + a.resumeHint()
 }
 
-// pasted returns the command line of the arguments as a shell takes it.
-func pasted(args []string) string {
+// shellCommand returns the command line with these arguments, quoted for a shell.
+func shellCommand(args []string) string {
 	text := "krrlab"
 	for _, arg := range args {
 		text += " " + safe.Shell(arg)
@@ -212,12 +214,12 @@ Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results wr
 	for _, d := range krrlab.Stages() {
 		root.AddCommand(a.stageCommand(&d))
 	}
-	arrange(root)
+	groupCommands(root)
 	strictHelp(root)
 	return root
 }
 
-// strictHelp makes help refuse what is no command.
+// strictHelp makes krrlab help return an error for an argument that is not a command.
 func strictHelp(root *cobra.Command) {
 	help, _, err := root.Find([]string{"help"})
 	if err != nil {
@@ -225,23 +227,23 @@ func strictHelp(root *cobra.Command) {
 	}
 	show := help.Run
 	help.Run, help.RunE = nil, func(cmd *cobra.Command, args []string) error {
-		if of, rest, err := root.Find(args); err != nil || len(rest) > 0 {
-			return noArgs(of, rest)
+		if command, unknownArgs, err := root.Find(args); err != nil || len(unknownArgs) > 0 {
+			return noArgs(command, unknownArgs)
 		}
 		show(cmd, args)
 		return nil
 	}
 }
 
-// noArgs refuses positional arguments, naming the first.
+// noArgs returns an error if there are positional arguments. The error names the first one.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usagef("unknown argument or command %q%s", args[0], commandMeant(cmd, args[0]))
+		return usagef("unknown argument or command %q%s", args[0], suggestCommand(cmd, args[0]))
 	}
 	return nil
 }
 
-// oneArg refuses all but one positional argument, with a text that says what it is.
+// oneArg returns a check that there is exactly one positional argument, with text as its error message.
 func oneArg(text string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
@@ -251,21 +253,22 @@ func oneArg(text string) cobra.PositionalArgs {
 	}
 }
 
-// setUp acts on the flags that all commands share.
+// setUp applies the global flags: it sets the number of threads, the instruction set and the BLAS. It ends the command
+// on a rank for which there is no work.
 func (a *app) setUp(cmd *cobra.Command, _ []string) error {
-	if a.idle(cmd) {
+	if a.isIdleRank(cmd) {
 		return errStatus(exitOK)
 	}
 	a.setThreads(a.Threads)
 	if err := useCPU(a.CPU); err != nil {
 		return err
 	}
-	if slices.Contains(plain, cmd.CommandPath()) {
+	if slices.Contains(commandsWithoutBLAS, cmd.CommandPath()) {
 		return nil
 	}
 	note, err := a.env.UseBLAS(cmd.Context(), a.BLAS)
 	if note != "" {
-		a.note("%s", note)
+		a.notef("%s", note)
 	}
 	return err
 }
@@ -276,29 +279,30 @@ func (a *app) setThreads(n int) {
 	accel.SetThreads(n)
 }
 
-// note is say, unless --quiet.
-func (a *app) note(format string, args ...any) {
+// notef writes a line to the error stream, as warnf does, unless --quiet is set.
+func (a *app) notef(format string, args ...any) {
 	if !a.Quiet {
-		a.say(format, args...)
+		a.warnf(format, args...)
 	}
 }
 
-// say says something on the stream of errors; of ranks the first does.
-func (a *app) say(format string, args ...any) {
-	if a.first() {
+// warnf writes a line to the error stream. On ranks other than the first it does nothing.
+func (a *app) warnf(format string, args ...any) {
+	if a.isFirstRank() {
 		fmt.Fprintf(a.env.Stderr, "krrlab: "+format+"\n", args...)
 	}
 }
 
-// plain are the commands that compute nothing: for them no BLAS is loaded.
-var plain = []string{
+// commandsWithoutBLAS lists the commands that compute nothing, for which no BLAS is loaded.
+var commandsWithoutBLAS = []string{
 	"krrlab", "krrlab version", "krrlab licenses", "krrlab data", "krrlab data list", "krrlab data info",
 	"krrlab data fetch",
 	"krrlab model", "krrlab model info", "krrlab notebook", "krrlab notebook install", "krrlab notebook uninstall",
 	"krrlab notebook add",
 }
 
-// useCPU makes the inner loops run on the instructions named.
+// useCPU selects the instruction set of the inner loops, "auto" for the best that the processor has. It returns an
+// error if the processor lacks the instructions.
 func useCPU(name string) error {
 	paths := simd.Paths()
 	if name == "auto" {
@@ -309,21 +313,22 @@ func useCPU(name string) error {
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(paths, p) { // of ranks, those on other machines may run it
+	if !slices.Contains(paths, p) { // the processors of other ranks may have it
 		return fmt.Errorf("--cpu %s: this processor runs %v", name, paths)
 	}
 	simd.Use(p)
 	return nil
 }
 
-// printf writes a result unless --quiet was given, for a terminal.
+// printf writes a result to the output stream, with control characters made harmless for a terminal. With --quiet it
+// writes nothing.
 func (a *app) printf(format string, args ...any) {
 	if !a.Quiet {
 		fmt.Fprintf(safe.Writer{W: a.env.Stdout}, format, args...)
 	}
 }
 
-// dirs returns the folders to look for data in, in order.
+// dirs returns the folders to search for data, in order.
 func (a *app) dirs() []string {
 	if a.DataDir != "" {
 		return append([]string{a.DataDir}, a.env.DataDirs...)

@@ -20,14 +20,14 @@ func (a *app) dataCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "data",
 		Short: "List, describe, download and pack data sets",
-		Long: `Data sets are looked for in --data-dir, then $KRRLAB_DATA, then the user's cache,
-where fetch puts them.`,
+		Long: `Data sets are searched for in --data-dir, then in $KRRLAB_DATA, then in the user's cache.
+fetch downloads them into the cache, or into --data-dir if it is set.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "list", Short: "List the data sets and which of them are here", Args: noArgs,
+			Use: "list", Short: "List the data sets, and which of them are on this machine", Args: noArgs,
 			RunE: func(*cobra.Command, []string) error { return a.dataList() },
 		},
 		&cobra.Command{
@@ -49,7 +49,7 @@ where fetch puts them.`,
 type packFlags struct {
 	dataFlags
 	Memory int64  `flag:"memory" check:">=0" unit:"bytes" help:"memory limit of a file while it is read, such as 20GB"`
-	Out    string `flag:"out" help:"the folder"`
+	Out    string `flag:"out" help:"folder to write"`
 }
 
 func (a *app) packCommand() *cobra.Command {
@@ -59,11 +59,11 @@ func (a *app) packCommand() *cobra.Command {
 	return withOptions(&cobra.Command{
 		Use:   "pack --data NAME | --train FILE [--test FILE] --out FOLDER",
 		Short: "Write data into a folder that loads at once",
-		Long: `Pack reads and scales data as fit does with the same flags, and writes them into a
-folder: arrays in NumPy's form, points in bytes as bytes, and krrlab-data.json with
-everything else and a SHA-256 of each 4 MiB. --data FOLDER then gives the same
-coefficients, to the bit. The arrays are mapped into memory, not read, and processes of
-one machine share them.`,
+		Long: `Pack reads and scales data exactly as fit does with the same flags, and writes them into
+a folder. The folder contains arrays in NumPy's format (points that are bytes stay bytes)
+and krrlab-data.json, which holds everything else and a SHA-256 checksum of every 4 MiB.
+A fit with --data FOLDER gives bit-identical coefficients. The arrays are mapped into
+memory instead of being read, and all processes of a machine share them.`,
 		Example: `  krrlab data pack --data mnist --out packed
   krrlab data pack --train train.csv --test test.csv --target price --out packed
   krrlab fit --data packed`,
@@ -72,7 +72,7 @@ one machine share them.`,
 }
 
 func (a *app) pack(ctx context.Context, f *packFlags) error {
-	if err := usage(f.check()); err != nil {
+	if err := asUsageError(f.check()); err != nil {
 		return err
 	}
 	if f.Out == "" {
@@ -80,7 +80,7 @@ func (a *app) pack(ctx context.Context, f *packFlags) error {
 	}
 	lab := newLabFlags()
 	lab.dataFlags, lab.Memory = f.dataFlags, f.Memory
-	d, err := a.read(ctx, &lab)
+	d, err := a.readData(ctx, &lab)
 	if err != nil {
 		return err
 	}
@@ -96,27 +96,28 @@ func (a *app) pack(ctx context.Context, f *packFlags) error {
 
 func (a *app) dataList() error {
 	t := &plots.Table{Columns: plots.Heads("name", "task", "n", "test", "d", "classes", "here", "what")}
-	for _, i := range datasets.Registry() {
-		here := "yes"
-		if i.BuiltIn() {
-			here = "built in"
-		} else if _, missing := i.Find(a.dirs()); len(missing) > 0 {
-			here = "no"
+	for _, info := range datasets.Registry() {
+		available := "yes"
+		if info.BuiltIn() {
+			available = "built in"
+		} else if _, missing := info.Find(a.dirs()); len(missing) > 0 {
+			available = "no"
 		}
 		var classes any
-		if i.Classes > 0 {
-			classes = i.Classes
+		if info.Classes > 0 {
+			classes = info.Classes
 		}
-		t.Add(i.Name, i.Task.String(), i.N, i.TestN, i.D, classes, here, i.Title)
+		t.Add(info.Name, info.Task.String(), info.N, info.TestN, info.D, classes, available, info.Title)
 	}
 	a.printf("%s\n", t.Text())
 	a.printf("looked in: %s\n", strings.Join(a.dirs(), ", "))
 	return nil
 }
 
-// dataInfo prints what is known of a data set and checks the files that are here.
+// dataInfo prints the description of a data set, and verifies the checksums of its files on this machine. It returns
+// an error if a file is damaged.
 func (a *app) dataInfo(name string) error {
-	if err := knownData(name); err != nil {
+	if err := checkDataName(name); err != nil {
 		return err
 	}
 	if datasets.IsPacked(name) {
@@ -126,7 +127,7 @@ func (a *app) dataInfo(name string) error {
 		}
 		return err
 	}
-	i, err := datasets.Lookup(name)
+	info, err := datasets.Lookup(name)
 	if err != nil {
 		return err
 	}
@@ -135,22 +136,22 @@ func (a *app) dataInfo(name string) error {
 			a.printf("%-9s %s\n", name, text)
 		}
 	}
-	line("name", i.Name)
-	line("title", i.Title)
-	line("task", i.Describe())
-	line("split", i.Split)
-	line("scaling", i.Scale)
-	line("note", i.Note)
-	line("license", i.Licence)
-	line("page", i.Page)
-	if p := i.Paper; p != nil {
+	line("name", info.Name)
+	line("title", info.Title)
+	line("task", info.Describe())
+	line("split", info.Split)
+	line("scaling", info.Scale)
+	line("note", info.Note)
+	line("license", info.Licence)
+	line("page", info.Page)
+	if p := info.Paper; p != nil {
 		line("paper", fmt.Sprintf("gaussian σ = %g, λ = %g, s = %d: %s, %g s, error %s", p.Sigma, p.Lambda, p.Features,
-			plural.Count(p.Iterations, "iteration"), p.Seconds, paperError(i)))
-	} else if i.Sigma > 0 {
-		line("default", fmt.Sprintf("gaussian σ = %g, λ = %g", i.Sigma, i.Lambda))
+			plural.Count(p.Iterations, "iteration"), p.Seconds, paperError(info)))
+	} else if info.Sigma > 0 {
+		line("default", fmt.Sprintf("gaussian σ = %g, λ = %g", info.Sigma, info.Lambda))
 	}
-	var bad error
-	for _, f := range i.Files {
+	var damage error
+	for _, f := range info.Files {
 		path := f.Find(a.dirs())
 		if path == "" {
 			line("missing", f.Path)
@@ -159,30 +160,31 @@ func (a *app) dataInfo(name string) error {
 			}
 			continue
 		}
-		known, err := f.Verify(path)
+		hasChecksum, err := f.Verify(path)
 		switch {
 		case err != nil:
-			bad = err
+			damage = err
 			line("damaged", path)
-		case known:
+		case hasChecksum:
 			line("file", path+" (checksum right)")
 		default:
 			line("file", path+" (no checksum known)")
 		}
 	}
-	return bad
+	return damage
 }
 
-func paperError(i *datasets.Info) string {
-	if i.Task == datasets.Regression {
-		return fmt.Sprintf("%.3g (‖ŷ−y‖/‖y‖)", i.Paper.Error)
+// paperError returns the test error that the paper reports for a data set.
+func paperError(info *datasets.Info) string {
+	if info.Task == datasets.Regression {
+		return fmt.Sprintf("%.3g (‖ŷ−y‖/‖y‖)", info.Paper.Error)
 	}
-	return fmt.Sprintf("%.2f %%", 100*i.Paper.Error)
+	return fmt.Sprintf("%.2f %%", 100*info.Paper.Error)
 }
 
-// dataFetch downloads what is missing of a data set.
+// dataFetch downloads the missing files of a data set.
 func (a *app) dataFetch(ctx context.Context, name string) error {
-	if err := knownData(name); err != nil {
+	if err := checkDataName(name); err != nil {
 		return err
 	}
 	dirs := a.dirs()
@@ -195,15 +197,15 @@ func (a *app) dataFetch(ctx context.Context, name string) error {
 	}
 	progress := a.newProgress()
 	defer progress.clear()
-	err := datasets.Fetch(ctx, name, dir, &datasets.FetchOptions{Progress: func(file string, done, total int64) {
-		e := krrlab.Event{Stage: stage.Name(file), Done: int(done), Total: int(total), Remaining: -1}
+	err := datasets.Fetch(ctx, name, dir, &datasets.FetchOptions{Progress: func(file string, completed, total int64) {
+		e := krrlab.Event{Stage: stage.Name(file), Done: int(completed), Total: int(total), Remaining: -1}
 		if total <= 0 {
-			e.Detail = accel.Bytes(done)
+			e.Detail = accel.Bytes(completed)
 		}
 		progress.show(e)
 	}})
 	if err != nil && ctx.Err() != nil {
-		a.left = "; whole files are kept: run it again for the others"
+		a.interruptedNote = "; whole files are kept: run it again for the others"
 		return ctx.Err()
 	}
 	if err != nil {

@@ -9,22 +9,23 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/group"
 )
 
-// grace is how long a command may still run when its context has ended. What it waits for then, such as a pipe that
-// nobody writes or reads, is given up. Ranks, which end together, have rankGrace.
+// grace is the time that a command may still run after its context has ended. After that the program ends even if the
+// command still waits, for example for a pipe that nobody reads or writes. Ranks must end together and therefore have
+// the longer rankGrace.
 var grace, rankGrace = time.Second, 5 * time.Second
 
-// deadline passes the grace after a context ends.
+// deadline expires a grace period after a context ended.
 type deadline struct {
 	grace   time.Duration
-	passed  chan struct{} // gets a value at the deadline
+	expired chan struct{} // gets a value at the deadline
 	release func() bool   // stops following the context
 }
 
-func newDeadline(after time.Duration) *deadline {
-	return &deadline{grace: after, passed: make(chan struct{}, 1)}
+func newDeadline(delay time.Duration) *deadline {
+	return &deadline{grace: delay, expired: make(chan struct{}, 1)}
 }
 
-// follow makes the deadline that of a context, instead of one that it followed before.
+// follow makes the deadline depend on ctx, and no longer on the context of an earlier call.
 func (d *deadline) follow(ctx context.Context) {
 	if d.release != nil {
 		d.release()
@@ -32,24 +33,25 @@ func (d *deadline) follow(ctx context.Context) {
 	d.release = context.AfterFunc(ctx, func() {
 		time.AfterFunc(d.grace, func() {
 			select {
-			case d.passed <- struct{}{}:
+			case d.expired <- struct{}{}:
 			default:
 			}
 		})
 	})
 }
 
-// abandon ends a command that is still running after the grace. It says so, unless the stream of errors blocks, too.
+// abandon cleans up after a command that is still running at its deadline, and returns the exit code. It reports the
+// interruption, unless the error stream blocks too.
 func (a *app) abandon() int {
 	atomicfile.Abandon()
 	group.EndAll()
-	said := make(chan struct{})
+	reported := make(chan struct{})
 	go func() {
-		defer close(said)
-		a.say("interrupted while it waited%s", cmp.Or(a.goOnText(), "; files that are complete are kept"))
+		defer close(reported)
+		a.warnf("interrupted while it waited%s", cmp.Or(a.resumeHint(), "; files that are complete are kept"))
 	}()
 	select {
-	case <-said:
+	case <-reported:
 	case <-time.After(grace):
 	}
 	return exitInterrupted

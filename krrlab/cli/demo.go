@@ -25,7 +25,7 @@ type demoCase struct {
 	lambdaP float64
 }
 
-// demoCases are solved in order; a set that is not found is left out.
+// demoCases are solved in this order. A case whose data set is not found is skipped.
 var demoCases = []demoCase{
 	{data: "synthetic-regression"},
 	{data: "synthetic-classes"},
@@ -39,14 +39,15 @@ func (a *app) demoCommand() *cobra.Command {
 	return withOptions(&cobra.Command{
 		Use:   "demo [--dir DIR]",
 		Short: "Solve the built-in problems, and MNIST when it is found",
-		Long: `Demo solves two built-in problems whose best possible error is known, and the first
-10,000 rows of MNIST where that is found, each with the preconditioner and by plain
-conjugate gradients; prints a table; and draws their convergence.`,
+		Long: `Demo solves two built-in problems whose best possible error is known, and a problem with
+the first 10,000 rows of MNIST if that data set is found. It solves each problem twice: with
+the preconditioner, and by conjugate gradients without one. It then prints a table and draws
+the convergence of all solves.`,
 		Args: noArgs,
 	}, schema.Of(&f), func(ctx context.Context, _ []string) error { return a.demo(ctx, f.Dir) })
 }
 
-// demo solves the cases and shows what came out.
+// demo solves the cases, prints a table of the results and writes the convergence figure into dir.
 func (a *app) demo(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot write to %s: %w", dir, err)
@@ -75,7 +76,7 @@ func (a *app) demo(ctx context.Context, dir string) error {
 	}
 	a.printf("%s\n", table.Text())
 	figure := plots.Convergence("With random-features preconditioning (pcg) and without (cg)", 0, series...)
-	figure.X.Log = true // hundreds of iterations without, tens with
+	figure.X.Log = true // there are hundreds of iterations without the preconditioner and tens with it
 	figure.HLines = []plots.RefLine{{At: 1e-3, Label: "asked of classifiers"}, {At: 1e-5, Label: "asked of regression"}}
 	for _, ext := range []string{".svg", ".png"} {
 		name := filepath.Join(dir, "demo-convergence"+ext)
@@ -106,10 +107,10 @@ func demoRow(r *krrlab.Solution) []any {
 		}
 		return fmt.Sprintf(format, v)
 	}
-	of, value, unit := "%.2f %%", r.TestError, krrlab.Number(100)
+	errorFormat, value, unit := "%.2f %%", r.TestError, krrlab.Number(100)
 	if !value.Known() {
-		of, value, unit = "RMSE %.4f", r.RMSE, 1
+		errorFormat, value, unit = "RMSE %.4f", r.RMSE, 1
 	}
 	return []any{r.Dataset, r.N, r.S, r.Solver.String(), r.Iterations, r.Status.String(), float64(r.TrueResidual),
-		text("%.3g", r.Kappa), text(of, unit*value), text(of, unit*r.BestError), r.Seconds.Total}
+		text("%.3g", r.Kappa), text(errorFormat, unit*value), text(errorFormat, unit*r.BestError), r.Seconds.Total}
 }

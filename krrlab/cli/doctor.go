@@ -26,7 +26,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	}
 }
 
-// doctor prints a line for each thing krrlab can use.
+// doctor prints one line for each component that krrlab can use, such as the processor, the BLAS and MPI.
 func (a *app) doctor(ctx context.Context) error {
 	line := func(name, format string, args ...any) {
 		a.printf("%-10s "+format+"\n", append([]any{name}, args...)...)
@@ -43,26 +43,26 @@ func (a *app) doctor(ctx context.Context) error {
 	}
 	line("reading", "%s on %s", rateText(rates.Read, "GB/s"), plural.Count(accel.Threads(), "thread"))
 	b := accel.InUse()
-	slow := b.Name != "openblas" && a.BLAS != "go"
+	usesSlowBLAS := b.Name != "openblas" && a.BLAS != "go"
 	line("blas", "%v: dgemm %s, sgemm %s", b, rateText(rates.Gemm64, "GFLOP/s"), rateText(rates.Gemm32, "GFLOP/s"))
-	line("mpi", "%s", cmp.Or(found("mpirun", "mpiexec", "srun"),
+	line("mpi", "%s", cmp.Or(findProgram("mpirun", "mpiexec", "srun"),
 		"not found (for runs on ranks: sudo apt-get install openmpi-bin)"))
-	line("jupyter", "%s", cmp.Or(found("jupyter-notebook", "jupyter-lab", "jupyter"),
+	line("jupyter", "%s", cmp.Or(findProgram("jupyter-notebook", "jupyter-lab", "jupyter"),
 		"not found (for notebooks: sudo apt-get install jupyter-notebook)"))
 	for i, d := range a.dirs() {
 		line([]string{"data", ""}[min(i, 1)], "%s", d)
 	}
-	if slow {
+	if usesSlowBLAS {
 		line("install", "sudo apt-get install libopenblas0")
 		line("", "(factorizations and eigenvalue problems then run faster)")
 	} else {
 		line("install", "nothing: the fast matrix library is here")
 	}
-	rates.Save() // for krrlab plan
+	rates.Save() // krrlab plan reads them
 	return nil
 }
 
-// rateText writes a rate in 10⁹ of the unit, 0 as what was not measured.
+// rateText formats a rate in units of 10⁹ per second. A rate that is not positive and finite was not measured.
 func rateText(rate float64, unit string) string {
 	if !(rate > 0) || math.IsInf(rate, 1) {
 		return "(not measured)"
@@ -70,8 +70,8 @@ func rateText(rate float64, unit string) string {
 	return fmt.Sprintf("%.3g %s", rate/1e9, unit)
 }
 
-// found returns the path of the first program that is installed.
-func found(names ...string) string {
+// findProgram returns the path of the first of the programs that is installed, or "" if none is.
+func findProgram(names ...string) string {
 	for _, n := range names {
 		if p, err := exec.LookPath(n); err == nil {
 			return p

@@ -38,29 +38,30 @@ type fitFlags struct {
 
 func (fitFlags) Help() map[string]string {
 	return map[string]string{
-		"tune": "choose by leave-one-out those of kernel, σ and λ that --kernel, --sigma and --lambda do not set " +
-			"(see krrlab tune)",
-		"ard": "with --tune, length scales for each feature: auto, where they are seen to be worth it, or no",
-		"calibrate": "errors that the model keeps for krrlab predict --interval and --probabilities: test, of the " +
-			"test rows; loo, of each training row left out (K is factored once more); or none; auto is test if there " +
-			"are test rows",
-		"metric": "what --tune and --threshold make best (see krrlab tune)",
-		"threshold": "what f(x) is compared with where there are two classes: a number, or auto, which chooses the best " +
-			"for --metric on rows left out (with --metric f1 or balanced-error default: auto)",
+		"tune": "choose kernel, σ and λ by leave-one-out, except those that --kernel, --sigma and --lambda set (see " +
+			"krrlab tune)",
+		"ard": "with --tune, whether to choose one length scale for each feature: auto, if they improve the " +
+			"prediction, or no",
+		"calibrate": "errors to save in the model, for krrlab predict --interval and --probabilities: test, those of " +
+			"the test rows; loo, the leave-one-out errors of the training rows (factors K once more); or none; auto is " +
+			"test if there are test rows, else none",
+		"metric": "quantity that --tune and --threshold optimize (see krrlab tune)",
+		"threshold": "for two classes, the number that f(x) is compared with, or auto, which chooses the best one for " +
+			"--metric by leave-one-out (default: auto with --metric f1 or balanced-error)",
 		"json": "write the report as JSON to this file",
-		"plot": "draw predictions against answers, for classes how often each is taken for which, of the test data or " +
-			"else of training points," + formats,
+		"plot": "draw predictions against answers, or for classes the confusion matrix, of the test data, or of " +
+			"training points if there are no test data," + formats,
 		"plot-solve": "draw the convergence of the solve" + formats,
 	}
 }
 
-// plannedHelp has the texts of flags where the method is left to the plan.
+// plannedHelp contains the help texts of flags for commands in which the plan chooses the method.
 var plannedHelp = map[string]string{
-	"precond": "preconditioner, and its options, such as 'nystrom features=500 lambda-p=0.1': auto, which krrlab plan " +
-		"chooses, or one of " + strings.Join(stage.Names(), ", "),
-	"lambda-p": "ridge λ_p > 0 of the preconditioner (default: with --precond auto the plan's, else λ)",
-	"features": "random features s, or the rank of a preconditioner, 1 ≤ s ≤ n (default: with --precond auto the " +
-		"plan's, else n/10, at least 500, at most 10,000; of vecchia: none)",
+	"precond": "preconditioner with its options, such as 'nystrom features=500 lambda-p=0.1': auto, which chooses as " +
+		"krrlab plan does, or one of " + strings.Join(stage.Names(), ", "),
+	"lambda-p": "ridge λ_p > 0 of the preconditioner (default: chosen by the plan with --precond auto, else λ)",
+	"features": "number s of random features, or rank of the preconditioner, 1 ≤ s ≤ n (default: chosen by the plan " +
+		"with --precond auto, none for vecchia, else n/10 but at least 500 and at most 10,000)",
 }
 
 func newFitFlags() *fitFlags {
@@ -74,17 +75,18 @@ func (a *app) fitCommand() *cobra.Command {
 	f := newFitFlags()
 	return withOptions(&cobra.Command{
 		Use:   "fit (--data NAME | --train FILE [--test FILE | --holdout SHARE])",
-		Short: "Fit a model, judge it on test data, save it",
+		Short: "Fit a model, test it on test data, save it",
 		Long: `Fit solves (K+λI)c = y for the training data and tests the model on the test data.
-For classes, c has one column per class (±1 coding; one column for two classes). For
-regression the mean of y is subtracted first, and the model adds it to its predictions;
---center no leaves y as it is. In scikit-learn this is KernelRidge with alpha = λ and, for
-the Gaussian, kernel="rbf" and gamma = 1/(2σ²), on targets less their mean. Exit code 3 means
-that the solve did not reach the tolerance within --max-iter; all results are still written.
+For classes, y and c have one column per class with ±1 coding (one column for two classes).
+For a regression, the mean of y is subtracted first, and the model adds it to its
+predictions; --center no turns this off. The same model in scikit-learn is KernelRidge with
+alpha = λ, fitted to the targets minus their mean; the Gaussian kernel is kernel="rbf" with
+gamma = 1/(2σ²). Exit code 3 means that the solve did not reach the tolerance within
+--max-iter; all results are still written.
 
-Started by mpirun, mpiexec or srun, the same command runs on all ranks together: K is
-distributed over them, and rank 0 prints and writes. With --checkpoint DIR, --resume
-continues an interrupted run, on any number of ranks, to the same coefficients.`,
+If mpirun, mpiexec or srun starts the command, all ranks run it together: K is distributed
+over the ranks, and rank 0 prints and writes the results. With --checkpoint DIR, --resume
+continues an interrupted run, on any number of ranks, and gives the same coefficients.`,
 		Example: `  krrlab fit --train train.csv --target price --drop id --categorical city,kind --impute median \
       --holdout 0.2 --tune --out m.krr
   krrlab fit --data mnist --sigma 8.5 --lambda 0.01 --solver pcg --precond features --lambda-p 0.1 --features 6000
@@ -100,8 +102,8 @@ func (a *app) fit(ctx context.Context, f *fitFlags) error {
 		return err
 	}
 	for _, name := range []string{"features", "lambda-p"} {
-		if f.plain() && f.flags.Given(name) {
-			a.note("note: --%s: of no effect without a preconditioner", name)
+		if f.withoutPreconditioner() && f.flags.Given(name) {
+			a.notef("note: --%s: of no effect without a preconditioner", name)
 		}
 	}
 	progress := a.newProgress()
@@ -114,110 +116,112 @@ func (a *app) fit(ctx context.Context, f *fitFlags) error {
 	if f.Out != "" {
 		err := a.calibrate(ctx, f.Calibrate, r)
 		if errors.Is(err, interval.ErrUnsolved) {
-			unsolved, err = err, nil // the report and the model are there all the same, on all ranks
+			unsolved, err = err, nil // write the report and the model nevertheless, on all ranks
 		}
 		if err = a.agree(ctx, err); err != nil {
 			return err
 		}
 	}
-	if f.Plot != "" { // before anything is written
+	if f.Plot != "" { // a figure that cannot be drawn ends the command before anything is written
 		r.plot, err = r.plotPredictions(ctx)
 		if err = a.agree(ctx, err); err != nil {
 			return err
 		}
 	}
 	progress.clear()
-	err = a.conclude(ctx, f, r)
+	err = a.writeResults(ctx, f, r)
 	if _, silent := errors.AsType[errStatus](err); silent && unsolved != nil {
-		a.say("--calibrate loo: %v", unsolved)
+		a.warnf("--calibrate loo: %v", unsolved)
 	}
 	return cmp.Or(err, a.agree(ctx, unsolved))
 }
 
-// conclude writes what was asked for, all that can be, and says how it ended, also where something could not be
-// written.
-func (a *app) conclude(ctx context.Context, f *fitFlags, r *fitted) error {
-	err := a.put(f.Out, r.sol.Model.Save)
+// writeResults writes the files that the flags name and prints the report. After an error it still writes the
+// remaining files and prints the report, and then returns the first error.
+func (a *app) writeResults(ctx context.Context, f *fitFlags, r *fitted) error {
+	err := a.writeOutput(f.Out, r.sol.Model.Save)
 	err = cmp.Or(err, a.writeStage(&f.stageFiles, r.sol, r.plot.figure))
-	err = cmp.Or(err, a.put(f.PlotSolve, func(file string) error { return f.save(r.sol.Plot(), file) }))
-	if err == nil && r.sol.Reached() && a.first() {
+	err = cmp.Or(err, a.writeOutput(f.PlotSolve, func(file string) error { return f.save(r.sol.Plot(), file) }))
+	if err == nil && r.sol.Reached() && a.isFirstRank() {
 		err = r.sol.RemoveCheckpoints()
 	}
-	return cmp.Or(a.agree(ctx, err), a.finish(f, r))
+	return cmp.Or(a.agree(ctx, err), a.reportFit(f, r))
 }
 
-// solve loads the data, solves the problem and judges the answer.
+// solve loads the data, chooses kernel and λ if --tune is set, solves the problem and tests the model.
 func (a *app) solve(ctx context.Context, f *fitFlags, progress *progress) (*fitted, error) {
 	start := time.Now()
-	data, cfg, err := a.open(ctx, &f.labFlags, progress, f.notes)
+	data, cfg, err := a.loadAndConfigure(ctx, &f.labFlags, progress, f.addHints)
 	if err != nil {
 		return nil, err
 	}
-	load := time.Since(start).Seconds()
+	loadSeconds := time.Since(start).Seconds()
 	var tuned stage.Choice
-	begun := time.Now()
+	tuneStart := time.Now()
 	if f.Tune {
-		if tuned, err = a.tuned(ctx, f, data, &cfg); err != nil {
+		if tuned, err = a.tune(ctx, f, data, &cfg); err != nil {
 			return nil, err
 		}
 	}
-	took := time.Since(begun).Seconds()
-	a.keep(&cfg, &f.checkpointFlags, progress)
-	r, err := a.run(ctx, data, cfg, load, f)
+	tuneSeconds := time.Since(tuneStart).Seconds()
+	a.setCheckpoint(&cfg, &f.checkpointFlags, progress)
+	r, err := a.solveAndScore(ctx, data, cfg, loadSeconds, f)
 	if err == nil && tuned != nil {
 		r.sol.Tune, r.sol.Model.Origin.Tuned = tuned, true
-		r.sol.Seconds.Total += took
+		r.sol.Seconds.Total += tuneSeconds
 	}
 	return r, err
 }
 
-// open joins the ranks, loads the data, of which own says what the user may want to know, and turns the flags into a
-// configuration; what is not set comes from the registry's settings for the data, then from the defaults the flags'
-// help states.
-func (a *app) open(ctx context.Context, f *labFlags, progress *progress, own func(*loaded)) (*loaded, krrlab.Config,
-	error) {
-	if err := a.start(ctx, &f.rankFlags, f.flags); err != nil {
+// loadAndConfigure joins the ranks, loads the data and returns it with the configuration that the flags describe. An
+// option that is not set comes from the registry's settings for the data or else is the default that its help text
+// states. addHints is called to add the command's own hints on the data before all hints are printed.
+func (a *app) loadAndConfigure(ctx context.Context, f *labFlags, progress *progress,
+	addHints func(*problemData)) (*problemData, krrlab.Config, error) {
+	if err := a.startRun(ctx, &f.rankFlags, f.flags); err != nil {
 		return nil, krrlab.Config{}, err
 	}
 	data, err := a.loadSame(ctx, f, progress)
 	if err != nil {
 		return nil, krrlab.Config{}, err
 	}
-	own(data)
-	data.hint("%s", f.Levels.Hint())
+	addHints(data)
+	data.addHint("%s", f.Levels.Hint())
 	a.showHints(data, progress)
-	cfg, err := f.settled(data)
-	cfg.Memory = 0 // a rank's own; files that flags name have been read
-	if own, _ := json.Marshal([]any{cfg, f.PrecondSpec, f.kernelFlags}); err == nil {
-		err = a.same(ctx, own, "the options here, or the files that they name, are not those of rank 0")
+	cfg, err := f.configFor(data)
+	cfg.Memory = 0 // it may differ between ranks, and is set below
+	if ownOptions, _ := json.Marshal([]any{cfg, f.PrecondSpec, f.kernelFlags}); err == nil {
+		err = a.requireSame(ctx, ownOptions, "the options here, or the files that they name, are not those of rank 0")
 	}
 	if cfg.Monitor = progress.show; cfg.Stop.Rule == bound.Labels {
 		cfg.StopRows = data.test
 	}
-	cfg.Comm, cfg.Memory = a.group(), a.memory(f.Memory)
+	cfg.Comm, cfg.Memory = a.comm(), a.memoryBudget(f.Memory)
 	return data, cfg, err
 }
 
-// notes hints at what a fit leaves out.
-func (f *fitFlags) notes(data *loaded) {
-	if data.test == nil && f.Train != "" && data.given == nil {
-		data.hint("there are no test data: --test FILE, or --holdout 0.2, shows how well the model predicts")
+// addHints adds hints on test data and tuning, if the flags use neither.
+func (f *fitFlags) addHints(data *problemData) {
+	if data.test == nil && f.Train != "" && data.precomputed == nil {
+		data.addHint("there are no test data: --test FILE, or --holdout 0.2, shows how well the model predicts")
 	}
-	if f.Train != "" && !f.Tune && data.given == nil && !f.flags.Given("sigma", "gamma", "lambda") {
-		data.hint("the scale of the kernel and λ are defaults: --tune chooses them by the data")
+	if f.Train != "" && !f.Tune && data.precomputed == nil && !f.flags.Given("sigma", "gamma", "lambda") {
+		data.addHint("the scale of the kernel and λ are defaults: --tune chooses them by the data")
 	}
 }
 
-// fitted is a solved and judged problem.
+// fitted is a solved problem with its test results.
 type fitted struct {
 	sol  *krrlab.Solution
-	data *loaded
-	test *model.Prediction // of the test points; nil without any
-	plot predictionPlot    // empty without --plot
+	data *problemData
+	test *model.Prediction // prediction of the test points; nil if there are none
+	plot predictionPlot    // picture for --plot; the zero value without it
 }
 
-// run solves the problem, sets the threshold, and judges the answer on the test data.
-func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load float64, f *fitFlags) (*fitted, error) {
+// solveAndScore solves the problem, sets the threshold and tests the model on the test data. f may be nil, which keeps
+// the threshold 0.
+func (a *app) solveAndScore(ctx context.Context, data *problemData, cfg krrlab.Config, loadSeconds float64,
+	f *fitFlags) (*fitted, error) {
 	start := time.Now()
 	lab, err := krrlab.New(data.train, cfg)
 	if err != nil {
@@ -234,7 +238,7 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 	}
 	sol, err := lab.Solve(ctx)
 	if err != nil {
-		a.left = reachedText(sol) + cmp.Or(a.goOnText(), nothingWritten)
+		a.interruptedNote = interruptedText(sol) + cmp.Or(a.resumeHint(), nothingWritten)
 		return nil, err
 	}
 	if sol.Threshold, err = f.threshold(ctx, lab, data.train); err != nil {
@@ -247,11 +251,11 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 	sol.Version = a.env.Version
 	origin := &sol.Model.Origin
 	origin.Version, origin.Categorical = a.env.Version, data.train.Categories
-	origin.Target, origin.Drop, origin.Rows, origin.Holdout = data.target, data.drop, data.rows, data.holdout
+	origin.Target, origin.Drop, origin.Rows, origin.Holdout = data.target, data.drop, data.sourceRows, data.holdout
 	origin.Groups = data.groups
 	r := &fitted{sol: sol, data: data}
 	if data.test != nil {
-		if data.test.Read != nil && data.test.Read != data.train.Read { // not held out of one file
+		if data.test.Read != nil && data.test.Read != data.train.Read { // the test rows come from a file of their own
 			sol.Read = append(sol.Read, data.test.Read)
 		}
 		t0 := time.Now()
@@ -264,14 +268,15 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 		}
 		sol.Seconds.Predict = time.Since(t0).Seconds()
 	}
-	sol.Seconds.Load = load
-	sol.Seconds.Total = load + time.Since(start).Seconds()
+	sol.Seconds.Load = loadSeconds
+	sol.Seconds.Total = loadSeconds + time.Since(start).Seconds()
 	sol.PeakBytes = accel.PeakRSS()
-	a.describe(sol)
+	a.addRanks(sol)
 	return r, nil
 }
 
-// threshold returns what decides between two classes; nil for 0 unasked.
+// threshold returns the number that f(x) is compared with to decide between two classes. It is nil if neither
+// --threshold nor --metric is set so that the threshold may differ from 0.
 func (f *fitFlags) threshold(ctx context.Context, lab *krrlab.Lab, train *datasets.Dataset) (*solve.Threshold, error) {
 	if f == nil {
 		return nil, nil
@@ -280,36 +285,37 @@ func (f *fitFlags) threshold(ctx context.Context, lab *krrlab.Lab, train *datase
 	if err != nil {
 		return nil, errUsage{err}
 	}
-	two, given := len(train.Labels) == 2, f.flags.Given("threshold")
+	isBinary, isSet := len(train.Labels) == 2, f.flags.Given("threshold")
 	switch v, err := strconv.ParseFloat(f.Threshold, 64); {
-	case given && !two:
+	case isSet && !isBinary:
 		return nil, usagef("--threshold %s: there are not two classes", f.Threshold)
-	case given && err == nil:
+	case isSet && err == nil:
 		return &solve.Threshold{Value: v}, nil
-	case !given && !(two && m.Thresholded()):
+	case !isSet && !(isBinary && m.Thresholded()):
 		return nil, nil
 	}
 	return lab.BestThreshold(ctx, m)
 }
 
-func (a *app) finish(f *fitFlags, r *fitted) error {
+// reportFit prints the report of a fit. It returns an error if the solve did not reach the tolerance.
+func (a *app) reportFit(f *fitFlags, r *fitted) error {
 	if r.sol.Tune != nil {
 		a.printf("%s", r.sol.Tune.Short())
 	}
 	a.printf("%s", r.sol)
-	if text := r.useless(); text != "" {
+	if text := r.noSkillWarning(); text != "" {
 		a.printf("%-12s %s\n", "note", text)
 	}
-	a.printWrote(12, f.Plot, r.plot.what)
+	a.printWritten(12, f.Plot, r.plot.description)
 	if r.sol.Reached() {
 		return nil
 	}
-	a.say("not converged: %s after %s, true residual %.2e, asked %g; %s", r.sol.Status,
+	a.warnf("not converged: %s after %s, true residual %.2e, asked %g; %s", r.sol.Status,
 		plural.Count(r.sol.Iterations, "iteration"), r.sol.TrueResidual, r.sol.Tol, advice(r.sol))
 	return errStatus(exitNotConverged)
 }
 
-// check refuses what no data could make right.
+// check returns an error if the flags are invalid for any data.
 func (f *fitFlags) check() error {
 	switch weights := f.Weights != "" || f.Classes == "balanced"; {
 	case f.Calibrate == "test" && f.Train != "" && f.Test == "" && f.Holdout == 0:

@@ -14,21 +14,22 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// maxPoints is the largest number of points in a scatter plot. More would cover one another.
+// maxPoints is the largest number of points in a scatter plot. More points would hide one another.
 const maxPoints = 2000
 
-// predictionPlot is the picture that fit --plot writes, and a word on what it shows.
+// predictionPlot is the picture of fit --plot and a short description of it.
 type predictionPlot struct {
-	figure *plots.Figure
-	what   string
+	figure      *plots.Figure
+	description string
 }
 
-// plotPredictions draws predictions against answers: of the test data, or, without any, of at most maxPoints of the
-// training data. It returns an error for a figure that cannot be drawn.
+// plotPredictions draws predictions against answers for the test data, or for at most maxPoints of the training points
+// if there are no test data. For classes it draws a confusion matrix, or the error of each class if there are too many.
+// It returns an error if the figure cannot be drawn.
 func (r *fitted) plotPredictions(ctx context.Context) (out predictionPlot, err error) {
-	of, points, p := "test", r.data.test, r.test
+	subset, points, p := "test", r.data.test, r.test
 	if p == nil {
-		of, points = "training", r.data.train.Subset(evenly(r.data.train.Len()))
+		subset, points = "training", r.data.train.Subset(evenRows(r.data.train.Len()))
 		if p, err = r.sol.Model.Predict(ctx, points, r.sol.PredictOptions()); err != nil {
 			return out, err
 		}
@@ -38,31 +39,31 @@ func (r *fitted) plotPredictions(ctx context.Context) (out predictionPlot, err e
 	if p.Labels != nil {
 		quality = fmt.Sprintf("error %.2f %%", 100*score.ErrorRate)
 	}
-	title := fmt.Sprintf("%s: %s on %d %s points", r.sol.Dataset, quality, score.N, of)
-	out.what = fmt.Sprintf("predictions against answers of the %s data", of)
+	title := fmt.Sprintf("%s: %s on %d %s points", r.sol.Dataset, quality, score.N, subset)
+	out.description = fmt.Sprintf("predictions against answers of the %s data", subset)
 	switch c := score.Classes; {
 	case c == nil:
-		out.figure = agreement(title, p, points)
+		out.figure = agreementPlot(title, p, points)
 	case c.Counts == nil:
-		out.figure = classErrors(title, c)
+		out.figure = classErrorPlot(title, c)
 	default:
-		out.figure = confusion(title, c)
+		out.figure = confusionPlot(title, c)
 	}
 	return out, out.figure.Validate()
 }
 
-// evenly returns at most maxPoints of n rows, at equal distances.
-func evenly(n int) (rows []int) {
+// evenRows returns at most maxPoints row numbers below n, at equal distances.
+func evenRows(n int) (rows []int) {
 	for i := 0; i < n; i += (n + maxPoints - 1) / maxPoints {
 		rows = append(rows, i)
 	}
 	return rows
 }
 
-// agreement draws the prediction of each point against its answer.
-func agreement(title string, p *model.Prediction, d *datasets.Dataset) *plots.Figure {
+// agreementPlot draws the prediction of each point against its answer.
+func agreementPlot(title string, p *model.Prediction, d *datasets.Dataset) *plots.Figure {
 	s := plots.Series{Name: "points", Style: plots.Points}
-	for _, i := range evenly(d.Len()) {
+	for _, i := range evenRows(d.Len()) {
 		s.Add(d.Target[i], p.Value[i])
 	}
 	lo, hi := slices.Min(s.X), slices.Max(s.X)
@@ -71,14 +72,14 @@ func agreement(title string, p *model.Prediction, d *datasets.Dataset) *plots.Fi
 	}
 	return &plots.Figure{
 		Title: title, X: plots.Axis{Label: "answer"}, Y: plots.Axis{Label: "prediction"},
-		// the line over the points
+		// The line is drawn over the points.
 		Series: []plots.Series{s, {Name: "prediction = answer", X: []float64{lo, hi}, Y: []float64{lo, hi}}},
 	}
 }
 
-// confusion draws how often each class is taken for which.
-func confusion(title string, c *model.Classes) *plots.Figure {
-	at, names := classAxis(c.Labels)
+// confusionPlot draws the confusion matrix: the number of points of each class by predicted class.
+func confusionPlot(title string, c *model.Classes) *plots.Figure {
+	positions, names := classAxis(c.Labels)
 	z := make([][]float64, len(c.Labels))
 	for i := range z {
 		for j := range z {
@@ -86,14 +87,15 @@ func confusion(title string, c *model.Classes) *plots.Figure {
 		}
 	}
 	return &plots.Figure{
-		Title: title, X: plots.Axis{Label: "predicted class" + names, Ticks: at},
-		Y:   plots.Axis{Label: "class", Ticks: at},
-		Map: &plots.HeatMap{X: at, Y: at, Z: z, Color: plots.Axis{Label: "points"}, Format: "%.0f"},
+		Title: title, X: plots.Axis{Label: "predicted class" + names, Ticks: positions},
+		Y:   plots.Axis{Label: "class", Ticks: positions},
+		Map: &plots.HeatMap{X: positions, Y: positions, Z: z, Color: plots.Axis{Label: "points"}, Format: "%.0f"},
 	}
 }
 
-// classErrors draws the share of each class that is taken for another against its number of points.
-func classErrors(title string, c *model.Classes) *plots.Figure {
+// classErrorPlot draws, for each class, the share of its points that are predicted as another class, against its number
+// of points.
+func classErrorPlot(title string, c *model.Classes) *plots.Figure {
 	s := plots.Series{Name: "classes", Style: plots.Points}
 	for _, e := range c.Errors {
 		if e.Of > 0 {
@@ -104,26 +106,26 @@ func classErrors(title string, c *model.Classes) *plots.Figure {
 		Y: plots.Axis{Label: "predicted as another class (%)"}, Series: []plots.Series{s}}
 }
 
-// classAxis places the classes on an axis: at their labels if these are whole numbers that rise, else
-// at 1, 2, 3, … with names that say which is which, as far as there is room.
-func classAxis(labels []string) (at []float64, names string) {
-	whole := true
+// classAxis returns the positions of the classes on an axis. They are the labels if these are increasing integers, and
+// names is then "". Otherwise they are 1, 2, 3, …, and names lists the labels by number, at most about 60 characters.
+func classAxis(labels []string) (positions []float64, names string) {
+	areIncreasingIntegers := true
 	for i, label := range labels {
 		v, err := strconv.Atoi(label)
-		whole = whole && err == nil && (i == 0 || float64(v) > at[i-1])
-		at = append(at, float64(v))
+		areIncreasingIntegers = areIncreasingIntegers && err == nil && (i == 0 || float64(v) > positions[i-1])
+		positions = append(positions, float64(v))
 	}
-	if whole {
-		return at, ""
+	if areIncreasingIntegers {
+		return positions, ""
 	}
 	for i, label := range labels {
-		at[i] = float64(i + 1)
-		part := fmt.Sprintf("%d %s", i+1, label)
-		if len(names)+len(part) > 60 {
+		positions[i] = float64(i + 1)
+		entry := fmt.Sprintf("%d %s", i+1, label)
+		if len(names)+len(entry) > 60 {
 			names += ", …"
 			break
 		}
-		names += ", " + part
+		names += ", " + entry
 	}
-	return at, " (" + strings.TrimPrefix(names, ", ") + ")"
+	return positions, " (" + strings.TrimPrefix(names, ", ") + ")"
 }

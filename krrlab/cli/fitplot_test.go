@@ -63,7 +63,7 @@ func TestConfusion(t *testing.T) {
 	p := &model.Prediction{Labels: []string{"a", "b"}, Class: []int{0, 0, 1, 1, 1}}
 	d := &datasets.Dataset{X: points.NewDense(5, 1, make([]float64, 5)), Labels: []string{"b", "a", "z"},
 		Class: []int{1, 1, 1, 0, 2}}
-	m := confusion("t", p.Score(d).Classes).Map
+	m := confusionPlot("t", p.Score(d).Classes).Map
 	if want := [][]float64{{2, 1, 0}, {0, 1, 0}, {0, 1, 0}}; !reflect.DeepEqual(m.Z, want) {
 		t.Errorf("%v, want %v", m.Z, want)
 	}

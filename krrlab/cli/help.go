@@ -8,11 +8,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// helpWidth is the width that the descriptions of flags are broken at.
+// helpWidth is the number of columns at which the descriptions of flags are wrapped.
 const helpWidth = 120
 
-// flagGroups are the flags of all commands by what they are for, in the order of help; what is in none is the command's
-// own.
+// flagGroups lists the flags of all commands by purpose, in the order of the help text. Flags in none of the groups
+// are shown first, under the title "Flags".
 var flagGroups = []struct{ title, names string }{
 	{"Flags", ""},
 	{"Data", "data train format x separator header comment dim n test holdout in valid"},
@@ -25,20 +25,20 @@ var flagGroups = []struct{ title, names string }{
 	{"Output", "out calibrate spectrum json csv plot plot-solve title size help"},
 }
 
-// study is the group of stages.
-const study = "Study kernel systems and preconditioners:"
+// studyGroup is the title of the command group that contains the stages.
+const studyGroup = "Study kernel systems and preconditioners:"
 
-// commandGroups are the commands by task.
+// commandGroups lists the commands by purpose.
 var commandGroups = []struct{ title, names string }{
 	{"Fit and predict:", "fit tune predict verify model data demo"},
 	{"Choose λ and the method:", "loo plan"},
-	{study, "testbed"}, // and stages that are in no other
+	{studyGroup, "testbed"}, // and all stages that are in no other group
 	{"The paper:", "check reproduce"},
 	{"Notebooks, machines, this program:", "notebook doctor version licenses completion help"},
 }
 
-// arrange puts the commands of root and their flags into groups.
-func arrange(root *cobra.Command) {
+// groupCommands sorts the commands of root, and the flags of each command, into groups with titles.
+func groupCommands(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	for _, g := range commandGroups {
@@ -49,33 +49,33 @@ func arrange(root *cobra.Command) {
 			}
 		}
 	}
-	cobra.AddTemplateFunc("grouped", grouped)
+	cobra.AddTemplateFunc("grouped", groupedUsage)
 	const flags = "Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}"
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), flags,
 		"{{grouped .LocalFlags | trimTrailingWhitespaces}}", 1))
 }
 
-// grouped returns the usage of flags, those of many under titles.
-func grouped(all *pflag.FlagSet) string {
-	const few = 12
+// groupedUsage returns the help text of the flags. More than maxUngrouped flags are divided into groups with titles.
+func groupedUsage(flags *pflag.FlagSet) string {
+	const maxUngrouped = 12
 	groups, count := slices.Clone(flagGroups), 0
-	all.VisitAll(func(f *pflag.Flag) {
-		in := func(g struct{ title, names string }) bool { return slices.Contains(strings.Fields(g.names), f.Name) }
+	flags.VisitAll(func(f *pflag.Flag) {
+		inGroup := func(g struct{ title, names string }) bool { return slices.Contains(strings.Fields(g.names), f.Name) }
 		if f.Hidden {
 			return
 		}
-		if count++; !slices.ContainsFunc(flagGroups, in) {
+		if count++; !slices.ContainsFunc(flagGroups, inGroup) {
 			groups[0].names += " " + f.Name
 		}
 	})
-	if all.SortFlags = false; count <= few {
-		return "Flags:\n" + all.FlagUsagesWrapped(helpWidth)
+	if flags.SortFlags = false; count <= maxUngrouped {
+		return "Flags:\n" + flags.FlagUsagesWrapped(helpWidth)
 	}
 	var b strings.Builder
 	for _, g := range groups {
 		s := pflag.NewFlagSet("", pflag.ContinueOnError)
 		for _, name := range strings.Fields(g.names) {
-			if f := all.Lookup(name); f != nil {
+			if f := flags.Lookup(name); f != nil {
 				s.AddFlag(f)
 			}
 		}

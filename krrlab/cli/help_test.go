@@ -63,11 +63,11 @@ func TestProgressWidth(t *testing.T) {
 		{10, "a\x1b[2J", "\r" + `a\x1b[2J`}, {1, "ab", "\rab"},
 	} {
 		var b bytes.Buffer
-		p := &progress{w: &b, room: func() int { return c.width }}
-		p.put("before")
+		p := &progress{w: &b, columns: func() int { return c.width }}
+		p.draw("before")
 		b.Reset()
-		p.wide = 0
-		if p.put(c.text); b.String() != c.want {
+		p.lineWidth = 0
+		if p.draw(c.text); b.String() != c.want {
 			t.Errorf("%d columns, %q: %q, want %q", c.width, c.text, b.String(), c.want)
 		}
 	}

@@ -16,7 +16,8 @@ import (
 	"github.com/krrlab/lab/krrlab/model/interval"
 )
 
-// intervals returns the intervals that predict is asked for.
+// intervals returns the prediction intervals of --interval and --method. It uses the scores in the model if they are
+// for this method; otherwise it factors K+λI for leave-one-out.
 func (a *app) intervals(ctx context.Context, f *predictFlags, m *model.Model, d *datasets.Dataset,
 	p *model.Prediction) (*interval.Intervals, error) {
 	level := float64(f.Interval)
@@ -38,7 +39,7 @@ func (a *app) intervals(ctx context.Context, f *predictFlags, m *model.Model, d 
 	if c != nil && c.Method == method {
 		return interval.FromScores(c, p, level)
 	}
-	s, err := a.system(ctx, m)
+	s, err := a.factorSystem(ctx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +49,8 @@ func (a *app) intervals(ctx context.Context, f *predictFlags, m *model.Model, d 
 	return interval.FromSystem(ctx, s, p, d, level)
 }
 
-// probabilities returns those of classes that predict is asked for.
+// probabilities returns the probability of each class for each point. It uses the calibration in the model, or
+// leave-one-out if there is none.
 func (a *app) probabilities(ctx context.Context, f *predictFlags, m *model.Model,
 	p *model.Prediction) (*mat.Dense, error) {
 	if m.Labels == nil {
@@ -56,7 +58,7 @@ func (a *app) probabilities(ctx context.Context, f *predictFlags, m *model.Model
 			f.Model)
 	}
 	if m.Calibration == nil || m.Calibration.Slope == nil {
-		s, err := a.system(ctx, m)
+		s, err := a.factorSystem(ctx, m)
 		if err != nil {
 			return nil, err
 		}
@@ -65,21 +67,22 @@ func (a *app) probabilities(ctx context.Context, f *predictFlags, m *model.Model
 	return interval.Probabilities(m.Calibration, p)
 }
 
-// probableText says what probabilities are made of, and how good they are where the answers are known.
-func probableText(prob *mat.Dense, m *model.Model, d *datasets.Dataset) string {
+// probabilityText describes the rows that the probabilities were fitted to. If the answers are known it adds the log
+// loss and the calibration error.
+func probabilityText(prob *mat.Dense, m *model.Model, d *datasets.Dataset) string {
 	rows, _ := m.Calibration.Scores.Dims()
-	how := map[string]string{interval.Split: "test rows of the fit",
+	source := map[string]string{interval.Split: "test rows of the fit",
 		interval.Jackknife: "training rows, each left out"}[m.Calibration.Method]
-	text := fmt.Sprintf("by %d %s", rows, how)
+	text := fmt.Sprintf("by %d %s", rows, source)
 	if d.HasAnswers() && d.Task == datasets.Classification {
-		loss, off := interval.Reliability(prob, m.Labels, d)
-		text += fmt.Sprintf("; log loss %.4g, calibration error %.3g %%", loss, 100*off)
+		loss, calibrationError := interval.Reliability(prob, m.Labels, d)
+		text += fmt.Sprintf("; log loss %.4g, calibration error %.3g %%", loss, 100*calibrationError)
 	}
 	return text
 }
 
-// system makes what solves with K+λI of a model.
-func (a *app) system(ctx context.Context, m *model.Model) (*interval.System, error) {
+// factorSystem returns a Cholesky factorization of the model's K+λI, for leave-one-out.
+func (a *app) factorSystem(ctx context.Context, m *model.Model) (*interval.System, error) {
 	if m.Weighted {
 		return nil, fmt.Errorf("%s was fitted with weights, which its model does not hold and leave-one-out "+
 			"needs: fit with --holdout or --test, whose rows are then used", m.Origin.Dataset)
@@ -93,15 +96,15 @@ func (a *app) system(ctx context.Context, m *model.Model) (*interval.System, err
 
 var errNoTestRows = usagef("--calibrate test: there are no test rows: want --test FILE or --holdout SHARE")
 
-// calibrate gives the model of a fit the scores that --calibrate asks for.
-func (a *app) calibrate(ctx context.Context, how string, r *fitted) (err error) {
+// calibrate saves scores in the model for later prediction intervals. The mode is the value of --calibrate.
+func (a *app) calibrate(ctx context.Context, mode string, r *fitted) (err error) {
 	m := r.sol.Model
 	switch {
-	// no intervals for several targets
-	case !a.first() || how == "none" || how == "auto" && (r.test == nil || m.Targets != nil):
+	// Intervals are not available for several targets.
+	case !a.isFirstRank() || mode == "none" || mode == "auto" && (r.test == nil || m.Targets != nil):
 		return nil
-	case how == "loo":
-		s, err := a.system(ctx, m)
+	case mode == "loo":
+		s, err := a.factorSystem(ctx, m)
 		if err != nil {
 			return err
 		}
@@ -114,6 +117,7 @@ func (a *app) calibrate(ctx context.Context, how string, r *fitted) (err error) 
 	return err
 }
 
+// intervalText describes the intervals: level, method, mean size and, if the answers are known, coverage.
 func intervalText(v *interval.Intervals, p *model.Prediction, d *datasets.Dataset) string {
 	text := fmt.Sprintf("%.6g %% by %s, %s; ", 100*v.Level, v.Method, v.Guarantee())
 	rows, _ := p.Decision.Dims()
@@ -143,7 +147,7 @@ func intervalText(v *interval.Intervals, p *model.Prediction, d *datasets.Datase
 	return text
 }
 
-// otherLabel returns the text for a label that is none of labels.
+// otherLabel returns a text that stands for any label that the model does not know. It differs from all labels.
 func otherLabel(labels []string) string {
 	text := "another label"
 	for slices.Contains(labels, text) {
@@ -152,13 +156,13 @@ func otherLabel(labels []string) string {
 	return text
 }
 
-// labelSet writes the labels of a set, separated by |.
+// labelSet returns the labels of a set of classes, separated by |.
 func labelSet(set []int, labels []string) string {
 	var names []string
 	labels = append(labels[:len(labels):len(labels)], otherLabel(labels))
 	for _, j := range set {
 		name := labels[j]
-		if strings.ContainsAny(name, `|"`) { // as a csv file with | between its cells
+		if strings.ContainsAny(name, `|"`) { // quote as in a csv file with the separator |
 			name = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 		}
 		names = append(names, name)

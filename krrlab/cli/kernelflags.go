@@ -15,10 +15,10 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// defaultLambda is the ridge where neither a flag nor the registry has one.
+// defaultLambda is the ridge λ if neither a flag nor the registry of data sets sets it.
 const defaultLambda = 0.01
 
-// kernelFlags say which kernel to use.
+// kernelFlags are the flags that choose the kernel and its parameters.
 type kernelFlags struct {
 	Matrix string `flag:"matrix" with:"kernel=precomputed" not:"sigma|data|test|scale|impute|categorical|dates|dim|tune|precond=features"`
 
@@ -31,17 +31,17 @@ type kernelFlags struct {
 
 func (kernelFlags) Help() map[string]string {
 	return map[string]string{
-		"kernel": "one of " + strings.Join(kernel.Names(), ", ") + ", or precomputed, which is K of --matrix; rbf is " +
-			"another name of gaussian, and parameters may follow, as in \"NAME alpha=2\"",
-		"matrix": "K of --kernel precomputed: a symmetric matrix, float32 or float64, in a .npy file; row i belongs " +
-			"to row i of --train, of which only the targets are read",
-		"sigma": "bandwidth σ of the scaled features; or one for each feature, separated by commas or in a file of " +
-			"numbers (default: the registry's for --data, else the median distance of 1,000 rows)",
+		"kernel": "one of " + strings.Join(kernel.Names(), ", ") + ", or precomputed, which takes K from --matrix; rbf " +
+			"is another name of gaussian; parameters may follow the name, as in \"NAME alpha=2\"",
+		"matrix": "K for --kernel precomputed: a symmetric matrix, float32 or float64, in a .npy file; row i belongs " +
+			"to row i of --train, from which only the targets are read",
+		"sigma": "bandwidth σ for the scaled features: one number, or one for each feature, separated by commas or in " +
+			"a file of numbers (default: the registry's for --data, else the median distance of 1,000 rows)",
 	}
 }
 
-// kernelName is the name of a kernel and, behind it, parameters (kernel.Parse). The Gaussian has scikit-learn's name
-// too.
+// kernelName is the name of a kernel, optionally followed by parameters as in kernel.Parse. Set also accepts "rbf",
+// scikit-learn's name of the Gaussian kernel.
 type kernelName string
 
 func (k *kernelName) Set(text string) error {
@@ -58,7 +58,7 @@ func (k *kernelName) Set(text string) error {
 // defaultKernel is the kernel for which the registry of data sets has a bandwidth σ.
 const defaultKernel = "gaussian"
 
-// bandwidth is --sigma: the bandwidth, or one for each feature.
+// bandwidth is the value of --sigma: nil if it is not set, one bandwidth σ, or one length scale for each feature.
 type bandwidth []float64
 
 func (b *bandwidth) Type() string { return "float64" }
@@ -85,8 +85,9 @@ func (b *bandwidth) Set(text string) error {
 	return nil
 }
 
-// split returns σ, 0 if none is set, and by which lengths the features are divided instead: σ is then 1.
-func (b bandwidth) split() (sigma float64, lengths []float64) {
+// scaleAndLengths returns the bandwidth σ of the kernel and the length scales that the features are divided by. σ is 0
+// if --sigma is not set, and 1 if there are length scales; lengths is nil otherwise.
+func (b bandwidth) scaleAndLengths() (sigma float64, lengths []float64) {
 	switch len(b) {
 	case 0:
 		return 0, nil
@@ -96,6 +97,7 @@ func (b bandwidth) split() (sigma float64, lengths []float64) {
 	return 1, b
 }
 
+// check returns an error if the flags are invalid for any data.
 func (f *kernelFlags) check() error {
 	if f.KernelName == "precomputed" {
 		if f.Matrix == "" {
@@ -103,13 +105,14 @@ func (f *kernelFlags) check() error {
 		}
 		return nil
 	}
-	_, err := f.build(1)
+	_, err := f.buildKernel(1)
 	return err
 }
 
-// build returns the kernel of the flags, with length scale sigma if it has one that --kernel does not set.
-func (f *kernelFlags) build(sigma float64) (kernel.Kernel, error) {
-	k, scaled, err := kernel.Parse(string(f.KernelName))
+// buildKernel returns the kernel that the flags describe. If the kernel has a length scale that --kernel does not set,
+// it is sigma.
+func (f *kernelFlags) buildKernel(sigma float64) (kernel.Kernel, error) {
+	k, hasScale, err := kernel.Parse(string(f.KernelName))
 	if err != nil {
 		return nil, err
 	}
@@ -123,20 +126,21 @@ func (f *kernelFlags) build(sigma float64) (kernel.Kernel, error) {
 	switch {
 	case f.Sigma != nil && !ok:
 		return nil, fmt.Errorf("--sigma: the kernel %v has no length scale (kernel.Scaled)", k)
-	case f.Sigma != nil && scaled:
+	case f.Sigma != nil && hasScale:
 		return nil, fmt.Errorf("--sigma: --kernel %q has the length scale already", string(f.KernelName))
-	case ok && !scaled:
+	case ok && !hasScale:
 		k = s.WithScale(sigma)
 	}
 	return k, kernel.Validate(k)
 }
 
-// kernelFor returns the kernel for the data; σ is the flag's, the registry's for the Gaussian, or the median distance.
-func (f *kernelFlags) kernelFor(data *loaded) (kernel.Kernel, error) {
-	if data.given != nil {
-		return data.given, nil
+// kernelFor returns the kernel for the data. Its length scale σ is --sigma if that is set, else the registry's value
+// for the data if the kernel is Gaussian, else the median distance between points.
+func (f *kernelFlags) kernelFor(data *problemData) (kernel.Kernel, error) {
+	if data.precomputed != nil {
+		return data.precomputed, nil
 	}
-	sigma, _ := f.Sigma.split()
+	sigma, _ := f.Sigma.scaleAndLengths()
 	if sigma == 0 && f.KernelName == defaultKernel {
 		sigma = data.sigma
 	}
@@ -145,26 +149,27 @@ func (f *kernelFlags) kernelFor(data *loaded) (kernel.Kernel, error) {
 		return nil, err
 	}
 	if argument := kernel.ArgumentOf(k); sigma == 0 && argument != kernel.InnerProduct {
-		// a guess needs no more digits, and is copied from a report without loss
+		// Three digits are enough for a guess, and can be copied from a report without loss.
 		sigma = outward.Rounded(kernel.MedianDistance(data.train.X, argument == kernel.L1Distance), 3)
 		if !(sigma > 0) || math.IsInf(sigma, 0) {
 			sigma = 1 // all points coincide
 		}
 	}
-	return f.build(sigma)
+	return f.buildKernel(sigma)
 }
 
-// precomputed makes the rows of K the points.
-func (d *loaded) precomputed(ctx context.Context, f *labFlags) error {
+// usePrecomputed reads the matrix K of --matrix and makes the row numbers of K the training points. It returns an error
+// if K and the training file do not have the same number of rows.
+func (d *problemData) usePrecomputed(ctx context.Context, f *labFlags) error {
 	x, err := datasets.ReadMatrix(ctx, f.Matrix, f.Memory)
 	if err != nil {
 		return err
 	}
-	if d.given, err = kernel.NewPrecomputed(x); err != nil {
+	if d.precomputed, err = kernel.NewPrecomputed(x); err != nil {
 		return fmt.Errorf("%s: %w", f.Matrix, err)
 	}
 	n := d.train.Len()
-	if rows := d.given.N(); rows < n || rows > n && (f.MaxRows == 0 || n < f.MaxRows) {
+	if rows := d.precomputed.N(); rows < n || rows > n && (f.MaxRows == 0 || n < f.MaxRows) {
 		header := ""
 		if n == rows+1 {
 			header = "; if its first line is a header, say --header yes"
@@ -176,6 +181,6 @@ func (d *loaded) precomputed(ctx context.Context, f *labFlags) error {
 		d.train = d.train.GroupBy(d.train.Groups)
 		return nil
 	}
-	d.train, err = d.train.Group(f.Repeats, kernel.FirstEqual(d.given, d.train.X))
+	d.train, err = d.train.Group(f.Repeats, kernel.FirstEqual(d.precomputed, d.train.X))
 	return err
 }

@@ -40,7 +40,7 @@ func TestKernelFlag(t *testing.T) {
 	} {
 		f := &kernelFlags{Sigma: c.sigma, Gamma: 0.5, Coef0: 2, Degree: 4}
 		testkit.OK(t, f.KernelName.Set(c.text))
-		testkit.Equal(t, testkit.Must(f.build(3)).String(), c.want, c.text)
+		testkit.Equal(t, testkit.Must(f.buildKernel(3)).String(), c.want, c.text)
 	}
 	f := &kernelFlags{KernelName: "gaussian sigma=2", Sigma: bandwidth{3}}
 	testkit.Fails(t, f.check(), "has the length scale already")

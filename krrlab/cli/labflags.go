@@ -17,8 +17,8 @@ import (
 	_ "github.com/krrlab/lab/plots/draw" // pictures
 )
 
-// labFlags are the flags of commands that make a krrlab.Lab: its data, kernel and configuration, where what comes out
-// is written, and the ranks.
+// labFlags are the flags of commands that create a krrlab.Lab: the data, the kernel, the configuration, the output
+// files and the ranks.
 type labFlags struct {
 	dataFlags
 	kernelFlags
@@ -26,85 +26,91 @@ type labFlags struct {
 	krrlab.PrecondSpec
 	stageFiles
 	rankFlags
-	flags *schema.Schema // of the command, which say what was given
+	flags *schema.Schema // all options of the command; Given reports which of them were set
 }
 
-// newLabFlags returns them with the defaults that differ from those of a Go caller.
+// newLabFlags returns flags with the defaults of the command line that differ from the defaults of the Go API.
 func newLabFlags() labFlags {
 	f := labFlags{Config: krrlab.Config{Seed: 1}, rankFlags: rankFlags{Limit: comm.DefaultLimit}}
 	f.Target = "-1"
 	return f
 }
 
-// Help has what only a command knows.
+// Help returns the help texts that differ from those of the Go API.
 func (labFlags) Help() map[string]string {
 	return map[string]string{
 		"lambda": "ridge λ > 0 (default: the registry's for --data, else 0.01)",
 	}
 }
 
-// check refuses what no data could make right.
+// check returns an error if the flags are invalid for any data.
 func (f *labFlags) check() error {
-	if f.plain() && f.Name != cost.None && f.flags.Given("precond", "sketch", "form") {
+	if f.withoutPreconditioner() && f.Name != cost.None && f.flags.Given("precond", "sketch", "form") {
 		return usagef("--solver %v has no preconditioner: leave --precond, --sketch and --form out",
 			f.Solver)
 	}
-	_, err := f.recipe(nil).Preconditioner(nil)
-	return cmp.Or(usage(err), usage(f.dataFlags.check()), usage(f.kernelFlags.check()), checkPlot(f.Plot))
+	_, err := f.effectivePrecond(nil).Preconditioner(nil)
+	return cmp.Or(asUsageError(err), asUsageError(f.dataFlags.check()), asUsageError(f.kernelFlags.check()),
+		checkPlot(f.Plot))
 }
 
-// recipe returns the preconditioner that flags ask for: options that auto has not are of the kernel's usual one.
-func (f *labFlags) recipe(k kernel.Kernel) krrlab.PrecondSpec {
+// effectivePrecond returns the preconditioner that the flags select. If --sketch or --form is set without --precond,
+// which is then auto, it is the usual preconditioner for the kernel k, since auto does not have these options.
+func (f *labFlags) effectivePrecond(k kernel.Kernel) krrlab.PrecondSpec {
 	spec := f.PrecondSpec
 	if spec.Name == "auto" && (spec.Levels != nil || spec.Form != precond.AutoForm) {
 		spec.Name = stage.DefaultKind(k).Name
 	}
-	if f.plain() { // as a note says
+	if f.withoutPreconditioner() { // fit prints a note about this
 		spec.S, spec.LambdaP = 0, 0
 	}
 	return spec
 }
 
-// settled returns the configuration for the data.
-func (f *labFlags) settled(data *loaded) (cfg krrlab.Config, err error) {
+// configFor returns the configuration for the data, with its kernel, λ and preconditioner.
+func (f *labFlags) configFor(data *problemData) (cfg krrlab.Config, err error) {
 	cfg = f.Config
 	cfg.Kernel, err = f.kernelFor(data)
 	cfg.Lambda = cmp.Or(f.Lambda, data.lambda, defaultLambda)
 	if err != nil {
 		return cfg, err
 	}
-	cfg.Precond, err = f.recipe(cfg.Kernel).Preconditioner(cfg.Kernel)
+	cfg.Precond, err = f.effectivePrecond(cfg.Kernel).Preconditioner(cfg.Kernel)
 	return cfg, err
 }
 
-// plain reports whether the flags ask for a solver without a preconditioner.
-func (f *labFlags) plain() bool {
+// withoutPreconditioner reports whether the flags select a solver without a preconditioner.
+func (f *labFlags) withoutPreconditioner() bool {
 	return f.Name == cost.None || f.Solver == krrlab.CG || f.Solver == krrlab.Direct
 }
 
 const (
-	machineShare = 0.9   // the part of the machine's memory, or its control group's, that its ranks may take by default
-	programBytes = 100e6 // what the program, its libraries and garbage take, beside what is predicted
+	// rankMemoryShare is the fraction of the memory of the machine, or of its control group, that all ranks on it may
+	// use together by default. A larger value allows larger problems but risks that the system runs out of memory.
+	rankMemoryShare = 0.9
+	// reservedBytes is the memory that is subtracted from the limit for the program, its libraries and garbage, which
+	// the predicted memory of a solve does not include.
+	reservedBytes = 100e6
 )
 
-// memory returns the bytes that a solve may take of a limit of this process, by default its share of the machine's; 0
-// if that is not known.
-func (a *app) memory(limit int64) int64 {
+// memoryBudget returns the bytes that a solve may use if this process is limited to limit bytes. A limit of 0 stands
+// for the default, this process's share of the machine's memory. The result is 0 if the machine's memory is unknown.
+func (a *app) memoryBudget(limit int64) int64 {
 	if limit == 0 {
 		ranks := 1
-		if a.party != nil {
-			ranks = a.party.node.Ranks
+		if a.ranks != nil {
+			ranks = a.ranks.node.Ranks
 		}
-		most, _ := accel.MemoryShare(ranks)
-		limit = int64(machineShare * float64(most))
+		share, _ := accel.MemoryShare(ranks)
+		limit = int64(rankMemoryShare * float64(share))
 	}
 	if limit == 0 {
 		return 0
 	}
-	return max(1, limit-programBytes)
+	return max(1, limit-reservedBytes)
 }
 
-// stageFiles are where a stage is written to; "" is nowhere.
+// stageFiles are the names of the files to which the result of a stage is written; "" writes no file.
 type stageFiles struct {
 	JSON  string      `flag:"json" file:"write" help:"write the stage as JSON to this file"`
 	CSV   string      `flag:"csv" file:"write"`
@@ -113,19 +119,19 @@ type stageFiles struct {
 	Size  pictureSize `flag:"size" with:"plot|plot-solve"`
 }
 
-// formats says what --plot writes.
+// formats is the part of the help text of --plot that lists the file formats.
 const formats = " to this file (.svg, .png, .pdf, or .html with values on hover and zoom)"
 
 func (stageFiles) Help() map[string]string {
 	return map[string]string{
-		"csv": "write the numbers of its table, with every digit, to this file: CSV, or a matrix with NaN for words " +
-			"if it is named .npy",
+		"csv": "write the numbers of the stage's table, with all digits, to this file: as CSV, or as a matrix with NaN " +
+			"in place of words if the name ends in .npy",
 		"plot": "draw the stage" + formats,
-		"size": "width and height of the picture in inches, such as 5x3 (default: its own, mostly 6.5x4)",
+		"size": "width and height of the picture in inches, such as 5x3 (default: depends on the picture, mostly 6.5x4)",
 	}
 }
 
-// save writes a picture, with the title and the size that flags ask for.
+// save writes a picture with the title and the size that the flags set.
 func (f *stageFiles) save(figure *plots.Figure, file string) error {
 	if f.Title != nil {
 		figure.Title = *f.Title
@@ -136,14 +142,14 @@ func (f *stageFiles) save(figure *plots.Figure, file string) error {
 	return figure.Save(file)
 }
 
-// pictureSize is a width and height in inches, such as 5x3; 0: the picture's own.
+// pictureSize is a width and height in inches, such as 5x3. The zero value stands for the default size of the picture.
 type pictureSize struct{ width, height float64 }
 
 func (s *pictureSize) Type() string { return "WxH" }
 
 func (s *pictureSize) Set(text string) error {
-	var rest string
-	n, _ := fmt.Sscanf(text+" ", "%fx%f%s", &s.width, &s.height, &rest)
+	var trailing string
+	n, _ := fmt.Sscanf(text+" ", "%fx%f%s", &s.width, &s.height, &trailing)
 	if n != 2 || !(s.width >= 1 && s.width <= 40 && s.height >= 1 && s.height <= 40) {
 		return errors.New("want width and height in inches, from 1 to 40, such as 5x3")
 	}

@@ -12,7 +12,7 @@ import (
 
 //go:generate sh -c "../../packaging/licenses | gzip -9n >licenses.txt.gz"
 
-// licenses is what packaging/licenses prints, compressed.
+// licenses is the gzip-compressed output of the script packaging/licenses.
 //
 //go:embed licenses.txt.gz
 var licenses []byte
@@ -20,7 +20,7 @@ var licenses []byte
 func (a *app) licensesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "licenses",
-		Short: "Print the licenses of krrlab and of all that is linked into it",
+		Short: "Print the licenses of krrlab and of all packages that it contains",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var text []byte

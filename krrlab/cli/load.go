@@ -14,7 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// dataFlags say which data to fit.
+// dataFlags are the flags that select the data and describe how to prepare them.
 type dataFlags struct {
 	Data  string `flag:"data" not:"train|holdout" help:"data set by name (krrlab data list), or folder of krrlab data pack"`
 	Train string `flag:"train" file:"read"`
@@ -32,60 +32,62 @@ type dataFlags struct {
 
 func (dataFlags) Help() map[string]string {
 	return map[string]string{
-		"train": "training data, a file (.gz, .bz2, .xz, .zst and a .zip of one file are unpacked)",
-		"categorical": "columns of words in a csv file, by name or number, each coded by one 0/1 feature per value " +
+		"train": "file of training data (.gz, .bz2, .xz, .zst, and a .zip of one file, are unpacked)",
+		"categorical": "columns of words in a csv file, by name or number; each becomes one 0/1 feature per value " +
 			"(one-hot)",
-		"dates": "columns of dates or times in a csv file, by name or number, each coded by days since the first, time " +
-			"of day, weekday and day of the year",
-		"date-order": "what comes first in dates such as 31/12/2024: day, month, or auto, by the dates themselves",
-		"impute": "how to fill missing values of features in a csv file (empty, NA, NaN, ?): none, which refuses " +
-			"them, or the median or mean of the column over the training rows, kept in the model",
+		"dates": "columns of dates or times in a csv file, by name or number; each becomes features for the days since " +
+			"the first date, the time of day, the weekday and the day of the year",
+		"date-order": "which part comes first in dates such as 31/12/2024: day, month, or auto, which decides by the " +
+			"dates in the file",
+		"impute": "how to fill in missing values of features in a csv file (empty, NA, NaN, ?): none refuses them; " +
+			"median or mean takes that of the column over the training rows, and saves it in the model",
 		"scale": "scaling of the features: auto, none, unit or standard (fitted on the training rows), or pixel " +
 			"(x/255); auto is none for bytes, sparse points and features of similar spread, else standard (default: " +
 			"auto for --train, the registry's for --data)",
-		"center": "subtract the mean from the targets, and add it to predictions: auto (for regression), yes, or no " +
-			"(the paper's problem)",
-		"class-weights": "balanced: equal total weight for all classes, by row weights n/(classes·rows of the " +
-			"class); or none",
+		"center": "subtract the mean from the targets and add it to the predictions: auto (yes for regression), yes, or " +
+			"no (as in the paper)",
+		"class-weights": "balanced gives all classes the same total weight, by row weights n/(classes·rows of the " +
+			"class); none gives all rows the same weight",
 		"test": "test data, a file of the same form as --train",
-		"holdout": "hold out this share of the training rows as test rows, such as 0.2: drawn at random, the same " +
-			"every time, groups of rows together (--repeats, --groups)",
+		"holdout": "use this share of the training rows as test rows, such as 0.2; the rows are drawn at random, but " +
+			"are the same in every run; groups of rows stay together (--repeats, --groups)",
 	}
 }
 
+// check returns an error if the flags are invalid for any data.
 func (f *dataFlags) check() error {
 	if f.Data == "" && f.Train == "" {
 		return errors.New("no data: want --data NAME or --train FILE (krrlab data list shows the names)")
 	}
 	_, err := datasets.ParseSeparator(f.Separator)
-	return cmp.Or(knownData(f.Data), err)
+	return cmp.Or(checkDataName(f.Data), err)
 }
 
-// loaded is data ready to fit, training and test points scaled.
-type loaded struct {
-	train, test   *datasets.Dataset // test is nil if there is none
-	target        string            // csv column
-	drop          []string          // csv columns left out
-	groups        string            // csv column of the groups
-	rows          int               // read, of which holdout is the share that is the test data; 0 without one
-	holdout       float64
-	sigma, lambda float64 // the registry's settings; 0 if it has none
-	hints         []string
-	given         *kernel.Precomputed // K of --matrix; nil: the kernel is that of the flags
+// problemData contains the training and test data of a problem after scaling, and where they come from.
+type problemData struct {
+	train, test   *datasets.Dataset   // test is nil if there are no test data
+	target        string              // target column of the csv file
+	drop          []string            // columns of the csv file that are no features
+	groups        string              // column of the csv file with the groups of rows
+	holdout       float64             // share of the rows read that are test data; 0 without --holdout
+	sourceRows    int                 // number of training and test rows that were read; 0 without --holdout
+	sigma, lambda float64             // σ and λ of the registry; 0 if it has none
+	hints         []string            // notes to print before the work begins
+	precomputed   *kernel.Precomputed // K of --matrix; nil if the flags choose another kernel
 }
 
-// hint notes what a user may want to know before the work begins.
-func (d *loaded) hint(format string, args ...any) {
+// addHint adds a note for the user, which is printed before the work begins. An empty text is ignored.
+func (d *problemData) addHint(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); text != "" {
 		d.hints = append(d.hints, text)
 	}
 }
 
-// load reads the data the flags name.
-func (a *app) load(ctx context.Context, f *labFlags) (*loaded, error) {
-	d, err := a.read(ctx, f)
+// loadData reads, scales, weights and centers the data that the flags select.
+func (a *app) loadData(ctx context.Context, f *labFlags) (*problemData, error) {
+	d, err := a.readData(ctx, f)
 	if err == nil {
-		_, lengths := f.Sigma.split()
+		_, lengths := f.Sigma.scaleAndLengths()
 		d.train, d.test, err = datasets.Stretch(lengths, d.train, d.test)
 	}
 	if err == nil && f.Classes == "balanced" {
@@ -101,9 +103,9 @@ func (a *app) load(ctx context.Context, f *labFlags) (*loaded, error) {
 	return d, nil
 }
 
-// read reads and scales the data.
-func (a *app) read(ctx context.Context, f *labFlags) (*loaded, error) {
-	if f.Memory > 0 { // for what the reading counts, and for garbage
+// readData reads the data that the flags select and scales their features.
+func (a *app) readData(ctx context.Context, f *labFlags) (*problemData, error) {
+	if f.Memory > 0 { // the limit applies to the memory of the reader and to garbage
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(f.Memory))
 	}
 	if f.Data == "" {
@@ -112,36 +114,38 @@ func (a *app) read(ctx context.Context, f *labFlags) (*loaded, error) {
 	return a.loadNamed(ctx, f)
 }
 
-func (a *app) loadNamed(ctx context.Context, f *labFlags) (*loaded, error) {
+// loadNamed reads the data set or the packed folder of --data.
+func (a *app) loadNamed(ctx context.Context, f *labFlags) (*problemData, error) {
 	o := &datasets.LoadOptions{Dirs: a.dirs(), Scale: f.Scale, N: f.MaxRows, Memory: f.Memory}
 	p, err := datasets.Load(ctx, f.Data, o)
 	if err != nil {
 		return nil, err
 	}
-	if has := p.Train.Scaling.String(); datasets.IsPacked(f.Data) &&
-		!slices.Contains([]string{"", "auto", has}, f.Scale) {
+	if packedScale := p.Train.Scaling.String(); datasets.IsPacked(f.Data) &&
+		!slices.Contains([]string{"", "auto", packedScale}, f.Scale) {
 		return nil, usagef("--scale %s: %s is packed with --scale %s: pack the data again, or leave it out", f.Scale,
-			f.Data, has)
+			f.Data, packedScale)
 	}
-	d := &loaded{train: p.Train, test: p.Test, target: p.Target, drop: p.Drop, sigma: p.Info.Sigma,
+	d := &problemData{train: p.Train, test: p.Test, target: p.Target, drop: p.Drop, sigma: p.Info.Sigma,
 		lambda: p.Info.Lambda}
 	if f.flags != nil && f.flags.Given("repeats") {
 		if d.train, err = d.train.Group(f.Repeats, nil); err != nil {
 			return nil, err
 		}
 	}
-	d.fewer(f.MaxRows, f.Data)
+	d.hintFewerRows(f.MaxRows, f.Data)
 	return d, nil
 }
 
-// fewer notes that there are fewer rows than were asked for.
-func (d *loaded) fewer(asked int, name string) {
-	if n := d.train.Len(); asked > n {
-		d.hint("--n %d: %s has %d training rows; all are used", asked, name, n)
+// hintFewerRows adds a hint if there are fewer training rows than --n requests.
+func (d *problemData) hintFewerRows(requested int, name string) {
+	if n := d.train.Len(); requested > n {
+		d.addHint("--n %d: %s has %d training rows; all are used", requested, name, n)
 	}
 }
 
-func (a *app) loadFiles(ctx context.Context, f *labFlags) (*loaded, error) {
+// loadFiles reads the files of --train, --test and --matrix, or holds out test rows, and prepares the features.
+func (a *app) loadFiles(ctx context.Context, f *labFlags) (*problemData, error) {
 	o := f.ReadOptions
 	o.Memory, o.AnswersOnly = f.Memory, f.Matrix != ""
 	o.KeepMissing = o.KeepMissing || f.Impute != "none"
@@ -155,37 +159,37 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &loaded{train: train, target: f.Target, drop: f.Drop, groups: f.Groups}
-	if train.Columns != nil && train.Read.Target != "" { // so that other files have it by its name
+	d := &problemData{train: train, target: f.Target, drop: f.Drop, groups: f.Groups}
+	if train.Columns != nil && train.Read.Target != "" { // then other files may have the target in another column
 		d.target = train.Read.Target
 	} else if train.Targets != nil {
 		d.target = train.Targets[0]
 	}
-	for _, column := range []string{f.Weights, f.Groups} { // no features of other files
+	for _, column := range []string{f.Weights, f.Groups} { // they are not features in other files either
 		if column != "" {
 			d.drop = append(d.drop[:len(d.drop):len(d.drop)], column)
 		}
 	}
-	d.fewer(f.MaxRows, f.Train)
-	d.hint("%s", train.IDHint())
+	d.hintFewerRows(f.MaxRows, f.Train)
+	d.addHint("%s", train.IDHint())
 	if f.Task == "auto" && train.Targets == nil {
-		d.hint("%s", train.TaskHint())
+		d.addHint("%s", train.TaskHint())
 	}
 	if f.Matrix != "" {
-		if err := d.precomputed(ctx, f); err != nil {
+		if err := d.usePrecomputed(ctx, f); err != nil {
 			return nil, err
 		}
-		if a.party != nil {
+		if a.ranks != nil {
 			return nil, usagef("--kernel precomputed is for one process: K is not distributed over ranks")
 		}
 	}
 	if f.Holdout > 0 {
-		d.rows, d.holdout = train.Len(), f.Holdout
+		d.sourceRows, d.holdout = train.Len(), f.Holdout
 		if d.train, d.test, err = train.Holdout(f.Holdout, holdoutSeed); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Train, err)
 		}
 		note, err := d.test.KnownLabels(d.train.Labels)
-		if d.hint("%s", note); err != nil {
+		if d.addHint("%s", note); err != nil {
 			return nil, err
 		}
 	}
@@ -194,22 +198,22 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*loaded, error) {
 			return nil, err
 		}
 	}
-	if d.train, err = d.filled(f.Impute); err != nil || d.given != nil {
+	if d.train, err = d.impute(f.Impute); err != nil || d.precomputed != nil {
 		return d, err
 	}
 	scale := cmp.Or(f.Scale, "auto")
 	if scale == "auto" {
-		var why string
-		if scale, why = d.train.AutoScaling(); why != "" {
-			d.hint("--scale auto: %s, since %s", scale, why)
+		var reason string
+		if scale, reason = d.train.AutoScaling(); reason != "" {
+			d.addHint("--scale auto: %s, since %s", scale, reason)
 		}
 	}
 	d.train, d.test, err = datasets.Scale(scale, d.train, d.test)
 	return d, err
 }
 
-// readTest reads the test file. The training data say what the task is, and which features there are.
-func (d *loaded) readTest(ctx context.Context, f *labFlags, train *datasets.Dataset,
+// readTest reads the test file, with the task, the columns and the categories of the training data.
+func (d *problemData) readTest(ctx context.Context, f *labFlags, train *datasets.Dataset,
 	o datasets.ReadOptions) (err error) {
 	o.Target, o.Task, o.Categorical = d.target, train.Task.String(), train.Categories
 	o.Columns, o.Dim, o.DimOf, o.TestPart = train.Columns, train.Dim(), f.Train, true
@@ -222,30 +226,30 @@ func (d *loaded) readTest(ctx context.Context, f *labFlags, train *datasets.Data
 		return err
 	}
 	if f.Weights != "" && d.test.Weights == nil {
-		d.hint("%s has no column %s: each test row counts once", f.Test, f.Weights)
+		d.addHint("%s has no column %s: each test row counts once", f.Test, f.Weights)
 	}
-	d.hint("%s", unknownText(d.test))
+	d.addHint("%s", unknownWordsWarning(d.test))
 	note, err := d.test.KnownLabels(train.Labels)
-	d.hint("%s", note)
+	d.addHint("%s", note)
 	return err
 }
 
-// unknownText warns of words that the training rows do not have; "" without any.
-func unknownText(d *datasets.Dataset) string {
-	var each []string
+// unknownWordsWarning returns a warning about words that do not occur in the training rows, or "" if there are none.
+func unknownWordsWarning(d *datasets.Dataset) string {
+	var descriptions []string
 	for _, u := range d.Unknown {
-		each = append(each, u.String())
+		descriptions = append(descriptions, u.String())
 	}
-	if each == nil {
+	if descriptions == nil {
 		return ""
 	}
 	return fmt.Sprintf("%s: words that are not in the training data, whose features are all 0, with their rows, in %s",
-		d.Source, strings.Join(each, "; in "))
+		d.Source, strings.Join(descriptions, "; in "))
 }
 
-// filled returns the training data with missing values filled in, and notes how many there were.
-func (d *loaded) filled(how string) (*datasets.Dataset, error) {
-	train, count, err := d.train.Impute(how)
+// impute returns the training data with missing values filled in by the rule, and adds a hint with their number.
+func (d *problemData) impute(rule string) (*datasets.Dataset, error) {
+	train, count, err := d.train.Impute(rule)
 	cells, columns := 0, 0
 	for _, k := range count {
 		if cells += k; k > 0 {
@@ -253,18 +257,18 @@ func (d *loaded) filled(how string) (*datasets.Dataset, error) {
 		}
 	}
 	if cells > 0 {
-		d.hint("--impute %s: filled %s in the training rows, in %d of %s", how, plural.Count(cells, "missing value"),
+		d.addHint("--impute %s: filled %s in the training rows, in %d of %s", rule, plural.Count(cells, "missing value"),
 			columns, plural.Count(len(count), "feature"))
 	}
 	return train, err
 }
 
-// holdoutSeed draws the rows that are held out: the same whatever the fit's --seed is, so that fits
-// are judged alike and verify finds them again.
+// holdoutSeed is the seed for drawing the rows of --holdout. It does not depend on --seed, so that all fits are tested
+// on the same rows and verify can draw them again.
 const holdoutSeed = 1
 
-// showHints prints what was noted while the data were read.
-func (a *app) showHints(d *loaded, progress *progress) {
+// showHints prints the hints that were added while the data were read.
+func (a *app) showHints(d *problemData, progress *progress) {
 	progress.clear()
 	for _, text := range d.hints {
 		a.printf("note: %s\n", text)

@@ -20,12 +20,14 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// modelFlag is the model file of a command: its argument, or --model.
+// modelFlag is the model file of a command. It is the command's argument or the value of --model.
 type modelFlag struct {
 	Model string `flag:"model" file:"read" help:"model file written by fit, if it is not the argument"`
 }
 
-func (f *modelFlag) take(cmd *cobra.Command, args []string) error {
+// takeModelArg sets f.Model to the command's argument, unless --model is set. It returns an error if there is no model,
+// or if there are further arguments.
+func (f *modelFlag) takeModelArg(cmd *cobra.Command, args []string) error {
 	switch {
 	case f.Model == "" && len(args) == 0:
 		return usagef("want one model: %s FILE, or --model FILE", cmd.CommandPath())
@@ -35,14 +37,15 @@ func (f *modelFlag) take(cmd *cobra.Command, args []string) error {
 	return noArgs(cmd, args)
 }
 
-// opened joins the ranks, and reads the model that a command is about.
-func (a *app) opened(ctx context.Context, file string, f *rankFlags, s *schema.Schema) (*model.Model, error) {
-	if err := a.start(ctx, f, s); err != nil {
+// loadModel joins the ranks and reads the model file. It returns an error on all ranks if they did not read the same
+// model.
+func (a *app) loadModel(ctx context.Context, file string, f *rankFlags, s *schema.Schema) (*model.Model, error) {
+	if err := a.startRun(ctx, f, s); err != nil {
 		return nil, err
 	}
 	m, err := model.Load(file)
 	if err = a.agree(ctx, err); err == nil {
-		err = a.same(ctx, model.Digest(file), "the model read here is not that of rank 0")
+		err = a.requireSame(ctx, model.Digest(file), "the model read here is not that of rank 0")
 	}
 	return m, err
 }
@@ -50,10 +53,10 @@ func (a *app) opened(ctx context.Context, file string, f *rankFlags, s *schema.S
 // modelInfoFlags are the flags of krrlab model info.
 type modelInfoFlags struct {
 	modelFlag
-	JSON string `flag:"json" file:"write" help:"write it as JSON to this file"`
+	JSON string `flag:"json" file:"write" help:"write all metadata as JSON to this file"`
 }
 
-// modelInfo is what krrlab model info writes: model.json with the size of the file.
+// modelInfo is the output of krrlab model info: the metadata of the model and the size of its file.
 type modelInfo struct {
 	*model.Info
 	Bytes int64 `json:"file_bytes"`
@@ -70,15 +73,15 @@ func (a *app) modelCommand() *cobra.Command {
 	cmd.AddCommand(withOptions(&cobra.Command{
 		Use:   "info FILE",
 		Short: "Print kernel, λ, sizes, scaling, columns, origin and bounds of a model file",
-		Long: `Info reads the whole model file, which detects damage. It prints what the model is,
-what it was fitted on, how the fit ended, and, if known, how far its coefficients are from the
-exact solution. --json writes all of the file's metadata.`,
-		Args: f.take,
+		Long: `Info reads the whole model file, and detects a damaged file. It prints the kernel, the
+training data, the status of the solve, and, if it is known, a bound on the distance of the
+coefficients from the exact solution. --json writes all metadata of the file.`,
+		Args: f.takeModelArg,
 	}, schema.Of(f), func(context.Context, []string) error { return a.modelInfo(f) }))
 	return cmd
 }
 
-// modelInfo prints what is in the named model file.
+// modelInfo prints the metadata of a model file and writes it as JSON if --json is set.
 func (a *app) modelInfo(f *modelInfoFlags) error {
 	m, err := model.Load(f.Model)
 	if err != nil {
@@ -93,8 +96,8 @@ func (a *app) modelInfo(f *modelInfoFlags) error {
 		return err
 	}
 	a.printf("%s", i.text(m))
-	err = a.put(f.JSON, func(file string) error { return stage.WriteJSON(file, i) })
-	a.printWrote(12, "", "")
+	err = a.writeOutput(f.JSON, func(file string) error { return stage.WriteJSON(file, i) })
+	a.printWritten(12, "", "")
 	return err
 }
 
@@ -113,12 +116,12 @@ func (i *modelInfo) text(m *model.Model) string {
 	}
 	targets := fmt.Sprintf("t = %d", i.T)
 	if len(m.Targets) > 0 {
-		targets += ", columns " + listed(m.Targets)
+		targets += ", columns " + joinNames(m.Targets)
 	} else if o := i.Origin; o.Target != "" {
 		targets += ", column " + o.Target
 	}
 	if i.Labels != nil {
-		targets += fmt.Sprintf("; %d classes: %s", len(i.Labels), listed(i.Labels))
+		targets += fmt.Sprintf("; %d classes: %s", len(i.Labels), joinNames(i.Labels))
 	}
 	b.Add("targets", "%s%s", targets, stage.Centered(i.Mean))
 	b.Add("scaling", "%v", i.Scaling)
@@ -129,7 +132,7 @@ func (i *modelInfo) text(m *model.Model) string {
 		b.Add("weights", "the rows had weights at the fit, which residual and error below heed")
 	}
 	if i.Columns != nil {
-		b.Add("columns", "%s", listed(i.Columns))
+		b.Add("columns", "%s", joinNames(i.Columns))
 	}
 	b.Add("origin", "%s", originText(&i.Origin))
 	residual := "true residual not known"
@@ -151,26 +154,26 @@ func (i *modelInfo) text(m *model.Model) string {
 	return b.String()
 }
 
-// originText says which rows the model was fitted on.
+// originText describes the data that the model was fitted to.
 func originText(o *model.Origin) string {
 	text := o.Dataset
 	if o.Rows > 0 {
 		text += fmt.Sprintf(", %g %% of %s held out", 100*o.Holdout, plural.Count(o.Rows, "row"))
 	}
 	if len(o.Drop) > 0 {
-		text += ", without column " + listed(o.Drop)
+		text += ", without column " + joinNames(o.Drop)
 	}
 	return text
 }
 
-// listed joins names, the first dozen of many.
-func listed(names []string) string {
-	const most = 12
+// joinNames returns the names separated by commas. Of more than maxShown names it returns the first and their number.
+func joinNames(names []string) string {
+	const maxShown = 12
 	var shown []string
-	for _, name := range names[:min(most, len(names))] {
+	for _, name := range names[:min(maxShown, len(names))] {
 		shown = append(shown, safe.Name(name))
 	}
-	if len(names) > most {
+	if len(names) > maxShown {
 		shown = append(shown, fmt.Sprintf("… (%d in all)", len(names)))
 	}
 	return strings.Join(shown, ", ")

@@ -14,9 +14,10 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/plan"
 )
 
-// nodes predicts what machines take for a problem of which no more than its size is known, and prints it. It reports
-// whether that is all that was asked: it is not of data that are here, unless the iterations are given.
-func (a *app) nodes(ctx context.Context, c *stageCommand, o *plan.Options) (done bool, err error) {
+// predictNodes predicts the time and the memory of a solve on several machines, for a problem of which only the size is
+// known, and prints the prediction. It returns handled = false, and does nothing, if the data are available and the
+// number of iterations is not set: the caller then predicts from the data.
+func (a *app) predictNodes(ctx context.Context, c *stageCommand, o *plan.Options) (handled bool, err error) {
 	o.Memory = c.Memory
 	if c.Train != "" {
 		return false, nil
@@ -24,17 +25,17 @@ func (a *app) nodes(ctx context.Context, c *stageCommand, o *plan.Options) (done
 	if c.Data == "" && len(o.Problem) != 3 {
 		return false, usagef("--nodes without data: want --data NAME, --train FILE, or --problem n,d,t")
 	}
-	h, bytes := stage.Header{Dataset: c.Data, N: c.MaxRows}, false
+	h, pointsAreBytes := stage.Header{Dataset: c.Data, N: c.MaxRows}, false
 	if c.Data == "" {
 		h.N, h.D, h.T = o.Problem[0], o.Problem[1], o.Problem[2]
 		h.Dataset = plural.Count(h.N, "point")
 	}
 	spec := c.PrecondSpec
-	way := cost.Candidate{Solver: cost.PCG, Storage: c.Storage, Iterations: o.Iterations}
-	from := "as given"
+	candidate := cost.Candidate{Solver: cost.PCG, Storage: c.Storage, Iterations: o.Iterations}
+	iterationSource := "as given"
 	if c.Data != "" {
 		info, err := datasets.Lookup(c.Data)
-		if err != nil { // a folder, or a name that whoever reads it refuses
+		if err != nil { // a packed folder, or an unknown name that loading the data reports
 			return false, nil
 		}
 		if _, missing := info.Find(a.dirs()); len(missing) == 0 && o.Iterations == 0 {
@@ -46,48 +47,49 @@ func (a *app) nodes(ctx context.Context, c *stageCommand, o *plan.Options) (done
 		if h.T = 1; info.Classes > 2 {
 			h.T = info.Classes
 		}
-		bytes = info.Scale == "pixel"
-		if p := info.Paper; p != nil && way.Iterations == 0 {
-			from, way.Iterations, spec.S = "the paper's of this s", p.Iterations, cmp.Or(spec.S, p.Features)
+		pointsAreBytes = info.Scale == "pixel"
+		if p := info.Paper; p != nil && candidate.Iterations == 0 {
+			iterationSource, candidate.Iterations = "the paper's of this s", p.Iterations
+			spec.S = cmp.Or(spec.S, p.Features)
 			if spec.S != p.Features || spec.LambdaP > 0 {
-				from = "the paper's of another s and λ_p"
+				iterationSource = "the paper's of another s and λ_p"
 			}
 		}
 	}
 	switch {
-	case way.Iterations == 0:
+	case candidate.Iterations == 0:
 		return false, usagef("--nodes without data: want --iterations, which no rule expects without points")
 	case c.Solver == krrlab.Direct:
 		return false, usagef("--solver direct is for one machine: leave it out with --nodes")
 	}
 	if c.Solver != krrlab.AutoSolver {
-		way.Solver = c.Solver.String()
+		candidate.Solver = c.Solver.String()
 	}
-	if err := nodesPrecond(&way, spec, h.N); err != nil {
+	if err := setNodesPrecond(&candidate, spec, h.N); err != nil {
 		return false, errUsage{err}
 	}
-	s, err := o.Scale(ctx, h, bytes, way)
+	s, err := o.Scale(ctx, h, pointsAreBytes, candidate)
 	if err != nil {
 		return false, errUsage{err}
 	}
-	s.From = from
-	err = a.show(&c.stageFiles, s)
-	a.printWrote(14, "", "")
+	s.From = iterationSource
+	err = a.printAndWrite(&c.stageFiles, s)
+	a.printWritten(14, "", "")
 	return true, err
 }
 
-// nodesPrecond sets the preconditioner of a way to solve a problem of n points, of which nothing else is known.
-func nodesPrecond(way *cost.Candidate, spec krrlab.PrecondSpec, n int) error {
+// setNodesPrecond sets the preconditioner of a candidate for a problem of which only the number n of points is known.
+func setNodesPrecond(candidate *cost.Candidate, spec krrlab.PrecondSpec, n int) error {
 	if spec.Name == "auto" || spec.Name == "" {
 		spec.Name = stage.DefaultKind(nil).Name
 	}
-	if spec.Name == cost.None || way.Solver == cost.CG {
-		way.Precond = cost.None
+	if spec.Name == cost.None || candidate.Solver == cost.CG {
+		candidate.Precond = cost.None
 		return nil
 	}
 	p, err := spec.Preconditioner(nil)
-	if _, low := p.(stage.LowRank); low && err == nil && spec.S == 0 && !strings.Contains(spec.Name, " features=") &&
-		spec.Levels == nil {
+	if _, isLowRank := p.(stage.LowRank); isLowRank && err == nil && spec.S == 0 && spec.Levels == nil &&
+		!strings.Contains(spec.Name, " features=") {
 		spec.S = min(krrlab.DefaultFeatures(n), n)
 		p, err = spec.Preconditioner(nil)
 	}
@@ -97,6 +99,6 @@ func nodesPrecond(way *cost.Candidate, spec krrlab.PrecondSpec, n int) error {
 	if _, ok := p.(cost.Preconditioner); !ok {
 		return fmt.Errorf("--nodes: the preconditioner %v does not say what it costs (cost.Preconditioner)", p)
 	}
-	way.Precond, way.Recipe, way.M = stage.NameOf(p), spec.Text(nil), p
+	candidate.Precond, candidate.Recipe, candidate.M = stage.NameOf(p), spec.Text(nil), p
 	return nil
 }

@@ -27,13 +27,13 @@ func (a *app) kernelCommand() *cobra.Command {
 		Args:   oneArg("want the connection file, which Jupyter gives"),
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			// An interrupt ends the cell, not the kernel.
+			// An interrupt ends the running cell, not the kernel.
 			interrupt := make(chan os.Signal, 1)
 			signal.Notify(interrupt, os.Interrupt)
 			defer signal.Stop(interrupt)
 			ctx, stop := signal.NotifyContext(context.WithoutCancel(cmd.Context()), EndSignals()[1:]...)
 			defer stop()
-			a.end.follow(ctx)
+			a.deadline.follow(ctx)
 			return notebook.Kernel(ctx, args[0], &notebook.Options{Version: a.env.Version, DataDirs: a.dirs(),
 				Interrupt: interrupt})
 		},
@@ -51,17 +51,17 @@ func (a *app) notebookCommand() *cobra.Command {
 	return cmd
 }
 
-// place is where a kernel is installed.
-type place struct {
+// installFlags select the location and the name of an installed kernel.
+type installFlags struct {
 	User   bool   `flag:"user" not:"prefix|sys-prefix" help:"install for the user (the default)"`
 	Prefix string `flag:"prefix" not:"sys-prefix" help:"install into DIR/share/jupyter/kernels"`
 	Sys    bool   `flag:"sys-prefix" help:"install into the sys.prefix of python3"`
 	Name   string `flag:"name" default:"krrlab" help:"name of the kernel"`
-	Force  bool   `flag:"force" help:"also where another program has a kernel of this name"`
+	Force  bool   `flag:"force" help:"also replace or remove a kernel of this name that belongs to another program"`
 }
 
-// spec finds the folder, which for the user is that given.
-func (p *place) spec(user string) (notebook.Spec, error) {
+// spec returns the description of the kernel for package notebook. Its folder is user unless flags select another one.
+func (p *installFlags) spec(user string) (notebook.Spec, error) {
 	s, prefix := notebook.Spec{Data: user, Name: p.Name, Force: p.Force}, p.Prefix
 	switch {
 	case prefix != "":
@@ -82,12 +82,13 @@ func (p *place) spec(user string) (notebook.Spec, error) {
 
 func (a *app) installCommand() *cobra.Command {
 	var p struct {
-		place
+		installFlags
 		Interrupt string `flag:"interrupt" default:"message" check:"one of message signal"`
 	}
 	flags := schema.Of(&p)
 	flags.Lookup("interrupt").Help = "how Jupyter interrupts the kernel: message or signal"
-	return a.placed("install", "Register this kernel with Jupyter", &p.place, flags, func(s notebook.Spec) (err error) {
+	const short = "Register this kernel with Jupyter"
+	return a.installLocationCommand("install", short, &p.installFlags, flags, func(s notebook.Spec) (err error) {
 		s.Interrupt = p.Interrupt
 		if s.Program, err = os.Executable(); err != nil {
 			return err
@@ -101,8 +102,9 @@ func (a *app) installCommand() *cobra.Command {
 }
 
 func (a *app) uninstallCommand() *cobra.Command {
-	p := &place{}
-	return a.placed("uninstall", "Remove this kernel from Jupyter", p, schema.Of(p), func(s notebook.Spec) error {
+	p := &installFlags{}
+	const short = "Remove this kernel from Jupyter"
+	return a.installLocationCommand("uninstall", short, p, schema.Of(p), func(s notebook.Spec) error {
 		dir, err := notebook.Uninstall(s)
 		if err == nil {
 			a.printf("removed %s\n", dir)
@@ -111,8 +113,9 @@ func (a *app) uninstallCommand() *cobra.Command {
 	})
 }
 
-// placed makes a command that does something with the kernel of a place.
-func (a *app) placed(name, short string, p *place, flags *schema.Schema, do func(notebook.Spec) error) *cobra.Command {
+// installLocationCommand returns a command that applies an action to the kernel that the flags describe.
+func (a *app) installLocationCommand(name, short string, p *installFlags, flags *schema.Schema,
+	action func(notebook.Spec) error) *cobra.Command {
 	return withOptions(&cobra.Command{
 		Use:   name + " [--user | --prefix DIR | --sys-prefix] [--name NAME] [--force]",
 		Short: short,
@@ -122,7 +125,7 @@ func (a *app) placed(name, short string, p *place, flags *schema.Schema, do func
 		if err != nil {
 			return err
 		}
-		return do(s)
+		return action(s)
 	})
 }
 
@@ -155,36 +158,36 @@ func (a *app) addCommand() *cobra.Command {
 
 func (a *app) runCommand() *cobra.Command {
 	var f struct {
-		Out   string `flag:"out" not:"check" help:"write the notebook with its outputs here instead"`
+		Out   string `flag:"out" not:"check" help:"write the notebook with its outputs to this file instead of FILE.ipynb"`
 		HTML  string `flag:"html"`
-		Check bool   `flag:"check" help:"only check that it runs; write nothing"`
+		Check bool   `flag:"check" help:"only check that all cells run; write nothing"`
 	}
 	s := schema.Of(&f)
-	s.Lookup("html").Help = "write the notebook with its outputs to this file as one page of HTML; without --out " +
-		"nothing else is written"
+	s.Lookup("html").Help = "write the notebook with its outputs to this file as one HTML page; FILE.ipynb is then not " +
+		"changed"
 	return withOptions(&cobra.Command{
 		Use:   "run FILE.ipynb [--out FILE | --check] [--html FILE]",
-		Short: "Run a notebook from top to bottom and keep its outputs",
+		Short: "Run a notebook from top to bottom and save its outputs",
 		Args:  oneArg("want one notebook: krrlab notebook run FILE.ipynb"),
 	}, s, func(ctx context.Context, args []string) error {
-		to := args[0]
+		outFile := args[0]
 		switch {
 		case f.Check, f.HTML != "" && f.Out == "":
-			to = ""
+			outFile = ""
 		case f.Out != "":
-			to = f.Out
+			outFile = f.Out
 		}
 		html := namedFile{"--html", f.HTML}
 		err := checkFiles([]namedFile{{"the notebook", args[0]}}, []namedFile{html})
-		if err == nil && to != "" {
-			err = checkFiles(nil, []namedFile{{"--out", to}, html})
+		if err == nil && outFile != "" {
+			err = checkFiles(nil, []namedFile{{"--out", outFile}, html})
 		}
 		if err != nil {
 			return err
 		}
 		o := &notebook.Options{Version: a.env.Version, DataDirs: a.dirs(), HTML: f.HTML}
-		err = notebook.Run(ctx, args[0], to, o)
-		if failed := (*notebook.CellError)(nil); errors.As(err, &failed) && to == args[0] {
+		err = notebook.Run(ctx, args[0], outFile, o)
+		if failed := (*notebook.CellError)(nil); errors.As(err, &failed) && outFile == args[0] {
 			return fmt.Errorf("%w; the notebook is as it was: --out FILE keeps what its cells showed", err)
 		}
 		if err == nil {

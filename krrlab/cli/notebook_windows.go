@@ -11,8 +11,8 @@ func (a *app) notebookCommand() *cobra.Command {
 		Use:   "notebook",
 		Short: "Install the Jupyter kernel, or run a notebook (not on Windows)",
 		RunE: func(*cobra.Command, []string) error {
-			return errors.New("notebook: the tables of packages for cells do not build on Windows; use Linux (WSL) " +
-				"or macOS")
+			return errors.New("notebook: not available on Windows, where the table of packages for cells does not " +
+				"build; use Linux (WSL) or macOS")
 		},
 	}
 }

@@ -9,21 +9,21 @@ import (
 	"github.com/krrlab/lab/krrlab/base/schema"
 )
 
-// optionValue is an option as the value of a flag, whose errors are those of the command line.
+// optionValue adapts an option to pflag.Value. Its errors are errors of the command line.
 type optionValue struct{ *schema.Field }
 
-func (v optionValue) Set(text string) error { return usage(v.Field.Set(text)) }
+func (v optionValue) Set(text string) error { return asUsageError(v.Field.Set(text)) }
 
-// usage marks an error as one of the command line.
-func usage(err error) error {
+// asUsageError marks an error as an error of the command line; nil stays nil.
+func asUsageError(err error) error {
 	if err == nil {
 		return nil
 	}
 	return errUsage{err}
 }
 
-// withOptions makes options the flags of a command, and run what it runs when they are settled and the files that they
-// name are checked.
+// withOptions adds the options of s as flags to cmd and returns cmd. The command checks the options and the files that
+// they name, and then calls run.
 func withOptions(cmd *cobra.Command, s *schema.Schema, run func(ctx context.Context,
 	args []string) error) *cobra.Command {
 	addOptions(cmd.Flags(), s)
@@ -32,8 +32,8 @@ func withOptions(cmd *cobra.Command, s *schema.Schema, run func(ctx context.Cont
 		if err := s.Settle(); err != nil {
 			return errUsage{err}
 		}
-		if cmd.Annotations == nil { // else the ranks are joined before
-			if err := checkFiles(filesOf(s)); err != nil {
+		if cmd.Annotations == nil { // commands on ranks check the files in startRun
+			if err := checkFiles(filesNamedBy(s)); err != nil {
 				return err
 			}
 		}
@@ -42,7 +42,7 @@ func withOptions(cmd *cobra.Command, s *schema.Schema, run func(ctx context.Cont
 	return cmd
 }
 
-// commandLine returns the flags that were given, as a shell takes them.
+// commandLine returns the flags that were set on the command line, quoted for a shell.
 func commandLine(s *schema.Schema) (text string) {
 	for _, o := range s.Fields {
 		if o.Given() {
@@ -52,7 +52,7 @@ func commandLine(s *schema.Schema) (text string) {
 	return text
 }
 
-// addOptions adds the flags of options.
+// addOptions adds one flag for each option that has a name.
 func addOptions(p *pflag.FlagSet, s *schema.Schema) {
 	for _, o := range s.Fields {
 		if o.Name == "" {

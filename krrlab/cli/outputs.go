@@ -21,11 +21,11 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// namedFile is a file and the flag that names it.
+// namedFile is the path of a file and the flag that sets it.
 type namedFile struct{ flag, path string }
 
-// filesOf returns the files that options name.
-func filesOf(s *schema.Schema) (reads, writes []namedFile) {
+// filesNamedBy returns the files that the options name.
+func filesNamedBy(s *schema.Schema) (reads, writes []namedFile) {
 	for _, o := range s.Fields {
 		switch f := (namedFile{"--" + o.Name, o.String()}); o.File {
 		case "read":
@@ -37,8 +37,8 @@ func filesOf(s *schema.Schema) (reads, writes []namedFile) {
 	return reads, writes
 }
 
-// checkFiles reports which of the files to write cannot be written, or is one that is read or
-// another that is written, before any work is done. A path of "" is no file.
+// checkFiles returns an error if one of the files to write cannot be written, or is also read or written by another
+// flag. It is called before any work is done. A path of "" stands for no file.
 func checkFiles(reads, writes []namedFile) error {
 	for i, w := range writes {
 		if w.path == "" {
@@ -60,8 +60,8 @@ func checkFiles(reads, writes []namedFile) error {
 	return nil
 }
 
-// sameFile reports whether two paths name one file, be it there or not. Devices and pipes, which
-// keep nothing, are never the same.
+// sameFile reports whether two paths name the same file, which need not exist. It returns false for devices and pipes,
+// since writing to them overwrites nothing.
 func sameFile(a, b string) bool {
 	x, errX := os.Stat(a)
 	y, errY := os.Stat(b)
@@ -76,15 +76,15 @@ func sameFile(a, b string) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-// checkPlot refuses a figure of a format that there is not.
+// checkPlot returns an error if the name of a figure does not end in a supported format. It accepts "".
 func checkPlot(name string) error {
 	if name == "" {
 		return nil
 	}
-	return usage(plots.CheckFormat(name))
+	return asUsageError(plots.CheckFormat(name))
 }
 
-// output passes on what is written and keeps the first error.
+// output is a writer that passes everything on to w and remembers the first error.
 type output struct {
 	mu  sync.Mutex
 	w   io.Writer
@@ -99,7 +99,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// failure returns what went wrong with the output, nil if nothing did.
+// failure returns the first error of a write, or nil if all writes succeeded.
 func (o *output) failure() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -113,72 +113,80 @@ func (o *output) failure() error {
 	return fmt.Errorf("cannot write the output: %w", err)
 }
 
-// progress shows one line that updates in place: stage, iteration or share,
-// residual, time left.
+// progress shows one line that is updated in place: the stage, the iteration or the finished share, the residual and
+// the remaining time.
 type progress struct {
-	w    io.Writer  // nil shows nothing
-	room func() int // columns of the terminal; nil or 0: not known
-	mu   sync.Mutex
-	last time.Time
-	wide int // characters on the line now
+	w          io.Writer  // nil to show nothing
+	columns    func() int // returns the number of columns of the terminal, or 0 if unknown; may be nil
+	mu         sync.Mutex
+	lastUpdate time.Time
+	lineWidth  int // number of characters on the line at present
 }
 
-// every is the least time between two updates.
-const every = 100 * time.Millisecond
+// updateInterval is the minimum time between two updates of the progress line.
+const updateInterval = 100 * time.Millisecond
 
 func (a *app) newProgress() *progress {
 	if a.Quiet || !a.env.Terminal {
 		return &progress{}
 	}
-	return &progress{w: a.env.Stderr, room: a.env.Width}
+	return &progress{w: a.env.Stderr, columns: a.env.Width}
 }
 
-// show is a krrlab.Config's Monitor.
+// show shows an event. It is the Monitor of a krrlab.Config. The last event of a stage is always shown, others only
+// after updateInterval.
 func (p *progress) show(e krrlab.Event) error {
-	p.say(e.String, e.Total > 0 && e.Done == e.Total)
+	wait := updateInterval
+	if e.Total > 0 && e.Done == e.Total {
+		wait = 0
+	}
+	p.showText(e.String, wait)
 	return nil
 }
 
-// say shows a text, unless another was shown just before; a last one is shown in any case.
-func (p *progress) say(text func() string, last bool) {
+// showText shows a text, unless another text was shown less than wait ago.
+func (p *progress) showText(text func() string, wait time.Duration) {
 	if p.w == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if now := time.Now(); now.Sub(p.last) >= every || last {
-		p.last = now
-		p.put(text())
+	if now := time.Now(); now.Sub(p.lastUpdate) >= wait {
+		p.lastUpdate = now
+		p.draw(text())
 	}
 }
 
+// clear removes the progress line, so that other output starts on an empty line.
 func (p *progress) clear() {
 	if p.w == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.put("")
-	if p.wide == 0 {
+	p.draw("")
+	if p.lineWidth == 0 {
 		io.WriteString(p.w, "\r")
 	}
 }
 
-// put writes the line, cut to one less than the terminal has columns: a line that is broken would not be overwritten.
-func (p *progress) put(s string) {
+// draw writes the line over the previous one. It is cut to one character less than the width of the terminal, because a
+// line that wraps could not be overwritten.
+func (p *progress) draw(s string) {
 	text := []rune(safe.Line(s))
-	if p.room != nil {
-		if room := p.room() - 1; room > 0 && len(text) > room {
-			text = append(text[:room-1], '…')
+	if p.columns != nil {
+		if columns := p.columns() - 1; columns > 0 && len(text) > columns {
+			text = append(text[:columns-1], '…')
 		}
 	}
 	s, n := string(text), len(text)
-	fmt.Fprintf(p.w, "\r%s%s", s, strings.Repeat(" ", max(0, p.wide-n)))
-	p.wide = n
+	fmt.Fprintf(p.w, "\r%s%s", s, strings.Repeat(" ", max(0, p.lineWidth-n)))
+	p.lineWidth = n
 }
 
-// EndSignals returns the signals that end a command in good order, with what was done kept: an
-// interrupt, SIGTERM, and SIGHUP unless the process was started to outlive its terminal, as by nohup.
+// EndSignals returns the signals that end a command in an orderly way, so that finished results are saved: an
+// interrupt, SIGTERM, and SIGHUP. SIGHUP is omitted if it is ignored, as for a process started by nohup, which is meant
+// to outlive its terminal.
 func EndSignals() []os.Signal {
 	s := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {

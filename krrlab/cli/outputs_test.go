@@ -27,7 +27,7 @@ func TestOutputsThatFail(t *testing.T) {
 	a := &app{env: Env{Stdout: &out, Stderr: &errs}}
 	f := newFitFlags()
 	f.Out, f.JSON = filepath.Join(dir, "m.krr"), filepath.Join(dir, "r.json")
-	err = a.conclude(t.Context(), f, &fitted{sol: sol})
+	err = a.writeResults(t.Context(), f, &fitted{sol: sol})
 	testkit.Fails(t, err, "model: not saved")
 	testkit.Contains(t, out.String(), "converged", "wrote        "+f.JSON)
 	if strings.Contains(out.String(), f.Out) {

@@ -32,7 +32,7 @@ type predictFlags struct {
 	datasets.ReadOptions
 	Out           string `flag:"out" file:"write"`
 	Decision      bool   `flag:"decision" help:"write the decision values too"`
-	Bound         bool   `flag:"bound" help:"write bounds of the distance to the predictions of the exact solution"`
+	Bound         bool   `flag:"bound" help:"write bounds on the distance to the predictions of the exact solution"`
 	Probabilities bool   `flag:"probabilities"`
 	Interval      level  `flag:"interval" help:"write intervals that contain the answers at this level, such as 90%"`
 
@@ -44,18 +44,18 @@ type predictFlags struct {
 
 func (predictFlags) Help() map[string]string {
 	return map[string]string{
-		"target": `target column of a csv file --in: 0-based, -1 the last, a header name, or "none" (default: the ` +
-			"one of the fit, if it is there)",
-		"drop": "columns of a csv file --in that are no features: names or numbers (default: those of the fit)",
-		"out": "file to write, as CSV, or as the numbers of its columns but row if it is named .npy (default: CSV to " +
-			"the output stream)",
-		"probabilities": "write the probability of each class by Platt's method, fitted to rows that were left out " +
-			"(those that fit --calibrate kept in the model, else by leave-one-out, which factors K again)",
+		"target": `target column of the csv file --in: a number from 0, -1 for the last, a header name, or "none" ` +
+			"(default: the target column of the fit, if the file has it)",
+		"drop": "columns of the csv file --in that are no features: names or numbers (default: those of the fit)",
+		"out": "file to write: CSV, or, if the name ends in .npy, the numbers of all columns except row (default: CSV " +
+			"to the output stream)",
+		"probabilities": "write the probability of each class by Platt's method, fitted to the errors that fit " +
+			"--calibrate saved in the model, or else to leave-one-out errors, for which K is factored again",
 		"method": "method of --interval: auto, " + strings.Join(interval.Methods, ", "),
 	}
 }
 
-// level is a probability such as 90% or 0.9; 0 is none.
+// level is a probability between 0 and 1, such as 90% or 0.9; 0 if it is not set.
 type level float64
 
 func (l *level) Set(text string) error {
@@ -77,65 +77,69 @@ func (a *app) predictCommand() *cobra.Command {
 	return withOptions(&cobra.Command{
 		Use:   "predict MODEL (--data NAME:test | --in FILE) [--out FILE]",
 		Short: "Predict with a saved model",
-		Long: `Predict writes a csv file with the columns row (counted from 0) and prediction, the label or
-the value; several targets have a column prediction_NAME each. More columns on request:
+		Long: `Predict writes a csv file with the columns row (numbered from 0) and prediction (the label
+or the value). With several targets there is a column prediction_NAME for each. These flags
+add columns:
 
   --decision       the decision values f_j(x)
-  --bound          bound, the largest distance of any decision value (for regression the
-                   prediction) from that of the exact solution of (K+λI)c = y; for classes
-                   also settled, whether the exact solution certainly has the same label
-  --interval 90%   lo and hi, an interval for the answer; for classes set, the possible
-                   classes, separated by |, a label that contains | in quotes
-  --keep id        columns of the file, as they stand in it
-  --probabilities  p_LABEL, the probability of each class, fitted to rows that were left out
+  --bound          bound, a bound on the distance of all decision values (for regression, of
+                   the prediction) from those of the exact solution of (K+λI)c = y; for
+                   classes also settled, whether the exact solution certainly gives the same
+                   label
+  --interval 90%   for regression lo and hi, an interval for the answer; for classes set,
+                   the possible labels, separated by |; labels that contain | are in quotes
+  --keep id        columns of the file, copied without change
+  --probabilities  p_LABEL, the probability of each class
 
---method chooses the intervals. split uses the test rows of the fit and covers at least as
-often as stated. jackknife+ uses leave-one-out, and factors K again; jackknife does the same
-with symmetric intervals, or sets of classes. The default is what fit --calibrate kept in the
-model, else jackknife+, and jackknife for classes.
+--method chooses how intervals are computed. split uses the test rows of the fit; its
+intervals contain the answer at least as often as stated. jackknife+ uses leave-one-out and
+factors K again. jackknife does the same with symmetric intervals, or with sets of classes.
+The default is the method for which fit --calibrate saved errors in the model, else
+jackknife+ for regression and jackknife for classes.
 
-If both the csv file --in and the training file have a header, features are found by their
-names: their order may be another, and other columns are left out, which a line says. The file
-may contain the targets, in the column of the fit or of --target: the predictions are then
-judged, unless they cannot be read or have none of the model's labels.
+If both the csv file --in and the training file have a header, features are found by name:
+the order of the columns may differ, and additional columns are ignored with a note. If the
+file contains the targets, in the column of the fit or of --target, the predictions are
+compared with them, unless the targets cannot be read or none is a label of the model.
 
-For a model of --kernel precomputed, --in is K(test, train) in a .npy file, m×n, with a column
-for each row of the K of the fit, including rows that were held out.`,
+For a model with --kernel precomputed, --in is the matrix K(test, train), m×n, in a .npy
+file. It has a column for each row of the K of the fit, including rows that were held out.`,
 		Example: `  krrlab predict --model m.krr --data mnist:test --out pred.csv
   krrlab predict --model m.krr --in new.csv --decision
   krrlab predict --model m.krr --in new.csv --interval 90%`,
-		Args:        f.take,
+		Args:        f.takeModelArg,
 		Annotations: onRanks,
 	}, f.flags, func(ctx context.Context, _ []string) error { return a.predict(ctx, f) })
 }
 
+// check returns an error if the flags are invalid for any model.
 func (f *predictFlags) check() error {
-	name, part, _ := strings.Cut(f.Data, ":")
+	name, subset, _ := strings.Cut(f.Data, ":")
 	switch {
 	case f.Data == "" && f.In == "":
 		return usagef("nothing to predict: want --data NAME:test or --in FILE")
-	case f.Data != "" && part != "test" && part != "train":
+	case f.Data != "" && subset != "test" && subset != "train":
 		return usagef("--data %s: want NAME:test or NAME:train", f.Data)
 	}
-	return knownData(name)
+	return checkDataName(name)
 }
 
 func (a *app) predict(ctx context.Context, f *predictFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	m, err := a.opened(ctx, f.Model, &f.rankFlags, f.flags)
+	m, err := a.loadModel(ctx, f.Model, &f.rankFlags, f.flags)
 	if err != nil {
 		return err
 	}
-	data, err := a.points(ctx, f, m)
+	data, err := a.predictionPoints(ctx, f, m)
 	if err = a.agree(ctx, err); err != nil {
 		return err
 	}
 	if err := a.sameData(ctx, data); err != nil {
 		return err
 	}
-	p := &predictions{kept: data.Kept, decision: f.Decision}
+	p := &predictions{keptColumns: data.Kept, decision: f.Decision}
 	if f.Bound {
 		if p.bounds, err = m.Bounds(data); err != nil {
 			return fmt.Errorf("%s: %w", f.Model, err)
@@ -143,24 +147,24 @@ func (a *app) predict(ctx context.Context, f *predictFlags) error {
 	}
 	progress := a.newProgress()
 	defer progress.clear()
-	o := &model.Options{Float64: f.Bound, Accuracy: model.AccuracyFor(m.Origin.Tol), Comm: a.group()}
-	o.Progress = func(done, total int) {
-		progress.show(krrlab.Event{Stage: stage.Predict, Done: done, Total: total, Remaining: -1})
+	o := &model.Options{Float64: f.Bound, Accuracy: model.AccuracyFor(m.Origin.Tol), Comm: a.comm()}
+	o.Progress = func(completed, total int) {
+		progress.show(krrlab.Event{Stage: stage.Predict, Done: completed, Total: total, Remaining: -1})
 	}
 	if p.Prediction, err = m.Predict(ctx, data, o); err != nil {
 		return err
 	}
-	if f.Interval > 0 && a.first() {
-		p.within, err = a.intervals(ctx, f, m, data, p.Prediction)
+	if f.Interval > 0 && a.isFirstRank() {
+		p.intervals, err = a.intervals(ctx, f, m, data, p.Prediction)
 	}
-	if f.Probabilities && a.first() && err == nil {
-		p.prob, err = a.probabilities(ctx, f, m, p.Prediction)
+	if f.Probabilities && a.isFirstRank() && err == nil {
+		p.probabilities, err = a.probabilities(ctx, f, m, p.Prediction)
 	}
 	if err = a.agree(ctx, err); err != nil {
 		return err
 	}
 	progress.clear()
-	if a.first() {
+	if a.isFirstRank() {
 		err = p.write(a.env.Stdout, f.Out)
 	}
 	if err = a.agree(ctx, err); err == nil {
@@ -169,11 +173,12 @@ func (a *app) predict(ctx context.Context, f *predictFlags) error {
 	return err
 }
 
-// reportPredictions says what was read, how good the predictions are, and where they are written.
+// reportPredictions prints the file that was read, the scores of the predictions if the answers are known, and the
+// file that was written.
 func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.Dataset, p *predictions) {
-	if f.Out == "" { // where the predictions are printed
+	if f.Out == "" { // the predictions were written to the output stream
 		if data.Read != nil {
-			a.note("read: %v", data.Read)
+			a.notef("read: %v", data.Read)
 		}
 		return
 	}
@@ -187,40 +192,40 @@ func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.
 	if p.bounds != nil {
 		lines.Add("bound", "%s", p.boundText(m))
 	}
-	if p.prob != nil {
-		lines.Add("probabilities", "%s", probableText(p.prob, m, data))
+	if p.probabilities != nil {
+		lines.Add("probabilities", "%s", probabilityText(p.probabilities, m, data))
 	}
-	if p.within != nil {
-		lines.Add("interval", "%s", intervalText(p.within, p.Prediction, data))
+	if p.intervals != nil {
+		lines.Add("interval", "%s", intervalText(p.intervals, p.Prediction, data))
 	}
 	lines.Add("wrote", "%s (%s)", f.Out, plural.Count(data.Len(), "row"))
 	a.printf("%s", lines.String())
 }
 
-func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*datasets.Dataset, error) {
+func (a *app) predictionPoints(ctx context.Context, f *predictFlags, m *model.Model) (*datasets.Dataset, error) {
 	if kernel.AsPrecomputed(m.Kernel) != nil {
-		return f.rows(ctx, m)
+		return f.kernelRows(ctx, m)
 	}
 	if f.Data == "" {
 		f.TestPart = true
-		data, err := readFor(ctx, m, f.In, f.ReadOptions)
+		data, err := readForModel(ctx, m, f.In, f.ReadOptions)
 		if err != nil {
 			return nil, err
 		}
 		if data.Read.Unjudged != "" {
 			data.Class, data.Labels = nil, nil
 		}
-		if text := unknownText(data); text != "" {
-			a.note("note: %s", text)
+		if text := unknownWordsWarning(data); text != "" {
+			a.notef("note: %s", text)
 		}
 		return data, nil
 	}
-	name, part, _ := strings.Cut(f.Data, ":")
+	name, subset, _ := strings.Cut(f.Data, ":")
 	pair, err := datasets.Load(ctx, name, &datasets.LoadOptions{Dirs: a.dirs(), Scale: "none"})
 	switch {
 	case err != nil:
 		return nil, err
-	case part == "train":
+	case subset == "train":
 		return pair.Train, nil
 	case pair.Test == nil:
 		return nil, fmt.Errorf("%s has no test rows", name)
@@ -228,8 +233,9 @@ func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*dat
 	return pair.Test, nil
 }
 
-// readFor reads a file for a model. Read.Unjudged says what is wrong with the answers.
-func readFor(ctx context.Context, m *model.Model, file string, o datasets.ReadOptions) (*datasets.Dataset, error) {
+// readForModel reads a file whose columns are those of the model's training data. If the predictions cannot be compared
+// with the answers in the file, Read.Unjudged is the reason.
+func readForModel(ctx context.Context, m *model.Model, file string, o datasets.ReadOptions) (*datasets.Dataset, error) {
 	o = m.ReadOptions(o)
 	d, err := datasets.ReadFile(ctx, file, &o)
 	if err != nil {
@@ -244,8 +250,8 @@ func readFor(ctx context.Context, m *model.Model, file string, o datasets.ReadOp
 	return d, nil
 }
 
-// rows reads K(test, train) for a model of a precomputed K.
-func (f *predictFlags) rows(ctx context.Context, m *model.Model) (*datasets.Dataset, error) {
+// kernelRows reads K(test, train) for a model with a precomputed kernel matrix.
+func (f *predictFlags) kernelRows(ctx context.Context, m *model.Model) (*datasets.Dataset, error) {
 	if f.In == "" || f.flags.Given("target", "drop", "keep", "format", "separator", "header", "comment") {
 		return nil, usagef("%s is a model of a precomputed K: want --in FILE, K(test, train) in a .npy file, which "+
 			"has no columns of text: leave --target, --keep and --format out", f.Model)
@@ -259,12 +265,13 @@ func (f *predictFlags) rows(ctx context.Context, m *model.Model) (*datasets.Data
 	return &datasets.Dataset{Name: f.In, Source: f.In, Task: m.Task(), X: x}, err
 }
 
-// settled reports whether the label of row i is that of all decision values within their bounds.
-func (p *predictions) settled(i int) bool {
-	one := mat.NewDense(1, p.bounds.RawMatrix().Cols, p.Decision.RawRowView(i))
-	return bound.Open(one, []float64{1}, p.bounds.RawRowView(i)) == 0
+// isSettled reports whether the label of row i is the same for all decision values within their bounds.
+func (p *predictions) isSettled(i int) bool {
+	row := mat.NewDense(1, p.bounds.RawMatrix().Cols, p.Decision.RawRowView(i))
+	return bound.Open(row, []float64{1}, p.bounds.RawRowView(i)) == 0
 }
 
+// certainty returns "certain" or "not certain", whether an error bound is proved.
 func certainty(e *model.Error) string {
 	if e.Certain {
 		return "certain"
@@ -272,17 +279,18 @@ func certainty(e *model.Error) string {
 	return "not certain"
 }
 
+// boundText returns the largest of the bounds and, for classes, the number of settled labels.
 func (p *predictions) boundText(m *model.Model) string {
 	text := fmt.Sprintf("decision values are within %.3g of the exact solution's (%s)", mat.Max(p.bounds),
 		certainty(m.Error))
 	if p.Labels == nil {
 		return text
 	}
-	count, rows := 0, p.Decision.RawMatrix().Rows
-	for i := range rows {
-		if p.settled(i) {
+	count, kernelRows := 0, p.Decision.RawMatrix().Rows
+	for i := range kernelRows {
+		if p.isSettled(i) {
 			count++
 		}
 	}
-	return text + fmt.Sprintf("; %d of %d labels are settled", count, rows)
+	return text + fmt.Sprintf("; %d of %d labels are settled", count, kernelRows)
 }

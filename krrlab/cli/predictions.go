@@ -15,33 +15,33 @@ import (
 	"github.com/krrlab/lab/krrlab/model/interval"
 )
 
-// predictions are what krrlab predict writes, nil what was not asked for.
+// predictions is the output of krrlab predict.
 type predictions struct {
 	*model.Prediction
-	kept         [][]string // columns of the file, their names first
-	decision     bool
-	bounds, prob *mat.Dense
-	within       *interval.Intervals
+	keptColumns           [][]string          // columns copied from the input file; the first cell is the name
+	decision              bool                // whether to write the decision values
+	bounds, probabilities *mat.Dense          // one row per point; nil if not requested
+	intervals             *interval.Intervals // nil if not requested
 }
 
-// column is one of the file that is written.
+// column is a column of the output file.
 type column struct {
 	name string
-	cell func(i int) string
+	cell func(i int) string // text in row i
 }
 
-// number writes a number with every digit.
-func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+// fullPrecision formats a number with all digits that are needed to read it back exactly.
+func fullPrecision(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// columns returns all of them but the first, which counts the rows.
+// columns returns the columns of the output file, except the first one with the row numbers.
 func (p *predictions) columns() (all []column) {
 	add := func(name string, cell func(i int) string) { all = append(all, column{name, cell}) }
 	entries := func(prefix string, names []string, m *mat.Dense) {
 		for j, name := range names {
-			add(prefix+name, func(i int) string { return number(m.At(i, j)) })
+			add(prefix+name, func(i int) string { return fullPrecision(m.At(i, j)) })
 		}
 	}
-	for _, k := range p.kept {
+	for _, k := range p.keptColumns {
 		add(k[0], func(i int) string { return k[i+1] })
 	}
 	if p.Targets == nil {
@@ -52,22 +52,22 @@ func (p *predictions) columns() (all []column) {
 		switch _, t := p.Decision.Dims(); {
 		case p.Targets != nil:
 			entries("decision_", p.Targets, p.Decision)
-		case t > 1: // one a class
+		case t > 1: // one column per class
 			entries("decision_", p.Labels, p.Decision)
 		default:
 			entries("decision", []string{""}, p.Decision)
 		}
 	}
 	if p.bounds != nil {
-		add("bound", func(i int) string { return number(slices.Max(p.bounds.RawRowView(i))) })
+		add("bound", func(i int) string { return fullPrecision(slices.Max(p.bounds.RawRowView(i))) })
 		if p.Labels != nil {
-			add("settled", func(i int) string { return strconv.FormatBool(p.settled(i)) })
+			add("settled", func(i int) string { return strconv.FormatBool(p.isSettled(i)) })
 		}
 	}
-	if p.prob != nil {
-		entries("p_", p.Labels, p.prob)
+	if p.probabilities != nil {
+		entries("p_", p.Labels, p.probabilities)
 	}
-	switch w := p.within; {
+	switch w := p.intervals; {
 	case w == nil:
 	case w.Sets != nil:
 		add("set", func(i int) string { return labelSet(w.Sets[i], p.Labels) })
@@ -78,8 +78,8 @@ func (p *predictions) columns() (all []column) {
 	return all
 }
 
-// write writes the predictions to a file, as the matrix of their numbers if it is named .npy, or to out if there is
-// none.
+// write writes the predictions to a file, or to out if file is "". The format is CSV, or, if the name ends in .npy, a
+// matrix of numbers.
 func (p *predictions) write(out io.Writer, file string) error {
 	switch {
 	case file == "":
@@ -109,7 +109,8 @@ func (p *predictions) writeCSV(w io.Writer) error {
 	return c.Error()
 }
 
-// writeNPY writes the columns as a matrix; true and false are 1 and 0.
+// writeNPY writes the columns as a matrix in NumPy's format, with 1 and 0 for true and false. It returns an error if a
+// column contains other words.
 func (p *predictions) writeNPY(file string) error {
 	all := p.columns()
 	return writeArray(file, p.Decision.RawMatrix().Rows, len(all), func(i, j int) (float64, error) {

@@ -20,35 +20,35 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// rankFlags are flags of runs on ranks.
+// rankFlags are the flags of commands that run on MPI ranks.
 type rankFlags struct {
 	Limit time.Duration `flag:"rank-timeout" check:"positive"`
 }
 
 func (rankFlags) Help() map[string]string {
 	return map[string]string{
-		"rank-timeout": "how long a rank waits for the others, when mpirun or srun started it",
+		"rank-timeout": "how long a rank started by mpirun or srun waits for the other ranks",
 	}
 }
 
-// party is the ranks that this process is one of.
-type party struct {
+// rankGroup is the group of ranks to which this process belongs.
+type rankGroup struct {
 	world *comm.World
 	node  comm.Node
 }
 
-// onRanks marks the commands that run on all ranks together.
+// onRanks is the annotation of commands that run on all ranks together.
 var onRanks = map[string]string{"ranks": "all"}
 
-// idle reports whether this process is a rank that a command has nothing for: those that are
-// not marked run on the first alone.
-func (a *app) idle(cmd *cobra.Command) bool {
+// isIdleRank reports whether the command has no work for this process: a command without the annotation onRanks runs
+// only on the first rank.
+func (a *app) isIdleRank(cmd *cobra.Command) bool {
 	return a.env.Launch != nil && a.env.Launch.Rank > 0 && cmd.Annotations["ranks"] == ""
 }
 
-// join makes this process one of the ranks, if it was started as one, with its share of the
-// machine's processors and memory. Ranks but the first print nothing.
-func (a *app) join(ctx context.Context, f *rankFlags) error {
+// joinRanks connects this process to the other ranks if an MPI launcher started it, and limits it to its share of the
+// machine's processors and memory. On all ranks except the first it sets --quiet.
+func (a *app) joinRanks(ctx context.Context, f *rankFlags) error {
 	if a.env.Launch == nil {
 		return nil
 	}
@@ -56,176 +56,178 @@ func (a *app) join(ctx context.Context, f *rankFlags) error {
 	if err != nil {
 		return err
 	}
-	a.party = &party{world: w}
+	a.ranks = &rankGroup{world: w}
 	version := a.versionText()
-	if err = a.same(ctx, []byte(version), "this is "+version+", and rank 0 another"); err != nil {
+	if err = a.requireSame(ctx, []byte(version), "this is "+version+", and rank 0 another"); err != nil {
 		return err
 	}
-	if a.party.node, err = comm.Locate(ctx, w); err != nil {
+	if a.ranks.node, err = comm.Locate(ctx, w); err != nil {
 		return err
 	}
-	if n := a.party.node; !a.flags.Given("threads") {
+	if n := a.ranks.node; !a.flags.Given("threads") {
 		a.setThreads(n.CPUs)
 		if n.Bound < n.Given && !a.env.Launch.Asked {
-			a.note("note: the launcher has bound the ranks of this machine to %d of %d processors: mpirun --bind-to "+
+			a.notef("note: the launcher has bound the ranks of this machine to %d of %d processors: mpirun --bind-to "+
 				"none or srun --cpus-per-task gives more, --threads %d is silent (docs/ranks.md)", n.Bound, n.Given,
 				n.CPUs)
 		}
 	}
-	if share, _ := accel.MemoryShare(a.party.node.Ranks); share > 0 {
+	if share, _ := accel.MemoryShare(a.ranks.node.Ranks); share > 0 {
 		debug.SetMemoryLimit(share)
 	}
 	a.Quiet = a.Quiet || w.Rank() > 0
-	if l := a.env.Launch.Lost; l > f.Limit && a.party.node.Ranks < w.Size() {
-		a.note("note: %s takes %v to notice that a host is lost, longer than --rank-timeout %v: it may outlive the "+
+	if l := a.env.Launch.Lost; l > f.Limit && a.ranks.node.Ranks < w.Size() {
+		a.notef("note: %s takes %v to notice that a host is lost, longer than --rank-timeout %v: it may outlive the "+
 			"ranks by minutes (docs/ranks.md)",
 			a.env.Launch.Launcher, l, f.Limit)
 	}
 	return nil
 }
 
-// first reports whether this process writes and prints: the only one, or the first rank.
-func (a *app) first() bool { return a.env.Launch == nil || a.env.Launch.Rank == 0 }
+// isFirstRank reports whether this process prints and writes the results: it is the first rank or the only process.
+func (a *app) isFirstRank() bool { return a.env.Launch == nil || a.env.Launch.Rank == 0 }
 
-// agree returns nil if err is nil on all ranks, and otherwise an error on all.
+// agree returns nil if err is nil on all ranks, and otherwise an error on all ranks.
 func (a *app) agree(ctx context.Context, err error) error {
-	return comm.Agree(ctx, comm.OrAlone(a.group()), err)
+	return comm.Agree(ctx, comm.OrAlone(a.comm()), err)
 }
 
-// start joins the ranks and checks the files, before any work is done.
-func (a *app) start(ctx context.Context, f *rankFlags, s *schema.Schema) error {
-	err := a.join(ctx, f)
-	if err == nil && a.first() {
-		err = checkFiles(filesOf(s))
+// startRun joins the ranks and checks the files that the options name. It is called before any work is done.
+func (a *app) startRun(ctx context.Context, f *rankFlags, s *schema.Schema) error {
+	err := a.joinRanks(ctx, f)
+	if err == nil && a.isFirstRank() {
+		err = checkFiles(filesNamedBy(s))
 	}
 	return a.agree(ctx, err)
 }
 
-// loadSame reads the data the flags name, the same on all ranks.
-func (a *app) loadSame(ctx context.Context, f *labFlags, progress *progress) (*loaded, error) {
+// loadSame loads the data that the flags select. It returns an error if the ranks do not read the same data.
+func (a *app) loadSame(ctx context.Context, f *labFlags, progress *progress) (*problemData, error) {
 	progress.show(krrlab.Event{Stage: stage.Load})
-	data, err := a.load(ctx, f)
+	data, err := a.loadData(ctx, f)
 	if err = a.agree(ctx, err); err != nil {
 		return nil, err
 	}
 	return data, a.sameData(ctx, data.train, data.test)
 }
 
-// sameData refuses ranks that have read other data than the first.
+// sameData returns an error if this rank's data differ from those of the first rank.
 func (a *app) sameData(ctx context.Context, data ...*datasets.Dataset) error {
-	var own []byte
+	var ownData []byte
 	for _, d := range data {
-		if d != nil && a.party != nil {
+		if d != nil && a.ranks != nil {
 			sum := d.Fingerprint()
-			own = append(own, sum[:]...)
+			ownData = append(ownData, sum[:]...)
 		}
 	}
-	return a.same(ctx, own, "the data read here are not those of rank 0")
+	return a.requireSame(ctx, ownData, "the data read here are not those of rank 0")
 }
 
-// same is the error of that text where what a rank has is not what the first has.
-func (a *app) same(ctx context.Context, own []byte, text string) error {
-	return comm.Same(ctx, comm.OrAlone(a.group()), own, errors.New(text))
+// requireSame returns an error with this text if ownData differs from the value on the first rank.
+func (a *app) requireSame(ctx context.Context, ownData []byte, text string) error {
+	return comm.Same(ctx, comm.OrAlone(a.comm()), ownData, errors.New(text))
 }
 
-// group returns the ranks, nil if there are none.
-func (a *app) group() comm.Comm {
-	if a.party == nil {
+// comm returns the communicator of the ranks, or nil for a single process.
+func (a *app) comm() comm.Comm {
+	if a.ranks == nil {
 		return nil
 	}
-	return a.party.world
+	return a.ranks.world
 }
 
-// ranksText says who shared the work of a stage; "" without ranks.
+// ranksText returns a line with the number of ranks and their communication, or "" for a single process.
 func (a *app) ranksText() string {
-	if a.party == nil {
+	if a.ranks == nil {
 		return ""
 	}
-	w := a.party.world
+	w := a.ranks.world
 	t := w.Traffic()
 	return fmt.Sprintf("%-14s %d (%d on this machine); %s sent by each, %.1f s in collectives\n", "ranks", w.Size(),
-		a.party.node.Ranks,
+		a.ranks.node.Ranks,
 		accel.Bytes(t.Bytes), t.Seconds)
 }
 
-// describe adds to a report which ranks there were.
-func (a *app) describe(r *krrlab.Solution) {
-	if a.party != nil && r.Ranks != nil {
-		r.Ranks.OnNode, r.Ranks.Library = a.party.node.Ranks, a.party.world.Library()
+// addRanks adds the number of ranks on this machine and the MPI library to a report.
+func (a *app) addRanks(r *krrlab.Solution) {
+	if a.ranks != nil && r.Ranks != nil {
+		r.Ranks.OnNode, r.Ranks.Library = a.ranks.node.Ranks, a.ranks.world.Library()
 	}
 }
 
-// sayDelay is how long the second rank waits with an error that not all ranks know of, the
-// third twice as long, and so on for the first maxDelays ones: an earlier one may have it as
-// well, say it, and end all, which takes launchers some seconds.
-var sayDelay = 4 * time.Second
+// reportDelay is the time that rank 1 waits before it reports an error that not all ranks know of. Rank r waits r times
+// as long, at most maxDelays times. During this time a lower rank with the same error may report it and end all ranks,
+// which takes the launchers some seconds. A shorter delay risks that several ranks print the same error.
+var reportDelay = 4 * time.Second
 
+// maxDelays is the largest multiple of reportDelay that a rank waits.
 const maxDelays = 5
 
-// part ends this process's part in a run that ended with err, of which text is what is to be
-// said, and returns the exit code. If all ranks know of the end they end together, and the
-// first says it; otherwise the first to say it ends the others.
-func (a *app) part(ctx context.Context, err error, code int, text string) int {
-	say := func(who string) {
+// endRank ends this process after a run that ended with err, prints text as its message and returns the exit code. If
+// all ranks know how the run ended, they end together and only the first rank prints the message. Otherwise the rank
+// that prints its message first aborts the others.
+func (a *app) endRank(ctx context.Context, err error, code int, text string) int {
+	say := func(prefix string) {
 		if text != "" {
-			fmt.Fprintf(a.env.Stderr, "krrlab: %s%s\n", who, text)
+			fmt.Fprintf(a.env.Stderr, "krrlab: %s%s\n", prefix, text)
 		}
 	}
 	if a.env.Launch == nil {
 		say("")
 		return code
 	}
-	_, status := errors.AsType[errStatus](err)
-	_, known := errors.AsType[*comm.RankError](err)
-	_, usage := errors.AsType[errUsage](err) // of the command line, which all have
-	together := err == nil || ctx.Err() == nil && (status || known || usage)
+	_, isStatus := errors.AsType[errStatus](err)
+	_, allKnow := errors.AsType[*comm.RankError](err)
+	_, isUsage := errors.AsType[errUsage](err) // all ranks have the same command line
+	endTogether := err == nil || ctx.Err() == nil && (isStatus || allKnow || isUsage)
 	switch {
-	case a.first():
+	case a.isFirstRank():
 		say("")
-	case together && a.party == nil && code != exitOK: // the first says it, and the launcher ends this rank
+	case endTogether && a.ranks == nil && code != exitOK: // the first rank prints it, and the launcher ends this rank
 		select {
 		case <-ctx.Done():
-		case <-time.After(maxDelays * sayDelay):
-			if a.env.Launch.Launcher != "MPICH" { // which ends none: the first has had nothing to say
+		case <-time.After(maxDelays * reportDelay):
+			if a.env.Launch.Launcher != "MPICH" { // MPICH does not end this rank; the first rank had no error
 				say(fmt.Sprintf("rank %d: ", a.env.Launch.Rank))
 			}
 		}
-	case !together && ctx.Err() == nil:
+	case !endTogether && ctx.Err() == nil:
 		select {
-		case <-ctx.Done(): // the launcher ends this rank: an earlier one has spoken
+		case <-ctx.Done(): // the launcher ends this rank: a lower rank has printed its message
 			return code
-		case <-time.After(time.Duration(min(a.env.Launch.Rank, maxDelays)) * sayDelay):
+		case <-time.After(time.Duration(min(a.env.Launch.Rank, maxDelays)) * reportDelay):
 		}
-		who := fmt.Sprintf("rank %d: ", a.env.Launch.Rank)
-		if _, lost := errors.AsType[*comm.Error](err); lost { // it says so itself
-			who = ""
+		prefix := fmt.Sprintf("rank %d: ", a.env.Launch.Rank)
+		if _, lostRank := errors.AsType[*comm.Error](err); lostRank { // the message names the rank
+			prefix = ""
 		}
-		say(who)
+		say(prefix)
 	}
-	if a.party == nil {
+	if a.ranks == nil {
 		return code
 	}
-	if together {
-		err := a.party.world.Close()
+	if endTogether {
+		err := a.ranks.world.Close()
 		if err == nil {
 			return code
 		}
-		a.say("everything is done and written, but not all ranks ended: %s", a.failureText(err))
+		a.warnf("everything is done and written, but not all ranks ended: %s", a.failureText(err))
 		code = max(code, exitError)
 	}
-	a.party.world.Abort(code)
+	a.ranks.world.Abort(code)
 	return code
 }
 
-// jobCommand makes what the ranks of a remote.Backend run.
+// jobCommand returns the hidden command that a remote.Backend starts on its ranks.
 func (a *app) jobCommand() *cobra.Command {
 	f := &rankFlags{comm.DefaultLimit}
 	return withOptions(&cobra.Command{
 		Use:   "job FILE",
-		Short: "Run a job that a notebook wrote: what mpirun starts on ranks",
+		Short: "Run a job file written by a notebook (started on ranks by mpirun)",
 		Long: `Job runs the stage that a job file names, on its data and configuration, and writes the
-value beside it as result.json. It is what a Backend of package krrlab/ranks/remote starts by mpirun
-or srun; the first rank writes progress as lines of JSON.`,
+result as result.json into the folder of the job file. A Backend of package
+krrlab/ranks/remote starts it by mpirun or srun. The first rank writes its progress to the
+output stream as lines of JSON.`,
 		Hidden:      true,
 		Annotations: onRanks,
 		Args:        oneArg("want one job: krrlab job FILE"),
@@ -233,43 +235,44 @@ or srun; the first rank writes progress as lines of JSON.`,
 }
 
 func (a *app) job(ctx context.Context, f *rankFlags, file string) error {
-	if err := a.join(ctx, f); err != nil {
+	if err := a.joinRanks(ctx, f); err != nil {
 		return err
 	}
-	o := remote.Options{Comm: a.group(), Memory: a.memory(0)}
-	if a.first() && !a.Quiet {
-		t := &teller{a: a}
+	o := remote.Options{Comm: a.comm(), Memory: a.memoryBudget(0)}
+	if a.isFirstRank() && !a.Quiet {
+		t := &jobProgress{a: a}
 		o.Monitor, o.Note = t.event, t.note
 	}
 	return remote.RunJob(ctx, file, o)
 }
 
-// teller writes the progress of a job as lines of JSON.
-type teller struct {
-	a     *app
-	mu    sync.Mutex
-	stage stage.Name
-	last  time.Time
+// jobProgress writes the progress of a job as lines of JSON.
+type jobProgress struct {
+	a         *app
+	mu        sync.Mutex
+	stage     stage.Name
+	lastWrite time.Time
 }
 
-// event writes an event if it is of another stage than the one before, or the last of its
-// stage, or some time after it.
-func (t *teller) event(e krrlab.Event) error {
+// event writes an event, unless the previous event of the same stage was written less than updateInterval ago. The last
+// event of a stage is always written.
+func (t *jobProgress) event(e krrlab.Event) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
-	if e.Stage == t.stage && now.Sub(t.last) < every && (e.Total == 0 || e.Done < e.Total) {
+	if e.Stage == t.stage && now.Sub(t.lastWrite) < updateInterval && (e.Total == 0 || e.Done < e.Total) {
 		return nil
 	}
-	t.stage, t.last = e.Stage, now
+	t.stage, t.lastWrite = e.Stage, now
 	t.line("event", e)
 	return nil
 }
 
-func (t *teller) note(text string) { t.line("note", text) }
+func (t *jobProgress) note(text string) { t.line("note", text) }
 
-func (t *teller) line(key string, v any) {
-	if b, err := json.Marshal(map[string]any{key: v}); err == nil { // a residual that is not finite has no JSON
+func (t *jobProgress) line(key string, v any) {
+	// An event with a residual that is not finite cannot be written as JSON, and is skipped.
+	if b, err := json.Marshal(map[string]any{key: v}); err == nil {
 		fmt.Fprintf(t.a.env.Stdout, "%s\n", b)
 	}
 }

@@ -22,8 +22,8 @@ func TestProcessorOfRank(t *testing.T) {
 			t.Skip("this processor runs all paths")
 		}
 	}
-	defer func(d time.Duration) { sayDelay = d }(sayDelay)
-	sayDelay = 0
+	defer func(d time.Duration) { reportDelay = d }(reportDelay)
+	reportDelay = 0
 	var out, errs bytes.Buffer
 	code := Main(t.Context(), []string{"fit", "--data", "synthetic-classes", "--cpu", lacking.String()}, Env{
 		Stdout: &out, Stderr: &errs, Version: "test", UseBLAS: func(context.Context, string) (string,
@@ -66,8 +66,8 @@ func TestOthersWait(t *testing.T) {
 
 // TestUsageOfRank: what is wrong for one rank only, as a file that its machine lacks, that rank says after a while.
 func TestUsageOfRank(t *testing.T) {
-	defer func(d time.Duration) { sayDelay = d }(sayDelay)
-	sayDelay = 0
+	defer func(d time.Duration) { reportDelay = d }(reportDelay)
+	reportDelay = 0
 	var errs bytes.Buffer
 	code := Main(t.Context(), []string{"fit", "--data", "synthetic-classes", "--precond", "nystrom", "--landmarks",
 		"@no-such-file"}, Env{

@@ -25,7 +25,7 @@ type reproduceFlags struct {
 	Scale  string `flag:"scale" default:"smoke" check:"one of smoke laptop paper" help:"smoke, laptop or paper"`
 	Memory int64  `flag:"memory" unit:"bytes"`
 	List   bool   `flag:"list"`
-	Yes    bool   `flag:"yes" help:"start at scale paper"`
+	Yes    bool   `flag:"yes" help:"confirm that scale paper is to be run"`
 	From   string `flag:"from" help:"make tables and figures from the reports in this folder; run nothing"`
 	Into   string `flag:"into" not:"from"`
 	Page   string `flag:"page" with:"from|into"`
@@ -35,11 +35,11 @@ type reproduceFlags struct {
 
 func (reproduceFlags) Help() map[string]string {
 	return map[string]string{
-		"memory": "memory a case may take, such as 20GB (default: what the machine allows)",
-		"list":   "list the cases, and what they are predicted to take; run nothing",
-		"into": "folder of reports, tables and figures; only the cases whose results the reports there lack are run " +
+		"memory": "memory limit of a case, such as 20GB (default: what the machine allows)",
+		"list":   "list the cases with their predicted time and memory; run nothing",
+		"into": "folder for reports, tables and figures; cases whose results are in the reports there are not run again " +
 			"(default: out/reproduce)",
-		"page": "with --from or --into: put the result table into this file, between its markers",
+		"page": "with --from or --into: replace the table of results between the markers in this file",
 	}
 }
 
@@ -48,18 +48,19 @@ func (a *app) reproduceCommand() *cobra.Command {
 	f.flags = schema.Of(f)
 	return withOptions(&cobra.Command{
 		Use:   "reproduce (ID... | all)",
-		Short: "Compute the paper's tables and figures, ours beside the published",
-		Long: `Reproduce runs each experiment of the paper's section 6 and prints its tables: ours, the
-published numbers, their ratio, what was not run and why, and where the numbers come
-from. Cases that several tables share are run once. Each result is kept in the reports in
---into as soon as it is done, and not measured again: the same command continues an
-interrupted run. Remove a report to have its cases run again.
+		Short: "Compute the paper's tables and figures, and compare them with the published ones",
+		Long: `Reproduce runs the experiments of section 6 of the paper. For each it prints a table with
+our numbers, the published numbers and their ratio, the cases that were not run and why, and
+the origin of the numbers. A case that several tables need is run once. Each result is saved
+in the reports in --into as soon as its case ends, and is not measured again: the same
+command continues an interrupted run. Remove a report to run its cases again.
 
-Scales: smoke takes seconds and needs no data. laptop takes about an hour per experiment on
-two cores with 24 GiB. paper has the published sizes: it prints its plan and starts only with --yes.
-With --from DIR nothing is run: tables and figures are made from the reports in DIR.
+Scale smoke takes seconds and needs no data. Scale laptop takes about an hour per experiment
+on two cores with 24 GiB. Scale paper has the published sizes; it prints a plan and starts
+only with --yes. With --from DIR nothing is run: tables and figures are made from the reports
+in DIR.
 
-Exit code 0 means that every case that could run did. The experiments are
+Exit code 0 means that every case that could be run has succeeded. The experiments are
   ` + strings.Join(experiments.IDs(), " ") + `.`,
 		Example: `  krrlab reproduce table1 --scale smoke
   krrlab reproduce all --scale laptop
@@ -78,8 +79,8 @@ func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) e
 		return a.renderReports(f, ids)
 	}
 	f.Into = cmp.Or(f.Into, filepath.Join("out", "reproduce"))
-	o := &experiments.Options{Dirs: a.dirs(), Out: f.Into, Memory: a.memory(f.Memory), Version: a.env.Version}
-	if scale != experiments.Smoke || f.List { // there seconds hardly matter
+	o := &experiments.Options{Dirs: a.dirs(), Out: f.Into, Memory: a.memoryBudget(f.Memory), Version: a.env.Version}
+	if scale != experiments.Smoke || f.List { // predictions for scale smoke need no measured rates
 		rates, err := cost.ReadRates(ctx)
 		if err != nil {
 			return err
@@ -94,13 +95,13 @@ func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) e
 		}
 		plans = append(plans, experiments.NewPlan(e, scale))
 	}
-	if err := a.announce(ctx, f, scale, plans, o); err != nil || f.List {
+	if err := a.printPlan(ctx, f, scale, plans, o); err != nil || f.List {
 		return err
 	}
 	return a.runPlans(ctx, f, ids, plans, o)
 }
 
-// experimentIDs returns the experiments that the arguments name, each once.
+// experimentIDs returns the IDs of the experiments that the arguments name, without duplicates.
 func experimentIDs(f *reproduceFlags, args []string) ([]string, error) {
 	if len(args) == 0 {
 		if f.List || f.From != "" {
@@ -123,22 +124,23 @@ func experimentIDs(f *reproduceFlags, args []string) ([]string, error) {
 	return ids, nil
 }
 
-// announce prints the plan, and refuses to start at scale paper without --yes.
-func (a *app) announce(ctx context.Context, f *reproduceFlags, s experiments.Scale, plans []*experiments.Report,
+// printPlan prints the predicted time and memory of the plans. At scale paper without --yes it returns an error.
+func (a *app) printPlan(ctx context.Context, f *reproduceFlags, s experiments.Scale, plans []*experiments.Report,
 	o *experiments.Options) error {
-	est, err := experiments.Predict(ctx, plans, o)
+	estimate, err := experiments.Predict(ctx, plans, o)
 	if err != nil {
 		return err
 	}
-	whole := f.List || s != experiments.Smoke // whose cases of real data are a bonus
-	if whole {
-		a.printf("%s\n", est.Table.Text())
+	detailed := f.List || s != experiments.Smoke // scale smoke does not need its cases with real data
+	if detailed {
+		a.printf("%s\n", estimate.Table.Text())
 	}
 	a.printf("%d cases, predicted %s, at most %s of memory; %d done before, %d not to be run\n",
-		est.Cases, experiments.Spell(est.Seconds), accel.Bytes(est.Bytes), est.Done, est.Skipped)
-	if whole && len(est.Absent) > 0 {
+		estimate.Cases, experiments.Spell(estimate.Seconds), accel.Bytes(estimate.Bytes), estimate.Done,
+		estimate.Skipped)
+	if detailed && len(estimate.Absent) > 0 {
 		a.printf("left out because data are missing: %s (krrlab data fetch NAME downloads, krrlab data info NAME says "+
-			"where else; then --data-dir or $KRRLAB_DATA)\n", strings.Join(est.Absent, ", "))
+			"where else; then --data-dir or $KRRLAB_DATA)\n", strings.Join(estimate.Absent, ", "))
 	}
 	if s == experiments.Paper && !f.Yes && !f.List {
 		return usagef("nothing was started: scale paper starts with --yes")
@@ -151,7 +153,9 @@ func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, pla
 	o *experiments.Options) error {
 	progress := a.newProgress()
 	defer progress.clear()
-	o.Monitor = func(p experiments.Progress) { progress.say(func() string { return reproduceText(p) }, false) }
+	o.Monitor = func(p experiments.Progress) {
+		progress.showText(func() string { return reproduceProgressText(p) }, updateInterval)
+	}
 	o.Finished = func(c experiments.Case, r *experiments.Result) {
 		progress.clear()
 		a.printf("%s\n", finishedText(c, r))
@@ -159,8 +163,8 @@ func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, pla
 	reports, err := experiments.Run(ctx, plans, o)
 	progress.clear()
 	if err != nil && ctx.Err() != nil {
-		a.left = fmt.Sprintf("; finished cases are kept; to continue: krrlab reproduce %s%s", strings.Join(ids, " "),
-			commandLine(f.flags))
+		a.interruptedNote = fmt.Sprintf("; finished cases are kept; to continue: krrlab reproduce %s%s",
+			strings.Join(ids, " "), commandLine(f.flags))
 		return ctx.Err()
 	}
 	if err != nil {
@@ -173,7 +177,7 @@ func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, pla
 		if err != nil {
 			return err
 		}
-		a.printf("wrote %s and %s beside it\n", filepath.Join(f.Into, r.FileName()), plural.Count(len(names), "file"))
+		a.printf("wrote %s and %s next to it\n", filepath.Join(f.Into, r.FileName()), plural.Count(len(names), "file"))
 		if !r.OK() {
 			failed++
 		}
@@ -184,7 +188,7 @@ func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, pla
 	return a.updatePage(f.Page, f.Into)
 }
 
-// renderReports makes tables and figures of reports that are kept.
+// renderReports writes the tables and figures of the reports in the folder --from.
 func (a *app) renderReports(f *reproduceFlags, ids []string) error {
 	if st, err := os.Stat(f.From); err != nil || !st.IsDir() {
 		return fmt.Errorf("--from %s: there is no such folder", f.From)
@@ -211,7 +215,8 @@ func (a *app) renderReports(f *reproduceFlags, ids []string) error {
 	return a.updatePage(f.Page, f.From)
 }
 
-// updatePage puts what the reports of a folder give into a page, unless "".
+// updatePage replaces the table of results in the file page by the results of the reports in dir. It does nothing if
+// page is "".
 func (a *app) updatePage(page, dir string) error {
 	if page == "" {
 		return nil
@@ -228,8 +233,8 @@ func (a *app) updatePage(page, dir string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", page, err)
 	}
-	if _, kept, _ := strings.Cut(string(text), experiments.SectionBegin); len(reports) == 0 &&
-		updated != string(text) && strings.Contains(kept, "\n|") {
+	if _, section, _ := strings.Cut(string(text), experiments.SectionBegin); len(reports) == 0 &&
+		updated != string(text) && strings.Contains(section, "\n|") {
 		return fmt.Errorf("%s has no reports: the table in %s is kept; to have none, remove it by hand", dir, page)
 	}
 	if updated == string(text) {
@@ -242,10 +247,10 @@ func (a *app) updatePage(page, dir string) error {
 	return nil
 }
 
-// reproduceText is the line of progress: which case, its stage, the time left of the run.
-func reproduceText(p experiments.Progress) string {
+// reproduceProgressText returns the progress line of a run: the case, its stage, and the remaining time of the run.
+func reproduceProgressText(p experiments.Progress) string {
 	s := fmt.Sprintf("[%d/%d] %v: %v", p.Index, p.Total, p.Case, p.Event)
-	if i := strings.Index(s, ", about "); i >= 0 { // of the stage; the run's follows
+	if i := strings.Index(s, ", about "); i >= 0 { // drop the stage's remaining time: the run's follows
 		s = s[:i]
 	}
 	if p.Remaining > 0 {
@@ -254,7 +259,7 @@ func reproduceText(p experiments.Progress) string {
 	return s
 }
 
-// finishedText is the line of a case that ended.
+// finishedText returns the line that is printed when a case has ended: its status and main results.
 func finishedText(c experiments.Case, r *experiments.Result) string {
 	s := fmt.Sprintf("%v: %s", c, r.Status)
 	if r.Reason != "" {

@@ -23,7 +23,7 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// stageCommand makes the command of a stage.
+// stageCommand returns the command that runs a stage.
 func (a *app) stageCommand(d *stage.Definition) *cobra.Command {
 	c := &stageCommand{Definition: d, options: d.Zero(), labFlags: newLabFlags()}
 	c.setFlags()
@@ -32,81 +32,82 @@ func (a *app) stageCommand(d *stage.Definition) *cobra.Command {
 		use += " [--test FILE | --holdout SHARE]"
 	}
 	cmd := &cobra.Command{Use: use + ")", Aliases: d.Aliases, Short: d.Short, Long: d.Long, Example: d.Example,
-		Args: noArgs, Annotations: onRanks, GroupID: study}
-	return withOptions(cmd, c.flags, func(ctx context.Context, _ []string) error { return a.stage(ctx, c) })
+		Args: noArgs, Annotations: onRanks, GroupID: studyGroup}
+	return withOptions(cmd, c.flags, func(ctx context.Context, _ []string) error { return a.runStage(ctx, c) })
 }
 
-// stageCommand is the command of a stage: a stage that was interrupted returns what it has beside the context's error.
+// stageCommand is the state of a stage's command. If the stage is interrupted, the command prints the results obtained
+// so far and returns the error of the context.
 type stageCommand struct {
 	*stage.Definition
 	labFlags
 	options  stage.Runner
-	auto     bool // the method is left to the plan, unless flags say otherwise
-	prepared stage.Command
+	auto     bool          // whether the plan chooses the method, unless flags choose it
+	prepared stage.Command // the flags after the stage has completed them
 }
 
-// methodFlags are those that Definition.Flags chooses from.
+// methodFlags lists the flags that only some stages have: those that Definition.Flags names.
 const methodFlags = "test holdout precond features race lambda-p tol max-iter solver residual stop"
 
-// setFlags puts the flags together: the stage's, and of the others those that it takes.
+// setFlags sets c.flags to the stage's own options, followed by the common flags that the stage accepts.
 func (c *stageCommand) setFlags() {
-	taken := map[string]string{}
+	accepted := map[string]string{}
 	for _, word := range strings.Fields(c.Flags) {
 		name, values, _ := strings.Cut(word, "=")
-		taken[name] = values
+		accepted[name] = values
 	}
-	solver, fits := taken["solver"]
-	if c.auto = fits; solver != "" {
-		fits = false
-		delete(taken, "solver")
+	solver, choosesMethod := accepted["solver"]
+	if c.auto = choosesMethod; solver != "" {
+		choosesMethod = false
+		delete(accepted, "solver")
 	}
 	f := schema.Of(&c.labFlags).Without("keep")
 	for _, name := range strings.Fields(methodFlags) {
-		if _, ok := taken[name]; !ok {
+		if _, ok := accepted[name]; !ok {
 			f.Without(name)
 		}
 	}
-	if _, ok := taken["precond"]; !ok { // nor its options
+	if _, ok := accepted["precond"]; !ok { // then the options of the preconditioner do not apply either
 		for _, o := range schema.Of(&c.PrecondSpec).Fields {
 			if o.Hidden {
 				f.Without(o.Name)
 			}
 		}
 	}
-	if o := f.Lookup("tol"); o != nil && !fits {
+	if o := f.Lookup("tol"); o != nil && !choosesMethod {
 		o.Help = strings.Replace(o.Help, " (", " to which iterations are counted (", 1)
 	}
-	if fits {
+	if choosesMethod {
 		c.PrecondSpec.Name = "auto"
 		f.Describe(plannedHelp)
 	}
-	own := schema.Of(c.options).Fields
+	stageFields := schema.Of(c.options).Fields
 	if h, ok := c.options.(interface{ Help() map[string]string }); ok {
 		f.Describe(h.Help())
 		for name := range h.Help() {
-			if o := f.Lookup(name); o != nil { // what is said of it says what it is by default
+			if o := f.Lookup(name); o != nil { // the stage's help text includes the default
 				o.Default = ""
 			}
 		}
 	}
 	for _, t := range c.Tables {
-		own = append(own, tableFile(t))
+		stageFields = append(stageFields, tableFile(t))
 	}
-	f.Fields = append(own, f.Fields...)
+	f.Fields = append(stageFields, f.Fields...)
 	c.flags = f
 }
 
-// tableFile is the option of a file for a table.
+// tableFile returns the option with the name of the file to which a table is written.
 func tableFile(t stage.Table) *schema.Field {
 	tag := fmt.Sprintf(`flag:%q help:%q file:"write"`, t.Flag, t.Help)
 	path := reflect.StructField{Name: "Path", Type: reflect.TypeFor[string](), Tag: reflect.StructTag(tag)}
 	return schema.Of(reflect.New(reflect.StructOf([]reflect.StructField{path})).Interface()).Fields[0]
 }
 
-// stage runs a stage, prints it and writes what was asked for.
-func (a *app) stage(ctx context.Context, c *stageCommand) error {
+// runStage runs a stage, prints its result and writes the files that the flags name.
+func (a *app) runStage(ctx context.Context, c *stageCommand) error {
 	if o, ok := c.options.(*plan.Options); ok && o.Nodes > 0 {
-		if done, err := a.nodes(ctx, c, o); done || err != nil {
+		if handled, err := a.predictNodes(ctx, c, o); handled || err != nil {
 			return err
 		}
 	}
@@ -116,12 +117,12 @@ func (a *app) stage(ctx context.Context, c *stageCommand) error {
 	progress := a.newProgress()
 	defer progress.clear()
 	start := time.Now()
-	data, cfg, err := a.open(ctx, &c.labFlags, progress, func(data *loaded) {
+	data, cfg, err := a.loadAndConfigure(ctx, &c.labFlags, progress, func(data *problemData) {
 		if c.prepared.Tested != nil && data.test != nil {
 			c.prepared.Tested(data.test)
 		}
 		if h, ok := c.options.(stage.Hinter); ok {
-			data.hint("%s", h.Hint())
+			data.addHint("%s", h.Hint())
 		}
 	})
 	if err != nil {
@@ -139,27 +140,28 @@ func (a *app) stage(ctx context.Context, c *stageCommand) error {
 	if s == nil || err != nil && ctx.Err() == nil {
 		return err
 	}
-	written := a.show(&c.stageFiles, s)
+	writeErr := a.printAndWrite(&c.stageFiles, s)
 	for _, t := range c.Tables {
-		written = cmp.Or(written, a.put(c.flags.Lookup(t.Flag).String(), func(file string) error {
+		writeErr = cmp.Or(writeErr, a.writeOutput(c.flags.Lookup(t.Flag).String(), func(file string) error {
 			return writeTable(file, t.Build(s))
 		}))
 	}
-	a.printWrote(14, "", "")
+	a.printWritten(14, "", "")
 	if err == nil {
-		return a.agree(ctx, written)
+		return a.agree(ctx, writeErr)
 	}
-	a.left = fmt.Sprintf(" after %.0f seconds; the above is what was measured until then", time.Since(start).Seconds())
-	return cmp.Or(written, err)
+	a.interruptedNote = fmt.Sprintf(" after %.0f seconds; the above is what was measured until then",
+		time.Since(start).Seconds())
+	return cmp.Or(writeErr, err)
 }
 
-// show prints the value of a stage, and writes it to the files that are named.
-func (a *app) show(f *stageFiles, s krrlab.Stage) error {
+// printAndWrite prints the result of a stage and writes it to the files that the flags name.
+func (a *app) printAndWrite(f *stageFiles, s krrlab.Stage) error {
 	a.printf("%s%s", s, a.ranksText())
 	return a.writeStage(f, s, nil)
 }
 
-// prepare refuses what no data could make right, and completes the options.
+// prepare returns an error if the flags are invalid for any data. It completes the options of the stage from them.
 func (c *stageCommand) prepare() error {
 	if err := c.check(); err != nil {
 		return err
@@ -176,20 +178,21 @@ func (c *stageCommand) prepare() error {
 	return nil
 }
 
-// command returns what the flags say of the problem.
+// command returns the description of the problem that the flags give, for a stage's Prepare.
 func (f *labFlags) command() *stage.Command {
-	sigma, lengths := f.Sigma.split()
-	precond, _ := f.recipe(nil).Preconditioner(nil) // check has
+	sigma, lengths := f.Sigma.scaleAndLengths()
+	precond, _ := f.effectivePrecond(nil).Preconditioner(nil) // check has returned its error
 	return &stage.Command{Given: f.flags.Given, Precond: precond, Kernel: kernel.Spec{Name: string(f.KernelName),
 		Sigma: sigma, Gamma: f.Gamma, Coef0: f.Coef0, Degree: f.Degree}, Lengths: lengths, Lambda: f.Lambda,
 		Fit: f.fitCommandLine()}
 }
 
-// writeStage writes a stage to the files that are named, all that can be, with its picture, or another unless nil.
+// writeStage writes the result of a stage to the files of --json, --csv and --plot. The picture is figure, or the
+// stage's own if figure is nil. After an error the remaining files are still written, and the first error is returned.
 func (a *app) writeStage(f *stageFiles, s krrlab.Stage, figure *plots.Figure) error {
-	err := a.put(f.JSON, func(file string) error { return stage.WriteJSON(file, s) })
-	err = cmp.Or(err, a.put(f.CSV, func(file string) error { return writeTable(file, s.Table()) }))
-	return cmp.Or(err, a.put(f.Plot, func(file string) error {
+	err := a.writeOutput(f.JSON, func(file string) error { return stage.WriteJSON(file, s) })
+	err = cmp.Or(err, a.writeOutput(f.CSV, func(file string) error { return writeTable(file, s.Table()) }))
+	return cmp.Or(err, a.writeOutput(f.Plot, func(file string) error {
 		if figure == nil {
 			figure = s.Plot()
 		}
@@ -197,20 +200,21 @@ func (a *app) writeStage(f *stageFiles, s krrlab.Stage, figure *plots.Figure) er
 	}))
 }
 
-// put writes a file that is named, by the first rank, for printWrote.
-func (a *app) put(file string, write func(file string) error) error {
-	if file == "" || !a.first() {
+// writeOutput calls write for a file and adds its name to a.writtenFiles. It does nothing if the name is "", or on a
+// rank other than the first.
+func (a *app) writeOutput(file string, write func(file string) error) error {
+	if file == "" || !a.isFirstRank() {
 		return nil
 	}
 	err := write(file)
 	if err == nil {
-		a.wrote = append(a.wrote, file)
+		a.writtenFiles = append(a.writtenFiles, file)
 	}
 	return err
 }
 
-// writeTable writes the numbers of a table: as CSV, or as a matrix, a vector if it has one column, to a file named
-// .npy.
+// writeTable writes a table as CSV. If the name ends in .npy it writes the numbers as an array instead, with NaN in
+// cells without a number.
 func writeTable(name string, t *plots.Table) error {
 	if filepath.Ext(name) != ".npy" {
 		return atomicfile.Put(name, []byte(t.CSV()))
@@ -225,12 +229,13 @@ func writeTable(name string, t *plots.Table) error {
 	})
 }
 
-// writeArray writes a matrix, of one column a vector, to a file in NumPy's form.
-func writeArray(name string, rows, columns int, at func(i, j int) (float64, error)) error {
+// writeArray writes the rows×columns matrix of the values value(i, j) to a file in NumPy's format. A matrix with one
+// column is written as a vector.
+func writeArray(name string, rows, columns int, value func(i, j int) (float64, error)) error {
 	shape, data := []int{rows, columns}, make([]float64, rows*columns)
 	for k := range data {
 		var err error
-		if data[k], err = at(k/columns, k%columns); err != nil {
+		if data[k], err = value(k/columns, k%columns); err != nil {
 			return err
 		}
 	}
@@ -240,11 +245,12 @@ func writeArray(name string, rows, columns int, at func(i, j int) (float64, erro
 	return atomicfile.Write(name, func(w io.Writer) error { return npy.Write(w, data, shape...) })
 }
 
-// printWrote names the files that were written, in lines whose names have a width, and what the picture is.
-func (a *app) printWrote(width int, plot, what string) {
-	for _, file := range a.wrote {
-		if file == plot && what != "" {
-			file += " (" + what + ")"
+// printWritten prints a line for each file that was written. Its first word is padded to width, and the description
+// follows the name of the file plot.
+func (a *app) printWritten(width int, plot, description string) {
+	for _, file := range a.writtenFiles {
+		if file == plot && description != "" {
+			file += " (" + description + ")"
 		}
 		a.printf("%-*s %s\n", width, "wrote", file)
 	}

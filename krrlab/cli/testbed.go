@@ -12,8 +12,8 @@ import (
 // testbedFlags are the flags of krrlab testbed.
 type testbedFlags struct {
 	testbed.Options
-	Out  string   `flag:"out" file:"write" default:"testbed.jsonl" help:"file of the runs, which it continues"`
-	Add  []string `flag:"add" file:"read" help:"files of others' runs to add, separated by commas; nothing is run then"`
+	Out  string   `flag:"out" file:"write" default:"testbed.jsonl" help:"file of runs, to which new runs are added"`
+	Add  []string `flag:"add" file:"read" help:"files of runs to add to --out, separated by commas; nothing is run"`
 	Page string   `flag:"page" file:"write" help:"write profiles, filters and a table of all runs to this HTML file"`
 }
 
@@ -21,29 +21,31 @@ func (a *app) testbedCommand() *cobra.Command {
 	f := &testbedFlags{}
 	return withOptions(&cobra.Command{
 		Use:   "testbed",
-		Short: "Run preconditioners on many problems, and show which is best how often",
-		Long: `Testbed runs conjugate gradients with preconditioners of several ranks and draws on problems of
-data sets and of formulas, each with its λ and with a hundredth of it. A run is a line of JSON in
---out; what it holds is not run again, so that the same command continues an interrupted one.`,
+		Short: "Compare preconditioners on many problems by performance profiles",
+		Long: `Testbed runs conjugate gradients with preconditioners of several ranks, each with several
+random draws, on problems from data sets and from formulas. Each problem is solved with its λ
+and with λ/100. A run is a line of JSON in the file --out. Runs in this file are not repeated:
+the same command continues an interrupted one.`,
 		Example: `  krrlab testbed --out testbed.jsonl --page testbed.html
   krrlab testbed --out testbed.jsonl --add mine.jsonl --page testbed.html`,
 		Args: noArgs,
 	}, schema.Of(f), func(ctx context.Context, _ []string) error { return a.testbed(ctx, f) })
 }
 
+// testbed adds or makes runs, and writes the page if --page is set.
 func (a *app) testbed(ctx context.Context, f *testbedFlags) error {
 	file, err := testbed.Open(f.Out)
 	if err != nil {
 		return err
 	}
-	f.Dirs, f.Tell = a.dirs(), func(text string) { a.note("%s", text) }
+	f.Dirs, f.Tell = a.dirs(), func(text string) { a.notef("%s", text) }
 	for _, name := range f.Add {
 		if err = file.Add(name); err != nil {
 			return err
 		}
 	}
 	for _, text := range file.Notes {
-		a.note("note: %s", text)
+		a.notef("note: %s", text)
 	}
 	if len(f.Add) > 0 {
 		err = file.Save()

@@ -11,22 +11,22 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// fitCommandLine returns the krrlab fit command with the data that the flags name.
+// fitCommandLine returns a krrlab fit command for the same data as this command.
 func (f *labFlags) fitCommandLine() string {
 	var data schema.Schema
 	for _, o := range schema.Of(&dataFlags{}).Fields {
-		if given := f.flags.Lookup(o.Name); given != nil {
-			data.Fields = append(data.Fields, given)
+		if field := f.flags.Lookup(o.Name); field != nil {
+			data.Fields = append(data.Fields, field)
 		}
 	}
 	return "krrlab fit" + commandLine(&data)
 }
 
-// tuned chooses kernel and λ of a configuration for krrlab fit by the stage tune, and divides the features by the
-// length scales that were chosen.
-func (a *app) tuned(ctx context.Context, f *fitFlags, data *loaded, cfg *krrlab.Config) (stage.Choice, error) {
-	all := krrlab.Stages()
-	d := all[slices.IndexFunc(all, func(d stage.Definition) bool { return d.Name == stage.Tune })]
+// tune runs the stage tune for krrlab fit. It sets the kernel and λ of cfg to the chosen ones and divides the features
+// of the data by the chosen length scales.
+func (a *app) tune(ctx context.Context, f *fitFlags, data *problemData, cfg *krrlab.Config) (stage.Choice, error) {
+	stages := krrlab.Stages()
+	d := stages[slices.IndexFunc(stages, func(d stage.Definition) bool { return d.Name == stage.Tune })]
 	options := d.Zero()
 	for name, value := range map[string]string{"ard": f.ARD, "metric": f.Metric} {
 		if err := schema.Of(options).Lookup(name).Set(value); err != nil {

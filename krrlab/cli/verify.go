@@ -33,9 +33,9 @@ type verifyFlags struct {
 
 func (verifyFlags) Help() map[string]string {
 	return map[string]string{
-		"data":   "named data set that the model was fitted on; its test rows are predicted",
-		"train":  "file that the model was fitted on; rows that --holdout held out are test data again",
-		"target": "target column of a csv file (default: the one of the fit)",
+		"data":   "data set that the model was fitted to; its test rows are predicted",
+		"train":  "file that the model was fitted to; rows that fit --holdout set aside are test data again",
+		"target": "target column of a csv file (default: the target column of the fit)",
 		"json":   "write the results as JSON to this file",
 		"plot":   "draw the interval of κ" + formats,
 	}
@@ -46,34 +46,35 @@ func (a *app) verifyCommand() *cobra.Command {
 	f.flags = schema.Of(f).Without("task", "drop", "weights", "repeats", "groups", "keep", "dim", "n")
 	return withOptions(&cobra.Command{
 		Use:   "verify MODEL [--data NAME | --train FILE [--test FILE]]",
-		Short: "Recompute what is proved of a model: residual, κ, prediction bound",
-		Long: `Verify checks a saved model by plain loops in float64, independent of the solver. It
-recomputes the residual y−(K+λI)c, a certain interval for κ(K+λI), and the bound
-|f(x)−f̃(x)| ≤ √k(x,x)·‖r‖/(2√λ) with the share of test labels that it leaves open. A
-model file has no targets: they come from the training data, whose first n rows must be
-the model's, or, for a classifier, are recovered from the answer itself. Exit code 3 means
-that the residual is above the tolerance of the fit.`,
+		Short: "Recompute the proved properties of a model: residual, κ, prediction bound",
+		Long: `Verify checks a saved model with simple loops in float64 that do not use the solver. It
+computes the residual r = y−(K+λI)c, a certain interval for κ(K+λI), and the bound
+|f(x)−f̃(x)| ≤ √k(x,x)·‖r‖/(2√λ) on the predictions, with the share of test labels that this
+bound leaves open. A model file does not contain the targets. They are read from the
+training data, whose first n rows must be the model's; for a classifier without training
+data, they are recovered from the coefficients. Exit code 3 means that the residual is above
+the tolerance of the fit.`,
 		Example: `  krrlab verify m.krr --data mnist
   krrlab verify m.krr --train train.csv --test test.csv --target price --json proof.json`,
-		Args:        f.take,
+		Args:        f.takeModelArg,
 		Annotations: onRanks,
 	}, f.flags, func(ctx context.Context, _ []string) error { return a.verify(ctx, f) })
 }
 
 func (a *app) verify(ctx context.Context, f *verifyFlags) error {
-	if err := cmp.Or(knownData(f.Data), checkPlot(f.Plot)); err != nil {
+	if err := cmp.Or(checkDataName(f.Data), checkPlot(f.Plot)); err != nil {
 		return err
 	}
-	m, err := a.opened(ctx, f.Model, &f.rankFlags, f.flags)
+	m, err := a.loadModel(ctx, f.Model, &f.rankFlags, f.flags)
 	if err != nil {
 		return err
 	}
 	progress := a.newProgress()
 	defer progress.clear()
 	o := f.VerifyOptions
-	o.Monitor, o.Comm = progress.show, a.group()
-	if a.party != nil && o.Memory == 0 { // half of what is available to this rank, upwards: 0 is unknown, not used up
-		parts := 2 * int64(a.party.node.Ranks)
+	o.Monitor, o.Comm = progress.show, a.comm()
+	if a.ranks != nil && o.Memory == 0 { // half of this rank's share; rounded up, because 0 stands for an unknown limit
+		parts := 2 * int64(a.ranks.node.Ranks)
 		o.Memory = (accel.MemoryAvailable() + parts - 1) / parts
 	}
 	o.Train, o.Test, err = a.verifyData(ctx, f, m)
@@ -88,26 +89,27 @@ func (a *app) verify(ctx context.Context, f *verifyFlags) error {
 		return err
 	}
 	progress.clear()
-	err = a.agree(ctx, a.show(&f.stageFiles, v))
-	a.printWrote(14, "", "")
+	err = a.agree(ctx, a.printAndWrite(&f.stageFiles, v))
+	a.printWritten(14, "", "")
 	if err != nil {
 		return err
 	}
 	if v.Residual.Known() && float64(v.Residual)-float64(v.Rounding) > v.Tol {
-		again := "--residual exact"
-		if v.Claimed != nil && *v.Claimed > v.Tol { // the fit said so
-			again = "a larger --max-iter or --lambda"
+		remedy := "--residual exact"
+		if v.Claimed != nil && *v.Claimed > v.Tol { // the fit itself reported a larger residual
+			remedy = "a larger --max-iter or --lambda"
 		}
-		a.say("the residual is %.2e, the model was fitted to %g: fit it again with %s", float64(v.Residual), v.Tol, again)
+		a.warnf("the residual is %.2e, the model was fitted to %g: fit it again with %s", float64(v.Residual), v.Tol, remedy)
 		return errStatus(exitNotConverged)
 	}
 	return nil
 }
 
-// verifyData reads the training and test data as they are.
+// verifyData reads the training and test data without scaling them. If the model was fitted with --holdout, the same
+// rows of the training file are test data.
 func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (train, test *datasets.Dataset,
 	err error) {
-	if kernel.AsPrecomputed(m.Kernel) != nil { // whose file has no features, and which is refused
+	if kernel.AsPrecomputed(m.Kernel) != nil { // Verify returns an error for such a model
 		return nil, nil, nil
 	}
 	if f.Data != "" {
@@ -121,13 +123,13 @@ func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (t
 		if name == "" {
 			return nil, nil
 		}
-		d, err := readFor(ctx, m, name, f.ReadOptions)
+		d, err := readForModel(ctx, m, name, f.ReadOptions)
 		if err == nil && d.Read.Unjudged != "" {
 			err = fmt.Errorf("%s: %s", name, strings.TrimPrefix(d.Read.Unjudged, name+": "))
 		}
 		return d, err
 	}
-	f.Repeats = "together" // which was the rule of older versions
+	f.Repeats = "together" // the rule of older versions, whose models do not name it
 	if m.Repeats != nil {
 		f.Repeats = m.Repeats.Rule
 	}
@@ -142,9 +144,9 @@ func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (t
 	if test, err = read(f.Test); err != nil || train == nil || m.Origin.Holdout == 0 || train.Len() < m.Origin.Rows {
 		return train, test, err
 	}
-	kept, held, err := train.Head(m.Origin.Rows).Holdout(m.Origin.Holdout, holdoutSeed)
+	trainRows, heldOut, err := train.Head(m.Origin.Rows).Holdout(m.Origin.Holdout, holdoutSeed)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", f.Train, err)
 	}
-	return kept, cmp.Or(test, held), nil
+	return trainRows, cmp.Or(test, heldOut), nil
 }

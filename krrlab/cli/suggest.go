@@ -12,21 +12,21 @@ import (
 	"github.com/krrlab/lab/krrlab/base/schema"
 )
 
-// meant puts the question into words; "" where there is nothing to ask.
-func meant(prefix, word string) string {
+// didYouMean returns the end of an error message that suggests prefix+word, or "" if word is "".
+func didYouMean(prefix, word string) string {
 	if word == "" {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %s%s?", prefix, word)
 }
 
-// commandMeant asks for the subcommand that was mistyped, or the flag that was left out before a
-// file.
-func commandMeant(cmd *cobra.Command, typed string) string {
+// suggestCommand returns the end of an error message that suggests the subcommand nearest to a mistyped one. If typed
+// is a file, it suggests the flag that is missing before it.
+func suggestCommand(cmd *cobra.Command, typed string) string {
 	if _, err := os.Stat(typed); err == nil {
 		for _, flag := range []string{"train", "in"} {
 			if cmd.Flags().Lookup(flag) != nil {
-				return meant("--"+flag+" ", typed)
+				return didYouMean("--"+flag+" ", typed)
 			}
 		}
 	}
@@ -36,11 +36,11 @@ func commandMeant(cmd *cobra.Command, typed string) string {
 			names = append(names, c.Name())
 		}
 	}
-	return meant("", schema.Nearest(typed, names))
+	return didYouMean("", schema.Nearest(typed, names))
 }
 
-// foreign are flags by the names that other programs have for them.
-var foreign = map[string]string{
+// flagSynonyms maps the flag names of other programs to ours.
+var flagSynonyms = map[string]string{
 	"alpha": "lambda", "reg": "lambda", "ridge": "lambda", "bandwidth": "sigma", "length-scale": "sigma",
 	"input": "train", "file": "train",
 	"label": "target", "response": "target", "y": "target", "sep": "separator", "delimiter": "separator",
@@ -50,34 +50,33 @@ var foreign = map[string]string{
 	"output":    "out", "model-out": "out",
 }
 
-// flagError marks an error of the flags as one of the command line, and asks for the flag that was
-// mistyped.
+// flagError marks an error in the flags as an error of the command line, and suggests a flag if one was mistyped.
 func flagError(cmd *cobra.Command, err error) error {
-	if ours, ok := errors.AsType[errUsage](err); ok { // a value that its option refuses
+	if ours, ok := errors.AsType[errUsage](err); ok { // the option refuses its value
 		return ours
 	}
 	if typed := cmd.Flags().Args(); cmd.HasSubCommands() && len(typed) > 0 { // a mistyped command before its flags
 		return noArgs(cmd, typed)
 	}
-	unknown, ok := errors.AsType[*pflag.NotExistError](err)
-	if !ok || unknown.GetSpecifiedShortnames() != "" {
+	unknownFlag, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok || unknownFlag.GetSpecifiedShortnames() != "" {
 		return errUsage{err}
 	}
 	var names []string
-	typed := unknown.GetSpecifiedName()
+	typed := unknownFlag.GetSpecifiedName()
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
 			names = append(names, f.Name)
 		}
 	})
-	if ours := foreign[typed]; cmd.Flags().Lookup(ours) != nil {
+	if ours := flagSynonyms[typed]; cmd.Flags().Lookup(ours) != nil {
 		return usagef("%w; did you mean --%s?", err, ours)
 	}
-	return usagef("%w%s", err, meant("--", schema.Nearest(typed, names)))
+	return usagef("%w%s", err, didYouMean("--", schema.Nearest(typed, names)))
 }
 
-// knownData refuses a name that no data set and no packed folder has; "" is none.
-func knownData(typed string) error {
+// checkDataName returns an error if typed is neither a data set nor a packed folder. It accepts "".
+func checkDataName(typed string) error {
 	var names []string
 	for _, i := range datasets.Registry() {
 		if i.Name == typed {
@@ -88,5 +87,6 @@ func knownData(typed string) error {
 	if typed == "" || datasets.IsPacked(typed) {
 		return nil
 	}
-	return usagef("unknown data set %q: krrlab data list shows the names%s", typed, meant("", schema.Nearest(typed, names)))
+	return usagef("unknown data set %q: krrlab data list shows the names%s", typed,
+		didYouMean("", schema.Nearest(typed, names)))
 }
