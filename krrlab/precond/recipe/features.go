@@ -14,11 +14,11 @@ import (
 
 // Features is M = ZZᵀ+λ_pI with random features Z, the paper's preconditioner. Zero values mean the defaults.
 type Features struct {
-	// S is the number of features s, 1 ≤ s ≤ n; default: n/10, from 500 to 10,000, and at most n.
+	// S is the number of features s, 1 ≤ s ≤ n. Default: n/10, but at least 500 and at most 10,000 and n.
 	S       int          `flag:"features" symbol:"s" check:">=1" not:"sketch"`
 	LambdaP float64      `flag:"lambda-p" symbol:"λ_p" check:"positive"` // default: λ
-	Form    precond.Form `flag:"form" default:"auto"`                    // of M⁻¹; default: the cheapest
-	// Levels are those of Algorithm 2, whose last width is s; default: features alone.
+	Form    precond.Form `flag:"form" default:"auto"`                    // form of M⁻¹; default: the cheapest
+	// Levels are the sketching levels of Algorithm 2; the width of the last one is s. Default: no sketching.
 	Levels feature.Levels `flag:"sketch"`
 	// Map is the distribution of the features, built-in or user-defined; default: the paper's choice for the kernel.
 	Map feature.Dist
@@ -34,35 +34,36 @@ func (f Features) String() string {
 	return "random features"
 }
 
-// Suits returns why a kernel has no random features.
+// Suits returns an error if the kernel has no random features.
 func (Features) Suits(k kernel.Kernel) error {
 	_, err := feature.For(k)
 	return err
 }
 
-// Settled implements stage.Settler.
+// Settled implements stage.Settler: it sets S, LambdaP and Map.
 func (f Features) Settled(d stage.Defaults) (stage.Preconditioner, error) {
-	if last := len(f.Levels); f.Map == nil && last > 0 {
+	if levels := len(f.Levels); f.Map == nil && levels > 0 {
 		chain, err := feature.ChainFor(d.Kernel, f.Levels)
 		if err != nil {
 			return f, err
 		}
-		f.S, f.Map = f.Levels[last-1].Width, chain
+		f.S, f.Map = f.Levels[levels-1].Width, chain
 	}
-	err := settle(&f.S, &f.LambdaP, d)
+	err := setDefaults(&f.S, &f.LambdaP, d)
 	if err == nil && f.Map == nil {
 		f.Map, err = feature.For(d.Kernel)
 	}
 	return f, err
 }
 
-// Data returns the features as text has them: without the Map that a kernel and Levels give.
+// Data returns the features in the form in which they are written as text: Levels replace a Map that follows from the
+// kernel and Levels. It returns an error for any other Map.
 func (f Features) Data(k kernel.Kernel) (stage.Preconditioner, error) {
 	if f.Map == nil {
 		return f, nil
 	}
 	levels, err := feature.LevelsOf(f.Map, k)
-	if f.Map, f.Levels = nil, levels; len(levels) > 0 { // the last says S
+	if f.Map, f.Levels = nil, levels; len(levels) > 0 { // the last level determines S
 		f.S = 0
 	}
 	return f, err
@@ -75,28 +76,30 @@ func (f Features) Approximation(k kernel.Kernel) *stage.Approximation {
 
 // Make implements stage.Preconditioner.
 func (f Features) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, error) {
-	return inverse(ctx, b, f)
+	return newWoodbury(ctx, b, f)
 }
 
 const (
-	featureSlow  = 1.4 // how many times its flops at the rate of a product of matrices Z takes
-	featuresSlow = 2.3 // times the iterations of as many pivots
+	featureSlowdown        = 1.4 // seconds of Z, in units of its flops at the rate of a matrix product
+	featureIterationFactor = 2.3 // iterations with random features, in units of the iterations with as many pivots
 )
 
-// Cost implements cost.Preconditioner: Z takes ns(1.4·2d/G₃₂ + 1/E + 4/T) seconds, ZᵀZ and L⁻¹
-// ns(4/E + 1.7s/G₃₂) + chol(s) + 3.4·(s³/3)/G₆₄.
+// Cost implements cost.Preconditioner. With the rates of the model (see cost.Model), it predicts
+// ns(1.4·2d/G₃₂ + 1/E + 4/T) seconds for Z, and ns(4/E + 1.7s/G₃₂) + chol(s) + 3.4·(s³/3)/G₆₄ for ZᵀZ and L⁻¹.
 func (f Features) Cost(m *cost.Model, _ gram.Storage) cost.Parts {
-	if last := len(f.Levels); last > 0 {
-		f.S = f.Levels[last-1].Width
+	if levels := len(f.Levels); levels > 0 {
+		f.S = f.Levels[levels-1].Width
 	}
-	p := lowRankCost(m, f.S, f.LambdaP, f.Form, false)
-	own, s := m.OwnRows(), float64(f.S)
-	p.Features = own*s*(featureSlow*2*float64(m.D)/m.Gemm32+1/m.Exp) + m.WriteSeconds(4*own*s)
+	p := lowRankCost(m, f.S, f.LambdaP, f.Form)
+	rows, s := m.OwnRows(), float64(f.S)
+	p.Features = rows*s*(featureSlowdown*2*float64(m.D)/m.Gemm32+1/m.Exp) + m.WriteSeconds(4*rows*s)
 	return p
 }
 
 // Iterations implements cost.IterationPredictor.
-func (f Features) Iterations(o *cost.Outlook) float64 { return featuresSlow * o.PivotIterations() }
+func (f Features) Iterations(o *cost.Outlook) float64 {
+	return featureIterationFactor * o.PivotIterations()
+}
 
 func init() {
 	stage.BuiltIn(stage.Kind{Name: "features", Zero: Features{}, Label: "random features", Order: 1,

@@ -7,12 +7,12 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// None is M = I.
+// None is M = I: no preconditioner.
 type None struct{}
 
 func (None) String() string { return "none" }
 
-// Make returns nil, which is M = I.
+// Make returns nil, which stands for M = I.
 func (None) Make(context.Context, stage.Bench) (pcg.Preconditioner, error) { return nil, nil }
 
 func init() { stage.BuiltIn(stage.Kind{Name: "none", Zero: None{}}) }

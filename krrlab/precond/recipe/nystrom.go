@@ -16,52 +16,56 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
-// Nystrom is M = FFᵀ+λ_pI with the Nyström approximation FFᵀ of K from S landmarks, drawn uniformly or given. Zero
-// values mean the defaults, those of Features.
+// Nystrom is M = FFᵀ+λ_pI with the Nyström approximation FFᵀ of K from S landmarks, which are drawn uniformly or listed
+// in Landmarks. Zero values mean the defaults, which are those of Features.
 type Nystrom struct {
 	S       int          `flag:"features" symbol:"s" check:">=1"` // rank, 1 ≤ s ≤ n
 	LambdaP float64      `flag:"lambda-p" symbol:"λ_p" check:"positive"`
 	Form    precond.Form `flag:"form" default:"auto"`
-	// Spectral takes λ_p + σ_s² for λ_p, σ_s² being the least eigenvalue of FᵀF, and as much from the eigenvalues of
-	// FFᵀ, which leaves M as it is in the range of F (precond.Spectral).
+	// Spectral uses λ_p + σ_s² instead of λ_p, where σ_s² is the smallest eigenvalue of FᵀF, and subtracts σ_s² from
+	// the nonzero eigenvalues of FFᵀ. M is then unchanged on the range of F, and larger on its complement
+	// (precond.Spectral).
 	Spectral bool `flag:"spectral"`
-	// Landmarks are rows of the training points, from 0, all different: the first S of them, by default all.
+	// Landmarks lists distinct row indices of the training points, counted from 0; the first S of them are used.
+	// Default of S: all landmarks in the list. Default of Landmarks: drawn uniformly.
 	Landmarks []int `flag:"landmarks" check:">=0"`
 }
 
 func (p Nystrom) String() string { return p.Approximation(nil).String() }
 
-// Settled implements stage.Settler.
+// Settled implements stage.Settler: it sets S and LambdaP.
 func (p Nystrom) Settled(d stage.Defaults) (stage.Preconditioner, error) {
 	p.S = cmp.Or(p.S, len(p.Landmarks))
-	err := settle(&p.S, &p.LambdaP, d)
+	err := setDefaults(&p.S, &p.LambdaP, d)
 	return p, err
 }
 
 // Approximation implements stage.LowRank.
 func (p Nystrom) Approximation(kernel.Kernel) *stage.Approximation {
-	return &stage.Approximation{Source: columns{p.Landmarks}, S: p.S, LambdaP: p.LambdaP, Form: p.Form,
+	return &stage.Approximation{Source: landmarkSource{p.Landmarks}, S: p.S, LambdaP: p.LambdaP, Form: p.Form,
 		Spectral: p.Spectral}
 }
 
-// columns is the source of a Nyström factor: of these landmarks, the first s of them; nil: drawn.
-type columns struct{ at []int }
+// landmarkSource computes Nyström factors from the first s of the listed landmarks, or from drawn ones if the list is
+// empty.
+type landmarkSource struct{ landmarks []int }
 
-func (c columns) String() string {
-	if len(c.at) > 0 {
+func (c landmarkSource) String() string {
+	if len(c.landmarks) > 0 {
 		return "given landmarks"
 	}
 	return "Nyström landmarks"
 }
 
-func (c columns) Draw(ctx context.Context, b stage.Bench, s int) (*stage.Drawn, error) {
-	if len(c.at) > 0 && s > len(c.at) {
-		return nil, fmt.Errorf("krrlab: %d of %d landmarks: want at most as many as are given", s, len(c.at))
+// Draw computes F of rank s.
+func (c landmarkSource) Draw(ctx context.Context, b stage.Bench, s int) (*stage.Drawn, error) {
+	if len(c.landmarks) > 0 && s > len(c.landmarks) {
+		return nil, fmt.Errorf("krrlab: %d of %d landmarks: want at most as many as are given", s, len(c.landmarks))
 	}
-	return landmarks(func(ctx context.Context, k *gram.Matrix, s int, g rng.Stream, o *lowrank.Options) (*lowrank.Factor,
+	return factorFunc(func(ctx context.Context, k *gram.Matrix, s int, g rng.Stream, o *lowrank.Options) (*lowrank.Factor,
 		error) {
-		if len(c.at) > 0 {
-			return lowrank.NystromAt(ctx, k, c.at[:s], o)
+		if len(c.landmarks) > 0 {
+			return lowrank.NystromAt(ctx, k, c.landmarks[:s], o)
 		}
 		return lowrank.Nystrom(ctx, k, s, g, o)
 	}).draw(ctx, b, s)
@@ -69,19 +73,19 @@ func (c columns) Draw(ctx context.Context, b stage.Bench, s int) (*stage.Drawn, 
 
 // Make implements stage.Preconditioner.
 func (p Nystrom) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, error) {
-	return inverse(ctx, b, p)
+	return newWoodbury(ctx, b, p)
 }
 
-// nystromSlow is how many times its flops at the rate of a product of matrices the factor takes.
-const nystromSlow = 1.3
+// nystromSlowdown is the cost of F: n·s² operations, in units of one flop at the rate of a matrix product.
+const nystromSlowdown = 1.3
 
-// Cost implements cost.Preconditioner.
+// Cost implements cost.Preconditioner. F takes ns(ε_exact + 31.6/E + 4/T + 1.3s/G₆₄) + s²/2·ε_exact seconds.
 func (p Nystrom) Cost(m *cost.Model, _ gram.Storage) cost.Parts {
-	parts := lowRankCost(m, p.S, p.LambdaP, p.Form, true)
-	s, own, order := float64(p.S), m.OwnRows(), int64(p.S)
-	parts.Features = own*s*(m.ExactEntrySeconds+factorValues/m.Exp+nystromSlow*s/m.Gemm64) + s*s/2*m.ExactEntrySeconds +
-		m.WriteSeconds(4*own*s)
-	parts.Bytes.Columns = 8*order*order + 2048*order*int64(accel.Threads()) // L, and rows of C
+	parts := landmarkCost(m, p.S, p.LambdaP, p.Form)
+	s, rows, order := float64(p.S), m.OwnRows(), int64(p.S)
+	parts.Features = rows*s*(m.ExactEntrySeconds+factorEntryExps/m.Exp+nystromSlowdown*s/m.Gemm64) +
+		s*s/2*m.ExactEntrySeconds + m.WriteSeconds(4*rows*s)
+	parts.Bytes.Columns = 8*order*order + 2048*order*int64(accel.Threads()) // L, and strips of rows of C
 	if m.Ranks > 1 {
 		r := m.Group()
 		for range m.Ranks {

@@ -13,19 +13,19 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Process is M of another process, in any language, by the protocol of package process.
+// Process is a preconditioner that another program computes, in any language, with the protocol of package process.
 type Process struct {
-	Command string // for the shell
+	Command string // shell command that starts the program
 }
 
-// String returns what names it on a command line.
+// String returns the name of the preconditioner on command lines.
 func (p Process) String() string { return "process:" + p.Command }
 
-// MaxBytes implements stage.FromK: what the process holds is not known.
+// MaxBytes implements stage.FromK. The memory of the other process is unknown and not counted.
 func (Process) MaxBytes(int) int64 { return 0 }
 
-// Make implements stage.Preconditioner. It forms K first, starts the command and waits for M; the process ends with ctx.
-// On ranks each starts one, and all take what that of rank 0 answers.
+// Make implements stage.Preconditioner. It forms K first, starts the command and waits until M is ready. The process
+// ends when ctx ends. In an MPI run each rank starts a process, and all ranks use the answers of the process of rank 0.
 func (p Process) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, error) {
 	problem := b.Problem()
 	k, err := b.K(ctx, 0)
@@ -40,28 +40,32 @@ func (p Process) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, e
 	if problem.Comm.Size() == 1 {
 		return m, nil
 	}
-	return &shared{m, problem.Comm}, nil
+	return &replicated{m, problem.Comm}, nil
 }
 
-// shared is M of a process on each of some ranks: sums of theirs may differ in the last bits, or draws by more.
-type shared struct {
+// replicated is an M with a process on each rank. It broadcasts the answers of rank 0, because answers of different
+// processes may differ: sums in the last bits, random draws in all digits.
+type replicated struct {
 	*process.Preconditioner
 	ranks comm.Comm
 }
 
-func (m *shared) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
-	return m.share(ctx, dst, m.Preconditioner.SolveTo(ctx, dst, r))
+// SolveTo sets dst = M⁻¹r.
+func (m *replicated) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
+	return m.broadcast(ctx, dst, m.Preconditioner.SolveTo(ctx, dst, r))
 }
 
-func (m *shared) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
+// NormalTo sets the columns of dst to draws of the normal distribution with covariance M.
+func (m *replicated) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
 	err := m.Preconditioner.NormalTo(ctx, dst, g)
-	if errors.Is(err, errors.ErrUnsupported) { // on all
+	if errors.Is(err, errors.ErrUnsupported) { // the error is the same on all ranks
 		return err
 	}
-	return m.share(ctx, dst, err)
+	return m.broadcast(ctx, dst, err)
 }
 
-func (m *shared) share(ctx context.Context, dst *mat.Dense, err error) error {
+// broadcast replaces dst by that of rank 0, or returns an error if err is not nil on some rank.
+func (m *replicated) broadcast(ctx context.Context, dst *mat.Dense, err error) error {
 	if err = comm.Agree(ctx, m.ranks, err); err != nil {
 		return err
 	}

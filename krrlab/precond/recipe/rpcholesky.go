@@ -12,44 +12,44 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
-// RPCholesky is M = FFᵀ+λ_pI with FFᵀ ≈ K by randomly pivoted Cholesky of rank S. Zero values mean the defaults, those
-// of Features and Nystrom.
+// RPCholesky is M = FFᵀ+λ_pI with FFᵀ ≈ K of rank S by randomly pivoted Cholesky. Zero values mean the defaults, which
+// are those of Features and Nystrom.
 type RPCholesky struct {
 	S        int          `flag:"features" symbol:"s" check:">=1"` // rank, 1 ≤ s ≤ n
 	LambdaP  float64      `flag:"lambda-p" symbol:"λ_p" check:"positive"`
 	Form     precond.Form `flag:"form" default:"auto"`
-	Spectral bool         `flag:"spectral"` // as in Nystrom
+	Spectral bool         `flag:"spectral"` // see Nystrom.Spectral
 }
 
 func (p RPCholesky) String() string { return p.Approximation(nil).String() }
 
-// Settled implements stage.Settler.
+// Settled implements stage.Settler: it sets S and LambdaP.
 func (p RPCholesky) Settled(d stage.Defaults) (stage.Preconditioner, error) {
-	err := settle(&p.S, &p.LambdaP, d)
+	err := setDefaults(&p.S, &p.LambdaP, d)
 	return p, err
 }
 
 // Approximation implements stage.LowRank.
 func (p RPCholesky) Approximation(kernel.Kernel) *stage.Approximation {
-	return &stage.Approximation{Source: pivots{}, S: p.S, LambdaP: p.LambdaP, Form: p.Form, Spectral: p.Spectral}
+	return &stage.Approximation{Source: pivotSource{}, S: p.S, LambdaP: p.LambdaP, Form: p.Form, Spectral: p.Spectral}
 }
 
 // Make implements stage.Preconditioner.
 func (p RPCholesky) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, error) {
-	return inverse(ctx, b, p)
+	return newWoodbury(ctx, b, p)
 }
 
-// Cost implements cost.Preconditioner.
+// Cost implements cost.Preconditioner; for the seconds see addPivotCost and Features.Cost.
 func (p RPCholesky) Cost(m *cost.Model, _ gram.Storage) cost.Parts {
-	parts := lowRankCost(m, p.S, p.LambdaP, p.Form, true)
-	pivotCost(m, p.S, &parts)
+	parts := landmarkCost(m, p.S, p.LambdaP, p.Form)
+	addPivotCost(m, p.S, &parts)
 	return parts
 }
 
 // Iterations implements cost.IterationPredictor.
 func (RPCholesky) Iterations(o *cost.Outlook) float64 { return o.PivotIterations() }
 
-// Propose implements cost.Proposer: n/20 pivots, and λ_p = 10λ.
+// Propose implements cost.Proposer. By default it proposes n/20 pivots and λ_p = 10λ.
 func (RPCholesky) Propose(o *cost.Outlook) []stage.Preconditioner {
 	return []stage.Preconditioner{RPCholesky{S: o.Rank(), LambdaP: cmp.Or(o.LambdaP, 10*o.Lambda)}}
 }

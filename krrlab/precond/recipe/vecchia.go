@@ -17,18 +17,18 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
-// Vecchia is M = FFᵀ+V: F, of rank S, by randomly pivoted Cholesky, and V⁻¹ = GᵀG a sparse approximate inverse of what
-// F leaves, ω(K−FFᵀ)+λI, on the neighbors of each point (package vecchia). It is for narrow kernels, of whose K no
-// features or landmarks capture much.
+// Vecchia is M = FFᵀ+V. F, of rank S, is computed by randomly pivoted Cholesky. V⁻¹ = GᵀG is a sparse approximate
+// inverse of ω(K−FFᵀ)+λI on the neighbors of each point (package vecchia). Vecchia is for narrow kernels, for which
+// features or landmarks capture little of K.
 type Vecchia struct {
 	S int `flag:"features" symbol:"s" check:">=0"` // rank of F, 0 ≤ s ≤ n; default: 0, no F
-	// Neighbors are entries k in a row of G beside the diagonal, negative: none; default: by a rule, 15 to 120
-	// (vecchia.Options).
+	// Neighbors is the number k of off-diagonal entries in a row of G; a negative number means none. Default: a rule
+	// chooses 15 to 120 (vecchia.Options).
 	Neighbors int     `flag:"neighbors" symbol:"k" check:">=-1" zero:"-1"`
-	Damping   float64 `flag:"damping" symbol:"ω" check:"(0,1]"` // ω in (0, 1]; default: by a rule
+	Damping   float64 `flag:"damping" symbol:"ω" check:"(0,1]"` // ω in (0, 1]; default: chosen by a rule
 }
 
-// String returns what M consists of.
+// String describes M in a few words.
 func (p Vecchia) String() string {
 	s := "sparse inverse on neighbors"
 	if p.Neighbors != 0 {
@@ -43,7 +43,7 @@ func (p Vecchia) String() string {
 	return s
 }
 
-// Settled implements stage.Settler.
+// Settled implements stage.Settler. It checks the options; there are no defaults to set.
 func (p Vecchia) Settled(d stage.Defaults) (stage.Preconditioner, error) {
 	if p.S < 0 || p.S > d.N {
 		return p, fmt.Errorf("krrlab: Vecchia: %d pivots: want 0 to n = %d", p.S, d.N)
@@ -54,10 +54,10 @@ func (p Vecchia) Settled(d stage.Defaults) (stage.Preconditioner, error) {
 	return p, nil
 }
 
-// MaxBytes implements stage.FromK.
+// MaxBytes implements stage.FromK. It counts G, Gᵀ, F and H.
 func (p Vecchia) MaxBytes(n int) int64 {
-	most := max(0, min(cmp.Or(p.Neighbors, vecchia.MaxRuleNeighbors), n-1))
-	return 16*int64(n)*int64(most+1) + 8*int64(n)*int64(p.S)
+	neighbors := max(0, min(cmp.Or(p.Neighbors, vecchia.MaxRuleNeighbors), n-1))
+	return 16*int64(n)*int64(neighbors+1) + 8*int64(n)*int64(p.S)
 }
 
 // Make implements stage.Preconditioner. It forms K first.
@@ -73,7 +73,7 @@ func (p Vecchia) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, e
 	return b.Cached(p, func() (pcg.Preconditioner, error) {
 		var f *points.Dense32
 		if p.S > 0 {
-			z, err := b.Z(ctx, stage.Approximation{Source: pivots{}, S: p.S})
+			z, err := b.Z(ctx, stage.Approximation{Source: pivotSource{}, S: p.S})
 			if err != nil {
 				return nil, err
 			}
@@ -85,97 +85,107 @@ func (p Vecchia) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, e
 			return nil, err
 		}
 		n, r := float64(problem.N), float64(m.Rank())
-		return sparseInverse{m, n * r * (2*float64(problem.D) + r)}, nil
+		return inverseWithPivots{m, n * r * (2*float64(problem.D) + r)}, nil
 	})
 }
 
-// sparseInverse is an M that knows the flops of its pivots.
-type sparseInverse struct {
+// inverseWithPivots adds the flops of the factor F to those that vecchia.Inverse reports.
+type inverseWithPivots struct {
 	*vecchia.Inverse
-	pivots float64
+	pivotFlops float64
 }
 
-// Flops returns those of making M, its pivots among them, and of M⁻¹ times a vector.
-func (m sparseInverse) Flops() (build, apply float64) {
+// Flops returns the flops of computing M, including F, and of a product of M⁻¹ with a vector.
+func (m inverseWithPivots) Flops() (build, apply float64) {
 	build, apply = m.Inverse.Flops()
-	return build + m.pivots, apply
+	return build + m.pivotFlops, apply
 }
 
-// What a sparse inverse takes in units of the rates, as measured on two cores (docs/benchmarks.md).
+// Costs of a sparse inverse in units of the rates of cost.Model, as measured on two cores (docs/benchmarks.md). An
+// operation is counted in flops at the rate of a float64 matrix product. Larger values predict more seconds.
 const (
-	sparseValues = 1.7   // exponentials for an entry in M⁻¹R,
-	sparseColumn = 1.6   // and for each column
-	scanValues   = 40    // exponentials for an entry that is taken for a neighbor on the way, beside reading K
-	amongSlow    = 2     // K and F among neighbors, k²(d+r) flops
-	rowSlow      = 5.4   // Cholesky factors of these, k³
-	rowFactor    = 60    // a row of H, kr
-	rowFlops     = 2.5e6 // and each row of a sparse inverse
-	gatherBytes  = 8     // an entry of F that a row looks up, of its neighbors and those they are chosen from
-	wider        = 3     // times as many neighbors are found beside a factor as are taken
+	applyEntryExps   = 1.7   // seconds per entry of G in M⁻¹R, in exponentials
+	applyColumnExps  = 1.6   // additional seconds per entry of G and column of R, in exponentials
+	candidateExps    = 40    // seconds for each insertion into a list of candidates, in exponentials
+	localMatrixFlops = 2     // K and F among neighbors, per k²(d+r)
+	localFactorFlops = 5.4   // Cholesky factor of the local matrix, per k³
+	factorRowFlops   = 60    // a row of H, per k·r
+	rowFlops         = 2.5e6 // overhead of each row of G
+	gatherBytes      = 8     // bytes read per entry of F, for rows of F at neighbors and at candidates
+	candidateFactor  = 3     // with a factor F, candidates per neighbor, as in package vecchia
+	minNeighbors     = 15    // smallest number of neighbors that the rule of package vecchia chooses
+	rowSumNeighbors  = 1.5   // guessed number of neighbors, in units of the mean sum of |k| over a row of K
+	maxGuess         = 90    // upper limit of this guess
+	defaultGuess     = 30    // guess if the mean row sum is unknown
+	sparseIterations = 1.1   // iterations without F, in units of (1+k(x,x)/λ)^⅛·√(1 + mean row sum)
 
-	nearest, nearer  = 15, 1.5 // neighbors that the rule takes at least, and for each of the sum of a row,
-	mostNear         = 90      // at most
-	unknownNeighbors = 30      // where that sum is not known
-
-	sparseSteps          = 1.1      // iterations, times (1+k(x,x)/λ)^⅛ and √(1 + sum of a row)
-	bothSteps, bothPower = 4.2, 0.6 // of the nearest ones beside half of the pivots, times this power of pivots'
+	// With F of half the default rank and the fewest neighbors, the predicted number of iterations is
+	// combinedFactor·p^combinedExponent, where p is the predicted number with pivots alone.
+	combinedFactor, combinedExponent = 4.2, 0.6
 )
 
-// neighbors returns the number of neighbors, a guess where the rule of package vecchia finds it.
+// neighbors returns the number of neighbors, or a guess if the rule of package vecchia will choose it.
 func (p Vecchia) neighbors(m *cost.Model) int {
-	guess := unknownNeighbors
+	guess := defaultGuess
 	if m.MeanRowSum > 0 {
-		guess = int(min(max(nearest, nearer*m.MeanRowSum), mostNear))
+		guess = int(min(max(minNeighbors, rowSumNeighbors*m.MeanRowSum), maxGuess))
 	}
 	return max(min(cmp.Or(p.Neighbors, guess), m.N-1), 0)
 }
 
-// Cost implements cost.Preconditioner. Of k neighbors beside s pivots, k' = k, 3k beside pivots, it takes
-// product + 40nk'(1+ln(n/k'))/E + n(2k²(d+s) + 5.4k³ + 60ks + 2.5·10⁶)/G₆₄ + 8ns(k+k')/B, and 128n(ε_exact + 2s/G₆₄) for
-// its rule.
+// Cost implements cost.Preconditioner. In addition to F and its products, a sparse inverse with k neighbors and k'
+// candidates, k' = k or with pivots k' = 3k, takes
+//
+//	product + 40nk'(1+ln(n/k'))/E + n(2k²(d+s) + 5.4k³ + 60ks + 2.5·10⁶)/G₆₄ + 8ns(k+k')/B
+//
+// seconds, and the rule for its parameters 128n(ε_exact + 2s/G₆₄).
 func (p Vecchia) Cost(m *cost.Model, storage gram.Storage) cost.Parts {
-	parts := lowRankCost(m, p.S, 0, precond.FormLInv, false)
-	pivotCost(m, p.S, &parts)
+	parts := lowRankCost(m, p.S, 0, precond.FormLInv)
+	addPivotCost(m, p.S, &parts)
 	neighbors := p.neighbors(m)
-	n, s, k, own := float64(m.N), float64(p.S), float64(neighbors), m.OwnRows()
+	n, s, k, rows := float64(m.N), float64(p.S), float64(neighbors), m.OwnRows()
 	parts.Neighbors = neighbors
-	count := k
+	candidates := k
 	if s > 0 {
-		count *= wider
+		candidates *= candidateFactor
 	}
-	// in random order n·count·(1+ln(n/count)) entries are among the count largest so far of their rows
+	// A row inserts an entry into its list if it is among the largest so far. In random order, n rows insert about
+	// n·candidates·(1+ln(n/candidates)) entries.
+	insertions := n * candidates * (1 + math.Log(max(1, n/max(1, candidates))))
 	parts.Factor += m.ProductSeconds(storage) + vecchia.RuleRows*n*(m.ExactEntrySeconds+2*s/m.Gemm64) +
-		n*count*(1+math.Log(max(1, n/max(1, count))))*scanValues/m.Exp +
-		own*(amongSlow*k*k*(float64(m.D)+s)+rowSlow*k*k*k+rowFactor*k*s+rowFlops)/m.Gemm64 +
-		own*(k+count)*s*gatherBytes/m.Read
-	parts.Apply += n * (k + 1) * m.LoopSeconds(sparseValues, sparseColumn)
-	// 4ns: F of other ranks; 24nk: the lists that neighbors are chosen of
-	others := 4*int64(p.S)*(int64(m.N)-mostRows(m)) + 24*int64(m.N)*int64(neighbors)
-	parts.Bytes.Columns = m.KernelBytes(storage) + max(parts.Bytes.Columns, others)
+		insertions*candidateExps/m.Exp +
+		rows*(localMatrixFlops*k*k*(float64(m.D)+s)+localFactorFlops*k*k*k+factorRowFlops*k*s+rowFlops)/m.Gemm64 +
+		rows*(k+candidates)*s*gatherBytes/m.Read
+	parts.Apply += n * (k + 1) * m.LoopSeconds(applyEntryExps, applyColumnExps)
+	// 4ns: rows of F of the other ranks; 24nk: lists of candidates
+	construction := 4*int64(p.S)*(int64(m.N)-maxOwnRows(m)) + 24*int64(m.N)*int64(neighbors)
+	parts.Bytes.Columns = m.KernelBytes(storage) + max(parts.Bytes.Columns, construction)
 	parts.Bytes.Features = 2*parts.Bytes.Features + 16*int64(m.N)*int64(neighbors)
 	if m.Ranks < 2 {
 		return parts
 	}
-	// all of F, columns for its rule, the neighbors that each rank found, and rows of G
-	r, to := m.Group(), &parts.Traffic.Factor
-	to.Add(r.Reduce(vecchia.RuleRows*n), 1)
-	to.Add(r.Broadcast(4*n*s, 4*r.OwnRows*s), 1)
-	count = min(count, n-1)
-	to.Add(cost.Traffic{Bytes: int64(8 * n * count), Wire: 8 * n * count * (r.P - 1) / r.P, Steps: r.P}, 1)
-	to.Add(r.Broadcast(4*n*(k+1), 4*r.OwnRows*(k+1)), 2)
+	// columns of K for the rule, all of F, the candidates that each rank found, and rows of G
+	r, traffic := m.Group(), &parts.Traffic.Factor
+	traffic.Add(r.Reduce(vecchia.RuleRows*n), 1)
+	traffic.Add(r.Broadcast(4*n*s, 4*r.OwnRows*s), 1)
+	candidates = min(candidates, n-1)
+	traffic.Add(cost.Traffic{Bytes: int64(8 * n * candidates), Wire: 8 * n * candidates * (r.P - 1) / r.P,
+		Steps: r.P}, 1)
+	traffic.Add(r.Broadcast(4*n*(k+1), 4*r.OwnRows*(k+1)), 2)
 	return parts
 }
 
 // Iterations implements cost.IterationPredictor.
 func (p Vecchia) Iterations(o *cost.Outlook) float64 {
 	if p.S > 0 {
-		return bothSteps * math.Pow(o.PivotIterations(), bothPower)
+		return combinedFactor * math.Pow(o.PivotIterations(), combinedExponent)
 	}
-	return sparseSteps * math.Pow(1+o.MaxDiagonal/o.Lambda, 0.125) * math.Sqrt(1+o.MeanRowSum)
+	return sparseIterations * math.Pow(1+o.MaxDiagonal/o.Lambda, 0.125) * math.Sqrt(1+o.MeanRowSum)
 }
 
-// Propose implements cost.Proposer: the neighbors by the rule, and the nearest ones beside half of the pivots. There is
-// no λ_p to ask for, and no distance between points of a K that is given.
+// Propose implements cost.Proposer. It proposes neighbors by the rule without pivots, and the smallest number of
+// neighbors with half the default number of pivots. It proposes nothing if the caller has fixed λ_p, which Vecchia does
+// not have, or if the kernel matrix is precomputed, because there are no distances between points.
 func (Vecchia) Propose(o *cost.Outlook) (list []stage.Preconditioner) {
 	if o.LambdaP > 0 || kernel.AsPrecomputed(o.Kernel) != nil {
 		return nil
@@ -183,7 +193,7 @@ func (Vecchia) Propose(o *cost.Outlook) (list []stage.Preconditioner) {
 	if o.S == 0 {
 		list = append(list, Vecchia{})
 	}
-	return append(list, Vecchia{S: cmp.Or(o.S, (o.Rank()+1)/2), Neighbors: min(nearest, o.N-1)})
+	return append(list, Vecchia{S: cmp.Or(o.S, (o.Rank()+1)/2), Neighbors: min(minNeighbors, o.N-1)})
 }
 
 func init() {
