@@ -9,7 +9,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Names of solvers, as flags have them.
+// Names of the solvers, as flags spell them.
 const (
 	PCG      = "pcg"
 	BlockPCG = "block-pcg"
@@ -17,28 +17,31 @@ const (
 	Direct   = "direct"
 )
 
-// None is the name of M = I.
+// None is the name of the preconditioner M = I.
 const None = "none"
 
-// Candidate is a way to solve, and what it is predicted to take.
+// Candidate is a method for solving the problem, with its predicted costs.
 type Candidate struct {
 	Solver  string `json:"solver"`
-	Precond string `json:"precond"` // its name
-	// Recipe is the name of the preconditioner with its options, as krrlab fit --precond takes it; "": it has no text.
-	Recipe     string               `json:"recipe,omitempty"`
-	M          stage.Preconditioner `json:"-"` // the preconditioner; nil: M = I, or what Recipe says
-	S          int                  `json:"s"`
-	LambdaP    float64              `json:"lambda_p"`
-	Neighbors  int                  `json:"neighbors,omitempty"` // of a sparse inverse; a guess where Recipe leaves them open
-	Storage    gram.Storage         `json:"storage"`
-	Iterations int                  `json:"iterations"` // expected by a rule; of direct rounds of refinement
-	Seconds    Seconds              `json:"predicted_seconds"`
-	Bytes      int64                `json:"predicted_bytes"`
-	// Refused says why it cannot be taken; "" of one that can.
+	Precond string `json:"precond"` // name of the preconditioner
+	// Recipe is the preconditioner with its options, in the form that krrlab fit --precond accepts; "" if it has no
+	// text.
+	Recipe  string               `json:"recipe,omitempty"`
+	M       stage.Preconditioner `json:"-"` // preconditioner; nil: M = I, or the one that Recipe describes
+	S       int                  `json:"s"`
+	LambdaP float64              `json:"lambda_p"`
+	// neighbors per point of a sparse inverse; a guess if Recipe does not set the number
+	Neighbors int          `json:"neighbors,omitempty"`
+	Storage   gram.Storage `json:"storage"`
+	// predicted iterations; for the direct solver, rounds of refinement
+	Iterations int     `json:"iterations"`
+	Seconds    Seconds `json:"predicted_seconds"`
+	Bytes      int64   `json:"predicted_bytes"`
+	// Refused is the reason why the candidate cannot be used; "" if it can.
 	Refused string `json:"refused,omitempty"`
 }
 
-// String names the candidate.
+// String returns the solver, and the storage or the preconditioner.
 func (c *Candidate) String() string {
 	if c.Solver == Direct {
 		return fmt.Sprintf("direct, %v", c.Storage)
@@ -50,7 +53,7 @@ func (c *Candidate) String() string {
 	return text
 }
 
-// Flags are those of krrlab fit that ask for the candidate by name.
+// Flags returns the flags of krrlab fit that request the candidate by name.
 func (c *Candidate) Flags() string {
 	switch c.Solver {
 	case Direct:
@@ -61,5 +64,5 @@ func (c *Candidate) Flags() string {
 	return fmt.Sprintf("--solver %s --precond %s", c.Solver, safe.Shell(cmp.Or(c.Recipe, c.Precond)))
 }
 
-// IterationSeconds returns the seconds of an iteration.
+// IterationSeconds returns the predicted seconds of one iteration.
 func (c *Candidate) IterationSeconds() float64 { return c.Seconds.Solve / float64(c.Iterations+1) }

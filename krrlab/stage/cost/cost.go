@@ -13,104 +13,111 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Seconds are those of the stages of a solve.
+// Seconds are the predicted seconds of the stages of a solve.
 type Seconds struct {
-	Kernel   float64 `json:"kernel"`   // K formed
-	Features float64 `json:"features"` // Z, or the landmarks' factor
-	Factor   float64 `json:"factor"`   // ZᵀZ and its Cholesky factor, or that of K+λI, or a sparse inverse
+	Kernel   float64 `json:"kernel"`   // forming K
+	Features float64 `json:"features"` // forming Z, or the factor F of the landmarks
+	Factor   float64 `json:"factor"`   // forming ZᵀZ and its Cholesky factor, the factor of K+λI, or a sparse inverse
 	Solve    float64 `json:"solve"`    // iterations, or triangular solves
-	Residual float64 `json:"residual"` // true residuals with K recomputed
-	Predict  float64 `json:"predict"`  // of the test points
+	Residual float64 `json:"residual"` // true residuals with a recomputed K
+	Predict  float64 `json:"predict"`  // predicting the test points
 	Total    float64 `json:"total"`
-	Network  float64 `json:"network"` // of all these, in collectives
+	Network  float64 `json:"network"` // part of all these that is spent in collectives
 }
 
-// Sum returns the sum of the stages.
+// Sum returns the sum over the stages.
 func (s *Seconds) Sum() float64 {
 	return s.Kernel + s.Features + s.Factor + s.Solve + s.Residual + s.Predict
 }
 
-// Training returns the total without the predictions.
+// Training returns the total without the prediction of test points.
 func (s *Seconds) Training() float64 { return s.Total - s.Predict }
 
-// What a stage takes in units of the Rates, as measured on two cores (docs/benchmarks.md): how many times its flops
-// at the rate of a product of matrices, bytes that are read (…Bytes), or exponentials for a number of its loops
-// (…Values). Those of a preconditioner are with its kind, in package recipe.
+// Costs of the inner loops in units of the Rates, measured on two cores (docs/benchmarks.md). A name that ends in
+// Factor multiplies the flops at the rate of matrix products, one in Bytes counts bytes read, and one in Values counts
+// exponentials that take the same time. A larger number predicts a slower loop. Package recipe has the constants of the
+// preconditioners.
 const (
-	tileSlow      = 1.4    // tiles of K that were not timed,
-	tileBytes     = 0.63   // of points in bytes
-	touchValues   = 1.1    // a byte that is written for the first time, where Rates.Touch is not known
-	lookValues    = 1.5e8  // the error of K, looked at on a sample
-	productBytes  = 1      // a byte of K that is read in a product,
-	productValues = 0.008  // and
-	productColumn = 0.0145 // for each column
-	sparseProduct = 0.25   // where tiles are sparse
-	applyBytes    = 8.7    // an entry of Z in M⁻¹R,
-	applyValues   = 0.82   // at least, and more
-	applyColumn   = 0.11   // for each column
-	vectorPasses  = 80     // bytes of n×t blocks an iteration passes over, for each of their entries
-	blockSlow     = 2      // block operations of many columns; those of t columns take 2+20/t times as long as in dgemm
-	blockThin     = 20
+	tileFactor          = 1.4    // computing a tile of K whose entries were not timed
+	byteTileFactor      = 0.63   // the same for points stored in bytes
+	touchValues         = 1.1    // writing a byte for the first time, if Rates.Touch is unknown
+	errorPilotValues    = 1.5e8  // estimating the error of K on a sample
+	productBytes        = 1      // a byte of K in a product, as a share of a byte read
+	productValues       = 0.008  // a byte of K in a product, for any number of columns
+	productColumnValues = 0.0145 // a byte of K in a product, for each column
+	sparseProductValues = 0.25   // a byte of K in a product, in addition if the tiles are sparse
+	applyBytes          = 8.7    // an entry of Z in M⁻¹R if memory bandwidth limits the loop
+	applyValues         = 0.82   // an entry of Z in M⁻¹R, for any number of columns
+	applyColumnValues   = 0.11   // an entry of Z in M⁻¹R, for each column
+	vectorPasses        = 80     // bytes read by the vector operations of an iteration, per entry of an n×t block
+
+	// Block operations take blockFactor + blockFewColumns/t times their flops at the rate of dgemm: 2 times for many
+	// columns, and more for few.
+	blockFactor     = 2
+	blockFewColumns = 20
 )
 
-// Model predicts, by counts and the rates of a machine alone, what each part of a way to solve a problem takes: n points
-// in R^d, t right-hand sides, on P ranks. It holds no data and measures nothing.
+// Model predicts the costs of each part of a method for solving a problem with n points in R^d and t right-hand sides
+// on P ranks, from operation counts and the rates of a machine. It holds no data and measures nothing.
 type Model struct {
 	Rates
 	Entries
 	N, D, T        int
-	Ranks          int     // P, that share the work at these rates each; 0 means 1
-	Cores          int     // of a rank; 0: the threads of this process
-	Tests          int     // points to predict
-	PointBytes     int64   // of X; 0 means 8nd
-	MeanRowSum     float64 // mean sum of |k(x_i, x_j)|, j ≠ i, of a row of K; 0: not known
-	ResidualRounds int     // of true residuals with K recomputed that iterations take; 0: of 288 rows of it
-	ErrorKnown     bool    // K's error is known
-	// K is how K is kept: of what is left out no entry is formed, read or held. nil: all are kept.
+	Ranks          int     // number P of ranks, each with these rates; 0 means 1
+	Cores          int     // cores of a rank; 0: the threads of this process
+	Tests          int     // number of points to predict
+	PointBytes     int64   // bytes of X; 0 means 8nd
+	MeanRowSum     float64 // mean over the rows of Σ_{j≠i}|k(x_i, x_j)|; 0: unknown
+	ResidualRounds int     // true residuals with recomputed K during the iteration; 0: one with 288 rows of K
+	ErrorKnown     bool    // the storage error is known already, so that estimating it takes no time
+	// K describes the storage of K. Entries that it drops are not formed, read or stored. nil: no entries are dropped.
 	K *gram.Choice
 }
 
-// Entries are the seconds that all threads take for an entry of K. 0: 1.4·2d/G₃₂ + 1/exp, 0.63·2d/G₃₂ + 1/exp of points
-// in bytes, and 1.4·2d/G₆₄ + 1/exp.
+// Entries are the seconds that all threads together take for an entry of K. A value of 0 is replaced by a prediction:
+// 1.4·2d/G₃₂ + 1/E for an entry as stored, 0.63·2d/G₃₂ + 1/E if the points are stored in bytes, and 1.4·2d/G₆₄ + 1/E
+// for an exact entry.
 type Entries struct {
-	EntrySeconds      float64 `json:"entry_seconds"`       // as it is stored
-	ExactEntrySeconds float64 `json:"exact_entry_seconds"` // as landmarks and true residuals want it
-	// Spread is how many times as long as the quickest timing of them, which counts, the slowest took; 0: not timed.
+	EntrySeconds      float64 `json:"entry_seconds"`       // an entry in the arithmetic of the stored kernel matrix
+	ExactEntrySeconds float64 `json:"exact_entry_seconds"` // an entry in float64, for landmarks and true residuals
+	// TimingSpread is the ratio of the slowest timing to the quickest, which is the one that counts; 0: not timed.
 	TimingSpread float64 `json:"entry_seconds_spread,omitempty"`
 }
 
-// Preconditioner is a stage.Preconditioner that says what it costs: without this method no plan can tell.
+// Preconditioner is a stage.Preconditioner that can predict its costs. A plan cannot include one without this method.
 type Preconditioner interface {
 	stage.Preconditioner
-	// Cost predicts what M takes beside K, which is stored as k.
+	// Cost predicts the costs of M, in addition to those of K, if K has storage k.
 	Cost(m *Model, k gram.Storage) Parts
 }
 
-// Parts are what a preconditioner is predicted to take beside K.
+// Parts are the predicted costs of a preconditioner, in addition to those of K.
 type Parts struct {
 	S         int     // rank
-	LambdaP   float64 // 0: it has none
-	Neighbors int     // of a sparse inverse, a guess where its rule finds them
+	LambdaP   float64 // ridge λ_p; 0: M has none
+	Neighbors int     // neighbors per point of a sparse inverse; a guess if a rule chooses them later
 
-	Features float64 // seconds of Z, or of the landmarks' factor
-	Factor   float64 // seconds of what M⁻¹ is made of
-	Apply    float64 // seconds of M⁻¹R, R n×t
+	Features float64 // seconds for forming Z, or the factor of the landmarks
+	Factor   float64 // seconds for forming the matrices of M⁻¹
+	Apply    float64 // seconds of one product M⁻¹R with R n×t
 
-	Bytes   Memory   // its Features, Columns and Factor, and as Forming those of the factor while it is formed
-	Traffic Exchange // of ranks: all but products with K
+	Bytes   Memory   // Features, Columns and Factor of M; Forming has the temporary bytes while the factor is formed
+	Traffic Exchange // exchange between ranks, except in products with K
 }
 
-// parts returns what M of a candidate takes: nothing where M = I, or is of a kind that does not tell.
-func (m *Model) parts(c *Candidate) (p Parts) {
-	if of, ok := c.M.(Preconditioner); ok {
-		p = of.Cost(m, c.Storage)
+// precondParts returns the costs of the preconditioner of a candidate. They are zero for M = I and for a kind that
+// cannot predict them.
+func (m *Model) precondParts(c *Candidate) (p Parts) {
+	if priced, ok := c.M.(Preconditioner); ok {
+		p = priced.Cost(m, c.Storage)
 	}
 	return p
 }
 
-// Of sets the seconds and bytes of a candidate of which solver, preconditioner, storage and iterations are known. With ε
-// seconds an entry of K as it is stored and exact, G the rates of products of matrices, B that of reading, T that of the
-// first writing and E that of exponentials
+// Predict sets the seconds and bytes of a candidate whose solver, preconditioner, storage and iterations are set. It
+// also sets S, LambdaP and Neighbors. With ε seconds per stored entry of K and ε_exact per exact entry, and with the
+// rates G of matrix products, B of reading memory, T of writing memory for the first time and E of exponentials, the
+// seconds are
 //
 //	K           n²/2·ε + bytes/T
 //	iteration   product(t) + M⁻¹ + 80nt/B, with block operations (2+20/t)·BlockFlops/G₆₄
@@ -118,108 +125,111 @@ func (m *Model) parts(c *Candidate) (p Parts) {
 //	direct      n²/2·ε + bytes/T, chol(n), two readings of L and a residual for each round
 //	test        n·n_test·(ε + 2t/G₃₂)
 //
-// and 1.5·10⁸/E for K where its error is not known. What M takes its kind says (package recipe). On P ranks K and
-// products with it take 1/P of that; vectors are each rank's own. What collectives take is added to their stages.
+// and 1.5·10⁸/E for K if its storage error is not known. The kind of the preconditioner predicts the costs of M
+// (package recipe). On P ranks, forming K and multiplying by it take 1/P of these seconds, and each rank works on whole
+// vectors. The seconds of collectives are added to the stages that they belong to.
 func (m Model) Predict(c *Candidate) {
 	m.Ranks = max(m.Ranks, 1)
-	m.entry(c)
-	n, sec, made := float64(m.N), &c.Seconds, m.parts(c)
-	c.S, c.LambdaP, c.Neighbors = made.S, made.LambdaP, made.Neighbors
+	m.setEntrySeconds(c)
+	n, sec, parts := float64(m.N), &c.Seconds, m.precondParts(c)
+	c.S, c.LambdaP, c.Neighbors = parts.S, parts.LambdaP, parts.Neighbors
 	*sec = Seconds{Predict: n * float64(m.Tests) / float64(m.Ranks) * (m.EntrySeconds + 2*float64(m.T)/m.Gemm32)}
-	c.Bytes = m.memory(c, &made).Peak
+	c.Bytes = m.memory(c, &parts).Peak
 	if c.Solver == Direct {
-		m.direct(c)
+		m.predictDirect(c)
 		sec.Total = sec.Sum()
 		return
 	}
-	sec.Features, sec.Factor = made.Features, made.Factor
+	sec.Features, sec.Factor = parts.Features, parts.Factor
 	product := m.ProductSeconds(c.Storage)
 	if c.Storage != gram.Recompute {
-		sec.Kernel = m.entries()*m.EntrySeconds + m.WriteSeconds(float64(m.KernelBytes(c.Storage)))
+		sec.Kernel = m.formedEntries()*m.EntrySeconds + m.WriteSeconds(float64(m.KernelBytes(c.Storage)))
 	}
 	if !m.ErrorKnown {
-		sec.Kernel += lookValues / m.Exp
+		sec.Kernel += errorPilotValues / m.Exp
 	}
-	sec.Solve = float64(c.Iterations)*(product+m.beside(c.Solver, c.M != nil)+made.Apply) + product
-	if sec.Residual = float64(m.ResidualRounds) * m.recomputed(m.ExactEntrySeconds); m.ResidualRounds == 0 {
+	sec.Solve = float64(c.Iterations)*(product+m.vectorSeconds(c.Solver, c.M != nil)+parts.Apply) + product
+	if sec.Residual = float64(m.ResidualRounds) * m.recomputedSeconds(m.ExactEntrySeconds); m.ResidualRounds == 0 {
 		sec.Residual = bound.RowsChecked * n / float64(m.Ranks) * m.ExactEntrySeconds
 	}
 	if m.Ranks > 1 {
-		v := m.traffic(c, &made)
+		v := m.traffic(c, &parts)
 		for _, part := range []struct {
-			to *float64
-			of Traffic
+			seconds *float64
+			traffic Traffic
 		}{{&sec.Features, v.Features}, {&sec.Factor, v.Factor}, {&sec.Solve, v.Solve(c)}, {&sec.Residual, v.Residual}} {
-			took := m.collective(part.of)
-			*part.to += took
-			sec.Network += took
+			seconds := m.collectiveSeconds(part.traffic)
+			*part.seconds += seconds
+			sec.Network += seconds
 		}
 	}
 	sec.Total = sec.Sum()
 }
 
-// entry sets the seconds of entries of K that are not known.
-func (m *Model) entry(c *Candidate) {
-	slow := tileSlow
+// setEntrySeconds sets the seconds per entry of K that are not known.
+func (m *Model) setEntrySeconds(c *Candidate) {
+	factor := tileFactor
 	if m.PointBytes == int64(m.N)*int64(m.D) {
-		slow = tileBytes
+		factor = byteTileFactor
 	}
 	if m.ExactEntrySeconds == 0 {
-		m.ExactEntrySeconds = tileSlow*2*float64(m.D)/m.Gemm64 + 1/m.Exp
+		m.ExactEntrySeconds = tileFactor*2*float64(m.D)/m.Gemm64 + 1/m.Exp
 	}
 	if m.EntrySeconds == 0 {
 		if m.EntrySeconds = m.ExactEntrySeconds; c.Storage != gram.Float64 {
-			m.EntrySeconds = slow*2*float64(m.D)/m.Gemm32 + 1/m.Exp
+			m.EntrySeconds = factor*2*float64(m.D)/m.Gemm32 + 1/m.Exp
 		}
 	}
 }
 
-// recomputed returns the seconds of a product with K whose tiles are formed, in entry seconds per entry, and each
-// multiplied twice in cache, as those of four bytes are.
-func (m *Model) recomputed(entry float64) float64 {
-	return m.entries() * (entry + 4*m.LoopSeconds(productValues, productColumn))
+// recomputedSeconds returns the seconds of a product with K whose tiles are formed during the product, at entrySeconds
+// each. A tile is multiplied twice while it is in cache, at the cost of a tile of four-byte entries.
+func (m *Model) recomputedSeconds(entrySeconds float64) float64 {
+	return m.formedEntries() * (entrySeconds + 4*m.LoopSeconds(productValues, productColumnValues))
 }
 
-// LoopSeconds returns the seconds of a loop that costs values exponentials, and each more for each column of R.
-func (m *Model) LoopSeconds(values, each float64) float64 {
-	return (values + each*float64(m.T)) / m.Exp
+// LoopSeconds returns the seconds of an inner loop that costs as much as values exponentials, and columnValues more for
+// each column of R.
+func (m *Model) LoopSeconds(values, columnValues float64) float64 {
+	return (values + columnValues*float64(m.T)) / m.Exp
 }
 
-// OwnRows returns how many of n rows are a rank's own, on average.
+// OwnRows returns the mean number of rows that a rank owns, n/P.
 func (m *Model) OwnRows() float64 { return float64(m.N) / float64(max(m.Ranks, 1)) }
 
-// ProductSeconds returns the seconds of a product of R, n×t, with a rank's part of K.
+// ProductSeconds returns the seconds of a product of R, n×t, with the part of K that a rank stores as k.
 func (m *Model) ProductSeconds(k gram.Storage) float64 {
-	bytes, loops := float64(m.KernelBytes(k)), m.LoopSeconds(productValues, productColumn)
+	bytes, loops := float64(m.KernelBytes(k)), m.LoopSeconds(productValues, productColumnValues)
 	switch {
 	case k == gram.Recompute:
-		return m.recomputed(m.EntrySeconds)
-	case m.sparse(k):
-		return bytes * (loops + sparseProduct/m.Exp)
+		return m.recomputedSeconds(m.EntrySeconds)
+	case m.isSparse(k):
+		return bytes * (loops + sparseProductValues/m.Exp)
 	case k == gram.Float64:
 		return bytes * (productBytes/m.Read + loops/2)
 	}
 	return bytes * (productBytes/m.Read + loops)
 }
 
-// beside returns the seconds of an iteration beside the product with K and M⁻¹.
-func (m *Model) beside(solver string, preconditioned bool) float64 {
+// vectorSeconds returns the seconds of an iteration apart from the products with K and M⁻¹.
+func (m *Model) vectorSeconds(solver string, preconditioned bool) float64 {
 	t := float64(m.T)
 	passes := vectorPasses * float64(m.N) * t / m.Read
 	if solver != BlockPCG {
 		return passes
 	}
-	return passes + (blockSlow+blockThin/t)*pcg.BlockFlops(m.N, m.T, preconditioned)/m.Gemm64
+	return passes + (blockFactor+blockFewColumns/t)*pcg.BlockFlops(m.N, m.T, preconditioned)/m.Gemm64
 }
 
-// ApplyLowRankSeconds returns the seconds of (ZZᵀ+λ_pI)⁻¹R, Z n×s, where so many ranks share its factor of order s.
+// ApplyLowRankSeconds returns the seconds of (ZZᵀ+λ_pI)⁻¹R with Z n×s, if the factor of order s is distributed over
+// sharers ranks.
 func (m *Model) ApplyLowRankSeconds(s, sharers int) float64 {
-	return float64(s) * max(applyBytes/m.Read, m.LoopSeconds(applyValues, applyColumn)) *
+	return float64(s) * max(applyBytes/m.Read, m.LoopSeconds(applyValues, applyColumnValues)) *
 		(m.OwnRows() + float64(s)/float64(sharers))
 }
 
-// entries returns how many entries of K a rank forms.
-func (m *Model) entries() float64 {
+// formedEntries returns the number of entries of K that a rank forms.
+func (m *Model) formedEntries() float64 {
 	share := 1.0
 	if m.K != nil {
 		share = m.K.Formed()
@@ -227,113 +237,117 @@ func (m *Model) entries() float64 {
 	return share * float64(m.N) * float64(m.N) / 2 / float64(max(m.Ranks, 1))
 }
 
-// sparse reports whether tiles of a storage are.
-func (m *Model) sparse(s gram.Storage) bool {
+// isSparse reports whether the tiles of K are sparse in storage s.
+func (m *Model) isSparse(s gram.Storage) bool {
 	return m.K != nil && m.K.Sparse != nil && m.K.Storage == s
 }
 
-// KernelBytes returns the bytes of K that a rank holds, and reads in a product.
+// KernelBytes returns the bytes of K that a rank stores, and reads in each product.
 func (m *Model) KernelBytes(s gram.Storage) int64 {
-	if m.sparse(s) {
+	if m.isSparse(s) {
 		return m.K.Bytes / int64(max(m.Ranks, 1))
 	}
 	return gram.RankBytes(m.N, s, max(m.Ranks, 1))
 }
 
-// blockShare is the share of the iterations that block PCG needs, 1 − ⅒·log₂t: 0.84 for t = 3, 0.67 for t = 10, the
-// least gain measured (package pcg).
+// blockShare returns the iterations of block PCG relative to those of PCG, 1 − ⅒·log₂t: 0.84 for t = 3, 0.67 for t =
+// 10. This is the smallest gain that was measured (package pcg).
 func blockShare(t int) float64 { return max(0.3, 1-0.1*math.Log2(float64(t))) }
 
-// BlockPays predicts, at the rates of the Reference machine, whether t right-hand sides take less time together in
-// block PCG than each by itself, with K in float32 and an M = ZZᵀ+λ_pI of rank s: by a tenth at least, as the share of
-// the iterations was measured for few columns only.
+// BlockPays reports whether solving t right-hand sides together by block PCG is predicted to be faster than solving
+// each separately, at the rates of the Reference machine, with K in float32 and M = ZZᵀ+λ_pI of rank s. The gain must
+// be at least a tenth, since the iterations of block PCG were measured for few columns only.
 func BlockPays(n, s, t int) bool {
 	m := Model{Rates: Reference(), N: n, T: t}
-	both := m.ProductSeconds(gram.Float32) + m.ApplyLowRankSeconds(s, 1)
-	alone, block := both+m.beside(PCG, true), both+m.beside(BlockPCG, true)
+	shared := m.ProductSeconds(gram.Float32) + m.ApplyLowRankSeconds(s, 1)
+	alone, block := shared+m.vectorSeconds(PCG, true), shared+m.vectorSeconds(BlockPCG, true)
 	return t > 1 && block*blockShare(t) < 0.9*alone
 }
 
-// precision returns that of a direct solver's factor.
-func precision(s gram.Storage) direct.Precision {
+// factorPrecision returns the precision of a direct solver's factor for a storage.
+func factorPrecision(s gram.Storage) direct.Precision {
 	if s == gram.Float32 {
 		return direct.Float32Refined
 	}
 	return direct.Float64
 }
 
-// direct sets the seconds of a Cholesky factorization.
-func (m *Model) direct(c *Candidate) {
+// predictDirect sets the seconds of a solve by a Cholesky factorization.
+func (m *Model) predictDirect(c *Candidate) {
 	n, sec := float64(m.N), &c.Seconds
-	gemm, entry, bytes := m.Gemm64, m.ExactEntrySeconds, 8.0
-	if precision(c.Storage) == direct.Float32Refined {
-		gemm, entry, bytes = m.Gemm32, m.EntrySeconds, 4
+	gemm, entry, entryBytes := m.Gemm64, m.ExactEntrySeconds, 8.0
+	if factorPrecision(c.Storage) == direct.Float32Refined {
+		gemm, entry, entryBytes = m.Gemm32, m.EntrySeconds, 4
 	}
 	rounds := float64(c.Iterations + 1)
-	sec.Kernel = n*n/2*entry + m.WriteSeconds(n*n/2*bytes) // of the upper half nothing is touched
+	sec.Kernel = n*n/2*entry + m.WriteSeconds(n*n/2*entryBytes) // the upper half is never touched
 	sec.Factor = m.CholeskySeconds(n, gemm, 1)
-	// L is read twice, as Z is
-	sec.Solve = rounds * bytes * n * n / 2 * max(m.LoopSeconds(applyValues, applyColumn)/4, 2/m.Read)
-	sec.Residual = rounds * m.recomputed(m.ExactEntrySeconds)
+	// each solve reads L twice, at the speed of reading Z
+	sec.Solve = rounds * entryBytes * n * n / 2 * max(m.LoopSeconds(applyValues, applyColumnValues)/4, 2/m.Read)
+	sec.Residual = rounds * m.recomputedSeconds(m.ExactEntrySeconds)
 }
 
-// CholeskySeconds returns the seconds of a Cholesky factorization of order n that ranks share: n³/3 flops at 1/1.12 of the
-// rate of products, and beside them, which ranks wait for, 1.5 times as much at n = 1,024 on two threads, ∝ n², for
-// factors of tiles, one after the other, and triangular solves with these (package accel), as measured for n = 1,024 to
+// CholeskySeconds returns the seconds of a Cholesky factorization of order n that is distributed over ranks.
+//
+// The n³/3 flops run at 1/1.12 of the rate gemm of matrix products. In addition, the factors of the diagonal tiles and
+// the triangular solves with them (package accel) run one after the other while other ranks wait. They take 1.5 times
+// as long as the flops at n = 1,024 on two threads, and grow like n². Both numbers were measured for n = 1,024 to
 // 5,000.
 func (m *Model) CholeskySeconds(n, gemm float64, ranks int) float64 {
-	alone := 256 * float64(cmp.Or(m.Cores, accel.Threads()))
-	return 1.12 / 3 / gemm * n * (n*n/FactorRanks(n, ranks) + 1000*(n+alone))
+	serialOrder := 256 * float64(cmp.Or(m.Cores, accel.Threads()))
+	return 1.12 / 3 / gemm * n * (n*n/FactorRanks(n, ranks) + 1000*(n+serialOrder))
 }
 
-// Spread returns how many ranks work on a factor of order n that so many share: each has a block column at least.
+// FactorRanks returns how many of the given ranks take part in a factorization of order n: each of them has at least
+// one block column.
 func FactorRanks(n float64, ranks int) float64 {
 	return max(1, min(float64(ranks), n/accel.TileOrder))
 }
 
-// Memory is what a rank holds, in bytes; of ranks that differ by a tile or a block of rows, the one with the most.
+// Memory is the memory of one rank in bytes. If ranks differ by a tile or a block of rows, it is that of the largest.
 type Memory struct {
-	Points   int64 // X
-	Kernel   int64 // its tiles of K, with their tables; of the direct solver all that it takes
-	Features int64 // its rows of Z or F, and of a sparse inverse
-	Columns  int64 // what landmarks, and a sparse inverse, take beside on the way
-	Factor   int64 // 8s², or 1/P of it; as much again while it is formed
-	Vectors  int64 // of the iteration
-	// Forming is what is held when the factor is formed, Solving in the iteration, and Most the larger of them.
+	Points   int64 // the points X
+	Kernel   int64 // tiles of K of this rank with their tables; for the direct solver, all its memory
+	Features int64 // rows of Z or F, or of a sparse inverse, of this rank
+	Columns  int64 // temporary memory for forming landmarks or a sparse inverse
+	Factor   int64 // factor of order s, 8s² or 1/P of it; the same amount is needed again while it is formed
+	Vectors  int64 // vectors of the iteration
+	// Forming is the memory while the factor is formed, Solving that during the iteration, and Peak the larger of the
+	// two.
 	Forming, Solving, Peak int64
 }
 
-// Memory returns what a rank holds of a candidate of which solver, preconditioner and storage are known.
+// Memory returns the memory of one rank for a candidate whose solver, preconditioner and storage are set.
 func (m Model) Memory(c *Candidate) Memory {
-	made := m.parts(c)
-	return m.memory(c, &made)
+	parts := m.precondParts(c)
+	return m.memory(c, &parts)
 }
 
-func (m *Model) memory(c *Candidate, made *Parts) Memory {
-	v := made.Bytes
+func (m *Model) memory(c *Candidate, parts *Parts) Memory {
+	v := parts.Bytes
 	if v.Points = m.PointBytes; v.Points == 0 {
 		v.Points = 8 * int64(m.N) * int64(m.D)
 	}
 	if c.Solver == Direct {
-		v.Kernel = direct.Need(precision(c.Storage), m.N, m.T)
+		v.Kernel = direct.Need(factorPrecision(c.Storage), m.N, m.T)
 		v.Peak = v.Points + v.Kernel
 		return v
 	}
 	v.Kernel, v.Vectors = m.KernelBytes(c.Storage), 80*int64(m.N)*int64(m.T)
-	held := v.Points + v.Features
-	v.Solving = held + v.Kernel + v.Factor + v.Vectors
-	v.Forming = held + max(v.Forming, v.Columns)
+	fixedBytes := v.Points + v.Features
+	v.Solving = fixedBytes + v.Kernel + v.Factor + v.Vectors
+	v.Forming = fixedBytes + max(v.Forming, v.Columns)
 	v.Peak = max(v.Forming, v.Solving)
 	return v
 }
 
-// Reason names the largest part of what is held when most is, and what can be done about it.
+// Reason names the largest part of the peak memory and a way to reduce it.
 func (v Memory) Reason() string {
 	factor := v.Factor
 	if v.Forming >= v.Solving {
 		factor *= 2
 	}
-	var most int64
+	var largest int64
 	var reason string
 	for _, p := range []struct {
 		bytes int64
@@ -346,8 +360,8 @@ func (v Memory) Reason() string {
 		{v.Columns, "what landmarks take on the way to their factor: take fewer, or more ranks"},
 		{v.Vectors, "vectors, 80nt: take fewer right-hand sides at once"},
 	} {
-		if p.bytes > most {
-			most, reason = p.bytes, fmt.Sprintf("%s of them are %s", accel.Bytes(p.bytes), p.text)
+		if p.bytes > largest {
+			largest, reason = p.bytes, fmt.Sprintf("%s of them are %s", accel.Bytes(p.bytes), p.text)
 		}
 	}
 	return reason

@@ -43,7 +43,7 @@ func TestCache(t *testing.T) {
 	another, _ := json.Marshal(other)
 	for what, text := range map[string]string{"cut off": `{"a": {`, "nothing": "", "zeros": string(zero),
 		"another": string(another)} {
-		testkit.OK(t, os.WriteFile(file(), []byte(text), 0o666))
+		testkit.OK(t, os.WriteFile(cacheFile(), []byte(text), 0o666))
 		if r := read(); r.Read == 1e18 || read() != r {
 			t.Errorf("%s: %+v", what, r)
 		}
@@ -73,7 +73,7 @@ func TestCosts(t *testing.T) {
 	quick.Exp = 1e15
 	for _, s := range []gram.Storage{gram.Float32, gram.Float64} {
 		m := &Model{Rates: quick, N: 40000, T: 1}
-		v := m.ProductSeconds(s) + m.beside(PCG, true) + m.ApplyLowRankSeconds(500, 1)
+		v := m.ProductSeconds(s) + m.vectorSeconds(PCG, true) + m.ApplyLowRankSeconds(500, 1)
 		if least := (float64(m.KernelBytes(s)) + 8*40000*500) / quick.Read; v < least || v > 1.2*least {
 			t.Errorf("%v: an iteration of %g s, memory is read in %g", s, v, least)
 		}

@@ -1,13 +1,14 @@
-// Package cost predicts what ways to solve (K+λI)C = Y take, in seconds and bytes, by counts and the rates of a machine:
-// what each stage takes, what a rank holds in memory, what ranks exchange, and which part is in the way where no number
-// of ranks is enough. It holds no data; only Measure runs anything.
+// Package cost predicts the seconds, memory and traffic of methods for solving (K+λI)C = Y, from operation counts and
+// the rates of a machine. It predicts the seconds of each stage, the memory of a rank, the bytes that ranks exchange,
+// and the part of the memory that no number of ranks reduces. Models hold no data; only Measure and MeasureNetwork run
+// anything.
 //
-// A Model is a problem and a machine, a Candidate a way to solve it. What a preconditioner costs its kind says by the
-// method Cost (package recipe); package plan chooses among candidates.
+// A Model describes a problem and a machine, a Candidate a method for solving the problem. Each kind of preconditioner
+// predicts its own costs with the method Cost (package recipe). Package plan chooses among candidates.
 //
-// # What a rank holds
+// # Memory of a rank
 //
-// Of n points in R^d with t right-hand sides and s features, on P ranks:
+// For n points in R^d with t right-hand sides and s features, on P ranks, a rank stores:
 //
 //	points X             all of them                8nd, 4nd in float32, nd in bytes, 12 a nonzero
 //	kernel K             1/P of its tiles           w·n²/(2P), w = 8, 4, 2 or 0 bytes an entry
@@ -16,19 +17,19 @@
 //	factor of ZᵀZ+λ_pI   all, or 1/P from s = 2,049 8s² or 8s²/P, twice that while it is formed
 //	vectors              all of them                80nt
 //
-// K, Z and a large factor shrink with P, the others do not. The largest at once is either the forming of the
-// factor, when there is no K yet (with landmarks there is), or the solve.
+// K, Z and a large factor shrink with P, the other parts do not. The peak occurs either while the factor is formed,
+// which happens before K exists (with landmarks, after), or during the solve.
 //
 // # How to choose
 //
-// Take one rank for each machine and let its threads share the work: what does not shrink is
-// then held once a machine. With P machines of M bytes, w·n²/(2P) ≈ M gives P; the points are
-// negligible as long as 4dP ≪ n. Where the factor is in the way, take fewer features, landmarks
-// (a better preconditioner of the same width), or machines with more memory. Bytes are those of
-// the numbers; the program itself takes some 0.1 GB, and Go's collector what it is left.
+// Run one rank on each machine and let its threads share the work, so that the parts that do not shrink are stored once
+// per machine. With P machines of M bytes each, solve w·n²/(2P) ≈ M for P; the points are negligible as long as 4dP ≪
+// n. If the factor does not fit, use fewer features, landmarks (a better preconditioner of the same width), or machines
+// with more memory. All bytes count numerical data only. The program itself takes some 0.1 GB, and Go's garbage
+// collector uses whatever memory remains.
 //
 // # References
 //
-// docs/sizing.md has the paper's runs (plan.Machines.Scale, Model.Traffic), and docs/adr/0010 why the points are whole on
-// each rank.
+// docs/sizing.md predicts the paper's runs (plan.Machines.Scale, Model.Traffic), and docs/adr/0010 explains why each
+// rank stores all points.
 package cost

@@ -7,53 +7,59 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Outlook is what is known of a problem before it is solved, from M of its points.
+// Outlook has the properties of a problem from which iterations are predicted before it is solved. They were estimated
+// from a pilot sample of M points.
 type Outlook struct {
 	Kernel kernel.Kernel
 	N, M   int
 	Lambda float64
-	// What the caller asks for of whichever preconditioner is taken; 0: nothing.
+	// S and LambdaP are the values that the user requested for any preconditioner; 0: not requested.
 	S       int     // rank
 	LambdaP float64 // λ_p
-	// Left is the mean residual of a point after projection on M others.
+	// PilotResidual is the mean residual of a point after projection on M others.
 	PilotResidual float64
-	// Sum estimates Σ_j|k(x_i, x_j)|, j ≠ i, of a row of K on average, Largest the largest one with k(x_i, x_i).
+	// MeanRowSum estimates the mean over rows i of Σ_{j≠i}|k(x_i, x_j)|, LargestRowSum the largest such sum with k(x_i,
+	// x_i) added.
 	MeanRowSum, LargestRowSum float64
-	MaxDiagonal               float64 // k(x, x)
+	MaxDiagonal               float64 // largest k(x, x)
 }
 
-// IterationPredictor is a Preconditioner of which a rule of thumb tells the iterations.
+// IterationPredictor is a Preconditioner whose iterations can be predicted by a rule of thumb.
 type IterationPredictor interface {
 	Preconditioner
-	// Iterations returns those to τ = 10⁻³; for another τ they are in proportion to ln(2/τ).
+	// Iterations returns the predicted iterations to τ = 10⁻³. For another τ they are in proportion to ln(2/τ).
 	Iterations(o *Outlook) float64
 }
 
-// Proposer is a Preconditioner of which the Zero of its Kind names those that may be the fastest: auto chooses among
-// the proposals of all kinds.
+// Proposer is a Preconditioner that proposes configurations for a problem. Solver auto chooses among the proposals of
+// the Zero of every Kind.
 type Proposer interface {
 	IterationPredictor
 	Propose(o *Outlook) []stage.Preconditioner
 }
 
 const (
-	rankShare, mostRank = 1. / 20, 12000 // of n
-	pivotSteps          = 12             // iterations of pivots, times (1+γ/λ)^¼, as counted on the problems of make bench-plan
+	defaultRankShare = 1. / 20 // default rank, as a share of n
+	maxRank          = 12000   // largest rank
+
+	// pivotFactor is the number of iterations with random pivots, in units of (1+γ/λ)^¼. It was fitted to the problems
+	// of make bench-plan; the predicted iterations are proportional to it.
+	pivotFactor = 12
 )
 
-// Rank returns the rank that is asked for, by default n/20, and 12,000 at most.
+// Rank returns the requested rank, or else n/20, and at most 12,000.
 func (o *Outlook) Rank() int {
 	if o.S > 0 {
-		return min(o.S, mostRank)
+		return min(o.S, maxRank)
 	}
-	return min(max(1, int(rankShare*float64(o.N))), mostRank)
+	return min(max(1, int(defaultRankShare*float64(o.N))), maxRank)
 }
 
-// PivotIterations returns the iterations to τ = 10⁻³ with M = FFᵀ+λ_pI, F of n/20 random pivots and λ_p = 10λ:
-// 12·(1+γ/λ)^¼, where γ = (n−r)·Left/r of r = M pivots, at most the largest sum of a row, is the ridge at which K has
-// about r degrees of freedom.
+// PivotIterations returns the predicted iterations to τ = 10⁻³ with M = FFᵀ+λ_pI, where F has n/20 random pivots and
+// λ_p = 10λ: 12·(1+γ/λ)^¼. The ridge γ = (n−r)·PilotResidual/r with r = M, at most the largest row sum, is the one at
+// which K has about r degrees of freedom.
 func (o *Outlook) PivotIterations() float64 {
 	r := float64(o.M)
 	gamma := min((float64(o.N)-r)*o.PilotResidual/r, o.LargestRowSum)
-	return pivotSteps * math.Pow(1+gamma/o.Lambda, 0.25)
+	return pivotFactor * math.Pow(1+gamma/o.Lambda, 0.25)
 }

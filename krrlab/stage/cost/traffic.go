@@ -13,13 +13,16 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// Network connects ranks, each on a machine of its own. By the zero value what they exchange takes no time.
+// Network is the speed of the network between ranks that run on separate machines. With the zero value, exchanges take
+// no time.
 type Network struct {
-	Bandwidth float64 `json:"bandwidth,omitempty"` // bytes a second, sent by a machine and taken by it, each
-	Latency   float64 `json:"latency,omitempty"`   // seconds of a message, beside its bytes
+	// bytes per second that a machine sends, and receives at the same time
+	Bandwidth float64 `json:"bandwidth,omitempty"`
+	Latency   float64 `json:"latency,omitempty"` // seconds per message, in addition to the time for its bytes
 }
 
-// MeasureNetwork is a collective that times all-reduces of 1 and of 10⁶ numbers, the median of 9 and of 3.
+// MeasureNetwork measures the network by timing all-reduces of 1 number and of 10⁶ numbers; it uses the median of 9 and
+// of 3 runs. All ranks must call it together.
 func MeasureNetwork(ctx context.Context, c comm.Comm) (n Network, err error) {
 	r := Group{P: float64(c.Size())}
 	var mid [2]float64
@@ -43,34 +46,35 @@ func MeasureNetwork(ctx context.Context, c comm.Comm) (n Network, err error) {
 	return n, nil
 }
 
-// Traffic is what the first rank exchanges with the others.
+// Traffic counts the exchanges of the first rank with the other ranks.
 type Traffic struct {
-	Bytes int64   // handed to collectives, as comm.Traffic counts them
-	Wire  float64 // bytes that it sends, or takes if that is more
-	Steps float64 // messages, one after the other
+	Bytes int64   // bytes passed to collectives, as comm.Traffic counts them
+	Wire  float64 // bytes that the rank sends or receives, whichever is more
+	Steps float64 // number of messages, one after the other
 }
 
-// Add adds what is exchanged so many times.
+// Add adds the given number of times u.
 func (t *Traffic) Add(u Traffic, times float64) {
 	t.Bytes += int64(times) * u.Bytes
 	t.Wire += times * u.Wire
 	t.Steps += times * u.Steps
 }
 
-// collective returns the seconds of what is exchanged.
-func (n Network) collective(t Traffic) (seconds float64) {
+// collectiveSeconds returns the seconds of the exchanges.
+func (n Network) collectiveSeconds(t Traffic) (seconds float64) {
 	if n.Bandwidth > 0 {
 		seconds = t.Wire / n.Bandwidth
 	}
 	return seconds + t.Steps*n.Latency
 }
 
-// Exchange is the Traffic of the parts of a solve. Agreements of ranks, 8P bytes each, are messages here but no bytes.
+// Exchange is the Traffic of each part of a solve. Agreements between ranks, 8P bytes each, count as messages, but
+// their bytes are neglected.
 type Exchange struct {
-	Features  Traffic // landmarks
-	Factor    Traffic // ZᵀZ and its factor, neighbors and a sparse inverse
-	Iteration Traffic
-	Residual  Traffic // true residuals
+	Features  Traffic // choosing landmarks
+	Factor    Traffic // ZᵀZ and its factor, neighbors, and a sparse inverse
+	Iteration Traffic // one iteration
+	Residual  Traffic // true residuals of the answer
 }
 
 // Solve returns the Traffic of all iterations of a candidate.
@@ -79,73 +83,74 @@ func (e *Exchange) Solve(c *Candidate) (t Traffic) {
 	return t
 }
 
-// Bytes returns what a rank hands over in all.
+// Bytes returns the total number of bytes that a rank passes to collectives.
 func (e *Exchange) Bytes(c *Candidate) int64 {
 	return e.Features.Bytes + e.Factor.Bytes + e.Solve(c).Bytes + e.Residual.Bytes
 }
 
-// Group counts collectives of P ranks, of which the first has Own of N rows.
+// Group counts the exchanges in collectives of P ranks, the first of which owns OwnRows of Rows rows.
 type Group struct {
 	P, OwnRows, Rows float64
 }
 
-// Group returns the ranks that share n rows.
+// Group returns the group of ranks over which the n rows are distributed.
 func (m *Model) Group() Group {
 	return Group{float64(m.Ranks), float64(comm.Counts(m.N, precond.RankRows, m.Ranks, 1)[0]), float64(m.N)}
 }
 
 const (
-	// long is from how many bytes on libraries add over a ring, as package comm does on up to fewPairs ranks.
-	long, fewPairs = 64 << 10, 3
+	ringBytes     = 64 << 10 // all-reduces of at least so many bytes go around a ring, as in MPI libraries
+	pairwiseRanks = 3        // up to so many ranks, package comm exchanges between pairs in two steps
 )
 
-// Reduce is an all-reduce of so many numbers.
+// Reduce returns the traffic of an all-reduce of so many numbers.
 func (r Group) Reduce(numbers float64) Traffic {
 	steps := 2 * math.Ceil(math.Log2(r.P))
-	if r.P <= fewPairs {
+	if r.P <= pairwiseRanks {
 		steps = 2
-	} else if 8*numbers >= long {
+	} else if 8*numbers >= ringBytes {
 		steps = 2 * (r.P - 1)
 	}
 	return Traffic{int64(8 * numbers), 16 * numbers * (r.P - 1) / r.P, steps}
 }
 
-// Gather gives what each rank has of an n×width block to all.
+// Gather returns the traffic of an all-gather of an n×width block whose rows are distributed over the ranks.
 func (r Group) Gather(width float64) Traffic {
 	return Traffic{int64(8 * r.OwnRows * width), 8 * (r.Rows - r.OwnRows) * width, r.P - 1}
 }
 
-// Broadcast is one of so many bytes, of which the first rank is the root of own.
-func (r Group) Broadcast(bytes, own float64) Traffic {
-	return Traffic{int64(own), bytes, math.Ceil(math.Log2(r.P))}
+// Broadcast returns the traffic of a broadcast of so many bytes. The first rank is the root of contributed of them.
+func (r Group) Broadcast(bytes, contributed float64) Traffic {
+	return Traffic{int64(contributed), bytes, math.Ceil(math.Log2(r.P))}
 }
 
-// Traffic predicts what the ranks exchange: by a product with K 8(nt+2) bytes, 8(2nt+2) in float64, and what M takes.
-// What random pivots exchange depends on them; the rest is exact, if all columns take all iterations.
+// Traffic predicts the exchanges between the ranks: 8(nt+2) bytes for a product with K, 8(2nt+2) in float64, and the
+// exchanges of M. The prediction is exact if all columns take all iterations, except for random pivots, whose exchanges
+// depend on the pivots.
 func (m Model) Traffic(c *Candidate) Exchange {
-	made := m.parts(c)
-	return m.traffic(c, &made)
+	parts := m.precondParts(c)
+	return m.traffic(c, &parts)
 }
 
-func (m *Model) traffic(c *Candidate, made *Parts) Exchange {
+func (m *Model) traffic(c *Candidate, parts *Parts) Exchange {
 	if m.Ranks < 2 || c.Solver == Direct {
 		return Exchange{}
 	}
-	e, t := made.Traffic, float64(max(1, m.T))
+	e, t := parts.Traffic, float64(max(1, m.T))
 	r := m.Group()
-	double, product := r.Reduce(2*r.Rows*t+2), r.Reduce(r.Rows*t+2)
+	exact, product := r.Reduce(2*r.Rows*t+2), r.Reduce(r.Rows*t+2)
 	if c.Storage == gram.Float64 {
-		product = double
+		product = exact
 	}
 	e.Iteration.Add(product, 1)
-	e.Iteration.Add(Traffic{Steps: r.Reduce(r.P).Steps}, 1) // agreement
+	e.Iteration.Add(Traffic{Steps: r.Reduce(r.P).Steps}, 1) // agreement between the ranks
 	if m.ResidualRounds > 0 {
-		e.Residual.Add(double, float64(m.ResidualRounds))
+		e.Residual.Add(exact, float64(m.ResidualRounds))
 		return e
 	}
 	rows := min(m.N, bound.RowsChecked)
-	own := comm.Counts(rows, answers.BatchRows, m.Ranks, 1)[0]
+	rowsOfFirst := comm.Counts(rows, answers.BatchRows, m.Ranks, 1)[0]
 	e.Residual.Add(product, 1)
-	e.Residual.Add(Group{r.P, float64(own), float64(rows)}.Gather(t), 1)
+	e.Residual.Add(Group{r.P, float64(rowsOfFirst), float64(rows)}.Gather(t), 1)
 	return e
 }

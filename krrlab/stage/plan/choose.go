@@ -14,16 +14,17 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
-// The iterations to τ = 10⁻³ that a rule of thumb expects, as counted on the problems of make bench-plan: where they
-// decide, seconds are far apart, and what is observed corrects them. Those of a preconditioner are with its kind
-// (package recipe).
+// Constants of the rule of thumb for iterations to τ = 10⁻³. They were fitted to the iteration counts of the problems
+// of make bench-plan. If they decide between two candidates, the predicted seconds are far apart, and the solve
+// corrects the prediction while it runs. The constants for a preconditioner are with its kind (package recipe).
 const (
-	blockSteps        = 0.86   // of blocks of columns, times those of one
-	halfSteps, rounds = 1.4, 3 // of 16-bit tiles, times those of others, and true residuals
-	leaves            = 0.17   // of a residual by a factor in float32, times u‖K‖₂/λ
+	blockFactor     = 0.86 // iterations of block PCG, relative to those of PCG for one column
+	fixed16Factor   = 1.4  // iterations with K in 16-bit tiles, relative to those with wider tiles
+	fixed16Rounds   = 3    // true residuals with recomputed K during a solve with 16-bit tiles
+	float32Residual = 0.17 // relative residual of a float32 Cholesky solve, in units of u‖K‖₂/λ
 )
 
-// model is a task, what is known of it, and what it costs.
+// model combines a task with its pilot sample and the two models that predict its costs and its iterations.
 type model struct {
 	*Task
 	*Pilot
@@ -31,8 +32,9 @@ type model struct {
 	outlook cost.Outlook
 }
 
-// choose predicts seconds and bytes of the candidates of the task by counts at the rates, with the iterations that a
-// rule expects, and chooses the one of least training time.
+// choose predicts the seconds and bytes of every candidate for the task, at the given rates and with the iterations of
+// the rule of thumb, and chooses the candidate with the least training time. It returns an error if no candidate is
+// available or none fits into memory.
 func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 	pilot, err := newPilot(ctx, t)
 	if err != nil {
@@ -43,7 +45,7 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 		ErrorKnown: t.Comm.Size() == 1},
 		cost.Outlook{Kernel: t.Kernel, N: t.N, M: pilot.M, Lambda: t.Lambda, S: t.Fixed.S, LambdaP: t.Fixed.LambdaP,
 			PilotResidual: pilot.Residual, MeanRowSum: pilot.MeanRowSum, LargestRowSum: pilot.LargestRowSum,
-			MaxDiagonal: pilot.most}}
+			MaxDiagonal: pilot.maxDiagonal}}
 	list, err := m.candidates(ctx)
 	if err != nil {
 		return nil, err
@@ -52,11 +54,11 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 		return nil, fmt.Errorf("plan: no method whose costs it knows has the solver %q and the preconditioner %q",
 			t.Fixed.Solver, fmt.Sprint(t.Fixed.Precond))
 	}
-	slices.SortStableFunc(list, func(a, b *cost.Candidate) int { return cmp.Compare(m.rank(a), m.rank(b)) })
+	slices.SortStableFunc(list, func(a, b *cost.Candidate) int { return cmp.Compare(m.sortKey(a), m.sortKey(b)) })
 	best := list[0]
 	switch {
 	case best.Refused == "":
-	case m.ruled(best):
+	case m.fixedByRule(best):
 		return nil, fmt.Errorf("plan: no memory for %v: %s; take an iterative solver", best, best.Refused)
 	default:
 		best = slices.MinFunc(list, func(a, b *cost.Candidate) int { return cmp.Compare(a.Bytes, b.Bytes) })
@@ -64,26 +66,28 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 	}
 	p := &Plan{Candidates: list, Rates: rates, Pilot: *pilot, Report: Report{}.WithChoice(best)}
 	p.Bytes = max(t.OtherBytes+best.Bytes, t.PeakBytes)
-	most, _ := accel.MemoryLimit() // of the machine, where the task has no limit
-	for i, o := range list[1:] {
+	memoryLimit, _ := accel.MemoryLimit() // the memory of the machine, in case the task has no limit
+	for i, candidate := range list[1:] {
 		switch {
-		case o.Refused != "":
+		case candidate.Refused != "":
 			continue
 		case i == 0:
-			p.RunnerUp = o
+			p.RunnerUp = candidate
 		}
-		if p.Fallback == nil && o.Solver == cost.Direct && best.Solver != cost.Direct && o.Bytes <= most/10*9 {
-			p.Fallback = o
+		if p.Fallback == nil && candidate.Solver == cost.Direct && best.Solver != cost.Direct &&
+			candidate.Bytes <= memoryLimit/10*9 {
+			p.Fallback = candidate
 		}
 	}
 	p.Flips = m.flips(p)
 	return p, nil
 }
 
-// rank orders candidates: what a fixed rule takes, whether it fits or not, by training time, and those refused.
-func (m *model) rank(c *cost.Candidate) float64 {
+// sortKey orders the candidates: first the one that the fixed rule requires, whether or not it fits, then the others by
+// training time, and the refused ones last.
+func (m *model) sortKey(c *cost.Candidate) float64 {
 	switch {
-	case m.ruled(c):
+	case m.fixedByRule(c):
 		return 0
 	case c.Refused != "":
 		return math.Inf(1)
@@ -91,65 +95,66 @@ func (m *model) rank(c *cost.Candidate) float64 {
 	return c.Seconds.Training()
 }
 
-// candidates lists the ways that do what is held.
+// candidates lists the predicted candidates that respect the choices in Task.Fixed.
 func (m *model) candidates(ctx context.Context) (list []*cost.Candidate, err error) {
-	h, storages := m.Fixed, m.storages(ctx)
+	h, storages := m.Fixed, m.kernelStorages(ctx)
 	add := func(c cost.Candidate) {
 		if h.Solver != "" && h.Solver != c.Solver {
 			return
 		}
-		of := storages
+		allowed := storages
 		if c.Solver == cost.Direct {
-			of = []gram.Storage{c.Storage}
+			allowed = []gram.Storage{c.Storage}
 		}
-		_, needs := c.M.(stage.FromK) // exact entries of K, such as which are the largest
-		for _, c.Storage = range of {
-			half := c.Storage == gram.Fixed16 && h.Storage == gram.Auto
-			if m.predict(&c); c.Refused == "" && !(half && needs) {
+		_, needsExactK := c.M.(stage.FromK) // M is built from exact entries of K, for example from the largest ones
+		for _, c.Storage = range allowed {
+			autoFixed16 := c.Storage == gram.Fixed16 && h.Storage == gram.Auto
+			if m.predict(&c); c.Refused == "" && !(autoFixed16 && needsExactK) {
 				break
 			}
 		}
 		list = append(list, &c)
 	}
-	one, several := cost.CG, cost.PCG
+	plainSolver, precondSolver := cost.CG, cost.PCG
 	if cost.BlockPays(m.N, m.outlook.Rank(), m.T) {
-		several = cost.BlockPCG
+		precondSolver = cost.BlockPCG
 	}
 	switch h.Solver {
 	case cost.PCG:
-		several = cost.PCG
+		precondSolver = cost.PCG
 	case cost.BlockPCG:
-		one, several = cost.BlockPCG, cost.BlockPCG
+		plainSolver, precondSolver = cost.BlockPCG, cost.BlockPCG
 	}
-	if h.S == 0 && h.LambdaP == 0 && (h.Precond == nil || plain(h.Precond)) {
-		for _, s := range m.factored() {
+	if h.S == 0 && h.LambdaP == 0 && (h.Precond == nil || isIdentity(h.Precond)) {
+		for _, s := range m.directStorages() {
 			add(cost.Candidate{Solver: cost.Direct, Precond: cost.None, Storage: s})
 		}
-		add(cost.Candidate{Solver: one, Precond: cost.None})
+		add(cost.Candidate{Solver: plainSolver, Precond: cost.None})
 	}
 	proposed, err := m.proposals()
 	for _, p := range proposed {
-		add(cost.Candidate{Solver: several, Precond: stage.NameOf(p), Recipe: textOf(p, m.Kernel), M: p})
+		add(cost.Candidate{Solver: precondSolver, Precond: stage.NameOf(p), Recipe: recipeText(p, m.Kernel), M: p})
 	}
 	return list, err
 }
 
-// plain reports whether M = I.
-func plain(p stage.Preconditioner) bool {
+// isIdentity reports whether p is the preconditioner M = I.
+func isIdentity(p stage.Preconditioner) bool {
 	k, _ := stage.KindOf(p)
 	return k.Name == cost.None
 }
 
-// textOf returns what names a preconditioner with its options, "" for one that is not all text.
-func textOf(p stage.Preconditioner, k kernel.Kernel) string {
+// recipeText returns the name and options of a preconditioner as text, or "" if some part of it has no text.
+func recipeText(p stage.Preconditioner, k kernel.Kernel) string {
 	text, _ := stage.PreconditionerText(p, k)
 	return text
 }
 
-// proposals returns the preconditioner that is held, or what the kinds propose.
+// proposals returns the preconditioner that the task fixes, or else those that the kinds propose. It returns an error
+// if the fixed one cannot predict its costs and iterations.
 func (m *model) proposals() (list []stage.Preconditioner, err error) {
 	if p := m.Fixed.Precond; p != nil {
-		if plain(p) {
+		if isIdentity(p) {
 			return nil, nil
 		}
 		if _, ok := p.(cost.IterationPredictor); !ok {
@@ -166,9 +171,10 @@ func (m *model) proposals() (list []stage.Preconditioner, err error) {
 	return list, nil
 }
 
-// factored returns how a direct solver may keep its factor: by the fixed rule, as asked, or in float64, and in float32
-// where that is likely to do.
-func (m *model) factored() (list []gram.Storage) {
+// directStorages returns the storages in which a direct solver may keep its Cholesky factor, or nil if the task needs
+// an iterative solver. If the fixed rule applies, its storage is the only one. Otherwise the list has the storages that
+// the task allows: float64 always, and float32 if refinement with a float32 factor is likely to converge.
+func (m *model) directStorages() (list []gram.Storage) {
 	if m.IterativeOnly {
 		return nil
 	}
@@ -177,40 +183,43 @@ func (m *model) factored() (list []gram.Storage) {
 	}
 	for _, s := range []gram.Storage{gram.Float32, gram.Float64} {
 		if (m.Fixed.Storage == gram.Auto || m.Fixed.Storage == s) &&
-			(s == gram.Float64 || m.rounding() <= 0.5 && m.Lambda >= 0x1p-24*math.Sqrt(float64(m.N))*m.most) {
+			(s == gram.Float64 || m.relativeRounding() <= 0.5 &&
+				m.Lambda >= 0x1p-24*math.Sqrt(float64(m.N))*m.maxDiagonal) {
 			list = append(list, s)
 		}
 	}
 	return list
 }
 
-// expected returns the iterations that the rule expects of a candidate, in proportion to ln(2/τ). M = I has those of
-// κ = the largest sum of a row/λ, or one for each of r eigenvalues and what r pivots take.
-func (m *model) expected(c *cost.Candidate) float64 {
+// predictIterations returns the iterations that the rule of thumb predicts for a candidate, in proportion to ln(2/τ).
+//
+// For M = I it is the smaller of two bounds: the one for a condition number of κ = (largest row sum of |K|)/λ, and the
+// number of pilot points plus the iterations with as many pivots, as r large eigenvalues take one iteration each.
+func (m *model) predictIterations(c *cost.Candidate) float64 {
 	digits, pivots := math.Log(2/m.Tol)/math.Log(2000), m.outlook.PivotIterations()
-	its := min(math.Log(2000)/2*math.Sqrt(1+m.LargestRowSum/m.Lambda), float64(m.M)/digits+pivots)
+	iterations := min(math.Log(2000)/2*math.Sqrt(1+m.LargestRowSum/m.Lambda), float64(m.M)/digits+pivots)
 	if p, ok := c.M.(cost.IterationPredictor); ok {
-		its = p.Iterations(&m.outlook)
+		iterations = p.Iterations(&m.outlook)
 	}
 	if c.Solver == cost.BlockPCG {
-		its *= blockSteps
+		iterations *= blockFactor
 	}
-	return math.Ceil(min(digits*its, float64(m.N)))
+	return math.Ceil(min(digits*iterations, float64(m.N)))
 }
 
-// predict sets what a candidate takes, and why it cannot be taken.
+// predict sets the iterations, seconds and bytes of a candidate, and Refused if it needs more than the memory budget.
 func (m *model) predict(c *cost.Candidate) {
 	if c.Solver != cost.Direct {
-		c.Iterations = int(m.expected(c))
+		c.Iterations = int(m.predictIterations(c))
 	} else if c.Storage == gram.Float32 {
-		left := min(leaves*m.rounding(), 0.5)
-		c.Iterations = max(0, int(math.Ceil(math.Log(m.Tol)/math.Log(left)))-1)
+		reduction := min(float32Residual*m.relativeRounding(), 0.5)
+		c.Iterations = max(0, int(math.Ceil(math.Log(m.Tol)/math.Log(reduction)))-1)
 	}
 	if m.cost.ResidualRounds = 0; m.Task.ExactResidual {
 		m.cost.ResidualRounds = 1
 	}
 	if c.Storage == gram.Fixed16 {
-		c.Iterations, m.cost.ResidualRounds = int(halfSteps*float64(c.Iterations)), rounds
+		c.Iterations, m.cost.ResidualRounds = int(fixed16Factor*float64(c.Iterations)), fixed16Rounds
 	}
 	c.Refused = ""
 	if m.cost.Predict(c); m.Memory > 0 && c.Bytes > m.Memory {
@@ -219,14 +228,15 @@ func (m *model) predict(c *cost.Candidate) {
 	}
 }
 
-// ruled reports whether a fixed rule takes the candidate.
-func (m *model) ruled(c *cost.Candidate) bool {
+// fixedByRule reports whether the fixed rule for few points requires this candidate.
+func (m *model) fixedByRule(c *cost.Candidate) bool {
 	return m.DirectStorage != gram.Auto && c.Solver == cost.Direct
 }
 
-// storages returns how K may be stored, the fastest first: as its error asks, in 16 bits where float32 is much of the
-// memory and they are accurate enough, or not at all.
-func (m *model) storages(ctx context.Context) (list []gram.Storage) {
+// kernelStorages returns the storages to try for K, the fastest first: the one that the accuracy requires, then
+// float32, then 16 bits if float32 would take more than half of the memory and 16 bits are accurate enough, and finally
+// recomputing K for each product. A storage that the task fixes is the only one.
+func (m *model) kernelStorages(ctx context.Context) (list []gram.Storage) {
 	if m.Fixed.Storage != gram.Auto {
 		return []gram.Storage{m.Fixed.Storage}
 	}
@@ -240,10 +250,10 @@ func (m *model) storages(ctx context.Context) (list []gram.Storage) {
 	return append(list, gram.Recompute)
 }
 
-// flips says how many iterations or what memory would change the choice.
+// flips describes which numbers of iterations, or which memory limit, would change the choice of p.
 func (m *model) flips(p *Plan) (flips []string) {
 	b, r := &p.Choice, p.RunnerUp
-	if m.ruled(b) {
+	if m.fixedByRule(b) {
 		return []string{
 			"--solver or --precond: so few points are solved directly, by a fixed rule, whatever is predicted"}
 	}
@@ -266,5 +276,7 @@ func (m *model) flips(p *Plan) (flips []string) {
 	return flips
 }
 
-// rounding returns u·‖K‖₂/λ, u = 2⁻²⁴, with the mean sum of a row for ‖K‖₂.
-func (m *model) rounding() float64 { return 0x1p-24 * (m.MeanRowSum + m.most) / m.Lambda }
+// relativeRounding returns u·‖K‖₂/λ with u = 2⁻²⁴, where the mean row sum of |K| estimates ‖K‖₂.
+func (m *model) relativeRounding() float64 {
+	return 0x1p-24 * (m.MeanRowSum + m.maxDiagonal) / m.Lambda
+}

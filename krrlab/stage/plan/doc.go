@@ -1,6 +1,10 @@
-// Package plan chooses a way to solve a problem: Options.Run lists the candidates of a Task, predicts each one's seconds
-// and bytes from the rates of the machine (package cost) and its iterations on the spectrum of K, of which a Pilot, a
-// subsample of the points, tells, and returns a Plan. Which preconditioners there are, what they cost and when they are
-// worth proposing their kinds say (package recipe). docs/stages/plan.md has the method, docs/sizing.md the paper's runs
-// (Machines.Scale).
+// Package plan chooses a method for solving a problem. Options.Run lists the candidates for a Task, predicts the
+// seconds and bytes of each one, and returns a Plan with the fastest candidate that fits into memory.
+//
+// Seconds and bytes are operation counts multiplied by the rates of the machine (package cost). Iteration counts come
+// from a rule of thumb that uses properties of the spectrum of K; a Pilot estimates these properties from a random
+// sample of the points. Each kind of preconditioner reports its costs, its iterations and the configurations worth
+// proposing (package recipe).
+//
+// docs/stages/plan.md describes the method; docs/sizing.md predicts the paper's runs with Machines.Scale.
 package plan

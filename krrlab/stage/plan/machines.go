@@ -18,27 +18,28 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
-// socket is how many bytes a second of memory a machine of more cores than this one is taken to read, at most.
-const socket = 100e9
+// maxReadRate bounds the memory bandwidth, in bytes per second, that is assumed for a machine with more cores than this
+// one: the measured rate is scaled with the cores only up to this value.
+const maxReadRate = 100e9
 
-// timed is how many random points entries of K are timed with.
-const timed = 8192
+// randomPoints is the number of random points that are used to time entries of K when the data are not available.
+const randomPoints = 8192
 
-// machines returns those that the options ask for. Rates that are not given are of
-// this machine, times the cores.
+// machines returns the machines that the options describe. Rates that the options do not set are those of this machine,
+// scaled by the ratio of the cores. It returns an error for malformed Options.Rates.
 func (o Options) machines(ctx context.Context) (m Machines, err error) {
 	m = Machines{Nodes: o.Nodes, Cores: cmp.Or(o.Cores, accel.Threads()), Memory: o.Memory, Price: o.Price}
 	m.Network = cost.Network{Bandwidth: o.Bandwidth / 8 * 1e9, Latency: o.Latency.Seconds()}
-	at := map[string]*float64{"read": &m.Read, "gemm32": &m.Gemm32, "gemm64": &m.Gemm64, "exp": &m.Exp,
+	rateByName := map[string]*float64{"read": &m.Read, "gemm32": &m.Gemm32, "gemm64": &m.Gemm64, "exp": &m.Exp,
 		"entry": &m.EntrySeconds}
 	for _, word := range strings.FieldsFunc(o.Rates, func(r rune) bool { return r == ',' }) {
 		name, text, _ := strings.Cut(word, "=")
 		v, err := strconv.ParseFloat(text, 64)
-		if at[name] == nil || err != nil || !(v > 0 && v < 1e12) {
+		if rateByName[name] == nil || err != nil || !(v > 0 && v < 1e12) {
 			return m, fmt.Errorf("--rates %s: want name=number, in 10⁹ a second, of gemm32, gemm64, read, exp, entry",
 				word)
 		}
-		*at[name] = 1e9 * v
+		*rateByName[name] = 1e9 * v
 	}
 	if m.EntrySeconds > 0 {
 		m.EntrySeconds = 1 / m.EntrySeconds
@@ -47,54 +48,57 @@ func (o Options) machines(ctx context.Context) (m Machines, err error) {
 		return m, nil
 	}
 	r, err := cost.ReadRates(ctx)
-	by := float64(m.Cores) / float64(accel.Threads())
-	m.Machine, m.Read = r.Machine, cmp.Or(m.Read, min(by*r.Read, max(r.Read, socket)))
-	m.Gemm32, m.Gemm64, m.Exp = cmp.Or(m.Gemm32, by*r.Gemm32), cmp.Or(m.Gemm64, by*r.Gemm64), cmp.Or(m.Exp, by*r.Exp)
-	m.Touch = by * r.Touch
+	coreRatio := float64(m.Cores) / float64(accel.Threads())
+	m.Machine, m.Read = r.Machine, cmp.Or(m.Read, min(coreRatio*r.Read, max(r.Read, maxReadRate)))
+	m.Gemm32, m.Gemm64, m.Exp = cmp.Or(m.Gemm32, coreRatio*r.Gemm32), cmp.Or(m.Gemm64, coreRatio*r.Gemm64),
+		cmp.Or(m.Exp, coreRatio*r.Exp)
+	m.Touch = coreRatio * r.Touch
 	return m, err
 }
 
-// Scale predicts what the machines of the options take for a problem of which the size is known, and points in bytes or
-// not. Where rates are of this machine, entries of K are timed, of random points.
-func (o Options) Scale(ctx context.Context, h stage.Header, bytes bool, way cost.Candidate) (*Scaling, error) {
-	if err := o.countable(h, way); err != nil {
+// Scale predicts the seconds, bytes and traffic of a candidate on the machines that the options describe, for a problem
+// with the given header whose data need not be available. pointsInBytes tells whether the points are stored as one byte
+// per feature. If the rates are those of this machine, entries of K are timed on random points. It returns an error if
+// the options are invalid or the predicted bytes overflow.
+func (o Options) Scale(ctx context.Context, h stage.Header, pointsInBytes bool, way cost.Candidate) (*Scaling, error) {
+	if err := o.checkCountable(h, way); err != nil {
 		return nil, err
 	}
 	m, err := o.machines(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c, all := cost.Model{N: h.N, D: h.D, T: h.T}, points.NewDense(timed, h.D, nil)
-	rng.New(1).Float64s(all.Data, 0)
-	var x points.Points = all
-	if bytes {
-		for i, v := range all.Data {
-			all.Data[i] = math.Floor(256*v) / 255
+	c, sample := cost.Model{N: h.N, D: h.D, T: h.T}, points.NewDense(randomPoints, h.D, nil)
+	rng.New(1).Float64s(sample.Data, 0)
+	var x points.Points = sample
+	if pointsInBytes {
+		for i, v := range sample.Data {
+			sample.Data[i] = math.Floor(256*v) / 255
 		}
-		x, _ = points.AsBytes(all, 1./255)
+		x, _ = points.AsBytes(sample, 1./255)
 		c.PointBytes = int64(h.N) * int64(h.D)
 	}
 	if m.Machine == cost.ThisMachine() {
-		of := &stage.Problem{Header: stage.Header{N: timed, D: h.D, T: 1, Lambda: 1, Tol: 1e-3}, X: x,
+		problem := &stage.Problem{Header: stage.Header{N: randomPoints, D: h.D, T: 1, Lambda: 1, Tol: 1e-3}, X: x,
 			Kernel: kernel.Gaussian{Sigma: math.Sqrt(float64(h.D))}}
-		p, err := newPilot(ctx, &Task{Problem: of})
+		p, err := newPilot(ctx, &Task{Problem: problem})
 		if err != nil {
 			return nil, err
 		}
-		m.entries(p.Entries)
+		m.setEntrySeconds(p.Entries)
 	}
 	return m.Scale(h, c, way), nil
 }
 
-// countable refuses a problem if a machine's bytes, of all the points on one machine or of the most points of weak
-// scaling, might not fit an int64.
-func (o Options) countable(h stage.Header, way cost.Candidate) error {
+// checkCountable returns an error if a predicted number of bytes, either of all points on one machine or of the largest
+// problem in weak scaling, might overflow an int64.
+func (o Options) checkCountable(h stage.Header, way cost.Candidate) error {
 	if p, ok := way.M.(cost.Preconditioner); ok {
 		parts := p.Cost(&cost.Model{Rates: cost.Reference(), N: min(h.N, 1000), D: h.D, T: h.T}, gram.Recompute)
 		way.S, way.Neighbors = parts.S, parts.Neighbors
 	}
 	n, s := float64(h.N), float64(way.S)
-	rows := n * max(1, math.Sqrt(mostNodes/float64(o.Nodes)))
+	rows := n * max(1, math.Sqrt(maxNodes/float64(o.Nodes)))
 	bytes := 8 * (n*n/2 + rows*(float64(h.D)+10*float64(h.T)+2*s+3*float64(way.Neighbors)) + 2*s*s)
 	if bytes < 1<<62 {
 		return nil
@@ -103,36 +107,38 @@ func (o Options) countable(h stage.Header, way cost.Candidate) error {
 		h.N, h.D, h.T, way.S, bytes)
 }
 
-// entries takes seconds of entries of K measured here for those of the machines.
-func (m *Machines) entries(e cost.Entries) {
-	by := float64(accel.Threads()) / float64(m.Cores)
-	m.ExactEntrySeconds, m.EntrySeconds, m.TimingSpread = by*e.ExactEntrySeconds, cmp.Or(m.EntrySeconds,
-		by*e.EntrySeconds), e.TimingSpread
+// setEntrySeconds sets the seconds per entry of K on the machines from those measured on this one.
+func (m *Machines) setEntrySeconds(e cost.Entries) {
+	coreRatio := float64(accel.Threads()) / float64(m.Cores)
+	m.ExactEntrySeconds, m.EntrySeconds, m.TimingSpread = coreRatio*e.ExactEntrySeconds, cmp.Or(m.EntrySeconds,
+		coreRatio*e.EntrySeconds), e.TimingSpread
 }
 
-// scale returns the best of the candidates of a plan on the machines.
-func (o Options) scale(ctx context.Context, p *Plan, of *stage.Problem) (*Scaling, error) {
+// bestScaling predicts every iterative candidate of a plan on the machines and returns the best one. It returns an
+// error if the plan has only direct solvers.
+func (o Options) bestScaling(ctx context.Context, p *Plan, problem *stage.Problem) (*Scaling, error) {
 	m, err := o.machines(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m.entries(p.Pilot.Entries)
+	m.setEntrySeconds(p.Pilot.Entries)
 	var best *Scaling
 	for _, way := range p.Candidates {
 		if way.Solver == cost.Direct {
 			continue
 		}
-		c := cost.Model{N: of.N, D: of.D, T: of.T, Tests: o.Tests, PointBytes: points.MemoryBytes(of.X), K: &p.Pilot.choice}
-		as := *way
-		if as.Iterations = cmp.Or(o.Iterations, way.Iterations); c.K.Sparse == nil &&
+		c := cost.Model{N: problem.N, D: problem.D, T: problem.T, Tests: o.Tests, PointBytes: points.MemoryBytes(problem.X),
+			K: &p.Pilot.choice}
+		candidate := *way
+		if candidate.Iterations = cmp.Or(o.Iterations, way.Iterations); c.K.Sparse == nil &&
 			p.Pilot.task.Fixed.Storage == gram.Auto {
-			as.Storage = gram.Auto
+			candidate.Storage = gram.Auto
 		}
-		s := m.Scale(p.Header, c, as)
+		s := m.Scale(p.Header, c, candidate)
 		if s.From = "by the rule"; o.Iterations > 0 {
 			s.From = "as given"
 		}
-		if best == nil || s.better(best) {
+		if best == nil || s.betterThan(best) {
 			best = s
 		}
 	}
@@ -142,10 +148,11 @@ func (o Options) scale(ctx context.Context, p *Plan, of *stage.Problem) (*Scalin
 	return best, nil
 }
 
-// better reports whether s is the way to take rather than o.
-func (s *Scaling) better(o *Scaling) bool {
-	if (s.Choice.Refused == "") != (o.Choice.Refused == "") {
+// betterThan reports whether s is preferable to rival: a candidate that fits into memory precedes one that does not,
+// and then the one with less training time is better.
+func (s *Scaling) betterThan(rival *Scaling) bool {
+	if (s.Choice.Refused == "") != (rival.Choice.Refused == "") {
 		return s.Choice.Refused == ""
 	}
-	return s.Choice.Seconds.Training() < o.Choice.Seconds.Training()
+	return s.Choice.Seconds.Training() < rival.Choice.Seconds.Training()
 }

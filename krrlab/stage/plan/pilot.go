@@ -16,35 +16,42 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
-// Pilot is what a few of the points, drawn at random, tell of K.
+// Pilot has properties of K that were estimated from a random sample of the points.
 type Pilot struct {
 	M       int     `json:"m"`
-	Seconds float64 `json:"seconds"` // it took
+	Seconds float64 `json:"seconds"` // time that the pilot sample took
 	cost.Entries
-	// Left is the mean residual of a point after projection on M others: the last squared pivots of K in random order.
+	// Residual is the mean residual of a point after projection on M others: the mean of the last squared pivots of the
+	// Cholesky factor of K, taken in random order.
 	Residual float64 `json:"left"`
-	// Sum estimates Σ_j|k(x_i, x_j)|, j ≠ i, of a row of K on average, Largest the largest one with k(x_i, x_i).
-	MeanRowSum    float64 `json:"row_sum"`
+	// MeanRowSum estimates the mean over rows i of Σ_{j≠i}|k(x_i, x_j)|.
+	MeanRowSum float64 `json:"row_sum"`
+	// LargestRowSum estimates the largest row sum, including k(x_i, x_i).
 	LargestRowSum float64 `json:"largest_row_sum"`
 
-	task   *Task
-	choice gram.Choice // how K is kept where memory does not matter
-	most   float64     // k(x, x)
+	task        *Task
+	choice      gram.Choice // how K would be stored if memory did not matter
+	maxDiagonal float64     // largest k(x, x) in the sample
 }
 
 const (
-	pilotShare, pilotLeast, pilotMost = 1. / 20, 150, 1024 // points, of n, at least and at most
-	// an entry of K is timed on so many at least: of a few hundred it takes twice as long as of all
+	pilotShare     = 1. / 20 // share of the points in the pilot sample
+	minPilotPoints = 150     // smallest pilot sample
+	maxPilotPoints = 1024    // largest pilot sample: it is factored, at a cost of its cube
+
+	// timedPoints is the smallest number of points on which entries of K are timed. With only a few hundred points an
+	// entry takes twice as long as with all points.
 	timedPoints = 1024
 )
 
-// newPilot times entries of K of some points, sums and factors it, and finds how K would be kept.
+// newPilot draws the pilot sample for a task. It computes the row sums and the Cholesky factor of K on the sample,
+// chooses how to store the whole K, and times an entry of K, both exact and as stored.
 func newPilot(ctx context.Context, t *Task) (*Pilot, error) {
 	start := time.Now()
-	p := &Pilot{task: t, M: min(t.N, pilotMost, max(pilotLeast, int(pilotShare*float64(t.N))))}
-	all := points.Gather(t.X, rng.New(t.Seed).Sub("pilot").Perm(t.N)[:min(t.N, max(p.M, timedPoints))])
-	sub := all.Slice(0, p.M)
-	exact, err := gram.NewExact(t.Kernel, sub, t.Lambda, t.Tol*t.Lambda/20, nil)
+	p := &Pilot{task: t, M: min(t.N, maxPilotPoints, max(minPilotPoints, int(pilotShare*float64(t.N))))}
+	sample := points.Gather(t.X, rng.New(t.Seed).Sub("pilot").Perm(t.N)[:min(t.N, max(p.M, timedPoints))])
+	pilotPoints := sample.Slice(0, p.M)
+	exact, err := gram.NewExact(t.Kernel, pilotPoints, t.Lambda, t.Tol*t.Lambda/20, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -52,55 +59,55 @@ func newPilot(ctx context.Context, t *Task) (*Pilot, error) {
 	if err = exact.DenseTo(ctx, k); err != nil {
 		return nil, err
 	}
-	p.sum(k)
+	p.sumRows(k)
 	p.choice, err = gram.Choose(ctx, t.Kernel, t.X, t.Lambda, &gram.Options{Storage: t.Fixed.Storage, Tiles: t.Tiles,
 		PreferredAccuracy: t.PreferredError, MaxDroppedNorm: t.MaxDropped, Seed: t.Seed})
 	if err != nil {
 		return nil, err
 	}
-	if exact, err = gram.NewExact(t.Kernel, all, t.Lambda, t.Tol*t.Lambda/20, nil); err == nil {
-		p.ExactEntrySeconds, p.TimingSpread, err = entry(ctx, exact)
+	if exact, err = gram.NewExact(t.Kernel, sample, t.Lambda, t.Tol*t.Lambda/20, nil); err == nil {
+		p.ExactEntrySeconds, p.TimingSpread, err = timeEntry(ctx, exact)
 	}
 	if err != nil {
 		return nil, err
 	}
-	by := p.choice // for the arithmetic
-	by.Storage, by.Sparse, by.Bytes = gram.Recompute, nil, 1
-	stored, err := gram.New(ctx, t.Kernel, all, t.Lambda, &gram.Options{Tiles: gram.DenseTiles, Chosen: &by})
+	recomputed := p.choice // the arithmetic of the choice, without its storage
+	recomputed.Storage, recomputed.Sparse, recomputed.Bytes = gram.Recompute, nil, 1
+	stored, err := gram.New(ctx, t.Kernel, sample, t.Lambda, &gram.Options{Tiles: gram.DenseTiles, Chosen: &recomputed})
 	if err == nil {
 		var spread float64
-		p.EntrySeconds, spread, err = entry(ctx, stored)
+		p.EntrySeconds, spread, err = timeEntry(ctx, stored)
 		p.TimingSpread = max(p.TimingSpread, spread)
 	}
-	p.factor(k)
+	p.factorize(k)
 	p.Seconds = time.Since(start).Seconds()
 	return p, err
 }
 
-// timings is how often an entry of K is timed. The quickest counts, which other programs distort least.
+// timings is how many times an entry of K is timed. The quickest timing counts, since other programs disturb it least.
 const timings = 5
 
-// mostSpread is up to which Spread timings agree.
-const mostSpread = 1.5
+// maxTimingSpread is the largest ratio of the slowest to the quickest timing that is not reported as a disturbance.
+const maxTimingSpread = 1.5
 
-// spreadText says that timings disagree; "" if they do not.
+// spreadText warns in a report that the timings disagree, and returns "" if they agree.
 func spreadText(e *cost.Entries) string {
-	if e.TimingSpread <= mostSpread {
+	if e.TimingSpread <= maxTimingSpread {
 		return ""
 	}
 	return fmt.Sprintf("; the slowest of %d timings of K took %.3g times the quickest: the machine is busy, and the "+
 		"prediction is of an idle one", timings, e.TimingSpread)
 }
 
-// entry returns the seconds of an entry of K of some points, by products for which it is formed, and how many times as
-// long the slowest of the timings took.
-func entry(ctx context.Context, k *gram.Matrix) (seconds, spread float64, err error) {
+// timeEntry returns the seconds per entry of k, measured by products that form all entries, and the ratio of the
+// slowest timing to the quickest.
+func timeEntry(ctx context.Context, k *gram.Matrix) (seconds, spread float64, err error) {
 	n := k.Dim()
 	x, y := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
 	err = k.MulTo(ctx, y, x)
 	quickest, slowest := math.Inf(1), 0.
 	for range timings {
-		best := math.Inf(1) // of those within 2 ms
+		best := math.Inf(1) // the quickest product within 2 ms
 		for start := time.Now(); err == nil && (math.IsInf(best, 1) || time.Since(start) < 2*time.Millisecond); {
 			t := time.Now()
 			err = k.MulTo(ctx, y, x)
@@ -111,28 +118,29 @@ func entry(ctx context.Context, k *gram.Matrix) (seconds, spread float64, err er
 	return quickest / (float64(n) * float64(n) / 2), slowest / quickest, cmp.Or(err, ctx.Err())
 }
 
-// sum sums rows of K.
-func (p *Pilot) sum(k *mat.Dense) {
+// sumRows sets the row sums and the largest diagonal entry from the sample k, scaled from M to N points.
+func (p *Pilot) sumRows(k *mat.Dense) {
 	m := float64(p.M)
-	others := (float64(p.task.N) - 1) / max(1, m-1)
+	scaleToN := (float64(p.task.N) - 1) / max(1, m-1)
 	for i := range p.M {
 		var sum float64
 		for j, v := range k.RawRowView(i) {
 			if i != j {
-				sum += math.Abs(v) * others
+				sum += math.Abs(v) * scaleToN
 			}
 		}
 		p.MeanRowSum += sum / m
-		p.LargestRowSum, p.most = max(p.LargestRowSum, sum+k.At(i, i)), max(p.most, k.At(i, i))
+		p.LargestRowSum, p.maxDiagonal = max(p.LargestRowSum, sum+k.At(i, i)), max(p.maxDiagonal, k.At(i, i))
 	}
 }
 
-// factor sets Left, and overwrites k by a factor of it and of what rounding takes. Of an indefinite K rows stay as they
-// are from where there is none.
-func (p *Pilot) factor(k *mat.Dense) {
+// factorize overwrites k by its Cholesky factor, after adding a multiple of the identity that covers rounding errors,
+// and sets Residual from the last fifth of the pivots. If k is not positive definite, the rows from the failing pivot
+// on keep their values.
+func (p *Pilot) factorize(k *mat.Dense) {
 	m, l := p.M, k.RawMatrix().Data
 	for i := range m {
-		l[i*m+i] += 1e-13 * p.most * float64(m)
+		l[i*m+i] += 1e-13 * p.maxDiagonal * float64(m)
 	}
 	accel.Dpotrf(m, l, m)
 	for i := m * 4 / 5; i < m; i++ {

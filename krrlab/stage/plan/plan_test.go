@@ -57,7 +57,7 @@ func pilotOf(t *testing.T, task *Task) *Pilot {
 
 // TestPilot compares what the pilot tells of K with dense linear algebra.
 func TestPilot(t *testing.T) {
-	task := smooth(pilotLeast, 8) // all points
+	task := smooth(minPilotPoints, 8) // all points
 	task.Lambda, task.Kernel = 1, kernel.Gaussian{Sigma: 2}
 	p := pilotOf(t, task)
 	x, k := task.X.(*points.Dense), mat.NewSymDense(p.M, nil)
@@ -72,7 +72,7 @@ func TestPilot(t *testing.T) {
 		}
 		sum, largest = sum+(row-1)/float64(p.M), max(largest, row)
 	}
-	if p.M != pilotLeast || p.choice.Sparse != nil || math.Abs(p.MeanRowSum-sum) > 1e-9*sum ||
+	if p.M != minPilotPoints || p.choice.Sparse != nil || math.Abs(p.MeanRowSum-sum) > 1e-9*sum ||
 		math.Abs(p.LargestRowSum-largest) > 1e-9*largest {
 		t.Errorf("%+v, want sums of rows %g and %g", p, sum, largest)
 	}
@@ -92,7 +92,7 @@ func TestPilot(t *testing.T) {
 	if math.Abs(p.Residual-want) > 1e-6*want || !(p.EntrySeconds > 0 && p.ExactEntrySeconds > 0) {
 		t.Errorf("%+v, want a residual of %g", p, want)
 	}
-	for n, m := range map[int]int{1: 1, 100: 100, 4000: 200, 30000: pilotMost} {
+	for n, m := range map[int]int{1: 1, 100: 100, 4000: 200, 30000: maxPilotPoints} {
 		if p := pilotOf(t, smooth(n, 2)); p.M != m {
 			t.Errorf("n = %d: %d points, want %d", n, p.M, m)
 		}

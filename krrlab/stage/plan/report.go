@@ -12,32 +12,33 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
-// Report is a choice, and what it is predicted to take, for the report of a solve.
+// Report is the part of a plan that appears in the report of a solve: the choice and its predicted costs.
 type Report struct {
 	Choice  cost.Candidate `json:"choice"`
 	Seconds cost.Seconds   `json:"predicted_seconds"`
-	Bytes   int64          `json:"predicted_bytes"` // of the process, at their most
-	Flags   string         `json:"flags"`           // of krrlab fit that ask for the choice by name
-	Raced   []Raced        `json:"raced,omitempty"` // what was tried beside
-	// Instead is the direct solver that a solve which goes wrong goes over to (Late), nil where it does not; Over
-	// says that it did, and why.
+	Bytes   int64          `json:"predicted_bytes"` // predicted peak memory of the process
+	Flags   string         `json:"flags"`           // flags of krrlab fit that request the choice by name
+	Raced   []Raced        `json:"raced,omitempty"` // preconditioners that were raced against the choice
+	// Fallback is the direct solver that replaces an iteration that is late (Late) or does not converge; nil if there
+	// is no such replacement.
 	Fallback *cost.Candidate `json:"instead,omitempty"`
-	Switched string          `json:"over,omitempty"`
+	// Switched describes why the solve switched to Fallback; "" if it did not.
+	Switched string `json:"over,omitempty"`
 }
 
-// WithChoice returns the report of a plan that goes over to a candidate.
+// WithChoice returns the report with another candidate as the choice and without a fallback.
 func (r Report) WithChoice(c *cost.Candidate) Report {
 	r.Choice, r.Seconds, r.Flags, r.Fallback = *c, c.Seconds, c.Flags(), nil
 	return r
 }
 
-// Raced is a preconditioner of a race.
+// Raced is one preconditioner in a race of several.
 type Raced struct {
 	Name       string       `json:"precond"`
-	Seconds    float64      `json:"seconds"` // of making M
+	Seconds    float64      `json:"seconds"` // time for building M
 	Iterations int          `json:"iterations"`
-	Residual   stage.Number `json:"residual"` // after them
-	Remaining  stage.Number `json:"left"`     // seconds to τ by its slope
+	Residual   stage.Number `json:"residual"` // relative residual after these iterations
+	Remaining  stage.Number `json:"left"`     // seconds to reach τ, extrapolated from the decrease of the residuals
 	Why        string       `json:"why,omitempty"`
 }
 
@@ -49,44 +50,52 @@ func (r *Raced) String() string {
 		r.Name, r.Seconds, r.Iterations, r.Residual, r.Remaining)
 }
 
-// What a solve does before it goes over to the direct solver, in parts of the seconds of that.
+// Limits for switching from an iteration to the direct solver. Shares are relative to the predicted seconds of the
+// direct solver.
 const (
-	fewSpent = 0.25 // before the slope is believed that says more is left than the direct solver takes
-	fewLeft  = 0.125
-	// overTimes is how many times as long as iterations that came to nothing it may take.
-	overTimes = 10
+	minSpentShare = 0.25 // the extrapolation of the residuals may cause a switch only after this share was spent
+	// Once the direct solver's time is spent, a switch needs more than this share remaining, or spent in addition.
+	maxOverrunShare = 0.125
+	// maxDirectRatio bounds the seconds of the direct solver, relative to those of an iteration that did not converge.
+	maxDirectRatio = 10
 )
 
-// Late reports whether the direct solver would finish sooner than the iterations: done are done, and left remain by
-// the slope of their residuals, at least low. It would where those take longer than the direct solver, and a quarter
-// of its seconds is spent, K and M included; or where its seconds are spent, and more than an eighth of them is left or
-// was spent since. So at most some twice what the direct solver alone would take is spent. By the seconds predicted: no
-// clock enters.
-func (r *Report) Late(done int, low, left float64) bool {
+// Late reports whether the direct solver is predicted to finish sooner than the iteration. The first argument is the
+// number of iterations done, remaining the number still needed according to the slope of the residuals, and
+// minRemaining a lower bound of that number.
+//
+// The result is true in three cases: at least a quarter of the direct solver's seconds is spent, forming K and M
+// included, and minRemaining iterations take longer than the direct solver; or all of its seconds are spent and the
+// remaining iterations take more than an eighth of them; or nine eighths of them are spent. A solve that switches
+// therefore takes at most about 2.1 times as long as the direct solver alone. All seconds are predicted ones, so the
+// result does not depend on a clock.
+func (r *Report) Late(iterations int, minRemaining, remaining float64) bool {
 	if r == nil || r.Fallback == nil {
 		return false
 	}
-	direct, each := r.Fallback.Seconds.Training(), r.Choice.IterationSeconds()
-	spent := (r.Seconds.Training() - r.Seconds.Solve - r.Seconds.Residual + float64(done)*each) / direct
-	return spent >= fewSpent && low*each >= direct || spent >= 1 && left*each > fewLeft*direct || spent >= 1+fewLeft
+	direct, perIteration := r.Fallback.Seconds.Training(), r.Choice.IterationSeconds()
+	spent := (r.Seconds.Training() - r.Seconds.Solve - r.Seconds.Residual + float64(iterations)*perIteration) / direct
+	return spent >= minSpentShare && minRemaining*perIteration >= direct ||
+		spent >= 1 && remaining*perIteration > maxOverrunShare*direct ||
+		spent >= 1+maxOverrunShare
 }
 
-// DirectPays reports whether the direct solver is worth its seconds after done iterations that did not reach τ: they are
-// at most ten times those of the iterations.
-func (r *Report) DirectPays(done int) bool {
+// DirectPays reports whether the direct solver is worth running after an iteration that ended without reaching τ: it
+// must be predicted to take at most ten times as long as those iterations.
+func (r *Report) DirectPays(iterations int) bool {
 	return r != nil && r.Fallback != nil &&
-		r.Fallback.Seconds.Training() <= overTimes*float64(done)*r.Choice.IterationSeconds()
+		r.Fallback.Seconds.Training() <= maxDirectRatio*float64(iterations)*r.Choice.IterationSeconds()
 }
 
-// ReportFile is where a folder of checkpoints keeps what was chosen.
+// ReportFile is the name of the file, in a folder of checkpoints, that stores the report of the plan.
 const ReportFile = "plan.json"
 
-// Save writes a report into a folder of checkpoints.
+// Save writes the report into a folder of checkpoints.
 func (r *Report) Save(dir string) error {
 	return stage.WriteJSON(filepath.Join(dir, ReportFile), r)
 }
 
-// ReadReport returns the report in a folder of checkpoints, nil where there is none.
+// ReadReport returns the report that is stored in a folder of checkpoints, or nil if there is none.
 func ReadReport(dir string) (*Report, error) {
 	text, err := os.ReadFile(filepath.Join(dir, ReportFile))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -84,7 +84,7 @@ func TestBetter(t *testing.T) {
 	not := testkit.Must(o.Scale(t.Context(), h, false, cost.Candidate{Solver: cost.PCG,
 		M: recipe.Features{S: 1000}, Iterations: 1}))
 	testkit.Contains(t, not.String(), "does not fit", "a machine has 1 MB")
-	if !fits.better(longer) || longer.better(fits) || !longer.better(not) || not.better(longer) {
+	if !fits.betterThan(longer) || longer.betterThan(fits) || !longer.betterThan(not) || not.betterThan(longer) {
 		t.Errorf("%v\n%v\n%v", fits, longer, not)
 	}
 	for _, rates := range []string{"speed=1", "read=0", "read", "exp=NaN", "gemm32=1e13"} {
@@ -104,7 +104,7 @@ func TestHere(t *testing.T) {
 			cost.Candidate{Solver: cost.PCG, Iterations: 9}))
 		m := s.Machines
 		if m.Gemm32 != 100*r.Gemm32 || m.Gemm64 != 100*r.Gemm64 || m.Exp != 5e9 || m.Read != min(100*r.Read,
-			max(r.Read, socket)) || m.Machine != cost.ThisMachine() || !(m.EntrySeconds > 0 &&
+			max(r.Read, maxReadRate)) || m.Machine != cost.ThisMachine() || !(m.EntrySeconds > 0 &&
 			m.ExactEntrySeconds > 0) {
 			t.Errorf("%+v of %+v", m, r)
 		}

@@ -33,12 +33,12 @@ With --nodes it predicts what machines would take, and what limits each stage on
   krrlab plan --problem 10000000,20,1 --nodes 1024 --features 20000 --iterations 100`,
 }
 
-// Options of the stage.
+// Options are the options of the stage. Nodes > 0 asks for the prediction of a run on several machines.
 type Options struct {
-	Tests int // points that are to be predicted; default: none
+	Tests int // number of points to predict after the fit; default: none
 
 	Nodes      int           `flag:"nodes" check:"[1,65536]"`
-	Memory     int64         // bytes of a machine; 0: not limited
+	Memory     int64         // memory of a machine in bytes; 0: no limit
 	Cores      int           `flag:"cores" with:"nodes" check:">=1"`
 	Bandwidth  float64       `flag:"bandwidth" with:"nodes" default:"10" check:"positive"` // Gbit/s
 	Latency    time.Duration `flag:"latency" with:"nodes" default:"50us" check:"positive"`
@@ -48,7 +48,7 @@ type Options struct {
 	Problem    []int         `flag:"problem" with:"nodes" not:"data|train" check:">=1"`
 }
 
-// Help has the texts of flags that other commands have too.
+// Help returns the help texts of flags that other commands define with a different text.
 func (Options) Help() map[string]string {
 	return map[string]string{
 		"nodes": "predict seconds, memory, bytes and money on so many machines, a rank on each (--memory is of one); " +
@@ -67,52 +67,53 @@ func (Options) Help() map[string]string {
 	}
 }
 
-// Prepare counts the test rows.
+// Prepare makes the command set Tests to the number of test rows.
 func (o *Options) Prepare(c *stage.Command) error {
 	c.Tested = func(d *datasets.Dataset) { o.Tests = d.Len() }
 	return nil
 }
 
-// Bench is a stage.Bench that knows what of the way to solve its problem is held, and what the process holds.
+// Bench is a stage.Bench that can also describe its problem as a Task for planning.
 type Bench interface {
 	stage.Bench
 	PlanTask() *Task
 }
 
-// Run plans: on ranks the first, at rates that all measure together, for all of them.
+// Run makes a Plan, or a Scaling if Nodes is set. On ranks, all ranks measure the rates together, the first rank plans,
+// and every rank returns its plan.
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	start, p := time.Now(), b.Problem()
 	b.Tell(ctx, stage.Event{Stage: stage.Plan})
-	made, err := o.choose(ctx, b)
+	plan, err := o.choose(ctx, b)
 	if err = comm.Agree(ctx, p.Comm, err); err != nil {
 		return nil, err
 	}
 	if p.Comm.Size() > 1 {
-		text, err := json.Marshal(made)
+		text, err := json.Marshal(plan)
 		if err == nil {
 			text, err = comm.Share(ctx, p.Comm, text, 0)
 		}
-		if made = new(Plan); err == nil {
-			err = json.Unmarshal(text, made)
+		if plan = new(Plan); err == nil {
+			err = json.Unmarshal(text, plan)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	made.Header, made.Took = p.Header, time.Since(start).Seconds()
+	plan.Header, plan.Took = p.Header, time.Since(start).Seconds()
 	if o.Nodes > 0 {
-		return o.scale(ctx, made, p)
+		return o.bestScaling(ctx, plan, p)
 	}
-	return made, nil
+	return plan, nil
 }
 
-// choose returns the plan of the first rank, nil on the others.
+// choose returns the plan of the first rank, and nil on the other ranks.
 func (o Options) choose(ctx context.Context, b stage.Bench) (*Plan, error) {
-	p, read := b.Problem(), cost.ReadRates
-	if p.Comm.Size() > 1 { // what a rank does while the others do as much is not what one process does
-		read = func(ctx context.Context) (cost.Rates, error) { return cost.Measure(ctx), ctx.Err() }
+	p, readRates := b.Problem(), cost.ReadRates
+	if p.Comm.Size() > 1 { // the rates of a rank are lower while the other ranks are busy
+		readRates = func(ctx context.Context) (cost.Rates, error) { return cost.Measure(ctx), ctx.Err() }
 	}
-	rates, err := read(ctx)
+	rates, err := readRates(ctx)
 	if p.Comm.Size() > 1 {
 		n, e := cost.MeasureNetwork(ctx, p.Comm)
 		rates.Network, err = n, cmp.Or(err, e)
@@ -120,11 +121,11 @@ func (o Options) choose(ctx context.Context, b stage.Bench) (*Plan, error) {
 	if err != nil || p.Comm.Rank() > 0 {
 		return nil, err
 	}
-	held, ok := b.(Bench)
+	planBench, ok := b.(Bench)
 	if !ok {
 		return nil, fmt.Errorf("plan: a %T does not say what is held of the way to solve: plan by krrlab.Lab", b)
 	}
-	task := held.PlanTask()
+	task := planBench.PlanTask()
 	task.Tests = o.Tests
 	return choose(ctx, task, rates)
 }

@@ -5,30 +5,31 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Task is the problem (K+λI)C = Y that a way to solve is chosen for, and what of it is held.
+// Task is the problem (K+λI)C = Y to plan for, with the choices that the user has fixed.
 type Task struct {
 	*stage.Problem
-	PreferredError float64 // ‖E‖₂ of K as stored; 0: 20τλ
-	MaxDropped     float64 // as in gram.Options
+	PreferredError float64 // preferred bound of the storage error ‖E‖₂; 0: 20τλ
+	MaxDropped     float64 // bound of the 2-norm of the entries that sparse tiles drop, see gram.Options
 	PointBytes     int64   // bytes of X
-	OtherBytes     int64   // bytes that the process holds beside X
-	PeakBytes      int64   // the most that it has held
-	Tests          int     // points to predict
-	ExactResidual  bool    // residuals are taken with K recomputed
+	OtherBytes     int64   // bytes that the process occupies in addition to X
+	PeakBytes      int64   // peak memory of the process until now
+	Tests          int     // number of points to predict
+	ExactResidual  bool    // true residuals are computed with a recomputed K
 
-	// What is held: zero values leave the choice to the plan.
-	Fixed         Fixed
+	Fixed         Fixed // choices that the plan must respect
 	Tiles         gram.Tiles
-	Refined       bool         // as in gram.Options
-	IterativeOnly bool         // not direct
-	DirectStorage gram.Storage // of the direct solver that a fixed rule takes; Auto: there is none
+	Refined       bool // a refinement may follow, so that 16-bit storage is allowed, see gram.Options
+	IterativeOnly bool // exclude the direct solver
+	// DirectStorage is the storage of the direct solver that the fixed rule for few points requires; Auto means that
+	// the rule does not apply.
+	DirectStorage gram.Storage
 }
 
-// Held is what a task leaves open no more.
+// Fixed lists the choices that the user has made. Zero values leave a choice to the plan.
 type Fixed struct {
 	Solver  string
-	Precond stage.Preconditioner // with its options
-	S       int                  // rank, of whichever preconditioner is taken
-	LambdaP float64              // λ_p, likewise
-	Storage gram.Storage
+	Precond stage.Preconditioner // preconditioner and its options
+	S       int                  // rank, for any preconditioner
+	LambdaP float64              // λ_p, for any preconditioner
+	Storage gram.Storage         // of K
 }

@@ -13,22 +13,24 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Plan is what every way to solve a problem is predicted to take, and the one that is chosen.
+// Plan has the predicted costs of every candidate for solving a problem, and the choice.
 type Plan struct {
 	stage.Header
 	Report
-	// the best of another solver or preconditioner; nil if there is none
+	// RunnerUp is the best candidate after the choice; nil if there is none.
 	RunnerUp   *cost.Candidate   `json:"runner_up"`
-	Flips      []string          `json:"flips"`      // what would change the choice
-	Candidates []*cost.Candidate `json:"candidates"` // in order of predicted training time, those refused last
+	Flips      []string          `json:"flips"`      // descriptions of what would change the choice
+	Candidates []*cost.Candidate `json:"candidates"` // in order of predicted training time, refused ones last
 	Pilot      Pilot             `json:"pilot"`
 	Rates      cost.Rates        `json:"rates"`
-	Took       float64           `json:"seconds"` // to plan
+	Took       float64           `json:"seconds"` // time for planning
 }
 
-// StorageChoice returns how the plan found that K is to be kept, if that is for the storage and the error asked for; else nil.
-func (p *Plan) StorageChoice(asked gram.Storage, prefer float64) *gram.Choice {
-	if p == nil || p.Pilot.task == nil || p.Pilot.task.Fixed.Storage != asked || p.Pilot.task.PreferredError != prefer {
+// StorageChoice returns how the plan would store K, if it was made for the given storage and the given preferred bound
+// of ‖E‖₂, and nil otherwise. A solve uses it to avoid choosing again.
+func (p *Plan) StorageChoice(storage gram.Storage, preferredError float64) *gram.Choice {
+	if p == nil || p.Pilot.task == nil || p.Pilot.task.Fixed.Storage != storage ||
+		p.Pilot.task.PreferredError != preferredError {
 		return nil
 	}
 	return &p.Pilot.choice
@@ -36,19 +38,19 @@ func (p *Plan) StorageChoice(asked gram.Storage, prefer float64) *gram.Choice {
 
 var _ stage.Stage = (*Plan)(nil)
 
-// folder is that of the BLAS in the name of a machine.
-var folder = regexp.MustCompile(`\([^()]*/`)
+// folderPattern matches the folder of the BLAS library in the name of a machine.
+var folderPattern = regexp.MustCompile(`\([^()]*/`)
 
-// String says the choice, the runner-up, what would change it, and what it took to plan.
+// String reports the choice, the runner-up, what would change the choice, and the costs of planning.
 func (p *Plan) String() string {
 	var b stage.Lines
 	b.Problem(&p.Header)
 	add := func(name string, c *cost.Candidate) {
-		its := plural.Count(c.Iterations, "iteration")
+		iterations := plural.Count(c.Iterations, "iteration")
 		if c.Solver == cost.Direct {
-			its = plural.Count(c.Iterations, "round") + " of refinement"
+			iterations = plural.Count(c.Iterations, "round") + " of refinement"
 		}
-		b.Add(name, "%v: %.3g s, %s, %s", c, c.Seconds.Total, its, accel.Bytes(c.Bytes))
+		b.Add(name, "%v: %.3g s, %s, %s", c, c.Seconds.Total, iterations, accel.Bytes(c.Bytes))
 	}
 	if add("choice", &p.Choice); p.RunnerUp != nil {
 		add("runner-up", p.RunnerUp)
@@ -62,11 +64,12 @@ func (p *Plan) String() string {
 	b.Add("memory", "%s", accel.Bytes(p.Bytes))
 	b.Add("by name", "%s", p.Flags)
 	b.Add("plan", "%.2g s, of which %.2g s for K at %s; rates of %s%s", p.Took, p.Pilot.Seconds,
-		plural.Count(p.Pilot.M, "point"), folder.ReplaceAllString(p.Rates.Machine, "("), spreadText(&p.Pilot.Entries))
+		plural.Count(p.Pilot.M, "point"), folderPattern.ReplaceAllString(p.Rates.Machine, "("),
+		spreadText(&p.Pilot.Entries))
 	return b.String()
 }
 
-// Table gives a row for each candidate.
+// Table has one row for each candidate.
 func (p *Plan) Table() *plots.Table {
 	t := &plots.Table{Title: "Plan: " + p.Dataset}
 	for _, name := range strings.Fields("solver preconditioner s λ_p K iterations") {
@@ -84,8 +87,8 @@ func (p *Plan) Table() *plots.Table {
 	return t
 }
 
-// Plot draws how the predicted seconds of each candidate add up over its iterations: what is done before, and a line
-// to the iterations that are expected.
+// Plot draws the predicted seconds of each candidate as a line over its iterations. The line starts at the seconds
+// spent before the iterations and ends at the predicted number of iterations.
 func (p *Plan) Plot() *plots.Figure {
 	f := &plots.Figure{Title: fmt.Sprintf("%s, λ = %g: predicted seconds", p.Dataset, p.Lambda),
 		X: plots.Axis{Label: "iterations, as a rule expects them"}, Y: plots.Axis{Label: "seconds"}}
@@ -99,5 +102,5 @@ func (p *Plan) Plot() *plots.Figure {
 	return f
 }
 
-// HTML gives the lines, the picture and the numbers.
+// HTML returns the lines, the figure and the table.
 func (p *Plan) HTML() string { return stage.HTML(p) }
