@@ -8,13 +8,14 @@ import (
 	"strings"
 )
 
-// inParentheses matches a negative amount as accountants write it.
+// inParentheses matches a number in parentheses, the way accountants write a negative amount.
 var inParentheses = regexp.MustCompile(`^\(\s*([^()]+?)\s*\)$`)
 
-// amount returns the number of a text such as (3.00), which is negative, or (1,234.50) or 1,234.50, whose separators
-// leave no doubt; ok is false for all others, plain numbers too.
-func amount(text string) (v float64, negative, ok bool) {
-	if len(text) > maxQuoted {
+// parseAmount parses a number in a form that parseNumber does not read: in parentheses, such as (3.00), which is
+// negative, or with separators of thousands that are unambiguous, such as 1,234.50 or (1,234.50). ok is false for all
+// other texts, including plain numbers.
+func parseAmount(text string) (v float64, negative, ok bool) {
+	if len(text) > maxQuotedBytes {
 		return 0, false, false
 	}
 	if m := inParentheses.FindStringSubmatch(text); m != nil {
@@ -23,13 +24,13 @@ func amount(text string) (v float64, negative, ok bool) {
 			return 0, false, false
 		}
 	}
-	v, err := parse(text)
+	v, err := parseNumber(text)
 	if err != nil {
-		number, certain := ungrouped(text)
+		number, certain := removeSeparators(text)
 		if !certain {
 			return 0, false, false
 		}
-		v, _ = parse(number)
+		v, _ = parseNumber(number)
 	} else if !negative {
 		return 0, false, false
 	}
@@ -39,10 +40,11 @@ func amount(text string) (v float64, negative, ok bool) {
 	return v, negative, isFinite(v)
 }
 
-// ungrouped returns a number without its separators of thousands, "" for other texts. It is certain that they are such
-// separators, and no decimal point or comma, if there are several or another character comes before the decimals.
-func ungrouped(text string) (number string, certain bool) {
-	m := thousands.FindStringSubmatch(text)
+// removeSeparators returns a number without its separators of thousands, or "" if the text has none. certain reports
+// that they cannot be a decimal point or comma: there are several of them, or the decimals follow a different
+// character.
+func removeSeparators(text string) (number string, certain bool) {
+	m := groupedNumber.FindStringSubmatch(text)
 	if m == nil || strings.Trim(m[4], "0123456789"+m[2]) != "" {
 		return "", false
 	}
@@ -52,33 +54,34 @@ func ungrouped(text string) (number string, certain bool) {
 	return number + "." + m[5], !strings.HasSuffix(text, m[2]+m[5])
 }
 
-// amount notes a cell of column j that is an amount, and reports whether it is one. Whether the column has amounts in
-// parentheses is not known before its end.
-func (c *Table) amount(line, j int, text string) (v float64, ok bool) {
-	v, negative, ok := amount(text)
+// noteAmount parses a cell of column j as an amount, and ok reports whether it is one. It records the amount in the
+// column's faults, because only the end of the file shows whether the column has amounts in parentheses.
+func (c *Table) noteAmount(line, j int, text string) (v float64, ok bool) {
+	v, negative, ok := parseAmount(text)
 	if !ok {
 		return 0, false
 	}
-	f := c.fault1(j)
+	f := c.faultsOf(j)
 	if negative {
-		f.negative++
-	} else if f.grouped == nil {
-		_, err := finite(text)
-		f.grouped = c.cellFault(line, j, err)
+		f.negatives++
+	} else if f.groupedErr == nil {
+		_, err := parseFinite(text)
+		f.groupedErr = c.cellFault(line, j, err)
 	}
 	return v, true
 }
 
-// amountsFault notes which columns have amounts in parentheses, forgets those that have no other fault, and returns the
-// first number with separators of thousands of another column.
-func (c *Table) amountsFault() error {
+// noteAmounts adds a note for each column with amounts in parentheses, and deletes the faults of such columns that have
+// no other fault. It returns the error of the first number with separators of thousands in a column without amounts in
+// parentheses.
+func (c *Table) noteAmounts() error {
 	for _, j := range slices.Sorted(maps.Keys(c.faults)) {
 		switch f := c.faults[j]; {
-		case f.negative == 0 && f.grouped != nil:
-			return f.grouped
-		case f.negative > 0 && f.words == 0:
-			c.read.note("%s: amounts in parentheses, in %d rows, are read as negative", c.name(j), f.negative)
-			if f.gaps == 0 {
+		case f.negatives == 0 && f.groupedErr != nil:
+			return f.groupedErr
+		case f.negatives > 0 && f.wordCells == 0:
+			c.reading.note("%s: amounts in parentheses, in %d rows, are read as negative", c.columnName(j), f.negatives)
+			if f.missingCells == 0 {
 				delete(c.faults, j)
 			}
 		}
@@ -86,20 +89,20 @@ func (c *Table) amountsFault() error {
 	return nil
 }
 
-// amounts replaces the answers by plain numbers if all of them are numbers and some are amounts in parentheses, and
-// returns in how many rows they are.
-func (a *answers) amounts() (rows int) {
+// replaceAmounts replaces amounts in the answers by plain numbers if all answers are numbers or amounts, and some are
+// amounts in parentheses. It returns the number of rows with amounts in parentheses.
+func (a *answers) replaceAmounts() (rows int) {
 	texts, negatives := make([]string, len(a.texts)), make([]bool, len(a.texts))
 	for k, text := range a.texts {
 		if texts[k] = text; isWord(text) {
-			v, negative, ok := amount(text)
+			v, negative, ok := parseAmount(text)
 			if !ok {
 				return 0
 			}
 			texts[k], negatives[k] = strconv.FormatFloat(v, 'g', -1, 64), negative
 		}
 	}
-	for _, k := range a.code {
+	for _, k := range a.codes {
 		if negatives[k] {
 			rows++
 		}

@@ -16,9 +16,10 @@ import (
 	"github.com/krrlab/lab/krrlab/base/safe"
 )
 
-// parse is strconv.ParseFloat of decimal numbers: neither 0x10 nor 1_0 is one.
-func parse(text string) (float64, error) {
-	if v, ok := short(text); ok {
+// parseNumber is strconv.ParseFloat restricted to decimal numbers: hexadecimal numbers (0x10) and underscores (1_0) are
+// syntax errors.
+func parseNumber(text string) (float64, error) {
+	if v, ok := parseShort(text); ok {
 		return v, nil
 	}
 	if strings.ContainsAny(text, "xXpP_") {
@@ -27,17 +28,18 @@ func parse(text string) (float64, error) {
 	return strconv.ParseFloat(text, 64)
 }
 
-// short is parse of a number of up to 15 digits without an exponent: they and a power of 10 below 10²³ are float64s, so
-// that their quotient, rounded once, is the number (Clinger, PLDI 1990, DOI 10.1145/93542.93557).
-func short[T string | []byte](text T) (v float64, ok bool) {
-	i, digits, point, whole := 0, 0, -1, int64(0)
+// parseShort parses a number of at most 15 digits without an exponent; ok is false for any other text. The digits, as
+// an integer, and a power of 10 below 10²³ are exact float64 numbers, so their quotient, rounded once, is the correctly
+// rounded number (Clinger, PLDI 1990, DOI 10.1145/93542.93557).
+func parseShort[T string | []byte](text T) (v float64, ok bool) {
+	i, digits, point, mantissa := 0, 0, -1, int64(0)
 	if len(text) > 0 && (text[0] == '-' || text[0] == '+') {
 		i = 1
 	}
 	for ; i < len(text); i++ {
 		switch c := text[i]; {
 		case '0' <= c && c <= '9':
-			whole = 10*whole + int64(c-'0')
+			mantissa = 10*mantissa + int64(c-'0')
 			digits++
 		case c == '.' && point < 0:
 			point = digits
@@ -48,8 +50,8 @@ func short[T string | []byte](text T) (v float64, ok bool) {
 	if digits == 0 || digits > 15 {
 		return 0, false
 	}
-	if v = float64(whole); point >= 0 {
-		v /= powers[digits-point]
+	if v = float64(mantissa); point >= 0 {
+		v /= powersOf10[digits-point]
 	}
 	if text[0] == '-' {
 		v = -v
@@ -57,15 +59,15 @@ func short[T string | []byte](text T) (v float64, ok bool) {
 	return v, true
 }
 
-// powers are those of 10.
-var powers = [16]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
+// powersOf10 are the powers 10⁰ … 10¹⁵, all exact.
+var powersOf10 = [16]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
 
-// isSyntax reports whether the text that parse was given has not the form of a number.
-func isSyntax(err error) bool { return errors.Is(err, strconv.ErrSyntax) }
+// isSyntaxError reports whether err, returned by parseNumber, says that the text does not have the form of a number.
+func isSyntaxError(err error) bool { return errors.Is(err, strconv.ErrSyntax) }
 
-// finite parses a finite number.
-func finite(text string) (float64, error) {
-	v, err := parse(text)
+// parseFinite parses a finite number. Its errors explain how to repair the cell.
+func parseFinite(text string) (float64, error) {
+	v, err := parseNumber(text)
 	switch {
 	case text == "":
 		return 0, errors.New("the cell is empty; fill in or remove missing values")
@@ -79,61 +81,67 @@ func finite(text string) (float64, error) {
 	return v, nil
 }
 
-// Classification is guessed for answers of at most maxGuess values, and for more if each is
-// taken by rowsPerGuess rows on average; whole numbers must be both. maxTarget is the largest
-// number that is an answer (krrlab.New).
 const (
-	maxGuess     = 20
-	rowsPerGuess = 5
-	maxTarget    = 1e100
+	// maxGuessedClasses is the largest number of distinct answers that are taken for classes without a further
+	// condition.
+	// Whole numbers must also satisfy minRowsPerClass. A larger value takes more counts for classes.
+	maxGuessedClasses = 20
+	// minRowsPerClass is the smallest average number of rows per distinct answer at which more than maxGuessedClasses
+	// answers are taken for classes. A larger value takes fewer answers for classes.
+	minRowsPerClass = 5
+	// maxTarget is the largest absolute value of a regression target: its square does not overflow (krrlab.New).
+	maxTarget = 1e100
 )
 
-// answers are the answers of a file as they stand there.
+// answers collects the answers of a file as texts. setAnswers interprets them.
 type answers struct {
-	code  []int    // of each row: which of the texts it has
-	texts []string // in the order of their first rows; the same one twice only where there are very many
-	lines []int    // of these rows, for errors; 0: none
-	known map[string]int
+	codes  []int          // for each row, the index of its text in texts
+	texts  []string       // distinct texts by first occurrence; beyond maxIndexed texts they may repeat
+	lines  []int          // for each text, the line of its first row, for errors; 0 if there are no lines
+	codeOf map[string]int // index in texts of the first maxIndexed texts
 }
 
+// add appends the answer of a row, which stands in the given line. It returns an error if the memory budget is
+// exceeded.
 func (a *answers) add(s *Source, text string, line int) error {
-	const most = 4096
+	const maxIndexed = 4096 // texts in codeOf, which limits its memory
 	size := intGrowth
-	k, ok := a.known[text]
+	k, ok := a.codeOf[text]
 	if !ok {
 		k, text = len(a.texts), strings.Clone(text)
 		a.texts, a.lines = append(a.texts, text), append(a.lines, line)
 		size += textGrowth + len(text)
-		if a.known == nil {
-			a.known = map[string]int{}
+		if a.codeOf == nil {
+			a.codeOf = map[string]int{}
 		}
-		if k < most {
-			a.known[text] = k
+		if k < maxIndexed {
+			a.codeOf[text] = k
 		}
 	}
-	a.code = append(a.code, k)
-	return s.take(size, len(a.code)-1)
+	a.codes = append(a.codes, k)
+	return s.reserve(size, len(a.codes)-1)
 }
 
-// fail returns an error about a text.
+// fail returns an error about text k.
 func (a *answers) fail(s *Source, k int, format string, args ...any) error {
 	return s.Fault(a.lines[k], 0, "target: "+format, args...)
 }
 
-// setAnswers interprets the answers as classes or numbers.
+// setAnswers interprets the answers as classes or as numbers, sets Task and the fields that belong to it, and returns
+// an error at the first answer that does not suit the task. task is auto, classification or regression.
 func (d *Dataset) setAnswers(s *Source, a *answers, task string) error {
-	if err := a.labelSets(s, task); err != nil {
+	if err := a.checkLabelSets(s, task); err != nil {
 		return err
 	}
 	if task != "classification" {
-		if n := a.amounts(); n > 0 {
+		if n := a.replaceAmounts(); n > 0 {
 			s.reading.note("target: amounts in parentheses, in %d rows, are read as negative", n)
 		}
 	}
 	values := make([]float64, len(a.texts))
-	words, numbers, whole := false, false, true
+	forms := answerForms{allWhole: true}
 	for k, text := range a.texts {
-		v, err := finite(text)
+		v, err := parseFinite(text)
 		switch {
 		case err == nil:
 		case task == "regression" || text == "":
@@ -141,11 +149,13 @@ func (d *Dataset) setAnswers(s *Source, a *answers, task string) error {
 		case task == "auto" && !isWord(text):
 			return a.fail(s, k, "%v; if it is a label, say --task classification", err)
 		}
-		values[k], words, numbers, whole = v, words || err != nil, numbers || err == nil, whole && v == math.Trunc(v)
+		values[k] = v
+		forms.hasWords, forms.hasNumbers = forms.hasWords || err != nil, forms.hasNumbers || err == nil
+		forms.allWhole = forms.allWhole && v == math.Trunc(v)
 	}
 	if task == "auto" {
 		var err error
-		if task, err = a.guess(s, words, numbers, whole); err != nil {
+		if task, err = a.guessTask(s, forms); err != nil {
 			return err
 		}
 	}
@@ -159,15 +169,16 @@ func (d *Dataset) setAnswers(s *Source, a *answers, task string) error {
 			return a.fail(s, k, "%s is too large to be squared: give the target in another unit", quote(a.texts[k]))
 		}
 	}
-	d.Task, d.Target = Regression, chosen[float64](a.code)(values)
+	d.Task, d.Target = Regression, selectIndices[float64](a.codes)(values)
 	return nil
 }
 
-// labelSet matches several classes of one row in a LIBSVM file, or a number with a decimal comma.
+// labelSet matches several class numbers of one row of a LIBSVM file, such as 1,3, or a number with a decimal comma.
 var labelSet = regexp.MustCompile(`^\d+(?:,\d+)+$`)
 
-// labelSets looks for labels such as 1,3 in a file without columns. They are classes only if the task says so, which is noted.
-func (a *answers) labelSets(s *Source, task string) error {
+// checkLabelSets looks for labels such as 1,3 in a file whose format has no columns. With the task classification each
+// set of labels is one class, and a note says so; otherwise such a label is an error.
+func (a *answers) checkLabelSets(s *Source, task string) error {
 	if s.format.Answers == "" {
 		return nil
 	}
@@ -179,35 +190,42 @@ func (a *answers) labelSets(s *Source, task string) error {
 		s.reading.note("labels such as %s are sets of labels, and each set is taken as one class", quote(a.texts[k]))
 		return nil
 	}
-	return a.fail(s, k, "%s is a set of labels, or a number with a decimal comma: --task classification takes each set as "+
-		"one class; a number has a decimal point", quote(a.texts[k]))
+	return a.fail(s, k, "%s is a set of labels, or a number with a decimal comma: --task classification takes each "+
+		"set as one class; a number has a decimal point", quote(a.texts[k]))
 }
 
-// guess tells the task of answers that are words, numbers, all of them whole, or both.
-func (a *answers) guess(s *Source, words, numbers, whole bool) (string, error) {
-	n, rows := len(a.code), make([]int, len(a.texts))
-	for _, k := range a.code {
+// answerForms describes the texts of a set of answers.
+type answerForms struct {
+	hasWords   bool // at least one answer is not a number
+	hasNumbers bool // at least one answer is a number
+	allWhole   bool // every number is whole
+}
+
+// guessTask chooses the task for answers of the given forms, or returns an error if the answers suit neither task.
+func (a *answers) guessTask(s *Source, forms answerForms) (string, error) {
+	n, rows := len(a.codes), make([]int, len(a.texts))
+	for _, k := range a.codes {
 		rows[k]++
 	}
-	count := map[string]int{} // until they are too many to be classes
+	count := map[string]int{} // rows of each text, until there are too many texts for classes
 	for k, text := range a.texts {
-		if count[text] += rows[k]; len(count) > max(maxGuess, n/rowsPerGuess) {
+		if count[text] += rows[k]; len(count) > max(maxGuessedClasses, n/minRowsPerClass) {
 			break
 		}
 	}
 	k := len(count)
-	few := whole && k <= maxGuess && k*rowsPerGuess <= n
+	fewClasses := forms.allWhole && k <= maxGuessedClasses && k*minRowsPerClass <= n
 	switch {
-	case !words && few:
+	case !forms.hasWords && fewClasses:
 		return "classification", nil
-	case !words:
+	case !forms.hasWords:
 		return "regression", nil
 	}
-	if numbers {
-		// A word among numbers is a class if they are classes themselves, and it is in as many rows, does not stand for
-		// a missing value and is no number in a local form.
+	if forms.hasNumbers {
+		// A word among numbers is a class if the numbers are classes themselves and the word occurs in minRowsPerClass
+		// rows, does not stand for a missing value and is not a number in a local form.
 		if i := slices.IndexFunc(a.texts, func(t string) bool {
-			return isWord(t) && (!few || isMissing(t) || count[t] < rowsPerGuess || localForm(t) != "")
+			return isWord(t) && (!fewClasses || isMissing(t) || count[t] < minRowsPerClass || localForm(t) != "")
 		}); i >= 0 {
 			return "", a.fail(s, i,
 				"%s is not a number, though others are: fill in or remove it, or say --task classification%s",
@@ -219,7 +237,7 @@ func (a *answers) guess(s *Source, words, numbers, whole bool) (string, error) {
 		return "", a.fail(s, i, "%s is not a number%s; if the answers are classes, say --task classification",
 			quote(a.texts[i]), localForm(a.texts[i]))
 	}
-	if k > maxGuess && k*rowsPerGuess > n {
+	if k > maxGuessedClasses && k*minRowsPerClass > n {
 		return "", a.fail(s, 0,
 			"%s is not a number, and the %d rows have more than %d different words, too many to be classes: say "+
 				"which column is the --target, or --task classification",
@@ -228,13 +246,13 @@ func (a *answers) guess(s *Source, words, numbers, whole bool) (string, error) {
 	return "classification", nil
 }
 
-// isWord reports whether the text has not the form of a number, finite or not.
+// isWord reports whether the text does not have the form of a number, finite or not.
 func isWord(text string) bool {
-	_, err := parse(text)
-	return isSyntax(err)
+	_, err := parseNumber(text)
+	return isSyntaxError(err)
 }
 
-// Weight returns the weight of point i, 1 without weights.
+// Weight returns the weight of point i, or 1 if there are no weights.
 func (d *Dataset) Weight(i int) float64 {
 	if d.Weights == nil {
 		return 1
@@ -242,7 +260,8 @@ func (d *Dataset) Weight(i int) float64 {
 	return d.Weights[i]
 }
 
-// Rarer returns which of two classes has fewer points, the second of equals.
+// Rarer returns the index, 0 or 1, of the class with fewer points of a problem of two classes; 1 if they have equally
+// many.
 func (d *Dataset) Rarer() int {
 	var count [2]int
 	for _, c := range d.Class {
@@ -254,7 +273,7 @@ func (d *Dataset) Rarer() int {
 	return 1
 }
 
-// FitWeights returns the weights of the points in a fit, Weights times ClassWeights; nil for ones.
+// FitWeights returns the weights of the points in a fit, the products of Weights and ClassWeights; nil stands for ones.
 func (d *Dataset) FitWeights() []float64 {
 	if d.ClassWeights == nil {
 		return d.Weights
@@ -266,8 +285,8 @@ func (d *Dataset) FitWeights() []float64 {
 	return w
 }
 
-// Balance returns d with the ClassWeights n/(k·n_c), of k classes and n_c points of class c, so that all classes count
-// alike in a fit. It returns an error for regression.
+// Balance returns d with ClassWeights n/(k·n_c), where k is the number of classes that have points and n_c the number
+// of points of class c, so that all classes contribute equally to a fit. It returns an error for regression.
 func (d *Dataset) Balance() (*Dataset, error) {
 	if d.Class == nil {
 		return nil, fmt.Errorf("%s: class weights need classes, and the answers are numbers", d.Name)
@@ -288,9 +307,9 @@ func (d *Dataset) Balance() (*Dataset, error) {
 	return &out, nil
 }
 
-// Center returns d with the mean of its answers, weighted by Weights, as Mean, which a fit takes off them and its
-// model adds to what it predicts: the ridge then holds f near the mean, not near 0. Classes are not centered: d is
-// returned.
+// Center returns d with Mean set to the mean of each target, weighted by Weights. A fit subtracts Mean from the
+// targets, and its model adds it to the predictions, so that the ridge pulls f towards the mean and not towards 0. For
+// classification d itself is returned.
 func (d *Dataset) Center() *Dataset {
 	if d.Target == nil {
 		return d
@@ -299,7 +318,7 @@ func (d *Dataset) Center() *Dataset {
 	out.Mean = nil
 	for _, y := range append([][]float64{d.Target}, d.More...) {
 		mean := slices.Min(y)
-		if mean < slices.Max(y) { // a constant is its mean, not a rounding from it
+		if mean < slices.Max(y) { // the mean of a constant target is exact, without rounding
 			mean = stat.Mean(y, d.Weights)
 		}
 		out.Mean = append(out.Mean, mean)
@@ -307,14 +326,15 @@ func (d *Dataset) Center() *Dataset {
 	return &out
 }
 
-// Coding turns answers into right-hand sides and decision values into answers. Nil Labels
-// are those of regression: the answers themselves, in a column for each target, less Mean if that is not nil.
-// Otherwise it is that of regularized least squares classification (RLSC; Rifkin, Yeo and Poggio 2003): with two
-// labels one column, −1 for Labels[0] and +1 for Labels[1]; with more one column for each label, +1 for the points
-// that have it and −1 for the others.
+// Coding converts answers into right-hand sides, and decision values back into answers.
+//
+// If Labels is nil the task is regression: the right-hand sides are the targets, one column each, minus Mean if that is
+// not nil. Otherwise the coding is that of regularized least squares classification (RLSC; Rifkin, Yeo and Poggio
+// 2003). Two labels give one column, −1 for Labels[0] and +1 for Labels[1]. More labels give one column for each label,
+// +1 for the points that have it and −1 for the others.
 type Coding struct {
 	Labels []string
-	Mean   []float64 // of the columns, of regression only
+	Mean   []float64 // means of the columns; regression only
 }
 
 // Columns returns the number t of right-hand sides.
@@ -325,21 +345,21 @@ func (c Coding) Columns() int {
 	return 1
 }
 
-// Encode returns Code for a fit: it is an error if the points are of one class only.
+// Encode returns Code(d) for a fit. In addition to the errors of Code, points of only one class are an error.
 func (c Coding) Encode(d *Dataset) (*mat.Dense, error) {
 	y, err := c.Code(d)
 	if err != nil || c.Labels == nil {
 		return y, err
 	}
-	at := d.ClassIn(c.Labels)
-	if !slices.ContainsFunc(d.Class, func(k int) bool { return at[k] != at[d.Class[0]] }) {
+	columnOf := d.ClassIn(c.Labels)
+	if !slices.ContainsFunc(d.Class, func(k int) bool { return columnOf[k] != columnOf[d.Class[0]] }) {
 		return nil, fmt.Errorf("%s: the rows are of one class only (%q); classification wants at least two", d.Name,
 			d.Labels[d.Class[0]])
 	}
 	return y, nil
 }
 
-// Code returns Y, n×t. It returns an error if d has no answers, a label that is not among c's, or a target that is
+// Code returns Y, n×t. It returns an error if d has no answers, a label that is not in c.Labels, or a target that is
 // not finite or whose square overflows.
 func (c Coding) Code(d *Dataset) (*mat.Dense, error) {
 	n := d.Len()
@@ -390,7 +410,7 @@ func (c Coding) Code(d *Dataset) (*mat.Dense, error) {
 	return y, nil
 }
 
-// Decode returns the index into Labels for each row of F, m×t.
+// Decode returns the predicted class, an index into Labels, for each row of the decision values f, m×t.
 func (c Coding) Decode(f *mat.Dense) []int {
 	m, _ := f.Dims()
 	class := make([]int, m)
@@ -400,8 +420,8 @@ func (c Coding) Decode(f *mat.Dense) []int {
 	return class
 }
 
-// Label returns the class that a row of decision values stands for: of one value its sign, of several the largest,
-// the first of equals.
+// Label returns the class that a row of decision values predicts: by the sign of a single value, otherwise the index of
+// the largest value, the smallest such index in a tie.
 func Label(f []float64) (best int) {
 	if len(f) == 1 && f[0] > 0 {
 		return 1
@@ -414,8 +434,8 @@ func Label(f []float64) (best int) {
 	return best
 }
 
-// Margin returns f_j − max_{k≠j} f_k, by how much class j is ahead of all others; of two classes with the one value f
-// of the second, that of −f and f.
+// Margin returns f_j − max_{k≠j} f_k, the lead of class j over all others. With two classes f has one value, the
+// decision value of the second class, and the decision values of the classes are −f and f.
 func Margin(f []float64, j int) float64 {
 	if len(f) == 1 {
 		return 2 * f[0] * float64(2*j-1)
@@ -429,24 +449,24 @@ func Margin(f []float64, j int) float64 {
 	return f[j] - rival
 }
 
-// maxQuoted is the most bytes of a text from outside that an error repeats.
-const maxQuoted = 80
+// maxQuotedBytes is the largest number of bytes of a text from a file or user that a message repeats.
+const maxQuotedBytes = 80
 
-// quote returns the text in quotes, what does not print escaped, a long one cut.
+// quote returns the text in quotes, with unprintable characters escaped and at most maxQuotedBytes bytes of it.
 func quote[T string | []byte](text T) string {
-	if len(text) <= maxQuoted {
+	if len(text) <= maxQuotedBytes {
 		return strconv.Quote(string(text))
 	}
-	k := maxQuoted
-	for k > maxQuoted-utf8.UTFMax && !utf8.RuneStart(text[k]) {
+	k := maxQuotedBytes
+	for k > maxQuotedBytes-utf8.UTFMax && !utf8.RuneStart(text[k]) {
 		k--
 	}
 	return strconv.Quote(string(text[:k])) + "… (" + strconv.Itoa(len(text)) + " bytes)"
 }
 
-// plain is safe.Name for a name from a file, cut like a quote if it is long.
-func plain(text string) string {
-	if len(text) > maxQuoted {
+// quoteIfLong returns safe.Name of a name from a file, or the shortened quote if the name is long.
+func quoteIfLong(text string) string {
+	if len(text) > maxQuotedBytes {
 		return quote(text)
 	}
 	return safe.Name(text)

@@ -10,107 +10,114 @@ import (
 	"regexp"
 )
 
-// What is before each block of a bzip2 stream, and before the checksum at its end: 48 bits, at any bit.
+// A bzip2 stream has a 48-bit magic number before each block, and another one before the checksum at its end. They may
+// begin at any bit of a byte.
 const (
-	bzipBlock = 0x314159265359
-	bzipEnd   = 0x177245385090
-	bzipMark  = 48
-	bzipSum   = 32      // bits of the checksum after it
-	bzipLong  = 1 << 22 // bytes, more than a block takes
+	bzipBlockMagic = 0x314159265359
+	bzipEndMagic   = 0x177245385090
+	bzipMagicBits  = 48
+	bzipSumBits    = 32 // the checksum follows the magic number
+
+	// maxBzipBlock is an upper bound of the bytes of a compressed block. The search for the end of a block stops there.
+	maxBzipBlock = 1 << 22
 )
 
-// bzipMask is which bits of a mark are looked at: all, but in tests.
-var bzipMask uint64 = 1<<bzipMark - 1
+// bzipMagicMask selects the bits of a magic number that are compared. It has all bits except in tests.
+var bzipMagicMask uint64 = 1<<bzipMagicBits - 1
 
-// errBzip2 is of a file that is not made of whole streams.
+// errBzip2 is the error for a file that does not consist of complete streams.
 var errBzip2 = errors.New("not bzip2")
 
-// bzip2s unpacks the blocks of a file on all threads, each made a stream of its own for compress/bzip2, which checks
-// it. Where that fails, as by one in 2⁴⁸ bits that only looks like the mark of a block, compress/bzip2 has the file
-// again, so that content and errors are those of that package.
-type bzip2s struct {
-	file   *io.SectionReader
-	r      *bufio.Reader // of it
-	in     []byte        // what was read from the byte on in which the last mark begins
-	from   int           // the bit where it does
-	mark   uint64        // the mark; 0 before the first
-	level  byte          // of the stream, '1' to '9'
-	done   bool          // the last stream has ended
-	blocks *ahead[*bzip2Block]
-	sum    uint32 // of the blocks of the stream so far
-	given  int64  // bytes of out
-	out    bytes.Reader
-	serial io.Reader // after a failure
+// bzip2Reader unpacks a bzip2 file on all threads. Each block is turned into a separate stream and unpacked by
+// compress/bzip2, which verifies it.
+//
+// If that fails, compress/bzip2 unpacks the whole file again from the start, so that content and errors are always
+// those of that package. This also covers data that by chance contain a magic number, which happens with probability
+// 2⁻⁴⁸ at each bit.
+type bzip2Reader struct {
+	file          *io.SectionReader
+	r             *bufio.Reader // buffered reader of file
+	buffer        []byte        // bytes read so far, from the byte in which the current magic number begins
+	magicBit      int           // bit of buffer at which the current magic number begins
+	magic         uint64        // current magic number; 0 before the first one
+	level         byte          // level of the current stream, '1' to '9'
+	ended         bool          // the last stream was cut
+	blocks        *pipeline[*bzip2Block]
+	combinedSum   uint32 // checksum of the blocks of the current stream so far
+	returnedBytes int64  // bytes unpacked from all blocks so far
+	unpacked      bytes.Reader
+	fallback      io.Reader // reader of the whole file, used after a failure
 }
 
-// bzip2Block is bits of a file: a block, or the end of a stream.
+// bzip2Block is a section of the file: a compressed block, or the end of a stream with the header of the next one.
 type bzip2Block struct {
-	in       []byte
-	from, to int // bits of in
-	level    byte
-	end      bool
-	sum      uint32
-	out      bytes.Buffer
-	err      error
+	data             []byte
+	firstBit, endBit int // section of data, in bits: firstBit ≤ bit < endBit
+	level            byte
+	isEnd            bool
+	sum              uint32
+	unpacked         bytes.Buffer
+	err              error
 }
 
-func newBzip2(file io.ReaderAt, size int64) io.Reader {
-	z := &bzip2s{file: io.NewSectionReader(file, 0, size)}
+func newBzip2Reader(file io.ReaderAt, size int64) io.Reader {
+	z := &bzip2Reader{file: io.NewSectionReader(file, 0, size)}
 	z.r = bufio.NewReaderSize(z.file, 1<<16)
-	z.blocks = &ahead[*bzip2Block]{next: z.next, work: (*bzip2Block).unpack, most: threadsAhead}
+	z.blocks = &pipeline[*bzip2Block]{produce: z.cutBlock, process: (*bzip2Block).unpack, limit: pipelineDepth}
 	return z
 }
 
 // Read implements io.Reader.
-func (z *bzip2s) Read(p []byte) (int, error) {
-	for z.serial == nil && z.out.Len() == 0 {
+func (z *bzip2Reader) Read(p []byte) (int, error) {
+	for z.fallback == nil && z.unpacked.Len() == 0 {
 		b, err := z.blocks.get()
 		switch {
 		case err == io.EOF:
 			return 0, err
-		case err == nil && b.end && b.sum == z.sum:
-			z.sum = 0
-		case err == nil && !b.end && b.err == nil:
-			z.sum = (z.sum<<1 | z.sum>>31) ^ b.sum
-			z.given += int64(b.out.Len())
-			z.out.Reset(b.out.Bytes())
+		case err == nil && b.isEnd && b.sum == z.combinedSum:
+			z.combinedSum = 0
+		case err == nil && !b.isEnd && b.err == nil:
+			z.combinedSum = (z.combinedSum<<1 | z.combinedSum>>31) ^ b.sum
+			z.returnedBytes += int64(b.unpacked.Len())
+			z.unpacked.Reset(b.unpacked.Bytes())
 		default:
-			z.serial = bzip2.NewReader(io.NewSectionReader(z.file, 0, z.file.Size()))
-			if _, err := io.CopyN(io.Discard, z.serial, z.given); err != nil {
+			z.fallback = bzip2.NewReader(io.NewSectionReader(z.file, 0, z.file.Size()))
+			if _, err := io.CopyN(io.Discard, z.fallback, z.returnedBytes); err != nil {
 				return 0, err
 			}
 		}
 	}
-	if z.serial != nil {
-		return z.serial.Read(p)
+	if z.fallback != nil {
+		return z.fallback.Read(p)
 	}
-	return z.out.Read(p)
+	return z.unpacked.Read(p)
 }
 
-// next cuts off a block, or what is between the blocks of two streams.
-func (z *bzip2s) next() (*bzip2Block, error) {
-	if z.done {
+// cutBlock returns the section of the file up to the next magic number: a compressed block, or the end of a stream and
+// the header of the next one.
+func (z *bzip2Reader) cutBlock() (*bzip2Block, error) {
+	if z.ended {
 		return nil, io.EOF
 	}
-	b := &bzip2Block{level: z.level, from: z.from, end: z.mark != bzipBlock}
-	after := b.from
-	if z.mark != 0 {
-		after += bzipMark + bzipSum
+	b := &bzip2Block{level: z.level, firstBit: z.magicBit, isEnd: z.magic != bzipBlockMagic}
+	contentBit := b.firstBit
+	if z.magic != 0 {
+		contentBit += bzipMagicBits + bzipSumBits
 	}
-	b.to, z.mark = z.find()
-	b.in, z.from = z.in, b.to%8
-	z.in = bytes.Clone(b.in[b.to/8:])
-	if after > b.to || !b.end && z.mark == 0 {
+	b.endBit, z.magic = z.findMagic()
+	b.data, z.magicBit = z.buffer, b.endBit%8
+	z.buffer = bytes.Clone(b.data[b.endBit/8:])
+	if contentBit > b.endBit || !b.isEnd && z.magic == 0 {
 		return nil, errBzip2
 	}
-	if !b.end {
+	if !b.isEnd {
 		return b, nil
 	}
-	head := b.in[(after+7)/8:]
-	head = head[:max(0, len(head)-len(z.in))]
-	switch z.done = z.mark == 0; {
-	case z.done && len(head) == 0 && after > b.from:
-	case !z.done && z.from == 0 && streamHead.Match(head):
+	head := b.data[(contentBit+7)/8:]
+	head = head[:max(0, len(head)-len(z.buffer))]
+	switch z.ended = z.magic == 0; {
+	case z.ended && len(head) == 0 && contentBit > b.firstBit:
+	case !z.ended && z.magicBit == 0 && bzipStreamHead.Match(head):
 		z.level = head[3]
 	default:
 		return nil, errBzip2
@@ -118,53 +125,56 @@ func (z *bzip2s) next() (*bzip2Block, error) {
 	return b, nil
 }
 
-// streamHead is what a stream begins with.
-var streamHead = regexp.MustCompile(`^BZh[1-9]$`)
+// bzipStreamHead matches the header of a stream.
+var bzipStreamHead = regexp.MustCompile(`^BZh[1-9]$`)
 
-// find reads on to the next mark, and returns the bit of z.in at which it begins; the end and 0 if there is none.
-func (z *bzip2s) find() (at int, mark uint64) {
-	var last uint64
-	for i := 0; i < bzipLong; i++ {
-		if i == len(z.in) {
+// findMagic reads on to the next magic number and returns the bit of z.buffer at which it begins. If there is none it
+// returns the end of the data and magic = 0.
+func (z *bzip2Reader) findMagic() (bit int, magic uint64) {
+	var recentBits uint64
+	for i := 0; i < maxBzipBlock; i++ {
+		if i == len(z.buffer) {
 			c, err := z.r.ReadByte()
 			if err != nil {
 				break
 			}
-			z.in = append(z.in, c)
+			z.buffer = append(z.buffer, c)
 		}
-		last = last<<8 | uint64(z.in[i])
+		recentBits = recentBits<<8 | uint64(z.buffer[i])
 		for k := 7; k >= 0; k-- {
-			for _, mark := range [2]uint64{bzipBlock, bzipEnd} {
-				if at := 8*(i+1) - k - bzipMark; (last>>k^mark)&bzipMask == 0 && (at > z.from || z.mark == 0 && at == 0) {
-					return at, mark
+			for _, magic := range [2]uint64{bzipBlockMagic, bzipEndMagic} {
+				bit := 8*(i+1) - k - bzipMagicBits
+				isNew := bit > z.magicBit || z.magic == 0 && bit == 0
+				if (recentBits>>k^magic)&bzipMagicMask == 0 && isNew {
+					return bit, magic
 				}
 			}
 		}
 	}
-	return 8 * len(z.in), 0
+	return 8 * len(z.buffer), 0
 }
 
-// unpack unpacks a stream of the bits of the block and of an end, with its checksum.
+// unpack builds a complete stream from the bits of the block, an end and the checksum, and unpacks it.
 func (b *bzip2Block) unpack() {
-	stream, held, bits := append([]byte("BZh"), b.level), uint64(0), 0
+	stream, buffered, bufferedBits := append([]byte("BZh"), b.level), uint64(0), 0
 	put := func(v uint64, n int) {
-		for held, bits = held<<n|v, bits+n; bits >= 8; bits -= 8 {
-			stream = append(stream, byte(held>>(bits-8)))
+		for buffered, bufferedBits = buffered<<n|v, bufferedBits+n; bufferedBits >= 8; bufferedBits -= 8 {
+			stream = append(stream, byte(buffered>>(bufferedBits-8)))
 		}
 	}
-	for at := b.from; at < b.to; {
-		n := min(8-at%8, b.to-at)
-		put(uint64(b.in[at/8]>>(8-at%8-n))&(1<<n-1), n)
-		at += n
+	for bit := b.firstBit; bit < b.endBit; {
+		n := min(8-bit%8, b.endBit-bit)
+		put(uint64(b.data[bit/8]>>(8-bit%8-n))&(1<<n-1), n)
+		bit += n
 	}
 	if len(stream) >= 14 {
 		b.sum = binary.BigEndian.Uint32(stream[10:])
 	}
-	if b.end {
+	if b.isEnd {
 		return
 	}
-	put(bzipEnd, bzipMark)
-	put(uint64(b.sum), bzipSum)
+	put(bzipEndMagic, bzipMagicBits)
+	put(uint64(b.sum), bzipSumBits)
 	put(0, 7)
-	_, b.err = b.out.ReadFrom(bzip2.NewReader(bytes.NewReader(stream)))
+	_, b.err = b.unpacked.ReadFrom(bzip2.NewReader(bytes.NewReader(stream)))
 }

@@ -36,9 +36,9 @@ func bz2Stream(files ...string) string {
 		own, _ := strconv.ParseUint(b[80:112], 2, 32)
 		sum = (sum<<1 | sum>>31) ^ uint32(own)
 		b = b[32:]
-		s += b[:strings.LastIndex(b, fmt.Sprintf("%048b", bzipEnd))]
+		s += b[:strings.LastIndex(b, fmt.Sprintf("%048b", bzipEndMagic))]
 	}
-	s += fmt.Sprintf("%048b%032b0000000", bzipEnd, sum)
+	s += fmt.Sprintf("%048b%032b0000000", bzipEndMagic, sum)
 	out := make([]byte, len(s)/8)
 	for i := range out {
 		v, _ := strconv.ParseUint(s[8*i:8*i+8], 2, 8)
@@ -61,19 +61,19 @@ func TestBzip2(t *testing.T) {
 	same := func(what, file string) {
 		t.Helper()
 		want, wrong := io.ReadAll(bzip2.NewReader(strings.NewReader(file)))
-		got, err := io.ReadAll(newBzip2(strings.NewReader(file), int64(len(file))))
+		got, err := io.ReadAll(newBzip2Reader(strings.NewReader(file), int64(len(file))))
 		if !bytes.Equal(got, want) || fmt.Sprint(err) != fmt.Sprint(wrong) {
 			t.Errorf("%s: %d bytes and %v, want %d and %v", what, len(got), err, len(want), wrong)
 		}
 	}
-	for _, mask := range []uint64{bzipMask, 1<<10 - 1} {
-		defer func(m uint64) { bzipMask = m }(bzipMask)
-		bzipMask = mask
+	for _, mask := range []uint64{bzipMagicMask, 1<<10 - 1} {
+		defer func(m uint64) { bzipMagicMask = m }(bzipMagicMask)
+		bzipMagicMask = mask
 		same("whole", file)
 		same("more after it", file+"BZ")
 		same("text after it", file+"1,2\n3,4\n")
 	}
-	bzipMask = 1<<bzipMark - 1
+	bzipMagicMask = 1<<bzipMagicBits - 1
 	for k := 0; k < len(file); k += suite.Scale(11, 1, 1) {
 		same(fmt.Sprint("cut at ", k), file[:k])
 		flipped := []byte(file)

@@ -12,53 +12,56 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Category is a column of words or dates in a csv file that features are made of. Words are coded by one feature for each
-// value: 1 where the column has the value, else 0 (one-hot). A missing word is a value like any other.
+// Category is a column of words or dates in a csv file that is coded by several features. A column of words has one
+// feature for each value, which is 1 in rows with this value and 0 in others (one-hot). A missing word is a value like
+// any other. A column of dates is coded as Dates describes.
 type Category struct {
-	Column string   `json:"column"`           // a number or a name, as ReadOptions.Target
-	Values []string `json:"values,omitempty"` // in the order of the features; nil: those found, sorted
-	Dates  *Dates   `json:"dates,omitempty"`  // the column has dates, and no words
+	Column string   `json:"column"`           // number or name of the column, in the form of ReadOptions.Target
+	Values []string `json:"values,omitempty"` // in the order of the features; nil: those in the file, sorted
+	Dates  *Dates   `json:"dates,omitempty"`  // coding of a column of dates; nil for words
 }
 
-// suffixes returns what the names of the features end with, after the name of the column; none while they are not known.
-func (k *Category) suffixes() (all []string) {
+// suffixes returns the suffixes that follow the name of the column in the names of its features; none if the values are
+// not known yet.
+func (k *Category) suffixes() (suffixes []string) {
 	if k.Dates != nil {
 		return k.Dates.suffixes()
 	}
 	for _, v := range k.Values {
-		all = append(all, "="+v)
+		suffixes = append(suffixes, "="+v)
 	}
-	return all
+	return suffixes
 }
 
 func isWords(k Category) bool { return k.Dates == nil }
 
-// UnknownWords are words of a categorical column that have no feature, with the number of rows of each.
+// UnknownWords lists the words of a categorical column that have no feature, with the number of rows of each.
 type UnknownWords struct {
 	Column string
 	Words  []LabelCount
 }
 
-// maxCategories is the most values of a column that are coded: more are hardly categories.
+// maxCategories is the largest number of values of a column that is coded. A column with more is unlikely to be
+// categorical.
 const maxCategories = 1000
 
-// category is a Category while the file is read.
+// category is a Category while its file is read.
 type category struct {
 	Category
-	code    map[string]int    // of the texts that were met
-	index   *wordIndex        // of Values; nil while they are being found
-	keys    map[string]int    // codes of the values found, by wordKey
-	names   []string          // of the values found: their text, or the wordKey of several texts
-	gap     int               // the only one of Values that stands for a missing cell, noPlace without one
-	taken   map[string]string // texts that differ from the value that they are taken for
-	unknown map[string]int    // rows of words that are not among Values
-	known   bool              // a row has one of Values
-	dates   *dateReader       // of a column of dates
+	codeOf        map[string]int    // code of each text that has occurred, as a cache
+	index         *wordIndex        // index of Values; nil if the values are collected from the file
+	codeOfKey     map[string]int    // code of each collected value, by wordKey
+	found         []string          // collected values: their text, or the wordKey if several texts share it
+	missingValue  int               // index in Values of the value for a missing cell, noPlace or severalPlaces
+	aliases       map[string]string // texts that differ from the value they are read as, with that value
+	unknownRows   map[string]int    // number of rows of each word that is not in Values
+	hasKnownValue bool              // at least one row has a value that is in Values
+	dates         *dateReader       // reader of a column of dates; nil for words
 }
 
-// sources returns the columns of a file that features were made of, by the names of these, and the category where
-// there is one.
-func sources(columns []string, categories []Category) (names []string, words []*category) {
+// sourceColumns returns the file columns that the named features were made of. For each column it returns its name, and
+// its category or nil.
+func sourceColumns(columns []string, categories []Category) (names []string, words []*category) {
 	for len(columns) > 0 {
 		name, used := columns[0], 1
 		var w *category
@@ -83,138 +86,142 @@ func sources(columns []string, categories []Category) (names []string, words []*
 }
 
 func newCategory(k Category) *category {
-	w := &category{Category: k, code: map[string]int{}, keys: map[string]int{}, gap: noPlace,
-		taken: map[string]string{}, unknown: map[string]int{}}
+	c := &category{Category: k, codeOf: map[string]int{}, codeOfKey: map[string]int{}, missingValue: noPlace,
+		aliases: map[string]string{}, unknownRows: map[string]int{}}
 	if k.Dates != nil {
-		w.dates = &dateReader{Dates: *k.Dates, fixed: k.Dates.Form != ""}
-		w.Dates = &w.dates.Dates
+		c.dates = &dateReader{Dates: *k.Dates, isFitted: k.Dates.Form != ""}
+		c.Dates = &c.dates.Dates
 	}
 	if k.Values == nil {
-		return w
+		return c
 	}
-	w.index = newWordIndex(k.Values)
+	c.index = newWordIndex(k.Values)
 	for i, v := range k.Values {
-		if isMissing(v) && w.gap == noPlace {
-			w.gap = i
+		if isMissing(v) && c.missingValue == noPlace {
+			c.missingValue = i
 		} else if isMissing(v) {
-			w.gap = severalPlaces
+			c.missingValue = severalPlaces
 		}
 	}
-	return w
+	return c
 }
 
-// of returns the number of a value, counted as they come where they are not known before; −1 for an unknown one. It is
-// that of dateReader for dates.
-func (w *category) of(text string) (float64, error) {
+// encode returns the code of a cell: the index of its value, in the order of first occurrence if the values are
+// collected from the file, noPlace for an unknown word, or the code of dateReader for a date.
+func (w *category) encode(text string) (float64, error) {
 	if w.dates != nil {
-		return w.dates.read(text)
+		return w.dates.parseCell(text)
 	}
-	i, ok := w.code[text]
+	i, ok := w.codeOf[text]
 	if !ok {
-		if i = w.find(text); i == maxCategories {
+		if i = w.newCode(text); i == maxCategories {
 			return 0, fmt.Errorf("the column has more than %d different values: leave it out by --drop", maxCategories)
 		}
-		if i >= 0 && len(w.code) < 2*maxCategories {
-			w.code[strings.Clone(text)] = i
+		if i >= 0 && len(w.codeOf) < 2*maxCategories {
+			w.codeOf[strings.Clone(text)] = i
 		}
 	}
-	if w.known = w.known || i >= 0; i < 0 && (w.unknown[text] > 0 || len(w.unknown) < maxCategories) {
-		w.unknown[strings.Clone(text)]++
+	w.hasKnownValue = w.hasKnownValue || i >= 0
+	if i < 0 && (w.unknownRows[text] > 0 || len(w.unknownRows) < maxCategories) {
+		w.unknownRows[strings.Clone(text)]++
 	}
 	return float64(max(i, noPlace)), nil
 }
 
-// find returns the number of a text that was not met before.
-func (w *category) find(text string) (i int) {
+// newCode returns the code of a text that is not in codeOf; a negative number if the value is unknown.
+func (w *category) newCode(text string) (i int) {
 	if w.index == nil {
 		key := wordKey(text)
-		i, ok := w.keys[key]
+		i, ok := w.codeOfKey[key]
 		if !ok {
-			i = len(w.names)
-			w.keys[key], w.names = i, append(w.names, strings.Clone(text))
-		} else if w.names[i] != text {
-			w.taken[strings.Clone(text)] = key
-			w.taken[w.names[i]] = key
-			w.names[i] = key
+			i = len(w.found)
+			w.codeOfKey[key], w.found = i, append(w.found, strings.Clone(text))
+		} else if w.found[i] != text {
+			w.aliases[strings.Clone(text)] = key
+			w.aliases[w.found[i]] = key
+			w.found[i] = key
 		}
 		return i
 	}
 	if i, _ = w.index.find(text); i < 0 && isMissing(text) {
-		i = w.gap
+		i = w.missingValue
 	}
 	if i >= 0 && w.Values[i] != text {
-		w.taken[strings.Clone(text)] = w.Values[i]
+		w.aliases[strings.Clone(text)] = w.Values[i]
 	}
 	return i
 }
 
-// settle sets Values where they were to be found, and returns the place of each number among them.
-func (w *category) settle() (place []int) {
+// sortValues sets Values to the sorted collected values, unless they were given, and returns the index in Values of
+// each code.
+func (w *category) sortValues() (place []int) {
 	if w.index == nil {
-		w.Values = slices.Sorted(slices.Values(w.names))
+		w.Values = slices.Sorted(slices.Values(w.found))
 	}
-	place = make([]int, max(len(w.names), len(w.Values)))
+	place = make([]int, max(len(w.found), len(w.Values)))
 	for i := range place {
 		place[i] = i
 		if w.index == nil {
-			place[i], _ = slices.BinarySearch(w.Values, w.names[i])
+			place[i], _ = slices.BinarySearch(w.Values, w.found[i])
 		}
 	}
 	return place
 }
 
-// report notes which texts are taken for others, and returns the words that are unknown, the most frequent first. It is
-// an error if no row has a word that is known.
+// report notes which texts were read as a different value, and returns the unknown words, the most frequent first. It
+// returns an error if no row has a known word.
 func (w *category) report(r *Reading, column string) (u UnknownWords, err error) {
-	var taken []string
-	for text, v := range w.taken {
-		if norm.NFC.String(text) != norm.NFC.String(v) { // else they look the same
-			taken = append(taken, equalWords(text, v))
+	var aliases []string
+	for text, v := range w.aliases {
+		if norm.NFC.String(text) != norm.NFC.String(v) { // texts with equal NFC look the same
+			aliases = append(aliases, equalWords(text, v))
 		}
 	}
-	if slices.Sort(taken); taken != nil {
-		r.note("words taken as equal in %s: %s", column, listed(taken))
+	if slices.Sort(aliases); aliases != nil {
+		r.note("words taken as equal in %s: %s", column, listed(aliases))
 	}
 	u.Column = column
-	for text, n := range w.unknown {
+	for text, n := range w.unknownRows {
 		u.Words = append(u.Words, LabelCount{text, n})
 	}
-	slices.SortFunc(u.Words, func(a, b LabelCount) int { return cmp.Or(b.Rows-a.Rows, strings.Compare(a.Label, b.Label)) })
-	if u.Words == nil || w.known {
+	slices.SortFunc(u.Words, func(a, b LabelCount) int {
+		return cmp.Or(b.Rows-a.Rows, strings.Compare(a.Label, b.Label))
+	})
+	if u.Words == nil || w.hasKnownValue {
 		return u, nil
 	}
-	return u, fmt.Errorf("no row has a word that the training data have in this column, in %v; they have %s: write the "+
-		"words as there, or fit again with rows that have them", u, nameList(w.Values))
+	return u, fmt.Errorf("no row has a word that the training data have in this column, in %v; they have %s: write "+
+		"the words as there, or fit again with rows that have them", u, nameList(w.Values))
 }
 
-// String names the column, and its words with their rows.
+// String returns the column, and its unknown words with their numbers of rows.
 func (u UnknownWords) String() string {
-	var each []string
+	var words []string
 	for _, w := range u.Words {
-		each = append(each, fmt.Sprintf("%s (%d)", quote(w.Label), w.Rows))
+		words = append(words, fmt.Sprintf("%s (%d)", quote(w.Label), w.Rows))
 	}
-	return fmt.Sprintf("%s: %s", u.Column, listed(each))
+	return fmt.Sprintf("%s: %s", u.Column, listed(words))
 }
 
-// settleColumn decides what is open about column j, the k-th of the features, notes what was taken for what, and returns
-// the function that sets the features of a row by the number of its cell.
-func (c *Table) settleColumn(d *Dataset, j, k int) (put func(row []float64, v float64), err error) {
-	w := c.words[j]
+// finishColumn completes the coding of column j, which is feature column k: it collects the values or decides the order
+// of dates, and adds notes. It returns the function that sets the features of a row from the code of its cell.
+func (c *Table) finishColumn(d *Dataset, j, k int) (put func(row []float64, v float64), err error) {
+	w := c.categories[j]
 	if w.dates != nil {
-		err := w.dates.settle(func(each func(code float64)) {
+		err := w.dates.decideOrder(func(visit func(code float64)) {
 			for i := range c.rows {
-				if v := c.data[i*len(c.keep)+k]; !math.IsNaN(v) {
-					each(v)
+				if v := c.data[i*len(c.featureColumns)+k]; !math.IsNaN(v) {
+					visit(v)
 				}
 			}
 		})
-		if err == nil && (!w.dates.fixed || w.dates.orderIsNew || w.dates.timesLeftOut) {
-			c.read.note("%s: %v", c.name(j), w.dates)
+		if err == nil && (!w.dates.isFitted || w.dates.orderIsNew || w.dates.ignoresTimes) {
+			c.reading.note("%s: %v", c.columnName(j), w.dates)
 		}
-		return w.Dates.put, err
+		return w.Dates.setFeatures, err
 	}
-	place := w.settle()
-	u, err := w.report(c.read, c.name(j))
+	place := w.sortValues()
+	u, err := w.report(c.reading, c.columnName(j))
 	if u.Words != nil {
 		d.Unknown = append(d.Unknown, u)
 	}
@@ -225,42 +232,42 @@ func (c *Table) settleColumn(d *Dataset, j, k int) (put func(row []float64, v fl
 	}, err
 }
 
-// coded sets the points and names with the features of the columns of words and dates, whose numbers c.data has, and
-// what d holds about them.
-func (c *Table) coded(d *Dataset) error {
-	if !c.wordy {
+// encodeCategories replaces the columns of words and dates, whose codes are in c.data, by their features: it sets the
+// points, the column names and the Categories of d.
+func (c *Table) encodeCategories(d *Dataset) error {
+	if !c.hasCategories {
 		return nil
 	}
-	wide, names, fileColumns := 0, []string{}, []int{}
+	width, names, fileColumns := 0, []string{}, []int{}
 	add := func(name string, column int) {
-		wide, names, fileColumns = wide+1, append(names, name), append(fileColumns, column)
+		width, names, fileColumns = width+1, append(names, name), append(fileColumns, column)
 	}
-	put := make([]func(row []float64, v float64), len(c.keep)) // nil for numbers
-	start := make([]int, len(c.keep))
-	for k, j := range c.keep {
+	put := make([]func(row []float64, v float64), len(c.featureColumns)) // nil for columns of numbers
+	start := make([]int, len(c.featureColumns))
+	for k, j := range c.featureColumns {
 		name := ""
 		if d.Columns != nil {
 			name = d.Columns[k]
 		}
-		w := c.words[j]
-		if start[k] = wide; w == nil {
+		w := c.categories[j]
+		if start[k] = width; w == nil {
 			add(name, j)
 			continue
 		}
 		var err error
-		if put[k], err = c.settleColumn(d, j, k); err != nil {
+		if put[k], err = c.finishColumn(d, j, k); err != nil {
 			return c.cellFault(0, j, err)
 		}
 		for _, suffix := range w.suffixes() {
 			add(name+suffix, j)
 		}
 	}
-	if err := c.s.take(8*c.rows*wide, c.rows); err != nil {
+	if err := c.s.reserve(8*c.rows*width, c.rows); err != nil {
 		return err
 	}
-	x := points.NewDense(c.rows, wide, nil)
+	x := points.NewDense(c.rows, width, nil)
 	for i := range c.rows {
-		for k, v := range c.data[i*len(c.keep) : (i+1)*len(c.keep)] {
+		for k, v := range c.data[i*len(c.featureColumns) : (i+1)*len(c.featureColumns)] {
 			if put[k] == nil {
 				x.Row(i)[start[k]] = v
 			} else {
@@ -272,8 +279,8 @@ func (c *Table) coded(d *Dataset) error {
 	if d.X = x; d.Columns != nil {
 		d.Columns = names
 	}
-	for _, k := range c.o.Categorical { // in the order they were given
-		for _, w := range c.words {
+	for _, k := range c.o.Categorical { // in the order of the options
+		for _, w := range c.categories {
 			if w != nil && w.Column == k.Column {
 				d.Categories = append(d.Categories, w.Category)
 			}

@@ -8,10 +8,18 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// check returns an error unless the data set is one that a fit may rely on: as many answers, weights and cells as
-// points; classes that have a label; names, targets and a scaling for each feature; and numbers that are finite, of
-// which features may be NaN if canMiss is set. Every reader of files ends with it.
-func (d *Dataset) check(canMiss bool) error {
+// missingValues says whether features may be NaN, which stands for a missing value.
+type missingValues bool
+
+const (
+	forbidMissing missingValues = false
+	allowMissing  missingValues = true
+)
+
+// check returns an error unless the data set is consistent: as many answers, weights and kept cells as points, a label
+// for each class, a name and a scaling for each feature, and finite numbers. With allowMissing, features may be NaN.
+// Every reader of files calls it at its end.
+func (d *Dataset) check(missing missingValues) error {
 	n, dim := d.X.Dims()
 	if n < 1 || dim < 0 {
 		return fmt.Errorf("%d rows of %d features", n, dim)
@@ -36,23 +44,23 @@ func (d *Dataset) check(canMiss bool) error {
 	if err := d.Scaling.Validate(); err != nil {
 		return err
 	}
-	if _, bytes := d.X.(*points.Bytes); bytes { // of a file: always finite
+	if _, bytes := d.X.(*points.Bytes); bytes { // always finite
 		return nil
 	}
-	isMissing := func(v float64) bool { return canMiss && math.IsNaN(v) }
-	if i, j, v, found := points.NotFinite(d.X, isMissing); found {
-		return fmt.Errorf("row %d (counted from 0), %s: %g is not finite", i, d.feature(j), v)
+	isAllowed := func(v float64) bool { return missing == allowMissing && math.IsNaN(v) }
+	if i, j, v, exists := points.NotFinite(d.X, isAllowed); exists {
+		return fmt.Errorf("row %d (counted from 0), %s: %g is not finite", i, d.featureName(j), v)
 	}
 	return nil
 }
 
-// checkAnswers is check for the answers and weights of n points.
+// checkAnswers is the part of check for the answers and weights of n points.
 func (d *Dataset) checkAnswers(n int) error {
 	if d.Class != nil && d.Target != nil || d.HasAnswers() && (d.Class != nil) != (d.Task == Classification) ||
 		len(d.More) > 0 && (d.Target == nil || len(d.Targets) != 1+len(d.More)) {
 		return fmt.Errorf("answers of another task than %v, or of %d targets", d.Task, len(d.Targets))
 	}
-	columns := append([][]float64{d.Weights, d.oracle, d.Target}, d.More...)
+	columns := append([][]float64{d.Weights, d.bestErrors, d.Target}, d.More...)
 	for k, v := range columns {
 		if v != nil && len(v) != n {
 			return fmt.Errorf("%d answers or weights for %d rows", len(v), n)
@@ -63,8 +71,8 @@ func (d *Dataset) checkAnswers(n int) error {
 				valid = y > 0 && isFinite(y)
 			}
 			if !valid {
-				what := map[int]string{0: "weight", 1: "error of the best predictor"}[k]
-				return fmt.Errorf("row %d (counted from 0): the %s is %g", i, cmp.Or(what, "answer"), y)
+				quantity := map[int]string{0: "weight", 1: "error of the best predictor"}[k]
+				return fmt.Errorf("row %d (counted from 0): the %s is %g", i, cmp.Or(quantity, "answer"), y)
 			}
 		}
 	}

@@ -26,10 +26,10 @@ import (
 	"github.com/krrlab/lab/krrlab/base/safe"
 )
 
-// opener returns the content of a container.
+// opener returns a reader of the unpacked content of r.
 type opener func(s *Source, r *bufio.Reader) (io.Reader, error)
 
-// containers are the formats that a file may be packed in, recognized by its first bytes.
+// containers are the formats in which a file may be packed. A container is recognized by the first bytes of the file.
 var containers = []struct {
 	start, name, ext string
 	open             opener
@@ -41,27 +41,29 @@ var containers = []struct {
 	{zipStart, "zip", ".zip", (*Source).unzip},
 }
 
-// unpackers are commands that unpack a file, with places for its name and that of the content.
-var unpackers = map[string]string{"gzip": "gzip -dc %s > %s", "bzip2": "bzip2 -dc %s > %s", "xz": "xz -dc %s > %s",
+// unpackCommands are shell commands that unpack a file, by the name of the container. The two verbs stand for the file
+// and for its unpacked content.
+var unpackCommands = map[string]string{"gzip": "gzip -dc %s > %s", "bzip2": "bzip2 -dc %s > %s", "xz": "xz -dc %s > %s",
 	"zstd": "zstd -dc --long=31 %s > %s", "zip": "unzip %[1]s (or 7z x %[1]s)"}
 
 const (
 	gzipStart = "\x1f\x8b"
 	zstdStart = "\x28\xb5\x2f\xfd"
 	zipStart  = "PK\x03\x04"
-	// maxPacked is how many containers may hold one another.
-	maxPacked = 3
-	// maxWindow is the largest window of zstd and LZMA that is read, in bytes: the limit of the program zstd.
+	// maxNesting is the largest number of containers that may be nested in one another.
+	maxNesting = 3
+	// maxWindow is the largest window of zstd and LZMA that is accepted, in bytes. It is the limit of the zstd program,
+	// and bounds the memory for unpacking.
 	maxWindow = 1 << 27
 )
 
 // errTrailing is the error for bytes after the packed data that do not belong to them.
 var errTrailing = errors.New("bytes follow that are not packed data")
 
-// unpack sets s.r to the content of r, and s.packed to what that is packed in.
+// unpack sets s.r to the unpacked content of r, and s.packed to the containers it was packed in.
 func (s *Source) unpack(r io.Reader) error {
-	s.r = bufio.NewReaderSize(&watched{ctx: s.ctx, r: r}, 1<<18)
-	for range maxPacked {
+	s.r = bufio.NewReaderSize(&cancelableReader{ctx: s.ctx, r: r}, 1<<18)
+	for range maxNesting {
 		head, _ := s.r.Peek(8)
 		if len(head) > 4 && head[0]>>4 == 5 && string(head[1:4]) == "\x2a\x4d\x18" { // a skippable frame
 			head = []byte(zstdStart)
@@ -78,14 +80,14 @@ func (s *Source) unpack(r io.Reader) error {
 			break
 		}
 		if s.packed = append(s.packed, containers[k].name); err != nil {
-			return s.failed(0, err)
+			return s.readError(0, err)
 		}
-		s.r = bufio.NewReaderSize(&watched{ctx: s.ctx, r: inner}, 1<<18)
+		s.r = bufio.NewReaderSize(&cancelableReader{ctx: s.ctx, r: inner}, 1<<18)
 	}
 	return nil
 }
 
-// gzipMembers reads the members of a gzip file one after the other. Zeros may follow each of them.
+// gzipMembers reads the members of a gzip file one after the other. Each may be followed by padding of zeros.
 type gzipMembers struct {
 	*gzip.Reader
 	r *bufio.Reader
@@ -107,8 +109,8 @@ func (g *gzipMembers) Read(p []byte) (int, error) {
 		} else if n > 0 {
 			return n, nil
 		}
-		next, err := g.r.ReadByte()
-		for ; err == nil && next == 0; next, err = g.r.ReadByte() {
+		nextByte, err := g.r.ReadByte()
+		for ; err == nil && nextByte == 0; nextByte, err = g.r.ReadByte() {
 		}
 		if err != nil {
 			return 0, err
@@ -124,29 +126,30 @@ func (g *gzipMembers) Read(p []byte) (int, error) {
 	}
 }
 
-// unbzip2 unpacks a file on all threads.
+// unbzip2 unpacks a regular file on all threads, and a stream on one.
 func (s *Source) unbzip2(r *bufio.Reader) (io.Reader, error) {
-	if file, size := s.regular(); file != nil {
-		return newBzip2(file, size), nil
+	if file, size := s.regularFile(); file != nil {
+		return newBzip2Reader(file, size), nil
 	}
 	return bzip2.NewReader(r), nil
 }
 
-// unzstd unpacks without goroutines, which a reader that is not read to its end would leave behind.
+// unzstd unpacks without goroutines. A decoder with goroutines would leave them behind if its content is not read to
+// the end.
 func unzstd(_ *Source, r *bufio.Reader) (io.Reader, error) {
 	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 }
 
 func unxz(_ *Source, r *bufio.Reader) (io.Reader, error) { return xz.NewReader(r) }
 
-// zipMethods are the methods of a zip archive that archive/zip does not have, by their numbers.
+// zipMethods are the compression methods of zip archives, by number, that archive/zip does not support.
 var zipMethods = map[uint16]opener{
 	12: func(_ *Source, r *bufio.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil },
 	14: (*Source).unlzma, 93: unzstd, 95: unxz,
 }
 
-// unlzma unpacks a file of a zip archive by LZMA: a version of two bytes, the length of the properties in two bytes,
-// five bytes of properties, and the data.
+// unlzma unpacks a file of a zip archive that is compressed by LZMA. The data begin with two bytes of version, two
+// bytes with the length of the properties, and five bytes of properties.
 func (s *Source) unlzma(r *bufio.Reader) (io.Reader, error) {
 	head := make([]byte, 9)
 	if _, err := io.ReadFull(r, head); err != nil {
@@ -156,7 +159,8 @@ func (s *Source) unlzma(r *bufio.Reader) (io.Reader, error) {
 	return lzma.ReaderConfig{DictCap: maxWindow}.NewReader(io.MultiReader(bytes.NewReader(head), r))
 }
 
-// unzip returns the one file of an archive; nil for one of .npy files, which becomes s.arrays.
+// unzip returns the content of the only file of an archive. For an archive of .npy files it sets s.arrays to them and
+// returns nil.
 func (s *Source) unzip(*bufio.Reader) (io.Reader, error) {
 	r, size, err := s.ReaderAt()
 	if err != nil {
@@ -169,7 +173,7 @@ func (s *Source) unzip(*bufio.Reader) (io.Reader, error) {
 	for method, open := range zipMethods {
 		z.RegisterDecompressor(method, func(r io.Reader) io.ReadCloser {
 			inner, err := open(s, bufio.NewReader(r))
-			return io.NopCloser(&watched{ctx: s.ctx, r: inner, err: err})
+			return io.NopCloser(&cancelableReader{ctx: s.ctx, r: inner, err: err})
 		})
 	}
 	var names []string
@@ -184,36 +188,37 @@ func (s *Source) unzip(*bufio.Reader) (io.Reader, error) {
 	}
 	switch {
 	case slices.Contains(names, "[Content_Types].xml"):
-		return nil, s.refuse("the file is an Excel workbook or another document of Office: save the table as CSV")
+		return nil, s.fileFault("the file is an Excel workbook or another document of Office: save the table as CSV")
 	case slices.Contains(names, "mimetype"):
-		return nil, s.refuse("the file is a document of LibreOffice (OpenDocument): open it, and save its " +
+		return nil, s.fileFault("the file is a document of LibreOffice (OpenDocument): open it, and save its " +
 			"spreadsheet as CSV")
 	case len(files) == 0:
-		return nil, s.refuse("the zip archive has no file")
+		return nil, s.fileFault("the zip archive has no file")
 	case files[0].Flags&1 != 0:
-		return nil, s.refuse("the zip archive is encrypted: unpack it by %s", s.unpacking("zip"))
+		return nil, s.fileFault("the zip archive is encrypted: unpack it by %s", s.unpackCommand("zip"))
 	case arrays:
 		s.arrays = files
 		return nil, nil
 	case len(files) > 1:
-		return nil, s.refuse("the zip archive has %d files, %s: unpack it, and name one", len(files),
-			plain(strings.Join(names, ", ")))
+		return nil, s.fileFault("the zip archive has %d files, %s: unpack it, and name one", len(files),
+			quoteIfLong(strings.Join(names, ", ")))
 	}
 	s.zipped = files[0]
 	return files[0].Open()
 }
 
-// ReaderAt returns the content for reading anywhere: the file itself, or what the stream gives, in memory.
+// ReaderAt returns the content for random access, and its size: the file itself, or the content of a stream read into
+// memory.
 func (s *Source) ReaderAt() (io.ReaderAt, int64, error) {
-	if file, size := s.regular(); file != nil {
+	if file, size := s.regularFile(); file != nil {
 		return file, size, nil
 	}
-	all, err := s.upTo(math.MaxInt64, byteGrowth)
-	return bytes.NewReader(all), int64(len(all)), err
+	content, err := s.readUpTo(math.MaxInt64, byteGrowth)
+	return bytes.NewReader(content), int64(len(content)), err
 }
 
-// regular returns the file and its size for reading anywhere; nil for a stream, and within a container.
-func (s *Source) regular() (io.ReaderAt, int64) {
+// regularFile returns the file and its size for random access. It returns nil if the source is a stream or packed.
+func (s *Source) regularFile() (io.ReaderAt, int64) {
 	if s.file != nil && len(s.packed) == 0 {
 		if st, err := s.file.Stat(); err == nil && st.Mode().IsRegular() {
 			return s.file, st.Size()
@@ -222,75 +227,78 @@ func (s *Source) regular() (io.ReaderAt, int64) {
 	return nil, 0
 }
 
-// watched ends a reader with its context, and with its first error.
-type watched struct {
+// cancelableReader reads from r until its context ends. After the first error it returns that error on every call.
+type cancelableReader struct {
 	ctx context.Context
 	r   io.Reader
 	err error
 }
 
-func (w *watched) Read(p []byte) (n int, err error) {
+func (w *cancelableReader) Read(p []byte) (n int, err error) {
 	if w.err = cmp.Or(w.err, w.ctx.Err()); w.err == nil {
 		n, w.err = w.r.Read(p)
 	}
 	return n, w.err
 }
 
-// failed says in words what reading the stream failed of.
-func (s *Source) failed(line int, err error) error {
-	if ours, ok := errors.AsType[*ParseError](err); ok {
-		return ours
+// readError converts an error from reading the stream into a *ParseError that explains it, at the given line or at 0
+// for the file. Errors of the context, and those that are *ParseError already, are returned unchanged.
+func (s *Source) readError(line int, err error) error {
+	if parseErr, ok := errors.AsType[*ParseError](err); ok {
+		return parseErr
 	}
 	if e := s.ctx.Err(); e != nil {
 		return e
 	}
-	_, system := errors.AsType[*os.PathError](err)
+	_, isSystemError := errors.AsType[*os.PathError](err)
 	packing := "zip"
 	if k := len(s.packed); k > 0 {
 		packing = s.packed[k-1]
 	}
-	says := func(text string) bool { return !system && strings.Contains(err.Error(), text) }
+	mentions := func(text string) bool { return !isSystemError && strings.Contains(err.Error(), text) }
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return s.Fault(line, 0, "the file is cut short; get it again")
 	case errors.Is(err, gzip.ErrChecksum) || errors.Is(err, zip.ErrChecksum) || errors.Is(err, zstd.ErrCRCMismatch):
 		return s.Fault(line, 0, "bad checksum: the file is damaged; get it again")
-	case errors.Is(err, errTrailing), says("magic number mismatch"), says("continuation file"), says("header magic"):
-		return s.Fault(line, 0, "bytes that are not packed data come after the %s data: if they are padding, unpack the "+
-			"file by %s", packing, s.unpacking(packing))
-	case says("dictionary") && packing == "zstd", says("bigger than current history"):
+	case errors.Is(err, errTrailing), mentions("magic number mismatch"), mentions("continuation file"),
+		mentions("header magic"):
+		return s.Fault(line, 0, "bytes that are not packed data come after the %s data: if they are padding, unpack "+
+			"the file by %s", packing, s.unpackCommand(packing))
+	case mentions("dictionary") && packing == "zstd", mentions("bigger than current history"):
 		return s.Fault(line, 0, "not supported: zstd data that need a dictionary (%v); unpack the file by zstd -D "+
 			"DICTIONARY -d %s", err, safe.Shell(s.name))
-	case errors.Is(err, zip.ErrAlgorithm), says("window size exceeded"), says("dictionary capacity"),
-		says("unsupported filter"):
-		return s.Fault(line, 0, "not supported: %v; unpack the file by %s", err, s.unpacking(packing))
-	case len(s.packed) > 0 && !system:
+	case errors.Is(err, zip.ErrAlgorithm), mentions("window size exceeded"), mentions("dictionary capacity"),
+		mentions("unsupported filter"):
+		return s.Fault(line, 0, "not supported: %v; unpack the file by %s", err, s.unpackCommand(packing))
+	case len(s.packed) > 0 && !isSystemError:
 		return s.Fault(line, 0, "damaged %s data (%s); get the file again", packing, safe.Name(err.Error()))
 	}
 	return s.Fault(line, 0, "%v", err)
 }
 
-// Damaged returns err if it is a *ParseError or of the context, and otherwise the error that the content, which is of the
-// kind named, is damaged.
+// Damaged returns err if it is a *ParseError or if the context has ended. Otherwise it returns an error that the
+// content, data of the named kind, is damaged.
 func (s *Source) Damaged(kind string, err error) error {
-	if _, ours := errors.AsType[*ParseError](err); ours || s.ctx.Err() != nil {
+	if _, isParseError := errors.AsType[*ParseError](err); isParseError || s.ctx.Err() != nil {
 		return cmp.Or(s.ctx.Err(), err)
 	}
-	return s.refuse("damaged %s data (%s); get the file again", kind, plain(err.Error()))
+	return s.fileFault("damaged %s data (%s); get the file again", kind, quoteIfLong(err.Error()))
 }
 
-// unpacking returns a command that unpacks the file.
-func (s *Source) unpacking(packing string) string {
-	to := strings.TrimSuffix(s.name, filepath.Ext(s.name))
-	if to == s.name {
-		to += ".csv"
+// unpackCommand returns a shell command that unpacks the file.
+func (s *Source) unpackCommand(packing string) string {
+	target := strings.TrimSuffix(s.name, filepath.Ext(s.name))
+	if target == s.name {
+		target += ".csv"
 	}
-	return fmt.Sprintf(unpackers[packing], safe.Shell(s.name), safe.Shell(to))
+	return fmt.Sprintf(unpackCommands[packing], safe.Shell(s.name), safe.Shell(target))
 }
 
-// packings returns a file's name, and the names that it has in no packing and in each.
-func packings(name string) []string {
-	bare := bareOf(name)
+// packedNames returns the names that a file may have: the given one, that without a container, and those in each
+// container.
+func packedNames(name string) []string {
+	bare := unpackedName(name)
 	names := []string{name, bare}
 	for _, c := range containers {
 		names = append(names, bare+c.ext)
@@ -298,8 +306,8 @@ func packings(name string) []string {
 	return names
 }
 
-// bareOf returns a name without its packing.
-func bareOf(name string) string {
+// unpackedName returns a file name without the endings of containers.
+func unpackedName(name string) string {
 	for _, c := range containers {
 		name = strings.TrimSuffix(name, c.ext)
 	}

@@ -14,29 +14,31 @@ func init() {
 		Read: (*Source).csv})
 }
 
-// csvReader reads a table of text.
+// csvReader reads a table from csv text.
 type csvReader struct {
 	*Table
-	sep    rune
-	mark   rune     // begins a comment wherever it is; 0: none
-	before int      // lines before the first record
-	next   int      // line after the last record
-	above  []string // the header in a comment before the first row
+	sep           rune     // separator of the cells
+	commentMark   rune     // character that begins a comment line anywhere; 0 for none
+	linesBefore   int      // number of lines before the first record
+	nextLine      int      // line after the record that was added last
+	commentHeader []string // header found in a comment before the first row; nil for none
 }
 
 func (r *textRow) Text(j int) string { return r.cells[j] }
 
-func (r *textRow) Number(j int) (v float64, ok bool) { return short(r.cells[j]) }
+func (r *textRow) Number(j int) (v float64, ok bool) { return parseShort(r.cells[j]) }
 
-// csv reads a table that begins with the file.
+// csv reads a table that starts at the beginning of the file.
 func (s *Source) csv(o *ReadOptions) (*Dataset, error) { return s.Delimited(nil, 1, o) }
 
-// Delimited reads a table from the rest of the content, which begins with a line of that number, counted from 1: rows of
-// cells that are separated as the options say, or as the rows show. If columns is nil, the header is found likewise.
-// Records are split by encoding/csv. Points are dense. Columns that are no numbers, and missing cells, are counted to
-// the end of the file, any other fault ends the reading.
+// Delimited reads a table from the rest of the content. Its first line has the given number, counted from 1. The cells
+// of a row are separated as the options say, or by the separator that the first rows suggest. If columns is nil, the
+// columns are taken from the header, if there is one. The points of the result are dense.
+//
+// Records are split by encoding/csv. Columns that are not numeric, and missing cells, are counted to the end of the
+// file and reported together; any other fault ends the reading.
 func (s *Source) Delimited(columns []Column, line int, o *ReadOptions) (*Dataset, error) {
-	c := &csvReader{Table: s.table(o), before: line - 1}
+	c := &csvReader{Table: s.newTable(o), linesBefore: line - 1}
 	if columns != nil {
 		t, err := s.Table(columns, o)
 		if err != nil {
@@ -44,69 +46,69 @@ func (s *Source) Delimited(columns []Column, line int, o *ReadOptions) (*Dataset
 		}
 		c.Table = t
 	}
-	if err := c.open(); err != nil {
+	if err := c.readPreamble(); err != nil {
 		return nil, err
 	}
-	if err := c.records(); err != nil {
-		return nil, s.failed(0, err)
+	if err := c.readRecords(); err != nil {
+		return nil, s.readError(0, err)
 	}
 	if c.rows == 0 && c.header != nil && columns == nil {
-		return nil, s.refuse(oneLine)
+		return nil, s.fileFault(oneLineReason)
 	}
 	return c.Dataset()
 }
 
-// records reads the rows, and the header.
-func (c *csvReader) records() error {
-	c.next = c.before + 1
-	if c.above != nil {
-		if _, err := c.begin(c.above, c.before); err != nil {
+// readRecords reads the header and the rows.
+func (c *csvReader) readRecords() error {
+	c.nextLine = c.linesBefore + 1
+	if c.commentHeader != nil {
+		if _, err := c.readFirstRow(c.commentHeader, c.linesBefore); err != nil {
 			return err
 		}
 	}
-	most := func() int {
-		if c.width == 0 { // the columns are not known
+	limit := func() int {
+		if c.width == 0 { // the columns are not known yet
 			return 1
 		}
-		return threadsAhead()
+		return pipelineDepth()
 	}
-	return c.s.eachRow(c.next, c.quoted, most, c.split, func(r *textRow) error {
+	return c.s.eachRow(c.nextLine, c.endsInQuotes, limit, c.splitBlock, func(r *textRow) error {
 		if c.o.MaxRows > 0 && c.rows >= c.o.MaxRows {
 			return io.EOF
 		}
-		return c.record(r)
+		return c.addRecord(r)
 	})
 }
 
-// quoted reports whether a text ends within quotes.
-func (c *csvReader) quoted(text []byte) bool {
+// endsInQuotes reports whether the text ends within a quoted cell.
+func (c *csvReader) endsInQuotes(text []byte) bool {
 	quote := []byte{'"'}
-	if c.mark == 0 {
+	if c.commentMark == 0 {
 		return bytes.Count(text, quote)%2 == 1
 	}
-	mark, open := []byte(string(c.mark)), 0
+	prefix, quotes := []byte(string(c.commentMark)), 0
 	for line := range bytes.Lines(text) {
-		if open%2 == 1 || !bytes.HasPrefix(line, mark) {
-			open += bytes.Count(line, quote)
+		if quotes%2 == 1 || !bytes.HasPrefix(line, prefix) {
+			quotes += bytes.Count(line, quote)
 		}
 	}
-	return open%2 == 1
+	return quotes%2 == 1
 }
 
-// split reads the records of a block, and their numbers where the columns are known.
-func (c *csvReader) split(b *block) {
-	err := records(b.text, c.sep, c.mark, func(cells []string, line, next int) bool {
-		r, at := textRow{line: b.line + line, next: b.line + next}, len(b.cells)
+// splitBlock splits a block into records and, if the columns are known, parses their numbers.
+func (c *csvReader) splitBlock(b *block) {
+	err := splitRecords(b.text, c.sep, c.commentMark, func(cells []string, line, nextLine int) bool {
+		r, start := textRow{line: b.line + line, nextLine: b.line + nextLine}, len(b.cells)
 		if b.cells = append(b.cells, cells...); len(cells) == c.width {
-			r.nums = c.numbers(b, cells)
+			r.numbers = c.parseFeatures(b, cells)
 		}
-		r.cells = b.cells[at:]
+		r.cells = b.cells[start:]
 		b.rows = append(b.rows, r)
 		return true
 	})
 	if pe, ok := errors.AsType[*csv.ParseError](err); ok {
-		if pe.Line += b.line - 1; errors.Is(err, csv.ErrQuote) && b.end != nil && b.end != io.EOF {
-			err = b.end // the text was cut there
+		if pe.Line += b.line - 1; errors.Is(err, csv.ErrQuote) && b.endErr != nil && b.endErr != io.EOF {
+			err = b.endErr // the text ends there because of this error
 		}
 	}
 	if err != nil {
@@ -114,66 +116,68 @@ func (c *csvReader) split(b *block) {
 	}
 }
 
-// numbers reads the features of a record, NaN for words; it returns nil where others are no numbers.
-func (c *csvReader) numbers(b *block, cells []string) []float64 {
-	from := len(b.nums)
-	for _, j := range c.keep {
+// parseFeatures parses the features of a record into b.numbers, NaN for categorical columns. It returns nil if a cell
+// of a numeric column is not a finite number.
+func (c *csvReader) parseFeatures(b *block, cells []string) []float64 {
+	start := len(b.numbers)
+	for _, j := range c.featureColumns {
 		v := math.NaN()
-		if c.words[j] == nil {
+		if c.categories[j] == nil {
 			var err error
-			if v, err = parse(cells[j]); err != nil || !isFinite(v) {
-				b.nums = b.nums[:from]
+			if v, err = parseNumber(cells[j]); err != nil || !isFinite(v) {
+				b.numbers = b.numbers[:start]
 				return nil
 			}
 		}
-		b.nums = append(b.nums, v)
+		b.numbers = append(b.numbers, v)
 	}
-	return b.nums[from:]
+	return b.numbers[start:]
 }
 
-// record takes a record: a row, or the header.
-func (c *csvReader) record(r *textRow) error {
+// addRecord adds a record, which is a row or the header, and handles the blank lines before it.
+func (c *csvReader) addRecord(r *textRow) error {
 	if r.err != nil {
-		return c.failed(r.err)
+		return c.splitError(r.err)
 	}
-	gap := r.line - c.next
-	c.next = r.next
-	if c.width != 1 || c.mark != 0 {
-		c.read.skip(r.line-gap, gap)
-		gap = 0
+	blankLines := r.line - c.nextLine
+	c.nextLine = r.nextLine
+	if c.width != 1 || c.commentMark != 0 {
+		c.reading.skip(r.line-blankLines, blankLines)
+		blankLines = 0
 	}
-	for k := range gap { // a blank line of one column is a cell without a value
-		if err := c.Add(&textRow{cells: []string{""}}, r.line-gap+k); err != nil {
+	for k := range blankLines { // in a table of one column, a blank line is a missing cell
+		if err := c.Add(&textRow{cells: []string{""}}, r.line-blankLines+k); err != nil {
 			return err
 		}
 	}
-	if r.nums != nil {
+	if r.numbers != nil {
 		return c.Add(r, r.line)
 	}
-	first := r.cells[0]
-	note := c.rows == 0 && c.width > 0 && c.o.Comment == "" && first != "" && first[0] == '#' && len(r.cells) != c.width
-	if note || len(r.cells) == 1 && c.width != 1 && first == "" {
-		c.read.skip(r.line, 1)
+	firstCell := r.cells[0]
+	isComment := c.rows == 0 && c.width > 0 && c.o.Comment == "" && strings.HasPrefix(firstCell, "#") &&
+		len(r.cells) != c.width
+	if isComment || len(r.cells) == 1 && c.width != 1 && firstCell == "" {
+		c.reading.skip(r.line, 1)
 		return nil
 	}
 	if c.width == 0 {
-		if header, err := c.begin(r.cells, r.line); header || err != nil {
+		if header, err := c.readFirstRow(r.cells, r.line); header || err != nil {
 			return err
 		}
 	}
 	if len(r.cells) != c.width {
-		return c.ragged(r.line, r.cells)
+		return c.widthError(r.line, r.cells)
 	}
 	return c.Add(r, r.line)
 }
 
-// ragged is the error for a row of another width.
-func (c *csvReader) ragged(line int, record []string) error {
-	first, remedy := "the first row", ""
+// widthError returns the error for a record whose number of cells is not that of the first row.
+func (c *csvReader) widthError(line int, record []string) error {
+	reference, remedy := "the first row", ""
 	if c.header != nil {
-		first = "the header"
+		reference = "the header"
 	}
-	switch sep := strings.Fields(c.read.Separator)[0]; {
+	switch sep := strings.Fields(c.reading.Separator)[0]; {
 	case len(record) == 1 && !strings.HasPrefix(record[0], "#"):
 		remedy = ": " + quote(record[0])
 	case strings.HasPrefix(record[0], "#"):
@@ -183,18 +187,18 @@ func (c *csvReader) ragged(line int, record []string) error {
 	case len(record) == c.width+1:
 		remedy = "; one cell more may be row names or a decimal comma"
 	}
-	return c.s.Fault(line, 0, "the row has %d columns, %s has %d%s", len(record), first, c.width, remedy)
+	return c.s.Fault(line, 0, "the row has %d columns, %s has %d%s", len(record), reference, c.width, remedy)
 }
 
-// failed turns an error of encoding/csv into one with a place.
-func (c *csvReader) failed(err error) error {
+// splitError converts an error of encoding/csv into a *ParseError with the line.
+func (c *csvReader) splitError(err error) error {
 	if pe, ok := errors.AsType[*csv.ParseError](err); ok {
-		what := pe.Err.Error()
+		reason := pe.Err.Error()
 		if errors.Is(pe.Err, csv.ErrBareQuote) {
-			what = `a cell has a quote and does not begin with one: ` +
+			reason = `a cell has a quote and does not begin with one: ` +
 				`write it twice and put the cell in quotes, as in "27"" wide"`
 		}
-		return c.s.Fault(pe.Line, 0, "%s", what)
+		return c.s.Fault(pe.Line, 0, "%s", reason)
 	}
-	return c.s.failed(0, err)
+	return c.s.readError(0, err)
 }

@@ -73,7 +73,7 @@ func TestRecords(t *testing.T) {
 		text := randomText(r, "1a,;|\t \r\n\n\v\xff", 20)
 		for _, s := range separators {
 			list := func(text string) (rows []string) {
-				err := records([]byte(text), s.sep, 0, func(cells []string, line, next int) bool {
+				err := splitRecords([]byte(text), s.sep, 0, func(cells []string, line, next int) bool {
 					rows = append(rows, fmt.Sprintf("%q %d %d", cells, line, next))
 					return true
 				})
@@ -94,7 +94,7 @@ func TestParse(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200000 {
 		text := randomText(r, "0123456789012345678901234567890123456789..-+e", 20)
-		got, err := parse(text)
+		got, err := parseNumber(text)
 		want, wrong := strconv.ParseFloat(text, 64)
 		if (err != nil) != (wrong != nil) || math.Float64bits(got) != math.Float64bits(want) {
 			t.Fatalf("%q: %v, %v, want %v, %v", text, got, err, want, wrong)

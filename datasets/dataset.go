@@ -11,12 +11,12 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Task is what is to be predicted.
+// Task says whether an answer is a number or a class.
 type Task int
 
 const (
-	Regression     Task = iota // a number
-	Classification             // one of several labels
+	Regression     Task = iota // the answer is a number
+	Classification             // the answer is one of several labels
 )
 
 func (t Task) String() string {
@@ -26,51 +26,52 @@ func (t Task) String() string {
 	return "regression"
 }
 
-// Dataset is n points in R^d with their answers, if these are known: numbers, or classes.
+// Dataset is n points in R^d with their answers, if these are known. The answers are numbers or classes.
 type Dataset struct {
 	Name   string
 	Task   Task
 	X      points.Points // n×d, raw or scaled by Scaling
-	Target []float64     // regression: the answers
-	// More are the answers of further targets of a regression, a list for each, and Targets the names of all of them;
-	// nil for one target.
+	Target []float64     // regression: the answers, of the first target if there are several
+	// More are the answers of the second and further targets of a regression, one list for each, and Targets the names
+	// of all targets; both are nil for one target.
 	More    [][]float64
 	Targets []string
-	Class   []int    // classification: the answers, indices into Labels
-	Labels  []string // original labels, sorted by value if all are numbers, else as text
+	Class   []int    // classification: the answers, as indices into Labels
+	Labels  []string // the labels as in the file, sorted by value if all are numbers, else as text
 	Source  string   // file or generator
-	Note    string   // what is special about the points: a subset, a stand-in
-	Read    *Reading // what was decided of the file; nil where the points are of none
-	// Columns are the names of the features in the file's header; nil without one.
+	Note    string   // remark about the points, such as that they are a subset or a stand-in
+	Read    *Reading // how the file was interpreted; nil if the points come from no file
+	// Columns are the names of the features from the header of the file; nil without a header.
 	Columns []string
-	// Kept are the cells of ReadOptions.Keep without blanks at their ends, a column each, below its name; nil of a
-	// part of the points.
+	// Kept are the columns of ReadOptions.Keep. Each column is its name, followed by the trimmed cells of all rows.
+	// Kept is nil in parts of a data set (Slice, Subset, Holdout).
 	Kept [][]string
-	// Categories are the columns of words that features were made of; nil for none. Unknown are the words of them that
-	// are none of the values asked for: their features are all 0.
+	// Categories are the columns of words or dates that are coded by several features; nil for none. Unknown lists the
+	// words in them that have no feature, because they are not among the category's Values; their features are all 0.
 	Categories []Category
 	Unknown    []UnknownWords
-	// Scaling is what X was scaled by; nil if X is raw, as read. Scale sets it, and what is made of
-	// the points (Slice, Subset, Holdout) has it too.
+	// Scaling is the scaling that was applied to X; nil if X is raw, as read from the file. Scale sets it, and parts of
+	// the data set (Slice, Subset, Holdout) have it too.
 	Scaling *Scaling
-	// Mean is what a fit subtracts from the answers of a regression, by column; nil for zeros. Center sets it.
-	// The answers themselves stay as they are.
+	// Mean is the number that a fit subtracts from the answers of a regression, one for each target; nil for zeros.
+	// Center sets it. The answers themselves are unchanged.
 	Mean []float64
-	// Weights are how much the points count, in a fit and in scores, positive; nil for ones. A weight of 2 is as two equal
-	// points.
+	// Weights are the positive weights of the points in a fit and in scores; nil for ones. A point of weight 2 counts
+	// as two equal points.
 	Weights []float64
-	// ClassWeights multiply the weights of the points of each class in a fit, not in scores; nil for ones.
+	// ClassWeights are factors for the weights of the points of each class, in a fit but not in scores; nil for ones.
 	ClassWeights []float64
-	// Groups are the numbers of the groups of the rows, which stay together; nil: each row is alone. Repeats says how
-	// they were chosen; nil: what splits or leaves out rows decides (Decided). Group and GroupBy set both.
+	// Groups are the group numbers of the rows; nil means that each row is its own group. Rows of one group stay
+	// together in splits and in leave-one-out. Repeats says how the groups were chosen; if it is nil, they are chosen
+	// when they are needed (Decided). Group and GroupBy set both fields.
 	Groups  []int
 	Repeats *Repeats
 
-	fileColumns []int // the column of the file for each feature; nil where the points are of no table
+	fileColumns []int // file column of each feature; nil if the points come from no table
 
-	fill   []float64  // what Impute put for missing values
-	oracle []float64  // built-in data: the best predictor's squared or 0/1 error on each point
-	unused [][]uint64 // hashes of the cells of columns that are no features, for Group
+	imputed      []float64  // value of each feature that Impute wrote for missing values
+	bestErrors   []float64  // built-in data: squared or 0/1 error of the best predictor on each point
+	unusedHashes [][]uint64 // hashes of the cells of columns that are not features, for Group
 }
 
 // Len returns the number n of points.
@@ -88,46 +89,45 @@ func (d *Dataset) Dim() int {
 // HasAnswers reports whether the answers are known.
 func (d *Dataset) HasAnswers() bool { return d.Target != nil || d.Class != nil }
 
-// CheckColumns returns an error if the features have names, names are given, those of the
-// data called where, and the two are not the same in the same order.
-func (d *Dataset) CheckColumns(names []string, where string) error {
+// CheckColumns returns an error if the names of d's features differ from names, including their order. otherName
+// identifies the data that names belong to in the error. If either list is nil, there is no error.
+func (d *Dataset) CheckColumns(names []string, otherName string) error {
 	if d.Columns == nil || names == nil {
 		return nil
 	}
 	if len(d.Columns) != len(names) {
 		return &ParseError{File: d.Source, Reason: fmt.Sprintf("%d feature columns here, %d in %s", len(d.Columns),
-			len(names), where)}
+			len(names), otherName)}
 	}
 	for j, name := range d.Columns {
 		if name != names[j] {
 			return &ParseError{File: d.Source,
 				Reason: fmt.Sprintf("feature column %d is %q here, %q in %s: give both the same columns in the "+
 					"same order",
-					j+1, name, names[j], where)}
+					j+1, name, names[j], otherName)}
 		}
 	}
 	return nil
 }
 
-// Slice returns points i, …, j-1 with their answers. Memory is shared.
+// Slice returns points i, …, j-1 with their answers. The result shares memory with d.
 func (d *Dataset) Slice(i, j int) *Dataset {
-	return d.rows(d.X.Slice(i, j), between[float64](i, j), between[int](i, j))
+	return d.selectRows(d.X.Slice(i, j), selectRange[float64](i, j), selectRange[int](i, j))
 }
 
-// between returns what takes elements i, …, j-1.
-func between[T any](i, j int) func(v []T) []T { return func(v []T) []T { return v[i:j] } }
+// selectRange returns a function that selects elements i, …, j-1 of a slice.
+func selectRange[T any](i, j int) func(v []T) []T { return func(v []T) []T { return v[i:j] } }
 
-// Head returns the first min(n, Len) points. Memory is shared.
+// Head returns the first min(n, Len) points. The result shares memory with d.
 func (d *Dataset) Head(n int) *Dataset { return d.Slice(0, min(n, d.Len())) }
 
-// Subset returns copies of the points with the given indices, which must be in range,
-// and their answers.
+// Subset returns copies of the points with the given indices, which must be in range, and of their answers.
 func (d *Dataset) Subset(index []int) *Dataset {
-	return d.rows(points.Gather(d.X, index), chosen[float64](index), chosen[int](index))
+	return d.selectRows(points.Gather(d.X, index), selectIndices[float64](index), selectIndices[int](index))
 }
 
-// chosen returns what takes the elements with the given indices.
-func chosen[T any](index []int) func(v []T) []T {
+// selectIndices returns a function that copies the elements with the given indices of a slice.
+func selectIndices[T any](index []int) func(v []T) []T {
 	return func(v []T) []T {
 		out := make([]T, len(index))
 		for k, i := range index {
@@ -137,14 +137,15 @@ func chosen[T any](index []int) func(v []T) []T {
 	}
 }
 
-// rows returns the data of some of the points, x. numbers and integers select their entries of a list.
-func (d *Dataset) rows(x points.Points, numbers func([]float64) []float64, integers func([]int) []int) *Dataset {
+// selectRows returns the data set of a part of the points, x. The functions numbers and integers select the entries of
+// these points from a list.
+func (d *Dataset) selectRows(x points.Points, numbers func([]float64) []float64, integers func([]int) []int) *Dataset {
 	s := *d
-	s.X, s.Kept, s.More, s.unused = x, nil, nil, nil
+	s.X, s.Kept, s.More, s.unusedHashes = x, nil, nil, nil
 	for _, y := range d.More {
 		s.More = append(s.More, numbers(y))
 	}
-	for _, v := range []*[]float64{&s.Target, &s.Weights, &s.oracle} {
+	for _, v := range []*[]float64{&s.Target, &s.Weights, &s.bestErrors} {
 		if *v != nil {
 			*v = numbers(*v)
 		}
@@ -159,10 +160,10 @@ func (d *Dataset) rows(x points.Points, numbers func([]float64) []float64, integ
 
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// shownClasses is the number of classes that are named one by one.
-const shownClasses = 10
+// maxShownClasses is the largest number of classes that a description names one by one.
+const maxShownClasses = 10
 
-// String describes the data set in one line: name, task, n, d, classes, scaling, source.
+// String describes the data set in one line: name, task, n, d, classes, scaling and source.
 func (d *Dataset) String() string {
 	if d == nil {
 		return "none"
@@ -177,7 +178,7 @@ func (d *Dataset) String() string {
 	switch {
 	case !d.HasAnswers():
 		b.WriteString(", no answers")
-	case d.Class != nil && len(d.Labels) <= shownClasses:
+	case d.Class != nil && len(d.Labels) <= maxShownClasses:
 		fmt.Fprintf(&b, ", classes %s", strings.Join(d.Labels, ", "))
 	case d.Class != nil:
 		fmt.Fprintf(&b, ", %d classes", len(d.Labels))
@@ -201,40 +202,43 @@ func (p *Pair) String() string {
 	return out
 }
 
-// alikeRatio is the largest ratio of two features' spreads at which they are alike: pixels of MNIST and USPS come
-// to 1.9, tables of measured quantities to 4.8 and more.
-const alikeRatio = 3
+// maxSimilarRatio is the largest ratio of the spreads of two features that still count as similar. The ratio is 1.9 for
+// the pixels of MNIST and USPS, and at least 4.8 for tables of measured quantities. A larger value scales fewer data
+// sets.
+const maxSimilarRatio = 3
 
-// hintWidth is the most features of sparse points that AutoScaling looks at.
-const hintWidth = 1 << 20
+// maxHintFeatures is the largest number of features of sparse points for which AutoScaling compares spreads.
+const maxHintFeatures = 1 << 20
 
-// AutoScaling returns the kind that Scale takes for "auto": "none" for bytes, for sparse points, most of whose
-// entries are zero, and where the spreads of the features are alike, as of scaled ones and of indicators; "standard"
-// otherwise. It says why where they differ. Two features' spreads are alike if their standard deviations or their
-// ranges are within a factor of 3, so that features on one scale of which some are rarely set (pixels, indicators)
-// are let be, as is the tenth of the features that varies least.
-func (d *Dataset) AutoScaling() (kind, why string) {
+// AutoScaling returns the kind of scaling that Scale uses for "auto", and the reason if the spreads of the features
+// differ. The kind is "none" for bytes, for sparse points with mostly zero entries, and if the spreads of the features
+// are similar, as those of scaled features and of indicators are. Otherwise it is "standard".
+//
+// Two features have similar spreads if their standard deviations or their ranges differ at most by a factor of 3. With
+// this rule, features of one scale some of which are rarely nonzero (pixels, indicators) are not scaled. The tenth of
+// the features that varies least is ignored.
+func (d *Dataset) AutoScaling() (kind, reason string) {
 	c, sparse := d.X.(*points.CSR)
 	_, bytes := d.X.(*points.Bytes)
-	if bytes || sparse && c.D > hintWidth {
+	if bytes || sparse && c.D > maxHintFeatures {
 		return "none", ""
 	}
-	if why = d.spread(); why == "" {
+	if reason = d.describeSpread(); reason == "" {
 		return "none", ""
 	}
 	if sparse && c.NNZ() <= c.N*c.D/2 {
-		return "none", "most entries are zero; " + why + ": try --scale unit, which keeps zeros"
+		return "none", "most entries are zero; " + reason + ": try --scale unit, which keeps zeros"
 	}
-	return "standard", why
+	return "standard", reason
 }
 
-// spread says how much the spreads of the features differ; "" if they are alike.
-func (d *Dataset) spread() string {
-	lo, hi := ranges(d.X)
-	mean, sd := moments(d.X)
+// describeSpread describes how much the spreads of the features differ; "" if they are similar.
+func (d *Dataset) describeSpread() string {
+	lo, hi := featureRanges(d.X)
+	mean, sd := featureMoments(d.X)
 	var varies []int
 	for j, s := range sd {
-		if s > roundedMean*math.Abs(mean[j]) {
+		if s > roundingTolerance*math.Abs(mean[j]) {
 			varies = append(varies, j)
 		}
 	}
@@ -245,10 +249,10 @@ func (d *Dataset) spread() string {
 	for j := range width {
 		width[j] = hi[j] - lo[j]
 	}
-	least, most := extremes(varies, sd)
+	smallest, largest := extremes(varies, sd)
 	narrow, wide := extremes(varies, width)
-	ratio := sd[most] / sd[least]
-	if min(ratio, width[wide]/width[narrow]) <= alikeRatio {
+	ratio := sd[largest] / sd[smallest]
+	if min(ratio, width[wide]/width[narrow]) <= maxSimilarRatio {
 		return ""
 	}
 	format := "%.2g"
@@ -257,26 +261,27 @@ func (d *Dataset) spread() string {
 	}
 	return fmt.Sprintf("the spreads of the features differ by a factor of "+format+
 		" (standard deviation %.3g of %s, %.3g of %s)",
-		ratio, sd[most], d.feature(most), sd[least], d.feature(least))
+		ratio, sd[largest], d.featureName(largest), sd[smallest], d.featureName(smallest))
 }
 
-// extremes returns the features whose v is the least, a tenth of them set aside, and the largest.
-func extremes(features []int, v []float64) (least, most int) {
+// extremes returns the features with the smallest and the largest v. The tenth of the features with the smallest v is
+// ignored.
+func extremes(features []int, v []float64) (smallest, largest int) {
 	order := slices.Clone(features)
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(v[a], v[b]) })
 	return order[len(order)/10], order[len(order)-1]
 }
 
-// feature names feature j for a reader.
-func (d *Dataset) feature(j int) string {
+// featureName names feature j in messages.
+func (d *Dataset) featureName(j int) string {
 	if d.Columns != nil {
 		return quote(d.Columns[j])
 	}
 	return "feature " + strconv.Itoa(j)
 }
 
-// TaskHint says in one line that the task of answers that are whole numbers, three at least, was guessed: few of them
-// may be counts, and many numbers of classes; "" for words and other numbers.
+// TaskHint returns a one-line warning if the task was guessed from at least three distinct whole numbers: few of them
+// could be counts, and many of them could be class numbers. It returns "" for words and for other numbers.
 func (d *Dataset) TaskHint() string {
 	n, k := d.Len(), len(d.Labels)
 	if d.Task == Classification {
@@ -296,7 +301,7 @@ func (d *Dataset) TaskHint() string {
 	}
 	values := map[float64]bool{}
 	for _, v := range d.Target {
-		if values[v] = true; v != math.Trunc(v) || len(values)*rowsPerGuess > n {
+		if values[v] = true; v != math.Trunc(v) || len(values)*minRowsPerClass > n {
 			return ""
 		}
 	}

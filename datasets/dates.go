@@ -10,73 +10,80 @@ import (
 	"time"
 )
 
-// Dates say how a column of dates or times is coded by features: days since the first day, the time of day, the day of
-// the week and the day of the year. The last three are cyclic, and each is the sine and the cosine of an angle. A fit
-// finds all but Order where Form is "".
+// Dates describes how a column of dates or times is coded by features: the number of days since the first day, and the
+// time of day, the day of the week and the day of the year. The last three are cyclic; each is coded by the sine and
+// the cosine of an angle. If Form is "", a fit determines all fields except a given Order.
 type Dates struct {
-	Form  string `json:"form,omitempty"`  // "date", or "time" for times of day without a date
-	Order string `json:"order,omitempty"` // what comes first in 31/12/2024, "day" or "month"; "" or "auto": the cells decide
-	First string `json:"first,omitempty"` // the day from which days are counted, the first of the training data
+	Form string `json:"form,omitempty"` // "date", or "time" for times of day without a date
+	// Order says which number comes first in 31/12/2024, "day" or "month". If it is "" or "auto", the cells decide.
+	Order string `json:"order,omitempty"`
+	First string `json:"first,omitempty"` // day from which days are counted: the first one of the training data
 	Times bool   `json:"times,omitempty"` // the cells have times of day
-	Zone  bool   `json:"zone,omitempty"`  // the times have a time zone, and are taken in UTC
+	Zone  bool   `json:"zone,omitempty"`  // the times have a time zone and are converted to UTC
 }
 
-// validate reports what no fit has found.
+// validate returns an error if the fields have values that no fit could have set.
 func (d *Dates) validate(column string) error {
 	_, err := time.Parse(time.DateOnly, d.First)
-	if err := known("order of dates", d.Order, []string{"", "auto", "day", "month"}); err != nil {
+	if err := requireOneOf("order of dates", d.Order, []string{"", "auto", "day", "month"}); err != nil {
 		return err
 	}
 	if d.Form == "" || d.Form == "time" || d.Form == "date" && err == nil {
 		return nil
 	}
-	return fmt.Errorf("datasets: the dates of the column %s have the form %q, and the first day %q", quote(column), d.Form,
-		d.First)
+	return fmt.Errorf("datasets: the dates of the column %s have the form %q, and the first day %q", quote(column),
+		d.Form, d.First)
 }
 
-// suffixes returns what the names of the features end with, after the name of the column.
+// suffixes returns the suffixes that follow the name of the column in the names of its features.
 func (d *Dates) suffixes() []string {
-	hour, all := []string{" hour sin", " hour cos"}, []string{" days"}
+	hourSuffixes, suffixes := []string{" hour sin", " hour cos"}, []string{" days"}
 	if d.Form == "time" {
-		return hour
+		return hourSuffixes
 	}
 	if d.Times {
-		all = append(all, hour...)
+		suffixes = append(suffixes, hourSuffixes...)
 	}
-	return append(all, " weekday sin", " weekday cos", " year sin", " year cos")
+	return append(suffixes, " weekday sin", " weekday cos", " year sin", " year cos")
 }
 
-// dateCell matches the forms of dates and times: a date as dateLayouts and yearLast have it, a time of day, whether it is
-// before noon, and a time zone. The date or all else may be missing.
+// dateCell matches the accepted forms of dates and times: a date in a form of dateLayouts or with the year last, a time
+// of day, AM or PM, and a time zone. The date may be missing, or everything else.
 var dateCell = regexp.MustCompile(`^(\d{4}[-/.]\d\d?(?:[-/.]\d\d?)?|\d{8}|\d\d?[-/.]\d\d?[-/.]\d{4})?` +
 	`(?:(?:^|[T ,] ?)(\d\d?):(\d\d)(?::(\d\d(?:[.,]\d+)?))? ?([AaPp][Mm])? ?` +
 	`(Z|z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?)?$`)
 
-// dateLayouts are the forms of dates whose year comes first, with hyphens.
+// dateLayouts are the forms of dates with the year first, after all separators were replaced by hyphens.
 var dateLayouts = []string{"2006-1-2", "2006-1", "20060102"}
 
-// sinceEpoch matches seconds, milli-, micro- or nanoseconds since 1970, from 1973 on.
+// sinceEpoch matches seconds, milliseconds, microseconds or nanoseconds since 1970, from 1973 on.
 var sinceEpoch = regexp.MustCompile(`^\d{9,19}(?:\.\d*)?$`)
 
 const (
-	day      = 24 * 60 * 60 // seconds
-	dayCodes = 4 * day      // seconds from the day before a date, in its local time, to two days after it
+	secondsPerDay = 24 * 60 * 60
+	// codesPerDay is the number of seconds that a code has for one date. A time zone moves a time by up to one day, so
+	// the codes of a date range from the day before it, in local time, to two days after it.
+	codesPerDay = 4 * secondsPerDay
 )
 
-// dateReader reads a column of dates. A date is held as a number of its digits until the end of the file is known, which
-// may show whether days or months come first; it is negative where the cell leaves that open.
+// dateReader reads a column of dates. Each cell is represented by a code (encodeDate) until the end of the file,
+// because only then it may be known whether days or months come first. The code is negative if the cell leaves this
+// open.
 type dateReader struct {
 	Dates
-	fixed                                 bool   // by a fit
-	dayFirst, monthFirst, either          string // cells that show what comes first, or leave it open
-	withZone, withoutZone, dated, undated string // cells with and without a time zone, and a date
-	orderIsNew                            bool   // the cells of this file, or a flag of it, decided Order
-	timesLeftOut                          bool   // the fit had no times of day, and the cells have
-	first, last                           float64
+	isFitted bool // a fit has set Dates
+
+	// Each of these is the first cell of its kind; "" if there is none.
+	dayFirstCell, monthFirstCell, ambiguousCell    string // first number: the day, the month, or possibly either
+	zonedCell, unzonedCell, datedCell, undatedCell string // a time with a zone, a time without one, a date, no date
+
+	orderIsNew       bool // the cells of this file or a flag determined Order
+	ignoresTimes     bool // the cells have times of day, but those of the fit had none
+	earliest, latest float64
 }
 
-// read returns the number that stands for a cell.
-func (r *dateReader) read(text string) (float64, error) {
+// parseCell returns the code of a cell.
+func (r *dateReader) parseCell(text string) (float64, error) {
 	if sinceEpoch.MatchString(text) {
 		v, err := strconv.ParseFloat(text, 64)
 		digits := len(strings.Split(text, ".")[0])
@@ -86,95 +93,103 @@ func (r *dateReader) read(text string) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		return dateCode(time.Unix(int64(v), 0).UTC(), math.Mod(v, day)), r.sees(text, true, true, true)
+		code := encodeDate(time.Unix(int64(v), 0).UTC(), math.Mod(v, secondsPerDay))
+		return code, r.checkParts(text, dateParts{time: true, zone: true, date: true})
 	}
 	m := dateCell.FindStringSubmatch(text)
 	if m == nil || text == "" {
-		return 0, r.wrong(text)
+		return 0, r.formError(text)
 	}
 	date, hasTime := strings.NewReplacer("/", "-", ".", "-").Replace(m[1]), m[2] != ""
-	seconds, err := timeOfDay(m[2:])
+	seconds, err := parseTimeOfDay(m[2:])
 	if err == nil {
-		err = r.sees(text, hasTime, m[6] != "", date != "")
+		err = r.checkParts(text, dateParts{hasTime, m[6] != "", date != ""})
 	}
 	if err != nil {
 		return 0, err
 	}
 	if date == "" {
-		return dateCode(time.Unix(0, 0).UTC(), seconds), nil
+		return encodeDate(time.Unix(0, 0).UTC(), seconds), nil
 	}
 	for _, layout := range dateLayouts {
 		if t, err := time.Parse(layout, date); err == nil {
-			return dateCode(t, seconds), nil
+			return encodeDate(t, seconds), nil
 		}
 	}
-	return r.yearLast(text, date, seconds)
+	return r.parseYearLast(text, date, seconds)
 }
 
-func (r *dateReader) wrong(text string) error {
-	return fmt.Errorf("%s is no date or time that can be read: want forms such as 2024-12-31, 2024-12-31T23:59:59+01:00, "+
-		"31/12/2024 23:59, 23:59:59 or seconds since 1970", quote(text))
+func (r *dateReader) formError(text string) error {
+	return fmt.Errorf("%s is no date or time that can be read: want forms such as 2024-12-31, "+
+		"2024-12-31T23:59:59+01:00, 31/12/2024 23:59, 23:59:59 or seconds since 1970", quote(text))
 }
 
-// sees notes what a cell has, and reports what does not go with the cells before or with the fit.
-func (r *dateReader) sees(text string, hasTime, hasZone, hasDate bool) error {
-	note := func(cell *string, is bool) {
-		if is && *cell == "" {
+// dateParts says which parts a cell has.
+type dateParts struct{ time, zone, date bool }
+
+// checkParts records the parts of a cell, and returns an error if they are inconsistent with earlier cells or with the
+// fit.
+func (r *dateReader) checkParts(text string, has dateParts) error {
+	note := func(cell *string, applies bool) {
+		if applies && *cell == "" {
 			*cell = strings.Clone(text)
 		}
 	}
-	note(&r.withZone, hasTime && hasZone)
-	note(&r.withoutZone, hasTime && !hasZone)
-	note(&r.dated, hasDate)
-	note(&r.undated, !hasDate)
+	note(&r.zonedCell, has.time && has.zone)
+	note(&r.unzonedCell, has.time && !has.zone)
+	note(&r.datedCell, has.date)
+	note(&r.undatedCell, !has.date)
 	const fit = "; those of the fit have "
 	switch {
-	case r.dated != "" && r.undated != "":
-		return fmt.Errorf("%s has a date, and %s has none", quote(r.dated), quote(r.undated))
-	case r.withZone != "" && r.withoutZone != "":
+	case r.datedCell != "" && r.undatedCell != "":
+		return fmt.Errorf("%s has a date, and %s has none", quote(r.datedCell), quote(r.undatedCell))
+	case r.zonedCell != "" && r.unzonedCell != "":
 		return fmt.Errorf("%s has a time zone, and %s has none: write one in all cells, such as Z for UTC, or in none",
-			quote(r.withZone), quote(r.withoutZone))
-	case !r.fixed:
-		r.Times, r.Zone = r.Times || hasTime, r.withZone != ""
-	case hasTime && hasDate && !r.Times:
-		r.timesLeftOut = true
-	case r.Form == "time" && hasDate:
+			quote(r.zonedCell), quote(r.unzonedCell))
+	case !r.isFitted:
+		r.Times, r.Zone = r.Times || has.time, r.zonedCell != ""
+	case has.time && has.date && !r.Times:
+		r.ignoresTimes = true
+	case r.Form == "time" && has.date:
 		return fmt.Errorf("%s has a date%sa time alone", quote(text), fit)
-	case r.Form == "date" && !hasDate:
+	case r.Form == "date" && !has.date:
 		return fmt.Errorf("%s has no date%sone", quote(text), fit)
-	case hasTime && hasZone && !r.Zone:
+	case has.time && has.zone && !r.Zone:
 		return fmt.Errorf("%s has a time zone%snone: leave it out, in the clock time of the fit", quote(text), fit)
-	case hasTime && !hasZone && r.Zone:
+	case has.time && !has.zone && r.Zone:
 		return fmt.Errorf("%s has no time zone%sone: write it with one, such as Z for UTC", quote(text), fit)
 	}
 	return nil
 }
 
-// yearLast returns the number of a date in whose cell the year comes last.
-func (r *dateReader) yearLast(text, date string, seconds float64) (float64, error) {
+// parseYearLast returns the code of a date whose cell has the year last.
+func (r *dateReader) parseYearLast(text, date string, seconds float64) (float64, error) {
 	t, notDayFirst := time.Parse("2-1-2006", date)
 	monthFirst, notMonthFirst := time.Parse("1-2-2006", date)
-	code, cell := dateCode(t, seconds), &r.dayFirst
+	code, cell := encodeDate(t, seconds), &r.dayFirstCell
 	switch {
 	case notDayFirst != nil && notMonthFirst != nil:
-		return 0, r.wrong(text)
+		return 0, r.formError(text)
 	case notDayFirst != nil:
-		code, cell = dateCode(monthFirst, seconds), &r.monthFirst
+		code, cell = encodeDate(monthFirst, seconds), &r.monthFirstCell
 	case notMonthFirst == nil:
-		code, cell = -code, &r.either
+		code, cell = -code, &r.ambiguousCell
 	}
 	*cell = cmp.Or(*cell, strings.Clone(text))
 	switch {
-	case r.dayFirst != "" && r.monthFirst != "":
-		return 0, fmt.Errorf("the day comes first in %s, and the month in %s", quote(r.dayFirst), quote(r.monthFirst))
-	case r.Order == "day" && r.monthFirst != "" || r.Order == "month" && r.dayFirst != "":
-		return 0, fmt.Errorf("%s does not have the %s first, as the other dates or --date-order say", quote(text), r.Order)
+	case r.dayFirstCell != "" && r.monthFirstCell != "":
+		return 0, fmt.Errorf("the day comes first in %s, and the month in %s", quote(r.dayFirstCell),
+			quote(r.monthFirstCell))
+	case r.Order == "day" && r.monthFirstCell != "" || r.Order == "month" && r.dayFirstCell != "":
+		return 0, fmt.Errorf("%s does not have the %s first, as the other dates or --date-order say", quote(text),
+			r.Order)
 	}
 	return code, nil
 }
 
-// timeOfDay returns the seconds since midnight in UTC, or without a time zone on the clock, of the groups of dateCell.
-func timeOfDay(m []string) (seconds float64, err error) {
+// parseTimeOfDay returns the seconds since midnight of the groups of dateCell from the hour on: in UTC if there is a
+// time zone, else in the local time of the cell.
+func parseTimeOfDay(m []string) (seconds float64, err error) {
 	if m[0] == "" {
 		return 0, nil
 	}
@@ -206,110 +221,114 @@ func timeOfDay(m []string) (seconds float64, err error) {
 	return seconds, nil
 }
 
-// dateCode returns the number of a date whose seconds, from its midnight on, are between −day and 3·day.
-func dateCode(t time.Time, seconds float64) float64 {
+// encodeDate returns the code of a date and of seconds since its midnight, which are between −1 and 3 days.
+func encodeDate(t time.Time, seconds float64) float64 {
 	year, month, date := t.Date()
-	return float64((year*100+int(month))*100+date)*dayCodes + seconds + day
+	return float64((year*100+int(month))*100+date)*codesPerDay + seconds + secondsPerDay
 }
 
-// seconds returns those since 1970 of a cell's number.
-func (d *Dates) seconds(code float64) float64 {
+// decodeSeconds returns the seconds since 1970 of a code.
+func (d *Dates) decodeSeconds(code float64) float64 {
 	swap := code < 0 && d.Order == "month"
 	code = math.Abs(code)
-	digits := int(code / dayCodes)
+	digits := int(code / codesPerDay)
 	year, month, date := digits/10000, digits/100%100, digits%100
 	if swap {
 		month, date = date, month
 	}
 	t := time.Date(year, time.Month(month), date, 0, 0, 0, 0, time.UTC)
-	return float64(t.Unix()) + math.Mod(code, dayCodes) - day
+	return float64(t.Unix()) + math.Mod(code, codesPerDay) - secondsPerDay
 }
 
-// settle decides what the cells left open, whose numbers are given. It is an error if they do not show whether days or
-// months come first.
-func (r *dateReader) settle(codes func(func(code float64))) error {
+// decideOrder sets Order from the cells and, without a fit, Form and First. codes calls its argument with the code of
+// each cell. It returns an error if the cells do not show whether days or months come first.
+func (r *dateReader) decideOrder(codes func(func(code float64))) error {
 	switch {
 	case r.Order == "day" || r.Order == "month":
-		r.orderIsNew = !r.fixed
-	case r.dayFirst != "":
+		r.orderIsNew = !r.isFitted
+	case r.dayFirstCell != "":
 		r.Order, r.orderIsNew = "day", true
-	case r.monthFirst != "":
+	case r.monthFirstCell != "":
 		r.Order, r.orderIsNew = "month", true
-	case r.either != "":
+	case r.ambiguousCell != "":
 		remedy := "add --date-order day or --date-order month"
-		if r.fixed {
+		if r.isFitted {
 			remedy = "write the year first, as in 2024-12-31"
 		}
-		return fmt.Errorf("whether days or months come first is open (%s): %s", quote(r.either), remedy)
+		return fmt.Errorf("whether days or months come first is open (%s): %s", quote(r.ambiguousCell), remedy)
 	default:
 		r.Order = ""
 	}
-	first, last := math.Inf(1), math.Inf(-1)
-	codes(func(code float64) { first, last = min(first, r.seconds(code)), max(last, r.seconds(code)) })
-	if r.first, r.last = first, last; r.fixed {
+	earliest, latest := math.Inf(1), math.Inf(-1)
+	codes(func(code float64) {
+		earliest, latest = min(earliest, r.decodeSeconds(code)), max(latest, r.decodeSeconds(code))
+	})
+	if r.earliest, r.latest = earliest, latest; r.isFitted {
 		return nil
 	}
 	r.Form = "date"
-	if r.dated == "" {
+	if r.datedCell == "" {
 		r.Form = "time"
-	} else if first <= last {
-		r.First = dayText(first)
+	} else if earliest <= latest {
+		r.First = formatDay(earliest)
 	}
 	return nil
 }
 
-// noCodes stands for the cells of a column where only Order is to be settled.
+// noCodes is the codes argument of decideOrder if only Order is needed.
 func noCodes(func(code float64)) {}
 
-func dayText(seconds float64) string { return time.Unix(int64(seconds), 0).UTC().Format(time.DateOnly) }
+func formatDay(seconds float64) string {
+	return time.Unix(int64(seconds), 0).UTC().Format(time.DateOnly)
+}
 
-// String says in a line what the cells were taken for.
+// String describes in one line how the cells were interpreted.
 func (r *dateReader) String() string {
 	text := "times of day"
 	if r.Form == "date" {
-		text = "dates from " + dayText(r.first) + " to " + dayText(r.last)
+		text = "dates from " + formatDay(r.earliest) + " to " + formatDay(r.latest)
 	}
 	if r.orderIsNew {
 		text += ", the " + r.Order + " first"
-		if shown := r.dayFirst + r.monthFirst; shown != "" {
-			text += ", as in " + quote(shown)
+		if example := r.dayFirstCell + r.monthFirstCell; example != "" {
+			text += ", as in " + quote(example)
 		}
 	}
 	if r.Zone {
 		text += ", in UTC"
 	}
-	if r.timesLeftOut {
+	if r.ignoresTimes {
 		text += "; the times of day are left out, as the fit had none"
 	}
 	return text
 }
 
-// put sets the features of a cell by its number: NaN without one.
-func (d *Dates) put(row []float64, code float64) {
-	t := d.seconds(code)
+// setFeatures writes the features of the cell with the given code to row: NaN if the code is NaN.
+func (d *Dates) setFeatures(row []float64, code float64) {
+	t := d.decodeSeconds(code)
 	if math.IsNaN(code) {
 		t = math.NaN()
 	}
-	cycle := func(at, period float64) {
-		row[0], row[1] = math.Sincos(2 * math.Pi * at / period)
+	cycle := func(value, period float64) {
+		row[0], row[1] = math.Sincos(2 * math.Pi * value / period)
 		row = row[2:]
 	}
-	ofDay := math.Mod(math.Mod(t, day)+day, day)
+	secondOfDay := math.Mod(math.Mod(t, secondsPerDay)+secondsPerDay, secondsPerDay)
 	if d.Form == "time" {
-		cycle(ofDay, day)
+		cycle(secondOfDay, secondsPerDay)
 		return
 	}
-	first, _ := time.Parse(time.DateOnly, d.First) // by validate or settle a date
-	row[0] = (t - float64(first.Unix())) / day
+	firstDay, _ := time.Parse(time.DateOnly, d.First) // validate and decideOrder ensure that it is a date
+	row[0] = (t - float64(firstDay.Unix())) / secondsPerDay
 	row = row[1:]
 	if d.Times {
-		cycle(ofDay, day)
+		cycle(secondOfDay, secondsPerDay)
 	}
-	midnight := (t - ofDay) / day // days since 1970, a Thursday
+	midnight := (t - secondOfDay) / secondsPerDay // days since 1970, a Thursday
 	cycle(midnight+3, 7)
 	yearDay := t
 	if !math.IsNaN(t) {
-		yearDay = float64(time.Unix(int64(math.Floor(t)), 0).UTC().YearDay()-1) + ofDay/day
+		yearDay = float64(time.Unix(int64(math.Floor(t)), 0).UTC().YearDay()-1) + secondOfDay/secondsPerDay
 	}
 	cycle(yearDay, 365.25)
 }

@@ -10,20 +10,22 @@ import (
 	"strings"
 )
 
-// What a file is read as is decided by its first windowBytes bytes, windowRows rows at most.
+// The format, separator and header of a file are decided by its first windowBytes bytes, and by at most windowRows rows
+// of these. Larger values make the decisions more reliable and the start slower.
 const (
 	windowBytes = 1 << 16
 	windowRows  = 200
 )
 
-// separators are what may stand between cells, the likeliest first, with their names; a blank is a run of blanks and
-// tabs.
+// separators are the separators of cells that are recognized automatically, with their names, the most likely first. A
+// blank stands for a run of blanks and tabs.
 var separators = []struct {
 	sep  rune
 	name string
 }{{';', "semicolon"}, {',', "comma"}, {'\t', "tab"}, {'|', "pipe"}, {' ', "blank"}}
 
-// ParseSeparator returns what a word stands for: a character, or its name; 0 for "auto" and "".
+// ParseSeparator returns the separator that a word stands for: a single character, or a character given by its name. It
+// returns 0 for "auto" and "".
 func ParseSeparator(word string) (rune, error) {
 	for _, s := range separators {
 		if word == s.name {
@@ -48,20 +50,20 @@ func separatorName(sep rune) string {
 	return strconv.Quote(string(sep))
 }
 
-// records calls row with the cells of each record of a table, without blanks at their ends and gone when it has
-// returned, the record's line, counted from 0, and the line after it, until row says that it wants no more. Where a
-// blank separates, a run of them does once, with tabs among them, and none at an end. Texts with quotes or comments are
-// split by encoding/csv.
-func records(text []byte, sep, mark rune, row func(cells []string, line, next int) bool) error {
+// splitRecords calls visit with the cells of each record of a table, the line of the record, counted from 0, and the
+// line after it, until visit returns false. The cells are trimmed and valid only during the call. If the separator is a
+// blank, a run of blanks and tabs separates two cells, and blanks at the ends of a line separate none. Text that
+// contains quotes, and text with comments, is split by encoding/csv.
+func splitRecords(text []byte, sep, comment rune, visit func(cells []string, line, nextLine int) bool) error {
 	if sep == ' ' {
 		text = bytes.ReplaceAll(text, []byte("\t"), []byte(" "))
 	}
-	if mark == 0 && bytes.IndexByte(text, '"') < 0 {
-		plainRecords(string(text), sep, row)
+	if comment == 0 && bytes.IndexByte(text, '"') < 0 {
+		splitPlainRecords(string(text), sep, visit)
 		return nil
 	}
 	c := csv.NewReader(bytes.NewReader(text))
-	c.Comma, c.Comment, c.TrimLeadingSpace, c.FieldsPerRecord, c.ReuseRecord = sep, mark, sep != '\t', -1, true
+	c.Comma, c.Comment, c.TrimLeadingSpace, c.FieldsPerRecord, c.ReuseRecord = sep, comment, sep != '\t', -1, true
 	for {
 		cells, err := c.Read()
 		if err == io.EOF {
@@ -73,87 +75,98 @@ func records(text []byte, sep, mark rune, row func(cells []string, line, next in
 			cells = cells[:n-1]
 		}
 		line, _ := c.FieldPos(0)
-		next := line
+		nextLine := line
 		for j, cell := range cells {
-			next += strings.Count(cell, "\n")
+			nextLine += strings.Count(cell, "\n")
 			cells[j] = strings.TrimSpace(cell)
 		}
-		if !row(cells, line-1, next) {
+		if !visit(cells, line-1, nextLine) {
 			return nil
 		}
 	}
 }
 
-// plainRecords is records of a text without quotes and comments.
-func plainRecords(text string, sep rune, row func(cells []string, line, next int) bool) {
+// splitPlainRecords is splitRecords for text without quotes and comments.
+func splitPlainRecords(text string, sep rune, visit func(cells []string, line, next int) bool) {
 	var cells []string
-	at, by := 0, string(sep)
+	lineCount, separator := 0, string(sep)
 	for line := range strings.Lines(text) {
-		at++
+		lineCount++
 		if strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r") == "" {
 			continue
 		}
 		cells = cells[:0]
-		for more := true; more; {
+		for hasMore := true; hasMore; {
 			var cell string
 			if sep == ' ' {
 				line = strings.TrimSpace(line)
 			}
-			cell, line, more = strings.Cut(line, by)
+			cell, line, hasMore = strings.Cut(line, separator)
 			cells = append(cells, strings.TrimSpace(cell))
 		}
-		if !row(cells, at-1, at) {
+		if !visit(cells, lineCount-1, lineCount) {
 			return
 		}
 	}
 }
 
-// window returns the first rows of a text; the last is left out where the text is cut.
-func window(text []byte, cut bool, sep, comment rune) (rows [][]string) {
-	_ = records(text, sep, comment, func(cells []string, _, _ int) bool { // an error is met again as the file is read
+// textHead is the beginning of a text.
+type textHead struct {
+	text  []byte
+	isCut bool // the text continues after it
+}
+
+// newTextHead returns the beginning of a file, which Source.Head returned.
+func newTextHead(head []byte) textHead { return textHead{head, len(head) == windowBytes} }
+
+// firstRows returns the first rows of a text. If the text is cut, its last row may be incomplete and is omitted.
+func firstRows(head textHead, sep, comment rune) (rows [][]string) {
+	// An error is reported when the file is read.
+	_ = splitRecords(head.text, sep, comment, func(cells []string, _, _ int) bool {
 		if len(cells) > 1 || cells[0] != "" {
 			rows = append(rows, slices.Clone(cells))
 		}
 		return len(rows) < windowRows
 	})
-	if cut && len(rows) > 1 && len(rows) < windowRows {
+	if head.isCut && len(rows) > 1 && len(rows) < windowRows {
 		rows = rows[:len(rows)-1]
 	}
 	return rows
 }
 
-// usual returns the number of cells that most rows have, and how many rows these are; a first row of one cell less, as
-// R writes it, is counted as one of them.
-func usual(rows [][]string) (width, of int) {
+// commonWidth returns the most frequent number of cells of a row, and the number of rows that have it. A first row with
+// one cell less, the form in which R writes a header, counts as one of them.
+func commonWidth(rows [][]string) (width, rowsOfWidth int) {
 	count := map[int]int{}
 	for _, row := range rows {
-		if count[len(row)]++; count[len(row)] > of || count[len(row)] == of && len(row) > width {
-			width, of = len(row), count[len(row)]
+		if count[len(row)]++; count[len(row)] > rowsOfWidth || count[len(row)] == rowsOfWidth && len(row) > width {
+			width, rowsOfWidth = len(row), count[len(row)]
 		}
 	}
-	if of > 1 && rowNames(rows, width) {
-		of++
+	if rowsOfWidth > 1 && isRowNameHeader(rows, width) {
+		rowsOfWidth++
 	}
-	return width, of
+	return width, rowsOfWidth
 }
 
-// rowNames reports whether the first row, of one cell less than all others, is a header that does not name the first
-// column.
-func rowNames(rows [][]string, width int) bool {
+// isRowNameHeader reports whether the first row is a header that does not name the column of row names: it has one cell
+// less than all other rows.
+func isRowNameHeader(rows [][]string, width int) bool {
 	if len(rows) < 3 || len(rows[0]) != width-1 {
 		return false
 	}
 	return !slices.ContainsFunc(rows[1:], func(row []string) bool { return len(row) != width || row[width-1] == "" }) &&
-		!slices.ContainsFunc(rows[0], func(cell string) bool { return kindOf(cell) != word })
+		!slices.ContainsFunc(rows[0], func(cell string) bool { return kindOf(cell) != wordCell })
 }
 
-// separate decides what separates cells: what gives most rows one width, of two cells or more, and most cells that are
-// numbers and fewest that hold another separator.
-func separate(text []byte, cut bool, comment rune) (sep rune, why string, err error) {
+// chooseSeparator chooses the separator of the cells and returns the reason. The score of a separator is the share of
+// rows that have the most frequent width, which must be at least 2, plus the share of cells that are numbers, minus the
+// share of cells that contain another separator. It returns an error if two separators have the best score.
+func chooseSeparator(head textHead, comment rune) (sep rune, reason string, err error) {
 	best, rival := 0.0, rune(0)
 	for _, s := range separators {
-		rows := window(text, cut, s.sep, comment)
-		width, of := usual(rows)
+		rows := firstRows(head, s.sep, comment)
+		width, rowsOfWidth := commonWidth(rows)
 		if width < 2 {
 			continue
 		}
@@ -162,19 +175,20 @@ func separate(text []byte, cut bool, comment rune) (sep rune, why string, err er
 			for _, cell := range row {
 				cells++
 				switch {
-				case kindOf(cell) != word:
+				case kindOf(cell) != wordCell:
 					numbers++
 				case strings.ContainsAny(cell, ";,\t|"):
 					numbers--
 				}
 			}
 		}
-		fit := float64(of)/float64(len(rows)) + float64(numbers)/float64(cells)
-		if sep != 0 && fit == best && s.sep != ' ' {
+		score := float64(rowsOfWidth)/float64(len(rows)) + float64(numbers)/float64(cells)
+		if sep != 0 && score == best && s.sep != ' ' {
 			rival = s.sep
 		}
-		if sep == 0 || fit > best {
-			sep, best, rival, why = s.sep, fit, 0, fmt.Sprintf("%d cells in %d of %d rows", width, of, len(rows))
+		if sep == 0 || score > best {
+			sep, best, rival = s.sep, score, 0
+			reason = fmt.Sprintf("%d cells in %d of %d rows", width, rowsOfWidth, len(rows))
 		}
 	}
 	switch {
@@ -184,107 +198,118 @@ func separate(text []byte, cut bool, comment rune) (sep rune, why string, err er
 	case sep == 0:
 		return ',', "one column", nil
 	}
-	return sep, why, nil
+	return sep, reason, nil
 }
 
-// kind is what a cell may be.
-type kind int
+// cellKind is the kind of content of a cell.
+type cellKind int
 
 const (
-	word kind = iota
+	wordCell cellKind = iota
 	missingCell
-	number
-	local // a number in a local form, a date or a time
+	numberCell
+	localCell // a number in a local form, a date or a time of day
 )
 
-// kindOf says what a cell may be.
-func kindOf(cell string) kind {
+// kindOf returns the kind of a cell.
+func kindOf(cell string) cellKind {
 	if isMissing(cell) {
 		return missingCell
 	}
-	if _, err := parse(cell); !isSyntax(err) {
-		return number
+	if _, err := parseNumber(cell); !isSyntaxError(err) {
+		return numberCell
 	}
 	if localForm(cell) != "" {
-		return local
+		return localCell
 	}
-	return word
+	return wordCell
 }
 
-// evidence is what the first row and those below it show of whether it is a header: counts of columns.
-type evidence struct {
-	nums            []float64 // numbers in the first row
-	plain, missing  bool      // none of them is in a local form; no cell but the target's has a value
-	words           int       // words in the first row
-	over, overOther int       // words over columns of numbers; those that are not over the target
-	again, fresh    int       // words that are in other rows too; a target that is not, where others are in many
-	fractions       int       // columns with numbers that are not whole
+// headerEvidence describes the first row and the rows below it, to decide whether the first row is a header. The
+// integers are numbers of columns.
+type headerEvidence struct {
+	numbers  []float64 // the numbers in the first row; 0 for those in a local form
+	allPlain bool      // none of the numbers is in a local form
+	noValues bool      // no cell of the first row, other than the target's, has a value
+
+	words                   int // columns with a word in the first row
+	wordsOverNumbers        int // columns with a word above numbers
+	featureWordsOverNumbers int // columns with a word above numbers, except the target
+	repeatedWords           int // columns whose word in the first row is in later rows too
+	newTargetWords          int // 1 if the target's word is new although later words are frequent, else 0
+	fractionColumns         int // columns with numbers that are not whole
 }
 
-// look returns the evidence, target being the column of the answers.
-func look(first []string, rest [][]string, target int) *evidence {
-	e := &evidence{plain: true, missing: true}
-	for j, cell := range first {
-		k, count, texts, whole := kindOf(cell), [local + 1]int{}, map[string]int{}, true
-		for _, row := range rest {
+// gatherEvidence returns the evidence of the first row and the next rows. target is the column of the answers.
+//
+// newTargetWords is 1 if the word of the target in the first row does not occur in the next rows, of which there are at
+// least ten, although the values of this column repeat (minRowsPerClass rows for each on average).
+func gatherEvidence(firstRow []string, nextRows [][]string, target int) *headerEvidence {
+	e := &headerEvidence{allPlain: true, noValues: true}
+	for j, cell := range firstRow {
+		k, count, texts, allWhole := kindOf(cell), [localCell + 1]int{}, map[string]int{}, true
+		for _, row := range nextRows {
 			if j < len(row) {
 				count[kindOf(row[j])]++
 				texts[row[j]]++
-				whole = whole && !strings.ContainsAny(row[j], ".eE")
+				allWhole = allWhole && !strings.ContainsAny(row[j], ".eE")
 			}
 		}
-		if e.missing = e.missing && (k == missingCell || j == target && len(first) > 1); !whole {
-			e.fractions++
+		if e.noValues = e.noValues && (k == missingCell || j == target && len(firstRow) > 1); !allWhole {
+			e.fractionColumns++
 		}
-		if k == number || k == local {
-			v, _ := parse(cell)
-			e.nums, e.plain = append(e.nums, v), e.plain && k == number
+		if k == numberCell || k == localCell {
+			v, _ := parseNumber(cell)
+			e.numbers, e.allPlain = append(e.numbers, v), e.allPlain && k == numberCell
 		}
-		if k != word {
+		if k != wordCell {
 			continue
 		}
 		switch e.words++; {
-		case 10*count[word] < count[number]+count[local]: // a few may be mistyped
-			if e.over++; j != target {
-				e.overOther++
+		case 10*count[wordCell] < count[numberCell]+count[localCell]: // a few words may be typing errors
+			if e.wordsOverNumbers++; j != target {
+				e.featureWordsOverNumbers++
 			}
 		case texts[cell] > 0:
-			e.again++
-		case j == target && len(rest) >= 10 && len(texts)*rowsPerGuess <= len(rest):
-			e.fresh++
+			e.repeatedWords++
+		case j == target && len(nextRows) >= 10 && len(texts)*minRowsPerClass <= len(nextRows):
+			e.newTargetWords++
 		}
 	}
 	return e
 }
 
-// headed decides whether the first of the rows is a header, target the column of the answers. A column of numbers under
-// a word shows that it is; so do numbers that count the columns, or that rise as years and wavelengths do, beside a
-// word that is in no other row. Words that are in other rows too show that it is not.
-func headed(first []string, rest [][]string, target int) (yes bool, why string, err error) {
+// guessHeader decides whether the first row is a header, and returns the reason. target is the column of the answers.
+//
+// A column of numbers below a word indicates a header. So do numbers in the first row that count the columns or
+// increase, as years and wavelengths do, next to a word that is in no other row. Words that are in other rows too
+// indicate that there is no header. It returns an error if the evidence is contradictory.
+func guessHeader(firstRow []string, nextRows [][]string, target int) (isHeader bool, reason string, err error) {
 	const either = "say --header yes if it is a header, --header no if it is none"
-	e := look(first, rest, target)
-	n := len(e.nums)
-	rises := e.plain && n > 1
+	e := gatherEvidence(firstRow, nextRows, target)
+	n := len(e.numbers)
+	rises := e.allPlain && n > 1
 	for i := 1; i < n; i++ {
-		rises = rises && e.nums[i] > e.nums[i-1]
+		rises = rises && e.numbers[i] > e.numbers[i-1]
 	}
-	counts := rises && (e.nums[0] == 0 || e.nums[0] == 1) && e.nums[n-1] == e.nums[0]+float64(n-1)
+	counts := rises && (e.numbers[0] == 0 || e.numbers[0] == 1) && e.numbers[n-1] == e.numbers[0]+float64(n-1)
 	switch {
-	case e.missing:
+	case e.noValues:
 		return false, "the first row has no values", nil
-	case n == 0 && (e.over > 0 || e.again == 0):
+	case n == 0 && (e.wordsOverNumbers > 0 || e.repeatedWords == 0):
 		return true, "words", nil
 	case n == 0:
 		return false, "the words of the first row are in others too", nil
-	case counts && e.words > 0 && e.again == 0 && e.over+e.fresh > 0,
-		counts && e.words == 0 && n > 2 && 2*e.fractions > len(first):
+	case counts && e.words > 0 && e.repeatedWords == 0 && e.wordsOverNumbers+e.newTargetWords > 0,
+		counts && e.words == 0 && n > 2 && 2*e.fractionColumns > len(firstRow):
 		return true, "numbers that count the columns", nil
-	case counts && e.words == 0 && n > 4 && len(rest) >= 10:
+	case counts && e.words == 0 && n > 4 && len(nextRows) >= 10:
 		return false, "", fmt.Errorf("the first row counts the columns: %s", either)
-	case rises && e.over+e.fresh > 0 && e.overOther == 0 && e.again == 0 && (e.over > 0 || n > 2):
-		return true, "numbers that rise, and the word " + quote(first[target]), nil
-	case rises && e.fresh > 0:
-		return false, "", fmt.Errorf("%s of the first row is in no other: %s", quote(first[target]), either)
+	case rises && e.wordsOverNumbers+e.newTargetWords > 0 && e.featureWordsOverNumbers == 0 && e.repeatedWords == 0 &&
+		(e.wordsOverNumbers > 0 || n > 2):
+		return true, "numbers that rise, and the word " + quote(firstRow[target]), nil
+	case rises && e.newTargetWords > 0:
+		return false, "", fmt.Errorf("%s of the first row is in no other: %s", quote(firstRow[target]), either)
 	}
 	return false, "the first row has numbers", nil
 }

@@ -1,35 +1,37 @@
-// Package datasets finds, reads, splits, scales and codes the data that kernel ridge
-// regression is run on.
+// Package datasets finds, reads, splits, scales and codes the data for kernel ridge regression.
 //
 // # Files
 //
-// ReadFile reads MNIST's idx form (dense float32, pixels 0 … 255), LIBSVM's sparse form (points.CSR) and tables of
-// numbers with a column of answers (dense float64), each plain or packed with gzip, bzip2, xz, zstd or zip, as its
-// first bytes tell. A Format says how files are recognized and read; RegisterFormat adds one, and an import of
-// datasets/parquet that of Parquet. Files are streamed: the unpacked text is never held whole, and what is held counts against a limit
-// on memory. Blocks of text and of bzip2 are read on all threads; tables with quotes are split by encoding/csv. Format,
-// separator and header are decided by the first rows, and Dataset.Read says what was decided and why; a data frame of
-// gota is read by its WriteCSV. A fault in a file is a *ParseError with line and column; what it quotes is escaped and
-// cut.
+// ReadFile reads the idx format of MNIST (bytes, pixels 0 … 255), the sparse LIBSVM format (points.CSR), NumPy arrays,
+// and tables of numbers with a column of answers (dense float64). Each file may be packed with gzip, bzip2, xz, zstd or
+// zip, which is recognized by its first bytes. A Format describes how files are recognized and read; RegisterFormat
+// adds one, and importing datasets/parquet adds Parquet.
+//
+// Files are streamed: the unpacked text is never in memory as a whole, and the memory for the data counts against a
+// memory budget. Blocks of text and of bzip2 are read on all threads; tables with quotes are split by encoding/csv.
+// Format, separator and header are decided by the first rows, and Dataset.Read records the decisions and their reasons.
+// The output of WriteCSV of a gota data frame can be read. A fault in a file is a *ParseError with line and column;
+// texts that it quotes are escaped and shortened.
 //
 // # Names
 //
-// Load loads a data set of the Registry by its name: the nine of the paper's table,
-// stand-ins and subsets (marked by Note), and three built-in problems that need no file, two of
-// them with a known best possible error. By default it searches Dirs, $KRRLAB_DATA and the user's cache. A
-// missing file is a *MissingError, which says where to get it and where to put it. Fetch downloads.
-// Holdout splits user files without a test file, at random, with equal rows on one side.
-// Sets that come in one file are split by a fixed random permutation of their rows.
+// Load loads a data set of the Registry by its name: the nine of the paper's table, stand-ins and subsets (described by
+// Note), and three built-in problems that need no file, two of which have a known best possible error. By default Load
+// searches the folders of Dirs, $KRRLAB_DATA and the user's cache. A missing file is a *MissingError that says where to
+// get it and where to put it. Fetch downloads files.
 //
-// # Pictures without end
+// Holdout splits user files without a test file at random, with rows of one group on the same side. Data sets that come
+// in one file are split by a fixed random permutation of their rows.
 //
-// "mnist-infinite" takes any number of rows: MNIST's 60,000, and after them shifted, turned and
-// bent ones, each a function of its number. SyntheticDigits draws digits where there is no file.
+// # Infinite data
+//
+// "mnist-infinite" has any number of rows: the 60,000 of MNIST, followed by shifted, rotated and distorted ones, each
+// of them a function of its number. SyntheticDigits draws digits if no file is available.
 //
 // # Answers and scaling
 //
-// Coding turns classes into ±1 columns and decision values back into labels; the labels
-// are kept as they were. Scale fits a Scaling on training points only and scales both data sets by it. The data
-// sets record it, so that a model fitted on them scales points that are not scaled yet. AutoScaling
-// decides whether features need scaling. Only Center centers targets, and nothing scales them.
+// Coding converts classes to ±1 columns, and decision values back to labels; the labels are those of the file. Scale
+// fits a Scaling on the training points and applies it to both data sets. The data sets record the scaling, so that a
+// model fitted on them can scale raw points. AutoScaling decides whether features need scaling. Targets are centered by
+// Center only, and nothing scales them.
 package datasets

@@ -16,7 +16,7 @@ import (
 func TestEndless(t *testing.T) {
 	base := SyntheticDigits(30, 3)
 	first := func(by deformation, seed uint64, rows int) *Dataset {
-		return must(endless(t.Context(), base, by, seed, rows))
+		return must(generateEndless(t.Context(), base, by, seed, rows))
 	}
 	whole := first(endlessDeformation, 1, 100)
 	data := func(d *Dataset, rows int) []float32 { return d.X.(*points.Dense32).Data[:784*rows] }
@@ -50,10 +50,10 @@ func TestEndless(t *testing.T) {
 	if still := first(deformation{}, 1, 60); !slices.Equal(data(still, 60)[30*784:], data(base, 30)) {
 		t.Error("no deformation deforms")
 	}
-	fails(t, errOf(endless(t.Context(), base, endlessDeformation, 1, 1<<40)), "take fewer")
+	fails(t, errOf(generateEndless(t.Context(), base, endlessDeformation, 1, 1<<40)), "take fewer")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := endless(ctx, base, endlessDeformation, 1, 1000); err == nil {
+	if _, err := generateEndless(ctx, base, endlessDeformation, 1, 1000); err == nil {
 		t.Error("canceled, and went on")
 	}
 }
@@ -104,7 +104,7 @@ func TestElasticField(t *testing.T) {
 	f := newDeformer(d, side)
 	var sum, border float64
 	for i := range draws {
-		f.draw(rng.New(1).Sub("test", uint64(i)))
+		f.drawField(rng.New(1).Sub("test", uint64(i)))
 		for axis := range f.field {
 			for at, v := range f.field[axis] {
 				sum += v * v
@@ -177,7 +177,7 @@ func TestEndlessLoad(t *testing.T) {
 		!strings.Contains(p.Train.Note, "generated from MNIST") {
 		t.Errorf("name %q, source %q, note %q", p.Train.Name, p.Train.Source, p.Train.Note)
 	}
-	if note := (&Info{N: 5}).note(12, 12); note != "5 rows and 7 generated from them" {
+	if note := (&Info{N: 5}).describeRows(12, 12); note != "5 rows and 7 generated from them" {
 		t.Error(note)
 	}
 }

@@ -12,169 +12,192 @@ import (
 	"github.com/krrlab/lab/krrlab/base/safe"
 )
 
-// faults are the cells of a column that are no numbers, with the first of the missing ones and of the words.
-type faults struct {
-	gaps, words       int
-	gapLine, wordLine int
-	gap, word         error
-	first             string          // of the words
-	values            map[string]bool // of the words, most of them
-	date              bool            // the first of the words is a date or time
-	dates             *dateReader     // has read the words up to the first that is no date or time
-	noDate            error           // why that one is none; nil if all are
-	negative          int             // amounts in parentheses
-	grouped           error           // the first number with separators of thousands, wrong without amounts in parentheses
+// columnFaults counts the cells of a column that are not numbers, and keeps the first missing cell and the first word
+// for the error.
+type columnFaults struct {
+	missingCells, wordCells int
+	missingLine, wordLine   int             // lines of the first missing cell and of the first word
+	missingErr, wordErr     error           // errors of the first missing cell and of the first word
+	firstWord               string          // text of the first word
+	distinctWords           map[string]bool // the distinct words, maxCategories+1 at most
+	isDate                  bool            // the first word is a date or a time of day
+	dates                   *dateReader     // has read the words up to the first one that is not a date or time
+	dateErr                 error           // error of that word; nil if all words are dates or times
+	negatives               int             // number of amounts in parentheses
+	// groupedErr is the error of the first number with separators of thousands. It applies if the column has no amounts
+	// in parentheses.
+	groupedErr error
 }
 
-// fault1 returns the faults of column j.
-func (c *Table) fault1(j int) *faults {
+// faultsOf returns the faults of column j.
+func (c *Table) faultsOf(j int) *columnFaults {
 	if c.faults[j] == nil {
-		c.faults[j] = &faults{}
+		c.faults[j] = &columnFaults{}
 	}
 	return c.faults[j]
 }
 
-func (f *faults) missing(line int, err error) {
-	if f.gaps++; f.gap == nil {
-		f.gapLine, f.gap = line, err
+func (f *columnFaults) addMissing(line int, err error) {
+	if f.missingCells++; f.missingErr == nil {
+		f.missingLine, f.missingErr = line, err
 	}
 }
 
-// noNumber notes a cell of a feature that is not a finite number, and returns an error if it is one that no flag of
-// the command cures.
-func (c *Table) noNumber(line, j int, cell string, nan bool) error {
-	_, err := finite(cell)
-	if nan || isMissing(cell) {
-		if c.read.Missing++; !c.o.KeepMissing {
-			c.fault1(j).missing(line, err)
-		}
+// noteMissing records a missing cell of a feature.
+func (c *Table) noteMissing(line, j int, cell string) {
+	if c.reading.Missing++; !c.o.KeepMissing {
+		_, err := parseFinite(cell)
+		c.faultsOf(j).addMissing(line, err)
+	}
+}
+
+// noteNonNumber records a cell of a feature that is not a number. It returns an error if no flag of the command can
+// repair the fault.
+func (c *Table) noteNonNumber(line, j int, cell string) error {
+	if isMissing(cell) {
+		c.noteMissing(line, j, cell)
 		return nil
 	}
+	_, err := parseFinite(cell)
 	if c.header != nil && cell == c.header[j] {
 		err = fmt.Errorf("%w: the header again? remove the line", err)
 	}
 	form := localForm(cell)
-	when := date.MatchString(cell) || clock.MatchString(cell)
-	// Where Dim is known, so is what is dropped.
-	if !isWord(cell) || c.o.Dim > 0 || c.header != nil && cell == c.header[j] || form != "" && !when {
+	isTime := dateForm.MatchString(cell) || clockForm.MatchString(cell)
+	// If Dim is given, the columns to drop have been chosen already.
+	if !isWord(cell) || c.o.Dim > 0 || c.header != nil && cell == c.header[j] || form != "" && !isTime {
 		return c.cellFault(line, j, err)
 	}
-	f := c.fault1(j)
-	if f.words++; f.word == nil {
-		f.wordLine, f.word, f.first, f.date, f.values = line, err, strings.Clone(cell), when, map[string]bool{}
-		f.dates = &dateReader{}
+	f := c.faultsOf(j)
+	if f.wordCells++; f.wordErr == nil {
+		f.wordLine, f.wordErr, f.firstWord, f.isDate = line, err, strings.Clone(cell), isTime
+		f.distinctWords, f.dates = map[string]bool{}, &dateReader{}
 	}
-	if f.noDate == nil {
-		_, f.noDate = f.dates.read(cell)
+	if f.dateErr == nil {
+		_, f.dateErr = f.dates.parseCell(cell)
 	}
-	if len(f.values) <= maxCategories {
-		f.values[strings.Clone(cell)] = true
+	if len(f.distinctWords) <= maxCategories {
+		f.distinctWords[strings.Clone(cell)] = true
 	}
 	return nil
 }
 
-// fault returns an error with the first of the cells that are no numbers, what is wrong with which columns, and the
-// flags that cure it; nil if there are none. A few words among numbers are no column of words, in which a missing cell
-// is a value like any other.
-func (c *Table) fault() error {
-	if err := c.amountsFault(); err != nil || len(c.faults) == 0 {
+// faultError returns one error for all cells that are not numbers; nil if there are none. It shows the first such cell,
+// the faults of each column, and the flags that repair them. If most values of a column are numbers, its words are
+// faulty cells, and the column is not proposed as a categorical one. In a categorical column a missing cell is a value
+// like any other.
+func (c *Table) faultError() error {
+	if err := c.noteAmounts(); err != nil || len(c.faults) == 0 {
 		return err
 	}
-	var words, drop, code, dates []string
-	var gaps []int // columns
-	total, fill := 0, false
+	var wordColumns []string
+	var missingColumns []int
+	var r remedies
+	missingCells := 0
 	for _, j := range slices.Sorted(maps.Keys(c.faults)) {
-		f, flags, text := c.faults[j], &drop, c.name(j)
+		f, flags, text := c.faults[j], &r.drop, c.columnName(j)
 		switch {
-		case f.gaps == c.rows && c.rows > 1 && j != c.target && c.o.Dim == 0:
+		case f.missingCells == c.rows && c.rows > 1 && j != c.target && c.o.Dim == 0:
 			text += " has no value"
-		case f.words == 0:
-			gaps, total = append(gaps, j), total+f.gaps
+		case f.wordCells == 0:
+			missingColumns, missingCells = append(missingColumns, j), missingCells+f.missingCells
 			continue
-		case c.booleans[j] == 0 && 2*f.words <= c.rows-f.gaps || c.rows == 1:
-			if f.words > 1 {
-				f.word = fmt.Errorf("%w, and %d cells more of the column", f.word, f.words-1)
+		case c.booleanLine[j] == 0 && 2*f.wordCells <= c.rows-f.missingCells || c.rows == 1:
+			if f.wordCells > 1 {
+				f.wordErr = fmt.Errorf("%w, and %d cells more of the column", f.wordErr, f.wordCells-1)
 			}
-			return c.cellFault(f.wordLine, j, f.word)
-		case f.date:
+			return c.cellFault(f.wordLine, j, f.wordErr)
+		case f.isDate:
 			text += " has dates or times"
-			if err := cmp.Or(f.noDate, f.dates.settle(noCodes)); err != nil {
+			if err := cmp.Or(f.dateErr, f.dates.decideOrder(noCodes)); err != nil {
 				text += fmt.Sprintf(", which --dates cannot read: %v", err)
-			} else if f.words+f.gaps < c.rows {
+			} else if f.wordCells+f.missingCells < c.rows {
 				text += " and numbers"
 			} else {
 				text += fmt.Sprintf(" (--drop %s leaves them out)", safe.Shell(joinNames([]string{c.flagName(j)})))
-				flags, fill = &dates, fill || f.gaps > 0
+				flags, r.impute = &r.dates, r.impute || f.missingCells > 0
 			}
 		default:
-			text += fmt.Sprintf(" has words (%d, such as %s)", len(f.values), quote(f.first))
-			if len(f.values) <= min(maxCategories, max(maxGuess, c.rows/rowsPerGuess)) {
-				flags = &code
+			text += fmt.Sprintf(" has words (%d, such as %s)", len(f.distinctWords), quote(f.firstWord))
+			if len(f.distinctWords) <= min(maxCategories, max(maxGuessedClasses, c.rows/minRowsPerClass)) {
+				flags = &r.categorical
 			}
 		}
-		words, *flags = append(words, text), append(*flags, c.flagName(j))
+		wordColumns, *flags = append(wordColumns, text), append(*flags, c.flagName(j))
 	}
 	pe := &ParseError{File: c.s.name}
 	var reason []string
-	if len(words) > 0 {
-		reason = append(reason, "columns that are no numbers: "+listed(words))
+	if len(wordColumns) > 0 {
+		reason = append(reason, "columns that are no numbers: "+listed(wordColumns))
 	}
-	if len(gaps) > 0 && (total == 1 || words == nil) {
-		j := slices.MinFunc(gaps, func(a, b int) int { return cmp.Or(c.faults[a].gapLine-c.faults[b].gapLine, a-b) })
+	if len(missingColumns) > 0 && (missingCells == 1 || wordColumns == nil) {
+		j := slices.MinFunc(missingColumns, func(a, b int) int {
+			return cmp.Or(c.faults[a].missingLine-c.faults[b].missingLine, a-b)
+		})
 		f := c.faults[j]
-		pe, _ = c.cellFault(f.gapLine, j, f.gap).(*ParseError)
+		pe, _ = c.cellFault(f.missingLine, j, f.missingErr).(*ParseError)
 		if j == c.target {
-			pe, _ = c.s.Fault(f.gapLine, 0, "%v", f.gap).(*ParseError)
+			pe, _ = c.s.Fault(f.missingLine, 0, "%v", f.missingErr).(*ParseError)
 		}
 		reason = append(reason, pe.Reason)
 	}
-	if total > 1 {
-		slices.SortStableFunc(gaps, func(a, b int) int { return c.faults[b].gaps - c.faults[a].gaps }) // most first
-		var each []string
-		for _, j := range gaps {
-			each = append(each, fmt.Sprintf("%s %d", c.name(j), c.faults[j].gaps))
+	if missingCells > 1 {
+		slices.SortStableFunc(missingColumns, func(a, b int) int { // in descending order
+			return c.faults[b].missingCells - c.faults[a].missingCells
+		})
+		var columnCounts []string
+		for _, j := range missingColumns {
+			columnCounts = append(columnCounts, fmt.Sprintf("%s %d", c.columnName(j), c.faults[j].missingCells))
 		}
-		reason = append(reason, fmt.Sprintf("in %d rows %d cells are missing: %s", c.rows, total, listed(each)))
+		reason = append(reason, fmt.Sprintf("in %d rows %d cells are missing: %s", c.rows, missingCells,
+			listed(columnCounts)))
 	}
-	pe.Reason = strings.Join(append(reason, c.remedy(pe, fill || len(gaps) > 0, drop, code, dates)...), "; ")
+	r.impute = r.impute || len(missingColumns) > 0
+	pe.Reason = strings.Join(append(reason, c.addRemedies(pe, r)...), "; ")
 	return pe
 }
 
-// remedy sets the flags that cure the fault, and returns what else there is to say.
-func (c *Table) remedy(pe *ParseError, gaps bool, drop, code, dates []string) (more []string) {
+// remedies are the flags that repair the faults of a table: columns for each flag, as a flag names them.
+type remedies struct {
+	drop, categorical, dates []string
+	impute                   bool // missing values have to be filled in
+}
+
+// addRemedies adds the flags to pe, and returns further advice for the message.
+func (c *Table) addRemedies(pe *ParseError, r remedies) (notes []string) {
 	f := c.faults[c.target]
 	switch {
-	case f != nil && f.gaps > 0:
-		more = append(more, "rows without a target have to be removed")
+	case f != nil && f.missingCells > 0:
+		notes = append(notes, "rows without a target have to be removed")
 	case c.o.Dim > 0:
-		more = append(more, "a fit with --impute median fills them in")
+		notes = append(notes, "a fit with --impute median fills them in")
 	default:
 		ids := c.identifiers()
 		if ids != nil {
-			more = append(more, identifierText(quoted(ids)))
+			notes = append(notes, identifierText(quoted(ids)))
 		}
-		pe.add("--drop", append(ids, drop...))
-		pe.add("--categorical", code)
-		pe.add("--dates", dates)
-		if gaps {
-			pe.add("--impute", []string{"median"})
+		pe.addFlag("--drop", append(ids, r.drop...))
+		pe.addFlag("--categorical", r.categorical)
+		pe.addFlag("--dates", r.dates)
+		if r.impute {
+			pe.addFlag("--impute", []string{"median"})
 		}
 	}
-	if sep, _, _ := strings.Cut(c.read.Separator, " "); sep != "comma" && sep != "" {
-		more = append(more, "cells are separated by a "+sep+" (--separator says otherwise)")
+	if sep, _, _ := strings.Cut(c.reading.Separator, " "); sep != "comma" && sep != "" {
+		notes = append(notes, "cells are separated by a "+sep+" (--separator says otherwise)")
 	}
-	return more
+	return notes
 }
 
-// add adds a flag that cures the fault, with names of columns as a flag takes them.
-func (e *ParseError) add(flag string, names []string) {
+// addFlag adds a flag that repairs the fault, with the names of columns as its value.
+func (e *ParseError) addFlag(flag string, names []string) {
 	if len(names) == 0 {
 		return
 	}
 	e.Flags = append(e.Flags, flag, joinNames(names))
 }
 
-// joinNames returns names of columns as flags and ReadOptions.Target take them: a line of csv.
+// joinNames returns names of columns in the form of flags and ReadOptions.Target: a line of csv.
 func joinNames(names []string) string {
 	var b strings.Builder
 	w := csv.NewWriter(&b)
@@ -183,7 +206,7 @@ func joinNames(names []string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// flagName names column j for a flag.
+// flagName returns the name, or if necessary the number, by which a flag refers to column j.
 func (c *Table) flagName(j int) string {
 	if c.header != nil && c.header[j] != "" && slices.Index(c.header, c.header[j]) == j && !isIndex(c.header[j]) {
 		return c.header[j]

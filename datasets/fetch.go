@@ -16,16 +16,18 @@ import (
 	"github.com/krrlab/lab/krrlab/base/safe"
 )
 
-// FetchOptions are the options of Fetch. Nil means the defaults.
+// FetchOptions are the options of Fetch. A nil pointer stands for the defaults.
 type FetchOptions struct {
-	Client   *http.Client // default: http.DefaultClient
-	Progress func(file string, done, total int64)
+	Client   *http.Client                             // default: http.DefaultClient
+	Progress func(file string, received, total int64) // bytes; total is negative if it is not known
 }
 
-// Fetch downloads the missing files of a data set into dir. A download goes to NAME.part and takes its name only when
-// it is whole and its content has the checksum of the registry; where that has none, the file must begin like data and
-// have the length that the server stated. The URLs of a file are tried in order; the error names each with its fault. A
-// redirection from https to http is refused.
+// Fetch downloads the missing files of a data set into dir.
+//
+// A download is written to NAME.part and renamed when it is complete and its content has the checksum of the registry.
+// If the registry has no checksum, the file must begin like data and have the length that the server stated. The URLs
+// of a file are tried in order; the error names each of them with its fault. A redirection from https to http is
+// refused.
 func Fetch(ctx context.Context, name, dir string, o *FetchOptions) error {
 	info, err := Lookup(name)
 	if err != nil {
@@ -40,15 +42,15 @@ func Fetch(ctx context.Context, name, dir string, o *FetchOptions) error {
 		if len(f.URLs) == 0 {
 			return &MissingError{info, []File{f}, []string{dir}}
 		}
-		if err := opt.file(ctx, f, dir); err != nil {
+		if err := opt.fetchFile(ctx, f, dir); err != nil {
 			return fmt.Errorf("data set %s: %w", info.Name, err)
 		}
 	}
 	return nil
 }
 
-// file downloads one file from the first URL that has it.
-func (o *FetchOptions) file(ctx context.Context, f File, dir string) error {
+// fetchFile downloads one file from the first URL that provides it.
+func (o *FetchOptions) fetchFile(ctx context.Context, f File, dir string) error {
 	dst := filepath.Join(dir, filepath.FromSlash(f.Path))
 	if err := os.MkdirAll(filepath.Dir(dst), 0o755); err != nil {
 		return fmt.Errorf("cannot write to %s: %w", filepath.Dir(dst), err)
@@ -57,7 +59,7 @@ func (o *FetchOptions) file(ctx context.Context, f File, dir string) error {
 	for _, url := range f.URLs {
 		err := o.download(ctx, url, dst)
 		if err == nil {
-			err = settle(&f, dst)
+			err = finishDownload(&f, dst)
 		}
 		if err == nil || ctx.Err() != nil {
 			return err
@@ -67,23 +69,24 @@ func (o *FetchOptions) file(ctx context.Context, f File, dir string) error {
 	return errors.New(strings.Join(faults, "; "))
 }
 
-// settle checks a finished download and gives it its name.
-func settle(f *File, dst string) error {
-	part := dst + ".part"
-	known, err := f.Verify(part)
-	if !known && err == nil {
-		err = looksLikeData(part, dst)
+// finishDownload verifies a completed download and renames it to dst.
+func finishDownload(f *File, dst string) error {
+	partFile := dst + ".part"
+	hasChecksum, err := f.Verify(partFile)
+	if !hasChecksum && err == nil {
+		err = looksLikeData(partFile, dst)
 	}
 	if err == nil {
-		return os.Rename(part, dst)
+		return os.Rename(partFile, dst)
 	}
-	os.Remove(part)
-	return errors.New(strings.Replace(err.Error(), safe.Name(part)+": ", "", 1))
+	os.Remove(partFile)
+	return errors.New(strings.Replace(err.Error(), safe.Name(partFile)+": ", "", 1))
 }
 
-// looksLikeData returns an error if the file is empty, a web page, or not packed as its name says.
-func looksLikeData(part, name string) error {
-	s, err := open(context.Background(), part)
+// looksLikeData returns an error if the file is empty, is a web page, or is not packed in the container that its name
+// states.
+func looksLikeData(partFile, name string) error {
+	s, err := openSource(context.Background(), partFile)
 	if err != nil {
 		return err
 	}
@@ -96,7 +99,7 @@ func looksLikeData(part, name string) error {
 	head, err := s.r.Peek(512)
 	switch head = bytes.TrimSpace(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))); {
 	case err != nil && !errors.Is(err, io.EOF):
-		return s.failed(0, err)
+		return s.readError(0, err)
 	case len(head) == 0:
 		return errors.New("the server sent an empty file")
 	case head[0] == '<':
@@ -105,13 +108,13 @@ func looksLikeData(part, name string) error {
 	return nil
 }
 
-// download writes what a URL has to dst.part.
+// download writes the content of a URL to dst.part.
 func (o *FetchOptions) download(ctx context.Context, url, dst string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Accept-Encoding", "identity") // the file as it lies there
+	req.Header.Set("Accept-Encoding", "identity") // without compression by the server
 	resp, err := o.Client.Do(req)
 	if err != nil {
 		return err
@@ -120,35 +123,36 @@ func (o *FetchOptions) download(ctx context.Context, url, dst string) error {
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	}
-	for to := resp.Request; to.Response != nil; to = to.Response.Request { // back over all redirections
-		if to.Response.Request.URL.Scheme == "https" && to.URL.Scheme != "https" {
-			return fmt.Errorf("redirected from https to %s: refused", quote(to.URL.Scheme+"://"+to.URL.Host))
+	// The requests of all redirections, from the last one back.
+	for request := resp.Request; request.Response != nil; request = request.Response.Request {
+		if request.Response.Request.URL.Scheme == "https" && request.URL.Scheme != "https" {
+			return fmt.Errorf("redirected from https to %s: refused", quote(request.URL.Scheme+"://"+request.URL.Host))
 		}
 	}
 	file, err := os.Create(dst + ".part")
 	if err != nil {
 		return err
 	}
-	w := &counter{w: file, name: filepath.Base(dst), total: resp.ContentLength, progress: o.Progress}
+	w := &byteCounter{w: file, name: filepath.Base(dst), total: resp.ContentLength, progress: o.Progress}
 	if _, err = io.Copy(w, resp.Body); err != nil {
-		err = fmt.Errorf("broken off after %d bytes (run it again): %w", w.done, err)
+		err = fmt.Errorf("broken off after %d bytes (run it again): %w", w.written, err)
 	}
 	return cmp.Or(err, file.Sync(), file.Close())
 }
 
-// counter reports the bytes written.
-type counter struct {
-	w           io.Writer
-	name        string
-	done, total int64
-	progress    func(file string, done, total int64)
+// byteCounter is a writer that reports the number of bytes written.
+type byteCounter struct {
+	w              io.Writer
+	name           string
+	written, total int64
+	progress       func(file string, received, total int64)
 }
 
-func (c *counter) Write(p []byte) (int, error) {
+func (c *byteCounter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
-	c.done += int64(n)
+	c.written += int64(n)
 	if c.progress != nil {
-		c.progress(c.name, c.done, c.total)
+		c.progress(c.name, c.written, c.total)
 	}
 	return n, err
 }

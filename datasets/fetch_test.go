@@ -55,7 +55,7 @@ func TestDownload(t *testing.T) {
 			put(t, filepath.Dir(dst), c.path+".part", strings.Repeat("garbage", len(packed))) // of a try before
 			o := &FetchOptions{Client: s.Client()}
 			f := File{Path: "set/" + c.path, URLs: []string{s.URL, s.URL + "/again"}, SHA256: c.sum}
-			err := o.file(t.Context(), f, filepath.Dir(filepath.Dir(dst)))
+			err := o.fetchFile(t.Context(), f, filepath.Dir(filepath.Dir(dst)))
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) ||
 				!strings.Contains(err.Error(), s.URL+"/again") || strings.ContainsAny(err.Error(), "\n\x1b")) {
 				t.Fatalf("error %q, want %q", fmt.Sprint(err), c.want)
@@ -86,13 +86,13 @@ func TestMirrors(t *testing.T) {
 		}
 		last = done
 	}}
-	if err := o.file(context.Background(), File{Path: "f", URLs: []string{bad.URL, good.URL}},
+	if err := o.fetchFile(context.Background(), File{Path: "f", URLs: []string{bad.URL, good.URL}},
 		dir); err != nil || last != 4 {
 		t.Errorf("%v, %d bytes", err, last)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := o.file(ctx, File{Path: "g", URLs: []string{good.URL}}, dir); err == nil {
+	if err := o.fetchFile(ctx, File{Path: "g", URLs: []string{good.URL}}, dir); err == nil {
 		t.Error("a canceled download succeeded")
 	}
 }
@@ -137,7 +137,7 @@ func TestFetchDowngrade(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	get := func(url string) error {
 		o := &FetchOptions{Client: client}
-		return o.file(context.Background(), File{Path: "f.csv", URLs: []string{url}}, t.TempDir())
+		return o.fetchFile(context.Background(), File{Path: "f.csv", URLs: []string{url}}, t.TempDir())
 	}
 	fails(t, get(tls1.URL), "redirected from https to")
 	back := httptest.NewServer(http.RedirectHandler(tls1.URL+"/file", http.StatusFound))

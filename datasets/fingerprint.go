@@ -10,21 +10,23 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// sumBlock is how many bytes of an array have one checksum.
+// sumBlock is the number of bytes of an array that share one checksum.
 const sumBlock = 1 << 22
 
-// blockSums returns the SHA-256 of each block of sumBlock bytes of an array's elements, as npy.Write writes them.
+// blockSums returns the SHA-256 of each block of sumBlock bytes of an array, in the form in which npy.Write writes its
+// elements.
 func blockSums(data any) [][sha256.Size]byte {
 	raw := npy.Raw(data)
 	sums := make([][sha256.Size]byte, (len(raw)+sumBlock-1)/sumBlock)
-	// The context is never done, so ForEach gives no error.
+	// ForEach returns an error only if its context ends, and this one does not.
 	_ = accel.ForEach(context.Background(), len(sums), func(_, k int) {
 		sums[k] = sha256.Sum256(raw[k*sumBlock : min((k+1)*sumBlock, len(raw))])
 	})
 	return sums
 }
 
-// arrays returns the points as points.ToArrays has them, and what there is of answers, weights and best errors.
+// arrays returns the arrays of the points (points.ToArrays), and those of the answers, groups, weights and best errors
+// that d has.
 func (d *Dataset) arrays() (kind string, unit float64, all []points.Array) {
 	kind, unit, all = points.ToArrays(d.X)
 	if d.Class != nil {
@@ -51,20 +53,20 @@ func (d *Dataset) arrays() (kind string, unit float64, all []points.Array) {
 		add(fmt.Sprint("y", j+1), y)
 	}
 	add("weights", d.FitWeights())
-	add("best", d.oracle)
+	add("best", d.bestErrors)
 	return kind, unit, all
 }
 
-// Fingerprint returns a sha256 of the points, the answers, their Mean and the weights: equal for equal numbers in
-// the same order and form, whatever they are called and wherever they come from. It is the hash of those of blocks of
-// the stored bytes, for which all threads are used, and does not depend on their number.
+// Fingerprint returns a SHA-256 of the points, the answers, their Mean and the weights. It is equal for equal numbers
+// in the same order and form, whatever their names and sources are. It is the hash of the hashes of blocks of the
+// stored bytes; these are computed on all threads, and the result does not depend on the number of threads.
 func (d *Dataset) Fingerprint() [sha256.Size]byte {
 	n, dim := d.X.Dims()
 	kind, unit, arrays := d.arrays()
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %d %d %x %v %q %x\n", kind, n, dim, unit, d.Task, d.Labels, d.Mean)
 	for _, a := range arrays {
-		if a.Name == "best" { // known of a generated problem, and not sent to ranks
+		if a.Name == "best" { // exists for generated problems only, and is not sent to other ranks
 			continue
 		}
 		fmt.Fprintf(h, "%s %T %v\n", a.Name, a.Data, a.Shape)

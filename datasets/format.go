@@ -9,25 +9,26 @@ import (
 	"sync"
 )
 
-// Format is a file format. Reading, the flag --format, its help and the messages know formats by these values alone.
+// Format is a file format. The reading of files, the flag --format, its help and the messages get all they know about
+// formats from these values.
 type Format struct {
-	Name    string   // in ReadOptions.Format and Reading.Format: small letters and digits
-	Endings []string // of file names, such as ".csv", which the name of a data set does not have
-	// IsText says that the content is UTF-8: a byte order mark is skipped, and other content is refused.
+	Name    string   // name in ReadOptions.Format and Reading.Format: lower-case letters and digits
+	Endings []string // endings of file names, such as ".csv"; they are removed from the name of a data set
+	// IsText states that the content is UTF-8 text. A byte order mark is skipped, and binary content is an error.
 	IsText bool
-	// Answers says where a file has its answers if it has no columns that options can name, such as "first in each
-	// line"; "" for a table, whose columns are those of its Columns or of its header.
+	// Answers describes where a file has its answers, such as "first in each line", for a format without columns that
+	// options can name. It is "" for a table, whose columns have the names in its header or in Columns.
 	Answers string
-	// Recognize reports whether a file is of the format, and why, "" where that is plain. The format that was
-	// registered last is asked first. Nil: only ReadOptions.Format selects the format.
-	Recognize func(s *Source) (why string, ok bool)
-	// Read reads the data as the options say: by Source.Delimited, or by a Table that it adds rows to.
+	// Recognize reports whether a file has this format, and the reason, or "" if it is obvious. The format that was
+	// registered last is tried first. If Recognize is nil, only ReadOptions.Format selects the format.
+	Recognize func(s *Source) (reason string, ok bool)
+	// Read reads the data according to the options, with Source.Delimited or with a Table to which it adds rows.
 	Read func(s *Source, o *ReadOptions) (*Dataset, error)
 
-	isDefault bool // reads text that no format recognizes
+	isDefault bool // the format of text that no format recognizes
 }
 
-// formats holds the formats in the order of their registration.
+// formats are the registered formats, in the order of registration.
 var formats struct {
 	sync.RWMutex
 	all []*Format
@@ -35,8 +36,8 @@ var formats struct {
 
 var formatName = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
 
-// RegisterFormat adds a format to those that are read. Call it in main or init. It returns an error, and changes
-// nothing, if the format has no reader, or if its name or one of its endings is taken or not in the form of one.
+// RegisterFormat adds a file format. Call it in main or in an init function. It returns an error, and changes nothing,
+// if the format has no Read function, or if its name or one of its endings is already registered or is malformed.
 func RegisterFormat(f Format) error {
 	fail := func(text string, args ...any) error {
 		return fmt.Errorf("datasets: RegisterFormat(%q): "+text, append([]any{f.Name}, args...)...)
@@ -51,7 +52,7 @@ func RegisterFormat(f Format) error {
 		if len(ending) < 2 || ending[0] != '.' {
 			return fail("the ending %q: want a dot and letters", ending)
 		}
-		if bareOf("a"+ending) == "a" {
+		if unpackedName("a"+ending) == "a" {
 			return fail("the ending %q is that of a packed file", ending)
 		}
 	}
@@ -78,7 +79,7 @@ func register(f Format) {
 	}
 }
 
-// registered returns the formats in the order of their registration.
+// registered returns the formats in the order of registration.
 func registered() []*Format {
 	formats.RLock()
 	defer formats.RUnlock()
@@ -88,10 +89,10 @@ func registered() []*Format {
 // FormatName is the name of a format, or "auto".
 type FormatName string
 
-// Names returns auto, the names of the formats that the program has, and of those that it may import.
+// Names returns "auto", the names of the registered formats, and those of the formats that a program can import.
 func (FormatName) Names() []string {
 	names := formatNames()
-	for _, f := range strangers {
+	for _, f := range unreadFormats {
 		if f.format != "" && !slices.Contains(names, f.format) {
 			names = append(names, f.format)
 		}
@@ -99,7 +100,7 @@ func (FormatName) Names() []string {
 	return names
 }
 
-// formatNames returns auto and the names of the formats that the program has.
+// formatNames returns "auto" and the names of the registered formats.
 func formatNames() []string {
 	names := []string{"auto"}
 	for _, f := range registered() {
@@ -109,9 +110,10 @@ func formatNames() []string {
 	return names
 }
 
-// strangers are files that are not read, by what they begin with, texts in lower case, and what to do. A format is the name of
-// one that a package registers which the program does not import.
-var strangers = []struct{ start, format, what string }{
+// unreadFormats are kinds of files that this package does not read. A file is of a kind if its content begins with
+// start, in lower case for text. advice completes the sentence "the file is …". format is the name of a format that
+// another package registers and the program does not import; "" if there is none.
+var unreadFormats = []struct{ start, format, advice string }{
 	{"PAR1", "parquet", "of the format parquet: to read it, the program has to import _ " +
 		`"github.com/krrlab/lab/datasets/parquet"`},
 	{"version https://git-lfs", "", "a pointer of Git LFS and not the data: get them by git lfs pull"},
@@ -125,22 +127,23 @@ var strangers = []struct{ start, format, what string }{
 	{"%%matrixmarket", "", "a file of Matrix Market: save it as LIBSVM or CSV"},
 }
 
-// formatOf returns the format that the options name, or that recognizes the content, and why it is that.
-func (s *Source) formatOf(name FormatName) (f *Format, why string, err error) {
-	head, all := s.Head(), registered()
+// chooseFormat returns the format that the options name or, for "auto", the one that recognizes the content, and the
+// reason.
+func (s *Source) chooseFormat(name FormatName) (f *Format, reason string, err error) {
+	head, candidates := s.Head(), registered()
 	isBinary := bytes.IndexByte(head, 0) >= 0
 	if _, err := s.r.Peek(1); err == io.EOF && s.arrays == nil && name == "auto" {
-		return nil, "", s.refuse("the file is empty")
+		return nil, "", s.fileFault("the file is empty")
 	} else if err != nil && err != io.EOF {
-		return nil, "", s.failed(0, err)
+		return nil, "", s.readError(0, err)
 	}
-	for _, f := range slices.Backward(all) {
+	for _, f := range slices.Backward(candidates) {
 		if f.Name == string(name) {
 			return f, "--format", nil
 		}
 		if name == "auto" && f.Recognize != nil && !(f.IsText && isBinary) {
-			if why, ok := f.Recognize(s); ok {
-				return f, why, nil
+			if reason, ok := f.Recognize(s); ok {
+				return f, reason, nil
 			}
 		}
 	}
@@ -149,11 +152,11 @@ func (s *Source) formatOf(name FormatName) (f *Format, why string, err error) {
 		_, start, _ = bytes.Cut(start, []byte("\n"))
 	}
 	start = bytes.ToLower(bytes.TrimSpace(start[:min(len(start), 64)]))
-	for _, f := range strangers {
+	for _, f := range unreadFormats {
 		begins := bytes.HasPrefix(start, []byte(f.start)) || bytes.HasPrefix(head, []byte(f.start))
 		if f.format == string(name) || name == "auto" && begins {
-			return nil, "", s.refuse("the file is %s", f.what)
+			return nil, "", s.fileFault("the file is %s", f.advice)
 		}
 	}
-	return all[slices.IndexFunc(all, func(f *Format) bool { return f.isDefault })], "", nil
+	return candidates[slices.IndexFunc(candidates, func(f *Format) bool { return f.isDefault })], "", nil
 }

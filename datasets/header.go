@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// missingWords are cells that stand for a missing value, in any case.
+// missingWords are the cells that stand for a missing value, in lower case; their case is ignored.
 var missingWords = []string{
 	"", "na", "n/a", "n.a.", "null", "(null)", "none", "missing", "nan", "nat", "?", "-", "--", "---", ".", "..",
 	"...", `\n`,
@@ -21,109 +21,111 @@ func isMissing(cell string) bool {
 	return len(cell) < 12 && slices.Contains(missingWords, strings.ToLower(cell))
 }
 
-// begin looks at the first record and reports whether it is a header.
-func (c *Table) begin(record []string, line int) (header bool, err error) {
-	first := make([]string, len(record))
+// readFirstRow chooses the columns from the first record, and reports whether it is a header.
+func (c *Table) readFirstRow(record []string, line int) (isHeader bool, err error) {
+	firstRow := make([]string, len(record))
 	for j, cell := range record {
-		first[j] = c.s.text(strings.TrimSpace(cell))
+		firstRow[j] = c.s.decodeText(strings.TrimSpace(cell))
 	}
-	c.role, c.unused = map[int]string{}, map[int]*unusedColumn{}
-	if c.names {
-		first, c.role[0] = append([]string{""}, first...), "drop"
-		c.read.note("the first column, which the header does not name, is left out: row names")
+	c.roleOf, c.unused = map[int]string{}, map[int]*unusedColumn{}
+	if c.hasRowNames {
+		firstRow, c.roleOf[0] = append([]string{""}, firstRow...), "drop"
+		c.reading.note("the first column, which the header does not name, is left out: row names")
 	}
-	c.width, c.weight, c.group, c.words = len(first), -1, -1, make([]*category, len(first))
-	named, matched, err := c.byName(first)
+	c.width, c.weight, c.group, c.categories = len(firstRow), -1, -1, make([]*category, len(firstRow))
+	named, matched, err := c.matchByName(firstRow)
 	if err == nil && !matched && c.o.Columns != nil {
-		err = c.unnamed(first)
+		err = c.checkUnmatched(firstRow)
 	}
 	if err == nil && !matched {
-		named, err = c.byPlace(first)
+		named, err = c.assignByOptions(firstRow)
 		if c.o.TargetOptional && c.target >= 0 && !named {
-			c.read.note("column %d is taken for the target, as at the fit: --target and --drop say otherwise",
+			c.reading.note("column %d is taken for the target, as at the fit: --target and --drop say otherwise",
 				c.target+1)
 		}
 	}
 	if err == nil {
-		header, err = c.isHeader(first, named || c.names)
+		isHeader, err = c.isHeader(firstRow, named || c.hasRowNames)
 	}
-	if header {
-		c.header = first
+	if isHeader {
+		c.header = firstRow
 	}
-	if err = cmp.Or(err, c.copy(first)); err != nil {
+	if err = cmp.Or(err, c.findCopied(firstRow)); err != nil {
 		return false, c.s.Fault(line, 0, "%v", err)
 	}
-	count := map[string]int{}
+	rowCount := map[string]int{}
 	for _, name := range c.header {
-		count[name]++
+		rowCount[name]++
 	}
-	for _, j := range c.keep {
-		if header && count[first[j]] > 1 && first[j] != "" {
-			c.read.note("several columns are named %s: rename them, as a model finds its columns by name", quote(first[j]))
+	for _, j := range c.featureColumns {
+		if isHeader && rowCount[firstRow[j]] > 1 && firstRow[j] != "" {
+			c.reading.note("several columns are named %s: rename them, as a model finds its columns by name",
+				quote(firstRow[j]))
 			break
 		}
 	}
-	for j := range first {
-		if c.role[j] == "drop" {
-			c.read.Dropped = append(c.read.Dropped, c.flagName(j))
+	for j := range firstRow {
+		if c.roleOf[j] == "drop" {
+			c.reading.Dropped = append(c.reading.Dropped, c.flagName(j))
 			c.unused[j] = &unusedColumn{seed: maphash.MakeSeed()}
 		}
-		c.wordy = c.wordy || c.words[j] != nil
+		c.hasCategories = c.hasCategories || c.categories[j] != nil
 	}
 	if c.o.AnswersOnly {
-		c.keep = nil
+		c.featureColumns = nil
 	}
-	return header, c.checkWidth(line, matched)
+	if matched || c.o.AnswersOnly {
+		return isHeader, nil
+	}
+	return isHeader, c.checkWidth(line)
 }
 
-// checkWidth returns an error if the columns cannot be what is wanted.
-func (c *Table) checkWidth(line int, matched bool) error {
+// checkWidth returns an error if there are no features, or not as many as o.Dim says.
+func (c *Table) checkWidth(line int) error {
 	switch {
-	case c.o.AnswersOnly || matched:
-		return nil
 	case c.width == 1 && c.target == 0:
 		sep := ""
-		if c.read.Separator != "" { // of text
-			sep = fmt.Sprintf(" (separator %s)", c.read.Separator)
+		if c.reading.Separator != "" { // the table is read from text
+			sep = fmt.Sprintf(" (separator %s)", c.reading.Separator)
 		}
 		return c.s.Fault(line, 0, "one column only%s: no features beside the target", sep)
-	case len(c.keep) == 0:
+	case len(c.featureColumns) == 0:
 		return c.s.Fault(line, 0, "no column is left for a feature")
-	case c.o.Dim > 0 && len(c.keep) != c.o.Dim:
-		beside := ""
+	case c.o.Dim > 0 && len(c.featureColumns) != c.o.Dim:
+		targetNote := ""
 		if c.target >= 0 {
-			beside = fmt.Sprintf("; column %d is taken for the target", c.target+1)
+			targetNote = fmt.Sprintf("; column %d is taken for the target", c.target+1)
 		}
-		return c.s.Fault(line, 0, "%s%s", c.o.wrongDim(len(c.keep)), beside)
+		return c.s.Fault(line, 0, "%s%s", c.o.dimMessage(len(c.featureColumns)), targetNote)
 	}
 	return nil
 }
 
-// byName finds the features that the options name, in whatever order and among whatever others; matched is false if
-// there are none of them.
-func (c *Table) byName(first []string) (named, matched bool, err error) {
-	names, words := sources(c.o.Columns, c.o.Categorical)
+// matchByName finds the features that o.Columns names, in any order and among other columns. named reports that a
+// column was found by its name, and matched that the features were; both are false if none of them is there.
+func (c *Table) matchByName(firstRow []string) (named, matched bool, err error) {
+	names, words := sourceColumns(c.o.Columns, c.o.Categorical)
 	if len(names) == 0 {
 		return false, false, nil
 	}
 	var missing, renamed []string
-	index, taken := newWordIndex(first), map[int]bool{}
-	there := nameList(first)
+	index, used := newWordIndex(firstRow), map[int]bool{}
+	available := nameList(firstRow)
 	for k, name := range names {
 		j, caseDiffers := index.find(name)
 		switch {
 		case j == severalPlaces:
 			return false, false, fmt.Errorf("several columns are named %s: rename them in all files, and fit again",
 				quote(name))
-		case j == noPlace || taken[j]:
+		case j == noPlace || used[j]:
 			missing = append(missing, name)
 			continue
 		case caseDiffers:
-			renamed = append(renamed, equalWords(first[j], name))
+			renamed = append(renamed, equalWords(firstRow[j], name))
 		}
-		first[j] = name
-		if c.keep, taken[j] = append(c.keep, j), true; words[k] != nil {
-			c.words[j] = words[k]
+		firstRow[j] = name
+		if c.featureColumns, used[j] = append(c.featureColumns, j), true; words[k] != nil {
+			c.categories[j] = words[k]
 		}
 	}
 	if len(missing) == len(names) {
@@ -131,57 +133,58 @@ func (c *Table) byName(first []string) (named, matched bool, err error) {
 	}
 	if missing != nil {
 		return false, false, fmt.Errorf("the columns %s of %s are missing: there are %s",
-			nameList(missing), cmp.Or(c.o.DimOf, "the model"), there)
+			nameList(missing), cmp.Or(c.o.DimOf, "the model"), available)
 	}
 	if renamed != nil {
-		c.read.note("columns taken as equal: %s", listed(renamed))
+		c.reading.note("columns taken as equal: %s", listed(renamed))
 	}
 	if c.target, _ = index.find(c.o.Target); c.target < 0 && !c.o.TargetOptional && c.o.Target != "none" {
-		if c.target, _, err = findColumn(first, cmp.Or(c.o.Target, "-1")); err != nil {
+		if c.target, _, err = findColumn(firstRow, cmp.Or(c.o.Target, "-1")); err != nil {
 			return false, false, fmt.Errorf("target: %w", err)
 		}
 	}
-	if taken[c.target] {
+	if used[c.target] {
 		return false, false, fmt.Errorf("the target, column %d, is a feature of %s: name the target by --target",
 			c.target, cmp.Or(c.o.DimOf, "the model"))
 	}
-	taken[c.target] = true
+	used[c.target] = true
 	if c.o.Groups != "" {
-		if c.group, _, err = findColumn(first, c.o.Groups); err != nil {
+		if c.group, _, err = findColumn(firstRow, c.o.Groups); err != nil {
 			return false, false, fmt.Errorf("groups: %w", err)
 		}
-		taken[c.group] = true
+		used[c.group] = true
 	}
 	for _, name := range c.o.More {
 		j, _ := index.find(name)
-		if j < 0 { // several targets are there together or not at all
-			c.target, c.more, c.others = -1, nil, nil
+		if j < 0 { // a file with answers has all targets
+			c.target, c.moreTargets, c.moreAnswers = -1, nil, nil
 			break
 		}
-		c.more, c.others, taken[j] = append(c.more, j), append(c.others, nil), true
+		c.moreTargets, c.moreAnswers, used[j] = append(c.moreTargets, j), append(c.moreAnswers, nil), true
 	}
-	if j, _ := index.find(c.o.Weights); c.o.Weights != "" && j >= 0 && !taken[j] { // none is needed
-		c.weight, taken[j] = j, true
+	if j, _ := index.find(c.o.Weights); c.o.Weights != "" && j >= 0 && !used[j] { // a file may lack the weights
+		c.weight, used[j] = j, true
 	}
-	for j, name := range first {
-		if !taken[j] && slices.Contains(c.o.Drop, name) {
-			c.role[j] = "drop"
-		} else if !taken[j] {
-			c.read.Ignored = append(c.read.Ignored, name)
+	for j, name := range firstRow {
+		if !used[j] && slices.Contains(c.o.Drop, name) {
+			c.roleOf[j] = "drop"
+		} else if !used[j] {
+			c.reading.Ignored = append(c.reading.Ignored, name)
 		}
 	}
 	return true, true, nil
 }
 
-// unnamed returns an error if none of the names that the options have for the features is in the first row, and it is a
-// header of others, or there is none and more columns than features: which of them has the answers is not guessed.
-func (c *Table) unnamed(first []string) error {
-	header, _, err := headed(first, c.rest, -1)
-	of := cmp.Or(c.o.DimOf, "the model")
+// checkUnmatched returns an error if none of the names in o.Columns is in the first row, and either that row is a
+// header, or there is no header but more columns than features. In the second case it is unknown which column has the
+// answers, and this is not guessed.
+func (c *Table) checkUnmatched(firstRow []string) error {
+	isHeader, _, err := guessHeader(firstRow, c.nextRows, -1)
+	modelName := cmp.Or(c.o.DimOf, "the model")
 	switch {
-	case c.o.Header == "yes" || c.o.Header == "auto" && header && err == nil:
+	case c.o.Header == "yes" || c.o.Header == "auto" && isHeader && err == nil:
 		return fmt.Errorf("none of the columns %s of %s is here: there are %s",
-			nameList(c.o.Columns), of, nameList(first))
+			nameList(c.o.Columns), modelName, nameList(firstRow))
 	case !c.o.TargetOptional:
 		return nil
 	}
@@ -191,39 +194,39 @@ func (c *Table) unnamed(first []string) error {
 			numbers++
 		}
 	}
-	if n := len(first) - numbers; n > c.o.Dim {
+	if n := len(firstRow) - numbers; n > c.o.Dim {
 		return fmt.Errorf("%d columns without a header, and %d features of %s: if column %d has the answers, "+
 			"say --target %d; leave out by --drop what is no feature",
-			len(first), c.o.Dim, of, len(first), len(first)-1)
+			len(firstRow), c.o.Dim, modelName, len(firstRow), len(firstRow)-1)
 	}
 	return nil
 }
 
-// byPlace finds the columns that the options name, the others being features; named reports whether one was found by
-// its name.
-func (c *Table) byPlace(first []string) (named bool, err error) {
+// assignByOptions assigns the columns that the options name to their uses; the other columns are features. named
+// reports whether a column was found by its name.
+func (c *Table) assignByOptions(firstRow []string) (named bool, err error) {
 	claim := func(flag, column string) int {
-		j, byName, e := findColumn(first, column)
-		if e == nil && c.role[j] != "" && flag != "drop" {
-			e = fmt.Errorf("column %d is in --%s too: each has one use, and --target names the target", j, c.role[j])
+		j, byName, e := findColumn(firstRow, column)
+		if e == nil && c.roleOf[j] != "" && flag != "drop" {
+			e = fmt.Errorf("column %d is in --%s too: each has one use, and --target names the target", j, c.roleOf[j])
 		}
 		if e != nil {
 			err = cmp.Or(err, fmt.Errorf("%s: %w", flag, e))
 			return -1
 		}
-		c.role[j], named = flag, named || byName
+		c.roleOf[j], named = flag, named || byName
 		return j
 	}
 	o := c.o
-	if err := c.severalTargets(first); err != nil {
+	if err := c.splitTargets(firstRow); err != nil {
 		return false, err
 	}
 	for _, column := range o.Drop {
-		if o.TargetOptional && (len(first) == o.Dim || !isIndex(column) && !slices.Contains(first, column)) {
-			continue // the features alone, or a name that need not be there
+		if o.TargetOptional && (len(firstRow) == o.Dim || !isIndex(column) && !slices.Contains(firstRow, column)) {
+			continue // the file has the features alone, or the name may be missing
 		}
 		if column == o.Groups {
-			continue // which other files drop
+			continue // the option names it for other files, in which it is dropped
 		}
 		claim("drop", column)
 	}
@@ -233,34 +236,35 @@ func (c *Table) byPlace(first []string) (named bool, err error) {
 	if o.Groups != "" {
 		c.group = claim("groups", o.Groups)
 	}
-	left := len(first) - len(c.role)
-	if c.target = -1; o.Target != "none" && (left != o.Dim || o.Target != "" && !o.TargetOptional) {
+	remaining := len(firstRow) - len(c.roleOf)
+	if c.target = -1; o.Target != "none" && (remaining != o.Dim || o.Target != "" && !o.TargetOptional) {
 		if c.target = claim("target", cmp.Or(o.Target, "-1")); c.target < 0 && o.TargetOptional && o.Dim > 0 {
-			err = fmt.Errorf("%s, and %w", o.wrongDim(left), err)
+			err = fmt.Errorf("%s, and %w", o.dimMessage(remaining), err)
 		}
 	}
 	if c.target >= 0 {
 		for _, name := range o.More {
-			c.more, c.others = append(c.more, claim("target", name)), append(c.others, nil)
+			c.moreTargets, c.moreAnswers = append(c.moreTargets, claim("target", name)), append(c.moreAnswers, nil)
 		}
 	}
-	for j := range first {
-		if c.role[j] == "" {
-			c.keep = append(c.keep, j)
+	for j := range firstRow {
+		if c.roleOf[j] == "" {
+			c.featureColumns = append(c.featureColumns, j)
 		}
 	}
 	for _, k := range o.Categorical {
 		flag := map[bool]string{false: "categorical", true: "dates"}[k.Dates != nil]
 		if j := claim(flag, k.Column); j >= 0 {
-			c.words[j] = newCategory(k)
+			c.categories[j] = newCategory(k)
 		}
 	}
 	return named, err
 }
 
-// severalTargets splits a target that is no column's name, but names separated by commas, quoted as in a csv file.
-func (c *Table) severalTargets(first []string) error {
-	if !strings.Contains(c.o.Target, ",") || slices.Contains(first, c.o.Target) {
+// splitTargets splits o.Target into several targets if it is not the name of a column but a list of names, separated by
+// commas and quoted as in a csv file.
+func (c *Table) splitTargets(firstRow []string) error {
+	if !strings.Contains(c.o.Target, ",") || slices.Contains(firstRow, c.o.Target) {
 		return nil
 	}
 	names, err := csv.NewReader(strings.NewReader(c.o.Target)).Read()
@@ -269,27 +273,27 @@ func (c *Table) severalTargets(first []string) error {
 	}
 	if c.o.Target, c.o.More = names[0], names[1:]; len(names) > 1 {
 		if c.o.Task == "classification" {
-			return fmt.Errorf("--target %s: several targets need --task regression", plain(joinNames(names)))
+			return fmt.Errorf("--target %s: several targets need --task regression", quoteIfLong(joinNames(names)))
 		}
 		c.o.Task = "regression"
 	}
 	return nil
 }
 
-// isHeader decides whether the first row is a header.
-func (c *Table) isHeader(first []string, named bool) (bool, error) {
-	yes, why := named, "it has the names that are asked for"
+// isHeader decides whether the first row is a header. named says that columns were found in it by their names.
+func (c *Table) isHeader(firstRow []string, named bool) (bool, error) {
+	isHeader, reason := named, "it has the names that are asked for"
 	switch {
 	case c.o.Header == "yes" || c.o.Header == "no":
-		yes, why = c.o.Header == "yes", "--header"
+		isHeader, reason = c.o.Header == "yes", "--header"
 	case !named:
 		var err error
-		if yes, why, err = headed(first, c.rest, c.target); err != nil {
+		if isHeader, reason, err = guessHeader(firstRow, c.nextRows, c.target); err != nil {
 			return false, err
 		}
 	}
-	c.read.Header = map[bool]string{true: "yes (", false: "no ("}[yes] + why + ")"
-	return yes, nil
+	c.reading.Header = map[bool]string{true: "yes (", false: "no ("}[isHeader] + reason + ")"
+	return isHeader, nil
 }
 
 // isIndex reports whether a column is given by its number.
@@ -298,15 +302,15 @@ func isIndex(column string) bool {
 	return err == nil
 }
 
-// findColumn returns the column that is given by its number, from the end if it is negative, or
-// by its name in the first row.
-func findColumn(first []string, column string) (col int, named bool, err error) {
-	w := len(first)
+// findColumn returns the index of a column that is given by its number, counted from the end if it is negative, or by
+// its name in the first row. named reports that it was given by its name.
+func findColumn(firstRow []string, column string) (col int, named bool, err error) {
+	width := len(firstRow)
 	i, err := strconv.Atoi(column)
 	if err != nil {
-		i, caseDiffers := newWordIndex(first).find(column)
+		i, caseDiffers := newWordIndex(firstRow).find(column)
 		if i == noPlace || caseDiffers {
-			return 0, false, fmt.Errorf("no column is named %s: %s", quote(column), namesIn(first))
+			return 0, false, fmt.Errorf("no column is named %s: %s", quote(column), describeNames(firstRow))
 		}
 		if i == severalPlaces {
 			return 0, false, fmt.Errorf("several columns are named %s: say which by its number, counted from 0",
@@ -314,19 +318,19 @@ func findColumn(first []string, column string) (col int, named bool, err error) 
 		}
 		return i, true, nil
 	}
-	if i < -w || i >= w {
+	if i < -width || i >= width {
 		named := ""
-		if j := slices.Index(first, column); j >= 0 {
+		if j := slices.Index(firstRow, column); j >= 0 {
 			named = fmt.Sprintf("; %q is in column %d", column, j)
 		}
-		return 0, false, fmt.Errorf("column %d: the rows have %d columns, 0 to %d%s", i, w, w-1, named)
+		return 0, false, fmt.Errorf("column %d: the rows have %d columns, 0 to %d%s", i, width, width-1, named)
 	}
-	return (i + w) % w, false, nil
+	return (i + width) % width, false, nil
 }
 
-// namesIn says which names the first row has.
-func namesIn(first []string) string {
-	names := slices.DeleteFunc(slices.Clone(first), func(cell string) bool { return kindOf(cell) == number })
+// describeNames describes which names the first row has, for an error.
+func describeNames(firstRow []string) string {
+	names := slices.DeleteFunc(slices.Clone(firstRow), func(cell string) bool { return kindOf(cell) == numberCell })
 	if len(names) == 0 {
 		return "the first row has numbers only; give the column by its number, counted from 0"
 	}

@@ -13,20 +13,20 @@ import (
 )
 
 func init() {
-	register(Format{Name: "idx", Answers: "in a separate file", Recognize: func(s *Source) (why string, ok bool) {
+	register(Format{Name: "idx", Answers: "in a separate file", Recognize: func(s *Source) (reason string, ok bool) {
 		return "it begins with two zeros", bytes.HasPrefix(s.Head(), []byte{0, 0})
 	}, Read: (*Source).idx})
 }
 
-// Magic numbers of MNIST's idx files: unsigned bytes in 3 and in 1 dimensions.
+// Magic numbers of the idx format of MNIST: unsigned bytes in 3 dimensions and in 1.
 const (
 	idxImages = 0x00000803
 	idxLabels = 0x00000801
-	maxSide   = 1 << 12 // pixels, of an image
+	maxSide   = 1 << 12 // largest height or width of an image in pixels
 )
 
-// idx reads images, one point each, pixels in 0 … 255 as they are; and the labels from
-// the file beside it, unless o.Target is "none".
+// idx reads images, each as one point with pixels 0 … 255, and the labels from a second file in the same folder, unless
+// o.Target is "none".
 func (s *Source) idx(o *ReadOptions) (*Dataset, error) {
 	size, err := s.idxHeader(idxImages, 3)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Source) idx(o *ReadOptions) (*Dataset, error) {
 		d = size[1] * size[2]
 	}
 	if n == 0 || d == 0 {
-		return nil, s.refuse("%d images of %d×%d pixels", n, size[1], size[2])
+		return nil, s.fileFault("%d images of %d×%d pixels", n, size[1], size[2])
 	}
 	if o.MaxRows > 0 {
 		n = min(n, o.MaxRows)
@@ -54,20 +54,20 @@ func (s *Source) idx(o *ReadOptions) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	return out, s.answered(out, labels, o, nil)
+	return out, s.setAnswers(out, labels, o, nil)
 }
 
 func (s *Source) idxHeader(magic uint32, dims int) (size []int, err error) {
 	head := make([]uint32, 1+dims)
 	if err := binary.Read(s.r, binary.BigEndian, head[:1]); err != nil {
-		return nil, s.failed(0, err)
+		return nil, s.readError(0, err)
 	}
 	if head[0] != magic {
-		return nil, s.refuse("wrong magic number %#08x, want %#08x: not an idx file of %s", head[0], magic,
+		return nil, s.fileFault("wrong magic number %#08x, want %#08x: not an idx file of %s", head[0], magic,
 			map[uint32]string{idxImages: "images", idxLabels: "labels"}[magic])
 	}
 	if err := binary.Read(s.r, binary.BigEndian, head[1:]); err != nil {
-		return nil, s.failed(0, err)
+		return nil, s.readError(0, err)
 	}
 	for _, v := range head[1:] {
 		size = append(size, int(v))
@@ -75,29 +75,30 @@ func (s *Source) idxHeader(magic uint32, dims int) (size []int, err error) {
 	return size, nil
 }
 
-// idxBytes reads n items of d bytes.
-func (s *Source) idxBytes(n, d int, what string) ([]byte, error) {
-	out, err := s.upTo(int64(n)*int64(d), byteGrowth)
+// idxBytes reads n items of d bytes each.
+func (s *Source) idxBytes(n, d int, items string) ([]byte, error) {
+	out, err := s.readUpTo(int64(n)*int64(d), byteGrowth)
 	if err == nil && len(out) < n*d {
-		err = s.refuse("the file is cut short: %d of %d %s; get it again", len(out)/d, n, what)
+		err = s.fileFault("the file is cut short: %d of %d %s; get it again", len(out)/d, n, items)
 	}
 	return out, err
 }
 
-// idxLabels reads the first n of the labels that belong to total images.
+// idxLabels reads the first n labels from the file with the labels of all total images.
 func (s *Source) idxLabels(total, n int) (*answers, error) {
 	dir, base := filepath.Split(s.name)
 	name := strings.NewReplacer("images-idx3", "labels-idx1", "images.idx3", "labels.idx1").Replace(base)
 	if name == base || s.file == nil {
-		return nil, s.refuse("an idx file of images must be named like train-images-idx3-ubyte, with train-labels-idx1-ubyte beside it")
+		return nil, s.fileFault("an idx file of images must be named like train-images-idx3-ubyte, " +
+			"with train-labels-idx1-ubyte beside it")
 	}
 	var l *Source
 	err := fs.ErrNotExist
-	for k, names := 0, packings(name); errors.Is(err, fs.ErrNotExist) && k < len(names); k++ {
-		l, err = open(s.ctx, filepath.Join(dir, names[k]))
+	for k, names := 0, packedNames(name); errors.Is(err, fs.ErrNotExist) && k < len(names); k++ {
+		l, err = openSource(s.ctx, filepath.Join(dir, names[k]))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, s.refuse("its labels are missing: put %s beside it", name)
+		return nil, s.fileFault("its labels are missing: put %s beside it", name)
 	} else if err != nil {
 		return nil, err
 	}
@@ -107,7 +108,7 @@ func (s *Source) idxLabels(total, n int) (*answers, error) {
 		return nil, err
 	}
 	if size[0] != total {
-		return nil, l.refuse("%d labels for %d images", size[0], total)
+		return nil, l.fileFault("%d labels for %d images", size[0], total)
 	}
 	raw, err := l.idxBytes(n, 1, "labels")
 	if err != nil {

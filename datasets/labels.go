@@ -11,50 +11,54 @@ import (
 	"unicode/utf8"
 )
 
-// decimal are the numbers of which nothing but the value is read: digits, perhaps an exponent as R writes it.
-var decimal = regexp.MustCompile(`^[+-]?\d+(\.0*)?(e[+-]?\d+)?$`)
+// wholeNumber matches texts that may say no more than the value of a whole number: digits, possibly with an exponent in
+// the form of R.
+var wholeNumber = regexp.MustCompile(`^[+-]?\d+(\.0*)?(e[+-]?\d+)?$`)
 
-// maxWhole is the first whole number that not every text of which is told apart by its value: 15 digits are.
-const maxWhole = 1e15
+// maxExactWhole is the smallest number from which whole numbers are not read by value: texts of up to 15 digits are
+// distinguished by their float64 values, longer ones need not be.
+const maxExactWhole = 1e15
 
-// value returns the number that is all that a label says; ok is false where it says more.
-func value(text string) (v float64, ok bool) {
-	if !decimal.MatchString(text) {
+// wholeValue returns the value of a text that says no more than the value of a whole number. ok is false for other
+// texts, such as 01 and numbers from maxExactWhole on.
+func wholeValue(text string) (v float64, ok bool) {
+	if !wholeNumber.MatchString(text) {
 		return 0, false
 	}
 	digits := strings.TrimLeft(text, "+-")
-	v, err := parse(text)
+	v, err := parseNumber(text)
 	padded := len(digits) > 1 && digits[0] == '0' && digits[1] != '.'
-	return v, err == nil && math.Abs(v) < maxWhole && v == math.Trunc(v) && !padded
+	return v, err == nil && math.Abs(v) < maxExactWhole && v == math.Trunc(v) && !padded
 }
 
-// setClasses sets Labels, sorted, and Class, and notes which texts are one class. A class has the name that all its rows
-// have, or its wordKey if they differ or the labels are all numbers that say nothing but their value.
+// setClasses sets Labels, sorted, and Class, and notes which texts were merged into one class. The label of a class is
+// the text of all its rows. It is the wordKey of the class if these texts differ, or if all labels are numbers without
+// further information (wholeValue).
 func (d *Dataset) setClasses(r *Reading, a *answers) {
-	name, index, plain := map[string]string{}, map[string]int{}, true
+	nameOfKey, index, allNumbers := map[string]string{}, map[string]int{}, true
 	var merged []string
 	for _, text := range a.texts {
 		k := wordKey(text)
-		_, number := value(text)
-		plain = plain && number
-		if was := name[k]; was == "" {
-			name[k] = text
-		} else if was != text {
-			if !number || strings.ContainsAny(was+text, "eE") { // nobody asks about 1, +1 and 1.0
+		_, isNumber := wholeValue(text)
+		allNumbers = allNumbers && isNumber
+		if previous := nameOfKey[k]; previous == "" {
+			nameOfKey[k] = text
+		} else if previous != text {
+			if !isNumber || strings.ContainsAny(previous+text, "eE") { // no note for 1, +1 and 1.0
 				other := text
 				if text == k {
-					other = was
+					other = previous
 				}
 				merged = append(merged, equalWords(other, k))
 			}
-			name[k] = k
+			nameOfKey[k] = k
 		}
 	}
 	if merged != nil {
 		r.note("labels taken as equal: %s", listed(merged))
 	}
-	for k, l := range name {
-		if plain {
+	for k, l := range nameOfKey {
+		if allNumbers {
 			l = k
 		}
 		d.Labels = append(d.Labels, l)
@@ -67,14 +71,15 @@ func (d *Dataset) setClasses(r *Reading, a *answers) {
 	for k, text := range a.texts {
 		class[k] = index[wordKey(text)]
 	}
-	d.Class = chosen[int](a.code)(class)
+	d.Class = selectIndices[int](a.codes)(class)
 }
 
-// sortLabels sorts by value if all labels are numbers, those of one value by text, and as text otherwise.
+// sortLabels sorts labels by value if all of them are numbers, labels of equal value by text; otherwise it sorts all by
+// text.
 func sortLabels(labels []string) {
 	values := make(map[string]float64, len(labels))
 	for _, l := range labels {
-		v, err := parse(l)
+		v, err := parseNumber(l)
 		if err != nil || math.IsNaN(v) {
 			slices.Sort(labels)
 			return
@@ -86,43 +91,44 @@ func sortLabels(labels []string) {
 	})
 }
 
-// ClassIn returns for each label of d its place among others, that of the same text, else of the same number, boolean or
-// Unicode text, else of the only one that differs in upper and lower case alone, and −1 where there is none.
+// ClassIn returns for each label of d its index in labels, or −1 if it is not there. It is the label with the same
+// text, else the one that denotes the same number, boolean or Unicode text, else the only one that differs in case
+// alone.
 func (d *Dataset) ClassIn(labels []string) []int {
-	index, at := newWordIndex(labels), make([]int, len(d.Labels))
+	index, place := newWordIndex(labels), make([]int, len(d.Labels))
 	for i, l := range d.Labels {
-		at[i], _ = index.find(l)
-		at[i] = max(at[i], noPlace)
+		place[i], _ = index.find(l)
+		place[i] = max(place[i], noPlace)
 	}
-	return at
+	return place
 }
 
-// KnownLabels says in one line which labels of d's rows are not among others, in how many rows, and which are taken for
-// one that differs in upper and lower case; "" if all are the same. It is an error if not one of the rows has a label
-// that is among them.
+// KnownLabels returns a one-line note about the labels of d's rows that are not in labels, with their number of rows,
+// and about those that match a label in labels except for case; "" if all labels match exactly. It returns an error if
+// no row has a label in labels.
 func (d *Dataset) KnownLabels(labels []string) (note string, err error) {
-	index, rows, count := newWordIndex(labels), 0, make([]int, len(d.Labels))
+	index, unknownRows, count := newWordIndex(labels), 0, make([]int, len(d.Labels))
 	for _, c := range d.Class {
 		count[c]++
 	}
-	var names, taken []string
+	var unknownLabels, equalPairs []string
 	for c, n := range count {
 		i, caseDiffers := index.find(d.Labels[c])
 		if caseDiffers {
-			taken = append(taken, equalWords(d.Labels[c], labels[i]))
+			equalPairs = append(equalPairs, equalWords(d.Labels[c], labels[i]))
 		} else if i < 0 && n > 0 {
-			names, rows = append(names, d.Labels[c]), rows+n
+			unknownLabels, unknownRows = append(unknownLabels, d.Labels[c]), unknownRows+n
 		}
 	}
-	if taken != nil {
-		note = fmt.Sprintf("%s: labels taken as equal: %s", d.Name, listed(taken))
+	if equalPairs != nil {
+		note = fmt.Sprintf("%s: labels taken as equal: %s", d.Name, listed(equalPairs))
 	}
-	if rows == 0 {
+	if unknownRows == 0 {
 		return note, nil
 	}
 	unknownNote := fmt.Sprintf("%s: the labels %s, of %d of %d rows, are not among the model's %s",
-		d.Name, nameList(names), rows, len(d.Class), nameList(labels))
-	if rows == len(d.Class) {
+		d.Name, nameList(unknownLabels), unknownRows, len(d.Class), nameList(labels))
+	if unknownRows == len(d.Class) {
 		return "", errors.New(unknownNote)
 	}
 	if note != "" {
@@ -131,7 +137,7 @@ func (d *Dataset) KnownLabels(labels []string) (note string, err error) {
 	return note + unknownNote + ", and count as errors", nil
 }
 
-// nameList returns names in quotes, as listed does.
+// nameList returns the names in quotes as a list, in the form of listed.
 func nameList(names []string) string {
 	return listed(quoted(names))
 }
@@ -144,22 +150,23 @@ func quoted(names []string) []string {
 	return out
 }
 
-// listed returns the items of a list, those beyond twenty counted.
+// listed joins the items of a list by commas; after maxListed items it only counts the others.
 func listed(items []string) string {
-	const most = 20
-	if n := len(items) - most; n > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(items[:most], ", "), n)
+	const maxListed = 20
+	if n := len(items) - maxListed; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(items[:maxListed], ", "), n)
 	}
 	return strings.Join(items, ", ")
 }
 
-// text returns a text that is not UTF-8 as Latin-1, in which every byte is a letter, so that no two become one.
-func (s *Source) text(text string) string {
+// decodeText returns the text, decoded as Latin-1 if it is not valid UTF-8. Every byte is a character in Latin-1, so
+// distinct texts remain distinct.
+func (s *Source) decodeText(text string) string {
 	if utf8.ValidString(text) {
 		return text
 	}
-	if !s.latin {
-		s.latin = true
+	if !s.isLatin1 {
+		s.isLatin1 = true
 		s.reading.note("text that is not UTF-8 is read as Latin-1")
 	}
 	runes := make([]rune, len(text))

@@ -11,149 +11,152 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// maxColumn is the largest LIBSVM index accepted.
+// maxColumn is the largest feature index that is accepted.
 const maxColumn = math.MaxInt32 - 1
 
 func init() {
 	register(Format{Name: "libsvm", Endings: []string{".libsvm", ".svm"}, IsText: true, Answers: "first in each line",
-		Recognize: hasItems, Read: (*Source).libsvm})
+		Recognize: isLibsvm, Read: (*Source).libsvm})
 }
 
-// hasItems reports whether most lines have items index:value.
-func hasItems(s *Source) (why string, ok bool) {
+// isLibsvm reports whether at least half of the lines with content consist of items index:value, after an optional
+// label.
+func isLibsvm(s *Source) (reason string, ok bool) {
 	head := s.Head()
-	items, others, lines := 0, 0, 0
+	itemLines, otherLines, lines := 0, 0, 0
 	for line := range bytes.Lines(head) {
 		if len(head) == windowBytes && !bytes.HasSuffix(line, []byte("\n")) && lines > 0 {
-			break // cut
+			break // the line is cut
 		}
 		lines++
 		switch rowItems(line) {
 		case -1:
-			others++
+			otherLines++
 		case 0:
 		default:
-			items++
+			itemLines++
 		}
 	}
-	return "items index:value", items > 0 && others <= items
+	return "items index:value", itemLines > 0 && otherLines <= itemLines
 }
 
-// libsvm reads lines "answer index:value …", indices from 1 and increasing; text after # is a comment, but at a line's
-// start where that may be a row. If o.Target is "none" the answers may be missing. Points are sparse.
+// libsvm reads lines of the form "answer index:value …" with increasing indices from 1. Text after # is a comment; a
+// line that begins with # and may be a row is an error. If o.Target is "none", the answers may be missing. The points
+// are sparse.
 func (s *Source) libsvm(o *ReadOptions) (*Dataset, error) {
 	x := &points.CSR{Ptr: []int{0}}
 	var a answers
-	widest, err := s.libsvmRows(x, &a, o) // the line of the last feature
+	widestLine, err := s.libsvmRows(x, &a, o) // widestLine is the line of the largest index
 	if err != nil {
 		return nil, err
 	}
-	if x.N = len(a.code); x.N == 0 {
-		return nil, s.refuse("the file is empty: no rows")
+	if x.N = len(a.codes); x.N == 0 {
+		return nil, s.fileFault("the file is empty: no rows")
 	}
 	if o.Dim > 0 && x.D > o.Dim {
 		if o.DimOf == "" {
-			return nil, s.Fault(widest, 0, "%s", o.wrongDim(x.D))
+			return nil, s.Fault(widestLine, 0, "%s", o.dimMessage(x.D))
 		}
-		return nil, s.Fault(widest, 0,
-			"%s; where the last features of sparse data are all zero, say --dim %d for both files", o.wrongDim(x.D),
+		return nil, s.Fault(widestLine, 0,
+			"%s; where the last features of sparse data are all zero, say --dim %d for both files", o.dimMessage(x.D),
 			x.D)
 	}
 	if o.Dim > x.D {
-		x.D, widest = o.Dim, 0
+		x.D, widestLine = o.Dim, 0
 	}
-	if need := vectorsHeld * 8 * float64(x.D); need > small && s.memory() > 0 && need > float64(s.memory()) {
-		return nil, s.Fault(widest, 0,
+	need := denseVectors * 8 * float64(x.D)
+	if need > minMemory && s.memoryBudget() > 0 && need > float64(s.memoryBudget()) {
+		return nil, s.Fault(widestLine, 0,
 			"index %d: vectors of that length need %s, and %s of memory are available: "+
 				"number the features without gaps",
-			x.D, accel.Bytes(int64(need)), accel.Bytes(s.memory()))
+			x.D, accel.Bytes(int64(need)), accel.Bytes(s.memoryBudget()))
 	}
 	if x.D == 0 {
-		return nil, s.refuse("no row has a feature")
+		return nil, s.fileFault("no row has a feature")
 	}
 	d := &Dataset{X: x}
 	if o.Target == "none" {
 		return d, nil
 	}
-	return d, s.answered(d, &a, o, nil)
+	return d, s.setAnswers(d, &a, o, nil)
 }
 
-// libsvmRows sets x to the rows, appends their answers to a, and returns the line of the last feature.
-func (s *Source) libsvmRows(x *points.CSR, a *answers, o *ReadOptions) (widest int, err error) {
-	var col grown[int32]
-	var val grown[float64]
-	next, size := 1, 0
-	whole := func([]byte) bool { return false }
-	err = s.eachRow(1, whole, threadsAhead, func(b *block) {
+// libsvmRows sets x to the rows and appends their answers to a. It returns the line of the largest index.
+func (s *Source) libsvmRows(x *points.CSR, a *answers, o *ReadOptions) (widestLine int, err error) {
+	var columns chunkedSlice[int32]
+	var values chunkedSlice[float64]
+	nextLine, size := 1, 0
+	neverInQuotes := func([]byte) bool { return false }
+	err = s.eachRow(1, neverInQuotes, pipelineDepth, func(b *block) {
 		line := b.line
 		for text := range bytes.Lines(b.text) {
 			b.rows = append(b.rows, s.libsvmLine(b, text, line, o))
 			line++
 		}
 	}, func(r *textRow) error {
-		next = r.line + 1
+		nextLine = r.line + 1
 		switch {
-		case o.MaxRows > 0 && len(a.code) == o.MaxRows:
+		case o.MaxRows > 0 && len(a.codes) == o.MaxRows:
 			return io.EOF
 		case r.err != nil:
 			return r.err
 		}
-		if r.d > x.D {
-			x.D, widest = r.d, r.line
+		if r.maxIndex > x.D {
+			x.D, widestLine = r.maxIndex, r.line
 		}
 		if r.cells == nil {
 			s.reading.skip(r.line, 1)
 			return nil
 		}
-		col.add(r.cols)
-		val.add(r.nums)
-		size += len(r.cols)
+		columns.appendAll(r.indices)
+		values.appendAll(r.numbers)
+		size += len(r.indices)
 		x.Ptr = append(x.Ptr, size)
-		if err := s.take((float64Growth+int32Growth)*len(r.cols)+intGrowth, len(a.code)); err != nil {
+		if err := s.reserve((float64Growth+int32Growth)*len(r.indices)+intGrowth, len(a.codes)); err != nil {
 			return err
 		}
-		return a.add(s, s.text(r.cells[0]), r.line)
+		return a.add(s, s.decodeText(r.cells[0]), r.line)
 	})
-	x.Col, x.Val = col.all(), val.all()
+	x.Col, x.Val = columns.concat(), values.concat()
 	if err != nil {
-		err = s.failed(next, err)
+		err = s.readError(nextLine, err)
 	}
-	return widest, err
+	return widestLine, err
 }
 
-// noLabel is what is wrong with a line of LIBSVM that begins with index:value.
-const noLabel = "the line has no label: it begins with index:value. " +
+// missingLabel is the error for a line that begins with an item index:value.
+const missingLabel = "the line has no label: it begins with index:value. " +
 	"A fit wants one in each line; to predict, say --target none"
 
-// libsvmLine reads a line; its nonzeros are appended to those of b. The answer is empty where there is none.
+// libsvmLine parses a line and appends its nonzeros to those of b. The answer is "" if the line has none.
 func (s *Source) libsvmLine(b *block, text []byte, line int, o *ReadOptions) (r textRow) {
 	r.line = line
 	fail := func(item int, format string, args ...any) textRow {
 		r.err = s.Fault(line, item, format, args...)
 		return r
 	}
-	word, rest := cutWord(text)
+	word, remainder := cutWord(text)
 	answer := string(word)
 	switch {
 	case len(word) == 0 || o.Comment != "" && o.Comment != "none" && bytes.HasPrefix(word, []byte(o.Comment)):
 		return r
 	case word[0] == '#' && o.Comment != "none":
-		if second, _ := cutWord(rest); len(word) > 1 && (len(second) == 0 || isItem(second)) {
+		if second, _ := cutWord(remainder); len(word) > 1 && (len(second) == 0 || isItem(second)) {
 			return fail(1, "the line begins with # and may be a row: "+
 				"say --comment # if it is a comment, --comment none if # begins a label")
 		}
 		return r
 	case isItem(word) && word[0] != 'q':
-		if rest, answer = text, ""; o.Target != "none" {
-			return fail(1, "%s", noLabel)
+		if remainder, answer = text, ""; o.Target != "none" {
+			return fail(1, "%s", missingLabel)
 		}
 	}
-	at, from := len(b.cells), len(b.nums)
+	firstCell, firstNumber := len(b.cells), len(b.numbers)
 	b.cells = append(b.cells, answer)
-	text, _, _ = bytes.Cut(rest, []byte("#"))
+	text, _, _ = bytes.Cut(remainder, []byte("#"))
 	for item := 1 + min(1, len(answer)); ; item++ {
 		if word, text = cutWord(text); len(word) == 0 {
-			r.cells, r.nums, r.cols = b.cells[at:], b.nums[from:], b.cols[from:]
+			r.cells, r.numbers, r.indices = b.cells[firstCell:], b.numbers[firstNumber:], b.indices[firstNumber:]
 			return r
 		}
 		index, value, ok := bytes.Cut(word, []byte(":"))
@@ -169,23 +172,23 @@ func (s *Source) libsvmLine(b *block, text []byte, line int, o *ReadOptions) (r 
 					"precomputed")
 		case err != nil || col < 1 || col > maxColumn:
 			return fail(item, "index %s: want a whole number from 1 to %d", quote(index), maxColumn)
-		case col <= r.d:
-			return fail(item, "index %d after index %d: indices must increase", col, r.d)
+		case col <= r.maxIndex:
+			return fail(item, "index %d after index %d: indices must increase", col, r.maxIndex)
 		}
-		v, ok := short(value)
+		v, ok := parseShort(value)
 		if !ok {
-			if v, err = finite(string(value)); err != nil {
+			if v, err = parseFinite(string(value)); err != nil {
 				return fail(item, "value of index %d: %v", col, err)
 			}
 		}
-		if r.d = col; v != 0 {
-			b.cols, b.nums = append(b.cols, int32(col-1)), append(b.nums, v)
+		if r.maxIndex = col; v != 0 {
+			b.indices, b.numbers = append(b.indices, int32(col-1)), append(b.numbers, v)
 		}
 	}
 }
 
-// cutWord returns the first word of b and what follows it.
-func cutWord(b []byte) (word, rest []byte) {
+// cutWord returns the first word of b, and the text after it.
+func cutWord(b []byte) (word, remainder []byte) {
 	i := 0
 	for i < len(b) && b[i] <= ' ' {
 		i++
@@ -197,8 +200,8 @@ func cutWord(b []byte) (word, rest []byte) {
 	return b[i:j], b[j:]
 }
 
-// rowItems returns how many items index:value a line of LIBSVM has, after its label or without one; 0 for a label alone
-// and for lines without content, −1 where it is none.
+// rowItems returns the number of items index:value in a line of the LIBSVM format, after an optional label. It is 0 for
+// a label alone and for lines without content, and −1 if the line does not have this format.
 func rowItems(line []byte) (items int) {
 	words := bytes.Fields(line)
 	for k, w := range words {
@@ -217,11 +220,11 @@ func rowItems(line []byte) (items int) {
 	return items
 }
 
-// isItem reports whether a word is of the form index:value, or qid:number.
+// isItem reports whether a word has the form index:value or qid:number.
 func isItem(w []byte) bool {
 	index, value, ok := strings.Cut(string(w), ":")
 	if _, err := strconv.Atoi(index); err != nil && index != "qid" || !ok {
 		return false
 	}
-	return kindOf(value) != word && kindOf(value) != local
+	return kindOf(value) != wordCell && kindOf(value) != localCell
 }

@@ -11,37 +11,39 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// LoadOptions say how to load a data set of the registry. Nil means the defaults.
+// LoadOptions are the options of Load. A nil pointer stands for the defaults.
 type LoadOptions struct {
-	Dirs  []string // folders to look in, in order; default: Dirs()
-	Scale string   // one of Scalings; default: the registry's
-	N     int      // first training rows to keep; default: all
-	// Memory is how many bytes a file may take while it is read; default: as for ReadOptions.
+	Dirs  []string // folders to search, in order; default: Dirs()
+	Scale string   // one of Scalings; default: the scaling of the registry
+	N     int      // number of training rows to keep, the first ones; default: all
+	// Memory is the memory budget for reading a file, in bytes. The default is that of ReadOptions.Memory.
 	Memory int64
 }
 
-// Pair is a data set ready to use: scaled, the test labels in terms of the training labels.
+// Pair is a data set that is ready to use: the points are scaled, and the test labels match the training labels.
 type Pair struct {
-	Train, Test *Dataset // Test is nil if there are no test rows; Scaling is fitted on Train
+	Train, Test *Dataset // Test is nil if there are no test rows; the scaling is fitted on Train
 	Info        *Info
-	// Target and Drop are columns of the file that packed data were read from, as the model keeps them.
+	// Target and Drop are, for packed data, the options with the columns of the file from which the data were read. A
+	// model stores them.
 	Target string
 	Drop   []string
 }
 
-// splitSeed fixes the random split of sets that come in one file.
+// splitSeed is the seed of the random split of data sets that come in one file.
 const splitSeed = 1
 
-// Load loads the data set of that name from the folders, or generates it: reads its files, splits training from test
-// rows, keeps the first o.N training rows, and scales both parts by what is fitted on these. It returns a *MissingError
-// if a file is not there. A name for which IsPacked is a folder of Pack, whose data are scaled already.
+// Load loads or generates the data set with the given name: it reads the files, splits the rows into training and test
+// rows, keeps the first o.N training rows, fits the scaling on these and applies it to both parts. It returns a
+// *MissingError if a file is not in any of the folders. If IsPacked(name), the data come from a folder that Pack wrote
+// and are scaled already.
 func Load(ctx context.Context, name string, o *LoadOptions) (*Pair, error) {
 	opt := *cmp.Or(o, &LoadOptions{})
 	if o = &opt; o.Dirs == nil {
 		o.Dirs = Dirs()
 	}
 	if IsPacked(name) {
-		return unpack(name, o.N)
+		return unpackFolder(name, o.N)
 	}
 	info, err := Lookup(name)
 	if err != nil {
@@ -49,14 +51,14 @@ func Load(ctx context.Context, name string, o *LoadOptions) (*Pair, error) {
 	}
 	p := &Pair{Info: info}
 	if info.BuiltIn() {
-		all := info.generate(info)
-		p.Train, p.Test = all.Slice(0, info.N), all.Slice(info.N, all.Len())
+		data := info.generate(info)
+		p.Train, p.Test = data.Slice(0, info.N), data.Slice(info.N, data.Len())
 	} else {
 		paths, missing := info.Find(o.Dirs)
 		if len(missing) > 0 {
 			return nil, &MissingError{info, missing, o.Dirs}
 		}
-		if p.Train, p.Test, err = info.read(ctx, paths, o); err != nil {
+		if p.Train, p.Test, err = info.readFiles(ctx, paths, o); err != nil {
 			return nil, err
 		}
 	}
@@ -64,21 +66,21 @@ func Load(ctx context.Context, name string, o *LoadOptions) (*Pair, error) {
 		return nil, err
 	}
 	p.Train.Name, p.Test.Name = info.Name, info.Name
-	p.Train.Read, p.Test.Read = nil, nil // the registry has decided
+	p.Train.Read, p.Test.Read = nil, nil // the interpretation of the file is given by the registry
 	if o.N > 0 {
 		p.Train = p.Train.Head(o.N)
 	}
-	p.Train.Note = info.note(p.Train.Len(), o.N)
+	p.Train.Note = info.describeRows(p.Train.Len(), o.N)
 	p.Train, p.Test, err = Scale(cmp.Or(o.Scale, info.Scale), p.Train, p.Test)
 	return p, err
 }
 
-// note says what is special about n training rows, of which asked were asked for, 0 for all: that they are not just the
-// set's own but the first of them, or more, or fewer than were asked for, and Note.
-func (i *Info) note(n, asked int) (note string) {
+// describeRows describes n training rows, of which requested were requested (0 for all), if they are not the rows of
+// the registry but fewer or more of them, or fewer than requested. The Note of the data set is appended.
+func (i *Info) describeRows(n, requested int) (note string) {
 	switch {
-	case asked > n:
-		note = fmt.Sprintf("all %d training rows: %d were asked for, and there are no more", n, asked)
+	case requested > n:
+		note = fmt.Sprintf("all %d training rows: %d were asked for, and there are no more", n, requested)
 	case n < i.N:
 		note = fmt.Sprintf("the first %d of %d training rows", n, i.N)
 	case n > i.N:
@@ -90,51 +92,52 @@ func (i *Info) note(n, asked int) (note string) {
 	return note + i.Note
 }
 
-// read reads the training and the test rows from the files of the set. Of a set in one file a fixed random four fifths
-// of the rows train; more rows than an endless set has are generated from them.
-func (i *Info) read(ctx context.Context, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
+// readFiles reads the training and test rows from the files of the data set. If it has a single file, a fixed random
+// 4/5 of the rows are training rows. If an endless data set has fewer rows than requested, the others are generated
+// from them.
+func (i *Info) readFiles(ctx context.Context, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
 	opt := ReadOptions{Task: i.Task.String(), Dim: i.D, Memory: o.Memory, Target: i.target}
 	if paths[TestFile] == "" {
-		all, err := ReadFile(ctx, paths[TrainFile], &opt)
+		data, err := ReadFile(ctx, paths[TrainFile], &opt)
 		if err != nil {
 			return nil, nil, err
 		}
-		if i.one != "" {
-			all.oneVersusRest(i.one)
+		if i.positiveClass != "" {
+			data.oneVersusRest(i.positiveClass)
 		}
-		n := all.Len()
+		n := data.Len()
 		order := rng.New(splitSeed).Sub("split").Perm(n)
-		return all.Subset(order[:n*4/5]), all.Subset(order[n*4/5:]), nil
+		return data.Subset(order[:n*4/5]), data.Subset(order[n*4/5:]), nil
 	}
-	tested := opt
-	if paths[TestLabels] != "" { // MNIST's
-		tested.Target = ""
+	testOptions := opt
+	if paths[TestLabels] != "" { // the answers of MNIST are in separate files
+		testOptions.Target = ""
 	}
 	if opt.MaxRows = i.N; o.N > 0 {
 		opt.MaxRows = min(o.N, i.N)
 	}
 	if train, err = ReadFile(ctx, paths[TrainFile], &opt); err == nil {
-		test, err = ReadFile(ctx, paths[TestFile], &tested)
+		test, err = ReadFile(ctx, paths[TestFile], &testOptions)
 	}
 	if err == nil && i.Endless && o.N > train.Len() {
 		train.Name = "MNIST"
-		train, err = endless(ctx, train, endlessDeformation, endlessSeed, o.N)
+		train, err = generateEndless(ctx, train, endlessDeformation, endlessSeed, o.N)
 	}
 	return train, test, err
 }
 
-// oneVersusRest makes a task of two classes: "rest" and the one label.
-func (d *Dataset) oneVersusRest(one string) {
+// oneVersusRest merges all classes but one: class 0 is "rest" and class 1 is the given label.
+func (d *Dataset) oneVersusRest(positive string) {
 	for i, c := range d.Class {
 		d.Class[i] = 0
-		if d.Labels[c] == one {
+		if d.Labels[c] == positive {
 			d.Class[i] = 1
 		}
 	}
-	d.Labels = []string{"rest", one}
+	d.Labels = []string{"rest", positive}
 }
 
-// Describe returns the size of the set in words.
+// Describe returns task, number of classes, n, d and number of test rows as text.
 func (i *Info) Describe() string {
 	s := i.Task.String()
 	if i.Classes > 0 {
@@ -143,20 +146,23 @@ func (i *Info) Describe() string {
 	return fmt.Sprintf("%s, n = %d, d = %d, %d test rows", s, i.N, i.D, i.TestN)
 }
 
-// endlessDeformation is that of the registry's endless sets. It takes a digit about as far as
-// MNIST8M's deformations do: the squared distance of a row to the nearest of MNIST's 60,000
-// training digits, pixels in [0, 1], has over 1,000 rows the quartiles 15.6, 22.5 and 29.2;
-// over 1,000 rows of MNIST8M they are 16.6, 21.7 and 26.4.
+// endlessDeformation is the deformation of the endless data sets of the registry. It changes a digit about as much as
+// the deformations of MNIST8M do: for 1,000 generated rows, the squared distance to the nearest of the 60,000 training
+// digits of MNIST, with pixels in [0, 1], has the quartiles 15.6, 22.5 and 29.2; for 1,000 rows of MNIST8M they are
+// 16.6, 21.7 and 26.4.
 var endlessDeformation = deformation{Shift: 1, Rotate: 7.5, Alpha: 20, Sigma: 4}
 
-// endlessSeed fixes the registry's endless sets.
+// endlessSeed is the seed of the endless data sets of the registry.
 const endlessSeed = 1
 
-// endless returns the first rows of an unending sequence of labeled pictures made of n given ones, square, row by row,
-// with values from 0 (the background) to 255, after the "infinite MNIST" of Loosli, Canu and Bottou (Training invariant
-// support vector machines using selective sampling, in Large Scale Kernel Machines, 2007): rows 0 … n−1 are the given
-// ones, and row i ≥ n is number i mod n of them under a deformation that is a function of the seed and i alone.
-func endless(ctx context.Context, base *Dataset, by deformation, seed uint64, rows int) (*Dataset, error) {
+// generateEndless returns the first rows of an infinite sequence of labeled pictures that is generated from the n
+// pictures of base. Pictures are square, stored row by row, with values from 0 (background) to 255. Rows 0 … n−1 are
+// those of base. Row i ≥ n is row i mod n of base under a random deformation that is a function of the seed and i only.
+//
+// It follows the "infinite MNIST" of Loosli, Canu and Bottou (Training invariant support vector machines using
+// selective sampling, in Large Scale Kernel Machines, 2007).
+func generateEndless(ctx context.Context, base *Dataset, distortion deformation, seed uint64, rows int) (*Dataset,
+	error) {
 	n, d := base.X.Dims()
 	if need, has := 4*float64(rows)*float64(d), float64(accel.MemoryAvailable()); has > 0 && need > has {
 		return nil, fmt.Errorf("%s: %d rows of %d numbers take %s, more than the machine has: take fewer", base.Name,
@@ -169,9 +175,9 @@ func endless(ctx context.Context, base *Dataset, by deformation, seed uint64, ro
 	}
 	points.Panel32To(base.X.Slice(0, min(n, rows)), x.Data, d)
 	if rows > n {
-		out.Source += fmt.Sprintf("; generated from %s: %v, seed %d", base.Name, by, seed)
+		out.Source += fmt.Sprintf("; generated from %s: %v, seed %d", base.Name, distortion, seed)
 	}
-	return &out, by.rows(ctx, x, n, rng.New(seed).Sub("endless"), func(i int, picture []float32) {
+	return &out, distortion.deformRows(ctx, x, n, rng.New(seed).Sub("endless"), func(i int, picture []float32) {
 		points.Panel32To(base.X.Slice(i%n, i%n+1), picture, d)
 	})
 }

@@ -9,70 +9,71 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 )
 
-// What an item takes while a slice of them grows: itself, the spare room of a quarter, and the copy
-// that is grown from.
+// Memory in bytes that one element of a slice takes while the slice grows by append: the element itself, spare capacity
+// of a quarter, and the old copy from which the elements are copied.
 const (
 	float64Growth = 8 * 9 / 4
 	int32Growth   = 4 * 9 / 4
 	intGrowth     = 8 * 9 / 4
 	byteGrowth    = 3
-	textGrowth    = (16 + 8) * 9 / 4 // a string and its line
+	textGrowth    = (16 + 8) * 9 / 4 // a string and the number of its line
 )
 
-// lineShare is the part of the memory that one line may take as text; its cells take some
-// fifteen times as much.
-const lineShare = 32
+// lineFraction limits the text of one line to the fraction 1/lineFraction of the memory budget. The cells of a line
+// take about fifteen times the memory of its text; a smaller value admits lines whose cells exceed the budget.
+const lineFraction = 32
 
-// vectorsHeld is the number of dense vectors, as long as a point has features, that are held beside
-// sparse points: their mean, a scaling, rows that are read.
-const vectorsHeld = 6
+// denseVectors is the number of dense vectors of length d that are allocated in addition to sparse points: their mean,
+// the scaling and rows that are read.
+const denseVectors = 6
 
-// small is how many bytes are always there; the machine is not asked about fewer.
-const small = 1 << 24
+// minMemory is the number of bytes that reading may always use. The available memory of the machine is determined only
+// if more is needed.
+const minMemory = 1 << 24
 
-// memory returns how many bytes the content may take: those of the options, or half of what the
-// machine has, as garbage and the solve want some; 0 if that is not known.
-func (s *Source) memory() int64 {
-	if !s.asked && s.limit == 0 {
-		if s.limit = (accel.MemoryAvailable() + 1) / 2; s.limit > 0 { // upwards: 0 is unknown, not used up
-			s.limit += s.held
+// memoryBudget returns the number of bytes that the content may take: the value of the options, or half of the
+// available memory of the machine, as the other half is needed for garbage and by the solver; 0 if this is not known.
+func (s *Source) memoryBudget() int64 {
+	if !s.askedMachine && s.memoryLimit == 0 {
+		s.memoryLimit = (accel.MemoryAvailable() + 1) / 2 // rounded up, because 0 stands for an unknown amount
+		if s.memoryLimit > 0 {
+			s.memoryLimit += s.usedBytes
 		}
 	}
-	s.asked = true
-	return s.limit
+	s.askedMachine = true
+	return s.memoryLimit
 }
 
-// Free returns how many bytes more may be held; at least 16 MiB.
+// Free returns the remaining memory budget in bytes, at least 16 MiB.
 func (s *Source) Free() int64 {
-	if limit := s.memory(); limit > 0 {
-		return max(small, limit-s.held)
+	if limit := s.memoryBudget(); limit > 0 {
+		return max(minMemory, limit-s.usedBytes)
 	}
 	return math.MaxInt64
 }
 
-// take counts bytes that are held, of which rows were read before, and returns an error if they
-// are more than the limit.
-func (s *Source) take(bytes, rows int) error {
-	if s.held += int64(bytes); s.held <= s.limit || s.limit == 0 && s.held <= small {
+// reserve adds bytes to the memory in use, after rows rows have been read. It returns an error if the budget is
+// exceeded.
+func (s *Source) reserve(bytes, rows int) error {
+	if s.usedBytes += int64(bytes); s.usedBytes <= s.memoryLimit || s.memoryLimit == 0 && s.usedBytes <= minMemory {
 		return nil
 	}
-	if limit := s.memory(); limit == 0 || s.held <= limit {
+	if limit := s.memoryBudget(); limit == 0 || s.usedBytes <= limit {
 		return nil
 	}
-	return s.refuse("reading more than %d rows takes more than %s, the memory there is for it: read fewer by --n, or allow "+
-		"more by --memory",
-		rows, accel.Bytes(s.limit))
+	return s.fileFault("reading more than %d rows takes more than %s, the memory there is for it: read fewer by --n, "+
+		"or allow more by --memory",
+		rows, accel.Bytes(s.memoryLimit))
 }
 
-// checkLine returns an error if a line of that length is too long: if it takes more than a part of
-// the memory.
+// checkLine returns an error if a line of this length exceeds its share of the memory budget (lineFraction).
 func (s *Source) checkLine(line int, bytes int64) error {
-	if bytes <= small/lineShare {
+	if bytes <= minMemory/lineFraction {
 		return nil
 	}
 	limit := int64(1 << 30)
-	if m := s.memory(); m > 0 {
-		limit = m / lineShare
+	if m := s.memoryBudget(); m > 0 {
+		limit = m / lineFraction
 	}
 	if bytes <= limit {
 		return nil
@@ -81,21 +82,21 @@ func (s *Source) checkLine(line int, bytes int64) error {
 		accel.Bytes(limit))
 }
 
-// upTo reads most bytes, or fewer to the end. Memory grows with what is read, not with what a header claims: growth
-// bytes for each.
-func (s *Source) upTo(most int64, growth int) ([]byte, error) {
+// readUpTo reads maxBytes bytes, or fewer at the end of the content, and reserves bytesPerByte bytes for each. Memory
+// grows with the data that are read, and does not depend on a length that a header claims.
+func (s *Source) readUpTo(maxBytes int64, bytesPerByte int) ([]byte, error) {
 	const chunk = 1 << 20
-	var all bytes.Buffer
+	var content bytes.Buffer
 	for {
-		n, err := io.CopyN(&all, s.r, min(chunk, most-int64(all.Len())))
+		n, err := io.CopyN(&content, s.r, min(chunk, maxBytes-int64(content.Len())))
 		switch {
 		case errors.Is(err, io.EOF) || err == nil && n == 0:
-			return all.Bytes(), nil
+			return content.Bytes(), nil
 		case err == nil:
-			err = s.take(growth*int(n), 0)
+			err = s.reserve(bytesPerByte*int(n), 0)
 		}
 		if err != nil {
-			return nil, s.failed(0, err)
+			return nil, s.readError(0, err)
 		}
 	}
 }

@@ -20,20 +20,22 @@ import (
 )
 
 func init() {
-	register(Format{Name: "npy", Endings: []string{".npy", ".npz"}, Recognize: func(s *Source) (why string, ok bool) {
+	recognize := func(s *Source) (reason string, ok bool) {
 		return "", s.arrays != nil || bytes.HasPrefix(s.Head(), []byte(npy.Magic))
-	}, Read: (*Source).npy})
+	}
+	register(Format{Name: "npy", Endings: []string{".npy", ".npz"}, Recognize: recognize, Read: (*Source).npy})
 }
 
-// array is a NumPy array as a matrix: n rows of d numbers, or of texts.
+// array is a NumPy array as a matrix of n rows and d columns, of numbers or of texts.
 type array struct {
 	name string
 	npy.Header
 	n, d int
-	data any // as npy.Read returns it
+	data any // slice of the elements, a result of npy.Read
 }
 
-// text returns a number so that no two are one, whole ones with all digits, and booleans as Python writes them.
+// text returns element (i, j) as text. Distinct numbers have distinct texts, whole numbers have all digits, and
+// booleans are written as in Python.
 func (a *array) text(i, j int) string {
 	v := reflect.ValueOf(a.data).Index(i*a.d + j)
 	if v.CanFloat() {
@@ -45,7 +47,7 @@ func (a *array) text(i, j int) string {
 	return strings.TrimSpace(fmt.Sprint(v))
 }
 
-// number returns a number; ok is false for texts, and for numbers of other types.
+// number returns element (i, j); ok is false for texts and for numeric types that are not converted exactly.
 func (a *array) number(i, j int) (v float64, ok bool) {
 	k := i*a.d + j
 	switch v := a.data.(type) {
@@ -63,26 +65,26 @@ func (a *array) number(i, j int) (v float64, ok bool) {
 	return 0, false
 }
 
-// points returns the columns to keep of the first n rows, in the memory of the array where that holds floats; in
-// float64 where missing numbers are to be filled in.
-func (s *Source) points(a *array, n int, keep []int, fill bool) (points.Points, error) {
+// arrayPoints returns the first n rows of the given columns as points. Arrays of floats share their memory with the
+// points if possible. If fill is set, missing values will be filled in, and float32 is converted to float64.
+func (s *Source) arrayPoints(a *array, n int, columns []int, fill bool) (points.Points, error) {
 	switch v := a.data.(type) {
 	case []float32:
 		if !fill {
-			return points.NewDense32(n, len(keep), kept(v, n, a.d, keep)), nil
+			return points.NewDense32(n, len(columns), selectColumns(v, n, a.d, columns)), nil
 		}
 	case []float64:
-		return points.NewDense(n, len(keep), kept(v, n, a.d, keep)), nil
+		return points.NewDense(n, len(columns), selectColumns(v, n, a.d, columns)), nil
 	}
-	if err := s.take(8*n*len(keep), n-1); err != nil {
+	if err := s.reserve(8*n*len(columns), n-1); err != nil {
 		return nil, err
 	}
-	x := points.NewDense(n, len(keep), nil)
+	x := points.NewDense(n, len(columns), nil)
 	for i := range n {
-		for k, j := range keep {
+		for k, j := range columns {
 			v, ok := a.number(i, j)
 			if !ok {
-				v, _ = parse(a.text(i, j)) // exact: what is rounded is the number
+				v, _ = parseNumber(a.text(i, j)) // the text is exact, so this rounds only once
 			}
 			x.Row(i)[k] = v
 		}
@@ -90,27 +92,28 @@ func (s *Source) points(a *array, n int, keep []int, fill bool) (points.Points, 
 	return x, nil
 }
 
-// kept returns the columns to keep of n rows of d numbers: in the memory of v if they rise.
-func kept[T any](v []T, n, d int, keep []int) []T {
-	out := v[:n*len(keep)]
-	if !slices.IsSorted(keep) {
+// selectColumns returns the given columns of the first n rows of v, which has d columns. It reuses the memory of v if
+// the columns are in increasing order.
+func selectColumns[T any](v []T, n, d int, columns []int) []T {
+	out := v[:n*len(columns)]
+	if !slices.IsSorted(columns) {
 		out = make([]T, len(out))
-	} else if len(keep) == d {
+	} else if len(columns) == d {
 		return out
 	}
 	for i := range n {
-		for k, j := range keep {
-			out[i*len(keep)+k] = v[i*d+j]
+		for k, j := range columns {
+			out[i*len(columns)+k] = v[i*d+j]
 		}
 	}
 	return out
 }
 
-// elements reads those of an array, which take memory.
-func (s *Source) elements(a *array, r io.Reader) (err error) {
-	if held := a.Held(); held > math.MaxInt64/2 || s.take(int(held), 0) != nil {
-		return s.refuse("an array of shape %v takes %s, the limit is %s: allow more by --memory", a.Shape,
-			accel.Bytes(held), accel.Bytes(s.memory()))
+// readElements reads the elements of an array, after it has reserved the memory.
+func (s *Source) readElements(a *array, r io.Reader) (err error) {
+	if size := a.Held(); size > math.MaxInt64/2 || s.reserve(int(size), 0) != nil {
+		return s.fileFault("an array of shape %v takes %s, the limit is %s: allow more by --memory", a.Shape,
+			accel.Bytes(size), accel.Bytes(s.memoryBudget()))
 	}
 	if a.data, err = a.Read(r); err != nil {
 		return s.arrayFault(err)
@@ -120,13 +123,14 @@ func (s *Source) elements(a *array, r io.Reader) (err error) {
 
 func (s *Source) arrayFault(err error) error {
 	if s.ctx.Err() != nil || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, zip.ErrChecksum) {
-		return s.failed(0, err)
+		return s.readError(0, err)
 	}
-	return s.refuse("%v", err)
+	return s.fileFault("%v", err)
 }
 
-// header reads the header of an array: vectors are columns, and the last dimensions of more than two are one.
-func (s *Source) header(name string, r io.Reader) (a *array, err error) {
+// readArrayHeader reads the header of an array. A vector becomes a matrix of one column; in an array of more than two
+// dimensions, all dimensions after the first are combined.
+func (s *Source) readArrayHeader(name string, r io.Reader) (a *array, err error) {
 	a = &array{name: strings.TrimSuffix(name, ".npy"), n: 1, d: 1}
 	if a.Header, err = npy.ReadHeader(r); err != nil {
 		return nil, s.arrayFault(err)
@@ -139,7 +143,8 @@ func (s *Source) header(name string, r io.Reader) (a *array, err error) {
 	return a, nil
 }
 
-// arrayRow is the current row of arrays as cells: the columns of the points, then those of other arrays.
+// arrayRow is the current row of several arrays as cells: the columns of the points, followed by those of the other
+// arrays.
 type arrayRow struct {
 	row     int
 	columns []arrayColumn
@@ -160,20 +165,20 @@ func (r *arrayRow) Number(j int) (v float64, ok bool) {
 	return c.number(r.row, c.j)
 }
 
-// npy reads a matrix, with the columns of other arrays of its archive that are answers or that options name.
+// npy reads a matrix and, from an archive, the other arrays that contain answers or that options name.
 func (s *Source) npy(o *ReadOptions) (*Dataset, error) {
-	x, y, others, err := s.matrices(o)
+	x, y, namedArrays, err := s.readMatrices(o)
 	if err != nil {
 		return nil, err
 	}
 	if x.n == 0 || x.d == 0 {
-		return nil, s.refuse("%s has shape %v: no rows or no columns",
+		return nil, s.fileFault("%s has shape %v: no rows or no columns",
 			strings.TrimSpace("the array "+x.name), x.Shape)
 	}
-	c := s.table(o)
+	c := s.newTable(o)
 	c.o.Header = "no"
-	row, first := &arrayRow{}, []string(nil)
-	add := func(a *array) (names []string) {
+	row, names := &arrayRow{}, []string(nil)
+	add := func(a *array) (answerColumns []string) {
 		for j := range a.d {
 			name := a.name
 			if a == x {
@@ -181,39 +186,39 @@ func (s *Source) npy(o *ReadOptions) (*Dataset, error) {
 			} else if a.d > 1 {
 				name += "_" + strconv.Itoa(j)
 			}
-			row.columns, names = append(row.columns, arrayColumn{a, j}), append(names, name)
+			row.columns, answerColumns = append(row.columns, arrayColumn{a, j}), append(answerColumns, name)
 		}
-		first = append(first, names...)
-		return names
+		names = append(names, answerColumns...)
+		return answerColumns
 	}
 	switch add(x); {
 	case y != nil:
-		names := add(y)
-		if c.o.Target, c.o.More, c.o.Columns = names[0], names[1:], nil; len(names) > 1 {
+		answerColumns := add(y)
+		if c.o.Target, c.o.More, c.o.Columns = answerColumns[0], answerColumns[1:], nil; len(answerColumns) > 1 {
 			c.o.Task = "regression"
 		}
 		if isIndex(y.name) {
 			c.o.Target = strconv.Itoa(x.d)
 		}
-	case s.arrays != nil && len(others) > 0 && (o.Target == "" || o.Target == "-1"):
+	case s.arrays != nil && len(namedArrays) > 0 && (o.Target == "" || o.Target == "-1"):
 		c.o.Target = strconv.Itoa(x.d - 1)
 	case len(x.Shape) > 2 && o.Target != "none" && !o.TargetOptional:
-		return nil, s.refuse("an array of shape %v has no column of answers: write points and answers into one file "+
-			"by np.savez('data.npz', X=X, y=y)", x.Shape)
+		return nil, s.fileFault("an array of shape %v has no column of answers: write points and answers into one "+
+			"file by np.savez('data.npz', X=X, y=y)", x.Shape)
 	case len(x.Shape) > 2:
 		c.o.Target = "none"
 	}
-	for _, a := range others {
+	for _, a := range namedArrays {
 		if add(a); a.name != o.Weights {
-			c.o.Drop = append(slices.Clip(c.o.Drop), strconv.Itoa(len(first)-1))
+			c.o.Drop = append(slices.Clip(c.o.Drop), strconv.Itoa(len(names)-1))
 		}
 	}
-	if _, err := c.begin(first, 0); err != nil {
+	if _, err := c.readFirstRow(names, 0); err != nil {
 		return nil, err
 	}
-	_, texts := x.data.([]string)
-	if c.read.Header, c.matrix = "", !c.wordy && !texts; texts {
-		c.read.note("the points are texts, which are read as numbers")
+	_, isText := x.data.([]string)
+	if c.reading.Header, c.isArray = "", !c.hasCategories && !isText; isText {
+		c.reading.note("the points are texts, which are read as numbers")
 	}
 	n := x.n
 	if o.MaxRows > 0 {
@@ -229,45 +234,45 @@ func (s *Source) npy(o *ReadOptions) (*Dataset, error) {
 		return nil, err
 	}
 	if y != nil {
-		c.read.Target = ""
+		c.reading.Target = ""
 	}
-	if c.matrix {
-		d.X, err = s.points(x, n, c.keep, o.KeepMissing)
+	if c.isArray {
+		d.X, err = s.arrayPoints(x, n, c.featureColumns, o.KeepMissing)
 	}
 	return d, err
 }
 
-// matrices returns the array of the points, that of the answers, nil if these are a column of the points or there are
-// none, and those that other options name.
-func (s *Source) matrices(o *ReadOptions) (x, y *array, others []*array, err error) {
+// readMatrices reads the array of the points x, that of the answers y, and the arrays that other options name. y is nil
+// if the answers are a column of x, or if there are none.
+func (s *Source) readMatrices(o *ReadOptions) (x, y *array, namedArrays []*array, err error) {
 	if s.arrays == nil {
-		if x, err = s.header("", s.r); err == nil {
-			err = s.elements(x, s.r)
+		if x, err = s.readArrayHeader("", s.r); err == nil {
+			err = s.readElements(x, s.r)
 		}
 		if err != nil {
 			return nil, nil, nil, err
 		}
 		s.reading.Format += fmt.Sprintf(", of shape %v", x.Shape)
-		if more, _ := s.r.Peek(len(npy.Magic)); string(more) == npy.Magic {
-			err = s.refuse("a second array follows the first: write both by np.savez('data.npz', X=X, y=y)")
-		} else if len(more) > 0 {
-			err = s.refuse("more bytes follow the array, of shape %v: the file holds something else, too", x.Shape)
+		if trailing, _ := s.r.Peek(len(npy.Magic)); string(trailing) == npy.Magic {
+			err = s.fileFault("a second array follows the first: write both by np.savez('data.npz', X=X, y=y)")
+		} else if len(trailing) > 0 {
+			err = s.fileFault("more bytes follow the array, of shape %v: the file holds something else, too", x.Shape)
 		}
 		return x, nil, nil, err
 	}
-	all, err := s.headers()
+	arrays, err := s.readArchiveHeaders()
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if x, y, err = s.choose(all, o); err != nil {
+	if x, y, err = s.chooseArrays(arrays, o); err != nil {
 		return nil, nil, nil, err
 	}
 	var unused []string
-	for _, a := range all {
+	for _, a := range arrays {
 		switch isNamed := a.name == o.Weights || slices.Contains(o.Keep, a.name); {
 		case a == x || a == y:
 		case isNamed && a.n == x.n && a.d == 1:
-			others = append(others, a)
+			namedArrays = append(namedArrays, a)
 		default:
 			unused = append(unused, a.describe())
 		}
@@ -275,43 +280,43 @@ func (s *Source) matrices(o *ReadOptions) (x, y *array, others []*array, err err
 	if unused != nil {
 		s.reading.note("arrays not read: %s", listed(unused))
 	}
-	if err := s.load(all, append(others, x, y)...); err != nil {
+	if err := s.loadArrays(arrays, append(namedArrays, x, y)...); err != nil {
 		return nil, nil, nil, err
 	}
 	s.reading.Format += fmt.Sprintf(": points %s of shape %v", x.name, x.Shape)
 	if y != nil {
 		s.reading.Format += fmt.Sprintf(", answers %s", y.name)
 	}
-	return x, y, others, nil
+	return x, y, namedArrays, nil
 }
 
-func (a *array) describe() string { return fmt.Sprintf("%s of shape %v", plain(a.name), a.Shape) }
+func (a *array) describe() string { return fmt.Sprintf("%s of shape %v", quoteIfLong(a.name), a.Shape) }
 
-// headers returns the arrays of the archive without their elements.
-func (s *Source) headers() (all []*array, err error) {
+// readArchiveHeaders returns the arrays of the archive without their elements.
+func (s *Source) readArchiveHeaders() (arrays []*array, err error) {
 	for _, f := range s.arrays {
-		if err := s.member(f, func(r io.Reader) error {
-			a, err := s.header(f.Name, r)
-			all = append(all, a)
+		if err := s.readMember(f, func(r io.Reader) error {
+			a, err := s.readArrayHeader(f.Name, r)
+			arrays = append(arrays, a)
 			return err
 		}); err != nil {
 			return nil, err
 		}
 	}
-	return all, nil
+	return arrays, nil
 }
 
-// load reads the elements of some of all arrays of the archive.
-func (s *Source) load(all []*array, some ...*array) error {
-	for k, a := range all {
-		if !slices.Contains(some, a) {
+// loadArrays reads the elements of the wanted arrays. arrays are all arrays of the archive, in its order.
+func (s *Source) loadArrays(arrays []*array, wanted ...*array) error {
+	for k, a := range arrays {
+		if !slices.Contains(wanted, a) {
 			continue
 		}
-		if err := s.member(s.arrays[k], func(r io.Reader) error {
+		if err := s.readMember(s.arrays[k], func(r io.Reader) error {
 			if _, err := npy.ReadHeader(r); err != nil {
 				return err
 			}
-			return s.elements(a, r)
+			return s.readElements(a, r)
 		}); err != nil {
 			return err
 		}
@@ -319,36 +324,32 @@ func (s *Source) load(all []*array, some ...*array) error {
 	return nil
 }
 
-// member reads a file of the archive to its end, where the checksum is compared.
-func (s *Source) member(f *zip.File, read func(r io.Reader) error) error {
+// readMember reads a file of the archive to its end, so that the checksum is verified.
+func (s *Source) readMember(f *zip.File, read func(r io.Reader) error) error {
 	s.zipped = f
 	r, err := f.Open()
 	if err == nil {
-		err = read(&watched{ctx: s.ctx, r: r})
+		err = read(&cancelableReader{ctx: s.ctx, r: r})
 		r.Close()
 	}
 	if err != nil {
-		return s.failed(0, err)
+		return s.readError(0, err)
 	}
 	return nil
 }
 
-// Names of arrays as programs give them, in lower case; the first that is there is taken.
+// Names of arrays that programs commonly use, in lower case, the preferred ones first.
 var (
-	pointNames  = []string{"x", "x_train", "train_x", "train_images", "train_data", "data", "features", "images", "arr_0"}
-	answerNames = []string{"y", "y_train", "train_y", "train_labels", "train_targets", "target", "targets", "labels", "label",
-		"arr_1"}
+	pointNames = []string{"x", "x_train", "train_x", "train_images", "train_data", "data", "features", "images",
+		"arr_0"}
+	answerNames = []string{"y", "y_train", "train_y", "train_labels", "train_targets", "target", "targets", "labels",
+		"label", "arr_1"}
 )
 
-// named returns the first array with one of the names, with "test" in place of "train" for the test part.
-func named(all []*array, names []string, test bool) *array {
+// findArray returns the array with the first of the names that occurs, in any case; nil if there is none.
+func findArray(arrays []*array, names ...string) *array {
 	for _, name := range names {
-		if test && strings.Contains(name, "train") {
-			names = append([]string{strings.Replace(name, "train", "test", 1)}, names...)
-		}
-	}
-	for _, name := range names {
-		for _, a := range all {
+		for _, a := range arrays {
 			if strings.EqualFold(a.name, name) {
 				return a
 			}
@@ -357,94 +358,109 @@ func named(all []*array, names []string, test bool) *array {
 	return nil
 }
 
-// only returns the one array that fits; nil if there are none or several.
-func only(all []*array, fits func(a *array) bool) *array {
-	if all = slices.DeleteFunc(slices.Clone(all), func(a *array) bool { return !fits(a) }); len(all) == 1 {
-		return all[0]
+// partNames returns the names of an array in the part of the data that o selects: for the test part, the names with
+// "test" instead of "train" come first.
+func (o *ReadOptions) partNames(names []string) []string {
+	for _, name := range names {
+		if o.TestPart && strings.Contains(name, "train") {
+			names = append([]string{strings.Replace(name, "train", "test", 1)}, names...)
+		}
+	}
+	return names
+}
+
+// onlyMatch returns the one array for which fits is true; nil if there are none or several.
+func onlyMatch(arrays []*array, fits func(a *array) bool) *array {
+	if arrays = slices.DeleteFunc(slices.Clone(arrays), func(a *array) bool { return !fits(a) }); len(arrays) == 1 {
+		return arrays[0]
 	}
 	return nil
 }
 
-// choose returns the arrays of the points and of the answers: those that the options name, those with usual names, or
-// the only ones that can be these.
-func (s *Source) choose(all []*array, o *ReadOptions) (x, y *array, err error) {
+// chooseArrays returns the arrays of the points and of the answers: those that the options name, else those with usual
+// names, else the only arrays that have a suitable shape. y is nil if there is no array of answers.
+func (s *Source) chooseArrays(arrays []*array, o *ReadOptions) (x, y *array, err error) {
 	fail := func(format string, args ...any) (x, y *array, err error) {
-		return nil, nil, s.refuse(format, args...)
+		return nil, nil, s.fileFault(format, args...)
 	}
-	var names []string
-	for _, a := range all {
-		names = append(names, a.describe())
+	var descriptions []string
+	for _, a := range arrays {
+		descriptions = append(descriptions, a.describe())
 	}
-	there := listed(names)
+	available := listed(descriptions)
 	answers, isNamed := answerNames, o.Target != "none" && o.Target != "" && !isIndex(o.Target)
 	if isNamed {
 		answers = []string{o.Target}
-		if k := strings.LastIndexByte(o.Target, '_'); k > 0 && len(o.More) > 0 { // the first column of an array
+		// The name may be that of the first column of an array.
+		if k := strings.LastIndexByte(o.Target, '_'); k > 0 && len(o.More) > 0 {
 			answers = append(answers, o.Target[:k])
 		}
 	}
-	y = named(all, answers, o.TestPart)
-	rest := slices.DeleteFunc(slices.Clone(all), func(a *array) bool { return a == y })
-	if x = named(rest, pointNames, o.TestPart); o.Points != "" {
-		if x = named(rest, []string{o.Points}, false); x == nil {
-			return fail("no array for the points is named %s: there are %s", quote(o.Points), there)
+	y = findArray(arrays, o.partNames(answers)...)
+	remaining := slices.DeleteFunc(slices.Clone(arrays), func(a *array) bool { return a == y })
+	if x = findArray(remaining, o.partNames(pointNames)...); o.Points != "" {
+		if x = findArray(remaining, o.Points); x == nil {
+			return fail("no array for the points is named %s: there are %s", quote(o.Points), available)
 		}
 	}
 	isMatrix := func(a *array) bool { return len(a.Shape) > 1 }
 	if x == nil || o.Points == "" && !isMatrix(x) && !strings.EqualFold(x.name, "x") {
-		x = only(rest, isMatrix)
+		x = onlyMatch(remaining, isMatrix)
 	}
-	if x == nil && len(all) == 1 && (o.AnswersOnly || isMatrix(all[0])) {
-		x, y = all[0], nil
+	if x == nil && len(arrays) == 1 && (o.AnswersOnly || isMatrix(arrays[0])) {
+		x, y = arrays[0], nil
 	}
-	if named(all, []string{"indptr", "col"}, false) != nil && named(all, []string{"shape"}, false) != nil {
+	if findArray(arrays, "indptr", "col") != nil && findArray(arrays, "shape") != nil {
 		return fail("a sparse matrix of SciPy, without answers: write both by " +
 			"sklearn.datasets.dump_svmlight_file(X, y, 'data.svm', zero_based=False)")
 	}
 	if x == nil {
-		return fail("no array is named X, and not just one is a matrix: there are %s; name the points by --x", there)
+		return fail("no array is named X, and not just one is a matrix: there are %s; name the points by --x",
+			available)
 	}
 	if y == nil && !isNamed {
-		y = only(rest, func(a *array) bool { return a != x && len(a.Shape) == 1 && a.n == x.n })
+		y = onlyMatch(remaining, func(a *array) bool { return a != x && len(a.Shape) == 1 && a.n == x.n })
 	}
-	if y != nil && y.n == 1 && x.n == y.d { // a row of answers
+	if y != nil && y.n == 1 && x.n == y.d { // the answers are a row
 		y.n, y.d = y.d, 1
 	}
 	switch {
 	case o.Target == "none":
 		y = nil
 	case y == nil && isNamed && !o.TargetOptional:
-		return fail("no array is named %s: there are %s", quote(o.Target), there)
-	case y == nil && len(all) > 1 && !isNamed && !o.TargetOptional:
-		return fail("no array is named y, and not just one is a vector: there are %s; name the answers by --target", there)
+		return fail("no array is named %s: there are %s", quote(o.Target), available)
+	case y == nil && len(arrays) > 1 && !isNamed && !o.TargetOptional:
+		return fail("no array is named y, and not just one is a vector: there are %s; name the answers by --target",
+			available)
 	case y != nil && y.d > 1 && o.Task == "classification":
 		return fail("the answers %s have %d columns: several targets need --task regression",
-			plain(y.name), y.d)
+			quoteIfLong(y.name), y.d)
 	case y != nil && y.n != x.n:
-		return fail("%d answers %s, and %d points %s", y.n, plain(y.name), x.n, plain(x.name))
+		return fail("%d answers %s, and %d points %s", y.n, quoteIfLong(y.name), x.n, quoteIfLong(x.name))
 	}
 	return x, y, nil
 }
 
-// ReadMatrix reads a matrix of numbers, which need not be finite, from a .npy file, or an .npz file with one matrix,
-// packed or not. It takes at most memory bytes; 0 stands for what the machine has.
+// ReadMatrix reads a matrix of numbers from a .npy file, or from an .npz file with one matrix; either may be packed.
+// The numbers need not be finite. Reading uses at most memory bytes, or the available memory of the machine if memory
+// is 0.
 func ReadMatrix(ctx context.Context, name string, memory int64) (points.Points, error) {
-	s, err := open(ctx, name)
+	s, err := openSource(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
-	s.limit, s.reading = cmp.Or(memory, accel.MemoryAvailable()), &Reading{}
-	x, _, _, err := s.matrices(&ReadOptions{Target: "none"})
+	s.memoryLimit, s.reading = cmp.Or(memory, accel.MemoryAvailable()), &Reading{}
+	x, _, _, err := s.readMatrices(&ReadOptions{Target: "none"})
 	if err != nil {
 		return nil, err
 	}
 	if _, texts := x.data.([]string); texts || len(x.Shape) != 2 {
-		return nil, s.refuse("an array of shape %v and type %s: want a matrix of numbers", x.Shape, x.Descr)
+		return nil, s.fileFault("an array of shape %v and type %s: want a matrix of numbers", x.Shape, x.Descr)
 	}
 	keep := make([]int, x.d)
 	for j := range keep {
 		keep[j] = j
 	}
-	return s.points(x, x.n, keep, false)
+	return s.arrayPoints(x, x.n, keep, false)
 }

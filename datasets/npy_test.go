@@ -188,7 +188,7 @@ func FuzzArrays(f *testing.F) {
 
 // TestKept: columns in another order than in the array do not overwrite one another.
 func TestKept(t *testing.T) {
-	if got := kept([]int{1, 2, 3, 4}, 2, 2, []int{1, 0}); !slices.Equal(got, []int{2, 1, 4, 3}) {
+	if got := selectColumns([]int{1, 2, 3, 4}, 2, 2, []int{1, 0}); !slices.Equal(got, []int{2, 1, 4, 3}) {
 		t.Error(got)
 	}
 }

@@ -5,70 +5,70 @@ import (
 	"strings"
 )
 
-// The forms in which numbers are written that are not read: digits in groups of thousands, dates, times of day,
-// exponents of Fortran, hexadecimal digits, underscores, and numbers with a unit.
+// Forms of numbers that are not read: with digits in groups of thousands, dates, times of day, with an exponent in the
+// form of Fortran, hexadecimal, with underscores, and with a unit.
 var (
-	thousands = regexp.MustCompile(`^([+-]?\d{1,3})([ ,.'’_\x{a0}\x{202f}])(\d{3})` +
+	groupedNumber = regexp.MustCompile(`^([+-]?\d{1,3})([ ,.'’_\x{a0}\x{202f}])(\d{3})` +
 		`((?:[ ,.'’_\x{a0}\x{202f}]\d{3})*)(?:[.,](\d+))?$`)
-	date     = regexp.MustCompile(`^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[T ,].*)?$`)
-	clock    = regexp.MustCompile(`^\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?$`)
-	exponent = regexp.MustCompile(`^[+-]?(?:\d+\.?\d*|\.\d+)[dDqQ][+-]?\d+$`)
-	sixteen  = regexp.MustCompile(`^[+-]?0[xX][0-9a-fA-F]`)
-	under    = regexp.MustCompile(`^[+-]?\d+(?:_\d+)+(?:\.\d*)?$`)
-	unit     = regexp.MustCompile(`^(?:[$€£¥] ?)?([+-]?[\d.,]+) ?(?:[%‰$€£¥°])?$`)
+	dateForm          = regexp.MustCompile(`^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[T ,].*)?$`)
+	clockForm         = regexp.MustCompile(`^\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?$`)
+	fortranExponent   = regexp.MustCompile(`^[+-]?(?:\d+\.?\d*|\.\d+)[dDqQ][+-]?\d+$`)
+	hexNumber         = regexp.MustCompile(`^[+-]?0[xX][0-9a-fA-F]`)
+	underscoredNumber = regexp.MustCompile(`^[+-]?\d+(?:_\d+)+(?:\.\d*)?$`)
+	unitForm          = regexp.MustCompile(`^(?:[$€£¥] ?)?([+-]?[\d.,]+) ?(?:[%‰$€£¥°])?$`)
 )
 
-// localForm says how to write what looks like a number in a local form, or a date, and is not read
-// as a number; "" for other texts.
+// localForm returns advice on how to write a text that looks like a number in a local form, or like a date, and is not
+// read as a number. It returns "" for other texts.
 func localForm(text string) string {
-	if len(text) > maxQuoted {
+	if len(text) > maxQuotedBytes {
 		return ""
 	}
 	if hyphen := strings.ReplaceAll(text, "\u2212", "-"); hyphen != text {
-		if _, err := parse(hyphen); err == nil {
+		if _, err := parseNumber(hyphen); err == nil {
 			return ": write the minus sign as a hyphen"
 		}
 		text = hyphen
 	}
-	if m := inParentheses.FindStringSubmatch(text); m != nil {
-		if _, err := parse(m[1]); err == nil {
-			return ": a negative amount in parentheses? write -" + m[1]
-		} else if form := localForm(m[1]); form != "" {
+	if match := inParentheses.FindStringSubmatch(text); match != nil {
+		if _, err := parseNumber(match[1]); err == nil {
+			return ": a negative amount in parentheses? write -" + match[1]
+		} else if form := localForm(match[1]); form != "" {
 			return ": a negative amount in parentheses" + strings.Replace(form, ":", ",", 1) + ", with a minus sign"
 		}
 	}
-	if s := localNumber(text); s != "" {
-		return s
+	if advice := localNumber(text); advice != "" {
+		return advice
 	}
 	switch {
-	case date.MatchString(text):
+	case dateForm.MatchString(text):
 		return ": a date? write a number, such as the days since the first"
-	case clock.MatchString(text):
+	case clockForm.MatchString(text):
 		return ": a time of day? write a number, such as the seconds since midnight"
-	case exponent.MatchString(text):
+	case fortranExponent.MatchString(text):
 		return ": an exponent of Fortran? write E instead of its letter"
-	case sixteen.MatchString(text):
+	case hexNumber.MatchString(text):
 		return ": hexadecimal? write decimal digits"
-	case under.MatchString(text):
+	case underscoredNumber.MatchString(text):
 		return ": underscores between digits? write " + strings.ReplaceAll(text, "_", "")
 	}
-	if m := unit.FindStringSubmatch(text); m != nil && m[1] != text {
-		if _, err := parse(m[1]); err == nil || localNumber(m[1]) != "" {
+	if match := unitForm.FindStringSubmatch(text); match != nil && match[1] != text {
+		if _, err := parseNumber(match[1]); err == nil || localNumber(match[1]) != "" {
 			return ": a unit? write the number alone"
 		}
 	}
 	return ""
 }
 
-// localNumber is localForm of a decimal comma and separators of thousands.
+// localNumber is the part of localForm for decimal commas and separators of thousands.
 func localNumber(text string) string {
-	if _, err := parse(text); err == nil || len(text) > maxQuoted {
+	if _, err := parseNumber(text); err == nil || len(text) > maxQuotedBytes {
 		return ""
 	}
 	point := strings.Replace(text, ",", ".", 1)
-	_, err := parse(point)
+	_, err := parseNumber(point)
 	comma := err == nil && point != text
-	number, _ := ungrouped(text)
+	number, _ := removeSeparators(text)
 	switch {
 	case comma && number != "":
 		return ": a decimal comma or a separator of thousands? write " + point + " or " + number

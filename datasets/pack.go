@@ -15,30 +15,31 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// manifestName is the file in a folder of Pack that says what is there, packVersion its form.
+// manifestName is the name of the file that describes a folder of packed data, and packVersion the version of its
+// format.
 const (
 	manifestName = "krrlab-data.json"
 	packVersion  = 1
 )
 
-// manifest is all of a Pair but its numbers, which are arrays beside it.
+// manifest is the description of a Pair without its numbers. These are arrays in other files of the same folder.
 type manifest struct {
-	Version    int        `json:"version"`
-	Sum        string     `json:"sha256"` // of this as JSON in one line, with "" here
-	Train      *part      `json:"train"`
-	Test       *part      `json:"test,omitempty"`
-	Columns    []string   `json:"columns,omitempty"`
-	Targets    []string   `json:"targets,omitempty"`
-	Categories []Category `json:"categories,omitempty"`
-	Scaling    *Scaling   `json:"scaling,omitempty"` // that the points have
-	Sigma      float64    `json:"sigma,omitempty"`   // as Info
-	Lambda     float64    `json:"lambda,omitempty"`
-	Target     string     `json:"target,omitempty"` // as Pair
-	Drop       []string   `json:"drop,omitempty"`
+	Version    int         `json:"version"`
+	Sum        string      `json:"sha256"` // checksum of the manifest as JSON in one line with Sum = ""
+	Train      *packedPart `json:"train"`
+	Test       *packedPart `json:"test,omitempty"`
+	Columns    []string    `json:"columns,omitempty"`
+	Targets    []string    `json:"targets,omitempty"`
+	Categories []Category  `json:"categories,omitempty"`
+	Scaling    *Scaling    `json:"scaling,omitempty"` // scaling that was applied to the points
+	Sigma      float64     `json:"sigma,omitempty"`   // Info.Sigma and Info.Lambda
+	Lambda     float64     `json:"lambda,omitempty"`
+	Target     string      `json:"target,omitempty"` // Pair.Target and Pair.Drop
+	Drop       []string    `json:"drop,omitempty"`
 }
 
-// part is one Dataset of the two.
-type part struct {
+// packedPart describes one of the two data sets, without its numbers.
+type packedPart struct {
 	Name    string        `json:"name"`
 	Source  string        `json:"source,omitempty"`
 	Note    string        `json:"note,omitempty"`
@@ -47,20 +48,20 @@ type part struct {
 	Labels  []string      `json:"labels,omitempty"`
 	N       int           `json:"n"`
 	D       int           `json:"d"`
-	Kind    string        `json:"points"` // as points.ToArrays
+	Kind    string        `json:"points"` // kind of points of points.ToArrays
 	Unit    float64       `json:"unit,omitempty"`
 	Arrays  []packedArray `json:"arrays"`
 }
 
-// packedArray is an array in a file of NumPy's form.
+// packedArray describes an array in a .npy file.
 type packedArray struct {
-	Name  string   `json:"name"` // ROLE-NAME.npy is the file
+	Name  string   `json:"name"` // the file is ROLE-NAME.npy
 	Shape []int    `json:"shape"`
-	Sums  []string `json:"sha256"` // of each 4 MiB of the elements
+	Sums  []string `json:"sha256"` // checksum of each 4 MiB of the elements
 }
 
-// Pack writes data as they are, scaled, into a folder that Load takes as a name: arrays in NumPy's form, and
-// krrlab-data.json with everything else and the checksums. Loaded data are the same to the bit.
+// Pack writes data, including their scaling, to a folder whose name Load accepts: the arrays as .npy files, and
+// krrlab-data.json with everything else and the checksums. Loading returns the same data, bit for bit.
 func Pack(dir string, p *Pair) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot write to %s: %w", dir, err)
@@ -86,22 +87,22 @@ func (m *manifest) sum() string {
 	bare := *m
 	bare.Sum = ""
 	text, err := json.Marshal(bare)
-	if err != nil { // a number that is not finite: Pack has none
+	if err != nil { // only for a number that is not finite, and Pack writes none
 		return err.Error()
 	}
 	return fmt.Sprintf("%x", sha256.Sum256(text))
 }
 
-// pack writes the arrays of d, whose files begin with role.
-func (d *Dataset) pack(dir, role string) (*part, error) {
+// pack writes the arrays of d to files whose names begin with role.
+func (d *Dataset) pack(dir, role string) (*packedPart, error) {
 	n, dim := d.X.Dims()
-	p := &part{Name: d.Name, Source: d.Source, Note: d.Note, Read: d.Read, Repeats: d.Repeats, Labels: d.Labels, N: n,
-		D: dim}
+	p := &packedPart{Name: d.Name, Source: d.Source, Note: d.Note, Read: d.Read, Repeats: d.Repeats, Labels: d.Labels,
+		N: n, D: dim}
 	var arrays []points.Array
 	p.Kind, p.Unit, arrays = d.arrays()
 	for _, a := range arrays {
 		sums := make(chan []string, 1)
-		go func() { sums <- hexSums(a.Data) }() // while they are written
+		go func() { sums <- hexSums(a.Data) }() // concurrently with writing
 		if err := atomicfile.Write(arrayFile(dir, role, a.Name), func(w io.Writer) error {
 			return npy.Write(w, a.Data, a.Shape...)
 		}); err != nil {
@@ -123,28 +124,29 @@ func hexSums(data any) (sums []string) {
 	return sums
 }
 
-// IsPacked reports whether name, which no data set of the registry has, is a folder of Pack.
+// IsPacked reports whether name is a folder that Pack wrote, and not the name of a data set of the registry.
 func IsPacked(name string) bool {
 	_, err := os.Stat(filepath.Join(name, manifestName))
-	_, unknown := Lookup(name)
-	return err == nil && unknown != nil
+	_, lookupErr := Lookup(name)
+	return err == nil && lookupErr != nil
 }
 
-// unpack returns the first n training rows, all if n is 0, and the test rows of a folder of Pack. Numbers are mapped
-// from its files where the system can: read when they are used, and shared with other processes.
-func unpack(dir string, n int) (*Pair, error) {
+// unpackFolder returns the data of a folder that Pack wrote: the first n training rows, or all if n is 0, and the test
+// rows. Where the system supports it, the numbers are mapped from the files: they are read when they are used, and
+// shared with other processes.
+func unpackFolder(dir string, n int) (*Pair, error) {
 	name := filepath.Join(dir, manifestName)
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
 	var m manifest
-	const again = "pack the data again"
+	const advice = "pack the data again"
 	switch err := json.Unmarshal(text, &m); {
 	case err == nil && m.Version != packVersion:
-		return nil, fmt.Errorf("%s: format version %d, want %d: %s", name, m.Version, packVersion, again)
+		return nil, fmt.Errorf("%s: format version %d, want %d: %s", name, m.Version, packVersion, advice)
 	case err != nil || m.Sum != m.sum() || m.Train == nil:
-		return nil, fmt.Errorf("%s: damaged or changed, the checksum is wrong: %s", name, again)
+		return nil, fmt.Errorf("%s: damaged or changed, the checksum is wrong: %s", name, advice)
 	}
 	p := &Pair{Target: m.Target, Drop: m.Drop}
 	if p.Train, err = m.read(m.Train, dir, "train"); err == nil && m.Test != nil {
@@ -159,7 +161,7 @@ func unpack(dir string, n int) (*Pair, error) {
 			m.Sigma, m.Lambda)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s", err, again)
+		return nil, fmt.Errorf("%w: %s", err, advice)
 	}
 	t := p.Train
 	p.Info = &Info{Name: t.Name, Task: t.Task, N: t.Len(), D: t.Dim(), Note: t.Note, Classes: len(t.Labels),
@@ -169,7 +171,7 @@ func unpack(dir string, n int) (*Pair, error) {
 			return nil, fmt.Errorf("%s: %d rows have other labels, or another scaling, than the %d packed: pack the "+
 				"rows with --n %d", dir, n, t.Len(), n)
 		}
-		p.Train.Note = p.Info.note(n, n)
+		p.Train.Note = p.Info.describeRows(n, n)
 	}
 	return p, nil
 }
@@ -184,8 +186,8 @@ func (d *Dataset) hasAllLabels() bool {
 	return true
 }
 
-// read returns the data whose arrays are in the folder.
-func (m *manifest) read(p *part, dir, role string) (d *Dataset, err error) {
+// read returns the data set described by p, whose arrays are files of the folder that begin with role.
+func (m *manifest) read(p *packedPart, dir, role string) (d *Dataset, err error) {
 	if p.N < 1 || p.D < 1 {
 		return nil, fmt.Errorf("%s: %d rows of %d features", filepath.Join(dir, manifestName), p.N, p.D)
 	}
@@ -217,7 +219,7 @@ func (m *manifest) read(p *part, dir, role string) (d *Dataset, err error) {
 		}
 		return v
 	}
-	d.Target, d.Weights, d.oracle = vector("y"), vector("weights"), vector("best")
+	d.Target, d.Weights, d.bestErrors = vector("y"), vector("weights"), vector("best")
 	for y := vector("y1"); y != nil; y = vector(fmt.Sprint("y", len(d.More)+1)) {
 		d.More = append(d.More, y)
 	}
@@ -228,7 +230,7 @@ func (m *manifest) read(p *part, dir, role string) (d *Dataset, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = d.check(false); err != nil {
+	if err = d.check(forbidMissing); err != nil {
 		err = fmt.Errorf("%s: %w", filepath.Join(dir, role+"-*.npy"), err)
 	}
 	return d, err

@@ -23,7 +23,7 @@ func packedSets() map[string]*Dataset {
 		"float32": {Task: Classification, X: points.NewDense32(3, 1, []float32{1, .5, .1}), Class: []int{1, 0, 1},
 			Labels: []string{"no", "ü"}},
 		"bytes": {X: &points.Bytes{N: 3, D: 3, Stride: 4, Scale: 1.0 / 255, Data: []byte("abc\x00def\x00ghi\x00")},
-			Target: []float64{1, 2, 3}, oracle: []float64{0, 0, 1}},
+			Target: []float64{1, 2, 3}, bestErrors: []float64{0, 0, 1}},
 		"sparse": {X: (&points.CSR{N: 4, D: 9, Ptr: []int{0, 1, 2, 2, 4}, Col: []int32{3, 1, 0, 8},
 			Val: []float64{1, 2, 3, 4}}).Slice(1, 4), Target: []float64{1, 2, 3}},
 	}
@@ -132,7 +132,7 @@ func TestPackWrong(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		file := filepath.Join(dir, manifestName)
-		d, m := packedSets()[c.kind], &manifest{Train: &part{}}
+		d, m := packedSets()[c.kind], &manifest{Train: &packedPart{}}
 		c.change(d, m)
 		if err := Pack(dir, &Pair{Train: d, Info: &Info{}}); err != nil {
 			t.Fatal(what, err)
@@ -168,7 +168,7 @@ func FuzzPack(f *testing.F) {
 			os.WriteFile(filepath.Join(dir, manifestName), must(json.Marshal(m)), 0o666)
 			if p, err := Load(t.Context(), dir, nil); err == nil {
 				_ = p.String()
-				if err := p.Train.check(false); err != nil {
+				if err := p.Train.check(forbidMissing); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -6,62 +6,62 @@ import (
 	"strings"
 )
 
-// oneLine is what is wrong with a table that has no row after its first line.
-const oneLine = "one line only: a header without rows, or CR line ends (save with LF or CRLF)"
+// oneLineReason is the error for a table that has no row after its first line.
+const oneLineReason = "one line only: a header without rows, or CR line ends (save with LF or CRLF)"
 
-// open sets up the splitting of records, after what comes before the first row: blank lines, comments, and Excel's
-// sep=.
-func (c *csvReader) open() error {
+// readPreamble skips the lines before the first row, which may be blank lines, comments and Excel's sep= line, and
+// decides how records are split.
+func (c *csvReader) readPreamble() error {
 	s := c.s
 	if head, _ := s.r.Peek(windowBytes); bytes.IndexByte(head, '\n') < 0 {
 		if i := bytes.IndexByte(head, '\r'); i >= 0 && i < len(head)-1 {
-			return s.refuse(oneLine)
+			return s.fileFault(oneLineReason)
 		}
 	}
 	sep, err := ParseSeparator(c.o.Separator)
-	why := "--separator"
+	reason := "--separator"
 	if c.width > 0 {
-		why = "as the format has it"
+		reason = "as the format has it"
 	}
-	from := c.before
+	firstLine := c.linesBefore
 	var comments []string
 	for err == nil {
 		head, _ := s.r.Peek(windowBytes)
 		line, _, _ := bytes.Cut(head, []byte("\n"))
 		text := strings.TrimSpace(string(line))
-		is, ok := strings.CutPrefix(strings.ToLower(strings.TrimRight(string(line), "\r")), "sep=")
-		if ok && c.before == from && len(is) == 1 {
+		declared, isDeclaration := strings.CutPrefix(strings.ToLower(strings.TrimRight(string(line), "\r")), "sep=")
+		if isDeclaration && c.linesBefore == firstLine && len(declared) == 1 {
 			if sep == 0 {
-				sep, err = ParseSeparator(is)
-				why = "the line sep= says so"
+				sep, err = ParseSeparator(declared)
+				reason = "the line sep= says so"
 			}
-		} else if prefix := c.comment(); prefix != 0 && strings.HasPrefix(text, string(prefix)) {
+		} else if prefix := c.commentPrefix(); prefix != 0 && strings.HasPrefix(text, string(prefix)) {
 			comments = append(comments, text)
 		} else if text != "" || len(head) == 0 {
 			break
 		}
-		c.before++
+		c.linesBefore++
 		s.r.Discard(min(len(line)+1, len(head)))
 	}
 	if err != nil {
-		return s.refuse("%v", err)
+		return s.fileFault("%v", err)
 	}
-	c.read.skip(from+1, c.before-from)
+	c.reading.skip(firstLine+1, c.linesBefore-firstLine)
 	head, _ := s.r.Peek(windowBytes)
 	mark := rune(0)
 	if c.o.Comment != "none" && c.o.Comment != "" {
-		mark = c.comment()
+		mark = c.commentPrefix()
 	}
 	if sep == 0 {
-		if sep, why, err = separate(head, len(head) == windowBytes, mark); err != nil {
-			return s.Fault(c.before+1, 0, "%v", err)
+		if sep, reason, err = chooseSeparator(newTextHead(head), mark); err != nil {
+			return s.Fault(c.linesBefore+1, 0, "%v", err)
 		}
 	}
-	c.read.Separator = separatorName(sep) + " (" + why + ")"
-	c.sep, c.mark = sep, mark
-	rows := window(head, len(head) == windowBytes, sep, mark)
+	c.reading.Separator = separatorName(sep) + " (" + reason + ")"
+	c.sep, c.commentMark = sep, mark
+	rows := firstRows(newTextHead(head), sep, mark)
 	if len(rows) == 0 && len(comments) > 0 && c.o.Comment == "" {
-		return s.refuse("all %d lines begin with #, such as %s: say --comment none if they are rows", len(comments),
+		return s.fileFault("all %d lines begin with #, such as %s: say --comment none if they are rows", len(comments),
 			quote(comments[0]))
 	}
 	if len(rows) == 0 {
@@ -70,13 +70,13 @@ func (c *csvReader) open() error {
 	if c.width > 0 { // the columns are known
 		return nil
 	}
-	width, _ := usual(rows)
-	c.names, c.rest = rowNames(rows, width), rows[1:]
-	return c.commented(comments, rows, sep)
+	width, _ := commonWidth(rows)
+	c.hasRowNames, c.nextRows = isRowNameHeader(rows, width), rows[1:]
+	return c.checkComments(comments, rows, sep)
 }
 
-// comment returns what begins a comment, 0 for nothing.
-func (c *csvReader) comment() rune {
+// commentPrefix returns the character that begins a comment, or 0 if there are no comments.
+func (c *csvReader) commentPrefix() rune {
 	switch c.o.Comment {
 	case "":
 		return '#'
@@ -86,24 +86,24 @@ func (c *csvReader) comment() rune {
 	return []rune(c.o.Comment)[0]
 }
 
-// commented looks at the last comment before the first row: it may be the header, where it has the name of the target,
-// and is refused where it may be a row.
-func (c *csvReader) commented(comments []string, rows [][]string, sep rune) error {
+// checkComments examines the last comment before the first row. It is taken as the header if it contains the name of
+// the target or of the first feature, and is an error if it could be a row.
+func (c *csvReader) checkComments(comments []string, rows [][]string, sep rune) error {
 	if len(comments) == 0 || c.o.Comment != "" || len(rows[0]) < 2 {
 		return nil
 	}
-	last := comments[len(comments)-1]
-	for _, text := range []string{last, strings.TrimLeft(last, "# ")} {
-		cells := window([]byte(text), false, sep, 0)
+	lastComment := comments[len(comments)-1]
+	for _, text := range []string{lastComment, strings.TrimLeft(lastComment, "# ")} {
+		cells := firstRows(textHead{text: []byte(text)}, sep, 0)
 		if len(cells) == 0 || len(cells[0]) != len(rows[0]) {
 			continue
 		}
 		if slices.Contains(cells[0], c.o.Target) || c.o.Columns != nil && slices.Contains(cells[0], c.o.Columns[0]) {
-			c.above, c.rest = cells[0], rows
-			c.read.note("the header begins with #")
+			c.commentHeader, c.nextRows = cells[0], rows
+			c.reading.note("the header begins with #")
 			return nil
-		} else if slices.ContainsFunc(cells[0][1:], func(cell string) bool { return kindOf(cell) == number }) {
-			return c.s.Fault(c.before, 0, "the line begins with # and has as many cells as the rows: "+
+		} else if slices.ContainsFunc(cells[0][1:], func(cell string) bool { return kindOf(cell) == numberCell }) {
+			return c.s.Fault(c.linesBefore, 0, "the line begins with # and has as many cells as the rows: "+
 				"say --comment # if it is a comment, --comment none if it is a row")
 		}
 	}

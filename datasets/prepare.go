@@ -11,17 +11,20 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// imputations are the words that Impute takes.
+// imputations are the methods of Impute.
 var imputations = []string{"none", "median", "mean"}
 
-// Impute returns d with the missing values of each feature (NaN, as ReadOptions.KeepMissing leaves them) replaced by
-// the median or the mean of its others, and says how many there were of which. What Scale fits to d, or to a part of
-// it, keeps these numbers as Scaling.Fill and fills other data by them. It is an error if a feature has no value at
-// all.
-func (d *Dataset) Impute(how string) (filled *Dataset, count []int, err error) {
+// Impute returns d with the missing values of each feature (NaN, see ReadOptions.KeepMissing) replaced by the median or
+// the mean of its other values, and the number of missing values of each feature. With the method "none", and for
+// points other than dense float64, which have no missing values, it returns d itself. It returns an error if a feature
+// has no value at all.
+//
+// A scaling that Scale fits to the result, or to a part of it, stores the replacements as Scaling.Fill and fills other
+// data with them.
+func (d *Dataset) Impute(method string) (filled *Dataset, count []int, err error) {
 	_, table := d.X.(*points.Dense)
-	// elsewhere none is missing
-	if err := known("imputation", how, imputations); err != nil || how == "none" || !table {
+	// only dense points can have missing values
+	if err := requireOneOf("imputation", method, imputations); err != nil || method == "none" || !table {
 		return d, nil, err
 	}
 	n, dim := d.X.Dims()
@@ -36,9 +39,10 @@ func (d *Dataset) Impute(how string) (filled *Dataset, count []int, err error) {
 			}
 		}
 		if count[j] = n - len(column); len(column) == 0 {
-			return nil, nil, fmt.Errorf("%s: %s has no value at all: leave it out by --drop", d.Source, d.feature(j))
+			return nil, nil, fmt.Errorf("%s: %s has no value at all: leave it out by --drop", d.Source,
+				d.featureName(j))
 		}
-		if fill[j] = stat.Mean(column, nil); how == "median" {
+		if fill[j] = stat.Mean(column, nil); method == "median" {
 			slices.Sort(column)
 			m := len(column)
 			fill[j] = column[(m-1)/2]/2 + column[m/2]/2
@@ -50,14 +54,14 @@ func (d *Dataset) Impute(how string) (filled *Dataset, count []int, err error) {
 		}
 	}
 	out := *d
-	out.X, out.fill = x, fill
+	out.X, out.imputed = x, fill
 	return &out, count, nil
 }
 
-// Stretch divides feature j of the points by length[j], on top of how they are scaled, in both data sets; test may be
-// nil. A kernel of ‖x−z‖ with σ = 1 then has the length scale length[j] for each feature (automatic relevance
-// determination, ARD). Both Scaling fields say so. Without lengths, nil, nothing is divided. It is an error if the
-// lengths are not positive, one for each feature.
+// Stretch divides feature j of the points, after their scaling, by length[j] in both data sets; test may be nil. A
+// kernel of ‖x−z‖ with σ = 1 then has the length scale length[j] for feature j (automatic relevance determination,
+// ARD). The Scaling of both results includes the division. If length is nil, the data sets are returned unchanged. It
+// is an error if there is not one positive length for each feature.
 func Stretch(length []float64, train, test *Dataset) (strain, stest *Dataset, err error) {
 	if length == nil {
 		return train, test, nil
@@ -66,24 +70,24 @@ func Stretch(length []float64, train, test *Dataset) (strain, stest *Dataset, er
 		return nil, nil, fmt.Errorf("%d length scales for %d feature%s: want one for each", len(length), train.Dim(),
 			map[bool]string{false: "s"}[train.Dim() == 1])
 	}
-	by := &Scaling{Kind: "lengths", Scale: make([]float64, len(length))}
+	stretch := &Scaling{Kind: "lengths", Scale: make([]float64, len(length))}
 	for j, v := range length {
-		if by.Scale[j] = 1 / v; !(v > 0 && by.Scale[j] > 0) || !isFinite(by.Scale[j]) {
-			return nil, nil, fmt.Errorf("the length scale of %s is %g: want a positive number", train.feature(j), v)
+		if stretch.Scale[j] = 1 / v; !(v > 0 && stretch.Scale[j] > 0) || !isFinite(stretch.Scale[j]) {
+			return nil, nil, fmt.Errorf("the length scale of %s is %g: want a positive number", train.featureName(j), v)
 		}
 	}
-	all := *by
-	if was := train.Scaling; was != nil {
-		all = *was
-		all.Scale = floats.MulTo(make([]float64, len(length)), was.Scale, by.Scale)
+	combined := *stretch
+	if previous := train.Scaling; previous != nil {
+		combined = *previous
+		combined.Scale = floats.MulTo(make([]float64, len(length)), previous.Scale, stretch.Scale)
 	}
-	all.Lengths = slices.Clone(length)
+	combined.Lengths = slices.Clone(length)
 	stretched := func(d *Dataset) *Dataset {
 		if d == nil {
 			return nil
 		}
 		out := *d
-		out.X, out.Scaling = by.points(d.X), &all
+		out.X, out.Scaling = stretch.scalePoints(d.X), &combined
 		return &out
 	}
 	return stretched(train), stretched(test), nil

@@ -13,16 +13,16 @@ import (
 	"github.com/krrlab/lab/krrlab/base/schema"
 )
 
-// Scalings are the scalings of features.
+// Scalings are the names of the scalings of features, for Scale.
 var Scalings = []string{"auto", "none", "unit", "standard", "pixel"}
 
-// ParseError says where in a file something cannot be read, and why.
+// ParseError is an error at a place in a file.
 type ParseError struct {
 	File   string
-	Line   int // counted from 1; 0 if the error is of the file
-	Column int // cell, or item of a LIBSVM line, counted from 1; 0 if it is of the line
+	Line   int // counted from 1; 0 if the error concerns the whole file
+	Column int // cell, or item of a LIBSVM line, counted from 1; 0 for the whole line
 	Reason string
-	Flags  []string // of the command line that cure it, each with its value after it; nil where none do
+	Flags  []string // command-line flags that repair it, each followed by its value; nil if none do
 }
 
 func (e *ParseError) Error() string {
@@ -42,73 +42,74 @@ func (e *ParseError) Error() string {
 	return s
 }
 
-// ReadOptions say how to read a file. The zero value, and nil, mean the defaults.
+// ReadOptions are the options for reading a file. The zero value and a nil pointer stand for the defaults.
 type ReadOptions struct {
-	// Format is by default decided by the file's first bytes and lines.
+	// Format is the file format. If it is auto, the format is recognized by the first bytes and lines of the file.
 	Format FormatName `flag:"format" default:"auto" with:"train|in|test"`
-	// Separator of the cells of a csv file: see ParseSeparator. Header is whether it has one. Comment is the character
-	// that begins lines that are skipped wherever they are, or "none"; default: # before the first row. What is auto is
-	// decided by the first rows; Dataset.Read says what, and why.
+	// Separator is the separator of the cells of a csv file; see ParseSeparator. Header says whether the file has a
+	// header. Comment is the character that begins comment lines, which are skipped everywhere, or "none"; by default #
+	// begins comments before the first row. Values of auto are decided by the first rows, and Dataset.Read records the
+	// decision and its reason.
 	Separator string `flag:"separator" default:"auto" with:"train|in|test"`
 	Header    string `flag:"header" default:"auto" check:"one of auto yes no" with:"train|in|test"`
 	Comment   string `flag:"comment" with:"train|in|test"`
-	// Columns are the names of the features wanted, as those of Dataset.Columns: where the header has them, features
-	// are found by their names, in this order, and other columns are left out.
+	// Columns are the names of the wanted features, in the form of Dataset.Columns. If the header has these names, the
+	// features are found by name and put into this order, and other columns are ignored.
 	Columns []string
-	// Target is the column of a csv file that holds the answers: an index from 0, one from the end (-1 is the last), a
-	// name in the header, several names as in a line of csv (the others are More), or "none". Default: the last, or
-	// none if Dim is set and the file has just Dim columns. Files of other formats have a separate place for their
-	// answers: for them Target may be "none", and a column other than -1 is an error.
+	// Target is the column of a csv file that has the answers: an index from 0, a negative index from the end (-1 is
+	// the last column), a name in the header, several names as a line of csv (all but the first are then More), or
+	// "none". The default is the last column, or none if Dim is set and the file has just Dim columns. Files of other
+	// formats have a separate place for their answers; for them Target may be "none", and a column other than -1 is an
+	// error.
 	Target string `flag:"target" with:"train|in|test"`
-	// More are columns of a csv file with the answers of further targets, which are numbers, as in Target. If
-	// TargetOptional is set, a file without Target has none of them.
+	// More are the columns of a csv file with the answers of the second and further targets, in the form of Target.
+	// These answers are numbers. If TargetOptional is set and the file does not have Target, these columns are not
+	// needed either.
 	More []string
-	// TargetOptional says that a csv file of just Dim columns has no answers, whatever
-	// Target is, that answers which cannot be read are left out, and that files of other formats do not heed Target.
+	// TargetOptional states that the answers may be missing. Then a csv file with just Dim columns has no answers,
+	// whatever Target is; answers that cannot be read are ignored; and Target is ignored for files of other formats.
 	TargetOptional bool
-	// Task is auto, classification or regression. Auto is classification if the answers are words,
-	// or whole numbers of at most 20 values, each of them taken by 5 rows on average;
-	// regression otherwise. Words among numbers are classes too if numbers and words
-	// together are such values and each word is in 5 rows at least and is none that
-	// stands for a missing value (NA, ?, …); otherwise they are an error.
+	// Task is auto, classification or regression. With auto, the task is classification if the answers are words, or
+	// whole numbers with at most 20 distinct values and at least 5 rows per value on average; otherwise it is
+	// regression. Words among numbers are classes too if words and numbers together satisfy this condition, each word
+	// occurs in at least 5 rows, and no word stands for a missing value (NA, ?, …); otherwise they are an error.
 	Task string `flag:"task" default:"auto" check:"one of auto classification regression" with:"train"`
-	// Drop are columns of a csv file that are no features and are left out, such as an
-	// index: each a number or a name as in Target, counted in the file as it is. If
-	// TargetOptional is set, a name that the header lacks is let be, and a file of just Dim
-	// columns has nothing dropped.
+	// Drop are columns of a csv file that are not features, such as an index, and are ignored. Each is a number or a
+	// name in the form of Target; numbers count all columns of the file. If TargetOptional is set, names that the
+	// header does not have are ignored, and nothing is dropped from a file with just Dim columns.
 	Drop []string `flag:"drop" with:"train|in"`
-	// Repeats is the rule by which rows of equal features are grouped (Dataset.Group). Groups is the column of a csv
-	// file, as in Target, whose equal values are a group (Dataset.GroupBy); it is no feature.
+	// Repeats is the rule by which rows with equal features are grouped (Dataset.Group). Groups is the column of a csv
+	// file, in the form of Target, whose equal values form groups (Dataset.GroupBy); it is not a feature.
 	Repeats string `flag:"repeats" default:"auto" check:"one of auto together apart"`
 	Groups  string `flag:"groups" with:"train"`
-	// Weights is the column of a csv file that holds the weights of the rows, as in Target; default: none.
+	// Weights is the column of a csv file with the weights of the rows, in the form of Target. The default is none.
 	Weights string `flag:"weights" with:"train"`
-	// Keep are columns of a csv file, as in Target, whose text becomes Dataset.Kept.
+	// Keep are the columns of a csv file, in the form of Target, whose text is copied to Dataset.Kept.
 	Keep []string `flag:"keep" with:"in"`
-	// Categorical are columns of words in a csv file that are coded by features of 0 and 1, and of dates that are coded as
-	// Dates says; Dim counts these features.
+	// Categorical are the columns of a csv file that are coded by several features: columns of words by features of 0
+	// and 1, and columns of dates as Dates describes. Dim counts these features.
 	Categorical []Category
-	// KeepMissing keeps missing cells of features in a csv file as NaN, for Impute; default: they are an error.
+	// KeepMissing reads missing cells of features in a csv file as NaN, for Impute; otherwise they are an error.
 	KeepMissing bool
 	// AnswersOnly reads no features of a csv file, so that X has dimension 0.
 	AnswersOnly bool
-	// Points is the array of an .npz file with the points; default: X, x_train, data and other usual names, or the only
-	// matrix. TestPart says that x_test and y_test are taken where the file has them beside x_train and y_train.
+	// Points is the array of an .npz file with the points. The default is X, x_train, data or another usual name, or
+	// the only matrix. TestPart selects x_test and y_test if the file has them in addition to x_train and y_train.
 	Points   string `flag:"x" with:"train|in|test"`
 	TestPart bool
-	// Dim is the number of features wanted: sparse files whose last features are
-	// all zero get it, and any other number is an error. Default: as found.
+	// Dim is the wanted number of features; the default is the number in the file. Sparse points whose last features
+	// are all zero get this dimension. Any other number is an error.
 	Dim int `flag:"dim" check:">=1" with:"train"`
-	// DimOf says for the error whose number Dim is, such as the training file's name.
+	// DimOf names the data whose number of features Dim is, such as the training file, for the error.
 	DimOf string
-	// MaxRows is the most rows read; default: all.
+	// MaxRows is the largest number of rows that are read; the default is all.
 	MaxRows int `flag:"n" check:">=2" help:"use only the first N training rows"`
-	// Memory is how many bytes the content may take while it is read, more is an error;
-	// default: half of what the machine has available.
+	// Memory is the memory budget for the content while it is read, in bytes; exceeding it is an error. The default is
+	// half of the available memory of the machine.
 	Memory int64
 }
 
-// Help has the texts of the options as flags.
+// Help returns the help texts of the flags.
 func (ReadOptions) Help() map[string]string {
 	return map[string]string{
 		"format": "format of the files: " + strings.Join(formatNames(), ", "),
@@ -137,17 +138,17 @@ func (ReadOptions) Help() map[string]string {
 	}
 }
 
-// wrongDim says that there are d features, and not Dim.
-func (o *ReadOptions) wrongDim(d int) string {
-	whose := "want"
+// dimMessage is the error text if the points have d features and not Dim.
+func (o *ReadOptions) dimMessage(d int) string {
+	owner := "want"
 	if o.DimOf != "" {
-		whose = safe.Name(o.DimOf) + " has"
+		owner = safe.Name(o.DimOf) + " has"
 	}
-	return fmt.Sprintf("points have %d features, %s %d", d, whose, o.Dim)
+	return fmt.Sprintf("points have %d features, %s %d", d, owner, o.Dim)
 }
 
-// settled returns a copy with the defaults in place.
-func (o *ReadOptions) settled() (ReadOptions, error) {
+// withDefaults returns a copy of the options with the defaults filled in, or an error if an option is invalid.
+func (o *ReadOptions) withDefaults() (ReadOptions, error) {
 	s := *cmp.Or(o, &ReadOptions{})
 	_, err := ParseSeparator(s.Separator)
 	if e := schema.Settle(&s); e != nil {
@@ -167,37 +168,39 @@ func (o *ReadOptions) settled() (ReadOptions, error) {
 	return s, err
 }
 
-// known returns an error unless a word is one of those that there are.
-func known(what, word string, words []string) error {
+// requireOneOf returns an error if word is not one of words. kind names the property that they are values of.
+func requireOneOf(kind, word string, words []string) error {
 	if slices.Contains(words, word) {
 		return nil
 	}
-	return fmt.Errorf("unknown %s %q: want one of %s", what, word, strings.Join(words, ", "))
+	return fmt.Errorf("unknown %s %q: want one of %s", kind, word, strings.Join(words, ", "))
 }
 
-// ReadFile reads a data set from a file, which may be packed with gzip, bzip2, xz, zstd, or zip if it is the one file
-// there (known by its first bytes). MNIST's images want their labels in a file beside them, named with labels-idx1 in
-// place of images-idx3. Errors are of type *ParseError where the content is at fault. When ctx ends first its error is
-// returned, but a read that waits for the system, as of a pipe, is not ended.
+// ReadFile reads a data set from a file. The file may be packed with gzip, bzip2, xz or zstd, or be the only file in a
+// zip archive; this is recognized by its first bytes. For images in the format of MNIST, the labels are read from a
+// file in the same folder whose name has labels-idx1 instead of images-idx3.
+//
+// If the content is faulty, the error is a *ParseError. If ctx ends first, its error is returned; but a read that waits
+// for the system, such as one from a pipe, is not interrupted.
 func ReadFile(ctx context.Context, name string, o *ReadOptions) (*Dataset, error) {
-	s, err := open(ctx, name)
+	s, err := openSource(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
-	d, err := s.read(o)
-	if e := ctx.Err(); e != nil { // err may be of the end that it made
+	d, err := s.readDataset(o)
+	if e := ctx.Err(); e != nil { // err may be a consequence of the end of ctx
 		return nil, e
 	}
 	return d, err
 }
 
-// Read is ReadFile for a stream; name stands in errors. MNIST's idx form, which takes
-// two files, cannot be read so.
+// Read reads a data set from a stream, as ReadFile does from a file; name identifies the stream in errors. The idx
+// format of MNIST, which needs two files, is not supported.
 func Read(r io.Reader, name string, o *ReadOptions) (*Dataset, error) {
 	s := &Source{ctx: context.Background(), name: name}
 	if err := s.unpack(r); err != nil {
 		return nil, err
 	}
-	return s.read(o)
+	return s.readDataset(o)
 }

@@ -6,42 +6,42 @@ import (
 	"strings"
 )
 
-// Reading is what was decided of a file as it was read, and why: the line `read` of a report.
+// Reading records how a file was interpreted, and why. It is the line `read` of a report.
 type Reading struct {
 	File      string `json:"file"`
-	Container string `json:"container,omitempty"` // what the file is packed in
+	Container string `json:"container,omitempty"` // containers in which the file is packed
 	Format    string `json:"format"`
-	Separator string `json:"separator,omitempty"` // of the cells of a csv file, and why it
-	Header    string `json:"header,omitempty"`    // "yes" or "no", and why
+	Separator string `json:"separator,omitempty"` // separator of the cells of a csv file, and the reason
+	Header    string `json:"header,omitempty"`    // "yes" or "no", and the reason
 	Rows      int    `json:"rows"`
-	Skipped   []int  `json:"skipped,omitempty"` // lines that are no rows: blank ones and comments; the first of them
-	Skips     int    `json:"skips,omitempty"`   // how many there are
-	Target    string `json:"target,omitempty"`  // its name, or number counted from 0
+	Skipped   []int  `json:"skipped,omitempty"` // first maxListedSkips blank lines and comments
+	Skips     int    `json:"skips,omitempty"`   // total number of such lines
+	Target    string `json:"target,omitempty"`  // name of the target column, or its number counted from 0
 	Features  int    `json:"features"`
-	// Dropped are columns that are left out since the options say so, Ignored those that the model does not have.
+	// Dropped are columns that the options drop, Ignored those that the model does not use.
 	Dropped []string     `json:"dropped,omitempty"`
 	Ignored []string     `json:"ignored,omitempty"`
 	Labels  []LabelCount `json:"labels,omitempty"`
-	Missing int          `json:"missing,omitempty"` // cells without a value, to be filled in
-	Repeats *Repeats     `json:"repeats,omitempty"` // of the rows; nil without answers
-	// Unjudged says why the answers of a file that needs none were left out.
+	Missing int          `json:"missing,omitempty"` // number of missing cells, to be filled in
+	Repeats *Repeats     `json:"repeats,omitempty"` // how rows are grouped; nil without answers
+	// Unjudged is the reason why optional answers of the file were ignored.
 	Unjudged string   `json:"unjudged,omitempty"`
 	Notes    []string `json:"notes,omitempty"`
 }
 
-// LabelCount is a class and how many rows have it.
+// LabelCount is a class and its number of rows.
 type LabelCount struct {
 	Label string `json:"label"`
 	Rows  int    `json:"rows"`
 }
 
-// mostSkipped is the most lines that a Reading names.
-const mostSkipped = 10
+// maxListedSkips is the largest number of skipped lines that a Reading lists.
+const maxListedSkips = 10
 
-// skip notes that lines from first on, n of them, are no rows.
-func (r *Reading) skip(first, n int) {
-	for k := range min(n, mostSkipped-len(r.Skipped)) {
-		r.Skipped = append(r.Skipped, first+k)
+// skip records n skipped lines from firstLine on.
+func (r *Reading) skip(firstLine, n int) {
+	for k := range min(n, maxListedSkips-len(r.Skipped)) {
+		r.Skipped = append(r.Skipped, firstLine+k)
 	}
 	r.Skips += n
 }
@@ -50,8 +50,8 @@ func (r *Reading) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
-// count sets what is known of the data when they are read.
-func (r *Reading) count(d *Dataset) {
+// countRows sets the numbers of rows, features and labels from the data that were read.
+func (r *Reading) countRows(d *Dataset) {
 	r.Rows, r.Features = d.Len(), d.Dim()
 	if d.Class == nil {
 		return
@@ -69,12 +69,12 @@ func (r *Reading) count(d *Dataset) {
 	}
 }
 
-// String returns one line.
+// String returns the description in one line.
 func (r *Reading) String() string {
-	var part []string
-	add := func(is bool, format string, args ...any) {
-		if is {
-			part = append(part, fmt.Sprintf(format, args...))
+	var parts []string
+	add := func(applies bool, format string, args ...any) {
+		if applies {
+			parts = append(parts, fmt.Sprintf(format, args...))
 		}
 	}
 	add(r.Container != "", "unpacked from %s", r.Container)
@@ -87,24 +87,24 @@ func (r *Reading) String() string {
 		target = quote(r.Target)
 	}
 	add(r.Target != "", "target %s", target)
-	var each []string
+	var labels []string
 	for _, l := range r.Labels {
-		each = append(each, fmt.Sprintf("%s (%d)", plain(l.Label), l.Rows))
+		labels = append(labels, fmt.Sprintf("%s (%d)", quoteIfLong(l.Label), l.Rows))
 	}
-	n := len(each)
-	add(n > shownClasses, "%d labels", n)
-	add(0 < n && n <= shownClasses, "labels %s", strings.Join(each, ", "))
+	n := len(labels)
+	add(n > maxShownClasses, "%d labels", n)
+	add(0 < n && n <= maxShownClasses, "labels %s", strings.Join(labels, ", "))
 	add(len(r.Dropped) > 0, "left out %s", nameList(r.Dropped))
 	add(len(r.Ignored) > 0, "left out, not in the model: %s", nameList(r.Ignored))
-	more := ""
+	ellipsis := ""
 	if r.Skips > len(r.Skipped) {
-		more = ", …"
+		ellipsis = ", …"
 	}
 	lines := strings.ReplaceAll(strings.Trim(fmt.Sprint(r.Skipped), "[]"), " ", ", ")
-	add(r.Skips > 0, "lines skipped: %d (%s%s)", r.Skips, lines, more)
+	add(r.Skips > 0, "lines skipped: %d (%s%s)", r.Skips, lines, ellipsis)
 	add(r.Missing > 0, "missing cells: %d", r.Missing)
 	repeats := r.Repeats.String()
 	add(repeats != "", "%s", repeats)
 	add(r.Unjudged != "", "answers left out: %s", r.Unjudged)
-	return plain(filepath.Base(r.File)) + ": " + strings.Join(append(part, r.Notes...), "; ")
+	return quoteIfLong(filepath.Base(r.File)) + ": " + strings.Join(append(parts, r.Notes...), "; ")
 }

@@ -16,39 +16,38 @@ import (
 	"strings"
 )
 
-// Info describes a data set of the registry: one of the paper's, a stand-in, or a built-in
-// problem.
+// Info describes a data set of the registry: one of the paper, a stand-in for one, or a built-in problem.
 type Info struct {
-	Name    string // as in --data
+	Name    string // name, as in --data
 	Title   string
 	Task    Task
 	N, D    int // training points and features
 	TestN   int // test points
 	Classes int // 0 for regression
-	// Files are what must be there; none for a built-in problem.
+	// Files are the files of the data set; none for a built-in problem.
 	Files []File
-	// Split says how training and test rows are told apart.
+	// Split describes how the rows are split into training and test rows.
 	Split string
-	// Scale is the scaling used unless another is asked for, one of Scalings.
+	// Scale is the default scaling, one of Scalings.
 	Scale string
-	// Note says what is special about the data; for a subset or a stand-in it says so.
+	// Note is a remark about the data, such as that they are a subset or a stand-in.
 	Note    string
 	Licence string
-	Page    string // where the data are described
-	// Similar names a set that may be at hand instead.
+	Page    string // web page that describes the data
+	// Similar is the name of a data set that may be available instead.
 	Similar string
-	// Endless says that there are more training rows than N: LoadOptions.N may ask for any
-	// number, and those after the first N are generated from them.
+	// Endless states that there are more training rows than N. LoadOptions.N may request any number; the rows after the
+	// first N are generated from these.
 	Endless bool
 
-	Paper *PaperSettings // nil if the set is not in the paper
-	// Sigma and Lambda are the settings used unless others are asked for: the paper's, or
-	// for other sets a choice that works; 0 for none.
+	Paper *PaperSettings // settings in the paper; nil if the data set is not in it
+	// Sigma and Lambda are the default settings: those of the paper, or for other data sets a choice that works; 0 for
+	// none.
 	Sigma, Lambda float64
 
-	target   string                 // the column of the answers in a table; default: the last
-	one      string                 // the class that is told from the rest; default: all classes
-	generate func(i *Info) *Dataset // built-in: all N+TestN rows
+	target        string                 // column of the answers in a table; default: the last
+	positiveClass string                 // label to separate from all others; default: the task has all classes
+	generate      func(i *Info) *Dataset // returns all N+TestN rows of a built-in problem
 }
 
 //go:embed registry.json
@@ -56,10 +55,10 @@ var registryText []byte
 
 var registry = parseRegistry()
 
-// parseRegistry returns the data sets of registry.json: each by the fields of Info, the paths of its files, the column of
-// its answers (Target) and the class that is told from the rest (One).
-func parseRegistry() (all []Info) {
-	var text struct {
+// parseRegistry returns the data sets of registry.json. Each has the fields of Info, the paths of its files, the column
+// of its answers (Target) and the label to separate from all others (One).
+func parseRegistry() (sets []Info) {
+	var content struct {
 		Sets []struct {
 			Info
 			Files       []string
@@ -69,13 +68,13 @@ func parseRegistry() (all []Info) {
 	}
 	d := json.NewDecoder(bytes.NewReader(registryText))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&text); err != nil {
+	if err := d.Decode(&content); err != nil {
 		panic("datasets: registry.json: " + err.Error())
 	}
-	for _, set := range text.Sets {
+	for _, set := range content.Sets {
 		i := set.Info
 		for _, path := range set.Files {
-			f := text.Files[path]
+			f := content.Files[path]
 			f.Path = path
 			i.Files = append(i.Files, f)
 		}
@@ -86,29 +85,29 @@ func parseRegistry() (all []Info) {
 			i.Sigma, i.Lambda = i.Paper.Sigma, i.Paper.Lambda
 		}
 		i.Split, i.Scale = cmp.Or(i.Split, "a separate test file"), cmp.Or(i.Scale, "none")
-		i.target, i.one, i.generate = set.Target, set.One, generators[i.Name]
-		all = append(all, i)
+		i.target, i.positiveClass, i.generate = set.Target, set.One, generators[i.Name]
+		sets = append(sets, i)
 	}
-	return all
+	return sets
 }
 
-// generators make the built-in problems, by their names.
+// generators are the functions that generate the built-in problems, by name.
 var generators = map[string]func(i *Info) *Dataset{
 	"synthetic-regression": func(i *Info) *Dataset { return SyntheticRegression(i.N+i.TestN, i.D, 0.1, 1) },
 	"synthetic-classes":    func(i *Info) *Dataset { return SyntheticClasses(i.N+i.TestN, i.D, i.Classes, 0.05, 1) },
 	"synthetic-digits":     func(i *Info) *Dataset { return SyntheticDigits(i.N+i.TestN, 1) },
 }
 
-// PaperSettings are a row of the paper's table of running times (Gaussian kernel, λ_p = λ).
+// PaperSettings is a row of the table of running times in the paper (Gaussian kernel, λ_p = λ).
 type PaperSettings struct {
 	Sigma, Lambda float64
-	Features      int     // s
-	Iterations    int     // at τ = 1e-3, for regression 1e-5
-	Seconds       float64 // on the paper's machines
-	Error         float64 // error rate, a fraction; for regression ‖ŷ−y‖/‖y‖
+	Features      int     // number of random features s
+	Iterations    int     // iterations to τ = 1e-3, or for regression to 1e-5
+	Seconds       float64 // seconds on the machines of the paper
+	Error         float64 // error rate as a fraction, or for regression ‖ŷ−y‖/‖y‖
 }
 
-// Role says what a file of a data set is for.
+// Role is the purpose of a file of a data set.
 type Role string
 
 // The roles of files.
@@ -122,20 +121,20 @@ const (
 // File is one file of a data set.
 type File struct {
 	Role Role
-	// Path is where Fetch puts the file below a data folder. There it may lie under the same name in another
-	// packing, or in none.
+	// Path is the path below a data folder to which Fetch writes the file. A file with the same name in a different
+	// container, or in none, is accepted too.
 	Path string
-	// URLs are where Fetch gets it, in order; none if it comes in an archive only.
+	// URLs are the addresses from which Fetch downloads the file, in order; none if it is part of an archive only.
 	URLs []string
 	// SHA256 is the checksum of the unpacked content in hexadecimal; "" if it is not known.
 	SHA256 string
 }
 
-// Registry returns all data sets, in the order of the paper's table, then stand-ins, then
-// built-in problems.
+// Registry returns all data sets: those of the paper in the order of its table, the stand-ins, and the built-in
+// problems.
 func Registry() []Info { return slices.Clone(registry) }
 
-// Lookup returns the data set of that name, in any case.
+// Lookup returns the data set with this name, in any case.
 func Lookup(name string) (*Info, error) {
 	var names []string
 	for _, info := range registry {
@@ -150,13 +149,13 @@ func Lookup(name string) (*Info, error) {
 // BuiltIn reports whether the data are generated and need no file.
 func (i *Info) BuiltIn() bool { return i.generate != nil }
 
-// Dirs returns the folders that data are looked for in by default: $KRRLAB_DATA, if it is set, and the
-// user's cache, where krrlab data fetch puts them.
+// Dirs returns the folders in which data are searched by default: $KRRLAB_DATA, if it is set, and the user's cache, to
+// which the command krrlab data fetch downloads.
 func Dirs() []string {
 	return slices.DeleteFunc([]string{os.Getenv("KRRLAB_DATA"), CacheDir()}, func(dir string) bool { return dir == "" })
 }
 
-// CacheDir returns the program's folder in the user's cache, "" where there is none.
+// CacheDir returns the folder of this program in the user's cache, or "" if there is no cache.
 func CacheDir() string {
 	d, err := os.UserCacheDir()
 	if err != nil {
@@ -165,10 +164,10 @@ func CacheDir() string {
 	return filepath.Join(d, "krrlab")
 }
 
-// Find returns where the file lies in the first of the folders that has it, or "".
+// Find returns the path of the file in the first of the folders that has it, or "".
 func (f *File) Find(dirs []string) string {
 	for _, dir := range dirs {
-		for _, p := range packings(f.Path) {
+		for _, p := range packedNames(f.Path) {
 			name := filepath.Join(dir, filepath.FromSlash(p))
 			if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() {
 				return name
@@ -178,7 +177,7 @@ func (f *File) Find(dirs []string) string {
 	return ""
 }
 
-// Find returns the paths of the files by role and the files that are missing.
+// Find returns the paths of the files by role, and the files that are missing.
 func (i *Info) Find(dirs []string) (paths map[Role]string, missing []File) {
 	paths = map[Role]string{}
 	for _, f := range i.Files {
@@ -191,9 +190,9 @@ func (i *Info) Find(dirs []string) (paths map[Role]string, missing []File) {
 	return paths, missing
 }
 
-// Verify reads the named file through and returns an error if its unpacked content is not
-// what f says; known is false if f says nothing of it.
-func (f *File) Verify(name string) (known bool, err error) {
+// Verify reads the named file to its end and returns an error if the checksum of its unpacked content is not f.SHA256.
+// known is false if f has no checksum.
+func (f *File) Verify(name string) (hasChecksum bool, err error) {
 	if f.SHA256 == "" {
 		return false, nil
 	}
@@ -208,26 +207,25 @@ func (f *File) Verify(name string) (known bool, err error) {
 	return true, nil
 }
 
-// contentSum is the sha256 of the file's unpacked content.
+// contentSum returns the SHA-256 of the unpacked content of a file.
 func contentSum(name string) (string, error) {
-	s, err := open(context.Background(), name)
+	s, err := openSource(context.Background(), name)
 	if err != nil {
 		return "", err
 	}
 	defer s.close()
 	h := sha256.New()
 	if _, err := io.Copy(h, s.r); err != nil {
-		return "", s.failed(0, err)
+		return "", s.readError(0, err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// MissingError says that files of a data set are not at hand, where they are to be had, and
-// where to put them.
+// MissingError reports files of a data set that are missing, and says where to get them and where to put them.
 type MissingError struct {
 	Info  *Info
-	Files []File   // that are missing
-	Dirs  []string // that were looked in
+	Files []File   // the missing files
+	Dirs  []string // folders that were searched
 }
 
 func (e *MissingError) Error() string {

@@ -8,26 +8,26 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// The questions that an error on rows outside the fit answers.
+// Questions that an error on rows outside the fit can answer: they say how new these rows are.
 const (
-	NewRow   = "new row"   // the row is drawn as those of the fit, and may have the features of one
-	NewCell  = "new cell"  // no row of the fit has its features
-	NewGroup = "new group" // no row of the fit is of its group (ReadOptions.Groups)
-	NewCopy  = "new copy"  // the row may be a copy of one of the fit
+	NewRow   = "new row"   // a row of the same distribution, possibly with the features of a row of the fit
+	NewCell  = "new cell"  // a row whose features no row of the fit has
+	NewGroup = "new group" // a row of a group (ReadOptions.Groups) without rows in the fit
+	NewCopy  = "new copy"  // a row that may be a copy of a row of the fit
 )
 
-// Repeats says which rows of data belong to one group, and why. The rows of a group are on one side of every split,
-// and are left out together.
+// Repeats describes which rows of a data set form groups, and why. The rows of a group are always in the same part of a
+// split, and are left out together.
 type Repeats struct {
-	Rule     string `json:"rule"`            // auto, together, apart (Dataset.Group) or groups (Dataset.GroupBy)
-	Question string `json:"question"`        // that an error answers: NewRow, NewCell or NewGroup
+	Rule     string `json:"rule"`            // auto, together or apart (Dataset.Group), or groups (Dataset.GroupBy)
+	Question string `json:"question"`        // question that an error answers: NewRow, NewCell or NewGroup
 	Other    string `json:"other,omitempty"` // a second question, whose answer may differ; "" if there is none
-	Repeated int    `json:"repeated"`        // rows with the features of an earlier row
-	Grouped  int    `json:"grouped"`         // rows in the group of an earlier row
-	Why      string `json:"why,omitempty"`
+	Repeated int    `json:"repeated"`        // number of rows with the features of an earlier row
+	Grouped  int    `json:"grouped"`         // number of rows in the group of an earlier row
+	Why      string `json:"why,omitempty"`   // reason for the decision
 }
 
-// String says in one line what was decided; "" if no row has the features or the group of another.
+// String describes the decision in one line; "" if no two rows have equal features or are in one group.
 func (r *Repeats) String() string {
 	if r == nil || r.Repeated+r.Grouped == 0 {
 		return ""
@@ -46,21 +46,21 @@ func (r *Repeats) String() string {
 	return text + "they count as new rows, as " + r.Why
 }
 
-// OfQuestion names the rows that an error is of, by the question that it answers.
+// OfQuestion describes the rows on which an error is measured, given the question that it answers.
 func OfQuestion(question string) string {
 	return map[string]string{NewRow: "new rows", NewCell: "rows whose features are new",
 		NewGroup: "rows of new groups", NewCopy: "rows whose copies the fit may have"}[question]
 }
 
-// Grouping is the groups of the rows of a data set.
+// Grouping is the grouping of the rows of a data set.
 type Grouping struct {
 	Repeats
-	First  []int // for each row the first row of its group
-	Others []int // the same by the question Other; nil if there is none
+	First  []int // for each row, the first row of its group
+	Others []int // the same for the grouping of the question Other; nil if there is none
 }
 
-// Grouping returns the groups of d's rows, by the rule auto if none was applied. cells has for each row the first row
-// of equal features; nil stands for points.FirstEqual(d.X).
+// Grouping returns the groups of d's rows; they are formed by the rule auto if no rule was applied. cells[i] is the
+// first row with the features of row i; nil stands for points.FirstEqual(d.X).
 func (d *Dataset) Grouping(cells []int) *Grouping {
 	n := d.Len()
 	alone := make([]int, n)
@@ -90,35 +90,35 @@ func (d *Dataset) Grouping(cells []int) *Grouping {
 	return g
 }
 
-// Equal returns first as the groups of equal rows, or as those of rows that need not be equal (GroupBy).
-func (g *Grouping) Equal(first []int) (equal, other []int) {
-	if g.Question == NewGroup && points.CountRepeated(first) > 0 {
-		return nil, first
+// Equal returns firstRows as equal if all rows of a group have equal features, and as other if they need not (GroupBy).
+func (g *Grouping) Equal(firstRows []int) (equal, other []int) {
+	if g.Question == NewGroup && points.CountRepeated(firstRows) > 0 {
+		return nil, firstRows
 	}
-	return first, nil
+	return firstRows, nil
 }
 
-// Group returns d with the groups of its rows by a rule:
+// Group returns d with groups of its rows that are formed by a rule:
 //
-//	auto      copies of a record are a group, as far as they can be told from independent rows of equal features
+//	auto      copies of a record are a group, if they can be distinguished from independent rows of equal features
 //	together  rows of equal features are a group
 //	apart     each row is a group
 //
-// cells is as for Grouping. It returns an error for another rule.
+// cells is the argument of Grouping. It returns an error for any other rule.
 func (d *Dataset) Group(rule string, cells []int) (*Dataset, error) {
-	if err := known("rule for repeats", rule, []string{"auto", "together", "apart"}); err != nil {
+	if err := requireOneOf("rule for repeats", rule, []string{"auto", "together", "apart"}); err != nil {
 		return nil, err
 	}
 	out := *d
-	out.Groups, out.Repeats = group(rule, cells, d)
-	out.unused = nil
+	out.Groups, out.Repeats = groupRows(rule, cells, d)
+	out.unusedHashes = nil
 	return &out, nil
 }
 
-// GroupBy returns d with the groups whose numbers are given, one for each row.
+// GroupBy returns d with the given groups: groups[i] is the number of the group of row i.
 func (d *Dataset) GroupBy(groups []int) *Dataset {
 	out := *d
-	out.Groups, out.unused = groups, nil
+	out.Groups, out.unusedHashes = groups, nil
 	out.Repeats = &Repeats{Rule: "groups", Question: NewGroup, Repeated: points.CountRepeated(points.FirstEqual(d.X)),
 		Grouped: points.CountRepeated(firstOf(groups))}
 	if out.Repeats.Grouped == 0 {
@@ -127,7 +127,7 @@ func (d *Dataset) GroupBy(groups []int) *Dataset {
 	return &out
 }
 
-// Decided returns d, with its groups by the rule auto if neither a rule nor groups were given.
+// Decided returns d, with groups formed by the rule auto if neither a rule nor groups were given.
 func (d *Dataset) Decided() *Dataset { return d.decided(nil) }
 
 func (d *Dataset) decided(cells []int) *Dataset {
@@ -141,8 +141,9 @@ func (d *Dataset) decided(cells []int) *Dataset {
 	return d
 }
 
-// Overlap returns how many rows of d are in the group of a row of train or of an earlier row of d. The groups are those
-// of the split if both are parts of one data set, else those of train's rule applied to both.
+// Overlap returns the number of rows of d that are in the group of a row of train or of an earlier row of d. If both
+// are parts of one data set, the groups are those of the whole data set; otherwise they are formed by the rule of
+// train.
 func (d *Dataset) Overlap(train *Dataset) int {
 	if d.Repeats != nil && d.Repeats == train.Repeats {
 		groups := slices.Concat(train.Groups, d.Groups)
@@ -155,7 +156,7 @@ func (d *Dataset) Overlap(train *Dataset) int {
 	if train.Repeats != nil && train.Repeats.Rule != "groups" {
 		rule = train.Repeats.Rule
 	}
-	groups, _ := group(rule, nil, train, d)
+	groups, _ := groupRows(rule, nil, train, d)
 	count := 0
 	for i, first := range firstOf(groups) {
 		if i >= train.Len() && first != i {
@@ -165,18 +166,27 @@ func (d *Dataset) Overlap(train *Dataset) int {
 	return count
 }
 
-// The limits of the evidence for copies: see copies.
+// Limits of the evidence that rows are copies; see findCopies.
 const (
-	mostMixed   = 0.05 // share of repeated cells whose answers differ, up to which these are exceptions
-	pinned      = 0.95 // share of the records that values tell apart, from which on they determine the record
-	fewEach     = 8    // rows of a record on average, up to which a half of the features may determine it
-	fewAlone    = 2    // the same for a single feature
-	mostUsual   = 3    // rows up to which a record is no frequent value
-	leastFactor = 8    // records that a common divisor of their counts needs
+	// maxMixedShare is the largest share of repeated cells with differing answers that are considered exceptions.
+	maxMixedShare = 0.05
+	// minDistinctShare is the smallest share of the records that a part of their values must distinguish to determine
+	// the record. A larger value finds fewer copies.
+	minDistinctShare = 0.95
+	// maxRowsPerRecord is the largest average number of rows per distinct part at which a half of the features may
+	// determine the record. A larger value finds more copies.
+	maxRowsPerRecord = 8
+	// maxRowsPerValue is the same limit for points with a single feature.
+	maxRowsPerValue = 2
+	// maxRareRows is the largest number of rows of a record that is never taken for a frequent value.
+	maxRareRows = 3
+	// minDivisorRecords is the smallest number of records for which a common divisor of their row counts is evidence.
+	minDivisorRecords = 8
 )
 
-// group returns the group of each row of all sets by a rule, nil if each is alone, and what was decided.
-func group(rule string, cells []int, sets ...*Dataset) ([]int, *Repeats) {
+// groupRows returns the group of each row of all sets by a rule, or nil if each row is its own group, and the
+// description of the decision.
+func groupRows(rule string, cells []int, sets ...*Dataset) ([]int, *Repeats) {
 	if cells == nil {
 		var x []points.Points
 		for _, d := range sets {
@@ -191,29 +201,31 @@ func group(rule string, cells []int, sets ...*Dataset) ([]int, *Repeats) {
 	case rule == "together":
 		r.Question, groups = NewCell, cells
 	case rule == "auto":
-		groups, r.Why = copies(cells, sets)
+		groups, r.Why = findCopies(cells, sets)
 	}
 	r.Grouped = points.CountRepeated(groups)
 	return groups, r
 }
 
-// copies returns the groups of rows that are copies of one record, nil if rows of equal features are independent, and
-// the reason.
+// findCopies returns the groups of rows that are copies of one record, and the reason. The groups are nil if rows of
+// equal features are independent.
 //
-// A record is a row's features, answers and weight. Rows of one record are copies if its values are so rare that
-// independent rows do not share them by chance: a part of them (the first or the last half of the features or, where
-// answers of equal features differ, the answers; or a column that is no feature) tells nearly all records apart, and
-// the records are not few. They are copies, too, if all records are there a multiple of g > 1 times, in groups of g.
-func copies(cells []int, sets []*Dataset) (groups []int, why string) {
+// A record consists of the features, answers and weight of a row. Rows of one record are taken for copies if its values
+// are so rare that independent rows would not share them by chance: a part of the values distinguishes nearly all
+// records, and there are many records. The part is the first or the last half of the features, or a column that is not
+// a feature, or the answers if rows of equal features have different answers. Rows are also taken for copies if the
+// number of rows of every record is a multiple of g > 1; then the groups have g rows each.
+func findCopies(cells []int, sets []*Dataset) (groups []int, reason string) {
 	answers := answersOf(sets)
-	records := pairs(cells, answers)
+	records := firstOfPairs(cells, answers)
 	if points.CountRepeated(records) == 0 {
 		return nil, "no two have equal answers"
 	}
 	n, dim := len(cells), sets[0].Dim()
-	tells := func(part, records []int, few int) bool {
-		count := n - points.CountRepeated(part)
-		return float64(count) >= pinned*float64(n-points.CountRepeated(records)) && few*count >= n && !dominated(records)
+	determines := func(key, records []int, maxRows int) bool {
+		count := n - points.CountRepeated(key)
+		distinguishes := float64(count) >= minDistinctShare*float64(n-points.CountRepeated(records))
+		return distinguishes && maxRows*count >= n && !dominated(records)
 	}
 	half := func(lo, hi int) []int {
 		var x []points.Points
@@ -222,65 +234,67 @@ func copies(cells []int, sets []*Dataset) (groups []int, why string) {
 		}
 		return points.FirstEqualColumns(lo, hi, x...)
 	}
-	differ := mixed(cells, records) > mostMixed
+	answersDiffer := mixedShare(cells, records) > maxMixedShare
 	switch {
-	case differ && tells(answers, records, fewEach):
+	case answersDiffer && determines(answers, records, maxRowsPerRecord):
 		return records, "their answers are equal, and rare"
-	case differ:
-	case dim == 1 && tells(cells, records, fewAlone),
-		dim > 1 && (tells(half(0, dim/2), records, fewEach) || tells(half(dim-dim/2, dim), records, fewEach)):
+	case answersDiffer:
+	case dim == 1 && determines(cells, records, maxRowsPerValue),
+		dim > 1 && (determines(half(0, dim/2), records, maxRowsPerRecord) ||
+			determines(half(dim-dim/2, dim), records, maxRowsPerRecord)):
 		return records, "half of the features determine the others and the answers"
 	}
-	all := records
-	for _, column := range sets[0].unused {
-		all = pairs(all, firstOf(column))
+	extended := records
+	for _, column := range sets[0].unusedHashes {
+		extended = firstOfPairs(extended, firstOf(column))
 	}
-	for _, column := range sets[0].unused {
-		if points.CountRepeated(all) > 0 && tells(firstOf(column), all, fewEach) {
-			return all, "a column that is left out determines the record"
+	for _, column := range sets[0].unusedHashes {
+		if points.CountRepeated(extended) > 0 && determines(firstOf(column), extended, maxRowsPerRecord) {
+			return extended, "a column that is left out determines the record"
 		}
 	}
-	if g := divisor(all); g > 1 {
-		return parts(all, g), fmt.Sprintf("all records are there a multiple of %d times", g)
+	if g := commonDivisor(extended); g > 1 {
+		return splitGroups(extended, g), fmt.Sprintf("all records are there a multiple of %d times", g)
 	}
-	if differ {
+	if answersDiffer {
 		return nil, "answers of equal features differ"
 	}
 	return nil, "they have few values"
 }
 
-// dominated reports whether one frequent record makes up most of the repeats, such as that of zeros.
+// dominated reports whether a single frequent record, such as one of zeros, accounts for most of the repeated rows.
 func dominated(records []int) bool {
-	most := slices.Max(counts(records))
-	return most > mostUsual && 2*(most-1) > points.CountRepeated(records)
+	largest := slices.Max(groupSizes(records))
+	return largest > maxRareRows && 2*(largest-1) > points.CountRepeated(records)
 }
 
-// mixed returns the share of cells of several rows that have several records.
-func mixed(cells, records []int) float64 {
-	rows, kinds := counts(cells), make([]int, len(cells))
+// mixedShare returns the share, among the cells with several rows, of those with several records.
+func mixedShare(cells, records []int) float64 {
+	rows, recordCount := groupSizes(cells), make([]int, len(cells))
 	for i, first := range records {
 		if first == i {
-			kinds[cells[i]]++
+			recordCount[cells[i]]++
 		}
 	}
-	var several, differ float64
+	var repeatedCells, mixedCells float64
 	for c, count := range rows {
 		if count > 1 {
-			several++
+			repeatedCells++
 		}
-		if kinds[c] > 1 {
-			differ++
+		if recordCount[c] > 1 {
+			mixedCells++
 		}
 	}
-	return differ / max(several, 1)
+	return mixedCells / max(repeatedCells, 1)
 }
 
-// divisor returns the greatest common divisor of the numbers of rows of the records, 1 if the records are few.
-func divisor(records []int) (g int) {
-	if len(records)-points.CountRepeated(records) < leastFactor {
+// commonDivisor returns the greatest common divisor of the numbers of rows of the records, or 1 if there are few
+// records.
+func commonDivisor(records []int) (g int) {
+	if len(records)-points.CountRepeated(records) < minDivisorRecords {
 		return 1
 	}
-	for _, b := range counts(records) {
+	for _, b := range groupSizes(records) {
 		for a := g; ; a, b = b, a%b {
 			if b == 0 {
 				g = a
@@ -291,50 +305,50 @@ func divisor(records []int) (g int) {
 	return g
 }
 
-// parts divides each group into groups of g rows.
-func parts(groups []int, g int) []int {
-	out, seen, first := make([]int, len(groups)), make([]int, len(groups)), make([]int, len(groups))
+// splitGroups splits each group into groups of g rows.
+func splitGroups(groups []int, g int) []int {
+	out, count, currentFirst := make([]int, len(groups)), make([]int, len(groups)), make([]int, len(groups))
 	for i, k := range groups {
-		if seen[k]%g == 0 {
-			first[k] = i
+		if count[k]%g == 0 {
+			currentFirst[k] = i
 		}
-		seen[k]++
-		out[i] = first[k]
+		count[k]++
+		out[i] = currentFirst[k]
 	}
 	return out
 }
 
-// counts returns the number of rows of each group, in the place of its first row.
-func counts(first []int) []int {
-	out := make([]int, len(first))
-	for _, f := range first {
+// groupSizes returns the number of rows of each group, at the index of its first row; other entries are 0.
+func groupSizes(firstRows []int) []int {
+	out := make([]int, len(firstRows))
+	for _, f := range firstRows {
 		out[f]++
 	}
 	return out
 }
 
-// firstOf returns for each value the place of the first that equals it.
+// firstOf returns for each value the index of the first value that is equal to it.
 func firstOf[T comparable](values []T) []int {
-	at, out := map[T]int{}, make([]int, len(values))
+	firstPlace, out := map[T]int{}, make([]int, len(values))
 	for i, v := range values {
-		if _, seen := at[v]; !seen {
-			at[v] = i
+		if _, exists := firstPlace[v]; !exists {
+			firstPlace[v] = i
 		}
-		out[i] = at[v]
+		out[i] = firstPlace[v]
 	}
 	return out
 }
 
-// pairs returns for each row the first row that is equal to it in a and in b.
-func pairs(a, b []int) []int {
-	both := make([][2]int, len(a))
+// firstOfPairs returns for each row the first row that is equal to it in both a and b.
+func firstOfPairs(a, b []int) []int {
+	combined := make([][2]int, len(a))
 	for i := range a {
-		both[i] = [2]int{a[i], b[i]}
+		combined[i] = [2]int{a[i], b[i]}
 	}
-	return firstOf(both)
+	return firstOf(combined)
 }
 
-// answersOf returns for each row of the sets the first row of equal answers and weight.
+// answersOf returns for each row of the sets the first row with equal answers and weight.
 func answersOf(sets []*Dataset) []int {
 	var columns [][]float64
 	add := func(j int, v []float64) {
@@ -345,9 +359,9 @@ func answersOf(sets []*Dataset) []int {
 	}
 	for _, d := range sets {
 		j, class := 0, make([]float64, len(d.Class))
-		at := d.ClassIn(sets[0].Labels)
+		place := d.ClassIn(sets[0].Labels)
 		for i, c := range d.Class {
-			if class[i] = float64(at[c]); at[c] < 0 {
+			if class[i] = float64(place[c]); place[c] < 0 {
 				class[i] = -1 - float64(c)
 			}
 		}
@@ -364,22 +378,22 @@ func answersOf(sets []*Dataset) []int {
 	}
 	out := make([]int, rows)
 	for _, v := range columns {
-		out = pairs(out, firstOf(v))
+		out = firstOfPairs(out, firstOf(v))
 	}
 	return out
 }
 
-// unusedColumn hashes the cells of a column that is no feature, unless they merely count the rows.
+// unusedColumn hashes the cells of a column that is not a feature, and detects whether they merely count the rows.
 type unusedColumn struct {
-	seed   maphash.Seed
-	hashes []uint64
-	before float64
-	varies bool // the cells do not count the rows
+	seed     maphash.Seed
+	hashes   []uint64
+	previous float64 // number in the previous cell
+	varies   bool    // the cells are not consecutive numbers
 }
 
 func (u *unusedColumn) add(text string) {
-	v, err := parse(text)
-	u.varies = u.varies || err != nil || len(u.hashes) > 0 && v != u.before+1
-	u.before = v
+	v, err := parseNumber(text)
+	u.varies = u.varies || err != nil || len(u.hashes) > 0 && v != u.previous+1
+	u.previous = v
 	u.hashes = append(u.hashes, maphash.String(u.seed, text))
 }

@@ -79,19 +79,19 @@ func TestCopies(t *testing.T) {
 		return d
 	}
 	identified := func(d *Dataset) *Dataset { // by a column of names that is left out
-		d.unused = [][]uint64{make([]uint64, d.Len())}
-		for i := range d.unused[0] {
-			d.unused[0][i] = g.Uint64()
+		d.unusedHashes = [][]uint64{make([]uint64, d.Len())}
+		for i := range d.unusedHashes[0] {
+			d.unusedHashes[0][i] = g.Uint64()
 		}
 		return d
 	}
 	again := func(d *Dataset, share float64) *Dataset { // as some, with the names
-		names := d.unused[0]
+		names := d.unusedHashes[0]
 		out := some(&Dataset{Task: d.Task, X: d.X, Class: d.Class, Labels: d.Labels, Target: d.Target,
-			oracle: rows(d.Len())}, share)
-		out.unused = [][]uint64{make([]uint64, out.Len())}
-		for i, row := range out.oracle {
-			out.unused[0][i] = names[int(row)]
+			bestErrors: rows(d.Len())}, share)
+		out.unusedHashes = [][]uint64{make([]uint64, out.Len())}
+		for i, row := range out.bestErrors {
+			out.unusedHashes[0][i] = names[int(row)]
 		}
 		return out
 	}
@@ -184,7 +184,7 @@ func TestReadRepeats(t *testing.T) {
 	if err := Pack(dir, &Pair{Train: d, Info: &Info{}}); err != nil {
 		t.Fatal(err)
 	}
-	if p := must(unpack(dir, 0)).Train; p.Fingerprint() != d.Fingerprint() || *p.Repeats != *d.Repeats {
+	if p := must(unpackFolder(dir, 0)).Train; p.Fingerprint() != d.Fingerprint() || *p.Repeats != *d.Repeats {
 		t.Errorf("packed: %+v", p.Repeats)
 	}
 	for want, o := range map[int]ReadOptions{40: {Drop: []string{"0", "1"}}, 76: {Drop: []string{"0", "1"}, Repeats: "together"},

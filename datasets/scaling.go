@@ -13,45 +13,48 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Scaling maps feature j of every point to (x_j − Shift_j)·Scale_j. It is fitted on training points only and applied to
-// all. A data set says by its field Scaling what was applied. A missing value (NaN) of feature j is Fill_j first.
+// Scaling maps feature j of every point to (x_j − Shift_j)·Scale_j. It is fitted on the training points and applied to
+// all points. Dataset.Scaling records the scaling that was applied. A missing value (NaN) of feature j is first
+// replaced by Fill_j.
 type Scaling struct {
-	// unit, standard or pixel; fill or lengths where Impute or Stretch alone was
+	// Kind is unit, standard or pixel; or fill or lengths if only Impute or Stretch was applied.
 	Kind  string    `json:"kind"`
 	Shift []float64 `json:"shift,omitempty"` // nil means zeros
 	Scale []float64 `json:"scale"`           // 0 for a constant feature
 	Fill  []float64 `json:"fill,omitempty"`  // nil: no value may be missing
-	// Lengths are those of Stretch, by which Scale is divided already; nil: none.
+	// Lengths are the length scales of Stretch; Scale includes the division by them already. nil: none.
 	Lengths []float64 `json:"lengths,omitempty"`
 }
 
-// roundedMean is the deviation, relative to the mean, up to which it is rounding of the mean.
-const roundedMean = 1e-12
+// roundingTolerance is the largest standard deviation of a feature, relative to its mean, that is taken for rounding
+// error of a constant feature.
+const roundingTolerance = 1e-12
 
-// Scale fits a scaling to the training points and applies it to both data sets, which are not changed; test
-// may be nil. Both Scaling fields of what it returns say what was applied. Kinds are
+// Scale fits a scaling to the training points and returns both data sets with the scaling applied; their Scaling fields
+// record it. test may be nil. The arguments are not changed. The kinds are
 //
-//	none      points stay as they are
-//	auto      none or standard, which AutoScaling chooses by the training points
-//	unit      (x_j − min_j)/(max_j − min_j), in [0, 1]; sparse points, whose zeros must stay,
+//	none      points are unchanged
+//	auto      none or standard; AutoScaling chooses by the training points
+//	unit      (x_j − min_j)/(max_j − min_j), in [0, 1]; for sparse points, to preserve zeros,
 //	          x_j/max|x_j|, in [−1, 1]
-//	standard  (x_j − mean_j)/sd_j, sd_j² the mean squared deviation; sparse points become dense
+//	standard  (x_j − mean_j)/sd_j, where sd_j² is the mean squared deviation; sparse points become dense
 //	pixel     x_j/255
 //
-// Points that are whole numbers from 0 to 255 times one scale then, by the rules of points.AsBytes, become
-// points.Bytes. A feature that is constant becomes 0 with unit and standard. It is an error if the kind is
-// unknown, if a feature's values are above 1e100 or all below 1e-100, if the scaled points would
-// take more memory than the machine has, and if points were scaled before.
+// A constant feature becomes 0 with unit and standard. Points that are then whole numbers from 0 to 255 times a common
+// scale become points.Bytes, by the rules of points.AsBytes.
+//
+// It is an error if the kind is unknown, if a feature has values above 1e100 or only values below 1e-100, if the scaled
+// points would take more memory than the machine has, or if the points were scaled before.
 func Scale(kind string, train, test *Dataset) (strain, stest *Dataset, err error) {
 	if kind == "auto" {
 		kind, _ = train.AutoScaling()
 	}
 	s, err := fitScaling(kind, train.X)
-	if train.fill != nil && err == nil {
+	if train.imputed != nil && err == nil {
 		if s == nil {
 			s = &Scaling{Kind: "fill", Scale: slices.Repeat([]float64{1}, train.Dim())}
 		}
-		s.Fill = train.fill
+		s.Fill = train.imputed
 	}
 	if err == nil {
 		strain, err = s.Apply(train)
@@ -63,18 +66,18 @@ func Scale(kind string, train, test *Dataset) (strain, stest *Dataset, err error
 		return nil, nil, err
 	}
 	if x, ok := points.AsBytes(strain.X, 0); ok {
-		strain = strain.with(x)
+		strain = strain.withPoints(x)
 		if stest != nil {
 			if x, ok := points.AsBytes(stest.X, x.Scale); ok {
-				stest = stest.with(x)
+				stest = stest.withPoints(x)
 			}
 		}
 	}
 	return strain, stest, nil
 }
 
-// with returns d with other points for the same ones.
-func (d *Dataset) with(x points.Points) *Dataset {
+// withPoints returns d with its points in a different representation, x.
+func (d *Dataset) withPoints(x points.Points) *Dataset {
 	if d.X == x {
 		return d
 	}
@@ -83,12 +86,12 @@ func (d *Dataset) with(x points.Points) *Dataset {
 	return &out
 }
 
-// fitScaling fits a scaling to x, nil for none.
+// fitScaling fits a scaling of the given kind to x. It returns nil for the kind none.
 func fitScaling(kind string, x points.Points) (*Scaling, error) {
-	if err := known("scaling", kind, Scalings); err != nil || kind == "none" {
+	if err := requireOneOf("scaling", kind, Scalings); err != nil || kind == "none" {
 		return nil, err
 	}
-	if err := scalingFits(kind, x); err != nil {
+	if err := checkScaledMemory(kind, x); err != nil {
 		return nil, err
 	}
 	_, d := x.Dims()
@@ -99,29 +102,29 @@ func fitScaling(kind string, x points.Points) (*Scaling, error) {
 		}
 		return s, nil
 	}
-	lo, hi := ranges(x)
+	lo, hi := featureRanges(x)
 	_, sparse := x.(*points.CSR)
 	var sd []float64
 	if kind == "standard" {
-		s.Shift, sd = moments(x)
+		s.Shift, sd = featureMoments(x)
 	} else if !sparse {
 		s.Shift = lo
 	}
 	for j := range lo {
-		most, width := max(math.Abs(lo[j]), math.Abs(hi[j])), hi[j]-lo[j]
-		// The squares of what passes neither overflow nor vanish.
-		if width > 0 && most < 1e-100 || !(most <= 1e100) {
+		largest, width := max(math.Abs(lo[j]), math.Abs(hi[j])), hi[j]-lo[j]
+		// The squares of accepted values neither overflow nor underflow.
+		if width > 0 && largest < 1e-100 || !(largest <= 1e100) {
 			return nil,
 				fmt.Errorf("feature %d goes from %g to %g: want values from 1e-100 to 1e100, give it in another unit",
 					j, lo[j], hi[j])
 		}
 		switch {
-		case sd != nil && (width == 0 || sd[j] <= roundedMean*math.Abs(s.Shift[j])):
+		case sd != nil && (width == 0 || sd[j] <= roundingTolerance*math.Abs(s.Shift[j])):
 			continue
 		case sd != nil:
 			width = sd[j]
 		case sparse:
-			width = most
+			width = largest
 		}
 		if width > 0 {
 			s.Scale[j] = 1 / width
@@ -130,15 +133,16 @@ func fitScaling(kind string, x points.Points) (*Scaling, error) {
 	return s, nil
 }
 
-// scalingFits returns an error if what the scaling makes of sparse points, dense ones or numbers
-// for each feature, is more than the memory there is, 0 if that is not known.
-func scalingFits(kind string, x points.Points) error {
+// checkScaledMemory returns an error if scaling sparse points takes more than the available memory: for the dense
+// result of standard, and for vectors with one number for each feature. There is no error if the available memory is
+// not known.
+func checkScaledMemory(kind string, x points.Points) error {
 	has := accel.MemoryAvailable()
 	c, ok := x.(*points.CSR)
 	if !ok || has == 0 {
 		return nil
 	}
-	need := vectorsHeld * 8 * float64(c.D)
+	need := denseVectors * 8 * float64(c.D)
 	advice := "number the features without gaps"
 	if kind == "standard" {
 		need += 8 * float64(c.N) * float64(c.D)
@@ -151,8 +155,8 @@ func scalingFits(kind string, x points.Points) error {
 		kind, c.N, c.D, accel.Bytes(int64(need)), accel.Bytes(has), advice)
 }
 
-// ranges returns the least and the largest value of each feature.
-func ranges(x points.Points) (lo, hi []float64) {
+// featureRanges returns the smallest and the largest value of each feature.
+func featureRanges(x points.Points) (lo, hi []float64) {
 	n, d := x.Dims()
 	lo, hi = make([]float64, d), make([]float64, d)
 	if c, ok := x.(*points.CSR); ok {
@@ -177,7 +181,7 @@ func ranges(x points.Points) (lo, hi []float64) {
 		x.RowTo(lo, 0)
 		x.RowTo(hi, 0)
 	}
-	eachRow(x, func(row []float64) {
+	visitRows(x, func(row []float64) {
 		for j, v := range row {
 			lo[j], hi[j] = min(lo[j], v), max(hi[j], v)
 		}
@@ -185,11 +189,11 @@ func ranges(x points.Points) (lo, hi []float64) {
 	return lo, hi
 }
 
-// moments returns the mean and the standard deviation √(Σ(x_j − mean_j)²/n) of each feature.
-func moments(x points.Points) (mean, sd []float64) {
+// featureMoments returns the mean and the standard deviation √(Σ(x_j − mean_j)²/n) of each feature.
+func featureMoments(x points.Points) (mean, sd []float64) {
 	n, d := x.Dims()
 	mean, sd = points.Mean(x), make([]float64, d)
-	eachRow(x, func(row []float64) {
+	visitRows(x, func(row []float64) {
 		for j, v := range row {
 			sd[j] += (v - mean[j]) * (v - mean[j])
 		}
@@ -200,7 +204,7 @@ func moments(x points.Points) (mean, sd []float64) {
 	return mean, sd
 }
 
-func eachRow(x points.Points, f func(row []float64)) {
+func visitRows(x points.Points, f func(row []float64)) {
 	n, d := x.Dims()
 	row := make([]float64, d)
 	for i := range n {
@@ -217,26 +221,26 @@ func (s *Scaling) Dim() int {
 	return len(s.Scale)
 }
 
-// Fills reports whether s fills missing values in.
+// Fills reports whether s replaces missing values.
 func (s *Scaling) Fills() bool { return s != nil && s.Fill != nil }
 
-// String returns the kind, "none" for a nil s.
+// String returns the kind and the length scales; "none" for a nil s.
 func (s *Scaling) String() string {
 	if s == nil {
 		return "none"
 	}
-	const most = 12
+	const maxShown = 12
 	text := s.Kind
-	for j, v := range s.Lengths[:min(len(s.Lengths), most)] {
+	for j, v := range s.Lengths[:min(len(s.Lengths), maxShown)] {
 		text += fmt.Sprintf("%s %g", map[bool]string{true: ", length scales", false: ","}[j == 0], v)
 	}
-	if len(s.Lengths) > most {
+	if len(s.Lengths) > maxShown {
 		text += fmt.Sprintf(", … (%d in all)", len(s.Lengths))
 	}
 	return strings.TrimPrefix(text, "lengths, ")
 }
 
-// Validate returns an error if s is of an unknown kind or has numbers that are not finite.
+// Validate returns an error if s has an unknown kind, lists of different lengths, or numbers that are not finite.
 func (s *Scaling) Validate() error {
 	switch {
 	case s == nil:
@@ -255,10 +259,11 @@ func (s *Scaling) Validate() error {
 	return nil
 }
 
-// Apply returns the data set with its points scaled by s, or d itself if they are already: scaled by the
-// same numbers, or raw and s nil. d is not changed. Bytes stay bytes, float32 points float32 and sparse
-// points sparse if there is no shift and, for bytes, one scale for all features; all else becomes dense float64.
-// It is an error if the points were scaled otherwise, or do not have s's number of features.
+// Apply returns the data set with its points scaled by s. It returns d itself if d is already scaled by the same
+// numbers, or if s is nil and d is raw. d is not changed. Without a shift, sparse points remain sparse, and float32
+// points remain float32; bytes remain bytes if, in addition, all features have one scale. In all other cases the result
+// is dense float64. It is an error if the points were scaled differently, or if their number of features is not that of
+// s.
 func (s *Scaling) Apply(d *Dataset) (*Dataset, error) {
 	name := safe.Name(cmp.Or(d.Name, "data set"))
 	switch {
@@ -275,7 +280,7 @@ func (s *Scaling) Apply(d *Dataset) (*Dataset, error) {
 		return nil, fmt.Errorf("%s: points of %d features, and a scaling (%s) of %d", name, d.Dim(), s.Kind, s.Dim())
 	}
 	out := *d
-	out.X, out.Scaling = s.points(d.X), s
+	out.X, out.Scaling = s.scalePoints(d.X), s
 	return &out, nil
 }
 
@@ -284,8 +289,9 @@ func (s *Scaling) equal(r *Scaling) bool {
 		slices.Equal(s.Fill, r.Fill)
 }
 
-// uniform returns the one scale of all features, if they have one and no shift, that keeps bytes bytes.
-func (s *Scaling) uniform() (scale float64, ok bool) {
+// uniformScale returns the scale that all features share. ok is false if their scales differ, or if there is a shift or
+// a fill.
+func (s *Scaling) uniformScale() (scale float64, ok bool) {
 	differs := func(v float64) bool { return v != s.Scale[0] }
 	if len(s.Scale) == 0 || s.Fill != nil || slices.ContainsFunc(s.Scale, differs) ||
 		slices.ContainsFunc(s.Shift, func(v float64) bool { return v != 0 }) {
@@ -294,9 +300,9 @@ func (s *Scaling) uniform() (scale float64, ok bool) {
 	return s.Scale[0], true
 }
 
-func (s *Scaling) points(x points.Points) points.Points {
+func (s *Scaling) scalePoints(x points.Points) points.Points {
 	n, d := x.Dims()
-	if scale, ok := s.uniform(); ok {
+	if scale, ok := s.uniformScale(); ok {
 		if b, ok := points.AsBytes(x, 0); ok && points.ScaleFits(b.Scale*scale) {
 			out := *b
 			out.Scale *= scale
@@ -339,16 +345,18 @@ func (s *Scaling) points(x points.Points) points.Points {
 	return out
 }
 
-// Holdout splits the points into those to train on and those held out to judge the fit, as HoldoutRows says. The labels
-// of the first part are those of its points: a label that is held out whole is unknown to a fit, as labels of new points
-// may be, so that scores of held-out points (package interval) are those of new ones.
+// Holdout splits the points by HoldoutRows into training points and held-out points, on which the fit is evaluated.
+//
+// The labels of the first part are those of its points. A label of which all points are held out is therefore unknown
+// to the fit, as labels of new points may be. Scores of held-out points (package interval) are then those of new
+// points.
 func (d *Dataset) Holdout(share float64, seed uint64) (train, test *Dataset, err error) {
 	d = d.Decided()
-	in, out, err := d.HoldoutRows(share, seed)
+	trainRows, testRows, err := d.HoldoutRows(share, seed)
 	if err != nil {
 		return nil, nil, err
 	}
-	return d.Subset(in).OwnLabels(), d.Subset(out), nil
+	return d.Subset(trainRows).OwnLabels(), d.Subset(testRows), nil
 }
 
 // OwnLabels returns d without the labels that no point has.
@@ -356,50 +364,51 @@ func (d *Dataset) OwnLabels() *Dataset {
 	if d.Class == nil || d.hasAllLabels() {
 		return d
 	}
-	out, at := *d, make([]int, len(d.Labels))
+	out, newIndex := *d, make([]int, len(d.Labels))
 	out.Labels = nil
 	for c, l := range d.Labels {
-		if at[c] = len(out.Labels); slices.Contains(d.Class, c) {
+		if newIndex[c] = len(out.Labels); slices.Contains(d.Class, c) {
 			out.Labels = append(out.Labels, l)
 		}
 	}
-	out.Class = chosen[int](d.Class)(at)
+	out.Class = selectIndices[int](d.Class)(newIndex)
 	return &out
 }
 
-// HoldoutRows draws the rows to hold out by the seed: round(share·n) of them, at least one. It returns the rows to train
-// on and those held out, both in order. They are drawn at random, whatever their classes. Rows of one group (Grouping)
-// are on the same side, which may make them more. It returns an error unless 0 < share < 1 and both parts have rows.
-func (d *Dataset) HoldoutRows(share float64, seed uint64) (in, out []int, err error) {
+// HoldoutRows draws round(share·n) rows, at least one, to hold out, by a generator with the given seed. It returns the
+// training rows and the held-out rows, both in increasing order. The rows are drawn uniformly, without regard to
+// classes. All rows of a group (Grouping) are on the same side, which may increase the number of held-out rows. It
+// returns an error unless 0 < share < 1 and both parts have rows.
+func (d *Dataset) HoldoutRows(share float64, seed uint64) (trainRows, testRows []int, err error) {
 	n := d.Len()
 	if !(share > 0 && share < 1) {
 		return nil, nil, fmt.Errorf("a holdout of %g of the rows: want a number between 0 and 1, such as 0.2", share)
 	}
 	groups := d.Grouping(nil).First
-	size, held := counts(groups), make([]bool, n)
-	var first []int
+	size, heldOut := groupSizes(groups), make([]bool, n)
+	var groupFirst []int
 	for i, f := range groups {
 		if f == i {
-			first = append(first, i)
+			groupFirst = append(groupFirst, i)
 		}
 	}
 	want := max(1, int(math.Round(share*float64(n))))
-	for _, g := range rng.New(seed).Sub("holdout", 0).Perm(len(first)) {
-		if f := first[g]; want > 0 {
-			held[f], want = true, want-size[f]
+	for _, g := range rng.New(seed).Sub("holdout", 0).Perm(len(groupFirst)) {
+		if f := groupFirst[g]; want > 0 {
+			heldOut[f], want = true, want-size[f]
 		}
 	}
 	for i, f := range groups {
-		if held[f] {
-			out = append(out, i)
+		if heldOut[f] {
+			testRows = append(testRows, i)
 		} else {
-			in = append(in, i)
+			trainRows = append(trainRows, i)
 		}
 	}
-	if len(in) == 0 {
+	if len(trainRows) == 0 {
 		return nil, nil,
 			fmt.Errorf("a holdout of %g of %d rows in %d groups leaves no row to train on: give more rows, or a test "+
-				"file", share, n, len(first))
+				"file", share, n, len(groupFirst))
 	}
-	return in, out, nil
+	return trainRows, testRows, nil
 }

@@ -16,25 +16,26 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Source is the content of a file that a Format reads, unpacked.
+// Source is the unpacked content of a file, from which a Format reads.
 type Source struct {
 	ctx    context.Context
 	name   string
 	file   *os.File // nil for a stream
 	r      *bufio.Reader
-	packed []string    // the containers that it was in, the outermost first
-	arrays []*zip.File // of an .npz file
-	zipped *zip.File   // file of a zip archive that is being read
-	// limit is how many bytes may be held, 0 if that is not known, which asked says when the
-	// machine was asked; held is how many are.
-	limit, held int64
-	asked       bool
-	format      *Format
-	reading     *Reading
-	latin       bool // some text is not UTF-8
+	packed []string    // containers in which the content was packed, the outermost first
+	arrays []*zip.File // arrays of an .npz file
+	zipped *zip.File   // file of the zip archive that is currently read
+
+	memoryLimit  int64 // memory budget in bytes; 0 if it is not known (yet)
+	usedBytes    int64 // bytes in use, of the memory budget
+	askedMachine bool  // the available memory of the machine has been determined
+
+	format   *Format
+	reading  *Reading
+	isLatin1 bool // some text is not UTF-8
 }
 
-func open(ctx context.Context, name string) (*Source, error) {
+func openSource(ctx context.Context, name string) (*Source, error) {
 	f, err := os.Open(name)
 	if err != nil && name == "-" {
 		err = &os.PathError{Err: errors.New("want a file; /dev/stdin is what is piped in")}
@@ -72,28 +73,29 @@ func (s *Source) Head() []byte {
 // Reader returns the content as a stream.
 func (s *Source) Reader() *bufio.Reader { return s.r }
 
-// Fault returns an error at a line and a column, both counted from 1; 0 for the file or the line as a whole.
+// Fault returns a *ParseError at a line and a column, both counted from 1. They are 0 for an error of the whole file or
+// line.
 func (s *Source) Fault(line, column int, format string, args ...any) error {
 	return &ParseError{File: s.name, Line: line, Column: column, Reason: fmt.Sprintf(format, args...)}
 }
 
-// refuse returns an error that concerns the file as a whole.
-func (s *Source) refuse(format string, args ...any) error { return s.Fault(0, 0, format, args...) }
+// fileFault returns a *ParseError that concerns the whole file.
+func (s *Source) fileFault(format string, args ...any) error { return s.Fault(0, 0, format, args...) }
 
-func (s *Source) read(o *ReadOptions) (*Dataset, error) {
-	opt, err := o.settled()
+func (s *Source) readDataset(o *ReadOptions) (*Dataset, error) {
+	opt, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	if opt.Memory > 0 {
-		s.limit = opt.Memory
+		s.memoryLimit = opt.Memory
 	}
 	if opt.Format == "auto" {
-		if err := s.dropMark(); err != nil {
+		if err := s.skipByteOrderMark(); err != nil {
 			return nil, err
 		}
 	}
-	format, why, err := s.formatOf(opt.Format)
+	format, reason, err := s.chooseFormat(opt.Format)
 	if err != nil {
 		return nil, err
 	}
@@ -102,12 +104,12 @@ func (s *Source) read(o *ReadOptions) (*Dataset, error) {
 			return nil, err
 		}
 	}
-	if why != "" {
-		why = " (" + why + ")"
+	if reason != "" {
+		reason = " (" + reason + ")"
 	}
 	s.format = format
-	s.reading = &Reading{File: s.name, Container: strings.Join(s.packed, ", "), Format: format.Name + why}
-	if err := s.noColumn(&opt); err != nil {
+	s.reading = &Reading{File: s.name, Container: strings.Join(s.packed, ", "), Format: format.Name + reason}
+	if err := s.rejectColumnOptions(&opt); err != nil {
 		return nil, err
 	}
 	d, err := format.Read(s, &opt)
@@ -115,17 +117,17 @@ func (s *Source) read(o *ReadOptions) (*Dataset, error) {
 		return nil, err
 	}
 	if opt.Dim > 0 && d.Dim() != opt.Dim {
-		return nil, s.refuse("%s", opt.wrongDim(d.Dim()))
+		return nil, s.fileFault("%s", opt.dimMessage(d.Dim()))
 	}
-	if err := d.check(opt.KeepMissing); err != nil {
-		return nil, s.refuse("%v", err)
+	if err := d.check(missingValues(opt.KeepMissing)); err != nil {
+		return nil, s.fileFault("%v", err)
 	}
 	d.Source = s.name
 	d.Name, d.Read = baseName(s.name), s.reading
 	if n := d.Len(); d.HasAnswers() && d.Dim() > 0 {
-		// Beside the points and their answers, as they were read and as numbers, is held what counting equal rows takes.
-		s.held = points.MemoryBytes(d.X) + 16*int64(n)
-		if err := s.take(points.FirstEqualBytes*n, n-1); err != nil {
+		// In use are the points, and the answers as texts and as numbers; counting equal rows needs more.
+		s.usedBytes = points.MemoryBytes(d.X) + 16*int64(n)
+		if err := s.reserve(points.FirstEqualBytes*n, n-1); err != nil {
 			return nil, err
 		}
 		if d.Groups != nil {
@@ -135,36 +137,37 @@ func (s *Source) read(o *ReadOptions) (*Dataset, error) {
 		}
 		d.Read.Repeats = d.Repeats
 	}
-	d.Read.count(d)
+	d.Read.countRows(d)
 	return d, nil
 }
 
-// checkText skips a byte order mark, and refuses content that is no text.
+// checkText skips a byte order mark, and returns an error if the content is not text.
 func (s *Source) checkText() error {
-	if err := s.dropMark(); err != nil {
+	if err := s.skipByteOrderMark(); err != nil {
 		return err
 	}
 	if head, _ := s.r.Peek(1 << 12); bytes.IndexByte(head, 0) >= 0 {
-		return s.refuse("the file is neither text nor of a known binary format: save the table as CSV in UTF-8, Parquet or .npz")
+		return s.fileFault("the file is neither text nor of a known binary format: save the table as CSV in UTF-8, " +
+			"Parquet or .npz")
 	}
 	return nil
 }
 
-// dropMark skips the byte order mark of UTF-8, and refuses UTF-16.
-func (s *Source) dropMark() error {
+// skipByteOrderMark skips the byte order mark of UTF-8, and returns an error for UTF-16.
+func (s *Source) skipByteOrderMark() error {
 	head, _ := s.r.Peek(3)
 	switch {
 	case bytes.HasPrefix(head, []byte{0xef, 0xbb, 0xbf}):
 		_, err := s.r.Discard(3)
 		return err
 	case bytes.HasPrefix(head, []byte{0xff, 0xfe}), bytes.HasPrefix(head, []byte{0xfe, 0xff}):
-		return s.refuse("the text is UTF-16; save as UTF-8")
+		return s.fileFault("the text is UTF-16; save as UTF-8")
 	}
 	return nil
 }
 
-// noColumn refuses options that name columns if the format has none.
-func (s *Source) noColumn(o *ReadOptions) error {
+// rejectColumnOptions returns an error if options name columns and the format has none.
+func (s *Source) rejectColumnOptions(o *ReadOptions) error {
 	if s.format.Answers == "" {
 		return nil
 	}
@@ -181,19 +184,20 @@ func (s *Source) noColumn(o *ReadOptions) error {
 		{"--drop", len(o.Drop) > 0 && !o.TargetOptional},
 		{"--target with several", len(o.More) > 0 && !o.TargetOptional}} {
 		if f.used {
-			return s.refuse("a file of format %s has no columns with names: %s is for csv files", s.format.Name, f.flag)
+			return s.fileFault("a file of format %s has no columns with names: %s is for csv files", s.format.Name,
+				f.flag)
 		}
 	}
 	if slices.Contains([]string{"", "-1", "none"}, o.Target) {
 		return nil
 	}
-	return s.refuse("a file of format %s has its answers %s: --target %s is for csv files; leave it out", s.format.Name,
-		s.format.Answers, safe.Name(o.Target))
+	return s.fileFault("a file of format %s has its answers %s: --target %s is for csv files; leave it out",
+		s.format.Name, s.format.Answers, safe.Name(o.Target))
 }
 
-// baseName is the file's name without folders and endings.
+// baseName returns the name of a file without folders and endings.
 func baseName(name string) string {
-	b := bareOf(filepath.Base(name))
+	b := unpackedName(filepath.Base(name))
 	for _, f := range registered() {
 		for _, ending := range f.Endings {
 			b = strings.TrimSuffix(b, ending)

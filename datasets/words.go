@@ -7,12 +7,12 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// wordKey returns the text that labels, values of categories and names of columns have in common if people take them
-// for the same: whole numbers whose text says nothing but their value (1, +1, 1.0, 1e0, but not 01) have that value,
-// booleans (True, TRUE) are in lower case, and other texts (01234, 1.10, numbers of 16 digits) are in the composed form
-// of Unicode (NFC).
+// wordKey returns a normal form of labels, values of categories and names of columns: people regard texts with equal
+// keys as equal. The key of a whole number is its value, if the text says no more than the value (1, +1, 1.0 and 1e0,
+// but not 01). The key of a boolean (True, TRUE) is in lower case. The key of other texts (01234, 1.10, numbers of 16
+// digits) is their composed form in Unicode (NFC).
 func wordKey(text string) string {
-	if v, ok := value(text); ok {
+	if v, ok := wholeValue(text); ok {
 		return strconv.FormatFloat(v+0, 'f', -1, 64) // −0+0 = 0
 	}
 	if lower := strings.ToLower(text); lower == "true" || lower == "false" {
@@ -21,19 +21,20 @@ func wordKey(text string) string {
 	return norm.NFC.String(text)
 }
 
-// Places of words that a list does not have, or that several of its words may stand for.
+// Results of a search for a word that a list does not have, or that several of its words match.
 const (
 	noPlace       = -1
 	severalPlaces = -2
 )
 
-// wordForms returns what words are compared by, in order: their text, their wordKey, and that in lower case.
+// wordForms returns the forms by which a word is compared, in this order: its text, its wordKey, and the key in lower
+// case.
 func wordForms(word string) [3]string {
 	key := wordKey(word)
 	return [3]string{word, key, strings.ToLower(key)}
 }
 
-// wordIndex has the places of the words of a list, by each of their wordForms.
+// wordIndex maps the words of a list to their places, for each of the wordForms.
 type wordIndex [3]map[string]int
 
 func newWordIndex(words []string) *wordIndex {
@@ -41,7 +42,7 @@ func newWordIndex(words []string) *wordIndex {
 	for i, word := range words {
 		for k, form := range wordForms(word) {
 			place := i
-			if _, known := x[k][form]; known {
+			if _, exists := x[k][form]; exists {
 				place = severalPlaces
 			}
 			x[k][form] = place
@@ -50,12 +51,12 @@ func newWordIndex(words []string) *wordIndex {
 	return x
 }
 
-// equalWords writes that a word was taken for another one, for a note.
-func equalWords(word, other string) string { return quote(word) + " = " + quote(other) }
+// equalWords describes in a note that word was read as target.
+func equalWords(word, target string) string { return quote(word) + " = " + quote(target) }
 
-// find returns the place of a word in the list: of the same text, else of the same wordKey, else of the only word that
-// differs in upper and lower case alone, which caseDiffers reports. It is noPlace or severalPlaces where there is no
-// such word, or more than one.
+// find returns the place of a word in the list: of the word with the same text, else with the same wordKey, else of the
+// only word that differs in case alone, which caseDiffers reports. It returns noPlace if there is no such word, and
+// severalPlaces if there are several.
 func (x *wordIndex) find(word string) (i int, caseDiffers bool) {
 	for k, form := range wordForms(word) {
 		caseDiffers = k == 2

@@ -14,20 +14,23 @@ import (
 )
 
 const (
-	// pageValue is the memory, in bytes, that decoding takes for each value of a page beside the unpacked page.
-	pageValue = 16
-	// maxRatio is the largest ratio by which zstd and gzip pack; that of brotli is larger.
+	// bytesPerValue is the memory in bytes that decoding takes for each value of a page, in addition to the unpacked
+	// page.
+	bytesPerValue = 16
+	// maxRatio is the largest compression ratio of zstd and gzip; that of brotli is larger. A packed page of at most
+	// 1/maxRatio of the free memory is not unpacked in advance.
 	maxRatio = 1 << 15
-	// maxWindow is the largest window of zstd that is read, in bytes: the limit of the program zstd.
+	// maxWindow is the largest window of zstd that is accepted, in bytes. It is the limit of the zstd program.
 	maxWindow = 1 << 27
 )
 
-// errPageSize is the error for a page whose content is longer than its header says.
+// errPageSize is the error for a page whose content is longer than its header states.
 var errPageSize = errors.New("a page is longer than its header says")
 
-// pageMemory returns the memory, in bytes, that decoding the first rows of a column takes: of its largest page, unpacked
-// and as values, and of its dictionary. Only the headers of pages are read, and the content of a page that may unpack
-// to more than the free bytes, which is an error if it is longer than its header says.
+// pageMemory returns the memory in bytes for decoding the first rows of a column: that of its largest page, unpacked
+// and as values, plus that of its dictionary. It reads the headers of the pages only, except if a page could unpack to
+// more than the free bytes. The content of such a page is unpacked to verify its length; it is an error if it is longer
+// than its header states.
 func pageMemory(f *parquet.File, m *format.ColumnMetaData, rows, free int64) (bytes int64, err error) {
 	start := m.DataPageOffset
 	if d := m.DictionaryPageOffset; d > 0 {
@@ -40,36 +43,37 @@ func pageMemory(f *parquet.File, m *format.ColumnMetaData, rows, free int64) (by
 	for rows > 0 {
 		var h format.PageHeader
 		if headers.Decode(&h) != nil || h.CompressedPageSize < 0 {
-			break // reading the page says what is wrong
+			break // reading the page reports the error
 		}
-		at, _ := section.Seek(0, io.SeekCurrent)
-		at -= int64(r.Buffered())
-		packed, levels := int64(h.CompressedPageSize), int64(0)
+		contentStart, _ := section.Seek(0, io.SeekCurrent)
+		contentStart -= int64(r.Buffered())
+		packed, levelBytes := int64(h.CompressedPageSize), int64(0)
 		if v := h.DataPageHeaderV2.V; h.DataPageHeaderV2.Valid {
-			levels = int64(v.RepetitionLevelsByteLength) + int64(v.DefinitionLevelsByteLength)
+			levelBytes = int64(v.RepetitionLevelsByteLength) + int64(v.DefinitionLevelsByteLength)
 		}
 		if packed > free/maxRatio || m.Codec == format.Brotli {
-			content := io.NewSectionReader(f, start+at+levels, packed-levels)
-			if !fits(m.Codec, content, int64(h.UncompressedPageSize)) {
+			content := io.NewSectionReader(f, start+contentStart+levelBytes, packed-levelBytes)
+			if !unpacksWithin(m.Codec, content, int64(h.UncompressedPageSize)) {
 				return 0, errPageSize
 			}
 		}
 		values := int64(h.DataPageHeader.V.NumValues) + int64(h.DataPageHeaderV2.V.NumValues)
-		page := packed + 2*int64(h.UncompressedPageSize) + pageValue*(values+int64(h.DictionaryPageHeader.V.NumValues))
+		decoded := bytesPerValue * (values + int64(h.DictionaryPageHeader.V.NumValues))
+		page := packed + 2*int64(h.UncompressedPageSize) + decoded
 		if h.Type == format.DictionaryPage {
 			bytes += page
 		} else {
 			largest, rows = max(largest, page), rows-values
 		}
-		section.Seek(at+packed, io.SeekStart)
+		section.Seek(contentStart+packed, io.SeekStart)
 		r.Reset(section)
 	}
 	return bytes + largest, nil
 }
 
-// fits reports whether a page unpacks to at most size bytes. Other codecs than gzip, brotli and zstd pack by a small
-// ratio, or state the length.
-func fits(codec format.CompressionCodec, page io.Reader, size int64) bool {
+// unpacksWithin reports whether a page unpacks to at most size bytes. It returns true without unpacking for codecs
+// other than gzip, brotli and zstd, because these have a small compression ratio or state the length.
+func unpacksWithin(codec format.CompressionCodec, page io.Reader, size int64) bool {
 	var r io.Reader
 	var err error
 	switch codec {

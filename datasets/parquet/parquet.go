@@ -2,8 +2,8 @@
 //
 //	import _ "github.com/krrlab/lab/datasets/parquet"
 //
-// It is a separate package for its dependencies, some eighty packages of compression and encoding, which programs that
-// read other files do not need.
+// It is a separate package because of its dependencies: some eighty packages of compression and encoding, which
+// programs that read other files do not need.
 package parquet
 
 import (
@@ -32,7 +32,7 @@ import (
 
 func init() {
 	if err := datasets.RegisterFormat(datasets.Format{Name: "parquet", Endings: []string{".parquet"}, Read: read,
-		Recognize: func(s *datasets.Source) (why string, ok bool) {
+		Recognize: func(s *datasets.Source) (reason string, ok bool) {
 			return "", bytes.HasPrefix(s.Head(), []byte("PAR1"))
 		}}); err != nil {
 		panic(err)
@@ -42,37 +42,38 @@ func init() {
 // batchSize is the number of values of a column that are decoded at once.
 const batchSize = 256
 
-// row is the current row of a Parquet file, as cells.
-type row []*column
+// cells is the current row of a Parquet file. It implements datasets.Cells.
+type cells []*leafColumn
 
-// column is a column of a Parquet file with its value in the current row.
-type column struct {
+// leafColumn is a column of a Parquet file, with its value in the current row.
+type leafColumn struct {
 	*parquet.Column
-	kind   format.LogicalTypeValue // nil for none
-	cell   parquet.Value
-	pages  parquet.Pages // of a row group
-	page   parquet.Page
-	values parquet.ValueReader // of the page
-	batch  []parquet.Value     // values that follow the cell
-	buffer [batchSize]parquet.Value
+	logicalType   format.LogicalTypeValue // logical type of the values; nil if the file declares none
+	cell          parquet.Value           // value in the current row
+	pages         parquet.Pages           // pages of the current row group
+	page          parquet.Page            // current page
+	values        parquet.ValueReader     // reader of the values of the current page
+	pendingValues []parquet.Value         // decoded values of the following rows, a part of buffer
+	buffer        [batchSize]parquet.Value
 }
 
-// Text returns strings as they are, booleans as Python writes them, dates and times in ISO 8601, UUIDs in their usual
-// form, other bytes in hexadecimal as PostgreSQL does, and numbers so that no two are one.
-func (r row) Text(j int) string {
+// Text returns the value of column j as text: strings unchanged, booleans as in Python, dates and times in ISO 8601,
+// UUIDs in their usual form, other bytes in hexadecimal as in PostgreSQL, and numbers so that distinct numbers have
+// distinct texts.
+func (r cells) Text(j int) string {
 	v := r[j].cell
 	if v.IsNull() {
 		return ""
 	}
-	switch k := r[j].kind.(type) {
+	switch k := r[j].logicalType.(type) {
 	case *format.DecimalType:
 		return decimalText(v, int(k.Scale))
 	case *format.DateType:
 		return time.Unix(int64(v.Int32())*24*60*60, 0).UTC().Format(time.DateOnly)
 	case *format.TimestampType:
-		return instant(v, k.Unit).Format("2006-01-02T15:04:05.999999999")
+		return timeOf(v, k.Unit).Format("2006-01-02T15:04:05.999999999")
 	case *format.TimeType:
-		return instant(v, k.Unit).Format("15:04:05.999999999")
+		return timeOf(v, k.Unit).Format("15:04:05.999999999")
 	case *format.IntType:
 		if !k.IsSigned && v.Kind() == parquet.Int32 {
 			return strconv.FormatUint(uint64(v.Uint32()), 10)
@@ -93,7 +94,7 @@ func (r row) Text(j int) string {
 	case parquet.Double:
 		return strconv.FormatFloat(v.Double(), 'g', -1, 64)
 	case parquet.ByteArray, parquet.FixedLenByteArray:
-		if text := string(v.ByteArray()); !r[j].isText() && (r[j].kind != nil || v.Kind() != parquet.ByteArray ||
+		if text := string(v.ByteArray()); !r[j].isText() && (r[j].logicalType != nil || v.Kind() != parquet.ByteArray ||
 			safe.Line(text) != text) {
 			return fmt.Sprintf(`\x%x`, text)
 		}
@@ -101,29 +102,30 @@ func (r row) Text(j int) string {
 	return strings.TrimSpace(v.String())
 }
 
-// isPlain reports whether the cells of the column are numbers, texts or bytes.
-func (c *column) isPlain() bool {
+// isReadable reports whether the cells of the column are numbers, texts or bytes.
+func (c *leafColumn) isReadable() bool {
 	return c.Leaf() && !c.Repeated() && c.Type().Kind() != parquet.Int96
 }
 
-// isText reports whether the file says that the column is one of texts.
-func (c *column) isText() bool {
-	switch c.kind.(type) {
+// isText reports whether the file declares the column as texts.
+func (c *leafColumn) isText() bool {
+	switch c.logicalType.(type) {
 	case *format.StringType, *format.EnumType, *format.JsonType:
 		return true
 	}
 	return false
 }
 
-// instant returns the time so many units after 1970 in UTC, of a time of day after midnight.
-func instant(v parquet.Value, unit format.TimeUnit) time.Time {
+// timeOf returns the time that is v units after 1970 in UTC. For a time of day v counts from midnight.
+func timeOf(v parquet.Value, unit format.TimeUnit) time.Time {
 	d := unit.Value.Duration()
 	per := int64(time.Second / d)
 	return time.Unix(v.Int64()/per, v.Int64()%per*int64(d)).UTC()
 }
 
-// Number returns NaN for a missing cell, and 1 and 0 for true and false.
-func (r row) Number(j int) (v float64, ok bool) {
+// Number returns the number in column j: NaN for a missing cell, and 1 and 0 for true and false. ok is false if the
+// number has to be parsed from the text.
+func (r cells) Number(j int) (v float64, ok bool) {
 	switch v := r[j].cell; {
 	case v.IsNull():
 		return math.NaN(), true
@@ -133,16 +135,16 @@ func (r row) Number(j int) (v float64, ok bool) {
 		return float64(v.Float()), true
 	case v.Kind() == parquet.Double:
 		return v.Double(), true
-	case r[j].kind == nil && v.Kind() == parquet.Int64:
+	case r[j].logicalType == nil && v.Kind() == parquet.Int64:
 		return float64(v.Int64()), true
-	case r[j].kind == nil && v.Kind() == parquet.Int32:
+	case r[j].logicalType == nil && v.Kind() == parquet.Int32:
 		return float64(v.Int32()), true
 	}
 	return 0, false
 }
 
-// decimalText returns the decimal number of an integer, or of a big-endian one in bytes, that is to be divided by
-// 10^scale.
+// decimalText returns the decimal number v/10^scale, where v is an integer, or a big-endian integer in two's complement
+// in bytes.
 func decimalText(v parquet.Value, scale int) string {
 	i := new(big.Int)
 	switch v.Kind() {
@@ -177,86 +179,87 @@ func read(s *datasets.Source, o *datasets.ReadOptions) (d *datasets.Dataset, err
 	if err != nil {
 		return nil, err
 	}
-	all, columns := columnsOf(f)
-	t, err := s.Table(columns, o)
+	columns, descriptions := listColumns(f)
+	t, err := s.Table(descriptions, o)
 	if err != nil {
 		return nil, err
 	}
-	x := &reader{s: s, f: f, t: t, columns: all, most: cmp.Or(o.MaxRows, math.MaxInt)}
+	x := &rowReader{s: s, f: f, t: t, columns: columns, maxRows: cmp.Or(o.MaxRows, math.MaxInt)}
 	for g := range f.RowGroups() {
-		if err := x.group(g); err != nil {
+		if err := x.addRowGroup(g); err != nil {
 			return nil, err
 		}
 	}
 	return t.Dataset()
 }
 
-// columnsOf returns the columns of a file, and what a table is told of them.
-func columnsOf(f *parquet.File) (all row, columns []datasets.Column) {
+// listColumns returns the columns of a file, and their descriptions for datasets.Table.
+func listColumns(f *parquet.File) (columns cells, descriptions []datasets.Column) {
 	leaves := slices.DeleteFunc(slices.Clone(f.Metadata().Schema), func(e format.SchemaElement) bool {
 		return e.NumChildren.V > 0
 	})
 	var pandas struct {
-		Index []any `json:"index_columns"` // names, and objects for an index that counts
+		Index []any `json:"index_columns"` // names of columns, and objects for an index that counts the rows
 	}
 	text, _ := f.Lookup("pandas")
-	_ = json.Unmarshal([]byte(text), &pandas) // without it there is no index but by name
+	_ = json.Unmarshal([]byte(text), &pandas) // if it fails, an index is recognized by its name only
 	for _, c := range f.Root().Columns() {
-		k, name := &column{Column: c}, c.Name()
+		k, name := &leafColumn{Column: c}, c.Name()
 		if c.Leaf() && c.Type().LogicalType() != nil {
-			k.kind = c.Type().LogicalType().Value
-		} else if c.Leaf() { // the library does not have float16
-			k.kind = leaves[c.Index()].LogicalType.Value
+			k.logicalType = c.Type().LogicalType().Value
+		} else if c.Leaf() { // the library does not support float16
+			k.logicalType = leaves[c.Index()].LogicalType.Value
 		}
-		told := datasets.Column{Name: name, IsText: k.isText(),
+		description := datasets.Column{Name: name, IsText: k.isText(),
 			IsIndex: strings.HasPrefix(name, "__index_level_") || slices.Contains(pandas.Index, any(name))}
-		if !k.isPlain() {
-			told.Unreadable = "lists, groups or times of 96 bits"
+		if !k.isReadable() {
+			description.Unreadable = "lists, groups or times of 96 bits"
 		}
-		all, columns = append(all, k), append(columns, told)
+		columns, descriptions = append(columns, k), append(descriptions, description)
 	}
-	return all, columns
+	return columns, descriptions
 }
 
-// reader adds the rows of a file to a table.
-type reader struct {
-	s       *datasets.Source
-	f       *parquet.File
-	t       *datasets.Table
-	columns row
-	rows    int // that were added
-	most    int // rows that are wanted
+// rowReader adds the rows of a file to a table.
+type rowReader struct {
+	s         *datasets.Source
+	f         *parquet.File
+	t         *datasets.Table
+	columns   cells
+	addedRows int // number of rows added so far
+	maxRows   int // number of rows to add at most
 }
 
-// group reads the rows of group g, no more than are wanted.
-func (x *reader) group(g int) error {
-	rows := min(int64(x.most-x.rows), x.f.RowGroups()[g].NumRows())
-	columns, err := x.choose(g, rows)
+// addRowGroup adds the rows of row group g, up to maxRows rows in total.
+func (x *rowReader) addRowGroup(g int) error {
+	rows := min(int64(x.maxRows-x.addedRows), x.f.RowGroups()[g].NumRows())
+	columns, err := x.chooseColumns(g, rows)
 	if err != nil {
 		return err
 	}
 	for _, k := range columns {
-		k.pages, k.batch = x.f.RowGroups()[g].ColumnChunks()[k.Index()].Pages(), nil
+		k.pages, k.pendingValues = x.f.RowGroups()[g].ColumnChunks()[k.Index()].Pages(), nil
 		defer k.close()
 	}
 	for range rows {
 		for _, k := range columns {
-			if err := k.next(); err != nil {
+			if err := k.readNext(); err != nil {
 				return err
 			}
 		}
-		x.rows++
-		if err := x.t.Add(x.columns, x.rows); err != nil {
+		x.addedRows++
+		if err := x.t.Add(x.columns, x.addedRows); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// choose returns the columns of group g that the table reads, and of those that it compares the ones for which there is
-// memory.
-func (x *reader) choose(g int, rows int64) (columns []*column, err error) {
-	memory := int64(0) // of the pages
+// chooseColumns returns the columns of row group g to decode: all that the table reads, and those that it only compares
+// if the memory budget suffices. It returns an error if the budget does not suffice for the columns that the table
+// reads.
+func (x *rowReader) chooseColumns(g int, rows int64) (columns []*leafColumn, err error) {
+	memory := int64(0) // of the pages of the chosen columns, in bytes
 	free := x.s.Free()
 	for _, isRead := range []bool{true, false} {
 		for j, k := range x.columns {
@@ -282,14 +285,14 @@ func (x *reader) choose(g int, rows int64) (columns []*column, err error) {
 	return columns, nil
 }
 
-// next reads the next value of the column, which is valid until the next call.
-func (c *column) next() error {
-	for len(c.batch) == 0 {
+// readNext sets c.cell to the next value of the column, which is valid until the next call.
+func (c *leafColumn) readNext() error {
+	for len(c.pendingValues) == 0 {
 		n, err := 0, io.EOF
 		if c.values != nil {
 			n, err = c.values.ReadValues(c.buffer[:])
 		}
-		if c.batch = c.buffer[:n]; n > 0 {
+		if c.pendingValues = c.buffer[:n]; n > 0 {
 			break
 		} else if !errors.Is(err, io.EOF) {
 			return cmp.Or(err, io.ErrNoProgress)
@@ -300,11 +303,11 @@ func (c *column) next() error {
 		}
 		c.values = c.page.Values()
 	}
-	c.cell, c.batch = c.batch[0], c.batch[1:]
+	c.cell, c.pendingValues = c.pendingValues[0], c.pendingValues[1:]
 	return nil
 }
 
-func (c *column) close() {
+func (c *leafColumn) close() {
 	parquet.Release(c.page)
 	c.pages.Close()
 	c.page, c.values, c.cell = nil, nil, parquet.Value{}

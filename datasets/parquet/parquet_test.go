@@ -259,8 +259,8 @@ func TestParquetMemory(t *testing.T) {
 	})
 	for _, codec := range []compress.Codec{&parquet.Gzip, &parquet.Zstd, &parquet.Brotli, &parquet.Snappy} {
 		page := must(codec.Encode(nil, make([]byte, 1<<16)))
-		long := !fits(codec.CompressionCodec(), bytes.NewReader(page), 1<<15)
-		if ok := fits(codec.CompressionCodec(), bytes.NewReader(page), 1<<16); !ok || long != (codec != &parquet.Snappy) {
+		long := !unpacksWithin(codec.CompressionCodec(), bytes.NewReader(page), 1<<15)
+		if ok := unpacksWithin(codec.CompressionCodec(), bytes.NewReader(page), 1<<16); !ok || long != (codec != &parquet.Snappy) {
 			t.Errorf("%v: a page fits %v, a longer one is found %v", codec, ok, long)
 		}
 	}
