@@ -1,11 +1,12 @@
-// Package pencil judges preconditioners M_c of A = K+λI side by side, by the pencils (A, M_c): conjugate gradients with
-// each, intervals of κ(M_c⁻¹A), and for small n all eigenvalues.
+// Package pencil compares preconditioners M_c of A = K+λI by their pencils (A, M_c). For each one it runs conjugate
+// gradients, computes intervals of κ(M_c⁻¹A), and for small n computes all eigenvalues.
 //
-// Column c of a block is the solve with M_c, so that one product with K serves all (pcg.ColumnPreconditioner), and each
-// takes the steps that it takes alone. So it is with the Lanczos processes of M_c⁻¹A (lanczos.RunMany), whose intervals
-// hold with a stated confidence where M_c can draw normal vectors of covariance M_c; they are widened by the error of K
-// as stored. Of an M of which only the inverse is known the Ritz values of conjugate gradients bound κ from below.
+// All preconditioners share the products with K: one column of a block belongs to each M_c
+// (pcg.ColumnPreconditioner), and each column takes the same steps as in a separate solve. The Lanczos processes of
+// M_c⁻¹A (lanczos.RunMany) share the products in the same way. If M_c can draw normal vectors of covariance M_c, their
+// intervals are valid with a stated confidence; they are widened by the storage error of K. If M can only apply its
+// inverse, the Ritz values of conjugate gradients bound κ from below.
 //
-// The stages quality (one M), lambdap (one ZZᵀ, many λ_p) and compare (any M) are views of it. M_c are a *Sides, any
-// preconditioners, or a *precond.Family, which has one eigendecomposition for all λ_p.
+// The stages quality (one M), lambdap (one ZZᵀ, many λ_p) and compare (any M) present these results. The M_c are
+// *Sides, for arbitrary preconditioners, or a *precond.Family, which uses one eigendecomposition for all λ_p.
 package pencil

@@ -13,12 +13,15 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// spectrum returns the eigenvalues of M⁻¹A, ascending, and a bound of their rounding error, for A = K+λI: with
-// M⁻¹ = LLᵀ as it is applied those of LᵀAL, all in float64. k holds K, n×n, and is overwritten; m is nil for M = I. It
-// takes n columns with M⁻¹, 1/3+2+4/3 n³ multiply-adds and 16n² bytes beside k. The last third runs on one thread, so
-// that the bits do not depend on their number. ok is false where M⁻¹ as applied is not positive definite in float64.
-func spectrum(ctx context.Context, k *mat.Dense, lambda float64, m pcg.Preconditioner) (values []float64,
-	slack float64, ok bool, err error) {
+// eigenvalues returns the eigenvalues of M⁻¹A in ascending order, and a bound of their rounding error, for A = K+λI.
+// They are the eigenvalues of LᵀAL, where M⁻¹ = LLᵀ is formed by applying M⁻¹; all computations are in float64. The
+// argument k contains K, n×n, and is overwritten; m is nil for M = I. The result ok is false if the computed M⁻¹ is not
+// positive definite in float64.
+//
+// The cost is n columns of M⁻¹, 1/3+2+4/3 n³ multiply-adds and 16n² bytes in addition to k. The last third of the work
+// runs on one thread, so that the bits of the result do not depend on the number of threads.
+func eigenvalues(ctx context.Context, k *mat.Dense, lambda float64, m pcg.Preconditioner) (values []float64,
+	roundingBound float64, ok bool, err error) {
 	raw := k.RawMatrix()
 	n := raw.Rows
 	var size float64 // ‖A‖_∞ ≥ ‖A‖₂
@@ -28,7 +31,7 @@ func spectrum(ctx context.Context, k *mat.Dense, lambda float64, m pcg.Precondit
 	}
 	norm, skew := 1., 0. // ‖M⁻¹‖_∞, ‖M⁻¹−M⁻ᵀ‖_∞
 	if m != nil {
-		if norm, skew, ok, err = reduce(ctx, raw, m); err != nil || !ok {
+		if norm, skew, ok, err = multiplyByFactor(ctx, raw, m); err != nil || !ok {
 			return nil, 0, false, err
 		}
 	}
@@ -37,47 +40,49 @@ func spectrum(ctx context.Context, k *mat.Dense, lambda float64, m pcg.Precondit
 	return values, (float64(n)*0x1p-53*norm + skew) * size, err == nil, err
 }
 
-// width is the columns of a block.
-const width = 64
+// blockColumns is the number of columns that are processed together. More columns need more memory.
+const blockColumns = 64
 
-// reduce overwrites A by LᵀAL, M⁻¹ = LLᵀ.
-func reduce(ctx context.Context, a blas64.General, m pcg.Preconditioner) (norm, skew float64, ok bool, err error) {
+// multiplyByFactor overwrites A by LᵀAL, where M⁻¹ = LLᵀ. It returns norm = ‖M⁻¹‖_∞ and skew = ‖M⁻¹−M⁻ᵀ‖_∞. The result
+// ok is false if the computed M⁻¹ is not positive definite.
+func multiplyByFactor(ctx context.Context, a blas64.General, m pcg.Preconditioner) (norm, skew float64, ok bool,
+	err error) {
 	n := a.Rows
 	l := mat.NewDense(n, n, nil)
-	for j := 0; j < n; j += width {
-		k := min(j+width, n)
-		unit, to := mat.NewDense(n, k-j, nil), mat.NewDense(n, k-j, nil)
+	for j := 0; j < n; j += blockColumns {
+		k := min(j+blockColumns, n)
+		unitCols, inverseCols := mat.NewDense(n, k-j, nil), mat.NewDense(n, k-j, nil)
 		for i := j; i < k; i++ {
-			unit.Set(i, i-j, 1)
+			unitCols.Set(i, i-j, 1)
 		}
-		if err := m.SolveTo(ctx, to, unit); err != nil {
+		if err := m.SolveTo(ctx, inverseCols, unitCols); err != nil {
 			return 0, 0, false, err
 		}
-		l.Slice(0, n, j, k).(*mat.Dense).Copy(to)
+		l.Slice(0, n, j, k).(*mat.Dense).Copy(inverseCols)
 	}
 	for i := range n {
-		var sum, off float64
+		var sum, asymmetry float64
 		for j := range n {
-			sum, off = sum+math.Abs(l.At(i, j)), off+math.Abs(l.At(i, j)-l.At(j, i))
+			sum, asymmetry = sum+math.Abs(l.At(i, j)), asymmetry+math.Abs(l.At(i, j)-l.At(j, i))
 		}
-		norm, skew = max(norm, sum), max(skew, off)
+		norm, skew = max(norm, sum), max(skew, asymmetry)
 	}
-	low := l.RawMatrix()
-	if !accel.Dpotrf(n, low.Data, n) {
+	lower := l.RawMatrix()
+	if !accel.Dpotrf(n, lower.Data, n) {
 		return 0, 0, false, nil
 	}
-	t := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: n, Data: low.Data}
-	blocks := (n + width - 1) / width
-	err = accel.ForEach(ctx, blocks, func(_, b int) { // A ← LᵀA, by columns
-		j := b * width
+	t := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: n, Data: lower.Data}
+	blocks := (n + blockColumns - 1) / blockColumns
+	err = accel.ForEach(ctx, blocks, func(_, b int) { // A ← LᵀA, in blocks of columns
+		j := b * blockColumns
 		blas64.Trmm(blas.Left, blas.Trans, 1, t,
-			blas64.General{Rows: n, Cols: min(width, n-j), Stride: a.Stride, Data: a.Data[j:]})
+			blas64.General{Rows: n, Cols: min(blockColumns, n-j), Stride: a.Stride, Data: a.Data[j:]})
 	})
 	if err == nil {
-		err = accel.ForEach(ctx, blocks, func(_, b int) { // A ← AL, by rows
-			i := b * width
+		err = accel.ForEach(ctx, blocks, func(_, b int) { // A ← AL, in blocks of rows
+			i := b * blockColumns
 			blas64.Trmm(blas.Right, blas.NoTrans, 1, t,
-				blas64.General{Rows: min(width, n-i), Cols: n, Stride: a.Stride, Data: a.Data[i*a.Stride:]})
+				blas64.General{Rows: min(blockColumns, n-i), Cols: n, Stride: a.Stride, Data: a.Data[i*a.Stride:]})
 		})
 	}
 	return norm, skew, err == nil, err

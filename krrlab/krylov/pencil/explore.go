@@ -14,27 +14,27 @@ import (
 //go:embed explore.js
 var exploreJS string
 
-// Explore returns sliders that recompute κ and predicted iterations from data as explore.js takes them.
-func Explore(data map[string]any, confidence, tau float64, more ...plots.Slider) *plots.Controls {
+// Explore returns sliders that recompute κ and the predicted iterations. The format of data is described in explore.js.
+func Explore(data map[string]any, confidence, tau float64, sliders ...plots.Slider) *plots.Controls {
 	data["confidence"] = confidence
-	s := plots.Slider{Name: "τ", Min: math.Min(1e-8, tau), Max: 0.5, Value: tau, Log: true}
-	if len(more) == 0 {
-		more = []plots.Slider{s}
+	tolSlider := plots.Slider{Name: "τ", Min: math.Min(1e-8, tau), Max: 0.5, Value: tau, Log: true}
+	if len(sliders) == 0 {
+		sliders = []plots.Slider{tolSlider}
 	} else {
-		more = append([]plots.Slider{more[0], s}, more[1:]...)
+		sliders = append([]plots.Slider{sliders[0], tolSlider}, sliders[1:]...)
 	}
-	return &plots.Controls{Name: "kappa", Script: exploreJS, Sliders: more, Data: data}
+	return &plots.Controls{Name: "kappa", Script: exploreJS, Sliders: sliders, Data: data}
 }
 
-// Explored is what was measured at λ_p, for explore.js.
+// Explored returns the measurements at λ_p in the format of explore.js.
 func (r *Row) Explored(lambdaP float64) map[string]any {
-	ends := func(e estimate.Interval) []stage.Number {
+	bounds := func(e estimate.Interval) []stage.Number {
 		return []stage.Number{stage.Number(e.Lo), stage.Number(e.Hi)}
 	}
-	course, _ := lanczos.Residuals(r.Alpha, r.Beta)
-	for i, c := range course {
-		course[i] = outward.Rounded(c, 7) // short in the page
+	residuals, _ := lanczos.Residuals(r.Alpha, r.Beta)
+	for i, c := range residuals {
+		residuals[i] = outward.Rounded(c, 7) // few digits, to keep the page small
 	}
-	return map[string]any{"p": lambdaP, "k": append([]stage.Number{stage.Number(r.Kappa.Value)}, ends(r.Kappa)...),
-		"least": ends(r.Min), "most": ends(r.Max), "r": course, "broken": r.Predicted == 0}
+	return map[string]any{"p": lambdaP, "k": append([]stage.Number{stage.Number(r.Kappa.Value)}, bounds(r.Kappa)...),
+		"least": bounds(r.Min), "most": bounds(r.Max), "r": residuals, "broken": r.Predicted == 0}
 }

@@ -17,28 +17,29 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Ended is Why of a row that a stage did not come to.
+// Ended is the value of Row.Why for a preconditioner that the stage did not reach before it ended.
 const Ended = "the stage ended before"
 
-// Set are the pencils (A, M_c) of A = K+λI as it is stored, and what is known of each.
+// Set is a set of pencils (A, M_c), where A = K+λI with the stored K, and the results for each of them.
 type Set struct {
 	A     pcg.Operator
-	M     lanczos.Metrics // *Sides, whose failures are noted in the rows, or *precond.Family
+	M     lanczos.Metrics // *Sides, whose errors are copied to the rows, or *precond.Family
 	Rows  []*Row
-	Off   float64   // ‖K_stored−K‖₂ ≤ Off·λ, as predicted
-	Least float64   // a lower bound of λ_min(A), 0 if none is known: no bounds of errors then
-	Mu    []float64 // of each λ_min(M_c⁻¹A), likewise
-	Recur bool      // residuals are those by recurrence, none is recomputed
-	Mixed bool      // the right-hand side is of several targets: no Likelihood
-	// Probes are the Lanczos processes of each, 0 for 1; those after the first serve ln det(K+λI) alone
+	Off   float64   // predicted storage error of K relative to λ: ‖K_stored−K‖₂ ≤ Off·λ
+	Least float64   // lower bound of λ_min(A); 0 if none is known, and then errors are not bounded
+	Mu    []float64 // lower bound of λ_min(M_c⁻¹A) for each c; 0 if none is known
+	Recur bool      // use recursive residuals only, because no true residual is computed
+	Mixed bool      // the right-hand side combines several targets, so Likelihood is not computed
+	// Probes is the number of Lanczos processes for each M_c; 0 means 1. Processes after the first are used only for
+	// ln det(K+λI).
 	Probes int
-	Tell   func(stage.Event)
+	Tell   func(stage.Event) // receives progress events
 
-	size float64 // ‖y‖₂² of a single right-hand side
+	squaredNorm float64 // ‖y‖₂² of a single right-hand side
 }
 
-// Lanczos runs the Lanczos processes of all rows that have not failed until each κ is as narrow as o asks, and predicts
-// iterations to tau. One that fails, or of an M that cannot draw, ends alone.
+// Lanczos runs the Lanczos processes of all rows that have not failed until each interval of κ is as narrow as o
+// requires, and predicts the iterations to tau. If a process fails, or its M cannot draw, only this process ends.
 func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error {
 	sides, _ := s.M.(*Sides)
 	for c, r := range s.Rows {
@@ -46,133 +47,134 @@ func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error
 			sides.Fails[c] = errors.New(r.Why)
 		}
 	}
-	done, after := 0, o.Monitor
+	doneSteps, monitor := 0, o.Monitor
 	o.Cond, o.Definite = true, true
 	o.Monitor = func(r *lanczos.Result) error {
-		if r.Steps > done {
-			done = r.Steps
-			s.Tell(stage.Event{Stage: stage.Lanczos, Done: done, Total: o.Steps, Remaining: -1})
+		if r.Steps > doneSteps {
+			doneSteps = r.Steps
+			s.Tell(stage.Event{Stage: stage.Lanczos, Done: doneSteps, Total: o.Steps, Remaining: -1})
 		}
-		if after != nil {
-			return after(r)
+		if monitor != nil {
+			return monitor(r)
 		}
 		return nil
 	}
-	first, err := lanczos.RunMany(ctx, s.A, s.M, len(s.Rows), &o)
-	runs, tells := [][]*lanczos.Result{first}, s.tells(first)
+	firstRun, err := lanczos.RunMany(ctx, s.A, s.M, len(s.Rows), &o)
+	runs, useful := [][]*lanczos.Result{firstRun}, s.usefulProbes(firstRun)
 	for i := 1; i < s.Probes && err == nil; i++ {
 		probe := lanczos.Options{Steps: o.Steps, Ends: lanczos.Neither, Start: o.Start.Sub("probe", uint64(i)),
 			Done: func(c int, r *lanczos.Result) bool {
 				gap, deviation := math.Inf(1), 0.
-				if tells[c] && r.Steps%8 == 0 {
-					gap, deviation = s.spread(c, first[c], r)
+				if useful[c] && r.Steps%8 == 0 {
+					gap, deviation = s.logDetSpread(c, firstRun[c], r)
 				}
-				return !tells[c] || gap <= deviation/10
+				return !useful[c] || gap <= deviation/10
 			}}
-		var all []*lanczos.Result
-		all, err = lanczos.RunMany(ctx, s.A, s.M, len(s.Rows), &probe)
-		for c := range all {
-			if !tells[c] {
-				all[c] = nil
+		var results []*lanczos.Result
+		results, err = lanczos.RunMany(ctx, s.A, s.M, len(s.Rows), &probe)
+		for c := range results {
+			if !useful[c] {
+				results[c] = nil
 			}
 		}
-		runs = append(runs, all)
+		runs = append(runs, results)
 		s.Tell(stage.Event{Stage: stage.Lanczos, Detail: "ln det", Done: i, Total: s.Probes - 1, Remaining: -1})
 	}
 	for c, l := range runs[0] {
 		switch {
 		case sides != nil && errors.Is(sides.Fails[c], errors.ErrUnsupported):
-			sides.Fails[c] = nil // of draws alone
+			sides.Fails[c] = nil // M cannot draw, but can still be used otherwise
 		case l == nil:
 		case l.Err != nil:
 			if s.Rows[c].Why = l.Err.Error(); sides != nil {
 				sides.Fails[c] = cmp.Or(sides.Fails[c], l.Err)
 			}
 		default:
-			s.bracket(s.Rows[c], l, tau)
-			s.determine(c, runs)
+			s.setLanczos(s.Rows[c], l, tau)
+			s.setLogDet(c, runs)
 		}
 	}
-	s.note()
+	s.noteFailures()
 	return err
 }
 
-// determined is an M that knows ln det M, built-in or user-defined.
-type determined interface{ LogDet() float64 }
+// logDeterminant is a built-in or user-defined M that provides ln det M.
+type logDeterminant interface{ LogDet() float64 }
 
-// ownDet returns ln det M_c, if it is known.
-func (s *Set) ownDet(c int) (value float64, known bool) {
+// logDetM returns ln det M_c, and whether it is known.
+func (s *Set) logDetM(c int) (value float64, known bool) {
 	sides, ok := s.M.(*Sides)
 	if !ok || sides.Ms[c] == nil {
 		return 0, ok // M = I
 	}
-	m, known := sides.Ms[c].(determined)
+	m, known := sides.Ms[c].(logDeterminant)
 	if known {
 		value = m.LogDet()
 	}
 	return value, known
 }
 
-// least returns a lower bound of λ_min(M_c⁻¹A) that needs no Lanczos process, 0 if none is known.
-func (s *Set) least(c int) float64 {
+// lowerBound returns a lower bound of λ_min(M_c⁻¹A) that does not depend on a Lanczos process, or 0 if none is known.
+func (s *Set) lowerBound(c int) float64 {
 	if s.Mu == nil {
 		return 0
 	}
 	return s.Mu[c]
 }
 
-// spread returns lanczos.Result.LogDetSpread of the mean of all processes with M_c, by one of them; +Inf if ln det M_c
-// or a lower bound of the spectrum is not known.
-func (s *Set) spread(c int, first, r *lanczos.Result) (gap, deviation float64) {
-	if first != nil && first.Err == nil {
-		least := cmp.Or(s.least(c), max(0, first.Min.Lo))
-		if _, known := s.ownDet(c); known && least > 0 {
-			gap, deviation = r.LogDetSpread(least)
+// logDetSpread returns lanczos.Result.LogDetSpread for the mean of all processes with M_c, estimated from one of them.
+// It returns +Inf if ln det M_c or a lower bound of the spectrum is not known.
+func (s *Set) logDetSpread(c int, firstResult, r *lanczos.Result) (gap, deviation float64) {
+	if firstResult != nil && firstResult.Err == nil {
+		lowerBound := cmp.Or(s.lowerBound(c), max(0, firstResult.Min.Lo))
+		if _, known := s.logDetM(c); known && lowerBound > 0 {
+			gap, deviation = r.LogDetSpread(lowerBound)
 			return gap, deviation / math.Sqrt(float64(s.Probes))
 		}
 	}
 	return math.Inf(1), math.Inf(1)
 }
 
-// tells reports which preconditioners tell ln det(K+λI) about as well as the best of them, by the first process of
-// each.
-func (s *Set) tells(first []*lanczos.Result) []bool {
-	each, tells := make([]float64, len(first)), make([]bool, len(first))
-	for c, r := range first {
-		gap, deviation := s.spread(c, r, r)
-		each[c] = gap + deviation
+// usefulProbes reports, for each preconditioner, whether its interval of ln det(K+λI), estimated from the first
+// process, is at most twice as wide as the narrowest one.
+func (s *Set) usefulProbes(firstRun []*lanczos.Result) []bool {
+	widths, useful := make([]float64, len(firstRun)), make([]bool, len(firstRun))
+	for c, r := range firstRun {
+		gap, deviation := s.logDetSpread(c, r, r)
+		widths[c] = gap + deviation
 	}
-	for c, v := range each {
-		tells[c] = v <= 2*slices.Min(each) && !math.IsInf(v, 1)
+	for c, v := range widths {
+		useful[c] = v <= 2*slices.Min(widths) && !math.IsInf(v, 1)
 	}
-	return tells
+	return useful
 }
 
-// determine takes ln det(K+λI) = ln det M + ln det(M⁻¹(K+λI)).
-func (s *Set) determine(c int, runs [][]*lanczos.Result) {
-	own, known := s.ownDet(c)
+// setLogDet sets LogDetA and LogDetEstimate of row c from ln det(K+λI) = ln det M + ln det(M⁻¹(K+λI)).
+func (s *Set) setLogDet(c int, runs [][]*lanczos.Result) {
+	logDetM, known := s.logDetM(c)
 	if !known {
 		return
 	}
-	var all []*lanczos.Result
+	var results []*lanczos.Result
 	for _, run := range runs {
 		if l := run[c]; l != nil && l.Err == nil {
-			all = append(all, l)
+			results = append(results, l)
 		}
 	}
-	off := float64(s.A.Dim()) * s.Off / max(0, 1-s.Off) // |ln det(A+E) − ln det A| ≤ n‖E‖₂/(λ−‖E‖₂)
-	given := func(e estimate.Interval) *estimate.Interval {
-		if e.Value, e.Lo, e.Hi = e.Value+own, e.Lo+own-off, e.Hi+own+off; !(e.Hi-e.Lo <= math.MaxFloat64) {
+	storageError := float64(s.A.Dim()) * s.Off / max(0, 1-s.Off) // |ln det(A+E) − ln det A| ≤ n‖E‖₂/(λ−‖E‖₂)
+	shifted := func(e estimate.Interval) *estimate.Interval {
+		e.Value, e.Lo, e.Hi = e.Value+logDetM, e.Lo+logDetM-storageError, e.Hi+logDetM+storageError
+		if !(e.Hi-e.Lo <= math.MaxFloat64) {
 			return nil
 		}
 		return &e
 	}
-	proved, estimated := lanczos.LogDet(all, s.least(c))
-	s.Rows[c].LogDetA, s.Rows[c].LogDetEstimate = given(proved), given(estimated)
+	proved, estimated := lanczos.LogDet(results, s.lowerBound(c))
+	s.Rows[c].LogDetA, s.Rows[c].LogDetEstimate = shifted(proved), shifted(estimated)
 }
 
-// note takes what failed, and puts the likelihood together.
-func (s *Set) note() {
+// noteFailures computes the likelihoods of all rows, and copies the errors of the preconditioners to the rows.
+func (s *Set) noteFailures() {
 	for _, r := range s.Rows {
 		r.Likelihood, r.LikelihoodEstimate = s.likelihood(r, r.LogDetA), s.likelihood(r, r.LogDetEstimate)
 	}
@@ -185,50 +187,50 @@ func (s *Set) note() {
 	}
 }
 
-// likelihood returns the interval of −2 ln p(y) by one of ln det(K+λI), nil where one of its parts is not known.
+// likelihood returns the interval of −2 ln p(y) for an interval of ln det(K+λI), or nil if a term is not known.
 func (s *Set) likelihood(r *Row, det *estimate.Interval) *estimate.Interval {
-	if det == nil || r.energy[1] == 0 || s.Mixed {
+	if det == nil || r.energyBounds[1] == 0 || s.Mixed {
 		return nil
 	}
-	e, at := *det, float64(s.A.Dim())*math.Log(2*math.Pi)
-	e.Value += at + s.size*r.energy[0]
-	e.Lo += at + s.size*r.energy[0]*max(0, 1-s.Off) // K = 0 and E = −Off·λI
-	e.Hi += at + s.size*r.energy[1]/max(0, 1-s.Off)
+	e, constant := *det, float64(s.A.Dim())*math.Log(2*math.Pi)
+	e.Value += constant + s.squaredNorm*r.energyBounds[0]
+	e.Lo += constant + s.squaredNorm*r.energyBounds[0]*max(0, 1-s.Off) // extreme case K = 0 and E = −Off·λI
+	e.Hi += constant + s.squaredNorm*r.energyBounds[1]/max(0, 1-s.Off)
 	return &e
 }
 
-// Solve takes conjugate gradients with each M_c to every column of b, n×t, at the price of a block of all.
+// Solve runs conjugate gradients with each M_c for every column of b, n×t, as one block of all columns.
 func (s *Set) Solve(ctx context.Context, b *mat.Dense, o pcg.Options) error {
 	n, t := b.Dims()
-	all := mat.NewDense(n, t*len(s.Rows), nil)
+	rhs := mat.NewDense(n, t*len(s.Rows), nil)
 	for c := range s.Rows {
-		all.Slice(0, n, c*t, (c+1)*t).(*mat.Dense).Copy(b)
+		rhs.Slice(0, n, c*t, (c+1)*t).(*mat.Dense).Copy(b)
 	}
-	start, after := time.Now(), o.Monitor
+	start, monitor := time.Now(), o.Monitor
 	o.Monitor = func(it *pcg.Iteration) error {
-		if after != nil {
-			return after(it)
+		if monitor != nil {
+			return monitor(it)
 		}
 		e := stage.Event{Stage: stage.Solve, Iteration: it.Index, Residual: it.MaxRelRes, Remaining: -1}
-		if share := math.Log(it.MaxRelRes) / math.Log(o.Tol); share > 0.05 {
-			e.Remaining = time.Duration(float64(time.Since(start)) * (1/share - 1))
+		if progress := math.Log(it.MaxRelRes) / math.Log(o.Tol); progress > 0.05 {
+			e.Remaining = time.Duration(float64(time.Since(start)) * (1/progress - 1))
 		}
 		s.Tell(e)
 		return nil
 	}
-	s.size = math.Pow(mat.Norm(b, 2), 2)
-	res, err := pcg.Solve(ctx, s.A, columns{s.M, t}, all, &o)
+	s.squaredNorm = math.Pow(mat.Norm(b, 2), 2)
+	res, err := pcg.Solve(ctx, s.A, repeatedColumns{s.M, t}, rhs, &o)
 	for c := range s.Rows {
 		if res != nil {
-			s.take(res, c, t)
+			s.setSolve(res, c, t)
 		}
 	}
-	s.note()
+	s.noteFailures()
 	return err
 }
 
-// Exact finds all eigenvalues of each M_c⁻¹A where M_c did not fail, unless M_c⁻¹ as applied is not positive definite
-// in float64. M_c are Sides.
+// Exact computes all eigenvalues of each M_c⁻¹A, except for M_c that failed. It sets NotDefinite if the computed M_c⁻¹
+// is not positive definite in float64. M must be *Sides.
 func (s *Set) Exact(ctx context.Context, b stage.Bench) error {
 	sides, lambda := s.M.(*Sides), b.Problem().Lambda
 	for c, r := range s.Rows {
@@ -236,30 +238,31 @@ func (s *Set) Exact(ctx context.Context, b stage.Bench) error {
 			continue
 		}
 		s.Tell(stage.Event{Stage: stage.Spectrum, Detail: r.Name, Remaining: -1})
-		k, off, err := b.Dense(ctx, 0)
+		k, kError, err := b.Dense(ctx, 0)
 		if err != nil {
 			return err
 		}
 		start := time.Now()
-		values, slack, ok, err := spectrum(ctx, k, lambda, sides.Ms[c])
+		values, roundingBound, ok, err := eigenvalues(ctx, k, lambda, sides.Ms[c])
 		if err = comm.Agree(ctx, sides.Comm, err); ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if sides.Fails[c], r.NotDefinite = err, err == nil && !ok; err != nil || !ok {
 			continue
 		}
-		const how = "dense eigenvalues"
-		ends := lanczos.Known(estimate.Exact(values[0], slack, how), estimate.Exact(values[len(values)-1], slack, how))
-		e, _, _ := ends.Allowing(off / lambda) // of K in float64
+		const method = "dense eigenvalues"
+		ends := lanczos.Known(estimate.Exact(values[0], roundingBound, method),
+			estimate.Exact(values[len(values)-1], roundingBound, method))
+		e, _, _ := ends.Allowing(kError / lambda) // the error of K in float64
 		e.Seconds = time.Since(start).Seconds()
 		r.Exact = &e
-		r.spectrum(len(values), values, nil)
+		r.setSpectrum(len(values), values, nil)
 	}
-	s.note()
+	s.noteFailures()
 	return nil
 }
 
-// Seconds returns what an operation on y takes, the less of two times.
+// Seconds returns the time of applying op to y, the smaller of two measurements.
 func Seconds(ctx context.Context, op func(ctx context.Context, dst, src *mat.Dense) error, y *mat.Dense) (float64,
 	error) {
 	n, t := y.Dims()
@@ -274,19 +277,21 @@ func Seconds(ctx context.Context, op func(ctx context.Context, dst, src *mat.Den
 	return best, nil
 }
 
-// columns are those of a block, as many for each M.
-type columns struct {
+// repeatedColumns applies Metrics to blocks that have perMatrix columns for each M_c.
+type repeatedColumns struct {
 	lanczos.Metrics
-	each int
+	perMatrix int
 }
 
-// SolveTo is not called: conjugate gradients say which columns they are at.
-func (m columns) SolveTo(context.Context, *mat.Dense, *mat.Dense) error { return errors.ErrUnsupported }
+// SolveTo is never called, because pcg.Solve uses SolveColumnsTo.
+func (m repeatedColumns) SolveTo(context.Context, *mat.Dense, *mat.Dense) error {
+	return errors.ErrUnsupported
+}
 
-func (m columns) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []int) error {
-	of := make([]int, len(cols))
+func (m repeatedColumns) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []int) error {
+	matrices := make([]int, len(cols))
 	for j, c := range cols {
-		of[j] = c / m.each
+		matrices[j] = c / m.perMatrix
 	}
-	return m.Metrics.SolveColumnsTo(ctx, dst, r, of)
+	return m.Metrics.SolveColumnsTo(ctx, dst, r, matrices)
 }

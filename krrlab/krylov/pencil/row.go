@@ -14,107 +14,111 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Levels are the relative residuals that iterations are counted to.
+// Levels are the relative residuals for which iterations are counted.
 var Levels = []float64{1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9}
 
-// Row is what is known of one preconditioner of one draw.
+// Row contains the results for one preconditioner of one draw.
 type Row struct {
 	Name    string  `json:"preconditioner"`
-	Draw    int     `json:"draw"`        // 0, 1, …
-	S       int     `json:"s,omitempty"` // rank
-	LambdaP float64 `json:"lambda_p"`    // 0: it has none
-	Why     string  `json:"why,omitempty"`
-	Bytes   int64   `json:"bytes"`         // of M
-	Build   float64 `json:"build_seconds"` // of making M, without K
-	Solve   float64 `json:"solve_seconds"` // of M⁻¹R for all right-hand sides
-	// flops of making M and of M⁻¹r, to the first order; 0 where they are not known
+	Draw    int     `json:"draw"`          // number of the random draw, from 0
+	S       int     `json:"s,omitempty"`   // rank of ZZᵀ or FFᵀ
+	LambdaP float64 `json:"lambda_p"`      // λ_p; 0 if M has none
+	Why     string  `json:"why,omitempty"` // reason why M was left out or failed; empty if it did not
+	Bytes   int64   `json:"bytes"`         // size of M in bytes
+	Build   float64 `json:"build_seconds"` // time to construct M, without K
+	Solve   float64 `json:"solve_seconds"` // time of M⁻¹R for all right-hand sides
+	// BuildFlops and ApplyFlops are the operations of constructing M and of M⁻¹r, to first order; 0 if not known.
 	BuildFlops float64 `json:"build_flops"`
 	ApplyFlops float64 `json:"apply_flops"`
 
-	// Iterations are those of conjugate gradients, the most of all columns; nil where they did not run or had not
-	// ended.
+	// Iterations is the number of iterations of conjugate gradients, the maximum over all columns. It is nil if
+	// conjugate gradients did not run or did not end.
 	Iterations *int       `json:"iterations"`
-	Status     pcg.Status `json:"status"`              // of the worst column
-	Reached    []int      `json:"iterations_to"`       // Levels[i], as far as they were met
-	Residuals  []float64  `json:"residuals,omitempty"` // the largest ‖r_k‖₂/‖b‖₂ by recurrence, k = 0, 1, …
-	Bounds     []float64  `json:"bounds,omitempty"`    // of ‖x−x_k‖_A/‖b‖₂ from above, of one column, if known
-	Ritz       [2]float64 `json:"ritz"`                // the least and the largest Ritz value of conjugate gradients
+	Status     pcg.Status `json:"status"`              // the most severe status of the columns
+	Reached    []int      `json:"iterations_to"`       // iterations until the residual reached Levels[i]
+	Residuals  []float64  `json:"residuals,omitempty"` // largest recursive ‖r_k‖₂/‖b‖₂ after k iterations
+	Bounds     []float64  `json:"bounds,omitempty"`    // upper bounds of ‖x−x_k‖_A/‖b‖₂ of a single column
+	Ritz       [2]float64 `json:"ritz"`                // smallest and largest Ritz value of conjugate gradients
 
-	// Kappa, Min and Max are κ(M⁻¹A), λ_min and λ_max, of K itself and not as it is stored: they allow for its error,
-	// whose prediction the confidence does not cover. Kappa's probability of failure is split over both ends. Of an M
-	// that cannot draw they are one-sided, by Ritz values, which lie inside the spectrum in exact arithmetic: rounding
-	// is not bounded.
+	// Kappa, Min and Max are the intervals of κ(M⁻¹A), λ_min and λ_max for the exact K. They include the predicted
+	// storage error of K; the confidence does not cover the prediction itself. The failure probability of Kappa is
+	// split between its two ends. If M cannot draw, the intervals are one-sided and follow from Ritz values, which lie
+	// inside the spectrum in exact arithmetic; rounding errors are not bounded.
 	Kappa  estimate.Interval `json:"kappa"`
 	Min    estimate.Interval `json:"lambda_min"`
 	Max    estimate.Interval `json:"lambda_max"`
-	Steps  int               `json:"steps"` // of the Lanczos process, 0 for none
-	Narrow bool              `json:"width_reached"`
-	// of its tridiagonal, and what is allowed for inaccurate products
+	Steps  int               `json:"steps"`         // steps of the Lanczos process, 0 if there was none
+	Narrow bool              `json:"width_reached"` // the interval of κ became as narrow as requested
+	// Alpha and Beta are the tridiagonal matrix of the Lanczos process, and Slack bounds the error of inaccurate
+	// products.
 	Alpha []float64 `json:"alpha,omitempty"`
 	Beta  []float64 `json:"beta,omitempty"`
 	Slack float64   `json:"slack,omitempty"`
-	// Indefinite says that K+λI as stored has a negative eigenvalue, which proves ‖K_stored−K‖₂ > λ whatever is
-	// predicted: then nothing is known of κ.
+	// Indefinite reports that K+λI with the stored K has a negative eigenvalue. This proves ‖K_stored−K‖₂ > λ, contrary
+	// to any prediction, so κ is unknown.
 	Indefinite bool `json:"stored_indefinite,omitempty"`
-	// APriori is the relative error of λ_max, and of λ_min as a share of λ_max, that as many steps are sure
-	// not to exceed whatever the spectrum, with the confidence of one end.
+	// APriori is an a-priori bound, valid for every spectrum with the confidence of one end, for the error of λ_max
+	// relative to λ_max, and of λ_min relative to λ_max, after the same number of steps.
 	APriori stage.Number `json:"a_priori_error"`
-	// Predicted are the iterations to τ of a random right-hand side (lanczos.RitzIterations), and Bound is
-	// ⌈(√κ/2)ln(2/τ)⌉ for κ's upper end, the iterations to an A-norm error of τ; 0 if unknown.
+	// Predicted is the predicted number of iterations to τ for a random right-hand side (lanczos.RitzIterations). Bound
+	// is ⌈(√κ/2)ln(2/τ)⌉ for the upper end of Kappa, the number of iterations to an A-norm error of τ. Both are 0 if
+	// unknown.
 	Predicted int `json:"iterations_predicted"`
 	Bound     int `json:"iterations_bound"`
-	// Exact is κ by all eigenvalues, with its rounding error; nil where they were not computed. NotDefinite says that
-	// they were not, as M⁻¹ as applied is not positive definite in float64.
+	// Exact is κ from all eigenvalues, with its rounding error. It is nil if they were not computed. NotDefinite reports
+	// that they could not be computed because the computed M⁻¹ is not positive definite in float64.
 	Exact       *estimate.Interval `json:"kappa_exact"`
 	NotDefinite bool               `json:"inverse_indefinite,omitempty"`
-	// Certain is an upper bound of κ without any probability, with landmarks; 0 otherwise. It
-	// covers the rounding of K's columns, of the factorization and of F, and does not depend on how
-	// K is stored; 0 too where that rounding is above λ, and for user-defined kernels.
+	// Certain is an upper bound of κ that is certain, for preconditioners with landmarks; 0 otherwise. It covers the
+	// rounding errors of K's columns, of the factorization and of F, and does not depend on the storage of K. It is
+	// also 0 if these rounding errors exceed λ, and for user-defined kernels.
 	Certain float64 `json:"kappa_certain,omitempty"`
-	// all eigenvalues of M⁻¹A where Exact is known, or else the Ritz values, ascending, and of a Lanczos process the
-	// share of all eigenvalues that each stands for in its quadrature
+	// Nodes are all eigenvalues of M⁻¹A if Exact is known, and otherwise the Ritz values, ascending. Weights are the
+	// quadrature weights of the Lanczos process: the fraction of all eigenvalues that each node represents.
 	Nodes   []float64 `json:"nodes,omitempty"`
 	Weights []float64 `json:"weights,omitempty"`
-	// by these: tr(M⁻¹A)/n, ln det(M⁻¹A), and Kaporin's number
+	// Trace is tr(M⁻¹A)/n, LogDet is ln det(M⁻¹A), and Kaporin is Kaporin's number, all computed from Nodes and
+	// Weights.
 	Trace   stage.Number `json:"trace_mean"`
 	LogDet  stage.Number `json:"log_det"`
 	Kaporin stage.Number `json:"kaporin"`
-	// LogDetA is ln det(K+λI), and Likelihood −2 ln p(y) = yᵀ(K+λI)⁻¹y + ln det(K+λI) + n·ln 2π of y ~ N(0, K+λI), the
-	// one column that is solved for; nil where M has no LogDet, or no Bounds. lanczos.LogDet says what is proved of
-	// them, and what is estimated; they allow for K as stored.
+	// LogDetA is ln det(K+λI). Likelihood is −2 ln p(y) = yᵀ(K+λI)⁻¹y + ln det(K+λI) + n·ln 2π for y ~ N(0, K+λI),
+	// where y is the only right-hand side. They are nil if M has no LogDet, or if Bounds is empty. These intervals are
+	// proved in the sense of lanczos.LogDet, and they include the storage error of K.
 	LogDetA    *estimate.Interval `json:"log_det_a,omitempty"`
 	Likelihood *estimate.Interval `json:"minus_2_log_likelihood,omitempty"`
-	// LogDetEstimate and LikelihoodEstimate are the same by Student's interval, of two processes at least.
+	// LogDetEstimate and LikelihoodEstimate are Student's intervals of the same quantities, from at least two
+	// processes.
 	LogDetEstimate     *estimate.Interval `json:"log_det_a_estimate,omitempty"`
 	LikelihoodEstimate *estimate.Interval `json:"minus_2_log_likelihood_estimate,omitempty"`
 
-	energy [2]float64 // yᵀ(K+λI)⁻¹y/‖y‖₂² is between these, K as stored
+	energyBounds [2]float64 // lower and upper bound of yᵀ(K+λI)⁻¹y/‖y‖₂², with the stored K
 }
 
-// NewRow returns a row of which nothing is known.
+// NewRow returns a row without results.
 func NewRow(name string) Row {
 	r := Row{Name: name, Reached: []int{}}
 	stage.SetUnknown(&r)
 	return r
 }
 
-// nearly is what a step is counted by, for rounding, as in package pcg.
-const nearly = 1 - 0x1p-20
+// decreaseFactor multiplies the decrease of the error in a step, to allow for rounding, as in package pcg.
+const decreaseFactor = 1 - 0x1p-20
 
-// take takes what t columns of a solve tell of M_c.
-func (s *Set) take(res *pcg.Result, c, t int) {
+// setSolve sets the results of row c from the t columns of a solve with M_c.
+func (s *Set) setSolve(res *pcg.Result, c, t int) {
 	r, h := s.Rows[c], &res.History
 	rows := h.RelRes
-	if len(h.Restarts) > 0 { // another Krylov space
+	if len(h.Restarts) > 0 { // a restart starts a new Krylov space
 		rows = rows[:h.Restarts[0]+1]
 	}
-	its, status, ritz := 0, pcg.Active, []float64(nil)
+	iterations, status, ritz := 0, pcg.Active, []float64(nil)
 	for j := c * t; j < (c+1)*t; j++ {
 		col := res.Columns[j]
 		if (s.Recur || col.Status == pcg.Canceled) && rows[len(rows)-1][j] <= res.Tol {
 			col.Status = pcg.Converged
 		}
-		its, status = max(its, col.Iterations), max(status, col.Status)
+		iterations, status = max(iterations, col.Iterations), max(status, col.Status)
 		if v := res.Ritz(j); len(v) > 0 && (ritz == nil || v[len(v)-1]/v[0] > ritz[len(ritz)-1]/ritz[0]) {
 			ritz = v
 		}
@@ -123,13 +127,13 @@ func (s *Set) take(res *pcg.Result, c, t int) {
 		r.Ritz = [2]float64{ritz[0], ritz[len(ritz)-1]}
 	}
 	if r.Steps == 0 {
-		s.inside(r)
+		s.setRitzBounds(r)
 		r.Nodes = ritz
 	}
-	for k := range min(its+1, len(rows)) {
+	for k := range min(iterations+1, len(rows)) {
 		v := 0.0
-		for _, of := range rows[k][c*t : (c+1)*t] {
-			v = math.Max(v, of)
+		for _, columnResidual := range rows[k][c*t : (c+1)*t] {
+			v = math.Max(v, columnResidual)
 		}
 		r.Residuals = append(r.Residuals, v)
 		for len(r.Reached) < len(Levels) && v <= Levels[len(r.Reached)] {
@@ -137,12 +141,12 @@ func (s *Set) take(res *pcg.Result, c, t int) {
 		}
 	}
 	if t == 1 && s.Least > 0 {
-		r.bound(h, c, s.Mu[c], s.Least)
+		r.boundErrors(h, c, s.Mu[c], s.Least)
 	}
 	if r.Status = status; status >= pcg.Canceled {
 		return
 	}
-	if r.Iterations = &its; r.Why == Ended {
+	if r.Iterations = &iterations; r.Why == Ended {
 		r.Why = ""
 	}
 	if status >= pcg.Stagnated && r.Why == "" {
@@ -150,39 +154,40 @@ func (s *Set) take(res *pcg.Result, c, t int) {
 	}
 }
 
-// bound bounds the errors of column j, where 0 < μ ≤ λ_min(M⁻¹A), 0 if none is known, and 0 < least ≤ λ_min(A).
-func (r *Row) bound(h *pcg.History, j int, mu, least float64) {
+// boundErrors bounds the errors of column j, where 0 < minEigA ≤ λ_min(A), and 0 < μ ≤ λ_min(M⁻¹A) or μ = 0 if unknown.
+func (r *Row) boundErrors(h *pcg.History, j int, mu, minEigA float64) {
 	gamma, sum := 1/mu, 0.
 	for k, v := range r.Residuals {
-		most := v / math.Sqrt(least) // ‖e‖_A ≤ ‖r‖₂/√λ_min(A)
+		errorBound := v / math.Sqrt(minEigA) // ‖e‖_A ≤ ‖r‖₂/√λ_min(A)
 		if k > 0 {
 			sum += h.Decrease[k-1][j]
 		}
 		if k > 0 && mu > 0 { // ‖e_k‖_A² ≤ (γ_{k−1}−α_{k−1})ρ_{k−1}, α_kρ_k = Decrease
 			a := h.Alpha[k-1][j]
-			left := gamma - nearly*a
-			if a > 0 && left > 0 {
-				most = min(most, math.Sqrt(left*h.Decrease[k-1][j]/a))
+			remaining := gamma - decreaseFactor*a
+			if a > 0 && remaining > 0 {
+				errorBound = min(errorBound, math.Sqrt(remaining*h.Decrease[k-1][j]/a))
 			}
-			if gamma = left / (mu*left + h.Beta[k-1][j]); !(left > 0) {
-				mu = 0 // no lower bound of the spectrum
+			if gamma = remaining / (mu*remaining + h.Beta[k-1][j]); !(remaining > 0) {
+				mu = 0 // mu is not a lower bound of the spectrum
 			}
 		}
-		r.Bounds = append(r.Bounds, most)
-		r.energy = [2]float64{sum, sum + most*most} // ‖x‖_A² = Σ_k α_kρ_k + ‖e_k‖_A², as x_0 = 0
+		r.Bounds = append(r.Bounds, errorBound)
+		r.energyBounds = [2]float64{sum, sum + errorBound*errorBound} // ‖x‖_A² = Σ_k α_kρ_k + ‖e_k‖_A², as x_0 = 0
 	}
 }
 
-// inside takes the ends of the spectrum from the Ritz values of conjugate gradients.
-func (s *Set) inside(r *Row) {
-	const how = "Ritz values of PCG: one-sided, in exact arithmetic"
-	least, most := r.Ritz[0], r.Ritz[1]
-	r.Kappa, r.Min, r.Max = lanczos.Known(estimate.Interval{Value: least, Hi: least, Confidence: 1, Method: how},
-		estimate.Interval{Value: most, Lo: most, Hi: math.Inf(1), Confidence: 1, Method: how}).Allowing(s.Off)
+// setRitzBounds sets one-sided intervals of κ, λ_min and λ_max from the Ritz values of conjugate gradients.
+func (s *Set) setRitzBounds(r *Row) {
+	const method = "Ritz values of PCG: one-sided, in exact arithmetic"
+	smallest, largest := r.Ritz[0], r.Ritz[1]
+	r.Kappa, r.Min, r.Max = lanczos.Known(
+		estimate.Interval{Value: smallest, Hi: smallest, Confidence: 1, Method: method},
+		estimate.Interval{Value: largest, Lo: largest, Hi: math.Inf(1), Confidence: 1, Method: method}).Allowing(s.Off)
 }
 
-// bracket takes what a Lanczos process tells.
-func (s *Set) bracket(r *Row, l *lanczos.Result, tau float64) {
+// setLanczos sets the results of row r from a Lanczos process.
+func (s *Set) setLanczos(r *Row, l *lanczos.Result, tau float64) {
 	r.Steps, r.Narrow, r.Alpha, r.Beta, r.Slack, r.Indefinite = l.Steps, l.Converged, l.Alpha, l.Beta, l.Slack,
 		l.Indefinite()
 	r.Kappa, r.Min, r.Max = l.Allowing(s.Off)
@@ -198,15 +203,15 @@ func (s *Set) bracket(r *Row, l *lanczos.Result, tau float64) {
 		return
 	}
 	if nodes, weights := lanczos.Quadrature(l.Alpha, l.Beta); nodes != nil {
-		r.spectrum(l.N, nodes, weights)
+		r.setSpectrum(l.N, nodes, weights)
 	}
 }
 
-// Cut cuts the intervals to what η ≥ ‖K−ZZᵀ‖₂ allows for M = ZZᵀ+λ_pI,
+// Cut narrows the intervals to the range that follows from η ≥ ‖K−ZZᵀ‖₂ for M = ZZᵀ+λ_pI,
 //
 //	1/max(1, (λ_p+η)/λ) ≤ λ_min(M⁻¹A),  λ_max(M⁻¹A) ≤ max(1, (λ+η)/λ_p),
 //
-// as M ≼ K+(λ_p+η)I and A ≼ ZZᵀ+(λ+η)I; not where K is known too badly for η either.
+// because M ≼ K+(λ_p+η)I and A ≼ ZZᵀ+(λ+η)I. It does nothing for rows that failed: K may then be too inaccurate for η.
 func (r *Row) Cut(lambda, eta float64) {
 	if r.Why != "" {
 		return
@@ -216,19 +221,20 @@ func (r *Row) Cut(lambda, eta float64) {
 	r.Kappa.Hi = max(r.Kappa.Lo, r.Max.Hi/r.Min.Lo)
 }
 
-// spectrum takes a spectrum of n eigenvalues by nodes and weights, nil for all alike.
-func (r *Row) spectrum(n int, nodes, weights []float64) {
+// setSpectrum sets the spectrum of n eigenvalues, given by nodes and weights. If weights is nil, all nodes have equal
+// weight.
+func (r *Row) setSpectrum(n int, nodes, weights []float64) {
 	r.Nodes, r.Weights = nodes, weights
-	var trace, logs float64
+	var meanTrace, meanLog float64
 	for i, v := range nodes {
-		trace += r.Share(i) * v
-		logs += r.Share(i) * math.Log(v)
+		meanTrace += r.Share(i) * v
+		meanLog += r.Share(i) * math.Log(v)
 	}
-	r.Trace, r.LogDet = stage.Number(trace), stage.Number(float64(n)*logs)
-	r.Kaporin = stage.Number(float64(n) * (math.Log(trace) - logs))
+	r.Trace, r.LogDet = stage.Number(meanTrace), stage.Number(float64(n)*meanLog)
+	r.Kaporin = stage.Number(float64(n) * (math.Log(meanTrace) - meanLog))
 }
 
-// Share returns that of all eigenvalues which Nodes[i] stands for, 0 where it is unknown.
+// Share returns the fraction of all eigenvalues that Nodes[i] represents, or 0 if it is unknown.
 func (r *Row) Share(i int) float64 {
 	switch {
 	case r.Weights != nil:
@@ -239,15 +245,15 @@ func (r *Row) Share(i int) float64 {
 	return 0
 }
 
-// Text says in a few words how M did to a residual of to, in so many seconds.
-func (r *Row) Text(to, seconds float64) string {
+// Text summarizes in a few words the results of M for a residual of tol, and the given total time.
+func (r *Row) Text(tol, seconds float64) string {
 	if r.Why != "" {
 		return "left out: " + r.Why
 	}
 	text := "iterations unknown"
 	switch {
 	case r.Iterations != nil && r.Status == pcg.Converged:
-		text = fmt.Sprintf("%s to %.0e", plural.Count(*r.Iterations, "iteration"), to)
+		text = fmt.Sprintf("%s to %.0e", plural.Count(*r.Iterations, "iteration"), tol)
 	case r.Iterations != nil:
 		text = fmt.Sprintf("%v after %s", r.Status, plural.Count(*r.Iterations, "iteration"))
 		if n := len(r.Reached); n > 0 {
@@ -275,20 +281,20 @@ func (r *Row) Text(to, seconds float64) string {
 	return text
 }
 
-// Evidence adds lines with the narrowest intervals of ln det(K+λI) and of the likelihood, if there are any: the
-// estimated ones, and those that are proved.
+// Evidence adds lines with the narrowest intervals of ln det(K+λI) and of the likelihood, if there are any: first the
+// estimated intervals, then the proved ones.
 func Evidence(b *stage.Lines, rows ...*Row) {
 	name := "ln det(K+λI)"
-	add := func(write func(estimate.Interval) string, how string,
-		of func(r *Row) (det, likelihood *estimate.Interval)) {
-		text, width := "", math.Inf(1)
+	addNarrowest := func(write func(estimate.Interval) string, kind string,
+		get func(r *Row) (det, likelihood *estimate.Interval)) {
+		text, narrowest := "", math.Inf(1)
 		for _, r := range rows {
-			if det, likelihood := of(r); det != nil && det.Hi-det.Lo < width {
-				width, text = det.Hi-det.Lo, write(*det)
+			if det, likelihood := get(r); det != nil && det.Hi-det.Lo < narrowest {
+				narrowest, text = det.Hi-det.Lo, write(*det)
 				if likelihood != nil {
 					text += "; −2 ln p(y) = " + write(*likelihood)
 				}
-				text += ", " + how + " by " + r.Name
+				text += ", " + kind + " by " + r.Name
 			}
 		}
 		if text != "" {
@@ -296,26 +302,26 @@ func Evidence(b *stage.Lines, rows ...*Row) {
 			name = ""
 		}
 	}
-	add(estimated, "estimated",
+	addNarrowest(formatEstimated, "estimated",
 		func(r *Row) (_, _ *estimate.Interval) { return r.LogDetEstimate, r.LikelihoodEstimate })
-	add(stage.Bounds, "proved", func(r *Row) (_, _ *estimate.Interval) { return r.LogDetA, r.Likelihood })
+	addNarrowest(stage.Bounds, "proved", func(r *Row) (_, _ *estimate.Interval) { return r.LogDetA, r.Likelihood })
 }
 
-// estimated writes an interval with the digits that it settles.
-func estimated(e estimate.Interval) string {
-	half := max(e.Hi-e.Value, e.Value-e.Lo)
-	return fmt.Sprintf("%.*f ± %s with %.3g %% (%s)", max(0, 1-int(math.Floor(math.Log10(half)))), e.Value,
-		outward.Up(half, 2), 100*e.Confidence, e.Method)
+// formatEstimated formats an interval with as many digits as its width justifies.
+func formatEstimated(e estimate.Interval) string {
+	halfWidth := max(e.Hi-e.Value, e.Value-e.Lo)
+	return fmt.Sprintf("%.*f ± %s with %.3g %% (%s)", max(0, 1-int(math.Floor(math.Log10(halfWidth)))), e.Value,
+		outward.Up(halfWidth, 2), 100*e.Confidence, e.Method)
 }
 
-// Table gives the numbers of rows that were iterated to a residual of to, seconds by which are those of each in all, 0
-// if unknown. κ is the exact one where that is known.
-func Table(title string, rows []*Row, to float64, seconds func(*Row) float64) *plots.Table {
+// Table returns the results of rows that were iterated to the residual tol. The function seconds returns the total time
+// of a row, or 0 if unknown. The column κ contains the exact value if it is known.
+func Table(title string, rows []*Row, tol float64, seconds func(*Row) float64) *plots.Table {
 	t := &plots.Table{Title: title,
 		Columns: plots.Heads("preconditioner", "draw", "s", "λ_p %.4g", "iterations", "status")}
 	levels := Levels
 	for i, v := range Levels {
-		if v < to*(1-1e-12) {
+		if v < tol*(1-1e-12) {
 			levels = Levels[:i]
 			break
 		}
@@ -348,7 +354,7 @@ func Table(title string, rows []*Row, to float64, seconds func(*Row) float64) *p
 			plots.AtMost(r.Certain), plots.AtLeast(r.Min.Lo), plots.AtMost(r.Max.Hi), number(float64(r.Predicted)),
 			number(float64(r.Trace)), number(float64(r.LogDet)), number(float64(r.Kaporin)), number(r.Build),
 			number(r.Solve), number(seconds(r)), number(float64(r.Bytes))} {
-			if v, _ := c.Float(); v == 0 || math.IsNaN(v) || math.IsInf(v, 0) { // unknown
+			if v, _ := c.Float(); v == 0 || math.IsNaN(v) || math.IsInf(v, 0) { // these mean unknown
 				c = plots.Blank()
 			}
 			cells = append(cells, c)

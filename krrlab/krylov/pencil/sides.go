@@ -16,8 +16,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Sides are preconditioners side by side, nil for M = I. Where M_c⁻¹ fails or is not positive definite its columns are
-// NaN from then on, which ends them alone, and Fails[c] says why.
+// Sides are preconditioners that are compared side by side; nil means M = I. If M_c⁻¹ fails or is not positive
+// definite, Fails[c] is set to the error and all later results for M_c are NaN, which ends only its own columns.
 type Sides struct {
 	N     int
 	Ms    []pcg.Preconditioner
@@ -25,7 +25,7 @@ type Sides struct {
 	Fails []error
 }
 
-// NewSides returns preconditioners of order n.
+// NewSides returns a Sides of the preconditioners ms, of order n.
 func NewSides(n int, ranks comm.Comm, ms ...pcg.Preconditioner) *Sides {
 	return &Sides{n, ms, ranks, make([]error, len(ms))}
 }
@@ -33,58 +33,59 @@ func NewSides(n int, ranks comm.Comm, ms ...pcg.Preconditioner) *Sides {
 // Dim returns n.
 func (s *Sides) Dim() int { return s.N }
 
-// SolveColumnsTo sets column j of dst to M_c⁻¹ times column j of r, c = cols[j]. Neighbors of one M go together.
+// SolveColumnsTo sets column j of dst to M_c⁻¹ times column j of r, c = cols[j]. Adjacent columns of the same M are
+// solved together.
 func (s *Sides) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []int) error {
 	for j, k := 0, 0; j < len(cols); j = k {
 		for k < len(cols) && cols[k] == cols[j] {
 			k++
 		}
-		from, to := mat.DenseCopyOf(r.Slice(0, s.N, j, k)), mat.NewDense(s.N, k-j, nil)
-		err := s.do(ctx, to, cols[j], func(m pcg.Preconditioner) error {
+		rBlock, dstBlock := mat.DenseCopyOf(r.Slice(0, s.N, j, k)), mat.NewDense(s.N, k-j, nil)
+		err := s.runGuarded(ctx, dstBlock, cols[j], func(m pcg.Preconditioner) error {
 			if m == nil {
-				to.Copy(from)
+				dstBlock.Copy(rBlock)
 				return nil
 			}
-			if err := m.SolveTo(ctx, to, from); err != nil {
+			if err := m.SolveTo(ctx, dstBlock, rBlock); err != nil {
 				return err
 			}
-			return definite(from, to, float64(s.N)*0x1p-53)
+			return checkDefinite(rBlock, dstBlock, float64(s.N)*0x1p-53)
 		})
 		if err != nil {
 			return err
 		}
-		dst.Slice(0, s.N, j, k).(*mat.Dense).Copy(to)
+		dst.Slice(0, s.N, j, k).(*mat.Dense).Copy(dstBlock)
 	}
 	return nil
 }
 
-// definite returns what is wrong where xᵀM⁻¹x < least·‖x‖₂‖M⁻¹x‖₂ for a column x.
-func definite(x, y *mat.Dense, least float64) error {
+// checkDefinite returns an error if xᵀM⁻¹x < minCosine·‖x‖₂‖M⁻¹x‖₂ for a column x, where y contains the columns M⁻¹x.
+func checkDefinite(x, y *mat.Dense, minCosine float64) error {
 	_, t := x.Dims()
 	for j := range t {
 		x, y := x.ColView(j), y.ColView(j)
-		if q := mat.Dot(x, y); !(q >= least*mat.Norm(x, 2)*mat.Norm(y, 2)) || math.IsInf(q, 0) {
+		if q := mat.Dot(x, y); !(q >= minCosine*mat.Norm(x, 2)*mat.Norm(y, 2)) || math.IsInf(q, 0) {
 			return fmt.Errorf("M⁻¹ is not positive definite: xᵀM⁻¹x = %.3g", q)
 		}
 	}
 	return nil
 }
 
-// NormalColumnsTo sets column c of dst to a draw of N(0, M_c), all by the same stream.
+// NormalColumnsTo sets column c of dst to a draw of N(0, M_c). All draws use the same stream.
 func (s *Sides) NormalColumnsTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
-	to := mat.NewDense(s.N, 1, nil)
+	draw := mat.NewDense(s.N, 1, nil)
 	for c := range s.Ms {
-		err := s.do(ctx, to, c, func(m pcg.Preconditioner) error {
+		err := s.runGuarded(ctx, draw, c, func(m pcg.Preconditioner) error {
 			if m == nil {
-				g.Normals(to.RawMatrix().Data, 0)
+				g.Normals(draw.RawMatrix().Data, 0)
 				return nil
 			}
 			metric, ok := m.(lanczos.Metric)
 			if !ok {
 				return errors.ErrUnsupported
 			}
-			err := metric.NormalTo(ctx, to, g)
-			if size := mat.Norm(to, 2); err == nil && !(size > 0 && size <= math.MaxFloat64) {
+			err := metric.NormalTo(ctx, draw, g)
+			if size := mat.Norm(draw, 2); err == nil && !(size > 0 && size <= math.MaxFloat64) {
 				err = fmt.Errorf("a draw of N(0, M) has norm %g", size)
 			}
 			return err
@@ -92,40 +93,42 @@ func (s *Sides) NormalColumnsTo(ctx context.Context, dst *mat.Dense, g rng.Strea
 		if err != nil {
 			return err
 		}
-		dst.ColView(c).(*mat.VecDense).CopyVec(to.ColView(0))
+		dst.ColView(c).(*mat.VecDense).CopyVec(draw.ColView(0))
 	}
 	return nil
 }
 
-// do makes f set to with M_c, and sets it to NaN where f fails, on one of the ranks, or did before.
-func (s *Sides) do(ctx context.Context, to *mat.Dense, c int, f func(m pcg.Preconditioner) error) error {
+// runGuarded calls f, which computes result with M_c. If f fails on any rank, or failed before, it fills result with
+// NaN.
+func (s *Sides) runGuarded(ctx context.Context, result *mat.Dense, c int, f func(m pcg.Preconditioner) error) error {
 	if s.Fails[c] == nil {
 		err := f(s.Ms[c])
-		all := comm.Agree(ctx, s.Comm, err)
+		agreed := comm.Agree(ctx, s.Comm, err)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if s.Fails[c] = all; errors.Is(err, errors.ErrUnsupported) { // which no other rank's error is
+		if s.Fails[c] = agreed; errors.Is(err, errors.ErrUnsupported) { // agreed does not wrap it
 			s.Fails[c] = err
 		}
 	}
 	if s.Fails[c] != nil {
-		floats.AddConst(math.NaN(), to.RawMatrix().Data)
+		floats.AddConst(math.NaN(), result.RawMatrix().Data)
 	}
 	return nil
 }
 
-// asymmetry is how far xᵀM⁻¹y may be from yᵀM⁻¹x, in parts of ‖x‖₂‖M⁻¹y‖₂, and M⁻¹x from what it was: an M⁻¹ in
-// float32 is that far.
-const asymmetry = 1e-5
+// maxAsymmetry is the largest difference of xᵀM⁻¹y and yᵀM⁻¹x, relative to ‖x‖₂‖M⁻¹y‖₂, and of two results M⁻¹x,
+// relative to their norm, that checkInverse accepts. An M⁻¹ in float32 reaches this accuracy; a smaller value
+// rejects it.
+const maxAsymmetry = 1e-5
 
-// Make makes the preconditioner of an entry, of the draw of row, and notes there what it is. On ranks an error is one
-// of all.
+// Make constructs the preconditioner of an entry for the draw of row, and records its properties in row. If one rank
+// fails, all ranks return an error.
 func Make(ctx context.Context, b stage.Bench, e stage.Entry, row *Row) (*stage.Made, error) {
 	p := b.Problem()
 	m, err := b.Make(ctx, e, row.Draw)
 	if err == nil {
-		err = try(ctx, m.M, p.N)
+		err = checkInverse(ctx, m.M, p.N)
 	}
 	if err == nil && m.M != nil {
 		row.Solve, err = Seconds(ctx, m.M.SolveTo, p.Y)
@@ -141,8 +144,9 @@ func Make(ctx context.Context, b stage.Bench, e stage.Entry, row *Row) (*stage.M
 	return m, nil
 }
 
-// try returns what is wrong with an M that is no preconditioner of order n, by M⁻¹ of two random columns, and of one.
-func try(ctx context.Context, m pcg.Preconditioner, n int) error {
+// checkInverse returns an error if M is not a preconditioner of order n. It applies M⁻¹ to two random columns together,
+// and to the first of them alone.
+func checkInverse(ctx context.Context, m pcg.Preconditioner, n int) error {
 	if m == nil {
 		return nil
 	}
@@ -160,16 +164,16 @@ func try(ctx context.Context, m pcg.Preconditioner, n int) error {
 	switch {
 	case !(size > 0 && size <= math.MaxFloat64):
 		return fmt.Errorf("M⁻¹x is zero or not finite: ‖x‖₂‖M⁻¹x‖₂ = %g", size)
-	case math.Abs(e.At(0, 1)-e.At(1, 0)) > asymmetry*size:
+	case math.Abs(e.At(0, 1)-e.At(1, 0)) > maxAsymmetry*size:
 		return fmt.Errorf("M⁻¹ is not symmetric: xᵀM⁻¹z = %.6g, zᵀM⁻¹x = %.6g", e.At(0, 1), e.At(1, 0))
 	}
-	first, again := z.Slice(0, n, 0, 1), mat.NewDense(n, 1, nil)
-	if err := m.SolveTo(ctx, again, mat.DenseCopyOf(x.Slice(0, n, 0, 1))); err != nil {
+	firstSolve, secondSolve := z.Slice(0, n, 0, 1), mat.NewDense(n, 1, nil)
+	if err := m.SolveTo(ctx, secondSolve, mat.DenseCopyOf(x.Slice(0, n, 0, 1))); err != nil {
 		return err
 	}
-	again.Sub(again, first)
-	if off := mat.Norm(again, 2) / mat.Norm(first, 2); !(off <= asymmetry) {
-		return fmt.Errorf("M⁻¹x is off by %.2g of it when asked for again, alone", off)
+	secondSolve.Sub(secondSolve, firstSolve)
+	if relDiff := mat.Norm(secondSolve, 2) / mat.Norm(firstSolve, 2); !(relDiff <= maxAsymmetry) {
+		return fmt.Errorf("M⁻¹x is off by %.2g of it when asked for again, alone", relDiff)
 	}
-	return definite(x, z, 0)
+	return checkDefinite(x, z, 0)
 }
