@@ -57,7 +57,7 @@ func TestQualityAgainstDense(t *testing.T) {
 			!q.Max.Covers(want[149]) {
 			t.Errorf("%v: κ = %v, ends %v and %v\n%v", k, kappa, want[0], want[149], q)
 		}
-		if !q.Narrow || q.Kappa.Width() > 0.051 || q.Kappa.Confidence != 0.95 || len(q.Trace) != q.Steps ||
+		if !q.WidthReached || q.Kappa.Width() > 0.051 || q.Kappa.Confidence != 0.95 || len(q.Trace) != q.Steps ||
 			len(q.Alpha) != q.Steps {
 			t.Errorf("%v: %v", k, q)
 		}

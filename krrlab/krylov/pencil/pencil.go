@@ -17,19 +17,19 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Ended is the value of Row.Why for a preconditioner that the stage did not reach before it ended.
-const Ended = "the stage ended before"
+// NotReached is the value of Row.Why for a preconditioner that the stage did not reach before it ended.
+const NotReached = "the stage ended before"
 
 // Set is a set of pencils (A, M_c), where A = K+λI with the stored K, and the results for each of them.
 type Set struct {
-	A     pcg.Operator
-	M     lanczos.Metrics // *Sides, whose errors are copied to the rows, or *precond.Family
-	Rows  []*Row
-	Off   float64   // predicted storage error of K relative to λ: ‖K_stored−K‖₂ ≤ Off·λ
-	Least float64   // lower bound of λ_min(A); 0 if none is known, and then errors are not bounded
-	Mu    []float64 // lower bound of λ_min(M_c⁻¹A) for each c; 0 if none is known
-	Recur bool      // use recursive residuals only, because no true residual is computed
-	Mixed bool      // the right-hand side combines several targets, so Likelihood is not computed
+	A                  pcg.Operator
+	M                  lanczos.Metrics // *Preconditioners, whose errors are copied to the rows, or *precond.Family
+	Rows               []*Row
+	StorageError       float64   // predicted storage error of K relative to λ: ‖K_stored−K‖₂ ≤ StorageError·λ
+	LambdaMinA         float64   // lower bound of λ_min(A); 0 if none is known, and then errors are not bounded
+	LambdaMin          []float64 // lower bound of λ_min(M_c⁻¹A) for each c; 0 if none is known
+	RecursiveResiduals bool      // use recursive residuals only, because no true residual is computed
+	MixedTargets       bool      // the right-hand side combines several targets, so Likelihood is not computed
 	// Probes is the number of Lanczos processes for each M_c; 0 means 1. Processes after the first are used only for
 	// ln det(K+λI).
 	Probes int
@@ -41,10 +41,10 @@ type Set struct {
 // Lanczos runs the Lanczos processes of all rows that have not failed until each interval of κ is as narrow as o
 // requires, and predicts the iterations to tau. If a process fails, or its M cannot draw, only this process ends.
 func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error {
-	sides, _ := s.M.(*Sides)
+	preconditioners, _ := s.M.(*Preconditioners)
 	for c, r := range s.Rows {
-		if sides != nil && sides.Fails[c] == nil && r.Why != "" && r.Why != Ended {
-			sides.Fails[c] = errors.New(r.Why)
+		if preconditioners != nil && preconditioners.Errs[c] == nil && r.Why != "" && r.Why != NotReached {
+			preconditioners.Errs[c] = errors.New(r.Why)
 		}
 	}
 	doneSteps, monitor := 0, o.Monitor
@@ -82,12 +82,12 @@ func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error
 	}
 	for c, l := range runs[0] {
 		switch {
-		case sides != nil && errors.Is(sides.Fails[c], errors.ErrUnsupported):
-			sides.Fails[c] = nil // M cannot draw, but can still be used otherwise
+		case preconditioners != nil && errors.Is(preconditioners.Errs[c], errors.ErrUnsupported):
+			preconditioners.Errs[c] = nil // M cannot draw, but can still be used otherwise
 		case l == nil:
 		case l.Err != nil:
-			if s.Rows[c].Why = l.Err.Error(); sides != nil {
-				sides.Fails[c] = cmp.Or(sides.Fails[c], l.Err)
+			if s.Rows[c].Why = l.Err.Error(); preconditioners != nil {
+				preconditioners.Errs[c] = cmp.Or(preconditioners.Errs[c], l.Err)
 			}
 		default:
 			s.setLanczos(s.Rows[c], l, tau)
@@ -103,11 +103,11 @@ type logDeterminant interface{ LogDet() float64 }
 
 // logDetM returns ln det M_c, and whether it is known.
 func (s *Set) logDetM(c int) (value float64, known bool) {
-	sides, ok := s.M.(*Sides)
-	if !ok || sides.Ms[c] == nil {
+	preconditioners, ok := s.M.(*Preconditioners)
+	if !ok || preconditioners.Ms[c] == nil {
 		return 0, ok // M = I
 	}
-	m, known := sides.Ms[c].(logDeterminant)
+	m, known := preconditioners.Ms[c].(logDeterminant)
 	if known {
 		value = m.LogDet()
 	}
@@ -116,10 +116,10 @@ func (s *Set) logDetM(c int) (value float64, known bool) {
 
 // lowerBound returns a lower bound of λ_min(M_c⁻¹A) that does not depend on a Lanczos process, or 0 if none is known.
 func (s *Set) lowerBound(c int) float64 {
-	if s.Mu == nil {
+	if s.LambdaMin == nil {
 		return 0
 	}
-	return s.Mu[c]
+	return s.LambdaMin[c]
 }
 
 // logDetSpread returns lanczos.Result.LogDetSpread for the mean of all processes with M_c, estimated from one of them.
@@ -161,7 +161,8 @@ func (s *Set) setLogDet(c int, runs [][]*lanczos.Result) {
 			results = append(results, l)
 		}
 	}
-	storageError := float64(s.A.Dim()) * s.Off / max(0, 1-s.Off) // |ln det(A+E) − ln det A| ≤ n‖E‖₂/(λ−‖E‖₂)
+	// |ln det(A+E) − ln det A| ≤ n‖E‖₂/(λ−‖E‖₂)
+	storageError := float64(s.A.Dim()) * s.StorageError / max(0, 1-s.StorageError)
 	shifted := func(e estimate.Interval) *estimate.Interval {
 		e.Value, e.Lo, e.Hi = e.Value+logDetM, e.Lo+logDetM-storageError, e.Hi+logDetM+storageError
 		if !(e.Hi-e.Lo <= math.MaxFloat64) {
@@ -178,8 +179,8 @@ func (s *Set) noteFailures() {
 	for _, r := range s.Rows {
 		r.Likelihood, r.LikelihoodEstimate = s.likelihood(r, r.LogDetA), s.likelihood(r, r.LogDetEstimate)
 	}
-	if sides, ok := s.M.(*Sides); ok {
-		for c, err := range sides.Fails {
+	if preconditioners, ok := s.M.(*Preconditioners); ok {
+		for c, err := range preconditioners.Errs {
 			if err != nil {
 				s.Rows[c].Why = err.Error()
 			}
@@ -189,13 +190,14 @@ func (s *Set) noteFailures() {
 
 // likelihood returns the interval of −2 ln p(y) for an interval of ln det(K+λI), or nil if a term is not known.
 func (s *Set) likelihood(r *Row, det *estimate.Interval) *estimate.Interval {
-	if det == nil || r.energyBounds[1] == 0 || s.Mixed {
+	if det == nil || r.energyBounds[1] == 0 || s.MixedTargets {
 		return nil
 	}
 	e, constant := *det, float64(s.A.Dim())*math.Log(2*math.Pi)
 	e.Value += constant + s.squaredNorm*r.energyBounds[0]
-	e.Lo += constant + s.squaredNorm*r.energyBounds[0]*max(0, 1-s.Off) // extreme case K = 0 and E = −Off·λI
-	e.Hi += constant + s.squaredNorm*r.energyBounds[1]/max(0, 1-s.Off)
+	// extreme case K = 0 and E = −StorageError·λI
+	e.Lo += constant + s.squaredNorm*r.energyBounds[0]*max(0, 1-s.StorageError)
+	e.Hi += constant + s.squaredNorm*r.energyBounds[1]/max(0, 1-s.StorageError)
 	return &e
 }
 
@@ -230,11 +232,11 @@ func (s *Set) Solve(ctx context.Context, b *mat.Dense, o pcg.Options) error {
 }
 
 // Exact computes all eigenvalues of each M_c⁻¹A, except for M_c that failed. It sets NotDefinite if the computed M_c⁻¹
-// is not positive definite in float64. M must be *Sides.
+// is not positive definite in float64. M must be *Preconditioners.
 func (s *Set) Exact(ctx context.Context, b stage.Bench) error {
-	sides, lambda := s.M.(*Sides), b.Problem().Lambda
+	preconditioners, lambda := s.M.(*Preconditioners), b.Problem().Lambda
 	for c, r := range s.Rows {
-		if sides.Fails[c] != nil {
+		if preconditioners.Errs[c] != nil {
 			continue
 		}
 		s.Tell(stage.Event{Stage: stage.Spectrum, Detail: r.Name, Remaining: -1})
@@ -243,11 +245,11 @@ func (s *Set) Exact(ctx context.Context, b stage.Bench) error {
 			return err
 		}
 		start := time.Now()
-		values, roundingBound, ok, err := eigenvalues(ctx, k, lambda, sides.Ms[c])
-		if err = comm.Agree(ctx, sides.Comm, err); ctx.Err() != nil {
+		values, roundingBound, ok, err := eigenvalues(ctx, k, lambda, preconditioners.Ms[c])
+		if err = comm.Agree(ctx, preconditioners.Comm, err); ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if sides.Fails[c], r.NotDefinite = err, err == nil && !ok; err != nil || !ok {
+		if preconditioners.Errs[c], r.NotDefinite = err, err == nil && !ok; err != nil || !ok {
 			continue
 		}
 		const method = "dense eigenvalues"

@@ -44,11 +44,11 @@ type Row struct {
 	// storage error of K; the confidence does not cover the prediction itself. The failure probability of Kappa is
 	// split between its two ends. If M cannot draw, the intervals are one-sided and follow from Ritz values, which lie
 	// inside the spectrum in exact arithmetic; rounding errors are not bounded.
-	Kappa  estimate.Interval `json:"kappa"`
-	Min    estimate.Interval `json:"lambda_min"`
-	Max    estimate.Interval `json:"lambda_max"`
-	Steps  int               `json:"steps"`         // steps of the Lanczos process, 0 if there was none
-	Narrow bool              `json:"width_reached"` // the interval of κ became as narrow as requested
+	Kappa        estimate.Interval `json:"kappa"`
+	Min          estimate.Interval `json:"lambda_min"`
+	Max          estimate.Interval `json:"lambda_max"`
+	Steps        int               `json:"steps"`         // steps of the Lanczos process, 0 if there was none
+	WidthReached bool              `json:"width_reached"` // the interval of κ became as narrow as requested
 	// Alpha and Beta are the tridiagonal matrix of the Lanczos process, and Slack bounds the error of inaccurate
 	// products.
 	Alpha []float64 `json:"alpha,omitempty"`
@@ -65,8 +65,8 @@ type Row struct {
 	// unknown.
 	Predicted int `json:"iterations_predicted"`
 	Bound     int `json:"iterations_bound"`
-	// Exact is κ from all eigenvalues, with its rounding error. It is nil if they were not computed. NotDefinite reports
-	// that they could not be computed because the computed M⁻¹ is not positive definite in float64.
+	// Exact is κ from all eigenvalues, with its rounding error. It is nil if they were not computed. NotDefinite
+	// reports that they could not be computed because the computed M⁻¹ is not positive definite in float64.
 	Exact       *estimate.Interval `json:"kappa_exact"`
 	NotDefinite bool               `json:"inverse_indefinite,omitempty"`
 	// Certain is an upper bound of κ that is certain, for preconditioners with landmarks; 0 otherwise. It covers the
@@ -115,7 +115,7 @@ func (s *Set) setSolve(res *pcg.Result, c, t int) {
 	iterations, status, ritz := 0, pcg.Active, []float64(nil)
 	for j := c * t; j < (c+1)*t; j++ {
 		col := res.Columns[j]
-		if (s.Recur || col.Status == pcg.Canceled) && rows[len(rows)-1][j] <= res.Tol {
+		if (s.RecursiveResiduals || col.Status == pcg.Canceled) && rows[len(rows)-1][j] <= res.Tol {
 			col.Status = pcg.Converged
 		}
 		iterations, status = max(iterations, col.Iterations), max(status, col.Status)
@@ -140,13 +140,13 @@ func (s *Set) setSolve(res *pcg.Result, c, t int) {
 			r.Reached = append(r.Reached, k)
 		}
 	}
-	if t == 1 && s.Least > 0 {
-		r.boundErrors(h, c, s.Mu[c], s.Least)
+	if t == 1 && s.LambdaMinA > 0 {
+		r.boundErrors(h, c, s.LambdaMin[c], s.LambdaMinA)
 	}
 	if r.Status = status; status >= pcg.Canceled {
 		return
 	}
-	if r.Iterations = &iterations; r.Why == Ended {
+	if r.Iterations = &iterations; r.Why == NotReached {
 		r.Why = ""
 	}
 	if status >= pcg.Stagnated && r.Why == "" {
@@ -183,14 +183,15 @@ func (s *Set) setRitzBounds(r *Row) {
 	smallest, largest := r.Ritz[0], r.Ritz[1]
 	r.Kappa, r.Min, r.Max = lanczos.Known(
 		estimate.Interval{Value: smallest, Hi: smallest, Confidence: 1, Method: method},
-		estimate.Interval{Value: largest, Lo: largest, Hi: math.Inf(1), Confidence: 1, Method: method}).Allowing(s.Off)
+		estimate.Interval{Value: largest, Lo: largest, Hi: math.Inf(1), Confidence: 1, Method: method},
+	).Allowing(s.StorageError)
 }
 
 // setLanczos sets the results of row r from a Lanczos process.
 func (s *Set) setLanczos(r *Row, l *lanczos.Result, tau float64) {
-	r.Steps, r.Narrow, r.Alpha, r.Beta, r.Slack, r.Indefinite = l.Steps, l.Converged, l.Alpha, l.Beta, l.Slack,
+	r.Steps, r.WidthReached, r.Alpha, r.Beta, r.Slack, r.Indefinite = l.Steps, l.Converged, l.Alpha, l.Beta, l.Slack,
 		l.Indefinite()
-	r.Kappa, r.Min, r.Max = l.Allowing(s.Off)
+	r.Kappa, r.Min, r.Max = l.Allowing(s.StorageError)
 	r.APriori = stage.Number(lanczos.APriori(l.N, l.Steps, 1-l.Max.Confidence))
 	if !math.IsInf(r.Kappa.Hi, 1) {
 		r.Bound = pcg.IterationBound(r.Kappa.Hi, tau)
@@ -207,12 +208,12 @@ func (s *Set) setLanczos(r *Row, l *lanczos.Result, tau float64) {
 	}
 }
 
-// Cut narrows the intervals to the range that follows from η ≥ ‖K−ZZᵀ‖₂ for M = ZZᵀ+λ_pI,
+// ClipByEta narrows the intervals to the range that follows from η ≥ ‖K−ZZᵀ‖₂ for M = ZZᵀ+λ_pI,
 //
 //	1/max(1, (λ_p+η)/λ) ≤ λ_min(M⁻¹A),  λ_max(M⁻¹A) ≤ max(1, (λ+η)/λ_p),
 //
 // because M ≼ K+(λ_p+η)I and A ≼ ZZᵀ+(λ+η)I. It does nothing for rows that failed: K may then be too inaccurate for η.
-func (r *Row) Cut(lambda, eta float64) {
+func (r *Row) ClipByEta(lambda, eta float64) {
 	if r.Why != "" {
 		return
 	}

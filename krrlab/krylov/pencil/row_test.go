@@ -36,7 +36,7 @@ func TestBounds(t *testing.T) {
 	for _, mu := range []float64{0.1, 0.11, 0.3, 0.9, 1.2, 2, 5, 20} {
 		res, err := pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Tol: 1e-9, LambdaMin: mu})
 		testkit.OK(t, err)
-		set := &Set{Rows: []*Row{new(Row)}, Mu: []float64{mu}, Least: 0.1}
+		set := &Set{Rows: []*Row{new(Row)}, LambdaMin: []float64{mu}, LambdaMinA: 0.1}
 		set.setSolve(res, 0, 1)
 		row := set.Rows[0]
 		for k, v := range row.Bounds {
@@ -46,7 +46,7 @@ func TestBounds(t *testing.T) {
 			}
 			testkit.Near(t, v/want, 1, 1e-9, mu, k, v, want)
 		}
-		set = &Set{Rows: []*Row{new(Row)}, Off: 0.1}
+		set = &Set{Rows: []*Row{new(Row)}, StorageError: 0.1}
 		set.setSolve(res, 0, 1)
 		if row = set.Rows[0]; row.Bounds != nil || len(row.Residuals) != res.Iterations+1 {
 			t.Errorf("bounds %v of %d residuals", row.Bounds, len(row.Residuals))
@@ -60,7 +60,7 @@ func TestBounds(t *testing.T) {
 // TestLikelihoodOfStored tests K = 0 that is stored as −λ/2·I: the energy of y is half of the one for the stored A.
 func TestLikelihoodOfStored(t *testing.T) {
 	det := estimate.Exact(0, 0, "")
-	s := &Set{A: diagonal{0.5}, Off: 0.5, squaredNorm: 1e6, Rows: []*Row{{LogDetA: &det, energyBounds: [2]float64{2, 2}}}}
+	s := &Set{A: diagonal{0.5}, StorageError: 0.5, squaredNorm: 1e6, Rows: []*Row{{LogDetA: &det, energyBounds: [2]float64{2, 2}}}}
 	s.noteFailures()
 	if l, want := s.Rows[0].Likelihood, 1e6+math.Log(2*math.Pi); !l.Covers(want) {
 		t.Errorf("%v, want %g in it", l, want)

@@ -90,15 +90,15 @@ func TestSet(t *testing.T) {
 	ms := []pcg.Preconditioner{nil, m, solver{n, func(dst, r *mat.Dense) error { return m.SolveTo(t.Context(), dst, r) }},
 		solver{n, func(*mat.Dense, *mat.Dense) error { return broken }}, bad}
 	for _, columns := range []int{1, 2} {
-		sides := NewSides(n, comm.Alone(), ms...)
-		s := &Set{A: stored, M: sides, Off: off, Least: 0.9, Mu: make([]float64, len(ms)), Probes: 3,
-			Tell: func(stage.Event) {}, Recur: true}
+		sides := NewPreconditioners(n, comm.Alone(), ms...)
+		s := &Set{A: stored, M: sides, StorageError: off, LambdaMinA: 0.9, LambdaMin: make([]float64, len(ms)), Probes: 3,
+			Tell: func(stage.Event) {}, RecursiveResiduals: true}
 		for range ms {
 			row := NewRow("M")
-			row.Why = Ended
+			row.Why = NotReached
 			s.Rows = append(s.Rows, &row)
 		}
-		s.Mu[0], s.Mu[1] = 0.9, 0.05
+		s.LambdaMin[0], s.LambdaMin[1] = 0.9, 0.05
 		b := mat.NewDense(n, columns, testkit.Normals(1, 1, n*columns))
 		testkit.OK(t, s.Solve(t.Context(), b, pcg.Options{Tol: 1e-5, Aim: 1}))
 		testkit.OK(t, s.Lanczos(t.Context(), lanczos.Options{Steps: n, Tol: 1e-9, Start: rng.New(3)}, 1e-5))
@@ -146,7 +146,7 @@ func TestSet(t *testing.T) {
 		testkit.Equal(t, s.Rows[3].Why, "broken")
 		testkit.Contains(t, s.Rows[4].Why, "M⁻¹ is not positive definite")
 		row := NewRow("skew")
-		s.M, s.Rows = NewSides(n, comm.Alone(), skewed{m, 9}), []*Row{&row}
+		s.M, s.Rows = NewPreconditioners(n, comm.Alone(), skewed{m, 9}), []*Row{&row}
 		testkit.OK(t, s.Exact(t.Context(), bench{a: a}))
 		testkit.Equal(t, row.NotDefinite && row.Exact == nil, true)
 	}
@@ -185,10 +185,10 @@ func TestMake(t *testing.T) {
 		}
 	}
 	for _, by := range []float64{0, math.Inf(1)} { // a draw of zeros, and one that is not finite
-		s := NewSides(n, comm.Alone(), scale{by, by, by, by, by, by}, nil)
+		s := NewPreconditioners(n, comm.Alone(), scale{by, by, by, by, by, by}, nil)
 		to := mat.NewDense(n, 2, nil)
 		testkit.OK(t, s.NormalColumnsTo(t.Context(), to, rng.New(1)))
-		if testkit.Fails(t, s.Fails[0], "a draw of N(0, M) has norm"); !math.IsNaN(to.At(0, 0)) || math.IsNaN(to.At(0, 1)) {
+		if testkit.Fails(t, s.Errs[0], "a draw of N(0, M) has norm"); !math.IsNaN(to.At(0, 0)) || math.IsNaN(to.At(0, 1)) {
 			t.Errorf("draws %v", mat.Formatted(to))
 		}
 	}
@@ -201,11 +201,11 @@ func TestCut(t *testing.T) {
 	} {
 		r := Row{LambdaP: c.lambdaP, Min: estimate.Interval{Lo: 0.2, Hi: 1}, Max: estimate.Interval{Lo: 1, Hi: 6},
 			Kappa: estimate.Interval{Lo: 1, Hi: 30}}
-		r.Cut(c.lambda, c.eta)
+		r.ClipByEta(c.lambda, c.eta)
 		got := [3]float64{r.Min.Lo, r.Max.Hi, r.Kappa.Hi}
 		testkit.Near(t, floats.Distance(got[:], []float64{c.lo, c.hi, c.kappa}, 2), 0, 1e-12, c, got)
 		r.Why, r.Min.Lo = "failed", 0
-		r.Cut(c.lambda, c.eta)
+		r.ClipByEta(c.lambda, c.eta)
 		testkit.Equal(t, r.Min.Lo, 0)
 	}
 }

@@ -14,23 +14,23 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/krylov/pencil"] = imports.Package{
 		Name: "pencil",
 		Binds: map[string]r.Value{
-			"Ended":    r.ValueOf(*new(string)),
-			"Evidence": r.ValueOf(pencil.Evidence),
-			"Explore":  r.ValueOf(pencil.Explore),
-			"Levels":   r.ValueOf(&pencil.Levels).Elem(),
-			"Make":     r.ValueOf(pencil.Make),
-			"NewRow":   r.ValueOf(pencil.NewRow),
-			"NewSides": r.ValueOf(pencil.NewSides),
-			"Seconds":  r.ValueOf(pencil.Seconds),
-			"Table":    r.ValueOf(pencil.Table),
+			"Evidence":           r.ValueOf(pencil.Evidence),
+			"Explore":            r.ValueOf(pencil.Explore),
+			"Levels":             r.ValueOf(&pencil.Levels).Elem(),
+			"Make":               r.ValueOf(pencil.Make),
+			"NewPreconditioners": r.ValueOf(pencil.NewPreconditioners),
+			"NewRow":             r.ValueOf(pencil.NewRow),
+			"NotReached":         r.ValueOf(*new(string)),
+			"Seconds":            r.ValueOf(pencil.Seconds),
+			"Table":              r.ValueOf(pencil.Table),
 		},
 		Types: map[string]r.Type{
-			"Row":   r.TypeOf((*pencil.Row)(nil)).Elem(),
-			"Set":   r.TypeOf((*pencil.Set)(nil)).Elem(),
-			"Sides": r.TypeOf((*pencil.Sides)(nil)).Elem(),
+			"Preconditioners": r.TypeOf((*pencil.Preconditioners)(nil)).Elem(),
+			"Row":             r.TypeOf((*pencil.Row)(nil)).Elem(),
+			"Set":             r.TypeOf((*pencil.Set)(nil)).Elem(),
 		},
 		Untypeds: map[string]string{
-			"Ended": "string:the stage ended before",
+			"NotReached": "string:the stage ended before",
 		},
 	}
 }

@@ -150,7 +150,7 @@ func (c *comparison) need(m *stage.Made) int64 {
 
 // take takes a preconditioner into the group, as the last of the rows.
 func (c *comparison) take(row pencil.Row, m *stage.Made, need int64) {
-	row.Why = pencil.Ended // until it is judged
+	row.Why = pencil.NotReached // until it is judged
 	c.group, c.made, c.held = append(c.group, len(c.res.Rows)), append(c.made, m), c.held+need
 	c.res.Rows = append(c.res.Rows, row)
 }
@@ -188,14 +188,15 @@ func (c *comparison) enter(ctx context.Context, e stage.Entry, row pencil.Row) e
 
 // judge judges the group, side by side, and lets go of it.
 func (c *comparison) judge(ctx context.Context) error {
-	s := &pencil.Set{A: c.k, Off: c.k.Error / c.p.Lambda, Least: c.least, Recur: true, Mixed: c.p.T > 1,
-		Probes: c.o.Probes,
-		Tell:   func(e stage.Event) { c.b.Tell(ctx, e) }}
+	s := &pencil.Set{A: c.k, StorageError: c.k.Error / c.p.Lambda, LambdaMinA: c.least, RecursiveResiduals: true,
+		MixedTargets: c.p.T > 1,
+		Probes:       c.o.Probes,
+		Tell:         func(e stage.Event) { c.b.Tell(ctx, e) }}
 	var ms []pcg.Preconditioner
 	for i, m := range c.made {
-		s.Rows, s.Mu, ms = append(s.Rows, &c.res.Rows[c.group[i]]), append(s.Mu, m.LambdaMin), append(ms, m.M)
+		s.Rows, s.LambdaMin, ms = append(s.Rows, &c.res.Rows[c.group[i]]), append(s.LambdaMin, m.LambdaMin), append(ms, m.M)
 	}
-	s.M = pencil.NewSides(c.p.N, c.p.Comm, ms...)
+	s.M = pencil.NewPreconditioners(c.p.N, c.p.Comm, ms...)
 	err := s.Solve(ctx, c.rhs, pcg.Options{Tol: c.o.To, Aim: 1, MaxIter: c.p.MaxIter,
 		Monitor: func(it *pcg.Iteration) error {
 			for j, r := range it.RelRes {

@@ -28,14 +28,14 @@ func TestKappaOfBoth(t *testing.T) {
 	} {
 		p := Point{Row: pencil.Row{LambdaP: 2}}
 		p.Kappa, p.Min, p.Max = lanczos.Known(c.least, c.most).Allowing(c.kError)
-		p.Cut(1, 3)
+		p.ClipByEta(1, 3)
 		if k := p.Kappa; math.Abs(k.Lo-c.lo) > 1e-14*c.lo || math.Abs(k.Hi-c.hi) > 1e-14*c.hi {
 			t.Errorf("%s: %+v, want [%g, %g]", c.what, p.Kappa, c.lo, c.hi)
 		}
 	}
 	p := Point{Row: pencil.Row{LambdaP: 2, Why: "A as stored is indefinite"}}
 	p.Kappa, p.Min, p.Max = lanczos.Known(at(-2, -1), at(1, 2)).Allowing(0)
-	if p.Cut(1, 3); !math.IsInf(p.Kappa.Hi, 1) {
+	if p.ClipByEta(1, 3); !math.IsInf(p.Kappa.Hi, 1) {
 		t.Errorf("of an indefinite K+λI: %+v", p.Kappa)
 	}
 }

@@ -60,7 +60,7 @@ func measure(ctx context.Context, a matrix, z *points.Dense32, y *mat.Dense, for
 	error) {
 	start := time.Now()
 	s := &sweep{Sweep: &Sweep{N: a.Dim(), S: z.D, Lambda: a.Lambda(), Best: -1}, a: a, z: z, y: y, formed: formed, o: o,
-		set: pencil.Set{A: a, Off: o.kError / a.Lambda(), Tell: o.tell}}
+		set: pencil.Set{A: a, StorageError: o.kError / a.Lambda(), Tell: o.tell}}
 	var err error
 	for _, part := range []func(context.Context) error{s.decompose, s.eta, s.cost, s.kappas, s.solve} {
 		if err == nil {
@@ -159,7 +159,7 @@ func (s *sweep) kappas(ctx context.Context) error {
 		if p.Steps == 0 && p.Why != "" {
 			return fmt.Errorf("%s: %s", p.Name, p.Why)
 		}
-		p.Cut(s.Lambda, s.Eta.Hi)
+		p.ClipByEta(s.Lambda, s.Eta.Hi)
 		for _, i := range []*estimate.Interval{&p.Kappa, &p.Min, &p.Max} { // η's failure is in each
 			i.Confidence = s.o.Confidence
 		}

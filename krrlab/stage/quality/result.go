@@ -79,7 +79,7 @@ func (q *Result) String() string {
 	}
 	pencil.Evidence(&b, &q.Row)
 	reached := "the width asked was reached"
-	if !q.Narrow {
+	if !q.WidthReached {
 		reached = "the width asked was not reached"
 	}
 	if q.APriori.Known() {

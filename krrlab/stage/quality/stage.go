@@ -72,13 +72,13 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		return nil, err
 	}
 	q.Seconds.Kernel, q.KError = k.Seconds, k.Error
-	sides := pencil.NewSides(p.N, p.Comm, made.M)
-	s := &pencil.Set{A: k, M: sides, Rows: []*pencil.Row{&q.Row}, Off: k.Error / p.Lambda,
+	sides := pencil.NewPreconditioners(p.N, p.Comm, made.M)
+	s := &pencil.Set{A: k, M: sides, Rows: []*pencil.Row{&q.Row}, StorageError: k.Error / p.Lambda,
 		Tell: func(e stage.Event) { b.Tell(ctx, e) }}
 	do := func(seconds *float64, part func() error) {
 		if err == nil {
-			if err = stage.Timed(seconds, part); err == nil && sides.Fails[0] != nil {
-				err = fmt.Errorf("krrlab: the preconditioner %s: %w", q.Precond, sides.Fails[0])
+			if err = stage.Timed(seconds, part); err == nil && sides.Errs[0] != nil {
+				err = fmt.Errorf("krrlab: the preconditioner %s: %w", q.Precond, sides.Errs[0])
 			}
 		}
 	}

@@ -16,26 +16,26 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Sides are preconditioners that are compared side by side; nil means M = I. If M_c⁻¹ fails or is not positive
-// definite, Fails[c] is set to the error and all later results for M_c are NaN, which ends only its own columns.
-type Sides struct {
-	N     int
-	Ms    []pcg.Preconditioner
-	Comm  comm.Comm
-	Fails []error
+// Preconditioners are that are compared side by side; nil means M = I. If M_c⁻¹ fails or is not positive
+// definite, Errs[c] is set to the error and all later results for M_c are NaN, which ends only its own columns.
+type Preconditioners struct {
+	N    int
+	Ms   []pcg.Preconditioner
+	Comm comm.Comm
+	Errs []error
 }
 
-// NewSides returns a Sides of the preconditioners ms, of order n.
-func NewSides(n int, ranks comm.Comm, ms ...pcg.Preconditioner) *Sides {
-	return &Sides{n, ms, ranks, make([]error, len(ms))}
+// NewPreconditioners returns Preconditioners with the preconditioners ms, of order n.
+func NewPreconditioners(n int, ranks comm.Comm, ms ...pcg.Preconditioner) *Preconditioners {
+	return &Preconditioners{n, ms, ranks, make([]error, len(ms))}
 }
 
 // Dim returns n.
-func (s *Sides) Dim() int { return s.N }
+func (s *Preconditioners) Dim() int { return s.N }
 
 // SolveColumnsTo sets column j of dst to M_c⁻¹ times column j of r, c = cols[j]. Adjacent columns of the same M are
 // solved together.
-func (s *Sides) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []int) error {
+func (s *Preconditioners) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []int) error {
 	for j, k := 0, 0; j < len(cols); j = k {
 		for k < len(cols) && cols[k] == cols[j] {
 			k++
@@ -72,7 +72,7 @@ func checkDefinite(x, y *mat.Dense, minCosine float64) error {
 }
 
 // NormalColumnsTo sets column c of dst to a draw of N(0, M_c). All draws use the same stream.
-func (s *Sides) NormalColumnsTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
+func (s *Preconditioners) NormalColumnsTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
 	draw := mat.NewDense(s.N, 1, nil)
 	for c := range s.Ms {
 		err := s.runGuarded(ctx, draw, c, func(m pcg.Preconditioner) error {
@@ -100,18 +100,18 @@ func (s *Sides) NormalColumnsTo(ctx context.Context, dst *mat.Dense, g rng.Strea
 
 // runGuarded calls f, which computes result with M_c. If f fails on any rank, or failed before, it fills result with
 // NaN.
-func (s *Sides) runGuarded(ctx context.Context, result *mat.Dense, c int, f func(m pcg.Preconditioner) error) error {
-	if s.Fails[c] == nil {
+func (s *Preconditioners) runGuarded(ctx context.Context, result *mat.Dense, c int, f func(m pcg.Preconditioner) error) error {
+	if s.Errs[c] == nil {
 		err := f(s.Ms[c])
 		agreed := comm.Agree(ctx, s.Comm, err)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if s.Fails[c] = agreed; errors.Is(err, errors.ErrUnsupported) { // agreed does not wrap it
-			s.Fails[c] = err
+		if s.Errs[c] = agreed; errors.Is(err, errors.ErrUnsupported) { // agreed does not wrap it
+			s.Errs[c] = err
 		}
 	}
-	if s.Fails[c] != nil {
+	if s.Errs[c] != nil {
 		floats.AddConst(math.NaN(), result.RawMatrix().Data)
 	}
 	return nil
