@@ -12,21 +12,23 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// beginBounds settles what of an iteration's options is for bounds of the error.
-func (s *run) beginBounds(ctx context.Context, o *pcg.Options) error {
+// startBounds prepares the error bounds and the stopping rule for an iteration with the options o, and sets
+// o.LambdaMin. For stop rule labels it draws the sample of rows whose labels are watched. It returns an error if these
+// rows cannot be scaled like the training points.
+func (s *run) startBounds(ctx context.Context, o *pcg.Options) error {
 	w := &s.bounds
-	w.Basis = s.newBasis(s.known)
+	w.Basis = s.newBasis(s.solutionNorms)
 	o.LambdaMin = w.Basis.Mu
 	w.Stop, w.Tau = s.Stop, s.Policy.Aim*s.Tol
-	if w.Ended = false; o.InitX != nil { // refined by the residual
+	if w.Ended = false; o.InitX != nil { // a refinement ends by its residual only
 		w.Stop = bound.Stop{}
 	}
 	if w.Stop.Rule != bound.Labels || w.Sample != nil {
 		return nil
 	}
 	rows := s.Train.X
-	if given := s.StopRows; given != nil {
-		scaled, err := s.Train.Scaling.Apply(given)
+	if stopRows := s.StopRows; stopRows != nil {
+		scaled, err := s.Train.Scaling.Apply(stopRows)
 		if err != nil {
 			return fmt.Errorf("krrlab: the rows of stop %v: %w", w.Stop, err)
 		}
@@ -37,10 +39,11 @@ func (s *run) beginBounds(ctx context.Context, o *pcg.Options) error {
 	return err
 }
 
-// newBasis returns what is known of the problem with K as it is stored, if it is. Products with it are off by as much
-// again.
-func (s *run) newBasis(known []float64) *bound.Basis {
-	b := &bound.Basis{Lambda: s.MinEigenvalue, Known: known}
+// newBasis returns the properties of the problem that error bounds are based on. Products with K̃ are assumed to have
+// an error of up to twice the storage error, as their rounding adds up to as much again. The argument has lower bounds
+// of ‖c_j*‖_A, or is nil.
+func (s *run) newBasis(solutionNorms []float64) *bound.Basis {
+	b := &bound.Basis{Lambda: s.MinEigenvalue, Known: solutionNorms}
 	for j := range s.columns() {
 		b.Norms = append(b.Norms, mat.Norm(s.Y.ColView(j), 2))
 	}
@@ -53,61 +56,63 @@ func (s *run) newBasis(known []float64) *bound.Basis {
 	return b
 }
 
-// tol returns the tolerance of the residual: τ, or what makes the error in the A-norm at most τ in any case, as
-// ‖e‖_A ≤ ‖r‖₂/√λ and ‖c*‖_A ≥ ‖y‖₂/√(λ+tr K).
-func (s *run) tol() float64 {
+// residualTol returns the tolerance of the residual. It is τ, except for stop rule anorm: there it is the value at
+// which the relative error in the A-norm is certainly at most τ, since ‖e‖_A ≤ ‖r‖₂/√λ and ‖c*‖_A ≥ ‖y‖₂/√(λ+tr K).
+func (s *run) residualTol() float64 {
 	if s.Stop.Rule != bound.ANorm {
 		return s.Tol
 	}
 	return s.Tol * math.Sqrt(s.Lambda/(s.Lambda+s.A.Trace()))
 }
 
-// answer returns the bounds of an answer by what is known of its residuals.
-func (s *run) answer(c *mat.Dense) *bound.Errors {
+// errorBounds returns the error bounds of the answer c that follow from its residuals, or nil if the error of these
+// residuals is unknown.
+func (s *run) errorBounds(c *mat.Dense) *bound.Errors {
 	sol := s.sol
-	a := &bound.Answer{C: c, Y: s.Y, Residuals: sol.TrueResiduals, Rounding: sol.Roundings, PCG: sol.Result,
+	input := &bound.Answer{C: c, Y: s.Y, Residuals: sol.TrueResiduals, Rounding: sol.Roundings, PCG: sol.Result,
 		Certain: sol.Roundings != nil && s.ProvedSemidefinite}
-	if a.Residuals == nil || a.Rounding == nil && sol.StorageResiduals == nil {
-		return nil // the error of K as stored is not known
+	if input.Residuals == nil || input.Rounding == nil && sol.StorageResiduals == nil {
+		return nil // the storage error is unknown
 	}
-	if a.Rounding == nil {
-		a.Rounding = make([]float64, s.columns())
+	if input.Rounding == nil {
+		input.Rounding = make([]float64, s.columns())
 		for j, v := range sol.StorageResiduals {
-			a.Rounding[j] = bound.Slack(s.Train.Len()) * v
+			input.Rounding[j] = bound.Slack(s.Train.Len()) * v
 		}
 	}
-	return s.newBasis(nil).Final(a)
+	return s.newBasis(nil).Final(input)
 }
 
-// certify sets the bounds of the answer, and which criterion was met.
+// certify sets the error bounds of the answer c, the criterion that it meets, and the number of labels that may still
+// change.
 func (s *run) certify(ctx context.Context, c *mat.Dense) error {
 	sol := s.sol
 	if sol.Converged() || sol.Status == pcg.Undecided {
 		sol.Criterion = bound.Stop{}.String()
 	}
-	if sol.Error = s.answer(c); sol.Error == nil {
+	if sol.Error = s.errorBounds(c); sol.Error == nil {
 		return nil
 	}
 	basis := s.newBasis(nil)
 	if s.Landmarks != nil {
-		if err := sol.Error.Sharpen(ctx, basis, s.M, s.Landmarks, s.LambdaP, s.r, sol.Roundings); err != nil {
+		if err := sol.Error.Sharpen(ctx, basis, s.M, s.Landmarks, s.LambdaP, s.residuals, sol.Roundings); err != nil {
 			return err
 		}
 	}
-	few, err := s.bounds.Met(ctx, c, sol.Error.Decisions())
+	labelsMet, err := s.bounds.Met(ctx, c, sol.Error.Decisions())
 	switch {
 	case err != nil:
 		return err
 	case s.Stop.Rule == bound.ANorm && sol.Error.Relative <= sol.Tol:
 		sol.Criterion = "anorm"
-	case few:
+	case labelsMet:
 		sol.Criterion = "labels"
 	}
-	if s.Stop.Rule == bound.Labels && s.StopRows == nil && s.r != nil {
+	if s.Stop.Rule == bound.Labels && s.StopRows == nil && s.residuals != nil {
 		var f mat.Dense // K c = y − r − λc
 		f.Scale(-s.Lambda, c)
 		f.Add(&f, s.Y)
-		f.Sub(&f, s.r)
+		f.Sub(&f, s.residuals)
 		sol.LabelsOf, sol.LabelsOpen = s.Train.Len(),
 			bound.Open(&f, bound.Roots(s.Kernel, s.Train.X), sol.Error.Decisions())
 	}

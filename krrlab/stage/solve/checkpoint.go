@@ -15,53 +15,58 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// progress is what is done of a solve when a run of conjugate gradients begins: run 0, or run 1, the refinement of its
-// answer.
+// progress is the state of a solve at the start of a run of conjugate gradients, and the state of that run. Run 0
+// computes an answer, and run 1 refines it. The names of the fields are part of the file format.
 type progress struct {
 	Run        int
-	Answers    [][]float64 // n×t, of the run before
+	Answers    [][]float64 // answer of the previous run, n×t
 	Iterations int
 	History    []HistRow
-	K          gram.Choice // how K was kept, with the storage auto a matter of memory and of ranks
-	State      []byte      // of the run (pcg.State)
-	At         int         // number of iterations of the run at State
+	// storage of K; a resumed run must use the same one, although auto depends on memory and ranks
+	K     gram.Choice
+	State []byte // state of the run (pcg.State)
+	At    int    // number of iterations of the run in State
 }
 
-// checkpoints keeps the state of one solve. A nil one does nothing.
+// checkpoints saves and restores the state of one solve. A nil pointer does nothing.
 type checkpoints struct {
-	task  *System
-	o     Checkpoint
-	store *checkpoint.Store // nil at ranks but the first, where states are the same
-	now   progress
-	state []byte // of the run to resume; nil if none is
-	last  time.Time
-	iter  int // iterations at the last checkpoint
+	system         *System
+	options        Checkpoint
+	store          *checkpoint.Store // nil on all ranks but the first, as all ranks have the same state
+	progress       progress
+	state          []byte    // state of the run to resume; nil if none is resumed
+	savedAt        time.Time // time of the last checkpoint
+	savedIteration int       // iterations of the run at the last checkpoint
 }
 
-// Checkpoint says where and how often a solve by conjugate gradients keeps its state, and
-// whether it continues from one. The state is that of the iteration, 27 to 45nt bytes; features and
-// K are a function of the data and the configuration and are formed again, K as it was stored and
-// computed before, whatever the memory allows now: where that does not fit, it is an error. A
-// solve that is resumed gives the coefficients of an unbroken one, bit for bit with the same
-// BLAS, and on any number of ranks. The direct solver keeps no state.
+// Checkpoint sets where and how often a solve by conjugate gradients saves its state, and whether it resumes from a
+// saved state.
+//
+// The state is that of the iteration and takes 27 to 45nt bytes. Features and K are computed again from the data and
+// the configuration. K gets the same storage and arithmetic as before, whatever the current memory limit; if it does
+// not fit, the solve returns an error. A resumed solve returns the same coefficients as an uninterrupted one: bit for
+// bit with the same BLAS, on any number of ranks. The direct solver saves no state.
 type Checkpoint struct {
-	// Dir is made if it is not there; the host of the first rank must see it, in this run and when it is resumed.
-	Dir       string        `json:"dir"`
-	Every     time.Duration `json:"every,omitempty"`            // between two; default, if EveryIter is 0 too: a minute
-	EveryIter int           `json:"every_iterations,omitempty"` // or as many iterations
-	// Resume continues from the newest checkpoint in Dir that is whole and of the same data and
-	// configuration (MaxIter, Memory, Monitor and the ranks may differ), and begins if there is
-	// none at all. Without it Dir must have none.
-	Resume bool         `json:"resume,omitempty"`
-	Note   func(string) `json:"-"` // told what is resumed, and which files are refused; nil is silent
+	// Dir is the folder of the checkpoints, which is created if necessary. The host of the first rank must have access
+	// to it, now and when the solve is resumed.
+	Dir string `json:"dir"`
+	// time between checkpoints; default, if EveryIter is 0 too: a minute
+	Every     time.Duration `json:"every,omitempty"`
+	EveryIter int           `json:"every_iterations,omitempty"` // iterations between checkpoints
+	// Resume continues from the newest intact checkpoint in Dir of the same data and configuration. MaxIter, Memory,
+	// Monitor and the ranks may differ. If there is no checkpoint at all, the solve starts from the beginning. Without
+	// Resume, Dir must not have any checkpoints.
+	Resume bool `json:"resume,omitempty"`
+	// called with messages about the resumed state and refused files; nil: no messages
+	Note func(string) `json:"-"`
 }
 
-// HasState reports whether there are checkpoints in Dir.
+// HasState reports whether Dir has checkpoints.
 func (k *Checkpoint) HasState() bool { return checkpoint.Kept(k.Dir) }
 
-// openCheckpoints opens the folder and reads what is to be resumed into sol; kept is how K was kept when it was
-// written, nil if nothing is resumed.
-func openCheckpoints(ctx context.Context, t *System, sol *Solution) (_ *checkpoints, kept *gram.Choice, err error) {
+// openCheckpoints opens the folder of checkpoints and reads the state to resume into sol. It also returns the storage
+// of K when the state was written, or nil if nothing is resumed.
+func openCheckpoints(ctx context.Context, t *System, sol *Solution) (_ *checkpoints, storage *gram.Choice, err error) {
 	if t.Checkpoint == nil {
 		return nil, nil, nil
 	}
@@ -69,93 +74,94 @@ func openCheckpoints(ctx context.Context, t *System, sol *Solution) (_ *checkpoi
 	if err != nil {
 		return nil, nil, fmt.Errorf("krrlab: checkpoint: %w", err)
 	}
-	k := &checkpoints{task: t, o: *t.Checkpoint, last: time.Now()}
-	if k.o.Note == nil {
-		k.o.Note = func(string) {}
+	k := &checkpoints{system: t, options: *t.Checkpoint, savedAt: time.Now()}
+	if k.options.Note == nil {
+		k.options.Note = func(string) {}
 	}
-	if k.o.Every == 0 && k.o.EveryIter == 0 {
-		k.o.Every = time.Minute
+	if k.options.Every == 0 && k.options.EveryIter == 0 {
+		k.options.Every = time.Minute
 	}
 	defer func() {
 		if err != nil {
 			k.close()
 		}
 	}()
-	var found []byte
+	var state []byte
 	if t.Comm.Rank() == 0 {
-		k.store, found, err = checkpoint.Begin(k.o.Dir, owner, k.o.Resume, k.o.Note)
+		k.store, state, err = checkpoint.Begin(k.options.Dir, owner, k.options.Resume, k.options.Note)
 	}
 	if err = comm.Agree(ctx, t.Comm, err); err == nil {
-		found, err = comm.Share(ctx, t.Comm, found, 0)
+		state, err = comm.Share(ctx, t.Comm, state, 0)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if sol.store = k.store; len(found) == 0 {
-		if t.Plan != nil && k.store != nil { // the folder is this run's by now
-			err = t.Plan.Save(k.o.Dir)
+	if sol.store = k.store; len(state) == 0 {
+		if t.Plan != nil && k.store != nil { // this run owns the folder now
+			err = t.Plan.Save(k.options.Dir)
 		}
 		return k, nil, comm.Agree(ctx, t.Comm, err)
 	}
-	if err = gob.NewDecoder(bytes.NewReader(found)).Decode(&k.now); err != nil {
-		return nil, nil, fmt.Errorf("krrlab: the checkpoint in %s cannot be read: %w", k.o.Dir, err)
+	if err = gob.NewDecoder(bytes.NewReader(state)).Decode(&k.progress); err != nil {
+		return nil, nil, fmt.Errorf("krrlab: the checkpoint in %s cannot be read: %w", k.options.Dir, err)
 	}
-	k.state = k.now.State
-	sol.Iterations, sol.History = k.now.Iterations, k.now.History
-	if was := k.now.K; was.Storage != gram.Auto {
-		kept = &was
+	k.state = k.progress.State
+	sol.Iterations, sol.History = k.progress.Iterations, k.progress.History
+	if saved := k.progress.K; saved.Storage != gram.Auto {
+		storage = &saved
 	}
-	return k, kept, nil
+	return k, storage, nil
 }
 
-// close lets other runs have the folder.
+// close releases the folder for other runs.
 func (k *checkpoints) close() {
 	if k != nil && k.store != nil {
 		k.store.Close()
 	}
 }
 
-// answer returns the answer whose refinement is resumed, nil if there is none.
+// answer returns the answer whose refinement is resumed, or nil if there is none.
 func (k *checkpoints) answer() *mat.Dense {
-	if k == nil || k.state == nil || len(k.now.Answers) == 0 {
+	if k == nil || k.state == nil || len(k.progress.Answers) == 0 {
 		return nil
 	}
-	n, t := k.task.Y.Dims()
-	return mat.NewDense(n, t, k.now.Answers[0])
+	n, t := k.system.Y.Dims()
+	return mat.NewDense(n, t, k.progress.Answers[0])
 }
 
-// begin settles the options of a run with K kept as it says, nil or the answer that is refined.
-func (k *checkpoints) begin(sol *Solution, kept gram.Choice, refined *mat.Dense, o *pcg.Options) {
+// configure sets the options o of a run for resuming and saving. storage is the storage of K, and refined is the answer
+// to refine, or nil for the first run.
+func (k *checkpoints) configure(sol *Solution, storage gram.Choice, refined *mat.Dense, o *pcg.Options) {
 	if k == nil {
 		return
 	}
 	if k.state != nil {
-		o.Resume, k.state, k.iter = k.state, nil, k.now.At
-		k.o.Note(fmt.Sprintf("resuming from the checkpoint in %s", k.o.Dir))
+		o.Resume, k.state, k.savedIteration = k.state, nil, k.progress.At
+		k.options.Note(fmt.Sprintf("resuming from the checkpoint in %s", k.options.Dir))
 	} else {
-		k.now, k.iter = progress{Iterations: sol.Iterations, History: sol.History}, 0
+		k.progress, k.savedIteration = progress{Iterations: sol.Iterations, History: sol.History}, 0
 		if refined != nil {
-			k.now.Run, k.now.Answers = 1, [][]float64{refined.RawMatrix().Data}
+			k.progress.Run, k.progress.Answers = 1, [][]float64{refined.RawMatrix().Data}
 		}
 	}
-	k.now.K = kept
+	k.progress.K = storage
 	if k.store != nil {
 		o.Checkpoint = k.save
 	}
 }
 
-// save writes a state where one is due.
+// save writes the state of the run if a checkpoint is due.
 func (k *checkpoints) save(st *pcg.State) error {
-	due := k.o.EveryIter > 0 && st.Iterations()-k.iter >= k.o.EveryIter ||
-		k.o.Every > 0 && time.Since(k.last) >= k.o.Every
+	due := k.options.EveryIter > 0 && st.Iterations()-k.savedIteration >= k.options.EveryIter ||
+		k.options.Every > 0 && time.Since(k.savedAt) >= k.options.Every
 	if !due {
 		return nil
 	}
 	var b bytes.Buffer
 	var err error
-	k.now.At = st.Iterations()
-	if k.now.State, err = st.MarshalBinary(); err == nil {
-		err = gob.NewEncoder(&b).Encode(k.now)
+	k.progress.At = st.Iterations()
+	if k.progress.State, err = st.MarshalBinary(); err == nil {
+		err = gob.NewEncoder(&b).Encode(k.progress)
 	}
 	if err == nil {
 		err = k.store.Save(b.Bytes())
@@ -163,6 +169,6 @@ func (k *checkpoints) save(st *pcg.State) error {
 	if err != nil {
 		return err
 	}
-	k.last, k.iter = time.Now(), k.now.At
+	k.savedAt, k.savedIteration = time.Now(), k.progress.At
 	return nil
 }

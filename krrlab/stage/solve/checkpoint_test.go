@@ -28,20 +28,20 @@ func TestCheckpointDue(t *testing.T) {
 	} {
 		s := system(func(*System) {})
 		m := testkit.Must(s.source(t.Context(), nil, nil))
-		k := &checkpoints{task: s, o: c.o, last: time.Now().Add(-c.age),
+		k := &checkpoints{system: s, options: c.o, savedAt: time.Now().Add(-c.age),
 			store: testkit.Must(checkpoint.Open(t.TempDir(), [32]byte{}))}
 		var got []int
 		_, err := pcg.Solve(t.Context(), m.A, m.M, s.Y, &pcg.Options{Tol: 1e-12, MaxIter: 10,
 			Checkpoint: func(st *pcg.State) error {
-				before := k.iter
+				before := k.savedIteration
 				err := k.save(st)
-				if k.iter != before && k.iter == st.Iterations() {
-					got = append(got, k.iter)
+				if k.savedIteration != before && k.savedIteration == st.Iterations() {
+					got = append(got, k.savedIteration)
 				}
 				return err
 			}})
 		testkit.OK(t, err)
-		testkit.Equal(t, len(k.now.State) > 0, c.want != nil, name)
+		testkit.Equal(t, len(k.progress.State) > 0, c.want != nil, name)
 		if k.close(); !slices.Equal(got, c.want) {
 			t.Errorf("%s: states after iterations %v, want %v", name, got, c.want)
 		}

@@ -1,15 +1,18 @@
-// Package solve is the stage that solves (K+λI)C = Y: its System, Run, and the Solution with lines, table, picture and
-// JSON. krrlab.Lab.Solve makes a System of its Config, and is the Source of K and M.
+// Package solve is the stage that solves (K+λI)C = Y. It has the System to solve, the function Run, and the Solution
+// with its lines, table, figure and JSON. krrlab.Lab.Solve builds a System from its Config and provides the Source of K
+// and M.
 //
-// A solve goes one way:
+// A solve has up to four steps:
 //
 //	iterate   (block) conjugate gradients                          run.go
-//	direct    or a dense Cholesky factor                        direct.go
-//	refine    until K itself meets the tolerance                refine.go
-//	certify   bounds of the error, and which criterion was met  certify.go
+//	direct    or a dense Cholesky factorization                    direct.go
+//	refine    until K itself, not only K̃, meets the tolerance      refine.go
+//	certify   bound the error, and decide which criterion was met  certify.go
 //
-// Where true residuals are taken with K in float64 from the start, package pcg restarts by them, and there is nothing
-// left to refine. Else they are taken with K as stored, rows of K in float64 estimate its error, and an answer that
-// they do not confirm is refined: by K as stored to a smaller tolerance where half of τ is left for that, else by K
-// recomputed. Policy has every number that decides which, with what it trades.
+// K̃ is the stored kernel matrix, whose entries may be rounded to float32 or 16 bits, or dropped.
+//
+// If true residuals are computed with K in float64 from the start, package pcg restarts with them, and no refinement is
+// needed. Otherwise they are computed with K̃, rows of K in float64 estimate their error, and an answer that these rows
+// do not confirm is refined: with K̃ and a smaller tolerance if at least half of τ remains for it, else with a
+// recomputed K. Policy has every number that controls these decisions, with its trade-off.
 package solve

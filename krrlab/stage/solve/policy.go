@@ -12,21 +12,19 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// ResidualPolicy says how the true residual Y−(K+λI)C of the answer is recomputed.
+// ResidualPolicy selects how the true residual Y−(K+λI)C of the answer is computed.
 type ResidualPolicy int
 
 const (
-	// AutoResidual is ExactResidual where that is cheap (n²d, or points.DistanceWork, ≤ 2e10; 16-bit tiles of points in bytes),
-	// and otherwise StoredResidual; up to 5e11, some seconds, ExactResidual follows where the rows checked leave less
-	// than half of the tolerance.
+	// AutoResidual means ExactResidual if that costs little: if n²d, or points.DistanceWork, is at most 2e10, or for
+	// 16-bit tiles of points in bytes. Otherwise it means StoredResidual, followed by ExactResidual for a work of up to
+	// 5e11, some seconds, if the checked rows leave less than half of the tolerance.
 	AutoResidual ResidualPolicy = iota
-	// ExactResidual forms K again, in float64, tile by tile: n²d/2 multiply-adds, with a certain
-	// bound of rounding (Solution.Rounding). If K as stored was too coarse for the tolerance, the
-	// answer is refined by it.
+	// ExactResidual computes K again in float64, tile by tile. It takes n²d/2 multiply-adds and gives a certain bound
+	// of the rounding errors (Solution.Rounding). If K̃ was too inaccurate for the tolerance, the answer is refined.
 	ExactResidual
-	// StoredResidual takes one product with K as it is stored, and estimates the error of that
-	// from rows of K in float64, 256 drawn at random and the 32 farthest from the mean
-	// (Solution.StorageResidual).
+	// StoredResidual takes one product with K̃ and estimates its error from rows of K in float64: 256 rows drawn at
+	// random and the 32 farthest from the mean (Solution.StorageResidual).
 	StoredResidual
 )
 
@@ -43,48 +41,56 @@ func (r *ResidualPolicy) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// Policy has the numbers by which a solve spends work on the accuracy of K, of residuals and of the answer. E is the
-// error of K as stored; the answer of K+E misses the true problem by the residual Ec_j, ‖Ec_j‖₂ ≤ ‖E‖₂‖y_j‖₂/λ, and
-// products in float32 miss by as much again.
+// Policy has the numbers that control how much work a solve spends on the accuracy of K, of residuals and of the
+// answer. E = K̃ − K is the storage error. The solution c_j for K̃ has the residual Ec_j in the true problem, with
+// ‖Ec_j‖₂ ≤ ‖E‖₂‖y_j‖₂/λ. The rounding errors of float32 products add up to as much again.
 type Policy struct {
-	// ExactWork is the points.DistanceWork up to which AutoResidual recomputes K in any case, RefineWork that up to which it
-	// does where the rows checked miss τ: larger ones certify more answers, at n²d/2 multiply-adds for each residual.
-	// EvalWork is the d that a call of Eval counts as.
-	ExactWork, RefineWork, EvalWork float64
+	// ExactWork is the largest points.DistanceWork for which AutoResidual always recomputes K. A larger value certifies
+	// more answers, and costs n²d/2 multiply-adds per residual.
+	ExactWork float64
+	// RefineWork is the largest points.DistanceWork for which AutoResidual recomputes K if the checked rows miss τ.
+	RefineWork float64
+	// EvalWork is the work of one call of Eval, in units of one feature of a point.
+	EvalWork float64
 
-	// Prefer·τλ is the ‖E‖₂ that K is stored with if the true residual decides. A smaller one takes wider storage or
-	// forms K by differences; a larger one leaves more answers to be refined. c_j lies mostly outside the leading
-	// directions, in which E is largest. (ADULT, λ = 0.01, τ = 1e-3, ‖E‖₂ ≈ 2.3e-4 in float32 without a
-	// gram.Choice.Shift: the recurrence ended at 1.9e-4 with a true residual of 1.8e-3 in float32 and 1.9e-4 in
-	// float64.)
+	// PreferredError·τλ is the preferred bound of ‖E‖₂ if true residuals are computed with an exact K. A smaller value
+	// requires a wider storage or computes K from differences; a larger value leaves more answers to refine. The value
+	// can be above 1 because c_j lies mostly outside the leading eigenvectors, in which E is largest. (ADULT, λ = 0.01,
+	// τ = 1e-3, ‖E‖₂ ≈ 2.3e-4 in float32 without a gram.Choice.Shift: the recursive residual ended at 1.9e-4, with a
+	// true residual of 1.8e-3 in float32 and 1.9e-4 in float64.)
 	PreferredError float64
-	// λ/Coarsest is the largest ‖E‖₂ that is asked for in any case: what a residual does not decide.
+	// λ/Coarsest is the largest bound of ‖E‖₂ that is ever requested, whatever the residual. A larger value requires a
+	// more accurate storage.
 	Coarsest float64
-	// τλ/Finest is the largest ‖E‖₂ of K recomputed: the true residual has an error of at most τ/Finest. Larger ones
-	// take differences where inner products would do.
+	// τλ/Finest is the largest ‖E‖₂ of a recomputed K, so that the true residual has an error of at most τ/Finest. A
+	// larger value computes more kernels from differences for which inner products would suffice.
 	Finest float64
 
-	// Aim is the share of τ at which the recurrence ends: the rest is left for what it misses by, at a few more
-	// iterations. Products with float32 tiles miss by less. AimStored is that where K as stored decides and is not in
-	// float64, less Share of ‖E‖₂/(λτ), at least AimLeast: on MNIST, n = 20,000, float32 tiles cost 0.16 of τ = 1e-3.
-	Aim, AimStored, MinAim float64
-	// Share of ‖E‖₂‖y‖₂/λ is what ‖Ec‖₂ is taken to be at most. Measured: 0.006 on MNIST.
+	// Aim is the share of τ at which the iteration ends. The rest allows for the difference between the recursive and
+	// the true residual, which is smaller for products with float32 tiles. A smaller Aim costs a few more iterations.
+	Aim float64
+	// AimStored − ErrorShare·‖E‖₂/(λτ), but at least MinAim, replaces Aim if true residuals are computed with K̃ and K̃
+	// is not in float64. On MNIST, n = 20,000, the error of float32 tiles took 0.16 of τ = 1e-3.
+	AimStored, MinAim float64
+	// ErrorShare·‖E‖₂‖y‖₂/λ is the assumed upper bound of ‖Ec‖₂. The factor measured on MNIST was 0.006.
 	ErrorShare float64
 
-	// Reduce·‖E‖₂/λ, at most ReduceMost, is what a run with K as stored is asked to reduce a residual by, before it
-	// restarts at the true one: a smaller number costs iterations that K as stored is too coarse for, a larger one
-	// restarts. The worst case is 1, measured 0.1.
+	// RestartReduction controls how often the solver restarts from the true residual: an iteration with K̃ ends once it
+	// has reduced the residual by the factor RestartReduction·‖E‖₂/λ, but at most MaxRestartReduction. A smaller value
+	// wastes iterations that the accuracy of K̃ cannot use; a larger value causes more restarts. The worst case of the
+	// factor is 1, and 0.1 was measured.
 	RestartReduction, MaxRestartReduction float64
 
-	// Slack times the storage residual, within its sampling error, is taken off τ to refine by K as stored, if AtLeast
-	// of τ is left; else K is recomputed. A larger Slack takes more iterations, a smaller one may have to refine again.
+	// SafetyFactor times the storage residual, with its sampling error, is subtracted from τ for a refinement with K̃.
+	// K is recomputed instead if less than MinShareLeft·τ remains. A larger SafetyFactor costs iterations; a smaller
+	// one may require a second refinement.
 	SafetyFactor, MinShareLeft float64
-	// FinerAims bounds the share of τ that is aimed at where K recomputed is not in float64, Aim less 3·Share of its
-	// ‖E‖₂/(λτ).
+	// RecomputedAims are the limits of the share of τ at which a refinement aims if the recomputed K is not in float64.
+	// The share is Aim − 3·ErrorShare·‖E‖₂/(λτ) with the error E of the recomputed K.
 	RecomputedAims [2]float64
 }
 
-// Default is the policy of every solve. Shares of errors were measured on MNIST.
+// Default is the policy of every solve. Its shares of errors were measured on MNIST.
 var Default = Policy{
 	ExactWork: 2e10, RefineWork: 5e11, EvalWork: 1e4,
 	PreferredError: 20, Coarsest: 10, Finest: 20,
@@ -93,17 +99,18 @@ var Default = Policy{
 	SafetyFactor: 1.2, MinShareLeft: 0.5, RecomputedAims: [2]float64{0.25, 0.75},
 }
 
-// work returns what it takes to form all of K.
+// work returns the work of forming all of K, in the units of points.DistanceWork.
 func (t *System) work() float64 {
-	all := points.DistanceWork(t.Train.X)
+	work := points.DistanceWork(t.Train.X)
 	if n := float64(t.Train.Len()); kernel.Costly(t.Kernel) {
-		all += n * n * t.Policy.EvalWork
+		work += n * n * t.Policy.EvalWork
 	}
-	return all
+	return work
 }
 
-// formed returns the share of K that is formed in float64, as far as is known of K as stored, nil before it is.
-func formed(a *gram.Matrix) float64 {
+// formedShare returns the share of the entries of K that a product in float64 forms. a is K̃, or nil if it was not
+// formed yet; then the share is 1.
+func formedShare(a *gram.Matrix) float64 {
 	if a == nil {
 		return 1
 	}
@@ -114,30 +121,33 @@ func formed(a *gram.Matrix) float64 {
 	return c.Formed()
 }
 
-// UsesExactResidual reports whether true residuals are taken with K in float64 from the start: recomputed, or that of a costly
-// kernel, which is kept for them. a is K as stored, nil before it is formed.
+// UsesExactResidual reports whether every true residual is computed with a float64 kernel matrix, either recomputed or,
+// for expensive kernels, stored. a is K̃, or nil if it was not formed yet.
 func (t *System) UsesExactResidual(a *gram.Matrix) bool {
-	upTo := t.Policy.ExactWork
+	maxWork := t.Policy.ExactWork
 	if kernel.Costly(t.Kernel) {
-		upTo = t.Policy.RefineWork
+		maxWork = t.Policy.RefineWork
 	}
-	// 16-bit tiles are refined in any case, and K of points in bytes takes in float64 little longer than in float32
-	whole := a != nil && a.Storage() == gram.Fixed16 && a.Choice().Whole
-	return t.Residual == ExactResidual || t.Residual == AutoResidual && (whole || t.work()*formed(a) <= upTo)
+	// 16-bit tiles always need a refinement, and for points in bytes computing K in float64 takes little longer than in
+	// float32
+	exactProducts := a != nil && a.Storage() == gram.Fixed16 && a.Choice().Whole
+	return t.Residual == ExactResidual || t.Residual == AutoResidual && (exactProducts ||
+		t.work()*formedShare(a) <= maxWork)
 }
 
-// refines reports whether they are where the rows checked miss the tolerance.
-func (t *System) refines(a *gram.Matrix) bool {
-	return t.Residual == AutoResidual && t.work()*formed(a) <= t.Policy.RefineWork
+// refinesByExact reports whether K is recomputed if the checked rows miss the tolerance.
+func (t *System) refinesByExact(a *gram.Matrix) bool {
+	return t.Residual == AutoResidual && t.work()*formedShare(a) <= t.Policy.RefineWork
 }
 
-// MayRecompute reports whether residuals are taken with all of K in float64, where that is not too much.
+// MayRecompute reports whether true residuals may be computed with a recomputed K: always, or if the checked rows miss
+// the tolerance.
 func (t *System) MayRecompute() bool {
 	return t.Residual == ExactResidual || t.Residual == AutoResidual && t.work() <= t.Policy.RefineWork
 }
 
-// PreferredError returns Policy.Prefer·τλ; next to nothing for a kernel that is to be evaluated once, for K and for
-// residuals.
+// PreferredError returns the preferred bound of ‖E‖₂, Policy.PreferredError·τλ. For an expensive kernel it is
+// negligible, so that each entry is evaluated once, in float64, for both K and the residuals.
 func (t *System) PreferredError() float64 {
 	if kernel.Costly(t.Kernel) {
 		return 1e-300
@@ -145,7 +155,7 @@ func (t *System) PreferredError() float64 {
 	return t.Policy.PreferredError * t.Tol * t.Lambda
 }
 
-// StorageErrorBound returns the bound of ‖E‖₂ that K asks for, or prefers.
+// StorageErrorBound returns the bound of ‖E‖₂ that K̃ must meet, if the storage is open.
 func (t *System) StorageErrorBound() float64 {
 	if t.MayRecompute() {
 		return min(t.PreferredError(), t.Lambda/t.Policy.Coarsest)
@@ -153,10 +163,11 @@ func (t *System) StorageErrorBound() float64 {
 	return t.Lambda / t.Policy.Coarsest
 }
 
-// RecomputedErrorBound returns τλ/Policy.Finest, what ‖E‖₂ of K recomputed may be at most.
+// RecomputedErrorBound returns the largest ‖E‖₂ of a recomputed K, τλ/Policy.Finest.
 func (t *System) RecomputedErrorBound() float64 { return t.Tol * t.Lambda / t.Policy.Finest }
 
-// DirectStorage returns that of a direct solve which is left open: gram.Float32, refined, or Float64.
+// DirectStorage returns the storage of a direct solve whose storage is not configured: gram.Float32, with refinement,
+// or gram.Float64.
 func (t *System) DirectStorage() gram.Storage {
 	if direct.Faster(t.Train.Len(), slices.Max(kernel.Diag(t.Kernel, t.Train.X)), t.Lambda,
 		t.Tol) == direct.Float32Refined {
@@ -165,28 +176,30 @@ func (t *System) DirectStorage() gram.Storage {
 	return gram.Float64
 }
 
-// aim sets what the recurrence aims at for products with a, and how it is held against K where that is finer.
-func (t *System) aim(o *pcg.Options, a, finer *gram.Matrix) {
+// setAim sets the share of the tolerance at which an iteration with products by a ends. If exact is not nil, it also
+// makes pcg compute true residuals with exact and restart from them.
+func (t *System) setAim(o *pcg.Options, a, exact *gram.Matrix) {
 	p, stored := &t.Policy, a.Choice()
-	// leave room for what the rows will find
-	if o.Aim = p.Aim; finer == nil && o.InitX == nil && a.Storage() != gram.Float64 {
+	// leave room for the error that the checked rows will reveal
+	if o.Aim = p.Aim; exact == nil && o.InitX == nil && a.Storage() != gram.Float64 {
 		o.Aim = max(p.AimStored-p.ErrorShare*stored.Error/(t.Lambda*t.Tol), p.MinAim)
 	}
-	if finer != nil {
-		o.Exact, o.Refine = finer, min(p.RestartReduction*stored.Error/t.Lambda, p.MaxRestartReduction)
+	if exact != nil {
+		o.Exact, o.Refine = exact, min(p.RestartReduction*stored.Error/t.Lambda, p.MaxRestartReduction)
 	}
 }
 
-// refineTol returns the tolerance for K as stored that leaves room for the storage residual, which slack covers the
-// sampling of; false if too little is left.
+// refineTol returns the tolerance of a refinement with K̃, which leaves room for the storage residual. slack is the
+// factor that covers the sampling error of that residual. The result is false if too little of tau is left.
 func (t *System) refineTol(tau, slack, storage float64) (float64, bool) {
-	left := tau - t.Policy.SafetyFactor*slack*storage
-	return left, left >= tau*t.Policy.MinShareLeft
+	remaining := tau - t.Policy.SafetyFactor*slack*storage
+	return remaining, remaining >= tau*t.Policy.MinShareLeft
 }
 
-// finerTol returns the tolerance for K recomputed, which leaves room for what the rows will find.
-func (t *System) finerTol(tau float64, finer *gram.Matrix) float64 {
+// recomputedTol returns the tolerance of a refinement with a recomputed K that is not in float64. It leaves room for
+// the error that the checked rows will reveal.
+func (t *System) recomputedTol(tau float64, recomputed *gram.Matrix) float64 {
 	p := &t.Policy
-	return tau * min(max(p.Aim-3*p.ErrorShare*finer.Choice().Error/(t.Lambda*t.Tol), p.RecomputedAims[0]),
+	return tau * min(max(p.Aim-3*p.ErrorShare*recomputed.Choice().Error/(t.Lambda*t.Tol), p.RecomputedAims[0]),
 		p.RecomputedAims[1])
 }

@@ -34,7 +34,7 @@ func TestWork(t *testing.T) {
 	} {
 		s := system(func(s *System) { s.Tol, s.Residual = 1e-3, c.residual })
 		s.Policy.ExactWork, s.Policy.RefineWork = c.exactWork, c.refineWork
-		got := [3]bool{s.UsesExactResidual(nil), s.refines(nil), s.MayRecompute()}
+		got := [3]bool{s.UsesExactResidual(nil), s.refinesByExact(nil), s.MayRecompute()}
 		testkit.Equal(t, got, [3]bool{c.exact, c.refines, c.checked}, c)
 		testkit.Near(t, s.StorageErrorBound()/s.Lambda, c.accuracy, 1e-12, c)
 		// the limit of a kernel of the user's is RefineWork in both cases
@@ -58,8 +58,8 @@ func TestWorkOfSparse(t *testing.T) {
 		c := a.Choice()
 		all, share, user := s.work(), c.Formed(), c.Sparse.Told
 		s.Policy.ExactWork, s.Policy.RefineWork = all*share, all*share
-		if !(share < 1) || s.UsesExactResidual(nil) || s.UsesExactResidual(a) == user || s.refines(a) == user ||
-			user != (formed(a) == 1) {
+		if !(share < 1) || s.UsesExactResidual(nil) || s.UsesExactResidual(a) == user || s.refinesByExact(a) == user ||
+			user != (formedShare(a) == 1) {
 			t.Errorf("%T: %g of K is formed, of the user %v, exact %v", k, share, user, s.UsesExactResidual(a))
 		}
 	}
@@ -75,17 +75,17 @@ func TestAims(t *testing.T) {
 	} {
 		s.Tol = s.Policy.ErrorShare * e / s.Lambda / share
 		var o pcg.Options
-		s.aim(&o, a, nil)
+		s.setAim(&o, a, nil)
 		testkit.Near(t, o.Aim, want[0], 1e-12, share)
-		testkit.Near(t, s.finerTol(3, a), 3*want[1], 1e-12, share)
+		testkit.Near(t, s.recomputedTol(3, a), 3*want[1], 1e-12, share)
 	}
 	o := pcg.Options{InitX: mat.NewDense(1, 1, nil)}
-	if s.aim(&o, a, nil); o.Aim != s.Policy.Aim || o.Exact != nil {
+	if s.setAim(&o, a, nil); o.Aim != s.Policy.Aim || o.Exact != nil {
 		t.Errorf("a refinement aims at %g", o.Aim)
 	}
 	for _, reduce := range []float64{0.05, 1e9} {
 		s.Policy.RestartReduction = reduce
-		if s.aim(&o, a, exact); o.Aim != s.Policy.Aim || o.Exact != pcg.Operator(exact) ||
+		if s.setAim(&o, a, exact); o.Aim != s.Policy.Aim || o.Exact != pcg.Operator(exact) ||
 			math.Abs(o.Refine-min(reduce*e/s.Lambda, 0.5)) > 1e-12 {
 			t.Errorf("with K in float64: aim %g, a reduction by %g", o.Aim, o.Refine)
 		}

@@ -14,13 +14,13 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// refine takes the answer c to where K itself meets the tolerance: by K as stored, if the rows checked leave enough of
-// the tolerance for it, else by what residuals can be taken with. Where they can be taken with nothing else, it refines
-// an answer only that ended before K as stored met the tolerance.
+// refine improves the answer c until K itself meets the tolerance, and returns the new answer. It refines with K̃ if
+// the checked rows leave enough of the tolerance, and otherwise with the matrix for true residuals. If residuals can
+// only be computed with K̃, refine runs only if the iteration was stopped or is resumed.
 func (s *run) refine(ctx context.Context, c *mat.Dense) (*mat.Dense, error) {
 	sol := s.sol
-	if !s.UsesExactResidual(s.A) && sol.SampledResiduals == nil { // resumed
-		if err := s.residual(ctx, s.A, c); err != nil {
+	if !s.UsesExactResidual(s.A) && sol.SampledResiduals == nil { // a resumed solve has no checked rows yet
+		if err := s.trueResidual(ctx, s.A, c); err != nil {
 			return c, err
 		}
 		if err := s.checkRows(ctx, c); err != nil {
@@ -28,42 +28,45 @@ func (s *run) refine(ctx context.Context, c *mat.Dense) (*mat.Dense, error) {
 		}
 	}
 	o := &pcg.Options{InitX: c}
-	finer, kind, enough, err := (*gram.Matrix)(nil), AsStored, false, error(nil)
+	exact, kind, storedSuffices, err := (*gram.Matrix)(nil), AsStored, false, error(nil)
 	if !s.UsesExactResidual(s.A) {
-		o.Tol, enough = s.refineTol(s.tol(), bound.Slack(s.Train.Len()), slices.Max(sol.StorageResiduals))
+		o.Tol, storedSuffices = s.refineTol(s.residualTol(), bound.Slack(s.Train.Len()),
+			slices.Max(sol.StorageResiduals))
 	}
-	if !enough {
-		if finer, kind, o.Tol, err = s.finer(ctx, true); err != nil ||
-			finer == nil && sol.Status != pcg.Stopped && s.saved.answer() == nil {
+	if !storedSuffices {
+		if exact, kind, o.Tol, err = s.residualMatrix(ctx, true); err != nil ||
+			exact == nil && sol.Status != pcg.Stopped && s.checkpoints.answer() == nil {
 			return c, err
 		}
 	}
-	s.saved.begin(sol, s.A.Choice(), c, o)
-	if known := s.answer(c); known != nil {
-		s.known = known.Sizes
+	s.checkpoints.configure(sol, s.A.Choice(), c, o)
+	if bounds := s.errorBounds(c); bounds != nil {
+		s.solutionNorms = bounds.Sizes
 	}
-	c, err = s.pcg(ctx, o, finer, kind)
-	if err != nil || finer != nil && finer.Choice().Certain {
+	c, err = s.pcg(ctx, o, exact, kind)
+	if err != nil || exact != nil && exact.Choice().Certain {
 		sol.SampledResiduals, sol.StorageResiduals, sol.SampledRows = nil, nil, 0
 		return c, err
 	}
 	return c, s.checkRows(ctx, c)
 }
 
-// finer returns what true residuals are taken with beside K as stored, its name and the tolerance of them; nil if
-// nothing is. K in float64 is, where that is cheap (Exact) or K as stored has come short; beside 16-bit tiles in any
-// case K recomputed, in the cheapest arithmetic whose error is at most what Gram prefers, or, where that takes long,
-// λ/10.
-func (s *run) finer(ctx context.Context, short bool) (*gram.Matrix, string, float64, error) {
-	tau, fixed := s.tol(), s.Residual == AutoResidual && s.A.Storage() == gram.Fixed16
+// residualMatrix returns the matrix for true residuals, its description and its tolerance. The matrix is nil if
+// residuals are computed with K̃.
+//
+// It is K in float64 if that is affordable (UsesExactResidual), or if the answer for K̃ is inaccurate and refinement is
+// allowed. For 16-bit tiles with AutoResidual it is a recomputed K, in the fastest arithmetic whose error is at most
+// PreferredError, or, if that takes long, at most λ/10.
+func (s *run) residualMatrix(ctx context.Context, inaccurate bool) (*gram.Matrix, string, float64, error) {
+	tau, auto16 := s.residualTol(), s.Residual == AutoResidual && s.A.Storage() == gram.Fixed16
 	switch {
-	case s.UsesExactResidual(s.A) || short && !fixed && s.refines(s.A):
+	case s.UsesExactResidual(s.A) || inaccurate && !auto16 && s.refinesByExact(s.A):
 		return s.A.Exact(s.RecomputedErrorBound()), InFloat64, tau, nil
-	case !fixed:
+	case !auto16:
 		return nil, AsStored, tau, nil
 	}
 	o := &gram.Options{Storage: gram.Recompute, Tiles: s.Tiles, Comm: s.Comm}
-	if s.refines(s.A) {
+	if s.refinesByExact(s.A) {
 		o.Accuracy = s.PreferredError()
 	}
 	f, err := gram.New(ctx, s.Kernel, s.Train.X, s.Lambda, o)
@@ -71,37 +74,38 @@ func (s *run) finer(ctx context.Context, short bool) (*gram.Matrix, string, floa
 		return nil, "", 0, err
 	}
 	if !f.Choice().Certain {
-		tau = s.finerTol(tau, f)
+		tau = s.recomputedTol(tau, f)
 	}
-	return f, recomputed(f.Choice().Arithmetic), tau, nil
+	return f, recomputedIn(f.Choice().Arithmetic), tau, nil
 }
 
-// residual takes the true residuals r = Y − Ac of c with a.
-func (s *run) residual(ctx context.Context, a *gram.Matrix, c *mat.Dense) error {
+// trueResidual computes the true residuals r = Y − Ac of c with the matrix a.
+func (s *run) trueResidual(ctx context.Context, a *gram.Matrix, c *mat.Dense) error {
 	r := mat.DenseCopyOf(c)
 	rel, rounding, err := pcg.TrueResidual(ctx, r, a, s.Y, c)
 	if err == nil {
-		s.r, s.sol.TrueResiduals, s.sol.Roundings = r, rel, rounding
+		s.residuals, s.sol.TrueResiduals, s.sol.Roundings = r, rel, rounding
 	}
 	return err
 }
 
-// checkRows estimates the true residuals of c, and what those of K as stored are off, from rows of K in float64
+// checkRows estimates the true residuals of c, and the error of those computed with K̃, from rows of K in float64
 // (bound.Rows).
 func (s *run) checkRows(ctx context.Context, c *mat.Dense) error {
 	return stage.Timed(&s.sol.Seconds.Residual, func() error {
 		rows := bound.NewRows(s.Kernel, s.Train.X, s.Lambda, s.Tol, s.A.Choice(), rng.New(s.Seed).Sub("residual rows"))
-		residual, off, err := rows.Estimate(ctx, s.Comm, s.Y, c, s.r)
+		residual, storageError, err := rows.Estimate(ctx, s.Comm, s.Y, c, s.residuals)
 		if err == nil {
-			s.sol.SampledRows, s.sol.SampledResiduals, s.sol.StorageResiduals = rows.Len(), residual, off
+			s.sol.SampledRows, s.sol.SampledResiduals, s.sol.StorageResiduals = rows.Len(), residual, storageError
 		}
 		return err
 	})
 }
 
-// within reports whether the residuals are at most tau by the rows checked: as they estimate them, or with
-// their estimate of the error of K as stored, either with its sampling error.
-func (s *run) within(tau float64) bool {
+// rowsMeet reports whether every residual is at most tau according to the checked rows. It accepts the smaller of two
+// bounds: the sampled residual, or the residual with K̃ plus the estimated storage residual, each with its sampling
+// error.
+func (s *run) rowsMeet(tau float64) bool {
 	slack := bound.Slack(s.Train.Len())
 	for j, v := range s.sol.TrueResiduals {
 		if !(min(v+slack*s.sol.StorageResiduals[j], slack*s.sol.SampledResiduals[j]) <= tau) {
@@ -111,31 +115,33 @@ func (s *run) within(tau float64) bool {
 	return true
 }
 
-// settleStatus judges an answer whose rows were checked by within, however the iteration ended: it may have aimed lower
-// than τ, to leave room for what they find (finerTol). And it takes back that an answer is inaccurate where residuals
-// with K in float64 meet τ but for their certain rounding: with an n-th of its square, which errors that are
-// independent have, they do.
-func (s *run) settleStatus() {
+// correctStatus sets the status of an answer from its true residuals. If rows were checked, they decide, however the
+// iteration ended, since it may have aimed lower than τ to leave room for their result (recomputedTol).
+//
+// If residuals in float64 meet τ and only the certain bound of their rounding exceeds it, the status becomes Undecided
+// instead of Inaccurate. The test uses the rounding bound divided by √n, the size that independent rounding errors
+// have.
+func (s *run) correctStatus() {
 	sol := s.sol
 	switch {
-	case !s.refinable() && sol.Status != pcg.MaxIterations:
-	case sol.StorageResiduals != nil && s.within(s.tol()):
+	case !s.finished() && sol.Status != pcg.MaxIterations:
+	case sol.StorageResiduals != nil && s.rowsMeet(s.residualTol()):
 		sol.Status = pcg.Converged
 	case sol.StorageResiduals != nil:
-		if sol.Converged() && !s.within(s.Tol) {
+		if sol.Converged() && !s.rowsMeet(s.Tol) {
 			sol.Status = pcg.Inaccurate
 		}
 	case sol.Status == pcg.Inaccurate && sol.Roundings != nil:
 		sol.Status = pcg.Undecided
 		for j, v := range sol.TrueResiduals {
-			if !(v+sol.Roundings[j]/math.Sqrt(float64(s.Train.Len())) <= s.tol()) {
+			if !(v+sol.Roundings[j]/math.Sqrt(float64(s.Train.Len())) <= s.residualTol()) {
 				sol.Status = pcg.Inaccurate
 			}
 		}
 	}
 }
 
-// refinable reports whether the iteration has ended because it came to its tolerance or to no more.
-func (s *run) refinable() bool {
+// finished reports whether the iteration ended at its tolerance or because it made no further progress.
+func (s *run) finished() bool {
 	return s.sol.Converged() || s.sol.Status == pcg.Inaccurate || s.sol.Status == pcg.Stagnated
 }

@@ -13,32 +13,34 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// run is a solve under way.
+// run is a solve in progress.
 type run struct {
 	*System
-	Matrices // the last ones made
-	source   Source
-	sol      *Solution
-	saved    *checkpoints // nil without
-	r        *mat.Dense   // of which the true residuals are the norms
-	stop     error        // of the Monitor that stopped the iteration
-	known    []float64    // lower bounds of ‖c_j*‖_A, where an iteration begins with an answer
-	bounds   bound.Watch
+	Matrices      // K̃, M and their properties
+	source        Source
+	sol           *Solution
+	checkpoints   *checkpoints // nil if none are configured
+	residuals     *mat.Dense   // residuals of the answer, whose norms are the true residuals; nil if unknown
+	stopError     error        // error of the Monitor that stopped the iteration
+	solutionNorms []float64    // lower bounds of ‖c_j*‖_A for an iteration that starts with an answer; nil: unknown
+	bounds        bound.Watch
 }
 
-// Run solves t with the matrices of from, and fills sol, which says what is asked, with all that is known of the answer
-// C, n×t, but for its model. C is nil beside an error if there is none; beside that of ctx or of the Monitor it may be
-// what the solve had come to.
-func Run(ctx context.Context, t *System, from Source, sol *Solution) (*mat.Dense, error) {
-	s := &run{System: t, source: from, sol: sol}
+// Run solves the system t with the matrices that source makes. It returns the coefficients C, n×t, and sets the
+// properties of the answer in sol, except for its model. The fields of sol that describe the request must be set.
+//
+// C is nil if there is no answer. If ctx ended or the Monitor stopped the iteration, Run may return the last iterate
+// together with the error.
+func Run(ctx context.Context, t *System, source Source, sol *Solution) (*mat.Dense, error) {
+	s := &run{System: t, source: source, sol: sol}
 	sol.System = t
 	solver := s.iterate
 	if t.Solver == Direct {
 		solver = s.direct
 	}
 	c, err := solver(ctx)
-	if err == nil && s.stop == ErrLate {
-		return nil, s.stop
+	if err == nil && s.stopError == ErrLate {
+		return nil, s.stopError
 	}
 	if c == nil || err != nil && ctx.Err() == nil {
 		return nil, err
@@ -47,9 +49,9 @@ func Run(ctx context.Context, t *System, from Source, sol *Solution) (*mat.Dense
 	case err != nil:
 		sol.Status = statusOf(ctx)
 	case sol.Status == pcg.Stopped:
-		err = s.stop
+		err = s.stopError
 	}
-	s.settleStatus()
+	s.correctStatus()
 	sol.finish()
 	if e := s.certify(ctx, c); e != nil && err == nil && ctx.Err() == nil {
 		return nil, e
@@ -57,7 +59,7 @@ func Run(ctx context.Context, t *System, from Source, sol *Solution) (*mat.Dense
 	return c, err
 }
 
-// statusOf returns the status of a solve that the end of ctx interrupts.
+// statusOf returns the status of a solve that ended because ctx did.
 func statusOf(ctx context.Context) pcg.Status {
 	if stage.Stopped(ctx) {
 		return pcg.Stopped
@@ -65,27 +67,27 @@ func statusOf(ctx context.Context) pcg.Status {
 	return pcg.Canceled
 }
 
-// iterate solves by (block) PCG or CG.
+// iterate solves by conjugate gradients with or without a preconditioner, or by block conjugate gradients.
 func (s *run) iterate(ctx context.Context) (c *mat.Dense, err error) {
-	var as *gram.Choice
-	if s.saved, as, err = openCheckpoints(ctx, s.System, s.sol); err != nil {
+	var saved *gram.Choice
+	if s.checkpoints, saved, err = openCheckpoints(ctx, s.System, s.sol); err != nil {
 		return nil, err
 	}
-	defer s.saved.close()
-	if s.Matrices, err = s.source(ctx, as, s.sol); err != nil {
+	defer s.checkpoints.close()
+	if s.Matrices, err = s.source(ctx, saved, s.sol); err != nil {
 		return nil, err
 	}
-	if c := s.saved.answer(); c != nil {
+	if c := s.checkpoints.answer(); c != nil {
 		return s.refine(ctx, c)
 	}
 	o := new(pcg.Options)
-	finer, kind, tol, err := s.finer(ctx, false)
+	exact, kind, tol, err := s.residualMatrix(ctx, false)
 	if err != nil {
 		return nil, err
 	}
 	o.Tol = tol
-	s.saved.begin(s.sol, s.A.Choice(), nil, o)
-	c, err = s.pcg(ctx, o, finer, kind)
+	s.checkpoints.configure(s.sol, s.A.Choice(), nil, o)
+	c, err = s.pcg(ctx, o, exact, kind)
 	if c == nil || err != nil {
 		return c, err
 	}
@@ -95,27 +97,27 @@ func (s *run) iterate(ctx context.Context) (c *mat.Dense, err error) {
 		}
 	}
 	switch {
-	case s.sol.Status == pcg.Stopped && s.bounds.Ended: // by its recurrence
+	case s.sol.Status == pcg.Stopped && s.bounds.Ended: // the stopping rule was met by the recursive residual
 		if err := s.certify(ctx, c); err != nil || s.sol.Reached() {
 			return c, err
 		}
-	case finer != nil || !s.refinable() || s.within(s.Tol):
+	case exact != nil || !s.finished() || s.rowsMeet(s.Tol):
 		return c, nil
 	}
 	return s.refine(ctx, c)
 }
 
-// pcg runs (preconditioned, block) conjugate gradients on AC = Y from C = o.InitX, nil for 0. If
-// finer is not nil the true residual is taken with it, and where K as stored is too
-// coarse for the tolerance, the restarts of package pcg refine C by it.
-func (s *run) pcg(ctx context.Context, o *pcg.Options, finer *gram.Matrix, kind string) (*mat.Dense, error) {
+// pcg runs (preconditioned, block) conjugate gradients on AC = Y from C = o.InitX; nil is 0. If exact is not nil, the
+// true residual is computed with it, and if K̃ is too inaccurate for the tolerance, the restarts of package pcg refine
+// C. kind describes exact in the report.
+func (s *run) pcg(ctx context.Context, o *pcg.Options, exact *gram.Matrix, kind string) (*mat.Dense, error) {
 	sol := s.sol
-	if err := s.beginBounds(ctx, o); err != nil {
+	if err := s.startBounds(ctx, o); err != nil {
 		return nil, err
 	}
-	s.aim(o, s.A, finer)
+	s.setAim(o, s.A, exact)
 	o.MaxIter, o.Monitor = s.MaxIter, s.watch(ctx, sol.Iterations, s.bounds.Enough)
-	if sol.ResidualKind = AsStored; finer != nil {
+	if sol.ResidualKind = AsStored; exact != nil {
 		sol.ResidualKind = kind
 	}
 	start := time.Now()
@@ -128,10 +130,10 @@ func (s *run) pcg(ctx context.Context, o *pcg.Options, finer *gram.Matrix, kind 
 		return nil, err
 	}
 	if res.Status == pcg.Stopped {
-		s.stop, err = err, ctx.Err()
+		s.stopError, err = err, ctx.Err()
 	}
-	s.r = res.R
-	sol.takeOn(res, s.bounds.Basis.History(res), time.Since(start).Seconds())
+	s.residuals = res.R
+	sol.addIterations(res, s.bounds.Basis.History(res), time.Since(start).Seconds())
 	if err != nil || res.Status == pcg.Stopped && math.IsNaN(res.MaxTrueRelRes()) {
 		sol.TrueResiduals, sol.Roundings, sol.ResidualKind = nil, nil, ByRecurrence
 	}

@@ -134,17 +134,17 @@ func TestRun(t *testing.T) {
 			s.Policy.ExactWork, s.Policy.RefineWork, s.Storage, s.Tol = -1, -1, gram.Float32, 1e-8
 		},
 			pcg.Inaccurate, AsStored, order, ""},
-		"fixed16": {fixed, pcg.Converged, recomputed(kernel.Float64), order, "residual"},
+		"fixed16": {fixed, pcg.Converged, recomputedIn(kernel.Float64), order, "residual"},
 		"fixed16, no work": {func(s *System) { fixed(s); s.Policy.RefineWork, s.Tol = -1, 1e-3 },
-			pcg.Converged, recomputed(kernel.Float32), order, "residual"},
+			pcg.Converged, recomputedIn(kernel.Float32), order, "residual"},
 		"fixed16, not met": {func(s *System) {
 			fixed(s)
 			s.Policy.RefineWork, s.Policy.RecomputedAims, s.Tol = -1, [2]float64{1e-6, 1e-6}, 1e-9
-		}, pcg.Inaccurate, recomputed(kernel.Float32), order, ""},
+		}, pcg.Inaccurate, recomputedIn(kernel.Float32), order, ""},
 		"fixed16, met though not aimed at": {func(s *System) {
 			fixed(s)
 			s.Policy.RefineWork, s.Policy.RecomputedAims, s.Tol = -1, [2]float64{1e-9, 1e-9}, 1e-4
-		}, pcg.Converged, recomputed(kernel.Float32), order, "residual"},
+		}, pcg.Converged, recomputedIn(kernel.Float32), order, "residual"},
 		"bytes": {func(s *System) {
 			fixed(s)
 			s.Policy.RefineWork, s.Tol = -1, 1e-9

@@ -38,7 +38,7 @@ func TestSettleStatus(t *testing.T) {
 			{Solution{Status: pcg.Stagnated, TrueResiduals: one(1e-5), Roundings: one(2e-3)}, pcg.Stagnated},
 		} {
 			sol := c.sol
-			if (&run{System: task, sol: &sol}).settleStatus(); sol.Status != c.want {
+			if (&run{System: task, sol: &sol}).correctStatus(); sol.Status != c.want {
 				t.Errorf("%+v: %v", c.sol, sol.Status)
 			}
 		}
@@ -61,6 +61,6 @@ func TestWithin(t *testing.T) {
 		s := &run{System: &System{Train: &datasets.Dataset{X: points.NewDense(c.n, 1, nil)}, Tol: tau}, sol: &Solution{
 			TrueResiduals: []float64{0, c.stored * tau}, StorageResiduals: []float64{0, c.diff * tau},
 			SampledResiduals: []float64{0, c.sampled * tau}}}
-		testkit.Equal(t, s.within(tau), c.want, c, !c.want)
+		testkit.Equal(t, s.rowsMeet(tau), c.want, c, !c.want)
 	}
 }

@@ -21,14 +21,14 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/plan"
 )
 
-// Solver names a way to solve (K+λI)C = Y.
+// Solver is a method for solving (K+λI)C = Y.
 type Solver int
 
 const (
-	// AutoSolver, with the preconditioner Auto{} or nil, takes what Plan chooses where n > DirectBelow. Where there is
-	// no plan (fewer points, a Backend) it is a fixed rule: PCG where the preconditioner or the storage was
-	// set, otherwise Direct, in the precision of direct.Faster, where n ≤ DirectBelow and there are no ranks, no
-	// checkpoints and no Stop by bounds, and else BlockPCG or PCG by plan.BlockPays.
+	// AutoSolver, with the preconditioner Auto{} or nil, means the choice of Plan for n > DirectBelow. If there is no
+	// plan (fewer points, a Backend), a fixed rule applies: PCG if the preconditioner or the storage is set; otherwise
+	// Direct, in the precision of direct.Faster, if n ≤ DirectBelow and there are no ranks, no checkpoints and no Stop
+	// by bounds; otherwise BlockPCG or PCG according to cost.BlockPays.
 	AutoSolver Solver = iota
 	// PCG is Algorithm 1 of the paper.
 	PCG
@@ -36,8 +36,8 @@ const (
 	CG
 	// Direct is a dense Cholesky factorization of K+λI.
 	Direct
-	// BlockPCG is block conjugate gradients, preconditioned or not: all right-hand sides
-	// search one space together, in fewer iterations.
+	// BlockPCG is block conjugate gradients, preconditioned or not. All right-hand sides share one search space, which
+	// takes fewer iterations.
 	BlockPCG
 )
 
@@ -54,24 +54,26 @@ func (s *Solver) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// System is (K+λI)C = Y and how it is to be solved; krrlab.Config has the meaning of what it shares with that.
+// System is the problem (K+λI)C = Y and the method for solving it. krrlab.Config explains the fields that it shares
+// with System.
 type System struct {
 	Kernel kernel.Kernel
-	Train  *datasets.Dataset // its points, and the scaling of StopRows
+	Train  *datasets.Dataset // training points, and the scaling for StopRows
 	Y      *mat.Dense        // n×t
 	Lambda float64
-	// Least is what the eigenvalues of K+λI are known to be at least: λ, or 0 where K is not known to be positive
-	// semi-definite. Proved says that the kernel is a built-in one, of which that is certain.
-	MinEigenvalue      float64
+	// MinEigenvalue is a lower bound of the eigenvalues of K+λI: λ, or 0 unless K is known to be positive
+	// semi-definite.
+	MinEigenvalue float64
+	// ProvedSemidefinite reports that K is certainly positive semi-definite, as its kernel is a built-in one.
 	ProvedSemidefinite bool
 
 	Solver       Solver
 	Tol          float64
 	MaxIter      int
 	Storage      gram.Storage
-	RetryFloat64 bool // a direct solve in float32, as planned, that comes short is one in float64
+	RetryFloat64 bool // a planned direct solve in float32 is repeated in float64 if it misses the tolerance
 	Tiles        gram.Tiles
-	Memory       int64 // beside the points, of a direct solve; 0: no limit
+	Memory       int64 // memory budget of a direct solve in bytes, without the points; 0: no limit
 	Seed         uint64
 	Residual     ResidualPolicy
 	Policy       Policy
@@ -80,25 +82,25 @@ type System struct {
 
 	Comm       comm.Comm
 	Monitor    func(stage.Event) error
-	Plan       *plan.Report // that it follows; nil for none
+	Plan       *plan.Report // plan that chose the method; nil: none
 	Checkpoint *Checkpoint
-	// Owner is the fingerprint of the data and of what in the configuration the answer depends on, for checkpoints.
+	// Owner returns a fingerprint of the data and of the configuration that the answer depends on, for checkpoints.
 	Owner func() ([sha256.Size]byte, error)
 }
 
-// Source makes K, as it was when the state that is resumed was written (nil if none is), and the preconditioner, and
-// says in s what they are.
-type Source func(ctx context.Context, as *gram.Choice, s *Solution) (Matrices, error)
+// Source makes K̃ and the preconditioner, and describes them in s. If a state is resumed, K̃ gets the given storage,
+// with which the state was written; otherwise resumed is nil.
+type Source func(ctx context.Context, resumed *gram.Choice, s *Solution) (Matrices, error)
 
-// Matrices are K+λI and a preconditioner.
+// Matrices are K+λI, with the stored kernel matrix K̃ for K, and a preconditioner.
 type Matrices struct {
 	A         *gram.Matrix
-	M         pcg.Preconditioner // nil for I
-	Landmarks *lowrank.Factor    // of M = FFᵀ+λ_pI, where it is of landmarks
+	M         pcg.Preconditioner // nil: M = I
+	Landmarks *lowrank.Factor    // factor F of M = FFᵀ+λ_pI; nil unless M is based on landmarks
 	LambdaP   float64
 }
 
-// ErrLate ends a planned solve that goes wrong; the direct solver follows.
+// ErrLate ends a planned solve that takes too long. The direct solver then replaces it.
 var ErrLate = errors.New("krrlab: the iteration takes longer than planned")
 
 // columns returns the number t of right-hand sides.
@@ -109,29 +111,32 @@ func (t *System) columns() int {
 
 func (t *System) tell(ctx context.Context, e stage.Event) { stage.Tell(ctx, t.Monitor, e) }
 
-// watch returns a monitor that reports the residual and the time left, as pcg.Forecast has it, with the bound of the
-// error that enough returns, nil for none; an error of it ends the solve, and so does a plan by which it is late after
-// those iterations and the ones done before. On ranks all return an error if one or the Monitor of one does.
-func (t *System) watch(ctx context.Context, before int,
-	enough func(context.Context, *pcg.Iteration) (float64, error)) func(*pcg.Iteration) error {
+// watch returns a monitor of the iteration. It reports the residual, the time left according to pcg.Forecast, and the
+// error bound that errorBound returns; errorBound may be nil.
+//
+// The monitor ends the solve with the error of the Monitor or of errorBound, or with ErrLate if the plan decides that
+// the solve is late (plan.Report.Late) after the iterations of this run and iterationsBefore earlier ones. On ranks,
+// all of them return an error if one of them does.
+func (t *System) watch(ctx context.Context, iterationsBefore int,
+	errorBound func(context.Context, *pcg.Iteration) (float64, error)) func(*pcg.Iteration) error {
 	start, residuals := time.Now(), []float64{1}
-	return func(it *pcg.Iteration) error {
-		e := stage.Event{Stage: stage.Solve, Iteration: it.Index, Residual: it.MaxRelRes, Remaining: -1}
-		residuals = append(residuals, it.MaxRelRes)
-		low, left := pcg.Forecast(residuals, t.Tol)
-		if it.Index > 2 && !math.IsInf(left, 1) {
-			e.Remaining = time.Duration(min(left,
-				float64(t.MaxIter-it.Index)) * float64(time.Since(start)) / float64(it.Index))
+	return func(iteration *pcg.Iteration) error {
+		e := stage.Event{Stage: stage.Solve, Iteration: iteration.Index, Residual: iteration.MaxRelRes, Remaining: -1}
+		residuals = append(residuals, iteration.MaxRelRes)
+		minRemaining, remaining := pcg.Forecast(residuals, t.Tol)
+		if iteration.Index > 2 && !math.IsInf(remaining, 1) {
+			e.Remaining = time.Duration(min(remaining,
+				float64(t.MaxIter-iteration.Index)) * float64(time.Since(start)) / float64(iteration.Index))
 		}
 		var err error
-		if enough != nil {
-			e.Bound, err = enough(ctx, it)
+		if errorBound != nil {
+			e.Bound, err = errorBound(ctx, iteration)
 		}
-		if err == nil && left > 0 && t.Plan.Late(before+it.Index, low, left) {
+		if err == nil && remaining > 0 && t.Plan.Late(iterationsBefore+iteration.Index, minRemaining, remaining) {
 			err = ErrLate
 		}
-		if told := t.Monitor(e); told != nil {
-			err = told
+		if stop := t.Monitor(e); stop != nil {
+			err = stop
 		}
 		return stage.AgreeToStop(ctx, t.Comm, err)
 	}

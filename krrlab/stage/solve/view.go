@@ -66,7 +66,7 @@ func (s *Solution) String() string {
 	return b.String()
 }
 
-// kernelText says how K was stored.
+// kernelText describes the storage of K and its error.
 func (s *Solution) kernelText() string {
 	text := s.Storage + ", " + accel.Bytes(s.KBytes) + stage.KernelBound(s.KBound)
 	if s.Kernel.Name == "precomputed" {
@@ -83,7 +83,7 @@ func (s *Solution) kernelText() string {
 	return text
 }
 
-// doubt says why the bound of the error is not certain, "" if it is.
+// doubt returns the reason why the error bound is not certain, or "" if it is.
 func (s *Solution) doubt() string {
 	switch {
 	case s.Error.Certain != nil:
@@ -94,22 +94,24 @@ func (s *Solution) doubt() string {
 	return ", as the residual is not"
 }
 
-// addPlan adds what was planned beside what it took.
+// addPlan adds the predicted costs next to the measured ones.
 func (s *Solution) addPlan(b *stage.Lines) {
 	p, t := s.Plan, s.Seconds
 	if p == nil {
 		return
 	}
-	took := t.Kernel + t.Features + t.Factor + t.Solve + t.Residual + t.Predict // what is predicted, too
+	// without stages that the plan does not predict
+	took := t.Kernel + t.Features + t.Factor + t.Solve + t.Residual + t.Predict
 	b.Add("plan", "chosen in %.2g s, predicted %.3g s and %s, took %.3g s; on another machine it may differ: %s asks "+
 		"for it by name", t.Plan, p.Seconds.Total, accel.Bytes(p.Bytes), took, p.Flags)
-	q, its := p.Seconds, fmt.Sprintf("; iterations %d, %d", p.Choice.Iterations, s.Iterations)
+	q, iterations := p.Seconds, fmt.Sprintf("; iterations %d, %d", p.Choice.Iterations, s.Iterations)
 	if s.Solver == Direct {
-		its = ""
+		iterations = ""
 	}
 	b.Add("", "predicted, taken: kernel %.2g, %.2g s; features and factor %.2g, %.2g s; solve %.2g, %.2g s; "+
 		"residual %.2g, %.2g s%s",
-		q.Kernel, t.Kernel, q.Features+q.Factor, t.Features+t.Factor, q.Solve, t.Solve, q.Residual, t.Residual, its)
+		q.Kernel, t.Kernel, q.Features+q.Factor, t.Features+t.Factor, q.Solve, t.Solve, q.Residual, t.Residual,
+		iterations)
 	for i := range p.Raced {
 		b.Add([]string{"race", ""}[min(i, 1)], "%v", &p.Raced[i])
 	}
@@ -131,7 +133,7 @@ func (s *Solution) stopText() string {
 	return text
 }
 
-// Method names the solver, and M where it has one.
+// Method names the solver and the preconditioner, if there is one.
 func (s *Solution) Method() string {
 	switch {
 	case s.LambdaP.Known():
@@ -182,7 +184,7 @@ func (s *Solution) residualText() string {
 	return text
 }
 
-// Table gives a row for each number that is known of the answer.
+// Table has one row for each known property of the answer.
 func (s *Solution) Table() *plots.Table {
 	t := &plots.Table{
 		Title:   fmt.Sprintf("%s: %v", s.Dataset, s.Solver),
@@ -218,8 +220,7 @@ func (s *Solution) Table() *plots.Table {
 	return t
 }
 
-// ConvergenceSeries returns the worst relative residual of the columns against the
-// iteration.
+// ConvergenceSeries returns the largest relative residual of all columns, against the iteration.
 func (s *Solution) ConvergenceSeries() plots.Series {
 	c := plots.Series{Name: s.Solver.String()}
 	for _, h := range s.History {
@@ -228,7 +229,7 @@ func (s *Solution) ConvergenceSeries() plots.Series {
 	return c
 }
 
-// boundSeries returns the bounds of the error against the iteration, as far as they are known.
+// boundSeries returns the known error bounds, against the iteration.
 func (s *Solution) boundSeries() plots.Series {
 	b := plots.Series{Name: "bound of ‖c−c*‖_{A}/‖c*‖_{A}"}
 	for _, h := range s.History {
@@ -239,25 +240,25 @@ func (s *Solution) boundSeries() plots.Series {
 	return b
 }
 
-// Plot draws the convergence of the solve: the worst column's relative residual ‖y_j−Ac_j‖₂/‖y_j‖₂, by recurrence, and
-// the bound of its error ‖c_j−c_j*‖_A/‖c_j*‖_A, against the iteration. A direct solve, which has no iterations, is
-// drawn as the one residual it ended with.
+// Plot draws the convergence of the solve against the iteration: the relative residual ‖y_j−Ac_j‖₂/‖y_j‖₂ of the worst
+// column, updated recursively, and the bound of its error ‖c_j−c_j*‖_A/‖c_j*‖_A. A direct solve has no iterations; Plot
+// draws its final residual as one point.
 func (s *Solution) Plot() *plots.Figure {
 	c := s.ConvergenceSeries()
 	if len(c.X) == 0 && s.TrueResidual.Known() {
 		c.X, c.Y, c.Style = []float64{0}, []float64{float64(s.TrueResidual)}, plots.Points
 	}
-	all := []plots.Series{c}
+	series := []plots.Series{c}
 	if b := s.boundSeries(); len(b.X) > 0 {
-		all = append(all, b)
+		series = append(series, b)
 	}
-	f := plots.Convergence(fmt.Sprintf("%s: %s, λ = %g", s.Dataset, s.Kernel.Prose(), s.Lambda), s.Tol, all...)
-	// Answers of zeros leave no residual at all, which a log axis cannot show.
+	f := plots.Convergence(fmt.Sprintf("%s: %s, λ = %g", s.Dataset, s.Kernel.Prose(), s.Lambda), s.Tol, series...)
+	// An answer of zeros has the residual 0, which a logarithmic axis cannot show.
 	f.Y.Log = slices.ContainsFunc(c.Y, func(v float64) bool { return v > 0 })
 	return f
 }
 
-// HTML gives the lines, the convergence where the solver iterated, and the numbers.
+// HTML returns the lines, the convergence plot if the solver iterated, and the table.
 func (s *Solution) HTML() string {
 	if len(s.History) < 2 {
 		return plots.PreHTML(s.String()) + plots.FoldedHTML("the numbers", s.Table().HTML())

@@ -12,9 +12,9 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// takeOn takes up where a run of conjugate gradients ended, behind those before it; seconds are all that it took, and
-// bounds[k] is of the error after iteration k (HistRow.Bound).
-func (s *Solution) takeOn(res *pcg.Result, bounds []float64, seconds float64) {
+// addIterations adds the result of a run of conjugate gradients to the solution. seconds is the total time of the run,
+// and bounds[k] the error bound after iteration k (HistRow.Bound).
+func (s *Solution) addIterations(res *pcg.Result, bounds []float64, seconds float64) {
 	s.Seconds.Residual += res.Stats.Exact.Seconds
 	s.Seconds.Solve += seconds - res.Stats.Exact.Seconds
 	s.Result = res
@@ -29,8 +29,8 @@ func (s *Solution) takeOn(res *pcg.Result, bounds []float64, seconds float64) {
 	}
 }
 
-// takeOnDirect takes up where a direct solve ended.
-func (s *Solution) takeOnDirect(res *direct.Result) {
+// addDirect sets the result of a direct solve.
+func (s *Solution) addDirect(res *direct.Result) {
 	s.Status = res.Status
 	s.TrueResiduals, s.Roundings, s.ResidualKind = res.TrueRelRes, res.Rounding, InFloat64
 	s.KBound = stage.Number(res.KError)
@@ -42,19 +42,20 @@ func (s *Solution) takeOnDirect(res *direct.Result) {
 	}
 }
 
-// settle sets the worst of the residuals, of every kind, once they are those of the answer. A kind of which one is not
-// finite, which JSON cannot carry, is unknown.
-func (s *Solution) settle() {
+// setWorst sets the largest residual of each kind from the residuals of the columns. A kind with a residual that is not
+// finite, which JSON cannot express, becomes unknown.
+func (s *Solution) setWorst() {
 	s.TrueResidual, s.TrueResiduals = worst(s.TrueResiduals)
 	s.Rounding, s.Roundings = worst(s.Roundings)
 	s.SampledResidual, s.SampledResiduals = worst(s.SampledResiduals)
 	s.StorageResidual, s.StorageResiduals = worst(s.StorageResiduals)
-	if !s.TrueResidual.Known() { // nor is what rounding does to it
+	if !s.TrueResidual.Known() { // the rounding of an unknown residual is unknown as well
 		s.Rounding, s.Roundings = stage.Unknown, nil
 	}
 }
 
-// worst returns the largest number and all of them, nothing where there are none or one is not finite.
+// worst returns the largest number of the list, and the list. It returns Unknown and nil if the list is empty or has a
+// number that is not finite.
 func worst(list []float64) (stage.Number, []float64) {
 	if len(list) > 0 {
 		if w := stage.Number(slices.Max(list)); w.Known() {
