@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/display"
 )
 
-// The streams of a cell.
+// Indices of the output streams of a cell.
 const (
 	stdout = iota
 	stderr
@@ -20,82 +20,81 @@ const (
 var streamNames = [2]string{"stdout", "stderr"}
 
 const (
-	maxOutput = 4 << 20               // bytes a cell may print
-	batch     = 32 << 10              // bytes that are sent at once
-	delay     = 20 * time.Millisecond // how long a byte waits for more
+	maxOutput  = 4 << 20               // bytes that a cell may print before its output is cut
+	batchSize  = 32 << 10              // bytes after which output is sent immediately
+	flushDelay = 20 * time.Millisecond // time without further output after which output is sent
 )
 
-// capture collects what a cell prints, in the order it is printed, and sends it in whole
-// characters. What the interpreter prints comes straight to write; what compiled code
-// prints to os.Stdout and os.Stderr comes through pipes, which are emptied before
-// anything else is taken, so that the order holds.
+// capture collects the printed output of a cell in the order of printing, and sends it in whole characters. Output of
+// interpreted code arrives through write. Output of compiled code to os.Stdout and os.Stderr arrives through pipes. The
+// pipes are drained before other output is added, which preserves the order.
 type capture struct {
-	mu       sync.Mutex
-	out      Output
-	text     [2][]byte // not yet sent
-	last     int       // stream that was written to last
-	sent     int       // bytes of this cell
-	dropped  int       // bytes of this cell beyond max
-	timer    *time.Timer
-	files    [2]*os.File // the writing ends: os.Stdout, os.Stderr
-	ends     [2]*os.File
-	original [2]*os.File
-	closed   bool
+	mu         sync.Mutex
+	out        Output
+	pending    [2][]byte   // bytes not sent yet, by stream
+	lastStream int         // stream that was written to most recently
+	accepted   int         // bytes of this cell that were not dropped
+	dropped    int         // bytes of this cell beyond maxOutput
+	timer      *time.Timer // calls tick
+	writeEnds  [2]*os.File // pipe ends that serve as os.Stdout and os.Stderr
+	readEnds   [2]*os.File
+	original   [2]*os.File // os.Stdout and os.Stderr of the process
+	closed     bool
 }
 
-// newCapture takes os.Stdout and os.Stderr.
+// newCapture redirects os.Stdout and os.Stderr to pipes.
 func newCapture() (*capture, error) {
 	c := &capture{original: [2]*os.File{os.Stdout, os.Stderr}}
-	for i := range c.files {
+	for i := range c.writeEnds {
 		r, w, err := os.Pipe()
 		if err != nil {
 			return nil, fmt.Errorf("golang: cannot capture output: %w", err)
 		}
-		c.ends[i], c.files[i] = r, w
+		c.readEnds[i], c.writeEnds[i] = r, w
 	}
-	os.Stdout, os.Stderr = c.files[stdout], c.files[stderr]
-	for i := range c.ends {
-		go c.follow(i)
+	os.Stdout, os.Stderr = c.writeEnds[stdout], c.writeEnds[stderr]
+	for i := range c.readEnds {
+		go c.followPipe(i)
 	}
 	c.timer = time.AfterFunc(time.Hour, c.tick)
 	return c, nil
 }
 
-// close gives the streams back.
+// close restores os.Stdout and os.Stderr.
 func (c *capture) close() {
 	c.mu.Lock()
 	c.closed = true
 	c.timer.Stop()
 	os.Stdout, os.Stderr = c.original[stdout], c.original[stderr]
-	c.mu.Unlock() // who follows a pipe takes the lock once more
-	for i := range c.files {
-		c.files[i].Close()
-		c.ends[i].Close()
+	c.mu.Unlock() // followPipe locks once more when its pipe is closed
+	for i := range c.writeEnds {
+		c.writeEnds[i].Close()
+		c.readEnds[i].Close()
 	}
 }
 
-// begin sends what follows to out, as the output of a new cell.
+// begin directs all further output to out, as the output of a new cell.
 func (c *capture) begin(out Output) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drain()
-	c.flush(true)
-	c.out, c.sent, c.dropped = out, 0, 0
+	c.flushAll()
+	c.out, c.accepted, c.dropped = out, 0, 0
 }
 
-// end sends all that is left of a cell.
+// end sends all remaining output of a cell.
 func (c *capture) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drain()
-	c.flush(true)
+	c.flushAll()
 	if c.dropped > 0 && c.out != nil {
 		c.out.Stream(streamNames[stderr], fmt.Sprintf("[%d more bytes were printed and omitted]\n", c.dropped))
 	}
-	c.sent, c.dropped = 0, 0 // of what comes before the next cell
+	c.accepted, c.dropped = 0, 0 // for output between two cells
 }
 
-// write takes text from the interpreter.
+// write adds text that interpreted code prints.
 func (c *capture) write(stream int, p []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,93 +102,100 @@ func (c *capture) write(stream int, p []byte) {
 	c.add(stream, p)
 }
 
-// printf takes what the session itself says.
+// printf adds a message of the session.
 func (c *capture) printf(stream int, format string, a ...any) {
 	c.write(stream, fmt.Appendf(nil, format, a...))
 }
 
-// ordered calls f, which shows something, after all that was printed before.
-func (c *capture) ordered(f func(Output)) {
+// afterText sends the text printed so far and then calls f, which displays something.
+func (c *capture) afterText(f func(Output)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drain()
-	c.flush(false)
+	c.flushCharacters()
 	if c.out != nil {
 		f(c.out)
 	}
 }
 
-// output returns where the cell's output goes.
+// output sends the text printed so far and returns the Output of the cell, or nil.
 func (c *capture) output() Output {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drain()
-	c.flush(true)
+	c.flushAll()
 	return c.out
 }
 
-// add appends text to a stream; mu is held.
+// add appends bytes to a stream. The caller holds c.mu.
 func (c *capture) add(stream int, p []byte) {
 	if len(p) == 0 {
 		return
 	}
-	if c.last != stream {
-		c.flush(false)
-		c.last = stream
+	if c.lastStream != stream {
+		c.flushCharacters()
+		c.lastStream = stream
 	}
-	if room := maxOutput - c.sent; len(p) > room {
+	if remaining := maxOutput - c.accepted; len(p) > remaining {
 		if c.dropped == 0 {
-			c.text[stream] = append(c.text[stream], p[:room]...)
-			c.sent += room
-			c.flush(true)
+			c.pending[stream] = append(c.pending[stream], p[:remaining]...)
+			c.accepted += remaining
+			c.flushAll()
 			if c.out != nil {
 				c.out.Stream(streamNames[stderr],
 					fmt.Sprintf("\n[output cut after %d bytes; write what is longer to a file]\n", maxOutput))
 			}
-			p = p[room:]
+			p = p[remaining:]
 		}
 		c.dropped += len(p)
 		return
 	}
-	c.sent += len(p)
-	c.text[stream] = append(c.text[stream], p...)
-	if len(c.text[stream]) >= batch {
-		c.flush(false)
+	c.accepted += len(p)
+	c.pending[stream] = append(c.pending[stream], p...)
+	if len(c.pending[stream]) >= batchSize {
+		c.flushCharacters()
 	} else {
-		c.timer.Reset(delay)
+		c.timer.Reset(flushDelay)
 	}
 }
 
-// tick sends what has waited long enough.
+// tick sends the pending text when flushDelay has passed.
 func (c *capture) tick() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.closed {
-		c.flush(false)
+		c.flushCharacters()
 	}
 }
 
-// flush sends what was printed: with all also the bytes of an unfinished character.
-func (c *capture) flush(all bool) {
-	for i := range c.text {
-		p := c.text[i]
-		n := len(p)
-		if !all {
-			n = whole(p)
-		}
-		if n == 0 {
-			continue
-		}
-		if c.out != nil {
-			c.out.Stream(streamNames[i], string(p[:n]))
-		}
-		c.text[i] = append(c.text[i][:0], p[n:]...)
+// flushAll sends all pending bytes.
+func (c *capture) flushAll() {
+	for i, p := range c.pending {
+		c.send(i, len(p))
 	}
 }
 
-// whole returns the length of p without the first bytes of a character at its end that
-// is not complete.
-func whole(p []byte) int {
+// flushCharacters sends the pending bytes, except those of an incomplete character.
+func (c *capture) flushCharacters() {
+	for i, p := range c.pending {
+		c.send(i, wholeLength(p))
+	}
+}
+
+// send sends the first n pending bytes of a stream.
+func (c *capture) send(stream, n int) {
+	if n == 0 {
+		return
+	}
+	p := c.pending[stream]
+	if c.out != nil {
+		c.out.Stream(streamNames[stream], string(p[:n]))
+	}
+	c.pending[stream] = append(p[:0], p[n:]...)
+}
+
+// wholeLength returns the length of p without an incomplete character at its end.
+func wholeLength(p []byte) int {
 	for i := len(p) - 1; i >= 0 && i >= len(p)-utf8.UTFMax; i-- {
 		if utf8.RuneStart(p[i]) {
 			if utf8.FullRune(p[i:]) {
@@ -201,7 +207,7 @@ func whole(p []byte) int {
 	return len(p)
 }
 
-// writer is an io.Writer to one stream.
+// writer is an io.Writer for one stream.
 type writer struct {
 	c      *capture
 	stream int
@@ -212,21 +218,21 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// show sends a value, in order.
+// show displays a value, after the text printed before.
 func (c *capture) show(d display.Data) {
-	d = carried(d)
-	c.ordered(func(o Output) { o.Display(d) })
+	d = encode(d)
+	c.afterText(func(o Output) { o.Display(d) })
 }
 
-// update sends a value instead of that with the same display_id.
+// update replaces the value with the same display_id, after the text printed before.
 func (c *capture) update(d display.Data) {
-	d = carried(d)
-	c.ordered(func(o Output) { o.Update(d) })
+	d = encode(d)
+	c.afterText(func(o Output) { o.Update(d) })
 }
 
-// carried returns what JSON can carry of a value, as it is now, whatever a cell does with it later. Methods that it
-// calls may print, so not while the output is locked.
-func carried(d display.Data) display.Data {
+// encode replaces the values in display data by their JSON encodings, so that later changes by a cell have no effect.
+// It may call methods of cells, which may print; therefore c.mu must not be held.
+func encode(d display.Data) display.Data {
 	for _, m := range []*display.MIMEMap{&d.Data, &d.Metadata, &d.Transient} {
 		out := display.MIMEMap{}
 		for k, v := range *m {

@@ -12,7 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/display"
 )
 
-// magics are the commands with what %help prints about them: name, argument, text.
+// magics lists the commands with their entries in %help: name, argument, text. A command without text is not listed.
 var magics = [][3]string{
 	{"!cmd", "", "run a command of the shell"},
 	{"%%bash", "", "run the rest of the cell in bash; %%sh in sh"},
@@ -32,7 +32,7 @@ var magics = [][3]string{
 	{"%help", "", "this list"},
 }
 
-// help is what %help shows.
+// help returns the text of %help.
 func help() string {
 	b := "Commands, each on its own line; one that begins with %% is the first line of a cell:\n"
 	for _, m := range magics {
@@ -45,14 +45,14 @@ func help() string {
 		"Progress().\n"
 }
 
-// wholeCell reports whether a line is a command for all lines behind it.
-func wholeCell(line string) bool {
+// isCellCommand reports whether a line is a command that applies to all following lines of the cell.
+func isCellCommand(line string) bool {
 	name, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 	name, _, _ = strings.Cut(name, "\n")
 	return strings.HasPrefix(name, "%%") && name != "%%time"
 }
 
-// command runs one command of a cell.
+// command runs a command: its line and, for a cell command, the following lines.
 func (s *Session) command(text string) error {
 	if text[0] == '!' || text[0] == '$' {
 		return s.shell("sh", text[1:])
@@ -60,7 +60,7 @@ func (s *Session) command(text string) error {
 	line, body, _ := strings.Cut(text, "\n")
 	name, arg, _ := strings.Cut(line, " ")
 	arg = strings.TrimSpace(arg)
-	say := func(text string) { s.out.printf(stdout, "%s\n", strings.TrimSuffix(text, "\n")) }
+	printLine := func(text string) { s.out.printf(stdout, "%s\n", strings.TrimSuffix(text, "\n")) }
 	switch name {
 	case "%%bash", "%%sh":
 		return s.shell(name[2:], body)
@@ -71,7 +71,7 @@ func (s *Session) command(text string) error {
 	case "%%writefile":
 		text, err := writeFile(arg, body)
 		if err == nil {
-			say(text)
+			printLine(text)
 		}
 		return err
 	case "%install":
@@ -81,11 +81,11 @@ func (s *Session) command(text string) error {
 	case "%doc":
 		return s.doc(arg)
 	case "%who":
-		say(strings.Join(s.names(), "\n"))
+		printLine(strings.Join(s.listNames(), "\n"))
 	case "%reset":
-		s.start()
+		s.startInterpreter()
 	case "%help":
-		say(help())
+		printLine(help())
 	case "%timeit", "%%timeit":
 		return fmt.Errorf("%s wants code to time", name)
 	default:
@@ -94,7 +94,7 @@ func (s *Session) command(text string) error {
 	return nil
 }
 
-// unquoted takes the quotes off a file name.
+// unquoted removes the quotes around a file name.
 func unquoted(s string) string {
 	if len(s) > 1 && (s[0] == '"' || s[0] == '\'') && s[len(s)-1] == s[0] {
 		return s[1 : len(s)-1]
@@ -102,15 +102,15 @@ func unquoted(s string) string {
 	return s
 }
 
-// writeFile writes the rest of a cell to a file, behind -a at its end, and says so.
+// writeFile writes body to the file that arg names and returns a message. After -a, it appends to the file.
 func writeFile(arg, body string) (string, error) {
-	name, end := strings.CutPrefix(arg, "-a ")
+	name, appends := strings.CutPrefix(arg, "-a ")
 	name = unquoted(strings.TrimSpace(name))
 	if name == "" || name == "-a" {
 		return "", errors.New("want the name of a file: %%writefile data.csv")
 	}
 	word, mode := "Writing ", os.O_TRUNC
-	if end {
+	if appends {
 		word, mode = "Appending to ", os.O_APPEND
 	} else if _, err := os.Stat(name); err == nil {
 		word = "Overwriting "
@@ -123,22 +123,22 @@ func writeFile(arg, body string) (string, error) {
 	return word + name, cmp.Or(err, f.Close())
 }
 
-// asCode turns commands that time code into code, which runs as other code does.
-func asCode(p part) part {
-	line, body, whole := strings.Cut(p.command, "\n")
+// asTimingCode turns the commands %timeit and %%timeit into Go code. Other segments are returned unchanged.
+func asTimingCode(seg segment) segment {
+	line, body, hasBody := strings.Cut(seg.command, "\n")
 	name, arg, _ := strings.Cut(line, " ")
-	if whole {
+	if hasBody {
 		arg = "\n" + body + "\n"
 	}
 	if name = strings.TrimLeft(name, "%"); name == "timeit" && strings.TrimSpace(arg) != "" {
-		return part{line: p.line, code: timing(arg)}
+		return segment{line: seg.line, code: timingCode(arg)}
 	}
-	return p
+	return seg
 }
 
-// timing returns code that times code. Package testing runs it in a separate goroutine, where a panic would end the
-// process.
-func timing(code string) string {
+// timingCode returns code that measures the run time of the given code with package testing. testing runs the code in a
+// separate goroutine, in which a panic would end the process; so panics are recovered there and repeated afterwards.
+func timingCode(code string) string {
 	if e, err := parser.ParseExpr(code); err == nil {
 		if _, call := e.(*ast.CallExpr); !call {
 			code = "_ = " + code
@@ -150,19 +150,20 @@ func timing(code string) string {
 		`%s } }); if krrlab_p != nil { panic(krrlab_p) }; fmt.Println("a run", krrlab_r, krrlab_r.MemString()) }`, code)
 }
 
-// completeMagic completes the command at the end of a line, or the file that it is about.
-func (s *Session) completeMagic(line string) (found []string, n int, ok bool) {
-	name, arg, more := strings.Cut(line, " ")
-	if !more {
+// completeMagic completes a command at the end of a line, or the file name that is its argument. n is the number of
+// bytes to replace; ok is false if line needs ordinary completion.
+func (s *Session) completeMagic(line string) (matches []string, n int, ok bool) {
+	name, arg, hasArg := strings.Cut(line, " ")
+	if !hasArg {
 		for _, m := range magics {
-			found = append(found, m[0])
+			matches = append(matches, m[0])
 		}
-		return prefixed(found, line), len(line), true
+		return withPrefix(matches, line), len(line), true
 	}
 	arg = arg[strings.LastIndexByte(arg, ' ')+1:]
 	switch name {
 	case "%cd", "%%writefile":
-		return s.inString("", arg), len(arg), true
+		return s.completeString("", arg), len(arg), true
 	}
 	return nil, 0, false
 }

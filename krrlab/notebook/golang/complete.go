@@ -16,7 +16,7 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/engine"
 )
 
-// Complete returns what may stand at the cursor, and the bytes of the code it replaces.
+// Complete returns the possible completions at the cursor and the byte range of code that they replace.
 func (s *Session) Complete(code string, cursor int) (matches []string, start, end int) {
 	cursor = min(max(cursor, 0), len(code))
 	s.do(func() {
@@ -33,62 +33,62 @@ func (s *Session) complete(code string, cursor int) ([]string, int) {
 	head := code[:cursor]
 	line := head[strings.LastIndexByte(head, '\n')+1:]
 	if t := strings.TrimLeft(line, " \t"); strings.HasPrefix(t, "%") {
-		if found, n, ok := s.completeMagic(t); ok {
-			return found, cursor - n
+		if matches, n, ok := s.completeMagic(t); ok {
+			return matches, cursor - n
 		}
 	}
-	if _, quote := engine.OpenBrackets(blanked(head)); quote >= 0 && head[quote] != '/' {
-		return s.inString(head, head[quote+1:]), quote + 1
+	if _, quote := engine.OpenBrackets(blankCommands(head)); quote >= 0 && head[quote] != '/' {
+		return s.completeString(head, head[quote+1:]), quote + 1
 	}
-	word := tailWord(head)
-	spot := s.spot(head)
-	if spot == nil {
+	word := trailingName(head)
+	cur := s.cursorAt(head)
+	if cur == nil {
 		return nil, cursor
 	}
-	n := len(spot.Path) - 1
-	var found []string
-	switch up := spot.Path[n-1].(type) {
+	n := len(cur.Path) - 1
+	var matches []string
+	switch parent := cur.Path[n-1].(type) {
 	case *ast.SelectorExpr:
-		if p := imported(spot, up.X); p != nil {
-			found = exported(p)
-		} else if t := spot.Info.TypeOf(up.X); t != nil {
-			found = engine.Members(t)
+		if p := importedPackage(cur, parent.X); p != nil {
+			matches = exportedNames(p)
+		} else if t := cur.Info.TypeOf(parent.X); t != nil {
+			matches = engine.Members(t)
 		}
-		return prefixed(found, word), cursor - len(word)
+		return withPrefix(matches, word), cursor - len(word)
 	case *ast.CompositeLit:
-		found = fields(spot.Info.TypeOf(up))
+		matches = settableFields(cur.Info.TypeOf(parent))
 	}
 	if word != "" {
-		found = append(found, words(spot)...)
+		matches = append(matches, standaloneNames(cur)...)
 	}
-	return prefixed(found, word), cursor - len(word)
+	return withPrefix(matches, word), cursor - len(word)
 }
 
-// spot looks at a cell up to the cursor; where it cannot be taken apart, at its last line.
-func (s *Session) spot(head string) *engine.Cursor {
+// cursorAt analyzes a cell up to the cursor. If the cell cannot be parsed, only its last line is analyzed.
+func (s *Session) cursorAt(head string) *engine.Cursor {
 	i := strings.LastIndexByte(head, '\n') + 1
 	line := head[i:]
-	if strings.HasPrefix(strings.TrimSpace(line), "%") { // a command about code
+	if strings.HasPrefix(strings.TrimSpace(line), "%") { // a command whose argument is code
 		_, line, _ = strings.Cut(line, " ")
 	}
-	if spot := s.e.Cursor(blanked(head[:i]) + line); spot != nil {
-		return spot
+	if cur := s.interp.Cursor(blankCommands(head[:i]) + line); cur != nil {
+		return cur
 	}
-	return s.e.Cursor(line)
+	return s.interp.Cursor(line)
 }
 
-// imported returns the package that an expression means, nil if it means none.
-func imported(spot *engine.Cursor, x ast.Expr) *types.Package {
+// importedPackage returns the package that an expression denotes, or nil if it denotes none.
+func importedPackage(cur *engine.Cursor, x ast.Expr) *types.Package {
 	if id, ok := x.(*ast.Ident); ok {
-		if p, ok := spot.Info.Uses[id].(*types.PkgName); ok {
+		if p, ok := cur.Info.Uses[id].(*types.PkgName); ok {
 			return p.Imported()
 		}
 	}
 	return nil
 }
 
-// fields returns the names of the fields of a struct that cells can set.
-func fields(t types.Type) (out []string) {
+// settableFields returns the names of the fields that a cell can set if t is a struct type.
+func settableFields(t types.Type) (out []string) {
 	if t == nil {
 		return nil
 	}
@@ -102,29 +102,31 @@ func fields(t types.Type) (out []string) {
 	return out
 }
 
-// tailWord returns the identifier at the end of s.
-func tailWord(s string) string { return s[len(strings.TrimRightFunc(s, ofName)):] }
+// trailingName returns the identifier at the end of s.
+func trailingName(s string) string { return s[len(strings.TrimRightFunc(s, isNameRune)):] }
 
-// ofName reports whether a letter can stand in a name.
-func ofName(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+// isNameRune reports whether r can be part of an identifier.
+func isNameRune(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-var importing = regexp.MustCompile(`(?s)(^|\n)\s*import\s*(\([^)]*|[\w.]*\s*)["` + "`" + `][^"` + "`" + `\n]*$`)
+// inImportPath matches code that ends within the path of an import declaration.
+var inImportPath = regexp.MustCompile(`(?s)(^|\n)\s*import\s*(\([^)]*|[\w.]*\s*)["` + "`" + `][^"` + "`" + `\n]*$`)
 
-// inString completes import paths and names of files.
-func (s *Session) inString(head, quoted string) []string {
-	if importing.MatchString(head) {
+// completeString completes an import path or file name. head is the code before the quote and quoted is the text after
+// it.
+func (s *Session) completeString(head, quoted string) []string {
+	if inImportPath.MatchString(head) {
 		var out []string
-		for _, p := range paths() {
-			last := p[strings.LastIndexByte(p, '/')+1:]
-			if strings.HasPrefix(p, quoted) || quoted != "" && strings.HasPrefix(last, quoted) {
+		for _, p := range packagePaths() {
+			lastElement := p[strings.LastIndexByte(p, '/')+1:]
+			if strings.HasPrefix(p, quoted) || quoted != "" && strings.HasPrefix(lastElement, quoted) {
 				out = append(out, p)
 			}
 		}
 		return out
 	}
 	dir, base := filepath.Split(quoted)
-	where := cmp.Or(dir, ".")
-	entries, err := os.ReadDir(where)
+	searchDir := cmp.Or(dir, ".")
+	entries, err := os.ReadDir(searchDir)
 	if err != nil {
 		return nil
 	}
@@ -142,11 +144,11 @@ func (s *Session) inString(head, quoted string) []string {
 	return out
 }
 
-// words returns the names that can stand alone.
-func words(spot *engine.Cursor) (out []string) {
-	known := slices.Concat(slices.Collect(maps.Keys(spot.Names)), slices.Collect(maps.Keys(helpers)),
+// standaloneNames returns the identifiers and keywords that can stand without a qualifier, sorted.
+func standaloneNames(cur *engine.Cursor) (out []string) {
+	names := slices.Concat(slices.Collect(maps.Keys(cur.Names)), slices.Collect(maps.Keys(builtInDocs)),
 		types.Universe.Names())
-	for _, name := range known {
+	for _, name := range names {
 		if !strings.HasPrefix(name, engine.HiddenPrefix) && token.IsIdentifier(name) {
 			out = append(out, name)
 		}
@@ -158,13 +160,13 @@ func words(spot *engine.Cursor) (out []string) {
 	return slices.Compact(out)
 }
 
-// prefixed returns the names that begin with word, in order; those that do but for case
-// where none does.
-func prefixed(names []string, word string) []string {
+// withPrefix returns the names that start with word, sorted. If there are none, case is ignored.
+func withPrefix(names []string, word string) []string {
 	out := []string{}
-	for _, fold := range []bool{false, true} {
+	lower := strings.ToLower(word)
+	for _, ignoreCase := range []bool{false, true} {
 		for _, n := range names {
-			if strings.HasPrefix(n, word) || fold && strings.HasPrefix(strings.ToLower(n), strings.ToLower(word)) {
+			if strings.HasPrefix(n, word) || ignoreCase && strings.HasPrefix(strings.ToLower(n), lower) {
 				out = append(out, n)
 			}
 		}
@@ -176,14 +178,15 @@ func prefixed(names []string, word string) []string {
 	return out
 }
 
-func exported(p *types.Package) (out []string) {
+// exportedNames returns the exported names of a package.
+func exportedNames(p *types.Package) (out []string) {
 	for _, name := range p.Scope().Names() {
-		if token.IsExported(name) && token.IsIdentifier(name) { // instances of generic types are no names
+		if token.IsExported(name) && token.IsIdentifier(name) { // instances of generic types are no identifiers
 			out = append(out, name)
 		}
 	}
 	return out
 }
 
-// paths returns the paths of all packages that cells may import, in order.
-func paths() []string { return slices.Sorted(maps.Keys(engine.Packages())) }
+// packagePaths returns the sorted paths of all packages that are compiled into the kernel.
+func packagePaths() []string { return slices.Sorted(maps.Keys(engine.Packages())) }

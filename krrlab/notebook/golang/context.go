@@ -13,12 +13,12 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/display"
 )
 
-// cellContext is the context of the cells until one of them is interrupted. It knows whether
-// someone has looked at it since the cell began.
+// cellContext is the context that cells share until one of them is interrupted. It records whether any code has used it
+// since the current cell began.
 type cellContext struct {
 	context.Context
 	stop    context.CancelFunc
-	watched atomic.Bool
+	watched atomic.Bool // Done or Err was called
 }
 
 // Done returns the channel that an interrupt closes.
@@ -27,7 +27,7 @@ func (c *cellContext) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// Err is nil until an interrupt.
+// Err returns nil until an interrupt cancels the context.
 func (c *cellContext) Err() error {
 	c.watched.Store(true)
 	return c.Context.Err()
@@ -35,7 +35,7 @@ func (c *cellContext) Err() error {
 
 func (c *cellContext) String() string { return "context of the cell" }
 
-// cancel ends the context and reports whether it was watched.
+// cancel cancels the context and reports whether it was watched.
 func (c *cellContext) cancel() bool {
 	c.stop()
 	return c.watched.Load()
@@ -46,49 +46,50 @@ func newCellContext() *cellContext {
 	return &cellContext{Context: ctx, stop: stop}
 }
 
-// renewContext gives the cell to come a context that is not canceled, in ctx and in all variables of cells that have
-// the old one. What was canceled stays so: a cell left behind keeps it.
+// renewContext returns a context for the next cell. If the old one was canceled, a new one replaces it in the session
+// and in all variables of cells. An abandoned cell keeps the canceled context.
 func (s *Session) renewContext() *cellContext {
 	old := s.ctx.Load()
 	old.watched.Store(false)
 	if old.Context.Err() == nil {
 		return old
 	}
-	now := newCellContext()
-	s.ctx.Store(now)
-	s.e.Variables(func(_ string, v reflect.Value) {
+	fresh := newCellContext()
+	s.ctx.Store(fresh)
+	s.interp.Variables(func(_ string, v reflect.Value) {
 		if v.Type() == reflect.TypeFor[context.Context]() && v.Interface() == context.Context(old) {
-			v.Set(reflect.ValueOf(now))
+			v.Set(reflect.ValueOf(fresh))
 		}
 	})
-	return now
+	return fresh
 }
 
-// progressLine is one line of a cell that updates in place, and the picture below it.
+// progressLine is an output line of a cell that is updated in place, with a plot below it.
 type progressLine struct {
-	mu    sync.Mutex
-	id    string
-	start time.Time
-	last  time.Time
-	shown bool
-	grown growth
+	mu         sync.Mutex
+	id         string // display_id of the line
+	start      time.Time
+	lastUpdate time.Time
+	shown      bool
+	curves     progressCurves
 }
 
-// Progress returns a monitor that shows one line, stage, share or iteration, residual, time left, and below it, where a
-// stage iterates, a picture that grows.
+// Progress returns a monitor that displays one line with the stage, the fraction done or the iteration, the residual
+// and the remaining time. If the stage iterates, a plot of its progress appears below the line.
 func (s *Session) Progress() func(krrlab.Event) error {
 	return func(e krrlab.Event) error {
 		now := time.Now()
 		s.progress.CompareAndSwap(nil, &progressLine{id: fmt.Sprint("krrlab-progress-", now.UnixNano()), start: now})
-		if p := s.progress.Load(); p != nil { // else the cell has ended
-			p.event(s, e, now)
+		if p := s.progress.Load(); p != nil { // nil if the cell has ended
+			p.update(s, e, now)
 		}
 		return nil
 	}
 }
 
-// put shows the line, with a bar where an event knows its total, or what stands in its place.
-func (p *progressLine) put(s *Session, e krrlab.Event, text, picture string) {
+// show displays text and a picture as the progress line, replacing its previous contents. If the event knows its total,
+// a progress bar precedes the text.
+func (p *progressLine) show(s *Session, e krrlab.Event, text, picture string) {
 	bar := ""
 	if e.Total > 0 {
 		bar = fmt.Sprintf(`<progress max="%d" value="%d" style="width:12em"></progress> `, e.Total, e.Done)
@@ -103,9 +104,9 @@ func (p *progressLine) put(s *Session, e krrlab.Event, text, picture string) {
 	p.shown = true
 }
 
-// endProgress replaces the line by how long it took.
+// endProgress replaces the progress line, if there is one, by the elapsed time.
 func (s *Session) endProgress() {
 	if p := s.progress.Swap(nil); p != nil {
-		p.end(s, time.Now())
+		p.finish(s, time.Now())
 	}
 }

@@ -2,34 +2,34 @@ package golang
 
 import "syscall"
 
-// follow takes what is written to a pipe as it comes. It reads under the lock, so that
-// nothing read is out of sight of drain.
-func (c *capture) follow(stream int) {
-	raw, err := c.ends[stream].SyscallConn()
+// followPipe reads a pipe whenever data arrives, until it is closed. It reads while holding c.mu, so that drain never
+// misses data that was read but not yet added.
+func (c *capture) followPipe(stream int) {
+	raw, err := c.readEnds[stream].SyscallConn()
 	if err != nil {
 		return
 	}
 	_ = raw.Read(func(fd uintptr) bool { // ends when the pipe is closed
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return !c.take(stream, fd)
+		return !c.readAvailable(stream, fd)
 	})
 }
 
-// drain takes all that is in the pipes; mu is held.
+// drain reads all data that is in the pipes. The caller holds c.mu.
 func (c *capture) drain() {
-	for i, f := range c.ends {
+	for i, f := range c.readEnds {
 		if c.closed {
 			return
 		}
 		if raw, err := f.SyscallConn(); err == nil {
-			_ = raw.Control(func(fd uintptr) { c.take(i, fd) })
+			_ = raw.Control(func(fd uintptr) { c.readAvailable(i, fd) })
 		}
 	}
 }
 
-// take reads a pipe empty and reports whether there is more to come.
-func (c *capture) take(stream int, fd uintptr) bool {
+// readAvailable reads a pipe until it is empty. It returns false at the end of the pipe.
+func (c *capture) readAvailable(stream int, fd uintptr) bool {
 	var buf [64 << 10]byte
 	for {
 		n, err := syscall.Read(int(fd), buf[:])

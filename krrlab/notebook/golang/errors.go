@@ -17,21 +17,22 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/native"
 )
 
-// Error is how a cell failed: the kind, one line, and that with the lines of the cell.
+// Error is the failure of a cell: its kind, a one-line message, and a traceback that shows the failing lines of the
+// cell.
 type Error struct {
 	Name, Value string
 	Traceback   []string
 }
 
-// Error is the kind and the line.
+// Error returns the kind and the message.
 func (e *Error) Error() string { return e.Name + ": " + e.Value }
 
-// Names of errors.
+// Kinds of errors.
 const (
-	syntaxError  = "SyntaxError"
-	compileError = "CompileError"
-	panicError   = "Panic"
-	interrupted  = "Interrupted"
+	syntaxError      = "SyntaxError"
+	compileError     = "CompileError"
+	panicError       = "Panic"
+	interruptedError = "Interrupted"
 )
 
 const (
@@ -40,7 +41,8 @@ const (
 	plain = "\x1b[0m"
 )
 
-// failure makes an error that shows the line of the cell, 0 if it is not known.
+// failure returns an error that shows a line of the cell, counted from 1, and its surroundings. line is 0 if it is
+// unknown.
 func (c *cell) failure(name, text string, line int) *Error {
 	e := &Error{Name: name, Value: text}
 	head := fmt.Sprintf("%s%s%s: %s%s", bold, red, name, plain, text)
@@ -62,38 +64,38 @@ func (c *cell) failure(name, text string, line int) *Error {
 	return e
 }
 
-// rejected turns what is wrong with the code of a cell into an error.
-func (s *Session) rejected(c *cell, err error) *Error {
+// compileFailure converts an error of the compilation of a cell.
+func (s *Session) compileFailure(c *cell, err error) *Error {
 	var list scanner.ErrorList
-	var checked types.Error
+	var typeErr types.Error
 	var missing *engine.MissingError
 	switch {
 	case errors.As(err, &list) && len(list) > 0:
 		return c.failure(syntaxError, syntaxText(list[0].Msg), list[0].Pos.Line)
-	case errors.As(err, &checked):
-		return c.failure(compileError, hint(oneLine(checked.Msg)), checked.Fset.Position(checked.Pos).Line)
+	case errors.As(err, &typeErr):
+		return c.failure(compileError, hint(oneLine(typeErr.Msg)), typeErr.Fset.Position(typeErr.Pos).Line)
 	case errors.As(err, &missing):
 		return c.failure(compileError, s.missingText(missing.Paths), missing.Line)
 	}
 	return c.failure(compileError, oneLine(err.Error()), 0)
 }
 
-// explain turns what ended a cell into an error.
-func (s *Session) explain(c *cell, err error) *Error {
-	value, file, line := panicked(err)
+// runFailure converts the error or panic that ended the execution of a cell.
+func (s *Session) runFailure(c *cell, err error) *Error {
+	value, file, line := unwrapPanic(err)
 	halted, ok := value.(engine.Halted)
 	if halted.Line > 0 {
 		file, line = halted.File, halted.Line
 	}
 	if line == 0 || ok && (file != c.name || line > len(c.lines)) {
-		file, line = c.name, c.last
+		file, line = c.name, c.currentLine
 	}
-	if ok && c.deep.Load() {
+	if ok && c.tooDeep.Load() {
 		return c.failure(panicError,
 			"the recursion is too deep: functions that are not done take more than 192 MB of stack", line)
 	}
 	if ok {
-		return c.failure(interrupted, "the cell was interrupted", line)
+		return c.failure(interruptedError, "the cell was interrupted", line)
 	}
 	text := panicText(value)
 	if file != c.name {
@@ -102,8 +104,8 @@ func (s *Session) explain(c *cell, err error) *Error {
 	return c.failure(panicError, text, line)
 }
 
-// panicked returns what was panicked with at first, and the cell and the line of the innermost call that is of a cell.
-func panicked(value any) (inner any, file string, line int) {
+// unwrapPanic returns the original value of a panic, and the cell and line of the innermost call within a cell.
+func unwrapPanic(value any) (inner any, file string, line int) {
 	var stack []byte
 	for {
 		switch v := value.(type) {
@@ -116,34 +118,34 @@ func panicked(value any) (inner any, file string, line int) {
 		case *native.Error:
 			return v.Text, v.Cell, v.Line
 		default:
-			file, line = where(stack)
+			file, line = cellLocation(stack)
 			return value, file, line
 		}
 	}
 }
 
-// ofNil finds what ixgo and package reflect say of nil, where Go has one message for it.
-var ofNil = regexp.MustCompile(`^(slice: unexpected X type: \*|reflect: call of reflect\.Value\.Method on zero Value|` +
-	`reflect\.Value\.Call: call of nil function)`)
+// nilMessage matches the messages of ixgo and package reflect for nil dereferences. Go has one message for all of them.
+var nilMessage = regexp.MustCompile(`^(slice: unexpected X type: \*|` +
+	`reflect: call of reflect\.Value\.Method on zero Value|reflect\.Value\.Call: call of nil function)`)
 
-// panicText is what was panicked with.
+// panicText returns the message for the value of a panic.
 func panicText(value any) string {
 	text := strings.TrimSpace(fmt.Sprint(value))
 	if err, ok := value.(runtime.Error); ok {
 		text = strings.TrimPrefix(err.Error(), "runtime error: ")
 	}
-	if ofNil.MatchString(text) {
+	if nilMessage.MatchString(text) {
 		return "invalid memory address or nil pointer dereference"
 	}
 	return text
 }
 
-// frame is a line of a stack: the file, which is a cell, and the line.
-var frame = regexp.MustCompile(`(?m)^\t(.*):(\d+) \+0x`)
+// stackLine matches a line of a stack trace: the file, which is the name of a cell for interpreted code, and the line.
+var stackLine = regexp.MustCompile(`(?m)^\t(.*):(\d+) \+0x`)
 
-// where returns the cell and the line of the innermost call that is of a cell.
-func where(stack []byte) (file string, line int) {
-	for _, m := range frame.FindAllSubmatch(stack, -1) {
+// cellLocation returns the cell and line of the innermost call within a cell.
+func cellLocation(stack []byte) (file string, line int) {
+	for _, m := range stackLine.FindAllSubmatch(stack, -1) {
 		if file = string(m[1]); strings.HasSuffix(file, ".go") {
 			continue
 		}
@@ -154,17 +156,19 @@ func where(stack []byte) (file string, line int) {
 	return "", 0
 }
 
+// oneLine replaces each run of white space by one space.
 func oneLine(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// undefinedName finds a name that is not known, and whether it is of a package.
+// undefinedName matches an error about an unknown name. Its second group is not empty if the name is a member of a
+// package.
 var undefinedName = regexp.MustCompile(`^undefined: (\w+)(\.\w+)?$`)
 
-// twice finds two types that do not fit, which are written alike if one is of an earlier cell.
-var twice = regexp.MustCompile(`(?: type | types )(\S+?)\)? (?:as|and) (\S+?)(?: value |\))`)
+// typePair matches an error about two incompatible types. Both are written alike if one belongs to an earlier cell.
+var typePair = regexp.MustCompile(`(?: type | types )(\S+?)\)? (?:as|and) (\S+?)(?: value |\))`)
 
-// hint returns what to do about a message of go/types.
+// hint returns a message of go/types, with advice on how to correct the error.
 func hint(text string) string {
 	text = strings.ReplaceAll(text, "main.", "")
 	m := undefinedName.FindStringSubmatch(text)
@@ -172,7 +176,7 @@ func hint(text string) string {
 		!strings.Contains(t, ".") && types.Universe.Lookup(t) == nil {
 		return fmt.Sprintf("%s is of an earlier cell: declare its methods there, or embed it in a type of this one", t)
 	}
-	if t := twice.FindStringSubmatch(text); t != nil && t[1] == t[2] {
+	if t := typePair.FindStringSubmatch(text); t != nil && t[1] == t[2] {
 		return fmt.Sprintf("%s; one of them is the %s of before it was declared again: run the cells again that made "+
 			"its values", text, strings.TrimLeft(t[1], "*[]"))
 	}
@@ -182,13 +186,13 @@ func hint(text string) string {
 	case m[2] != "":
 		return text + "; press Tab after the dot to list the names"
 	}
-	if line := importLine(m[1]); line != "" {
+	if line := importAdvice(m[1]); line != "" {
 		return text + "; " + line
 	}
 	return text + "; declare it above, or run the cell that does, or import its package"
 }
 
-// syntaxText says what is wrong in terms of the cell.
+// syntaxText returns the message of a syntax error, with an explanation in terms of the cell.
 func syntaxText(msg string) string {
 	switch {
 	case strings.HasPrefix(msg, "expected 1 expression"):

@@ -10,59 +10,60 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/engine"
 )
 
-// Run executes a cell. name says which it is in messages: Cell 5.
+// Run executes a cell and returns its outcome. name identifies the cell in messages, for example Cell 5.
 func (s *Session) Run(name, code string, out Output) Result {
-	c := &cell{name: name, lines: strings.Split(code, "\n"), out: out, done: make(chan struct{}),
-		halt: make(chan struct{}), gone: make(chan struct{})}
+	c := &cell{name: name, lines: strings.Split(code, "\n"), out: out, finished: make(chan struct{}),
+		halting: make(chan struct{}), abandoned: make(chan struct{})}
 	result := make(chan Result, 1)
 	select {
-	case s.work <- func() { s.runCell(c, result) }:
+	case s.tasks <- func() { s.runCell(c, result) }:
 	case <-s.quit:
 		return Result{}
 	}
 	select {
 	case r := <-result:
 		return r
-	case <-c.gone:
-		return Result{Err: c.failure(interrupted, "the cell was interrupted and left behind", 0)}
+	case <-c.abandoned:
+		return Result{Err: c.failure(interruptedError, "the cell was interrupted and left behind", 0)}
 	}
 }
 
-// runCell runs a cell in the goroutine that is for it.
+// runCell runs a cell in the worker goroutine and sends its outcome to result, unless the cell was abandoned.
 func (s *Session) runCell(c *cell, result chan<- Result) {
 	var res Result
 	returned := false
 	c.goid = engine.Goid()
 	s.out.begin(c.out)
 	c.ctx = s.renewContext()
-	s.running.Store(c)
-	go s.guard(c)
+	s.runningCell.Store(c)
+	go s.watchCell(c)
 	defer func() {
 		defer c.resume()
-		if c.end() {
-			s.running.Store(nil)
+		if c.markEnded() {
+			s.runningCell.Store(nil)
 			s.endProgress()
 			s.out.end()
 			if returned {
-				res = s.ended(c, res)
+				res = s.interruptedResult(c, res)
 			} else {
-				res = Result{Err: c.failure(panicError, "runtime.Goexit ended the goroutine of the cell", c.last)}
+				const text = "runtime.Goexit ended the goroutine of the cell"
+				res = Result{Err: c.failure(panicError, text, c.currentLine)}
 			}
-			if !returned || c.deep.Load() { // deep: the goroutine would keep its huge stack
-				s.replace()
+			if !returned || c.tooDeep.Load() { // after a deep recursion, the goroutine would keep its huge stack
+				s.replaceWorker()
 			}
 			result <- res
 		}
-		close(c.done)
+		close(c.finished)
 	}()
-	res = s.segments(c)
+	res = s.runSegments(c)
 	returned = true
 }
 
-// ended makes Interrupted of however a cell ended that an interrupt has met, so that the cells
-// behind it are dropped. What there is of a value is shown.
-func (s *Session) ended(c *cell, res Result) Result {
-	if c.hits.Load() == 0 {
+// interruptedResult returns the outcome of a cell that has ended with res. If the cell was interrupted, this is the
+// error Interrupted, so that queued cells are not run; a value is displayed first.
+func (s *Session) interruptedResult(c *cell, res Result) Result {
+	if c.interrupts.Load() == 0 {
 		return res
 	}
 	if res.Value != nil {
@@ -70,32 +71,35 @@ func (s *Session) ended(c *cell, res Result) Result {
 	}
 	switch {
 	case res.Err == nil:
-		return Result{Err: c.failure(interrupted, "the cell was interrupted", c.last)}
-	case res.Err.Name == interrupted, res.Err.Name == panicError:
+		return Result{Err: c.failure(interruptedError, "the cell was interrupted", c.currentLine)}
+	case res.Err.Name == interruptedError, res.Err.Name == panicError:
 		return Result{Err: res.Err}
 	}
-	return Result{Err: c.failure(interrupted, "the cell was interrupted: "+res.Err.Value, 0)}
+	return Result{Err: c.failure(interruptedError, "the cell was interrupted: "+res.Err.Value, 0)}
 }
 
-// segments runs the parts of a cell: commands, and the Go between them.
-func (s *Session) segments(c *cell) (res Result) {
-	for _, p := range split(c.lines) {
-		p = asCode(p)
-		if c.state.Load() != isRunning || c.hits.Load() > 0 { // left behind: the session is another cell's
+// runSegments runs the segments of a cell, which are commands and Go code, until one fails.
+func (s *Session) runSegments(c *cell) (res Result) {
+	for _, seg := range splitCell(c.lines) {
+		seg = asTimingCode(seg)
+		if c.state.Load() != isRunning || c.interrupts.Load() > 0 { // abandoned or interrupted
 			return res
 		}
 		switch {
-		case strings.HasPrefix(p.command, "%%go\n"):
-			res = s.compile(c, p)
-		case p.command != "":
-			if err := s.command(p.command); err != nil {
-				return Result{Err: c.failure("CommandError", err.Error(), p.line)}
+		case strings.HasPrefix(seg.command, "%%go\n"):
+			res = s.compile(c, seg)
+		case seg.command != "":
+			if err := s.command(seg.command); err != nil {
+				return Result{Err: c.failure("CommandError", err.Error(), seg.line)}
 			}
 			res = Result{}
 		default:
-			stop := s.timed(p.timed)
-			if res = s.goCode(c, p); c.state.Load() != isLeft {
-				stop()
+			printTime := func() {}
+			if seg.timed {
+				printTime = s.startTimer()
+			}
+			if res = s.runGo(c, seg); c.state.Load() != isAbandoned {
+				printTime()
 			}
 		}
 		if res.Err != nil {
@@ -105,86 +109,87 @@ func (s *Session) segments(c *cell) (res Result) {
 	return res
 }
 
-// goCode runs lines of Go.
-func (s *Session) goCode(c *cell, p part) Result {
-	cell, err := s.e.Compile(c.name, strings.Repeat("\n", p.line-1)+p.code)
+// runGo runs a segment of Go code.
+func (s *Session) runGo(c *cell, seg segment) Result {
+	cell, err := s.interp.Compile(c.name, strings.Repeat("\n", seg.line-1)+seg.code)
 	if err != nil {
-		return Result{Err: s.rejected(c, err)}
+		return Result{Err: s.compileFailure(c, err)}
 	}
-	s.note()
-	vals, err := cell.Run(func() bool { return c.state.Load() == isLeft }, func(line int) {
-		if c.hits.Load() > 0 {
+	s.printNotices()
+	values, err := cell.Run(func() bool { return c.state.Load() == isAbandoned }, func(line int) {
+		if c.interrupts.Load() > 0 {
 			panic(engine.Halted{})
 		}
-		c.last = line
+		c.currentLine = line
 	})
 	if err != nil {
-		return Result{Err: s.explain(c, err)}
+		return Result{Err: s.runFailure(c, err)}
 	}
-	res := s.result(c, vals, cell.EndsWithCall)
-	for _, u := range cell.UnreadErrors() {
-		if c.hits.Load() > 0 { // the interrupt's
+	res := s.valueResult(c, values, cell.EndsWithCall)
+	for _, unread := range cell.UnreadErrors() {
+		if c.interrupts.Load() > 0 { // the interrupt may have caused the errors
 			break
 		}
 		s.out.printf(stderr, "%s is not nil (line %d): %s; look at it, or write Must(…) around the call\n",
-			u.Name, u.Line, oneLine(u.Err.Error()))
+			unread.Name, unread.Line, oneLine(unread.Err.Error()))
 	}
 	return res
 }
 
-// result turns the values of the last expression into what is shown. If the last of
-// several is an error, or the only one of a call is, that is how the cell ended.
-func (s *Session) result(c *cell, vals []engine.Value, call bool) (res Result) {
-	var shows []any
-	for i, v := range vals {
-		if i == len(vals)-1 && (call || i > 0) && types.Identical(v.Type, errorType) {
+// valueResult turns the values of the last expression into the outcome of the cell. If the last of several values is an
+// error, or the single value of a call is one, it becomes the error of the cell.
+func (s *Session) valueResult(c *cell, values []engine.Value, isCall bool) (res Result) {
+	var displayed []any
+	for i, v := range values {
+		if i == len(values)-1 && (isCall || i > 0) && types.Identical(v.Type, errorType) {
 			if err, ok := v.Value.(error); ok && err != nil {
 				res.Err = c.failure("Error", err.Error(), 0)
 			}
 			continue
 		}
-		shows = append(shows, v.Value)
+		displayed = append(displayed, v.Value)
 	}
-	if len(shows) == 0 || res.Err != nil && allZero(shows) {
+	if len(displayed) == 0 || res.Err != nil && allZero(displayed) {
 		return res
 	}
-	d, err := s.shown(shows)
+	d, err := s.combine(displayed)
 	if err != nil {
-		res.Err = c.failure("DisplayError", err.Error(), c.last)
+		res.Err = c.failure("DisplayError", err.Error(), c.currentLine)
 	}
-	if res.Err != nil { // what there is of a value is worth seeing
+	if res.Err != nil { // also display the values that come with an error
 		s.out.show(d)
 		return res
 	}
-	d = carried(d)
+	d = encode(d)
 	res.Value = &d
 	return res
 }
 
-// shown returns several values as one: texts in a line, and where one is more than text each but the last by itself,
-// before.
-func (s *Session) shown(values []any) (d display.Data, err error) {
-	var all []display.Data
+// combine returns the display data for several values. Values that are all plain text are joined into one line.
+// Otherwise, combine displays all values but the last and returns the last one.
+func (s *Session) combine(values []any) (d display.Data, err error) {
+	var shown []display.Data
 	var text []string
-	rich := false
+	isRich := false
 	for _, v := range values {
 		if d, err = display.Show(v); err != nil {
 			return d, err
 		}
-		all, text = append(all, d), append(text, fmt.Sprint(d.Data[display.MIMETypeText]))
-		rich = rich || len(d.Data) > 1
+		shown, text = append(shown, d), append(text, fmt.Sprint(d.Data[display.MIMETypeText]))
+		isRich = isRich || len(d.Data) > 1
 	}
-	if len(all) > 1 && !rich {
+	if len(shown) > 1 && !isRich {
 		return display.MakeData(display.MIMETypeText, strings.Join(text, ", ")), nil
 	}
-	for _, before := range all[:len(all)-1] {
-		s.out.show(before)
+	for _, earlier := range shown[:len(shown)-1] {
+		s.out.show(earlier)
 	}
 	return d, nil
 }
 
 var errorType = types.Universe.Lookup("error").Type()
 
+// allZero reports whether all values are nil or the zero value of their type.
 func allZero(vs []any) bool {
 	for _, v := range vs {
 		if r := reflect.ValueOf(v); r.IsValid() && !r.IsZero() {

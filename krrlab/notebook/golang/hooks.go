@@ -12,15 +12,15 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
-	_ "github.com/krrlab/lab/krrlab/notebook/bindings" // what cells may import
+	_ "github.com/krrlab/lab/krrlab/notebook/bindings" // the packages that cells can import
 	"github.com/krrlab/lab/krrlab/notebook/display"
 	"github.com/krrlab/lab/krrlab/notebook/engine"
 )
 
-// hook returns what cells call instead of functions that must know of the session: printing,
-// which keeps its order so; reading; waiting and contexts, which an interrupt ends; and
-// what would end the process.
-func (s *Session) hook() map[string]any {
+// hooks returns replacements for library functions that must cooperate with the session. Printing goes through the
+// capture, which preserves its order. Reading asks the reader of the notebook. An interrupt ends sleeping and cancels
+// contexts. Functions that would end the process panic instead.
+func (s *Session) hooks() map[string]any {
 	log.SetOutput(writer{s.out, stderr})
 	out := writer{s.out, stdout}
 	fatal := func(a ...any) { panic(fmt.Sprint(a...)) }
@@ -50,27 +50,28 @@ func (s *Session) hook() map[string]any {
 	}
 }
 
-// panics reports goroutines of cells that end by a panic.
-func (s *Session) panics(e *engine.Engine) {
+// reportPanics prints the panics of goroutines that cells started, until the session ends.
+func (s *Session) reportPanics(e *engine.Engine) {
 	for {
 		select {
 		case p := <-e.Panics:
-			value, file, line := panicked(p)
+			value, file, line := unwrapPanic(p)
 			if _, ok := value.(engine.Halted); ok {
 				continue
 			}
-			at := ""
+			location := ""
 			if line > 0 {
-				at = fmt.Sprintf(" (%s, line %d)", file, line)
+				location = fmt.Sprintf(" (%s, line %d)", file, line)
 			}
-			s.out.printf(stderr, "a goroutine of the cell panicked: %s%s\n", panicText(value), at)
+			s.out.printf(stderr, "a goroutine of the cell panicked: %s%s\n", panicText(value), location)
 		case <-s.quit:
 			return
 		}
 	}
 }
 
-// scan reads a line from the reader of the notebook. It reports what it cannot read, for many cells ignore the error.
+// scan reads a line from the reader of the notebook and parses it with f. It prints errors, because many cells ignore
+// the returned one.
 func (s *Session) scan(f func(string) (int, error)) (int, error) {
 	n, err := f(s.input("", false) + "\n")
 	if err != nil {
@@ -79,10 +80,10 @@ func (s *Session) scan(f func(string) (int, error)) (int, error) {
 	return n, err
 }
 
-// sleep is time.Sleep that an interrupt ends, and with it the cell: it does not return into the
-// interpreter, which would go on until its signal comes. Goroutines of cells sleep on.
+// sleep replaces time.Sleep. If the cell is interrupted, sleep panics instead of returning, since interpreted code
+// would continue until the interpreter is stopped. In goroutines that a cell started, it is time.Sleep.
 func (s *Session) sleep(d time.Duration) {
-	c := s.running.Load()
+	c := s.runningCell.Load()
 	if c == nil || c.goid != engine.Goid() {
 		time.Sleep(d)
 		return
@@ -91,12 +92,12 @@ func (s *Session) sleep(d time.Duration) {
 	defer t.Stop()
 	select {
 	case <-t.C:
-	case <-c.halt:
+	case <-c.halting:
 		panic(engine.Halted{})
 	}
 }
 
-// newLab is krrlab.New, with a line of progress where no monitor is set.
+// newLab replaces krrlab.New. It sets a progress line as the monitor if there is none, and warns about slow kernels.
 func (s *Session) newLab(train *datasets.Dataset, cfg krrlab.Config) (*krrlab.Lab, error) {
 	if cfg.Monitor == nil {
 		cfg.Monitor = s.Progress()
@@ -107,44 +108,45 @@ func (s *Session) newLab(train *datasets.Dataset, cfg krrlab.Config) (*krrlab.La
 	return krrlab.New(train, cfg)
 }
 
-// slowKernel is how long K may take to form before a cell is told that its kernel is interpreted.
-const slowKernel = time.Second
+// slowKernelTime is the predicted time to form K above which the user is warned that the kernel is interpreted.
+const slowKernelTime = time.Second
 
-// warnSlow reports how long K takes with a kernel that a cell declares.
+// warnSlow prints a warning if K takes longer than slowKernelTime to form because its kernel is declared in a cell. It
+// times the kernel on a small tile, which is doubled until the time can be measured.
 func (s *Session) warnSlow(train *datasets.Dataset, k kernel.Kernel) {
 	t := reflect.TypeOf(k)
 	if t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if _, pairs := k.(kernel.Func); t == nil || t.PkgPath() != "main" && !pairs {
+	if _, isFunc := k.(kernel.Func); t == nil || t.PkgPath() != "main" && !isFunc {
 		return
 	}
 	n, _ := train.X.Dims()
 	var w kernel.Workspace
 	tile := make([]float64, 128*128)
-	for m := min(n, 4); m > 0; m *= 2 { // until it takes long enough to tell
+	for m := min(n, 4); m > 0; m *= 2 { // until the time is long enough to be measured
 		p := points.NewPanel(train.X.Slice(0, m))
-		start, calls := time.Now(), s.compiled.calls.Load()
+		start, calls := time.Now(), s.programs.calls.Load()
 		kernel.Tile64(tile, m, k, p, p, kernel.Float64, &w)
-		took, calls := time.Since(start), s.compiled.calls.Load()-calls
-		if took < 20*time.Millisecond && 2*m <= min(n, 128) {
+		elapsed, calls := time.Since(start), s.programs.calls.Load()-calls
+		if elapsed < 20*time.Millisecond && 2*m <= min(n, 128) {
 			continue
 		}
-		each, what := float64(took)/float64(m*m), map[bool]string{true: "is interpreted",
+		perPair, cause := float64(elapsed)/float64(m*m), map[bool]string{true: "is interpreted",
 			false: "calls a compiled function for each pair"}[calls == 0]
-		if all := time.Duration(float64(n) * float64(n) / 2 * each); all > slowKernel &&
+		if total := time.Duration(float64(n) * float64(n) / 2 * perPair); total > slowKernelTime &&
 			(calls == 0 || calls > int64(m)) {
 			s.out.printf(stderr,
 				"the kernel %v %s: %v an evaluation, so forming K of %d points takes about %v, and again "+
 					"wherever K is recomputed; "+
-					"%s, or take fewer points or a kernel of package kernel\n", k, what,
-				time.Duration(each).Round(10*time.Nanosecond), n, all.Round(time.Second), faster())
+					"%s, or take fewer points or a kernel of package kernel\n", k, cause,
+				time.Duration(perPair).Round(10*time.Nanosecond), n, total.Round(time.Second), speedAdvice())
 		}
 		return
 	}
 }
 
-// input asks the reader. Without an answer the cell ends.
+// input asks the reader for a line. If there is no answer, it panics, which ends the cell.
 func (s *Session) input(prompt string, password bool) string {
 	err := errors.New("no cell is running that could ask for input")
 	if out := s.out.output(); out != nil {
@@ -153,14 +155,14 @@ func (s *Session) input(prompt string, password bool) string {
 			return line
 		}
 	}
-	if c := s.running.Load(); c != nil && c.hits.Load() > 0 {
+	if c := s.runningCell.Load(); c != nil && c.interrupts.Load() > 0 {
 		panic(engine.Halted{})
 	}
 	panic(err)
 }
 
-// must is the function Must of cells.
-const must = `// Must returns the value of a call that must not fail: an error ends the cell.
+// mustSource declares the function Must, which cells can use.
+const mustSource = `// Must returns the value of a call that must not fail: an error ends the cell.
 func Must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -168,20 +170,20 @@ func Must[T any](v T, err error) T {
 	return v
 }`
 
-// builtIn gives cells what is declared as they declare it.
-func (s *Session) builtIn() {
-	cell, err := s.e.Compile("built-in.go", must)
+// compileBuiltIns declares the built-in functions that are written in interpreted Go.
+func (s *Session) compileBuiltIns() {
+	cell, err := s.interp.Compile("built-in.go", mustSource)
 	if err == nil {
 		_, err = cell.Run(func() bool { return false }, func(int) {})
 	}
 	if err != nil {
 		panic(err)
 	}
-	s.own, _ = s.e.Names()
+	s.builtIns, _ = s.interp.Names()
 }
 
-// declare gives cells what they find without an import.
-func (s *Session) declare() {
+// declareBuiltIns declares the variables and functions that cells can use without an import.
+func (s *Session) declareBuiltIns() {
 	ctx, dirs := context.Context(s.ctx.Load()), append([]string{}, s.dirs...)
 	show := func(v any) {
 		d, err := display.Show(v)
@@ -191,18 +193,18 @@ func (s *Session) declare() {
 		}
 	}
 	update := func(id string, v any) { s.out.update(withID(display.Render(v), id)) }
-	named := func(id string, v any) { s.out.show(withID(display.Render(v), id)) }
-	empty := func() { s.out.ordered(func(o Output) { o.Clear(true) }) }
+	showNamed := func(id string, v any) { s.out.show(withID(display.Render(v), id)) }
+	clearOutput := func() { s.out.afterText(func(o Output) { o.Clear(true) }) }
 	input := func(prompt string) string { return s.input(prompt, false) }
 	password := func(prompt string) string { return s.input(prompt, true) }
 	progress := s.Progress
-	s.e.Declare(map[string]any{
-		"ctx": &ctx, "DataDirs": &dirs, "Display": &show, "Update": &update, "DisplayID": &named, "Clear": &empty,
-		"Input": &input, "Password": &password, "Progress": &progress,
+	s.interp.Declare(map[string]any{
+		"ctx": &ctx, "DataDirs": &dirs, "Display": &show, "Update": &update, "DisplayID": &showNamed,
+		"Clear": &clearOutput, "Input": &input, "Password": &password, "Progress": &progress,
 	})
 }
 
-// withID marks data with the name by which it can be replaced.
+// withID sets the display_id of display data, by which it can be replaced later.
 func withID(d display.Data, id string) display.Data {
 	if d.Transient == nil {
 		d.Transient = display.MIMEMap{}

@@ -14,7 +14,7 @@ func (noisy) HTML() string { log.Print("drawn"); return "<b>n</b>" }
 // TestUpdatePrints replaces a value by one that prints while it is rendered.
 func TestUpdatePrints(t *testing.T) {
 	s := open(t, nil)
-	s.do(func() { v := any(noisy{}); s.e.Declare(map[string]any{"v": &v}) })
+	s.do(func() { v := any(noisy{}); s.interp.Declare(map[string]any{"v": &v}) })
 	if got := run(s, `Update("a", v)`); !strings.Contains(got, "drawn\n|update a: ") {
 		t.Errorf("%q", got)
 	}

@@ -13,17 +13,18 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/modules"
 )
 
-// missingText says which packages cannot be imported, which may be meant, and how to have them.
+// missingText returns an error message about packages that cannot be imported. It suggests similar packages and how to
+// install the missing ones.
 func (s *Session) missingText(paths []string) string {
 	var texts []string
 	for _, path := range paths {
 		text := fmt.Sprintf("package %s is not in this kernel", path)
-		if std, near := packagesNamed(path[strings.LastIndexByte(path, '/')+1:]); len(std)+len(near) > 0 {
-			text += "; there is " + strings.Join(append(near, std...), ", ")
+		if std, extras := packagesNamed(path[strings.LastIndexByte(path, '/')+1:]); len(std)+len(extras) > 0 {
+			text += "; there is " + strings.Join(append(extras, std...), ", ")
 		}
 		texts = append(texts, text)
 	}
-	if !standard(paths[0]) {
+	if !isStandard(paths[0]) {
 		if _, err := exec.LookPath("go"); err != nil {
 			texts = append(texts, "to have it, install Go (go.dev/dl)")
 		} else {
@@ -33,10 +34,12 @@ func (s *Session) missingText(paths []string) string {
 	return strings.Join(texts, "; ") + " (nothing of the cell was imported; %doc lists the packages)"
 }
 
-// find finds the source of a package that is not compiled into the kernel.
-func (s *Session) find(path string) (*engine.Source, error) {
-	if first, _, _ := strings.Cut(path, "/"); standard(path) && engine.Packages()[first] != "" {
-		return nil, &engine.MissingError{Paths: []string{path}} // of the standard library
+// findSource finds the source of a package that is not compiled into the kernel. It returns an engine.MissingError if
+// there is none.
+func (s *Session) findSource(path string) (*engine.Source, error) {
+	if firstElement, _, _ := strings.Cut(path, "/"); isStandard(path) && engine.Packages()[firstElement] != "" {
+		// a package of the standard library that is not compiled in
+		return nil, &engine.MissingError{Paths: []string{path}}
 	}
 	p, err := s.finder.Find(s.ctx.Load(), path)
 	if errors.Is(err, modules.ErrNoGo) || errors.Is(err, modules.ErrNotFound) {
@@ -52,66 +55,68 @@ func (s *Session) find(path string) (*engine.Source, error) {
 		}
 	}
 	if p.Asked {
-		s.interpreted = append(s.interpreted, p)
+		s.unreported = append(s.unreported, p)
 	}
 	return src, nil
 }
 
-// standard reports whether a path may be one of the standard library, whose first element has no dot.
-func standard(path string) bool {
-	first, _, _ := strings.Cut(path, "/")
-	return !strings.Contains(first, ".")
+// isStandard reports whether path can be a package of the standard library, that is, whether its first element has no
+// dot.
+func isStandard(path string) bool {
+	firstElement, _, _ := strings.Cut(path, "/")
+	return !strings.Contains(firstElement, ".")
 }
 
-// note says what the kernel lacks, and of the packages that a cell was the first to import that they are interpreted.
-func (s *Session) note() {
+// printNotices prints, once each, the features that the kernel lacks and the packages that are interpreted.
+func (s *Session) printNotices() {
 	for _, line := range s.missing {
 		s.out.printf(stderr, "%s\n", line)
 	}
 	s.missing = nil
-	for _, p := range s.interpreted {
+	for _, p := range s.unreported {
 		text := fmt.Sprintf("%s (%s) is interpreted; in a %%%%go cell it is compiled", p.Path, p.Module)
 		if len(p.Newer) > 0 {
 			text += "; used with " + strings.Join(p.Newer, ", ")
 		}
 		s.out.printf(stdout, "%s\n", text)
 	}
-	s.interpreted = nil
+	s.unreported = nil
 }
 
-// preferred are the packages that a name means where several have it.
-var preferred = map[string]string{
+// preferredPaths maps names that several packages of the standard library have to the one that is meant without an
+// import.
+var preferredPaths = map[string]string{
 	"rand": "math/rand", "template": "text/template", "scanner": "text/scanner", "pprof": "runtime/pprof",
 	"ast": "go/ast", "color": "image/color",
 }
 
-// packagesNamed returns the paths of the linked-in packages that cells know by a name, those of the standard
-// library first.
-func packagesNamed(name string) (std, others []string) {
-	for path, known := range engine.Packages() {
-		if known != name && path[strings.LastIndexByte(path, '/')+1:] != name {
+// packagesNamed returns the sorted paths of the compiled-in packages with the given name: those of the standard
+// library, and all others.
+func packagesNamed(name string) (std, extras []string) {
+	for path, packageName := range engine.Packages() {
+		if packageName != name && path[strings.LastIndexByte(path, '/')+1:] != name {
 			continue
 		}
-		if standard(path) {
+		if isStandard(path) {
 			std = append(std, path)
 		} else {
-			others = append(others, path)
+			extras = append(extras, path)
 		}
 	}
 	slices.Sort(std)
-	slices.Sort(others)
-	return std, others
+	slices.Sort(extras)
+	return std, extras
 }
 
-// linked returns the package that a name means without an import: of the standard library, or one of the others that
-// are linked in.
-func linked(name string) string {
-	if path := preferred[name]; path != "" {
+// implicitImport returns the path of the compiled-in package that a name denotes without an import, or "" if there is
+// none or several. Packages of the standard library take precedence.
+func implicitImport(name string) string {
+	if path := preferredPaths[name]; path != "" {
 		return path
 	}
-	std, others := packagesNamed(name)
+	std, extras := packagesNamed(name)
 	if len(std) == 0 {
-		std = others
+		std = extras
 	}
 	if len(std) == 1 {
 		return std[0]
@@ -119,10 +124,10 @@ func linked(name string) string {
 	return ""
 }
 
-// importLine says how to import what a name may mean, "" if no package has it.
-func importLine(name string) string {
-	std, others := packagesNamed(name)
-	all := append(others, std...)
+// importAdvice returns up to three import declarations that may define a name, or "" if no package has this name.
+func importAdvice(name string) string {
+	std, extras := packagesNamed(name)
+	all := append(extras, std...)
 	if len(all) == 0 {
 		return ""
 	}

@@ -17,55 +17,56 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/modules"
 )
 
-// Inspect returns the signature and the comment of the name at the cursor, or of the
-// function whose arguments are being written. more asks for all there is.
-func (s *Session) Inspect(code string, cursor int, more bool) (text string, ok bool) {
+// Inspect documents the name at the cursor, or the function or composite literal whose arguments are being written: it
+// returns the declaration and the comment. If detailed is set, long comments are not shortened.
+func (s *Session) Inspect(code string, cursor int, detailed bool) (text string, ok bool) {
 	end := min(max(cursor, 0), len(code))
-	end = len(code) - len(strings.TrimLeftFunc(code[end:], ofName))
+	end = len(code) - len(strings.TrimLeftFunc(code[end:], isNameRune))
 	s.do(func() {
 		defer func() { _ = recover() }()
-		text, ok = s.describe(code[:end], more)
+		text, ok = s.describe(code[:end], docLength(detailed))
 	})
 	return text, ok
 }
 
-// describe documents the expression at the end of code, or else the nearest call or literal that it stands in.
-func (s *Session) describe(head string, more bool) (string, bool) {
-	spot := s.spot(head)
-	if spot == nil {
+// describe documents the expression at the end of head. If it is unknown, the enclosing calls, literals and index
+// expressions are tried, innermost first.
+func (s *Session) describe(head string, length docLength) (string, bool) {
+	cur := s.cursorAt(head)
+	if cur == nil {
 		return "", false
 	}
-	n := len(spot.Path) - 1
-	found := []ast.Expr{spot.Path[n].(*ast.Ident)}
-	if sel, ok := spot.Path[n-1].(*ast.SelectorExpr); ok {
-		found[0] = sel
+	n := len(cur.Path) - 1
+	candidates := []ast.Expr{cur.Path[n].(*ast.Ident)}
+	if sel, ok := cur.Path[n-1].(*ast.SelectorExpr); ok {
+		candidates[0] = sel
 	}
-	for i, at := range slices.Backward(spot.Path[:n]) {
-		switch at := at.(type) {
+	for i, node := range slices.Backward(cur.Path[:n]) {
+		switch node := node.(type) {
 		case *ast.CallExpr:
-			if at.Fun != spot.Path[i+1] {
-				found = append(found, at.Fun)
+			if node.Fun != cur.Path[i+1] {
+				candidates = append(candidates, node.Fun)
 			}
 		case *ast.CompositeLit:
-			found = append(found, at.Type)
+			candidates = append(candidates, node.Type)
 		case *ast.IndexExpr:
-			found = append(found, at.X)
+			candidates = append(candidates, node.X)
 		}
 	}
-	for _, x := range found {
+	for _, x := range candidates {
 		switch x := x.(type) {
 		case *ast.Ident:
-			if text, ok := s.describeWord(spot, x.Name, more); ok {
+			if text, ok := s.describeWord(cur, x.Name, length); ok {
 				return text, true
 			}
 		case *ast.SelectorExpr:
-			if p := imported(spot, x.X); p != nil {
-				return s.describeObject(p.Path(), x.Sel.Name, p.Scope().Lookup(x.Sel.Name), more)
+			if p := importedPackage(cur, x.X); p != nil {
+				return s.describeObject(p.Path(), x.Sel.Name, p.Scope().Lookup(x.Sel.Name), length)
 			}
-			if t := spot.Info.TypeOf(x.X); t != nil {
-				path, name := named(t)
+			if t := cur.Info.TypeOf(x.X); t != nil {
+				path, name := typeName(t)
 				member := engine.Member(t, x.Sel.Name)
-				if text, ok := s.describeObject(path, name+"."+x.Sel.Name, member, more); ok {
+				if text, ok := s.describeObject(path, name+"."+x.Sel.Name, member, length); ok {
 					return text, true
 				}
 			}
@@ -74,22 +75,32 @@ func (s *Session) describe(head string, more bool) (string, bool) {
 	return "", false
 }
 
-// noComments follows a declaration whose comment is not in this program, where there is no Go to ask.
-const noComments = "(This program was built without the comments of its packages, and Go is not installed here to read " +
-	"them from the source: see go.dev/dl, or take a release of krrlab.)"
+// noCommentsHint is appended to a declaration without a comment, if the program lacks the comments and Go is not
+// installed.
+const noCommentsHint = "(This program was built without the comments of its packages, and Go is not installed here " +
+	"to read them from the source: see go.dev/dl, or take a release of krrlab.)"
 
-// lookup returns declaration and comment of a name of a package, "" for the package itself: from the bindings, or else
-// from go doc. Without both, missing is noComments for a package of this program.
-func (s *Session) lookup(path, name string, more bool) (text string, ok bool, missing string) {
+// docLength selects how much of a comment is returned: shortDoc or fullDoc.
+type docLength bool
+
+const (
+	shortDoc docLength = false
+	fullDoc  docLength = true
+)
+
+// lookupDoc returns the declaration and comment of a name in a package, or of the package if name is "". They come from
+// the bindings or else from go doc. If neither is available for a package of this program, missing contains
+// noCommentsHint.
+func (s *Session) lookupDoc(path, name string, length docLength) (text string, ok bool, missing string) {
 	if e, ok := bindings.Lookup(path, name); ok {
-		return entryText(e, more), true, ""
+		return entryText(e, length), true, ""
 	}
 	if path == "" || path == "main" {
 		return "", false, ""
 	}
 	text, err := s.finder.Doc(context.Background(), path, name)
 	if errors.Is(err, modules.ErrNoGo) && engine.Packages()[path] != "" {
-		missing = "\n\n" + noComments
+		missing = "\n\n" + noCommentsHint
 	}
 	if help := fieldHelp(path, name); err == nil && help != "" {
 		text += "\n\n" + help
@@ -97,7 +108,7 @@ func (s *Session) lookup(path, name string, more bool) (text string, ok bool, mi
 	return text, err == nil && text != "", missing
 }
 
-// fieldHelp returns the help tag of a field Type.Field of a bound package, "" if there is none.
+// fieldHelp returns the help tag of a field Type.Field of a bound package, or "" if there is none.
 func fieldHelp(path, name string) string {
 	typ, field, _ := strings.Cut(name, ".")
 	if t := imports.Packages[path].Types[typ]; t != nil && t.Kind() == reflect.Struct {
@@ -107,25 +118,26 @@ func fieldHelp(path, name string) string {
 	return ""
 }
 
-func entryText(e bindings.Entry, more bool) string {
+// entryText formats a documentation entry. A short text is cut after 4,000 bytes of the comment.
+func entryText(e bindings.Entry, length docLength) string {
 	doc := e.Doc
-	if !more && len(doc) > 4000 {
+	if length == shortDoc && len(doc) > 4000 {
 		doc = strings.ToValidUTF8(doc[:4000], "") + " …"
 	}
 	return strings.TrimSpace(e.Decl + "\n\n" + doc)
 }
 
-// describeObject documents a name of a package, or a field or method of a type, which is written behind that.
-func (s *Session) describeObject(path, name string, o types.Object, more bool) (string, bool) {
-	text, ok, missing := s.lookup(path, name, more)
+// describeObject documents an object of a package, or a field or method, for which name is Type.Member.
+func (s *Session) describeObject(path, name string, o types.Object, length docLength) (string, bool) {
+	text, ok, missing := s.lookupDoc(path, name, length)
 	if ok || o == nil {
 		return text, ok
 	}
-	return engine.ObjectString(o) + cmp.Or(s.typeDoc(o.Type(), more), missing), true
+	return engine.ObjectString(o) + cmp.Or(s.typeDoc(o.Type(), length), missing), true
 }
 
-// named returns the path and the name of a type, or of what it points to.
-func named(t types.Type) (path, name string) {
+// typeName returns the package path and the name of a named type or of a pointer to one.
+func typeName(t types.Type) (path, name string) {
 	t = types.Unalias(t)
 	if p, ok := t.(*types.Pointer); ok {
 		t = types.Unalias(p.Elem())
@@ -136,42 +148,43 @@ func named(t types.Type) (path, name string) {
 	return "", ""
 }
 
-// typeDoc returns declaration and comment of a named compiled type, below an empty line; "" for other types.
-func (s *Session) typeDoc(t types.Type, more bool) string {
-	path, name := named(t)
+// typeDoc returns the declaration and comment of a named compiled type, preceded by an empty line. It returns "" for
+// other types.
+func (s *Session) typeDoc(t types.Type, length docLength) string {
+	path, name := typeName(t)
 	if engine.Packages()[path] == "" {
 		return ""
 	}
-	text, ok, missing := s.lookup(path, name, more)
+	text, ok, missing := s.lookupDoc(path, name, length)
 	if !ok {
 		return missing
 	}
 	return "\n\n" + text
 }
 
-// describeWord documents a variable, function or type of the notebook, or a package.
-func (s *Session) describeWord(spot *engine.Cursor, name string, more bool) (string, bool) {
-	if doc, ok := helpers[name]; ok && (spot.Names[name] == s.own[name] || name == "display") {
+// describeWord documents a single identifier: a variable, function or type of the notebook, or a package.
+func (s *Session) describeWord(cur *engine.Cursor, name string, length docLength) (string, bool) {
+	if doc, ok := builtInDocs[name]; ok && (cur.Names[name] == s.builtIns[name] || name == "display") {
 		return doc, true
 	}
 	path := ""
-	switch o := spot.Names[name].(type) {
+	switch o := cur.Names[name].(type) {
 	case nil:
-		path = linked(name)
+		path = implicitImport(name)
 	case *types.PkgName:
 		path = o.Imported().Path()
 	default:
-		return engine.ObjectString(o) + s.typeDoc(o.Type(), false), true
+		return engine.ObjectString(o) + s.typeDoc(o.Type(), shortDoc), true
 	}
-	text, ok, missing := s.lookup(path, "", more)
+	text, ok, missing := s.lookupDoc(path, "", length)
 	if missing != "" {
 		return "package " + path + missing, true
 	}
 	return text, ok
 }
 
-// helpers are the names that cells find without an import.
-var helpers = map[string]string{
+// builtInDocs documents the names that cells can use without declaring or importing them.
+var builtInDocs = map[string]string{
 	"ctx": "var ctx context.Context\n\nThe context of the cell: an interrupt cancels it. context.Background() " +
 		"is the same in a cell.",
 	"Display":   "func Display(v any)\n\nDisplay shows a value as the last expression of a cell is shown.",

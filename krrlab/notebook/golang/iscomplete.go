@@ -7,18 +7,18 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/engine"
 )
 
-// unfinished matches what Parse says about code that may continue.
+// unfinished matches error messages of engine.Engine.Parse for code that may be continued.
 var unfinished = regexp.MustCompile(`is not closed|found 'EOF'|(raw string literal|comment) not terminated`)
 
-// IsComplete reports whether a cell can be run as it is: complete, incomplete (with the
-// indent of the next line), or invalid.
+// IsComplete reports whether a cell can be run as it is. status is complete, invalid, or incomplete; in the last case
+// indent is the indentation of the next line.
 func (s *Session) IsComplete(code string) (status, indent string) {
-	if wholeCell(strings.TrimLeft(code, "\n")) {
+	if isCellCommand(strings.TrimLeft(code, "\n")) {
 		return "complete", ""
 	}
-	code = blanked(code)
+	code = blankCommands(code)
 	var err error
-	s.do(func() { err = s.e.Parse("", code) })
+	s.do(func() { err = s.interp.Parse("", code) })
 	switch {
 	case err == nil:
 		return "complete", ""

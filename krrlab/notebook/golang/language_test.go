@@ -13,8 +13,8 @@ import (
 //go:embed testdata/language.txt
 var language string
 
-// programs are the titles, codes and outputs of the programs.
-func programs() (out [][3]string) {
+// languagePrograms are the titles, codes and outputs of the programs.
+func languagePrograms() (out [][3]string) {
 	for _, p := range strings.Split(language, "\n## ") {
 		title, rest, _ := strings.Cut(strings.TrimPrefix(p, "## "), "\n")
 		code, prints, _ := strings.Cut(rest, "\n-- prints --\n")
@@ -37,13 +37,13 @@ func printed(p *sheet) string {
 // TestLanguage runs each program as a cell.
 func TestLanguage(t *testing.T) {
 	s := open(t, nil)
-	all := programs()
+	all := languagePrograms()
 	if len(all) < 100 {
 		t.Fatalf("%d programs", len(all))
 	}
 	failed := 0
 	for i, p := range all {
-		s.do(s.start)
+		s.do(s.startInterpreter)
 		sheet := &sheet{}
 		r := s.Run(fmt.Sprintf("Cell %d", i), p[1], sheet)
 		got := printed(sheet)

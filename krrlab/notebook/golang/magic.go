@@ -19,56 +19,56 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/engine"
 )
 
-// part is a piece of a cell: a command, or lines of Go.
-type part struct {
-	line    int    // of the cell, from 1
-	command string // without its line end
+// segment is a part of a cell: a command, or lines of Go code.
+type segment struct {
+	line    int    // first line in the cell, from 1
+	command string // text of the command without its line end; "" for Go code
 	code    string
-	timed   bool
+	timed   bool // print the run time of the code
 }
 
-// split takes a cell apart. A line outside of brackets and strings that begins with %, !
-// or $ is a command; %time code times the code, and %time alone the rest of the cell. A first line that
-// begins with %%, of those for the whole cell, is a command with all lines behind it.
-func split(lines []string) []part {
+// splitCell splits a cell into segments. A line that begins with %, ! or $ is a command if it is outside of brackets,
+// strings and comments. %time with code times this code; %time alone times the rest of the cell. If the first line is a
+// cell command (see isCellCommand), it is one command together with all following lines.
+func splitCell(lines []string) []segment {
 	if i := slices.IndexFunc(lines, func(l string) bool { return strings.TrimSpace(l) != "" }); i >= 0 &&
-		wholeCell(lines[i]) {
-		return []part{{line: i + 1, command: strings.TrimSpace(lines[i]) + "\n" + strings.Join(lines[i+1:], "\n")}}
+		isCellCommand(lines[i]) {
+		return []segment{{line: i + 1, command: strings.TrimSpace(lines[i]) + "\n" + strings.Join(lines[i+1:], "\n")}}
 	}
-	var out []part
+	var out []segment
 	var code []string
 	start, timed := 1, false
-	flush := func(next int) {
+	flush := func(nextLine int) {
 		if strings.TrimSpace(strings.Join(code, "")) != "" {
-			out = append(out, part{line: start, code: strings.Join(code, "\n"), timed: timed})
+			out = append(out, segment{line: start, code: strings.Join(code, "\n"), timed: timed})
 		}
-		code, start = nil, next
+		code, start = nil, nextLine
 	}
 	for i, l := range lines {
 		text := strings.TrimSpace(l)
-		if !isCommand(l) || within(lines[:i]) {
+		if !isCommand(l) || insideGo(lines[:i]) {
 			code = append(code, l)
 			continue
 		}
 		flush(i + 2)
-		name, rest, _ := strings.Cut(text, " ")
+		name, arg, _ := strings.Cut(text, " ")
 		if name == "%time" || name == "%%time" {
-			if rest = strings.TrimSpace(rest); rest != "" {
-				out = append(out, part{line: i + 1, code: rest, timed: true})
+			if arg = strings.TrimSpace(arg); arg != "" {
+				out = append(out, segment{line: i + 1, code: arg, timed: true})
 			} else {
 				timed = true
 			}
 			continue
 		}
-		out = append(out, part{line: i + 1, command: text})
+		out = append(out, segment{line: i + 1, command: text})
 	}
 	flush(0)
 	return out
 }
 
-// within reports whether code ends inside of a bracket, a raw string or a comment. Commands are no Go.
-func within(lines []string) bool {
-	open, quote := engine.OpenBrackets(blanked(strings.Join(lines, "\n") + "\n"))
+// insideGo reports whether code ends inside brackets, a raw string or a comment. Commands in the lines are ignored.
+func insideGo(lines []string) bool {
+	open, quote := engine.OpenBrackets(blankCommands(strings.Join(lines, "\n") + "\n"))
 	return len(open) > 0 || quote >= 0
 }
 
@@ -78,8 +78,8 @@ func isCommand(line string) bool {
 	return line != "" && strings.ContainsRune("%!$", rune(line[0]))
 }
 
-// blanked is code with spaces in place of lines that look like commands.
-func blanked(code string) string {
+// blankCommands replaces the lines of code that look like commands by spaces.
+func blankCommands(code string) string {
 	lines := strings.Split(code, "\n")
 	for i, l := range lines {
 		if isCommand(l) {
@@ -89,35 +89,32 @@ func blanked(code string) string {
 	return strings.Join(lines, "\n")
 }
 
-// timed returns what prints the time since, if it is to be.
-func (s *Session) timed(want bool) func() {
-	if !want {
-		return func() {}
-	}
+// startTimer returns a function that prints the time and the allocations since the call of startTimer.
+func (s *Session) startTimer() (printTime func()) {
 	start := time.Now()
-	var before runtime.MemStats
-	runtime.ReadMemStats(&before)
+	var startStats runtime.MemStats
+	runtime.ReadMemStats(&startStats)
 	return func() {
 		d := time.Since(start)
-		var after runtime.MemStats
-		runtime.ReadMemStats(&after)
+		var endStats runtime.MemStats
+		runtime.ReadMemStats(&endStats)
 		s.out.printf(stdout, "time %v, %.1f MB allocated\n", d.Round(time.Microsecond),
-			float64(after.TotalAlloc-before.TotalAlloc)/1e6)
+			float64(endStats.TotalAlloc-startStats.TotalAlloc)/1e6)
 	}
 }
 
-// names lists what cells declared, with types.
-func (s *Session) names() (out []string) {
-	objects, imported := s.e.Names()
+// listNames returns a line with name and type for each declaration of the cells, sorted.
+func (s *Session) listNames() (out []string) {
+	objects, imported := s.interp.Names()
 	for name, o := range objects {
-		if strings.HasPrefix(name, engine.HiddenPrefix) || o.Pkg().Path() != "main" || o == s.own[name] {
+		if strings.HasPrefix(name, engine.HiddenPrefix) || o.Pkg().Path() != "main" || o == s.builtIns[name] {
 			continue
 		}
-		what := engine.TypeString(o.Type())
+		kind := engine.TypeString(o.Type())
 		if _, ok := o.(*types.TypeName); ok {
-			what = "type"
+			kind = "type"
 		}
-		out = append(out, name+"  "+what)
+		out = append(out, name+"  "+kind)
 	}
 	for name, path := range imported {
 		out = append(out, name+"  package "+path)
@@ -126,14 +123,15 @@ func (s *Session) names() (out []string) {
 	return out
 }
 
+// changeDir changes the working directory, unless dir is empty, and prints it. A leading ~ is the home directory.
 func (s *Session) changeDir(dir string) error {
 	if dir != "" {
-		if rest, ok := strings.CutPrefix(dir, "~"); ok {
+		if subdir, ok := strings.CutPrefix(dir, "~"); ok {
 			out, err := exec.Command("sh", "-c", "echo ~").Output()
 			if err != nil {
 				return fmt.Errorf("no home folder: %w", err)
 			}
-			dir = strings.TrimSpace(string(out)) + rest
+			dir = strings.TrimSpace(string(out)) + subdir
 		}
 		if err := os.Chdir(filepath.FromSlash(dir)); err != nil {
 			return err
@@ -146,8 +144,8 @@ func (s *Session) changeDir(dir string) error {
 	return err
 }
 
-// shell runs a script; an interrupt ends it. What it leaves in the background keeps the streams, prints into the cells to
-// come, and ends with the session.
+// shell runs a script, until it ends or an interrupt kills it. Background processes of the script keep their output
+// streams, print into the output of later cells, and end with the session.
 func (s *Session) shell(program, script string) error {
 	ctx, stop := context.WithCancel(s.ctx.Load())
 	defer stop()
@@ -167,15 +165,15 @@ func (s *Session) shell(program, script string) error {
 	return err
 }
 
-// doc shows documentation.
+// doc displays the documentation of a name or package, or a list of the packages if name is empty.
 func (s *Session) doc(name string) error {
 	if name == "" {
-		s.out.printf(stdout, "%s\n", strings.Join(paths(), "\n"))
+		s.out.printf(stdout, "%s\n", strings.Join(packagePaths(), "\n"))
 		return nil
 	}
-	text, ok, _ := s.lookup(name, "", true)
+	text, ok, _ := s.lookupDoc(name, "", fullDoc)
 	if !strings.Contains(name, "/") {
-		text, ok = s.describe(name, true)
+		text, ok = s.describe(name, fullDoc)
 	}
 	if !ok {
 		return fmt.Errorf("no documentation of %s; of a package it takes the import first, or the whole path", name)

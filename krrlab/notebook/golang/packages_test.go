@@ -61,7 +61,7 @@ func TestNoGo(t *testing.T) {
 		}
 	}
 	code := "krrlab.New"
-	want := noComments
+	want := noCommentsHint
 	if e, ok := bindings.Lookup("github.com/krrlab/lab/krrlab", "New"); ok { // built by make build
 		want = e.Doc
 	}

@@ -13,70 +13,77 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/modules"
 )
 
-// Output receives what a cell shows, in order, as maps that JSON can carry. Its methods may be called from any
-// goroutine.
+// Output receives the output of a cell, in order, as maps that can be encoded as JSON. Its methods may be called from
+// any goroutine.
 type Output interface {
-	Interrupts() <-chan struct{}                        // of the cell, one each; closing it is one more
-	Stream(name, text string)                           // name is stdout or stderr
-	Display(d display.Data)                             // a value
-	Update(d display.Data)                              // instead of that with the same display_id
-	Clear(wait bool)                                    // what was shown; with wait, when something new comes
-	Input(prompt string, password bool) (string, error) // a line from the reader
+	// Interrupts returns a channel that delivers the interrupts of the cell. Closing it counts as one more interrupt.
+	Interrupts() <-chan struct{}
+	// Stream sends text that was printed to the stream name: stdout or stderr.
+	Stream(name, text string)
+	// Display shows a value.
+	Display(d display.Data)
+	// Update replaces the value with the same display_id.
+	Update(d display.Data)
+	// Clear removes the output so far; if wait is true, not before there is new output.
+	Clear(wait bool)
+	// Input asks the reader for a line, which is not echoed if password is true.
+	Input(prompt string, password bool) (string, error)
 }
 
-// Result is how a cell ended.
+// Result is the outcome of a cell.
 type Result struct {
-	Value *display.Data // of the last expression; nil if it has none
-	Err   *Error        // nil if the cell came to its end
+	Value *display.Data // value of the last expression; nil if there is none
+	Err   *Error        // nil if the cell succeeded
 }
 
-// Session is one interpreter with the variables that its cells made.
+// Session is a Go interpreter with the variables of the cells it has run.
 type Session struct {
-	e           *engine.Engine
-	work        chan func()
-	quit        chan struct{}
-	out         *capture
-	running     atomic.Pointer[cell]
-	progress    atomic.Pointer[progressLine] // of the cell that runs
-	ctx         atomic.Pointer[cellContext]  // of the cell that runs
-	dirs        []string
-	own         map[string]types.Object // what cells find without an import
-	finder      *modules.Finder
-	interpreted []*modules.Package // not yet reported
-	missing     []string           // what the kernel lacks, until it is reported
-	compiled    compiled           // cells
-	worker      atomic.Int32       // number of the goroutine that runs cells
+	interp       *engine.Engine
+	tasks        chan func()   // functions to be run by the worker goroutine
+	quit         chan struct{} // closed by Close
+	out          *capture
+	runningCell  atomic.Pointer[cell]
+	progress     atomic.Pointer[progressLine] // progress line of the running cell
+	ctx          atomic.Pointer[cellContext]  // context of the running cell
+	dirs         []string                     // value of DataDirs in cells
+	builtIns     map[string]types.Object      // names that cells can use without declaring or importing them
+	finder       *modules.Finder              // finds packages that are not compiled in
+	unreported   []*modules.Package           // interpreted packages not yet reported to the user
+	missing      []string                     // features that the kernel lacks, until they are reported
+	programs     programs                     // compiled %%go cells
+	workerNumber atomic.Int32                 // number of the goroutine that runs cells
 }
 
-// cell is one that runs.
+// cell is a cell that is running.
 type cell struct {
-	name  string // Cell 5
-	lines []string
-	out   Output
-	ctx   *cellContext
-	done  chan struct{}
-	halt  chan struct{} // closed when the interpreter is stopped: sleep does not return then
-	halts sync.Once     // closes halt
-	hits  atomic.Int32  // interrupts
-	goid  uint64        // goroutine of the cell
-	last  int           // line of the statement that runs
-	state atomic.Int32  // running, left or ended
-	gone  chan struct{} // closed when the cell is left behind
-	mu    sync.Mutex    // an interrupt, or the end of the cell
-	deep  atomic.Bool   // interrupted for its recursion
+	name         string // for example Cell 5
+	lines        []string
+	out          Output
+	ctx          *cellContext
+	finished     chan struct{} // closed when the goroutine of the cell has finished it
+	halting      chan struct{} // closed when the interpreter is to stop; wakes sleep and calls of compiled cells
+	closeHalting sync.Once     // closes halting
+	interrupts   atomic.Int32  // number of interrupts
+	goid         uint64        // number of the goroutine that runs the cell
+	currentLine  int           // line of the statement being executed
+	state        atomic.Int32  // isRunning, isAbandoned or hasEnded
+	abandoned    chan struct{} // closed when the cell is abandoned
+	mu           sync.Mutex    // serializes interrupts with the end of the cell
+	tooDeep      atomic.Bool   // interrupted because of too deep a recursion
 }
 
-var active sync.Mutex // held by the one session of the process
+var active sync.Mutex // locked while the process has a session
 
-// ErrActive says that the process has a session already.
+// ErrActive is the error of New if the process already has a session.
 var ErrActive = errors.New("golang: the process has a session already; close it first")
 
-// New starts an interpreter. dataDirs is the value of the cells' variable DataDirs: folders to look for data in.
+// New starts an interpreter. dataDirs is the value of the variable DataDirs in cells: folders in which they look for
+// data. It returns ErrActive if the process already has a session.
 func New(dataDirs []string) (*Session, error) {
 	if !active.TryLock() {
 		return nil, ErrActive
 	}
-	s := &Session{work: make(chan func()), quit: make(chan struct{}), dirs: dataDirs}
+	s := &Session{tasks: make(chan func()), quit: make(chan struct{}), dirs: dataDirs}
 	var err error
 	if s.out, err = newCapture(); err != nil {
 		active.Unlock()
@@ -84,30 +91,30 @@ func New(dataDirs []string) (*Session, error) {
 	}
 	s.missing = engine.Missing()
 	go s.loop(0)
-	s.do(s.start)
+	s.do(s.startInterpreter)
 	return s, nil
 }
 
-// Close ends the session and gives os.Stdout and os.Stderr back.
+// Close ends the session and restores os.Stdout and os.Stderr.
 func (s *Session) Close() {
-	if c := s.running.Load(); c != nil {
+	if c := s.runningCell.Load(); c != nil {
 		s.interrupt(c)
 	}
 	close(s.quit)
-	s.compiled.builds.Wait() // nothing of them is there then
-	s.compiled.end()
+	s.programs.builds.Wait() // after this, no build can add a program
+	s.programs.stopAll()
 	s.out.close()
 	_ = s.finder.Close()
 	group.EndAll()
 	active.Unlock()
 }
 
-// loop runs all that the interpreter does in one goroutine, as it must be, until a cell is
-// left behind and another goroutine takes over.
+// loop is the worker goroutine with the given number. The interpreter requires that everything runs in one goroutine.
+// loop ends when the session ends, or when a cell is abandoned and a new worker takes over.
 func (s *Session) loop(number int32) {
-	for s.worker.Load() == number {
+	for s.workerNumber.Load() == number {
 		select {
-		case f := <-s.work:
+		case f := <-s.tasks:
 			f()
 		case <-s.quit:
 			return
@@ -115,69 +122,68 @@ func (s *Session) loop(number int32) {
 	}
 }
 
-// do runs f in the interpreter's goroutine and waits for it.
+// do runs f in the worker goroutine and waits for it. It returns without running f if the session has ended.
 func (s *Session) do(f func()) {
-	done := make(chan struct{})
+	finished := make(chan struct{})
 	select {
-	case s.work <- func() { defer close(done); f() }:
-		<-done
+	case s.tasks <- func() { defer close(finished); f() }:
+		<-finished
 	case <-s.quit:
 	}
 }
 
-// start makes a fresh interpreter with what cells find in it.
-func (s *Session) start() {
+// startInterpreter replaces the interpreter by a new one that contains only the built-in names.
+func (s *Session) startInterpreter() {
 	s.ctx.CompareAndSwap(nil, newCellContext())
 	_ = s.finder.Close()
-	s.compiled.end()
-	s.interpreted = nil
+	s.programs.stopAll()
+	s.unreported = nil
 	s.finder = &modules.Finder{Compiled: func(path string) bool { return engine.Packages()[path] != "" }}
-	s.e = engine.New(s.hook())
-	s.e.ImplicitImport, s.e.FindSource = linked, s.find
-	s.declare()
-	s.builtIn()
-	go s.panics(s.e)
+	s.interp = engine.New(s.hooks())
+	s.interp.ImplicitImport, s.interp.FindSource = implicitImport, s.findSource
+	s.declareBuiltIns()
+	s.compileBuiltIns()
+	go s.reportPanics(s.interp)
 }
 
-// grace is how long an interrupted cell has to return by itself when something in it
-// watches the context: what that has found so far is then kept.
-const grace = 500 * time.Millisecond
+// interruptGrace is the time that an interrupted cell has to return voluntarily if some code in it watches the context.
+// Such code can return its partial results. A larger value delays interrupts of cells that ignore the context.
+const interruptGrace = 500 * time.Millisecond
 
-// stopTimeout is how long an interrupted cell is signaled before it is left behind.
+// stopTimeout is the time for which an interrupted cell is signaled before it is abandoned.
 const stopTimeout = 2 * time.Second
 
-// interrupt ends a cell: it cancels the cell's context, and stops the interpreter, at once if nothing has looked at the
-// context, or if this is the second time. The cell fails with the error Interrupted, however it comes to its end. It
-// returns false if the cell is at its end.
+// interrupt ends a cell, with the error Interrupted. It cancels the context of the cell and stops the interpreter:
+// immediately if no code has used the context or if the cell was interrupted before, else after interruptGrace. It
+// returns false if the cell has already ended or was abandoned.
 func (s *Session) interrupt(c *cell) bool {
-	first, meets := c.interrupted()
-	if !meets {
+	isFirst, accepted := c.countInterrupt()
+	if !accepted {
 		return false
 	}
 	watched := c.ctx.cancel()
 	go func() {
-		if first && watched {
+		if isFirst && watched {
 			select {
-			case <-c.done:
+			case <-c.finished:
 				return
-			case <-time.After(grace):
+			case <-time.After(interruptGrace):
 			}
 		}
 		if !s.stop(c, stopTimeout) {
-			s.leave(c)
+			s.abandon(c)
 		}
 	}()
 	return true
 }
 
-// stop signals the interpreter until the cell has ended, and reports whether it did in
-// time.
+// stop signals the interpreter until the cell has ended, and reports whether it ended within the time limit.
 func (s *Session) stop(c *cell, limit time.Duration) bool {
-	c.halts.Do(func() { close(c.halt) })
-	for end := time.Now().Add(limit); time.Now().Before(end); {
+	c.closeHalting.Do(func() { close(c.halting) })
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline); {
 		c.signal()
 		select {
-		case <-c.done:
+		case <-c.finished:
 			return true
 		case <-time.After(2 * time.Millisecond):
 		}

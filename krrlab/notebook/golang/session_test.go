@@ -64,7 +64,7 @@ func run(s *Session, code string) string {
 }
 
 // declare makes a function known to cells.
-func declare[F any](s *Session, name string, f F) { s.e.Declare(map[string]any{name: &f}) }
+func declare[F any](s *Session, name string, f F) { s.interp.Declare(map[string]any{name: &f}) }
 
 func outcome(r Result, p *sheet) string {
 	out := p.all()

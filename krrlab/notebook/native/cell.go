@@ -17,37 +17,39 @@ import (
 	"strings"
 )
 
-// ErrHalted says that a call was given up.
+// ErrHalted is the error of a call that was given up after an interrupt.
 var ErrHalted = errors.New("native: halted")
 
-// Error is what is wrong with a cell, or has ended a call of one of its functions.
+// Error is an error in a cell, or the reason why a call of one of its functions ended.
 type Error struct {
 	Text string // one line
-	Cell string
+	Cell string // name of the cell
 	Line int
 }
 
-// Error is the text with the place.
+// Error returns the text and the location.
 func (e *Error) Error() string { return fmt.Sprintf("%s (%s, line %d)", e.Text, e.Cell, e.Line) }
 
-// Builder builds a program of files in a folder, which the caller removes, by the name "program". imports are those
-// that are not of the standard library.
+// Builder builds the program of the given files, as a file named program in a new folder, which the caller removes.
+// imports are the imported packages that are not in the standard library.
 type Builder func(ctx context.Context, files map[string]string, imports []string) (dir string, err error)
 
 // Source is a cell to be compiled.
 type Source struct {
-	Name, Code string                   // of the code the first line is left out
-	Named      func(name string) string // the path of the package that a name means without an import, "" for none
+	// Name is the name of the cell in messages. Code is its text without the first line.
+	Name, Code string
+	// ImplicitImport returns the path of the package that an unimported name stands for, or "" if there is none.
+	ImplicitImport func(name string) string
 }
 
-// Cell is a cell that was compiled.
+// Cell is a compiled cell, whose program is running.
 type Cell struct {
 	src       Source
 	fset      *token.FileSet
 	file      *ast.File
-	text      string // what fset's positions are of
-	functions []*ast.FuncDecl
-	refused   []string // why they cannot be called
+	text      string          // parsed text, to which the positions of fset refer
+	functions []*ast.FuncDecl // functions and methods of the program, by number
+	refusals  []string        // by number: why a function cannot be called, "" if it can
 	*process
 }
 
@@ -60,7 +62,7 @@ var (
 	mapSource string
 )
 
-// Compile compiles a cell and starts its program. What is wrong with the cell is a scanner.ErrorList, or an *Error.
+// Compile compiles a cell and starts its program. An error in the cell is a scanner.ErrorList or an *Error.
 func Compile(ctx context.Context, build Builder, src Source) (*Cell, error) {
 	c, err := parse(src)
 	if err != nil {
@@ -72,23 +74,23 @@ func Compile(ctx context.Context, build Builder, src Source) (*Cell, error) {
 		if !ok || f.Name.Name == "_" || f.Recv == nil && f.Name.Name == "init" {
 			continue
 		}
-		expr, generic := f.Name.Name, f.Type.TypeParams != nil
+		expr, isGeneric := f.Name.Name, f.Type.TypeParams != nil
 		if f.Recv != nil {
-			t := c.source(f.Recv.List[0].Type)
-			expr, generic = "("+t+")."+expr, strings.Contains(t, "[")
+			t := c.sourceOf(f.Recv.List[0].Type)
+			expr, isGeneric = "("+t+")."+expr, strings.Contains(t, "[")
 		}
-		if !generic {
+		if !isGeneric {
 			c.functions = append(c.functions, f)
 			table += "\t" + expr + ",\n"
-		} else if c.offered(f) {
-			return nil, c.refuse(f, "is generic")
+		} else if c.isOffered(f) {
+			return nil, c.refusalError(f, "is generic")
 		}
 	}
-	head, imports := c.imports()
-	dir, err := build(ctx, files(src.Name, strings.Replace(c.text, "package cell", "package cell"+head, 1),
+	head, imports := c.collectImports()
+	dir, err := build(ctx, programFiles(src.Name, strings.Replace(c.text, "package cell", "package cell"+head, 1),
 		table+"}\n"), imports)
 	if err != nil {
-		return nil, c.located(err)
+		return nil, c.locate(err)
 	}
 	defer os.RemoveAll(dir)
 	p, hello, err := start(ctx, src.Name, filepath.Join(dir, "program"))
@@ -97,17 +99,17 @@ func Compile(ctx context.Context, build Builder, src Source) (*Cell, error) {
 	}
 	c.process = p
 	for _, f := range c.functions {
-		why := hello.nextText()
-		if c.refused = append(c.refused, why); why != "" && c.offered(f) {
+		reason := hello.nextText()
+		if c.refusals = append(c.refusals, reason); reason != "" && c.isOffered(f) {
 			c.Stop()
-			return nil, c.refuse(f, why)
+			return nil, c.refusalError(f, reason)
 		}
 	}
 	return c, nil
 }
 
-// files are those of the program of a cell.
-func files(name, cell, table string) map[string]string {
+// programFiles returns the files of the program of a cell, by name.
+func programFiles(name, cell, table string) map[string]string {
 	inMain := func(s string) string { return strings.Replace(s, "package native", "package main", 1) }
 	return map[string]string{
 		"main.go": fmt.Sprintf("package main\n\nimport \"notebook/cell\"\n\nfunc main() { Serve(%q, cell.Krrlab) }\n",
@@ -117,27 +119,27 @@ func files(name, cell, table string) map[string]string {
 	}
 }
 
-// parse parses a cell. A kernel that has Eval alone gets a loop over it behind the cell, for package kernel calls
-// EvalTile once a tile.
+// parse parses a cell. A kernel type that has a method Eval and no EvalTile gets an EvalTile that loops over Eval.
+// Since package kernel calls EvalTile once per tile, this saves a call of the program per entry.
 func parse(src Source) (*Cell, error) {
 	c := &Cell{src: src, fset: token.NewFileSet(), text: "package cell\n" + src.Code}
 	var err error
 	if c.file, err = parser.ParseFile(c.fset, src.Name, c.text, 0); err != nil {
 		return nil, err
 	}
-	tiles, loops := map[string]bool{}, ""
+	hasTile, loops := map[string]bool{}, ""
 	for _, d := range c.file.Decls {
 		if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil && f.Name.Name == "EvalTile" {
-			tiles[c.receiver(f)] = true
+			hasTile[c.receiverType(f)] = true
 		}
 	}
 	for _, d := range c.file.Decls {
 		f, ok := d.(*ast.FuncDecl)
-		if !ok || f.Recv == nil || f.Name.Name != "Eval" || tiles[c.receiver(f)] {
+		if !ok || f.Recv == nil || f.Name.Name != "Eval" || hasTile[c.receiverType(f)] {
 			continue
 		}
-		if r := f.Type.Results; r != nil && c.source(r) == "float64" && twoPoints.MatchString(c.source(f.Type.Params)) {
-			loops += fmt.Sprintf(tileLoop, c.source(f.Recv.List[0].Type))
+		if r := f.Type.Results; r != nil && c.sourceOf(r) == "float64" && pointParams.MatchString(c.sourceOf(f.Type.Params)) {
+			loops += fmt.Sprintf(tileLoop, c.sourceOf(f.Recv.List[0].Type))
 		}
 	}
 	if loops == "" {
@@ -147,8 +149,10 @@ func parse(src Source) (*Cell, error) {
 	return parse(src)
 }
 
-var twoPoints = regexp.MustCompile(`^\([\pL\w]+( +\[\]float64)?, *[\pL\w]+ +\[\]float64\)$`)
+// pointParams matches the parameter list of Eval: two slices of float64.
+var pointParams = regexp.MustCompile(`^\([\pL\w]+( +\[\]float64)?, *[\pL\w]+ +\[\]float64\)$`)
 
+// tileLoop is the source of EvalTile for a receiver type.
 const tileLoop = `
 func (k %s) EvalTile(dst, x, z []float64, nx, nz int) {
 	for p := range dst {
@@ -159,82 +163,86 @@ func (k %s) EvalTile(dst, x, z []float64, nx, nz int) {
 }
 `
 
-// receiver is the name of the type that a method is of, without type parameters and a pointer; "" for a function.
-func (c *Cell) receiver(f *ast.FuncDecl) string {
+// receiverType returns the name of a method's receiver type without pointer and type parameters, or "" for a function.
+func (c *Cell) receiverType(f *ast.FuncDecl) string {
 	if f.Recv == nil {
 		return ""
 	}
-	name, _, _ := strings.Cut(strings.TrimLeft(c.source(f.Recv.List[0].Type), "(* "), "[")
+	name, _, _ := strings.Cut(strings.TrimLeft(c.sourceOf(f.Recv.List[0].Type), "(* "), "[")
 	return strings.TrimRight(name, ") ")
 }
 
-// offered reports whether a function is for the session: its name is exported, and that of the type whose method it is.
-func (c *Cell) offered(f *ast.FuncDecl) bool {
-	return f.Name.IsExported() && (f.Recv == nil || ast.IsExported(c.receiver(f)))
+// isOffered reports whether a function is meant to be called by the session: its name, and that of its receiver type if
+// it is a method, are exported.
+func (c *Cell) isOffered(f *ast.FuncDecl) bool {
+	return f.Name.IsExported() && (f.Recv == nil || ast.IsExported(c.receiverType(f)))
 }
 
-func (c *Cell) refuse(f *ast.FuncDecl, why string) *Error {
+// refusalError returns an error for a function that cannot be called by the session.
+func (c *Cell) refusalError(f *ast.FuncDecl, reason string) *Error {
 	return &Error{fmt.Sprintf("%s %s; a compiled function takes and returns real numbers, strings, bools, []float64 "+
 		"and structs of these: declare it in a cell without %%%%go, or begin its name with a small letter",
-		f.Name.Name, why), c.src.Name, c.line(f)}
+		f.Name.Name, reason), c.src.Name, c.line(f)}
 }
 
+// line returns the line at which a node starts.
 func (c *Cell) line(n ast.Node) int { return c.fset.Position(n.Pos()).Line }
 
-// source is the text of a piece of the cell.
-func (c *Cell) source(n ast.Node) string {
+// sourceOf returns the text of a node.
+func (c *Cell) sourceOf(n ast.Node) string {
 	return c.text[c.fset.Position(n.Pos()).Offset:c.fset.Position(n.End()).Offset]
 }
 
-// imports returns the imports that are not of the standard library, and a head with those that the cell uses without
-// having written them.
-func (c *Cell) imports() (head string, others []string) {
-	known, open := map[string]bool{}, map[*ast.Ident]bool{}
+// collectImports returns the imports that are not in the standard library, and import declarations for the packages
+// that the cell uses without importing them.
+func (c *Cell) collectImports() (head string, external []string) {
+	knownNames, unresolved := map[string]bool{}, map[*ast.Ident]bool{}
 	for _, spec := range c.file.Imports {
 		p, _ := strconv.Unquote(spec.Path.Value)
-		known[path.Base(version.ReplaceAllString(p, ""))] = true
+		knownNames[path.Base(majorVersion.ReplaceAllString(p, ""))] = true
 		if spec.Name != nil {
-			known[spec.Name.Name] = true
+			knownNames[spec.Name.Name] = true
 		}
-		if !standard(p) {
-			others = append(others, p)
+		if !isStandard(p) {
+			external = append(external, p)
 		}
 	}
 	for _, id := range c.file.Unresolved {
-		open[id] = true
+		unresolved[id] = true
 	}
 	ast.Inspect(c.file, func(n ast.Node) bool {
 		if sel, ok := n.(*ast.SelectorExpr); ok {
-			if id, ok := sel.X.(*ast.Ident); ok && open[id] && !known[id.Name] {
-				known[id.Name] = true
-				p := c.src.Named(id.Name)
+			if id, ok := sel.X.(*ast.Ident); ok && unresolved[id] && !knownNames[id.Name] {
+				knownNames[id.Name] = true
+				p := c.src.ImplicitImport(id.Name)
 				if p != "" {
 					head += fmt.Sprintf("; import %s %q", id.Name, p)
 				}
-				if p != "" && !standard(p) {
-					others = append(others, p)
+				if p != "" && !isStandard(p) {
+					external = append(external, p)
 				}
 			}
 		}
 		return true
 	})
-	return head, others
+	return head, external
 }
 
-var version = regexp.MustCompile(`/v\d+$`) // math/rand/v2
+var majorVersion = regexp.MustCompile(`/v\d+$`) // for example in math/rand/v2
 
-// standard reports whether a package is of the standard library.
-func standard(p string) bool {
-	first, _, _ := strings.Cut(p, "/")
-	return !strings.Contains(first, ".")
+// isStandard reports whether a package is in the standard library.
+func isStandard(p string) bool {
+	firstElement, _, _ := strings.Cut(p, "/")
+	return !strings.Contains(firstElement, ".")
 }
 
-// located finds the line of the cell in what the go command says.
-func (c *Cell) located(err error) error {
+// locate finds the first line of the cell in an error message of the go command. If there is one, it returns an *Error
+// for that line.
+func (c *Cell) locate(err error) error {
 	text := err.Error()
-	place := regexp.MustCompile(`(?:^|; )(?:cell/)?` + regexp.QuoteMeta(c.src.Name) + `:(\d+)(?::\d+)?: `)
-	at := place.FindAllStringSubmatchIndex(text, 2)
-	if at == nil {
+	location := regexp.MustCompile(`(?:^|; )(?:cell/)?` + regexp.QuoteMeta(c.src.Name) + `:(\d+)(?::\d+)?: `)
+	matches := location.FindAllStringSubmatchIndex(text, 2)
+	if matches == nil {
 		for _, s := range c.file.Imports {
 			if p, _ := strconv.Unquote(s.Path.Value); strings.HasPrefix(text, p+": ") {
 				return &Error{text, c.src.Name, c.line(s)}
@@ -242,32 +250,33 @@ func (c *Cell) located(err error) error {
 		}
 		return err
 	}
-	line, _ := strconv.Atoi(text[at[0][2]:at[0][3]])
-	if len(at) > 1 {
-		text = text[:at[1][0]]
+	line, _ := strconv.Atoi(text[matches[0][2]:matches[0][3]])
+	if len(matches) > 1 {
+		text = text[:matches[1][0]]
 	}
-	return &Error{strings.TrimSuffix(text[at[0][1]:], "; too many errors"), c.src.Name, line}
+	return &Error{strings.TrimSuffix(text[matches[0][1]:], "; too many errors"), c.src.Name, line}
 }
 
-// Names are those of the functions that the session can call, and of the types whose methods it can call.
+// Names returns the names of the functions that the session can call, and of the receiver types of such methods.
 func (c *Cell) Names() (names []string) {
 	for i, f := range c.functions {
-		if c.refused[i] == "" {
-			names = append(names, cmp.Or(c.receiver(f), f.Name.Name))
+		if c.refusals[i] == "" {
+			names = append(names, cmp.Or(c.receiverType(f), f.Name.Name))
 		}
 	}
 	return names
 }
 
-// Stop ends the program. Calls say so.
+// Stop ends the program. Later calls fail with an explanation.
 func (c *Cell) Stop() {
 	c.fail("the compiled program was ended because its cell was run again: compute again the values made before " +
 		"that")
 	c.kill()
 }
 
-// Stub is the cell as the session is to see it, on the same lines: its types and constants, and those functions and
-// methods that can be called, which call a function such as Call by its name in the session.
+// Stub returns the cell that replaces the compiled one in the session, with declarations on the same lines. It contains
+// the types and constants, and the functions and methods that can be called. Their bodies call a function with the
+// signature of Call without halt, which has the name call in the session.
 func (c *Cell) Stub(call string) string {
 	var b strings.Builder
 	for _, d := range c.file.Decls {
@@ -275,17 +284,17 @@ func (c *Cell) Stub(call string) string {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
 			for i, f := range c.functions {
-				if f == d && c.refused[i] == "" {
-					text = c.calling(f, i, call)
+				if f == d && c.refusals[i] == "" {
+					text = c.stubFunction(f, i, call)
 				}
 			}
 		case *ast.GenDecl:
 			if d.Tok == token.TYPE || d.Tok == token.CONST {
-				text = c.source(d)
+				text = c.sourceOf(d)
 			}
 			for _, s := range d.Specs {
-				if s, ok := s.(*ast.ImportSpec); ok && standard(strings.Trim(s.Path.Value, "\"`")) {
-					text += "import " + c.source(s) + "; "
+				if s, ok := s.(*ast.ImportSpec); ok && isStandard(strings.Trim(s.Path.Value, "\"`")) {
+					text += "import " + c.sourceOf(s) + "; "
 				}
 			}
 		}
@@ -294,13 +303,13 @@ func (c *Cell) Stub(call string) string {
 	return b.String()
 }
 
-// calling is a function that calls that of the program.
-func (c *Cell) calling(f *ast.FuncDecl, number int, call string) string {
+// stubFunction returns a declaration with the signature of f, whose body calls function number of the program.
+func (c *Cell) stubFunction(f *ast.FuncDecl, number int, call string) string {
 	list := func(fields *ast.FieldList, prefix string) (decls, names []string) {
 		for _, p := range fields.List {
 			for range max(1, len(p.Names)) {
 				name := fmt.Sprint("krrlab_", prefix, len(names))
-				decls, names = append(decls, name+" "+c.source(p.Type)), append(names, name)
+				decls, names = append(decls, name+" "+c.sourceOf(p.Type)), append(names, name)
 			}
 		}
 		return decls, names
@@ -308,7 +317,7 @@ func (c *Cell) calling(f *ast.FuncDecl, number int, call string) string {
 	params, in := list(f.Type.Params, "")
 	receiver, results, out := "", "", ""
 	if f.Recv != nil {
-		receiver, in = "(krrlab_k "+c.source(f.Recv.List[0].Type)+") ", append([]string{"krrlab_k"}, in...)
+		receiver, in = "(krrlab_k "+c.sourceOf(f.Recv.List[0].Type)+") ", append([]string{"krrlab_k"}, in...)
 	}
 	if f.Type.Results != nil {
 		decls, names := list(f.Type.Results, "r")

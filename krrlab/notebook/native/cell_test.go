@@ -34,7 +34,7 @@ func TestCompile(t *testing.T) {
 			return "", errors.New(c.says)
 		},
 			Source{Name: "Cell 5", Code: c.code,
-				Named: func(name string) string { return map[string]string{"math": "math"}[name] }})
+				ImplicitImport: func(name string) string { return map[string]string{"math": "math"}[name] }})
 		n := 0
 		if strings.Contains(c.given, "EvalTile") {
 			n = 1

@@ -5,15 +5,16 @@ import (
 	"syscall"
 )
 
-// inherited is a file of the parent's, which programs that this one starts do not get: it would not end with this one.
-func inherited(fd uintptr, name string) *os.File {
+// inheritedFile returns a file inherited from the parent. Programs that this process starts do not inherit it; they
+// would keep it open after this process has ended.
+func inheritedFile(fd uintptr, name string) *os.File {
 	syscall.CloseOnExec(int(fd))
 	return os.NewFile(fd, name)
 }
 
-// mapped is a piece of a file as memory shared.
-func mapped(f *os.File, at int64, size int) ([]byte, error) {
-	return syscall.Mmap(int(f.Fd()), at, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+// mapMemory maps a part of a file into memory, shared with other processes. offset and size are in bytes.
+func mapMemory(f *os.File, offset int64, size int) ([]byte, error) {
+	return syscall.Mmap(int(f.Fd()), offset, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 }
 
-func unmap(b []byte) { _ = syscall.Munmap(b) }
+func unmapMemory(b []byte) { _ = syscall.Munmap(b) }

@@ -131,8 +131,8 @@ func TestOverlap(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if len(p.lanes) > 8 || len(p.free) != len(p.lanes) {
-		t.Errorf("%d lanes, %d of them free", len(p.lanes), len(p.free))
+	if len(p.lanes) > 8 || len(p.freeLanes) != len(p.lanes) {
+		t.Errorf("%d lanes, %d of them free", len(p.lanes), len(p.freeLanes))
 	}
 }
 
@@ -198,7 +198,7 @@ func TestNoMemory(t *testing.T) {
 	p := served(t)
 	small := func() error { return p.Call(nil, 4, []any{[]float64{1}}, []any{new(bool)}) }
 	testkit.OK(t, small())
-	p.memory.Close()
+	p.memoryFile.Close()
 	testkit.Fails(t, p.Call(nil, 4, []any{make([]float64, 1<<16)}, []any{new(bool)}), "no memory for the arguments")
 	if err := small(); err != nil {
 		t.Error(err)

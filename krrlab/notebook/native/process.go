@@ -17,251 +17,256 @@ import (
 	"unsafe"
 )
 
-// process is a compiled program that runs.
+// process is a running compiled program.
 type process struct {
-	cell     string
-	cmd      *exec.Cmd
-	requests *os.File
-	memory   *os.File
-	mu       sync.Mutex
-	size     int64   // of the memory
-	lanes    []*lane // of calls, at most one at a time each
-	free     []*lane
-	died     error
+	cell       string // name of the cell
+	cmd        *exec.Cmd
+	requests   *os.File // pipe to the program
+	memoryFile *os.File // shared with the program
+	mu         sync.Mutex
+	memorySize int64   // bytes of memoryFile
+	lanes      []*lane // all lanes, by number
+	freeLanes  []*lane // lanes not used by a call
+	exitErr    error   // error of all further calls, once the program has ended
 }
 
-// lane is what a call has to itself.
+// lane holds the resources of one call at a time: a region of the shared memory and a channel for the reply.
 type lane struct {
 	number int
-	at     int64 // in the memory
-	mem    []byte
+	offset int64 // of memory in the file, in bytes
+	memory []byte
 	reply  chan *message // closed when the process has ended
 }
 
-// start runs the program of a cell, which prints where this one does. It returns what the program reports about its
-// functions.
+// start runs the compiled program of a cell, with the output streams of this process. It returns the program's first
+// message, which says for each function why it cannot be called, or "" if it can.
 func start(ctx context.Context, cell, path string) (p *process, hello *message, err error) {
 	p = &process{cell: cell, cmd: exec.Command(path)}
 	p.cmd.Stdout, p.cmd.Stderr = os.Stdout, os.Stderr
-	p.cmd.Env = append(p.cmd.Environ(), "GOTRACEBACK=none") // what ends it is one line
-	requests, in, err := os.Pipe()
+	p.cmd.Env = append(p.cmd.Environ(), "GOTRACEBACK=none") // a crash prints one line only
+	requests, requestEnd, err := os.Pipe()
 	if err != nil {
 		return nil, nil, err
 	}
-	out, replies, err := os.Pipe()
+	replyEnd, replies, err := os.Pipe()
 	if err == nil {
-		p.memory, err = os.CreateTemp("", "krrlab-memory-")
+		p.memoryFile, err = os.CreateTemp("", "krrlab-memory-")
 	}
 	if err == nil {
-		err = os.Remove(p.memory.Name())
+		err = os.Remove(p.memoryFile.Name())
 	}
 	if err == nil {
-		p.requests, p.cmd.ExtraFiles = in, []*os.File{requests, replies, p.memory}
+		p.requests, p.cmd.ExtraFiles = requestEnd, []*os.File{requests, replies, p.memoryFile}
 		err = p.cmd.Start()
 	}
-	requests.Close() // the program has its own
+	requests.Close() // the program has inherited them
 	replies.Close()
 	if err != nil {
-		in.Close()
-		out.Close()
-		p.memory.Close()
+		requestEnd.Close()
+		replyEnd.Close()
+		p.memoryFile.Close()
 		advice := ""
 		if errors.Is(err, fs.ErrPermission) {
 			advice = "; set TMPDIR to a folder that programs may be started from"
 		}
 		return nil, nil, fmt.Errorf("the compiled program cannot be started: %w%s", err, advice)
 	}
-	r := bufio.NewReader(out)
-	begun := context.AfterFunc(ctx, p.kill) // the cell's own init may have no end
+	r := bufio.NewReader(replyEnd)
+	cancelKill := context.AfterFunc(ctx, p.kill) // the init functions of the cell may not terminate
 	hello, err = receive(r)
-	begun()
+	cancelKill()
 	if err != nil {
-		p.end(out, "the variables or init of the cell have ended its program (%v)")
-		return nil, nil, cmp.Or(ctx.Err(), p.died)
+		p.finish(replyEnd, "the variables or init of the cell have ended its program (%v)")
+		return nil, nil, cmp.Or(ctx.Err(), p.exitErr)
 	}
 	go func() {
 		for m, err := receive(r); err == nil; m, err = receive(r) {
 			p.mu.Lock()
-			l := p.lanes[m.next()]
+			l := p.lanes[m.nextWord()]
 			p.mu.Unlock()
 			l.reply <- m
 		}
-		p.end(out, "the compiled program has ended (%v): run its cell again")
+		p.finish(replyEnd, "the compiled program has ended (%v): run its cell again")
 	}()
 	return p, hello, nil
 }
 
+// kill kills the program.
 func (p *process) kill() { _ = p.cmd.Process.Kill() }
 
-// end notes how the process has ended, and fails the calls that wait for it.
-func (p *process) end(out *os.File, how string) {
-	p.kill() // it has closed its end
+// finish waits for the program to end, records its exit status in an error with the given format, and makes the waiting
+// calls fail.
+func (p *process) finish(replies *os.File, format string) {
+	p.kill() // the program has closed its end of the pipe
 	_ = p.cmd.Wait()
-	p.fail(fmt.Sprintf(how, p.cmd.ProcessState))
+	p.fail(fmt.Sprintf(format, p.cmd.ProcessState))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, l := range p.lanes {
 		close(l.reply)
 	}
-	for _, l := range p.free {
-		unmap(l.mem)
+	for _, l := range p.freeLanes {
+		unmapMemory(l.memory)
 	}
-	p.free = nil
+	p.freeLanes = nil
 	p.requests.Close()
-	p.memory.Close()
-	out.Close()
+	p.memoryFile.Close()
+	replies.Close()
 }
 
-// fail makes calls fail from now on. What was said first is kept.
+// fail makes all further calls fail with the given text. Only the first call of fail has an effect.
 func (p *process) fail(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.died == nil {
-		p.died = &Error{text, p.cell, 1}
+	if p.exitErr == nil {
+		p.exitErr = &Error{text, p.cell, 1}
 	}
 }
 
-// take returns a lane with room for bytes.
-func (p *process) take(room int) (*lane, error) {
+// acquireLane returns a lane with at least size bytes of memory.
+func (p *process) acquireLane(minSize int) (*lane, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.died != nil {
-		return nil, p.died
+	if p.exitErr != nil {
+		return nil, p.exitErr
 	}
 	var l *lane
-	if n := len(p.free); n > 0 {
-		l, p.free = p.free[n-1], p.free[:n-1]
+	if n := len(p.freeLanes); n > 0 {
+		l, p.freeLanes = p.freeLanes[n-1], p.freeLanes[:n-1]
 	} else {
 		l = &lane{number: len(p.lanes), reply: make(chan *message, 1)}
 		p.lanes = append(p.lanes, l)
 	}
-	if len(l.mem) > 0 && len(l.mem) >= room {
+	if len(l.memory) > 0 && len(l.memory) >= minSize {
 		return l, nil
 	}
 	size := 1 << 16
-	for size < room {
+	for size < minSize {
 		size *= 2
 	}
-	_, err := p.memory.WriteAt(make([]byte, size), p.size) // a hole in a full disk would end the kernel
+	_, err := p.memoryFile.WriteAt(make([]byte, size), p.memorySize) // allocate the blocks now: writing to a hole of a full disk would end the kernel
 	if err == nil {
-		unmap(l.mem)
-		l.at = p.size
-		l.mem, err = mapped(p.memory, l.at, size)
-		p.size += int64(size)
+		unmapMemory(l.memory)
+		l.offset = p.memorySize
+		l.memory, err = mapMemory(p.memoryFile, l.offset, size)
+		p.memorySize += int64(size)
 	}
 	if err != nil {
-		p.free = append(p.free, l)
+		p.freeLanes = append(p.freeLanes, l)
 		return nil, fmt.Errorf("no memory for the arguments: %w", err)
 	}
 	return l, nil
 }
 
-func (p *process) put(l *lane) {
+// releaseLane makes a lane available to other calls.
+func (p *process) releaseLane(l *lane) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.died != nil {
-		unmap(l.mem)
+	if p.exitErr != nil {
+		unmapMemory(l.memory)
 		return
 	}
-	p.free = append(p.free, l)
+	p.freeLanes = append(p.freeLanes, l)
 }
 
-// grace is how long a call that was interrupted may take before the process is killed.
-const grace = 500 * time.Millisecond
+// haltGrace is the time that a call may take to return after it was interrupted, before its process is killed.
+const haltGrace = 500 * time.Millisecond
 
-// Call calls a function by its number in the Stub, with values as arguments and pointers for its results. It returns
-// ErrHalted when the channel is closed and the call takes long after that; the program is killed then.
+// Call calls function number f of the Stub. in contains the arguments and out pointers to the results. If halt is
+// closed and the call does not return within haltGrace, the program is killed and Call returns ErrHalted.
 func (p *process) Call(halt <-chan struct{}, f int, in, out []any) error {
-	var lent regions
-	collect := &message{at: lent.add}
+	var regs regions
+	collector := &message{offsetOf: regs.add}
 	for _, v := range in {
-		collect.put(reflect.ValueOf(v))
+		collector.put(reflect.ValueOf(v))
 	}
-	l, err := p.take(8 * lent.place())
+	ln, err := p.acquireLane(8 * regs.assignOffsets())
 	if err != nil {
 		return err
 	}
-	defer p.put(l)
-	m := &message{at: lent.at}
-	m.words(uint64(l.number), uint64(f), uint64(l.at), uint64(len(l.mem)))
+	defer p.releaseLane(ln)
+	request := &message{offsetOf: regs.offsetOf}
+	request.putWords(uint64(ln.number), uint64(f), uint64(ln.offset), uint64(len(ln.memory)))
 	for _, v := range in {
-		m.put(reflect.ValueOf(v))
+		request.put(reflect.ValueOf(v))
 	}
-	for _, r := range lent {
-		copy(l.mem[8*r.at:], bytesOf(r.s))
+	for _, reply := range regs {
+		copy(ln.memory[8*reply.offset:], bytesOf(reply.values))
 	}
-	_ = m.send(p.requests) // if it fails, the process has ended, and the lane is closed
-	r, ok := (*message)(nil), false
+	_ = request.send(p.requests) // an error means that the process has ended; then the reply channel is closed
+	reply, ok := (*message)(nil), false
 	select {
-	case r, ok = <-l.reply:
+	case reply, ok = <-ln.reply:
 	case <-halt:
 		select {
-		case r, ok = <-l.reply:
-		case <-time.After(grace):
+		case reply, ok = <-ln.reply:
+		case <-time.After(haltGrace):
 			p.kill()
-			<-l.reply
+			<-ln.reply
 			return ErrHalted
 		}
 	}
 	if !ok {
-		return p.died
+		return p.exitErr
 	}
-	for _, r := range lent {
-		// other goroutines may read what is only read
-		if here, there := bytesOf(r.s), l.mem[8*r.at:][:8*len(r.s)]; !bytes.Equal(here, there) {
-			copy(here, there)
+	for _, reply := range regs {
+		// write only if there are changes: other goroutines may read an unchanged slice at the same time
+		if original, changed := bytesOf(reply.values), ln.memory[8*reply.offset:][:8*len(reply.values)]; !bytes.Equal(original, changed) {
+			copy(original, changed)
 		}
 	}
-	if line := int(r.next()); line > 0 {
-		return &Error{r.nextText(), p.cell, line}
+	if line := int(reply.nextWord()); line > 0 {
+		return &Error{reply.nextText(), p.cell, line}
 	}
 	for _, v := range out {
-		r.get(reflect.ValueOf(v).Elem())
+		reply.get(reflect.ValueOf(v).Elem())
 	}
 	return nil
 }
 
-// regions is memory that slices lie in, each of which may share some with others, and where it is put.
+// regions are disjoint memory regions that contain the slices of a call, and their offsets in the memory of the lane.
+// Overlapping slices lie in the same region.
 type regions []region
 
+// region is one of these regions.
 type region struct {
-	s  []float64
-	at int
+	values []float64
+	offset int // in the memory of the lane, in float64 numbers
 }
 
-func (r region) lo() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(r.s))) }
-func (r region) hi() uintptr { return r.lo() + 8*uintptr(len(r.s)) }
+func (r region) lo() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(r.values))) }
+func (r region) hi() uintptr { return r.lo() + 8*uintptr(len(r.values)) }
 
-// add notes a slice.
+// add adds a slice. It merges the regions that overlap the slice. The result is always 0.
 func (g *regions) add(s []float64) int {
-	n := region{s: s}
+	merged := region{values: s}
 	*g = slices.DeleteFunc(*g, func(r region) bool {
-		if n.hi() <= r.lo() || r.hi() <= n.lo() {
+		if merged.hi() <= r.lo() || r.hi() <= merged.lo() {
 			return false
 		}
-		first, hi := n, max(n.hi(), r.hi())
-		if r.lo() < n.lo() {
-			first = r
+		lowest, hi := merged, max(merged.hi(), r.hi())
+		if r.lo() < merged.lo() {
+			lowest = r
 		}
-		n.s = unsafe.Slice(&first.s[0], (hi-first.lo())/8)
+		merged.values = unsafe.Slice(&lowest.values[0], (hi-lowest.lo())/8)
 		return true
 	})
-	*g = append(*g, n)
+	*g = append(*g, merged)
 	return 0
 }
 
-// place says how many numbers there are in all.
-func (g regions) place() (n int) {
+// assignOffsets sets the offsets of all regions and returns their total length.
+func (g regions) assignOffsets() (n int) {
 	for i := range g {
-		g[i].at = n
-		n += len(g[i].s)
+		g[i].offset = n
+		n += len(g[i].values)
 	}
 	return n
 }
 
-// at is where a slice was put.
-func (g *regions) at(s []float64) int {
-	n := region{s: s}
-	i := slices.IndexFunc(*g, func(r region) bool { return r.lo() <= n.lo() && n.hi() <= r.hi() })
-	return (*g)[i].at + int(n.lo()-(*g)[i].lo())/8
+// offsetOf returns the offset of a slice that was added.
+func (g *regions) offsetOf(s []float64) int {
+	target := region{values: s}
+	i := slices.IndexFunc(*g, func(r region) bool { return r.lo() <= target.lo() && target.hi() <= r.hi() })
+	return (*g)[i].offset + int(target.lo()-(*g)[i].lo())/8
 }

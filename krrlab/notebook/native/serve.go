@@ -13,31 +13,32 @@ import (
 	"unsafe"
 )
 
-// This file is a part of the compiled program too, which an older Go may build.
+// This file is also a part of the compiled programs, which an older version of Go may build.
 
-// server is the compiled program.
+// server answers the calls in a compiled program.
 type server struct {
-	name      string
-	functions []any
-	file      *os.File // the memory shared
-	replies   *os.File
-	mu        sync.Mutex
-	mapped    map[int64][]float64 // by where it lies in the file
+	name       string // of the cell
+	functions  []any
+	memoryFile *os.File // shared with the parent
+	replies    *os.File // pipe to the parent
+	mu         sync.Mutex
+	regions    map[int64][]float64 // mapped parts of memoryFile, by offset in bytes
 }
 
-// Serve is the main function of a compiled program: it answers calls of the functions, of the cell of that name, until
-// its parent closes the pipe that they come by. Pipes and memory are the files 3 to 5.
+// Serve is the main function of the compiled program of the cell with the given name. It answers calls of the functions
+// until the parent closes the pipe of requests. The pipes of requests and replies and the shared memory are the files
+// 3, 4 and 5.
 func Serve(name string, functions []any) {
-	signal.Ignore(os.Interrupt) // the parent's
+	signal.Ignore(os.Interrupt) // interrupts are handled by the parent
 	debug.SetMaxStack(192 << 20)
-	s := &server{name: name, functions: functions, replies: inherited(4, "replies"), file: inherited(5, "memory"),
-		mapped: map[int64][]float64{}}
+	s := &server{name: name, functions: functions, replies: inheritedFile(4, "replies"), memoryFile: inheritedFile(5, "memory"),
+		regions: map[int64][]float64{}}
 	hello := &message{}
 	for _, f := range functions {
-		hello.text(refusal(reflect.TypeOf(f)))
+		hello.putText(refusalReason(reflect.TypeOf(f)))
 	}
 	s.reply(hello)
-	requests := bufio.NewReader(inherited(3, "requests"))
+	requests := bufio.NewReader(inheritedFile(3, "requests"))
 	for {
 		m, err := receive(requests)
 		if err != nil {
@@ -47,58 +48,61 @@ func Serve(name string, functions []any) {
 	}
 }
 
-// refusal says why a function cannot be called from elsewhere, "" if it can.
-func refusal(t reflect.Type) string {
+// refusalReason returns the reason why a function of type t cannot be called by the session, or "" if it can.
+func refusalReason(t reflect.Type) string {
 	for i := range t.NumIn() {
-		if bad := foreign(t.In(i), false); bad != nil {
-			return "takes " + strings.ReplaceAll(bad.String(), "cell.", "")
+		if unsupported := unsupportedType(t.In(i), false); unsupported != nil {
+			return "takes " + strings.ReplaceAll(unsupported.String(), "cell.", "")
 		}
 	}
 	for i := range t.NumOut() {
-		if bad := foreign(t.Out(i), true); bad != nil {
-			return "returns " + strings.ReplaceAll(bad.String(), "cell.", "")
+		if unsupported := unsupportedType(t.Out(i), true); unsupported != nil {
+			return "returns " + strings.ReplaceAll(unsupported.String(), "cell.", "")
 		}
 	}
 	return ""
 }
 
+// reply sends a message to the parent.
 func (s *server) reply(m *message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = m.send(s.replies) // where it fails, the pipe of requests ends too
+	_ = m.send(s.replies) // if it fails, the parent has ended, and Serve returns
 }
 
-// memory is a piece of the memory shared. It stays mapped: a function may have kept a slice.
-func (s *server) memory(at int64, size int) []float64 {
+// region returns a part of the shared memory; offset and size are in bytes. It remains mapped, because a function may
+// keep a slice of it.
+func (s *server) region(offset int64, size int) []float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mapped[at] == nil {
-		b, err := mapped(s.file, at, size)
+	if s.regions[offset] == nil {
+		b, err := mapMemory(s.memoryFile, offset, size)
 		if err != nil {
 			panic(err)
 		}
-		s.mapped[at] = unsafe.Slice((*float64)(unsafe.Pointer(&b[0])), size/8)
+		s.regions[offset] = unsafe.Slice((*float64)(unsafe.Pointer(&b[0])), size/8)
 	}
-	return s.mapped[at]
+	return s.regions[offset]
 }
 
-// call answers a request: lane, function, the place and size of its memory, arguments. A reply has the lane, the line
-// of a panic, or 0, and its text or the results.
+// call answers a request. A request consists of the number of the lane, the number of the function, the offset and size
+// of the lane's memory, and the arguments. The reply consists of the number of the lane and a word: the line of a
+// panic, followed by its text, or 0, followed by the results.
 func (s *server) call(m *message) {
-	lane, f, at, size := m.next(), reflect.ValueOf(s.functions[m.next()]), int64(m.next()), int(m.next())
-	r, done := &message{}, false
+	lane, f, offset, size := m.nextWord(), reflect.ValueOf(s.functions[m.nextWord()]), int64(m.nextWord()), int(m.nextWord())
+	reply, returned := &message{}, false
 	defer func() {
-		if v := recover(); !done {
-			r.b = nil
-			r.words(lane, uint64(s.line()))
+		if v := recover(); !returned {
+			reply.buf = nil
+			reply.putWords(lane, uint64(s.line()))
 			if v == nil {
 				v = "runtime.Goexit ended the call"
 			}
-			r.text(strings.TrimPrefix(fmt.Sprint(v), "runtime error: "))
+			reply.putText(strings.TrimPrefix(fmt.Sprint(v), "runtime error: "))
 		}
-		s.reply(r)
+		s.reply(reply)
 	}()
-	m.mem = s.memory(at, size)
+	m.memory = s.region(offset, size)
 	var args []reflect.Value
 	for i := range f.Type().NumIn() {
 		v := reflect.New(f.Type().In(i)).Elem()
@@ -109,23 +113,23 @@ func (s *server) call(m *message) {
 	if f.Type().IsVariadic() {
 		call = f.CallSlice
 	}
-	r.words(lane, 0)
+	reply.putWords(lane, 0)
 	for _, v := range call(args) {
-		r.put(v)
+		reply.put(v)
 	}
-	done = true
+	returned = true
 }
 
-// line is that of the cell at which a panic began; 1, its head, if that is not known.
+// line returns the innermost line of the cell in the stack of a panic, or 1 if there is none.
 func (s *server) line() int {
 	pc := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pc[:runtime.Callers(1, pc)])
 	for {
-		f, more := frames.Next()
+		f, hasMore := frames.Next()
 		if f.File == s.name {
 			return f.Line
 		}
-		if !more {
+		if !hasMore {
 			return 1
 		}
 	}

@@ -9,149 +9,156 @@ import (
 	"unsafe"
 )
 
-// This file is a part of the compiled program too, which an older Go may build.
+// This file is also a part of the compiled programs, which an older version of Go may build.
 
-// message is what goes through a pipe: words of 8 bytes, and strings with their length before them.
+// message is a message in a pipe: a sequence of 8-byte words, and of strings preceded by their length.
 type message struct {
-	b   []byte
-	at  func(s []float64) int // where a slice lies in the memory shared, for a request; nil: slices are in the message
-	mem []float64             // the memory shared, of a request that is read
+	buf []byte
+	// offsetOf returns the offset of a slice in the shared memory of a request. If it is nil, slices are part of the
+	// message.
+	offsetOf func(s []float64) int
+	// memory is the shared memory of a received request, or nil if slices are part of the message.
+	memory []float64
 }
 
-func (m *message) words(vs ...uint64) {
+// putWords appends words.
+func (m *message) putWords(vs ...uint64) {
 	for _, v := range vs {
-		m.b = binary.LittleEndian.AppendUint64(m.b, v)
+		m.buf = binary.LittleEndian.AppendUint64(m.buf, v)
 	}
 }
 
-func (m *message) text(s string) {
-	m.words(uint64(len(s)))
-	m.b = append(m.b, s...)
+// putText appends a string.
+func (m *message) putText(s string) {
+	m.putWords(uint64(len(s)))
+	m.buf = append(m.buf, s...)
 }
 
-func (m *message) next() uint64 {
-	v := binary.LittleEndian.Uint64(m.b)
-	m.b = m.b[8:]
+// nextWord removes and returns the next word.
+func (m *message) nextWord() uint64 {
+	v := binary.LittleEndian.Uint64(m.buf)
+	m.buf = m.buf[8:]
 	return v
 }
 
+// nextText removes and returns the next string.
 func (m *message) nextText() string {
-	n := m.next()
-	s := string(m.b[:n])
-	m.b = m.b[n:]
+	n := m.nextWord()
+	s := string(m.buf[:n])
+	m.buf = m.buf[n:]
 	return s
 }
 
-// send writes a message, with its length before it, in one piece.
+// send writes a message, preceded by its length, with a single call of Write.
 func (m *message) send(w io.Writer) error {
-	_, err := w.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(m.b))), m.b...))
+	_, err := w.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(m.buf))), m.buf...))
 	return err
 }
 
 // receive reads a message.
 func receive(r io.Reader) (*message, error) {
-	m := &message{b: make([]byte, 8)}
-	_, err := io.ReadFull(r, m.b)
+	m := &message{buf: make([]byte, 8)}
+	_, err := io.ReadFull(r, m.buf)
 	if err == nil {
-		m.b = make([]byte, m.next())
-		_, err = io.ReadFull(r, m.b)
+		m.buf = make([]byte, m.nextWord())
+		_, err = io.ReadFull(r, m.buf)
 	}
 	return m, err
 }
 
 var errorType = reflect.TypeFor[error]()
 
-// foreign returns the type within t that cannot be sent, nil if all of t can: numbers, strings, bools, slices of
-// float64, structs of these, and errors as results.
-func foreign(t reflect.Type, result bool) reflect.Type {
+// unsupportedType returns a type within t that cannot be sent, or nil if there is none. Numbers (except uintptr),
+// strings, bools, slices of float64 and structs of these can be sent; results can also be errors.
+func unsupportedType(t reflect.Type, isResult bool) reflect.Type {
 	k := t.Kind()
 	if k == reflect.Struct {
 		for i := range t.NumField() {
-			if bad := foreign(t.Field(i).Type, false); bad != nil {
-				return bad
+			if unsupported := unsupportedType(t.Field(i).Type, false); unsupported != nil {
+				return unsupported
 			}
 		}
 		return nil
 	}
 	if k >= reflect.Bool && k <= reflect.Float64 && k != reflect.Uintptr || k == reflect.String || k == reflect.Slice &&
-		t.Elem().Kind() == reflect.Float64 || result && t == errorType {
+		t.Elem().Kind() == reflect.Float64 || isResult && t == errorType {
 		return nil
 	}
 	return t
 }
 
-// put adds a value.
+// put appends a value. A nil slice or error is sent as the word math.MaxUint64.
 func (m *message) put(v reflect.Value) {
 	switch {
 	case v.CanInt():
-		m.words(uint64(v.Int()))
+		m.putWords(uint64(v.Int()))
 	case v.CanUint():
-		m.words(v.Uint())
+		m.putWords(v.Uint())
 	case v.CanFloat():
-		m.words(math.Float64bits(v.Float()))
+		m.putWords(math.Float64bits(v.Float()))
 	case v.Kind() == reflect.String:
-		m.text(v.String())
+		m.putText(v.String())
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
 			m.put(v.Field(i))
 		}
 	case v.Kind() == reflect.Bool && v.Bool():
-		m.words(1)
+		m.putWords(1)
 	case v.Kind() == reflect.Bool:
-		m.words(0)
+		m.putWords(0)
 	case v.IsNil():
-		m.words(math.MaxUint64)
+		m.putWords(math.MaxUint64)
 	case v.Kind() == reflect.Interface:
-		m.text(v.Interface().(error).Error())
+		m.putText(v.Interface().(error).Error())
 	default:
-		m.words(uint64(v.Len()))
+		m.putWords(uint64(v.Len()))
 		s := unsafe.Slice((*float64)(v.UnsafePointer()), v.Len())
-		if m.at == nil {
-			m.b = append(m.b, bytesOf(s)...)
+		if m.offsetOf == nil {
+			m.buf = append(m.buf, bytesOf(s)...)
 		} else if len(s) > 0 {
-			m.words(uint64(m.at(s)))
+			m.putWords(uint64(m.offsetOf(s)))
 		}
 	}
 }
 
-// get sets a variable to the next value.
+// get removes the next value and stores it in v.
 func (m *message) get(v reflect.Value) {
 	switch {
 	case v.CanInt():
-		v.SetInt(int64(m.next()))
+		v.SetInt(int64(m.nextWord()))
 	case v.CanUint():
-		v.SetUint(m.next())
+		v.SetUint(m.nextWord())
 	case v.CanFloat():
-		v.SetFloat(math.Float64frombits(m.next()))
+		v.SetFloat(math.Float64frombits(m.nextWord()))
 	case v.Kind() == reflect.Bool:
-		v.SetBool(m.next() != 0)
+		v.SetBool(m.nextWord() != 0)
 	case v.Kind() == reflect.String:
 		v.SetString(m.nextText())
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
 			f := v.Field(i)
-			m.get(reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()) // unexported ones too
+			m.get(reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()) // also sets unexported fields
 		}
-	case binary.LittleEndian.Uint64(m.b) == math.MaxUint64:
-		m.next()
+	case binary.LittleEndian.Uint64(m.buf) == math.MaxUint64:
+		m.nextWord()
 		v.SetZero()
 	case v.Kind() == reflect.Interface:
 		v.Set(reflect.ValueOf(errors.New(m.nextText())))
 	default:
-		n := int(m.next())
+		n := int(m.nextWord())
 		s := make([]float64, 0)
-		if m.mem == nil {
+		if m.memory == nil {
 			s = make([]float64, n)
-			m.b = m.b[copy(bytesOf(s), m.b):]
+			m.buf = m.buf[copy(bytesOf(s), m.buf):]
 		} else if n > 0 {
-			at := int(m.next())
-			s = m.mem[at : at+n : at+n]
+			offset := int(m.nextWord())
+			s = m.memory[offset : offset+n : offset+n]
 		}
 		v.Set(reflect.NewAt(v.Type(), unsafe.Pointer(&s)).Elem())
 	}
 }
 
-// bytesOf is the memory of numbers.
+// bytesOf returns the memory of s as bytes.
 func bytesOf(s []float64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), 8*len(s))
 }

@@ -123,7 +123,7 @@ total`)
 // interruptAfter interrupts the cell that runs, or will, after some time.
 func interruptAfter(s *Session, d time.Duration) {
 	time.Sleep(d)
-	for c := s.running.Load(); c == nil || !s.interrupt(c); c = s.running.Load() {
+	for c := s.runningCell.Load(); c == nil || !s.interrupt(c); c = s.runningCell.Load() {
 		time.Sleep(time.Millisecond)
 	}
 }

@@ -144,7 +144,7 @@ func same(k kernel.Kernel) (bool, error) {
 func TestCompiledKernel(t *testing.T) {
 	s := openGo(t)
 	var mine kernel.Kernel = Inverse{32}
-	s.e.Declare(map[string]any{"mine": &mine})
+	s.interp.Declare(map[string]any{"mine": &mine})
 	if got := numbered(s, 1, formed); got != "" {
 		t.Fatal(got)
 	}
@@ -160,13 +160,13 @@ func TestCompiledKernel(t *testing.T) {
 		// a type that embeds it adds a method
 		const with = "type wide struct{ Inverse }\nfunc (wide) Spread(g rng.Stream) float64 { return 1 }\n" +
 			"_, ok := kernel.Kernel(wide{}).(kernel.Mixture)\n"
-		before := s.compiled.calls.Load()
+		before := s.programs.calls.Load()
 		if got := numbered(s, 3, with+"both, err := same(wide{Inverse{32}})\nok, both"); got != fmt.Sprintf("→%t, true",
 			i == 0) { // a mixture has a profile
 			t.Errorf("kernel %d: %q", i, got)
 		}
 		const entries = 3 * 320 * 320 / 2 // rows of tiles of 64 would be 7,680 calls
-		if calls := s.compiled.calls.Load() - before; calls == 0 || calls > entries/64 {
+		if calls := s.programs.calls.Load() - before; calls == 0 || calls > entries/64 {
 			t.Errorf("kernel %d: %d calls", i, calls)
 		}
 	}
@@ -282,7 +282,7 @@ func TestCompiledAgain(t *testing.T) {
 	if got := numbered(s, 10, "old.Of() + T{}.Of() + Other()"); got != "→4" { // Size is another cell's, too
 		t.Error(got)
 	}
-	for i := range maxSpare + 1 {
+	for i := range maxSuperseded + 1 {
 		if got := numbered(s, 20+i, first); got != "" {
 			t.Fatal(got)
 		}
@@ -291,5 +291,5 @@ func TestCompiledAgain(t *testing.T) {
 	testkit.Equal(t, numbered(s, 30,
 		"old.Of()"), "✗Panic: the compiled program was ended because its cell was run again: compute again "+
 		"the values made before that (in a function of Cell 0, line 1)")
-	testkit.Equal(t, len(s.compiled.programs), maxSpare+2)
+	testkit.Equal(t, len(s.programs.list), maxSuperseded+2)
 }

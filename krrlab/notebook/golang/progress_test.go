@@ -35,25 +35,25 @@ func TestGrowth(t *testing.T) {
 	p := &progressLine{id: "a", start: start}
 	for i := range 1000 {
 		for _, name := range []string{"none", "features"} {
-			p.event(s, krrlab.Event{Stage: stage.Compare, Detail: name, Iteration: i + 1,
+			p.update(s, krrlab.Event{Stage: stage.Compare, Detail: name, Iteration: i + 1,
 				Residual: math.Exp(-float64(i) / 100), Remaining: -1}, start.Add(time.Duration(i)*10*time.Millisecond))
 		}
 	}
 	if n := len(a.pages); n < 10 || n > 20 {
 		t.Errorf("%d pictures in ten seconds", n)
 	}
-	p.end(s, start.Add(10*time.Second))
+	p.finish(s, start.Add(10*time.Second))
 	last := a.pages[len(a.pages)-1]
 	if !strings.Contains(last, "10.0 seconds") ||
 		!regexp.MustCompile(`(?s)<details>.*data:image/svg\+xml;base64,`).MatchString(last) {
 		t.Errorf("at the end %.300s", last)
 	}
-	f := p.grown.figure()
-	if len(f.Series) != 2 || f.Series[0].Name != "none" || len(f.Series[0].Y) > mostGrown ||
+	f := p.curves.figure()
+	if len(f.Series) != 2 || f.Series[0].Name != "none" || len(f.Series[0].Y) > maxSamples ||
 		f.Series[1].X[len(f.Series[1].X)-1] != 9.99 || f.Validate() != nil {
 		t.Errorf("%v", f)
 	}
-	var g growth
+	var g progressCurves
 	for i := range 5 {
 		g.add(krrlab.Event{Stage: stage.Solve, Detail: "float64", Iteration: i + 1, Residual: 1, Bound: 2}, float64(i))
 		g.add(krrlab.Event{Stage: stage.Kernel, Done: i, Total: 9}, float64(i))
@@ -61,7 +61,7 @@ func TestGrowth(t *testing.T) {
 	if len(g.curves) != 2 || g.curves[1].Name != "bound of the relative error" || g.curves[1].Y[4] != 2 {
 		t.Errorf("%v", g.curves)
 	}
-	var search growth
+	var search progressCurves
 	for i, loss := range []float64{0, 0.5, 0.4, 0.4} {
 		search.add(krrlab.Event{Stage: stage.Tune, Detail: "500 rows: best of 3", Loss: loss}, float64(i))
 	}
@@ -71,10 +71,10 @@ func TestGrowth(t *testing.T) {
 	quiet := &album{}
 	s.out.begin(quiet)
 	q := &progressLine{id: "b", start: start}
-	q.event(s, krrlab.Event{Stage: stage.Solve, Iteration: 1, Residual: 1}, start.Add(progressAfter/2))
-	q.end(s, start.Add(progressAfter/2))
+	q.update(s, krrlab.Event{Stage: stage.Solve, Iteration: 1, Residual: 1}, start.Add(progressDelay/2))
+	q.finish(s, start.Add(progressDelay/2))
 	line := &progressLine{id: "c", start: start}
-	line.event(s, krrlab.Event{Stage: stage.Kernel, Done: 1, Total: 2}, start.Add(time.Second))
+	line.update(s, krrlab.Event{Stage: stage.Kernel, Done: 1, Total: 2}, start.Add(time.Second))
 	if len(quiet.pages) != 1 || strings.Contains(quiet.pages[0], "<img") {
 		t.Errorf("%q", quiet.pages)
 	}

@@ -1,0 +1,136 @@
+package golang
+
+import (
+	"regexp"
+	"runtime"
+	"runtime/metrics"
+	"time"
+
+	"github.com/krrlab/lab/krrlab/notebook/engine"
+)
+
+// States of a cell.
+const (
+	isRunning   = iota
+	isAbandoned // given up after an interrupt; its goroutine may still be running
+	hasEnded    // no longer affected by interrupts
+)
+
+// markEnded marks a cell as ended, unless it was abandoned before. It returns whether the cell may still use the
+// session. Later interrupts have no effect.
+func (c *cell) markEnded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state.CompareAndSwap(isRunning, hasEnded)
+	return c.state.Load() == hasEnded
+}
+
+// countInterrupt counts an interrupt. isFirst reports whether it is the first one; accepted is false if the cell is no
+// longer running.
+func (c *cell) countInterrupt() (isFirst, accepted bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state.Load() != isRunning {
+		return false, false
+	}
+	return c.interrupts.Add(1) == 1, true
+}
+
+// signal requests that the interpreter stops, unless the cell has ended.
+func (c *cell) signal() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state.Load() != hasEnded {
+		engine.Stop(c.goid)
+	}
+}
+
+// resume marks the cell as ended and withdraws the stop request, so that its goroutine can run other cells.
+func (c *cell) resume() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state.Store(hasEnded)
+	engine.Resume(c.goid)
+}
+
+// abandon gives up a cell that an interrupt cannot stop, because it waits for a channel or a lock, or because it is in
+// compiled code that ignores its context. Its goroutine ends as soon as it returns to interpreted code. A new goroutine
+// runs the following cells.
+func (s *Session) abandon(c *cell) {
+	if !c.state.CompareAndSwap(isRunning, isAbandoned) {
+		return
+	}
+	s.out.printf(stderr, "the cell waits, or is in compiled code that does not watch its context: it is left behind, "+
+		"and ends when that returns\n")
+	s.endProgress()
+	s.out.end()
+	s.runningCell.CompareAndSwap(c, nil)
+	c.signal() // seen when it returns to interpreted code
+	s.replaceWorker()
+	close(c.abandoned)
+}
+
+// replaceWorker starts a goroutine that runs the following cells. The previous worker ends after its current task.
+func (s *Session) replaceWorker() { go s.loop(s.workerNumber.Add(1)) }
+
+// stackGrowth is the growth of the stacks of all goroutines, in bytes, after which a cell is checked for deep
+// recursion. Go ends the process if one stack exceeds 1 GB. A smaller value causes more checks, during which all
+// goroutines stand still.
+const stackGrowth = 192 << 20
+
+// unwindTimeout is the time for which the stop of a deep recursion is awaited. Unwinding so many calls takes seconds on
+// a busy machine.
+const unwindTimeout = time.Minute
+
+// deepTrace matches the trace of a goroutine with 50,000 or more elided frames. They correspond to about 10,000 nested
+// calls of functions of a cell.
+var deepTrace = regexp.MustCompile(`(?m)^\.\.\.([5-9]\d{4}|\d{6,}) frames elided\.\.\.$`)
+
+// isRecursingDeeply reports whether a goroutine has a trace that deepTrace matches. The size of the stacks alone is no
+// proof. Stacks also grow if there are many goroutines, or if new goroutines start with larger stacks, as the runtime
+// arranges after it has encountered a huge one. All goroutines stand still during the check.
+func isRecursingDeeply() bool {
+	buf := make([]byte, 1<<20)
+	n := runtime.Stack(buf, true)
+	for ; n == len(buf) && n < 256<<20; n = runtime.Stack(buf, true) {
+		buf = make([]byte, 8*n)
+	}
+	return deepTrace.Match(buf[:n])
+}
+
+// watchCell waits until a cell ends or is abandoned. Meanwhile it forwards interrupts and stops a cell that recurses
+// too deeply.
+func (s *Session) watchCell(c *cell) {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}}
+	metrics.Read(sample)
+	interrupts := c.out.Interrupts()
+	limit := sample[0].Value.Uint64() + stackGrowth
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-c.finished:
+			return
+		case <-c.abandoned:
+			return
+		case _, isOpen := <-interrupts:
+			if !isOpen {
+				interrupts = nil
+			}
+			s.interrupt(c)
+		case <-tick.C:
+		}
+		if metrics.Read(sample); sample[0].Value.Uint64() <= limit {
+			continue
+		}
+		limit = sample[0].Value.Uint64() + stackGrowth
+		if isRecursingDeeply() {
+			c.tooDeep.Store(true)
+			c.ctx.cancel()
+			if !s.stop(c, unwindTimeout) {
+				s.abandon(c)
+			}
+			return
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package golang
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/krrlab/lab/krrlab/notebook/engine"
+	"github.com/krrlab/lab/krrlab/notebook/modules"
+	"github.com/krrlab/lab/krrlab/notebook/native"
+)
+
+// programs holds the processes of compiled %%go cells.
+type programs struct {
+	mu     sync.Mutex
+	list   []program      // newest first
+	runs   int            // number of programs started so far
+	calls  atomic.Int64   // number of calls of compiled functions
+	builds sync.WaitGroup // compilations in progress
+}
+
+// program is the process of a compiled cell.
+type program struct {
+	cell         *native.Cell
+	currentNames map[string]bool // names that no later compiled cell declares again
+}
+
+// maxSuperseded is the number of programs that continue to run although later cells declare all of their names again. A
+// larger value lets old values work longer, at the price of more processes.
+const maxSuperseded = 4
+
+// add registers the program of a cell and returns its number. Programs whose names were all declared again may still be
+// called by existing values, so only the oldest ones beyond maxSuperseded are stopped.
+func (n *programs) add(c *native.Cell) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p := program{c, map[string]bool{}}
+	for _, name := range c.Names() {
+		p.currentNames[name] = true
+	}
+	remaining, superseded := []program{p}, 0
+	for _, old := range n.list {
+		maps.DeleteFunc(old.currentNames, func(name string, _ bool) bool { return p.currentNames[name] })
+		if len(old.currentNames) == 0 {
+			superseded++
+		}
+		if len(old.currentNames) == 0 && superseded > maxSuperseded {
+			old.cell.Stop()
+		} else {
+			remaining = append(remaining, old)
+		}
+	}
+	n.list = remaining
+	n.runs++
+	return n.runs
+}
+
+// stopAll stops all programs.
+func (n *programs) stopAll() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, p := range n.list {
+		p.cell.Stop()
+	}
+	n.list = nil
+}
+
+// compile compiles the functions of a %%go cell and declares them in the interpreter. If the go command is missing, the
+// cell is interpreted.
+func (s *Session) compile(c *cell, seg segment) Result {
+	_, code, _ := strings.Cut(seg.command, "\n")
+	src := native.Source{Name: c.name, Code: strings.Repeat("\n", seg.line-1) + code, ImplicitImport: implicitImport}
+	s.programs.builds.Add(1)
+	program, err := native.Compile(s.ctx.Load(), s.finder.Program, src)
+	s.programs.builds.Done()
+	cellErr := (*native.Error)(nil)
+	switch {
+	case errors.Is(err, modules.ErrNoGo):
+		s.out.printf(stderr, "%v, so this cell is interpreted, some hundred times slower\n", err)
+		return s.runGo(c, segment{line: seg.line, code: "\n" + code})
+	case errors.As(err, &cellErr):
+		return Result{Err: c.failure(compileError, hint(cellErr.Text), cellErr.Line)}
+	case err != nil:
+		return Result{Err: s.compileFailure(c, err)}
+	}
+	if c.state.Load() != isRunning || c.interrupts.Load() > 0 { // abandoned or interrupted
+		program.Stop()
+		return Result{}
+	}
+	// Each program has its own name, so that code that refers to an earlier program continues to call that one.
+	name := fmt.Sprint(engine.HiddenPrefix, "go", s.programs.add(program))
+	call := func(f int, in, out []any) {
+		s.programs.calls.Add(1)
+		var halt <-chan struct{}
+		if c := s.runningCell.Load(); c != nil {
+			halt = c.halting
+		}
+		if err := program.Call(halt, f, in, out); errors.Is(err, native.ErrHalted) {
+			panic(engine.Halted{})
+		} else if err != nil {
+			panic(err)
+		}
+	}
+	s.interp.Declare(map[string]any{name: &call})
+	return s.runGo(c, segment{line: 1, code: program.Stub(name)})
+}
+
+// speedAdvice returns advice for users of an interpreted kernel function.
+func speedAdvice() string {
+	const text = "declare it as a type with Eval and String in a cell that begins with %%go, which compiles it"
+	if _, err := exec.LookPath("go"); err != nil {
+		return "install Go (go.dev/dl) and " + text
+	}
+	return text
+}

@@ -1,0 +1,121 @@
+package golang
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/notebook/display"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/plots"
+)
+
+// progressCurves holds the curves of the progress plot: residuals and error bounds of an iteration, or the best
+// leave-one-out error of a search, over time in seconds.
+type progressCurves struct {
+	curves   []plots.Series
+	isSearch bool // the curves are those of a search
+}
+
+// maxSamples is the number of samples of a curve at which every other one is dropped. A larger value gives smoother
+// curves and larger pictures.
+const maxSamples = 1000
+
+// add adds the samples that an event reports, at the given time in seconds.
+func (g *progressCurves) add(e krrlab.Event, seconds float64) {
+	if e.Loss > 0 {
+		rows, _, _ := strings.Cut(e.Detail, ":")
+		g.isSearch = true
+		g.addSample(rows, seconds, e.Loss)
+	}
+	if e.Iteration == 0 || g.isSearch {
+		return
+	}
+	name := e.Detail
+	if name == "" || e.Stage != stage.Compare {
+		name = "relative residual"
+	}
+	g.addSample(name, seconds, e.Residual)
+	if e.Bound > 0 {
+		g.addSample("bound of the relative error", seconds, e.Bound)
+	}
+}
+
+// addSample adds the point (x, y) to the curve with the given name.
+func (g *progressCurves) addSample(name string, x, y float64) {
+	i := slices.IndexFunc(g.curves, func(s plots.Series) bool { return s.Name == name })
+	if i < 0 {
+		i, g.curves = len(g.curves), append(g.curves, plots.Series{Name: name})
+	}
+	c := &g.curves[i]
+	if len(c.Y) == maxSamples {
+		for k := range maxSamples / 2 {
+			c.X[k], c.Y[k] = c.X[2*k], c.Y[2*k]
+		}
+		c.X, c.Y = c.X[:maxSamples/2], c.Y[:maxSamples/2]
+	}
+	c.Add(x, y)
+}
+
+// figure returns the plot, or nil if no curve has two points yet or the plot is invalid.
+func (g *progressCurves) figure() *plots.Figure {
+	f := &plots.Figure{X: plots.Axis{Label: "seconds"}, Y: plots.Axis{Label: "relative", Log: true}, Series: g.curves,
+		Width: 5.5, Height: 2.4}
+	switch {
+	case g.isSearch:
+		f.Y = plots.Axis{Label: "leave-one-out error of the best"}
+	case len(g.curves) == 1:
+		f.Y.Label = g.curves[0].Name
+	}
+	if !slices.ContainsFunc(g.curves, func(s plots.Series) bool { return len(s.Y) > 1 }) || f.Validate() != nil {
+		return nil
+	}
+	return f
+}
+
+// picture returns the plot as an HTML image, or "" if there is no plot.
+func (g *progressCurves) picture() string {
+	f := g.figure()
+	if f == nil {
+		return ""
+	}
+	return display.SVGImage(f.SVG(), f.Y.Label+" against "+f.X.Label)
+}
+
+const (
+	progressDelay    = 700 * time.Millisecond // a stage that ends earlier displays nothing
+	progressInterval = 200 * time.Millisecond // minimum time between updates of a line without a plot
+	pictureInterval  = 500 * time.Millisecond // minimum time between updates of a line with a plot
+)
+
+// update displays an event, unless the previous update is too recent.
+func (p *progressLine) update(s *Session, e krrlab.Event, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.curves.add(e, now.Sub(p.start).Seconds())
+	interval := progressInterval
+	if len(p.curves.curves) > 0 {
+		interval = pictureInterval
+	}
+	if now.Sub(p.start) < progressDelay || now.Sub(p.lastUpdate) < interval {
+		return
+	}
+	p.lastUpdate = now
+	p.show(s, e, e.String(), p.curves.picture())
+}
+
+// finish replaces the line by the elapsed time, with the plot folded below it.
+func (p *progressLine) finish(s *Session, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.shown {
+		return
+	}
+	picture := p.curves.picture()
+	if picture != "" {
+		picture = plots.FoldedHTML("how it went", picture)
+	}
+	p.show(s, krrlab.Event{}, fmt.Sprintf("%.1f seconds", now.Sub(p.start).Seconds()), picture)
+}
