@@ -49,7 +49,7 @@ type Cell struct {
 	file      *ast.File
 	text      string          // parsed text, to which the positions of fset refer
 	functions []*ast.FuncDecl // functions and methods of the program, by number
-	refusals  []string        // by number: why a function cannot be called, "" if it can
+	refusals  []string        // reason why each function cannot be called, "" if it can
 	*process
 }
 
@@ -138,7 +138,8 @@ func parse(src Source) (*Cell, error) {
 		if !ok || f.Recv == nil || f.Name.Name != "Eval" || hasTile[c.receiverType(f)] {
 			continue
 		}
-		if r := f.Type.Results; r != nil && c.sourceOf(r) == "float64" && pointParams.MatchString(c.sourceOf(f.Type.Params)) {
+		params, results := f.Type.Params, f.Type.Results
+		if results != nil && c.sourceOf(results) == "float64" && pointParams.MatchString(c.sourceOf(params)) {
 			loops += fmt.Sprintf(tileLoop, c.sourceOf(f.Recv.List[0].Type))
 		}
 	}

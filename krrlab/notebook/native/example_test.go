@@ -14,7 +14,8 @@ func ExampleCompile() {
 		return "", errors.New("# notebook/cell; Cell 5:2: undefined: y; too many errors")
 	}
 	_, err := native.Compile(context.Background(), build, native.Source{
-		Name: "Cell 5", Code: "func F(x float64) float64 { return x + y }", ImplicitImport: func(string) string { return "" },
+		Name: "Cell 5", Code: "func F(x float64) float64 { return x + y }",
+		ImplicitImport: func(string) string { return "" },
 	})
 	fmt.Println(err)
 	// Output: undefined: y (Cell 5, line 2)

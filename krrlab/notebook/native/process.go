@@ -33,7 +33,7 @@ type process struct {
 // lane holds the resources of one call at a time: a region of the shared memory and a channel for the reply.
 type lane struct {
 	number int
-	offset int64 // of memory in the file, in bytes
+	offset int64 // position of memory in the file, in bytes
 	memory []byte
 	reply  chan *message // closed when the process has ended
 }
@@ -144,7 +144,8 @@ func (p *process) acquireLane(minSize int) (*lane, error) {
 	for size < minSize {
 		size *= 2
 	}
-	_, err := p.memoryFile.WriteAt(make([]byte, size), p.memorySize) // allocate the blocks now: writing to a hole of a full disk would end the kernel
+	// Allocate the disk blocks now: a later write to a hole would end the kernel if the disk is full.
+	_, err := p.memoryFile.WriteAt(make([]byte, size), p.memorySize)
 	if err == nil {
 		unmapMemory(l.memory)
 		l.offset = p.memorySize
@@ -190,8 +191,8 @@ func (p *process) Call(halt <-chan struct{}, f int, in, out []any) error {
 	for _, v := range in {
 		request.put(reflect.ValueOf(v))
 	}
-	for _, reply := range regs {
-		copy(ln.memory[8*reply.offset:], bytesOf(reply.values))
+	for _, reg := range regs {
+		copy(ln.memory[8*reg.offset:], bytesOf(reg.values))
 	}
 	_ = request.send(p.requests) // an error means that the process has ended; then the reply channel is closed
 	reply, ok := (*message)(nil), false
@@ -209,10 +210,11 @@ func (p *process) Call(halt <-chan struct{}, f int, in, out []any) error {
 	if !ok {
 		return p.exitErr
 	}
-	for _, reply := range regs {
+	for _, reg := range regs {
 		// write only if there are changes: other goroutines may read an unchanged slice at the same time
-		if original, changed := bytesOf(reply.values), ln.memory[8*reply.offset:][:8*len(reply.values)]; !bytes.Equal(original, changed) {
-			copy(original, changed)
+		original, returned := bytesOf(reg.values), ln.memory[8*reg.offset:][:8*len(reg.values)]
+		if !bytes.Equal(original, returned) {
+			copy(original, returned)
 		}
 	}
 	if line := int(reply.nextWord()); line > 0 {
@@ -231,7 +233,7 @@ type regions []region
 // region is one of these regions.
 type region struct {
 	values []float64
-	offset int // in the memory of the lane, in float64 numbers
+	offset int // position in the memory of the lane, in float64 numbers
 }
 
 func (r region) lo() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(r.values))) }

@@ -17,7 +17,7 @@ import (
 
 // server answers the calls in a compiled program.
 type server struct {
-	name       string // of the cell
+	name       string // name of the cell
 	functions  []any
 	memoryFile *os.File // shared with the parent
 	replies    *os.File // pipe to the parent
@@ -31,8 +31,8 @@ type server struct {
 func Serve(name string, functions []any) {
 	signal.Ignore(os.Interrupt) // interrupts are handled by the parent
 	debug.SetMaxStack(192 << 20)
-	s := &server{name: name, functions: functions, replies: inheritedFile(4, "replies"), memoryFile: inheritedFile(5, "memory"),
-		regions: map[int64][]float64{}}
+	s := &server{name: name, functions: functions, replies: inheritedFile(4, "replies"),
+		memoryFile: inheritedFile(5, "memory"), regions: map[int64][]float64{}}
 	hello := &message{}
 	for _, f := range functions {
 		hello.putText(refusalReason(reflect.TypeOf(f)))
@@ -89,7 +89,8 @@ func (s *server) region(offset int64, size int) []float64 {
 // of the lane's memory, and the arguments. The reply consists of the number of the lane and a word: the line of a
 // panic, followed by its text, or 0, followed by the results.
 func (s *server) call(m *message) {
-	lane, f, offset, size := m.nextWord(), reflect.ValueOf(s.functions[m.nextWord()]), int64(m.nextWord()), int(m.nextWord())
+	lane, f := m.nextWord(), reflect.ValueOf(s.functions[m.nextWord()])
+	offset, size := int64(m.nextWord()), int(m.nextWord())
 	reply, returned := &message{}, false
 	defer func() {
 		if v := recover(); !returned {
