@@ -54,7 +54,7 @@ func (s *Session) findSource(path string) (*engine.Source, error) {
 			return nil, err
 		}
 	}
-	if p.Asked {
+	if p.Requested {
 		s.unreported = append(s.unreported, p)
 	}
 	return src, nil
@@ -75,8 +75,8 @@ func (s *Session) printNotices() {
 	s.missing = nil
 	for _, p := range s.unreported {
 		text := fmt.Sprintf("%s (%s) is interpreted; in a %%%%go cell it is compiled", p.Path, p.Module)
-		if len(p.Newer) > 0 {
-			text += "; used with " + strings.Join(p.Newer, ", ")
+		if len(p.VersionConflicts) > 0 {
+			text += "; used with " + strings.Join(p.VersionConflicts, ", ")
 		}
 		s.out.printf(stdout, "%s\n", text)
 	}

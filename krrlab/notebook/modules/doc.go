@@ -1,9 +1,9 @@
 // Package modules finds Go packages that are not compiled into the notebook's kernel.
 //
-// A Finder says where the source of a package lies, so that it can be interpreted: in the module of the current folder
-// (its versions, its vendor folder, its local packages), or in the module cache, of which it takes the newest version.
-// It uses the network for Download alone, which fills the module cache. Program compiles files that import such
-// packages, for cells that are compiled (package native).
+// A Finder finds the source of a package, so that it can be interpreted. It uses the module of the current folder (with
+// its versions, vendor folder and local packages) or else the newest version in the module cache. Only Download
+// accesses the network; it fills the module cache. Program compiles files that import such packages, for compiled cells
+// (package native).
 //
-// All need the go command.
+// All functions need the go command.
 package modules

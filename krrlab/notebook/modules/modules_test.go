@@ -108,13 +108,13 @@ func TestFind(t *testing.T) {
 	}
 	write(t, ".", map[string]string{"go.mod": "module here\n\ngo 1.21\n\nrequire example.test/gen v0.2.0\n",
 		"x.go": "package x\n\nimport _ \"example.test/gen\"\n", "mine/m.go": "package mine\n"})
-	testkit.Must(run(t.Context(), ".", []string{"GOFLAGS=-mod=mod"}, "mod", "tidy"))
+	testkit.Must(runGo(t.Context(), ".", []string{"GOFLAGS=-mod=mod"}, "mod", "tidy"))
 	t.Setenv("GOPROXY", "off")
 	dir := testkit.Must(os.Getwd())
 	t.Chdir(t.TempDir())
 	p, err := f.Find(t.Context(), "example.test/gen")
 	if err != nil || p.Module != "example.test/gen v0.2.0" || p.Go != "go1.22" ||
-		!slices.Equal(p.Files, []string{"gen.go"}) || !p.Asked {
+		!slices.Equal(p.Files, []string{"gen.go"}) || !p.Requested {
 		t.Errorf("%+v, %v", p, err)
 	}
 	text, err := f.Doc(t.Context(), "example.test/plain", "One")
@@ -123,7 +123,7 @@ func TestFind(t *testing.T) {
 	}
 	p, err = f.Find(t.Context(), "example.test/plain")
 	if err != nil || p.Module != "example.test/plain v1.1.0" ||
-		!slices.Equal(p.Files, []string{"plain.go", "pure.go"}) || p.Asked {
+		!slices.Equal(p.Files, []string{"plain.go", "pure.go"}) || p.Requested {
 		t.Errorf("what it imports: %+v, %v", p, err)
 	}
 	if _, err := f.Find(t.Context(), "example.test/none"); !errors.Is(err, ErrNotFound) {
@@ -134,7 +134,7 @@ func TestFind(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	testkit.Fails(t, testkit.ErrOf(f.Find(t.Context(), "./nowhere")), "nowhere")
-	testkit.Must(run(t.Context(), ".", nil, "mod", "vendor"))
+	testkit.Must(runGo(t.Context(), ".", nil, "mod", "vendor"))
 	t.Setenv("GOMODCACHE", t.TempDir())
 	g := &Finder{Compiled: none}
 	if p, err := g.Find(t.Context(), "example.test/gen"); err != nil ||
@@ -155,7 +155,7 @@ func TestProgram(t *testing.T) {
 		"apart/apart.go": "package apart\n\nimport \"example.test/none\"\n\nvar Four = none.Four\n"})
 	for _, args := range []string{"get example.test/gen@v0.2.0 example.test/base@v0.9.0",
 		"mod download example.test/gen@v0.2.0 example.test/plain@v1.1.0 example.test/base@v1.0.0"} {
-		testkit.Must(run(t.Context(), at, nil, strings.Fields(args)...))
+		testkit.Must(runGo(t.Context(), at, nil, strings.Fields(args)...))
 	}
 	t.Setenv("GOPROXY", "off")
 	t.Setenv("GOOS", "js") // of the reader's own builds
@@ -209,16 +209,16 @@ func TestNewer(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, ".", map[string]string{"go.mod": "module here\n\ngo 1.21\n\nrequire example.test/floats v1.0.0\n",
 		"x.go": "package x\n\nimport _ \"example.test/floats\"\n"})
-	testkit.Must(run(t.Context(), ".", []string{"GOFLAGS=-mod=mod"}, "mod", "tidy"))
-	was := linked
-	defer func() { linked = was }()
+	testkit.Must(runGo(t.Context(), ".", []string{"GOFLAGS=-mod=mod"}, "mod", "tidy"))
+	was := linkedVersions
+	defer func() { linkedVersions = was }()
 	// a test's program does not know
-	linked = func() map[string]string { return map[string]string{"golang.org/x/mod": "v0.32.0"} }
+	linkedVersions = func() map[string]string { return map[string]string{"golang.org/x/mod": "v0.32.0"} }
 	f := &Finder{Compiled: func(path string) bool { return path == "golang.org/x/mod/semver" }}
 	defer f.Close()
 	p, err := f.Find(t.Context(), "example.test/floats")
-	if err != nil || len(p.Newer) != 1 || !strings.Contains(p.Newer[0], "golang.org/x/mod v0.") ||
-		!strings.HasSuffix(p.Newer[0], ", not v0.99.0") {
+	if err != nil || len(p.VersionConflicts) != 1 || !strings.Contains(p.VersionConflicts[0], "golang.org/x/mod v0.") ||
+		!strings.HasSuffix(p.VersionConflicts[0], ", not v0.99.0") {
 		t.Errorf("%+v, %v", p, err)
 	}
 }

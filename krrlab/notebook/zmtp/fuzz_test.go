@@ -33,15 +33,15 @@ var readyShort = []byte("\x04\x09\x05READY\x01A\x00")
 // FuzzHandshake hands any bytes to the side that listens: it ends, with an error or with a peer that
 // it may talk to.
 func FuzzHandshake(f *testing.F) {
-	f.Add(append(append(bytes.Clone(greeting[:]), 4, 42), ready{"DEALER", "me"}.bytes()...))
+	f.Add(append(append(bytes.Clone(greeting[:]), 4, 42), properties{"DEALER", "me"}.command()...))
 	f.Add(append(bytes.Clone(greeting[:]), readyShort...))
 	f.Add(append(bytes.Clone(greeting[:]), wire(flagCommand, 1<<62, "")...))
 	f.Add(append(bytes.Clone(greeting[:]), "\x04\x0c\x05READY\x01A\xff\xff\xff\xff"...))
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		c := newConn(&tape{Reader: bytes.NewReader(b)}, usual)
-		if err := c.open(ready{typ: "ROUTER"}, time.Hour); err == nil &&
-			!slices.Contains(talksTo["ROUTER"], c.peer.typ) {
+		c := newConn(&tape{Reader: bytes.NewReader(b)}, routerLimits)
+		if err := c.handshake(properties{typ: "ROUTER"}, time.Hour); err == nil &&
+			!slices.Contains(peerTypes["ROUTER"], c.peer.typ) {
 			t.Errorf("%+v", c.peer)
 		}
 	})
@@ -58,17 +58,17 @@ func FuzzFrames(f *testing.F) {
 	f.Add([]byte("\x00\x00"), 28)
 	f.Add([]byte("\x04\x02\x09A\x00\x01a"), 100)
 	f.Fuzz(func(t *testing.T, b []byte, limit int) {
-		c := Conn{r: bufio.NewReader(bytes.NewReader(b)), limit: min(limit, 1<<20)}
+		c := Conn{r: bufio.NewReader(bytes.NewReader(b)), maxMessage: min(limit, 1<<20)}
 		for {
 			m, err := c.Recv()
 			if err != nil {
 				return
 			}
-			if len(m) > maxFrames || size(m) > limit {
-				t.Fatalf("%d frames, %d bytes, limit %d", len(m), size(m), limit)
+			if len(m) > maxFrames || messageSize(m) > limit {
+				t.Fatalf("%d frames, %d bytes, limit %d", len(m), messageSize(m), limit)
 			}
 			var text bytes.Buffer
-			again := Conn{r: bufio.NewReader(&text), w: bufio.NewWriter(&text), limit: c.limit}
+			again := Conn{r: bufio.NewReader(&text), w: bufio.NewWriter(&text), maxMessage: c.maxMessage}
 			testkit.OK(t, again.Send(m...))
 			if got, err := again.Recv(); err != nil || !slices.EqualFunc(got, m, bytes.Equal) {
 				t.Fatalf("%q, %v, want %q", got, err, m)

@@ -7,7 +7,8 @@ import (
 	"net"
 )
 
-func foreign(net.Conn, int) bool { return false }
+// isForeign returns false: the user of a connection is determined on Linux only.
+func isForeign(net.Conn, int) bool { return false }
 
-// OwnerOf returns the user that a file belongs to, for Options.Owner.
+// OwnerOf returns 0: the owner of a file is needed on Linux only.
 func OwnerOf(fs.FileInfo) int { return 0 }

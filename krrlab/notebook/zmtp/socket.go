@@ -16,73 +16,73 @@ import (
 	"time"
 )
 
-// limits bound what a peer can cost.
+// limits bounds the resources that a peer can use.
 type limits struct {
-	handshake time.Duration // how long a handshake may take
-	write     time.Duration // how long a peer may take nothing of what is sent
-	message   int           // bytes of a message, each frame counting frameOverhead more
-	trusted   int           // the same of a peer that is trusted
-	queue     int           // bytes that wait for a peer
-	peers     int           // connections, with those in handshake
+	handshake time.Duration // maximum time of a handshake
+	write     time.Duration // maximum time in which a peer accepts no data
+	message   int           // maximum bytes of a message, including frameOverhead for each frame
+	trusted   int           // the same for a trusted peer
+	queue     int           // queued bytes above which a peer is dropped
+	peers     int           // maximum number of connections, including those in handshake
 }
 
-// usual are those of a ROUTER.
-var usual = limits{30 * time.Second, 30 * time.Second, 1 << 20, 64 << 20, 256 << 20, 128}
+// routerLimits are the limits of a ROUTER.
+var routerLimits = limits{30 * time.Second, 30 * time.Second, 1 << 20, 64 << 20, 256 << 20, 128}
 
-// maxTopics is how many topics a subscriber may have; front ends have one, the empty one.
+// maxTopics is the maximum number of topics of a subscriber. Front ends subscribe to one, the empty topic.
 const maxTopics = 64
 
-// Options say what a Socket is and who hears from it.
+// Options describes a Socket and its callbacks.
 type Options struct {
-	Type  string // as peers are told: ROUTER, REP or XPUB
-	Owner int    // of the users of this machine another that may connect; root and our own may
+	Type  string // socket type, announced to peers: ROUTER, REP or XPUB
+	Owner int    // user of this machine that may connect, in addition to root and the current user
 
-	// Receive takes the messages of a peer of a ROUTER, one after the other; those of several peers at a time. A REP
-	// sends back what comes.
+	// Receive is called with each message of a peer of a ROUTER: sequentially for one peer, concurrently for several.
+	// It is not used by a REP socket, which sends every message back, or by an XPUB.
 	Receive func(*Peer, [][]byte)
-	// Connected is called for peers that have completed their handshake; nil for none.
+	// Connected, if not nil, is called for each peer that completes its handshake.
 	Connected func(*Peer)
-	// Welcome is the first message for a subscriber of an XPUB.
+	// Welcome returns the first message for a subscriber of an XPUB.
 	Welcome func(topic []byte) [][]byte
 
-	limits *limits // nil for those of the type
+	limits *limits // nil for the defaults of the socket type
 }
 
-// Socket listens.
+// Socket accepts connections of peers.
 type Socket struct {
-	o        Options
+	options  Options
 	limits   limits
 	listener net.Listener
 
 	mu     sync.Mutex
-	peers  []*Peer // the oldest first
+	peers  []*Peer // oldest first
 	closed bool
 
-	received atomic.Int64 // messages
+	received atomic.Int64 // number of received messages
 }
 
 // Listen opens a socket at an address tcp://HOST:PORT or ipc://FILE.
 func Listen(address string, o Options) (*Socket, error) {
-	s := &Socket{o: o, limits: usual}
+	s := &Socket{options: o, limits: routerLimits}
 	switch {
 	case o.limits != nil:
 		s.limits = *o.limits
-	case o.Type == "REP": // heartbeats
+	case o.Type == "REP": // heartbeats are small
 		s.limits.queue = 16 * maxCommand
 		fallthrough
 	case o.Type == "XPUB":
 		s.limits.message = maxCommand
 	}
 	var err error
-	if s.listener, err = listen(split(address)); err != nil {
+	if s.listener, err = listen(splitAddress(address)); err != nil {
 		return nil, fmt.Errorf("zmtp: %w", err)
 	}
 	go s.accept()
 	return s, nil
 }
 
-// split turns a ZeroMQ address into what package net takes.
-func split(address string) (network, addr string) {
+// splitAddress converts a ZeroMQ address to the arguments of net.Dial and net.Listen.
+func splitAddress(address string) (network, addr string) {
 	network, addr, _ = strings.Cut(address, "://")
 	if network == "ipc" {
 		network = "unix"
@@ -90,13 +90,13 @@ func split(address string) (network, addr string) {
 	return network, addr
 }
 
-// listen opens a listener. The file of an ipc socket is for its owner alone; one that a kernel left
-// behind when it was killed is replaced.
+// listen opens a listener. Only its owner can access the file of an ipc socket. A stale file, left by a kernel that was
+// killed, is replaced.
 func listen(network, addr string) (net.Listener, error) {
 	if network != "unix" {
 		return net.Listen(network, addr)
 	}
-	if st, err := os.Lstat(addr); err == nil && st.Mode().Type() == fs.ModeSocket {
+	if info, err := os.Lstat(addr); err == nil && info.Mode().Type() == fs.ModeSocket {
 		if c, err := net.Dial(network, addr); err == nil {
 			c.Close()
 		} else {
@@ -110,30 +110,31 @@ func listen(network, addr string) (net.Listener, error) {
 	return l, err
 }
 
-// Addr is where the socket listens.
+// Addr returns the address of the socket.
 func (s *Socket) Addr() net.Addr { return s.listener.Addr() }
 
-// accept takes connections until the socket is closed, whatever becomes of one of them.
+// accept accepts connections until the socket is closed. An error of one connection does not end it.
 func (s *Socket) accept() {
 	for {
 		rw, err := s.listener.Accept()
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
-		case err != nil: // no descriptor is left, or the connection is gone already
+		case err != nil: // out of file descriptors, or the connection was aborted
 			time.Sleep(10 * time.Millisecond)
-		case foreign(rw, s.o.Owner) || !s.admit(rw):
+		case isForeign(rw, s.options.Owner) || !s.admit(rw):
 			rw.Close()
 		}
 	}
 }
 
-// admit makes room for a connection and serves it, and reports whether there is room.
+// admit starts to serve a connection, displacing another one if necessary. It returns false if there is no room or the
+// socket is closed.
 func (s *Socket) admit(rw net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.peers) >= s.limits.peers {
-		i := s.leastProven()
+		i := s.leastProtected()
 		if i < 0 {
 			return false
 		}
@@ -147,118 +148,121 @@ func (s *Socket) admit(rw net.Conn) bool {
 	p.wake = sync.NewCond(&p.mu)
 	s.peers = append(s.peers, p)
 	go p.serve()
-	go p.write()
+	go p.writeQueue()
 	return true
 }
 
-// leastProven finds the peer that gives way to a new one, −1 for none: the oldest in its handshake, then the one that
-// has been silent for longest. A trusted peer stays, and a subscriber.
-func (s *Socket) leastProven() (least int) {
+// leastProtected returns the index of the peer that is displaced by a new one, or −1 if there is none. This is the oldest
+// peer in its handshake, or else the peer that has been silent for longest. Trusted peers, and subscribers of an XPUB,
+// are never displaced.
+func (s *Socket) leastProtected() (index int) {
 	for i, p := range s.peers {
-		if p.proven.Load() < s.peers[least].proven.Load() {
-			least = i
+		if p.protection.Load() < s.peers[index].protection.Load() {
+			index = i
 		}
 	}
-	if v := s.peers[least].proven.Load(); v == trusted || v > met && s.o.Type == "XPUB" {
+	if v := s.peers[index].protection.Load(); v == trusted || v > greeted && s.options.Type == "XPUB" {
 		return -1
 	}
-	return least
+	return index
 }
 
-// each calls f with every peer that has made its handshake.
-func (s *Socket) each(f func(*Peer)) {
+// forEachPeer calls f with every peer that has completed its handshake.
+func (s *Socket) forEachPeer(f func(*Peer)) {
 	s.mu.Lock()
 	peers := slices.Clone(s.peers)
 	s.mu.Unlock()
 	for _, p := range peers {
-		if p.proven.Load() >= met {
+		if p.protection.Load() >= greeted {
 			f(p)
 		}
 	}
 }
 
-// SendTo sends to all peers with the identity; to none if it is empty.
+// SendTo sends a message to all peers with the given identity, or to none if the identity is empty.
 func (s *Socket) SendTo(identity string, frames [][]byte) {
-	s.each(func(p *Peer) {
+	s.forEachPeer(func(p *Peer) {
 		if identity != "" && p.Identity() == identity {
 			p.Send(frames)
 		}
 	})
 }
 
-// Publish sends to all who subscribed to the topic, the first frame.
+// Publish sends a message to all subscribers of its topic, which is the first frame.
 func (s *Socket) Publish(frames [][]byte) {
-	s.each(func(p *Peer) {
+	s.forEachPeer(func(p *Peer) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if slices.ContainsFunc(p.topics, func(t []byte) bool { return bytes.HasPrefix(frames[0], t) }) {
-			p.send(frames)
+			p.enqueue(frames)
 		}
 	})
 }
 
-// Close closes the socket, and its connections when what waits for each is written, at the latest at end.
-func (s *Socket) Close(end time.Time) {
+// Close closes the socket and its connections. Each connection is closed when its queue has been written, but not later
+// than the given time.
+func (s *Socket) Close(deadline time.Time) {
 	s.mu.Lock()
 	peers := s.peers
 	s.closed, s.peers = true, nil
 	s.mu.Unlock()
 	s.listener.Close()
-	late, stop := context.WithDeadline(context.Background(), end)
+	ctx, stop := context.WithDeadline(context.Background(), deadline)
 	defer stop()
 	for _, p := range peers {
 		p.mu.Lock()
-		p.last = true
+		p.closing = true
 		p.wake.Broadcast()
 		p.mu.Unlock()
 		select {
 		case <-p.written:
-		case <-late.Done():
+		case <-ctx.Done():
 			p.Close()
 		}
 	}
 }
 
-// What a peer has proven, beside the number of the socket's messages that was its last, counted from met.
+// Values of Peer.protection, in ascending order of protection from displacement: 0 during the handshake; greeted plus the
+// number of messages that the socket had received at the peer's latest message; trusted.
 const (
-	met     = 1 // it has made its handshake
+	greeted = 1 // the handshake is completed
 	trusted = math.MaxInt64
 )
 
-// Peer is a connection of a Socket. What is sent to it waits in its own queue, so that one that
-// does not read holds nobody up.
+// Peer is a connection of a Socket. Each peer has its own queue of outgoing messages, so a peer that does not read
+// delays no others.
 type Peer struct {
-	socket  *Socket
-	conn    *Conn
-	proven  atomic.Int64
-	written chan struct{} // closed when nothing more is written
+	socket     *Socket
+	conn       *Conn
+	protection atomic.Int64  // protection from displacement: 0, greeted or more
+	written    chan struct{} // closed when the writer has ended
 
-	mu      sync.Mutex
-	wake    *sync.Cond
-	queue   [][][]byte // messages
-	waiting int        // bytes of the queue, and of what is being written
-	last    bool       // no other message is taken
-	topics  [][]byte
+	mu          sync.Mutex
+	wake        *sync.Cond // signals a new message or the end
+	queue       [][][]byte // messages to be written
+	queuedBytes int        // size of the queue and of the message being written
+	closing     bool       // no more messages are accepted
+	topics      [][]byte   // subscribed prefixes
 }
 
-// Identity is what the peer calls itself; others may call themselves the same.
+// Identity returns the identity that the peer claims. Several peers can claim the same identity.
 func (p *Peer) Identity() string { return p.conn.peer.identity }
 
-// Trust says that the peer, whose message is received, has proven who it is: it may send larger messages and does not
-// give way.
+// Trust declares that the peer is authenticated. It can then send larger messages, and is not displaced. Trust must be
+// called from Options.Receive.
 func (p *Peer) Trust() {
-	p.proven.Store(trusted)
-	p.conn.limit = p.socket.limits.trusted
+	p.protection.Store(trusted)
+	p.conn.maxMessage = p.socket.limits.trusted
 }
 
-// serve makes the handshake and receives until the peer goes.
+// serve performs the handshake and receives messages until the connection ends.
 func (p *Peer) serve() {
-	defer p.leave()
-	o := &p.socket.o
-	if p.conn.open(ready{typ: o.Type}, p.socket.limits.handshake) != nil {
+	defer p.remove()
+	o := &p.socket.options
+	if p.conn.handshake(properties{typ: o.Type}, p.socket.limits.handshake) != nil {
 		return
 	}
-	p.proven.Store(met)
+	p.protection.Store(greeted)
 	if o.Connected != nil {
 		o.Connected(p)
 	}
@@ -267,8 +271,8 @@ func (p *Peer) serve() {
 		if err != nil {
 			return
 		}
-		if p.proven.Load() != trusted {
-			p.proven.Store(met + p.socket.received.Add(1))
+		if p.protection.Load() != trusted {
+			p.protection.Store(greeted + p.socket.received.Add(1))
 		}
 		switch o.Type {
 		case "XPUB":
@@ -281,7 +285,8 @@ func (p *Peer) serve() {
 	}
 }
 
-// subscribe takes a message 1+topic or 0+topic. What is published later comes behind the welcome.
+// subscribe handles a message with the byte 1 (subscribe) or 0 (unsubscribe) followed by a topic. A new subscriber
+// receives the welcome message before anything that is published later.
 func (p *Peer) subscribe(frames [][]byte) {
 	if len(frames) != 1 || len(frames[0]) == 0 {
 		return
@@ -290,60 +295,61 @@ func (p *Peer) subscribe(frames [][]byte) {
 	defer p.mu.Unlock()
 	topic := frames[0][1:]
 	i := slices.IndexFunc(p.topics, func(t []byte) bool { return bytes.Equal(t, topic) })
-	switch on := frames[0][0]; {
-	case on == 1 && len(p.topics) == maxTopics:
+	switch action := frames[0][0]; {
+	case action == 1 && len(p.topics) == maxTopics:
 		p.close()
-	case on == 1:
+	case action == 1:
 		p.topics = append(p.topics, topic)
-		p.send(p.socket.o.Welcome(topic))
-	case on == 0 && i >= 0:
+		p.enqueue(p.socket.options.Welcome(topic))
+	case action == 0 && i >= 0:
 		p.topics = slices.Delete(p.topics, i, i+1)
 	}
 }
 
-// leave takes the peer from its socket.
-func (p *Peer) leave() {
+// remove removes the peer from its socket and closes it.
+func (p *Peer) remove() {
 	p.socket.mu.Lock()
 	p.socket.peers = slices.DeleteFunc(p.socket.peers, func(q *Peer) bool { return q == p })
 	p.socket.mu.Unlock()
 	p.Close()
 }
 
-// Send queues a message. It reports whether the peer is there; a peer for which too much waits is
+// Send queues a message and reports whether the peer is still connected. If too many bytes are queued, the peer is
 // dropped.
 func (p *Peer) Send(frames [][]byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.send(frames)
+	return p.enqueue(frames)
 }
 
-func (p *Peer) send(frames [][]byte) bool {
-	if p.waiting > p.socket.limits.queue {
+// enqueue is Send for a caller that holds p.mu.
+func (p *Peer) enqueue(frames [][]byte) bool {
+	if p.queuedBytes > p.socket.limits.queue {
 		p.close()
 	}
-	if p.last || len(frames) == 0 {
+	if p.closing || len(frames) == 0 {
 		return false
 	}
 	p.queue = append(p.queue, frames)
-	p.waiting += size(frames)
+	p.queuedBytes += messageSize(frames)
 	p.wake.Broadcast()
 	return true
 }
 
-// Reply sends to the peer or, if it is gone, to those of its identity that have come since.
+// Reply sends a message to the peer or, if it is disconnected, to the current peers with the same identity.
 func (p *Peer) Reply(frames [][]byte) {
 	if !p.Send(frames) {
 		p.socket.SendTo(p.Identity(), frames)
 	}
 }
 
-// write writes the queue to the connection, and closes that behind the last message.
-func (p *Peer) write() {
+// writeQueue writes the queue to the connection, which it closes after the last message.
+func (p *Peer) writeQueue() {
 	defer close(p.written)
 	defer p.Close()
 	for {
 		p.mu.Lock()
-		for len(p.queue) == 0 && !p.last {
+		for len(p.queue) == 0 && !p.closing {
 			p.wake.Wait()
 		}
 		if len(p.queue) == 0 {
@@ -358,20 +364,21 @@ func (p *Peer) write() {
 			return
 		}
 		p.mu.Lock()
-		p.waiting -= size(frames)
+		p.queuedBytes -= messageSize(frames)
 		p.mu.Unlock()
 	}
 }
 
-// Close drops the peer and what waits for it.
+// Close disconnects the peer and discards its queue.
 func (p *Peer) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.close()
 }
 
+// close is Close for a caller that holds p.mu.
 func (p *Peer) close() {
-	p.last, p.queue = true, nil
+	p.closing, p.queue = true, nil
 	p.wake.Broadcast()
 	p.conn.Close()
 }

@@ -141,7 +141,7 @@ func TestSilent(t *testing.T) {
 
 // changed are the usual limits but what f changes.
 func changed(f func(*limits)) *limits {
-	l := usual
+	l := routerLimits
 	f(&l)
 	return &l
 }

@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// Bits of a frame's first byte.
+// Bits of the first byte of a frame.
 const (
-	flagMore    = 1 // other frames of the message follow
-	flagLong    = 2 // the size has eight bytes, not one
-	flagCommand = 4
+	flagMore    = 1 // more frames of the message follow
+	flagLong    = 2 // the size has eight bytes instead of one
+	flagCommand = 4 // the frame is a command
 )
 
 const (
-	maxCommand    = 4 << 10  // bytes of a command
-	maxFrames     = 256      // of a message
-	frameOverhead = 64       // bytes that a frame counts beside its content
-	writePart     = 64 << 10 // bytes of which a peer must take some in time
+	maxCommand    = 4 << 10  // largest size of a command, in bytes
+	maxFrames     = 256      // largest number of frames of a message
+	frameOverhead = 64       // bytes that each frame counts in addition to its content
+	writeChunk    = 64 << 10 // bytes per write; the peer must accept some of them within the time limit
 )
 
 var (
@@ -33,29 +33,31 @@ var (
 	errGreeting = errors.New("zmtp: not a greeting of ZMTP 3 without a security mechanism")
 )
 
-// Conn is one connection after its handshake. One goroutine may receive while another sends.
+// Conn is a connection after its handshake. One goroutine can receive while another one sends.
 type Conn struct {
-	rw    net.Conn
-	r     *bufio.Reader
-	w     *bufio.Writer
-	limit int // bytes of a message
-	peer  ready
+	rw         net.Conn
+	r          *bufio.Reader
+	w          *bufio.Writer
+	maxMessage int        // largest size of a received message, in bytes
+	peer       properties // properties that the peer has sent
 }
 
 func newConn(rw net.Conn, l limits) *Conn {
-	return &Conn{rw: rw, r: bufio.NewReader(rw), w: bufio.NewWriter(&patient{rw, l.write}), limit: l.message}
+	w := bufio.NewWriter(&deadlineWriter{rw, l.write})
+	return &Conn{rw: rw, r: bufio.NewReader(rw), w: w, maxMessage: l.message}
 }
 
-// Dial connects to a socket as one of the type, DEALER, REQ or SUB. The front end of a kernel has
-// its own; this one is for tests. What it receives is trusted.
+// Dial connects to a socket at address as a socket of type typ (DEALER, REQ or SUB) with the given identity. It is
+// intended for tests; real front ends have their own implementation. Received messages can be as large as those of
+// trusted peers.
 func Dial(address, typ, identity string) (*Conn, error) {
-	rw, err := net.Dial(split(address))
+	rw, err := net.Dial(splitAddress(address))
 	if err != nil {
 		return nil, fmt.Errorf("zmtp: %w", err)
 	}
-	c := newConn(rw, usual)
-	c.limit = usual.trusted
-	if err := c.open(ready{typ, identity}, usual.handshake); err != nil {
+	c := newConn(rw, routerLimits)
+	c.maxMessage = routerLimits.trusted
+	if err := c.handshake(properties{typ, identity}, routerLimits.handshake); err != nil {
 		rw.Close()
 		return nil, err
 	}
@@ -65,20 +67,20 @@ func Dial(address, typ, identity string) (*Conn, error) {
 // Close closes the connection.
 func (c *Conn) Close() error { return c.rw.Close() }
 
-// Send sends a message.
+// Send sends a message, one frame per argument.
 func (c *Conn) Send(frames ...[]byte) error {
 	for i, f := range frames {
 		flags := byte(flagMore)
 		if i == len(frames)-1 {
 			flags = 0
 		}
-		c.frame(flags, f)
+		c.writeFrame(flags, f)
 	}
 	return c.w.Flush()
 }
 
-// frame writes a frame; the writer keeps its first error until it is flushed.
-func (c *Conn) frame(flags byte, body []byte) {
+// writeFrame writes a frame to the buffer, which keeps the first error until it is flushed.
+func (c *Conn) writeFrame(flags byte, body []byte) {
 	if len(body) <= 255 {
 		c.w.Write([]byte{flags, byte(len(body))})
 	} else {
@@ -87,18 +89,18 @@ func (c *Conn) frame(flags byte, body []byte) {
 	c.w.Write(body)
 }
 
-// patient writes as long as the other side takes some of it in time.
-type patient struct {
-	rw    net.Conn
-	limit time.Duration
+// deadlineWriter writes to a connection. It fails if the peer accepts no data within the time limit.
+type deadlineWriter struct {
+	rw      net.Conn
+	timeout time.Duration
 }
 
-func (p *patient) Write(b []byte) (n int, err error) {
-	for part := range slices.Chunk(b, writePart) {
-		if err := p.rw.SetWriteDeadline(time.Now().Add(p.limit)); err != nil {
+func (p *deadlineWriter) Write(b []byte) (n int, err error) {
+	for chunk := range slices.Chunk(b, writeChunk) {
+		if err := p.rw.SetWriteDeadline(time.Now().Add(p.timeout)); err != nil {
 			return n, err
 		}
-		m, err := p.rw.Write(part)
+		m, err := p.rw.Write(chunk)
 		if n += m; err != nil {
 			return n, err
 		}
@@ -106,21 +108,21 @@ func (p *patient) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// Recv returns the next message, within the limits. Commands that come before or between its frames say nothing in
-// version 3.0.
+// Recv returns the next message. It returns an error if the message exceeds the limits. Commands before or between the
+// frames are ignored, since they have no meaning in version 3.0.
 func (c *Conn) Recv() (m [][]byte, err error) {
-	for room := c.limit; ; {
-		flags, body, err := c.next(room - frameOverhead)
+	for remaining := c.maxMessage; ; {
+		flags, body, err := c.readFrame(remaining - frameOverhead)
 		if err != nil {
 			return nil, err
 		}
 		if flags&flagCommand != 0 {
-			if _, _, err := command(body); err != nil {
+			if _, _, err := splitName(body); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		room -= len(body) + frameOverhead
+		remaining -= len(body) + frameOverhead
 		if m = append(m, body); len(m) > maxFrames {
 			return nil, errFrame
 		}
@@ -130,9 +132,9 @@ func (c *Conn) Recv() (m [][]byte, err error) {
 	}
 }
 
-// next reads a frame whose content has at most room bytes; a command has at most maxCommand. Memory grows with what
-// arrives.
-func (c *Conn) next(room int) (flags byte, body []byte, err error) {
+// readFrame reads a frame with at most maxSize bytes of content, or maxCommand bytes for a command. Memory grows with
+// the bytes that arrive.
+func (c *Conn) readFrame(maxSize int) (flags byte, body []byte, err error) {
 	var head [9]byte
 	if _, err := io.ReadFull(c.r, head[7:]); err != nil {
 		return 0, nil, err
@@ -147,10 +149,10 @@ func (c *Conn) next(room int) (flags byte, body []byte, err error) {
 		size = binary.BigEndian.Uint64(head[:])
 	}
 	if flags&flagCommand != 0 {
-		room = maxCommand
+		maxSize = maxCommand
 	}
-	if flags > flagMore|flagLong|flagCommand || flags&flagCommand != 0 && flags&flagMore != 0 || room < 0 ||
-		size > uint64(room) {
+	if flags > flagMore|flagLong|flagCommand || flags&flagCommand != 0 && flags&flagMore != 0 || maxSize < 0 ||
+		size > uint64(maxSize) {
 		return 0, nil, errFrame
 	}
 	var b bytes.Buffer
@@ -158,8 +160,9 @@ func (c *Conn) next(room int) (flags byte, body []byte, err error) {
 	return flags, b.Bytes(), err
 }
 
-// command splits the content of one.
-func command(body []byte) (name string, rest []byte, err error) {
+// splitName splits the content of a command, or a property of a READY command, into the name and the remaining bytes.
+// The name is preceded by its length in one byte.
+func splitName(body []byte) (name string, value []byte, err error) {
 	if len(body) == 0 || len(body) < 1+int(body[0]) {
 		return "", nil, errCommand
 	}
@@ -167,44 +170,44 @@ func command(body []byte) (name string, rest []byte, err error) {
 	return string(body[1:n]), body[n:], nil
 }
 
-// size is what a message counts against limits.
-func size(frames [][]byte) (n int) {
+// messageSize returns the number of bytes that a message counts against the limits.
+func messageSize(frames [][]byte) (n int) {
 	for _, f := range frames {
 		n += len(f) + frameOverhead
 	}
 	return n
 }
 
-// talksTo lists the types of peers that each may be connected to.
-var talksTo = map[string][]string{
+// peerTypes lists, for each socket type, the types of peers that it can be connected to.
+var peerTypes = map[string][]string{
 	"ROUTER": {"DEALER", "REQ", "ROUTER"}, "REP": {"REQ", "DEALER"}, "XPUB": {"SUB", "XSUB"},
 	"DEALER": {"ROUTER", "REP"}, "REQ": {"REP", "ROUTER"}, "SUB": {"PUB", "XPUB"},
 }
 
-// greeting is the first thing that both sides send: the signature, version 3.0, NULL.
+// greeting is sent first by both sides: the signature, version 3.0 and the mechanism NULL.
 var greeting = func() [64]byte {
 	g := [64]byte{0: 0xff, 9: 0x7f, 10: 3}
 	copy(g[12:], "NULL")
 	return g
 }()
 
-// ready is the content of a READY command.
-type ready struct {
-	typ      string // the type of the socket
+// properties is the content of a READY command.
+type properties struct {
+	typ      string // type of the socket
 	identity string
 }
 
-// parseReady reads the properties of a READY command: of each the length of the name in one byte,
-// the name, the length of the value in four, the value. Names that are not known are skipped.
-func parseReady(b []byte) (r ready, err error) {
+// parseReady reads the properties in a READY command. Each consists of the length of the name in one byte, the name,
+// the length of the value in four bytes, and the value. Unknown names are skipped.
+func parseReady(b []byte) (r properties, err error) {
 	for len(b) > 0 {
-		name, rest, err := command(b)
-		if err != nil || name == "" || len(rest) < 4 {
-			return ready{}, errCommand
+		name, value, err := splitName(b)
+		if err != nil || name == "" || len(value) < 4 {
+			return properties{}, errCommand
 		}
-		n := binary.BigEndian.Uint32(rest)
-		if b = rest[4:]; uint64(n) > uint64(len(b)) {
-			return ready{}, errCommand
+		n := binary.BigEndian.Uint32(value)
+		if b = value[4:]; uint64(n) > uint64(len(b)) {
+			return properties{}, errCommand
 		}
 		switch strings.ToLower(name) {
 		case "socket-type":
@@ -217,8 +220,8 @@ func parseReady(b []byte) (r ready, err error) {
 	return r, nil
 }
 
-// bytes is a READY command that says r.
-func (r ready) bytes() []byte {
+// command returns the READY command with the properties r.
+func (r properties) command() []byte {
 	b := []byte("\x05READY")
 	for _, p := range [][2]string{{"Socket-Type", r.typ}, {"Identity", r.identity}} {
 		b = append(append(b, byte(len(p[0]))), p[0]...)
@@ -227,8 +230,9 @@ func (r ready) bytes() []byte {
 	return b
 }
 
-// open introduces the two sides to each other, within a time.
-func (c *Conn) open(self ready, limit time.Duration) error {
+// handshake exchanges greetings and READY commands with the peer. It fails if the types of the sockets do not match or
+// if the peer needs longer than limit.
+func (c *Conn) handshake(self properties, limit time.Duration) error {
 	if err := c.rw.SetReadDeadline(time.Now().Add(limit)); err != nil {
 		return err
 	}
@@ -236,33 +240,33 @@ func (c *Conn) open(self ready, limit time.Duration) error {
 	if err := c.w.Flush(); err != nil {
 		return err
 	}
-	if first, err := c.r.Peek(1); err != nil || first[0] != greeting[0] { // what is no greeting may be short
+	if start, err := c.r.Peek(1); err != nil || start[0] != greeting[0] { // other data may be shorter than a greeting
 		return errGreeting
 	}
-	var g [64]byte
-	if _, err := io.ReadFull(c.r, g[:]); err != nil {
+	var received [64]byte
+	if _, err := io.ReadFull(c.r, received[:]); err != nil {
 		return err
 	}
-	if g[9]&1 != 1 || g[10] < 3 || !bytes.Equal(g[12:32], greeting[12:32]) {
+	if received[9]&1 != 1 || received[10] < 3 || !bytes.Equal(received[12:32], greeting[12:32]) {
 		return errGreeting
 	}
-	c.frame(flagCommand, self.bytes())
+	c.writeFrame(flagCommand, self.command())
 	if err := c.w.Flush(); err != nil {
 		return err
 	}
-	flags, body, err := c.next(maxCommand)
+	flags, body, err := c.readFrame(maxCommand)
 	if err != nil {
 		return err
 	}
-	name, rest, err := command(body)
+	name, content, err := splitName(body)
 	if err != nil || flags&flagCommand == 0 || name != "READY" {
 		return fmt.Errorf("zmtp: %.40q instead of READY", body)
 	}
-	if c.peer, err = parseReady(rest); err != nil {
+	if c.peer, err = parseReady(content); err != nil {
 		return err
 	}
-	if !slices.Contains(talksTo[self.typ], c.peer.typ) {
-		return fmt.Errorf("zmtp: a socket of type %.20q, want one of %v", c.peer.typ, talksTo[self.typ])
+	if !slices.Contains(peerTypes[self.typ], c.peer.typ) {
+		return fmt.Errorf("zmtp: a socket of type %.20q, want one of %v", c.peer.typ, peerTypes[self.typ])
 	}
 	return c.rw.SetReadDeadline(time.Time{})
 }

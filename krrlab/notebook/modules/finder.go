@@ -1,0 +1,437 @@
+package modules
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	gopath "path"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
+
+	"github.com/krrlab/lab/krrlab/internal/group"
+)
+
+// ErrNoGo is the error if there is no go command.
+var ErrNoGo = errors.New("Go is not installed (go.dev/dl)")
+
+// ErrNotFound is the error if no available module contains a package.
+var ErrNotFound = errors.New("not in the module cache")
+
+// Package is a package whose source was found.
+type Package struct {
+	// Path is the import path; Dir is the folder of the source.
+	Path, Dir string
+	Files     []string // names of the Go files for this system; without assembly and C
+	Module    string   // path and version of the module
+	Go        string   // language version, for example go1.21
+	Requested bool     // found by its own path, not as a dependency
+	// VersionConflicts lists modules that the package uses in a different version than it requires, because they are
+	// already loaded.
+	VersionConflicts []string
+}
+
+// Finder finds the source of packages.
+type Finder struct {
+	Compiled func(path string) bool // reports whether a package is compiled into this program
+	tempDir  string                 // folder of temporary modules, for packages from the module cache
+	packages map[string]*Package    // packages found so far, by path
+}
+
+// buildTags selects files without assembly and without unsafe memory access, in packages that offer a choice.
+const buildTags = "-tags=purego,noasm,safe"
+
+// Find finds a package and the packages that it imports. A path that begins with a dot is the path of a folder.
+func (f *Finder) Find(ctx context.Context, path string) (*Package, error) {
+	if p := f.packages[path]; p != nil {
+		return p, nil
+	}
+	p, err := f.list(ctx, ".", path, nil)
+	if err == nil || strings.HasPrefix(path, ".") {
+		return p, err
+	}
+	dir, err := f.resolve(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotFound, err)
+	}
+	return f.list(ctx, dir, path, offline)
+}
+
+// Download downloads a package, given as path or path@version, and its dependencies to the module cache, and returns
+// the package as Find finds it. It returns an error if Find finds a different version.
+func (f *Finder) Download(ctx context.Context, name string) (*Package, error) {
+	path, version, _ := strings.Cut(name, "@")
+	host, _, _ := strings.Cut(path, "/")
+	if f.Compiled(path) || !strings.Contains(strings.Trim(host, "."), ".") {
+		return nil, fmt.Errorf("%s needs no download: import it", name)
+	}
+	delete(f.packages, path)
+	scratch := &Finder{}
+	defer scratch.Close()
+	dir, err := scratch.tempModule(ctx, alone)
+	if err != nil {
+		return nil, err
+	}
+	_, err = runGo(ctx, dir, []string{"GOFLAGS=-mod=mod", "GOWORK=off"}, "get", path+"@"+cmp.Or(version, "upgrade"))
+	downloaded := path + " " + version
+	if err == nil {
+		downloaded, err = runGo(ctx, dir, offline, "list", "-f", "{{.Module}}", path)
+	}
+	p, findErr := f.Find(ctx, path)
+	switch {
+	case findErr != nil:
+		return nil, cmp.Or(err, findErr)
+	case err != nil && version == "": // no network, but the package is available
+		return p, nil
+	case err == nil && p.Module != strings.TrimSpace(downloaded):
+		err = fmt.Errorf("%s was downloaded, but imports take %s: name the version in a go.mod in the notebook's "+
+			"folder (go mod init, go get %s)", strings.TrimSpace(downloaded), p.Module, name)
+	}
+	return p, err
+}
+
+// offline is the environment in which the go command uses only the module cache. Modules were verified when they were
+// downloaded.
+var offline = []string{"GOPROXY=off", "GOSUMDB=off", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local", "GOWORK=off", "GOOS=" +
+	runtime.GOOS, "GOARCH=" + runtime.GOARCH}
+
+// resolve returns a temporary module that requires the newest version of a package in the module cache. If possible,
+// the module also requires the modules of this program in their versions.
+func (f *Finder) resolve(ctx context.Context, path string) (dir string, err error) {
+	for _, name := range []string{withProgram, alone} {
+		if dir, err = f.tempModule(ctx, name); err != nil {
+			return "", err
+		}
+		if err = requireNewest(ctx, dir, path); err == nil {
+			break
+		}
+	}
+	return dir, err
+}
+
+// Names of temporary modules.
+const (
+	withProgram = "with"
+	alone       = "alone"
+)
+
+// tempModule returns the folder of a temporary module, which is created if necessary. It requires the modules of this
+// program if name is withProgram, or none if name is alone.
+func (f *Finder) tempModule(ctx context.Context, name string) (dir string, err error) {
+	if f.tempDir == "" {
+		if f.tempDir, err = os.MkdirTemp("", "krrlab-modules-"); err != nil {
+			return "", err
+		}
+	}
+	dir = filepath.Join(f.tempDir, name)
+	if os.Mkdir(dir, 0o755) != nil {
+		return dir, nil // it exists already
+	}
+	args := []string{"mod", "edit", "-module=notebook", "-go=" + strings.TrimPrefix(runtime.Version(), "go")}
+	for path, version := range linkedVersions() {
+		if name == withProgram && semver.IsValid(version) {
+			args = append(args, "-require="+path+"@"+version)
+		}
+	}
+	if err = os.WriteFile(filepath.Join(dir, "go.mod"), nil, 0o644); err == nil {
+		_, err = runGo(ctx, dir, offline, args...)
+	}
+	return dir, err
+}
+
+// requireLocal makes the module in dir require a package in the same way as the module of the current folder or, if
+// that does not have it, the checkout around this program. It reports whether one of them has the package.
+func requireLocal(ctx context.Context, dir, path string) bool {
+	program, _ := os.Executable()
+	for _, folder := range []string{".", filepath.Dir(program)} {
+		info, err := runGo(ctx, folder, offline[:1], "list", "-find", "-f",
+			"{{with .Module}}{{.Path}} {{or .Version 0}} {{if or .Main .Replace}}{{.Dir}}{{end}}{{end}}", path)
+		fields := strings.SplitN(strings.TrimSuffix(info, "\n"), " ", 3)
+		if err != nil || len(fields) < 3 {
+			continue
+		}
+		if fields[1] == "0" { // a module that is replaced by a folder can be required in any version of its path
+			_, major, _ := module.SplitPathVersion(fields[0])
+			fields[1] = cmp.Or(strings.TrimLeft(major, "/."), "v0") + ".0.0"
+		}
+		edits := []string{"-require=" + fields[0] + "@" + fields[1]}
+		if fields[2] != "" {
+			edits = append(edits, "-replace="+fields[0]+"="+fields[2])
+		}
+		if tryRequire(ctx, dir, path, edits...) == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// tryRequire edits the go.mod file in dir. It undoes the change and returns an error if the package or one of its
+// dependencies is then missing.
+func tryRequire(ctx context.Context, dir, path string, edits ...string) error {
+	file := filepath.Join(dir, "go.mod")
+	original, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if _, err = runGo(ctx, dir, offline, append([]string{"mod", "edit"}, edits...)...); err == nil {
+		_, err = runGo(ctx, dir, offline, "list", "-deps", path)
+	}
+	if err != nil {
+		_ = os.WriteFile(file, original, 0o644)
+	}
+	return err
+}
+
+// requireNewest makes the module in dir require the newest version of a package in the module cache, preferably a
+// release. The go command is not used for this choice, because it would look for versions that the cache may lack.
+func requireNewest(ctx context.Context, dir, path string) error {
+	cache, err := runGo(ctx, "", nil, "env", "GOMODCACHE")
+	if err != nil {
+		return err
+	}
+	err = fmt.Errorf("found no version of %s", path)
+	for prefix := path; prefix != "."; prefix = gopath.Dir(prefix) {
+		escaped, e := module.EscapePath(prefix)
+		if e != nil {
+			continue
+		}
+		zips, _ := filepath.Glob(filepath.Join(strings.TrimSpace(cache), "cache", "download", escaped, "@v", "*.zip"))
+		var versions []string
+		for _, zip := range zips {
+			if v, e := module.UnescapeVersion(strings.TrimSuffix(filepath.Base(zip), ".zip")); e == nil {
+				versions = append(versions, v)
+			}
+		}
+		if versions == nil {
+			continue
+		}
+		prerelease := func(v string) int { return min(len(semver.Prerelease(v)), 1) }
+		newestVersion := slices.MaxFunc(versions, func(a, b string) int {
+			return cmp.Or(prerelease(b)-prerelease(a), semver.Compare(a, b))
+		})
+		if err = tryRequire(ctx, dir, path, "-require="+prefix+"@"+newestVersion); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// Close removes the temporary modules of the Finder.
+func (f *Finder) Close() error {
+	if f == nil || f.tempDir == "" {
+		return nil
+	}
+	return os.RemoveAll(f.tempDir)
+}
+
+// linkedVersions returns the versions of the modules of this program, by path. The version of the program's own module
+// is not a semantic version if the program was built in a checkout.
+var linkedVersions = sync.OnceValue(func() map[string]string {
+	out := map[string]string{}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range append(info.Deps, &info.Main) {
+			out[m.Path] = m.Version
+		}
+	}
+	return out
+})
+
+// Doc returns the output of go doc for a name in a package (Name, Type.Method or Type.Field), or for the package if
+// name is "". It searches for the source in the module of the current folder, in the checkout around this program, and
+// in the module cache, there in the versions that are linked into this program. It returns ErrNoGo if there is no go
+// command.
+func (f *Finder) Doc(ctx context.Context, path, name string) (string, error) {
+	// a generous limit, because the go command starts slowly on a loaded machine
+	ctx, stop := context.WithTimeout(ctx, 30*time.Second)
+	defer stop()
+	moduleDir, err := f.tempModule(ctx, withProgram)
+	if err != nil {
+		return "", err
+	}
+	program, _ := os.Executable()
+	findDir := func(dir string, env []string) (string, error) {
+		return runGo(ctx, dir, env, "list", "-find", "-f", "{{.Dir}}", path)
+	}
+	source, err := findDir(".", offline[:1]) // leaves the user's module unchanged
+	if err != nil {
+		source, err = findDir(filepath.Dir(program), offline[:1])
+	}
+	if err != nil {
+		source, err = findDir(moduleDir, offline)
+	}
+	if err != nil && !errors.Is(err, ErrNoGo) {
+		if moduleDir, err = f.resolve(ctx, path); err == nil {
+			source, err = findDir(moduleDir, offline)
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	text, err := runGo(ctx, strings.TrimSpace(source), offline, "doc", cmp.Or(name, "."))
+	text = strings.Replace(text, `// import "."`, fmt.Sprintf("// import %q", path), 1)
+	return strings.TrimSpace(text), err
+}
+
+// list finds a package and its dependencies with go list, in the module of dir, and adds them to f.packages.
+func (f *Finder) list(ctx context.Context, dir, path string, env []string) (*Package, error) {
+	text, err := runGo(ctx, dir, append([]string{"CGO_ENABLED=0"}, env...), "list", "-deps", buildTags,
+		"-json=ImportPath,Dir,GoFiles,Standard,DepOnly,Module", path)
+	if err != nil {
+		return nil, err
+	}
+	var requested *Package
+	var conflicts []string
+	newPackages := map[string]*Package{}
+	for dec := json.NewDecoder(strings.NewReader(text)); ; {
+		var listed struct {
+			ImportPath, Dir   string
+			GoFiles           []string
+			Standard, DepOnly bool
+			Module            *struct{ Path, Version, GoVersion string }
+		}
+		if err := dec.Decode(&listed); err == io.EOF {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		if listed.Standard || listed.Module == nil {
+			continue
+		}
+		m := listed.Module
+		if listed.DepOnly && f.Compiled(listed.ImportPath) {
+			if linked := linkedVersions()[m.Path]; linked != "" && semver.Compare(m.Version, linked) > 0 {
+				conflicts = append(conflicts, fmt.Sprintf("%s %s, not %s", m.Path, linked, m.Version))
+			}
+			continue
+		}
+		p := &Package{Path: listed.ImportPath, Dir: listed.Dir, Files: listed.GoFiles,
+			Module: strings.TrimSpace(m.Path + " " + m.Version), Go: "go1.16"}
+		if m.GoVersion != "" {
+			p.Go = "go" + m.GoVersion
+		}
+		if existing := f.packages[p.Path]; existing == nil {
+			newPackages[p.Path] = p
+		} else if p = existing; m.Version != "" && !strings.HasSuffix(existing.Module, " "+m.Version) {
+			conflicts = append(conflicts, fmt.Sprintf("%s, not %s", existing.Module, m.Version))
+		}
+		if !listed.DepOnly {
+			requested = p
+		}
+	}
+	if requested == nil {
+		return nil, fmt.Errorf("no package %s that could be interpreted", path)
+	}
+	slices.Sort(conflicts)
+	requested.VersionConflicts, requested.Requested = slices.Compact(conflicts), true
+	if f.packages == nil {
+		f.packages = map[string]*Package{}
+	}
+	maps.Copy(f.packages, newPackages)
+	f.packages[path] = requested
+	return requested, nil
+}
+
+// runGo runs the go command in dir and returns its output. If it fails, the error contains its messages. No process
+// that the command started remains when runGo returns, or if this process is killed.
+func runGo(ctx context.Context, dir string, env []string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(cmd.Environ(), env...)
+	var out, messages strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &messages
+	group.Cancel(cmd, syscall.SIGINT)
+	cmd.WaitDelay = killDelay
+	err := cmd.Start()
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", ErrNoGo
+	}
+	if err == nil {
+		if err = cmd.Wait(); err != nil {
+			group.Kill(cmd)
+		}
+	}
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		var lines []string
+		for line := range strings.Lines(messages.String()) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "go: downloading") &&
+				!strings.HasPrefix(line, "go: finding") {
+				lines = append(lines, strings.TrimPrefix(line, "go: "))
+			}
+		}
+		return "", errors.New(strings.Join(lines, "; "))
+	}
+	return out.String(), err
+}
+
+// Program builds a program from the given files, as a file named program in a new folder, which the caller removes. It
+// does not use the network: imports are resolved in the module of the current folder, in the checkout around this
+// program, or in the module cache.
+func (f *Finder) Program(ctx context.Context, files map[string]string, imports []string) (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "krrlab-program-"); err != nil {
+		return "", err
+	}
+	if err := f.buildProgram(ctx, dir, maps.Clone(files), imports); err != nil {
+		_ = os.RemoveAll(dir)
+		return "", err
+	}
+	return dir, nil
+}
+
+// killDelay is the time that the go command has to end after an interrupt, before it is killed.
+const killDelay = time.Second
+
+// buildProgram writes the files to dir and builds the program there.
+func (f *Finder) buildProgram(ctx context.Context, dir string, files map[string]string, imports []string) error {
+	for _, path := range imports {
+		moduleDir, err := f.tempModule(ctx, withProgram)
+		if err == nil && !requireLocal(ctx, moduleDir, path) {
+			moduleDir, err = f.resolve(ctx, path)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w: %w", path, ErrNotFound, err)
+		}
+		for _, name := range []string{"go.mod", "go.sum"} {
+			text, err := os.ReadFile(filepath.Join(moduleDir, name))
+			if err == nil {
+				files[name] = string(text)
+			}
+		}
+	}
+	for name, text := range files {
+		name = filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	if len(imports) == 0 {
+		// creates a go.mod with the language version of the go command
+		if _, err := runGo(ctx, dir, offline, "mod", "init", "notebook"); err != nil {
+			return err
+		}
+	}
+	// An interrupted go command leaves temporary files. They are in dir, which is removed.
+	env := append([]string{"CGO_ENABLED=0", "GOTMPDIR=" + dir}, offline...)
+	_, err := runGo(ctx, dir, env, "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", "program", ".")
+	return err
+}
