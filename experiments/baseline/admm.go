@@ -154,7 +154,7 @@ func (a *admm) invert(ctx context.Context) error {
 		if err := g.Grow(ctx, nil, a.block(j, 0, a.n)); err != nil {
 			return err
 		}
-		l := g.Take(1) // I + Z_jᵀZ_j, then L, then L⁻¹
+		l := g.TakeShifted(1) // I + Z_jᵀZ_j, then L, then L⁻¹
 		if !accel.Dpotrf(k, l, k) || !accel.Dtrtri(k, l, k) {
 			return fmt.Errorf("baseline: I+ZᵀZ of block %d of Z, of %d columns, is not positive definite in float64: "+
 				"scale the kernel down", j, k)

@@ -17,47 +17,47 @@ import (
 )
 
 const (
-	rowBlock = 128 // rows of Z that Zv takes together
-	colBlock = 512 // columns of Z that ZᵀR takes together
-	trsmCols = 4   // right-hand sides of one triangular solve
+	rowBlock = 128 // rows of Z in one unit of work of the product Zv
+	colBlock = 512 // columns of Z in one unit of work of the product ZᵀR
+	trsmCols = 4   // right-hand sides in one triangular solve
 )
 
-// solve is the state of one SolveTo. Blocks of t vectors of length k are held by
-// columns, as t×k row-major matrices, so that the long side of every product is the
-// long side for BLAS too.
+// solve is the state of one SolveTo or MulTo. A block of t vectors of length k is stored by columns, as a t×k row-major
+// matrix, so that the long dimension is contiguous in every BLAS call.
 type solve struct {
-	w       *Woodbury
-	t       int
-	skinny  bool // products column by column
-	kernels bool // package simd has assembly
-
-	colBlocks int
+	w         *Woodbury
+	t         int
+	skinny    bool // t is so small that products are computed column by column
+	assembly  bool // package simd has assembly for this processor
+	colBlocks int  // the number of blocks of columns of Z
 
 	dst, r  blas64.General // n×t
-	what    product        // and
-	ridge   float64        // what dst is made of
-	ridges  []float64      // λ_p of each column; nil: that of w for all
+	kind    product        // the result in dst
+	ridge   float64        // the factor of r if kind is forward
+	ridges  []float64      // λ_p of each column if kind is inverse; nil: that of w for all
 	sums    []int64        // t×s: ZᵀR in fixed point
 	norm    []float64      // ‖r_c‖₁
-	parts   []float64      // of normRows rows, by columns
-	fixed   []comm.Fixed   // of the columns
-	locks   []sync.Mutex   // of the blocks of columns of Z
-	v, u    []float64      // t×s: ZᵀR, and what becomes of it
-	dense   []float64      // a dst with gaps, gathered
-	counts  []int          // numbers of each rank in n×t
+	norms   []float64      // partial sums of norm over normRows rows, t for each block of rows
+	fixed   []comm.Fixed   // fixed-point format of each column of sums
+	locks   []sync.Mutex   // one for each block of columns of sums
+	v       []float64      // t×s: ZᵀR, then (ZᵀZ+λ_pI)⁻¹ZᵀR
+	u       []float64      // t×s: intermediate result, L⁻¹v or (Σ²+λ_pI)⁻¹Vᵀv
+	dense   []float64      // contiguous copy of dst, if dst is strided and distributed
+	counts  []int          // the number of entries of an n×t matrix on each rank
 	workers []scratch
 
-	// Bodies of ForEach, made once.
+	// Bodies of accel.ForEach, created once so that a solve does not allocate.
 	normBody, gatherBody, firstBody, secondBody, scatterBody, trsmBody func(worker, i int)
 }
 
-// scratch of one worker.
+// scratch holds the scratch memory of one worker.
 type scratch struct {
 	rt   []float64 // t×RankRows
 	out  []float64 // t×colBlock
 	simd simd.Workspace
 }
 
+// bytes returns the size of the scratch memory.
 func (p *solve) bytes() int64 {
 	b := cap(p.sums) + cap(p.v) + cap(p.u) + cap(p.dense)
 	for _, w := range p.workers {
@@ -66,30 +66,31 @@ func (p *solve) bytes() int64 {
 	return 8 * int64(b)
 }
 
-// SolveTo sets dst = M⁻¹r for n×t matrices; dst may be r, but must not overlap it
-// otherwise. It allocates nothing once it has been called with as many columns. It
-// panics if the shapes do not fit, and returns ctx's error, with dst undefined, if ctx
-// ends.
+// SolveTo sets dst = M⁻¹r for n×t matrices:
 //
-//	v = Zᵀr,  v ← (ZᵀZ+λ_pI)⁻¹v,  dst = λ_p⁻¹(r − Zv)
+//	v = Zᵀr,  v ← (ZᵀZ+λ_pI)⁻¹v,  dst = λ_p⁻¹(r − Zv).
+//
+// dst may be r, but must not overlap it otherwise. SolveTo allocates memory only in the first call with a given number
+// of columns. It panics if the shapes do not match. If ctx ends, it returns the error of ctx, and dst is undefined.
 func (w *Woodbury) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	p := w.start(dst, r, inverse)
 	defer w.release(p)
 	return p.run(ctx)
 }
 
+// run computes dst = M⁻¹r.
 func (p *solve) run(ctx context.Context) error {
 	if err := p.project(ctx); err != nil { // v = Zᵀr
 		return err
 	}
-	if err := p.middle(ctx); err != nil { // v ← (ZᵀZ+λ_pI)⁻¹v
+	if err := p.solveInner(ctx); err != nil { // v ← (ZᵀZ+λ_pI)⁻¹v
 		return err
 	}
 	return p.expand(ctx) // λ_p⁻¹(r − Zv)
 }
 
-// middle sets v = (ZᵀZ+λ_pI)⁻¹v; with U instead of Z there is nothing to do.
-func (p *solve) middle(ctx context.Context) error {
+// solveInner sets v ← (ZᵀZ+λ_pI)⁻¹v. For FormU it does nothing, because M⁻¹ = λ_p⁻¹(I − UᵀU).
+func (p *solve) solveInner(ctx context.Context) error {
 	switch p.w.form {
 	case FormL:
 		return accel.ForEach(ctx, (p.t+trsmCols-1)/trsmCols, p.trsmBody) // v ← L⁻ᵀL⁻¹v
@@ -108,9 +109,8 @@ func (p *solve) middle(ctx context.Context) error {
 	return nil
 }
 
-// trsm solves for the right-hand sides trsmCols·b and on. (A solve of all on the
-// threads of OpenBLAS is no faster, and these then spin while the next products want
-// the cores.)
+// trsm solves for right-hand sides trsmCols·b to trsmCols·(b+1)-1. One solve of all right-hand sides on the threads of
+// OpenBLAS would not be faster, and its threads would then spin while the next products need the cores.
 func (p *solve) trsm(_, b int) {
 	s, j := p.w.s, b*trsmCols
 	l, v := p.w.lower(0, s), blas64.General{Rows: min(trsmCols, p.t-j), Cols: s, Stride: s, Data: p.v[j*s:]}
@@ -118,27 +118,28 @@ func (p *solve) trsm(_, b int) {
 	blas64.Trsm(blas.Right, blas.NoTrans, 1, l, v) // v ← L⁻ᵀv
 }
 
-// start returns what makes dst of r, n×t both, after a check of their shapes.
-func (w *Woodbury) start(dst, r *mat.Dense, what product) *solve {
+// start checks the shapes of dst and r, n×t, and returns a solve that computes the given product. The caller passes it
+// to release after use.
+func (w *Woodbury) start(dst, r *mat.Dense, kind product) *solve {
 	n, t := r.Dims()
 	if dn, dt := dst.Dims(); n != w.n || dn != n || dt != t {
 		panic(fmt.Sprintf("precond: %d×%d into %d×%d for order %d", n, t, dn, dt, w.n))
 	}
 	w.mu.Lock()
 	var p *solve
-	if k := len(w.idle); k > 0 {
-		p, w.idle = w.idle[k-1], w.idle[:k-1]
+	if k := len(w.pool); k > 0 {
+		p, w.pool = w.pool[k-1], w.pool[:k-1]
 	}
 	w.mu.Unlock()
 	if p == nil {
 		p = &solve{w: w}
-		p.normBody, p.gatherBody, p.scatterBody = p.norms, p.gather, p.scatter
-		p.firstBody, p.secondBody, p.trsmBody = p.first, p.second, p.trsm
+		p.normBody, p.gatherBody, p.scatterBody = p.sumNorms, p.gather, p.scatter
+		p.firstBody, p.secondBody, p.trsmBody = p.firstFactor, p.secondFactor, p.trsm
 		p.colBlocks = (w.s + colBlock - 1) / colBlock
 		p.locks = make([]sync.Mutex, p.colBlocks)
 	}
-	p.dst, p.r, p.what, p.ridge = dst.RawMatrix(), r.RawMatrix(), what, 0
-	p.t, p.skinny, p.kernels = t, t <= gemvColumns(), simd.InUse() != simd.Portable
+	p.dst, p.r, p.kind, p.ridge = dst.RawMatrix(), r.RawMatrix(), kind, 0
+	p.t, p.skinny, p.assembly = t, t <= gemvColumns(), simd.InUse() != simd.Portable
 	buffer.Grow(&p.sums, t*w.s)
 	buffer.Grow(&p.norm, t)
 	buffer.Grow(&p.fixed, t)
@@ -161,15 +162,16 @@ func (w *Woodbury) start(dst, r *mat.Dense, what product) *solve {
 	return p
 }
 
+// release returns a solve to the pool.
 func (w *Woodbury) release(p *solve) {
 	p.dst, p.r, p.ridges = blas64.General{}, blas64.General{}, nil
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.idle = append(w.idle, p)
+	w.pool = append(w.pool, p)
 }
 
-// gemvColumns returns up to how many columns a block is multiplied column by
-// column: OpenBLAS's gemm copies the block first, and gonum's is slower than its gemv.
+// gemvColumns returns the largest number of columns for which products are computed column by column. For few columns
+// OpenBLAS's gemm is slower, because it copies the matrix first; gonum's gemm is always slower than its gemv.
 func gemvColumns() int {
 	if accel.InUse().Name == "gonum" {
 		return 1 << 30
@@ -177,11 +179,11 @@ func gemvColumns() int {
 	return 4
 }
 
-// first is a block of u = L⁻¹v, or of u = (Σ²+λ_pI)⁻¹Vᵀv.
-func (p *solve) first(_, b int) {
+// firstFactor computes block b of u = L⁻¹v, or of u = (Σ²+λ_pI)⁻¹Vᵀv.
+func (p *solve) firstFactor(_, b int) {
 	s, t := p.w.s, p.t
 	if p.w.form == FormLInv {
-		b = p.colBlocks - 1 - b // the longest first
+		b = p.colBlocks - 1 - b // start with the longest block
 	}
 	c0, c1 := b*colBlock, min((b+1)*colBlock, s)
 	u := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: p.u[c0:]}
@@ -191,7 +193,7 @@ func (p *solve) first(_, b int) {
 			return
 		}
 		rows := blas64.General{Rows: c1 - c0, Cols: c1, Stride: cmp.Or(p.w.linv.stride, c1), Data: x}
-		if p.kernels {
+		if p.assembly {
 			for row := range t {
 				clear(p.u[row*s+c0 : row*s+c1])
 			}
@@ -210,7 +212,7 @@ func (p *solve) first(_, b int) {
 	}
 }
 
-// lambdaP returns the λ_p of a column.
+// lambdaP returns λ_p for a column of r.
 func (p *solve) lambdaP(col int) float64 {
 	if p.ridges != nil {
 		return p.ridges[col]
@@ -218,8 +220,8 @@ func (p *solve) lambdaP(col int) float64 {
 	return p.w.lambdaP
 }
 
-// second is a block of v = L⁻ᵀu, or of v = Vu.
-func (p *solve) second(worker, b int) {
+// secondFactor computes block b of v = L⁻ᵀu, or of v = Vu.
+func (p *solve) secondFactor(worker, b int) {
 	s, t := p.w.s, p.t
 	c0, c1 := b*colBlock, min((b+1)*colBlock, s)
 	v := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: p.v[c0:]}
@@ -228,7 +230,7 @@ func (p *solve) second(worker, b int) {
 		cols := blas64.General{Rows: s - c0, Cols: c1 - c0, Stride: cmp.Or(p.w.linv.stride, c1-c0), Data: x}
 		switch {
 		case x == nil:
-		case p.kernels:
+		case p.assembly:
 			for row := range t {
 				clear(p.v[row*s+c0 : row*s+c1])
 			}
@@ -242,7 +244,7 @@ func (p *solve) second(worker, b int) {
 	p.mulTrans(v, u, blas64.General{Rows: c1 - c0, Cols: s, Stride: s, Data: p.w.factor[c0*s:]}, 0) // v = Vu
 }
 
-// scatter is a panel of rows of dst = λ_p⁻¹(r − Zv), or ridge·r + Zv.
+// scatter computes a panel of rows of dst = λ_p⁻¹(r − Zv), or of dst = ridge·r + Zv.
 func (p *solve) scatter(worker, panel int) {
 	s, t, k := p.w.s, p.t, p.w.rows
 	i0, i1 := k.panel(panel)
@@ -252,9 +254,9 @@ func (p *solve) scatter(worker, panel int) {
 	zv := blas64.General{Rows: t, Cols: i1 - i0, Stride: i1 - i0, Data: p.workers[worker].rt}
 	p.w.forward(p, zv, blas64.General{Rows: t, Cols: s, Stride: s, Data: p.v}, i0) // Zv
 	for i := i0; i < i1; i++ {
-		at := k.first + i
-		out, r := p.dst.Data[at*p.dst.Stride:at*p.dst.Stride+t], p.r.Data[at*p.r.Stride:at*p.r.Stride+t]
-		if p.what == forward {
+		row := k.firstRow + i
+		out, r := p.dst.Data[row*p.dst.Stride:row*p.dst.Stride+t], p.r.Data[row*p.r.Stride:row*p.r.Stride+t]
+		if p.kind == forward {
 			for j, v := range r {
 				out[j] = p.ridge*v + zv.Data[j*zv.Stride+i-i0] // ridge·r + Zv
 			}

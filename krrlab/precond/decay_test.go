@@ -63,9 +63,9 @@ func TestMeasuredError(t *testing.T) {
 	}
 	run := func(t *testing.T) {
 		for name, z := range cases {
-			exact := testkit.Must(gram(t.Context(), z, false))
-			fast := testkit.Must(gram(t.Context(), z, true))
-			bound := testkit.Must(measuredError(t.Context(), comm.Alone(), z, (&Woodbury{s: z.D, factor: fast}).whole()))
+			exact := testkit.Must(gram(t.Context(), z, exactProducts))
+			fast := testkit.Must(gram(t.Context(), z, fastProducts))
+			bound := testkit.Must(measuredError(t.Context(), comm.Alone(), z, (&Woodbury{s: z.D, factor: fast}).localGram()))
 			norm := spectralNorm(t, exact, fast, z.D)
 			t.Logf("%s: ‖E‖₂ = %.3g, measured bound %.3g, predicted %.3g", name, norm, bound, fastError(t, z))
 			if norm > bound {
@@ -98,7 +98,7 @@ func withinTenth(t *testing.T, z *points.Dense32, lambdaP float64) error {
 	if !(lambdaP > 0) {
 		return nil
 	}
-	exact := testkit.Must(gram(t.Context(), z, false))
+	exact := testkit.Must(gram(t.Context(), z, exactProducts))
 	w, err := New(t.Context(), z, lambdaP, &Options{Form: FormL, Fast: true})
 	if err != nil {
 		return err
@@ -126,17 +126,17 @@ func TestMeasuredOnRanks(t *testing.T) {
 	for i := range z.N {
 		copy(z.Row(i), one.Row(0))
 	}
-	exact := testkit.Must(gram(t.Context(), z, false))
+	exact := testkit.Must(gram(t.Context(), z, exactProducts))
 	for _, lambdaP := range []float64{0.01, 10} { // predicted 5.9e-4, true 5e-3
 		var first []float64
 		for _, p := range []int{1, 3} {
 			onRanks(p, z, func(c comm.Comm, own *points.Dense32) {
-				w, err := begin(t.Context(), own, lambdaP, &Options{Form: FormL, Comm: c})
+				w, err := newWoodbury(t.Context(), own, lambdaP, &Options{Form: FormL, Comm: c})
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				if _, err := w.gram(t.Context(), true); err != nil {
+				if _, err := w.fastGram(t.Context()); err != nil {
 					t.Error(err)
 					return
 				}

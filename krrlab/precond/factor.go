@@ -15,19 +15,18 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// lower returns the factor as the lower triangular matrix of order n at row and column
-// i0.
+// lower returns rows and columns i0, …, i0+n-1 of the factor L as a triangular matrix.
 func (w *Woodbury) lower(i0, n int) blas64.Triangular {
 	return blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: w.s, Data: w.factor[i0*w.s+i0:]}
 }
 
-// factorize overwrites ZᵀZ by L, LLᵀ = C = ZᵀZ+λ_pI; of ranks that share it all fail together. Above an L that is whole
-// it leaves zeros.
+// factorize overwrites ZᵀZ by the Cholesky factor L of C = ZᵀZ+λ_pI = LLᵀ, and sets w.logDet. The upper triangle of an
+// L that is not shared is set to zero. If ranks share the factor, the factorization fails on all of them or on none.
 func (w *Woodbury) factorize(ctx context.Context, c gramian) error {
 	c.Diagonal(func(v *float64) { *v += w.lambdaP }) // C = ZᵀZ + λ_pI
-	at, pivot, err := c.Potrf()                      // C = LLᵀ
-	if err == nil && at < w.s {
-		err = w.notDefinite(at, pivot, c.trace)
+	row, pivot, err := c.Potrf()                     // C = LLᵀ
+	if err == nil && row < w.s {
+		err = w.notDefinite(row, pivot, c.trace)
 	}
 	for i := 0; i < w.s && w.factor != nil; i++ {
 		clear(w.factor[i*w.s+i+1 : (i+1)*w.s])
@@ -37,18 +36,18 @@ func (w *Woodbury) factorize(ctx context.Context, c gramian) error {
 	if err == nil && c.Size > 1 {
 		err = w.rows.comm.AllReduceInt64(ctx, sum)
 	}
-	w.logDet = fixed.Value(sum[0]) // ln det C, off by 1500s²·2⁻⁶¹ at most
+	w.logDet = fixed.Value(sum[0]) // ln det C, with an error of at most 1500s²·2⁻⁶¹
 	return err
 }
 
-// notDefinite says at which pivot the factorization ended.
-func (w *Woodbury) notDefinite(at int, pivot, trace float64) error {
+// notDefinite returns the error of a factorization that failed at the given row, counted from 0.
+func (w *Woodbury) notDefinite(row int, pivot, trace float64) error {
 	return fmt.Errorf("precond: ZᵀZ+λ_pI is not positive definite in float64: pivot %d of %d, %.3g, is not positive, "+
-		"at λ_p = %.3g and tr ZᵀZ = %.3g; take λ_p above s·2⁻⁵²·tr ZᵀZ = %.3g, fewer features, or the eigen form", at+1,
+		"at λ_p = %.3g and tr ZᵀZ = %.3g; take λ_p above s·2⁻⁵²·tr ZᵀZ = %.3g, fewer features, or the eigen form", row+1,
 		w.s, pivot, w.lambdaP, trace, float64(w.s)*0x1p-52*trace)
 }
 
-// invert overwrites L by L⁻¹.
+// invert overwrites L by L⁻¹, and sets w.linv and w.stat.
 func (w *Woodbury) invert() error {
 	if !accel.Dtrtri(w.s, w.factor, w.s) {
 		return fmt.Errorf("precond: the Cholesky factor of ZᵀZ+λ_pI is singular at λ_p = %g", w.lambdaP)
@@ -63,8 +62,8 @@ func (w *Woodbury) invert() error {
 	return nil
 }
 
-// statL returns s − λ_p‖L⁻¹‖_F² by solving LX = E for blocks E of the identity:
-// column j of L⁻¹ is zero above row j.
+// statL returns s − λ_p‖L⁻¹‖_F². It solves LX = E for blocks E of columns of the identity, and uses that column j of
+// L⁻¹ is zero above row j.
 func (w *Woodbury) statL() float64 {
 	const width = 128
 	blocks := (w.s + width - 1) / width
@@ -87,11 +86,12 @@ func (w *Woodbury) statL() float64 {
 	return float64(w.s) - w.lambdaP*norm
 }
 
-// project forms Uᵀ = ZL⁻ᵀ, this rank's rows of n×s, by panels of them, and lets go of L and Z.
-func (w *Woodbury) project(ctx context.Context) error {
+// computeU computes this rank's rows of Uᵀ = ZL⁻ᵀ, n×s, by panels of rows. It sets w.u and w.stat, and releases L and
+// Z.
+func (w *Woodbury) computeU(ctx context.Context) error {
 	k := w.rows
 	sums, fixed := make([]int64, k.panels()), comm.FixedFor(1.01*float64(min(w.n, w.s))) // ‖U‖_F²
-	u := make([]float64, k.own*w.s)
+	u := make([]float64, k.count*w.s)
 	err := accel.ForEach(ctx, k.panels(), func(_, p int) {
 		i0, i1 := k.panel(p)
 		if i0 >= i1 {
@@ -122,7 +122,7 @@ func (w *Woodbury) project(ctx context.Context) error {
 	return nil
 }
 
-// eigen overwrites ZᵀZ by its eigenvectors V, ZᵀZ = VΣ²Vᵀ.
+// eigen overwrites ZᵀZ = VΣ²Vᵀ by its eigenvectors V, and sets w.sigma2, w.stat and w.logDet.
 func (w *Woodbury) eigen() (err error) {
 	w.sigma2, err = accel.Eigen(context.Background(), lapack.EVCompute,
 		blas64.Symmetric{Uplo: blas.Lower, N: w.s, Stride: w.s, Data: w.factor})
@@ -130,13 +130,13 @@ func (w *Woodbury) eigen() (err error) {
 		return fmt.Errorf("precond: ZᵀZ: %w", err)
 	}
 	for k, v := range w.sigma2 {
-		w.sigma2[k] = max(v, 0) // rounding
+		w.sigma2[k] = max(v, 0) // rounding may make an eigenvalue negative
 	}
 	w.statEigen()
 	return nil
 }
 
-// statEigen sets the statistical dimension Σ_i σ_i²/(σ_i²+λ_p), and ln det C.
+// statEigen sets w.stat, the statistical dimension Σ_i σ_i²/(σ_i²+λ_p), and w.logDet = ln det C.
 func (w *Woodbury) statEigen() {
 	w.stat, w.logDet = 0, 0
 	for _, v := range w.sigma2 {
@@ -145,15 +145,13 @@ func (w *Woodbury) statEigen() {
 	}
 }
 
-// Eigenvalues returns the eigenvalues σ_i² of ZᵀZ, ascending, or nil for a form other
-// than FormEigen.
+// Eigenvalues returns the eigenvalues σ_i² of ZᵀZ in ascending order, or nil if the form is not FormEigen.
 func (w *Woodbury) Eigenvalues() []float64 { return slices.Clone(w.sigma2) }
 
-// WithLambda returns ZZᵀ+λ_pI for another λ_p. It shares Z and its eigenvectors with w
-// and costs O(s). Only FormEigen can: for others it returns an error, as it does if
-// λ_p is not positive and finite.
+// WithLambda returns ZZᵀ+λ_pI for another λ_p, at a cost of O(s). The result shares Z and the eigenvectors with w.
+// WithLambda returns an error if the form is not FormEigen, or if λ_p is not positive and finite.
 func (w *Woodbury) WithLambda(lambdaP float64) (*Woodbury, error) {
-	if err := cmp.Or(w.basis(), positive(lambdaP)); err != nil {
+	if err := cmp.Or(w.needsEigen(), checkRidge(lambdaP)); err != nil {
 		return nil, err
 	}
 	v := &Woodbury{n: w.n, s: w.s, lambdaP: lambdaP, form: w.form, rows: w.rows, z: w.z, factor: w.factor,
@@ -169,31 +167,34 @@ func sumSquares(x []float64) float64 {
 	return q.total()
 }
 
-// squares is a sum of squares of numbers that come one after the other, by blocks of 1,024, for accuracy.
+// squares is a running sum of squares. Blocks of 1,024 numbers are summed separately, for accuracy.
 type squares struct {
-	sum, part float64 // of whole blocks, and of the last
-	at        int
+	sum   float64 // sum of the complete blocks
+	block float64 // sum of the current block
+	count int     // the number of numbers so far
 }
 
+// add adds the squares of x.
 func (q *squares) add(x []float64) {
 	for len(x) > 0 {
-		k := min(len(x), 1024-q.at%1024)
-		part := q.part
+		k := min(len(x), 1024-q.count%1024)
+		block := q.block
 		for _, v := range x[:k] {
-			part += v * v
+			block += v * v
 		}
-		q.part = part
+		q.block = block
 		q.skip(k)
 		x = x[k:]
 	}
 }
 
-// skip is add of n zeros, or moves on after n numbers.
+// skip advances the position by n numbers; without add, these are zeros.
 func (q *squares) skip(n int) {
-	if (q.at+n)/1024 > q.at/1024 {
-		q.sum, q.part = q.sum+q.part, 0
+	if (q.count+n)/1024 > q.count/1024 {
+		q.sum, q.block = q.sum+q.block, 0
 	}
-	q.at += n
+	q.count += n
 }
 
-func (q *squares) total() float64 { return q.sum + q.part }
+// total returns the sum of all squares.
+func (q *squares) total() float64 { return q.sum + q.block }

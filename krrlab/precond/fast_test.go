@@ -28,13 +28,13 @@ func cosines(n, s int) *points.Dense32 {
 }
 
 // gram returns ZᵀZ of a process without ranks, by float32 products if fast is set.
-func gram(ctx context.Context, z *points.Dense32, fast bool) ([]float64, error) {
+func gram(ctx context.Context, z *points.Dense32, p precision) ([]float64, error) {
 	k, err := newRows(ctx, nil, z)
 	if err != nil {
 		return nil, err
 	}
 	c := make([]float64, z.D*z.D)
-	_, err = k.gram(ctx, z, 0, fast, accel.Whole(z.D, c, z.D))
+	_, err = k.gram(ctx, z, 0, p, accel.Whole(z.D, c, z.D))
 	return c, err
 }
 
@@ -50,12 +50,12 @@ func TestFastError(t *testing.T) {
 		for _, size := range [][2]int{{3, 5}, {700, 60}, {2500, 530}} {
 			n, s := size[0], size[1]
 			z := cosines(n, s)
-			want := testkit.Must(gram(t.Context(), z, false))
+			want := testkit.Must(gram(t.Context(), z, exactProducts))
 			var first []float64
 			for _, threads := range []int{1, 3} {
 				defer accel.SetThreads(accel.Threads())
 				accel.SetThreads(threads)
-				got := testkit.Must(gram(t.Context(), z, true))
+				got := testkit.Must(gram(t.Context(), z, fastProducts))
 				if first == nil {
 					first = got
 				} else if !slices.Equal(first, got) {
@@ -94,7 +94,7 @@ func TestFast(t *testing.T) {
 		}
 	}
 	z.Data[17*s+3] = float32(math.NaN())
-	if _, err := gram(t.Context(), z, true); err == nil {
+	if _, err := gram(t.Context(), z, fastProducts); err == nil {
 		t.Error("NaN in Z passes")
 	}
 	if _, err := New(t.Context(), z, 1, &Options{Fast: true}); err == nil {

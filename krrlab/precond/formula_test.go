@@ -9,12 +9,12 @@ import (
 // TestNotDefinite: the error names the pivot, the trace and the λ_p that would do.
 func TestNotDefinite(t *testing.T) {
 	w := &Woodbury{s: 3, lambdaP: 1e-30, factor: []float64{4, 0, 0, 4, 4, 0, 2, 2, 9}}
-	err := w.factorize(t.Context(), w.whole())
+	err := w.factorize(t.Context(), w.localGram())
 	want := fmt.Sprintf("pivot 2 of 3, 0, is not positive, at λ_p = 1e-30 and tr ZᵀZ = 17; take λ_p above s·2⁻⁵²·tr "+
 		"ZᵀZ = %.3g,", 3*17*0x1p-52)
 	testkit.Fails(t, err, want)
 	w = &Woodbury{s: 2, lambdaP: 5, factor: []float64{4, 7, 6, 8}} // 9 6; 6 13: L = 3 0; 2 3
-	if err := w.factorize(t.Context(), w.whole()); err != nil || w.factor[0] != 3 || w.factor[1] != 0 || w.factor[2] != 2 || w.factor[3] != 3 {
+	if err := w.factorize(t.Context(), w.localGram()); err != nil || w.factor[0] != 3 || w.factor[1] != 0 || w.factor[2] != 2 || w.factor[3] != 3 {
 		t.Errorf("L = %v, %v", w.factor, err)
 	}
 }

@@ -17,61 +17,71 @@ import (
 )
 
 const (
-	gramOrder = 512 // of the blocks of ZᵀZ
-	together  = 16  // of them are added over the ranks at once, or this part of all, so that they occupy all threads
+	gramOrder = 512 // order of the blocks of ZᵀZ
+	// reducedBlocks controls how many blocks are added over the ranks together: at least reducedBlocks, and at least
+	// the share 1/reducedBlocks of all blocks, so that all threads have work.
+	reducedBlocks = 16
 )
 
-// gramSum sums blocks of ZᵀZ over this rank's rows, in panels p of RankRows rows, whose
-// products are added in fixed point, |(ZᵀZ)_ij| ≤ n·max|Z_i|·max|Z_j|:
+// precision is the arithmetic of products of panels.
+type precision int
+
+const (
+	exactProducts precision = iota // float64
+	fastProducts                   // float32, in half the time
+)
+
+// gramSum computes blocks of ZᵀZ over the rows of this rank:
 //
 //	(ZᵀZ)_IJ = Σ_p Z_pIᵀZ_pJ,  I ≥ J.
 //
-// Blocks go in parallel, each on one BLAS thread. Products are taken in float64, or where fast
-// is set in float32, which takes half the time.
+// Products of panels p of RankRows rows are added in fixed point, with the bound |(ZᵀZ)_ij| ≤ n·max|Z_i|·max|Z_j|.
+// Blocks are computed in parallel, each on one BLAS thread.
 type gramSum struct {
 	*rows
-	z     *points.Dense32
-	fast  bool
-	fixed comm.Fixed // of ZᵀZ scaled
-	work  []gramScratch
+	z         *points.Dense32
+	precision precision
+	fixed     comm.Fixed // fixed-point format of ZᵀZ, scaled
+	workers   []gramScratch
 }
 
-// gramScratch is that of a worker: a panel's columns I and J, their product, and the sum of it.
+// gramScratch holds the scratch memory of one worker.
 type gramScratch struct {
-	x, y, out []float64
-	out32     []float32
-	sum       []int64
+	x, y  []float64 // the columns I and J of a panel
+	out   []float64 // Z_pIᵀZ_pJ
+	out32 []float32 // Z_pIᵀZ_pJ in float32
+	sum   []int64   // the sum of products over panels
 }
 
-func (k *rows) gramSum(z *points.Dense32, fast bool) *gramSum {
-	return &gramSum{k, z, fast, comm.FixedFor(float64(k.n) * (1 + 1e-3)), make([]gramScratch, accel.Threads())}
+func (k *rows) gramSum(z *points.Dense32, p precision) *gramSum {
+	return &gramSum{k, z, p, comm.FixedFor(float64(k.n) * (1 + 1e-3)), make([]gramScratch, accel.Threads())}
 }
 
-// each calls use for every block with its sum, row-major without gaps; of blocks on the diagonal
-// the lower triangle counts.
-func (g *gramSum) each(ctx context.Context, blocks []gramBlock, use func(b gramBlock, sum []int64)) error {
+// forEachBlock computes the blocks in parallel, and calls use for each block with its sum, row-major without gaps. For
+// diagonal blocks only the lower triangle of the sum is defined.
+func (g *gramSum) forEachBlock(ctx context.Context, blocks []gramBlock, use func(b gramBlock, sum []int64)) error {
 	return accel.ForEach(ctx, len(blocks), func(worker, q int) {
-		w, b := &g.work[worker], blocks[q]
+		w, b := &g.workers[worker], blocks[q]
 		buffer.Grow(&w.sum, b.rows*b.cols)
 		clear(w.sum)
 		for p0 := 0; p0 < g.z.N && ctx.Err() == nil; p0 += RankRows {
-			g.panel(w, b, p0, min(RankRows, g.z.N-p0))
+			g.addPanel(w, b, p0, min(RankRows, g.z.N-p0))
 		}
 		use(b, w.sum)
 	})
 }
 
-// panel adds the product of m rows from p0 on.
-func (g *gramSum) panel(w *gramScratch, b gramBlock, p0, m int) {
-	// Of a block on the diagonal half is enough; gonum's syrk takes longer than its gemm of twice the work.
-	half := b.i == b.j && accel.InUse().Name != "gonum"
-	if g.fast {
+// addPanel adds the product of rows p0, …, p0+m-1 to the sum of block b.
+func (g *gramSum) addPanel(w *gramScratch, b gramBlock, p0, m int) {
+	// A diagonal block needs only its lower triangle. gonum's syrk is slower than its gemm, in spite of half the work.
+	useSyrk := b.i == b.j && accel.InUse().Name != "gonum"
+	if g.precision == fastProducts {
 		z := g.z
 		buffer.Grow(&w.out32, b.rows*b.cols)
 		x := blas32.General{Rows: m, Cols: b.rows, Stride: z.Stride, Data: z.Data[p0*z.Stride+b.i:]}
 		y := blas32.General{Rows: m, Cols: b.cols, Stride: z.Stride, Data: z.Data[p0*z.Stride+b.j:]}
-		if half {
-			clear(w.out32) // some libraries read what β = 0 is for
+		if useSyrk {
+			clear(w.out32) // some libraries read the output even if β = 0
 			blas32.Syrk(blas.Trans, 1, x, 0, blas32.Symmetric{Uplo: blas.Lower, N: b.rows, Stride: b.cols,
 				Data: w.out32})
 		} else {
@@ -86,7 +96,7 @@ func (g *gramSum) panel(w *gramScratch, b gramBlock, p0, m int) {
 	}
 	buffer.Grow(&w.out, b.rows*b.cols)
 	x := g.columns(&w.x, p0, m, b.i, b.rows)
-	if half {
+	if useSyrk {
 		blas64.Syrk(blas.Trans, 1, x, 0, blas64.Symmetric{Uplo: blas.Lower, N: b.rows, Stride: b.cols, Data: w.out})
 	} else {
 		y := x
@@ -102,12 +112,12 @@ func (g *gramSum) panel(w *gramScratch, b gramBlock, p0, m int) {
 	}
 }
 
-// value returns what a sum of entry (i, j) stands for.
+// value converts a fixed-point sum of entry (i, j) to float64.
 func (g *gramSum) value(sum int64, i, j int) float64 {
 	return g.fixed.Value(sum) / g.scale[i] / g.scale[j]
 }
 
-// columns converts cols columns, from j on, of m rows from p0 on.
+// columns returns columns j, …, j+cols-1 of rows p0, …, p0+m-1 of Z in float64.
 func (g *gramSum) columns(buf *[]float64, p0, m, j, cols int) blas64.General {
 	buffer.Grow(buf, m*cols)
 	for i := range m {
@@ -116,28 +126,29 @@ func (g *gramSum) columns(buf *[]float64, p0, m, j, cols int) blas64.General {
 	return blas64.General{Rows: m, Cols: cols, Stride: cols, Data: *buf}
 }
 
-// gram sets c to the lower triangle of ZᵀZ of all ranks, of the stored Z, from row `from` on, and returns the sum of
-// the diagonal there.
-func (k *rows) gram(ctx context.Context, z *points.Dense32, from int, fast bool, c *accel.Dealt) (float64, error) {
-	s, g := z.D, k.gramSum(z, fast)
+// gram computes rows firstRow, …, s-1 of the lower triangle of ZᵀZ, summed over all ranks, in c. It returns the sum of
+// their diagonal entries.
+func (k *rows) gram(ctx context.Context, z *points.Dense32, firstRow int, p precision, c *accel.Dealt) (float64,
+	error) {
+	s, g := z.D, k.gramSum(z, p)
 	diag := make([]float64, s)
 	var buf []int64
-	blocks := gramBlocks(from, s)
-	least := max(together, len(blocks)/together)
+	blocks := gramBlocks(firstRow, s)
+	minBlocks := max(reducedBlocks, len(blocks)/reducedBlocks)
 	if c.Size == 1 {
-		least = max(least, 4*accel.Threads()) // the last of them wait for each other
+		minBlocks = max(minBlocks, 4*accel.Threads()) // few threads are idle at the end of each group of blocks
 	}
 	for len(blocks) > 0 {
 		count := 1
-		for count < len(blocks) && (count < least || blocks[count].i == blocks[count-1].i) {
+		for count < len(blocks) && (count < minBlocks || blocks[count].i == blocks[count-1].i) {
 			count++
 		}
 		i0, i1 := blocks[0].i, blocks[count-1].i+blocks[count-1].rows
-		at := func(i int) int { return i*(i+1)/2 - i0*(i0+1)/2 }
-		sums := buffer.Grow(&buf, at(i1))
-		err := g.each(ctx, blocks[:count], func(b gramBlock, sum []int64) {
+		offset := func(i int) int { return i*(i+1)/2 - i0*(i0+1)/2 }
+		sums := buffer.Grow(&buf, offset(i1))
+		err := g.forEachBlock(ctx, blocks[:count], func(b gramBlock, sum []int64) {
 			for i := range b.rows {
-				copy(sums[at(b.i+i)+b.j:], sum[i*b.cols:i*b.cols+b.width(i)])
+				copy(sums[offset(b.i+i)+b.j:], sum[i*b.cols:i*b.cols+b.width(i)])
 			}
 		})
 		if err = comm.Agree(ctx, k.comm, err); err != nil {
@@ -148,7 +159,7 @@ func (k *rows) gram(ctx context.Context, z *points.Dense32, from int, fast bool,
 		}
 		err = accel.ForEach(ctx, i1-i0, func(_, i int) {
 			i += i0
-			row := sums[at(i):at(i+1)]
+			row := sums[offset(i):offset(i+1)]
 			for b, col := range c.Columns[:i/accel.TileOrder+1] {
 				j0 := b * accel.TileOrder
 				width := min(accel.TileOrder, s-j0)
@@ -166,24 +177,24 @@ func (k *rows) gram(ctx context.Context, z *points.Dense32, from int, fast bool,
 	return floats.Sum(diag), nil
 }
 
-// gramBlock is a block of the lower triangle of ZᵀZ, of rows i and on and columns j and on.
+// gramBlock is a block of the lower triangle of ZᵀZ: rows i, …, i+rows-1 and columns j, …, j+cols-1.
 type gramBlock struct{ i, j, rows, cols int }
 
-// gramBlocks returns the blocks of rows from, …, s-1, of order gramOrder or less.
-func gramBlocks(from, s int) (blocks []gramBlock) {
-	for i := from; i < s; i += gramOrder {
+// gramBlocks returns the blocks that cover rows firstRow, …, s-1, of order at most gramOrder.
+func gramBlocks(firstRow, s int) (blocks []gramBlock) {
+	for i := firstRow; i < s; i += gramOrder {
 		rows := min(gramOrder, s-i)
-		for j := 0; j < from; j += gramOrder {
-			blocks = append(blocks, gramBlock{i, j, rows, min(gramOrder, from-j)})
+		for j := 0; j < firstRow; j += gramOrder {
+			blocks = append(blocks, gramBlock{i, j, rows, min(gramOrder, firstRow-j)})
 		}
-		for j := from; j <= i; j += gramOrder {
+		for j := firstRow; j <= i; j += gramOrder {
 			blocks = append(blocks, gramBlock{i, j, rows, min(gramOrder, s-j)})
 		}
 	}
 	return blocks
 }
 
-// width returns how many numbers of row i of the block belong to the lower triangle.
+// width returns the number of entries of row i of the block that belong to the lower triangle.
 func (b gramBlock) width(i int) int {
 	if b.i == b.j {
 		return i + 1
@@ -191,14 +202,14 @@ func (b gramBlock) width(i int) int {
 	return b.cols
 }
 
-// fastError predicts ‖E‖₂ for the error E of ZᵀZ by float32 products, Z being n×s,
+// fastError predicts ‖E‖₂ for the error E of a ZᵀZ computed by float32 products:
 //
 //	‖E‖₂ ≲ 2·2⁻²⁴·min(n, 512)·‖Z‖_F²/√(ns).
 //
-// The sum of a panel's m products is off by about u√m·Σ|z_ki·z_kj| ≤ u√m·(m/n)‖z_i‖‖z_j‖, the n/m panels are
-// independent, and ‖z_j‖² ≈ ‖Z‖_F²/s, so that E has entries of r = u·m·‖Z‖_F²/(s√n) at most, and ‖E‖₂ ≲ 2r√s (Wigner).
-// Where columns differ in norm, or rows repeat, it is several times too small: it says when float32 products are worth
-// a try, and measuredError what came of them.
+// The sum of the m products of a panel has an error of about u√m·Σ|z_ki·z_kj| ≤ u√m·(m/n)‖z_i‖‖z_j‖. The n/m panels are
+// independent, and ‖z_j‖² ≈ ‖Z‖_F²/s. So the entries of E have at most the size r = u·m·‖Z‖_F²/(s√n), and ‖E‖₂ ≲ 2r√s
+// (Wigner). If the columns differ in norm, or rows repeat, the prediction is several times too small. It only decides
+// whether float32 products are tried; measuredError then decides whether their result is used.
 func (k *rows) fastError(ctx context.Context, z *points.Dense32) (float64, error) {
 	var bound float64 // Σ_k n·max_i|Z_ik|²
 	for _, v := range k.scale {

@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/base/rng"
 )
 
-// product says what scatter makes of v = Zᵀr, or of (ZᵀZ+λ_pI)⁻¹Zᵀr.
+// product is the result that a solve computes: M⁻¹r from v = (ZᵀZ+λ_pI)⁻¹Zᵀr, or ridge·r + ZZᵀr from v = Zᵀr.
 type product int
 
 const (
@@ -19,17 +19,18 @@ const (
 	forward                // ridge·r + Zv
 )
 
-// MulTo sets dst = M·src = ZZᵀ·src + λ_p·src for n×t matrices; dst may be src, but must not
-// overlap it otherwise. FormU, which keeps no Z, returns an error; besides that it is
-// as SolveTo: 4nst flops, the same bits for any number of threads and ranks.
+// MulTo sets dst = M·src = ZZᵀ·src + λ_p·src for n×t matrices. dst may be src, but must not overlap it otherwise. The
+// cost is 4nst flops. The result has the same bits for any number of threads and ranks. MulTo returns an error for
+// FormU, which does not store Z; other errors are those of SolveTo.
 func (w *Woodbury) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return w.mulTo(ctx, dst, src, w.lambdaP)
 }
 
+// mulTo sets dst = ZZᵀ·src + ridge·src.
 func (w *Woodbury) mulTo(ctx context.Context, dst, src *mat.Dense, ridge float64) error {
 	p := w.start(dst, src, forward)
 	defer w.release(p)
-	if err := w.keepsZ(); err != nil {
+	if err := w.needsZ(); err != nil {
 		return err
 	}
 	if err := p.project(ctx); err != nil { // v = Zᵀr
@@ -39,18 +40,17 @@ func (w *Woodbury) mulTo(ctx context.Context, dst, src *mat.Dense, ridge float64
 	return p.expand(ctx) // ridge·r + Zv
 }
 
-// NormalTo sets the columns of dst, n×t, to independent draws of the normal distribution
-// with mean 0 and covariance M,
+// NormalTo sets the columns of dst, n×t, to independent draws from the normal distribution with mean 0 and covariance
+// M,
 //
-//	Z·g₁ + √λ_p·g₂,  g₁ ∈ R^s and g₂ ∈ R^n standard normal,
+//	x = Z·g₁ + √λ_p·g₂,  g₁ ∈ R^s and g₂ ∈ R^n standard normal.
 //
-// whose M^(-1/2)-fold is standard normal in R^n: a start without any preferred direction for
-// iterations with M⁻¹A. Column j is a function of (g, j) alone. FormU, which keeps no
-// Z, returns an error.
+// M^(-1/2)·x is standard normal in R^n, so x is a starting vector without a preferred direction for iterations with
+// M⁻¹A. Column j depends on g and j only. NormalTo returns an error for FormU, which does not store Z.
 func (w *Woodbury) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
 	p := w.start(dst, dst, forward)
 	defer w.release(p)
-	if err := w.keepsZ(); err != nil {
+	if err := w.needsZ(); err != nil {
 		return err
 	}
 	column := make([]float64, w.n)
@@ -63,7 +63,8 @@ func (w *Woodbury) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) e
 	return p.expand(ctx) // √λ_p·g₂ + Zg₁
 }
 
-func (w *Woodbury) keepsZ() error {
+// needsZ returns an error if Z is not stored.
+func (w *Woodbury) needsZ() error {
 	if w.form == FormU {
 		return fmt.Errorf("precond: the form U keeps no Z to multiply by: take another form (%w)",
 			errors.ErrUnsupported)

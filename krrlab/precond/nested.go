@@ -9,19 +9,19 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// Gram is ZᵀZ in float64 of features Z to which columns are added: of
+// Gram is ZᵀZ in float64, for features Z to which columns are added. In
 //
 //	[Z Z']ᵀ[Z Z'] = [ZᵀZ ZᵀZ'; Z'ᵀZ Z'ᵀZ'],
 //
-// the first block is kept (Grow). The zero value belongs to no columns. It takes 8s² bytes.
+// Grow reuses the first block. The zero value has no columns. A Gram takes 8s² bytes.
 type Gram struct {
 	s    int
 	data []float64 // s×s, lower triangle
 }
 
-// Take returns ZᵀZ + ridge·I, s×s and row-major with zeros above the diagonal, in g's own memory, and leaves g to
-// belong to no columns.
-func (g *Gram) Take(ridge float64) []float64 {
+// TakeShifted returns ZᵀZ + ridge·I, s×s and row-major, with zeros above the diagonal. The result uses the memory of g,
+// and g has no columns afterwards.
+func (g *Gram) TakeShifted(ridge float64) []float64 {
 	data := g.data
 	for i := range g.s {
 		row := data[i*g.s : (i+1)*g.s]
@@ -32,40 +32,41 @@ func (g *Gram) Take(ridge float64) []float64 {
 	return data
 }
 
-// Grow adds the columns of z from its order on, whose columns before must be those that g
-// was made of: n(s²−s₀²) flops to go from s₀ to s columns. An error, of ctx or of a number in
-// z that is not finite, leaves g as it was. It panics if z has fewer columns than g. Of ranks
-// each has its rows, as of Options.Comm; nil is for all rows in one process.
+// Grow extends g to all columns of z, n×s. If g already has s₀ columns, the first s₀ columns of z must be the same, and
+// the cost is n(s²−s₀²) flops. Each rank of c passes its rows of Z, as for Options.Comm; if c is nil, z has all rows.
+//
+// Grow returns an error if ctx ends or z has a number that is not finite; g is then unchanged. It panics if z has fewer
+// columns than g.
 func (g *Gram) Grow(ctx context.Context, c comm.Comm, z *points.Dense32) error {
-	s, from := z.D, g.s
-	if s < from {
-		panic(fmt.Sprintf("precond: a Gram matrix of %d features grown by %d×%d features", from, z.N, s))
+	s, oldOrder := z.D, g.s
+	if s < oldOrder {
+		panic(fmt.Sprintf("precond: a Gram matrix of %d features grown by %d×%d features", oldOrder, z.N, s))
 	}
 	k, err := newRows(ctx, c, z)
 	if err != nil {
 		return err
 	}
 	data := make([]float64, s*s)
-	if _, err := k.gram(ctx, z, from, false, accel.Whole(s, data, s)); err != nil {
+	if _, err := k.gram(ctx, z, oldOrder, exactProducts, accel.Whole(s, data, s)); err != nil {
 		return err
 	}
-	for i := range from {
-		copy(data[i*s:i*s+i+1], g.data[i*from:i*from+i+1])
+	for i := range oldOrder {
+		copy(data[i*s:i*s+i+1], g.data[i*oldOrder:i*oldOrder+i+1])
 	}
 	g.s, g.data = s, data
 	return nil
 }
 
-// NewFromGram is New with ZᵀZ known. It leaves g as it is, and does not heed Options.Fast.
-// It panics if g is not of z's order.
+// NewFromGram is New for a ZᵀZ that has been computed already. It does not change g, and ignores Options.Fast. It
+// panics if g and z have different numbers of columns.
 func NewFromGram(ctx context.Context, z *points.Dense32, g *Gram, lambdaP float64, o *Options) (*Woodbury, error) {
 	if g.s != z.D {
 		panic(fmt.Sprintf("precond: a Gram matrix of %d features for %d", g.s, z.D))
 	}
-	w, err := begin(ctx, z, lambdaP, o)
+	w, err := newWoodbury(ctx, z, lambdaP, o)
 	if err != nil {
 		return nil, err
 	}
 	w.factor = append([]float64(nil), g.data...)
-	return w, w.agree(ctx, w.finish(ctx, w.whole()))
+	return w, w.syncFactor(ctx, w.finish(ctx, w.localGram()))
 }

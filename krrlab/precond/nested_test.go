@@ -20,8 +20,8 @@ func randomFeatures(n, s int) *points.Dense32 {
 	return z
 }
 
-// TestGramGrows compares ZᵀZ of features in a wider matrix, grown by steps, with blocks that do and do not meet those of
-// the whole, with plain sums, and M⁻¹ from it with New's.
+// TestGramGrows compares ZᵀZ of features in a wider matrix, grown by steps, with blocks that do and do not meet those
+// of the whole, with plain sums, and M⁻¹ from it with New's.
 func TestGramGrows(t *testing.T) {
 	ctx := t.Context()
 	all := randomFeatures(1100, 740) // more than one panel of rows, more than one block
@@ -47,7 +47,7 @@ func TestGramGrows(t *testing.T) {
 	if err := g.Grow(ctx, nil, bad); err == nil || g.s != 700 {
 		t.Errorf("a NaN: error %v, order %d", err, g.s)
 	}
-	sums := g.Take(0.25)
+	sums := g.TakeShifted(0.25)
 	testkit.Equal(t, g.s, 0)
 	for _, p := range [][2]int{{0, 0}, {0, 1}, {39, 39}, {40, 39}, {79, 3}, {512, 80}, {513, 512}, {512, 513}, {699, 0},
 		{699, 520}, {699, 698}, {699, 699}} {
@@ -81,10 +81,10 @@ func TestBasis(t *testing.T) {
 		identity.Set(j, j, 1)
 	}
 	zv, back := mat.NewDense(n, s, nil), mat.NewDense(s, s, nil)
-	if err := w.ZVMulTo(ctx, zv, false, identity); err != nil { // ZV
+	if err := w.ZVMulTo(ctx, zv, identity); err != nil { // ZV
 		t.Fatal(err)
 	}
-	if err := w.ZVMulTo(ctx, back, true, zv); err != nil { // VᵀZᵀZV = Σ²
+	if err := w.ZVTransMulTo(ctx, back, zv); err != nil { // VᵀZᵀZV = Σ²
 		t.Fatal(err)
 	}
 	var zzt, left mat.Dense
@@ -107,7 +107,7 @@ func TestBasis(t *testing.T) {
 		}
 	}
 	plain := testkit.Must(New(ctx, z, 0.1, &Options{Form: FormL}))
-	if err := plain.ZVMulTo(ctx, back, true, zv); err == nil {
+	if err := plain.ZVTransMulTo(ctx, back, zv); err == nil {
 		t.Error("form L gave eigenvectors")
 	}
 }

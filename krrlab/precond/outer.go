@@ -9,12 +9,11 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// Outer is ZZᵀ as an operator, with nothing factored.
+// Outer is ZZᵀ as a linear operator, without a factorization.
 type Outer struct{ w *Woodbury }
 
-// NewOuter returns ZZᵀ for the features Z, n×s, of which each rank of c has the rows z that
-// comm.Rows deals it in units of RankRows; nil is for all rows in one process. z is kept. All
-// ranks call its methods together.
+// NewOuter returns ZZᵀ for the features Z, n×s. Each rank of c passes its rows z, which comm.Rows determines in units
+// of RankRows; if c is nil, z has all rows. The result refers to z. All ranks must call its methods together.
 func NewOuter(ctx context.Context, c comm.Comm, z *points.Dense32) (*Outer, error) {
 	k, err := newRows(ctx, c, z)
 	if err != nil {
@@ -23,18 +22,18 @@ func NewOuter(ctx context.Context, c comm.Comm, z *points.Dense32) (*Outer, erro
 	return &Outer{&Woodbury{n: k.n, s: z.D, form: FormL, z: z, rows: k}}, nil
 }
 
-// Outer returns ZZᵀ of M = ZZᵀ+λ_pI. FormU keeps no Z, and products return an error.
+// Outer returns ZZᵀ for M = ZZᵀ+λ_pI. For FormU, which does not store Z, its products return an error.
 func (w *Woodbury) Outer() *Outer { return &Outer{w} }
 
 // Dim returns n.
 func (o *Outer) Dim() int { return o.w.n }
 
-// KMulTo sets dst = ZZᵀ·src for n×t matrices, as MulTo of a Woodbury.
+// KMulTo sets dst = ZZᵀ·src for n×t matrices. See Woodbury.MulTo.
 func (o *Outer) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return o.w.mulTo(ctx, dst, src, 0)
 }
 
-// Difference is the symmetric operator K−ZZᵀ, whose norm the Lanczos process finds.
+// Difference is the symmetric operator K−ZZᵀ. The Lanczos process computes its norm.
 type Difference struct {
 	k interface {
 		KMulTo(ctx context.Context, dst, src *mat.Dense) error
@@ -43,8 +42,8 @@ type Difference struct {
 	zz mat.Dense
 }
 
-// From returns K−ZZᵀ for a K of the same order. It is for one caller at a time.
-func (o *Outer) From(k interface {
+// SubtractFrom returns K−ZZᵀ for a K of the same order. The result is not safe for concurrent use.
+func (o *Outer) SubtractFrom(k interface {
 	KMulTo(ctx context.Context, dst, src *mat.Dense) error
 }) *Difference {
 	return &Difference{k: k, z: o}

@@ -37,7 +37,7 @@ func TestOuter(t *testing.T) {
 		t.Error("ZZᵀ of M has other bits")
 	}
 	o := testkit.Must(precond.NewOuter(t.Context(), nil, z))
-	d, got := o.From(twice{o}), mat.NewDense(n, 3, nil) // 2ZZᵀ−ZZᵀ
+	d, got := o.SubtractFrom(twice{o}), mat.NewDense(n, 3, nil) // 2ZZᵀ−ZZᵀ
 	if err := d.MulTo(t.Context(), got, src); err != nil || d.Dim() != n || !mat.EqualApprox(got, want, 1e-12) {
 		t.Errorf("of order %d, not K−ZZᵀ: %v", d.Dim(), err)
 	}

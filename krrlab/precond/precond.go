@@ -15,11 +15,11 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// Form says how M⁻¹ is held; see the package doc.
+// Form is a representation of M⁻¹; see the package documentation.
 type Form int
 
 const (
-	AutoForm  Form = iota // Linv, or U if n ≤ 2s and it is of less Cost
+	AutoForm  Form = iota // Linv, or U if n ≤ 2s and its Cost is lower
 	FormL                 // triangular solves with L
 	FormLInv              // products with L⁻¹
 	FormU                 // products with U = L⁻¹Zᵀ
@@ -39,88 +39,88 @@ func (f *Form) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// Options of New. Zero values, and a nil *Options, mean the defaults.
+// Options configures New. Zero values, and a nil *Options, mean the defaults.
 type Options struct {
-	// Form of the inverse. Default AutoForm.
+	// Form is the representation of M⁻¹. Default: AutoForm.
 	Form Form
-	// RHS is the number t of columns it is applied to, for AutoForm. Default 1.
+	// RHS is the expected number t of columns that M⁻¹ is applied to; only AutoForm uses it. Default: 1.
 	RHS int
-	// Fast forms ZᵀZ by float32 products of panels of rows, summed in float64, where the
-	// error E of that is at most λ_p/10: it is predicted, and then measured on what was
-	// formed, with a probability of 1e-6 that ‖E‖₂ is above what is measured. M⁻¹ is then
-	// between 0.9 and 1.1 times that of ZZᵀ+λ_pI, so definite, which a preconditioner must
-	// be, and takes half the time to set up. Default false.
+	// Fast forms ZᵀZ by float32 products of panels of rows, summed in float64, if the error E of ZᵀZ is at most λ_p/10.
+	// The error is predicted first and then measured; ‖E‖₂ exceeds the measured bound with probability 1e-6. M⁻¹ is
+	// then between 0.9 and 1.1 times the inverse of ZZᵀ+λ_pI, and therefore definite, as a preconditioner must be. The
+	// setup takes half the time. Default: false.
 	Fast bool
-	// Comm is the group of ranks that Z is dealt to: each has the rows that comm.Rows deals
-	// it in units of RankRows, its part of the factor (FactorBytes), and the n×t matrices that
-	// SolveTo takes, which gives them back to all: one all-reduce of st integers, one all-gather of
-	// nt numbers, and two all-reduces of st where the factor is shared. All ranks call the methods together.
-	// Default: comm.Alone().
+	// Comm is the group of ranks over which Z is distributed. Each rank has the rows of Z that comm.Rows determines in
+	// units of RankRows, its part of the factor (FactorBytes), and all rows of the n×t matrices of SolveTo. A SolveTo
+	// takes one all-reduce of st integers, one all-gather of nt numbers, and two all-reduces of st numbers if the
+	// factor is shared. All ranks must call the methods together. Default: comm.Alone().
 	Comm comm.Comm
 }
 
-// Seconds that New spent.
+// Seconds has the time that New spent on each of its steps.
 type Seconds struct {
-	Gram   float64 // on ZᵀZ
-	Factor float64 // on its Cholesky factor or eigenvalues
-	Form   float64 // on L⁻¹ or U
+	Gram   float64 // ZᵀZ
+	Factor float64 // the Cholesky factor or eigenvalues of ZᵀZ
+	Form   float64 // L⁻¹ or U
 }
 
-// Woodbury is M = ZZᵀ+λ_pI with its inverse. Its methods may be called by several
-// goroutines at once; each SolveTo under way has its own scratch.
+// Woodbury is M = ZZᵀ+λ_pI with its inverse. Its methods are safe for concurrent use.
 type Woodbury struct {
 	n, s    int
 	lambdaP float64
 	form    Form
-	rows    *rows // of Z that are here
-	z       *points.Dense32
-	u       []float64 // Uᵀ instead of z, for FormU
-	factor  []float64 // s×s row-major: L, L⁻¹ (lower) or V; nil for FormU, and where ranks share
-	linv    *linv     // L⁻¹
-	sigma2  []float64 // eigenvalues σ² of ZᵀZ, for FormEigen
-	logDet  float64   // of ZᵀZ+λ_pI
+	rows    *rows           // distribution of the rows of Z
+	z       *points.Dense32 // this rank's rows of Z; nil for FormU
+	u       []float64       // for FormU, this rank's rows of Uᵀ
+	factor  []float64       // s×s row-major: L, L⁻¹ (lower) or V; nil for FormU, and if ranks share the factor
+	linv    *linv           // L⁻¹, for FormLInv
+	sigma2  []float64       // eigenvalues σ² of ZᵀZ, for FormEigen
+	logDet  float64         // ln det(ZᵀZ+λ_pI)
 	seconds Seconds
 
 	statOnce sync.Once
-	stat     float64
+	stat     float64 // statistical dimension
 
 	mu   sync.Mutex
-	idle []*solve // scratch of solves that are over
+	pool []*solve // unused scratch memory, guarded by mu
 }
 
-// New factors M = ZZᵀ+λ_pI, with the features Z, n×s, in the rows of z, any s ≥ 1. z is
-// kept (but for FormU) and must not change. Work: ns² + s³/3 flops, and what the form
-// adds (see Cost); memory: 8s² bytes (FormU: 8ns), and some 20 MB a thread on the way. Sums over
-// rows are taken in fixed point, so that M⁻¹ has the same bits for any number of threads and of
-// ranks.
+// New computes M = ZZᵀ+λ_pI for the features Z, n×s with s ≥ 1, whose rows are the rows of z. Except for FormU, the
+// result refers to z, which must not change. The cost is ns² + s³/3 flops and the additional cost of the form (see
+// Cost). The memory is 8s² bytes (FormU: 8ns), and temporarily about 20 MB per thread. Sums over rows are computed in
+// fixed point, so M⁻¹ has the same bits for any number of threads and of ranks.
 //
-// It returns an error if λ_p is not positive and finite, Z has a number that is not
-// finite, C = ZᵀZ+λ_pI is not positive definite in float64 (no jitter is
-// added), or ctx ends. It panics if z has no rows or no columns.
+// New returns an error if λ_p is not positive and finite, Z has a number that is not finite, C = ZᵀZ+λ_pI is not
+// positive definite in float64 (no jitter is added), or ctx ends. It panics if z has no rows or no columns.
 func New(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) (*Woodbury, error) {
-	w, err := begin(ctx, z, lambdaP, o)
+	w, err := newWoodbury(ctx, z, lambdaP, o)
 	if err != nil {
 		return nil, err
 	}
 	lap := stopwatch()
-	c, err := w.gram(ctx, o != nil && o.Fast)
+	var c gramian
+	if o != nil && o.Fast {
+		c, err = w.fastGram(ctx)
+	} else {
+		c, err = w.gram(ctx, exactProducts)
+	}
 	if err != nil {
 		return nil, err
 	}
 	w.seconds.Gram = lap()
-	if err := w.agree(ctx, w.finish(ctx, c)); err != nil {
+	if err := w.syncFactor(ctx, w.finish(ctx, c)); err != nil {
 		return nil, err
 	}
 	return w, nil
 }
 
-// begin checks the arguments of New and settles the form.
-func begin(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) (*Woodbury, error) {
+// newWoodbury checks the arguments of New, and chooses the form if it is AutoForm.
+func newWoodbury(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) (*Woodbury, error) {
 	opt := *cmp.Or(o, &Options{})
 	if opt.Form < AutoForm || opt.Form > FormEigen || opt.RHS < 0 {
 		panic(fmt.Sprintf("precond: form %v, %d right-hand sides", opt.Form, opt.RHS))
 	}
-	if err := positive(lambdaP); err != nil {
+	if err := checkRidge(lambdaP); err != nil {
 		return nil, err
 	}
 	k, err := newRows(ctx, opt.Comm, z)
@@ -129,19 +129,20 @@ func begin(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) 
 	}
 	w := &Woodbury{n: k.n, s: z.D, lambdaP: lambdaP, form: opt.Form, z: z, rows: k}
 	if w.form == AutoForm {
-		w.form = choose(w.n, w.s, cmp.Or(opt.RHS, 1))
+		w.form = cheaperForm(w.n, w.s, cmp.Or(opt.RHS, 1))
 	}
 	return w, nil
 }
 
-func positive(lambdaP float64) error {
+// checkRidge returns an error unless λ_p is positive and finite.
+func checkRidge(lambdaP float64) error {
 	if !(lambdaP > 0) || math.IsInf(lambdaP, 1) {
 		return fmt.Errorf("precond: λ_p = %v, want a positive number", lambdaP)
 	}
 	return nil
 }
 
-// finish turns ZᵀZ into the form.
+// finish computes the form of w from ZᵀZ.
 func (w *Woodbury) finish(ctx context.Context, c gramian) (err error) {
 	lap := stopwatch()
 	if w.form == FormEigen {
@@ -156,12 +157,12 @@ func (w *Woodbury) finish(ctx context.Context, c gramian) (err error) {
 	switch w.form {
 	case FormLInv:
 		if w.factor == nil {
-			err = w.invertDealt(c.Dealt)
+			err = w.invertShared(c.Dealt)
 		} else {
 			err = w.invert()
 		}
 	case FormU:
-		err = w.project(ctx)
+		err = w.computeU(ctx)
 	}
 	w.seconds.Form = lap()
 	return err
@@ -171,32 +172,32 @@ func (w *Woodbury) finish(ctx context.Context, c gramian) (err error) {
 func stopwatch() func() float64 {
 	clock := time.Now()
 	return func() float64 {
-		before := clock
+		previous := clock
 		clock = time.Now()
-		return clock.Sub(before).Seconds()
+		return clock.Sub(previous).Seconds()
 	}
 }
 
 // Dim returns n.
 func (w *Woodbury) Dim() int { return w.n }
 
-// Features returns s.
+// Features returns s, the number of columns of Z.
 func (w *Woodbury) Features() int { return w.s }
 
 // LambdaP returns λ_p.
 func (w *Woodbury) LambdaP() float64 { return w.lambdaP }
 
-// Form returns the form in use, never AutoForm.
+// Form returns the form of M⁻¹, never AutoForm.
 func (w *Woodbury) Form() Form { return w.form }
 
-// Seconds returns what New spent on each stage.
+// Seconds returns the time that New spent on each of its steps.
 func (w *Woodbury) Seconds() Seconds { return w.seconds }
 
-// Bytes returns the memory that the preconditioner keeps alive: the factor, Z, 4ns
-// bytes (or U, 8ns), and the scratch of SolveTo.
+// Bytes returns the memory of the preconditioner: the factor, Z, which takes 4ns bytes (or U, 8ns), and the scratch
+// memory of SolveTo.
 func (w *Woodbury) Bytes() int64 {
 	b := 8 * int64(len(w.u)+len(w.factor)+len(w.sigma2))
-	if w.linv != nil && w.linv.has != nil {
+	if w.linv != nil && w.linv.hasBlock != nil {
 		b += w.linv.bytes()
 	}
 	if w.z != nil {
@@ -204,20 +205,19 @@ func (w *Woodbury) Bytes() int64 {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, s := range w.idle {
+	for _, s := range w.pool {
 		b += s.bytes()
 	}
 	return b
 }
 
-// StatDim returns the statistical dimension of the features at λ_p, proposition 3 of
-// the paper,
+// StatDim returns the statistical dimension of the features at λ_p (proposition 3 of the paper),
 //
 //	s_{λ_p}(ZZᵀ) = tr(ZZᵀ(ZZᵀ+λ_pI)⁻¹) = ‖U‖_F² = s − λ_p‖L⁻¹‖_F² = Σ_i σ_i²/(σ_i²+λ_p),
 //
-// 0 ≤ s_{λ_p} ≤ min(n, s). FormU and FormEigen take the sums that do not cancel; FormL
-// and FormLInv the third, whose error is about s·2⁻⁵³·√(1+σ₁²/λ_p), absolute. It is free but for FormL,
-// where the first call takes s³/3 flops.
+// 0 ≤ s_{λ_p} ≤ min(n, s). FormU and FormEigen use the second and the fourth formula, which do not cancel. FormL and
+// FormLInv use the third formula, with an absolute error of about s·2⁻⁵³·√(1+σ₁²/λ_p). StatDim is free, except that its
+// first call for FormL takes s³/3 flops.
 func (w *Woodbury) StatDim() float64 {
 	w.statOnce.Do(func() {
 		if w.form == FormL {
@@ -228,7 +228,7 @@ func (w *Woodbury) StatDim() float64 {
 	return w.stat
 }
 
-// LogDet returns ln det M = (n−s)·ln λ_p + ln det(ZᵀZ+λ_pI), by ZᵀZ as it was formed.
+// LogDet returns ln det M = (n−s)·ln λ_p + ln det(ZᵀZ+λ_pI), for the computed ZᵀZ.
 func (w *Woodbury) LogDet() float64 { return float64(w.n-w.s)*math.Log(w.lambdaP) + w.logDet }
 
 func (w *Woodbury) String() string {
@@ -236,7 +236,7 @@ func (w *Woodbury) String() string {
 		w.n, w.s, w.lambdaP, w.form, w.seconds.Gram, w.seconds.Factor, w.seconds.Form)
 }
 
-// Identity is M = I of order N: no preconditioner, where one must be given.
+// Identity is M = I of order N, for code that requires a preconditioner.
 type Identity struct{ N int }
 
 // Dim returns N.

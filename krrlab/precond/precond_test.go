@@ -373,7 +373,7 @@ func TestPanics(t *testing.T) {
 		"product": func() { _ = w.MulTo(t.Context(), mat.NewDense(9, 1, nil), mat.NewDense(9, 1, nil)) },
 		"normal":  func() { _ = w.NormalTo(t.Context(), mat.NewDense(9, 1, nil), rng.New(1)) },
 		"basis": func() {
-			_ = build(t, z, 1, precond.FormEigen).ZVMulTo(t.Context(), mat.NewDense(9, 1, nil), false,
+			_ = build(t, z, 1, precond.FormEigen).ZVMulTo(t.Context(), mat.NewDense(9, 1, nil),
 				mat.NewDense(3, 1, nil))
 		},
 		"grow": func() {

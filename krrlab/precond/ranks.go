@@ -13,22 +13,21 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// RankRows is the number of rows of Z that ranks are dealt together (comm.Rows), and of
-// which ZᵀZ and Zᵀr are partial sums: what is added, by threads and by ranks, is the same for
-// any number of them.
+// RankRows is the number of rows in one unit of the distribution of Z over ranks (comm.Rows). ZᵀZ and Zᵀr are sums of
+// products of such units. Threads and ranks therefore add the same terms, however many there are.
 const RankRows = 512
 
-// rows says which rows of Z this rank has.
+// rows describes the distribution of the rows of Z over the ranks.
 type rows struct {
-	comm  comm.Comm
-	n     int       // rows of Z at all ranks
-	first int       // row of M that the first row of this rank is
-	own   int       // rows of this rank
-	scale []float64 // powers of two: max_i|Z_ik|·scale_k ≤ 1 over the rows of all
+	comm     comm.Comm
+	n        int       // the number of rows of Z on all ranks
+	firstRow int       // the index in Z of the first row of this rank
+	count    int       // the number of rows of this rank
+	scale    []float64 // for each column k a power of two with max_i|Z_ik|·scale_k ≤ 1 over all rows of Z
 }
 
-// newRows returns what is known of Z, of which this rank has the rows z. It returns an error for
-// a number that is not finite, and panics if the rows are not those that comm.Rows deals.
+// newRows returns the distribution of a Z of which this rank has the rows z. It returns an error if Z has a number that
+// is not finite, and panics if z does not have the rows that comm.Rows determines.
 func newRows(ctx context.Context, c comm.Comm, z *points.Dense32) (*rows, error) {
 	c = comm.OrAlone(c)
 	counts := make([]int64, c.Size())
@@ -45,9 +44,9 @@ func newRows(ctx context.Context, c comm.Comm, z *points.Dense32) (*rows, error)
 		panic(fmt.Sprintf("precond: Z is %d×%d, with %d rows at rank %d of %d, want %d", k.n, z.D, z.N, c.Rank(),
 			c.Size(), hi-lo))
 	}
-	k.first, k.own = lo, hi-lo
+	k.firstRow, k.count = lo, hi-lo
 	peaks := make([]float64, c.Size()*z.D)
-	err := k.largest(ctx, peaks[c.Rank()*z.D:][:z.D], z)
+	err := k.columnPeaks(ctx, peaks[c.Rank()*z.D:][:z.D], z)
 	if err = comm.Agree(ctx, c, err); err != nil {
 		return nil, err
 	}
@@ -60,34 +59,34 @@ func newRows(ctx context.Context, c comm.Comm, z *points.Dense32) (*rows, error)
 		for r := range c.Size() {
 			peak = max(peak, peaks[r*z.D+j])
 		}
-		_, exp := math.Frexp(peak) // of 0 is 0
+		_, exp := math.Frexp(peak) // Frexp(0) returns the exponent 0
 		k.scale[j] = math.Ldexp(1, -exp)
 	}
 	return k, nil
 }
 
-// units returns how many units of RankRows rows this rank has.
-func (k *rows) units() int { return (k.own + RankRows - 1) / RankRows }
+// units returns the number of units of RankRows rows of this rank.
+func (k *rows) units() int { return (k.count + RankRows - 1) / RankRows }
 
-// largest sets peaks_j to max_i|Z_ij| of this rank's rows, or names a number that is not finite.
-func (k *rows) largest(ctx context.Context, peaks []float64, z *points.Dense32) error {
+// columnPeaks sets peaks_j to max_i|Z_ij| over the rows of this rank. It returns an error if a number is not finite.
+func (k *rows) columnPeaks(ctx context.Context, peaks []float64, z *points.Dense32) error {
 	const sign = 1 << 31
-	work := make([][]uint32, accel.Threads()) // bits of |Z_ij|, which are in the order of the numbers
+	workers := make([][]uint32, accel.Threads()) // bits of max|Z_ij|; they are ordered like the numbers
 	err := accel.ForEach(ctx, k.units(), func(worker, u int) {
-		buffer.Grow(&work[worker], z.D) // zeros at first
-		most := work[worker]
-		i0, i1 := u*RankRows, min((u+1)*RankRows, k.own)
+		buffer.Grow(&workers[worker], z.D) // initially zero
+		maxBits := workers[worker]
+		i0, i1 := u*RankRows, min((u+1)*RankRows, k.count)
 		for i := i0; i < i1; i++ {
 			for j, v := range z.Row(i) {
-				most[j] = max(most[j], math.Float32bits(v)&^sign)
+				maxBits[j] = max(maxBits[j], math.Float32bits(v)&^sign)
 			}
 		}
 	})
 	if err != nil {
 		return err
 	}
-	for _, most := range work {
-		for j, b := range most {
+	for _, maxBits := range workers {
+		for j, b := range maxBits {
 			v := math.Float32frombits(b)
 			if v-v != 0 {
 				return k.notFinite(z)
@@ -98,34 +97,34 @@ func (k *rows) largest(ctx context.Context, peaks []float64, z *points.Dense32) 
 	return nil
 }
 
-// notFinite names the first number of z that is not finite.
+// notFinite returns an error that names the first number of z that is not finite.
 func (k *rows) notFinite(z *points.Dense32) error {
-	for i := range k.own {
+	for i := range k.count {
 		for j, v := range z.Row(i) {
 			if v-v != 0 {
-				return fmt.Errorf("precond: Z has %v in row %d, feature %d", v, k.first+i, j)
+				return fmt.Errorf("precond: Z has %v in row %d, feature %d", v, k.firstRow+i, j)
 			}
 		}
 	}
 	return nil
 }
 
-// project sets v = Zᵀr: products of units of rows with blocks of columns are added in fixed point,
-// |(Zᵀr)_kc| ≤ max_i|Z_ik|·‖r_c‖₁. (One bound for all columns of Z would cut off what short ones
-// sum to, which M⁻¹ enlarges.)
+// project sets v = Zᵀr. Products of units of rows with blocks of columns are added in fixed point, with the bound
+// |(Zᵀr)_kc| ≤ max_i|Z_ik|·‖r_c‖₁. A common bound for all columns of Z would be too coarse for columns of small norm,
+// and M⁻¹ would amplify their errors.
 func (p *solve) project(ctx context.Context) error {
 	s, t, k := p.w.s, p.t, p.w.rows
 	clear(p.sums)
 	clear(p.norm)
-	parts := buffer.Grow(&p.parts, (k.n+normRows-1)/normRows*t)
-	if err := accel.ForEach(ctx, len(parts)/t, p.normBody); err != nil {
+	norms := buffer.Grow(&p.norms, (k.n+normRows-1)/normRows*t)
+	if err := accel.ForEach(ctx, len(norms)/t, p.normBody); err != nil {
 		return err
 	}
-	for q, v := range parts {
+	for q, v := range norms {
 		p.norm[q%t] += v
 	}
 	for c, v := range p.norm {
-		p.fixed[c] = comm.FixedFor(v * (1 + 1e-3)) // rounding of products
+		p.fixed[c] = comm.FixedFor(v * (1 + 1e-3)) // the margin is for rounding of the products
 	}
 	if err := accel.ForEach(ctx, k.units()*p.colBlocks, p.gatherBody); err != nil {
 		return err
@@ -141,12 +140,12 @@ func (p *solve) project(ctx context.Context) error {
 	return nil
 }
 
-// normRows is of how many rows together norms are summed.
+// normRows is the number of rows in one unit of work of sumNorms.
 const normRows = 8 * RankRows
 
-// norms sums |r_ic| over rows of all ranks.
-func (p *solve) norms(_, q int) {
-	sum := p.parts[q*p.t : (q+1)*p.t]
+// sumNorms sums |r_ic| over block q of normRows rows of r. Every rank has all rows of r.
+func (p *solve) sumNorms(_, q int) {
+	sum := p.norms[q*p.t : (q+1)*p.t]
 	clear(sum)
 	for i := q * normRows; i < min((q+1)*normRows, p.w.n); i++ {
 		for c, v := range p.r.Data[i*p.r.Stride : i*p.r.Stride+p.t] {
@@ -155,7 +154,8 @@ func (p *solve) norms(_, q int) {
 	}
 }
 
-// expand sets dst to λ_p⁻¹(r − Zv), or to ridge·r + Zv: this rank's rows, and gathers them all.
+// expand sets dst to λ_p⁻¹(r − Zv), or to ridge·r + Zv. Each rank computes its own rows, and then all rows are
+// gathered.
 func (p *solve) expand(ctx context.Context) error {
 	k, t := p.w.rows, p.t
 	if err := accel.ForEach(ctx, k.panels(), p.scatterBody); err != nil {
@@ -168,7 +168,7 @@ func (p *solve) expand(ctx context.Context) error {
 		return nil
 	}
 	buffer.Grow(&p.dense, k.n*t)
-	for i := k.first; i < k.first+k.own; i++ {
+	for i := k.firstRow; i < k.firstRow+k.count; i++ {
 		copy(p.dense[i*t:(i+1)*t], p.dst.Data[i*p.dst.Stride:])
 	}
 	if err := k.comm.AllGather(ctx, p.dense, p.counts); err != nil {
@@ -180,22 +180,23 @@ func (p *solve) expand(ctx context.Context) error {
 	return nil
 }
 
-// unitPanels is the number of panels of rowBlock rows that a unit of RankRows is cut into.
+// unitPanels is the number of panels of rowBlock rows in a unit of RankRows rows.
 const unitPanels = (RankRows + rowBlock - 1) / rowBlock
 
-// panels returns how many panels this rank has.
+// panels returns the number of panels of this rank.
 func (k *rows) panels() int { return k.units() * unitPanels }
 
-// panel returns the rows of this rank in a panel; in the last unit there may be none.
+// panel returns the rows i0, …, i1-1 of panel q, counted from the first row of this rank; panels of the last unit may
+// be empty.
 func (k *rows) panel(q int) (i0, i1 int) {
 	unit := q / unitPanels * RankRows
-	i0 = min(unit+q%unitPanels*rowBlock, k.own)
-	return i0, min(i0+rowBlock, unit+RankRows, k.own)
+	i0 = min(unit+q%unitPanels*rowBlock, k.count)
+	return i0, min(i0+rowBlock, unit+RankRows, k.count)
 }
 
-// agree is finish's error at any rank. Where bits of the factor show outside of what is gathered,
-// in eigenvalues and eigenvectors, all ranks get those of the first.
-func (w *Woodbury) agree(ctx context.Context, err error) error {
+// syncFactor returns an error if finish failed with err on any rank. For FormEigen it also replaces the eigenvalues and
+// eigenvectors by those of rank 0, because their bits may differ between ranks and are visible to callers.
+func (w *Woodbury) syncFactor(ctx context.Context, err error) error {
 	c := w.rows.comm
 	if err := comm.Agree(ctx, c, err); err != nil || w.form != FormEigen {
 		return err
@@ -209,15 +210,15 @@ func (w *Woodbury) agree(ctx context.Context, err error) error {
 	return nil
 }
 
-// gather adds the product of a unit of rows and a block of columns of Z to v.
+// gather adds the product of r with a unit of rows and a block of columns of Z to sums.
 func (p *solve) gather(worker, task int) {
 	w, s, t, k := &p.workers[worker], p.w.s, p.t, p.w.rows
 	i0 := task / p.colBlocks * RankRows
-	i1 := min(i0+RankRows, k.own)
+	i1 := min(i0+RankRows, k.count)
 	rt := blas64.General{Rows: t, Cols: i1 - i0, Stride: i1 - i0, Data: w.rt}
 	for i := i0; i < i1; i++ {
-		at := (k.first + i) * p.r.Stride
-		for c, v := range p.r.Data[at : at+t] {
+		start := (k.firstRow + i) * p.r.Stride
+		for c, v := range p.r.Data[start : start+t] {
 			rt.Data[c*rt.Stride+i-i0] = v
 		}
 	}

@@ -129,9 +129,9 @@ func TestRanksProducts(t *testing.T) {
 		y = mat.NewDense(n, cols+1, nil).Slice(0, n, 1, cols+1).(*mat.Dense)
 		put(w.NormalTo(t.Context(), y, rng.New(6)), y)
 		y = mat.NewDense(s, cols, nil)
-		put(w.ZVMulTo(t.Context(), y, true, src), y)
+		put(w.ZVTransMulTo(t.Context(), y, src), y)
 		y = dst()
-		put(w.ZVMulTo(t.Context(), y, false, short), y)
+		put(w.ZVMulTo(t.Context(), y, short), y)
 		f, err := w.Family(lambdas)
 		if err != nil {
 			t.Error(err)

@@ -15,20 +15,22 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// Spectral returns T, s×s and row-major, and the least eigenvalue σ_s² of ZᵀZ = VΣ²Vᵀ, Z = UΣVᵀ being n×s:
+// Spectral returns the matrix T, s×s and row-major, that turns λ_p into a spectral ridge, and the smallest eigenvalue
+// σ_s² of ZᵀZ = VΣ²Vᵀ, where Z = UΣVᵀ is n×s:
 //
 //	T = V·diag(√(1−σ_s²/σ_j²)),  ZT(ZT)ᵀ + (λ+σ_s²)I = U(Σ²+λI)Uᵀ + (σ_s²+λ)(I−UUᵀ).
 //
-// The right side is the preconditioner of Frangella, Tropp and Udell (SIAM J. Matrix Anal. Appl. 44, 2023, section 5),
-// and the left side makes it of another Z and λ_p: beyond the range of Z K is taken to have eigenvalues as σ_s², not 0.
-// ‖T‖₂ ≤ 1 in spite of rounding, so that ZT(ZT)ᵀ ≼ ZZᵀ. Of ranks each has its rows of Z. Work: ns²+10s³ flops.
-func Spectral(ctx context.Context, c comm.Comm, z *points.Dense32) (t []float64, least float64, err error) {
+// The right-hand side is the preconditioner of Frangella, Tropp and Udell (SIAM J. Matrix Anal. Appl. 44, 2023, section
+// 5). It assumes that K has the eigenvalue σ_s² instead of 0 on the complement of the range of Z. The left-hand side
+// expresses it by the features ZT and the ridge λ_p = λ+σ_s². ‖T‖₂ ≤ 1 holds in spite of rounding, so that ZT(ZT)ᵀ ≼
+// ZZᵀ. Each rank of c passes its rows of Z. The cost is ns²+10s³ flops.
+func Spectral(ctx context.Context, c comm.Comm, z *points.Dense32) (t []float64, smallest float64, err error) {
 	var g Gram
 	if err := g.Grow(ctx, c, z); err != nil {
 		return nil, 0, err
 	}
 	s := z.D
-	t = g.Take(0)
+	t = g.TakeShifted(0)
 	sigma2, err := accel.Eigen(ctx, lapack.EVCompute, blas64.Symmetric{Uplo: blas.Lower, N: s, Stride: s, Data: t})
 	if err != nil {
 		return nil, 0, fmt.Errorf("precond: ZᵀZ: %w", err)
@@ -36,33 +38,33 @@ func Spectral(ctx context.Context, c comm.Comm, z *points.Dense32) (t []float64,
 	if err := comm.ShareNumbers(ctx, c, sigma2, 0); err != nil {
 		return nil, 0, err
 	}
-	least = max(0, sigma2[0])
+	smallest = max(0, sigma2[0])
 	norm, err := normBound(ctx, blas64.General{Rows: s, Cols: s, Stride: s, Data: t})
 	for j, v := range sigma2 {
-		share := 0.0
-		if v > least {
-			share = math.Sqrt(1-least/v) / norm
+		factor := 0.0
+		if v > smallest {
+			factor = math.Sqrt(1-smallest/v) / norm
 		}
 		for i := range s {
-			t[i*s+j] *= share
+			t[i*s+j] *= factor
 		}
 	}
-	if err = comm.Agree(ctx, c, err); err == nil { // bits of eigenvectors are those of the first
+	if err = comm.Agree(ctx, c, err); err == nil { // the bits of eigenvectors may differ between ranks
 		err = comm.ShareNumbers(ctx, c, t, 0)
 	}
-	return t, least, err
+	return t, smallest, err
 }
 
-// normBound returns a bound of ‖V‖₂, s×s, of columns of norm 1: √‖VᵀV‖₁, with what rounding may take from it.
+// normBound returns an upper bound of ‖V‖₂ for V, s×s, with columns of norm 1: √‖VᵀV‖₁ plus an allowance for rounding.
 func normBound(ctx context.Context, v blas64.General) (float64, error) {
 	s := v.Cols
 	const normCols = 128
 	sums := make([]float64, (s+normCols-1)/normCols)
 	err := accel.ForEach(ctx, len(sums), func(_, b int) {
 		c0 := b * normCols
-		part := blas64.General{Rows: s, Cols: min(normCols, s-c0), Stride: s, Data: v.Data[c0:]}
-		product := blas64.General{Rows: part.Cols, Cols: s, Stride: s, Data: make([]float64, part.Cols*s)}
-		blas64.Gemm(blas.Trans, blas.NoTrans, 1, part, v, 0, product)
+		columns := blas64.General{Rows: s, Cols: min(normCols, s-c0), Stride: s, Data: v.Data[c0:]}
+		product := blas64.General{Rows: columns.Cols, Cols: s, Stride: s, Data: make([]float64, columns.Cols*s)}
+		blas64.Gemm(blas.Trans, blas.NoTrans, 1, columns, v, 0, product)
 		for c := range product.Rows {
 			sums[b] = max(sums[b], floats.Norm(product.Data[c*s:(c+1)*s], 1))
 		}

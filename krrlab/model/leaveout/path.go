@@ -122,7 +122,7 @@ func (p *run) diagonals(ctx context.Context) error {
 				weights.Set(c, j, 1/(sigma2[j0+c]+l))
 			}
 		}
-		if err := p.m.ZVMulTo(ctx, zv, false, unit); err != nil {
+		if err := p.m.ZVMulTo(ctx, zv, unit); err != nil {
 			return err
 		}
 		err := accel.ForEach(ctx, (n+panelRows-1)/panelRows, func(_, q int) {

@@ -129,7 +129,7 @@ func (s *sweep) eta(ctx context.Context) error {
 		s.o.tell(stage.Event{Stage: "eta", Done: r.Steps, Total: s.o.Steps, Remaining: -1})
 		return nil
 	}
-	r, err := lanczos.Run(ctx, s.w.Outer().From(s.a), &o)
+	r, err := lanczos.Run(ctx, s.w.Outer().SubtractFrom(s.a), &o)
 	if r != nil {
 		s.Eta = r.Norm().Widened(s.o.kError)
 	}

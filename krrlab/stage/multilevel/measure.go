@@ -145,7 +145,7 @@ func (l *Measured) measureError(ctx context.Context, p *problem, z *points.Dense
 	if err != nil {
 		return err
 	}
-	res, err := lanczos.Run(ctx, outer.From(p.A), &lanczos.Options{
+	res, err := lanczos.Run(ctx, outer.SubtractFrom(p.A), &lanczos.Options{
 		Steps: o.steps, Tol: o.width, Confidence: half(o.Confidence), Norm: true, Start: g.Sub("error"),
 		Monitor: func(r *lanczos.Result) error { o.progress("", "error", r.Steps, 0); return nil },
 	})

@@ -92,7 +92,7 @@ func (p *spectral) complement(ctx context.Context, dst, src *mat.Dense) error {
 		dst.Copy(src)
 		return nil
 	}
-	if err := p.w.ZVMulTo(ctx, p.short, true, src); err != nil {
+	if err := p.w.ZVTransMulTo(ctx, p.short, src); err != nil {
 		return err
 	}
 	s := len(p.sigma2)
@@ -103,7 +103,7 @@ func (p *spectral) complement(ctx context.Context, dst, src *mat.Dense) error {
 		}
 		p.short.Set(i, 0, y)
 	}
-	if err := p.w.ZVMulTo(ctx, dst, false, p.short); err != nil {
+	if err := p.w.ZVMulTo(ctx, dst, p.short); err != nil {
 		return err
 	}
 	dst.Sub(src, dst)
@@ -143,13 +143,13 @@ func (a *quotient) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	for i := range a.rank {
 		a.short.Set(first+i, 0, src.At(i, 0)/a.sigma2[first+i])
 	}
-	if err := a.w.ZVMulTo(ctx, a.x, false, a.short); err != nil { // ẐV_rΣ̂_r⁻²src
+	if err := a.w.ZVMulTo(ctx, a.x, a.short); err != nil { // ẐV_rΣ̂_r⁻²src
 		return err
 	}
 	if err := a.k.KMulTo(ctx, a.y, a.x); err != nil {
 		return err
 	}
-	if err := a.w.ZVMulTo(ctx, a.short, true, a.y); err != nil {
+	if err := a.w.ZVTransMulTo(ctx, a.short, a.y); err != nil {
 		return err
 	}
 	for i := range a.rank {

@@ -15,10 +15,11 @@ import (
 )
 
 // TestDealt: L⁻¹ shared by ranks has the bits of one process, of M⁻¹R and of the statistical dimension, with either
-// BLAS, by float32 products and where they are refused; for few columns and many, and orders that tiles and blocks divide and do not.
+// BLAS, by float32 products and where they are refused; for few columns and many, and orders that tiles and blocks
+// divide and do not.
 func TestDealt(t *testing.T) {
-	defer func(above int) { dealtAbove = above }(dealtAbove)
-	dealtAbove = 0
+	defer func(above int) { sharedOrder = above }(sharedOrder)
+	sharedOrder = 0
 	run := func(t *testing.T) {
 		for _, c := range []struct {
 			n, s, t int
@@ -70,8 +71,8 @@ func TestDealt(t *testing.T) {
 // TestDealtNotDefinite: all ranks refuse a ZᵀZ that float64 cannot see as definite, and name the pivot that one process
 // names.
 func TestDealtNotDefinite(t *testing.T) {
-	defer func(above int) { dealtAbove = above }(dealtAbove)
-	dealtAbove = 0
+	defer func(above int) { sharedOrder = above }(sharedOrder)
+	sharedOrder = 0
 	z := randomFeatures(900, 800)
 	for i := range z.N {
 		z.Row(i)[450] = z.Row(i)[20]

@@ -1,0 +1,197 @@
+package precond
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"sync"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+)
+
+// Parameters of the measurement of the error E of ZᵀZ. More columns or steps give a tighter bound and cost more
+// products with ZᵀZ. The sum of squares of measureColumns standard normal numbers is below measureTail with probability
+// 1e-6.
+const (
+	measureColumns = 8
+	measureSteps   = 4
+	measureTail    = 0.14
+
+	// Measured is the number of values per feature that ranks add to measure E. If they share ZᵀZ, they add twice as
+	// many.
+	Measured = measureColumns * measureSteps
+)
+
+// gramian is ZᵀZ, replicated or distributed over the ranks, and its trace.
+type gramian struct {
+	*accel.Dealt
+	trace float64
+}
+
+// localGram returns the ZᵀZ that is stored in w.factor.
+func (w *Woodbury) localGram() gramian {
+	c := gramian{Dealt: accel.Whole(w.s, w.factor, w.s)}
+	for j := range w.s {
+		c.trace += w.factor[j*w.s+j]
+	}
+	return c
+}
+
+// fastGram returns ZᵀZ. It uses float32 products if their error E is predicted, and then measured, to be at most λ_p/10
+// in the 2-norm, and float64 products otherwise.
+func (w *Woodbury) fastGram(ctx context.Context) (gramian, error) {
+	predicted, err := w.rows.fastError(ctx, w.z)
+	if err != nil {
+		return gramian{}, err
+	}
+	if predicted <= w.lambdaP/10 {
+		c, err := w.gram(ctx, fastProducts)
+		if err != nil {
+			return c, err
+		}
+		measured, err := measuredError(ctx, w.rows.comm, w.z, c)
+		if err != nil || measured <= w.lambdaP/10 {
+			return c, err
+		}
+	}
+	return w.gram(ctx, exactProducts)
+}
+
+// gram returns ZᵀZ. It is distributed if the ranks share the factor, and otherwise stored in w.factor.
+func (w *Woodbury) gram(ctx context.Context, p precision) (c gramian, err error) {
+	k := w.rows
+	if Sharers(w.form, w.n, w.s, 1, k.comm.Size()) > 1 {
+		c.Dealt = k.newShared(ctx, w.s)
+	} else {
+		w.factor = make([]float64, w.s*w.s)
+		c.Dealt = accel.Whole(w.s, w.factor, w.s)
+	}
+	c.trace, err = k.gram(ctx, w.z, 0, p, c.Dealt)
+	return c, err
+}
+
+// measuredError returns an upper bound of ‖E‖₂, E = C−ZᵀZ, where the lower triangle C was computed by float32 products
+// and ZᵀZ is over the rows of all ranks. No model of rounding errors is valid for all Z: the columns of a landmark
+// factor differ in norm by orders of magnitude, and the errors of sums of similar numbers have the same sign. Therefore
+// E is multiplied by a random matrix V with t = measureColumns columns. With the leading eigenvector u of E, ‖EᵏV‖_F ≥
+// ‖E‖₂ᵏ‖uᵀV‖₂, and
+//
+//	‖E‖₂ ≤ (‖EᵏV‖_F/√x)^{1/k},  x = measureTail,
+//
+// except with probability 1e-6. For independent errors the bound is about three times ‖E‖₂. Each of the k =
+// measureSteps steps takes 4nst flops.
+func measuredError(ctx context.Context, c comm.Comm, z *points.Dense32, gram gramian) (float64, error) {
+	s, t := z.D, measureColumns
+	m := &measurement{z: z, c: c, v: make([]float64, t*s), u: make([]float64, t*s)}
+	rng.New(0).Sub("float32 products").Normals(m.v, 0)
+	logSize := 0.0
+	for range measureSteps {
+		fixed := comm.FixedFor(1.01 * gram.trace * blas64.Nrm2(blas64.Vector{N: t * s, Inc: 1, Data: m.v}))
+		if err := m.product(ctx, fixed); err != nil {
+			return 0, err
+		}
+		if err := m.subtract(ctx, gram.Dealt, fixed); err != nil { // V ← CV − ZᵀZV, by rows
+			return 0, err
+		}
+		size := blas64.Nrm2(blas64.Vector{N: t * s, Inc: 1, Data: m.u})
+		if size == 0 {
+			return 0, nil // the same on all ranks
+		}
+		blas64.Scal(1/size, blas64.Vector{N: t * s, Inc: 1, Data: m.u})
+		logSize += math.Log(size)
+		m.u, m.v = m.v, m.u
+	}
+	e := []float64{math.Exp((logSize - math.Log(measureTail)/2) / measureSteps)}
+	err := comm.ShareNumbers(ctx, c, e, 0) // all ranks must decide alike
+	return e[0], err
+}
+
+// subtract sets u = Cv − u. If C is distributed, the ranks add the products of their columns with v; the result may
+// then differ from that of one process in the last digits. Only the measured error depends on it.
+func (m *measurement) subtract(ctx context.Context, c *accel.Dealt, fixed comm.Fixed) error {
+	s, t := m.z.D, measureColumns
+	y := make([]float64, t*s)
+	columns := func(x []float64, j, cols int) blas64.General {
+		return blas64.General{Rows: t, Cols: cols, Stride: s, Data: x[j:]}
+	}
+	err := accel.ForEach(ctx, 1, func(_, _ int) { // inside ForEach, BLAS uses one thread, as for all products
+		for b, col := range c.Columns {
+			j := b * accel.TileOrder
+			k := min(accel.TileOrder, s-j)
+			ld, below := cmp.Or(c.Stride, k), s-j-k
+			if col == nil {
+				continue
+			}
+			tile := blas64.Symmetric{Uplo: blas.Lower, N: k, Stride: ld, Data: col}
+			blas64.Symm(blas.Right, 1, tile, columns(m.v, j, k), 1, columns(y, j, k))
+			if below > 0 {
+				a := blas64.General{Rows: below, Cols: k, Stride: ld, Data: col[k*ld:]}
+				blas64.Gemm(blas.NoTrans, blas.Trans, 1, columns(m.v, j, k), a, 1, columns(y, j+k, below))
+				blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, columns(m.v, j+k, below), a, 1, columns(y, j, k))
+			}
+		}
+	})
+	err = comm.Agree(ctx, m.c, err)
+	if err == nil && c.Size > 1 {
+		sum := make([]int64, t*s)
+		fixed.Add(sum, y)
+		err = m.c.AllReduceInt64(ctx, sum)
+		for i, v := range sum {
+			y[i] = fixed.Value(v)
+		}
+	}
+	for i, v := range y {
+		m.u[i] = v - m.u[i]
+	}
+	return err
+}
+
+// measurement is the state of measuredError.
+type measurement struct {
+	z    *points.Dense32
+	c    comm.Comm
+	v, u []float64 // t×s: V by columns, and its product with ZᵀZ or E
+}
+
+// product sets u = ZᵀZv over the rows of all ranks. Products of panels of RankRows rows are added in fixed point, with
+// the bound |Σ_p Z_pᵀZ_pv| ≤ ‖Z‖_F²‖v‖₂.
+func (m *measurement) product(ctx context.Context, fixed comm.Fixed) error {
+	s, t := m.z.D, measureColumns
+	sum := make([]int64, t*s)
+	var mu sync.Mutex
+	type scratch struct {
+		y, u []float64
+		simd simd.Workspace
+	}
+	workers := make([]scratch, accel.Threads())
+	panels := (m.z.N + RankRows - 1) / RankRows
+	err := accel.ForEach(ctx, panels, func(worker, p int) {
+		w := &workers[worker]
+		i0, i1 := p*RankRows, min((p+1)*RankRows, m.z.N)
+		rows, data := i1-i0, m.z.Data[i0*m.z.Stride:]
+		buffer.Grow(&w.y, t*rows)
+		buffer.Grow(&w.u, t*s)
+		clear(w.y)
+		clear(w.u)
+		simd.Forward(rows, s, data, m.z.Stride, m.v, s, w.y, rows, t)           // y = Z_pv
+		simd.Backward(rows, s, data, m.z.Stride, w.u, s, w.y, rows, t, &w.simd) // Z_pᵀy
+		mu.Lock()
+		defer mu.Unlock()
+		fixed.Add(sum, w.u)
+	})
+	if err = comm.Agree(ctx, m.c, err); err == nil {
+		err = m.c.AllReduceInt64(ctx, sum)
+	}
+	for i, v := range sum {
+		m.u[i] = fixed.Value(v)
+	}
+	return err
+}
