@@ -40,7 +40,7 @@ func TestDistances(t *testing.T) {
 			t.Errorf("eigenvalue %d is %g, of FFᵀ %g, %+v", i, v, s, d)
 		}
 	}
-	testkit.Equal(t, factorDistance(&lowrank.Factor{F: f.F, EntryError: math.Inf(1)}), unknown)
+	testkit.Equal(t, factorDistance(&lowrank.Factor{F: f.F, EntryError: math.Inf(1)}), unknownDistance)
 	if got := degreesAt([]float64{1, 3, -1e-20}, []float64{1, 3}); got[0] != 1.25 || got[1] != 0.75 {
 		t.Errorf("degrees %v", got)
 	}

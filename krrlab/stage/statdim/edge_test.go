@@ -55,7 +55,7 @@ func TestTraceBoundsAttained(t *testing.T) {
 func TestRadauPivot(t *testing.T) {
 	const lambda = 0.5
 	for _, last := range []float64{1, 0.5} { // pivots 1 and last − 1
-		lo, hi := inverse(&lanczos.Result{Alpha: []float64{1, last}, Beta: []float64{1, 0.5}}, lambda, 0)
+		lo, hi := inverseBounds(&lanczos.Result{Alpha: []float64{1, last}, Beta: []float64{1, 0.5}}, lambda, 0)
 		if want := 1 / (1 + lambda - 1/(last+lambda)); math.Abs(lo-want) > 1e-14*want || hi != 1/lambda {
 			t.Errorf("last diagonal %g: [%g, %g], want [%g, %g]", last, lo, hi, want, 1/lambda)
 		}

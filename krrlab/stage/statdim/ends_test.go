@@ -29,7 +29,7 @@ func TestMajorization(t *testing.T) {
 			}
 		}
 	}
-	lo, hi = boxes(4, 12, []float64{1, 5, -0.5}, distance{Below: 2, Above: 1})
+	lo, hi = eigenvalueBoxes(4, 12, []float64{1, 5, -0.5}, distance{Below: 2, Above: 1})
 	// σ² descending 5, 1, 0 and 0 beside them; hi ≤ 12/i.
 	for i, want := range [][2]float64{{3, 6}, {0, 2}, {0, 1}, {0, 1}} {
 		more := (12.0 - 10) / 4 // the upper ends miss the trace, and are opened
@@ -38,7 +38,7 @@ func TestMajorization(t *testing.T) {
 		}
 	}
 	// hi ≤ 3, 1.5, lo with them: 4.5 is too much
-	lo, hi = boxes(2, 3, []float64{4, 2}, distance{Below: 0, Above: 9})
+	lo, hi = eigenvalueBoxes(2, 3, []float64{4, 2}, distance{Below: 0, Above: 9})
 	if math.Abs(lo[0]-2) > 1e-15 || math.Abs(lo[1]-1) > 1e-15 || hi[0] != 3 || hi[1] != 1.5 {
 		t.Errorf("boxes [%v, %v]", lo, hi)
 	}
@@ -71,12 +71,12 @@ func TestInterval(t *testing.T) {
 		}
 	}
 	for e, want := range map[float64]float64{0: 2, 0.5: 1.5, 1: 1, 1.5: 1, 9: 1} {
-		testkit.Equal(t, (&problem{Error: e, Lambda: 2}).room(), want, e)
+		testkit.Equal(t, (&problem{Error: e, Lambda: 2}).eigenvalueBound(), want, e)
 	}
 }
 
 // TestMissed: a width that is not reached is told with what limits it.
 func TestMissed(t *testing.T) {
 	s := Result{Numbers: Numbers{Truncation: 1}}
-	testkit.Contains(t, s.missed(), "(asked 0 %)", "truncation and storage limit it")
+	testkit.Contains(t, s.missedWidthNote(), "(asked 0 %)", "truncation and storage limit it")
 }

@@ -91,7 +91,7 @@ func TestFit(t *testing.T) {
 		}
 		for i, confidence := range []float64{0.95, 0.8} {
 			want := []float64{mat.Dot(&v, y), quantiles[c.dof][i] * math.Sqrt(variance), truncation, 1 - rss/syy}
-			a, sampling, trunc, explained := s.fit(at, confidence)
+			a, sampling, trunc, explained := s.fitIntercept(at, confidence)
 			for k, got := range []float64{a, sampling, trunc, explained} {
 				if math.Abs(got-want[k]) > 1e-6*(1+math.Abs(want[k])) {
 					t.Errorf("m = %d, control %v, %g: %s %.9g, want %.9g", c.m, c.control, confidence,
@@ -146,7 +146,7 @@ func TestOneDirection(t *testing.T) {
 			}
 			s.y, s.w = append(s.y, a*a), append(s.w, (a+0.2*b)*(a+0.2*b))
 		}
-		if a, sampling, _, _ := s.fit(1.04, 0.95); math.Abs(a-1) <= sampling {
+		if a, sampling, _, _ := s.fitIntercept(1.04, 0.95); math.Abs(a-1) <= sampling {
 			covered++
 		}
 	}

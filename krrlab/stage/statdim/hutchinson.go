@@ -16,45 +16,46 @@ import (
 //
 //	y = zᵀ(I−λA⁻¹)z,  A = K+λI,
 //
-// the solves by block conjugate gradients preconditioned by M, with w = zᵀ(I−λ_pM⁻¹)z as
-// control variate. Work: iterations·m·(2n²+4ns) flops. If ctx ends it returns what the batches
-// that are complete gave, nil if there is none, beside ctx's error.
+// where A⁻¹z is computed by block conjugate gradients, preconditioned by M, with w = zᵀ(I−λ_pM⁻¹)z as control variate.
+// The work is iterations·m·(2n²+4ns) flops. If ctx ends, it returns the result of the complete batches, or nil if there
+// is none, together with ctx's error.
 func hutchinson(ctx context.Context, p *problem, o *Options) (*Numbers, error) {
-	opt := o.settled()
+	opt := o.withDefaults()
 	var s sample
-	cols, steps := 0, 0
-	return p.narrow(&opt, opt.probes, func(m int, tol float64, so *Numbers) (*Numbers, error) {
+	columns, steps := 0, 0
+	return p.narrowInterval(&opt, opt.probes, func(m int, tol float64, current *Numbers) (*Numbers, error) {
 		for len(s.y) < m {
 			z := estimate.Signs(p.K.Dim(), len(s.y), min(m-len(s.y), blockColumns), opt.stream)
-			q, err := p.solve(ctx, z, tol, &opt, so)
+			solution, err := p.solveProbes(ctx, z, tol, &opt, current)
 			if err == nil {
-				err = p.control(ctx, &s, z)
+				err = p.appendControl(ctx, &s, z)
 			}
 			if err != nil {
 				return nil, err
 			}
-			y, half := q.forms(p)
+			y, half := solution.quadraticForms(p)
 			s.y, s.half = append(s.y, y...), append(s.half, half...)
-			steps += q.iterations
-			cols += q.columns
+			steps += solution.iterations
+			columns += solution.columns
 		}
-		next := &Numbers{Probes: m, Steps: steps, Columns: cols}
-		p.conclude(next, &s, &opt, "hutchinson")
-		return next, nil
+		numbers := &Numbers{Probes: m, Steps: steps, Columns: columns}
+		p.setEstimate(numbers, &s, &opt, "hutchinson")
+		return numbers, nil
 	})
 }
 
-// blockColumns is the most probes that are solved for together.
+// blockColumns is the maximum number of probes in a block solve. A larger block shares each product with K among more
+// probes, and takes more memory.
 const blockColumns = 32
 
-// gains reports whether more probes can still narrow the interval to what is asked: not where
-// truncation and storage alone are wider.
-func (r *Numbers) gains(o *Options) bool {
+// probesCanNarrow reports whether more probes can narrow the interval to the requested width. They cannot if truncation
+// and storage error alone exceed it.
+func (r *Numbers) probesCanNarrow(o *Options) bool {
 	return 2*(r.Truncation+r.Storage) < o.Width*r.Estimate.Value
 }
 
-// guess returns a first idea of s_λ, on the low side: the features' or the least there is.
-func (p *problem) guess() float64 {
+// initialGuess returns a low guess of s_λ: half of the features' s_λ, or the lower bound by the trace.
+func (p *problem) initialGuess() float64 {
 	lo, _ := traceBounds(p.K.Dim(), p.K.Trace(), p.Lambda)
 	if p.Control == nil {
 		return lo
@@ -65,14 +66,14 @@ func (p *problem) guess() float64 {
 	return lo
 }
 
-// tolerance returns the relative residual τ of the solves, for which the truncation τ²n is a
-// tenth of the width asked, s being what is known of s_λ.
+// tolerance returns the relative residual τ of the solves. At this τ the truncation τ²n is a tenth of the requested
+// width, for the guess s of s_λ.
 func (p *problem) tolerance(o *Options, s float64) float64 {
 	return max(1e-7, min(math.Sqrt(0.1*o.Width*s/float64(p.K.Dim())), 0.1))
 }
 
-// control appends w = zᵀz − λ_p·zᵀM⁻¹z for the probes z.
-func (p *problem) control(ctx context.Context, s *sample, z *mat.Dense) error {
+// appendControl appends w = zᵀz − λ_p·zᵀM⁻¹z of the probes z to s.
+func (p *problem) appendControl(ctx context.Context, s *sample, z *mat.Dense) error {
 	if p.Control == nil {
 		return nil
 	}
@@ -88,40 +89,42 @@ func (p *problem) control(ctx context.Context, s *sample, z *mat.Dense) error {
 	return nil
 }
 
-// solved is x ≈ A⁻¹z with r = z−Ax, n×m.
-type solved struct {
-	z, x, r             *mat.Dense
-	iterations, columns int
+// solution is x ≈ A⁻¹z with the true residual r = z−Ax, all n×m.
+type solution struct {
+	z, x, r    *mat.Dense
+	iterations int
+	columns    int // number of vectors multiplied by K
 }
 
-// forms returns z_jᵀ(I−λA⁻¹)z_j to ± half_j:
+// quadraticForms returns the forms z_jᵀ(I−λA⁻¹)z_j with error bounds ±half_j, from
 //
 //	zᵀz − λ(zᵀx+xᵀr) − λ·rᵀA⁻¹r,  0 ≤ rᵀA⁻¹r ≤ ‖r‖²/(λ−e).
-func (q *solved) forms(p *problem) (y, half []float64) {
+func (q *solution) quadraticForms(p *problem) (y, half []float64) {
 	zz, zx, xr, rr := dots(q.z, q.z), dots(q.z, q.x), dots(q.x, q.r), dots(q.r, q.r)
 	for j := range zz {
-		rr[j] *= p.Lambda / p.room() / 2
+		rr[j] *= p.Lambda / p.eigenvalueBound() / 2
 		zz[j] += -p.Lambda*(zx[j]+xr[j]) - rr[j]
 	}
 	return zz, rr
 }
 
-// solve solves Ax = z for the columns of z to the relative residual tol, or as far as
-// maxSteps iterations go, and forms the true residual.
-func (p *problem) solve(ctx context.Context, z *mat.Dense, tol float64, o *Options, so *Numbers) (*solved, error) {
-	var m pcg.Preconditioner
+// solveProbes solves Ax = z for the columns of z to the relative residual tol, or for at most maxSteps iterations, and
+// forms the true residual.
+func (p *problem) solveProbes(ctx context.Context, z *mat.Dense, tol float64, o *Options,
+	current *Numbers) (*solution, error) {
+	var preconditioner pcg.Preconditioner
 	if p.Control != nil {
-		m = p.Control
+		preconditioner = p.Control
 	}
-	var e estimate.Interval
-	if so != nil {
-		e = so.Estimate
+	var interval estimate.Interval
+	if current != nil {
+		interval = current.Estimate
 	}
 	a := shifted{p.K, p.Lambda}
-	res, err := pcg.SolveBlock(ctx, a, m, z, &pcg.Options{Tol: tol, MaxIter: maxSteps,
-		Monitor: func(it *pcg.Iteration) error {
-			share := math.Log(it.MaxRelRes) / math.Log(tol)
-			o.progress(int(100*max(0, min(share, 1))), 100, e)
+	res, err := pcg.SolveBlock(ctx, a, preconditioner, z, &pcg.Options{Tol: tol, MaxIter: maxSteps,
+		Monitor: func(iteration *pcg.Iteration) error {
+			share := math.Log(iteration.MaxRelRes) / math.Log(tol)
+			o.progress(int(100*max(0, min(share, 1))), 100, interval)
 			return nil
 		}})
 	if err != nil {
@@ -131,18 +134,19 @@ func (p *problem) solve(ctx context.Context, z *mat.Dense, tol float64, o *Optio
 	case pcg.Indefinite, pcg.IndefinitePreconditioner, pcg.Breakdown:
 		return nil, fmt.Errorf("statdim: the solve for the probes failed: %v", res)
 	}
-	q := &solved{z: z, x: res.X, r: new(mat.Dense), iterations: res.Iterations, columns: res.Stats.MulTo.Columns}
-	q.r.CloneFrom(z)
-	if err := a.MulTo(ctx, q.r, q.x); err != nil {
+	solution := &solution{z: z, x: res.X, r: new(mat.Dense), iterations: res.Iterations,
+		columns: res.Stats.MulTo.Columns}
+	solution.r.CloneFrom(z)
+	if err := a.MulTo(ctx, solution.r, solution.x); err != nil {
 		return nil, err
 	}
-	q.r.Sub(z, q.r) // r = z − Ax
+	solution.r.Sub(z, solution.r) // r = z − Ax
 	_, t := z.Dims()
-	q.columns += t
-	return q, nil
+	solution.columns += t
+	return solution, nil
 }
 
-// shifted is K+λI.
+// shifted is the matrix K+λI.
 type shifted struct {
 	k      matrix
 	lambda float64

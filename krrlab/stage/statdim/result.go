@@ -16,52 +16,51 @@ type Point struct {
 	Estimate estimate.Interval `json:"estimate"`
 }
 
-// Numbers are s_λ(K) with how it was found. Sampling, Truncation and Storage are the parts of
-// the half-width of the interval.
+// Numbers are an estimate of s_λ(K) with its errors and cost. The half-width of the interval is
+// Sampling+Truncation+Storage.
 type Numbers struct {
 	Estimate estimate.Interval `json:"estimate"`
-	Reached  bool              `json:"width_reached"` // that was asked for
-	// ascending in λ, the asked λ among them; nil where there is one λ only
+	Reached  bool              `json:"width_reached"` // the interval is as narrow as requested
+	// Curve is the estimate at several λ in ascending order, among them the problem's λ. It is nil for a single λ.
 	Curve      []Point `json:"curve,omitempty"`
-	Probes     int     `json:"probes,omitempty"`  // m
-	Steps      int     `json:"steps,omitempty"`   // of Lanczos, or iterations of all solves
-	Columns    int     `json:"columns,omitempty"` // vectors that K was multiplied with
-	Sampling   float64 `json:"half_width_sampling"`
-	Truncation float64 `json:"half_width_truncation"`
-	Storage    float64 `json:"half_width_storage"`
-	// share of the probes' variance that the control variate removed
-	Explained float64 `json:"variance_explained"`
+	Probes     int     `json:"probes,omitempty"`      // number m of probes
+	Steps      int     `json:"steps,omitempty"`       // number of Lanczos steps, or of iterations of all solves
+	Columns    int     `json:"columns,omitempty"`     // number of vectors multiplied by K
+	Sampling   float64 `json:"half_width_sampling"`   // half-width due to the random probes
+	Truncation float64 `json:"half_width_truncation"` // half-width due to inexact solves
+	Storage    float64 `json:"half_width_storage"`    // half-width due to the stored K
+	Explained  float64 `json:"variance_explained"`    // share of the probes' variance that the control variate removed
 }
 
 // Result is the statistical dimension s_λ(K) = tr(K(K+λI)⁻¹) with an interval.
 type Result struct {
 	stage.Header
 	Method Method `json:"method"`
-	Why    string `json:"why,omitempty"` // of auto's choice
+	Why    string `json:"why,omitempty"` // reason for the choice of auto
 
 	Numbers
-	Width float64 `json:"width_asked"`
+	Width float64 `json:"width_asked"` // requested relative width of the interval
 
-	Precond  string  `json:"preconditioner,omitempty"` // what made Z
-	S        int     `json:"s,omitempty"`              // its columns
+	Precond  string  `json:"preconditioner,omitempty"` // preconditioner that defines Z
+	S        int     `json:"s,omitempty"`              // number of columns of Z
 	LambdaP  float64 `json:"lambda_p,omitempty"`
 	USquared float64 `json:"u_squared,omitempty"` // ‖U‖_F² = s_{λ_p}(ZZᵀ)
-	// ZCurve holds s_λ(ZZᵀ) at ZLambdas.
+	// ZCurve is s_λ(ZZᵀ) at ZLambdas.
 	ZLambdas []float64 `json:"z_lambdas,omitempty"`
 	ZCurve   []float64 `json:"z_curve,omitempty"`
 
-	KError  float64 `json:"kernel_error"` // e ≥ ‖K_stored−K‖₂ and of the products with it, predicted
-	Seconds float64 `json:"seconds"`      // in all, K and Z included
+	KError  float64 `json:"kernel_error"` // predicted e ≥ ‖K_stored−K‖₂, plus the error of products with K_stored
+	Seconds float64 `json:"seconds"`      // total time, including that for K and Z
 }
 
 func (s *Result) String() string {
 	var b stage.Lines
 	b.Problem(&s.Header)
-	why := ""
+	reason := ""
 	if s.Why != "" {
-		why = " (" + s.Why + ")"
+		reason = " (" + s.Why + ")"
 	}
-	b.Add("method", "%s%s", s.Method, why)
+	b.Add("method", "%s%s", s.Method, reason)
 	e := s.Estimate
 	confidence := "certain up to rounding"
 	if e.Confidence < 1 {
@@ -69,7 +68,7 @@ func (s *Result) String() string {
 	}
 	b.Add("s_λ(K)", "%.5g at λ = %g", e.Value, s.Lambda)
 	b.Add("interval", "%s, %s, width %s of the value%s", outward.Span(e.Lo, e.Hi, 5), confidence,
-		outward.Percent(e.Width(), 2), s.missed())
+		outward.Percent(e.Width(), 2), s.missedWidthNote())
 	if s.Probes > 0 {
 		b.Add("half-width", "sampling %.3g, truncation %.3g, K as stored %.3g", s.Sampling, s.Truncation, s.Storage)
 		b.Add("probes", "%d, %s, %s multiplied by K", s.Probes, s.stepText(), plural.Count(s.Columns, "vector"))
@@ -82,8 +81,8 @@ func (s *Result) String() string {
 	return b.String()
 }
 
-// missed says that the width asked for was not reached, and why.
-func (s *Result) missed() string {
+// missedWidthNote explains why the requested width was not reached; it is empty if it was.
+func (s *Result) missedWidthNote() string {
 	switch {
 	case s.Reached:
 		return ""
@@ -109,20 +108,20 @@ func (s *Result) explainedText() string {
 	return fmt.Sprintf("; as control variate it removes %.3g %% of the variance", 100*s.Explained)
 }
 
-// points returns the curve, or the asked λ alone.
-func (s *Result) points() []Point {
+// curvePoints returns the curve, or the problem's λ alone if there is no curve.
+func (s *Result) curvePoints() []Point {
 	if len(s.Curve) > 0 {
 		return s.Curve
 	}
 	return []Point{{Lambda: s.Lambda, Estimate: s.Estimate}}
 }
 
-// Table returns s_λ against λ.
+// Table returns a table of s_λ against λ.
 func (s *Result) Table() *plots.Table {
 	t := &plots.Table{Columns: plots.Heads("λ", "s_λ(K)", "lower end", "upper end", "confidence", "width", "method")}
-	for _, p := range s.points() {
+	for _, p := range s.curvePoints() {
 		e := p.Estimate
-		if p.Lambda == s.Lambda { // the curve may be of another method
+		if p.Lambda == s.Lambda { // the curve may be that of another method
 			e = s.Estimate
 		}
 		t.Add(p.Lambda, e, e.Confidence, e.Width(), e.Method)
@@ -130,7 +129,7 @@ func (s *Result) Table() *plots.Table {
 	return t
 }
 
-// Plot draws s_λ against λ with its band on log axes, the asked λ marked.
+// Plot draws s_λ against λ with its interval as a band, on log axes, and marks the problem's λ.
 func (s *Result) Plot() *plots.Figure {
 	f := &plots.Figure{
 		Title: fmt.Sprintf("Statistical dimension: %s, n = %d", s.Dataset, s.N),
@@ -141,22 +140,22 @@ func (s *Result) Plot() *plots.Figure {
 		VLines: []plots.RefLine{{At: s.Lambda, Label: fmt.Sprintf("λ = %.3g", s.Lambda)}},
 	}
 	if len(s.Curve) > 0 {
-		c := plots.Series{Name: s.curveName()}
+		curve := plots.Series{Name: s.curveName()}
 		for _, p := range s.Curve {
-			c.AddBand(p.Lambda, p.Estimate.Value, p.Estimate.Lo, p.Estimate.Hi)
+			curve.AddBand(p.Lambda, p.Estimate.Value, p.Estimate.Lo, p.Estimate.Hi)
 		}
-		f.Series = append(f.Series, c)
+		f.Series = append(f.Series, curve)
 	}
 	if len(s.ZCurve) > 0 && s.Method != Free {
 		f.Series = append(f.Series, plots.Series{Name: fmt.Sprintf("ZZᵀ, s = %d", s.S), X: s.ZLambdas, Y: s.ZCurve})
 	}
-	at := plots.Series{Name: fmt.Sprintf("s_λ = %.4g (%s)", s.Estimate.Value, s.Method), Style: plots.Points}
-	at.AddBand(s.Lambda, s.Estimate.Value, s.Estimate.Lo, s.Estimate.Hi)
-	f.Series = append(f.Series, at)
+	chosen := plots.Series{Name: fmt.Sprintf("s_λ = %.4g (%s)", s.Estimate.Value, s.Method), Style: plots.Points}
+	chosen.AddBand(s.Lambda, s.Estimate.Value, s.Estimate.Lo, s.Estimate.Hi)
+	f.Series = append(f.Series, chosen)
 	return f
 }
 
-// curveName says what the band is.
+// curveName returns the legend of the curve and its band.
 func (s *Result) curveName() string {
 	e := s.Curve[0].Estimate
 	if e.Confidence == 1 {
@@ -165,5 +164,5 @@ func (s *Result) curveName() string {
 	return fmt.Sprintf("K, %s, %.3g %%", e.Method, 100*e.Confidence)
 }
 
-// HTML gives the lines, the picture and the table, for a notebook.
+// HTML returns the result as text, figure and table, for a notebook.
 func (s *Result) HTML() string { return stage.HTML(s) }

@@ -11,38 +11,38 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/lanczos"
 )
 
-// slq estimates the curve λ ↦ s_λ(K) at the problem's λ and at Options.Lambdas from one
-// Lanczos process of K for each probe z of signs. With T_k the tridiagonal matrix after k steps,
-// zᵀ(K+λI)⁻¹z lies between the Gauss rule n·e₁ᵀ(T_k+λI)⁻¹e₁ and the Gauss–Radau rule with a node
-// at −e, for every λ; the steps end when that is known closely enough at the problem's λ.
-// The control variate at each λ is that of (ZZᵀ+λI)⁻¹. Work: 2kmn² flops for the
-// products and 4k²mn for full orthogonalization; memory: 8kn bytes a probe, of which a batch is
-// held to some 1 GB. If ctx ends it returns what the batches that are complete gave, nil if
-// there is none, beside ctx's error.
+// slq estimates the curve λ ↦ s_λ(K) at the problem's λ and at Options.Lambdas. It runs one Lanczos process of K for
+// each probe z of signs. With T_k the tridiagonal matrix after k steps, zᵀ(K+λI)⁻¹z lies between the Gauss rule
+// n·e₁ᵀ(T_k+λI)⁻¹e₁ and the Gauss–Radau rule with a node at −e, for every λ. A process ends when these bounds are close
+// enough at the problem's λ. The control variate at each λ is that of (ZZᵀ+λI)⁻¹.
+//
+// The work is 2kmn² flops for the products and 4k²mn for full orthogonalization. The memory is 8kn bytes per probe; the
+// size of a batch limits it to about 1 GB. If ctx ends, slq returns the result of the complete batches, or nil if there
+// is none, together with ctx's error.
 func slq(ctx context.Context, p *problem, o *Options) (*Numbers, error) {
-	opt := o.settled()
-	c := &curve{o: &opt}
+	opt := o.withDefaults()
+	state := &slqRun{options: &opt}
 	for _, l := range grid(p.Lambda, opt.Lambdas) {
-		q := *p
-		if q.Lambda = l; p.Control != nil {
+		shiftedProblem := *p
+		if shiftedProblem.Lambda = l; p.Control != nil {
 			var err error
-			if q.Control, err = p.Control.WithLambda(l); err != nil {
+			if shiftedProblem.Control, err = p.Control.WithLambda(l); err != nil {
 				return nil, err
 			}
 		}
-		c.at = append(c.at, &q)
+		state.problems = append(state.problems, &shiftedProblem)
 		if l == p.Lambda {
-			c.p = &q
+			state.problem = &shiftedProblem
 		}
 	}
-	c.samples = make([]sample, len(c.at))
-	res, err := p.narrow(&opt, opt.probes, func(m int, _ float64, so *Numbers) (*Numbers, error) {
-		for c.probes < m {
-			if err := c.batch(ctx, min(m-c.probes, c.batchSize()), so); err != nil {
+	state.samples = make([]sample, len(state.problems))
+	res, err := p.narrowInterval(&opt, opt.probes, func(m int, _ float64, current *Numbers) (*Numbers, error) {
+		for state.probes < m {
+			if err := state.batch(ctx, min(m-state.probes, state.batchSize()), current); err != nil {
 				return nil, err
 			}
 		}
-		return c.result(), nil
+		return state.result(), nil
 	})
 	if res != nil {
 		for i := range res.Curve {
@@ -52,68 +52,69 @@ func slq(ctx context.Context, p *problem, o *Options) (*Numbers, error) {
 	return res, err
 }
 
-// curve is an SLQ under way.
-type curve struct {
-	p       *problem
-	at      []*problem // of each λ, p among them
-	samples []sample   // of each
-	o       *Options
-	probes  int
-	steps   int // most steps of a batch
-	columns int
+// slqRun is the state of stochastic Lanczos quadrature.
+type slqRun struct {
+	problem  *problem   // problem at its own λ
+	problems []*problem // problems at each λ of the curve; problem is one of them
+	samples  []sample   // samples of each of the problems
+	options  *Options
+	probes   int
+	steps    int // largest number of steps of a batch
+	columns  int // number of vectors multiplied by K
 }
 
-// batchSize keeps the Lanczos vectors of a batch within a gigabyte.
-func (c *curve) batchSize() int {
+// batchSize returns a number of probes whose Lanczos vectors fit in a gigabyte.
+func (c *slqRun) batchSize() int {
 	const bytes = 1 << 30
-	return max(1, min(bytes/(8*c.p.K.Dim()*min(maxSteps, c.p.K.Dim())), blockColumns))
+	return max(1, min(bytes/(8*c.problem.K.Dim()*min(maxSteps, c.problem.K.Dim())), blockColumns))
 }
 
-// result puts the curve together from the probes so far.
-func (c *curve) result() *Numbers {
+// result returns the curve estimated from the probes so far.
+func (c *slqRun) result() *Numbers {
 	res := &Numbers{Probes: c.probes, Steps: c.steps, Columns: c.columns}
-	for i, p := range c.at {
-		var one Numbers
-		p.conclude(&one, &c.samples[i], c.o, "slq")
-		res.Curve = append(res.Curve, Point{p.Lambda, one.Estimate})
-		if p == c.p {
+	for i, p := range c.problems {
+		var numbers Numbers
+		p.setEstimate(&numbers, &c.samples[i], c.options, "slq")
+		res.Curve = append(res.Curve, Point{p.Lambda, numbers.Estimate})
+		if p == c.problem {
 			res.Estimate, res.Sampling, res.Truncation, res.Storage, res.Explained =
-				one.Estimate, one.Sampling, one.Truncation, one.Storage, one.Explained
+				numbers.Estimate, numbers.Sampling, numbers.Truncation, numbers.Storage, numbers.Explained
 		}
 	}
 	return res
 }
 
 // batch runs the next m probes.
-func (c *curve) batch(ctx context.Context, m int, so *Numbers) error {
-	n := c.p.K.Dim()
-	z := estimate.Signs(n, c.probes, m, c.o.stream)
-	var e estimate.Interval
-	if so != nil {
-		e = so.Estimate
+func (c *slqRun) batch(ctx context.Context, m int, current *Numbers) error {
+	n := c.problem.K.Dim()
+	z := estimate.Signs(n, c.probes, m, c.options.stream)
+	var interval estimate.Interval
+	if current != nil {
+		interval = current.Estimate
 	}
-	var live []*lanczos.Result
+	var running []*lanczos.Result
 	y, half := make([]float64, m), slices.Repeat([]float64{float64(n)}, m)
-	all, err := lanczos.RunFrom(ctx, shifted{c.p.K, 0}, z, &lanczos.Options{Steps: maxSteps, Ends: lanczos.Neither,
+	results, err := lanczos.RunFrom(ctx, shifted{c.problem.K, 0}, z, &lanczos.Options{
+		Steps: maxSteps, Ends: lanczos.Neither,
 		Monitor: func(r *lanczos.Result) error {
 			if r.Steps == 1 {
-				live = append(live, r)
+				running = append(running, r)
 			}
 			if r.Steps%5 != 0 && r.Beta[r.Steps-1] > 0 {
 				return nil
 			}
-			j := slices.Index(live, r)
-			y[j], half[j] = c.p.form(r)
-			left, enough, share := stat.Mean(half, nil), 0.05*c.o.Width*stat.Mean(y, nil), 1.0
-			if left > enough {
-				share = math.Log(float64(n)/left) / math.Log(float64(n)/enough)
+			j := slices.Index(running, r)
+			y[j], half[j] = c.problem.quadraticForm(r)
+			truncation, target, share := stat.Mean(half, nil), 0.05*c.options.Width*stat.Mean(y, nil), 1.0
+			if truncation > target {
+				share = math.Log(float64(n)/truncation) / math.Log(float64(n)/target)
 			}
-			if c.o.progress(int(100*max(0, share)), 100, e); left > enough {
+			if c.options.progress(int(100*max(0, share)), 100, interval); truncation > target {
 				return nil
 			}
 			return lanczos.ErrStop
 		}})
-	for _, r := range all {
+	for _, r := range results {
 		if err == nil {
 			err = r.Err
 		}
@@ -121,49 +122,49 @@ func (c *curve) batch(ctx context.Context, m int, so *Numbers) error {
 	if err != nil {
 		return err
 	}
-	for i, p := range c.at {
+	for i, p := range c.problems {
 		s := &c.samples[i]
-		if err := p.control(ctx, s, z); err != nil {
+		if err := p.appendControl(ctx, s, z); err != nil {
 			return err
 		}
-		for _, r := range all {
-			y, half := p.form(r)
+		for _, r := range results {
+			y, half := p.quadraticForm(r)
 			s.y, s.half = append(s.y, y), append(s.half, half)
 		}
 	}
 	c.probes += m
-	for _, r := range all {
+	for _, r := range results {
 		c.steps = max(c.steps, r.Steps)
 		c.columns += r.Steps
 	}
 	return nil
 }
 
-// form returns zᵀ(I−λA⁻¹)z to ± half by the process that began with z, of signs.
-func (p *problem) form(r *lanczos.Result) (y, half float64) {
+// quadraticForm returns zᵀ(I−λA⁻¹)z with its error bound ±half, from the Lanczos process that began with the signs z.
+func (p *problem) quadraticForm(r *lanczos.Result) (y, half float64) {
 	norm := max(slices.Max(r.Alpha), slices.Max(r.Beta))
-	lo, hi := inverse(r, p.Lambda, -min(p.Error+rounding(norm, r.N), p.Lambda/2))
+	lo, hi := inverseBounds(r, p.Lambda, -min(p.Error+rounding(norm, r.N), p.Lambda/2))
 	zz := float64(r.N)
 	return zz * (1 - p.Lambda*(lo+hi)/2), zz * p.Lambda * (hi - lo) / 2
 }
 
-// rounding returns n·2⁻⁵²·‖K‖₂: how negative rounding can make an eigenvalue of a Lanczos
-// matrix of a K that is not.
+// rounding returns n·2⁻⁵²·‖K‖₂, a bound for how negative rounding can make an eigenvalue of the Lanczos matrix of a
+// positive semi-definite K.
 func rounding(norm float64, n int) float64 { return float64(n) * 0x1p-52 * norm }
 
-// inverse bounds qᵀ(K+λI)⁻¹q, q = z/‖z‖₂, from both sides: the Gauss rule e₁ᵀ(T_k+λI)⁻¹e₁ from below and, with
-// a ≤ μ_min(K), the Gauss–Radau rule with a node at a from above.
-func inverse(r *lanczos.Result, lambda, a float64) (lo, hi float64) {
-	lo = first(r.Alpha, r.Beta, lambda)
+// inverseBounds bounds qᵀ(K+λI)⁻¹q, q = z/‖z‖₂: the Gauss rule e₁ᵀ(T_k+λI)⁻¹e₁ is the lower bound and, with a ≤
+// μ_min(K), the Gauss–Radau rule with a node at a is the upper bound.
+func inverseBounds(r *lanczos.Result, lambda, a float64) (lo, hi float64) {
+	lo = inverseEntry(r.Alpha, r.Beta, lambda)
 	alpha := r.Radau(a)
-	if alpha == nil { // by rounding only
+	if alpha == nil { // possible only because of rounding
 		return lo, 1 / (lambda + a)
 	}
-	return lo, max(lo, first(alpha, r.Beta, lambda))
+	return lo, max(lo, inverseEntry(alpha, r.Beta, lambda))
 }
 
-// first returns e₁ᵀ(T+λI)⁻¹e₁ = 1/d₁,  d_k = α_k+λ,  d_i = α_i+λ−β_i²/d_{i+1}.
-func first(alpha, beta []float64, lambda float64) float64 {
+// inverseEntry returns e₁ᵀ(T+λI)⁻¹e₁ = 1/d₁,  d_k = α_k+λ,  d_i = α_i+λ−β_i²/d_{i+1}.
+func inverseEntry(alpha, beta []float64, lambda float64) float64 {
 	k := len(alpha) - 1
 	d := alpha[k] + lambda
 	for i := k - 1; i >= 0; i-- {

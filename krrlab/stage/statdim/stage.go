@@ -35,28 +35,27 @@ it fits --memory, and slq beyond, followed by hutchinson if slq needs the precon
   krrlab statdim --data mnist --n 10000 --method free`,
 }
 
-// Method names a way to find the statistical dimension.
+// Method is the name of a method to compute the statistical dimension.
 type Method string
 
 const (
-	// Auto takes Exact up to n = 3,000, if it fits the memory, and else SLQ, with Hutchinson after it where the
-	// preconditioner is needed to reach the width at λ.
+	// Auto is Exact up to n = 3,000, if that fits the memory, and else SLQ, followed by Hutchinson if the width at λ
+	// requires the preconditioner.
 	Auto Method = "auto"
-	// Exact takes all eigenvalues of K, in 8n² bytes and 4n³/3 flops.
+	// Exact computes all eigenvalues of K, in 8n² bytes and 4n³/3 flops.
 	Exact Method = "exact"
-	// Hutchinson lets probes ride as right-hand sides of a preconditioned block solve, M⁻¹
-	// being their control variate.
+	// Hutchinson solves for probes as right-hand sides of a preconditioned block solve, with M⁻¹ as control variate.
 	Hutchinson Method = "hutchinson"
-	// SLQ is stochastic Lanczos quadrature, with the same control variate, at all λ.
+	// SLQ is stochastic Lanczos quadrature at all λ, with the same control variate.
 	SLQ Method = "slq"
-	// Free is s_λ(ZZᵀ), at λ = λ_p the ‖U‖_F² that the preconditioner has anyway.
+	// Free is s_λ(ZZᵀ). At λ = λ_p it is ‖U‖_F², which the preconditioner computes anyway.
 	Free Method = "free"
 )
 
 const (
-	exactBelow      = 3000 // the largest n at which Auto takes all eigenvalues
-	controlFeatures = 2000 // the most features that the control variate takes, for 9s³ flops
-	maxSteps        = 400  // of a Lanczos process, or iterations of a solve
+	maxExactN          = 3000 // largest n for which Auto computes all eigenvalues
+	maxControlFeatures = 2000 // maximum number s of features of the control variate, which takes 9s³ flops
+	maxSteps           = 400  // maximum number of steps of a Lanczos process, or of iterations of a solve
 )
 
 // Options of the stage. Zero values mean the defaults.
@@ -67,15 +66,15 @@ type Options struct {
 	MaxProbes  int       `flag:"max-probes" default:"256" check:">=16" help:"maximum number of probes, at least 16"`
 	Lambdas    []float64 `flag:"grid" check:"positive" not:"method=hutchinson" help:"values of λ for the curve, separated by commas (default: λ/10 to 10⁴λ)"`
 
-	probes int // the first batch, at least 8; default: 16
+	probes int // number of probes of the first batch, at least 8; default: 16
 	stream rng.Stream
-	// progress is called with the share of the present batch that is done, and what is estimated so far (Value 0 before
-	// the first batch).
+	// progress is called with the completed share of the current batch and the estimate so far, whose Value is 0 before
+	// the end of the first batch.
 	progress func(done, total int, e estimate.Interval)
 }
 
-// settled returns a copy with the defaults of the randomized methods in place.
-func (o *Options) settled() Options {
+// withDefaults returns a copy with defaults for the zero values that the randomized methods use.
+func (o *Options) withDefaults() Options {
 	s := *o
 	s.Confidence, s.Width = cmp.Or(s.Confidence, estimate.DefaultConfidence), cmp.Or(s.Width, 0.1)
 	s.probes, s.MaxProbes = cmp.Or(s.probes, 16), cmp.Or(s.MaxProbes, 256)
@@ -85,8 +84,8 @@ func (o *Options) settled() Options {
 	return s
 }
 
-// Run finds the statistical dimension. If ctx ends while a randomized method adds probes, it returns what the batches
-// before gave beside ctx's error.
+// Run computes the statistical dimension. If ctx ends while a randomized method adds probes, Run returns the result of
+// the previous batches together with ctx's error.
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	start := time.Now()
 	if err := schema.Settle(&o); err != nil {
@@ -99,9 +98,9 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		}
 	}
 	o.Lambdas = grid(p.Lambda, o.Lambdas)
-	r := &run{Result: &Result{Header: p.Header, Width: o.Width}, o: &o, b: b, p: p}
+	r := &run{Result: &Result{Header: p.Header, Width: o.Width}, options: &o, bench: b, problem: p}
 	err := map[Method]func(context.Context) error{
-		Auto: r.auto, Exact: r.exact, Hutchinson: r.random, SLQ: r.random, Free: r.free,
+		Auto: r.runAuto, Exact: r.runExact, Hutchinson: r.runProbes, SLQ: r.runProbes, Free: r.runFree,
 	}[o.Method](ctx)
 	r.Seconds = time.Since(start).Seconds()
 	if err != nil && (ctx.Err() == nil || r.Probes == 0) {
@@ -110,138 +109,141 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	return r.Result, err
 }
 
-// run is the stage under way.
+// run is the state of the stage.
 type run struct {
 	*Result
-	o *Options
-	b stage.Bench
-	p *stage.Problem
+	options *Options
+	bench   stage.Bench
+	problem *stage.Problem
 }
 
-// auto chooses the method.
-func (r *run) auto(ctx context.Context) error {
-	large := fmt.Sprintf("n > %d", exactBelow)
-	if r.N <= exactBelow {
-		r.Why = fmt.Sprintf("n ≤ %d", exactBelow)
-		err := r.exact(ctx)
-		full, ok := errors.AsType[*stage.TooLarge](err)
+// runAuto chooses a method and runs it.
+func (r *run) runAuto(ctx context.Context) error {
+	reason := fmt.Sprintf("n > %d", maxExactN)
+	if r.N <= maxExactN {
+		r.Why = fmt.Sprintf("n ≤ %d", maxExactN)
+		err := r.runExact(ctx)
+		tooLarge, ok := errors.AsType[*stage.TooLarge](err)
 		if !ok {
 			return err
 		}
-		large = fmt.Sprintf("all eigenvalues need %v", full)
+		reason = fmt.Sprintf("all eigenvalues need %v", tooLarge)
 	}
-	r.Why, r.o.Method = large, SLQ
-	if err := r.random(ctx); err != nil {
+	r.Why, r.options.Method = reason, SLQ
+	if err := r.runProbes(ctx); err != nil {
 		return err
 	}
-	if r.Reached || r.p.Z == nil || 2*r.Truncation < 0.5*r.Estimate.Width()*r.Estimate.Value {
+	if r.Reached || r.problem.Z == nil || 2*r.Truncation < 0.5*r.Estimate.Width()*r.Estimate.Value {
 		return nil
 	}
-	curve := r.Curve
-	r.o.Method = Hutchinson
-	err := r.random(ctx)
-	r.Curve = curve
+	slqRun := r.Curve
+	r.options.Method = Hutchinson
+	err := r.runProbes(ctx)
+	r.Curve = slqRun
 	r.Why = "quadrature without a preconditioner did not reach the width at λ; the curve is from it"
 	return err
 }
 
-func (r *run) exact(ctx context.Context) error {
-	k, off, err := r.b.Dense(ctx, 8)
-	if full, ok := errors.AsType[*stage.TooLarge](err); ok {
-		return fmt.Errorf("krrlab: all eigenvalues of K of n = %d need %w: take another method", r.N, full)
+func (r *run) runExact(ctx context.Context) error {
+	k, kernelError, err := r.bench.Dense(ctx, 8)
+	if tooLarge, ok := errors.AsType[*stage.TooLarge](err); ok {
+		return fmt.Errorf("krrlab: all eigenvalues of K of n = %d need %w: take another method", r.N, tooLarge)
 	}
 	if err != nil {
 		return err
 	}
-	r.b.Tell(ctx, stage.Event{Stage: stage.Eigenvalues, Remaining: -1})
-	found, err := Dense(k, off, r.Lambda, r.o.Lambdas)
+	r.bench.Tell(ctx, stage.Event{Stage: stage.Eigenvalues, Remaining: -1})
+	numbers, err := Dense(k, kernelError, r.Lambda, r.options.Lambdas)
 	if err != nil {
 		return err
 	}
-	r.KError, r.Numbers, r.Method = off, *found, Exact
+	r.KError, r.Numbers, r.Method = kernelError, *numbers, Exact
 	return nil
 }
 
-// random estimates by probes, with M as control variate.
-func (r *run) random(ctx context.Context) error {
-	z, held := r.p.Z, int64(0)
+// runProbes estimates s_λ by Hutchinson or SLQ, with M as control variate.
+func (r *run) runProbes(ctx context.Context) error {
+	z, extraBytes := r.problem.Z, int64(0)
 	if z != nil {
-		narrow := *z
-		narrow.S = min(z.S, controlFeatures)
-		z, held = &narrow, r.p.LowRankBytes(narrow.S)
+		truncated := *z
+		truncated.S = min(z.S, maxControlFeatures)
+		z, extraBytes = &truncated, r.problem.LowRankBytes(truncated.S)
 	}
-	k, err := r.b.K(ctx, held)
+	k, err := r.bench.K(ctx, extraBytes)
 	if err != nil {
 		return err
 	}
-	r.KError = k.Choice().Error + k.Error // of K as stored, and of the products with it
+	r.KError = k.Choice().Error + k.Error // error of the stored K, and of products with it
 	p := &problem{K: k, Lambda: r.Lambda, Error: r.KError, Unit: k.Unit()}
 	if z != nil {
 		if p.Control, _, err = r.inEigenForm(ctx, z); err != nil {
 			return err
 		}
 	}
-	o := *r.o
-	work, key := hutchinson, uint64(2)
+	o := *r.options
+	estimator, key := hutchinson, uint64(2)
 	if o.Method == SLQ {
-		work, key = slq, 4
+		estimator, key = slq, 4
 	}
 	o.stream = rng.New(r.Seed).Sub("statdim", key)
-	o.progress = func(done, total int, e estimate.Interval) {
+	o.progress = func(doneShare, total int, e estimate.Interval) {
 		detail := ""
 		if e.Value > 0 {
 			detail = "s_λ in " + outward.Span(e.Lo, e.Hi, 4)
 		}
-		r.b.Tell(ctx, stage.Event{Stage: stage.Probes, Detail: detail, Done: done, Total: total, Remaining: -1})
+		r.bench.Tell(ctx, stage.Event{Stage: stage.Probes, Detail: detail, Done: doneShare, Total: total,
+			Remaining: -1})
 	}
-	found, err := work(ctx, p, &o)
-	if found != nil {
-		r.Numbers, r.Method = *found, o.Method
+	numbers, err := estimator(ctx, p, &o)
+	if numbers != nil {
+		r.Numbers, r.Method = *numbers, o.Method
 	}
 	return err
 }
 
-// inEigenForm returns ZZᵀ+λ_pI in the eigen form, with how far ZZᵀ is from K, and fills in what the stage reports.
+// inEigenForm returns ZZᵀ+λ_pI in the eigen form and the distance of ZZᵀ from K, and sets the fields of the result that
+// describe Z.
 func (r *run) inEigenForm(ctx context.Context, a *stage.Approximation) (*precond.Woodbury, distance, error) {
-	z, err := r.b.Z(ctx, *a)
+	z, err := r.bench.Z(ctx, *a)
 	if err != nil {
-		return nil, unknown, err
+		return nil, unknownDistance, err
 	}
-	d := unknown
+	d := unknownDistance
 	r.Precond = z.Text
 	if z.Factor != nil {
 		r.Precond, d = z.Factor.Method, factorDistance(z.Factor)
 	}
-	r.b.Tell(ctx, stage.Event{Stage: stage.Eigenvalues, Remaining: -1})
-	w, err := precond.New(ctx, z.Z, a.LambdaP+z.ExtraLambdaP, &precond.Options{Form: precond.FormEigen, Comm: r.p.Comm})
+	r.bench.Tell(ctx, stage.Event{Stage: stage.Eigenvalues, Remaining: -1})
+	w, err := precond.New(ctx, z.Z, a.LambdaP+z.ExtraLambdaP,
+		&precond.Options{Form: precond.FormEigen, Comm: r.problem.Comm})
 	if err != nil {
 		return nil, d, err
 	}
 	r.S, r.LambdaP, r.USquared = w.Features(), w.LambdaP(), w.StatDim()
-	r.ZLambdas, r.ZCurve = r.o.Lambdas, degreesAt(w.Eigenvalues(), r.o.Lambdas)
+	r.ZLambdas, r.ZCurve = r.options.Lambdas, degreesAt(w.Eigenvalues(), r.options.Lambdas)
 	return w, d, nil
 }
 
-// free takes s_λ(ZZᵀ).
-func (r *run) free(ctx context.Context) error {
+// runFree computes s_λ(ZZᵀ).
+func (r *run) runFree(ctx context.Context) error {
 	start := time.Now()
-	z := r.p.Z
+	z := r.problem.Z
 	if z == nil {
 		return fmt.Errorf("method free needs features or landmarks; the configuration has the preconditioner %s",
-			r.p.Precond)
+			r.problem.Precond)
 	}
 	w, d, err := r.inEigenForm(ctx, z)
 	if err != nil {
 		return err
 	}
-	trace := floats.Sum(kernel.Diag(r.p.Kernel, r.p.X))
-	r.Method, r.Curve = Free, free(r.N, trace, w.Eigenvalues(), d, r.ZLambdas)
+	trace := floats.Sum(kernel.Diag(r.problem.Kernel, r.problem.X))
+	r.Method, r.Curve = Free, freeCurve(r.N, trace, w.Eigenvalues(), d, r.ZLambdas)
 	for i := range r.Curve {
-		at := &r.Curve[i]
-		if at.Estimate.Seconds = time.Since(start).Seconds(); at.Lambda == r.Lambda {
-			r.Estimate = at.Estimate
+		point := &r.Curve[i]
+		if point.Estimate.Seconds = time.Since(start).Seconds(); point.Lambda == r.Lambda {
+			r.Estimate = point.Estimate
 		}
 	}
-	r.Reached = r.Estimate.Width() <= r.o.Width
+	r.Reached = r.Estimate.Width() <= r.options.Width
 	return nil
 }

@@ -81,7 +81,7 @@ func TestForms(t *testing.T) {
 		testkit.OK(t, chol.SolveTo(&x, z))
 		exact := dots(z, &x) // zᵀA⁻¹z
 		p := &problem{K: d.k, Lambda: s.lambda}
-		o := (&Options{}).settled()
+		o := (&Options{}).withDefaults()
 		check := func(how string, j int, y, half float64) {
 			want := float64(n) - s.lambda*exact[j]
 			if slack := 1e-9 * n; math.Abs(y-want) > half+slack {
@@ -89,14 +89,14 @@ func TestForms(t *testing.T) {
 			}
 		}
 		for _, tol := range []float64{0.3, 0.01, 1e-6} {
-			q := testkit.Must(p.solve(t.Context(), z, tol, &o, nil))
-			y, half := q.forms(p)
+			q := testkit.Must(p.solveProbes(t.Context(), z, tol, &o, nil))
+			y, half := q.quadraticForms(p)
 			for j := range m {
 				check("solve", j, y[j], half[j])
 			}
 		}
 		steps(t, d.k, z, 40, func(j int, r *lanczos.Result) {
-			y, half := p.form(r)
+			y, half := p.quadraticForm(r)
 			check(fmt.Sprintf("%d Lanczos steps", r.Steps), j, y, half)
 			if r.Steps == 40 && half > 0.05*n {
 				t.Errorf("%s: 40 steps leave ± %.3g", s.name, half)
@@ -137,7 +137,7 @@ func TestTinyRidge(t *testing.T) {
 		for i, mu := range d.mu {
 			want += uz.At(i, j) * uz.At(i, j) * mu / (mu + lambda)
 		}
-		y, half := p.form(r)
+		y, half := p.quadraticForm(r)
 		if off := math.Abs(y - want); off > half+1e-6*n || half < 0 {
 			t.Errorf("%d steps: form %.6g ± %.3g, want %.6g", r.Steps, y, half, want)
 		}
@@ -167,8 +167,8 @@ func TestFree(t *testing.T) {
 			exact += m / (m + lambda)
 		}
 		width := math.Inf(1)
-		for _, d := range []distance{unknown, {2 * eta, 2 * eta}, {eta, eta}} {
-			c := free(n, trace, sigma2, d, []float64{lambda})
+		for _, d := range []distance{unknownDistance, {2 * eta, 2 * eta}, {eta, eta}} {
+			c := freeCurve(n, trace, sigma2, d, []float64{lambda})
 			e := c[0].Estimate
 			if !e.Covers(exact) || e.Hi-e.Lo > width*(1+1e-9) {
 				t.Fatalf("trial %d: s_λ = %.6g, %v at distance %v", trial, exact, e, d)
@@ -177,7 +177,7 @@ func TestFree(t *testing.T) {
 		}
 	}
 	lo, hi := traceBounds(n, 7, lambda)
-	c := free(n, 7, []float64{1}, unknown, []float64{lambda})
+	c := freeCurve(n, 7, []float64{1}, unknownDistance, []float64{lambda})
 	if math.Abs(c[0].Estimate.Lo-lo) > 1e-9 || math.Abs(c[0].Estimate.Hi-hi) > 1e-9 {
 		t.Errorf("%v, want the trace's bounds [%g, %g]", c, lo, hi)
 	}
@@ -225,9 +225,9 @@ func TestStorage(t *testing.T) {
 		var off mat.SymDense
 		off.AddSym(d.k.SymDense, e)
 		got := degreesAt(testkit.Eigenvalues(t, &off), []float64{s.lambda})[0]
-		if math.Abs(got-d.exact) > p.storage(d.exact) {
+		if math.Abs(got-d.exact) > p.storageError(d.exact) {
 			t.Errorf("%s: s_λ moves from %.8g to %.8g, allowance %.3g", s.name, d.exact, got,
-				p.storage(d.exact))
+				p.storageError(d.exact))
 		}
 	}
 }
