@@ -1,45 +1,41 @@
-// Package sketchsize finds how many random features s a preconditioner ZZᵀ+λ_pI needs, by
-// doubling s until a test of Z accepts (section 5 of Avron, Clarkson and Woodruff).
+// Package sketchsize determines the number s of random features that a preconditioner ZZᵀ+λ_pI needs. It doubles s
+// until a test of Z accepts (section 5 of Avron, Clarkson and Woodruff).
 //
 // # The tests
 //
-// Kappa is the practical one: it accepts where the upper end of κ(M⁻¹A)'s interval is at
-// most the target. A = K+λI, M = ZZᵀ+λ_pI; the interval comes from the Lanczos process on the
-// pencil (package lanczos), some 20 to 60 products with A and solves with M.
+// Kappa is the practical test. It accepts if the upper end of κ(M⁻¹A)'s interval is at most the target, where A = K+λI
+// and M = ZZᵀ+λ_pI. The interval comes from the Lanczos process on the pencil (package lanczos), which takes some 20 to
+// 60 products with A and solves with M.
 //
-// Theorem7 is the paper's, for λ_p = λ and with any constants (θ, α, γ): with P the
-// projector on the eigenvectors of ZZᵀ whose eigenvalues exceed θλ, W an orthonormal basis of
-// its range,
+// Theorem7 is the paper's test, for λ_p = λ and with any constants (θ, α, γ). Let P be the projector on the
+// eigenvectors of ZZᵀ whose eigenvalues exceed θλ, and W an orthonormal basis of its range. The conditions are
 //
 //  1. ‖(I−P)K(I−P)‖₂ ≤ αλ,
 //  2. the eigenvalues of (WᵀKW, WᵀZZᵀW) lie in [1−γ, 1+γ].
 //
-// Test.Bound is the κ that follows. With ZᵀZ = VΣ²Vᵀ, W = ZV_rΣ_r⁻¹ and WᵀZZᵀW = Σ_r² is
-// diagonal, so condition 2 asks for the spectrum of Σ_r⁻¹WᵀKWΣ_r⁻¹, and condition 1 for a norm:
-// both by the Lanczos process from a random start, which unlike power iteration bounds the
-// norm from above, with a stated probability.
+// Test.Bound is the bound of κ that follows from the conditions. With ZᵀZ = VΣ²Vᵀ and W = ZV_rΣ_r⁻¹, WᵀZZᵀW = Σ_r² is
+// diagonal. Condition 2 is then about the spectrum of Σ_r⁻¹WᵀKWΣ_r⁻¹, and condition 1 about a norm. Both are measured
+// by the Lanczos process from a random start, which unlike power iteration bounds the norm from above, with a stated
+// probability.
 //
-// The theorem is stated for the polynomial kernel with TensorSketch. What it proves of a
-// given Z — the conditions imply the bound on κ — uses nothing of how Z came about and
-// holds for every kernel, and so for Fourier features. Its other half, that s of the order
-// of s_λ(K)²/δ passes, is about TensorSketch alone.
+// The theorem is stated for the polynomial kernel with TensorSketch. The implication for a given Z, that the conditions
+// imply the bound on κ, does not depend on the construction of Z. It holds for every kernel, and so for Fourier
+// features. The other half of the theorem, that s of the order of s_λ(K)²/δ passes, is about TensorSketch alone.
 //
-// # What a verdict means
+// # The verdicts
 //
-// Accept: by the ends of the intervals farthest from the threshold, so it is wrong with
-// probability 1−Confidence at most, for the whole ladder: each of its rungs gets an equal
-// share, of which condition 1 takes a third and condition 2 two. Reject: by the inner ends,
-// which are Ritz values and certain up to rounding. Open, where the threshold lies within, is
-// not accepted. All claims are about K itself: the intervals are those of K as it is multiplied by, widened for
-// Problem.Error. Where that is a prediction, the confidence is given that it holds.
+// Accept compares the ends of the intervals farthest from the threshold. It is therefore wrong with probability at most
+// 1−Confidence for the whole ladder: each rung has an equal share of that probability, of which condition 1 uses a
+// third and condition 2 two thirds. Reject compares the inner ends, which are Ritz values and certain up to rounding.
+// If the threshold lies inside the interval, the verdict is Open, and the rung is not accepted.
 //
-// Where the Ritz values of M⁻¹A leave the range that the conditions imply, they cannot both
-// hold; the eigenvectors, 9s³ flops on one thread, are then found only up to Options.Eigen.
+// All claims are about K itself: the intervals of the stored K are widened by Problem.Error. If that is a prediction,
+// the confidence is conditional on it.
 //
-// # Cost
+// If the Ritz values of M⁻¹A leave the range that the conditions imply, the conditions cannot both hold. The
+// eigenvectors, which take 9s³ flops on one thread, are then computed only up to s = Options.Eigen.
 //
-// The ladder keeps Ẑ = √(s/First)·Z, whose columns, and whose ẐᵀẐ, do not change when it is
-// doubled (feature.Doubling, precond.Gram). So all rungs together form Z and ZᵀZ once, and factor
-// (1+1/8+1/64+…) = 8/7 times what the last does. Memory: Z, a copy while it grows, and
-// about 18s² bytes.
+// The ladder stores Ẑ = √(s/First)·Z. Neither its columns nor ẐᵀẐ change when the ladder doubles (feature.Doubling,
+// precond.Gram). All rungs together therefore form Z and ZᵀZ once, and their factorizations take (1+1/8+1/64+…) = 8/7
+// times the work of the last one. The memory is that of Z, a copy while it grows, and about 18s² bytes.
 package sketchsize

@@ -15,116 +15,115 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Operator is A = K+λI for n points. *gram.Matrix is one.
+// Operator is A = K+λI for n points. *gram.Matrix implements it.
 type Operator interface {
 	Dim() int
 	MulTo(ctx context.Context, dst, src *mat.Dense) error  // (K+λI)·src, n×t
 	KMulTo(ctx context.Context, dst, src *mat.Dense) error // K·src
 }
 
-// Problem is what a sketch is wanted for.
+// Problem is the problem to choose the number of features for.
 type Problem struct {
 	K       Operator
 	X       points.Points // n points
-	Map     feature.Dist  // of the features; Search makes it nested, see feature.Doubling
+	Map     feature.Dist  // distribution of the features; Search makes it nested, see feature.Doubling
 	Lambda  float64
 	LambdaP float64 // λ_p; 0 means λ
-	RHS     int     // right-hand sides t of the solve to come; 0 means 1
-	Tol     float64 // its tolerance τ; 0 means 1e-3
-	// Error is e ≥ ‖K_stored−K‖₂ of the K that is multiplied by; all claims are about K itself,
-	// and allow for it. Default 0.
+	RHS     int     // number t of right-hand sides of the intended solve; 0 means 1
+	Tol     float64 // tolerance τ of the intended solve; 0 means 1e-3
+	// Error is e ≥ ‖K_stored−K‖₂ for the stored K. All claims are about K itself, and allow for this error. Default 0.
 	Error float64
-	// Comm is the group of ranks that share K and the rows of the features; all have X, and
-	// call Search together. Default: comm.Alone().
+	// Comm is the group of ranks that share K and the rows of the features. All ranks have X, and call Search together.
+	// Default: comm.Alone().
 	Comm comm.Comm
 }
 
-// ladder holds the features of the rungs climbed so far, unscaled,
+// ladder holds the features of the rungs so far, in the unscaled form
 //
-//	Ẑ = √c·Z,  c = s/First = 2^k,
+//	Ẑ = √c·Z,  c = s/First = 2^k.
 //
-// so that neither they nor ẐᵀẐ change when columns are added, and ZZᵀ+λ_pI =
-// (ẐẐᵀ+cλ_pI)/c, where a power of two rounds nothing.
+// Neither Ẑ nor ẐᵀẐ changes when columns are added, and ZZᵀ+λ_pI = (ẐẐᵀ+cλ_pI)/c without rounding, because c is a power
+// of two.
 type ladder struct {
-	x    points.Points // of this rank
-	comm comm.Comm
-	dist feature.Doubling
-	g    rng.Stream
-	z    *points.Dense32 // Ẑ, n×s; nil before the first rung
-	gram precond.Gram    // ẐᵀẐ
-	sec  Seconds         // of all rungs so far
+	x        points.Points // points of this rank
+	comm     comm.Comm
+	features feature.Doubling
+	g        rng.Stream
+	zHat     *points.Dense32 // Ẑ, n×s; nil before the first rung
+	gram     precond.Gram    // ẐᵀẐ
+	seconds  Seconds         // total seconds of all rungs so far
 }
 
-// climb adds the features from the width there is to s, and their part of ẐᵀẐ.
-func (l *ladder) climb(ctx context.Context, s int) error {
+// growTo adds features until their number is width, and updates ẐᵀẐ.
+func (l *ladder) growTo(ctx context.Context, width int) error {
 	clock := time.Now()
 	n, d := l.x.Dims()
-	from := 0
-	z := points.NewDense32(n, s, nil)
-	if l.z != nil {
-		from = l.z.D
+	oldWidth := 0
+	z := points.NewDense32(n, width, nil)
+	if l.zHat != nil {
+		oldWidth = l.zHat.D
 		for i := range n {
-			copy(z.Row(i), l.z.Row(i))
+			copy(z.Row(i), l.zHat.Row(i))
 		}
 	}
-	m, err := l.dist.Part(d, from, s, l.g)
+	addedMap, err := l.features.Part(d, oldWidth, width, l.g)
 	if err != nil {
 		return err
 	}
-	if err := comm.Agree(ctx, l.comm, feature.MatrixTo(ctx, z, from, m, l.x, nil)); err != nil {
+	if err := comm.Agree(ctx, l.comm, feature.MatrixTo(ctx, z, oldWidth, addedMap, l.x, nil)); err != nil {
 		return err
 	}
-	if scale := float32(math.Sqrt(float64(s-from) / float64(l.dist.First))); scale != 1 {
+	if scale := float32(math.Sqrt(float64(width-oldWidth) / float64(l.features.First))); scale != 1 {
 		for i := range n {
-			row := z.Row(i)[from:]
+			row := z.Row(i)[oldWidth:]
 			for j := range row {
 				row[j] *= scale // Ẑ_new = √((s−from)/First)·φ
 			}
 		}
 	}
-	l.z = z
-	l.sec.Features += stage.Lap(&clock)
+	l.zHat = z
+	l.seconds.Features += stage.Lap(&clock)
 	err = l.gram.Grow(ctx, l.comm, z)
-	l.sec.Gram += stage.Lap(&clock)
+	l.seconds.Gram += stage.Lap(&clock)
 	return err
 }
 
-// inverse returns ẐẐᵀ+ridge·I in a form.
-func (l *ladder) inverse(ctx context.Context, ridge float64, form precond.Form) (*precond.Woodbury, error) {
-	return precond.NewFromGram(ctx, l.z, &l.gram, ridge, &precond.Options{Form: form, Comm: l.comm})
+// woodbury returns ẐẐᵀ+ridge·I in the given form.
+func (l *ladder) woodbury(ctx context.Context, ridge float64, form precond.Form) (*precond.Woodbury, error) {
+	return precond.NewFromGram(ctx, l.zHat, &l.gram, ridge, &precond.Options{Form: form, Comm: l.comm})
 }
 
-// scale returns c.
-func (l *ladder) scale() float64 { return float64(l.z.D) / float64(l.dist.First) }
+// scale returns the factor c.
+func (l *ladder) scale() float64 { return float64(l.zHat.D) / float64(l.features.First) }
 
-// metric factors M = ZZᵀ+λ_pI.
-func (l *ladder) metric(ctx context.Context, lambdaP float64) (*metric, error) {
-	c := l.scale()
-	w, err := l.inverse(ctx, c*lambdaP, precond.FormL)
+// newMetric factors M = ZZᵀ+λ_pI.
+func (l *ladder) newMetric(ctx context.Context, lambdaP float64) (*metric, error) {
+	scale := l.scale()
+	scaledInverse, err := l.woodbury(ctx, scale*lambdaP, precond.FormL)
 	if err != nil {
 		return nil, err
 	}
-	return &metric{w, c}, nil
+	return &metric{scaledInverse, scale}, nil
 }
 
 // metric is M = (ẐẐᵀ+cλ_pI)/c.
 type metric struct {
-	w *precond.Woodbury // ẐẐᵀ+cλ_pI
-	c float64
+	scaledInverse *precond.Woodbury // ẐẐᵀ+cλ_pI
+	scale         float64
 }
 
-func (m *metric) Dim() int { return m.w.Dim() }
+func (m *metric) Dim() int { return m.scaledInverse.Dim() }
 
 // SolveTo sets dst = M⁻¹r = c(ẐẐᵀ+cλ_pI)⁻¹r.
 func (m *metric) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
-	err := m.w.SolveTo(ctx, dst, r)
-	dst.Scale(m.c, dst)
+	err := m.scaledInverse.SolveTo(ctx, dst, r)
+	dst.Scale(m.scale, dst)
 	return err
 }
 
-// NormalTo sets dst to a draw of N(0, M).
+// NormalTo sets dst to a sample of N(0, M).
 func (m *metric) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
-	err := m.w.NormalTo(ctx, dst, g)
-	dst.Scale(1/math.Sqrt(m.c), dst)
+	err := m.scaledInverse.NormalTo(ctx, dst, g)
+	dst.Scale(1/math.Sqrt(m.scale), dst)
 	return err
 }

@@ -43,7 +43,7 @@ func TestBadArguments(t *testing.T) {
 	}
 	for preset, want := range map[string]Test{"": Kappa5, "paper": PaperTest, "kappa5": Kappa5, "kappa10": Kappa10} {
 		o, own := Options{Preset: preset}, Test{}
-		testkit.OK(t, o.settle(60, 1, 1))
+		testkit.OK(t, o.setDefaults(60, 1, 1))
 		testkit.OK(t, own.Set(want.String()))
 		if own.Name = want.Name; o.Constants != want || own != want {
 			t.Errorf("%s: %v, as text %v", preset, o.Constants, own)

@@ -11,27 +11,28 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Result is the record of a search for the number of features, section 5 of the paper: s is
-// doubled until a test of Z accepts.
+// Result is the record of a search for the number of features (section 5 of the paper): s is doubled until a test of Z
+// accepts.
 type Result struct {
 	stage.Header
 	LambdaP  float64 `json:"lambda_p"`
 	Features string  `json:"features"`
 	Storage  string  `json:"storage"`
-	// predicted bound of ‖K_stored−K‖₂, which all allows for; that it holds is not part of the confidence
+	// KBound is the predicted bound of ‖K_stored−K‖₂. All claims allow for it, but the confidence does not include the
+	// probability that the bound holds.
 	KBound stage.Number `json:"kernel_error_bound"`
 
 	Test       Kind    `json:"test"`
-	Target     float64 `json:"target"`    // largest κ wanted: asked for, or guaranteed by Constants
-	Constants  Test    `json:"constants"` // of Theorem7; zero for Kappa
+	Target     float64 `json:"target"`    // largest acceptable κ: the requested one, or the bound of Constants
+	Constants  Test    `json:"constants"` // constants of Theorem7; zero for Kappa
 	Confidence float64 `json:"confidence"`
-	Coverage   string  `json:"coverage,omitempty"` // what the test covers here
+	Coverage   string  `json:"coverage,omitempty"` // what Theorem 7 proves for this kernel and these features
 
 	Status Status `json:"status"`
-	// of the rung accepted, or else of the one of least predicted time; 0 if there is none
+	// S is the width of the accepted rung, or else of the rung with the least predicted time; 0 if there is no rung.
 	S       int     `json:"s"`
-	Max     int     `json:"max"`   // last rung there could be
-	Limit   string  `json:"limit"` // what sets it: n, asked or memory
+	Max     int     `json:"max"`   // width of the last possible rung
+	Limit   string  `json:"limit"` // reason for Max: n, asked or memory
 	Rungs   []Rung  `json:"rungs"`
 	Seconds float64 `json:"seconds"`
 }
@@ -76,30 +77,30 @@ func (s *Result) resultText() string {
 	if s.S == 0 {
 		return fmt.Sprintf("%s: no rung", s.Status)
 	}
-	why := map[string]string{"n": "its double is not below n", "asked": "the largest asked for",
+	reason := map[string]string{"n": "its double is not below n", "asked": "the largest asked for",
 		"memory": "its double does not fit the memory"}[s.Limit]
 	switch s.Status {
 	case Found:
 		return fmt.Sprintf("%s: s = %d", s.Status, s.S)
 	case None:
 		return fmt.Sprintf("%s: no s up to %d (%s) is accepted; s = %d has the least predicted time", s.Status, s.Max,
-			why, s.S)
+			reason, s.S)
 	}
 	return fmt.Sprintf("%s: of %s s = %d has the least predicted time", s.Status, plural.Count(len(s.Rungs), "rung"),
 		s.S)
 }
 
-// HTML returns the stage for a notebook.
+// HTML returns the result as text, figure and table, for a notebook.
 func (s *Result) HTML() string { return stage.HTML(s) }
 
-// name says in a few words what is drawn.
-func (s *Result) name() string {
+// problemTitle returns a title that names the problem.
+func (s *Result) problemTitle() string {
 	return strings.TrimSpace(fmt.Sprintf("%s, n = %d, λ = %g: %s", s.Dataset, s.N, s.Lambda, s.Kernel.Prose()))
 }
 
-// Table returns a row for every rung.
+// Table returns a table with one row per rung.
 func (s *Result) Table() *plots.Table {
-	t := &plots.Table{Title: s.name(), Columns: plots.Heads("s", "κ", "κ low", "κ high")}
+	t := &plots.Table{Title: s.problemTitle(), Columns: plots.Heads("s", "κ", "κ low", "κ high")}
 	theorem := s.Test == Theorem7
 	if theorem {
 		t.Columns = append(t.Columns, plots.Heads("rank of P", "condition 1", "low", "high", "verdict 1", "least ratio",
@@ -115,55 +116,57 @@ func (s *Result) Table() *plots.Table {
 		} else if theorem {
 			row = append(row, make([]any, 10)...)
 		}
-		took := r.Seconds
-		t.Add(append(row, r.Verdict, r.Iterations, r.Predicted, took.Features, took.Gram, took.Factor, took.Test,
-			took.Rung)...)
+		seconds := r.Seconds
+		t.Add(append(row, r.Verdict, r.Iterations, r.Predicted, seconds.Features, seconds.Gram, seconds.Factor,
+			seconds.Test, seconds.Rung)...)
 	}
 	return t
 }
 
-// Plot draws the ladder. For kappa: κ's interval against s, and the target. For theorem7: what
-// each condition asks about divided by its threshold, and κ divided by the bound that the
-// conditions imply; a rung is accepted where both conditions are below 1.
+// Plot draws the ladder. For kappa it shows κ's interval against s, and the target. For theorem7 it shows the quantity
+// of each condition divided by its threshold, and κ divided by the bound that the conditions imply; a rung is accepted
+// if both conditions are below 1.
 func (s *Result) Plot() *plots.Figure {
 	chosen := -1
-	k := plots.Series{Name: "κ(M⁻¹A)"}
+	kappa := plots.Series{Name: "κ(M⁻¹A)"}
 	for i, r := range s.Rungs {
-		k.AddBand(float64(r.S), r.Kappa.Value, r.Kappa.Lo, r.Kappa.Hi)
+		kappa.AddBand(float64(r.S), r.Kappa.Value, r.Kappa.Lo, r.Kappa.Hi)
 		if s.Status == Found && r.S == s.S {
 			chosen = i
 		}
 	}
 	var f *plots.Figure
 	if s.Test == Theorem7 {
-		k.Name = fmt.Sprintf("κ(M⁻¹A)/%.3g", s.Target)
-		for i := range k.Y {
-			k.Y[i] /= s.Target
+		kappa.Name = fmt.Sprintf("κ(M⁻¹A)/%.3g", s.Target)
+		for i := range kappa.Y {
+			kappa.Y[i] /= s.Target
 		}
-		k.Lo, k.Hi = nil, nil // its conditions decide, and their bars are to be seen
-		f = plots.Ladder(s.name(), "relative to the threshold", 1, chosen, append(s.conditionSeries(), k)...)
+		kappa.Lo, kappa.Hi = nil, nil // the conditions decide, and error bars of κ would hide theirs
+		f = plots.Ladder(s.problemTitle(), "relative to the threshold", 1, chosen,
+			append(s.conditionSeries(), kappa)...)
 		f.HLines[0].Label = "threshold"
 	} else {
-		f = plots.Ladder(s.name(), k.Name, s.Target, chosen, k)
+		f = plots.Ladder(s.problemTitle(), kappa.Name, s.Target, chosen, kappa)
 	}
 	f.X.Label = "features s"
 	f.Caption = s.testText() + ". " + s.resultText() + "."
 	return f
 }
 
-// conditionSeries returns what was measured of both conditions in units of their thresholds.
+// conditionSeries returns the measured quantities of both conditions in units of their thresholds.
 func (s *Result) conditionSeries() []plots.Series {
-	first, second := plots.Series{Name: "condition 1: ‖(I−P)K(I−P)‖/αλ"}, plots.Series{Name: "condition 2: |ratio−1|/γ"}
+	condition1 := plots.Series{Name: "condition 1: ‖(I−P)K(I−P)‖/αλ"}
+	condition2 := plots.Series{Name: "condition 2: |ratio−1|/γ"}
 	for _, r := range s.Rungs {
 		if c := r.Conditions; c != nil {
-			at, alpha, gamma := float64(r.S), s.Constants.Alpha, s.Constants.Gamma
-			first.AddBand(at, c.Norm.Value/alpha, c.Norm.Lo/alpha, c.Norm.Hi/alpha)
-			second.AddBand(at, math.Max(1-c.Low.Value, c.High.Value-1)/gamma, math.Max(1-c.Low.Hi, c.High.Lo-1)/gamma,
-				math.Max(1-c.Low.Lo, c.High.Hi-1)/gamma)
+			width, alpha, gamma := float64(r.S), s.Constants.Alpha, s.Constants.Gamma
+			condition1.AddBand(width, c.Norm.Value/alpha, c.Norm.Lo/alpha, c.Norm.Hi/alpha)
+			condition2.AddBand(width, math.Max(1-c.Low.Value, c.High.Value-1)/gamma,
+				math.Max(1-c.Low.Hi, c.High.Lo-1)/gamma, math.Max(1-c.Low.Lo, c.High.Hi-1)/gamma)
 		}
 	}
-	if len(first.X) == 0 {
+	if len(condition1.X) == 0 {
 		return nil
 	}
-	return []plots.Series{first, second}
+	return []plots.Series{condition1, condition2}
 }

@@ -21,88 +21,87 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Seconds are the wall-clock seconds of a rung; on ranks, those of the first.
+// Seconds are the wall-clock seconds of a rung; with several ranks, those of rank 0.
 type Seconds struct {
-	Features float64 `json:"features"` // of Z, of this and the rungs before it
-	Gram     float64 `json:"gram"`     // of ZᵀZ, likewise
-	Factor   float64 `json:"factor"`   // of the Cholesky factor of ZᵀZ+λ_pI
-	Test     float64 `json:"test"`     // of the measurements
-	Rung     float64 `json:"rung"`     // all that this rung took
+	Features float64 `json:"features"` // time to form Z, of this and all previous rungs
+	Gram     float64 `json:"gram"`     // time to form ZᵀZ, of this and all previous rungs
+	Factor   float64 `json:"factor"`   // time of the Cholesky factorization of ZᵀZ+λ_pI
+	Test     float64 `json:"test"`     // time of the measurements
+	Rung     float64 `json:"rung"`     // total time of this rung
 }
 
-// Rung is one width s and what was found of its Z.
+// Rung is the result for one width s.
 type Rung struct {
-	S int `json:"s"`
-	// Kappa is κ(M⁻¹A), and Min and Max the ends of the spectrum of M⁻¹A, of K itself.
-	Kappa estimate.Interval `json:"kappa"`
-	Min   estimate.Interval `json:"lambda_min"`
-	Max   estimate.Interval `json:"lambda_max"`
-	// Conditions of Theorem 7; nil where they were not measured.
-	Conditions *Conditions `json:"conditions"`
-	Verdict    Verdict     `json:"verdict"`
-	Iterations int         `json:"iterations"` // ⌈(√κ/2)·ln(2/τ)⌉
-	Iteration  float64     `json:"seconds_per_iteration"`
-	Predicted  float64     `json:"predicted_seconds"` // of a solve with this s: features, ZᵀZ, factor, iterations
-	Products   int         `json:"products"`          // with K, of the test
-	Seconds    Seconds     `json:"seconds"`
+	S          int               `json:"s"`
+	Kappa      estimate.Interval `json:"kappa"`      // κ(M⁻¹A), for K itself
+	Min        estimate.Interval `json:"lambda_min"` // λ_min(M⁻¹A), for K itself
+	Max        estimate.Interval `json:"lambda_max"` // λ_max(M⁻¹A), for K itself
+	Conditions *Conditions       `json:"conditions"` // conditions of Theorem 7; nil if they were not measured
+	Verdict    Verdict           `json:"verdict"`
+	Iterations int               `json:"iterations"`            // ⌈(√κ/2)·ln(2/τ)⌉
+	Iteration  float64           `json:"seconds_per_iteration"` // time of one iteration of a solve
+	Predicted  float64           `json:"predicted_seconds"`     // time of a solve: features, ZᵀZ, factor and iterations
+	Products   int               `json:"products"`              // number of products with K in the test
+	Seconds    Seconds           `json:"seconds"`
 }
 
-// Status says how a search ended.
+// Status is how a search ended.
 type Status string
 
 const (
 	Found       Status = "found"       // a rung was accepted
-	None        Status = "none"        // none was, up to Max
-	Interrupted Status = "interrupted" // the context ended first
+	None        Status = "none"        // no rung up to Max was accepted
+	Interrupted Status = "interrupted" // the context ended before the search
 )
 
+// search is the state of a search.
+
 type search struct {
-	p     Problem
-	o     Options
-	n     int
-	total int        // rungs at most
-	ones  *mat.Dense // n×t
+	problem  Problem
+	options  Options
+	n        int
+	maxRungs int        // rungs at most
+	ones     *mat.Dense // n×t
 }
 
-// Search doubles s from o.First until a test of Z accepts. The features are those of the
-// stream g.Sub("features", 0) in widths feature.Doubling nests; those of Fourier maps are the
-// very ones that any map of s features of that stream has. When ctx ends, it returns the
-// rungs there are beside ctx's error.
+// Search doubles s from o.First until a test of Z accepts. The features are those of the stream g.Sub("features", 0),
+// in the nested widths of feature.Doubling. For Fourier maps they are the same as those of any map of s features of
+// that stream. If ctx ends, Search returns the rungs so far together with ctx's error.
 func Search(ctx context.Context, p Problem, o *Options, g rng.Stream) (*Result, error) {
-	s, res, err := settle(p, o)
+	s, res, err := newSearch(p, o)
 	if err != nil {
 		return nil, err
 	}
-	best := -1
-	c := s.p.Comm
-	l := &ladder{x: s.p.X.Slice(comm.Rows(s.n, precond.RankRows, c.Rank(), c.Size())), comm: s.p.Comm,
-		dist: feature.Doubling{Dist: s.p.Map, First: s.o.First}, g: g.Sub("features", 0)}
-	if d, ok := s.p.Map.(feature.Doubling); ok {
-		l.dist.Dist = d.Dist
+	bestRung := -1
+	c := s.problem.Comm
+	l := &ladder{x: s.problem.X.Slice(comm.Rows(s.n, precond.RankRows, c.Rank(), c.Size())), comm: s.problem.Comm,
+		features: feature.Doubling{Dist: s.problem.Map, First: s.options.First}, g: g.Sub("features", 0)}
+	if d, ok := s.problem.Map.(feature.Doubling); ok {
+		l.features.Dist = d.Dist
 	}
-	perK, err := pencil.Seconds(ctx, s.p.K.MulTo, s.ones)
-	for width := s.o.First; err == nil && width <= res.Max; width *= 2 {
+	productSeconds, err := pencil.Seconds(ctx, s.problem.K.MulTo, s.ones)
+	for width := s.options.First; err == nil && width <= res.Max; width *= 2 {
 		s.progress(len(res.Rungs))
 		var r *Rung
-		if r, err = s.rung(ctx, l, width, perK, g.Sub("sketch size", uint64(width))); err != nil {
+		if r, err = s.measureRung(ctx, l, width, productSeconds, g.Sub("sketch size", uint64(width))); err != nil {
 			break
 		}
 		res.Rungs = append(res.Rungs, *r)
 		if r.Verdict == Accept {
 			res.Status, res.S = Found, width
-			s.progress(s.total)
+			s.progress(s.maxRungs)
 			return res, nil
 		}
 	}
 	res.Status = None
 	for i, r := range res.Rungs {
-		if best < 0 || r.Predicted < res.Rungs[best].Predicted {
-			best, res.S = i, r.S
+		if bestRung < 0 || r.Predicted < res.Rungs[bestRung].Predicted {
+			bestRung, res.S = i, r.S
 		}
 	}
 	switch {
 	case err == nil:
-		s.progress(s.total)
+		s.progress(s.maxRungs)
 	case ctx.Err() != nil:
 		res.Status = Interrupted
 	default:
@@ -111,29 +110,29 @@ func Search(ctx context.Context, p Problem, o *Options, g rng.Stream) (*Result, 
 	return res, err
 }
 
-// progress reports the rungs done, each by its share of the work, about s².
+// progress reports the completed work. The work of a rung is about s².
 func (s *search) progress(rungs int) {
-	if s.o.progress != nil {
+	if s.options.progress != nil {
 		work := func(rungs int) int { return (1<<(2*rungs) - 1) / 3 } // 1 + 4 + 16 + …
-		s.o.progress(work(rungs), work(s.total))
+		s.options.progress(work(rungs), work(s.maxRungs))
 	}
 }
 
-// settle fills in the defaults, checks, and finds the last rung.
-func settle(p Problem, o *Options) (*search, *Result, error) {
-	s := &search{p: p, n: p.K.Dim()}
-	s.p.Comm = comm.OrAlone(p.Comm)
-	s.p.LambdaP = cmp.Or(s.p.LambdaP, p.Lambda)
-	s.p.RHS = cmp.Or(s.p.RHS, 1)
-	s.p.Tol = cmp.Or(s.p.Tol, 1e-3)
+// newSearch sets the defaults, checks the options, and determines the last possible rung.
+func newSearch(p Problem, o *Options) (*search, *Result, error) {
+	s := &search{problem: p, n: p.K.Dim()}
+	s.problem.Comm = comm.OrAlone(p.Comm)
+	s.problem.LambdaP = cmp.Or(s.problem.LambdaP, p.Lambda)
+	s.problem.RHS = cmp.Or(s.problem.RHS, 1)
+	s.problem.Tol = cmp.Or(s.problem.Tol, 1e-3)
 	opt := *cmp.Or(o, &Options{})
-	if err := opt.settle(s.n, s.p.Lambda, s.p.LambdaP); err != nil {
+	if err := opt.setDefaults(s.n, s.problem.Lambda, s.problem.LambdaP); err != nil {
 		return nil, nil, err
 	}
 	if opt.Test == Theorem7 {
 		opt.Target = opt.Constants.Bound()
 	}
-	s.o, s.ones = opt, mat.NewDense(s.n, s.p.RHS, slices.Repeat([]float64{1}, s.n*s.p.RHS))
+	s.options, s.ones = opt, mat.NewDense(s.n, s.problem.RHS, slices.Repeat([]float64{1}, s.n*s.problem.RHS))
 	res := &Result{Test: opt.Test, Target: opt.Target, Confidence: opt.Confidence, Max: opt.First, Limit: "asked"}
 	if opt.Test == Theorem7 {
 		res.Constants = opt.Constants
@@ -146,7 +145,7 @@ func settle(p Problem, o *Options) (*search, *Result, error) {
 		return nil, nil, fmt.Errorf("sketchsize: s = %d features of n = %d points need %s, but only %s of the memory "+
 			"limit is left", opt.First, s.n, accel.Bytes(s.bytes(opt.First)), accel.Bytes(opt.memory))
 	}
-	for s.total = 1; 2*res.Max <= opt.Max; s.total++ {
+	for s.maxRungs = 1; 2*res.Max <= opt.Max; s.maxRungs++ {
 		if !fits(2 * res.Max) {
 			res.Limit = "memory"
 			break
@@ -156,142 +155,148 @@ func settle(p Problem, o *Options) (*search, *Result, error) {
 	return s, res, nil
 }
 
-// bytes returns the memory of a rung: Z and the one before, ZᵀZ, the one before, and a
-// factor; for the eigenvectors, which LAPACK finds with 16s² bytes of workspace, as many again.
+// bytes returns the memory of a rung: Z and the previous Z, ZᵀZ and the previous ZᵀZ, and a factor. Theorem7 also needs
+// the eigenvectors, for which LAPACK takes a workspace of 16s² bytes.
 func (s *search) bytes(width int) int64 {
 	n, w := int64(s.n), int64(width)
 	b := 6*n*w + 18*w*w
-	if s.o.Test == Theorem7 {
+	if s.options.Test == Theorem7 {
 		b += 16 * w * w
 	}
 	return b
 }
 
-// rung climbs to s and tests.
-func (s *search) rung(ctx context.Context, l *ladder, width int, perK float64, g rng.Stream) (*Rung, error) {
-	began := time.Now()
-	if err := l.climb(ctx, width); err != nil {
+// measureRung extends the features to the given width and tests them.
+func (s *search) measureRung(ctx context.Context, ladder *ladder, width int, productSeconds float64,
+	g rng.Stream) (*Rung, error) {
+	start := time.Now()
+	if err := ladder.growTo(ctx, width); err != nil {
 		return nil, err
 	}
 	clock := time.Now()
-	m, err := l.metric(ctx, s.p.LambdaP)
+	metric, err := ladder.newMetric(ctx, s.problem.LambdaP)
 	if err != nil {
 		return nil, err
 	}
-	l.sec.Factor = stage.Lap(&clock)
-	out := &Rung{S: width}
-	delta := (1 - s.o.Confidence) / float64(s.total)
-	if err := s.kappa(ctx, out, m, delta, g); err != nil {
+	ladder.seconds.Factor = stage.Lap(&clock)
+	rung := &Rung{S: width}
+	delta := (1 - s.options.Confidence) / float64(s.maxRungs)
+	if err := s.measureKappa(ctx, rung, metric, delta, g); err != nil {
 		return nil, err
 	}
-	if s.o.Test == Theorem7 {
-		if err := s.theorem7(ctx, out, l, delta, g); err != nil {
+	if s.options.Test == Theorem7 {
+		if err := s.testTheorem7(ctx, rung, ladder, delta, g); err != nil {
 			return nil, err
 		}
 	}
-	perM, err := pencil.Seconds(ctx, m.SolveTo, s.ones)
+	solveSeconds, err := pencil.Seconds(ctx, metric.SolveTo, s.ones)
 	if err != nil {
 		return nil, err
 	}
-	out.Seconds = l.sec
-	out.Seconds.Test = stage.Lap(&clock)
-	out.Seconds.Rung = time.Since(began).Seconds()
-	out.Iteration = perK + perM
-	if err := s.share(ctx, out); err != nil {
+	rung.Seconds = ladder.seconds
+	rung.Seconds.Test = stage.Lap(&clock)
+	rung.Seconds.Rung = time.Since(start).Seconds()
+	rung.Iteration = productSeconds + solveSeconds
+	if err := s.shareSeconds(ctx, rung); err != nil {
 		return nil, err
 	}
-	out.Iterations = pcg.IterationBound(out.Kappa.Value, s.p.Tol)
-	out.Predicted = out.Seconds.Features + out.Seconds.Gram + out.Seconds.Factor + float64(out.Iterations)*out.Iteration
-	return out, nil
+	rung.Iterations = pcg.IterationBound(rung.Kappa.Value, s.problem.Tol)
+	rung.Predicted = rung.Seconds.Features + rung.Seconds.Gram + rung.Seconds.Factor +
+		float64(rung.Iterations)*rung.Iteration
+	return rung, nil
 }
 
-// share sets the seconds of all ranks to the first one's, so that all choose the same rung by them.
-func (s *search) share(ctx context.Context, r *Rung) error {
+// shareSeconds replaces the seconds by those of rank 0 on all ranks, so that all choose the same rung.
+func (s *search) shareSeconds(ctx context.Context, r *Rung) error {
 	t := &r.Seconds
 	x := []float64{t.Features, t.Gram, t.Factor, t.Test, t.Rung, r.Iteration}
-	err := comm.ShareNumbers(ctx, s.p.Comm, x, 0)
+	err := comm.ShareNumbers(ctx, s.problem.Comm, x, 0)
 	t.Features, t.Gram, t.Factor, t.Test, t.Rung, r.Iteration = x[0], x[1], x[2], x[3], x[4], x[5]
 	return err
 }
 
-// kappa measures κ, and for the test of it decides.
-func (s *search) kappa(ctx context.Context, out *Rung, m *metric, delta float64, g rng.Stream) error {
-	e := s.p.Error / s.p.Lambda
-	judge := func(r *lanczos.Result) judgement { return ofKappa(r, e, s.o.Target) }
-	r, err := lanczos.RunPencil(ctx, s.p.K, m, s.options(1-delta, g.Sub("kappa"), judge))
+// measureKappa measures κ, and sets the verdict of the test Kappa.
+func (s *search) measureKappa(ctx context.Context, rung *Rung, metric *metric, delta float64, g rng.Stream) error {
+	e := s.problem.Error / s.problem.Lambda
+	judge := func(r *lanczos.Result) judgement { return judgeKappa(r, e, s.options.Target) }
+	r, err := lanczos.RunPencil(ctx, s.problem.K, metric, s.lanczosOptions(1-delta, g.Sub("kappa"), judge))
 	if err != nil {
 		return err
 	}
-	out.Kappa, out.Min, out.Max = r.Allowing(e)
-	out.Products = r.MulTo.Calls
-	if !(out.Kappa.Value >= 1) {
+	rung.Kappa, rung.Min, rung.Max = r.Allowing(e)
+	rung.Products = r.MulTo.Calls
+	if !(rung.Kappa.Value >= 1) {
 		return fmt.Errorf("sketchsize: the spectrum of M⁻¹A at s = %d reaches down to %.3g: K as stored has "+
-			"an error above λ, take float64 storage or a larger λ", out.S, r.Min.Value)
+			"an error above λ, take float64 storage or a larger λ", rung.S, r.Min.Value)
 	}
-	out.Verdict = atMost(out.Kappa, s.o.Target)
+	rung.Verdict = atMost(rung.Kappa, s.options.Target)
 	return nil
 }
 
-// theorem7 decides by the conditions. A spectrum of M⁻¹A that reaches for certain out of what
-// they imply refutes them without measuring them.
-func (s *search) theorem7(ctx context.Context, out *Rung, l *ladder, delta float64, g rng.Stream) error {
-	c := s.o.Constants
-	up, _ := c.Upper()
-	low, _ := c.Lower()
-	refuted := out.Max.Lo > up || out.Min.Hi < low
-	if refuted && out.S > s.o.Eigen {
-		out.Verdict = Reject
+// testTheorem7 sets the verdict by the conditions. If the spectrum of M⁻¹A certainly leaves the range that the
+// conditions imply, they are refuted, and above Options.Eigen they are then not measured.
+func (s *search) testTheorem7(ctx context.Context, rung *Rung, ladder *ladder, delta float64, g rng.Stream) error {
+	test := s.options.Constants
+	up, _ := test.Upper()
+	low, _ := test.Lower()
+	refuted := rung.Max.Lo > up || rung.Min.Hi < low
+	if refuted && rung.S > s.options.Eigen {
+		rung.Verdict = Reject
 		return nil
 	}
 	var products int
 	var err error
-	if out.Conditions, products, err = s.conditions(ctx, l, c, delta, g); err != nil {
+	if rung.Conditions, products, err = s.conditions(ctx, ladder, test, delta, g); err != nil {
 		return err
 	}
-	out.Products += products
-	out.Verdict = both(out.Conditions.First, out.Conditions.Second)
+	rung.Products += products
+	rung.Verdict = conjunction(rung.Conditions.First, rung.Conditions.Second)
 	return nil
 }
 
-// judgement is what is known of a test's quantity in the course of the Lanczos process: the
-// verdict, the relative width of the interval, and the value of its inner end.
+// judgement is the state of a test during a Lanczos process.
 type judgement struct {
-	verdict      Verdict
-	width, inner float64
+	verdict  Verdict
+	width    float64 // relative width of the interval
+	innerEnd float64 // end of the interval that is a Ritz value
 }
 
-// ofKappa judges κ, allowing for e, against a limit.
-func ofKappa(r *lanczos.Result, e, limit float64) judgement {
-	stored := r.Cond()
+// judgeKappa compares κ with a limit, allowing for the error e.
+func judgeKappa(r *lanczos.Result, e, limit float64) judgement {
+	storedKappa := r.Cond()
 	k, _, _ := r.Allowing(e)
-	return judgement{atMost(k, limit), (stored.Hi - stored.Lo) / stored.Lo, stored.Lo}
+	return judgement{atMost(k, limit), (storedKappa.Hi - storedKappa.Lo) / storedKappa.Lo, storedKappa.Lo}
 }
 
-// ofNorm judges the largest eigenvalue, widened by e, against a limit.
-func ofNorm(r *lanczos.Result, e, limit float64) judgement {
+// judgeNorm compares the largest eigenvalue, widened by e, with a limit.
+func judgeNorm(r *lanczos.Result, e, limit float64) judgement {
 	width := (r.Max.Hi - r.Max.Lo) / max(r.Max.Value, limit/10)
 	return judgement{atMost(r.Max.Widened(e), limit), width, r.Max.Lo}
 }
 
-// ofRatios judges both ends of the spectrum, widened by e, against 1±γ.
-func ofRatios(r *lanczos.Result, e, gamma float64) judgement {
-	v := within(r.Min.Widened(e), r.Max.Widened(e), gamma)
+// judgeRatios compares both ends of the spectrum, widened by e, with 1±γ.
+func judgeRatios(r *lanczos.Result, e, gamma float64) judgement {
+	v := ratiosWithin(r.Min.Widened(e), r.Max.Widened(e), gamma)
 	return judgement{v, max(r.Min.Width(), r.Max.Width()), r.Max.Lo / max(r.Min.Hi, 0x1p-50)}
 }
 
-// options of the Lanczos process, which ends when the interval is narrow; when the verdict is
-// clear and the interval fit to be drawn; or when it is a rejection and the inner end, from
-// which times are predicted, has come to rest.
-func (s *search) options(confidence float64, g rng.Stream, judge func(*lanczos.Result) judgement) *lanczos.Options {
-	const drawn, narrow, window, rest = 0.1, 1e-3, 16, 1.02
-	var inner []float64
+// lanczosOptions returns the options of a Lanczos process. It ends if the interval is narrower than narrowWidth; if the
+// verdict is clear and the interval is narrower than plotWidth, which is enough for a figure; or if the verdict is a
+// rejection and the inner end, from which times are predicted, grew by at most the factor maxGrowth over the last
+// window of steps.
+func (s *search) lanczosOptions(confidence float64, g rng.Stream,
+	judge func(*lanczos.Result) judgement) *lanczos.Options {
+	const plotWidth, narrowWidth, window, maxGrowth = 0.1, 1e-3, 16, 1.02
+	var innerEnds []float64
 	return &lanczos.Options{
-		Steps: s.o.Steps, Tol: -1, Confidence: confidence, Start: g,
+		Steps: s.options.Steps, Tol: -1, Confidence: confidence, Start: g,
 		Monitor: func(r *lanczos.Result) error {
-			j := judge(r)
-			inner = append(inner, j.inner)
-			still := len(inner) > window && j.inner <= rest*inner[len(inner)-1-window]
-			if j.width <= narrow || j.verdict != Open && j.width <= drawn || j.verdict == Reject && still {
+			judgement := judge(r)
+			innerEnds = append(innerEnds, judgement.innerEnd)
+			innerSettled := len(innerEnds) > window &&
+				judgement.innerEnd <= maxGrowth*innerEnds[len(innerEnds)-1-window]
+			if judgement.width <= narrowWidth || judgement.verdict != Open && judgement.width <= plotWidth ||
+				judgement.verdict == Reject && innerSettled {
 				return lanczos.ErrStop
 			}
 			return nil

@@ -28,7 +28,7 @@ predicted time is named.`,
   krrlab sketch-size --data mnist --n 10000 --test theorem7 --preset kappa10 --plot ladder.svg`,
 }
 
-// Kind names a test of Z.
+// Kind is the name of a test of Z.
 type Kind string
 
 const (
@@ -40,25 +40,26 @@ const (
 type Options struct {
 	Test   Kind    `flag:"test" default:"kappa" check:"one of kappa theorem7" help:"kappa or theorem7"`
 	Target float64 `flag:"kappa-target" default:"30" check:">1" help:"largest κ(M⁻¹A) that kappa accepts, above 1"`
-	// Constants are of Theorem7, where Preset does not name them.
+	// Preset names the constants of Theorem7, unless Constants are set.
 	Preset    string `flag:"preset" check:"one of paper kappa5 kappa10" not:"constants" help:"constants of theorem7: paper, kappa5 or kappa10 (default: kappa5)"`
 	Constants Test   `flag:"constants" help:"θ,α,γ of theorem7, instead of a preset: P takes eigenvalues of ZZᵀ above θλ, ‖(I−P)K(I−P)‖ ≤ αλ, ratios within 1±γ"`
 	First     int    `flag:"first" check:">=1" help:"first s (default: 128, or n/8 if that is less)"`
 	Max       int    `flag:"max" check:">=1" help:"largest s, below n (default: n−1)"`
-	// Eigen is the largest s at which conditions are measured that can no longer both hold,
-	// because κ is above Test.Bound.
+	// Eigen is the largest s at which the conditions are measured even if they can no longer both hold, because κ is
+	// above Test.Bound.
 	Eigen int `flag:"conditions-up-to" default:"2048" check:">=-1" zero:"-1" help:"largest s at which theorem7 measures conditions that κ refutes already (9s³ flops); -1 for never"`
-	// Confidence: a rung's own intervals share 1−Confidence evenly with those of all rungs up to Max.
+	// Confidence is the probability that no rung is accepted wrongly. All possible rungs up to Max have equal shares of
+	// 1−Confidence.
 	Confidence float64 `flag:"confidence" default:"0.95" check:"(0,1)" help:"probability that no s is accepted wrongly"`
-	Steps      int     `default:"150" check:">=1"` // of the Lanczos process at most
+	Steps      int     `default:"150" check:">=1"` // maximum number of steps of a Lanczos process
 
-	memory int64 // bytes that the features and their factors may take; 0 for no limit
-	// called before every rung and after the last with the work done, about (s/First)² of a rung
-	progress func(done, total int)
+	memory int64 // bytes available to the features and their factors; 0: unlimited
+	// progress is called before every rung and after the last one with the completed work. A rung counts (s/First)².
+	progress func(completed, total int)
 }
 
-// settle replaces zeros by the defaults for n points, or reports what is wrong; λ_p is not 0.
-func (o *Options) settle(n int, lambda, lambdaP float64) error {
+// setDefaults replaces zeros by the defaults for n points, and returns an error for invalid options. λ_p must not be 0.
+func (o *Options) setDefaults(n int, lambda, lambdaP float64) error {
 	if err := schema.Settle(o); err != nil {
 		return err
 	}
@@ -81,21 +82,21 @@ func (o *Options) settle(n int, lambda, lambdaP float64) error {
 	return o.Constants.Validate()
 }
 
-// Run doubles s until a test of the features accepts. With Fourier features, the preconditioner Features of the same
-// seed with S: s has the very Z that was tested; with others that whose Map is feature.Doubling{Dist, First}.
-// Theorem7 is about λ_p = λ, and other values are an error. When ctx ends, it returns the rungs there are beside
-// ctx's error.
+// Run doubles s until a test of the features accepts. The tested Z can be used again: with Fourier features, it is that
+// of the preconditioner Features with the same seed and S: s; with other features, that of a preconditioner whose Map
+// is feature.Doubling{Dist, First}. Theorem7 requires λ_p = λ, and returns an error for other values. If ctx ends, Run
+// returns the rungs so far together with ctx's error.
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
-	began, p := time.Now(), b.Problem()
+	start, p := time.Now(), b.Problem()
 	task := Problem{Comm: p.Comm, X: p.X, Lambda: p.Lambda, LambdaP: p.Lambda, RHS: p.T, Tol: p.Tol}
 	var err error
-	if drawn := p.Z.Map(); drawn != nil {
-		task.Map, task.LambdaP = drawn, p.Z.LambdaP
+	if configuredMap := p.Z.Map(); configuredMap != nil {
+		task.Map, task.LambdaP = configuredMap, p.Z.LambdaP
 	} else if task.Map, err = feature.For(p.Kernel); err != nil {
 		return nil, err
 	}
 	o.progress = stage.Progress(ctx, b.Tell, Stage.Name)
-	if err := o.settle(p.N, task.Lambda, task.LambdaP); err != nil { // before K is formed
+	if err := o.setDefaults(p.N, task.Lambda, task.LambdaP); err != nil { // check before K is formed
 		return nil, err
 	}
 	k, err := b.K(ctx, 0)
@@ -104,8 +105,8 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	}
 	task.K, task.Error = k, k.Error
 	o.memory = accel.MemoryAvailable()
-	if left := p.FreeBytes(k); left > 0 && (o.memory == 0 || left < o.memory) {
-		o.memory = left
+	if freeBytes := p.FreeBytes(k); freeBytes > 0 && (o.memory == 0 || freeBytes < o.memory) {
+		o.memory = freeBytes
 	}
 	if o.memory, err = comm.Least(ctx, p.Comm, o.memory); err != nil {
 		return nil, err
@@ -119,6 +120,6 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if r.Test == Theorem7 {
 		r.Coverage = coverage(p.Kernel, task.Map, r.Target)
 	}
-	r.Seconds = time.Since(began).Seconds()
+	r.Seconds = time.Since(start).Seconds()
 	return r, err
 }

@@ -8,7 +8,7 @@ import (
 
 // TestDefaults: the documented defaults, and the bytes of a rung by the formula.
 func TestDefaults(t *testing.T) {
-	settled := func(n int) (o Options, err error) { err = o.settle(n, 1, 1); return o, err }
+	settled := func(n int) (o Options, err error) { err = o.setDefaults(n, 1, 1); return o, err }
 	o, err := settled(2000)
 	testkit.OK(t, err)
 	if o.Test != Kappa || o.Target != 30 || o.Constants != Kappa5 || o.Confidence != 0.95 ||
@@ -27,7 +27,7 @@ func TestDefaults(t *testing.T) {
 		want int64
 	}{{Options{Test: Kappa}, 6*n*w + 18*w*w}, {Options{Test: Theorem7},
 		6*n*w + 34*w*w}} {
-		s := &search{o: c.o}
+		s := &search{options: c.o}
 		s.n = n
 		testkit.Equal(t, s.bytes(w), c.want, c.o)
 	}

@@ -8,9 +8,8 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/feature"
 )
 
-// Test holds the constants of Theorem 7's two conditions on a matrix of features Z.
-// With P the orthogonal projector on the span of the eigenvectors of ZZᵀ whose
-// eigenvalues exceed θλ, and K = VVᵀ, the conditions are
+// Test has the constants of Theorem 7's two conditions on a matrix of features Z. With P the orthogonal projector on
+// the span of the eigenvectors of ZZᵀ whose eigenvalues exceed θλ, and K = VVᵀ, the conditions are
 //
 //  1. ‖(I−P)K(I−P)‖₂ ≤ αλ,
 //  2. (1−γ)‖ZᵀPx‖² ≤ ‖VᵀPx‖² ≤ (1+γ)‖ZᵀPx‖²  for all x.
@@ -21,20 +20,20 @@ type Test struct {
 	Gamma float64 `json:"gamma"`
 }
 
-// The presets. PaperTest has the printed constants; for TensorSketch they need about
-// 11,000 times the features of Theorem 1. Kappa5 and Kappa10 guarantee κ ≤ 5 and
-// κ ≤ 10, at some 74 and 16 times the features of Theorem 1.
+// The presets. PaperTest has the constants printed in the paper; for TensorSketch they need about 11,000 times the
+// features of Theorem 1. Kappa5 and Kappa10 guarantee κ ≤ 5 and κ ≤ 10, with about 74 and 16 times the features of
+// Theorem 1.
 var (
 	PaperTest = Test{"paper", 0.05, 0.10, 0.10}
 	Kappa5    = Test{"kappa5", 0.26, 0.36, 0.30}
 	Kappa10   = Test{"kappa10", 0.36, 0.56, 0.54}
 )
 
-// Set reads θ,α,γ.
+// Set parses θ,α,γ.
 func (c *Test) Set(text string) error {
-	var rest string
+	var trailing string
 	*c = Test{Name: "own constants"}
-	if n, _ := fmt.Sscanf(text+" ", "%g,%g,%g%s", &c.Theta, &c.Alpha, &c.Gamma, &rest); n != 3 {
+	if n, _ := fmt.Sscanf(text+" ", "%g,%g,%g%s", &c.Theta, &c.Alpha, &c.Gamma, &trailing); n != 3 {
 		return fmt.Errorf("%q: want θ,α,γ, such as 0.26,0.36,0.30", text)
 	}
 	return c.Validate()
@@ -47,10 +46,10 @@ func (c Test) String() string {
 	return fmt.Sprintf("%g,%g,%g", c.Theta, c.Alpha, c.Gamma)
 }
 
-// Type names the numbers in help.
+// Type names the numbers in help texts.
 func (Test) Type() string { return "θ,α,γ" }
 
-// Validate returns an error if no bound can follow from the constants.
+// Validate returns an error if the constants do not imply any bound.
 func (c Test) Validate() error {
 	if !(c.Theta >= 0 && c.Alpha >= 0 && c.Gamma >= 0 && c.Gamma < 1) ||
 		math.IsInf(c.Theta, 1) || math.IsInf(c.Alpha, 1) {
@@ -76,9 +75,9 @@ func (c Test) validate() {
 // is between their difference and their sum; yᵀAy = 1+‖Vᵀy‖². As P is spectral for
 // ZZᵀ, yᵀMy = 1+t+‖Zᵀ(I−P)y‖² is between 1+t and 1+θ+t. Divide.
 //
-// The extremes over t are roots of quadratics, so the value is exact to rounding. The
-// paper's own chain of inequalities gives only κ ≤ 34.3 for its constants, this one
-// 2.13 (erratum 9). Bound panics unless θ, α ≥ 0 and 0 ≤ γ < 1.
+// The extremes over t are roots of quadratics, so that the value is exact to rounding. The paper's chain of
+// inequalities gives only κ ≤ 34.3 for its constants; this bound is 2.13 (erratum 9). Bound panics unless θ, α ≥ 0 and
+// 0 ≤ γ < 1.
 func (c Test) Bound() float64 {
 	c.validate()
 	hi, _ := c.Upper()
@@ -86,10 +85,10 @@ func (c Test) Bound() float64 {
 	return hi / lo
 }
 
-// Upper returns max_t hi(t), so that A ≼ hi·M, and the t at which it is reached; t is
-// +Inf where the supremum 1+γ is approached only.
+// Upper returns max_t hi(t), so that A ≼ hi·M, and the t of the maximum. t is +Inf if hi(t) only approaches its
+// supremum 1+γ.
 //
-// With a = 1+γ and x = √t, hi = [1+(√a·x+√α)²]/(1+x²), and hi' = 0 where
+// With a = 1+γ and x = √t, hi = [1+(√a·x+√α)²]/(1+x²), and hi' = 0 if
 //
 //	√(aα)·x² + (1+α−a)·x − √(aα) = 0.
 func (c Test) Upper() (hi, t float64) {
@@ -106,11 +105,11 @@ func (c Test) Upper() (hi, t float64) {
 	return hi, t
 }
 
-// Lower returns min_t lo(t), so that A ≽ lo·M, and the t at which it is reached; t is
-// +Inf where the infimum 1−γ is approached only.
+// Lower returns min_t lo(t), so that A ≽ lo·M, and the t of the minimum. t is +Inf if lo(t) only approaches its infimum
+// 1−γ.
 //
-// With b = 1−γ, x = √t and T = 1+θ: while √b·x ≤ √α, lo = 1/(T+x²) falls, to
-// its least at x² = α/b. Beyond, lo = [1+(√b·x−√α)²]/(T+x²), and lo' = 0 where
+// With b = 1−γ, x = √t and T = 1+θ: as long as √b·x ≤ √α, lo = 1/(T+x²) decreases, to its minimum at x² = α/b. Beyond
+// that, lo = [1+(√b·x−√α)²]/(T+x²), and lo' = 0 if
 //
 //	√(bα)·x² + (bT−1−α)·x − T√(bα) = 0.
 func (c Test) Lower() (lo, t float64) {
@@ -119,12 +118,12 @@ func (c Test) Lower() (lo, t float64) {
 	f := func(x float64) float64 {
 		return (1 + sq(math.Max(math.Sqrt(b)*x-math.Sqrt(c.Alpha), 0))) / (top + x*x)
 	}
-	edge := math.Sqrt(c.Alpha / b)
-	lo, t = f(edge), edge*edge
+	kink := math.Sqrt(c.Alpha / b)
+	lo, t = f(kink), kink*kink
 	if b < lo { // t → ∞
 		lo, t = b, math.Inf(1)
 	}
-	if x, ok := root(math.Sqrt(b*c.Alpha), b*top-1-c.Alpha, -top*math.Sqrt(b*c.Alpha)); ok && x > edge && f(x) < lo {
+	if x, ok := root(math.Sqrt(b*c.Alpha), b*top-1-c.Alpha, -top*math.Sqrt(b*c.Alpha)); ok && x > kink && f(x) < lo {
 		lo, t = f(x), x*x
 	}
 	return lo, t
@@ -136,17 +135,17 @@ func (c Test) Lower() (lo, t float64) {
 //	ε ≤ γ/(1+γ+1/θ)            (condition 2, upper side),
 //	ε ≤ γ/(1−γ+1/θ)            (condition 2, lower side; the weaker one).
 //
-// For condition 1, a unit y of range(I−P) that breaks it has yᵀAy > (1+α)λ and
-// yᵀMy ≤ (1+θ)λ. For condition 2, z = ‖Zᵀy‖² > θλ for a unit y of range(P), and
-// yᵀKy ≤ (z+λ)/(1−ε)−λ. A negative margin (α < θ) means that no ε suffices.
+// For condition 1, a unit vector y of range(I−P) that violates it has yᵀAy > (1+α)λ and yᵀMy ≤ (1+θ)λ. For condition 2,
+// z = ‖Zᵀy‖² > θλ for a unit vector y of range(P), and yᵀKy ≤ (z+λ)/(1−ε)−λ. A negative margin (α < θ) means that no ε
+// suffices.
 func (c Test) Margin() float64 {
 	c.validate()
 	return math.Min(1-(1+c.Theta)/(1+c.Alpha), c.Gamma/(1+c.Gamma+1/c.Theta))
 }
 
-// FeatureFactor returns how many times the features of Theorem 1 make TensorSketch
-// pass the test with the same probability. Theorem 1 asks ε = ½ of Lemma 4 and s grows
-// as ε⁻², hence the factor (1/2ε)² with ε the Margin; +Inf if no number does.
+// FeatureFactor returns the multiple of Theorem 1's number of features with which TensorSketch passes the test with the
+// same probability. Theorem 1 requires ε = ½ of Lemma 4, and s is proportional to ε⁻². The factor is therefore (1/2ε)²,
+// with ε the Margin, or +Inf if no number of features suffices.
 func (c Test) FeatureFactor() float64 {
 	if eps := c.Margin(); eps > 0 {
 		return sq(0.5 / eps)
@@ -156,8 +155,7 @@ func (c Test) FeatureFactor() float64 {
 
 func sq(x float64) float64 { return x * x }
 
-// root returns the positive root of px²+qx+r with p > 0 > r, free of cancellation; ok
-// is false if p = 0.
+// root returns the positive root of px²+qx+r for p > 0 > r, without cancellation; ok is false if p = 0.
 func root(p, q, r float64) (x float64, ok bool) {
 	if p == 0 {
 		return 0, false
@@ -169,13 +167,13 @@ func root(p, q, r float64) (x float64, ok bool) {
 	return (d - q) / (2 * p), true
 }
 
-// coverage says what Theorem 7 covers of a kernel with features.
-func coverage(k kernel.Kernel, dist feature.Dist, bound float64) string {
-	_, poly := k.(kernel.Polynomial)
-	if f, ok := dist.(feature.Doubling); ok {
-		dist = f.Dist
+// coverage states what Theorem 7 proves for a kernel and its features.
+func coverage(k kernel.Kernel, features feature.Dist, bound float64) string {
+	_, isPolynomial := k.(kernel.Polynomial)
+	if f, ok := features.(feature.Doubling); ok {
+		features = f.Dist
 	}
-	if _, sketch := dist.(feature.TensorSketch); poly && sketch {
+	if _, isTensorSketch := features.(feature.TensorSketch); isPolynomial && isTensorSketch {
 		return fmt.Sprintf("Theorem 7 covers this kernel: the conditions imply κ ≤ %.3g, and s of the order of "+
 			"s_λ²/δ passes them with probability 1−δ", bound)
 	}

@@ -160,23 +160,23 @@ func TestJudgements(t *testing.T) {
 		got  judgement
 		want judgement
 	}{
-		{"κ below", ofKappa(r, 0, 10), judgement{Accept, 1.5, 4}},
-		{"κ across", ofKappa(r, 0, 9), judgement{Open, 1.5, 4}},
-		{"κ above", ofKappa(r, 0, 3.9), judgement{Reject, 1.5, 4}},
-		{"κ with an allowance", ofKappa(r, 0.2, 10), judgement{Open, 1.5, 4}},
-		{"norm below", ofNorm(r, 0, 10), judgement{Accept, 0.25, 8}},
-		{"norm with an error", ofNorm(r, 0.5, 10), judgement{Open, 0.25, 8}},
-		{"norm far below", ofNorm(r, 0, 400), judgement{Accept, 0.05, 8}}, // of a tenth of the limit
-		{"norm above", ofNorm(r, 0.5, 7), judgement{Reject, 0.25, 8}},
-		{"ratios", ofRatios(&lanczos.Result{Min: at(0.9, 0.6, 0.9), Max: at(1.2, 1.2, 1.5)}, 0, 0.5),
+		{"κ below", judgeKappa(r, 0, 10), judgement{Accept, 1.5, 4}},
+		{"κ across", judgeKappa(r, 0, 9), judgement{Open, 1.5, 4}},
+		{"κ above", judgeKappa(r, 0, 3.9), judgement{Reject, 1.5, 4}},
+		{"κ with an allowance", judgeKappa(r, 0.2, 10), judgement{Open, 1.5, 4}},
+		{"norm below", judgeNorm(r, 0, 10), judgement{Accept, 0.25, 8}},
+		{"norm with an error", judgeNorm(r, 0.5, 10), judgement{Open, 0.25, 8}},
+		{"norm far below", judgeNorm(r, 0, 400), judgement{Accept, 0.05, 8}}, // of a tenth of the limit
+		{"norm above", judgeNorm(r, 0.5, 7), judgement{Reject, 0.25, 8}},
+		{"ratios", judgeRatios(&lanczos.Result{Min: at(0.9, 0.6, 0.9), Max: at(1.2, 1.2, 1.5)}, 0, 0.5),
 			judgement{Accept, 0.3 / 0.9, 1.2 / 0.9}},
-		{"ratios with an error", ofRatios(&lanczos.Result{Min: at(0.9, 0.6, 0.9), Max: at(1.2, 1.2, 1.5)}, 0.2, 0.5),
+		{"ratios with an error", judgeRatios(&lanczos.Result{Min: at(0.9, 0.6, 0.9), Max: at(1.2, 1.2, 1.5)}, 0.2, 0.5),
 			judgement{Open, 0.3 / 0.9, 1.2 / 0.9}},
-		{"a ratio of nothing", ofRatios(&lanczos.Result{Min: at(0.5, 0.25, 0), Max: at(1, 1, 2)}, 0, 0.5),
+		{"a ratio of nothing", judgeRatios(&lanczos.Result{Min: at(0.5, 0.25, 0), Max: at(1, 1, 2)}, 0, 0.5),
 			judgement{Reject, 1, 0x1p50}},
 	} {
 		if c.got.verdict != c.want.verdict || math.Abs(c.got.width-c.want.width) > 1e-14 ||
-			math.Abs(c.got.inner-c.want.inner) > 1e-14*c.want.inner {
+			math.Abs(c.got.innerEnd-c.want.innerEnd) > 1e-14*c.want.innerEnd {
 			t.Errorf("%s: %+v, want %+v", c.what, c.got, c.want)
 		}
 	}
