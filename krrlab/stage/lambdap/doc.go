@@ -1,22 +1,20 @@
-// Package lambdap judges a preconditioner M = ZZᵀ+λ_pI for A = K+λI and chooses its ridge λ_p.
+// Package lambdap measures a preconditioner M = ZZᵀ+λ_pI for A = K+λI as a function of its ridge λ_p, and chooses λ_p.
 //
 // # Choosing λ_p
 //
-// λ_p is the preconditioner's own: the answer does not depend on it. With η = ‖K−ZZᵀ‖₂,
+// λ_p is a parameter of the preconditioner only: the answer does not depend on it. With η = ‖K−ZZᵀ‖₂,
 //
 //	κ(M⁻¹A) ≤ max(1, (λ+η)/λ_p) · max(1, (λ_p+η)/λ)
 //
-// (Bound): (λ+η)/λ_p up to λ−η, (1+η/λ)(1+η/λ_p) from there to λ+η, (λ_p+η)/λ beyond. It is
-// least, 1+2η/λ, at λ_p = λ+η where η > 0. The bound holds for any Z that far from K
-// and is pessimistic for this one: the best λ_p is often far below λ+η, and only the spectrum
-// knows. The stage finds out: for each λ_p of a grid an interval of κ by the Lanczos process on
-// the pencil, and the iterations that PCG takes. One eigendecomposition ZᵀZ = VΣ²Vᵀ serves
-// all λ_p, and all of them share each product with K, so a sweep of a dozen λ_p takes as
-// long as two or three of them alone.
+// (Bound). The bound is (λ+η)/λ_p for λ_p up to λ−η, (1+η/λ)(1+η/λ_p) between λ−η and λ+η, and (λ_p+η)/λ above. It has
+// its minimum 1+2η/λ at λ_p = λ+η, if η > 0. The bound holds for any Z at this distance from K, and is pessimistic for
+// a particular one: the best λ_p is often far below λ+η, and only the spectrum of M⁻¹A determines it. The stage
+// measures, for each λ_p of a grid, an interval of κ by the Lanczos process on the pencil, and the iterations of PCG.
+// One eigendecomposition ZᵀZ = VΣ²Vᵀ serves all λ_p, and all of them share each product with K, so that a sweep of a
+// dozen λ_p takes as long as two or three of them alone.
 //
-// An iteration costs the same for every λ_p, so the best λ_p is the one with the fewest
-// iterations. The cost of an iteration and of the set-up changes with s; Seconds adds
-// them up.
+// An iteration costs the same for every λ_p, so that the best λ_p is the one with the fewest iterations. The cost of an
+// iteration and of the set-up changes with s; Seconds is their sum.
 //
 // # References
 //

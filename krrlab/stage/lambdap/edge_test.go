@@ -33,7 +33,7 @@ func TestFinish(t *testing.T) {
 		"none": {[]Point{point(0, nil, 0, 1)}, -1, 0},
 	} {
 		s := &sweep{Sweep: &Sweep{Points: c.points, Best: -1, SetUp: 3, PerIter: 0.5}}
-		s.finish()
+		s.predictSeconds()
 		if s.Best != c.best {
 			t.Errorf("%s: %d, want %d", name, s.Best, c.best)
 			continue

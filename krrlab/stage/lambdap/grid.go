@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// Bound returns the bound of κ(M⁻¹A), A = K+λI and M = ZZᵀ+λ_pI, that η ≥ ‖K−ZZᵀ‖₂ gives,
+// Bound returns the bound of κ(M⁻¹A), A = K+λI and M = ZZᵀ+λ_pI, that follows from η ≥ ‖K−ZZᵀ‖₂,
 //
 //	κ ≤ max(1, (λ+η)/λ_p) · max(1, (λ_p+η)/λ),
 //
-// that is (1+η/λ)(1+η/λ_p) for |λ−λ_p| ≤ η, (λ_p+η)/λ above, and (λ+η)/λ_p below. It panics unless
+// which is (1+η/λ)(1+η/λ_p) for |λ−λ_p| ≤ η, (λ_p+η)/λ for larger λ_p, and (λ+η)/λ_p for smaller λ_p. It panics unless
 // λ, λ_p > 0 and η ≥ 0.
 //
 // Proof: A ≼ ZZᵀ+(λ+η)I ≼ max(1, (λ+η)/λ_p)·M, as ZZᵀ ≽ 0; and M ≼ K+(λ_p+η)I ≼
@@ -22,20 +22,19 @@ func Bound(lambda, lambdaP, eta float64) float64 {
 	return max(1, (lambda+eta)/lambdaP) * max(1, (lambdaP+eta)/lambda)
 }
 
-// gridOf returns points values of λ_p from λ/100 to 100(λ+η), equally spaced in their
-// logarithms, and λ, 10λ (the paper's rule of thumb) and λ+η (where Bound is least), which replace what lies within a
-// quarter of a spacing of them.
-func gridOf(lambda, eta float64, points int) []float64 {
+// defaultGrid returns points values of λ_p from λ/100 to 100(λ+η), equally spaced in their logarithms. λ, 10λ (the
+// paper's rule of thumb) and λ+η (the minimum of Bound) are added, and replace values within a quarter of a spacing.
+func defaultGrid(lambda, eta float64, points int) []float64 {
 	lo, hi := math.Log(lambda/100), math.Log(100*(lambda+eta))
 	step := (hi - lo) / float64(points-1)
-	out := slices.Compact(slices.Sorted(slices.Values([]float64{lambda, 10 * lambda, lambda + eta})))
-	marks := len(out)
+	grid := slices.Compact(slices.Sorted(slices.Values([]float64{lambda, 10 * lambda, lambda + eta})))
+	markCount := len(grid)
 	for i := range points {
 		v := lo + float64(i)*step
-		if !slices.ContainsFunc(out[:marks], func(m float64) bool { return math.Abs(math.Log(m)-v) < step/4 }) {
-			out = append(out, math.Exp(v))
+		if !slices.ContainsFunc(grid[:markCount], func(m float64) bool { return math.Abs(math.Log(m)-v) < step/4 }) {
+			grid = append(grid, math.Exp(v))
 		}
 	}
-	slices.Sort(out)
-	return out
+	slices.Sort(grid)
+	return grid
 }

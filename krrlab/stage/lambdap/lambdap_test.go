@@ -50,8 +50,8 @@ func swept(ctx context.Context, a matrix, z *points.Dense32, y *mat.Dense, forme
 	if o.tol, o.comm = 1e-3, comm.OrAlone(o.comm); o.Columns == 0 && !o.NoSolve {
 		o.Columns = 1
 	}
-	if o.tell == nil {
-		o.tell = func(stage.Event) {}
+	if o.notify == nil {
+		o.notify = func(stage.Event) {}
 	}
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func TestBound(t *testing.T) {
 	zz := outer(z)
 	v := testkit.Eigenvalues(t, less(a.k, zz))
 	eta := max(-v[0], v[n-1])
-	for _, lambdaP := range gridOf(lambda, eta, 9) {
+	for _, lambdaP := range defaultGrid(lambda, eta, 9) {
 		m := testkit.Pencil(t, testkit.Plus(a.k, a.lambda), testkit.Plus(zz, lambdaP))
 		if kappa, bound := m[n-1]/m[0], Bound(lambda, lambdaP, eta); kappa > bound*(1+1e-9) {
 			t.Errorf("λ_p = %g: κ = %g beyond the bound %g", lambdaP, kappa, bound)
@@ -140,7 +140,7 @@ func TestBound(t *testing.T) {
 
 func TestGrid(t *testing.T) {
 	const lambda, eta = 0.02, 7.0
-	g := gridOf(lambda, eta, 13)
+	g := defaultGrid(lambda, eta, 13)
 	if !slices.IsSorted(g) || math.Abs(g[0]/(lambda/100)-1) > 1e-12 ||
 		math.Abs(g[len(g)-1]/(100*(lambda+eta))-1) > 1e-12 {
 		t.Errorf("%v", g)
@@ -164,7 +164,7 @@ func TestSweep(t *testing.T) {
 	rng.New(4).Normals(y.RawMatrix().Data, 0)
 	parts := map[stage.Name]bool{}
 	r := testkit.Must(swept(t.Context(), a, z, y, 0.5, &Options{Points: 7, Columns: 2, stream: rng.New(5),
-		tell: func(e stage.Event) { parts[e.Stage] = true }}))
+		notify: func(e stage.Event) { parts[e.Stage] = true }}))
 	zz := outer(z)
 	v := testkit.Eigenvalues(t, less(a.k, zz))
 	if eta := max(-v[0], v[n-1]); !r.Eta.Covers(eta) || r.Eta.Width() > 0.05 {
@@ -242,7 +242,7 @@ func TestInterrupted(t *testing.T) {
 	rng.New(4).Normals(y.RawMatrix().Data, 0)
 	for part, at := range map[stage.Name]int{"lanczos": 4, "solve": 76} {
 		ctx, cancel := context.WithCancel(t.Context())
-		r, err := swept(ctx, a, z, y, 0, &Options{Points: 7, tell: func(e stage.Event) {
+		r, err := swept(ctx, a, z, y, 0, &Options{Points: 7, notify: func(e stage.Event) {
 			if e.Stage == part && max(e.Done, e.Iteration) == at {
 				cancel()
 			}

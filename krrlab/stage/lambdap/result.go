@@ -15,23 +15,22 @@ import (
 // Result is a sweep of the preconditioner's ridge λ_p, or a map over (s, λ_p).
 type Result struct {
 	stage.Header
-	Features string `json:"features"` // what made Z
-	// Sweeps holds one for each s, ascending.
-	Sweeps []*Sweep `json:"sweeps"`
-	// BestS and BestLambdaP are those of least predicted time; 0 if none is known.
-	BestS       int     `json:"best_s"`
-	BestLambdaP float64 `json:"best_lambda_p"`
+	Features string   `json:"features"` // features or landmarks of Z
+	Sweeps   []*Sweep `json:"sweeps"`   // a sweep for each s, ascending
+
+	BestS       int     `json:"best_s"`             // s of the least predicted time; 0 if no time is known
+	BestLambdaP float64 `json:"best_lambda_p"`      // λ_p of the least predicted time; 0 if no time is known
 	KError      float64 `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂
-	Seconds     float64 `json:"seconds"`            // in all, K and Z included
+	Seconds     float64 `json:"seconds"`            // total time, including that for K and Z
 }
 
-// add adds a sweep, and chooses the least time of all.
-func (s *Result) add(r *Sweep) {
+// addSweep adds a sweep, and updates the best point of all sweeps.
+func (s *Result) addSweep(r *Sweep) {
 	s.Sweeps = append(s.Sweeps, r)
-	least := math.Inf(1)
+	lowestSeconds := math.Inf(1)
 	for _, r := range s.Sweeps {
-		if r.Best >= 0 && r.Points[r.Best].Seconds < least {
-			least = r.Points[r.Best].Seconds
+		if r.Best >= 0 && r.Points[r.Best].Seconds < lowestSeconds {
+			lowestSeconds = r.Points[r.Best].Seconds
 			s.BestS, s.BestLambdaP = r.S, r.Points[r.Best].LambdaP
 		}
 	}
@@ -46,10 +45,10 @@ func (s *Result) String() string {
 		b.Add("", "an iteration takes %.3g s, the set-up %.3g s; %s of λ_p", r.PerIter, r.SetUp,
 			plural.Count(len(r.Points), "value"))
 		if r.Best >= 0 {
-			b.Add("  best", "%s", r.Points[r.Best].text(s.Tol))
+			b.Add("  best", "%s", r.Points[r.Best].summary(s.Tol))
 		}
 		if p := r.At(s.Lambda); p != nil {
-			b.Add("  λ_p = λ", "%s", p.text(s.Tol))
+			b.Add("  λ_p = λ", "%s", p.summary(s.Tol))
 		}
 	}
 	if s.BestS > 0 && len(s.Sweeps) > 1 {
@@ -59,9 +58,9 @@ func (s *Result) String() string {
 	return b.String()
 }
 
-func (p *Point) text(tol float64) string { return p.Name + ": " + p.Text(tol, p.Seconds) }
+func (p *Point) summary(tol float64) string { return p.Name + ": " + p.Text(tol, p.Seconds) }
 
-// Table gives a row for each s and λ_p.
+// Table returns a table with one row per s and λ_p.
 func (s *Result) Table() *plots.Table {
 	var rows []*pencil.Row
 	var points []*Point
@@ -74,28 +73,29 @@ func (s *Result) Table() *plots.Table {
 		return points[slices.Index(rows, r)].Seconds
 	})
 	t.Columns = append(t.Columns, plots.Column{Name: "bound by η", Format: "%.4g"})
-	for i, p := range points { // λ_p, which names the rows, has its own column
+	for i, p := range points { // rows are named after λ_p, which has its own column
 		t.Rows[i][0] = plots.Text(s.Features)
 		t.Rows[i] = append(t.Rows[i], plots.AtMost(p.Bound))
 	}
 	return t
 }
 
-// Plot draws κ with its interval and the bound by η against λ_p, and the iterations below, with λ, 10λ and λ+η marked and
-// the choice ringed; a map as two heat maps over λ_p and s, of κ and of the predicted time.
+// Plot draws κ with its interval and the bound by η against λ_p, and the iterations in a second panel. λ, 10λ and λ+η
+// are marked, and the choice has a ring. For several sweeps it draws two heat maps over λ_p and s, of κ and of the
+// predicted time.
 func (s *Result) Plot() *plots.Figure {
 	if len(s.Sweeps) > 1 {
 		return s.plotMap()
 	}
 	r := s.Sweeps[0]
-	kappa, bound, iterations := series(r)
-	at := []plots.RefLine{{At: s.Lambda, Label: "λ"}, {At: 10 * s.Lambda, Label: "10λ"},
+	kappa, bound, iterations := plotSeries(r)
+	marks := []plots.RefLine{{At: s.Lambda, Label: "λ"}, {At: 10 * s.Lambda, Label: "10λ"},
 		{At: s.Lambda + r.Eta.Value, Label: "λ+η"}}
-	all := []*plots.Figure{plots.Sweep("", "λ_p", "κ(M⁻¹A)", at, kappa, bound)}
+	panels := []*plots.Figure{plots.Sweep("", "λ_p", "κ(M⁻¹A)", marks, kappa, bound)}
 	if slices.ContainsFunc(iterations.Y, func(v float64) bool { return v > 0 }) {
-		all = append(all, plots.Sweep("", "λ_p", "iterations", at, iterations))
+		panels = append(panels, plots.Sweep("", "λ_p", "iterations", marks, iterations))
 	}
-	f := plots.Grid(fmt.Sprintf("%s, λ = %g: the preconditioner's ridge", s.Dataset, s.Lambda), 1, all...)
+	f := plots.Grid(fmt.Sprintf("%s, λ = %g: the preconditioner's ridge", s.Dataset, s.Lambda), 1, panels...)
 	f.ShareX = true
 	f.Caption = fmt.Sprintf("M = ZZᵀ+λ_pI, %s, s = %d. Band: κ with %.3g %% confidence at each λ_p.",
 		s.Kernel.InProse(s.Features), r.S, 100*r.Points[0].Kappa.Confidence)
@@ -108,13 +108,13 @@ func (s *Result) Plot() *plots.Figure {
 	for _, p := range r.Points {
 		top = max(top, p.Kappa.Value)
 	}
-	if top > 1 && !math.IsInf(top, 1) { // the bound, and upper ends, may be far above
+	if top > 1 && !math.IsInf(top, 1) { // the bound and the upper ends may be far above κ
 		f.Panels[0].Y.Min, f.Panels[0].Y.Max = 1, 30*top
 	}
 	return f
 }
 
-// plotMap draws κ and the predicted time over λ_p and s.
+// plotMap draws heat maps of κ and of the predicted time over λ_p and s.
 func (s *Result) plotMap() *plots.Figure {
 	var grid, sizes []float64
 	for _, p := range s.Sweeps[0].Points {
@@ -123,15 +123,15 @@ func (s *Result) plotMap() *plots.Figure {
 	for _, r := range s.Sweeps {
 		sizes = append(sizes, float64(r.S))
 	}
-	panel := func(quantity string, of func(p *Point) float64) *plots.Figure {
+	panel := func(quantity string, value func(p *Point) float64) *plots.Figure {
 		var z [][]float64
 		for _, r := range s.Sweeps {
 			row := make([]float64, len(grid))
 			for j, l := range grid {
 				if p := r.At(l); p != nil {
-					row[j] = of(p)
+					row[j] = value(p)
 				}
-				if row[j] == 0 { // unknown
+				if row[j] == 0 { // not measured
 					row[j] = math.NaN()
 				}
 			}
@@ -154,8 +154,8 @@ func (s *Result) plotMap() *plots.Figure {
 	return f
 }
 
-// series returns κ with its interval, its bound by η, and the iterations that were counted, or else those predicted.
-func series(r *Sweep) (kappa, bound, iterations plots.Series) {
+// plotSeries returns κ with its interval, its bound by η, and the counted iterations, or else the predicted ones.
+func plotSeries(r *Sweep) (kappa, bound, iterations plots.Series) {
 	kappa.Name, bound.Name, iterations.Name = "κ", "bound of κ by η", "predicted iterations"
 	counted := slices.ContainsFunc(r.Points, func(p Point) bool { return p.Iterations != nil })
 	if counted {
@@ -176,13 +176,13 @@ func series(r *Sweep) (kappa, bound, iterations plots.Series) {
 	return kappa, bound, iterations
 }
 
-// HTML gives the lines, the picture and the numbers.
+// HTML returns the result as text, figure and table.
 func (s *Result) HTML() string { return stage.HTML(s) }
 
-// fine is how many steps of the slider lead from one measured λ_p to the next.
-const fine = 8
+// subdivisions is the number of steps of the slider between adjacent measured values of λ_p.
+const subdivisions = 8
 
-// controls returns sliders over λ_p, τ and, of several sweeps, s; nil where nothing was measured.
+// controls returns sliders over λ_p, τ and, if there are several sweeps, s. It returns nil if nothing was measured.
 func (s *Result) controls() *plots.Controls {
 	var sweeps [][]map[string]any
 	var sizes []float64
@@ -193,20 +193,20 @@ func (s *Result) controls() *plots.Controls {
 		}
 		sweeps, sizes = append(sweeps, points), append(sizes, float64(r.S))
 	}
-	first := s.Sweeps[0]
-	if len(first.Points) < 2 || first.Points[0].Steps == 0 {
+	firstSweep := s.Sweeps[0]
+	if len(firstSweep.Points) < 2 || firstSweep.Points[0].Steps == 0 {
 		return nil
 	}
-	points := first.Points
-	at := plots.Slider{Name: "λ_p", Value: points[0].LambdaP}
-	if first.At(s.Lambda) != nil {
-		at.Value = s.Lambda
+	points := firstSweep.Points
+	slider := plots.Slider{Name: "λ_p", Value: points[0].LambdaP}
+	if firstSweep.At(s.Lambda) != nil {
+		slider.Value = s.Lambda
 	}
-	for k := range fine*(len(points)-1) + 1 {
-		l, next := points[k/fine].LambdaP, points[min(k/fine+1, len(points)-1)].LambdaP
-		at.Values = append(at.Values, l*math.Pow(next/l, float64(k%fine)/fine))
+	for k := range subdivisions*(len(points)-1) + 1 {
+		lower, following := points[k/subdivisions].LambdaP, points[min(k/subdivisions+1, len(points)-1)].LambdaP
+		slider.Values = append(slider.Values, lower*math.Pow(following/lower, float64(k%subdivisions)/subdivisions))
 	}
-	sliders := []plots.Slider{at}
+	sliders := []plots.Slider{slider}
 	data := map[string]any{"sweeps": sweeps}
 	if len(s.Sweeps) > 1 {
 		data["sizes"] = sizes
@@ -216,5 +216,5 @@ func (s *Result) controls() *plots.Controls {
 		}
 		sliders = append(sliders, plots.Slider{Name: "s", Value: value, Values: sizes})
 	}
-	return pencil.Explore(data, first.Points[0].Kappa.Confidence, s.Tol, sliders...)
+	return pencil.Explore(data, firstSweep.Points[0].Kappa.Confidence, s.Tol, sliders...)
 }

@@ -30,30 +30,30 @@ with K. With --map or --sizes it does so for several numbers of features.`,
 // Options of the stage. Zero values mean the defaults.
 type Options struct {
 	Grid []float64 `flag:"grid" check:"positive" help:"values of λ_p, separated by commas (default: λ/100 to 100(λ+η))"`
-	// λ, 10λ and λ+η aside
+	// Points is the number of values of the default grid, without λ, 10λ and λ+η.
 	Points int  `flag:"points" default:"13" check:">=2" help:"number of values of the default grid"`
 	Map    bool `flag:"map" not:"sizes" help:"map (s, λ_p), for s/8, s/4, s/2 and s"`
-	// Sizes asks for the map over (s, λ_p): a sweep for each number of features s, of which
-	// those of Fourier maps are nested. Iterations are then predicted, not counted, unless
-	// Columns is set. Default: the configuration's s alone.
+	// Sizes requests a map over (s, λ_p): a sweep for each number of features s. Fourier features of a smaller s are
+	// the first of those of a larger s. Iterations are then predicted, not counted, unless Columns is set. Default: the
+	// configuration's s alone.
 	Sizes      []int   `flag:"sizes" check:">=1" help:"map (s, λ_p) for these s, separated by commas"`
 	Confidence float64 `flag:"confidence" default:"0.95" check:"(0,1)" help:"of each interval, between 0 and 1"`
 	Width      float64 `flag:"width" default:"0.3" check:"positive" help:"relative width of κ's interval at which to stop"`
-	// for κ and for η
+	// Steps limits the Lanczos steps for κ, and those for η.
 	Steps   int  `flag:"steps" default:"150" check:">=1" help:"maximum number of Lanczos steps"`
 	Columns int  `flag:"columns" check:">=1" help:"number of right-hand sides with which iterations are counted (default: 1, with --map or --sizes 0)"`
 	NoSolve bool `flag:"no-solve" not:"columns" help:"only predict iterations; do not run PCG"`
-	// where counting ends
+	// MaxIter is the number of iterations at which counting stops.
 	MaxIter int `flag:"max-iter" default:"200" check:">=1" help:"maximum number of iterations"`
 
 	tol    float64 // τ
-	kError float64 // bounds ‖K_stored−K‖₂, for which the intervals are widened
+	kError float64 // e ≥ ‖K_stored−K‖₂, by which the intervals are widened
 	comm   comm.Comm
 	stream rng.Stream
-	tell   func(stage.Event)
+	notify func(stage.Event)
 }
 
-// Prepare refuses a preconditioner without λ_p.
+// Prepare returns an error for a preconditioner without λ_p.
 func (o *Options) Prepare(c *stage.Command) error {
 	if _, ok := c.Precond.(stage.LowRank); !ok && c.Precond != nil {
 		return errNoRidge(c.Precond.String())
@@ -61,7 +61,7 @@ func (o *Options) Prepare(c *stage.Command) error {
 	return nil
 }
 
-// errNoRidge says that a preconditioner has no λ_p.
+// errNoRidge is the error for a preconditioner without λ_p.
 func errNoRidge(precond string) error {
 	var names []string
 	for _, k := range stage.Kinds() {
@@ -73,33 +73,34 @@ func errNoRidge(precond string) error {
 		strings.Join(names, ", "))
 }
 
-// Run sweeps λ_p for the features of the configuration. Cost: K, Z, one eigendecomposition of ZᵀZ (9s³ flops) for each
-// s, and a product with K of as many columns as there are λ_p for a step of Lanczos or an iteration; 16nk bytes are
-// held for each λ_p and k steps. If ctx ends it returns the points it has beside ctx's error.
+// Run sweeps λ_p for the features of the configuration. The cost is K, Z, and for each s one eigendecomposition of ZᵀZ
+// (9s³ flops). Each step of Lanczos and each iteration takes a product of K with one column per λ_p. The Lanczos
+// vectors take 16nk bytes for each λ_p and k steps. If ctx ends, Run returns the points measured so far together with
+// ctx's error.
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	start, p := time.Now(), b.Problem()
-	if err := o.settle(p); err != nil {
+	if err := o.setDefaults(p); err != nil {
 		return nil, err
 	}
-	o.tell = func(e stage.Event) { b.Tell(ctx, e) }
+	o.notify = func(e stage.Event) { b.Tell(ctx, e) }
 	r := &Result{Header: p.Header, Features: p.Precond}
 	if p.Z.Map() != nil {
 		r.Features = p.Z.String()
 	}
-	lanczos := 16 * int64(r.N) * int64(min(o.Steps, r.N)) * int64(cmp.Or(len(o.Grid), o.Points+3))
-	k, err := b.K(ctx, p.LowRankBytes(slices.Max(o.Sizes))+lanczos)
+	lanczosBytes := 16 * int64(r.N) * int64(min(o.Steps, r.N)) * int64(cmp.Or(len(o.Grid), o.Points+3))
+	k, err := b.K(ctx, p.LowRankBytes(slices.Max(o.Sizes))+lanczosBytes)
 	if err != nil {
 		return nil, err
 	}
 	r.KError, o.kError = k.Error, k.Error
 	for i := 0; i < len(o.Sizes) && err == nil; i++ {
 		var s *Sweep
-		if s, err = o.size(ctx, b, k, o.Sizes[i]); s == nil {
+		if s, err = o.measureSize(ctx, b, k, o.Sizes[i]); s == nil {
 			break
 		}
-		r.add(s)
-		if len(o.Grid) == 0 { // those that follow have the grid of the first
-			o.Grid = gridOf(s.Lambda, s.Eta.Value, o.Points)
+		r.addSweep(s)
+		if len(o.Grid) == 0 { // further sweeps have the grid of the first one
+			o.Grid = defaultGrid(s.Lambda, s.Eta.Value, o.Points)
 		}
 	}
 	r.Seconds = time.Since(start).Seconds()
@@ -109,8 +110,8 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	return r, err
 }
 
-// size sweeps Z of s columns.
-func (o *Options) size(ctx context.Context, b stage.Bench, k *stage.Gram, s int) (*Sweep, error) {
+// measureSize sweeps λ_p for a Z with s columns.
+func (o *Options) measureSize(ctx context.Context, b stage.Bench, k *stage.Gram, s int) (*Sweep, error) {
 	a := *b.Problem().Z
 	a.S, a.Spectral = s, false
 	z, err := b.Z(ctx, a)
@@ -121,8 +122,8 @@ func (o *Options) size(ctx context.Context, b stage.Bench, k *stage.Gram, s int)
 	return measure(ctx, k, z.Z, b.Problem().Y, z.Seconds, o)
 }
 
-// settle checks the options, and replaces zeros by what the problem says.
-func (o *Options) settle(p *stage.Problem) error {
+// setDefaults checks the options, and replaces zeros by defaults that depend on the problem.
+func (o *Options) setDefaults(p *stage.Problem) error {
 	if err := schema.Settle(o); err != nil {
 		return err
 	}

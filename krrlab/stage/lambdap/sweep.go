@@ -18,7 +18,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// matrix is K+λI, and K alone. *gram.Matrix is one.
+// matrix is K+λI, which also multiplies by K alone. *gram.Matrix implements it.
 type matrix interface {
 	// Dim returns n.
 	Dim() int
@@ -29,45 +29,45 @@ type matrix interface {
 	KMulTo(ctx context.Context, dst, src *mat.Dense) error
 }
 
-// Point is one λ_p of a sweep. Its intervals are no wider than η allows (Bound).
+// Point is the result for one λ_p of a sweep. Its intervals are cut to those that follow from η (Bound).
 type Point struct {
 	pencil.Row
-	Bound   float64 `json:"bound"`             // Bound for η's upper end
-	Seconds float64 `json:"seconds_predicted"` // of a solve for all right-hand sides, set-up included; 0 if unknown
+	Bound   float64 `json:"bound"`             // Bound for the upper end of η's interval
+	Seconds float64 `json:"seconds_predicted"` // time of a solve for all right-hand sides with set-up; 0 if not known
 }
 
-// Sweep is what was measured of Z, n×s, for each λ_p.
+// Sweep is the result for one Z, n×s, at each λ_p.
 type Sweep struct {
 	N       int               `json:"n"`
 	S       int               `json:"s"`
 	Lambda  float64           `json:"lambda"`
 	Eta     estimate.Interval `json:"eta"` // ‖K−ZZᵀ‖₂
 	Points  []Point           `json:"points"`
-	Best    int               `json:"best"` // index of the point of least predicted time; −1: none
-	SetUp   float64           `json:"seconds_set_up"`
-	PerIter float64           `json:"seconds_iteration"` // of all right-hand sides
-	Eigen   float64           `json:"seconds_eigen"`     // of the eigendecomposition that the sweep takes
+	Best    int               `json:"best"`              // index of the point of least predicted time; −1: none
+	SetUp   float64           `json:"seconds_set_up"`    // time to form Z and set up M
+	PerIter float64           `json:"seconds_iteration"` // time of an iteration with all right-hand sides
+	Eigen   float64           `json:"seconds_eigen"`     // time of the sweep's eigendecomposition
 	Total   float64           `json:"seconds"`
 }
 
-// measure measures ZZᵀ+λ_pI as a preconditioner of K+λI for a grid of λ_p: η = ‖K−ZZᵀ‖₂, and
-// for each λ_p an interval of κ and, with the first right-hand sides of y, n×t, the
-// iterations of PCG. formed are the seconds that Z took, for the predicted times. If ctx ends
-// it returns what is known by then beside ctx's error: intervals are valid, if wide, after
-// any step. Work: ns² + 9s³ flops, and a product with K of as many columns as there are λ_p
-// for a step or an iteration.
-func measure(ctx context.Context, a matrix, z *points.Dense32, y *mat.Dense, formed float64, o *Options) (*Sweep,
+// measure measures ZZᵀ+λ_pI as a preconditioner of K+λI for a grid of λ_p. It measures η = ‖K−ZZᵀ‖₂, and for each λ_p
+// an interval of κ and the iterations of PCG with the first right-hand sides of y, n×t. zSeconds is the time to form Z,
+// for the predicted times. If ctx ends, measure returns the results so far together with ctx's error: intervals are
+// valid, though wide, after any step. The work is ns² + 9s³ flops, and for each step or iteration a product of K with
+// one column per λ_p.
+func measure(ctx context.Context, a matrix, z *points.Dense32, y *mat.Dense, zSeconds float64, o *Options) (*Sweep,
 	error) {
 	start := time.Now()
-	s := &sweep{Sweep: &Sweep{N: a.Dim(), S: z.D, Lambda: a.Lambda(), Best: -1}, a: a, z: z, y: y, formed: formed, o: o,
-		set: pencil.Set{A: a, StorageError: o.kError / a.Lambda(), Tell: o.tell}}
+	s := &sweep{Sweep: &Sweep{N: a.Dim(), S: z.D, Lambda: a.Lambda(), Best: -1}, a: a, z: z, y: y, zSeconds: zSeconds,
+		options: o, set: pencil.Set{A: a, StorageError: o.kError / a.Lambda(), Tell: o.notify}}
 	var err error
-	for _, part := range []func(context.Context) error{s.decompose, s.eta, s.cost, s.kappas, s.solve} {
+	steps := []func(context.Context) error{s.decompose, s.measureEta, s.measureCost, s.measureKappas, s.countIterations}
+	for _, step := range steps {
 		if err == nil {
-			err = part(ctx)
+			err = step(ctx)
 		}
 	}
-	s.finish()
+	s.predictSeconds()
 	s.Total = time.Since(start).Seconds()
 	if err != nil && (ctx.Err() == nil || len(s.Points) == 0) {
 		return nil, err
@@ -75,74 +75,75 @@ func measure(ctx context.Context, a matrix, z *points.Dense32, y *mat.Dense, for
 	return s.Sweep, err
 }
 
-// sweep is a Sweep under way.
+// sweep is the state of a sweep.
 type sweep struct {
 	*Sweep
-	a      matrix
-	z      *points.Dense32
-	y      *mat.Dense
-	formed float64
-	o      *Options
-	w      *precond.Woodbury // in the eigen form
-	set    pencil.Set        // of all λ_p
+	a         matrix
+	z         *points.Dense32
+	y         *mat.Dense
+	zSeconds  float64 // time to form Z
+	options   *Options
+	eigenForm *precond.Woodbury // ZZᵀ+λI in the eigen form
+	set       pencil.Set        // rows of all λ_p
 }
 
-// decompose decomposes ZᵀZ.
+// decompose computes the eigendecomposition of ZᵀZ.
 func (s *sweep) decompose(ctx context.Context) (err error) {
 	clock := time.Now()
-	s.w, err = precond.New(ctx, s.z, s.Lambda, &precond.Options{Form: precond.FormEigen, Comm: s.o.comm})
+	s.eigenForm, err = precond.New(ctx, s.z, s.Lambda, &precond.Options{Form: precond.FormEigen, Comm: s.options.comm})
 	s.Eigen = stage.Lap(&clock)
 	return err
 }
 
-// cost measures what a solve with these features costs: its set-up, at the λ_p that η says, and an iteration. The
-// seconds are those of the first rank, so that all choose the same λ_p by them.
-func (s *sweep) cost(ctx context.Context) error {
+// measureCost measures the time of a set-up, at λ_p = λ+η, and of an iteration. All ranks have the seconds of rank 0,
+// so that all choose the same λ_p.
+func (s *sweep) measureCost(ctx context.Context) error {
 	_, t := s.y.Dims()
 	clock := time.Now()
-	m, err := precond.New(ctx, s.z, s.Lambda+s.Eta.Value, &precond.Options{RHS: t, Comm: s.o.comm})
+	m, err := precond.New(ctx, s.z, s.Lambda+s.Eta.Value, &precond.Options{RHS: t, Comm: s.options.comm})
 	if err != nil {
 		return err
 	}
-	x := []float64{s.formed + stage.Lap(&clock), 0, s.Eigen}
+	x := []float64{s.zSeconds + stage.Lap(&clock), 0, s.Eigen}
 	for _, op := range []func(context.Context, *mat.Dense, *mat.Dense) error{s.a.MulTo, m.SolveTo} {
-		each, err := pencil.Seconds(ctx, op, s.y)
+		seconds, err := pencil.Seconds(ctx, op, s.y)
 		if err != nil {
 			return err
 		}
-		x[1] += each
+		x[1] += seconds
 	}
-	err = comm.ShareNumbers(ctx, s.o.comm, x, 0)
+	err = comm.ShareNumbers(ctx, s.options.comm, x, 0)
 	s.SetUp, s.PerIter, s.Eigen = x[0], x[1], x[2]
 	return err
 }
 
-// lanczos returns the options of a process that spends half of the failure probability.
-func (s *sweep) lanczos(tol float64, part string) lanczos.Options {
-	return lanczos.Options{Steps: s.o.Steps, Tol: tol, Confidence: 1 - (1-s.o.Confidence)/2, Start: s.o.stream.Sub(part)}
+// lanczosOptions returns the options of a Lanczos process that may fail with half of the allowed probability.
+func (s *sweep) lanczosOptions(tol float64, stream string) lanczos.Options {
+	return lanczos.Options{Steps: s.options.Steps, Tol: tol, Confidence: 1 - (1-s.options.Confidence)/2,
+		Start: s.options.stream.Sub(stream)}
 }
 
-// eta brackets ‖K−ZZᵀ‖₂.
-func (s *sweep) eta(ctx context.Context) error {
-	o := s.lanczos(0.05, "eta")
+// measureEta brackets ‖K−ZZᵀ‖₂.
+func (s *sweep) measureEta(ctx context.Context) error {
+	o := s.lanczosOptions(0.05, "eta")
 	o.Norm, o.Monitor = true, func(r *lanczos.Result) error {
-		s.o.tell(stage.Event{Stage: "eta", Done: r.Steps, Total: s.o.Steps, Remaining: -1})
+		s.options.notify(stage.Event{Stage: "eta", Done: r.Steps, Total: s.options.Steps, Remaining: -1})
 		return nil
 	}
-	r, err := lanczos.Run(ctx, s.w.Outer().SubtractFrom(s.a), &o)
+	r, err := lanczos.Run(ctx, s.eigenForm.Outer().SubtractFrom(s.a), &o)
 	if r != nil {
-		s.Eta = r.Norm().Widened(s.o.kError)
+		s.Eta = r.Norm().Widened(s.options.kError)
 	}
 	return err
 }
 
-// kappas brackets κ for every λ_p of the grid, side by side.
-func (s *sweep) kappas(ctx context.Context) error {
-	grid := s.o.Grid
+// measureKappas brackets κ for all λ_p of the grid together.
+func (s *sweep) measureKappas(ctx context.Context) error {
+	grid := s.options.Grid
 	if len(grid) == 0 {
-		grid = gridOf(s.Lambda, s.Eta.Value, s.o.Points)
+		grid = defaultGrid(s.Lambda, s.Eta.Value, s.options.Points)
 	}
-	f, err := s.w.Family(grid)
+	f, err := s.eigenForm.Family(grid)
 	if err != nil {
 		return err
 	}
@@ -153,15 +154,15 @@ func (s *sweep) kappas(ctx context.Context) error {
 		s.Points[i] = Point{Row: row, Bound: Bound(s.Lambda, v, s.Eta.Hi)}
 		s.set.Rows = append(s.set.Rows, &s.Points[i].Row)
 	}
-	err = s.set.Lanczos(ctx, s.lanczos(s.o.Width, "kappa"), s.o.tol)
+	err = s.set.Lanczos(ctx, s.lanczosOptions(s.options.Width, "kappa"), s.options.tol)
 	for i := range s.Points {
 		p := &s.Points[i]
 		if p.Steps == 0 && p.Why != "" {
 			return fmt.Errorf("%s: %s", p.Name, p.Why)
 		}
 		p.ClipByEta(s.Lambda, s.Eta.Hi)
-		for _, i := range []*estimate.Interval{&p.Kappa, &p.Min, &p.Max} { // η's failure is in each
-			i.Confidence = s.o.Confidence
+		for _, i := range []*estimate.Interval{&p.Kappa, &p.Min, &p.Max} { // each includes the probability that η fails
+			i.Confidence = s.options.Confidence
 		}
 	}
 	if err != nil {
@@ -170,28 +171,28 @@ func (s *sweep) kappas(ctx context.Context) error {
 	return err
 }
 
-// solve counts the iterations of PCG for every λ_p, side by side.
-func (s *sweep) solve(ctx context.Context) error {
-	if s.o.Columns == 0 {
+// countIterations counts the iterations of PCG for all λ_p together.
+func (s *sweep) countIterations(ctx context.Context) error {
+	if s.options.Columns == 0 {
 		return nil
 	}
-	return s.set.Solve(ctx, s.y.Slice(0, s.N, 0, s.o.Columns).(*mat.Dense),
-		pcg.Options{Tol: s.o.tol, Aim: stage.Aim, MaxIter: s.o.MaxIter})
+	return s.set.Solve(ctx, s.y.Slice(0, s.N, 0, s.options.Columns).(*mat.Dense),
+		pcg.Options{Tol: s.options.tol, Aim: stage.Aim, MaxIter: s.options.MaxIter})
 }
 
-// finish predicts the times and chooses the least; of equal iterations the smaller κ.
-func (s *sweep) finish() {
+// predictSeconds predicts the times and chooses the point of least time, and of smaller κ among equal times.
+func (s *sweep) predictSeconds() {
 	r := s.Sweep
 	for i := range r.Points {
 		p := &r.Points[i]
-		its := p.Predicted
+		iterations := p.Predicted
 		if p.Iterations != nil {
-			its = *p.Iterations
+			iterations = *p.Iterations
 		}
-		if its == 0 || p.Iterations != nil && p.Status != pcg.Converged {
+		if iterations == 0 || p.Iterations != nil && p.Status != pcg.Converged {
 			continue
 		}
-		p.Seconds = r.SetUp + float64(its)*r.PerIter
+		p.Seconds = r.SetUp + float64(iterations)*r.PerIter
 		if r.Best < 0 || p.Seconds < r.Points[r.Best].Seconds || p.Seconds == r.Points[r.Best].Seconds &&
 			p.Kappa.Value < r.Points[r.Best].Kappa.Value {
 			r.Best = i
@@ -199,7 +200,7 @@ func (s *sweep) finish() {
 	}
 }
 
-// At returns the point of that λ_p, nil if there is none.
+// At returns the point of that λ_p, or nil if there is none.
 func (r *Sweep) At(lambdaP float64) *Point {
 	for i := range r.Points {
 		if r.Points[i].LambdaP == lambdaP {
