@@ -12,29 +12,30 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Result is the error of leave-one-out and GCV for each λ of a grid.
+// Result is the leave-one-out error and GCV for each λ of a grid.
 type Result struct {
 	stage.Header
-	Classes bool             `json:"classes"` // errors are shares of wrong labels, else mean squares
+	Classes bool             `json:"classes"` // errors are shares of wrong labels; otherwise they are mean squares
 	Scores  []leaveout.Score `json:"scores"`
-	Best    int              `json:"best"` // index of the least error
+	Best    int              `json:"best"` // index of the smallest error
 
-	// Repeats says which rows are left out together, and which question the errors answer. If that could not be done,
-	// Unclaimed says why, and no interval is claimed. Other is the score at the best λ by the question Repeats.Other;
-	// nil if there is none, or without dense factors.
-	Repeats   datasets.Repeats `json:"repeats"`
-	Unclaimed string           `json:"unclaimed,omitempty"`
-	Other     *leaveout.Score  `json:"other,omitempty"`
+	// Repeats states which equal rows are left out together, and which question the errors answer.
+	Repeats datasets.Repeats `json:"repeats"`
+	// Unclaimed explains why equal rows could not be left out together; the result then claims no interval.
+	Unclaimed string `json:"unclaimed,omitempty"`
+	// Other is the score at the best λ for the question Repeats.Other. It is nil if there is no such question, or
+	// without dense factors.
+	Other *leaveout.Score `json:"other,omitempty"`
 
-	Why     string  `json:"why,omitempty"`            // why not by dense factors, where n is small enough
-	Precond string  `json:"preconditioner,omitempty"` // what made Z, where probes were taken
-	S       int     `json:"s,omitempty"`
-	KError  float64 `json:"kernel_error"` // e ≥ ‖K_stored−K‖₂ and of the products with it, predicted
-	Seconds float64 `json:"seconds"`      // in all, K and Z included
+	Why     string  `json:"why,omitempty"`            // reason for not using dense factors although n is small enough
+	Precond string  `json:"preconditioner,omitempty"` // landmarks of Z, if probes were used
+	S       int     `json:"s,omitempty"`              // number of columns of Z, if probes were used
+	KError  float64 `json:"kernel_error"`             // predicted e ≥ ‖K_stored−K‖₂, plus the error of products
+	Seconds float64 `json:"seconds"`                  // total time, including that for K and Z
 }
 
-// unit says what an error is that is shown.
-func (r *Result) unit() string {
+// errorUnit names the quantity of the displayed errors.
+func (r *Result) errorUnit() string {
 	if r.Classes {
 		return "share of wrong labels"
 	}
@@ -47,37 +48,38 @@ func (r *Result) unit() string {
 	return "RMSE"
 }
 
-// gcv names what is shown of GCV: its root beside an RMSE.
-func (r *Result) gcv() string {
+// gcvName names the displayed GCV: its square root if the error is an RMSE.
+func (r *Result) gcvName() string {
 	if r.Classes {
 		return "GCV"
 	}
 	return "√GCV"
 }
 
-// shown returns the scores as they are shown: of regression the roots of the mean squares and of GCV.
-func (r *Result) shown() []leaveout.Score {
+// displayedScores returns the scores in their displayed form: for regression the square roots of mean squares and GCV.
+func (r *Result) displayedScores() []leaveout.Score {
 	if r.Classes {
 		return r.Scores
 	}
-	all := slices.Clone(r.Scores)
-	for i := range all {
-		e := &all[i].Error
-		e.Value, e.Lo, e.Hi, all[i].GCV = math.Sqrt(e.Value), math.Sqrt(e.Lo), math.Sqrt(e.Hi), math.Sqrt(all[i].GCV)
+	scores := slices.Clone(r.Scores)
+	for i := range scores {
+		s, e := &scores[i], &scores[i].Error
+		e.Value, e.Lo, e.Hi, s.GCV = math.Sqrt(e.Value), math.Sqrt(e.Lo), math.Sqrt(e.Hi), math.Sqrt(s.GCV)
 	}
-	return all
+	return scores
 }
 
-// end says that the least error is at an end of the grid, beyond which it may be less; "" where it is not.
-func (r *Result) end() string {
-	var less, more bool // than the best is on the grid
+// edgeNote states that the smallest error is at an end of the grid, so that λ beyond may be better; else it is empty.
+func (r *Result) edgeNote() string {
+	var hasSmaller, hasLarger bool // the grid has λ below, or above, the best one
 	for _, s := range r.Scores {
-		less, more = less || s.Lambda < r.Scores[r.Best].Lambda, more || s.Lambda > r.Scores[r.Best].Lambda
+		hasSmaller = hasSmaller || s.Lambda < r.Scores[r.Best].Lambda
+		hasLarger = hasLarger || s.Lambda > r.Scores[r.Best].Lambda
 	}
 	switch {
-	case less == more:
+	case hasSmaller == hasLarger:
 		return ""
-	case more:
+	case hasLarger:
 		return "; it is the least λ of the grid: a lesser one may be better (--grid)"
 	}
 	return "; it is the largest λ of the grid: a larger one may be better (--grid)"
@@ -86,56 +88,56 @@ func (r *Result) end() string {
 func (r *Result) String() string {
 	var b stage.Lines
 	b.Problem(&r.Header)
-	how := "dense factors, exact up to rounding"
+	method := "dense factors, exact up to rounding"
 	if r.S > 0 {
-		how = fmt.Sprintf("one subspace for all λ with %s, s = %d", r.Precond, r.S)
+		method = fmt.Sprintf("one subspace for all λ with %s, s = %d", r.Precond, r.S)
 	}
 	if r.Why != "" {
-		how += ", as " + r.Why
+		method += ", as " + r.Why
 	}
-	b.Add("leave-one-out", "%s; by %s", r.unit(), how)
+	b.Add("leave-one-out", "%s; by %s", r.errorUnit(), method)
 	if text := r.Repeats.String(); r.Unclaimed != "" {
 		b.Add("repeats", "%s; they are not left out together, so that errors are too small and no interval is "+
 			"claimed: %s", text, r.Unclaimed)
 	} else if text != "" {
 		b.Add("repeats", "%s", text)
 	}
-	shown := r.shown()
-	ends, wide := make([]string, len(shown)), 0
-	for i, s := range shown {
-		ends[i] = "in " + outward.Span(s.Error.Lo, s.Error.Hi, 5)
-		wide = max(wide, len(ends[i]))
+	scores := r.displayedScores()
+	intervals, width := make([]string, len(scores)), 0
+	for i, s := range scores {
+		intervals[i] = "in " + outward.Span(s.Error.Lo, s.Error.Hi, 5)
+		width = max(width, len(intervals[i]))
 	}
-	for i, s := range shown {
+	for i, s := range scores {
 		mark := ""
 		if i == r.Best {
 			mark = "  ← least"
 		}
-		b.Add(fmt.Sprintf("λ = %.3g", s.Lambda), "%-10.5g %-*s  %s %-10.5g s_λ = %.5g%s", s.Error.Value, wide, ends[i],
-			r.gcv(), s.GCV, s.S, mark)
+		b.Add(fmt.Sprintf("λ = %.3g", s.Lambda), "%-10.5g %-*s  %s %-10.5g s_λ = %.5g%s", s.Error.Value, width,
+			intervals[i], r.gcvName(), s.GCV, s.S, mark)
 	}
 	if c := r.Scores[r.Best].Error.Confidence; c < 1 && r.Unclaimed == "" {
 		b.Add("confidence",
 			"%.4g %% at each λ; the probes and the solves are covered, K as stored as if its error were spread evenly",
 			100*c)
 	}
-	least := shown[r.Best]
-	what := r.errorText(least.Error.Value)
+	best := scores[r.Best]
+	errorText := r.errorText(best.Error.Value)
 	if r.Repeats.String() != "" {
-		what += " on " + datasets.OfQuestion(r.Repeats.Question)
+		errorText += " on " + datasets.OfQuestion(r.Repeats.Question)
 	}
 	if r.Other != nil {
 		v := r.Other.Error.Value
 		if !r.Classes {
 			v = math.Sqrt(v)
 		}
-		what += fmt.Sprintf(" (%s on %s)", r.errorText(v), datasets.OfQuestion(r.Repeats.Other))
+		errorText += fmt.Sprintf(" (%s on %s)", r.errorText(v), datasets.OfQuestion(r.Repeats.Other))
 	}
-	other := "; other σ and kernels: krrlab tune"
-	if r.Weighted || r.Kernel.Name == "precomputed" { // which tune does not take
-		other = ""
+	tuneNote := "; other σ and kernels: krrlab tune"
+	if r.Weighted || r.Kernel.Name == "precomputed" { // tune supports neither
+		tuneNote = ""
 	}
-	b.Add("fit with", "--lambda %.3g: %s by leave-one-out%s%s", least.Lambda, what, r.end(), other)
+	b.Add("fit with", "--lambda %.3g: %s by leave-one-out%s%s", best.Lambda, errorText, r.edgeNote(), tuneNote)
 	b.Took(r.Seconds)
 	return b.String()
 }
@@ -147,39 +149,39 @@ func (r *Result) errorText(v float64) string {
 	return fmt.Sprintf("RMSE %.4g", v)
 }
 
-// Table gives a row for each λ.
+// Table returns a table with one row per λ.
 func (r *Result) Table() *plots.Table {
-	t := &plots.Table{Columns: plots.Heads("λ", r.unit(), "lower end", "upper end", "confidence", r.gcv(), "s_λ",
-		"method")}
-	for _, s := range r.shown() {
+	t := &plots.Table{Columns: plots.Heads("λ", r.errorUnit(), "lower end", "upper end", "confidence",
+		r.gcvName(), "s_λ", "method")}
+	for _, s := range r.displayedScores() {
 		t.Add(s.Lambda, s.Error, s.Error.Confidence, s.GCV, s.S, s.Error.Method)
 	}
 	return t
 }
 
-// Plot draws the error against λ with its band and GCV, the least marked.
+// Plot draws the error with its band and GCV against λ, and marks the smallest error.
 func (r *Result) Plot() *plots.Figure {
-	shown := r.shown()
-	best := shown[r.Best]
+	scores := r.displayedScores()
+	best := scores[r.Best]
 	f := &plots.Figure{
 		Title: fmt.Sprintf("Leave-one-out: %s, n = %d", r.Dataset, r.N),
-		Caption: fmt.Sprintf("Leave-one-out error (%s) against λ, %s; least at λ = %.3g: %v.", r.unit(),
+		Caption: fmt.Sprintf("Leave-one-out error (%s) against λ, %s; least at λ = %.3g: %v.", r.errorUnit(),
 			r.Kernel.Prose(), best.Lambda, best.Error),
 		X:      plots.Axis{Label: "ridge λ", Log: true},
-		Y:      plots.Axis{Label: r.unit()},
+		Y:      plots.Axis{Label: r.errorUnit()},
 		VLines: []plots.RefLine{{At: best.Lambda, Label: fmt.Sprintf("λ = %.3g", best.Lambda)}},
 	}
-	c, g := plots.Series{Name: "leave-one-out"}, plots.Series{Name: r.gcv()}
-	for _, s := range shown {
+	c, g := plots.Series{Name: "leave-one-out"}, plots.Series{Name: r.gcvName()}
+	for _, s := range scores {
 		c.AddBand(s.Lambda, s.Error.Value, s.Error.Lo, s.Error.Hi)
 		g.Add(s.Lambda, s.GCV)
 	}
 	f.Series = append(f.Series, c)
-	if !r.Classes { // of ±1 it is no share of labels
+	if !r.Classes { // GCV of ±1 targets is no share of labels
 		f.Series = append(f.Series, g)
 	}
 	return f
 }
 
-// HTML gives the lines, the picture and the table, for a notebook.
+// HTML returns the result as text, figure and table, for a notebook.
 func (r *Result) HTML() string { return stage.HTML(r) }

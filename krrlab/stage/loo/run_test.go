@@ -13,8 +13,8 @@ import (
 	_ "github.com/krrlab/lab/plots/draw"
 )
 
-// TestRepeats: rows that repeat are left out together and counted; where probes cannot do so, of classes, no interval is
-// claimed, and the lines say so.
+// TestRepeats: rows that repeat are left out together and counted; where probes cannot do so, of classes, no interval
+// is claimed, and the lines say so.
 func TestRepeats(t *testing.T) {
 	o := loo.Options{Lambdas: []float64{10, 0.1, 1}}
 	for _, classes := range []bool{false, true} {

@@ -37,17 +37,17 @@ type Options struct {
 	Confidence float64   `flag:"confidence" default:"0.95" check:"(0,1)" help:"of the intervals, between 0 and 1"`
 	Probes     int       `flag:"probes" default:"8" check:">=4" help:"random probes for the diagonal; more give narrower intervals"`
 	ExactBelow int       `flag:"exact-below" default:"8000" check:">=-1" zero:"-1" help:"largest n for which dense factors are used, if they fit --memory; -1 for never"`
-	// Precond and Rank are of the landmarks. Default: those of the configuration, if it has some, else pivoted
-	// Cholesky's.
+	// Precond names the landmarks, with options. Default: the landmarks of the configuration if it has some, else
+	// RPCholesky.
 	Precond string `flag:"precond" help:"what approximates K: a preconditioner of landmarks with its options, such as nystrom (default: rpcholesky)"`
-	// 9s³ flops
+	// Rank is the number s of landmarks, which take 9s³ flops.
 	Rank      int  `flag:"rank" check:">=1" help:"landmarks s, 1 ≤ s ≤ n (default: n/5, at least 500, at most 1000)"`
-	Residuals bool // keep y_i − f_{−i}(x_i) of each λ, which JSON leaves out
+	Residuals bool // keep y_i − f_{−i}(x_i) for each λ; JSON omits them
 }
 
-// Run finds the leave-one-out error and GCV for each λ of a grid: exactly for small n, else by one subspace for all
-// λ, with intervals. Of rows with weights it is Σw_i(y_i−f_{−i}(x_i))²/Σw_i, of classes the share of the weights
-// of wrong rows.
+// Run computes the leave-one-out error and GCV for each λ of a grid: exactly for small n, and otherwise with intervals,
+// from one subspace for all λ. For rows with weights the error is Σw_i(y_i−f_{−i}(x_i))²/Σw_i; for classes it is the
+// weighted share of wrong rows.
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	start, p := time.Now(), b.Problem()
 	if err := schema.Settle(&o); err != nil {
@@ -79,13 +79,13 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	dense := r.N <= o.ExactBelow
 	var err error
 	if dense {
-		err = r.dense(ctx, b, q, o.Lambdas)
-		if full, ok := errors.AsType[*stage.TooLarge](err); ok {
-			r.Why, dense = fmt.Sprintf("dense factors need %v", full), false
+		err = r.scoreDense(ctx, b, q, o.Lambdas)
+		if tooLarge, ok := errors.AsType[*stage.TooLarge](err); ok {
+			r.Why, dense = fmt.Sprintf("dense factors need %v", tooLarge), false
 		}
 	}
 	if !dense {
-		err = r.path(ctx, b, q, &o)
+		err = r.scorePath(ctx, b, q, &o)
 	}
 	if err != nil {
 		return nil, err
@@ -98,34 +98,35 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if dense && groups.Others != nil {
 		q.Residuals = false
 		q.Same, q.Groups = groups.Equal(groups.Others)
-		other := &Result{}
-		if err := other.dense(ctx, b, q, []float64{r.Scores[r.Best].Lambda}); err != nil {
+		alternative := &Result{}
+		if err := alternative.scoreDense(ctx, b, q, []float64{r.Scores[r.Best].Lambda}); err != nil {
 			return nil, err
 		}
-		r.Other = &other.Scores[0]
+		r.Other = &alternative.Scores[0]
 	}
 	r.Seconds = time.Since(start).Seconds()
 	return r, nil
 }
 
-func (r *Result) dense(ctx context.Context, b stage.Bench, q *leaveout.Problem, lambdas []float64) error {
-	k, off, err := b.Dense(ctx, 16) // K and its factor
+// scoreDense computes the scores by dense factors.
+func (r *Result) scoreDense(ctx context.Context, b stage.Bench, q *leaveout.Problem, lambdas []float64) error {
+	k, kernelError, err := b.Dense(ctx, 16) // K and its factor
 	if err != nil {
 		return err
 	}
-	r.KError, q.KError = off, off
+	r.KError, q.KError = kernelError, kernelError
 	r.Scores, err = leaveout.Dense(ctx, k, b.Problem().Y, lambdas, q)
 	return comm.Agree(ctx, b.Problem().Comm, err)
 }
 
-// Prepare refuses a preconditioner without landmarks.
+// Prepare returns an error for a preconditioner without landmarks.
 func (o *Options) Prepare(*stage.Command) error {
-	_, err := o.landmarks()
+	_, err := o.landmarkKind()
 	return err
 }
 
-// landmarks returns the preconditioner that the options name, by default pivoted Cholesky.
-func (o *Options) landmarks() (stage.LowRank, error) {
+// landmarkKind returns the preconditioner that the options name, or RPCholesky.
+func (o *Options) landmarkKind() (stage.LowRank, error) {
 	if o.Precond == "" {
 		return recipe.RPCholesky{}, nil
 	}
@@ -133,40 +134,41 @@ func (o *Options) landmarks() (stage.LowRank, error) {
 	if err != nil {
 		return nil, err
 	}
-	low, ok := p.(stage.LowRank)
+	lowRank, ok := p.(stage.LowRank)
 	if ok {
-		_, random := low.Approximation(nil).Source.(stage.RandomFeatures)
+		_, random := lowRank.Approximation(nil).Source.(stage.RandomFeatures)
 		ok = !random
 	}
 	if !ok {
 		return nil, fmt.Errorf("--precond %s: want one of landmarks, such as nystrom or rpcholesky", o.Precond)
 	}
-	return low, nil
+	return lowRank, nil
 }
 
-// approximation returns the landmarks that the options name, by default those of the configuration.
+// approximation returns the landmarks of the options, or those of the configuration if the options name none.
 func (o *Options) approximation(p *stage.Problem) (*stage.Approximation, error) {
 	if o.Precond == "" && o.Rank == 0 && p.Z != nil && p.Z.Map() == nil {
 		z := *p.Z
 		z.Spectral = false
 		return &z, nil
 	}
-	named, err := o.landmarks()
+	lowRank, err := o.landmarkKind()
 	if err != nil {
 		return nil, err
 	}
 	d := p.Defaults()
 	d.S = cmp.Or(o.Rank, min(max(500, p.N/5), p.N, 1000))
-	settled, err := named.Settled(d)
+	withDefaults, err := lowRank.Settled(d)
 	if err != nil {
 		return nil, err
 	}
-	z := settled.(stage.LowRank).Approximation(p.Kernel)
+	z := withDefaults.(stage.LowRank).Approximation(p.Kernel)
 	z.Spectral = false
 	return z, nil
 }
 
-func (r *Result) path(ctx context.Context, b stage.Bench, q *leaveout.Problem, o *Options) error {
+// scorePath computes the scores by probes in one subspace for all λ.
+func (r *Result) scorePath(ctx context.Context, b stage.Bench, q *leaveout.Problem, o *Options) error {
 	p := b.Problem()
 	if q.Groups != nil {
 		return fmt.Errorf("leave-one-out by probes leaves out no groups (%s): --exact-below %d takes dense factors, "+
@@ -180,21 +182,22 @@ func (r *Result) path(ctx context.Context, b stage.Bench, q *leaveout.Problem, o
 	if err != nil {
 		return err
 	}
-	drawn, err := b.Z(ctx, *z)
+	landmarks, err := b.Z(ctx, *z)
 	if err != nil {
 		return err
 	}
-	r.KError = k.Choice().Error + k.Error // of K as stored, and of the products with it
-	r.Precond, r.S, q.KError = drawn.Text, drawn.Z.D, r.KError
-	if low := drawn.Factor; low != nil && low.Certain() {
-		q.Below = low.Rounding + r.KError
+	r.KError = k.Choice().Error + k.Error // error of the stored K, and of products with it
+	r.Precond, r.S, q.KError = landmarks.Text, landmarks.Z.D, r.KError
+	if factor := landmarks.Factor; factor != nil && factor.Certain() {
+		q.Below = factor.Rounding + r.KError
 	}
 	b.Tell(ctx, stage.Event{Stage: stage.Eigenvalues, Remaining: -1})
 	if r.Repeats.Grouped > 0 && (q.Classes || p.Comm.Size() > 1) {
 		q.Same, r.Unclaimed = nil, "probes leave them out together of regression in one process only: "+
 			"--exact-below takes dense factors"
 	}
-	m, err := precond.New(ctx, q.Merged(drawn.Z), z.LambdaP, &precond.Options{Form: precond.FormEigen, Comm: p.Comm})
+	m, err := precond.New(ctx, q.Merged(landmarks.Z), z.LambdaP,
+		&precond.Options{Form: precond.FormEigen, Comm: p.Comm})
 	if err != nil {
 		return err
 	}
