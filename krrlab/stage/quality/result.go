@@ -15,32 +15,31 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Step is what was known after a step of Lanczos.
+// Step is the state after a step of Lanczos.
 type Step struct {
 	Step int               `json:"step"`
 	Min  estimate.Interval `json:"lambda_min"`
 	Max  estimate.Interval `json:"lambda_max"`
 }
 
-// Result says how good a preconditioner is: an interval of κ(M⁻¹A) that holds with the
-// stated confidence, and the iterations that follow from it beside those that PCG takes.
+// Result describes the quality of a preconditioner: an interval of κ(M⁻¹A) that holds with the stated confidence, the
+// iterations that follow from it, and those of PCG.
 type Result struct {
 	stage.Header
 	Precond  string `json:"precond"`
-	Features string `json:"features,omitempty"` // what made Z, s columns
-	// Unplanned: the preconditioner is left to the plan, and M is the fixed rule's instead.
-	Unplanned bool `json:"unplanned,omitempty"`
-	// Neighbors and Damping are k and ω of a sparse inverse.
-	Neighbors int     `json:"neighbors,omitempty"`
-	Damping   float64 `json:"damping,omitempty"`
+	Features string `json:"features,omitempty"` // features or landmarks of Z, n×s
+	// Unplanned is set if the configuration leaves the preconditioner to the plan. M is then that of the fixed rule.
+	Unplanned bool    `json:"unplanned,omitempty"`
+	Neighbors int     `json:"neighbors,omitempty"` // k of a sparse inverse
+	Damping   float64 `json:"damping,omitempty"`   // ω of a sparse inverse
 
-	pencil.Row         // iterations are those of PCG on the targets
+	pencil.Row         // Row.Iterations are those of PCG on the targets
 	KError     float64 `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂
-	Trace      []Step  `json:"trace"`
+	Trace      []Step  `json:"trace"`              // state after each step of Lanczos
 	Seconds    Seconds `json:"seconds"`
 }
 
-// Seconds are wall-clock seconds.
+// Seconds are the wall-clock seconds of the parts of the stage.
 type Seconds struct {
 	Kernel  float64 `json:"kernel"`
 	Factor  float64 `json:"factor"`
@@ -89,17 +88,17 @@ func (q *Result) String() string {
 		b.Add("one-sided", "by the Ritz values of %s, in exact arithmetic: M has no NormalTo (lanczos.Metric)",
 			plural.Count(*q.Iterations, "iteration"))
 	}
-	its := "unbounded"
+	iterations := "unbounded"
 	if q.Bound > 0 {
-		its = fmt.Sprintf("= %d", q.Bound)
+		iterations = fmt.Sprintf("= %d", q.Bound)
 	}
 	if q.Predicted > 0 {
-		its += fmt.Sprintf(", from T %d", q.Predicted)
+		iterations += fmt.Sprintf(", from T %d", q.Predicted)
 	}
 	if q.Iterations != nil {
-		its += fmt.Sprintf(", PCG %d (%s)", *q.Iterations, q.Status)
+		iterations += fmt.Sprintf(", PCG %d (%s)", *q.Iterations, q.Status)
 	}
-	b.Add("iterations", "⌈(√κ/2)ln(2/τ)⌉ %s for τ = %g", its, q.Tol)
+	b.Add("iterations", "⌈(√κ/2)ln(2/τ)⌉ %s for τ = %g", iterations, q.Tol)
 	s := q.Seconds
 	b.Took(s.Total, "kernel", s.Kernel, "factor", s.Factor, "Lanczos", s.Lanczos,
 		"solve", s.Solve, "exact", s.Exact)
@@ -113,21 +112,21 @@ func (q *Result) metricText() string {
 	case q.LambdaP == 0:
 		return cmp.Or(q.Features, q.Precond)
 	}
-	made := cmp.Or(q.Features, q.Precond)
-	return fmt.Sprintf("ZZᵀ+λ_pI, s = %d, λ_p = %.6g, %s", q.S, q.LambdaP, made)
+	source := cmp.Or(q.Features, q.Precond)
+	return fmt.Sprintf("ZZᵀ+λ_pI, s = %d, λ_p = %.6g, %s", q.S, q.LambdaP, source)
 }
 
-// Table gives the numbers in a row.
+// Table returns a table with one row.
 func (q *Result) Table() *plots.Table {
 	return pencil.Table("quality of the preconditioner: "+q.Dataset, []*pencil.Row{&q.Row}, q.Tol,
 		func(*pencil.Row) float64 { return q.Seconds.Total })
 }
 
-// spectrumTable has the eigenvalues of M⁻¹A in descending order, all of them where they are known, or else the Ritz
-// values.
+// spectrumTable returns all eigenvalues of M⁻¹A in descending order, or the Ritz values if the eigenvalues were not
+// computed.
 func (q *Result) spectrumTable() *plots.Table {
 	t := &plots.Table{Title: "spectrum of M⁻¹A: " + q.Dataset,
-		Columns: []plots.Column{{Name: q.nodes(), Format: "%.6g"}}}
+		Columns: []plots.Column{{Name: q.nodeName(), Format: "%.6g"}}}
 	for _, v := range slices.Backward(q.Nodes) {
 		t.Add(v)
 	}
@@ -135,13 +134,12 @@ func (q *Result) spectrumTable() *plots.Table {
 }
 
 const (
-	ritzColumns = 12 // steps that the figure shows more Ritz values of,
-	ritzEach    = 4  // shown at each end
+	maxRitzSteps = 12 // maximum number of steps at which the figure shows inner Ritz values
+	ritzPerEnd   = 4  // number of inner Ritz values shown at each end of the spectrum
 )
 
-// Plot draws how the ends of the spectrum of M⁻¹A are closed in on: against the step the Ritz
-// values, which lie inside, and the outermost two with bands up to where the spectrum ends
-// with the stated confidence.
+// Plot draws the convergence of the ends of the spectrum of M⁻¹A against the step. The Ritz values lie inside the
+// spectrum; bands extend from the outermost two to the bounds of the spectrum with the stated confidence.
 func (q *Result) Plot() *plots.Figure {
 	if len(q.Trace) == 0 {
 		return q.plotNodes()
@@ -149,14 +147,14 @@ func (q *Result) Plot() *plots.Figure {
 	top := plots.Series{Name: "largest, to the bound of λ_max"}
 	bottom := plots.Series{Name: "smallest, to the bound of λ_min"}
 	inner := plots.Series{Name: "the next four at each end", Style: plots.Points}
-	every := max(1, (q.Steps+ritzColumns-1)/ritzColumns)
+	stride := max(1, (q.Steps+maxRitzSteps-1)/maxRitzSteps)
 	for i, s := range q.Trace {
 		x := float64(s.Step)
 		top.AddBand(x, s.Max.Value, s.Max.Value, s.Max.Hi)
 		bottom.AddBand(x, s.Min.Value, s.Min.Lo, s.Min.Value)
-		if k := i + 1; (q.Steps-k)%every == 0 && k > 2 {
+		if k := i + 1; (q.Steps-k)%stride == 0 && k > 2 {
 			for j, r := range lanczos.Ritz(q.Alpha[:k], q.Beta[:k]) {
-				if j > 0 && j <= ritzEach || j < k-1 && j >= k-1-ritzEach {
+				if j > 0 && j <= ritzPerEnd || j < k-1 && j >= k-1-ritzPerEnd {
 					inner.Add(x, r)
 				}
 			}
@@ -185,33 +183,33 @@ func (q *Result) Plot() *plots.Figure {
 	return f
 }
 
-// plotNodes draws the Ritz values or eigenvalues alone, where no more than the inverse of M is known.
+// plotNodes draws only the Ritz values or eigenvalues, for an M that can be applied only as an inverse.
 func (q *Result) plotNodes() *plots.Figure {
-	s := plots.Series{Name: q.nodes() + "s", Style: plots.Points}
+	s := plots.Series{Name: q.nodeName() + "s", Style: plots.Points}
 	for i, v := range q.Nodes {
 		s.Add(float64(i+1), v)
 	}
 	return &plots.Figure{
 		Title: fmt.Sprintf("%s: κ(M⁻¹A) at least %s", q.Dataset, outward.Down(q.Kappa.Lo, 3)),
 		Caption: fmt.Sprintf("The %ss of M⁻¹A, %s. Ritz values are of conjugate gradients on the targets; they lie inside "+
-			"the spectrum.", q.nodes(), q.Kernel.InProse(q.metricText())),
+			"the spectrum.", q.nodeName(), q.Kernel.InProse(q.metricText())),
 		X: plots.Axis{Label: "number, ascending"}, Y: plots.Axis{Label: "eigenvalue of M⁻¹A", Log: true},
 		Series: []plots.Series{s},
 	}
 }
 
-// nodes says what one of Nodes is.
-func (q *Result) nodes() string {
+// nodeName returns the name of an entry of Nodes.
+func (q *Result) nodeName() string {
 	if q.Exact == nil {
 		return "Ritz value"
 	}
 	return "eigenvalue"
 }
 
-// HTML gives the lines, the picture and the numbers.
+// HTML returns the result as text, figure and table.
 func (q *Result) HTML() string { return stage.HTML(q) }
 
-// controls returns a slider over τ; nil of an M of which only the inverse is known.
+// controls returns a slider over τ, or nil for an M that can be applied only as an inverse.
 func (q *Result) controls() *plots.Controls {
 	if q.Steps == 0 || q.Indefinite {
 		return nil

@@ -41,12 +41,12 @@ type Options struct {
 	Width      float64 `flag:"width" default:"0.2" check:"positive" help:"relative width of κ's interval at which to stop"`
 	Steps      int     `flag:"steps" default:"300" check:">=1" help:"maximum number of Lanczos steps, a product with K each"`
 	ExactBelow int     `flag:"exact-below" default:"2000" check:">=-1" zero:"-1" help:"largest n for which all eigenvalues are computed; -1 for never"`
-	// of an M that cannot draw N(0, M) its Ritz values are all that is known: it is run all the same
+	// NoSolve skips PCG, unless M cannot sample N(0, M): then the Ritz values of PCG are all that is known of κ.
 	NoSolve bool `flag:"no-solve" help:"do not run PCG"`
 }
 
-// Run forms K, if it is not there, and M, and takes one product with each for a step of Lanczos, until κ is known to
-// the width asked. If ctx ends after the first step it returns the interval it has beside ctx's error.
+// Run forms K, unless it is formed already, and M. A step of Lanczos takes one product with each, until κ is known to
+// the requested width. If ctx ends after the first step, Run returns the current interval together with ctx's error.
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	start := time.Now()
 	if err := schema.Settle(&o); err != nil {
@@ -55,47 +55,47 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	p := b.Problem()
 	q := &Result{Header: p.Header, Precond: p.Precond, Unplanned: p.Planned, Row: pencil.NewRow(p.Precond)}
 	b.Tell(ctx, stage.Event{Stage: stage.Factor})
-	made, err := pencil.Make(ctx, b, p.Entry, &q.Row)
+	preconditioner, err := pencil.Make(ctx, b, p.Entry, &q.Row)
 	if err != nil {
 		return nil, err
 	}
-	q.Features, q.Seconds.Factor = made.Text, made.Seconds
-	if v, ok := made.M.(stage.SparseInverse); ok {
+	q.Features, q.Seconds.Factor = preconditioner.Text, preconditioner.Seconds
+	if v, ok := preconditioner.M.(stage.SparseInverse); ok {
 		q.Neighbors, q.Damping = v.Neighbors(), v.Damping()
 	}
-	held := 16 * int64(p.N) * int64(min(o.Steps, p.N)) // Lanczos vectors
+	extraBytes := 16 * int64(p.N) * int64(min(o.Steps, p.N)) // Lanczos vectors
 	if q.S > 0 {
-		held += p.LowRankBytes(q.S)
+		extraBytes += p.LowRankBytes(q.S)
 	}
-	k, err := b.K(ctx, held)
+	k, err := b.K(ctx, extraBytes)
 	if err != nil {
 		return nil, err
 	}
 	q.Seconds.Kernel, q.KError = k.Seconds, k.Error
-	sides := pencil.NewPreconditioners(p.N, p.Comm, made.M)
-	s := &pencil.Set{A: k, M: sides, Rows: []*pencil.Row{&q.Row}, StorageError: k.Error / p.Lambda,
+	sides := pencil.NewPreconditioners(p.N, p.Comm, preconditioner.M)
+	set := &pencil.Set{A: k, M: sides, Rows: []*pencil.Row{&q.Row}, StorageError: k.Error / p.Lambda,
 		Tell: func(e stage.Event) { b.Tell(ctx, e) }}
-	do := func(seconds *float64, part func() error) {
+	timed := func(seconds *float64, step func() error) {
 		if err == nil {
-			if err = stage.Timed(seconds, part); err == nil && sides.Errs[0] != nil {
+			if err = stage.Timed(seconds, step); err == nil && sides.Errs[0] != nil {
 				err = fmt.Errorf("krrlab: the preconditioner %s: %w", q.Precond, sides.Errs[0])
 			}
 		}
 	}
-	do(&q.Seconds.Lanczos, func() error {
-		return s.Lanczos(ctx, lanczos.Options{Steps: o.Steps, Tol: o.Width, Confidence: o.Confidence,
+	timed(&q.Seconds.Lanczos, func() error {
+		return set.Lanczos(ctx, lanczos.Options{Steps: o.Steps, Tol: o.Width, Confidence: o.Confidence,
 			Start: rng.New(p.Seed).Sub("quality"), Monitor: func(r *lanczos.Result) error {
 				q.Trace = append(q.Trace, Step{Step: r.Steps, Min: r.Min, Max: r.Max})
 				return nil
 			}}, p.Tol)
 	})
 	if !o.NoSolve || q.Steps == 0 {
-		do(&q.Seconds.Solve, func() error {
-			return s.Solve(ctx, p.Y, pcg.Options{Tol: p.Tol, Aim: stage.Aim, MaxIter: p.MaxIter})
+		timed(&q.Seconds.Solve, func() error {
+			return set.Solve(ctx, p.Y, pcg.Options{Tol: p.Tol, Aim: stage.Aim, MaxIter: p.MaxIter})
 		})
 	}
 	if p.N <= o.ExactBelow {
-		do(&q.Seconds.Exact, func() error { return s.Exact(ctx, b) })
+		timed(&q.Seconds.Exact, func() error { return set.Exact(ctx, b) })
 	}
 	q.Seconds.Total = time.Since(start).Seconds()
 	if err != nil && (ctx.Err() == nil || q.Steps == 0) {
