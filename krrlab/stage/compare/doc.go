@@ -1,20 +1,21 @@
-// Package compare is the stage that judges preconditioners of K+λI side by side: built-in ones, each with its own rank
-// and ridge, and user-defined ones, each drawn several times, beside M = I.
+// Package compare is the stage that judges several preconditioners of K+λI together. They are built-in ones, each with
+// its own rank and ridge, and user-defined ones, each sampled several times, and M = I for comparison.
 //
-// All iterate on one right-hand side b, for t > 1 the sum of the columns with random signs, side by side (package
-// pencil). The Lanczos processes that give the interval of κ where M_c can draw normal vectors of covariance M_c have
-// the quadrature
+// All iterate together on one right-hand side b (package pencil). For t > 1 targets, b is the sum of their columns with
+// random signs. If M can sample normal vectors of covariance M, Lanczos processes give the interval of κ(M⁻¹A). They
+// also have the quadrature
 //
 //	tr f(M⁻¹A) ≈ n Σ_i τ_i² f(θ_i),   θ_i the Ritz values, τ_i the first entries of T's eigenvectors,
 //
-// for f(x) = x and ln x (Ubaru, Chen and Saad, SIAM J. Matrix Anal. Appl. 38 (2017), DOI 10.1137/16M1104974), from
-// which follows Kaporin's number ln β = n·ln(tr(M⁻¹A)/n) − ln det(M⁻¹A) (Kaporin, Numer. Linear Algebra Appl. 1
-// (1994)). Up to Options.ExactBelow points all are exact, by all eigenvalues. Where ln det M is known ln det(K+λI) has an
-// interval (lanczos.LogDet), and so has −2 ln p(y), y ~ N(0, K+λI), of one target.
+// for f(x) = x and ln x (Ubaru, Chen and Saad, SIAM J. Matrix Anal. Appl. 38 (2017), DOI 10.1137/16M1104974). Kaporin's
+// number ln β = n·ln(tr(M⁻¹A)/n) − ln det(M⁻¹A) follows from it (Kaporin, Numer. Linear Algebra Appl. 1 (1994)). Up to
+// Options.ExactBelow points, all of these are exact, from all eigenvalues. If ln det M is known, ln det(K+λI) has an
+// interval (lanczos.LogDet); for one target, so has −2 ln p(y), y ~ N(0, K+λI).
 //
-// The error after k iterations is bounded from above in the norm of A: by ‖r_k‖₂/√λ, λ less what K as stored may be
-// off, and where 0 < μ ≤ λ_min(M⁻¹A) is known also by the Gauss–Radau rule (package pcg).
+// The error after k iterations has upper bounds in the norm of A. One is ‖r_k‖₂/√λ, with λ reduced by the error of the
+// stored K. If a positive lower bound μ ≤ λ_min(M⁻¹A) is known, the Gauss–Radau rule gives another one (package pcg).
 //
-// Preconditioners that do not fit into the memory together are judged in groups. One that fails is left out, with the
-// reason: M⁻¹ that is not symmetric, not definite, not finite, of another order, or not the same when asked for again.
+// Preconditioners that do not fit into the memory together are judged in groups. A preconditioner that fails is
+// excluded, and the result states the reason: M⁻¹ is not symmetric, not definite, not finite, of a different order, or
+// differs between two applications to the same vector.
 package compare

@@ -12,30 +12,30 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Plot draws of each preconditioner, in its median draw, the residuals against iterations and against the seconds that
-// it takes alone, the bounds of the error against these, and the spectrum of M⁻¹A; with Options.Against only the
-// iterations of all draws against the rank or the bytes.
+// Plot draws, for the median draw of each preconditioner, the residuals against iterations and against the seconds of a
+// solve with it alone, the bounds of the error against these seconds, and the spectrum of M⁻¹A. With Options.Against it
+// draws only the iterations of all draws against the rank or the bytes.
 func (r *Result) Plot() *plots.Figure {
 	if r.Against != "" {
-		return r.against()
+		return r.plotAgainst()
 	}
-	its := plots.Convergence("residual, by recurrence", r.To)
+	iterations := plots.Convergence("residual, by recurrence", r.To)
 	time := plots.Convergence("residual, by recurrence", r.To)
 	bounds := plots.Convergence("upper bound of the error", 0)
 	bounds.Y.Label = "error in norm of A / ‖b‖₂"
 	spectrum := &plots.Figure{Title: "spectrum of M⁻¹A", X: plots.Axis{Label: "eigenvalue", Log: true},
 		Y: plots.Axis{Label: "share of eigenvalues"}}
-	var plain *pencil.Row // M = I, which has no set-up
-	start, last := math.Inf(1), 0.0
-	all := []*plots.Figure{its, time, bounds, spectrum}
-	for _, row := range r.typical() {
+	var identity *pencil.Row // M = I, which has no set-up time
+	minBuild, maxSeconds := math.Inf(1), 0.0
+	panels := []*plots.Figure{iterations, time, bounds, spectrum}
+	for _, row := range r.medianDraws() {
 		if len(row.Residuals) < 2 {
 			continue
 		}
 		name := stage.Label(row.Name)
 		series := [4]plots.Series{{Name: name}, {Name: name}, {Name: name}, {Name: name, Style: plots.Steps}}
 		for k, v := range row.Residuals {
-			s := r.clock(row, k)
+			s := r.soloSeconds(row, k)
 			series[0].Add(float64(k), v)
 			series[1].Add(s, v)
 			if row.Bounds != nil {
@@ -51,42 +51,43 @@ func (r *Result) Plot() *plots.Figure {
 				series[3].Add(theta, share)
 			}
 		}
-		if last = max(last, r.seconds(row)); row.Build > 0 {
-			start = min(start, row.Build)
+		if maxSeconds = max(maxSeconds, r.totalSeconds(row)); row.Build > 0 {
+			minBuild = min(minBuild, row.Build)
 		} else {
-			plain = row
+			identity = row
 		}
-		for i, f := range all {
+		for i, f := range panels {
 			if len(series[i].Y) > 0 {
 				f.Series = append(f.Series, series[i])
 			}
 		}
 	}
-	its.X.Label, its.X.Log = "iterations", true
-	// The axis of seconds starts at the least set-up, so that the first iterations of M = I are not shown, unless M = I
-	// ends soon after it.
-	if plain != nil && r.seconds(plain) < 2*start {
-		start = r.clock(plain, 1)
+	iterations.X.Label, iterations.X.Log = "iterations", true
+	// The axis of seconds starts at the smallest set-up time, which hides the first iterations of M = I. If M = I ends
+	// soon after that time, the axis starts at its first iteration instead.
+	if identity != nil && r.totalSeconds(identity) < 2*minBuild {
+		minBuild = r.soloSeconds(identity, 1)
 	}
 	for _, f := range []*plots.Figure{time, bounds} {
-		f.X = plots.Axis{Label: "seconds alone, with M, without K", Log: last > 10*start, Min: start, Max: math.NaN()}
+		f.X = plots.Axis{Label: "seconds alone, with M, without K", Log: maxSeconds > 10*minBuild,
+			Min: minBuild, Max: math.NaN()}
 	}
-	all = slices.DeleteFunc(all, func(f *plots.Figure) bool { return len(f.Series) == 0 })
-	f := plots.Grid(r.title(), 1, all...)
+	panels = slices.DeleteFunc(panels, func(f *plots.Figure) bool { return len(f.Series) == 0 })
+	f := plots.Grid(r.plotTitle(), 1, panels...)
 	f.Caption = fmt.Sprintf("Conjugate gradients with each preconditioner, in the draw with the median number of "+
 		"iterations. Seconds are those of making M and of iterations with all t = %d right-hand sides.", r.T)
 	return f
 }
 
-// title names the problem.
-func (r *Result) title() string {
+// plotTitle names the problem.
+func (r *Result) plotTitle() string {
 	return fmt.Sprintf("%s, n = %d: %s, λ = %g", r.Dataset, r.N, r.Kernel.Prose(), r.Lambda)
 }
 
-// against draws the iterations of the draws that came to r.To against rank or bytes: a series for those that are named
-// alike but for the rank.
-func (r *Result) against() *plots.Figure {
-	f := &plots.Figure{Title: r.title(), X: plots.Axis{Label: "rank", Log: true},
+// plotAgainst draws the iterations of the draws that reached r.To, against rank or bytes. Names that differ only in the
+// rank belong to one series.
+func (r *Result) plotAgainst() *plots.Figure {
+	f := &plots.Figure{Title: r.plotTitle(), X: plots.Axis{Label: "rank", Log: true},
 		Y: plots.Axis{Label: fmt.Sprintf("iterations to %.0e", r.To), Log: true}}
 	if r.Against == "bytes" {
 		f.X.Label = "bytes of K and M"
@@ -104,11 +105,11 @@ func (r *Result) against() *plots.Figure {
 			return strings.HasPrefix(word, "features=") || strings.HasPrefix(word, "(")
 		}), " ")
 		name = stage.Label(name)
-		at := slices.IndexFunc(f.Series, func(s plots.Series) bool { return s.Name == name })
-		if at < 0 {
-			at, f.Series = len(f.Series), append(f.Series, plots.Series{Name: name, Style: plots.Points})
+		index := slices.IndexFunc(f.Series, func(s plots.Series) bool { return s.Name == name })
+		if index < 0 {
+			index, f.Series = len(f.Series), append(f.Series, plots.Series{Name: name, Style: plots.Points})
 		}
-		f.Series[at].Add(x, float64(max(*row.Iterations, 1)))
+		f.Series[index].Add(x, float64(max(*row.Iterations, 1)))
 	}
 	return f
 }

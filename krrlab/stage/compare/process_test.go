@@ -54,8 +54,8 @@ func python(t *testing.T) string {
 	return name
 }
 
-// TestProcess: M of NumPy has the iterations and the κ that the same M has in Go. The landmarks that NumPy draws are the
-// columns in which M−λI and K agree.
+// TestProcess: M of NumPy has the iterations and the κ that the same M has in Go. The landmarks that NumPy draws are
+// the columns in which M−λI and K agree.
 func TestProcess(t *testing.T) {
 	const rank = 40
 	python := python(t)

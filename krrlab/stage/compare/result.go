@@ -9,57 +9,59 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Result is how preconditioners compare.
+// Result is the comparison of several preconditioners.
 type Result struct {
 	stage.Header
-	To      float64 `json:"to"`                // the relative residual that was iterated to
+	To      float64 `json:"to"`                // relative residual at which the iterations ended
 	Against string  `json:"against,omitempty"` // Options.Against
-	Storage string  `json:"storage"`           // of K
-	// predicted bound of ‖K_stored−K‖₂: residuals and bounds of errors are of K as stored, intervals of κ of K
+	Storage string  `json:"storage"`           // storage of K
+	// KError is the predicted bound of ‖K_stored−K‖₂. Residuals and bounds of errors are those of the stored K; the
+	// intervals of κ are those of K.
 	KError  float64      `json:"kernel_error_bound"`
 	KBytes  int64        `json:"kernel_bytes"`
-	Product float64      `json:"product_seconds"` // of K with all t right-hand sides
-	Rows    []pencil.Row `json:"rows"`            // M = I first
+	Product float64      `json:"product_seconds"` // time of a product of K with all t right-hand sides
+	Rows    []pencil.Row `json:"rows"`            // a row for each draw, M = I first
 	Seconds struct {
-		Kernel float64 `json:"kernel"` // of forming K
+		Kernel float64 `json:"kernel"` // time to form K
 		Total  float64 `json:"total"`
 	} `json:"seconds"`
 }
 
 var _ stage.Stage = (*Result)(nil)
 
-// clock returns the seconds that k iterations with all right-hand sides take alone, with making M, without K.
-func (r *Result) clock(row *pencil.Row, k int) float64 {
+// soloSeconds returns the seconds of a solve with this preconditioner alone, up to iteration k: the time to make M, and
+// that of k iterations with all right-hand sides. It does not include the time to form K.
+func (r *Result) soloSeconds(row *pencil.Row, k int) float64 {
 	return row.Build + float64(k)*(r.Product+row.Solve)
 }
 
-// typical returns of every preconditioner the draw with the median number of iterations among those that did not
-// fail; one that failed in all draws by its first.
-func (r *Result) typical() (some []*pencil.Row) {
+// medianDraws returns, for every preconditioner, the draw with the median number of iterations among those that did not
+// fail, or the first draw if all of them failed.
+func (r *Result) medianDraws() (medians []*pencil.Row) {
 	for i := range r.Rows {
-		first := &r.Rows[i]
-		if slices.ContainsFunc(some, func(s *pencil.Row) bool { return s.Name == first.Name }) {
+		median := &r.Rows[i]
+		if slices.ContainsFunc(medians, func(s *pencil.Row) bool { return s.Name == median.Name }) {
 			continue
 		}
-		var of []*pencil.Row
+		var draws []*pencil.Row
 		for j := range r.Rows {
-			if row := &r.Rows[j]; row.Name == first.Name && row.Why == "" && row.Iterations != nil {
-				of = append(of, row)
+			if row := &r.Rows[j]; row.Name == median.Name && row.Why == "" && row.Iterations != nil {
+				draws = append(draws, row)
 			}
 		}
-		slices.SortStableFunc(of, func(a, b *pencil.Row) int { return *a.Iterations - *b.Iterations })
-		if len(of) > 0 {
-			first = of[len(of)/2]
+		slices.SortStableFunc(draws, func(a, b *pencil.Row) int { return *a.Iterations - *b.Iterations })
+		if len(draws) > 0 {
+			median = draws[len(draws)/2]
 		}
-		some = append(some, first)
+		medians = append(medians, median)
 	}
-	return some
+	return medians
 }
 
-// String gives a line for each preconditioner, that of its median draw.
+// String returns a line for the median draw of each preconditioner.
 func (r *Result) String() string {
 	b := stage.Lines{Width: 14}
-	rows := r.typical()
+	rows := r.medianDraws()
 	for _, row := range rows {
 		b.Width = max(b.Width, len([]rune(row.Name))+1)
 	}
@@ -67,29 +69,29 @@ func (r *Result) String() string {
 	b.Add("K", "%s, %s%s; a product with t = %d takes %.3g s", r.Storage, accel.Bytes(r.KBytes),
 		stage.KernelBound(stage.Number(r.KError)), r.T, r.Product)
 	for _, row := range rows {
-		b.Add(row.Name, "%s", row.Text(r.To, r.seconds(row)))
+		b.Add(row.Name, "%s", row.Text(r.To, r.totalSeconds(row)))
 	}
 	pencil.Evidence(&b, rows...)
 	b.Took(r.Seconds.Total, "kernel", r.Seconds.Kernel)
 	return b.String()
 }
 
-// seconds returns those of all iterations alone.
-func (r *Result) seconds(row *pencil.Row) float64 {
+// totalSeconds returns soloSeconds of all iterations, or 0 if they were not counted.
+func (r *Result) totalSeconds(row *pencil.Row) float64 {
 	if row.Iterations == nil {
 		return 0
 	}
-	return r.clock(row, *row.Iterations)
+	return r.soloSeconds(row, *row.Iterations)
 }
 
-// Table gives a row for each preconditioner and draw.
+// Table returns a table with one row per draw of each preconditioner.
 func (r *Result) Table() *plots.Table {
 	var rows []*pencil.Row
 	for i := range r.Rows {
 		rows = append(rows, &r.Rows[i])
 	}
-	return pencil.Table("compare: "+r.Dataset, rows, r.To, r.seconds)
+	return pencil.Table("compare: "+r.Dataset, rows, r.To, r.totalSeconds)
 }
 
-// HTML gives the lines, the picture and the numbers.
+// HTML returns the result as text, figure and table.
 func (r *Result) HTML() string { return stage.HTML(r) }

@@ -35,7 +35,7 @@ options; --features and --lambda-p are for those that do not say.`,
 
 // Options of the stage. Zero values mean the defaults.
 type Options struct {
-	// With are the preconditioners beside M = I.
+	// With are the preconditioners to judge in addition to M = I.
 	With       stage.Entries `flag:"with" help:"a preconditioner and its options, such as 'nystrom features=500 lambda-p=0.1', after name=NAME if it is to be called so; once for each (default: each kind, as far as the kernel has it)"`
 	Seeds      int           `flag:"seeds" default:"1" check:">=1" help:"draws of each"`
 	To         float64       `flag:"to" default:"1e-6" check:"(0,1)" help:"relative residual to iterate to"`
@@ -47,7 +47,7 @@ type Options struct {
 	ExactBelow int           `flag:"exact-below" default:"500" check:">=-1" zero:"-1" help:"largest n for which all eigenvalues of each are computed; -1 for never"`
 }
 
-// Run compares. If ctx ends it returns the preconditioners that are judged by then beside its error.
+// Run compares the preconditioners. If ctx ends, Run returns those that are judged by then together with ctx's error.
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	start, p := time.Now(), b.Problem()
 	if err := schema.Settle(&o); err != nil {
@@ -73,31 +73,32 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	r := &Result{Header: p.Header, To: o.To, Against: o.Against, Storage: k.Storage().String(), KError: k.Error,
 		KBytes: k.Bytes()}
 	r.Seconds.Kernel = k.Seconds
-	c := &comparison{o: &o, b: b, p: p, k: k, res: r, rhs: combined(p)}
-	err = c.all(ctx)
+	c := &comparison{options: &o, bench: b, problem: p, k: k, result: r, rhs: combinedTargets(p)}
+	err = c.judgeAll(ctx)
 	r.Seconds.Total = time.Since(start).Seconds()
 	return r, err
 }
 
-// comparison is the stage under way.
+// comparison is the state of the stage.
 type comparison struct {
-	o   *Options
-	b   stage.Bench
-	p   *stage.Problem
-	k   *stage.Gram
-	rhs *mat.Dense // n×1
-	res *Result
+	options *Options
+	bench   stage.Bench
+	problem *stage.Problem
+	k       *stage.Gram
+	rhs     *mat.Dense // n×1
+	result  *Result
 
-	least float64 // a lower bound of λ_min(A), 0 if none is known
+	lambdaMin float64 // lower bound of λ_min(A); 0 if none is known
 
-	group []int // the rows that are made and not judged
-	made  []*stage.Made
-	held  int64 // their bytes
-	left  int64 // bytes that they may take, on any rank
+	// The group consists of the preconditioners that are made and not yet judged.
+	group           []int // indices in result.Rows
+	preconditioners []*stage.Made
+	groupBytes      int64 // memory of the group
+	freeBytes       int64 // memory available to a group, on any rank
 }
 
-// combined returns the targets, of t > 1 the sum of the columns with random signs.
-func combined(p *stage.Problem) *mat.Dense {
+// combinedTargets returns the target, or for t > 1 the sum of the targets with random signs, n×1.
+func combinedTargets(p *stage.Problem) *mat.Dense {
 	signs, g := mat.NewVecDense(p.T, nil), rng.New(p.Seed).Sub("compare")
 	for c := range p.T {
 		signs.SetVec(c, 1)
@@ -110,113 +111,114 @@ func combined(p *stage.Problem) *mat.Dense {
 	return b
 }
 
-// all judges M = I and every preconditioner, in groups that the memory has room for.
-func (c *comparison) all(ctx context.Context) error {
-	left := c.p.FreeBytes(c.k)
-	if left == 0 {
-		left = math.MaxInt64
+// judgeAll judges M = I and every preconditioner, in groups that fit into the memory.
+func (c *comparison) judgeAll(ctx context.Context) error {
+	freeBytes := c.problem.FreeBytes(c.k)
+	if freeBytes == 0 {
+		freeBytes = math.MaxInt64
 	}
 	var err error
-	if c.left, err = comm.Least(ctx, c.p.Comm, left); err != nil {
+	if c.freeBytes, err = comm.Least(ctx, c.problem.Comm, freeBytes); err != nil {
 		return err
 	}
-	if c.res.Product, err = pencil.Seconds(ctx, c.k.MulTo, c.p.Y); err != nil {
+	if c.result.Product, err = pencil.Seconds(ctx, c.k.MulTo, c.problem.Y); err != nil {
 		return err
 	}
-	c.least = bound.LambdaMin(nil, c.p.Lambda, 0, 2*c.k.Error)
-	none := &stage.Made{LambdaMin: c.least}
-	c.take(pencil.NewRow("none"), none, c.need(none))
-	times := map[string]int{"none": 1}
-	for _, e := range c.o.With {
+	c.lambdaMin = bound.LambdaMin(nil, c.problem.Lambda, 0, 2*c.k.Error)
+	identity := &stage.Made{LambdaMin: c.lambdaMin}
+	c.addToGroup(pencil.NewRow("none"), identity, c.requiredBytes(identity))
+	nameCounts := map[string]int{"none": 1}
+	for _, e := range c.options.With {
 		name := e.String()
-		if times[name]++; times[name] > 1 {
-			name += fmt.Sprintf(" (%d)", times[name])
+		if nameCounts[name]++; nameCounts[name] > 1 {
+			name += fmt.Sprintf(" (%d)", nameCounts[name])
 		}
-		for seed := range c.o.Seeds {
+		for seed := range c.options.Seeds {
 			row := pencil.NewRow(name)
 			row.Draw = seed
-			if err := c.enter(ctx, e, row); err != nil {
+			if err := c.addDraw(ctx, e, row); err != nil {
 				return err
 			}
 		}
 	}
-	return c.judge(ctx)
+	return c.judgeGroup(ctx)
 }
 
-// need returns what a preconditioner takes, with the vectors of conjugate gradients and of a Lanczos process.
-func (c *comparison) need(m *stage.Made) int64 {
-	return m.Bytes + 8*int64(c.p.N)*int64(5+2*max(0, c.o.Steps))
+// requiredBytes returns the memory of a preconditioner, with the vectors of conjugate gradients and of a Lanczos
+// process.
+func (c *comparison) requiredBytes(m *stage.Made) int64 {
+	return m.Bytes + 8*int64(c.problem.N)*int64(5+2*max(0, c.options.Steps))
 }
 
-// take takes a preconditioner into the group, as the last of the rows.
-func (c *comparison) take(row pencil.Row, m *stage.Made, need int64) {
-	row.Why = pencil.NotReached // until it is judged
-	c.group, c.made, c.held = append(c.group, len(c.res.Rows)), append(c.made, m), c.held+need
-	c.res.Rows = append(c.res.Rows, row)
+// addToGroup adds a preconditioner to the group, and its row to the result.
+func (c *comparison) addToGroup(row pencil.Row, m *stage.Made, required int64) {
+	row.Why = pencil.NotReached // replaced when it is judged
+	c.group, c.preconditioners, c.groupBytes = append(c.group, len(c.result.Rows)),
+		append(c.preconditioners, m), c.groupBytes+required
+	c.result.Rows = append(c.result.Rows, row)
 }
 
-// enter makes a preconditioner and takes it into the group, which is judged first where the memory is full.
-func (c *comparison) enter(ctx context.Context, e stage.Entry, row pencil.Row) error {
-	m, err := pencil.Make(ctx, c.b, e, &row)
+// addDraw makes a preconditioner and adds it to the group. If the memory is full, it first judges the present group.
+func (c *comparison) addDraw(ctx context.Context, e stage.Entry, row pencil.Row) error {
+	m, err := pencil.Make(ctx, c.bench, e, &row)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var need int64
-	if err == nil { // ranks hold different rows: the most of them
-		beside, e := comm.Least(ctx, c.p.Comm, math.MaxInt64/2-c.need(m))
+	var required int64
+	if err == nil { // ranks have different rows; required is the largest memory of any of them
+		remaining, e := comm.Least(ctx, c.problem.Comm, math.MaxInt64/2-c.requiredBytes(m))
 		if e != nil {
 			return e
 		}
-		if need = math.MaxInt64/2 - beside; need > c.left {
-			err = fmt.Errorf("it takes %s with vectors, and beside K there are %s", accel.Bytes(need),
-				accel.Bytes(c.left))
+		if required = math.MaxInt64/2 - remaining; required > c.freeBytes {
+			err = fmt.Errorf("it takes %s with vectors, and beside K there are %s", accel.Bytes(required),
+				accel.Bytes(c.freeBytes))
 		}
 	}
 	if err != nil {
 		row.Why, row.Solve = err.Error(), 0
-		c.res.Rows = append(c.res.Rows, row)
+		c.result.Rows = append(c.result.Rows, row)
 		return nil
 	}
-	if c.held+need > c.left {
-		if err := c.judge(ctx); err != nil {
+	if c.groupBytes+required > c.freeBytes {
+		if err := c.judgeGroup(ctx); err != nil {
 			return err
 		}
 	}
-	c.take(row, m, need)
+	c.addToGroup(row, m, required)
 	return nil
 }
 
-// judge judges the group, side by side, and lets go of it.
-func (c *comparison) judge(ctx context.Context) error {
-	s := &pencil.Set{A: c.k, StorageError: c.k.Error / c.p.Lambda, LambdaMinA: c.least, RecursiveResiduals: true,
-		MixedTargets: c.p.T > 1,
-		Probes:       c.o.Probes,
-		Tell:         func(e stage.Event) { c.b.Tell(ctx, e) }}
+// judgeGroup judges the preconditioners of the group together, and removes them from it.
+func (c *comparison) judgeGroup(ctx context.Context) error {
+	s := &pencil.Set{A: c.k, StorageError: c.k.Error / c.problem.Lambda, LambdaMinA: c.lambdaMin, RecursiveResiduals: true, MixedTargets: c.problem.T > 1,
+		Probes: c.options.Probes,
+		Tell:   func(e stage.Event) { c.bench.Tell(ctx, e) }}
 	var ms []pcg.Preconditioner
-	for i, m := range c.made {
-		s.Rows, s.LambdaMin, ms = append(s.Rows, &c.res.Rows[c.group[i]]), append(s.LambdaMin, m.LambdaMin), append(ms, m.M)
+	for i, m := range c.preconditioners {
+		s.Rows, s.LambdaMin, ms = append(s.Rows, &c.result.Rows[c.group[i]]), append(s.LambdaMin, m.LambdaMin), append(ms, m.M)
 	}
-	s.M = pencil.NewPreconditioners(c.p.N, c.p.Comm, ms...)
-	err := s.Solve(ctx, c.rhs, pcg.Options{Tol: c.o.To, Aim: 1, MaxIter: c.p.MaxIter,
-		Monitor: func(it *pcg.Iteration) error {
-			for j, r := range it.RelRes {
-				if s.Rows[j].Draw == 0 && (it.Index == 1 || r > c.o.To) {
-					c.b.Tell(ctx, stage.Event{Stage: stage.Compare, Detail: s.Rows[j].Name, Iteration: it.Index,
-						Residual: r, Remaining: -1})
+	s.M = pencil.NewPreconditioners(c.problem.N, c.problem.Comm, ms...)
+	err := s.Solve(ctx, c.rhs, pcg.Options{Tol: c.options.To, Aim: 1, MaxIter: c.problem.MaxIter,
+		Monitor: func(iteration *pcg.Iteration) error {
+			for j, r := range iteration.RelRes {
+				if s.Rows[j].Draw == 0 && (iteration.Index == 1 || r > c.options.To) {
+					c.bench.Tell(ctx, stage.Event{Stage: stage.Compare, Detail: s.Rows[j].Name,
+						Iteration: iteration.Index, Residual: r, Remaining: -1})
 				}
 			}
-			if it.Active == 0 { // by recurrence: residuals recomputed are not asked for
+			if iteration.Active == 0 { // all have converged by the recursive residual; recomputed ones are not needed
 				return pcg.ErrStop
 			}
 			return nil
 		}})
-	if err == nil && c.o.Steps > 0 {
-		err = s.Lanczos(ctx, lanczos.Options{Steps: c.o.Steps, Tol: c.o.Width, Confidence: c.o.Confidence,
-			Start: rng.New(c.p.Seed).Sub("compare", 1)}, c.o.To)
+	if err == nil && c.options.Steps > 0 {
+		err = s.Lanczos(ctx, lanczos.Options{Steps: c.options.Steps, Tol: c.options.Width,
+			Confidence: c.options.Confidence, Start: rng.New(c.problem.Seed).Sub("compare", 1)}, c.options.To)
 	}
-	if err == nil && c.p.N <= c.o.ExactBelow {
-		err = s.Exact(ctx, c.b)
+	if err == nil && c.problem.N <= c.options.ExactBelow {
+		err = s.Exact(ctx, c.bench)
 	}
-	c.group, c.made, c.held = nil, nil, 0
+	c.group, c.preconditioners, c.groupBytes = nil, nil, 0
 	return err
 }

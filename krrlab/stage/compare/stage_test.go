@@ -19,7 +19,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// bench has K of 30 points on a line, and makes M = I of every entry, but M = K+λI of "exact", and none of the one that is refused.
+// bench has K of 30 points on a line, and makes M = I of every entry, but M = K+λI of "exact", and none of the one that
+// is refused.
 type bench struct {
 	stage.Bench
 	problem stage.Problem
@@ -144,10 +145,10 @@ func TestCombined(t *testing.T) {
 	y := mat.NewDense(2, 2, []float64{1, 10, 2, 20})
 	seen := map[float64]bool{}
 	for seed := range uint64(20) {
-		b := combined(&stage.Problem{Header: stage.Header{N: 2, T: 2, Seed: seed}, Y: y})
+		b := combinedTargets(&stage.Problem{Header: stage.Header{N: 2, T: 2, Seed: seed}, Y: y})
 		seen[math.Abs(b.At(0, 0))] = true
 		testkit.Equal(t, b.At(1, 0), 2*b.At(0, 0))
-		one := combined(&stage.Problem{Header: stage.Header{N: 2, T: 1, Seed: seed}, Y: y.Slice(0, 2, 0, 1).(*mat.Dense)})
+		one := combinedTargets(&stage.Problem{Header: stage.Header{N: 2, T: 1, Seed: seed}, Y: y.Slice(0, 2, 0, 1).(*mat.Dense)})
 		testkit.Equal(t, mat.Equal(one, y.Slice(0, 2, 0, 1)), true)
 	}
 	testkit.Equal(t, len(seen) == 2 && seen[9] && seen[11], true)
