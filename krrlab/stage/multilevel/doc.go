@@ -4,16 +4,15 @@
 //
 //	Z_1 = φ₁(X),  Z_{k+1} = Z_k·S_{k+1}ᵀ,  M_k = Z_kZ_kᵀ + λ_pI.
 //
-// Of each level it has ‖ZZᵀ−K‖₂ and κ(M⁻¹A) as intervals of stated confidence
-// (package lanczos), the iterations of the solve, and the seconds of each part. Use it to see
-// how much of a wide level's quality a narrow one keeps, and whether features alone of the
-// narrow width would do as well; package sketchsize chooses one width instead.
+// For each level it measures ‖ZZᵀ−K‖₂ and κ(M⁻¹A) as intervals of stated confidence (package lanczos), the iterations
+// of the solve, and the seconds of each part. Use it to see how much of a wide level's quality a narrow one retains,
+// and whether features alone of the narrow width would do as well. Package sketchsize chooses a single width instead.
 //
 // # The measurements
 //
-// ‖ZZᵀ−K‖₂ comes from the Lanczos process with v ↦ Z(Zᵀv) − Kv, Z in float32 and the products in float64. The
-// preconditioner is Woodbury's form (package precond), ns² + s³/3 flops to set up. A level whose set-up would take more
-// than Options.Work, or than the memory, is measured for its error alone, and says so.
+// ‖ZZᵀ−K‖₂ comes from the Lanczos process of v ↦ Z(Zᵀv) − Kv, with Z in float32 and the products in float64. The
+// preconditioner has Woodbury's form (package precond), which takes ns² + s³/3 flops to set up. If the set-up of a
+// level exceeds Options.Work, or the memory, only the level's error is measured, and the result states the reason.
 //
 // # References
 //

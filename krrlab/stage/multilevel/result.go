@@ -10,23 +10,22 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Result is what each level of Algorithm 2 (section 4 of the paper) is worth,
+// Result describes the quality of each level of Algorithm 2 (section 4 of the paper),
 //
 //	Z_1 = φ₁(X),  Z_{k+1} = Z_k·S_{k+1}ᵀ,  M_k = Z_kZ_kᵀ + λ_pI,
 //
-// beside features alone of the same widths.
+// and of features alone of the same widths.
 type Result struct {
 	stage.Header
 	LambdaP float64 `json:"lambda_p"`
 
-	Levels     feature.Levels `json:"levels"` // what was asked for
+	Levels     feature.Levels `json:"levels"` // the requested chain
 	Features   string         `json:"features"`
 	Confidence float64        `json:"confidence"`
-	// predicted bound of ‖K_stored−K‖₂, which the intervals allow for
-	KError   stage.Number `json:"kernel_error_bound"`
-	Chain    []Level      `json:"chain"`     // of the levels; those not reached are missing
-	OneLevel []Level      `json:"one_level"` // features alone, at the widths of the levels after the first
-	Seconds  float64      `json:"seconds"`   // in all, without K
+	KError     stage.Number   `json:"kernel_error_bound"` // predicted ‖K_stored−K‖₂, included in the intervals
+	Chain      []Level        `json:"chain"`              // the levels, without those that were not reached
+	OneLevel   []Level        `json:"one_level"`          // features alone, at the widths of later levels
+	Seconds    float64        `json:"seconds"`            // total time, without that of K
 }
 
 func (m *Result) String() string {
@@ -51,7 +50,7 @@ func (m *Result) String() string {
 		}
 		s := l.Seconds
 		b.Add(name, "%-11s %5d  %-23s  %-23s %5d  %.1f = %.1f + %.1f + %.1f%s", l.Sketch, l.Width, e, k, l.Iterations,
-			l.Seconds.fit(), s.Form, s.Factor, s.Solve, note)
+			l.Seconds.fitTotal(), s.Form, s.Factor, s.Solve, note)
 	}
 	for i := range m.Chain {
 		row(fmt.Sprintf("level %d", m.Chain[i].Level), &m.Chain[i])
@@ -67,7 +66,7 @@ func (m *Result) String() string {
 	return b.String()
 }
 
-// Table gives a row for each level, and for features alone of the same widths.
+// Table returns a table with one row per level, and one per width for features alone.
 func (m *Result) Table() *plots.Table {
 	t := &plots.Table{
 		Title: fmt.Sprintf("Algorithm 2 on %s, n = %d, %s, λ = %g", m.Dataset, m.N, m.Kernel.Prose(), m.Lambda),
@@ -80,7 +79,7 @@ func (m *Result) Table() *plots.Table {
 		if s := l.Seconds; l.Kappa == nil {
 			t.Add(name, l.Sketch, l.Width, l.Error, nil, nil, nil, nil, s.Form)
 		} else {
-			t.Add(name, l.Sketch, l.Width, l.Error, *l.Kappa, l.Iterations, s.Form, s.Factor, s.Solve, s.fit())
+			t.Add(name, l.Sketch, l.Width, l.Error, *l.Kappa, l.Iterations, s.Form, s.Factor, s.Solve, s.fitTotal())
 		}
 	}
 	for i := range m.Chain {
@@ -92,27 +91,28 @@ func (m *Result) Table() *plots.Table {
 	return t
 }
 
-// Plot draws four panels against the width s_k, for the levels of the chain and for features
-// alone: κ(M_k⁻¹A) and ‖Z_kZ_kᵀ−K‖₂ with their intervals, the iterations of the solve, and the
-// seconds of a fit without K. Panels that would be empty are left out.
+// Plot draws four panels against the width s_k, for the levels of the chain and for features alone: κ(M_k⁻¹A) and
+// ‖Z_kZ_kᵀ−K‖₂ with their intervals, the iterations of the solve, and the seconds of a fit without K. Panels without
+// data are omitted.
 func (m *Result) Plot() *plots.Figure {
 	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %g", m.Dataset, m.N, m.Kernel.Prose(), m.Lambda), 2)
 	f.ShareX = true
 	f.Caption = fmt.Sprintf("The levels of the chain %s, to be read from right to left, beside features alone of "+
 		"the same widths; "+
 		"the two intervals of a level hold with probability %g.", m.Levels.String(), m.Confidence)
-	made := func(l *Level, v float64) *estimate.Interval {
+	valueIfMeasured := func(l *Level, v float64) *estimate.Interval {
 		if l.Kappa == nil {
 			return nil
 		}
 		return &estimate.Interval{Value: v}
 	}
 	for _, panel := range []plots.Figure{
-		m.panel("κ(M_k⁻¹A)", true, func(l *Level) *estimate.Interval { return l.Kappa }),
-		m.panel("iterations", false, func(l *Level) *estimate.Interval { return made(l, float64(l.Iterations)) }),
-		m.panel("‖Z_{k}Z_{k}ᵀ−K‖₂", true, func(l *Level) *estimate.Interval { return &l.Error }),
-		m.panel("seconds of a fit, without K", false,
-			func(l *Level) *estimate.Interval { return made(l, l.Seconds.fit()) }),
+		m.panel("κ(M_k⁻¹A)", addBand, func(l *Level) *estimate.Interval { return l.Kappa }),
+		m.panel("iterations", addValue,
+			func(l *Level) *estimate.Interval { return valueIfMeasured(l, float64(l.Iterations)) }),
+		m.panel("‖Z_{k}Z_{k}ᵀ−K‖₂", addBand, func(l *Level) *estimate.Interval { return &l.Error }),
+		m.panel("seconds of a fit, without K", addValue,
+			func(l *Level) *estimate.Interval { return valueIfMeasured(l, l.Seconds.fitTotal()) }),
 	} {
 		if len(panel.Series) > 0 {
 			f.Panels = append(f.Panels, panel)
@@ -121,22 +121,25 @@ func (m *Result) Plot() *plots.Figure {
 	return f
 }
 
-// panel draws one number against the width, where it is not nil.
-func (m *Result) panel(label string, banded bool, value func(l *Level) *estimate.Interval) plots.Figure {
+// addBand adds a value with its interval to a series.
+func addBand(s *plots.Series, x float64, e *estimate.Interval) { s.AddBand(x, e.Value, e.Lo, e.Hi) }
+
+// addValue adds a value without its interval to a series.
+func addValue(s *plots.Series, x float64, e *estimate.Interval) { s.Add(x, e.Value) }
+
+// panel draws a value against the width, by add, for the levels at which it is not nil.
+func (m *Result) panel(label string, add func(*plots.Series, float64, *estimate.Interval),
+	value func(l *Level) *estimate.Interval) plots.Figure {
 	f := plots.Figure{Title: label, X: plots.Axis{Label: "width s_k", Log: true, Ticks: m.widths()},
 		Y: plots.Axis{Log: true}}
 	for _, line := range []struct {
 		name   string
 		levels []Level
-	}{{"levels of the chain", m.Chain}, {"features alone", m.alone()}} {
+	}{{"levels of the chain", m.Chain}, {"features alone", m.allFeatureLevels()}} {
 		s := plots.Series{Name: line.name}
 		for i := range line.levels {
-			switch e, x := value(&line.levels[i]), float64(line.levels[i].Width); {
-			case e == nil:
-			case banded:
-				s.AddBand(x, e.Value, e.Lo, e.Hi)
-			default:
-				s.Add(x, e.Value)
+			if e := value(&line.levels[i]); e != nil {
+				add(&s, float64(line.levels[i].Width), e)
 			}
 		}
 		if len(s.X) > 0 {
@@ -146,15 +149,15 @@ func (m *Result) panel(label string, banded bool, value func(l *Level) *estimate
 	return f
 }
 
-// alone returns features alone of all widths: the first level of the chain is one of them.
-func (m *Result) alone() []Level {
+// allFeatureLevels returns the results of features alone of all widths, which include the first level of the chain.
+func (m *Result) allFeatureLevels() []Level {
 	if len(m.Chain) > 0 && m.Chain[0].Level == 1 {
 		return append([]Level{m.Chain[0]}, m.OneLevel...)
 	}
 	return m.OneLevel
 }
 
-// widths returns the widths of the levels, ascending.
+// widths returns the widths of the levels in ascending order.
 func (m *Result) widths() []float64 {
 	var w []float64
 	for _, l := range m.Levels {
@@ -164,5 +167,5 @@ func (m *Result) widths() []float64 {
 	return slices.Compact(w)
 }
 
-// HTML gives the lines, the picture and the table.
+// HTML returns the result as text, figure and table.
 func (m *Result) HTML() string { return stage.HTML(m) }

@@ -34,22 +34,23 @@ type Options struct {
 	Confidence float64        `flag:"confidence" default:"0.95" check:"(0,1)" help:"probability that the two intervals of a level cover, in (0, 1)"`
 	Work       float64        `flag:"work" default:"5e12" check:"positive" help:"flops that setting up one preconditioner may take; of wider levels only the error is measured"`
 
-	// relative width that ends the Lanczos process, of ‖ZZᵀ−K‖₂ and of each end of the spectrum of M⁻¹A; default: 0.2
+	// width is the relative width at which the Lanczos processes end, of ‖ZZᵀ−K‖₂ and of each end of the spectrum of
+	// M⁻¹A; default: 0.2.
 	width   float64
-	steps   int     // most steps of it; default: 200
-	tol     float64 // τ of the solve; default: 1e-3
-	maxIter int     // of it; default: 1000
-	memory  int64   // bytes that Z and the preconditioner may take, the same on all ranks; default: no limit
-	// progress is called for "features", "error", "factor", "kappa" and "solve": points mapped, steps or iterations
-	// taken. A total of 0 means unknown. measureChain names the level.
-	progress func(level, part string, done, total int)
+	steps   int     // maximum number of steps of a Lanczos process; default: 200
+	tol     float64 // tolerance τ of the solve; default: 1e-3
+	maxIter int     // maximum number of iterations of the solve; default: 1000
+	memory  int64   // bytes available to Z and the preconditioner, the same on all ranks; 0: unlimited
+	// progress is called in the steps "features", "error", "factor", "kappa" and "solve". completed counts mapped
+	// points, Lanczos steps or iterations; a total of 0 means that the total is not known. measureChain sets the level.
+	progress func(level, step string, completed, total int)
 }
 
-// Hint describes a chain that has no sketch.
+// Hint returns a hint for a chain of features without a sketch, or "".
 func (o Options) Hint() string { return o.Levels.Hint() }
 
-// settled returns a copy with the defaults in place.
-func (o *Options) settled() Options {
+// withDefaults returns a copy with defaults for the zero values.
+func (o *Options) withDefaults() Options {
 	s := *o
 	s.Confidence, s.Work = cmp.Or(s.Confidence, estimate.DefaultConfidence), cmp.Or(s.Work, 5e12)
 	s.width, s.steps, s.tol, s.maxIter = cmp.Or(s.width, 0.2), cmp.Or(s.steps, 200), cmp.Or(s.tol,
@@ -60,12 +61,12 @@ func (o *Options) settled() Options {
 	return s
 }
 
-// Run measures each level of a chain, and features alone of each width after the first, the narrowest first. The
-// chain is the one that a solve takes whose features have Map from feature.ChainFor; the features alone are those it
-// takes without. If ctx ends, what was finished is returned beside its error.
+// Run measures each level of a chain, and features alone of each width after the first, the narrowest first. The chain
+// is the same as that of a solve whose features have Map from feature.ChainFor, and the features alone are the same as
+// those of a solve without it. If ctx ends, Run returns the completed levels together with ctx's error.
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	p := b.Problem()
-	r, chain, err := o.begin(p)
+	r, chain, err := o.newResult(p)
 	if err != nil {
 		return nil, err
 	}
@@ -73,38 +74,39 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	began := time.Now()
+	start := time.Now()
 	q := &problem{Comm: p.Comm, A: k, X: p.X, Y: p.Y, LambdaP: r.LambdaP, Error: k.Error}
 	r.KError, o.tol, o.maxIter = stage.Number(q.Error), p.Tol, p.MaxIter
-	o.progress = func(level, part string, done, total int) {
-		e := stage.Event{Stage: stage.Name(part), Detail: level, Done: done, Total: total, Remaining: -1}
-		if total == 0 && done > 0 {
-			e.Detail += fmt.Sprintf(", step %d", done)
+	o.progress = func(level, step string, completed, total int) {
+		e := stage.Event{Stage: stage.Name(step), Detail: level, Done: completed, Total: total, Remaining: -1}
+		if total == 0 && completed > 0 {
+			e.Detail += fmt.Sprintf(", step %d", completed)
 		}
 		b.Tell(ctx, e)
 	}
-	if left := p.FreeBytes(k); left > 0 {
-		o.memory = max(8*int64(r.N), left)
+	if freeBytes := p.FreeBytes(k); freeBytes > 0 {
+		o.memory = max(8*int64(r.N), freeBytes)
 	}
-	if o.memory, err = comm.Least(ctx, p.Comm, o.memory); err != nil { // one memory decides what all leave out
+	if o.memory, err = comm.Least(ctx, p.Comm, o.memory); err != nil { // the same limit on all ranks
 		return nil, err
 	}
 	for _, l := range r.Levels {
-		if z := q.bytes(l.Width); o.memory > 0 && z > o.memory {
+		if required := q.featureBytes(l.Width); o.memory > 0 && required > o.memory {
 			return nil, fmt.Errorf("Z of n = %d points and s = %d features takes %s, %s are left: choose narrower "+
-				"levels", r.N, l.Width, accel.Bytes(z), accel.Bytes(o.memory))
+				"levels", r.N, l.Width, accel.Bytes(required), accel.Bytes(o.memory))
 		}
 	}
 	r.Chain, r.OneLevel, err = measureChain(ctx, q, chain, r.Levels, rng.New(p.Seed), &o)
 	if len(r.Chain)+len(r.OneLevel) == 0 {
 		return nil, err
 	}
-	r.Seconds = time.Since(began).Seconds()
+	r.Seconds = time.Since(start).Seconds()
 	return r, err
 }
 
-// begin checks the options and fills in what does not depend on the measurements.
-func (o *Options) begin(p *stage.Problem) (*Result, feature.Chain, error) {
+// newResult checks the options, and returns the result with the fields that do not depend on measurements, and the
+// chain.
+func (o *Options) newResult(p *stage.Problem) (*Result, feature.Chain, error) {
 	var chain feature.Chain
 	if err := schema.Settle(o); err != nil {
 		return nil, chain, err
