@@ -12,67 +12,68 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
 )
 
-// Spectrum holds what is proved of the eigenvalues of K and of A = K+λI.
+// Spectrum has certain bounds of eigenvalues of K and of A = K+λI.
 type Spectrum struct {
 	Cond     estimate.Interval `json:"kappa"`              // κ(A)
-	Simple   float64           `json:"kappa_simple_bound"` // 1 + n·max k(x,x)/λ, rounded up: it needs no product
+	Simple   float64           `json:"kappa_simple_bound"` // 1 + n·max k(x,x)/λ, rounded up, without any product
 	Largest  estimate.Interval `json:"largest_eigenvalue"` // λ_max(K)
 	Smallest estimate.Interval `json:"smallest_eigenvalue"`
-	Passes   int               `json:"passes"` // over K
+	Passes   int               `json:"passes"` // number of passes over K
 }
 
-// Cond bounds the ends of the spectrum of K+λI by the given number of passes over K, a third of
-// which are power steps from v = 1 and the others Lanczos steps from a random start of the
-// stream. With one pass or none the bounds are cruder, and as certain.
+// Cond bounds the ends of the spectrum of K+λI with the given number of passes over K. A third of them are power steps
+// from v = 1, and the others are Lanczos steps from a random start of the stream. With at most one pass the bounds are
+// wider, but also certain.
 func (m *Matrix) Cond(ctx context.Context, lambda float64, passes int, g rng.Stream) (*Spectrum, error) {
-	const up = 1 + 4*unit // of a few roundings
+	const roundUp = 1 + 4*unit // covers a few roundings
 	n := float64(m.N)
-	most := n * m.Largest * up // λ_max(K) ≤ tr K
-	if m.f.signed {            // and k(x, x) is not 1
-		most += n * m.Entry
+	traceBound := n * m.Largest * roundUp // λ_max(K) ≤ tr K
+	if m.function.signed {                // then K(x, x) has rounding errors
+		traceBound += n * m.Entry
 	}
-	s := &Spectrum{Simple: (1 + most/lambda) * up}
-	// ‖ΔK‖₂ ≤ nδ, and products are right to sumError of |K||v|.
+	s := &Spectrum{Simple: (1 + traceBound/lambda) * roundUp}
+	// ‖ΔK‖₂ ≤ nδ, and products have a relative error of at most sumError of |K||v|.
 	slack := n*m.Entry + m.sumError()*n*m.Largest
-	power := (passes + 2) / 3
-	lo, hi, err := m.perron(ctx, power)
+	powerSteps := (passes + 2) / 3
+	lo, hi, err := m.perron(ctx, powerSteps)
 	if err != nil {
 		return nil, err
 	}
-	least := m.diag[0]
+	smallest := m.diag[0]
 	for _, d := range m.diag {
-		least = min(least, d) // eᵢᵀKeᵢ
+		smallest = min(smallest, d) // eᵢᵀKeᵢ
 		lo = max(lo, d)
 	}
-	if steps := min(passes-power, m.N); steps > 0 {
+	if steps := min(passes-powerSteps, m.N); steps > 0 {
 		ritz, err := m.lanczos(ctx, steps, g)
 		if err != nil {
 			return nil, err
 		}
-		least, lo = min(least, ritz[0]), max(lo, ritz[len(ritz)-1])
+		smallest, lo = min(smallest, ritz[0]), max(lo, ritz[len(ritz)-1])
 	}
 	s.Passes = passes
-	lo, hi = max(0, lo-slack), min(hi+slack, most)
+	lo, hi = max(0, lo-slack), min(hi+slack, traceBound)
 	s.Largest = estimate.Interval{Value: lo, Lo: lo, Hi: max(lo, hi), Confidence: 1,
 		Method: "Rayleigh quotients, Collatz–Wielandt"}
-	least = max(0, least) + slack
-	s.Smallest = estimate.Interval{Value: least, Lo: 0, Hi: least, Confidence: 1, Method: "Rayleigh quotients, K ≽ 0"}
-	c := estimate.Interval{
-		Lo: max(1, (s.Largest.Lo+lambda)/(least+lambda)/up), Hi: max(1, (s.Largest.Hi+lambda)/lambda*up),
+	smallest = max(0, smallest) + slack
+	s.Smallest = estimate.Interval{Value: smallest, Lo: 0, Hi: smallest, Confidence: 1,
+		Method: "Rayleigh quotients, K ≽ 0"}
+	cond := estimate.Interval{
+		Lo: max(1, (s.Largest.Lo+lambda)/(smallest+lambda)/roundUp), Hi: max(1, (s.Largest.Hi+lambda)/lambda*roundUp),
 		Confidence: 1, Method: "ends of the spectrum of K",
 	}
-	c.Value = math.Sqrt(c.Lo * c.Hi)
-	s.Cond = c
+	cond.Value = math.Sqrt(cond.Lo * cond.Hi)
+	s.Cond = cond
 	return s, nil
 }
 
-// perron bounds λ_max(K) by power steps of |K| from v = 1: from below by the Rayleigh quotient
-// vᵀKv/vᵀv ≤ λ_max, and from above by max_i (|K|v)_i/v_i.
+// perron bounds λ_max(K) by power steps of |K| from v = 1: from below by the Rayleigh quotient vᵀKv/vᵀv ≤ λ_max, and
+// from above by max_i (|K|v)_i/v_i.
 func (m *Matrix) perron(ctx context.Context, steps int) (lo, hi float64, err error) {
 	v, w := slices.Repeat([]float64{1}, m.N), make([]float64, m.N)
 	hi = float64(m.N) * m.Largest
 	for range steps {
-		if err := m.Mul(ctx, w, v, 1, true); err != nil {
+		if err := m.MulAbs(ctx, w, v, 1); err != nil {
 			return 0, 0, err
 		}
 		var vw, vv, norm, ratio float64
@@ -83,21 +84,21 @@ func (m *Matrix) perron(ctx context.Context, steps int) (lo, hi float64, err err
 			norm = max(norm, y)
 		}
 		hi = min(hi, ratio*(1+4*unit))
-		if !m.f.signed {
+		if !m.function.signed {
 			lo = max(lo, vw/vv)
 		}
 		if norm == 0 { // K = 0
 			break
 		}
 		for i, y := range w {
-			v[i] = max(y/norm, 0x1p-1000) // any positive v will do: rows of zeros stay out of 0/0
+			v[i] = max(y/norm, 0x1p-1000) // every positive v is valid, and avoids 0/0 for rows of zeros
 		}
 	}
 	return lo, hi, nil
 }
 
-// lanczos returns the Ritz values of K, ascending, after the given steps with full
-// orthogonalization, or fewer where the space is invariant.
+// lanczos returns the Ritz values of K in ascending order, after the given number of steps with full orthogonalization,
+// or after fewer if the Krylov space is invariant.
 func (m *Matrix) lanczos(ctx context.Context, steps int, g rng.Stream) ([]float64, error) {
 	var basis [][]float64
 	v, w := make([]float64, m.N), make([]float64, m.N)
@@ -107,7 +108,7 @@ func (m *Matrix) lanczos(ctx context.Context, steps int, g rng.Stream) ([]float6
 	k := 0
 	for ; k < steps; k++ {
 		basis = append(basis, slices.Clone(v))
-		if err := m.Mul(ctx, w, v, 1, false); err != nil {
+		if err := m.Mul(ctx, w, v, 1); err != nil {
 			return nil, err
 		}
 		size := floats.Norm(w, 2)

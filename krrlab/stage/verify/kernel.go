@@ -7,88 +7,91 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// unit is u, the rounding of float64.
+// unit is u, the unit roundoff of float64.
 const unit = 0x1p-53
 
-// function is a kernel by its formula: k(x, z) = finish(s), s = ‖x−z‖₂², ‖x−z‖₁ or xᵀz, or, if it is
-// user-defined, what its Eval returns.
+// function is a kernel in the form k(x, z) = finish(s), where s is ‖x−z‖₂², ‖x−z‖₁ or xᵀz. For a user-defined kernel s
+// is the value of its Eval, and finish is the identity.
 type function struct {
-	signed  bool                      // k may be negative
-	squares bool                      // s is ‖x−z‖₂²
-	sum     func(dst, x, z []float64) // dst_j = s of x and row j of z
-	finish  func(s float64) float64
-	own     func(x []float64) float64 // k(x, x)
-	steep   float64                   // |dk/ds| ≤ steep, for kernels of ‖x−z‖₂²
-	degree  int                       // of the polynomial
-	byEval  bool                      // user-defined
+	signed   bool                      // k may be negative
+	squares  bool                      // s is ‖x−z‖₂²
+	fillSums func(dst, x, z []float64) // sets dst_j to s of x and row j of z
+	finish   func(s float64) float64
+	diagonal func(x []float64) float64 // k(x, x)
+	maxSlope float64                   // bound of |dk/ds|, for kernels of ‖x−z‖₂²
+	degree   int                       // degree of a polynomial; else 0
+	usesEval bool                      // the kernel is user-defined
 }
 
+// newFunction returns the formula of a kernel, or Eval of a user-defined one. It returns an error if there is neither.
 func newFunction(k kernel.Spec) (*function, error) {
-	f := &function{sum: squares, squares: true, own: func([]float64) float64 { return 1 }}
+	function := &function{fillSums: squares, squares: true, diagonal: func([]float64) float64 { return 1 }}
 	switch k.Name {
 	case "gaussian": // exp(−‖x−z‖²/(2σ²))
-		f.finish = func(s float64) float64 { return math.Exp(-s / (2 * k.Sigma * k.Sigma)) }
-		f.steep = 0.5 / (k.Sigma * k.Sigma)
+		function.finish = func(s float64) float64 { return math.Exp(-s / (2 * k.Sigma * k.Sigma)) }
+		function.maxSlope = 0.5 / (k.Sigma * k.Sigma)
 	case "laplacian": // exp(−‖x−z‖₁/σ)
-		f.sum, f.squares = absolutes, false
-		f.finish = func(s float64) float64 { return math.Exp(-s / k.Sigma) }
+		function.fillSums, function.squares = absolutes, false
+		function.finish = func(s float64) float64 { return math.Exp(-s / k.Sigma) }
 	case "matern32": // (1+a)e^(−a), a = √3·‖x−z‖/σ; dk/ds = −3e^(−a)/(2σ²)
-		f.finish = func(s float64) float64 {
+		function.finish = func(s float64) float64 {
 			a := math.Sqrt(3) * math.Sqrt(s) / k.Sigma
 			return math.Exp(-a) + a*math.Exp(-a)
 		}
-		f.steep = 1.5 / (k.Sigma * k.Sigma)
+		function.maxSlope = 1.5 / (k.Sigma * k.Sigma)
 	case "matern52": // (1+a+a²/3)e^(−a), a = √5·‖x−z‖/σ; dk/ds = −5(1+a)e^(−a)/(6σ²)
-		f.finish = func(s float64) float64 {
+		function.finish = func(s float64) float64 {
 			a := math.Sqrt(5) * math.Sqrt(s) / k.Sigma
 			return (1 + a + a*a/3) * math.Exp(-a)
 		}
-		f.steep = 5.0 / 6 / (k.Sigma * k.Sigma)
+		function.maxSlope = 5.0 / 6 / (k.Sigma * k.Sigma)
 	case "polynomial": // (γxᵀz+c)^q
-		f.sum, f.squares, f.signed, f.degree = products, false, true, k.Degree
-		f.finish = func(s float64) float64 { return math.Pow(k.Gamma*s+k.Coef0, float64(k.Degree)) }
-		f.own = func(x []float64) float64 {
+		function.fillSums, function.squares, function.signed, function.degree = products, false, true, k.Degree
+		function.finish = func(s float64) float64 { return math.Pow(k.Gamma*s+k.Coef0, float64(k.Degree)) }
+		function.diagonal = func(x []float64) float64 {
 			var s [1]float64
 			products(s[:], x, x)
-			return f.finish(s[0])
+			return function.finish(s[0])
 		}
 	default:
-		own, err := kernel.FromSpec(k)
+		userKernel, err := kernel.FromSpec(k)
 		if err != nil {
 			return nil, fmt.Errorf("verify: no formula for kernel %q: %w", k.Name, err)
 		}
-		f.squares, f.signed, f.byEval = false, true, true
-		f.finish = func(s float64) float64 { return s }
-		f.own = func(x []float64) float64 { return own.Eval(x, x) }
-		f.sum = func(dst, x, z []float64) {
+		function.squares, function.signed, function.usesEval = false, true, true
+		function.finish = func(s float64) float64 { return s }
+		function.diagonal = func(x []float64) float64 { return userKernel.Eval(x, x) }
+		function.fillSums = func(dst, x, z []float64) {
 			d := len(x)
 			for j := range dst {
-				dst[j] = own.Eval(x, z[j*d:][:d:d])
+				dst[j] = userKernel.Eval(x, z[j*d:][:d:d])
 			}
 		}
 	}
-	return f, nil
+	return function, nil
 }
 
-// entry bounds the error of one value in d dimensions, largest being max k(x, x). A sum of d
-// positive terms is right to (d+3)u relative, and where k is a function of it |s·dk/ds| ≤ 1;
-// finish rounds at most a dozen times. With norms, s is wrong by (d+6)u·(‖x‖+‖z‖)², which is
-// at most 4·norm·(d+6)u. For the polynomial |xᵀz| ≤ ‖x‖‖z‖, so that the base is wrong by (d+4)u
-// of at most the largest base, whose q-th power is the largest k(x, x). A user-defined kernel is what
-// its Eval returns: 0.
-func (f *function) entry(d int, largest float64, norms bool, norm float64) float64 {
+// entryError bounds the error of a value k(x, z), for points whose k(x, x) is at most largest and, if m.sqNorms is
+// used, whose ‖x‖² is at most maxSqNorm. A sum of d positive terms has a relative error of at most (d+3)u, and
+// |s·dk/ds| ≤ 1 for all kernels that are functions of such a sum; finish rounds at most a dozen times. If s is computed
+// from norms, its error is at most (d+6)u·(‖x‖+‖z‖)² ≤ 4·maxSqNorm·(d+6)u. For the polynomial |xᵀz| ≤ ‖x‖‖z‖, so that
+// the error of the base is at most (d+4)u times the largest base, whose q-th power is the largest k(x, x). A
+// user-defined kernel is by definition the value of its Eval, with error 0.
+func (m *Matrix) entryError(largest, maxSqNorm float64) float64 {
+	d, f := m.D, m.function
 	switch {
-	case f.byEval:
+	case f.usesEval:
 		return 0
 	case f.degree > 0:
 		return float64(f.degree*(d+4)+8) * unit * largest
-	case norms && f.squares:
-		return 4*norm*float64(d+6)*unit*f.steep + 16*unit
+	case m.sqNorms != nil && f.squares:
+		return 4*maxSqNorm*float64(d+6)*unit*f.maxSlope + 16*unit
 	}
 	return float64(d+16) * unit
 }
 
-// byFour sets dst_j to a sum of row j of z, d numbers each, four rows at a time. The last row repeats at the end.
+// byFour sets dst_j to a sum over row j of z, of length d, four rows at a time. In the last call the last row may
+// repeat.
 func byFour(dst, z []float64, d int, sums func(z0, z1, z2, z3 []float64) (s0, s1, s2, s3 float64)) {
 	row := func(j int) []float64 { return z[min(j, len(dst)-1)*d:][:d] }
 	for j := 0; j < len(dst); j += 4 {
@@ -100,7 +103,7 @@ func byFour(dst, z []float64, d int, sums func(z0, z1, z2, z3 []float64) (s0, s1
 // squares sets dst_j = Σ_c (x_c−z_jc)².
 func squares(dst, x, z []float64) {
 	byFour(dst, z, len(x), func(z0, z1, z2, z3 []float64) (s0, s1, s2, s3 float64) {
-		z0, z1, z2, z3 = z0[:len(x)], z1[:len(x)], z2[:len(x)], z3[:len(x)] // no checks of bounds below
+		z0, z1, z2, z3 = z0[:len(x)], z1[:len(x)], z2[:len(x)], z3[:len(x)] // eliminates bounds checks below
 		for c, v := range x {
 			e0, e1, e2, e3 := v-z0[c], v-z1[c], v-z2[c], v-z3[c]
 			s0 += e0 * e0
@@ -138,29 +141,29 @@ func products(dst, x, z []float64) {
 	}
 }
 
-// gather is a row without its zeros.
-type gather struct {
-	at  []int
-	val []float64
-	sq  float64 // ‖x‖²
+// sparseRow is a row without its zeros.
+type sparseRow struct {
+	indices []int
+	values  []float64
+	sqNorm  float64 // ‖x‖²
 }
 
-func newGather(x []float64) gather {
-	var g gather
+func newSparseRow(x []float64) sparseRow {
+	var row sparseRow
 	for c, v := range x {
 		if v != 0 {
-			g.at, g.val = append(g.at, c), append(g.val, v)
-			g.sq += v * v
+			row.indices, row.values = append(row.indices, c), append(row.values, v)
+			row.sqNorm += v * v
 		}
 	}
-	return g
+	return row
 }
 
-// sparseProducts sets dst_j = xᵀz_j for rows z of length d.
-func sparseProducts(dst []float64, x gather, z []float64, d int) {
+// sparseProducts sets dst_j = xᵀz_j for rows z_j of length d.
+func sparseProducts(dst []float64, x sparseRow, z []float64, d int) {
 	byFour(dst, z, d, func(z0, z1, z2, z3 []float64) (s0, s1, s2, s3 float64) {
-		for k, c := range x.at {
-			v := x.val[k]
+		for k, c := range x.indices {
+			v := x.values[k]
 			s0 += v * z0[c]
 			s1 += v * z1[c]
 			s2 += v * z2[c]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -12,35 +13,35 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// block is the number of terms summed before a sum of sums takes over.
+// block is the number of products that are summed before the sum is added to the total. It limits the rounding error.
 const block = 256
 
-// Matrix is K of n points, row by row.
+// Matrix is the kernel matrix K of n points, processed row by row.
 type Matrix struct {
 	N, D    int
 	Largest float64 // max_i k(x_i, x_i)
-	Entry   float64 // δ: bound of the error of an entry
-	Stored  bool
+	Entry   float64 // δ, a bound of the error of an entry
+	Stored  bool    // K is stored; otherwise its rows are formed again for each product
 
-	f    *function
-	x    []float64 // n×d
-	diag []float64
-	k    []float64 // n×n, or nil: rows are formed again for each product
-	sq   []float64 // ‖x_i‖², where most coordinates are zero and s = ‖x‖²+‖z‖²−2xᵀz
-	norm float64   // the largest of them
-	// Progress, if not nil, is called with the rows done of each pass over K.
-	Progress func(done, total int)
+	function  *function
+	x         []float64 // n×d
+	diag      []float64
+	entries   []float64 // this rank's rows of K; nil if K is not stored
+	sqNorms   []float64 // ‖x_i‖², if most coordinates are zero, for s = ‖x‖²+‖z‖²−2xᵀz; else nil
+	maxSqNorm float64   // the largest of sqNorms
+	// Progress, if not nil, is called with the number of completed rows in each pass over K.
+	Progress func(completed, total int)
 
 	comm comm.Comm
 }
 
-// New takes the points, and forms K where its 8n² bytes are at most memory. The rows of K are dealt
-// to the ranks of c, in groups of 16, each of which forms and holds its own where the 8n²/P bytes
-// are at most the memory of each. All ranks have the points and call the methods together, which
-// give all of them the same bits for any number of ranks. A nil c means comm.Alone().
+// New returns K for the points x, and stores it if that takes at most memory bytes on each rank, 8n²/P on P ranks. The
+// rows of K are distributed over the ranks of c in groups of 16, and each rank forms and stores its own. All ranks have
+// the points and call the methods together; all of them get the same bits for any number of ranks. A nil c means
+// comm.Alone(). New returns an error if there are no points, or if k(x, x) is not finite.
 func New(ctx context.Context, c comm.Comm, spec kernel.Spec, x points.Points, memory int64,
-	progress func(done, total int)) (*Matrix, error) {
-	f, err := newFunction(spec)
+	progress func(completed, total int)) (*Matrix, error) {
+	function, err := newFunction(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -49,52 +50,52 @@ func New(ctx context.Context, c comm.Comm, spec kernel.Spec, x points.Points, me
 	if n < 1 || d < 1 {
 		return nil, fmt.Errorf("verify: %d points of dimension %d", n, d)
 	}
-	m := &Matrix{N: n, D: d, f: f, x: dense(x), diag: make([]float64, n), Progress: progress, comm: c}
+	m := &Matrix{N: n, D: d, function: function, x: dense(x), diag: make([]float64, n), Progress: progress, comm: c}
 	for i := range n {
-		m.diag[i] = f.own(m.x[i*d : (i+1)*d])
+		m.diag[i] = function.diagonal(m.x[i*d : (i+1)*d])
 		m.Largest = max(m.Largest, m.diag[i])
 	}
 	if math.IsInf(m.Largest, 0) || math.IsNaN(m.Largest) {
 		return nil, fmt.Errorf("verify: k(x, x) is %v", m.Largest)
 	}
-	m.thin()
-	m.Entry = f.entry(d, m.Largest, m.sq != nil, m.norm)
-	return m, m.hold(ctx, memory)
+	m.useSparseRows()
+	m.Entry = m.entryError(m.Largest, m.maxSqNorm)
+	return m, m.storeRows(ctx, memory)
 }
 
-// hold forms this rank's rows of K, where all ranks have the memory for theirs: one rank the lower half, which has the
-// bits of the upper one, more of them whole rows.
-func (m *Matrix) hold(ctx context.Context, memory int64) error {
+// storeRows forms and stores this rank's rows of K, if all ranks have the memory for it. A single rank forms the lower
+// triangle and copies it to the upper one, which has the same bits; several ranks form whole rows.
+func (m *Matrix) storeRows(ctx context.Context, memory int64) error {
 	n, size := m.N, m.comm.Size()
-	own := min(((n+group-1)/group+size-1)/size*group, n) // at most
-	const short, enough = 1, 2
-	state := int64(enough)
-	if 8*int64(own)*int64(n) > memory {
-		state = short
+	localRows := min(((n+group-1)/group+size-1)/size*group, n) // at most
+	const insufficient, sufficient = 1, 2
+	memoryState := int64(sufficient)
+	if 8*int64(localRows)*int64(n) > memory {
+		memoryState = insufficient
 	}
-	if state, err := comm.Least(ctx, m.comm, state); err != nil || state == short {
+	if memoryState, err := comm.Least(ctx, m.comm, memoryState); err != nil || memoryState == insufficient {
 		return err
 	}
-	k := make([]float64, own*n)
-	err := m.each(ctx, n, func(lo, hi int) {
+	k := make([]float64, localRows*n)
+	err := m.forEachGroup(ctx, n, func(lo, hi int) {
 		dst := make([][]float64, hi-lo)
 		for i := lo; i < hi; i++ {
 			end := n
 			if size == 1 {
 				end = i + 1
 			}
-			dst[i-lo] = k[m.place(i)*n:][:end]
+			dst[i-lo] = k[m.storageRow(i)*n:][:end]
 		}
-		m.form(dst, lo)
+		m.formRows(dst, lo)
 	})
 	if err := comm.Agree(ctx, m.comm, err); err != nil {
 		return err
 	}
-	m.k, m.Stored = k, true
+	m.entries, m.Stored = k, true
 	if size > 1 {
 		return nil
 	}
-	return accel.ForEach(ctx, (n+block-1)/block, func(_, b int) { // the upper half
+	return accel.ForEach(ctx, (n+block-1)/block, func(_, b int) { // copy the lower triangle to the upper one
 		for i0 := b * block; i0 < n; i0 += block {
 			for i := i0; i < min(i0+block, n); i++ {
 				for j := b * block; j < min((b+1)*block, i); j++ {
@@ -105,26 +106,26 @@ func (m *Matrix) hold(ctx context.Context, memory int64) error {
 	})
 }
 
-// form sets dst to rows lo, … of K, or their beginnings.
-func (m *Matrix) form(dst [][]float64, lo int) {
+// formRows sets dst to the rows lo, lo+1, … of K, or to their first entries if dst is shorter.
+func (m *Matrix) formRows(dst [][]float64, lo int) {
 	z := make([][]float64, len(dst))
 	for r := range z {
 		z[r] = m.x[(lo+r)*m.D:][:m.D]
 	}
-	m.values(dst, z)
+	m.kernelRows(dst, z)
 	for r, row := range dst {
 		row[lo+r] = m.diag[lo+r]
 	}
 }
 
-// place returns where row i of K is kept: group g is group g/P of its rank.
-func (m *Matrix) place(i int) int {
+// storageRow returns the index of row i of K in entries: group g is group g/P of its rank.
+func (m *Matrix) storageRow(i int) int {
 	return i/group/m.comm.Size()*group + i%group
 }
 
-// gather completes the lists, of which one rank has each number and the others 0, unless
-// err, or that of another rank, is not nil.
-func (m *Matrix) gather(ctx context.Context, err error, lists ...[]float64) error {
+// gatherSums completes the lists on all ranks: of each number, one rank has the value and all others have 0. It returns
+// err, or the error of another rank, if either is not nil.
+func (m *Matrix) gatherSums(ctx context.Context, err error, lists ...[]float64) error {
 	if err := comm.Agree(ctx, m.comm, err); err != nil {
 		return err
 	}
@@ -145,112 +146,124 @@ func dense(x points.Points) []float64 {
 	return out
 }
 
-// group is how many rows of K are formed together, so that points are read once for all.
+// group is the number of rows of K that are formed together, so that each point is read once for all of them.
 const group = 16
 
-// each runs body for groups of the rows i < n on all threads, from the last, which are longest;
-// on ranks for this one's groups.
-func (m *Matrix) each(ctx context.Context, n int, body func(lo, hi int)) error {
-	all, rank, size := (n+group-1)/group, m.comm.Rank(), m.comm.Size()
-	tasks := (all - rank + size - 1) / size // groups rank, rank+P, …
-	var done atomic.Int64
+// forEachGroup calls body for this rank's groups of the rows i < n, on all threads. It begins with the last groups,
+// which take longest if only the lower triangle is formed.
+func (m *Matrix) forEachGroup(ctx context.Context, n int, body func(lo, hi int)) error {
+	groups, rank, size := (n+group-1)/group, m.comm.Rank(), m.comm.Size()
+	tasks := (groups - rank + size - 1) / size // groups rank, rank+P, …
+	var completed atomic.Int64
 	return accel.ForEach(ctx, tasks, func(_, b int) {
 		lo := (rank + (tasks-1-b)*size) * group
 		body(lo, min(lo+group, n))
-		if c := int(done.Add(group)) * size; m.Progress != nil && b%8 == 7 {
+		if c := int(completed.Add(group)) * size; m.Progress != nil && b%8 == 7 {
 			m.Progress(min(c, n), n)
 		}
 	})
 }
 
-// thin makes products of rows skip zeros where at least half of the coordinates are.
-func (m *Matrix) thin() {
+// useSparseRows makes products of rows skip zeros if at least half of the coordinates are zero.
+func (m *Matrix) useSparseRows() {
 	zeros := 0
 	for _, v := range m.x {
 		if v == 0 {
 			zeros++
 		}
 	}
-	if 2*zeros < len(m.x) || !m.f.squares && m.f.degree == 0 {
+	if 2*zeros < len(m.x) || !m.function.squares && m.function.degree == 0 {
 		return
 	}
-	m.sq = make([]float64, m.N)
-	for i := range m.sq {
-		m.sq[i] = newGather(m.x[i*m.D : (i+1)*m.D]).sq
-		m.norm = max(m.norm, m.sq[i])
+	m.sqNorms = make([]float64, m.N)
+	for i := range m.sqNorms {
+		m.sqNorms[i] = newSparseRow(m.x[i*m.D : (i+1)*m.D]).sqNorm
+		m.maxSqNorm = max(m.maxSqNorm, m.sqNorms[i])
 	}
 }
 
-// values sets dst_r to k(z_r, x_j), j < len(dst_r), some points x_j at a time for all r.
-func (m *Matrix) values(dst, z [][]float64) {
-	most := 0
-	rows := make([]gather, len(z))
+// kernelRows sets dst_r to k(z_r, x_j), j < len(dst_r). It processes a block of points x_j for all r at a time.
+func (m *Matrix) kernelRows(dst, z [][]float64) {
+	rowLength := 0
+	rows := make([]sparseRow, len(z))
 	for r := range z {
-		most = max(most, len(dst[r]))
-		if m.sq != nil {
-			rows[r] = newGather(z[r])
+		rowLength = max(rowLength, len(dst[r]))
+		if m.sqNorms != nil {
+			rows[r] = newSparseRow(z[r])
 		}
 	}
 	step := max(4, (1<<14)/m.D&^3) // 128 kB of points
-	for j0 := 0; j0 < most; j0 += step {
+	for j0 := 0; j0 < rowLength; j0 += step {
 		x := m.x[j0*m.D:]
 		for r := range z {
 			if j0 >= len(dst[r]) {
 				continue
 			}
-			part := dst[r][j0:min(j0+step, len(dst[r]))]
-			if m.sq == nil {
-				m.f.sum(part, z[r], x)
+			segment := dst[r][j0:min(j0+step, len(dst[r]))]
+			if m.sqNorms == nil {
+				m.function.fillSums(segment, z[r], x)
 			} else {
-				sparseProducts(part, rows[r], x, m.D)
+				sparseProducts(segment, rows[r], x, m.D)
 			}
-			for j, s := range part {
-				if m.sq != nil && m.f.squares {
-					s = max(0, rows[r].sq+m.sq[j0+j]-2*s) // ‖x‖²+‖z‖²−2xᵀz
+			for j, s := range segment {
+				if m.sqNorms != nil && m.function.squares {
+					s = max(0, rows[r].sqNorm+m.sqNorms[j0+j]-2*s) // ‖x‖²+‖z‖²−2xᵀz
 				}
-				part[j] = m.f.finish(s)
+				segment[j] = m.function.finish(s)
 			}
 		}
 	}
 }
 
-// Mul sets dst_i = Σ_j |K_ij| v_j or Σ_j K_ij v_j for t vectors, dst and v being n×t row by
-// row, with one pass over K.
-func (m *Matrix) Mul(ctx context.Context, dst, v []float64, t int, absolute bool) error {
+// Mul sets dst_i = Σ_j K_ij v_j for t vectors, with one pass over K. dst and v are n×t row by row.
+func (m *Matrix) Mul(ctx context.Context, dst, v []float64, t int) error {
+	return m.mul(ctx, dst, v, t, func(row []float64) []float64 { return row })
+}
+
+// MulAbs sets dst_i = Σ_j |K_ij| v_j for t vectors, as Mul does for K.
+func (m *Matrix) MulAbs(ctx context.Context, dst, v []float64, t int) error {
+	if !m.function.signed {
+		return m.Mul(ctx, dst, v, t)
+	}
+	return m.mul(ctx, dst, v, t, func(row []float64) []float64 {
+		row = slices.Clone(row)
+		for j, k := range row {
+			row[j] = math.Abs(k)
+		}
+		return row
+	})
+}
+
+// mul multiplies by K with each row transformed.
+func (m *Matrix) mul(ctx context.Context, dst, v []float64, t int, transform func(row []float64) []float64) error {
 	clear(dst)
-	err := m.each(ctx, m.N, func(lo, hi int) {
+	err := m.forEachGroup(ctx, m.N, func(lo, hi int) {
 		for i, row := range m.rows(lo, hi) {
 			i += lo
-			if absolute && m.f.signed {
-				row = append([]float64(nil), row...)
-				for j, k := range row {
-					row[j] = math.Abs(k)
-				}
-			}
-			combine(dst[i*t:(i+1)*t], row, v, t)
+			blockedDot(dst[i*t:(i+1)*t], transform(row), v, t)
 		}
 	})
-	return m.gather(ctx, err, dst)
+	return m.gatherSums(ctx, err, dst)
 }
 
 // rows returns rows lo … hi−1 of K.
 func (m *Matrix) rows(lo, hi int) [][]float64 {
 	out := make([][]float64, hi-lo)
 	for r := range out {
-		if m.k == nil {
+		if m.entries == nil {
 			out[r] = make([]float64, m.N)
 		} else {
-			out[r] = m.k[m.place(lo+r)*m.N:][:m.N]
+			out[r] = m.entries[m.storageRow(lo+r)*m.N:][:m.N]
 		}
 	}
-	if m.k == nil {
-		m.form(out, lo)
+	if m.entries == nil {
+		m.formRows(out, lo)
 	}
 	return out
 }
 
-// combine sets dst = Σ_j row_j·v_j, v_j being t numbers, in blocks.
-func combine(dst, row, v []float64, t int) {
+// blockedDot sets dst = Σ_j row_j·v_j, summed in blocks. Each v_j has t numbers.
+func blockedDot(dst, row, v []float64, t int) {
 	clear(dst)
 	if t == 1 {
 		for j0 := 0; j0 < len(row); j0 += block {
@@ -262,20 +275,20 @@ func combine(dst, row, v []float64, t int) {
 		}
 		return
 	}
-	part := make([]float64, t)
+	blockSum := make([]float64, t)
 	for j0 := 0; j0 < len(row); j0 += block {
-		clear(part)
+		clear(blockSum)
 		for j := j0; j < min(j0+block, len(row)); j++ {
 			k := row[j]
 			for c, x := range v[j*t : (j+1)*t] {
-				part[c] += k * x
+				blockSum[c] += k * x
 			}
 		}
-		for c, p := range part {
+		for c, p := range blockSum {
 			dst[c] += p
 		}
 	}
 }
 
-// sumError returns (n/256+260)·u, the relative error of a sum of n products in blocks.
+// sumError returns (n/256+260)·u, a bound of the relative error of a sum of n products in blocks.
 func (m *Matrix) sumError() float64 { return (float64(m.N)/block + 260) * unit }

@@ -23,7 +23,7 @@ func TestRecovered(t *testing.T) {
 		{[]float64{1, -1, -1, -1, -1, -1}, 3, nil}, {[]float64{1, -1, -1, -1, 1, 1}, 3, nil},
 		{[]float64{1, 1, 1, 1, -1, -1}, 3, nil},
 	} {
-		if got := recover01(c.v, c.t); !slices.Equal(got, c.want) || (got == nil) != (c.want == nil) {
+		if got := recoverLabels(c.v, c.t); !slices.Equal(got, c.want) || (got == nil) != (c.want == nil) {
 			t.Errorf("%v in %d columns: %v, want %v", c.v, c.t, got, c.want)
 		}
 	}

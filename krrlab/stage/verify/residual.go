@@ -20,25 +20,25 @@ type Residual struct {
 	OneNorm  []float64 // ‖c_j‖₁
 }
 
-// Apply returns (K+λI)C, n×t, and the rounding bound of each column's entries without those
-// of y.
+// Apply returns v = (K+λI)C, n×t, and for each column a bound of the rounding errors of its entries. The bound does not
+// include rounding errors that depend on y.
 func (m *Matrix) Apply(ctx context.Context, c []float64, t int, lambda float64) (v, rounding []float64, err error) {
 	if len(c) != m.N*t {
 		panic(fmt.Sprintf("verify: %d coefficients for %d points and %d columns", len(c), m.N, t))
 	}
 	v = make([]float64, len(c))
-	if err := m.Mul(ctx, v, c, t, false); err != nil {
+	if err := m.Mul(ctx, v, c, t); err != nil {
 		return nil, nil, err
 	}
 	floats.AddScaled(v, lambda, c)
 	rounding = make([]float64, t)
-	for j, one := range oneNorms(c, t) {
-		rounding[j] = (m.Entry + m.sumError()*m.Largest) * one
+	for j, norm := range oneNorms(c, t) {
+		rounding[j] = (m.Entry + m.sumError()*m.Largest) * norm
 	}
 	return v, rounding, nil
 }
 
-// Residual takes Y less v = (K+λI)C as Apply has it.
+// Residual returns Y−v with its norms, where v = (K+λI)C and rounding are the results of Apply.
 func (m *Matrix) Residual(v, rounding, c, y []float64, t int, lambda float64) *Residual {
 	n := m.N
 	r := &Residual{R: make([]float64, n*t), Norm: make([]float64, t), Target: make([]float64, t),
@@ -46,10 +46,10 @@ func (m *Matrix) Residual(v, rounding, c, y []float64, t int, lambda float64) *R
 		Cross:    make([]float64, t*t), OneNorm: oneNorms(c, t)}
 	floats.SubTo(r.R, y, v)
 	for j := range t {
-		last := norm2(n, func(i int) float64 { return math.Abs(y[i*t+j]) + lambda*math.Abs(c[i*t+j]) })
+		terms := norm2(n, func(i int) float64 { return math.Abs(y[i*t+j]) + lambda*math.Abs(c[i*t+j]) })
 		r.Norm[j] = norm2(n, func(i int) float64 { return r.R[i*t+j] })
 		r.Target[j] = norm2(n, func(i int) float64 { return y[i*t+j] })
-		r.Rounding[j] = math.Sqrt(float64(n))*rounding[j] + 4*unit*last + float64(n)*unit*r.Norm[j]
+		r.Rounding[j] = math.Sqrt(float64(n))*rounding[j] + 4*unit*terms + float64(n)*unit*r.Norm[j]
 		for k := range j {
 			s := norm2(n, func(i int) float64 { return r.R[i*t+j] - r.R[i*t+k] })
 			r.Cross[j*t+k], r.Cross[k*t+j] = s, s
@@ -58,7 +58,7 @@ func (m *Matrix) Residual(v, rounding, c, y []float64, t int, lambda float64) *R
 	return r
 }
 
-// norm2 returns √Σ_i v(i)², i < n.
+// norm2 returns √Σ_i v(i)² over 0 ≤ i < n.
 func norm2(n int, v func(i int) float64) float64 {
 	var sum float64
 	for i := range n {
@@ -67,7 +67,7 @@ func norm2(n int, v func(i int) float64) float64 {
 	return math.Sqrt(sum)
 }
 
-// oneNorms returns ‖c_j‖₁ of the columns.
+// oneNorms returns ‖c_j‖₁ of each column.
 func oneNorms(c []float64, t int) []float64 {
 	out := make([]float64, t)
 	for p, v := range c {
@@ -76,67 +76,69 @@ func oneNorms(c []float64, t int) []float64 {
 	return out
 }
 
-// relative returns the worst ‖r_j‖₂/‖y_j‖₂, of the upper ends where upper is set, and 0 where
-// both norms are zero; NaN if one is.
-func (r *Residual) relative(upper bool) (worst float64) {
-	for j, v := range r.Norm {
-		if upper {
-			v += r.Rounding[j]
-		}
-		if v != 0 { // NaN stays
+// worstRelative returns the largest ratio of norms to ‖y_j‖₂. A ratio of two zeros counts as 0; the result is NaN if a
+// norm is NaN.
+func (r *Residual) worstRelative(norms []float64) (worst float64) {
+	for j, v := range norms {
+		if v != 0 { // also if v is NaN
 			worst = math.Max(worst, v/r.Target[j])
 		}
 	}
 	return worst
 }
 
-// Prediction holds f̃ at new points and what the residual proves of f there.
+// upperNorms returns the upper bounds of ‖r_j‖₂, including rounding errors.
+func (r *Residual) upperNorms() []float64 {
+	return floats.AddTo(make([]float64, len(r.Norm)), r.Norm, r.Rounding)
+}
+
+// Prediction has the predictions f̃ at new points and the bounds for f that follow from the residual.
 type Prediction struct {
 	F     []float64 // m×t: f̃_j(x_a)
-	Bound []float64 // m×t: |f_j(x_a)−f̃_j(x_a)| is at most this
-	// Gap is, for each point, the least (f̃_w−f̃_j)/(its bound) over the classes j other than the
-	// winner w, or |f̃|/bound for one column: the label is proved where it exceeds 1. +Inf
-	// where nothing is uncertain.
+	Bound []float64 // m×t: bound of |f_j(x_a)−f̃_j(x_a)|
+	// Gap is, for each point, the smallest (f̃_w−f̃_j)/(its bound) over the classes j other than the predicted class w,
+	// or |f̃|/bound for one column. The label is proved if Gap exceeds 1. It is +Inf if all bounds are zero.
 	Gap []float64
 }
 
-// Predict evaluates f̃(z) = Σ_i C_ij k(x_i, z) at the points z by plain sums.
+// Predict evaluates f̃(z) = Σ_i C_ij k(x_i, z) at the points z by plain sums. It returns an error if their dimension is
+// not that of K's points.
 func (m *Matrix) Predict(ctx context.Context, z points.Points, c []float64, t int, r *Residual,
 	lambda float64) (*Prediction, error) {
 	rows, d := z.Dims()
 	if d != m.D {
 		return nil, fmt.Errorf("verify: test points of dimension %d for a model of dimension %d", d, m.D)
 	}
-	at := dense(z)
+	rows64 := dense(z)
 	p := &Prediction{F: make([]float64, rows*t), Bound: make([]float64, rows*t), Gap: make([]float64, rows)}
-	err := m.each(ctx, rows, func(lo, hi int) {
+	err := m.forEachGroup(ctx, rows, func(lo, hi int) {
 		k, x := make([][]float64, hi-lo), make([][]float64, hi-lo)
 		for a := lo; a < hi; a++ {
-			k[a-lo], x[a-lo] = make([]float64, m.N), at[a*d:(a+1)*d]
+			k[a-lo], x[a-lo] = make([]float64, m.N), rows64[a*d:(a+1)*d]
 		}
-		m.values(k, x)
+		m.kernelRows(k, x)
 		for a := lo; a < hi; a++ {
 			f, b := p.F[a*t:(a+1)*t], p.Bound[a*t:(a+1)*t]
-			combine(f, k[a-lo], c, t)
-			p.Gap[a] = m.gap(f, b, x[a-lo], r, lambda)
+			blockedDot(f, k[a-lo], c, t)
+			p.Gap[a] = m.boundAndGap(f, b, x[a-lo], r, lambda)
 		}
 	})
-	return p, m.gather(ctx, err, p.F, p.Bound, p.Gap)
+	return p, m.gatherSums(ctx, err, p.F, p.Bound, p.Gap)
 }
 
-// gap sets the bounds at the point x, and returns how far its label is from open.
-func (m *Matrix) gap(f, b, x []float64, r *Residual, lambda float64) float64 {
-	t, own := len(f), m.f.own(x)
-	largest := max(m.Largest, own)
-	entry := m.f.entry(m.D, largest, m.sq != nil, max(m.norm, newGather(x).sq))
-	factor := math.Sqrt(own) / (2 * math.Sqrt(lambda)) // √k(x,x)/(2√λ)
+// boundAndGap sets the bounds b of the predictions f at the point x, and returns the Gap of its label.
+func (m *Matrix) boundAndGap(f, b, x []float64, r *Residual, lambda float64) float64 {
+	t, diagonal := len(f), m.function.diagonal(x)
+	largest := max(m.Largest, diagonal)
+	entryError := m.entryError(largest, max(m.maxSqNorm, newSparseRow(x).sqNorm))
+	factor := math.Sqrt(diagonal) / (2 * math.Sqrt(lambda)) // √k(x,x)/(2√λ)
 	rounding := make([]float64, t)
-	win := 0
+	winner := 0
 	for j := range f {
-		rounding[j] = (entry + m.sumError()*largest) * r.OneNorm[j]
+		rounding[j] = (entryError + m.sumError()*largest) * r.OneNorm[j]
 		b[j] = factor*(r.Norm[j]+r.Rounding[j]) + rounding[j]
-		if f[j] > f[win] {
-			win = j
+		if f[j] > f[winner] {
+			winner = j
 		}
 	}
 	ratio := func(gap, bound float64) float64 {
@@ -148,17 +150,17 @@ func (m *Matrix) gap(f, b, x []float64, r *Residual, lambda float64) float64 {
 	if t == 1 {
 		return ratio(math.Abs(f[0]), b[0])
 	}
-	least := math.Inf(1)
+	minRatio := math.Inf(1)
 	for j := range f {
-		if j != win {
-			bound := factor*(r.Cross[win*t+j]+r.Rounding[win]+r.Rounding[j]) + rounding[win] + rounding[j]
-			least = min(least, ratio(f[win]-f[j], bound))
+		if j != winner {
+			bound := factor*(r.Cross[winner*t+j]+r.Rounding[winner]+r.Rounding[j]) + rounding[winner] + rounding[j]
+			minRatio = min(minRatio, ratio(f[winner]-f[j], bound))
 		}
 	}
-	return least
+	return minRatio
 }
 
-// Open returns the share of points whose label is not proved; one whose bound overflows float64 is not.
+// Open returns the share of points whose label is not proved. A label whose bound overflows float64 is not proved.
 func (p *Prediction) Open() float64 {
 	open := 0
 	for _, g := range p.Gap {

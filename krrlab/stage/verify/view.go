@@ -15,13 +15,13 @@ func (v *Verification) String() string {
 	b.Files(v.Read)
 	b.Add("targets", "%s%s%s", v.Targets, v.targetsNote(), stage.Centered(v.Mean))
 	if v.Residual.Known() {
-		says := "nothing"
+		claimed := "nothing"
 		if v.Claimed != nil {
-			says = fmt.Sprintf("%.4e", *v.Claimed)
+			claimed = fmt.Sprintf("%.4e", *v.Claimed)
 		}
 		b.Add("residual", "‖y−(K+λI)c‖/‖y‖ = %.4e ± %.1e of the worst column, in float64; the file says %s, asked "+
 			"%g: %s",
-			v.Residual, v.Rounding, says, v.Tol, v.verdict())
+			v.Residual, v.Rounding, claimed, v.Tol, v.verdict())
 	}
 	b.Add("κ(K+λI)", "in %s, certain; at most 1+n·max k/λ = %s", outward.Span(v.Cond.Lo, v.Cond.Hi, 4),
 		outward.Up(v.Simple, 4))
@@ -53,7 +53,7 @@ func (v *Verification) targetsNote() string {
 	return ", and the points are those of the model"
 }
 
-// verdict says whether the tolerance of the fit is proved.
+// verdict states whether the residual is proved to meet the tolerance of the fit.
 func (v *Verification) verdict() string {
 	switch tol := stage.Number(v.Tol); {
 	case v.Residual+v.Rounding <= tol:
@@ -79,7 +79,7 @@ func (v *Verification) testText() string {
 	return s
 }
 
-// Table returns what was recomputed, a line each.
+// Table returns a table with one row per recomputed quantity.
 func (v *Verification) Table() *plots.Table {
 	t := &plots.Table{Columns: plots.Heads("quantity", "value", "lower end", "upper end")}
 	if v.Residual.Known() {
@@ -99,8 +99,8 @@ func (v *Verification) Table() *plots.Table {
 	return t
 }
 
-// Plot draws the residual of each column, where it is known, with the tolerance of the fit; and the interval of κ with
-// the bound that needs no product.
+// Plot draws the residual of each column, if it is known, with the tolerance of the fit; and the interval of κ with the
+// bound that needs no product.
 func (v *Verification) Plot() *plots.Figure {
 	kappa := plots.Series{Name: "certain interval of κ", Style: plots.Points}
 	kappa.AddBand(1, v.Cond.Value, v.Cond.Lo, v.Cond.Hi)
@@ -117,5 +117,5 @@ func (v *Verification) Plot() *plots.Figure {
 	return plots.Grid(fmt.Sprintf("Verified: %s, n = %d, λ = %g", v.Model, v.N, v.Lambda), 2, panels...)
 }
 
-// HTML gives the lines, the picture and the table, for a notebook.
+// HTML returns the result as text, figure and table, for a notebook.
 func (v *Verification) HTML() string { return stage.HTML(v) }
