@@ -10,12 +10,11 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
 )
 
-const method = "random-start Lanczos"
+const methodName = "random-start Lanczos"
 
-// mass returns the δ-quantile of Beta(½, (n−1)/2): the squared component along any fixed
-// direction of a vector uniform on the unit sphere of R^n exceeds it with probability 1−δ.
-// It panics unless n ≥ 1 and 0 < δ < 1.
-func mass(n int, delta float64) float64 {
+// startMass returns the δ-quantile of Beta(½, (n−1)/2). The squared component, along any fixed direction, of a vector
+// uniform on the unit sphere of R^n exceeds it with probability 1−δ. It panics unless n ≥ 1 and 0 < δ < 1.
+func startMass(n int, delta float64) float64 {
 	if n < 1 || !(delta > 0 && delta < 1) {
 		panic(fmt.Sprintf("lanczos: mass(%d, %g): want n ≥ 1 and 0 < δ < 1", n, delta))
 	}
@@ -25,14 +24,14 @@ func mass(n int, delta float64) float64 {
 	return mathext.InvRegIncBeta(0.5, float64(n-1)/2, delta)
 }
 
-// APriori returns ε for which the largest Ritz value of k steps from a start uniform on the
-// sphere misses the largest eigenvalue of a positive semi-definite matrix of order n by at
-// most ε·λ_max, with probability at least 1−δ, whatever the spectrum,
+// APriori returns ε such that the largest Ritz value after k steps, from a start uniform on the sphere, differs from
+// the largest eigenvalue of any positive semi-definite matrix of order n by at most ε·λ_max, with probability at least
+// 1−δ,
 //
 //	P(θ_max < (1−ε)λ_max) ≤ 1.648·√n·e^(−√ε(2k−1)),
 //
-// Kuczyński and Woźniakowski 1992, theorem 4.2; for both ends of a spectrum take λ_max−λ_min in
-// place of λ_max. It is at most 1, and panics unless n, k ≥ 1 and 0 < δ < 1.
+// Kuczyński and Woźniakowski 1992, theorem 4.2. For both ends of a spectrum, replace λ_max by λ_max−λ_min. The result
+// is at most 1. APriori panics unless n, k ≥ 1 and 0 < δ < 1.
 func APriori(n, k int, delta float64) float64 {
 	if n < 1 || k < 1 || !(delta > 0 && delta < 1) {
 		panic(fmt.Sprintf("lanczos: APriori(%d, %d, %g): want n, k ≥ 1 and 0 < δ < 1", n, k, delta))
@@ -44,21 +43,21 @@ func APriori(n, k int, delta float64) float64 {
 	return min(1, e*e)
 }
 
-// christoffel reports whether Σ_{j≤k} p_j(x)² exceeds limit, where sign·x lies outside of
-// the Ritz values; sign = −1 stands for −T instead of T:
+// christoffelExceeds reports whether Σ_{j≤k} p_j(x)² exceeds limit, where sign·x lies outside the range of the Ritz
+// values. For sign = −1 it uses −T instead of T:
 //
 //	β_j p_j = (x−α_j)p_{j−1} − β_{j−1}p_{j−2},  p_0 = 1.
-func christoffel(alpha, beta []float64, sign, x, limit float64) bool {
-	before, p, sum := 0.0, 1.0, 1.0
+func christoffelExceeds(alpha, beta []float64, sign, x, limit float64) bool {
+	previous, p, sum := 0.0, 1.0, 1.0
 	for j, a := range alpha {
-		next := (x - sign*a) * p
+		current := (x - sign*a) * p
 		if j > 0 {
-			next -= beta[j-1] * before
+			current -= beta[j-1] * previous
 		}
-		if next == 0 {
-			return false // a Ritz value
+		if current == 0 {
+			return false // x is a Ritz value
 		}
-		before, p = p, next/beta[j] // p_j; +Inf for β_j = 0, where no mass is left
+		previous, p = p, current/beta[j] // p_j; +Inf for β_j = 0, because then no mass remains outside the Ritz values
 		sum += p * p
 		if sum > limit {
 			return true
@@ -67,22 +66,22 @@ func christoffel(alpha, beta []float64, sign, x, limit float64) bool {
 	return false
 }
 
-// beyond returns U ≥ theta, the largest Ritz value of sign·T, such that λ_max of sign·A is at
-// most U if the start has a component of square mass or more along its eigenvector.
-func beyond(alpha, beta []float64, sign, theta, mass float64) float64 {
-	size := math.Abs(theta)
+// outerBound returns U ≥ theta, where theta is the largest Ritz value of sign·T: λ_max of sign·A is at most U if the
+// squared component of the start vector along its eigenvector is at least mass.
+func outerBound(alpha, beta []float64, sign, theta, mass float64) float64 {
+	scale := math.Abs(theta)
 	for j := range alpha {
-		size = max(size, math.Abs(alpha[j]), beta[j])
+		scale = max(scale, math.Abs(alpha[j]), beta[j])
 	}
-	if size == 0 {
+	if scale == 0 {
 		return theta
 	}
-	lo, hi := 0.0, max(0x1p-50*size, 0x1p-1022)
-	for hi <= math.MaxFloat64 && !christoffel(alpha, beta, sign, theta+hi, 1/mass) {
+	lo, hi := 0.0, max(0x1p-50*scale, 0x1p-1022)
+	for hi <= math.MaxFloat64 && !christoffelExceeds(alpha, beta, sign, theta+hi, 1/mass) {
 		lo, hi = hi, 2*hi
 	}
 	for range 40 {
-		if mid := (lo + hi) / 2; christoffel(alpha, beta, sign, theta+mid, 1/mass) {
+		if mid := (lo + hi) / 2; christoffelExceeds(alpha, beta, sign, theta+mid, 1/mass) {
 			hi = mid
 		} else {
 			lo = mid
@@ -91,8 +90,8 @@ func beyond(alpha, beta []float64, sign, theta, mass float64) float64 {
 	return theta + hi
 }
 
-// Ritz returns the eigenvalues of T, ascending: diagonal alpha, and beside it beta, of
-// which the last may follow.
+// Ritz returns the eigenvalues of T in ascending order. Its diagonal is alpha, and its off-diagonal is beta, in which
+// an additional last number is ignored.
 func Ritz(alpha, beta []float64) []float64 {
 	d := append([]float64(nil), alpha...)
 	e := append([]float64(nil), beta[:len(alpha)-1]...)
@@ -102,36 +101,36 @@ func Ritz(alpha, beta []float64) []float64 {
 	return d
 }
 
-// judge sets the Ritz values, the intervals and Converged of what has been found so far.
-func (r *Result) judge(o *Options) {
+// updateIntervals sets the Ritz values, the intervals and Converged from the current T.
+func (r *Result) updateIntervals(o *Options) {
 	if o.Ends == Neither {
 		return
 	}
 	r.Ritz = Ritz(r.Alpha, r.Beta)
-	least, most := r.Ritz[0], r.Ritz[r.Steps-1]
+	smallest, largest := r.Ritz[0], r.Ritz[r.Steps-1]
 	delta := 1 - o.Confidence
 	if o.Ends == Both {
 		delta /= 2
 	}
-	mass := mass(r.N, delta)
-	r.Min = estimate.Interval{Value: least, Lo: math.Inf(-1), Hi: least + r.Slack, Confidence: 1 - delta,
-		Method: method, Seconds: r.Seconds}
-	r.Max = estimate.Interval{Value: most, Lo: most - r.Slack, Hi: math.Inf(1), Confidence: 1 - delta, Method: method,
-		Seconds: r.Seconds}
-	r.Max.Hi = beyond(r.Alpha, r.Beta, 1, most, mass) + r.Slack
-	done := r.Max.Width() <= o.Tol
+	mass := startMass(r.N, delta)
+	r.Min = estimate.Interval{Value: smallest, Lo: math.Inf(-1), Hi: smallest + r.Slack, Confidence: 1 - delta,
+		Method: methodName, Seconds: r.Seconds}
+	r.Max = estimate.Interval{Value: largest, Lo: largest - r.Slack, Hi: math.Inf(1), Confidence: 1 - delta,
+		Method: methodName, Seconds: r.Seconds}
+	r.Max.Hi = outerBound(r.Alpha, r.Beta, 1, largest, mass) + r.Slack
+	converged := r.Max.Width() <= o.Tol
 	if o.Ends == Both {
-		r.Min.Lo = -beyond(r.Alpha, r.Beta, -1, -least, mass) - r.Slack
-		done = done && r.Min.Width() <= o.Tol
+		r.Min.Lo = -outerBound(r.Alpha, r.Beta, -1, -smallest, mass) - r.Slack
+		converged = converged && r.Min.Width() <= o.Tol
 	}
 	if o.Definite && !r.Indefinite() {
 		r.Min.Lo, r.Min.Value = max(r.Min.Lo, 0), max(r.Min.Value, 0)
 	}
 	switch {
 	case o.Norm:
-		done = r.Norm().Width() <= o.Tol
+		converged = r.Norm().Width() <= o.Tol
 	case o.Cond:
-		done = r.Cond().Width() <= o.Tol
+		converged = r.Cond().Width() <= o.Tol
 	}
-	r.Converged = done
+	r.Converged = converged
 }

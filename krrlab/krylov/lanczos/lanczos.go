@@ -16,20 +16,19 @@ import (
 type Operator interface {
 	// Dim returns n.
 	Dim() int
-	// MulTo sets dst = A·src, both n×k with contiguous rows that do not overlap; k = 1
-	// but for RunMany.
+	// MulTo sets dst = A·src, both n×k with contiguous rows that do not overlap. Only RunMany and RunFrom use k > 1.
 	MulTo(ctx context.Context, dst, src *mat.Dense) error
 }
 
-// Metric is a symmetric positive definite n×n matrix M of which the inverse and random
-// vectors are known. *precond.Woodbury is one.
+// Metric is a symmetric positive definite n×n matrix M that provides products with M⁻¹ and random vectors of covariance
+// M. *precond.Woodbury implements it.
 type Metric interface {
 	// Dim returns n.
 	Dim() int
 	// SolveTo sets dst = M⁻¹·r, both n×1 with contiguous rows that do not overlap.
 	SolveTo(ctx context.Context, dst, r *mat.Dense) error
-	// NormalTo sets dst, n×1, to a draw of the normal distribution with mean 0 and
-	// covariance M. An M that cannot returns an error that wraps errors.ErrUnsupported.
+	// NormalTo sets dst, n×1, to a draw of the normal distribution with mean 0 and covariance M. If M cannot draw, it
+	// returns an error that wraps errors.ErrUnsupported.
 	NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error
 }
 
@@ -46,62 +45,60 @@ type Metrics interface {
 	NormalColumnsTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error
 }
 
-// Ends says which ends of the spectrum are wanted. The probability of failure is spent
-// on them alone, and their intervals decide when to stop.
+// Ends selects the ends of the spectrum to bound. The failure probability is divided among the selected ends, and only
+// their intervals are used to decide when to stop.
 type Ends int
 
 const (
-	Both    Ends = iota // half of the failure probability on each end
-	Largest             // λ_max only
-	Neither             // T alone, without Ritz values and intervals
+	Both    Ends = iota // λ_min and λ_max, with half of the failure probability each
+	Largest             // only λ_max
+	Neither             // only T, without Ritz values and intervals
 )
 
-// Options of Run and RunPencil. Zero values, and a nil *Options, mean the defaults.
+// Options are the options of Run, RunFrom, RunPencil and RunMany. Zero values, and a nil *Options, mean the defaults.
 type Options struct {
-	// Steps is the most steps k; at most n are taken. Default 100.
+	// Steps is the maximum number of steps k; at most n steps are taken. Default 100.
 	Steps int
-	// Tol ends the process when each end asked for is known to a relative width
-	// (Hi−Lo)/|Value| of at most Tol; negative means never. With Norm and Cond, the width is
-	// that of the norm and of κ. Default 0.1.
+	// Tol ends the process when the interval of each selected end has a relative width (Hi−Lo)/|Value| of at most Tol;
+	// a negative Tol never ends it. With Norm or Cond, the interval of the norm or of κ is tested instead. Default 0.1.
 	Tol float64
-	// Confidence is the probability, in (0, 1), with which all that is asked for holds.
-	// Default 0.95.
+	// Confidence is the probability, in (0, 1), that all selected intervals are valid. Default 0.95.
 	Confidence float64
-	// Ends of the spectrum that are wanted. Default Both.
+	// Ends selects the ends of the spectrum to bound. Default Both.
 	Ends Ends
-	// Norm says that max(|λ_min|, |λ_max|) is what is wanted, of Both ends.
+	// Norm selects the norm max(|λ_min|, |λ_max|) as the quantity to bound. It requires Both.
 	Norm bool
-	// Cond says that κ = λ_max/λ_min is what is wanted, of Both ends.
+	// Cond selects κ = λ_max/λ_min as the quantity to bound. It requires Both.
 	Cond bool
-	// Definite says that the spectrum is known to have no negative values, so that the interval
-	// of λ_min begins at 0. RunPencil does not assume it. A Ritz value below −Slack refutes it:
-	// see Result.Indefinite.
+	// Definite states that the spectrum has no negative values, so that the interval of λ_min starts at 0. RunPencil
+	// does not assume it. A Ritz value below −Slack refutes it: see Result.Indefinite.
 	Definite bool
-	// Start is the stream that the start vector is drawn from. Default: that of seed 0.
+	// Start is the random stream for the start vector. Default: the stream of seed 0.
 	Start rng.Stream
-	// Monitor, if not nil, is called after every step of each process with what is known by then. If it
-	// returns an error, all end with it, of ErrStop without one.
+	// Monitor, if not nil, is called after every step of each process with the current Result. If it returns an error,
+	// all processes end, and the error is returned unless it is ErrStop.
 	Monitor func(*Result) error
-	// Done, if not nil, ends process c after a step, without Converged, where it returns true.
+	// Done, if not nil, is called after a step of process c, and ends this process, without Converged, if it returns
+	// true.
 	Done func(c int, r *Result) bool
 }
 
-// settled returns a copy of o with the defaults filled in, for order n.
-func (o *Options) settled(n int) Options {
-	s := *cmp.Or(o, &Options{})
-	s.Steps = cmp.Or(s.Steps, 100)
-	s.Tol = cmp.Or(s.Tol, 0.1)
-	s.Confidence = cmp.Or(s.Confidence, estimate.DefaultConfidence)
-	if s.Steps < 0 || math.IsNaN(s.Tol) || s.Ends < Both || s.Ends > Neither || (s.Norm || s.Cond) && s.Ends != Both ||
-		s.Norm && s.Cond {
-		panic(fmt.Sprintf("lanczos: %d steps, tolerance %g, ends %d, norm %v, κ %v", s.Steps, s.Tol, s.Ends, s.Norm,
-			s.Cond))
+// withDefaults returns a copy of o for matrices of order n, with the defaults filled in.
+func (o *Options) withDefaults(n int) Options {
+	opt := *cmp.Or(o, &Options{})
+	opt.Steps = cmp.Or(opt.Steps, 100)
+	opt.Tol = cmp.Or(opt.Tol, 0.1)
+	opt.Confidence = cmp.Or(opt.Confidence, estimate.DefaultConfidence)
+	if opt.Steps < 0 || math.IsNaN(opt.Tol) || opt.Ends < Both || opt.Ends > Neither ||
+		(opt.Norm || opt.Cond) && opt.Ends != Both || opt.Norm && opt.Cond {
+		panic(fmt.Sprintf("lanczos: %d steps, tolerance %g, ends %d, norm %v, κ %v", opt.Steps, opt.Tol, opt.Ends,
+			opt.Norm, opt.Cond))
 	}
-	if estimate.CheckConfidence(s.Confidence) != nil {
-		panic(fmt.Sprintf("lanczos: confidence %g, want it in (0, 1)", s.Confidence))
+	if estimate.CheckConfidence(opt.Confidence) != nil {
+		panic(fmt.Sprintf("lanczos: confidence %g, want it in (0, 1)", opt.Confidence))
 	}
-	s.Steps = min(s.Steps, n)
-	return s
+	opt.Steps = min(opt.Steps, n)
+	return opt
 }
 
 // Op counts the calls of one operation.
@@ -110,41 +107,40 @@ type Op struct {
 	Seconds float64
 }
 
-// Result is what k steps have found.
+// Result contains the results of a process after k steps.
 type Result struct {
 	N           int
 	Steps       int       // k
-	Alpha, Beta []float64 // of T, k numbers each: T_jj = Alpha[j], T_j,j+1 = Beta[j]; the last β leads out of T
+	Alpha, Beta []float64 // k numbers each: T_jj = Alpha[j], T_j,j+1 = Beta[j]; the last β is not part of T
 	Ritz        []float64 // eigenvalues of T, ascending
-	// Min and Max are the intervals of λ_min and λ_max. Their inner ends are Ritz values,
-	// certain but for Slack; an outer end that was not asked for is infinite.
+	// Min and Max are the intervals of λ_min and λ_max. Their inner ends are Ritz values, which are certain up to
+	// Slack. The outer end of an end of the spectrum that was not selected is infinite.
 	Min, Max estimate.Interval
-	// Converged says that what was asked for is known to the tolerance.
+	// Converged reports that all selected intervals have reached the tolerance.
 	Converged bool
-	// Slack is the estimate of what inaccurate products add, in the units of the spectrum.
+	// Slack estimates the effect of inaccurate products on the eigenvalues, in the units of the spectrum.
 	Slack   float64
 	MulTo   Op      // products with A
 	SolveTo Op      // solves with M
-	Seconds float64 // in all
-	Err     error   // why a process ended early: M has no κ then
+	Seconds float64 // total time
+	Err     error   // reason why a process failed; κ is then unknown
 
-	confidence float64 // of all that was asked for
+	confidence float64 // joint confidence of all selected intervals
 }
 
-// Known returns a Result that has the ends of a spectrum alone, as something else found them: dense eigenvalues, or
-// one-sided those that lie inside.
-func Known(least, most estimate.Interval) *Result {
-	return &Result{Min: least, Max: most, confidence: min(least.Confidence, most.Confidence)}
+// Known returns a Result that contains only intervals of the ends of a spectrum. They come from another method, such as
+// dense eigenvalues, or they are one-sided bounds from values inside the spectrum.
+func Known(minInterval, maxInterval estimate.Interval) *Result {
+	return &Result{Min: minInterval, Max: maxInterval, confidence: min(minInterval.Confidence, maxInterval.Confidence)}
 }
 
-// Indefinite reports whether a Ritz value is below −Slack, which proves that the matrix, as it
-// multiplies, has a negative eigenvalue. The interval of λ_min is then not cut off at 0, whatever
-// Options.Definite says, so that Lo ≤ Hi < 0. For A = K+λI it means that K as stored has an error
-// above λ.
+// Indefinite reports whether a Ritz value is below −Slack, which proves that the matrix has a negative eigenvalue as it
+// is multiplied. The interval of λ_min is then not cut off at 0, whatever the value of Options.Definite, so that
+// Lo ≤ Hi < 0. For A = K+λI it means that the storage error of K exceeds λ.
 func (r *Result) Indefinite() bool { return r.Min.Hi < 0 }
 
-// Cond returns the interval of κ = λ_max/λ_min. Its upper end is +Inf where λ_min may be 0
-// or less, and its confidence that of Options where Both ends were asked for.
+// Cond returns the interval of κ = λ_max/λ_min. Its upper end is +Inf if λ_min may be 0 or less. Its confidence is
+// Options.Confidence if Ends was Both.
 func (r *Result) Cond() estimate.Interval {
 	e := estimate.Interval{Value: math.NaN(), Lo: 1, Hi: math.Inf(1), Confidence: r.confidence, Method: r.Min.Method,
 		Seconds: r.Seconds}
@@ -160,36 +156,35 @@ func (r *Result) Cond() estimate.Interval {
 	return e
 }
 
-// Allowing returns the intervals of κ, λ_min and λ_max of M⁻¹A' for the positive definite A' that A
-// stands for, with
+// Allowing returns the intervals of κ, λ_min and λ_max of M⁻¹A' for a positive definite A' that is approximated by A,
+// with
 //
 //	(1−e)A' ≼ A ≼ (1+e)A',
 //
-// which K'+λI and K+λI satisfy for e = ‖K−K'‖₂/λ. As far as e is predicted, the confidence is not
-// that of the prediction. If A is Indefinite no e < 1 is right, and nothing is known of A'. It
-// panics if e < 0.
-func (r *Result) Allowing(e float64) (kappa, least, most estimate.Interval) {
+// The matrices K'+λI and K+λI satisfy this for e = ‖K−K'‖₂/λ. If e is predicted, the confidence does not cover the
+// prediction. If A is Indefinite, no e < 1 can be valid, and nothing is known of A'. Allowing panics if e < 0.
+func (r *Result) Allowing(e float64) (kappa, minInterval, maxInterval estimate.Interval) {
 	if !(e >= 0) {
 		panic(fmt.Sprintf("lanczos: an allowance of %v", e))
 	}
-	kappa, least, most = r.Cond(), r.Min, r.Max
+	kappa, minInterval, maxInterval = r.Cond(), r.Min, r.Max
 	if r.Indefinite() {
-		kappa.Value, least.Value, most.Value = math.NaN(), math.NaN(), math.NaN()
+		kappa.Value, minInterval.Value, maxInterval.Value = math.NaN(), math.NaN(), math.NaN()
 		e = math.Inf(1)
 	}
 	up, down := 1+e, max(0, 1-e)
-	above := func(v float64) float64 {
+	divided := func(v float64) float64 {
 		if down == 0 {
 			return math.Inf(1)
 		}
 		return v / down
 	}
-	for _, i := range []*estimate.Interval{&least, &most} {
-		i.Lo, i.Hi = max(0, i.Lo)/up, above(i.Hi)
-		i.Value = max(i.Value, i.Lo) // NaN stays
+	for _, i := range []*estimate.Interval{&minInterval, &maxInterval} {
+		i.Lo, i.Hi = max(0, i.Lo)/up, divided(i.Hi)
+		i.Value = max(i.Value, i.Lo) // NaN is not changed
 	}
-	kappa.Lo, kappa.Hi = max(1, kappa.Lo/up*down), above(kappa.Hi*up)
-	return kappa, least, most
+	kappa.Lo, kappa.Hi = max(1, kappa.Lo/up*down), divided(kappa.Hi*up)
+	return kappa, minInterval, maxInterval
 }
 
 // Norm returns the interval of ‖A‖₂ = max(|λ_min|, |λ_max|).

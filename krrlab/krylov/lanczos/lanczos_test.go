@@ -156,7 +156,7 @@ func TestStops(t *testing.T) {
 func TestMass(t *testing.T) {
 	for _, n := range []int{2, 3, 50, 3000} {
 		for _, delta := range []float64{0.01, 0.3} {
-			q := mass(n, delta)
+			q := startMass(n, delta)
 			testkit.Near(t, (distuv.Beta{Alpha: 0.5, Beta: float64(n-1) / 2}).CDF(q), delta, 1e-9, n, q)
 		}
 	}
@@ -169,13 +169,13 @@ func TestMass(t *testing.T) {
 		for _, x := range g {
 			sum += x * x
 		}
-		if g[3]*g[3]/sum < mass(n, 0.1) {
+		if g[3]*g[3]/sum < startMass(n, 0.1) {
 			below++
 		}
 	}
 	testkit.Near(t, float64(below)/draws, 0.1, 0.01)
-	testkit.Equal(t, mass(1, 0.5), 1)
-	if big := mass(1000000, 0.025); big < 0.9e-9 || big > 1.1e-9 { // (0.0313)²/n, the normal's quantile
+	testkit.Equal(t, startMass(1, 0.5), 1)
+	if big := startMass(1000000, 0.025); big < 0.9e-9 || big > 1.1e-9 { // (0.0313)²/n, the normal's quantile
 		t.Errorf("n = 1e6: %g", big)
 	}
 }
@@ -368,7 +368,7 @@ func TestMisuse(t *testing.T) {
 	}
 	testkit.Panics(t, map[string]func(){
 		"orders": func() { _, _ = RunPencil(t.Context(), v, indefinite(31), nil) },
-		"mass 0": func() { mass(0, 0.5) }, "mass 1": func() { mass(5, 1) },
+		"mass 0": func() { startMass(0, 0.5) }, "mass 1": func() { startMass(5, 1) },
 		"no steps": func() { APriori(5, 0, 0.5) }, "no chance": func() { APriori(5, 1, 0) },
 	})
 }

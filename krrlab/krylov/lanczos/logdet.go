@@ -12,8 +12,8 @@ import (
 )
 
 // Quadrature returns the Gauss rule of T: its eigenvalues θ_i, ascending, and the squares w_i of the first entries of
-// its eigenvectors, with v₁ᵀf(M^(-1/2)AM^(-1/2))v₁ ≈ Σ_i w_i·f(θ_i); nil if the eigenvalues do not converge. Of beta
-// all but the last number of a Result count.
+// its eigenvectors, so that v₁ᵀf(M^(-1/2)AM^(-1/2))v₁ ≈ Σ_i w_i·f(θ_i). It returns nil if the eigenvalues do not
+// converge. The last number of beta in a Result is not used.
 func Quadrature(alpha, beta []float64) (nodes, weights []float64) {
 	k := len(alpha)
 	t := mat.NewSymDense(k, nil)
@@ -36,97 +36,100 @@ func Quadrature(alpha, beta []float64) (nodes, weights []float64) {
 }
 
 // LogDet returns two intervals of ln det(M⁻¹A) = tr L, L = ln(M^(-1/2)AM^(-1/2)), from m processes with independent
-// starts, with the confidence of the first: 0 < least ≤ λ_min(M⁻¹A), or 0 for the bound that the first found, on which
-// half of the probability of failure is spent then. Where that is 0 nothing is known, and ends may be NaN. Ends of L are
-// by least and Max of the first.
+// starts. Both have the confidence of the first process. The argument lowerBound satisfies
+// 0 < lowerBound ≤ λ_min(M⁻¹A), or is 0 to use the lower bound from the first process, which takes half of the failure
+// probability. If that bound is also 0, nothing is known, and ends may be NaN. The extreme eigenvalues of L are bounded
+// by lowerBound and by Max of the first process.
 //
-// Certain but for rounding: v₁ᵀLv₁ is at most the Gauss rule of T and at least the Gauss–Radau rule with a node at least
-// (Golub and Meurant, Matrices, Moments and Quadrature with Applications, Princeton 2010, theorems 6.3 and 6.4). Both
-// intervals are about their means.
+// One part is certain up to rounding: v₁ᵀLv₁ is at most the Gauss rule of T and at least the Gauss–Radau rule with a
+// node at lowerBound (Golub and Meurant, Matrices, Moments and Quadrature with Applications, Princeton 2010, theorems
+// 6.3 and 6.4). Both intervals are centered at the means of these rules.
 //
-// Proved: with v₁ uniform on the sphere the moments of n·v₁ᵀLv₁ − tr L are at most those of gᵀL₀g, L₀ = L−(tr L/n)I, g
-// standard normal (Jensen), so that the mean of m exceeds
+// The interval proved is as follows. With v₁ uniform on the sphere, the moments of n·v₁ᵀLv₁ − tr L are at most those of
+// gᵀL₀g, with L₀ = L−(tr L/n)I and g standard normal (Jensen). The mean of m of them therefore exceeds
 //
 //	2‖L₀‖_F·√(x/m) + 2λ_max(L₀)·x/m
 //
-// with probability e^−x at most, and is below in the same way (Laurent and Massart, Ann. Statist. 28 (2000), lemma 1).
-// ‖L₀‖_F there is an estimate, by the Gauss rule, with one direction more at the further end of L₀, as starts may hardly
-// see one. Slack·tr(A⁻¹M) is added for Slack.
+// with probability at most e^−x, and has the analogous lower bound (Laurent and Massart, Ann. Statist. 28 (2000), lemma
+// 1). The value of ‖L₀‖_F is itself an estimate from the Gauss rule. One direction is added at the farther end of L₀,
+// because the start vectors may hardly have a component along it. Slack·tr(A⁻¹M) is added for Slack.
 //
-// Estimated, of two processes at least: Student's interval of the mean of m numbers n·v₁ᵀLv₁, as if these were normal.
-// Its standard deviation is the larger of theirs and of √2·‖L₀‖_F by all Gauss rules, which it is but for a factor
-// √(n/(n+2)). 1/√n of that is added for Slack, as if errors of products had random directions.
-func LogDet(all []*Result, least float64) (proved, estimated estimate.Interval) {
-	n, m, first := float64(all[0].N), float64(len(all)), all[0]
-	delta, hi := 1-first.confidence, first.Max.Hi
-	if least == 0 {
-		least, delta = first.Min.Lo, delta/2 // the other half is that of least
+// The interval estimated needs at least two processes. It is Student's interval for the mean of m numbers n·v₁ᵀLv₁, as
+// if these were normal. Its standard deviation is the larger of the sample's and √2·‖L₀‖_F from all Gauss rules, which
+// is the true one up to a factor √(n/(n+2)). 1/√n of the term above is added for Slack, as if the errors of products
+// had random directions.
+func LogDet(results []*Result, lowerBound float64) (proved, estimated estimate.Interval) {
+	n, m, firstResult := float64(results[0].N), float64(len(results)), results[0]
+	delta, hi := 1-firstResult.confidence, firstResult.Max.Hi
+	if lowerBound == 0 {
+		lowerBound, delta = firstResult.Min.Lo, delta/2 // the other half is for this lower bound
 	}
-	least = max(0, least) * (1 - 0x1p-20) // a Ritz value may have come to it
-	var mean, square, low, slack float64
-	var each []float64
-	for _, r := range all {
+	lowerBound = max(0, lowerBound) * (1 - 0x1p-20) // strictly below a Ritz value that may have converged to it
+	var mean, square, lowerMean, slack float64
+	var values []float64
+	for _, r := range results {
 		nodes, weights := Quadrature(r.Alpha, r.Beta)
 		var sum float64
 		for i, w := range weights {
-			l := math.Log(max(nodes[i], least)) // no node is below
+			l := math.Log(max(nodes[i], lowerBound)) // in exact arithmetic no node is below
 			sum, square, slack = sum+w*l, square+w/m*l*l, slack+w/m/nodes[i]*r.Slack
 		}
-		mean, each = mean+sum/m, append(each, n*sum)
-		low += radau(r, least) / m
+		mean, values = mean+sum/m, append(values, n*sum)
+		lowerMean += radauLog(r, lowerBound) / m
 	}
-	x, below, above := math.Log(2/delta)/m, mean-math.Log(least), math.Log(hi)-mean
+	x, meanAboveMin, maxAboveMean := math.Log(2/delta)/m, mean-math.Log(lowerBound), math.Log(hi)-mean
 	variance := n * max(0, square-mean*mean) // ‖L₀‖_F²
-	spread := 2*math.Sqrt(x*(variance+math.Pow(max(below, above), 2))) + n*slack
-	proved = estimate.Interval{Value: n * mean, Lo: n*low - spread - 2*x*above, Hi: n*mean + spread + 2*x*below,
-		Confidence: first.confidence, Method: "stochastic Lanczos quadrature"}
+	spread := 2*math.Sqrt(x*(variance+math.Pow(max(meanAboveMin, maxAboveMean), 2))) + n*slack
+	proved = estimate.Interval{Value: n * mean, Lo: n*lowerMean - spread - 2*x*maxAboveMean,
+		Hi: n*mean + spread + 2*x*meanAboveMin, Confidence: firstResult.confidence,
+		Method: "stochastic Lanczos quadrature"}
 	estimated = proved
 	if spread = math.Inf(1); m > 1 {
 		t := distuv.StudentsT{Sigma: 1, Nu: m - 1}.Quantile(1 - delta/2)
-		spread = t*math.Sqrt(max(stat.Variance(each, nil), 2*variance)/m) + math.Sqrt(n)*slack
+		spread = t*math.Sqrt(max(stat.Variance(values, nil), 2*variance)/m) + math.Sqrt(n)*slack
 	}
-	estimated.Lo, estimated.Hi = n*low-spread, n*mean+spread
-	estimated.Method = fmt.Sprintf("Student's t, %d Lanczos processes", len(all))
+	estimated.Lo, estimated.Hi = n*lowerMean-spread, n*mean+spread
+	estimated.Method = fmt.Sprintf("Student's t, %d Lanczos processes", len(results))
 	return proved, estimated
 }
 
-// LogDetSpread returns by how much the two rules that LogDet takes differ, and the standard deviation over starts as
-// one process estimates it. least is that of LogDet, above 0.
-func (r *Result) LogDetSpread(least float64) (gap, deviation float64) {
+// LogDetSpread returns the difference of the two quadrature rules that LogDet uses, and the standard deviation over
+// starts, as estimated from this process. lowerBound has the same meaning as in LogDet, and must be positive.
+func (r *Result) LogDetSpread(lowerBound float64) (gap, deviation float64) {
 	nodes, weights := Quadrature(r.Alpha, r.Beta)
 	var mean, square float64
 	for i, w := range weights {
-		l := math.Log(max(nodes[i], least))
+		l := math.Log(max(nodes[i], lowerBound))
 		mean, square = mean+w*l, square+w*l*l
 	}
 	n := float64(r.N)
-	return n * (mean - radau(r, least)), math.Sqrt(2 * n * max(0, square-mean*mean))
+	return n * (mean - radauLog(r, lowerBound)), math.Sqrt(2 * n * max(0, square-mean*mean))
 }
 
-// radau returns the Gauss–Radau rule of ln with a node at least, −∞ where nothing is known.
-func radau(r *Result, least float64) (sum float64) {
-	alpha := r.Radau(least)
+// radauLog returns the Gauss–Radau rule of ln with a node at lowerBound, or −∞ if the rule does not exist.
+func radauLog(r *Result, lowerBound float64) (sum float64) {
+	alpha := r.Radau(lowerBound)
 	if alpha == nil {
 		return math.Inf(-1)
 	}
 	nodes, weights := Quadrature(alpha, r.Beta)
 	for i, w := range weights {
-		sum += w * math.Log(max(nodes[i], least))
+		sum += w * math.Log(max(nodes[i], lowerBound))
 	}
 	return sum
 }
 
-// Radau returns the diagonal of T with β_k, and a last element that makes node an eigenvalue: that of T itself where
-// β_k is 0, and nil where node is not below the eigenvalues of T.
+// Radau returns the diagonal of T extended by β_k and by a last element that makes node an eigenvalue. If β_k is 0, it
+// returns the diagonal of T itself. It returns nil if node is not below the eigenvalues of T.
 func (r *Result) Radau(node float64) []float64 {
 	k, pivot := len(r.Alpha), 1.0
 	if r.Beta[k-1] == 0 {
 		return r.Alpha
 	}
 	for j, a := range r.Alpha {
-		if pivot = a - node - off(r.Beta, j, pivot); !(pivot > 0) {
+		if pivot = a - node - pivotCorrection(r.Beta, j, pivot); !(pivot > 0) {
 			return nil
 		}
 	}
-	return append(r.Alpha[:k:k], node+off(r.Beta, k, pivot))
+	return append(r.Alpha[:k:k], node+pivotCorrection(r.Beta, k, pivot))
 }

@@ -13,11 +13,11 @@ import (
 func TestPolynomials(t *testing.T) {
 	alpha, beta := []float64{1, 2, 3}, []float64{1, 2, 1}
 	for _, c := range []struct{ sign, x, sum float64 }{{1, 5, 56.25}, {-1, 0, 2.5}} {
-		if christoffel(alpha, beta, c.sign, c.x, c.sum) || !christoffel(alpha, beta, c.sign, c.x, c.sum*(1-1e-15)) {
+		if christoffelExceeds(alpha, beta, c.sign, c.x, c.sum) || !christoffelExceeds(alpha, beta, c.sign, c.x, c.sum*(1-1e-15)) {
 			t.Errorf("sign %g, x = %g: the sum is not %g", c.sign, c.x, c.sum)
 		}
 	}
-	if christoffel(alpha, beta, 1, 1, 0.5) { // the first row's own
+	if christoffelExceeds(alpha, beta, 1, 1, 0.5) { // the first row's own
 		t.Error("a sum at a Ritz value")
 	}
 	ritz := Ritz(alpha, beta)
@@ -27,31 +27,31 @@ func TestPolynomials(t *testing.T) {
 			if sign < 0 {
 				theta = -ritz[0]
 			}
-			u := beyond(alpha, beta, sign, theta, mass)
+			u := outerBound(alpha, beta, sign, theta, mass)
 			// At a mass of ½ the sum is above the limit at once.
 			if step := 1e-9 * (u - theta); !(u >= theta) || mass < 0.5 &&
-				christoffel(alpha, beta, sign, u-step, 1/mass) || !christoffel(alpha, beta, sign, u, 1/mass) {
+				christoffelExceeds(alpha, beta, sign, u-step, 1/mass) || !christoffelExceeds(alpha, beta, sign, u, 1/mass) {
 				t.Errorf("sign %g, mass %g: %g beyond %g", sign, mass, u, theta)
 			}
 		}
 	}
 	for _, tiny := range []float64{5e-324, 1e-320, 1e-310, 1e-300, math.NaN()} { // it ends
-		if u := beyond([]float64{tiny, tiny}, []float64{tiny, tiny}, 1, 2*tiny, 0.1); u < 2*tiny {
+		if u := outerBound([]float64{tiny, tiny}, []float64{tiny, tiny}, 1, 2*tiny, 0.1); u < 2*tiny {
 			t.Errorf("%g: %g", tiny, u)
 		}
 	}
-	testkit.Equal(t, beyond([]float64{0, 0}, []float64{0, 0}, 1, 0, 0.1), 0)
+	testkit.Equal(t, outerBound([]float64{0, 0}, []float64{0, 0}, 1, 0, 0.1), 0)
 }
 
 // TestScarce: √(ν/χ²) with the 1 % quantiles of the usual tables.
 func TestScarce(t *testing.T) {
 	for k, chi := range map[int]float64{2: 0.000157088, 3: 0.114832, 4: 0.872090, 5: 2.558212, 6: 5.229349} {
 		nu := float64(k*(k-1)) / 2
-		if got, want := scarce(k), math.Sqrt(nu/chi); math.Abs(got-want) > 1e-5*want {
+		if got, want := sampleFactor(k), math.Sqrt(nu/chi); math.Abs(got-want) > 1e-5*want {
 			t.Errorf("%d steps: %g, want %g", k, got, want)
 		}
 	}
-	if scarce(0) != 1 || scarce(1) != 1 {
+	if sampleFactor(0) != 1 || sampleFactor(1) != 1 {
 		t.Error("of nothing")
 	}
 }
@@ -72,22 +72,22 @@ func TestAtZero(t *testing.T) {
 // and β taken for 0 in the last step or at rounding level.
 func TestDefect(t *testing.T) {
 	p := &process{n: 12, h: []float64{0.5, -1, 3, 9}, res: &Result{Beta: []float64{7, 8, 1}}}
-	testkit.Equal(t, p.asymmetry(3), 4*(4+1+0.25))
-	testkit.Equal(t, p.asymmetry(0), 0)
+	testkit.Equal(t, p.squaredError(3), 4*(4+1+0.25))
+	testkit.Equal(t, p.squaredError(0), 0)
 	for _, c := range []struct {
 		n              int
 		beta, want     float64
 		alpha          float64
 		defect, slacks float64
 	}{
-		{9, 2, 2, -3, 0, 4 * unit * 3},
-		{9, 24 * unit, 0, -3, 0, 4 * unit * 3}, // 8u·3
-		{9, 25 * unit, 25 * unit, -3, 0, 4 * unit * 3},
-		{9, 2, 2, 1, 0.25, 2*0.5*(1+1.0/3) + 4*unit*2},
-		{1, 2, 0, 3, 0, 4 * unit * 3},
+		{9, 2, 2, -3, 0, 4 * unitRoundoff * 3},
+		{9, 24 * unitRoundoff, 0, -3, 0, 4 * unitRoundoff * 3}, // 8u·3
+		{9, 25 * unitRoundoff, 25 * unitRoundoff, -3, 0, 4 * unitRoundoff * 3},
+		{9, 2, 2, 1, 0.25, 2*0.5*(1+1.0/3) + 4*unitRoundoff*2},
+		{1, 2, 0, 3, 0, 4 * unitRoundoff * 3},
 	} {
-		p := &process{n: c.n, alpha: c.alpha, defect: c.defect, res: &Result{}}
-		p.extend(c.beta)
+		p := &process{n: c.n, alpha: c.alpha, squaredDefect: c.defect, res: &Result{}}
+		p.extendT(c.beta)
 		r := p.res
 		if r.Steps != 1 || r.Alpha[0] != c.alpha || r.Beta[0] != c.want || math.Abs(r.Slack-c.slacks) > 1e-14*c.slacks {
 			t.Errorf("%+v: β = %g, slack %g in %d steps", c, r.Beta[0], r.Slack, r.Steps)

@@ -17,32 +17,31 @@ import (
 )
 
 const (
-	rowBlock = 2048    // rows of a task, and of a partial sum
-	unit     = 0x1p-53 // of rounding
-	tail     = 30      // a draw of N(0, M) is refused with a probability of 2e^−tail
+	rowBlock     = 2048    // number of rows of a task, and of a partial sum
+	unitRoundoff = 0x1p-53 // unit roundoff of float64
+	tailExponent = 30      // a correct draw of N(0, M) is rejected with a probability of at most 2e^−tailExponent
 )
 
-// ErrStop is what Options.Monitor returns to end the processes without an error.
+// ErrStop is returned by Options.Monitor to end the processes without an error.
 var ErrStop = errors.New("lanczos: stopped by Monitor")
 
-// Run takes up to o.Steps steps of the Lanczos process with A from a start uniform on the
-// sphere. It returns an error if the context ends (its error), if A or o.Monitor return one,
-// or if a number is not finite; the Result then holds the steps before, and is nil if
-// there were none. It panics for options that make no sense.
+// Run runs up to o.Steps steps of the Lanczos process with A from a start uniform on the sphere. It returns an error if
+// the context ends (with the context's error), if A or o.Monitor returns an error, or if a number is not finite. In
+// these cases the Result contains the completed steps, and is nil if there were none. Run panics for invalid options.
 func Run(ctx context.Context, a Operator, o *Options) (*Result, error) {
 	w := mat.NewDense(a.Dim(), 1, nil)
 	cmp.Or(o, &Options{}).Start.Normals(w.RawMatrix().Data, 0)
-	return alone(RunFrom(ctx, a, w, o))
+	return singleResult(RunFrom(ctx, a, w, o))
 }
 
-// RunPencil is Run for the pencil (A, M), with the spectrum of M⁻¹A. It also returns an error
-// if M is not positive definite. It panics if the orders differ.
+// RunPencil is like Run for the pencil (A, M), and bounds the spectrum of M⁻¹A. It also returns an error if M is not
+// positive definite. It panics if the orders differ.
 func RunPencil(ctx context.Context, a Operator, m Metric, o *Options) (*Result, error) {
-	return alone(RunMany(ctx, a, one{m}, 1, o))
+	return singleResult(RunMany(ctx, a, singleMetric{m}, 1, o))
 }
 
-// alone returns what a single process found.
-func alone(res []*Result, err error) (*Result, error) {
+// singleResult returns the result and the error of a run with a single process.
+func singleResult(res []*Result, err error) (*Result, error) {
 	r := res[0]
 	if err == nil {
 		err = r.Err
@@ -53,11 +52,10 @@ func alone(res []*Result, err error) (*Result, error) {
 	return r, err
 }
 
-// RunMany is RunPencil for the pencils (A, M_c), c = 0, …, count-1, side by side: one product
-// of A with a block of vectors serves all that have not converged, and one call of m. Where M_c
-// is not positive definite, or a number is not finite, process c ends alone, and Result.Err says so.
-// The results of an interrupted run are those of the steps before, nil where there were none.
-// Memory: 16nk·count bytes for k steps.
+// RunMany is like RunPencil for several pencils (A, M_c), c = 0, …, count-1, that share products: one product of A with
+// a block of vectors, and one call of m, serve all processes that have not converged. If M_c is not positive definite,
+// or a number is not finite, only process c ends, and Result.Err contains the reason. If the run is interrupted, the
+// results contain the completed steps, and are nil if there were none. Memory: 16nk·count bytes for k steps.
 func RunMany(ctx context.Context, a Operator, m Metrics, count int, o *Options) ([]*Result, error) {
 	if a.Dim() != m.Dim() || count < 1 {
 		panic(fmt.Sprintf("lanczos: A of order %d with %d M of order %d", a.Dim(), count, m.Dim()))
@@ -69,165 +67,166 @@ func RunMany(ctx context.Context, a Operator, m Metrics, count int, o *Options) 
 	return runAll(ctx, a, m, w, o)
 }
 
-// RunFrom is Run from the columns of w, side by side as RunMany is. The intervals are those of starts uniform on the
-// sphere. Memory: 8nk bytes for each column and k steps.
+// RunFrom is like Run with the columns of w as start vectors, and shares products as RunMany does. The intervals are
+// valid if the starts are uniform on the sphere. Memory: 8nk bytes for each column and k steps.
 func RunFrom(ctx context.Context, a Operator, w *mat.Dense, o *Options) ([]*Result, error) {
 	return runAll(ctx, a, nil, w, o)
 }
 
-// one is a single metric.
-type one struct{ Metric }
+// singleMetric is a single metric as Metrics.
+type singleMetric struct{ Metric }
 
-func (m one) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, _ []int) error {
+func (m singleMetric) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, _ []int) error {
 	return m.SolveTo(ctx, dst, r)
 }
 
-func (m one) NormalColumnsTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
+func (m singleMetric) NormalColumnsTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
 	return m.NormalTo(ctx, dst, g)
 }
 
-// process is the state of one process.
+// process is the state of one Lanczos process.
 type process struct {
-	o     *Options
-	n     int
-	plain bool // M = I
-	res   *Result
+	o        *Options
+	n        int
+	identity bool // M = I
+	res      *Result
 
-	r, z   [][]float64 // r_j and z_j = M⁻¹r_j; the same where M = I
-	w, y   []float64   // Az_j less its projection, and M⁻¹ of it
-	h      []float64   // z_iᵀw
-	part   []float64   // partial sums
-	alpha  float64     // of the step under way
-	defect float64     // Σ of squares of what should be zero
+	r, z          [][]float64 // r_j and z_j = M⁻¹r_j; the same vectors if M = I
+	w, y          []float64   // the projected Az_j, and M⁻¹w
+	h             []float64   // projection coefficients z_iᵀw
+	partialSums   []float64   // partial sums of dots
+	alpha         float64     // α_j of the current step
+	squaredDefect float64     // sum of squares of the products that would be zero in exact arithmetic
 }
 
-// group is the state of processes side by side.
+// group is the state of several processes that share products.
 type group struct {
-	a     Operator
-	m     Metrics // nil: M = I
-	o     Options
-	all   []*process
-	cols  []int // those that go on
-	began time.Time
+	a         Operator
+	m         Metrics // nil means M = I
+	o         Options
+	processes []*process
+	active    []int // indices of the processes that have not ended
+	startTime time.Time
 }
 
-// runAll starts from the columns of w; a nil m is M = I.
+// runAll runs processes from the columns of w. A nil m means M = I.
 func runAll(ctx context.Context, a Operator, m Metrics, w *mat.Dense, o *Options) ([]*Result, error) {
 	n, count := w.Dims()
-	g := &group{a: a, m: m, o: o.settled(n), began: time.Now()}
+	g := &group{a: a, m: m, o: o.withDefaults(n), startTime: time.Now()}
 	for c := range count {
-		g.cols = append(g.cols, c)
-		g.all = append(g.all, &process{
-			o: &g.o, n: n, plain: m == nil, res: &Result{N: n, confidence: g.o.Confidence},
+		g.active = append(g.active, c)
+		g.processes = append(g.processes, &process{
+			o: &g.o, n: n, identity: m == nil, res: &Result{N: n, confidence: g.o.Confidence},
 			w: mat.Col(nil, c, w), y: make([]float64, n),
-			h: make([]float64, g.o.Steps), part: make([]float64, (n+rowBlock-1)/rowBlock*g.o.Steps),
+			h: make([]float64, g.o.Steps), partialSums: make([]float64, (n+rowBlock-1)/rowBlock*g.o.Steps),
 		})
 	}
-	err := g.start(ctx)
-	for err == nil && len(g.cols) > 0 {
+	err := g.startVectors(ctx)
+	for err == nil && len(g.active) > 0 {
 		err = g.step(ctx)
 	}
 	if errors.Is(err, ErrStop) {
 		err = nil
 	}
-	out := make([]*Result, count)
-	for c, p := range g.all {
+	results := make([]*Result, count)
+	for c, p := range g.processes {
 		if p.res.Steps > 0 || p.res.Err != nil {
-			out[c] = p.res
+			results[c] = p.res
 		}
 	}
-	return out, err
+	return results, err
 }
 
-// block returns the vectors of the processes that go on as the columns of a matrix.
-func (g *group) block(of func(p *process) []float64) *mat.Dense {
-	k := len(g.cols)
+// gather returns the given vectors of the active processes as the columns of a matrix.
+func (g *group) gather(vector func(p *process) []float64) *mat.Dense {
+	k := len(g.active)
 	if k == 1 {
-		return mat.NewDense(g.a.Dim(), 1, of(g.all[g.cols[0]]))
+		return mat.NewDense(g.a.Dim(), 1, vector(g.processes[g.active[0]]))
 	}
 	x := mat.NewDense(g.a.Dim(), k, nil)
-	for j, c := range g.cols {
-		x.SetCol(j, of(g.all[c]))
+	for j, c := range g.active {
+		x.SetCol(j, vector(g.processes[c]))
 	}
 	return x
 }
 
-// spread copies the columns of x to the vectors of the processes.
-func (g *group) spread(x *mat.Dense, to func(p *process) []float64) {
-	for j, c := range g.cols {
-		mat.Col(to(g.all[c]), j, x)
+// scatter copies the columns of x to the given vectors of the active processes.
+func (g *group) scatter(x *mat.Dense, vector func(p *process) []float64) {
+	for j, c := range g.active {
+		mat.Col(vector(g.processes[c]), j, x)
 	}
 }
 
-// start makes r₁ and z₁.
-func (g *group) start(ctx context.Context) error {
+// startVectors computes r₁ and z₁, and ends the processes whose start is not valid.
+func (g *group) startVectors(ctx context.Context) error {
 	norms, err := g.norms(ctx)
 	if err != nil {
 		return err
 	}
-	left := g.cols[:0:0]
-	for j, c := range g.cols {
-		p := g.all[c]
+	active := g.active[:0:0]
+	for j, c := range g.active {
+		p := g.processes[c]
 		q, n := norms[j]*norms[j], float64(p.n)
-		switch off := 2 * math.Sqrt(tail*n); {
+		switch deviation := 2 * math.Sqrt(tailExponent*n); {
 		case p.res.Err != nil:
 		case q == 0:
 			p.res.Err = errors.New("lanczos: the start vector is zero")
-		case g.m != nil && (q > n+off+2*tail || q < n-off): // no χ²_n (Laurent and Massart, Ann. Statist. 28, 2000)
+		case g.m != nil && (q > n+deviation+2*tailExponent || q < n-deviation): // Laurent and Massart 2000
 			p.res.Err = fmt.Errorf("lanczos: xᵀM⁻¹x = %.3g for a draw x of N(0, M), n = %d: another covariance, or an inaccurate M⁻¹",
 				q, p.n)
 		}
 		if p.res.Err == nil {
-			p.keep(norms[j])
-			left = append(left, c)
+			p.appendVectors(norms[j])
+			active = append(active, c)
 		}
 	}
-	g.cols = left
+	g.active = active
 	return nil
 }
 
-// norms sets y = M⁻¹w and returns √(wᵀy), for all that go on; Err of those that cannot.
+// norms sets y = M⁻¹w and returns √(wᵀy) for all active processes. It sets Err of those for which it is not a number.
 func (g *group) norms(ctx context.Context) ([]float64, error) {
-	norms := make([]float64, len(g.cols))
+	norms := make([]float64, len(g.active))
 	if g.m != nil {
 		t := time.Now()
-		y := mat.NewDense(g.a.Dim(), len(g.cols), nil)
-		if err := g.m.SolveColumnsTo(ctx, y, g.block(func(p *process) []float64 { return p.w }), g.cols); err != nil {
+		y := mat.NewDense(g.a.Dim(), len(g.active), nil)
+		w := g.gather(func(p *process) []float64 { return p.w })
+		if err := g.m.SolveColumnsTo(ctx, y, w, g.active); err != nil {
 			return nil, err
 		}
-		g.spread(y, func(p *process) []float64 { return p.y })
-		g.count(t, func(r *Result) *Op { return &r.SolveTo })
+		g.scatter(y, func(p *process) []float64 { return p.y })
+		g.countCall(t, func(r *Result) *Op { return &r.SolveTo })
 	}
-	for j, c := range g.cols {
+	for j, c := range g.active {
 		var err error
-		if norms[j], err = g.all[c].norm(ctx); err != nil {
+		if norms[j], err = g.processes[c].norm(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return norms, nil
 }
 
-// count adds a call, and its share of the time since t, to an operation of all.
-func (g *group) count(t time.Time, of func(r *Result) *Op) {
-	share := time.Since(t).Seconds() / float64(len(g.cols))
-	for _, c := range g.cols {
-		op := of(g.all[c].res)
-		op.Calls++
-		op.Seconds += share
+// countCall adds one call, and an equal share of the time since t, to the selected operation of all active processes.
+func (g *group) countCall(t time.Time, op func(r *Result) *Op) {
+	seconds := time.Since(t).Seconds() / float64(len(g.active))
+	for _, c := range g.active {
+		counter := op(g.processes[c].res)
+		counter.Calls++
+		counter.Seconds += seconds
 	}
 }
 
-// step takes one step of all that go on, and drops those that have ended.
+// step runs one step of all active processes, and removes those that have ended.
 func (g *group) step(ctx context.Context) error {
 	t := time.Now()
-	w := mat.NewDense(g.a.Dim(), len(g.cols), nil)
-	if err := g.a.MulTo(ctx, w, g.block((*process).last)); err != nil { // w = Az_j
+	w := mat.NewDense(g.a.Dim(), len(g.active), nil)
+	if err := g.a.MulTo(ctx, w, g.gather((*process).lastVector)); err != nil { // w = Az_j
 		return err
 	}
-	g.spread(w, func(p *process) []float64 { return p.w })
-	g.count(t, func(r *Result) *Op { return &r.MulTo })
-	for _, c := range g.cols {
-		if err := g.all[c].project(ctx); err != nil {
+	g.scatter(w, func(p *process) []float64 { return p.w })
+	g.countCall(t, func(r *Result) *Op { return &r.MulTo })
+	for _, c := range g.active {
+		if err := g.processes[c].orthogonalize(ctx); err != nil {
 			return err
 		}
 	}
@@ -235,16 +234,16 @@ func (g *group) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	left := g.cols[:0:0]
-	for j, c := range g.cols {
-		p := g.all[c]
+	active := g.active[:0:0]
+	for j, c := range g.active {
+		p := g.processes[c]
 		if p.res.Err != nil {
 			p.r, p.z = nil, nil
 			continue
 		}
-		p.extend(betas[j])
-		p.res.Seconds = time.Since(g.began).Seconds()
-		p.res.judge(&g.o)
+		p.extendT(betas[j])
+		p.res.Seconds = time.Since(g.startTime).Seconds()
+		p.res.updateIntervals(&g.o)
 		if g.o.Monitor != nil {
 			if err := g.o.Monitor(p.res); err != nil {
 				return err
@@ -252,21 +251,21 @@ func (g *group) step(ctx context.Context) error {
 		}
 		if k := p.res.Steps; k < g.o.Steps && !p.res.Converged && p.res.Beta[k-1] > 0 &&
 			(g.o.Done == nil || !g.o.Done(c, p.res)) {
-			p.keep(p.res.Beta[k-1]) // r_{j+1} = w/β_j, z_{j+1} = M⁻¹w/β_j
-			left = append(left, c)
+			p.appendVectors(p.res.Beta[k-1]) // r_{j+1} = w/β_j, z_{j+1} = M⁻¹w/β_j
+			active = append(active, c)
 		} else {
 			p.r, p.z = nil, nil
 		}
 	}
-	g.cols = left
+	g.active = active
 	return nil
 }
 
-// last returns z_j.
-func (p *process) last() []float64 { return p.z[p.res.Steps] }
+// lastVector returns z_j.
+func (p *process) lastVector() []float64 { return p.z[p.res.Steps] }
 
-// size returns the largest number of T.
-func (p *process) size() float64 {
+// largestEntry returns the largest absolute value of the entries of T.
+func (p *process) largestEntry() float64 {
 	var s float64
 	for j, a := range p.res.Alpha {
 		s = max(s, math.Abs(a), p.res.Beta[j])
@@ -274,10 +273,10 @@ func (p *process) size() float64 {
 	return s
 }
 
-// norm returns √(wᵀy), with y = w where M = I.
+// norm returns √(wᵀy), with y = w if M = I.
 func (p *process) norm(ctx context.Context) (float64, error) {
 	y := p.y
-	if p.plain {
+	if p.identity {
 		y = p.w
 	}
 	if err := p.dots(ctx, [][]float64{y}); err != nil {
@@ -293,8 +292,8 @@ func (p *process) norm(ctx context.Context) (float64, error) {
 	return math.Sqrt(q), nil
 }
 
-// keep appends w/norm to the r_j and y/norm to the z_j.
-func (p *process) keep(norm float64) {
+// appendVectors appends w/norm to the r_j and y/norm to the z_j.
+func (p *process) appendVectors(norm float64) {
 	scaled := func(x []float64) []float64 {
 		out := make([]float64, p.n)
 		for i, v := range x {
@@ -304,23 +303,23 @@ func (p *process) keep(norm float64) {
 	}
 	r := scaled(p.w)
 	p.r = append(p.r, r)
-	if p.plain {
+	if p.identity {
 		p.z = append(p.z, r)
 		return
 	}
 	p.z = append(p.z, scaled(p.y))
 }
 
-// project takes what w = Az_j has in the space out of it, and sets α_j.
-func (p *process) project(ctx context.Context) error {
+// orthogonalize removes from w = Az_j its components in the space of the r_i, and sets α_j.
+func (p *process) orthogonalize(ctx context.Context) error {
 	j := p.res.Steps // counted from 0
 	p.alpha = 0
-	for pass := range 2 { // once more, for what rounding left
+	for pass := range 2 { // the second pass removes rounding errors of the first
 		if err := p.dots(ctx, p.z); err != nil { // h_i = z_iᵀw
 			return err
 		}
 		if pass == 0 {
-			p.defect += p.asymmetry(j)
+			p.squaredDefect += p.squaredError(j)
 		}
 		p.alpha += p.h[j]                       // α_j = z_jᵀAz_j
 		if err := p.subtract(ctx); err != nil { // w ← w − Σ_i h_i r_i
@@ -330,33 +329,35 @@ func (p *process) project(ctx context.Context) error {
 	return nil
 }
 
-// extend adds α_j and β_j to T.
-func (p *process) extend(beta float64) {
+// extendT appends α_j and β_j to T, and updates Slack.
+func (p *process) extendT(beta float64) {
 	r := p.res
-	if r.Steps+1 == p.n || beta <= 8*unit*max(p.size(), math.Abs(p.alpha)) {
+	if r.Steps+1 == p.n || beta <= 8*unitRoundoff*max(p.largestEntry(), math.Abs(p.alpha)) {
 		beta = 0
 	}
 	r.Alpha, r.Beta, r.Steps = append(r.Alpha, p.alpha), append(r.Beta, beta), r.Steps+1
-	// E, n×k, has columns of norm √(defect/k) in unlike directions, so ‖E‖₂ is about
-	// √(defect/k)·(1+√(k/n)); twice that, and more where few numbers told of it.
+	// The error E, n×k, has columns of norm √(defect/k) in unrelated directions, so ‖E‖₂ is about
+	// √(defect/k)·(1+√(k/n)). Slack is twice that, and more if the estimate of the defect is based on few numbers.
 	k := float64(r.Steps)
-	r.Slack = 2*scarce(r.Steps)*math.Sqrt(p.defect/k)*(1+math.Sqrt(k/float64(p.n))) + 4*unit*k*p.size()
+	r.Slack = 2*sampleFactor(r.Steps)*math.Sqrt(p.squaredDefect/k)*(1+math.Sqrt(k/float64(p.n))) +
+		4*unitRoundoff*k*p.largestEntry()
 }
 
-// scarce returns √(ν/χ²), χ² the 1 % quantile of ν = k(k−1)/2 degrees of freedom: by how much the norm
-// of errors that k steps have shown ν numbers of is likely to be larger than these say.
-func scarce(k int) float64 {
+// sampleFactor returns √(ν/χ²), where χ² is the 1 % quantile with ν = k(k−1)/2 degrees of freedom. With high
+// probability it bounds the ratio of the true norm of the errors to the norm estimated from the ν numbers that k steps
+// provide.
+func sampleFactor(k int) float64 {
 	if k < 2 {
-		return 1 // nothing is known
+		return 1 // no number is available
 	}
 	nu := float64(k*(k-1)) / 2
 	return math.Sqrt(nu / distuv.ChiSquared{K: nu}.Quantile(0.01))
 }
 
-// asymmetry returns the estimated square of the norm of the error of Az_j: the part of it in
-// the space of the z_i, i < j, where z_iᵀAz_j should be β_{j−1} for i = j−1 and zero before,
-// times n/j for the part that is not seen.
-func (p *process) asymmetry(j int) float64 {
+// squaredError estimates the squared norm of the error of Az_j. The component of the error in the space of the z_i,
+// i < j, follows from z_iᵀAz_j, which should be β_{j−1} for i = j−1 and zero for smaller i. It is multiplied by n/j to
+// account for the unobserved components.
+func (p *process) squaredError(j int) float64 {
 	if j == 0 {
 		return 0
 	}
@@ -368,8 +369,8 @@ func (p *process) asymmetry(j int) float64 {
 	return sum * float64(p.n) / float64(j)
 }
 
-// dots sets h_i = x_iᵀw. Partial sums of rowBlock rows are added in their order, so the bits
-// are the same for any number of threads.
+// dots sets h_i = x_iᵀw. Partial sums of rowBlock rows are added in row order, so the bits do not depend on the number
+// of threads.
 func (p *process) dots(ctx context.Context, x [][]float64) error {
 	k := len(x)
 	blocks := (p.n + rowBlock - 1) / rowBlock
@@ -377,7 +378,7 @@ func (p *process) dots(ctx context.Context, x [][]float64) error {
 		i0, i1 := b*rowBlock, min((b+1)*rowBlock, p.n)
 		wb := p.w[i0:i1]
 		for i, xi := range x {
-			p.part[b*p.o.Steps+i] = floats.Dot(xi[i0:i1], wb)
+			p.partialSums[b*p.o.Steps+i] = floats.Dot(xi[i0:i1], wb)
 		}
 	})
 	if err != nil {
@@ -386,7 +387,7 @@ func (p *process) dots(ctx context.Context, x [][]float64) error {
 	clear(p.h[:k])
 	for b := range blocks {
 		for i := range k {
-			p.h[i] += p.part[b*p.o.Steps+i]
+			p.h[i] += p.partialSums[b*p.o.Steps+i]
 		}
 	}
 	return nil
