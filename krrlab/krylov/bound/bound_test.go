@@ -213,9 +213,9 @@ func TestSample(t *testing.T) {
 		open := float64(Open(f, Roots(k, rows), errors))
 		for _, share := range []float64{0.02, 0.1, 0.3, 0.9} {
 			s := testkit.Must(NewSample(t.Context(), k, p.x, rows, share, rng.New(1)))
-			few, err := s.few(t.Context(), c, errors)
-			if err != nil || few != (open <= share*37) || !s.due(errors) || s.due(errors) ||
-				s.due([]float64{e, 0, 0.9 * e}) || !s.due([]float64{e / 2, 0, 0}) {
+			few, err := s.fewOpen(t.Context(), c, errors)
+			if err != nil || few != (open <= share*37) || !s.isDue(errors) || s.isDue(errors) ||
+				s.isDue([]float64{e, 0, 0.9 * e}) || !s.isDue([]float64{e / 2, 0, 0}) {
 				t.Errorf("%g of 37 open, share %g: %v, %v", open, share, few, err)
 			}
 		}

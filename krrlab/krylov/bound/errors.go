@@ -13,28 +13,31 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/lowrank"
 )
 
-// Basis is what is known of a problem before it is solved.
+// Basis contains the known properties of a problem before it is solved.
 type Basis struct {
-	// a bound of the eigenvalues of K+λI from below: λ if K is positive semi-definite; 0: none, and no error is bounded
+	// Lambda is a lower bound of the eigenvalues of K+λI: λ if K is positive semi-definite, and 0 if none is known.
+	// With 0, no error is bounded.
 	Lambda float64
-	// Off bounds ‖E‖₂, where products are with K+E; it is predicted where K is stored.
+	// Off bounds ‖E‖₂ if products are with K+E; it is a prediction if K is stored.
 	Off   float64
-	Mu    float64   // 0 < μ ≤ λ_min(M⁻¹(K+E+λI)) for every such E; 0: none is known
+	Mu    float64   // 0 < μ ≤ λ_min(M⁻¹(K+E+λI)) for every such E; 0 if none is known
 	Norms []float64 // ‖y_j‖₂
-	Known []float64 // ‖c_j*‖_A at least, 0: nothing; nil where iterations begin at 0
+	Known []float64 // lower bounds of ‖c_j*‖_A, 0 if unknown; nil if the iteration starts at 0
 }
 
-// fast is what M⁻¹ may be less than the inverse of FFᵀ+λ_pI (precond.Options.Fast); its rounding is far below.
-const fast = 0.9
+// fastInverseFactor is a lower bound for the ratio of the applied M⁻¹ to the inverse of FFᵀ+λ_pI with
+// precond.Options.Fast. Rounding errors change the ratio by much less.
+const fastInverseFactor = 0.9
 
-// LambdaMin returns μ for products with K that are off by at most off, rounding included: λ−off without a factor
-// (nil), M = I, and 0.9·min(1, (λ−off−e)/λ_p) for M = FFᵀ+λ_pI with −eI ≼ K−FFᵀ, where 0.9 is for M⁻¹ as it is applied;
-// 0 if that is not positive, which means that none is known. It is rounded down to seven bits, so that it is the same
-// on machines that round differently.
-func LambdaMin(f *lowrank.Factor, lambda, lambdaP, off float64) float64 {
-	mu := max(0, lambda-off)
+// LambdaMin returns μ for products with K that have an error of norm at most errorNorm, including rounding. Without a
+// factor (nil), M = I and μ = λ−errorNorm. For M = FFᵀ+λ_pI with −eI ≼ K−FFᵀ, it is
+// 0.9·min(1, (λ−errorNorm−e)/λ_p), where the factor 0.9 allows for errors in applying M⁻¹. The result is 0, which means
+// unknown, if that is not positive. It is rounded down to seven bits, so that it does not depend on the
+// rounding of the machine.
+func LambdaMin(f *lowrank.Factor, lambda, lambdaP, errorNorm float64) float64 {
+	mu := max(0, lambda-errorNorm)
 	if f != nil {
-		mu = fast * f.LambdaMin(mu, lambdaP)
+		mu = fastInverseFactor * f.LambdaMin(mu, lambdaP)
 	}
 	if !(mu > 0) {
 		return 0
@@ -43,34 +46,35 @@ func LambdaMin(f *lowrank.Factor, lambda, lambdaP, off float64) float64 {
 	return math.Ldexp(math.Floor(frac*128)/128, exp)
 }
 
-// Errors sets dst_j to a bound of ‖e_j‖_A, given ‖r_j‖₂/‖y_j‖₂ by recurrence and the upper bound of
-// pcg.Iteration.Error, nil for none: the lesser of √(1+Off/λ) times this and ‖r_j‖₂/√λ. It is for the residual by
-// recurrence: the error of that, by rounding and by K as stored, is in Final.
+// Errors sets dst_j to an upper bound of ‖e_j‖_A: the smaller of ‖r_j‖₂/√λ and √(1+Off/λ) times the upper bound from
+// pcg.Iteration.Error. The arguments are the recursive ‖r_j‖₂/‖y_j‖₂ and these upper bounds, nil if there are none. The
+// bound is for the recursive residual; Final adds the errors of that residual from rounding and from the stored K.
 func (b *Basis) Errors(dst, relres, upper []float64) {
 	for j, y := range b.Norms {
 		dst[j] = relres[j] * y / math.Sqrt(b.Lambda)
 		if upper != nil {
-			if v := math.Sqrt(1+b.Off/b.Lambda) * upper[j] * y; v < dst[j] { // not NaN
+			if v := math.Sqrt(1+b.Off/b.Lambda) * upper[j] * y; v < dst[j] { // false for NaN
 				dst[j] = v
 			}
 		}
 	}
 }
 
-// relative returns the largest of ‖e_j‖_A/‖c_j*‖_A by bounds of the former, as ‖c_j*‖_A² = fallen_j‖y_j‖₂²+‖e_j‖_A²
-// (pcg.Iteration.TotalDecrease) for iterations begun at 0, or by what is Known.
-func (b *Basis) relative(errors, fallen []float64) (worst float64) {
+// largestRelative returns the largest bound of ‖e_j‖_A/‖c_j*‖_A, given bounds of ‖e_j‖_A. If the iteration starts at 0,
+// it uses ‖c_j*‖_A² = totalDecrease_j‖y_j‖₂²+‖e_j‖_A² (pcg.Iteration.TotalDecrease), and the lower bounds Known
+// otherwise.
+func (b *Basis) largestRelative(errors, totalDecrease []float64) (worst float64) {
 	for j, e := range errors {
 		if b.Norms[j] == 0 {
 			continue
 		}
 		rel := 1.0
-		if b.Known != nil { // of iterations begun elsewhere
+		if b.Known != nil { // the iteration did not start at 0
 			if b.Known[j] > 0 {
 				rel = e / b.Known[j]
 			}
 		} else if e > 0 {
-			rel = e / math.Hypot(e, math.Sqrt(fallen[j])*b.Norms[j])
+			rel = e / math.Hypot(e, math.Sqrt(totalDecrease[j])*b.Norms[j])
 		}
 		worst = math.Max(worst, rel)
 	}
@@ -80,11 +84,11 @@ func (b *Basis) relative(errors, fallen []float64) (worst float64) {
 // History returns the largest bound of ‖e_j‖_A/‖c_j*‖_A after every iteration of a solve.
 func (b *Basis) History(res *pcg.Result) []float64 {
 	h, t := res.History, len(b.Norms)
-	all, errors, fallen := make([]float64, len(h.RelRes)), make([]float64, t), make([]float64, t)
+	relative, errors, totalDecrease := make([]float64, len(h.RelRes)), make([]float64, t), make([]float64, t)
 	for k, relres := range h.RelRes {
 		if k > 0 && (len(h.Restarts) == 0 || k <= h.Restarts[0]) {
 			for j, v := range h.Decrease[k-1] {
-				fallen[j] += v
+				totalDecrease[j] += v
 			}
 		}
 		var upper []float64
@@ -92,47 +96,48 @@ func (b *Basis) History(res *pcg.Result) []float64 {
 			upper = h.Error[k]
 		}
 		b.Errors(errors, relres, upper)
-		all[k] = b.relative(errors, fallen)
+		relative[k] = b.largestRelative(errors, totalDecrease)
 	}
-	return all
+	return relative
 }
 
-// Answer is what is known of an answer C when it is there.
+// Answer is an answer C together with its residuals.
 type Answer struct {
 	C, Y *mat.Dense
-	// Residuals are ‖y_j−Ac_j‖₂/‖y_j‖₂ recomputed, and Rounding what they may be off; Certain says that this is
-	// proved, and that K is positive semi-definite.
+	// Residuals are the true residuals ‖y_j−Ac_j‖₂/‖y_j‖₂, and Rounding bounds their errors. Certain states that
+	// Rounding is proved and that K is positive semi-definite.
 	Residuals, Rounding []float64
 	Certain             bool
-	PCG                 *pcg.Result // of the last solve, that C is the answer of; nil for none
+	PCG                 *pcg.Result // result of the last solve, with answer C; nil for none
 }
 
-// Errors are bounds of an answer, for every column: of ‖e_j‖_A, e_j = c_j*−c_j, and of ‖c_j*‖_A.
+// Errors contains, for every column, bounds of ‖e_j‖_A, e_j = c_j*−c_j, and of ‖c_j*‖_A.
 type Errors struct {
-	// Bounds are of ‖e_j‖_A: the least that is known, by the Gauss–Radau rule where Mu is known, with
-	// ‖f_j‖₂/√λ added; f_j is the residual by recurrence less the one recomputed, with Rounding. That the
-	// rule holds for the numbers the iteration came to, in floating point, is not proved.
+	// Bounds are the smallest known bounds of ‖e_j‖_A. They use the Gauss–Radau rule if Mu is known, plus ‖f_j‖₂/√λ,
+	// where f_j is the difference of the recursive and the true residual, with Rounding. It is not proved that the rule
+	// holds in floating point for the numbers that the iteration computed.
 	Bounds []float64 `json:"bounds"`
-	// Certain are proved from the data on, whatever the iteration did: by the residual recomputed with its certain
-	// rounding, ‖e_j‖_A ≤ ‖r_j‖₂/√λ, or by M where FFᵀ ≼ K is certain. Nil where the residual is not, or K is not
-	// known to be positive semi-definite.
+	// Certain are bounds of ‖e_j‖_A that are proved from the data, whatever the iteration did: ‖e_j‖_A ≤ ‖r_j‖₂/√λ by
+	// the true residual with its certain rounding error, or a bound from M if FFᵀ ≼ K is certain. Nil if the residual
+	// is not certain, or K is not known to be positive semi-definite.
 	Certain []float64 `json:"certain,omitempty"`
-	// Residual are ‖r_j‖₂/√λ, with what errors r may have: at least Bounds, and twice the error of decision values at
-	// points of k(x, x) = 1 (Decisions).
+	// Residual are the bounds ‖r_j‖₂/√λ, including the possible errors of r. They are at least Bounds, and twice the
+	// bound of the error of decision values at points with k(x, x) = 1 (Decisions).
 	Residual []float64 `json:"residual"`
-	// Sizes are lower bounds of ‖c_j*‖_A, by |y_jᵀc_j| ≤ ‖c_j*‖_A·‖c_j‖_A.
+	// Sizes are lower bounds of ‖c_j*‖_A, from |y_jᵀc_j| ≤ ‖c_j*‖_A·‖c_j‖_A.
 	Sizes []float64 `json:"sizes"`
-	// Relative is the largest of Bounds_j/Sizes_j, CertainRelative of Certain_j/Sizes_j, 0 if there are none.
+	// Relative is the largest of Bounds_j/Sizes_j. CertainRelative is the largest of Certain_j/Sizes_j, and 0 if there
+	// are none.
 	Relative        float64 `json:"relative"`
 	CertainRelative float64 `json:"relative_certain,omitempty"`
-	// Mu is μ ≤ λ_min(M⁻¹A), certain up to what is predicted of K as stored; 0 where none is known.
+	// Mu is μ ≤ λ_min(M⁻¹A), certain except for the prediction of the storage error of K; 0 if none is known.
 	Mu float64 `json:"mu,omitempty"`
 }
 
-// roundoff covers sums of up to 10⁷ float64 numbers.
-const roundoff = 1 + 1e-8
+// roundoffFactor bounds the relative rounding errors of sums of up to 10⁷ float64 numbers.
+const roundoffFactor = 1 + 1e-8
 
-// Final returns the bounds of an answer, nil where they are not finite.
+// Final returns the bounds of an answer, or nil if they are not finite.
 func (b *Basis) Final(a *Answer) *Errors {
 	t := len(b.Norms)
 	e := &Errors{Bounds: make([]float64, t), Sizes: make([]float64, t), Mu: b.Mu}
@@ -145,45 +150,47 @@ func (b *Basis) Final(a *Answer) *Errors {
 	} else {
 		e.Mu = 0
 	}
-	scale := roundoff / math.Sqrt(b.Lambda)
+	scale := roundoffFactor / math.Sqrt(b.Lambda)
 	for j, y := range b.Norms {
-		direct := (a.Residuals[j] + a.Rounding[j]) * y * scale
-		e.Residual = append(e.Residual, direct)
-		v := math.NaN()
+		residualBound := (a.Residuals[j] + a.Rounding[j]) * y * scale
+		e.Residual = append(e.Residual, residualBound)
+		radauBound := math.NaN()
 		if e.Mu > 0 {
-			v = e.Bounds[j] + (a.PCG.Gap[j]+a.Rounding[j])*y*scale
+			radauBound = e.Bounds[j] + (a.PCG.Gap[j]+a.Rounding[j])*y*scale
 		}
-		if e.Bounds[j] = direct; v < direct { // not NaN
-			e.Bounds[j] = v
+		if e.Bounds[j] = residualBound; radauBound < residualBound { // false for NaN
+			e.Bounds[j] = radauBound
 		}
 		if a.Certain {
-			e.Certain = append(e.Certain, direct)
+			e.Certain = append(e.Certain, residualBound)
 		}
-		e.Sizes[j] = size(a.C.ColView(j), a.Y.ColView(j), y, direct*math.Sqrt(b.Lambda))
+		e.Sizes[j] = solutionSize(a.C.ColView(j), a.Y.ColView(j), y, residualBound*math.Sqrt(b.Lambda))
 	}
 	if !finite(e.Bounds) || !finite(e.Sizes) {
 		return nil
 	}
-	e.settle()
+	e.setRelative()
 	return e
 }
 
-// size returns a lower bound of ‖c*‖_A ≥ yᵀc/‖c‖_A, ‖c‖_A² = cᵀ(y−r) ≤ yᵀc + ‖c‖₂‖r‖₂, given ‖y‖₂ and ‖r‖₂ at most; 0
-// if there is none. The product is of unit vectors, right to (n+8)u, as it may cancel.
-func size(c, y mat.Vector, ynorm, rnorm float64) float64 {
-	length := mat.Norm(c, 2)
-	if length == 0 || ynorm == 0 {
+// solutionSize returns a lower bound of ‖c*‖_A ≥ yᵀc/‖c‖_A, where ‖c‖_A² = cᵀ(y−r) ≤ yᵀc + ‖c‖₂‖r‖₂, given ‖y‖₂ and an
+// upper bound of ‖r‖₂. It returns 0 if there is none. The product of the unit vectors has an error of at most (n+8)u,
+// and may cancel.
+func solutionSize(c, y mat.Vector, ynorm, rnorm float64) float64 {
+	cnorm := mat.Norm(c, 2)
+	if cnorm == 0 || ynorm == 0 {
 		return 0
 	}
-	var by float64
+	var cosine float64
 	for i := range c.Len() {
-		by += c.AtVec(i) / length * (y.AtVec(i) / ynorm)
+		cosine += c.AtVec(i) / cnorm * (y.AtVec(i) / ynorm)
 	}
-	off := float64(c.Len()+8) * 0x1p-53
-	if by <= off {
+	errorBound := float64(c.Len()+8) * 0x1p-53
+	if cosine <= errorBound {
 		return 0
 	}
-	return (by - off) * math.Sqrt(length) * (ynorm / math.Sqrt((by+off)*ynorm+rnorm)) / roundoff
+	return (cosine - errorBound) * math.Sqrt(cnorm) * (ynorm / math.Sqrt((cosine+errorBound)*ynorm+rnorm)) /
+		roundoffFactor
 }
 
 func finite(list []float64) bool {
@@ -195,38 +202,38 @@ func finite(list []float64) bool {
 	return true
 }
 
-// settle sets the relative bounds, at most 1 where nothing is known.
-func (e *Errors) settle() {
-	worst := func(bounds []float64) (most float64) {
+// setRelative sets the relative bounds. If the size of a column is not known, its relative bound is 1.
+func (e *Errors) setRelative() {
+	worst := func(bounds []float64) (largest float64) {
 		for j, v := range bounds {
 			switch {
 			case e.Sizes[j] > 0:
-				most = math.Max(most, v/e.Sizes[j])
+				largest = math.Max(largest, v/e.Sizes[j])
 			case v > 0:
-				most = math.Max(most, 1)
+				largest = math.Max(largest, 1)
 			}
 		}
-		return most
+		return largest
 	}
 	e.Relative, e.CertainRelative = worst(e.Bounds), worst(e.Certain)
 }
 
-// Model returns what a model keeps of the bounds: the certain ones where there are any; nil of nil.
+// Model returns the bounds to store in a model: the certain ones if there are any. It returns nil for nil.
 func (e *Errors) Model() *model.Error {
 	switch {
 	case e == nil:
 		return nil
 	case e.Certain != nil:
-		return &model.Error{ANorm: e.Certain, Decision: e.decisions(e.Certain), Certain: true}
+		return &model.Error{ANorm: e.Certain, Decision: e.decisionBounds(e.Certain), Certain: true}
 	}
 	return &model.Error{ANorm: e.Bounds, Decision: e.Decisions()}
 }
 
-// Decisions returns bounds of |f_j*(x)−f_j(x)|/√k(x, x), the same for every x: with k_xk_xᵀ ≼ k(x,x)·K the error is
-// k_xᵀA⁻¹r_j ≤ √k(x,x)·‖e_j‖_A, and at most √k(x,x)·‖r_j‖₂/(2√λ), as κ/(κ+λ)² ≤ 1/(4λ).
-func (e *Errors) Decisions() []float64 { return e.decisions(e.Bounds) }
+// Decisions returns bounds of |f_j*(x)−f_j(x)|/√k(x, x) that do not depend on x. With k_xk_xᵀ ≼ k(x,x)·K, the error
+// k_xᵀA⁻¹r_j is at most √k(x,x)·‖e_j‖_A, and at most √k(x,x)·‖r_j‖₂/(2√λ), because κ/(κ+λ)² ≤ 1/(4λ).
+func (e *Errors) Decisions() []float64 { return e.decisionBounds(e.Bounds) }
 
-func (e *Errors) decisions(bounds []float64) []float64 {
+func (e *Errors) decisionBounds(bounds []float64) []float64 {
 	d := make([]float64, len(bounds))
 	for j, v := range bounds {
 		d[j] = v
@@ -237,22 +244,23 @@ func (e *Errors) decisions(bounds []float64) []float64 {
 	return d
 }
 
-// metric is M with both of its products.
-type metric interface {
+// multiplier is a preconditioner that can also multiply by M.
+type multiplier interface {
 	pcg.Preconditioner
 	MulTo(ctx context.Context, dst, src *mat.Dense) error
 }
 
-// Sharpen lowers the certain bounds by M = FFᵀ+λ_pI of a factor with FFᵀ ≼ K+eI, certain, given the residual
-// R = Y−AC that they are of, off by at most rounding_j‖y_j‖₂. With any z, here M⁻¹r as it is applied, δ = r−Mz and
-// θ = min(1, (λ−e)/λ_p),
+// Sharpen lowers the certain bounds by means of M = FFᵀ+λ_pI, for a factor with the certain property FFᵀ ≼ K+eI. R =
+// Y−AC is the residual that the bounds are computed from, with an error of at most rounding_j‖y_j‖₂. For any z, here
+// the computed M⁻¹r, with δ = r−Mz and θ = min(1, (λ−e)/λ_p),
 //
-//	‖e‖_A ≤ √(zᵀMz/θ) + ‖δ‖₂/√λ,
+//	‖e‖_A ≤ √(zᵀMz/θ) + ‖δ‖₂/√λ.
 //
-// so that the error of M⁻¹ costs no certainty. The product Mz is wrong by at most 8(n+s)u·(‖F‖_F²+λ_p)·‖z‖₂.
+// The bound is therefore certain in spite of the error of M⁻¹. The product Mz has an error of at most
+// 8(n+s)u·(‖F‖_F²+λ_p)·‖z‖₂. Sharpen changes nothing if the products with M are not available.
 func (e *Errors) Sharpen(ctx context.Context, b *Basis, m pcg.Preconditioner, f *lowrank.Factor, lambdaP float64,
 	r *mat.Dense, rounding []float64) error {
-	w, ok := m.(metric)
+	mult, ok := m.(multiplier)
 	if e == nil || e.Certain == nil || !ok || f == nil || r == nil {
 		return nil
 	}
@@ -262,37 +270,38 @@ func (e *Errors) Sharpen(ctx context.Context, b *Basis, m pcg.Preconditioner, f 
 	}
 	n, t := r.Dims()
 	z, mz := mat.NewDense(n, t, nil), mat.NewDense(n, t, nil)
-	if err := w.SolveTo(ctx, z, r); err != nil {
+	if err := mult.SolveTo(ctx, z, r); err != nil {
 		return err
 	}
-	if err := w.MulTo(ctx, mz, z); err != nil {
-		return ctx.Err() // the form keeps no Z
+	if err := mult.MulTo(ctx, mz, z); err != nil {
+		return ctx.Err() // this form of M does not store Z, so it cannot multiply
 	}
-	size := f.Trace + f.Rounding + math.Abs(f.Residual) + lambdaP
+	normBound := f.Trace + f.Rounding + math.Abs(f.Residual) + lambdaP
 	for j, y := range b.Norms {
-		length := mat.Norm(z.ColView(j), 2)
-		off := 8 * float64(n+f.Rank()+64) * 0x1p-53 * size * length
-		square := max(0, mat.Dot(z.ColView(j), mz.ColView(j))) + off*length
+		znorm := mat.Norm(z.ColView(j), 2)
+		productError := 8 * float64(n+f.Rank()+64) * 0x1p-53 * normBound * znorm
+		square := max(0, mat.Dot(z.ColView(j), mz.ColView(j))) + productError*znorm
 		var d mat.VecDense
 		d.SubVec(r.ColView(j), mz.ColView(j))
-		v := roundoff * (math.Sqrt(square/theta) + (mat.Norm(&d, 2)+off+rounding[j]*y)/math.Sqrt(b.Lambda))
-		if v < e.Certain[j] { // not NaN
+		v := roundoffFactor * (math.Sqrt(square/theta) +
+			(mat.Norm(&d, 2)+productError+rounding[j]*y)/math.Sqrt(b.Lambda))
+		if v < e.Certain[j] { // false for NaN
 			e.Certain[j] = v
 		}
 		e.Bounds[j] = min(e.Bounds[j], e.Certain[j])
 	}
-	e.settle()
+	e.setRelative()
 	return nil
 }
 
 func (e *Errors) String() string {
-	text := "not certain"
+	certainty := "not certain"
 	if e.Certain != nil {
-		text = "certain: " + outward.UpE(e.CertainRelative, 2)
+		certainty = "certain: " + outward.UpE(e.CertainRelative, 2)
 	}
-	how := "‖r‖₂/√λ"
+	method := "‖r‖₂/√λ"
 	if e.Mu > 0 {
-		how = fmt.Sprintf("Gauss–Radau, λ_min(M⁻¹A) ≥ %.3g", e.Mu)
+		method = fmt.Sprintf("Gauss–Radau, λ_min(M⁻¹A) ≥ %.3g", e.Mu)
 	}
-	return fmt.Sprintf("‖e‖_A ≤ %s·‖c‖_A (%s), %s", outward.UpE(e.Relative, 2), how, text)
+	return fmt.Sprintf("‖e‖_A ≤ %s·‖c‖_A (%s), %s", outward.UpE(e.Relative, 2), method, certainty)
 }

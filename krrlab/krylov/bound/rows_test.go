@@ -22,17 +22,17 @@ func TestRows(t *testing.T) {
 		for seed := range uint64(4) {
 			x := points.NewDense(n, 4, nil)
 			rng.New(seed).Sub("x").Normals(x.Data, 0)
-			far := min(farRows, n/2)
+			far := min(outlierRows, n/2)
 			for i := range far { // all of one place in the order
 				x.Row(n/2 + i)[0] += 20 + float64(i)
 			}
 			// by float32 inner products, which tell these distances
 			r := NewRows(kernel.Gaussian{Sigma: 1.5}, x, 0.1, 1e-2, gram.Choice{}, rng.New(seed))
-			if r.Len() != min(n, RowsChecked) || r.weights[far-1] != 1 || slices.Min(r.at[:far]) != n/2 ||
-				slices.Max(r.at[:far]) != n/2+far-1 {
-				t.Errorf("%d rows, the far ones %v", r.Len(), r.at[:far])
+			if r.Len() != min(n, RowsChecked) || r.weights[far-1] != 1 || slices.Min(r.indices[:far]) != n/2 ||
+				slices.Max(r.indices[:far]) != n/2+far-1 {
+				t.Errorf("%d rows, the far ones %v", r.Len(), r.indices[:far])
 			}
-			if slices.Sort(r.at); len(slices.Compact(r.at)) != min(n, RowsChecked) {
+			if slices.Sort(r.indices); len(slices.Compact(r.indices)) != min(n, RowsChecked) {
 				t.Error("rows come twice")
 			}
 		}
@@ -113,16 +113,16 @@ func TestDoubtful(t *testing.T) {
 		for i := range c.far {
 			norms[7*i] = c.by * edge
 		}
-		testkit.Equal(t, r.doubtful(norms, c.kept), c.want, c)
+		testkit.Equal(t, r.countOutliers(norms, c.kept), c.want, c)
 	}
-	many := &Rows{k: gauss, x: points.NewDense(8*mostFar+16, 1, nil), tol: 1e-3}
-	norms := make([]float64, 8*mostFar+16)
-	for i := range mostFar + 2 {
+	many := &Rows{k: gauss, x: points.NewDense(8*maxOutlierRows+16, 1, nil), tol: 1e-3}
+	norms := make([]float64, 8*maxOutlierRows+16)
+	for i := range maxOutlierRows + 2 {
 		norms[i] = 1e9
 	}
-	testkit.Equal(t, many.doubtful(norms, gram.Choice{}), mostFar)
+	testkit.Equal(t, many.countOutliers(norms, gram.Choice{}), maxOutlierRows)
 	poly := &Rows{k: kernel.Polynomial{Gamma: 1, Degree: 2}, x: r.x, tol: 1e-3}
-	testkit.Equal(t, poly.doubtful(norms[:5], gram.Choice{}), 0)
+	testkit.Equal(t, poly.countOutliers(norms[:5], gram.Choice{}), 0)
 }
 
 // TestSlack: an estimate from all rows is exact.

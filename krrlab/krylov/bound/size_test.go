@@ -30,7 +30,7 @@ func TestSize(t *testing.T) {
 			continue
 		}
 		v, _ := exact.Sqrt(exact).Float64() // ‖c*‖_A of y = Ac
-		if got := size(c, y, ynorm, 0); !(got <= v) || trial%17 < 8 && !(got > 0.999*v) {
+		if got := solutionSize(c, y, ynorm, 0); !(got <= v) || trial%17 < 8 && !(got > 0.999*v) {
 			t.Errorf("trial %d: ‖c*‖_A ≥ %g, and it is %g", trial, got, v)
 		}
 	}

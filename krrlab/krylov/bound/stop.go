@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// Rule says what an iteration ends by.
+// Rule is the criterion that ends an iteration.
 type Rule int
 
 const (
-	Residual Rule = iota // the residuals: ‖y_j−Ac_j‖₂ ≤ τ‖y_j‖₂
-	ANorm                // the error: its bound is at most τ‖c_j*‖_A
-	Labels               // the labels of at most a share of the rows are open, or Residual
+	Residual Rule = iota // end at the residual: ‖y_j−Ac_j‖₂ ≤ τ‖y_j‖₂
+	ANorm                // end when the bound of the error is at most τ‖c_j*‖_A
+	Labels               // end when the labels of at most a share of the rows are open, or by Residual
 )
 
 // Stop is a Rule with its share. Its text is "residual", "anorm" or "labels=1%".
 type Stop struct {
 	Rule  Rule
-	Share float64 // of Labels, in (0, 1)
+	Share float64 // largest fraction of open labels for the rule Labels, in (0, 1)
 }
 
-// parseStop reads a Stop: residual, anorm or labels=P with a share P such as 1% or 0.01. No text is residual.
+// parseStop parses a Stop: residual, anorm or labels=P with a share P such as 1% or 0.01. An empty text means residual.
 func parseStop(text string) (Stop, error) {
 	switch text {
 	case "", "residual":
@@ -54,7 +54,7 @@ func (s Stop) Check() error {
 	return nil
 }
 
-// String is what parseStop reads.
+// String returns a text that parseStop can parse.
 func (s Stop) String() string {
 	switch s.Rule {
 	case ANorm:
