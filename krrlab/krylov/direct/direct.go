@@ -19,44 +19,44 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// Precision of the factorization.
+// Precision is the precision of the factorization.
 type Precision int
 
 const (
-	Float64        Precision = iota // 8n² bytes
-	Float32Refined                  // 4n² bytes; refined by float64 residuals
+	Float64        Precision = iota // float64, 8n² bytes
+	Float32Refined                  // float32, 4n² bytes; refined with residuals in float64
 )
 
 func (p Precision) String() string { return enum.Name([]string{"float64", "float32-refined"}, p) }
 
-// Options of Solve. Zero values, and nil, mean the defaults.
+// Options are the options of Solve. Zero values, and nil, mean the defaults.
 type Options struct {
-	// Precision of the factorization. Default Float64.
+	// Precision is the precision of the factorization. Default Float64.
 	Precision Precision
-	// Tol asked of ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ for every column, rounding included. Default 1e-8.
+	// Tol is the tolerance for ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ of every column, including rounding. Default 1e-8.
 	Tol float64
-	// Memory is the number of bytes Solve may take, 0 for no limit.
+	// Memory is the maximum number of bytes that Solve may use, 0 for no limit.
 	Memory int64
-	// Progress, if not nil, is called as tiles of K are formed, done rising to total.
+	// Progress, if not nil, is called with the number of tiles of K that have been formed, out of total.
 	Progress func(done, total int)
 }
 
-// Result is the answer of Solve.
+// Result is the result of Solve.
 type Result struct {
 	X          *mat.Dense  // C, n×t
 	Status     pcg.Status  // Converged, Inaccurate or Stagnated
-	Precision  Precision   // of the factor
-	Tol        float64     // asked
-	TrueRelRes []float64   // ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂, K in float64; 0 for y_j = 0
+	Precision  Precision   // precision of the factor
+	Tol        float64     // tolerance of the solve
+	TrueRelRes []float64   // ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂, with K in float64; 0 for y_j = 0
 	Rounding   []float64   // certain bound of the error of TrueRelRes
-	KError     float64     // certain bound of ‖E‖₂ of the K that TrueRelRes was taken with
-	Rounds     int         // of refinement
+	KError     float64     // certain bound of ‖E‖₂ for the matrix K+E used for TrueRelRes
+	Rounds     int         // number of refinement rounds
 	History    [][]float64 // TrueRelRes after each solve: Rounds+1 rows
-	Bytes      int64       // of the factor and the n×t blocks
+	Bytes      int64       // memory of the factor and the n×t blocks
 	Seconds    Seconds
 }
 
-// Seconds are those that Solve spent.
+// Seconds are the times of the parts of Solve, in seconds.
 type Seconds struct {
 	Kernel   float64 // forming K
 	Factor   float64 // LLᵀ = K+λI
@@ -65,7 +65,7 @@ type Seconds struct {
 	Total    float64
 }
 
-// Add adds those of another solve.
+// Add adds the times of another solve.
 func (s *Seconds) Add(o Seconds) {
 	s.Kernel += o.Kernel
 	s.Factor += o.Factor
@@ -74,7 +74,7 @@ func (s *Seconds) Add(o Seconds) {
 	s.Total += o.Total
 }
 
-// MaxTrueRelRes returns the worst true residual, NaN if there is one.
+// MaxTrueRelRes returns the largest true residual, or NaN if one is NaN.
 func (r *Result) MaxTrueRelRes() float64 { return slices.Max(r.TrueRelRes) }
 
 func (r *Result) String() string {
@@ -85,8 +85,8 @@ func (r *Result) String() string {
 		r.Seconds.Factor, r.Seconds.Solve, r.Seconds.Residual)
 }
 
-// Need returns the bytes that Solve takes for n points and t right-hand sides: the n×n
-// array and four n×t blocks.
+// Need returns the number of bytes that Solve uses for n points and t right-hand sides: the n×n array and four n×t
+// blocks.
 func Need(p Precision, n, t int) int64 {
 	entry := int64(8)
 	if p == Float32Refined {
@@ -95,48 +95,50 @@ func Need(p Precision, n, t int) int64 {
 	return entry*int64(n)*int64(n) + 4*8*int64(n)*int64(t)
 }
 
-// Faster returns the precision that is likely to take less time: Float32Refined saves half of the n³/3 flops, and costs
-// a second true residual, n²/2 entries in float64, which is less beyond 2,000 points (at 10 ns an entry and 100 GFLOP/s
-// in float32, n > 1,500) if one round of refinement is enough. Up to 4,000 points that has to be sure, and that
-// the factor is there; beyond, float32 saves memory, too.
+// Faster returns the precision that is likely to be faster. The argument largest is max k(x, x).
+//
+// Float32Refined saves half of the n³/3 flops, but computes a second true residual, which takes n²/2 kernel entries in
+// float64. It is faster beyond 2,000 points (at 10 ns an entry and 100 GFLOP/s in float32, n > 1,500) if one round of
+// refinement is enough. Up to 4,000 points, it is chosen only if one round is certain to be enough and K+λI is certain
+// to be positive definite in float32. Beyond 4,000 points it is always chosen, because it also saves memory.
 func Faster(n int, largest, lambda, tol float64) Precision {
-	// what a factor in float32 leaves of a residual: √(κn)·u, κ ≤ 1+n·max k(x,x)/λ, u = 2⁻²⁴
-	left := 0x1p-24 * math.Sqrt(float64(n)*(1+float64(n)*largest/lambda))
-	definite := lambda >= float64(n)*0x1p-24*largest // for certain, as K is semidefinite
-	if n > 4000 || n > 2000 && left*left <= tol && definite {
+	// factor by which a float32 solve reduces the residual: √(κn)·u, κ ≤ 1+n·max k(x,x)/λ, u = 2⁻²⁴
+	residualFactor := 0x1p-24 * math.Sqrt(float64(n)*(1+float64(n)*largest/lambda))
+	definite := lambda >= float64(n)*0x1p-24*largest // certainly definite in float32, because K is semidefinite
+	if n > 4000 || n > 2000 && residualFactor*residualFactor <= tol && definite {
 		return Float32Refined
 	}
 	return Float64
 }
 
-// Solve solves (K+λI)C = Y, K_ij = k(x_i, x_j), Y n×t, by a dense Cholesky
-// factorization; see the package doc. A nil o means the defaults. y and o are not
-// changed. Work: n²d/2 multiply-adds and n²/2 kernel values for K, n³/3 for the factor,
-// 2n²t for a solve, and n²d/2 with n²/2 kernel values for each true residual.
+// Solve solves (K+λI)C = Y, K_ij = k(x_i, x_j), Y n×t, by a dense Cholesky factorization, as described in the package
+// documentation. A nil o means the defaults. y and o are not changed. Work: n²d/2 multiply-adds and n²/2 kernel values
+// for K, n³/3 for the factor, 2n²t for a solve, and n²d/2 with n²/2 kernel values for each true residual.
 //
-// It returns an error if k is not valid, λ is not positive, the data are not finite, the memory allowed is too little,
-// K+λI is not positive definite in the precision asked, or ctx ends. Missing the tolerance, as of a y that is not
-// finite, is a Status. It panics if y has not one row for each point, or an option is negative.
+// Solve returns an error if k is not valid, λ is not positive, the data are not finite, the memory limit is too small,
+// K+λI is not positive definite in the chosen precision, or ctx ends. If the tolerance is missed, also because y is not
+// finite, the Status reports it. Solve panics if the number of rows of y is not the number of points, or an option is
+// negative.
 func Solve(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o *Options) (*Result,
 	error) {
 	start := time.Now()
-	d, err := newState(ctx, k, x, lambda, y, o)
+	s, err := newState(ctx, k, x, lambda, y, o)
 	if err != nil {
 		return nil, err
 	}
-	res := d.res
-	at := start
-	lap := func(sec *float64) { // adds the seconds since the last one
+	res := s.res
+	lapStart := start
+	lap := func(sec *float64) { // adds the time since the previous call to sec
 		now := time.Now()
-		*sec += now.Sub(at).Seconds()
-		at = now
+		*sec += now.Sub(lapStart).Seconds()
+		lapStart = now
 	}
-	if err := d.factor.form(ctx, d); err != nil {
+	if err := s.factor.form(ctx, s); err != nil {
 		return nil, err
 	}
 	lap(&res.Seconds.Kernel)
-	if !d.factor.cholesky() {
-		return nil, d.notDefinite()
+	if !s.factor.cholesky() {
+		return nil, s.notDefiniteError()
 	}
 	lap(&res.Seconds.Factor)
 	r := mat.DenseCopyOf(y) // R = Y for C = 0
@@ -144,14 +146,14 @@ func Solve(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		d.factor.solve(r)   // Δ = (LLᵀ)⁻¹R
+		s.factor.solve(r)   // Δ = (LLᵀ)⁻¹R
 		res.X.Add(res.X, r) // C ← C + Δ
 		lap(&res.Seconds.Solve)
-		if err := d.residual(ctx, r); err != nil { // R = Y − (K+λI)C
+		if err := s.computeResidual(ctx, r); err != nil { // R = Y − (K+λI)C
 			return nil, err
 		}
 		lap(&res.Seconds.Residual)
-		if d.done() {
+		if s.checkDone() {
 			break
 		}
 		res.Rounds++
@@ -160,16 +162,16 @@ func Solve(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64
 	return res, nil
 }
 
-// state is that of one Solve.
+// state is the state of one call of Solve.
 type state struct {
 	k      kernel.Kernel
-	p      points.Panel      // as the tiles of the factor have them
-	arith  kernel.Arithmetic // of these
+	panel  points.Panel      // the points in the form that the tiles of the factor use
+	arith  kernel.Arithmetic // arithmetic of these tiles
 	y      *mat.Dense
 	n, t   int
 	lambda float64
 	opt    Options
-	exact  *gram.Matrix
+	exact  *gram.Matrix // matrix for true residuals
 	factor factor
 	res    *Result
 }
@@ -192,13 +194,13 @@ func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda floa
 	if rows, _ := y.Dims(); rows != d.n {
 		panic(fmt.Sprintf("direct: %d points, %d rows of targets", d.n, rows))
 	}
-	need, err := d.need()
+	need, err := d.requiredMemory()
 	if err != nil {
 		return nil, err
 	}
-	if once := 4 * int64(d.n) * int64(d.n+tileSize); kernel.Costly(k) &&
-		(d.opt.Memory == 0 || need+once <= d.opt.Memory) {
-		need += once
+	if matrixBytes := 4 * int64(d.n) * int64(d.n+tileSize); kernel.Costly(k) &&
+		(d.opt.Memory == 0 || need+matrixBytes <= d.opt.Memory) {
+		need += matrixBytes
 		d.exact, err = gram.New(ctx, k, x, lambda, &gram.Options{Storage: gram.Float64, Progress: d.opt.Progress})
 	} else {
 		d.exact, err = gram.NewExact(k, x, lambda, d.opt.Tol*lambda/20, nil) // ‖Ec‖₂ ≤ τ/20·‖y‖₂
@@ -206,9 +208,9 @@ func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda floa
 	if err != nil {
 		return nil, err
 	}
-	// the factor's ‖E‖₂ ≤ λ/10: refinement contracts
-	place, arith := kernel.NewPlacement(k, x).Accurate(k, lambda/10/d.exact.Trace())
-	d.p, d.arith = place.Panel, arith
+	// with ‖E‖₂ ≤ λ/10 for the factor, each round of refinement reduces the error
+	placement, arith := kernel.NewPlacement(k, x).Accurate(k, lambda/10/d.exact.Trace())
+	d.panel, d.arith = placement.Panel, arith
 	if d.opt.Precision == Float64 {
 		d.factor = &factorOf[float64]{n: d.n, t: d.t, tile: kernel.Tile64, potrf: accel.Dpotrf}
 	} else {
@@ -221,22 +223,22 @@ func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda floa
 	return d, nil
 }
 
-// need returns the bytes that are needed, and an error if they are not allowed.
-func (d *state) need() (int64, error) {
+// requiredMemory returns the number of bytes that are needed, and an error if they exceed the limit.
+func (d *state) requiredMemory() (int64, error) {
 	need := Need(d.opt.Precision, d.n, d.t)
 	if d.opt.Memory == 0 || need <= d.opt.Memory {
 		return need, nil
 	}
 	hint := "take an iterative solver"
-	if single := Need(Float32Refined, d.n, d.t); d.opt.Precision == Float64 && single <= d.opt.Memory {
-		hint = fmt.Sprintf("float32-refined (%s) fits", accel.Bytes(single))
+	if singleBytes := Need(Float32Refined, d.n, d.t); d.opt.Precision == Float64 && singleBytes <= d.opt.Memory {
+		hint = fmt.Sprintf("float32-refined (%s) fits", accel.Bytes(singleBytes))
 	}
 	return need, fmt.Errorf("direct: the Cholesky factor with %d points in %v needs %s, %s is allowed; %s",
 		d.n, d.opt.Precision, accel.Bytes(need), accel.Bytes(d.opt.Memory), hint)
 }
 
-// residual sets R = Y − (K+λI)C and records the relative norms of its columns.
-func (d *state) residual(ctx context.Context, r *mat.Dense) error {
+// computeResidual sets R = Y − (K+λI)C and records the relative norms of its columns.
+func (d *state) computeResidual(ctx context.Context, r *mat.Dense) error {
 	rel, rounding, err := pcg.TrueResidual(ctx, r, d.exact, d.y, d.res.X) // R = Y − (K+λI)C
 	if err != nil {
 		return err
@@ -246,20 +248,21 @@ func (d *state) residual(ctx context.Context, r *mat.Dense) error {
 	return nil
 }
 
-// done judges the last residual: met, or not worth another round as the last one did not halve it.
-func (d *state) done() bool {
+// checkDone sets the status and returns true if the residual meets the tolerance, or if the last round did not halve
+// it.
+func (d *state) checkDone() bool {
 	h := d.res.History
-	last, met := slices.Max(h[len(h)-1]), true
-	slow := len(h) > 1 && !(last < slices.Max(h[len(h)-2])/2)
+	worst, converged := slices.Max(h[len(h)-1]), true
+	stalled := len(h) > 1 && !(worst < slices.Max(h[len(h)-2])/2)
 	for j, v := range d.res.TrueRelRes {
-		met = met && v+d.res.Rounding[j] <= d.opt.Tol
+		converged = converged && v+d.res.Rounding[j] <= d.opt.Tol
 	}
 	switch {
-	case met:
+	case converged:
 		d.res.Status = pcg.Converged
-	case last <= d.opt.Tol && slow:
-		d.res.Status = pcg.Inaccurate // rounding hides which side of the tolerance it is on
-	case slow || math.IsNaN(last):
+	case worst <= d.opt.Tol && stalled:
+		d.res.Status = pcg.Inaccurate // the rounding error bound is too large to prove convergence
+	case stalled || math.IsNaN(worst):
 		d.res.Status = pcg.Stagnated
 	default:
 		return false
@@ -267,14 +270,14 @@ func (d *state) done() bool {
 	return true
 }
 
-// notDefinite says why the factorization failed and what to try.
-func (d *state) notDefinite() error {
-	unit, try := 0x1p-53, "a larger λ"
+// notDefiniteError explains why the factorization failed, and suggests what to change.
+func (d *state) notDefiniteError() error {
+	roundoff, advice := 0x1p-53, "a larger λ"
 	if d.opt.Precision == Float32Refined {
-		unit, try = 0x1p-24, "float64, or a larger λ"
+		roundoff, advice = 0x1p-24, "float64, or a larger λ"
 	}
-	top := max(0, slices.Max(d.exact.Diag()))
+	largest := max(0, slices.Max(d.exact.Diag()))
 	return fmt.Errorf("direct: K+λI of %d points is not positive definite in %v at λ = %g (pivot %d): take %s (λ ≥ "+
 		"n·u·max k(x,x) = %.2g is enough if the kernel %v is positive semidefinite)",
-		d.n, d.opt.Precision, d.lambda, d.factor.badPivot(), try, float64(d.n)*unit*top, d.k)
+		d.n, d.opt.Precision, d.lambda, d.factor.badPivot(), advice, float64(d.n)*roundoff*largest, d.k)
 }

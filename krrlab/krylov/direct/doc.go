@@ -1,27 +1,28 @@
-// Package direct solves (K+λI)C = Y by a dense Cholesky factorization, in float64 or in float32
-// with refinement, and proves its residual.
+// Package direct solves (K+λI)C = Y by a dense Cholesky factorization, in float64 or in float32 with refinement, and
+// returns a certain bound of the residual.
 //
-// # When
+// # When to use it
 //
-// K+λI = LLᵀ costs n³/3 multiplications after the n²d/2 of K, for any λ and number of right-hand sides. The cost does
-// not depend on how the eigenvalues of K decay, so it is the safe choice up to a few thousand points. Where they decay
-// fast an iterative solve takes less (package plan predicts which). It is also the reference for other solvers.
+// Computing K+λI = LLᵀ takes n³/3 multiplications, and K takes n²d/2, for any λ and number of right-hand sides. The
+// cost does not depend on the decay of the eigenvalues of K, so the method is the safe choice for up to a few thousand
+// points. If the eigenvalues decay fast, an iterative solve is faster (package plan predicts which method is). The
+// package is also the reference for other solvers.
 //
 // # Precision
 //
-// Float64 factors in float64, 8n² bytes. Float32Refined factors in float32, half the
-// memory and half the time, and corrects the answer by the residual taken in float64,
+// Float64 factors in float64 and needs 8n² bytes. Float32Refined factors in float32, which needs half the memory and
+// half the time, and corrects the answer by means of the residual in float64,
 //
 //	R = Y − (K+λI)C,  LLᵀΔ = R,  C ← C + Δ,
 //
-// which contracts the error by about ‖E‖₂/λ a round, E being what float32 makes of K and
-// of its factor: it needs λ well above 2⁻²⁴·√n·‖K‖₂, and says so if it stalls. Float64
-// does the same rounds if the first residual misses the tolerance.
+// Each round reduces the error by a factor of about ‖E‖₂/λ, where E is the error of K and of its factor in float32. The
+// method therefore needs λ well above 2⁻²⁴·√n·‖K‖₂, and returns the status Stagnated if it stalls. Float64 performs the
+// same rounds if the first residual misses the tolerance.
 //
-// K is formed in one n×n array, lower triangle only, and factored in place; there is
-// never another. Every residual is taken with kernel values formed again, in float64,
-// tile by tile (gram.Matrix.Exact), so the residual reported is that of the problem, not
-// of what was factored.
+// K is formed in one n×n array, the lower triangle only, and factored in place. No second array of this size is used
+// unless the kernel is expensive and the memory suffices to store K for the residuals. Otherwise every residual
+// recomputes the kernel values in float64, tile by tile (gram.Matrix.Exact). The reported residual is therefore that of
+// the problem, and not that of the factored matrix.
 //
 // # References
 //

@@ -15,35 +15,37 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// factor is K+λI, and then L, in one n×n array of which the lower triangle counts.
+// factor is a matrix that is first K+λI and then L, in the lower triangle of one n×n array.
 type factor interface {
-	form(ctx context.Context, d *state) error // K + λI
-	cholesky() bool                           // L, LLᵀ = K + λI, in place
+	form(ctx context.Context, d *state) error // computes K + λI
+	cholesky() bool                           // computes L with LLᵀ = K + λI, in place
 	solve(r *mat.Dense)                       // r ← (LLᵀ)⁻¹r
-	badPivot() int                            // after a failure: its number from 1, 0 if unknown
+	badPivot() int                            // returns the index, from 1, of the pivot that failed, or 0 if unknown
 }
 
+// tileSize is the number of rows and columns of a tile. Larger tiles need more scratch memory for each worker.
 const tileSize = 512
 
-// eachTile calls body for the tiles of the lower triangle: rows i0, …, i1-1 and columns
-// j0, …, j1-1, j0 ≤ i0.
-func eachTile(ctx context.Context, n int, progress func(done, total int), body func(worker, i0, i1, j0, j1 int)) error {
+// forEachTile calls body for the tiles of the lower triangle. A tile consists of rows i0, …, i1-1 and columns j0, …,
+// j1-1, with j0 ≤ i0.
+func forEachTile(ctx context.Context, n int, progress func(done, total int),
+	body func(worker, i0, i1, j0, j1 int)) error {
 	var tiles [][2]int
 	for i := 0; i < n; i += tileSize {
 		for j := 0; j <= i; j += tileSize {
 			tiles = append(tiles, [2]int{i, j})
 		}
 	}
-	more := accel.Counter(len(tiles), progress)
+	addDone := accel.Counter(len(tiles), progress)
 	return accel.ForEach(ctx, len(tiles), func(worker, q int) {
 		i, j := tiles[q][0], tiles[q][1]
 		body(worker, i, min(i+tileSize, n), j, min(j+tileSize, n))
-		more(1)
+		addDone(1)
 	})
 }
 
-// factorOf is a factor in T. The inner products or distances of its tiles are formed in float64, so that its error is
-// that of rounding K and of the factorization only.
+// factorOf is a factor with entries of type T. The inner products or distances of its tiles are computed in float64, so
+// its only errors are from rounding K and from the factorization.
 type factorOf[T float32 | float64] struct {
 	n, t  int
 	tile  func(dst []T, ld int, k kernel.Kernel, x, z points.Panel, arith kernel.Arithmetic, w *kernel.Workspace)
@@ -56,10 +58,10 @@ func (f *factorOf[T]) form(ctx context.Context, d *state) error {
 	f.a = make([]T, n*n)
 	work := make([]kernel.Workspace, accel.Threads())
 	if d.exact.Storage() == gram.Float64 {
-		return f.take(ctx, d)
+		return f.copyStored(ctx, d)
 	}
-	err := eachTile(ctx, n, d.opt.Progress, func(worker, i0, i1, j0, j1 int) {
-		f.tile(f.a[i0*n+j0:], n, d.k, d.p.Slice(i0, i1), d.p.Slice(j0, j1), d.arith, &work[worker]) // K_ij
+	err := forEachTile(ctx, n, d.opt.Progress, func(worker, i0, i1, j0, j1 int) {
+		f.tile(f.a[i0*n+j0:], n, d.k, d.panel.Slice(i0, i1), d.panel.Slice(j0, j1), d.arith, &work[worker]) // K_ij
 	})
 	for i, v := range d.exact.Diag() {
 		f.a[i*n+i] = T(v + d.lambda) // k(x_i, x_i) + λ
@@ -67,8 +69,8 @@ func (f *factorOf[T]) form(ctx context.Context, d *state) error {
 	return err
 }
 
-// take takes the entries that residuals are taken with, by columns, which are rows.
-func (f *factorOf[T]) take(ctx context.Context, d *state) error {
+// copyStored copies the entries of the stored matrix for residuals, column by column; columns of K are also rows.
+func (f *factorOf[T]) copyStored(ctx context.Context, d *state) error {
 	for lo := 0; lo < f.n; lo += tileSize {
 		idx := make([]int, min(tileSize, f.n-lo))
 		for i := range idx {
@@ -90,16 +92,18 @@ func (f *factorOf[T]) take(ctx context.Context, d *state) error {
 
 func (f *factorOf[T]) cholesky() bool { return f.potrf(f.n, f.a, f.n) }
 
-// The blocks of a triangular solve: blockRows rows of L are solved by themselves after what is left of them, stripRows
-// by each worker, or, of Lᵀ, before what is above them, stripColumns by each.
+// These constants are the block sizes of the triangular solves. L⁻¹r is computed in blocks of blockRows rows: first the
+// products with the entries of L left of the diagonal block are subtracted, in strips of stripRows rows for each
+// worker, and then the diagonal block is solved. L⁻ᵀr solves the diagonal block first, and then subtracts its products
+// from the rows above, in strips of stripColumns columns of L.
 const (
 	blockRows    = 96
 	stripRows    = 24
 	stripColumns = 256
 )
 
-// solve reads L once for L⁻¹r and once for L⁻ᵀ of it, whatever the number of columns. v has the columns of r one after
-// the other, and of rows that are solved their negatives.
+// solve reads L once for L⁻¹r and once for L⁻ᵀ(L⁻¹r), whatever the number of columns. The columns of r are stored in v
+// one after the other; rows that have been solved are stored with the opposite sign.
 func (f *factorOf[T]) solve(r *mat.Dense) {
 	n, t := f.n, f.t
 	v := make([]float64, n*t)
@@ -109,17 +113,17 @@ func (f *factorOf[T]) solve(r *mat.Dense) {
 	work := make([]simd.Workspace, accel.Threads())
 	for lo := 0; lo < n; lo += blockRows {
 		rows := min(blockRows, n-lo)
-		f.each(rows, stripRows, func(_, i, m int) {
+		f.forEachStrip(rows, stripRows, func(_, i, m int) {
 			simd.Forward(m, lo, f.a[(lo+i)*n:], n, v, n, v[lo+i:], n, t)
 		})
-		f.block(blas.NoTrans, lo, rows, v)
+		f.solveDiagonalBlock(blas.NoTrans, lo, rows, v)
 	}
 	floats.Scale(-1, v)
 	for lo := (n - 1) / blockRows * blockRows; lo >= 0; lo -= blockRows {
 		rows := min(blockRows, n-lo)
-		f.block(blas.Trans, lo, rows, v)
-		f.each(lo, stripColumns, func(who, j, m int) {
-			simd.Backward(rows, m, f.a[lo*n+j:], n, v[j:], n, v[lo:], n, t, &work[who])
+		f.solveDiagonalBlock(blas.Trans, lo, rows, v)
+		f.forEachStrip(lo, stripColumns, func(worker, j, m int) {
+			simd.Backward(rows, m, f.a[lo*n+j:], n, v[j:], n, v[lo:], n, t, &work[worker])
 		})
 	}
 	floats.Scale(-1, v)
@@ -128,15 +132,15 @@ func (f *factorOf[T]) solve(r *mat.Dense) {
 	}
 }
 
-// each calls body for strips of 0, …, n-1, from i on m of them.
-func (f *factorOf[T]) each(n, strip int, body func(worker, i, m int)) {
+// forEachStrip calls body for strips of m ≤ strip consecutive indices, starting at i, of 0, …, n-1.
+func (f *factorOf[T]) forEachStrip(n, strip int, body func(worker, i, m int)) {
 	_ = accel.ForEach(context.Background(), (n+strip-1)/strip, func(worker, b int) {
 		body(worker, b*strip, min(strip, n-b*strip))
 	})
 }
 
-// block solves with the rows of L from lo on and the columns of the same numbers.
-func (f *factorOf[T]) block(trans blas.Transpose, lo, rows int, v []float64) {
+// solveDiagonalBlock solves with the diagonal block of L that starts at row lo, and stores the negative result.
+func (f *factorOf[T]) solveDiagonalBlock(trans blas.Transpose, lo, rows int, v []float64) {
 	l, b := make([]float64, rows*rows), make([]float64, rows*f.t)
 	for i := range rows {
 		for j, x := range f.a[(lo+i)*f.n+lo : (lo+i)*f.n+lo+i+1] {
@@ -146,7 +150,7 @@ func (f *factorOf[T]) block(trans blas.Transpose, lo, rows int, v []float64) {
 			b[i*f.t+j] = v[j*f.n+lo+i]
 		}
 	}
-	f.each(1, 1, func(int, int, int) { // on one thread: the same bits for any number of them
+	f.forEachStrip(1, 1, func(int, int, int) { // on one thread, so that the bits do not depend on their number
 		tri := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: rows, Stride: rows, Data: l}
 		blas64.Trsm(blas.Left, trans, 1, tri, blas64.General{Rows: rows, Cols: f.t, Stride: f.t, Data: b})
 	})
