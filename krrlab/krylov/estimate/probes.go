@@ -7,12 +7,12 @@ import (
 	"github.com/krrlab/lab/krrlab/base/rng"
 )
 
-// Signs returns probes number first, …, first+m−1: n×m independent signs ±1, a function of the stream and the
-// probe's number.
-func Signs(n, first, m int, g rng.Stream) *mat.Dense {
+// Signs returns the probe vectors number start, …, start+m−1 as an n×m matrix of independent signs ±1. Each vector
+// depends only on the stream and its number.
+func Signs(n, start, m int, g rng.Stream) *mat.Dense {
 	z := mat.NewDense(n, m, nil)
 	for j := range m {
-		s := g.Sub("probe", uint64(first+j))
+		s := g.Sub("probe", uint64(start+j))
 		for i := 0; i < n; i += 64 {
 			bits := s.Uint64(uint64(i / 64))
 			for k := i; k < min(i+64, n); k++ {
@@ -24,7 +24,8 @@ func Signs(n, first, m int, g rng.Stream) *mat.Dense {
 	return z
 }
 
-// Student returns the half-width of the two-sided interval of Student's t with freedom degrees of freedom.
-func Student(confidence, freedom float64) float64 {
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: freedom}.Quantile(0.5 + confidence/2)
+// Student returns the half-width, in standard errors, of the two-sided interval of Student's t with the given number of
+// degrees of freedom.
+func Student(confidence, degrees float64) float64 {
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: degrees}.Quantile(0.5 + confidence/2)
 }
