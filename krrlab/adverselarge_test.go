@@ -48,7 +48,7 @@ func TestAdverseWide(t *testing.T) {
 				continue
 			}
 			values, off, ok := h.pencil(lab, z)
-			if bound := lab.z.a.Factor.CondBound(lambda, lambda); !ok || values[n-1]/values[0]*(1-off) > bound {
+			if bound := lab.z.value.Factor.CondBound(lambda, lambda); !ok || values[n-1]/values[0]*(1-off) > bound {
 				t.Errorf("%s: κ = %.6g, certainly at most %.6g", h.name, values[n-1]/values[0], bound)
 			}
 		}

@@ -55,10 +55,10 @@ func TestAutoLeaves(t *testing.T) {
 		if c.cfg.Lambda = 0.1; c.cfg.Kernel == nil {
 			c.cfg.Kernel = gauss
 		}
-		left, cfg, err := c.cfg.auto(c.n)
+		left, cfg, err := c.cfg.openChoices(c.n)
 		testkit.OK(t, err)
-		testkit.Equal(t, (left != nil && !left.fixed), c.plans, name, left)
-		if left != nil && (left.solver != (c.cfg.Solver != AutoSolver) ||
+		testkit.Equal(t, (left != nil && !left.fixedRule), c.plans, name, left)
+		if left != nil && (left.solverSet != (c.cfg.Solver != AutoSolver) ||
 			reflect.DeepEqual(c.cfg.Precond, Preconditioner(Auto{S: 70})) && left.s != 70) {
 			t.Errorf("%s: %+v", name, left)
 		}
@@ -100,7 +100,7 @@ func TestSolvesAsPlanned(t *testing.T) {
 	}
 	c := sol.Plan.Choice
 	if c != p.Choice || sol.Solver.String() != c.Solver || sol.S > c.S || c.S > 0 &&
-		(testkit.Must(lab.chosen(sol.Plan)).approximation().S != c.S || sol.Precond != c.Precond ||
+		(testkit.Must(lab.labForPlan(sol.Plan)).approximation().S != c.S || sol.Precond != c.Precond ||
 			float64(sol.LambdaP) != c.LambdaP) {
 		t.Errorf("%v chosen, solved by %v, %s, s = %d, λ_p = %g", &c, sol.Solver, sol.Precond, sol.S, sol.LambdaP)
 	}
@@ -117,7 +117,7 @@ func TestSolvesAsPlanned(t *testing.T) {
 		t.Errorf("%s, %v", js, err)
 	}
 	local := cost.Candidate{Solver: cost.PCG, M: Vecchia{}, Neighbors: 17, Storage: gram.Float32}
-	lab.planned = &plan.Plan{Report: plan.Report{Choice: local}}
+	lab.savedPlan = &plan.Plan{Report: plan.Report{Choice: local}}
 	if sol, err = lab.Solve(t.Context()); err != nil || sol.Damping == 0 {
 		t.Errorf("ω = %g: %v, %v", sol.Damping, sol, err)
 	}
@@ -165,7 +165,7 @@ func TestDirectPrecision(t *testing.T) {
 		lab := newLab(t, regression(x), cfg)
 		if name == "as planned" {
 			p := &plan.Report{Choice: cost.Candidate{Solver: cost.Direct, Precond: cost.None, Storage: gram.Float32}}
-			lab = testkit.Must(lab.chosen(p))
+			lab = testkit.Must(lab.labForPlan(p))
 		}
 		sol, err := lab.Solve(t.Context())
 		if name == "float32" {
@@ -210,7 +210,7 @@ func TestDirectRounding(t *testing.T) {
 	rng.New(2).Normals(y, 0)
 	train := &datasets.Dataset{Name: "noise", Task: datasets.Regression, X: x, Target: y}
 	lab := newLab(t, train, Config{Kernel: kernel.Gaussian{Sigma: 2}, Lambda: 4e-4, Tol: 1e-9})
-	lab, err := lab.chosen(&plan.Report{Choice: cost.Candidate{Solver: cost.Direct, Precond: cost.None,
+	lab, err := lab.labForPlan(&plan.Report{Choice: cost.Candidate{Solver: cost.Direct, Precond: cost.None,
 		Storage: gram.Float32}})
 	testkit.OK(t, err)
 	sol, err := lab.Solve(t.Context())
@@ -256,15 +256,15 @@ func TestCheckpointKeepsPlan(t *testing.T) {
 	lab := newLab(t, train, cfg)
 	const fixed = `{"choice": {"solver": "pcg", "precond": "nystrom",
 		"recipe": "nystrom features=63 lambda-p=2", "s": 63, "lambda_p": 2, "storage": "float32"}}`
-	lab.planned = new(plan.Plan)
-	testkit.OK(t, json.Unmarshal([]byte(fixed), &lab.planned.Report))
+	lab.savedPlan = new(plan.Plan)
+	testkit.OK(t, json.Unmarshal([]byte(fixed), &lab.savedPlan.Report))
 	if sol, err := lab.Solve(t.Context()); err != nil || sol.Status != pcg.Stopped {
 		t.Fatal(sol, err)
 	}
 	cfg.Monitor, cfg.Checkpoint = nil, &Checkpoint{Dir: dir, EveryIter: 1, Resume: true}
 	lab = newLab(t, train, cfg)
 	sol, err := lab.Solve(t.Context())
-	if err != nil || !sol.Converged() || testkit.Must(lab.chosen(sol.Plan)).approximation().S != 63 ||
+	if err != nil || !sol.Converged() || testkit.Must(lab.labForPlan(sol.Plan)).approximation().S != 63 ||
 		float64(sol.LambdaP) != 2 || sol.Precond != "nystrom" || sol.Iterations < 3 {
 		t.Fatal(sol, err)
 	}
@@ -272,7 +272,7 @@ func TestCheckpointKeepsPlan(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(lab.Solve(t.Context())), "damaged plan.json")
 	testkit.OK(t, sol.RemoveCheckpoints())
 	// nothing is left to resume: planned again
-	if p, _, err := lab.settledPlan(t.Context()); err != nil || p.Choice.Solver == "" {
+	if p, _, err := lab.currentPlan(t.Context()); err != nil || p.Choice.Solver == "" {
 		t.Error(p, err)
 	}
 }
@@ -329,7 +329,7 @@ func TestGoesOver(t *testing.T) {
 			Seconds: cost.Seconds{Solve: float64(c.planned + 1), Total: float64(c.planned + 1)}}
 		direct := &cost.Candidate{Solver: cost.Direct, Precond: cost.None, Storage: gram.Float64,
 			Seconds: cost.Seconds{Factor: c.direct, Total: c.direct}}
-		lab.planned = &plan.Plan{Report: plan.Report{Choice: *cg, Seconds: cg.Seconds, Flags: cg.Flags(),
+		lab.savedPlan = &plan.Plan{Report: plan.Report{Choice: *cg, Seconds: cg.Seconds, Flags: cg.Flags(),
 			Fallback: direct}}
 		sol, err := lab.Solve(t.Context())
 		if err != nil {

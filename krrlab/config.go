@@ -39,7 +39,7 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	if train.Repeats == nil && kernel.AsPrecomputed(cfg.Kernel) != nil { // whose points are numbers
 		train, _ = train.Group("auto", kernel.FirstEqual(cfg.Kernel, train.X)) // a known rule
 	}
-	p := &problem{given: train, train: train, comm: comm.OrAlone(cfg.Comm), busy: make(chan struct{}, 1)}
+	p := &problem{data: train, train: train, comm: comm.OrAlone(cfg.Comm), running: make(chan struct{}, 1)}
 	p.coding.Mean = train.Mean
 	if train.Task == datasets.Classification {
 		p.coding = datasets.Coding{Labels: train.Labels}
@@ -50,7 +50,7 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	}
 	weights := train.FitWeights()
 	if weights == nil {
-		return p.lab(cfg)
+		return p.newLab(cfg)
 	}
 	x, err := points.Weigh(train.X, weights)
 	if err != nil {
@@ -60,7 +60,7 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	scaled.X = x
 	p.train = &scaled
 	p.scaleRows(p.y)
-	return p.lab(cfg)
+	return p.newLab(cfg)
 }
 
 // scaleRows multiplies row i of y by √w_i, in place: targets of the weighted problem, and its coefficients ĉ to c.
@@ -79,16 +79,16 @@ func (l *Lab) With(change func(*Config)) (*Lab, error) {
 	change(&cfg)
 	sameSolver, samePrecond := cfg.Solver == l.cfg.Solver, reflect.DeepEqual(cfg.Precond, l.cfg.Precond)
 	switch {
-	case sameSolver && !samePrecond && plain(cfg.Solver):
-		cfg.Solver = l.asked.solver
+	case sameSolver && !samePrecond && unpreconditioned(cfg.Solver):
+		cfg.Solver = l.requested.solver
 	case !sameSolver && samePrecond:
-		cfg.Precond = l.asked.precond
+		cfg.Precond = l.requested.precond
 	}
 	if cfg.Lambda != l.cfg.Lambda || !sameKernel(cfg.Kernel, l.cfg.Kernel) || cfg.Comm != l.cfg.Comm {
 		return nil, fmt.Errorf("krrlab: another kernel, λ or ranks is another problem: make a Lab of it by New")
 	}
 	cfg.Kernel = l.cfg.Kernel
-	m, err := l.problem.lab(cfg)
+	m, err := l.problem.newLab(cfg)
 	if err == nil && sameSolver && samePrecond && cfg.Storage == l.cfg.Storage && cfg.Tiles == l.cfg.Tiles {
 		m.open = l.open
 	}
@@ -103,7 +103,7 @@ func sameKernel(a, b kernel.Kernel) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-func (p *problem) lab(cfg Config) (*Lab, error) {
+func (p *problem) newLab(cfg Config) (*Lab, error) {
 	l := &Lab{problem: p, policy: solve.Default}
 	n, _, t := l.Dims()
 	if cfg.Backend != nil && cfg.Kernel != nil { // before what a user-defined kernel has no default of
@@ -123,19 +123,19 @@ func (p *problem) lab(cfg Config) (*Lab, error) {
 			"semi-definite, and neither Comm nor Backend")
 	}
 	var err error
-	l.asked.solver, l.asked.precond = cfg.Solver, cfg.Precond
+	l.requested.solver, l.requested.precond = cfg.Solver, cfg.Precond
 	if cfg.Tol == 0 {
 		if cfg.Tol = 1e-3; p.coding.Labels == nil { // as in the paper
 			cfg.Tol = 1e-5
 		}
 	}
-	if l.open, cfg, err = cfg.auto(n); err != nil {
+	if l.open, cfg, err = cfg.openChoices(n); err != nil {
 		return nil, err
 	}
 	if l.cfg, err = cfg.withDefaults(n, t); err != nil {
 		return nil, err
 	}
-	if l.open != nil && l.open.fixed && l.cfg.Solver != Direct { // the rule names a method
+	if l.open != nil && l.open.fixedRule && l.cfg.Solver != Direct { // the rule names a method
 		l.open = nil
 	}
 	for j := range t {
@@ -149,22 +149,22 @@ func (p *problem) lab(cfg Config) (*Lab, error) {
 
 // auto returns what is left to the plan of a configuration for n points, nil if nothing is, and the configuration by
 // the fixed rule.
-func (c Config) auto(n int) (left *open, settled Config, err error) {
+func (c Config) openChoices(n int) (choices *openChoices, settled Config, err error) {
 	a, asked := c.Precond.(Auto)
 	if asked {
 		c.Precond = nil
 		if a.S > 0 || a.LambdaP > 0 {
-			if c.Precond, err = usual(c.Kernel, a.S, a.LambdaP); err != nil {
+			if c.Precond, err = defaultPrecond(c.Kernel, a.S, a.LambdaP); err != nil {
 				return nil, c, err
 			}
 		}
 	}
-	few := n <= DirectBelow && len(a.Race) == 0
+	fixedRule := n <= DirectBelow && len(a.Race) == 0
 	planned := c.Solver == AutoSolver && (asked || c.Precond == nil) || asked && (c.Solver == PCG || c.Solver == BlockPCG)
-	if !planned || c.Backend != nil || c.Comm != nil && (few || c.Checkpoint != nil) {
+	if !planned || c.Backend != nil || c.Comm != nil && (fixedRule || c.Checkpoint != nil) {
 		return nil, c, nil
 	}
-	return &open{few, c.Solver != AutoSolver, a.S, a.LambdaP, a.Race}, c, nil
+	return &openChoices{fixedRule, c.Solver != AutoSolver, a.S, a.LambdaP, a.Race}, c, nil
 }
 
 // withDefaults returns the configuration with its zero values replaced for n points and
@@ -193,9 +193,9 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 		}
 	}
 	switch {
-	case plain(c.Solver) && (c.Precond == nil || c.Precond == Preconditioner(None{})):
+	case unpreconditioned(c.Solver) && (c.Precond == nil || c.Precond == Preconditioner(None{})):
 		c.Precond = None{}
-	case plain(c.Solver):
+	case unpreconditioned(c.Solver):
 		return c, fmt.Errorf("krrlab: solver %v has no preconditioner, and Precond is %v: leave Precond out, or "+
 			"take pcg", c.Solver, c.Precond)
 	case c.Precond == nil:
@@ -220,7 +220,7 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 }
 
 // plain reports whether a solver has no preconditioner.
-func plain(s Solver) bool { return s == CG || s == Direct }
+func unpreconditioned(s Solver) bool { return s == CG || s == Direct }
 
 func (c Config) onRanks() bool { return c.Comm != nil || c.Backend != nil }
 

@@ -147,9 +147,9 @@ func TestGivenStages(t *testing.T) {
 		t.Errorf("κ %v, want %v; %v", got, want.Kappa, err)
 	}
 	rows := labs["rows"] // K+under·I is what is known to be positive semi-definite
-	if e := rows.k.a.Choice().Error; !(rows.under > 0) || got.KError != e+rows.under ||
-		!(got.Exact.Hi > got.Exact.Value*(1+rows.under/rows.cfg.Lambda)) {
-		t.Errorf("%g off as stored, %g in all, under %g; exactly κ is %v", e, got.KError, rows.under, got.Exact)
+	if e := rows.k.value.Choice().Error; !(rows.shift > 0) || got.KError != e+rows.shift ||
+		!(got.Exact.Hi > got.Exact.Value*(1+rows.shift/rows.cfg.Lambda)) {
+		t.Errorf("%g off as stored, %g in all, under %g; exactly κ is %v", e, got.KError, rows.shift, got.Exact)
 	}
 }
 
@@ -252,7 +252,7 @@ func TestGivenRefused(t *testing.T) {
 	}
 	// Of less memory than K the fewest rows are looked at.
 	lab = newLab(t, d, Config{Kernel: p, Lambda: 1, Memory: 1})
-	if err := lab.semidefinite(t.Context()); err != nil || !strings.Contains(lab.note, "as 2 rows of it are") {
+	if err := lab.checkSemidefinite(t.Context()); err != nil || !strings.Contains(lab.note, "as 2 rows of it are") {
 		t.Errorf("%v, %q", err, lab.note)
 	}
 }

@@ -44,7 +44,7 @@ func ridge(l *Lab) float64 {
 // wholeZ returns Z of the configured preconditioner, nil for M = I.
 func wholeZ(t testing.TB, l *Lab) *points.Dense32 {
 	t.Helper()
-	if l.plain() {
+	if l.isIdentity() {
 		return nil
 	}
 	return testkit.Must(l.Z(t.Context()))
@@ -153,7 +153,7 @@ func classes(x points.Points, k int) *datasets.Dataset {
 
 // precondFor returns p for a solver that has a preconditioner, nil for another.
 func precondFor(s Solver, p Preconditioner) Preconditioner {
-	if plain(s) {
+	if unpreconditioned(s) {
 		return nil
 	}
 	return p

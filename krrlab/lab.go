@@ -131,7 +131,7 @@ type Backend interface {
 	// Run runs the stage of that name (Lab.Run) with the options, passes on its events (Lab.Tell), and
 	// decodes its value, as encoding/json does: into a *Solution with the coefficients as Model.C. The
 	// value may be a part, beside an error; some reports whether there is one.
-	Run(ctx context.Context, l *Lab, name stage.Name, options, value any) (some bool, err error)
+	Run(ctx context.Context, l *Lab, name stage.Name, options, value any) (hasValue bool, err error)
 }
 
 // Lab is a problem and a method, and their stages. It holds the training data, the configuration and
@@ -141,29 +141,29 @@ type Lab struct {
 	*problem
 	cfg Config // with defaults in place
 	// what was asked for, before they were
-	asked struct {
+	requested struct {
 		solver  Solver
 		precond Preconditioner
 	}
 	policy solve.Policy
 
-	open    *open        // what is left to the plan; nil if nothing is
-	planned *plan.Plan   // by Plan, for Solve
-	plan    *plan.Report // that the lab was made for; nil for none
-	retry   bool         // a direct solve in float32, as planned, that comes short is one in float64
+	open         *openChoices // what is left to the plan; nil if nothing is
+	savedPlan    *plan.Plan   // by Plan, for Solve
+	plan         *plan.Report // that the lab was made for; nil for none
+	retryFloat64 bool         // a direct solve in float32, as planned, that comes short is one in float64
 }
 
 // open is what of a method is left to the plan, and what is held.
-type open struct {
-	fixed   bool // there are so few points that the fixed rule is taken
-	solver  bool // it was set
-	s       int  // 0 where it was not
-	lambdaP float64
-	race    []Preconditioner
+type openChoices struct {
+	fixedRule bool // there are so few points that the fixed rule is taken
+	solverSet bool // it was set
+	s         int  // 0 where it was not
+	lambdaP   float64
+	race      []Preconditioner
 }
 
 // Planning reports whether Solve does what Plan chooses.
-func (l *Lab) Planning() bool { return l.open != nil && !l.open.fixed }
+func (l *Lab) Planning() bool { return l.open != nil && !l.open.fixedRule }
 
 // Config returns the configuration with its defaults in place.
 func (l *Lab) Config() Config { return l.cfg }
@@ -172,11 +172,11 @@ func (l *Lab) Config() Config { return l.cfg }
 // of right-hand sides.
 func (l *Lab) Dims() (n, d, t int) {
 	_, t = l.y.Dims()
-	return l.given.Len(), l.given.Dim(), t
+	return l.data.Len(), l.data.Dim(), t
 }
 
 // Train returns the training data. They must not be changed.
-func (l *Lab) Train() *datasets.Dataset { return l.given }
+func (l *Lab) Train() *datasets.Dataset { return l.data }
 
 // Targets returns the coded targets Y, n×t, with weights W^½Y. It must not be changed.
 func (l *Lab) Targets() *mat.Dense { return l.y }
@@ -191,7 +191,7 @@ func (l *Lab) watch(ctx context.Context, part stage.Name) func(done, total int) 
 }
 
 // as returns the value of a stage by its type, nil for none.
-func as[T Stage](s Stage, err error) (T, error) {
+func resultAs[T Stage](s Stage, err error) (T, error) {
 	v, _ := s.(T)
 	return v, err
 }
@@ -219,15 +219,15 @@ func (l *Lab) String() string {
 	}
 	c := l.cfg
 	_, _, t := l.Dims()
-	b.Add("data", "%v", l.given)
-	saved := ""
+	b.Add("data", "%v", l.data)
+	saveNote := ""
 	if _, err := kernel.ToSpec(l.cfg.Kernel); err != nil {
-		saved = "; its models cannot be saved, as the kernel is not registered (kernel.Register)"
+		saveNote = "; its models cannot be saved, as the kernel is not registered (kernel.Register)"
 	}
-	b.Add("problem", "kernel %v, λ = %g, t = %d%s", c.Kernel, c.Lambda, t, saved)
+	b.Add("problem", "kernel %v, λ = %g, t = %d%s", c.Kernel, c.Lambda, t, saveNote)
 	b.Add("solver", "%v, τ = %g, at most %s", c.Solver, c.Tol, plural.Count(c.MaxIter, "iteration"))
 	switch {
-	case l.plain():
+	case l.isIdentity():
 	case l.approximation() != nil:
 		r := l.approximation()
 		b.Add("preconditioner", "%v, s = %d, λ_p = %g", r, r.S, r.LambdaP)
@@ -257,18 +257,18 @@ func (l *Lab) header() Header {
 		spec = kernel.Spec{Name: k.String()}
 	}
 	h := Header{
-		Note: cmp.Or(l.note, l.given.Note), Dataset: l.given.Name, Source: l.given.Source, Task: l.given.Task.String(),
-		Scaling: l.given.Scaling.String(), Mean: l.coding.Mean, Weighted: l.weighted(), N: n, D: d, T: t,
+		Note: cmp.Or(l.note, l.data.Note), Dataset: l.data.Name, Source: l.data.Source, Task: l.data.Task.String(),
+		Scaling: l.data.Scaling.String(), Mean: l.coding.Mean, Weighted: l.weighted(), N: n, D: d, T: t,
 		Kernel: spec, Lambda: l.cfg.Lambda, Tol: l.cfg.Tol, Seed: l.cfg.Seed,
 	}
-	if l.given.Read != nil {
-		h.Read = []*datasets.Reading{l.given.Read}
+	if l.data.Read != nil {
+		h.Read = []*datasets.Reading{l.data.Read}
 	}
 	return h
 }
 
 // plain reports whether M = I.
-func (l *Lab) plain() bool { return l.cfg.Precond == Preconditioner(None{}) }
+func (l *Lab) isIdentity() bool { return l.cfg.Precond == Preconditioner(None{}) }
 
 // approximation returns the configured preconditioner if it is M = ZZᵀ+λ_pI, nil otherwise.
 func (l *Lab) approximation() *stage.Approximation {
@@ -282,48 +282,48 @@ func (l *Lab) approximation() *stage.Approximation {
 // stages form, each of them once. It holds at most one K, one Z, and one M; a stage that
 // needs another frees the one before first.
 type problem struct {
-	given  *datasets.Dataset
+	data   *datasets.Dataset
 	train  *datasets.Dataset // given, with points.Weighted if it has weights
 	coding datasets.Coding
 	y      *mat.Dense // n×t, coded targets
 	comm   comm.Comm
 
-	busy chan struct{} // full while a stage runs
+	running chan struct{} // full while a stage runs
 
 	mu sync.Mutex
 	k  struct {
-		held[*gram.Matrix]
+		cached[*gram.Matrix]
 		accuracy float64 // asked of ‖E‖₂
 	}
-	z held[*stage.Drawn]
-	m held[pcg.Preconditioner] // of z, or of k
+	z cached[*stage.Drawn]
+	m cached[pcg.Preconditioner] // of z, or of k
 
 	// makingM and makingZ are locked while one is made, in this order, without mu.
 	makingM, makingZ sync.Mutex
 
 	// where K is given, of a Lab.semidefinite that succeeded:
-	under float64 // K+under·I is positive semi-definite
+	shift float64 // K+under·I is positive semi-definite
 	note  string
 }
 
 // held is a matrix that the stages of a problem share: formed by the first that needs it.
-type held[T any] struct {
-	a       T
-	key     []any   // what it was formed of; nil: there is none
-	seconds float64 // that took
-	shared  bool    // it was there before
-	fromK   bool    // it was formed of K, and goes with it
+type cached[T any] struct {
+	value      T
+	key        []any   // what it was formed of; nil: there is none
+	seconds    float64 // that took
+	shared     bool    // it was there before
+	dependsOnK bool    // it was formed of K, and goes with it
 }
 
-func (h *held[T]) free() { *h = held[T]{} }
+func (h *cached[T]) free() { *h = cached[T]{} }
 
 // take returns the matrix of a key, which form forms in place of another.
-func (h *held[T]) take(key []any, form func() (T, error)) (held[T], error) {
-	return h.keep(new(sync.Mutex), key, form)
+func (h *cached[T]) get(key []any, form func() (T, error)) (cached[T], error) {
+	return h.getGuarded(new(sync.Mutex), key, form)
 }
 
 // keep is take while others may free the matrix: mu guards it, and is not locked while it is formed.
-func (h *held[T]) keep(mu *sync.Mutex, key []any, form func() (T, error)) (held[T], error) {
+func (h *cached[T]) getGuarded(mu *sync.Mutex, key []any, form func() (T, error)) (cached[T], error) {
 	mu.Lock()
 	if h.shared = reflect.DeepEqual(h.key, key); h.shared {
 		defer mu.Unlock()
@@ -334,13 +334,13 @@ func (h *held[T]) keep(mu *sync.Mutex, key []any, form func() (T, error)) (held[
 	start := time.Now()
 	a, err := form()
 	if err != nil {
-		return held[T]{}, err
+		return cached[T]{}, err
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	*h = held[T]{a: a, key: key, seconds: time.Since(start).Seconds()}
+	*h = cached[T]{value: a, key: key, seconds: time.Since(start).Seconds()}
 	return *h, nil
 }
 
 // weighted reports whether rows have weights in the fit.
-func (p *problem) weighted() bool { return p.train != p.given }
+func (p *problem) weighted() bool { return p.train != p.data }

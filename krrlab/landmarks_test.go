@@ -65,8 +65,8 @@ func TestSpectral(t *testing.T) {
 		for _, v := range eigen.Values(nil) {
 			lo, hi = min(lo, real(v)), max(hi, real(v))
 		}
-		low := l.z.a.Factor
-		lambdaP := lambda + l.z.a.ExtraLambdaP
+		low := l.z.value.Factor
+		lambdaP := lambda + l.z.value.ExtraLambdaP
 		if theta := low.LambdaMin(lambda, lambdaP); theta > lo || theta < 0.9*lambda/(lambda+least) ||
 			low.CondBound(lambda, lambdaP) < hi/lo {
 			t.Errorf("%v: λ_min %g, κ %g; claimed %g, %g", l.cfg.Precond, lo, hi/lo, theta,

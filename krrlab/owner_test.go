@@ -22,7 +22,7 @@ func TestOwner(t *testing.T) {
 		if change != nil {
 			change(&cfg)
 		}
-		return testkit.Must(newLab(t, train, cfg).owner())
+		return testkit.Must(newLab(t, train, cfg).fingerprint())
 	}
 	train := ranksProblem(40)
 	seen := map[[32]byte]string{owner(train, nil): "unchanged"}

@@ -62,7 +62,7 @@ func (g Given) Make(context.Context, stage.Bench) (pcg.Preconditioner, error) { 
 
 // usual returns the preconditioner that is taken of a kernel where none is named, of a rank and a ridge, 0 for their
 // defaults: random features, or landmarks of a kernel without them.
-func usual(k kernel.Kernel, s int, lambdaP float64) (Preconditioner, error) {
+func defaultPrecond(k kernel.Kernel, s int, lambdaP float64) (Preconditioner, error) {
 	text := stage.DefaultKind(k).Name
 	if s != 0 {
 		text += fmt.Sprintf(" features=%d", s)
@@ -154,11 +154,11 @@ func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 	}
 	for _, e := range s.Race {
 		_, text := e.Split()
-		one, err := stage.ParsePreconditioner(text)
+		racer, err := stage.ParsePreconditioner(text)
 		if err != nil {
 			return nil, fmt.Errorf("krrlab: the preconditioner %q: %w", e.Text, err)
 		}
-		a.Race = append(a.Race, one)
+		a.Race = append(a.Race, racer)
 	}
 	return a, nil
 }

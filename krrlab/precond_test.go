@@ -158,7 +158,7 @@ func TestPrecondKept(t *testing.T) {
 			later, withErr := newLab(t, train, cfg).With(func(c *Config) { c.Precond = p })
 			cfg.Precond = p
 			now, err := New(train, cfg)
-			if plain(asked) {
+			if unpreconditioned(asked) {
 				for _, err := range []error{err, withErr} {
 					testkit.Fails(t, err, "has no preconditioner, and Precond is "+p.String())
 				}
@@ -170,7 +170,8 @@ func TestPrecondKept(t *testing.T) {
 			for _, l := range []*Lab{now, later} {
 				q := testkit.Must(l.Quality(t.Context(), QualityOptions{Steps: 3, NoSolve: true, ExactBelow: -1}))
 				first, _, _ := strings.Cut(q.String(), "\n")
-				if plain(l.cfg.Solver) || !strings.HasPrefix(l.cfg.Precond.String(), p.String()) && q.Features == "" ||
+				if unpreconditioned(l.cfg.Solver) || !strings.HasPrefix(l.cfg.Precond.String(), p.String()) &&
+					q.Features == "" ||
 					!strings.Contains(first, cmp.Or(q.Features, stage.NameOf(l.cfg.Precond))) {
 					t.Errorf("%v, %v: solver %v, preconditioner %v, judged: %s", asked, p, l.cfg.Solver, l.cfg.Precond,
 						first)
@@ -184,7 +185,7 @@ func TestPrecondKept(t *testing.T) {
 	for want, change := range map[Solver]func(*Config){PCG: func(c *Config) { c.Solver = PCG },
 		Direct: func(c *Config) { c.Tol = 1e-5 }, CG: func(c *Config) { c.Solver = CG }} {
 		m, err := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1}).With(change)
-		if err != nil || m.cfg.Solver != want || m.plain() != plain(want) {
+		if err != nil || m.cfg.Solver != want || m.isIdentity() != unpreconditioned(want) {
 			t.Errorf("want %v: %v, %v", want, m, err)
 		}
 	}

@@ -101,12 +101,12 @@ func TestWithRefuses(t *testing.T) {
 // TestStagesWait: a stage that waits for another one ends with its context.
 func TestStagesWait(t *testing.T) {
 	s := newLab(t, datasets.SyntheticRegression(50, 3, 0.1, 3), Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1})
-	end := testkit.Must(s.begin(t.Context()))
+	end := testkit.Must(s.acquire(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.begin(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := s.acquire(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("while another runs: %v", err)
 	}
 	end()
-	testkit.Must(s.begin(t.Context()))()
+	testkit.Must(s.acquire(t.Context()))()
 }

@@ -155,7 +155,7 @@ func TestRegisteredKernel(t *testing.T) {
 	owners := map[[32]byte]bool{}
 	for _, k := range []kernel.Kernel{quadric{2}, quadric{math.Nextafter(2, 3)}, nameless{2}, nameless{3}} {
 		l := newLab(t, train, Config{Kernel: k, Lambda: 0.1})
-		owners[testkit.Must(l.owner())] = true
+		owners[testkit.Must(l.fingerprint())] = true
 	}
 	testkit.Equal(t, len(owners), 4)
 }

@@ -11,7 +11,7 @@ func TestCertainOfLandmarks(t *testing.T) {
 	l := newLab(t, regression(kinds(200, 4, 6)["float64"]),
 		Config{Kernel: gauss, Lambda: 0.1, Precond: RPCholesky{S: 30}, Solver: PCG})
 	sol := solveLab(t, l)
-	f := l.z.a.Factor
+	f := l.z.value.Factor
 	if want := f.CondBound(l.cfg.Lambda, ridge(l)) * 11 / 9; math.Abs(float64(sol.KappaBound)/want-1) > 1e-12 {
 		t.Errorf("κ ≤ %g, want %g", sol.KappaBound, want)
 	}

@@ -40,7 +40,7 @@ func (l *Lab) solve(ctx context.Context) (*Solution, error) {
 	}
 	sol := l.newSolution()
 	system := l.system()
-	system.Owner = l.owner
+	system.Owner = l.fingerprint
 	c, err := solve.Run(ctx, system, l.matrices, sol)
 	if err == solve.ErrLate {
 		return sol, err
@@ -49,7 +49,7 @@ func (l *Lab) solve(ctx context.Context) (*Solution, error) {
 		return nil, err
 	}
 	sol.Model = l.model(c, sol, start)
-	sol.SetTraining(l.given)
+	sol.SetTraining(l.data)
 	sol.Seconds.Total = time.Since(start).Seconds()
 	if r := sol.Ranks; r != nil { // what they have sent in all
 		t := l.comm.Traffic()
@@ -59,7 +59,7 @@ func (l *Lab) solve(ctx context.Context) (*Solution, error) {
 }
 
 // adopt completes a solution that the Backend of a lab returned.
-func (l *Lab) adopt(ctx context.Context, s *Solution) error {
+func (l *Lab) completeRemote(ctx context.Context, s *Solution) error {
 	n, _, t := l.Dims()
 	if rows, columns := s.Model.C.Dims(); rows != n || columns != t {
 		return fmt.Errorf("krrlab: the backend returned coefficients %d×%d, want %d×%d", rows, columns, n, t)
@@ -68,25 +68,25 @@ func (l *Lab) adopt(ctx context.Context, s *Solution) error {
 		s.Status = pcg.Stopped
 	}
 	s.System, s.Model = l.system(), l.model(s.Model.C, s, time.Now())
-	s.SetTraining(l.given)
+	s.SetTraining(l.data)
 	return nil
 }
 
 // model returns the model with the coefficients C that were begun at a time.
-func (l *Lab) model(c *mat.Dense, sol *Solution, begun time.Time) *model.Model {
+func (l *Lab) model(c *mat.Dense, sol *Solution, started time.Time) *model.Model {
 	if l.weighted() {
 		c = mat.DenseCopyOf(c)
 		l.scaleRows(c)
 	}
-	d := l.given.Decided()
+	d := l.data.Decided()
 	return &model.Model{
-		Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.given.X, C: c, Weighted: l.weighted(), Labels: l.coding.Labels,
-		Targets: l.given.Targets, Mean: l.coding.Mean, Scaling: l.given.Scaling, Columns: l.given.Columns,
+		Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.data.X, C: c, Weighted: l.weighted(), Labels: l.coding.Labels,
+		Targets: l.data.Targets, Mean: l.coding.Mean, Scaling: l.data.Scaling, Columns: l.data.Columns,
 		Error: sol.Error.Model(), Groups: d.Groups, Repeats: d.Repeats,
 		Origin: model.Origin{
-			Dataset: l.given.Name, Solver: l.cfg.Solver.String(), Method: sol.Method(), Status: sol.Status.String(),
+			Dataset: l.data.Name, Solver: l.cfg.Solver.String(), Method: sol.Method(), Status: sol.Status.String(),
 			Tol:          l.cfg.Tol,
-			TrueResidual: new(float64(sol.TrueResidual)), Seed: l.cfg.Seed, Created: begun.UTC().Format(time.RFC3339),
+			TrueResidual: new(float64(sol.TrueResidual)), Seed: l.cfg.Seed, Created: started.UTC().Format(time.RFC3339),
 		},
 	}
 }
@@ -96,7 +96,7 @@ func (l *Lab) newSolution() *Solution {
 	c := l.cfg
 	s := solve.NewSolution(l.header())
 	s.Stop, s.MaxIter, s.Solver = c.Stop, c.MaxIter, c.Solver
-	if !l.plain() {
+	if !l.isIdentity() {
 		s.Precond = stage.NameOf(c.Precond)
 	}
 	if p := l.approximation(); p != nil {
@@ -116,11 +116,11 @@ var _ Stage = (*Solution)(nil)
 
 // saidBefore are options of preconditioners that the text of owner has in the words of version 0.3.0, whose checkpoints
 // are read.
-var saidBefore = []string{"features", "lambda-p", "form", "spectral", "sketch", "neighbors", "damping"}
+var legacyOptions = []string{"features", "lambda-p", "form", "spectral", "sketch", "neighbors", "damping"}
 
 // owner is the fingerprint of the data and of what in the configuration the answer
 // depends on.
-func (l *Lab) owner() (sum [sha256.Size]byte, err error) {
+func (l *Lab) fingerprint() (sum [sha256.Size]byte, err error) {
 	c := l.cfg
 	spec, err := kernel.ToSpec(l.cfg.Kernel)
 	if err != nil { // two of them cannot be told apart
@@ -141,7 +141,7 @@ func (l *Lab) owner() (sum [sha256.Size]byte, err error) {
 		text += fmt.Sprintf(" %s %d λp=%x %v", stage.NameOf(c.Precond), r.S, r.LambdaP, r.Form)
 	}
 	for _, option := range strings.Fields(recipe)[1:] {
-		if name, _, _ := strings.Cut(option, "="); !slices.Contains(saidBefore, name) {
+		if name, _, _ := strings.Cut(option, "="); !slices.Contains(legacyOptions, name) {
 			text += " " + option
 		}
 	}
@@ -158,11 +158,11 @@ func (b *bench) PlanTask() *plan.Task {
 	t := &plan.Task{
 		Problem: b.Problem(), PreferredError: s.StorageErrorBound(), MaxDropped: s.PreferredError() / 4,
 		PointBytes: l.pointBytes(), Tiles: c.Tiles,
-		ExactResidual: s.UsesExactResidual(l.k.a), Refined: c.Exact == AutoResidual, IterativeOnly: c.onRanks() ||
+		ExactResidual: s.UsesExactResidual(l.k.value), Refined: c.Exact == AutoResidual, IterativeOnly: c.onRanks() ||
 			c.Tiles == gram.SparseTiles ||
 			c.Checkpoint != nil || c.Stop.Rule != bound.Residual,
 	}
-	if l.open != nil && l.open.fixed {
+	if l.open != nil && l.open.fixedRule {
 		t.DirectStorage = s.DirectStorage()
 	}
 	if t.Comm.Size() == 1 {
@@ -175,19 +175,19 @@ func (b *bench) PlanTask() *plan.Task {
 	} else {
 		h.S, h.LambdaP = l.open.s, l.open.lambdaP
 	}
-	if h.Storage = c.Storage; l.open == nil || l.open.solver {
+	if h.Storage = c.Storage; l.open == nil || l.open.solverSet {
 		h.Solver = c.Solver.String()
 	}
 	return t
 }
 
 // solving is Solve as a stage. It claims nothing of a given K, and is none of Stages: krrlab fit has a command by hand.
-type solving struct{}
+type solveRunner struct{}
 
-var solveStage = stage.Definition{Name: stage.Solve, Options: solving{}, Result: (*Solution)(nil), Indefinite: true}
+var solveStage = stage.Definition{Name: stage.Solve, Options: solveRunner{}, Result: (*Solution)(nil), Indefinite: true}
 
 // Run implements stage.Runner.
-func (solving) Run(ctx context.Context, b stage.Bench) (Stage, error) {
+func (solveRunner) Run(ctx context.Context, b stage.Bench) (Stage, error) {
 	sol, err := b.(*bench).solvePlanned(ctx)
 	if sol == nil { // no value, where a nil pointer would be one
 		return nil, err
@@ -200,7 +200,7 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 	if !l.Planning() {
 		return l.solve(ctx)
 	}
-	p, took, err := l.settledPlan(ctx)
+	p, planSeconds, err := l.currentPlan(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -211,56 +211,56 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 	var m *Lab
 	if len(l.open.race) > 0 {
 		m, p, err = l.race(ctx, p, l.open.race)
-		took += time.Since(start).Seconds()
+		planSeconds += time.Since(start).Seconds()
 	} else {
-		m, err = l.chosen(p)
+		m, err = l.labForPlan(p)
 	}
 	if err != nil {
 		return nil, err
 	}
-	begun := time.Now()
+	solveStart := time.Now()
 	sol, err := m.solve(ctx)
-	var lost float64
-	if over := m.over(sol, err); over != nil {
-		if m, err = l.chosen(over); err != nil {
+	var wasted float64
+	if fallback := m.switchToDirect(sol, err); fallback != nil {
+		if m, err = l.labForPlan(fallback); err != nil {
 			return nil, err
 		}
 		l.Free()
-		lost, p = time.Since(begun).Seconds(), over
+		wasted, p = time.Since(solveStart).Seconds(), fallback
 		sol, err = m.solve(ctx)
 	}
 	if sol != nil {
 		if sol.Storage == "dense float64" && p.Choice.Storage != gram.Float64 { // float32 did not come to τ
-			again := *p
-			again.Flags = "--solver direct --storage float64"
-			p = &again
+			retried := *p
+			retried.Flags = "--solver direct --storage float64"
+			p = &retried
 		}
-		sol.Plan, sol.Seconds.Plan = p, took+lost
-		sol.Seconds.Total = time.Since(begun).Seconds() + took
+		sol.Plan, sol.Seconds.Plan = p, planSeconds+wasted
+		sol.Seconds.Total = time.Since(solveStart).Seconds() + planSeconds
 	}
 	return sol, err
 }
 
 // over returns the direct solver as what is chosen after all, and why, where a planned solve went wrong,
 // by the plan or by how it ended; else nil.
-func (l *Lab) over(sol *Solution, err error) *plan.Report {
+func (l *Lab) switchToDirect(sol *Solution, err error) *plan.Report {
 	ended := err == nil && !sol.Reached() && sol.Status != pcg.Stopped && l.plan.DirectPays(sol.Iterations)
 	if l.plan.Fallback == nil || err != solve.ErrLate && !ended {
 		return nil
 	}
-	came := plural.Count(sol.Iterations, "iteration")
+	progress := plural.Count(sol.Iterations, "iteration")
 	if k := len(sol.History); k > 0 {
-		came += fmt.Sprintf(" to a residual of %.1e", sol.History[k-1].Residual)
+		progress += fmt.Sprintf(" to a residual of %.1e", sol.History[k-1].Residual)
 	}
-	r, was := l.plan.WithChoice(l.plan.Fallback), &l.plan.Choice
-	r.Switched = fmt.Sprintf("%v, after %s, where %s were expected to come to %g (%v)", &r.Choice, came,
-		plural.Count(was.Iterations, "iteration"), l.cfg.Tol, was)
+	r, planned := l.plan.WithChoice(l.plan.Fallback), &l.plan.Choice
+	r.Switched = fmt.Sprintf("%v, after %s, where %s were expected to come to %g (%v)", &r.Choice, progress,
+		plural.Count(planned.Iterations, "iteration"), l.cfg.Tol, planned)
 	return &r
 }
 
 // settledPlan returns the plan that a checkpoint has, or that of Plan, or makes one, and the seconds that took;
 // nil where none can be made.
-func (l *Lab) settledPlan(ctx context.Context) (p *plan.Report, took float64, err error) {
+func (l *Lab) currentPlan(ctx context.Context) (p *plan.Report, seconds float64, err error) {
 	k := l.cfg.Checkpoint
 	if k != nil && k.Resume {
 		if k.HasState() { // a plan alone may be that of other data
@@ -271,22 +271,22 @@ func (l *Lab) settledPlan(ctx context.Context) (p *plan.Report, took float64, er
 		}
 	}
 	l.mu.Lock()
-	made := l.planned
+	saved := l.savedPlan
 	l.mu.Unlock()
-	if made == nil {
-		if made, err = as[*plan.Plan](plan.Options{}.Run(ctx, &bench{Lab: l})); err != nil && ctx.Err() == nil {
+	if saved == nil {
+		if saved, err = resultAs[*plan.Plan](plan.Options{}.Run(ctx, &bench{Lab: l})); err != nil && ctx.Err() == nil {
 			return nil, 0, nil // the fixed rule, and the error of its solve if there is one
 		}
 		if err != nil {
 			return nil, 0, err
 		}
-		l.keepPlan(made)
+		l.savePlan(saved)
 	}
-	return &made.Report, made.Took, nil
+	return &saved.Report, saved.Took, nil
 }
 
 // chosen returns the lab of the same problem that does what is planned.
-func (l *Lab) chosen(p *plan.Report) (*Lab, error) {
+func (l *Lab) labForPlan(p *plan.Report) (*Lab, error) {
 	cfg := l.cfg
 	err := cfg.Solver.UnmarshalText([]byte(p.Choice.Solver))
 	if err != nil {
@@ -304,52 +304,52 @@ func (l *Lab) chosen(p *plan.Report) (*Lab, error) {
 	if s := p.Choice.Storage; cfg.Solver == Direct || s == gram.Recompute {
 		cfg.Storage = s
 	}
-	return l.as(cfg, p)
+	return l.withPlan(cfg, p)
 }
 
 // as returns the lab of the same problem with another configuration, which a plan chose.
-func (l *Lab) as(cfg Config, p *plan.Report) (*Lab, error) {
+func (l *Lab) withPlan(cfg Config, p *plan.Report) (*Lab, error) {
 	n, _, t := l.Dims()
 	cfg, err := cfg.withDefaults(n, t)
 	if err != nil {
 		return nil, err
 	}
 	m := *l
-	m.cfg, m.open, m.plan, m.retry = cfg, nil, p, l.cfg.Storage == gram.Auto
+	m.cfg, m.open, m.plan, m.retryFloat64 = cfg, nil, p, l.cfg.Storage == gram.Auto
 	return &m, nil
 }
 
 // raced are the iterations of a race.
-const raced = 30
+const raceIterations = 30
 
 // race compares the preconditioners given with the one that is planned and with none, by some iterations side by side,
 // and returns the lab that takes the one that would be done first by its slope, M made, or the direct solver of the
 // plan where that would.
-func (l *Lab) race(ctx context.Context, p *plan.Report, with []Preconditioner) (*Lab, *plan.Report, error) {
-	planned, err := l.chosen(p)
+func (l *Lab) race(ctx context.Context, p *plan.Report, others []Preconditioner) (*Lab, *plan.Report, error) {
+	planned, err := l.labForPlan(p)
 	if err != nil {
 		return nil, nil, err
 	}
-	direct, all := p.Fallback, append([]Preconditioner{None{}}, with...)
+	direct, candidates := p.Fallback, append([]Preconditioner{None{}}, others...)
 	if planned.cfg.Solver == Direct {
 		direct = &p.Choice
-	} else if !planned.plain() {
-		all = append(all, planned.cfg.Precond)
+	} else if !planned.isIdentity() {
+		candidates = append(candidates, planned.cfg.Precond)
 	}
 	var entries stage.Entries
-	for _, one := range all[1:] {
-		entries = append(entries, stage.Entry{Value: one})
+	for _, candidate := range candidates[1:] {
+		entries = append(entries, stage.Entry{Value: candidate})
 	}
 	b := &bench{Lab: l}
-	b.Problem().MaxIter = raced
+	b.Problem().MaxIter = raceIterations
 	v, err := compare.Options{With: entries, To: l.cfg.Tol, Steps: -1, ExactBelow: -1}.Run(ctx, b)
 	if err != nil {
 		return nil, nil, err
 	}
 	compared := v.(*compare.Result)
-	q, best, left := *p, []float64{-1}, math.Inf(1)
+	q, best, leastSeconds := *p, []float64{-1}, math.Inf(1)
 	if direct != nil {
-		left = direct.Seconds.Total
+		leastSeconds = direct.Seconds.Total
 	}
 	for i, r := range compared.Rows {
 		a := plan.Raced{Name: r.Name, Seconds: r.Build, Why: r.Why}
@@ -357,8 +357,8 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, with []Preconditioner) (
 			_, its := pcg.Forecast(r.Residuals, l.cfg.Tol)
 			a.Iterations, a.Remaining = len(r.Residuals)-1, stage.Number(its*(compared.Product+r.Solve))
 			a.Residual = stage.Number(r.Residuals[a.Iterations])
-			if float64(a.Remaining) < left {
-				best[0], left = float64(i), float64(a.Remaining)
+			if float64(a.Remaining) < leastSeconds {
+				best[0], leastSeconds = float64(i), float64(a.Remaining)
 			}
 		}
 		q.Raced = append(q.Raced, a)
@@ -366,37 +366,37 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, with []Preconditioner) (
 	if err := comm.ShareNumbers(ctx, l.comm, best, 0); err != nil { // all ranks decide alike
 		return nil, nil, err
 	}
-	switch at := int(best[0]); {
-	case at >= 0:
-		return l.winner(all[at], &q, direct, &compared.Rows[at], compared.Product)
+	switch winner := int(best[0]); {
+	case winner >= 0:
+		return l.labForWinner(candidates[winner], &q, direct, &compared.Rows[winner], compared.Product)
 	case direct != nil:
 		q = q.WithChoice(direct)
 	}
-	planned, err = l.chosen(&q)
+	planned, err = l.labForPlan(&q)
 	return planned, &q, err
 }
 
 // winner returns the lab that takes a preconditioner that is not the planned one.
-func (l *Lab) winner(one Preconditioner, p *plan.Report, direct *cost.Candidate,
+func (l *Lab) labForWinner(winner Preconditioner, p *plan.Report, direct *cost.Candidate,
 	r *pencil.Row, product float64) (*Lab, *plan.Report, error) {
 	cfg := l.cfg
-	if cfg.Precond, cfg.Solver = one, l.asked.solver; cfg.Solver == AutoSolver {
+	if cfg.Precond, cfg.Solver = winner, l.requested.solver; cfg.Solver == AutoSolver {
 		if cfg.Solver = PCG; l.columns() > 1 {
 			cfg.Solver = BlockPCG
 		}
 	}
-	_, left := pcg.Forecast(r.Residuals, cfg.Tol)
-	its := len(r.Residuals) - 1 + int(math.Ceil(left))
-	recipe, err := stage.PreconditionerText(one, cfg.Kernel)
-	c := cost.Candidate{Solver: cfg.Solver.String(), Precond: stage.NameOf(one), Recipe: recipe, M: one, S: r.S,
-		LambdaP: r.LambdaP, Storage: p.Choice.Storage, Iterations: its, Bytes: p.Bytes,
-		Seconds: cost.Seconds{Factor: r.Build, Solve: float64(its+1) * (product + r.Solve)}}
+	_, remaining := pcg.Forecast(r.Residuals, cfg.Tol)
+	iterations := len(r.Residuals) - 1 + int(math.Ceil(remaining))
+	recipe, err := stage.PreconditionerText(winner, cfg.Kernel)
+	c := cost.Candidate{Solver: cfg.Solver.String(), Precond: stage.NameOf(winner), Recipe: recipe, M: winner, S: r.S,
+		LambdaP: r.LambdaP, Storage: p.Choice.Storage, Iterations: iterations, Bytes: p.Bytes,
+		Seconds: cost.Seconds{Factor: r.Build, Solve: float64(iterations+1) * (product + r.Solve)}}
 	c.Seconds.Total = c.Seconds.Sum()
 	q := p.WithChoice(&c)
 	if q.Fallback = direct; err != nil {
-		q.Flags = fmt.Sprintf("Config{Solver: %v, Precond: %v}", cfg.Solver, one)
+		q.Flags = fmt.Sprintf("Config{Solver: %v, Precond: %v}", cfg.Solver, winner)
 	}
-	m, err := l.as(cfg, &q)
+	m, err := l.withPlan(cfg, &q)
 	return m, &q, err
 }
 
@@ -406,91 +406,91 @@ const gramFactor = 1.1 / 0.9
 
 // matrices implements solve.Source. K is made after M, when it is known what K may take; before
 // it for an M that is made of K.
-func (l *Lab) matrices(ctx context.Context, as *gram.Choice, sol *Solution) (m solve.Matrices, err error) {
-	p, first := l.cfg.Precond.(stage.FromK)
-	if first {
-		if m.A, err = l.kernel(ctx, p.MaxBytes(l.train.Len()), as, false, sol); err != nil {
+func (l *Lab) matrices(ctx context.Context, resumed *gram.Choice, sol *Solution) (m solve.Matrices, err error) {
+	p, kernelFirst := l.cfg.Precond.(stage.FromK)
+	if kernelFirst {
+		if m.A, err = l.formKernel(ctx, p.MaxBytes(l.train.Len()), resumed, false, sol); err != nil {
 			return m, err
 		}
 	}
-	if err = l.prepare(ctx, sol, &m); err == nil && !first {
-		var held int64
+	if err = l.makePrecond(ctx, sol, &m); err == nil && !kernelFirst {
+		var precondBytes int64
 		if w, ok := m.M.(interface{ Bytes() int64 }); ok {
-			held = w.Bytes()
+			precondBytes = w.Bytes()
 		}
-		m.A, err = l.kernel(ctx, held, as, l.cfg.Exact == AutoResidual, sol)
+		m.A, err = l.formKernel(ctx, precondBytes, resumed, l.cfg.Exact == AutoResidual, sol)
 	}
 	return m, err
 }
 
 // kernel makes K where held bytes are kept beside it.
-func (l *Lab) kernel(ctx context.Context, held int64, as *gram.Choice, refined bool,
+func (l *Lab) formKernel(ctx context.Context, extraBytes int64, resumed *gram.Choice, refined bool,
 	sol *Solution) (*gram.Matrix, error) {
-	k, err := l.matrix(ctx, held, as, refined)
-	if _, full := errors.AsType[*gram.MemoryError](err); full && as != nil {
+	k, err := l.matrix(ctx, extraBytes, resumed, refined)
+	if _, full := errors.AsType[*gram.MemoryError](err); full && resumed != nil {
 		return nil, fmt.Errorf("krrlab: the checkpoint in %s has K as %v, and no other storage resumes it: %w",
-			l.cfg.Checkpoint.Dir, as.Storage, err)
+			l.cfg.Checkpoint.Dir, resumed.Storage, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	share(sol, k.shared, "kernel")
-	c := k.a.Choice()
-	sol.Storage, sol.Choice = k.a.Storage().String(), c.String()
-	sol.KBound, sol.KBytes, sol.KExactProducts = Number(c.Error), k.a.Bytes(), c.Whole
+	noteShared(sol, k.shared, "kernel")
+	c := k.value.Choice()
+	sol.Storage, sol.Choice = k.value.Storage().String(), c.String()
+	sol.KBound, sol.KBytes, sol.KExactProducts = Number(c.Error), k.value.Bytes(), c.Whole
 	if p := c.Sparse; p != nil {
 		sol.KeptShare, sol.DroppedBound = Number(p.Kept), Number(p.Dropped)
 	}
 	sol.Seconds.Kernel += k.seconds
-	return k.a, nil
+	return k.value, nil
 }
 
 // prepare makes the preconditioner.
-func (l *Lab) prepare(ctx context.Context, sol *Solution, to *solve.Matrices) error {
-	of := l.approximation()
-	if of == nil {
-		took := 0.
-		err := stage.Timed(&took, func() (err error) { to.M, err = l.M(ctx); return err })
-		if h := l.heldM(l.cfg.Precond); h.shared {
-			took = h.seconds
-			share(sol, true, "factor")
+func (l *Lab) makePrecond(ctx context.Context, sol *Solution, matrices *solve.Matrices) error {
+	approx := l.approximation()
+	if approx == nil {
+		seconds := 0.
+		err := stage.Timed(&seconds, func() (err error) { matrices.M, err = l.M(ctx); return err })
+		if h := l.cachedM(l.cfg.Precond); h.shared {
+			seconds = h.seconds
+			noteShared(sol, true, "factor")
 		}
-		sol.Seconds.Factor += took
-		if m, ok := to.M.(interface{ Rank() int }); ok {
+		sol.Seconds.Factor += seconds
+		if m, ok := matrices.M.(interface{ Rank() int }); ok {
 			sol.S = m.Rank()
 		}
-		if m, ok := to.M.(interface{ What() string }); ok {
+		if m, ok := matrices.M.(interface{ What() string }); ok {
 			sol.Features = m.What()
 		}
-		if m, ok := to.M.(stage.SparseInverse); ok {
+		if m, ok := matrices.M.(stage.SparseInverse); ok {
 			sol.Neighbors, sol.Damping = m.Neighbors(), m.Damping()
 		}
 		return err
 	}
-	f, err := l.factor(ctx, &bench{Lab: l}, of)
+	f, err := l.lowRankFactor(ctx, &bench{Lab: l}, approx)
 	if err != nil {
 		return err
 	}
-	share(sol, f.shared, "features")
+	noteShared(sol, f.shared, "features")
 	sol.Seconds.Features += f.seconds
-	to.LambdaP, to.Landmarks = of.LambdaP+f.a.ExtraLambdaP, f.a.Factor
-	if sol.LambdaP = Number(to.LambdaP); to.Landmarks != nil {
-		sol.S = to.Landmarks.Rank()
-		sol.KappaBound = Number(to.Landmarks.CondBound(l.cfg.Lambda, to.LambdaP) * gramFactor)
+	matrices.LambdaP, matrices.Landmarks = approx.LambdaP+f.value.ExtraLambdaP, f.value.Factor
+	if sol.LambdaP = Number(matrices.LambdaP); matrices.Landmarks != nil {
+		sol.S = matrices.Landmarks.Rank()
+		sol.KappaBound = Number(matrices.Landmarks.CondBound(l.cfg.Lambda, matrices.LambdaP) * gramFactor)
 	}
-	m, err := of.Inverse(ctx, &bench{Lab: l})
+	m, err := approx.Inverse(ctx, &bench{Lab: l})
 	if err != nil {
 		return err
 	}
-	h := l.heldM(*of)
-	share(sol, h.shared, "factor")
+	h := l.cachedM(*approx)
+	noteShared(sol, h.shared, "factor")
 	sol.Seconds.Factor += h.seconds
-	to.M, sol.Form, sol.StatDim = m, m.Form().String(), Number(m.StatDim())
+	matrices.M, sol.Form, sol.StatDim = m, m.Form().String(), Number(m.StatDim())
 	return nil
 }
 
 // share notes that a part of the work was taken from an earlier stage.
-func share(sol *Solution, shared bool, part string) {
+func noteShared(sol *Solution, shared bool, part string) {
 	if shared {
 		sol.Shared = append(sol.Shared, part)
 	}
@@ -505,11 +505,11 @@ func (l *Lab) checkMemory(ctx context.Context) error {
 		&cost.Candidate{M: l.cfg.Precond, Storage: gram.Recompute})
 	var err error
 	if l.cfg.Memory > 0 && m.Peak > l.cfg.Memory {
-		who := "the solve"
+		holder := "the solve"
 		if ranks > 1 {
-			who = fmt.Sprintf("each of %d ranks", ranks)
+			holder = fmt.Sprintf("each of %d ranks", ranks)
 		}
-		err = fmt.Errorf("krrlab: %s would hold %s beside K, the limit is %s beside the program: %s", who,
+		err = fmt.Errorf("krrlab: %s would hold %s beside K, the limit is %s beside the program: %s", holder,
 			accel.Bytes(m.Peak),
 			accel.Bytes(l.cfg.Memory), m.Reason())
 	}

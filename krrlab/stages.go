@@ -37,18 +37,18 @@ var stages = []stage.Definition{
 func Stages() []stage.Definition { return slices.Clone(stages) }
 
 // definition returns that of a built-in stage, one without a name for others.
-func definition(s stage.Runner) *stage.Definition {
+func definitionOf(s stage.Runner) *stage.Definition {
 	t := reflect.TypeOf(s)
-	return cmp.Or(find(func(d *stage.Definition) bool {
-		of := reflect.TypeOf(d.Options)
-		return t == of || t == reflect.PointerTo(of)
+	return cmp.Or(findStage(func(d *stage.Definition) bool {
+		options := reflect.TypeOf(d.Options)
+		return t == options || t == reflect.PointerTo(options)
 	}), &stage.Definition{})
 }
 
 // find returns the first built-in stage, Solve among them, that is; nil for none.
-func find(is func(*stage.Definition) bool) *stage.Definition {
+func findStage(matches func(*stage.Definition) bool) *stage.Definition {
 	for _, d := range append(Stages(), solveStage) {
-		if is(&d) {
+		if matches(&d) {
 			return &d
 		}
 	}
@@ -60,17 +60,17 @@ func find(is func(*stage.Definition) bool) *stage.Definition {
 func (l *Lab) Run(ctx context.Context, s stage.Runner) (Stage, error) {
 	ctx, ended := stage.Watch(ctx)
 	v, err := func() (Stage, error) {
-		d := definition(s)
+		d := definitionOf(s)
 		if l.cfg.Backend != nil {
 			return l.send(ctx, s, d)
 		}
-		end, err := l.begin(ctx)
+		end, err := l.acquire(ctx)
 		if err != nil {
 			return nil, err
 		}
 		defer end()
 		if !d.Indefinite {
-			if err := l.semidefinite(ctx); err != nil {
+			if err := l.checkSemidefinite(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -88,12 +88,12 @@ func (l *Lab) send(ctx context.Context, s stage.Runner, d *stage.Definition) (St
 		return nil, fmt.Errorf("krrlab: no %s with a Backend: %s", d.Name, d.NoBackend)
 	}
 	v := d.New()
-	some, err := l.cfg.Backend.Run(ctx, l, d.Name, s, v)
-	if !some {
+	hasValue, err := l.cfg.Backend.Run(ctx, l, d.Name, s, v)
+	if !hasValue {
 		return nil, err
 	}
 	if sol, ok := v.(*Solution); ok {
-		if e := l.adopt(ctx, sol); e != nil {
+		if e := l.completeRemote(ctx, sol); e != nil {
 			return nil, e
 		}
 	}
@@ -110,7 +110,7 @@ func (l *Lab) send(ctx context.Context, s stage.Runner, d *stage.Definition) (St
 // solver. On ranks all stop at the iteration at which the Monitor of one says so; where the context of one
 // ends, the others fail. A Backend tells its ranks to end, and returns what they write before they do.
 func (l *Lab) Solve(ctx context.Context) (*Solution, error) {
-	return as[*Solution](l.Run(ctx, solving{}))
+	return resultAs[*Solution](l.Run(ctx, solveRunner{}))
 }
 
 // What StatDim takes and returns: see package statdim.
@@ -131,7 +131,7 @@ const (
 
 // StatDim finds the statistical dimension s_λ(K).
 func (l *Lab) StatDim(ctx context.Context, o StatDimOptions) (*StatDim, error) {
-	return as[*StatDim](l.Run(ctx, o))
+	return resultAs[*StatDim](l.Run(ctx, o))
 }
 
 // What LambdaP takes and returns: see package lambdap.
@@ -142,7 +142,7 @@ type (
 
 // LambdaP sweeps λ_p for the features of the configuration.
 func (l *Lab) LambdaP(ctx context.Context, o LambdaPOptions) (*LambdaP, error) {
-	return as[*LambdaP](l.Run(ctx, o))
+	return resultAs[*LambdaP](l.Run(ctx, o))
 }
 
 // What Quality takes and returns: see package quality.
@@ -153,7 +153,7 @@ type (
 
 // Quality judges the preconditioner of the configuration: an interval of κ(M⁻¹A).
 func (l *Lab) Quality(ctx context.Context, o QualityOptions) (*Quality, error) {
-	return as[*Quality](l.Run(ctx, o))
+	return resultAs[*Quality](l.Run(ctx, o))
 }
 
 // What SketchSize takes and returns: see package sketchsize.
@@ -164,7 +164,7 @@ type (
 
 // SketchSize doubles the number of features s until a test of them accepts.
 func (l *Lab) SketchSize(ctx context.Context, o SketchSizeOptions) (*SketchSize, error) {
-	return as[*SketchSize](l.Run(ctx, o))
+	return resultAs[*SketchSize](l.Run(ctx, o))
 }
 
 // What MultiLevel takes and returns: see package multilevel.
@@ -179,7 +179,7 @@ func (l *Lab) MultiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel
 	if o == nil {
 		o = new(MultiLevelOptions)
 	}
-	return as[*MultiLevel](l.Run(ctx, *o))
+	return resultAs[*MultiLevel](l.Run(ctx, *o))
 }
 
 // What LeaveOneOut takes and returns: see package loo.
@@ -190,7 +190,7 @@ type (
 
 // LeaveOneOut finds the leave-one-out error and GCV for each λ of a grid.
 func (l *Lab) LeaveOneOut(ctx context.Context, o LeaveOneOutOptions) (*LeaveOneOut, error) {
-	return as[*LeaveOneOut](l.Run(ctx, o))
+	return resultAs[*LeaveOneOut](l.Run(ctx, o))
 }
 
 // PlanOptions are the options of Plan.
@@ -202,9 +202,9 @@ type PlanOptions = plan.Options
 // Package plan has the method. On ranks the first plans, at rates that all measure together, and the others do the
 // same. With a Backend it fails.
 func (l *Lab) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
-	p, err := as[*plan.Plan](l.Run(ctx, o))
+	p, err := resultAs[*plan.Plan](l.Run(ctx, o))
 	if p != nil {
-		l.keepPlan(p)
+		l.savePlan(p)
 	}
 	return p, err
 }
@@ -221,7 +221,7 @@ func (l *Lab) Compare(ctx context.Context, o CompareOptions, with ...Preconditio
 	for _, p := range with {
 		o.With = append(o.With, stage.Entry{Value: p})
 	}
-	return as[*Compare](l.Run(ctx, o))
+	return resultAs[*Compare](l.Run(ctx, o))
 }
 
 // What Tune takes and returns: see package tune.
@@ -233,12 +233,12 @@ type (
 // Tune chooses kernel, scale and λ for the lab's data by the error on rows that a fit has not seen, whatever kernel and
 // λ the configuration has.
 func (l *Lab) Tune(ctx context.Context, o TuneOptions) (*Tune, error) {
-	return as[*Tune](l.Run(ctx, o))
+	return resultAs[*Tune](l.Run(ctx, o))
 }
 
 // RunNamed runs the built-in stage of that name with its options as JSON, as a rank does.
 func (l *Lab) RunNamed(ctx context.Context, name stage.Name, options []byte) (Stage, error) {
-	d := find(func(d *stage.Definition) bool { return d.Name == name })
+	d := findStage(func(d *stage.Definition) bool { return d.Name == name })
 	if d == nil {
 		return nil, fmt.Errorf("krrlab: unknown stage %q", name)
 	}
@@ -262,7 +262,7 @@ func Verify(ctx context.Context, m *model.Model, o VerifyOptions) (*Verification
 
 // Decide fits by the lab's method, and returns the decision values of the points at.
 func (b *bench) Decide(ctx context.Context, train *datasets.Dataset, k kernel.Kernel, lambda float64,
-	at *datasets.Dataset) (*mat.Dense, error) {
+	points *datasets.Dataset) (*mat.Dense, error) {
 	cfg := b.cfg
 	cfg.Kernel, cfg.Lambda, cfg.Checkpoint, cfg.StopRows, cfg.Stop = k, lambda, nil, nil, bound.Stop{}
 	if cfg.Memory > 0 { // beside the points of the lab, those to predict, and both as they were before length scales
@@ -270,7 +270,7 @@ func (b *bench) Decide(ctx context.Context, train *datasets.Dataset, k kernel.Ke
 	}
 	cfg.Monitor = func(Event) error { return ctx.Err() }
 	cfg.Tol = max(cfg.Tol, 1e-4)
-	if cfg.Solver, cfg.Precond = b.asked.solver, b.asked.precond; b.open != nil {
+	if cfg.Solver, cfg.Precond = b.requested.solver, b.requested.precond; b.open != nil {
 		cfg.Solver, cfg.Precond = AutoSolver, nil
 	}
 	l, err := New(train, cfg)
@@ -284,7 +284,7 @@ func (b *bench) Decide(ctx context.Context, train *datasets.Dataset, k kernel.Ke
 	if sol.Status != pcg.Converged && sol.Status != pcg.Undecided {
 		return nil, fmt.Errorf("krrlab: the fit to %d rows did not converge: %v", train.Len(), sol.Status)
 	}
-	f, err := sol.Model.Predict(ctx, at, sol.PredictOptions())
+	f, err := sol.Model.Predict(ctx, points, sol.PredictOptions())
 	if err != nil {
 		return nil, err
 	}

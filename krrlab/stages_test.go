@@ -179,7 +179,7 @@ func TestStageArguments(t *testing.T) {
 				!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s, %s: %v, want %q", name, o, err, want)
 			}
-			if name == "sketch-size" && l.k.a != nil {
+			if name == "sketch-size" && l.k.value != nil {
 				t.Errorf("%s, %s: K was formed", name, o)
 			}
 		}
@@ -289,7 +289,7 @@ func TestStagesOnRanksMemory(t *testing.T) {
 				return err
 			}
 			if l.comm.Rank() == 1 {
-				l.cfg.Memory = k.Bytes() + l.vectors() + 1
+				l.cfg.Memory = k.Bytes() + l.vectorBytes() + 1
 			}
 			_, err = l.Quality(t.Context(), QualityOptions{})
 			return err

@@ -31,33 +31,33 @@ func (l *Lab) BestThreshold(ctx context.Context, m model.Metric) (*solve.Thresho
 	if m != model.ErrorRate && !m.Thresholded() {
 		return nil, fmt.Errorf("krrlab: no threshold is best for %s: want error, balanced-error or f1", m.Name())
 	}
-	judged, f, how, err := l.unseen(ctx)
+	judged, f, how, err := l.unseenDecisions(ctx)
 	if err != nil {
 		return nil, err
 	}
 	t := &solve.Threshold{Metric: m, Rows: how}
 	positive, sign := 1, 1.0
 	if m == model.F1 {
-		if positive = l.given.Rarer(); positive == 0 {
+		if positive = l.data.Rarer(); positive == 0 {
 			sign = -1
 		}
 		t.Class = labels[positive]
 	}
-	at, in := judged.ClassIn(labels), make([]bool, len(f))
+	classIndex, isPositive := judged.ClassIn(labels), make([]bool, len(f))
 	for i := range f {
 		f[i] *= sign
-		in[i] = at[judged.Class[i]] == positive
+		isPositive[i] = classIndex[judged.Class[i]] == positive
 	}
-	t.Value, t.Loss = m.BestThreshold(f, in, judged.Weights)
+	t.Value, t.Loss = m.BestThreshold(f, isPositive, judged.Weights)
 	t.Value *= sign
 	return t, nil
 }
 
 // unseen returns rows with their decision values by fits that have not seen them, and which rows these are.
-func (l *Lab) unseen(ctx context.Context) (d *datasets.Dataset, f []float64, how string, err error) {
-	n, train, b := l.given.Len(), l.given, &bench{Lab: l}
+func (l *Lab) unseenDecisions(ctx context.Context) (d *datasets.Dataset, f []float64, how string, err error) {
+	n, train, b := l.data.Len(), l.data, &bench{Lab: l}
 	if n <= thresholdRows {
-		f, err := l.leftOut(ctx, b)
+		f, err := l.looDecisions(ctx, b)
 		if _, full := errors.AsType[*stage.TooLarge](err); !full {
 			return train, f, fmt.Sprintf("%d rows, each left out", n), err
 		}
@@ -81,24 +81,24 @@ func (l *Lab) unseen(ctx context.Context) (d *datasets.Dataset, f []float64, how
 }
 
 // leftOut returns the decision value of each row by a fit without it.
-func (l *Lab) leftOut(ctx context.Context, b *bench) ([]float64, error) {
-	end, err := l.begin(ctx)
+func (l *Lab) looDecisions(ctx context.Context, b *bench) ([]float64, error) {
+	end, err := l.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	k, off, err := b.Dense(ctx, 16) // K and its factor
+	k, errorBound, err := b.Dense(ctx, 16) // K and its factor
 	if err != nil {
 		return nil, err
 	}
-	groups := l.given.Grouping(kernel.FirstEqual(l.cfg.Kernel, l.given.X))
-	q := &leaveout.Problem{Classes: true, Residuals: true, KError: off, Weights: l.given.FitWeights()}
+	groups := l.data.Grouping(kernel.FirstEqual(l.cfg.Kernel, l.data.X))
+	q := &leaveout.Problem{Classes: true, Residuals: true, KError: errorBound, Weights: l.data.FitWeights()}
 	q.Same, q.Groups = groups.Equal(groups.First)
 	s, err := leaveout.Dense(ctx, k, l.y, []float64{l.cfg.Lambda}, q)
 	if err = comm.Agree(ctx, l.comm, err); err != nil {
 		return nil, err
 	}
-	y, err := l.coding.Encode(l.given)
+	y, err := l.coding.Encode(l.data)
 	if err != nil {
 		return nil, err
 	}

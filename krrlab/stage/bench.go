@@ -21,83 +21,84 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// Bench is what a stage works with: a problem and a method as plain numbers, and the matrices of both, each of them
-// made once and held for the stages that follow. krrlab.Lab.Run gives one to a stage, and no two stages one at a time.
-// On ranks all of them call each method together.
+// Bench provides a stage with its problem, its method and the matrices of both. Each matrix is made once and shared
+// with later stages. krrlab.Lab.Run passes a Bench to a stage, and never runs two stages at the same time. On ranks,
+// all ranks call each method together.
 type Bench interface {
 	Problem() *Problem
-	// K returns K+λI as it is stored, where the stage holds beside bytes in addition to it and to what Problem.Held
-	// counts. It fails where no storage fits into the memory.
-	K(ctx context.Context, beside int64) (*Gram, error)
-	// Dense returns K in float64, n×n, and a bound of its error in the 2-norm. It fails by a *TooLarge where
-	// bytes for each entry, those of K among them, exceed the memory; 0 leaves that to the caller.
-	Dense(ctx context.Context, bytes int64) (k *mat.Dense, off float64, err error)
-	// Z draws the Z that a specifies, or returns it where it was drawn before.
+	// K returns K+λI with the stored kernel matrix K̃. The stage needs extraBytes more memory, in addition to K and to
+	// Problem.HeldBytes. K returns an error if no storage fits into the memory budget.
+	K(ctx context.Context, extraBytes int64) (*Gram, error)
+	// Dense returns K in float64, n×n, and a bound of its error in the 2-norm. It returns a *TooLarge if n² times
+	// bytesPerEntry, which must include the bytes of K, exceeds the memory budget; with 0 it does not check.
+	Dense(ctx context.Context, bytesPerEntry int64) (k *mat.Dense, errorBound float64, err error)
+	// Z returns the Z that a specifies. It draws it unless it was drawn before.
 	Z(ctx context.Context, a Approximation) (*Drawn, error)
-	// M returns the configured preconditioner, nil for M = I.
+	// M returns the configured preconditioner, or nil for M = I.
 	M(ctx context.Context) (pcg.Preconditioner, error)
-	// Hold returns the M that an earlier call with an equal key made, as it is for this seed and this K, or makes it and
-	// holds it, in place of the one before. A Preconditioner that is expensive to make calls it, with itself as the key.
-	Cached(key any, made func() (pcg.Preconditioner, error)) (pcg.Preconditioner, error)
-	// Entry gives an entry that is a text its value, or says what is wrong with the text.
+	// Cached returns the preconditioner M that an earlier call with an equal key built for the same seed and the same
+	// K. Otherwise it builds M and caches it, replacing the previous one. A Preconditioner that is expensive to build
+	// calls Cached with itself as the key.
+	Cached(key any, build func() (pcg.Preconditioner, error)) (pcg.Preconditioner, error)
+	// Entry sets the Value of an entry that has only a text. It returns an error if the text is invalid.
 	Entry(e Entry) (Entry, error)
-	// Make makes the preconditioner of an entry with a value, for the caller alone, of draw 0, 1, …; 0 is what the
-	// configuration would make.
+	// Make builds the preconditioner of an entry that has a Value. The result is not shared. draw = 0, 1, … selects
+	// independent random numbers; 0 gives the preconditioner of the configuration.
 	Make(ctx context.Context, e Entry, draw int) (*Made, error)
-	// Tell reports progress, and ends ctx where the receiver wants the stage to end.
+	// Tell reports progress. It ends ctx if the monitor asks for the end of the stage.
 	Tell(ctx context.Context, e Event)
 }
 
-// Problem is the problem of a bench and its method. What it points to is not to be changed.
+// Problem describes the problem and the method of a bench. The values it points to must not be changed.
 type Problem struct {
-	Header                    // names, n, d, t, λ, τ and the seed, as the result of a stage begins
+	Header                    // names, n, d, t, λ, τ and the seed, the first fields of every result
 	Kernel    kernel.Kernel   // k(x, z)
 	X         points.Points   // n×d; points.Weighted with weights
 	Y         *mat.Dense      // the coded targets, n×t
-	Coding    datasets.Coding // of them
+	Coding    datasets.Coding // coding of the targets
 	Train     *datasets.Dataset
-	Comm      comm.Comm      // the ranks; one alone is a group too
-	Memory    int64          // bytes that the stage may take in all, 0: no limit
+	Comm      comm.Comm      // the ranks; a single process is a group of one
+	Memory    int64          // memory budget in bytes, 0: no limit
 	HeldBytes int64          // bytes of X, Y and the vectors of a solve
-	MaxIter   int            // of a solve
-	Precond   string         // the configured preconditioner, as JSON and flags name it
-	Entry     Entry          // it, with its defaults in place
-	Planned   bool           // it is the fixed rule's, and Solve takes what Plan chooses
-	S         int            // the number of features where none is asked for
-	Z         *Approximation // of the configured preconditioner; nil: it has no Z
-	// ProcessTimeout is how long another process may take to be ready, and to answer.
+	MaxIter   int            // largest number of iterations of a solve
+	Precond   string         // name of the configured preconditioner, as in JSON and flags
+	Entry     Entry          // configured preconditioner, with its defaults in place
+	Planned   bool           // the preconditioner is that of the fixed rule, while Solve uses the choice of Plan
+	S         int            // default number of features
+	Z         *Approximation // Z of the configured preconditioner; nil: it has none
+	// ProcessTimeout is the largest time that another process may take to start, and to answer.
 	ProcessTimeout time.Duration
 }
 
-// Defaults returns those of a preconditioner.
+// Defaults returns the defaults for the options of a preconditioner of this problem.
 func (p *Problem) Defaults() Defaults {
 	return Defaults{Kernel: p.Kernel, N: p.N, Lambda: p.Lambda, S: p.S, LambdaP: p.Lambda}
 }
 
-// LowRank is a Preconditioner M = ZZᵀ+λ_pI.
+// LowRank is a Preconditioner of the form M = ZZᵀ+λ_pI.
 type LowRank interface {
 	Preconditioner
 	Settler
-	// Approximation returns what a settled one comes down to, for a kernel.
+	// Approximation returns Z and λ_p of a preconditioner whose defaults are set, for a kernel.
 	Approximation(k kernel.Kernel) *Approximation
 }
 
-// Approximation says how Z, n×s, of ZZᵀ ≈ K is made, and what the preconditioner ZZᵀ+λ_pI is.
+// Approximation specifies Z, n×s, of ZZᵀ ≈ K and the preconditioner ZZᵀ+λ_pI.
 type Approximation struct {
-	Source   // makes Z
+	Source   // method that makes Z
 	S        int
 	LambdaP  float64
 	Form     precond.Form
-	Spectral bool // λ_p is Drawn.More and LambdaP
+	Spectral bool // the ridge is LambdaP + Drawn.ExtraLambdaP
 }
 
-// Source makes Z, n×s.
+// Source is a method that makes Z, n×s.
 type Source interface {
-	String() string // what makes it, for reports
+	String() string // description for reports
 	Draw(ctx context.Context, b Bench, s int) (*Drawn, error)
 }
 
-// String says for reports what makes Z.
+// String describes the method that makes Z, for reports.
 func (a *Approximation) String() string {
 	if a.Spectral {
 		return a.Source.String() + ", spectral λ_p"
@@ -105,7 +106,7 @@ func (a *Approximation) String() string {
 	return a.Source.String()
 }
 
-// Map returns the distribution of the random features that Z consists of; nil: it is of landmarks.
+// Map returns the distribution of the random features in Z, or nil if Z is based on landmarks.
 func (a *Approximation) Map() feature.Dist {
 	if a == nil {
 		return nil
@@ -114,7 +115,7 @@ func (a *Approximation) Map() feature.Dist {
 	return f.Dist
 }
 
-// Inverse returns M⁻¹, held for the stages that follow.
+// Inverse returns M⁻¹ and caches it for later stages.
 func (a *Approximation) Inverse(ctx context.Context, b Bench) (*precond.Woodbury, error) {
 	m, err := b.Cached(*a, func() (pcg.Preconditioner, error) {
 		z, err := b.Z(ctx, *a)
@@ -130,12 +131,12 @@ func (a *Approximation) Inverse(ctx context.Context, b Bench) (*precond.Woodbury
 	return w, err
 }
 
-// RandomFeatures is the Source of a Z whose rows are φ(x_i)ᵀ.
+// RandomFeatures is the Source of a Z whose rows are the random features φ(x_i)ᵀ.
 type RandomFeatures struct{ feature.Dist }
 
 func (f RandomFeatures) String() string { return f.Dist.String() }
 
-// Draw implements Source. On ranks each maps the rows that are its own.
+// Draw implements Source. On ranks, each rank computes the rows that it owns.
 func (f RandomFeatures) Draw(ctx context.Context, b Bench, s int) (*Drawn, error) {
 	p := b.Problem()
 	lo, hi := comm.Rows(p.N, precond.RankRows, p.Comm.Rank(), p.Comm.Size())
@@ -147,41 +148,43 @@ func (f RandomFeatures) Draw(ctx context.Context, b Bench, s int) (*Drawn, error
 	if err != nil {
 		return nil, err
 	}
-	if from, to := m.Dims(); from != p.D || to != s {
-		return nil, fmt.Errorf("krrlab: %v has a map of R^%d to R^%d: want R^%d to R^%d", f.Dist, from, to, p.D, s)
+	if dim, features := m.Dims(); dim != p.D || features != s {
+		return nil, fmt.Errorf("krrlab: %v has a map of R^%d to R^%d: want R^%d to R^%d", f.Dist, dim, features, p.D, s)
 	}
 	z, err := feature.Matrix(ctx, m, p.X.Slice(lo, hi), Progress(ctx, b.Tell, Features))
 	return &Drawn{Z: z}, err
 }
 
-// Drawn is a Z.
+// Drawn is a matrix Z that was drawn.
 type Drawn struct {
-	Z            *points.Dense32 // on ranks the rows of this one
-	Factor       *lowrank.Factor // of landmarks: what is certain of it; nil otherwise
-	ExtraLambdaP float64         // what λ_p has more than LambdaP, where it is spectral
-	Seconds      float64         // that it took
-	Text         string          // what made it, for reports
+	Z            *points.Dense32 // Z; on ranks, the rows of this rank
+	Factor       *lowrank.Factor // factor with certain bounds if Z is based on landmarks; nil otherwise
+	ExtraLambdaP float64         // amount that the spectral rule adds to LambdaP; 0 without that rule
+	Seconds      float64         // time for drawing Z
+	Text         string          // description of the method, for reports
 }
 
-// Gram is K+λI as it is stored.
+// Gram is K+λI with the stored kernel matrix K̃.
 type Gram struct {
 	*gram.Matrix
-	Seconds float64 // that it took
-	// Error bounds ‖K_stored−K'‖₂, as predicted, for a positive semi-definite K': K itself, but where K is given.
+	Seconds float64 // time for forming K
+	// Error is a predicted bound of ‖K̃−K'‖₂ for a positive semi-definite K'. K' is K itself, except for a precomputed
+	// K, which may be slightly indefinite.
 	Error float64
 }
 
-// TooLarge says that work on K in float64 does not fit the memory.
+// TooLarge is the error of work on K in float64 that does not fit into the memory budget.
 type TooLarge struct{ Need, Limit int64 }
 
 func (e *TooLarge) Error() string {
 	return fmt.Sprintf("%s, the limit is %s", accel.Bytes(e.Need), accel.Bytes(e.Limit))
 }
 
-// Aim is the share of τ that conjugate gradients aim at, so that rounding does not cost a restart.
+// Aim is the share of the tolerance τ at which conjugate gradients end. The rest allows for rounding errors, which
+// would otherwise cause a restart.
 const Aim = 0.97
 
-// FreeBytes returns the bytes that are left to a stage beside K, 0 for no limit.
+// FreeBytes returns the bytes that remain for a stage in addition to K, or 0 if there is no limit.
 func (p *Problem) FreeBytes(k *Gram) int64 {
 	if p.Memory == 0 {
 		return 0
@@ -189,43 +192,45 @@ func (p *Problem) FreeBytes(k *Gram) int64 {
 	return max(1, p.Memory-p.HeldBytes-k.Bytes())
 }
 
-// LowRankBytes returns what a stage holds of Z, n×s: that in float32, ZᵀZ, its factor, and room to form it.
+// LowRankBytes returns the memory that a stage needs for Z, n×s: Z in float32, ZᵀZ, its factor, and the space to form
+// it.
 func (p *Problem) LowRankBytes(s int) int64 { return 4*int64(p.N)*int64(s) + 24*int64(s)*int64(s) }
 
-// Progress returns a function that tells the share of a part that is done, and the time left.
-func Progress(ctx context.Context, tell func(context.Context, Event), part Name) func(done, total int) {
+// Progress returns a function that reports the progress of a part of a stage and the time left.
+func Progress(ctx context.Context, tell func(context.Context, Event), name Name) func(completed, total int) {
 	start := time.Now()
-	return func(done, total int) {
-		e := Event{Stage: part, Done: done, Total: total, Remaining: -1}
-		if done > 0 {
-			e.Remaining = time.Duration(float64(time.Since(start)) * float64(total-done) / float64(done))
+	return func(completed, total int) {
+		e := Event{Stage: name, Done: completed, Total: total, Remaining: -1}
+		if completed > 0 {
+			e.Remaining = time.Duration(float64(time.Since(start)) * float64(total-completed) / float64(completed))
 		}
 		tell(ctx, e)
 	}
 }
 
-// Entry names a preconditioner of the laboratory.
+// Entry is a preconditioner given by text or by value.
 type Entry struct {
-	// Text is its name and its options, as flags have them: "nystrom features=500 lambda-p=0.1". "name=NAME " before them
-	// is the name for reports.
+	// Text is the name of the preconditioner with its options, as in flags: "nystrom features=500 lambda-p=0.1". A
+	// prefix "name=NAME " sets the name for reports.
 	Text  string
-	Value Preconditioner // nil: what Text says
+	Value Preconditioner // nil: the preconditioner that Text describes
 }
 
-// maxCommand is the largest number of characters of a process's command in reports.
-const maxCommand = 30
+// maxCommandLength is the largest number of characters that reports show of the command of a process.
+const maxCommandLength = 30
 
-// Split returns the name for reports, "" if Text has none, and the preconditioner's own name with its options.
+// Split returns the name for reports, "" if Text has none, and the rest of Text: the preconditioner's own name with its
+// options.
 func (e Entry) Split() (name, spec string) {
-	if rest, ok := strings.CutPrefix(e.Text, "name="); ok {
-		name, spec, _ = strings.Cut(rest, " ")
+	if text, ok := strings.CutPrefix(e.Text, "name="); ok {
+		name, spec, _ = strings.Cut(text, " ")
 		return name, spec
 	}
 	return "", e.Text
 }
 
-// String returns the name for reports: that of Text, else its options, and of a process the beginning of its command
-// without folders.
+// String returns the name for reports: the one that Text sets, or else the name with its options. The command of a
+// process is shown without folders and shortened.
 func (e Entry) String() string {
 	name, spec := e.Split()
 	method, command, ok := strings.Cut(spec, ":")
@@ -238,8 +243,8 @@ func (e Entry) String() string {
 			words[i] = w[strings.LastIndex(w, "/")+1:]
 		}
 		short := []rune(strings.Join(words, " "))
-		if len(short) > maxCommand {
-			short = append(short[:maxCommand-1], '…')
+		if len(short) > maxCommandLength {
+			short = append(short[:maxCommandLength-1], '…')
 		}
 		return method + ":" + string(short)
 	case spec == "":
@@ -248,7 +253,7 @@ func (e Entry) String() string {
 	return spec
 }
 
-// MarshalText implements encoding.TextMarshaler. A user-defined preconditioner has no text.
+// MarshalText implements encoding.TextMarshaler. It returns an error for a user-defined preconditioner without text.
 func (e Entry) MarshalText() ([]byte, error) {
 	if e.Text == "" {
 		return nil, fmt.Errorf("the preconditioner %v is a value of Go, which cannot be sent to ranks: name it by text",
@@ -263,7 +268,7 @@ func (e *Entry) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Entries are some, each given by a flag of its own.
+// Entries is a list of entries, each from one occurrence of a flag.
 type Entries []Entry
 
 // Set implements flag.Value.
@@ -274,16 +279,16 @@ func (e *Entries) Set(text string) error {
 
 func (e Entries) String() string { return fmt.Sprint([]Entry(e)) }
 
-// Made is a preconditioner that was made.
+// Made is a preconditioner that was built, with its properties.
 type Made struct {
 	M         pcg.Preconditioner // nil: M = I
-	Text      string             // what made it, for reports; "" for its name
+	Text      string             // description for reports; "" for the name
 	S         int                // rank
-	LambdaP   float64            // 0: it has none
-	LambdaMin float64            // a lower bound of λ_min(M⁻¹A), 0 if none is known
-	CondBound float64            // an upper bound of κ(M⁻¹A), likewise
-	Bytes     int64              // that it holds, as far as it says so
-	Seconds   float64            // that it took, without K
-	// flops of making it and of M⁻¹ times a vector, to the first order; 0 where they are not known
+	LambdaP   float64            // ridge λ_p; 0: M has none
+	LambdaMin float64            // lower bound of λ_min(M⁻¹A); 0: unknown
+	CondBound float64            // upper bound of κ(M⁻¹A); 0: unknown
+	Bytes     int64              // memory of M; 0: unknown
+	Seconds   float64            // time for building M, without K
+	// BuildFlops and ApplyFlops are the flops for building M and for M⁻¹ times a vector, to first order; 0: unknown.
 	BuildFlops, ApplyFlops float64
 }

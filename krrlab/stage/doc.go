@@ -1,13 +1,14 @@
-// Package stage is what the stages of the laboratory have in common: their names, the events by which they
-// report progress, and the shape of what they return.
+// Package stage defines the common parts of the stages of the laboratory: their names, the events by which they report
+// progress, the preconditioners, and the form of their results.
 //
-// What a stage returns, a Stage, is numbers that can be looked at: as aligned lines (String), as a table, as a
-// picture, as HTML for a notebook, and as JSON, which WriteJSON puts into a file. It embeds a Header, writes its
-// String with Lines, and takes HTML from the function of that name.
+// The result of a stage is a Stage: numbers that can be shown as aligned lines (String), as a table, as a figure and as
+// HTML in a notebook, and saved as JSON by WriteJSON. It embeds a Header, writes its String with Lines, and implements
+// its method HTML with the function HTML.
 //
-// A stage itself is a Runner: its options, which run on a Bench, the problem and its matrices. krrlab.Lab.Run runs
-// ours and those of others alike. A Definition makes one known by name, to the command line and to ranks.
+// A stage itself is a Runner: a struct of options that runs on a Bench, which provides the problem and its matrices.
+// krrlab.Lab.Run runs built-in and user-defined stages alike. A Definition makes a stage available by name, on the
+// command line and to ranks.
 //
-// A stage that calls a monitor runs within Watch: an error of the monitor then ends its context, and pcg.ErrStop
-// ends it with what it has.
+// A stage that calls a monitor runs within Watch. An error of the monitor then ends the context of the stage; if the
+// error is pcg.ErrStop, the stage returns its partial result.
 package stage

@@ -10,10 +10,10 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// Name names a stage, or a part of its work.
+// Name is the name of a stage, or of a part of its work.
 type Name string
 
-// The stages that krrlab.Lab.Run runs.
+// Names of stages that krrlab.Lab.Run runs.
 const (
 	Solve   Name = "solve"
 	Plan    Name = "plan"
@@ -21,13 +21,13 @@ const (
 	Tune    Name = "tune"
 )
 
-// Parts of their work, in Events.
+// Names of parts of the work of a stage, in Events.
 const (
-	Load        Name = "load"     // of the data
-	Job         Name = "job"      // until the ranks of a Backend run
-	Features    Name = "features" // Z
-	Factor      Name = "factor"   // M
-	Kernel      Name = "kernel"   // K
+	Load        Name = "load"     // reading the data
+	Job         Name = "job"      // waiting for the ranks of a Backend
+	Features    Name = "features" // forming Z
+	Factor      Name = "factor"   // forming M
+	Kernel      Name = "kernel"   // forming K
 	Lanczos     Name = "lanczos"
 	Probes      Name = "probes"
 	Eigenvalues Name = "eigenvalues"
@@ -40,16 +40,16 @@ func (s Name) String() string { return string(s) }
 
 // Event reports the progress of a stage.
 type Event struct {
-	Stage       Name    // or the part of it that is at work
-	Detail      string  // more of it, for a person; "" for nothing
+	Stage       Name    // stage, or the part of it that is running
+	Detail      string  // further text for the user; may be ""
 	Done, Total int     // parts of the work; Total 0 means unknown
-	Iteration   int     // of the solve
-	Residual    float64 // of the solve: worst ‖y_j−Ac_j‖₂/‖y_j‖₂, by recurrence
-	// of the solve: worst ‖c_j−c_j*‖_A/‖c_j*‖_A is at most that, but for the error of K as stored
+	Iteration   int     // iteration of the solve
+	Residual    float64 // recursive residual ‖y_j−Ac_j‖₂/‖y_j‖₂ of the worst column of the solve
+	// Bound is an upper bound of ‖c_j−c_j*‖_A/‖c_j*‖_A for the worst column of the solve, apart from the storage error.
 	Bound float64
-	// of tune: the leave-one-out error of the best so far, on the rows that Detail names; 0 for none
+	// Loss is the smallest leave-one-out error that tune has found, on the rows that Detail describes; 0: none.
 	Loss      float64
-	Remaining time.Duration // estimate; negative means unknown
+	Remaining time.Duration // estimated time left; negative: unknown
 }
 
 func (e Event) String() string {
@@ -72,36 +72,37 @@ func (e Event) String() string {
 	return s
 }
 
-// stopKey finds the function that ends the stage a context is of, stopped is what it is ended with.
+// stopKey is the key of the function that ends a stage, in the context of the stage. stopped wraps the error of the
+// monitor that ended it.
 type (
 	stopKey struct{}
 	stopped struct{ error }
 )
 
-// Watch returns the context of a stage that an error of its monitor (Tell) ends, and what says how it ended: given
-// whether there is a value, and the stage's own error, it returns the monitor's error if that ended it,
-// nil for pcg.ErrStop where there is a value.
-func Watch(ctx context.Context) (_ context.Context, ended func(value bool, err error) error) {
+// Watch returns a context for a stage that ends if the monitor of the stage returns an error (Tell), and a function
+// finish. The stage passes its own error to finish, with hasValue if it has a result. finish returns the error of the
+// stage: the monitor's error if that ended the stage, but nil for pcg.ErrStop with a result.
+func Watch(ctx context.Context) (_ context.Context, finish func(hasValue bool, err error) error) {
 	ctx, stop := context.WithCancelCause(ctx)
-	return context.WithValue(ctx, stopKey{}, stop), func(value bool, err error) error {
-		if by, ok := context.Cause(ctx).(stopped); ok {
-			err = by.error
+	return context.WithValue(ctx, stopKey{}, stop), func(hasValue bool, err error) error {
+		if cause, ok := context.Cause(ctx).(stopped); ok {
+			err = cause.error
 		}
 		stop(nil)
-		if value && errors.Is(err, pcg.ErrStop) {
+		if hasValue && errors.Is(err, pcg.ErrStop) {
 			err = nil
 		}
 		return err
 	}
 }
 
-// Stopped reports whether a monitor has ended the stage that ctx is of.
+// Stopped reports whether the monitor ended the stage whose context is ctx.
 func Stopped(ctx context.Context) bool {
 	_, ok := context.Cause(ctx).(stopped)
 	return ok
 }
 
-// Tell calls a monitor, and ends the stage that ctx is of where it returns an error.
+// Tell calls a monitor. If the monitor returns an error, Tell ends the stage whose context is ctx.
 func Tell(ctx context.Context, monitor func(Event) error, e Event) {
 	if err := monitor(e); err != nil {
 		if stop, ok := ctx.Value(stopKey{}).(context.CancelCauseFunc); ok {
@@ -110,7 +111,7 @@ func Tell(ctx context.Context, monitor func(Event) error, e Event) {
 	}
 }
 
-// Timed adds the seconds that f takes to *seconds.
+// Timed calls f and adds the seconds that it takes to *seconds.
 func Timed(seconds *float64, f func() error) error {
 	t := time.Now()
 	err := f()
@@ -118,15 +119,16 @@ func Timed(seconds *float64, f func() error) error {
 	return err
 }
 
-// Lap returns the seconds since *clock, and sets it to now.
+// Lap returns the seconds since *clock, and sets *clock to the current time.
 func Lap(clock *time.Time) float64 {
-	last := *clock
+	previous := *clock
 	*clock = time.Now()
-	return clock.Sub(last).Seconds()
+	return clock.Sub(previous).Seconds()
 }
 
-// AgreeToStop returns an error if err is one on any of the ranks, pcg.ErrStop unless another is too. A failure to
-// agree is left to what they do together next.
+// AgreeToStop makes all ranks stop together: it returns an error on every rank if err is not nil on any of them. The
+// error is pcg.ErrStop unless another error occurred. If the ranks cannot communicate, it returns nil, and their next
+// joint operation fails.
 func AgreeToStop(ctx context.Context, ranks comm.Comm, err error) error {
 	if ranks.Size() == 1 {
 		return err
@@ -139,10 +141,10 @@ func AgreeToStop(ctx context.Context, ranks comm.Comm, err error) error {
 	case err != nil:
 		state = fails
 	}
-	switch least, e := comm.Least(ctx, ranks, state); {
-	case e != nil || least == goesOn:
+	switch worst, agreeErr := comm.Least(ctx, ranks, state); {
+	case agreeErr != nil || worst == goesOn:
 		return nil
-	case least == stops:
+	case worst == stops:
 		return pcg.ErrStop
 	case state != fails:
 		err = nil

@@ -8,17 +8,18 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
 )
 
-// Bounds writes an interval without its method.
+// Bounds formats an interval without its method.
 func Bounds(e estimate.Interval) string {
-	with := ""
+	suffix := ""
 	if e.Confidence < 1 {
-		with = fmt.Sprintf(" with %.3g %%", 100*e.Confidence)
+		suffix = fmt.Sprintf(" with %.3g %%", 100*e.Confidence)
 	}
-	return Span(e, with)
+	return Span(e, suffix)
 }
 
-// Span writes an interval, its ends rounded outward, and in words what is not known of it.
-func Span(e estimate.Interval, with string) string {
+// Span formats an interval with its ends rounded outward, and states which of its numbers are unknown. suffix follows
+// the ends.
+func Span(e estimate.Interval, suffix string) string {
 	value := "not known"
 	if !math.IsNaN(e.Value) {
 		value = fmt.Sprintf("%.4g", e.Value)
@@ -26,13 +27,14 @@ func Span(e estimate.Interval, with string) string {
 	if math.IsInf(e.Hi, 1) {
 		value += ","
 	}
-	return value + " " + Range(e, 4, with)
+	return value + " " + Range(e, 4, suffix)
 }
 
-// Range writes the ends of an interval, rounded outward, or what is known of them.
-func Range(e estimate.Interval, digits int, with string) string {
+// Range formats the ends of an interval, rounded outward, or only the lower end if there is no upper bound. suffix
+// follows the ends.
+func Range(e estimate.Interval, digits int, suffix string) string {
 	if math.IsInf(e.Hi, 1) {
-		return "at least " + outward.Down(e.Lo, digits) + with + ", without an upper bound"
+		return "at least " + outward.Down(e.Lo, digits) + suffix + ", without an upper bound"
 	}
-	return "in " + outward.Span(e.Lo, e.Hi, digits) + with
+	return "in " + outward.Span(e.Lo, e.Hi, digits) + suffix
 }

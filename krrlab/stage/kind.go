@@ -15,27 +15,28 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// Preconditioner says how a preconditioner M ≈ K+λI is made, with which conjugate gradients solve
-// M⁻¹(K+λI)C = M⁻¹Y. It is a value, such as recipe.Nystrom{S: 500}; any type with these methods is one.
+// Preconditioner specifies a preconditioner M ≈ K+λI, with which conjugate gradients solve M⁻¹(K+λI)C = M⁻¹Y. It is a
+// value such as recipe.Nystrom{S: 500}; any type with these methods can be one.
 //
-// Optional methods tell more: Settler has defaults, FromK and LowRank say what M is made of, and package cost has those
-// that a plan asks for. What Make returns may have methods too: NormalTo (lanczos.Metric), which gives both ends of the
-// spectrum of M⁻¹(K+λI); Bytes() int64, Rank() int, What() string and Flops() (build, apply float64), for reports.
+// Optional methods provide more: Settler sets defaults, FromK and LowRank describe how M is built, and package cost has
+// the methods that plans need. The result of Make may have methods, too: NormalTo (lanczos.Metric) gives both ends of
+// the spectrum of M⁻¹(K+λI); Bytes() int64, Rank() int, What() string and Flops() (build, apply float64) are shown in
+// reports.
 type Preconditioner interface {
 	// String describes M in a few words, for reports.
 	String() string
-	// Make makes M, n×n, for the problem of the bench, with all its randomness from the seed; nil is M = I. On ranks all
-	// of them call it together.
+	// Make builds M, n×n, for the problem of the bench, or returns nil for M = I. All its random numbers must depend on
+	// the seed alone. On ranks, all ranks call it together.
 	Make(ctx context.Context, b Bench) (pcg.Preconditioner, error)
 }
 
 // Settler is a Preconditioner with defaults.
 type Settler interface {
-	// Settled returns the preconditioner with its defaults in place of zeros, and an error for what cannot be.
+	// Settled returns the preconditioner with zero options replaced by their defaults, or an error for invalid options.
 	Settled(d Defaults) (Preconditioner, error)
 }
 
-// Defaults are what a Settler takes where nothing is asked for.
+// Defaults are the values that a Settler uses for options that are not set.
 type Defaults struct {
 	Kernel  kernel.Kernel
 	N       int     // points
@@ -44,43 +45,45 @@ type Defaults struct {
 	LambdaP float64 // λ_p
 }
 
-// FromK is a Preconditioner that takes K from the bench, which therefore is formed first.
+// FromK is a Preconditioner that is built from K, which must therefore be formed first.
 type FromK interface {
-	// Beside returns how many bytes M takes for n points, at most.
+	// MaxBytes returns the largest memory that M needs for n points, in bytes.
 	MaxBytes(n int) int64
 }
 
-// SparseInverse is what reports tell of an M⁻¹ on the neighbors of each point.
+// SparseInverse is implemented by an M⁻¹ that couples each point with its neighbors. Reports show the results.
 type SparseInverse interface {
 	Neighbors() int
 	Damping() float64
 }
 
-// Kind is all there is to know of a kind of preconditioner that has a name.
+// Kind describes a type of preconditioner that has a name.
 type Kind struct {
-	Name string // on command lines and in files; one that ends in a colon, as "process:", takes the rest of the text
-	// Zero is a Preconditioner, of which each kind has a type of its own. Its options are the fields with tags
-	// (package schema), named by their flags: in "nystrom features=500" features is that of S.
+	// name on command lines and in files; a name that ends in a colon, as "process:", takes the rest of the text
+	Name string
+	// Zero is a Preconditioner of the type of this kind, which no other kind has. Its options are the fields with tags
+	// (package schema), named by their flags: in "nystrom features=500", features is the field S.
 	Zero  Preconditioner
-	Title string // in reports, such as "randomly pivoted Cholesky"; default: Name
-	Label string // in pictures, such as "RPCholesky"; default: Name
-	// Order ranks the kinds of which the first that suits the kernel is taken where none is named; 0: never.
+	Title string // name in reports, such as "randomly pivoted Cholesky"; default: Name
+	Label string // name in figures, such as "RPCholesky"; default: Name
+	// Order ranks the kinds that may serve as the default: the one with the smallest Order that suits the kernel is
+	// used; 0: never.
 	Order int
-	// Variants are options that comparisons try, such as "" and "spectral=true"; nil: the kind is not compared unless it
-	// is named.
+	// Variants are option texts that comparisons try, such as "" and "spectral=true"; nil: comparisons try the kind
+	// only if it is named.
 	Variants []string
-	// What to try where the iterations were not enough, and where M is not positive definite. Broken is said of both
-	// where M is not ours to change.
+	// Slow is the advice if the iterations were not enough, and Indefinite that if M is not positive definite. Broken
+	// replaces both if M is not built by this program.
 	Slow, Indefinite, Broken string
 }
 
 var kinds struct {
 	sync.RWMutex
-	all []Kind // in the order of their names
+	all []Kind // sorted by name
 }
 
-// RegisterPreconditioner gives a kind its name. The name of a user-defined one has a dot, as in "mylab.jacobi", which
-// no name of ours has. It returns an error for a name or a type that is taken.
+// RegisterPreconditioner registers a user-defined kind. Its name must have a dot, as in "mylab.jacobi"; built-in names
+// have none. It returns an error if the name or the type is registered already.
 func RegisterPreconditioner(k Kind) error {
 	if !strings.Contains(k.Name, ".") {
 		return fmt.Errorf("the name %q of a preconditioner has no dot: want one such as mylab.%s", k.Name, k.Name)
@@ -88,7 +91,7 @@ func RegisterPreconditioner(k Kind) error {
 	return register(k)
 }
 
-// BuiltIn registers the kinds of package recipe.
+// BuiltIn registers a kind of package recipe.
 func BuiltIn(k Kind) {
 	if err := register(k); err != nil {
 		panic(err)
@@ -101,23 +104,26 @@ func register(k Kind) error {
 	if k.Zero == nil || strings.ContainsAny(k.Name, " =") {
 		return fmt.Errorf("the kind of preconditioner %q has no Zero, or its name has a blank or =", k.Name)
 	}
-	at, taken := slices.BinarySearchFunc(kinds.all, k, func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
-	same := func(o Kind) bool { return reflect.TypeOf(o.Zero) == reflect.TypeOf(k.Zero) }
-	if taken || slices.ContainsFunc(kinds.all, same) {
+	index, exists := slices.BinarySearchFunc(kinds.all, k, func(a, b Kind) int {
+		return strings.Compare(a.Name,
+			b.Name)
+	})
+	sameType := func(o Kind) bool { return reflect.TypeOf(o.Zero) == reflect.TypeOf(k.Zero) }
+	if exists || slices.ContainsFunc(kinds.all, sameType) {
 		return fmt.Errorf("the preconditioner %s, or its type %T, is registered already", k.Name, k.Zero)
 	}
-	kinds.all = slices.Insert(kinds.all, at, k)
+	kinds.all = slices.Insert(kinds.all, index, k)
 	return nil
 }
 
-// Kinds returns the kinds of preconditioners that have names, in the order of these.
+// Kinds returns the registered kinds of preconditioners, sorted by name.
 func Kinds() []Kind {
 	kinds.RLock()
 	defer kinds.RUnlock()
 	return slices.Clone(kinds.all)
 }
 
-// KindNamed returns the kind of that name, or a Kind of that name alone, without a Zero, where there is none.
+// KindNamed returns the kind of that name. If there is none, it returns a Kind that has only this name.
 func KindNamed(name string) Kind {
 	for _, k := range Kinds() {
 		if k.Name == name || strings.HasSuffix(k.Name, ":") && strings.HasPrefix(name, k.Name) {
@@ -127,7 +133,7 @@ func KindNamed(name string) Kind {
 	return Kind{Name: name}
 }
 
-// KindOf returns the kind of a preconditioner, and whether it has one.
+// KindOf returns the kind of a preconditioner, and whether its type is registered.
 func KindOf(p Preconditioner) (k Kind, ok bool) {
 	for _, k := range Kinds() {
 		if reflect.TypeOf(k.Zero) == reflect.TypeOf(p) {
@@ -137,7 +143,8 @@ func KindOf(p Preconditioner) (k Kind, ok bool) {
 	return Kind{}, false
 }
 
-// NameOf names a preconditioner as JSON and flags do, a user-defined one by its String.
+// NameOf returns the name of a preconditioner in JSON and flags. For a type that is not registered it is the result of
+// String.
 func NameOf(p Preconditioner) string {
 	if k, ok := KindOf(p); ok && !strings.HasSuffix(k.Name, ":") {
 		return k.Name
@@ -145,7 +152,7 @@ func NameOf(p Preconditioner) string {
 	return p.String()
 }
 
-// Names returns the names of the kinds, as a command line takes them.
+// Names returns the names of the kinds in the form that a command line accepts.
 func Names() (names []string) {
 	for _, k := range Kinds() {
 		name := k.Name
@@ -157,26 +164,27 @@ func Names() (names []string) {
 	return names
 }
 
-// DefaultKind returns the first kind that suits a kernel, of those that are taken where none is named.
-func DefaultKind(k kernel.Kernel) (first Kind) {
-	for _, of := range Kinds() {
-		if of.Order > 0 && of.Suits(k) == nil && (first.Order == 0 || of.Order < first.Order) {
-			first = of
+// DefaultKind returns the kind of preconditioner that is used for a kernel if none is named.
+func DefaultKind(k kernel.Kernel) (best Kind) {
+	for _, kind := range Kinds() {
+		if kind.Order > 0 && kind.Suits(k) == nil && (best.Order == 0 || kind.Order < best.Order) {
+			best = kind
 		}
 	}
-	return first
+	return best
 }
 
-// Suits returns why there is no M of the kind for a kernel; nil where there is one. A Zero that is not for all kernels
-// says so by a method of this name.
-func (k Kind) Suits(of kernel.Kernel) error {
-	if z, ok := k.Zero.(interface{ Suits(kernel.Kernel) error }); ok && of != nil {
-		return z.Suits(of)
+// Suits returns the reason why the kind has no M for a kernel, or nil if it has. The Zero of a kind that is not for all
+// kernels has a method of this name.
+func (k Kind) Suits(kern kernel.Kernel) error {
+	if z, ok := k.Zero.(interface{ Suits(kernel.Kernel) error }); ok && kern != nil {
+		return z.Suits(kern)
 	}
 	return nil
 }
 
-// ParsePreconditioner reads a preconditioner from its name and its options, such as "nystrom features=500 lambda-p=0.1".
+// ParsePreconditioner returns the preconditioner that a text describes by its name and options, such as "nystrom
+// features=500 lambda-p=0.1".
 func ParsePreconditioner(text string) (Preconditioner, error) {
 	words := strings.Fields(text)
 	if len(words) == 0 {
@@ -187,21 +195,22 @@ func ParsePreconditioner(text string) (Preconditioner, error) {
 		return nil, fmt.Errorf("--precond %q: want one of %s", words[0], strings.Join(Names(), ", "))
 	}
 	p := reflect.New(reflect.TypeOf(k.Zero))
-	if rest, ok := strings.CutPrefix(text, k.Name); ok && strings.HasSuffix(k.Name, ":") {
-		p.Elem().Field(0).SetString(rest)
+	if argument, ok := strings.CutPrefix(text, k.Name); ok && strings.HasSuffix(k.Name, ":") {
+		p.Elem().Field(0).SetString(argument)
 		return p.Elem().Interface().(Preconditioner), nil
 	}
-	options, given := schema.Of(p.Interface()), map[string]bool{}
+	options, alreadySet := schema.Of(p.Interface()), map[string]bool{}
 	for _, word := range words[1:] {
 		name, value, ok := strings.Cut(word, "=")
 		if f := options.Lookup(name); f == nil {
-			return nil, fmt.Errorf("%q: the preconditioner %s has no such option: %s", word, k.Name, want(options))
-		} else if !ok || given[name] {
+			return nil, fmt.Errorf("%q: the preconditioner %s has no such option: %s", word, k.Name,
+				optionList(options))
+		} else if !ok || alreadySet[name] {
 			return nil, fmt.Errorf("%q: want an option and its value, such as %s=500, each once", word, name)
 		} else if err := f.Set(value); err != nil {
 			return nil, err
 		}
-		given[name] = true
+		alreadySet[name] = true
 	}
 	if err := options.Settle(); err != nil {
 		return nil, err
@@ -209,8 +218,8 @@ func ParsePreconditioner(text string) (Preconditioner, error) {
 	return p.Elem().Interface().(Preconditioner), nil
 }
 
-// want names the options that there are.
-func want(s *schema.Schema) string {
+// optionList lists the options of a schema, for an error message.
+func optionList(s *schema.Schema) string {
 	var names []string
 	for _, f := range s.Fields {
 		names = append(names, f.Name)
@@ -222,8 +231,8 @@ func want(s *schema.Schema) string {
 }
 
 // PreconditionerText is the inverse of ParsePreconditioner, for a kernel. It returns an error for a preconditioner that
-// is not all text: of no registered kind, or with a part such as a user-defined feature map.
-func PreconditionerText(p Preconditioner, of kernel.Kernel) (text string, err error) {
+// text cannot describe: one of an unregistered type, or with a part such as a user-defined feature map.
+func PreconditionerText(p Preconditioner, kern kernel.Kernel) (text string, err error) {
 	k, ok := KindOf(p)
 	if !ok {
 		return "", fmt.Errorf("the preconditioner %v is user-defined", p)
@@ -231,7 +240,7 @@ func PreconditionerText(p Preconditioner, of kernel.Kernel) (text string, err er
 	if d, ok := p.(interface {
 		Data(kernel.Kernel) (Preconditioner, error)
 	}); ok {
-		if p, err = d.Data(of); err != nil {
+		if p, err = d.Data(kern); err != nil {
 			return "", err
 		}
 	}
@@ -249,8 +258,8 @@ func PreconditionerText(p Preconditioner, of kernel.Kernel) (text string, err er
 	return text, nil
 }
 
-// Label returns what pictures call the preconditioner that reports call so, such as "Nyström, s = 500" for "nystrom
-// features=500".
+// Label returns the name in figures of a preconditioner with the given name in reports, such as "Nyström, s = 500" for
+// "nystrom features=500".
 func Label(name string) string {
 	method, _, _ := strings.Cut(name, " ")
 	if k := KindNamed(method); k.Name == method && k.Label != "" {
@@ -259,7 +268,8 @@ func Label(name string) string {
 	return name
 }
 
-// Symbols writes the options of a preconditioner as formulas do: "nystrom, s = 500" for "nystrom features=500".
+// Symbols returns the name of a preconditioner with its options written as in formulas: "nystrom, s = 500" for "nystrom
+// features=500".
 func Symbols(text string) string {
 	words := strings.Fields(text)
 	if len(words) == 0 {

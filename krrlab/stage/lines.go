@@ -10,27 +10,27 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/outward"
 )
 
-// Lines are aligned lines of a name and a text.
+// Lines builds a text of aligned lines, each with a name and a text.
 type Lines struct {
-	Width int // of the names; default: 14
+	Width int // width of the names; default: 14
 	b     strings.Builder
 }
 
 func (b *Lines) String() string { return b.b.String() }
 
-// Add adds a line; what does not print is escaped, as a name in a file may hold anything.
+// Add adds a line. Characters that do not print are escaped, as names from files may have any.
 func (b *Lines) Add(name, format string, args ...any) {
 	fmt.Fprintf(&b.b, "%-*s %s\n", cmp.Or(b.Width, 14), name, safe.Line(fmt.Sprintf(format, args...)))
 }
 
-// AddText adds a line as it is; none without a text.
+// AddText adds a line with the given text, or nothing if the text is empty.
 func (b *Lines) AddText(name, text string) {
 	if text != "" {
 		b.Add(name, "%s", text)
 	}
 }
 
-// Data adds which data a stage is about, and what was decided of their files.
+// Data adds the data of a stage, and how their files were read.
 func (b *Lines) Data(h *Header) {
 	name := h.Dataset
 	if h.Note != "" {
@@ -44,7 +44,7 @@ func (b *Lines) Data(h *Header) {
 	b.Files(h.Read)
 }
 
-// Problem adds which problem a stage is about.
+// Problem adds the problem of a stage.
 func (b *Lines) Problem(h *Header) {
 	b.Data(h)
 	weighted := ""
@@ -54,14 +54,14 @@ func (b *Lines) Problem(h *Header) {
 	b.Add("problem", "kernel %s, λ = %g%s%s", h.Kernel.Short(), h.Lambda, Centered(h.Mean), weighted)
 }
 
-// Files adds what was decided of each file.
+// Files adds a line for each file that describes how it was read.
 func (b *Lines) Files(read []*datasets.Reading) {
 	for _, r := range read {
 		b.Add("read", "%v", r)
 	}
 }
 
-// Centered says which means the targets are less by; "" for none.
+// Centered describes the means that were subtracted from the targets; "" if there are none.
 func Centered(mean []float64) string {
 	if len(mean) == 0 {
 		return ""
@@ -72,13 +72,13 @@ func Centered(mean []float64) string {
 	return ", y less its mean " + outward.Plain(mean[0], 4)
 }
 
-// Took adds the seconds that the work took, in milliseconds below one second, after those of its parts: name,
-// seconds, name, seconds, ….
+// Took adds a line with the seconds of the parts of the work and their total, or with milliseconds if the total is
+// below one second. The parts are given as name, seconds, name, seconds, ….
 func (b *Lines) Took(total float64, parts ...any) {
-	unit, format, by := "seconds", "%.1f", 1.0
+	unit, format, scale := "seconds", "%.1f", 1.0
 	switch {
 	case total < 1:
-		unit, by = "milliseconds", 1e3
+		unit, scale = "milliseconds", 1e3
 		if total >= 0.1 {
 			format = "%.0f"
 		}
@@ -92,13 +92,13 @@ func (b *Lines) Took(total float64, parts ...any) {
 	}
 	var text []string
 	for i := 0; i < len(parts); i += 2 {
-		text = append(text, strings.TrimSpace(fmt.Sprintf("%s "+format, parts[i], by*parts[i+1].(float64))))
+		text = append(text, strings.TrimSpace(fmt.Sprintf("%s "+format, parts[i], scale*parts[i+1].(float64))))
 	}
 	b.Add(unit, "%s", strings.Join(text, ", "))
 }
 
-// KernelBound says the predicted bound of ‖K_stored−K‖₂ after the storage, if there is one; 0, of a user-defined kernel
-// in float64, says nothing.
+// KernelBound formats the predicted bound of ‖K̃−K‖₂. It returns "" if the bound is unknown, or 0 as for a user-defined
+// kernel in float64.
 func KernelBound(b Number) string {
 	if !b.Known() || b == 0 {
 		return ""

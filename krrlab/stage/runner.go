@@ -12,48 +12,49 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Runner is a stage as it is asked for: its options, which run on a bench. krrlab.Lab.Run runs it. A stage that ctx
-// ends may return what it has beside the error.
+// Runner is a stage with its options, ready to run on a bench. krrlab.Lab.Run runs it. If ctx ends the stage, Run may
+// return a partial result together with the error.
 type Runner interface {
 	Run(ctx context.Context, b Bench) (Stage, error)
 }
 
-// Definition makes a stage known by a name: to the command line, and to ranks, which get its options and give its
-// value as JSON. The tags of its options are those of package schema.
+// Definition makes a stage available by name: on the command line, and to ranks, which receive its options and return
+// its result as JSON. The tags of the options are those of package schema.
 type Definition struct {
 	Name    Name
 	Aliases []string // other names of its command
-	Options Runner   // a value; zero fields mean the defaults
+	Options Runner   // options, as a value; zero fields mean the defaults
 	Result  Stage    // a nil pointer of the type that Run returns
 
-	Short, Long, Example string // of its command
-	// Flags are those of the test rows and the method that its command takes: test, holdout, precond and those beside
-	// it, tol, max-iter, solver and those beside it. With solver they are those of
-	// krrlab fit; solver=auto leaves the method to the plan, without a flag. What a Help of the options says of flags
-	// that other commands have too goes for this one.
+	Short, Long, Example string // texts of its command
+	// Flags lists the flags for test rows and for the method that the command accepts: test, holdout, precond with its
+	// related flags, tol, max-iter, and solver with its related flags. With solver they mean the same as for krrlab
+	// fit; solver=auto leaves the method to the plan and defines no flag. A Help method of the options may also
+	// describe flags that other commands have.
 	Flags  string
-	Tables []Table // that its command can write, beside that of the result
+	Tables []Table // additional tables that the command can write
 
-	Indefinite bool   // K need not be positive semi-definite
-	NoBackend  string // why no Backend runs it, and what to do; "": one does
+	Indefinite bool   // the stage also accepts a K that is not positive semi-definite
+	NoBackend  string // reason why no Backend can run the stage, with advice; "": one can
 }
 
-// Hinter is a Runner that may know what the user of its command may want to know of its options; "" for nothing.
+// Hinter is a Runner that can give the user of its command a hint about the options; "" for none.
 type Hinter interface{ Hint() string }
 
-// Preparer is a pointer to a Runner that its command completes before the data are read.
+// Preparer is a pointer to a Runner whose options the command completes before the data are read.
 type Preparer interface{ Prepare(c *Command) error }
 
-// Command is what the command of a stage knows of the problem before the data are read.
+// Command has the properties of the problem that the command of a stage knows before the data are read.
 type Command struct {
-	Precond Preconditioner             // that the flags name; nil: none
-	Given   func(flags ...string) bool // whether any of these flags was set
-	Kernel  kernel.Spec                // as the flags have it
-	// Lengths are those of --sigma, for each feature; nil: it has one for all.
+	Precond Preconditioner             // preconditioner that the flags name; nil: none
+	Given   func(flags ...string) bool // reports whether any of these flags was set
+	Kernel  kernel.Spec                // kernel that the flags specify
+	// Lengths are the length scales of --sigma for each feature; nil: there is one for all.
 	Lengths []float64
-	Lambda  float64 // 0: by the data
-	Fit     string  // the krrlab fit command of the data
-	// TestFile is read as --test is, if the stage sets it, and Tested, unless nil, called with the test rows.
+	Lambda  float64 // ridge; 0: chosen from the data
+	Fit     string  // krrlab fit command for these data
+	// TestFile is a file of test rows to read, if the stage sets it, and Tested, unless nil, is called with the test
+	// rows.
 	TestFile string
 	Tested   func(*datasets.Dataset)
 }
@@ -64,22 +65,22 @@ type Table struct {
 	Build      func(Stage) *plots.Table
 }
 
-// Zero returns a pointer to options for a caller to fill, which run as they do.
+// Zero returns a pointer to zero options, which the caller can set and run.
 func (d *Definition) Zero() Runner {
 	return reflect.New(reflect.TypeOf(d.Options)).Interface().(Runner)
 }
 
-// Decode returns the options that JSON has.
+// Decode returns the options that a JSON text sets. It returns an error for unknown keys.
 func (d *Definition) Decode(options []byte) (Runner, error) {
-	o, in := d.Zero(), json.NewDecoder(bytes.NewReader(options))
-	in.DisallowUnknownFields()
-	if err := in.Decode(o); err != nil {
+	o, decoder := d.Zero(), json.NewDecoder(bytes.NewReader(options))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(o); err != nil {
 		return nil, fmt.Errorf("options of %s: %w", d.Name, err)
 	}
 	return o, nil
 }
 
-// New returns a result to decode JSON into.
+// New returns an empty result into which JSON can be decoded.
 func (d *Definition) New() Stage {
 	return reflect.New(reflect.TypeOf(d.Result).Elem()).Interface().(Stage)
 }

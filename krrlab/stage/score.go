@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	tableClasses = 8  // up to which the confusion matrix is shown whole
-	shownPairs   = 6  // of more classes, its largest entries
-	labelWidth   = 16 // of its labels, in characters
+	maxTableClasses = 8  // largest number of classes for which the full confusion matrix is shown
+	maxShownPairs   = 6  // number of entries of the confusion matrix that are shown for more classes
+	maxLabelWidth   = 16 // largest number of characters of a label
 )
 
-// Score adds the judgment of a prediction.
+// Score adds the results of a prediction on rows with known targets.
 func (b *Lines) Score(name string, s *model.Score) {
 	b.Add(name, "%v", s)
 	b.Classes(s.Classes)
 }
 
-// Classes adds the share of the largest class, the AUC, and which class is taken for which; nothing of nil.
+// Classes adds the share of the largest class, the AUC and the confusion matrix. It adds nothing for nil.
 func (b *Lines) Classes(c *model.Classes) {
 	if c == nil {
 		return
@@ -32,7 +32,7 @@ func (b *Lines) Classes(c *model.Classes) {
 		text += fmt.Sprintf("; AUC %.4f, %s", *c.AUC, c.AUCOf)
 	}
 	b.Add("classes", "%s", text)
-	if len(c.Labels) > tableClasses {
+	if len(c.Labels) > maxTableClasses {
 		b.confusions(c)
 		return
 	}
@@ -46,30 +46,30 @@ func (b *Lines) Classes(c *model.Classes) {
 		cells = append(cells, append(line, c.Errors[i].String(), fmt.Sprintf("%.2f %%", 100*s.Precision),
 			fmt.Sprintf("%.2f %%", 100*s.Recall), fmt.Sprintf("%.4f", s.F1)))
 	}
-	wide := make([]int, len(cells[0]))
+	widths := make([]int, len(cells[0]))
 	for _, line := range cells {
 		for j, cell := range line {
-			wide[j] = max(wide[j], utf8.RuneCountInString(cell))
+			widths[j] = max(widths[j], utf8.RuneCountInString(cell))
 		}
 	}
-	wide[0] = -wide[0] // to the left
+	widths[0] = -widths[0] // align the first column to the left
 	for i, line := range cells {
 		for j := range line {
-			line[j] = fmt.Sprintf("%*s", wide[j], line[j])
+			line[j] = fmt.Sprintf("%*s", widths[j], line[j])
 		}
 		b.Add(map[bool]string{true: "confusion"}[i == 0], "%s", strings.Join(line, "  "))
 	}
 }
 
-// confusions adds the largest entries of a matrix that is not shown whole, and the errors of the classes.
+// confusions adds the largest entries of a confusion matrix that is too large to show, and the errors of the classes.
 func (b *Lines) confusions(c *model.Classes) {
-	all := c.Confusions
+	confusions := c.Confusions
 	var pairs, errors []string
-	for _, v := range all[:min(shownPairs, len(all))] {
+	for _, v := range confusions[:min(maxShownPairs, len(confusions))] {
 		pairs = append(pairs, fmt.Sprintf("%s for %s %.6g of %.6g", safe.Name(v.Class), safe.Name(v.For), v.Wrong, v.Of))
 	}
-	if more := len(all) - len(pairs); more > 0 {
-		pairs = append(pairs, fmt.Sprintf("%s less often", plural.Count(more, "other pair")))
+	if omitted := len(confusions) - len(pairs); omitted > 0 {
+		pairs = append(pairs, fmt.Sprintf("%s less often", plural.Count(omitted, "other pair")))
 	}
 	if pairs != nil {
 		b.Add("confusion", "taken: %s", strings.Join(pairs, "; "))
@@ -79,21 +79,21 @@ func (b *Lines) confusions(c *model.Classes) {
 			errors = append(errors, name+" "+c.Errors[i].String())
 		}
 	}
-	const most = 12
-	if more := len(errors) - most; more > 0 {
-		errors = append(errors[:most], plural.Count(more, "other")+" in the JSON")
+	const maxErrors = 12
+	if omitted := len(errors) - maxErrors; omitted > 0 {
+		errors = append(errors[:maxErrors], plural.Count(omitted, "other")+" in the JSON")
 	}
 	b.Add("errors", "%s", strings.Join(errors, ", "))
 }
 
-// labels returns names that print, long ones cut.
-func labels(names []string) (all []string) {
+// labels returns the names in printable form, shortened if they are long.
+func labels(names []string) (printable []string) {
 	for _, name := range names {
 		name = safe.Name(name)
-		if r := []rune(name); len(r) > labelWidth {
-			name = string(r[:labelWidth-1]) + "…"
+		if r := []rune(name); len(r) > maxLabelWidth {
+			name = string(r[:maxLabelWidth-1]) + "…"
 		}
-		all = append(all, name)
+		printable = append(printable, name)
 	}
-	return all
+	return printable
 }

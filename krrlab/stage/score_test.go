@@ -37,7 +37,7 @@ errors         a 25.00 %, b 25.00 %, c 25.00 %, d 25.00 %, e 25.00 %, f 25.00 %,
 			t.Errorf("%s\nwant\n%s", b.String(), want)
 		}
 	}
-	if strings.Contains(labels([]string{strings.Repeat("x", 40)})[0], strings.Repeat("x", labelWidth)) {
+	if strings.Contains(labels([]string{strings.Repeat("x", 40)})[0], strings.Repeat("x", maxLabelWidth)) {
 		t.Error("a long label is not cut")
 	}
 }

@@ -13,23 +13,24 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Stage is what every step of the laboratory returns: exported numbers, and ways to look
-// at them. Its JSON, by encoding/json, round-trips.
+// Stage is the result of a step of the laboratory: exported numbers, and methods that show them. It can be encoded as
+// JSON and decoded again by encoding/json.
 type Stage interface {
-	String() string      // a few aligned lines, with units and the paper's symbols
-	Table() *plots.Table // the numbers
-	Plot() *plots.Figure // the picture
-	HTML() string        // table and picture, for a notebook
+	String() string      // a few aligned lines, with units and the symbols of the paper
+	Table() *plots.Table // table of the numbers
+	Plot() *plots.Figure // figure
+	HTML() string        // table and figure, for a notebook
 }
 
-// Choice is a Stage that chooses what a fit takes.
+// Choice is a Stage that chooses the kernel and λ of a fit.
 type Choice interface {
 	Stage
-	Chosen() (k kernel.Spec, lambda float64, lengths []float64) // lengths divide the features; nil: they do not
-	Short() string                                              // a line or more, for the report of the fit
+	// lengths are length scales that divide the features; nil: none
+	Chosen() (k kernel.Spec, lambda float64, lengths []float64)
+	Short() string // one or more lines for the report of the fit
 }
 
-// WriteJSON writes a value to the named file, whole or not at all.
+// WriteJSON writes a value as JSON to the named file. A file is written completely or not at all.
 func WriteJSON(name string, s any) error {
 	js, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -38,41 +39,45 @@ func WriteJSON(name string, s any) error {
 	return WriteFile(name, append(js, '\n'))
 }
 
-// WriteFile writes the named file, whole or not at all.
+// WriteFile writes the named file completely or not at all.
 func WriteFile(name string, content []byte) error { return atomicfile.Put(name, content) }
 
-// HTML is the HTML of a stage: its lines, its picture, its table folded away.
+// HTML returns the HTML of a stage: its lines, its figure, and its table in a section that is initially closed.
 func HTML(s Stage) string {
 	return plots.PreHTML(s.String()) + s.Plot().HTML() + plots.FoldedHTML("the numbers", s.Table().HTML())
 }
 
-// Header says which problem a stage is about: the first fields of its JSON, whose keys a result does not use again.
+// Header describes the problem of a stage. Its fields come first in the JSON of a result, and the result must not use
+// their keys again.
 type Header struct {
-	Dataset  string              `json:"dataset"`
-	Source   string              `json:"source,omitempty"` // files or generator the points came from
-	Note     string              `json:"note,omitempty"`   // what is special about the data: a subset, a stand-in
-	Task     string              `json:"task"`
-	Scaling  string              `json:"scaling,omitempty"`  // of the points: none, unit, standard or pixel
-	Mean     []float64           `json:"mean,omitempty"`     // of the targets, taken off them: y below is less it
-	Weighted bool                `json:"weighted,omitempty"` // the rows have weights: K below is W^½KW^½, y is W^½y
+	Dataset string `json:"dataset"`
+	Source  string `json:"source,omitempty"` // files or generator of the points
+	// remark on the data, for example that they are a subset or a stand-in
+	Note    string `json:"note,omitempty"`
+	Task    string `json:"task"`
+	Scaling string `json:"scaling,omitempty"` // scaling of the points: none, unit, standard or pixel
+	// mean that was subtracted from the targets; y below is centered
+	Mean []float64 `json:"mean,omitempty"`
+	// the rows have weights W; K below is W^½KW^½, and y is W^½y
+	Weighted bool                `json:"weighted,omitempty"`
 	N        int                 `json:"n"`
 	D        int                 `json:"d"`
-	T        int                 `json:"t"`              // right-hand sides
-	Read     []*datasets.Reading `json:"read,omitempty"` // what was decided of the files, the training file first
+	T        int                 `json:"t"`              // number of right-hand sides
+	Read     []*datasets.Reading `json:"read,omitempty"` // how the files were read, the training file first
 	Kernel   kernel.Spec         `json:"kernel"`
 	Lambda   float64             `json:"lambda"`
-	Tol      float64             `json:"tol"` // τ
+	Tol      float64             `json:"tol"` // tolerance τ
 	Seed     uint64              `json:"seed"`
 }
 
-// Number is a float64 whose JSON is null where it is not finite: NaN does not apply or was not
-// measured, +Inf is a bound that says nothing. Null is read as NaN.
+// Number is a float64 that is null in JSON if it is not finite. NaN means not applicable or not measured, and +Inf is a
+// bound without information. Null is decoded as NaN.
 type Number float64
 
-// Unknown is the Number of what does not apply or was not measured.
+// Unknown is the Number for values that do not apply or were not measured.
 var Unknown = Number(math.NaN())
 
-// SetUnknown sets all Numbers among the fields of the struct that v points to, not those of structs in it, to Unknown.
+// SetUnknown sets all Number fields of the struct that v points to to Unknown, except those within nested structs.
 func SetUnknown(v any) {
 	for _, f := range reflect.ValueOf(v).Elem().Fields() {
 		if f.Type() == reflect.TypeFor[Number]() {
@@ -84,7 +89,7 @@ func SetUnknown(v any) {
 // Known reports whether the number is finite.
 func (v Number) Known() bool { return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) }
 
-// RoundDigits returns v to so many significant digits, as a report, a page or a file has it without loss.
+// RoundDigits returns v rounded to so many significant digits, for a report, a page or a file.
 func RoundDigits(v float64, digits int) float64 { return outward.Rounded(v, digits) }
 
 // MarshalJSON implements json.Marshaler.
