@@ -1,6 +1,6 @@
-// Package precondtest is the conformance suite of preconditioners and of operators: every type that
-// implements pcg.Preconditioner should pass Test, and every pcg.Operator should pass Operator, built-in or
-// user-defined.
+// Package precondtest is the conformance suite for preconditioners and operators. Every type that implements
+// pcg.Preconditioner should pass Test, and every type that implements pcg.Operator should pass Operator; both may be
+// built-in or user-defined.
 //
 //	func TestConforms(t *testing.T) {
 //		if err := precondtest.Test(t.Context(), m, &precondtest.Options{InPlace: true}); err != nil {
@@ -8,25 +8,31 @@
 //		}
 //	}
 //
-// # What every M must do
+// # Requirements for every M
 //
-// M⁻¹ passes Operator: it is linear, symmetric and positive definite by probes, columns of a block do not influence
-// each other, blocks of one column and of many give the same, sources stay as they are, old contents of the destination
-// do not matter, the same call gives the same bits, and a canceled context is the error. It has the same bits on one
-// thread and on several (accel.SetThreads), so that results can be reproduced on another machine. A block of the wrong
-// shape is an error or a panic with a message: not a silent answer, and not an index out of range somewhere below.
+// M⁻¹ passes Operator, which checks these properties on probe vectors:
 //
-// # What some can do besides
+//   - M⁻¹ is linear, symmetric and positive definite;
+//   - columns of a block do not influence each other, and a column alone gives the same result as in a block;
+//   - the source is not changed, and the previous contents of the destination do not matter;
+//   - a repeated call gives the same bits;
+//   - if the context is canceled, its error is returned.
 //
-// An M with NormalTo is a lanczos.Metric, which gives κ(M⁻¹A) an upper end: draws must have
-// mean 0 and covariance M, the M whose inverse SolveTo applies, and depend on the stream
-// alone. One with MulTo is a pcg.Operator: MulTo must undo SolveTo, and passes Operator too. A method
-// that is there but cannot serve this M returns an error that wraps errors.ErrUnsupported, and is
-// then not tested. What else a type promises is stated in Options.
+// In addition, M⁻¹ has the same bits on one thread and on several (accel.SetThreads), so that results can be reproduced
+// on another machine. A block of the wrong shape leads to an error or to a panic with a message, not to a silent answer
+// or to an index-out-of-range panic of the Go runtime.
+//
+// # Optional methods
+//
+// An M with NormalTo is a lanczos.Metric, with which an upper bound of κ(M⁻¹A) can be computed. Its draws must have
+// mean 0 and covariance M, the M whose inverse SolveTo applies, and depend on the random stream only. An M with MulTo
+// is a pcg.Operator; MulTo must be the inverse of SolveTo, and pass Operator. If a method exists but does not support
+// this M, it returns an error that wraps errors.ErrUnsupported, and is not tested. Further promises of a type are
+// stated in Options.
 //
 // # Limits
 //
-// Probes find what is wrong in almost every direction or in simple ones; they prove nothing. The
-// statistics of NormalTo have fixed seeds and bounds of six standard deviations: a covariance that
-// has an error of less than half in the directions probed, and of less than 6·√(2/500n) in all, passes.
+// Probe vectors find errors that appear in almost every direction or in simple directions; they prove nothing. The
+// statistical tests of NormalTo have fixed seeds and tolerances of six standard deviations. A wrong covariance passes
+// if its relative error is less than one half in the probed directions, and less than 6·√(2/500n) on average.
 package precondtest

@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	draws  = 500
-	sigmas = 6 // beyond it a normal variable is with a probability of 2e-9
+	drawCount = 500
+	sigmas    = 6 // tolerance in standard deviations; a normal variable exceeds it with probability 2e-9
 )
 
-// metric checks that draws x of NormalTo have mean 0 and covariance M: with y = M⁻¹x,
+// checkMetric checks that draws x of NormalTo have mean 0 and covariance M. With y = M⁻¹x,
 //
-//	E xᵀy = n,  xᵀy being χ²_n,
+//	xᵀy has the distribution χ²_n, with expectation n,
 //	vᵀy/√(vᵀM⁻¹v) is standard normal for every v.
-func (s *suite) metric(m lanczos.Metric) {
-	x, err := s.draws(m, rng.New(s.o.Seed).Sub("precondtest"))
+func (s *suite) checkMetric(m lanczos.Metric) {
+	x, err := s.drawSamples(m, rng.New(s.o.Seed).Sub("precondtest"))
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
 		return
@@ -32,11 +32,11 @@ func (s *suite) metric(m lanczos.Metric) {
 		s.add("NormalTo: %w", err)
 		return
 	}
-	count := float64(m.Dim() * draws)
+	count := float64(m.Dim() * drawCount)
 	y := s.must("SolveTo", s.solve, x)
 	share := floats.Dot(x.RawMatrix().Data, y.RawMatrix().Data) / count
-	if off := sigmas * math.Sqrt(2/count); !(math.Abs(share-1) <= off) {
-		s.add("NormalTo does not have the covariance M: the mean of xᵀM⁻¹x is %.4g·n, want n to %.2g·n", share, off)
+	if tolerance := sigmas * math.Sqrt(2/count); !(math.Abs(share-1) <= tolerance) {
+		s.add("NormalTo does not have the covariance M: the mean of xᵀM⁻¹x is %.4g·n, want n to %.2g·n", share, tolerance)
 	}
 	v := s.directions(x)
 	u := s.must("SolveTo", s.solve, v)
@@ -44,45 +44,45 @@ func (s *suite) metric(m lanczos.Metric) {
 	e.Mul(v.T(), y)
 	_, k := v.Dims()
 	for j := range k {
-		mean, variance := stat.MeanVariance(e.RawRowView(j)[1:], nil) // the first is a direction
+		mean, variance := stat.MeanVariance(e.RawRowView(j)[1:], nil) // the first draw is one of the directions
 		size := mat.Dot(v.ColView(j), u.ColView(j))                   // vᵀM⁻¹v
-		if mean, off := mean/math.Sqrt(size), sigmas/math.Sqrt(draws-1); !(math.Abs(mean) <= off) {
+		if mean, tolerance := mean/math.Sqrt(size), sigmas/math.Sqrt(drawCount-1); !(math.Abs(mean) <= tolerance) {
 			s.add("NormalTo does not have mean 0: %.3g standard deviations in direction %d, want 0 to %.2g", mean, j,
-				off)
+				tolerance)
 			return
 		}
-		if off := sigmas * math.Sqrt(2./(draws-1)); !(math.Abs(variance/size-1) <= off) {
+		if tolerance := sigmas * math.Sqrt(2./(drawCount-1)); !(math.Abs(variance/size-1) <= tolerance) {
 			s.add("NormalTo does not have the covariance M: its variance is %.3g of M's in direction %d, want 1 to "+
-				"%.2g", variance/size, j, off)
+				"%.2g", variance/size, j, tolerance)
 			return
 		}
 	}
 }
 
-// draws returns independent draws, one in a column, and checks that they depend on the stream alone, and
-// that they end with the context.
-func (s *suite) draws(m lanczos.Metric, g rng.Stream) (*mat.Dense, error) {
+// drawSamples returns a matrix of independent draws, one in each column. It also checks that the draws depend on the
+// stream only, and that NormalTo returns the error of a canceled context.
+func (s *suite) drawSamples(m lanczos.Metric, g rng.Stream) (*mat.Dense, error) {
 	n := m.Dim()
-	x, one := mat.NewDense(n, draws, nil), filled(n, 1, math.NaN()) // must be overwritten
-	for j := range draws {
-		if err := m.NormalTo(s.ctx, one, g.Sub("draw", uint64(j))); err != nil {
+	x, draw := mat.NewDense(n, drawCount, nil), filled(n, 1, math.NaN()) // NormalTo must overwrite draw
+	for j := range drawCount {
+		if err := m.NormalTo(s.ctx, draw, g.Sub("draw", uint64(j))); err != nil {
 			return nil, err
 		}
-		if v := mat.Sum(one); v-v != 0 {
+		if v := mat.Sum(draw); v-v != 0 {
 			return nil, fmt.Errorf("the sum of a draw is %v", v)
 		}
-		x.SetCol(j, one.RawMatrix().Data)
+		x.SetCol(j, draw.RawMatrix().Data)
 	}
-	err := m.NormalTo(s.ctx, one, g.Sub("draw", 0))
-	if first := x.Slice(0, n, 0, 1); err == nil && !mat.Equal(one, first) {
-		s.add("NormalTo with the same stream gives another draw, off by %.3g", apart(one, first))
+	err := m.NormalTo(s.ctx, draw, g.Sub("draw", 0))
+	if draw0 := x.Slice(0, n, 0, 1); err == nil && !mat.Equal(draw, draw0) {
+		s.add("NormalTo with the same stream gives another draw, off by %.3g", relativeError(draw, draw0))
 	}
-	s.canceled("NormalTo: ", func(ctx context.Context) error { return m.NormalTo(ctx, one, g) })
+	s.checkCanceled("NormalTo: ", func(ctx context.Context) error { return m.NormalTo(ctx, draw, g) })
 	return x, err
 }
 
-// directions are the probes, the first draw, in which M is large, and what M⁻¹ makes of a probe again and
-// again, in which M is small.
+// directions returns vectors in which the covariance is tested: the probes, the first draw, in whose direction M is
+// large, and a probe to which M⁻¹ was applied five times, in whose direction M is small.
 func (s *suite) directions(x *mat.Dense) *mat.Dense {
 	n, k := s.x.Dims()
 	v := mat.NewDense(n, k+2, nil)

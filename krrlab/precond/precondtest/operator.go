@@ -11,47 +11,47 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// Operator returns what is wrong with A, one line for each property that fails; nil if nothing
-// is wrong. It returns the first error of a product. Of o it takes Tol and Seed.
+// Operator returns an error with one line for each property that A violates, and nil if there is none. If a product
+// fails, its error is one of the lines. Operator uses the options Tol and Seed.
 func Operator(ctx context.Context, a pcg.Operator, o *Options) error {
 	s := newSuite(ctx, o)
-	s.operator("", a)
-	return errors.Join(s.wrong...)
+	s.checkOperator("", a)
+	return errors.Join(s.violations...)
 }
 
-// operator checks A, of that name, and reports whether nothing is wrong; false, too, of a product that A does not
-// support.
-func (s *suite) operator(name string, a pcg.Operator) bool {
-	before := len(s.wrong)
+// checkOperator checks A, whose name begins each violation. It returns true if A is supported and violates nothing.
+func (s *suite) checkOperator(name string, a pcg.Operator) bool {
+	violations := len(s.violations)
 	n := a.Dim()
 	if n < 1 {
 		s.add("%sthe order is %d, want at least 1", name, n)
 		return false
 	}
 	x := probes(n, 8, s.o.Seed)
-	kept := mat.DenseCopyOf(x)
+	original := mat.DenseCopyOf(x)
 	y, err := s.product(a, x)
-	for _, check := range []func(name string, a pcg.Operator, x, y *mat.Dense) error{s.linear, s.blocks, s.effects} {
+	for _, check := range []func(name string, a pcg.Operator, x, y *mat.Dense) error{s.checkLinear, s.checkBlocks,
+		s.checkRepeat} {
 		if err == nil {
 			err = check(name, a, x, y)
 		}
 	}
 	switch {
-	case errors.Is(err, errors.ErrUnsupported) && s.y != nil: // a method besides SolveTo
+	case errors.Is(err, errors.ErrUnsupported) && s.y != nil: // an optional method, not SolveTo
 		return false
 	case err != nil:
 		s.add("%s%w", name, err)
 		return false
 	}
-	if !mat.Equal(x, kept) {
+	if !mat.Equal(x, original) {
 		s.add("%sthe source was changed", name)
 	}
-	s.symmetric(name, x, y)
-	return len(s.wrong) == before
+	s.checkSymmetric(name, x, y)
+	return len(s.violations) == violations
 }
 
-// probes returns as many random vectors of length n as asked, the vector of ones, an
-// alternating one, and the first and last unit vectors.
+// probes returns vectors of length n as columns: the given number of random vectors, the vector of ones, the vector of
+// alternating signs, and the first and last unit vectors.
 func probes(n, random int, seed uint64) *mat.Dense {
 	rnd := rand.New(rand.NewPCG(seed, 0x70726f6265))
 	x := mat.NewDense(n, random+4, nil)
@@ -67,8 +67,8 @@ func probes(n, random int, seed uint64) *mat.Dense {
 	return x
 }
 
-// linear checks A(XC) = (AX)C for a C that combines each probe with the next.
-func (s *suite) linear(name string, a pcg.Operator, x, y *mat.Dense) error {
+// checkLinear checks A(XC) = (AX)C for a C that combines each probe with the next.
+func (s *suite) checkLinear(name string, a pcg.Operator, x, y *mat.Dense) error {
 	_, k := x.Dims()
 	c := mat.NewDense(k, k-1, nil)
 	for j := range k - 1 {
@@ -79,14 +79,14 @@ func (s *suite) linear(name string, a pcg.Operator, x, y *mat.Dense) error {
 	xc.Mul(x, c)
 	yc.Mul(y, c)
 	got, err := s.product(a, &xc)
-	if err == nil && !s.near(got, &yc) {
-		s.add("%snot linear: A(XC) differs from (AX)C by %.3g", name, apart(got, &yc))
+	if err == nil && !s.isNear(got, &yc) {
+		s.add("%snot linear: A(XC) differs from (AX)C by %.3g", name, relativeError(got, &yc))
 	}
 	return err
 }
 
-// symmetric checks xᵀAz = zᵀAx and xᵀAx > 0.
-func (s *suite) symmetric(name string, x, y *mat.Dense) {
+// checkSymmetric checks xᵀAz = zᵀAx and xᵀAx > 0.
+func (s *suite) checkSymmetric(name string, x, y *mat.Dense) {
 	_, k := x.Dims()
 	var g mat.Dense
 	g.Mul(x.T(), y)
@@ -106,38 +106,37 @@ func (s *suite) symmetric(name string, x, y *mat.Dense) {
 	}
 }
 
-// blocks checks that blocks of 1, 2, … columns give the columns of the large one.
-func (s *suite) blocks(name string, a pcg.Operator, x, y *mat.Dense) error {
+// checkBlocks checks that blocks of 1, 2, … columns give the same columns as the block of all columns.
+func (s *suite) checkBlocks(name string, a pcg.Operator, x, y *mat.Dense) error {
 	n, k := x.Dims()
 	for j, w := 0, 1; j+w <= k; j, w = j+w, w+1 {
-		part, err := s.product(a, mat.DenseCopyOf(x.Slice(0, n, j, j+w)))
+		block, err := s.product(a, mat.DenseCopyOf(x.Slice(0, n, j, j+w)))
 		if err != nil {
 			return err
 		}
-		if want := y.Slice(0, n, j, j+w); !s.near(part, want) {
-			s.add("%scolumns from %d on differ by %.3g when a block is one of %d", name, j, apart(part, want), w)
+		if want := y.Slice(0, n, j, j+w); !s.isNear(block, want) {
+			s.add("%scolumns from %d on differ by %.3g when a block is one of %d", name, j, relativeError(block, want), w)
 			return nil
 		}
 	}
 	return nil
 }
 
-// effects checks that a repeated call gives the same bits, and that the end of a context is
-// its error.
-func (s *suite) effects(name string, a pcg.Operator, x, y *mat.Dense) error {
-	again, err := s.product(a, x)
+// checkRepeat checks that a repeated call gives the same bits, and that MulTo returns the error of a canceled context.
+func (s *suite) checkRepeat(name string, a pcg.Operator, x, y *mat.Dense) error {
+	repeated, err := s.product(a, x)
 	if err != nil {
 		return err
 	}
-	if !mat.Equal(y, again) {
+	if !mat.Equal(y, repeated) {
 		s.add("%sthe same call gave another result", name)
 	}
-	s.canceled(name, func(ctx context.Context) error { return a.MulTo(ctx, again, x) })
+	s.checkCanceled(name, func(ctx context.Context) error { return a.MulTo(ctx, repeated, x) })
 	return nil
 }
 
-// canceled checks that a call returns the error of a context that has ended.
-func (s *suite) canceled(name string, call func(ctx context.Context) error) {
+// checkCanceled checks that a call returns the error of a canceled context.
+func (s *suite) checkCanceled(name string, call func(ctx context.Context) error) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
 	if err := call(ctx); !errors.Is(err, context.Canceled) {

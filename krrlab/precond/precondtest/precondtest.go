@@ -16,68 +16,69 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// Options of the checks. Zero values, and nil, mean the defaults.
+// Options configures the checks. Zero values, and nil, mean the defaults.
 type Options struct {
-	// Tol is the error allowed, relative to the norms of the vectors involved; MulTo undoes
-	// SolveTo to about κ(M)·10⁻¹⁵. Default 1e-10.
+	// Tol is the allowed error, relative to the norms of the vectors involved. MulTo can invert SolveTo up to about
+	// κ(M)·10⁻¹⁵ only. Default: 1e-10.
 	Tol float64
-	// Seed of the probes.
+	// Seed is the seed of the probes.
 	Seed uint64
-
-	// What the type promises beyond the interface, which is tested where it is set.
-
-	InPlace    bool // dst may be r
-	Strided    bool // dst and r may be columns of wider matrices, whose other columns stay
-	Concurrent bool // goroutines may call at once
+	// InPlace promises that dst may be r in SolveTo, and tests it.
+	InPlace bool
+	// Strided promises that dst and r may be columns of wider matrices, whose other columns are not changed, and tests
+	// it.
+	Strided bool
+	// Concurrent promises that M is safe for concurrent use, and tests it.
+	Concurrent bool
 }
 
-// Test returns what is wrong with M, one line for each property that fails; nil if nothing is
-// wrong. It takes some 30 solves and 500 draws, and changes the number of threads on the way, so
-// that nothing else may run beside it: no parallel tests.
+// Test returns an error with one line for each property that M violates, and nil if there is none. It takes about 30
+// solves and 500 draws. Test changes the number of threads temporarily; do not run it in parallel tests.
 func Test(ctx context.Context, m pcg.Preconditioner, o *Options) error {
 	s := newSuite(ctx, o)
 	s.solve = inverse{m}
-	if !s.operator("M⁻¹: ", s.solve) {
-		return errors.Join(s.wrong...)
+	if !s.checkOperator("M⁻¹: ", s.solve) {
+		return errors.Join(s.violations...)
 	}
 	s.x = probes(m.Dim(), 3, s.o.Seed+1)
 	s.y = s.must("SolveTo", s.solve, s.x)
-	s.threads()
-	s.shapes()
+	s.checkThreads()
+	s.checkShapes()
 	if s.o.InPlace {
 		x := mat.DenseCopyOf(s.x)
 		s.expect("SolveTo in place", m.SolveTo(ctx, x, x), x, s.y)
 	}
 	if s.o.Strided {
-		s.strided()
+		s.checkStrided()
 	}
 	if s.o.Concurrent {
-		s.concurrent()
+		s.checkConcurrent()
 	}
-	if a, ok := m.(pcg.Operator); ok && s.operator("M: ", a) {
+	if a, ok := m.(pcg.Operator); ok && s.checkOperator("M: ", a) {
 		s.expect("M·M⁻¹x", nil, s.must("MulTo", a, s.y), s.x)
 		s.expect("M⁻¹·Mx", nil, s.must("SolveTo", s.solve, s.must("MulTo", a, s.x)), s.x)
 	}
 	if metric, ok := m.(lanczos.Metric); ok {
-		s.metric(metric)
+		s.checkMetric(metric)
 	}
-	return errors.Join(s.wrong...)
+	return errors.Join(s.violations...)
 }
 
 // inverse is M⁻¹ as an operator.
 type inverse struct{ pcg.Preconditioner }
 
+// MulTo sets dst = M⁻¹·src.
 func (m inverse) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return m.SolveTo(ctx, dst, src)
 }
 
-// suite is a preconditioner under test, with Y = M⁻¹X for probes X.
+// suite is a run of the conformance suite.
 type suite struct {
-	ctx   context.Context
-	solve pcg.Operator // M⁻¹
-	o     Options
-	x, y  *mat.Dense
-	wrong []error
+	ctx        context.Context
+	solve      pcg.Operator // M⁻¹
+	o          Options
+	x, y       *mat.Dense // probes X, and Y = M⁻¹X
+	violations []error
 }
 
 func newSuite(ctx context.Context, o *Options) *suite {
@@ -86,41 +87,42 @@ func newSuite(ctx context.Context, o *Options) *suite {
 	return s
 }
 
+// add adds a violation.
 func (s *suite) add(format string, args ...any) {
-	s.wrong = append(s.wrong, fmt.Errorf(format, args...))
+	s.violations = append(s.violations, fmt.Errorf(format, args...))
 }
 
-// expect notes an error, or a result that is not near what it should be.
-func (s *suite) expect(what string, err error, got *mat.Dense, want mat.Matrix) {
-	if err != nil || !s.near(got, want) {
-		s.add("%s is wrong by %.3g, error %v", what, apart(got, want), err)
+// expect adds a violation if err is not nil, or if got differs from want by more than the tolerance.
+func (s *suite) expect(operation string, err error, got *mat.Dense, want mat.Matrix) {
+	if err != nil || !s.isNear(got, want) {
+		s.add("%s is wrong by %.3g, error %v", operation, relativeError(got, want), err)
 	}
 }
 
-// must returns AX, or notes the error and returns zeros.
-func (s *suite) must(what string, a pcg.Operator, x *mat.Dense) *mat.Dense {
+// must returns AX. If the product fails, it adds a violation and returns zeros.
+func (s *suite) must(operation string, a pcg.Operator, x *mat.Dense) *mat.Dense {
 	y, err := s.product(a, x)
 	if err != nil {
-		s.add("%s: %w", what, err)
+		s.add("%s: %w", operation, err)
 		return mat.NewDense(x.RawMatrix().Rows, x.RawMatrix().Cols, nil)
 	}
 	return y
 }
 
-// threads checks that the number of threads does not change a bit.
-func (s *suite) threads() {
+// checkThreads checks that the result has the same bits for any number of threads.
+func (s *suite) checkThreads() {
 	defer accel.SetThreads(accel.Threads())
 	for _, n := range []int{1, 2, 5} {
 		accel.SetThreads(n)
 		if y := s.must("SolveTo", s.solve, s.x); !mat.Equal(y, s.y) {
-			s.add("SolveTo has other bits on %d threads, off by %.3g", n, apart(y, s.y))
+			s.add("SolveTo has other bits on %d threads, off by %.3g", n, relativeError(y, s.y))
 			return
 		}
 	}
 }
 
-// shapes checks that blocks of the wrong shape are refused.
-func (s *suite) shapes() {
+// checkShapes checks that blocks of the wrong shape are rejected.
+func (s *suite) checkShapes() {
 	n := s.solve.Dim()
 	for _, c := range [][4]int{{n + 1, 1, n + 1, 1}, {n, 1, n + 1, 1}, {n, 1, n, 2}, {n, 2, n, 1},
 		{n - 1, 1, n - 1, 1}} {
@@ -135,7 +137,8 @@ func (s *suite) shapes() {
 	}
 }
 
-// fault says what SolveTo does where it should refuse: "" if it returns an error or panics with a message of its own.
+// fault describes how SolveTo treats blocks of the wrong shape. It returns "" if SolveTo returns an error, or panics
+// with a value that is not a runtime.Error.
 func (s *suite) fault(dst, r *mat.Dense) (fault string) {
 	defer func() {
 		if e := recover(); e != nil {
@@ -151,8 +154,8 @@ func (s *suite) fault(dst, r *mat.Dense) (fault string) {
 	return ""
 }
 
-// strided checks columns of wider matrices.
-func (s *suite) strided() {
+// checkStrided checks SolveTo between columns of wider matrices.
+func (s *suite) checkStrided() {
 	const outside = 7
 	n, k := s.x.Dims()
 	src, dst := filled(n, k+2, outside), filled(n, k+3, outside)
@@ -165,21 +168,21 @@ func (s *suite) strided() {
 	}
 }
 
-// concurrent checks calls under way at the same time, of one column and of many.
-func (s *suite) concurrent() {
+// checkConcurrent checks concurrent calls with blocks of different widths.
+func (s *suite) checkConcurrent() {
 	const callers, calls = 4, 8
 	n, k := s.x.Dims()
 	start := make(chan struct{})
 	var group sync.WaitGroup
-	var first sync.Once
+	var reportOnce sync.Once
 	for c := range callers {
 		group.Go(func() {
 			<-start
 			x, want := mat.DenseCopyOf(s.x.Slice(0, n, c%2, k-c%2)), s.y.Slice(0, n, c%2, k-c%2)
 			y := mat.NewDense(n, k-c%2*2, nil)
 			for range calls {
-				if err := s.solve.MulTo(s.ctx, y, x); err != nil || !s.near(y, want) {
-					first.Do(func() { s.expect("SolveTo beside other calls", err, y, want) })
+				if err := s.solve.MulTo(s.ctx, y, x); err != nil || !s.isNear(y, want) {
+					reportOnce.Do(func() { s.expect("SolveTo beside other calls", err, y, want) })
 					return
 				}
 			}
@@ -189,33 +192,33 @@ func (s *suite) concurrent() {
 	group.Wait()
 }
 
-// apart returns ‖x−y‖_F/‖y‖_F.
-func apart(x, y mat.Matrix) float64 {
+// relativeError returns ‖x−y‖_F/‖y‖_F.
+func relativeError(x, y mat.Matrix) float64 {
 	var d mat.Dense
 	d.Sub(x, y)
 	return mat.Norm(&d, 2) / mat.Norm(y, 2)
 }
 
-// near reports whether every column of x is that of y to the tolerance.
-func (s *suite) near(x *mat.Dense, y mat.Matrix) bool {
+// isNear reports whether every column of x equals that of y within the tolerance.
+func (s *suite) isNear(x *mat.Dense, y mat.Matrix) bool {
 	n, k := x.Dims()
 	d := mat.DenseCopyOf(y)
 	for j := range k {
-		if e := apart(x.Slice(0, n, j, j+1), d.Slice(0, n, j, j+1)); !(e <= s.o.Tol) {
+		if e := relativeError(x.Slice(0, n, j, j+1), d.Slice(0, n, j, j+1)); !(e <= s.o.Tol) {
 			return false
 		}
 	}
 	return true
 }
 
-// filled returns an n×k matrix of one number.
+// filled returns an n×k matrix whose entries are v.
 func filled(n, k int, v float64) *mat.Dense {
 	x := mat.NewDense(n, k, nil)
 	x.Apply(func(_, _ int, _ float64) float64 { return v }, x)
 	return x
 }
 
-// product returns AX, or an error if an entry is not overwritten or not finite.
+// product returns AX. It returns an error if an entry of the result is not set or not finite.
 func (s *suite) product(a pcg.Operator, x *mat.Dense) (*mat.Dense, error) {
 	n, k := x.Dims()
 	y := filled(n, k, math.NaN())
