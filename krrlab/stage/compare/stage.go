@@ -191,12 +191,14 @@ func (c *comparison) addDraw(ctx context.Context, e stage.Entry, row pencil.Row)
 
 // judgeGroup judges the preconditioners of the group together, and removes them from it.
 func (c *comparison) judgeGroup(ctx context.Context) error {
-	s := &pencil.Set{A: c.k, StorageError: c.k.Error / c.problem.Lambda, LambdaMinA: c.lambdaMin, RecursiveResiduals: true, MixedTargets: c.problem.T > 1,
-		Probes: c.options.Probes,
-		Tell:   func(e stage.Event) { c.bench.Tell(ctx, e) }}
+	s := &pencil.Set{A: c.k, StorageError: c.k.Error / c.problem.Lambda, LambdaMinA: c.lambdaMin, RecursiveResiduals: true,
+		MixedTargets: c.problem.T > 1,
+		Probes:       c.options.Probes,
+		Tell:         func(e stage.Event) { c.bench.Tell(ctx, e) }}
 	var ms []pcg.Preconditioner
 	for i, m := range c.preconditioners {
-		s.Rows, s.LambdaMin, ms = append(s.Rows, &c.result.Rows[c.group[i]]), append(s.LambdaMin, m.LambdaMin), append(ms, m.M)
+		s.Rows, s.LambdaMin = append(s.Rows, &c.result.Rows[c.group[i]]), append(s.LambdaMin, m.LambdaMin)
+		ms = append(ms, m.M)
 	}
 	s.M = pencil.NewPreconditioners(c.problem.N, c.problem.Comm, ms...)
 	err := s.Solve(ctx, c.rhs, pcg.Options{Tol: c.options.To, Aim: 1, MaxIter: c.problem.MaxIter,

@@ -191,8 +191,8 @@ func (q *Result) plotNodes() *plots.Figure {
 	}
 	return &plots.Figure{
 		Title: fmt.Sprintf("%s: κ(M⁻¹A) at least %s", q.Dataset, outward.Down(q.Kappa.Lo, 3)),
-		Caption: fmt.Sprintf("The %ss of M⁻¹A, %s. Ritz values are of conjugate gradients on the targets; they lie inside "+
-			"the spectrum.", q.nodeName(), q.Kernel.InProse(q.metricText())),
+		Caption: fmt.Sprintf("The %ss of M⁻¹A, %s. Ritz values are of conjugate gradients on the targets; they lie "+
+			"inside the spectrum.", q.nodeName(), q.Kernel.InProse(q.metricText())),
 		X: plots.Axis{Label: "number, ascending"}, Y: plots.Axis{Label: "eigenvalue of M⁻¹A", Log: true},
 		Series: []plots.Series{s},
 	}

@@ -72,13 +72,13 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		return nil, err
 	}
 	q.Seconds.Kernel, q.KError = k.Seconds, k.Error
-	sides := pencil.NewPreconditioners(p.N, p.Comm, preconditioner.M)
-	set := &pencil.Set{A: k, M: sides, Rows: []*pencil.Row{&q.Row}, StorageError: k.Error / p.Lambda,
+	preconditioners := pencil.NewPreconditioners(p.N, p.Comm, preconditioner.M)
+	set := &pencil.Set{A: k, M: preconditioners, Rows: []*pencil.Row{&q.Row}, StorageError: k.Error / p.Lambda,
 		Tell: func(e stage.Event) { b.Tell(ctx, e) }}
 	timed := func(seconds *float64, step func() error) {
 		if err == nil {
-			if err = stage.Timed(seconds, step); err == nil && sides.Errs[0] != nil {
-				err = fmt.Errorf("krrlab: the preconditioner %s: %w", q.Precond, sides.Errs[0])
+			if err = stage.Timed(seconds, step); err == nil && preconditioners.Errs[0] != nil {
+				err = fmt.Errorf("krrlab: the preconditioner %s: %w", q.Precond, preconditioners.Errs[0])
 			}
 		}
 	}
