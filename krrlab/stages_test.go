@@ -253,7 +253,7 @@ func secondBatch(e Event) bool { return e.Stage == stage.Probes && e.Detail != "
 
 func sixteenProbes(s Stage) bool {
 	d := s.(*StatDim)
-	return d.Probes == 16 && !d.Reached && d.Estimate.Lo < d.Estimate.Hi
+	return d.Probes == 16 && !d.WidthReached && d.Estimate.Lo < d.Estimate.Hi
 }
 
 // TestMultiLevelMemory: where one rank alone has no room for a preconditioner, all do without.
@@ -272,7 +272,7 @@ func TestMultiLevelMemory(t *testing.T) {
 			return
 		}
 		for _, l := range m.Chain {
-			left[c.Rank()] += fmt.Sprintf("%d: %s; ", l.Width, l.Left)
+			left[c.Rank()] += fmt.Sprintf("%d: %s; ", l.Width, l.SkipReason)
 		}
 	})
 	if left[0] != left[1] || !strings.Contains(left[0], "GB") {

@@ -50,7 +50,7 @@ func TestStatDimCoverage(t *testing.T) {
 				if s.Estimate.Covers(exact) {
 					covered++
 				}
-				if s.Reached {
+				if s.WidthReached {
 					reached++
 				}
 			}

@@ -61,8 +61,8 @@ func checkVerified(t *testing.T, k kernel.Kernel, v *Verification, m *model.Mode
 	}
 	mu := testkit.Eigenvalues(t, r.a)
 	if kappa := mu[len(mu)-1] / mu[0]; !(v.Cond.Lo <= kappa*(1+1e-9) && kappa <= v.Cond.Hi*(1+1e-9)) ||
-		v.Cond.Hi > v.Simple*(1+1e-9) {
-		t.Errorf("%v: κ = %g not in %v, simple bound %g", k, kappa, v.Cond, v.Simple)
+		v.Cond.Hi > v.SimpleBound*(1+1e-9) {
+		t.Errorf("%v: κ = %g not in %v, simple bound %g", k, kappa, v.Cond, v.SimpleBound)
 	}
 	exact := r.predict(test.X)
 	f := testkit.Must(m.Decision(t.Context(), test.X, &model.Options{Float64: true}))
@@ -74,8 +74,8 @@ func checkVerified(t *testing.T, k kernel.Kernel, v *Verification, m *model.Mode
 			}
 		}
 	}
-	if v.TestN != test.Len() || !v.TestError.Known() || v.Open.Known() != (m.Labels != nil) {
-		t.Errorf("%v: test %d, error %v, open %v", k, v.TestN, v.TestError, v.Open)
+	if v.TestN != test.Len() || !v.TestError.Known() || v.OpenShare.Known() != (m.Labels != nil) {
+		t.Errorf("%v: test %d, error %v, open %v", k, v.TestN, v.TestError, v.OpenShare)
 		return
 	}
 	score := testkit.Must(m.Evaluate(t.Context(), test, &model.Options{Float64: true}))

@@ -96,7 +96,7 @@ func (a *app) verify(ctx context.Context, f *verifyFlags) error {
 	}
 	if v.Residual.Known() && float64(v.Residual)-float64(v.Rounding) > v.Tol {
 		remedy := "--residual exact"
-		if v.Claimed != nil && *v.Claimed > v.Tol { // the fit itself reported a larger residual
+		if v.ClaimedResidual != nil && *v.ClaimedResidual > v.Tol { // the fit itself reported a larger residual
 			remedy = "a larger --max-iter or --lambda"
 		}
 		a.warnf("the residual is %.2e, the model was fitted to %g: fit it again with %s", float64(v.Residual), v.Tol, remedy)

@@ -16,8 +16,8 @@ func TestVerifyCommand(t *testing.T) {
 		"proved") {
 		t.Error(out)
 	}
-	if v.Targets != "given" || !(v.Residual <= 1e-3) || v.TestN != 90 || !v.Open.Known() ||
-		!(v.Cond.Hi <= v.Simple*(1+1e-9)) {
+	if v.Targets != "given" || !(v.Residual <= 1e-3) || v.TestN != 90 || !v.OpenShare.Known() ||
+		!(v.Cond.Hi <= v.SimpleBound*(1+1e-9)) {
 		t.Errorf("%+v", v)
 	}
 	script(t, `

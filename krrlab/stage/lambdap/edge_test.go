@@ -32,7 +32,7 @@ func TestFinish(t *testing.T) {
 			point(30, its(30), pcg.Converged, 1)}, 1, 18},
 		"none": {[]Point{point(0, nil, 0, 1)}, -1, 0},
 	} {
-		s := &sweep{Sweep: &Sweep{Points: c.points, Best: -1, SetUp: 3, PerIter: 0.5}}
+		s := &sweep{Sweep: &Sweep{Points: c.points, Best: -1, SetUpSeconds: 3, IterationSeconds: 0.5}}
 		s.predictSeconds()
 		if s.Best != c.best {
 			t.Errorf("%s: %d, want %d", name, s.Best, c.best)

@@ -195,9 +195,9 @@ func TestSweep(t *testing.T) {
 				*best.Iterations)
 		}
 	}
-	if r.SetUp < 0.5 || !(r.PerIter > 0) || !reflect.DeepEqual(parts,
+	if r.SetUpSeconds < 0.5 || !(r.IterationSeconds > 0) || !reflect.DeepEqual(parts,
 		map[stage.Name]bool{"eta": true, "lanczos": true, "solve": true}) {
-		t.Errorf("set-up %g s, an iteration %g s, progress %v", r.SetUp, r.PerIter, parts)
+		t.Errorf("set-up %g s, an iteration %g s, progress %v", r.SetUpSeconds, r.IterationSeconds, parts)
 	}
 	if p := r.At(lambda); p == nil || p.LambdaP != lambda || r.At(17) != nil {
 		t.Error("At")
@@ -296,7 +296,7 @@ func TestRanksChoose(t *testing.T) {
 		return
 	}
 	a0, a1 := all[0], all[1]
-	if a0.Best < 0 || a0.Best != a1.Best || a0.SetUp != a1.SetUp || a0.PerIter != a1.PerIter || a0.Eigen != a1.Eigen {
+	if a0.Best < 0 || a0.Best != a1.Best || a0.SetUpSeconds != a1.SetUpSeconds || a0.IterationSeconds != a1.IterationSeconds || a0.Eigen != a1.Eigen {
 		t.Errorf("rank 0: %+v\nrank 1: %+v", a0, a1)
 	}
 	for i, p := range a0.Points {

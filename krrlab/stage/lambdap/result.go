@@ -42,7 +42,7 @@ func (s *Result) String() string {
 	b.Add("Z", "%s", s.Features)
 	for _, r := range s.Sweeps {
 		b.Add("η = ‖K−ZZᵀ‖₂", "%s (s = %d)", stage.Bounds(r.Eta), r.S)
-		b.Add("", "an iteration takes %.3g s, the set-up %.3g s; %s of λ_p", r.PerIter, r.SetUp,
+		b.Add("", "an iteration takes %.3g s, the set-up %.3g s; %s of λ_p", r.IterationSeconds, r.SetUpSeconds,
 			plural.Count(len(r.Points), "value"))
 		if r.Best >= 0 {
 			b.Add("  best", "%s", r.Points[r.Best].summary(s.Tol))

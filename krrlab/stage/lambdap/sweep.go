@@ -38,16 +38,16 @@ type Point struct {
 
 // Sweep is the result for one Z, n×s, at each λ_p.
 type Sweep struct {
-	N       int               `json:"n"`
-	S       int               `json:"s"`
-	Lambda  float64           `json:"lambda"`
-	Eta     estimate.Interval `json:"eta"` // ‖K−ZZᵀ‖₂
-	Points  []Point           `json:"points"`
-	Best    int               `json:"best"`              // index of the point of least predicted time; −1: none
-	SetUp   float64           `json:"seconds_set_up"`    // time to form Z and set up M
-	PerIter float64           `json:"seconds_iteration"` // time of an iteration with all right-hand sides
-	Eigen   float64           `json:"seconds_eigen"`     // time of the sweep's eigendecomposition
-	Total   float64           `json:"seconds"`
+	N                int               `json:"n"`
+	S                int               `json:"s"`
+	Lambda           float64           `json:"lambda"`
+	Eta              estimate.Interval `json:"eta"` // ‖K−ZZᵀ‖₂
+	Points           []Point           `json:"points"`
+	Best             int               `json:"best"`              // index of the point of least predicted time; −1: none
+	SetUpSeconds     float64           `json:"seconds_set_up"`    // time to form Z and set up M
+	IterationSeconds float64           `json:"seconds_iteration"` // time of an iteration with all right-hand sides
+	Eigen            float64           `json:"seconds_eigen"`     // time of the sweep's eigendecomposition
+	Total            float64           `json:"seconds"`
 }
 
 // measure measures ZZᵀ+λ_pI as a preconditioner of K+λI for a grid of λ_p. It measures η = ‖K−ZZᵀ‖₂, and for each λ_p
@@ -113,7 +113,7 @@ func (s *sweep) measureCost(ctx context.Context) error {
 		x[1] += seconds
 	}
 	err = comm.ShareNumbers(ctx, s.options.comm, x, 0)
-	s.SetUp, s.PerIter, s.Eigen = x[0], x[1], x[2]
+	s.SetUpSeconds, s.IterationSeconds, s.Eigen = x[0], x[1], x[2]
 	return err
 }
 
@@ -192,7 +192,7 @@ func (s *sweep) predictSeconds() {
 		if iterations == 0 || p.Iterations != nil && p.Status != pcg.Converged {
 			continue
 		}
-		p.Seconds = r.SetUp + float64(iterations)*r.PerIter
+		p.Seconds = r.SetUpSeconds + float64(iterations)*r.IterationSeconds
 		if r.Best < 0 || p.Seconds < r.Points[r.Best].Seconds || p.Seconds == r.Points[r.Best].Seconds &&
 			p.Kappa.Value < r.Points[r.Best].Kappa.Value {
 			r.Best = i

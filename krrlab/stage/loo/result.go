@@ -21,11 +21,11 @@ type Result struct {
 
 	// Repeats states which equal rows are left out together, and which question the errors answer.
 	Repeats datasets.Repeats `json:"repeats"`
-	// Unclaimed explains why equal rows could not be left out together; the result then claims no interval.
-	Unclaimed string `json:"unclaimed,omitempty"`
-	// Other is the score at the best λ for the question Repeats.Other. It is nil if there is no such question, or
+	// NoIntervalReason explains why equal rows could not be left out together; the result then claims no interval.
+	NoIntervalReason string `json:"unclaimed,omitempty"`
+	// OtherScore is the score at the best λ for the question Repeats.Other. It is nil if there is no such question, or
 	// without dense factors.
-	Other *leaveout.Score `json:"other,omitempty"`
+	OtherScore *leaveout.Score `json:"other,omitempty"`
 
 	Why     string  `json:"why,omitempty"`            // reason for not using dense factors although n is small enough
 	Precond string  `json:"preconditioner,omitempty"` // landmarks of Z, if probes were used
@@ -96,9 +96,9 @@ func (r *Result) String() string {
 		method += ", as " + r.Why
 	}
 	b.Add("leave-one-out", "%s; by %s", r.errorUnit(), method)
-	if text := r.Repeats.String(); r.Unclaimed != "" {
+	if text := r.Repeats.String(); r.NoIntervalReason != "" {
 		b.Add("repeats", "%s; they are not left out together, so that errors are too small and no interval is "+
-			"claimed: %s", text, r.Unclaimed)
+			"claimed: %s", text, r.NoIntervalReason)
 	} else if text != "" {
 		b.Add("repeats", "%s", text)
 	}
@@ -116,7 +116,7 @@ func (r *Result) String() string {
 		b.Add(fmt.Sprintf("λ = %.3g", s.Lambda), "%-10.5g %-*s  %s %-10.5g s_λ = %.5g%s", s.Error.Value, width,
 			intervals[i], r.gcvName(), s.GCV, s.S, mark)
 	}
-	if c := r.Scores[r.Best].Error.Confidence; c < 1 && r.Unclaimed == "" {
+	if c := r.Scores[r.Best].Error.Confidence; c < 1 && r.NoIntervalReason == "" {
 		b.Add("confidence",
 			"%.4g %% at each λ; the probes and the solves are covered, K as stored as if its error were spread evenly",
 			100*c)
@@ -126,8 +126,8 @@ func (r *Result) String() string {
 	if r.Repeats.String() != "" {
 		errorText += " on " + datasets.OfQuestion(r.Repeats.Question)
 	}
-	if r.Other != nil {
-		v := r.Other.Error.Value
+	if r.OtherScore != nil {
+		v := r.OtherScore.Error.Value
 		if !r.Classes {
 			v = math.Sqrt(v)
 		}

@@ -102,7 +102,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		if err := alternative.scoreDense(ctx, b, q, []float64{r.Scores[r.Best].Lambda}); err != nil {
 			return nil, err
 		}
-		r.Other = &alternative.Scores[0]
+		r.OtherScore = &alternative.Scores[0]
 	}
 	r.Seconds = time.Since(start).Seconds()
 	return r, nil
@@ -193,7 +193,7 @@ func (r *Result) scorePath(ctx context.Context, b stage.Bench, q *leaveout.Probl
 	}
 	b.Tell(ctx, stage.Event{Stage: stage.Eigenvalues, Remaining: -1})
 	if r.Repeats.Grouped > 0 && (q.Classes || p.Comm.Size() > 1) {
-		q.Same, r.Unclaimed = nil, "probes leave them out together of regression in one process only: "+
+		q.Same, r.NoIntervalReason = nil, "probes leave them out together of regression in one process only: "+
 			"--exact-below takes dense factors"
 	}
 	m, err := precond.New(ctx, q.Merged(landmarks.Z), z.LambdaP,
@@ -202,7 +202,7 @@ func (r *Result) scorePath(ctx context.Context, b stage.Bench, q *leaveout.Probl
 		return err
 	}
 	r.Scores, err = leaveout.Path(ctx, k, m, p.Y, o.Lambdas, q)
-	if r.Unclaimed != "" {
+	if r.NoIntervalReason != "" {
 		for i := range r.Scores {
 			e := &r.Scores[i].Error
 			if e.Lo, e.Hi, e.Method = 0, math.Inf(1), "none"; q.Classes {

@@ -55,8 +55,8 @@ func (s *Seconds) fitTotal() float64 { return s.Form + s.Factor + s.Solve }
 
 // Measured is the result for one Z. All fields after Indefinite are nil or zero if M was not set up.
 type Measured struct {
-	Error estimate.Interval `json:"error"`          // ‖ZZᵀ−K‖₂
-	Left  string            `json:"left,omitempty"` // reason why M was not set up; empty if it was
+	Error      estimate.Interval `json:"error"`          // ‖ZZᵀ−K‖₂
+	SkipReason string            `json:"left,omitempty"` // reason why M was not set up; empty if it was
 	// Indefinite states that the stored K+λI has a negative eigenvalue. Its error is then above λ, whatever
 	// problem.Error is, and nothing is known of κ.
 	Indefinite bool `json:"stored_indefinite,omitempty"`
@@ -88,9 +88,9 @@ func measure(ctx context.Context, p *problem, m feature.Map, g rng.Stream, o *Op
 	requiredBytes := 24 * int64(width) * int64(width) // ZᵀZ, its factor and the inverse of the factor
 	switch {
 	case opt.memory > 0 && p.featureBytes(width)+requiredBytes > opt.memory:
-		level.Left = fmt.Sprintf("it would take %.3g GB beside Z", float64(requiredBytes)/1e9)
+		level.SkipReason = fmt.Sprintf("it would take %.3g GB beside Z", float64(requiredBytes)/1e9)
 	case work > opt.Work:
-		level.Left = fmt.Sprintf("its set-up would take %.2g flops", work)
+		level.SkipReason = fmt.Sprintf("its set-up would take %.2g flops", work)
 	}
 	clock := time.Now()
 	z, err := formFeatures(ctx, m, p, func(completed, total int) { opt.progress("", "features", completed, total) })
@@ -102,7 +102,7 @@ func measure(ctx context.Context, p *problem, m feature.Map, g rng.Stream, o *Op
 		return nil, err
 	}
 	level.Seconds.Error = stage.Lap(&clock)
-	if level.Left != "" {
+	if level.SkipReason != "" {
 		return level, nil
 	}
 	opt.progress("", "factor", 0, 0)

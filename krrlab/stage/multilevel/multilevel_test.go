@@ -39,7 +39,7 @@ func TestCoverage(t *testing.T) {
 				narrow++
 			}
 			if l.Error.Confidence != 0.975 || l.Kappa.Confidence != 0.95 || !l.Converged || l.TrueResidual > 1e-3 ||
-				l.Left != "" {
+				l.SkipReason != "" {
 				t.Fatalf("%s, seed %d: %+v", c.name, seed, l)
 			}
 		}
@@ -72,7 +72,7 @@ func TestLimits(t *testing.T) {
 	full := testkit.Must(measure(t.Context(), p, m, rng.New(1), &Options{}))
 	for what, o := range map[string]*Options{"flops": {Work: 1e5}, "GB": {memory: 4*n*90 + 1000}} {
 		l := testkit.Must(measure(t.Context(), p, m, rng.New(1), o))
-		if !strings.Contains(l.Left, what) || l.Iterations != 0 || l.Form != "" {
+		if !strings.Contains(l.SkipReason, what) || l.Iterations != 0 || l.Form != "" {
 			t.Errorf("%s: %+v", what, l)
 		}
 		if l.Error.Lo != full.Error.Lo || l.Error.Hi != full.Error.Hi {

@@ -36,8 +36,8 @@ func (m *Result) String() string {
 		"seconds: form+factor+solve")
 	row := func(name string, l *Level) {
 		e := stage.Span(l.Error, "")
-		if l.Left != "" {
-			b.Add(name, "%-11s %5d  %-23s  no preconditioner: %s", l.Sketch, l.Width, e, l.Left)
+		if l.SkipReason != "" {
+			b.Add(name, "%-11s %5d  %-23s  no preconditioner: %s", l.Sketch, l.Width, e, l.SkipReason)
 			return
 		}
 		k := stage.Span(*l.Kappa, "")

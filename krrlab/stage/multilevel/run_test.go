@@ -58,7 +58,7 @@ func TestRunLimited(t *testing.T) {
 	o := &multilevel.Options{Levels: levels("features:150,srht:20"), Work: 1e6}
 	m := testkit.Must(lab.MultiLevel(t.Context(), o))
 	testkit.Contains(t, m.String(), "no preconditioner: ")
-	if m.Chain[0].Kappa != nil || m.Chain[0].Left == "" || m.Chain[1].Kappa == nil ||
+	if m.Chain[0].Kappa != nil || m.Chain[0].SkipReason == "" || m.Chain[1].Kappa == nil ||
 		len(m.Plot().Panels[0].Series[0].X) != 1 || len(m.Plot().Panels[2].Series[0].X) != 2 {
 		t.Errorf("%v", m)
 	}

@@ -70,7 +70,7 @@ func (s *Result) rungText(r Rung) string {
 			outward.Span(c.Low.Lo, c.High.Hi, 3), c.Rank)
 	}
 	return t + fmt.Sprintf(" %15s, %6.2f s predicted, %6.2f s taken", plural.Count(r.Iterations, "iteration"),
-		r.Predicted, r.Seconds.Rung)
+		r.PredictedSeconds, r.Seconds.Rung)
 }
 
 func (s *Result) resultText() string {
@@ -117,7 +117,7 @@ func (s *Result) Table() *plots.Table {
 			row = append(row, make([]any, 10)...)
 		}
 		seconds := r.Seconds
-		t.Add(append(row, r.Verdict, r.Iterations, r.Predicted, seconds.Features, seconds.Gram, seconds.Factor,
+		t.Add(append(row, r.Verdict, r.Iterations, r.PredictedSeconds, seconds.Features, seconds.Gram, seconds.Factor,
 			seconds.Test, seconds.Rung)...)
 	}
 	return t

@@ -32,17 +32,17 @@ type Seconds struct {
 
 // Rung is the result for one width s.
 type Rung struct {
-	S          int               `json:"s"`
-	Kappa      estimate.Interval `json:"kappa"`      // κ(M⁻¹A), for K itself
-	Min        estimate.Interval `json:"lambda_min"` // λ_min(M⁻¹A), for K itself
-	Max        estimate.Interval `json:"lambda_max"` // λ_max(M⁻¹A), for K itself
-	Conditions *Conditions       `json:"conditions"` // conditions of Theorem 7; nil if they were not measured
-	Verdict    Verdict           `json:"verdict"`
-	Iterations int               `json:"iterations"`            // ⌈(√κ/2)·ln(2/τ)⌉
-	Iteration  float64           `json:"seconds_per_iteration"` // time of one iteration of a solve
-	Predicted  float64           `json:"predicted_seconds"`     // time of a solve: features, ZᵀZ, factor and iterations
-	Products   int               `json:"products"`              // number of products with K in the test
-	Seconds    Seconds           `json:"seconds"`
+	S                int               `json:"s"`
+	Kappa            estimate.Interval `json:"kappa"`      // κ(M⁻¹A), for K itself
+	Min              estimate.Interval `json:"lambda_min"` // λ_min(M⁻¹A), for K itself
+	Max              estimate.Interval `json:"lambda_max"` // λ_max(M⁻¹A), for K itself
+	Conditions       *Conditions       `json:"conditions"` // conditions of Theorem 7; nil if they were not measured
+	Verdict          Verdict           `json:"verdict"`
+	Iterations       int               `json:"iterations"`            // ⌈(√κ/2)·ln(2/τ)⌉
+	IterationSeconds float64           `json:"seconds_per_iteration"` // time of one iteration of a solve
+	PredictedSeconds float64           `json:"predicted_seconds"`     // time of a solve: features, ZᵀZ, factor and iterations
+	Products         int               `json:"products"`              // number of products with K in the test
+	Seconds          Seconds           `json:"seconds"`
 }
 
 // Status is how a search ended.
@@ -95,7 +95,7 @@ func Search(ctx context.Context, p Problem, o *Options, g rng.Stream) (*Result, 
 	}
 	res.Status = None
 	for i, r := range res.Rungs {
-		if bestRung < 0 || r.Predicted < res.Rungs[bestRung].Predicted {
+		if bestRung < 0 || r.PredictedSeconds < res.Rungs[bestRung].PredictedSeconds {
 			bestRung, res.S = i, r.S
 		}
 	}
@@ -196,22 +196,22 @@ func (s *search) measureRung(ctx context.Context, ladder *ladder, width int, pro
 	rung.Seconds = ladder.seconds
 	rung.Seconds.Test = stage.Lap(&clock)
 	rung.Seconds.Rung = time.Since(start).Seconds()
-	rung.Iteration = productSeconds + solveSeconds
+	rung.IterationSeconds = productSeconds + solveSeconds
 	if err := s.shareSeconds(ctx, rung); err != nil {
 		return nil, err
 	}
 	rung.Iterations = pcg.IterationBound(rung.Kappa.Value, s.problem.Tol)
-	rung.Predicted = rung.Seconds.Features + rung.Seconds.Gram + rung.Seconds.Factor +
-		float64(rung.Iterations)*rung.Iteration
+	rung.PredictedSeconds = rung.Seconds.Features + rung.Seconds.Gram + rung.Seconds.Factor +
+		float64(rung.Iterations)*rung.IterationSeconds
 	return rung, nil
 }
 
 // shareSeconds replaces the seconds by those of rank 0 on all ranks, so that all choose the same rung.
 func (s *search) shareSeconds(ctx context.Context, r *Rung) error {
 	t := &r.Seconds
-	x := []float64{t.Features, t.Gram, t.Factor, t.Test, t.Rung, r.Iteration}
+	x := []float64{t.Features, t.Gram, t.Factor, t.Test, t.Rung, r.IterationSeconds}
 	err := comm.ShareNumbers(ctx, s.problem.Comm, x, 0)
-	t.Features, t.Gram, t.Factor, t.Test, t.Rung, r.Iteration = x[0], x[1], x[2], x[3], x[4], x[5]
+	t.Features, t.Gram, t.Factor, t.Test, t.Rung, r.IterationSeconds = x[0], x[1], x[2], x[3], x[4], x[5]
 	return err
 }
 

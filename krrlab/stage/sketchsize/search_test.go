@@ -70,9 +70,9 @@ func TestKappa(t *testing.T) {
 		t.Fatalf("status %s, rung %d", none.Status, chosen(none))
 	}
 	for i, r := range none.Rungs {
-		if r.Verdict == Accept || r.Predicted < none.Rungs[chosen(none)].Predicted {
-			t.Errorf("rung %d: %s, %g s predicted, the chosen one %g s", i, r.Verdict, r.Predicted,
-				none.Rungs[chosen(none)].Predicted)
+		if r.Verdict == Accept || r.PredictedSeconds < none.Rungs[chosen(none)].PredictedSeconds {
+			t.Errorf("rung %d: %s, %g s predicted, the chosen one %g s", i, r.Verdict, r.PredictedSeconds,
+				none.Rungs[chosen(none)].PredictedSeconds)
 		}
 	}
 	testkit.Equal(t, none.Rungs[len(none.Rungs)-1].S, 256)
@@ -153,8 +153,8 @@ func TestRanksChoose(t *testing.T) {
 	}
 	testkit.Equal(t, chosen(all[0]), chosen(all[1]))
 	for i, a := range all[0].Rungs {
-		if b := all[1].Rungs[i]; a.Predicted != b.Predicted || a.Iteration != b.Iteration || a.Seconds != b.Seconds {
-			t.Errorf("s = %d: %g s predicted by rank 0, %g s by rank 1", a.S, a.Predicted, b.Predicted)
+		if b := all[1].Rungs[i]; a.PredictedSeconds != b.PredictedSeconds || a.IterationSeconds != b.IterationSeconds || a.Seconds != b.Seconds {
+			t.Errorf("s = %d: %g s predicted by rank 0, %g s by rank 1", a.S, a.PredictedSeconds, b.PredictedSeconds)
 		}
 	}
 }

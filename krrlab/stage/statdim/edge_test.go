@@ -26,8 +26,8 @@ func TestControlExplains(t *testing.T) {
 			r := testkit.Must(m.run(t.Context(), p, &Options{probes: 16, MaxProbes: 16, Width: 1e-5,
 				stream: rng.New(2)}))
 			width[i] = r.Estimate.Width()
-			if i == 0 && r.Explained != 0 || i == 1 && !(r.Explained > 0.99) {
-				t.Errorf("%s, control %v: explains %g", m.name, i == 1, r.Explained)
+			if i == 0 && r.VarianceExplained != 0 || i == 1 && !(r.VarianceExplained > 0.99) {
+				t.Errorf("%s, control %v: explains %g", m.name, i == 1, r.VarianceExplained)
 			}
 		}
 		if !(width[1] < width[0]/5) {

@@ -30,7 +30,7 @@ func Dense(k *mat.Dense, err, lambda float64, lambdas []float64) (*Numbers, erro
 	}
 	n := len(mu)
 	eps := err + float64(n)*0x1p-52*max(-mu[0], mu[n-1])
-	res := &Numbers{Reached: true}
+	res := &Numbers{WidthReached: true}
 	for _, l := range curveLambdas {
 		interval := estimate.Interval{Confidence: 1, Method: "exact", Seconds: time.Since(start).Seconds()}
 		for _, m := range mu {

@@ -19,17 +19,17 @@ type Point struct {
 // Numbers are an estimate of s_λ(K) with its errors and cost. The half-width of the interval is
 // Sampling+Truncation+Storage.
 type Numbers struct {
-	Estimate estimate.Interval `json:"estimate"`
-	Reached  bool              `json:"width_reached"` // the interval is as narrow as requested
+	Estimate     estimate.Interval `json:"estimate"`
+	WidthReached bool              `json:"width_reached"` // the interval is as narrow as requested
 	// Curve is the estimate at several λ in ascending order, among them the problem's λ. It is nil for a single λ.
-	Curve      []Point `json:"curve,omitempty"`
-	Probes     int     `json:"probes,omitempty"`      // number m of probes
-	Steps      int     `json:"steps,omitempty"`       // number of Lanczos steps, or of iterations of all solves
-	Columns    int     `json:"columns,omitempty"`     // number of vectors multiplied by K
-	Sampling   float64 `json:"half_width_sampling"`   // half-width due to the random probes
-	Truncation float64 `json:"half_width_truncation"` // half-width due to inexact solves
-	Storage    float64 `json:"half_width_storage"`    // half-width due to the stored K
-	Explained  float64 `json:"variance_explained"`    // share of the probes' variance that the control variate removed
+	Curve             []Point `json:"curve,omitempty"`
+	Probes            int     `json:"probes,omitempty"`      // number m of probes
+	Steps             int     `json:"steps,omitempty"`       // number of Lanczos steps, or of iterations of all solves
+	Columns           int     `json:"columns,omitempty"`     // number of vectors multiplied by K
+	Sampling          float64 `json:"half_width_sampling"`   // half-width due to the random probes
+	Truncation        float64 `json:"half_width_truncation"` // half-width due to inexact solves
+	Storage           float64 `json:"half_width_storage"`    // half-width due to the stored K
+	VarianceExplained float64 `json:"variance_explained"`    // share of the probes' variance that the control variate removed
 }
 
 // Result is the statistical dimension s_λ(K) = tr(K(K+λI)⁻¹) with an interval.
@@ -84,7 +84,7 @@ func (s *Result) String() string {
 // missedWidthNote explains why the requested width was not reached; it is empty if it was.
 func (s *Result) missedWidthNote() string {
 	switch {
-	case s.Reached:
+	case s.WidthReached:
 		return ""
 	case s.Method == Free:
 		return fmt.Sprintf(" (asked %s): all that tr K and this Z prove", outward.Percent(s.Width, 2))
@@ -102,10 +102,10 @@ func (s *Result) stepText() string {
 }
 
 func (s *Result) explainedText() string {
-	if s.Explained <= 0 {
+	if s.VarianceExplained <= 0 {
 		return ""
 	}
-	return fmt.Sprintf("; as control variate it removes %.3g %% of the variance", 100*s.Explained)
+	return fmt.Sprintf("; as control variate it removes %.3g %% of the variance", 100*s.VarianceExplained)
 }
 
 // curvePoints returns the curve, or the problem's λ alone if there is no curve.

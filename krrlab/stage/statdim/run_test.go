@@ -36,8 +36,8 @@ func TestRun(t *testing.T) {
 			if m == statdim.Exact && (s.Estimate.Width() > 1e-6 || s.Estimate.Confidence != 1) {
 				t.Errorf("%v: %v of all eigenvalues", p, s.Estimate)
 			}
-			if exact := dimension(0.05); !s.Estimate.Covers(exact) || m != statdim.Free && !s.Reached {
-				t.Errorf("%v, %v: s_λ = %.6g, got %v, reached %v", p, m, exact, s.Estimate, s.Reached)
+			if exact := dimension(0.05); !s.Estimate.Covers(exact) || m != statdim.Free && !s.WidthReached {
+				t.Errorf("%v, %v: s_λ = %.6g, got %v, reached %v", p, m, exact, s.Estimate, s.WidthReached)
 			}
 			for _, c := range s.Curve {
 				if exact := dimension(c.Lambda); !c.Estimate.Covers(exact) || c.Estimate.Lo > c.Estimate.Value ||
@@ -70,7 +70,7 @@ func TestMemoryRefusesDense(t *testing.T) {
 	}
 	exact := testkit.Must(made(1200, 0).StatDim(t.Context(), statdim.Options{Method: statdim.Exact}))
 	less := testkit.Must(made(1200, 11e6).StatDim(t.Context(), statdim.Options{MaxProbes: 16, Width: 1e-6}))
-	if !less.Estimate.Covers(exact.Estimate.Value) || less.Reached || less.Method == statdim.Exact {
+	if !less.Estimate.Covers(exact.Estimate.Value) || less.WidthReached || less.Method == statdim.Exact {
 		t.Errorf("%v, exactly %v", less, exact)
 	}
 	testkit.Contains(t, less.String(), "(asked 0.0001 %)", "all eigenvalues need 11.5 MB, the limit is 11 MB")

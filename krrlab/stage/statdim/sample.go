@@ -82,7 +82,7 @@ func (p *problem) setEstimate(r *Numbers, samples *sample, o *Options, method st
 	if p.Control != nil {
 		mean = p.Control.StatDim()
 	}
-	a, r.Sampling, r.Truncation, r.Explained = samples.fitIntercept(mean, o.Confidence)
+	a, r.Sampling, r.Truncation, r.VarianceExplained = samples.fitIntercept(mean, o.Confidence)
 	r.Sampling = max(r.Sampling, p.minHalfWidth(a, len(samples.y), o.Confidence))
 	r.Estimate = p.interval(r, a, o, method)
 }
@@ -110,8 +110,8 @@ func (p *problem) narrowInterval(o *Options, m int, batch func(m int, tol float6
 			return res, err
 		}
 		res = nextNumbers
-		res.Estimate.Seconds, res.Reached = time.Since(start).Seconds(), res.Estimate.Width() <= o.Width
-		if res.Reached || m >= o.MaxProbes || !res.probesCanNarrow(o) {
+		res.Estimate.Seconds, res.WidthReached = time.Since(start).Seconds(), res.Estimate.Width() <= o.Width
+		if res.WidthReached || m >= o.MaxProbes || !res.probesCanNarrow(o) {
 			return res, nil
 		}
 		m = o.nextProbeCount(m, res.Estimate.Width())

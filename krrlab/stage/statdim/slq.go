@@ -77,8 +77,8 @@ func (c *slqRun) result() *Numbers {
 		p.setEstimate(&numbers, &c.samples[i], c.options, "slq")
 		res.Curve = append(res.Curve, Point{p.Lambda, numbers.Estimate})
 		if p == c.problem {
-			res.Estimate, res.Sampling, res.Truncation, res.Storage, res.Explained =
-				numbers.Estimate, numbers.Sampling, numbers.Truncation, numbers.Storage, numbers.Explained
+			res.Estimate, res.Sampling, res.Truncation, res.Storage, res.VarianceExplained =
+				numbers.Estimate, numbers.Sampling, numbers.Truncation, numbers.Storage, numbers.VarianceExplained
 		}
 	}
 	return res

@@ -133,7 +133,7 @@ func (r *run) runAuto(ctx context.Context) error {
 	if err := r.runProbes(ctx); err != nil {
 		return err
 	}
-	if r.Reached || r.problem.Z == nil || 2*r.Truncation < 0.5*r.Estimate.Width()*r.Estimate.Value {
+	if r.WidthReached || r.problem.Z == nil || 2*r.Truncation < 0.5*r.Estimate.Width()*r.Estimate.Value {
 		return nil
 	}
 	slqRun := r.Curve
@@ -244,6 +244,6 @@ func (r *run) runFree(ctx context.Context) error {
 			r.Estimate = point.Estimate
 		}
 	}
-	r.Reached = r.Estimate.Width() <= r.options.Width
+	r.WidthReached = r.Estimate.Width() <= r.options.Width
 	return nil
 }

@@ -46,13 +46,13 @@ func TestCoverage(t *testing.T) {
 						if r.Estimate.Covers(d.exact) {
 							covered++
 						}
-						if r.Reached {
+						if r.WidthReached {
 							reached++
 						}
 						probes += r.Probes
-						if r.Reached != (r.Estimate.Width() <= 0.1) || !r.Reached && r.Probes < min(256, n/2) {
+						if r.WidthReached != (r.Estimate.Width() <= 0.1) || !r.WidthReached && r.Probes < min(256, n/2) {
 							t.Errorf("seed %d: %v of width %.3g with %d probes, reached %v", seed, r.Estimate,
-								r.Estimate.Width(), r.Probes, r.Reached)
+								r.Estimate.Width(), r.Probes, r.WidthReached)
 						}
 					}
 					t.Logf("s_λ = %.4g: %d of %d covered, %d reached 10 %%, %.1f probes", d.exact, covered, count,

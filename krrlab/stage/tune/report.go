@@ -82,10 +82,10 @@ func (r *Result) repeatsNote() string {
 		return ""
 	}
 	text += "; the error is of " + datasets.OfQuestion(r.Repeats.Question)
-	if !r.Other.Known() {
+	if !r.OtherError.Known() {
 		return text
 	}
-	otherText := strings.TrimPrefix(r.Metric.Text(float64(r.Other)), "error ")
+	otherText := strings.TrimPrefix(r.Metric.Text(float64(r.OtherError)), "error ")
 	return fmt.Sprintf("%s (%s on %s)", text, otherText, datasets.OfQuestion(r.Repeats.Other))
 }
 
@@ -104,7 +104,7 @@ func (r *Result) String() string {
 		b.Add(map[bool]string{true: "search"}[i == 0], "%s: %s in %.3g s", l.Name, plural.Count(l.Points, "point"),
 			l.Seconds)
 	}
-	b.AddText("memory", r.Limited)
+	b.AddText("memory", r.MemoryNote)
 	leading := r.bestPerKernel()
 	for _, p := range leading {
 		b.AddText(p.Kernel, p.summary(r.Metric))
@@ -112,7 +112,7 @@ func (r *Result) String() string {
 	if r.ARD != nil {
 		b.AddText("lengths", r.ARD.summary(r.Metric))
 	}
-	b.AddText("lengths", r.Lacks)
+	b.AddText("lengths", r.LengthsNote)
 	reason := ""
 	if len(leading) > 0 && r.Best.Model > leading[0].Model {
 		reason = "; the smoothest of those not told apart from the least"

@@ -73,28 +73,28 @@ type Result struct {
 	Criterion string `json:"criterion"`
 	// Metric is the optimized metric. Errors are its losses: 1 − AUC, 1 − F1, or the metric itself for all others.
 	Metric model.Metric `json:"metric"`
-	// Of is the class whose F1 was optimized, if there are two classes; else it is empty.
-	Of     string  `json:"metric_of,omitempty"`
-	Best   Point   `json:"best"`
-	Points []Point `json:"points"` // in the order of their evaluation
-	Levels []Level `json:"levels"`
+	// PositiveClass is the class whose F1 was optimized, if there are two classes; else it is empty.
+	PositiveClass string  `json:"metric_of,omitempty"`
+	Best          Point   `json:"best"`
+	Points        []Point `json:"points"` // in the order of their evaluation
+	Levels        []Level `json:"levels"`
 	// Gain is the relative reduction of the error expected from one more point when the search ended; null without a
 	// model.
 	Gain    stage.Number `json:"gain"`
 	ARD     *Lengths     `json:"ard,omitempty"`     // search for a length scale per feature; null if there was none
 	Map     *Map         `json:"map,omitempty"`     // null if σ or λ was not searched
 	Command string       `json:"command,omitempty"` // command that fits with the result
-	// Lacks explains why no length scales were searched although they were requested: the kernel lacks a method, or the
-	// memory is too small.
-	Lacks string `json:"lacks,omitempty"`
-	// Limited states that the memory limits the rows of the search.
-	Limited string  `json:"limited,omitempty"`
-	Seconds float64 `json:"seconds"`
+	// LengthsNote explains why no length scales were searched although they were requested: the kernel lacks a method,
+	// or the memory is too small.
+	LengthsNote string `json:"lacks,omitempty"`
+	// MemoryNote states that the memory limits the rows of the search.
+	MemoryNote string  `json:"limited,omitempty"`
+	Seconds    float64 `json:"seconds"`
 	// Repeats states which rows are left out, or held out, together, and which question Error answers.
 	Repeats datasets.Repeats `json:"repeats"`
-	// Other is the error of Best for the question Repeats.Other. It is null if there is no such question, or if the
-	// last level did not use leave-one-out.
-	Other stage.Number `json:"other_error"`
+	// OtherError is the error of Best for the question Repeats.Other. It is null if there is no such question, or if
+	// the last level did not use leave-one-out.
+	OtherError stage.Number `json:"other_error"`
 
 	edge string // report line if Best is at an end of its grid
 }
@@ -109,7 +109,7 @@ func (s *search) result() *Result {
 		return nil
 	}
 	r := &Result{Criterion: s.data.criterion(), Metric: s.data.judgment.metric, Gain: stage.Number(s.expectedGain),
-		Best: s.describe(best), ARD: s.foundLengths, Lacks: s.lengthsNote, Seconds: time.Since(s.start).Seconds()}
+		Best: s.describe(best), ARD: s.foundLengths, LengthsNote: s.lengthsNote, Seconds: time.Since(s.start).Seconds()}
 	for _, l := range s.levels {
 		r.Levels = append(r.Levels, Level{Name: l.name, Rows: l.rows})
 	}
@@ -119,7 +119,7 @@ func (s *search) result() *Result {
 		r.Levels[p.level].Points++
 		r.Levels[p.level].Seconds += described.Seconds
 	}
-	r.Map, r.Repeats, r.Other = s.errorMap(best), s.groups.Repeats, stage.Unknown
+	r.Map, r.Repeats, r.OtherError = s.errorMap(best), s.groups.Repeats, stage.Unknown
 	if r.edge = best.edge(); r.edge != "" {
 		r.edge += ": others, held by flags, may be better"
 	}

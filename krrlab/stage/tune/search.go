@@ -61,7 +61,7 @@ type search struct {
 	models       [][]*process // fitted models by level and family; nil: to be fitted
 	expectedGain float64      // expected improvement when the latest level ended
 	foundLengths *Lengths     // nil: no length scales were searched
-	lengthsNote  string       // Result.Lacks
+	lengthsNote  string       // Result.LengthsNote
 	notify       func(stage.Event)
 	start        time.Time
 	workDone     float64 // work of the evaluated points, in units of rows³
@@ -97,7 +97,7 @@ func run(ctx context.Context, data *problem, o Options, full *evaluator, notify 
 	}
 	r := s.result()
 	if r != nil && err == nil {
-		r.Other, err = s.otherError(ctx, &r.Best)
+		r.OtherError, err = s.otherError(ctx, &r.Best)
 	}
 	if r == nil && err == nil {
 		err = fmt.Errorf("tune: no fit at any point tried, want a larger λ; the last: %w",

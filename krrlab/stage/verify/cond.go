@@ -14,11 +14,11 @@ import (
 
 // Spectrum has certain bounds of eigenvalues of K and of A = K+λI.
 type Spectrum struct {
-	Cond     estimate.Interval `json:"kappa"`              // κ(A)
-	Simple   float64           `json:"kappa_simple_bound"` // 1 + n·max k(x,x)/λ, rounded up, without any product
-	Largest  estimate.Interval `json:"largest_eigenvalue"` // λ_max(K)
-	Smallest estimate.Interval `json:"smallest_eigenvalue"`
-	Passes   int               `json:"passes"` // number of passes over K
+	Cond        estimate.Interval `json:"kappa"`              // κ(A)
+	SimpleBound float64           `json:"kappa_simple_bound"` // 1 + n·max k(x,x)/λ, rounded up, without any product
+	Largest     estimate.Interval `json:"largest_eigenvalue"` // λ_max(K)
+	Smallest    estimate.Interval `json:"smallest_eigenvalue"`
+	Passes      int               `json:"passes"` // number of passes over K
 }
 
 // Cond bounds the ends of the spectrum of K+λI with the given number of passes over K. A third of them are power steps
@@ -29,11 +29,11 @@ func (m *Matrix) Cond(ctx context.Context, lambda float64, passes int, g rng.Str
 	n := float64(m.N)
 	traceBound := n * m.Largest * roundUp // λ_max(K) ≤ tr K
 	if m.function.signed {                // then K(x, x) has rounding errors
-		traceBound += n * m.Entry
+		traceBound += n * m.EntryError
 	}
-	s := &Spectrum{Simple: (1 + traceBound/lambda) * roundUp}
+	s := &Spectrum{SimpleBound: (1 + traceBound/lambda) * roundUp}
 	// ‖ΔK‖₂ ≤ nδ, and products have a relative error of at most sumError of |K||v|.
-	slack := n*m.Entry + m.sumError()*n*m.Largest
+	slack := n*m.EntryError + m.sumError()*n*m.Largest
 	powerSteps := (passes + 2) / 3
 	lo, hi, err := m.perron(ctx, powerSteps)
 	if err != nil {

@@ -32,7 +32,7 @@ func Example() {
 		return
 	}
 	fmt.Printf("‖r‖/‖y‖ = %.4f, certain to 1e-12: %v\n", r.Norm[0]/r.Target[0], r.Rounding[0]/r.Target[0] < 1e-12)
-	fmt.Printf("κ in [%.3f, %.3f], at most %.0f\n", s.Cond.Lo, s.Cond.Hi, s.Simple)
+	fmt.Printf("κ in [%.3f, %.3f], at most %.0f\n", s.Cond.Lo, s.Cond.Hi, s.SimpleBound)
 	// Output:
 	// ‖r‖/‖y‖ = 0.0033, certain to 1e-12: true
 	// κ in [2.529, 5.016], at most 6

@@ -18,10 +18,10 @@ const block = 256
 
 // Matrix is the kernel matrix K of n points, processed row by row.
 type Matrix struct {
-	N, D    int
-	Largest float64 // max_i k(x_i, x_i)
-	Entry   float64 // δ, a bound of the error of an entry
-	Stored  bool    // K is stored; otherwise its rows are formed again for each product
+	N, D       int
+	Largest    float64 // max_i k(x_i, x_i)
+	EntryError float64 // δ, a bound of the error of an entry
+	Stored     bool    // K is stored; otherwise its rows are formed again for each product
 
 	function  *function
 	x         []float64 // n×d
@@ -59,7 +59,7 @@ func New(ctx context.Context, c comm.Comm, spec kernel.Spec, x points.Points, me
 		return nil, fmt.Errorf("verify: k(x, x) is %v", m.Largest)
 	}
 	m.useSparseRows()
-	m.Entry = m.entryError(m.Largest, m.maxSqNorm)
+	m.EntryError = m.entryError(m.Largest, m.maxSqNorm)
 	return m, m.storeRows(ctx, memory)
 }
 

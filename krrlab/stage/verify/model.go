@@ -54,17 +54,17 @@ const (
 
 // Verification is the result of the verification of a model.
 type Verification struct {
-	Model   string              `json:"model"` // name of its data set
-	N       int                 `json:"n"`
-	D       int                 `json:"d"`
-	T       int                 `json:"t"`
-	Kernel  kernel.Spec         `json:"kernel"`
-	Lambda  float64             `json:"lambda"`
-	Tol     float64             `json:"tol"`              // tolerance of the fit
-	Claimed *float64            `json:"claimed_residual"` // residual according to the model file; nil: none
-	Targets string              `json:"targets"`          // source of the targets
-	Read    []*datasets.Reading `json:"read,omitempty"`   // how the files were read, the training file first
-	Mean    []float64           `json:"mean,omitempty"`   // mean of the targets in the model, which y has subtracted
+	Model           string              `json:"model"` // name of its data set
+	N               int                 `json:"n"`
+	D               int                 `json:"d"`
+	T               int                 `json:"t"`
+	Kernel          kernel.Spec         `json:"kernel"`
+	Lambda          float64             `json:"lambda"`
+	Tol             float64             `json:"tol"`              // tolerance of the fit
+	ClaimedResidual *float64            `json:"claimed_residual"` // residual according to the model file; nil: none
+	Targets         string              `json:"targets"`          // source of the targets
+	Read            []*datasets.Reading `json:"read,omitempty"`   // how the files were read, the training file first
+	Mean            []float64           `json:"mean,omitempty"`   // mean that the model subtracted from the targets
 
 	Columns  []float64    `json:"true_residuals"`    // ‖y_j−Ac_j‖₂/‖y_j‖₂ of each column
 	Residual stage.Number `json:"true_residual"`     // the largest of Columns; null if the targets are unknown
@@ -77,7 +77,7 @@ type Verification struct {
 	TestN     int            `json:"test_n"`
 	TestError stage.Number   `json:"test_error"`        // share of wrong labels, or RMSE
 	Classes   *model.Classes `json:"classes,omitempty"` // confusion of the classes
-	Open      stage.Number   `json:"labels_open"`       // share of test labels that the bound does not prove
+	OpenShare stage.Number   `json:"labels_open"`       // share of test labels that the bound does not prove
 
 	Stored  bool    `json:"k_stored"`
 	Seconds float64 `json:"seconds"`
@@ -150,7 +150,7 @@ func newChecker(m *model.Model, o *Options) (*checker, error) {
 	o.Memory = cmp.Or(o.Memory, accel.MemoryAvailable()/2)
 	checker := &checker{model: m, options: o, c: mat.DenseCopyOf(m.C).RawMatrix().Data, result: &Verification{
 		Model: m.Origin.Dataset, N: n, D: d, T: t, Kernel: spec, Lambda: m.Lambda, Tol: m.Origin.Tol,
-		Claimed: m.Origin.TrueResidual, Targets: targetsUnknown, Mean: m.Mean,
+		ClaimedResidual: m.Origin.TrueResidual, Targets: targetsUnknown, Mean: m.Mean,
 	}}
 	stage.SetUnknown(checker.result)
 	for _, d := range []*datasets.Dataset{o.Train, o.Test} {
@@ -328,6 +328,6 @@ func (c *checker) checkPredictions(ctx context.Context) error {
 		score := pred.Score(c.test)
 		c.result.TestError, c.result.Classes = stage.Number(score.ErrorRate), score.Classes
 	}
-	c.result.Open = stage.Number(p.Open())
+	c.result.OpenShare = stage.Number(p.Open())
 	return nil
 }

@@ -33,7 +33,7 @@ func (m *Matrix) Apply(ctx context.Context, c []float64, t int, lambda float64) 
 	floats.AddScaled(v, lambda, c)
 	rounding = make([]float64, t)
 	for j, norm := range oneNorms(c, t) {
-		rounding[j] = (m.Entry + m.sumError()*m.Largest) * norm
+		rounding[j] = (m.EntryError + m.sumError()*m.Largest) * norm
 	}
 	return v, rounding, nil
 }

@@ -19,7 +19,7 @@ func TestOne(t *testing.T) {
 		s := testkit.Must(m.Cond(t.Context(), 5, 6, rng.New(1)))
 		// K = 25
 		if !s.Largest.Covers(25) || s.Largest.Width() > 1+1e-9 || !s.Cond.Covers(1) ||
-			!(s.Simple >= 6 && s.Simple <= 6*(1+1e-13)) || s.Passes != 6 {
+			!(s.SimpleBound >= 6 && s.SimpleBound <= 6*(1+1e-13)) || s.Passes != 6 {
 			t.Errorf("%+v", s)
 		}
 	}

@@ -43,7 +43,7 @@ func TestRankOne(t *testing.T) {
 			}
 			within("λ_max", exact, s.Largest.Lo, s.Largest.Hi)
 			within("κ", kappa, s.Cond.Lo, s.Cond.Hi)
-			within("κ, simple", kappa, 1, s.Simple)
+			within("κ, simple", kappa, 1, s.SimpleBound)
 		}
 	}
 }

@@ -57,13 +57,13 @@ func TestMatrix(t *testing.T) {
 				}
 				for i := range n {
 					for j, v := range m.rows(i, i+1)[0] {
-						if e := math.Abs(v - k.At(i, j)); e > 2*m.Entry { // both are rounded
-							t.Fatalf("%s: entry (%d, %d) has an error of %.2g, bound %.2g", spec.Name, i, j, e, m.Entry)
+						if e := math.Abs(v - k.At(i, j)); e > 2*m.EntryError { // both are rounded
+							t.Fatalf("%s: entry (%d, %d) has an error of %.2g, bound %.2g", spec.Name, i, j, e, m.EntryError)
 						}
 					}
 				}
-				if m.Entry > 1e-11*m.Largest {
-					t.Errorf("%s: bound of an entry %.2g says nothing", spec.Name, m.Entry)
+				if m.EntryError > 1e-11*m.Largest {
+					t.Errorf("%s: bound of an entry %.2g says nothing", spec.Name, m.EntryError)
 				}
 				v, w := make([]float64, n*cols), make([]float64, n*cols)
 				rng.New(5).Normals(v, 0)
@@ -98,9 +98,9 @@ func TestCond(t *testing.T) {
 			m := formed(t, spec, x, 1<<30)
 			s := testkit.Must(m.Cond(t.Context(), lambda, passes, rng.New(1)))
 			if !s.Cond.Covers(kappa) || !s.Largest.Covers(most) || !s.Smallest.Covers(max(least, 0)) ||
-				s.Cond.Hi > s.Simple*(1+1e-9) {
+				s.Cond.Hi > s.SimpleBound*(1+1e-9) {
 				t.Errorf("%s, %d passes: κ = %g in %v, λ_max = %g in %v, λ_min = %g in %v, simple bound %g",
-					spec.Name, passes, kappa, s.Cond, most, s.Largest, least, s.Smallest, s.Simple)
+					spec.Name, passes, kappa, s.Cond, most, s.Largest, least, s.Smallest, s.SimpleBound)
 			}
 			if s.Cond.Width() > before*(1+1e-12) {
 				t.Errorf("%s: the interval widens to %g at %d passes", spec.Name, s.Cond.Width(), passes)

@@ -16,15 +16,15 @@ func (v *Verification) String() string {
 	b.Add("targets", "%s%s%s", v.Targets, v.targetsNote(), stage.Centered(v.Mean))
 	if v.Residual.Known() {
 		claimed := "nothing"
-		if v.Claimed != nil {
-			claimed = fmt.Sprintf("%.4e", *v.Claimed)
+		if v.ClaimedResidual != nil {
+			claimed = fmt.Sprintf("%.4e", *v.ClaimedResidual)
 		}
 		b.Add("residual", "‖y−(K+λI)c‖/‖y‖ = %.4e ± %.1e of the worst column, in float64; the file says %s, asked "+
 			"%g: %s",
 			v.Residual, v.Rounding, claimed, v.Tol, v.verdict())
 	}
 	b.Add("κ(K+λI)", "in %s, certain; at most 1+n·max k/λ = %s", outward.Span(v.Cond.Lo, v.Cond.Hi, 4),
-		outward.Up(v.Simple, 4))
+		outward.Up(v.SimpleBound, 4))
 	b.Add("eigenvalues", "λ_max(K) in %s, λ_min(K) in [0, %s], %d passes over K",
 		outward.Span(v.Largest.Lo, v.Largest.Hi, 5), outward.Up(v.Smallest.Hi, 3), v.Passes)
 	if v.Bound.Known() {
@@ -66,15 +66,15 @@ func (v *Verification) verdict() string {
 
 func (v *Verification) testText() string {
 	s := plural.Count(v.TestN, "point")
-	if v.TestError.Known() && v.Open.Known() {
+	if v.TestError.Known() && v.OpenShare.Known() {
 		s += fmt.Sprintf(", error %.2f %%", 100*v.TestError)
 	} else if v.TestError.Known() {
 		s += fmt.Sprintf(", RMSE %s%s", outward.Plain(float64(v.TestError), 4),
 			map[bool]string{true: " of all targets together, whatever their units"}[v.T > 1])
 	}
-	if v.Open.Known() {
+	if v.OpenShare.Known() {
 		s += fmt.Sprintf("; %.2f %% of the labels are proved those of the exact answer, %.2f %% open at this residual",
-			100*(1-v.Open), 100*v.Open)
+			100*(1-v.OpenShare), 100*v.OpenShare)
 	}
 	return s
 }
@@ -93,8 +93,8 @@ func (v *Verification) Table() *plots.Table {
 	t.Add("κ(K+λI)", v.Cond)
 	t.Add("λ_max(K)", v.Largest)
 	t.Add("λ_min(K)", v.Smallest)
-	if v.Open.Known() {
-		t.Add("share of test labels open", plots.AtMost(float64(v.Open)), 0.0, plots.AtMost(float64(v.Open)))
+	if v.OpenShare.Known() {
+		t.Add("share of test labels open", plots.AtMost(float64(v.OpenShare)), 0.0, plots.AtMost(float64(v.OpenShare)))
 	}
 	return t
 }
@@ -105,7 +105,7 @@ func (v *Verification) Plot() *plots.Figure {
 	kappa := plots.Series{Name: "certain interval of κ", Style: plots.Points}
 	kappa.AddBand(1, v.Cond.Value, v.Cond.Lo, v.Cond.Hi)
 	panels := []*plots.Figure{{Y: plots.Axis{Label: "κ(K+λI)", Log: true}, X: plots.Axis{Ticks: []float64{}},
-		Series: []plots.Series{kappa}, HLines: []plots.RefLine{{At: v.Simple, Label: "1+n·max k/λ"}}}}
+		Series: []plots.Series{kappa}, HLines: []plots.RefLine{{At: v.SimpleBound, Label: "1+n·max k/λ"}}}}
 	if residual := (plots.Series{Name: "residual", Style: plots.Points, Y: v.Columns}); v.Residual > 0 {
 		for j := range v.Columns {
 			residual.X = append(residual.X, float64(j+1))
