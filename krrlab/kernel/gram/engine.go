@@ -15,63 +15,65 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// float is the type of an entry as it is multiplied.
-type float interface{ float32 | float64 }
+// entry is the number type in which tiles are multiplied.
+type entry interface{ float32 | float64 }
 
-// operations is what a Matrix asks of its engine, whatever the type of its tiles.
+// operations is the part of the engine that a Matrix uses. It does not depend on the number type of the tiles.
 type operations interface {
-	formAll(ctx context.Context, progress func(done, total int)) error
+	formAll(ctx context.Context, progress func(formed, total int)) error
 	mul(ctx context.Context, dst, src blas64.General, lambda float64) error
 	columns(ctx context.Context, dst blas64.General, idx []int) error
-	part(ctx context.Context, dst blas64.General, rows, cols []int) error
-	scan(ctx context.Context, s *search) error
+	submatrix(ctx context.Context, dst blas64.General, rows, cols []int) error
+	scanTiles(ctx context.Context, s *search) error
 	tileBytes() int64
-	leftOut() []int64
+	droppedSums() []int64
 }
 
-// engine forms tiles as numbers of type T, keeps them as the storage says, and multiplies by them.
-type engine[T float] struct {
+// engine forms tiles of numbers of type T, stores them in the chosen format, and multiplies by them. The place of a
+// point is its position in the order of the tiling.
+type engine[T entry] struct {
 	*tiling
-	k       kernel.Kernel
-	x       points.Points  // in their own order
-	panels  []points.Panel // the blocks
-	diag    []float64      // k(x_i, x_i) by place
-	fill    func(dst []T, ld int, x, z points.Panel, w *kernel.Workspace)
-	shift   float64 // the tiles are those of K − shift·11ᵀ
-	storage Storage
-	// Tiles of this rank as they are kept, none of Recompute. words are the entries of Fixed16, round(65535·v) for v in
-	// [0, 1]; where entries are dropped (cols+15)/16 for each row, with a bit for each entry, set for those that are
-	// kept, or nil where all are.
-	words   [][]uint16
-	entries [][]T
-	drop    *drop     // what entries are dropped; nil for nothing
-	comm    comm.Comm // that shares the tiles
-	scale   []float64 // powers of two by place: |k(x_i, x_j)|·scale_i·scale_j ≤ 1
-	factors []float64 // √w_i by place: a product is S·tiles·S·src, S = diag(√w_i); nil without weights
+	k        kernel.Kernel
+	x        points.Points  // the points in the caller's order
+	panels   []points.Panel // the points of each block, with norms
+	diag     []float64      // k(x_i, x_i) by place
+	fillTile func(dst []T, ld int, x, z points.Panel, w *kernel.Workspace)
+	shift    float64 // tiles store the entries of K − shift·11ᵀ
+	storage  Storage
 
-	mu   sync.Mutex
-	idle []*product[T] // scratch of products that are over
+	// packedWords holds 16-bit words for each tile of this rank. With Fixed16 they are the entries, round(65535·v) for
+	// v in [0, 1]. If entries are dropped, they are a bitmap of (cols+15)/16 words per row, with a bit set for each
+	// stored entry; the bitmap of a tile is nil if all its entries are stored.
+	packedWords [][]uint16
+	entries     [][]T     // the stored entries of each tile of this rank; nil with Recompute and Fixed16
+	dropped     *dropSums // sums of the dropped entries; nil if no entries are dropped
+	comm        comm.Comm // the ranks among which the tiles are distributed
+	scale       []float64 // powers of two by place: |k(x_i, x_j)|·scale_i·scale_j ≤ 1
+	factors     []float64 // √w_i by place: a product is S·tiles·S·src with S = diag(√w_i); nil without weights
 
-	forming sync.Pool // of columns, []worker[T]
+	mu           sync.Mutex
+	idleProducts []*product[T] // scratch memory of finished products, guarded by mu
+
+	formWorkers sync.Pool // scratch memory []worker[T] for forming columns
 }
 
-// fixedOne is the 16-bit number that stands for 1.
-const fixedOne = 1<<16 - 1
+// fixed16One is the 16-bit integer that represents the value 1.
+const fixed16One = 1<<16 - 1
 
 // worker is the scratch memory of one worker.
-type worker[T float] struct {
-	kernel kernel.Workspace
-	tile   []T // a tile that is not kept as it is
-	values []T // those of it that are
-	lost   []T // sums by row and by column of those that are not
-	yi, yj []T // products with one tile
-	simd   simd.Workspace
-	row    []float32 // of a search, and the places of its candidates
-	at     []int32
+type worker[T entry] struct {
+	kernel       kernel.Workspace
+	tile         []T // an unpacked or recomputed tile
+	values       []T // the stored entries of a tile while it is packed
+	lostSums     []T // sums of the dropped entries of a tile, by row and then by column
+	yi, yj       []T // products with one tile
+	simd         simd.Workspace
+	candidateRow []float32 // entries of a row in a neighbor search
+	candidates   []int32   // positions in candidateRow that may be neighbors
 }
 
-// build makes the engine that m.choice asks for, with no tile formed.
-func (m *Matrix) build() {
+// buildEngine creates the engine for m.choice. No tile is formed yet.
+func (m *Matrix) buildEngine() {
 	c := &m.choice
 	if c.wide() {
 		m.ops = engineOf(m, func(dst []float64, ld int, x, z points.Panel, w *kernel.Workspace) {
@@ -92,38 +94,39 @@ func (m *Matrix) build() {
 	m.ops = engineOf(m, fill)
 }
 
-// wide reports whether entries are formed, and multiplied, in float64.
+// wide reports whether entries are formed and multiplied in float64.
 func (c *Choice) wide() bool {
 	return c.Storage == Float64 || c.Storage == Recompute && c.Arithmetic != kernel.Float32
 }
 
-func engineOf[T float](m *Matrix, fill func(dst []T, ld int, x, z points.Panel, w *kernel.Workspace)) *engine[T] {
+// engineOf returns an engine without tiles, with numbers of type T.
+func engineOf[T entry](m *Matrix, fill func(dst []T, ld int, x, z points.Panel, w *kernel.Workspace)) *engine[T] {
 	c := &m.choice
-	m.tiling.deal()
+	m.tiling.assignTiles()
 	e := &engine[T]{
-		tiling: m.tiling, k: m.k, x: m.view(c.Centred), diag: placed(m.tiling, m.diag), fill: fill,
-		shift: c.Shift, storage: c.Storage, comm: m.comm, scale: placed(m.tiling, m.scales()),
+		tiling: m.tiling, k: m.k, x: m.computedPoints(), diag: inPlaceOrder(m.tiling, m.diag), fillTile: fill,
+		shift: c.Shift, storage: c.Storage, comm: m.comm, scale: inPlaceOrder(m.tiling, m.rowScales()),
 	}
 	if m.factors != nil {
-		e.factors = placed(m.tiling, m.factors)
+		e.factors = inPlaceOrder(m.tiling, m.factors)
 	}
-	laid := e.x
+	ordered := e.x
 	if m.leaves != nil {
-		laid = points.Gather(laid, m.leaves.Order)
+		ordered = points.Gather(ordered, m.leaves.Order)
 	}
-	p := points.NewPanel(laid)
+	p := points.NewPanel(ordered)
 	if c.Arithmetic == kernel.Float32 {
-		p = points.NewPanel32(laid)
+		p = points.NewPanel32(ordered)
 	}
 	e.panels = make([]points.Panel, m.tiling.blocks)
 	for b := range e.panels {
 		e.panels[b] = p.Slice(m.tiling.block(b))
 	}
 	if c.Sparse != nil && c.Sparse.Least > 0 {
-		e.drop = newDrop(c.Sparse.Least, m.tiling.n)
+		e.dropped = newDropSums(c.Sparse.Least, m.tiling.n)
 	}
-	if c.Storage == Fixed16 || e.drop != nil {
-		e.words = make([][]uint16, len(m.tiling.order))
+	if c.Storage == Fixed16 || e.dropped != nil {
+		e.packedWords = make([][]uint16, len(m.tiling.order))
 	}
 	if c.Storage == Float32 || c.Storage == Float64 {
 		e.entries = make([][]T, len(m.tiling.order))
@@ -131,27 +134,28 @@ func engineOf[T float](m *Matrix, fill func(dst []T, ld int, x, z points.Panel, 
 	return e
 }
 
-// each calls body with the position and the blocks of each tile of this rank, from many workers.
-func (e *engine[T]) each(ctx context.Context, body func(w *worker[T], p, i, j int)) error {
+// forEachTile calls body from several workers with the index p and the blocks i ≥ j of each tile of this rank.
+func (e *engine[T]) forEachTile(ctx context.Context, body func(w *worker[T], p, i, j int)) error {
 	workers := make([]worker[T], accel.Threads())
-	return accel.ForEach(ctx, len(e.order), func(who, p int) {
-		body(&workers[who], p, int(e.order[p].i), int(e.order[p].j))
+	return accel.ForEach(ctx, len(e.order), func(thread, p int) {
+		body(&workers[thread], p, int(e.order[p].i), int(e.order[p].j))
 	})
 }
 
-func (e *engine[T]) formAll(ctx context.Context, progress func(done, total int)) error {
+// formAll forms and stores all tiles of this rank. With Recompute it does nothing.
+func (e *engine[T]) formAll(ctx context.Context, progress func(formed, total int)) error {
 	if e.storage == Recompute {
 		return ctx.Err()
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	more := accel.Counter(len(e.order), progress)
-	err := e.each(ctx, func(w *worker[T], p, _, _ int) {
-		if err := e.form(w, p); err != nil {
+	advance := accel.Counter(len(e.order), progress)
+	err := e.forEachTile(ctx, func(w *worker[T], p, _, _ int) {
+		if err := e.formTile(w, p); err != nil {
 			cancel(err)
 			return
 		}
-		more(1)
+		advance(1)
 	})
 	if err != nil {
 		return context.Cause(ctx)
@@ -159,45 +163,45 @@ func (e *engine[T]) formAll(ctx context.Context, progress func(done, total int))
 	return nil
 }
 
-// form computes tile p and keeps it.
-func (e *engine[T]) form(w *worker[T], p int) error {
-	t := buffer.Grow(&w.tile, e.area(p))
-	if whole := e.storage != Fixed16 && e.drop == nil; whole {
+// formTile computes and stores tile p.
+func (e *engine[T]) formTile(w *worker[T], p int) error {
+	t := buffer.Grow(&w.tile, e.tileArea(p))
+	if keepsTile := e.storage != Fixed16 && e.dropped == nil; keepsTile {
 		t = make([]T, len(t))
 		e.entries[p] = t
 	}
-	e.formTo(t, p, &w.kernel)
+	e.formTileTo(t, p, &w.kernel)
 	if !kernel.BuiltIn(e.k) {
-		if err := e.check(p, t); err != nil {
+		if err := e.checkEntries(p, t); err != nil {
 			return err
 		}
 	}
 	switch {
 	case e.storage == Fixed16:
-		e.words[p] = make([]uint16, len(t))
-		simd.Narrow(e.words[p], any(t).([]float32), fixedOne)
-	case e.drop != nil:
-		e.pack(w, p, t)
+		e.packedWords[p] = make([]uint16, len(t))
+		simd.Narrow(e.packedWords[p], any(t).([]float32), fixed16One)
+	case e.dropped != nil:
+		e.packTile(w, p, t)
 	}
 	return nil
 }
 
-// area returns the number of entries of tile p.
-func (e *engine[T]) area(p int) int {
+// tileArea returns the number of entries of tile p.
+func (e *engine[T]) tileArea(p int) int {
 	return e.rows(int(e.order[p].i)) * e.rows(int(e.order[p].j))
 }
 
-// formTo forms tile p in dst.
-func (e *engine[T]) formTo(dst []T, p int, w *kernel.Workspace) {
+// formTileTo computes tile p in dst.
+func (e *engine[T]) formTileTo(dst []T, p int, w *kernel.Workspace) {
 	r := e.order[p]
 	x, z := e.panels[r.i], e.panels[r.j]
 	cols := z.Len()
-	e.fill(dst, cols, x, z, w)
+	e.fillTile(dst, cols, x, z, w)
 	if r.i != r.j {
 		return
 	}
 	lo, _ := e.block(int(r.i))
-	for a := range cols { // exactly symmetric, with the exact diagonal
+	for a := range cols { // make the tile exactly symmetric, with the exact diagonal
 		for b := range a {
 			dst[b*cols+a] = dst[a*cols+b]
 		}
@@ -205,13 +209,13 @@ func (e *engine[T]) formTo(dst []T, p int, w *kernel.Workspace) {
 	}
 }
 
-// check names an entry of tile p that cannot be kept.
-func (e *engine[T]) check(p int, t []T) error {
+// checkEntries returns an error that names the first entry of tile p, with entries t, that cannot be stored.
+func (e *engine[T]) checkEntries(p int, t []T) error {
 	for q, v := range t {
-		want := ""
+		hint := ""
 		switch {
 		case e.storage == Fixed16 && !(v >= 0 && v <= 1):
-			want = ", outside the [0, 1] of fixed16: take float32"
+			hint = ", outside the [0, 1] of fixed16: take float32"
 		case v-v == 0:
 			continue
 		}
@@ -220,60 +224,64 @@ func (e *engine[T]) check(p int, t []T) error {
 		j0, _ := e.block(int(r.j))
 		cols := e.rows(int(r.j))
 		return fmt.Errorf("gram: kernel %v of points %d and %d is %v%s", e.k, e.point(i0+q/cols), e.point(j0+q%cols), v,
-			want)
+			hint)
 	}
 	return nil
 }
 
-// tile returns tile p, row-major without gaps. It stays valid until w's next call.
+// tile returns tile p, row-major without gaps. The result is valid until the next call with the same w.
 func (e *engine[T]) tile(w *worker[T], p int) []T {
 	switch {
 	case e.storage == Recompute:
-		t := buffer.Grow(&w.tile, e.area(p))
-		e.formTo(t, p, &w.kernel)
+		t := buffer.Grow(&w.tile, e.tileArea(p))
+		e.formTileTo(t, p, &w.kernel)
 		return t
 	case e.storage == Fixed16:
-		t := buffer.Grow(&w.tile, e.area(p))
-		simd.Widen(any(t).([]float32), e.words[p])
+		t := buffer.Grow(&w.tile, e.tileArea(p))
+		simd.Widen(any(t).([]float32), e.packedWords[p])
 		for q, v := range t {
-			t[q] = v / fixedOne
+			t[q] = v / fixed16One
 		}
 		return t
-	case e.words != nil && e.words[p] != nil:
-		return e.unpack(w, p)
+	case e.packedWords != nil && e.packedWords[p] != nil:
+		return e.unpackTile(w, p)
 	}
 	return e.entries[p]
 }
 
-// mulTile sets yi = T·xj, rows×t, and yj = Tᵀ·xi, cols×t, for tile p. Blocks of vectors are stored by columns: entry
-// (r, c) of xi is xi[c*rows+r]. This is the loop in which the solver spends its time.
-func (e *engine[T]) mulTile(w *worker[T], p int, yi, yj []T, rows, cols int, xi, xj []T, t int) {
+// mulTile returns yi = T·xj, rows×t, and yj = Tᵀ·xi, cols×t, for tile p, in the memory of w. Blocks of vectors are
+// stored by columns: entry (r, c) of xi is xi[c*rows+r]. The solver spends its time in this loop.
+func (e *engine[T]) mulTile(w *worker[T], p int, xi, xj []T, t int) (yi, yj []T) {
+	rows, cols := e.rows(int(e.order[p].i)), e.rows(int(e.order[p].j))
+	yi, yj = buffer.Grow(&w.yi, len(xi)), buffer.Grow(&w.yj, len(xj))
 	clear(yi)
 	clear(yj)
 	if e.storage != Fixed16 {
 		simd.Both(rows, cols, e.tile(w, p), cols, xj, yj, xi, yi, t, &w.simd)
-		return
+		return yi, yj
 	}
-	simd.Both(rows, cols, e.words[p], cols, xj, yj, xi, yi, t, &w.simd)
+	simd.Both(rows, cols, e.packedWords[p], cols, xj, yj, xi, yi, t, &w.simd)
 	for _, y := range [][]T{yi, yj} {
 		for k := range y {
-			y[k] *= 1.0 / fixedOne
+			y[k] *= 1.0 / fixed16One
 		}
 	}
+	return yi, yj
 }
 
+// tileBytes returns the memory of the stored tiles of this rank, in bytes.
 func (e *engine[T]) tileBytes() (sum int64) {
-	for _, t := range e.entries {
-		sum += int64(len(t)) * sizeOf[T]()
+	for _, tile := range e.entries {
+		sum += int64(len(tile)) * sizeOf[T]()
 	}
-	for _, w := range e.words {
-		sum += 2 * int64(len(w))
+	for _, words := range e.packedWords {
+		sum += 2 * int64(len(words))
 	}
 	return sum
 }
 
 // sizeOf returns the number of bytes of a T.
-func sizeOf[T float]() int64 {
+func sizeOf[T entry]() int64 {
 	if _, ok := any(T(0)).(float32); ok {
 		return 4
 	}

@@ -17,118 +17,120 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Estimate is the error of one way to compute K, measured on some of its rows and
-// columns and extrapolated to n. With E_m = K_m as computed − K_m, K_m of m rows drawn at
-// random, one from each of m equal parts of the rows:
+// Estimate is the storage error of one method to compute K, measured on some of its rows and columns and extrapolated
+// to n. Let K_m be the kernel matrix of m rows drawn at random, one from each of m equal parts of the rows, and E_m the
+// error of the computed K_m:
 //
 //	‖E_n‖₂ ≲ 2·r·√n + c·n/m,   r = rms(E_m),
 //	c = (N + √(N² − 4r²m))/2 if N = ‖E_m‖₂ > 2.1·r√m, else |vᵀE_m v|,
 //
-// v the leading eigenvector of K_m. The first term is the norm of a symmetric
-// matrix of independent errors (Wigner's semicircle), which rounding alone gives.
-// c is the part of the error that is alike along rows and grows as ‖K_n‖₂ does,
-// in proportion to n. Where it stands out of the semicircle, it lifts the norm to
-// N = c + r²m/c, of which the formula is the inverse (F. Benaych-Georges and R. R.
-// Nadakuditi, Adv. Math. 227, 2011, section 3.1); while it is hidden, it shows
-// along v. Errors of inner products are largest far from the origin, where few points may lie: the
-// farRows points of largest norm are looked at in any case, and the bound is at least ‖E‖₂ on
-// them and the others. m is an eighth of n, from 512 to 1,024; up to n = 1,152 all rows are looked at.
+// where v is the leading eigenvector of K_m. The first term is the norm of a symmetric matrix of independent errors
+// (Wigner's semicircle), which pure rounding has. c is the part of the error that is correlated along rows; it grows
+// like ‖K_n‖₂, in proportion to n. If it exceeds the edge of the semicircle, it raises the norm to N = c + r²m/c, and
+// the formula above is the inverse of that (F. Benaych-Georges and R. R. Nadakuditi, Adv. Math. 227, 2011, section
+// 3.1). If it is hidden by the semicircle, it is visible along v.
 //
-// With weights ‖SES‖₂ is predicted, S = diag(√w_i). The m rows are drawn with probabilities π_i that grow with the
-// weight (kernel.DrawWeighted), E_m and K_m are scaled on both sides by √(w_i/π_i) so that their norms estimate those
-// of all rows, and a matrix of independent errors with variances in proportion to w_i·w_j has at most the norm 2F·√(max
-// w_i/Σw_i), F its Frobenius norm (A. S. Bandeira and R. van Handel, Ann. Probab. 44, 2016).
+// Errors of inner products are largest far from the origin, where there may be few points. The largestNormRows points
+// of largest norm are therefore always measured too, and the bound is at least ‖E‖₂ on all measured rows. m is n/8,
+// limited to the range from 512 to 1,024; up to n = 1,152 all rows are measured.
 //
-// K_m itself comes from differences in float64, or, where those are expensive, from inner products if the
-// certain bound of their error is a hundredth of what is preferred. That bound is added.
+// With weights the predicted quantity is ‖SES‖₂, S = diag(√w_i). The m rows are drawn with probabilities π_i that grow
+// with the weight (kernel.DrawWeighted). E_m and K_m are scaled on both sides by √(w_i/π_i), so that their norms
+// estimate those of all rows. A matrix of independent errors whose variances are proportional to w_i·w_j has a norm of
+// at most 2F·√(max w_i/Σw_i), where F is its Frobenius norm (A. S. Bandeira and R. van Handel, Ann. Probab. 44, 2016).
 //
-// What no row that was looked at shows, such as a few points close together at a middle distance
-// that need differences, is not in the estimate: the true residual of an answer is what tells.
+// The reference K_m is computed from differences in float64. If those are expensive, it is computed from inner products
+// whose proved error bound is at most a hundredth of the preferred accuracy. That bound is added to the estimate.
+//
+// The estimate cannot see errors that occur in no measured row, such as those of a few points close together at a
+// medium distance from the origin, which need differences. The true residual of an answer reveals them.
 type Estimate struct {
-	Arithmetic kernel.Arithmetic
-	Centred    bool
-	Entries    Storage // Float32, Float64 or Fixed16
-	Rows       int     // that were looked at, m and those of largest norm
-	Rms        float64 // of the entries of E_m
-	Norm       float64 // ‖E‖₂ on all rows looked at, by power iteration
-	NormK      float64 // ‖K_m‖₂, likewise
-	Bound      float64 // predicted ‖E_n‖₂; +Inf if an entry is not finite
+	Arithmetic kernel.Arithmetic // precision of the inner products or distances
+	Centred    bool              // the points were shifted by their mean first
+	Entries    Storage           // format of the entries: Float32, Float64 or Fixed16
+	Rows       int               // number of measured rows: m random ones and those of largest norm
+	Rms        float64           // root mean square of the entries of E_m
+	Norm       float64           // ‖E‖₂ on all measured rows, by power iteration
+	NormK      float64           // ‖K_m‖₂, by power iteration
+	Bound      float64           // predicted ‖E_n‖₂; +Inf if an entry is not finite
 }
 
-// The number of rows of a sample: enough for an honest rms, cheap beside K, of which the sample of few points would be
-// much. The Laplacian's distances and kernels by pairs are slow to form.
+// Size and cost of a sample. More rows make the estimate more reliable and more expensive. The sample has to be cheap
+// compared with K, which limits it for few points. The distances of the Laplacian and kernels that are evaluated pair
+// by pair are slow to form, so they have smaller samples.
 const (
-	sampleRows    = 1024 // at most
-	sampleRowsL1  = 512  // and at least
-	sampleRowsOwn = 256
-	farRows       = 128 // of largest norm
-	sampleBlock   = 128 // rows formed at once by a worker
-	cheapSample   = 2e8 // m²d up to which K_m comes from differences
-	powerSteps    = 30
+	maxSampleRows      = 1024 // upper limit of the number of random rows
+	minSampleRows      = 512  // lower limit of the number of random rows, and their number for the Laplacian
+	pairwiseSampleRows = 256  // number of random rows for kernels that are evaluated pair by pair
+	largestNormRows    = 128  // number of rows of largest norm that are measured in addition
+	sampleBlock        = 128  // number of rows that a worker forms at once
+	cheapSampleWork    = 2e8  // largest m²d for which K_m is always computed from differences
+	powerIterations    = 30   // upper limit of the iterations of power
 )
 
 // sample is K on some points, in float64.
 type sample struct {
-	m      *Matrix
-	random int           // m: the number of points drawn at random, which come first
-	idx    []int         // the points
-	x      points.Points // themselves
-	k      []float64     // lower half
-	error  float64       // certain bound of the error that K_n would have, formed as k is
-	normK  float64       // ‖K_m‖₂
-	v      []float64     // leading eigenvector of K_m
-	less   *kernel.DistanceTable
-	// With weights, else nil: √(w_i/π_i) of the rows, π_i = 1 for those of largest norm, and √w_i.
-	factors, roots []float64
+	m           *Matrix
+	random      int                   // m: number of random points; they come first
+	idx         []int                 // indices of the points
+	x           points.Points         // the points
+	entries     []float64             // lower triangle of K on the points
+	errorBound  float64               // proved bound of ‖E_n‖₂ for the method that computed entries
+	normK       float64               // ‖K_m‖₂
+	eigenvector []float64             // leading eigenvector of K_m
+	table       *kernel.DistanceTable // table of the shifted entries of float32 tiles; nil if there is none
+	factors     []float64             // √(w_i/π_i), π_i = 1 for the points of largest norm; nil without weights
+	weightRoots []float64             // √w_i; nil without weights
 }
 
-// newSample forms a sample for estimates that matter above the given ‖E‖₂.
-func (m *Matrix) newSample(ctx context.Context, prefer float64, seed uint64) (*sample, error) {
+// newSample draws a sample and computes its entries. They are accurate enough to measure errors of the size accuracy.
+func (m *Matrix) newSample(ctx context.Context, accuracy float64, seed uint64) (*sample, error) {
 	s := &sample{m: m}
-	s.draw(rng.New(seed).Sub("rows of K that are looked at"))
+	s.drawRows(rng.New(seed).Sub("rows of K that are looked at"))
 	s.x = points.Gather(m.x, s.idx)
 	n := len(s.idx)
-	s.k = make([]float64, n*n)
+	s.entries = make([]float64, n*n)
 	_, d := m.x.Dims()
-	if float64(n)*float64(n)*float64(d) <= cheapSample {
-		prefer = 0 // differences cost nothing
+	if float64(n)*float64(n)*float64(d) <= cheapSampleWork {
+		accuracy = 0 // differences are cheap enough
 	}
-	by, bound := m.accurate(prefer / 100)
-	s.error = bound
-	err := s.form(ctx, by, func(i int, row []float64) {
-		copy(s.k[i*n:], row)
+	method, bound := m.certainMethod(accuracy / 100)
+	s.errorBound = bound
+	err := s.formRows(ctx, method, func(i int, row []float64) {
+		copy(s.entries[i*n:], row)
 	})
-	s.normK, s.v = power(s.scaled(s.k, s.factors), s.random, n)
+	s.normK, s.eigenvector = power(s.scaled(s.entries, s.factors), s.random, n)
 	return s, err
 }
 
-// draw chooses the rows of the sample.
-func (s *sample) draw(g rng.Stream) {
+// drawRows chooses the points of the sample.
+func (s *sample) drawRows(g rng.Stream) {
 	m := s.m
-	s.idx, s.random = kernel.ProbeRows(m.frame.Panel.Norms, m.sampleRows(), farRows, g)
+	s.idx, s.random = kernel.ProbeRows(m.frame.Panel.Norms, m.sampleSize(), largestNormRows, g)
 	if m.factors == nil {
 		return
 	}
 	probabilities := slices.Repeat([]float64{1}, len(s.idx))
 	if len(s.idx) < m.tiling.n {
-		far := s.idx[s.random:]
-		s.idx, probabilities = kernel.DrawWeighted(&points.Weighted{Points: m.x, Factors: m.factors}, m.sampleRows(), g)
+		outliers := s.idx[s.random:]
+		s.idx, probabilities = kernel.DrawWeighted(&points.Weighted{Points: m.x, Factors: m.factors}, m.sampleSize(), g)
 		s.random = len(s.idx)
-		for _, i := range far {
+		for _, i := range outliers {
 			if _, drawn := slices.BinarySearch(s.idx[:s.random], i); !drawn {
 				s.idx, probabilities = append(s.idx, i), append(probabilities, 1)
 			}
 		}
 	}
 	for a, i := range s.idx {
-		s.roots = append(s.roots, m.factors[i])
+		s.weightRoots = append(s.weightRoots, m.factors[i])
 		s.factors = append(s.factors, m.factors[i]/math.Sqrt(probabilities[a]))
 	}
 }
 
-// growth returns how norms grow: that of a matrix of independent errors is at most 2·rms·noise for all rows and
-// 2·rms·edge for the m rows, and one of the m rows that grows with n is ratio times as large for all rows.
-func (s *sample) growth() (noise, edge, ratio float64) {
+// normGrowth returns the factors by which norms grow from the sample to all rows. A matrix of independent errors has
+// norm at most 2·rms·noise on all rows and 2·rms·edge on the m random rows. A norm of the m rows that grows like ‖K‖₂
+// is multiplied by ratio.
+func (s *sample) normGrowth() (noise, edge, ratio float64) {
 	n, rows := float64(s.m.tiling.n), float64(s.random)
 	if s.factors == nil {
 		return math.Sqrt(n), math.Sqrt(rows), n / rows
@@ -139,7 +141,7 @@ func (s *sample) growth() (noise, edge, ratio float64) {
 	return rows * spread(s.m.factors), rows * spread(s.factors[:s.random]), 1
 }
 
-// scaled returns a lower half scaled on both sides by factors, itself if there are none.
+// scaled returns the lower triangle a scaled on both sides by factors, or a itself if factors is nil.
 func (s *sample) scaled(a, factors []float64) []float64 {
 	if factors == nil {
 		return a
@@ -154,25 +156,26 @@ func (s *sample) scaled(a, factors []float64) []float64 {
 	return out
 }
 
-// sampleRows returns how many rows are drawn at random, those of largest norm beside.
-func (m *Matrix) sampleRows() int {
+// sampleSize returns the number m of rows that are drawn at random, in addition to those of largest norm.
+func (m *Matrix) sampleSize() int {
 	if kernel.ArgumentOf(m.k) == kernel.L1Distance {
-		return sampleRowsL1
+		return minSampleRows
 	}
 	if kernel.ByPairs(m.k) {
-		return sampleRowsOwn
+		return pairwiseSampleRows
 	}
-	if n := m.tiling.n; n > sampleRows+farRows {
-		return min(sampleRows, max(sampleRowsL1, n/8))
+	if n := m.tiling.n; n > maxSampleRows+largestNormRows {
+		return min(maxSampleRows, max(minSampleRows, n/8))
 	}
-	return sampleRows
+	return maxSampleRows
 }
 
-// mean returns the mean entry of K_m, a multiple of 2⁻¹⁰ of the largest there is; 0 if it is not finite.
-func (s *sample) mean() float64 {
+// meanEntry returns the mean entry of K_m, rounded to a multiple of 2⁻¹⁰ times the power of two above the largest
+// diagonal entry. It returns 0 if the mean is not finite.
+func (s *sample) meanEntry() float64 {
 	var sum float64
 	for i := range s.random {
-		for _, v := range s.k[i*len(s.idx) : i*len(s.idx)+i+1] {
+		for _, v := range s.entries[i*len(s.idx) : i*len(s.idx)+i+1] {
 			sum += v
 		}
 	}
@@ -183,16 +186,16 @@ func (s *sample) mean() float64 {
 	return math.Ldexp(math.Round(math.Ldexp(sum/float64(s.random*(s.random+1)/2), 10-exp)), exp-10)
 }
 
-// form gives set the rows of the lower half of K on the sample computed by the given method:
-// row i has i+1 entries.
-func (s *sample) form(ctx context.Context, by method, set func(i int, row []float64)) error {
+// formRows computes the lower triangle of K on the sample by the given method, and calls set with each of its rows. Row
+// i has i+1 entries. Calls of set run concurrently.
+func (s *sample) formRows(ctx context.Context, method method, set func(i int, row []float64)) error {
 	n := len(s.idx)
 	x := s.x
-	if by.centered {
+	if method.centered {
 		x = points.Shift(x, s.m.frame.mean)
 	}
 	p := points.NewPanel(x)
-	if by.arith == kernel.Float32 {
+	if method.arithmetic == kernel.Float32 {
 		p = points.NewPanel32(x)
 	}
 	type scratch struct {
@@ -201,31 +204,31 @@ func (s *sample) form(ctx context.Context, by method, set func(i int, row []floa
 		t32 []float32
 	}
 	workers := make([]scratch, accel.Threads())
-	return accel.ForEach(ctx, (n+sampleBlock-1)/sampleBlock, func(who, b int) {
-		w := &workers[who]
+	return accel.ForEach(ctx, (n+sampleBlock-1)/sampleBlock, func(thread, b int) {
+		w := &workers[thread]
 		lo, hi := b*sampleBlock, min((b+1)*sampleBlock, n)
-		t, of, with := buffer.Grow(&w.t64, (hi-lo)*hi), p.Slice(lo, hi), p.Slice(0, hi)
+		values, rowPanel, columnPanel := buffer.Grow(&w.t64, (hi-lo)*hi), p.Slice(lo, hi), p.Slice(0, hi)
 		shift := 0.0
-		if by.wide {
-			kernel.Tile64(t, hi, s.m.k, of, with, by.arith, &w.w)
+		if method.inFloat64 {
+			kernel.Tile64(values, hi, s.m.k, rowPanel, columnPanel, method.arithmetic, &w.w)
 		} else {
-			t32 := buffer.Grow(&w.t32, len(t))
-			if s.less != nil && !by.fixed {
-				shift = s.less.Shift()
-				s.less.Tile32(t32, hi, of, with, &w.w)
+			t32 := buffer.Grow(&w.t32, len(values))
+			if s.table != nil && !method.inFixed16 {
+				shift = s.table.Shift()
+				s.table.Tile32(t32, hi, rowPanel, columnPanel, &w.w)
 			} else {
-				kernel.Tile32(t32, hi, s.m.k, of, with, by.arith, &w.w)
+				kernel.Tile32(t32, hi, s.m.k, rowPanel, columnPanel, method.arithmetic, &w.w)
 			}
 			for q, v := range t32 {
-				if t[q] = float64(v) + shift; by.fixed {
-					t[q] = math.RoundToEven(t[q]*fixedOne) / fixedOne
+				if values[q] = float64(v) + shift; method.inFixed16 {
+					values[q] = math.RoundToEven(values[q]*fixed16One) / fixed16One
 				}
 			}
 		}
 		for i := lo; i < hi; i++ {
-			row := t[(i-lo)*hi : (i-lo)*hi+i+1]
-			row[i] = s.m.diag[s.idx[i]] // as tiles have it
-			if !by.wide {
+			row := values[(i-lo)*hi : (i-lo)*hi+i+1]
+			row[i] = s.m.diag[s.idx[i]] // tiles store the exact diagonal
+			if !method.inFloat64 {
 				row[i] = float64(float32(row[i]-shift)) + shift
 			}
 			set(i, row)
@@ -233,123 +236,126 @@ func (s *sample) form(ctx context.Context, by method, set func(i int, row []floa
 	})
 }
 
-func (s *sample) measure(ctx context.Context, by method) (Estimate, error) {
-	rows, m := len(s.idx), s.random
-	e := make([]float64, rows*rows)
-	err := s.form(ctx, by, func(i int, row []float64) {
+// measure returns the estimate for a method.
+func (s *sample) measure(ctx context.Context, method method) (Estimate, error) {
+	rows, random := len(s.idx), s.random
+	errors := make([]float64, rows*rows)
+	err := s.formRows(ctx, method, func(i int, row []float64) {
 		for j, v := range row {
-			e[i*rows+j] = v - s.k[i*rows+j]
+			errors[i*rows+j] = v - s.entries[i*rows+j]
 		}
 	})
 	if err != nil {
 		return Estimate{}, err
 	}
-	r := Estimate{Arithmetic: by.arith, Centred: by.centered, Entries: Float32, Rows: rows, NormK: s.normK,
-		Bound: math.Inf(1)}
+	estimate := Estimate{Arithmetic: method.arithmetic, Centred: method.centered, Entries: Float32, Rows: rows,
+		NormK: s.normK, Bound: math.Inf(1)}
 	switch {
-	case by.wide:
-		r.Entries = Float64
-	case by.fixed:
-		r.Entries = Fixed16
+	case method.inFloat64:
+		estimate.Entries = Float64
+	case method.inFixed16:
+		estimate.Entries = Fixed16
 	}
-	unscaled := e
-	e = s.scaled(e, s.factors)
+	unscaled := errors
+	errors = s.scaled(errors, s.factors)
 	var sum float64 // ‖E_m‖_F²
 	for i := range rows {
-		for j, v := range e[i*rows : i*rows+i+1] {
+		for j, v := range errors[i*rows : i*rows+i+1] {
 			if math.IsNaN(v) || math.IsInf(v, 0) {
-				r.Rms = v
-				return r, nil
+				estimate.Rms = v
+				return estimate, nil
 			}
 			if j < i {
 				v *= math.Sqrt2
 			}
-			if i < m {
+			if i < random {
 				sum += v * v
 			}
 		}
 	}
-	r.Rms = math.Sqrt(sum) / float64(m)
-	r.Norm, _ = power(s.scaled(unscaled, s.roots), rows, rows)
-	norm := r.Norm
-	if m < rows || s.factors != nil {
-		norm, _ = power(e, m, rows)
+	estimate.Rms = math.Sqrt(sum) / float64(random)
+	estimate.Norm, _ = power(s.scaled(unscaled, s.weightRoots), rows, rows)
+	norm := estimate.Norm
+	if random < rows || s.factors != nil {
+		norm, _ = power(errors, random, rows)
 	}
-	ev := make([]float64, m)
-	symv(ev, e, s.v, rows)
-	vev := math.Abs(blas64.Dot(blas64.Vector{N: m, Inc: 1, Data: ev}, blas64.Vector{N: m, Inc: 1, Data: s.v}))
+	ev := make([]float64, random)
+	symv(ev, errors, s.eigenvector, rows)
+	vev := math.Abs(blas64.Dot(blas64.Vector{N: random, Inc: 1, Data: ev},
+		blas64.Vector{N: random, Inc: 1, Data: s.eigenvector}))
 	c := vev
-	noise, edge, ratio := s.growth()
-	if edge *= r.Rms; norm > 2.1*edge {
+	noise, edge, ratio := s.normGrowth()
+	if edge *= estimate.Rms; norm > 2.1*edge {
 		c = max(c, (norm+math.Sqrt(norm*norm-4*edge*edge))/2)
 	}
-	grown := 2*r.Rms*noise + c*ratio
-	rounding := 0x1p-52 * s.normK * ratio                // of entries in float64, which rms may not see
-	r.Bound = max(grown, 1.1*r.Norm, rounding) + s.error // power iteration stays a little below
-	return r, nil
+	predicted := 2*estimate.Rms*noise + c*ratio
+	rounding := 0x1p-52 * s.normK * ratio                                       // of float64 entries, too small for Rms
+	estimate.Bound = max(predicted, 1.1*estimate.Norm, rounding) + s.errorBound // power iteration is slightly too small
+	return estimate, nil
 }
 
-// best measures methods in turn until ‖E‖₂ is at most enough, and returns that
-// method's estimate, or the most accurate one. What it measures is added to c.Tried.
-func (s *sample) best(ctx context.Context, c *Choice, list []method, enough float64) (Estimate, error) {
+// bestEstimate measures the methods in turn until the predicted ‖E‖₂ is at most target. It returns the estimate of that
+// method, or the smallest one if no method reaches the target. All estimates are appended to c.Tried.
+func (s *sample) bestEstimate(ctx context.Context, c *Choice, methods []method, target float64) (Estimate, error) {
 	var best Estimate
-	for i, by := range list {
-		e, err := s.measure(ctx, by)
+	for i, method := range methods {
+		estimate, err := s.measure(ctx, method)
 		if err != nil {
 			return best, err
 		}
-		c.Tried = append(c.Tried, e)
-		if i == 0 || e.Bound < best.Bound {
-			best = e
+		c.Tried = append(c.Tried, estimate)
+		if i == 0 || estimate.Bound < best.Bound {
+			best = estimate
 		}
-		if e.Bound <= enough {
+		if estimate.Bound <= target {
 			break
 		}
 	}
 	return best, nil
 }
 
-// power returns ‖A‖₂ of the symmetric m×m matrix whose lower half is a, of rows with the
-// given stride, from below, by power iteration from a fixed start, until a step adds 10⁻¹² of it at most, and the
-// vector reached.
+// power returns ‖A‖₂ of a symmetric m×m matrix, slightly too small, and the last vector, by power iteration from a
+// fixed start. a holds the lower triangle of A in rows of the given stride. The iteration ends when a step changes the
+// norm by at most the relative amount 10⁻¹², or after powerIterations steps.
 func power(a []float64, m, stride int) (norm float64, v []float64) {
 	v, w := make([]float64, m), make([]float64, m)
-	h := uint64(1)
+	state := uint64(1)
 	for i := range v { // a fixed vector without structure
-		h = h*6364136223846793005 + 1442695040888963407
-		v[i] = 0.5 + float64(h>>40)/(1<<24)
-		if h>>39&1 == 1 {
+		state = state*6364136223846793005 + 1442695040888963407
+		v[i] = 0.5 + float64(state>>40)/(1<<24)
+		if state>>39&1 == 1 {
 			v[i] = -v[i]
 		}
 	}
 	normalize(v)
-	for range powerSteps {
-		before := norm
+	for range powerIterations {
+		previous := norm
 		symv(w, a, v, stride)
 		norm = normalize(w)
 		if norm == 0 {
 			return 0, v
 		}
-		if v, w = w, v; math.Abs(norm-before) <= 1e-12*norm {
+		if v, w = w, v; math.Abs(norm-previous) <= 1e-12*norm {
 			break
 		}
 	}
 	return norm, v
 }
 
-// symv sets y = A·x, a block of rows by each worker: what is left of the diagonal both ways, each time it is read.
+// symv sets y = A·x for a symmetric A, given by its lower triangle a in rows of the given stride. Each worker handles a
+// block of rows. It reads the entries left of the diagonal block once and multiplies by them and by their transpose.
 func symv(y, a, x []float64, stride int) {
 	m := len(x)
 	blocks := (m + sampleBlock - 1) / sampleBlock
 	above, work := make([]float64, blocks*m), make([]simd.Workspace, accel.Threads())
-	accel.Each(blocks, func(who, b int) {
-		b = blocks - 1 - b // the long ones first
+	accel.Each(blocks, func(thread, b int) {
+		b = blocks - 1 - b // longest blocks first
 		lo, hi := b*sampleBlock, min((b+1)*sampleBlock, m)
 		d := blas64.Symmetric{Uplo: blas.Lower, N: hi - lo, Stride: stride, Data: a[lo*stride+lo:]}
 		blas64.Symv(1, d, blas64.Vector{N: hi - lo, Inc: 1, Data: x[lo:]}, 0,
 			blas64.Vector{N: hi - lo, Inc: 1, Data: y[lo:]})
 		if lo > 0 {
-			simd.Both(hi-lo, lo, a[lo*stride:], stride, x[:lo], above[b*m:b*m+lo], x[lo:hi], y[lo:hi], 1, &work[who])
+			simd.Both(hi-lo, lo, a[lo*stride:], stride, x[:lo], above[b*m:b*m+lo], x[lo:hi], y[lo:hi], 1, &work[thread])
 		}
 	})
 	for b := range blocks {
@@ -357,7 +363,7 @@ func symv(y, a, x []float64, stride int) {
 	}
 }
 
-// normalize divides v by its norm, which it returns; zeros become NaN.
+// normalize divides v by its norm and returns the norm. A zero vector becomes NaN.
 func normalize(v []float64) float64 {
 	x := blas64.Vector{N: len(v), Inc: 1, Data: v}
 	norm := blas64.Nrm2(x)

@@ -31,12 +31,12 @@ func withSpectrum(seed uint64, d []float64) *mat.Dense {
 func TestMeasure(t *testing.T) {
 	const n, rows, m = 400, 80, 60
 	x := cloud(n, 3)
-	mx, _, err := begin(kernel.Gaussian{Sigma: 1}, x, 1, nil)
+	mx, _, err := newMatrix(kernel.Gaussian{Sigma: 1}, x, 1, nil)
 	testkit.OK(t, err)
 	v := make([]float64, m)
 	rng.New(5).Normals(v, 0)
 	normalize(v)
-	by := method{wide: true, arith: kernel.Differences}
+	by := method{inFloat64: true, arithmetic: kernel.Differences}
 	for _, c := range []struct{ lead, size, far, normK float64 }{
 		{1, 1e-3, 0, 50}, {2.05, 1e-3, 0, 50}, {2.3, 1e-3, 0, 50}, {10, 1e-3, 0, 50}, {10, 1e-3, 300, 50},
 		{0, 0, 0, 50}, {1, 1e-3, 0, 1e16},
@@ -50,16 +50,16 @@ func TestMeasure(t *testing.T) {
 		em := withSpectrum(7, d)
 		e.Slice(0, m, 0, m).(*mat.Dense).Copy(em)
 		e.Set(m+3, m+3, c.size*c.far)
-		s := &sample{m: mx, random: m, idx: make([]int, rows), x: x.Slice(0, rows), k: make([]float64, rows*rows),
-			error: 0.25 * c.size, normK: c.normK, v: v}
+		s := &sample{m: mx, random: m, idx: make([]int, rows), x: x.Slice(0, rows), entries: make([]float64, rows*rows),
+			errorBound: 0.25 * c.size, normK: c.normK, eigenvector: v}
 		a := mat.NewDense(rows, rows, nil)
 		for i := range rows {
 			s.idx[i] = i
 		}
-		testkit.OK(t, s.form(t.Context(), by, func(i int, row []float64) {
+		testkit.OK(t, s.formRows(t.Context(), by, func(i int, row []float64) {
 			testkit.Equal(t, len(row), i+1, i)
 			for j, k := range row {
-				s.k[i*rows+j] = k - e.At(i, j)
+				s.entries[i*rows+j] = k - e.At(i, j)
 				a.Set(i, j, k)
 			}
 		}))
@@ -76,13 +76,13 @@ func TestMeasure(t *testing.T) {
 			along = max(along, (top+math.Sqrt(top*top-4*rms*rms*m))/2)
 		}
 		norm := max(top, c.size*c.far)
-		bound := max(2*rms*math.Sqrt(n)+along*n/m, 1.1*norm, 0x1p-52*c.normK*n/m) + s.error
+		bound := max(2*rms*math.Sqrt(n)+along*n/m, 1.1*norm, 0x1p-52*c.normK*n/m) + s.errorBound
 		near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-6*b+1e-14 }
 		if !near(got.Rms, rms) || !near(got.Norm, norm) || !near(got.Bound, bound) || got.Rows != rows ||
 			got.NormK != c.normK {
 			t.Errorf("%+v: %+v, want rms %g, norm %g and bound %g", c, got, rms, norm, bound)
 		}
-		s.k[50*rows+20] = math.Inf(1)
+		s.entries[50*rows+20] = math.Inf(1)
 		if got, err := s.measure(t.Context(), by); err != nil || !math.IsInf(got.Bound, 1) || !math.IsInf(got.Rms, 0) {
 			t.Errorf("an entry is infinite: %+v, %v", got, err)
 		}

@@ -16,85 +16,84 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// Matrix is K+λI for n points. Its methods may be called by several goroutines
-// at once where there are no ranks; each product under way has its own scratch, 12nt or
-// 24nt bytes and two blocks a worker.
+// Matrix is K+λI for n points. Without ranks its methods may be called by several goroutines at the same time. Each
+// running product then has its own scratch memory: 12nt bytes with float32 tiles, 24nt with float64, and two blocks of
+// vectors per worker.
 type Matrix struct {
-	k       kernel.Kernel
-	x       points.Points // without weights
-	factors []float64     // √w_i of points.Weighted; nil without weights
-	lambda  float64
-	diag    []float64 // k(x_i, x_i)
-	sizes   []float64 // kernel.Sizes: diag, where K is known to be positive semi-definite
-	tiling  *tiling
-	leaves  *tree.Tree // of a tiling that has not all tiles, else nil
-	lost    []float64  // of each leaf what a row lacks by tiles that are not formed
-	frame   frame
-	levels  *kernel.DistanceTable // of points of few distances, else nil
-	choice  Choice
-	ops     operations
-	comm    comm.Comm
+	k           kernel.Kernel
+	x           points.Points         // the points without weights
+	factors     []float64             // √w_i of points.Weighted; nil without weights
+	lambda      float64               // λ
+	diag        []float64             // k(x_i, x_i)
+	sizes       []float64             // kernel.Sizes: equals diag if K is known to be positive semi-definite
+	tiling      *tiling               // blocks of points, and the tiles of this rank
+	leaves      *tree.Tree            // tree whose leaves are the blocks of sparse tiles; nil if all tiles are formed
+	skippedSums []float64             // for each leaf, a bound of the row sums of its skipped tiles
+	frame       frame                 // the points, shifted for inner products
+	levels      *kernel.DistanceTable // table of all kernel values if the points have few distances, else nil
+	choice      Choice
+	ops         operations
+	comm        comm.Comm
 }
 
-// New forms the kernel matrix of x, K_ij = k(x_i, x_j), and returns K+λI. Of points.Weighted K is SKS with S =
-// diag(√w_i): what is stored are the entries k(x_i, x_j), as without weights, so that storage, tiles and their cost are
-// the same, and products, columns and the diagonal are scaled by S. All else that is said of K, such as its error
-// bounds, is of SKS.
+// New returns K+λI for the points x, K_ij = k(x_i, x_j), and forms the tiles unless they are recomputed. For
+// points.Weighted, K stands for SKS with S = diag(√w_i). The tiles still store the entries k(x_i, x_j), so storage,
+// tiles and their cost do not depend on the weights; products, columns and the diagonal are scaled by S. Everything
+// else that is documented about K, such as its error bounds, refers to SKS.
 //
-// It returns an error if k is not valid, if x has no points or values too large
-// to square, if λ is negative or not a number, if k overflows, a *MemoryError if
-// the storage asked for does not fit o.Memory (Auto: if not even recomputing
-// fits), and ctx's error when ctx is done. A nil o means the defaults.
+// New returns an error if k is not valid, if x has no points or values too large to square, if λ is negative or not a
+// number, if k overflows, and a *MemoryError if the requested storage does not fit o.Memory (with Auto: if not even
+// recomputing fits). It returns ctx's error if ctx is done. A nil o selects the defaults.
 func New(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, o *Options) (*Matrix, error) {
-	m, opt, err := begin(k, x, lambda, o)
+	m, opt, err := newMatrix(k, x, lambda, o)
 	if err != nil {
 		return nil, err
 	}
-	_, d := x.Dims()
 	if c := opt.Chosen; c != nil && c.Bytes > 0 && (opt.Memory == 0 || c.Bytes <= opt.Memory) {
 		m.choice = *c
-	} else if m.choice, err = m.agree(ctx, &opt, d); err != nil {
+	} else if m.choice, err = m.chooseOnRanks(ctx, &opt); err != nil {
 		return nil, err
 	}
-	if err := m.cut(ctx); err != nil {
+	if err := m.adoptTiling(ctx); err != nil {
 		return nil, err
 	}
-	if err := m.form(ctx, &opt); err != nil {
+	if err := m.formTiles(ctx, &opt); err != nil {
 		return nil, err
 	}
 	m.choice.Bytes = m.Bytes()
 	return m, nil
 }
 
-// form forms the tiles, and again if more was dropped than expected, of which n entries below Least cannot be the cause
-// then. Those of an earlier choice are as they were, also where sums are rounded otherwise.
-func (m *Matrix) form(ctx context.Context, o *Options) error {
-	m.build()
+// formTiles forms the tiles. If more was dropped than predicted, it lowers the entry cutoff to the tile cutoff, below
+// which n entries cannot sum to too much, and forms the tiles again. With Options.SameAs the tiles are never formed
+// again, even if row sums are rounded differently than in the earlier matrix.
+func (m *Matrix) formTiles(ctx context.Context, o *Options) error {
+	m.buildEngine()
 	if err := comm.Agree(ctx, m.comm, m.ops.formAll(ctx, o.Progress)); err != nil {
 		return err
 	}
-	within, err := m.settleDropped(ctx)
+	asPredicted, err := m.updateDroppedNorm(ctx)
 	c := m.choice.Sparse
-	if err != nil || within || o.SameAs != nil || c.Least <= c.Far {
+	if err != nil || asPredicted || o.SameAs != nil || c.Least <= c.Far {
 		return err
 	}
 	c.Least = c.Far
-	m.ops = nil // the memory
-	return m.form(ctx, o)
+	m.ops = nil // release the memory of the tiles
+	return m.formTiles(ctx, o)
 }
 
-// Look decides how New would keep K+λI, and forms no tile of it. Its errors are those of New; ranks are not asked.
+// Choose returns the choice that New would make, without forming a tile. It returns the errors of New. It does not
+// communicate with other ranks.
 func Choose(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, o *Options) (Choice, error) {
-	m, opt, err := begin(k, x, lambda, o)
+	m, opt, err := newMatrix(k, x, lambda, o)
 	if err != nil {
 		return Choice{}, err
 	}
-	_, d := x.Dims()
-	return m.choose(ctx, &opt, d)
+	return m.choose(ctx, &opt)
 }
 
-// begin checks the arguments and returns a Matrix without a choice of how to keep K.
-func begin(k kernel.Kernel, x points.Points, lambda float64, o *Options) (*Matrix, Options, error) {
+// newMatrix checks the arguments and returns a Matrix whose storage is not chosen yet, and the options with defaults.
+func newMatrix(k kernel.Kernel, x points.Points, lambda float64, o *Options) (*Matrix, Options, error) {
 	var opt Options
 	if err := kernel.Validate(k); err != nil {
 		return nil, opt, err
@@ -106,7 +105,7 @@ func begin(k kernel.Kernel, x points.Points, lambda float64, o *Options) (*Matri
 	if !(lambda >= 0) || math.IsInf(lambda, 1) {
 		return nil, opt, fmt.Errorf("gram: λ = %v, want a number ≥ 0", lambda)
 	}
-	opt = o.settled(n, lambda)
+	opt = o.withDefaults(n, lambda)
 	if err := kernel.Check(k, x); err != nil {
 		return nil, opt, err
 	}
@@ -118,7 +117,7 @@ func begin(k kernel.Kernel, x points.Points, lambda float64, o *Options) (*Matri
 	diag := kernel.Diag(k, x)
 	m := &Matrix{k: k, x: x, factors: factors, lambda: lambda, diag: diag, sizes: kernel.Sizes(k, x, diag), frame: fr,
 		levels: kernel.NewDistanceTable(k, x, fr.Panel.Norms), comm: opt.Comm}
-	m.tiling = newTiling(n, opt.TileSize, share{m.comm.Rank(), m.comm.Size()})
+	m.tiling = newTiling(n, opt.TileSize, rankShare{m.comm.Rank(), m.comm.Size()})
 	m.choice = Choice{N: n, Tile: m.tiling.size}
 	for i, v := range m.diag {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -128,11 +127,10 @@ func begin(k kernel.Kernel, x points.Points, lambda float64, o *Options) (*Matri
 	return m, opt, nil
 }
 
-// NewExact returns K+λI of the points x recomputed in float64 for every product, as Exact of a
-// Matrix does; a nil c means no ranks. Its errors are those of New that concern the kernel, the points
-// and λ.
+// NewExact returns K+λI of the points x, recomputed in float64 for every product like Matrix.Exact. A nil c means no
+// ranks. It returns the errors of New that concern the kernel, the points and λ.
 func NewExact(k kernel.Kernel, x points.Points, lambda, accuracy float64, c comm.Comm) (*Matrix, error) {
-	m, _, err := begin(k, x, lambda, &Options{Comm: c})
+	m, _, err := newMatrix(k, x, lambda, &Options{Comm: c})
 	if err != nil {
 		return nil, err
 	}
@@ -145,10 +143,11 @@ func (m *Matrix) Dim() int { return m.tiling.n }
 // Lambda returns λ.
 func (m *Matrix) Lambda() float64 { return m.lambda }
 
-// Storage returns the storage in use, never Auto.
+// Storage returns the storage in use. It is never Auto.
 func (m *Matrix) Storage() Storage { return m.choice.Storage }
 
-// Unit returns 4u, u = 2⁻²⁴ for products in float32 and 2⁻⁵³ for those in float64: the part 4u·‖Kx‖₂ of their error.
+// Unit returns 4u, where u = 2⁻²⁴ for products in float32 and 2⁻⁵³ for products in float64. The error of a product
+// contains the part 4u·‖Kx‖₂.
 func (m *Matrix) Unit() float64 {
 	if m.choice.wide() {
 		return 0x1p-51
@@ -156,23 +155,26 @@ func (m *Matrix) Unit() float64 {
 	return 0x1p-22
 }
 
-// Choice returns how and why the storage and the arithmetic were chosen.
+// Choice returns a description of the storage and the arithmetic, and the measurements behind it.
 func (m *Matrix) Choice() Choice {
 	c := m.choice
 	c.Tried = slices.Clone(c.Tried)
 	return c
 }
 
-// Bytes returns the memory that the matrix holds: its tiles, diagonal, norms and
-// tables. The points are the caller's and not counted.
+// Bytes returns the memory of the matrix: tiles, diagonal, norms and tables. The points belong to the caller and are
+// not counted.
 func (m *Matrix) Bytes() int64 {
 	return m.ops.tileBytes() + tableBytes(m.tiling)
 }
 
-// tableBytes is the size of the diagonal, the norms and the tables of tiles.
-func tableBytes(t *tiling) int64 { return tablesOf(int64(t.n), int64(t.tiles()), int64(t.blocks)) }
+// tableBytes returns the size of the diagonal, the norms and the tables of tiles, in bytes.
+func tableBytes(t *tiling) int64 {
+	return tableBytesFor(int64(t.n), int64(t.tileCount()), int64(t.blocks))
+}
 
-func tablesOf(n, tiles, blocks int64) int64 {
+// tableBytesFor is tableBytes for n points in the given numbers of tiles and blocks.
+func tableBytesFor(n, tiles, blocks int64) int64 {
 	const refBytes, sliceBytes, panelBytes = 8, 24, 80
 	return 24*n + (refBytes+sliceBytes)*tiles + panelBytes*blocks
 }
@@ -187,9 +189,9 @@ func (m *Matrix) Kernel() kernel.Kernel { return m.k }
 func (m *Matrix) Diag() []float64 { return m.weighted(m.diag) }
 
 // Trace returns tr K, without λ.
-func (m *Matrix) Trace() float64 { return total(m.weighted(m.diag)) }
+func (m *Matrix) Trace() float64 { return sum(m.weighted(m.diag)) }
 
-// weighted returns v_i·w_i.
+// weighted returns the vector v_i·w_i.
 func (m *Matrix) weighted(v []float64) []float64 {
 	v = slices.Clone(v)
 	for i, f := range m.factors {
@@ -198,8 +200,8 @@ func (m *Matrix) weighted(v []float64) []float64 {
 	return v
 }
 
-// heaviest returns max w_i.
-func (m *Matrix) heaviest() float64 {
+// maxWeight returns max w_i.
+func (m *Matrix) maxWeight() float64 {
 	if m.factors == nil {
 		return 1
 	}
@@ -207,7 +209,7 @@ func (m *Matrix) heaviest() float64 {
 	return f * f
 }
 
-// scale multiplies entries K(rows, cols) by the factors of both; nil rows are all.
+// scale multiplies the entries dst = K(rows, cols) by √w_i√w_j. If rows is nil, dst has all rows of K.
 func (m *Matrix) scale(dst blas64.General, rows, cols []int) {
 	if m.factors == nil {
 		return
@@ -224,44 +226,44 @@ func (m *Matrix) scale(dst blas64.General, rows, cols []int) {
 	}
 }
 
-func total(v []float64) (sum float64) {
+// sum returns Σ v_i.
+func sum(v []float64) (sum float64) {
 	for _, x := range v {
 		sum += x
 	}
 	return sum
 }
 
-// MulTo sets dst = (K+λI)·src for n×t matrices, with one pass over K for all t
-// columns. dst may be src, but must not overlap it otherwise. The result has the
-// same bits for any number of threads and of ranks. MulTo panics if the shapes do not fit; it
-// returns ctx's error when ctx is done, with dst undefined.
+// MulTo sets dst = (K+λI)·src for n×t matrices, with one pass over K for all t columns. dst may be src, but must not
+// overlap it otherwise. The result has the same bits for any number of threads and ranks. MulTo panics if the shapes do
+// not fit. It returns ctx's error if ctx is done; dst is then undefined.
 func (m *Matrix) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return m.mulTo(ctx, dst, src, m.lambda)
 }
 
-// KMulTo is MulTo without λ: dst = K·src.
+// KMulTo sets dst = K·src. It is MulTo without λ.
 func (m *Matrix) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return m.mulTo(ctx, dst, src, 0)
 }
 
 func (m *Matrix) mulTo(ctx context.Context, dst, src *mat.Dense, lambda float64) error {
 	n, t := src.Dims()
-	if dn, dt := dst.Dims(); n != m.tiling.n || dn != n || dt != t {
-		panic(fmt.Sprintf("gram: product of a %d×%d matrix with %d×%d into %d×%d", m.tiling.n, m.tiling.n, n, t, dn,
-			dt))
+	if dstRows, dstCols := dst.Dims(); n != m.tiling.n || dstRows != n || dstCols != t {
+		panic(fmt.Sprintf("gram: product of a %d×%d matrix with %d×%d into %d×%d", m.tiling.n, m.tiling.n, n, t,
+			dstRows, dstCols))
 	}
 	return m.ops.mul(ctx, dst.RawMatrix(), src.RawMatrix(), lambda)
 }
 
-// exactTile is the tile size of Exact: short sums round less.
-const exactTile = 128
+// exactTileSize is the tile size of Exact. A smaller tile has shorter sums, which round less, but more overhead.
+const exactTileSize = 128
 
-// Exact returns the same matrix recomputed tile by tile in float64 for every product: what true
-// residuals are taken with. Distances are formed from inner products where ‖E‖₂ is then certain to
-// be at most the accuracy given, and from differences otherwise; Choice().Error is the certain
-// bound, Rounding that of a product. It holds no K; a product costs n²d flops (n²d/2
-// multiply-adds) and the kernel values, differences some ten times as much. Where a kernel.Costly is kept in float64 it
-// is that.
+// Exact returns the matrix of the same points recomputed tile by tile in float64 for every product. Solvers compute
+// true residuals with it. Distances are formed from inner products if that guarantees ‖E‖₂ ≤ accuracy, and from
+// differences otherwise. Choice().Error is the proved bound of ‖E‖₂, and Rounding bounds the error of a product.
+//
+// The result stores no K. A product costs n²d flops (n²d/2 multiply-adds) plus the kernel values; with differences it
+// costs about ten times as much. If m itself stores a kernel.Costly kernel in float64, Exact returns m.
 func (m *Matrix) Exact(accuracy float64) *Matrix {
 	if m.choice.Certain && m.choice.Storage == Float64 {
 		return m
@@ -269,27 +271,27 @@ func (m *Matrix) Exact(accuracy float64) *Matrix {
 	n := m.tiling.n
 	e := &Matrix{k: m.k, x: m.x, factors: m.factors, lambda: m.lambda, diag: m.diag, sizes: m.sizes, frame: m.frame,
 		levels: m.levels, comm: m.comm}
-	e.tiling = newTiling(n, min(n, exactTile), share{m.comm.Rank(), m.comm.Size()})
+	e.tiling = newTiling(n, min(n, exactTileSize), rankShare{m.comm.Rank(), m.comm.Size()})
 	e.choice = Choice{N: n, Storage: Recompute, Accuracy: accuracy, Certain: true, Reason: "exact",
 		Whole: kernel.HasExactProducts(m.k, m.x)}
-	e.leaveOutAs(m, accuracy/2)
-	by, bound := m.accurate(accuracy - e.choice.dropped())
-	e.choice.Tile, e.choice.Arithmetic, e.choice.Centred, e.choice.Error = e.tiling.size, by.arith, by.centered,
-		bound+e.choice.dropped()
-	e.build()
+	e.skipTilesOf(m, accuracy/2)
+	method, bound := m.certainMethod(accuracy - e.choice.dropped())
+	e.choice.Tile, e.choice.Arithmetic, e.choice.Centred = e.tiling.size, method.arithmetic, method.centered
+	e.choice.Error = bound + e.choice.dropped()
+	e.buildEngine()
 	e.choice.Bytes = e.Bytes()
 	return e
 }
 
-// Rounding returns, for every column c of C, a certain bound of ‖fl((K+λI)c) − (K+λI)c‖₂ as MulTo
-// computes it, K that of the points and not as stored; nil unless Choice().Certain. With entries
-// wrong by at most δ·√(k_ii·k_jj), |k_ij| ≤ √(k_ii·k_jj), sums of tiles of T terms in float64 and
-// n/T sums of these, where kernel.Sizes take the place of k_ii,
+// Rounding returns, for every column c of C, a proved bound of ‖fl((K+λI)c) − (K+λI)c‖₂, where fl is the result of
+// MulTo and K is the kernel matrix of the points, not the stored one. It returns nil unless Choice().Certain. If
+// entries have errors of at most δ·√(k_ii·k_jj), |k_ij| ≤ √(k_ii·k_jj), tiles sum T terms in float64, and n/T such sums
+// are added, then
 //
-//	|fl(Ac)_i − (Ac)_i| ≤ (δ + (T + n/T + 8)u)·√k_ii·Σ_j √k_jj·|c_j| + 4uλ|c_i| + (n+8)·2⁻¹⁰⁷⁴,  u = 2⁻⁵³,
+//	|fl(Ac)_i − (Ac)_i| ≤ (δ + (T + n/T + 8)u)·√k_ii·Σ_j √k_jj·|c_j| + 4uλ|c_i| + (n+8)·2⁻¹⁰⁷⁴,  u = 2⁻⁵³.
 //
-// the last for products that are subnormal, times max(1, w_i), and with the bound of what is dropped (Sparse), times
-// ‖c‖₂. Weights multiply k_ii.
+// Here kernel.Sizes replace k_ii, and weights multiply them. The last term, for subnormal products, is multiplied by
+// max(1, w_i). The norm of the omitted entries (Sparsity) times ‖c‖₂ is added.
 func (m *Matrix) Rounding(c *mat.Dense) []float64 {
 	const u = 0x1p-53
 	if !m.choice.Certain {
@@ -299,7 +301,7 @@ func (m *Matrix) Rounding(c *mat.Dense) []float64 {
 	bound := make([]float64, t)
 	sizes := m.weighted(m.sizes)
 	trace := floats.Sum(sizes)
-	share := m.choice.Error - m.choice.dropped() + float64(m.tiling.size+m.tiling.blocks+8)*u*trace // (δ + …)·tr K
+	perUnit := m.choice.Error - m.choice.dropped() + float64(m.tiling.size+m.tiling.blocks+8)*u*trace // (δ + …)·tr K
 	raw := c.RawMatrix()
 	for j := range bound {
 		var sum float64 // Σ √k_ii·|c_i|
@@ -308,7 +310,8 @@ func (m *Matrix) Rounding(c *mat.Dense) []float64 {
 		}
 		bound[j] = (4*u*m.lambda + m.choice.dropped()) * mat.Norm(c.ColView(j), 2)
 		if sum > 0 {
-			bound[j] += share*(sum/math.Sqrt(trace)) + math.Sqrt(float64(n))*float64(n+8)*0x1p-1074*max(1, m.heaviest())
+			bound[j] += perUnit*(sum/math.Sqrt(trace)) +
+				math.Sqrt(float64(n))*float64(n+8)*0x1p-1074*max(1, m.maxWeight())
 		}
 	}
 	return bound

@@ -14,11 +14,11 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Near lists for each of n points others that are near it in the metric of K, the nearest first.
+// NeighborLists holds for each of n points the points of largest kernel values, the largest first.
 type NeighborLists struct {
-	Count int       // places of a point
-	Index []int32   // n·Count; −1 in places that are empty, the last ones
-	Value []float32 // K_ij/√(K_ii·K_jj) of point i and its j in Index
+	Count int       // length of the list of a point
+	Index []int32   // n·Count indices; unused places at the end of a list are −1
+	Value []float32 // K_ij/√(K_ii·K_jj) for point i and each neighbor j in Index
 }
 
 // Of returns the neighbors of point i and their values.
@@ -30,105 +30,112 @@ func (n *NeighborLists) Of(i int) (index []int32, value []float32) {
 	return index, n.Value[i*n.Count:][:len(index)]
 }
 
-// Neighbors returns for every point i the count points j with before[j] < before[i] of largest |K_ij|/√(K_ii·K_jj), or
-// all of these if they are fewer; of equal values the smaller j, with sparse tiles in their order. before holds the
-// places of the points in an order. The entries are those of K as stored, read once, rounded to float32, and those that
-// are 0 are left out; the result does not depend on the number of threads or ranks. It takes 8·n·count bytes, and as
-// many while it runs, on ranks each of them. It panics if before has not n entries or count is not positive.
-func (m *Matrix) Neighbors(ctx context.Context, before []int32, count int) (*NeighborLists, error) {
+// Neighbors returns, for every point i, the count points j with position[j] < position[i] and the largest
+// |K_ij|/√(K_ii·K_jj), or all of them if there are fewer. Among equal values the smaller j wins; with sparse tiles, the
+// j that comes first in the order of the tiles. position holds the position of each point in some order. The entries
+// are those of the stored K, rounded to float32; zero entries are ignored. K is read once. The result does not depend
+// on the number of threads or ranks.
+//
+// It takes 8·n·count bytes, and the same again while it runs, on every rank. It panics if position does not have n
+// entries or count is not positive.
+func (m *Matrix) Neighbors(ctx context.Context, position []int32, count int) (*NeighborLists, error) {
 	n := m.tiling.n
-	if len(before) != n || count < 1 {
-		panic(fmt.Sprintf("gram: %d neighbors in an order of %d of %d points", count, len(before), n))
+	if len(position) != n || count < 1 {
+		panic(fmt.Sprintf("gram: %d neighbors in an order of %d of %d points", count, len(position), n))
 	}
 	s := &search{
-		before: placed(m.tiling, before), floor: make([]float32, n), held: make([]int32, n),
-		locks: make([]sync.Mutex, m.tiling.blocks),
-		count: count, keys: make([]uint64, n*count),
+		position: inPlaceOrder(m.tiling, position), threshold: make([]float32, n), count: make([]int32, n),
+		locks:    make([]sync.Mutex, m.tiling.blocks),
+		capacity: count, keys: make([]uint64, n*count),
 	}
-	for i := range s.floor {
-		s.floor[i] = 0x1p-126
+	for i := range s.threshold {
+		s.threshold[i] = 0x1p-126
 	}
 	if !kernel.Bounded01(m.k) {
 		s.scale = make([]float32, n)
-		for i, v := range placed(m.tiling, m.diag) {
+		for i, v := range inPlaceOrder(m.tiling, m.diag) {
 			if v > 0 {
 				s.scale[i] = float32(1 / math.Sqrt(v))
 			}
 		}
 	}
-	if err := m.ops.scan(ctx, s); err != nil {
+	if err := m.ops.scanTiles(ctx, s); err != nil {
 		return nil, err
 	}
 	if m.comm.Size() > 1 {
-		if err := s.merge(ctx, m); err != nil {
+		if err := s.mergeRanks(ctx, m); err != nil {
 			return nil, err
 		}
 	}
-	near := &NeighborLists{Count: count, Index: make([]int32, n*count), Value: make([]float32, n*count)}
-	return near, accel.ForEach(ctx, (n+searchRows-1)/searchRows, func(_, b int) {
+	lists := &NeighborLists{Count: count, Index: make([]int32, n*count), Value: make([]float32, n*count)}
+	return lists, accel.ForEach(ctx, (n+searchRows-1)/searchRows, func(_, b int) {
 		for i := b * searchRows; i < min((b+1)*searchRows, n); i++ {
-			s.list(near, m.tiling, i)
+			s.writeList(lists, m.tiling, i)
 		}
 	})
 }
 
-// searchRows is the number of points that a worker sorts the neighbors of at a time.
+// searchRows is the number of points whose lists a worker sorts at once.
 const searchRows = 256
 
-// search is a Neighbors under way. The keys of the neighbors of a point are a heap with the least on top.
+// search is the state of a running Neighbors. The keys of the neighbors of a point form a heap with the smallest key on
+// top. Points are numbered by place.
 type search struct {
-	before []int32
-	scale  []float32 // 1/√K_ii; nil for 1, of entries that are not negative
-	count  int
-	keys   []uint64
-	held   []int32   // neighbors of a point so far
-	floor  []float32 // the least size of a value among them, of a normal number while there is room
-	locks  []sync.Mutex
+	position  []int32   // position of each point in the caller's order
+	scale     []float32 // 1/√K_ii; nil if the scales are 1 and no entry is negative
+	capacity  int       // number of neighbors per point
+	keys      []uint64  // n·capacity keys, one heap per point
+	count     []int32   // number of neighbors found for each point
+	threshold []float32 // smallest value in a full heap; the smallest normal number if the heap is not full
+	locks     []sync.Mutex
 }
 
-// key is larger for a nearer neighbor, and of equal values for the smaller index: the size of the value, then the
-// index, then the sign.
-func key(j int, w float32) uint64 {
+// encodeKey returns a key for neighbor j with value w. Keys are ordered by |w|, and for equal |w| in favor of the
+// smaller j. The lowest bit holds the sign of w.
+func encodeKey(j int, w float32) uint64 {
 	b := math.Float32bits(w)
 	return uint64(b&^(1<<31))<<32 | uint64(math.MaxInt32-j)<<1 | uint64(b>>31)
 }
 
-// ofKey is the inverse of key.
-func ofKey(k uint64) (j int32, w float32) {
+// decodeKey is the inverse of encodeKey.
+func decodeKey(k uint64) (j int32, w float32) {
 	return math.MaxInt32 - int32(uint32(k)>>1), math.Float32frombits(uint32(k>>32) | uint32(k)<<31)
 }
 
-// lockedRows is the number of rows of a tile that are read under a lock.
-const lockedRows = 16
+// rowsPerLock is the number of rows of a tile that a worker reads while it holds a lock. With more rows, workers wait
+// longer for each other; with fewer, they lock more often.
+const rowsPerLock = 16
 
-func (e *engine[T]) scan(ctx context.Context, s *search) error {
-	return e.each(ctx, func(w *worker[T], p, i, j int) {
+// scanTiles adds the entries of the tiles of this rank to the search.
+func (e *engine[T]) scanTiles(ctx context.Context, s *search) error {
+	return e.forEachTile(ctx, func(w *worker[T], p, i, j int) {
 		tile := e.tile(w, p)
 		i0, i1 := e.block(i)
 		j0, j1 := e.block(j)
 		group := func(lo int) {
-			s.locks[j].Lock() // i ≥ j, so that nobody waits for somebody who waits
+			s.locks[j].Lock() // always lock j ≤ i first, to avoid a deadlock
 			defer s.locks[j].Unlock()
 			if i != j {
 				s.locks[i].Lock()
 				defer s.locks[i].Unlock()
 			}
-			for a := lo; a < min(lo+lockedRows, i1); a++ {
-				// of a diagonal tile what is left of the diagonal
-				w.offer(s, a, j0, tile[(a-i0)*(j1-j0):][:min(j1, max(a, j0))-j0], e.shift)
+			for a := lo; a < min(lo+rowsPerLock, i1); a++ {
+				// from a diagonal tile, only the entries left of the diagonal
+				w.offerRow(s, a, j0, tile[(a-i0)*(j1-j0):][:min(j1, max(a, j0))-j0], e.shift)
 			}
 		}
-		for lo := i0; lo < i1; lo += lockedRows {
+		for lo := i0; lo < i1; lo += rowsPerLock {
 			group(lo)
 		}
 	})
 }
 
-// offer offers the entries (i, j0 …) of K, row + shift, to the later one of the two points in the order.
-func (w *worker[T]) offer(s *search, i, j0 int, row []T, shift float64) {
-	values, plain := any(row).([]float32)
-	if !plain || shift != 0 || s.scale != nil {
-		values = buffer.Grow(&w.row, len(row))
+// offerRow offers the entries (i, j0), (i, j0+1), … of K, which are row + shift. Each entry is offered to the point of
+// the pair that is later in the caller's order.
+func (w *worker[T]) offerRow(s *search, i, j0 int, row []T, shift float64) {
+	values, isFloat32 := any(row).([]float32)
+	if !isFloat32 || shift != 0 || s.scale != nil {
+		values = buffer.Grow(&w.candidateRow, len(row))
 		for b, v := range row {
 			values[b] = float32(float64(v) + shift)
 		}
@@ -138,82 +145,84 @@ func (w *worker[T]) offer(s *search, i, j0 int, row []T, shift float64) {
 			}
 		}
 	}
-	at, place := buffer.Grow(&w.at, len(row)), s.before[i]
-	n := simd.Candidates(at, values, s.floor[j0:j0+len(row)], s.before[j0:j0+len(row)], s.floor[i], place)
-	for _, b := range at[:n] {
-		if j := j0 + int(b); s.before[j] < place {
-			s.push(i, key(j, values[b]))
+	candidates, position := buffer.Grow(&w.candidates, len(row)), s.position[i]
+	j1 := j0 + len(row)
+	n := simd.Candidates(candidates, values, s.threshold[j0:j1], s.position[j0:j1], s.threshold[i], position)
+	for _, b := range candidates[:n] {
+		if j := j0 + int(b); s.position[j] < position {
+			s.addNeighbor(i, encodeKey(j, values[b]))
 		} else {
-			s.push(j, key(i, values[b]))
+			s.addNeighbor(j, encodeKey(i, values[b]))
 		}
 	}
 }
 
-// push replaces the farthest neighbor of i by another, or adds that where there is room.
-func (s *search) push(i int, k uint64) {
-	heap, at := s.keys[i*s.count:(i+1)*s.count], int(s.held[i])
-	if at < len(heap) { // sift up
-		for s.held[i]++; at > 0 && heap[(at-1)/2] > k; at = (at - 1) / 2 {
-			heap[at] = heap[(at-1)/2]
+// addNeighbor adds a key to the heap of point i. If the heap is full, the key replaces the smallest one, or is
+// discarded if it is smaller.
+func (s *search) addNeighbor(i int, key uint64) {
+	heap, hole := s.keys[i*s.capacity:(i+1)*s.capacity], int(s.count[i])
+	if hole < len(heap) { // sift up
+		for s.count[i]++; hole > 0 && heap[(hole-1)/2] > key; hole = (hole - 1) / 2 {
+			heap[hole] = heap[(hole-1)/2]
 		}
-		heap[at] = k
+		heap[hole] = key
 	} else { // sift down
-		if k <= heap[0] {
+		if key <= heap[0] {
 			return
 		}
-		at = 0
-		for c := 1; c < len(heap); c = 2*at + 1 {
-			if c+1 < len(heap) && heap[c+1] < heap[c] {
-				c++
+		hole = 0
+		for child := 1; child < len(heap); child = 2*hole + 1 {
+			if child+1 < len(heap) && heap[child+1] < heap[child] {
+				child++
 			}
-			if heap[c] >= k {
+			if heap[child] >= key {
 				break
 			}
-			heap[at], at = heap[c], c
+			heap[hole], hole = heap[child], child
 		}
-		heap[at] = k
+		heap[hole] = key
 	}
-	if int(s.held[i]) == len(heap) {
-		s.floor[i] = math.Float32frombits(uint32(heap[0] >> 32))
+	if int(s.count[i]) == len(heap) {
+		s.threshold[i] = math.Float32frombits(uint32(heap[0] >> 32))
 	}
 }
 
-// list writes the neighbors of the point of a place to near, the nearest first.
-func (s *search) list(near *NeighborLists, t *tiling, place int) {
-	keys, i := s.keys[place*s.count:][:s.held[place]], t.point(place)
+// writeList writes the neighbors of the point at a place to lists, the nearest first.
+func (s *search) writeList(lists *NeighborLists, t *tiling, place int) {
+	keys, i := s.keys[place*s.capacity:][:s.count[place]], t.point(place)
 	slices.Sort(keys)
-	index, value := near.Index[i*s.count:][:s.count], near.Value[i*s.count:][:s.count]
+	index, value := lists.Index[i*s.capacity:][:s.capacity], lists.Value[i*s.capacity:][:s.capacity]
 	for a := range index {
 		if index[a] = -1; a < len(keys) {
-			index[a], value[a] = ofKey(keys[len(keys)-1-a])
+			index[a], value[a] = decodeKey(keys[len(keys)-1-a])
 			index[a] = int32(t.point(int(index[a])))
 		}
 	}
 }
 
-// merge makes one of the lists of all ranks: each has looked at its tiles.
-func (s *search) merge(ctx context.Context, m *Matrix) error {
-	n, count, c := m.tiling.n, s.count, m.comm
+// mergeRanks combines the heaps of all ranks, each of which has searched its own tiles.
+func (s *search) mergeRanks(ctx context.Context, m *Matrix) error {
+	n, capacity, c := m.tiling.n, s.capacity, m.comm
 	for i0 := 0; i0 < n; i0 += mergeRows {
 		rows := min(mergeRows, n-i0)
-		part := rows * count
-		all := make([]float64, part*c.Size())
-		own := all[c.Rank()*part:]
+		length := rows * capacity
+		gathered := make([]float64, length*c.Size())
+		ownKeys := gathered[c.Rank()*length:]
 		for a := range rows {
-			for k, key := range s.keys[(i0+a)*count:][:s.held[i0+a]] {
-				own[a*count+k] = math.Float64frombits(key)
+			for k, key := range s.keys[(i0+a)*capacity:][:s.count[i0+a]] {
+				ownKeys[a*capacity+k] = math.Float64frombits(key)
 			}
 		}
-		if err := c.AllGather(ctx, all, slices.Repeat([]int{part}, c.Size())); err != nil {
+		if err := c.AllGather(ctx, gathered, slices.Repeat([]int{length}, c.Size())); err != nil {
 			return err
 		}
 		for r := range c.Size() {
 			if r == c.Rank() {
 				continue
 			}
-			for k, v := range all[r*part : (r+1)*part] {
+			for k, v := range gathered[r*length : (r+1)*length] {
 				if key := math.Float64bits(v); key != 0 {
-					s.push(i0+k/count, key)
+					s.addNeighbor(i0+k/capacity, key)
 				}
 			}
 		}
@@ -221,29 +230,29 @@ func (s *search) merge(ctx context.Context, m *Matrix) error {
 	return nil
 }
 
-// mergeRows is the number of points whose neighbors ranks exchange at a time.
+// mergeRows is the number of points whose neighbors the ranks exchange at once. It bounds the size of the messages.
 const mergeRows = 1 << 14
 
-// blockRows is the number of rows of a block that are formed together.
+// blockRows is the number of rows of a block that are formed at once.
 const blockRows = 32
 
-// BlockWorkspace is the scratch of Block. The zero value is ready; goroutines have one each.
+// BlockWorkspace is the scratch memory of Block. The zero value is ready to use. Goroutines must not share one.
 type BlockWorkspace struct {
 	kernel kernel.Workspace
 	x      points.Dense
 	norms  []float64
 }
 
-// Block sets the upper triangle of dst, in rows of stride ld, to that of K(idx, idx) in float64; some of what is below
-// it is overwritten. The matrix is one that Exact returns; others panic.
+// Block sets the upper triangle of dst, in rows of stride ld, to the upper triangle of K(idx, idx) in float64. Some
+// entries below the diagonal are overwritten. Block panics unless the matrix was returned by Exact or NewExact.
 func (m *Matrix) Block(dst []float64, ld int, idx []int, w *BlockWorkspace) {
 	e, ok := m.ops.(*engine[float64])
 	if !ok {
 		panic("gram: a block of a matrix that is not in float64")
 	}
-	z, k := e.among(idx, w), len(idx) // the entries are formed again, also of tiles that are kept
+	z, k := e.gatherPanel(idx, w), len(idx) // the entries are always formed again, even if tiles are stored
 	for a := 0; a < k; a += blockRows {
-		e.fill(dst[a*ld+a:], ld, z.Slice(a, min(a+blockRows, k)), z.Slice(a, k), &w.kernel)
+		e.fillTile(dst[a*ld+a:], ld, z.Slice(a, min(a+blockRows, k)), z.Slice(a, k), &w.kernel)
 	}
 	for a, i := range idx {
 		dst[a*ld+a] = e.diag[e.place(i)]
@@ -253,26 +262,27 @@ func (m *Matrix) Block(dst []float64, ld int, idx []int, w *BlockWorkspace) {
 	}
 }
 
-// among is pointsOf for few points at a time, from the panels, in which those that are near each other lie together.
-func (e *engine[T]) among(idx []int, w *BlockWorkspace) points.Panel {
+// gatherPanel is panelOf for a small number of points, in the memory of w. It copies the points from the panels of the
+// blocks, in which nearby points are close together in memory.
+func (e *engine[T]) gatherPanel(idx []int, w *BlockWorkspace) points.Panel {
 	x := e.x
 	if shifted, ok := x.(*points.Shifted); ok {
 		x = shifted.X
 	}
 	if _, ok := x.(*points.Dense); !ok {
-		return e.pointsOf(idx)
+		return e.panelOf(idx)
 	}
 	_, d := x.Dims()
 	w.x = points.Dense{N: len(idx), D: d, Stride: d, Data: buffer.Grow(&w.x.Data, len(idx)*d)}
 	norms := buffer.Grow(&w.norms, len(idx))
 	for a, i := range idx {
-		b, at := e.where(i)
-		e.panels[b].X.RowTo(w.x.Row(a), at)
-		norms[a] = e.panels[b].Norms[at]
+		b, offset := e.locate(i)
+		e.panels[b].X.RowTo(w.x.Row(a), offset)
+		norms[a] = e.panels[b].Norms[offset]
 	}
 	return points.Panel{X: &w.x, Norms: norms}
 }
 
-// Lie returns the points in an order in which those that are near each other lie together, if the tiles have one, and
-// else in their own.
-func (m *Matrix) TreeOrder() []int { return m.tiling.lie() }
+// TreeOrder returns the points in an order in which nearby points come close together, if the tiles are ordered by a
+// tree, and in their own order otherwise.
+func (m *Matrix) TreeOrder() []int { return m.tiling.pointOrder() }

@@ -10,15 +10,15 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// Storage says how the tiles of K are kept.
+// Storage is the format in which the tiles of K are stored.
 type Storage int
 
 const (
-	Auto      Storage = iota // the smallest that is accurate enough and fits
-	Float64                  // 8 bytes an entry of the lower half: 4n² bytes
-	Float32                  // 4 bytes an entry of the lower half: 2n² bytes
+	Auto      Storage = iota // the smallest storage that is accurate enough and fits the memory
+	Float64                  // 8 bytes per entry of the lower triangle: 4n² bytes
+	Float32                  // 4 bytes per entry of the lower triangle: 2n² bytes
 	Recompute                // tiles are formed again for every product
-	Fixed16                  // 2 bytes an entry of the lower half, n² bytes; kernels with values in [0, 1]
+	Fixed16                  // 2 bytes per entry of the lower triangle: n² bytes; kernels with values in [0, 1]
 )
 
 var storageNames = []string{"auto", "float64", "float32", "recompute", "fixed16"}
@@ -34,69 +34,70 @@ func (s *Storage) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// Tiles says which tiles of K there are.
+// Tiles selects between all tiles of K and only those with non-negligible entries.
 type Tiles int
 
 const (
-	AutoTiles   Tiles = iota // sparse where the kernel decreases and most of K is next to nothing
-	DenseTiles               // all
-	SparseTiles              // those of pairs of leaves that are not far apart; kernels that decrease
+	AutoTiles   Tiles = iota // SparseTiles if the kernel decreases and most entries of K are negligible
+	DenseTiles               // all tiles
+	SparseTiles              // tiles between leaves that are not far apart; needs a kernel that decreases
 )
 
-var tilesNames = []string{"auto", "dense", "sparse"}
+var tileNames = []string{"auto", "dense", "sparse"}
 
-func (t Tiles) String() string { return enum.Name(tilesNames, t) }
+func (t Tiles) String() string { return enum.Name(tileNames, t) }
 
 // MarshalText implements encoding.TextMarshaler.
 func (t Tiles) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (t *Tiles) UnmarshalText(b []byte) (err error) {
-	*t, err = enum.Parse[Tiles]("tiles", tilesNames, string(b))
+	*t, err = enum.Parse[Tiles]("tiles", tileNames, string(b))
 	return err
 }
 
-// Options of New. The zero value, and nil, ask for the defaults.
+// Options configures New. The zero value and nil select the defaults.
 type Options struct {
-	// Storage of the tiles. Default Auto.
+	// Storage is the format of the tiles. Default: Auto.
 	Storage Storage
-	// As, if not nil, is the choice of an earlier matrix of the same points and kernel: its storage
-	// is taken instead of Storage, and entries are computed as they were there.
+	// SameAs, if not nil, is the choice of an earlier matrix of the same points and kernel. Its storage replaces
+	// Storage, and entries are computed exactly as in that matrix.
 	SameAs *Choice
-	// Chosen, if not nil, is the choice of Look with the same arguments but Memory, which New takes if it fits. Not on
-	// ranks.
+	// Chosen, if not nil, is the result of Choose with the same arguments except for Memory. New uses it if it fits
+	// Memory. It must be nil if there are several ranks.
 	Chosen *Choice
-	// Memory is the number of bytes that the matrix may take, 0 for no limit.
+	// Memory is the memory budget of the matrix in bytes, 0 for no limit.
 	Memory int64
-	// Tiles says whether tiles of nothing are left out. Default: where they are most (Sparse).
+	// Tiles selects dense or sparse tiles. Default: sparse tiles if they omit most entries (see Sparsity).
 	Tiles Tiles
-	// Drop is what ‖·‖₂ of what sparse tiles leave out may be at most. Default, and at most: a quarter of Prefer.
+	// MaxDroppedNorm bounds the 2-norm of the entries that sparse tiles omit. Default and maximum:
+	// PreferredAccuracy/4.
 	MaxDroppedNorm float64
-	// TileSize is the number of points of a block, of sparse tiles at most and at most 256. Default: 512; less for
-	// n ≤ 3,584: an eighth of n, rounded up to a multiple of 64.
+	// TileSize is the number of points of a block. With sparse tiles it is an upper limit, and at most 256.
+	// Default: 512; for n ≤ 3,584 an eighth of n, rounded up to a multiple of 64.
 	TileSize int
-	// Progress, if not nil, is called after each tile formed, with calls never at
-	// the same time and done rising from 1 to total. Never called by Recompute.
-	Progress func(done, total int)
-	// Accuracy is the bound asked of ‖E‖₂, E the error of the matrix used.
-	// Default λ/10.
+	// Progress, if not nil, is called after each tile is formed. Calls never overlap, and formed rises from 1 to
+	// total. Recompute never calls it.
+	Progress func(formed, total int)
+	// Accuracy is the required bound of ‖E‖₂, where E is the storage error of the matrix. Default: λ/10.
 	Accuracy float64
-	// Prefer is a smaller bound, for which the stored kinds form distances more
-	// exactly, and Auto takes float64 storage where that fits. Default: Accuracy.
+	// PreferredAccuracy is a smaller bound of ‖E‖₂ that is met if memory allows: stored matrices form distances more
+	// exactly, and Auto uses float64 storage if it fits. Default: Accuracy.
 	PreferredAccuracy float64
-	// Refined says that residuals are taken with K itself: Auto then takes 16 bits where float32 does not fit, but they
-	// do, with ‖E‖₂ ≤ λ/2.
+	// Refined declares that the caller computes residuals with K itself. Auto then uses 16 bits if float32 does not
+	// fit, 16 bits do, and ‖E‖₂ ≤ λ/2.
 	Refined bool
-	// Seed chooses the rows that ‖E‖₂ is predicted from.
+	// Seed selects the random rows from which ‖E‖₂ is predicted.
 	Seed uint64
-	// Comm is the group of ranks that the tiles are dealt to: each forms and holds its
-	// share, and all call the methods of the Matrix together. Every rank has all points.
-	// Memory is then each rank's, the least of all. Default: comm.Alone().
+	// Comm is the group of ranks among which the tiles are distributed. Each rank forms and stores its own tiles, has
+	// all points, and calls the methods of the Matrix together with the others. Memory is then the budget per rank;
+	// the smallest of all ranks counts. Default: comm.Alone().
 	Comm comm.Comm
 }
 
-// settled returns a copy of o with the defaults filled in.
-func (o *Options) settled(n int, lambda float64) Options {
+// withDefaults returns a copy of o with the defaults for n points and the ridge lambda. It panics if an option is
+// invalid.
+func (o *Options) withDefaults(n int, lambda float64) Options {
 	s := *cmp.Or(o, &Options{})
 	s.Comm = comm.OrAlone(s.Comm)
 	if s.SameAs != nil {
@@ -121,20 +122,20 @@ func (o *Options) settled(n int, lambda float64) Options {
 	if s.PreferredAccuracy == 0 || s.PreferredAccuracy > s.Accuracy {
 		s.PreferredAccuracy = s.Accuracy
 	}
-	if most := budget * s.PreferredAccuracy; s.MaxDroppedNorm == 0 || s.MaxDroppedNorm > most {
-		s.MaxDroppedNorm = most
+	if maxDropped := droppedBudget * s.PreferredAccuracy; s.MaxDroppedNorm == 0 || s.MaxDroppedNorm > maxDropped {
+		s.MaxDroppedNorm = maxDropped
 	}
 	return s
 }
 
-// MemoryError says that the storage asked for does not fit the memory allowed.
+// MemoryError reports that the requested storage does not fit the memory budget.
 type MemoryError struct {
-	N       int       // points
-	Storage Storage   // asked for
-	Need    int64     // bytes it needs
-	Have    int64     // bytes allowed
-	Fits    []Storage // storages that would fit
-	Bytes   []int64   // what each of Fits needs
+	N       int       // number of points
+	Storage Storage   // requested storage
+	Need    int64     // bytes that the requested storage needs
+	Have    int64     // memory budget in bytes
+	Fits    []Storage // storages that fit the budget
+	Bytes   []int64   // bytes needed by each entry of Fits
 }
 
 func (e *MemoryError) Error() string {
@@ -142,14 +143,14 @@ func (e *MemoryError) Error() string {
 	for i, s := range e.Fits {
 		fits = append(fits, fmt.Sprintf("%v (%s)", s, accel.Bytes(e.Bytes[i])))
 	}
-	which := "no storage fits"
+	fitting := "no storage fits"
 	switch len(fits) {
 	case 0:
 	case 1:
-		which = fits[0] + " fits"
+		fitting = fits[0] + " fits"
 	default:
-		which = strings.Join(fits, " and ") + " fit"
+		fitting = strings.Join(fits, " and ") + " fit"
 	}
 	return fmt.Sprintf("gram: K of %d points needs %s as %v, but %s is allowed; %s", e.N, accel.Bytes(e.Need),
-		e.Storage, accel.Bytes(e.Have), which)
+		e.Storage, accel.Bytes(e.Have), fitting)
 }

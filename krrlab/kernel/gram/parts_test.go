@@ -20,13 +20,13 @@ import (
 // TestRankBytes: as many bytes as the rank has that holds the most.
 func TestRankBytes(t *testing.T) {
 	for _, n := range []int{1, 2, 63, 64, 65, 500, 1000, 3585, 20000} {
-		size := (*Options)(nil).settled(n, 1).TileSize
+		size := (*Options)(nil).withDefaults(n, 1).TileSize
 		for s, width := range map[Storage]int64{Float64: 8, Float32: 4, Fixed16: 2, Recompute: 0} {
 			for _, ranks := range []int{1, 2, 3, 7, 64} {
 				var most int64
 				for r := range ranks {
-					tl := newTiling(n, size, share{r, ranks})
-					most = max(most, tableBytes(tl)+width*tl.entries())
+					tl := newTiling(n, size, rankShare{r, ranks})
+					most = max(most, tableBytes(tl)+width*tl.entryCount())
 				}
 				testkit.Equal(t, RankBytes(n, s, ranks), most, n, s, ranks)
 			}
@@ -67,7 +67,7 @@ func TestExtent(t *testing.T) {
 			for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 2},
 				kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}, tilted{}} {
 				x := offset(n, d, by, sparse)
-				m, _, err := begin(k, x, 1, nil)
+				m, _, err := newMatrix(k, x, 1, nil)
 				testkit.OK(t, err)
 				far := by > 0 && kernel.ShiftInvariant(k)
 				dense, mean, row := offset(n, d, by, false).(*points.Dense), make([]float64, d), make([]float64, d)
@@ -94,7 +94,7 @@ func TestExtent(t *testing.T) {
 					math.Abs(e.MaxSq-largest) > 1e-6*largest {
 					t.Errorf("%v, %T moved by %g: %+v, want the largest ‖x‖² %v", k, x, by, e, largest)
 				}
-				testkit.Near(t, m.frame.maxSq, atOrigin, 1e-6*atOrigin, k, x, by)
+				testkit.Near(t, m.frame.maxNormSq, atOrigin, 1e-6*atOrigin, k, x, by)
 				checkCertain(t, m, e)
 			}
 		}
@@ -164,10 +164,10 @@ func TestNotFinite(t *testing.T) {
 				}
 				return kernel.Gaussian{Sigma: 1}.Eval(a, b)
 			}}
-			m, _, err := begin(k, x, 1, &Options{Storage: s, TileSize: 8})
+			m, _, err := newMatrix(k, x, 1, &Options{Storage: s, TileSize: 8})
 			testkit.OK(t, err)
 			m.choice.Storage, m.choice.Arithmetic = s, kernel.Float64
-			m.build()
+			m.buildEngine()
 			testkit.Fails(t, m.ops.formAll(t.Context(), nil), "of points 37 and 5 is")
 		}
 	}

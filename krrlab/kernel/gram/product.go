@@ -14,114 +14,115 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// product is the state of one product dst = (K+λI)·src. The sums of it are integers: with x_c, the column of S·src,
-// divided by scale_c, and row i multiplied by the engine's scale_i, all of them stay below
+// product is the state of one product dst = (K+λI)·src. Its sums are integers. Column c of S·src is divided by scale_c,
+// which gives x_c, and row i is multiplied by the engine's scale_i. Then all sums stay below
 //
 //	scale_i·Σ_j|k_ij x_jc| ≤ Σ_j |x_jc|/scale_j.
 //
-// What is done row by row goes by blocks on all threads, and what it sums to is added in their order.
-type product[T float] struct {
-	e        *engine[T]
-	t        int
-	dst, src blas64.General
-	lambda   float64
-	x        []T       // src block by block, each by columns, scaled
-	scale    []float64 // powers of two: src = x·diag(scale)
-	norm     []float64 // Σ_j |x_jc|/(scale_j·scale_c)
-	total    []float64 // Σ_j (S·src)_jc/scale_c
-	parts    []float64 // blocks×t: what each block has of the norm, or its largest entries
-	hashes   []uint64  // of the blocks of src
-	fixed    []comm.Fixed
-	sums     []int64      // n×t as x, and of float64 tiles n×t rests; then a count of misfits, and x's hash
-	locks    []sync.Mutex // of the blocks of sums
-	bad      atomic.Bool  // a contribution is above its bound
-	workers  []worker[T]
+// Work on rows of vectors is done block by block on all threads, and the results are added in the order of the blocks.
+type product[T entry] struct {
+	e          *engine[T]
+	t          int            // number of columns
+	dst, src   blas64.General // result and operand, n×t
+	lambda     float64        // λ
+	x          []T            // S·src·diag(scale)⁻¹, one block after the other, each block by columns
+	scale      []float64      // a power of two for each column
+	norm       []float64      // for each column, Σ_j |x_jc|/scale_j
+	columnSums []float64      // for each column, Σ_j (S·src)_jc/scale_c
+	blockParts []float64      // blocks×t: for each block, its largest entries and later its parts of norm
+	hashes     []uint64       // hash of each block of src
+	fixed      []comm.Fixed   // fixed-point format of each column
+	sums       []int64        // n×t sums in the layout of x, n×t second words with float64 tiles, then extraSums
+	locks      []sync.Mutex   // locks[b] guards the sums of block b
+	overflowed atomic.Bool    // a contribution exceeded its bound
+	workers    []worker[T]
 
-	// Bodies of ForEach, made once, and what one of them does with a block.
-	body, some                        func(worker, q int)
-	each                              func(b int)
-	measureBody, loadBody, unloadBody func(b int)
+	tileTask, blockTask               func(worker, q int) // method values for ForEach, made once to avoid allocation
+	blockBody                         func(b int)         // work that blockTask does on each block
+	measureBody, loadBody, unloadBody func(b int)         // method values for forEachBlock, made once
 }
 
+// acquire returns a product for t columns, with the scratch memory of an earlier one if possible.
 func (e *engine[T]) acquire(t int) *product[T] {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var p *product[T]
-	if k := len(e.idle); k > 0 {
-		p, e.idle = e.idle[k-1], e.idle[:k-1]
+	if k := len(e.idleProducts); k > 0 {
+		p, e.idleProducts = e.idleProducts[k-1], e.idleProducts[:k-1]
 	} else {
 		p = &product[T]{e: e, locks: make([]sync.Mutex, e.blocks)}
-		p.body, p.some = p.task, p.blocks
-		p.measureBody, p.loadBody, p.unloadBody = p.measure, p.load, p.unload
+		p.tileTask, p.blockTask = p.runTask, p.runBlocks
+		p.measureBody, p.loadBody, p.unloadBody = p.measureBlock, p.loadBlock, p.storeBlock
 	}
 	p.t = t
-	p.bad.Store(false)
+	p.overflowed.Store(false)
 	for len(p.workers) < accel.Threads() {
 		p.workers = append(p.workers, worker[T]{})
 	}
 	return p
 }
 
+// release makes the scratch memory of p available for later products.
 func (e *engine[T]) release(p *product[T]) {
 	p.dst, p.src = blas64.General{}, blas64.General{}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.idle = append(e.idle, p)
+	e.idleProducts = append(e.idleProducts, p)
 }
 
-// words is how many integers a sum consists of: float64 numbers have a rest.
-func words[T float]() int { return int(sizeOf[T]() / 4) }
+// wordsPerSum returns the number of 64-bit integers of a sum: one with float32 tiles, two with float64 tiles.
+func wordsPerSum[T entry]() int { return int(sizeOf[T]() / 4) }
 
-// mul sets dst = (K+λI)·src. dst may be src. Each rank adds the contributions of its tiles, and
-// one all-reduce of integers adds those of all. The integers are exact, so that the result has
-// the same bits for any number of ranks and threads. Ranks whose src is not the same, because
-// their processors or libraries round differently, get an error.
+// mul sets dst = (K+λI)·src. dst may be src. Each rank adds the contributions of its tiles, and one all-reduce adds the
+// integers of all ranks. The integers are exact, so the result has the same bits for any number of ranks and threads.
+// mul returns an error if src differs between the ranks, because their processors or libraries round differently.
 func (e *engine[T]) mul(ctx context.Context, dst, src blas64.General, lambda float64) error {
 	p := e.acquire(src.Cols)
 	p.dst, p.src, p.lambda = dst, src, lambda
-	err := p.run(ctx) // a body that panics leaves p to the collector
+	err := p.run(ctx) // if this panics, p is garbage-collected and not reused
 	e.release(p)
 	return err
 }
 
+// run computes the product.
 func (p *product[T]) run(ctx context.Context) error {
-	if err := p.begin(ctx); err != nil {
+	if err := p.loadSource(ctx); err != nil {
 		return err
 	}
 	tasks := len(p.e.order)
 	if p.e.shift != 0 {
 		tasks++
 	}
-	if err := accel.ForEach(ctx, tasks, p.body); err != nil {
+	if err := accel.ForEach(ctx, tasks, p.tileTask); err != nil {
 		return err
 	}
-	if err := p.reduce(ctx); err != nil {
+	if err := p.reduceSums(ctx); err != nil {
 		return err
 	}
-	return p.byBlocks(ctx, p.unloadBody)
+	return p.forEachBlock(ctx, p.unloadBody)
 }
 
-// begin copies src to x, and clears the sums.
-func (p *product[T]) begin(ctx context.Context) error {
+// loadSource copies src to x, scaled, and clears the sums.
+func (p *product[T]) loadSource(ctx context.Context) error {
 	n, t, blocks := p.src.Rows, p.t, p.e.blocks
 	buffer.Grow(&p.x, n*t)
 	buffer.Grow(&p.hashes, blocks)
-	clear(buffer.Grow(&p.sums, words[T]()*n*t+extra)[words[T]()*n*t:])
-	parts, scale, norm := buffer.Grow(&p.parts, blocks*t), buffer.Grow(&p.scale, t), buffer.Grow(&p.norm, t)
+	clear(buffer.Grow(&p.sums, wordsPerSum[T]()*n*t+extraSums)[wordsPerSum[T]()*n*t:])
+	parts, scale, norm := buffer.Grow(&p.blockParts, blocks*t), buffer.Grow(&p.scale, t), buffer.Grow(&p.norm, t)
 	fixed := buffer.Grow(&p.fixed, t)
-	clear(buffer.Grow(&p.total, t))
-	if err := p.byBlocks(ctx, p.measureBody); err != nil {
+	clear(buffer.Grow(&p.columnSums, t))
+	if err := p.forEachBlock(ctx, p.measureBody); err != nil {
 		return err
 	}
 	clear(scale)
 	for k, v := range parts {
-		scale[k%t] = max(scale[k%t], v) // NaN from the first one on
+		scale[k%t] = max(scale[k%t], v) // max propagates NaN
 	}
 	for c, v := range scale {
-		_, exp := math.Frexp(v) // 0 of 0, ∞ and NaN
+		_, exp := math.Frexp(v) // the exponent is 0 for 0, ∞ and NaN
 		scale[c] = math.Ldexp(1, max(-1000, min(exp, 1000)))
 	}
-	if err := p.byBlocks(ctx, p.loadBody); err != nil {
+	if err := p.forEachBlock(ctx, p.loadBody); err != nil {
 		return err
 	}
 	clear(norm)
@@ -134,53 +135,55 @@ func (p *product[T]) begin(ctx context.Context) error {
 	return nil
 }
 
-// fewest is how many entries of src one body takes at least: few are not worth a second thread.
-const fewest = 1 << 14
+// minEntriesPerTask is the smallest number of entries of src that one task handles. With a smaller number the overhead
+// of a second thread exceeds its use; a larger number leaves threads idle.
+const minEntriesPerTask = 1 << 14
 
-// perBody returns how many blocks that are.
-func (p *product[T]) perBody() int { return max(1, fewest/(p.e.size*max(1, p.t))) }
+// blocksPerTask returns the number of blocks that have minEntriesPerTask entries, at least one.
+func (p *product[T]) blocksPerTask() int { return max(1, minEntriesPerTask/(p.e.size*max(1, p.t))) }
 
-// byBlocks calls body for all blocks.
-func (p *product[T]) byBlocks(ctx context.Context, body func(b int)) error {
-	p.each = body
-	per := p.perBody()
-	if p.e.blocks <= per {
-		p.some(0, 0)
+// forEachBlock calls body for all blocks, on several threads if there is enough work.
+func (p *product[T]) forEachBlock(ctx context.Context, body func(b int)) error {
+	p.blockBody = body
+	perTask := p.blocksPerTask()
+	if p.e.blocks <= perTask {
+		p.blockTask(0, 0)
 		return ctx.Err()
 	}
-	return accel.ForEach(ctx, (p.e.blocks+per-1)/per, p.some)
+	return accel.ForEach(ctx, (p.e.blocks+perTask-1)/perTask, p.blockTask)
 }
 
-func (p *product[T]) blocks(_, q int) {
-	per := p.perBody()
-	for b := q * per; b < min((q+1)*per, p.e.blocks); b++ {
-		p.each(b)
+// runBlocks calls blockBody for the blocks of task q.
+func (p *product[T]) runBlocks(_, q int) {
+	perTask := p.blocksPerTask()
+	for b := q * perTask; b < min((q+1)*perTask, p.e.blocks); b++ {
+		p.blockBody(b)
 	}
 }
 
-// row returns the row of a matrix that is that of a place.
+// row returns the row of x, n×t, that belongs to the point at a place.
 func (p *product[T]) row(x blas64.General, place int) []float64 {
-	at := p.e.point(place) * x.Stride
-	return x.Data[at : at+p.t]
+	start := p.e.point(place) * x.Stride
+	return x.Data[start : start+p.t]
 }
 
-// measure takes the largest entries of block b of src, by columns, and for ranks its hash.
-func (p *product[T]) measure(b int) {
+// measureBlock computes the largest entries of block b of S·src by columns, and with several ranks the block's hash.
+func (p *product[T]) measureBlock(b int) {
 	lo, hi := p.e.block(b)
-	most := p.parts[b*p.t : (b+1)*p.t]
-	clear(most)
+	largest := p.blockParts[b*p.t : (b+1)*p.t]
+	clear(largest)
 	for place := lo; place < hi; place++ {
 		f := p.e.factor(place)
 		for c, v := range p.row(p.src, place) {
-			most[c] = max(most[c], f*math.Abs(v)) // NaN from the first one on
+			largest[c] = max(largest[c], f*math.Abs(v)) // max propagates NaN
 		}
 	}
 	if p.e.comm.Size() > 1 {
-		p.hashes[b] = p.hash(lo, hi)
+		p.hashes[b] = p.hashRows(lo, hi)
 	}
 }
 
-// factor returns √w of the point of a place.
+// factor returns √w of the point at a place.
 func (e *engine[T]) factor(place int) float64 {
 	if e.factors == nil {
 		return 1
@@ -188,127 +191,122 @@ func (e *engine[T]) factor(place int) float64 {
 	return e.factors[place]
 }
 
-// hash returns a number that src shares only with matrices of the same bits in these places, or by a chance of 2⁻⁶⁴.
-func (p *product[T]) hash(lo, hi int) (h uint64) {
+// hashRows returns a hash of the rows of src at the places lo, …, hi-1. Two matrices with different bits there have the
+// same hash with probability 2⁻⁶⁴.
+func (p *product[T]) hashRows(lo, hi int) (h uint64) {
 	for place := lo; place < hi; place++ {
 		for _, v := range p.row(p.src, place) {
-			h = mix(h, math.Float64bits(v))
+			h = mixHash(h, math.Float64bits(v))
 		}
 	}
 	return h
 }
 
-// mix is a step of a hash.
-func mix(h, v uint64) uint64 {
+// mixHash returns the hash h extended by v.
+func mixHash(h, v uint64) uint64 {
 	h = (h ^ v) * 0x9e3779b97f4a7c15
 	return h ^ h>>29
 }
 
-// load copies block b of S·src to p.x by columns. Each column is first divided by the power of two scale_c, exactly, so
-// that its largest entry is at most 1 and neither overflow nor subnormal numbers arise from its magnitude.
-func (p *product[T]) load(b int) {
+// loadBlock copies block b of S·src to p.x by columns. Each column is first divided by the power of two scale_c. The
+// division is exact and makes its largest entry at most 1, so that the magnitude of src causes neither overflow nor
+// subnormal numbers.
+func (p *product[T]) loadBlock(b int) {
 	lo, hi := p.e.block(b)
 	t, rows := p.t, hi-lo
-	x, norm := p.x[lo*t:hi*t], p.parts[b*t:(b+1)*t]
+	x, norm := p.x[lo*t:hi*t], p.blockParts[b*t:(b+1)*t]
 	clear(norm)
 	for r := range rows {
-		down, f := 1/p.e.scale[lo+r], p.e.factor(lo+r)
+		invScale, f := 1/p.e.scale[lo+r], p.e.factor(lo+r)
 		for c, v := range p.row(p.src, lo+r) {
 			v = f * v / p.scale[c]
-			norm[c] += math.Abs(v) * down
+			norm[c] += math.Abs(v) * invScale
 			x[c*rows+r] = T(v)
 		}
 	}
-	for k := range words[T]() {
+	for k := range wordsPerSum[T]() {
 		clear(p.sums[k*len(p.x)+lo*t : k*len(p.x)+hi*t])
 	}
 }
 
-// task is one tile of this rank's, or before them the sum of S·src where tiles are those of K − shift·11ᵀ: by
-// rows in their order, beside the tiles.
-func (p *product[T]) task(who, q int) {
+// runTask multiplies by one tile of this rank. If tiles store K − shift·11ᵀ, task 0 instead computes the column sums of
+// S·src, in the order of the places, while other workers multiply by tiles.
+func (p *product[T]) runTask(thread, task int) {
 	if p.e.shift != 0 {
-		q--
+		task--
 	}
-	if q >= 0 {
-		p.tile(who, q)
+	if task >= 0 {
+		p.addTile(thread, task)
 		return
 	}
 	for place := range p.e.n {
 		f := p.e.factor(place)
 		for c, v := range p.row(p.src, place) {
-			p.total[c] += f * v / p.scale[c]
+			p.columnSums[c] += f * v / p.scale[c]
 		}
 	}
 }
 
-// tile multiplies by tile number q of this rank's and adds the results.
-func (p *product[T]) tile(who, q int) {
-	if p.e.drop != nil && len(p.e.entries[q]) == 0 {
+// addTile multiplies by tile q of this rank and adds the results to the sums.
+func (p *product[T]) addTile(thread, q int) {
+	if p.e.dropped != nil && len(p.e.entries[q]) == 0 {
 		return
 	}
-	i, j, yi, yj := p.multiply(who, q)
-	p.add(i, yi) // y_i += T·x_j
+	i, j := int(p.e.order[q].i), int(p.e.order[q].j)
+	yi, yj := p.e.mulTile(&p.workers[thread], q, p.vectorBlock(i), p.vectorBlock(j), p.t)
+	p.addToSums(i, yi) // y_i += T·x_j
 	if i != j {
-		p.add(j, yj) // y_j += Tᵀ·x_i
+		p.addToSums(j, yj) // y_j += Tᵀ·x_i
 	}
 }
 
-// multiply multiplies by tile number q, (i, j), both ways.
-func (p *product[T]) multiply(who, q int) (i, j int, yi, yj []T) {
-	e, t, w := p.e, p.t, &p.workers[who]
-	i, j = int(e.order[q].i), int(e.order[q].j)
-	rows, cols := e.rows(i), e.rows(j)
-	xi, xj := p.block(i), p.block(j)
-	yi, yj = buffer.Grow(&w.yi, rows*t), buffer.Grow(&w.yj, cols*t)
-	e.mulTile(w, q, yi, yj, rows, cols, xi, xj, t)
-	return i, j, yi, yj
-}
-
-func (p *product[T]) block(b int) []T {
+// vectorBlock returns block b of x.
+func (p *product[T]) vectorBlock(b int) []T {
 	lo, hi := p.e.block(b)
 	return p.x[lo*p.t : hi*p.t]
 }
 
-// add adds a contribution to y_b.
-func (p *product[T]) add(b int, y []T) {
+// addToSums adds the contribution y to block b of the sums.
+func (p *product[T]) addToSums(b int, y []T) {
 	lo, hi := p.e.block(b)
-	rows, at, ok, scale := hi-lo, lo*p.t, true, p.e.scale[lo:hi]
+	rows, start, ok, scale := hi-lo, lo*p.t, true, p.e.scale[lo:hi]
 	p.locks[b].Lock()
 	for c, f := range p.fixed {
-		sum := p.sums[at+c*rows : at+(c+1)*rows]
+		sum := p.sums[start+c*rows : start+(c+1)*rows]
 		switch y := any(y[c*rows : (c+1)*rows]).(type) {
 		case []float32:
 			ok = f.AddScaled32(sum, y, scale) && ok
 		case []float64:
-			ok = f.AddFine(sum, p.sums[len(p.x)+at+c*rows:], y, scale) && ok
+			ok = f.AddFine(sum, p.sums[len(p.x)+start+c*rows:], y, scale) && ok
 		}
 	}
 	p.locks[b].Unlock()
 	if !ok {
-		p.bad.Store(true)
+		p.overflowed.Store(true)
 	}
 }
 
-// extra is how many integers a product sends beside its sums.
-const extra = 2
+// extraSums is the number of integers that a product sends in addition to its sums: a flag for overflow, and the hash
+// of src.
+const extraSums = 2
 
-// reduce adds the sums of all ranks.
-func (p *product[T]) reduce(ctx context.Context) error {
-	c, tail := p.e.comm, p.sums[len(p.sums)-extra:]
-	if p.bad.Load() {
+// reduceSums adds the sums of all ranks. It returns an error if src differs between the ranks or a contribution
+// exceeded its bound.
+func (p *product[T]) reduceSums(ctx context.Context) error {
+	c, tail := p.e.comm, p.sums[len(p.sums)-extraSums:]
+	if p.overflowed.Load() {
 		tail[0] = 1
 	}
-	var h uint64
+	var hash uint64
 	for b := 0; c.Size() > 1 && b < len(p.hashes); b++ {
-		h = mix(h, p.hashes[b])
+		hash = mixHash(hash, p.hashes[b])
 	}
-	own := int64(h)
-	tail[1] = own
+	ownHash := int64(hash)
+	tail[1] = ownHash
 	if err := c.AllReduceInt64(ctx, p.sums); err != nil {
 		return err
 	}
-	if tail[1] != own*int64(c.Size()) {
+	if tail[1] != ownHash*int64(c.Size()) {
 		return fmt.Errorf("gram: the ranks have computed different vectors: their processors or libraries round " +
 			"differently; " +
 			"give all of them the Go BLAS (--blas go) and the same instructions (--cpu)")
@@ -320,24 +318,24 @@ func (p *product[T]) reduce(ctx context.Context) error {
 	return nil
 }
 
-// unload sets block b of dst = λ·src + S·y, and adds what the tiles leave out of K.
-func (p *product[T]) unload(b int) {
-	fine, shift := words[T]() > 1, p.e.shift
+// storeBlock sets block b of dst = λ·src + S·y, where y includes the shift that is missing in the tiles.
+func (p *product[T]) storeBlock(b int) {
+	twoWords, shift := wordsPerSum[T]() > 1, p.e.shift
 	lo, hi := p.e.block(b)
 	rows := hi - lo
 	for r := range rows {
-		y, down, factor := p.row(p.dst, lo+r), 1/p.e.scale[lo+r], p.e.factor(lo+r)
+		y, invScale, factor := p.row(p.dst, lo+r), 1/p.e.scale[lo+r], p.e.factor(lo+r)
 		for c, v := range p.row(p.src, lo+r) {
-			at, f := lo*p.t+c*rows+r, &p.fixed[c]
+			index, f := lo*p.t+c*rows+r, &p.fixed[c]
 			var s float64
-			if fine {
-				s = f.Fine(p.sums[at], p.sums[len(p.x)+at])
+			if twoWords {
+				s = f.Fine(p.sums[index], p.sums[len(p.x)+index])
 			} else {
-				s = f.Value(p.sums[at])
+				s = f.Value(p.sums[index])
 			}
-			y[c] = float64(p.lambda*v) + float64(factor*(s*down*p.scale[c]))
+			y[c] = float64(p.lambda*v) + float64(factor*(s*invScale*p.scale[c]))
 			if shift != 0 {
-				y[c] += float64(factor * (float64(shift*p.total[c]) * p.scale[c]))
+				y[c] += float64(factor * (float64(shift*p.columnSums[c]) * p.scale[c]))
 			}
 		}
 	}

@@ -12,15 +12,15 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// scales returns powers of two with √k(x_i, x_i)·scale_i ≤ 1, and then as K is positive
-// semi-definite |k(x_i, x_j)|·scale_i·scale_j ≤ 1.
-func (m *Matrix) scales() []float64 {
-	floor := slices.Max(m.sizes) * 0x1p-60 // for what rounding leaves beside a diagonal of 0
+// rowScales returns powers of two with √k(x_i, x_i)·scale_i ≤ 1. If K is positive semi-definite, this implies |k(x_i,
+// x_j)|·scale_i·scale_j ≤ 1.
+func (m *Matrix) rowScales() []float64 {
+	floor := slices.Max(m.sizes) * 0x1p-60 // rounding errors next to a zero diagonal entry
 	scales := make([]float64, len(m.sizes))
 	for i, v := range m.sizes {
-		root := math.Sqrt(max(math.Abs(v), floor) * (1 + 1e-3)) // rounding of tiles and products
+		root := math.Sqrt(max(math.Abs(v), floor) * (1 + 1e-3)) // margin for rounding in tiles and products
 		if !kernel.BuiltIn(m.k) {
-			root *= ownSlack
+			root *= userKernelSlack
 		}
 		_, exp := math.Frexp(root)
 		scales[i] = math.Ldexp(1, -exp)
@@ -28,70 +28,72 @@ func (m *Matrix) scales() []float64 {
 	return scales
 }
 
-// ownSlack² is by how much entries of a user-defined kernel may exceed the diagonal: it
-// may turn out not to be positive semi-definite.
-const ownSlack = 1 << 5
+// userKernelSlack² is the factor by which entries of a user-defined kernel may exceed the bound √(k_ii·k_jj), because
+// the kernel may turn out not to be positive semi-definite. A larger value costs digits of every product; a smaller one
+// rejects more kernels.
+const userKernelSlack = 1 << 5
 
-// share is the part of a tiling that a rank has.
-type share struct{ rank, size int }
+// rankShare identifies the tiles of one rank: rank of size ranks in total.
+type rankShare struct{ rank, size int }
 
-// has reports whether tile, or block of rows, number q is this rank's: neighbors in the order
-// lie on one diagonal, so all ranks have tiles of all kinds, and as many entries as each
-// other but for one tile.
-func (s share) has(q int) bool { return q%s.size == s.rank }
+// owns reports whether tile number q, or block of rows number q, belongs to this rank. Neighboring tiles lie on one
+// diagonal, so all ranks have tiles from all diagonals, and the numbers of entries of two ranks differ by at most one
+// tile.
+func (s rankShare) owns(q int) bool { return q%s.size == s.rank }
 
-// of returns how many of n tiles this rank has.
-func (s share) of(n int) int { return (n - s.rank + s.size - 1) / s.size }
+// count returns how many of n tiles belong to this rank.
+func (s rankShare) count(n int) int { return (n - s.rank + s.size - 1) / s.size }
 
-// agree is choose by rank 0, for all.
-func (m *Matrix) agree(ctx context.Context, o *Options, d int) (c Choice, err error) {
+// chooseOnRanks returns the choice of rank 0 on every rank. The memory budget is the smallest of all ranks.
+func (m *Matrix) chooseOnRanks(ctx context.Context, o *Options) (c Choice, err error) {
 	if o.Memory, err = comm.Least(ctx, m.comm, o.Memory); err != nil {
 		return c, err
 	}
 	var b bytes.Buffer
 	if m.comm.Rank() == 0 {
-		if c, err = m.choose(ctx, o, d); err == nil {
+		if c, err = m.choose(ctx, o); err == nil {
 			err = gob.NewEncoder(&b).Encode(c)
 		}
 	}
 	if err = comm.Agree(ctx, m.comm, err); err != nil {
 		return c, err
 	}
-	text, err := comm.Share(ctx, m.comm, b.Bytes(), 0)
+	encoded, err := comm.Share(ctx, m.comm, b.Bytes(), 0)
 	if err != nil || m.comm.Rank() == 0 {
 		return c, err
 	}
-	var got Choice
-	if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&got); err != nil {
+	var choice Choice
+	if err := gob.NewDecoder(bytes.NewReader(encoded)).Decode(&choice); err != nil {
 		return c, fmt.Errorf("gram: the choice of rank 0: %w", err)
 	}
-	return got, nil
+	return choice, nil
 }
 
-// RankBytes returns Bytes of the matrix of n points in tiles of the default size on the rank
-// that holds the most of them, of the given number. It panics for Auto.
+// RankBytes returns Matrix.Bytes for n points in tiles of the default size, on the rank that stores the most of them
+// out of the given number of ranks. It panics for Auto.
 func RankBytes(n int, s Storage, ranks int) int64 {
 	if s == Auto || n < 1 || ranks < 1 {
 		panic(fmt.Sprintf("gram: %d points as %v on %d ranks", n, s, ranks))
 	}
-	o := (*Options)(nil).settled(n, 1)
+	o := (*Options)(nil).withDefaults(n, 1)
 	t := tiling{n: n, size: o.TileSize, blocks: (n + o.TileSize - 1) / o.TileSize}
-	tiles, size, last := t.blocks*(t.blocks+1)/2, int64(t.size), int64(t.rows(t.blocks-1))
+	tiles, size, lastRows := t.blocks*(t.blocks+1)/2, int64(t.size), int64(t.rows(t.blocks-1))
 	// The tile of diagonal o in the last block row belongs to rank (o(B−1) − o(o−1)/2 + B−1) mod P, of period 2P in o.
-	missing := make([]int64, ranks) // entries that the last block row has less than full tiles
+	missing := make([]int64, ranks) // by rank, entries by which the tiles of the last block row are below full tiles
 	for o := range min(t.blocks, 2*ranks) {
 		count := int64((t.blocks - o + 2*ranks - 1) / (2 * ranks)) // diagonals o, o+2P, o+4P, …
-		less := count * size * (size - last)
+		missingEntries := count * size * (size - lastRows)
 		if o == 0 { // the tile on the diagonal lacks columns, too
-			less += last * (size - last)
+			missingEntries += lastRows * (size - lastRows)
 		}
-		missing[(t.diagonal(o)+t.blocks-1-o)%ranks] += less
+		missing[(t.diagonalStart(o)+t.blocks-1-o)%ranks] += missingEntries
 	}
-	var most int64
+	var maxBytes int64
 	width := map[Storage]int64{Float64: 8, Float32: 4, Fixed16: 2}[s]
-	for r, less := range missing {
-		held := int64(share{r, ranks}.of(tiles))
-		most = max(most, tablesOf(int64(n), held, int64(t.blocks))+width*(held*size*size-less))
+	for r, missingEntries := range missing {
+		ownTiles := int64(rankShare{r, ranks}.count(tiles))
+		entries := ownTiles*size*size - missingEntries
+		maxBytes = max(maxBytes, tableBytesFor(int64(n), ownTiles, int64(t.blocks))+width*entries)
 	}
-	return most
+	return maxBytes
 }

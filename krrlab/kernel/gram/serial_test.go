@@ -20,8 +20,8 @@ func TestTables(t *testing.T) {
 	for _, rank := range []int{0, 700, ranks - 1} {
 		var tl *tiling
 		bytes := testkit.Allocated(func() {
-			tl = newTiling(n, 512, share{rank, ranks})
-			tl.deal()
+			tl = newTiling(n, 512, rankShare{rank, ranks})
+			tl.assignTiles()
 		})
 		own := int64(len(tl.order))
 		if all := int64(tl.blocks) * int64(tl.blocks+1) / 2; own != (all-int64(rank)+ranks-1)/ranks {
@@ -32,7 +32,7 @@ func TestTables(t *testing.T) {
 		}
 		for _, q := range []int{0, 1, int(own) / 2, int(own) - 1} {
 			r := tl.order[q]
-			if at, ok := tl.at(int(r.i), int(r.j)); !ok || at != q || r.j < 0 || int(r.i) >= tl.blocks {
+			if at, ok := tl.indexOf(int(r.i), int(r.j)); !ok || at != q || r.j < 0 || int(r.i) >= tl.blocks {
 				t.Errorf("rank %d: tile %d is %v, found at %d, %v", rank, q, r, at, ok)
 			}
 		}
@@ -40,9 +40,9 @@ func TestTables(t *testing.T) {
 }
 
 // without returns what a product does beside its tiles, for n points and t columns.
-func without[T float](n, t int, shift float64) (*product[T], []float64) {
-	tl := newTiling(n, 512, share{0, 1})
-	tl.deal()
+func without[T entry](n, t int, shift float64) (*product[T], []float64) {
+	tl := newTiling(n, 512, rankShare{0, 1})
+	tl.assignTiles()
 	e := &engine[T]{tiling: tl, comm: comm.Alone(), shift: shift, scale: make([]float64, n)}
 	e.order = nil
 	for i := range e.scale {

@@ -7,66 +7,69 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/tree"
 )
 
-// ref is a tile: its block row i ≥ block column j.
-type ref struct{ i, j int32 }
+// tileRef identifies a tile by its block row i and block column j ≤ i.
+type tileRef struct{ i, j int32 }
 
-// tiling cuts n points into blocks and orders the tiles of the lower half that there are: all, or those of pairs of
-// leaves of a tree, whose order of the points is then the one of all blocks. A point's number in it is its place.
+// tiling divides n points into blocks and orders the tiles of the lower triangle. Either all tiles exist and the blocks
+// have equal size, or the blocks are the leaves of a tree and only some pairs of leaves have a tile. In the second case
+// the points are reordered by the tree. The position of a point in the order of the blocks is called its place.
 //
-// Tiles go by diagonals: (0,0), (1,1), …, then (1,0), (2,1), …, then (2,0), …
-// Neighbors in this order contribute to different blocks of y, but for the
-// first subdiagonal, where they share one; so workers that take neighboring
-// tiles seldom wait for each other.
+// Tiles are ordered by diagonals: (0,0), (1,1), …, then (1,0), (2,1), …, then (2,0), … Neighbors in this order
+// contribute to different blocks of y, except on the first subdiagonal, where they share one. Workers that process
+// neighboring tiles therefore seldom wait for each other.
 type tiling struct {
-	n, size, blocks int    // of at most size points each
-	starts          []int  // first places of leaves, and n; nil for blocks of size
-	points          []int  // by place; nil where place i is point i's
-	places          []int  // of the points; nil likewise
-	order           []ref  // of the tiles, those of this rank; nil until deal
-	mark            uint64 // a number that only the same tiles of leaves have, but for a chance of 2⁻⁶⁴
-	share
+	n, size, blocks int       // number of points, largest number of points of a block, and number of blocks
+	starts          []int     // first place of each leaf, followed by n; nil if all blocks have size points
+	points          []int     // index of the point at each place; nil if the points are not reordered
+	places          []int     // place of each point, the inverse of points; nil if the points are not reordered
+	order           []tileRef // the tiles of this rank in order; nil until assignTiles
+	checksum        uint64    // hash of the tiles of all ranks, for tilings by leaves
+	rankShare
 }
 
-// newTiling cuts n points into blocks of the given size, whose tiles are dealt to ranks in turn.
-func newTiling(n, size int, own share) *tiling {
-	return &tiling{n: n, size: size, blocks: (n + size - 1) / size, share: own}
+// newTiling divides n points into blocks of the given size. The tiles are assigned to the ranks cyclically.
+func newTiling(n, size int, share rankShare) *tiling {
+	return &tiling{n: n, size: size, blocks: (n + size - 1) / size, rankShare: share}
 }
 
-// deal sets order, which takes as much memory as (n/size)²/2 tiles ask for: only where they are formed.
-func (t *tiling) deal() {
+// assignTiles sets order. Its memory is proportional to the (n/size)²/2 tiles, so it is called only when tiles are
+// formed.
+func (t *tiling) assignTiles() {
 	if t.order == nil {
-		order := make([]ref, 0, t.tiles())
-		t.each(func(r ref) { order = append(order, r) })
+		order := make([]tileRef, 0, t.tileCount())
+		t.visitTiles(func(r tileRef) { order = append(order, r) })
 		t.order = order
 	}
 }
 
-// tiles returns the number of tiles of this rank.
-func (t *tiling) tiles() int {
+// tileCount returns the number of tiles of this rank.
+func (t *tiling) tileCount() int {
 	if t.starts != nil {
 		return len(t.order)
 	}
-	return t.of(t.blocks * (t.blocks + 1) / 2)
+	return t.count(t.blocks * (t.blocks + 1) / 2)
 }
 
-// each calls f with the tiles of this rank in their order.
-func (t *tiling) each(f func(r ref)) {
+// visitTiles calls f with the tiles of this rank in order.
+func (t *tiling) visitTiles(f func(r tileRef)) {
 	for _, r := range t.order {
 		f(r)
 	}
 	for o, q := 0, t.rank; t.order == nil && o < t.blocks; o++ {
-		for first := t.diagonal(o); q < first+t.blocks-o; q += t.share.size {
-			f(ref{int32(q - first + o), int32(q - first)})
+		for start := t.diagonalStart(o); q < start+t.blocks-o; q += t.rankShare.size {
+			f(tileRef{int32(q - start + o), int32(q - start)})
 		}
 	}
 }
 
-// diagonal returns the position in the order of all tiles of the first with i−j = o: those before have B, B−1, … tiles.
-func (t *tiling) diagonal(o int) int { return o*t.blocks - o*(o-1)/2 }
+// diagonalStart returns the position, among all tiles in order, of the first tile with i−j = o. The diagonals before it
+// have B, B−1, … tiles.
+func (t *tiling) diagonalStart(o int) int { return o*t.blocks - o*(o-1)/2 }
 
-// treeTiling has the tiles of pairs of leaves.
-func treeTiling(leaves *tree.Tree, near []tree.Pair, own share) *tiling {
-	t := &tiling{n: len(leaves.Order), blocks: leaves.Leaves(), starts: leaves.Start, points: leaves.Order, share: own}
+// newTreeTiling returns the tiling whose blocks are the leaves of a tree and whose tiles are the given pairs of leaves.
+func newTreeTiling(leaves *tree.Tree, pairs []tree.Pair, share rankShare) *tiling {
+	t := &tiling{n: len(leaves.Order), blocks: leaves.Leaves(), starts: leaves.Start, points: leaves.Order,
+		rankShare: share}
 	for b := range t.blocks {
 		t.size = max(t.size, t.rows(b))
 	}
@@ -74,29 +77,30 @@ func treeTiling(leaves *tree.Tree, near []tree.Pair, own share) *tiling {
 	for place, i := range t.points {
 		t.places[i] = place
 	}
-	all := make([]ref, len(near))
-	for q, p := range near {
-		all[q] = ref{int32(p.A), int32(p.B)}
+	refs := make([]tileRef, len(pairs))
+	for q, p := range pairs {
+		refs[q] = tileRef{int32(p.A), int32(p.B)}
 	}
-	slices.SortFunc(all, compareTiles)
-	t.order = make([]ref, 0, own.of(len(all)))
-	for q, r := range all {
-		t.mark = mix(t.mark, uint64(r.i)<<32|uint64(r.j))
-		if own.has(q) {
+	slices.SortFunc(refs, compareTiles)
+	t.order = make([]tileRef, 0, share.count(len(refs)))
+	for q, r := range refs {
+		t.checksum = mixHash(t.checksum, uint64(r.i)<<32|uint64(r.j))
+		if share.owns(q) {
 			t.order = append(t.order, r)
 		}
 	}
 	return t
 }
 
-func compareTiles(a, b ref) int {
-	if o := (a.i - a.j) - (b.i - b.j); o != 0 {
-		return int(o)
+// compareTiles orders tiles by diagonal and then by column.
+func compareTiles(a, b tileRef) int {
+	if diagonals := (a.i - a.j) - (b.i - b.j); diagonals != 0 {
+		return int(diagonals)
 	}
 	return int(a.j - b.j)
 }
 
-// block returns the places [lo, hi) of block b.
+// block returns the range [lo, hi) of the places of block b.
 func (t *tiling) block(b int) (lo, hi int) {
 	if t.starts != nil {
 		return t.starts[b], t.starts[b+1]
@@ -107,7 +111,7 @@ func (t *tiling) block(b int) (lo, hi int) {
 // rows returns the number of points of block b.
 func (t *tiling) rows(b int) int { lo, hi := t.block(b); return hi - lo }
 
-// blockOf returns the block of a place.
+// blockOf returns the block that contains a place.
 func (t *tiling) blockOf(place int) int {
 	if t.starts != nil {
 		return sort.SearchInts(t.starts, place+1) - 1
@@ -115,15 +119,15 @@ func (t *tiling) blockOf(place int) int {
 	return place / t.size
 }
 
-// where returns the block of a point, and its place in that.
-func (t *tiling) where(point int) (b, at int) {
+// locate returns the block of a point and the point's offset in that block.
+func (t *tiling) locate(point int) (block, offset int) {
 	place := t.place(point)
-	b = t.blockOf(place)
-	lo, _ := t.block(b)
-	return b, place - lo
+	block = t.blockOf(place)
+	lo, _ := t.block(block)
+	return block, place - lo
 }
 
-// point returns the point of a place.
+// point returns the index of the point at a place.
 func (t *tiling) point(place int) int {
 	if t.points != nil {
 		return t.points[place]
@@ -131,16 +135,16 @@ func (t *tiling) point(place int) int {
 	return place
 }
 
-// lie returns the points by place.
-func (t *tiling) lie() []int {
-	lie := make([]int, t.n)
-	for place := range lie {
-		lie[place] = t.point(place)
+// pointOrder returns the indices of the points in the order of their places.
+func (t *tiling) pointOrder() []int {
+	order := make([]int, t.n)
+	for place := range order {
+		order[place] = t.point(place)
 	}
-	return lie
+	return order
 }
 
-// place is the inverse of point.
+// place returns the place of a point. It is the inverse of point.
 func (t *tiling) place(point int) int {
 	if t.places != nil {
 		return t.places[point]
@@ -148,8 +152,8 @@ func (t *tiling) place(point int) int {
 	return point
 }
 
-// placed returns numbers of the points by place.
-func placed[T any](t *tiling, v []T) []T {
+// inPlaceOrder returns the elements of v, one for each point, in the order of places.
+func inPlaceOrder[T any](t *tiling, v []T) []T {
 	if t.points == nil {
 		return v
 	}
@@ -160,18 +164,18 @@ func placed[T any](t *tiling, v []T) []T {
 	return w
 }
 
-// at returns the position of tile (i, j), i ≥ j, among those of this rank, if it is there.
-func (t *tiling) at(i, j int) (int, bool) {
+// indexOf returns the index of tile (i, j), i ≥ j, among the tiles of this rank, and whether this rank has the tile.
+func (t *tiling) indexOf(i, j int) (int, bool) {
 	if t.starts != nil {
-		return slices.BinarySearchFunc(t.order, ref{int32(i), int32(j)}, compareTiles)
+		return slices.BinarySearchFunc(t.order, tileRef{int32(i), int32(j)}, compareTiles)
 	}
-	q := t.diagonal(i-j) + j
-	return q / t.share.size, t.has(q)
+	q := t.diagonalStart(i-j) + j
+	return q / t.rankShare.size, t.owns(q)
 }
 
-// entries returns the number of entries of all tiles of this rank.
-func (t *tiling) entries() int64 {
+// entryCount returns the total number of entries of the tiles of this rank.
+func (t *tiling) entryCount() int64 {
 	var sum int64
-	t.each(func(r ref) { sum += int64(t.rows(int(r.i))) * int64(t.rows(int(r.j))) })
+	t.visitTiles(func(r tileRef) { sum += int64(t.rows(int(r.i))) * int64(t.rows(int(r.j))) })
 	return sum
 }
