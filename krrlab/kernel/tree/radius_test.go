@@ -42,12 +42,12 @@ func TestRounding(t *testing.T) {
 			}
 		}
 		tr := testkit.Must(New(context.Background(), x, 1+int(seed%2)))
-		inside := func(k int) []int { return tr.Order[tr.nodes[k].from:tr.nodes[k].to] }
+		inside := func(k int) []int { return tr.Order[tr.nodes[k].start:tr.nodes[k].end] }
 		for a, v := range tr.nodes {
 			lo, hi, center := tr.box(a)
 			for _, i := range inside(a) {
 				radius := new(big.Float).SetPrec(200).SetFloat64(v.radius)
-				if v.left > 0 && exact(x.Row(i), center, 2).Cmp(radius.Mul(radius, radius)) > 0 {
+				if v.leftChild > 0 && exact(x.Row(i), center, 2).Cmp(radius.Mul(radius, radius)) > 0 {
 					t.Errorf("seed %d: node %d of radius %g does not hold point %d", seed, a, v.radius, i)
 				}
 			}
@@ -59,7 +59,7 @@ func TestRounding(t *testing.T) {
 					for _, j := range inside(b) {
 						for by, power := range map[Metric]int{SquaredEuclidean: 2, Manhattan: 1} {
 							distance := exact(x.Row(i), x.Row(j), power)
-							if gap := tr.gap(a, tr, b, by); distance.Cmp(big.NewFloat(gap)) < 0 {
+							if gap := tr.minDistance(a, tr, b, by); distance.Cmp(big.NewFloat(gap)) < 0 {
 								t.Fatalf("seed %d: nodes %d and %d are %g apart, points %d and %d %g", seed, a, b, gap, i, j,
 									distance)
 							}
@@ -91,17 +91,18 @@ func TestSplit(t *testing.T) {
 		{[]float64{0, 1, 9, 10, 11, 12, 13, 14}, 1, true},      // a quarter is below the gap of 8
 		{[]float64{0, 1, 9, 10, 11, 12, 13, 14, 15}, 10, true}, // and here less
 	} {
-		if at, cut := split(c.v); at != c.want || cut != c.cut {
+		if at, cut := splitValue(c.v); at != c.want || cut != c.cut {
 			t.Errorf("%v: at %v, %v", c.v, at, cut)
 		}
 	}
 	// one point apart, among more than are sampled
-	x := points.NewDense(3*sampled, 1, nil)
+	x := points.NewDense(3*maxSampledPoints, 1, nil)
 	x.Data[1] = 1
-	if tr := testkit.Must(New(context.Background(), x, 3*sampled-1)); tr.Leaves() != 2 || tr.Start[1] != 3*sampled-1 {
+	tr := testkit.Must(New(context.Background(), x, 3*maxSampledPoints-1))
+	if tr.Leaves() != 2 || tr.Start[1] != 3*maxSampledPoints-1 {
 		t.Errorf("leaves begin at %v", tr.Start)
 	}
-	tr := testkit.Must(New(context.Background(), x, sampled))
+	tr = testkit.Must(New(context.Background(), x, maxSampledPoints))
 	same := func(float64) float64 { return 0.5 }
 	all := tr.Leaves() * (tr.Leaves() + 1) / 2
 	for least, want := range map[float64]int{0.5: all, math.Nextafter(0.5, 1): 0} { // the bound itself is not negligible

@@ -12,137 +12,141 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// sampled is the number of points of a node that say where it is cut.
-const sampled = 512
+// maxSampledPoints is the number of points of a node from which the division is computed. More points find better gaps
+// and cost more time.
+const maxSampledPoints = 512
 
-// Tree is a partition of n points into leaves. It is a function of the points and the size of a leaf alone.
+// Tree is a partition of n points into leaves. It depends only on the points and the size of a leaf. The place of a
+// point is its position in the order of the leaves.
 type Tree struct {
-	// Order holds the points by their places: those of a leaf lie side by side.
-	Order []int
-	// Start holds the first place of each leaf, and n.
-	Start []int
+	Order []int // index of the point at each place; the points of a leaf are contiguous
+	Start []int // first place of each leaf, followed by n
 
-	d      int
-	nodes  []node    // the root first
-	lo, hi []float64 // boxes, d numbers a node
-	center []float64 // of balls
+	dim            int       // dimension of the points
+	nodes          []node    // the root is nodes[0], and children come after their parents
+	boxMin, boxMax []float64 // bounding boxes, dim numbers for each node
+	centers        []float64 // centers of the balls, dim numbers for each node
 }
 
-// node is a part of the points: places from, …, to−1.
+// node is a set of points: those at the places start, …, end−1.
 type node struct {
-	from, to    int
-	left, right int // children; 0 of a leaf
-	leaf        int // number of the first leaf within
-	radius      float64
+	start, end            int
+	leftChild, rightChild int     // indices of the children; 0 for a leaf
+	firstLeaf             int     // number of the first leaf in the node
+	radius                float64 // radius of the ball
 }
 
 // New returns the tree of x with leaves of at most size points. It panics if size is not positive, and returns ctx's
-// error when that is done.
+// error if ctx is done.
 func New(ctx context.Context, x points.Points, size int) (*Tree, error) {
 	n, d := x.Dims()
 	if size < 1 {
 		panic(fmt.Sprintf("tree: leaves of %d points", size))
 	}
-	t := &Tree{Order: make([]int, n), d: d, nodes: []node{{to: n}}}
+	t := &Tree{Order: make([]int, n), dim: d, nodes: []node{{end: n}}}
 	for i := range t.Order {
 		t.Order[i] = i
 	}
 	workers := make([]cutter, accel.Threads())
 	for level := []int{0}; len(level) > 0; {
-		at := make([]int, len(level)) // where each is cut; −1 of leaves
-		err := accel.ForEach(ctx, len(level), func(who, q int) {
+		cutPlaces := make([]int, len(level)) // place at which each node is divided; −1 for a leaf
+		err := accel.ForEach(ctx, len(level), func(thread, q int) {
 			v := t.nodes[level[q]]
-			if at[q] = -1; v.to-v.from > size {
-				at[q] = v.from + workers[who].cut(x, t.Order[v.from:v.to])
+			if cutPlaces[q] = -1; v.end-v.start > size {
+				cutPlaces[q] = v.start + workers[thread].partition(x, t.Order[v.start:v.end])
 			}
 		})
 		if err != nil {
 			return nil, err
 		}
-		var next []int
-		for q, k := range level {
-			if at[q] < 0 {
+		var nextLevel []int
+		for q, nodeIndex := range level {
+			if cutPlaces[q] < 0 {
 				continue
 			}
-			v := &t.nodes[k]
-			v.left, v.right = len(t.nodes), len(t.nodes)+1
-			next = append(next, v.left, v.right)
-			t.nodes = append(t.nodes, node{from: v.from, to: at[q]}, node{from: at[q], to: v.to})
+			v := &t.nodes[nodeIndex]
+			v.leftChild, v.rightChild = len(t.nodes), len(t.nodes)+1
+			nextLevel = append(nextLevel, v.leftChild, v.rightChild)
+			t.nodes = append(t.nodes, node{start: v.start, end: cutPlaces[q]}, node{start: cutPlaces[q], end: v.end})
 		}
-		level = next
+		level = nextLevel
 	}
-	t.number(0)
+	t.numberLeaves(0)
 	t.Start = append(t.Start, n)
-	return t, t.bound(ctx, x)
+	return t, t.setBounds(ctx, x)
 }
 
-// number gives the leaves within node k their numbers.
-func (t *Tree) number(k int) {
+// numberLeaves numbers the leaves of node k and appends their first places to t.Start.
+func (t *Tree) numberLeaves(k int) {
 	v := &t.nodes[k]
-	v.leaf = len(t.Start)
-	if v.left == 0 {
-		t.Start = append(t.Start, v.from)
+	v.firstLeaf = len(t.Start)
+	if v.leftChild == 0 {
+		t.Start = append(t.Start, v.start)
 		return
 	}
-	t.number(v.left)
-	t.number(v.right)
+	t.numberLeaves(v.leftChild)
+	t.numberLeaves(v.rightChild)
 }
 
 // Leaves returns the number of leaves.
 func (t *Tree) Leaves() int { return len(t.Start) - 1 }
 
-// bound sets the boxes and balls: of leaves those of their points, of other nodes what holds those of their children.
-func (t *Tree) bound(ctx context.Context, x points.Points) error {
-	all := len(t.nodes) * t.d
-	t.lo, t.hi, t.center = make([]float64, all), make([]float64, all), make([]float64, all)
+// setBounds computes the boxes and balls of all nodes: those of a leaf contain its points, and those of other nodes
+// contain the boxes and balls of their children.
+func (t *Tree) setBounds(ctx context.Context, x points.Points) error {
+	size := len(t.nodes) * t.dim
+	t.boxMin, t.boxMax, t.centers = make([]float64, size), make([]float64, size), make([]float64, size)
 	rows := make([][]float64, accel.Threads())
-	err := accel.ForEach(ctx, len(t.nodes), func(who, k int) {
-		if t.nodes[k].left == 0 {
-			t.boundLeaf(x, k, buffer.Grow(&rows[who], t.d))
+	err := accel.ForEach(ctx, len(t.nodes), func(thread, k int) {
+		if t.nodes[k].leftChild == 0 {
+			t.setLeafBounds(x, k, buffer.Grow(&rows[thread], t.dim))
 		}
 	})
 	for k := len(t.nodes) - 1; k >= 0; k-- { // children come after their parents
 		v := &t.nodes[k]
-		if v.left == 0 {
+		if v.leftChild == 0 {
 			continue
 		}
 		lo, hi, center := t.box(k)
-		lo1, hi1, center1 := t.box(v.left)
-		lo2, hi2, center2 := t.box(v.right)
+		lo1, hi1, center1 := t.box(v.leftChild)
+		lo2, hi2, center2 := t.box(v.rightChild)
 		for c := range lo {
 			lo[c], hi[c], center[c] = min(lo1[c], lo2[c]), max(hi1[c], hi2[c]), (center1[c]+center2[c])/2
 		}
-		v.radius = max(distance(center, center1)+t.nodes[v.left].radius,
-			distance(center, center2)+t.nodes[v.right].radius)
-		v.radius *= 1 + float64(t.d+16)*0x1p-52
+		v.radius = max(distance(center, center1)+t.nodes[v.leftChild].radius,
+			distance(center, center2)+t.nodes[v.rightChild].radius)
+		v.radius *= 1 + float64(t.dim+16)*0x1p-52
 	}
 	return err
 }
 
-func (t *Tree) boundLeaf(x points.Points, k int, row []float64) {
+// setLeafBounds computes the box and the ball of leaf k; row is scratch memory.
+func (t *Tree) setLeafBounds(x points.Points, k int, row []float64) {
 	v := &t.nodes[k]
 	lo, hi, center := t.box(k)
 	for c := range lo {
 		lo[c], hi[c] = math.Inf(1), math.Inf(-1)
 	}
-	for _, i := range t.Order[v.from:v.to] {
+	for _, i := range t.Order[v.start:v.end] {
 		x.RowTo(row, i)
 		for c, u := range row {
 			lo[c], hi[c] = min(lo[c], u), max(hi[c], u)
-			center[c] += u / float64(v.to-v.from)
+			center[c] += u / float64(v.end-v.start)
 		}
 	}
-	for _, i := range t.Order[v.from:v.to] {
+	for _, i := range t.Order[v.start:v.end] {
 		x.RowTo(row, i)
 		v.radius = max(v.radius, distance(row, center))
 	}
 }
 
+// box returns the bounding box and the center of the ball of node k.
 func (t *Tree) box(k int) (lo, hi, center []float64) {
-	from, to := k*t.d, (k+1)*t.d
-	return t.lo[from:to], t.hi[from:to], t.center[from:to]
+	start, end := k*t.dim, (k+1)*t.dim
+	return t.boxMin[start:end], t.boxMax[start:end], t.centers[start:end]
 }
 
+// distance returns ‖x−z‖₂.
 func distance(x, z []float64) float64 {
 	var sum float64
 	for c, v := range x {
@@ -151,37 +155,40 @@ func distance(x, z []float64) float64 {
 	return math.Sqrt(sum)
 }
 
-// cutter is the scratch of one worker.
+// cutter is the scratch memory of one worker.
 type cutter struct {
-	row, rows, values []float64
-	above             []int
+	row    []float64 // one point
+	rows   []float64 // the sampled points
+	values []float64 // one feature of the sampled points
+	above  []int     // points of the second part
 }
 
-// cut orders the points so that the first ones lie on one side of the place where they are cut, and returns how many.
-func (w *cutter) cut(x points.Points, idx []int) int {
-	f, at, ok := w.where(x, idx, min(len(idx), sampled))
-	if !ok { // the points sampled are all the same
-		f, at, ok = w.where(x, idx, len(idx))
+// partition divides the points idx into two parts along one feature. It reorders idx and returns the size of the first
+// part.
+func (w *cutter) partition(x points.Points, idx []int) int {
+	feature, threshold, ok := w.chooseCut(x, idx, min(len(idx), maxSampledPoints))
+	if !ok { // all sampled points are equal
+		feature, threshold, ok = w.chooseCut(x, idx, len(idx))
 	}
 	if !ok {
 		return len(idx) / 2
 	}
-	below := idx[:0]
+	lowPart := idx[:0]
 	w.above = w.above[:0]
 	for _, i := range idx {
-		if x.RowTo(w.row, i); w.row[f] <= at {
-			below = append(below, i)
+		if x.RowTo(w.row, i); w.row[feature] <= threshold {
+			lowPart = append(lowPart, i)
 		} else {
 			w.above = append(w.above, i)
 		}
 	}
-	copy(idx[len(below):], w.above)
-	return len(below)
+	copy(idx[len(lowPart):], w.above)
+	return len(lowPart)
 }
 
-// where returns the feature and the number that count of the points are cut at, the lower ones inclusive; !ok if they
-// are all the same.
-func (w *cutter) where(x points.Points, idx []int, count int) (f int, at float64, ok bool) {
+// chooseCut returns the feature and the threshold at which the points are divided, computed from count of them. Points
+// equal to the threshold belong to the lower part. ok is false if these points are all equal.
+func (w *cutter) chooseCut(x points.Points, idx []int, count int) (feature int, threshold float64, ok bool) {
 	_, d := x.Dims()
 	sum, squares := make([]float64, d), make([]float64, d)
 	buffer.Grow(&w.row, d)
@@ -196,48 +203,49 @@ func (w *cutter) where(x points.Points, idx []int, count int) (f int, at float64
 			squares[c] += v * v
 		}
 	}
-	most := 0.0
+	maxVariance := 0.0
 	for c, v := range squares {
-		if v -= sum[c] * sum[c] / float64(count); v > most {
-			f, most = c, v
+		if v -= sum[c] * sum[c] / float64(count); v > maxVariance {
+			feature, maxVariance = c, v
 		}
 	}
 	for k := range w.values {
-		w.values[k] = w.rows[k*d+f]
+		w.values[k] = w.rows[k*d+feature]
 	}
 	slices.Sort(w.values)
-	at, ok = split(w.values)
-	return f, at, ok
+	threshold, ok = splitValue(w.values)
+	return feature, threshold, ok
 }
 
-// split returns the number below the place where sorted numbers are cut; !ok if they are all the same.
-func split(v []float64) (at float64, ok bool) {
+// splitValue returns the largest value of the lower part when the sorted values v are divided. ok is false if all
+// values are equal.
+func splitValue(v []float64) (threshold float64, ok bool) {
 	m := len(v)
-	middle, widest := -1, -1
+	median, widestGap := -1, -1
 	for k := range m - 1 {
 		gap := v[k+1] - v[k]
 		if !(gap > 0) {
 			continue
 		}
-		if middle < 0 || abs(2*k+2-m) < abs(2*middle+2-m) {
-			middle = k
+		if median < 0 || abs(2*k+2-m) < abs(2*median+2-m) {
+			median = k
 		}
-		if 4*(k+1) >= m && 4*(k+1) <= 3*m && (widest < 0 || gap > v[widest+1]-v[widest]) {
-			widest = k
+		if 4*(k+1) >= m && 4*(k+1) <= 3*m && (widestGap < 0 || gap > v[widestGap+1]-v[widestGap]) {
+			widestGap = k
 		}
 	}
-	if middle < 0 {
+	if median < 0 {
 		return 0, false
 	}
-	if widest >= 0 && v[widest+1]-v[widest] >= (v[m-1]-v[0])/8 {
-		middle = widest
+	if widestGap >= 0 && v[widestGap+1]-v[widestGap] >= (v[m-1]-v[0])/8 {
+		median = widestGap
 	}
-	return v[middle], true
+	return v[median], true
 }
 
 func abs(v int) int { return max(v, -v) }
 
-// Metric is a distance of two points.
+// Metric is a measure of distance between two points.
 type Metric int
 
 const (
@@ -245,119 +253,124 @@ const (
 	Manhattan                      // ‖x−z‖₁
 )
 
-// gap returns what the distance of points of node a of t and node b of u is at least.
-func (t *Tree) gap(a int, u *Tree, b int, by Metric) float64 {
-	lo, hi, m := t.box(a)
-	lo2, hi2, m2 := u.box(b)
-	rounding := 1 - float64(t.d+16)*0x1p-52
+// minDistance returns a lower bound of the distance between the points of node a of t and those of node b of u.
+func (t *Tree) minDistance(a int, u *Tree, b int, metric Metric) float64 {
+	lo, hi, center := t.box(a)
+	otherLo, otherHi, otherCenter := u.box(b)
+	rounding := 1 - float64(t.dim+16)*0x1p-52
 	var sum float64
-	if by == Manhattan {
+	if metric == Manhattan {
 		for c, v := range lo {
-			sum += max(0, v-hi2[c], lo2[c]-hi[c])
+			sum += max(0, v-otherHi[c], otherLo[c]-hi[c])
 		}
 		return sum * rounding
 	}
-	var between float64
+	var centerSq float64
 	for c, v := range lo {
-		w := max(0, v-hi2[c], lo2[c]-hi[c])
+		w := max(0, v-otherHi[c], otherLo[c]-hi[c])
 		sum += w * w
-		between += (m[c] - m2[c]) * (m[c] - m2[c])
+		centerSq += (center[c] - otherCenter[c]) * (center[c] - otherCenter[c])
 	}
-	ball := max(0, math.Sqrt(between)*rounding-(t.nodes[a].radius+u.nodes[b].radius)/rounding)
+	ball := max(0, math.Sqrt(centerSq)*rounding-(t.nodes[a].radius+u.nodes[b].radius)/rounding)
 	return max(sum, ball*ball) * rounding
 }
 
-// Pair is a pair of leaves with what Pairs is told of the distance between them.
+// Pair is a pair of leaves.
 type Pair struct {
-	A, B  int // leaves of the two trees, A ≥ B of one tree
-	Bound float64
+	A, B  int     // numbers of the leaves in the two trees; A ≥ B if both are the same tree
+	Bound float64 // bound(distance) at the smallest possible distance of the leaves, see Pairs
 }
 
-// Pairs returns the pairs of a leaf of t and a leaf of u for which bound of their least distance is at least least,
-// ordered by A and B, and, for each leaf of both, the sum over the points of the leaves left out of that bound: what a
-// row of the matrix of numbers of at most bound(distance) lacks. bound must not rise. If u is t, pairs are taken once,
-// A ≥ B.
-func (t *Tree) Pairs(ctx context.Context, u *Tree, by Metric, bound func(float64) float64, least float64) (near []Pair,
-	a, b []float64, err error) {
-	w := walk{t, u, by, bound, least}
+// Pairs returns the pairs of a leaf of t and a leaf of u for which bound(distance) ≥ cutoff at a lower bound of their
+// distance, ordered by A and B. bound must not increase. If u is t, each pair is returned once, with A ≥ B.
+//
+// For each leaf of t and of u, tSkipped and uSkipped are the sum of bound(distance) over all points of the skipped
+// leaves. If the entries of a matrix are at most bound(distance) and those of skipped pairs are replaced by zero, the
+// row of a point in the leaf loses at most this sum.
+func (t *Tree) Pairs(ctx context.Context, u *Tree, metric Metric, bound func(float64) float64,
+	cutoff float64) (pairs []Pair, tSkipped, uSkipped []float64, err error) {
+	w := walk{t, u, metric, bound, cutoff}
 	tasks := []Pair{{}}
-	for len(tasks) < 256 { // the nodes of pairs that are walked at once
-		var next []Pair
+	for len(tasks) < 256 { // expand pairs of nodes until there is enough work for all threads
+		var nextTasks []Pair
 		for _, p := range tasks {
-			next = w.open(next, p.A, p.B)
+			nextTasks = w.expand(nextTasks, p.A, p.B)
 		}
-		if len(next) <= len(tasks) {
+		if len(nextTasks) <= len(tasks) {
 			break
 		}
-		tasks = next
+		tasks = nextTasks
 	}
-	type found struct{ near, far []Pair }
-	out := make([]found, len(tasks))
+	type result struct{ pairs, skipped []Pair }
+	results := make([]result, len(tasks))
 	if err = accel.ForEach(ctx, len(tasks), func(_, q int) {
-		w.visit(tasks[q].A, tasks[q].B, &out[q].near, &out[q].far)
+		w.visit(tasks[q].A, tasks[q].B, &results[q].pairs, &results[q].skipped)
 	}); err != nil {
 		return nil, nil, nil, err
 	}
-	a, b = make([]float64, t.Leaves()), make([]float64, u.Leaves())
+	tSkipped, uSkipped = make([]float64, t.Leaves()), make([]float64, u.Leaves())
 	if t == u {
-		b = a
+		uSkipped = tSkipped
 	}
-	for _, v := range out {
-		near = append(near, v.near...)
-		for _, p := range v.far {
+	for _, v := range results {
+		pairs = append(pairs, v.pairs...)
+		for _, p := range v.skipped {
 			x, z := &t.nodes[p.A], &u.nodes[p.B]
-			t.spread(a, x, p.Bound*float64(z.to-z.from))
+			t.addToLeaves(tSkipped, x, p.Bound*float64(z.end-z.start))
 			if t != u || p.A != p.B {
-				u.spread(b, z, p.Bound*float64(x.to-x.from))
+				u.addToLeaves(uSkipped, z, p.Bound*float64(x.end-x.start))
 			}
 		}
 	}
-	slices.SortFunc(near, func(x, z Pair) int { return cmp.Or(x.A-z.A, x.B-z.B) })
-	return near, a, b, nil
+	slices.SortFunc(pairs, func(x, z Pair) int { return cmp.Or(x.A-z.A, x.B-z.B) })
+	return pairs, tSkipped, uSkipped, nil
 }
 
-// spread adds v to the sums of the leaves within a node.
-func (t *Tree) spread(sums []float64, x *node, v float64) {
-	for l := x.leaf; l < len(sums) && t.Start[l] < x.to; l++ {
+// addToLeaves adds v to the sums of all leaves in node x.
+func (t *Tree) addToLeaves(sums []float64, x *node, v float64) {
+	for l := x.firstLeaf; l < len(sums) && t.Start[l] < x.end; l++ {
 		sums[l] += v
 	}
 }
 
-// walk goes through the pairs of nodes of two trees.
+// walk holds the parameters of a traversal of the pairs of nodes of two trees.
 type walk struct {
-	t, u  *Tree
-	by    Metric
-	bound func(float64) float64
-	least float64
+	t, u   *Tree
+	metric Metric
+	bound  func(float64) float64 // bound of the matrix entries as a function of the distance
+	cutoff float64               // pairs with a smaller bound are skipped
 }
 
-// open appends the pairs of children of nodes a and b, or the two where both are leaves.
-func (w *walk) open(list []Pair, a, b int) []Pair {
-	x, z := &w.t.nodes[a], &w.u.nodes[b]
+// expand appends the pairs of children of nodes a and b. It divides the node with more points; if both are leaves, it
+// appends the pair itself.
+func (w *walk) expand(pairs []Pair, a, b int) []Pair {
+	nodeA, nodeB := &w.t.nodes[a], &w.u.nodes[b]
 	switch {
-	case x.left == 0 && z.left == 0:
-		return append(list, Pair{A: a, B: b})
+	case nodeA.leftChild == 0 && nodeB.leftChild == 0:
+		return append(pairs, Pair{A: a, B: b})
 	case w.t == w.u && a == b:
-		return append(list, Pair{A: x.left, B: x.left}, Pair{A: x.right, B: x.left}, Pair{A: x.right, B: x.right})
-	case z.left == 0 || x.left != 0 && x.to-x.from >= z.to-z.from:
-		return append(list, Pair{A: x.left, B: b}, Pair{A: x.right, B: b})
+		return append(pairs, Pair{A: nodeA.leftChild, B: nodeA.leftChild},
+			Pair{A: nodeA.rightChild, B: nodeA.leftChild}, Pair{A: nodeA.rightChild, B: nodeA.rightChild})
+	case nodeB.leftChild == 0 || nodeA.leftChild != 0 && nodeA.end-nodeA.start >= nodeB.end-nodeB.start:
+		return append(pairs, Pair{A: nodeA.leftChild, B: b}, Pair{A: nodeA.rightChild, B: b})
 	}
-	return append(list, Pair{A: a, B: z.left}, Pair{A: a, B: z.right})
+	return append(pairs, Pair{A: a, B: nodeB.leftChild}, Pair{A: a, B: nodeB.rightChild})
 }
 
-// visit appends the pairs of leaves within nodes a and b that are near, as leaves, and the pairs of nodes that are not.
-func (w *walk) visit(a, b int, near, far *[]Pair) {
-	x, z := &w.t.nodes[a], &w.u.nodes[b]
-	v := w.bound(w.t.gap(a, w.u, b, w.by))
+// visit appends the pairs of leaves in nodes a and b that have to be formed, by leaf numbers, and the skipped pairs, by
+// node indices.
+func (w *walk) visit(a, b int, pairs, skipped *[]Pair) {
+	nodeA, nodeB := &w.t.nodes[a], &w.u.nodes[b]
+	bound := w.bound(w.t.minDistance(a, w.u, b, w.metric))
 	switch {
-	case v < w.least:
-		*far = append(*far, Pair{a, b, v})
-	case x.left == 0 && z.left == 0:
-		*near = append(*near, Pair{x.leaf, z.leaf, v})
+	case bound < w.cutoff:
+		*skipped = append(*skipped, Pair{a, b, bound})
+	case nodeA.leftChild == 0 && nodeB.leftChild == 0:
+		*pairs = append(*pairs, Pair{nodeA.firstLeaf, nodeB.firstLeaf, bound})
 	default:
-		var list [3]Pair
-		for _, p := range w.open(list[:0], a, b) {
-			w.visit(p.A, p.B, near, far)
+		var children [3]Pair
+		for _, p := range w.expand(children[:0], a, b) {
+			w.visit(p.A, p.B, pairs, skipped)
 		}
 	}
 }
