@@ -18,8 +18,9 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// features returns the features of a case, the same as those of the preconditioner of that seed.
-func (s *session) features(c Case) (feature.Map, error) {
+// featureMap returns the random features of a case. They are the same as the features of the preconditioner with the
+// same seed.
+func (s *session) featureMap(c Case) (feature.Map, error) {
 	k, err := kernel.FromSpec(c.Kernel)
 	if err != nil {
 		return nil, err
@@ -31,8 +32,9 @@ func (s *session) features(c Case) (feature.Map, error) {
 	return dist.Sample(s.train.Dim(), c.S, rng.New(c.Seed).Sub("features", 0))
 }
 
-// room returns the memory that a baseline may take beside the points.
-func (s *session) room() int64 {
+// baselineMemory returns the memory limit of a competing method: the limit of the case without the memory of the
+// points.
+func (s *session) baselineMemory() int64 {
 	if s.opt.Memory <= 0 {
 		return 0
 	}
@@ -40,21 +42,23 @@ func (s *session) room() int64 {
 	return max(1, s.opt.Memory-8*int64(n)*int64(d))
 }
 
-// finite returns the values that JSON can carry.
-func finite(v map[string]float64) map[string]float64 {
+// finiteValues removes the values that JSON cannot represent from v, and returns v.
+func finiteValues(v map[string]float64) map[string]float64 {
 	maps.DeleteFunc(v, func(_ string, x float64) bool { return !krrlab.Number(x).Known() })
 	return v
 }
 
-// rhoGrid is the grid that ADMM's ρ is chosen from, and rhoTrial the iterations
-// each is given. On MNIST's first rows 0.03 to 0.1 is best for the hinge loss, on all of them more; ten iterations
-// are too few to see it.
+// rhoGrid contains the values of ρ that ADMM chooses from. On the first rows of MNIST, 0.03 to 0.1 is best for the
+// hinge loss; on all rows a larger ρ is.
 var rhoGrid = []float64{0.03, 0.1, 0.3, 1, 3}
 
-const rhoTrial = 30
+// rhoTrialIterations is the number of iterations with each ρ in rhoGrid before the best one is chosen. Ten iterations
+// are too few to find the best ρ on MNIST.
+const rhoTrialIterations = 30
 
-// baseline runs the random features method or ADMM. Values: "objective", and "residual" of the former; of ADMM "gap",
-// "rho", the ρ chosen, "objective@ρ" for each of the grid, and "tune_seconds" of choosing it, which are in no stage.
+// baseline runs the random features method or ADMM. Result.Values contains "objective"; for random features also
+// "residual"; for ADMM also "gap", the chosen ρ as "rho", the objective "objective@ρ" for each ρ of the grid, and
+// "tune_seconds", the time of choosing ρ, which is not part of any stage.
 func (s *session) baseline(ctx context.Context, c Case) (*Result, error) {
 	var coding datasets.Coding
 	if s.train.Task == datasets.Classification {
@@ -64,11 +68,11 @@ func (s *session) baseline(ctx context.Context, c Case) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := s.features(c)
+	m, err := s.featureMap(c)
 	if err != nil {
 		return nil, err
 	}
-	o := baseline.Options{Memory: s.room(), Progress: func(name string, done, total int) {
+	o := baseline.Options{Memory: s.baselineMemory(), Progress: func(name string, done, total int) {
 		s.monitor(krrlab.Event{Stage: stage.Name(name), Done: done, Total: total, Remaining: -1})
 	}}
 	var fit *baseline.Result
@@ -80,7 +84,7 @@ func (s *session) baseline(ctx context.Context, c Case) (*Result, error) {
 		values["residual"] = fit.Residual
 	} else {
 		if fit, err = baseline.ADMM(ctx, m, s.train.X, c.Lambda, y, &baseline.ADMMOptions{Options: o, Loss: c.Loss,
-			Rho: rhoGrid, Trial: rhoTrial, Tol: c.Tol, MaxIter: c.MaxIter}); err != nil {
+			Rho: rhoGrid, Trial: rhoTrialIterations, Tol: c.Tol, MaxIter: c.MaxIter}); err != nil {
 			return nil, err
 		}
 		values["rho"], values["gap"], values["tune_seconds"] = fit.Rho, fit.Gap, fit.Seconds.Rho
@@ -89,12 +93,12 @@ func (s *session) baseline(ctx context.Context, c Case) (*Result, error) {
 		}
 	}
 	values["objective"] = fit.Objective
-	r := s.begin(c)
+	r := s.newResult(c)
 	r.Status, r.Converged, r.Iterations = Status(fit.Status.String()), fit.Status == pcg.Converged, fit.Iterations
-	r.Seconds.Load, r.Seconds.Features, r.Seconds.Factor, r.Seconds.Solve = s.load, fit.Seconds.Features,
+	r.Seconds.Load, r.Seconds.Features, r.Seconds.Factor, r.Seconds.Solve = s.loadSeconds, fit.Seconds.Features,
 		fit.Seconds.Factor, fit.Seconds.Solve
-	r.Values = finite(values)
-	return r, s.judge(c, r, func(test *datasets.Dataset) (*model.Score, error) {
+	r.Values = finiteValues(values)
+	return r, s.addScores(c, r, func(test *datasets.Dataset) (*model.Score, error) {
 		f, err := fit.Predict(ctx, test.X)
 		if err != nil {
 			return nil, err

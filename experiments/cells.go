@@ -9,32 +9,32 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// width returns s; blank where none ran, and for a method without.
-func (s *sample) width() plots.Cell {
-	if s.first == nil || s.c.S == 0 {
+// featuresCell returns the number of features s; blank if no seed ran, or if the method has no s.
+func (s *sample) featuresCell() plots.Cell {
+	if s.firstRun == nil || s.firstCase.S == 0 {
 		return plots.Blank()
 	}
-	return plots.Number(float64(s.c.S))
+	return plots.Number(float64(s.firstCase.S))
 }
 
-// number returns a cell of v, blank for a NaN.
-func number(v float64) plots.Cell {
+// numberCell returns a cell with v, blank if v is NaN.
+func numberCell(v float64) plots.Cell {
 	if math.IsNaN(v) {
 		return plots.Blank()
 	}
 	return plots.Number(v)
 }
 
-// optional returns a cell of *v, blank for nil.
-func optional(v *float64) plots.Cell {
+// optionalCell returns a cell with *v, blank if v is nil.
+func optionalCell(v *float64) plots.Cell {
 	if v == nil {
 		return plots.Blank()
 	}
 	return plots.Number(*v)
 }
 
-// ratio returns ours/theirs, blank where one is missing, or where the problem is not the
-// published one.
+// ratio returns a cell with ours/theirs, blank if one of them is NaN or if the entry's problem is not the published
+// one.
 func ratio(e *Entry, ours, theirs float64) plots.Cell {
 	if e == nil || !e.sameProblem() || math.IsNaN(ours) || math.IsNaN(theirs) {
 		return plots.Blank()
@@ -42,46 +42,49 @@ func ratio(e *Entry, ours, theirs float64) plots.Cell {
 	return plots.Number(ours / theirs)
 }
 
-// besideIterations returns the iterations, those published in a column, and their ratio.
-func (s *sample) besideIterations(p printed, column string) []plots.Cell {
-	return []plots.Cell{s.text(), p.cell(column), ratio(s.first, s.median(), p.number(column))}
+// compareIterations returns three cells: our iterations, the published iterations of a column, and their ratio.
+func (s *sample) compareIterations(p publishedRow, column string) []plots.Cell {
+	return []plots.Cell{s.iterationsCell(), p.cell(column), ratio(s.firstRun, s.median(), p.number(column))}
 }
 
-// besideSeconds returns the seconds of training, those published, and their ratio, none of what is no answer.
-func (s *sample) besideSeconds(p printed, column string) []plots.Cell {
+// compareSeconds returns three cells: our seconds of training, the published seconds of a column, and their ratio. The
+// ratio is blank if a seed did not converge.
+func (s *sample) compareSeconds(p publishedRow, column string) []plots.Cell {
 	q := plots.Blank()
-	if s.capped == nil {
-		q = ratio(s.first, s.train(), p.number(column))
+	if s.unconverged == nil {
+		q = ratio(s.firstRun, s.trainSeconds(), p.number(column))
 	}
-	return []plots.Cell{number(s.train()), number(p.number(column)), q}
+	return []plots.Cell{numberCell(s.trainSeconds()), numberCell(p.number(column)), q}
 }
 
-// besideError returns the error and the one published.
-func (s *sample) besideError(p printed, column string) []plots.Cell {
-	return []plots.Cell{errorText(s.result()), p.error(column)}
+// compareError returns two cells: our test error and the published error of a column.
+func (s *sample) compareError(p publishedRow, column string) []plots.Cell {
+	return []plots.Cell{errorCell(s.result()), p.errorCell(column)}
 }
 
-// shown returns the cell of a number that is shown as a text.
-func shown(v float64, text string) plots.Cell { return plots.Spread(v, math.NaN(), math.NaN(), text) }
+// cellWithText returns a cell with the value v that is displayed as text.
+func cellWithText(v float64, text string) plots.Cell {
+	return plots.Spread(v, math.NaN(), math.NaN(), text)
+}
 
-// errorText gives an error as the paper does: per cent for classification, ‖ŷ−y‖/‖y‖ for
-// regression.
-func errorText(r *Result) plots.Cell {
+// errorCell returns the test error of a result in the form of the paper: in percent for classification, and ‖ŷ−y‖/‖y‖
+// for regression. It is blank if there is no test error.
+func errorCell(r *Result) plots.Cell {
 	switch {
 	case r == nil:
 		return plots.Blank()
 	case r.TestError != nil:
-		return shown(*r.TestError, percent(*r.TestError))
+		return cellWithText(*r.TestError, percentText(*r.TestError))
 	case r.RelErr != nil:
-		return shown(*r.RelErr, fmt.Sprintf("%.3g", *r.RelErr))
+		return cellWithText(*r.RelErr, fmt.Sprintf("%.3g", *r.RelErr))
 	}
 	return plots.Blank()
 }
 
-func percent(v float64) string { return fmt.Sprintf("%.2f %%", 100*v) }
+func percentText(v float64) string { return fmt.Sprintf("%.2f %%", 100*v) }
 
-// first returns the first entry that ok accepts; nil if there is none.
-func (r *Report) first(ok func(*Entry) bool) *Entry {
+// firstEntry returns the first entry for which ok returns true, or nil if there is none.
+func (r *Report) firstEntry(ok func(*Entry) bool) *Entry {
 	for i := range r.Entries {
 		if e := &r.Entries[i]; ok(e) {
 			return e
@@ -90,46 +93,46 @@ func (r *Report) first(ok func(*Entry) bool) *Entry {
 	return nil
 }
 
-// entry returns the first entry of a row, an empty one for another row.
-func (r *Report) entry(row string) *Entry {
-	return cmp.Or(r.first(func(e *Entry) bool { return e.Row == row }), &Entry{})
+// firstOfRow returns the first entry of a row. If the report does not have the row, it returns an empty entry.
+func (r *Report) firstOfRow(row string) *Entry {
+	return cmp.Or(r.firstEntry(func(e *Entry) bool { return e.Row == row }), &Entry{})
 }
 
-// printed returns what a published table has beside a row of the report.
-func (r *Report) printed(table, row string) printed {
-	return printed{table, r.entry(row).Paper}
+// publishedRow returns the row of a published table to compare with a row of the report.
+func (r *Report) publishedRow(table, row string) publishedRow {
+	return publishedRow{table, r.firstOfRow(row).Paper}
 }
 
-// any returns an entry of the row that ran; nil if there is none.
-func (r *Report) any(row string) *Entry {
-	return r.first(func(e *Entry) bool { return e.Row == row && e.Result.Ran() })
+// ranEntry returns the first entry of the row that ran, or nil if there is none.
+func (r *Report) ranEntry(row string) *Entry {
+	return r.firstEntry(func(e *Entry) bool { return e.Row == row && e.Result.Ran() })
 }
 
-// ranRows returns the rows of which something ran.
+// ranRows returns the rows with at least one entry that ran.
 func (r *Report) ranRows() []string {
-	return slices.DeleteFunc(r.Rows(), func(row string) bool { return r.any(row) == nil })
+	return slices.DeleteFunc(r.Rows(), func(row string) bool { return r.ranEntry(row) == nil })
 }
 
-// once appends v to a list that does not have it.
-func once[T comparable](list []T, v T) []T {
+// appendUnique appends v to the list, unless the list already contains it.
+func appendUnique[T comparable](list []T, v T) []T {
 	if slices.Contains(list, v) {
 		return list
 	}
 	return append(list, v)
 }
 
-// name is what the paper calls the table or figure: "Table 1".
-func (r *Report) name() string {
+// paperName returns the name of the table or figure in the paper, such as "Table 1".
+func (r *Report) paperName() string {
 	end := len(r.ID) - 1
 	return firstUpper(r.ID[:end]) + " " + r.ID[end:]
 }
 
 // newTable returns the experiment's table without rows.
 func (r *Report) newTable(caption string, heads ...string) *plots.Table {
-	return &plots.Table{Title: r.name() + ": " + r.Title, Caption: caption, Columns: plots.Heads(heads...)}
+	return &plots.Table{Title: r.paperName() + ": " + r.Title, Caption: caption, Columns: plots.Heads(heads...)}
 }
 
-// caption says what holds of all tables at the report's scale, and what auto chose.
+// caption returns text followed by the conventions of all tables, the scale, and the methods that Auto chose.
 func (r *Report) caption(text string) string {
 	s := text + " Iterations: median of the seeds (least–most). Seconds: of training, median. All else: first seed." +
 		" Ratios only where the training data are the paper's, whole. " + firstUpper(string(r.Scale)) + " scale."

@@ -9,12 +9,12 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
-// extent is the size of a problem.
-type extent struct{ N, D, T, TestN int }
+// problemSize is the size of a problem: training points, dimension, right-hand sides and test points.
+type problemSize struct{ N, D, T, TestN int }
 
-// sizeOf returns the size of a case by the registry, before its data are read.
-func sizeOf(c Case) extent {
-	s := extent{N: c.N}
+// sizeOf returns the size of a case from the registry of data sets, without reading the data.
+func sizeOf(c Case) problemSize {
+	s := problemSize{N: c.N}
 	info, err := datasets.Lookup(c.Data)
 	if err != nil {
 		return s
@@ -32,59 +32,66 @@ func sizeOf(c Case) extent {
 	return s
 }
 
-// caseCost is what a case is predicted to take: seconds by stage, and the most bytes at one time.
+// caseCost is the predicted cost of a case: its seconds by stage and its peak memory in bytes.
 type caseCost struct {
 	cost.Seconds
 	Bytes int64
 }
 
 const (
-	// fineStorage is the tolerance from which on K is taken to be kept in float64: what is kept is settled on the data
-	// (package gram).
-	fineStorage = 1e-5
-	// Iterations where none are expected, for plain and preconditioned CG, random features and ADMM.
-	guessPlain, guessPreconditioned, rivalIterations, admmIterations = 600, 100, 6, 250
-	// Auto by n², as measured on COVTYPE, the data that it is here for, whole: 100 s with one column and 240 s with
-	// seven on two cores, and 11.8 GB.
-	autoSeconds, autoColumn, autoBytes = 6.5e-10, 2e-10, 0.1
+	// float64Tol is the largest tolerance for which the prediction assumes that K is stored in float64. The actual
+	// storage depends on the data (package gram).
+	float64Tol = 1e-5
+
+	// Default predictions of the number of iterations, by method.
+	cgIterations       = 600 // conjugate gradients without a preconditioner
+	pcgIterations      = 100 // preconditioned conjugate gradients
+	featuresIterations = 6   // random features
+	admmIterations     = 250 // ADMM
+
+	// The time and memory of Auto are predicted in proportion to n². The factors are fitted to COVTYPE with all rows,
+	// the data set that Auto is used for: 100 s with one column and 240 s with seven on two cores, and 11.8 GB.
+	autoSeconds       = 6.5e-10 // seconds per entry of K, without right-hand sides
+	autoColumnSeconds = 2e-10   // additional seconds per entry of K and right-hand side
+	autoBytes         = 0.1     // bytes per entry of K
 )
 
-// costOf predicts the cost of a case of the given size whose solve takes the given number of iterations; 0 takes a
-// guess. cost.Model has the solvers; rivals take the Z and ZᵀZ of Algorithm 1, and passes over Z: two an iteration of
-// random features, one of ADMM, which has blocks of ZᵀZ.
-func costOf(r *cost.Rates, c Case, size extent, iterations int) caseCost {
+// costOf predicts the cost of a case of the given size, for a solve with the given number of iterations (0 for a
+// guess). cost.Model predicts krrlab's solvers. A competing method forms Z and ZᵀZ like Algorithm 1, and then makes
+// passes over Z: two per iteration for random features and one per iteration for ADMM, which forms only blocks of ZᵀZ.
+func costOf(r *cost.Rates, c Case, size problemSize, iterations int) caseCost {
 	n, t, s := float64(size.N), float64(size.T), float64(c.S)
-	way := cost.Candidate{Solver: c.Solver.String(), Precond: cost.None, Storage: gram.Float32,
-		Iterations: cmp.Or(iterations, guessPlain)}
+	candidate := cost.Candidate{Solver: c.Solver.String(), Precond: cost.None, Storage: gram.Float32,
+		Iterations: cmp.Or(iterations, cgIterations)}
 	switch {
 	case c.Method != "":
-		way.Solver = krrlab.PCG.String()
+		candidate.Solver = krrlab.PCG.String()
 		fallthrough
 	case c.Solver == krrlab.PCG || c.Solver == krrlab.BlockPCG:
-		way.M, way.Iterations = krrlab.Features{S: min(c.S, size.N)}, cmp.Or(iterations, guessPreconditioned)
+		candidate.M, candidate.Iterations = krrlab.Features{S: min(c.S, size.N)}, cmp.Or(iterations, pcgIterations)
 	case c.Solver == krrlab.AutoSolver:
-		return caseCost{cost.Seconds{Solve: n * n * (autoSeconds + autoColumn*t)}, int64(autoBytes * n * n)}
+		return caseCost{cost.Seconds{Solve: n * n * (autoSeconds + autoColumnSeconds*t)}, int64(autoBytes * n * n)}
 	case c.Solver == krrlab.Direct:
-		way.Iterations = 0
+		candidate.Iterations = 0
 	}
-	if c.Storage == gram.Float64 || c.Storage == gram.Auto && c.Tol > 0 && c.Tol <= fineStorage &&
+	if c.Storage == gram.Float64 || c.Storage == gram.Auto && c.Tol > 0 && c.Tol <= float64Tol &&
 		c.Solver != krrlab.Direct {
-		way.Storage = gram.Float64
+		candidate.Storage = gram.Float64
 	}
-	cost.Model{Rates: *r, N: max(size.N, 1), D: max(size.D, 1), T: max(size.T, 1), Tests: size.TestN}.Predict(&way)
-	out := caseCost{way.Seconds, way.Bytes}
-	if passes := 2. * rivalIterations; c.Method != "" {
-		more := max(1, s/n) // columns of Z, of which the plan has n at most
-		out.Features, out.Factor = out.Features*more, out.Factor*more*more
-		out.Kernel, out.Residual, out.Bytes = 0, 0, int64(4*n*s+8*s*s+64*n*t)
+	cost.Model{Rates: *r, N: max(size.N, 1), D: max(size.D, 1), T: max(size.T, 1), Tests: size.TestN}.Predict(&candidate)
+	predicted := caseCost{candidate.Seconds, candidate.Bytes}
+	if passes := 2. * featuresIterations; c.Method != "" {
+		widthRatio := max(1, s/n) // the model limits s to n
+		predicted.Features, predicted.Factor = predicted.Features*widthRatio, predicted.Factor*widthRatio*widthRatio
+		predicted.Kernel, predicted.Residual, predicted.Bytes = 0, 0, int64(4*n*s+8*s*s+64*n*t)
 		if c.Method == ADMM {
-			passes = float64(cmp.Or(iterations, admmIterations) + rhoTrial*len(rhoGrid))
-			out.Factor, out.Bytes = 0, int64(4*n*s+160*n*t)
+			passes = float64(cmp.Or(iterations, admmIterations) + rhoTrialIterations*len(rhoGrid))
+			predicted.Factor, predicted.Bytes = 0, int64(4*n*s+160*n*t)
 		}
-		out.Solve = passes * (8*n*s/r.Read + 4*n*s*t/r.Gemm32)
+		predicted.Solve = passes * (8*n*s/r.Read + 4*n*s*t/r.Gemm32)
 	}
 	if c.CountOnly {
-		out.Predict = 0
+		predicted.Predict = 0
 	}
-	return out
+	return predicted
 }

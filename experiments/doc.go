@@ -1,50 +1,50 @@
-// Package experiments repeats the tables and figures of the paper: each as data, a runner that
-// measures, and reports with our numbers beside the published ones.
+// Package experiments repeats the experiments of the paper. It contains their cases as data, a runner that measures
+// them, and reports that compare our numbers with the published ones in tables and figures.
 //
 // The paper is Avron, Clarkson and Woodruff, "Faster Kernel Ridge Regression Using
 // Sketching and Preconditioning" (SIAM J. Matrix Anal. Appl. 38(4), 2017, DOI
 // 10.1137/16M1105396), section 6.
 //
-//	Experiment ── Plan(scale) ──► Entries: cases, each with its place
-//	                                 │ Run: each case once, kept when done
+//	Experiment ── Plan(scale) ──► Entries: cases with their row and role
+//	                                 │ Run: runs each case once and saves its result
 //	                                 ▼
 //	Report: entries with results ──► Table, Plot, Verdicts, Provenance, NotRun
 //
 // # Cases
 //
-// A Case says all that its result depends on: data, n, kernel, and the options of krrlab.New, of Config and
-// PrecondSpec, or a rival's. It is plain data; its Key is a hash of it and of resultVersion. Cases
-// of one Key are run once, whichever experiments ask for them. Predict says what a run would do, with
-// the seconds and bytes of each case by a cost model (package plan, at the Rates of Options); Run does it.
+// A Case contains everything that its result depends on: the data set, n, the kernel, and the options of krrlab.New
+// (Config and PrecondSpec) or of a competing method. It is plain data, and two cases are the same if their JSON is
+// equal. Equal cases are run once, even if several experiments need them. Predict returns the plan of a run, with the
+// seconds and bytes of each case predicted by a cost model (package cost, with the Rates of Options). Run runs the
+// plan.
 //
-// Run orders cases so that those of one data set, n, kernel and λ follow each other, share K, and where
-// they can the features and their Gram matrix (krrlab.Lab.With). A result's seconds are
-// those that the case takes alone: what was shared is charged what forming it took.
+// Run orders the cases so that those with the same data set, n, kernel and λ follow each other. They share K and, if
+// possible, the features and their Gram matrix (krrlab.Lab.With). The seconds of a result are the seconds of the case
+// run alone: the time of forming a shared matrix is added to every case that uses it.
 //
-// A case that fails, lacks its data or does not fit the memory has the reason in its result, and the others go on. With
-// Options.Out the reports are written when a case is done, and a run takes the results that they have: the same call
-// continues one that was stopped.
+// If a case fails, lacks its data or does not fit into the memory, its result contains the reason and the other cases
+// are still run. With Options.Out, the reports are written whenever a case ends, and a run uses the results that they
+// already contain. The same call therefore continues an interrupted run.
 //
 // # Scales
 //
-// Smoke takes seconds and needs no data. Laptop takes about an hour per experiment on two cores.
-// Paper has the published sizes. A row whose data are not the whole of the paper's says so:
-// a subset, the first rows, a stand-in. Such a row has no ratio to the published numbers.
+// Smoke takes seconds and needs no data. Laptop takes about an hour per experiment on two cores. Paper has the
+// published sizes. If the data of a row are not all of the paper's data, the row's name says so: it is a subset, the
+// first rows, or a stand-in (another data set). Such a row has no ratio to the published numbers.
 //
 // # Reports
 //
-// A Report is entries and results, nothing else; its JSON is kept in the folder results. Tables, figures,
-// verdicts and text are functions of it that read no clock and no data, so that the same
-// report gives the same bytes (WriteFiles; `make figures`). A number that was not measured
-// is blank.
+// A Report contains only entries and results; its JSON is stored in the folder results. Tables, figures, verdicts and
+// text are functions of the report that use neither the clock nor the data. The same report therefore gives the same
+// bytes (WriteFiles; `make figures`). A number that was not measured is blank.
 //
-// A Verdict is a claim with what the results say: it holds, it fails, or they leave it open.
+// A Verdict states whether a claim holds, fails or is left open by the results.
 //
 // # How to add one
 //
-// A table or figure of your own is an Experiment: a Plan that lists entries for each scale, and
-// what to make of their results, with Report.Find for the entries of a row and a role, one
-// for each seed. Its line goes into registry.
+// To add a table or a figure, define an Experiment and add it to registry. Its Plan lists the entries for each scale.
+// Its other functions make the table, the figure and the verdicts from the results; Report.Find returns the entries of
+// a row and a role, one for each seed.
 //
 // # The published numbers
 //
@@ -56,11 +56,10 @@
 //	table4  against conjugate gradients without preconditioner
 //	table5  tolerances of 1e-2 and 1e-3
 //
-// The transcription keeps what is printed, its contradictions included (see
-// theory/ERRATA.md, point 13). Percentages are written as fractions, 1.33 % as 0.0133;
-// times are in seconds on the machines named; a cell that is blank in the paper is
-// blank here, and FAIL stays a word. For regression an error is ‖ŷ−y‖₂/‖y‖₂.
+// The transcription contains the numbers as printed, including contradictions (see theory/ERRATA.md, point 13).
+// Percentages are written as fractions, 1.33 % as 0.0133; times are in seconds on the machines named; a cell that is
+// blank in the paper is blank here, and FAIL stays a word. For regression an error is ‖ŷ−y‖₂/‖y‖₂.
 //
-// The folder peers holds programs that other software is compared with. They are
-// scripts for what Debian installs, and no Go code depends on them.
+// The folder peers contains programs for comparisons with other software. They are scripts for packages that Debian
+// installs, and no Go code depends on them.
 package experiments

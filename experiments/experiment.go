@@ -12,53 +12,52 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Experiment is a table or a figure of the paper, or one of the project's own, as data and
-// functions of data. Plan says what to run; the others make of the results, which a Report
-// holds, what is shown. They compute nothing, so that the same report gives the same
-// bytes, with no data at hand.
+// Experiment is a table or a figure of the paper, or one of the project's own. Plan lists the cases to run. The other
+// functions present the results in a Report. They only format results, so that the same report gives the same bytes,
+// and they do not need the data sets.
 type Experiment struct {
-	ID      string // "table1"
-	Title   string // one line
-	Section string // where it is in the paper
+	ID      string // identifier, such as "table1"
+	Title   string // title in one line
+	Section string // section, and table or figure, of the paper
 	// Plan returns the entries at a scale, in the order of the report.
 	Plan func(s Scale) []Entry
-	// Table returns the table, Plot the figure, nil if there is nothing to draw, Verdicts what is claimed and whether
-	// the results bear it out.
-	Table    func(r *Report) *plots.Table
-	Plot     func(r *Report) *plots.Figure
+	// Table returns the table of the results.
+	Table func(r *Report) *plots.Table
+	// Plot returns the figure, or nil if there is nothing to draw. A nil function means that there is no figure.
+	Plot func(r *Report) *plots.Figure
+	// Verdicts returns the claims and whether the results confirm them.
 	Verdicts func(r *Report) []Verdict
 }
 
-// Entry is a case and its place in an experiment.
+// Entry is a case with its row and its role in an experiment.
 type Entry struct {
-	Row  string `json:"row"`  // the table's row, or the figure's series: "MNIST"
-	Role string `json:"role"` // what it is there: "proposed", "cg"
-	Case Case   `json:"case"` //
-	// Paper is the row of the published tables that it is beside; empty if there is none.
+	Row  string `json:"row"`  // row of the table or series of the figure, such as "MNIST"
+	Role string `json:"role"` // method in this row, such as "proposed" or "cg"
+	Case Case   `json:"case"` // problem and options
+	// Paper is the row of the published tables to compare with; empty if there is none.
 	Paper string `json:"paper,omitempty"`
-	// Skip says why the case is not run at this scale; empty if it is.
+	// Skip is the reason why the case is not run at this scale; empty if it is run.
 	Skip string `json:"skip,omitempty"`
-	// Expect is the number of iterations that the time is predicted with; 0: a guess.
+	// Expect is the number of iterations for predicting the time; 0 uses a guess.
 	Expect int `json:"-"`
-	// Result is what was measured; nil if the case was not run.
+	// Result contains the measurements; nil if the case was not run.
 	Result *Result `json:"result,omitempty"`
 }
 
-// Verdict is a claim and what the results say of it.
+// Verdict is a claim and its outcome by the results.
 type Verdict struct {
 	Claim   string
 	Outcome string // Holds, Fails or Open
-	Detail  string // the numbers it was judged by
-	On      string // what it was judged on, where that is not only the paper's data, whole
+	Detail  string // the numbers that decided it
+	On      string // rows or data that it was judged on; empty if these are the paper's data, without omissions
 }
 
-// Outcomes of a Verdict. Open: the results do not decide it, as at smoke scale, or where a case was
-// not run. Claims on numbers are judged where data and n are the paper's; others on parts of the
-// data too, which On names.
+// Outcomes of a Verdict. A claim about a number of the paper is judged only on rows with the paper's data and n. Other
+// claims are also judged on parts of the data, which On names.
 const (
 	Holds = "holds"
 	Fails = "fails"
-	Open  = "open"
+	Open  = "open" // the results do not decide it, for example at smoke scale, or because a case was not run
 )
 
 // registry lists the experiments in the order of reports.
@@ -79,7 +78,7 @@ var registry = []Experiment{
 		figure2Plan, figure2Table, figure2Plot, figure2Verdicts},
 }
 
-// IDs returns their identifiers.
+// IDs returns the identifiers of all experiments.
 func IDs() []string {
 	var ids []string
 	for _, e := range registry {
@@ -88,7 +87,7 @@ func IDs() []string {
 	return ids
 }
 
-// Find returns the experiment of that identifier.
+// Find returns the experiment with this identifier, or an error if there is none.
 func Find(id string) (*Experiment, error) {
 	for i := range registry {
 		if registry[i].ID == id {
@@ -99,38 +98,38 @@ func Find(id string) (*Experiment, error) {
 	return nil, fmt.Errorf("unknown experiment %q; there are %s, and all", id, strings.Join(IDs(), ", "))
 }
 
-// Method is a rival of krrlab's solvers.
+// Method is a competing method, which is not one of krrlab's solvers.
 type Method string
 
 const (
-	RandomFeatures Method = "random-features" // ridge regression on S random features, exact
-	ADMM           Method = "admm"            // block ADMM on S random features, Loss
+	RandomFeatures Method = "random-features" // ridge regression on S random features, solved exactly
+	ADMM           Method = "admm"            // block ADMM on S random features with the loss Case.Loss
 )
 
-// Case is one thing to measure, as data: a problem and the options of krrlab.New for it. Equal cases are run
-// once, whichever experiments ask for them. Zero values mean the defaults, those of krrlab.Config too.
+// Case is one measurement, as data: a problem and the options of krrlab.New. Equal cases are run once, even if several
+// experiments need them. Zero values mean the defaults, also in krrlab.Config.
 type Case struct {
 	Data   string      `json:"data"`             // name in package datasets
 	N      int         `json:"n,omitempty"`      // the first n training rows; default: all
 	TestN  int         `json:"test_n,omitempty"` // the first test rows; default: all
-	Kernel kernel.Spec `json:"kernel"`           // k(x, z)
+	Kernel kernel.Spec `json:"kernel"`           // the kernel k(x, z)
 	krrlab.PrecondSpec
 	krrlab.Config
 	Method Method        `json:"method,omitempty"` // default: Config.Solver
-	Loss   baseline.Loss `json:"loss,omitempty"`   // of ADMM
-	// CountOnly leaves out the test: for further seeds, of which only iterations and
-	// seconds are wanted.
+	Loss   baseline.Loss `json:"loss,omitempty"`   // loss function of ADMM
+	// CountOnly omits the prediction of the test rows. It is set for further seeds, for which only iterations and
+	// seconds are needed.
 	CountOnly bool `json:"count_only,omitempty"`
 }
 
-// method names what solves the case.
+// method returns the name of the method or solver of the case.
 func (c Case) method() string { return cmp.Or(string(c.Method), c.Solver.String()) }
 
-// key is the JSON of the case.
+// key returns the JSON of the case, which identifies it.
 func (c Case) key() string {
 	js, err := json.Marshal(c)
 	if err != nil {
-		panic(fmt.Sprintf("experiments: a case is not JSON: %v", err)) // a NaN in it
+		panic(fmt.Sprintf("experiments: a case is not JSON: %v", err)) // it contains a NaN
 	}
 	return string(js)
 }
@@ -146,11 +145,11 @@ func (c Case) String() string {
 	return b.String() + c.settings()
 }
 
-// settings describes what is done with the data, in one line.
+// settings returns the method and its options in one line.
 func (c Case) settings() string {
 	parts := []string{c.method()}
-	add := func(on bool, format string, args ...any) {
-		if on {
+	add := func(condition bool, format string, args ...any) {
+		if condition {
 			parts = append(parts, fmt.Sprintf(format, args...))
 		}
 	}

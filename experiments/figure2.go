@@ -12,26 +12,27 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// The profiles of s, as roles: the paper's s = 20,000, 2.26√(nd) and 0.2n.
+// Roles of the random features method, which differ in the number s of features. The paper has s = 20,000, 2.26√(nd)
+// and 0.2n.
 const (
 	constantRole = "random features, s constant"
 	rootRole     = "random features, s = 2.26√(nd)"
 	shareRole    = "random features, s = 0.2n"
 )
 
-// profiles are the roles of random features in the order of the figure, and roles2 all lines of it.
+// profiles are the roles of random features in the order of the figure; figure2Roles are the roles of all its lines.
 var (
-	profiles = []string{constantRole, rootRole, shareRole}
-	roles2   = append([]string{exactRole, autoRole}, profiles...)
+	profiles     = []string{constantRole, rootRole, shareRole}
+	figure2Roles = append([]string{exactRole, autoRole}, profiles...)
 )
 
-// profile returns the s of a role at n points in R^d, where the largest n is most. The paper's
-// constant, 20,000, is 0.2n (and for MNIST 2.26√(nd)) at n = 100,000, which is 2/9 of its
-// largest n, 450,000. Here it is 0.2n at 2/9 of ours.
-func profile(role string, n, d, most int) int {
+// profile returns the number s of features of a role for n points in R^d. The paper's constant s, 20,000, equals 0.2n
+// (and for MNIST 2.26√(nd)) at n = 100,000, which is 2/9 of its largest n, 450,000. Our constant is 0.2n at 2/9 of
+// largestN.
+func profile(role string, n, d, largestN int) int {
 	switch role {
 	case constantRole:
-		return int(math.Round(0.2 * 2 / 9 * float64(most)))
+		return int(math.Round(0.2 * 2 / 9 * float64(largestN)))
 	case rootRole:
 		return int(math.Round(2.26 * math.Sqrt(float64(n)*float64(d))))
 	}
@@ -43,9 +44,9 @@ func figure2Plan(scale Scale) []Entry {
 	for _, w := range figures.Figure2[scale] {
 		info, err := datasets.Lookup(w.Data)
 		if err != nil {
-			panic(err) // the file is ours
+			panic(err) // the file is part of this program
 		}
-		most := w.N[len(w.N)-1]
+		largestN := w.N[len(w.N)-1]
 		c := Case{Data: w.Data, TestN: w.TestN, Kernel: kernel.Spec{Name: "gaussian", Sigma: info.Sigma},
 			Config: krrlab.Config{Lambda: info.Lambda}}
 		for _, n := range w.N {
@@ -56,21 +57,21 @@ func figure2Plan(scale Scale) []Entry {
 			e := c
 			e.N, e.Solver, e.LambdaP, e.Tol, e.S = n, krrlab.PCG, info.Lambda, 1e-3,
 				max(1, int(math.Round(w.Share[0]/w.Share[1]*float64(n))))
-			its := int(w.Iterations * math.Pow(float64(n)/float64(most), w.Power))
-			out = append(out, reseeded(w.Name, exactRole, e, seeds, its)...)
+			iterations := int(w.Iterations * math.Pow(float64(n)/float64(largestN), w.Power))
+			out = append(out, entriesPerSeed(w.Name, exactRole, e, seeds, iterations)...)
 			for _, role := range profiles {
 				f := c
-				f.N, f.Method, f.S = n, RandomFeatures, profile(role, n, info.D, most)
+				f.N, f.Method, f.S = n, RandomFeatures, profile(role, n, info.D, largestN)
 				if role == constantRole && w.Constant > 0 {
 					f.S = w.Constant
 				}
-				out = append(out, reseeded(w.Name, role, f, seeds, 0)...)
+				out = append(out, entriesPerSeed(w.Name, role, f, seeds, 0)...)
 			}
 		}
 		for _, n := range w.Auto {
 			a := c
 			a.N, a.Tol = n, 1e-3
-			out = append(out, reseeded(w.Name, autoRole, a, 1, 0)...)
+			out = append(out, entriesPerSeed(w.Name, autoRole, a, 1, 0)...)
 		}
 	}
 	return out
@@ -82,16 +83,17 @@ func figure2Table(r *Report) *plots.Table {
 	return r.curveTable("Gaussian kernel with table 1's σ and λ; the exact method is Algorithm 1 with "+
 		"table 1's share of n for s, λ_p = λ and τ = 10⁻³; auto is what the plan chooses, the plan's seconds "+
 		"included. "+figure2Caption,
-		"data", roles2...)
+		"data", figure2Roles...)
 }
 
-// publishedPoint returns the paper's point beside a row, over a column of its table 1; nothing if there is none.
+// publishedPoint returns the paper's error for a row, over a column of the published table 1, as a series with one
+// point. It returns nil if there is none.
 func (r *Report) publishedPoint(row, column string) []plots.Series {
 	i := slices.IndexFunc(figures.Figure2[r.Scale], func(w figure2Row) bool { return w.Name == row && w.Paper != "" })
 	if i < 0 || column == "" {
 		return nil
 	}
-	p := printed{"table1", figures.Figure2[r.Scale][i].Paper}
+	p := publishedRow{"table1", figures.Figure2[r.Scale][i].Paper}
 	s := plots.Series{Name: fmt.Sprintf("paper, %v iterations, %v", p.cell("iterations"), p.cell("resources")),
 		Style: plots.Points}
 	s.Add(p.number(column), 100*p.number("error_rate"))
@@ -99,56 +101,57 @@ func (r *Report) publishedPoint(row, column string) []plots.Series {
 }
 
 func figure2Plot(r *Report) *plots.Figure {
-	return r.curves("Error against data and against time",
+	return r.curveFigure("Error against data and against time",
 		"Test error against the number n of training points (left) and against the seconds of training on them "+
 			"(right; the points of a line are the n of the left). Lines: medians of the seeds, bands: least to most. "+
 			figure2Caption,
-		roles2, side{"training points n", "test error (%)", placeOf, perCent, "n"},
-		side{"training time (s)", "test error (%)", secondsOf, perCent, "time"})
+		figure2Roles, panel{"training points n", "test error (%)", positionOf, errorPercents, "n"},
+		panel{"training time (s)", "test error (%)", secondsOf, errorPercents, "time"})
 }
 
 func figure2Verdicts(r *Report) []Verdict {
-	more := &evidence{claim: "the exact method's error is below that of random features with each profile of s at " +
-		"the largest n"}
-	grow := &evidence{claim: "the exact method's error keeps falling as n grows"}
-	time := &evidence{claim: "in the time that the exact method takes at the largest n, random features of no " +
+	lowerError := &evidence{claim: "the exact method's error is below that of random features with each profile of s " +
+		"at the largest n"}
+	falling := &evidence{claim: "the exact method's error keeps falling as n grows"}
+	faster := &evidence{claim: "in the time that the exact method takes at the largest n, random features of no " +
 		"profile and no n reach a smaller error"}
 	for _, row := range r.Rows() {
 		exact := r.curve(row, exactRole)
-		last, prev := exact[len(exact)-1], exact[len(exact)-2]
-		on := fmt.Sprintf("%s, n to %s", row, plots.Count(last.c.N))
-		if !r.decides([]*evidence{more, grow, time}, on, row, last) {
+		largest, previous := exact[len(exact)-1], exact[len(exact)-2]
+		basis := fmt.Sprintf("%s, n to %s", row, plots.Count(largest.firstCase.N))
+		if !r.canJudge([]*evidence{lowerError, falling, faster}, basis, row, largest) {
 			continue
 		}
-		if r.decides([]*evidence{grow}, on, row, prev) {
-			grow.add(known(median(last.errors) < median(prev.errors)), "%s: %s at n = %d, %s at n = %d", row,
-				percent(median(prev.errors)), prev.c.N, percent(median(last.errors)), last.c.N)
+		if r.canJudge([]*evidence{falling}, basis, row, previous) {
+			previousError, largestError := median(previous.errors), median(largest.errors)
+			falling.add(outcomeOf(largestError < previousError), "%s: %s at n = %d, %s at n = %d", row,
+				percentText(previousError), previous.firstCase.N, percentText(largestError), largest.firstCase.N)
 		}
-		var features, ends []*sample
+		var features, atLargestN []*sample
 		for _, role := range profiles {
 			curve := r.curve(row, role)
-			features, ends = append(features, curve...), append(ends, curve[len(curve)-1])
+			features, atLargestN = append(features, curve...), append(atLargestN, curve[len(curve)-1])
 		}
-		if r.decides([]*evidence{more}, on, row, ends...) {
-			for i, p := range ends {
-				most, least := last.errors[len(last.errors)-1], p.errors[0]
-				more.add(known(least > most), "%s, n = %d: at least %s by %s, at most %s exactly", row, p.c.N,
-					percent(least),
-					profiles[i], percent(most))
+		if r.canJudge([]*evidence{lowerError}, basis, row, atLargestN...) {
+			for i, p := range atLargestN {
+				maxExact, minFeatures := largest.errors[len(largest.errors)-1], p.errors[0]
+				lowerError.add(outcomeOf(minFeatures > maxExact), "%s, n = %d: at least %s by %s, at most %s exactly",
+					row, p.firstCase.N, percentText(minFeatures), profiles[i], percentText(maxExact))
 			}
 		}
-		if !r.decides([]*evidence{time}, on, row, features...) {
+		if !r.canJudge([]*evidence{faster}, basis, row, features...) {
 			continue
 		}
-		inTime := slices.DeleteFunc(features, func(p *sample) bool { return p.train() > last.train() })
+		inTime := slices.DeleteFunc(features, func(p *sample) bool { return p.trainSeconds() > largest.trainSeconds() })
 		if len(inTime) > 0 {
 			p := slices.MinFunc(inTime, func(a, b *sample) int {
 				return cmp.Compare(median(a.errors), median(b.errors))
 			})
-			time.add(known(median(p.errors) >= median(last.errors)), "%s: %s in %.0f s at best, with n = %d and s = "+
-				"%d, against %s in %.0f s",
-				row, percent(median(p.errors)), p.train(), p.c.N, p.c.S, percent(median(last.errors)), last.train())
+			featuresError, exactError := median(p.errors), median(largest.errors)
+			faster.add(outcomeOf(featuresError >= exactError), "%s: %s in %.0f s at best, with n = %d and s = "+
+				"%d, against %s in %.0f s", row, percentText(featuresError), p.trainSeconds(), p.firstCase.N,
+				p.firstCase.S, percentText(exactError), largest.trainSeconds())
 		}
 	}
-	return verdicts([]*evidence{more, grow, time})
+	return verdicts([]*evidence{lowerError, falling, faster})
 }

@@ -7,13 +7,13 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// figures has the cases of figures 1 and 2 at each scale, as figures.json says them.
+// figures contains the cases of figures 1 and 2 at each scale, read from figures.json.
 var figures = func() (f struct {
 	Kernels []figure1Kernel
 	Figure1 map[Scale]figure1Sizes
 	Figure2 map[Scale][]figure2Row
 }) {
-	if err := json.Unmarshal(figuresJSON, &f); err != nil { // the file is ours
+	if err := json.Unmarshal(figuresJSON, &f); err != nil { // the file is part of this program
 		panic(err)
 	}
 	return f
@@ -22,35 +22,34 @@ var figures = func() (f struct {
 //go:embed figures.json
 var figuresJSON []byte
 
-// figure1Kernel is a row of figure 1: one of the paper's two kernels, λ = 0.01 for both.
+// figure1Kernel is a row of figure 1: one of the paper's two kernels. Both have λ = 0.01.
 type figure1Kernel struct {
 	Name   string
 	Kernel kernel.Spec
 }
 
-// figure1Sizes are what figure 1 takes at a scale. s runs over Points/2ᵏ, k = First … 0 for random features, and for
-// the exact method of each kernel k = From … 1.
+// figure1Sizes is the size of figure 1 at a scale. The numbers of features are s = Points/2ᵏ.
 type figure1Sizes struct {
 	Data     string
-	N, TestN int // rows of training and test; 0: all
-	Points   int // training rows
-	Seeds    int
-	First    int
-	From     [2]int
-	Expect   [2][]int // iterations expected of the exact method, for each s
+	N, TestN int      // number of training and test rows; 0 for all
+	Points   int      // number of training rows, also if N is 0
+	Seeds    int      // number of seeds
+	First    int      // largest k for random features, which have k = First, …, 0
+	From     [2]int   // largest k for the exact method with each kernel, which has k = From, From−1, …
+	Expect   [2][]int // predicted iterations of the exact method with each kernel, for each k
 }
 
 // figure2Row is one data set of figure 2.
 type figure2Row struct {
 	Name       string
 	Data       string
-	N          []int
-	TestN      int        // 0: all
-	Share      [2]float64 // s and n of the exact method, as a fraction: the paper's in table 1
-	Seeds      int        // up to 20,000 points, at most three beyond
-	Iterations float64    // expected at the largest n
-	Power      float64    // of n that the iterations grow with: 0.5 on COVTYPE, from 80 at 1,000 to 213 at 5,000
-	Constant   int        // the paper's constant s, if not by profile
-	Auto       []int      // n of Auto, one seed each; 0: all rows
-	Paper      string     // row of the published table 1 that is beside it
+	N          []int      // numbers of training rows, ascending
+	TestN      int        // number of test rows; 0 for all
+	Share      [2]float64 // the paper's s and n in table 1; the exact method has s = n·Share[0]/Share[1]
+	Seeds      int        // number of seeds; at most three are used for more than 20,000 points
+	Iterations float64    // predicted iterations at the largest n
+	Power      float64    // exponent p of the growth nᵖ of the iterations; 0.5 on COVTYPE (80 at 1,000, 213 at 5,000)
+	Constant   int        // s of the profile with constant s; 0 to compute it by profile
+	Auto       []int      // numbers of training rows that Auto solves, with one seed each; 0 for all rows
+	Paper      string     // row of the published table 1 to compare with; empty if there is none
 }

@@ -53,27 +53,27 @@ func TestCurve(t *testing.T) {
 		t.Fatalf("%d places", len(curve))
 	}
 	p, q := curve[0], curve[1]
-	if !slices.Equal(p.errors, []float64{0.01, 0.02, 0.03, 0.05}) || median(p.errors) != 0.025 || p.ran != 5 ||
+	if !slices.Equal(p.errors, []float64{0.01, 0.02, 0.03, 0.05}) || median(p.errors) != 0.025 || p.ranSeeds != 5 ||
 		p.complete() {
 		t.Errorf("%+v", p)
 	}
-	if got := spread(perCent(p), "%.1f", ""); got != plots.Spread(2.5, 1, 5, "2.5 (1.0–5.0)") {
+	if got := spreadCell(errorPercents(p), "%.1f", ""); got != plots.Spread(2.5, 1, 5, "2.5 (1.0–5.0)") {
 		t.Errorf("spread %+v", got)
 	}
-	if got := p.seedsText().String(); got != "4 of 5 converged" {
+	if got := p.seedsCell().String(); got != "4 of 5 converged" {
 		t.Errorf("seeds %q", got)
 	}
-	if !math.IsNaN(median(q.errors)) || spread(q.errors, "%g", "").String() != "" || q.seedsText().String() != "0 of 2 run" {
+	if !math.IsNaN(median(q.errors)) || spreadCell(q.errors, "%g", "").String() != "" || q.seedsCell().String() != "0 of 2 run" {
 		t.Errorf("%+v", q)
 	}
-	lines := series("x", curve, placeOf, perCent)
+	lines := series("x", curve, positionOf, errorPercents)
 	if len(lines) != 1 {
 		t.Fatalf("%d lines", len(lines))
 	}
 	if line := lines[0]; len(line.Y) != 1 || line.Y[0] != 2.5 || line.Lo[0] != 1 || line.Hi[0] != 5 {
 		t.Errorf("%+v", line)
 	}
-	if len(series("x", curve[1:], placeOf, perCent)) > 0 {
+	if len(series("x", curve[1:], positionOf, errorPercents)) > 0 {
 		t.Error("a line of nothing")
 	}
 }
@@ -210,11 +210,11 @@ func TestFigure2(t *testing.T) {
 	for _, row := range r.Rows() {
 		for _, p := range r.curve(row, exactRole) {
 			want := 5
-			if p.x > 20000 {
+			if p.position > 20000 {
 				want = 3
 			}
-			if p.seeds != want {
-				t.Errorf("%s, n = %g: %d seeds, want %d", row, p.x, p.seeds, want)
+			if p.plannedSeeds != want {
+				t.Errorf("%s, n = %g: %d seeds, want %d", row, p.position, p.plannedSeeds, want)
 			}
 		}
 	}
@@ -245,7 +245,7 @@ func TestFiguresSmoke(t *testing.T) {
 	// The exact method solves one problem, whatever preconditions it.
 	for _, row := range reports[0].Rows() {
 		all := allErrors(reports[0].curve(row, exactRole))
-		if lo, hi := ends(all); hi-lo > 0.011 {
+		if lo, hi := minMax(all); hi-lo > 0.011 {
 			t.Errorf("%s: errors from %g to %g", row, lo, hi)
 		}
 	}

@@ -13,25 +13,24 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// NewPlan returns the report of an experiment of which nothing is run yet.
+// NewPlan returns a report with the entries of an experiment and without results.
 func NewPlan(e *Experiment, s Scale) *Report {
 	return &Report{ID: e.ID, Scale: s, Title: e.Title, Section: e.Section, Entries: e.Plan(s)}
 }
 
-// job is a case that is run once, for all entries that ask for it.
+// job is a case that is run once, for all entries with this case.
 type job struct {
-	c       Case
-	cost    caseCost
-	skip    string // why it is not run; empty if it is
-	entries []*Entry
-	ids     []string // of the experiments
-	result  *Result
+	c          Case
+	cost       caseCost
+	skipReason string   // why the case is not run; empty if it is run
+	entries    []*Entry // the entries with this case
+	ids        []string // identifiers of their experiments
+	result     *Result  // nil until the case was run or its result was loaded
 }
 
-// jobs returns what is to be run for the plans: each case once, in an order in which those that
-// share data, K, Z and M follow each other. A case is skipped only where all that ask for it
-// skip it.
-func jobs(plans []*Report, o *Options) []*job {
+// planJobs returns one job for each different case of the plans. Jobs that share data, K, Z and M follow each other. A
+// case is skipped only if all its entries skip it.
+func planJobs(plans []*Report, o *Options) []*job {
 	var out []*job
 	byKey := map[string]*job{}
 	for _, p := range plans {
@@ -39,56 +38,57 @@ func jobs(plans []*Report, o *Options) []*job {
 			e := &p.Entries[i]
 			j := byKey[e.Case.key()]
 			if j == nil {
-				j = &job{c: e.Case, skip: e.Skip, cost: costOf(o.Rates, e.Case, sizeOf(e.Case), e.Expect)}
+				j = &job{c: e.Case, skipReason: e.Skip, cost: costOf(o.Rates, e.Case, sizeOf(e.Case), e.Expect)}
 				byKey[e.Case.key()] = j
 				out = append(out, j)
 			}
 			if e.Skip == "" {
-				j.skip = ""
+				j.skipReason = ""
 			}
-			j.entries, j.ids = append(j.entries, e), once(j.ids, p.ID)
+			j.entries, j.ids = append(j.entries, e), appendUnique(j.ids, p.ID)
 		}
 	}
 	for _, j := range out {
 		switch {
-		case j.skip != "":
+		case j.skipReason != "":
 		case o.Memory > 0 && j.cost.Bytes > o.Memory:
-			j.skip = fmt.Sprintf("needs about %s of memory, of which one machine such as this gives %s: at least %d "+
-				"ranks on as many machines",
+			j.skipReason = fmt.Sprintf("needs about %s of memory, of which one machine such as this gives %s: at least "+
+				"%d ranks on as many machines",
 				accel.Bytes(j.cost.Bytes), accel.Bytes(o.Memory), (j.cost.Bytes+o.Memory-1)/o.Memory)
 		default:
-			j.skip = missing(j.c.Data, o.Dirs)
+			j.skipReason = missingFile(j.c.Data, o.Dirs)
 		}
 	}
 	sortJobs(out)
-	share(out)
+	removeSharedCosts(out)
 	return out
 }
 
-// noFile begins the reason of a case whose data are not at hand.
-const noFile = "data file "
+// missingFilePrefix is the beginning of the reason for skipping a case whose data are not on this machine.
+const missingFilePrefix = "data file "
 
-// missing says which file of a data set is not in the folders; empty if all are.
-func missing(data string, dirs []string) string {
+// missingFile returns a message that names a file of the data set that is in none of the folders; empty if no file is
+// missing.
+func missingFile(data string, dirs []string) string {
 	info, err := datasets.Lookup(data)
-	if err != nil { // it fails when it is run, and says why
+	if err != nil { // running the case reports the error
 		return ""
 	}
 	_, files := info.Find(dirs)
 	if len(files) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(noFile+"%s is not at hand; krrlab data info %s says where to get it", files[0].Path,
+	return fmt.Sprintf(missingFilePrefix+"%s is not at hand; krrlab data info %s says where to get it", files[0].Path,
 		info.Name)
 }
 
-// sharesK reports whether a case uses the K of its session.
+// sharesK reports whether a case uses the kernel matrix that its session shares.
 func (c Case) sharesK() bool {
 	return c.Method == "" && c.Solver != krrlab.AutoSolver && c.Solver != krrlab.Direct
 }
 
-// order puts cases that use the K of the session first, and those of auto last.
-func (c Case) order() int {
+// sortOrder returns a number to sort by: cases that share K come first, and those with the solver auto last.
+func (c Case) sortOrder() int {
 	switch {
 	case c.sharesK():
 		return int(c.Solver)
@@ -98,18 +98,18 @@ func (c Case) order() int {
 	return 100
 }
 
-// sortJobs brings together the jobs of a group, and in it those of one Z and one M.
+// sortJobs sorts the jobs so that jobs of a group follow each other, and within a group jobs with the same Z and M.
 func sortJobs(list []*job) {
-	first := map[group]int{} // its place among the groups, by first appearance
+	groupOrder := map[group]int{} // position of each group, in the order of first appearance
 	for _, j := range list {
-		if _, ok := first[groupOf(j.c)]; !ok {
-			first[groupOf(j.c)] = len(first)
+		if _, ok := groupOrder[groupOf(j.c)]; !ok {
+			groupOrder[groupOf(j.c)] = len(groupOrder)
 		}
 	}
 	slices.SortStableFunc(list, func(a, b *job) int {
 		return cmp.Or(
-			cmp.Compare(first[groupOf(a.c)], first[groupOf(b.c)]),
-			cmp.Compare(a.c.order(), b.c.order()),
+			cmp.Compare(groupOrder[groupOf(a.c)], groupOrder[groupOf(b.c)]),
+			cmp.Compare(a.c.sortOrder(), b.c.sortOrder()),
 			cmp.Compare(a.c.method(), b.c.method()),
 			cmp.Compare(a.c.Seed, b.c.Seed),
 			cmp.Compare(a.c.S, b.c.S),
@@ -119,27 +119,27 @@ func sortJobs(list []*job) {
 	})
 }
 
-// share takes out of the costs what the job before, of the same K, Z and ZᵀZ, has formed.
-func share(list []*job) {
-	var last *job
+// removeSharedCosts sets the predicted cost of K, Z and ZᵀZ to 0 for jobs that share them with the previous job.
+func removeSharedCosts(list []*job) {
+	var previous *job
 	for _, j := range list {
-		if j.skip != "" {
+		if j.skipReason != "" {
 			continue
 		}
-		if last != nil && j.c.sharesK() && last.c.sharesK() && groupOf(j.c) == groupOf(last.c) {
+		if previous != nil && j.c.sharesK() && previous.c.sharesK() && groupOf(j.c) == groupOf(previous.c) {
 			j.cost.Kernel = 0
-			if j.c.S == last.c.S && j.c.Seed == last.c.Seed {
+			if j.c.S == previous.c.S && j.c.Seed == previous.c.Seed {
 				j.cost.Features = 0
-				if j.c.LambdaP == last.c.LambdaP {
+				if j.c.LambdaP == previous.c.LambdaP {
 					j.cost.Factor = 0
 				}
 			}
 		}
-		last = j
+		previous = j
 	}
 }
 
-// Spell writes seconds as a person would: "40 s", "12 min", "3.4 h".
+// Spell formats a time with a suitable unit, such as "40 s", "12 min" or "3.4 h".
 func Spell(seconds float64) string {
 	switch {
 	case seconds < 100:
@@ -150,70 +150,70 @@ func Spell(seconds float64) string {
 	return fmt.Sprintf("%.1f h", seconds/3600)
 }
 
-// Estimate is what a run of plans is predicted to take.
+// Estimate is the predicted cost of running plans.
 type Estimate struct {
-	Seconds float64  // of what is not done yet
-	Bytes   int64    // of the case that takes most
-	Cases   int      // to run
-	Done    int      // kept from before
-	Skipped int      // not to be run
-	Absent  []string // data sets that cases among them need and that are not at hand
-	Table   *plots.Table
+	Seconds float64      // total time of the cases to run
+	Bytes   int64        // memory of the case that needs the most
+	Cases   int          // number of cases to run
+	Done    int          // number of cases whose results are already in Options.Out
+	Skipped int          // number of cases that will not be run
+	Absent  []string     // missing data sets, because of which cases are skipped
+	Table   *plots.Table // one row per case
 }
 
-// Predict returns what Run would do with the plans: every case with its predicted seconds
-// and memory, or why it is not run. Cases whose results are kept in o.Out count as done.
+// Predict returns the plan of Run without running it: every case with its predicted seconds and memory, or with the
+// reason why it is not run. Cases with a result in o.Out count as done.
 func Predict(ctx context.Context, plans []*Report, o *Options) (*Estimate, error) {
 	opt := o.withDefaults()
-	list := jobs(plans, &opt)
-	est := &Estimate{Table: &plots.Table{Title: "What is to be run",
+	list := planJobs(plans, &opt)
+	estimate := &Estimate{Table: &plots.Table{Title: "What is to be run",
 		Columns: plots.Heads("data", "n", "case", "for", "predicted :", "memory", "note")}}
-	if err := recall(list, plans, &opt); err != nil {
+	if err := loadResults(list, plans, &opt); err != nil {
 		return nil, err
 	}
 	for _, j := range list {
-		est.add(j)
+		estimate.addJob(j)
 	}
-	est.Table.Caption = fmt.Sprintf("%d cases to run, %d done before, %d not to be run.", est.Cases, est.Done,
-		est.Skipped)
-	return est, nil
+	estimate.Table.Caption = fmt.Sprintf("%d cases to run, %d done before, %d not to be run.", estimate.Cases,
+		estimate.Done, estimate.Skipped)
+	return estimate, nil
 }
 
-// add counts a job and gives it a row.
-func (est *Estimate) add(j *job) {
-	note := j.skip
+// addJob counts a job and adds its row to the table.
+func (estimate *Estimate) addJob(j *job) {
+	note := j.skipReason
 	switch {
 	case j.result != nil:
-		est.Done++
+		estimate.Done++
 		note = "done " + j.result.Date
-	case j.skip != "":
-		est.Skipped++
-		if strings.HasPrefix(j.skip, noFile) {
-			est.Absent = once(est.Absent, j.c.Data)
+	case j.skipReason != "":
+		estimate.Skipped++
+		if strings.HasPrefix(j.skipReason, missingFilePrefix) {
+			estimate.Absent = appendUnique(estimate.Absent, j.c.Data)
 		}
 	default:
-		est.Cases++
-		est.Seconds += j.cost.Sum()
-		est.Bytes = max(est.Bytes, j.cost.Bytes)
+		estimate.Cases++
+		estimate.Seconds += j.cost.Sum()
+		estimate.Bytes = max(estimate.Bytes, j.cost.Bytes)
 	}
 	size := sizeOf(j.c)
-	est.Table.Add(j.c.Data, size.N, j.c.settings(), strings.Join(j.ids, " "), Spell(j.cost.Sum()),
+	estimate.Table.Add(j.c.Data, size.N, j.c.settings(), strings.Join(j.ids, " "), Spell(j.cost.Sum()),
 		accel.Bytes(j.cost.Bytes), note)
 }
 
-// Scale says how large the cases of an experiment are.
+// Scale is the size of the cases of an experiment.
 type Scale string
 
 const (
-	// Smoke takes seconds an experiment: built-in data, or the first rows of real data that
-	// is at hand. It shows that everything runs; its numbers say nothing of the paper's.
+	// Smoke takes seconds per experiment. It uses built-in data, or the first rows of real data sets on this machine.
+	// It tests that everything runs; its numbers cannot be compared with the paper's.
 	Smoke Scale = "smoke"
-	// Laptop takes about an hour an experiment, figure 1 up to an hour and a half, on two cores with 24 GiB: real data,
-	// whole where n² numbers fit, named subsets and stand-ins elsewhere.
+	// Laptop takes about an hour per experiment, and up to an hour and a half for figure 1, on two cores with 24 GiB.
+	// It uses complete real data sets if n² numbers fit into memory, and otherwise named subsets and stand-ins.
 	Laptop Scale = "laptop"
-	// Paper is the published n, s and λ_p. Its plan says what it takes.
+	// Paper uses the published n, s and λ_p. Predict returns the time and the memory that it needs.
 	Paper Scale = "paper"
 )
 
-// scales are from the smallest.
+// scales lists the scales from the smallest to the largest.
 var scales = []Scale{Smoke, Laptop, Paper}

@@ -19,13 +19,13 @@ func plansAt(s Scale) []*Report {
 
 // everything is a list of jobs as if all data were at hand.
 func everything(plans []*Report) []*job {
-	list := jobs(plans, new((*Options)(nil).withDefaults()))
+	list := planJobs(plans, new((*Options)(nil).withDefaults()))
 	for _, j := range list {
-		if strings.HasPrefix(j.skip, "data file") {
-			j.skip = ""
+		if strings.HasPrefix(j.skipReason, "data file") {
+			j.skipReason = ""
 		}
 	}
-	share(list)
+	removeSharedCosts(list)
 	return list
 }
 
@@ -35,7 +35,7 @@ func TestLaptopBudget(t *testing.T) {
 	for _, e := range registry {
 		var total float64
 		for _, j := range everything([]*Report{NewPlan(&e, Laptop)}) {
-			if files := must(datasets.Lookup(j.c.Data)).Files; j.skip != "" || len(files) > 0 && !atHand[j.c.Data] {
+			if files := must(datasets.Lookup(j.c.Data)).Files; j.skipReason != "" || len(files) > 0 && !atHand[j.c.Data] {
 				continue // the user may have it; it is not in the budget
 			}
 			total += j.cost.Sum()
@@ -74,7 +74,7 @@ func TestSharedCases(t *testing.T) {
 		t.Error("no case is shared")
 	}
 	w := row{data: "mnist"}
-	i := slices.IndexFunc(list, func(j *job) bool { return j.c.key() == w.pcg(10000, 1).key() })
+	i := slices.IndexFunc(list, func(j *job) bool { return j.c.key() == w.pcgCase(10000, 1).key() })
 	if i < 0 {
 		t.Fatal("MNIST with s = 10,000, λ_p = λ, τ = 10⁻³ is not planned")
 	}
@@ -115,12 +115,12 @@ func TestTableSettings(t *testing.T) {
 		sigma, lambda, tol float64
 		lambdaP            float64
 	}{
-		{"table1", "ADULT", proposed, 5000, 8, 0.01, 1e-3, 0.01},
-		{"table1", "IJCNN1", proposed, 12500, 0.3, 0.01, 1e-3, 0.01},
-		{"table1", "MNIST", proposed, 10000, 8.5, 0.01, 1e-3, 0.01},
-		{"table2", "IJCNN1", tenLambda, 10000, 0.3, 0.01, 1e-3, 0.1},
+		{"table1", "ADULT", proposedRole, 5000, 8, 0.01, 1e-3, 0.01},
+		{"table1", "IJCNN1", proposedRole, 12500, 0.3, 0.01, 1e-3, 0.01},
+		{"table1", "MNIST", proposedRole, 10000, 8.5, 0.01, 1e-3, 0.01},
+		{"table2", "IJCNN1", tenLambdaRole, 10000, 0.3, 0.01, 1e-3, 0.1},
 		{"table3", "MNIST", admmRole, 15000, 8.5, 0.01, 1e-3, 0},
-		{"table4", "IJCNN1", proposed, 10000, 0.3, 0.01, 1e-3, 0.01},
+		{"table4", "IJCNN1", proposedRole, 10000, 0.3, 0.01, 1e-3, 0.01},
 		{"table4", "MNIST", plainRole, 0, 8.5, 0.01, 1e-3, 0},
 		{"table5", "IJCNN1", coarseRole, 12500, 0.3, 0.01, 1e-2, 0.01},
 	} {
@@ -147,7 +147,7 @@ func TestTableSettings(t *testing.T) {
 	}
 	e, _ := Find("table2")
 	if x := NewPlan(e, Laptop).Find("COVTYPE, 40,000 rows of a subset",
-		asPrinted)[0]; x.Case.LambdaP != 0.2 || x.Case.S != 3442 || x.sameProblem() {
+		printedRole)[0]; x.Case.LambdaP != 0.2 || x.Case.S != 3442 || x.sameProblem() {
 		t.Errorf("COVTYPE: %+v", x.Case)
 	}
 }
@@ -172,7 +172,7 @@ func TestPaperScale(t *testing.T) {
 
 // TestCaseKey: what kept results are known by changes on purpose only.
 func TestCaseKey(t *testing.T) {
-	c := row{data: "adult"}.pcg(5000, 10)
+	c := row{data: "adult"}.pcgCase(5000, 10)
 	if got, want := c.key(), `{"data":"adult","kernel":{"name":"gaussian","sigma":8},"features":5000,"lambda_p":0.1,`+
 		`"lambda":0.01,"solver":"pcg","tol":0.001,"seed":1}`; got != want {
 		t.Errorf("key %s, want %s", got, want)

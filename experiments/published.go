@@ -13,26 +13,27 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// kept has the paper's tables, and the rows of ours at each scale: at Paper those printed.
+// tableFiles contains the paper's tables, and rows.csv with the rows of our tables at each scale. At scale Paper these
+// are the printed rows.
 //
 //go:embed paper/*.csv rows.csv
-var kept embed.FS
+var tableFiles embed.FS
 
-// records returns the lines of one of these files. It panics if there is no such file.
-func records(name string) [][]string {
-	text, err := kept.ReadFile(name)
+// readCSV returns the records of a file in tableFiles. It panics if there is no such file.
+func readCSV(name string) [][]string {
+	text, err := tableFiles.ReadFile(name)
 	if err != nil {
 		panic(err)
 	}
 	lines, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil {
-		panic(err) // the files are ours
+		panic(err) // the files are part of this program
 	}
 	return lines
 }
 
-// captions are the paper's.
-var captions = map[string]string{
+// paperTitles are the titles of the tables in the paper.
+var paperTitles = map[string]string{
 	"table1": "Running time and resources on EC2",
 	"table2": "Running time and resources on EC2 when using different λ in the preconditioner",
 	"table3": "Comparison to high-performance random features solver based on block ADMM",
@@ -40,14 +41,15 @@ var captions = map[string]string{
 	"table5": "Comparison between setting tolerance to 10⁻² and 10⁻³",
 }
 
-// Published returns a table of the paper, "table1" to "table5", as it was printed; see the package
-// documentation for the conventions. The first column is the data set. The table is the caller's to change.
+// Published returns a table of the paper, "table1" to "table5", as it was printed. See the package documentation for
+// the conventions. The first column is the name of the data set. The caller may change the table. It returns an error
+// for any other id.
 func Published(id string) (*plots.Table, error) {
-	title, ok := captions[id]
+	title, ok := paperTitles[id]
 	if !ok {
-		return nil, fmt.Errorf("experiments: the paper has no table %q; there are table1 to table%d", id, len(captions))
+		return nil, fmt.Errorf("experiments: the paper has no table %q; there are table1 to table%d", id, len(paperTitles))
 	}
-	rows := records("paper/" + id + ".csv")
+	rows := readCSV("paper/" + id + ".csv")
 	t := &plots.Table{Title: title, Caption: "As published by Avron, Clarkson and Woodruff (2017)."}
 	for _, name := range rows[0] {
 		c := plots.Column{Name: name}
@@ -72,12 +74,12 @@ func Published(id string) (*plots.Table, error) {
 	return t, nil
 }
 
-// printed is a row of a published table, by its id and the data set's name.
-type printed struct{ table, row string }
+// publishedRow identifies a row of a published table by the table's id and the name of the data set.
+type publishedRow struct{ table, row string }
 
-// cell returns the cell of a column, blank where there is none. Columns are named as in the files under paper,
-// without the unit: "s", "iterations", "time", "error_rate".
-func (p printed) cell(column string) plots.Cell {
+// cell returns the cell in a column, blank if there is none. Columns have the names in the files under paper without
+// the unit, such as "s", "iterations", "time" or "error_rate".
+func (p publishedRow) cell(column string) plots.Cell {
 	t, err := Published(p.table)
 	if err != nil {
 		return plots.Blank()
@@ -91,33 +93,33 @@ func (p printed) cell(column string) plots.Cell {
 	return plots.Blank()
 }
 
-// number returns the number of a column; NaN where it is blank, a word or not there.
-func (p printed) number(column string) float64 {
+// number returns the number in a column; NaN if the cell is blank, a word, or missing.
+func (p publishedRow) number(column string) float64 {
 	if v, ok := p.cell(column).Float(); ok {
 		return v
 	}
 	return math.NaN()
 }
 
-// error returns an error as errorText gives ours.
-func (p printed) error(column string) plots.Cell {
+// errorCell returns the published error in a column, in the format of the function errorCell.
+func (p publishedRow) errorCell(column string) plots.Cell {
 	v := p.number(column)
 	switch {
 	case math.IsNaN(v):
 		return plots.Blank()
 	case p.row == "YEARMSD":
-		return shown(v, fmt.Sprintf("%.3g", v))
+		return cellWithText(v, fmt.Sprintf("%.3g", v))
 	}
-	return shown(v, percent(v))
+	return cellWithText(v, percentText(v))
 }
 
-// points returns the number of training points of a row of the published tables.
-func (p printed) points() int {
-	switch p.row { // in tables 4 and 5 only, which do not print n
+// trainingPoints returns the number of training points of a row of the published tables.
+func (p publishedRow) trainingPoints() int {
+	switch p.row { // they are only in tables 4 and 5, which do not print n
 	case "MNIST-200K":
 		return 200000
 	case "MNIST-300K":
 		return 300000
 	}
-	return int(printed{"table1", p.row}.number("n"))
+	return int(publishedRow{"table1", p.row}.number("n"))
 }

@@ -10,7 +10,7 @@ import (
 
 func value(t *testing.T, id, dataset, column string) float64 {
 	t.Helper()
-	v := printed{id, dataset}.number(column)
+	v := publishedRow{id, dataset}.number(column)
 	if math.IsNaN(v) {
 		t.Fatalf("%s has no number for %s, %s", id, dataset, column)
 	}
@@ -43,12 +43,12 @@ func TestSpotValues(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"MNIST-200K", "MNIST-300K", "YEARMSD"} {
-		if c := (printed{"table4", name}).cell("cg_iterations"); c != plots.Text("FAIL") {
+		if c := (publishedRow{"table4", name}).cell("cg_iterations"); c != plots.Text("FAIL") {
 			t.Errorf("%s without preconditioner: %v, want FAIL", name, c)
 		}
 	}
-	for _, none := range []plots.Cell{printed{"table1", "NONE"}.cell("n"), printed{"table1", "MNIST"}.cell("none"),
-		printed{}.cell("n")} {
+	for _, none := range []plots.Cell{publishedRow{"table1", "NONE"}.cell("n"), publishedRow{"table1", "MNIST"}.cell("none"),
+		publishedRow{}.cell("n")} {
 		if !none.IsBlank() {
 			t.Errorf("what is not there: %v", none)
 		}
@@ -58,7 +58,7 @@ func TestSpotValues(t *testing.T) {
 // TestDiscrepancies pins the tables' contradictions (theory/ERRATA.md, point 13), so
 // that nobody mends them here.
 func TestDiscrepancies(t *testing.T) {
-	if c := (printed{"table2", "ADULT"}).cell("lambda_p"); !c.IsBlank() {
+	if c := (publishedRow{"table2", "ADULT"}).cell("lambda_p"); !c.IsBlank() {
 		t.Errorf("λ_p of ADULT is %v, want a blank", c)
 	}
 	var more, other []string

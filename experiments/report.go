@@ -21,8 +21,8 @@ import (
 	_ "github.com/krrlab/lab/plots/draw" // pictures
 )
 
-// Report is an experiment that is to be run, or was, whole or in part: its entries, with results where there are any.
-// Its JSON, in <id>.<scale>.json, is all that table, figure and verdicts are made of.
+// Report contains the entries of an experiment at one scale, with the results of those that were run. The table, the
+// figure and the verdicts are computed from the report alone, which is stored as JSON in <id>.<scale>.json.
 type Report struct {
 	ID      string  `json:"id"`
 	Scale   Scale   `json:"scale"`
@@ -32,11 +32,11 @@ type Report struct {
 }
 
 // FileName returns the name of the report's file: <id>.<scale>.json.
-func (r *Report) FileName() string { return r.base() + ".json" }
+func (r *Report) FileName() string { return r.baseName() + ".json" }
 
-func (r *Report) base() string { return r.ID + "." + string(r.Scale) }
+func (r *Report) baseName() string { return r.ID + "." + string(r.Scale) }
 
-// Save writes the report as JSON, whole or not at all, into a folder that it makes if it is not there.
+// Save writes the report as JSON, atomically. It creates the folder if it does not exist.
 func (r *Report) Save(name string) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return fmt.Errorf("experiments: %w", err)
@@ -44,7 +44,7 @@ func (r *Report) Save(name string) error {
 	return stage.WriteJSON(name, r)
 }
 
-// readReport reads the report that Save wrote, by the name of its file.
+// readReport reads a report that Save wrote. It returns an error if the report does not belong to the file name.
 func readReport(name string) (*Report, error) {
 	js, err := os.ReadFile(name)
 	if err != nil {
@@ -52,7 +52,7 @@ func readReport(name string) (*Report, error) {
 	}
 	var r Report
 	d := json.NewDecoder(bytes.NewReader(js))
-	d.DisallowUnknownFields() // else a case of another version would be read as another case
+	d.DisallowUnknownFields() // otherwise a case written by another version could be read as a different case
 	if err = d.Decode(&r); err == nil && r.FileName() != filepath.Base(name) {
 		err = fmt.Errorf("it holds %s", r.FileName())
 	}
@@ -62,8 +62,8 @@ func readReport(name string) (*Report, error) {
 	return &r, nil
 }
 
-// LoadReports reads the reports in a folder, in the order of registry, and of scales. A folder
-// without any, or that does not exist, gives none.
+// LoadReports reads the reports in a folder, in the order of registry and of scales. It returns no reports and no error
+// if the folder has none or does not exist.
 func LoadReports(dir string) ([]*Report, error) { return loadReports(dir, IDs()) }
 
 func loadReports(dir string, ids []string) (out []*Report, err error) {
@@ -82,7 +82,7 @@ func loadReports(dir string, ids []string) (out []*Report, err error) {
 	return out, nil
 }
 
-// experiment returns the report's experiment. It panics if there is none of that name.
+// experiment returns the report's experiment. It panics if there is none with the report's ID.
 func (r *Report) experiment() *Experiment {
 	e, err := Find(r.ID)
 	if err != nil {
@@ -91,7 +91,7 @@ func (r *Report) experiment() *Experiment {
 	return e
 }
 
-// Table returns the experiment's table: ours beside the published.
+// Table returns the experiment's table, which compares our numbers with the published ones.
 func (r *Report) Table() *plots.Table { return r.experiment().Table(r) }
 
 // Plot returns the experiment's figure; nil if it has none.
@@ -102,14 +102,14 @@ func (r *Report) Plot() *plots.Figure {
 	return nil
 }
 
-// Verdicts returns what is claimed and what the results say of it.
+// Verdicts returns the claims of the experiment with their outcomes.
 func (r *Report) Verdicts() []Verdict { return r.experiment().Verdicts(r) }
 
-// Rows returns the names of the rows, each once, in the order of the entries.
+// Rows returns the names of the rows without duplicates, in the order of the entries.
 func (r *Report) Rows() []string {
 	var rows []string
 	for i := range r.Entries {
-		rows = once(rows, r.Entries[i].Row)
+		rows = appendUnique(rows, r.Entries[i].Row)
 	}
 	return rows
 }
@@ -125,41 +125,42 @@ func (r *Report) Find(row, role string) []*Entry {
 	return out
 }
 
-// OK reports whether every case that could run did.
+// OK reports whether no case has failed. Cases that could not be run do not count as failed.
 func (r *Report) OK() bool {
 	return !slices.ContainsFunc(r.Entries, func(e Entry) bool { return e.Result != nil && e.Result.Status == Failed })
 }
 
-// notes are the tables below the experiment's own: what was not run, if anything, and where the numbers come from.
-func (r *Report) notes() []*plots.Table {
+// noteTables returns the tables that follow the experiment's own table: the rows that were not run, if there are any,
+// and the origin of the numbers.
+func (r *Report) noteTables() []*plots.Table {
 	if t := r.NotRun(); len(t.Rows) > 0 {
 		return []*plots.Table{t, r.Provenance()}
 	}
 	return []*plots.Table{r.Provenance()}
 }
 
-// String returns the report for a terminal: table, verdicts, notes.
+// String returns the report for a terminal: the table, the verdicts and the notes.
 func (r *Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", r.Table().Text())
 	for _, v := range r.Verdicts() {
 		fmt.Fprintf(&b, "%s\n", v)
 	}
-	for _, t := range r.notes() {
+	for _, t := range r.noteTables() {
 		fmt.Fprintf(&b, "\n%s", t.Text())
 	}
 	return b.String()
 }
 
-// WriteFiles writes the report's table and figure into a folder, and returns the names of the files: <id>.<scale>.md
-// with everything, the table as .csv, the figure as .svg. The same report gives the same bytes.
+// WriteFiles writes the report into a folder and returns the names of the files: <id>.<scale>.md with the complete
+// report, .csv with the table and .svg with the figure. The same report gives the same bytes.
 func (r *Report) WriteFiles(dir string) (names []string, err error) {
 	content := map[string]string{".md": r.Markdown(), ".csv": r.Table().CSV()}
 	if f := r.Plot(); f != nil {
 		content[".svg"] = f.SVG()
 	}
 	for _, ext := range slices.Sorted(maps.Keys(content)) {
-		name := filepath.Join(dir, r.base()+ext)
+		name := filepath.Join(dir, r.baseName()+ext)
 		if err := stage.WriteFile(name, []byte(content[ext])); err != nil {
 			return names, err
 		}
@@ -168,23 +169,23 @@ func (r *Report) WriteFiles(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// Markdown returns the report: the table (of a figure the name of the file with its points), the figure by
-// the name that WriteFiles gives it, verdicts, what was not run, and the machine.
+// Markdown returns the report as Markdown: the table (for a figure, a link to the file with its points), a link to the
+// figure that WriteFiles writes, the verdicts, the rows that were not run, and the machine.
 func (r *Report) Markdown() string {
 	var verdicts []Verdict
 	for _, v := range r.Verdicts() {
-		verdicts = append(verdicts, v.short(v.On))
+		verdicts = append(verdicts, v.abbreviate(v.On))
 	}
 	var b strings.Builder
-	err := markdown.Execute(&b, map[string]any{"Report": r, "Section": firstUpper(r.Section), "Base": r.base(),
-		"Figure": strings.HasPrefix(r.ID, "figure"), "Verdicts": verdicts, "Machines": machines(r)})
-	if err != nil { // the form is ours
+	err := markdownTemplate.Execute(&b, map[string]any{"Report": r, "Section": firstUpper(r.Section),
+		"Base": r.baseName(), "Figure": strings.HasPrefix(r.ID, "figure"), "Verdicts": verdicts, "Machines": machineNames(r)})
+	if err != nil { // the template is part of this program
 		panic(err)
 	}
 	return b.String()
 }
 
-var markdown = template.Must(template.New("").Parse(`# {{.Report.ID}}: {{.Report.Title}}
+var markdownTemplate = template.Must(template.New("").Parse(`# {{.Report.ID}}: {{.Report.Title}}
 
 {{.Section}} of the paper, {{.Report.Scale}} scale.
 
@@ -209,15 +210,15 @@ func (r *Report) HTML() string {
 	for _, v := range r.Verdicts() {
 		text += fmt.Sprintf("<p>%s</p>\n", html.EscapeString(v.String()))
 	}
-	for _, t := range r.notes() {
+	for _, t := range r.noteTables() {
 		text += plots.FoldedHTML(strings.ToLower(t.Title), t.HTML())
 	}
 	return plots.OneScript(text)
 }
 
-// short returns the verdict with a text for the numbers, which stand in tables and figures, of a claim that
-// holds.
-func (v Verdict) short(text string) Verdict {
+// abbreviate returns the verdict with text in place of its detailed numbers, if the claim holds. The numbers are in the
+// table or the figure.
+func (v Verdict) abbreviate(text string) Verdict {
 	if v.Outcome == Holds {
 		v.Detail = text
 	}
@@ -239,9 +240,9 @@ func firstUpper(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// Measure runs user-defined cases and returns their results, in their order; equal cases are run
-// once. A result says itself how it ended. Nothing is written: o.Out is not used. If the context ends,
-// the results of what was not reached are nil, and the error is the context's.
+// Measure runs user-defined cases and returns their results in the same order. Equal cases are run once. Result.Status
+// reports how a case ended. Nothing is written: o.Out is ignored. If ctx ends, Measure returns the error of ctx, and
+// the results of cases that were not run are nil.
 func Measure(ctx context.Context, cases []Case, o *Options) ([]*Result, error) {
 	opt := *cmp.Or(o, &Options{})
 	opt.Out = ""
@@ -257,11 +258,11 @@ func Measure(ctx context.Context, cases []Case, o *Options) ([]*Result, error) {
 	return out, err
 }
 
-// resultsDir is where the project keeps reports, below its root.
+// resultsDir is the folder of the project's reports, relative to its root.
 var resultsDir = filepath.Join("experiments", "results")
 
-// FindReport returns the report of an experiment that the project keeps: the file of that name in
-// the folder experiments/results, looked for in the working directory and above it.
+// FindReport returns a report of the project's own results: the file <id>.<scale>.json in the folder
+// experiments/results. The folder is searched for in the working directory and in all folders above it.
 func FindReport(id string, s Scale) (*Report, error) {
 	if _, err := Find(id); err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
@@ -276,11 +277,11 @@ func FindReport(id string, s Scale) (*Report, error) {
 		if err == nil || !errors.Is(err, fs.ErrNotExist) {
 			return r, err
 		}
-		up := filepath.Dir(dir)
-		if up == dir {
+		parent := filepath.Dir(dir)
+		if parent == dir {
 			return nil, fmt.Errorf("experiments: no %s is kept yet in %s, here or above: krrlab reproduce %s --scale "+
 				"%s measures it", name, resultsDir, id, s)
 		}
-		dir = up
+		dir = parent
 	}
 }

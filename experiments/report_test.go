@@ -144,7 +144,7 @@ func TestRowsThatDidNotRun(t *testing.T) {
 			case "MNIST":
 				return mnist(e)
 			}
-			return &Result{Status: NotRun, Reason: missing(e.Case.Data, nil)}
+			return &Result{Status: NotRun, Reason: missingFile(e.Case.Data, nil)}
 		})
 	}
 	for name, c := range map[string]struct {
@@ -154,7 +154,7 @@ func TestRowsThatDidNotRun(t *testing.T) {
 		"ran":    {answer(85, 0.0133), Holds},
 		"failed": {&Result{Status: Failed, Reason: "for a test"}, Open},
 		"late":   {&Result{Status: NotRun, Reason: "the run was allowed 2h0m0s"}, Open},
-		"absent": {&Result{Status: NotRun, Reason: missing("mnist", nil)}, Holds},
+		"absent": {&Result{Status: NotRun, Reason: missingFile("mnist", nil)}, Holds},
 		"nil":    {nil, Open},
 	} {
 		r := report(func(*Entry) *Result { return c.mnist })
@@ -183,9 +183,9 @@ func table2Report(t *testing.T, mnist, adult int) *Report {
 		switch {
 		case its[0] == 0:
 			return nil
-		case e.Role == asLambda:
+		case e.Role == lambdaRole:
 			return answer(its[0], 0.1)
-		case e.Role == tenLambda:
+		case e.Role == tenLambdaRole:
 			return answer(its[1], 0.1)
 		}
 		return answer(its[2], 0.1)
@@ -202,7 +202,7 @@ func TestTable2(t *testing.T) {
 		}
 	}
 	// A solve that did not converge took more iterations than any that did.
-	for _, c := range []struct{ role, want string }{{asLambda, Holds}, {tenLambda, Fails}, {"", Open}} {
+	for _, c := range []struct{ role, want string }{{lambdaRole, Holds}, {tenLambdaRole, Fails}, {"", Open}} {
 		r := table2Report(t, 37, 17)
 		for i := range r.Entries {
 			if e := &r.Entries[i]; e.Row == "MNIST" && (e.Role == c.role || c.role == "") {

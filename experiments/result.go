@@ -13,106 +13,107 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Result is what was measured of a case. A number that was not measured, or does not
-// apply, is null in JSON and a nil pointer here.
+// Result contains the measurements of a case. A number that was not measured, or does not apply, is a nil pointer, and
+// null in JSON.
 type Result struct {
-	Status Status `json:"status"` // how it ended
-	Reason string `json:"reason,omitempty"`
-	// Converged: the true residual of every column is within the tolerance; for methods
-	// without a tolerance, that it was done.
+	Status Status `json:"status"`           // how the case ended
+	Reason string `json:"reason,omitempty"` // why it failed or was not run
+	// Converged reports whether the true residual of every column is within the tolerance. For methods without a
+	// tolerance it reports whether the method completed.
 	Converged bool `json:"converged"`
 
 	Data Data `json:"data"`
 
 	Iterations int       `json:"iterations"`
-	Reached    []Reached `json:"reached,omitempty"` // iterations to coarser tolerances, see Reached
-	History    []float64 `json:"history,omitempty"` // worst relative residual after 0, 1, … iterations, by recurrence
+	Reached    []Reached `json:"reached,omitempty"` // iterations to coarser tolerances
+	History    []float64 `json:"history,omitempty"` // worst recursive relative residual after 0, 1, … iterations
 
-	TrueResidual    *float64 `json:"true_residual"` // worst ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂, recomputed
-	ResidualKind    string   `json:"true_residual_kind,omitempty"`
-	SampledResidual *float64 `json:"sampled_residual"` // the same from rows of K in float64
-	Kappa           *float64 `json:"kappa"`            // estimate of κ(M⁻¹A)
+	TrueResidual    *float64 `json:"true_residual"`                // worst ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂, recomputed
+	ResidualKind    string   `json:"true_residual_kind,omitempty"` // matrix that the true residual was computed with
+	SampledResidual *float64 `json:"sampled_residual"`             // estimate of TrueResidual from rows of K in float64
+	Kappa           *float64 `json:"kappa"`                        // estimate of κ(M⁻¹A)
 
-	TestN     int      `json:"test_n"`
-	TestError *float64 `json:"test_error"` // share of wrong labels
-	RMSE      *float64 `json:"rmse"`
-	RelErr    *float64 `json:"relative_error"` // ‖ŷ−y‖₂/‖y‖₂
-	BestError *float64 `json:"best_possible_error"`
+	TestN     int      `json:"test_n"`              // number of test rows
+	TestError *float64 `json:"test_error"`          // share of wrong labels
+	RMSE      *float64 `json:"rmse"`                // root mean square error of a regression
+	RelErr    *float64 `json:"relative_error"`      // ‖ŷ−y‖₂/‖y‖₂
+	BestError *float64 `json:"best_possible_error"` // least possible error, if the problem is synthetic
 
-	// Seconds by stage. Stages named in Shared were formed for another case of the same run:
-	// their seconds are what that took then, so that a case's seconds are those of the
-	// case run alone.
+	// Seconds is the time by stage, as if the case had been run alone. A stage named in Shared was computed for another
+	// case of the same run, and counts the time that it took there.
 	Seconds krrlab.Seconds `json:"seconds"`
-	Shared  []string       `json:"shared,omitempty"`
+	// Shared lists the stages whose results were shared with another case.
+	Shared []string `json:"shared,omitempty"`
 
-	Chosen  string             `json:"chosen,omitempty"`  // by Auto: solver and preconditioner
-	Storage string             `json:"storage,omitempty"` // of K
-	Form    string             `json:"precond_form,omitempty"`
-	Bytes   int64              `json:"bytes"`            // the most that the process has held by then
-	Values  map[string]float64 `json:"values,omitempty"` // what only this method has, by name
+	Chosen  string             `json:"chosen,omitempty"`       // solver and preconditioner that Auto chose
+	Storage string             `json:"storage,omitempty"`      // number format of the stored K
+	Form    string             `json:"precond_form,omitempty"` // form in which M⁻¹ is applied
+	Bytes   int64              `json:"bytes"`                  // peak memory of the process until the end of the case
+	Values  map[string]float64 `json:"values,omitempty"`       // further numbers that only this method has, by name
 
 	Machine Machine `json:"machine"`
 	Date    string  `json:"date"`   // RFC 3339, UTC
 	Commit  string  `json:"commit"` // version of the program
 }
 
-// Status says how a case ended: one of these, or in its words a status of package pcg.
+// Status is the way a case ended: Failed, NotRun, or the text of a status of package pcg.
 type Status string
 
 const (
-	Failed Status = "failed"  // it ended with the error in Reason
-	NotRun Status = "not run" // it could not begin: Reason says why
+	Failed Status = "failed"  // the case ended with the error in Reason
+	NotRun Status = "not run" // the case could not be started, for the reason in Reason
 )
 
-// Is reports whether it is that status of package pcg.
-func (s Status) Is(of pcg.Status) bool { return string(s) == of.String() }
+// Is reports whether s is the text of this status of package pcg.
+func (s Status) Is(status pcg.Status) bool { return string(s) == status.String() }
 
-// Reached says after how many iterations every column had been within Tol, by recurrence:
-// where a solve to that tolerance would have ended.
+// Reached is the number of iterations after which the recursive residual of every column has been within Tol at least
+// once. A solve with the tolerance Tol would have ended there.
 type Reached struct {
 	Tol        float64 `json:"tol"`
 	Iterations int     `json:"iterations"`
 }
 
-// Data says what points a case was run on.
+// Data describes the points that a case was run on.
 type Data struct {
 	Name   string   `json:"name"`
 	Title  string   `json:"title,omitempty"`
 	Source string   `json:"source,omitempty"` // file, or how it was generated
-	SHA256 []string `json:"sha256,omitempty"` // of the unpacked content of its files
-	N      int      `json:"n"`                // training points used
-	Of     int      `json:"of"`               // training points of the whole set
+	SHA256 []string `json:"sha256,omitempty"` // checksums of the unpacked contents of its files
+	N      int      `json:"n"`                // number of training points used
+	Of     int      `json:"of"`               // number of training points in the complete data set
 	TestN  int      `json:"test_n"`
 	D      int      `json:"d"`
-	T      int      `json:"t"`              // right-hand sides
-	Note   string   `json:"note,omitempty"` // a subset, a stand-in
+	T      int      `json:"t"`              // number of right-hand sides
+	Note   string   `json:"note,omitempty"` // such as that it is a subset or a stand-in
 }
 
-// Machine is what a case was run on.
+// Machine describes the machine that a case was run on.
 type Machine struct {
 	CPU     string `json:"cpu"`
 	Threads int    `json:"threads"`
-	Memory  int64  `json:"memory"` // bytes the process may use
+	Memory  int64  `json:"memory"` // memory limit of the process in bytes
 	BLAS    string `json:"blas"`
-	OS      string `json:"os"` // and architecture
+	OS      string `json:"os"` // operating system and architecture
 }
 
-// Train returns the seconds of training: the plan of Auto, K, Z, its factor and the solve. Reading the data,
-// recomputing the residual and predicting are not in it.
+// Train returns the seconds of training: the sum of the stages plan, K, Z, its factorization and the solve. It does not
+// include reading the data, recomputing the residual, and predicting.
 func (r *Result) Train() float64 {
 	return r.Seconds.Plan + r.Seconds.Kernel + r.Seconds.Features + r.Seconds.Factor + r.Seconds.Solve
 }
 
-// value returns one of Values as a cell, blank if it is not there.
-func (r *Result) value(name string) plots.Cell {
+// valueCell returns a table cell with the number Values[name], blank if there is none.
+func (r *Result) valueCell(name string) plots.Cell {
 	if v, ok := r.Values[name]; ok {
 		return plots.Number(v)
 	}
 	return plots.Blank()
 }
 
-// residual returns the worst relative residual of the answer: recomputed, or estimated from rows of K in float64 where
-// that was done; nil if neither was. A solve has converged where either is within τ (solve.Run): the smaller is given.
+// residual returns the worst relative residual of the answer, or nil if it is unknown. It is the estimate from rows of
+// K in float64 if there is one, else the true residual. A solve has converged if either of the two is within τ
+// (solve.Run); residual then returns the smaller one.
 func (r *Result) residual() *float64 {
 	s, t := r.SampledResidual, r.TrueResidual
 	if s == nil || r.Converged && t != nil && *t < *s {
@@ -121,11 +122,11 @@ func (r *Result) residual() *float64 {
 	return s
 }
 
-// Ran reports whether the case ran to an end, converged or not.
+// Ran reports whether the case was run to its end, whether or not it converged.
 func (r *Result) Ran() bool { return r != nil && r.Status != Failed && r.Status != NotRun }
 
-// Error returns the error on the test data that the paper would give: the share of wrong
-// labels, or for regression ‖ŷ−y‖₂/‖y‖₂; NaN if there is none.
+// Error returns the test error as defined in the paper: the share of wrong labels, or ‖ŷ−y‖₂/‖y‖₂ for regression. It is
+// NaN if the case was not tested.
 func (r *Result) Error() float64 {
 	switch {
 	case r == nil:
@@ -138,8 +139,7 @@ func (r *Result) Error() float64 {
 	return math.NaN()
 }
 
-// iterationsTo returns after how many iterations the tolerance had been reached, by
-// Reached; ok is false if it is not known.
+// iterationsTo returns the number of iterations to a tolerance, from r.Reached. ok is false if it is unknown.
 func (r *Result) iterationsTo(tol float64) (iterations int, ok bool) {
 	if r == nil {
 		return 0, false
@@ -152,15 +152,16 @@ func (r *Result) iterationsTo(tol float64) (iterations int, ok bool) {
 	return 0, false
 }
 
-// Provenance returns what the numbers of the report come from: for every set of data its
-// file, checksum and rows, and the machines, dates, versions and seeds of the cases.
+// Provenance returns a table with the origin of the report's numbers: the machines, dates, versions and seeds of the
+// cases, and the file, checksum and number of rows of every data set.
 func (r *Report) Provenance() *plots.Table {
 	t := &plots.Table{
 		Title:   fmt.Sprintf("Where the numbers come from (%s, %s scale)", r.ID, r.Scale),
 		Columns: plots.Heads("what", "value"),
 	}
-	values, most := map[string][]string{}, map[string]Data{} // of each data set, what was taken with the most rows
-	add := func(what, s string) { values[what] = once(values[what], s) }
+	values := map[string][]string{}
+	largest := map[string]Data{} // for each data set, its use with the most rows
+	add := func(what, s string) { values[what] = appendUnique(values[what], s) }
 	for _, e := range r.Entries {
 		x := e.Result
 		if !x.Ran() {
@@ -171,28 +172,28 @@ func (r *Report) Provenance() *plots.Table {
 		add("date", date)
 		add("version", x.Commit)
 		add("seeds", fmt.Sprint(e.Case.Seed))
-		if d := x.Data; !e.Case.CountOnly && most[d.Name].N < d.N {
-			most[d.Name] = d
+		if d := x.Data; !e.Case.CountOnly && largest[d.Name].N < d.N {
+			largest[d.Name] = d
 		}
 	}
 	slices.Sort(values["date"])
 	for _, what := range []string{"machine", "date", "version", "seeds"} {
 		t.Add(what, strings.Join(values[what], ", "))
 	}
-	for _, name := range slices.Sorted(maps.Keys(most)) {
-		t.Add("data", most[name].String())
+	for _, name := range slices.Sorted(maps.Keys(largest)) {
+		t.Add("data", largest[name].String())
 	}
 	return t
 }
 
-func (m Machine) short() string { return fmt.Sprintf("%s with %d threads", m.CPU, m.Threads) }
+func (m Machine) shortName() string { return fmt.Sprintf("%s with %d threads", m.CPU, m.Threads) }
 
 func (m Machine) String() string {
 	return fmt.Sprintf("%s, %d threads, %s of memory, BLAS %s, %s", m.CPU, m.Threads, accel.Bytes(m.Memory), m.BLAS,
 		m.OS)
 }
 
-// String describes the data in one line: rows, source, what is special, checksums.
+// String describes the data in one line: numbers of rows, source, note and checksums.
 func (d Data) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d", d.Name, d.N)
@@ -218,7 +219,7 @@ func (d Data) String() string {
 	return b.String()
 }
 
-// NotRun returns the rows that have cases without a result, and why.
+// NotRun returns a table of the rows with cases that have no result, and the reasons.
 func (r *Report) NotRun() *plots.Table {
 	t := &plots.Table{
 		Title:   fmt.Sprintf("What was not run (%s, %s scale)", r.ID, r.Scale),
@@ -227,18 +228,18 @@ func (r *Report) NotRun() *plots.Table {
 	rows := map[string][]string{}
 	var reasons []string
 	for _, e := range r.Entries {
-		if why := e.whyNot(); why != "" {
-			reasons, rows[why] = once(reasons, why), once(rows[why], e.Row)
+		if reason := e.notRunReason(); reason != "" {
+			reasons, rows[reason] = appendUnique(reasons, reason), appendUnique(rows[reason], e.Row)
 		}
 	}
-	for _, why := range reasons {
-		t.Add(strings.Join(rows[why], ", "), why)
+	for _, reason := range reasons {
+		t.Add(strings.Join(rows[reason], ", "), reason)
 	}
 	return t
 }
 
-// whyNot says why the entry has no result; empty if it has.
-func (e *Entry) whyNot() string {
+// notRunReason returns the reason why the entry has no result; empty if it has one.
+func (e *Entry) notRunReason() string {
 	switch {
 	case e.Skip != "":
 		return e.Skip

@@ -10,38 +10,39 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// row is one data set of the paper's tables, a part of it, or a stand-in: what the cases of
-// a table's row have in common.
+// row is the part that all cases of a table's row have in common. Its data are a data set of the paper, a part of one,
+// or a stand-in.
 type row struct {
-	name     string // the paper's where data and n are the paper's
-	paper    string // the row of the published tables beside it; empty for none
-	data     string // in package datasets
-	n, testN int    // the first rows of training and test; 0: all
-	seeds    int
-	skip     string
-	auto     bool // solved by Auto, instead of Algorithm 1
+	name       string // name in our tables; the paper's name if the data and n are the paper's
+	paper      string // row of the published tables to compare with; empty if there is none
+	data       string // name in package datasets
+	n, testN   int    // number of training and test rows, the first ones of the data set; 0 for all
+	seeds      int    // number of seeds
+	skipReason string // why the row is not run; empty if it is run
+	usesAuto   bool   // whether the row is solved by Auto instead of Algorithm 1
 }
 
-// rowsOf returns the rows of a table at a scale: those that the paper prints in it, and the
-// stand-ins and built-in problems. Tables 1 and 4 have those of Auto.
+// rowsOf returns the rows of a table at a scale: the rows that the paper prints in this table, the stand-ins and the
+// built-in problems. Only tables 1 and 4 have the rows solved by Auto.
 func rowsOf(table string, s Scale) []row {
 	var out []row
-	for _, x := range records("rows.csv")[1:] {
-		w := row{name: x[1], paper: x[2], data: x[3], auto: x[7] != "", skip: x[8]}
+	for _, x := range readCSV("rows.csv")[1:] {
+		w := row{name: x[1], paper: x[2], data: x[3], usesAuto: x[7] != "", skipReason: x[8]}
 		if _, err := fmt.Sscan(strings.Join(x[4:7], " "), &w.n, &w.testN, &w.seeds); err != nil {
 			panic(err)
 		}
-		if x[0] != string(s) || w.auto && table != "table1" && table != "table4" {
+		if x[0] != string(s) || w.usesAuto && table != "table1" && table != "table4" {
 			continue
 		}
-		if w.paper == "" || !(printed{table, w.paper}).cell("dataset").IsBlank() {
+		if w.paper == "" || !(publishedRow{table, w.paper}).cell("dataset").IsBlank() {
 			out = append(out, w)
 		}
 	}
 	return out
 }
 
-// info looks up the data set. It panics for a name that package datasets does not have: the rows are ours.
+// info returns the description of the row's data set. It panics if package datasets does not have it, since the rows
+// are part of this program.
 func (w row) info() *datasets.Info {
 	info, err := datasets.Lookup(w.data)
 	if err != nil {
@@ -50,9 +51,10 @@ func (w row) info() *datasets.Info {
 	return info
 }
 
-func (w row) points() int { return sizeOf(Case{Data: w.data, N: w.n}).N }
+// trainingPoints returns the number of training points of the row.
+func (w row) trainingPoints() int { return sizeOf(Case{Data: w.data, N: w.n}).N }
 
-// tol returns the paper's τ for the task.
+// tol returns the tolerance τ that the paper uses for the task.
 func (w row) tol() float64 {
 	if w.info().Task == datasets.Regression {
 		return 1e-5
@@ -60,19 +62,19 @@ func (w row) tol() float64 {
 	return 1e-3
 }
 
-// width returns the s of a published table scaled by the share of the points: as printed
-// where n is the paper's; n/10 for what has no published s. At least 50.
-func (w row) width(table, column string) int {
-	p := printed{table, w.paper}
-	s := float64(w.points()) / 10
+// featureCount returns the number of features s for the row: the s in a column of a published table, multiplied by the
+// ratio of the row's n to the published n. It is n/10 if there is no published s, at least 50 and at most n.
+func (w row) featureCount(table, column string) int {
+	p := publishedRow{table, w.paper}
+	s := float64(w.trainingPoints()) / 10
 	if v := p.number(column); !math.IsNaN(v) {
-		s = v * float64(w.points()) / float64(p.points())
+		s = v * float64(w.trainingPoints()) / float64(p.trainingPoints())
 	}
-	return min(w.points(), max(50, int(math.Round(s))))
+	return min(w.trainingPoints(), max(50, int(math.Round(s))))
 }
 
-// solve returns the case of a solver with the row's data, σ, λ and τ.
-func (w row) solve(s krrlab.Solver) Case {
+// solverCase returns the case of a solver with the row's data, σ, λ and τ.
+func (w row) solverCase(s krrlab.Solver) Case {
 	info := w.info()
 	return Case{
 		Data: w.data, N: w.n, TestN: w.testN, Kernel: kernel.Spec{Name: "gaussian", Sigma: info.Sigma},
@@ -80,44 +82,44 @@ func (w row) solve(s krrlab.Solver) Case {
 	}
 }
 
-// pcg returns the case of Algorithm 1 with λ_p = factor·λ.
-func (w row) pcg(s int, factor float64) Case {
-	c := w.solve(krrlab.PCG)
+// pcgCase returns the case of Algorithm 1 with s features and λ_p = factor·λ.
+func (w row) pcgCase(s int, factor float64) Case {
+	c := w.solverCase(krrlab.PCG)
 	c.S, c.LambdaP = s, factor*c.Lambda
 	return c
 }
 
-// entry returns the entry of a case that takes the iterations of a column of a published table, for the time predicted.
-func (w row) entry(role string, c Case, table, column string) Entry {
-	e := Entry{Row: w.name, Role: role, Case: c, Skip: w.skip, Paper: w.paper}
-	if v := (printed{table, w.paper}).number(column); !math.IsNaN(v) {
+// newEntry returns the entry of a case. Its time is predicted with the iterations in a column of a published table.
+func (w row) newEntry(role string, c Case, table, column string) Entry {
+	e := Entry{Row: w.name, Role: role, Case: c, Skip: w.skipReason, Paper: w.paper}
+	if v := (publishedRow{table, w.paper}).number(column); !math.IsNaN(v) {
 		e.Expect = int(v)
 	}
 	return e
 }
 
-// seeded returns the entry of a case with the row's number of seeds: the first with its
-// test, the others for their iterations only.
-func (w row) seeded(role string, c Case, table, column string) []Entry {
+// seedEntries returns an entry for each of the row's seeds. Only the first seed is tested; the others are run for their
+// iterations and seconds.
+func (w row) seedEntries(role string, c Case, table, column string) []Entry {
 	var out []Entry
 	for k := range w.seeds {
 		c.Seed, c.CountOnly = uint64(k+1), k > 0
-		out = append(out, w.entry(role, c, table, column))
+		out = append(out, w.newEntry(role, c, table, column))
 	}
 	return out
 }
 
-// proposed returns the entries of Algorithm 1 with the s of a published table, whose iterations are in a column; of
-// Auto in a separate row.
-func (w row) proposed(table, iterations string) []Entry {
-	if w.auto {
-		return w.seeded(autoRole, w.solve(krrlab.AutoSolver), "", "")
+// proposedEntries returns the entries of Algorithm 1 with the s of a published table, which has the iterations in the
+// given column. For a row solved by Auto it returns the entries of Auto.
+func (w row) proposedEntries(table, iterations string) []Entry {
+	if w.usesAuto {
+		return w.seedEntries(autoRole, w.solverCase(krrlab.AutoSolver), "", "")
 	}
-	return w.seeded(proposed, w.pcg(w.width(table, "s"), 1), table, iterations)
+	return w.seedEntries(proposedRole, w.pcgCase(w.featureCount(table, "s"), 1), table, iterations)
 }
 
-// sameProblem reports whether the entry's training data are those of the published row,
-// all of them: by the registry, and where there is a result by what was read.
+// sameProblem reports whether the entry's training data are all the training data of the published row. It compares the
+// numbers of points: the number read if there is a result, and else the number in the registry.
 func (e *Entry) sameProblem() bool {
 	info, err := datasets.Lookup(e.Case.Data)
 	if err != nil || e.Paper == "" || info.Paper == nil {
@@ -127,5 +129,5 @@ func (e *Entry) sameProblem() bool {
 	if e.Result.Ran() {
 		n = e.Result.Data.N
 	}
-	return n == printed{row: e.Paper}.points()
+	return n == publishedRow{row: e.Paper}.trainingPoints()
 }

@@ -18,17 +18,18 @@ import (
 
 // Options of Run and Predict. Nil means the defaults.
 type Options struct {
-	Dirs    []string    // folders to look for data in; default: datasets.Dirs()
-	Out     string      // folder of reports, whose results are taken and which are written; empty keeps nothing
-	Memory  int64       // bytes a case may take; 0: no limit
-	Rates   *cost.Rates // of the machine, for predictions; nil: cost.Reference
-	Version string      // of the program, for the results
-	// Monitor is called with the progress, Finished with each case that ended; nil is silent.
-	Monitor  func(Progress)
+	Dirs    []string    // folders to search for data; default: datasets.Dirs()
+	Out     string      // folder of reports: their results are reused, and new results are saved there; "" saves nothing
+	Memory  int64       // memory limit of a case in bytes; 0 means no limit
+	Rates   *cost.Rates // rates of the machine, for predictions; default: cost.Reference()
+	Version string      // version of the program, which is stored in the results
+	// Monitor, if not nil, is called with the progress of the run.
+	Monitor func(Progress)
+	// Finished, if not nil, is called when a case has ended.
 	Finished func(c Case, r *Result)
 }
 
-// withDefaults returns the options with their defaults; the caller's are left alone.
+// withDefaults returns a copy of the options with defaults in place of zero values. o is not changed.
 func (o *Options) withDefaults() Options {
 	opt := *cmp.Or(o, &Options{})
 	if opt.Dirs == nil {
@@ -46,57 +47,58 @@ func (o *Options) withDefaults() Options {
 	return opt
 }
 
-// Progress says how far a run is.
+// Progress is the progress of a run.
 type Progress struct {
 	Case         Case
-	Index, Total int           // of the case, from 1
-	Event        krrlab.Event  // of its stage
-	Remaining    time.Duration // of the run, by the costs predicted and what the cases done took
+	Index, Total int           // number of the case, from 1, and number of cases
+	Event        krrlab.Event  // progress of the case's current stage
+	Remaining    time.Duration // predicted remaining time of the run, corrected by the times of the finished cases
 }
 
-// Run runs the plans, and returns them with their results. Each case is run once, whichever plans ask for it, and not
-// at all if a report in o.Out has its result. The reports of the plans are in o.Out, as <id>.<scale>.json, from the
-// first result on, so that a run that was interrupted is continued by the same call. A case that fails, or whose data
-// are missing, has the reason in its result, and the others go on.
+// Run runs the plans and returns them with their results. Each case is run once, even if several plans contain it. It
+// is not run if a report in o.Out has its result. After each case the reports are saved in o.Out as <id>.<scale>.json,
+// so that the same call continues an interrupted run. If a case fails or its data are missing, its result contains the
+// reason, and the other cases are still run.
 //
-// If the context ends, Run returns its error with the reports as far as they are. Any other error is of the files.
+// If ctx ends, Run returns the error of ctx and the reports with the results so far. All other errors concern reading
+// or writing the reports.
 func Run(ctx context.Context, plans []*Report, o *Options) ([]*Report, error) {
 	opt := o.withDefaults()
-	r := &runner{opt: &opt, jobs: jobs(plans, &opt), reports: plans}
-	if err := recall(r.jobs, plans, &opt); err != nil {
+	r := &runner{opt: &opt, jobs: planJobs(plans, &opt), reports: plans}
+	if err := loadResults(r.jobs, plans, &opt); err != nil {
 		return nil, err
 	}
-	return plans, r.all(ctx)
+	return plans, r.runAll(ctx)
 }
 
-// recall takes the results of cases that the reports in o.Out have.
-func recall(list []*job, plans []*Report, o *Options) error {
+// loadResults sets the results of jobs from the reports in o.Out.
+func loadResults(list []*job, plans []*Report, o *Options) error {
 	if o.Out == "" {
 		return nil
 	}
 	ids := IDs()
 	for _, p := range plans {
-		ids = once(ids, p.ID)
+		ids = appendUnique(ids, p.ID)
 	}
 	reports, err := loadReports(o.Out, ids)
-	kept := map[string]*Result{}
+	saved := map[string]*Result{}
 	for _, r := range reports {
 		for _, e := range r.Entries {
 			if e.Result.Ran() {
-				kept[e.Case.key()] = e.Result
+				saved[e.Case.key()] = e.Result
 			}
 		}
 	}
 	for _, j := range list {
-		if x := kept[j.c.key()]; x != nil {
-			j.settle(x)
+		if x := saved[j.c.key()]; x != nil {
+			j.setResult(x)
 		}
 	}
 	return err
 }
 
-// settle gives a job its result, and so the entries that ask for it.
-func (j *job) settle(x *Result) {
+// setResult sets the result of a job and of all its entries that are not skipped.
+func (j *job) setResult(x *Result) {
 	j.result = x
 	for _, e := range j.entries {
 		if e.Skip == "" {
@@ -105,30 +107,32 @@ func (j *job) settle(x *Result) {
 	}
 }
 
-// runner is one run.
+// runner is the state of one run.
 type runner struct {
 	opt     *Options
 	jobs    []*job
-	reports []*Report // whose entries are those of the jobs
+	reports []*Report // the plans; their entries are the entries of the jobs
 
-	index      int       // of the job under way, from 1
-	began      time.Time // when it did
-	took, cost float64   // seconds of the jobs done in this run, and those predicted
+	index            int       // number of the current job, from 1
+	started          time.Time // start of the current job
+	secondsTaken     float64   // measured time of the jobs finished in this run
+	secondsPredicted float64   // predicted time of the same jobs
 
-	session *session
-	group   group
-	failed  error // why there is no session of the group
+	session    *session
+	group      group // group of the session
+	sessionErr error // error of opening the session
 }
 
-func (r *runner) all(ctx context.Context) error {
+// runAll runs the jobs that have no result yet and saves the reports.
+func (r *runner) runAll(ctx context.Context) error {
 	for i, j := range r.jobs {
 		switch {
 		case j.result != nil:
-		case j.skip != "":
-			j.settle(&Result{Status: NotRun, Reason: j.skip, Data: Data{Name: j.c.Data}})
+		case j.skipReason != "":
+			j.setResult(&Result{Status: NotRun, Reason: j.skipReason, Data: Data{Name: j.c.Data}})
 		default:
 			r.index = i + 1
-			if err := r.run(ctx, j); err != nil {
+			if err := r.runJob(ctx, j); err != nil {
 				return err
 			}
 		}
@@ -136,39 +140,39 @@ func (r *runner) all(ctx context.Context) error {
 	return r.save()
 }
 
-// save writes the reports.
+// save writes the reports into the folder Options.Out.
 func (r *runner) save() error {
 	if r.opt.Out == "" {
 		return nil
 	}
-	for _, rep := range r.reports {
-		if err := rep.Save(filepath.Join(r.opt.Out, rep.FileName())); err != nil {
+	for _, planReport := range r.reports {
+		if err := planReport.Save(filepath.Join(r.opt.Out, planReport.FileName())); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// run runs a job and keeps its result.
-func (r *runner) run(ctx context.Context, j *job) error {
-	r.began = time.Now()
+// runJob runs a job, sets its result and saves the reports. It returns an error only if ctx ends or saving fails.
+func (r *runner) runJob(ctx context.Context, j *job) error {
+	r.started = time.Now()
 	res, err := r.measure(ctx, j.c)
 	if e := ctx.Err(); e != nil {
 		return e
 	}
-	r.took += time.Since(r.began).Seconds()
-	r.cost += j.cost.Sum()
+	r.secondsTaken += time.Since(r.started).Seconds()
+	r.secondsPredicted += j.cost.Sum()
 	if err != nil {
 		res = &Result{Status: Failed, Reason: oneLine(err), Data: Data{Name: j.c.Data}}
 	}
 	res.Machine, res.Commit, res.Bytes = machine(), r.opt.Version, accel.PeakRSS()
 	res.Date = time.Now().UTC().Format(time.RFC3339)
-	j.settle(res)
+	j.setResult(res)
 	r.opt.Finished(j.c, res)
 	return r.save()
 }
 
-// oneLine is the first line of an error, without the package's name.
+// oneLine returns the first line of an error's message, without the package name.
 func oneLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	for _, name := range []string{"experiments: ", "krrlab: "} {
@@ -177,14 +181,14 @@ func oneLine(err error) string {
 	return line
 }
 
-// measure runs a case in its group's session. A panic in it is an error of the case.
+// measure runs a case in the session of its group. A panic is returned as an error.
 func (r *runner) measure(ctx context.Context, c Case) (res *Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	if err := r.open(ctx, c); err != nil {
+	if err := r.openSessionFor(ctx, c); err != nil {
 		return nil, err
 	}
 	switch c.Method {
@@ -196,16 +200,16 @@ func (r *runner) measure(ctx context.Context, c Case) (res *Result, err error) {
 	return nil, fmt.Errorf("unknown method %q", c.Method)
 }
 
-// open makes the session of a case's group the current one, and lets go of what this case
-// has no use for.
-func (r *runner) open(ctx context.Context, c Case) error {
+// openSessionFor makes the session of a case's group the current session, and frees matrices that the case does not
+// use.
+func (r *runner) openSessionFor(ctx context.Context, c Case) error {
 	if g := groupOf(c); g != r.group || r.session == nil {
 		r.session, r.group = nil, g
 		debug.FreeOSMemory()
-		r.session, r.failed = openSession(ctx, g, r.opt, r.watch)
+		r.session, r.sessionErr = openSession(ctx, g, r.opt, r.report)
 	}
-	if r.failed != nil {
-		return r.failed
+	if r.sessionErr != nil {
+		return r.sessionErr
 	}
 	if !c.sharesK() && r.session.lab != nil {
 		r.session.lab.Free()
@@ -214,8 +218,8 @@ func (r *runner) open(ctx context.Context, c Case) error {
 	return nil
 }
 
-// watch reports a stage of the job under way.
-func (r *runner) watch(e krrlab.Event) error {
+// report passes the progress of the current job on to the monitor.
+func (r *runner) report(e krrlab.Event) error {
 	r.opt.Monitor(Progress{
 		Case: r.jobs[r.index-1].c, Index: r.index, Total: len(r.jobs), Event: e,
 		Remaining: r.remaining(),
@@ -223,26 +227,27 @@ func (r *runner) watch(e krrlab.Event) error {
 	return nil
 }
 
-// remaining predicts the time left: the costs of what is to come, corrected by how much longer
-// than predicted the cases done took.
+// remaining predicts the remaining time of the run. It is the predicted time of the remaining jobs, multiplied by the
+// ratio of the measured to the predicted time of the finished jobs (between 0.1 and 10).
 func (r *runner) remaining() time.Duration {
-	left, slow := 0.0, 1.0
-	if r.cost > 5 {
-		slow = min(max(r.took/r.cost, 0.1), 10)
+	total, correction := 0.0, 1.0
+	if r.secondsPredicted > 5 {
+		correction = min(max(r.secondsTaken/r.secondsPredicted, 0.1), 10)
 	}
 	for i, j := range r.jobs {
-		if j.result != nil || j.skip != "" {
+		if j.result != nil || j.skipReason != "" {
 			continue
 		}
-		s := slow * j.cost.Sum()
+		s := correction * j.cost.Sum()
 		if i == r.index-1 {
-			s = max(0, s-time.Since(r.began).Seconds())
+			s = max(0, s-time.Since(r.started).Seconds())
 		}
-		left += s
+		total += s
 	}
-	return time.Duration(left * float64(time.Second))
+	return time.Duration(total * float64(time.Second))
 }
 
+// machine describes this machine.
 func machine() Machine {
 	limit, _ := accel.MemoryLimit()
 	blas := accel.InUse()

@@ -214,7 +214,7 @@ func TestFailures(t *testing.T) {
 // TestReportJSON: a report comes back from its file as it was.
 func TestReportJSON(t *testing.T) {
 	w := row{name: "built-in", data: "synthetic-classes", n: 300, testN: 100, seeds: 2}
-	p := &Report{ID: "table1", Scale: Smoke, Entries: w.seeded(proposed, w.pcg(30, 1), "", "")}
+	p := &Report{ID: "table1", Scale: Smoke, Entries: w.seedEntries(proposedRole, w.pcgCase(30, 1), "", "")}
 	reports, err := Run(t.Context(), []*Report{p}, &Options{Out: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

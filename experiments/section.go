@@ -7,24 +7,24 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Markers of the part of a page that Section's text stands between.
+// Markers before and after the part of a page that UpdateSection replaces.
 const (
 	SectionBegin = "<!-- results: made by make figures from experiments/results; do not edit -->"
 	SectionEnd   = "<!-- end of results -->"
 )
 
-// noResults is the section where there are no laptop results.
+// noResults is the text of the section if there are no results at scale Laptop.
 const noResults = "No results at laptop scale are kept yet: `krrlab reproduce all --scale laptop` makes them.\n"
 
-// Section returns what docs/results.md says about the reports at scale Laptop: the result table,
-// figure 1, and the verdicts, with the numbers they were judged by where a claim does not
-// hold; a line that says so if there are no reports.
+// Section returns the part of docs/results.md about the reports at scale Laptop: the table of results, figure 1, the
+// number of verdicts of each outcome, and the verdicts that do not hold with their numbers. If there are no such
+// reports, it returns noResults.
 func Section(reports []*Report) string {
-	by := map[string]*Report{}
+	byID := map[string]*Report{}
 	var laptop []*Report
 	for _, r := range reports {
 		if r.Scale == Laptop {
-			by[r.ID] = r
+			byID[r.ID] = r
 			laptop = append(laptop, r)
 		}
 	}
@@ -32,85 +32,88 @@ func Section(reports []*Report) string {
 		return noResults
 	}
 	var b strings.Builder
-	if r := by["table1"]; r != nil {
-		fmt.Fprintf(&b, "%s\n", summaryTable(r, by["table2"], by["table4"]).Markdown())
+	if r := byID["table1"]; r != nil {
+		fmt.Fprintf(&b, "%s\n", summaryTable(r, byID["table2"], byID["table4"]).Markdown())
 	}
-	if r := by["figure1"]; r != nil {
+	if r := byID["figure1"]; r != nil {
 		if f := r.Plot(); f != nil {
-			fmt.Fprintf(&b, "![%s](../experiments/results/%s.svg)\n\n", f.Title, r.base())
+			fmt.Fprintf(&b, "![%s](../experiments/results/%s.svg)\n\n", f.Title, r.baseName())
 		}
 	}
-	counts, other := map[string]int{}, ""
+	counts, notHolding := map[string]int{}, ""
 	for _, r := range laptop {
 		for _, v := range r.Verdicts() {
 			if counts[v.Outcome]++; v.Outcome != Holds {
-				other += fmt.Sprintf("- [%s](../experiments/results/%s.md) %s\n",
-					r.name(), r.base(), v.short(""))
+				notHolding += fmt.Sprintf("- [%s](../experiments/results/%s.md) %s\n",
+					r.paperName(), r.baseName(), v.abbreviate(""))
 			}
 		}
 	}
 	fmt.Fprintf(&b, "%s ([the rule](reproduce.md#the-rule-for-claims)). Each, with its numbers, is in the page of its "+
 		"table or figure in [experiments/results](../experiments/results), here only what does not hold.\n\n",
 		tally(counts))
-	return b.String() + other
+	return b.String() + notHolding
 }
 
-// summaryTable is table 1 in short, with the iterations for λ_p = 10λ and without a
-// preconditioner beside it where there are those reports.
-func summaryTable(one, two, four *Report) *plots.Table {
+// summaryTable returns a short form of table 1. It has additional columns with the iterations for λ_p = 10λ, from table
+// 2, and without a preconditioner, from table 4; they are blank if table2 or table4 is nil.
+func summaryTable(table1, table2, table4 *Report) *plots.Table {
 	t := &plots.Table{
 		Title: "The paper's table 1 on this laboratory",
 		Caption: "λ_p = λ; iterations are the median (least–most) of the seeds, seconds the median of those of " +
 			"training, " +
-			machines(one) + ". Published numbers are given only where data and n are the paper's. All tables and " +
+			machineNames(table1) + ". Published numbers are given only where data and n are the paper's. All tables and " +
 			"figures: experiments/results.",
 		Columns: plots.Heads("data", "n", "s", "iterations :", "published :", "with 10λ :",
 			"without preconditioner :", "seconds %.0f", "error :", "published :"),
 	}
-	for _, row := range one.ranRows() {
-		s := one.oursOf(row)
-		if s.first == nil {
+	for _, row := range table1.ranRows() {
+		s := table1.oursOf(row)
+		if s.firstRun == nil {
 			continue
 		}
-		var p printed
-		if s.first.sameProblem() {
-			p = one.printed("table1", row)
+		var p publishedRow
+		if s.firstRun.sameProblem() {
+			p = table1.publishedRow("table1", row)
 		}
-		t.Add(row, s.first.Result.Data.N, s.width(), s.text(), p.cell("iterations"),
-			iterationsIn(two, row, tenLambda, s.c.S), iterationsIn(four, row, plainRole, 0), s.train(),
-			s.besideError(p, "error_rate"))
+		t.Add(row, s.firstRun.Result.Data.N, s.featuresCell(), s.iterationsCell(), p.cell("iterations"),
+			iterationsIn(table2, row, tenLambdaRole, s.firstCase.S), iterationsIn(table4, row, plainRole, 0),
+			s.trainSeconds(),
+			s.compareError(p, "error_rate"))
 	}
 	return t
 }
 
-// iterationsIn returns the iterations of a row and a role, and their s where it is not the one
-// given.
+// iterationsIn returns a cell with the iterations of a row and a role, and with their s if it differs from the
+// argument.
 func iterationsIn(r *Report, row, role string, s int) plots.Cell {
 	if r == nil {
 		return plots.Blank()
 	}
 	x := r.sampleOf(row, role)
-	if x.first == nil || x.c.S == s {
-		return x.text()
+	if x.firstRun == nil || x.firstCase.S == s {
+		return x.iterationsCell()
 	}
-	return plots.Text(fmt.Sprintf("%s, s = %d", x.text(), x.c.S))
+	return plots.Text(fmt.Sprintf("%s, s = %d", x.iterationsCell(), x.firstCase.S))
 }
 
-func machines(r *Report) string {
+// machineNames returns the machines that the report was measured on, separated by semicolons.
+func machineNames(r *Report) string {
 	var out []string
 	for _, e := range r.Entries {
 		if e.Result.Ran() {
-			out = once(out, e.Result.Machine.short())
+			out = appendUnique(out, e.Result.Machine.shortName())
 		}
 	}
 	return strings.Join(out, "; ")
 }
 
-// UpdateSection returns the text with what is between the markers replaced by the section.
+// UpdateSection returns the text with section in place of the part between the markers. It returns an error if a marker
+// is missing.
 func UpdateSection(text, section string) (string, error) {
-	head, rest, ok := strings.Cut(text, SectionBegin)
-	_, tail, closed := strings.Cut(rest, SectionEnd)
-	if !ok || !closed {
+	head, afterBegin, hasBegin := strings.Cut(text, SectionBegin)
+	_, tail, hasEnd := strings.Cut(afterBegin, SectionEnd)
+	if !hasBegin || !hasEnd {
 		return "", fmt.Errorf("experiments: the text has no %q with %q after it", SectionBegin, SectionEnd)
 	}
 	return head + SectionBegin + "\n\n" + section + "\n" + SectionEnd + tail, nil

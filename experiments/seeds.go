@@ -10,44 +10,45 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// sample is what the seeds of one case gave.
+// sample contains the results of all seeds of one case.
 type sample struct {
-	x          float64 // its place on a curve: one s of figure 1, one n of figure 2
-	c          Case    // of the first seed
-	first      *Entry  // the first seed that ran: the one that was tested, if it did; nil if none ran
-	seeds, ran int     // planned, and of these those that ran
-	capped     *Entry  // a seed that did not converge; nil if all did
+	position     float64 // position on a curve: s in figure 1, n in figure 2
+	firstCase    Case    // case of the first seed
+	firstRun     *Entry  // first seed that ran, which is the tested seed if that ran; nil if none ran
+	plannedSeeds int     // number of seeds in the plan
+	ranSeeds     int     // number of seeds that ran
+	unconverged  *Entry  // first seed that did not converge; nil if all converged
 
-	// Ascending: training of the seeds that ran, iterations of those that converged, errors of those that were tested
-	// too.
-	seconds, iterations, errors []float64
+	seconds    []float64 // seconds of training of the seeds that ran, ascending
+	iterations []float64 // iterations of the seeds that converged, ascending
+	errors     []float64 // test errors of the seeds that converged and were tested, ascending
 }
 
-// gather makes a sample of the seeds of a case, with the iterations to τ where their solve went on beyond it; 0: to
-// their own tolerance.
-func gather(entries []*Entry, tol float64) *sample {
-	s := &sample{seeds: len(entries)}
+// newSample collects the results of the seeds of a case. Iterations are counted to the tolerance tol if a seed was
+// solved to a smaller one, and otherwise to the tolerance of its solve; tol = 0 always counts to the latter.
+func newSample(entries []*Entry, tol float64) *sample {
+	s := &sample{plannedSeeds: len(entries)}
 	for i, e := range entries {
 		if i == 0 {
-			s.c = e.Case
+			s.firstCase = e.Case
 		}
-		x := e.Result
-		if !x.Ran() {
+		position := e.Result
+		if !position.Ran() {
 			continue
 		}
-		s.ran++
-		s.first = cmp.Or(s.first, e)
-		s.seconds = append(s.seconds, x.Train())
-		iterations, ok := x.Iterations, x.Converged
+		s.ranSeeds++
+		s.firstRun = cmp.Or(s.firstRun, e)
+		s.seconds = append(s.seconds, position.Train())
+		iterations, ok := position.Iterations, position.Converged
 		if e.Case.Tol < tol {
-			iterations, ok = x.iterationsTo(tol)
+			iterations, ok = position.iterationsTo(tol)
 		}
 		if !ok {
-			s.capped = cmp.Or(s.capped, e)
+			s.unconverged = cmp.Or(s.unconverged, e)
 			continue
 		}
 		s.iterations = append(s.iterations, float64(iterations))
-		if v := x.Error(); !math.IsNaN(v) {
+		if v := position.Error(); !math.IsNaN(v) {
 			s.errors = append(s.errors, v)
 		}
 	}
@@ -57,34 +58,35 @@ func gather(entries []*Entry, tol float64) *sample {
 	return s
 }
 
-// sampleOf collects the seeds of a row and a role.
-func (r *Report) sampleOf(row, role string) *sample { return gather(r.Find(row, role), 0) }
+// sampleOf returns the sample of a row and a role.
+func (r *Report) sampleOf(row, role string) *sample { return newSample(r.Find(row, role), 0) }
 
-// curve collects the entries of a row and a role by their place, s in figure 1 and n in figure 2, in the order of the
-// plan.
+// curve returns a sample for each position of a row and a role, in the order of the plan. The position is s in figure 1
+// and n in figure 2.
 func (r *Report) curve(row, role string) []*sample {
 	var places []int
-	by := map[int][]*Entry{}
+	entriesAt := map[int][]*Entry{}
 	for _, e := range r.Find(row, role) {
-		x := e.Case.S
+		position := e.Case.S
 		if r.ID == "figure2" {
-			x = sizeOf(e.Case).N
+			position = sizeOf(e.Case).N
 		}
-		places, by[x] = once(places, x), append(by[x], e)
+		places, entriesAt[position] = appendUnique(places, position), append(entriesAt[position], e)
 	}
 	var out []*sample
-	for _, x := range places {
-		s := gather(by[x], 0)
-		s.x = float64(x)
+	for _, position := range places {
+		s := newSample(entriesAt[position], 0)
+		s.position = float64(position)
 		out = append(out, s)
 	}
 	return out
 }
 
-// complete reports whether all seeds ran, converged and were tested.
-func (s *sample) complete() bool { return len(s.errors) == s.seeds }
+// complete reports whether all planned seeds ran, converged and were tested.
+func (s *sample) complete() bool { return len(s.errors) == s.plannedSeeds }
 
-// median returns the median of an ascending sample, halfway between the middle two of an even number; NaN of none.
+// median returns the median of ascending numbers: the middle one, or the mean of the middle two. It is NaN if there are
+// no numbers.
 func median(v []float64) float64 {
 	if len(v) == 0 {
 		return math.NaN()
@@ -92,98 +94,102 @@ func median(v []float64) float64 {
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
-// ends returns the least and the largest of an ascending sample.
-func ends(v []float64) (lo, hi float64) { return v[0], v[len(v)-1] }
+// minMax returns the smallest and the largest of ascending numbers.
+func minMax(v []float64) (lo, hi float64) { return v[0], v[len(v)-1] }
 
-// median returns the median number of iterations; NaN where a seed did not converge or none ran.
+// median returns the median number of iterations. It is NaN if a seed did not converge or no seed ran.
 func (s *sample) median() float64 {
-	if s.capped != nil {
+	if s.unconverged != nil {
 		return math.NaN()
 	}
 	return median(s.iterations)
 }
 
-// needs returns what is known of the iterations to the tolerance: the median; more than were allowed
-// where a seed did not converge; nothing where none ran.
-func (s *sample) needs() bounds {
-	if s.capped != nil {
-		return bounds{float64(s.capped.Result.Iterations) + 1, math.Inf(1)}
+// iterationBounds returns bounds for the number of iterations to the tolerance. Both are the median if all seeds
+// converged. If a seed did not converge, the lower bound is one more than its iterations and the upper bound is
+// infinite. Both are NaN if no seed ran.
+func (s *sample) iterationBounds() bounds {
+	if s.unconverged != nil {
+		return bounds{float64(s.unconverged.Result.Iterations) + 1, math.Inf(1)}
 	}
 	return bounds{s.median(), s.median()}
 }
 
-// spread returns the median of an ascending sample with its ends, shown as "85", or "85 (83–88)" where that is not all,
-// with the verb of a float64; nothing of none. A note follows.
-func spread(v []float64, verb, note string) plots.Cell {
+// spreadCell returns a cell with the median, the minimum and the maximum of ascending numbers. Its text is "85
+// (83–88)", or "85" if the three are equal, followed by the note. verb is the format of a number. Without numbers the
+// text is the note alone.
+func spreadCell(v []float64, verb, note string) plots.Cell {
 	if len(v) == 0 {
 		return plots.Text(note)
 	}
-	lo, hi := ends(v)
-	text := fmt.Sprintf(verb, median(v))
+	lo, hi := minMax(v)
+	iterationsCell := fmt.Sprintf(verb, median(v))
 	if a, b := fmt.Sprintf(verb, lo), fmt.Sprintf(verb, hi); a != b {
-		text += fmt.Sprintf(" (%s–%s)", a, b)
+		iterationsCell += fmt.Sprintf(" (%s–%s)", a, b)
 	}
-	return plots.Spread(median(v), lo, hi, text+note)
+	return plots.Spread(median(v), lo, hi, iterationsCell+note)
 }
 
-// text gives the iterations as spread does, as "FAIL (1000)" in the paper's word where a seed did not converge within
-// the iterations allowed, what else it ended with, and a blank where none ran; how many of the seeds these are, where
-// it is not all.
-func (s *sample) text() plots.Cell {
+// iterationsCell returns a cell with the iterations, as spreadCell does. If a seed did not converge within the allowed
+// iterations, the text is "FAIL (1000)", the paper's word; if a seed ended in another way, the text has its status
+// instead. The text also has the number of seeds that ran, if not all of them did. The cell is blank if none ran.
+func (s *sample) iterationsCell() plots.Cell {
 	switch {
-	case s.capped != nil:
-		how := s.capped.Result.Status
-		if how.Is(pcg.MaxIterations) {
-			how = "FAIL"
+	case s.unconverged != nil:
+		status := s.unconverged.Result.Status
+		if status.Is(pcg.MaxIterations) {
+			status = "FAIL"
 		}
-		b := s.needs()
-		text := fmt.Sprintf("%s (%d)%s", how, s.capped.Result.Iterations, s.share())
-		return plots.Spread(math.NaN(), b.lo, b.hi, text)
-	case s.ran == 1 && s.seeds == 1:
+		b := s.iterationBounds()
+		iterationsCell := fmt.Sprintf("%s (%d)%s", status, s.unconverged.Result.Iterations, s.seedShare())
+		return plots.Spread(math.NaN(), b.lo, b.hi, iterationsCell)
+	case s.ranSeeds == 1 && s.plannedSeeds == 1:
 		return plots.Number(s.median())
 	}
-	return spread(s.iterations, "%g", s.share())
+	return spreadCell(s.iterations, "%g", s.seedShare())
 }
 
-// share says how many of the seeds ran where it is not all: ", 2 of 5 seeds".
-func (s *sample) share() string {
-	if s.ran == 0 || s.ran == s.seeds {
+// seedShare returns a note such as ", 2 of 5 seeds" if only some of the planned seeds ran, and "" otherwise.
+func (s *sample) seedShare() string {
+	if s.ranSeeds == 0 || s.ranSeeds == s.plannedSeeds {
 		return ""
 	}
-	return fmt.Sprintf(", %d of %d seeds", s.ran, s.seeds)
+	return fmt.Sprintf(", %d of %d seeds", s.ranSeeds, s.plannedSeeds)
 }
 
-// words gives the iterations in a sentence: "90 (85–95) iterations", "more than 1000 iterations".
-func (s *sample) words() string {
+// iterationsText returns the iterations for use in a sentence, such as "90 (85–95) iterations" or "more than 1000
+// iterations".
+func (s *sample) iterationsText() string {
 	switch {
-	case s.ran == 0:
+	case s.ranSeeds == 0:
 		return "no iterations"
-	case s.capped == nil:
-		return spread(s.iterations, "%g", " iterations"+s.share()).String()
-	case s.capped.Result.Status.Is(pcg.MaxIterations):
-		return fmt.Sprintf("more than %d iterations", s.capped.Result.Iterations)
+	case s.unconverged == nil:
+		return spreadCell(s.iterations, "%g", " iterations"+s.seedShare()).String()
+	case s.unconverged.Result.Status.Is(pcg.MaxIterations):
+		return fmt.Sprintf("more than %d iterations", s.unconverged.Result.Iterations)
 	}
-	return fmt.Sprintf("%d iterations without an answer (%s)", s.capped.Result.Iterations, s.capped.Result.Status)
+	return fmt.Sprintf("%d iterations without an answer (%s)", s.unconverged.Result.Iterations,
+		s.unconverged.Result.Status)
 }
 
-// train returns the median of the seconds of training; NaN if no seed ran.
-func (s *sample) train() float64 { return median(s.seconds) }
+// trainSeconds returns the median of the seconds of training, or NaN if no seed ran.
+func (s *sample) trainSeconds() float64 { return median(s.seconds) }
 
-// result returns the first seed's result; nil if none ran.
+// result returns the result of the first seed that ran, or nil if none did.
 func (s *sample) result() *Result {
-	if s.first == nil {
+	if s.firstRun == nil {
 		return nil
 	}
-	return s.first.Result
+	return s.firstRun.Result
 }
 
-// seedsText says how many seeds a place has: "5", "3 of 5 converged".
-func (s *sample) seedsText() plots.Cell {
+// seedsCell returns a cell with the number of seeds, such as "5", "3 of 5 converged" or "3 of 5 run".
+func (s *sample) seedsCell() plots.Cell {
 	switch n := len(s.errors); {
-	case s.capped != nil:
-		return plots.Text(fmt.Sprintf("%d of %d converged", n, s.ran))
-	case n < s.seeds:
-		return plots.Text(fmt.Sprintf("%d of %d run", n, s.seeds))
+	case s.unconverged != nil:
+		return plots.Text(fmt.Sprintf("%d of %d converged", n, s.ranSeeds))
+	case n < s.plannedSeeds:
+		return plots.Text(fmt.Sprintf("%d of %d run", n, s.plannedSeeds))
 	default:
 		return plots.Number(float64(n))
 	}

@@ -12,19 +12,18 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// session is what the cases of one data set, n, kernel and λ have in common: the data,
-// and what solves form of them.
+// session contains the data and the matrices that all cases with the same data set, n, kernel and λ share.
 type session struct {
 	opt     *Options
 	monitor func(krrlab.Event) error
 
 	train, test *datasets.Dataset
-	info        Data
-	load        float64     // seconds of reading
-	lab         *krrlab.Lab // of the first case; the others share its matrices
+	info        Data        // description of the data
+	loadSeconds float64     // time of reading the data
+	lab         *krrlab.Lab // lab of the first case, whose matrices the other cases share
 }
 
-// group says which cases share a session.
+// group identifies the cases that share a session.
 type group struct {
 	data   string
 	n      int
@@ -34,7 +33,7 @@ type group struct {
 
 func groupOf(c Case) group { return group{c.Data, c.N, c.Kernel, c.Lambda} }
 
-// openSession reads the data of a group and checks them against their checksums.
+// openSession reads the data of a group and verifies the checksums of its files.
 func openSession(ctx context.Context, g group, o *Options, monitor func(krrlab.Event) error) (*session, error) {
 	s := &session{opt: o, monitor: monitor}
 	monitor(krrlab.Event{Stage: stage.Load})
@@ -43,13 +42,12 @@ func openSession(ctx context.Context, g group, o *Options, monitor func(krrlab.E
 	if err != nil {
 		return s, err
 	}
-	s.train, s.test, s.load = pair.Train, pair.Test, time.Since(start).Seconds()
+	s.train, s.test, s.loadSeconds = pair.Train, pair.Test, time.Since(start).Seconds()
 	s.info, err = provenance(pair, o.Dirs)
 	return s, err
 }
 
-// provenance says what data a pair is; the checksums of its files are verified where they are
-// known.
+// provenance describes the data of a pair. It returns an error if a file does not have its known checksum.
 func provenance(p *datasets.Pair, dirs []string) (Data, error) {
 	d := Data{
 		Name: p.Info.Name, Title: p.Info.Title, N: p.Train.Len(), Of: p.Info.N, D: p.Train.Dim(),
@@ -64,23 +62,23 @@ func provenance(p *datasets.Pair, dirs []string) (Data, error) {
 	paths, _ := p.Info.Find(dirs)
 	for _, f := range p.Info.Files {
 		name := paths[f.Role]
-		known, err := f.Verify(name)
+		hasChecksum, err := f.Verify(name)
 		if err != nil {
 			return d, err
 		}
 		d.Source = joinNotes(d.Source, filepath.Base(name))
-		if known {
+		if hasChecksum {
 			d.SHA256 = append(d.SHA256, f.SHA256)
 		}
 	}
 	return d, nil
 }
 
-// joinNotes joins what there is of two notes.
+// joinNotes joins two notes by a semicolon. Either of them may be empty.
 func joinNotes(a, b string) string { return strings.Trim(a+"; "+b, "; ") }
 
-// tests returns the test rows of a case.
-func (s *session) tests(c Case) *datasets.Dataset {
+// testRows returns the test rows of a case, or nil if it is not tested.
+func (s *session) testRows(c Case) *datasets.Dataset {
 	if c.CountOnly || s.test == nil {
 		return nil
 	}

@@ -15,19 +15,19 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// solve runs a case of one of the solvers.
+// solve runs a case that one of krrlab's solvers solves.
 func (s *session) solve(ctx context.Context, c Case) (*Result, error) {
 	cfg, err := s.config(c)
 	if err != nil {
 		return nil, err
 	}
-	lab, err := s.labOf(cfg)
+	lab, err := s.labFor(cfg)
 	if err != nil {
 		return nil, err
 	}
 	if lab.Planning() {
 		var o krrlab.PlanOptions
-		if test := s.tests(c); test != nil {
+		if test := s.testRows(c); test != nil {
 			o.Tests = test.Len()
 		}
 		if _, err := lab.Plan(ctx, o); err != nil {
@@ -38,29 +38,29 @@ func (s *session) solve(ctx context.Context, c Case) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := s.begin(c)
+	r := s.newResult(c)
 	r.Status, r.Converged, r.Iterations = Status(sol.Status.String()), sol.Converged(), sol.Iterations
 	r.TrueResidual, r.SampledResidual, r.Kappa = finitePtr(float64(sol.TrueResidual)),
 		finitePtr(float64(sol.SampledResidual)), finitePtr(float64(sol.Kappa))
 	r.ResidualKind = sol.ResidualKind
-	r.History, r.Reached = history(sol.History), reached(sol.History)
+	r.History, r.Reached = history(sol.History), reachedTolerances(sol.History)
 	r.Seconds, r.Shared = sol.Seconds, sol.Shared
-	r.Seconds.Load = s.load
+	r.Seconds.Load = s.loadSeconds
 	r.Storage, r.Form = sol.Storage, sol.Form
 	if c.Solver == krrlab.AutoSolver {
 		r.Chosen = sol.Method()
 	}
 	if sol.KeptShare.Known() {
-		r.Values = finite(map[string]float64{"kept": float64(sol.KeptShare), "dropped": float64(sol.DroppedBound)})
+		r.Values = finiteValues(map[string]float64{"kept": float64(sol.KeptShare), "dropped": float64(sol.DroppedBound)})
 	}
-	return r, s.judge(c, r, func(test *datasets.Dataset) (*model.Score, error) {
+	return r, s.addScores(c, r, func(test *datasets.Dataset) (*model.Score, error) {
 		return sol.Model.Evaluate(ctx, test, sol.PredictOptions())
 	})
 }
 
-// labOf returns a lab that shares its matrices with those of the session's other cases, with Auto one that does not:
-// what is there would make another method the fastest.
-func (s *session) labOf(cfg krrlab.Config) (*krrlab.Lab, error) {
+// labFor returns a lab that shares its matrices with the other cases of the session. For Auto it returns a lab that
+// shares nothing, because existing matrices could change which method is the fastest.
+func (s *session) labFor(cfg krrlab.Config) (*krrlab.Lab, error) {
 	if cfg.Solver == krrlab.AutoSolver {
 		return krrlab.New(s.train, cfg)
 	}
@@ -72,30 +72,31 @@ func (s *session) labOf(cfg krrlab.Config) (*krrlab.Lab, error) {
 	return s.lab.With(func(c *krrlab.Config) { *c = cfg })
 }
 
-// inDouble reports whether a case of n points is conjugate gradients without a preconditioner that are counted in
-// double precision, as the paper's are: where nothing else is asked for and K takes 5 GB at most. In float32
-// orthogonality is lost sooner (ADULT: 557 iterations for 366).
-func (c Case) inDouble(n int) bool {
+// countsInDouble reports whether the case is to be solved with K in float64, as in the paper. This is so for conjugate
+// gradients without a preconditioner, if the case does not set the storage and K needs at most 5 GB (n ≤ 35,000). With
+// K in float32 orthogonality is lost earlier, which costs iterations (557 instead of 366 on ADULT).
+func (c Case) countsInDouble(n int) bool {
 	return c.Solver == krrlab.CG && c.Storage == gram.Auto && n <= 35_000
 }
 
-// config turns a case into a configuration.
+// config returns the configuration of krrlab.New for a case.
 func (s *session) config(c Case) (cfg krrlab.Config, err error) {
 	cfg = c.Config
 	if cfg.Kernel, err = kernel.FromSpec(c.Kernel); err == nil {
 		cfg.Precond, err = c.Preconditioner(cfg.Kernel)
 	}
-	if n := s.train.Len(); c.inDouble(n) && (s.opt.Memory == 0 || gram.RankBytes(n, gram.Float64, 1) < s.opt.Memory/2) {
+	if n := s.train.Len(); c.countsInDouble(n) &&
+		(s.opt.Memory == 0 || gram.RankBytes(n, gram.Float64, 1) < s.opt.Memory/2) {
 		cfg.Storage = gram.Float64
 	}
 	cfg.Memory, cfg.Monitor = s.opt.Memory, s.monitor
 	return cfg, err
 }
 
-// begin returns a result with what is known before a case is run.
-func (s *session) begin(c Case) *Result {
+// newResult returns the result of a case with the description of its data.
+func (s *session) newResult(c Case) *Result {
 	r := &Result{Data: s.info}
-	t := s.tests(c)
+	t := s.testRows(c)
 	if t == nil {
 		return r
 	}
@@ -105,14 +106,14 @@ func (s *session) begin(c Case) *Result {
 	return r
 }
 
-// judge puts the judgment on the test data, if there are any, into the result.
-func (s *session) judge(c Case, r *Result, of func(test *datasets.Dataset) (*model.Score, error)) error {
-	test := s.tests(c)
+// addScores adds the test errors to the result, if the case is tested. evaluate computes the scores of the test rows.
+func (s *session) addScores(c Case, r *Result, evaluate func(test *datasets.Dataset) (*model.Score, error)) error {
+	test := s.testRows(c)
 	if test == nil {
 		return nil
 	}
 	start := time.Now()
-	score, err := of(test)
+	score, err := evaluate(test)
 	if err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func (s *session) judge(c Case, r *Result, of func(test *datasets.Dataset) (*mod
 	return nil
 }
 
-// finitePtr returns a pointer to v, nil for what is not finite.
+// finitePtr returns a pointer to v, or nil if v is not finite.
 func finitePtr(v float64) *float64 {
 	if !krrlab.Number(v).Known() {
 		return nil
@@ -131,7 +132,7 @@ func finitePtr(v float64) *float64 {
 	return &v
 }
 
-// history returns the worst residual after each iteration, to four digits.
+// history returns the worst residual after each iteration, rounded to four digits.
 func history(h []krrlab.HistRow) []float64 {
 	out := make([]float64, len(h))
 	for i, x := range h {
@@ -140,21 +141,21 @@ func history(h []krrlab.HistRow) []float64 {
 	return out
 }
 
-// reached returns after how many iterations every column had been within 10⁻¹, 10⁻², …: where
-// the solve to that tolerance would have ended, since a column that has converged is
-// left as it is, and the others do not depend on it. (Those of block conjugate gradients do: there
-// it is when they had come so far, and no more.)
-func reached(h []krrlab.HistRow) []Reached {
+// reachedTolerances returns the number of iterations after which every column had been within 10⁻¹, 10⁻², …. A solve
+// with this tolerance would have ended there, because a column that has converged is not changed any more and the other
+// columns do not depend on it. (In block conjugate gradients they do depend on it. There a solve with this tolerance
+// could end after another number of iterations.)
+func reachedTolerances(h []krrlab.HistRow) []Reached {
 	if len(h) == 0 || len(h[0].Columns) == 0 {
 		return nil
 	}
-	least := slices.Repeat([]float64{math.Inf(1)}, len(h[0].Columns)) // so far, of each column
+	smallest := slices.Repeat([]float64{math.Inf(1)}, len(h[0].Columns)) // least residual of each column so far
 	var out []Reached
 	for k, x := range h {
 		worst := 0.0
 		for j, v := range x.Columns {
-			least[j] = math.Min(least[j], v)
-			worst = math.Max(worst, least[j])
+			smallest[j] = math.Min(smallest[j], v)
+			worst = math.Max(worst, smallest[j])
 		}
 		for len(out) < len(decades) && worst <= stage.Aim*decades[len(out)] {
 			out = append(out, Reached{decades[len(out)], k})
@@ -163,5 +164,5 @@ func reached(h []krrlab.HistRow) []Reached {
 	return out
 }
 
-// decades are the tolerances that reached looks for.
+// decades are the tolerances of reachedTolerances.
 var decades = []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8}

@@ -10,27 +10,27 @@ import (
 )
 
 const (
-	proposed = "proposed" // the role of Algorithm 1 with the table's s and λ_p = λ
-	autoRole = "auto"     // that of what the plan chooses, in its own rows
+	proposedRole = "proposed" // role of Algorithm 1 with the table's s and λ_p = λ
+	autoRole     = "auto"     // role of the method that the plan chooses, in rows of its own
 )
 
 func table1Plan(s Scale) []Entry {
 	var out []Entry
 	for _, w := range rowsOf("table1", s) {
-		out = append(out, w.proposed("table1", "iterations")...)
+		out = append(out, w.proposedEntries("table1", "iterations")...)
 	}
 	return out
 }
 
-// oursOf returns the seeds of Algorithm 1 of a row, or of Auto.
+// oursOf returns the sample of Algorithm 1 for a row, or the sample of Auto if the row is solved by Auto.
 func (r *Report) oursOf(row string) *sample {
-	if s := r.sampleOf(row, proposed); s.seeds > 0 {
+	if s := r.sampleOf(row, proposedRole); s.plannedSeeds > 0 {
 		return s
 	}
 	return r.sampleOf(row, autoRole)
 }
 
-// autoText says what Auto chose in its rows, and on which machine; empty if there are none.
+// autoText describes the methods that Auto chose in its rows, and the machines; empty if there are no such rows.
 func (r *Report) autoText() string {
 	var text strings.Builder
 	for _, row := range r.Rows() {
@@ -39,11 +39,11 @@ func (r *Report) autoText() string {
 			continue
 		}
 		fmt.Fprintf(&text, " %s: %s", row, x.Chosen)
-		if kept, ok := x.Values["kept"]; ok {
+		if storedFraction, ok := x.Values["kept"]; ok {
 			fmt.Fprintf(&text, "; %g %% of the entries of K are kept, ‖·‖₂ of the others is at most %.1e",
-				stage.RoundDigits(100*kept, 2), x.Values["dropped"])
+				stage.RoundDigits(100*storedFraction, 2), x.Values["dropped"])
 		}
-		fmt.Fprintf(&text, "; %s.", x.Machine.short())
+		fmt.Fprintf(&text, "; %s.", x.Machine.shortName())
 	}
 	return text.String()
 }
@@ -57,18 +57,18 @@ func table1Table(r *Report) *plots.Table {
 		"published (s) %.1f", "ratio %.2f", "on :", "error :", "published :", "residual %.1e", "κ %.3g")
 	for _, row := range r.ranRows() {
 		s := r.oursOf(row)
-		x, p := s.result(), r.printed("table1", row)
+		x, p := s.result(), r.publishedRow("table1", row)
 		if x == nil {
 			continue
 		}
-		t.Add(row, x.Data.N, s.width(), s.besideIterations(p, "iterations"), s.besideSeconds(p, "time"),
-			p.cell("resources"), s.besideError(p, "error_rate"), optional(x.residual()), optional(x.Kappa))
+		t.Add(row, x.Data.N, s.featuresCell(), s.compareIterations(p, "iterations"), s.compareSeconds(p, "time"),
+			p.cell("resources"), s.compareError(p, "error_rate"), optionalCell(x.residual()), optionalCell(x.Kappa))
 	}
 	return t
 }
 
-// paperErrors are the test errors that are to be met where the data are the paper's, whole,
-// and by how much they may differ: fractions.
+// paperErrors lists published test errors that ours must agree with on the paper's data, and the allowed absolute
+// difference. Both are fractions.
 var paperErrors = []struct {
 	name           string
 	value, allowed float64
@@ -77,9 +77,9 @@ var paperErrors = []struct {
 func table1Verdicts(r *Report) []Verdict {
 	errors := evidence{claim: "errors agree with the published (ADULT and IJCNN1 within 0.1 %, MNIST within 0.05 %)"}
 	for _, want := range paperErrors {
-		e := r.published(want.name, proposed)
+		e := r.publishedEntry(want.name, proposedRole)
 		if e == nil || e.Result.TestError == nil {
-			errors.missing(want.name)
+			errors.addMissing(want.name)
 			continue
 		}
 		if !e.Result.Converged {
@@ -87,16 +87,18 @@ func table1Verdicts(r *Report) []Verdict {
 			continue
 		}
 		got := *e.Result.TestError
-		errors.add(known(math.Abs(got-want.value) <= want.allowed+1e-9), "%s %s against %s",
-			want.name, percent(got), percent(want.value))
+		errors.add(outcomeOf(math.Abs(got-want.value) <= want.allowed+1e-9), "%s %s against %s",
+			want.name, percentText(got), percentText(want.value))
 	}
-	return []Verdict{errors.verdict(), r.iterationsAgree("iterations of table 1", r.beside(proposed, "iterations"))}
+	return []Verdict{errors.verdict(),
+		r.iterationsAgree("iterations of table 1", r.comparison(proposedRole, "iterations"))}
 }
 
-// published returns the first entry of a published row, of the paper's data and n, that ran,
-// converged or not: the seed that was tested, if it did; nil if there is none.
-func (r *Report) published(name, role string) *Entry {
-	return r.first(func(e *Entry) bool {
+// publishedEntry returns the first entry that ran, whether or not it converged, of a row with this name in the
+// published tables and with the paper's data and n. It is the entry of the tested seed, if that seed ran. It returns
+// nil if there is no such entry.
+func (r *Report) publishedEntry(name, role string) *Entry {
+	return r.firstEntry(func(e *Entry) bool {
 		return e.Paper == name && e.Role == role && e.sameProblem() && e.Result.Ran()
 	})
 }

@@ -6,51 +6,53 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Roles of table 2: the preconditioner's ridge.
+// Roles of table 2. They differ in the ridge λ_p of the preconditioner.
 const (
-	asLambda  = "λ_p = λ"
-	tenLambda = "λ_p = 10λ"
-	asPrinted = "λ_p as printed"
+	lambdaRole    = "λ_p = λ"
+	tenLambdaRole = "λ_p = 10λ"
+	printedRole   = "λ_p as printed"
 )
 
-// table2Plan runs each data set with the s of table 2 and λ_p = λ, 10λ and, where it is
-// another one (COVTYPE), the λ_p printed.
+// table2Plan runs each data set with the s of table 2 and with λ_p = λ and 10λ. If the paper prints another λ_p, as for
+// COVTYPE, it is run too.
 func table2Plan(scale Scale) []Entry {
 	var out []Entry
 	for _, w := range rowsOf("table2", scale) {
-		c := w.pcg(w.width("table2", "s"), 1)
-		out = append(out, w.seeded(asLambda, c, "table1", "iterations")...)
+		c := w.pcgCase(w.featureCount("table2", "s"), 1)
+		out = append(out, w.seedEntries(lambdaRole, c, "table1", "iterations")...)
 		c.LambdaP = 10 * c.Lambda
-		out = append(out, w.seeded(tenLambda, c, "table2", "iterations")...)
-		if p := (printed{"table2", w.paper}).number("lambda_p"); !math.IsNaN(p) && !isTen(p, c.Lambda) {
+		out = append(out, w.seedEntries(tenLambdaRole, c, "table2", "iterations")...)
+		if p := (publishedRow{"table2", w.paper}).number("lambda_p"); !math.IsNaN(p) && !isTen(p, c.Lambda) {
 			c.LambdaP = p
-			out = append(out, w.seeded(asPrinted, c, "table2", "iterations")...)
+			out = append(out, w.seedEntries(printedRole, c, "table2", "iterations")...)
 		}
 	}
 	return out
 }
 
+// isTen reports whether λ_p = 10λ, up to rounding.
 func isTen(lambdaP, lambda float64) bool { return math.Abs(lambdaP-10*lambda) < 1e-9*lambdaP }
 
-// publishedFor returns the published row that is beside an entry's s and λ_p, none if there is none, and what its
-// columns of iterations and time begin with. ADULT's λ_p is blank in the paper: its numbers are set beside 10λ.
-func publishedFor(e *Entry) (p printed, prefix string) {
-	c, p := e.Case, printed{"table2", e.Paper}
+// publishedFor returns the paper's row for the s and λ_p of an entry, if there is one, and the prefix of the names of
+// its columns of iterations and time. The λ_p of ADULT is blank in the paper; its numbers are compared with 10λ.
+func publishedFor(e *Entry) (p publishedRow, prefix string) {
+	c, p := e.Case, publishedRow{"table2", e.Paper}
 	if c.LambdaP != c.Lambda {
-		at := p.number("lambda_p")
-		if at == c.LambdaP || isTen(c.LambdaP, c.Lambda) && (math.IsNaN(at) || isTen(at, c.Lambda)) {
+		printedLambdaP := p.number("lambda_p")
+		if printedLambdaP == c.LambdaP || isTen(c.LambdaP, c.Lambda) &&
+			(math.IsNaN(printedLambdaP) || isTen(printedLambdaP, c.Lambda)) {
 			return p, ""
 		}
-		return printed{}, ""
+		return publishedRow{}, ""
 	}
-	one, four := printed{"table1", e.Paper}, printed{"table4", e.Paper}
+	inTable1, inTable4 := publishedRow{"table1", e.Paper}, publishedRow{"table4", e.Paper}
 	switch float64(c.S) {
-	case one.number("s"):
-		return one, ""
-	case four.number("s"):
-		return four, "proposed_"
+	case inTable1.number("s"):
+		return inTable1, ""
+	case inTable4.number("s"):
+		return inTable4, "proposed_"
 	}
-	return printed{}, ""
+	return publishedRow{}, ""
 }
 
 func table2Table(r *Report) *plots.Table {
@@ -61,15 +63,15 @@ func table2Table(r *Report) *plots.Table {
 		"data", "s", "λ_p", "iterations :", "published :", "ratio %.2f", "against λ %.2f",
 		"time (s) %.1f", "published (s) %.1f", "ratio %.2f")
 	for _, row := range r.ranRows() {
-		base := r.sampleOf(row, asLambda).median()
-		for _, role := range []string{asLambda, tenLambda, asPrinted} {
+		base := r.sampleOf(row, lambdaRole).median()
+		for _, role := range []string{lambdaRole, tenLambdaRole, printedRole} {
 			s := r.sampleOf(row, role)
-			if s.first == nil {
+			if s.firstRun == nil {
 				continue
 			}
-			p, prefix := publishedFor(s.first)
-			t.Add(row, s.c.S, s.c.LambdaP, s.besideIterations(p, prefix+"iterations"), number(s.median()/base),
-				s.besideSeconds(p, prefix+"time"))
+			p, prefix := publishedFor(s.firstRun)
+			t.Add(row, s.firstCase.S, s.firstCase.LambdaP, s.compareIterations(p, prefix+"iterations"),
+				numberCell(s.median()/base), s.compareSeconds(p, prefix+"time"))
 		}
 	}
 	return t
@@ -78,25 +80,25 @@ func table2Table(r *Report) *plots.Table {
 func table2Verdicts(r *Report) []Verdict {
 	helps := evidence{claim: "λ_p = 10λ helps on MNIST and not on ADULT"}
 	for _, name := range []string{"MNIST", "ADULT"} {
-		a, b := r.published(name, asLambda), r.published(name, tenLambda)
+		a, b := r.publishedEntry(name, lambdaRole), r.publishedEntry(name, tenLambdaRole)
 		if a == nil || b == nil {
-			helps.missing(name)
+			helps.addMissing(name)
 			continue
 		}
-		with, without := r.sampleOf(a.Row, tenLambda), r.sampleOf(a.Row, asLambda)
-		fewer := below(with.needs(), without.needs())
+		with10Lambda, withLambda := r.sampleOf(a.Row, tenLambdaRole), r.sampleOf(a.Row, lambdaRole)
+		outcome := judgeLess(with10Lambda.iterationBounds(), withLambda.iterationBounds())
 		if name == "ADULT" {
-			fewer = not(fewer)
+			outcome = opposite(outcome)
 		}
-		helps.add(fewer, "%s %s with λ, %s with 10λ", name, without.words(), with.words())
+		helps.add(outcome, "%s %s with λ, %s with 10λ", name, withLambda.iterationsText(), with10Lambda.iterationsText())
 	}
 	agree := r.iterationsAgree("iterations of table 2", func(row string) (*sample, float64) {
-		s := r.sampleOf(row, asPrinted)
-		if s.seeds == 0 {
-			s = r.sampleOf(row, tenLambda)
+		s := r.sampleOf(row, printedRole)
+		if s.plannedSeeds == 0 {
+			s = r.sampleOf(row, tenLambdaRole)
 		}
-		p := r.printed("table2", row)
-		if math.IsNaN(p.number("lambda_p")) { // ADULT's is blank
+		p := r.publishedRow("table2", row)
+		if math.IsNaN(p.number("lambda_p")) { // that of ADULT is blank
 			return s, math.NaN()
 		}
 		return s, p.number("iterations")

@@ -10,27 +10,29 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// admmRole is block ADMM on random features.
+// admmRole is the role of block ADMM on random features.
 const admmRole = "admm"
 
-// admmMost is the most iterations of ADMM; the paper does not say how many it took.
-const admmMost = 400
+// admmMaxIter is the largest number of iterations of ADMM. The paper does not state its number.
+const admmMaxIter = 400
 
-// table3Plan runs ADMM with hinge loss, for regression square loss, on a quarter of n random
-// features, the s printed where n is the paper's, and Algorithm 1 as in table 1.
+// table3Plan runs ADMM and Algorithm 1 on each data set. ADMM has the hinge loss, or the square loss for regression,
+// and the s printed in the paper, scaled with n; if none is printed, s is a quarter of n. Algorithm 1 is run as in
+// table 1.
 func table3Plan(scale Scale) []Entry {
 	var out []Entry
 	for _, w := range rowsOf("table3", scale) {
-		c := w.solve(krrlab.AutoSolver)
-		c.Method, c.S, c.Loss, c.Tol, c.MaxIter = ADMM, w.width("table3", "admm_s"), baseline.Hinge, 1e-3, admmMost
-		if (printed{"table3", w.paper}).cell("admm_s").IsBlank() { // the paper's rule
-			c.S = w.points() / 4
+		c := w.solverCase(krrlab.AutoSolver)
+		c.Method, c.Loss, c.Tol, c.MaxIter = ADMM, baseline.Hinge, 1e-3, admmMaxIter
+		c.S = w.featureCount("table3", "admm_s")
+		if (publishedRow{"table3", w.paper}).cell("admm_s").IsBlank() { // this is the paper's rule
+			c.S = w.trainingPoints() / 4
 		}
 		if w.tol() < 1e-3 {
 			c.Loss = baseline.Square
 		}
-		out = append(out, w.entry(admmRole, c, "", ""))
-		out = append(out, w.entry(proposed, w.pcg(w.width("table1", "s"), 1), "table1", "iterations"))
+		out = append(out, w.newEntry(admmRole, c, "", ""))
+		out = append(out, w.newEntry(proposedRole, w.pcgCase(w.featureCount("table1", "s"), 1), "table1", "iterations"))
 	}
 	return out
 }
@@ -42,34 +44,34 @@ func table3Table(r *Report) *plots.Table {
 			"minimum, relative, by a dual bound, 1 where nothing is known. ρ is the one of "+
 			strings.Trim(fmt.Sprint(rhoGrid), "[]")+
 			fmt.Sprintf(" with the least objective after %d iterations; the seconds are without those of choosing it. ",
-				rhoTrial)+
+				rhoTrialIterations)+
 			"Proposed: as in table 1."),
 		"data", "ADMM s", "published", "ρ", "iterations :", "gap %.1e", "ADMM time (s) %.1f",
 		"published (s) %.1f", "ratio %.2f", "ADMM error :", "published :", "proposed time (s) %.1f",
 		"published (s) %.1f", "ratio %.2f", "proposed error :", "published :")
 	for _, row := range r.ranRows() {
-		a, b, p := r.sampleOf(row, admmRole), r.sampleOf(row, proposed), r.printed("table3", row)
+		a, b, p := r.sampleOf(row, admmRole), r.sampleOf(row, proposedRole), r.publishedRow("table3", row)
 		var rho, iterations, gap any
 		if x := a.result(); x != nil {
-			rho, iterations, gap = x.value("rho"), x.Iterations, x.value("gap")
+			rho, iterations, gap = x.valueCell("rho"), x.Iterations, x.valueCell("gap")
 		}
-		t.Add(row, a.width(), p.cell("admm_s"), rho, iterations, gap, a.besideSeconds(p, "admm_time"),
-			a.besideError(p, "admm_error"), b.besideSeconds(p, "proposed_time"), b.besideError(p, "proposed_error"))
+		t.Add(row, a.featuresCell(), p.cell("admm_s"), rho, iterations, gap, a.compareSeconds(p, "admm_time"),
+			a.compareError(p, "admm_error"), b.compareSeconds(p, "proposed_time"), b.compareError(p, "proposed_error"))
 	}
 	return t
 }
 
 func table3Verdicts(r *Report) []Verdict {
 	j := evidence{claim: fmt.Sprintf("the method's error is below that of ADMM on random features after at most %d "+
-		"iterations", admmMost)}
+		"iterations", admmMaxIter)}
 	for _, row := range r.ranRows() {
-		x, y := r.sampleOf(row, admmRole).result(), r.sampleOf(row, proposed).result()
-		// Stand-ins are not what the paper claims it of.
-		if r.Scale == Smoke || r.printed("", row).row == "" || math.IsNaN(x.Error()) || math.IsNaN(y.Error()) {
+		x, y := r.sampleOf(row, admmRole).result(), r.sampleOf(row, proposedRole).result()
+		// The paper's claim is not about stand-ins.
+		if r.Scale == Smoke || r.publishedRow("", row).row == "" || math.IsNaN(x.Error()) || math.IsNaN(y.Error()) {
 			continue
 		}
-		j.on = append(j.on, row)
-		text := fmt.Sprintf("%s %v against ADMM's %v", row, errorText(y), errorText(x))
+		j.basis = append(j.basis, row)
+		text := fmt.Sprintf("%s %v against ADMM's %v", row, errorCell(y), errorCell(x))
 		if gap, ok := x.Values["gap"]; ok && !x.Converged {
 			text += fmt.Sprintf(" (gap %.2g)", gap)
 		}
@@ -77,7 +79,7 @@ func table3Verdicts(r *Report) []Verdict {
 			j.add(Open, "%s did not converge", row)
 			continue
 		}
-		j.add(known(y.Error() < x.Error()), "%s", text)
+		j.add(outcomeOf(y.Error() < x.Error()), "%s", text)
 	}
 	return []Verdict{j.verdict()}
 }

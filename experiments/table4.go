@@ -9,25 +9,25 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// plainRole is conjugate gradients without a preconditioner.
+// plainRole is the role of conjugate gradients without a preconditioner.
 const plainRole = "no preconditioner"
 
-// failAfter is the paper's rule: FAIL after 1000 iterations.
+// failAfter is the number of iterations after which conjugate gradients fail. It is the paper's.
 const failAfter = 1000
 
 func table4Plan(scale Scale) []Entry {
 	var out []Entry
 	for _, w := range rowsOf("table4", scale) {
-		if !w.auto {
-			c := w.solve(krrlab.CG)
+		if !w.usesAuto {
+			c := w.solverCase(krrlab.CG)
 			c.MaxIter = failAfter
-			e := w.entry(plainRole, c, "table4", "cg_iterations")
+			e := w.newEntry(plainRole, c, "table4", "cg_iterations")
 			if e.Expect == 0 {
 				e.Expect = failAfter
 			}
 			out = append(out, e)
 		}
-		out = append(out, w.proposed("table4", "proposed_iterations")...)
+		out = append(out, w.proposedEntries("table4", "proposed_iterations")...)
 	}
 	return out
 }
@@ -40,25 +40,26 @@ func table4Table(r *Report) *plots.Table {
 		"published (s) %.1f", "ratio %.2f", "CG residual %.1e", "CG error :", "s", "iterations :", "published :",
 		"ratio %.2f", "time (s) %.1f", "published (s) %.1f", "ratio %.2f", "error :", "CG/proposed :")
 	for _, row := range r.ranRows() {
-		a, b, p := r.sampleOf(row, plainRole), r.oursOf(row), r.printed("table4", row)
+		a, b, p := r.sampleOf(row, plainRole), r.oursOf(row), r.publishedRow("table4", row)
 		var plain plots.Cell
 		if x := a.result(); x != nil {
-			plain = optional(x.residual())
+			plain = optionalCell(x.residual())
 		}
-		t.Add(row, a.besideIterations(p, "cg_iterations"), a.besideSeconds(p, "cg_time"), plain, errorText(a.result()),
-			b.width(), b.besideIterations(p, "proposed_iterations"), b.besideSeconds(p, "proposed_time"),
-			errorText(b.result()), timesMore(a, b))
+		t.Add(row, a.compareIterations(p, "cg_iterations"), a.compareSeconds(p, "cg_time"), plain,
+			errorCell(a.result()), b.featuresCell(), b.compareIterations(p, "proposed_iterations"), b.compareSeconds(p, "proposed_time"),
+			errorCell(b.result()), iterationRatio(a, b))
 	}
 	return t
 }
 
-// table4Plot returns the residuals of both against the iteration, a panel for each row; none if there is no line.
+// table4Plot draws the residuals of both methods against the iteration, with a panel for each row. It returns nil if
+// there are no residuals.
 func table4Plot(r *Report) *plots.Figure {
 	var panels []*plots.Figure
 	for _, row := range r.ranRows() {
-		f := plots.Convergence(row, r.any(row).Case.Tol)
-		for _, role := range []string{proposed, plainRole} {
-			if e := r.sampleOf(row, role).first; e != nil && len(e.Result.History) > 0 {
+		f := plots.Convergence(row, r.ranEntry(row).Case.Tol)
+		for _, role := range []string{proposedRole, plainRole} {
+			if e := r.sampleOf(row, role).firstRun; e != nil && len(e.Result.History) > 0 {
 				f.Series = append(f.Series, plots.Series{Name: role, Y: e.Result.History})
 			}
 		}
@@ -75,14 +76,14 @@ func table4Plot(r *Report) *plots.Figure {
 	return f
 }
 
-// timesMore returns how many times the iterations of b those of a are; a lower bound of it where
-// a did not converge.
-func timesMore(a, b *sample) plots.Cell {
+// iterationRatio returns a cell with the iterations of a divided by those of b. If a did not converge it is a lower
+// bound; it is blank if b did not converge or one of them did not run.
+func iterationRatio(a, b *sample) plots.Cell {
 	if s := b.median(); math.IsNaN(s) {
 		return plots.Blank()
-	} else if a.capped != nil {
-		least := float64(a.capped.Result.Iterations) / s
-		return plots.Spread(math.NaN(), least, math.Inf(1), fmt.Sprintf("≥ %.1f", least))
+	} else if a.unconverged != nil {
+		lowerBound := float64(a.unconverged.Result.Iterations) / s
+		return plots.Spread(math.NaN(), lowerBound, math.Inf(1), fmt.Sprintf("≥ %.1f", lowerBound))
 	}
 	q := a.median() / b.median()
 	if math.IsNaN(q) {
@@ -91,24 +92,25 @@ func timesMore(a, b *sample) plots.Cell {
 	return plots.Spread(q, q, q, fmt.Sprintf("%.1f", q))
 }
 
-// severalTimes is what "several times the iterations" is taken to mean.
+// severalTimes is the ratio of iterations from which on they count as "several times" as many.
 const severalTimes = 3
 
 func table4Verdicts(r *Report) []Verdict {
 	j := evidence{claim: fmt.Sprintf("plain CG needs several (at least %d) times the iterations on MNIST, ADULT and "+
 		"IJCNN1", severalTimes)}
 	for _, name := range []string{"MNIST", "ADULT", "IJCNN1"} {
-		a, b := r.published(name, plainRole), r.published(name, proposed)
+		a, b := r.publishedEntry(name, plainRole), r.publishedEntry(name, proposedRole)
 		if a == nil || b == nil {
-			j.missing(name)
+			j.addMissing(name)
 			continue
 		}
-		x, y := r.sampleOf(a.Row, plainRole), r.sampleOf(b.Row, proposed)
-		with := y.needs()
-		j.add(not(below(x.needs(), bounds{severalTimes * with.lo, severalTimes * with.hi})), "%s %s against %s", name,
-			x.words(), strings.TrimSuffix(y.words(), " iterations"))
+		x, y := r.sampleOf(a.Row, plainRole), r.sampleOf(b.Row, proposedRole)
+		needed := y.iterationBounds()
+		several := bounds{severalTimes * needed.lo, severalTimes * needed.hi}
+		j.add(opposite(judgeLess(x.iterationBounds(), several)), "%s %s against %s", name,
+			x.iterationsText(), strings.TrimSuffix(y.iterationsText(), " iterations"))
 	}
-	plain := r.iterationsAgree("iterations of plain CG", r.beside(plainRole, "cg_iterations"))
-	with := r.iterationsAgree("iterations of table 4", r.beside(proposed, "proposed_iterations"))
-	return []Verdict{j.verdict(), plain, with}
+	plain := r.iterationsAgree("iterations of plain CG", r.comparison(plainRole, "cg_iterations"))
+	preconditioned := r.iterationsAgree("iterations of table 4", r.comparison(proposedRole, "proposed_iterations"))
+	return []Verdict{j.verdict(), plain, preconditioned}
 }

@@ -85,7 +85,7 @@ func TestRuleForClaims(t *testing.T) {
 		j := evidence{claim: "c"}
 		for i, o := range strings.Fields(rows) {
 			if o == "missing" {
-				j.missing(fmt.Sprint(i))
+				j.addMissing(fmt.Sprint(i))
 			} else {
 				j.add(o, "%d", i)
 			}

@@ -20,84 +20,93 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// ADMMOptions of ADMM. Zero values, and nil, mean the defaults.
+// ADMMOptions are the options of ADMM. Zero values, and nil, mean the defaults.
 type ADMMOptions struct {
 	Options
 	Loss   Loss // default Square
-	Blocks int  // C ≥ 1 blocks of columns of Z. Default ⌈s/2048⌉
-	// Rho is the grid that ρ > 0 is chosen from, which the speed depends on and the answer does not: each is given
-	// Trial iterations (default 30) from zero, and the one of the least objective is taken. Default: 1.
-	Rho   []float64
+	Blocks int  // number C ≥ 1 of blocks of columns of Z; default ⌈s/2048⌉
+	// Rho is the grid of values ρ > 0 to choose from. The value determines the speed of convergence, but not the
+	// solution. Each value gets Trial iterations that start from zero, and the one with the smallest objective is
+	// chosen. Default: 1.
+	Rho []float64
+	// Trial is the number of iterations for each ρ of the grid; default 30.
 	Trial int
-	// Tol is τ of the stopping test, on residuals relative to what they are residuals of:
+	// Tol is the relative tolerance τ of the stopping test
 	//
-	//	‖z₁−z₂‖ ≤ τ·max(‖z₁‖, ‖z₂‖)  and  ‖z₂−z₂'‖ ≤ τ‖u‖,
+	//	‖z₁−z₂‖ ≤ τ·max(‖z₁‖, ‖z₂‖)  and  ‖z₂−z₂'‖ ≤ τ‖u‖.
 	//
-	// z₁ and z₂ being all variables after the proximal and the averaging step, z₂' those of
-	// the iteration before and u the scaled duals. Default 1e-4.
+	// Here z₁ and z₂ are all variables after the proximal and after the averaging step, z₂' is the z₂ of the previous
+	// iteration, and u are the scaled duals. Default 1e-4.
 	Tol     float64
-	MaxIter int // iterations at most. Default 1000
+	MaxIter int // largest number of iterations; default 1000
 }
 
 const (
-	blockFeatures = 2048    // most features of a block by default
-	passTasks     = 16      // tasks aimed at in a pass over Z, whatever the number of threads
-	passEntries   = 1 << 17 // entries of Z that a task multiplies both ways: 512 KiB
-	inverseRows   = 128     // rows of an inverse in a task
+	// blockFeatures is the largest number of features in a block by default. Larger blocks need more work and memory
+	// for the inverses.
+	blockFeatures = 2048
+	// passTasks is the number of parallel tasks of a pass over Z. It does not depend on the number of threads, so that
+	// the result does not either.
+	passTasks = 16
+	// passEntries is the number of entries of Z that a task reads at a time and uses for both products: 512 KiB.
+	passEntries = 1 << 17
+	// inverseRows is the number of rows of an inverse in one parallel task.
+	inverseRows = 128
 )
 
-// admm is the problem that ADMM solves, with the inverses that it needs, whatever ρ is. Vectors over the features lie
-// by blocks, each t×s_j, those over the rows are t×n.
+// admm is the problem that ADMM solves, with the inverses for the projection, which do not depend on ρ. Vectors over
+// the features are stored by blocks, each a t×s_j matrix. Vectors over the rows are t×n matrices.
 type admm struct {
 	ADMMOptions
-	lambda  float64
-	z       *points.Dense32
-	targets []float64 // t×n
-	n, s, t int
-	colAt   []int       // bounds of the blocks
-	inverse [][]float64 // (I+Z_jᵀZ_j)⁻¹, s_j×s_j
-	strips  []strip     // tasks of a product with all of them
-	tasks   int         // of a pass, each a range of rows
-	panel   int         // rows of Z that a task takes together
+	lambda     float64
+	z          *points.Dense32
+	targets    []float64 // the targets Yᵀ, t×n
+	n, s, t    int
+	blockStart []int       // first column of each block, and s
+	inverse    [][]float64 // the inverses (I+Z_jᵀZ_j)⁻¹, s_j×s_j
+	strips     []strip     // parallel tasks of a product with all inverses
+	tasks      int         // number of parallel tasks of a pass over Z, each for a range of rows
+	panel      int         // number of rows of Z that a task processes at a time
 }
 
-// strip is the rows of the inverse j from r0 on.
+// strip is a parallel task: inverseRows rows of the inverse j, from row r0 on.
 type strip struct{ j, r0 int }
 
-// ADMM minimizes by block ADMM on the random features φ = m of the points
+// ADMM minimizes, by block ADMM on the random features φ = m of the points,
 //
 //	F(W) = Σ_i Σ_c loss(y_ic, (ZW)_ic) + (λ/2)‖W‖_F²,  Z n×s with rows φ(x_i)ᵀ,
 //
-// with Z in C blocks of columns Z_j; see the package doc for the method. Targets of Hinge are ±1. A nil o means the
-// defaults. The result has the same bits for any number of threads.
+// with Z in C blocks of columns Z_j. See the package documentation for the method. The targets of Hinge must be ±1. A
+// nil o means the defaults. The result is bit-identical for any number of threads.
 //
-// Work: Z, for each block n·(s/C)² + 4/3·(s/C)³ flops, and 4nst + 2s²t/C an iteration, which reads Z once. Memory: Z,
-// 4ns bytes, the inverses, 8s²/C, and (C+2)nt + 23st numbers.
+// Work: forming Z; n·(s/C)² + 4/3·(s/C)³ flops for each block; and 4nst + 2s²t/C flops per iteration, which reads Z
+// once. Memory: 4ns bytes for Z, 8s²/C bytes for the inverses, and (C+2)nt + 23st numbers.
 //
-// It returns an error if the loss is unknown, the features are not finite, the memory allowed is too little, or ctx
-// ends. Not converging is a Status. It panics if shapes do not fit, an option is negative, a ρ is not positive, or
-// there are more blocks than columns.
+// It returns an error if the loss is unknown, the features are not finite, the memory limit is too small, or ctx ends.
+// Status reports whether the iteration converged. It panics if the shapes do not fit, an option is negative, a ρ is not
+// positive, or there are more blocks than columns.
 func ADMM(ctx context.Context, m feature.Map, x points.Points, lambda float64, y *mat.Dense,
 	o *ADMMOptions) (*Result, error) {
-	n, s, t := shape(m, x, y)
+	n, s, t := dimensions(m, x, y)
 	a := &admm{ADMMOptions: *cmp.Or(o, &ADMMOptions{}), lambda: lambda, n: int(n), s: int(s), t: int(t),
-		targets: byCols(y)}
-	a.settle()
+		targets: transposed(y)}
+	a.setDefaults()
 	if a.Loss != Square && a.Loss != Hinge {
 		return nil, fmt.Errorf("baseline: unknown loss %q: want %s or %s", a.Loss, Square, Hinge)
 	}
-	res := &Result{Map: m, Bytes: a.bytes()}
+	res := &Result{Map: m, Bytes: a.memory()}
 	var err error
-	a.z, err = res.form(ctx, x, &a.Options, fmt.Sprintf("block ADMM with n = %d, s = %d, %d blocks", n, s, a.Blocks))
+	method := fmt.Sprintf("block ADMM with n = %d, s = %d, %d blocks", n, s, a.Blocks)
+	a.z, err = res.formFeatures(ctx, x, &a.Options, method)
 	if err != nil {
 		return nil, err
 	}
 	start := time.Now()
-	if err := a.invert(ctx); err != nil {
+	if err := a.formInverses(ctx); err != nil {
 		return nil, err
 	}
 	res.Seconds.Factor = stage.Lap(&start)
-	if err := a.tune(ctx, res); err != nil {
+	if err := a.chooseRho(ctx, res); err != nil {
 		return nil, err
 	}
 	res.Seconds.Rho = stage.Lap(&start)
@@ -106,8 +115,9 @@ func ADMM(ctx context.Context, m feature.Map, x points.Points, lambda float64, y
 	return res, err
 }
 
-// settle replaces zeros by the defaults, and divides the work.
-func (a *admm) settle() {
+// setDefaults replaces zero options by their defaults, and divides the work into blocks and tasks. It panics if an
+// option is invalid.
+func (a *admm) setDefaults() {
 	a.Blocks = cmp.Or(a.Blocks, (a.s+blockFeatures-1)/blockFeatures)
 	if a.Rho == nil {
 		a.Rho = []float64{1}
@@ -120,36 +130,42 @@ func (a *admm) settle() {
 	a.Loss, a.Trial, a.Tol, a.MaxIter = cmp.Or(a.Loss, Square), cmp.Or(a.Trial, 30), cmp.Or(a.Tol, 1e-4),
 		cmp.Or(a.MaxIter, 1000)
 	for j := range a.Blocks + 1 {
-		a.colAt = append(a.colAt, j*a.s/a.Blocks)
+		a.blockStart = append(a.blockStart, j*a.s/a.Blocks)
 	}
 	a.panel = max(8, min(passEntries/a.s, 96)&^7)
 	a.tasks = max(1, min(passTasks, a.n/a.panel))
 }
 
-// bytes returns what the problem and its solve take.
-func (a *admm) bytes() int64 {
+// memory returns the bytes that the problem and its solution need.
+func (a *admm) memory() int64 {
 	n, s, t, c := int64(a.n), int64(a.s), int64(a.t), int64(a.Blocks)
-	b := 4*n*s + 8*(n*t*(c+3)+s*t*int64(7+a.tasks)) + 8*(s+c)/c*max(1024, 2*(s+c)/c) // of a block on the way
+	b := 4*n*s + 8*(n*t*(c+3)+s*t*int64(7+a.tasks)) +
+		8*(s+c)/c*max(1024, 2*(s+c)/c) // temporary memory for forming one inverse
 	for j := range a.Blocks {
-		b += 8 * int64(a.order(j)*a.order(j))
+		b += 8 * int64(a.blockWidth(j)*a.blockWidth(j))
 	}
 	return b
 }
 
-// order returns s_j, cols the part of a vector over the features that belongs to block j.
-func (a *admm) order(j int) int                   { return a.colAt[j+1] - a.colAt[j] }
-func (a *admm) cols(v []float64, j int) []float64 { return v[a.t*a.colAt[j] : a.t*a.colAt[j+1]] }
+// blockWidth returns s_j, the number of columns of block j.
+func (a *admm) blockWidth(j int) int { return a.blockStart[j+1] - a.blockStart[j] }
 
-// block returns Z_j from row r0 to r1.
-func (a *admm) block(j, r0, r1 int) *points.Dense32 {
-	return &points.Dense32{N: r1 - r0, D: a.order(j), Stride: a.z.Stride, Data: a.z.Data[r0*a.z.Stride+a.colAt[j]:]}
+// blockPart returns the part of a vector over the features that belongs to block j.
+func (a *admm) blockPart(v []float64, j int) []float64 {
+	return v[a.t*a.blockStart[j] : a.t*a.blockStart[j+1]]
 }
 
-// invert forms (I + Z_jᵀZ_j)⁻¹ = L⁻ᵀL⁻¹ of every block. The products are in float64: an error of the projection would
-// shift the point that the iteration converges to.
-func (a *admm) invert(ctx context.Context) error {
+// block returns the rows r0 to r1−1 of Z_j.
+func (a *admm) block(j, r0, r1 int) *points.Dense32 {
+	return &points.Dense32{N: r1 - r0, D: a.blockWidth(j), Stride: a.z.Stride,
+		Data: a.z.Data[r0*a.z.Stride+a.blockStart[j]:]}
+}
+
+// formInverses computes (I + Z_jᵀZ_j)⁻¹ = L⁻ᵀL⁻¹ for every block. The products are in float64, because an error in the
+// projection would change the limit of the iteration.
+func (a *admm) formInverses(ctx context.Context) error {
 	for j := range a.Blocks {
-		k := a.order(j)
+		k := a.blockWidth(j)
 		var g precond.Gram
 		if err := g.Grow(ctx, nil, a.block(j, 0, a.n)); err != nil {
 			return err
@@ -170,19 +186,20 @@ func (a *admm) invert(ctx context.Context) error {
 		for r0 := 0; r0 < k; r0 += inverseRows {
 			a.strips = append(a.strips, strip{j, r0})
 		}
-		a.tell("factor", j+1, a.Blocks)
+		a.report("factor", j+1, a.Blocks)
 	}
 	return nil
 }
 
-// tune chooses ρ: all of the grid have the same iterations.
-func (a *admm) tune(ctx context.Context, res *Result) error {
+// chooseRho runs the same number of iterations with each ρ of the grid, and sets res.Rho to the one with the smallest
+// objective.
+func (a *admm) chooseRho(ctx context.Context, res *Result) error {
 	res.Rho = a.Rho[0]
 	if len(a.Rho) == 1 {
 		return nil
 	}
 	for i, rho := range a.Rho {
-		s := a.start(rho)
+		s := a.newIteration(rho)
 		for range a.Trial {
 			if err := s.iterate(ctx); err != nil {
 				return err
@@ -192,15 +209,15 @@ func (a *admm) tune(ctx context.Context, res *Result) error {
 			return err
 		}
 		res.Tried = append(res.Tried, res.Objective)
-		a.tell("rho", i+1, len(a.Rho))
+		a.report("rho", i+1, len(a.Rho))
 	}
 	res.Rho = a.Rho[floats.MinIdx(res.Tried)]
 	return nil
 }
 
-// solve iterates until the tests are met or the iterations are used up.
+// solve iterates with res.Rho until the stopping test is met or MaxIter is reached, and sets res.W.
 func (a *admm) solve(ctx context.Context, res *Result) error {
-	s := a.start(res.Rho)
+	s := a.newIteration(res.Rho)
 	res.Status = pcg.MaxIterations
 	for res.Iterations < a.MaxIter && res.Status != pcg.Converged {
 		if err := s.iterate(ctx); err != nil {
@@ -210,12 +227,12 @@ func (a *admm) solve(ctx context.Context, res *Result) error {
 		if r := &s.total; r.primal <= a.Tol*a.Tol*max(r.z1, r.z2) && r.change <= a.Tol*a.Tol*r.dual {
 			res.Status = pcg.Converged
 		}
-		a.tell("solve", res.Iterations, a.MaxIter)
+		a.report("solve", res.Iterations, a.MaxIter)
 	}
 	res.W = mat.NewDense(a.s, a.t, nil)
 	for j := range a.Blocks {
-		for k, x := range a.cols(s.x, j) {
-			res.W.Set(a.colAt[j]+k%a.order(j), k/a.order(j), x)
+		for k, x := range a.blockPart(s.x, j) {
+			res.W.Set(a.blockStart[j]+k%a.blockWidth(j), k/a.blockWidth(j), x)
 		}
 	}
 	return s.measure(ctx, res)

@@ -1,24 +1,25 @@
-// Package baseline has competitors of the preconditioned solver, each implemented well:
-// the random features method and block ADMM on random features. Plain conjugate gradients
-// are pcg.Solve without a preconditioner, and the dense solve is package direct.
+// Package baseline contains careful implementations of two methods that compete with the preconditioned solver: the
+// random features method and block ADMM on random features. Two other competitors are elsewhere: conjugate gradients
+// without a preconditioner are pcg.Solve, and the dense solver is package direct.
 //
 //	method               minimizes                          cost, s features
 //	RandomFeatures       ‖ZW−Y‖²+λ‖W‖²                      nsd + ns²/2 + s³/6
 //	ADMM                 Σ loss(y, ZW) + (λ/2)‖W‖²          nsd + ns²/2C, then 2nst an iteration
 //
-// λ is the same ridge in both, that of K+λI: as ZZᵀ → K they tend to the exact method. (The square
-// loss of ADMM is ½(y−o)².) Both keep Z, in float32.
+// In both methods λ is the ridge of K+λI: as ZZᵀ → K, they converge to the exact method. (The square loss of ADMM is
+// ½(y−o)².) Both store Z in float32.
 //
 // # Random features
 //
-// RandomFeatures solves the problem of the features themselves by the inverse that package precond makes of ZᵀZ+λI,
-// and PCG: products for ZᵀZ may then be in float32 (twice as fast), as the iteration corrects the result.
+// RandomFeatures solves the ridge regression on the features by PCG, with the inverse of ZᵀZ+λI from package precond as
+// its preconditioner. The products for ZᵀZ may therefore be in float32, which is twice as fast, because the iteration
+// corrects their error.
 //
 // # Block ADMM
 //
-// ADMM is the block splitting of Parikh and Boyd as Avron and Sindhwani use it for random
-// features. Z is cut into C blocks of columns; with copies x_j of the weights w_j of a block and its
-// part y_j of the outputs y,
+// ADMM is the block splitting of Parikh and Boyd, as Avron and Sindhwani use it for random features. Z is divided into
+// C blocks Z_j of columns. With the weights w_j of a block, their copies x_j, and the contribution y_j of the block to
+// the outputs y, the problem is
 //
 //	min loss(y) + (λ/2)Σ_j‖w_j‖²  with  y_j = Z_jx_j,  x_j = w_j,  y = Σ_j y_j.
 //
@@ -30,10 +31,11 @@
 //	w_j ← (w_j^½+x_j)/2,  y, y_j ← the nearest with y = Σ_j y_j
 //	the duals are increased by what the last line took away.
 //
-// The projection needs the inverse of I+Z_jᵀZ_j; it does not depend on ρ. One pass over Z does the second
-// product of one iteration and the first of the next. The loop ends by the residuals of the splitting
-// (ADMMOptions.Tol); the duality gap, measured from the subgradients at the proximal points, bounds the error of the
-// objective whatever they say. Speed depends on ρ, which is chosen from a grid.
+// The projection needs the inverse of I+Z_jᵀZ_j, which does not depend on ρ. One pass over Z computes the second
+// product of an iteration and the first product of the next one. The loop ends when the residuals of the splitting are
+// small (ADMMOptions.Tol). Independently of them, the duality gap, which is computed from the subgradients at the
+// proximal points, bounds the error of the objective. The speed of convergence depends on ρ, which is chosen from a
+// grid.
 //
 // # References
 //

@@ -20,25 +20,25 @@ import (
 
 // Options of RandomFeatures and ADMM. Zero values, and nil, mean the defaults.
 type Options struct {
-	Memory int64 // bytes that may be taken, 0 for no limit
-	// Progress, if not nil, is called with the progress of each stage: "features" (points), "factor" (blocks), "rho"
-	// (of the grid) and "solve" (iterations).
-	Progress func(part string, done, total int)
+	Memory int64 // memory limit in bytes; 0 for no limit
+	// Progress, if not nil, is called with the progress of each stage: "features" (counted in points), "factor"
+	// (blocks), "rho" (values of the grid) and "solve" (iterations).
+	Progress func(stage string, completed, total int)
 }
 
-// tell reports progress, if anybody wants it.
-func (o *Options) tell(part string, done, total int) {
+// report calls o.Progress, if it is not nil.
+func (o *Options) report(stage string, completed, total int) {
 	if o.Progress != nil {
-		o.Progress(part, done, total)
+		o.Progress(stage, completed, total)
 	}
 }
 
-// Seconds are those that a method spent.
+// Seconds is the time that a method spent, by stage.
 type Seconds struct {
-	Features float64 // forming Z
-	Factor   float64 // ZᵀZ or Z_jᵀZ_j, and what is made of it
-	Rho      float64 // choosing ρ
-	Solve    float64
+	Features float64 // time of forming Z
+	Factor   float64 // time of forming ZᵀZ or Z_jᵀZ_j and its factorization or inverse
+	Rho      float64 // time of choosing ρ
+	Solve    float64 // time of the iteration
 }
 
 // Result is the model f(x) = φ(x)ᵀW that a method has fitted.
@@ -47,16 +47,15 @@ type Result struct {
 	Map        feature.Map // φ
 	Status     pcg.Status
 	Iterations int
-	Objective  float64 // what the method minimizes, of W
-	Residual   float64 // RandomFeatures: the largest ‖y_j−(ZZᵀ+λI)c_j‖₂/‖y_j‖₂, W = ZᵀC
+	Objective  float64 // value at W of the function that the method minimizes
+	Residual   float64 // for RandomFeatures: the largest ‖y_j−(ZZᵀ+λI)c_j‖₂/‖y_j‖₂, with W = ZᵀC
 
-	// Of ADMM: the ρ taken, what each of the grid had reached, a lower bound of all objectives from the duals, and
-	// (Objective−Dual)/Objective, at most 1.
-	Rho       float64
-	Tried     []float64
-	Dual, Gap float64
+	Rho   float64   // for ADMM: the chosen ρ
+	Tried []float64 // for ADMM: the objective that each ρ of the grid reached in the trial iterations
+	Dual  float64   // for ADMM: a lower bound on the minimum of the objective, from the duals
+	Gap   float64   // for ADMM: (Objective−Dual)/Objective, at most 1
 
-	Bytes   int64 // at most taken, but for some 20 MB a thread
+	Bytes   int64 // peak memory of the method, without some 20 MB per thread
 	Seconds Seconds
 }
 
@@ -64,22 +63,22 @@ type Result struct {
 //
 //	min_W ‖ZW−Y‖_F² + λ‖W‖_F²,  Z n×s with rows φ(x_i)ᵀ, Y n×t,
 //
-// (Rahimi and Recht 2007; the paper's "sketch-and-solve"). λ is that of K+λI: as ZZᵀ → K, f tends to that of the exact
-// method. With W = ZᵀC it is (ZZᵀ+λI)C = Y, which PCG solves with its inverse by the Cholesky factor of ZᵀZ+λI
-// (package precond). That is formed in float32 products where their error is at most λ/10, and the iteration, with
-// products by Z in float64, removes what they leave.
+// (Rahimi and Recht 2007; the paper's "sketch-and-solve"). λ is the ridge of K+λI: as ZZᵀ → K, f converges to the
+// result of the exact method. With W = ZᵀC the problem is (ZZᵀ+λI)C = Y. PCG solves it with the inverse of ZZᵀ+λI from
+// the Cholesky factor of ZᵀZ+λI (package precond) as the preconditioner. The factor is computed with float32 products
+// if their error is at most λ/10. The iteration uses float64 products with Z and removes the remaining error.
 //
-// Work: ns² + s³/3 flops, and 8nst for each of some six iterations. Memory: 4ns + 8s² bytes and blocks of t columns.
-// The result has the same bits for any number of threads.
+// Work: ns² + s³/3 flops, and 8nst for each of about six iterations. Memory: 4ns + 8s² bytes and blocks of t columns.
+// The result is bit-identical for any number of threads.
 //
-// It returns an error if the features are not finite, the memory allowed is too little, the matrix is not positive
-// definite in float64, or ctx ends. A residual above 10⁻⁹ is a Status. It panics if shapes do not fit.
+// It returns an error if the features are not finite, the memory limit is too small, the matrix is not positive
+// definite in float64, or ctx ends. A residual above 10⁻⁹ is reported by Status. It panics if the shapes do not fit.
 func RandomFeatures(ctx context.Context, m feature.Map, x points.Points, lambda float64, y *mat.Dense,
 	o *Options) (*Result, error) {
 	opt := *cmp.Or(o, &Options{})
-	n, s, t := shape(m, x, y)
+	n, s, t := dimensions(m, x, y)
 	res := &Result{Map: m, Bytes: 4*n*s + 8*s*s + 8*t*(8*n+6*s)}
-	z, err := res.form(ctx, x, &opt, fmt.Sprintf("random features with n = %d, s = %d", n, s))
+	z, err := res.formFeatures(ctx, x, &opt, fmt.Sprintf("random features with n = %d, s = %d", n, s))
 	if err != nil {
 		return nil, err
 	}
@@ -93,13 +92,13 @@ func RandomFeatures(ctx context.Context, m feature.Map, x points.Points, lambda 
 	if err != nil {
 		return nil, err
 	}
-	c, wt := byCols(sol.X), make([]float64, s*t)
+	c, wt := transposed(sol.X), make([]float64, s*t)
 	err = accel.ForEach(ctx, int(s+productCols-1)/productCols, func(_, b int) {
 		c0 := b * productCols
 		simd.Backward(z.N, min(productCols, z.D-c0), z.Data[c0:], z.Stride, wt[c0:], z.D, c, z.N, int(t),
 			new(simd.Workspace)) // W = ZᵀC
 	})
-	res.W, res.Status, res.Iterations, res.Residual = fromCols(wt, z.D, int(t)), sol.Status, sol.Iterations,
+	res.W, res.Status, res.Iterations, res.Residual = fromTransposed(wt, z.D, int(t)), sol.Status, sol.Iterations,
 		sol.MaxTrueRelRes()
 	sol.R.Apply(func(i, j int, r float64) float64 { return r + lambda*sol.X.At(i, j) }, sol.R) // Y−ZW
 	e := mat.Norm(sol.R, 2)
@@ -108,8 +107,8 @@ func RandomFeatures(ctx context.Context, m feature.Map, x points.Points, lambda 
 	return res, err
 }
 
-// shape returns the dimensions of a problem. It panics if its parts do not fit.
-func shape(m feature.Map, x points.Points, y *mat.Dense) (n, s, t int64) {
+// dimensions returns the number of points, of features and of targets per point. It panics if the shapes do not fit.
+func dimensions(m feature.Map, x points.Points, y *mat.Dense) (n, s, t int64) {
 	rows, dim := x.Dims()
 	d, features := m.Dims()
 	ry, cols := y.Dims()
@@ -120,34 +119,37 @@ func shape(m feature.Map, x points.Points, y *mat.Dense) (n, s, t int64) {
 	return int64(rows), int64(features), int64(cols)
 }
 
-// form returns Z, or an error if what the method takes is more than the memory allowed.
-func (r *Result) form(ctx context.Context, x points.Points, o *Options, what string) (*points.Dense32, error) {
+// formFeatures returns Z. It returns an error, which names the method, if r.Bytes exceeds the memory limit.
+func (r *Result) formFeatures(ctx context.Context, x points.Points, o *Options,
+	method string) (*points.Dense32, error) {
 	if o.Memory > 0 && r.Bytes > o.Memory {
-		return nil, fmt.Errorf("baseline: %s needs %s, %s is allowed; take fewer features", what, accel.Bytes(r.Bytes),
-			accel.Bytes(o.Memory))
+		return nil, fmt.Errorf("baseline: %s needs %s, %s is allowed; take fewer features", method,
+			accel.Bytes(r.Bytes), accel.Bytes(o.Memory))
 	}
 	start := time.Now()
-	z, err := feature.Matrix(ctx, r.Map, x, func(done, total int) { o.tell("features", done, total) })
+	z, err := feature.Matrix(ctx, r.Map, x, func(completed, total int) {
+		o.report("features", completed, total)
+	})
 	r.Seconds.Features = stage.Lap(&start)
 	return z, err
 }
 
 const (
-	productCols  = 256  // columns of Z in a task of ZᵀC
-	productRows  = 64   // rows of Z in a task of ZW
-	predictPanel = 4096 // rows of Z that a prediction holds
+	productCols  = 256  // number of columns of Z in one parallel task of ZᵀC
+	productRows  = 64   // number of rows of Z in one parallel task of ZW
+	predictPanel = 4096 // number of rows of Z that Predict forms at a time; more rows need more memory
 )
 
-// Predict returns f(x) = φ(x)ᵀW for all points, p×t: 2ps flops for each column beside the features, which are formed
-// by panels. It returns an error if there are no points, or have features that are not finite, and ctx's. It panics if
-// the points are not of φ's dimension.
+// Predict returns the p×t matrix of the values f(x) = φ(x)ᵀW for the p points of x. It forms the features in panels of
+// points, and needs 2ps additional flops for each column. It returns an error if there are no points, if a feature is
+// not finite, or if ctx ends. It panics if the points do not have the dimension of φ.
 func (r *Result) Predict(ctx context.Context, x points.Points) (*mat.Dense, error) {
 	n, _ := x.Dims()
 	if n == 0 {
 		return nil, fmt.Errorf("baseline: no points to predict")
 	}
 	s, t := r.W.Dims()
-	w, f := byCols(r.W), make([]float64, n*t)
+	w, f := transposed(r.W), make([]float64, n*t)
 	for p0 := 0; p0 < n; p0 += predictPanel {
 		z, err := feature.Matrix(ctx, r.Map, x.Slice(p0, min(p0+predictPanel, n)), nil)
 		if err == nil {
@@ -160,11 +162,13 @@ func (r *Result) Predict(ctx context.Context, x points.Points) (*mat.Dense, erro
 			return nil, err
 		}
 	}
-	return fromCols(f, n, t), nil
+	return fromTransposed(f, n, t), nil
 }
 
-// byCols returns y as t×n: column j of y in row j.
-func byCols(y *mat.Dense) []float64 { return mat.DenseCopyOf(y.T()).RawMatrix().Data }
+// transposed returns the entries of yᵀ by rows: first column 0 of y, then column 1, and so on.
+func transposed(y *mat.Dense) []float64 { return mat.DenseCopyOf(y.T()).RawMatrix().Data }
 
-// fromCols is the inverse of byCols.
-func fromCols(v []float64, n, t int) *mat.Dense { return mat.DenseCopyOf(mat.NewDense(t, n, v).T()) }
+// fromTransposed is the inverse of transposed. It returns the n×t matrix.
+func fromTransposed(v []float64, n, t int) *mat.Dense {
+	return mat.DenseCopyOf(mat.NewDense(t, n, v).T())
+}

@@ -10,35 +10,36 @@ import (
 	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
-// iteration is the state of block ADMM for one ρ, in scaled form. Vectors over rows and features are laid
-// out as admm says. The dual of y_j needs no room: it is −ỹ.
+// iteration is the state of block ADMM for one ρ, in scaled form. Vectors have the layout that the comment of admm
+// describes. The dual of y_j is −ỹ and is not stored.
 type iteration struct {
 	*admm
 	rho float64
 
 	y, yd   []float64   // y and its dual ỹ
-	yj      [][]float64 // C: y_j
-	x, xd   []float64   // the consensus, and its dual x̃
+	yj      [][]float64 // the C vectors y_j
+	x, xd   []float64   // the consensus weights, and their dual x̃
 	xj, xjd []float64   // x_j after the projection, and their duals x̃_j
 	g       []float64   // Z_jᵀ(y_j+ỹ)
 	c       []float64   // x − x̃_j + g
 
-	part  [][]float64 // of each task: its share of a sum over rows
-	sums  []residuals // of each task
-	work  []scratch   // of each worker
-	total residuals
+	partialSums [][]float64 // for each task: its part of a sum over the rows
+	sums        []residuals // for each task: its part of the residuals
+	work        []scratch   // for each worker goroutine: its temporary memory
+	total       residuals   // residuals of the last iteration
 }
 
-// residuals are the sums that the stopping test and the objective are made of.
+// residuals contains the sums for the stopping test and for the objective.
 type residuals struct {
 	primal float64 // ‖z₁−z₂‖²
-	change float64 // ‖z₂−z₂'‖², z₂' that of the iteration before
+	change float64 // ‖z₂−z₂'‖², where z₂' is the z₂ of the previous iteration
 	z1, z2 float64 // ‖z₁‖², ‖z₂‖²
 	dual   float64 // ‖u‖²
-	loss   float64 // when measuring: Σ loss(y, (ZW))
-	conj   float64 // and Σ loss*(y, u)
+	loss   float64 // Σ loss(y, ZW); only set by measure
+	conj   float64 // Σ loss*(y, u); only set by measure
 }
 
+// add adds the sums of o to r.
 func (r *residuals) add(o residuals) {
 	r.primal += o.primal
 	r.change += o.change
@@ -49,12 +50,14 @@ func (r *residuals) add(o residuals) {
 	r.conj += o.conj
 }
 
+// scratch is the temporary memory of one worker goroutine.
 type scratch struct {
-	out  [][]float64 // C: of a panel, t×rows
-	sum  []float64   // of these
+	out  [][]float64 // the C products of the blocks with a panel of rows, each t×rows
+	sum  []float64   // sum of the vectors in out
 	simd simd.Workspace
 }
 
+// vectors returns k zero vectors of the given size.
 func vectors(k, size int) [][]float64 {
 	v := make([][]float64, k)
 	for i := range v {
@@ -63,14 +66,14 @@ func vectors(k, size int) [][]float64 {
 	return v
 }
 
-// start returns the state of zero iterations: all zero.
-func (a *admm) start(rho float64) *iteration {
+// newIteration returns the initial state for ρ. All variables are zero.
+func (a *admm) newIteration(rho float64) *iteration {
 	nt, st := a.n*a.t, a.s*a.t
 	v := vectors(6, st)
 	s := &iteration{
 		admm: a, rho: rho, y: make([]float64, nt), yd: make([]float64, nt), yj: vectors(a.Blocks, nt),
 		x: v[0], xd: v[1], xj: v[2], xjd: v[3], g: v[4], c: v[5],
-		part: vectors(a.tasks, st), sums: make([]residuals, a.tasks), work: make([]scratch, accel.Threads()),
+		partialSums: vectors(a.tasks, st), sums: make([]residuals, a.tasks), work: make([]scratch, accel.Threads()),
 	}
 	for i := range s.work {
 		s.work[i].out, s.work[i].sum = vectors(a.Blocks, a.t*a.panel), make([]float64, a.t*a.panel)
@@ -78,38 +81,39 @@ func (a *admm) start(rho float64) *iteration {
 	return s
 }
 
-// iterate is one iteration: the proximal points and projections, the averages, the duals. After an
-// error, ctx's, the state is undefined.
+// iterate makes one iteration: it computes the proximal points and projections, the averages, and the duals. It returns
+// an error only if ctx ends; the state is then undefined.
 func (s *iteration) iterate(ctx context.Context) (err error) {
 	for k := range s.c {
 		s.c[k] = s.x[k] - s.xjd[k] + s.g[k]
 	}
 	err = accel.ForEach(ctx, len(s.strips), func(_, q int) { // x_j = (I+Z_jᵀZ_j)⁻¹(x − x̃_j + Z_jᵀ(y_j+ỹ))
 		j, r0 := s.strips[q].j, s.strips[q].r0
-		k := s.order(j)
-		rows, dst := min(inverseRows, k-r0), s.cols(s.xj, j)[r0:]
+		k := s.blockWidth(j)
+		rows, dst := min(inverseRows, k-r0), s.blockPart(s.xj, j)[r0:]
 		for c := range s.t {
 			clear(dst[c*k : c*k+rows])
 		}
-		simd.Forward(rows, k, s.inverse[j][r0*k:], k, s.cols(s.c, j), k, dst, k, s.t)
+		simd.Forward(rows, k, s.inverse[j][r0*k:], k, s.blockPart(s.c, j), k, dst, k, s.t)
 	})
 	if err != nil {
 		return err
 	}
-	// y_j = Z_jx_j, the y-part, and Z_jᵀ(y_j+ỹ) for the next iteration, in one pass
-	if s.total, err = s.pass(ctx, s.xj, s.g, s.exchange); err == nil {
-		s.average()
+	// One pass over Z computes y_j = Z_jx_j, updates the outputs, and forms Z_jᵀ(y_j+ỹ) for the next iteration.
+	if s.total, err = s.passOverZ(ctx, s.xj, s.g, s.updateOutputs); err == nil {
+		s.updateWeights()
 	}
 	return err
 }
 
-// pass goes over Z, a panel of rows at a time: it sets the blocks of out to Z_jx_j for the rows r0 and on, t×rows,
-// calls body, which adds to sum, and adds Z_jᵀ times what is in out then to g_j. Tasks are added in their order.
-func (s *iteration) pass(ctx context.Context, x, g []float64,
+// passOverZ processes Z in panels of rows. For each panel it sets the blocks of w.out to Z_jx_j (t×rows, from row r0
+// on), calls body, which may change w.out and adds to sum, and adds Z_jᵀ times the new w.out to g_j. It returns the
+// total of the sums. The results of parallel tasks are added in a fixed order.
+func (s *iteration) passOverZ(ctx context.Context, x, g []float64,
 	body func(w *scratch, r0, rows int, sum *residuals)) (total residuals, err error) {
 	err = accel.ForEach(ctx, s.tasks, func(worker, q int) {
-		w, part := &s.work[worker], s.part[q]
-		clear(part)
+		w, partialSums := &s.work[worker], s.partialSums[q]
+		clear(partialSums)
 		s.sums[q] = residuals{}
 		end := (q + 1) * s.n / s.tasks
 		for r0 := q * s.n / s.tasks; r0 < end && ctx.Err() == nil; r0 += s.panel {
@@ -117,12 +121,12 @@ func (s *iteration) pass(ctx context.Context, x, g []float64,
 			for j, out := range w.out {
 				z := s.block(j, r0, r0+rows)
 				clear(out)
-				simd.Forward(rows, z.D, z.Data, z.Stride, s.cols(x, j), z.D, out, rows, s.t)
+				simd.Forward(rows, z.D, z.Data, z.Stride, s.blockPart(x, j), z.D, out, rows, s.t)
 			}
 			body(w, r0, rows, &s.sums[q])
 			for j, out := range w.out {
 				z := s.block(j, r0, r0+rows)
-				simd.Backward(rows, z.D, z.Data, z.Stride, s.cols(part, j), z.D, out, rows, s.t, &w.simd)
+				simd.Backward(rows, z.D, z.Data, z.Stride, s.blockPart(partialSums, j), z.D, out, rows, s.t, &w.simd)
 			}
 		}
 	})
@@ -130,35 +134,36 @@ func (s *iteration) pass(ctx context.Context, x, g []float64,
 		return total, err
 	}
 	clear(g)
-	for q, part := range s.part {
+	for q, partialSums := range s.partialSums {
 		total.add(s.sums[q])
-		floats.Add(g, part)
+		floats.Add(g, partialSums)
 	}
 	return total, nil
 }
 
-// add sets the sum to that of the blocks of out.
-func (w *scratch) add() {
+// sumBlocks sets w.sum to the sum of the blocks of w.out.
+func (w *scratch) sumBlocks() {
 	copy(w.sum, w.out[0])
 	for _, out := range w.out[1:] {
 		floats.Add(w.sum, out)
 	}
 }
 
-// exchange is the y-part of an iteration, with y_j of the projection in the scratch, where y_j+ỹ is left:
+// updateOutputs updates y, y_j and ỹ in the rows r0 to r0+rows−1. On entry w.out contains the projections y_j, and on
+// return y_j+ỹ. It adds the contribution of these rows to sum. The formulas are
 //
 //	y^½ = prox(y−ỹ),  δ = (y^½ − Σ_j y_j)/(C+1)
 //	y ← y^½ − δ,  y_j ← y_j + δ,  ỹ ← ỹ + δ
-func (s *iteration) exchange(w *scratch, r0, rows int, sum *residuals) {
-	w.add()
+func (s *iteration) updateOutputs(w *scratch, r0, rows int, sum *residuals) {
+	w.sumBlocks()
 	copies := float64(s.Blocks + 1)
 	var r residuals
 	for c := range s.t {
-		at, step := c*s.n+r0, w.sum[c*rows:(c+1)*rows] // Σ_j y_j, and then δ
-		y, yd, target := s.y[at:at+rows], s.yd[at:at+rows], s.targets[at:at+rows]
+		offset, step := c*s.n+r0, w.sum[c*rows:(c+1)*rows] // Σ_j y_j, and then δ
+		y, yd, target := s.y[offset:offset+rows], s.yd[offset:offset+rows], s.targets[offset:offset+rows]
 		for i, fit := range step {
-			old := y[i]
-			half := s.Loss.Prox(target[i], old-yd[i], s.rho)
+			previous := y[i]
+			half := s.Loss.Prox(target[i], previous-yd[i], s.rho)
 			d := (half - fit) / copies
 			mean := half - d
 			step[i], y[i] = d, mean
@@ -167,60 +172,61 @@ func (s *iteration) exchange(w *scratch, r0, rows int, sum *residuals) {
 			r.dual += copies * yd[i] * yd[i]
 			r.z1 += half * half
 			r.z2 += mean * mean
-			r.change += (mean - old) * (mean - old)
+			r.change += (mean - previous) * (mean - previous)
 		}
 		for j, blocks := range w.out {
-			out, yj := blocks[c*rows:(c+1)*rows], s.yj[j][at:at+rows]
+			out, yj := blocks[c*rows:(c+1)*rows], s.yj[j][offset:offset+rows]
 			for i, v := range out {
-				old, next := yj[i], v+step[i]
-				yj[i], out[i] = next, next+yd[i]
+				previous, updated := yj[i], v+step[i]
+				yj[i], out[i] = updated, updated+yd[i]
 				r.z1 += v * v
-				r.z2 += next * next
-				r.change += (next - old) * (next - old)
+				r.z2 += updated * updated
+				r.change += (updated - previous) * (updated - previous)
 			}
 		}
 	}
 	sum.add(r)
 }
 
-// average is the x-part of an iteration:
+// updateWeights updates the consensus weights x and the duals x̃ and x̃_j:
 //
 //	x^½ = ρ(x−x̃)/(λ+ρ)                  the proximal point of (λ/2)‖·‖²
 //	x ← (x^½ + x_j)/2
 //	x̃ ← x̃ + x^½ − x,  x̃_j ← x̃_j + x_j − x
-func (s *iteration) average() {
+func (s *iteration) updateWeights() {
 	shrink := s.rho / (s.lambda + s.rho)
 	sum := &s.total
-	for k, old := range s.x {
-		half, own := shrink*(old-s.xd[k]), s.xj[k]
-		mean := (half + own) / 2
+	for k, previous := range s.x {
+		half, projected := shrink*(previous-s.xd[k]), s.xj[k]
+		mean := (half + projected) / 2
 		s.xd[k] += half - mean
-		s.xjd[k] += own - mean
-		sum.primal += (half-mean)*(half-mean) + (own-mean)*(own-mean)
-		sum.z1 += half*half + own*own
+		s.xjd[k] += projected - mean
+		sum.primal += (half-mean)*(half-mean) + (projected-mean)*(projected-mean)
+		sum.z1 += half*half + projected*projected
 		sum.dual += s.xd[k]*s.xd[k] + s.xjd[k]*s.xjd[k]
-		sum.change += 2 * (mean - old) * (mean - old)
+		sum.change += 2 * (mean - previous) * (mean - previous)
 		sum.z2 += 2 * mean * mean
 		s.x[k] = mean
 	}
 }
 
-// measure sets the objective F(W) of the consensus and the best dual value of θu, 0 ≤ θ ≤ 1, that is known for the
-// subgradients u = ρ(v − prox(v)), v = y−ỹ, of the losses: conjugates are convex and 0 at 0, so that
+// measure sets the objective F(W) at the consensus weights, a lower bound on min F, and the gap. The lower bound is the
+// maximum over 0 ≤ θ ≤ 1 of a bound on the dual function D(θu), with the subgradients u = ρ(v − prox(v)), v = y−ỹ, of
+// the losses. Since conjugates are convex and 0 at 0,
 //
 //	−θ·Σ loss*(y, u) − θ²‖Zᵀu‖_F²/(2λ) ≤ D(θu) = −Σ loss*(y, θu) − ‖Zᵀθu‖_F²/(2λ) ≤ min F   (Fenchel).
 //
-// At the optimum θ = 1; far from it D(u) may be below 0, which every loss is above.
+// At the optimum θ = 1. Far from it, D(u) may be negative and the bound with θ = 0, which is 0, is better.
 func (s *iteration) measure(ctx context.Context, res *Result) error {
 	zu := make([]float64, len(s.x))
-	sum, err := s.pass(ctx, s.x, zu, func(w *scratch, r0, rows int, sum *residuals) {
-		w.add() // ZW
+	sum, err := s.passOverZ(ctx, s.x, zu, func(w *scratch, r0, rows int, sum *residuals) {
+		w.sumBlocks() // ZW
 		for c := range s.t {
 			for r := range rows {
-				at, p := c*s.n+r0+r, c*rows+r
-				u := s.Loss.dualPoint(s.targets[at], s.y[at]-s.yd[at], s.rho)
-				sum.loss += s.Loss.Value(s.targets[at], w.sum[p])
-				sum.conj += s.Loss.Conjugate(s.targets[at], u)
+				offset, p := c*s.n+r0+r, c*rows+r
+				u := s.Loss.dualPoint(s.targets[offset], s.y[offset]-s.yd[offset], s.rho)
+				sum.loss += s.Loss.Value(s.targets[offset], w.sum[p])
+				sum.conj += s.Loss.Conjugate(s.targets[offset], u)
 				w.sum[p] = u
 			}
 		}

@@ -2,8 +2,8 @@ package baseline
 
 import "math"
 
-// Loss is a convex loss of one output o against one target y. Hinge has
-// y = ±1, one column for each class against the rest.
+// Loss is a convex loss function of an output o and a target y. For Hinge the targets are y = ±1, with one column for
+// each class, which is 1 for this class and −1 for all other classes.
 type Loss string
 
 const (
@@ -11,7 +11,7 @@ const (
 	Hinge  Loss = "hinge"  // max(0, 1−yo)
 )
 
-// Value returns the loss.
+// Value returns loss(y, o).
 func (l Loss) Value(y, o float64) float64 {
 	if l == Square {
 		return (y - o) * (y - o) / 2
@@ -19,8 +19,8 @@ func (l Loss) Value(y, o float64) float64 {
 	return max(0, 1-y*o)
 }
 
-// Conjugate returns the convex conjugate sup_o (uo − loss(y, o)): uy + ½u² of Square; of Hinge uy for
-// −1 ≤ uy ≤ 0, and +Inf outside.
+// Conjugate returns the convex conjugate sup_o (uo − loss(y, o)). It is uy + ½u² for Square. For Hinge it is uy if
+// −1 ≤ uy ≤ 0, and +Inf otherwise.
 func (l Loss) Conjugate(y, u float64) float64 {
 	switch a := -u * y; {
 	case l == Square:
@@ -35,7 +35,7 @@ func (l Loss) Conjugate(y, u float64) float64 {
 // Prox returns the proximal point argmin_o loss(y, o) + (ρ/2)(o−v)²:
 //
 //	square  (y+ρv)/(1+ρ)
-//	hinge   v if yv ≥ 1, v + y/ρ if yv ≤ 1−1/ρ, and y between
+//	hinge   v if yv ≥ 1, v + y/ρ if yv ≤ 1−1/ρ, and y otherwise
 func (l Loss) Prox(y, v, rho float64) float64 {
 	switch m := y * v; {
 	case l == Square:
@@ -48,8 +48,8 @@ func (l Loss) Prox(y, v, rho float64) float64 {
 	return y
 }
 
-// dualPoint returns the subgradient u = ρ(v−o) of the loss at o = Prox(y, v, ρ), of which
-// rounding is not let leave the conjugate's domain.
+// dualPoint returns the subgradient u = ρ(v−o) of the loss at o = Prox(y, v, ρ). It is clipped to the domain of the
+// conjugate, so that rounding errors cannot make the conjugate infinite.
 func (l Loss) dualPoint(y, v, rho float64) float64 {
 	u := rho * (v - l.Prox(y, v, rho))
 	if l == Square {

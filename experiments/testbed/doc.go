@@ -1,17 +1,19 @@
-// Package testbed runs preconditioners on many problems, and shows which is best how often.
+// Package testbed runs preconditioners on many problems and compares them by performance profiles.
 //
-// A run is one preconditioner of one draw on one problem, with one ridge λ and one rank: conjugate gradients to the
-// relative residuals of pencil.Levels, with at most MaxIter iterations, beside κ, seconds, bytes and flops. It is a
-// line of JSON, a Line, in a file that grows while runs are made, survives a kill, and takes lines that others made.
-// Nothing of a preconditioner may depend on the targets.
+// A run is one random draw of one preconditioner on one problem, with one ridge λ and one rank. It measures the
+// iterations of conjugate gradients to the relative residuals of pencil.Levels, with at most MaxIter iterations, and
+// also κ, seconds, bytes and flops. A run is stored as a Line, one line of JSON in a file. Lines are added while runs
+// are made, the file survives if the program is killed, and lines from other machines can be added. A preconditioner
+// must not depend on the targets.
 //
-// The measure that no machine changes is the work in products: the flops of making M and of the iterations, in units of
-// one product of K with a vector, 2n²:
+// The work is a measure that does not depend on the machine. It is the number of flops of forming M and of the
+// iterations, in units of 2n², the flops of a product of K with a vector:
 //
 //	work = (flops of M + iterations·(2n² + flops of M⁻¹r)) / 2n².
 //
-// A performance profile (Dolan and Moré, Math. Program. 91 (2002), DOI 10.1007/s101070100263) of a measure is, for each
-// preconditioner, the share of the problems on which it takes at most ρ times the least that any takes. A problem of it
-// is a pair of problem and λ, a preconditioner has its best rank there, and the median of its draws; one that does not
-// come through in half of them has failed.
+// The performance profile of a preconditioner for a measure (Dolan and Moré, Math. Program. 91 (2002), DOI
+// 10.1007/s101070100263) is the share of problems for which its measure is at most ρ times the smallest measure of all
+// preconditioners, as a function of ρ. Each pair of a problem and a λ counts as one problem. On each of them a
+// preconditioner counts with its best rank and with the median of its draws; it has failed if more than half of its
+// draws do not converge.
 package testbed

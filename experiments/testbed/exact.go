@@ -14,21 +14,21 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/gram"
 )
 
-// spectrum is that of K.
+// spectrum contains the eigenvalues of K.
 type spectrum struct {
-	mu  []float64 // ascending
-	off float64   // bound of what each may be off
+	mu         []float64 // eigenvalues, ascending
+	errorBound float64   // bound on the absolute error of each eigenvalue
 }
 
-// newSpectrum finds all eigenvalues of K, formed in float64, to a millionth of the least λ where its entries can be;
-// none of more points than asked for.
-func newSpectrum(ctx context.Context, p *Problem, data *datasets.Dataset, least float64,
+// newSpectrum computes all eigenvalues of K, which it forms in float64. The entries of K are computed so that its error
+// is at most minLambda/10⁶, if possible. It returns nil if there are more than o.Exact points.
+func newSpectrum(ctx context.Context, p *Problem, data *datasets.Dataset, minLambda float64,
 	o *Options) (*spectrum, error) {
 	n := data.Len()
 	if n > o.Exact {
 		return nil, nil
 	}
-	a, err := gram.NewExact(p.Kernel, data.X, least, 1e-6*least, nil)
+	a, err := gram.NewExact(p.Kernel, data.X, minLambda, 1e-6*minLambda, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -44,12 +44,13 @@ func newSpectrum(ctx context.Context, p *Problem, data *datasets.Dataset, least 
 	return &spectrum{mu, a.Choice().Error + float64(n)*0x1p-52*max(mu[n-1], -mu[0])}, nil
 }
 
-// exact returns what the eigenvalues tell of K+λI: λ_min, λ_max, Σ μ_i/(μ_i+λ) and Σ ln(μ_i+λ).
+// exact returns properties of K+λI that follow from the eigenvalues μ_i of K: λ_min, λ_max, Σ μ_i/(μ_i+λ) and
+// Σ ln(μ_i+λ). Negative μ_i are rounding errors and count as 0. It returns nil if s is nil.
 func (s *spectrum) exact(lambda float64) *Exact {
 	if s == nil {
 		return nil
 	}
-	e := &Exact{Min: lambda + max(s.mu[0], 0), Max: lambda + s.mu[len(s.mu)-1], Error: s.off}
+	e := &Exact{Min: lambda + max(s.mu[0], 0), Max: lambda + s.mu[len(s.mu)-1], Error: s.errorBound}
 	for _, m := range s.mu {
 		m = max(m, 0)
 		e.Degree += m / (m + lambda)

@@ -14,50 +14,50 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// version is that of Line.
+// version is the version of the format of Line.
 const version = 1
 
-// Line is one run. What is not known is left out.
+// Line is the result of one run. Unknown numbers are zero, and omitted in JSON where the tag says so.
 type Line struct {
 	Schema  int     `json:"schema"`
 	Problem string  `json:"problem"`
-	Source  string  `json:"source"` // of the points
+	Source  string  `json:"source"` // origin of the points
 	N       int     `json:"n"`
 	D       int     `json:"d"`
 	T       int     `json:"t"`
 	Kernel  string  `json:"kernel"`
 	Lambda  float64 `json:"lambda"`
-	Machine string  `json:"machine"` // of the seconds
+	Machine string  `json:"machine"` // machine on which the seconds were measured
 
-	Preconditioner string     `json:"preconditioner"`                    // without its rank
-	Rank           int        `json:"rank"`                              // 0: it has none
-	Draw           int        `json:"draw"`                              // 0, 1, …
-	Reached        []int      `json:"iterations_to"`                     // 10⁻², 10⁻³, …, as far as they were reached
-	MaxIter        int        `json:"max_iter"`                          // iterations at most
-	Failed         string     `json:"failed,omitempty"`                  // why there is no M
-	Kappa          [2]float64 `json:"kappa"`                             // its interval, 95 %; 0: no such end
-	LogDet         float64    `json:"log_det,omitempty"`                 // of M⁻¹A, estimated
-	Build          float64    `json:"build_seconds"`                     // M
-	Apply          float64    `json:"apply_seconds"`                     // M⁻¹R, n×t
-	Product        float64    `json:"product_seconds"`                   // KP, n×t
-	Bytes          int64      `json:"bytes"`                             // M
-	KBytes         int64      `json:"kernel_bytes"`                      // K as stored
-	BuildFlops     float64    `json:"build_flops,omitempty"`             // M
-	ApplyFlops     float64    `json:"apply_flops,omitempty"`             // M⁻¹r, one column
-	Group          float64    `json:"group_processor_seconds,omitempty"` // all threads, this run and those with it
-	Exact          *Exact     `json:"exact,omitempty"`                   // beside the run without M
+	Preconditioner string     `json:"preconditioner"`                    // kind and options, without the rank
+	Rank           int        `json:"rank"`                              // rank of the preconditioner; 0 if it has none
+	Draw           int        `json:"draw"`                              // number of the random draw, from 0
+	Reached        []int      `json:"iterations_to"`                     // iterations to 10⁻², 10⁻³, … if reached
+	MaxIter        int        `json:"max_iter"`                          // largest allowed number of iterations
+	Failed         string     `json:"failed,omitempty"`                  // why M could not be formed; empty if it was
+	Kappa          [2]float64 `json:"kappa"`                             // 95 % interval of κ(M⁻¹A); 0 if unknown
+	LogDet         float64    `json:"log_det,omitempty"`                 // estimate of ln det M⁻¹A
+	Build          float64    `json:"build_seconds"`                     // time of forming M
+	Apply          float64    `json:"apply_seconds"`                     // time of M⁻¹R with n×t matrix R
+	Product        float64    `json:"product_seconds"`                   // time of KP with n×t matrix P
+	Bytes          int64      `json:"bytes"`                             // memory of M
+	KBytes         int64      `json:"kernel_bytes"`                      // memory of the stored K
+	BuildFlops     float64    `json:"build_flops,omitempty"`             // flops of forming M
+	ApplyFlops     float64    `json:"apply_flops,omitempty"`             // flops of M⁻¹r with one column r
+	Group          float64    `json:"group_processor_seconds,omitempty"` // CPU time of the group, in its first line
+	Exact          *Exact     `json:"exact,omitempty"`                   // set only in the run without preconditioner
 }
 
-// Exact is what all eigenvalues of K tell, found in float64.
+// Exact contains properties of A = K+λI computed from all eigenvalues of K in float64.
 type Exact struct {
-	Min    float64 `json:"lambda_min"` // of A
-	Max    float64 `json:"lambda_max"`
-	Error  float64 `json:"error"` // bound of what both may be off
-	Degree float64 `json:"s_lambda"`
-	LogDet float64 `json:"log_det"` // of A
+	Min    float64 `json:"lambda_min"` // smallest eigenvalue of A
+	Max    float64 `json:"lambda_max"` // largest eigenvalue of A
+	Error  float64 `json:"error"`      // bound on the absolute errors of Min and Max
+	Degree float64 `json:"s_lambda"`   // statistical dimension s_λ
+	LogDet float64 `json:"log_det"`    // ln det A
 }
 
-// group is what is run together.
+// group identifies the runs that are made together, by one comparison.
 type group struct {
 	problem string
 	n       int
@@ -69,10 +69,10 @@ type group struct {
 type File struct {
 	Name  string
 	Lines []Line
-	Notes []string // which lines were left out when files were read, and why
+	Notes []string // messages about lines that were ignored when files were read
 }
 
-// key identifies a run: a file has one line for each.
+// key identifies a run. A file contains at most one line for each key.
 type key struct {
 	problem, kernel, machine, preconditioner string
 	n, d, t, rank, draw, maxIter             int
@@ -83,7 +83,7 @@ func (l *Line) key() key {
 	return key{l.Problem, l.Kernel, l.Machine, l.Preconditioner, l.N, l.D, l.T, l.Rank, l.Draw, l.MaxIter, l.Lambda}
 }
 
-// Open reads the lines of a file, none if there is no such file.
+// Open reads the lines of a file. If the file does not exist, it returns a File without lines.
 func Open(name string) (*File, error) {
 	f := &File{Name: name}
 	if err := f.Add(name); !errors.Is(err, fs.ErrNotExist) {
@@ -92,9 +92,9 @@ func Open(name string) (*File, error) {
 	return f, nil
 }
 
-// Add takes the lines of another file, made by anybody, as JSON lines. A line that is there already is left out, and so
-// is the beginning of a line at the end of the file, which an interrupted program or copy left there. It is an error if
-// a line has unknown fields or impossible numbers, or differs from one that is there for the same run.
+// Add adds the lines of another file in JSON lines format. Lines that f already contains are ignored. An incomplete
+// last line, such as an interrupted program or copy leaves behind, is ignored too. Add returns an error if a line has
+// unknown fields or impossible numbers, or if f contains a different line for the same run.
 func (f *File) Add(name string) error {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -104,7 +104,7 @@ func (f *File) Add(name string) error {
 	for i := range f.Lines {
 		lines[f.Lines[i].key()] = &f.Lines[i]
 	}
-	i, again := 0, 0
+	i, duplicates := 0, 0
 	for text := range bytes.Lines(text) {
 		if i++; len(bytes.TrimSpace(text)) == 0 {
 			continue
@@ -114,32 +114,32 @@ func (f *File) Add(name string) error {
 			f.Notes = append(f.Notes, fmt.Sprintf("%s:%d: the last line is cut short, and is left out", name, i))
 			break
 		}
-		var before *Line
+		var existing *Line
 		if err == nil {
-			before = lines[l.key()]
+			existing = lines[l.key()]
 		}
-		if before != nil && !reflect.DeepEqual(l, before) {
+		if existing != nil && !reflect.DeepEqual(l, existing) {
 			err = fmt.Errorf("another line has this run (%s, λ = %g, %s, rank %d, draw %d) with other numbers: remove "+
 				"one of the two", l.Problem, l.Lambda, l.Preconditioner, l.Rank, l.Draw)
 		}
 		switch {
 		case err != nil:
 			return fmt.Errorf("%s:%d: %w", name, i, err)
-		case before != nil:
-			again++
+		case existing != nil:
+			duplicates++
 		default:
 			lines[l.key()] = l
 			f.Lines = append(f.Lines, *l)
 		}
 	}
-	if again > 0 {
+	if duplicates > 0 {
 		f.Notes = append(f.Notes, fmt.Sprintf("%s: %s already there, and left out", name,
-			map[bool]string{true: "1 run is", false: fmt.Sprint(again, " runs are")}[again == 1]))
+			map[bool]string{true: "1 run is", false: fmt.Sprint(duplicates, " runs are")}[duplicates == 1]))
 	}
 	return nil
 }
 
-// Save writes the file, whole or not at all.
+// Save writes the file atomically.
 func (f *File) Save() error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -152,20 +152,21 @@ func (f *File) Save() error {
 	return stage.WriteFile(f.Name, b.Bytes())
 }
 
-// has reports whether a group was run. It is an error if that was with other options.
-func (f *File) has(g group, o *Options) (bool, error) {
-	draws, most := 0, 0
+// hasGroup reports whether the file contains the runs of a group. It returns an error if they were made with other
+// options.
+func (f *File) hasGroup(g group, o *Options) (bool, error) {
+	draws, maxIter := 0, 0
 	for i := range f.Lines {
 		l := &f.Lines[i]
 		if l.Rank != g.rank || l.Problem != g.problem || l.N != g.n || l.Lambda != g.lambda ||
 			!slices.Contains(Preconditioners(), l.Preconditioner) {
 			continue
 		}
-		draws, most = max(draws, l.Draw+1), l.MaxIter
+		draws, maxIter = max(draws, l.Draw+1), l.MaxIter
 	}
-	if draws > 0 && (draws != o.Seeds || most != o.MaxIter) {
+	if draws > 0 && (draws != o.Seeds || maxIter != o.MaxIter) {
 		return true, fmt.Errorf("%s has runs of %s with --seeds %d --max-iter %d: ask for the same, or name another "+
-			"file", f.Name, g.problem, draws, most)
+			"file", f.Name, g.problem, draws, maxIter)
 	}
 	return draws > 0, nil
 }

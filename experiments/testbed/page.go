@@ -11,7 +11,8 @@ import (
 //go:embed page.html
 var pageHTML []byte
 
-// WritePage writes the page of a file's lines: profiles, filters and a table, in one file that needs no network.
+// WritePage writes an HTML page with performance profiles, filters and a table of all runs. The page is one file that
+// needs no network.
 func (f *File) WritePage(name string) error {
 	js, err := json.Marshal(append([]Line{}, f.Lines...)) // escapes <
 	if err != nil {

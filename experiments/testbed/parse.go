@@ -15,7 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/base/schema"
 )
 
-// parseLine reads a line of JSON, and checks its numbers. The error is io.ErrUnexpectedEOF if the line is cut short.
+// parseLine reads a line of JSON and checks its numbers. The error is io.ErrUnexpectedEOF if the line is incomplete.
 func parseLine(text []byte) (*Line, error) {
 	const want = "want JSON lines, one object a line"
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {
@@ -27,7 +27,7 @@ func parseLine(text []byte) (*Line, error) {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, fmt.Errorf("the object does not end on the line (%w): %s", err, want)
 	case err != nil:
-		return nil, readable(err, want)
+		return nil, explainJSONError(err, want)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("the line goes on after its object: " + want)
@@ -35,8 +35,8 @@ func parseLine(text []byte) (*Line, error) {
 	return l, l.check()
 }
 
-// readable puts an error of encoding/json into words for those who have never seen Line.
-func readable(err error, want string) error {
+// explainJSONError returns an error of encoding/json in words that do not require knowledge of the type Line.
+func explainJSONError(err error, want string) error {
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		if e.Field == "" {
 			return fmt.Errorf("the line is a JSON %s: %s", e.Value, want)
@@ -45,20 +45,20 @@ func readable(err error, want string) error {
 			reflect.Array: "a list", reflect.Struct: "an object"}[e.Type.Kind()]
 		return fmt.Errorf("the field %q is a JSON %s: want %s", e.Field, e.Value, cmp.Or(kind, "a whole number"))
 	}
-	name, unknown := strings.CutPrefix(err.Error(), "json: unknown field ")
-	if !unknown {
+	name, isUnknown := strings.CutPrefix(err.Error(), "json: unknown field ")
+	if !isUnknown {
 		return fmt.Errorf("not JSON (%w): %s", err, want)
 	}
 	text := fmt.Sprintf("the field %s is unknown", name)
-	names := append(fieldNames(reflect.TypeFor[Line]()), fieldNames(reflect.TypeFor[Exact]())...)
-	if near := schema.Nearest(strings.Trim(name, `"`), names); near != "" {
-		return fmt.Errorf("%s; did you mean %q?", text, near)
+	names := append(jsonNames(reflect.TypeFor[Line]()), jsonNames(reflect.TypeFor[Exact]())...)
+	if suggestion := schema.Nearest(strings.Trim(name, `"`), names); suggestion != "" {
+		return fmt.Errorf("%s; did you mean %q?", text, suggestion)
 	}
 	return fmt.Errorf("%s: there are %s", text, strings.Join(names, ", "))
 }
 
-// fieldNames returns the names that a struct has in JSON.
-func fieldNames(t reflect.Type) (names []string) {
+// jsonNames returns the JSON names of the fields of a struct.
+func jsonNames(t reflect.Type) (names []string) {
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 		names = append(names, name)
@@ -66,7 +66,7 @@ func fieldNames(t reflect.Type) (names []string) {
 	return names
 }
 
-// check reports what no run can have.
+// check returns an error if a required field is missing or if a number is impossible for a run.
 func (l *Line) check() error {
 	switch {
 	case l.Schema != version || l.Problem == "" || l.Preconditioner == "" || l.N < 1 || !(l.Lambda > 0):
@@ -83,8 +83,8 @@ func (l *Line) check() error {
 		return fmt.Errorf("lambda_min is %g, and lambda_max %g", l.Exact.Min, l.Exact.Max)
 	}
 	v := reflect.ValueOf(l).Elem()
-	for i, name := range fieldNames(v.Type()) {
-		x := math.NaN() // of a field that may be negative, or is no number
+	for i, name := range jsonNames(v.Type()) {
+		x := math.NaN() // the value of a field that may be negative or is no number
 		switch f := v.Field(i); {
 		case name == "log_det":
 		case f.CanInt():

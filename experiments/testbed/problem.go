@@ -15,20 +15,21 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Problem is one of the testbed.
+// Problem is a problem of the testbed: points with targets, a kernel and a ridge.
 type Problem struct {
 	Name   string
 	Kernel kernel.Kernel
 	Lambda float64
-	// PerPoint says that λ is Lambda times the number of points, and that no other is run.
+	// PerPoint reports whether λ is Lambda multiplied by the number of points. The problem is then run with this λ
+	// only.
 	PerPoint bool
-	// Source says where the points come from: the data set and its scaling, or the formula.
+	// Source is the origin of the points: the data set and its scaling, or a formula.
 	Source string
-	// Data returns the first n points, or all if there are fewer; dirs are where data sets are looked for.
+	// Data returns the first n points, or all points if there are fewer. Data sets are searched for in dirs.
 	Data func(ctx context.Context, n int, dirs []string) (*datasets.Dataset, error)
 }
 
-// lambdas returns those that the problem is run with, of n points.
+// lambdas returns the ridges that the problem with n points is run with.
 func (p *Problem) lambdas(n int) []float64 {
 	if p.PerPoint {
 		return []float64{p.Lambda * float64(n)}
@@ -36,36 +37,37 @@ func (p *Problem) lambdas(n int) []float64 {
 	return []float64{p.Lambda, p.Lambda / 100}
 }
 
-// Problems returns all: of data sets, which must be at hand to be run, and of formulas.
+// Problems returns all problems of the testbed. Some have the points of a data set, which must be on this machine to
+// run them; the others compute their points by a formula.
 func Problems() []Problem {
-	var all []Problem
+	var problems []Problem
 	for _, name := range strings.Fields("mnist usps mnist8m-sample adult ijcnn1 covtype-sample covtype7-sample " +
 		"cal-housing protein abalone") {
-		info := known(name)
-		all = append(all, named(name, info, kernel.Gaussian{Sigma: info.Sigma}))
+		info := lookUp(name)
+		problems = append(problems, dataSetProblem(name, info, kernel.Gaussian{Sigma: info.Sigma}))
 		switch name {
 		case "covtype-sample":
-			all = append(all, named("covtype-wide", info, kernel.Gaussian{Sigma: 0.3}))
+			problems = append(problems, dataSetProblem("covtype-wide", info, kernel.Gaussian{Sigma: 0.3}))
 		case "cal-housing":
-			all = append(all, named("cal-laplacian", info, kernel.Laplacian{Sigma: 4 * info.Sigma}),
-				named("cal-matern", info, kernel.Matern32{Sigma: 2 * info.Sigma}))
+			problems = append(problems, dataSetProblem("cal-laplacian", info, kernel.Laplacian{Sigma: 4 * info.Sigma}),
+				dataSetProblem("cal-matern", info, kernel.Matern32{Sigma: 2 * info.Sigma}))
 		}
 	}
-	all = append(all, generated()...)
-	// of Díaz, Epperly, Frangella, Tropp and Webber (arXiv:2304.12465), there with 15,000 points
-	// and ranks 500 and 1,000
+	problems = append(problems, formulaProblems()...)
+	// The following problems are from Díaz, Epperly, Frangella, Tropp and Webber (arXiv:2304.12465), who solve them
+	// with 15,000 points and ranks 500 and 1,000.
 	for _, name := range strings.Fields("mnist adult ijcnn1 covtype-sample cal-housing") {
-		standard := *known(name)
+		standard := *lookUp(name)
 		standard.Scale = "standard"
-		p := named("published-"+name, &standard, kernel.Gaussian{Sigma: 3})
+		p := dataSetProblem("published-"+name, &standard, kernel.Gaussian{Sigma: 3})
 		p.Lambda, p.PerPoint = 1e-7, true
-		all = append(all, p)
+		problems = append(problems, p)
 	}
-	return all
+	return problems
 }
 
-// known returns a data set that there is.
-func known(name string) *datasets.Info {
+// lookUp returns the description of a data set. It panics if there is none with this name.
+func lookUp(name string) *datasets.Info {
 	info, err := datasets.Lookup(name)
 	if err != nil {
 		panic(err)
@@ -73,8 +75,8 @@ func known(name string) *datasets.Info {
 	return info
 }
 
-// named is a problem of a data set.
-func named(name string, info *datasets.Info, k kernel.Kernel) Problem {
+// dataSetProblem returns a problem with the points of a data set.
+func dataSetProblem(name string, info *datasets.Info, k kernel.Kernel) Problem {
 	return Problem{Name: name, Kernel: k, Lambda: info.Lambda, Source: info.Name + ", scaled: " + info.Scale,
 		Data: func(ctx context.Context, n int, dirs []string) (*datasets.Dataset, error) {
 			pair, err := datasets.Load(ctx, info.Name, &datasets.LoadOptions{N: n, Dirs: dirs, Scale: info.Scale})
@@ -85,7 +87,7 @@ func named(name string, info *datasets.Info, k kernel.Kernel) Problem {
 		}}
 }
 
-// formulas are the problems that anybody can make: Gaussian kernels of points in R^d.
+// formulas are the problems that need no data set. They have Gaussian kernels and points in R^d computed by a formula.
 var formulas = []struct {
 	name          string
 	sigma, lambda float64
@@ -99,24 +101,25 @@ var formulas = []struct {
 	{"noise", 2, 1e-2, 10, "normal, y normal"},
 }
 
-// generated are the problems of formulas: point i and its target are from numbers of rand.NewPCG(1, i).
-func generated() (all []Problem) {
+// formulaProblems returns the problems of formulas. Point i and its target are computed from random numbers of
+// rand.NewPCG(1, i).
+func formulaProblems() (problems []Problem) {
 	for _, f := range formulas {
-		all = append(all, Problem{Name: f.name, Kernel: kernel.Gaussian{Sigma: f.sigma}, Lambda: f.lambda,
+		problems = append(problems, Problem{Name: f.name, Kernel: kernel.Gaussian{Sigma: f.sigma}, Lambda: f.lambda,
 			Source: f.source,
 			Data: func(_ context.Context, n int, _ []string) (*datasets.Dataset, error) {
 				x, y := points.NewDense(n, f.d, nil), make([]float64, n)
 				for i := range n {
-					y[i] = place(f.name, x.Row(i), i, n, rand.New(rand.NewPCG(1, uint64(i))))
+					y[i] = setPoint(f.name, x.Row(i), i, n, rand.New(rand.NewPCG(1, uint64(i))))
 				}
 				return &datasets.Dataset{Name: f.name, X: x, Target: y, Task: datasets.Regression}, nil
 			}})
 	}
-	return all
+	return problems
 }
 
-// place sets x to point i of n of one of formulas, and returns its target.
-func place(problem string, x []float64, i, n int, g *rand.Rand) float64 {
+// setPoint sets x to point i of the n points of a problem in formulas, and returns the target.
+func setPoint(problem string, x []float64, i, n int, g *rand.Rand) float64 {
 	switch problem {
 	case "curve":
 		u := g.Float64()
@@ -132,13 +135,13 @@ func place(problem string, x []float64, i, n int, g *rand.Rand) float64 {
 		}
 		return math.Sin(float64(c)) + 0.1*g.NormFloat64()
 	case "pairs":
-		both := rand.New(rand.NewPCG(3, uint64(i/2)))
+		pairRand := rand.New(rand.NewPCG(3, uint64(i/2)))
 		for j := range x {
-			x[j] = 10 * both.Float64()
+			x[j] = 10 * pairRand.Float64()
 		}
 		sum := floats.Sum(x)
 		if i%2 == 1 {
-			x[0] += math.Pow(10, -5*both.Float64())
+			x[0] += math.Pow(10, -5*pairRand.Float64())
 		}
 		return math.Sin(sum) + 0.1*g.NormFloat64()
 	case "grid":
@@ -153,23 +156,23 @@ func place(problem string, x []float64, i, n int, g *rand.Rand) float64 {
 	return g.NormFloat64()
 }
 
-// pick returns the problems of these names, all for none.
-func pick(names []string) ([]Problem, error) {
-	all := Problems()
+// selectProblems returns the problems with these names, or all problems if there are no names.
+func selectProblems(names []string) ([]Problem, error) {
+	problems := Problems()
 	if len(names) == 0 {
-		return all, nil
+		return problems, nil
 	}
-	var some []Problem
-	var known []string
-	for _, p := range all {
-		known = append(known, p.Name)
+	var selected []Problem
+	var lookUp []string
+	for _, p := range problems {
+		lookUp = append(lookUp, p.Name)
 	}
 	for _, name := range names {
-		i := slices.Index(known, name)
+		i := slices.Index(lookUp, name)
 		if i < 0 {
-			return nil, fmt.Errorf("no problem %q: want one of %s", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("no problem %q: want one of %s", name, strings.Join(lookUp, ", "))
 		}
-		some = append(some, all[i])
+		selected = append(selected, problems[i])
 	}
-	return some, nil
+	return selected, nil
 }

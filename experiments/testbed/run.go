@@ -17,18 +17,19 @@ import (
 
 // Options of Run. Zero values mean the defaults.
 type Options struct {
-	Problems []string `flag:"problems" help:"names, separated by commas (default: all whose data are at hand)"`
-	N        int      `flag:"n" default:"5000" check:">=100" help:"points of a problem at most"`
-	Seeds    int      `flag:"seeds" default:"5" check:">=1" help:"draws of each preconditioner"`
+	Problems []string `flag:"problems" help:"names of problems, separated by commas (default: all whose data are on this machine)"`
+	N        int      `flag:"n" default:"5000" check:">=100" help:"largest number of points of a problem"`
+	Seeds    int      `flag:"seeds" default:"5" check:">=1" help:"number of random draws of each preconditioner"`
 	Shares   []int    `flag:"shares" default:"100,40,10" check:">=1" help:"ranks, as the number of points divided by these"`
-	Exact    int      `flag:"exact" default:"5000" check:">=-1" zero:"-1" help:"points up to which all eigenvalues of K are found too, on one thread; 0 for never"`
+	Exact    int      `flag:"exact" default:"5000" check:">=-1" zero:"-1" help:"largest number of points for which all eigenvalues of K are computed too, on one thread; 0 for never"`
 	MaxIter  int      `flag:"max-iter" default:"500" check:">=1" help:"iterations after which a preconditioner has failed"`
-	Dirs     []string // to look for data in; default: datasets.Dirs
-	// Tell, if not nil, is called with what was run.
+	Dirs     []string // folders to search for data; default: datasets.Dirs()
+	// Tell, if not nil, is called with a message after each group of runs.
 	Tell func(text string)
 }
 
-// Preconditioners returns those of every rank, as compare names them: the variants of each kind.
+// Preconditioners returns the names of the preconditioners: all variants of all kinds, in the notation of the stage
+// compare but without a rank. A name that ends in " alone" has no rank.
 func Preconditioners() (names []string) {
 	for _, k := range stage.Kinds() {
 		for _, v := range k.Variants {
@@ -39,8 +40,9 @@ func Preconditioners() (names []string) {
 	return names
 }
 
-// entry returns what compare takes of one of Preconditioners(): λ_p in units of λ, the rank unless it is alone.
-func entry(name string, rank int, lambda float64) stage.Entry {
+// compareEntry returns the entry of the stage compare for one of the names of Preconditioners. The λ_p in the name is
+// in units of λ. The rank is added unless the name ends in " alone".
+func compareEntry(name string, rank int, lambda float64) stage.Entry {
 	text, alone := strings.CutSuffix(name, " alone")
 	text = strings.Replace(text, "lambda-p=10", fmt.Sprintf("lambda-p=%g", 10*lambda), 1)
 	if !alone {
@@ -49,9 +51,9 @@ func entry(name string, rank int, lambda float64) stage.Entry {
 	return stage.Entry{Text: text}
 }
 
-// Run makes the runs that the file lacks, and saves it after each group of those that share a problem, λ and a rank:
-// an interrupted Run is continued by the next. Each problem is run with its λ and with a hundredth of it, but those of
-// PerPoint.
+// Run makes the runs that the file does not contain yet. It saves the file after each group of runs with the same
+// problem, λ and rank, so that the next Run continues an interrupted one. Each problem is run with its λ and with
+// λ/100, except the problems with PerPoint, which are run with one λ.
 func Run(ctx context.Context, f *File, o Options) error {
 	if err := schema.Settle(&o); err != nil {
 		return err
@@ -59,7 +61,7 @@ func Run(ctx context.Context, f *File, o Options) error {
 	if o.Tell == nil {
 		o.Tell = func(string) {}
 	}
-	problems, err := pick(o.Problems)
+	problems, err := selectProblems(o.Problems)
 	if err != nil {
 		return err
 	}
@@ -73,9 +75,11 @@ func Run(ctx context.Context, f *File, o Options) error {
 			return err
 		}
 		lambdas := p.lambdas(data.Len())
-		mu := sync.OnceValues(func() (*spectrum, error) { return newSpectrum(ctx, &p, data, slices.Min(lambdas), &o) })
+		spectrumOnce := sync.OnceValues(func() (*spectrum, error) {
+			return newSpectrum(ctx, &p, data, slices.Min(lambdas), &o)
+		})
 		for _, lambda := range lambdas {
-			if err := f.run(ctx, &p, data, lambda, mu, &o); err != nil {
+			if err := f.run(ctx, &p, data, lambda, spectrumOnce, &o); err != nil {
 				return err
 			}
 		}
@@ -83,9 +87,9 @@ func Run(ctx context.Context, f *File, o Options) error {
 	return nil
 }
 
-// run makes the runs of a problem with one λ.
+// run makes the runs of a problem with one λ. spectrumOnce computes the eigenvalues of K.
 func (f *File) run(ctx context.Context, p *Problem, data *datasets.Dataset, lambda float64,
-	mu func() (*spectrum, error), o *Options) error {
+	spectrumOnce func() (*spectrum, error), o *Options) error {
 	lab, err := krrlab.New(data, krrlab.Config{Kernel: p.Kernel, Lambda: lambda, Solver: krrlab.PCG,
 		Precond: krrlab.None{}, MaxIter: o.MaxIter, Seed: 1, Tol: 1e-3})
 	if err != nil {
@@ -95,71 +99,72 @@ func (f *File) run(ctx context.Context, p *Problem, data *datasets.Dataset, lamb
 	n := data.Len()
 	for i, share := range o.Shares {
 		g := group{p.Name, n, lambda, max(1, n/share)}
-		if ran, err := f.has(g, o); err != nil {
+		if isDone, err := f.hasGroup(g, o); err != nil {
 			return err
-		} else if ran {
+		} else if isDone {
 			continue
 		}
-		before, with := accel.ProcessorSeconds(), stage.Entries{}
+		startSeconds, entries := accel.ProcessorSeconds(), stage.Entries{}
 		var names []string
 		for _, name := range Preconditioners() {
 			if alone := strings.HasSuffix(name, " alone"); alone && i > 0 {
 				continue
 			}
-			with, names = append(with, entry(name, g.rank, lambda)), append(names, name)
+			entries, names = append(entries, compareEntry(name, g.rank, lambda)), append(names, name)
 		}
-		r, err := lab.Compare(ctx, krrlab.CompareOptions{With: with, Seeds: o.Seeds, To: 1e-6, Steps: 60,
+		r, err := lab.Compare(ctx, krrlab.CompareOptions{With: entries, Seeds: o.Seeds, To: 1e-6, Steps: 60,
 			ExactBelow: -1})
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}
-		made := lines(p, r, names, g.rank, i == 0, o.MaxIter)
-		if i == 0 {
-			of, err := mu()
+		newLines := lines(p, r, names, g.rank, o.MaxIter)
+		if i > 0 {
+			newLines = newLines[1:] // the run without a preconditioner is in the first group
+		} else {
+			eigenvalues, err := spectrumOnce()
 			if err != nil {
 				return fmt.Errorf("%s: %w", p.Name, err)
 			}
-			made[0].Exact = of.exact(lambda)
+			newLines[0].Exact = eigenvalues.exact(lambda)
 		}
-		made[0].Group = short(accel.ProcessorSeconds() - before)
-		f.Lines = append(f.Lines, made...)
+		newLines[0].Group = roundMeasured(accel.ProcessorSeconds() - startSeconds)
+		f.Lines = append(f.Lines, newLines...)
 		if err := f.Save(); err != nil {
 			return err
 		}
 		o.Tell(fmt.Sprintf("%s, n = %d, λ = %g, rank %d: %.0f s, %.0f of processors", p.Name, n, lambda,
-			g.rank, r.Seconds.Total, made[0].Group))
+			g.rank, r.Seconds.Total, newLines[0].Group))
 	}
 	return nil
 }
 
-// lines returns the runs of a comparison, the one without a preconditioner if it is the first.
-func lines(p *Problem, r *krrlab.Compare, names []string, rank int, first bool, maxIter int) (all []Line) {
-	seen := -1
+// lines returns the runs of a comparison. The first line is the run without a preconditioner; the names belong to the
+// other preconditioners, in order.
+func lines(p *Problem, r *krrlab.Compare, names []string, rank, maxIter int) (all []Line) {
+	nameIndex := -1
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		l := Line{Schema: version, Problem: p.Name, Source: p.Source, N: r.N, D: r.D, T: r.T, Kernel: r.Kernel.Short(),
-			Lambda: r.Lambda, Machine: machine(), Preconditioner: "none", Draw: row.Draw, Reached: row.Reached,
-			MaxIter: maxIter, Failed: row.Why, Build: short(row.Build), Apply: short(row.Solve),
-			Product: short(r.Product), Bytes: row.Bytes,
-			KBytes: r.KBytes, BuildFlops: short(row.BuildFlops), ApplyFlops: short(row.ApplyFlops)}
+			Lambda: r.Lambda, Machine: machineName(), Preconditioner: "none", Draw: row.Draw, Reached: row.Reached,
+			MaxIter: maxIter, Failed: row.Why, Build: roundMeasured(row.Build), Apply: roundMeasured(row.Solve),
+			Product: roundMeasured(r.Product), Bytes: row.Bytes,
+			KBytes: r.KBytes, BuildFlops: roundMeasured(row.BuildFlops), ApplyFlops: roundMeasured(row.ApplyFlops)}
 		for e, v := range []float64{row.Kappa.Lo, row.Kappa.Hi} {
 			if stage.Number(v).Known() {
 				l.Kappa[e] = v
 			}
 		}
 		if row.LogDet.Known() {
-			l.LogDet = short(float64(row.LogDet))
+			l.LogDet = roundMeasured(float64(row.LogDet))
 		}
 		if i == 0 {
-			if first {
-				all = append(all, l)
-			}
+			all = append(all, l)
 			continue
 		}
 		if row.Draw == 0 {
-			seen++
+			nameIndex++
 		}
-		if l.Preconditioner = names[seen]; !strings.HasSuffix(l.Preconditioner, " alone") {
+		if l.Preconditioner = names[nameIndex]; !strings.HasSuffix(l.Preconditioner, " alone") {
 			l.Rank = rank
 		}
 		all = append(all, l)
@@ -167,8 +172,8 @@ func lines(p *Problem, r *krrlab.Compare, names []string, rank int, first bool, 
 	return all
 }
 
-// machine says in a few words what the seconds are of.
-func machine() string { return fmt.Sprintf("%s, %d threads", accel.CPU().Model, accel.Threads()) }
+// machineName describes the processor and the number of threads.
+func machineName() string { return fmt.Sprintf("%s, %d threads", accel.CPU().Model, accel.Threads()) }
 
-// short rounds a measured number.
-func short(v float64) float64 { return stage.RoundDigits(v, 4) }
+// roundMeasured rounds a measured number to four digits.
+func roundMeasured(v float64) float64 { return stage.RoundDigits(v, 4) }

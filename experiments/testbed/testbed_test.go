@@ -78,8 +78,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestForeign: lines of others are added, each run once and without a line that is cut short at the end; what is no line
-// of a run is refused by its place and in words.
+// TestForeign: lines of others are added, each run once and without a line that is cut short at the end; what is no
+// line of a run is refused by its place and in words.
 func TestForeign(t *testing.T) {
 	dir := t.TempDir()
 	mine := filepath.Join(dir, "mine.jsonl")
