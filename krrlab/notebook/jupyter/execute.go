@@ -12,26 +12,27 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
 
-// Cell is where a running cell sends what it shows.
+// Cell is the output of a running cell. It sends messages to the front ends.
 type Cell struct {
-	s      *Server
-	parent *Message
-	silent bool
-	stdin  bool
-	halts  chan struct{}
+	server     *Server
+	parent     *Message // the request
+	silent     bool     // publish nothing
+	allowStdin bool     // the front end accepts input requests
+	interrupts chan struct{}
 }
 
-// Interrupts is what ends the cell: by itself where it can, and at once the second time.
-func (c *Cell) Interrupts() <-chan struct{} { return c.halts }
+// Interrupts returns a channel that delivers the interrupts of the cell. The first one requests that the cell ends, and
+// the second one forces it.
+func (c *Cell) Interrupts() <-chan struct{} { return c.interrupts }
 
-// publish sends a message about the cell to all who listen.
+// publish sends a message about the cell to all subscribers, unless the cell is silent.
 func (c *Cell) publish(typ string, content map[string]any) {
 	if !c.silent {
-		c.s.publish(typ, c.parent.RawHeader, content)
+		c.server.publish(typ, c.parent.RawHeader, content)
 	}
 }
 
-// Stream sends text that was printed.
+// Stream sends text that was printed to the stream name: stdout or stderr.
 func (c *Cell) Stream(name, text string) {
 	c.publish("stream", map[string]any{"name": name, "text": text})
 }
@@ -42,46 +43,47 @@ func (c *Cell) Display(d Data) { c.show("display_data", d) }
 // Update replaces the value with the same display_id.
 func (c *Cell) Update(d Data) { c.show("update_display_data", d) }
 
+// show publishes a value in a message of type typ.
 func (c *Cell) show(typ string, d Data) {
-	content := represented(d)
+	content := mimeBundle(d)
 	content["transient"] = d.Transient
 	c.publish(typ, content)
 }
 
-// represented is a value in its representations, as messages have it.
-func represented(d Data) map[string]any {
+// mimeBundle returns the representations of a value, in the form used in messages.
+func mimeBundle(d Data) map[string]any {
 	return map[string]any{"data": d.Data, "metadata": d.Metadata}
 }
 
-// Clear removes what the cell has shown; with wait, when it shows something new.
+// Clear removes the output of the cell; if wait is true, not before there is new output.
 func (c *Cell) Clear(wait bool) { c.publish("clear_output", map[string]any{"wait": wait}) }
 
-// question is an input_request that waits for its answer.
+// question is an input_request that was not answered yet.
 type question struct {
-	answer   chan string
-	identity string   // who is asked
-	frames   [][]byte // the request
+	answer   chan string // closed by an interrupt
+	identity string      // identity of the front end that is asked
+	frames   [][]byte    // the encoded request
 }
 
-// ErrNoInput says that nobody can be asked.
+// ErrNoInput is the error of Cell.Input if the front end cannot be asked.
 var ErrNoInput = errors.New("this front end takes no input (allow_stdin is off)")
 
-// Input asks the reader for a line.
+// Input asks the reader for a line and waits for the answer. If password is true, the line is not echoed.
 func (c *Cell) Input(prompt string, password bool) (string, error) {
 	m := c.parent
-	if !c.stdin || m.from.Identity() == "" {
+	if !c.allowStdin || m.sender.Identity() == "" {
 		return "", ErrNoInput
 	}
-	frames, err := Encode(m.Identities, "input_request", c.s.session, m.RawHeader, map[string]any{"prompt": prompt,
-		"password": password}, c.s.key)
+	frames, err := Encode(m.Identities, "input_request", c.server.session, m.RawHeader, map[string]any{"prompt": prompt,
+		"password": password}, c.server.key)
 	if err != nil {
 		return "", err
 	}
-	q := &question{make(chan string, 1), m.from.Identity(), frames}
-	c.s.mu.Lock()
-	c.s.asking = q
-	c.s.mu.Unlock()
-	c.s.stdin.SendTo(q.identity, q.frames)
+	q := &question{make(chan string, 1), m.sender.Identity(), frames}
+	c.server.mu.Lock()
+	c.server.pendingQuestion = q
+	c.server.mu.Unlock()
+	c.server.stdin.SendTo(q.identity, q.frames)
 	line, ok := <-q.answer
 	if !ok {
 		return "", errors.New("interrupted")
@@ -89,18 +91,18 @@ func (c *Cell) Input(prompt string, password bool) (string, error) {
 	return line, nil
 }
 
-// askAgain asks who was gone when the question came.
-func (s *Server) askAgain(p *zmtp.Peer) {
+// repeatQuestion sends the pending question to a peer that connects with the identity of the front end that was asked.
+func (s *Server) repeatQuestion(p *zmtp.Peer) {
 	s.mu.Lock()
-	q := s.asking
+	q := s.pendingQuestion
 	s.mu.Unlock()
 	if q != nil && q.identity == p.Identity() {
 		p.Send(q.frames)
 	}
 }
 
-// answered takes an input_reply.
-func (s *Server) answered(m *Message) {
+// receiveInput handles an input_reply.
+func (s *Server) receiveInput(m *Message) {
 	var content struct {
 		Value string `json:"value"`
 	}
@@ -108,148 +110,149 @@ func (s *Server) answered(m *Message) {
 		return
 	}
 	s.mu.Lock()
-	q := s.asking
-	s.asking = nil
+	q := s.pendingQuestion
+	s.pendingQuestion = nil
 	s.mu.Unlock()
 	if q != nil {
 		q.answer <- content.Value
 	}
 }
 
-// execute runs a cell.
+// execute answers an execute_request.
 func (s *Server) execute(m *Message, req request) {
-	cell := &Cell{s: s, parent: m, silent: req.Silent, stdin: req.AllowStdin, halts: s.halts}
+	cell := &Cell{server: s, parent: m, silent: req.Silent, allowStdin: req.AllowStdin, interrupts: s.interrupts}
 	store := !req.Silent && (req.StoreHistory == nil || *req.StoreHistory)
 	if store {
-		s.count++
+		s.cellCount++
 	}
-	n := s.count
-	cell.publish("execute_input", map[string]any{"code": req.Code, "execution_count": n})
-	out := s.lang.Run(fmt.Sprintf("Cell %d", n), req.Code, cell)
+	number := s.cellCount
+	cell.publish("execute_input", map[string]any{"code": req.Code, "execution_count": number})
+	outcome := s.lang.Run(fmt.Sprintf("Cell %d", number), req.Code, cell)
 	content := map[string]any{"status": "ok", "payload": []any{}, "user_expressions": map[string]any{}}
 	text := ""
-	if v := out.Value; v != nil {
+	if v := outcome.Value; v != nil {
 		text, _ = v.Data["text/plain"].(string)
-		shown := represented(*v)
-		shown["execution_count"] = n
+		shown := mimeBundle(*v)
+		shown["execution_count"] = number
 		cell.publish("execute_result", shown)
 	}
 	if store {
-		s.history = append(s.history, entry{n, req.Code, text})
+		s.history = append(s.history, historyEntry{number, req.Code, text})
 	}
-	if f := out.Failure; f != nil {
+	if f := outcome.Failure; f != nil {
 		cell.publish("error", f.content())
 		maps.Copy(content, f.content())
 		content["status"] = "error"
 		if req.StopOnError == nil || *req.StopOnError {
-			s.abort()
+			s.abortQueued()
 		}
 	} else {
 		content["user_expressions"] = cell.evaluate(req.UserExpressions)
 	}
-	content["execution_count"] = n
+	content["execution_count"] = number
 	s.reply(m, "execute_reply", content)
 }
 
-// content is how a cell failed, as messages have it.
+// content returns the failure in the form used in messages.
 func (f *Failure) content() map[string]any {
 	return map[string]any{"ename": f.Name, "evalue": f.Value, "traceback": f.Traceback}
 }
 
-// evaluate returns the values of a request's user_expressions.
+// evaluate returns the values of the user_expressions of a request.
 func (c Cell) evaluate(exprs map[string]string) map[string]any {
-	c.silent, c.stdin = true, false
+	c.silent, c.allowStdin = true, false
 	values := map[string]any{}
 	for name, expr := range exprs {
-		out := c.s.lang.Run("expression "+name, expr, &c)
+		outcome := c.server.lang.Run("expression "+name, expr, &c)
 		value := map[string]any{"data": map[string]any{}, "metadata": map[string]any{}}
 		value["status"] = "ok"
-		if out.Failure != nil {
-			value = out.Failure.content()
+		if outcome.Failure != nil {
+			value = outcome.Failure.content()
 			value["status"] = "error"
-		} else if out.Value != nil {
-			maps.Copy(value, represented(*out.Value))
+		} else if outcome.Value != nil {
+			maps.Copy(value, mimeBundle(*outcome.Value))
 		}
 		values[name] = value
 	}
 	return values
 }
 
-// abort answers the cells that wait without running them.
-func (s *Server) abort() {
+// abortQueued answers all queued execute requests without running them.
+func (s *Server) abortQueued() {
 	s.mu.Lock()
 	var cells []*Message
-	rest := s.queue[:0:0]
+	remaining := s.queue[:0:0]
 	for _, m := range s.queue {
 		if m.Header.Type == "execute_request" {
 			cells = append(cells, m)
 		} else {
-			rest = append(rest, m)
+			remaining = append(remaining, m)
 		}
 	}
-	s.queue = rest
+	s.queue = remaining
 	s.mu.Unlock()
 	for _, m := range cells {
 		s.publish("status", m.RawHeader, map[string]any{"execution_state": "busy"})
-		// a count would be the number of a cell not run
+		// without execution_count, since the cell was not run
 		s.reply(m, "execute_reply", map[string]any{"status": "aborted"})
 		s.publish("status", m.RawHeader, map[string]any{"execution_state": "idle"})
 	}
 }
 
-// stars are those of a pattern that stand together, of which one does.
-var stars = regexp.MustCompile(`\*+`)
+// starRun matches consecutive stars of a pattern. They are equivalent to one.
+var starRun = regexp.MustCompile(`\*+`)
 
-// maxPattern is the length in bytes of a pattern, its stars taken together; a longer one matches nothing.
+// maxPattern is the length limit of a pattern in bytes, after consecutive stars were merged. A longer pattern matches
+// nothing.
 const maxPattern = 10000
 
-// glob is a pattern with * for any text and ? for a character.
+// glob converts a pattern, in which * matches any text and ? any character, to a regular expression.
 func glob(pattern string) *regexp.Regexp {
-	if pattern = stars.ReplaceAllString(pattern, "*"); len(pattern) > maxPattern {
+	if pattern = starRun.ReplaceAllString(pattern, "*"); len(pattern) > maxPattern {
 		return regexp.MustCompile(`[^\x00-\x{10FFFF}]`)
 	}
 	pattern = strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(pattern))
 	return regexp.MustCompile("(?s)^" + pattern + "$")
 }
 
-// entry is a cell that was run.
-type entry struct {
-	line          int
+// historyEntry is a cell in the history.
+type historyEntry struct {
+	line          int // number of the cell
 	input, output string
 }
 
-// search returns the entries of the history that a request asks for, as session, line,
-// and input or the pair of input and output.
-func (s *Server) search(req request) [][]any {
-	var found []entry
+// searchHistory returns the entries of the history that a request asks for. An entry consists of the session, the line,
+// and the input or, if the request has output set, the pair of input and output.
+func (s *Server) searchHistory(req request) [][]any {
+	var matches []historyEntry
 	switch req.Access {
 	case "range":
 		for _, e := range s.history {
 			if e.line >= req.Start && (req.Stop == nil || e.line < *req.Stop) && req.Session <= 1 {
-				found = append(found, e)
+				matches = append(matches, e)
 			}
 		}
 	case "search":
-		seen, pattern := map[string]int{}, glob(req.Pattern)
+		indexOf, pattern := map[string]int{}, glob(req.Pattern)
 		for _, e := range s.history {
 			if !pattern.MatchString(e.input) {
 				continue
 			}
-			if i, again := seen[e.input]; req.Unique && again {
-				found[i] = e
+			if i, isRepeated := indexOf[e.input]; req.Unique && isRepeated {
+				matches[i] = e
 				continue
 			}
-			seen[e.input] = len(found)
-			found = append(found, e)
+			indexOf[e.input] = len(matches)
+			matches = append(matches, e)
 		}
 	default: // tail
-		found = s.history
+		matches = s.history
 	}
 	if req.N > 0 && req.Access != "range" {
-		found = found[max(0, len(found)-req.N):]
+		matches = matches[max(0, len(matches)-req.N):]
 	}
 	out := [][]any{}
-	for _, e := range found {
+	for _, e := range matches {
 		if req.Output {
 			out = append(out, []any{1, e.line, []any{e.input, e.output}})
 		} else {
@@ -259,13 +262,13 @@ func (s *Server) search(req request) [][]any {
 	return out
 }
 
-// handle answers one request, between busy and idle.
+// handle answers a request. It publishes the states busy before and idle afterwards.
 func (s *Server) handle(m *Message) {
 	s.publish("status", m.RawHeader, map[string]any{"execution_state": "busy"})
 	defer s.publish("status", m.RawHeader, map[string]any{"execution_state": "idle"})
 	var req request
 	if err := json.Unmarshal(m.Content, &req); err != nil {
-		s.reply(m, replyType(m.Header.Type), failed("ProtocolError", err.Error()))
+		s.reply(m, replyType(m.Header.Type), errorContent("ProtocolError", err.Error()))
 		return
 	}
 	answer := func(content map[string]any) {
@@ -293,10 +296,10 @@ func (s *Server) handle(m *Message) {
 		}
 		answer(content)
 	case "history_request":
-		answer(map[string]any{"history": s.search(req)})
+		answer(map[string]any{"history": s.searchHistory(req)})
 	case "comm_info_request":
 		answer(map[string]any{"comms": map[string]any{}})
-	case "comm_open": // no target is known here: the protocol asks to close it
+	case "comm_open": // the kernel has no comm targets; the protocol requires closing the comm
 		s.publish("comm_close", m.RawHeader, map[string]any{"comm_id": req.CommID, "data": map[string]any{}})
 	case "comm_msg", "comm_close":
 	case "interrupt_request":
@@ -305,13 +308,13 @@ func (s *Server) handle(m *Message) {
 	case "shutdown_request":
 		answer(map[string]any{"restart": req.Restart})
 		s.publish("shutdown_reply", m.RawHeader, map[string]any{"status": "ok", "restart": req.Restart})
-		s.end()
+		s.stop()
 	default:
-		answer(failed("ProtocolError", fmt.Sprintf("a message of type %s is not known", m.Header.Type)))
+		answer(errorContent("ProtocolError", fmt.Sprintf("a message of type %s is not known", m.Header.Type)))
 	}
 }
 
-// request holds the fields of all requests.
+// request holds the fields of all types of requests.
 type request struct {
 	Code            string            `json:"code"`
 	Silent          bool              `json:"silent"`
@@ -324,7 +327,7 @@ type request struct {
 	Restart         bool              `json:"restart"`
 	CommID          string            `json:"comm_id"`
 
-	Output  bool   `json:"output"` // of history
+	Output  bool   `json:"output"` // for this and the following fields: history_request
 	Access  string `json:"hist_access_type"`
 	Session int    `json:"session"`
 	Start   int    `json:"start"`
@@ -334,10 +337,10 @@ type request struct {
 	Unique  bool   `json:"unique"`
 }
 
-// replyType is the type of the answer to a request.
+// replyType returns the type of the reply to a request.
 func replyType(typ string) string { return strings.TrimSuffix(typ, "_request") + "_reply" }
 
-// byteOffset turns an index in characters into one in bytes, runeOffset the reverse.
+// byteOffset converts an index in characters to an index in bytes.
 func byteOffset(s string, runes int) int {
 	for i := range s {
 		if runes <= 0 {
@@ -348,8 +351,10 @@ func byteOffset(s string, runes int) int {
 	return len(s)
 }
 
+// runeOffset converts an index in bytes to an index in characters.
 func runeOffset(s string, bytes int) int { return utf8.RuneCountInString(s[:min(bytes, len(s))]) }
 
+// complete returns the content of a complete_reply.
 func (s *Server) complete(req request) map[string]any {
 	matches, start, end := s.lang.Complete(req.Code, byteOffset(req.Code, req.CursorPos))
 	return map[string]any{
@@ -358,11 +363,12 @@ func (s *Server) complete(req request) map[string]any {
 	}
 }
 
+// inspect returns the content of an inspect_reply.
 func (s *Server) inspect(req request) map[string]any {
-	text, found := s.lang.Inspect(req.Code, byteOffset(req.Code, req.CursorPos), req.DetailLevel > 0)
+	text, isFound := s.lang.Inspect(req.Code, byteOffset(req.Code, req.CursorPos), req.DetailLevel > 0)
 	data := map[string]any{}
-	if found {
+	if isFound {
 		data["text/plain"] = text
 	}
-	return map[string]any{"found": found, "data": data, "metadata": map[string]any{}}
+	return map[string]any{"found": isFound, "data": data, "metadata": map[string]any{}}
 }

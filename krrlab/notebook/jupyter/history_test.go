@@ -11,14 +11,14 @@ import (
 // TestMatches: patterns of a history search, millions of stars among them.
 func TestMatches(t *testing.T) {
 	many := strings.Repeat("*", 4_000_000)
-	s := &Server{history: []entry{{1, "x := 3\ny", ""}, {2, "übung(", ""}, {3, "", ""}, {4, "aab", ""}}}
+	s := &Server{history: []historyEntry{{1, "x := 3\ny", ""}, {2, "übung(", ""}, {3, "", ""}, {4, "aab", ""}}}
 	for pattern, want := range map[string]string{
 		"*": "1234", many: "1234", many + "?" + many: "124", "x*y": "1", "*b*ng?": "2", "?bung(": "2", "": "3",
 		"*aab": "4", "*ab": "4", "a*a*b": "4", "a*b*b": "", "???": "4", "x": "",
 		"*[*": "", "*" + many + "(": "2", strings.Repeat("a*", 1_000_000): "",
 	} {
 		got := ""
-		for _, e := range s.search(request{Access: "search", Pattern: pattern}) {
+		for _, e := range s.searchHistory(request{Access: "search", Pattern: pattern}) {
 			got += fmt.Sprint(e[1])
 		}
 		testkit.Equal(t, got, want, pattern)

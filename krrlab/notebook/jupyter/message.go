@@ -19,10 +19,10 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
 
-// protocolVersion is the version of the messages.
+// protocolVersion is the version of the messaging protocol.
 const protocolVersion = "5.4"
 
-// Header says what a message is.
+// Header is the header of a message.
 type Header struct {
 	ID       string `json:"msg_id"`
 	Session  string `json:"session"`
@@ -32,15 +32,15 @@ type Header struct {
 	Version  string `json:"version"`
 }
 
-// Message is one message as it comes.
+// Message is a received message.
 type Message struct {
-	Identities [][]byte
+	Identities [][]byte // routing prefix of the message
 	Header     Header
-	RawHeader  json.RawMessage // to be the parent of answers
-	Parent     json.RawMessage
+	RawHeader  json.RawMessage // header as received, for the parent header of replies
+	Parent     json.RawMessage // parent header
 	Content    json.RawMessage
 
-	from      *zmtp.Peer
+	sender    *zmtp.Peer
 	signature []byte
 }
 
@@ -50,7 +50,7 @@ var (
 	errMalformed = errors.New("jupyter: a malformed message")
 )
 
-// sign returns the signature of the four parts of a message.
+// sign returns the hexadecimal HMAC-SHA256 of the four parts of a message, or nothing if the key is empty.
 func sign(key []byte, parts [][]byte) []byte {
 	if len(key) == 0 {
 		return []byte{}
@@ -62,7 +62,7 @@ func sign(key []byte, parts [][]byte) []byte {
 	return []byte(hex.EncodeToString(mac.Sum(nil)))
 }
 
-// Decode reads a message and checks its signature.
+// Decode parses a message and checks its signature.
 func Decode(frames [][]byte, key []byte) (*Message, error) {
 	i := 0
 	for i < len(frames) && !bytes.Equal(frames[i], delimiter) {
@@ -83,55 +83,57 @@ func Decode(frames [][]byte, key []byte) (*Message, error) {
 	return m, nil
 }
 
-// Encode writes a message of the type to those identities: content is anything that JSON
-// can carry.
+// Encode returns the frames of a message of type typ to the given identities. content must be encodable as JSON; parent
+// is the raw parent header, or empty.
 func Encode(identities [][]byte, typ, session string, parent json.RawMessage, content any, key []byte) ([][]byte,
 	error) {
-	h, err := json.Marshal(Header{ID: rand.Text(), Session: session, Username: "kernel",
+	header, err := json.Marshal(Header{ID: rand.Text(), Session: session, Username: "kernel",
 		Date: time.Now().UTC().Format(time.RFC3339Nano), Type: typ, Version: protocolVersion})
 	if err != nil {
 		return nil, err
 	}
-	c, err := json.Marshal(content)
+	body, err := json.Marshal(content)
 	if err != nil {
 		return nil, fmt.Errorf("jupyter: %s: %w", typ, err)
 	}
 	if len(parent) == 0 {
 		parent = json.RawMessage("{}")
 	}
-	parts := [][]byte{h, parent, []byte("{}"), c}
+	parts := [][]byte{header, parent, []byte("{}"), body}
 	frames := append([][]byte{}, identities...)
 	frames = append(frames, delimiter, sign(key, parts))
 	return append(frames, parts...), nil
 }
 
-// remembered is how many signatures are remembered at least, and half of how many at most.
-const remembered = 1 << 17
+// signatureLimit is the number of signatures in each of the two generations: between signatureLimit and
+// 2·signatureLimit signatures of the latest messages are remembered. A larger value detects replays of older messages
+// and uses more memory.
+const signatureLimit = 1 << 17
 
-// signatures are those of messages that came, so that none is taken twice: whoever has got hold of
-// one signed message could otherwise have it run again. Only messages whose signature is right enter,
-// so that a stranger cannot make room for an old one.
+// signatures remembers the signatures of received messages, so that no message is accepted twice. Otherwise, anyone who
+// has obtained a signed message could have it executed again. Only valid signatures are added, so nobody without the
+// key can displace them.
 type signatures struct {
-	mu           sync.Mutex
-	limit        int
-	last, before map[[16]byte]struct{}
+	mu            sync.Mutex
+	limit         int                   // size of a generation
+	recent, older map[[16]byte]struct{} // current and previous generation, keyed by the first 128 bits
 }
 
-// fresh remembers a signature, of which it takes the first half, 128 bits, and reports whether it is new.
-func (s *signatures) fresh(signature []byte) bool {
+// add remembers the first 128 bits of a signature and reports whether they are new.
+func (s *signatures) add(signature []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var k [16]byte
 	hex.Decode(k[:], signature[:min(len(signature), 2*len(k))])
-	_, again := s.last[k]
-	_, long := s.before[k]
-	if again || long {
+	_, inRecent := s.recent[k]
+	_, inOlder := s.older[k]
+	if inRecent || inOlder {
 		return false
 	}
-	if s.last == nil || len(s.last) == s.limit {
-		s.last, s.before = map[[16]byte]struct{}{}, s.last
+	if s.recent == nil || len(s.recent) == s.limit {
+		s.recent, s.older = map[[16]byte]struct{}{}, s.recent
 	}
-	s.last[k] = struct{}{}
+	s.recent[k] = struct{}{}
 	return true
 }
 
@@ -147,21 +149,20 @@ type Connection struct {
 	ControlPort     int    `json:"control_port"`
 	HBPort          int    `json:"hb_port"`
 
-	owner int // of the connection file
+	owner int // user that owns the connection file
 }
 
-// ReadConnection reads a connection file. What is missing in it is never replaced by something less
-// safe.
+// ReadConnection reads a connection file. Missing values are never replaced by less secure ones.
 func ReadConnection(name string) (c Connection, err error) {
 	b, err := os.ReadFile(name)
 	if err != nil {
 		return c, fmt.Errorf("connection file: %w", err)
 	}
 	err = json.Unmarshal(b, &c)
-	if st, err := os.Stat(name); err == nil {
-		c.owner = zmtp.OwnerOf(st)
+	if info, err := os.Stat(name); err == nil {
+		c.owner = zmtp.OwnerOf(info)
 	}
-	if err = cmp.Or(err, c.complete()); err != nil {
+	if err = cmp.Or(err, c.setDefaults()); err != nil {
 		return c, fmt.Errorf("connection file %s: %w", name, err)
 	}
 	for _, p := range []struct {
@@ -176,8 +177,8 @@ func ReadConnection(name string) (c Connection, err error) {
 	return c, nil
 }
 
-// complete puts in the defaults and refuses what is unknown or unsafe.
-func (c *Connection) complete() error {
+// setDefaults replaces missing values by defaults. It returns an error for unknown or insecure values.
+func (c *Connection) setDefaults() error {
 	c.Transport = cmp.Or(c.Transport, "tcp")
 	c.SignatureScheme = cmp.Or(c.SignatureScheme, "hmac-sha256")
 	switch {
@@ -188,7 +189,7 @@ func (c *Connection) complete() error {
 	case c.Transport == "ipc" && c.IP == "":
 		return fmt.Errorf("transport ipc without ip: want the common prefix of the socket paths")
 	case c.Transport == "ipc":
-		return nil // the files of the sockets are for their owner alone
+		return nil // only the owner can access the socket files
 	case c.IP == "":
 		c.IP = "127.0.0.1"
 	case c.IP == "*":
@@ -201,7 +202,7 @@ func (c *Connection) complete() error {
 	return nil
 }
 
-// address is the ZeroMQ address of a port.
+// address returns the ZeroMQ address of a port.
 func (c *Connection) address(port int) string {
 	if c.Transport == "ipc" {
 		return fmt.Sprintf("ipc://%s-%d", c.IP, port)

@@ -92,15 +92,15 @@ func TestSignatures(t *testing.T) {
 	s := signatures{limit: 100}
 	sig := func(i int) []byte { return sign([]byte("k"), [][]byte{{byte(i), byte(i >> 8)}}) }
 	for i := range 1000 {
-		if !s.fresh(sig(i)) {
+		if !s.add(sig(i)) {
 			t.Fatalf("signature %d is not new", i)
 		}
 		for _, before := range []int{0, 1, 50, 99} {
-			if i >= before && s.fresh(sig(i-before)) {
+			if i >= before && s.add(sig(i-before)) {
 				t.Fatalf("signature %d is taken again after %d others", i-before, before)
 			}
 		}
-		if n := len(s.last) + len(s.before); n > 200 {
+		if n := len(s.recent) + len(s.older); n > 200 {
 			t.Fatalf("%d are remembered", n)
 		}
 	}

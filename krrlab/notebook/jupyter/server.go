@@ -11,84 +11,89 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
 
-// Data is a value in several representations, as a Language shows it. Its maps are there, and JSON can carry them.
+// Data is a value in several representations. Its maps are not nil and can be encoded as JSON.
 type Data = struct {
-	Data      map[string]any
-	Metadata  map[string]any
+	Data      map[string]any // representations by MIME type
+	Metadata  map[string]any // metadata by MIME type
 	Transient map[string]any
 }
 
-// Failure is how a cell failed.
+// Failure describes why a cell failed.
 type Failure struct {
 	Name, Value string
 	Traceback   []string
 }
 
-// Outcome is how a cell ended: with a value, without one, or by failing.
+// Outcome is the result of a cell. Both fields are nil if the cell succeeded without a value.
 type Outcome struct {
 	Value   *Data
 	Failure *Failure
 }
 
-// Language runs cells. Cursors count bytes.
+// Language runs the cells of a kernel. Cursors are byte offsets.
 type Language interface {
-	Info() map[string]any                      // of a kernel_info_reply, what is not of the protocol
-	Run(name, code string, cell *Cell) Outcome // until it ends, or cell.Interrupts ends it
+	// Info returns the language-dependent fields of a kernel_info_reply.
+	Info() map[string]any
+	// Run executes a cell and returns when it has ended, possibly because of cell.Interrupts.
+	Run(name, code string, cell *Cell) Outcome
+	// Complete returns the completions at the cursor and the range of code that they replace.
 	Complete(code string, cursor int) (matches []string, start, end int)
-	Inspect(code string, cursor int, more bool) (text string, found bool)
+	// Inspect documents the name at the cursor.
+	Inspect(code string, cursor int, detailed bool) (text string, ok bool)
+	// IsComplete returns complete, incomplete (with the indentation of the next line), invalid or unknown.
 	IsComplete(code string) (status, indent string)
 }
 
-// Server is a kernel that listens.
+// Server is a kernel with open sockets.
 type Server struct {
 	lang    Language
 	key     []byte
-	session string
+	session string // identifier in the headers of messages
 
 	shell, control, stdin, hb, pub *zmtp.Socket
 
-	seen        signatures
-	controlling sync.Mutex // one request of the control channel at a time
+	signatures   signatures // signatures of received messages
+	controlMutex sync.Mutex // serializes requests of the control channel
 
-	mu     sync.Mutex
-	wake   *sync.Cond
-	queue  []*Message // of the shell channel
-	ended  bool
-	asking *question
-	halts  chan struct{} // interrupts of the request that is answered
+	mu              sync.Mutex
+	wake            *sync.Cond // signals changes of queue and stopping
+	queue           []*Message // requests of the shell channel
+	stopping        bool
+	pendingQuestion *question     // nil if there is none
+	interrupts      chan struct{} // interrupts of the request being answered
 
-	count   int // of cells
-	history []entry
-	serving chan struct{} // closed when Serve begins
-	timeout time.Duration // how long the last cell and the last messages are waited for
+	cellCount int // number of cells stored in the history so far
+	history   []historyEntry
+	serving   chan struct{} // closed when Serve begins
+	timeout   time.Duration // maximum time to wait for the last cell, and for sending the last messages
 }
 
-// Listen opens the sockets that c names. Messages wait until Serve is called.
+// Listen opens the sockets that c describes. Received messages wait until Serve is called.
 func Listen(c Connection, lang Language) (*Server, error) {
-	if err := c.complete(); err != nil {
+	if err := c.setDefaults(); err != nil {
 		return nil, fmt.Errorf("jupyter: %w", err)
 	}
 	s := &Server{lang: lang, key: []byte(c.Key), session: rand.Text(), timeout: 2 * time.Second,
 		serving: make(chan struct{})}
-	s.seen.limit = remembered
+	s.signatures.limit = signatureLimit
 	s.wake = sync.NewCond(&s.mu)
 	router := func(handle func(*Message)) zmtp.Options {
 		return zmtp.Options{Type: "ROUTER", Receive: s.receive(handle)}
 	}
-	stdin := router(s.answered)
-	stdin.Connected = s.askAgain
-	for _, x := range []struct {
-		socket **zmtp.Socket
-		port   int
-		o      zmtp.Options
+	stdin := router(s.receiveInput)
+	stdin.Connected = s.repeatQuestion
+	for _, spec := range []struct {
+		socket  **zmtp.Socket
+		port    int
+		options zmtp.Options
 	}{
-		{&s.shell, c.ShellPort, router(s.enqueue)}, {&s.control, c.ControlPort, router(s.direct)},
+		{&s.shell, c.ShellPort, router(s.enqueue)}, {&s.control, c.ControlPort, router(s.handleControl)},
 		{&s.stdin, c.StdinPort, stdin}, {&s.hb, c.HBPort, zmtp.Options{Type: "REP"}},
 		{&s.pub, c.IOPubPort, zmtp.Options{Type: "XPUB", Welcome: s.welcome}},
 	} {
 		var err error
-		x.o.Owner = c.owner
-		if *x.socket, err = zmtp.Listen(c.address(x.port), x.o); err != nil {
+		spec.options.Owner = c.owner
+		if *spec.socket, err = zmtp.Listen(c.address(spec.port), spec.options); err != nil {
 			s.Close()
 			return nil, fmt.Errorf("jupyter: %w", err)
 		}
@@ -96,22 +101,22 @@ func Listen(c Connection, lang Language) (*Server, error) {
 	return s, nil
 }
 
-// Close closes the sockets.
+// Close stops the server and closes the sockets immediately.
 func (s *Server) Close() {
-	s.end()
+	s.stop()
 	s.close(time.Now())
 }
 
-// close closes the sockets when what waits for the front ends is sent, at the latest at end.
-func (s *Server) close(end time.Time) {
-	for _, x := range []*zmtp.Socket{s.shell, s.control, s.stdin, s.hb, s.pub} {
-		if x != nil {
-			x.Close(end)
+// close closes the sockets when all queued messages have been sent, but not later than the deadline.
+func (s *Server) close(deadline time.Time) {
+	for _, socket := range []*zmtp.Socket{s.shell, s.control, s.stdin, s.hb, s.pub} {
+		if socket != nil {
+			socket.Close(deadline)
 		}
 	}
 }
 
-// welcome is the first message of a subscriber.
+// welcome returns the first message for a subscriber.
 func (s *Server) welcome(topic []byte) [][]byte {
 	frames, err := Encode([][]byte{[]byte("iopub_welcome")}, "iopub_welcome", s.session, nil,
 		map[string]any{"subscription": string(topic)}, s.key)
@@ -121,80 +126,83 @@ func (s *Server) welcome(topic []byte) [][]byte {
 	return frames
 }
 
-// Serve answers messages until a shutdown_request comes or ctx ends, and closes the sockets.
+// Serve answers messages until it receives a shutdown_request or ctx ends. Then it closes the sockets.
 func (s *Server) Serve(ctx context.Context) error {
-	defer context.AfterFunc(ctx, s.end)()
+	defer context.AfterFunc(ctx, s.stop)()
 	s.publish("status", nil, map[string]any{"execution_state": "starting"})
 	close(s.serving)
-	done := make(chan struct{})
+	finished := make(chan struct{})
 	go func() {
-		defer close(done)
-		for m := s.next(); m != nil; m = s.next() {
+		defer close(finished)
+		for m := s.nextRequest(); m != nil; m = s.nextRequest() {
 			s.handle(m)
 		}
 	}()
-	s.waitForEnd()
+	s.waitForStop()
 	s.Interrupt()
 	select {
-	case <-done:
+	case <-finished:
 	case <-time.After(s.timeout):
 	}
 	s.close(time.Now().Add(s.timeout))
 	return nil
 }
 
-// end makes Serve return.
-func (s *Server) end() {
+// stop makes Serve return.
+func (s *Server) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ended = true
+	s.stopping = true
 	s.wake.Broadcast()
 }
 
-func (s *Server) waitForEnd() {
+// waitForStop returns after the call of stop.
+func (s *Server) waitForStop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for !s.ended {
+	for !s.stopping {
 		s.wake.Wait()
 	}
 }
 
-// Interrupt ends the cell that runs, or is about to, and its question to the reader.
+// Interrupt interrupts the running cell, or the cell that is about to run, and cancels its pending question.
 func (s *Server) Interrupt() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.asking != nil {
-		close(s.asking.answer)
-		s.asking = nil
+	if s.pendingQuestion != nil {
+		close(s.pendingQuestion.answer)
+		s.pendingQuestion = nil
 	}
 	select {
-	case s.halts <- struct{}{}:
+	case s.interrupts <- struct{}{}:
 	default:
 	}
 }
 
-// receive hands on the messages of a peer whose signature is right and new, and trusts the peer then.
-// What the server itself has said, which all may read, is no request.
+// receive returns a function that passes the messages of a peer to handle. It drops messages with a wrong or repeated
+// signature, and declares the sender of any other message trusted. It also drops messages of the server itself: they
+// are published to all subscribers, so a copy of one must not be accepted as a request.
 func (s *Server) receive(handle func(*Message)) func(*zmtp.Peer, [][]byte) {
 	return func(p *zmtp.Peer, frames [][]byte) {
 		m, err := Decode(frames, s.key)
-		if err != nil || m.Header.Session == s.session || len(s.key) > 0 && !s.seen.fresh(m.signature) {
+		if err != nil || m.Header.Session == s.session || len(s.key) > 0 && !s.signatures.add(m.signature) {
 			return
 		}
 		p.Trust()
-		m.from = p
+		m.sender = p
 		<-s.serving
 		handle(m)
 	}
 }
 
-// direct answers a request of the control channel.
-func (s *Server) direct(m *Message) {
-	s.controlling.Lock()
-	defer s.controlling.Unlock()
+// handleControl answers a request of the control channel.
+func (s *Server) handleControl(m *Message) {
+	s.controlMutex.Lock()
+	defer s.controlMutex.Unlock()
 	s.handle(m)
 }
 
+// enqueue adds a request of the shell channel to the queue.
 func (s *Server) enqueue(m *Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,34 +210,34 @@ func (s *Server) enqueue(m *Message) {
 	s.wake.Broadcast()
 }
 
-// next returns the next request of the shell channel, nil at the end.
-func (s *Server) next() *Message {
+// nextRequest waits for the next request of the shell channel. It returns nil if the server stops.
+func (s *Server) nextRequest() *Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(s.queue) == 0 && !s.ended {
+	for len(s.queue) == 0 && !s.stopping {
 		s.wake.Wait()
 	}
-	if s.ended {
+	if s.stopping {
 		return nil
 	}
 	m := s.queue[0]
-	s.queue, s.halts = s.queue[1:], make(chan struct{}, 2)
+	s.queue, s.interrupts = s.queue[1:], make(chan struct{}, 2)
 	return m
 }
 
-// reply answers a request on the connection that it came from.
+// reply answers a request on the connection from which it was received.
 func (s *Server) reply(m *Message, typ string, content any) {
 	frames, err := Encode(m.Identities, typ, s.session, m.RawHeader, content, s.key)
 	if err != nil {
-		// of words only
-		frames, _ = Encode(m.Identities, typ, s.session, m.RawHeader, failed("ReplyError", err.Error()), s.key)
+		// the content of this message can be encoded
+		frames, _ = Encode(m.Identities, typ, s.session, m.RawHeader, errorContent("ReplyError", err.Error()), s.key)
 	}
-	if m.from != nil {
-		m.from.Reply(frames)
+	if m.sender != nil {
+		m.sender.Reply(frames)
 	}
 }
 
-// publish sends to all who listen.
+// publish sends a message to all subscribers.
 func (s *Server) publish(typ string, parent json.RawMessage, content any) {
 	frames, err := Encode([][]byte{[]byte(typ)}, typ, s.session, parent, content, s.key)
 	if err == nil {
@@ -237,7 +245,7 @@ func (s *Server) publish(typ string, parent json.RawMessage, content any) {
 	}
 }
 
-// failed is the content of a reply to a request that failed.
-func failed(name, value string) map[string]any {
+// errorContent returns the content of a reply to a failed request.
+func errorContent(name, value string) map[string]any {
 	return map[string]any{"status": "error", "ename": name, "evalue": value, "traceback": []string{}}
 }

@@ -54,7 +54,7 @@ func TestInterruptInVain(t *testing.T) {
 	for range 4 {
 		s.Interrupt()
 	}
-	s.end()
+	s.stop()
 	within(t, "the kernel", served)
 }
 
@@ -69,6 +69,6 @@ func TestSubscriberThatDoesNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.publish("stream", nil, map[string]any{"name": "stdout", "text": strings.Repeat("x", 32<<20)})
-	s.end()
+	s.stop()
 	within(t, "the kernel", served)
 }
