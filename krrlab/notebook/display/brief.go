@@ -15,17 +15,17 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// How much of a value without a String method is written.
+// Limits for the text of a value without a String method.
 const (
-	maxBrief    = 2000 // bytes
-	maxElements = 100  // of a slice, an array or a map that is shown by itself
-	maxInside   = 12   // of one within another value
-	maxDepth    = 4    // of values within values
-	manyFields  = 8    // of a struct of which zeros are not written
+	maxBrief         = 2000 // bytes
+	maxElements      = 100  // elements of a slice, array or map at the top level
+	maxInnerElements = 12   // elements of a slice, array or map within another value
+	maxDepth         = 4    // nesting of values
+	manyFields       = 8    // fields of a struct above which zero fields are omitted
 )
 
-// brief writes a value as fmt's %+v does, names of fields included, but of long slices and maps the first
-// elements only, what pointers point to instead of addresses, and no more than a screen of it.
+// brief formats a value like %+v of package fmt, including field names, with these differences: pointers are followed
+// instead of printed, long slices and maps are cut, and the text has at most about maxBrief bytes.
 func brief(v any) string {
 	p := &printer{}
 	p.value(reflect.ValueOf(v), 0)
@@ -35,8 +35,10 @@ func brief(v any) string {
 	return p.String()
 }
 
+// printer builds the text of brief.
 type printer struct{ strings.Builder }
 
+// value writes a value at a nesting depth.
 func (p *printer) value(v reflect.Value, depth int) {
 	if p.Len() >= maxBrief {
 		return
@@ -84,34 +86,35 @@ func (p *printer) value(v reflect.Value, depth int) {
 	}
 }
 
-// ownText writes a value within another by its method String or Error, if it has one that works.
-func (p *printer) ownText(v reflect.Value) (done bool) {
+// ownText writes a nested value with its method String or Error. It returns false if there is no such method or if the
+// method panics.
+func (p *printer) ownText(v reflect.Value) (ok bool) {
 	if !v.CanInterface() || v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer && v.IsNil() {
 		return false
 	}
 	defer func() {
 		if recover() != nil {
-			done = false
+			ok = false
 		}
 	}()
-	text, ok := own(v.Interface())
-	if first, _, more := strings.Cut(text, "\n"); more {
-		text = first + " …"
+	text, hasText := methodText(v.Interface())
+	if firstLine, _, isLong := strings.Cut(text, "\n"); isLong {
+		text = firstLine + " …"
 	}
 	p.WriteString(text)
-	return ok
+	return hasText
 }
 
-// fields writes a struct, one of many fields without those that are zero.
+// fields writes the fields of a struct. If there are more than manyFields, zero ones are omitted.
 func (p *printer) fields(v reflect.Value, depth int) {
 	p.WriteByte('{')
-	begin, zero := p.Len(), 0
+	start, zero := p.Len(), 0
 	for i := range v.NumField() {
 		if v.NumField() > manyFields && v.Field(i).IsZero() {
 			zero++
 			continue
 		}
-		if p.Len() > begin {
+		if p.Len() > start {
 			p.WriteByte(' ')
 		}
 		p.WriteString(v.Type().Field(i).Name + ":")
@@ -123,31 +126,31 @@ func (p *printer) fields(v reflect.Value, depth int) {
 	p.WriteByte('}')
 }
 
-// limit returns how many of n elements are written.
+// limit returns the number of elements to write of n elements at a depth.
 func limit(n, depth int) int {
 	if depth > 1 || depth == 1 && n > maxElements {
-		return min(n, maxInside)
+		return min(n, maxInnerElements)
 	}
 	return min(n, maxElements)
 }
 
-// list writes n elements, or as many as are shown.
+// list writes n elements, up to the limit.
 func (p *printer) list(open string, n, depth int, element func(i int)) {
-	show := limit(n, depth)
+	shown := limit(n, depth)
 	p.WriteString(open)
-	for i := range show {
+	for i := range shown {
 		if i > 0 {
 			p.WriteByte(' ')
 		}
 		element(i)
 	}
-	if show < n {
+	if shown < n {
 		fmt.Fprintf(p, " … %d elements in all", n)
 	}
 	p.WriteByte(']')
 }
 
-// compare orders keys: numbers by value, others by their text.
+// compare orders the keys of a map: numbers by value, other keys by their text.
 func compare(a, b reflect.Value) int {
 	switch {
 	case a.CanInt() && b.CanInt():
@@ -160,22 +163,22 @@ func compare(a, b reflect.Value) int {
 	return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b))
 }
 
-// How much of a data set its table shows.
+// Limits for the table of a data set.
 const (
 	shownRows    = 5
 	shownColumns = 8
 )
 
-// dataset shows what a data set is, and its first points.
-func dataset(text string, first *datasets.Dataset, d *Data) {
+// dataset sets the representations of a data set: a text, and a table of the first points of sample, if not nil.
+func dataset(text string, sample *datasets.Dataset, d *Data) {
 	d.Data[MIMETypeText] = text
 	d.Data[MIMETypeHTML] = plots.PreHTML(text)
-	if first != nil && first.X != nil {
-		d.Data[MIMETypeHTML] = plots.PreHTML(text) + firstPoints(first).HTML()
+	if sample != nil && sample.X != nil {
+		d.Data[MIMETypeHTML] = plots.PreHTML(text) + firstPoints(sample).HTML()
 	}
 }
 
-// firstPoints is a table of the first points and their answers.
+// firstPoints returns a table of the first points and their targets.
 func firstPoints(d *datasets.Dataset) *plots.Table {
 	t := &plots.Table{}
 	if d.X == nil {
@@ -220,13 +223,14 @@ func firstPoints(d *datasets.Dataset) *plots.Table {
 	return t
 }
 
-// inlineFigure is a drawing of package plots within HTML.
+// inlineFigure matches a drawing of package plots within HTML.
 var inlineFigure = regexp.MustCompile(`(?s)<svg style="max-width:100%;height:auto" role="img".*?</svg>`)
 
+// figureTitle matches the title of a drawing.
 var figureTitle = regexp.MustCompile(`<title>([^<]*)</title>`)
 
-// asImages replaces the drawings within HTML by images of the same: a notebook that is not trusted
-// drops svg elements, and keeps images.
+// asImages replaces the drawings in HTML by equivalent images, because notebooks that are not trusted omit svg elements
+// but show images.
 func asImages(s string) string {
 	return inlineFigure.ReplaceAllStringFunc(s, func(svg string) string {
 		alt := "figure"
@@ -237,14 +241,14 @@ func asImages(s string) string {
 	})
 }
 
-// settle puts a figure's representations right: how large the image is to be seen, and images for the drawings
-// in HTML. It returns why a figure cannot be drawn.
-func settle(v any, d *Data) error {
+// adaptFigure corrects the representations of a figure: it sets the displayed size of its image, and replaces drawings
+// in HTML by images. It returns an error if v is a figure that cannot be drawn.
+func adaptFigure(v any, d *Data) error {
 	if s, ok := d.Data[MIMETypeHTML].(string); ok {
 		d.Data[MIMETypeHTML] = asImages(s)
 	}
 	f, ok := v.(*plots.Figure)
-	if x, value := v.(plots.Figure); value {
+	if x, isValue := v.(plots.Figure); isValue {
 		f, ok = &x, true
 	}
 	if !ok {

@@ -22,28 +22,27 @@ const (
 	MIMETypeText     = "text/plain"
 )
 
-// MIMEMap holds one value in several representations, by MIME type.
+// MIMEMap maps MIME types to representations of one value.
 type MIMEMap = map[string]any
 
-// Data is what a notebook is sent: representations, what belongs to them (sizes), and what is
-// not kept with the notebook (display_id).
+// Data is a value in the form that is sent to a notebook.
 type Data = struct {
-	Data      MIMEMap
-	Metadata  MIMEMap
-	Transient MIMEMap
+	Data      MIMEMap // representations
+	Metadata  MIMEMap // properties of the representations, for example sizes
+	Transient MIMEMap // properties that are not stored with the notebook, such as display_id
 }
 
-// MakeData returns data of one type, with its text as well.
+// MakeData returns data of one MIME type, together with a text.
 func MakeData(mimeType string, data any) Data {
 	d := Data{Data: MIMEMap{mimeType: data}}
 	if mimeType != MIMETypeText {
-		d.Data[MIMETypeText] = textBeside(mimeType, data)
+		d.Data[MIMETypeText] = textFor(mimeType, data)
 	}
 	return d
 }
 
-// textBeside is the text beside data: the data itself where a person can read it.
-func textBeside(mimeType string, data any) string {
+// textFor returns the text/plain representation of data: the data itself if it is readable text, else a summary.
+func textFor(mimeType string, data any) string {
 	switch x := data.(type) {
 	case string:
 		if mimeType == MIMETypeMarkdown || mimeType == MIMETypeLatex {
@@ -56,35 +55,35 @@ func textBeside(mimeType string, data any) string {
 	return fmt.Sprint(data)
 }
 
-// MakeData3 returns data of one type with the text given.
+// MakeData3 returns data of one MIME type, together with the given text.
 func MakeData3(mimeType, plaintext string, data any) Data {
 	return Data{Data: MIMEMap{MIMETypeText: plaintext, mimeType: data}}
 }
 
-// HTML shows a piece of HTML.
+// HTML returns data that shows HTML code.
 func HTML(html string) Data { return MakeData(MIMETypeHTML, html) }
 
-// Latex shows a formula in the line.
+// Latex returns data that shows a formula within a line.
 func Latex(latex string) Data {
 	return MakeData3(MIMETypeLatex, latex, "$"+strings.Trim(latex, "$")+"$")
 }
 
-// Math shows a formula on its own line.
+// Math returns data that shows a formula in a separate line.
 func Math(latex string) Data {
 	return MakeData3(MIMETypeLatex, latex, "$$"+strings.Trim(latex, "$")+"$$")
 }
 
-// Markdown shows formatted text.
+// Markdown returns data that shows formatted text.
 func Markdown(markdown string) Data { return MakeData(MIMETypeMarkdown, markdown) }
 
-// PNG shows a picture.
+// PNG returns data that shows a picture.
 func PNG(png []byte) Data { return MakeData(MIMETypePNG, png) }
 
-// SVG shows a drawing.
+// SVG returns data that shows a drawing.
 func SVG(svg string) Data { return MakeData(MIMETypeSVG, svg) }
 
-// Any shows text or bytes of a MIME type, which may be left to what the bytes look like, and other values as Render
-// does.
+// Any returns data that shows text or bytes of a MIME type. If mimeType is "", text is plain text, and the type of
+// bytes is detected from their contents. For other values, Any is the same as Render.
 func Any(mimeType string, data any) Data {
 	b, ok := data.([]byte)
 	if text, isText := data.(string); isText {
@@ -102,7 +101,7 @@ func Any(mimeType string, data any) Data {
 	return MakeData(mimeType, b)
 }
 
-// File shows the content of a file. It panics if the file cannot be read.
+// File returns data that shows the contents of a file, as Any does. It panics if the file cannot be read.
 func File(mimeType, path string) Data {
 	b, err := os.ReadFile(path)
 	if err != nil {

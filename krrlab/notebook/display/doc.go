@@ -1,13 +1,12 @@
-// Package display turns Go values into what a notebook shows: a bundle of
-// representations by MIME type, of which text/plain is always one.
+// Package display converts Go values to the form in which a notebook shows them: a set of representations by MIME type,
+// which always includes text/plain.
 //
-// A value says itself how it looks, by methods that need no import: HTML, SVG, Markdown,
-// Latex (string), PNG ([]byte), Render (Data), each with or without a second result error; an
-// image.Image shows as PNG. These are conventions of gophernotes. Render applies
-// them, and knows besides what types of other projects look like that have no such
-// methods: gonum's matrices, gonum/plot's plots, gota's data frames and series. A method
-// that panics or fails costs its own representation only, and the text says so.
+// A value determines its representations by methods, which need no import: HTML, SVG, Markdown, Latex (string), PNG
+// ([]byte) and Render (Data), each optionally with an error as the second result. An image.Image is shown as PNG. These
+// are conventions of gophernotes. Render applies them. It also supports types of other projects without such methods:
+// matrices of gonum, plots of gonum/plot, data frames and series of gota. If a method panics or fails, only its own
+// representation is missing, and the text reports the failure.
 //
-// The other functions wrap data whose type is known to the caller: HTML, Markdown, PNG
-// and so on, as in gophernotes' package display. Cells have the package under the name display.
+// The other functions wrap data of a known type: HTML, Markdown, PNG and so on, as in gophernotes' package display. In
+// cells, the package has the name display.
 package display

@@ -23,78 +23,78 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/gram"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/plots"
-	_ "github.com/krrlab/lab/plots/draw" // pictures
+	_ "github.com/krrlab/lab/plots/draw" // encodes plots as PNG
 )
 
-// methods are the methods that show a value, and what they return.
+// methods lists the methods that return a representation, with the MIME type of the result.
 var methods = []struct{ name, mime string }{
 	{"HTML", MIMETypeHTML}, {"SVG", MIMETypeSVG}, {"Markdown", MIMETypeMarkdown}, {"Latex", MIMETypeLatex},
 	{"PNG", MIMETypePNG},
 }
 
-// maxText is the length of the text of a value; what is longer is cut.
+// maxText is the length in bytes above which the text of a value is cut.
 const maxText = 20000
 
-// Render returns v in all representations it has, and always as text. The text reports what goes wrong.
-func Render(v any) Data { return noted(rendered(v)) }
+// Render returns v in all its representations, which always include text. Failures are reported in the text.
+func Render(v any) Data { return withFailures(render(v)) }
 
-// Show is Render with an error where v could only be shown as text because of what went wrong, or is a figure that
-// cannot be drawn.
+// Show is Render, but returns an error in two cases: if failures leave text as the only representation, or if v is a
+// figure that cannot be drawn.
 func Show(v any) (Data, error) {
-	d, trouble := rendered(v)
-	if f, ok := v.(*plots.Figure); len(trouble) > 0 && (len(d.Data) == 1 || ok && f.Validate() != nil) {
-		return d, errors.New("it cannot be shown: " + strings.Join(trouble, "; "))
+	d, failures := render(v)
+	if f, ok := v.(*plots.Figure); len(failures) > 0 && (len(d.Data) == 1 || ok && f.Validate() != nil) {
+		return d, errors.New("it cannot be shown: " + strings.Join(failures, "; "))
 	}
-	return noted(d, trouble), nil
+	return withFailures(d, failures), nil
 }
 
-// noted adds what went wrong to the text.
-func noted(d Data, trouble []string) Data {
-	if len(trouble) > 0 {
+// withFailures appends the failures to the text.
+func withFailures(d Data, failures []string) Data {
+	if len(failures) > 0 {
 		text, _ := d.Data[MIMETypeText].(string)
-		d.Data[MIMETypeText] = strings.TrimSpace(text + "\n" + strings.Join(trouble, "\n"))
+		d.Data[MIMETypeText] = strings.TrimSpace(text + "\n" + strings.Join(failures, "\n"))
 	}
 	return d
 }
 
-// rendered is Render, with what went wrong, a line each.
-func rendered(v any) (d Data, trouble []string) {
+// render returns the representations of v, and a line for each failure.
+func render(v any) (d Data, failures []string) {
 	if d, ok := v.(Data); ok {
 		d = withText(d)
-		withImage(&d)
+		addImage(&d)
 		return d, nil
 	}
 	d = Data{Data: MIMEMap{}}
-	attempt := func(what string, f func() error) {
+	attempt := func(name string, f func() error) {
 		defer func() {
 			if r := recover(); r != nil {
-				trouble = append(trouble, fmt.Sprintf("%s panicked: %v", what, r))
+				failures = append(failures, fmt.Sprintf("%s panicked: %v", name, r))
 			}
 		}()
 		if err := f(); err != nil {
-			trouble = append(trouble, fmt.Sprintf("%s: %v", what, err))
+			failures = append(failures, fmt.Sprintf("%s: %v", name, err))
 		}
 	}
 	if !isNil(v) {
-		attempt("Render", func() error { return general(v, &d) })
+		attempt("Render", func() error { return addGeneral(v, &d) })
 		for _, m := range methods {
-			attempt(m.name, func() error { return byMethod(v, m.name, m.mime, &d) })
+			attempt(m.name, func() error { return addFromMethod(v, m.name, m.mime, &d) })
 		}
-		attempt("figure", func() error { return settle(v, &d) })
+		attempt("figure", func() error { return adaptFigure(v, &d) })
 		if len(d.Data) == 0 {
-			attempt("display", func() error { return byType(v, &d) })
+			attempt("display", func() error { return addByType(v, &d) })
 		}
 	}
 	if d.Data[MIMETypeText] == nil {
 		attempt("String", func() error { d.Data[MIMETypeText] = Text(v); return nil })
 	}
-	withImage(&d)
-	return d, trouble
+	addImage(&d)
+	return d, failures
 }
 
-// withImage puts an image into HTML beside a drawing in SVG that has none: Debian's nbconvert shows no SVG, and an
-// HTML page that is not trusted no svg element.
-func withImage(d *Data) {
+// addImage adds an HTML image to a drawing that has SVG but no HTML. Debian's nbconvert does not show SVG, and neither
+// does an HTML page that is not trusted.
+func addImage(d *Data) {
 	svg, ok := d.Data[MIMETypeSVG]
 	if !ok || d.Data[MIMETypeHTML] != nil {
 		return
@@ -106,13 +106,14 @@ func withImage(d *Data) {
 	d.Data[MIMETypeHTML] = SVGImage(fmt.Sprint(svg), cmp.Or(text, "drawing"))
 }
 
-// SVGImage returns a drawing as an image in HTML, with the text that stands for it.
+// SVGImage returns a drawing as an HTML image with an alternative text.
 func SVGImage(svg, alt string) string {
 	return `<img style="max-width:100%;height:auto" alt="` + html.EscapeString(alt) +
 		`" src="data:image/svg+xml;base64,` +
 		base64.StdEncoding.EncodeToString([]byte(svg)) + `">`
 }
 
+// isNil reports whether v is nil or a nil pointer, map, slice, function or channel.
 func isNil(v any) bool {
 	switch r := reflect.ValueOf(v); r.Kind() {
 	case reflect.Invalid:
@@ -123,6 +124,7 @@ func isNil(v any) bool {
 	return false
 }
 
+// withText adds an empty text to data without text.
 func withText(d Data) Data {
 	if d.Data == nil {
 		d.Data = MIMEMap{}
@@ -133,8 +135,8 @@ func withText(d Data) Data {
 	return d
 }
 
-// general calls the method that returns a whole bundle, and encodes pictures.
-func general(v any, d *Data) error {
+// addGeneral adds the representations of the method Render or of an image.Image.
+func addGeneral(v any, d *Data) error {
 	if r, ok := v.(interface{ Render() Data }); ok {
 		x := r.Render()
 		maps.Copy(d.Data, x.Data)
@@ -151,12 +153,13 @@ func general(v any, d *Data) error {
 }
 
 var (
-	errorType = reflect.TypeFor[error]()
-	results   = map[reflect.Type]bool{reflect.TypeFor[string](): true, reflect.TypeFor[[]byte](): true}
+	errorType        = reflect.TypeFor[error]()
+	supportedResults = map[reflect.Type]bool{reflect.TypeFor[string](): true, reflect.TypeFor[[]byte](): true}
 )
 
-// byMethod calls the method if v has it with a signature of the conventions.
-func byMethod(v any, name, mime string, d *Data) error {
+// addFromMethod adds the representation that the method with the given name returns, if v has this method with a
+// supported signature.
+func addFromMethod(v any, name, mime string, d *Data) error {
 	r := reflect.ValueOf(v)
 	m := r.MethodByName(name)
 	if !m.IsValid() && r.Kind() != reflect.Pointer {
@@ -168,7 +171,7 @@ func byMethod(v any, name, mime string, d *Data) error {
 		return nil
 	}
 	t := m.Type()
-	if t.NumIn() != 0 || t.NumOut() < 1 || t.NumOut() > 2 || !results[t.Out(0)] || t.NumOut() == 2 &&
+	if t.NumIn() != 0 || t.NumOut() < 1 || t.NumOut() > 2 || !supportedResults[t.Out(0)] || t.NumOut() == 2 &&
 		t.Out(1) != errorType {
 		return nil
 	}
@@ -180,8 +183,8 @@ func byMethod(v any, name, mime string, d *Data) error {
 	return nil
 }
 
-// Text returns v as text: by its method String or Error, or as fmt prints it, with
-// names of fields. Long texts, long slices and large structs are cut, and say so.
+// Text returns v as text: the result of its method String or Error, or the output of package fmt with field names. Long
+// texts, long slices and large structs are cut, with a note.
 func Text(v any) string {
 	if s, ok := v.(string); ok {
 		return cut(s)
@@ -189,14 +192,14 @@ func Text(v any) string {
 	if isNil(v) {
 		return "nil"
 	}
-	if text, ok := own(v); ok {
+	if text, ok := methodText(v); ok {
 		return cut(text)
 	}
 	return brief(v)
 }
 
-// own returns what a value says by its method Error or String, if it has one.
-func own(v any) (string, bool) {
+// methodText returns the result of the method Error or String of a value, if it has one.
+func methodText(v any) (string, bool) {
 	switch x := v.(type) {
 	case error:
 		return x.Error(), true
@@ -206,6 +209,7 @@ func own(v any) (string, bool) {
 	return "", false
 }
 
+// cut shortens a text to maxText bytes, with a note.
 func cut(s string) string {
 	if len(s) <= maxText {
 		return s
@@ -214,36 +218,36 @@ func cut(s string) string {
 }
 
 const (
-	maxRows    = 200 // of a table
-	maxColumns = 60
-	matrixSide = 12 // rows and columns of a matrix shown
+	maxRows       = 200 // rows of a data frame that are shown
+	maxColumns    = 60  // columns of a data frame that are shown
+	maxMatrixSide = 12  // rows and columns of a matrix that are shown
 )
 
-// byType shows values of types that have no method for it.
-func byType(v any, d *Data) error {
+// addByType adds the representations of values whose types have no methods for them.
+func addByType(v any, d *Data) error {
 	switch x := v.(type) {
 	case *plot.Plot:
 		d.Data[MIMETypeText] = fmt.Sprintf("plot %q", x.Title.Text)
-		var drawn [2]bytes.Buffer
+		var drawings [2]bytes.Buffer
 		for i, format := range []string{"svg", "png"} {
 			w, err := x.WriterTo(6.5*vg.Inch, 4*vg.Inch, format)
 			if err != nil {
 				return err
 			}
-			if _, err := w.WriteTo(&drawn[i]); err != nil {
+			if _, err := w.WriteTo(&drawings[i]); err != nil {
 				return err
 			}
 		}
-		d.Data[MIMETypeSVG], d.Data[MIMETypePNG] = drawn[0].String(), drawn[1].Bytes()
+		d.Data[MIMETypeSVG], d.Data[MIMETypePNG] = drawings[0].String(), drawings[1].Bytes()
 	case dataframe.DataFrame:
-		return frame(&x, d)
+		return addFrame(&x, d)
 	case *dataframe.DataFrame:
-		return frame(x, d)
+		return addFrame(x, d)
 	case series.Series:
 		f := dataframe.New(x)
-		return frame(&f, d)
+		return addFrame(&f, d)
 	case mat.Matrix:
-		matrix(x, d)
+		addMatrix(x, d)
 	case *datasets.Dataset:
 		dataset(x.String(), x, d)
 	case *datasets.Pair:
@@ -255,23 +259,24 @@ func byType(v any, d *Data) error {
 		n, s := x.Dims()
 		d.Data[MIMETypeText] = fmt.Sprintf("%d × %d %T", n, s, x)
 	default:
-		if r := reflect.ValueOf(v); r.Kind() == reflect.Struct { // a mat.Dense that is not a pointer
+		if r := reflect.ValueOf(v); r.Kind() == reflect.Struct { // for example a mat.Dense instead of a *mat.Dense
 			p := reflect.New(r.Type())
 			p.Elem().Set(r)
-			return byType(p.Interface(), d)
+			return addByType(p.Interface(), d)
 		}
 	}
 	return nil
 }
 
-// tabled shows a table, which scrolls within the cell in a box of the page's width and half its height.
-func tabled(t *plots.Table, d *Data) {
+// addTable adds a table as text and as HTML. In HTML, it scrolls within a box that has the width of the page and a
+// limited height.
+func addTable(t *plots.Table, d *Data) {
 	d.Data[MIMETypeText] = strings.TrimSuffix(t.String(), "\n")
 	d.Data[MIMETypeHTML] = `<div style="max-height:40em;overflow:auto">` + t.HTML() + "</div>"
 }
 
-// frame shows a data frame, with the types beside the names.
-func frame(f *dataframe.DataFrame, d *Data) error {
+// addFrame adds a data frame as a table that shows the types next to the names.
+func addFrame(f *dataframe.DataFrame, d *Data) error {
 	if f.Err != nil {
 		return f.Err
 	}
@@ -296,16 +301,16 @@ func frame(f *dataframe.DataFrame, d *Data) error {
 		}
 		t.Add(cells...)
 	}
-	tabled(t, d)
+	addTable(t, d)
 	return nil
 }
 
-// matrix shows a matrix: its corners where it is large.
-func matrix(m mat.Matrix, d *Data) {
+// addMatrix adds a matrix as a table. Only the corners of a large matrix are shown.
+func addMatrix(m mat.Matrix, d *Data) {
 	r, c := m.Dims()
-	at := corners(c)
+	columns := corners(c)
 	t := &plots.Table{Title: fmt.Sprintf("%d × %d %T", r, c, m), Columns: make([]plots.Column, 1)}
-	for _, j := range at {
+	for _, j := range columns {
 		name := "⋯"
 		if j >= 0 {
 			name = strconv.Itoa(j)
@@ -314,7 +319,7 @@ func matrix(m mat.Matrix, d *Data) {
 	}
 	for _, i := range corners(r) {
 		cells := []any{i}
-		for _, j := range at {
+		for _, j := range columns {
 			if i < 0 || j < 0 {
 				cells = append(cells, "⋯")
 			} else {
@@ -326,17 +331,17 @@ func matrix(m mat.Matrix, d *Data) {
 		}
 		t.Add(cells...)
 	}
-	tabled(t, d)
+	addTable(t, d)
 }
 
-// corners returns the indices shown of n, −1 for those left out between.
+// corners returns the indices to show out of n, with −1 in place of omitted ones.
 func corners(n int) []int {
 	var out []int
 	for i := range n {
 		switch {
-		case n <= matrixSide || i < matrixSide/2 || i >= n-matrixSide/2:
+		case n <= maxMatrixSide || i < maxMatrixSide/2 || i >= n-maxMatrixSide/2:
 			out = append(out, i)
-		case i == matrixSide/2:
+		case i == maxMatrixSide/2:
 			out = append(out, -1)
 		}
 	}
