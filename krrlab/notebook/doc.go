@@ -1,9 +1,8 @@
-// Package notebook is the Jupyter kernel of krrlab: Go cells with the laboratory, gonum,
-// gonum/plot and gota linked in.
+// Package notebook is the Jupyter kernel of krrlab. It runs Go cells that can use the laboratory, gonum, gonum/plot and
+// gota.
 //
-// Kernel serves one front end, as the command `krrlab kernel FILE` does; Install and
-// Uninstall register it with Jupyter and remove it; Run runs a notebook from top to bottom without Jupyter.
-// The language of the cells is that of gophernotes (package golang lists additions
-// and workarounds), the protocol is in package jupyter, what cells may import in
-// package bindings, how values show themselves in package display.
+// Kernel serves one front end, as the command `krrlab kernel FILE` does. Install and Uninstall register the kernel with
+// Jupyter and remove it. Run runs a notebook from top to bottom without Jupyter. The cells are written as in
+// gophernotes; package golang lists additions and workarounds. Package jupyter implements the protocol, package
+// bindings contains the packages that cells can import, and package display determines how values are shown.
 package notebook

@@ -27,24 +27,25 @@ var pageHTML string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 
-// pageCell is a cell as the page shows it.
+// pageCell is a cell of the page template.
 type pageCell struct {
 	Markdown template.HTML
 	Code     string
-	Number   any
+	Number   any // execution count, nil if the cell was not run
 	Outputs  []pageOutput
 }
 
-// pageOutput is one output: HTML, or text of a class.
+// pageOutput is an output of a cell: HTML, or text with a CSS class.
 type pageOutput struct {
 	HTML        template.HTML
 	Text, Class string
 }
 
-// exportHTML returns a notebook with its outputs as one HTML document, with nothing outside it but what its own
-// text links to. Formulas are MathML, and stay TeX where they have commands beyond mathML's.
+// exportHTML returns a notebook with its outputs as a self-contained HTML document. The only external references are
+// links in the notebook's own text. Formulas are converted to MathML; formulas with commands that mathML does not
+// support remain in TeX.
 func exportHTML(file string, nb map[string]any) ([]byte, error) {
-	b, err := json.Marshal(nb) // outputs of this run are of other types than those that were read
+	b, err := json.Marshal(nb) // gives the outputs of this run the same types as those read from the file
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -69,9 +70,9 @@ func exportHTML(file string, nb map[string]any) ([]byte, error) {
 		Title string
 		Cells []pageCell
 	}{Title: strings.TrimSuffix(filepath.Base(file), ".ipynb")}
-	for _, c := range book.Cells {
-		cell, src := pageCell{Code: source(c.Source), Number: c.Count}, source(c.Source)
-		switch c.Type {
+	for _, bookCell := range book.Cells {
+		cell, src := pageCell{Code: source(bookCell.Source), Number: bookCell.Count}, source(bookCell.Source)
+		switch bookCell.Type {
 		case "markdown":
 			if cell.Markdown, err = markdown(src); err != nil {
 				return nil, fmt.Errorf("%s: %w", file, err)
@@ -80,7 +81,7 @@ func exportHTML(file string, nb map[string]any) ([]byte, error) {
 				page.Title = m[1]
 			}
 		case "code":
-			for _, o := range c.Outputs {
+			for _, o := range bookCell.Outputs {
 				switch o.Type {
 				case "stream":
 					cell.Outputs = append(cell.Outputs, pageOutput{Text: plain(source(o.Text)), Class: o.Name})
@@ -104,52 +105,54 @@ var (
 	ansi         = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
 )
 
-// plain takes the colors of a terminal out of a text.
+// plain removes terminal color codes from a text.
 func plain(s string) string { return ansi.ReplaceAllString(s, "") }
 
-// richest returns the representation of a value that says most.
+// richest returns the most expressive representation of a value: HTML, SVG, PNG, JPEG, Markdown, LaTeX or plain text,
+// in this order.
 func richest(data map[string]any) pageOutput {
-	value := func(mime string) string { return source(data[mime]) }
+	valueOf := func(mime string) string { return source(data[mime]) }
 	for _, mime := range []string{display.MIMETypeHTML, display.MIMETypeSVG} {
-		if s := value(mime); s != "" {
+		if s := valueOf(mime); s != "" {
 			if i := strings.Index(s, "<svg"); mime == display.MIMETypeSVG && i > 0 {
-				s = s[i:] // an XML declaration has no place within HTML
+				s = s[i:] // omit an XML declaration, which is invalid within HTML
 			}
 			return pageOutput{HTML: template.HTML(s)}
 		}
 	}
 	for _, mime := range []string{display.MIMETypePNG, display.MIMETypeJPEG} {
-		if s := strings.Join(strings.Fields(value(mime)), ""); s != "" {
+		if s := strings.Join(strings.Fields(valueOf(mime)), ""); s != "" {
 			return pageOutput{HTML: template.HTML(`<img alt="picture" src="data:` + mime + `;base64,` +
 				template.HTMLEscapeString(s) + `">`)}
 		}
 	}
-	if s := value(display.MIMETypeMarkdown); s != "" {
-		if h, err := markdown(s); err == nil {
-			return pageOutput{HTML: h}
+	if s := valueOf(display.MIMETypeMarkdown); s != "" {
+		if converted, err := markdown(s); err == nil {
+			return pageOutput{HTML: converted}
 		}
 	}
-	if s := value(display.MIMETypeLatex); s != "" {
+	if s := valueOf(display.MIMETypeLatex); s != "" {
 		return pageOutput{Text: s}
 	}
-	return pageOutput{Text: plain(value(display.MIMETypeText))}
+	return pageOutput{Text: plain(valueOf(display.MIMETypeText))}
 }
 
 var converter = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(gmhtml.WithUnsafe()),
-	// behind code spans, before links and emphasis
+	// a priority after code spans, and before links and emphasis
 	goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithInlineParsers(util.Prioritized(formulas{}, 150))))
 
+// markdown converts Markdown to HTML.
 func markdown(src string) (template.HTML, error) {
 	var b bytes.Buffer
 	err := converter.Convert([]byte(src), &b)
 	return template.HTML(b.String()), err
 }
 
-// formulas keeps what stands between dollar signs, $x_i$ and $$x_i$$, from being read as Markdown.
+// formulas is a parser of formulas, $x_i$ and $$x_i$$, whose contents must not be read as Markdown.
 type formulas struct{}
 
-// maxFormula is the length in bytes of a formula; a longer one stays as it is written. It bounds how deep groups
-// nest, and how far the end of a formula is looked for behind each dollar sign.
+// maxFormula is the maximum length of a formula in bytes; a longer one is left unchanged. It bounds the nesting of
+// groups and the search for the end of a formula after each dollar sign.
 const maxFormula = 4 << 10
 
 // Trigger implements parser.InlineParser.
@@ -160,24 +163,24 @@ var formula = regexp.MustCompile(`^(?:\$\$(?s:.+?)\$\$|\$[^\s$` + "`" + `](?:[^$
 
 // Parse implements parser.InlineParser.
 func (formulas) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node {
-	line, at := block.Position()
-	var rest []byte
-	for l, _ := block.PeekLine(); l != nil && len(rest) < maxFormula; l, _ = block.PeekLine() {
-		rest = append(rest, l[:min(len(l), maxFormula-len(rest))]...)
+	line, position := block.Position()
+	var ahead []byte
+	for l, _ := block.PeekLine(); l != nil && len(ahead) < maxFormula; l, _ = block.PeekLine() {
+		ahead = append(ahead, l[:min(len(l), maxFormula-len(ahead))]...)
 		block.AdvanceLine()
 	}
-	block.SetPosition(line, at)
-	m := formula.Find(rest)
-	if m == nil {
+	block.SetPosition(line, position)
+	match := formula.Find(ahead)
+	if match == nil {
 		return nil
 	}
-	block.Advance(len(m))
-	if ml := mathML(string(m)); ml != "" {
-		s := ast.NewString([]byte(ml))
-		s.SetCode(true) // as it is
+	block.Advance(len(match))
+	if math := mathML(string(match)); math != "" {
+		s := ast.NewString([]byte(math))
+		s.SetCode(true) // write without escaping
 		return s
 	}
-	s := ast.NewString(m)
+	s := ast.NewString(match)
 	s.SetRaw(true)
 	return s
 }

@@ -13,46 +13,48 @@ import (
 	"github.com/krrlab/lab/krrlab/base/atomicfile"
 )
 
-// Spec says how Jupyter starts the kernel.
+// Spec describes the installation of a kernel for Jupyter.
 type Spec struct {
-	Data      string // folder of Jupyter's data, with that of kernels in it
-	Name      string // of the kernel; krrlab is the usual one
-	Program   string // the krrlab to start
-	Interrupt string // how it is interrupted: message (default) or signal
-	Force     bool   // overwrite or remove a kernel of this name that is not ours
+	Data      string // data folder of Jupyter, which contains the folder kernels
+	Name      string // name of the kernel, usually krrlab
+	Program   string // path of the krrlab program
+	Interrupt string // how Jupyter interrupts the kernel: message (default) or signal
+	Force     bool   // overwrite or remove a kernel of this name even if it is not krrlab's
 }
 
-// names are those that Jupyter takes for a kernel, without . and .., which are folders above it.
-var names = regexp.MustCompile(`^\.*[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
+// validName matches the kernel names that Jupyter accepts, except . and .., which would be parent folders.
+var validName = regexp.MustCompile(`^\.*[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
+// dir returns the folder of the kernel.
 func (s Spec) dir() string { return filepath.Join(s.Data, "kernels", s.Name) }
 
-// file is the kernel's file.
+// file returns the path of the kernel's kernel.json.
 func (s Spec) file() string { return filepath.Join(s.dir(), "kernel.json") }
 
-// check returns an error if no kernel can have this name, or one has that does not start as ours do.
+// check returns an error if the name is invalid, or if it is the name of a kernel that another program has installed.
+// advice completes the message in the second case.
 func (s Spec) check(advice string) error {
-	if !names.MatchString(s.Name) {
+	if !validName.MatchString(s.Name) {
 		return fmt.Errorf("kernel name %q: want letters, digits, dots, - and _, not dots alone", s.Name)
 	}
 	b, err := os.ReadFile(s.file())
 	if s.Force || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	var there struct {
+	var existing struct {
 		Argv        []string
 		DisplayName string `json:"display_name"`
 	}
-	if err == nil && json.Unmarshal(b, &there) == nil && len(there.Argv) == 3 && there.Argv[1] == "kernel" &&
-		there.Argv[2] == "{connection_file}" {
+	if err == nil && json.Unmarshal(b, &existing) == nil && len(existing.Argv) == 3 && existing.Argv[1] == "kernel" &&
+		existing.Argv[2] == "{connection_file}" {
 		return nil
 	}
-	return fmt.Errorf("%s is another kernel (%q), not krrlab's: %s, or use --force", s.file(), there.DisplayName,
+	return fmt.Errorf("%s is another kernel (%q), not krrlab's: %s, or use --force", s.file(), existing.DisplayName,
 		advice)
 }
 
-// Install writes the kernel's file and returns its folder. It does not overwrite the kernel of another
-// program.
+// Install writes the kernel.json of the kernel and returns its folder. It does not overwrite the kernel of another
+// program unless s.Force is set.
 func Install(s Spec) (string, error) {
 	if err := s.check("choose another --name"); err != nil {
 		return "", err
@@ -74,8 +76,8 @@ func Install(s Spec) (string, error) {
 	return s.dir(), nil
 }
 
-// Uninstall removes the kernel's file, and its folder unless there is something else in it, and returns
-// what it has removed. It does not remove the kernel of another program.
+// Uninstall removes the kernel.json of the kernel, and its folder if that is then empty. It returns the path of the
+// folder or file that was removed. It does not remove the kernel of another program unless s.Force is set.
 func Uninstall(s Spec) (string, error) {
 	if err := s.check("remove it by jupyter kernelspec uninstall " + s.Name); err != nil {
 		return "", err

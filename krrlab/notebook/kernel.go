@@ -10,16 +10,15 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/jupyter"
 )
 
-// Options are those of Kernel and Run.
+// Options are the options of Kernel and Run.
 type Options struct {
-	Version   string           // of the program
-	DataDirs  []string         // folders to look for data in
-	Interrupt <-chan os.Signal // a signal interrupts the cell that runs; nil for none
-	HTML      string           // file for Run to write the notebook with its outputs to as a page of HTML; "" for none
+	Version   string           // version of the program
+	DataDirs  []string         // folders in which cells look for data
+	Interrupt <-chan os.Signal // a signal interrupts the running cell; nil for none
+	HTML      string           // file to which Run writes the notebook as an HTML page; "" for none
 }
 
-// Kernel serves the front end that wrote the connection file, until it asks to shut
-// down or ctx ends.
+// Kernel serves the front end that wrote the connection file, until the front end requests a shutdown or ctx ends.
 func Kernel(ctx context.Context, connectionFile string, o *Options) error {
 	c, err := jupyter.ReadConnection(connectionFile)
 	if err != nil {
@@ -50,19 +49,19 @@ func Kernel(ctx context.Context, connectionFile string, o *Options) error {
 	return srv.Serve(ctx)
 }
 
-// language is a session as the protocol sees it.
+// language implements jupyter.Language for a session.
 type language struct {
 	*golang.Session
 	version string
 }
 
-// Run runs a cell.
+// Run executes a cell.
 func (l language) Run(name, code string, cell *jupyter.Cell) jupyter.Outcome {
 	r := l.Session.Run(name, code, cell)
 	return jupyter.Outcome{Value: r.Value, Failure: (*jupyter.Failure)(r.Err)}
 }
 
-// Info describes the kernel.
+// Info returns the description of the kernel in a kernel_info_reply.
 func (l language) Info() map[string]any {
 	return map[string]any{
 		"implementation": "krrlab", "implementation_version": l.version,
@@ -78,7 +77,7 @@ func (l language) Info() map[string]any {
 	}
 }
 
-// languageInfo is the language_info of the protocol and of notebooks.
+// languageInfo returns the language_info of the protocol and of notebook files.
 func languageInfo() map[string]any {
 	return map[string]any{
 		"name": "go", "version": runtime.Version(), "mimetype": "text/x-go", "file_extension": ".go",

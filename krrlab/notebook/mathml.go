@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// mathML returns a formula of TeX, between its dollar signs, as MathML, which browsers draw without a script. A command
-// that it does not know makes it return "".
+// mathML converts a TeX formula, including its dollar signs, to MathML, which browsers show without a script. It
+// returns "" if the formula contains an unknown command or is malformed.
 func mathML(tex string) string {
 	display := strings.HasPrefix(tex, "$$")
-	t := &texReader{rest: strings.Trim(tex, "$")}
-	body := t.row("")
-	if t.wrong || t.rest != "" {
+	reader := &texReader{input: strings.Trim(tex, "$")}
+	body := reader.row("")
+	if reader.failed || reader.input != "" {
 		return ""
 	}
 	if display {
@@ -23,60 +23,66 @@ func mathML(tex string) string {
 	return "<math>" + body + "</math>"
 }
 
-// Commands of TeX.
+// TeX commands.
 var (
-	// of those that stand for a character, those that HTML names otherwise; "" for what HTML has another for
+	// texCharacters maps commands that denote a character to this character. Commands that are the name of an HTML
+	// entity for the same character are omitted; the value is "" if they are the name of one for a different character.
 	texCharacters = map[string]string{
 		"epsilon": "ϵ", "varepsilon": "ε", "phi": "ϕ", "varphi": "φ", "ell": "ℓ", "infty": "∞", "partial": "∂",
 		"to": "→", "cdot": "⋅", "dots": "…", "ldots": "…", "cdots": "⋯", "|": "‖", "{": "{", "}": "}", "not": "",
 	}
+	// texSpaces maps commands for spaces to their widths.
 	texSpaces = map[string]string{",": "0.17em", ":": "0.22em", ";": "0.28em", " ": "0.33em", "!": "0", "quad": "1em",
 		"qquad": "2em"}
-	texNames   = []string{"max", "min", "log", "ln", "exp", "cos", "sin", "det", "dim", "inf", "sup", "lim"}
+	// texNames lists the names of functions.
+	texNames = []string{"max", "min", "log", "ln", "exp", "cos", "sin", "det", "dim", "inf", "sup", "lim"}
+	// texAccents maps accents to their characters.
 	texAccents = map[string]string{"hat": "^", "tilde": "~", "bar": "‾", "vec": "→", "dot": "˙"}
-	texDouble  = strings.NewReplacer("R", "ℝ", "E", "𝔼", "N", "ℕ", "P", "ℙ", "Z", "ℤ")
+	// texDouble maps letters to double-struck ones.
+	texDouble = strings.NewReplacer("R", "ℝ", "E", "𝔼", "N", "ℕ", "P", "ℙ", "Z", "ℤ")
+	// texStretch lists commands that stretch the following bracket.
 	texStretch = []string{"left", "right", "Bigl", "Bigr", "bigl", "bigr"}
 )
 
-// texReader reads TeX.
+// texReader converts TeX to MathML while it reads.
 type texReader struct {
-	rest  string
-	wrong bool
+	input  string // text not read yet
+	failed bool   // the formula is malformed or has an unknown command
 }
 
-// next takes a token: a character, or a command without its backslash.
-func (t *texReader) next() (token string, command bool) {
-	t.rest = strings.TrimLeft(t.rest, " \n")
-	if t.rest == "" {
+// nextToken reads a token: a character, or a command without its backslash.
+func (t *texReader) nextToken() (token string, command bool) {
+	t.input = strings.TrimLeft(t.input, " \n")
+	if t.input == "" {
 		return "", false
 	}
-	if t.rest[0] != '\\' {
-		_, n := utf8.DecodeRuneInString(t.rest)
-		token, t.rest = t.rest[:n], t.rest[n:]
+	if t.input[0] != '\\' {
+		_, n := utf8.DecodeRuneInString(t.input)
+		token, t.input = t.input[:n], t.input[n:]
 		return token, false
 	}
 	n := 1
-	for n < len(t.rest) && unicode.IsLetter(rune(t.rest[n])) {
+	for n < len(t.input) && unicode.IsLetter(rune(t.input[n])) {
 		n++
 	}
 	if n == 1 {
-		n = min(2, len(t.rest))
+		n = min(2, len(t.input))
 	}
-	token, t.rest = t.rest[1:n], t.rest[n:]
+	token, t.input = t.input[1:n], t.input[n:]
 	return token, true
 }
 
-// row reads up to the character end, which it takes, or all that is left.
+// row reads until end, which is skipped, or the whole input if end is "".
 func (t *texReader) row(end string) string {
 	var b strings.Builder
 	for {
-		t.rest = strings.TrimLeft(t.rest, " \n")
-		if t.rest == "" || t.wrong {
-			t.wrong = t.wrong || end != ""
+		t.input = strings.TrimLeft(t.input, " \n")
+		if t.input == "" || t.failed {
+			t.failed = t.failed || end != ""
 			break
 		}
-		if end != "" && strings.HasPrefix(t.rest, end) {
-			t.rest = t.rest[len(end):]
+		if end != "" && strings.HasPrefix(t.input, end) {
+			t.input = t.input[len(end):]
 			break
 		}
 		b.WriteString(t.scripted())
@@ -84,27 +90,27 @@ func (t *texReader) row(end string) string {
 	return "<mrow>" + b.String() + "</mrow>"
 }
 
-// scripted reads an atom with its index and exponent.
+// scripted reads an atom with its subscript and superscript.
 func (t *texReader) scripted() string {
-	atom, below, above := t.atom(), "", ""
+	atom, subscript, superscript := t.atom(), "", ""
 	for {
-		t.rest = strings.TrimLeft(t.rest, " \n")
+		t.input = strings.TrimLeft(t.input, " \n")
 		switch {
-		case below == "" && strings.HasPrefix(t.rest, "_"):
-			t.rest = t.rest[1:]
-			below = t.argument()
-		case above == "" && strings.HasPrefix(t.rest, "^"):
-			t.rest = t.rest[1:]
-			above = t.argument()
-		case below != "" && above != "":
+		case subscript == "" && strings.HasPrefix(t.input, "_"):
+			t.input = t.input[1:]
+			subscript = t.argument()
+		case superscript == "" && strings.HasPrefix(t.input, "^"):
+			t.input = t.input[1:]
+			superscript = t.argument()
+		case subscript != "" && superscript != "":
 			if atom == "<mo>∑</mo>" || atom == "<mo>∏</mo>" {
-				return "<munderover>" + atom + below + above + "</munderover>"
+				return "<munderover>" + atom + subscript + superscript + "</munderover>"
 			}
-			return "<msubsup>" + atom + below + above + "</msubsup>"
-		case below != "":
-			return "<msub>" + atom + below + "</msub>"
-		case above != "":
-			return "<msup>" + atom + above + "</msup>"
+			return "<msubsup>" + atom + subscript + superscript + "</msubsup>"
+		case subscript != "":
+			return "<msub>" + atom + subscript + "</msub>"
+		case superscript != "":
+			return "<msup>" + atom + superscript + "</msup>"
 		default:
 			return atom
 		}
@@ -113,7 +119,7 @@ func (t *texReader) scripted() string {
 
 // atom reads a character, a group, or a command with its arguments.
 func (t *texReader) atom() string {
-	token, command := t.next()
+	token, command := t.nextToken()
 	if !command {
 		return t.character(token)
 	}
@@ -125,9 +131,9 @@ func (t *texReader) atom() string {
 	case texAccents[token] != "":
 		return `<mover accent="true">` + t.argument() + "<mo>" + texAccents[token] + "</mo></mover>"
 	case slices.Contains(texStretch, token):
-		s, isCommand := t.next()
+		s, isCommand := t.nextToken()
 		if isCommand {
-			s = named(s)
+			s = commandCharacter(s)
 		}
 		return `<mo stretchy="true">` + html.EscapeString(s) + "</mo>"
 	}
@@ -137,23 +143,23 @@ func (t *texReader) atom() string {
 	case "sqrt":
 		return "<msqrt>" + t.argument() + "</msqrt>"
 	case "rm": // {\rm text}
-		s, _, _ := strings.Cut(t.rest, "}")
-		t.rest = t.rest[len(s):]
+		s, _, _ := strings.Cut(t.input, "}")
+		t.input = t.input[len(s):]
 		return `<mi mathvariant="normal">` + html.EscapeString(strings.TrimSpace(s)) + "</mi>"
 	case "mathrm", "operatorname":
-		return `<mi mathvariant="normal">` + html.EscapeString(t.words()) + "</mi>"
+		return `<mi mathvariant="normal">` + html.EscapeString(t.text()) + "</mi>"
 	case "text":
-		return "<mtext>" + strings.ReplaceAll(html.EscapeString(t.words()), " ", "\u00a0") + "</mtext>"
+		return "<mtext>" + strings.ReplaceAll(html.EscapeString(t.text()), " ", "\u00a0") + "</mtext>"
 	case "mathbb":
-		return "<mi>" + texDouble.Replace(html.EscapeString(t.words())) + "</mi>"
+		return "<mi>" + texDouble.Replace(html.EscapeString(t.text())) + "</mi>"
 	}
-	c := named(token)
-	t.wrong = t.wrong || c == ""
+	c := commandCharacter(token)
+	t.failed = t.failed || c == ""
 	return symbol(c)
 }
 
-// named returns the letter or the operator that a command stands for, "" for none.
-func named(command string) string {
+// commandCharacter returns the letter or operator that a command denotes, or "" if there is none.
+func commandCharacter(command string) string {
 	if c, ok := texCharacters[command]; ok {
 		return c
 	}
@@ -164,23 +170,24 @@ func named(command string) string {
 	return c
 }
 
-// argument reads an atom, of a number its first digit alone.
+// argument reads an argument: an atom, or the first digit of a number.
 func (t *texReader) argument() string {
-	t.rest = strings.TrimLeft(t.rest, " \n")
-	if t.rest == "" || !unicode.IsDigit(rune(t.rest[0])) {
+	t.input = strings.TrimLeft(t.input, " \n")
+	if t.input == "" || !unicode.IsDigit(rune(t.input[0])) {
 		return t.atom()
 	}
-	digit, _ := t.next()
+	digit, _ := t.nextToken()
 	return "<mn>" + digit + "</mn>"
 }
 
-// character is what one means that is no command.
+// character converts a character that is not part of a command. It reads on if the character starts a group or a
+// number.
 func (t *texReader) character(c string) string {
 	switch {
 	case c == "{":
 		return t.row("}")
 	case c == "" || strings.Contains("}_^&%#", c):
-		t.wrong = true
+		t.failed = true
 		return ""
 	case c == "'":
 		return "<mo>′</mo>"
@@ -188,17 +195,18 @@ func (t *texReader) character(c string) string {
 		return "<mo>−</mo>"
 	case unicode.IsDigit(rune(c[0])):
 		n := 0
-		for n < len(t.rest) && (unicode.IsDigit(rune(t.rest[n])) || t.rest[n] == '.' && n+1 < len(t.rest) &&
-			unicode.IsDigit(rune(t.rest[n+1]))) {
+		for n < len(t.input) && (unicode.IsDigit(rune(t.input[n])) || t.input[n] == '.' && n+1 < len(t.input) &&
+			unicode.IsDigit(rune(t.input[n+1]))) {
 			n++
 		}
-		c, t.rest = c+t.rest[:n], t.rest[n:]
+		c, t.input = c+t.input[:n], t.input[n:]
 		return "<mn>" + c + "</mn>"
 	}
 	return symbol(c)
 }
 
-// symbol is a letter or an operator; brackets keep their size, for rows are not grouped by them.
+// symbol returns the MathML of a letter or operator. Brackets keep their size, because rows are not grouped by
+// brackets.
 func symbol(s string) string {
 	switch r, _ := utf8.DecodeRuneInString(s); {
 	case unicode.IsLetter(r) || r == '∞':
@@ -209,14 +217,14 @@ func symbol(s string) string {
 	return "<mo>" + html.EscapeString(s) + "</mo>"
 }
 
-// words reads an argument as text, with its spaces.
-func (t *texReader) words() string {
-	t.rest = strings.TrimLeft(t.rest, " ")
-	if !strings.HasPrefix(t.rest, "{") {
-		s, _ := t.next()
+// text reads an argument as text, including its spaces.
+func (t *texReader) text() string {
+	t.input = strings.TrimLeft(t.input, " ")
+	if !strings.HasPrefix(t.input, "{") {
+		s, _ := t.nextToken()
 		return s
 	}
-	s, rest, ok := strings.Cut(t.rest[1:], "}")
-	t.wrong, t.rest = t.wrong || !ok, rest
+	s, following, ok := strings.Cut(t.input[1:], "}")
+	t.failed, t.input = t.failed || !ok, following
 	return s
 }

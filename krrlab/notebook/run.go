@@ -16,21 +16,23 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/golang"
 )
 
-// CellError says which cell of a notebook failed.
+// CellError is the failure of a cell of a notebook.
 type CellError struct {
 	File string
-	Cell int // of the code cells, from 1
+	Cell int // number among the code cells, from 1
 	Err  *golang.Error
 }
 
-// Error names the cell.
+// Error returns a message that names the cell.
 func (e *CellError) Error() string { return fmt.Sprintf("%s: cell %d: %v", e.File, e.Cell, e.Err) }
 
-// Run runs the cells of a notebook in order, in its folder, and writes their outputs to the file out (the notebook
-// itself, or another; "" for none), and to o.HTML as a page. It stops at the first cell that fails and has no tag
-// raises-exception, with a *CellError, and writes what there is by then, but not over the notebook itself. Where ctx
-// ends first it interrupts the cell that runs, writes nothing and returns the context's error. A notebook in another
-// language than Go is an error before any cell runs.
+// Run runs the cells of a notebook in order, in the folder of the notebook. It writes the notebook with its outputs to
+// the file out (the notebook itself or another file; "" for none), and as a page to o.HTML.
+//
+// Run stops at the first cell that fails and does not have the tag raises-exception, and returns a *CellError. The
+// outputs up to that cell are written, but do not replace the notebook itself. If ctx ends first, Run interrupts the
+// running cell, writes nothing and returns the error of the context. A notebook in a language other than Go is an
+// error, and no cell is run.
 func Run(ctx context.Context, file, out string, o *Options) error {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -46,17 +48,17 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 	if !ok {
 		return fmt.Errorf("%s: no cells; want a notebook of format 4", file)
 	}
-	if other := otherLanguage(b); other != "" {
+	if language := otherLanguage(b); language != "" {
 		return fmt.Errorf("%s: a notebook in %s, not in Go: nothing was run or written; run it with its own kernel "+
-			"(jupyter nbconvert --execute)", file, other)
+			"(jupyter nbconvert --execute)", file, language)
 	}
 	s, err := golang.New(o.DataDirs)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	page, whole := o.HTML, file
-	for _, name := range []*string{&whole, &out, &page} {
+	htmlFile, notebookFile := o.HTML, file
+	for _, name := range []*string{&notebookFile, &out, &htmlFile} {
 		if *name != "" {
 			if *name, err = filepath.Abs(*name); err != nil {
 				return err
@@ -64,41 +66,41 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 		}
 	}
 	if dir := filepath.Dir(file); dir != "." {
-		back, err := os.Getwd()
+		workDir, err := os.Getwd()
 		if err != nil {
 			return err
 		}
-		defer os.Chdir(back)
+		defer os.Chdir(workDir)
 		if err := os.Chdir(dir); err != nil {
 			return err
 		}
 	}
-	failed := runCells(ctx, s, file, cells)
+	cellErr := runCells(ctx, s, file, cells)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if out != "" && !(failed != nil && sameFile(whole, out)) {
+	if out != "" && !(cellErr != nil && sameFile(notebookFile, out)) {
 		if err := writeNotebook(out, nb); err != nil {
 			return err
 		}
 	}
-	if page != "" {
+	if htmlFile != "" {
 		b, err := exportHTML(file, nb)
 		if err == nil {
-			err = atomicfile.Put(page, b)
+			err = atomicfile.Put(htmlFile, b)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return failed
+	return cellErr
 }
 
-// goKernels are kernels for Go by the names under which they are installed.
+// goKernels lists names of kernels and languages that stand for Go, in lower case.
 var goKernels = []string{"krrlab", "gophernotes", "gonb", "go", "golang"}
 
-// otherLanguage returns the language that a notebook says it is in, or its kernel where it names no language, unless
-// that is Go; "" for Go and for a notebook that says nothing. In VS Code a cell may have its own language.
+// otherLanguage returns the language that a notebook declares, or the name of its kernel if it declares no language.
+// The result is "" if this is Go or if the notebook declares nothing. In VS Code, cells can have their own language.
 func otherLanguage(notebook []byte) string {
 	var nb struct {
 		Metadata struct {
@@ -110,18 +112,18 @@ func otherLanguage(notebook []byte) string {
 			Metadata struct{ VSCode struct{ LanguageID string } }
 		}
 	}
-	_ = json.Unmarshal(notebook, &nb) // what is not as expected says nothing
-	said := []string{nb.Metadata.Spec.Language, nb.Metadata.Info.Name}
-	if said[0]+said[1] == "" {
-		base, _, _ := strings.Cut(nb.Metadata.Spec.Name, "-") // install --name krrlab-2
-		said[0] = base
+	_ = json.Unmarshal(notebook, &nb) // fields of an unexpected form are ignored
+	declared := []string{nb.Metadata.Spec.Language, nb.Metadata.Info.Name}
+	if declared[0]+declared[1] == "" {
+		base, _, _ := strings.Cut(nb.Metadata.Spec.Name, "-") // for example krrlab-2, from install --name
+		declared[0] = base
 	}
 	for _, c := range nb.Cells {
 		if c.Type == "code" {
-			said = append(said, c.Metadata.VSCode.LanguageID)
+			declared = append(declared, c.Metadata.VSCode.LanguageID)
 		}
 	}
-	for _, language := range said {
+	for _, language := range declared {
 		if language != "" && !slices.Contains(goKernels, strings.ToLower(language)) {
 			return language
 		}
@@ -129,16 +131,16 @@ func otherLanguage(notebook []byte) string {
 	return ""
 }
 
-// sameFile reports whether two names are of one file.
+// sameFile reports whether two paths denote the same file.
 func sameFile(a, b string) bool {
-	x, err := os.Stat(a)
-	y, err2 := os.Stat(b)
-	return err == nil && err2 == nil && os.SameFile(x, y)
+	infoA, err := os.Stat(a)
+	infoB, err2 := os.Stat(b)
+	return err == nil && err2 == nil && os.SameFile(infoA, infoB)
 }
 
-// runCells runs the code cells and puts their outputs in, until ctx ends.
+// runCells runs the code cells and stores their outputs in them, until a cell fails or ctx ends.
 func runCells(ctx context.Context, s *golang.Session, file string, cells []any) error {
-	n, shown := 0, &shownAs{ids: map[string][]map[string]any{}}
+	n, displayed := 0, &displayedOutputs{ids: map[string][]map[string]any{}}
 	for _, c := range cells {
 		cell, ok := c.(map[string]any)
 		if !ok || cell["cell_type"] != "code" {
@@ -148,25 +150,26 @@ func runCells(ctx context.Context, s *golang.Session, file string, cells []any) 
 			return ctx.Err()
 		}
 		n++
-		p := &page{ctx: ctx, shown: shown}
-		r := s.Run(fmt.Sprintf("Cell %d", n), source(cell["source"]), p)
-		cell["outputs"], cell["execution_count"] = p.take(result(n, r)...), n
-		if r.Err != nil && !mayFail(cell) {
-			return &CellError{file, n, r.Err}
+		outputs := &cellOutputs{ctx: ctx, displayed: displayed}
+		res := s.Run(fmt.Sprintf("Cell %d", n), source(cell["source"]), outputs)
+		cell["outputs"], cell["execution_count"] = outputs.take(resultOutputs(n, res)...), n
+		if res.Err != nil && !mayFail(cell) {
+			return &CellError{file, n, res.Err}
 		}
 	}
 	return nil
 }
 
-// mayFail reports whether a cell has the tag raises-exception, after which nbclient continues, too.
+// mayFail reports whether a cell has the tag raises-exception. nbclient, too, continues after the failure of such a
+// cell.
 func mayFail(cell map[string]any) bool {
 	meta, _ := cell["metadata"].(map[string]any)
 	tags, _ := meta["tags"].([]any)
 	return slices.Contains(tags, any("raises-exception"))
 }
 
-// result returns how cell n ended, as the last of its outputs.
-func result(n int, r golang.Result) (out []map[string]any) {
+// resultOutputs returns the outputs for the value and the error of cell n.
+func resultOutputs(n int, r golang.Result) (out []map[string]any) {
 	if r.Value != nil {
 		out = append(out, map[string]any{"output_type": "execute_result", "execution_count": n,
 			"data": r.Value.Data, "metadata": r.Value.Metadata})
@@ -178,7 +181,7 @@ func result(n int, r golang.Result) (out []map[string]any) {
 	return out
 }
 
-// source joins the lines of a cell.
+// source returns the text of a cell, which is a string or a list of lines.
 func source(v any) string {
 	if s, ok := v.(string); ok {
 		return s
@@ -191,7 +194,7 @@ func source(v any) string {
 	return b.String()
 }
 
-// writeNotebook writes a notebook as Jupyter does: one space of indent, keys in order.
+// writeNotebook writes a notebook in the format of Jupyter: indented by one space, with sorted keys.
 func writeNotebook(name string, nb map[string]any) error {
 	meta, _ := nb["metadata"].(map[string]any)
 	if meta == nil {
@@ -212,52 +215,53 @@ func writeNotebook(name string, nb map[string]any) error {
 	return atomicfile.Put(name, b.Bytes())
 }
 
-// shownAs has the outputs of all cells by their display_id.
-type shownAs struct {
-	mu  sync.Mutex // guards the outputs too
-	ids map[string][]map[string]any
+// displayedOutputs holds the outputs of all cells that have a display_id.
+type displayedOutputs struct {
+	mu  sync.Mutex                  // also guards the outputs of all cells
+	ids map[string][]map[string]any // outputs by display_id
 }
 
-// page collects the outputs of a cell as a notebook keeps them, until they are taken.
-type page struct {
-	ctx     context.Context // whose end interrupts the cell
-	shown   *shownAs
-	outputs []map[string]any
-	clear   bool // when something new comes
-	taken   bool // what comes now is dropped
+// cellOutputs collects the outputs of a cell, in the form of notebook files. It implements golang.Output.
+type cellOutputs struct {
+	ctx       context.Context   // interrupts the cell when it ends
+	displayed *displayedOutputs // shared by all cells
+	outputs   []map[string]any
+	clearNext bool // remove the outputs when the next one is added
+	closed    bool // further outputs are dropped
 }
 
-// change calls f under the lock, unless the outputs are taken.
-func (p *page) change(f func()) {
-	p.shown.mu.Lock()
-	defer p.shown.mu.Unlock()
-	if !p.taken {
+// change calls f while holding the lock, unless p is closed.
+func (p *cellOutputs) change(f func()) {
+	p.displayed.mu.Lock()
+	defer p.displayed.mu.Unlock()
+	if !p.closed {
 		f()
 	}
 }
 
-func (p *page) add(o map[string]any) {
-	if p.clear {
-		p.outputs, p.clear = nil, false
+// add appends an output. The caller holds the lock.
+func (p *cellOutputs) add(output map[string]any) {
+	if p.clearNext {
+		p.outputs, p.clearNext = nil, false
 	}
-	p.outputs = append(p.outputs, o)
+	p.outputs = append(p.outputs, output)
 }
 
-// take adds the last outputs and returns all.
-func (p *page) take(last ...map[string]any) []map[string]any {
+// take appends the given outputs, closes p and returns all outputs.
+func (p *cellOutputs) take(final ...map[string]any) []map[string]any {
 	p.change(func() {
-		for _, o := range last {
-			p.add(o)
+		for _, output := range final {
+			p.add(output)
 		}
-		p.taken = true
+		p.closed = true
 	})
 	return append([]map[string]any{}, p.outputs...)
 }
 
-// Stream appends text, to the output before if that is of the same stream.
-func (p *page) Stream(name, text string) {
+// Stream appends text, if possible to the preceding output of the same stream.
+func (p *cellOutputs) Stream(name, text string) {
 	p.change(func() {
-		if n := len(p.outputs); n > 0 && !p.clear && p.outputs[n-1]["name"] == name {
+		if n := len(p.outputs); n > 0 && !p.clearNext && p.outputs[n-1]["name"] == name {
 			p.outputs[n-1]["text"] = p.outputs[n-1]["text"].(string) + text
 			return
 		}
@@ -266,39 +270,39 @@ func (p *page) Stream(name, text string) {
 }
 
 // Display appends a value.
-func (p *page) Display(d display.Data) {
+func (p *cellOutputs) Display(d display.Data) {
 	p.change(func() {
-		o := map[string]any{"output_type": "display_data", "data": d.Data, "metadata": d.Metadata}
-		p.add(o)
+		output := map[string]any{"output_type": "display_data", "data": d.Data, "metadata": d.Metadata}
+		p.add(output)
 		if id, ok := d.Transient["display_id"].(string); ok {
-			p.shown.ids[id] = append(p.shown.ids[id], o)
+			p.displayed.ids[id] = append(p.displayed.ids[id], output)
 		}
 	})
 }
 
-// Update replaces what has the same display_id, in the cells before too.
-func (p *page) Update(d display.Data) {
+// Update replaces all values with the same display_id, also in earlier cells.
+func (p *cellOutputs) Update(d display.Data) {
 	p.change(func() {
 		id, _ := d.Transient["display_id"].(string)
-		for _, o := range p.shown.ids[id] {
-			o["data"], o["metadata"] = d.Data, d.Metadata
+		for _, output := range p.displayed.ids[id] {
+			output["data"], output["metadata"] = d.Data, d.Metadata
 		}
 	})
 }
 
-// Clear removes what there is.
-func (p *page) Clear(wait bool) {
+// Clear removes the outputs; if wait is true, not before the next output is added.
+func (p *cellOutputs) Clear(wait bool) {
 	p.change(func() {
-		if p.clear = wait; !wait {
+		if p.clearNext = wait; !wait {
 			p.outputs = nil
 		}
 	})
 }
 
-// Interrupts is closed when the context ends.
-func (p *page) Interrupts() <-chan struct{} { return p.ctx.Done() }
+// Interrupts returns a channel that is closed when the context ends.
+func (p *cellOutputs) Interrupts() <-chan struct{} { return p.ctx.Done() }
 
-// Input has nobody to ask.
-func (p *page) Input(string, bool) (string, error) {
+// Input returns an error, because there is no reader.
+func (p *cellOutputs) Input(string, bool) (string, error) {
 	return "", fmt.Errorf("the notebook runs without a reader: no input")
 }

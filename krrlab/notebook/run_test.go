@@ -23,13 +23,15 @@ func TestPageTaken(t *testing.T) {
 		b := testkit.Must(json.Marshal(v))
 		return string(b)
 	}
-	empty := func() *page { return &page{shown: &shownAs{ids: map[string][]map[string]any{}}} }
+	empty := func() *cellOutputs {
+		return &cellOutputs{displayed: &displayedOutputs{ids: map[string][]map[string]any{}}}
+	}
 	p := empty()
 	for i := range 3 {
 		p.Display(data(i))
 	}
 	value := display.Data{Data: display.MIMEMap{"text/plain": "7"}, Metadata: display.MIMEMap{}}
-	got := p.take(result(1, golang.Result{Value: &value})...)
+	got := p.take(resultOutputs(1, golang.Result{Value: &value})...)
 	want := text(got)
 	if len(got) != 4 ||
 		!strings.Contains(want,
@@ -39,7 +41,7 @@ func TestPageTaken(t *testing.T) {
 	q := empty()
 	q.Stream("stdout", "a")
 	stream := q.take()
-	for _, p := range []*page{p, q} {
+	for _, p := range []*cellOutputs{p, q} {
 		p.Stream("stdout", "late")
 		p.Display(data("late"))
 		p.Update(data("late"))
