@@ -15,22 +15,22 @@ import (
 
 var update = flag.Bool("update", false, "write krrlab/notebook/bindings")
 
-// command is what brings the bindings up to date.
+// command updates the bindings.
 const command = "go generate ./krrlab/notebook/bindgen"
 
-// TestBindings compares what is in krrlab/notebook/bindings with what would be written.
+// TestBindings compares the files in krrlab/notebook/bindings with the generated ones. With -update, it writes them.
 func TestBindings(t *testing.T) {
 	files := testkit.Must(Generate("."))
 	std := testkit.Must(StdFiles("."))
 	maps.Copy(files, std)
 	dir := filepath.Join("..", "bindings")
-	there := map[string]bool{}
+	existing := map[string]bool{}
 	names, _ := filepath.Glob(filepath.Join(dir, "bind_*.go"))
 	for _, n := range names {
-		there[filepath.Base(n)] = true
+		existing[filepath.Base(n)] = true
 	}
 	for name, want := range files {
-		delete(there, name)
+		delete(existing, name)
 		path := filepath.Join(dir, name)
 		got, err := os.ReadFile(path)
 		if err == nil && bytes.Equal(got, want) {
@@ -42,8 +42,8 @@ func TestBindings(t *testing.T) {
 		}
 		testkit.OK(t, os.WriteFile(path, want, 0o644))
 	}
-	for name := range there {
-		if std == nil && strings.HasPrefix(name, "bind_std_") { // another release of Go
+	for name := range existing {
+		if std == nil && strings.HasPrefix(name, "bind_std_") { // this is another release of Go
 			continue
 		}
 		if !*update {
@@ -54,7 +54,7 @@ func TestBindings(t *testing.T) {
 	}
 }
 
-// load writes one package into a separate module and loads it.
+// load writes a package to a separate module and loads it.
 func load(t *testing.T, src string) *Package {
 	t.Helper()
 	dir := t.TempDir()
@@ -65,7 +65,7 @@ func load(t *testing.T, src string) *Package {
 	return ps[0]
 }
 
-// TestRefused has one package for each thing that the interpreter cannot carry.
+// TestRefused tries to bind one example of each kind of object that the interpreter does not support.
 func TestRefused(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{"func F[T any](x T) {}", "m.F: a generic function"},
@@ -78,7 +78,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestSource reads a small package of every kind of name.
+// TestSource binds a small package with every kind of exported object.
 func TestSource(t *testing.T) {
 	p := load(t, `
 // Pi is a number.

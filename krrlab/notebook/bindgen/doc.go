@@ -1,23 +1,25 @@
-// Package bindgen writes the Go source that links compiled packages into the notebook's
-// interpreter, and the documentation that the notebook shows for them.
+// Package bindgen generates the Go source that links compiled packages into the notebook's interpreter, and the
+// documentation that the notebook shows for them.
 //
-// The table of a package is that of gomacro, the interpreter of gophernotes; the kernel of krrlab reads it too: its
-// functions, variables and constants as reflect.Values, and its types as reflect.Types. Without the proxies that
-// gomacro has besides, no type of a cell in gophernotes implements an interface of ours. Packages are read by their
-// export data, as the compiler wrote it, and by their source for the comments.
+// The table of a package has the format of gomacro, the interpreter of gophernotes; the kernel of krrlab reads this
+// format, too. It contains the functions, variables and constants as reflect.Values and the types as reflect.Types.
+// The proxies that gomacro also supports are omitted; as a consequence, types declared in cells of gophernotes do not
+// implement interfaces of bound packages. The packages are loaded from the export data of the compiler, and their
+// comments from the source.
 //
-// What the interpreter cannot carry, an exported generic or a constraint, is an error.
+// An exported object that the interpreter does not support (a generic function or type, or a constraint) is an error.
 //
-// Of the standard library, which the interpreter brings in the state of Go 1.18, what came
-// since then and is not generic is added.
+// The interpreter has its own table of the standard library, which is that of Go 1.18. Newer names are added, except
+// generic ones.
 //
-// To write the bindings and the documentation again after an exported name changed:
+// After an exported name has changed, update the bindings and the documentation with
 //
 //	go generate ./krrlab/notebook/bindgen
 //
-// The generator is a test, which writes the bindings or compares those in git with what it would write. It does not
-// import them, so that it runs when they no longer compile. The documentation is written into a file that git ignores
-// (make build does so): comments change with every commit, and nothing depends on them but what the notebook shows.
+// The generator is a test. It writes the bindings, or compares the committed ones with the generated ones. It does not
+// import the bindings, so it also runs if they no longer compile. The documentation is written to a file that git
+// ignores (make build does this): comments change with every commit, and they affect only the texts that the notebook
+// shows.
 package bindgen
 
 //go:generate go test -count=1 -run TestBindings -update .

@@ -18,28 +18,28 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// docsFile is bindings.DocsFile, from this package's folder.
+// docsFile is the path of bindings.DocsFile relative to this package.
 var docsFile = filepath.Join("..", "bindings", "docs", "docs.json.gz")
 
-// Entry is what the notebook shows of one name, as bindings.Entry: this package does not import that one.
+// Entry is the documentation of one name. It is equal to bindings.Entry, because this package does not import that one.
 type Entry struct {
 	Decl string `json:"decl"`
 	Doc  string `json:"doc,omitempty"`
 }
 
-// TestDocs collects the documentation of all packages that are bound. Every exported name must have a declaration,
-// and 95 of 100 a comment. With -update it writes the file that make build embeds.
+// TestDocs collects the documentation of all bound packages. Every exported name must have a declaration, and 95 % of
+// them a comment. With -update, it writes the file that make build embeds.
 func TestDocs(t *testing.T) {
 	ps := testkit.Must(bound("."))
 	ix := NewIndex(ps)
 	all := map[string]map[string]Entry{}
 	names, missing := 0, []string{}
 	for _, p := range ps {
-		d := p.Docs(ix)
-		all[p.name()] = d
+		docs := p.Docs(ix)
+		all[p.name()] = docs
 		for _, o := range p.exported() {
 			names++
-			switch e := d[o.Name()]; {
+			switch e := docs[o.Name()]; {
 			case e.Decl == "":
 				t.Errorf("%s.%s has no declaration", p.Path, o.Name())
 			case e.Doc == "":
@@ -74,10 +74,10 @@ func TestDocs(t *testing.T) {
 	testkit.OK(t, os.WriteFile(docsFile, b.Bytes(), 0o644))
 }
 
-// Index is the comments of several packages, by the full name of what they belong to.
+// Index contains the comments of several packages, by the full name of the documented object.
 type Index map[string]string
 
-// NewIndex reads the comments of packages.
+// NewIndex collects the comments of packages.
 func NewIndex(ps []*Package) Index {
 	ix := Index{}
 	for _, p := range ps {
@@ -98,7 +98,7 @@ func NewIndex(ps []*Package) Index {
 	return ix
 }
 
-// add notes the first comment that there is.
+// add stores the first comment that is not nil, unless the name has one already.
 func (ix Index) add(path, name string, groups ...*ast.CommentGroup) {
 	key := path + "." + name
 	for _, g := range groups {
@@ -108,6 +108,7 @@ func (ix Index) add(path, name string, groups ...*ast.CommentGroup) {
 	}
 }
 
+// funcKey returns the name of a function, or Type.Method for a method.
 func funcKey(d *ast.FuncDecl) string {
 	if d.Recv == nil {
 		return d.Name.Name
@@ -128,6 +129,7 @@ func funcKey(d *ast.FuncDecl) string {
 	return d.Name.Name
 }
 
+// genDecl adds the comments of a declaration of types, variables or constants.
 func (ix Index) genDecl(path string, d *ast.GenDecl) {
 	for _, s := range d.Specs {
 		switch s := s.(type) {
@@ -155,12 +157,12 @@ func (ix Index) genDecl(path string, d *ast.GenDecl) {
 	}
 }
 
-// Docs returns the declarations and comments of the exported names of p, of the methods
-// and of the fields of its types (as Type.Name), and its own comment under "".
+// Docs returns the declarations and comments of the exported names of p, of the fields and methods of its types (as
+// Type.Name), and of the package itself (as "").
 func (p *Package) Docs(ix Index) map[string]Entry {
 	out := map[string]Entry{"": {Decl: fmt.Sprintf("package %s // import %q", p.Types.Name(), p.Path),
 		Doc: strings.TrimSpace(ix[p.Path])}}
-	qual := func(q *types.Package) string { // as one writes it in a cell
+	qual := func(q *types.Package) string { // qualifies names as in cells
 		if q == p.Types {
 			return ""
 		}
@@ -183,8 +185,8 @@ func (p *Package) Docs(ix Index) map[string]Entry {
 	return out
 }
 
-// orTypeDoc returns doc, or the comment of the type of a constant or variable that has
-// none of its own: what is true of every value of an enumeration.
+// orTypeDoc returns doc or, if it is empty, the comment of the named type of a constant or variable, since this
+// describes all values of an enumeration.
 func orTypeDoc(doc string, o types.Object, ix Index) string {
 	named, ok := o.Type().(*types.Named)
 	if doc != "" || !ok || named.Obj().Pkg() == nil {
@@ -193,14 +195,14 @@ func orTypeDoc(doc string, o types.Object, ix Index) string {
 	return ix[named.Obj().Pkg().Path()+"."+named.Obj().Name()]
 }
 
-// members adds the methods and fields of a type.
+// members adds the documentation of the methods and fields of a type.
 func (p *Package) members(out map[string]Entry, o *types.TypeName, ix Index, qual types.Qualifier) {
 	t := types.Unalias(o.Type())
 	if s, ok := t.Underlying().(*types.Struct); ok {
 		for i := range s.NumFields() {
 			if f := s.Field(i); f.Exported() {
 				key := o.Name() + "." + f.Name()
-				help := reflect.StructTag(s.Tag(i)).Get("help") // an option's
+				help := reflect.StructTag(s.Tag(i)).Get("help") // help text of an option
 				out[key] = Entry{Decl: types.ObjectString(f, qual), Doc: cmp.Or(ix[p.Path+"."+key], help)}
 			}
 		}
@@ -219,7 +221,7 @@ func (p *Package) members(out map[string]Entry, o *types.TypeName, ix Index, qua
 	}
 }
 
-// originKey is the key in an Index of a method where it is declared.
+// originKey returns the key of a method in an Index, at the type that declares it.
 func originKey(m *types.Func) string {
 	recv := m.Signature().Recv()
 	if recv == nil || m.Pkg() == nil {
@@ -235,7 +237,7 @@ func originKey(m *types.Func) string {
 	return ""
 }
 
-// typeDecls returns the source of every type declaration, without its comment.
+// typeDecls returns the source of every exported type declaration, without its comment.
 func (p *Package) typeDecls() map[string]string {
 	out := map[string]string{}
 	for _, f := range p.files {

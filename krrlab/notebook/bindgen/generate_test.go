@@ -13,13 +13,13 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// displayPath is the package that cells import as "display".
+// displayPath is the path of the package that cells import as "display".
 const displayPath = module + "/krrlab/notebook/display"
 
-// Patterns name what the notebook binds: the packages of the laboratory, all of them but
-// those Unbound, and what a researcher needs of gonum, plot and gota.
+// Patterns lists the packages that the notebook binds: all packages of the module except those in Unbound, and a
+// selection of packages of gonum, gonum/plot and gota that are useful for research.
 var Patterns = []string{
-	"work", // all of the module: a path with ... would need the go.mod of modules for other systems
+	"work", // the whole module; a pattern with ... would need the go.mod files of modules for other systems
 	"gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat", "gonum.org/v1/gonum/stat/distuv", "gonum.org/v1/gonum/floats",
 	"gonum.org/v1/gonum/optimize",
 	"gonum.org/v1/gonum/lapack", "gonum.org/v1/gonum/lapack/lapack64", "gonum.org/v1/gonum/blas",
@@ -39,17 +39,18 @@ var Patterns = []string{
 	"github.com/go-gota/gota/dataframe", "github.com/go-gota/gota/series",
 }
 
-// Unbound are the packages of the module, with those below them, that no cell has a use for.
+// Unbound lists the packages of the module that are not useful in cells. Packages in their subfolders are excluded,
+// too.
 var Unbound = []string{"krrlab/accel/gemm", "krrlab/accel/simd", "krrlab/cli", "krrlab/cmd",
 	"krrlab/base/atomicfile", "krrlab/internal", "krrlab/notebook", "krrlab/base/safe", "krrlab/base/suite", "notebooks", "plots/internal"}
 
-// bound loads the packages of Patterns in dir, a folder of the module, without those Unbound.
+// bound loads the packages of Patterns except those of Unbound. dir is a folder of the module.
 func bound(dir string) ([]*Package, error) {
 	paths, err := Paths(dir, Patterns...)
 	if err != nil {
 		return nil, err
 	}
-	ps, err := Load(dir, slices.DeleteFunc(paths, unbound)...) // what is unbound need not compile
+	ps, err := Load(dir, slices.DeleteFunc(paths, isUnbound)...) // packages of Unbound need not compile
 	for _, p := range ps {
 		if p.Path == displayPath {
 			p.As = "display"
@@ -65,25 +66,26 @@ func Generate(dir string) (map[string][]byte, error) {
 		return nil, err
 	}
 	files := map[string][]byte{}
-	var bad []string
+	var failures []string
 	for _, p := range ps {
 		src, err := Source("bindings", p, func(o types.Object) bool {
-			return p.Path+"."+o.Name() != module+"/krrlab/accel.Use" // only a main chooses the BLAS of the process
+			// only a main package chooses the BLAS of the process
+			return p.Path+"."+o.Name() != module+"/krrlab/accel.Use"
 		})
 		if err != nil {
-			bad = append(bad, err.Error())
+			failures = append(failures, err.Error())
 			continue
 		}
 		files["bind_"+Stem(p.name())+".go"] = src
 	}
-	if bad != nil {
-		return nil, errors.New(strings.Join(bad, "\n"))
+	if failures != nil {
+		return nil, errors.New(strings.Join(failures, "\n"))
 	}
 	return files, nil
 }
 
-// unbound reports whether path is one of Unbound or below it.
-func unbound(path string) bool {
+// isUnbound reports whether path is in Unbound or in a subfolder of such a package.
+func isUnbound(path string) bool {
 	if path == displayPath {
 		return false
 	}
@@ -92,24 +94,23 @@ func unbound(path string) bool {
 	})
 }
 
-// Paths returns the paths of the packages that the patterns name, whether they compile or
-// not.
+// Paths returns the paths of the packages that match the patterns. The packages need not compile.
 func Paths(dir string, patterns ...string) (paths []string, err error) {
-	all, err := packages.Load(&packages.Config{Mode: packages.NeedName, Dir: dir}, patterns...)
+	loaded, err := packages.Load(&packages.Config{Mode: packages.NeedName, Dir: dir}, patterns...)
 	if err != nil {
 		return nil, fmt.Errorf("bindgen: %w", err)
 	}
-	for _, l := range all {
-		paths = append(paths, l.PkgPath)
+	for _, pkg := range loaded {
+		paths = append(paths, pkg.PkgPath)
 	}
 	return paths, nil
 }
 
-// stdRelease is the release of Go whose standard library is bound, that of go.mod.
+// stdRelease is the release of Go whose standard library is bound, which is the release in go.mod.
 const stdRelease = "go1.26"
 
-// Std are the packages of the standard library of which the interpreter, whose table is that of Go 1.18, gets
-// the names that came later, and packages that did. None of them depends on the platform.
+// Std lists packages of the standard library. The interpreter's own table is that of Go 1.18; the bindings add the
+// names and packages that are newer. None of them depends on the platform.
 var Std = []string{
 	"archive/tar", "archive/zip", "bufio", "bytes", "context", "crypto/rand", "crypto/subtle", "encoding",
 	"encoding/base64",
@@ -124,8 +125,9 @@ var Std = []string{
 	"unicode/utf16", "unicode/utf8",
 }
 
-// StdFiles returns the files of the packages Std: in each what the interpreter's own table lacks and can carry, which
-// no generics are. It returns nil under another release of Go, whose library is another.
+// StdFiles returns the files for the packages of Std. A file contains the names that are missing in the interpreter's
+// own table, except generics, which the interpreter does not support. Under another release of Go, StdFiles returns
+// nil, because the standard library differs.
 func StdFiles(dir string) (map[string][]byte, error) {
 	if v := runtime.Version(); v != stdRelease && !strings.HasPrefix(v, stdRelease+".") &&
 		!strings.HasPrefix(v, stdRelease+"-") {
@@ -137,11 +139,11 @@ func StdFiles(dir string) (map[string][]byte, error) {
 	}
 	files := map[string][]byte{}
 	for _, p := range ps {
-		lacks := func(o types.Object) bool { return !has(p.Path, o.Name()) && refused(o) == nil }
-		if !slices.ContainsFunc(p.exported(), lacks) {
+		isMissing := func(o types.Object) bool { return !hasBinding(p.Path, o.Name()) && unsupported(o) == nil }
+		if !slices.ContainsFunc(p.exported(), isMissing) {
 			continue
 		}
-		src, err := Source("bindings", p, lacks)
+		src, err := Source("bindings", p, isMissing)
 		if err != nil {
 			return nil, err
 		}
@@ -153,8 +155,8 @@ func StdFiles(dir string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// has reports whether the interpreter's own table has a name.
-func has(path, name string) bool {
+// hasBinding reports whether the interpreter's own table contains a name.
+func hasBinding(path, name string) bool {
 	p, ok := imports.Packages[path]
 	if !ok {
 		return false

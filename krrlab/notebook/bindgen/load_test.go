@@ -12,28 +12,28 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// Package is one package to bind.
+// Package is a package to be bound.
 type Package struct {
 	Path  string
-	As    string // path by which cells import it; "" for Path
+	As    string // path by which cells import it, if different from Path
 	Types *types.Package
 	files []*ast.File
 	fset  *token.FileSet
 }
 
-// Load returns the packages that the patterns name, in the order of their paths. The go
-// command must be there; dir is a folder of the module.
+// Load returns the packages that match the patterns, sorted by path. It needs the go command; dir is a folder of the
+// module.
 func Load(dir string, patterns ...string) ([]*Package, error) {
-	all, err := packages.Load(&packages.Config{Mode: packages.LoadSyntax, Dir: dir}, patterns...)
+	loaded, err := packages.Load(&packages.Config{Mode: packages.LoadSyntax, Dir: dir}, patterns...)
 	if err != nil {
 		return nil, fmt.Errorf("bindgen: %w", err)
 	}
 	var out []*Package
-	for _, l := range all {
-		if len(l.Errors) > 0 {
-			return nil, fmt.Errorf("bindgen: %s: %w", l.PkgPath, l.Errors[0])
+	for _, pkg := range loaded {
+		if len(pkg.Errors) > 0 {
+			return nil, fmt.Errorf("bindgen: %s: %w", pkg.PkgPath, pkg.Errors[0])
 		}
-		out = append(out, &Package{Path: l.PkgPath, Types: l.Types, files: l.Syntax, fset: l.Fset})
+		out = append(out, &Package{Path: pkg.PkgPath, Types: pkg.Types, files: pkg.Syntax, fset: pkg.Fset})
 	}
 	slices.SortFunc(out, func(a, b *Package) int { return strings.Compare(a.Path, b.Path) })
 	return out, nil
@@ -44,7 +44,7 @@ func (p *Package) name() string {
 	return cmp.Or(p.As, p.Path)
 }
 
-// exported returns the exported objects of the package in the order of their names.
+// exported returns the exported objects of the package, sorted by name.
 func (p *Package) exported() []types.Object {
 	var out []types.Object
 	scope := p.Types.Scope()

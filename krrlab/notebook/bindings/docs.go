@@ -7,23 +7,23 @@ import (
 	"sync"
 )
 
-// folder holds DocsFile if it was written before the program was built, and a README, without which the folder could
-// not be embedded.
+// folder contains DocsFile if it was written before the program was built. It also contains a README, because an empty
+// folder cannot be embedded.
 //
 //go:embed docs
 var folder embed.FS
 
-// DocsFile is the file of the documentation, from this package's folder: JSON of entries by import path and name,
-// compressed. It is made by package bindgen and is not in git.
+// DocsFile is the path of the documentation, relative to the folder of this package. The file contains compressed JSON:
+// an Entry for each import path and name. Package bindgen writes it; it is not in git.
 const DocsFile = "docs/docs.json.gz"
 
-// Entry is the declaration and the comment of one name.
+// Entry is the documentation of a name: its declaration and comment.
 type Entry struct {
 	Decl string `json:"decl"`
 	Doc  string `json:"doc,omitempty"`
 }
 
-// entries returns all documentation of this program, nil if it was built without DocsFile.
+// entries returns the documentation by import path and name, or nil if the program was built without DocsFile.
 var entries = sync.OnceValue(func() (all map[string]map[string]Entry) {
 	f, err := folder.Open(DocsFile)
 	if err != nil {
@@ -37,9 +37,9 @@ var entries = sync.OnceValue(func() (all map[string]map[string]Entry) {
 	return all
 })
 
-// Lookup returns the documentation of one name of the package that cells import by path: "" for the package itself,
-// Name, Type.Method or Type.Field. ok is false if the package is not bound, has no such name, or if the program was
-// built without documentation.
+// Lookup returns the documentation of a name in the package that cells import by path. name is Name, Type.Method,
+// Type.Field, or "" for the package itself. ok is false if the package is not bound or has no such name, or if the
+// program was built without documentation.
 func Lookup(path, name string) (e Entry, ok bool) {
 	e, ok = entries()[path][name]
 	return e, ok

@@ -2,7 +2,8 @@ package bindings
 
 import "github.com/gopherdata/gophernotes/imports"
 
-// merge adds names to a table. That of gomacro lacks the maps in which it lists nothing.
+// merge adds names to the table of a package. If gomacro has a table for this package, its missing maps are created
+// first.
 func merge(path string, names imports.PackageUnderlying) {
 	if p, ok := imports.Packages[path]; ok {
 		p.LazyInit(path)
