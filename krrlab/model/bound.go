@@ -11,20 +11,21 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-func (e *Error) fits(t int) bool {
-	bad := func(v float64) bool { return !(v >= 0) || math.IsInf(v, 1) }
-	return len(e.ANorm) == t && !slices.ContainsFunc(e.ANorm, bad) &&
-		(e.Decision == nil || len(e.Decision) == t && !slices.ContainsFunc(e.Decision, bad))
+// isValid reports whether the bounds are nonnegative, finite, and one for each of t columns.
+func (e *Error) isValid(t int) bool {
+	invalid := func(v float64) bool { return !(v >= 0) || math.IsInf(v, 1) }
+	return len(e.ANorm) == t && !slices.ContainsFunc(e.ANorm, invalid) &&
+		(e.Decision == nil || len(e.Decision) == t && !slices.ContainsFunc(e.Decision, invalid))
 }
 
-// Bounds returns B, m×t, with |f_j*(z_a) − F_aj| ≤ B_aj for the points z_a of d and decision values F of them that
-// were predicted with Options.Float64:
+// Bounds returns B, m×t, with |f_j*(z_a) − F_aj| ≤ B_aj for the points z_a of d, where F are the decision values
+// predicted with Options.Float64:
 //
 //	B_aj = √k(z_a, z_a)·(D_j + (δ+(n+9)u)·Σ_i √k(x_i, x_i)·|C_ij|) + u·|mean_j|,
 //
-// f* that of the solution and the model's Mean, D_j of Error.Decision, or else ‖c_j−c_j*‖_A. What follows D_j is the
-// rounding of F, with the error δ of kernel values (kernel.EntryError) and u = 2⁻⁵³. It returns an error if the model
-// has no Error or the points do not fit.
+// where f* is the exact solution plus the model's Mean. D_j is Error.Decision, or ‖c_j−c_j*‖_A if that is not known.
+// The terms after D_j bound the rounding error of F, with the error δ of kernel values (kernel.EntryError) and u =
+// 2⁻⁵³. Bounds returns an error if the model has no Error or the points do not match the model.
 func (m *Model) Bounds(d *datasets.Dataset) (*mat.Dense, error) {
 	if m.Error == nil && kernel.AsPrecomputed(m.Kernel) != nil {
 		return nil, fmt.Errorf("the model is of a precomputed K, which is not known to be positive semi-definite: " +
@@ -40,27 +41,27 @@ func (m *Model) Bounds(d *datasets.Dataset) (*mat.Dense, error) {
 	}
 	n, _, t := m.Dims()
 	rows := d.Len()
-	place := kernel.NewPlacement(m.Kernel, m.X)
-	z := place.Apply(d.X)
-	extent := place.SummaryWith(z)
+	placement := kernel.NewPlacement(m.Kernel, m.X)
+	z := placement.Apply(d.X)
+	summary := placement.SummaryWith(z)
 	const u = 0x1p-53
-	share := max(kernel.EntryError(m.Kernel, kernel.Float64, extent),
-		kernel.EntryError(m.Kernel, kernel.Differences, extent))
-	share += float64(n+9) * u
-	own, mean := make([]float64, t), make([]float64, t)
+	kernelError := max(kernel.EntryError(m.Kernel, kernel.Float64, summary),
+		kernel.EntryError(m.Kernel, kernel.Differences, summary))
+	kernelError += float64(n+9) * u
+	absoluteSums, mean := make([]float64, t), make([]float64, t)
 	copy(mean, m.Mean)
 	for i, v := range kernel.Diag(m.Kernel, m.X) {
 		for j, c := range m.C.RawRowView(i) {
-			own[j] += math.Sqrt(v) * math.Abs(c)
+			absoluteSums[j] += math.Sqrt(v) * math.Abs(c)
 		}
 	}
-	b, known := mat.NewDense(rows, t, nil), m.Error.Decision
-	if known == nil {
-		known = m.Error.ANorm
+	b, errorBounds := mat.NewDense(rows, t, nil), m.Error.Decision
+	if errorBounds == nil {
+		errorBounds = m.Error.ANorm
 	}
 	for a, v := range kernel.Diag(m.Kernel, d.X) {
-		for j, e := range known {
-			rounding := math.Sqrt(v)*share*own[j] + u*math.Abs(mean[j])
+		for j, e := range errorBounds {
+			rounding := math.Sqrt(v)*kernelError*absoluteSums[j] + u*math.Abs(mean[j])
 			b.Set(a, j, math.Sqrt(v)*e+rounding)
 		}
 	}

@@ -14,33 +14,35 @@ import (
 	"github.com/krrlab/lab/krrlab/base/safe"
 )
 
-// Classes says how the predictions of a classifier err, class by class. Rows with weights count as often as these say.
+// Classes describes the errors of a classifier for each class. Rows with weights count by their weights.
 type Classes struct {
-	Labels []string `json:"labels"` // the model's, then others of the answers, which are never predicted
-	// Counts[i][j]: rows of class i that are taken for class j; nil of more than 100 classes
+	Labels []string `json:"labels"` // the model's labels, then other labels of the answers, which are never predicted
+	// Counts[i][j] is the number of rows of class i predicted as class j; nil for more than 100 classes.
 	Counts [][]float64 `json:"confusion,omitempty"`
-	Errors []Share     `json:"errors"` // of each class: rows that are taken for another
-	Scores []Retrieval `json:"scores"` // of each class
-	// share of the largest class in the rows: 1−BaseRate is the error if all were taken for it
+	Errors []Share     `json:"errors"` // for each class, its rows that are predicted as another class
+	Scores []Retrieval `json:"scores"` // precision and recall of each class
+	// BaseRate is the share of the largest class in the rows: if all rows were predicted as this class, the error rate
+	// would be 1−BaseRate.
 	BaseRate float64 `json:"base_rate"`
-	Largest  string  `json:"base_class"` // the largest class, the first of equals
-	// Confusions are how often which class is taken for which other one, the most frequent first.
+	Largest  string  `json:"base_class"` // the largest class, the first one on a tie
+	// Confusions lists how often each class is predicted as each other one, the most frequent first.
 	Confusions []Confusion `json:"confusions"`
-	// AUC is the area under the ROC curve, the probability that a row of a class has a larger decision value than one
-	// of another, equal ones counted by half; of several classes the mean over each against the rest. Rows with labels
-	// that the model does not know are left out; nil where less than two classes are left.
+	// AUC is the area under the ROC curve: the probability that a row of a class has a larger decision value than a row
+	// of another class, with ties counted by half. For several classes it is the mean over each class against the rest.
+	// Rows with labels that the model does not know are ignored. AUC is nil if fewer than two classes remain.
 	AUC   *float64 `json:"auc"`
-	AUCOf string   `json:"auc_of,omitempty"` // which AUC: one of two classes, or the mean over several
+	AUCOf string   `json:"auc_of,omitempty"` // the classes that AUC compares
 }
 
-// Share is a count of rows among others.
+// Share is a number of rows out of a total.
 type Share struct {
-	Wrong float64 `json:"wrong"`
-	Of    float64 `json:"of"`
+	Wrong float64 `json:"wrong"` // number of wrong rows
+	Of    float64 `json:"of"`    // number of all rows
 }
 
-// Retrieval says how well the rows of a class are found: Precision is the share of the class among the rows taken for
-// it, Recall that of its rows that are taken for it, and F1 = 2PR/(P+R). What would be 0/0 is 0.
+// Retrieval describes how well the rows of a class are found. Precision is the share of the class among the rows
+// predicted as it. Recall is the share of its rows that are predicted as it. F1 = 2PR/(P+R). All three are 0 instead of
+// 0/0.
 type Retrieval struct {
 	Precision float64 `json:"precision"`
 	Recall    float64 `json:"recall"`
@@ -54,34 +56,34 @@ func (s Share) String() string {
 	return fmt.Sprintf("%.2f %%", 100*s.Wrong/s.Of)
 }
 
-// Confusion is how often one class is taken for another.
+// Confusion is the number of rows of one class that are predicted as another one.
 type Confusion struct {
 	Class string `json:"class"`
 	For   string `json:"for"`
 	Share
 }
 
-// wholeClasses is up to how many classes there is a matrix of confusion.
-const wholeClasses = 100
+// maxConfusionClasses is the maximum number of classes for which the matrix Counts is stored.
+const maxConfusionClasses = 100
 
-// classes judges the predictions of a classifier by the answers of d.
-func (p *Prediction) classes(d *datasets.Dataset) *Classes {
+// scoreClasses compares the predictions of a classifier with the answers of d.
+func (p *Prediction) scoreClasses(d *datasets.Dataset) *Classes {
 	c := &Classes{Labels: slices.Clone(p.Labels)}
-	at := d.ClassIn(p.Labels) // of d's labels among all
+	classIndex := d.ClassIn(p.Labels) // index of each of d's labels in c.Labels
 	for i, label := range d.Labels {
-		if at[i] < 0 {
-			at[i], c.Labels = len(c.Labels), append(c.Labels, label)
+		if classIndex[i] < 0 {
+			classIndex[i], c.Labels = len(c.Labels), append(c.Labels, label)
 		}
 	}
 	c.Errors = make([]Share, len(c.Labels))
 	truth, counts, total := make([]int, d.Len()), map[[2]int]float64{}, 0.0
-	taken := make([]float64, len(c.Labels))
+	predicted := make([]float64, len(c.Labels))
 	for i, class := range d.Class {
 		w := d.Weight(i)
-		truth[i] = at[class]
+		truth[i] = classIndex[class]
 		counts[[2]int{truth[i], p.Class[i]}] += w
 		c.Errors[truth[i]].Of += w
-		taken[p.Class[i]] += w
+		predicted[p.Class[i]] += w
 		total += w
 	}
 	for pair, count := range counts {
@@ -89,28 +91,28 @@ func (p *Prediction) classes(d *datasets.Dataset) *Classes {
 			c.Errors[pair[0]].Wrong += count
 		}
 	}
-	c.count(counts)
-	most := 0
+	c.setConfusion(counts)
+	largest := 0
 	for i, e := range c.Errors {
-		if e.Of > c.Errors[most].Of {
-			most = i
+		if e.Of > c.Errors[largest].Of {
+			largest = i
 		}
 	}
-	c.Largest, c.BaseRate = c.Labels[most], c.Errors[most].Of/total
+	c.Largest, c.BaseRate = c.Labels[largest], c.Errors[largest].Of/total
 	for i, e := range c.Errors {
-		right := counts[[2]int{i, i}]
+		correct := counts[[2]int{i, i}]
 		c.Scores = append(c.Scores,
-			Retrieval{ratio(right, taken[i]), ratio(right, e.Of), ratio(2*right, taken[i]+e.Of)})
+			Retrieval{ratio(correct, predicted[i]), ratio(correct, e.Of), ratio(2*correct, predicted[i]+e.Of)})
 	}
 	if p.Decision != nil {
-		c.rank(p.Decision, truth, len(p.Labels), d.Weights)
+		c.setAUC(p.Decision, truth, len(p.Labels), d.Weights)
 	}
 	return c
 }
 
-// count takes up how often each class is taken for each.
-func (c *Classes) count(counts map[[2]int]float64) {
-	if k := len(c.Labels); k <= wholeClasses {
+// setConfusion sets Counts and Confusions. The key {i, j} of counts means rows of class i predicted as class j.
+func (c *Classes) setConfusion(counts map[[2]int]float64) {
+	if k := len(c.Labels); k <= maxConfusionClasses {
 		c.Counts = make([][]float64, k)
 		for i := range k {
 			c.Counts[i] = make([]float64, k)
@@ -129,25 +131,26 @@ func (c *Classes) count(counts map[[2]int]float64) {
 	}
 }
 
-// rank sets the AUC of decision values for rows of the classes truth, of which the model knows the first k, with their
-// weights, nil for ones.
-func (c *Classes) rank(f *mat.Dense, truth []int, k int, weights []float64) {
+// setAUC sets AUC from the decision values of rows. truth contains the classes of the rows, and the model knows the
+// first k classes. weights is nil for equal weights.
+func (c *Classes) setAUC(f *mat.Dense, truth []int, k int, weights []float64) {
 	_, t := f.Dims()
 	sum, count := 0.0, 0
 	for j := range t {
 		var v, w []float64
-		var in []bool
+		var inClass []bool
 		for i, class := range truth {
 			if class < k {
-				v, in = append(v, f.At(i, j)), append(in, class == max(j, 2-t)) // one value is the second class's
+				// a single column of decision values is that of the second class
+				v, inClass = append(v, f.At(i, j)), append(inClass, class == max(j, 2-t))
 				if weights != nil {
 					w = append(w, weights[i])
 				}
 			}
 		}
-		if slices.Contains(in, true) && slices.Contains(in, false) {
-			stat.SortWeightedLabeled(v, in, w)
-			tpr, fpr, _ := stat.ROC(nil, v, in, w)
+		if slices.Contains(inClass, true) && slices.Contains(inClass, false) {
+			stat.SortWeightedLabeled(v, inClass, w)
+			tpr, fpr, _ := stat.ROC(nil, v, inClass, w)
 			sum, count = sum+min(1, integrate.Trapezoidal(fpr, tpr)), count+1
 		}
 	}
@@ -160,8 +163,8 @@ func (c *Classes) rank(f *mat.Dense, truth []int, k int, weights []float64) {
 	}
 }
 
-// Trained returns the prediction of the n rows that the model was fitted on, d with its FitWeights w, without a pass
-// over K: as (K+λW⁻¹)c = y−r, it is f = mean+Kc = mean+y−λW⁻¹c but for the residual r.
+// Trained returns the prediction for the n rows of the fit without products with K. d contains these rows with their
+// FitWeights w. From (K+λW⁻¹)c = y−r follows f = mean+Kc = mean+y−λW⁻¹c, except for the residual r, which is ignored.
 func (m *Model) Trained(d *datasets.Dataset) (*Prediction, error) {
 	f, err := m.Coding().Encode(d)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// formatName and a version stand in every model file. The version rises with what an older Load
-// cannot read: 4 for a threshold, 3 for means of the targets, 2 for points in bytes, else 1.
+// formatName and a version are part of every model file. The version is the smallest one that can read the file: 4
+// for a threshold, 3 for means of the targets, 2 for points in bytes, and 1 otherwise.
 const (
 	formatName    = "krrlab-model"
 	formatVersion = 4
@@ -32,7 +32,7 @@ const (
 // damaged or hostile file cannot claim more memory than its own size allows.
 const maxInflate = 1032
 
-// Info is model.json: what a model file holds besides its arrays.
+// Info is the content of model.json: all parts of a model file except the arrays.
 type Info struct {
 	Format  string      `json:"format"`
 	Version int         `json:"version"`
@@ -43,11 +43,11 @@ type Info struct {
 	D       int         `json:"d"`
 	T       int         `json:"t"`
 	Points  string      `json:"points"`         // "dense", "csr" or "bytes"
-	Unit    float64     `json:"unit,omitempty"` // of points in bytes, points.Bytes.Scale
+	Unit    float64     `json:"unit,omitempty"` // unit of points in bytes, points.Bytes.Scale
 	Labels  []string    `json:"labels,omitempty"`
 	Targets []string    `json:"targets,omitempty"`
 	Mean    []float64   `json:"mean,omitempty"`
-	// of two classes, what is subtracted from f before its sign decides
+	// Threshold is subtracted from f of two classes before its sign determines the label.
 	Threshold float64           `json:"threshold,omitempty"`
 	Weighted  bool              `json:"weighted,omitempty"`
 	Scaling   *datasets.Scaling `json:"scaling,omitempty"`
@@ -55,12 +55,12 @@ type Info struct {
 	Error     *Error            `json:"error,omitempty"`
 	Repeats   *datasets.Repeats `json:"repeats,omitempty"` // the groups are in groups.npy, if there are any
 
-	Calibration *Calibration `json:"calibration,omitempty"` // of scores.npy
+	Calibration *Calibration `json:"calibration,omitempty"` // the scores are in scores.npy
 	Origin      Origin       `json:"origin"`
 }
 
-// Save writes the model to the named file, whole or not at all. It returns an
-// error if the kernel is user-defined and not registered (kernel.Register), or the residual in Origin is not a number.
+// Save writes the model to the named file, completely or not at all. It returns an error if the kernel is user-defined
+// and not registered (kernel.Register), or if the residual in Origin is not a number.
 func (m *Model) Save(name string) error {
 	if err := m.check(); err != nil {
 		return err
@@ -76,8 +76,8 @@ func (m *Model) Save(name string) error {
 	return atomicfile.Write(name, func(w io.Writer) error { return m.write(w, meta) })
 }
 
-// Info returns what the model's file says, or would say, of it. It returns an error if the kernel is user-defined and
-// not registered.
+// Info returns the content of model.json for the model. It returns an error if the kernel is user-defined and not
+// registered.
 func (m *Model) Info() (*Info, error) {
 	spec, err := kernel.ToSpec(m.Kernel)
 	if err != nil {
@@ -154,7 +154,7 @@ func (m *Model) write(w io.Writer, meta *Info) error {
 	return z.Close()
 }
 
-// Load reads a model file. Errors name the file and what is wrong with it.
+// Load reads a model file. Errors contain the name of the file and the reason.
 func Load(name string) (*Model, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -179,7 +179,7 @@ func Load(name string) (*Model, error) {
 	return m, nil
 }
 
-// Digest returns the names, sizes and checksums of the parts of a model file, nil where there is none.
+// Digest returns the names, sizes and checksums of the parts of a model file, and nil if there is no such file.
 func Digest(name string) (text []byte) {
 	z, err := zip.OpenReader(name)
 	if err != nil {
@@ -192,7 +192,7 @@ func Digest(name string) (text []byte) {
 	return text
 }
 
-// Read reads a model from the size bytes of r.
+// Read reads a model from r, which has the given size in bytes.
 func Read(r io.ReaderAt, size int64) (*Model, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
@@ -206,14 +206,14 @@ func Read(r io.ReaderAt, size int64) (*Model, error) {
 	m := &Model{Lambda: meta.Lambda, Labels: meta.Labels, Targets: meta.Targets, Mean: meta.Mean,
 		Threshold: meta.Threshold, Weighted: meta.Weighted, Scaling: meta.Scaling, Columns: meta.Columns,
 		Error: meta.Error, Repeats: meta.Repeats, Origin: meta.Origin}
-	if err := a.fill(m, meta); err != nil {
+	if err := a.readModel(m, meta); err != nil {
 		return nil, fmt.Errorf("damaged model: %w", err)
 	}
 	return m, nil
 }
 
-// fill reads what the model has in arrays, and checks it.
-func (a *archive) fill(m *Model, meta Info) (err error) {
+// readModel reads the arrays of the model, and checks it.
+func (a *archive) readModel(m *Model, meta Info) (err error) {
 	if m.Kernel, err = kernel.FromSpec(meta.Kernel); err != nil {
 		return err
 	}
@@ -222,10 +222,10 @@ func (a *archive) fill(m *Model, meta Info) (err error) {
 			return err
 		}
 	}
-	c := array(a, &err, "c.npy", meta.N, meta.T)
-	// x_indptr once more, and the vectors that predictions hold beside sparse points
+	c := readFloats(a, &err, "c.npy", meta.N, meta.T)
+	// memory for a second x_indptr, and for the vectors that predictions need in addition to sparse points
 	if err == nil && meta.Points == "csr" {
-		err = a.take(8 * (int64(meta.N) + 4*int64(meta.D)))
+		err = a.claim(8 * (int64(meta.N) + 4*int64(meta.D)))
 	}
 	if err == nil {
 		m.X, err = points.FromArrays(meta.Points, meta.N, meta.D, meta.Unit,
@@ -252,14 +252,14 @@ func (m *Model) validate(meta Info) error {
 	if !(m.Lambda > 0) || math.IsInf(m.Lambda, 0) {
 		return fmt.Errorf("λ = %g", m.Lambda)
 	}
-	if err := finite("coefficient", m.C.RawMatrix().Data); err != nil {
+	if err := checkFinite("coefficient", m.C.RawMatrix().Data); err != nil {
 		return err
 	}
 	if err := m.Scaling.Validate(); err != nil {
 		return err
 	}
 	if x, ok := m.X.(*points.CSR); ok {
-		if err := finite("nonzero", x.Val); err != nil {
+		if err := checkFinite("nonzero", x.Val); err != nil {
 			return err
 		}
 	} else if err := points.CheckFinite(m.X); err != nil {
@@ -268,10 +268,10 @@ func (m *Model) validate(meta Info) error {
 	return m.check()
 }
 
-func finite(what string, v []float64) error {
+func checkFinite(name string, v []float64) error {
 	for i, x := range v {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return fmt.Errorf("%s %d is %g", what, i, x)
+			return fmt.Errorf("%s %d is %g", name, i, x)
 		}
 	}
 	return nil
@@ -279,18 +279,18 @@ func finite(what string, v []float64) error {
 
 // archive is a model file being read.
 type archive struct {
-	zip  *zip.Reader
-	size int64
-	held int64 // bytes of arrays
+	zip          *zip.Reader
+	size         int64
+	claimedBytes int64 // bytes of the arrays read so far
 }
 
-// available is how much memory a model may take; the machine is not asked about less than small.
+// available returns the memory that a model may use. It is only called for models with more than uncheckedBytes bytes.
 var (
-	available       = accel.MemoryAvailable
-	small     int64 = 1 << 24
+	available            = accel.MemoryAvailable
+	uncheckedBytes int64 = 1 << 24
 )
 
-// open returns an entry, and how many bytes it can hold at most.
+// open returns an entry, and the maximum number of bytes that it can contain.
 func (a *archive) open(name string) (io.ReadCloser, int64, error) {
 	for _, f := range a.zip.File {
 		if f.Name == name {
@@ -301,13 +301,13 @@ func (a *archive) open(name string) (io.ReadCloser, int64, error) {
 	return nil, 0, fmt.Errorf("%s is missing", name)
 }
 
-// take counts bytes of arrays, and returns an error if the machine has fewer.
-func (a *archive) take(bytes int64) error {
-	if a.held += bytes; a.held <= small {
+// claim adds the bytes of an array, and returns an error if the machine has less memory.
+func (a *archive) claim(bytes int64) error {
+	if a.claimedBytes += bytes; a.claimedBytes <= uncheckedBytes {
 		return nil
 	}
-	if left := available(); left > 0 && bytes >= left {
-		return fmt.Errorf("%s more are needed, and %s of memory are left", accel.Bytes(bytes), accel.Bytes(left))
+	if free := available(); free > 0 && bytes >= free {
+		return fmt.Errorf("%s more are needed, and %s of memory are left", accel.Bytes(bytes), accel.Bytes(free))
 	}
 	return nil
 }
@@ -318,7 +318,7 @@ func (a *archive) metadata() (meta Info, err error) {
 		return meta, fmt.Errorf("not a model file: %w", err)
 	}
 	defer r.Close()
-	js, err := io.ReadAll(io.LimitReader(r, 64<<20)) // at the end the checksum is compared
+	js, err := io.ReadAll(io.LimitReader(r, 64<<20)) // reading to the end verifies the checksum
 	if err == nil {
 		err = json.Unmarshal(js, &meta)
 	}
@@ -332,8 +332,8 @@ func (a *archive) metadata() (meta Info, err error) {
 		return meta, fmt.Errorf("model file of version %d; this krrlab reads up to version %d: update krrlab",
 			meta.Version, formatVersion)
 	}
-	const most = math.MaxInt32
-	if meta.N < 1 || meta.D < 1 || meta.T < 1 || meta.N > most || meta.D > most || meta.T > most {
+	const maxSize = math.MaxInt32
+	if meta.N < 1 || meta.D < 1 || meta.T < 1 || meta.N > maxSize || meta.D > maxSize || meta.T > maxSize {
 		return meta, fmt.Errorf("damaged model: n=%d, d=%d, t=%d", meta.N, meta.D, meta.T)
 	}
 	return meta, nil
@@ -349,8 +349,8 @@ func (a *archive) groups(n int) ([]int, error) {
 	return groups, err
 }
 
-// array reads an entry of float64; it does nothing if *err is set.
-func array(a *archive, err *error, name string, shape ...int) []float64 {
+// readFloats reads an entry of float64. It does nothing if *err is set.
+func readFloats(a *archive, err *error, name string, shape ...int) []float64 {
 	if *err != nil {
 		return nil
 	}
@@ -363,8 +363,8 @@ func array(a *archive, err *error, name string, shape ...int) []float64 {
 	return v
 }
 
-// read reads an entry to its end, so that its checksum is verified, and checks its shape, of which a negative
-// dimension is any.
+// read reads an entry to its end, so that its checksum is verified, and checks its shape. A negative dimension in shape
+// matches any size.
 func (a *archive) read(name string, shape []int) (data any, err error) {
 	defer func() {
 		if err != nil {
@@ -376,7 +376,7 @@ func (a *archive) read(name string, shape []int) (data any, err error) {
 		return nil, err
 	}
 	defer r.Close()
-	if err := a.take(limit); err != nil {
+	if err := a.claim(limit); err != nil {
 		return nil, err
 	}
 	br := bufio.NewReaderSize(r, 1<<16)
@@ -384,7 +384,7 @@ func (a *archive) read(name string, shape []int) (data any, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := br.ReadByte(); err != io.EOF { // at the end the checksum is compared
+	if _, err := br.ReadByte(); err != io.EOF { // reading to the end verifies the checksum
 		if err == nil {
 			err = errors.New("more bytes than elements")
 		}
@@ -398,12 +398,12 @@ func (a *archive) read(name string, shape []int) (data any, err error) {
 	return data, nil
 }
 
-// scores reads those of a calibration, for t targets or classes.
+// scores reads the scores of a calibration, for t targets or classes.
 func (a *archive) scores(c *Calibration, classes bool, t int) (err error) {
 	if classes {
 		t = 1
 	}
-	v := array(a, &err, "scores.npy", -1, t)
+	v := readFloats(a, &err, "scores.npy", -1, t)
 	if err == nil && len(v) == 0 {
 		err = errors.New("scores.npy: no rows")
 	}

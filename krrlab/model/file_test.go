@@ -327,8 +327,8 @@ print(*[repr(float(v)) for v in k @ c + meta.get("mean", 0)])
 // TestMemory: arrays that the machine has no memory for, or vectors as long as sparse points have
 // features, are refused before they are made.
 func TestMemory(t *testing.T) {
-	defer func(f func() int64, b int64) { available, small = f, b }(available, small)
-	small = 0
+	defer func(f func() int64, b int64) { available, uncheckedBytes = f, b }(available, uncheckedBytes)
+	uncheckedBytes = 0
 	dense, sparse := random(kernels[0], kinds(700, 3, 1)["float64"], 1), random(kernels[0], kinds(7, 3, 1)["sparse"], 1)
 	wide := *sparse.X.(*points.CSR)
 	wide.D = math.MaxInt32

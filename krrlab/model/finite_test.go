@@ -73,9 +73,9 @@ func TestTrialOfFar(t *testing.T) {
 	for accuracy, want := range map[float64]kernel.Arithmetic{1.01 * bound(z): kernel.Float64,
 		0.99 * bound(z): kernel.Differences, 1.01 * bound(x): kernel.Differences} {
 		at := kernel.NewPlacement(m.Kernel, x)
-		p := &predictor{m: m, n: 30, t: 1, place: at, x: at.Panel, z: at.Apply(z), work: make([]worker, accel.Threads())}
-		p.cut(nil)
-		if err := p.choose(t.Context(), &Options{Accuracy: accuracy, Float64: true}); err != nil || p.arith != want {
+		p := &predictor{m: m, n: 30, t: 1, placement: at, x: at.Panel, z: at.Apply(z), work: make([]worker, accel.Threads())}
+		p.setBlocks(nil)
+		if err := p.chooseArithmetic(t.Context(), &Options{Accuracy: accuracy, Float64: true}); err != nil || p.arith != want {
 			t.Errorf("accuracy %g: %v, want %v, %v", accuracy, p.arith, want, err)
 		}
 	}

@@ -7,10 +7,11 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// sameRow is by how much a feature may differ from the model's, which may be kept in float32, relative to the largest.
-const sameRow = 1e-6
+// rowTolerance is the largest difference between features of equal rows, relative to the feature or to 1. The model's
+// features may be stored in float32; a smaller value would not recognize such rows.
+const rowTolerance = 1e-6
 
-// FittedOn reports whether the rows of d, raw or scaled as the model's points are, are the first of these.
+// FittedOn reports whether the rows of d, raw or scaled as the model's points, are equal to the model's first points.
 func (m *Model) FittedOn(d *datasets.Dataset) bool {
 	n, dim, _ := m.Dims()
 	d, err := m.Scaled(d)
@@ -24,7 +25,7 @@ func (m *Model) FittedOn(d *datasets.Dataset) bool {
 		points.Panel64To(d.X.Slice(lo, hi), a, dim)
 		points.Panel64To(m.X.Slice(lo, hi), b, dim)
 		for i, v := range a[:(hi-lo)*dim] {
-			if !(math.Abs(v-b[i]) <= sameRow*max(1, math.Abs(v))) {
+			if !(math.Abs(v-b[i]) <= rowTolerance*max(1, math.Abs(v))) {
 				return false
 			}
 		}

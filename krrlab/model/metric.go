@@ -11,12 +11,12 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/outward"
 )
 
-// Metric is what the kernel, λ and the threshold of a model are chosen by.
+// Metric is the criterion for choosing the kernel, λ and the threshold of a model.
 type Metric string
 
-// The metrics. ErrorRate is the share of wrong labels, BalancedError the mean of the shares of the classes. AUC is as
-// in Classes, F1 that of one class of two, or the mean over several. LogLoss is the mean of −log p of the right label,
-// p by Platt.
+// The metrics: ErrorRate is the share of wrong labels. BalancedError is the mean of the error rates of the classes. AUC
+// is defined in Classes. F1 is that of one class of two, or the mean over several. LogLoss is the mean of −log p of the
+// correct label, with p from Platt.
 const (
 	ErrorRate     Metric = "error"
 	AUC           Metric = "auc"
@@ -26,8 +26,8 @@ const (
 	RMSE          Metric = "rmse"
 )
 
-// MetricOf returns the metric of a name, "auto" for ErrorRate of classes and RMSE of numbers. It returns an error if
-// the metric is not one of the task.
+// MetricOf returns the metric with the given name. The name "auto" means ErrorRate for classes and RMSE for numbers. It
+// returns an error if the metric does not apply to the task.
 func MetricOf(name string, classes bool) (Metric, error) {
 	switch m := Metric(name); {
 	case name == "auto" && classes:
@@ -42,17 +42,18 @@ func MetricOf(name string, classes bool) (Metric, error) {
 	}
 }
 
-// Thresholded reports whether the metric of two classes depends on the threshold that an imbalance of the classes
-// moves.
+// Thresholded reports whether the metric of two classes depends on the threshold, which should be adjusted for
+// classes of different size.
 func (m Metric) Thresholded() bool { return m == F1 || m == BalancedError }
 
-// Name is the metric's name in a report.
+// Name returns the name of the metric for reports.
 func (m Metric) Name() string {
 	return map[Metric]string{ErrorRate: "error", AUC: "AUC", LogLoss: "log loss", BalancedError: "balanced error",
 		F1: "F1", RMSE: "RMSE"}[m]
 }
 
-// Value returns the metric of a loss, which is small for a good model: 1 − AUC, 1 − F1, and else the metric itself.
+// Value converts a loss, which is small for a good model, to the metric: 1 − AUC, 1 − F1, and otherwise the loss
+// itself.
 func (m Metric) Value(loss float64) float64 {
 	if m == AUC || m == F1 {
 		return 1 - loss
@@ -61,111 +62,112 @@ func (m Metric) Value(loss float64) float64 {
 }
 
 // Text names the metric and its value.
-func (m Metric) Text(loss float64) string { return m.Name() + " " + m.number(m.Value(loss), 0) }
+func (m Metric) Text(loss float64) string { return m.Name() + " " + m.format(m.Value(loss), 0) }
 
-// Span is Text with an interval [lo, hi] of the loss, rounded outward.
+// Span is like Text with an interval [lo, hi] of the loss, rounded outward.
 func (m Metric) Span(loss, lo, hi float64) string {
 	lo, hi = m.Value(lo), m.Value(hi)
 	lo, hi = min(lo, hi), max(lo, hi)
 	if m == RMSE {
 		return fmt.Sprintf("%s, in %s", m.Text(loss), outward.PlainSpan(lo, hi, 4))
 	}
-	return fmt.Sprintf("%s, in [%s, %s]", m.Text(loss), m.number(lo, -1), m.number(hi, 1))
+	return fmt.Sprintf("%s, in [%s, %s]", m.Text(loss), m.format(lo, -1), m.format(hi, 1))
 }
 
-// number writes a value of the metric, rounded down or up if toward is −1 or 1.
-func (m Metric) number(v float64, toward int) string {
-	scale, format := 1e4, "%.4f"
+// format formats a value of the metric. It is rounded down if direction is −1, and up if it is 1.
+func (m Metric) format(v float64, direction int) string {
+	scale, layout := 1e4, "%.4f"
 	switch m {
 	case RMSE:
 		return outward.Plain(v, 4)
 	case ErrorRate, BalancedError:
-		v, scale, format = 100*v, 100, "%.2f %%"
+		v, scale, layout = 100*v, 100, "%.2f %%"
 	}
-	switch toward {
+	switch direction {
 	case -1:
 		v = math.Floor(v*scale) / scale
 	case 1:
 		v = math.Ceil(v*scale) / scale
 	}
-	return fmt.Sprintf(format, v)
+	return fmt.Sprintf(layout, v)
 }
 
-// BestThreshold returns θ of the least loss where rows with scores above θ are taken for a class, in says which rows
-// are of it, and weights, nil for ones, how much they count; and the loss. It is halfway between two neighboring
-// scores, or beyond all; of equal losses the one nearest to zero. It panics unless the metric is ErrorRate,
-// BalancedError or F1.
-func (m Metric) BestThreshold(scores []float64, in []bool, weights []float64) (threshold, loss float64) {
-	order := make([]int, len(scores)) // the largest first
+// BestThreshold returns the threshold θ with the smallest loss, and the loss, if rows with scores above θ are predicted
+// as a class. inClass states which rows belong to the class, and weights, nil for equal weights, how much they count.
+// The threshold is halfway between two neighboring scores, or beyond all of them. On a tie, the threshold nearest to
+// zero wins. BestThreshold panics unless the metric is ErrorRate, BalancedError or F1.
+func (m Metric) BestThreshold(scores []float64, inClass []bool, weights []float64) (threshold, loss float64) {
+	order := make([]int, len(scores)) // indices of the scores in descending order
 	floats.ArgsortStable(floats.ScaleTo(make([]float64, len(scores)), -1, scores), order)
-	w, yes, no := weigh(in, weights)
-	var right, wrong float64 // of the rows taken for the class
-	of := func() float64 {
-		missed := yes - right
+	w, positives, negatives := classWeights(inClass, weights)
+	var truePositives, falsePositives float64 // weights of the rows predicted as the class
+	currentLoss := func() float64 {
+		missed := positives - truePositives
 		switch m {
 		case ErrorRate:
-			return (missed + wrong) / (yes + no)
+			return (missed + falsePositives) / (positives + negatives)
 		case BalancedError:
-			return (ratio(missed, yes) + ratio(wrong, no)) / 2
+			return (ratio(missed, positives) + ratio(falsePositives, negatives)) / 2
 		case F1:
-			return ratio(missed+wrong, 2*right+missed+wrong)
+			return ratio(missed+falsePositives, 2*truePositives+missed+falsePositives)
 		}
 		panic(fmt.Sprintf("model: %s has no threshold", m))
 	}
-	top, bottom := scores[order[0]], scores[order[len(order)-1]]
-	beyond := cmp.Or(max((top-bottom)/float64(len(order)), 1e-9*max(math.Abs(top), math.Abs(bottom))), 1)
-	threshold, loss = top+beyond, of()
+	highest, lowest := scores[order[0]], scores[order[len(order)-1]]
+	margin := cmp.Or(max((highest-lowest)/float64(len(order)), 1e-9*max(math.Abs(highest), math.Abs(lowest))), 1)
+	threshold, loss = highest+margin, currentLoss()
 	for k, i := range order {
-		if in[i] {
-			right += w[i]
+		if inClass[i] {
+			truePositives += w[i]
 		} else {
-			wrong += w[i]
+			falsePositives += w[i]
 		}
-		next := bottom - 2*beyond
+		nextScore := lowest - 2*margin
 		if k+1 < len(order) {
-			next = scores[order[k+1]]
+			nextScore = scores[order[k+1]]
 		}
-		if next == scores[i] && k+1 < len(order) {
-			continue // equal scores are taken together
+		if nextScore == scores[i] && k+1 < len(order) {
+			continue // equal scores are always predicted alike
 		}
-		at, l := scores[i]+(next-scores[i])/2, of()
-		if scores[i] > 0 && next <= 0 {
-			at = 0 // as without a threshold
+		candidate, candidateLoss := scores[i]+(nextScore-scores[i])/2, currentLoss()
+		if scores[i] > 0 && nextScore <= 0 {
+			candidate = 0 // prefer no threshold
 		}
-		if slack := 1e-12; l < loss-slack || l <= loss+slack && math.Abs(at) < math.Abs(threshold) {
-			threshold, loss = at, l
+		if slack := 1e-12; candidateLoss < loss-slack ||
+			candidateLoss <= loss+slack && math.Abs(candidate) < math.Abs(threshold) {
+			threshold, loss = candidate, candidateLoss
 		}
 	}
 	return threshold, loss
 }
 
-// weigh returns the weights of rows, ones for nil, and their sums over the rows that are in a class and over the
+// classWeights returns the weights of the rows, 1 for nil, and their sums over the rows in the class and over the
 // others.
-func weigh(in []bool, weights []float64) (w []float64, yes, no float64) {
+func classWeights(inClass []bool, weights []float64) (w []float64, positives, negatives float64) {
 	if w = weights; w == nil {
-		w = slices.Repeat([]float64{1}, len(in))
+		w = slices.Repeat([]float64{1}, len(inClass))
 	}
-	for i, v := range in {
+	for i, v := range inClass {
 		if v {
-			yes += w[i]
+			positives += w[i]
 		} else {
-			no += w[i]
+			negatives += w[i]
 		}
 	}
-	return w, yes, no
+	return w, positives, negatives
 }
 
 // Platt returns the a and b that minimize the cross-entropy −Σ t_i log p_i + (1−t_i) log(1−p_i), p = 1/(1+exp(−af−b)),
-// by Newton's method with steps that are halved until they help. With t_i = (N₊+1)/(N₊+2) for the N₊ rows that are in
-// the class, and 1/(N₋+2) for the others, they are finite. Rows count by their weights, nil for ones. The unit of f
-// does not matter, nor does its origin: f less its mean is fitted.
-func Platt(f []float64, in []bool, weights []float64) (a, b float64) {
-	weights, yes, no := weigh(in, weights)
+// by Newton's method. A step is halved until it reduces the cross-entropy. The targets are t_i = (N₊+1)/(N₊+2) for the
+// N₊ rows in the class, and 1/(N₋+2) for the others, so a and b are finite. Rows count by their weights, nil for equal
+// weights. The result does not depend on the unit and origin of f, because f minus its mean is fitted.
+func Platt(f []float64, inClass []bool, weights []float64) (a, b float64) {
+	weights, positives, negatives := classWeights(inClass, weights)
 	target := func(i int) float64 {
-		if in[i] {
-			return (yes + 1) / (yes + 2)
+		if inClass[i] {
+			return (positives + 1) / (positives + 2)
 		}
-		return 1 / (no + 2)
+		return 1 / (negatives + 2)
 	}
 	mean := floats.Sum(f) / max(float64(len(f)), 1)
 	entropy := func(a, b float64) (sum float64) {
@@ -175,9 +177,9 @@ func Platt(f []float64, in []bool, weights []float64) (a, b float64) {
 		}
 		return sum
 	}
-	b = math.Log((yes + 1) / (no + 1))
-	now := entropy(a, b)
-	for gain, k := math.Inf(1), 0; gain > 1e-12*now && k < 100; k++ {
+	b = math.Log((positives + 1) / (negatives + 1))
+	current := entropy(a, b)
+	for gain, k := math.Inf(1), 0; gain > 1e-12*current && k < 100; k++ {
 		var ga, gb, aa, ab, bb float64 // gradient and Hessian
 		for i, v := range f {
 			v -= mean
@@ -187,16 +189,16 @@ func Platt(f []float64, in []bool, weights []float64) (a, b float64) {
 			aa, ab, bb = aa+w*v*v, ab+w*v, bb+w
 		}
 		bb = bb*(1+1e-12) + 1e-150
-		aa = aa*(1+1e-12) + 1e-28*mean*mean*bb + 1e-150 // f may be all the same, but for rounding
+		aa = aa*(1+1e-12) + 1e-28*mean*mean*bb + 1e-150 // all f may be equal up to rounding
 		det := aa*bb - ab*ab
 		da, db := (bb*ga-ab*gb)/det, (aa*gb-ab*ga)/det
 		step := 1.0
-		next := entropy(a+da, b+db)
-		for ; !(next <= now) && step > 1e-10; next = entropy(a+step*da, b+step*db) {
+		trial := entropy(a+da, b+db)
+		for ; !(trial <= current) && step > 1e-10; trial = entropy(a+step*da, b+step*db) {
 			step /= 2
 		}
-		if gain = now - next; gain > 0 {
-			a, b, now = a+step*da, b+step*db, next
+		if gain = current - trial; gain > 0 {
+			a, b, current = a+step*da, b+step*db, trial
 		}
 	}
 	return a, b - a*mean

@@ -16,83 +16,84 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Model is the fitted function f(x) = mean + Σ_i c_i k(x_i, x) with all it takes to use it.
+// Model is the fitted function f(x) = mean + Σ_i c_i k(x_i, x), with all data that are needed to evaluate it.
 type Model struct {
 	Kernel kernel.Kernel
 	Lambda float64       // ridge λ of the fit
 	X      points.Points // training points after Scaling, n×d
 	C      *mat.Dense    // coefficients, n×t
-	// Labels holds the original labels of the classes; nil for regression.
-	// With two labels t = 1 and f(x) > 0 stands for Labels[1]; otherwise t is the
-	// number of labels and the largest f_j(x) wins.
+	// Labels contains the original labels of the classes; nil for a regression. With two labels, t = 1, and f(x) > 0
+	// means Labels[1]. With more labels, t is the number of labels, and the largest f_j(x) determines the label.
 	Labels []string
-	// Threshold is subtracted from f of two classes, so that Σ_i c_i k(x_i, x) above it stands for Labels[1].
+	// Threshold is subtracted from f for two classes, so Labels[1] is predicted if Σ_i c_i k(x_i, x) exceeds it.
 	Threshold float64
 	Targets   []string // names of the targets of a regression with several; nil for one
-	// added to f, of each column: what was taken off the targets of a regression; nil for zeros
+	// Mean is added to the columns of f: the mean that was subtracted from the targets of a regression. Nil means 0.
 	Mean    []float64
-	Scaling *datasets.Scaling // from raw features to X's, that of the training data; nil means none
-	Columns []string          // names of the features; nil where the data had none
-	// Weighted says that the rows had weights at the fit: C is then W^½Ĉ with (W^½KW^½+λI)Ĉ = W^½Y, and Error and the
-	// residual in Origin are Ĉ's. Bounds hold all the same.
+	Scaling *datasets.Scaling // scaling of the training data, from raw features to those of X; nil means none
+	Columns []string          // names of the features; nil if the data had none
+	// Weighted reports that the rows were weighted in the fit. Then C is W^½Ĉ with (W^½KW^½+λI)Ĉ = W^½Y, and Error and
+	// the residual in Origin refer to Ĉ. Bounds are valid in spite of that.
 	Weighted bool
-	Error    *Error // how far C is from the solution at most; nil: not known
-	// Groups are the numbers of the groups of points that leave-one-out leaves out together; nil: each is alone.
-	// Repeats says how they were chosen; nil: the file is of a version that did not say.
+	Error    *Error // bounds of the error of C; nil if unknown
+	// Groups are the group numbers of the points, for leave-one-out by groups; nil if each point is its own group.
+	// Repeats describes how the groups were chosen; nil if the file has a version without this information.
 	Groups  []int
 	Repeats *datasets.Repeats
-	// Calibration is what intervals for predictions are made of (package interval); nil: there is none.
+	// Calibration contains the scores for prediction intervals (package interval); nil if there are none.
 	Calibration *Calibration
 	Origin      Origin
 }
 
-// Calibration has scores, how badly answers were predicted by what was not fitted to them: each column ascending, one
-// for each target, of classes a single one.
+// Calibration contains scores that measure the errors of predictions for answers that were not used in the fit. Each
+// column is ascending. There is one column for each target of a regression, and a single one for classes.
 type Calibration struct {
 	Method string     `json:"method"` // interval.Split or interval.Jackknife
 	Scores *mat.Dense `json:"-"`
-	// Doubt says why intervals of these scores have no guarantee, as where rows repeat; "" if they have Method's.
+	// Doubt explains why intervals from these scores have no guarantee, for instance because rows repeat. It is empty
+	// if the guarantee of Method applies.
 	Doubt string `json:"doubt,omitempty"`
-	// Slope and Offset are those of each column of decision values of classes: see interval.Probabilities.
+	// Slope and Offset belong to the columns of decision values of classes: see interval.Probabilities.
 	Slope  []float64 `json:"slope,omitempty"`
 	Offset []float64 `json:"offset,omitempty"`
 }
 
-// Error bounds the error of the coefficients, c_j* those of (K+λI)C* = Y.
+// Error contains bounds of the error of the coefficients, where c_j* are the columns of the solution of (K+λI)C* = Y.
 type Error struct {
-	ANorm []float64 `json:"anorm"` // ‖c_j−c_j*‖_A at most, of every column; A = K+λI
-	// Decision are bounds of |f_j*(z)−f_j(z)|/√k(z, z), the same for every z: at most ANorm, which holds where they are
-	// not known.
+	ANorm []float64 `json:"anorm"` // upper bounds of ‖c_j−c_j*‖_A for every column, A = K+λI
+	// Decision are bounds of |f_j*(z)−f_j(z)|/√k(z, z) that do not depend on z. They are at most ANorm, which is used
+	// if they are not known.
 	Decision []float64 `json:"decision,omitempty"`
-	// it is proved from the data on; else it rests on the iteration, or on rows of K
+	// Certain reports that the bounds are proved from the data. Otherwise they depend on the iteration, or on a sample
+	// of rows of K.
 	Certain bool `json:"certain"`
 }
 
-// Origin says where a model comes from. It informs; of it only Status, Tol and TrueResidual are computed with, which
-// say how accurate C is.
+// Origin describes how a model was made. Only Status, Tol and TrueResidual, which describe the accuracy of C, are used
+// in computations; the other fields are information.
 type Origin struct {
 	Dataset string   `json:"dataset"`
-	Target  string   `json:"target,omitempty"` // csv column of the target at the fit
-	Drop    []string `json:"drop,omitempty"`   // csv columns that were left out at the fit
-	Groups  string   `json:"groups,omitempty"` // csv column of the groups at the fit
-	// Categorical are the csv columns of words and dates that features were made of, with what the fit found of them.
+	Target  string   `json:"target,omitempty"` // csv column of the target in the fit
+	Drop    []string `json:"drop,omitempty"`   // csv columns that the fit ignored
+	Groups  string   `json:"groups,omitempty"` // csv column of the groups in the fit
+	// Categorical are the csv columns of words and dates that were converted to features, with the values in the fit.
 	Categorical []datasets.Category `json:"categorical,omitempty"`
-	// of the training file that were read, where a part of them was held out
+	// Rows is the number of rows that were read from the training file, if a part of them was held out.
 	Rows    int     `json:"rows,omitempty"`
-	Holdout float64 `json:"holdout,omitempty"` // that part: what was not trained on
-	// kernel and λ were chosen by the error on the rows of the fit
+	Holdout float64 `json:"holdout,omitempty"` // fraction of the rows that was not used for training
+	// Tuned reports that the kernel and λ were chosen by the error on the rows of the fit.
 	Tuned        bool     `json:"tuned,omitempty"`
 	Solver       string   `json:"solver"`
-	Method       string   `json:"method,omitempty"` // the solver, and the preconditioner where it has one
+	Method       string   `json:"method,omitempty"` // the solver, and its preconditioner if it has one
 	Status       string   `json:"status"`
 	Tol          float64  `json:"tol"`
-	TrueResidual *float64 `json:"true_residual"` // worst ‖y−Ac‖₂/‖y‖₂ of the columns; nil: not measured
+	TrueResidual *float64 `json:"true_residual"` // largest ‖y−Ac‖₂/‖y‖₂ of the columns; nil if not measured
 	Seed         uint64   `json:"seed"`
 	Version      string   `json:"krrlab_version"`
 	Created      string   `json:"created"` // RFC 3339
 }
 
-// Task returns what the model predicts.
+// Task returns the kind of task that the model was fitted for.
 func (m *Model) Task() datasets.Task {
 	if m.Labels == nil {
 		return datasets.Regression
@@ -108,7 +109,8 @@ func (m *Model) Dims() (n, d, t int) {
 	return n, d, t
 }
 
-// Scaled returns d scaled as the model's points are, d itself if it is. Any other scaling is an error.
+// Scaled returns d with the scaling of the model's points, or d itself if it already has it. It returns an error if d
+// has another scaling.
 func (m *Model) Scaled(d *datasets.Dataset) (*datasets.Dataset, error) {
 	if _, dim, _ := m.Dims(); d.Dim() != dim {
 		return nil, fmt.Errorf("model: points have %d features, the model was fitted on %d", d.Dim(), dim)
@@ -151,18 +153,18 @@ func (m *Model) check() error {
 		return fmt.Errorf("model: %d class label; a classifier has at least 2", len(m.Labels))
 	case t != want:
 		return fmt.Errorf("model: %d columns of coefficients, want %d for %d labels", t, want, len(m.Labels))
-	case m.Mean != nil && (m.Labels != nil || len(m.Mean) != t || finite("mean", m.Mean) != nil):
+	case m.Mean != nil && (m.Labels != nil || len(m.Mean) != t || checkFinite("mean", m.Mean) != nil):
 		return fmt.Errorf("model: means %v of the targets, want a finite one for each of %d columns of a regression",
 			m.Mean, t)
-	case m.Threshold != 0 && (len(m.Labels) != 2 || finite("threshold", []float64{m.Threshold}) != nil):
+	case m.Threshold != 0 && (len(m.Labels) != 2 || checkFinite("threshold", []float64{m.Threshold}) != nil):
 		return fmt.Errorf("model: a threshold of %g for %d labels: want a finite one, of two labels", m.Threshold,
 			len(m.Labels))
 	case m.Columns != nil && len(m.Columns) != d:
 		return fmt.Errorf("model: %d names for %d features", len(m.Columns), d)
-	case m.Calibration != nil && !m.Calibration.fits(t, m.Labels != nil):
+	case m.Calibration != nil && !m.Calibration.isValid(t, m.Labels != nil):
 		return fmt.Errorf("model: the scores of its calibration are not columns of ascending numbers, one for each "+
 			"of %d targets or one of classes", t)
-	case m.Error != nil && !m.Error.fits(t):
+	case m.Error != nil && !m.Error.isValid(t):
 		return fmt.Errorf("model: bounds %v of the error, want a number ≥ 0 for each of %d columns", *m.Error, t)
 	case m.Scaling != nil && m.Scaling.Dim() != d:
 		return fmt.Errorf("model: scaling of %d features for points of dimension %d", m.Scaling.Dim(), d)
@@ -173,10 +175,10 @@ func (m *Model) check() error {
 	return kernel.Validate(m.Kernel)
 }
 
-// fits reports whether the scores are columns as they should be, for t targets or classes.
-func (c *Calibration) fits(t int, classes bool) bool {
+// isValid reports whether the scores and slopes have the required shape and order, for t targets or classes.
+func (c *Calibration) isValid(t int, classes bool) bool {
 	if c.Scores == nil || len(c.Slope) != len(c.Offset) || c.Slope != nil && (!classes || len(c.Slope) != t) ||
-		finite("slope", append(c.Slope[:len(c.Slope):len(c.Slope)], c.Offset...)) != nil {
+		checkFinite("slope", append(c.Slope[:len(c.Slope):len(c.Slope)], c.Offset...)) != nil {
 		return false
 	}
 	_, columns := c.Scores.Dims()
@@ -189,20 +191,19 @@ func (c *Calibration) fits(t int, classes bool) bool {
 	return columns == t && !classes || columns == 1 && classes
 }
 
-// Score is the judgment of predictions against known answers. Fields that do not
-// apply to the task are NaN.
+// Score is the result of comparing predictions with known answers. Fields that do not apply to the task are NaN.
 type Score struct {
 	N         int     // number of points
-	Weighted  bool    // they count by their weights, in means and shares below
+	Weighted  bool    // points count by their weights in the means and shares below
 	ErrorRate float64 // classification: share of points with a wrong label
 	RMSE      float64 // regression: √(Σ(ŷ−y)²/N), in the unit of y
 	RelErr    float64 // regression: ‖ŷ−y‖₂/‖y‖₂, the paper's error rate
 	R2        float64 // regression: 1 − Σ(ŷ−y)²/Σ(y−ȳ)²
-	BestError float64 // ErrorRate or RMSE of the best possible predictor on these points, where it is known
-	// Targets are the RMSEs of the targets of a regression with several; the others are then of all answers together,
-	// whatever their units.
+	BestError float64 // ErrorRate or RMSE of the best possible predictor on these points, if known
+	// Targets are the RMSEs of the targets of a regression with several targets. The other fields then combine all
+	// answers, whatever their units.
 	Targets []float64
-	// Classes are the errors of a classification, class by class; nil of a regression.
+	// Classes are the errors of a classification for each class; nil for a regression.
 	Classes *Classes
 }
 
@@ -217,7 +218,7 @@ func (s Score) String() string {
 	if !math.IsNaN(s.BestError) {
 		best = fmt.Sprintf(" (best possible %s)", outward.Plain(s.BestError, 4))
 	}
-	if s.Targets != nil { // of units that may differ
+	if s.Targets != nil { // the targets may have different units
 		return fmt.Sprintf("RMSE of each target %s on %s", outward.PlainList(s.Targets, 4), s.points())
 	}
 	r2 := fmt.Sprintf("R² %.4f", s.R2)
@@ -236,8 +237,8 @@ func (s Score) points() string {
 	return text
 }
 
-// Prediction holds the answers of the model for points: Class, with indices into
-// Labels, for classification and Value for regression, of several targets the first; Decision holds f itself, m×t.
+// Prediction contains the predictions of the model for points. Class has indices into Labels for a classification.
+// Value has the values for a regression, of the first target if there are several. Decision is f itself, m×t.
 type Prediction struct {
 	Class    []int
 	Labels   []string
@@ -246,11 +247,11 @@ type Prediction struct {
 	Decision *mat.Dense
 }
 
-// MarshalJSON writes for classes their labels, the label of each point and the decision values, a row for each point,
+// MarshalJSON writes, for classes, the labels, the label of each point and the decision values, one row for each point,
 //
 //	{"labels": ["no", "yes"], "label": ["yes", …], "decision": [[0.7], …]}
 //
-// and for a regression {"value": [1.5, …]}, or of several targets {"targets": ["u", "v"], "value": [[1.5, 2], …]}.
+// and for a regression {"value": [1.5, …]}, or with several targets {"targets": ["u", "v"], "value": [[1.5, 2], …]}.
 func (p *Prediction) MarshalJSON() ([]byte, error) {
 	var rows [][]float64
 	for i := range p.Decision.RawMatrix().Rows {
@@ -278,10 +279,10 @@ func (p *Prediction) Text(i int) string {
 	return fmt.Sprint(p.Value[i])
 }
 
-// ReadOptions returns the options by which a file of new rows, or what a server receives (datasets.Read), is read for
-// the model: with the same columns of features, found by their names where both have them, and words and gaps as at the
-// fit. Of o count what the fit does not decide, such as Format, Keep and Memory; Drop and Target instead of those of
-// the fit where they are set. Answers may be absent unless o has a Target.
+// ReadOptions returns the options for reading new rows for the model from a file or from a request to a server
+// (datasets.Read). The rows must have the same feature columns, which are matched by name if both have names, and words
+// and gaps are converted as in the fit. Options in o that the fit does not determine, such as Format, Keep and Memory,
+// are kept. Drop and Target of o replace those of the fit if they are set. Answers are optional unless o has a Target.
 func (m *Model) ReadOptions(o datasets.ReadOptions) datasets.ReadOptions {
 	if o.Drop == nil {
 		o.Drop = m.Origin.Drop
@@ -289,7 +290,7 @@ func (m *Model) ReadOptions(o datasets.ReadOptions) datasets.ReadOptions {
 	o.Task, o.Categorical, o.Columns = m.Task().String(), m.Origin.Categorical, m.Columns
 	o.DimOf, o.KeepMissing = "the model", m.Scaling.Fills()
 	_, o.Dim, _ = m.Dims()
-	if o.Target == "" { // the fit's is that of a file with columns
+	if o.Target == "" { // the target of the fit applies only to a file with columns
 		o.Target, o.TargetOptional = m.Origin.Target, true
 		if m.Targets != nil {
 			o.More = m.Targets[1:]
@@ -298,9 +299,9 @@ func (m *Model) ReadOptions(o datasets.ReadOptions) datasets.ReadOptions {
 	return o
 }
 
-// Predict returns the label or the value of each point of d; see Decision. The points may be raw or scaled
-// as the model's were: d.Scaling says which, and any other scaling is an error. So it is
-// if d's features and the model's have names, and these are not the same.
+// Predict returns the label or the value of each point of d; see Decision. The points may be raw, or scaled as the
+// model's points; d.Scaling tells which. Predict returns an error for any other scaling, and if the features of d and
+// of the model have different names.
 func (m *Model) Predict(ctx context.Context, d *datasets.Dataset, o *Options) (*Prediction, error) {
 	if err := d.CheckColumns(m.Columns, "the model"); err != nil {
 		return nil, err
@@ -312,7 +313,7 @@ func (m *Model) Predict(ctx context.Context, d *datasets.Dataset, o *Options) (*
 	return m.prediction(f), nil
 }
 
-// prediction returns what decision values F stand for.
+// prediction returns the prediction for the decision values F.
 func (m *Model) prediction(f *mat.Dense) *Prediction {
 	p := &Prediction{Decision: f, Labels: m.Labels, Targets: m.Targets}
 	if m.Labels != nil {
@@ -323,9 +324,8 @@ func (m *Model) prediction(f *mat.Dense) *Prediction {
 	return p
 }
 
-// Evaluate predicts the points of d and judges the result against d's answers.
-// Labels are compared by Dataset.ClassIn; a label the model does not know counts as an
-// error, and data that have no others are refused.
+// Evaluate predicts the points of d and compares the result with d's answers. Labels are compared by Dataset.ClassIn. A
+// label that the model does not know counts as an error. If no label is known, Evaluate returns an error.
 func (m *Model) Evaluate(ctx context.Context, d *datasets.Dataset, o *Options) (*Score, error) {
 	if d.Task != m.Task() {
 		return nil, fmt.Errorf("model: test data for %v do not fit a model for %v", d.Task, m.Task())
@@ -340,19 +340,18 @@ func (m *Model) Evaluate(ctx context.Context, d *datasets.Dataset, o *Options) (
 	return p.Score(d), nil
 }
 
-// Score judges the prediction against the answers of d, which must have as many
-// points.
+// Score compares the prediction with the answers of d, which must have the same number of points.
 func (p *Prediction) Score(d *datasets.Dataset) *Score {
 	nan := math.NaN()
 	s := &Score{N: d.Len(), Weighted: d.Weights != nil, ErrorRate: nan, RMSE: nan, RelErr: nan, R2: nan,
 		BestError: d.BestError()}
 	if p.Labels != nil {
-		s.Classes = p.classes(d)
-		var wrong, of float64
+		s.Classes = p.scoreClasses(d)
+		var wrong, total float64
 		for _, e := range s.Classes.Errors {
-			wrong, of = wrong+e.Wrong, of+e.Of
+			wrong, total = wrong+e.Wrong, total+e.Of
 		}
-		s.ErrorRate = wrong / of
+		s.ErrorRate = wrong / total
 		return s
 	}
 	values, answers := [][]float64{p.Value}, append([][]float64{d.Target}, d.More...)
@@ -364,18 +363,18 @@ func (p *Prediction) Score(d *datasets.Dataset) *Score {
 		total += d.Weight(i)
 	}
 	for j, target := range answers {
-		var mean, own float64
+		var mean, targetSSE float64
 		for i, y := range target {
 			mean += y * d.Weight(i) / total
 		}
 		for i, y := range target {
 			e, w := values[j][i]-y, d.Weight(i)
-			own += w * e * e
+			targetSSE += w * e * e
 			syy += w * y * y
 			tss += w * (y - mean) * (y - mean)
 		}
-		if sse += own; len(answers) > 1 {
-			s.Targets = append(s.Targets, math.Sqrt(own/total))
+		if sse += targetSSE; len(answers) > 1 {
+			s.Targets = append(s.Targets, math.Sqrt(targetSSE/total))
 		}
 	}
 	s.RMSE = math.Sqrt(sse / total / float64(len(answers)))
@@ -384,7 +383,7 @@ func (p *Prediction) Score(d *datasets.Dataset) *Score {
 	return s
 }
 
-// ratio is a/b, with 0/0 = 0.
+// ratio returns a/b, with 0/0 = 0.
 func ratio(a, b float64) float64 {
 	if a == 0 {
 		return 0
@@ -392,8 +391,8 @@ func ratio(a, b float64) float64 {
 	return a / b
 }
 
-// CheckDecision returns an error that names the first row of F whose decision values are not all
-// finite; nil if there is none.
+// CheckDecision returns an error that names the first row of F with a decision value that is not finite, and nil if
+// there is none.
 func CheckDecision(f *mat.Dense) error {
 	rows, _ := f.Dims()
 	for i := range rows {

@@ -25,100 +25,100 @@ import (
 )
 
 const (
-	// BatchRows is how many points a worker predicts together, and how many ranks are dealt together.
-	BatchRows = 256
-	tileCols  = 512 // training points a tile spans
-	trialRows = 64  // points predicted in both precisions at first
-	trialFar  = 16  // of which these have the largest norms
-	// defaultAccuracy is Options.Accuracy where it is not given.
+	// BatchRows is the number of points that a worker predicts together, and of a block that a rank receives.
+	BatchRows     = 256
+	tileCols      = 512 // number of training points in a tile
+	trialRows     = 64  // number of points that are first predicted in both precisions
+	trialOutliers = 16  // number of these points that have the largest norms
+	// defaultAccuracy is the accuracy if Options.Accuracy is 0.
 	defaultAccuracy = 1e-5
 )
 
 // Options are the options of Decision, Predict and Evaluate; nil means all defaults.
 type Options struct {
-	// Accuracy is the largest error, relative to the largest |F|, at which tiles may be
-	// formed in float32. Default 1e-5. A quarter of the tolerance that C was solved to
-	// adds little to what the solve left: AccuracyFor.
+	// Accuracy is the largest error, relative to the largest |F|, that is acceptable for tiles in float32. Default
+	// 1e-5. A quarter of the tolerance of C adds little to the error of the solve: see AccuracyFor.
 	Accuracy float64
-	// Float64 forms all tiles in float64.
+	// Float64 computes all tiles in float64.
 	Float64 bool
-	// Progress, if not nil, is called after each batch with the number of points
-	// done; calls do not overlap.
+	// Progress, if not nil, is called after each batch with the number of completed points. Calls do not overlap.
 	Progress func(done, total int)
-	// Comm is the group of ranks that the points are dealt to, in batches; all call
-	// Decision together, with the same model and points, and get the whole of F. Default:
-	// comm.Alone().
+	// Comm is the group of ranks over which the points are distributed, in batches. All ranks call Decision together,
+	// with the same model and points, and all receive the complete F. Default: comm.Alone().
 	Comm comm.Comm
 }
 
-// AccuracyFor returns the Options.Accuracy that goes with coefficients solved to the
-// tolerance tol: a quarter of it, between 1e-6 and 2.5e-4.
+// AccuracyFor returns the Options.Accuracy that suits coefficients solved to the tolerance tol: a quarter of it,
+// between 1e-6 and 2.5e-4.
 func AccuracyFor(tol float64) float64 { return min(max(tol/4, 1e-6), 2.5e-4) }
 
-// Decision returns F, m×t, with F_aj = mean_j + Σ_i C_ij k(x_i, z_a), the model's Mean, for the m points z_a of raw, to
-// which the model's scaling is applied first. (Points that were scaled already are given to Predict, in a data set that
-// says so: &datasets.Dataset{X: z, Scaling: m.Scaling}.) Kernel values are formed in tiles and summed in float64, so
-// that beside the result only tiles are held. The tiles are formed in float32 where 64 points, the 16 of largest norm
-// and others drawn at random, predicted in both precisions, differ by at most Options.Accuracy of their largest |F|, of
-// each column by itself if these are not of classes, and in float64 otherwise: from differences where the certain bound
-// of inner products, δ·‖c_j‖₁ with δ of kernel.EntryError, exceeds a hundredth of that. Of a kernel that decreases,
-// leaves of points (package tree) that are so far apart that they change no decision value by a hundredth of it are
-// left out, unless all tiles are to be in float64, as Bounds wants them. Where the training points lie far from zero,
-// all points are moved by their mean first (kernel.NewPlacement).
+// Decision returns F, m×t, with F_aj = mean_j + Σ_i C_ij k(x_i, z_a), where mean is the model's Mean, for the m points
+// z_a of raw. It first applies the model's scaling to them. (For points that are already scaled, call Predict with a
+// data set that says so: &datasets.Dataset{X: z, Scaling: m.Scaling}.)
 //
-// Of a kernel.Precomputed the points are the rows of K(test, train), or rows of K where the model has it.
+// Kernel values are computed in tiles and summed in float64, so the only additional memory is for tiles. Decision tests
+// whether float32 tiles are accurate enough by predicting 64 points in both precisions: the 16 of largest norm and
+// others drawn at random. It uses float32 if the results differ by at most Options.Accuracy relative to the largest |F|
+// of these points, or of each column separately in a regression. Otherwise it uses float64. Tiles in float64 are
+// computed from differences if the certain bound for inner products, δ·‖c_j‖₁ with δ from kernel.EntryError, exceeds a
+// hundredth of that accuracy. For a decreasing kernel, tiles between leaves of points (package tree) are skipped if
+// they are so far apart that no decision value changes by more than a hundredth of the accuracy, unless all tiles must
+// be in float64, as Bounds requires. If the training points are far from zero, all points are first shifted by their
+// mean (kernel.NewPlacement).
 //
-// Decision returns an error if raw's dimension is not the model's or a decision value is not
-// finite, or the context's error if it ends first.
+// For a kernel.Precomputed, the points are the rows of K(test, train), or rows of K if the model contains it.
+//
+// Decision returns an error if the dimension of raw is not the model's, or a decision value is not finite, and the
+// context's error if the context ends.
 func (m *Model) Decision(ctx context.Context, raw points.Points, o *Options) (*mat.Dense, error) {
 	return m.decision(ctx, &datasets.Dataset{X: raw}, o)
 }
 
-// decision is Decision for points that may be scaled already.
-func (m *Model) decision(ctx context.Context, given *datasets.Dataset, o *Options) (*mat.Dense, error) {
+// decision is like Decision for points that may already be scaled.
+func (m *Model) decision(ctx context.Context, data *datasets.Dataset, o *Options) (*mat.Dense, error) {
 	o = cmp.Or(o, &Options{})
 	n, d, t := m.Dims()
-	rows, dz := given.X.Dims()
+	rows, dz := data.X.Dims()
 	if rows == 0 {
 		return nil, fmt.Errorf("model: no points to predict")
 	}
 	var err error
 	if p := kernel.AsPrecomputed(m.Kernel); p == nil {
-		given, err = m.Scaled(given)
+		data, err = m.Scaled(data)
 	} else if dz != p.N() && dz != d {
 		err = fmt.Errorf("model: K(test, train) has %d columns, the K of the fit had %d rows", dz, p.N())
 	} else if dz != p.N() {
-		err = kernel.Check(m.Kernel, given.X)
+		err = kernel.Check(m.Kernel, data.X)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if x, ok := m.X.(*points.Bytes); ok { // exact products with points of its scale
-		if b, ok := points.AsBytes(given.X, x.Scale); ok {
-			given = &datasets.Dataset{X: b}
+	if x, ok := m.X.(*points.Bytes); ok { // products of points in bytes with the same scale are exact
+		if b, ok := points.AsBytes(data.X, x.Scale); ok {
+			data = &datasets.Dataset{X: b}
 		}
 	}
-	z := given.X
+	z := data.X
 	p := &predictor{m: m, n: n, t: t, f: mat.NewDense(rows, t, nil)}
-	p.place = kernel.NewPlacement(m.Kernel, m.X)
-	p.x, p.z = p.place.Panel, p.place.Apply(z)
-	p.cut(nil)
+	p.placement = kernel.NewPlacement(m.Kernel, m.X)
+	p.x, p.z = p.placement.Panel, p.placement.Apply(z)
+	p.setBlocks(nil)
 	p.work = make([]worker, accel.Threads())
-	if err = p.choose(ctx, o); err != nil {
+	if err = p.chooseArithmetic(ctx, o); err != nil {
 		return nil, err
 	}
-	if p.arith == kernel.Differences { // of the points as they are: moving them rounds
-		p.x, p.z = p.place.Original, points.NewPanel(z)
+	if p.arith == kernel.Differences { // use the original points, because shifting them rounds
+		p.x, p.z = p.placement.Original, points.NewPanel(z)
 	}
 	c := comm.OrAlone(o.Comm)
-	parts, order, err := p.leave(ctx, o, c)
+	parts, order, err := p.skipFarTiles(ctx, o, c)
 	if err != nil {
 		return nil, err
 	}
 	if order == nil {
-		first, last := comm.Rows(rows, BatchRows, c.Rank(), c.Size())
-		for lo := first; lo < last; lo += BatchRows {
-			parts = append(parts, part{lo, min(lo+BatchRows, last), p.all})
+		startRow, endRow := comm.Rows(rows, BatchRows, c.Rank(), c.Size())
+		for lo := startRow; lo < endRow; lo += BatchRows {
+			parts = append(parts, part{lo, min(lo+BatchRows, endRow), p.allBlocks})
 		}
 	}
 	err = p.predict(ctx, parts, order, o.Progress)
@@ -139,13 +139,14 @@ func (m *Model) decision(ctx context.Context, given *datasets.Dataset, o *Option
 	return p.f, nil
 }
 
-// part is points lo, …, hi−1 of z, which a worker predicts together, and the blocks of x that count for them.
+// part is a range lo, …, hi−1 of points of z that a worker predicts together, and the blocks of x that contribute to
+// them.
 type part struct {
 	lo, hi int
 	blocks []int
 }
 
-// predict sets the rows of f of the points of the parts: row order[i] of point i, row i without an order.
+// predict sets the rows of f for the points of the parts. Point i belongs to row order[i], or to row i if order is nil.
 func (p *predictor) predict(ctx context.Context, parts []part, order []int, progress func(done, total int)) error {
 	var mu sync.Mutex
 	done, total := 0, 0
@@ -155,7 +156,7 @@ func (p *predictor) predict(ctx context.Context, parts []part, order []int, prog
 	return accel.ForEach(ctx, len(parts), func(w, b int) {
 		q := parts[b]
 		f := mat.NewDense(q.hi-q.lo, p.t, nil)
-		p.batch(&p.work[w], f, p.z.Slice(q.lo, q.hi), p.arith, q.blocks)
+		p.predictBatch(&p.work[w], f, p.z.Slice(q.lo, q.hi), p.arith, q.blocks)
 		mu.Lock()
 		defer mu.Unlock()
 		for i := q.lo; i < q.hi; i++ {
@@ -171,7 +172,7 @@ func (p *predictor) predict(ctx context.Context, parts []part, order []int, prog
 	})
 }
 
-// AddMean adds the means of the columns to decision values, m×t by rows, and subtracts the threshold of two classes.
+// AddMean adds the means of the columns to decision values, m×t by rows, and subtracts the threshold for two classes.
 func (m *Model) AddMean(f []float64) {
 	if m.Threshold != 0 {
 		floats.AddConst(-m.Threshold, f)
@@ -183,20 +184,22 @@ func (m *Model) AddMean(f []float64) {
 	}
 }
 
+// predictor is the state of one call of decision.
 type predictor struct {
-	m     *Model
-	n, t  int
-	place kernel.Placement
-	z, x  points.Panel
-	start []int     // first points of the blocks of x, and n
-	all   []int     // the blocks
-	c     []float64 // C by blocks, each by columns
-	sizes []float64 // largest |F_j| of the points tried
-	f     *mat.Dense
-	arith kernel.Arithmetic // of tiles: Float32 ones are float32, the others float64
-	work  []worker
+	m         *Model
+	n, t      int
+	placement kernel.Placement
+	z, x      points.Panel      // points to predict, and training points
+	start     []int             // index of the first point of each block of x, and n
+	allBlocks []int             // indices of all blocks
+	c         []float64         // C in blocks, each stored by columns
+	scale     []float64         // largest |F_j| of the trial points
+	f         *mat.Dense        // result F
+	arith     kernel.Arithmetic // arithmetic of the tiles: Float32 in float32, the others in float64
+	work      []worker
 }
 
+// worker contains the scratch memory of one goroutine.
 type worker struct {
 	kernel kernel.Workspace
 	t64    []float64
@@ -204,9 +207,9 @@ type worker struct {
 	f      []float64 // decision values by columns
 }
 
-// cut cuts x into blocks, the leaves of a tree, in whose order it lies, or nil for blocks of tileCols points.
-func (p *predictor) cut(leaves *tree.Tree) {
-	p.start, p.all = nil, nil
+// setBlocks divides x into blocks: the leaves of a tree, if x is in its order, or blocks of tileCols points for nil.
+func (p *predictor) setBlocks(leaves *tree.Tree) {
+	p.start, p.allBlocks = nil, nil
 	if leaves != nil {
 		p.start = leaves.Start
 	} else {
@@ -217,63 +220,64 @@ func (p *predictor) cut(leaves *tree.Tree) {
 	}
 	p.c = make([]float64, p.n*p.t)
 	for b := range len(p.start) - 1 {
-		p.all = append(p.all, b)
+		p.allBlocks = append(p.allBlocks, b)
 		lo, hi := p.start[b], p.start[b+1]
-		for place := lo; place < hi; place++ {
-			i := place
+		for pos := lo; pos < hi; pos++ {
+			i := pos
 			if leaves != nil {
-				i = leaves.Order[place]
+				i = leaves.Order[pos]
 			}
 			for j, v := range p.m.C.RawRowView(i) {
-				p.c[lo*p.t+j*(hi-lo)+place-lo] = v
+				p.c[lo*p.t+j*(hi-lo)+pos-lo] = v
 			}
 		}
 	}
 }
 
-// exact is the arithmetic that predictions are compared with: nothing is certain of inner products where the slope is
-// not known.
-func exact(k kernel.Kernel) kernel.Arithmetic {
+// referenceArithmetic returns the arithmetic to which predictions are compared. If the slope of the kernel is infinite,
+// inner products have no certain error bound, so differences are used.
+func referenceArithmetic(k kernel.Kernel) kernel.Arithmetic {
 	if k, ok := k.(kernel.Radial); ok && math.IsInf(k.Slope(), 1) {
 		return kernel.Differences
 	}
 	return kernel.Float64
 }
 
-// choose sets p.arith by predicting some points, and by the certain bound of float64.
-func (p *predictor) choose(ctx context.Context, o *Options) error {
-	idx, _ := kernel.ProbeRows(p.z.Norms, trialRows-trialFar, trialFar, rng.New(0).Sub("points predicted at first"))
+// chooseArithmetic sets p.arith from the trial predictions and from the certain error bound of float64.
+func (p *predictor) chooseArithmetic(ctx context.Context, o *Options) error {
+	idx, _ := kernel.ProbeRows(p.z.Norms, trialRows-trialOutliers, trialOutliers,
+		rng.New(0).Sub("points predicted at first"))
 	z := points.NewPanel(points.Gather(p.z.X, idx))
-	f, err := p.trial(ctx, z, exact(p.m.Kernel))
+	f, err := p.predictTrial(ctx, z, referenceArithmetic(p.m.Kernel))
 	if err != nil {
 		return err
 	}
-	sizes, ones := largest(f), make([]float64, p.t)
-	p.sizes = sizes
+	scale, norm1 := columnMaxima(f), make([]float64, p.t)
+	p.scale = scale
 	for j := range p.t {
-		if p.m.Labels != nil { // they are compared
-			sizes[j] = slices.Max(sizes)
+		if p.m.Labels != nil { // columns of classes are compared with each other, so all have the same scale
+			scale[j] = slices.Max(scale)
 		}
-		ones[j] = mat.Norm(p.m.C.ColView(j), 1)
+		norm1[j] = mat.Norm(p.m.C.ColView(j), 1)
 	}
 	accuracy := cmp.Or(o.Accuracy, defaultAccuracy)
-	p.arith, _ = kernel.Accurate(p.m.Kernel, p.place.SummaryWith(p.z),
-		accuracy/100/max(most(ones, sizes), math.SmallestNonzeroFloat64))
-	if o.Float64 || p.arith == kernel.Differences && exact(p.m.Kernel) == kernel.Float64 {
+	p.arith, _ = kernel.Accurate(p.m.Kernel, p.placement.SummaryWith(p.z),
+		accuracy/100/max(maxRatio(norm1, scale), math.SmallestNonzeroFloat64))
+	if o.Float64 || p.arith == kernel.Differences && referenceArithmetic(p.m.Kernel) == kernel.Float64 {
 		return nil
 	}
-	single, err := p.trial(ctx, z, kernel.Float32)
+	float32Values, err := p.predictTrial(ctx, z, kernel.Float32)
 	if err != nil {
 		return err
 	}
-	if single.Sub(single, f); most(largest(single), sizes) <= accuracy {
+	if float32Values.Sub(float32Values, f); maxRatio(columnMaxima(float32Values), scale) <= accuracy {
 		p.arith = kernel.Float32
 	}
 	return nil
 }
 
-// largest returns max|f_j| of each column, NaN if a number is.
-func largest(f *mat.Dense) []float64 {
+// columnMaxima returns max|f_j| of each column, or NaN if an entry is NaN.
+func columnMaxima(f *mat.Dense) []float64 {
 	_, t := f.Dims()
 	v := make([]float64, t)
 	for k, x := range f.RawMatrix().Data {
@@ -282,8 +286,8 @@ func largest(f *mat.Dense) []float64 {
 	return v
 }
 
-// most returns the largest a_j/b_j of those a_j that are not 0, NaN if one is.
-func most(a, b []float64) (v float64) {
+// maxRatio returns the largest a_j/b_j over the nonzero a_j, or NaN if one of them is NaN.
+func maxRatio(a, b []float64) (v float64) {
 	for j, x := range a {
 		if x != 0 {
 			v = max(v, x/b[j])
@@ -292,20 +296,20 @@ func most(a, b []float64) (v float64) {
 	return v
 }
 
-// trial predicts the points z with the given arithmetic.
-func (p *predictor) trial(ctx context.Context, z points.Panel, arith kernel.Arithmetic) (*mat.Dense, error) {
+// predictTrial predicts the points z with the given arithmetic.
+func (p *predictor) predictTrial(ctx context.Context, z points.Panel, arith kernel.Arithmetic) (*mat.Dense, error) {
 	rows := z.Len()
 	f := mat.NewDense(rows, p.t, nil)
 	const step = 32
 	return f, accel.ForEach(ctx, (rows+step-1)/step, func(w, b int) {
 		i, j := b*step, min((b+1)*step, rows)
-		p.batch(&p.work[w], f.Slice(i, j, 0, p.t).(*mat.Dense), z.Slice(i, j), arith, p.all)
+		p.predictBatch(&p.work[w], f.Slice(i, j, 0, p.t).(*mat.Dense), z.Slice(i, j), arith, p.allBlocks)
 	})
 }
 
-// batch sets f to the decision values of the points z:
-// f = Σ_b T_b C_b over those column blocks b of K(z, x).
-func (p *predictor) batch(w *worker, f *mat.Dense, z points.Panel, arith kernel.Arithmetic, blocks []int) {
+// predictBatch sets f to the decision values of the points z: f = Σ_b T_b C_b over the given column blocks b of K(z,
+// x).
+func (p *predictor) predictBatch(w *worker, f *mat.Dense, z points.Panel, arith kernel.Arithmetic, blocks []int) {
 	rows := z.Len()
 	buffer.Grow(&w.f, rows*p.t)
 	clear(w.f)
@@ -332,7 +336,7 @@ func (p *predictor) batch(w *worker, f *mat.Dense, z points.Panel, arith kernel.
 	}
 }
 
-// byColumns returns columns of n numbers as the rows of a matrix.
+// byColumns returns a matrix whose rows are the columns, of n numbers each, stored in v.
 func byColumns(v []float64, t, n int) blas64.General {
 	return blas64.General{Rows: t, Cols: n, Stride: n, Data: v}
 }

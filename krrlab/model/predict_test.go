@@ -142,8 +142,8 @@ func TestPrecisionOfColumns(t *testing.T) {
 				got, want := mustDecide(t, m, x, &Options{Accuracy: 1e-5}), reference(m, x)
 				off := mat.NewDense(300, 3, nil)
 				off.Sub(got, want)
-				for j, size := range largest(want) {
-					if e := largest(off)[j]; !(e <= 4e-5*size) { // not all points are tried
+				for j, size := range columnMaxima(want) {
+					if e := columnMaxima(off)[j]; !(e <= 4e-5*size) { // not all points are tried
 						t.Errorf("kernel %d, target %d of unit %g: off by %.2g of its size", k, hard, unit, e/size)
 					}
 				}
