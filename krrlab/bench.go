@@ -19,7 +19,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/plan"
 )
 
-// bench is the lab as stages see it.
+// bench is a lab in the form that stages work with.
 type bench struct {
 	*Lab
 	problem *stage.Problem
@@ -42,7 +42,7 @@ func (b *bench) Problem() *stage.Problem {
 }
 
 func (b *bench) K(ctx context.Context, extraBytes int64) (*stage.Gram, error) {
-	k, err := b.matrix(ctx, extraBytes, nil, false)
+	k, err := b.matrix(ctx, kernelRequest{extraBytes: extraBytes})
 	if err != nil {
 		return nil, err
 	}
@@ -96,15 +96,16 @@ func (b *bench) Cached(key any, build func() (pcg.Preconditioner, error)) (pcg.P
 	return h.value, err
 }
 
-// keepPlan keeps a plan for Solve.
+// savePlan stores a plan for the next Solve.
 func (l *Lab) savePlan(p *plan.Plan) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.savedPlan = p
 }
 
-// Z returns Z, n×s, of the configured preconditioner ZZᵀ+λ_pI: for Features its rows are φ(x_i)ᵀ, so that E[ZZᵀ] = K.
-// On ranks it has the rows of this one. It is held for the stages to come (Free), and must not be changed.
+// Z returns Z, n×s, of the configured preconditioner ZZᵀ+λ_pI. For Features its rows are φ(x_i)ᵀ, so that E[ZZᵀ] = K.
+// On ranks, the result has the rows of this rank. Later stages use the same Z (see Free), so it must not be changed. It
+// returns an error if the preconditioner has no Z.
 func (l *Lab) Z(ctx context.Context) (*points.Dense32, error) {
 	approx := l.approximation()
 	if approx == nil {
@@ -117,8 +118,8 @@ func (l *Lab) Z(ctx context.Context) (*points.Dense32, error) {
 	return f.value.Z, nil
 }
 
-// M returns the configured preconditioner, nil for M = I. Of an approximation ZZᵀ+λ_pI it is a *precond.Woodbury, held
-// for the stages to come (Free).
+// M returns the configured preconditioner, or nil for M = I. For an approximation ZZᵀ+λ_pI it is a *precond.Woodbury,
+// which later stages use again (see Free).
 func (l *Lab) M(ctx context.Context) (pcg.Preconditioner, error) {
 	m, err := l.cfg.Precond.Make(ctx, &bench{Lab: l})
 	if n := l.train.Len(); err == nil && m != nil && m.Dim() != n {
@@ -127,7 +128,7 @@ func (l *Lab) M(ctx context.Context) (pcg.Preconditioner, error) {
 	return m, comm.Agree(ctx, l.comm, err)
 }
 
-// Entry implements stage.Bench: rank and λ_p that a text leaves out are those of the configuration.
+// Entry implements stage.Bench. A rank and a λ_p that the text does not set are those of the configuration.
 func (b *bench) Entry(e stage.Entry) (stage.Entry, error) {
 	if e.Value != nil {
 		return e, nil
@@ -142,7 +143,7 @@ func (b *bench) Entry(e stage.Entry) (stage.Entry, error) {
 	if approx := b.approximation(); ok && approx != nil {
 		d := b.Problem().Defaults()
 		d.S, d.LambdaP = approx.S, approx.LambdaP
-		if settled, err := lowRank.Settled(d); err == nil { // else Make says what is wrong
+		if settled, err := lowRank.Settled(d); err == nil { // otherwise Make returns the error
 			e.Value = settled
 		}
 	}
@@ -177,7 +178,7 @@ func (b *bench) Make(ctx context.Context, e stage.Entry, draw int) (*stage.Made,
 	return result, err
 }
 
-// makeLowRank makes M = ZZᵀ+λ_pI for the caller alone, in a form that can draw N(0, M), with what is certain of it.
+// makeLowRank builds M = ZZᵀ+λ_pI, which is not shared, in a form that can draw from N(0, M), with its certain bounds.
 func (l *Lab) makeLowRank(ctx context.Context, p stage.LowRank) (*stage.Made, error) {
 	settled, err := p.Settled((&bench{Lab: l}).Problem().Defaults())
 	if err != nil {
@@ -202,7 +203,7 @@ func (l *Lab) makeLowRank(ctx context.Context, p stage.LowRank) (*stage.Made, er
 		result.BuildFlops += 2 * n * s * d
 		return result, nil
 	}
-	result.BuildFlops += n * s * (2*d + s) // its columns of K, and the factor
+	result.BuildFlops += n * s * (2*d + s) // computing columns of K and the factor
 	result.CondBound = landmarks.CondBound(l.cfg.Lambda, lambdaP)
 	if l.k.value != nil {
 		result.LambdaMin = bound.LambdaMin(landmarks, l.cfg.Lambda, lambdaP, 2*l.kernelErrorBound(l.k.value))
@@ -210,7 +211,7 @@ func (l *Lab) makeLowRank(ctx context.Context, p stage.LowRank) (*stage.Made, er
 	return result, nil
 }
 
-// drawn returns a lab of the same problem and the same K, but for the seed: the configured one and draw more.
+// withDraw returns a lab of the same problem and the same K whose seed is larger by draw.
 func (l *Lab) withDraw(draw int) *Lab {
 	if draw == 0 {
 		return l

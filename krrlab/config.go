@@ -20,11 +20,12 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/solve"
 )
 
-// New checks the data and the configuration and codes the targets: ±1 in one column for two classes, one column per
-// class for more, the values themselves for regression, less train.Mean. With train.FitWeights w, W = diag(w), the problem is
-// (W^½KW^½+λI)ĉ = W^½y (points.Weighted): K, residuals and bounds are of W^½KW^½, and the model's coefficients are W^½ĉ.
-// The points are taken
-// as they are; scale them before (package datasets).
+// New returns a Lab for the training data and a configuration, after checking both. It codes the targets: ±1 in one
+// column for two classes, one column per class for more classes, and the values themselves, without train.Mean, for a
+// regression. New does not scale the points; scale them first (package datasets).
+//
+// With weights w = train.FitWeights and W = diag(w), the problem is (W^½KW^½+λI)ĉ = W^½y (points.Weighted). Residuals
+// and bounds then refer to W^½KW^½, and the coefficients of the model are W^½ĉ.
 func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	if train == nil || train.X == nil {
 		return nil, fmt.Errorf("krrlab: no training points: the data set is nil; check the error of what loaded it")
@@ -36,8 +37,10 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	if train.Dim() < 1 {
 		return nil, fmt.Errorf("krrlab: the training points have dimension 0: want at least 1 feature")
 	}
-	if train.Repeats == nil && kernel.AsPrecomputed(cfg.Kernel) != nil { // whose points are numbers
-		train, _ = train.Group("auto", kernel.FirstEqual(cfg.Kernel, train.X)) // a known rule
+	// the points of a precomputed kernel are row numbers
+	if train.Repeats == nil && kernel.AsPrecomputed(cfg.Kernel) != nil {
+		// cannot fail, as "auto" is a known rule
+		train, _ = train.Group("auto", kernel.FirstEqual(cfg.Kernel, train.X))
 	}
 	p := &problem{data: train, train: train, comm: comm.OrAlone(cfg.Comm), running: make(chan struct{}, 1)}
 	p.coding.Mean = train.Mean
@@ -63,7 +66,8 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	return p.newLab(cfg)
 }
 
-// scaleRows multiplies row i of y by √w_i, in place: targets of the weighted problem, and its coefficients ĉ to c.
+// scaleRows multiplies row i of y by √w_i, in place. It converts targets to those of the weighted problem, and the
+// coefficients ĉ of that problem to c.
 func (p *problem) scaleRows(y *mat.Dense) {
 	_, factors := points.Split(p.train.X)
 	for i, f := range factors {
@@ -71,9 +75,10 @@ func (p *problem) scaleRows(y *mat.Dense) {
 	}
 }
 
-// With returns a lab of the same problem (data, kernel, λ and ranks) with another method: change is
-// given the configuration with its defaults in place. What New chose for itself follows what changes: the solver a new
-// preconditioner, the preconditioner a new solver. The labs share K, and Z and M where they are the same.
+// With returns a lab of the same problem (data, kernel, λ and ranks) with a different method. The function change
+// modifies a copy of the configuration, in which defaults are set. Defaults that New chose adapt to the change: the
+// solver to a new preconditioner, and the preconditioner to a new solver. The labs share K, and also Z and M if these
+// are the same. With returns an error if kernel, λ or ranks change.
 func (l *Lab) With(change func(*Config)) (*Lab, error) {
 	cfg := l.cfg
 	change(&cfg)
@@ -95,7 +100,8 @@ func (l *Lab) With(change func(*Config)) (*Lab, error) {
 	return m, err
 }
 
-// sameKernel compares kernels, those that hold functions, which Go does not compare, by type and name.
+// sameKernel reports whether two kernels are equal. Go cannot compare functions, so kernels that hold functions are
+// compared by type and name.
 func sameKernel(a, b kernel.Kernel) bool {
 	if !reflect.DeepEqual(b, b) {
 		return reflect.TypeOf(a) == reflect.TypeOf(b) && a.String() == b.String()
@@ -106,7 +112,7 @@ func sameKernel(a, b kernel.Kernel) bool {
 func (p *problem) newLab(cfg Config) (*Lab, error) {
 	l := &Lab{problem: p, policy: solve.Default}
 	n, _, t := l.Dims()
-	if cfg.Backend != nil && cfg.Kernel != nil { // before what a user-defined kernel has no default of
+	if cfg.Backend != nil && cfg.Kernel != nil { // check this first, since a user-defined kernel may lack defaults
 		if err := cfg.Backend.Check(&cfg); err != nil {
 			return nil, err
 		}
@@ -118,7 +124,8 @@ func (p *problem) newLab(cfg Config) (*Lab, error) {
 		return nil, fmt.Errorf("krrlab: stop %v is for classification, and the data are for regression: take "+
 			"residual or anorm", cfg.Stop)
 	}
-	if cfg.Kernel != nil && kernel.AsPrecomputed(cfg.Kernel) != nil && (cfg.Stop.Rule != bound.Residual || cfg.onRanks()) {
+	if cfg.Kernel != nil && kernel.AsPrecomputed(cfg.Kernel) != nil &&
+		(cfg.Stop.Rule != bound.Residual || cfg.onRanks()) {
 		return nil, fmt.Errorf("krrlab: a precomputed K takes only stop residual, as it is not known to be positive " +
 			"semi-definite, and neither Comm nor Backend")
 	}
@@ -135,7 +142,7 @@ func (p *problem) newLab(cfg Config) (*Lab, error) {
 	if l.cfg, err = cfg.withDefaults(n, t); err != nil {
 		return nil, err
 	}
-	if l.open != nil && l.open.fixedRule && l.cfg.Solver != Direct { // the rule names a method
+	if l.open != nil && l.open.fixedRule && l.cfg.Solver != Direct { // the fixed rule already chose a method
 		l.open = nil
 	}
 	for j := range t {
@@ -147,11 +154,11 @@ func (p *problem) newLab(cfg Config) (*Lab, error) {
 	return l, nil
 }
 
-// auto returns what is left to the plan of a configuration for n points, nil if nothing is, and the configuration by
-// the fixed rule.
+// openChoices returns the choices that a configuration leaves to the plan, for n points, or nil if there are none, and
+// the configuration with the choices of the fixed rule.
 func (c Config) openChoices(n int) (choices *openChoices, settled Config, err error) {
-	a, asked := c.Precond.(Auto)
-	if asked {
+	a, isAuto := c.Precond.(Auto)
+	if isAuto {
 		c.Precond = nil
 		if a.S > 0 || a.LambdaP > 0 {
 			if c.Precond, err = defaultPrecond(c.Kernel, a.S, a.LambdaP); err != nil {
@@ -160,15 +167,16 @@ func (c Config) openChoices(n int) (choices *openChoices, settled Config, err er
 		}
 	}
 	fixedRule := n <= DirectBelow && len(a.Race) == 0
-	planned := c.Solver == AutoSolver && (asked || c.Precond == nil) || asked && (c.Solver == PCG || c.Solver == BlockPCG)
+	planned := c.Solver == AutoSolver && (isAuto || c.Precond == nil) ||
+		isAuto && (c.Solver == PCG || c.Solver == BlockPCG)
 	if !planned || c.Backend != nil || c.Comm != nil && (fixedRule || c.Checkpoint != nil) {
 		return nil, c, nil
 	}
 	return &openChoices{fixedRule, c.Solver != AutoSolver, a.S, a.LambdaP, a.Race}, c, nil
 }
 
-// withDefaults returns the configuration with its zero values replaced for n points and
-// t right-hand sides.
+// withDefaults returns the configuration with zero values replaced by the defaults for n points and t right-hand sides.
+// It returns an error if the configuration is invalid.
 func (c Config) withDefaults(n, t int) (Config, error) {
 	if c.Kernel == nil {
 		return c, fmt.Errorf("krrlab: no kernel")
@@ -219,12 +227,12 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 	return c, c.validate()
 }
 
-// plain reports whether a solver has no preconditioner.
+// unpreconditioned reports whether a solver uses no preconditioner.
 func unpreconditioned(s Solver) bool { return s == CG || s == Direct }
 
 func (c Config) onRanks() bool { return c.Comm != nil || c.Backend != nil }
 
-// validate checks a configuration with its defaults in place.
+// validate returns an error if settings of a configuration with defaults contradict each other.
 func (c Config) validate() error {
 	switch {
 	case c.Solver == Direct && (c.Storage == gram.Recompute || c.Storage == gram.Fixed16):

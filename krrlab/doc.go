@@ -1,5 +1,5 @@
-// Package krrlab is the bench a researcher works at: one kernel ridge regression
-// problem and its stages, each of which can be run and looked at alone.
+// Package krrlab is a laboratory for kernel ridge regression. A Lab is one problem with its stages, each of which can
+// be run and examined separately.
 //
 // Kernel ridge regression finds f(x) = Σ_i c_i k(x_i, x) by solving
 //
@@ -9,8 +9,8 @@
 // Regression Using Sketching and Preconditioning" (SIAM J. Matrix Anal. Appl. 38(4),
 // 2017, DOI 10.1137/16M1105396): conjugate gradients preconditioned by ZZᵀ + λ_pI,
 // where the rows of Z (n×s) are random features of the points. It solves the
-// problem itself, not a low-rank approximation of it; the features only decide how
-// many iterations that takes.
+// problem itself, not a low-rank approximation of it; the features only determine
+// the number of iterations.
 //
 //	train → New → Lab ─┬─ Z      n×s, ZZᵀ ≈ K           (packages feature, lowrank)
 //	                   ├─ M      (ZZᵀ+λ_pI)⁻¹, or another (package precond)
@@ -22,9 +22,9 @@
 // The stages are Plan, StatDim, SketchSize, MultiLevel, LambdaP, Quality, LeaveOneOut, Compare and Tune. Each is a
 // method of Lab, whose result has String, Table, Plot and JSON. Verify is the stage for a saved model.
 //
-// A Config says what to do; its zero values mean the documented defaults. If it names neither Solver nor
-// Precond, the method is a Cholesky factorization up to DirectBelow points, and for more points the one that Plan
-// predicts to be fastest on this machine. Solve runs all that it needs:
+// A Config specifies the problem and the method; its zero values mean the documented defaults. If it names neither
+// Solver nor Precond, the method is a Cholesky factorization up to DirectBelow points, and for more points the one
+// that Plan predicts to be fastest on this machine. Solve runs all necessary steps:
 //
 //	lab, err := krrlab.New(train, krrlab.Config{
 //		Kernel: kernel.Gaussian{Sigma: 8.5}, Lambda: 0.01, Precond: krrlab.Features{S: 6000},
@@ -32,24 +32,22 @@
 //	sol, err := lab.Solve(ctx)
 //	score, err := sol.Model.Evaluate(ctx, test, nil)
 //
-// How to choose. λ sets the smoothness of f, and with the kernel's parameters it is
-// all that the answer depends on. s and λ_p of the preconditioner only change the
-// time: more features cost n·s² once and save iterations; λ_p above λ (10λ is the
-// paper's rule of thumb) often saves iterations and sometimes costs some. Landmarks
-// (Nystrom, RPCholesky) give a better preconditioner of the same width than
-// features where K is stored, and BlockPCG takes fewer iterations with several right-hand sides;
-// the paper has neither. Tol is the tolerance τ of the relative residual,
+// How to choose. λ sets the smoothness of f. The answer depends only on λ and the kernel with its parameters; s and λ_p
+// of the preconditioner only change the time. More features cost n·s² once and save iterations; λ_p above λ (10λ is the
+// paper's rule of thumb) often saves iterations and sometimes costs some. If K is stored, landmarks (Nystrom,
+// RPCholesky) give a better preconditioner than features of the same width, and BlockPCG takes fewer iterations with
+// several right-hand sides; the paper has neither. Tol is the tolerance τ of the relative residual,
 // ‖y_j − (K+λI)c_j‖₂ ≤ τ‖y_j‖₂ for every column; its default is the
 // paper's, 1e-3 for classification and 1e-5 for regression.
 //
-// Matrices. K, Z and M are formed by the first stage that needs them and kept for the next ones.
+// Matrices. K, Z and M are formed by the first stage that needs them, and later stages use them again.
 // lab.With returns a Lab of the same problem with another method, which shares them. Free releases
 // their memory.
 //
-// Where. The stages run in this process, on all threads. With a remote.Backend in the configuration they are sent
+// Ranks. The stages run in this process, on all threads. With a remote.Backend in the configuration they are sent
 // to ranks that mpirun or srun starts, on this machine or others, and return the same
 // values. A program that is itself a rank sets Config.Comm.
 //
-// Not converging is not an error: the Solution says so in its Status, and holds the best
-// answer found. Errors are bad input, too little memory, and the end of the context.
+// Errors. Bad input, too little memory and the end of the context are errors. Missing convergence is not: the Solution
+// reports it in its Status, and has the best answer found.
 package krrlab

@@ -23,7 +23,7 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// What stages report and return.
+// Types that stages use to report progress and results.
 type (
 	Event  = stage.Event
 	Stage  = stage.Stage
@@ -31,7 +31,7 @@ type (
 	Number = stage.Number
 )
 
-// Of package solve: what Solve takes and returns.
+// Types of package solve that Solve uses.
 type (
 	Solution       = solve.Solution
 	Solver         = solve.Solver
@@ -42,7 +42,7 @@ type (
 	HistRow        = solve.HistRow
 )
 
-// Solvers, and how true residuals are recomputed.
+// Solvers, and methods for computing true residuals.
 const (
 	AutoSolver = solve.AutoSolver
 	PCG        = solve.PCG
@@ -55,53 +55,53 @@ const (
 	StoredResidual = solve.StoredResidual
 )
 
-// Config says which problem to solve and how. The zero value of every field but
-// Kernel and Lambda means its default.
+// Config specifies a problem and a method. The zero value of every field except Kernel and Lambda means its default.
 type Config struct {
 	Kernel kernel.Kernel `json:"-"` // k(x, z)
 	Lambda float64       `json:"lambda" flag:"lambda" check:"positive" help:"ridge λ > 0"`
 
-	// Precond is by default Auto{} with AutoSolver, None{} with CG and Direct, else Features{}, RPCholesky{} for a
-	// kernel without random features.
+	// Precond defaults to Auto{} with AutoSolver, None{} with CG and Direct, and otherwise Features{}, or RPCholesky{}
+	// for a kernel without random features.
 	Precond Preconditioner `json:"-"`
 	Solver  Solver         `json:"solver,omitzero" flag:"solver" default:"auto"`
-	Tol     float64        `json:"tol,omitempty" flag:"tol" check:"(0,1)"`                        // τ
-	MaxIter int            `json:"max_iter,omitempty" flag:"max-iter" default:"1000" check:">=1"` // iterations at most
-	Storage gram.Storage   `json:"storage,omitzero" flag:"storage" default:"auto"`                // of K
-	Tiles   gram.Tiles     `json:"tiles,omitzero" flag:"tiles" default:"auto"`                    // of K
-	Memory  int64          `json:"memory,omitempty" flag:"memory" check:">=0" unit:"bytes"`       // default: no limit
-	Seed    uint64         `json:"seed" flag:"seed" help:"seed of all random numbers"`
-	// ProcessTimeout is how long a Process may take to be ready, and to answer.
+	Tol     float64        `json:"tol,omitempty" flag:"tol" check:"(0,1)"` // tolerance τ
+	// MaxIter is the largest number of iterations.
+	MaxIter int          `json:"max_iter,omitempty" flag:"max-iter" default:"1000" check:">=1"`
+	Storage gram.Storage `json:"storage,omitzero" flag:"storage" default:"auto"` // storage of K
+	Tiles   gram.Tiles   `json:"tiles,omitzero" flag:"tiles" default:"auto"`     // tiles of K
+	// Memory is the memory budget in bytes. Default: no limit.
+	Memory int64  `json:"memory,omitempty" flag:"memory" check:">=0" unit:"bytes"`
+	Seed   uint64 `json:"seed" flag:"seed" help:"seed of all random numbers"`
+	// ProcessTimeout is the largest time that a Process may take to start, and to answer.
 	ProcessTimeout time.Duration `json:"process_timeout,omitempty" flag:"process-timeout" default:"5m" check:"positive"`
-	// Exact says how the true residual is recomputed.
+	// Exact selects how the true residual is computed.
 	Exact ResidualPolicy `json:"residual,omitzero" flag:"residual" default:"auto"`
 
-	// Stop is what PCG, BlockPCG and CG end by. Default: the residual. By bound.ANorm they end where the bound of
-	// ‖c_j−c_j*‖_A/‖c_j*‖_A is at most Tol, by bound.Labels where at most a share of the labels of StopRows (nil: the
-	// training points) may still change, or at Tol. Status is then pcg.Stopped, and Solution.Criterion says what was
-	// met.
+	// Stop is the stopping rule of PCG, BlockPCG and CG. Default: the residual. With bound.ANorm they end once the
+	// bound of ‖c_j−c_j*‖_A/‖c_j*‖_A is at most Tol. With bound.Labels they end once at most a given share of the
+	// labels of StopRows (nil: the training points) may still change. In both cases they end at the residual Tol at the
+	// latest. After a stop by a bound, Status is pcg.Stopped, and Solution.Criterion names the criterion that was met.
 	Stop     bound.Stop        `json:"stop,omitzero" flag:"stop" default:"residual" not:"solver=direct"`
 	StopRows *datasets.Dataset `json:"-"`
 
-	// Monitor, if not nil, is called as the work proceeds. If it returns an error, the stage ends, and
-	// returns what it has beside that error: without it if that is pcg.ErrStop and there is something.
-	// What it does not end are K, Z and M called alone, and predictions.
+	// Monitor, if not nil, is called while a stage runs. If it returns an error, the stage ends and returns its partial
+	// result together with the error; for pcg.ErrStop the error is nil if there is a result. Monitor cannot end calls
+	// of K, Z and M outside a stage, nor predictions.
 	Monitor func(Event) error `json:"-"`
 
-	// Comm is the group of ranks that share the work: all of them call New and the stages
-	// together, with the same data and configuration, and get the same answer. Memory is
-	// then each rank's. Default: nil, no ranks.
+	// Comm is the group of ranks that share the work. All ranks call New and the stages together, with the same data
+	// and configuration, and get the same results. Memory is then the budget of each rank. Default: nil, no ranks.
 	Comm comm.Comm `json:"-"`
 
-	// Backend runs the stages elsewhere, as a remote.Backend on ranks which it starts. Default: nil,
-	// they run here.
+	// Backend runs the stages elsewhere; for example, a remote.Backend runs them on ranks that it starts. Default: nil,
+	// the stages run in this process.
 	Backend Backend `json:"-"`
 
-	// Checkpoint keeps the state of the solve, and resumes it. Default: nil, nothing is kept.
+	// Checkpoint saves the state of the solve, and resumes it. Default: nil, no checkpoints.
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
 }
 
-// Help has the texts of its flags.
+// Help returns the help texts of the flags.
 func (Config) Help() map[string]string {
 	return map[string]string{
 		"tol": "tolerance τ of ‖y−Ac‖/‖y‖ (default: 1e-3 for classification, 1e-5 for regression)",
@@ -124,52 +124,51 @@ func (Config) Help() map[string]string {
 	}
 }
 
-// Backend runs the stages of a Lab elsewhere. Package remote has the one that sends them to ranks.
+// Backend runs the stages of a Lab elsewhere. Package remote has one that sends them to ranks.
 type Backend interface {
-	// Check returns an error where the configuration cannot be sent. New calls it.
+	// Check returns an error if the configuration cannot be sent. New calls it.
 	Check(cfg *Config) error
-	// Run runs the stage of that name (Lab.Run) with the options, passes on its events (Lab.Tell), and
-	// decodes its value, as encoding/json does: into a *Solution with the coefficients as Model.C. The
-	// value may be a part, beside an error; some reports whether there is one.
+	// Run runs the stage with the given name and options (Lab.Run) and passes its events to Lab.Tell. It decodes the
+	// result into value, as encoding/json does; for a *Solution, Model.C has the coefficients. There may be a partial
+	// result together with an error: hasValue reports whether there is a result.
 	Run(ctx context.Context, l *Lab, name stage.Name, options, value any) (hasValue bool, err error)
 }
 
-// Lab is a problem and a method, and their stages. It holds the training data, the configuration and
-// the matrices that stages have formed, and is safe for concurrent use: stages of one problem wait for
-// each other.
+// Lab is a problem and a method, on which stages run. It holds the training data, the configuration and the matrices
+// that stages have formed. It is safe for concurrent use: a stage waits until other stages of the same problem have
+// finished.
 type Lab struct {
 	*problem
-	cfg Config // with defaults in place
-	// what was asked for, before they were
+	cfg Config // configuration with its defaults set
+	// requested has the method of the configuration before defaults were set.
 	requested struct {
 		solver  Solver
 		precond Preconditioner
 	}
 	policy solve.Policy
 
-	open         *openChoices // what is left to the plan; nil if nothing is
-	savedPlan    *plan.Plan   // by Plan, for Solve
-	plan         *plan.Report // that the lab was made for; nil for none
-	retryFloat64 bool         // a direct solve in float32, as planned, that comes short is one in float64
+	open         *openChoices // choices left to the plan; nil if there are none
+	savedPlan    *plan.Plan   // plan that Plan made for Solve
+	plan         *plan.Report // plan whose choice this lab runs; nil: none
+	retryFloat64 bool         // a planned direct solve in float32 is repeated in float64 if it misses the tolerance
 }
 
-// open is what of a method is left to the plan, and what is held.
+// openChoices describes the choices of a method that are left to the plan, and the values that the user has fixed.
 type openChoices struct {
-	fixedRule bool // there are so few points that the fixed rule is taken
-	solverSet bool // it was set
-	s         int  // 0 where it was not
-	lambdaP   float64
-	race      []Preconditioner
+	fixedRule bool             // the number of points is so small that the fixed rule applies
+	solverSet bool             // the solver is fixed
+	s         int              // rank; 0: open
+	lambdaP   float64          // ridge λ_p; 0: open
+	race      []Preconditioner // preconditioners to try in addition to the planned one
 }
 
-// Planning reports whether Solve does what Plan chooses.
+// Planning reports whether Solve uses the choice of Plan.
 func (l *Lab) Planning() bool { return l.open != nil && !l.open.fixedRule }
 
-// Config returns the configuration with its defaults in place.
+// Config returns the configuration with its defaults set.
 func (l *Lab) Config() Config { return l.cfg }
 
-// Dims returns the number n of training points, their dimension d and the number t
-// of right-hand sides.
+// Dims returns the number n of training points, their dimension d and the number t of right-hand sides.
 func (l *Lab) Dims() (n, d, t int) {
 	_, t = l.y.Dims()
 	return l.data.Len(), l.data.Dim(), t
@@ -178,19 +177,19 @@ func (l *Lab) Dims() (n, d, t int) {
 // Train returns the training data. They must not be changed.
 func (l *Lab) Train() *datasets.Dataset { return l.data }
 
-// Targets returns the coded targets Y, n×t, with weights W^½Y. It must not be changed.
+// Targets returns the coded targets Y, n×t, or W^½Y with weights. They must not be changed.
 func (l *Lab) Targets() *mat.Dense { return l.y }
 
-// Tell calls the Monitor with an event of a stage: what a Backend that runs it elsewhere does. An error
-// of the Monitor ends ctx.
+// Tell calls the Monitor with an event. A Backend that runs a stage elsewhere uses it to pass on events. An error of
+// the Monitor ends ctx.
 func (l *Lab) Tell(ctx context.Context, e Event) { stage.Tell(ctx, l.cfg.Monitor, e) }
 
-// watch returns a progress function that reports a stage's share and the time left.
-func (l *Lab) watch(ctx context.Context, part stage.Name) func(done, total int) {
-	return stage.Progress(ctx, l.Tell, part)
+// watch returns a function that reports the progress of a part of a stage and the time left.
+func (l *Lab) watch(ctx context.Context, name stage.Name) func(completed, total int) {
+	return stage.Progress(ctx, l.Tell, name)
 }
 
-// as returns the value of a stage by its type, nil for none.
+// resultAs returns the result of a stage as a value of its type, or zero if there is none.
 func resultAs[T Stage](s Stage, err error) (T, error) {
 	v, _ := s.(T)
 	return v, err
@@ -202,16 +201,15 @@ func (l *Lab) columns() int {
 	return t
 }
 
-// DirectBelow is the largest n at which AutoSolver prefers a dense Cholesky
-// factorization without a plan: its n³/3 flops take less than a plan is worth.
+// DirectBelow is the largest n for which AutoSolver uses a dense Cholesky factorization without a plan. For fewer
+// points, its n³/3 flops take less time than planning could save.
 const DirectBelow = 3000
 
-// DefaultFeatures returns the number of features s used when none is asked for:
-// n/10, but at least 500 and at most 10,000, and never more than n. The paper's
-// own choices lie between n/12 and n/4 on data of this size.
+// DefaultFeatures returns the default number of features s: n/10, but at least 500 and at most 10,000, and never more
+// than n. The paper's choices are between n/12 and n/4 for data of this size.
 func DefaultFeatures(n int) int { return min(n, max(500, min(n/10, 10000))) }
 
-// String describes the problem and the way to solve it, as configured; nothing is computed.
+// String describes the problem and the configured method. It computes nothing.
 func (l *Lab) String() string {
 	var b stage.Lines
 	if l.problem == nil {
@@ -246,7 +244,7 @@ func (l *Lab) String() string {
 	return b.String()
 }
 
-// HTML shows String in a notebook.
+// HTML returns String for a notebook.
 func (l *Lab) HTML() string { return plots.PreHTML(l.String()) }
 
 func (l *Lab) header() Header {
@@ -267,10 +265,10 @@ func (l *Lab) header() Header {
 	return h
 }
 
-// plain reports whether M = I.
+// isIdentity reports whether M = I.
 func (l *Lab) isIdentity() bool { return l.cfg.Precond == Preconditioner(None{}) }
 
-// approximation returns the configured preconditioner if it is M = ZZᵀ+λ_pI, nil otherwise.
+// approximation returns the Z and λ_p of the configured preconditioner if it is M = ZZᵀ+λ_pI, and nil otherwise.
 func (l *Lab) approximation() *stage.Approximation {
 	if p, ok := l.cfg.Precond.(stage.LowRank); ok {
 		return p.Approximation(l.cfg.Kernel)
@@ -278,51 +276,52 @@ func (l *Lab) approximation() *stage.Approximation {
 	return nil
 }
 
-// problem is what the labs of one problem have in common: the data, and the matrices that their
-// stages form, each of them once. It holds at most one K, one Z, and one M; a stage that
-// needs another frees the one before first.
+// problem is the part that labs of one problem share: the data, and the matrices that their stages have formed. It
+// holds at most one K, one Z and one M. A stage that needs a different one frees the previous one before forming its
+// own.
 type problem struct {
-	data   *datasets.Dataset
-	train  *datasets.Dataset // given, with points.Weighted if it has weights
+	data   *datasets.Dataset // data as given to New
+	train  *datasets.Dataset // the same data, with points.Weighted if there are weights
 	coding datasets.Coding
-	y      *mat.Dense // n×t, coded targets
+	y      *mat.Dense // coded targets, n×t
 	comm   comm.Comm
 
-	running chan struct{} // full while a stage runs
+	running chan struct{} // holds one value while a stage runs
 
 	mu sync.Mutex
 	k  struct {
 		cached[*gram.Matrix]
-		accuracy float64 // asked of ‖E‖₂
+		accuracy float64 // bound of ‖E‖₂ for which K was formed
 	}
 	z cached[*stage.Drawn]
-	m cached[pcg.Preconditioner] // of z, or of k
+	m cached[pcg.Preconditioner] // built from z or from k
 
-	// makingM and makingZ are locked while one is made, in this order, without mu.
+	// makingM and makingZ are locked while M or Z is made. They are locked in this order and without mu.
 	makingM, makingZ sync.Mutex
 
-	// where K is given, of a Lab.semidefinite that succeeded:
-	shift float64 // K+under·I is positive semi-definite
-	note  string
+	// shift and note are set by Lab.checkSemidefinite for a precomputed K.
+	shift float64 // K+shift·I is positive semi-definite
+	note  string  // remark for reports
 }
 
-// held is a matrix that the stages of a problem share: formed by the first that needs it.
+// cached is a matrix that the stages of a problem share. The first stage that needs it forms it.
 type cached[T any] struct {
 	value      T
-	key        []any   // what it was formed of; nil: there is none
-	seconds    float64 // that took
-	shared     bool    // it was there before
-	dependsOnK bool    // it was formed of K, and goes with it
+	key        []any   // parameters that it was formed with; nil: there is no matrix
+	seconds    float64 // time for forming it
+	shared     bool    // the last get returned an existing matrix
+	dependsOnK bool    // it was built from K, and must be freed with K
 }
 
 func (h *cached[T]) free() { *h = cached[T]{} }
 
-// take returns the matrix of a key, which form forms in place of another.
+// get returns the matrix for a key. If the cached matrix has a different key, get replaces it by the result of form.
 func (h *cached[T]) get(key []any, form func() (T, error)) (cached[T], error) {
 	return h.getGuarded(new(sync.Mutex), key, form)
 }
 
-// keep is take while others may free the matrix: mu guards it, and is not locked while it is formed.
+// getGuarded does the same as get while other goroutines may free the matrix. mu guards the cached matrix and is
+// unlocked while form runs.
 func (h *cached[T]) getGuarded(mu *sync.Mutex, key []any, form func() (T, error)) (cached[T], error) {
 	mu.Lock()
 	if h.shared = reflect.DeepEqual(h.key, key); h.shared {
@@ -342,5 +341,5 @@ func (h *cached[T]) getGuarded(mu *sync.Mutex, key []any, form func() (T, error)
 	return *h, nil
 }
 
-// weighted reports whether rows have weights in the fit.
+// weighted reports whether the rows have weights in the fit.
 func (p *problem) weighted() bool { return p.train != p.data }

@@ -20,7 +20,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/solve"
 )
 
-// begin waits for other stages of the problem, as long as ctx lets it, and returns what ends this one.
+// acquire waits until no other stage of the problem runs, and returns a function that ends this stage. It returns the
+// error of ctx if that ends first.
 func (p *problem) acquire(ctx context.Context) (end func(), err error) {
 	select {
 	case p.running <- struct{}{}:
@@ -30,8 +31,8 @@ func (p *problem) acquire(ctx context.Context) (end func(), err error) {
 	}
 }
 
-// Free gives back the memory of K, Z and M, which stages of labs of this problem (With) share. Stages
-// form them again.
+// Free releases the memory of K, Z and M, which stages of all labs of this problem share (With). Stages form them again
+// when they need them.
 func (l *Lab) Free() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,30 +41,35 @@ func (l *Lab) Free() {
 	l.m.free()
 }
 
-// K returns K+λI, formed by the first stage that needs it and held for those that follow (Free), with the error that
-// solve.Policy prefers.
+// K returns K+λI. It is formed, with the storage error that solve.Policy prefers, by the first stage that needs it, and
+// later stages use it again (see Free).
 func (l *Lab) K(ctx context.Context) (*gram.Matrix, error) {
-	k, err := l.matrix(ctx, 0, nil, false)
+	k, err := l.matrix(ctx, kernelRequest{})
 	return k.value, err
 }
 
-// matrix returns K+λI where a stage holds held bytes beside it and the vectors: the one there is if it
-// is of the storage and the accuracy asked for and fits, or is what is resumed (as, nil for none). That of a
-// solve, which is refined, may be in 16 bits unasked. It fails where no storage fits into the configured memory.
-func (l *Lab) matrix(ctx context.Context, extraBytes int64, resumed *gram.Choice, refined bool) (f cached[*gram.Matrix],
-	err error) {
+// kernelRequest specifies the kernel matrix that a stage needs.
+type kernelRequest struct {
+	extraBytes int64        // memory that the stage needs in addition to K and the vectors
+	resumed    *gram.Choice // storage in a state that is resumed; nil: none is resumed
+	refined    bool         // the answer is refined, so that auto may store K in 16 bits
+}
+
+// matrix returns K+λI with the stored kernel matrix. It returns the cached one if that has the requested storage and
+// accuracy and fits into memory, and otherwise forms it. It returns an error if no storage fits.
+func (l *Lab) matrix(ctx context.Context, r kernelRequest) (f cached[*gram.Matrix], err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	extraBytes += l.vectorBytes()
+	r.extraBytes += l.vectorBytes()
 	k, t, key := &l.k, l.system(), []any{l.cfg.Storage, l.cfg.Tiles}
 	accuracy := t.StorageErrorBound()
-	suits := k.key != nil && (refined || l.cfg.Storage != gram.Auto || k.value.Storage() != gram.Fixed16) &&
-		(k.accuracy <= accuracy || k.value.Choice().Error <= accuracy) && (resumed == nil ||
-		resumed.Same(k.value.Choice()))
+	suits := k.key != nil && (r.refined || l.cfg.Storage != gram.Auto || k.value.Storage() != gram.Fixed16) &&
+		(k.accuracy <= accuracy || k.value.Choice().Error <= accuracy) &&
+		(r.resumed == nil || r.resumed.Same(k.value.Choice()))
 	if suits {
 		const full, fits = 1, 2
 		state := int64(fits)
-		if l.cfg.Memory > 0 && extraBytes+k.value.Bytes() > l.cfg.Memory {
+		if l.cfg.Memory > 0 && r.extraBytes+k.value.Bytes() > l.cfg.Memory {
 			state = full
 		}
 		if state, err = comm.Least(ctx, l.comm, state); err != nil { // each rank has its own limit
@@ -79,36 +85,34 @@ func (l *Lab) matrix(ctx context.Context, extraBytes int64, resumed *gram.Choice
 			l.m.free()
 		}
 		k.accuracy = accuracy
-		return gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.storageOptions(ctx, t, extraBytes, resumed,
-			refined))
+		return gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.storageOptions(ctx, t, r))
 	})
 }
 
-// storage says how K is to be stored, for matrix.
-func (l *Lab) storageOptions(ctx context.Context, t *solve.System, extraBytes int64, resumed *gram.Choice,
-	refined bool) *gram.Options {
-	o := &gram.Options{Storage: l.cfg.Storage, Tiles: l.cfg.Tiles, SameAs: resumed, Seed: l.cfg.Seed,
+// storageOptions returns the options for storing K, for matrix.
+func (l *Lab) storageOptions(ctx context.Context, t *solve.System, r kernelRequest) *gram.Options {
+	o := &gram.Options{Storage: l.cfg.Storage, Tiles: l.cfg.Tiles, SameAs: r.resumed, Seed: l.cfg.Seed,
 		MaxDroppedNorm: t.PreferredError() / 4,
-		Refined:        refined, Progress: l.watch(ctx, stage.Kernel), Comm: l.comm}
+		Refined:        r.refined, Progress: l.watch(ctx, stage.Kernel), Comm: l.comm}
 	if t.MayRecompute() {
 		o.PreferredAccuracy = t.PreferredError()
 	}
 	if l.cfg.Memory > 0 {
-		o.Memory = max(1, l.cfg.Memory-extraBytes)
+		o.Memory = max(1, l.cfg.Memory-r.extraBytes)
 	}
-	if resumed == nil && l.comm.Size() == 1 {
+	if r.resumed == nil && l.comm.Size() == 1 {
 		o.Chosen = l.savedPlan.StorageChoice(o.Storage, t.StorageErrorBound())
 	}
 	return o
 }
 
-// factor returns Z of an approximation.
+// lowRankFactor returns the Z of an approximation, the cached one if it has the same options and seed.
 func (l *Lab) lowRankFactor(ctx context.Context, b stage.Bench, approx *stage.Approximation) (cached[*stage.Drawn],
 	error) {
 	l.makingZ.Lock()
 	defer l.makingZ.Unlock()
 	drawn := *approx
-	drawn.LambdaP, drawn.Form = 0, precond.AutoForm // on which Z does not depend
+	drawn.LambdaP, drawn.Form = 0, precond.AutoForm // Z does not depend on these
 	return l.z.getGuarded(&l.mu, []any{drawn, l.cfg.Seed}, func() (*stage.Drawn, error) {
 		l.mu.Lock()
 		l.m.free()
@@ -127,7 +131,7 @@ func (l *Lab) lowRankFactor(ctx context.Context, b stage.Bench, approx *stage.Ap
 	})
 }
 
-// vectors returns the bytes of the points, the targets, PCG's n×t blocks and the rows that Stop looks at.
+// vectorBytes returns the bytes of the points, the targets, PCG's n×t blocks and the sample of rows that Stop watches.
 func (l *Lab) vectorBytes() int64 {
 	n, _, t := l.Dims()
 	bytes := l.pointBytes() + 8*8*int64(n)*int64(t)
@@ -137,7 +141,7 @@ func (l *Lab) vectorBytes() int64 {
 	return bytes
 }
 
-// heldM returns the M of a key that is held, with the seconds that it took.
+// cachedM returns the cached M with that key, and the seconds that it took, or zero if there is none.
 func (l *Lab) cachedM(key any) (h cached[pcg.Preconditioner]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,8 +151,8 @@ func (l *Lab) cachedM(key any) (h cached[pcg.Preconditioner]) {
 	return h
 }
 
-// leastKnown returns what the eigenvalues of K+λI are known to be at least, which bounds of errors rest on: λ, or 0
-// where K is not known to be positive semi-definite.
+// minEigenvalue returns a lower bound of the eigenvalues of K+λI, which error bounds are based on: λ, or 0 unless K is
+// known to be positive semi-definite.
 func (l *Lab) minEigenvalue() float64 {
 	if kernel.Semidefinite(l.cfg.Kernel) {
 		return l.cfg.Lambda
@@ -156,24 +160,28 @@ func (l *Lab) minEigenvalue() float64 {
 	return 0
 }
 
-// pointBytes returns the bytes of the points, and of K where it is given.
+// pointBytes returns the bytes of the points, and of K if it is precomputed.
 func (l *Lab) pointBytes() int64 {
 	return points.MemoryBytes(l.train.X) + kernel.AsPrecomputed(l.cfg.Kernel).Bytes()
 }
 
-// kError bounds the distance of K as stored from a positive semi-definite K, whose intervals stages give.
+// kernelErrorBound returns a bound of ‖K̃−K'‖₂ for a positive semi-definite K', to which the intervals of stages refer.
 func (l *Lab) kernelErrorBound(k *gram.Matrix) float64 { return k.Choice().Error + l.shift }
 
-// semidefinite sees to it that K+under·I is positive semi-definite, under at most λ/100, where K is given: by a
-// Cholesky factor, of more than 4,000 points, or than the memory allows, by one of as many of its rows, which is no
-// proof, and noted.
+// checkSemidefinite finds a shift of at most λ/100 for which a precomputed K, plus shift·I, is positive semi-definite,
+// or returns an error if there is none.
+//
+// It tests this by a Cholesky factorization. If there are more than 4,000 points, or more than memory allows, it
+// factors only as many evenly spaced rows and columns of K. The smaller test proves nothing about all of K, and a note
+// in the reports says so.
 func (l *Lab) checkSemidefinite(ctx context.Context) error {
 	if kernel.Semidefinite(l.cfg.Kernel) || l.shift > 0 {
 		return nil
 	}
 	n, x, maxRows := l.train.Len(), l.train.X, 4000
 	if l.cfg.Memory > 0 {
-		maxRows = min(maxRows, int(math.Sqrt(float64(max(l.cfg.Memory-l.pointBytes(), 64))/16))) // a copy and a factor
+		// a copy of K and its factor
+		maxRows = min(maxRows, int(math.Sqrt(float64(max(l.cfg.Memory-l.pointBytes(), 64))/16)))
 	}
 	if n > maxRows {
 		rows := make([]int, maxRows)
@@ -196,7 +204,7 @@ func (l *Lab) checkSemidefinite(ctx context.Context) error {
 		for i := range n {
 			factor.Set(i, i, k.At(i, i)+share*l.cfg.Lambda)
 		}
-		// off by at most (n+1)u·tr (Higham, Accuracy and Stability, theorem 10.3)
+		// the backward error of the factor is at most (n+1)u·tr (Higham, Accuracy and Stability, theorem 10.3)
 		if accel.Dpotrf(n, factor.RawMatrix().Data, n) {
 			l.shift = share*l.cfg.Lambda + 2*float64(n+1)*0x1p-53*(mat.Trace(k)+float64(n)*l.cfg.Lambda)
 			return nil
@@ -207,7 +215,7 @@ func (l *Lab) checkSemidefinite(ctx context.Context) error {
 		-l.cfg.Lambda/100)
 }
 
-// system returns the system and how it is to be solved.
+// system returns the system to solve and the method for solving it.
 func (l *Lab) system() *solve.System {
 	c := l.cfg
 	t := &solve.System{

@@ -16,8 +16,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// A Preconditioner says how M is made. The built-in ones are those of package recipe; a user-defined one is any type with
-// these methods, and stage.RegisterPreconditioner gives it a name.
+// Preconditioner specifies how M is built. The built-in types are those of package recipe. A user-defined one is any
+// type with these methods; stage.RegisterPreconditioner gives it a name.
 type (
 	Preconditioner = stage.Preconditioner
 	Features       = recipe.Features
@@ -28,31 +28,31 @@ type (
 	None           = recipe.None
 )
 
-// Auto leaves the preconditioner to the plan (Lab.Plan), and the solver too unless it is set. What is not zero is
-// held. It is what nil means with AutoSolver. Up to n = DirectBelow and with a Backend it is the fixed rule of
-// AutoSolver, with Features.
+// Auto leaves the preconditioner to the plan (Lab.Plan), and also the solver unless it is set. Fields that are not zero
+// are fixed. AutoSolver with a nil preconditioner means Auto. Up to n = DirectBelow, and with a Backend, the fixed rule
+// of AutoSolver applies instead, with Features.
 type Auto struct {
 	S       int     `flag:"features" symbol:"s" check:">=1"`        // rank
-	LambdaP float64 `flag:"lambda-p" symbol:"λ_p" check:"positive"` // λ_p
-	// Race are preconditioners to try beside what is planned: they iterate side by side, a product with K serving them
-	// all, and the one that would be done first by its slope is taken. Of any number of points; not with a Backend or a
-	// Checkpoint.
+	LambdaP float64 `flag:"lambda-p" symbol:"λ_p" check:"positive"` // ridge λ_p
+	// Race has preconditioners to try in addition to the planned one. They iterate side by side, sharing the products
+	// with K, and the one that the slope of its residuals predicts to finish first is used. It applies to any number of
+	// points, but not with a Backend or a Checkpoint.
 	Race []Preconditioner
 }
 
 func (Auto) String() string { return "auto" }
 
-// Make is not called: the preconditioner that the plan chooses is made.
+// Make is never called, since the preconditioner that the plan chooses is built instead.
 func (Auto) Make(context.Context, stage.Bench) (pcg.Preconditioner, error) {
 	return nil, fmt.Errorf("krrlab: the preconditioner auto is chosen by New")
 }
 
 func init() { stage.BuiltIn(stage.Kind{Name: "auto", Zero: Auto{}}) }
 
-// Given is a matrix M that was made before, n×n.
+// Given is a preconditioner M, n×n, that was built already.
 type Given struct {
 	M    pcg.Preconditioner
-	Name string // for reports; default: "given"
+	Name string // name for reports; default: "given"
 }
 
 func (g Given) String() string { return cmp.Or(g.Name, "given") }
@@ -60,8 +60,8 @@ func (g Given) String() string { return cmp.Or(g.Name, "given") }
 // Make returns M.
 func (g Given) Make(context.Context, stage.Bench) (pcg.Preconditioner, error) { return g.M, nil }
 
-// usual returns the preconditioner that is taken of a kernel where none is named, of a rank and a ridge, 0 for their
-// defaults: random features, or landmarks of a kernel without them.
+// defaultPrecond returns the default preconditioner for a kernel, with the given rank and ridge; 0 means their
+// defaults. It uses random features, or landmarks for a kernel without them.
 func defaultPrecond(k kernel.Kernel, s int, lambdaP float64) (Preconditioner, error) {
 	text := stage.DefaultKind(k).Name
 	if s != 0 {
@@ -73,28 +73,29 @@ func defaultPrecond(k kernel.Kernel, s int, lambdaP float64) (Preconditioner, er
 	return stage.ParsePreconditioner(text)
 }
 
-// noFeatures reports whether there are no random features for a kernel.
+// noFeatures reports whether a kernel has no random features.
 func noFeatures(k kernel.Kernel) bool {
 	_, err := feature.For(k)
 	return err != nil
 }
 
-// checkSize is the door of a problem's numbers: targets, λ, λ_p, and y/λ, the size of coefficients. Squares of what
-// comes in, and their sums, are normal numbers of float64, and nothing behind the door guards against others.
-func checkSize(what string, v float64) error {
+// checkSize returns an error if a number of the problem (targets, λ, λ_p, or y/λ, the size of coefficients) is outside
+// of 1e-100 to 1e100. Within this range, squares and their sums are normal float64 numbers. This is the only such
+// check.
+func checkSize(name string, v float64) error {
 	if !inRange(v) {
-		return fmt.Errorf("%s = %g: want a positive number from 1e-100 to 1e100", what, v)
+		return fmt.Errorf("%s = %g: want a positive number from 1e-100 to 1e100", name, v)
 	}
 	return nil
 }
 
 func inRange(v float64) bool { return v >= 1e-100 && v <= 1e100 }
 
-// PrecondSpec is a preconditioner as flags and files have it: its name, with its options after it or in fields of their
-// own, which are older. Zero values mean the defaults.
+// PrecondSpec specifies a preconditioner in flags and files: its name with options, or options in separate fields,
+// which is the older form. Zero values mean the defaults.
 type PrecondSpec struct {
-	// Name is a name of stage.Names with its options, such as "nystrom features=500"; default: features, or rpcholesky
-	// for a kernel without them.
+	// Name is a name of stage.Names with options, such as "nystrom features=500". Default: features, or rpcholesky for
+	// a kernel without random features.
 	Name    string        `json:"precond,omitempty" flag:"precond"`
 	S       int           `json:"features,omitempty" flag:"features" check:">=1"`
 	LambdaP float64       `json:"lambda_p,omitempty" flag:"lambda-p" check:"positive"`
@@ -108,7 +109,7 @@ type PrecondSpec struct {
 	Spectral  bool           `json:"spectral,omitempty" flag:"spectral" hidden:"yes"`
 }
 
-// Help has the texts of its flags.
+// Help returns the help texts of the flags.
 func (PrecondSpec) Help() map[string]string {
 	return map[string]string{
 		"precond": "what approximates K, and its options, such as 'nystrom features=500 lambda-p=0.1': " +
@@ -119,8 +120,8 @@ func (PrecondSpec) Help() map[string]string {
 	}
 }
 
-// Text returns the name of the preconditioner and all its options, "" where nothing is set; of none that is named the
-// usual one of the kernel.
+// Text returns the name of the preconditioner with all its options, or "" if nothing is set. If only options are set,
+// the name is the default one for the kernel.
 func (s PrecondSpec) Text(k kernel.Kernel) (text string) {
 	for _, f := range schema.Of(&s).Fields {
 		if f.Name != "precond" && f.Name != "race" && !f.IsZero() {
@@ -137,7 +138,7 @@ func (s PrecondSpec) Text(k kernel.Kernel) (text string) {
 	return s.Name + text
 }
 
-// Preconditioner returns the preconditioner for a kernel: nil, a Config's default, where nothing is set.
+// Preconditioner returns the preconditioner for a kernel, or nil, the default in a Config, if nothing is set.
 func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 	text := s.Text(k)
 	if text == "" {

@@ -30,7 +30,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/solve"
 )
 
-// solve solves by the method that the configuration names.
+// solve solves by the configured method.
 func (l *Lab) solve(ctx context.Context) (*Solution, error) {
 	start := time.Now()
 	if l.cfg.Solver != Direct {
@@ -51,14 +51,15 @@ func (l *Lab) solve(ctx context.Context) (*Solution, error) {
 	sol.Model = l.model(c, sol, start)
 	sol.SetTraining(l.data)
 	sol.Seconds.Total = time.Since(start).Seconds()
-	if r := sol.Ranks; r != nil { // what they have sent in all
+	if r := sol.Ranks; r != nil { // the traffic of all stages so far
 		t := l.comm.Traffic()
 		r.Bytes, r.Seconds = t.Bytes, t.Seconds
 	}
 	return sol, err
 }
 
-// adopt completes a solution that the Backend of a lab returned.
+// completeRemote completes a solution that the Backend returned. It returns an error if the coefficients have the wrong
+// shape.
 func (l *Lab) completeRemote(ctx context.Context, s *Solution) error {
 	n, _, t := l.Dims()
 	if rows, columns := s.Model.C.Dims(); rows != n || columns != t {
@@ -72,7 +73,7 @@ func (l *Lab) completeRemote(ctx context.Context, s *Solution) error {
 	return nil
 }
 
-// model returns the model with the coefficients C that were begun at a time.
+// model returns the model with the coefficients c, whose computation started at the given time.
 func (l *Lab) model(c *mat.Dense, sol *Solution, started time.Time) *model.Model {
 	if l.weighted() {
 		c = mat.DenseCopyOf(c)
@@ -91,7 +92,7 @@ func (l *Lab) model(c *mat.Dense, sol *Solution, started time.Time) *model.Model
 	}
 }
 
-// newSolution returns a solution that says what is asked, and nothing of the answer.
+// newSolution returns a solution that describes the request and has no results.
 func (l *Lab) newSolution() *Solution {
 	c := l.cfg
 	s := solve.NewSolution(l.header())
@@ -114,16 +115,16 @@ func (l *Lab) newSolution() *Solution {
 
 var _ Stage = (*Solution)(nil)
 
-// saidBefore are options of preconditioners that the text of owner has in the words of version 0.3.0, whose checkpoints
-// are read.
+// legacyOptions are the options of preconditioners that fingerprint writes in the format of version 0.3.0, so that its
+// checkpoints can still be read.
 var legacyOptions = []string{"features", "lambda-p", "form", "spectral", "sketch", "neighbors", "damping"}
 
-// owner is the fingerprint of the data and of what in the configuration the answer
-// depends on.
+// fingerprint returns a hash of the data and of the configuration that the answer depends on. It returns an error if a
+// user-defined kernel or preconditioner cannot be identified by text.
 func (l *Lab) fingerprint() (sum [sha256.Size]byte, err error) {
 	c := l.cfg
 	spec, err := kernel.ToSpec(l.cfg.Kernel)
-	if err != nil { // two of them cannot be told apart
+	if err != nil { // user-defined kernels cannot be told apart
 		return sum, fmt.Errorf("%w; or take no checkpoint", err)
 	}
 	recipe, err := stage.PreconditionerText(c.Precond, c.Kernel)
@@ -134,7 +135,7 @@ func (l *Lab) fingerprint() (sum [sha256.Size]byte, err error) {
 	data := l.train.Fingerprint()
 	text := fmt.Sprintf("%x %v λ=%x %v %v 1 τ=%x %v %d %v", data, c.Kernel, c.Lambda, c.Solver, c.Precond, c.Tol,
 		c.Storage, c.Seed, c.Exact)
-	if spec.Params != "" { // String need not have them
+	if spec.Params != "" { // String may omit parameters
 		text += fmt.Sprintf(" %s%s", spec.Name, spec.Params)
 	}
 	if r := l.approximation(); r != nil {
@@ -151,7 +152,7 @@ func (l *Lab) fingerprint() (sum [sha256.Size]byte, err error) {
 	return sha256.Sum256([]byte(text)), nil
 }
 
-// PlanTask returns the problem, and what is held of the way to solve it.
+// PlanTask returns the problem for planning, with the choices that the user has fixed.
 func (b *bench) PlanTask() *plan.Task {
 	l := b.Lab
 	c, s := l.cfg, l.system()
@@ -166,7 +167,7 @@ func (b *bench) PlanTask() *plan.Task {
 		t.DirectStorage = s.DirectStorage()
 	}
 	if t.Comm.Size() == 1 {
-		runtime.GC() // what is read and not needed any more is there for K
+		runtime.GC() // release memory that is no longer used
 		t.OtherBytes, t.PeakBytes = max(0, accel.Occupied()-t.PointBytes), accel.PeakRSS()
 	}
 	h := &t.Fixed
@@ -181,7 +182,8 @@ func (b *bench) PlanTask() *plan.Task {
 	return t
 }
 
-// solving is Solve as a stage. It claims nothing of a given K, and is none of Stages: krrlab fit has a command by hand.
+// solveRunner runs Solve as a stage. It makes no claims about a precomputed K. It is not in Stages, since krrlab fit
+// has a separate command.
 type solveRunner struct{}
 
 var solveStage = stage.Definition{Name: stage.Solve, Options: solveRunner{}, Result: (*Solution)(nil), Indefinite: true}
@@ -189,13 +191,13 @@ var solveStage = stage.Definition{Name: stage.Solve, Options: solveRunner{}, Res
 // Run implements stage.Runner.
 func (solveRunner) Run(ctx context.Context, b stage.Bench) (Stage, error) {
 	sol, err := b.(*bench).solvePlanned(ctx)
-	if sol == nil { // no value, where a nil pointer would be one
+	if sol == nil { // return a nil interface rather than a nil pointer in it
 		return nil, err
 	}
 	return sol, err
 }
 
-// solvePlanned solves by the method of the configuration, or as planned where that is left open.
+// solvePlanned solves by the configured method, or by the planned one if the method is open.
 func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 	if !l.Planning() {
 		return l.solve(ctx)
@@ -230,7 +232,7 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 		sol, err = m.solve(ctx)
 	}
 	if sol != nil {
-		if sol.Storage == "dense float64" && p.Choice.Storage != gram.Float64 { // float32 did not come to τ
+		if sol.Storage == "dense float64" && p.Choice.Storage != gram.Float64 { // float32 did not reach τ
 			retried := *p
 			retried.Flags = "--solver direct --storage float64"
 			p = &retried
@@ -241,11 +243,11 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 	return sol, err
 }
 
-// over returns the direct solver as what is chosen after all, and why, where a planned solve went wrong,
-// by the plan or by how it ended; else nil.
+// switchToDirect returns a plan for the direct solver, with the reason, if a planned solve is late according to the
+// plan or ended without reaching the tolerance. Otherwise it returns nil.
 func (l *Lab) switchToDirect(sol *Solution, err error) *plan.Report {
-	ended := err == nil && !sol.Reached() && sol.Status != pcg.Stopped && l.plan.DirectPays(sol.Iterations)
-	if l.plan.Fallback == nil || err != solve.ErrLate && !ended {
+	missedTol := err == nil && !sol.Reached() && sol.Status != pcg.Stopped && l.plan.DirectPays(sol.Iterations)
+	if l.plan.Fallback == nil || err != solve.ErrLate && !missedTol {
 		return nil
 	}
 	progress := plural.Count(sol.Iterations, "iteration")
@@ -258,14 +260,14 @@ func (l *Lab) switchToDirect(sol *Solution, err error) *plan.Report {
 	return &r
 }
 
-// settledPlan returns the plan that a checkpoint has, or that of Plan, or makes one, and the seconds that took;
-// nil where none can be made.
+// currentPlan returns the plan in a checkpoint, or the one that Plan made, or a new one, and the seconds that planning
+// took. The plan is nil if none can be made.
 func (l *Lab) currentPlan(ctx context.Context) (p *plan.Report, seconds float64, err error) {
 	k := l.cfg.Checkpoint
 	if k != nil && k.Resume {
-		if k.HasState() { // a plan alone may be that of other data
-			if p, err = plan.ReadReport(k.Dir); p != nil ||
-				err != nil { // else the run that is resumed named its method
+		if k.HasState() { // a plan without a state may belong to other data
+			// if there is no plan, the configuration named the method
+			if p, err = plan.ReadReport(k.Dir); p != nil || err != nil {
 				return p, 0, err
 			}
 		}
@@ -275,7 +277,7 @@ func (l *Lab) currentPlan(ctx context.Context) (p *plan.Report, seconds float64,
 	l.mu.Unlock()
 	if saved == nil {
 		if saved, err = resultAs[*plan.Plan](plan.Options{}.Run(ctx, &bench{Lab: l})); err != nil && ctx.Err() == nil {
-			return nil, 0, nil // the fixed rule, and the error of its solve if there is one
+			return nil, 0, nil // use the fixed rule, whose solve may return the error
 		}
 		if err != nil {
 			return nil, 0, err
@@ -285,7 +287,7 @@ func (l *Lab) currentPlan(ctx context.Context) (p *plan.Report, seconds float64,
 	return &saved.Report, saved.Took, nil
 }
 
-// chosen returns the lab of the same problem that does what is planned.
+// labForPlan returns a lab of the same problem with the method that a plan chose.
 func (l *Lab) labForPlan(p *plan.Report) (*Lab, error) {
 	cfg := l.cfg
 	err := cfg.Solver.UnmarshalText([]byte(p.Choice.Solver))
@@ -307,7 +309,7 @@ func (l *Lab) labForPlan(p *plan.Report) (*Lab, error) {
 	return l.withPlan(cfg, p)
 }
 
-// as returns the lab of the same problem with another configuration, which a plan chose.
+// withPlan returns a lab of the same problem with the configuration that a plan chose.
 func (l *Lab) withPlan(cfg Config, p *plan.Report) (*Lab, error) {
 	n, _, t := l.Dims()
 	cfg, err := cfg.withDefaults(n, t)
@@ -319,18 +321,18 @@ func (l *Lab) withPlan(cfg Config, p *plan.Report) (*Lab, error) {
 	return &m, nil
 }
 
-// raced are the iterations of a race.
+// raceIterations is the number of iterations of each preconditioner in a race.
 const raceIterations = 30
 
-// race compares the preconditioners given with the one that is planned and with none, by some iterations side by side,
-// and returns the lab that takes the one that would be done first by its slope, M made, or the direct solver of the
-// plan where that would.
-func (l *Lab) race(ctx context.Context, p *plan.Report, others []Preconditioner) (*Lab, *plan.Report, error) {
+// race runs a few iterations side by side with each of the given preconditioners, the planned one and none. It returns
+// a lab that uses the one predicted to finish first by the slope of its residuals, whose M is then built already, or
+// the direct solver of the plan if that is faster.
+func (l *Lab) race(ctx context.Context, p *plan.Report, racers []Preconditioner) (*Lab, *plan.Report, error) {
 	planned, err := l.labForPlan(p)
 	if err != nil {
 		return nil, nil, err
 	}
-	direct, candidates := p.Fallback, append([]Preconditioner{None{}}, others...)
+	direct, candidates := p.Fallback, append([]Preconditioner{None{}}, racers...)
 	if planned.cfg.Solver == Direct {
 		direct = &p.Choice
 	} else if !planned.isIdentity() {
@@ -354,8 +356,8 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, others []Preconditioner)
 	for i, r := range compared.Rows {
 		a := plan.Raced{Name: r.Name, Seconds: r.Build, Why: r.Why}
 		if a.Why == "" {
-			_, its := pcg.Forecast(r.Residuals, l.cfg.Tol)
-			a.Iterations, a.Remaining = len(r.Residuals)-1, stage.Number(its*(compared.Product+r.Solve))
+			_, iterations := pcg.Forecast(r.Residuals, l.cfg.Tol)
+			a.Iterations, a.Remaining = len(r.Residuals)-1, stage.Number(iterations*(compared.Product+r.Solve))
 			a.Residual = stage.Number(r.Residuals[a.Iterations])
 			if float64(a.Remaining) < leastSeconds {
 				best[0], leastSeconds = float64(i), float64(a.Remaining)
@@ -363,7 +365,7 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, others []Preconditioner)
 		}
 		q.Raced = append(q.Raced, a)
 	}
-	if err := comm.ShareNumbers(ctx, l.comm, best, 0); err != nil { // all ranks decide alike
+	if err := comm.ShareNumbers(ctx, l.comm, best, 0); err != nil { // all ranks use the decision of the first
 		return nil, nil, err
 	}
 	switch winner := int(best[0]); {
@@ -376,7 +378,7 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, others []Preconditioner)
 	return planned, &q, err
 }
 
-// winner returns the lab that takes a preconditioner that is not the planned one.
+// labForWinner returns a lab that uses a preconditioner that won a race against the planned one, and its plan.
 func (l *Lab) labForWinner(winner Preconditioner, p *plan.Report, direct *cost.Candidate,
 	r *pencil.Row, product float64) (*Lab, *plan.Report, error) {
 	cfg := l.cfg
@@ -400,16 +402,16 @@ func (l *Lab) labForWinner(winner Preconditioner, p *plan.Report, direct *cost.C
 	return m, &q, err
 }
 
-// gramFactor is what κ(M⁻¹A) may gain where ZᵀZ is formed in float32: M⁻¹ is then that of M to a tenth
+// gramFactor bounds the increase of κ(M⁻¹A) if ZᵀZ is formed in float32. M⁻¹ then has a relative error of up to a tenth
 // (precond.Options.Fast).
 const gramFactor = 1.1 / 0.9
 
-// matrices implements solve.Source. K is made after M, when it is known what K may take; before
-// it for an M that is made of K.
+// matrices implements solve.Source. K is formed after M, when the memory that remains for K is known, unless M is built
+// from K.
 func (l *Lab) matrices(ctx context.Context, resumed *gram.Choice, sol *Solution) (m solve.Matrices, err error) {
 	p, kernelFirst := l.cfg.Precond.(stage.FromK)
 	if kernelFirst {
-		if m.A, err = l.formKernel(ctx, p.MaxBytes(l.train.Len()), resumed, false, sol); err != nil {
+		if m.A, err = l.formKernel(ctx, kernelRequest{p.MaxBytes(l.train.Len()), resumed, false}, sol); err != nil {
 			return m, err
 		}
 	}
@@ -418,18 +420,17 @@ func (l *Lab) matrices(ctx context.Context, resumed *gram.Choice, sol *Solution)
 		if w, ok := m.M.(interface{ Bytes() int64 }); ok {
 			precondBytes = w.Bytes()
 		}
-		m.A, err = l.formKernel(ctx, precondBytes, resumed, l.cfg.Exact == AutoResidual, sol)
+		m.A, err = l.formKernel(ctx, kernelRequest{precondBytes, resumed, l.cfg.Exact == AutoResidual}, sol)
 	}
 	return m, err
 }
 
-// kernel makes K where held bytes are kept beside it.
-func (l *Lab) formKernel(ctx context.Context, extraBytes int64, resumed *gram.Choice, refined bool,
-	sol *Solution) (*gram.Matrix, error) {
-	k, err := l.matrix(ctx, extraBytes, resumed, refined)
-	if _, full := errors.AsType[*gram.MemoryError](err); full && resumed != nil {
+// formKernel forms the requested K and describes it in sol.
+func (l *Lab) formKernel(ctx context.Context, r kernelRequest, sol *Solution) (*gram.Matrix, error) {
+	k, err := l.matrix(ctx, r)
+	if _, full := errors.AsType[*gram.MemoryError](err); full && r.resumed != nil {
 		return nil, fmt.Errorf("krrlab: the checkpoint in %s has K as %v, and no other storage resumes it: %w",
-			l.cfg.Checkpoint.Dir, resumed.Storage, err)
+			l.cfg.Checkpoint.Dir, r.resumed.Storage, err)
 	}
 	if err != nil {
 		return nil, err
@@ -445,7 +446,7 @@ func (l *Lab) formKernel(ctx context.Context, extraBytes int64, resumed *gram.Ch
 	return k.value, nil
 }
 
-// prepare makes the preconditioner.
+// makePrecond builds the preconditioner, stores it in matrices and describes it in sol.
 func (l *Lab) makePrecond(ctx context.Context, sol *Solution, matrices *solve.Matrices) error {
 	approx := l.approximation()
 	if approx == nil {
@@ -489,15 +490,15 @@ func (l *Lab) makePrecond(ctx context.Context, sol *Solution, matrices *solve.Ma
 	return nil
 }
 
-// share notes that a part of the work was taken from an earlier stage.
-func noteShared(sol *Solution, shared bool, part string) {
+// noteShared notes in sol that an earlier stage had done a part of the work.
+func noteShared(sol *Solution, shared bool, work string) {
 	if shared {
-		sol.Shared = append(sol.Shared, part)
+		sol.Shared = append(sol.Shared, work)
 	}
 }
 
-// checkMemory returns an error where what the solve holds beside K is more than it may, and
-// names the part that is in the way.
+// checkMemory returns an error if the solve needs more memory than the budget, even without K. The error names the
+// largest part.
 func (l *Lab) checkMemory(ctx context.Context) error {
 	ranks := l.comm.Size()
 	n, d, t := l.Dims()

@@ -27,16 +27,16 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/verify"
 )
 
-// stages are the built-in ones, each in its own package.
+// stages are the built-in stages, each of which has its own package.
 var stages = []stage.Definition{
 	quality.Stage, statdim.Stage, sketchsize.Stage, lambdap.Stage, multilevel.Stage, loo.Stage, compare.Stage,
 	plan.Stage, tune.Stage,
 }
 
-// Stages returns what the built-in stages are called, take and return.
+// Stages returns the names, options and results of the built-in stages.
 func Stages() []stage.Definition { return slices.Clone(stages) }
 
-// definition returns that of a built-in stage, one without a name for others.
+// definitionOf returns the definition of a built-in stage. For any other stage, it returns one without a name.
 func definitionOf(s stage.Runner) *stage.Definition {
 	t := reflect.TypeOf(s)
 	return cmp.Or(findStage(func(d *stage.Definition) bool {
@@ -45,7 +45,7 @@ func definitionOf(s stage.Runner) *stage.Definition {
 	}), &stage.Definition{})
 }
 
-// find returns the first built-in stage, Solve among them, that is; nil for none.
+// findStage returns the first built-in stage, including Solve, for which matches is true, or nil if there is none.
 func findStage(matches func(*stage.Definition) bool) *stage.Definition {
 	for _, d := range append(Stages(), solveStage) {
 		if matches(&d) {
@@ -55,10 +55,10 @@ func findStage(matches func(*stage.Definition) bool) *stage.Definition {
 	return nil
 }
 
-// Run runs a stage, built-in or user-defined, with the problem and the matrices of the lab. It may return part of the
-// value beside an error.
+// Run runs a built-in or user-defined stage with the problem and the matrices of the lab. It may return a partial
+// result together with an error.
 func (l *Lab) Run(ctx context.Context, s stage.Runner) (Stage, error) {
-	ctx, ended := stage.Watch(ctx)
+	ctx, finish := stage.Watch(ctx)
 	v, err := func() (Stage, error) {
 		d := definitionOf(s)
 		if l.cfg.Backend != nil {
@@ -76,10 +76,10 @@ func (l *Lab) Run(ctx context.Context, s stage.Runner) (Stage, error) {
 		}
 		return s.Run(ctx, &bench{Lab: l})
 	}()
-	return v, ended(v != nil, err)
+	return v, finish(v != nil, err)
 }
 
-// send runs a stage by the Backend, which knows those of Stages.
+// send runs a built-in stage on the Backend. It returns an error for a stage that the Backend cannot run.
 func (l *Lab) send(ctx context.Context, s stage.Runner, d *stage.Definition) (Stage, error) {
 	switch {
 	case d.Name == "":
@@ -100,20 +100,22 @@ func (l *Lab) send(ctx context.Context, s stage.Runner, d *stage.Definition) (St
 	return v, err
 }
 
-// Solve computes the coefficients with the configured solver, or with what Plan chooses where that is left to it.
-// Where ctx or the Monitor ends the iteration it returns the Solution as far as it came, beside the error of ctx or
-// of the Monitor (nil for pcg.ErrStop), with Status Canceled or Stopped. Its coefficients are the last iterate, of
-// least A-norm error so far. After a stop by the Monitor in an iteration the residuals are recomputed as ever. After
-// the end of ctx they are unknown: History has those by recurrence. Checkpoints stay as they are, to resume from.
+// Solve computes the coefficients with the configured solver, or with the choice of Plan if the solver is open.
 //
-// There is nothing, and Solve returns nil beside the error, before the first iteration and of the direct
-// solver. On ranks all stop at the iteration at which the Monitor of one says so; where the context of one
-// ends, the others fail. A Backend tells its ranks to end, and returns what they write before they do.
+// If ctx or the Monitor ends the iteration, Solve returns the partial Solution together with the error of ctx or of the
+// Monitor (nil for pcg.ErrStop), with Status Canceled or Stopped. Its coefficients are the last iterate, which has the
+// smallest error in the A-norm so far. If the Monitor stopped the iteration, true residuals are computed as usual. If
+// ctx ended, they are unknown, and History has the recursive ones. Checkpoints are kept, so that the solve can be
+// resumed.
+//
+// Before the first iteration, and for the direct solver, there is no partial result, and the Solution is nil. On ranks,
+// all ranks stop at the same iteration if the Monitor of one of them asks for it; if the context of one rank ends, the
+// others return an error. A Backend tells its ranks to end, and returns the results that they write before.
 func (l *Lab) Solve(ctx context.Context) (*Solution, error) {
 	return resultAs[*Solution](l.Run(ctx, solveRunner{}))
 }
 
-// What StatDim takes and returns: see package statdim.
+// Types of package statdim that StatDim uses.
 type (
 	StatDimOptions = statdim.Options
 	StatDimMethod  = statdim.Method
@@ -129,52 +131,52 @@ const (
 	FreeStatDim  = statdim.Free
 )
 
-// StatDim finds the statistical dimension s_λ(K).
+// StatDim estimates the statistical dimension s_λ(K).
 func (l *Lab) StatDim(ctx context.Context, o StatDimOptions) (*StatDim, error) {
 	return resultAs[*StatDim](l.Run(ctx, o))
 }
 
-// What LambdaP takes and returns: see package lambdap.
+// Types of package lambdap that LambdaP uses.
 type (
 	LambdaPOptions = lambdap.Options
 	LambdaP        = lambdap.Result
 )
 
-// LambdaP sweeps λ_p for the features of the configuration.
+// LambdaP measures a range of λ_p for the features of the configuration.
 func (l *Lab) LambdaP(ctx context.Context, o LambdaPOptions) (*LambdaP, error) {
 	return resultAs[*LambdaP](l.Run(ctx, o))
 }
 
-// What Quality takes and returns: see package quality.
+// Types of package quality that Quality uses.
 type (
 	QualityOptions = quality.Options
 	Quality        = quality.Result
 )
 
-// Quality judges the preconditioner of the configuration: an interval of κ(M⁻¹A).
+// Quality measures the preconditioner of the configuration, by an interval for κ(M⁻¹A).
 func (l *Lab) Quality(ctx context.Context, o QualityOptions) (*Quality, error) {
 	return resultAs[*Quality](l.Run(ctx, o))
 }
 
-// What SketchSize takes and returns: see package sketchsize.
+// Types of package sketchsize that SketchSize uses.
 type (
 	SketchSizeOptions = sketchsize.Options
 	SketchSize        = sketchsize.Result
 )
 
-// SketchSize doubles the number of features s until a test of them accepts.
+// SketchSize doubles the number of features s until a test accepts them.
 func (l *Lab) SketchSize(ctx context.Context, o SketchSizeOptions) (*SketchSize, error) {
 	return resultAs[*SketchSize](l.Run(ctx, o))
 }
 
-// What MultiLevel takes and returns: see package multilevel.
+// Types of package multilevel that MultiLevel uses.
 type (
 	MultiLevelOptions = multilevel.Options
 	MultiLevel        = multilevel.Result
 	MeasuredLevel     = multilevel.Level
 )
 
-// MultiLevel measures each level of Algorithm 2, and features alone; nil means the default options.
+// MultiLevel measures each level of Algorithm 2, and features alone. A nil pointer means the default options.
 func (l *Lab) MultiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel, error) {
 	if o == nil {
 		o = new(MultiLevelOptions)
@@ -182,13 +184,13 @@ func (l *Lab) MultiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel
 	return resultAs[*MultiLevel](l.Run(ctx, *o))
 }
 
-// What LeaveOneOut takes and returns: see package loo.
+// Types of package loo that LeaveOneOut uses.
 type (
 	LeaveOneOutOptions = loo.Options
 	LeaveOneOut        = loo.Result
 )
 
-// LeaveOneOut finds the leave-one-out error and GCV for each λ of a grid.
+// LeaveOneOut computes the leave-one-out error and GCV for each λ of a grid.
 func (l *Lab) LeaveOneOut(ctx context.Context, o LeaveOneOutOptions) (*LeaveOneOut, error) {
 	return resultAs[*LeaveOneOut](l.Run(ctx, o))
 }
@@ -196,11 +198,12 @@ func (l *Lab) LeaveOneOut(ctx context.Context, o LeaveOneOutOptions) (*LeaveOneO
 // PlanOptions are the options of Plan.
 type PlanOptions = plan.Options
 
-// Plan predicts the seconds and bytes of the ways to solve the problem, from counts and the rates of this machine and
-// the iterations that a rule expects, and chooses the one of least training time: what Solve does with AutoSolver.
-// What the configuration sets is held. Seconds depend on the machine and on what else it does, and so may the choice.
-// Package plan has the method. On ranks the first plans, at rates that all measure together, and the others do the
-// same. With a Backend it fails.
+// Plan predicts the seconds and bytes of the methods for solving the problem, from operation counts, the rates of this
+// machine and the iterations of a rule of thumb. It chooses the one with the least training time; Solve uses the same
+// choice with AutoSolver. Settings of the configuration are fixed. Package plan describes the method.
+//
+// The seconds, and therefore the choice, depend on the machine and on its load. On ranks, all ranks measure the rates
+// together, the first rank plans, and the others get its plan. With a Backend, Plan returns an error.
 func (l *Lab) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
 	p, err := resultAs[*plan.Plan](l.Run(ctx, o))
 	if p != nil {
@@ -209,34 +212,34 @@ func (l *Lab) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
 	return p, err
 }
 
-// What Compare takes and returns: see package compare.
+// Types of package compare that Compare uses.
 type (
 	CompareOptions = compare.Options
 	Compare        = compare.Result
 )
 
-// Compare judges preconditioners side by side: those given, beside those of the options, and M = I.
-func (l *Lab) Compare(ctx context.Context, o CompareOptions, with ...Preconditioner) (*Compare, error) {
+// Compare measures preconditioners side by side: the given ones, those of the options, and M = I.
+func (l *Lab) Compare(ctx context.Context, o CompareOptions, preconds ...Preconditioner) (*Compare, error) {
 	o.With = slices.Clone(o.With)
-	for _, p := range with {
+	for _, p := range preconds {
 		o.With = append(o.With, stage.Entry{Value: p})
 	}
 	return resultAs[*Compare](l.Run(ctx, o))
 }
 
-// What Tune takes and returns: see package tune.
+// Types of package tune that Tune uses.
 type (
 	TuneOptions = tune.Options
 	Tune        = tune.Result
 )
 
-// Tune chooses kernel, scale and λ for the lab's data by the error on rows that a fit has not seen, whatever kernel and
-// λ the configuration has.
+// Tune chooses kernel, length scale and λ for the lab's data by the error on rows outside the fit. It ignores the
+// kernel and λ of the configuration.
 func (l *Lab) Tune(ctx context.Context, o TuneOptions) (*Tune, error) {
 	return resultAs[*Tune](l.Run(ctx, o))
 }
 
-// RunNamed runs the built-in stage of that name with its options as JSON, as a rank does.
+// RunNamed runs the built-in stage with that name and its options as JSON. Ranks run the stages of a Backend with it.
 func (l *Lab) RunNamed(ctx context.Context, name stage.Name, options []byte) (Stage, error) {
 	d := findStage(func(d *stage.Definition) bool { return d.Name == name })
 	if d == nil {
@@ -249,23 +252,24 @@ func (l *Lab) RunNamed(ctx context.Context, name stage.Name, options []byte) (St
 	return l.Run(ctx, o)
 }
 
-// VerifyOptions are the options of Verify, Verification is what it returns.
+// Types of package verify that Verify uses.
 type (
 	VerifyOptions = verify.Options
 	Verification  = verify.Verification
 )
 
-// Verify is verify.Model: what can be proved of a model, recomputed by independent code.
+// Verify is verify.Model. It checks by independent code which properties of a model can be proved.
 func Verify(ctx context.Context, m *model.Model, o VerifyOptions) (*Verification, error) {
 	return verify.Model(ctx, m, o)
 }
 
-// Decide fits by the lab's method, and returns the decision values of the points at.
+// Decide fits a model by the lab's method to train, with kernel k and ridge lambda, and returns its decision values for
+// points. It returns an error if the fit does not converge.
 func (b *bench) Decide(ctx context.Context, train *datasets.Dataset, k kernel.Kernel, lambda float64,
 	points *datasets.Dataset) (*mat.Dense, error) {
 	cfg := b.cfg
 	cfg.Kernel, cfg.Lambda, cfg.Checkpoint, cfg.StopRows, cfg.Stop = k, lambda, nil, nil, bound.Stop{}
-	if cfg.Memory > 0 { // beside the points of the lab, those to predict, and both as they were before length scales
+	if cfg.Memory > 0 { // subtract the points of the lab and the points to predict, both also without length scales
 		cfg.Memory = max(1, cfg.Memory-2*b.pointBytes())
 	}
 	cfg.Monitor = func(Event) error { return ctx.Err() }

@@ -16,13 +16,15 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/solve"
 )
 
-// thresholdRows is the number of points up to which thresholds are chosen by leaving out each, which takes 2n³/3
-// multiply-adds, and half of that beyond which no more rows than these are held out.
+// thresholdRows is the largest number of points for which thresholds are chosen by leave-one-out, which takes 2n³/3
+// multiply-adds. For more points, a part of the rows is held out instead.
 const thresholdRows = 8000
 
-// BestThreshold returns the threshold of a classifier of two classes that makes a metric best (model.Metric.BestThreshold)
-// on rows that a fit has not seen: up to 8,000 rows each is left out of a fit to the others, of more a fifth, at most
-// 5,000, are held out of a fit by the lab's method. The F1 is that of the rarer class. Rows count by their Weights.
+// BestThreshold returns the threshold of a classifier of two classes that optimizes a metric
+// (model.Metric.BestThreshold) on rows outside the fit. Up to 8,000 rows, the decision value of each row is that of a
+// fit without it. For more rows, a fifth of them, but at most 5,000, is held out of a fit by the lab's method. The
+// metric F1 refers to the rarer class. Rows are weighted by their Weights. It returns an error for more than two
+// classes or an unsuitable metric.
 func (l *Lab) BestThreshold(ctx context.Context, m model.Metric) (*solve.Threshold, error) {
 	labels := l.coding.Labels
 	if len(labels) != 2 {
@@ -31,11 +33,11 @@ func (l *Lab) BestThreshold(ctx context.Context, m model.Metric) (*solve.Thresho
 	if m != model.ErrorRate && !m.Thresholded() {
 		return nil, fmt.Errorf("krrlab: no threshold is best for %s: want error, balanced-error or f1", m.Name())
 	}
-	judged, f, how, err := l.unseenDecisions(ctx)
+	judged, f, description, err := l.unseenDecisions(ctx)
 	if err != nil {
 		return nil, err
 	}
-	t := &solve.Threshold{Metric: m, Rows: how}
+	t := &solve.Threshold{Metric: m, Rows: description}
 	positive, sign := 1, 1.0
 	if m == model.F1 {
 		if positive = l.data.Rarer(); positive == 0 {
@@ -53,8 +55,8 @@ func (l *Lab) BestThreshold(ctx context.Context, m model.Metric) (*solve.Thresho
 	return t, nil
 }
 
-// unseen returns rows with their decision values by fits that have not seen them, and which rows these are.
-func (l *Lab) unseenDecisions(ctx context.Context) (d *datasets.Dataset, f []float64, how string, err error) {
+// unseenDecisions returns rows with their decision values by fits without them, and a description of the rows.
+func (l *Lab) unseenDecisions(ctx context.Context) (d *datasets.Dataset, f []float64, description string, err error) {
 	n, train, b := l.data.Len(), l.data, &bench{Lab: l}
 	if n <= thresholdRows {
 		f, err := l.looDecisions(ctx, b)
@@ -62,7 +64,7 @@ func (l *Lab) unseenDecisions(ctx context.Context) (d *datasets.Dataset, f []flo
 			return train, f, fmt.Sprintf("%d rows, each left out", n), err
 		}
 	}
-	for try := range uint64(50) { // until the rows that are fitted have two classes
+	for try := range uint64(50) { // until the fitted rows have two classes
 		var fitted, judged *datasets.Dataset
 		if fitted, judged, err = train.Holdout(min(0.2, 5000/float64(n)), l.cfg.Seed+try<<32); err != nil {
 			return nil, nil, "", err
@@ -80,14 +82,14 @@ func (l *Lab) unseenDecisions(ctx context.Context) (d *datasets.Dataset, f []flo
 	return nil, nil, "", err
 }
 
-// leftOut returns the decision value of each row by a fit without it.
+// looDecisions returns the leave-one-out decision value of each row.
 func (l *Lab) looDecisions(ctx context.Context, b *bench) ([]float64, error) {
 	end, err := l.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	k, errorBound, err := b.Dense(ctx, 16) // K and its factor
+	k, errorBound, err := b.Dense(ctx, 16) // memory for K and its factor
 	if err != nil {
 		return nil, err
 	}
