@@ -10,23 +10,22 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/sketch"
 )
 
-// Chain is the distribution of the maps of Algorithm 2, section 4 of the paper: Width = s₁
-// random features, then sketches S₂, S₃, … (package sketch) of ever fewer rows,
+// Chain is the distribution of the maps of Algorithm 2, section 4 of the paper: s₁ = Width random features, followed by
+// sketches S₂, S₃, … (package sketch) to smaller and smaller widths,
 //
-//	φ(x) = S_k⋯S₃S₂·φ₁(x),  Z_{j+1} = Z_j·S_{j+1}ᵀ,
+//	φ(x) = S_k⋯S₃S₂·φ₁(x),  Z_{j+1} = Z_j·S_{j+1}ᵀ.
 //
-// with E[φ(x)ᵀφ(z)] = k(x, z), since E[SᵀS] = I for each sketch and all are independent. The
-// preconditioner is made of the last Z throughout; the paper's print loses its C = Z₃ᵀZ₃ + λI.
-// The point of the wide start is that with s₁ features ‖ZZᵀ−K‖ falls as 1/√s₁ only, while a
-// sketch of what is in R^{s₁} by then loses little: theorem 6 needs s_λ² features at the start
-// and s_λ·log s_λ numbers after an SRHT.
+// E[φ(x)ᵀφ(z)] = k(x, z), because E[SᵀS] = I for each sketch and all draws are independent. The preconditioner is
+// computed from the last Z only; the paper's listing omits C = Z₃ᵀZ₃ + λI. A wide first level is needed because with s₁
+// features ‖ZZᵀ−K‖ decreases as 1/√s₁ only; a sketch of these features in R^{s₁} then loses little. Theorem 6 requires
+// s_λ² features in the first level, and s_λ·log s_λ numbers after an SRHT.
 //
-// The width of the last sketch is the s of Sample, or 0. A chain of no sketches is Features,
-// drawn from another stream.
+// The width of the last sketch is the s of Sample, or 0. A chain without sketches has the distribution of Features, but
+// uses another random stream.
 type Chain struct {
 	Features Dist
 	Width    int                // s₁ ≥ 1
-	Sketches sketch.Composition // S₂, S₃, …, each with the width s₂, s₃, … that it sketches to
+	Sketches sketch.Composition // S₂, S₃, … with their widths s₂, s₃, …
 }
 
 var _ Dist = Chain{}
@@ -43,16 +42,16 @@ func (f Chain) String() string {
 	return strings.Join(parts, " → ")
 }
 
-// ChainMap is a draw of Chain. A panel of points is taken through all levels before the next,
-// so that no more than 256 rows of Z₁ exist at any time for each thread.
+// ChainMap is a draw of Chain. It applies all levels to a panel of points before the next panel, so that each thread
+// has at most 256 rows of Z₁ at any time.
 type ChainMap struct {
-	first Map
-	ops   sketch.CompositionOperator // none: Z₁
+	features Map                        // φ₁
+	sketches sketch.CompositionOperator // S_k⋯S₂; without levels the map is φ₁
 }
 
 var _ Map32 = (*ChainMap)(nil)
 
-// Sample implements Dist: φ₁ is drawn with g.Sub("chain features"), the sketches with
+// Sample implements Dist. φ₁ is drawn with g.Sub("chain features"), the sketches with
 // g.Sub("chain sketches").
 func (f Chain) Sample(d, s int, g rng.Stream) (Map, error) {
 	if f.Features == nil {
@@ -64,91 +63,98 @@ func (f Chain) Sample(d, s int, g rng.Stream) (Map, error) {
 	if len(f.Sketches) == 0 && f.Width != s {
 		return nil, fmt.Errorf("feature: %v with %d features: no sketch has that width", f, s)
 	}
-	first, err := f.Features.Sample(d, f.Width, g.Sub("chain features"))
+	features, err := f.Features.Sample(d, f.Width, g.Sub("chain features"))
 	if err != nil {
 		return nil, err
 	}
-	m := &ChainMap{first: first}
+	m := &ChainMap{features: features}
 	if len(f.Sketches) > 0 {
 		op, err := f.Sketches.Sample(f.Width, s, g.Sub("chain sketches"))
 		if err != nil {
 			return nil, err
 		}
-		m.ops = *op.(*sketch.CompositionOperator)
+		m.sketches = *op.(*sketch.CompositionOperator)
 	}
 	return m, nil
 }
 
 // Dims implements Map.
 func (m *ChainMap) Dims() (d, s int) {
-	d, s = m.first.Dims()
-	if len(m.ops.Levels) > 0 {
-		_, s = m.ops.Dims()
+	d, s = m.features.Dims()
+	if len(m.sketches.Levels) > 0 {
+		_, s = m.sketches.Dims()
 	}
 	return d, s
 }
 
-// Levels returns the number of levels, the features among them.
-func (m *ChainMap) Levels() int { return 1 + len(m.ops.Levels) }
+// Levels returns the number of levels, including the features.
+func (m *ChainMap) Levels() int { return 1 + len(m.sketches.Levels) }
 
 // Level returns the map x ↦ S_k⋯S₂·φ₁(x) to level k of Z, 1 ≤ k ≤ Levels().
 func (m *ChainMap) Level(k int) *ChainMap {
-	return &ChainMap{m.first, sketch.CompositionOperator{Levels: m.ops.Levels[:k-1]}}
+	return &ChainMap{m.features, sketch.CompositionOperator{Levels: m.sketches.Levels[:k-1]}}
 }
 
 // Sketch returns S_k, 2 ≤ k ≤ Levels().
-func (m *ChainMap) Sketch(k int) sketch.Operator { return m.ops.Levels[k-2] }
+func (m *ChainMap) Sketch(k int) sketch.Operator { return m.sketches.Levels[k-2] }
 
-// chainSpace is the scratch of a chain: what the levels need, and a panel of Z₁.
+// chainSpace is the scratch memory of a ChainMap.
 type chainSpace struct {
-	first  Workspace
-	sketch sketch.Workspace
-	z32    []float32
-	z64    []float64
-	tmp    []float64
+	features Workspace
+	sketches sketch.Workspace
+	z32      []float32 // a panel of Z₁
+	z64      []float64 // a panel of Z₁ in float64
+	tmp      []float64
 }
 
 // MapTo implements Map.
 func (m *ChainMap) MapTo(z []float64, ld int, x points.Points, w *Workspace) {
-	c := w.chained()
-	through(m, z, ld, x, &c.z64, &c.sketch, func(z []float64, ld int,
-		x points.Points) {
-		m.first.MapTo(z, ld, x, &c.first)
-	}, m.ops.Apply64)
+	c := w.chainSpace()
+	mapLevels(m, z, ld, x, levels[float64]{&c.z64, func(z []float64, ld int, x points.Points) {
+		m.features.MapTo(z, ld, x, &c.features)
+	}, func(dst []float64, ldd int, src []float64, lds, rows int) {
+		m.sketches.Apply64(dst, ldd, src, lds, rows, &c.sketches)
+	}})
 }
 
-// MapTo32 implements Map32: float32 all the way.
+// MapTo32 implements Map32. All levels are computed in float32.
 func (m *ChainMap) MapTo32(z []float32, ld int, x points.Points, w *Workspace) {
-	c := w.chained()
-	through(m, z, ld, x, &c.z32, &c.sketch, func(z []float32, ld int,
-		x points.Points) {
-		mapTo32(m.first, z, ld, x, &c.first, &c.tmp)
-	}, m.ops.Apply32)
+	c := w.chainSpace()
+	mapLevels(m, z, ld, x, levels[float32]{&c.z32, func(z []float32, ld int, x points.Points) {
+		mapTo32(m.features, z, ld, x, &c.features, &c.tmp)
+	}, func(dst []float32, ldd int, src []float32, lds, rows int) {
+		m.sketches.Apply32(dst, ldd, src, lds, rows, &c.sketches)
+	}})
 }
 
-// chained returns the scratch of a chain.
-func (w *Workspace) chained() *chainSpace {
+// chainSpace returns the scratch memory of a chain, allocated in the first call.
+func (w *Workspace) chainSpace() *chainSpace {
 	if w.chain == nil {
 		w.chain = &chainSpace{}
 	}
 	return w.chain
 }
 
-// through takes the points through all levels, a panel at a time, by way of Z₁ of a panel.
-func through[T float32 | float64](m *ChainMap, z []T, ld int, x points.Points, z1 *[]T, w *sketch.Workspace,
-	features func(z []T, ld int, x points.Points), apply func(dst []T, ldd int, src []T, lds, rows int,
-		w *sketch.Workspace)) {
+// levels has the two steps of a ChainMap in one precision.
+type levels[T float32 | float64] struct {
+	z1       *[]T // scratch memory for a panel of Z₁
+	features func(z []T, ld int, x points.Points)
+	sketches func(dst []T, ldd int, src []T, lds, rows int)
+}
+
+// mapLevels applies all levels of m to the points, a panel at a time.
+func mapLevels[T float32 | float64](m *ChainMap, z []T, ld int, x points.Points, l levels[T]) {
 	n := checkMap(m, len(z), ld, x)
-	_, width := m.first.Dims()
+	_, width := m.features.Dims()
 	for i := 0; i < n; i += panelRows {
 		j := min(i+panelRows, n)
 		p := panel(x, i, j)
-		if len(m.ops.Levels) == 0 {
-			features(z[i*ld:], ld, p)
+		if len(m.sketches.Levels) == 0 {
+			l.features(z[i*ld:], ld, p)
 			continue
 		}
-		src := buffer.Grow(z1, (j-i)*width)
-		features(src, width, p)
-		apply(z[i*ld:], ld, src, width, j-i, w)
+		src := buffer.Grow(l.z1, (j-i)*width)
+		l.features(src, width, p)
+		l.sketches(z[i*ld:], ld, src, width, j-i)
 	}
 }

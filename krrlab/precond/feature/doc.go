@@ -1,10 +1,9 @@
-// Package feature holds distributions over random feature maps φ: R^d → R^s with
+// Package feature provides distributions over random feature maps φ: R^d → R^s with
 //
-//	E[φ(x)ᵀφ(z)] = k(x, z),
+//	E[φ(x)ᵀφ(z)] = k(x, z).
 //
-// so that Z, n×s with rows φ(x_i)ᵀ, gives ZZᵀ ≈ K (Avron, Clarkson and Woodruff,
-// section 2.2). A Dist is a distribution, a Map is one draw: immutable, safe for
-// concurrent use, a pure function of (Dist, d, s, stream).
+// With the rows φ(x_i)ᵀ, Z, n×s, satisfies ZZᵀ ≈ K (Avron, Clarkson and Woodruff, section 2.2). A Dist is a
+// distribution; a Map is a draw from it: immutable, safe for concurrent use, a pure function of (Dist, d, s, stream).
 //
 //	dist, err := feature.For(kernel.Gaussian{Sigma: 8.5})
 //	m, err := dist.Sample(784, 6000, rng.New(seed).Sub("features"))
@@ -12,7 +11,7 @@
 //
 // # Which map
 //
-// For returns the paper's pairing:
+// For returns the distribution that the paper uses for a kernel:
 //
 //	kernel                        map            one point x costs    rows of σW
 //	Gaussian                      Fourier        2s·nnz(x)            normal N(0, I)
@@ -22,28 +21,25 @@
 //	user-defined kernel.Spectral  Fourier        2s·nnz(x)            by Frequency
 //	Polynomial                    TensorSketch   q(nnz(x) + s·log s)
 //
-// Chain puts sketches behind any of them: Algorithm 2 of the paper. It gives a Z as narrow as
-// asked for that is nearly as good as a much wider one where s_λ is small against s₁; see
-// package sketch for which sketch.
+// Chain applies sketches after any of these maps: Algorithm 2 of the paper. If s_λ is small relative to s₁, the
+// resulting narrow Z is nearly as good as a much wider Z. For the choice of the sketches see package sketch.
 //
-// The error |φ(x)ᵀφ(z) − k(x, z)| falls as 1/√s only. A map that is to precondition
-// need not be that good; see package precond.
+// The error |φ(x)ᵀφ(z) − k(x, z)| decreases as 1/√s only. A preconditioner does not require a small error; see package
+// precond.
 //
 // # Prefixes
 //
-// Frequency j and phase j of a Fourier map depend on (stream, j) alone: the first s features of a map with 2s are those
-// of the map with s, times √½. A TensorSketch has no such property: wider ones are made by stacking independent ones.
+// Frequency j and phase j of a Fourier map depend on (stream, j) only. The first s features of a map with 2s features
+// are therefore the features of the map with s, times √½. A TensorSketch has no such property: wider maps are obtained
+// by stacking independent ones.
 //
 // # Precision
 //
-// W is kept once, in float32: its numbers are rounded when they are drawn, so that
-// all paths see the same W. MapTo computes in float64. Matrix, and MapTo32
-// below it, form the phases Wx+b by float32 products where
-// ‖w_j‖·‖x_i‖ ≤ 1024, and in float64 where not: a float32 product has an error of about
-// 2⁻²⁴·‖w_j‖·‖x_i‖, so that the rule bounds the error of a phase by some 1e-4 (1e-6 for
-// MNIST at σ = 8.5) and that of a feature by √(2/s) times as much. It matters for
-// the heavy tails of Cauchy and Student t frequencies. TensorSketch is computed in
-// float64 and rounded once.
+// W is stored once, in float32. Its entries are rounded when they are drawn, so all code uses the same W. MapTo
+// computes in float64. MapTo32, which Matrix uses, computes the phases Wx+b by float32 products if ‖w_j‖·‖x_i‖ ≤ 1024,
+// and in float64 otherwise. A float32 product has an error of about 2⁻²⁴·‖w_j‖·‖x_i‖. The rule therefore bounds the
+// error of a phase by about 1e-4 (1e-6 for MNIST at σ = 8.5), and the error of a feature by √(2/s) times as much. It
+// matters for the heavy tails of Cauchy and Student t frequencies. TensorSketch computes in float64 and rounds once.
 //
 // # References
 //

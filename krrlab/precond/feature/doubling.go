@@ -8,21 +8,20 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Doubling makes the maps of Dist nested: with s = 2^k·First features, Z_2s = [Z_s Z_new]/√2,
-// so that ZᵀZ grows by blocks while s doubles (package precond, Gram).
+// Doubling makes the maps of Dist nested: for s = 2^k·First features, Z_2s = [Z_s Z_new]/√2. ZᵀZ can then be extended
+// by blocks while s doubles (package precond, Gram).
 //
-// A Fourier map is nested as it is, by the counter of its frequencies, and Doubling changes
-// nothing. A half of a wider TensorSketch is no TensorSketch; there, and for any other Dist,
-// the map stacks independent draws φ_j of First, First, 2·First, 4·First, … features, the
-// last of what is left of s,
+// Fourier maps are nested already, because each frequency has its own random stream, and Doubling does not change them.
+// For other distributions, the map stacks independent draws φ_j with First, First, 2·First, 4·First, … features, where
+// the last draw has the remaining features:
 //
-//	φ(x) = (√(b₀/s)·φ₀(x), √(b₁/s)·φ₁(x), …),  b_j features in φ_j,  s = Σ_j b_j,
+//	φ(x) = (√(b₀/s)·φ₀(x), √(b₁/s)·φ₁(x), …),  b_j features in φ_j,  s = Σ_j b_j.
 //
-// which has the mean k(x, z), and the variance of one map where that is proportional to 1/s.
-// First ≥ 1.
+// (One half of a wider TensorSketch is not a TensorSketch.) The stacked map has the expectation k(x, z). Its variance
+// is that of a single map if the variance is proportional to 1/s.
 type Doubling struct {
 	Dist  Dist
-	First int
+	First int // ≥ 1
 }
 
 var _ Dist = Doubling{}
@@ -34,7 +33,7 @@ func (f Doubling) String() string {
 	return fmt.Sprintf("%v, stacked from %d", f.Dist, f.First)
 }
 
-// Sample implements Dist. Draw 0 belongs to g, draw j > 0 to g.Sub("doubling", j).
+// Sample implements Dist. Draw 0 uses the stream g, draw j > 0 the stream g.Sub("doubling", j).
 func (f Doubling) Sample(d, s int, g rng.Stream) (Map, error) {
 	if s < 1 {
 		return nil, checkSample(f, d, s)
@@ -42,27 +41,26 @@ func (f Doubling) Sample(d, s int, g rng.Stream) (Map, error) {
 	return f.Part(d, 0, s, g)
 }
 
-// Part returns features from, …, to-1 of the map that Sample draws with to features, but
-// scaled so that they have the mean k(x, z) themselves. Where Dist is Fourier, or to is First or
-// 2^k·First, they are those of all wider maps too; else the last draw, of what is left of to, is
-// another than theirs. Unless Dist is Fourier, from must be 0, First or 2^k·First; Part panics if
-// it is not, or if to ≤ from.
-func (f Doubling) Part(d, from, to int, g rng.Stream) (Map, error) {
-	if f.First < 1 || from < 0 || to <= from {
-		panic(fmt.Sprintf("feature: features %d to %d of maps doubled from %d", from, to, f.First))
+// Part returns features start, …, end-1 of the map that Sample draws with end features, scaled so that they alone have
+// the expectation k(x, z). If Dist is Fourier, or if end is First or 2^k·First, these features are also features of all
+// wider maps; otherwise the last draw, with the remaining features, differs from theirs. Unless Dist is Fourier, start
+// must be 0, First or 2^k·First. Part panics if start is not valid, or if end ≤ start.
+func (f Doubling) Part(d, start, end int, g rng.Stream) (Map, error) {
+	if f.First < 1 || start < 0 || end <= start {
+		panic(fmt.Sprintf("feature: features %d to %d of maps doubled from %d", start, end, f.First))
 	}
 	if dist, ok := f.Dist.(Fourier); ok {
-		m, err := dist.Sample(d, to, g)
-		if err != nil || from == 0 {
+		m, err := dist.Sample(d, end, g)
+		if err != nil || start == 0 {
 			return m, err
 		}
-		return m.(*FourierMap).tail(from), nil
+		return m.(*FourierMap).tail(start), nil
 	}
 	var parts []Map
-	for j, i0, i1 := 0, 0, f.First; i0 < to; j, i0, i1 = j+1, i1, 2*i1 {
-		if i0 < from {
-			if i1 > from {
-				panic(fmt.Sprintf("feature: no draw of maps doubled from %d begins at feature %d", f.First, from))
+	for j, i0, i1 := 0, 0, f.First; i0 < end; j, i0, i1 = j+1, i1, 2*i1 {
+		if i0 < start {
+			if i1 > start {
+				panic(fmt.Sprintf("feature: no draw of maps doubled from %d begins at feature %d", f.First, start))
 			}
 			continue
 		}
@@ -70,7 +68,7 @@ func (f Doubling) Part(d, from, to int, g rng.Stream) (Map, error) {
 		if j > 0 {
 			stream = g.Sub("doubling", uint64(j))
 		}
-		m, err := f.Dist.Sample(d, min(i1, to)-i0, stream)
+		m, err := f.Dist.Sample(d, min(i1, end)-i0, stream)
 		if err != nil {
 			return nil, err
 		}
@@ -79,21 +77,21 @@ func (f Doubling) Part(d, from, to int, g rng.Stream) (Map, error) {
 	return stacked(parts), nil
 }
 
-// tail returns the map of features from, …, s-1, scaled to the mean k(x, z).
-func (m *FourierMap) tail(from int) *FourierMap {
-	s := m.s - from
-	t := &FourierMap{d: m.d, s: s, wt: make([]float32, m.d*s), b: m.b[from:], b32: m.b32[from:], norm: m.norm[from:],
+// tail returns the map with features start, …, s-1, scaled to the expectation k(x, z).
+func (m *FourierMap) tail(start int) *FourierMap {
+	s := m.s - start
+	t := &FourierMap{d: m.d, s: s, wt: make([]float32, m.d*s), b: m.b[start:], b32: m.b32[start:], norm: m.norm[start:],
 		scale: math.Sqrt(2 / float64(s))}
 	for c := range m.d {
-		copy(t.wt[c*s:(c+1)*s], m.wt[c*m.s+from:(c+1)*m.s])
+		copy(t.wt[c*s:(c+1)*s], m.wt[c*m.s+start:(c+1)*m.s])
 	}
 	for _, v := range t.norm {
-		t.most = max(t.most, v)
+		t.maxNorm = max(t.maxNorm, v)
 	}
 	return t
 }
 
-// stacked returns the map of several maps' features, one after the other; of one map it is that map.
+// stacked returns the map whose features are those of parts, one after the other. A single map is returned unchanged.
 func stacked(parts []Map) Map {
 	if len(parts) == 1 {
 		return parts[0]
@@ -106,7 +104,7 @@ func stacked(parts []Map) Map {
 	return st
 }
 
-// stack is a map of several maps' features, one after the other.
+// stack is a map whose features are those of parts, one after the other, scaled by √(b_j/s).
 type stack struct {
 	d, s  int
 	parts []Map
@@ -121,16 +119,16 @@ func (m *stack) MapTo(z []float64, ld int, x points.Points, w *Workspace) {
 	if n == 0 {
 		return
 	}
-	at := 0
+	offset := 0
 	for _, p := range m.parts {
 		_, b := p.Dims()
-		p.MapTo(z[at:(n-1)*ld+at+b], ld, x, w)
+		p.MapTo(z[offset:(n-1)*ld+offset+b], ld, x, w)
 		scale := math.Sqrt(float64(b) / float64(m.s)) // √(b_j/s)
 		for i := range n {
 			for k := range b {
-				z[i*ld+at+k] *= scale
+				z[i*ld+offset+k] *= scale
 			}
 		}
-		at += b
+		offset += b
 	}
 }

@@ -33,7 +33,7 @@ func TestWalkedPhases(t *testing.T) {
 		f := m.(*FourierMap)
 		for _, size := range []float64{0.1, 30, 100, 1e3, 1e6} {
 			x, csr := sparse(n, d, size)
-			if _, walked := walk(csr); !walked {
+			if _, isSparse := asSparse(csr); !isSparse {
 				t.Fatal("the points are too full to be walked")
 			}
 			var w Workspace

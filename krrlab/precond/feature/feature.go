@@ -16,50 +16,47 @@ import (
 
 // Dist is a distribution over feature maps for one kernel.
 type Dist interface {
-	// Sample draws the map R^d → R^s that belongs to the stream g. It returns an
-	// error if d < 1, s < 1, or the distribution has no such map. It runs on all
-	// threads and must not be called within accel.ForEach.
+	// Sample draws a map R^d → R^s; it is a function of d, s and the stream g. It returns an error if d < 1, s < 1, or
+	// the distribution has no map of these sizes. It runs on all threads and must not be called within accel.ForEach.
 	Sample(d, s int, g rng.Stream) (Map, error)
 	// String names the distribution and its parameters.
 	String() string
 }
 
-// Map is a feature map φ: R^d → R^s. It is immutable and safe for concurrent use,
-// each goroutine with its own Workspace.
+// Map is a feature map φ: R^d → R^s. It is immutable and safe for concurrent use if each goroutine has a separate
+// Workspace.
 type Map interface {
 	// Dims returns the dimension d of the points and the number s of features.
 	Dims() (d, s int)
 	// MapTo writes φ(x_i)ᵀ, computed in float64, to z[i*ld : i*ld+s] for all points.
-	// It panics if the points are not of dimension d or ld < s. It must not keep x.
+	// It panics if the points do not have dimension d, or if ld < s. It must not retain x.
 	MapTo(z []float64, ld int, x points.Points, w *Workspace)
 }
 
-// Map32 is a Map with a faster path to float32.
+// Map32 is a Map with a faster method for float32.
 type Map32 interface {
 	Map
-	// MapTo32 is MapTo in float32; see the package doc for its error.
+	// MapTo32 is MapTo in float32; for its error see the package documentation.
 	MapTo32(z []float32, ld int, x points.Points, w *Workspace)
 }
 
-// Workspace is the scratch memory of one worker. The zero value is ready; it grows
-// on demand and allocates no more once warm, for one map at a time. It must not be
-// shared by goroutines that run at the same time.
+// Workspace is the scratch memory of one worker. The zero value is ready to use. A Workspace grows on demand and does
+// not allocate in repeated calls for the same map. It must not be used by several goroutines at the same time.
 type Workspace struct {
-	x64, w64, phase64 []float64
-	x32               []float32
+	x64, w64, phase64 []float64 // points, frequencies and phases in float64
+	x32               []float32 // points in float32
 	norms             []float64
-	far               []int
+	exactFeatures     []int // features whose phases are computed in float64
 
-	fft        *fourier.FFT
-	seq        []float64
-	prod, next []complex128
+	fft          *fourier.FFT // of a TensorSketchMap
+	seq          []float64
+	prod, factor []complex128
 
 	chain *chainSpace
 }
 
-// For returns the distribution the paper pairs with a kernel: Fourier features for
-// those with a spectral measure, TensorSketch for the polynomial. The error says
-// which kernels have one.
+// For returns the distribution that the paper uses for a kernel: Fourier features for kernels with a spectral measure,
+// TensorSketch for the polynomial kernel. For other kernels it returns an error that lists the supported ones.
 func For(k kernel.Kernel) (Dist, error) {
 	if err := kernel.Validate(k); err != nil {
 		return nil, err
@@ -73,16 +70,19 @@ func For(k kernel.Kernel) (Dist, error) {
 	return Fourier{Kernel: k}, nil
 }
 
-func checkSample(what fmt.Stringer, d, s int) error {
+// checkSample returns an error if d or s is not positive.
+func checkSample(dist fmt.Stringer, d, s int) error {
 	switch {
 	case d < 1:
-		return fmt.Errorf("feature: %v of points of dimension %d: want at least 1", what, d)
+		return fmt.Errorf("feature: %v of points of dimension %d: want at least 1", dist, d)
 	case s < 1:
-		return fmt.Errorf("feature: %v with %d features: want at least 1", what, s)
+		return fmt.Errorf("feature: %v with %d features: want at least 1", dist, s)
 	}
 	return nil
 }
 
+// checkMap panics if the points or an array of size numbers, with row stride ld, do not match m. It returns the number
+// of points.
 func checkMap(m Map, size, ld int, x points.Points) (n int) {
 	d, s := m.Dims()
 	n, dx := x.Dims()
@@ -95,18 +95,17 @@ func checkMap(m Map, size, ld int, x points.Points) (n int) {
 	return n
 }
 
-// panelRows is the number of points mapped at once: enough to make BLAS efficient,
-// few enough to balance threads and to keep a panel's scratch small.
+// panelRows is the number of points in one unit of work. More points make BLAS more efficient; fewer points balance the
+// threads better and need less scratch memory.
 const panelRows = 256
 
-// Matrix returns Z, n×s in float32 with rows φ(x_i)ᵀ, of points.Weighted √w_i·φ(x_i)ᵀ. Panels of 256 points are
-// mapped in parallel, each straight into its place; beyond Z the memory is a panel
-// and its scratch for each thread. The result does not depend on the number of
-// threads. progress, if not nil, is called with how many of all points are done, one call
-// at a time, in ascending order.
+// Matrix returns Z, n×s in float32 with the rows φ(x_i)ᵀ; for points.Weighted the rows are √w_i·φ(x_i)ᵀ. Panels of 256
+// points are mapped in parallel and written directly to Z; the only other memory is the scratch memory of one panel per
+// thread. The result does not depend on the number of threads. progress, if not nil, is called with the number of
+// finished points and the number of all points; calls do not overlap, and the numbers increase.
 //
-// Matrix returns ctx's error if that ends, and an error that names the first point
-// with a feature that is not finite in float32 (a polynomial kernel on large points).
+// Matrix returns the error of ctx if ctx ends. It returns an error that names the first point with a feature that is
+// not finite in float32, which happens for a polynomial kernel on large points.
 func Matrix(ctx context.Context, m Map, x points.Points, progress func(done, total int)) (*points.Dense32, error) {
 	_, s := m.Dims()
 	n, _ := x.Dims()
@@ -117,9 +116,9 @@ func Matrix(ctx context.Context, m Map, x points.Points, progress func(done, tot
 	return z, nil
 }
 
-// MatrixTo is Matrix into columns from, …, from+s-1 of z, which has a row for every point.
-// After an error these columns are undefined.
-func MatrixTo(ctx context.Context, z *points.Dense32, from int, m Map, x points.Points,
+// MatrixTo computes Matrix in columns firstColumn, …, firstColumn+s-1 of z, which has a row for every point. After an
+// error these columns are undefined.
+func MatrixTo(ctx context.Context, z *points.Dense32, firstColumn int, m Map, x points.Points,
 	progress func(done, total int)) error {
 	d, s := m.Dims()
 	x, factors := points.Split(x)
@@ -127,32 +126,32 @@ func MatrixTo(ctx context.Context, z *points.Dense32, from int, m Map, x points.
 	if dx != d {
 		panic(fmt.Sprintf("feature: points of dimension %d given to a map of R^%d", dx, d))
 	}
-	if z.N != n || from < 0 || from+s > z.D {
+	if z.N != n || firstColumn < 0 || firstColumn+s > z.D {
 		panic(fmt.Sprintf("feature: %d features of %d points do not fit columns %d and on of a %d×%d matrix", s, n,
-			from, z.N, z.D))
+			firstColumn, z.N, z.D))
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	var (
-		mu   sync.Mutex
-		bad  = n // first point with a feature that is not finite
-		work = make([]Workspace, accel.Threads())
-		tmp  = make([][]float64, len(work))
-		more = accel.Counter(n, progress)
+		mu      sync.Mutex
+		bad     = n // first point with a feature that is not finite
+		workers = make([]Workspace, accel.Threads())
+		tmp     = make([][]float64, len(workers))
+		count   = accel.Counter(n, progress)
 	)
 	err := accel.ForEach(ctx, (n+panelRows-1)/panelRows, func(worker, p int) {
 		i, j := p*panelRows, min((p+1)*panelRows, n)
-		rows := z.Data[i*z.Stride+from : (j-1)*z.Stride+from+s]
-		mapTo32(m, rows, z.Stride, x.Slice(i, j), &work[worker], &tmp[worker])
+		rows := z.Data[i*z.Stride+firstColumn : (j-1)*z.Stride+firstColumn+s]
+		mapTo32(m, rows, z.Stride, x.Slice(i, j), &workers[worker], &tmp[worker])
 		for k := i; k < j && factors != nil; k++ {
-			for c, v := range z.Row(k)[from : from+s] {
-				z.Row(k)[from+c] = float32(float64(v) * factors[k])
+			for c, v := range z.Row(k)[firstColumn : firstColumn+s] {
+				z.Row(k)[firstColumn+c] = float32(float64(v) * factors[k])
 			}
 		}
-		more(j - i)
+		count(j - i)
 		for k := i; k < j; k++ {
-			if !finite(z.Row(k)[from : from+s]) {
+			if !finite(z.Row(k)[firstColumn : firstColumn+s]) {
 				mu.Lock()
 				bad = min(bad, k)
 				mu.Unlock()
@@ -170,7 +169,7 @@ func MatrixTo(ctx context.Context, z *points.Dense32, from int, m Map, x points.
 	return nil
 }
 
-// mapTo32 writes φ(x_i)ᵀ to rows of stride ld, by way of tmp if m has no float32 path.
+// mapTo32 writes φ(x_i)ᵀ to the rows of z. If m is not a Map32, it computes them in tmp first.
 func mapTo32(m Map, z []float32, ld int, x points.Points, w *Workspace, tmp *[]float64) {
 	_, s := m.Dims()
 	if m, ok := m.(Map32); ok {
@@ -187,7 +186,7 @@ func mapTo32(m Map, z []float32, ld int, x points.Points, w *Workspace, tmp *[]f
 	}
 }
 
-// finite reports whether there is no NaN or infinity.
+// finite reports whether z has no NaN and no infinity.
 func finite(z []float32) bool {
 	var sum float32
 	for _, v := range z {

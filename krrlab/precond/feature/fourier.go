@@ -14,17 +14,16 @@ import (
 //
 //	φ(x) = √(2/s)·cos(Wx+b),  W s×d, b ∈ R^s, b_j ∼ U(0, 2π),
 //
-// with the rows of W from the kernel's spectral measure: for k with values cos
-// wᵀ(x−z) in expectation, E[2 cos(wᵀx+b) cos(wᵀz+b)] = E[cos wᵀ(x−z)] = k(x, z). (The
-// paper's section 2.2 lacks the factor √2.) Each feature j contributes, with
-// c = k(x, z) and δ = x−z,
+// where the rows w of W are drawn from the spectral measure of the kernel, for which E[cos wᵀ(x−z)] = k(x, z). Then
+// E[2 cos(wᵀx+b) cos(wᵀz+b)] = E[cos wᵀ(x−z)] = k(x, z). (The factor √2 is missing in section 2.2 of the paper.) With
+// c = k(x, z) and δ = x−z, the variance of one feature's contribution is
 //
 //	Var[2 cos(wᵀx+b) cos(wᵀz+b)] = ½ + ½(1 + E cos 2wᵀδ) − c²,
 //
-// where E cos 2wᵀδ = k(2δ): variance of φ(x)ᵀφ(z) = (1 + ½k(2δ) − c²)/s.
+// where E cos 2wᵀδ = k(2δ). The variance of φ(x)ᵀφ(z) is therefore (1 + ½k(2δ) − c²)/s.
 //
-// Kernel is a kernel.Mixture or kernel.Spectral: Gaussian, Laplacian, Matern32, Matern52 or a user-defined
-// one; where k(x, x) is not 1 the features are multiplied by its root.
+// Kernel must be a kernel.Mixture or kernel.Spectral: Gaussian, Laplacian, Matern32, Matern52 or a user-defined kernel.
+// If k(x, x) is not 1, the features are multiplied by √k(x, x).
 type Fourier struct {
 	Kernel kernel.Kernel
 }
@@ -35,25 +34,24 @@ func (f Fourier) String() string {
 	return fmt.Sprintf("Fourier features of %v", f.Kernel)
 }
 
-// FourierMap is a draw of Fourier: φ(x) = √(2/s)·cos(Wx+b). It holds Wᵀ once, in
-// float32, 4·d·s bytes.
+// FourierMap is a draw of Fourier: φ(x) = √(2/s)·cos(Wx+b). It stores Wᵀ in float32, in 4·d·s bytes.
 type FourierMap struct {
-	d, s  int
-	wt    []float32 // Wᵀ, d×s: row c holds coordinate c of all frequencies
-	b     []float64 // phases, in (0, 2π)
-	b32   []float32
-	norm  []float64 // ‖w_j‖₂
-	most  float64   // max_j ‖w_j‖₂
-	scale float64   // √(2k(x,x)/s)
+	d, s    int
+	wt      []float32 // Wᵀ, d×s: row c holds coordinate c of all frequencies
+	b       []float64 // phases, in (0, 2π)
+	b32     []float32 // b in float32
+	norm    []float64 // ‖w_j‖₂
+	maxNorm float64   // max_j ‖w_j‖₂
+	scale   float64   // √(2k(x,x)/s)
 }
 
 var _ Map32 = (*FourierMap)(nil)
 
-// Sample implements Dist. Row j of W and b_j are functions of (g, j) alone: row j
-// comes from g.Sub("frequencies", j), and b_j = 2π·g.Sub("phases").Float64(j).
+// Sample implements Dist. Row j of W and b_j are functions of (g, j) only: row j is drawn from g.Sub("frequencies", j),
+// and b_j = 2π·g.Sub("phases").Float64(j).
 //
-// Besides d, s < 1 it is an error if the kernel has no Fourier features, if the draw needs more memory than there is,
-// or if frequencies leave the range of float32 (σ below about 1e-37).
+// Sample returns an error if d < 1 or s < 1, the kernel has no Fourier features, W needs more memory than is available,
+// or frequencies exceed the range of float32 (σ below about 1e-37).
 func (f Fourier) Sample(d, s int, g rng.Stream) (Map, error) {
 	if err := kernel.Validate(f.Kernel); err != nil {
 		return nil, err
@@ -65,10 +63,10 @@ func (f Fourier) Sample(d, s int, g rng.Stream) (Map, error) {
 		return nil, err
 	}
 	// W in float32
-	if need, have := 4*float64(d)*float64(s), accel.MemoryAvailable(); have > 0 && need > float64(have) {
+	if need, available := 4*float64(d)*float64(s), accel.MemoryAvailable(); available > 0 && need > float64(available) {
 		return nil,
 			fmt.Errorf("feature: %d Fourier features of points of dimension %d need %.3g GB for their frequencies, "+
-				"%.3g GB are free: use fewer features", s, d, need/1e9, float64(have)/1e9)
+				"%.3g GB are free: use fewer features", s, d, need/1e9, float64(available)/1e9)
 	}
 	m := &FourierMap{d: d, s: s, wt: make([]float32, d*s), b: make([]float64, s), b32: make([]float32, s),
 		norm: make([]float64, s), scale: math.Sqrt(2 / float64(s))}
@@ -86,12 +84,12 @@ func (f Fourier) Sample(d, s int, g rng.Stream) (Map, error) {
 				fmt.Errorf("feature: frequency %d of %v has length %g, beyond float32: scale the points and σ up", j, f,
 					v)
 		}
-		m.most = max(m.most, v)
+		m.maxNorm = max(m.maxNorm, v)
 	}
 	return m, nil
 }
 
-// drawBlock is the number of frequencies drawn and transposed together.
+// drawBlock is the number of frequencies that are drawn and transposed together.
 const drawBlock = 16
 
 // draw fills W with independent frequencies.
@@ -107,8 +105,7 @@ func (m *FourierMap) draw(k kernel.Kernel, g rng.Stream) {
 	})
 }
 
-// store writes rows j0, …, j1-1 of W, given one after the other, into Wᵀ, and
-// their lengths.
+// store writes rows j0, …, j1-1 of W to columns of Wᵀ, and their norms to m.norm.
 func (m *FourierMap) store(rows []float64, j0, j1 int) {
 	for c := range m.d {
 		dst := m.wt[c*m.s+j0 : c*m.s+j1]
@@ -139,7 +136,7 @@ func (m *FourierMap) Frequency(w []float64, j int) (b float64) {
 	return m.b[j]
 }
 
-// spectral reports whether the kernel says its spectral measure p (Bochner's theorem):
+// spectral reports whether the kernel has a method that draws from its spectral measure p (Bochner's theorem):
 // k(x, z) = k(x, x)·E_{w∼p} cos wᵀ(x−z).
 func spectral(k kernel.Kernel) bool {
 	switch k.(type) {
@@ -149,13 +146,14 @@ func spectral(k kernel.Kernel) bool {
 	return false
 }
 
-func noFeatures(what string, k kernel.Kernel) error {
+// noFeatures returns the error for a kernel without features of the given kind.
+func noFeatures(kind string, k kernel.Kernel) error {
 	return fmt.Errorf("feature: no %s features for the kernel %v: gaussian, laplacian, matern32, matern52 and "+
 		"user-defined kernels with a method Spread or Frequency have Fourier features, polynomial has "+
-		"TensorSketch", what, k)
+		"TensorSketch", kind, k)
 }
 
-// frequency writes w_j, a function of (g, j).
+// frequency sets dst to w_j, a function of (g, j).
 func frequency(dst []float64, k kernel.Kernel, g rng.Stream, j int) {
 	g = g.Sub("frequencies", uint64(j))
 	switch k := k.(type) {

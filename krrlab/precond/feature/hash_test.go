@@ -35,8 +35,8 @@ func TestHashArithmetic(t *testing.T) {
 				want.Add(want, new(big.Int).Mul(new(big.Int).SetUint64(a), power))
 				power.Mul(power, new(big.Int).SetUint64(i))
 			}
-			if want.Mod(want, p); h.at(i) != want.Uint64() {
-				t.Fatalf("hash of degree %d at %d is %d, want %d", k-1, i, h.at(i), want)
+			if want.Mod(want, p); h.value(i) != want.Uint64() {
+				t.Fatalf("hash of degree %d at %d is %d, want %d", k-1, i, h.value(i), want)
 			}
 		}
 	}
@@ -51,11 +51,11 @@ func TestHashIndependence(t *testing.T) {
 	for r := range uint64(draws) {
 		g := rng.New(99).Sub("draw", r)
 		h := newPolyHash(3, g.Sub("h"))
-		if h.at(1)%s == h.at(2)%s && h.at(2)%s == h.at(3)%s {
+		if h.value(1)%s == h.value(2)%s && h.value(2)%s == h.value(3)%s {
 			same++
 		}
 		e := newPolyHash(4, g.Sub("g"))
-		sign += 1 - 2*float64((e.at(0)+e.at(1)+e.at(2)+e.at(3))&1)
+		sign += 1 - 2*float64((e.value(0)+e.value(1)+e.value(2)+e.value(3))&1)
 	}
 	const p = 1.0 / (s * s)
 	if z := (same/draws - p) / math.Sqrt(p*(1-p)/draws); math.Abs(z) > 5 {

@@ -10,16 +10,16 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/sketch"
 )
 
-// ChainLevel is one level of Algorithm 2: what makes Z_k of Z_{k−1}, and its width s_k.
+// ChainLevel is one level of Algorithm 2: the features Z₁, or the sketch of Z_{k−1} to Z_k.
 type ChainLevel struct {
-	Sketch string `json:"sketch"` // "features" for the first level; "countsketch", "srht" or "gaussian" after
-	Width  int    `json:"width"`
+	Sketch string `json:"sketch"` // "features" in the first level; "countsketch", "srht" or "gaussian" in the others
+	Width  int    `json:"width"`  // s_k
 }
 
-// Levels are those of a chain.
+// Levels are the levels of a chain, the features first.
 type Levels []ChainLevel
 
-// ParseLevels reads a chain such as "features:16000,srht:4000,gaussian:2000".
+// ParseLevels parses a chain such as "features:16000,srht:4000,gaussian:2000".
 func ParseLevels(spec string) (Levels, error) {
 	var levels Levels
 	for _, part := range strings.Split(spec, ",") {
@@ -34,7 +34,7 @@ func ParseLevels(spec string) (Levels, error) {
 	return levels, levels.Check()
 }
 
-// Set makes levels those that ParseLevels reads, for a flag.
+// Set parses spec by ParseLevels. It implements flag.Value.
 func (levels *Levels) Set(spec string) (err error) {
 	*levels, err = ParseLevels(spec)
 	return err
@@ -49,7 +49,7 @@ func (levels Levels) String() string {
 	return strings.Join(parts, ",")
 }
 
-// Hint describes a chain that has no sketch; it is "" for others.
+// Hint returns a remark if the chain has no sketch, and "" otherwise.
 func (levels Levels) Hint() string {
 	if len(levels) != 1 {
 		return ""
@@ -57,8 +57,8 @@ func (levels Levels) Hint() string {
 	return fmt.Sprintf("a chain of one level is %d features without a sketch", levels[0].Width)
 }
 
-// Check returns an error unless the chain starts with features, continues with sketches,
-// and no level is wider than the one before.
+// Check returns an error unless the first level is "features", all others are sketches, and no level is wider than the
+// previous one.
 func (levels Levels) Check() error {
 	if len(levels) == 0 {
 		return fmt.Errorf("no levels: want features:WIDTH first, then sketches, as in " +
@@ -81,8 +81,7 @@ func (levels Levels) Check() error {
 	return nil
 }
 
-// ChainFor returns the distribution of Algorithm 2 for a kernel: the paper's features for it,
-// and the sketches of levels.
+// ChainFor returns the distribution of Algorithm 2 for a kernel, with the features of For and the sketches of levels.
 func ChainFor(k kernel.Kernel, levels Levels) (Chain, error) {
 	if err := levels.Check(); err != nil {
 		return Chain{}, err
@@ -93,14 +92,14 @@ func ChainFor(k kernel.Kernel, levels Levels) (Chain, error) {
 	}
 	c := Chain{Features: dist, Width: levels[0].Width}
 	for _, l := range levels[1:] {
-		d, _ := sketch.Parse(l.Sketch) // Check has
+		d, _ := sketch.Parse(l.Sketch) // Check has validated the name
 		c.Sketches = append(c.Sketches, sketch.Level{Dist: d, Width: l.Width})
 	}
 	return c, nil
 }
 
-// LevelsOf is the inverse of ChainFor, and of For, which has no levels. It returns an error for a
-// user-defined distribution.
+// LevelsOf returns the levels for which ChainFor returns dist, or nil if For returns dist. It returns an error for
+// other distributions, which are user-defined.
 func LevelsOf(dist Dist, k kernel.Kernel) (levels Levels, err error) {
 	var want Dist
 	if m, ok := dist.(Chain); ok {

@@ -13,15 +13,14 @@ import (
 )
 
 const (
-	// phaseLimit bounds ‖w_j‖·‖x_i‖ for phases formed in float32.
+	// phaseLimit is the largest ‖w_j‖·‖x_i‖ for which phases are computed in float32. A larger value is faster and less
+	// accurate.
 	phaseLimit = 1024
-	// chunk is the number of entries of W converted to float64 at once (4 MB).
+	// chunk is the number of entries of W that are converted to float64 together (4 MB).
 	chunk = 1 << 19
-	// sparseGain is how many multiply-adds of a dense product cost as much as one
-	// of the walk over nonzeros. Measured at s = 2,000: a step of the walk costs
-	// 0.1–0.2 ns, a dense multiply-add 0.015–0.02 ns with OpenBLAS and 0.15 ns with
-	// gonum's BLAS. The rule does not look at which is in use, so that results do not
-	// depend on it.
+	// sparseGain is the cost of a multiply-add of a loop over nonzeros, in units of a multiply-add of a dense product.
+	// Measured at s = 2,000: the loop takes 0.1–0.2 ns, a dense multiply-add takes 0.015–0.02 ns with OpenBLAS and
+	// 0.15 ns with gonum's BLAS. The value does not depend on the BLAS in use, and neither do the results.
 	sparseGain = 8
 )
 
@@ -30,10 +29,10 @@ func (m *FourierMap) MapTo(z []float64, ld int, x points.Points, w *Workspace) {
 	n := checkMap(m, len(z), ld, x)
 	for i := 0; i < n; i += panelRows {
 		j := min(i+panelRows, n)
-		part := z[i*ld:]
-		m.phases64(part, ld, panel(x, i, j), nil, w)
+		out := z[i*ld:]
+		m.phases64(out, ld, panel(x, i, j), nil, w)
 		for a := range j - i {
-			row := part[a*ld : a*ld+m.s]
+			row := out[a*ld : a*ld+m.s]
 			for k, p := range row {
 				row[k] = m.scale * math.Cos(p) // φ_k(x) = √(2/s)·cos(w_kᵀx + b_k)
 			}
@@ -47,10 +46,10 @@ func (m *FourierMap) MapTo32(z []float32, ld int, x points.Points, w *Workspace)
 	scale := float32(m.scale)
 	for i := 0; i < n; i += panelRows {
 		j := min(i+panelRows, n)
-		part := z[i*ld:]
-		m.phases32(part, ld, panel(x, i, j), w)
+		out := z[i*ld:]
+		m.phases32(out, ld, panel(x, i, j), w)
 		for a := range j - i {
-			row := part[a*ld : a*ld+m.s]
+			row := out[a*ld : a*ld+m.s]
 			simd.Cos32(row, row)
 			for k := range row {
 				row[k] *= scale // φ_k(x) = √(2/s)·cos(w_kᵀx + b_k)
@@ -59,7 +58,7 @@ func (m *FourierMap) MapTo32(z []float32, ld int, x points.Points, w *Workspace)
 	}
 }
 
-// panel returns points i, …, j-1, without allocation if that is all.
+// panel returns points i, …, j-1. If these are all points, it does not allocate.
 func panel(x points.Points, i, j int) points.Points {
 	if n, _ := x.Dims(); i == 0 && j == n {
 		return x
@@ -67,20 +66,20 @@ func panel(x points.Points, i, j int) points.Points {
 	return x.Slice(i, j)
 }
 
-// phases64 sets p[i*ld+k] = b_j + Σ_c x_ic·w_jc for all points of a panel and the
-// features j = only[k], or all features k if only is nil, in float64.
-func (m *FourierMap) phases64(p []float64, ld int, x points.Points, only []int, w *Workspace) {
+// phases64 computes phases in float64: p[i*ld+k] = b_j + Σ_c x_ic·w_jc for all points i of a panel and the features
+// j = subset[k]. If subset is nil, it computes all features.
+func (m *FourierMap) phases64(p []float64, ld int, x points.Points, subset []int, w *Workspace) {
 	n, _ := x.Dims()
 	s := m.s
-	if only != nil {
-		s = len(only)
+	if subset != nil {
+		s = len(subset)
 	}
 	for i := range n {
-		choose(p[i*ld:i*ld+s], m.b, only)
+		selectFeatures(p[i*ld:i*ld+s], m.b, subset)
 	}
-	if x, ok := walk(x); ok {
+	if x, ok := asSparse(x); ok {
 		for i := range n {
-			m.walk64(p[i*ld:i*ld+s], x, i, only)
+			m.addSparse64(p[i*ld:i*ld+s], x, i, subset)
 		}
 		return
 	}
@@ -90,68 +89,67 @@ func (m *FourierMap) phases64(p []float64, ld int, x points.Points, only []int, 
 	for c0 := 0; c0 < m.d; c0 += step {
 		c1 := min(c0+step, m.d)
 		xc := blas64.General{Rows: n, Cols: c1 - c0, Stride: xg.Stride, Data: xg.Data[c0:]}
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, xc, m.columns64(c0, c1, s, only, w), 1, out) // P += X_c·W_cᵀ
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, xc, m.columns64(c0, c1, s, subset, w), 1, out) // P += X_c·W_cᵀ
 	}
 }
 
-// choose sets dst to the numbers of the features in only, or of all.
-func choose[T float32 | float64](dst []float64, src []T, only []int) {
-	if only == nil {
+// selectFeatures sets dst to the numbers in src of the features in subset, or of all features if subset is nil.
+func selectFeatures[T float32 | float64](dst []float64, src []T, subset []int) {
+	if subset == nil {
 		for j, v := range src {
 			dst[j] = float64(v)
 		}
 		return
 	}
-	for k, j := range only {
+	for k, j := range subset {
 		dst[k] = float64(src[j])
 	}
 }
 
-// columns64 returns coordinates c0, …, c1-1 of the s frequencies in only, or of all,
-// as rows in float64.
-func (m *FourierMap) columns64(c0, c1, s int, only []int, w *Workspace) blas64.General {
+// columns64 returns rows c0, …, c1-1 of Wᵀ in float64, for the s features in subset, or for all features if subset is
+// nil.
+func (m *FourierMap) columns64(c0, c1, s int, subset []int, w *Workspace) blas64.General {
 	g := blas64.General{Rows: c1 - c0, Cols: s, Stride: s, Data: buffer.Grow(&w.w64, (c1-c0)*s)}
 	for c := c0; c < c1; c++ {
-		choose(g.Data[(c-c0)*s:(c-c0+1)*s], m.wt[c*m.s:(c+1)*m.s], only)
+		selectFeatures(g.Data[(c-c0)*s:(c-c0+1)*s], m.wt[c*m.s:(c+1)*m.s], subset)
 	}
 	return g
 }
 
-// walk64 adds Σ_c x_ic·w_jc over the nonzeros of point i.
-func (m *FourierMap) walk64(p []float64, x *points.CSR, i int, only []int) {
+// addSparse64 adds Σ_c x_ic·w_jc to p, over the nonzeros of point i.
+func (m *FourierMap) addSparse64(p []float64, x *points.CSR, i int, subset []int) {
 	col, val := x.Row(i)
 	for t, c := range col {
 		v, src := val[t], m.wt[int(c)*m.s:(int(c)+1)*m.s]
-		if only == nil {
+		if subset == nil {
 			for j := range p {
 				p[j] += v * float64(src[j])
 			}
 			continue
 		}
-		for k, j := range only {
+		for k, j := range subset {
 			p[k] += v * float64(src[j])
 		}
 	}
 }
 
-// phases32 sets z[i*ld+j] to the phase of point i of a panel and feature j, in
-// float32 as it is or, where ‖w_j‖·max_i‖x_i‖ > phaseLimit, computed in float64 and
-// reduced to [−π, π].
+// phases32 sets z[i*ld+j] to the phase of point i of a panel and feature j. If ‖w_j‖·max_i‖x_i‖ > phaseLimit, the phase
+// is computed in float64 and reduced to [−π, π]; otherwise it is computed in float32 and not reduced.
 func (m *FourierMap) phases32(z []float32, ld int, x points.Points, w *Workspace) {
 	n, _ := x.Dims()
 	xmax := maxNorm(x, w)
-	if m.most*xmax <= phaseLimit {
+	if m.maxNorm*xmax <= phaseLimit {
 		m.products32(z, ld, x, w)
 		return
 	}
-	far := w.far[:0] // features whose phases want float64
+	exact := w.exactFeatures[:0] // features whose phases are computed in float64
 	for j, v := range m.norm {
 		if !(v*xmax <= phaseLimit) {
-			far = append(far, j)
+			exact = append(exact, j)
 		}
 	}
-	w.far = far
-	if 4*len(far) > m.s {
+	w.exactFeatures = exact
+	if 4*len(exact) > m.s {
 		p := buffer.Grow(&w.phase64, n*m.s)
 		m.phases64(p, m.s, x, nil, w)
 		for i := range n {
@@ -163,12 +161,12 @@ func (m *FourierMap) phases32(z []float32, ld int, x points.Points, w *Workspace
 		return
 	}
 	m.products32(z, ld, x, w)
-	p := buffer.Grow(&w.phase64, n*len(far))
-	m.phases64(p, len(far), x, far, w)
+	p := buffer.Grow(&w.phase64, n*len(exact))
+	m.phases64(p, len(exact), x, exact, w)
 	for i := range n {
 		row := z[i*ld : i*ld+m.s]
-		for k, j := range far {
-			row[j] = reduce(p[i*len(far)+k])
+		for k, j := range exact {
+			row[j] = reduce(p[i*len(exact)+k])
 		}
 	}
 }
@@ -179,7 +177,7 @@ func (m *FourierMap) products32(z []float32, ld int, x points.Points, w *Workspa
 	for i := range n {
 		copy(z[i*ld:i*ld+m.s], m.b32)
 	}
-	if x, ok := walk(x); ok {
+	if x, ok := asSparse(x); ok {
 		for i := range n {
 			row := blas32.Vector{N: m.s, Inc: 1, Data: z[i*ld : i*ld+m.s]}
 			col, val := x.Row(i)
@@ -196,8 +194,8 @@ func (m *FourierMap) products32(z []float32, ld int, x points.Points, w *Workspa
 	blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, xg, wt, 1, out) // P += X·Wᵀ
 }
 
-// walk returns x if it is sparse enough for its nonzeros to be walked.
-func walk(x points.Points) (*points.CSR, bool) {
+// asSparse returns x as a CSR matrix if a loop over its nonzeros is faster than a dense product.
+func asSparse(x points.Points) (*points.CSR, bool) {
 	s, ok := x.(*points.CSR)
 	if !ok || float64(s.NNZ())*sparseGain > float64(s.N)*float64(s.D) {
 		return nil, false
@@ -205,7 +203,7 @@ func walk(x points.Points) (*points.CSR, bool) {
 	return s, true
 }
 
-// dense64 returns the points as a matrix, where they are or converted.
+// dense64 returns the points as a float64 matrix. It copies them unless they are points.Dense.
 func dense64(x points.Points, w *Workspace) blas64.General {
 	if x, ok := x.(*points.Dense); ok {
 		return blas64.General{Rows: x.N, Cols: x.D, Stride: max(x.Stride, 1), Data: x.Data}
@@ -216,7 +214,7 @@ func dense64(x points.Points, w *Workspace) blas64.General {
 	return g
 }
 
-// dense32 is dense64 for float32.
+// dense32 returns the points as a float32 matrix. It copies them unless they are points.Dense32.
 func dense32(x points.Points, w *Workspace) blas32.General {
 	if x, ok := x.(*points.Dense32); ok {
 		return blas32.General{Rows: x.N, Cols: x.D, Stride: max(x.Stride, 1), Data: x.Data}
@@ -227,39 +225,39 @@ func dense32(x points.Points, w *Workspace) blas32.General {
 	return g
 }
 
-// maxNorm returns max_i ‖x_i‖₂, +Inf if a norm is NaN or overflows.
+// maxNorm returns max_i ‖x_i‖₂, or +Inf if a norm is NaN or overflows.
 func maxNorm(x points.Points, w *Workspace) float64 {
 	n, d := x.Dims()
-	var most float64
-	see := func(sum float64) {
-		if !(sum <= most) {
-			most = sum
+	var maxSq float64
+	update := func(sum float64) {
+		if !(sum <= maxSq) {
+			maxSq = sum
 			if math.IsNaN(sum) {
-				most = math.Inf(1)
+				maxSq = math.Inf(1)
 			}
 		}
 	}
 	switch x := x.(type) {
 	case *points.Dense32:
 		for i := range n {
-			see(sumSq(x.Row(i)))
+			update(sumSq(x.Row(i)))
 		}
 	case *points.CSR:
 		for i := range n {
 			_, val := x.Row(i)
-			see(sumSq(val))
+			update(sumSq(val))
 		}
 	default:
 		row := buffer.Grow(&w.norms, d)
 		for i := range n {
 			x.RowTo(row, i)
-			see(sumSq(row))
+			update(sumSq(row))
 		}
 	}
-	return math.Sqrt(most)
+	return math.Sqrt(maxSq)
 }
 
-// sumSq returns Σ v², in float64, in four sums.
+// sumSq returns Σ v² in float64. Four interleaved partial sums are independent, which is faster.
 func sumSq[T float32 | float64](v []T) float64 {
 	var s0, s1, s2, s3 float64
 	for ; len(v) >= 4; v = v[4:] {
@@ -278,7 +276,7 @@ const (
 	twoPiLo = 2*math.Pi - twoPiHi
 )
 
-// reduce returns an angle of about [−π, π] with the cosine of p, rounded to float32.
+// reduce returns an angle in about [−π, π] whose cosine is that of p, rounded to float32.
 func reduce(p float64) float32 {
 	if math.Abs(p) < 1<<24 {
 		n := math.RoundToEven(p * (1 / (2 * math.Pi)))

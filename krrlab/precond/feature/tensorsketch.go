@@ -14,53 +14,47 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TensorSketch is the distribution of sketches of the polynomial kernel (Pham and
-// Pagh 2013): φ(x) = S·v_q(x̂) for
+// TensorSketch is the distribution of sketches for the polynomial kernel (Pham and Pagh 2013): φ(x) = S·v_q(x̂) for
 //
 //	k(x, z) = (γxᵀz + c)^q = (x̂ᵀẑ)^q = v_q(x̂)ᵀv_q(ẑ),  x̂ = (√γ·x, √c) ∈ R^(d+1),
 //
-// with v_q(x̂) = x̂⊗…⊗x̂ all (d+1)^q ordered products. S is a CountSketch with
-// hash and sign
+// where v_q(x̂) = x̂⊗…⊗x̂ has all (d+1)^q ordered products. S is a CountSketch with hash and sign
 //
 //	H(i₁, …, i_q) = h₁(i₁) + … + h_q(i_q) mod s,
 //	G(i₁, …, i_q) = g₁(i₁)·g₂(i₂)·…·g_q(i_q)
 //
-// of 3-wise independent h_t: [d+1] → [s] and 4-wise independent g_t: [d+1] → {±1}.
-// (The paper's section 2.2 prints g₂(i₁).) Then E[φ(x)ᵀφ(z)] = k(x, z) and (Avron,
-// Nguyễn and Woodruff 2014)
+// for 3-wise independent h_t: [d+1] → [s] and 4-wise independent g_t: [d+1] → {±1}. (Section 2.2 of the paper prints
+// g₂(i₁).) Then E[φ(x)ᵀφ(z)] = k(x, z) and (Avron, Nguyễn and Woodruff 2014)
 //
 //	Var[φ(x)ᵀφ(z)] ≤ (2+3^q)/s · k(x, x)·k(z, z).
 //
-// The sketch of a tensor product is the circular convolution of the q CountSketches
-// of x̂, taken by FFT:
+// The sketch of a tensor product is the circular convolution of the q CountSketches of x̂, which is computed by FFT:
 //
 //	φ(x) = F⁻¹(F(C₁x̂)∘…∘F(C_qx̂)),  (C_t x̂)_j = Σ_{i: h_t(i)=j} g_t(i)·x̂_i,
 //
-// in O(q(nnz(x) + s·log s)). The FFT is fastest for s = 2^a·3^b·5^c. For an s with
-// large prime factors the convolution is taken without wrapping round, at the next
-// such length above q(s−1), and wrapped afterwards, which costs about q times as
-// much, and gives the same φ.
+// in O(q(nnz(x) + s·log s)). The FFT is fastest for s = 2^a·3^b·5^c. For an s with large prime factors, a linear
+// convolution is computed by an FFT of the smallest such length above q(s−1), and wrapped modulo s afterwards. That
+// costs about q times as much and gives the same φ.
 type TensorSketch struct{ Kernel kernel.Polynomial }
 
 var _ Dist = TensorSketch{}
 
 func (f TensorSketch) String() string { return fmt.Sprintf("TensorSketch of %v", f.Kernel) }
 
-// TensorSketchMap is a draw of TensorSketch. It holds 4·q·(d+1) bytes.
+// TensorSketchMap is a draw of TensorSketch. It takes 4·q·(d+1) bytes.
 type TensorSketchMap struct {
 	k     kernel.Polynomial
 	d, s  int
-	m     int        // length of the FFT: s, or at least q(s−1)+1
+	m     int        // length of the FFT: s, or a length ≥ q(s−1)+1
 	table [][]uint32 // table[t][i] = 2·h_t(i) + [g_t(i) = −1]
 }
 
 var _ Map32 = (*TensorSketchMap)(nil)
 
-// Sample implements Dist. Hash functions are polynomials over the field of 2⁶¹−1
-// elements, of degree 2 for h_t (its value mod s) with coefficients from
-// g.Sub("tensorsketch hash", t), and of degree 3 for g_t (the parity of its value), from
-// g.Sub("tensorsketch sign", t), t = 0, …, q−1. Besides d, s < 1 it is an error if s
-// is above 2³¹−1 or the kernel is invalid.
+// Sample implements Dist. Hash functions are polynomials over the field with 2⁶¹−1 elements. h_t is the value, mod s,
+// of a polynomial of degree 2 with coefficients from g.Sub("tensorsketch hash", t). g_t is the parity of the value of a
+// polynomial of degree 3 with coefficients from g.Sub("tensorsketch sign", t), t = 0, …, q−1. Sample returns an error
+// if d < 1, s < 1, s is above 2³¹−1, or the kernel is invalid.
 func (f TensorSketch) Sample(d, s int, g rng.Stream) (Map, error) {
 	if err := kernel.Validate(f.Kernel); err != nil {
 		return nil, err
@@ -78,7 +72,7 @@ func (f TensorSketch) Sample(d, s int, g rng.Stream) (Map, error) {
 		sign := newPolyHash(4, g.Sub("tensorsketch sign", uint64(t)))
 		m.table[t] = make([]uint32, d+1)
 		for i := range m.table[t] {
-			m.table[t][i] = uint32(h.at(uint64(i))%uint64(s))<<1 | uint32(sign.at(uint64(i))&1)
+			m.table[t][i] = uint32(h.value(uint64(i))%uint64(s))<<1 | uint32(sign.value(uint64(i))&1)
 		}
 	})
 	return m, nil
@@ -87,8 +81,7 @@ func (f TensorSketch) Sample(d, s int, g rng.Stream) (Map, error) {
 // Dims implements Map.
 func (m *TensorSketchMap) Dims() (d, s int) { return m.d, m.s }
 
-// Hash returns h_t(i) and g_t(i) for factor t in [0, q) and coordinate i in [0, d],
-// of which d is the constant √c.
+// Hash returns h_t(i) and g_t(i) for factor t in [0, q) and coordinate i in [0, d]. Coordinate d is the constant √c.
 func (m *TensorSketchMap) Hash(t, i int) (h int, g float64) {
 	v := m.table[t][i]
 	return int(v >> 1), 1 - 2*float64(v&1)
@@ -103,7 +96,7 @@ func (m *TensorSketchMap) MapTo(z []float64, ld int, x points.Points, w *Workspa
 	}
 }
 
-// MapTo32 implements Map32: features are computed in float64 and rounded.
+// MapTo32 implements Map32. Features are computed in float64 and rounded.
 func (m *TensorSketchMap) MapTo32(z []float32, ld int, x points.Points, w *Workspace) {
 	n := checkMap(m, len(z), ld, x)
 	m.prepare(w)
@@ -115,7 +108,7 @@ func (m *TensorSketchMap) MapTo32(z []float32, ld int, x points.Points, w *Works
 	}
 }
 
-// prepare makes the scratch of w fit m.
+// prepare allocates the scratch memory of w for m.
 func (m *TensorSketchMap) prepare(w *Workspace) {
 	buffer.Grow(&w.seq, m.m)
 	buffer.Grow(&w.x64, m.d)
@@ -123,7 +116,7 @@ func (m *TensorSketchMap) prepare(w *Workspace) {
 		return
 	}
 	buffer.Grow(&w.prod, m.m/2+1)
-	buffer.Grow(&w.next, m.m/2+1)
+	buffer.Grow(&w.factor, m.m/2+1)
 	if w.fft == nil {
 		w.fft = fourier.NewFFT(m.m)
 	} else if w.fft.Len() != m.m {
@@ -131,7 +124,7 @@ func (m *TensorSketchMap) prepare(w *Workspace) {
 	}
 }
 
-// row returns φ(x_i), in scratch of w.
+// row returns φ(x_i). The result is in w, and valid until the next call.
 func (m *TensorSketchMap) row(x points.Points, i int, w *Workspace) []float64 {
 	if m.k.Degree == 1 {
 		m.countSketch(w.seq, 0, x, i, w) // φ = C₁x̂
@@ -143,8 +136,8 @@ func (m *TensorSketchMap) row(x points.Points, i int, w *Workspace) []float64 {
 			w.fft.Coefficients(w.prod, w.seq) // F(C₁x̂)
 			continue
 		}
-		w.fft.Coefficients(w.next, w.seq)
-		for j, v := range w.next {
+		w.fft.Coefficients(w.factor, w.seq)
+		for j, v := range w.factor {
 			w.prod[j] *= v // ∘ F(C_t x̂)
 		}
 	}
@@ -153,7 +146,7 @@ func (m *TensorSketchMap) row(x points.Points, i int, w *Workspace) []float64 {
 	for j := range m.s {
 		w.seq[j] *= scale
 	}
-	for j, v := range w.seq[m.s:] { // a sum of hashes wraps round mod s
+	for j, v := range w.seq[m.s:] { // sums of hashes are wrapped modulo s
 		w.seq[j%m.s] += scale * v
 	}
 	return w.seq[:m.s]
@@ -161,7 +154,7 @@ func (m *TensorSketchMap) row(x points.Points, i int, w *Workspace) []float64 {
 
 // countSketch sets y to C_t x̂_i, padded with zeros:
 //
-//	y_{h_t(j)} += g_t(j)·√γ·x_ij, and for the last coordinate g_t(d)·√c.
+//	y_{h_t(j)} += g_t(j)·√γ·x_ij for j < d,  y_{h_t(d)} += g_t(d)·√c.
 func (m *TensorSketchMap) countSketch(y []float64, t int, x points.Points, i int, w *Workspace) {
 	clear(y)
 	root, table := math.Sqrt(m.k.Gamma), m.table[t]
@@ -183,20 +176,19 @@ func (m *TensorSketchMap) countSketch(y []float64, t int, x points.Points, i int
 	add(y, table[m.d], math.Sqrt(m.k.Coef0))
 }
 
-// add adds ±v to the bucket of a table's entry.
+// add adds v to the bucket of a table entry, with the sign of the entry.
 func add(y []float64, entry uint32, v float64) {
 	y[entry>>1] += math.Float64frombits(math.Float64bits(v) ^ uint64(entry)<<63)
 }
 
-// fftLen returns the length of the FFT for a convolution of q sequences of length s
-// modulo s: s itself, or the least 2^a·3^b·5^c above q(s−1) if that is cheaper. A
-// transform of length n = Πp costs about n·Σp.
+// fftLen returns the length of the FFT for a convolution of q sequences of length s modulo s. The length is s, or the
+// smallest 2^a·3^b·5^c above q(s−1) if that is cheaper. A transform of length n = Πp with primes p costs about n·Σp.
 func fftLen(q, s int) int {
 	if q == 1 {
 		return s
 	}
 	m := q*(s-1) + 1
-	for rest(m) != 1 {
+	for withoutSmallPrimes(m) != 1 {
 		m++
 	}
 	if float64(m)*primeSum(m) < float64(s)*primeSum(s) {
@@ -205,8 +197,8 @@ func fftLen(q, s int) int {
 	return s
 }
 
-// rest returns n without its factors 2, 3 and 5.
-func rest(n int) int {
+// withoutSmallPrimes returns n divided by all its factors 2, 3 and 5.
+func withoutSmallPrimes(n int) int {
 	for _, p := range [...]int{2, 3, 5} {
 		for n%p == 0 {
 			n /= p
@@ -215,6 +207,7 @@ func rest(n int) int {
 	return n
 }
 
+// primeSum returns the sum of the prime factors of n, with multiplicity.
 func primeSum(n int) (sum float64) {
 	for p := 2; p*p <= n; p++ {
 		for n%p == 0 {
@@ -228,17 +221,16 @@ func primeSum(n int) (sum float64) {
 	return sum
 }
 
-// prime is the Mersenne prime 2⁶¹ − 1, the order of the field hashes are computed in.
+// prime is the Mersenne prime 2⁶¹ − 1, the order of the field in which hashes are computed.
 const prime = 1<<61 - 1
 
-// polyHash is a hash function i ↦ a₀ + a₁i + … + a_{k−1}i^{k−1} mod 2⁶¹−1. With a_j
-// independent and uniform the values at any k distinct points below 2⁶¹−1 are
-// independent and uniform: the family is k-wise independent (Wegman and Carter 1981).
+// polyHash is a hash function i ↦ a₀ + a₁i + … + a_{k−1}i^{k−1} mod 2⁶¹−1. If the a_j are independent and uniform, the
+// values at any k distinct points below 2⁶¹−1 are independent and uniform: the family is k-wise independent (Wegman and
+// Carter 1981).
 type polyHash []uint64
 
-// newPolyHash draws a hash function of the k-wise independent family. Coefficient
-// j is 61 bits of word 0 of g.Sub("coefficient", j), redrawn with the next word if it is
-// the prime itself.
+// newPolyHash draws a hash function of the k-wise independent family. Coefficient j consists of 61 bits of word 0 of
+// g.Sub("coefficient", j). If these bits are equal to the prime, the next word is used.
 func newPolyHash(k int, g rng.Stream) polyHash {
 	h := make(polyHash, k)
 	for j := range h {
@@ -251,8 +243,8 @@ func newPolyHash(k int, g rng.Stream) polyHash {
 	return h
 }
 
-// at returns the hash of i, in [0, 2⁶¹−1), by Horner's rule.
-func (h polyHash) at(i uint64) uint64 {
+// value returns the hash of i, in [0, 2⁶¹−1), by Horner's rule.
+func (h polyHash) value(i uint64) uint64 {
 	var v uint64
 	for j := len(h) - 1; j >= 0; j-- {
 		v = mulMod(v, i) + h[j] // below 2⁶²

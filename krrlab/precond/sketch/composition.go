@@ -8,19 +8,19 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
 
-// Level is one sketch of a sequence, and the width s_k that it sketches to.
+// Level is one sketch of a Composition.
 type Level struct {
 	Dist  Dist
-	Width int // of the last level it may be 0: what is asked of Sample
+	Width int // the length s_k of the sketched vectors; 0 in the last level means the s of Sample
 }
 
-// Composition is the distribution S = S_k⋯S_2S_1 of independent sketches, the first applied
-// first. With E[S_kᵀS_k] = I for each, E[SᵀS] = I.
+// Composition is the distribution of S = S_k⋯S_2S_1 for independent sketches, where the first level S_1 is applied
+// first. Since E[S_kᵀS_k] = I for each sketch, E[SᵀS] = I.
 type Composition []Level
 
 // CompositionOperator is a draw of Composition.
 type CompositionOperator struct {
-	Levels []Operator // S_1, S_2, …; those of a level that is a composition itself are its own
+	Levels []Operator // S_1, S_2, …; a level that is a composition is replaced by its levels
 }
 
 var (
@@ -41,7 +41,7 @@ func (d Composition) String() string {
 	return strings.Join(parts, ",")
 }
 
-// widths returns the widths of the levels where s is asked of Sample, or why there are none.
+// widths returns the widths of all levels for Sample with s, or an error if they are not valid.
 func (d Composition) widths(s int) ([]int, error) {
 	if len(d) == 0 {
 		return nil, fmt.Errorf("sketch: a composition of no sketches")
@@ -49,11 +49,11 @@ func (d Composition) widths(s int) ([]int, error) {
 	widths := make([]int, len(d))
 	for k, l := range d {
 		widths[k] = l.Width
-		last := k == len(d)-1
+		isLast := k == len(d)-1
 		switch {
-		case last && l.Width == 0:
+		case isLast && l.Width == 0:
 			widths[k] = s
-		case last && l.Width != s:
+		case isLast && l.Width != s:
 			return nil, fmt.Errorf("sketch: %v ends with %d numbers, %d are asked for", d, l.Width, s)
 		case l.Width < 1:
 			return nil, fmt.Errorf("sketch: level %d of %v has the width %d: want at least 1", k+1, d, l.Width)
@@ -62,8 +62,8 @@ func (d Composition) widths(s int) ([]int, error) {
 	return widths, nil
 }
 
-// Sample implements Dist: level k = 0, 1, … is drawn with g.Sub("level", k). The width of
-// the last level must be s or 0.
+// Sample implements Dist. Level k = 0, 1, … is drawn with g.Sub("level", k). The width of the last level must be s or
+// 0.
 func (d Composition) Sample(m, s int, g rng.Stream) (Operator, error) {
 	if err := checkSample(d, m, s); err != nil {
 		return nil, err
@@ -95,30 +95,30 @@ func (o *CompositionOperator) Dims() (m, s int) {
 	return m, s
 }
 
-// Apply32 implements Operator. Between the levels is a panel of 256 rows of scratch.
+// Apply32 implements Operator. Intermediate results of 256 rows are stored in w.
 func (o *CompositionOperator) Apply32(dst []float32, ldd int, src []float32, lds, rows int, w *Workspace) {
-	compose(o, dst, ldd, src, lds, rows, &w.panel32, w, Operator.Apply32)
+	compose(o, rowBlock[float32]{dst, ldd, src, lds, rows}, &w.panel32, w, Operator.Apply32)
 }
 
 // Apply64 implements Operator.
 func (o *CompositionOperator) Apply64(dst []float64, ldd int, src []float64, lds, rows int, w *Workspace) {
-	compose(o, dst, ldd, src, lds, rows, &w.panel64, w, Operator.Apply64)
+	compose(o, rowBlock[float64]{dst, ldd, src, lds, rows}, &w.panel64, w, Operator.Apply64)
 }
 
-// compose applies one operator after the other to a panel of rows, by way of two panels in turn.
-func compose[T float](c *CompositionOperator, dst []T, ldd int, src []T, lds, rows int, panels *[2][]T, w *Workspace,
+// compose applies the levels one after the other to panels of rows. Intermediate results alternate between two panels.
+func compose[T float](c *CompositionOperator, b rowBlock[T], panels *[2][]T, w *Workspace,
 	apply func(o Operator, dst []T, ldd int, src []T, lds, rows int, w *Workspace)) {
-	checkApply(c, len(dst), ldd, len(src), lds, rows)
-	for r := 0; r < rows; r += panelRows {
-		from, ldf, m := src[r*lds:], lds, min(panelRows, rows-r)
+	b.check(c)
+	for r := 0; r < b.rows; r += panelRows {
+		in, ldi, m := b.src[r*b.lds:], b.lds, min(panelRows, b.rows-r)
 		for k, o := range c.Levels {
 			_, s := o.Dims()
-			out, ldo := dst[r*ldd:], ldd
+			out, ldo := b.dst[r*b.ldd:], b.ldd
 			if k < len(c.Levels)-1 {
 				out, ldo = buffer.Grow(&panels[k%2], m*s), s
 			}
-			apply(o, out, ldo, from, ldf, m, w)
-			from, ldf = out, ldo
+			apply(o, out, ldo, in, ldi, m, w)
+			in, ldi = out, ldo
 		}
 	}
 }

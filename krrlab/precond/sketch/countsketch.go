@@ -5,16 +5,16 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
 
-// CountSketch is the distribution of the sparsest sketches (Charikar, Chen and
-// Farach-Colton 2004): column j of S has the single entry g(j) = ±1 in row h(j),
+// CountSketch is the distribution of the sparsest sketches (Charikar, Chen and Farach-Colton 2004). Column j of S has a
+// single entry, g(j) = ±1 in row h(j):
 //
 //	(Sx)_b = Σ_{j: h(j)=b} g(j)·x_j,
 //
-// with h uniform on the s rows. Here all h(j) and g(j) are independent, which is more than
-// the pairwise h and 4-wise g that its mean and variance need.
+// h is uniform on the s rows. All h(j) and g(j) are independent here; mean and variance would only require a pairwise
+// independent h and a 4-wise independent g.
 type CountSketch struct{}
 
-// CountSketchOperator is a draw of CountSketch. It holds 4m bytes.
+// CountSketchOperator is a draw of CountSketch. It takes 4m bytes.
 type CountSketchOperator struct {
 	m, s  int
 	table []uint32 // table[j] = 2·h(j) + [g(j) = −1]
@@ -51,26 +51,26 @@ func (o *CountSketchOperator) Hash(j int) (h int, g float64) {
 
 // Apply32 implements Operator.
 func (o *CountSketchOperator) Apply32(dst []float32, ldd int, src []float32, lds, rows int, w *Workspace) {
-	count(o, dst, ldd, src, lds, rows, buffer.Grow(&w.row32, 2*o.s))
+	sumBuckets(o, rowBlock[float32]{dst, ldd, src, lds, rows}, buffer.Grow(&w.row32, 2*o.s))
 }
 
 // Apply64 implements Operator.
 func (o *CountSketchOperator) Apply64(dst []float64, ldd int, src []float64, lds, rows int, w *Workspace) {
-	count(o, dst, ldd, src, lds, rows, buffer.Grow(&w.row64, 2*o.s))
+	sumBuckets(o, rowBlock[float64]{dst, ldd, src, lds, rows}, buffer.Grow(&w.row64, 2*o.s))
 }
 
-// count sums what is added to a bucket and what is taken from it side by side in both,
-// and so needs no signs.
-func count[T float](o *CountSketchOperator, dst []T, ldd int, src []T, lds, rows int, both []T) {
-	checkApply(o, len(dst), ldd, len(src), lds, rows)
-	for r := range rows {
-		clear(both)
-		for j, v := range src[r*lds : r*lds+o.m] {
-			both[o.table[j]] += v
+// sumBuckets applies o. Numbers with sign +1 and with sign −1 are added to two adjacent sums per bucket, whose
+// difference is the result; the inner loop therefore needs no multiplication by signs.
+func sumBuckets[T float](o *CountSketchOperator, b rowBlock[T], sums []T) {
+	b.check(o)
+	for r := range b.rows {
+		clear(sums)
+		for j, v := range b.src[r*b.lds : r*b.lds+o.m] {
+			sums[o.table[j]] += v
 		}
-		out := dst[r*ldd : r*ldd+o.s]
-		for b := range out {
-			out[b] = both[2*b] - both[2*b+1]
+		out := b.dst[r*b.ldd : r*b.ldd+o.s]
+		for i := range out {
+			out[i] = sums[2*i] - sums[2*i+1]
 		}
 	}
 }

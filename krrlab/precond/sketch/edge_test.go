@@ -36,6 +36,6 @@ func TestSampleLimits(t *testing.T) {
 		lacks      bool
 	}{{2e8, 1e8, true}, {2e8, 2e8, false}, {2e8, 3e8, false}, {1e8, 5e7, false}, {1e8 + 1, 5e7, true},
 		{1e8, 5e7, false}} {
-		testkit.Equal(t, lacks(c.need, c.have), c.lacks, c.need, c.have, !c.lacks)
+		testkit.Equal(t, exceedsMemory(c.need, c.have), c.lacks, c.need, c.have, !c.lacks)
 	}
 }

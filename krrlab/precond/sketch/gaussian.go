@@ -13,13 +13,13 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
 
-// Gaussian is the distribution S = s^(−1/2)·G, the entries of G, s×m, independent standard
-// normals. Row i of G is a function of the stream and i alone: the first s rows of a sketch
-// to 2s are those of the sketch to s, times √½.
+// Gaussian is the distribution of S = s^(−1/2)·G, where the entries of G, s×m, are independent standard normal
+// variables. Row i of G depends on the stream and i only. The first s rows of a sketch to 2s numbers are therefore the
+// sketch to s numbers, times √½.
 type Gaussian struct{}
 
-// GaussianOperator is a draw of Gaussian. It holds G in float32, 4ms bytes: its numbers are
-// rounded when they are drawn, so that Apply32 and Apply64 see the same S.
+// GaussianOperator is a draw of Gaussian. It stores G in float32, in 4ms bytes. The entries are rounded when they are
+// drawn, so Apply32 and Apply64 use the same S.
 type GaussianOperator struct {
 	m, s  int
 	g     []float32 // s×m
@@ -31,25 +31,27 @@ var (
 	_ Operator = (*GaussianOperator)(nil)
 )
 
-// wideBlock is the number of entries of G converted to float64 at once (4 MB).
+// wideBlock is the number of entries of G that Apply64 converts to float64 together (4 MB).
 const wideBlock = 1 << 19
 
-// lacks reports whether the need is more than the memory free, 0 if that is not known. 100 MB are taken
-// in any case.
-func lacks(need, have float64) bool { return need > 1e8 && have > 0 && need > have }
+// exceedsMemory reports whether need, in bytes, is more than the available memory; available = 0 means unknown. A need
+// of up to 100 MB is always accepted.
+func exceedsMemory(need, available float64) bool {
+	return need > 1e8 && available > 0 && need > available
+}
 
 func (Gaussian) String() string { return "gaussian" }
 
-// Sample implements Dist: row i of G is g.Sub("gaussian row", i). It is an error if G needs
-// more memory than there is.
+// Sample implements Dist. Row i of G is drawn from g.Sub("gaussian row", i). Sample returns an error if G needs more
+// memory than is available.
 func (d Gaussian) Sample(m, s int, g rng.Stream) (Operator, error) {
 	if err := checkSample(d, m, s); err != nil {
 		return nil, err
 	}
-	if need, have := 4*float64(m)*float64(s), float64(accel.MemoryAvailable()); lacks(need, have) {
+	if need, available := 4*float64(m)*float64(s), float64(accel.MemoryAvailable()); exceedsMemory(need, available) {
 		return nil,
 			fmt.Errorf("sketch: a gaussian from %d to %d numbers needs %.3g GB, %.3g GB are free: put an srht "+
-				"before it", m, s, need/1e9, have/1e9)
+				"before it", m, s, need/1e9, available/1e9)
 	}
 	o := &GaussianOperator{m: m, s: s, g: make([]float32, m*s), scale: 1 / math.Sqrt(float64(s))}
 	rows := make([][]float64, accel.Threads())
@@ -69,7 +71,7 @@ func (o *GaussianOperator) Dims() (m, s int) { return o.m, o.s }
 // At returns S_ij.
 func (o *GaussianOperator) At(i, j int) float64 { return o.scale * float64(o.g[i*o.m+j]) }
 
-// Apply32 implements Operator by a product of matrices, dst = s^(−1/2)·src·Gᵀ.
+// Apply32 implements Operator by a matrix product, dst = s^(−1/2)·src·Gᵀ.
 func (o *GaussianOperator) Apply32(dst []float32, ldd int, src []float32, lds, rows int, _ *Workspace) {
 	checkApply(o, len(dst), ldd, len(src), lds, rows)
 	if rows == 0 {

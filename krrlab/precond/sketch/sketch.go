@@ -12,16 +12,15 @@ import (
 
 // Dist is a distribution over linear maps R^m → R^s for all m and s.
 type Dist interface {
-	// Sample draws the map that belongs to the stream g. It returns an error if m < 1, s < 1,
-	// or the distribution has no map of these sizes. It runs on all threads and must not
-	// be called within accel.ForEach.
+	// Sample draws a map; it is a function of m, s and the stream g. It returns an error if m < 1, s < 1, or the
+	// distribution has no map of these sizes. It runs on all threads and must not be called within accel.ForEach.
 	Sample(m, s int, g rng.Stream) (Operator, error)
 	// String names the distribution.
 	String() string
 }
 
-// Operator is a linear map S: R^m → R^s, an s×m matrix. It is immutable and safe for
-// concurrent use, each goroutine with its own Workspace.
+// Operator is a linear map S: R^m → R^s, an s×m matrix. It is immutable and safe for concurrent use if each goroutine
+// has a separate Workspace.
 type Operator interface {
 	// Dims returns m and s.
 	Dims() (m, s int)
@@ -35,21 +34,31 @@ type Operator interface {
 	Apply64(dst []float64, ldd int, src []float64, lds, rows int, w *Workspace)
 }
 
-// Workspace is the scratch memory of one worker. The zero value is ready; it grows on
-// demand and allocates no more once warm. It must not be shared by goroutines that run at
-// the same time.
+// Workspace is the scratch memory of one worker. The zero value is ready to use. A Workspace grows on demand and does
+// not allocate in repeated calls. It must not be used by several goroutines at the same time.
 type Workspace struct {
-	row32 []float32 // padded rows, or the buckets of one
-	row64 []float64
-	wide  []float64 // a block of a Gaussian matrix
-	// Panels between the levels of a composition.
-	panel32 [2][]float32
-	panel64 [2][]float64
+	row32   []float32    // padded rows, or the buckets of one row
+	row64   []float64    // row32 for float64
+	wide    []float64    // a block of a Gaussian matrix in float64
+	panel32 [2][]float32 // intermediate results between the levels of a composition
+	panel64 [2][]float64 // panel32 for float64
 }
+
+// rowBlock has the arguments of Apply32 or Apply64: rows of src, with row stride lds, and of dst, with row stride ldd.
+type rowBlock[T float] struct {
+	dst  []T
+	ldd  int
+	src  []T
+	lds  int
+	rows int
+}
+
+// check panics if the rows do not match o.
+func (b *rowBlock[T]) check(o Operator) { checkApply(o, len(b.dst), b.ldd, len(b.src), b.lds, b.rows) }
 
 type float interface{ float32 | float64 }
 
-// Parse returns the distribution of that name: "countsketch", "srht" or "gaussian".
+// Parse returns the distribution with the given name: "countsketch", "srht" or "gaussian".
 func Parse(name string) (Dist, error) {
 	for _, d := range []Dist{CountSketch{}, SRHT{}, Gaussian{}} {
 		if d.String() == name {
@@ -59,6 +68,7 @@ func Parse(name string) (Dist, error) {
 	return nil, fmt.Errorf("unknown sketch %q: want countsketch, srht or gaussian", name)
 }
 
+// checkSample returns an error if m or s is not a valid size.
 func checkSample(d Dist, m, s int) error {
 	switch {
 	case m < 1:
@@ -71,7 +81,7 @@ func checkSample(d Dist, m, s int) error {
 	return nil
 }
 
-// checkApply panics if rows of src and dst do not fit an operator.
+// checkApply panics if the rows of src and dst do not match the operator. src and dst are the lengths of the slices.
 func checkApply(o Operator, dst, ldd, src, lds, rows int) {
 	m, s := o.Dims()
 	if rows < 0 || ldd < s || lds < m || rows > 0 && (dst < (rows-1)*ldd+s || src < (rows-1)*lds+m) {
@@ -80,15 +90,15 @@ func checkApply(o Operator, dst, ldd, src, lds, rows int) {
 	}
 }
 
-// panelRows is the number of rows taken at once: enough to make a product with a Gaussian
-// matrix efficient, few enough to balance threads.
+// panelRows is the number of rows in one unit of work. More rows make a product with a Gaussian matrix more efficient;
+// fewer rows balance the threads better.
 const panelRows = 256
 
-// Apply returns Z·Sᵀ, n×s, for the rows of Z, n×m. Panels of 256 rows are taken in parallel,
-// each straight into its place; beyond the result the memory is the scratch of a panel for
-// each thread. The result does not depend on the number of threads. progress, if not nil, is
-// told how many rows of all are done, one call at a time, in ascending order. Apply
-// returns ctx's error if that ends, and panics if Z has not m columns.
+// Apply returns Z·Sᵀ, n×s, for the rows of Z, n×m. Panels of 256 rows are processed in parallel and written directly to
+// the result; the only other memory is the scratch memory of one panel per thread. The result does not depend on the
+// number of threads. progress, if not nil, is called with the number of finished rows and the number of all rows; calls
+// do not overlap, and the numbers increase. Apply returns the error of ctx if ctx ends, and panics if Z does not have m
+// columns.
 func Apply(ctx context.Context, o Operator, z *points.Dense32, progress func(done, total int)) (*points.Dense32,
 	error) {
 	m, s := o.Dims()
@@ -99,12 +109,12 @@ func Apply(ctx context.Context, o Operator, z *points.Dense32, progress func(don
 		return nil, err
 	}
 	out := points.NewDense32(z.N, s, nil)
-	work := make([]Workspace, accel.Threads())
-	more := accel.Counter(z.N, progress)
+	workers := make([]Workspace, accel.Threads())
+	count := accel.Counter(z.N, progress)
 	err := accel.ForEach(ctx, (z.N+panelRows-1)/panelRows, func(worker, p int) {
 		i, j := p*panelRows, min((p+1)*panelRows, z.N)
-		o.Apply32(out.Data[i*s:j*s], s, z.Data[i*z.Stride:], z.Stride, j-i, &work[worker])
-		more(j - i)
+		o.Apply32(out.Data[i*s:j*s], s, z.Data[i*z.Stride:], z.Stride, j-i, &workers[worker])
+		count(j - i)
 	})
 	if err != nil {
 		return nil, err

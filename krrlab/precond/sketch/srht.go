@@ -11,23 +11,22 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
 
-// SRHT is the distribution of subsampled randomized Hadamard transforms (definition 11 of
-// the paper, with the scale of an H of entries ±1)
+// SRHT is the distribution of subsampled randomized Hadamard transforms
 //
-//	S = s^(−1/2)·P·H·D,
+//	S = s^(−1/2)·P·H·D
 //
-// D diagonal with independent random signs, H the Walsh–Hadamard matrix of order M, the
-// least power of two ≥ m, applied to vectors padded with zeros, and P the choice of s of its
-// rows, without replacement, in ascending order. 1 ≤ s ≤ M. A row takes M·log₂M additions
-// (less where the padding is long). The transform trimmed to the rows sampled, M·log₂s, would
-// save log₂(M/s) of its stages, which are the fastest ones; it is not done.
+// (definition 11 of the paper, with the scale for an H of entries ±1). D is diagonal with independent random signs. H
+// is the Walsh–Hadamard matrix whose order M is the smallest power of two ≥ m; it is applied to vectors padded with
+// zeros. P selects s of its rows, 1 ≤ s ≤ M, without replacement and in ascending order. A row takes M·log₂M additions,
+// or fewer if the padding is long. A transform pruned to the sampled rows would take M·log₂s additions; it would save
+// log₂(M/s) of the stages, which are the fastest ones, and is not implemented.
 type SRHT struct{}
 
-// SRHTOperator is a draw of SRHT. It holds 4m + 4s bytes.
+// SRHTOperator is a draw of SRHT. It takes 4m + 4s bytes.
 type SRHTOperator struct {
-	m, s, size int       // size is M
-	signs      []float32 // D, m numbers ±1; those of the padding do not matter
-	rows       []int32   // P: ascending
+	m, s, size int       // size is the order M of H
+	signs      []float32 // the first m diagonal entries ±1 of D; the others multiply zeros
+	rows       []int32   // the rows that P selects, in ascending order
 	scale      float64   // s^(−1/2)
 }
 
@@ -38,8 +37,8 @@ var (
 
 func (SRHT) String() string { return "srht" }
 
-// Sample implements Dist. Sign j is that of bit 0 of g.Sub("srht sign").Uint64(j); the rows
-// are the first s of g.Sub("srht rows").Perm(M). It is an error if s > M.
+// Sample implements Dist. Sign j is determined by bit 0 of g.Sub("srht sign").Uint64(j); the rows are the first s of
+// g.Sub("srht rows").Perm(M). Sample returns an error if s > M.
 func (d SRHT) Sample(m, s int, g rng.Stream) (Operator, error) {
 	if err := checkSample(d, m, s); err != nil {
 		return nil, err
@@ -69,21 +68,23 @@ func (o *SRHTOperator) Dims() (m, s int) { return o.m, o.s }
 // Sign returns D_jj, 0 ≤ j < m.
 func (o *SRHTOperator) Sign(j int) float64 { return float64(o.signs[j]) }
 
-// Row returns the row of H that row i of S is made of, and H's order M.
+// Row returns the index of the row of H that P selects for row i of S, and the order M of H.
 func (o *SRHTOperator) Row(i int) (row, order int) { return int(o.rows[i]), o.size }
 
-// padded returns the length that vectors are padded to: M, but 8 at least, for which the first M
-// rows and columns of H are the same.
+// padded returns the length to which vectors are padded, max(M, 8). The first M rows and columns of the Walsh–Hadamard
+// matrix of order 8 are those of order M.
 func (o *SRHTOperator) padded() int { return max(o.size, 8) }
 
 // Apply32 implements Operator.
 func (o *SRHTOperator) Apply32(dst []float32, ldd int, src []float32, lds, rows int, w *Workspace) {
-	transform(o, dst, ldd, src, lds, rows, buffer.Grow(&w.row32, together*o.padded()), simd.Butterfly[float32])
+	transform(o, rowBlock[float32]{dst, ldd, src, lds, rows}, buffer.Grow(&w.row32, groupRows*o.padded()),
+		simd.Butterfly[float32])
 }
 
 // Apply64 implements Operator.
 func (o *SRHTOperator) Apply64(dst []float64, ldd int, src []float64, lds, rows int, w *Workspace) {
-	transform(o, dst, ldd, src, lds, rows, buffer.Grow(&w.row64, together*o.padded()), simd.Butterfly[float64])
+	transform(o, rowBlock[float64]{dst, ldd, src, lds, rows}, buffer.Grow(&w.row64, groupRows*o.padded()),
+		simd.Butterfly[float64])
 }
 
 // The fast Walsh–Hadamard transform y ← H·y of length M = 2^k, H_ij = (−1)^|i∧j|, is k
@@ -91,24 +92,25 @@ func (o *SRHTOperator) Apply64(dst []float64, ldd int, src []float64, lds, rows 
 //
 //	(y_i, y_{i+h}) ← (y_i + y_{i+h}, y_i − y_{i+h}),  i∧h = 0.
 //
-// The first three are done on eight numbers in registers while they are loaded and given
-// their signs. The others are calls of the vector units' butterfly on long runs, in the
-// order of a recursion, so that all stages but the last few find their numbers in the first
-// cache. Several rows are taken together, in eights by turns: number 8q+l of row r of R is
+// The first three stages are done in registers, on eight numbers at a time, while the numbers are loaded and multiplied
+// by their signs. The other stages call the SIMD butterfly on long runs, in recursive order, so that in all but the
+// last few stages the numbers are in the first-level cache. A group of R rows is transformed together, interleaved in
+// units of eight: number 8q+l of row r is
 //
-//	y[8(qR + r) + l],
+//	y[8(qR + r) + l].
 //
-// so that the runs of the early stages, which are short, are R times as long.
+// The runs of the early stages, which are short, are then R times as long.
 
 const (
-	together = 4    // rows taken together
-	inCache  = 4096 // numbers taken through their stages one by one: 16 kB in float32, half a first cache
+	groupRows = 4    // R, the number of rows transformed together
+	inCache   = 4096 // largest length that is transformed stage by stage: 16 kB in float32, half a first-level cache
 )
 
-// place returns where number j of row 0 of R lies; row r is 8r further on.
-func place(j, rows int) int { return j&^7*rows + j&7 }
+// position returns the index in y of number j of row 0 in a group of the given number of rows. Row r is 8r further.
+func position(j, rows int) int { return j&^7*rows + j&7 }
 
-// load sets row r of the R rows in y to the first three stages of D·x, as far as x goes.
+// load stores the first three stages of the transform of D·x in y, as row r of a group of the given number of rows. It
+// stores only as many units of eight numbers as x has.
 func load[T float](y, x []T, signs []float32, r, rows int) {
 	full, step := len(x)&^7, 8*rows
 	signs = signs[:len(x)]
@@ -118,15 +120,15 @@ func load[T float](y, x []T, signs []float32, r, rows int) {
 		p += step
 	}
 	if full < len(x) {
-		var last [8]T
+		var tail [8]T
 		var sign [8]float32
-		copy(last[:], x[full:])
+		copy(tail[:], x[full:])
 		copy(sign[:], signs[full:])
-		load8(y[p:p+8:p+8], last[:], sign[:])
+		load8(y[p:p+8:p+8], tail[:], sign[:])
 	}
 }
 
-// load8 does three stages of eight numbers.
+// load8 sets y to the first three stages of D·x for eight numbers.
 func load8[T float](y, x []T, d []float32) {
 	_, _, _ = y[7], x[7], d[7]
 	a0, a1, a2, a3 := x[0]*T(d[0]), x[1]*T(d[1]), x[2]*T(d[2]), x[3]*T(d[3])
@@ -139,22 +141,22 @@ func load8[T float](y, x []T, d []float32) {
 	y[4], y[5], y[6], y[7] = a0-a4, a1-a5, a2-a6, a3-a7
 }
 
-// stages does the stages h = 8, …, M/2 of the R rows in y, of length MR, of which only the first
-// live numbers are set and the others stand for zeros. least is 8R.
-func stages[T float](y []T, live, least int, butterfly func(a, b []T)) {
+// stages performs the stages h = 8, …, M/2 of the R rows in y, of length MR. Only the first live numbers of y are set;
+// the others are treated as zeros. minRun is 8R, the length of the runs of the first of these stages.
+func stages[T float](y []T, live, minRun int, butterfly func(a, b []T)) {
 	half := len(y) / 2
 	switch {
-	case half < least:
-	case live <= half: // (a+0, a−0)
-		stages(y[:half], live, least, butterfly)
+	case half < minRun:
+	case live <= half: // the second half is zero: (a+0, a−0)
+		stages(y[:half], live, minRun, butterfly)
 		copy(y[half:], y[:half])
 	case len(y) > inCache:
-		stages(y[:half], half, least, butterfly)
-		stages(y[half:], live-half, least, butterfly)
+		stages(y[:half], half, minRun, butterfly)
+		stages(y[half:], live-half, minRun, butterfly)
 		butterfly(y[:half], y[half:])
 	default:
 		clear(y[live:])
-		for run := least; run < len(y); run *= 2 {
+		for run := minRun; run < len(y); run *= 2 {
 			for i := 0; i < len(y); i += 2 * run {
 				butterfly(y[i:i+run], y[i+run:i+2*run])
 			}
@@ -162,22 +164,22 @@ func stages[T float](y []T, live, least int, butterfly func(a, b []T)) {
 	}
 }
 
-// transform sets dst to the rows of scale·P·H·D·src, by way of y.
-func transform[T float](o *SRHTOperator, dst []T, ldd int, src []T, lds, rows int, y []T, butterfly func(a, b []T)) {
-	checkApply(o, len(dst), ldd, len(src), lds, rows)
+// transform applies o. y is scratch memory for groupRows rows.
+func transform[T float](o *SRHTOperator, b rowBlock[T], y []T, butterfly func(a, b []T)) {
+	b.check(o)
 	scale := T(o.scale)
-	for r0 := 0; r0 < rows; r0 += together {
-		k := min(together, rows-r0)
+	for r0 := 0; r0 < b.rows; r0 += groupRows {
+		k := min(groupRows, b.rows-r0)
 		y := y[:k*o.padded()]
 		for r := range k {
-			load(y, src[(r0+r)*lds:(r0+r)*lds+o.m], o.signs, r, k)
+			load(y, b.src[(r0+r)*b.lds:(r0+r)*b.lds+o.m], o.signs, r, k)
 		}
 		stages(y, k*((o.m+7)&^7), 8*k, butterfly)
 		for r := range k {
-			out := dst[(r0+r)*ldd : (r0+r)*ldd+o.s]
-			from := y[8*r:]
+			out := b.dst[(r0+r)*b.ldd : (r0+r)*b.ldd+o.s]
+			transformed := y[8*r:]
 			for i, row := range o.rows {
-				out[i] = scale * from[place(int(row), k)]
+				out[i] = scale * transformed[position(int(row), k)]
 			}
 		}
 	}
