@@ -254,16 +254,16 @@ func (b *build) nearestInResidual(w *worker, i, k int, index []int32, value []fl
 		ranking[a] = a
 	}
 	slices.SortFunc(ranking, func(x, y int) int { return cmp.Or(cmp.Compare(scores[y], scores[x]), x-y) })
-	nearest := make([]int32, k)
-	for a := range nearest {
-		nearest[a] = index[ranking[a]]
+	neighbors := make([]int32, k)
+	for a := range neighbors {
+		neighbors[a] = index[ranking[a]]
 	}
-	return nearest
+	return neighbors
 }
 
-// For the points J = idx, localMatrix sets w.a to the upper triangle of (ωR+λI)(J, J), and w.f to F(J, :). It returns
-// w.a and its row stride. R carries the rounding error of F, ‖R − R̂‖₂ ≤ 2⁻²³‖F_J‖_F². That bound is added to the
-// diagonal of R, so that it remains positive semi-definite.
+// localMatrix computes the data of the points J = idx: w.a is the upper triangle of (ωR+λI)(J, J), and w.f is F(J, :).
+// It returns w.a and its row stride. R̂, the computed R, has the rounding error of F, ‖R − R̂‖₂ ≤ 2⁻²³‖F_J‖_F². This
+// bound is added to its diagonal, so that it remains positive semi-definite.
 func (b *build) localMatrix(w *worker, idx []int) (a []float64, ld int) {
 	k := len(idx)
 	ld = stride(k)

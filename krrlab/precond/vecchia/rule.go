@@ -121,7 +121,7 @@ func (b *build) addPilotPoint(w *worker, s *ruleSums, point pilotPoint, candidat
 		r := point.column.AtVec(j) - inner
 		squares[j] = r * r / (b.shiftedDiag[i] * b.shiftedDiag[j])
 	}
-	var nearest []int // the k nearest points so far, in order
+	var neighbors []int // the k nearest points so far, in order
 	compare := func(x, y int) int { return cmp.Or(cmp.Compare(squares[y], squares[x]), x-y) }
 	threshold := 0.0 // c_ij² of the last of them, once there are k
 	for _, row := range candidates {
@@ -130,23 +130,23 @@ func (b *build) addPilotPoint(w *worker, s *ruleSums, point pilotPoint, candidat
 		if squares[j] < threshold {
 			continue
 		}
-		position, _ := slices.BinarySearchFunc(nearest, j, compare)
+		position, _ := slices.BinarySearchFunc(neighbors, j, compare)
 		if position == k {
 			continue
 		}
-		nearest = slices.Insert(nearest, position, j)[:min(len(nearest)+1, k)]
-		if len(nearest) == k {
-			threshold = squares[nearest[k-1]]
+		neighbors = slices.Insert(neighbors, position, j)[:min(len(neighbors)+1, k)]
+		if len(neighbors) == k {
+			threshold = squares[neighbors[k-1]]
 		}
 	}
-	for position, j := range nearest {
+	for position, j := range neighbors {
 		for a := range s.energy {
 			if position < minNeighbors<<a {
 				s.energy[a] += squares[j]
 			}
 		}
 	}
-	b.addLogs(w, s, append(nearest, i))
+	b.addLogs(w, s, append(neighbors, i))
 }
 
 // addLogs sets s.logs for a pilot point. idx holds its k nearest neighbors, the nearest first, and then the point. The

@@ -378,8 +378,8 @@ func TestSame(t *testing.T) {
 
 // TestRule compares k and ω with the rule's definition, by dense solves in S = R+λI: of the last quarter of the order,
 // 128 points at most, each has the nearest of the points before that quarter by c_ij² = R_ij²/(S_ii·S_jj). k is doubled
-// from 15 as long as the mean logarithm of the conditional variances falls by 0.05, and ω = max(ρ³, 0.05) with the share
-// ρ that the nearest k have of all c_ij².
+// from 15 as long as the mean logarithm of the conditional variances falls by 0.05, and ω = max(ρ³, 0.05) with the
+// share ρ that the nearest k have of all c_ij².
 func TestRule(t *testing.T) {
 	const n = 250
 	seen := map[int]bool{}
