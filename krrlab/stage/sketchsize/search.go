@@ -55,7 +55,6 @@ const (
 )
 
 // search is the state of a search.
-
 type search struct {
 	problem  Problem
 	options  Options

@@ -34,8 +34,6 @@ type problem struct {
 }
 
 // grid returns the values of λ of a curve in ascending order, without duplicates.
-
-// grid returns the λ of a curve, ascending: that asked for, and more.
 func grid(lambda float64, extraLambdas []float64) []float64 {
 	return slices.Compact(slices.Sorted(slices.Values(append([]float64{lambda}, extraLambdas...))))
 }

@@ -201,7 +201,7 @@ func (r *relevance) minimize(ctx context.Context, theta []float64) ([]float64, e
 	if eval(theta); failed != nil {
 		return nil, failed
 	}
-	// The error is that of ctx, or reports that no step decreases the objective any more.
+	// Minimize returns an error if ctx ended, or if no step decreases the objective any more; the latter is fine.
 	result, _ := optimize.Minimize(p, theta, &optimize.Settings{
 		FuncEvaluations: maxEvaluations, GradientThreshold: 1e-4,
 		Converger: &optimize.FunctionConverge{Absolute: 1e-3, Iterations: 3},

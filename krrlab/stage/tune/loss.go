@@ -98,9 +98,9 @@ const z95 = 1.959964
 
 // Error returns the loss and its 95 % interval over samples of rows. The interval is
 //   - Wilson's for a share of unweighted rows,
-//   - that of log m/(1−m) for other losses m in [0, 1],
-//   - normal, cut at 0, for the log loss, and
-//   - Student's for the logarithm of a root mean square m^½, because log m^½ is less skewed than m.
+//   - normal on the scale of log m/(1−m) for other losses m in [0, 1],
+//   - normal and cut at 0 for the log loss, and
+//   - Student's on the scale of log m^½ for a root mean square m^½, because log m^½ is less skewed than m.
 func (l *loss) Error() (v, lo, hi float64) {
 	mean, se := meanAndError(l.rows)
 	n := float64(len(l.rows))

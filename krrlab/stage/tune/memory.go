@@ -65,13 +65,13 @@ func (o *Options) limitMemory(ctx context.Context, p *stage.Problem) error {
 			&stage.TooLarge{Need: baseBytes + bytes(fewestRows), Limit: memory})
 	case m < wantedRows:
 		o.Rows = m
-		o.limitNote = fmt.Sprintf("a subsample of %d rows, as the memory (--memory) allows no more", m)
+		o.memoryNote = fmt.Sprintf("a subsample of %d rows, as the memory (--memory) allows no more", m)
 	}
 	return nil
 }
 
 // usesAllRows reports whether the last sample has all n rows of the problem.
-func (o *Options) usesAllRows(n int) bool { return n <= 2*o.Rows && o.limitNote == "" }
+func (o *Options) usesAllRows(n int) bool { return n <= 2*o.Rows && o.memoryNote == "" }
 
 // freeMatrices frees K and the tables. The next loss forms them again.
 func (s *sample) freeMatrices() {

@@ -45,8 +45,8 @@ func TestLimit(t *testing.T) {
 			continue
 		}
 		if limited := v.rows != 2000; err != nil || o.Rows != v.rows ||
-			strings.Contains(o.limitNote, "as the memory") != limited || limited && o.usesAllRows(v.n) {
-			t.Errorf("%d rows, %d bytes: %d, %q, want %d: %v", v.n, v.memory, o.Rows, o.limitNote, v.rows, err)
+			strings.Contains(o.memoryNote, "as the memory") != limited || limited && o.usesAllRows(v.n) {
+			t.Errorf("%d rows, %d bytes: %d, %q, want %d: %v", v.n, v.memory, o.Rows, o.memoryNote, v.rows, err)
 		}
 	}
 }

@@ -55,7 +55,7 @@ type Options struct {
 	givenLengths []float64 // length scales that the command divided the features by; nil: none
 	fitCommand   string    // beginning of the krrlab fit command of the report; "": not known
 	memoryBudget int64     // bytes available to the search in addition to the problem; 0: unlimited
-	limitNote    string    // report line if the memory budget reduced Rows; else ""
+	memoryNote   string    // report line if the memory budget reduced Rows; else ""
 }
 
 // Help returns the longer help texts of the flags.

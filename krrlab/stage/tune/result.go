@@ -40,8 +40,6 @@ type Point struct {
 }
 
 // Spec returns the kernel as data. If Lengths are set, it has σ = 1, and applies to features divided by Lengths.
-
-// Spec returns the kernel as data, with σ = 1 where the features are to be divided by Lengths.
 func (p *Point) Spec() kernel.Spec {
 	switch {
 	case p.Params != "":

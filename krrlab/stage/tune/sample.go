@@ -28,7 +28,7 @@ type sample struct {
 	unscaled       points.Points // x before setShape; nil: x
 	shape          []float64     // length scales by which the features of x were divided; nil: none
 	y              *mat.Dense
-	judgment       judgment             // weights are those of all rows, or of the judging rows if there are any
+	judgment       judgment             // its weights belong to the judging rows, or to all rows if there are none
 	sqrtWeights    []float64            // √w_i of the fitted rows, and 1 for judging rows; nil: all ones
 	tables         map[string][]float64 // lower triangles, n×m, of ‖x−z‖₂², ‖x−z‖₁ or xᵀz
 	k              *mat.Dense           // n×m, lower triangle
@@ -39,8 +39,6 @@ type sample struct {
 }
 
 // dims returns the number n of rows and the number m of fitted rows.
-
-// dims returns the number of rows, and that of the fitted ones, which are the first.
 func (s *sample) dims() (n, m int) {
 	n, _ = s.x.Dims()
 	return n, cmp.Or(s.fittedRows, n)

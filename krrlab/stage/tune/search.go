@@ -18,8 +18,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// maxLaterPoints limits the number of points on each level after the first. The last level of a large problem, which
-// fits all rows, has half as many.
+// maxLaterPoints limits the number of points on each level after the first. The last level of a large problem
+// fits all rows and has half as many points.
 const maxLaterPoints = 12
 
 // tieTolerance is the largest relative excess of the error at which a smoother point still ties with the best one. The

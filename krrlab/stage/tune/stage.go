@@ -130,7 +130,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if r == nil {
 		return nil, err
 	}
-	if r.Header, r.MemoryNote = p.Header, o.limitNote; metric == model.F1 && p.T == 1 {
+	if r.Header, r.MemoryNote = p.Header, o.memoryNote; metric == model.F1 && p.T == 1 {
 		r.PositiveClass = p.Coding.Labels[data.judgment.positiveClass]
 	}
 	r.Kernel, r.Lambda = r.Best.Spec(), r.Best.Lambda
