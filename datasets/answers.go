@@ -260,9 +260,9 @@ func (d *Dataset) Weight(i int) float64 {
 	return d.Weights[i]
 }
 
-// Rarer returns the index, 0 or 1, of the class with fewer points of a problem of two classes; 1 if they have equally
-// many.
-func (d *Dataset) Rarer() int {
+// RarerClass returns the index, 0 or 1, of the class with fewer points of a problem of two classes; 1 if they have
+// equally many.
+func (d *Dataset) RarerClass() int {
 	var count [2]int
 	for _, c := range d.Class {
 		count[min(c, 1)]++
@@ -316,7 +316,7 @@ func (d *Dataset) Center() *Dataset {
 	}
 	out := *d
 	out.Mean = nil
-	for _, y := range append([][]float64{d.Target}, d.More...) {
+	for _, y := range append([][]float64{d.Target}, d.MoreTargets...) {
 		mean := slices.Min(y)
 		if mean < slices.Max(y) { // the mean of a constant target is exact, without rounding
 			mean = stat.Mean(y, d.Weights)
@@ -367,12 +367,12 @@ func (c Coding) Code(d *Dataset) (*mat.Dense, error) {
 		if d.Target == nil {
 			return nil, fmt.Errorf("%s: no numbers to fit", d.Name)
 		}
-		t := 1 + len(d.More)
+		t := 1 + len(d.MoreTargets)
 		if c.Mean != nil && len(c.Mean) != t {
 			return nil, fmt.Errorf("%s: %d targets, and means of %d", d.Name, t, len(c.Mean))
 		}
 		y := mat.NewDense(n, t, nil)
-		for j, target := range append([][]float64{d.Target}, d.More...) {
+		for j, target := range append([][]float64{d.Target}, d.MoreTargets...) {
 			for i, v := range target {
 				if !(math.Abs(v) <= maxTarget) {
 					return nil,
@@ -415,14 +415,14 @@ func (c Coding) Decode(f *mat.Dense) []int {
 	m, _ := f.Dims()
 	class := make([]int, m)
 	for i := range class {
-		class[i] = Label(f.RawRowView(i))
+		class[i] = PredictedClass(f.RawRowView(i))
 	}
 	return class
 }
 
-// Label returns the class that a row of decision values predicts: by the sign of a single value, otherwise the index of
-// the largest value, the smallest such index in a tie.
-func Label(f []float64) (best int) {
+// PredictedClass returns the class that a row of decision values predicts: by the sign of a single value, otherwise the
+// index of the largest value, the smallest such index in a tie.
+func PredictedClass(f []float64) (best int) {
 	if len(f) == 1 && f[0] > 0 {
 		return 1
 	}

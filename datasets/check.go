@@ -33,7 +33,7 @@ func (d *Dataset) check(missing missingValues) error {
 	if d.Groups != nil && len(d.Groups) != n {
 		return fmt.Errorf("%d groups for %d rows", len(d.Groups), n)
 	}
-	for _, cells := range d.Kept {
+	for _, cells := range d.KeptColumns {
 		if len(cells) != 1+n {
 			return fmt.Errorf("%d cells of a column for %d rows", len(cells)-1, n)
 		}
@@ -57,10 +57,10 @@ func (d *Dataset) check(missing missingValues) error {
 // checkAnswers is the part of check for the answers and weights of n points.
 func (d *Dataset) checkAnswers(n int) error {
 	if d.Class != nil && d.Target != nil || d.HasAnswers() && (d.Class != nil) != (d.Task == Classification) ||
-		len(d.More) > 0 && (d.Target == nil || len(d.Targets) != 1+len(d.More)) {
+		len(d.MoreTargets) > 0 && (d.Target == nil || len(d.Targets) != 1+len(d.MoreTargets)) {
 		return fmt.Errorf("answers of another task than %v, or of %d targets", d.Task, len(d.Targets))
 	}
-	columns := append([][]float64{d.Weights, d.bestErrors, d.Target}, d.More...)
+	columns := append([][]float64{d.Weights, d.bestErrors, d.Target}, d.MoreTargets...)
 	for k, v := range columns {
 		if v != nil && len(v) != n {
 			return fmt.Errorf("%d answers or weights for %d rows", len(v), n)

@@ -32,20 +32,20 @@ type Dataset struct {
 	Task   Task
 	X      points.Points // n×d, raw or scaled by Scaling
 	Target []float64     // regression: the answers, of the first target if there are several
-	// More are the answers of the second and further targets of a regression, one list for each, and Targets the names
-	// of all targets; both are nil for one target.
-	More    [][]float64
-	Targets []string
-	Class   []int    // classification: the answers, as indices into Labels
-	Labels  []string // the labels as in the file, sorted by value if all are numbers, else as text
-	Source  string   // file or generator
-	Note    string   // remark about the points, such as that they are a subset or a stand-in
-	Read    *Reading // how the file was interpreted; nil if the points come from no file
+	// MoreTargets are the answers of the second and further targets of a regression, one list for each, and Targets the
+	// names of all targets; both are nil for one target.
+	MoreTargets [][]float64
+	Targets     []string
+	Class       []int    // classification: the answers, as indices into Labels
+	Labels      []string // the labels as in the file, sorted by value if all are numbers, else as text
+	Source      string   // file or generator
+	Note        string   // remark about the points, such as that they are a subset or a stand-in
+	Read        *Reading // how the file was interpreted; nil if the points come from no file
 	// Columns are the names of the features from the header of the file; nil without a header.
 	Columns []string
-	// Kept are the columns of ReadOptions.Keep. Each column is its name, followed by the trimmed cells of all rows.
-	// Kept is nil in parts of a data set (Slice, Subset, Holdout).
-	Kept [][]string
+	// KeptColumns are the columns of ReadOptions.Keep. Each column is its name, followed by the trimmed cells of all
+	// rows. It is nil in parts of a data set (Slice, Subset, Holdout).
+	KeptColumns [][]string
 	// Categories are the columns of words or dates that are coded by several features; nil for none. Unknown lists the
 	// words in them that have no feature, because they are not among the category's Values; their features are all 0.
 	Categories []Category
@@ -63,7 +63,7 @@ type Dataset struct {
 	ClassWeights []float64
 	// Groups are the group numbers of the rows; nil means that each row is its own group. Rows of one group stay
 	// together in splits and in leave-one-out. Repeats says how the groups were chosen; if it is nil, they are chosen
-	// when they are needed (Decided). Group and GroupBy set both fields.
+	// when they are needed (WithGroups). Group and GroupBy set both fields.
 	Groups  []int
 	Repeats *Repeats
 
@@ -141,9 +141,9 @@ func selectIndices[T any](index []int) func(v []T) []T {
 // these points from a list.
 func (d *Dataset) selectRows(x points.Points, numbers func([]float64) []float64, integers func([]int) []int) *Dataset {
 	s := *d
-	s.X, s.Kept, s.More, s.unusedHashes = x, nil, nil, nil
-	for _, y := range d.More {
-		s.More = append(s.More, numbers(y))
+	s.X, s.KeptColumns, s.MoreTargets, s.unusedHashes = x, nil, nil, nil
+	for _, y := range d.MoreTargets {
+		s.MoreTargets = append(s.MoreTargets, numbers(y))
 	}
 	for _, v := range []*[]float64{&s.Target, &s.Weights, &s.bestErrors} {
 		if *v != nil {

@@ -261,7 +261,7 @@ func TestLabel(t *testing.T) {
 		{[]float64{0}, 0, []float64{0, 0}}, {[]float64{0.5}, 1, []float64{-1, 1}}, {[]float64{-2}, 0, []float64{4, -4}},
 		{[]float64{0, 0, 0}, 0, []float64{0, 0, 0}}, {[]float64{1, 3, 3}, 1, []float64{-2, 0, 0}}, {[]float64{-1, -5, -4}, 0, []float64{3, -4, -3}},
 	} {
-		if got := Label(c.f); got != c.label {
+		if got := PredictedClass(c.f); got != c.label {
 			t.Errorf("%v: label %d, want %d", c.f, got, c.label)
 		}
 		for j, want := range c.margins {

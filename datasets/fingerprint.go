@@ -49,7 +49,7 @@ func (d *Dataset) arrays() (kind string, unit float64, all []points.Array) {
 		}
 	}
 	add("y", d.Target)
-	for j, y := range d.More {
+	for j, y := range d.MoreTargets {
 		add(fmt.Sprint("y", j+1), y)
 	}
 	add("weights", d.FitWeights())

@@ -133,7 +133,7 @@ func (c *Table) matchByName(firstRow []string) (named, matched bool, err error) 
 	}
 	if missing != nil {
 		return false, false, fmt.Errorf("the columns %s of %s are missing: there are %s",
-			nameList(missing), cmp.Or(c.o.DimOf, "the model"), available)
+			nameList(missing), cmp.Or(c.o.DimSource, "the model"), available)
 	}
 	if renamed != nil {
 		c.reading.note("columns taken as equal: %s", listed(renamed))
@@ -145,7 +145,7 @@ func (c *Table) matchByName(firstRow []string) (named, matched bool, err error) 
 	}
 	if used[c.target] {
 		return false, false, fmt.Errorf("the target, column %d, is a feature of %s: name the target by --target",
-			c.target, cmp.Or(c.o.DimOf, "the model"))
+			c.target, cmp.Or(c.o.DimSource, "the model"))
 	}
 	used[c.target] = true
 	if c.o.Groups != "" {
@@ -154,7 +154,7 @@ func (c *Table) matchByName(firstRow []string) (named, matched bool, err error) 
 		}
 		used[c.group] = true
 	}
-	for _, name := range c.o.More {
+	for _, name := range c.o.MoreTargets {
 		j, _ := index.find(name)
 		if j < 0 { // a file with answers has all targets
 			c.target, c.moreTargets, c.moreAnswers = -1, nil, nil
@@ -180,7 +180,7 @@ func (c *Table) matchByName(firstRow []string) (named, matched bool, err error) 
 // answers, and this is not guessed.
 func (c *Table) checkUnmatched(firstRow []string) error {
 	isHeader, _, err := guessHeader(firstRow, c.nextRows, -1)
-	modelName := cmp.Or(c.o.DimOf, "the model")
+	modelName := cmp.Or(c.o.DimSource, "the model")
 	switch {
 	case c.o.Header == "yes" || c.o.Header == "auto" && isHeader && err == nil:
 		return fmt.Errorf("none of the columns %s of %s is here: there are %s",
@@ -243,7 +243,7 @@ func (c *Table) assignByOptions(firstRow []string) (named bool, err error) {
 		}
 	}
 	if c.target >= 0 {
-		for _, name := range o.More {
+		for _, name := range o.MoreTargets {
 			c.moreTargets, c.moreAnswers = append(c.moreTargets, claim("target", name)), append(c.moreAnswers, nil)
 		}
 	}
@@ -271,7 +271,7 @@ func (c *Table) splitTargets(firstRow []string) error {
 	if err != nil {
 		return fmt.Errorf("target %s: %w", quote(c.o.Target), err)
 	}
-	if c.o.Target, c.o.More = names[0], names[1:]; len(names) > 1 {
+	if c.o.Target, c.o.MoreTargets = names[0], names[1:]; len(names) > 1 {
 		if c.o.Task == "classification" {
 			return fmt.Errorf("--target %s: several targets need --task regression", quoteIfLong(joinNames(names)))
 		}

@@ -103,10 +103,10 @@ func (d *Dataset) ClassIn(labels []string) []int {
 	return place
 }
 
-// KnownLabels returns a one-line note about the labels of d's rows that are not in labels, with their number of rows,
+// CheckLabels returns a one-line note about the labels of d's rows that are not in labels, with their number of rows,
 // and about those that match a label in labels except for case; "" if all labels match exactly. It returns an error if
 // no row has a label in labels.
-func (d *Dataset) KnownLabels(labels []string) (note string, err error) {
+func (d *Dataset) CheckLabels(labels []string) (note string, err error) {
 	index, unknownRows, count := newWordIndex(labels), 0, make([]int, len(d.Labels))
 	for _, c := range d.Class {
 		count[c]++

@@ -54,7 +54,7 @@ func (s *Source) libsvm(o *ReadOptions) (*Dataset, error) {
 		return nil, s.fileFault("the file is empty: no rows")
 	}
 	if o.Dim > 0 && x.D > o.Dim {
-		if o.DimOf == "" {
+		if o.DimSource == "" {
 			return nil, s.Fault(widestLine, 0, "%s", o.dimMessage(x.D))
 		}
 		return nil, s.Fault(widestLine, 0,

@@ -44,8 +44,8 @@ func (s *Source) memoryBudget() int64 {
 	return s.memoryLimit
 }
 
-// Free returns the remaining memory budget in bytes, at least 16 MiB.
-func (s *Source) Free() int64 {
+// FreeMemory returns the remaining memory budget in bytes, at least 16 MiB.
+func (s *Source) FreeMemory() int64 {
 	if limit := s.memoryBudget(); limit > 0 {
 		return max(minMemory, limit-s.usedBytes)
 	}

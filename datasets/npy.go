@@ -194,7 +194,7 @@ func (s *Source) npy(o *ReadOptions) (*Dataset, error) {
 	switch add(x); {
 	case y != nil:
 		answerColumns := add(y)
-		if c.o.Target, c.o.More, c.o.Columns = answerColumns[0], answerColumns[1:], nil; len(answerColumns) > 1 {
+		if c.o.Target, c.o.MoreTargets, c.o.Columns = answerColumns[0], answerColumns[1:], nil; len(answerColumns) > 1 {
 			c.o.Task = "regression"
 		}
 		if isIndex(y.name) {
@@ -392,7 +392,7 @@ func (s *Source) chooseArrays(arrays []*array, o *ReadOptions) (x, y *array, err
 	if isNamed {
 		answers = []string{o.Target}
 		// The name may be that of the first column of an array.
-		if k := strings.LastIndexByte(o.Target, '_'); k > 0 && len(o.More) > 0 {
+		if k := strings.LastIndexByte(o.Target, '_'); k > 0 && len(o.MoreTargets) > 0 {
 			answers = append(answers, o.Target[:k])
 		}
 	}

@@ -80,7 +80,7 @@ func TestArrays(t *testing.T) {
 			"[[1 2] [4 5]] [3.5 6.5] [] [] []\nf: npy: points x_train of shape [2 2], answers y_train; 2 rows of 2 features; " +
 				"arrays not read: x_test of shape [2], y_test of shape [2]"},
 		{"MedMNIST", medical, ReadOptions{}, "[[1 2 3 4] [5 6 7 8]] [0.5 1.5] [] [] []"},
-		{"its test part", medical, ReadOptions{TestPart: true, Dim: 4, DimOf: "f"}, "[[9 8 7 6]] [7.5] [] [] []"},
+		{"its test part", medical, ReadOptions{TestPart: true, Dim: 4, DimSource: "f"}, "[[9 8 7 6]] [7.5] [] [] []"},
 		{"points by name", medical, ReadOptions{Points: "test_images", Target: "none"}, "[[9 8 7 6]] [] [] [] []"},
 		{"scikit-learn", xy("data", "target"), ReadOptions{}, "[[1 2] [4 5]] [3.5 6.5]"},
 		{"without names", zipped(t, "arr_0.npy", whole, "arr_1.npy", saved(t, []float64{.5, 1.5}, 2, 1)), ReadOptions{},
@@ -90,7 +90,7 @@ func TestArrays(t *testing.T) {
 		{"two targets", zipped(t, "X.npy", whole, "y.npy", whole), ReadOptions{},
 			"[[1 2] [4 5]] [1 4] [] [] []\nf: npy: points X of shape [2 2], answers y; 2 rows of 2 features; further targets \"y_1\""},
 		{"two targets again", zipped(t, "X.npy", whole, "y.npy", whole),
-			ReadOptions{Target: "y_0", More: []string{"y_1"}, TargetOptional: true, Dim: 2}, "[[1 2] [4 5]] [1 4]"},
+			ReadOptions{Target: "y_0", MoreTargets: []string{"y_1"}, TargetOptional: true, Dim: 2}, "[[1 2] [4 5]] [1 4]"},
 		{"weights", xy("X", "y", "w"), ReadOptions{Weights: "w"}, "weights in column 4"},
 		{"not read", xy("X", "y", "w"), ReadOptions{}, "arrays not read: w of shape [2]"},
 		{"booleans", zipped(t, "X.npy", stored("|b1", "(2, 1)", "\x01\x00"), "y.npy", stored("|b1", "(2,)", "\x00\x01")),

@@ -220,8 +220,8 @@ func (m *manifest) read(p *packedPart, dir, role string) (d *Dataset, err error)
 		return v
 	}
 	d.Target, d.Weights, d.bestErrors = vector("y"), vector("weights"), vector("best")
-	for y := vector("y1"); y != nil; y = vector(fmt.Sprint("y", len(d.More)+1)) {
-		d.More = append(d.More, y)
+	for y := vector("y1"); y != nil; y = vector(fmt.Sprint("y", len(d.MoreTargets)+1)) {
+		d.MoreTargets = append(d.MoreTargets, y)
 	}
 	d.Groups, _ = npy.Ints(data["groups"])
 	if class, ok := npy.Ints(data["class"]); ok {

@@ -16,7 +16,7 @@ import (
 func packedSets() map[string]*Dataset {
 	x := []float64{1, 0, 2.5, 3, 0, -6, 0, 8, 9}
 	return map[string]*Dataset{
-		"dense": {Name: "d", X: points.NewDense(3, 3, x), Target: []float64{1, 2, 3}, More: [][]float64{{4, 5, 6}},
+		"dense": {Name: "d", X: points.NewDense(3, 3, x), Target: []float64{1, 2, 3}, MoreTargets: [][]float64{{4, 5, 6}},
 			Targets: []string{"a", "b"}, Columns: []string{"p", "q=1", "q=2"}, Weights: []float64{1, 2, 1},
 			Categories: []Category{{Column: "q", Values: []string{"1", "2"}}}, Read: &Reading{File: "d.csv", Rows: 3},
 			Scaling: &Scaling{Kind: "unit", Scale: []float64{1, 0, 1.0 / 3}}},

@@ -57,15 +57,15 @@ type ReadOptions struct {
 	// features are found by name and put into this order, and other columns are ignored.
 	Columns []string
 	// Target is the column of a csv file that has the answers: an index from 0, a negative index from the end (-1 is
-	// the last column), a name in the header, several names as a line of csv (all but the first are then More), or
+	// the last column), a name in the header, several names as a line of csv (all but the first become MoreTargets), or
 	// "none". The default is the last column, or none if Dim is set and the file has just Dim columns. Files of other
 	// formats have a separate place for their answers; for them Target may be "none", and a column other than -1 is an
 	// error.
 	Target string `flag:"target" with:"train|in|test"`
-	// More are the columns of a csv file with the answers of the second and further targets, in the form of Target.
-	// These answers are numbers. If TargetOptional is set and the file does not have Target, these columns are not
-	// needed either.
-	More []string
+	// MoreTargets are the columns of a csv file with the answers of the second and further targets, in the form of
+	// Target. These answers are numbers. If TargetOptional is set and the file does not have Target, these columns are
+	// not needed either.
+	MoreTargets []string
 	// TargetOptional states that the answers may be missing. Then a csv file with just Dim columns has no answers,
 	// whatever Target is; answers that cannot be read are ignored; and Target is ignored for files of other formats.
 	TargetOptional bool
@@ -84,7 +84,7 @@ type ReadOptions struct {
 	Groups  string `flag:"groups" with:"train"`
 	// Weights is the column of a csv file with the weights of the rows, in the form of Target. The default is none.
 	Weights string `flag:"weights" with:"train"`
-	// Keep are the columns of a csv file, in the form of Target, whose text is copied to Dataset.Kept.
+	// Keep are the columns of a csv file, in the form of Target, whose text is copied to Dataset.KeptColumns.
 	Keep []string `flag:"keep" with:"in"`
 	// Categorical are the columns of a csv file that are coded by several features: columns of words by features of 0
 	// and 1, and columns of dates as Dates describes. Dim counts these features.
@@ -100,8 +100,8 @@ type ReadOptions struct {
 	// Dim is the wanted number of features; the default is the number in the file. Sparse points whose last features
 	// are all zero get this dimension. Any other number is an error.
 	Dim int `flag:"dim" check:">=1" with:"train"`
-	// DimOf names the data whose number of features Dim is, such as the training file, for the error.
-	DimOf string
+	// DimSource names the data whose number of features Dim is, such as the training file, for the error.
+	DimSource string
 	// MaxRows is the largest number of rows that are read; the default is all.
 	MaxRows int `flag:"n" check:">=2" help:"use only the first N training rows"`
 	// Memory is the memory budget for the content while it is read, in bytes; exceeding it is an error. The default is
@@ -141,8 +141,8 @@ func (ReadOptions) Help() map[string]string {
 // dimMessage is the error text if the points have d features and not Dim.
 func (o *ReadOptions) dimMessage(d int) string {
 	owner := "want"
-	if o.DimOf != "" {
-		owner = safe.Name(o.DimOf) + " has"
+	if o.DimSource != "" {
+		owner = safe.Name(o.DimSource) + " has"
 	}
 	return fmt.Sprintf("points have %d features, %s %d", d, owner, o.Dim)
 }

@@ -220,12 +220,12 @@ func TestClassIn(t *testing.T) {
 		if got := d.ClassIn(c.known); !slices.Equal(got, c.want) {
 			t.Errorf("%q among %q: %v", c.labels, c.known, got)
 		}
-		if note, err := d.KnownLabels(c.known); (err != nil) != (c.want[0] < 0) || note != "" {
+		if note, err := d.CheckLabels(c.known); (err != nil) != (c.want[0] < 0) || note != "" {
 			t.Errorf("%q among %q: %s, %v", c.labels, c.known, note, err)
 		}
 	}
 	d := &Dataset{Name: "d", Labels: []string{"YES", "maybe"}, Class: []int{0, 1}}
-	note, err := d.KnownLabels([]string{"no", "yes"})
+	note, err := d.CheckLabels([]string{"no", "yes"})
 	contains(t, note, `labels taken as equal: "YES" = "yes"; d: the labels "maybe", of 1 of 2 rows, are not among`)
 	if at := d.ClassIn([]string{"no", "yes"}); err != nil || !slices.Equal(at, []int{1, -1}) {
 		t.Errorf("%v, %v", at, err)

@@ -19,12 +19,12 @@ const (
 // Repeats describes which rows of a data set form groups, and why. The rows of a group are always in the same part of a
 // split, and are left out together.
 type Repeats struct {
-	Rule     string `json:"rule"`            // auto, together or apart (Dataset.Group), or groups (Dataset.GroupBy)
-	Question string `json:"question"`        // question that an error answers: NewRow, NewCell or NewGroup
-	Other    string `json:"other,omitempty"` // a second question, whose answer may differ; "" if there is none
-	Repeated int    `json:"repeated"`        // number of rows with the features of an earlier row
-	Grouped  int    `json:"grouped"`         // number of rows in the group of an earlier row
-	Why      string `json:"why,omitempty"`   // reason for the decision
+	Rule          string `json:"rule"`            // auto, together, apart (Dataset.Group) or groups (GroupBy)
+	Question      string `json:"question"`        // question that an error answers: NewRow, NewCell or NewGroup
+	OtherQuestion string `json:"other,omitempty"` // a second question, whose answer may differ; "" if there is none
+	Repeated      int    `json:"repeated"`        // number of rows with the features of an earlier row
+	Grouped       int    `json:"grouped"`         // number of rows in the group of an earlier row
+	Why           string `json:"why,omitempty"`   // reason for the decision
 }
 
 // String describes the decision in one line; "" if no two rows have equal features or are in one group.
@@ -46,8 +46,8 @@ func (r *Repeats) String() string {
 	return text + "they count as new rows, as " + r.Why
 }
 
-// OfQuestion describes the rows on which an error is measured, given the question that it answers.
-func OfQuestion(question string) string {
+// RowsOfQuestion describes the rows on which an error is measured, given the question that it answers.
+func RowsOfQuestion(question string) string {
 	return map[string]string{NewRow: "new rows", NewCell: "rows whose features are new",
 		NewGroup: "rows of new groups", NewCopy: "rows whose copies the fit may have"}[question]
 }
@@ -55,8 +55,8 @@ func OfQuestion(question string) string {
 // Grouping is the grouping of the rows of a data set.
 type Grouping struct {
 	Repeats
-	First  []int // for each row, the first row of its group
-	Others []int // the same for the grouping of the question Other; nil if there is none
+	First      []int // for each row, the first row of its group
+	OtherFirst []int // the same for the grouping of the question OtherQuestion; nil if there is none
 }
 
 // Grouping returns the groups of d's rows; they are formed by the rule auto if no rule was applied. cells[i] is the
@@ -67,7 +67,7 @@ func (d *Dataset) Grouping(cells []int) *Grouping {
 	for i := range alone {
 		alone[i] = i
 	}
-	d = d.decided(cells)
+	d = d.withGroups(cells)
 	g := &Grouping{Repeats: *d.Repeats, First: alone}
 	if g.Repeated+g.Grouped == 0 {
 		return g
@@ -81,11 +81,11 @@ func (d *Dataset) Grouping(cells []int) *Grouping {
 	g.Repeated, g.Grouped = points.CountRepeated(cells), points.CountRepeated(g.First)
 	switch {
 	case g.Question == NewRow && !slices.Equal(g.First, cells):
-		g.Other, g.Others = NewCell, cells
+		g.OtherQuestion, g.OtherFirst = NewCell, cells
 	case g.Grouped > 0 && g.Question == NewRow:
-		g.Other, g.Others = NewCopy, alone
+		g.OtherQuestion, g.OtherFirst = NewCopy, alone
 	case g.Grouped > 0:
-		g.Other, g.Others = NewRow, alone
+		g.OtherQuestion, g.OtherFirst = NewRow, alone
 	}
 	return g
 }
@@ -127,10 +127,10 @@ func (d *Dataset) GroupBy(groups []int) *Dataset {
 	return &out
 }
 
-// Decided returns d, with groups formed by the rule auto if neither a rule nor groups were given.
-func (d *Dataset) Decided() *Dataset { return d.decided(nil) }
+// WithGroups returns d, with groups formed by the rule auto if neither a rule nor groups were given.
+func (d *Dataset) WithGroups() *Dataset { return d.withGroups(nil) }
 
-func (d *Dataset) decided(cells []int) *Dataset {
+func (d *Dataset) withGroups(cells []int) *Dataset {
 	switch {
 	case d.Repeats != nil:
 		return d
@@ -365,7 +365,7 @@ func answersOf(sets []*Dataset) []int {
 				class[i] = -1 - float64(c)
 			}
 		}
-		for _, v := range append([][]float64{class, d.Target, d.Weights}, d.More...) {
+		for _, v := range append([][]float64{class, d.Target, d.Weights}, d.MoreTargets...) {
 			if v != nil && len(v) == d.Len() {
 				add(j, v)
 				j++

@@ -351,16 +351,16 @@ func (s *Scaling) scalePoints(x points.Points) points.Points {
 // to the fit, as labels of new points may be. Scores of held-out points (package interval) are then those of new
 // points.
 func (d *Dataset) Holdout(share float64, seed uint64) (train, test *Dataset, err error) {
-	d = d.Decided()
+	d = d.WithGroups()
 	trainRows, testRows, err := d.HoldoutRows(share, seed)
 	if err != nil {
 		return nil, nil, err
 	}
-	return d.Subset(trainRows).OwnLabels(), d.Subset(testRows), nil
+	return d.Subset(trainRows).WithoutUnusedLabels(), d.Subset(testRows), nil
 }
 
-// OwnLabels returns d without the labels that no point has.
-func (d *Dataset) OwnLabels() *Dataset {
+// WithoutUnusedLabels returns d without the labels that no point has.
+func (d *Dataset) WithoutUnusedLabels() *Dataset {
 	if d.Class == nil || d.hasAllLabels() {
 		return d
 	}

@@ -182,7 +182,7 @@ func (s *Source) rejectColumnOptions(o *ReadOptions) error {
 		{"--categorical", slices.ContainsFunc(o.Categorical, isWords) && !o.TargetOptional},
 		{"--dates", len(o.Categorical) > 0 && !o.TargetOptional},
 		{"--drop", len(o.Drop) > 0 && !o.TargetOptional},
-		{"--target with several", len(o.More) > 0 && !o.TargetOptional}} {
+		{"--target with several", len(o.MoreTargets) > 0 && !o.TargetOptional}} {
 		if f.used {
 			return s.fileFault("a file of format %s has no columns with names: %s is for csv files", s.format.Name,
 				f.flag)

@@ -112,7 +112,7 @@ func (s *Source) Table(columns []Column, o *ReadOptions) (*Table, error) {
 
 // dropIndex drops the columns that are an index, unless an option names them.
 func (c *Table) dropIndex(columns []Column) {
-	namedColumns := slices.Concat([]string{c.o.Target, c.o.Weights}, c.o.More, c.o.Columns)
+	namedColumns := slices.Concat([]string{c.o.Target, c.o.Weights}, c.o.MoreTargets, c.o.Columns)
 	for _, k := range c.o.Categorical {
 		namedColumns = append(namedColumns, k.Column)
 	}
@@ -141,8 +141,8 @@ func (c *Table) Reads(j int) bool {
 // Compares reports whether Add compares the cells of column j, which is dropped, to recognize copies of a record.
 func (c *Table) Compares(j int) bool { return !c.Reads(j) && c.unused[j] != nil }
 
-// CompareNot excludes column j from this comparison, because it takes too much memory.
-func (c *Table) CompareNot(j int) {
+// ExcludeFromComparison excludes column j from this comparison, because it takes too much memory.
+func (c *Table) ExcludeFromComparison(j int) {
 	delete(c.unused, j)
 	c.reading.note("%s is not compared to tell copies of a record: it takes too much memory", c.columnName(j))
 }
@@ -168,7 +168,8 @@ func (c *Table) Dataset() (*Dataset, error) {
 	if err := cmp.Or(c.faultError(), c.checkBooleans()); err != nil {
 		return nil, err
 	}
-	d := &Dataset{Columns: c.featureNames(), Weights: c.weights, Kept: c.copiedCells, fileColumns: c.featureColumns}
+	d := &Dataset{Columns: c.featureNames(), Weights: c.weights, KeptColumns: c.copiedCells,
+		fileColumns: c.featureColumns}
 	if !c.isArray {
 		d.X = points.NewDense(c.rows, len(c.featureColumns), c.data)
 	}
@@ -185,8 +186,8 @@ func (c *Table) Dataset() (*Dataset, error) {
 		}
 	}
 	if len(c.moreTargets) > 0 {
-		c.reading.note("further targets %s", nameList(c.o.More))
-		d.More, d.Targets = c.moreAnswers, append([]string{c.o.Target}, c.o.More...)
+		c.reading.note("further targets %s", nameList(c.o.MoreTargets))
+		d.MoreTargets, d.Targets = c.moreAnswers, append([]string{c.o.Target}, c.o.MoreTargets...)
 	}
 	if err := c.encodeCategories(d); err != nil || c.target < 0 {
 		return d, err
@@ -202,7 +203,7 @@ func (c *Table) Dataset() (*Dataset, error) {
 func (s *Source) setAnswers(d *Dataset, a *answers, o *ReadOptions, err error) error {
 	err = cmp.Or(err, d.setAnswers(s, a, o.Task))
 	if pe, ok := errors.AsType[*ParseError](err); ok && o.TargetOptional {
-		d.Target, d.Class, d.Labels, d.More, d.Targets = nil, nil, nil, nil, nil
+		d.Target, d.Class, d.Labels, d.MoreTargets, d.Targets = nil, nil, nil, nil, nil
 		s.reading.Unjudged = fmt.Sprintf("line %d, %s", pe.Line, pe.Reason)
 		return nil
 	}

@@ -81,7 +81,7 @@ func TestErrorsPrint(t *testing.T) {
 		{"1 1:2\n1 " + evil + "\n", ReadOptions{}},
 		{"1 1:2\n1 " + long + "\n", ReadOptions{}},
 		{"1 1:2\n", ReadOptions{Target: evil}},
-		{"1 5:2\n", ReadOptions{Dim: 3, DimOf: evil}},
+		{"1 5:2\n", ReadOptions{Dim: 3, DimSource: evil}},
 	} {
 		_, err := Read(strings.NewReader(c.file), "a\x1b[31m\nfile", &c.o)
 		if err == nil {

@@ -79,7 +79,7 @@ func (l *Lab) model(c *mat.Dense, sol *Solution, started time.Time) *model.Model
 		c = mat.DenseCopyOf(c)
 		l.scaleRows(c)
 	}
-	d := l.data.Decided()
+	d := l.data.WithGroups()
 	return &model.Model{
 		Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.data.X, C: c, Weighted: l.weighted(), Labels: l.coding.Labels,
 		Targets: l.data.Targets, Mean: l.coding.Mean, Scaling: l.data.Scaling, Columns: l.data.Columns,

@@ -40,7 +40,7 @@ func (l *Lab) BestThreshold(ctx context.Context, m model.Metric) (*solve.Thresho
 	t := &solve.Threshold{Metric: m, Rows: description}
 	positive, sign := 1, 1.0
 	if m == model.F1 {
-		if positive = l.data.Rarer(); positive == 0 {
+		if positive = l.data.RarerClass(); positive == 0 {
 			sign = -1
 		}
 		t.Class = labels[positive]

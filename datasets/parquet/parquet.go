@@ -260,7 +260,7 @@ func (x *rowReader) addRowGroup(g int) error {
 // reads.
 func (x *rowReader) chooseColumns(g int, rows int64) (columns []*leafColumn, err error) {
 	memory := int64(0) // of the pages of the chosen columns, in bytes
-	free := x.s.Free()
+	free := x.s.FreeMemory()
 	for _, isRead := range []bool{true, false} {
 		for j, k := range x.columns {
 			if x.t.Reads(j) != isRead || !isRead && !x.t.Compares(j) {
@@ -271,7 +271,7 @@ func (x *rowReader) chooseColumns(g int, rows int64) (columns []*leafColumn, err
 			case err != nil && isRead:
 				return nil, err
 			case err != nil || !isRead && memory+bytes > free:
-				x.t.CompareNot(j)
+				x.t.ExcludeFromComparison(j)
 			default:
 				columns, memory = append(columns, k), memory+bytes
 			}

@@ -230,7 +230,7 @@ func TestParquetTypes(t *testing.T) {
 	})
 	d := must(datasets.Read(strings.NewReader(file), "f", &options{Drop: rest, Keep: append(rest, "a1")}))
 	got := ""
-	for _, column := range d.Kept {
+	for _, column := range d.KeptColumns {
 		got += fmt.Sprintf("%q ", column[1])
 	}
 	if want := `"30313233-3435-3637-3839-616263646530" "\\x1b007a" "\\x075b324a" "" "ab\\x1b\nc" "1" `; got != want {

@@ -188,7 +188,7 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*problemData, error) 
 		if d.train, d.test, err = train.Holdout(f.Holdout, holdoutSeed); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Train, err)
 		}
-		note, err := d.test.KnownLabels(d.train.Labels)
+		note, err := d.test.CheckLabels(d.train.Labels)
 		if d.addHint("%s", note); err != nil {
 			return nil, err
 		}
@@ -216,11 +216,11 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*problemData, error) 
 func (d *problemData) readTest(ctx context.Context, f *labFlags, train *datasets.Dataset,
 	o datasets.ReadOptions) (err error) {
 	o.Target, o.Task, o.Categorical = d.target, train.Task.String(), train.Categories
-	o.Columns, o.Dim, o.DimOf, o.TestPart = train.Columns, train.Dim(), f.Train, true
+	o.Columns, o.Dim, o.DimSource, o.TestPart = train.Columns, train.Dim(), f.Train, true
 	o.Drop = slices.DeleteFunc(slices.Clone(d.drop), func(name string) bool { return name == f.Weights })
 	o.MaxRows, o.Groups, o.AnswersOnly = 0, "", false
 	if train.Targets != nil {
-		o.More = train.Targets[1:]
+		o.MoreTargets = train.Targets[1:]
 	}
 	if d.test, err = datasets.ReadFile(ctx, f.Test, &o); err != nil {
 		return err
@@ -229,7 +229,7 @@ func (d *problemData) readTest(ctx context.Context, f *labFlags, train *datasets
 		d.addHint("%s has no column %s: each test row counts once", f.Test, f.Weights)
 	}
 	d.addHint("%s", unknownWordsWarning(d.test))
-	note, err := d.test.KnownLabels(train.Labels)
+	note, err := d.test.CheckLabels(train.Labels)
 	d.addHint("%s", note)
 	return err
 }

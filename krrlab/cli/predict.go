@@ -139,7 +139,7 @@ func (a *app) predict(ctx context.Context, f *predictFlags) error {
 	if err := a.sameData(ctx, data); err != nil {
 		return err
 	}
-	p := &predictions{keptColumns: data.Kept, decision: f.Decision}
+	p := &predictions{keptColumns: data.KeptColumns, decision: f.Decision}
 	if f.Bound {
 		if p.bounds, err = m.Bounds(data); err != nil {
 			return fmt.Errorf("%s: %w", f.Model, err)
@@ -186,7 +186,7 @@ func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.
 	if data.Read != nil {
 		lines.Add("read", "%s", data.Read)
 	}
-	if data.HasAnswers() && data.Task == m.Task() && len(data.More)+1 == max(1, len(m.Targets)) {
+	if data.HasAnswers() && data.Task == m.Task() && len(data.MoreTargets)+1 == max(1, len(m.Targets)) {
 		lines.Score(map[bool]string{true: "training", false: "test"}[m.FittedOn(data)], p.Score(data))
 	}
 	if p.bounds != nil {
@@ -241,7 +241,7 @@ func readForModel(ctx context.Context, m *model.Model, file string, o datasets.R
 	if err != nil {
 		return nil, err
 	}
-	switch note, err := d.KnownLabels(m.Labels); {
+	switch note, err := d.CheckLabels(m.Labels); {
 	case err != nil:
 		d.Read.Unjudged = cmp.Or(d.Read.Unjudged, err.Error())
 	case note != "":

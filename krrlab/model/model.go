@@ -288,12 +288,12 @@ func (m *Model) ReadOptions(o datasets.ReadOptions) datasets.ReadOptions {
 		o.Drop = m.Origin.Drop
 	}
 	o.Task, o.Categorical, o.Columns = m.Task().String(), m.Origin.Categorical, m.Columns
-	o.DimOf, o.KeepMissing = "the model", m.Scaling.Fills()
+	o.DimSource, o.KeepMissing = "the model", m.Scaling.Fills()
 	_, o.Dim, _ = m.Dims()
 	if o.Target == "" { // the target of the fit applies only to a file with columns
 		o.Target, o.TargetOptional = m.Origin.Target, true
 		if m.Targets != nil {
-			o.More = m.Targets[1:]
+			o.MoreTargets = m.Targets[1:]
 		}
 	}
 	return o
@@ -330,7 +330,7 @@ func (m *Model) Evaluate(ctx context.Context, d *datasets.Dataset, o *Options) (
 	if d.Task != m.Task() {
 		return nil, fmt.Errorf("model: test data for %v do not fit a model for %v", d.Task, m.Task())
 	}
-	if _, err := d.KnownLabels(m.Labels); err != nil {
+	if _, err := d.CheckLabels(m.Labels); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
 	p, err := m.Predict(ctx, d, o)
@@ -354,7 +354,7 @@ func (p *Prediction) Score(d *datasets.Dataset) *Score {
 		s.ErrorRate = wrong / total
 		return s
 	}
-	values, answers := [][]float64{p.Value}, append([][]float64{d.Target}, d.More...)
+	values, answers := [][]float64{p.Value}, append([][]float64{d.Target}, d.MoreTargets...)
 	for j := 1; j < len(answers); j++ {
 		values = append(values, mat.Col(nil, j, p.Decision))
 	}

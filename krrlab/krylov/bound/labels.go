@@ -30,7 +30,7 @@ func Open(f *mat.Dense, roots, errors []float64) (open int) {
 			}
 			continue
 		}
-		label := datasets.Label(row)
+		label := datasets.PredictedClass(row)
 		for j, v := range row {
 			if j != label && !(row[label]-v > roots[i]*(errors[label]+errors[j])) {
 				open++

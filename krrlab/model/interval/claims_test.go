@@ -36,7 +36,7 @@ func TestClaims(t *testing.T) {
 // TestCoverageOfTargets counts by hand, answers on the ends of their intervals included, of two targets.
 func TestCoverageOfTargets(t *testing.T) {
 	d := &datasets.Dataset{Task: datasets.Regression, X: points.NewDense(3, 1, []float64{1, 2, 3}),
-		Target: []float64{1, 2, 3}, More: [][]float64{{4, 5, 6}}}
+		Target: []float64{1, 2, 3}, MoreTargets: [][]float64{{4, 5, 6}}}
 	v := &Intervals{Lo: mat.NewDense(3, 2, []float64{1, 0, 0, 5.5, 3.5, 0}),
 		Hi: mat.NewDense(3, 2, []float64{9, 4, 1, 9, 9, 5})}
 	testkit.Equal(t, v.Coverage(&model.Prediction{}, d), 2.0/6)

@@ -97,7 +97,7 @@ func LeaveOneOut(s *System) *model.Calibration {
 	scores, class := mat.NewDense(n, 1, nil), make([]int, n)
 	groups := map[int]map[int]bool{} // of the rows of each class
 	for i := range n {
-		if class[i] = datasets.Label(s.y.RawRowView(i)); groups[class[i]] == nil {
+		if class[i] = datasets.PredictedClass(s.y.RawRowView(i)); groups[class[i]] == nil {
 			groups[class[i]] = map[int]bool{}
 		}
 		groups[class[i]][s.same[i]] = true

@@ -32,7 +32,7 @@ func problem(n, d, t int, sigma float64, classes bool, seed uint64) (k, y *mat.D
 			row[j] = math.Sin(2*x.At(i, 0)+float64(j)) + x.At(i, d-1)*x.At(i, 0)/2 + 0.3*g.NormFloat64()
 		}
 		if classes {
-			code(row, datasets.Label(row))
+			code(row, datasets.PredictedClass(row))
 		}
 	}
 	return k, y
@@ -64,7 +64,7 @@ func score(y, e *mat.Dense, o *Problem) float64 {
 		switch {
 		case !o.Classes:
 			sum += w * floats.Dot(e.RawRowView(i), e.RawRowView(i)) / float64(t)
-		case datasets.Label(f) != datasets.Label(y.RawRowView(i)):
+		case datasets.PredictedClass(f) != datasets.PredictedClass(y.RawRowView(i)):
 			sum += w
 		}
 	}

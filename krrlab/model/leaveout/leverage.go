@@ -183,7 +183,7 @@ func thresholds(y, r *mat.Dense) []float64 {
 			out[i] = res[0] / row[0]
 			continue
 		}
-		a := datasets.Label(row)
+		a := datasets.PredictedClass(row)
 		out[i] = math.Inf(-1)
 		for j := range row {
 			if j != a {

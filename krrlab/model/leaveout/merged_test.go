@@ -91,7 +91,7 @@ func repeating(n, different, t int, classes, weights bool, seed uint64) (k, y *m
 			row[j] = 3*few.At(of[i], 0) + 2 + 0.5*g.NormFloat64()
 		}
 		if classes {
-			code(row, datasets.Label([]float64{row[0] - 2.5}))
+			code(row, datasets.PredictedClass([]float64{row[0] - 2.5}))
 		}
 	}
 	return k, y, o

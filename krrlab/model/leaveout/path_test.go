@@ -64,7 +64,7 @@ func sets(t *testing.T, n int) (out []set) {
 				f[j] = math.Sin(2*row[0]+2*float64(j)) + row[1]*row[2]/2 + 0.3*g.NormFloat64()
 			}
 			if s.classes {
-				code(f, datasets.Label(f))
+				code(f, datasets.PredictedClass(f))
 			}
 			for j := range row {
 				sq += (row[j] - x.Row(0)[j]) * (row[j] - x.Row(0)[j]) / float64(n)

@@ -98,11 +98,11 @@ func (m *merged) wrong(e *mat.Dense, within func(i int) float64) (share, open fl
 	n, t := y.Dims()
 	f, total := make([]float64, t), 0.0
 	for i := range n {
-		truth := datasets.Label(y.RawRowView(i))
+		truth := datasets.PredictedClass(y.RawRowView(i))
 		for j := range f {
 			f[j] = y.At(i, j) - e.At(i, j)
 		}
-		if datasets.Label(f) != truth {
+		if datasets.PredictedClass(f) != truth {
 			share += m.scored(i)
 		}
 		if math.Abs(datasets.Margin(f, truth))/2 <= within(i) {

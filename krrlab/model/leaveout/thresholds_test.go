@@ -30,7 +30,7 @@ func TestThresholds(t *testing.T) {
 				for j := range f {
 					f[j] = y.At(i, j) - r.At(i, j)/p
 				}
-				testkit.Equal(t, datasets.Label(f) != datasets.Label(y.RawRowView(i)), (p < tau), cols, p, tau)
+				testkit.Equal(t, datasets.PredictedClass(f) != datasets.PredictedClass(y.RawRowView(i)), (p < tau), cols, p, tau)
 			}
 		}
 	}

@@ -243,7 +243,7 @@ func TestJobRefuses(t *testing.T) {
 func TestData(t *testing.T) {
 	for kind, x := range kinds(60, 4) {
 		several := regression(x)
-		several.More, several.Targets = [][]float64{several.Target[:]}, []string{"a", "b"}
+		several.MoreTargets, several.Targets = [][]float64{several.Target[:]}, []string{"a", "b"}
 		several.Columns, several.Note = []string{"p", "q", "r", "s"}, "generated"
 		for _, train := range []*datasets.Dataset{several, regression(x).Center(), classes(x, 2), classes(x, 3)} {
 			for _, scale := range datasets.Scalings {

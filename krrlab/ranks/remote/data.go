@@ -70,7 +70,7 @@ func (j *data) read(root string) (*datasets.Dataset, error) {
 	} else {
 		d.Target = mat.Col(nil, 0, m.C)
 		for k := 1; k < m.C.RawMatrix().Cols; k++ {
-			d.More = append(d.More, mat.Col(nil, k, m.C))
+			d.MoreTargets = append(d.MoreTargets, mat.Col(nil, k, m.C))
 		}
 	}
 	if j.Weighted {

@@ -23,8 +23,8 @@ type Result struct {
 	Repeats datasets.Repeats `json:"repeats"`
 	// NoIntervalReason explains why equal rows could not be left out together; the result then claims no interval.
 	NoIntervalReason string `json:"unclaimed,omitempty"`
-	// OtherScore is the score at the best λ for the question Repeats.Other. It is nil if there is no such question, or
-	// without dense factors.
+	// OtherScore is the score at the best λ for the question Repeats.OtherQuestion. It is nil if there is no such
+	// question, or without dense factors.
 	OtherScore *leaveout.Score `json:"other,omitempty"`
 
 	Why     string  `json:"why,omitempty"`            // reason for not using dense factors although n is small enough
@@ -124,14 +124,14 @@ func (r *Result) String() string {
 	best := scores[r.Best]
 	errorText := r.errorText(best.Error.Value)
 	if r.Repeats.String() != "" {
-		errorText += " on " + datasets.OfQuestion(r.Repeats.Question)
+		errorText += " on " + datasets.RowsOfQuestion(r.Repeats.Question)
 	}
 	if r.OtherScore != nil {
 		v := r.OtherScore.Error.Value
 		if !r.Classes {
 			v = math.Sqrt(v)
 		}
-		errorText += fmt.Sprintf(" (%s on %s)", r.errorText(v), datasets.OfQuestion(r.Repeats.Other))
+		errorText += fmt.Sprintf(" (%s on %s)", r.errorText(v), datasets.RowsOfQuestion(r.Repeats.OtherQuestion))
 	}
 	tuneNote := "; other σ and kernels: krrlab tune"
 	if r.Weighted || r.Kernel.Name == "precomputed" { // tune supports neither

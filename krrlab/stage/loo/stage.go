@@ -95,9 +95,9 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 			r.Best = i
 		}
 	}
-	if dense && groups.Others != nil {
+	if dense && groups.OtherFirst != nil {
 		q.Residuals = false
-		q.Same, q.Groups = groups.Equal(groups.Others)
+		q.Same, q.Groups = groups.Equal(groups.OtherFirst)
 		alternative := &Result{}
 		if err := alternative.scoreDense(ctx, b, q, []float64{r.Scores[r.Best].Lambda}); err != nil {
 			return nil, err

@@ -70,7 +70,7 @@ func (j *judgment) loss(y, e *mat.Dense) *loss {
 		classWeights: make([]float64, max(t, 2))}
 	s.f.Sub(y, e)
 	for i := range n {
-		s.truth[i] = datasets.Label(y.RawRowView(i))
+		s.truth[i] = datasets.PredictedClass(y.RawRowView(i))
 		s.classWeights[s.truth[i]] += weights[i]
 	}
 	for _, w := range s.classWeights {

@@ -61,7 +61,7 @@ func (s *scores) errorLosses(m model.Metric) (rows, soft []float64) {
 			row[0] -= threshold
 		}
 		margin := datasets.Margin(row, s.truth[i]) / 2 // margin of the true label, in units of the coding
-		if datasets.Label(row) != s.truth[i] {
+		if datasets.PredictedClass(row) != s.truth[i] {
 			rows[i] = v[i]
 		}
 		soft[i] = v[i] * smoothStep(-margin, width)
@@ -107,7 +107,7 @@ func (s *scores) f1(positive int) (rows, soft []float64) {
 		for i := range n {
 			row := s.f.RawRowView(i)
 			hard[i], smooth[i] = 0, smoothStep(datasets.Margin(row, c)/2, softness)
-			if datasets.Label(row) == c {
+			if datasets.PredictedClass(row) == c {
 				hard[i] = 1
 			}
 		}

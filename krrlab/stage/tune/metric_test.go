@@ -74,7 +74,7 @@ func TestMetrics(t *testing.T) {
 				p.Decision.Apply(func(_, _ int, v float64) float64 { return v - threshold }, p.Decision)
 			}
 			for i := range d.Class {
-				p.Class = append(p.Class, datasets.Label(p.Decision.RawRowView(i)))
+				p.Class = append(p.Class, datasets.PredictedClass(p.Decision.RawRowView(i)))
 			}
 			weighty := *d
 			weighty.Weights = w

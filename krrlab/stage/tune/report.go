@@ -81,12 +81,12 @@ func (r *Result) repeatsNote() string {
 	if text == "" {
 		return ""
 	}
-	text += "; the error is of " + datasets.OfQuestion(r.Repeats.Question)
+	text += "; the error is of " + datasets.RowsOfQuestion(r.Repeats.Question)
 	if !r.OtherError.Known() {
 		return text
 	}
 	otherText := strings.TrimPrefix(r.Metric.Text(float64(r.OtherError)), "error ")
-	return fmt.Sprintf("%s (%s on %s)", text, otherText, datasets.OfQuestion(r.Repeats.Other))
+	return fmt.Sprintf("%s (%s on %s)", text, otherText, datasets.RowsOfQuestion(r.Repeats.OtherQuestion))
 }
 
 func (r *Result) classes() bool { return r.Task == "classification" }

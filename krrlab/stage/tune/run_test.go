@@ -77,9 +77,9 @@ func TestTuneTargets(t *testing.T) {
 	wants := map[bool]*tune.Result{}
 	for _, unit := range []float64{1, 1 << 20} {
 		one := *set
-		one.Targets, one.More = []string{"y", "z"}, [][]float64{make([]float64, len(other))}
+		one.Targets, one.MoreTargets = []string{"y", "z"}, [][]float64{make([]float64, len(other))}
 		for i, v := range other {
-			one.More[0][i] = unit * v
+			one.MoreTargets[0][i] = unit * v
 		}
 		for _, valid := range []*datasets.Dataset{nil, one.Head(100)} {
 			lab := newLab(&one, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, Seed: 3, Solver: krrlab.Direct})

@@ -191,11 +191,11 @@ func (s *search) distinctRows() []int {
 	return slices.DeleteFunc(slices.Clone(s.order), func(i int) bool { return s.groups.First[i] != i })
 }
 
-// otherError returns the error of a point for the alternative grouping of equal rows (Repeats.Other), or
+// otherError returns the error of a point for the alternative grouping of equal rows (Repeats.OtherQuestion), or
 // stage.Unknown if there is no alternative or the level has no leave-one-out.
 func (s *search) otherError(ctx context.Context, p *Point) (stage.Number, error) {
 	sample := s.levels[p.Level].sample
-	if sample == nil || sample.groups.Others == nil || sample.fittedRows > 0 {
+	if sample == nil || sample.groups.OtherFirst == nil || sample.fittedRows > 0 {
 		return stage.Unknown, nil
 	}
 	k, err := kernel.FromSpec(p.Spec())
@@ -206,7 +206,7 @@ func (s *search) otherError(ctx context.Context, p *Point) (stage.Number, error)
 	if err = sample.formKernel(ctx, k); err != nil {
 		return stage.Unknown, err
 	}
-	l, err := sample.leaveOut(ctx, p.Lambda, sample.groups.Others)
+	l, err := sample.leaveOut(ctx, p.Lambda, sample.groups.OtherFirst)
 	if err != nil {
 		return stage.Unknown, err
 	}

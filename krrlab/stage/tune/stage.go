@@ -83,7 +83,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
-	train := p.Train.Decided()
+	train := p.Train.WithGroups()
 	classes := p.Train.Class != nil
 	metric, err := model.MetricOf(o.Metric, classes)
 	if err != nil {
@@ -97,7 +97,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		judgment: judgment{metric: metric}}
 	data.y = data.judgment.inTargetUnits(mat.DenseCopyOf(y), y)
 	if p.T == 1 && classes {
-		data.judgment.positiveClass = p.Train.Rarer()
+		data.judgment.positiveClass = p.Train.RarerClass()
 	}
 	if o.Valid != nil {
 		if o.Valid, err = p.Train.Scaling.Apply(o.Valid); err != nil {
@@ -158,7 +158,7 @@ type evaluator struct {
 // holdout returns the evaluator of the last level of a large problem. It fits all rows and judges by o.Valid. If
 // o.Valid is nil, it holds out a fifth of the rows, but at most 5,000, to judge by, and fits the others.
 func (o *Options) holdout(b Bench, p *stage.Problem, trainY *mat.Dense, judgment judgment) (*evaluator, error) {
-	allRows, judgedRows, name, err := p.Train.Decided(), o.Valid, "validation rows", error(nil)
+	allRows, judgedRows, name, err := p.Train.WithGroups(), o.Valid, "validation rows", error(nil)
 	train := allRows
 	if judgedRows == nil {
 		for attempt := range uint64(50) { // until the fitted rows have two classes

@@ -318,7 +318,7 @@ func (c *checker) checkPredictions(ctx context.Context) error {
 	pred := &model.Prediction{Labels: c.model.Labels, Decision: f}
 	if c.model.Labels == nil {
 		pred.Value = mat.Col(nil, 0, f)
-		if c.test.HasAnswers() && len(c.test.More)+1 == c.result.T {
+		if c.test.HasAnswers() && len(c.test.MoreTargets)+1 == c.result.T {
 			c.result.TestError = stage.Number(pred.Score(c.test).RMSE)
 		}
 		return nil

@@ -182,7 +182,7 @@ func TestBounds(t *testing.T) {
 				if p.Gap[q] > 1 {
 					proved++
 					got, want := p.F[q*cols:(q+1)*cols], exact.F[q*cols:(q+1)*cols]
-					testkit.Equal(t, datasets.Label(got), datasets.Label(want), spec.Name, q)
+					testkit.Equal(t, datasets.PredictedClass(got), datasets.PredictedClass(want), spec.Name, q)
 				}
 			}
 			testkit.Near(t, p.Open(), (1 - float64(proved)/float64(z.N)), 1e-12, spec.Name, proved, z.N)
