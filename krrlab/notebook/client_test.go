@@ -171,7 +171,7 @@ func (c *client) run(code string, more ...map[string]any) (string, map[string]an
 	return c.until(id), reply
 }
 
-// until collects what is published of a request until the kernel is idle.
+// until collects the messages published for a request until the kernel is idle.
 func (c *client) until(id string) string {
 	c.t.Helper()
 	var out []string

@@ -16,13 +16,14 @@ import (
 	_ "github.com/krrlab/lab/krrlab/notebook/bindings"
 )
 
-// lines is a writer of what cells print.
+// lines collects the text that cells print.
 type lines struct {
 	mu sync.Mutex
 	b  strings.Builder
 }
 
-// open returns an engine, and what runs a cell: it returns what the cell printed, its values and its error.
+// open returns an engine and a function that runs a cell. The function returns the printed text, the values after → and
+// the error after ✗.
 func open(t testing.TB) (*Engine, func(code string) string) {
 	t.Helper()
 	out := &lines{}
@@ -43,7 +44,7 @@ func open(t testing.TB) (*Engine, func(code string) string) {
 		}
 		v, err := c.Run(func() bool { return false }, func(int) {})
 		e.mu.Lock()
-		e.sweep() // what a later cell needs must stay
+		e.sweep() // must not remove what later cells need
 		e.mu.Unlock()
 		text := out.b.String()
 		for _, x := range v {
@@ -88,8 +89,8 @@ bad`)
 	testkit.Equal(t, got, "→0")
 }
 
-// TestCollected runs the garbage collector while compiled code calls methods of cells with values that nothing else
-// holds.
+// TestCollected runs the garbage collector while compiled code calls methods of cells with values that have no other
+// references.
 func TestCollected(t *testing.T) {
 	e, run := open(t)
 	sum := func(f interface {
@@ -119,7 +120,8 @@ func TestManyTypes(t *testing.T) {
 	}
 }
 
-// TestRoom declares more methods than there is room for, in a separate process: the cell fails, not the process.
+// TestRoom declares more methods than fit in the method table, in a separate process. The cell must fail, and the process
+// must continue.
 func TestRoom(t *testing.T) {
 	if os.Getenv("KRRLAB_ROOM") == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestRoom$", "-test.v")
@@ -172,7 +174,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestMembers lists what can stand behind a dot.
+// TestMembers lists the names that can follow a dot.
 func TestMembers(t *testing.T) {
 	e, run := open(t)
 	run("type in struct{ a int }\nfunc (i *in) B() {}\ntype P[T any] struct { in; V T }\nfunc (p P[T]) Get() T { " +

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestForgotten declares the same names again and again: what nothing refers to any more is forgotten.
+// TestForgotten declares the same names repeatedly. Objects without references must be released.
 func TestForgotten(t *testing.T) {
 	e, run := open(t)
 	heap := func() int64 {

@@ -16,8 +16,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestImportOrder imports all packages in several orders, each time into a fresh engine: each is whole and the same,
-// and none comes from Go's source.
+// TestImportOrder imports all packages in several orders, each time into a new engine. Each package must be complete and
+// the same in all orders, and none may be loaded from the source of Go.
 func TestImportOrder(t *testing.T) {
 	paths := slices.Sorted(maps.Keys(Packages()))
 	first := map[string]string{}
@@ -67,7 +67,7 @@ func differing(a, b string) (out string) {
 	return " more or less"
 }
 
-// contents lists what cells can name of a package.
+// contents lists the names of a package that cells can use.
 func contents(p *types.Package) string {
 	var b strings.Builder
 	for _, name := range p.Scope().Names() {
@@ -92,7 +92,8 @@ func contents(p *types.Package) string {
 	return b.String()
 }
 
-// TestNotImported names a package that is not there, or whose table is wrong, in the error; others are not harmed.
+// TestNotImported imports a package that does not exist and one with a wrong table. The error must name the package, and
+// other packages must remain usable.
 func TestNotImported(t *testing.T) {
 	e, run := open(t)
 	testkit.Fails(t, testkit.ErrOf(e.loader.Import("go/nowhere")), "package go/nowhere is not in this kernel")

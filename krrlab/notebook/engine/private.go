@@ -18,7 +18,7 @@ type feature struct {
 	fields         []*field
 }
 
-// The features. Unexported fields are used in this package only, and only through these features.
+// The features and the fields that each needs. All uses of unexported fields in this package belong to a feature.
 var (
 	haltFeature = &feature{"interrupts of loops and recursions", "an interrupt leaves the cell behind",
 		[]*field{funcsField, instrsField, blocksField}}

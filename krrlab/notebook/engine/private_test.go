@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// lacking are cells that show what each feature does, and what is there without it.
+// lacking lists cells whose results depend on features, with the expected results with and without these features.
 var lacking = []struct {
 	needs     []*feature
 	code      []string
@@ -29,8 +29,8 @@ var lacking = []struct {
 		"k := mk[int]()", "_, ok := k.(box[int])\nok"}, "→true", "✗"},
 }
 
-// TestMissing takes each private field away in turn, and all of them: the kernel says what it lacks, and cells that
-// need none of that run as ever.
+// TestMissing removes each private field in turn, and all of them together. The kernel must report the missing features,
+// and cells that do not need them must run as usual.
 func TestMissing(t *testing.T) {
 	if lines := Missing(); lines != nil {
 		t.Fatal(lines)
@@ -83,7 +83,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// halts stops a loop that ends by itself.
+// halts stops a loop that would end after a few iterations.
 func halts(t *testing.T) {
 	e, run := open(t)
 	n := 0

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// sessions are sessions of many cells, each behind a title. A cell ends with a line of -- and how what comes of it
-// begins: what it prints, its values behind →, its error behind ✗.
+// sessions contains sessions of many cells, each after its title. A cell ends with a line that consists of -- and the
+// start of the expected result: the printed text, values after →, or an error after ✗.
 //
 //go:embed testdata/sessions.txt
 var sessions string
@@ -18,7 +18,8 @@ var (
 	unescape = strings.NewReplacer(`\\`, `\`, `\n`, "\n")
 )
 
-// TestSessions runs each session: what is declared again, what closures keep, and values of types of before.
+// TestSessions runs each session. They test repeated declarations, variables captured by closures, and values of types
+// that were declared again.
 func TestSessions(t *testing.T) {
 	for s := range strings.SplitSeq(strings.TrimPrefix(sessions, "## "), "\n## ") {
 		title, text, _ := strings.Cut(s, "\n")

@@ -8,7 +8,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// sources are packages that are not compiled in: name of the language, then files.
+// sources contains packages that are not compiled in: the language version, followed by the files.
 var sources = map[string][]string{
 	"ex.org/count": {"go1.26", `package count
 
@@ -134,7 +134,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestSourceCost: a cell compiles of an interpreted package what it uses.
+// TestSourceCost checks that a cell compiles only those functions of an interpreted package that it uses.
 func TestSourceCost(t *testing.T) {
 	var big strings.Builder
 	big.WriteString("package big\n\nfunc One() int { return 1 }\n")

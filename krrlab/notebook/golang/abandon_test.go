@@ -32,7 +32,7 @@ func TestLeave(t *testing.T) {
 			t.Errorf("%%who after %s: %q", code, got)
 		}
 	}
-	// What was left behind is woken, and does no harm: it is interrupted before it gets far.
+	// Wake the abandoned goroutines: they must be interrupted before they change anything.
 	testkit.Equal(t, run(s, "go func() { for i := 0; i < 2; i++ { ch <- 1 } }()\nfresh := 5\nfresh"), "→5")
 	for range 20 {
 		if got := run(s, "fresh + kept"); got != "→46" {

@@ -53,7 +53,7 @@ func TestCompiled(t *testing.T) {
 	}
 }
 
-// TestCompiledErrors: what is wrong with a compiled cell is one line, that of the reader.
+// TestCompiledErrors checks that an error in a compiled cell is reported in one line, with the line number of the cell.
 func TestCompiledErrors(t *testing.T) {
 	s := openGo(t)
 	if got := numbered(s, 1,

@@ -13,7 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// album keeps the HTML of what is shown.
+// album collects the HTML of displayed values.
 type album struct {
 	sheet
 	pages []string

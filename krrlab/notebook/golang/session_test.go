@@ -318,10 +318,11 @@ func TestIsComplete(t *testing.T) {
 
 func equal(got, want string) bool { return got == want }
 
-// step is a cell, and what is to come of it.
+// step is a cell and its expected result.
 type step struct{ code, want string }
 
-// scripts are the cells of tests, behind their names. A cell ends with a line of -- and what is to come of it.
+// scripts contains the cells of tests, after the names of the tests. A cell ends with a line that consists of -- and the
+// expected result.
 //
 //go:embed testdata/cells.txt
 var scripts string

@@ -9,8 +9,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestReadConnection reads connection files: what is missing or unknown is refused, or replaced by
-// what is safe.
+// TestReadConnection reads connection files. Missing or unknown values must be rejected or replaced by safe ones.
 func TestReadConnection(t *testing.T) {
 	const ports = `"shell_port":1,"iopub_port":2,"stdin_port":3,"control_port":4,"hb_port":65535`
 	for _, x := range []struct{ file, address, want string }{

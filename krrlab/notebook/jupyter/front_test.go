@@ -104,7 +104,7 @@ func (f *front) request(typ string, content any) ([][]byte, string) {
 	return frames, string(frames[2])
 }
 
-// tell sends a request and returns what is published of it, as types and contents, up to idle.
+// tell sends a request and returns the types and contents of the messages published for it, until the state is idle.
 func (f *front) tell(typ string, content any) (words []string) {
 	f.t.Helper()
 	frames, header := f.request(typ, content)

@@ -58,7 +58,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestCells runs cells: what is published and answered, counted and kept.
+// TestCells runs cells and checks the published messages, the replies, the execution counts and the history.
 func TestCells(t *testing.T) {
 	f := connect(t, "k")
 	reply, words := f.ask("execute_request", content{"code": "x", "user_expressions": map[string]string{"e": "y"}})

@@ -176,22 +176,22 @@ const haltGrace = 500 * time.Millisecond
 // Call calls function number f of the Stub. in contains the arguments and out pointers to the results. If halt is
 // closed and the call does not return within haltGrace, the program is killed and Call returns ErrHalted.
 func (p *process) Call(halt <-chan struct{}, f int, in, out []any) error {
-	var regs regions
-	collector := &message{offsetOf: regs.add}
+	var sliceRegions regions
+	collector := &message{offsetOf: sliceRegions.add}
 	for _, v := range in {
 		collector.put(reflect.ValueOf(v))
 	}
-	ln, err := p.acquireLane(8 * regs.assignOffsets())
+	ln, err := p.acquireLane(8 * sliceRegions.assignOffsets())
 	if err != nil {
 		return err
 	}
 	defer p.releaseLane(ln)
-	request := &message{offsetOf: regs.offsetOf}
+	request := &message{offsetOf: sliceRegions.offsetOf}
 	request.putWords(uint64(ln.number), uint64(f), uint64(ln.offset), uint64(len(ln.memory)))
 	for _, v := range in {
 		request.put(reflect.ValueOf(v))
 	}
-	for _, reg := range regs {
+	for _, reg := range sliceRegions {
 		copy(ln.memory[8*reg.offset:], bytesOf(reg.values))
 	}
 	_ = request.send(p.requests) // an error means that the process has ended; then the reply channel is closed
@@ -210,7 +210,7 @@ func (p *process) Call(halt <-chan struct{}, f int, in, out []any) error {
 	if !ok {
 		return p.exitErr
 	}
-	for _, reg := range regs {
+	for _, reg := range sliceRegions {
 		// write only if there are changes: other goroutines may read an unchanged slice at the same time
 		original, returned := bytesOf(reg.values), ln.memory[8*reg.offset:][:8*len(reg.values)]
 		if !bytes.Equal(original, returned) {
