@@ -120,8 +120,8 @@ func TestManyTypes(t *testing.T) {
 	}
 }
 
-// TestRoom declares more methods than fit in the method table, in a separate process. The cell must fail, and the process
-// must continue.
+// TestRoom declares more methods than fit in the method table, in a separate process. The cell must fail, and the
+// process must continue.
 func TestRoom(t *testing.T) {
 	if os.Getenv("KRRLAB_ROOM") == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestRoom$", "-test.v")

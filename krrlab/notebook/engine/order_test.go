@@ -16,8 +16,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestImportOrder imports all packages in several orders, each time into a new engine. Each package must be complete and
-// the same in all orders, and none may be loaded from the source of Go.
+// TestImportOrder imports all packages in several orders, each time into a new engine. Each package must be complete
+// and the same in all orders, and none may be loaded from the source of Go.
 func TestImportOrder(t *testing.T) {
 	paths := slices.Sorted(maps.Keys(Packages()))
 	first := map[string]string{}
@@ -92,8 +92,8 @@ func contents(p *types.Package) string {
 	return b.String()
 }
 
-// TestNotImported imports a package that does not exist and one with a wrong table. The error must name the package, and
-// other packages must remain usable.
+// TestNotImported imports a package that does not exist and one with a wrong table. The error must name the package,
+// and other packages must remain usable.
 func TestNotImported(t *testing.T) {
 	e, run := open(t)
 	testkit.Fails(t, testkit.ErrOf(e.loader.Import("go/nowhere")), "package go/nowhere is not in this kernel")

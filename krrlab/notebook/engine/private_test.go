@@ -29,8 +29,8 @@ var lacking = []struct {
 		"k := mk[int]()", "_, ok := k.(box[int])\nok"}, "→true", "✗"},
 }
 
-// TestMissing removes each private field in turn, and all of them together. The kernel must report the missing features,
-// and cells that do not need them must run as usual.
+// TestMissing removes each private field in turn, and all of them together. The kernel must report the missing
+// features, and cells that do not need them must run as usual.
 func TestMissing(t *testing.T) {
 	if lines := Missing(); lines != nil {
 		t.Fatal(lines)

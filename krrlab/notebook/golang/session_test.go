@@ -321,9 +321,8 @@ func equal(got, want string) bool { return got == want }
 // step is a cell and its expected result.
 type step struct{ code, want string }
 
-// scripts contains the cells of tests, after the names of the tests. A cell ends with a line that consists of -- and the
-// expected result.
-//
+// scripts contains the cells of tests, after the names of the tests. A cell ends with a line that consists of -- and
+// the expected result.
 //go:embed testdata/cells.txt
 var scripts string
 
