@@ -16,7 +16,7 @@ import (
 // altered draws maps whose features are changed.
 type altered struct {
 	feature.Dist
-	to func(m hashed, x *points.Dense, z *mat.Dense) // z, n×s, has the features of x
+	to func(m hashFunctions, x *points.Dense, z *mat.Dense) // z, n×s, has the features of x
 }
 
 func (d altered) Sample(dim, s int, g rng.Stream) (feature.Map, error) {
@@ -44,19 +44,19 @@ func (m alteredMap) MapTo(z []float64, ld int, x points.Points, w *feature.Works
 }
 
 // Hash lets a TensorSketch say what its hashes are.
-func (m alteredMap) Hash(t, i int) (int, float64) { return m.Map.(hashed).Hash(t, i) }
+func (m alteredMap) Hash(t, i int) (int, float64) { return m.Map.(hashFunctions).Hash(t, i) }
 
 // scaledBy are features times a number.
 func scaledBy(d feature.Dist, by float64) feature.Dist {
-	return altered{d, func(_ hashed, _ *points.Dense, z *mat.Dense) { z.Scale(by, z) }}
+	return altered{d, func(_ hashFunctions, _ *points.Dense, z *mat.Dense) { z.Scale(by, z) }}
 }
 
 // byTuples is a TensorSketch by the definition, all tuples of coordinates in turn, with g₁(i₁)g₂(i₂)…, or as printed
 // with g₂(i₁).
 func byTuples(k kernel.Polynomial, printed bool) feature.Dist {
-	return altered{feature.TensorSketch{Kernel: k}, func(m hashed, x *points.Dense, z *mat.Dense) {
+	return altered{feature.TensorSketch{Kernel: k}, func(m hashFunctions, x *points.Dense, z *mat.Dense) {
 		n, s := z.Dims()
-		up := lifted(k, x)
+		up := lift(k, x)
 		v := tensors(up, k.Degree)
 		z.Zero()
 		for c := range power(up.D, k.Degree) {
@@ -86,7 +86,7 @@ func (d changed) Sample(m, s int, g rng.Stream) (sketch.Operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r, ok := o.(rowed); ok {
+	if r, ok := o.(srhtEntries); ok {
 		return changedRows{changedOp{o, d.out}, r}, nil
 	}
 	return changedOp{o, d.out}, nil
@@ -99,7 +99,7 @@ type changedOp struct {
 
 type changedRows struct {
 	changedOp
-	rowed
+	srhtEntries
 }
 
 func (o changedOp) Apply64(dst []float64, ldd int, src []float64, lds, rows int, w *sketch.Workspace) {
@@ -146,12 +146,12 @@ func (m transposed) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 func (m transposed) StatDim() float64 { return 0 }
 
 func printedU(_ context.Context, z *points.Dense32, _, lambdaP float64, _ precond.Form) (Preconditioner, error) {
-	w := whole(z)
+	w := toFloat64(z)
 	var c mat.Dense
 	c.Mul(w.T(), w)
-	l := factor(shifted(symmetrized(&c), lambdaP))
+	l := factor(addRidge(symmetricPart(&c), lambdaP))
 	var u, inv mat.Dense
-	well(l.SolveTo(&u, true, w.T())) // L⁻ᵀZᵀ
+	checkSolve(l.SolveTo(&u, true, w.T())) // L⁻ᵀZᵀ
 	inv.Mul(u.T(), &u)
 	inv.Sub(identity(z.N), &inv)
 	inv.Scale(1/lambdaP, &inv)

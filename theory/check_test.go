@@ -42,7 +42,7 @@ func TestMeasures(t *testing.T) {
 	e := &experiment{}
 	e.atMost("a", []float64{0.1, 0.5}, 1)
 	e.atMost("b", []float64{0.1, math.NaN()}, 1)
-	e.share("c", []float64{0, 0, 2, 2}, 1, 0.1)
+	e.atMostProbability("c", []float64{0, 0, 2, 2}, 1, 0.1)
 	z := make([]float64, 1000)
 	rng.New(1).Normals(z, 0)
 	e.mean("d", z, 0, 0)
@@ -222,9 +222,9 @@ func TestMargin(t *testing.T) {
 	used := 0
 	for i := range uint64(2000) {
 		g := rng.New(7).Sub("pair", i)
-		p, lambda := newTwin(g, 6), spread(g.Sub("lambda"), 0.1, 100)
-		zz := outer(whole(p.z))
-		v := eigenvalues(between(factor(shifted(zz, lambda)), shifted(p.k, lambda))) // of M⁻¹A
+		p, lambda := newTwin(g, 6), logUniform(g.Sub("lambda"), 0.1, 100)
+		zz := outer(toFloat64(p.z))
+		v := eigenvalues(congruence(factor(addRidge(zz, lambda)), addRidge(p.k, lambda))) // of M⁻¹A
 		eps := max(1/v[0]-1, 1-1/v[len(v)-1])
 		for _, want := range presets[1:] {
 			if eps >= want.Margin() {

@@ -16,63 +16,63 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Kind says in what sense a claim holds, and so how its check fails.
+// Kind is the sense in which a claim holds, which determines how its check can fail.
 type Kind string
 
 const (
-	Identity    Kind = "identity"    // always and exactly: an error above rounding fails it
-	Bound       Kind = "bound"       // always: one counterexample fails it
-	Probability Kind = "probability" // with probability 1−δ, or on average: what contradicts that fails it
+	Identity    Kind = "identity"    // holds exactly; fails by an error that is larger than rounding explains
+	Bound       Kind = "bound"       // holds always; fails by one counterexample
+	Probability Kind = "probability" // holds with probability 1−δ or in expectation; fails if the trials contradict it
 )
 
-// Claim is one statement of the paper, or of the notes that correct and complete it, with the
-// check of it; claims.json has the statements.
+// Claim is a statement of the paper, or of the notes that correct and complete it, with its check. The statements are
+// in claims.json.
 type Claim struct {
-	Name      string // what the command knows it by, such as "theorem1"
-	Place     string // where it stands
+	Name      string // identifier for the command line, such as "theorem1"
+	Place     string // place in the paper or in the notes
 	Kind      Kind
-	Statement string // the formula, as corrected (ERRATA.md)
-	Measured  string // what is measured
-	Fails     string // why the check can fail
+	Statement string // the formula, with corrections (ERRATA.md)
+	Measured  string // description of the measured quantities
+	Fails     string // reason why the check can fail
 
 	program
 }
 
 // Options of a check. Zero values, and a nil *Options, mean the defaults.
 type Options struct {
-	Trials int    `flag:"trials" default:"400" check:">=20" help:"random instances of each claim"`
+	Trials int    `flag:"trials" default:"400" check:">=20" help:"number of random instances of each claim"`
 	Seed   uint64 `flag:"seed" help:"seed of all random numbers"`
-	Parts  Parts  // what the claims are checked on. Default: the project's own
-	// Progress, if not nil, is called with the trials of the claim that are done of those of
-	// the part of it under way; calls do not overlap.
-	Progress func(claim string, done, total int)
+	Parts  Parts  // implementations that the claims are checked on; default: the project's own
+	// Progress, if not nil, is called with the number of completed trials and the total number of trials in the current
+	// part of a check. Calls do not overlap.
+	Progress func(claim string, completed, total int)
 }
 
-// minTrials is the least number of trials that the statistics of a check make sense for.
+// minTrials is the smallest number of trials for which the statistics of a check are meaningful.
 const minTrials = 20
 
-func (o *Options) settled() (Options, error) {
+func (o *Options) withDefaults() (Options, error) {
 	s := *cmp.Or(o, &Options{})
 	if err := schema.Settle(&s); err != nil {
 		return s, fmt.Errorf("theory: %w", err)
 	}
-	s.Parts = s.Parts.settled()
+	s.Parts = s.Parts.withDefaults()
 	return s, nil
 }
 
-// stated are the claims without their checks: in the order of the paper, then those of the notes.
+// claimsJSON contains the claims without their checks: first those of the paper in its order, then those of the notes.
 //
 //go:embed claims.json
-var stated []byte
+var claimsJSON []byte
 
-// program is the check of a claim and its figure, nil if it has none.
+// program contains the functions of a claim.
 type program struct {
-	run    func(e *experiment)
-	figure func(e *experiment) *plots.Figure
+	run    func(e *experiment)               // runs the check
+	figure func(e *experiment) *plots.Figure // draws the figure; nil if there is none
 }
 
-// programs are those of the claims, by name.
-var programs = map[string]program{
+// programsByName contains the program of each claim, by the name of the claim.
+var programsByName = map[string]program{
 	"features":      {run: checkFeatures},
 	"definition1":   {run: checkDefinition1},
 	"proposition2":  {run: checkProposition2},
@@ -102,16 +102,16 @@ var programs = map[string]program{
 // Claims returns all claims, in the order of the paper, then those of the notes.
 func Claims() []Claim {
 	var all []Claim
-	if err := json.Unmarshal(stated, &all); err != nil { // the file is ours
+	if err := json.Unmarshal(claimsJSON, &all); err != nil { // the file is part of this program
 		panic(err)
 	}
 	for i := range all {
-		all[i].program = programs[all[i].Name]
+		all[i].program = programsByName[all[i].Name]
 	}
 	return all
 }
 
-// Find returns the claim of that name.
+// Find returns the claim with this name, or an error if there is none.
 func Find(name string) (Claim, error) {
 	var names []string
 	for _, c := range Claims() {
@@ -123,41 +123,41 @@ func Find(name string) (Claim, error) {
 	return Claim{}, fmt.Errorf("unknown claim %q: want one of %s", name, strings.Join(names, ", "))
 }
 
-// Check runs the check. The result depends on the options alone, not on the number of
-// threads. It returns an error if ctx ends, an option makes no sense, or a part fails where
-// the claim says that it works.
+// Check runs the check of the claim. The result depends only on the options and not on the number of threads. It
+// returns an error if ctx ends, if an option is invalid, or if a part returns an error although it should work
+// according to the claim.
 func (c Claim) Check(ctx context.Context, o *Options) (*Result, error) {
-	began := time.Now()
-	e, err := c.do(ctx, o, c.run)
+	start := time.Now()
+	e, err := c.runExperiment(ctx, o, c.run)
 	if err != nil {
 		return nil, err
 	}
 	e.finish()
-	e.Seconds = time.Since(began).Seconds()
+	e.Seconds = time.Since(start).Seconds()
 	return &e.Result, nil
 }
 
-// Figure draws the claim: its bound beside what is measured, mostly against s. It panics if
-// the claim has none.
+// Figure draws the bound of the claim and the measured quantities, usually against s. It panics if the claim has no
+// figure.
 func (c Claim) Figure(ctx context.Context, o *Options) (f *plots.Figure, err error) {
 	if c.figure == nil {
 		panic("theory: " + c.Name + " has no figure")
 	}
-	_, err = c.do(ctx, o, func(e *experiment) { f = c.figure(e) })
+	_, err = c.runExperiment(ctx, o, func(e *experiment) { f = c.figure(e) })
 	return f, err
 }
 
-// do calls f with an experiment, which it returns, or the error that ended f.
-func (c Claim) do(ctx context.Context, o *Options, f func(e *experiment)) (*experiment, error) {
-	s, err := o.settled()
+// runExperiment calls f with a new experiment and returns the experiment, or the error that ended f.
+func (c Claim) runExperiment(ctx context.Context, o *Options, f func(e *experiment)) (*experiment, error) {
+	s, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	e := &experiment{ctx: ctx, trials: s.Trials, g: rng.New(s.Seed).Sub(c.Name), parts: s.Parts}
 	e.Claim, e.Kind, e.Place = c.Name, c.Kind, c.Place
-	e.progress = func(done, total int) {
+	e.progress = func(completed, total int) {
 		if s.Progress != nil {
-			s.Progress(c.Name, done, total)
+			s.Progress(c.Name, completed, total)
 		}
 	}
 	if err := run(func() { f(e) }); ctx.Err() != nil {
@@ -168,62 +168,60 @@ func (c Claim) do(ctx context.Context, o *Options, f func(e *experiment)) (*expe
 	return e, nil
 }
 
-// Check runs the checks of several claims one after the other; each, if not nil, is called with
-// every result. If ctx ends it returns what has run beside ctx's error. A part that fails where the
-// claim says that it works fails the claim, and the others go on.
-func Check(ctx context.Context, claims []Claim, o *Options, each func(*Result)) (*Report, error) {
-	s, err := o.settled()
+// Check runs the checks of several claims one after the other. onResult, if not nil, is called with every result. If
+// ctx ends, Check returns the results so far and the error of ctx. If a part returns an error although it should work
+// according to the claim, the claim fails, and the other claims are still checked.
+func Check(ctx context.Context, claims []Claim, o *Options, onResult func(*Result)) (*Report, error) {
+	s, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	rep := &Report{Trials: s.Trials, Seed: s.Seed}
+	report := &Report{Trials: s.Trials, Seed: s.Seed}
 	for _, c := range claims {
 		r, err := c.Check(ctx, &s)
 		if err != nil {
 			if ctx.Err() != nil || errors.Is(err, context.Canceled) {
-				return rep, err
+				return report, err
 			}
 			r = &Result{Claim: c.Name, Kind: c.Kind, Place: c.Place, Verdict: Fail, Margin: -worstRatio,
 				Error: err.Error()}
 		}
-		rep.Claims = append(rep.Claims, *r)
-		if each != nil {
-			each(r)
+		report.Claims = append(report.Claims, *r)
+		if onResult != nil {
+			onResult(r)
 		}
 	}
-	return rep, nil
+	return report, nil
 }
 
-// Verdict is what a check found.
+// Verdict is the outcome of a check.
 type Verdict string
 
 const (
 	Pass Verdict = "pass" // no measure contradicts the claim
-	Fail Verdict = "fail" // one does, or nothing could be measured
+	Fail Verdict = "fail" // a measure contradicts the claim, or nothing could be measured
 )
 
-// Measure is one quantity of a check, beside what the claim says about it.
+// Measure is a measured quantity of a check and the value that the claim has for it.
 type Measure struct {
-	Name string `json:"name"`
-	// Value is what was measured (the worst error, the largest ratio, the share of failures,
-	// the mean), Limit what the claim has in its place: a tolerance, 1, δ, or an expectation.
-	Value    float64 `json:"value"`
-	Limit    float64 `json:"limit"`
-	Trials   int     `json:"trials"`
-	Failures int     `json:"failures"`
-	// Ratio is above 1 if the measure contradicts the claim; see the package doc.
+	Name     string  `json:"name"`
+	Value    float64 `json:"value"`    // the worst error, the largest ratio, the share of failures, or the mean
+	Limit    float64 `json:"limit"`    // the claimed value: a tolerance, 1, δ, or an expectation
+	Trials   int     `json:"trials"`   // number of trials
+	Failures int     `json:"failures"` // number of trials that exceeded the limit
+	// Ratio is above 1 if the measure contradicts the claim; see the package documentation.
 	Ratio float64 `json:"ratio"`
-	// Tightness is what is expected over its bound where the bound alone could hardly
-	// fail: above 1 it is the Ratio, or less than it; 0 where it is not known.
+	// Tightness is the expectation of the quantity divided by its bound, for bounds that are too loose to be
+	// contradicted by trials. If it is above 1, Ratio is at least as large. It is 0 if the expectation is not known.
 	Tightness float64 `json:"tightness,omitempty"`
 }
 
-// Result is what the check of one claim found.
+// Result is the result of the check of one claim.
 type Result struct {
 	Claim    string  `json:"claim"`
 	Kind     Kind    `json:"kind"`
-	Trials   int     `json:"trials"`   // in all measures
-	Failures int     `json:"failures"` // of them; a Probability may have some
+	Trials   int     `json:"trials"`   // total number of trials of all measures
+	Failures int     `json:"failures"` // total number of failures; a claim of kind Probability may have some
 	Margin   float64 `json:"margin"`   // 1 − the largest Ratio; negative if the claim fails
 	Verdict  Verdict `json:"verdict"`
 
@@ -233,10 +231,10 @@ type Result struct {
 	Error    string    `json:"error,omitempty"` // why nothing could be measured
 }
 
-// worstRatio stands for a ratio that is infinite or not a number.
+// worstRatio replaces a number that is larger, infinite, or not a number.
 const worstRatio = 1e9
 
-// finish settles margin and verdict.
+// finish sets the margin, the verdict and the numbers of trials and failures.
 func (r *Result) finish() {
 	worst := 0.0
 	for i := range r.Measures {
@@ -257,7 +255,7 @@ func (r *Result) finish() {
 	}
 }
 
-// worst returns the measure of the largest ratio; it panics if there is none.
+// worst returns the measure with the largest ratio. It panics if there are no measures.
 func (r *Result) worst() Measure {
 	worst := r.Measures[0]
 	for _, m := range r.Measures {
@@ -268,13 +266,13 @@ func (r *Result) worst() Measure {
 	return worst
 }
 
-// Line says what was found in one line.
+// Line returns the result in one line.
 func (r *Result) Line() string {
 	return fmt.Sprintf("%-13s %-11s %9d trials %6d failures  margin %9.3g  %s  %6.1f s", r.Claim, r.Kind, r.Trials,
 		r.Failures, r.Margin, r.Verdict, r.Seconds)
 }
 
-// String is Line, and one line more for each measure.
+// String returns Line and an additional line for each measure.
 func (r *Result) String() string {
 	var b strings.Builder
 	b.WriteString(r.Line() + "\n")
@@ -291,7 +289,7 @@ func (r *Result) String() string {
 	return b.String()
 }
 
-// Report is what a run of checks found.
+// Report contains the results of several checks.
 type Report struct {
 	Claims []Result `json:"claims"`
 	Trials int      `json:"trials"`
@@ -308,7 +306,7 @@ func (r *Report) Failed() (names []string) {
 	return names
 }
 
-// Table returns a row for each claim.
+// Table returns a table with a row for each claim.
 func (r *Report) Table() *plots.Table {
 	t := &plots.Table{
 		Title: fmt.Sprintf("The theory, %d trials, seed %d", r.Trials, r.Seed),
@@ -316,11 +314,11 @@ func (r *Report) Table() *plots.Table {
 			"nearest to failing"),
 	}
 	for _, c := range r.Claims {
-		what := c.Error
+		closest := c.Error
 		if len(c.Measures) > 0 {
-			what = c.worst().Name
+			closest = c.worst().Name
 		}
-		t.Add(c.Claim, string(c.Kind), c.Trials, c.Failures, c.Margin, string(c.Verdict), c.Seconds, what)
+		t.Add(c.Claim, string(c.Kind), c.Trials, c.Failures, c.Margin, string(c.Verdict), c.Seconds, closest)
 	}
 	return t
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/sketch"
 )
 
-// forms are the ways to hold M⁻¹.
+// forms are the forms in which M⁻¹ is represented.
 var forms = []precond.Form{precond.FormL, precond.FormLInv, precond.FormU, precond.FormEigen}
 
-// lq is a λ-LQ factorization of a random A = Zᵀ, m×n.
+// lq is a λ-LQ factorization A = LQ of a random m×n matrix A = Zᵀ, with LLᵀ = AAᵀ+λI.
 type lq struct {
 	z      *points.Dense32 // n×m
 	a      *mat.Dense      // m×n
@@ -30,25 +30,25 @@ type lq struct {
 	aat    *mat.SymDense
 }
 
-// newLQ draws sizes from 1 to 12, a rank, singular values over three decades, and λ over six.
+// newLQ draws a factorization: sizes from 1 to 12, a rank, singular values over three decades, and λ over six decades.
 func newLQ(g rng.Stream) *lq {
 	size := g.Sub("sizes")
-	f := &lq{m: 1 + size.IntN(0, 12), n: 1 + size.IntN(1, 12), lambda: spread(g.Sub("lambda"), 1e-3, 1e3)}
+	f := &lq{m: 1 + size.IntN(0, 12), n: 1 + size.IntN(1, 12), lambda: logUniform(g.Sub("lambda"), 1e-3, 1e3)}
 	rank := 1 + size.IntN(2, min(f.m, f.n))
-	left, right := normals(g.Sub("left"), f.n, rank), normals(g.Sub("right"), rank, f.m)
-	left.Apply(func(_, j int, v float64) float64 { return v * math.Pow(10, 0.5-3*float64(j)/12) }, left)
+	leftFactor, rightFactor := normals(g.Sub("left"), f.n, rank), normals(g.Sub("right"), rank, f.m)
+	leftFactor.Apply(func(_, j int, v float64) float64 { return v * math.Pow(10, 0.5-3*float64(j)/12) }, leftFactor)
 	var z mat.Dense
-	z.Mul(left, right)
-	f.z = rounded(&z)
+	z.Mul(leftFactor, rightFactor)
+	f.z = roundToFloat32(&z)
 	f.a = mat.DenseCopyOf(z.T())
 	f.aat = outer(f.a)
-	f.l = tiled(shifted(f.aat, f.lambda))
-	f.q = solved(f.l, f.a)
+	f.l = choleskyByAccel(addRidge(f.aat, f.lambda))
+	f.q = solveLower(f.l, f.a)
 	return f
 }
 
-// tiled is factor by the project's Cholesky.
-func tiled(a *mat.SymDense) *mat.TriDense {
+// choleskyByAccel returns the Cholesky factor L of a, computed by the project's own factorization.
+func choleskyByAccel(a *mat.SymDense) *mat.TriDense {
 	n := a.SymmetricDim()
 	c := mat.DenseCopyOf(a)
 	if !accel.Dpotrf(n, c.RawMatrix().Data, n) {
@@ -58,20 +58,20 @@ func tiled(a *mat.SymDense) *mat.TriDense {
 }
 
 func checkDefinition1(e *experiment) {
-	e.try("trial", func(i int, g rng.Stream, t *trial) {
+	e.runTrials("trial", func(i int, g rng.Stream, t *trial) {
 		f := newLQ(g)
 		var lq, ll, qq mat.Dense
 		lq.Mul(f.l, f.q)
 		ll.Mul(f.l, f.l.T())
-		a := shifted(f.aat, f.lambda)
-		t.atMost("|A − LQ|/|AAᵀ+λI|", apart(&lq, f.a)/largest(a), 1e-12)
-		t.atMost("|LLᵀ − AAᵀ − λI|, relative", apart(&ll, a)/largest(a), 1e-12)
+		a := addRidge(f.aat, f.lambda)
+		t.atMost("|A − LQ|/|AAᵀ+λI|", maxDifference(&lq, f.a)/maxAbs(a), 1e-12)
+		t.atMost("|LLᵀ − AAᵀ − λI|, relative", maxDifference(&ll, a)/maxAbs(a), 1e-12)
 		qq.Mul(f.q.T(), f.q)
 		for _, form := range forms {
-			inv := inverse(e.ctx, e.precond(f.z, f.lambda, f.lambda, form))
+			inv := denseInverse(e.ctx, e.precond(f.z, f.lambda, f.lambda, form))
 			inv.Scale(-f.lambda, inv)
 			inv.Add(inv, identity(f.n)) // I − λM⁻¹
-			t.atMost(fmt.Sprintf("|I − λM⁻¹ − QᵀQ|, form %v", form), apart(inv, &qq), 1e-9)
+			t.atMost(fmt.Sprintf("|I − λM⁻¹ − QᵀQ|, form %v", form), maxDifference(inv, &qq), 1e-9)
 		}
 		t.atMost("|QQᵀ − I| at λ = 0", orthonormal(g), 1e-9)
 	})
@@ -83,13 +83,13 @@ func orthonormal(g rng.Stream) float64 {
 	m := 1 + size.IntN(0, 8)
 	n := m + size.IntN(1, 6)
 	var a mat.Dense
-	a.Mul(root(g.Sub("orthonormal"), values(m, func(i int) float64 { return 1 + float64(i) })),
+	a.Mul(spectrumRoot(g.Sub("orthonormal"), tabulate(m, func(i int) float64 { return 1 + float64(i) })),
 		orthogonal(g.Sub("rows"), n).Slice(0, m, 0, n))
-	return apart(outer(solved(tiled(outer(&a)), &a)), identity(m))
+	return maxDifference(outer(solveLower(choleskyByAccel(outer(&a)), &a)), identity(m))
 }
 
-// values returns f(0), …, f(n−1).
-func values(n int, f func(i int) float64) []float64 {
+// tabulate returns f(0), …, f(n−1).
+func tabulate(n int, f func(i int) float64) []float64 {
 	v := make([]float64, n)
 	for i := range v {
 		v[i] = f(i)
@@ -101,43 +101,43 @@ func checkDefinition2(e *experiment) {
 	poly := kernel.Polynomial{Gamma: 0.6, Coef0: 0.4, Degree: 2}
 	gauss := kernel.Gaussian{Sigma: 1.5}
 	x := cloud(e.g.Sub("cloud"), 8, 12, 0.85)
-	const nu, delta, few = 0.5, 0.1, 24 // of more features of TensorSketch hardly a draw has a collision: see skewness
-	none := func(int) float64 { return 0 }
-	e.multiplies(e.products("TensorSketch", poly, x, e.parts.TensorSketch(poly),
-		func(s int) covariance { return tensorSketchCovariance(lifted(poly, x), poly.Degree, s) }),
-		multiplyFeatures(2, nu, delta), nu, delta, none, few)
+	const nu, delta, fewFeatures = 0.5, 0.1, 24 // with more features hardly a draw has a collision: see skewness
+	noBound := func(int) float64 { return 0 }
+	e.checkProducts(e.products("TensorSketch", poly, x, e.parts.TensorSketch(poly),
+		func(s int) covariance { return tensorSketchCovariance(lift(poly, x), poly.Degree, s) }),
+		multiplyFeatures(2, nu, delta), nu, delta, noBound, fewFeatures)
 	p := e.products("Fourier", gauss, x, e.parts.Fourier(gauss),
 		func(s int) covariance { return fourierCovariance(gauss, x, s) })
-	s := int(math.Ceil(p.expected(1) / (nu * nu * p.size * delta))) // Chebyshev's
-	e.multiplies(p, s, nu, delta, none, s, few)
+	s := int(math.Ceil(p.expectation(1) / (nu * nu * p.size * delta))) // Chebyshev's
+	e.checkProducts(p, s, nu, delta, noBound, s, fewFeatures)
 }
 
-// rowed is an SRHT that says what it is made of. *sketch.SRHTOperator is one.
-type rowed interface {
+// srhtEntries gives access to the random signs and rows of an SRHT. *sketch.SRHTOperator implements it.
+type srhtEntries interface {
 	Sign(j int) float64
 	Row(i int) (row, order int)
 }
 
 func checkDefinition3(e *experiment) {
-	e.try("entries", func(_ int, g rng.Stream, t *trial) {
+	e.runTrials("entries", func(_ int, g rng.Stream, t *trial) {
 		size := g.Sub("sizes")
 		m := 1 + size.IntN(0, 40)
 		order := 1 << bits.Len(uint(m-1))
-		err64, err32 := entries(must(e.parts.SRHT.Sample(m, 1+size.IntN(1, order), g)))
+		err64, err32 := entryErrors(must(e.parts.SRHT.Sample(m, 1+size.IntN(1, order), g)))
 		t.atMost("|S − s^(−1/2)PHD|, float64", err64, 1e-12)
 		t.atMost("|S − s^(−1/2)PHD|, float32", err32, 1e-5)
 		s := matrixOf(must(e.parts.SRHT.Sample(m, order, g)))
-		t.atMost("|SᵀS − I| at s = m", apart(outer(s.T()), identity(m)), 1e-12)
+		t.atMost("|SᵀS − I| at s = m", maxDifference(outer(s.T()), identity(m)), 1e-12)
 	})
 	const n, d, s = 6, 50, 16
 	y := normals(e.g.Sub("vectors"), n, d)
 	y.Apply(func(_, j int, v float64) float64 { return v * math.Pow(0.9, float64(j)) }, y)
 	x := rowsOf(y)
-	e.unbiased("SRHT", plain(1), linear{e.parts.SRHT}, x, s, srhtCovariance(x, 64, s))
-	e.unbiased("CountSketch", plain(1), linear{e.parts.CountSketch}, x, s, tensorSketchCovariance(x, 1, s))
+	e.checkUnbiased("SRHT", homogeneous(1), linear{e.parts.SRHT}, x, s, srhtCovariance(x, 64, s))
+	e.checkUnbiased("CountSketch", homogeneous(1), linear{e.parts.CountSketch}, x, s, tensorSketchCovariance(x, 1, s))
 }
 
-// linear has a sketch as the features of the kernel xᵀz.
+// linear uses a sketch as a feature map of the kernel xᵀz.
 type linear struct{ sketch.Dist }
 
 func (l linear) Sample(d, s int, g rng.Stream) (feature.Map, error) {
@@ -152,7 +152,7 @@ func (m linearMap) MapTo(z []float64, ld int, x points.Points, _ *feature.Worksp
 	m.Apply64(z, ld, dense.Data, dense.D, dense.N, new(sketch.Workspace))
 }
 
-// matrixOf returns S from what it makes of the unit vectors.
+// matrixOf returns the matrix S of a sketch, by applying the sketch to the unit vectors.
 func matrixOf(o sketch.Operator) *mat.Dense {
 	m, s := o.Dims()
 	unit, st := mat.DenseCopyOf(identity(m)), mat.NewDense(m, s, nil)
@@ -160,14 +160,14 @@ func matrixOf(o sketch.Operator) *mat.Dense {
 	return mat.DenseCopyOf(st.T())
 }
 
-// entries compares S with its definition, in float64 and float32.
-func entries(o sketch.Operator) (err64, err32 float64) {
-	r, ok := o.(rowed)
+// entryErrors returns the largest differences between the entries of S and their definition, in float64 and float32.
+func entryErrors(o sketch.Operator) (err64, err32 float64) {
+	r, ok := o.(srhtEntries)
 	if !ok {
 		fail("an SRHT that does not say what it is made of")
 	}
 	m, s := o.Dims()
-	got := matrixOf(o)
+	computed := matrixOf(o)
 	unit, st := make([]float32, m*m), make([]float32, m*s)
 	for j := range m {
 		unit[j*m+j] = 1
@@ -180,9 +180,9 @@ func entries(o sketch.Operator) (err64, err32 float64) {
 		}
 		for j := range m {
 			h := 1 - 2*float64(bits.OnesCount(uint(row&j))&1)
-			want := h * r.Sign(j) / math.Sqrt(float64(s))
-			err64 = math.Max(err64, math.Abs(got.At(i, j)-want))
-			err32 = math.Max(err32, math.Abs(float64(st[j*s+i])-want))
+			expectedEntry := h * r.Sign(j) / math.Sqrt(float64(s))
+			err64 = math.Max(err64, math.Abs(computed.At(i, j)-expectedEntry))
+			err32 = math.Max(err32, math.Abs(float64(st[j*s+i])-expectedEntry))
 		}
 	}
 	return err64, err32

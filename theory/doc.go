@@ -1,50 +1,47 @@
-// Package theory holds the claims of the paper, and those of the project, as executable checks, and
-// the bounds of the method as functions that can be called.
+// Package theory contains executable checks of the claims of the paper and of this project, and functions that return
+// the bounds of the method.
 //
-// The method is that of Avron, Clarkson and Woodruff, "Faster Kernel Ridge Regression
-// Using Sketching and Preconditioning" (SIAM J. Matrix Anal. Appl. 38(4), 2017, DOI
-// 10.1137/16M1105396), called the paper below. In its notation A = K+λI is the system,
-// M = ZZᵀ+λ_pI the preconditioner with Z of s columns, κ = κ(M⁻¹A) the condition number
-// that conjugate gradients see, and s_λ(K) = tr(K(K+λI)⁻¹) the statistical dimension.
+// The method is that of Avron, Clarkson and Woodruff, "Faster Kernel Ridge Regression Using Sketching and
+// Preconditioning" (SIAM J. Matrix Anal. Appl. 38(4), 2017, DOI 10.1137/16M1105396), called the paper below. In its
+// notation A = K+λI is the system, M = ZZᵀ+λ_pI the preconditioner with an n×s matrix Z, κ = κ(M⁻¹A) the condition
+// number that determines the convergence of conjugate gradients, and s_λ(K) = tr(K(K+λI)⁻¹) the statistical dimension.
 //
 // # Checks
 //
-// Claims lists them, Find finds one by name, Check runs them. Each claim is a value with its
-// formula, its place, what is measured and why the check can fail, and is of one of three kinds:
+// Claims lists the claims, Find returns one by name, and Check runs the checks. A Claim contains its formula, its place
+// in the paper, the measured quantities, and the reason why the check can fail. There are three kinds of claims:
 //
-//	Identity     an error above rounding fails it
-//	Bound        one counterexample fails it
-//	Probability  trials that contradict its δ fail it, or a mean that is not what it should be
+//	Identity     fails if an error is larger than rounding explains
+//	Bound        fails if there is one counterexample
+//	Probability  fails if the trials contradict its δ, or if a mean differs from its expectation
 //
-// Every measure has a ratio that is above 1 where it contradicts the claim: for an identity the
-// error over the tolerance; for a bound the largest of what is measured over its bound; for an
-// event that has the probability δ at most, the lower end of the one-sided 99.9 % interval of Clopper and
-// Pearson over δ; for a mean that is known Student's t over its two-sided quantile of level 1e-6. The
-// margin of a result is 1 less the largest ratio: 0 where a bound is met, negative where the
-// claim fails. A few measures say that a check is no check unless something is seen, for instance
-// draws that meet the conditions of Theorem 7 and draws that do not; they have the ratio 0 or 2.
+// Every measure has a ratio, which is above 1 if the measure contradicts the claim. For an identity, the ratio is the
+// error divided by the tolerance. For a bound, it is the largest ratio of a measured value to its bound. For an event
+// with probability at most δ, it is the lower end of the one-sided 99.9 % interval of Clopper and Pearson divided by δ.
+// For a mean with known expectation, it is Student's t divided by its two-sided quantile of level 1e-6. The margin of a
+// result is 1 minus the largest ratio: it is 0 if a bound is attained, and negative if the claim fails. A few measures
+// ensure that a check is meaningful, for example that some draws meet the conditions of Theorem 7 and some do not. They
+// have the ratio 0 or 2.
 //
-// Many of the paper's bounds are too loose to be contradicted: the s of Theorem 1 is some ten times
-// what it need be. There the quantity that the proof bounds is compared, on both sides, with its
-// expectation in closed form, and Measure.Tightness is that expectation over the bound;
-// above 1 it contradicts the claim.
+// Many bounds of the paper are too loose to be contradicted: the s of Theorem 1 is about ten times larger than
+// necessary. In these cases the quantity that the proof bounds is also compared with its expectation in closed form, in
+// a two-sided test. Measure.Tightness is this expectation divided by the bound; a value above 1 contradicts the claim.
 //
-// The checks run on the project's own feature maps, sketches, factors and solvers. Parts replaces
-// one of them by another, which is how the tests show that a check notices what is broken, and how
-// a new feature map can be tried. What they are compared with is dense float64 linear algebra by the
-// definitions. Results depend on the options alone, not on the number of threads.
+// The checks use the project's own feature maps, sketches, factors and solvers. Options.Parts replaces any of them. The
+// tests use this to show that a check detects a broken part; it also allows trying a new feature map. The results are
+// compared with dense float64 linear algebra written from the definitions. They depend only on the options and not on
+// the number of threads.
 //
 // # Bounds
 //
-// Features gives the s of Theorem 1, PredictionBound bounds the error of a prediction, LeaveOneOut gives
-// the residuals of points left out. The others are where they are used: pcg.IterationBound turns a κ into
-// a number of iterations, lambdap.Bound says what κ can be at most for a λ_p given ‖K−ZZᵀ‖₂, and sketchsize.Test
-// holds the constants of Theorem 7's conditions and the κ that they guarantee.
+// Features returns the s of Theorem 1, PredictionBound bounds the error of a prediction, and LeaveOneOut returns the
+// leave-one-out residuals. Other bounds are in the packages that use them: pcg.IterationBound returns a number of
+// iterations for a κ, lambdap.Bound bounds κ for a λ_p and ‖K−ZZᵀ‖₂, and sketchsize.Test contains the constants of
+// Theorem 7's conditions and the κ that they guarantee.
 //
-// Every one of the bounds is an upper bound that holds always, in exact arithmetic; none says
-// what κ is. Where the paper's text is in error the functions and claims follow the corrected
-// form, and ERRATA.md in this folder says what was wrong and which test pins it. README.md is the
-// reader's guide, with a figure for each theorem.
+// All bounds are upper bounds that hold in exact arithmetic; none of them is an estimate of κ. If the paper contains an
+// error, the functions and claims follow the corrected form. ERRATA.md in this folder describes each error and names
+// the test for it. README.md is a guide with a figure for each theorem.
 //
 // # References
 //

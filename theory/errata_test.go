@@ -24,7 +24,7 @@ import (
 // TestErratum2: the distinct monomials alone have not the product (xᵀz)².
 func TestErratum2(t *testing.T) {
 	two := points.NewDense(2, 3, []float64{1, -2, 0.5, 3, 1, 2})
-	want := plain(2).Eval(two.Row(0), two.Row(1))
+	want := homogeneous(2).Eval(two.Row(0), two.Row(1))
 	v := tensors(two, 2)
 	ordered, distinct := 0.0, 0.0
 	for c := range 9 {
@@ -45,7 +45,7 @@ func TestErratum2(t *testing.T) {
 func TestErratum5(t *testing.T) {
 	g := rng.New(3)
 	x := cloud(g, 6, 4, 0.8)
-	c := feature.Chain{Features: feature.TensorSketch{Kernel: plain(2)}, Width: 24,
+	c := feature.Chain{Features: feature.TensorSketch{Kernel: homogeneous(2)}, Width: 24,
 		Sketches: sketch.Composition{{Dist: sketch.SRHT{}, Width: 8}, {Dist: sketch.Gaussian{}}}}
 	m, err := c.Sample(4, 5, g)
 	if err != nil {
@@ -53,10 +53,10 @@ func TestErratum5(t *testing.T) {
 	}
 	z3 := must(feature.Matrix(t.Context(), m, x, nil))
 	z1 := must(feature.Matrix(t.Context(), m.(*feature.ChainMap).Level(1), x, nil))
-	want := inverted(shifted(outer(whole(z3)), 0.5))
+	want := inverse(addRidge(outer(toFloat64(z3)), 0.5))
 	for i, z := range []*points.Dense32{z3, z1} {
-		inv := inverse(t.Context(), must(builtinParts().Precond(t.Context(), z, 0.5, 0.5, precond.FormU)))
-		if d := apart(inv, want); (i == 0) != (d < 1e-6) || i == 1 && d < 1e-2 {
+		inv := denseInverse(t.Context(), must(builtinParts().Precond(t.Context(), z, 0.5, 0.5, precond.FormU)))
+		if d := maxDifference(inv, want); (i == 0) != (d < 1e-6) || i == 1 && d < 1e-2 {
 			t.Errorf("C = Z_%dᵀZ_%[1]d+λI: off by %g", 3-2*i, d)
 		}
 	}
@@ -64,12 +64,12 @@ func TestErratum5(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := apart(outer(matrixOf(o).T()), identity(24)); d > 1e-12 {
+	if d := maxDifference(outer(matrixOf(o).T()), identity(24)); d > 1e-12 {
 		t.Errorf("padded: |SᵀS−I| = %g", d)
 	}
 	cut := mat.DenseCopyOf(matrixOf(o).Slice(0, 24, 0, 24)) // the leading 24 rows of H₃₂, as if of order 24
 	cut.Scale(math.Sqrt(32.0/24), cut)
-	if d := apart(outer(cut.T()), identity(24)); d < 0.1 {
+	if d := maxDifference(outer(cut.T()), identity(24)); d < 0.1 {
 		t.Errorf("without padding: |SᵀS−I| = %g only", d)
 	}
 }
@@ -83,7 +83,7 @@ func TestErratum7(t *testing.T) {
 			right -= lambda / (v + lambda)
 			printed -= lambda / (v + 1)
 		}
-		want := degrees(mu, lambda)
+		want := statDimOf(mu, lambda)
 		if math.Abs(right-want) > 1e-12 {
 			t.Errorf("λ = %g: n − λ·tr((K+λI)⁻¹) = %g, want %g", lambda, right, want)
 		}
@@ -109,7 +109,7 @@ func TestErratum8(t *testing.T) {
 	x := points.NewDense(1, 4, []float64{1, 1, 1, 1})
 	below, least := 0, 1.0
 	for i := range 200 {
-		z := mapped(feature.TensorSketch{Kernel: plain(2)}, x, 200, rng.New(uint64(i)))
+		z := featureMatrix(feature.TensorSketch{Kernel: homogeneous(2)}, x, 200, rng.New(uint64(i)))
 		if v := outer(z).At(0, 0) / 32; math.Abs(v-0.5) <= 0.25 {
 			least = min(least, v)
 			if v < 0.49 {
@@ -147,9 +147,9 @@ func TestErratum9(t *testing.T) {
 // 95 %, refuses or leaves open in all but δ of the starts.
 func TestErratum10(t *testing.T) {
 	const n, limit, steps = 60, 1.0, 3
-	v := values(n, func(i int) float64 { return 0.9 * float64(i) / n })
+	v := tabulate(n, func(i int) float64 { return 0.9 * float64(i) / n })
 	v[n-1] = 1.1 // above the limit, by one eigenvalue
-	a := designed(rng.New(1), v)
+	a := withSpectrum(rng.New(1), v)
 	power, certain := 0, 0
 	const starts = 200
 	for i := range starts {
@@ -243,7 +243,7 @@ func momentsByEnumeration(t *testing.T, x *points.Dense, q, s int) {
 			}
 		}
 		var z mat.Dense
-		z.Mul(v, explicit(m, q, d, s).T())
+		z.Mul(v, sketchMatrix(m, q, d, s).T())
 		k := mat.Dot(z.RowView(0), z.RowView(1))
 		first += k
 		second += k * k
@@ -251,7 +251,7 @@ func momentsByEnumeration(t *testing.T, x *points.Dense, q, s int) {
 	}
 	first /= float64(count)
 	second /= float64(count)
-	want := plain(q).Eval(x.Row(0), x.Row(1))
+	want := homogeneous(q).Eval(x.Row(0), x.Row(1))
 	if math.Abs(first-want) > 1e-10 {
 		t.Errorf("mean %g, want %g", first, want)
 	}

@@ -29,18 +29,18 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/sketchsize"
 )
 
-// experiment is the run of one check: its trials, and the result that they add to. What it calls that
-// can fail ends it: must panics with the error, as a failure, which run returns.
+// experiment is the run of one check. Its trials add measures to the Result. If a function that a check calls returns
+// an error, must panics with the error wrapped in a failure, which ends the check; run recovers and returns the error.
 type experiment struct {
 	Result
 	ctx      context.Context
 	trials   int
 	g        rng.Stream
 	parts    Parts
-	progress func(done, total int)
+	progress func(completed, total int)
 }
 
-// failure is an error on its way out of a check.
+// failure wraps an error that ends a check by a panic.
 type failure struct{ error }
 
 // fail ends the check with an error.
@@ -54,7 +54,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// run calls f and returns the error that ended it, if one did.
+// run calls f. If f panics with a failure, run returns its error.
 func run(f func()) (err error) {
 	defer func() {
 		switch r := recover().(type) {
@@ -69,30 +69,30 @@ func run(f func()) (err error) {
 	return nil
 }
 
-// each calls body for trials 0, …, n−1 on Threads() goroutines, each with its own stream
-// g.Sub(name, i), whatever the number of threads. It ends the check with the error of the first trial
-// that had one, or ctx's.
-func (e *experiment) each(name string, n int, body func(i int, g rng.Stream)) {
+// forEachTrial calls body for the trials 0, …, n−1 on Threads() goroutines. Trial i has the random stream g.Sub(name,
+// i), so that results do not depend on the number of threads. If a trial fails, the check ends with the error of the
+// first such trial; if ctx ends, it ends with the error of ctx.
+func (e *experiment) forEachTrial(name string, n int, body func(i int, g rng.Stream)) {
 	var (
-		mu   sync.Mutex
-		wg   sync.WaitGroup
-		next atomic.Int64
-		done int
+		mu        sync.Mutex
+		wg        sync.WaitGroup
+		nextTrial atomic.Int64
+		completed int
 	)
 	errs := make([]error, n)
 	work := func() {
-		for i := int(next.Add(1)) - 1; i < n && e.ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+		for i := int(nextTrial.Add(1)) - 1; i < n && e.ctx.Err() == nil; i = int(nextTrial.Add(1)) - 1 {
 			if errs[i] = run(func() { body(i, e.g.Sub(name, uint64(i))) }); errs[i] != nil {
-				next.Store(int64(n))
+				nextTrial.Store(int64(n))
 			}
 			mu.Lock()
-			done++
-			e.progress(done, n)
+			completed++
+			e.progress(completed, n)
 			mu.Unlock()
 		}
 	}
-	// Within ForEach products take one thread each, which is faster for small ones and makes the bits
-	// the same for any number of threads. The trials run beside it, for parts call ForEach themselves.
+	// Within ForEach every matrix product uses one thread. This is faster for small products and gives bit-identical
+	// results for any number of threads. The trials run in goroutines of their own, because the parts call ForEach too.
 	stopped := accel.ForEach(e.ctx, 1, func(_, _ int) {
 		for range min(n, accel.Threads()) {
 			wg.Go(work)
@@ -104,55 +104,59 @@ func (e *experiment) each(name string, n int, body func(i int, g rng.Stream)) {
 	}
 }
 
-// sample runs n trials of a body that sets k numbers, and returns number j of all trials as
-// out[j].
+// sample runs n trials of a body that sets the k numbers v[0], …, v[k−1]. In the returned slice, element j contains the
+// number v[j] of every trial.
 func (e *experiment) sample(name string, n, k int, body func(i int, g rng.Stream, v []float64)) [][]float64 {
-	out := make([][]float64, k)
-	for j := range out {
-		out[j] = make([]float64, n)
+	values := make([][]float64, k)
+	for j := range values {
+		values[j] = make([]float64, n)
 	}
-	e.each(name, n, func(i int, g rng.Stream) {
+	e.forEachTrial(name, n, func(i int, g rng.Stream) {
 		v := make([]float64, k)
 		body(i, g, v)
-		for j := range out {
-			out[j][i] = v[j]
+		for j := range values {
+			values[j][i] = v[j]
 		}
 	})
-	return out
+	return values
 }
 
-// trial is what one random instance shows.
-type trial struct{ seen []observation }
+// trial collects the observations of one random instance.
+type trial struct{ observations []observation }
 
-// observation is a number of a trial, and how those of all trials are judged.
+// observation is a number that was measured in a trial.
 type observation struct {
 	name  string
 	value float64
-	judge func(e *experiment, values []float64)
+	judge func(e *experiment, values []float64) // adds the measure of the values with this name in all trials
 }
 
-// atMost, share and mean are those of experiment, for all trials that have the name.
+// atMost records an observation for experiment.atMost with all observations of this name.
 func (t *trial) atMost(name string, v, limit float64) {
-	t.seen = append(t.seen, observation{name, v, func(e *experiment, all []float64) { e.atMost(name, all, limit) }})
+	t.observations = append(t.observations, observation{name, v,
+		func(e *experiment, all []float64) { e.atMost(name, all, limit) }})
 }
 
-func (t *trial) share(name string, v, limit, delta float64) {
-	t.seen = append(t.seen, observation{name, v,
-		func(e *experiment, all []float64) { e.share(name, all, limit, delta) }})
+// atMostProbability records an observation for experiment.atMostProbability with all observations of this name.
+func (t *trial) atMostProbability(name string, v, limit, delta float64) {
+	t.observations = append(t.observations, observation{name, v,
+		func(e *experiment, all []float64) { e.atMostProbability(name, all, limit, delta) }})
 }
 
+// mean records an observation for experiment.mean with all observations of this name.
 func (t *trial) mean(name string, v, want float64) {
-	t.seen = append(t.seen, observation{name, v, func(e *experiment, all []float64) { e.mean(name, all, want, 0) }})
+	t.observations = append(t.observations, observation{name, v,
+		func(e *experiment, all []float64) { e.mean(name, all, want, 0) }})
 }
 
-// try runs the trials and adds the measures of what they observe, in the order in which the first has it.
-func (e *experiment) try(name string, body func(i int, g rng.Stream, t *trial)) {
+// runTrials runs e.trials trials and adds a measure for each name of an observation, in the order of first appearance.
+func (e *experiment) runTrials(name string, body func(i int, g rng.Stream, t *trial)) {
 	trials := make([]trial, e.trials)
-	e.each(name, e.trials, func(i int, g rng.Stream) { body(i, g, &trials[i]) })
+	e.forEachTrial(name, e.trials, func(i int, g rng.Stream) { body(i, g, &trials[i]) })
 	values := map[string][]float64{}
 	var names []observation
 	for _, t := range trials {
-		for _, o := range t.seen {
+		for _, o := range t.observations {
 			if values[o.name] == nil {
 				names = append(names, o)
 			}
@@ -164,32 +168,32 @@ func (e *experiment) try(name string, body func(i int, g rng.Stream, t *trial)) 
 	}
 }
 
-// precond returns M⁻¹ for M = ZZᵀ+λ_pI, where the system is K+λI.
+// precond returns M⁻¹ for M = ZZᵀ+λ_pI and the system K+λI, in the given form.
 func (e *experiment) precond(z *points.Dense32, lambda, lambdaP float64, form precond.Form) Preconditioner {
 	return must(e.parts.Precond(e.ctx, z, lambda, lambdaP, form))
 }
 
-// kernel returns K in float64, as it is stored.
+// kernel returns the stored kernel matrix, converted to float64.
 func (e *experiment) kernel(k kernel.Kernel, x *points.Dense, storage gram.Storage) *mat.SymDense {
-	return symmetrized(must(e.parts.Kernel(e.ctx, k, x, storage)))
+	return symmetricPart(must(e.parts.Kernel(e.ctx, k, x, storage)))
 }
 
-// stored returns K+λI by package gram, in float64.
-func (e *experiment) stored(k kernel.Kernel, x *points.Dense, lambda float64) *gram.Matrix {
+// storedMatrix returns K+λI of package gram, stored in float64.
+func (e *experiment) storedMatrix(k kernel.Kernel, x *points.Dense, lambda float64) *gram.Matrix {
 	return must(gram.New(e.ctx, k, x, lambda, &gram.Options{Storage: gram.Float64}))
 }
 
-// solve returns what PCG makes of a·x = y.
+// solve returns the solution of a·x = y by PCG with preconditioner m.
 func (e *experiment) solve(a mat.Symmetric, m pcg.Preconditioner, y *mat.VecDense, o *pcg.Options) mat.Vector {
 	return must(e.parts.Solve(e.ctx, operator{a}, m, mat.DenseCopyOf(y), o)).X.ColView(0)
 }
 
 func (e *experiment) add(m Measure) { e.Measures = append(e.Measures, m) }
 
-// atMost adds the measure of errors that may reach limit at most, or of quantities that may
-// reach their bound: with limit 1 the values are quantities over their bounds.
+// atMost adds the measure of values that must not exceed limit. The values are errors, or, with limit 1, quantities
+// divided by their bounds.
 func (e *experiment) atMost(name string, values []float64, limit float64) {
-	m := Measure{Name: name, Limit: limit, Trials: len(values), Failures: exceeding(values, limit)}
+	m := Measure{Name: name, Limit: limit, Trials: len(values), Failures: countAbove(values, limit)}
 	for _, v := range values {
 		if !(v <= m.Value) {
 			m.Value = v
@@ -199,27 +203,27 @@ func (e *experiment) atMost(name string, values []float64, limit float64) {
 	e.add(m)
 }
 
-// exceeding returns how many values are above a limit, or not a number.
-func exceeding(values []float64, limit float64) int {
+// countAbove returns the number of values that are above the limit or not a number.
+func countAbove(values []float64, limit float64) int {
 	return floats.Count(func(v float64) bool { return !(v <= limit) }, values)
 }
 
-// share adds the measure of an event, one that happened where values exceed limit, of which the
-// claim is that its probability is at most δ: the ratio is the lower end of the 99.9 % interval of
-// Clopper and Pearson over δ.
-func (e *experiment) share(name string, values []float64, limit, delta float64) {
-	m := Measure{Name: name, Limit: delta, Trials: len(values), Failures: exceeding(values, limit)}
+// atMostProbability adds the measure of an event whose probability is claimed to be at most δ. The event happened in
+// the trials whose value exceeds limit. The ratio is the lower end of the 99.9 % interval of Clopper and Pearson
+// divided by δ.
+func (e *experiment) atMostProbability(name string, values []float64, limit, delta float64) {
+	m := Measure{Name: name, Limit: delta, Trials: len(values), Failures: countAbove(values, limit)}
 	m.Value = float64(m.Failures) / float64(m.Trials)
 	m.Ratio = clopperPearson(m.Failures, m.Trials) / delta
 	e.add(m)
 }
 
-// clopperPearson returns the lower end of the one-sided 99.9 % interval of a probability, for k
-// events in n trials: the p for which k or more have the probability 0.001,
+// clopperPearson returns the lower end of the one-sided 99.9 % interval of a probability, for k events in n trials. It
+// is the p for which k or more events have the probability 0.001,
 //
 //	I_p(k, n−k+1) = 0.001,
 //
-// and 0 for k = 0. The upper end is 1 less that of the n−k others.
+// and 0 for k = 0. The upper end is 1 − clopperPearson(n−k, n).
 func clopperPearson(k, n int) float64 {
 	if k == 0 {
 		return 0
@@ -227,20 +231,21 @@ func clopperPearson(k, n int) float64 {
 	return mathext.InvRegIncBeta(float64(k), float64(n-k+1), 1e-3)
 }
 
-// meanLevel is the two-sided level of a test of a mean. It is far below the 0.001 of
-// probabilities, for there are dozens of such tests.
+// meanLevel is the two-sided significance level of a test of a mean. It is much smaller than the 0.001 for
+// probabilities, because there are dozens of such tests. A larger level causes more false alarms.
 const meanLevel = 1e-6
 
-// skewness is what a mean below its expectation is allowed for. Squared errors of a sketch of dozens of
-// features have skewnesses up to some 10, of 6,000 draws: few draws hold much of the mean, and
-// where they are missing the standard deviation is too small as well. (Of hundreds of features,
-// with hardly a collision in most draws, it is 20 and more: means of those are not judged.)
+// skewness is the skewness that the test of a mean assumes if the mean is below its expectation. The squared errors of
+// sketches with dozens of features have skewnesses up to about 10, measured on 6,000 draws: few draws contribute much
+// of the mean, and if they are missing the standard deviation is too small as well. (With hundreds of features most
+// draws have hardly any collision and the skewness is 20 or more. Means of such draws are not tested.) A larger value
+// makes the test less sensitive to means that are too small.
 const skewness = 10
 
-// mean adds the measure of numbers whose expectation is known: the ratio is Student's t over its
-// quantile q of level 1e-6, on both sides; below the expectation over q + skewness·(2q²+1)/(6√n), the first
-// term of the Cornish–Fisher expansion (P. Hall, The Bootstrap and Edgeworth Expansion, 1992). bound, if
-// not 0, is what the claim has for the expectation: it is contradicted where the tightness is above 1.
+// mean adds the measure of numbers with the known expectation want. The ratio is Student's t divided by its two-sided
+// quantile q of level 1e-6. If the mean is below its expectation, q is increased by skewness·(2q²+1)/(6√n), the first
+// term of the Cornish–Fisher expansion (P. Hall, The Bootstrap and Edgeworth Expansion, 1992). bound, if not 0, is the
+// claimed bound on the expectation; the claim is contradicted if the tightness want/bound is above 1.
 func (e *experiment) mean(name string, values []float64, want, bound float64) {
 	n := float64(len(values))
 	mean, sd := stat.MeanStdDev(values, nil)
@@ -265,51 +270,51 @@ func (e *experiment) mean(name string, values []float64, want, bound float64) {
 	e.add(m)
 }
 
-// Parts are the pieces of the project that the claims are checked on. A nil field means the
-// project's own; another is for trying what a check makes of a piece that is broken, or of a new
-// one.
+// Parts contains the implementations that the claims are checked on. A nil field means the project's own. Other values
+// serve to test that a check detects a broken part, or to try a new one.
 type Parts struct {
 	Fourier      func(k kernel.Kernel) feature.Dist
 	TensorSketch func(k kernel.Polynomial) feature.Dist
 	SRHT         sketch.Dist
 	CountSketch  sketch.Dist
 	Gaussian     sketch.Dist
-	// Precond returns M⁻¹ for M = ZZᵀ+λ_pI, where the system is K+λI.
+	// Precond returns M⁻¹ for M = ZZᵀ+λ_pI and the system K+λI.
 	Precond func(ctx context.Context, z *points.Dense32, lambda, lambdaP float64, form precond.Form) (Preconditioner,
 		error)
-	// Kernel returns K, n×n, as it is stored.
+	// Kernel returns the stored kernel matrix, n×n, converted to float64.
 	Kernel func(ctx context.Context, k kernel.Kernel, x points.Points, storage gram.Storage) (*mat.Dense, error)
 	Solve  func(ctx context.Context, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, o *pcg.Options) (*pcg.Result,
 		error)
 	// Choose returns one of several solutions.
 	Choose func(ctx context.Context, a pcg.Operator, xs []*mat.Dense) (*mat.Dense, error)
-	// LowRank are the factors K̂ = FFᵀ of some columns of K.
+	// LowRank contains functions that compute a factor F with K̂ = FFᵀ from some columns of K.
 	LowRank []lowRank
-	// RidgeBound is the bound of κ for λ, λ_p and η, TestBound are the ends of the spectrum of M⁻¹A
-	// that (θ, α, γ) guarantee, and Iterations is the count for κ and ε.
+	// RidgeBound returns the bound on κ for λ, λ_p and η.
 	RidgeBound func(lambda, lambdaP, eta float64) float64
-	TestBound  func(c sketchsize.Test) (low, high float64)
+	// TestBound returns bounds on the spectrum of M⁻¹A that the constants (θ, α, γ) guarantee.
+	TestBound func(c sketchsize.Test) (low, high float64)
+	// Iterations returns the number of iterations that is sufficient for κ and ε.
 	Iterations func(kappa, eps float64) int
 	// PredictionBound bounds |f(x)−f̃(x)|, given k(x, x), ‖r‖₂ and λ.
 	PredictionBound func(diag, residual, lambda float64) float64
-	// LeaveOneOut returns the residuals of the points left out, given c and diag A⁻¹.
+	// LeaveOneOut returns the leave-one-out residuals, given c and diag A⁻¹.
 	LeaveOneOut func(c, diag []float64) []float64
 	Search      func(ctx context.Context, p sketchsize.Problem, o *sketchsize.Options,
 		g rng.Stream) (*sketchsize.Result, error)
 }
 
-// lowRank makes a factor K̂ = FFᵀ of rank columns of K. lowrank.Nystrom is one.
+// lowRank computes a factor F with K̂ = FFᵀ from rank columns of K, as lowrank.Nystrom does.
 type lowRank = func(ctx context.Context, src lowrank.Source, rank int, g rng.Stream,
 	o *lowrank.Options) (*lowrank.Factor, error)
 
-// Preconditioner is M⁻¹ and s_{λ_p}(ZZᵀ). *precond.Woodbury is one.
+// Preconditioner applies M⁻¹ and returns the statistical dimension s_{λ_p}(ZZᵀ). *precond.Woodbury implements it.
 type Preconditioner interface {
 	pcg.Preconditioner
 	StatDim() float64
 }
 
-// settled returns p with the project's own for what is nil.
-func (p Parts) settled() Parts {
+// withDefaults returns p with the project's own parts in place of nil fields.
+func (p Parts) withDefaults() Parts {
 	builtin := reflect.ValueOf(builtinParts())
 	v := reflect.ValueOf(&p).Elem()
 	for i := range v.NumField() {
@@ -320,6 +325,7 @@ func (p Parts) settled() Parts {
 	return p
 }
 
+// builtinParts returns the project's own parts.
 func builtinParts() Parts {
 	return Parts{
 		Fourier:      func(k kernel.Kernel) feature.Dist { return feature.Fourier{Kernel: k} },
@@ -348,12 +354,12 @@ func builtinParts() Parts {
 	}
 }
 
-// storedKernel is K as package gram stores it.
+// storedKernel returns the kernel matrix as package gram stores it.
 func storedKernel(ctx context.Context, k kernel.Kernel, x points.Points, storage gram.Storage) (*mat.Dense, error) {
 	a, err := gram.New(ctx, k, x, 1, &gram.Options{Storage: storage, Accuracy: math.MaxFloat64})
 	if err != nil {
 		return nil, err
 	}
-	out := mat.NewDense(a.Dim(), a.Dim(), nil)
-	return out, a.DenseTo(ctx, out)
+	values := mat.NewDense(a.Dim(), a.Dim(), nil)
+	return values, a.DenseTo(ctx, values)
 }

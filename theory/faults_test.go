@@ -45,7 +45,7 @@ func faults() []fault {
 		}
 	}
 	orthonormalScale := func(o sketch.Operator, v []float64) { // H/√m with s^(−1/2)
-		_, order := o.(rowed).Row(0)
+		_, order := o.(srhtEntries).Row(0)
 		for i := range v {
 			v[i] /= math.Sqrt(float64(order))
 		}
@@ -197,8 +197,8 @@ func TestTuplesAreTensorSketch(t *testing.T) {
 
 // TestAllPass checks the project's own parts, and that every claim is stated in full, once.
 func TestAllPass(t *testing.T) {
-	if len(Claims()) != len(programs) {
-		t.Errorf("%d claims have %d programs", len(Claims()), len(programs))
+	if len(Claims()) != len(programsByName) {
+		t.Errorf("%d claims have %d programs", len(Claims()), len(programsByName))
 	}
 	for _, c := range Claims() {
 		if c.Name == "" || c.Place == "" || c.Statement == "" || c.Measured == "" || c.Fails == "" || c.run == nil {

@@ -17,7 +17,7 @@ func checkFeatures(e *experiment) {
 	gauss, poly := kernel.Gaussian{Sigma: 1.2}, kernel.Polynomial{Gamma: 0.7, Coef0: 0.5, Degree: 2}
 	ones := points.NewDense(1, 4, []float64{1, 1, 1, 1})
 	x := cloud(e.g.Sub("cloud"), 8, 4, 0.8)
-	chain := func(s ...sketch.Dist) feature.Dist {
+	newChain := func(s ...sketch.Dist) feature.Dist {
 		c := feature.Chain{Features: e.parts.TensorSketch(poly), Width: 64}
 		for i, d := range s {
 			c.Sketches = append(c.Sketches, sketch.Level{Dist: d})
@@ -33,38 +33,40 @@ func checkFeatures(e *experiment) {
 		d    feature.Dist
 		x    *points.Dense
 		s    int
-		cov  covariance // nil: not in closed form
+		cov  covariance // nil if there is no closed form
 	}{
 		{"Fourier", gauss, e.parts.Fourier(gauss), x, 16, fourierCovariance(gauss, x, 16)},
 		{"Fourier of a Matérn", kernel.Matern52{Sigma: 1.2}, e.parts.Fourier(kernel.Matern52{Sigma: 1.2}), x, 16, nil},
-		{"TensorSketch", poly, e.parts.TensorSketch(poly), x, 15, tensorSketchCovariance(lifted(poly, x), 2, 15)},
-		{"TensorSketch of all ones", plain(2), e.parts.TensorSketch(plain(2)), ones, 16,
+		{"TensorSketch", poly, e.parts.TensorSketch(poly), x, 15, tensorSketchCovariance(lift(poly, x), 2, 15)},
+		{"TensorSketch of all ones", homogeneous(2), e.parts.TensorSketch(homogeneous(2)), ones, 16,
 			tensorSketchCovariance(ones, 2, 16)},
-		{"TensorSketch, q = 3", plain(3), e.parts.TensorSketch(plain(3)), ones, 16,
+		{"TensorSketch, q = 3", homogeneous(3), e.parts.TensorSketch(homogeneous(3)), ones, 16,
 			tensorSketchCovariance(ones, 3, 16)},
-		{"chain with SRHT and Gaussian", poly, chain(e.parts.SRHT, e.parts.Gaussian), x, 16, nil},
-		{"chain with CountSketch", poly, chain(e.parts.CountSketch), x, 16, nil},
+		{"chain with SRHT and Gaussian", poly, newChain(e.parts.SRHT, e.parts.Gaussian), x, 16, nil},
+		{"chain with CountSketch", poly, newChain(e.parts.CountSketch), x, 16, nil},
 	} {
-		e.unbiased(c.name, c.k, c.d, c.x, c.s, c.cov)
+		e.checkUnbiased(c.name, c.k, c.d, c.x, c.s, c.cov)
 	}
 	for _, q := range []int{1, 2, 3} {
-		e.asMatrix(q)
+		e.checkSketchMatrix(q)
 	}
 }
 
-// plain is the kernel (xᵀz)^q.
-func plain(q int) kernel.Polynomial { return kernel.Polynomial{Gamma: 1, Degree: q} }
+// homogeneous returns the kernel (xᵀz)^q.
+func homogeneous(q int) kernel.Polynomial { return kernel.Polynomial{Gamma: 1, Degree: q} }
 
-// unbiased compares means over draws of the map.
-func (e *experiment) unbiased(name string, k kernel.Kernel, d feature.Dist, x *points.Dense, s int, cov covariance) {
-	gram := evaluated(k, x)
+// checkUnbiased compares means over draws of a feature map with their expectations: vᵀZZᵀv with vᵀKv, and, if cov is
+// not nil, ‖ZZᵀ−K‖_F² with its closed form.
+func (e *experiment) checkUnbiased(name string, k kernel.Kernel, d feature.Dist, x *points.Dense, s int,
+	cov covariance) {
+	gram := kernelMatrix(k, x)
 	v := normals(e.g.Sub("direction"), x.N, 3)
-	square := 0.0
-	if one := identity(x.N); cov != nil {
-		square = expected(one, one, cov)
+	expectedSquare := 0.0
+	if singleSum := identity(x.N); cov != nil {
+		expectedSquare = expected(singleSum, singleSum, cov)
 	}
-	e.try(name, func(_ int, g rng.Stream, t *trial) {
-		z := mapped(d, x, s, g)
+	e.runTrials(name, func(_ int, g rng.Stream, t *trial) {
+		z := featureMatrix(d, x, s, g)
 		var u mat.Dense
 		u.Mul(z.T(), v) // Zᵀv
 		for j := range 3 {
@@ -73,42 +75,42 @@ func (e *experiment) unbiased(name string, k kernel.Kernel, d feature.Dist, x *p
 				want)
 		}
 		if cov != nil {
-			t.mean("mean of ‖ZZᵀ−K‖_F², "+name, frobenius(less(outer(z), gram)), square)
+			t.mean("mean of ‖ZZᵀ−K‖_F², "+name, frobenius(subtract(outer(z), gram)), expectedSquare)
 		}
 	})
 }
 
-// mapped returns Z in float64.
-func mapped(d feature.Dist, x *points.Dense, s int, g rng.Stream) *mat.Dense {
+// featureMatrix draws a feature map with s features and returns Z in float64.
+func featureMatrix(d feature.Dist, x *points.Dense, s int, g rng.Stream) *mat.Dense {
 	z := mat.NewDense(x.N, s, nil)
 	must(d.Sample(x.D, s, g)).MapTo(z.RawMatrix().Data, s, x, new(feature.Workspace))
 	return z
 }
 
-// hashed is a map that says what its hash functions are. *feature.TensorSketchMap is one.
-type hashed interface {
+// hashFunctions gives access to the hash functions of a feature map. *feature.TensorSketchMap implements it.
+type hashFunctions interface {
 	Hash(t, i int) (h int, g float64)
 }
 
-// tensorSketch returns a draw, and its hashes.
-func (e *experiment) tensorSketch(k kernel.Polynomial, d, s int, g rng.Stream) (feature.Map, hashed) {
+// tensorSketch draws a TensorSketch and returns it with its hash functions.
+func (e *experiment) tensorSketch(k kernel.Polynomial, d, s int, g rng.Stream) (feature.Map, hashFunctions) {
 	m := must(e.parts.TensorSketch(k).Sample(d, s, g))
-	h, ok := m.(hashed)
+	h, ok := m.(hashFunctions)
 	if !ok {
 		fail("a TensorSketch that does not say what its hashes are")
 	}
 	return m, h
 }
 
-// explicit returns S, s×d^q, of a draw of TensorSketch to s features of R^d from its hashes:
-// column (i₁, …, i_q) has the entry g₁(i₁)⋯g_q(i_q) in row h₁(i₁)+…+h_q(i_q) mod s.
-func explicit(m hashed, q, d, s int) *mat.Dense {
+// sketchMatrix returns the s×d^q matrix S of a TensorSketch of R^d with s features, computed from its hash functions.
+// Column (i₁, …, i_q) has the entry g₁(i₁)⋯g_q(i_q) in row h₁(i₁)+…+h_q(i_q) mod s.
+func sketchMatrix(m hashFunctions, q, d, s int) *mat.Dense {
 	columns := power(d, q)
 	out := mat.NewDense(s, columns, nil)
 	for c := range columns {
 		row, sign := 0, 1.0
-		for t, rest := 0, c; t < q; t, rest = t+1, rest/d {
-			h, g := m.Hash(t, rest%d)
+		for t, remaining := 0, c; t < q; t, remaining = t+1, remaining/d {
+			h, g := m.Hash(t, remaining%d)
 			row, sign = row+h, sign*g
 		}
 		out.Set(row%s, c, sign)
@@ -116,6 +118,7 @@ func explicit(m hashed, q, d, s int) *mat.Dense {
 	return out
 }
 
+// power returns d^q.
 func power(d, q int) int {
 	p := 1
 	for range q {
@@ -124,15 +127,15 @@ func power(d, q int) int {
 	return p
 }
 
-// tensors returns V_q, n×d^q, whose rows are all ordered products x⊗…⊗x of q coordinates.
+// tensors returns the n×d^q matrix V_q. Its row i is the tensor power x⊗…⊗x (q factors) of point i.
 func tensors(x *points.Dense, q int) *mat.Dense {
 	columns := power(x.D, q)
 	v := mat.NewDense(x.N, columns, nil)
 	for i := range x.N {
 		for c := range columns {
 			p := 1.0
-			for t, rest := 0, c; t < q; t, rest = t+1, rest/x.D {
-				p *= x.Row(i)[rest%x.D]
+			for t, remaining := 0, c; t < q; t, remaining = t+1, remaining/x.D {
+				p *= x.Row(i)[remaining%x.D]
 			}
 			v.Set(i, c, p)
 		}
@@ -140,26 +143,27 @@ func tensors(x *points.Dense, q int) *mat.Dense {
 	return v
 }
 
-// asMatrix compares the features, which go by FFT, with S·v_q(x), and V_qV_qᵀ with K.
-func (e *experiment) asMatrix(q int) {
-	k := plain(q)
+// checkSketchMatrix compares the features of TensorSketch, which are computed by FFT, with S·v_q(x), and V_qV_qᵀ with
+// K.
+func (e *experiment) checkSketchMatrix(q int) {
+	k := homogeneous(q)
 	x := cloud(e.g.Sub("matrix", uint64(q)), 4, 4, 0.8)
 	v := tensors(x, q)
-	k0 := evaluated(k, x)
-	e.try(fmt.Sprintf("matrix %d", q), func(i int, g rng.Stream, t *trial) {
+	k0 := kernelMatrix(k, x)
+	e.runTrials(fmt.Sprintf("matrix %d", q), func(i int, g rng.Stream, t *trial) {
 		s := 1 + g.Sub("s").IntN(0, 40)
 		m, h := e.tensorSketch(k, x.D, s, g)
 		z := mat.NewDense(x.N, s, nil)
 		m.MapTo(z.RawMatrix().Data, s, x, new(feature.Workspace))
 		var sv mat.Dense
-		sv.Mul(v, explicit(h, q, x.D, s).T())
-		t.atMost(fmt.Sprintf("|φ(x) − S·v_q(x)|, q = %d", q), apart(z, &sv)/(1+largest(&sv)), 1e-12)
+		sv.Mul(v, sketchMatrix(h, q, x.D, s).T())
+		t.atMost(fmt.Sprintf("|φ(x) − S·v_q(x)|, q = %d", q), maxDifference(z, &sv)/(1+maxAbs(&sv)), 1e-12)
 	})
-	e.atMost(fmt.Sprintf("|V_qV_qᵀ − K|, q = %d", q), []float64{apart(outer(v), k0) / (1 + largest(k0))}, 1e-12)
+	e.atMost(fmt.Sprintf("|V_qV_qᵀ − K|, q = %d", q), []float64{maxDifference(outer(v), k0) / (1 + maxAbs(k0))}, 1e-12)
 }
 
-// Second moments of sketches in closed form. The paper bounds them; where a bound is too loose to
-// be contradicted, what is measured is compared with these, on both sides.
+// The following functions return second moments of sketches in closed form. The paper bounds them. If a bound is too
+// loose to be contradicted, measurements are compared with the closed form in a two-sided test.
 
 // covariance returns Cov[φ(x_i)ᵀφ(x_j), φ(x_k)ᵀφ(x_l)].
 type covariance func(i, j, k, l int) float64
@@ -182,18 +186,18 @@ func expected(p, q mat.Symmetric, cov covariance) (sum float64) {
 	return sum
 }
 
-// tensorSketchCovariance returns that of TensorSketch with s features of (xᵀz)^q, and of CountSketch for q = 1. With
+// tensorSketchCovariance returns the covariance for TensorSketch with s features of (xᵀz)^q, which is CountSketch if
+// q = 1. With
 //
 //	D = Σ_c x_c z_c x'_c z'_c,  a = (xᵀz)(x'ᵀz'),  b = (xᵀx')(zᵀz') − D,  c = (xᵀz')(zᵀx') − D,
 //
-// each of the q factors of a tuple of indices pairs them in one of three ways, of weights a, b
-// and c; hashes must agree where there is a b or a c, independently for the two kinds up to s's
-// parity:
+// each of the q factors of a tuple of indices pairs them in one of three ways, with the weights a, b and c. The hashes
+// must agree for the factors with b or c. For the two kinds this is independent, up to the parity of s:
 //
 //	E = a^q + [(a+b)^q + (a+c)^q − 2a^q]/s + gcd(2, s)·[(a+b+c)^q − (a+b)^q − (a+c)^q + a^q]/s².
 //
-// It needs 4-wise independent signs and 2-wise independent hashes, and has the 2+3^q of Lemma 4 as
-// a bound: the first bracket is at most 2^(q+1)−2, the second at most 3^q−2^(q+1)+1.
+// The formula requires 4-wise independent signs and 2-wise independent hashes. It implies the factor 2+3^q of Lemma 4:
+// the first bracket is at most 2^(q+1)−2, the second at most 3^q−2^(q+1)+1.
 func tensorSketchCovariance(x *points.Dense, q, s int) covariance {
 	g := outer(mat.NewDense(x.N, x.D, x.Data))
 	parity := 1.0
@@ -208,14 +212,14 @@ func tensorSketchCovariance(x *points.Dense, q, s int) covariance {
 			d += xi[t] * xj[t] * xk[t] * xl[t]
 		}
 		a, b, c := g.At(i, j)*g.At(k, l), g.At(i, k)*g.At(j, l)-d, g.At(i, l)*g.At(j, k)-d
-		one := pow(a+b) + pow(a+c) - 2*pow(a)
-		two := pow(a+b+c) - pow(a+b) - pow(a+c) + pow(a)
-		return one/float64(s) + parity*two/float64(s*s)
+		singleSum := pow(a+b) + pow(a+c) - 2*pow(a)
+		pairSum := pow(a+b+c) - pow(a+b) - pow(a+c) + pow(a)
+		return singleSum/float64(s) + parity*pairSum/float64(s*s)
 	}
 }
 
-// lifted returns the points (√γ·x, √c), on which (γxᵀz+c)^q is homogeneous.
-func lifted(k kernel.Polynomial, x *points.Dense) *points.Dense {
+// lift returns the points (√γ·x, √c), for which the kernel (γxᵀz+c)^q of the points x is the homogeneous kernel.
+func lift(k kernel.Polynomial, x *points.Dense) *points.Dense {
 	out := points.NewDense(x.N, x.D+1, nil)
 	for i := range x.N {
 		for j, v := range x.Row(i) {
@@ -226,8 +230,8 @@ func lifted(k kernel.Polynomial, x *points.Dense) *points.Dense {
 	return out
 }
 
-// fourierCovariance returns that of Fourier features of a Gaussian: a product of four cosines of
-// one phase has the mean of the three cosines in which it cancels,
+// fourierCovariance returns the covariance for s Fourier features of a Gaussian kernel. The expectation of a product of
+// four cosines with the same random phase is the mean of the three cosines in which the phase cancels,
 //
 //	E = ½[k₀(x−z+x'−z') + k₀(x−z−x'+z') + k₀(x+z−x'−z')],  Cov = (E − k(x,z)k(x',z'))/s.
 func fourierCovariance(k kernel.Gaussian, x *points.Dense, s int) covariance {
@@ -235,18 +239,18 @@ func fourierCovariance(k kernel.Gaussian, x *points.Dense, s int) covariance {
 	return func(i, j, m, l int) float64 {
 		xi, xj, xm, xl := x.Row(i), x.Row(j), x.Row(m), x.Row(l)
 		cosine := func(b, c, d float64) float64 { // k₀(x + b·z + c·x' + d·z')
-			return k.Eval(values(x.D, func(t int) float64 { return xi[t] + b*xj[t] + c*xm[t] + d*xl[t] }), zero)
+			return k.Eval(tabulate(x.D, func(t int) float64 { return xi[t] + b*xj[t] + c*xm[t] + d*xl[t] }), zero)
 		}
 		e := (cosine(-1, 1, -1) + cosine(-1, -1, 1) + cosine(1, -1, -1)) / 2
 		return (e - k.Eval(xi, xj)*k.Eval(xm, xl)) / float64(s)
 	}
 }
 
-// srhtCovariance returns that of an SRHT, φ(x) = Sx, of s of the M > 1 rows of H without replacement, M at least the
-// dimension: that of as many buckets of a CountSketch, (b+c)/s, times (M−s)/(M−1). For one row with itself the product
-// has the mean a+b+c, and for two rows, whose entrywise product is a third that is not constant, a − (b+c)/(M−1) by
-// Parseval.
+// srhtCovariance returns the covariance for an SRHT, φ(x) = Sx, with s of the M > 1 rows of H without replacement. M is
+// order and at least the dimension. The covariance is (b+c)/s, that of a CountSketch with s buckets, times (M−s)/(M−1).
+// The expectation of the product of a row with itself is a+b+c. For two different rows, whose entrywise product is a
+// third row that is not constant, it is a − (b+c)/(M−1) by Parseval's identity.
 func srhtCovariance(x *points.Dense, order, s int) covariance {
-	count, left := tensorSketchCovariance(x, 1, s), float64(order-s)/float64(order-1)
-	return func(i, j, k, l int) float64 { return left * count(i, j, k, l) }
+	count, withoutReplacement := tensorSketchCovariance(x, 1, s), float64(order-s)/float64(order-1)
+	return func(i, j, k, l int) float64 { return withoutReplacement * count(i, j, k, l) }
 }

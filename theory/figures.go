@@ -13,9 +13,9 @@ import (
 	_ "github.com/krrlab/lab/plots/draw" // pictures
 )
 
-// Figures draws the figures of the claims that have one into the folder dir, as SVG files named
-// after the claims, and returns their names. The same options give the same files. If ctx ends it
-// returns what is there beside ctx's error.
+// Figures draws the figures of the claims into the folder dir, as SVG files named after the claims, and returns the
+// names of the files. Claims without a figure are skipped. The same options give the same files. If ctx ends, Figures
+// returns the files written so far and the error of ctx.
 func Figures(ctx context.Context, dir string, claims []Claim, o *Options) (names []string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot write to %s: %w", dir, err)
@@ -37,14 +37,14 @@ func Figures(ctx context.Context, dir string, claims []Claim, o *Options) (names
 	return names, nil
 }
 
-// add appends a sample.
-func add(s *plots.Series, x int, y float64) { s.Add(float64(x), y) }
+// addPoint appends the point (x, y) to a series.
+func addPoint(s *plots.Series, x int, y float64) { s.Add(float64(x), y) }
 
-// addDraws appends the median of draws, with the range from the 5th to the 95th of 100.
+// addDraws appends the median of the draws, with the range from the 5 % to the 95 % quantile as a band.
 func addDraws(s *plots.Series, x float64, draws []float64) {
 	v := slices.Sorted(slices.Values(draws))
-	at := func(p float64) float64 { return stat.Quantile(p, stat.Empirical, v, nil) }
-	s.AddBand(x, at(0.5), at(0.05), at(0.95))
+	quantile := func(p float64) float64 { return stat.Quantile(p, stat.Empirical, v, nil) }
+	s.AddBand(x, quantile(0.5), quantile(0.05), quantile(0.95))
 }
 
-func ticks(v []int) []float64 { return values(len(v), func(i int) float64 { return float64(v[i]) }) }
+func ticks(v []int) []float64 { return tabulate(len(v), func(i int) float64 { return float64(v[i]) }) }

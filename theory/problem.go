@@ -15,23 +15,23 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/feature"
 )
 
-// problem is a small system (K+λI)c = y with all that the theory speaks of.
+// problem is a small system (K+λI)c = y with the quantities that occur in the theory.
 type problem struct {
 	x       *points.Dense
 	n       int
-	gram    *mat.SymDense // K, by Eval
-	mu      []float64     // its eigenvalues
+	gram    *mat.SymDense // K, computed by Eval
+	mu      []float64     // eigenvalues of K, ascending
 	lambda  float64
 	statDim float64       // s_λ(K) = Σ μ/(μ+λ)
 	a       *mat.SymDense // A = K+λI
-	l       *mat.TriDense // A = LLᵀ
-	inv     *mat.SymDense // A⁻¹
+	l       *mat.TriDense // Cholesky factor L of A = LLᵀ
+	inv     *mat.SymDense // the inverse A⁻¹
 	y, c    *mat.VecDense // a right-hand side, and the solution
 }
 
-// cloud returns n points of R^d whose coordinates have standard deviations 1, ρ, ρ², …, turned so
-// that no coordinate is special: the spectrum of a polynomial kernel decays as the products of
-// these, and all hashes of a sketch meet.
+// cloud returns n normally distributed points of R^d. Their coordinates have the standard deviations 1, ρ, ρ², …, and
+// are then multiplied by a random orthogonal matrix, so that no coordinate is special and all hashes of a sketch have
+// collisions. The spectrum of a polynomial kernel decays like the products of the squares of these numbers.
 func cloud(g rng.Stream, n, d int, rho float64) *points.Dense {
 	y := normals(g.Sub("points"), n, d)
 	y.Apply(func(_, j int, v float64) float64 { return v * math.Pow(rho, float64(j)) }, y)
@@ -40,24 +40,24 @@ func cloud(g rng.Stream, n, d int, rho float64) *points.Dense {
 	return rowsOf(&x)
 }
 
-// problem takes K of n points of R^d by the kernel's own formula, and the λ for which s_λ(K) is
-// statDim; ρ is cloud's.
+// problem returns a problem with n points of cloud(n, d, rho), the kernel matrix by the kernel's own formula, and the λ
+// for which s_λ(K) = statDim.
 func (e *experiment) problem(k kernel.Kernel, n, d int, rho, statDim float64) *problem {
 	g := e.g.Sub("problem")
 	x := cloud(g, n, d, rho)
-	p := &problem{x: x, n: n, gram: evaluated(k, x)}
+	p := &problem{x: x, n: n, gram: kernelMatrix(k, x)}
 	p.mu = eigenvalues(p.gram)
 	p.lambda = ridgeFor(p.mu, statDim)
-	p.statDim = degrees(p.mu, p.lambda)
-	p.a = shifted(p.gram, p.lambda)
-	p.l, p.inv = factor(p.a), inverted(p.a)
+	p.statDim = statDimOf(p.mu, p.lambda)
+	p.a = addRidge(p.gram, p.lambda)
+	p.l, p.inv = factor(p.a), inverse(p.a)
 	p.y = vector(g.Sub("right-hand side"), p.n)
-	p.c = solution(p.a, p.y)
+	p.c = solve(p.a, p.y)
 	return p
 }
 
-// evaluated returns K by Eval.
-func evaluated(k kernel.Kernel, x *points.Dense) *mat.SymDense {
+// kernelMatrix returns K, computed by k.Eval.
+func kernelMatrix(k kernel.Kernel, x *points.Dense) *mat.SymDense {
 	s := mat.NewSymDense(x.N, nil)
 	for i := range x.N {
 		for j := range i + 1 {
@@ -67,8 +67,8 @@ func evaluated(k kernel.Kernel, x *points.Dense) *mat.SymDense {
 	return s
 }
 
-// degrees returns s_λ = Σ μ/(μ+λ).
-func degrees(mu []float64, lambda float64) (s float64) {
+// statDimOf returns s_λ = Σ μ/(μ+λ).
+func statDimOf(mu []float64, lambda float64) (s float64) {
 	for _, v := range mu {
 		v = math.Max(v, 0)
 		s += v / (v + lambda)
@@ -76,13 +76,13 @@ func degrees(mu []float64, lambda float64) (s float64) {
 	return s
 }
 
-// ridgeFor returns the λ at which s_λ is statDim, by bisection: s_λ falls with λ.
+// ridgeFor returns the λ for which s_λ = statDim. It uses bisection, since s_λ decreases with λ.
 func ridgeFor(mu []float64, statDim float64) float64 {
-	top := mu[len(mu)-1]
-	lo, hi := math.Log(top*1e-12), math.Log(top*1e6)
+	maxEigenvalue := mu[len(mu)-1]
+	lo, hi := math.Log(maxEigenvalue*1e-12), math.Log(maxEigenvalue*1e6)
 	for range 80 {
 		mid := (lo + hi) / 2
-		if degrees(mu, math.Exp(mid)) > statDim {
+		if statDimOf(mu, math.Exp(mid)) > statDim {
 			lo = mid
 		} else {
 			hi = mid
@@ -91,26 +91,25 @@ func ridgeFor(mu []float64, statDim float64) float64 {
 	return math.Exp((lo + hi) / 2)
 }
 
-// features returns Z of s features, as the preconditioner takes it.
+// features draws s features and returns Z in float32, the form that the preconditioner uses.
 func (p *problem) features(e *experiment, d feature.Dist, s int, g rng.Stream) *points.Dense32 {
 	return must(feature.Matrix(e.ctx, must(d.Sample(p.x.D, s, g)), p.x, nil))
 }
 
-// whitened returns L⁻¹(ZZᵀ−K)L⁻ᵀ, which is QSᵀSQᵀ−QQᵀ in the proofs: I plus it has the
-// eigenvalues of A⁻¹(ZZᵀ+λI).
-func (p *problem) whitened(z mat.Matrix) *mat.SymDense {
-	return between(p.l, less(outer(z), p.gram))
+// whitenedError returns W = L⁻¹(ZZᵀ−K)L⁻ᵀ, which is QSᵀSQᵀ−QQᵀ in the proofs. I+W has the eigenvalues of A⁻¹(ZZᵀ+λI).
+func (p *problem) whitenedError(z mat.Matrix) *mat.SymDense {
+	return congruence(p.l, subtract(outer(z), p.gram))
 }
 
-// pencil returns the spectrum of M⁻¹A for A = LLᵀ, ascending, with M⁻¹ as it is applied: that of
-// LᵀM⁻¹L.
+// pencil returns the eigenvalues of M⁻¹A for A = LLᵀ, ascending. They are the eigenvalues of LᵀM⁻¹L, with M⁻¹ as the
+// preconditioner applies it.
 func (e *experiment) pencil(l *mat.TriDense, m Preconditioner) []float64 {
 	var b mat.Dense
-	b.Product(l.T(), inverse(e.ctx, m), l)
-	return eigenvalues(symmetrized(&b))
+	b.Product(l.T(), denseInverse(e.ctx, m), l)
+	return eigenvalues(symmetricPart(&b))
 }
 
-// cond returns λ_max/λ_min of a spectrum, +Inf if it is not positive.
+// cond returns λ_max/λ_min of ascending eigenvalues, or +Inf if λ_min is not positive.
 func cond(v []float64) float64 {
 	if !(v[0] > 0) {
 		return math.Inf(1)
@@ -118,7 +117,7 @@ func cond(v []float64) float64 {
 	return v[len(v)-1] / v[0]
 }
 
-// operator is a dense matrix for package pcg.
+// operator adapts a dense symmetric matrix to pcg.Operator.
 type operator struct{ mat.Symmetric }
 
 func (o operator) Dim() int { return o.SymmetricDim() }
@@ -128,8 +127,8 @@ func (o operator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return ctx.Err()
 }
 
-// missed returns ‖c̃−c‖_A/‖c‖_A after the given number of iterations of PCG from zero.
-func (p *problem) missed(e *experiment, m pcg.Preconditioner, iterations int) float64 {
+// pcgError returns ‖c̃−c‖_A/‖c‖_A after the given number of PCG iterations that start from zero.
+func (p *problem) pcgError(e *experiment, m pcg.Preconditioner, iterations int) float64 {
 	return p.distance(e.solve(p.a, m, p.y, &pcg.Options{Tol: 1e-15, MaxIter: iterations}))
 }
 
@@ -148,11 +147,11 @@ func residual(a mat.Symmetric, x mat.Vector, y *mat.VecDense) *mat.VecDense {
 	return r
 }
 
-// Dense linear algebra of small matrices, from the definitions and in float64. It knows nothing of
-// what it is compared with.
+// The following functions are dense linear algebra for small matrices, written from the definitions in float64. They
+// are independent of the code that is checked.
 
-// symmetrized returns (b+bᵀ)/2.
-func symmetrized(b mat.Matrix) *mat.SymDense {
+// symmetricPart returns (b+bᵀ)/2.
+func symmetricPart(b mat.Matrix) *mat.SymDense {
 	var s mat.Dense
 	s.Add(b, b.T())
 	s.Scale(0.5, &s)
@@ -160,7 +159,7 @@ func symmetrized(b mat.Matrix) *mat.SymDense {
 	return mat.NewSymDense(n, s.RawMatrix().Data)
 }
 
-// eigenvalues returns those of s, ascending.
+// eigenvalues returns the eigenvalues of s, ascending.
 func eigenvalues(s mat.Symmetric) []float64 {
 	var e mat.EigenSym
 	if !e.Factorize(s, false) {
@@ -181,18 +180,19 @@ func frobenius(a mat.Matrix) float64 {
 	return f * f
 }
 
-// shifted returns s+λI.
-func shifted(s mat.Symmetric, lambda float64) *mat.SymDense {
+// addRidge returns s+λI.
+func addRidge(s mat.Symmetric, lambda float64) *mat.SymDense {
 	var a mat.SymDense
 	a.AddSym(s, scalar(s.SymmetricDim(), lambda))
 	return &a
 }
 
-// identity returns I, and scalar λI.
+// identity returns the n×n identity matrix.
 func identity(n int) *mat.DiagDense { return scalar(n, 1) }
 
+// scalar returns the n×n matrix λI.
 func scalar(n int, lambda float64) *mat.DiagDense {
-	return mat.NewDiagDense(n, values(n, func(int) float64 { return lambda }))
+	return mat.NewDiagDense(n, tabulate(n, func(int) float64 { return lambda }))
 }
 
 // outer returns zzᵀ.
@@ -203,7 +203,7 @@ func outer(z mat.Matrix) *mat.SymDense {
 	return s
 }
 
-// cholesky returns the factorization of a.
+// cholesky returns the Cholesky factorization of a.
 func cholesky(a mat.Symmetric) *mat.Cholesky {
 	c := new(mat.Cholesky)
 	if !c.Factorize(a) {
@@ -212,55 +212,55 @@ func cholesky(a mat.Symmetric) *mat.Cholesky {
 	return c
 }
 
-// factor returns L with LLᵀ = a, lower triangular.
+// factor returns the lower triangular L with LLᵀ = a.
 func factor(a mat.Symmetric) *mat.TriDense {
 	var l mat.TriDense
 	cholesky(a).LTo(&l)
 	return &l
 }
 
-// inverted returns a⁻¹.
-func inverted(a mat.Symmetric) *mat.SymDense {
+// inverse returns a⁻¹.
+func inverse(a mat.Symmetric) *mat.SymDense {
 	var inv mat.SymDense
-	well(cholesky(a).InverseTo(&inv))
+	checkSolve(cholesky(a).InverseTo(&inv))
 	return &inv
 }
 
-// solution returns a⁻¹y.
-func solution(a mat.Symmetric, y mat.Vector) *mat.VecDense {
+// solve returns a⁻¹y.
+func solve(a mat.Symmetric, y mat.Vector) *mat.VecDense {
 	var x mat.VecDense
-	well(cholesky(a).SolveVecTo(&x, y))
+	checkSolve(cholesky(a).SolveVecTo(&x, y))
 	return &x
 }
 
-// well panics if err is not nil, nor a warning that the matrix is badly conditioned.
-func well(err error) {
-	if _, badly := errors.AsType[mat.Condition](err); err != nil && !badly {
+// checkSolve ends the check if err is an error other than the warning that a matrix is ill-conditioned.
+func checkSolve(err error) {
+	if _, illConditioned := errors.AsType[mat.Condition](err); err != nil && !illConditioned {
 		panic(failure{err})
 	}
 }
 
-// solved returns L⁻¹b.
-func solved(l *mat.TriDense, b mat.Matrix) *mat.Dense {
+// solveLower returns L⁻¹b.
+func solveLower(l *mat.TriDense, b mat.Matrix) *mat.Dense {
 	var x mat.Dense
-	well(l.SolveTo(&x, false, b))
+	checkSolve(l.SolveTo(&x, false, b))
 	return &x
 }
 
-// between returns L⁻¹bL⁻ᵀ, symmetric for symmetric b.
-func between(l *mat.TriDense, b mat.Matrix) *mat.SymDense {
-	return symmetrized(solved(l, solved(l, b).T()))
+// congruence returns the symmetric matrix L⁻¹bL⁻ᵀ for a symmetric b.
+func congruence(l *mat.TriDense, b mat.Matrix) *mat.SymDense {
+	return symmetricPart(solveLower(l, solveLower(l, b).T()))
 }
 
-// whole returns z in float64.
-func whole(z *points.Dense32) *mat.Dense {
+// toFloat64 returns z converted to float64.
+func toFloat64(z *points.Dense32) *mat.Dense {
 	a := mat.NewDense(z.N, z.D, nil)
 	points.Panel64To(z, a.RawMatrix().Data, z.D)
 	return a
 }
 
-// rounded returns z in float32, and rounds z itself to it.
-func rounded(z *mat.Dense) *points.Dense32 {
+// roundToFloat32 returns z in float32. It also rounds the entries of z itself to float32.
+func roundToFloat32(z *mat.Dense) *points.Dense32 {
 	n, s := z.Dims()
 	out := points.NewDense32(n, s, nil)
 	z.Apply(func(i, j int, v float64) float64 {
@@ -270,18 +270,19 @@ func rounded(z *mat.Dense) *points.Dense32 {
 	return out
 }
 
-// normals returns an r×c matrix of independent normal numbers, and vector n of them.
+// normals returns an r×c matrix of independent standard normal numbers.
 func normals(g rng.Stream, r, c int) *mat.Dense {
 	a := mat.NewDense(r, c, nil)
 	g.Normals(a.RawMatrix().Data, 0)
 	return a
 }
 
+// vector returns a vector of n independent standard normal numbers.
 func vector(g rng.Stream, n int) *mat.VecDense {
 	return mat.NewVecDense(n, normals(g, n, 1).RawMatrix().Data)
 }
 
-// orthogonal returns an n×n orthogonal matrix, uniform but for signs.
+// orthogonal returns a random n×n orthogonal matrix, uniformly distributed up to the signs of its columns.
 func orthogonal(g rng.Stream, n int) *mat.Dense {
 	var qr mat.QR
 	qr.Factorize(normals(g, n, n))
@@ -290,52 +291,53 @@ func orthogonal(g rng.Stream, n int) *mat.Dense {
 	return &q
 }
 
-// designed returns V·diag(values)·Vᵀ for a random orthogonal V.
-func designed(g rng.Stream, values []float64) *mat.SymDense {
-	return outer(root(g, values))
+// withSpectrum returns V·diag(values)·Vᵀ for a random orthogonal V.
+func withSpectrum(g rng.Stream, values []float64) *mat.SymDense {
+	return outer(spectrumRoot(g, values))
 }
 
-// root returns V·diag(√values).
-func root(g rng.Stream, values []float64) *mat.Dense {
+// spectrumRoot returns V·diag(√values).
+func spectrumRoot(g rng.Stream, values []float64) *mat.Dense {
 	v := orthogonal(g, len(values))
 	v.Apply(func(_, j int, x float64) float64 { return x * math.Sqrt(values[j]) }, v)
 	return v
 }
 
-// largest returns max |a_ij|, NaN if there is one.
-func largest(a mat.Matrix) float64 {
+// maxAbs returns max |a_ij|, or NaN if an entry is NaN.
+func maxAbs(a mat.Matrix) float64 {
 	return floats.Norm(mat.DenseCopyOf(a).RawMatrix().Data, math.Inf(1))
 }
 
-// apart returns max |a_ij − b_ij|.
-func apart(a, b mat.Matrix) float64 {
+// maxDifference returns max |a_ij − b_ij|.
+func maxDifference(a, b mat.Matrix) float64 {
 	var d mat.Dense
 	d.Sub(a, b)
-	return largest(&d)
+	return maxAbs(&d)
 }
 
-// uniform returns a number between lo and hi, and spread one whose logarithm is uniform there.
+// uniform returns a random number that is uniformly distributed between lo and hi.
 func uniform(g rng.Stream, lo, hi float64) float64 { return lo + (hi-lo)*g.Float64(0) }
 
-func spread(g rng.Stream, lo, hi float64) float64 {
+// logUniform returns a random number between lo and hi whose logarithm is uniformly distributed.
+func logUniform(g rng.Stream, lo, hi float64) float64 {
 	return math.Exp(uniform(g, math.Log(lo), math.Log(hi)))
 }
 
-// inverse returns M⁻¹ as p applies it.
-func inverse(ctx context.Context, p Preconditioner) *mat.Dense {
+// denseInverse returns the matrix M⁻¹ that p applies.
+func denseInverse(ctx context.Context, p Preconditioner) *mat.Dense {
 	inv := mat.NewDense(p.Dim(), p.Dim(), nil)
 	return must(inv, p.SolveTo(ctx, inv, mat.DenseCopyOf(identity(p.Dim()))))
 }
 
-// less returns a−b.
-func less(a, b mat.Symmetric) *mat.SymDense {
+// subtract returns a−b.
+func subtract(a, b mat.Symmetric) *mat.SymDense {
 	var d mat.SymDense
 	d.ScaleSym(-1, b)
 	d.AddSym(a, &d)
 	return &d
 }
 
-// rowsOf returns the points that are the rows of x.
+// rowsOf returns the rows of x as points.
 func rowsOf(x *mat.Dense) *points.Dense {
 	n, d := x.Dims()
 	return points.NewDense(n, d, x.RawMatrix().Data)

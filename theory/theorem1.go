@@ -15,43 +15,43 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// epsilon is the ε of the checks that run PCG.
+// epsilon is the accuracy ε in the checks that run PCG.
 const epsilon = 1e-3
 
-// solveSlack is what rounding adds to ‖c̃−c‖_A/‖c‖_A, in problems with κ(A) up to a million.
+// solveSlack is an allowance for rounding errors in ‖c̃−c‖_A/‖c‖_A, for problems with κ(A) up to a million.
 const solveSlack = 1e-9
 
-// condensed returns the n×n matrix R of Z = RW with WWᵀ = I, for which RRᵀ = ZZᵀ: the same M with
-// n features instead of s, of which the theorems ask for many more than n. It returns z if s ≤ n.
-func condensed(z *points.Dense32) *points.Dense32 {
+// compressColumns returns the n×n matrix R in Z = RW with WWᵀ = I. Since RRᵀ = ZZᵀ, R gives the same M as Z with n
+// instead of s columns; the theorems require s to be much larger than n. It returns z if s ≤ n.
+func compressColumns(z *points.Dense32) *points.Dense32 {
 	if z.D <= z.N {
 		return z
 	}
 	var lq mat.LQ
 	var l mat.Dense
-	lq.Factorize(whole(z))
+	lq.Factorize(toFloat64(z))
 	lq.LTo(&l)
-	return rounded(mat.DenseCopyOf(l.Slice(0, z.N, 0, z.N)))
+	return roundToFloat32(mat.DenseCopyOf(l.Slice(0, z.N, 0, z.N)))
 }
 
-// draws goes through the chain of the proof of Theorems 1 and 5 with draws of s features, and returns
-// ‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_F², the same in the norm ‖·‖₂, κ(M⁻¹A), and ‖c̃−c‖_A/‖c‖_A after T iterations. M⁻¹ is made of the
-// condensed features, but for the form L of all of them.
-func (p *problem) draws(e *experiment, name string, d feature.Dist, s int) [][]float64 {
+// drawChain draws s features in every trial and returns the quantities in the chain of inequalities that proves
+// Theorems 1 and 5: ‖W‖_F² and ‖W‖₂ of W = L⁻¹(ZZᵀ−K)L⁻ᵀ, κ(M⁻¹A), and ‖c̃−c‖_A/‖c‖_A after T iterations. M⁻¹ is formed
+// from the compressed features, or from all features for the form L.
+func (p *problem) drawChain(e *experiment, name string, d feature.Dist, s int) [][]float64 {
 	return e.sample(name, e.trials, 4, func(i int, g rng.Stream, out []float64) {
 		z, form := p.features(e, d, s, g), formOf(i)
-		out[0] = frobenius(p.whitened(whole(z)))
+		out[0] = frobenius(p.whitenedError(toFloat64(z)))
 		if form != precond.FormL {
-			z = condensed(z)
+			z = compressColumns(z)
 		}
-		out[1] = norm(p.whitened(whole(z)))
+		out[1] = norm(p.whitenedError(toFloat64(z)))
 		m := e.precond(z, p.lambda, p.lambda, form)
 		out[2] = cond(e.pencil(p.l, m))
-		out[3] = p.missed(e, m, e.parts.Iterations(3, epsilon))
+		out[3] = p.pcgError(e, m, e.parts.Iterations(3, epsilon))
 	})
 }
 
-// formOf returns the form of M⁻¹ for draw i: L once, with all features, and the others in turn.
+// formOf returns the form of M⁻¹ for draw i. The form L, which uses all features, is used once; the others take turns.
 func formOf(i int) precond.Form {
 	if i == 0 {
 		return precond.FormL
@@ -59,23 +59,24 @@ func formOf(i int) precond.Form {
 	return forms[1+i%(len(forms)-1)]
 }
 
-// guarantee adds the measures of the chain for an s with which it holds with probability 1−δ.
-func (e *experiment) guarantee(p *problem, name string, d feature.Dist, s int, delta float64) [][]float64 {
-	out := p.draws(e, name, d, s)
+// checkGuarantee adds the measures of the chain of inequalities for an s for which it holds with probability 1−δ.
+func (e *experiment) checkGuarantee(p *problem, name string, d feature.Dist, s int, delta float64) [][]float64 {
+	out := p.drawChain(e, name, d, s)
 	name = fmt.Sprintf("%s, s_λ = %.2g, δ = %g, s = %d", name, p.statDim, delta, s)
-	e.share("share of ‖QSᵀSQᵀ−QQᵀ‖_F > ½, "+name, out[0], 0.25, delta)
-	e.implied(name, out, delta)
+	e.atMostProbability("share of ‖QSᵀSQᵀ−QQᵀ‖_F > ½, "+name, out[0], 0.25, delta)
+	e.checkImplications(name, out, delta)
 	return out
 }
 
-// implied adds the measures of what the chain implies, of κ in out[2] and the error of PCG in out[3].
-func (e *experiment) implied(name string, out [][]float64, delta float64) {
-	e.share("share of κ > 3, "+name, out[2], 3*(1+1e-9), delta)
-	e.share("share of ‖c̃−c‖_A > ε‖c‖_A, "+name, out[3], epsilon+solveSlack, delta)
+// checkImplications adds the measures of the last two inequalities of the chain: out[2] contains κ and out[3] the error
+// of PCG.
+func (e *experiment) checkImplications(name string, out [][]float64, delta float64) {
+	e.atMostProbability("share of κ > 3, "+name, out[2], 3*(1+1e-9), delta)
+	e.atMostProbability("share of ‖c̃−c‖_A > ε‖c‖_A, "+name, out[3], epsilon+solveSlack, delta)
 }
 
-// sharp adds the measure that is implied for every draw: κ ≤ (1+e)/(1−e) for e = ‖·‖₂ < 1.
-func (e *experiment) sharp(name string, out [][]float64) {
+// checkSharp adds the measure of an inequality that holds for every draw: κ ≤ (1+e)/(1−e) if e = out[1] < 1.
+func (e *experiment) checkSharp(name string, out [][]float64) {
 	var ratios []float64
 	for i, v := range out[1] {
 		if v < 0.99 {
@@ -88,7 +89,7 @@ func (e *experiment) sharp(name string, out [][]float64) {
 }
 
 func (e *experiment) theorem1Problem(q int) *problem {
-	return e.problem(plain(q), 16, 12, 0.8, map[int]float64{2: 2, 3: 1.5}[q])
+	return e.problem(homogeneous(q), 16, 12, 0.8, map[int]float64{2: 2, 3: 1.5}[q])
 }
 
 func checkTheorem1(e *experiment) {
@@ -96,22 +97,22 @@ func checkTheorem1(e *experiment) {
 		p := e.theorem1Problem(q)
 		const delta = 0.2
 		name := fmt.Sprintf("q = %d", q)
-		d := e.parts.TensorSketch(plain(q))
+		d := e.parts.TensorSketch(homogeneous(q))
 		s := int(math.Ceil(Features(q, p.statDim, delta)))
-		out := e.guarantee(p, name, d, s, delta)
-		e.sharp(name, out)
-		out = p.draws(e, name+" less", d, 60)
-		e.mean(fmt.Sprintf("mean of ‖QSᵀSQᵀ−QQᵀ‖_F², q = %d, s = 60", q), out[0], p.expected(q, 60), p.bound(q, 60))
-		e.sharp(name+", s = 60", out)
+		out := e.checkGuarantee(p, name, d, s, delta)
+		e.checkSharp(name, out)
+		out = p.drawChain(e, name+" less", d, 60)
+		e.mean(fmt.Sprintf("mean of ‖QSᵀSQᵀ−QQᵀ‖_F², q = %d, s = 60", q), out[0], p.expectation(q, 60), p.bound(q, 60))
+		e.checkSharp(name+", s = 60", out)
 	}
 }
 
-// expected returns E‖QSᵀSQᵀ−QQᵀ‖_F² for TensorSketch with s features, and bound Lemma 4's bound of
-// it, (2+3^q)s_λ²/s.
-func (p *problem) expected(q, s int) float64 {
+// expectation returns E‖QSᵀSQᵀ−QQᵀ‖_F² for TensorSketch with s features.
+func (p *problem) expectation(q, s int) float64 {
 	return expected(p.inv, p.inv, tensorSketchCovariance(p.x, q, s))
 }
 
+// bound returns the bound of Lemma 4 on expectation, (2+3^q)s_λ²/s.
 func (p *problem) bound(q, s int) float64 {
 	return multiplyBound(q, s) * p.statDim * p.statDim
 }
@@ -120,56 +121,58 @@ func figureTheorem1(e *experiment) *plots.Figure {
 	const q, delta = 2, 0.2
 	p := e.theorem1Problem(q)
 	bound := plots.Series{Name: "bound (2+3^{q})s_λ²/s"}
-	three := plots.Series{Name: "κ by the bound, (1+e)/(1−e)"}
+	kappaBound := plots.Series{Name: "κ by the bound, (1+e)/(1−e)"}
 	sizes := []int{15, 30, 60, 120, 240, 480, 900, 1800}
 	for _, s := range sizes {
-		add(&bound, s, p.bound(q, s))
-		addKappa(&three, s, p.bound(q, s)/delta)
+		addPoint(&bound, s, p.bound(q, s))
+		addKappa(&kappaBound, s, p.bound(q, s)/delta)
 	}
-	left, right := p.chain(e, e.parts.TensorSketch(plain(q)), sizes, func(s int) float64 { return p.expected(q, s) },
+	expectation := func(s int) float64 { return p.expectation(q, s) }
+	leftPanel, rightPanel := p.chainFigure(e, e.parts.TensorSketch(homogeneous(q)), sizes, expectation,
 		"E‖QSᵀSQᵀ − QQᵀ‖_{F}^{2}", delta,
-		plots.RefLine{At: Features(q, p.statDim, delta), Label: "s of Theorem 1"}, three)
-	left.Series = append([]plots.Series{bound}, left.Series...)
-	return pair("Theorem 1: (xᵀz)², s_λ = 2, δ = 0.2", left, right)
+		plots.RefLine{At: Features(q, p.statDim, delta), Label: "s of Theorem 1"}, kappaBound)
+	leftPanel.Series = append([]plots.Series{bound}, leftPanel.Series...)
+	return pair("Theorem 1: (xᵀz)², s_λ = 2, δ = 0.2", leftPanel, rightPanel)
 }
 
-// addKappa appends the κ that ‖·‖_F² ≤ square implies, (1+e)/(1−e) for e = √square.
-func addKappa(to *plots.Series, s int, square float64) {
+// addKappa appends the bound on κ that ‖W‖_F² ≤ square implies: (1+e)/(1−e) with e = √square. It appends nothing if e
+// is close to 1 or larger.
+func addKappa(series *plots.Series, s int, square float64) {
 	if e := math.Sqrt(square); e < 0.95 {
-		add(to, s, (1+e)/(1-e))
+		addPoint(series, s, (1+e)/(1-e))
 	}
 }
 
-// chain draws what the proof of Theorems 1 and 5 bounds, and the κ that it implies, against s: draws of
-// the features d beside the expectation and the bound of κ.
-func (p *problem) chain(e *experiment, d feature.Dist, sizes []int, expected func(s int) float64, square string,
-	delta float64, need plots.RefLine, bound plots.Series) (left, right *plots.Figure) {
+// chainFigure returns two panels against s, for draws of the features d. The left panel shows the quantity that the
+// proof of Theorems 1 and 5 bounds, and its expectation. The right panel shows the implied κ and its bound.
+func (p *problem) chainFigure(e *experiment, d feature.Dist, sizes []int, expectation func(s int) float64,
+	square string, delta float64, need plots.RefLine, bound plots.Series) (leftPanel, rightPanel *plots.Figure) {
 	exact := plots.Series{Name: "expectation"}
 	mean := plots.Series{Name: "mean of draws", Style: plots.Points}
 	kappa := plots.Series{Name: "κ of draws, median and 5 to 95 %", Style: plots.Points}
 	for _, s := range sizes {
-		out := p.draws(e, fmt.Sprintf("figure %d", s), d, s)
-		add(&exact, s, expected(s))
-		add(&mean, s, stat.Mean(out[0], nil))
+		out := p.drawChain(e, fmt.Sprintf("figure %d", s), d, s)
+		addPoint(&exact, s, expectation(s))
+		addPoint(&mean, s, stat.Mean(out[0], nil))
 		addDraws(&kappa, float64(s), out[2])
 	}
-	at := []plots.RefLine{need}
-	left = plots.Sweep("What the proof bounds", "s", square, at, exact, mean)
-	left.HLines = []plots.RefLine{{At: delta / 4, Label: "δ/4"}}
-	right = plots.Sweep("What it implies", "s", "κ(M⁻¹A)", at, bound, kappa)
-	right.HLines = []plots.RefLine{{At: 3, Label: "3"}}
-	return left, right
+	needLine := []plots.RefLine{need}
+	leftPanel = plots.Sweep("What the proof bounds", "s", square, needLine, exact, mean)
+	leftPanel.HLines = []plots.RefLine{{At: delta / 4, Label: "δ/4"}}
+	rightPanel = plots.Sweep("What it implies", "s", "κ(M⁻¹A)", needLine, bound, kappa)
+	rightPanel.HLines = []plots.RefLine{{At: 3, Label: "3"}}
+	return leftPanel, rightPanel
 }
 
-// pair puts two panels side by side.
-func pair(title string, left, right *plots.Figure) *plots.Figure {
-	f := plots.Grid(title, 2, left, right)
+// pair returns a figure with two panels side by side.
+func pair(title string, leftPanel, rightPanel *plots.Figure) *plots.Figure {
+	f := plots.Grid(title, 2, leftPanel, rightPanel)
 	f.Width, f.Height = 9, 4.2
 	return f
 }
 
-// products are two sets A = αφ(x) and B = βφ(x) of combinations of the images of some points, for
-// which ASᵀSBᵀ = α·ZZᵀ·βᵀ; φ(x) is x⊗…⊗x for TensorSketch, and k(x, ·) for any kernel.
+// products contains two matrices A = αφ(x) and B = βφ(x) whose rows are linear combinations of the images of some
+// points, so that ASᵀSBᵀ = α·ZZᵀ·βᵀ. φ(x) is x⊗…⊗x for TensorSketch, and k(x, ·) for any kernel.
 type products struct {
 	name        string
 	x           *points.Dense
@@ -184,7 +187,7 @@ func (e *experiment) products(name string, k kernel.Kernel, x *points.Dense, d f
 	cov func(s int) covariance) *products {
 	const rows = 6
 	g := e.g.Sub("products")
-	p := &products{name: name, x: x, dist: d, cov: cov, gram: evaluated(k, x),
+	p := &products{name: name, x: x, dist: d, cov: cov, gram: kernelMatrix(k, x),
 		alpha: normals(g.Sub("alpha"), rows, x.N), beta: normals(g.Sub("beta"), rows, x.N)}
 	var a, b mat.Dense
 	a.Product(p.alpha, p.gram, p.alpha.T())
@@ -193,46 +196,48 @@ func (e *experiment) products(name string, k kernel.Kernel, x *points.Dense, d f
 	return p
 }
 
-// tensorProducts are such products for the kernel (xᵀz)^q and points of R^d with positive coordinates,
-// among which errors of the signs add up.
+// tensorProducts returns products for the kernel (xᵀz)^q and points of R^d with nonnegative coordinates, for which
+// errors in the signs do not cancel.
 func (e *experiment) tensorProducts(q, d int) *products {
 	x := cloud(e.g.Sub("products", uint64(q)), 10, d, 0.9)
 	for i, v := range x.Data {
 		x.Data[i] = math.Abs(v)
 	}
-	return e.products(fmt.Sprintf("q = %d", q), plain(q), x, e.parts.TensorSketch(plain(q)),
+	return e.products(fmt.Sprintf("q = %d", q), homogeneous(q), x, e.parts.TensorSketch(homogeneous(q)),
 		func(s int) covariance { return tensorSketchCovariance(x, q, s) })
 }
 
-// multiplies adds the measures of s features, which miss ν²‖A‖_F²‖B‖_F² with probability δ at most, and of the mean for
-// other numbers of them; bound is Lemma 4's of the mean, 0 for none.
-func (e *experiment) multiplies(p *products, s int, nu, delta float64, bound func(s int) float64, others ...int) {
-	e.share(fmt.Sprintf("share above ν²‖A‖_F²‖B‖_F², %s, s = %d, δ = %g", p.name, s, delta), p.misses(e, s),
-		nu*nu*p.size, delta)
-	for _, s := range others {
-		e.mean(fmt.Sprintf("mean of ‖ASᵀSBᵀ−ABᵀ‖_F², %s, s = %d", p.name, s), p.misses(e, s), p.expected(s),
+// checkProducts adds the measures of approximate matrix products. With s features, the squared error exceeds
+// ν²‖A‖_F²‖B‖_F² with probability at most δ. For each number of features in meanFeatures, the mean squared error is
+// compared with its expectation. bound returns the bound of Lemma 4 on the mean, or 0 if there is none.
+func (e *experiment) checkProducts(p *products, s int, nu, delta float64, bound func(s int) float64,
+	meanFeatures ...int) {
+	e.atMostProbability(fmt.Sprintf("share above ν²‖A‖_F²‖B‖_F², %s, s = %d, δ = %g", p.name, s, delta),
+		p.squaredErrors(e, s), nu*nu*p.size, delta)
+	for _, s := range meanFeatures {
+		e.mean(fmt.Sprintf("mean of ‖ASᵀSBᵀ−ABᵀ‖_F², %s, s = %d", p.name, s), p.squaredErrors(e, s), p.expectation(s),
 			bound(s)*p.size)
 	}
 }
 
-// expected returns E‖ASᵀSBᵀ−ABᵀ‖_F² for s features.
-func (p *products) expected(s int) float64 {
+// expectation returns E‖ASᵀSBᵀ−ABᵀ‖_F² for s features.
+func (p *products) expectation(s int) float64 {
 	return expected(outer(p.alpha.T()), outer(p.beta.T()), p.cov(s))
 }
 
-// misses returns ‖ASᵀSBᵀ−ABᵀ‖_F² = ‖α(ZZᵀ−K)βᵀ‖_F² of draws of s features.
-func (p *products) misses(e *experiment, s int) []float64 {
+// squaredErrors returns ‖ASᵀSBᵀ−ABᵀ‖_F² = ‖α(ZZᵀ−K)βᵀ‖_F² for e.trials draws of s features.
+func (p *products) squaredErrors(e *experiment, s int) []float64 {
 	return e.sample(fmt.Sprintf("%s %d", p.name, s), e.trials, 1, func(_ int, g rng.Stream, out []float64) {
 		var b mat.Dense
-		b.Product(p.alpha, less(outer(mapped(p.dist, p.x, s, g)), p.gram), p.beta.T())
+		b.Product(p.alpha, subtract(outer(featureMatrix(p.dist, p.x, s, g)), p.gram), p.beta.T())
 		out[0] = frobenius(&b)
 	})[0]
 }
 
-// multiplyBound returns Lemma 4's bound of the expectation over ‖A‖_F²‖B‖_F².
+// multiplyBound returns the bound of Lemma 4 on the expectation of the squared error, divided by ‖A‖_F²‖B‖_F².
 func multiplyBound(q, s int) float64 { return (2 + math.Pow(3, float64(q))) / float64(s) }
 
-// multiplyFeatures is the s of Lemma 4.
+// multiplyFeatures returns the number of features s of Lemma 4.
 func multiplyFeatures(q int, nu, delta float64) int {
 	return int(Features(q, 1/(2*nu), delta))
 }
@@ -243,30 +248,30 @@ func checkLemma4(e *experiment) {
 		q, d  int
 		delta float64
 	}{{1, 30, 0.1}, {2, 14, 0.1}, {3, 8, 0.2}} {
-		e.multiplies(e.tensorProducts(c.q, c.d), multiplyFeatures(c.q, nu, c.delta), nu, c.delta,
+		e.checkProducts(e.tensorProducts(c.q, c.d), multiplyFeatures(c.q, nu, c.delta), nu, c.delta,
 			func(s int) float64 { return multiplyBound(c.q, s) }, 32, 15)
 	}
-	e.anyMatrices()
+	e.checkAnyMatrices()
 }
 
-// anyMatrices does the same with A and B that are not made of tensor products, by S from the
+// checkAnyMatrices checks Lemma 4 for matrices A and B that are not made of tensor products. S is computed from the
 // hashes.
-func (e *experiment) anyMatrices() {
+func (e *experiment) checkAnyMatrices() {
 	const q, d, rows, s, nu, delta = 2, 4, 3, 220, 0.5, 0.2
 	a, b := normals(e.g.Sub("any A"), rows, d*d), normals(e.g.Sub("any B"), rows, d*d)
 	var ab mat.Dense
 	ab.Mul(a, b.T())
 	out := e.sample("any", e.trials, 1, func(_ int, g rng.Stream, out []float64) {
-		_, h := e.tensorSketch(plain(q), d, s, g)
-		sk := explicit(h, q, d, s)
-		var as, bs, got mat.Dense
+		_, h := e.tensorSketch(homogeneous(q), d, s, g)
+		sk := sketchMatrix(h, q, d, s)
+		var as, bs, product mat.Dense
 		as.Mul(a, sk.T())
 		bs.Mul(b, sk.T())
-		got.Mul(&as, bs.T())
-		got.Sub(&got, &ab)
-		out[0] = frobenius(&got)
+		product.Mul(&as, bs.T())
+		product.Sub(&product, &ab)
+		out[0] = frobenius(&product)
 	})
-	e.share(fmt.Sprintf("share above ν²‖A‖²‖B‖², any A and B, s = %d, δ = %g", s, delta), out[0],
+	e.atMostProbability(fmt.Sprintf("share above ν²‖A‖²‖B‖², any A and B, s = %d, δ = %g", s, delta), out[0],
 		nu*nu*frobenius(a)*frobenius(b), delta)
 }
 
@@ -279,10 +284,10 @@ func figureLemma4(e *experiment) *plots.Figure {
 		exact := plots.Series{Name: fmt.Sprintf("expectation, q = %d", q)}
 		mean := plots.Series{Name: fmt.Sprintf("mean of draws, q = %d", q), Style: plots.Points}
 		for _, s := range sizes {
-			v := p.misses(e, s)
-			add(&bound, s, multiplyBound(q, s))
-			add(&exact, s, p.expected(s)/p.size)
-			add(&mean, s, stat.Mean(v, nil)/p.size)
+			v := p.squaredErrors(e, s)
+			addPoint(&bound, s, multiplyBound(q, s))
+			addPoint(&exact, s, p.expectation(s)/p.size)
+			addPoint(&mean, s, stat.Mean(v, nil)/p.size)
 		}
 		series = append(series, bound, exact, mean)
 	}
@@ -307,31 +312,31 @@ func checkTheorem5(e *experiment) {
 	d := e.parts.TensorSketch(poly)
 	for _, nu := range []float64{half, half / math.Sqrt2} {
 		s := multiplyFeatures(2, nu, delta)
-		e.guarantee(p, fmt.Sprintf("TensorSketch, ν = %.3g", nu), d, s, delta)
+		e.checkGuarantee(p, fmt.Sprintf("TensorSketch, ν = %.3g", nu), d, s, delta)
 	}
-	const few = 60
-	out := p.draws(e, "TensorSketch", d, few)
-	e.mean(fmt.Sprintf("mean of ‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_F², TensorSketch, s = %d", few), out[0],
-		expected(p.inv, p.inv, tensorSketchCovariance(lifted(poly, p.x), 2, few)), p.bound(2, few))
+	const fewFeatures = 60
+	out := p.drawChain(e, "TensorSketch", d, fewFeatures)
+	e.mean(fmt.Sprintf("mean of ‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_F², TensorSketch, s = %d", fewFeatures), out[0],
+		expected(p.inv, p.inv, tensorSketchCovariance(lift(poly, p.x), 2, fewFeatures)), p.bound(2, fewFeatures))
 	pg, k := e.gaussProblem()
-	one := expected(pg.inv, pg.inv, fourierCovariance(k, pg.x, 1))
-	s := int(math.Ceil(4 * one / delta))
-	out = e.guarantee(pg, "Fourier", e.parts.Fourier(k), s, delta)
-	e.sharp("Fourier", out)
-	e.mean(fmt.Sprintf("mean of ‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_F², Fourier, s = %d", s), out[0], one/float64(s), 0)
+	oneFeature := expected(pg.inv, pg.inv, fourierCovariance(k, pg.x, 1))
+	s := int(math.Ceil(4 * oneFeature / delta))
+	out = e.checkGuarantee(pg, "Fourier", e.parts.Fourier(k), s, delta)
+	e.checkSharp("Fourier", out)
+	e.mean(fmt.Sprintf("mean of ‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_F², Fourier, s = %d", s), out[0], oneFeature/float64(s), 0)
 }
 
 func figureTheorem5(e *experiment) *plots.Figure {
 	const delta = 0.2
 	p, k := e.gaussProblem()
-	one := expected(p.inv, p.inv, fourierCovariance(k, p.x, 1))
-	exact := func(s int) float64 { return one / float64(s) }
+	oneFeature := expected(p.inv, p.inv, fourierCovariance(k, p.x, 1))
+	exact := func(s int) float64 { return oneFeature / float64(s) }
 	bound := plots.Series{Name: "κ with probability 1−δ, by Chebyshev"}
 	sizes := []int{16, 32, 64, 128, 256, 512, 1024}
 	for _, s := range sizes {
 		addKappa(&bound, s, exact(s)/delta)
 	}
-	left, right := p.chain(e, e.parts.Fourier(k), sizes, exact, "E‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_{F}^{2}", delta,
-		plots.RefLine{At: 4 * one / delta, Label: "s of Theorem 5"}, bound)
-	return pair("Theorem 5: Gaussian kernel, Fourier features, s_λ = 3, δ = 0.2", left, right)
+	leftPanel, rightPanel := p.chainFigure(e, e.parts.Fourier(k), sizes, exact, "E‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_{F}^{2}", delta,
+		plots.RefLine{At: 4 * oneFeature / delta, Label: "s of Theorem 5"}, bound)
+	return pair("Theorem 5: Gaussian kernel, Fourier features, s_λ = 3, δ = 0.2", leftPanel, rightPanel)
 }

@@ -19,37 +19,39 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// presets are the constants that are checked: the printed ones, and those that guarantee κ ≤ 5 and κ ≤ 10.
+// presets are the constants that are checked: the constants printed in the paper, and constants that guarantee κ ≤ 5
+// and κ ≤ 10.
 var presets = []sketchsize.Test{sketchsize.PaperTest, sketchsize.Kappa5, sketchsize.Kappa10}
 
-// shaken is a distribution of linear maps for the kernel xᵀz that are off by a known amount:
-// φ(x) = (I + ε·N/√d)ᵀx with N standard normal and ε uniform in [0, Most], whatever the number of
-// features above d.
-type shaken struct{ most float64 }
+// perturbed is a distribution of linear feature maps for the kernel xᵀz with a controlled error. The maps are φ(x) = (I
+// + ε·N/√d)ᵀx with standard normal N and ε uniform in [0, maxPerturbation]. Features beyond the first d are 0.
+type perturbed struct{ maxPerturbation float64 }
 
-func (f shaken) String() string { return fmt.Sprintf("linear features off by up to %g", f.most) }
+func (f perturbed) String() string {
+	return fmt.Sprintf("linear features off by up to %g", f.maxPerturbation)
+}
 
-func (f shaken) Sample(d, s int, g rng.Stream) (feature.Map, error) {
+func (f perturbed) Sample(d, s int, g rng.Stream) (feature.Map, error) {
 	if s < d {
 		return nil, fmt.Errorf("%v: %d features of points of dimension %d", f, s, d)
 	}
-	m := shakenMap{s: s, a: normals(g, d, d)}
-	m.a.Scale(f.most*g.Sub("epsilon").Float64(0)/math.Sqrt(float64(d)), m.a)
+	m := perturbedMap{s: s, a: normals(g, d, d)}
+	m.a.Scale(f.maxPerturbation*g.Sub("epsilon").Float64(0)/math.Sqrt(float64(d)), m.a)
 	m.a.Add(m.a, identity(d))
 	return m, nil
 }
 
-type shakenMap struct {
+type perturbedMap struct {
 	s int
 	a *mat.Dense
 }
 
-func (m shakenMap) Dims() (d, s int) {
+func (m perturbedMap) Dims() (d, s int) {
 	d, _ = m.a.Dims()
 	return d, m.s
 }
 
-func (m shakenMap) MapTo(z []float64, ld int, x points.Points, _ *feature.Workspace) {
+func (m perturbedMap) MapTo(z []float64, ld int, x points.Points, _ *feature.Workspace) {
 	n, d := x.Dims()
 	row := make([]float64, d)
 	for i := range n {
@@ -64,97 +66,100 @@ func (m shakenMap) MapTo(z []float64, ld int, x points.Points, _ *feature.Worksp
 	}
 }
 
-// outcome is one rung of a run of the test beside the truth, by dense algebra.
+// outcome is the verdict of the test on one rung of the ladder, with exact values from dense linear algebra.
 type outcome struct {
 	verdict sketchsize.Verdict
-	worst   float64 // the nearer of the two conditions over its limit
-	kappa   float64
+	worst   float64 // larger one of α and γ, each divided by its limit; the conditions hold if it is at most 1
+	kappa   float64 // κ(M⁻¹A)
 }
 
-// arena is a problem that the test is run on.
-type arena struct {
+// testProblem is a problem that the test of Theorem 7 is run on.
+type testProblem struct {
 	name   string
 	k      kernel.Polynomial
 	x      *points.Dense
 	dist   feature.Dist
 	lambda float64
-	s      int // the first; the ladder continues with 2s and 4s
+	s      int // number of features of the first rung; the next rungs have 2s and 4s
 }
 
-// arenas returns the designs: the spectrum of xᵀz on points with singular values that pass λ, with
-// features shaken so that a share of the draws meets the preset; and TensorSketch of a polynomial.
-func (e *experiment) arenas(c sketchsize.Test) []arena {
+// testProblems returns the two problems for a preset. In the first, the kernel is xᵀz, the eigenvalues of K lie on both
+// sides of λ, and the features are perturbed so that some of the draws meet the conditions. The second is TensorSketch
+// for a polynomial kernel.
+func (e *experiment) testProblems(c sketchsize.Test) []testProblem {
 	const n, d = 70, 10
-	most := map[string]float64{sketchsize.PaperTest.Name: 0.08, sketchsize.Kappa5.Name: 0.22,
+	maxPerturbation := map[string]float64{sketchsize.PaperTest.Name: 0.08, sketchsize.Kappa5.Name: 0.22,
 		sketchsize.Kappa10.Name: 0.45}[c.Name]
 	g := e.g.Sub("design")
-	left := orthogonal(g.Sub("left"), n).Slice(0, n, 0, d)
-	x := mat.DenseCopyOf(left)
-	// μ_i/λ: some far above, and none between θ and α, where no features would do.
+	leftSingular := orthogonal(g.Sub("left"), n).Slice(0, n, 0, d)
+	x := mat.DenseCopyOf(leftSingular)
+	// Some μ_i/λ are much larger than 1, and none is between θ and α, where no features meet the conditions.
 	x.Apply(func(_, j int, v float64) float64 { return v * math.Sqrt(math.Pow(10, 2-0.3*float64(j))) }, x)
 	x.Mul(x, orthogonal(g.Sub("right"), d))
-	few := cloud(g.Sub("few"), n, 2, 0.8)
-	wide := points.NewDense(n, 30, nil) // two coordinates of thirty: hashes seldom meet
+	planePoints := cloud(g.Sub("few"), n, 2, 0.8)
+	paddedPoints := points.NewDense(n, 30, nil) // hash collisions are rare: 28 coordinates are 0
 	for i := range n {
-		copy(wide.Row(i), few.Row(i))
+		copy(paddedPoints.Row(i), planePoints.Row(i))
 	}
-	return []arena{
-		{"designed", plain(1), rowsOf(x), shaken{most}, 1, d},
-		{"TensorSketch", kernel.Polynomial{Gamma: 1, Coef0: 0.5, Degree: 2}, wide,
+	return []testProblem{
+		{"designed", homogeneous(1), rowsOf(x), perturbed{maxPerturbation}, 1, d},
+		{"TensorSketch", kernel.Polynomial{Gamma: 1, Coef0: 0.5, Degree: 2}, paddedPoints,
 			e.parts.TensorSketch(kernel.Polynomial{Gamma: 1, Coef0: 0.5, Degree: 2}), 1, 17},
 	}
 }
 
 const searchDelta = 0.05
 
-// climb runs the test once, up a ladder of three rungs, and returns those it climbed: the confidence is
-// that of the whole ladder.
-func (a arena) climb(e *experiment, op *gram.Matrix, k *mat.SymDense, c sketchsize.Test, g rng.Stream) (out []outcome) {
+// runLadder runs the test once on a ladder of at most three rungs and returns the rungs that it reached. The confidence
+// is for the whole ladder.
+func (a testProblem) runLadder(e *experiment, op *gram.Matrix, k *mat.SymDense, c sketchsize.Test,
+	g rng.Stream) (out []outcome) {
 	p := sketchsize.Problem{K: op, X: a.x, Map: a.dist, Lambda: a.lambda, Error: op.Choice().Error}
 	r := must(e.parts.Search(e.ctx, p, &sketchsize.Options{Test: sketchsize.Theorem7, Constants: c, First: a.s,
 		Max:        4 * a.s,
 		Confidence: 1 - searchDelta}, g))
 	for _, rung := range r.Rungs {
 		m := must(feature.Doubling{Dist: a.dist, First: a.s}.Sample(a.x.D, rung.S, g.Sub("features", 0)))
-		worst, kappa := a.nearest(e, k, c, m)
+		worst, kappa := a.conditionRatio(e, k, c, m)
 		out = append(out, outcome{rung.Verdict, worst, kappa})
 	}
 	return out
 }
 
-// nearest returns the nearer of the two conditions over its limit, and κ, for a draw of the features.
-func (a arena) nearest(e *experiment, k *mat.SymDense, c sketchsize.Test, m feature.Map) (worst, kappa float64) {
+// conditionRatio returns the larger one of α and γ divided by its limit, and κ, for a draw of the features.
+func (a testProblem) conditionRatio(e *experiment, k *mat.SymDense, c sketchsize.Test,
+	m feature.Map) (worst, kappa float64) {
 	z := must(feature.Matrix(e.ctx, m, a.x, nil))
-	seen := conditions(k, outer(whole(z)), a.lambda, c.Theta)
+	met := conditions(k, outer(toFloat64(z)), a.lambda, c.Theta)
 	v := (&twin{k: k, z: z}).spectrum(e, a.lambda, a.lambda, precond.FormEigen)
-	return math.Max(seen.Alpha/c.Alpha, seen.Gamma/c.Gamma), cond(v)
+	return math.Max(met.Alpha/c.Alpha, met.Gamma/c.Gamma), cond(v)
 }
 
 func checkTheorem7(e *experiment) {
 	for _, c := range presets {
 		low, high := e.parts.TestBound(c)
-		for _, a := range e.arenas(c) {
-			op := e.stored(a.k, a.x, a.lambda)
-			k := evaluated(a.k, a.x)
-			var rungs, holds, missed atomic.Int64
+		for _, a := range e.testProblems(c) {
+			op := e.storedMatrix(a.k, a.x, a.lambda)
+			k := kernelMatrix(a.k, a.x)
+			var rungCount, metCount, missedCount atomic.Int64
 			name := a.name + ", " + c.Name
-			e.try(name, func(_ int, g rng.Stream, t *trial) {
+			e.runTrials(name, func(_ int, g rng.Stream, t *trial) {
 				falseAccept, falseReject := 0.0, 0.0
-				ladder := a.climb(e, op, k, c, g)
-				rungs.Add(int64(len(ladder)))
+				ladder := a.runLadder(e, op, k, c, g)
+				rungCount.Add(int64(len(ladder)))
 				for _, j := range ladder {
 					accepted := j.verdict == sketchsize.Accept
 					if j.worst <= 1 {
-						holds.Add(1)
+						metCount.Add(1)
 						if !accepted {
-							missed.Add(1)
+							missedCount.Add(1)
 						}
 					}
 					if accepted {
-						t.share("share of κ above the bound where accepted, "+name, j.kappa*low/high, 1+1e-6,
-							searchDelta)
+						t.atMostProbability("share of κ above the bound where accepted, "+name, j.kappa*low/high,
+							1+1e-6, searchDelta)
 					}
-					// Z is rounded to float32, which the test sees and so does the truth.
+					// Z is rounded to float32 both in the test and in the exact values.
 					if accepted && !(j.worst <= 1+1e-6) {
 						falseAccept = 1
 					}
@@ -162,17 +167,17 @@ func checkTheorem7(e *experiment) {
 						falseReject = 1
 					}
 				}
-				t.share("share of ladders with a false accept, "+name, falseAccept, 0.5, searchDelta)
+				t.atMostProbability("share of ladders with a false accept, "+name, falseAccept, 0.5, searchDelta)
 				t.atMost("false rejects, "+name, falseReject, 0.5)
 			})
-			all, met := float64(rungs.Load()), float64(holds.Load())
-			lost := float64(missed.Load()) / math.Max(met, 1)
-			e.add(Measure{Name: "share of rungs that meet the conditions and were not accepted, " + name, Value: lost,
-				Limit: 0.5, Ratio: lost / 0.5})
-			e.wanted("share of rungs that meet the conditions (wanted: neither none nor all), "+name, met/all, 1,
-				met > 0 && met < all)
-			climbed := all / float64(e.trials)
-			e.wanted("mean rungs climbed (wanted: more than one), "+name, climbed, 3, climbed > 1)
+			total, metTotal := float64(rungCount.Load()), float64(metCount.Load())
+			missedShare := float64(missedCount.Load()) / math.Max(metTotal, 1)
+			e.add(Measure{Name: "share of rungs that meet the conditions and were not accepted, " + name,
+				Value: missedShare, Limit: 0.5, Ratio: missedShare / 0.5})
+			e.requireSeen("share of rungs that meet the conditions (wanted: neither none nor all), "+name,
+				metTotal/total, 1, metTotal > 0 && metTotal < total)
+			meanRungs := total / float64(e.trials)
+			e.requireSeen("mean rungs climbed (wanted: more than one), "+name, meanRungs, 3, meanRungs > 1)
 		}
 	}
 }
@@ -181,17 +186,17 @@ func figureTheorem7(e *experiment) *plots.Figure {
 	var series []plots.Series
 	var lines []plots.RefLine
 	for _, c := range presets {
-		a := e.arenas(c)[0]
-		k := evaluated(a.k, a.x)
+		a := e.testProblems(c)[0]
+		k := kernelMatrix(a.k, a.x)
 		s := plots.Series{Name: fmt.Sprintf("κ where the conditions hold, θ = %g, α = %g, γ = %g", c.Theta, c.Alpha,
 			c.Gamma), Style: plots.Points}
 		low, high := e.parts.TestBound(c)
-		all := make([]outcome, max(minTrials, e.trials/4))
-		e.each("figure "+c.Name, len(all), func(i int, g rng.Stream) {
-			all[i].worst, all[i].kappa = a.nearest(e, k, c, must(a.dist.Sample(a.x.D, a.s, g)))
+		total := make([]outcome, max(minTrials, e.trials/4))
+		e.forEachTrial("figure "+c.Name, len(total), func(i int, g rng.Stream) {
+			total[i].worst, total[i].kappa = a.conditionRatio(e, k, c, must(a.dist.Sample(a.x.D, a.s, g)))
 		})
-		slices.SortFunc(all, func(a, b outcome) int { return cmp.Compare(a.worst, b.worst) })
-		for _, v := range all {
+		slices.SortFunc(total, func(a, b outcome) int { return cmp.Compare(a.worst, b.worst) })
+		for _, v := range total {
 			if v.worst <= 1 {
 				s.Add(v.worst, v.kappa)
 			}
