@@ -323,6 +323,7 @@ type step struct{ code, want string }
 
 // scripts contains the cells of tests, after the names of the tests. A cell ends with a line that consists of -- and
 // the expected result.
+//
 //go:embed testdata/cells.txt
 var scripts string
 
