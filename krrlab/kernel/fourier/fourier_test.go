@@ -1,0 +1,238 @@
+package fourier
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/base/suite"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+// clouds are points in the box of side 1 in d dimensions: even, in clusters, on a line, with duplicates, with an outlier.
+func clouds(n, d int, seed uint64) map[string]*points.Dense {
+	g := rng.New(seed)
+	all := map[string]*points.Dense{}
+	for _, name := range []string{"even", "clusters", "line", "duplicates", "outlier"} {
+		x := points.NewDense(n, d, nil)
+		g.Sub(name).Float64s(x.Data, 0)
+		for i := range n {
+			row := x.Row(i)
+			for a := range row {
+				switch name {
+				case "clusters":
+					row[a] = float64(i%3)/2 + 0.02*row[a]
+				case "line":
+					row[a] = row[0]
+				case "duplicates":
+					row[a] = math.Floor(5*row[a]) / 5
+				case "outlier":
+					row[a] = 0.2 * row[a]
+				}
+			}
+		}
+		if name == "outlier" {
+			for a := range d {
+				x.Row(n - 1)[a] = 1
+			}
+		}
+		all[name] = x
+	}
+	return all
+}
+
+// dense returns K of the points in float64, entry by entry.
+func dense(k kernel.Kernel, x *points.Dense) *mat.SymDense {
+	a := mat.NewSymDense(x.N, nil)
+	for i := range x.N {
+		for j := i; j < x.N; j++ {
+			a.SetSym(i, j, k.Eval(x.Row(i), x.Row(j)))
+		}
+	}
+	return a
+}
+
+// features returns Φ of the points, one point and mode at a time.
+func features(s *Series, x *points.Dense) *mat.Dense {
+	phi := mat.NewDense(x.N, len(s.modes), nil)
+	for i := range x.N {
+		for k, m := range s.modes {
+			v := m.root
+			for a := range s.axes {
+				count := len(s.axes[a].weights)
+				theta := s.axes[a].angle(x.Row(i)[a])
+				if j := m.index[a]; j < count {
+					v *= math.Cos(float64(j) * theta)
+				} else {
+					v *= math.Sin(float64(j-count) * theta)
+				}
+			}
+			phi.Set(i, k, v)
+		}
+	}
+	return phi
+}
+
+// TestBound: no entry of K̃ is farther from K than the bound says, for several accuracies, and a series with one
+// frequency less than it takes is.
+func TestBound(t *testing.T) {
+	problems := 0
+	for d := 1; d <= 3; d++ {
+		for name, x := range clouds(suite.Scale(25, 60, 60), d, 1) {
+			for _, sigma := range []float64{0.15, 0.4, 2}[max(0, d-2):] {
+				for _, accuracy := range []float64{1e-3, 1e-6, 1e-11}[:4-max(d, 2)] {
+					k := kernel.Gaussian{Sigma: sigma}
+					s := testkit.Must(New(k, x, Options{EntryError: accuracy, MaxModes: 30_000}))
+					problems++
+					worst := func(s *Series) (worst float64) {
+						phi := features(s, x)
+						var approx mat.Dense
+						approx.Mul(phi, phi.T())
+						exact := dense(k, x)
+						for i := range x.N {
+							for j := range x.N {
+								worst = max(worst, math.Abs(approx.At(i, j)-exact.At(i, j)))
+							}
+						}
+						return worst
+					}
+					const rounding = 1e-13
+					if e := worst(s); e > s.EntryError()+rounding || s.EntryError() > accuracy {
+						t.Errorf("d = %d, %s, σ = %g: error %.3g, bound %.3g of %g", d, name, sigma, e, s.EntryError(), accuracy)
+					}
+					if accuracy > 1e-7 {
+						continue
+					}
+					less := &Series{options: s.options}
+					for _, a := range s.axes {
+						a.weights = a.weights[:max(1, len(a.weights)/2)]
+						less.axes = append(less.axes, a)
+					}
+					less.listModes(0, mode{weight: 1})
+					if e := worst(less); e <= s.EntryError() {
+						t.Errorf("d = %d, %s, σ = %g: half of the frequencies have an error of %.3g", d, name, sigma, e)
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d problems", problems)
+}
+
+// TestSolve compares coefficients, decision values, ln det and the statistical dimension with dense linear algebra, with
+// weights and several targets, by the factor and by conjugate gradients.
+func TestSolve(t *testing.T) {
+	n := suite.Scale(150, 500, 2000)
+	for d := 1; d <= 3; d++ {
+		for name, x := range clouds(n, d, 2) {
+			if suite.Small() && name != "even" && name != "outlier" {
+				continue
+			}
+			for _, weighted := range []bool{false, true} {
+				for _, direct := range []bool{true, false} {
+					if suite.Small() && d == 3 && (direct || !weighted || name != "even") { // thousands of modes
+						continue
+					}
+					t.Run(fmt.Sprintf("%d %s %v %v", d, name, weighted, direct), func(t *testing.T) {
+						o := Options{}
+						if !direct {
+							o.DirectModes = 1
+						}
+						compare(t, x, kernel.Gaussian{Sigma: []float64{0.1, 0.3, 1.2}[d-1]}, weighted, o)
+					})
+				}
+			}
+		}
+	}
+}
+
+func compare(t *testing.T, x *points.Dense, k kernel.Kernel, weighted bool, o Options) {
+	const lambda = 0.01
+	ctx, n := t.Context(), x.N
+	s := testkit.Must(New(k, x, o))
+	y := mat.NewDense(n, 2, nil)
+	rng.New(3).Normals(y.RawMatrix().Data, 0)
+	a := dense(k, x)
+	var weights []float64
+	if weighted {
+		weights = make([]float64, n)
+		for i := range weights {
+			weights[i] = 1 + float64(i%4)
+		}
+		for i := range n {
+			for j := i; j < n; j++ {
+				a.SetSym(i, j, a.At(i, j)*math.Sqrt(weights[i]*weights[j]))
+			}
+			for j := range 2 {
+				y.Set(i, j, y.At(i, j)*math.Sqrt(weights[i]))
+			}
+		}
+	}
+	normal := testkit.Must(s.Normal(ctx, x, weights))
+	sol := testkit.Must(normal.Factor(ctx, lambda))
+	scaled := mat.DenseCopyOf(y)
+	if weighted {
+		scaled.Apply(func(i, _ int, v float64) float64 { return v * math.Sqrt(weights[i]) }, y)
+	}
+	beta, iterations, err := sol.Solve(ctx, testkit.Must(s.Project(ctx, x, scaled)), 1e-13)
+	testkit.OK(t, err)
+	values := testkit.Must(s.Eval(ctx, x, beta))
+	for i := range n {
+		a.SetSym(i, i, a.At(i, i)+lambda)
+	}
+	var factor mat.Cholesky
+	if !factor.Factorize(a) {
+		t.Fatal("K+λI is not definite")
+	}
+	var want, fitted mat.Dense
+	testkit.OK(t, factor.SolveTo(&want, y))
+	fitted.Sub(y, scale(lambda, &want)) // W^½f = W^½y − λĉ
+	worst := 0.0
+	for i := range n {
+		root := 1.0
+		if weighted {
+			root = math.Sqrt(weights[i])
+		}
+		for j := range 2 {
+			worst = max(worst, math.Abs(root*values.At(i, j)-fitted.At(i, j)))
+		}
+	}
+	if worst > 1e-8*mat.Norm(&fitted, 2) {
+		t.Errorf("%d modes, %d iterations: fitted values are off by %.3g", s.Modes(), iterations, worst)
+	}
+	if o.DirectModes == 1 {
+		return
+	}
+	if e := math.Abs(sol.LogDet - factor.LogDet()); e > 1e-7*float64(n) {
+		t.Errorf("ln det %.10g, want %.10g", sol.LogDet, factor.LogDet())
+	}
+	var inverse mat.SymDense
+	testkit.OK(t, factor.InverseTo(&inverse))
+	statDim := float64(n) - lambda*mat.Trace(&inverse)
+	if math.Abs(sol.StatDim-statDim) > 1e-6*statDim {
+		t.Errorf("s_λ = %.8g, want %.8g", sol.StatDim, statDim)
+	}
+}
+
+func scale(f float64, a mat.Matrix) *mat.Dense {
+	var b mat.Dense
+	b.Scale(f, a)
+	return &b
+}
+
+// TestRefused names the reason where there is no series.
+func TestRefused(t *testing.T) {
+	x := points.NewDense(3, 2, []float64{0, 0, 1, 1, 0, 1})
+	testkit.Fails(t, testkit.ErrOf(New(kernel.Laplacian{Sigma: 1}, x, Options{})), "take the Gaussian kernel")
+	testkit.Fails(t, testkit.ErrOf(New(kernel.Gaussian{Sigma: 1e-4}, x, Options{})), "sparse tiles suit a narrow kernel")
+	testkit.Fails(t, testkit.ErrOf(New(kernel.Gaussian{Sigma: 1}, points.NewDense(3, 4, nil), Options{})), "4 dimensions")
+	same := testkit.Must(New(kernel.Gaussian{Sigma: 1}, points.NewDense(3, 2, nil), Options{})) // a box of side 0
+	if same.Modes() < 1 || same.EntryError() > 1e-13 {
+		t.Errorf("%d modes, error %g", same.Modes(), same.EntryError())
+	}
+}

@@ -1,0 +1,269 @@
+package fourier
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"gonum.org/v1/gonum/dsp/fourier"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+)
+
+const (
+	// blockModes is the number of modes of largest weight on which the preconditioner is exact. More cost a larger
+	// factor, fewer cost iterations.
+	blockModes = 1500
+	// maxIterations bounds the iterations of conjugate gradients.
+	maxIterations = 5000
+)
+
+// toeplitz applies ΦᵀΦ by fast Fourier transforms: among complex exponentials it is a multilevel Toeplitz matrix.
+type toeplitz struct {
+	series   *Series
+	sizes    []int        // points of the transform along each axis, at least 4m+1
+	spectrum []complex128 // transform of the moments Σ_i w_i exp(−iq·θ_i), −2m ≤ q ≤ 2m
+	grid     []complex128
+	plans    [][]*fourier.CmplxFFT // for each axis, one for each worker
+}
+
+// smooth returns the least number that is at least n and has no prime factor above 5.
+func smooth(n int) int {
+	for ; ; n++ {
+		rest := n >> bits.TrailingZeros(uint(n))
+		for _, p := range []int{3, 5} {
+			for rest%p == 0 {
+				rest /= p
+			}
+		}
+		if rest == 1 {
+			return n
+		}
+	}
+}
+
+func newToeplitz(ctx context.Context, b *Normal) (*toeplitz, error) {
+	t := &toeplitz{series: b.series}
+	total := 1
+	for _, top := range b.series.frequencies(2) {
+		size := smooth(2*top + 1)
+		t.sizes = append(t.sizes, size)
+		total *= size
+		workers := make([]*fourier.CmplxFFT, accel.Threads())
+		for k := range workers {
+			workers[k] = fourier.NewCmplxFFT(size)
+		}
+		t.plans = append(t.plans, workers)
+	}
+	t.spectrum, t.grid = make([]complex128, total), make([]complex128, total)
+	t.placeMoments(b, 0, 0, 0, 1)
+	return t, t.transform(ctx, t.spectrum, false)
+}
+
+// placeMoments adds the moments to the grid, by the axes from axis on: exp(−iqθ) = cos qθ − i sin qθ. place is the place
+// among the moments, cell that in the grid, and factor the product over the axes before.
+func (t *toeplitz) placeMoments(b *Normal, axis, place, cell int, factor complex128) {
+	if axis == len(t.sizes) {
+		t.spectrum[cell] += factor * complex(b.moments[place], 0)
+		return
+	}
+	top := b.series.frequencies(2)[axis]
+	for q := -top; q <= top; q++ {
+		size, k := t.sizes[axis], q
+		sign := complex(0, -1)
+		if q < 0 {
+			k, sign = -q, complex(0, 1)
+		}
+		next := cell*size + (q+size)%size
+		t.placeMoments(b, axis+1, place*width(top)+k, next, factor)
+		if k > 0 {
+			t.placeMoments(b, axis+1, place*width(top)+top+1+k, next, factor*sign)
+		}
+	}
+}
+
+// transform replaces a grid by its discrete Fourier transform along all axes, or by the inverse one without 1/size.
+func (t *toeplitz) transform(ctx context.Context, grid []complex128, inverse bool) error {
+	inner := 1
+	for axis := len(t.sizes) - 1; axis >= 0; axis-- {
+		size := t.sizes[axis]
+		lines := make([][]complex128, accel.Threads())
+		err := accel.ForEach(ctx, len(grid)/size, func(worker, k int) {
+			if lines[worker] == nil {
+				lines[worker] = make([]complex128, size)
+			}
+			line, at := lines[worker], k/inner*inner*size+k%inner
+			for i := range line {
+				line[i] = grid[at+i*inner]
+			}
+			if plan := t.plans[axis][worker]; inverse {
+				line = plan.Sequence(line, line)
+			} else {
+				line = plan.Coefficients(line, line)
+			}
+			for i, v := range line {
+				grid[at+i*inner] = v
+			}
+		})
+		if err != nil {
+			return err
+		}
+		inner *= size
+	}
+	return nil
+}
+
+// each calls use with the cells of the grid and the factors of the exponentials that a mode consists of:
+// cos jθ = (e^{ijθ} + e^{−ijθ})/2 and sin jθ = (e^{ijθ} − e^{−ijθ})/2i. mirrored is the cell of the opposite frequencies.
+func (t *toeplitz) each(m *mode, axis, cell, mirrored int, factor complex128, use func(cell, mirrored int, factor complex128)) {
+	if axis == len(t.sizes) {
+		use(cell, mirrored, factor)
+		return
+	}
+	count, size := len(t.series.axes[axis].weights), t.sizes[axis]
+	j, positive, negative := m.index[axis], complex(0.5, 0), complex(0.5, 0)
+	if j >= count {
+		j, positive, negative = j-count, complex(0, -0.5), complex(0, 0.5)
+	}
+	if j == 0 {
+		t.each(m, axis+1, cell*size, mirrored*size, factor, use)
+		return
+	}
+	t.each(m, axis+1, cell*size+j, mirrored*size+size-j, factor*positive, use)
+	t.each(m, axis+1, cell*size+size-j, mirrored*size+j, factor*negative, use)
+}
+
+// multiply sets dst = (ΦᵀΦ + λI)v.
+func (t *toeplitz) multiply(ctx context.Context, dst, v []float64, lambda float64) error {
+	clear(t.grid)
+	modes := t.series.modes
+	for k := range modes {
+		coefficient := complex(modes[k].root*v[k], 0)
+		t.each(&modes[k], 0, 0, 0, 1, func(cell, _ int, factor complex128) { t.grid[cell] += factor * coefficient })
+	}
+	if err := t.transform(ctx, t.grid, false); err != nil {
+		return err
+	}
+	for i, f := range t.spectrum {
+		t.grid[i] *= f
+	}
+	if err := t.transform(ctx, t.grid, true); err != nil {
+		return err
+	}
+	scale := 1 / float64(len(t.grid))
+	return accel.ForEach(ctx, len(modes), func(_, k int) {
+		sum := 0.0
+		t.each(&modes[k], 0, 0, 0, 1, func(_, mirrored int, factor complex128) { sum += real(factor * t.grid[mirrored]) })
+		dst[k] = scale*modes[k].root*sum + lambda*v[k]
+	})
+}
+
+// weightPreconditioner is exact on the modes of largest weight and diagonal on the others.
+type weightPreconditioner struct {
+	chosen   []int // modes of largest weight
+	factor   *mat.Dense
+	diagonal []float64
+	scratch  *mat.Dense
+}
+
+func newWeightPreconditioner(ctx context.Context, b *Normal, lambda float64) (*weightPreconditioner, error) {
+	s := b.series
+	order := make([]int, len(s.modes))
+	for k := range order {
+		order[k] = k
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		switch {
+		case s.modes[i].weight > s.modes[j].weight:
+			return -1
+		case s.modes[i].weight < s.modes[j].weight:
+			return 1
+		}
+		return 0
+	})
+	count := min(blockModes, len(order))
+	p := &weightPreconditioner{chosen: order[:count], diagonal: make([]float64, len(order))}
+	sub := &Series{axes: s.axes, modes: make([]mode, count)}
+	for k, at := range p.chosen {
+		sub.modes[k] = s.modes[at]
+	}
+	part := &Normal{series: sub, moments: b.moments}
+	var err error
+	if p.factor, err = part.Matrix(ctx); err != nil {
+		return nil, err
+	}
+	for k := range count {
+		p.factor.Set(k, k, p.factor.At(k, k)+lambda)
+	}
+	if !accel.Dpotrf(count, p.factor.RawMatrix().Data, count) {
+		return nil, fmt.Errorf("ΦᵀΦ + λI is not positive definite in float64: λ = %g is too small", lambda)
+	}
+	total := b.moments[0] // Σ w_i: the moment of frequency 0
+	for k := range p.diagonal {
+		p.diagonal[k] = total*s.modes[k].weight/math.Pow(2, float64(s.modes[k].oscillating(s))) + lambda
+	}
+	p.scratch = mat.NewDense(count, 1, nil)
+	return p, nil
+}
+
+// oscillating returns along how many axes a mode is not constant: the mean of its square is 2 to the power of minus that.
+func (m *mode) oscillating(s *Series) (axes int) {
+	for a := range s.axes {
+		if m.index[a] != 0 {
+			axes++
+		}
+	}
+	return axes
+}
+
+// solve sets dst = P⁻¹r.
+func (p *weightPreconditioner) solve(dst, r []float64) {
+	for k, d := range p.diagonal {
+		dst[k] = r[k] / d
+	}
+	for k, at := range p.chosen {
+		p.scratch.Set(k, 0, r[at])
+	}
+	solveLower(p.factor, p.scratch)
+	for k, at := range p.chosen {
+		dst[at] = p.scratch.At(k, 0)
+	}
+}
+
+// iterate solves the equations by conjugate gradients, each column by itself.
+func (f *Factor) iterate(ctx context.Context, b *mat.Dense, tol float64) (*mat.Dense, int, error) {
+	size, columns := b.Dims()
+	all, most := mat.NewDense(size, columns, nil), 0
+	for j := range columns {
+		beta, residual := make([]float64, size), mat.Col(nil, j, b)
+		z, direction, image := make([]float64, size), make([]float64, size), make([]float64, size)
+		start := floats.Norm(residual, 2)
+		f.precond.solve(z, residual)
+		copy(direction, z)
+		rho := floats.Dot(residual, z)
+		count := 0
+		for ; count < maxIterations && floats.Norm(residual, 2) > tol*start; count++ {
+			if err := f.applied.multiply(ctx, image, direction, f.lambda); err != nil {
+				return nil, count, err
+			}
+			alpha := rho / floats.Dot(direction, image)
+			if !(alpha > 0) {
+				return nil, count, fmt.Errorf("ΦᵀΦ + λI is not positive definite in float64: λ = %g is too small", f.lambda)
+			}
+			floats.AddScaled(beta, alpha, direction)
+			floats.AddScaled(residual, -alpha, image)
+			f.precond.solve(z, residual)
+			previous := rho
+			rho = floats.Dot(residual, z)
+			floats.Scale(rho/previous, direction)
+			floats.Add(direction, z)
+		}
+		most = max(most, count)
+		all.SetCol(j, beta)
+	}
+	return all, most, nil
+}

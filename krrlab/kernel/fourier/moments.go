@@ -1,0 +1,183 @@
+package fourier
+
+import (
+	"context"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+// blockRows is how many points are multiplied together. More take memory that no cache holds, fewer waste the matrix
+// product.
+const blockRows = 2048
+
+// block is the factors of some points: of each axis cosines and sines up to a frequency.
+type block struct {
+	rows    int
+	factors []blas64.General // one for each axis, rows×width(q_a)
+	pairs   blas64.General   // the products of the first two of three axes
+}
+
+// newBlock returns room for the factors of blockRows points up to the frequencies q.
+func newBlock(q []int) *block {
+	b := &block{}
+	for _, top := range q {
+		w := width(top)
+		b.factors = append(b.factors, blas64.General{Rows: blockRows, Cols: w, Stride: w, Data: make([]float64, blockRows*w)})
+	}
+	if len(q) == maxDim {
+		w := width(q[0]) * width(q[1])
+		b.pairs = blas64.General{Rows: blockRows, Cols: w, Stride: w, Data: make([]float64, blockRows*w)}
+	}
+	return b
+}
+
+// fill computes the factors of points first, …, last−1.
+func (s *Series) fill(ctx context.Context, b *block, x points.Points, first, last int, q []int) error {
+	b.rows = last - first
+	const chunk = 128
+	d := len(s.axes)
+	return accel.ForEach(ctx, (b.rows+chunk-1)/chunk, func(_, c int) {
+		point := make([]float64, d)
+		for i := c * chunk; i < min((c+1)*chunk, b.rows); i++ {
+			x.RowTo(point, first+i)
+			for a := range s.axes {
+				f := b.factors[a]
+				cosinesAndSines(f.Data[i*f.Stride:(i+1)*f.Stride], s.axes[a].angle(point[a]), q[a])
+			}
+			if d == maxDim {
+				b.multiplyPairs(i)
+			}
+		}
+	})
+}
+
+// multiplyPairs sets row i of pairs to the products of its factors of the first two axes.
+func (b *block) multiplyPairs(i int) {
+	f0, f1 := b.factors[0], b.factors[1]
+	dst, second := b.pairs.Data[i*b.pairs.Stride:], f1.Data[i*f1.Stride:(i+1)*f1.Stride]
+	for k, v := range f0.Data[i*f0.Stride : (i+1)*f0.Stride] {
+		for l, w := range second {
+			dst[k*len(second)+l] = v * w
+		}
+	}
+}
+
+// split returns the factors as a matrix product takes them: the left one, whose columns are the leading indices of a
+// tensor, and the right one, whose columns are the last index. In one dimension the right one is a column of ones.
+func (b *block) split() (left, right blas64.General) {
+	switch len(b.factors) {
+	case 1:
+		left, right = b.factors[0], ones
+	case 2:
+		left, right = b.factors[0], b.factors[1]
+	default:
+		left, right = b.pairs, b.factors[2]
+	}
+	left.Rows, right.Rows = b.rows, b.rows
+	return left, right
+}
+
+// ones is a column of ones.
+var ones = func() blas64.General {
+	g := blas64.General{Rows: blockRows, Cols: 1, Stride: 1, Data: make([]float64, blockRows)}
+	for i := range g.Data {
+		g.Data[i] = 1
+	}
+	return g
+}()
+
+// tensors returns, for each column v_j of the n×t matrix v, the tensor Σ_i v_ij ⊗_a (cos, sin)(q θ_ia), q = 0, …, top_a,
+// in row-major order. A nil v is a column of ones. The sums run over the blocks in their order, so that the bits do not
+// depend on the number of threads.
+func (s *Series) tensors(ctx context.Context, x points.Points, v *mat.Dense, top []int) ([][]float64, error) {
+	n, _ := x.Dims()
+	columns := 1
+	if v != nil {
+		_, columns = v.Dims()
+	}
+	b := newBlock(top)
+	left, right := b.split()
+	sums := make([][]float64, columns)
+	for j := range sums {
+		sums[j] = make([]float64, left.Cols*right.Cols)
+	}
+	scaled := blas64.General{Cols: right.Cols, Stride: right.Cols, Data: make([]float64, blockRows*right.Cols)}
+	for first := 0; first < n; first += blockRows {
+		if err := s.fill(ctx, b, x, first, min(first+blockRows, n), top); err != nil {
+			return nil, err
+		}
+		left, right = b.split()
+		for j := range sums {
+			factor := right
+			if v != nil {
+				scaled.Rows = b.rows
+				for i := range b.rows {
+					f := v.At(first+i, j)
+					for k, w := range right.Data[i*right.Stride : i*right.Stride+right.Cols] {
+						scaled.Data[i*scaled.Stride+k] = f * w
+					}
+				}
+				factor = scaled
+			}
+			blas64.Gemm(blas.Trans, blas.NoTrans, 1, left, factor, 1,
+				blas64.General{Rows: left.Cols, Cols: right.Cols, Stride: right.Cols, Data: sums[j]})
+		}
+	}
+	return sums, nil
+}
+
+// frequencies returns the highest frequency along each axis times a factor.
+func (s *Series) frequencies(factor int) []int {
+	top := make([]int, len(s.axes))
+	for a := range s.axes {
+		top[a] = factor * (len(s.axes[a].weights) - 1)
+	}
+	return top
+}
+
+// position returns the place of a mode in a tensor with the frequencies of the series.
+func (s *Series) position(m *mode) int {
+	at := 0
+	for a := range s.axes {
+		at = at*width(len(s.axes[a].weights)-1) + m.index[a]
+	}
+	return at
+}
+
+// Eval returns Φβ for any points of the box, β M×t: decision values where β solves Normal's equations.
+func (s *Series) Eval(ctx context.Context, x points.Points, beta *mat.Dense) (*mat.Dense, error) {
+	n, _ := x.Dims()
+	_, columns := beta.Dims()
+	top := s.frequencies(1)
+	b := newBlock(top)
+	left, right := b.split()
+	values := mat.NewDense(n, columns, nil)
+	coefficients := blas64.General{Rows: left.Cols, Cols: right.Cols, Stride: right.Cols,
+		Data: make([]float64, left.Cols*right.Cols)}
+	product := blas64.General{Cols: left.Cols, Stride: left.Cols, Data: make([]float64, blockRows*left.Cols)}
+	for j := range columns {
+		clear(coefficients.Data)
+		for k := range s.modes {
+			coefficients.Data[s.position(&s.modes[k])] = s.modes[k].root * beta.At(k, j)
+		}
+		for first := 0; first < n; first += blockRows {
+			if err := s.fill(ctx, b, x, first, min(first+blockRows, n), top); err != nil {
+				return nil, err
+			}
+			left, right = b.split()
+			product.Rows = b.rows
+			blas64.Gemm(blas.NoTrans, blas.Trans, 1, right, coefficients, 0, product)
+			for i := range b.rows {
+				sum := blas64.Dot(blas64.Vector{N: left.Cols, Inc: 1, Data: left.Data[i*left.Stride:]},
+					blas64.Vector{N: left.Cols, Inc: 1, Data: product.Data[i*product.Stride:]})
+				values.Set(first+i, j, sum)
+			}
+		}
+	}
+	return values, nil
+}

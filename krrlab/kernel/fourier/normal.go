@@ -1,0 +1,181 @@
+package fourier
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+// Normal is ΦᵀWΦ by its moments.
+type Normal struct {
+	series  *Series
+	moments []float64 // Σ_i w_i ⊗_a (cos, sin)(q θ_ia), q ≤ 2m_a
+	n       int
+}
+
+// Normal sums the moments of the points in one pass. The weights w, which may be nil for w = 1, are those of the problem
+// (W^½KW^½ + λI)Ĉ = W^½Y, W = diag(w).
+func (s *Series) Normal(ctx context.Context, x points.Points, weights []float64) (*Normal, error) {
+	n, _ := x.Dims()
+	var w *mat.Dense
+	if weights != nil {
+		w = mat.NewDense(n, 1, weights)
+	}
+	moments, err := s.tensors(ctx, x, w, s.frequencies(2))
+	if err != nil {
+		return nil, err
+	}
+	return &Normal{series: s, moments: moments[0], n: n}, nil
+}
+
+// Project returns ΦᵀV, M×t, for V n×t.
+func (s *Series) Project(ctx context.Context, x points.Points, v *mat.Dense) (*mat.Dense, error) {
+	sums, err := s.tensors(ctx, x, v, s.frequencies(1))
+	if err != nil {
+		return nil, err
+	}
+	b := mat.NewDense(len(s.modes), len(sums), nil)
+	for k := range s.modes {
+		m := &s.modes[k]
+		for j := range sums {
+			b.Set(k, j, m.root*sums[j][s.position(m)])
+		}
+	}
+	return b, nil
+}
+
+// term is one of the two terms of a product of two functions of one axis: coefficient times the moment at a place.
+type term struct {
+	place       int
+	coefficient float64
+}
+
+// products returns, for each pair of columns of the block of an axis with top frequency m, the two terms by which the
+// product-to-sum identities write their product, among the cosines and sines up to 2m.
+func products(m int) [][2]term {
+	w := width(m)
+	cos := func(q int) int { return q }
+	sin := func(q int) int { return 2*m + 1 + q }
+	all := make([][2]term, w*w)
+	for p := range w {
+		for r := range w {
+			j, l := p%(m+1), r%(m+1)
+			difference, sign := j-l, 1.0
+			if difference < 0 {
+				difference, sign = -difference, -1
+			}
+			var two [2]term
+			switch oddP, oddR := p > m, r > m; {
+			case !oddP && !oddR:
+				two = [2]term{{cos(difference), 0.5}, {cos(j + l), 0.5}}
+			case oddP && oddR:
+				two = [2]term{{cos(difference), 0.5}, {cos(j + l), -0.5}}
+			case oddP:
+				two = [2]term{{sin(j + l), 0.5}, {sin(difference), 0.5 * sign}}
+			default:
+				two = [2]term{{sin(j + l), 0.5}, {sin(difference), -0.5 * sign}}
+			}
+			all[p*w+r] = two
+		}
+	}
+	return all
+}
+
+// Matrix returns ΦᵀΦ, M×M; only the lower triangle is set.
+func (b *Normal) Matrix(ctx context.Context) (*mat.Dense, error) {
+	s := b.series
+	size := len(s.modes)
+	a := mat.NewDense(size, size, nil)
+	top, double := s.frequencies(1), s.frequencies(2)
+	tables := make([][][2]term, len(s.axes))
+	for k := range tables {
+		tables[k] = products(top[k])
+	}
+	return a, accel.ForEach(ctx, size, func(_, p int) {
+		row, mp := a.RawRowView(p), &s.modes[p]
+		for r := range p + 1 {
+			mr := &s.modes[r]
+			sum := b.entry(tables, top, double, mp, mr, 0, 0)
+			row[r] = mp.root * mr.root * sum
+		}
+	})
+}
+
+// entry returns the sum over the points of the product of two modes without their weights, by the axes from axis on,
+// whose moments begin at place.
+func (b *Normal) entry(tables [][][2]term, top, double []int, p, r *mode, axis, place int) (sum float64) {
+	w := width(top[axis])
+	for _, t := range tables[axis][p.index[axis]*w+r.index[axis]] {
+		at := place*width(double[axis]) + t.place
+		if axis == len(top)-1 {
+			sum += t.coefficient * b.moments[at]
+			continue
+		}
+		sum += t.coefficient * b.entry(tables, top, double, p, r, axis+1, at)
+	}
+	return sum
+}
+
+// Factor solves (ΦᵀΦ + λI)β = b for one λ.
+type Factor struct {
+	LogDet  float64 // ln det(K̃ + λI); NaN if ΦᵀΦ + λI was not factored
+	StatDim float64 // tr K̃(K̃+λI)⁻¹; NaN if it was not factored
+	lambda  float64
+	lower   *mat.Dense // L of ΦᵀΦ + λI = LLᵀ; nil: conjugate gradients
+	applied *toeplitz
+	precond *weightPreconditioner
+}
+
+// Factor prepares the solution for a λ: up to Options.DirectModes modes by a Cholesky factor, for more by what conjugate
+// gradients need. It returns an error if ΦᵀΦ + λI is not positive definite in float64.
+func (b *Normal) Factor(ctx context.Context, lambda float64) (f *Factor, err error) {
+	f = &Factor{LogDet: math.NaN(), StatDim: math.NaN(), lambda: lambda}
+	size := len(b.series.modes)
+	if size > b.series.options.DirectModes {
+		if f.applied, err = newToeplitz(ctx, b); err == nil {
+			f.precond, err = newWeightPreconditioner(ctx, b, lambda)
+		}
+		return f, err
+	}
+	if f.lower, err = b.lower(ctx, lambda); err != nil {
+		return nil, err
+	}
+	f.LogDet = float64(b.n-size) * math.Log(lambda)
+	for k := range size {
+		f.LogDet += 2 * math.Log(f.lower.At(k, k))
+	}
+	f.StatDim, err = statDim(ctx, mat.DenseCopyOf(f.lower), lambda)
+	return f, err
+}
+
+// lower returns the Cholesky factor of ΦᵀΦ + λI.
+func (b *Normal) lower(ctx context.Context, lambda float64) (*mat.Dense, error) {
+	a, err := b.Matrix(ctx)
+	if err != nil {
+		return nil, err
+	}
+	size := len(b.series.modes)
+	for k := range size {
+		a.Set(k, k, a.At(k, k)+lambda)
+	}
+	if !accel.Dpotrf(size, a.RawMatrix().Data, size) {
+		return nil, fmt.Errorf("ΦᵀΦ + λI is not positive definite in float64: λ = %g is too small", lambda)
+	}
+	return a, nil
+}
+
+// Solve returns β, M×t, for the right-hand sides b = ΦᵀY: exactly by the factor, or by conjugate gradients to a relative
+// residual of tol, with the number of iterations.
+func (f *Factor) Solve(ctx context.Context, b *mat.Dense, tol float64) (beta *mat.Dense, iterations int, err error) {
+	if f.lower == nil {
+		return f.iterate(ctx, b, tol)
+	}
+	beta = mat.DenseCopyOf(b)
+	solveLower(f.lower, beta)
+	return beta, 0, nil
+}
