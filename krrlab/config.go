@@ -228,7 +228,7 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 }
 
 // unpreconditioned reports whether a solver uses no preconditioner.
-func unpreconditioned(s Solver) bool { return s == CG || s == Direct }
+func unpreconditioned(s Solver) bool { return s == CG || s == Direct || s == Fourier }
 
 func (c Config) onRanks() bool { return c.Comm != nil || c.Backend != nil }
 
@@ -239,6 +239,10 @@ func (c Config) validate() error {
 		return fmt.Errorf("the direct solver holds a dense K; storage %v goes with pcg, block-pcg or cg", c.Storage)
 	case c.Solver == Direct && c.Tiles == gram.SparseTiles:
 		return fmt.Errorf("the direct solver holds a dense K; sparse tiles go with pcg, block-pcg or cg")
+	case c.Solver == Fourier && (c.Storage != gram.Auto || c.Tiles != gram.AutoTiles):
+		return fmt.Errorf("the solver fourier stores no kernel matrix: leave Storage and Tiles out (--storage, --tiles)")
+	case c.Solver == Fourier && (c.onRanks() || c.Checkpoint != nil):
+		return fmt.Errorf("the solver fourier runs in one process, without checkpoints; take pcg or block-pcg")
 	case c.Comm != nil && c.Backend != nil:
 		return fmt.Errorf("krrlab: Comm and Backend are both set: want at most one of them")
 	case c.Solver == Direct && c.onRanks():

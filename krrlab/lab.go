@@ -49,6 +49,7 @@ const (
 	CG         = solve.CG
 	Direct     = solve.Direct
 	BlockPCG   = solve.BlockPCG
+	Fourier    = solve.Fourier
 
 	AutoResidual   = solve.AutoResidual
 	ExactResidual  = solve.ExactResidual
@@ -81,7 +82,7 @@ type Config struct {
 	// bound of ‖c_j−c_j*‖_A/‖c_j*‖_A is at most Tol. With bound.Labels they end once at most a given share of the
 	// labels of StopRows (nil: the training points) may still change. In both cases they end at the residual Tol at the
 	// latest. After a stop by a bound, Status is pcg.Stopped, and Solution.Criterion names the criterion that was met.
-	Stop     bound.Stop        `json:"stop,omitzero" flag:"stop" default:"residual" not:"solver=direct"`
+	Stop     bound.Stop        `json:"stop,omitzero" flag:"stop" default:"residual" not:"solver=direct|solver=fourier"`
 	StopRows *datasets.Dataset `json:"-"`
 
 	// Monitor, if not nil, is called while a stage runs. If it returns an error, the stage ends and returns its partial
@@ -113,7 +114,7 @@ func (Config) Help() map[string]string {
 		"process-timeout": "how long a preconditioner process:COMMAND may take to be ready, and to answer",
 		"memory": "memory limit of this process, such as 20GB, of which the program itself takes 0.1 GB, and of a file " +
 			"while it is read (default: what the machine allows)",
-		"solver": "auto, pcg, block-pcg, cg or direct; auto is direct up to 3,000 points (on ranks, or with --storage, " +
+		"solver": "auto, pcg, block-pcg, cg, direct, or fourier (a Gaussian kernel and at most 3 features); auto is direct up to 3,000 points (on ranks, or with --storage, " +
 			"--tiles sparse, --features, --lambda-p or --stop, pcg or block-pcg), and for more points what krrlab plan " +
 			"chooses (on ranks never direct)",
 		"residual": "K of the true residual: exact (recomputed in float64, with a certain bound of rounding), stored " +

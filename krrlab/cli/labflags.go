@@ -81,7 +81,7 @@ func (f *labFlags) configFor(data *problemData) (cfg krrlab.Config, err error) {
 
 // withoutPreconditioner reports whether the flags select a solver without a preconditioner.
 func (f *labFlags) withoutPreconditioner() bool {
-	return f.Name == cost.None || f.Solver == krrlab.CG || f.Solver == krrlab.Direct
+	return f.Name == cost.None || f.Solver == krrlab.CG || f.Solver == krrlab.Direct || f.Solver == krrlab.Fourier
 }
 
 const (

@@ -92,8 +92,13 @@ func (s *run) trueResidual(ctx context.Context, a *gram.Matrix, c *mat.Dense) er
 // checkRows estimates the true residuals of c, and the error of those computed with K̃, from rows of K in float64
 // (bound.Rows).
 func (s *run) checkRows(ctx context.Context, c *mat.Dense) error {
+	return s.checkRowsOf(ctx, s.A.Choice(), c)
+}
+
+// checkRowsOf is checkRows for a kernel matrix that is stored as described.
+func (s *run) checkRowsOf(ctx context.Context, stored gram.Choice, c *mat.Dense) error {
 	return stage.Timed(&s.sol.Seconds.Residual, func() error {
-		rows := bound.NewRows(s.Kernel, s.Train.X, s.Lambda, s.Tol, s.A.Choice(), rng.New(s.Seed).Sub("residual rows"))
+		rows := bound.NewRows(s.Kernel, s.Train.X, s.Lambda, s.Tol, stored, rng.New(s.Seed).Sub("residual rows"))
 		residual, storageError, err := rows.Estimate(ctx, s.Comm, s.Y, c, s.residuals)
 		if err == nil {
 			s.sol.SampledRows, s.sol.SampledResiduals, s.sol.StorageResiduals = rows.Len(), residual, storageError

@@ -35,8 +35,11 @@ func Run(ctx context.Context, t *System, source Source, sol *Solution) (*mat.Den
 	s := &run{System: t, source: source, sol: sol}
 	sol.System = t
 	solver := s.iterate
-	if t.Solver == Direct {
+	switch t.Solver {
+	case Direct:
 		solver = s.direct
+	case Fourier:
+		solver = s.fourier
 	}
 	c, err := solver(ctx)
 	if err == nil && s.stopError == ErrLate {

@@ -39,9 +39,12 @@ const (
 	// BlockPCG is block conjugate gradients, preconditioned or not. All right-hand sides share one search space, which
 	// takes fewer iterations.
 	BlockPCG
+	// Fourier solves with a Fourier series of a Gaussian kernel for points in one to three dimensions (package fourier).
+	// Its cost grows with the number of modes, and K is never formed.
+	Fourier
 )
 
-var solverNames = []string{"auto", "pcg", "cg", "direct", "block-pcg"}
+var solverNames = []string{"auto", "pcg", "cg", "direct", "block-pcg", "fourier"}
 
 func (s Solver) String() string { return enum.Name(solverNames, s) }
 

@@ -1,0 +1,169 @@
+package solve
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/kernel/fourier"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+const (
+	// fourierRefinements bounds the rounds of iterative refinement: each takes three passes over the points.
+	fourierRefinements = 3
+	// fourierInner is the relative residual to which conjugate gradients solve for the modes in each round.
+	fourierInner = 1e-12
+)
+
+// fourierRun solves with the Fourier series K̃ of K in place of K. K is never formed; the answer is judged by rows of K
+// in float64, as an answer with a stored K is.
+type fourierRun struct {
+	*run
+	series  *fourier.Series
+	factor  *fourier.Factor
+	x       points.Points // without weights
+	weights []float64     // w_i; nil without weights
+}
+
+// fourier solves (K̃+λI)C = Y for points in one to three dimensions (package fourier). It returns an error if the kernel
+// has no series or needs too many modes.
+func (s *run) fourier(ctx context.Context) (*mat.Dense, error) {
+	start, sol := time.Now(), s.sol
+	f := &fourierRun{run: s}
+	var roots []float64
+	f.x, roots = points.Split(s.Train.X)
+	for _, r := range roots {
+		f.weights = append(f.weights, r*r)
+	}
+	s.tell(ctx, stage.Event{Stage: stage.Kernel, Remaining: -1})
+	var err error
+	if f.series, err = fourier.New(s.Kernel, f.x, fourier.Options{}); err != nil {
+		return nil, fmt.Errorf("krrlab: solver fourier: %w", err)
+	}
+	normal, err := f.series.Normal(ctx, f.x, f.weights)
+	if err != nil {
+		return nil, err
+	}
+	sol.Seconds.Kernel = time.Since(start).Seconds()
+	start = time.Now()
+	if f.factor, err = normal.Factor(ctx, s.Lambda); err != nil {
+		return nil, fmt.Errorf("krrlab: solver fourier: %w", err)
+	}
+	sol.Seconds.Factor = time.Since(start).Seconds()
+	choice := f.choice()
+	sol.Storage, sol.KBound = "Fourier series", stage.Number(choice.Error)
+	sol.Choice = fmt.Sprintf("a Fourier series of %d modes, each entry within %.2g, ‖K̃−K‖₂ at most %.2g",
+		f.series.Modes(), f.series.EntryError(), choice.Error)
+	if !math.IsNaN(f.factor.StatDim) {
+		sol.StatDim = stage.Number(f.factor.StatDim)
+	}
+	start = time.Now()
+	c, err := f.refine(ctx)
+	sol.Seconds.Solve = time.Since(start).Seconds()
+	if err != nil {
+		return nil, err
+	}
+	return c, s.checkRowsOf(ctx, choice, c)
+}
+
+// choice describes K̃ as a stored K is described: ‖K̃ − K‖₂ ≤ nε, with weights at most n·max(w)·ε.
+func (f *fourierRun) choice() gram.Choice {
+	bound := float64(f.Train.Len()) * f.series.EntryError()
+	if f.weights != nil {
+		bound *= floats.Max(f.weights)
+	}
+	return gram.Choice{N: f.Train.Len(), Storage: gram.Float64, Error: bound}
+}
+
+// refine returns the answer after as many rounds of iterative refinement as the residual with K̃ asks for, at least one.
+func (f *fourierRun) refine(ctx context.Context) (*mat.Dense, error) {
+	sol := f.sol
+	n, t := f.Y.Dims()
+	c, r := mat.NewDense(n, t, nil), mat.DenseCopyOf(f.Y)
+	for round := 0; ; round++ {
+		step, its, err := f.apply(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		c.Add(c, step)
+		sol.Iterations += its
+		if r, err = f.residual(ctx, c); err != nil {
+			return nil, err
+		}
+		sol.TrueResiduals = make([]float64, t)
+		for j := range t {
+			sol.TrueResiduals[j] = mat.Norm(r.ColView(j), 2) / mat.Norm(f.Y.ColView(j), 2)
+			if math.IsNaN(sol.TrueResiduals[j]) { // y = 0
+				sol.TrueResiduals[j] = 0
+			}
+		}
+		largest := floats.Max(sol.TrueResiduals)
+		sol.History = append(sol.History, HistRow{Iteration: round, Residual: largest, Columns: sol.TrueResiduals,
+			Bound: stage.Unknown})
+		if largest <= f.Policy.Aim*f.Tol || round == fourierRefinements {
+			f.residuals, sol.ResidualKind = r, AsStored
+			if sol.Status = pcg.Converged; largest > f.Tol {
+				sol.Status = pcg.Inaccurate
+			}
+			return c, nil
+		}
+	}
+}
+
+// apply returns (K̃+λI)⁻¹R = (R − Φβ)/λ, where (ΦᵀΦ+λI)β = ΦᵀR, with the iterations that β took.
+func (f *fourierRun) apply(ctx context.Context, r *mat.Dense) (*mat.Dense, int, error) {
+	b, err := f.series.Project(ctx, f.x, f.weigh(r))
+	if err != nil {
+		return nil, 0, err
+	}
+	beta, its, err := f.factor.Solve(ctx, b, fourierInner)
+	if err != nil {
+		return nil, its, err
+	}
+	values, err := f.series.Eval(ctx, f.x, beta)
+	if err != nil {
+		return nil, its, err
+	}
+	values = f.weigh(values)
+	values.Sub(r, values)
+	values.Scale(1/f.Lambda, values)
+	return values, its, nil
+}
+
+// residual returns Y − (K̃+λI)C.
+func (f *fourierRun) residual(ctx context.Context, c *mat.Dense) (*mat.Dense, error) {
+	b, err := f.series.Project(ctx, f.x, f.weigh(c))
+	if err != nil {
+		return nil, err
+	}
+	product, err := f.series.Eval(ctx, f.x, b)
+	if err != nil {
+		return nil, err
+	}
+	product = f.weigh(product)
+	n, t := c.Dims()
+	for i := range n {
+		for j := range t {
+			product.Set(i, j, f.Y.At(i, j)-product.At(i, j)-f.Lambda*c.At(i, j))
+		}
+	}
+	return product, nil
+}
+
+// weigh returns the rows of v times √w_i: v itself without weights.
+func (f *fourierRun) weigh(v *mat.Dense) *mat.Dense {
+	if f.weights == nil {
+		return v
+	}
+	var scaled mat.Dense
+	scaled.Apply(func(i, _ int, x float64) float64 { return x * math.Sqrt(f.weights[i]) }, v)
+	return &scaled
+}
