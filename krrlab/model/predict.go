@@ -66,6 +66,10 @@ func AccuracyFor(tol float64) float64 { return min(max(tol/4, 1e-6), 2.5e-4) }
 // be in float64, as Bounds requires. If the training points are far from zero, all points are first shifted by their
 // mean (kernel.NewPlacement).
 //
+// For many points in one to three dimensions, a Gaussian kernel is evaluated by its Fourier series (package fourier) if
+// 64 points that are also predicted without it differ by at most a quarter of the accuracy, and no tile has to be in
+// float64.
+//
 // For a kernel.Precomputed, the points are the rows of K(test, train), or rows of K if the model contains it.
 //
 // Decision returns an error if the dimension of raw is not the model's, or a decision value is not finite, and the
@@ -99,6 +103,13 @@ func (m *Model) decision(ctx context.Context, data *datasets.Dataset, o *Options
 		}
 	}
 	z := data.X
+	if f, err := m.fourierDecision(ctx, z, o); f != nil || err != nil {
+		if err == nil {
+			m.AddMean(f.RawMatrix().Data)
+			err = CheckDecision(f)
+		}
+		return f, err
+	}
 	p := &predictor{m: m, n: n, t: t, f: mat.NewDense(rows, t, nil)}
 	p.placement = kernel.NewPlacement(m.Kernel, m.X)
 	p.x, p.z = p.placement.Panel, p.placement.Apply(z)

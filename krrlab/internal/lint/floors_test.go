@@ -46,6 +46,7 @@ var floors = map[string]int{
 	"krrlab/precond/sketch":      1,
 
 	"krrlab/precond/feature": 2,
+	"krrlab/kernel/fourier":  2,
 	"krrlab/kernel/gram":     2,
 	"krrlab/krylov/lanczos":  2,
 	"krrlab/precond/lowrank": 2,

@@ -85,7 +85,6 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-
 // TestPrograms: the program of docs/go.md prints what stands below it, and the README's lines of Go are
 // a program with the imports that they name.
 func TestPrograms(t *testing.T) {

@@ -18,7 +18,7 @@ func BenchmarkPlane(b *testing.B) {
 	rng.New(1).Float64s(x.Data, 0)
 	rng.New(2).Normals(y.RawMatrix().Data, 0)
 	for b.Loop() {
-		s := testkit.Must(New(kernel.Gaussian{Sigma: 0.1}, x, Options{}))
+		s := testkit.Must(New(kernel.Gaussian{Sigma: 0.1}, Options{}, x))
 		f := testkit.Must(testkit.Must(s.Normal(b.Context(), x, nil)).Factor(b.Context(), 0.01))
 		beta, _, err := f.Solve(b.Context(), testkit.Must(s.Project(b.Context(), x, y)), 1e-10)
 		testkit.OK(b, err)

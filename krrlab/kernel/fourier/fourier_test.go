@@ -87,7 +87,7 @@ func TestBound(t *testing.T) {
 			for _, sigma := range []float64{0.15, 0.4, 2}[max(0, d-2):] {
 				for _, accuracy := range []float64{1e-3, 1e-6, 1e-11}[:4-max(d, 2)] {
 					k := kernel.Gaussian{Sigma: sigma}
-					s := testkit.Must(New(k, x, Options{EntryError: accuracy, MaxModes: 30_000}))
+					s := testkit.Must(New(k, Options{EntryError: accuracy, MaxModes: 30_000}, x))
 					problems++
 					worst := func(s *Series) (worst float64) {
 						phi := features(s, x)
@@ -154,7 +154,7 @@ func TestSolve(t *testing.T) {
 func compare(t *testing.T, x *points.Dense, k kernel.Kernel, weighted bool, o Options) {
 	const lambda = 0.01
 	ctx, n := t.Context(), x.N
-	s := testkit.Must(New(k, x, o))
+	s := testkit.Must(New(k, o, x))
 	y := mat.NewDense(n, 2, nil)
 	rng.New(3).Normals(y.RawMatrix().Data, 0)
 	a := dense(k, x)
@@ -228,10 +228,10 @@ func scale(f float64, a mat.Matrix) *mat.Dense {
 // TestRefused names the reason where there is no series.
 func TestRefused(t *testing.T) {
 	x := points.NewDense(3, 2, []float64{0, 0, 1, 1, 0, 1})
-	testkit.Fails(t, testkit.ErrOf(New(kernel.Laplacian{Sigma: 1}, x, Options{})), "take the Gaussian kernel")
-	testkit.Fails(t, testkit.ErrOf(New(kernel.Gaussian{Sigma: 1e-4}, x, Options{})), "sparse tiles suit a narrow kernel")
-	testkit.Fails(t, testkit.ErrOf(New(kernel.Gaussian{Sigma: 1}, points.NewDense(3, 4, nil), Options{})), "4 dimensions")
-	same := testkit.Must(New(kernel.Gaussian{Sigma: 1}, points.NewDense(3, 2, nil), Options{})) // a box of side 0
+	testkit.Fails(t, testkit.ErrOf(New(kernel.Laplacian{Sigma: 1}, Options{}, x)), "take the Gaussian kernel")
+	testkit.Fails(t, testkit.ErrOf(New(kernel.Gaussian{Sigma: 1e-4}, Options{}, x)), "sparse tiles suit a narrow kernel")
+	testkit.Fails(t, testkit.ErrOf(New(kernel.Gaussian{Sigma: 1}, Options{}, points.NewDense(3, 4, nil))), "4 dimensions")
+	same := testkit.Must(New(kernel.Gaussian{Sigma: 1}, Options{}, points.NewDense(3, 2, nil))) // a box of side 0
 	if same.Modes() < 1 || same.EntryError() > 1e-13 {
 		t.Errorf("%d modes, error %g", same.Modes(), same.EntryError())
 	}

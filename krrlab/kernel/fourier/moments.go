@@ -29,7 +29,7 @@ func newBlock(q []int) *block {
 		w := width(top)
 		b.factors = append(b.factors, blas64.General{Rows: blockRows, Cols: w, Stride: w, Data: make([]float64, blockRows*w)})
 	}
-	if len(q) == maxDim {
+	if len(q) == MaxDim {
 		w := width(q[0]) * width(q[1])
 		b.pairs = blas64.General{Rows: blockRows, Cols: w, Stride: w, Data: make([]float64, blockRows*w)}
 	}
@@ -49,7 +49,7 @@ func (s *Series) fill(ctx context.Context, b *block, x points.Points, first, las
 				f := b.factors[a]
 				cosinesAndSines(f.Data[i*f.Stride:(i+1)*f.Stride], s.axes[a].angle(point[a]), q[a])
 			}
-			if d == maxDim {
+			if d == MaxDim {
 				b.multiplyPairs(i)
 			}
 		}

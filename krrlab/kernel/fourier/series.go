@@ -8,8 +8,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// maxDim is the largest dimension for which there is a series: the number of modes grows as a power of it.
-const maxDim = 3
+// MaxDim is the largest dimension for which there is a series: the number of modes grows as a power of it.
+const MaxDim = 3
 
 // Options say how accurate and how large a series may be. Zero values mean the defaults.
 type Options struct {
@@ -49,34 +49,37 @@ type Series struct {
 
 // mode is a column of Φ: √weight times the product over the axes of cos(jθ), or sin(jθ) if odd.
 type mode struct {
-	index  [maxDim]int // column of each axis in the block that cosinesAndSines makes: cos j at j, sin j at m+1+j
+	index  [MaxDim]int // column of each axis in the block that cosinesAndSines makes: cos j at j, sin j at m+1+j
 	root   float64     // √weight
 	weight float64
 }
 
-// New returns the series of a kernel for points in one to three dimensions. It returns an error if the kernel is not
-// Gaussian, if the points have more dimensions, or if more modes than Options.MaxModes are needed.
-func New(k kernel.Kernel, x points.Points, o Options) (*Series, error) {
-	n, d := x.Dims()
+// New returns the series of a kernel for some sets of points, all in the same one to three dimensions. It returns an error
+// if the kernel is not Gaussian, if the points have more dimensions, or if more modes than Options.MaxModes are needed.
+func New(k kernel.Kernel, o Options, sets ...points.Points) (*Series, error) {
+	n, d := sets[0].Dims()
 	gaussian, ok := k.(kernel.Gaussian)
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("the kernel %v has no Fourier series with a proved bound: take the Gaussian kernel", k)
-	case d < 1 || d > maxDim:
-		return nil, fmt.Errorf("points in %d dimensions: a Fourier series needs 1 to %d", d, maxDim)
+	case d < 1 || d > MaxDim:
+		return nil, fmt.Errorf("points in %d dimensions: a Fourier series needs 1 to %d", d, MaxDim)
 	case n < 1:
 		return nil, fmt.Errorf("no points")
 	}
 	s := &Series{options: o.withDefaults(), entry: 1}
 	row := make([]float64, d)
 	low, high := make([]float64, d), make([]float64, d)
-	for i := range n {
-		x.RowTo(row, i)
-		for a, v := range row {
-			if i == 0 {
-				low[a], high[a] = v, v
+	for k, x := range sets {
+		n, _ := x.Dims()
+		for i := range n {
+			x.RowTo(row, i)
+			for a, v := range row {
+				if k == 0 && i == 0 {
+					low[a], high[a] = v, v
+				}
+				low[a], high[a] = min(low[a], v), max(high[a], v)
 			}
-			low[a], high[a] = min(low[a], v), max(high[a], v)
 		}
 	}
 	modes := 1.0
@@ -148,6 +151,15 @@ func (s *Series) listModes(a int, m mode) {
 
 // Modes returns the number M of columns of Φ.
 func (s *Series) Modes() int { return len(s.modes) }
+
+// Work returns the multiplications that Project and Eval take for each point and column.
+func (s *Series) Work() float64 {
+	work := 2.0
+	for _, top := range s.frequencies(1) {
+		work *= float64(width(top))
+	}
+	return work
+}
 
 // EntryError returns a bound of |K̃_ij − K_ij| for all points of the box; ‖K̃ − K‖₂ is at most n times as much.
 func (s *Series) EntryError() float64 { return s.entry }

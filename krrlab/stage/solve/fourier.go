@@ -45,7 +45,7 @@ func (s *run) fourier(ctx context.Context) (*mat.Dense, error) {
 	}
 	s.tell(ctx, stage.Event{Stage: stage.Kernel, Remaining: -1})
 	var err error
-	if f.series, err = fourier.New(s.Kernel, f.x, fourier.Options{}); err != nil {
+	if f.series, err = fourier.New(s.Kernel, fourier.Options{}, f.x); err != nil {
 		return nil, fmt.Errorf("krrlab: solver fourier: %w", err)
 	}
 	normal, err := f.series.Normal(ctx, f.x, f.weights)

@@ -1,0 +1,86 @@
+package model
+
+import (
+	"context"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/kernel/fourier"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+const (
+	// fourierPairs is the number of pairs of points from which on a Fourier series is considered. For fewer, tiles take a
+	// second or less.
+	fourierPairs = 2e9
+	// fourierGain is how many multiplications of a series cost as much as one kernel value in a tile. A larger value
+	// chooses the series more often.
+	fourierGain = 10
+	// fourierTrial is the number of points that are predicted without the series too, as a check.
+	fourierTrial = 64
+	// fourierShare is the share of the accuracy that the difference at these points may be.
+	fourierShare = 0.25
+)
+
+// fourierDecision returns F without the mean, by a Fourier series of the kernel: Φ(Z)Φ(X)ᵀC. It returns nil if tiles are to
+// be used: if the kernel has no series for these points, if it would not save time, or if 64 points, evenly spread over the
+// rows of Z and predicted in float64 too, differ by more than a quarter of the accuracy that is asked for.
+func (m *Model) fourierDecision(ctx context.Context, z points.Points, o *Options) (*mat.Dense, error) {
+	n, d, t := m.Dims()
+	rows, _ := z.Dims()
+	if o.Float64 || o.Comm != nil && o.Comm.Size() > 1 || float64(n)*float64(rows) < fourierPairs || d > fourier.MaxDim {
+		return nil, nil
+	}
+	s, err := fourier.New(m.Kernel, fourier.Options{}, m.X, z)
+	if err != nil || s.Work()*float64(n+rows) > fourierGain*float64(n)*float64(rows) {
+		return nil, nil
+	}
+	b, err := s.Project(ctx, m.X, m.C)
+	if err != nil {
+		return nil, err
+	}
+	f, err := s.Eval(ctx, z, b)
+	if err != nil {
+		return nil, err
+	}
+	accuracy := o.Accuracy
+	if accuracy == 0 {
+		accuracy = defaultAccuracy
+	}
+	exact, at, err := m.trial(ctx, z)
+	if err != nil {
+		return nil, err
+	}
+	for j := range t {
+		largest := mat.Norm(f.ColView(j), math.Inf(1))
+		for k, i := range at {
+			if !(math.Abs(f.At(i, j)-exact.At(k, j)) <= fourierShare*accuracy*largest) {
+				return nil, nil
+			}
+		}
+	}
+	return f, nil
+}
+
+// trial returns the decision values without the mean of some of the points, in float64, and the rows that these are.
+func (m *Model) trial(ctx context.Context, z points.Points) (*mat.Dense, []int, error) {
+	n, d, t := m.Dims()
+	rows, _ := z.Dims()
+	at := make([]int, min(fourierTrial, rows))
+	for k := range at {
+		at[k] = k * rows / len(at)
+	}
+	f := mat.NewDense(len(at), t, nil)
+	err := accel.ForEach(ctx, len(at), func(_, k int) {
+		x, point, sums := make([]float64, d), make([]float64, d), f.RawRowView(k)
+		z.RowTo(point, at[k])
+		for i := range n {
+			m.X.RowTo(x, i)
+			floats.AddScaled(sums, m.Kernel.Eval(x, point), m.C.RawRowView(i))
+		}
+	})
+	return f, at, err
+}
