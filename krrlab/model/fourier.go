@@ -50,13 +50,13 @@ func (m *Model) fourierDecision(ctx context.Context, z points.Points, o *Options
 	if accuracy == 0 {
 		accuracy = defaultAccuracy
 	}
-	exact, at, err := m.trial(ctx, z)
+	exact, sample, err := m.trial(ctx, z)
 	if err != nil {
 		return nil, err
 	}
 	for j := range t {
 		largest := mat.Norm(f.ColView(j), math.Inf(1))
-		for k, i := range at {
+		for k, i := range sample {
 			if !(math.Abs(f.At(i, j)-exact.At(k, j)) <= fourierShare*accuracy*largest) {
 				return nil, nil
 			}
@@ -69,18 +69,18 @@ func (m *Model) fourierDecision(ctx context.Context, z points.Points, o *Options
 func (m *Model) trial(ctx context.Context, z points.Points) (*mat.Dense, []int, error) {
 	n, d, t := m.Dims()
 	rows, _ := z.Dims()
-	at := make([]int, min(fourierTrial, rows))
-	for k := range at {
-		at[k] = k * rows / len(at)
+	sample := make([]int, min(fourierTrial, rows))
+	for k := range sample {
+		sample[k] = k * rows / len(sample)
 	}
-	f := mat.NewDense(len(at), t, nil)
-	err := accel.ForEach(ctx, len(at), func(_, k int) {
+	f := mat.NewDense(len(sample), t, nil)
+	err := accel.ForEach(ctx, len(sample), func(_, k int) {
 		x, point, sums := make([]float64, d), make([]float64, d), f.RawRowView(k)
-		z.RowTo(point, at[k])
+		z.RowTo(point, sample[k])
 		for i := range n {
 			m.X.RowTo(x, i)
 			floats.AddScaled(sums, m.Kernel.Eval(x, point), m.C.RawRowView(i))
 		}
 	})
-	return f, at, err
+	return f, sample, err
 }

@@ -34,13 +34,13 @@ type toeplitz struct {
 // smooth returns the least number that is at least n and has no prime factor above 5.
 func smooth(n int) int {
 	for ; ; n++ {
-		rest := n >> bits.TrailingZeros(uint(n))
+		odd := n >> bits.TrailingZeros(uint(n))
 		for _, p := range []int{3, 5} {
-			for rest%p == 0 {
-				rest /= p
+			for odd%p == 0 {
+				odd /= p
 			}
 		}
-		if rest == 1 {
+		if odd == 1 {
 			return n
 		}
 	}
@@ -61,7 +61,7 @@ func newToeplitz(ctx context.Context, b *Normal) (*toeplitz, error) {
 	}
 	t.spectrum, t.grid = make([]complex128, total), make([]complex128, total)
 	t.placeMoments(b, 0, 0, 0, 1)
-	return t, t.transform(ctx, t.spectrum, false)
+	return t, t.transform(ctx, t.spectrum, forward)
 }
 
 // placeMoments adds the moments to the grid, by the axes from axis on: exp(−iqθ) = cos qθ − i sin qθ. place is the place
@@ -78,16 +78,20 @@ func (t *toeplitz) placeMoments(b *Normal, axis, place, cell int, factor complex
 		if q < 0 {
 			k, sign = -q, complex(0, 1)
 		}
-		next := cell*size + (q+size)%size
-		t.placeMoments(b, axis+1, place*width(top)+k, next, factor)
+		target := cell*size + (q+size)%size
+		t.placeMoments(b, axis+1, place*width(top)+k, target, factor)
 		if k > 0 {
-			t.placeMoments(b, axis+1, place*width(top)+top+1+k, next, factor*sign)
+			t.placeMoments(b, axis+1, place*width(top)+top+1+k, target, factor*sign)
 		}
 	}
 }
 
-// transform replaces a grid by its discrete Fourier transform along all axes, or by the inverse one without 1/size.
-func (t *toeplitz) transform(ctx context.Context, grid []complex128, inverse bool) error {
+// forward and backward are the transforms of a line of the grid, both without a factor.
+func forward(plan *fourier.CmplxFFT, line []complex128)  { plan.Coefficients(line, line) }
+func backward(plan *fourier.CmplxFFT, line []complex128) { plan.Sequence(line, line) }
+
+// transform replaces a grid by its transform along all axes.
+func (t *toeplitz) transform(ctx context.Context, grid []complex128, apply func(*fourier.CmplxFFT, []complex128)) error {
 	inner := 1
 	for axis := len(t.sizes) - 1; axis >= 0; axis-- {
 		size := t.sizes[axis]
@@ -96,17 +100,13 @@ func (t *toeplitz) transform(ctx context.Context, grid []complex128, inverse boo
 			if lines[worker] == nil {
 				lines[worker] = make([]complex128, size)
 			}
-			line, at := lines[worker], k/inner*inner*size+k%inner
+			line, offset := lines[worker], k/inner*inner*size+k%inner
 			for i := range line {
-				line[i] = grid[at+i*inner]
+				line[i] = grid[offset+i*inner]
 			}
-			if plan := t.plans[axis][worker]; inverse {
-				line = plan.Sequence(line, line)
-			} else {
-				line = plan.Coefficients(line, line)
-			}
+			apply(t.plans[axis][worker], line)
 			for i, v := range line {
-				grid[at+i*inner] = v
+				grid[offset+i*inner] = v
 			}
 		})
 		if err != nil {
@@ -117,9 +117,9 @@ func (t *toeplitz) transform(ctx context.Context, grid []complex128, inverse boo
 	return nil
 }
 
-// each calls use with the cells of the grid and the factors of the exponentials that a mode consists of:
+// exponentials calls use with the cells of the grid and the factors of the exponentials that a mode consists of:
 // cos jθ = (e^{ijθ} + e^{−ijθ})/2 and sin jθ = (e^{ijθ} − e^{−ijθ})/2i. mirrored is the cell of the opposite frequencies.
-func (t *toeplitz) each(m *mode, axis, cell, mirrored int, factor complex128, use func(cell, mirrored int, factor complex128)) {
+func (t *toeplitz) exponentials(m *mode, axis, cell, mirrored int, factor complex128, use func(cell, mirrored int, factor complex128)) {
 	if axis == len(t.sizes) {
 		use(cell, mirrored, factor)
 		return
@@ -130,11 +130,11 @@ func (t *toeplitz) each(m *mode, axis, cell, mirrored int, factor complex128, us
 		j, positive, negative = j-count, complex(0, -0.5), complex(0, 0.5)
 	}
 	if j == 0 {
-		t.each(m, axis+1, cell*size, mirrored*size, factor, use)
+		t.exponentials(m, axis+1, cell*size, mirrored*size, factor, use)
 		return
 	}
-	t.each(m, axis+1, cell*size+j, mirrored*size+size-j, factor*positive, use)
-	t.each(m, axis+1, cell*size+size-j, mirrored*size+j, factor*negative, use)
+	t.exponentials(m, axis+1, cell*size+j, mirrored*size+size-j, factor*positive, use)
+	t.exponentials(m, axis+1, cell*size+size-j, mirrored*size+j, factor*negative, use)
 }
 
 // multiply sets dst = (ΦᵀΦ + λI)v.
@@ -143,21 +143,21 @@ func (t *toeplitz) multiply(ctx context.Context, dst, v []float64, lambda float6
 	modes := t.series.modes
 	for k := range modes {
 		coefficient := complex(modes[k].root*v[k], 0)
-		t.each(&modes[k], 0, 0, 0, 1, func(cell, _ int, factor complex128) { t.grid[cell] += factor * coefficient })
+		t.exponentials(&modes[k], 0, 0, 0, 1, func(cell, _ int, factor complex128) { t.grid[cell] += factor * coefficient })
 	}
-	if err := t.transform(ctx, t.grid, false); err != nil {
+	if err := t.transform(ctx, t.grid, forward); err != nil {
 		return err
 	}
 	for i, f := range t.spectrum {
 		t.grid[i] *= f
 	}
-	if err := t.transform(ctx, t.grid, true); err != nil {
+	if err := t.transform(ctx, t.grid, backward); err != nil {
 		return err
 	}
 	scale := 1 / float64(len(t.grid))
 	return accel.ForEach(ctx, len(modes), func(_, k int) {
 		sum := 0.0
-		t.each(&modes[k], 0, 0, 0, 1, func(_, mirrored int, factor complex128) { sum += real(factor * t.grid[mirrored]) })
+		t.exponentials(&modes[k], 0, 0, 0, 1, func(_, mirrored int, factor complex128) { sum += real(factor * t.grid[mirrored]) })
 		dst[k] = scale*modes[k].root*sum + lambda*v[k]
 	})
 }
@@ -188,12 +188,12 @@ func newWeightPreconditioner(ctx context.Context, b *Normal, lambda float64) (*w
 	count := min(blockModes, len(order))
 	p := &weightPreconditioner{chosen: order[:count], diagonal: make([]float64, len(order))}
 	sub := &Series{axes: s.axes, modes: make([]mode, count)}
-	for k, at := range p.chosen {
-		sub.modes[k] = s.modes[at]
+	for k, index := range p.chosen {
+		sub.modes[k] = s.modes[index]
 	}
-	part := &Normal{series: sub, moments: b.moments}
+	block := &Normal{series: sub, moments: b.moments}
 	var err error
-	if p.factor, err = part.Matrix(ctx); err != nil {
+	if p.factor, err = block.Matrix(ctx); err != nil {
 		return nil, err
 	}
 	for k := range count {
@@ -225,19 +225,19 @@ func (p *weightPreconditioner) solve(dst, r []float64) {
 	for k, d := range p.diagonal {
 		dst[k] = r[k] / d
 	}
-	for k, at := range p.chosen {
-		p.scratch.Set(k, 0, r[at])
+	for k, index := range p.chosen {
+		p.scratch.Set(k, 0, r[index])
 	}
 	solveLower(p.factor, p.scratch)
-	for k, at := range p.chosen {
-		dst[at] = p.scratch.At(k, 0)
+	for k, index := range p.chosen {
+		dst[index] = p.scratch.At(k, 0)
 	}
 }
 
-// iterate solves the equations by conjugate gradients, each column by itself.
+// iterate solves the equations by conjugate gradients, one column after the other.
 func (f *Factor) iterate(ctx context.Context, b *mat.Dense, tol float64) (*mat.Dense, int, error) {
 	size, columns := b.Dims()
-	all, most := mat.NewDense(size, columns, nil), 0
+	all, iterations := mat.NewDense(size, columns, nil), 0
 	for j := range columns {
 		beta, residual := make([]float64, size), mat.Col(nil, j, b)
 		z, direction, image := make([]float64, size), make([]float64, size), make([]float64, size)
@@ -262,8 +262,8 @@ func (f *Factor) iterate(ctx context.Context, b *mat.Dense, tol float64) (*mat.D
 			floats.Scale(rho/previous, direction)
 			floats.Add(direction, z)
 		}
-		most = max(most, count)
+		iterations = max(iterations, count)
 		all.SetCol(j, beta)
 	}
-	return all, most, nil
+	return all, iterations, nil
 }

@@ -19,7 +19,7 @@ const blockRows = 2048
 type block struct {
 	rows    int
 	factors []blas64.General // one for each axis, rows×width(q_a)
-	pairs   blas64.General   // the products of the first two of three axes
+	pairs   blas64.General   // the products of the begin two of three axes
 }
 
 // newBlock returns room for the factors of blockRows points up to the frequencies q.
@@ -36,15 +36,15 @@ func newBlock(q []int) *block {
 	return b
 }
 
-// fill computes the factors of points first, …, last−1.
-func (s *Series) fill(ctx context.Context, b *block, x points.Points, first, last int, q []int) error {
-	b.rows = last - first
+// fill computes the factors of points begin, …, end−1.
+func (s *Series) fill(ctx context.Context, b *block, x points.Points, begin, end int, q []int) error {
+	b.rows = end - begin
 	const chunk = 128
 	d := len(s.axes)
 	return accel.ForEach(ctx, (b.rows+chunk-1)/chunk, func(_, c int) {
 		point := make([]float64, d)
 		for i := c * chunk; i < min((c+1)*chunk, b.rows); i++ {
-			x.RowTo(point, first+i)
+			x.RowTo(point, begin+i)
 			for a := range s.axes {
 				f := b.factors[a]
 				cosinesAndSines(f.Data[i*f.Stride:(i+1)*f.Stride], s.axes[a].angle(point[a]), q[a])
@@ -56,7 +56,7 @@ func (s *Series) fill(ctx context.Context, b *block, x points.Points, first, las
 	})
 }
 
-// multiplyPairs sets row i of pairs to the products of its factors of the first two axes.
+// multiplyPairs sets row i of pairs to the products of its factors of the begin two axes.
 func (b *block) multiplyPairs(i int) {
 	f0, f1 := b.factors[0], b.factors[1]
 	dst, second := b.pairs.Data[i*b.pairs.Stride:], f1.Data[i*f1.Stride:(i+1)*f1.Stride]
@@ -67,19 +67,19 @@ func (b *block) multiplyPairs(i int) {
 	}
 }
 
-// split returns the factors as a matrix product takes them: the left one, whose columns are the leading indices of a
-// tensor, and the right one, whose columns are the last index. In one dimension the right one is a column of ones.
-func (b *block) split() (left, right blas64.General) {
+// split returns the factors as a matrix product takes them: the leading one, whose columns are the leading indices of a
+// tensor, and the trailing one, whose columns are the end index. In one dimension the trailing one is a column of ones.
+func (b *block) split() (leading, trailing blas64.General) {
 	switch len(b.factors) {
 	case 1:
-		left, right = b.factors[0], ones
+		leading, trailing = b.factors[0], ones
 	case 2:
-		left, right = b.factors[0], b.factors[1]
+		leading, trailing = b.factors[0], b.factors[1]
 	default:
-		left, right = b.pairs, b.factors[2]
+		leading, trailing = b.pairs, b.factors[2]
 	}
-	left.Rows, right.Rows = b.rows, b.rows
-	return left, right
+	leading.Rows, trailing.Rows = b.rows, b.rows
+	return leading, trailing
 }
 
 // ones is a column of ones.
@@ -101,31 +101,31 @@ func (s *Series) tensors(ctx context.Context, x points.Points, v *mat.Dense, top
 		_, columns = v.Dims()
 	}
 	b := newBlock(top)
-	left, right := b.split()
+	leading, trailing := b.split()
 	sums := make([][]float64, columns)
 	for j := range sums {
-		sums[j] = make([]float64, left.Cols*right.Cols)
+		sums[j] = make([]float64, leading.Cols*trailing.Cols)
 	}
-	scaled := blas64.General{Cols: right.Cols, Stride: right.Cols, Data: make([]float64, blockRows*right.Cols)}
-	for first := 0; first < n; first += blockRows {
-		if err := s.fill(ctx, b, x, first, min(first+blockRows, n), top); err != nil {
+	scaled := blas64.General{Cols: trailing.Cols, Stride: trailing.Cols, Data: make([]float64, blockRows*trailing.Cols)}
+	for begin := 0; begin < n; begin += blockRows {
+		if err := s.fill(ctx, b, x, begin, min(begin+blockRows, n), top); err != nil {
 			return nil, err
 		}
-		left, right = b.split()
+		leading, trailing = b.split()
 		for j := range sums {
-			factor := right
+			factor := trailing
 			if v != nil {
 				scaled.Rows = b.rows
 				for i := range b.rows {
-					f := v.At(first+i, j)
-					for k, w := range right.Data[i*right.Stride : i*right.Stride+right.Cols] {
+					f := v.At(begin+i, j)
+					for k, w := range trailing.Data[i*trailing.Stride : i*trailing.Stride+trailing.Cols] {
 						scaled.Data[i*scaled.Stride+k] = f * w
 					}
 				}
 				factor = scaled
 			}
-			blas64.Gemm(blas.Trans, blas.NoTrans, 1, left, factor, 1,
-				blas64.General{Rows: left.Cols, Cols: right.Cols, Stride: right.Cols, Data: sums[j]})
+			blas64.Gemm(blas.Trans, blas.NoTrans, 1, leading, factor, 1,
+				blas64.General{Rows: leading.Cols, Cols: trailing.Cols, Stride: trailing.Cols, Data: sums[j]})
 		}
 	}
 	return sums, nil
@@ -142,11 +142,11 @@ func (s *Series) frequencies(factor int) []int {
 
 // position returns the place of a mode in a tensor with the frequencies of the series.
 func (s *Series) position(m *mode) int {
-	at := 0
+	place := 0
 	for a := range s.axes {
-		at = at*width(len(s.axes[a].weights)-1) + m.index[a]
+		place = place*width(len(s.axes[a].weights)-1) + m.index[a]
 	}
-	return at
+	return place
 }
 
 // Eval returns Φβ for any points of the box, β M×t: decision values where β solves Normal's equations.
@@ -155,27 +155,27 @@ func (s *Series) Eval(ctx context.Context, x points.Points, beta *mat.Dense) (*m
 	_, columns := beta.Dims()
 	top := s.frequencies(1)
 	b := newBlock(top)
-	left, right := b.split()
+	leading, trailing := b.split()
 	values := mat.NewDense(n, columns, nil)
-	coefficients := blas64.General{Rows: left.Cols, Cols: right.Cols, Stride: right.Cols,
-		Data: make([]float64, left.Cols*right.Cols)}
-	product := blas64.General{Cols: left.Cols, Stride: left.Cols, Data: make([]float64, blockRows*left.Cols)}
+	coefficients := blas64.General{Rows: leading.Cols, Cols: trailing.Cols, Stride: trailing.Cols,
+		Data: make([]float64, leading.Cols*trailing.Cols)}
+	product := blas64.General{Cols: leading.Cols, Stride: leading.Cols, Data: make([]float64, blockRows*leading.Cols)}
 	for j := range columns {
 		clear(coefficients.Data)
 		for k := range s.modes {
 			coefficients.Data[s.position(&s.modes[k])] = s.modes[k].root * beta.At(k, j)
 		}
-		for first := 0; first < n; first += blockRows {
-			if err := s.fill(ctx, b, x, first, min(first+blockRows, n), top); err != nil {
+		for begin := 0; begin < n; begin += blockRows {
+			if err := s.fill(ctx, b, x, begin, min(begin+blockRows, n), top); err != nil {
 				return nil, err
 			}
-			left, right = b.split()
+			leading, trailing = b.split()
 			product.Rows = b.rows
-			blas64.Gemm(blas.NoTrans, blas.Trans, 1, right, coefficients, 0, product)
+			blas64.Gemm(blas.NoTrans, blas.Trans, 1, trailing, coefficients, 0, product)
 			for i := range b.rows {
-				sum := blas64.Dot(blas64.Vector{N: left.Cols, Inc: 1, Data: left.Data[i*left.Stride:]},
-					blas64.Vector{N: left.Cols, Inc: 1, Data: product.Data[i*product.Stride:]})
-				values.Set(first+i, j, sum)
+				sum := blas64.Dot(blas64.Vector{N: leading.Cols, Inc: 1, Data: leading.Data[i*leading.Stride:]},
+					blas64.Vector{N: leading.Cols, Inc: 1, Data: product.Data[i*product.Stride:]})
+				values.Set(begin+i, j, sum)
 			}
 		}
 	}

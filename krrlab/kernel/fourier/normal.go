@@ -111,12 +111,12 @@ func (b *Normal) Matrix(ctx context.Context) (*mat.Dense, error) {
 func (b *Normal) entry(tables [][][2]term, top, double []int, p, r *mode, axis, place int) (sum float64) {
 	w := width(top[axis])
 	for _, t := range tables[axis][p.index[axis]*w+r.index[axis]] {
-		at := place*width(double[axis]) + t.place
+		cell := place*width(double[axis]) + t.place
 		if axis == len(top)-1 {
-			sum += t.coefficient * b.moments[at]
+			sum += t.coefficient * b.moments[cell]
 			continue
 		}
-		sum += t.coefficient * b.entry(tables, top, double, p, r, axis+1, at)
+		sum += t.coefficient * b.entry(tables, top, double, p, r, axis+1, cell)
 	}
 	return sum
 }

@@ -139,12 +139,12 @@ func (s *Series) listModes(a int, m mode) {
 	}
 	weights := s.axes[a].weights
 	for j, w := range weights {
-		next := m
-		next.index[a], next.weight = j, m.weight*w
-		s.listModes(a+1, next)
+		longer := m
+		longer.index[a], longer.weight = j, m.weight*w
+		s.listModes(a+1, longer)
 		if j > 0 {
-			next.index[a] = len(weights) + j
-			s.listModes(a+1, next)
+			longer.index[a] = len(weights) + j
+			s.listModes(a+1, longer)
 		}
 	}
 }

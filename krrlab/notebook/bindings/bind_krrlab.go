@@ -24,6 +24,7 @@ func init() {
 			"DirectBelow":     r.ValueOf(*new(int)),
 			"ExactResidual":   r.ValueOf(krrlab.ExactResidual),
 			"ExactStatDim":    r.ValueOf(krrlab.ExactStatDim),
+			"Fourier":         r.ValueOf(krrlab.Fourier),
 			"FreeStatDim":     r.ValueOf(krrlab.FreeStatDim),
 			"Hutchinson":      r.ValueOf(krrlab.Hutchinson),
 			"New":             r.ValueOf(krrlab.New),

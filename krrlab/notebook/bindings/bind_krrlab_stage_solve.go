@@ -24,6 +24,7 @@ func init() {
 			"Direct":         r.ValueOf(solve.Direct),
 			"ErrLate":        r.ValueOf(&solve.ErrLate).Elem(),
 			"ExactResidual":  r.ValueOf(solve.ExactResidual),
+			"Fourier":        r.ValueOf(solve.Fourier),
 			"InFloat64":      r.ValueOf(*new(string)),
 			"NewSolution":    r.ValueOf(solve.NewSolution),
 			"PCG":            r.ValueOf(solve.PCG),

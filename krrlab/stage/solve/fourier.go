@@ -29,7 +29,7 @@ type fourierRun struct {
 	*run
 	series  *fourier.Series
 	factor  *fourier.Factor
-	x       points.Points // without weights
+	x       points.Points // the points, as they are without weights
 	weights []float64     // w_i; nil without weights
 }
 
@@ -89,12 +89,12 @@ func (f *fourierRun) refine(ctx context.Context) (*mat.Dense, error) {
 	n, t := f.Y.Dims()
 	c, r := mat.NewDense(n, t, nil), mat.DenseCopyOf(f.Y)
 	for round := 0; ; round++ {
-		step, its, err := f.apply(ctx, r)
+		step, iterations, err := f.apply(ctx, r)
 		if err != nil {
 			return nil, err
 		}
 		c.Add(c, step)
-		sol.Iterations += its
+		sol.Iterations += iterations
 		if r, err = f.residual(ctx, c); err != nil {
 			return nil, err
 		}
@@ -124,18 +124,18 @@ func (f *fourierRun) apply(ctx context.Context, r *mat.Dense) (*mat.Dense, int, 
 	if err != nil {
 		return nil, 0, err
 	}
-	beta, its, err := f.factor.Solve(ctx, b, fourierInner)
+	beta, iterations, err := f.factor.Solve(ctx, b, fourierInner)
 	if err != nil {
-		return nil, its, err
+		return nil, iterations, err
 	}
 	values, err := f.series.Eval(ctx, f.x, beta)
 	if err != nil {
-		return nil, its, err
+		return nil, iterations, err
 	}
 	values = f.weigh(values)
 	values.Sub(r, values)
 	values.Scale(1/f.Lambda, values)
-	return values, its, nil
+	return values, iterations, nil
 }
 
 // residual returns Y − (K̃+λI)C.
