@@ -108,8 +108,8 @@ func (Config) Help() map[string]string {
 		"tol": "tolerance τ of ‖y−Ac‖/‖y‖ (default: 1e-3 for classification, 1e-5 for regression)",
 		"storage": "storage of K: auto, float64, float32, fixed16 or recompute; auto decides by ‖K_stored−K‖₂, " +
 			"predicted from rows of K, and by --memory",
-		"tiles": "tiles of K: dense, sparse (none where a kernel that decreases is next to nothing; what is left out " +
-			"is bounded), or auto, which takes what is smaller",
+		"tiles": "tiles of K: dense, sparse (without the entries at which a decreasing kernel is negligible; their " +
+			"norm is bounded), or auto, which takes the smaller of the two",
 		"max-iter":        "maximum number of iterations",
 		"process-timeout": "how long a preconditioner process:COMMAND may take to be ready, and to answer",
 		"memory": "memory limit of this process, such as 20GB, of which the program itself takes 0.1 GB, and of a file " +

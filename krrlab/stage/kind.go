@@ -59,7 +59,8 @@ type SparseInverse interface {
 
 // Kind describes a type of preconditioner that has a name.
 type Kind struct {
-	// name on command lines and in files; a name that ends in a colon, as "process:", takes the rest of the text
+	// Name is the name on command lines and in files. A name that ends in a colon, as "process:", takes the rest of the
+	// text as its argument.
 	Name string
 	// Zero is a Preconditioner of the type of this kind, which no other kind has. Its options are the fields with tags
 	// (package schema), named by their flags: in "nystrom features=500", features is the field S.

@@ -58,7 +58,7 @@ type Header struct {
 	Scaling string `json:"scaling,omitempty"` // scaling of the points: none, unit, standard or pixel
 	// mean that was subtracted from the targets; y below is centered
 	Mean []float64 `json:"mean,omitempty"`
-	// the rows have weights W; K below is W^½KW^½, and y is W^½y
+	// Weighted reports that the rows have weights W; K below is W^½KW^½, and y is W^½y.
 	Weighted bool                `json:"weighted,omitempty"`
 	N        int                 `json:"n"`
 	D        int                 `json:"d"`

@@ -30,10 +30,10 @@ type Candidate struct {
 	M       stage.Preconditioner `json:"-"` // preconditioner; nil: M = I, or the one that Recipe describes
 	S       int                  `json:"s"`
 	LambdaP float64              `json:"lambda_p"`
-	// neighbors per point of a sparse inverse; a guess if Recipe does not set the number
+	// Neighbors is the number of neighbors per point of a sparse inverse. It is a guess if Recipe does not set it.
 	Neighbors int          `json:"neighbors,omitempty"`
 	Storage   gram.Storage `json:"storage"`
-	// predicted iterations; for the direct solver, rounds of refinement
+	// Iterations is the predicted number of iterations. For the direct solver it counts rounds of refinement.
 	Iterations int     `json:"iterations"`
 	Seconds    Seconds `json:"predicted_seconds"`
 	Bytes      int64   `json:"predicted_bytes"`

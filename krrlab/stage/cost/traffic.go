@@ -16,7 +16,7 @@ import (
 // Network is the speed of the network between ranks that run on separate machines. With the zero value, exchanges take
 // no time.
 type Network struct {
-	// bytes per second that a machine sends, and receives at the same time
+	// Bandwidth is the number of bytes per second that a machine sends, and receives at the same time.
 	Bandwidth float64 `json:"bandwidth,omitempty"`
 	Latency   float64 `json:"latency,omitempty"` // seconds per message, in addition to the time for its bytes
 }
@@ -53,7 +53,7 @@ type Traffic struct {
 	Steps float64 // number of messages, one after the other
 }
 
-// Add adds the given number of times u.
+// Add adds the exchanges of u, repeated the given number of times.
 func (t *Traffic) Add(u Traffic, times float64) {
 	t.Bytes += int64(times) * u.Bytes
 	t.Wire += times * u.Wire
@@ -119,7 +119,8 @@ func (r Group) Gather(width float64) Traffic {
 	return Traffic{int64(8 * r.OwnRows * width), 8 * (r.Rows - r.OwnRows) * width, r.P - 1}
 }
 
-// Broadcast returns the traffic of a broadcast of so many bytes. The first rank is the root of contributed of them.
+// Broadcast returns the traffic of a broadcast of so many bytes, to which the first rank contributes the given part as
+// the root.
 func (r Group) Broadcast(bytes, contributed float64) Traffic {
 	return Traffic{int64(contributed), bytes, math.Ceil(math.Log2(r.P))}
 }

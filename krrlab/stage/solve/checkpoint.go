@@ -22,7 +22,7 @@ type progress struct {
 	Answers    [][]float64 // answer of the previous run, n×t
 	Iterations int
 	History    []HistRow
-	// storage of K; a resumed run must use the same one, although auto depends on memory and ranks
+	// K describes the storage of K. A resumed run must use the same one, although auto depends on memory and ranks.
 	K     gram.Choice
 	State []byte // state of the run (pcg.State)
 	At    int    // number of iterations of the run in State
@@ -50,14 +50,14 @@ type Checkpoint struct {
 	// Dir is the folder of the checkpoints, which is created if necessary. The host of the first rank must have access
 	// to it, now and when the solve is resumed.
 	Dir string `json:"dir"`
-	// time between checkpoints; default, if EveryIter is 0 too: a minute
+	// Every is the time between checkpoints. Default, if EveryIter is 0 too: a minute.
 	Every     time.Duration `json:"every,omitempty"`
 	EveryIter int           `json:"every_iterations,omitempty"` // iterations between checkpoints
 	// Resume continues from the newest intact checkpoint in Dir of the same data and configuration. MaxIter, Memory,
 	// Monitor and the ranks may differ. If there is no checkpoint at all, the solve starts from the beginning. Without
 	// Resume, Dir must not have any checkpoints.
 	Resume bool `json:"resume,omitempty"`
-	// called with messages about the resumed state and refused files; nil: no messages
+	// Note is called with messages about the resumed state and refused files. Default: nil, no messages.
 	Note func(string) `json:"-"`
 }
 

@@ -16,7 +16,8 @@ import (
 
 // refine improves the answer c until K itself meets the tolerance, and returns the new answer. It refines with K̃ if
 // the checked rows leave enough of the tolerance, and otherwise with the matrix for true residuals. If residuals can
-// only be computed with K̃, refine runs only if the iteration was stopped or is resumed.
+// only be computed with K̃, and too little of the tolerance is left, refine does so only for an iteration that was
+// stopped, or for a refinement that is resumed.
 func (s *run) refine(ctx context.Context, c *mat.Dense) (*mat.Dense, error) {
 	sol := s.sol
 	if !s.UsesExactResidual(s.A) && sol.SampledResiduals == nil { // a resumed solve has no checked rows yet

@@ -27,7 +27,7 @@ type Solution struct {
 	Precond string       `json:"precond,omitempty"`
 	Reason  string       `json:"precond_reason,omitempty"` // why landmarks are used if there are no random features
 	LambdaP stage.Number `json:"lambda_p"`
-	// number of features, or rank of the landmarks; 0 without a preconditioner
+	// S is the number of features, or the rank of the landmarks; 0 without a preconditioner.
 	S         int          `json:"s"`
 	Features  string       `json:"features,omitempty"`  // distribution of the feature map
 	Neighbors int          `json:"neighbors,omitempty"` // k of the sparse inverse
@@ -104,7 +104,7 @@ type Solution struct {
 
 	PeakBytes int64 `json:"peak_bytes"`
 	KBytes    int64 `json:"kernel_bytes"`
-	// share of the entries that sparse tiles keep; unknown for dense tiles
+	// KeptShare is the share of the entries that sparse tiles keep; unknown for dense tiles.
 	KeptShare    stage.Number `json:"kernel_kept"`
 	DroppedBound stage.Number `json:"kernel_dropped_bound"` // bound of the 2-norm of the dropped entries
 	// products of points in bytes are exact, see gram.Choice
@@ -142,7 +142,7 @@ func recomputedIn(a kernel.Arithmetic) string { return fmt.Sprintf("K recomputed
 // the factor of the direct solver.
 type Seconds struct {
 	Load float64 `json:"load"`
-	// time for choosing, and time lost before switching to another solver (plan.Report.Switched)
+	// Plan is the time for choosing, and the time lost before switching to another solver (plan.Report.Switched).
 	Plan     float64 `json:"plan,omitempty"`
 	Kernel   float64 `json:"kernel"`
 	Features float64 `json:"features"`
@@ -175,7 +175,7 @@ type Ranks struct {
 // Threshold is the value with which a classifier of two classes compares f(x), with the criterion that chose it.
 type Threshold struct {
 	Value float64 `json:"value"`
-	// metric that the threshold optimizes; "" if the user set the threshold
+	// Metric is the metric that the threshold optimizes; "" if the user set the threshold.
 	Metric model.Metric `json:"metric,omitempty"`
 	Class  string       `json:"of,omitempty"` // class of the F1
 	// 1 − F1, or the metric, on the rows that the threshold was chosen on
