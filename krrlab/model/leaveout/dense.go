@@ -16,14 +16,14 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
 )
 
-// Dense scores each λ from K, n×n, of which the lower triangle is read, by
+// Dense computes the score of each λ from K, n×n, of which it reads the lower triangle, by
 //
 //	A = LLᵀ,  (A⁻¹)_ii = Σ_k (L⁻¹)²_ki,  C = L⁻ᵀL⁻¹Y,  y_i−f_{−i}(x_i) = c_i/(A⁻¹)_ii,
 //
-// Y n×t; equal rows are left out together, and the mean is that of the others, as Problem says. Scores are in the
-// order of lambdas. Intervals have confidence 1. They hold for rounding and for Problem.KError: with ε ≥ ‖E‖₂, E the
-// error of A, 2(n+1)·2⁻⁵³·tr A for the factorization (Higham, Accuracy and Stability, theorem 10.3) and as much for
-// L⁻¹ (theorem 14.1) included,
+// where Y is n×t. Equal rows are left out together, and the mean is that of the other rows, as described in Problem.
+// The scores are in the order of lambdas. Their intervals have confidence 1: they include rounding errors and
+// Problem.KError. With ε ≥ ‖E‖₂, where E is the error of A, including 2(n+1)·2⁻⁵³·tr A for the factorization (Higham,
+// Accuracy and Stability, theorem 10.3) and the same amount for L⁻¹ (theorem 14.1),
 //
 //	|δ(A⁻¹)_ii| ≤ ε/(λ−ε)·(A⁻¹)_ii,  ‖δc‖₂ ≤ ε/(λ−ε)·‖c‖₂.
 //
@@ -37,16 +37,16 @@ func Dense(ctx context.Context, k, y *mat.Dense, lambdas []float64, o *Problem) 
 	if err := check(n, y, lambdas); err != nil {
 		return nil, err
 	}
-	opt := o.settled()
+	opt := o.withDefaults()
 	m, err := opt.merge(y)
 	if err != nil {
 		return nil, err
 	}
-	a, scores := make([]float64, len(m.first)*len(m.first)), make([]Score, len(lambdas))
+	a, scores := make([]float64, len(m.firstRows)*len(m.firstRows)), make([]Score, len(lambdas))
 	for q, lambda := range lambdas {
 		err := ctx.Err()
 		if err == nil {
-			scores[q], err = m.dense(a, k, lambda, &opt)
+			scores[q], err = m.denseScore(a, k, lambda, &opt)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("leaveout: λ = %g: %w", lambda, err)
@@ -56,32 +56,32 @@ func Dense(ctx context.Context, k, y *mat.Dense, lambdas []float64, o *Problem) 
 	return scores, nil
 }
 
-// dense returns the score of one λ; a is scratch for Ã.
-func (m *merged) dense(a []float64, k *mat.Dense, lambda float64, o *Problem) (Score, error) {
-	start, u := time.Now(), len(m.first)
+// denseScore returns the score of one λ. a is scratch memory for Ã.
+func (m *merged) denseScore(a []float64, k *mat.Dense, lambda float64, o *Problem) (Score, error) {
+	start, u := time.Now(), len(m.firstRows)
 	trace := m.matrix(a, k, lambda)
 	f, err := NewFactor(u, a)
 	if err != nil {
 		return Score{}, err
 	}
-	x := m.sides()
-	f.Forward(x)
-	f.Backward(x)
-	if size := mat.Norm(x, 2) + floats.Sum(f.Diag); math.IsNaN(size) || math.IsInf(size, 0) {
+	solution := m.rightHandSides()
+	f.Forward(solution)
+	f.Backward(solution)
+	if size := mat.Norm(solution, 2) + floats.Sum(f.Diag); math.IsNaN(size) || math.IsInf(size, 0) {
 		return Score{}, errors.New("K or Y has a number that is not finite")
 	}
-	s, err := m.exact(x, f, lambda, o.KError+4*float64(u+1)*0x1p-53*trace, o)
+	s, err := m.exactScore(solution, f, lambda, o.KError+4*float64(u+1)*0x1p-53*trace, o)
 	s.Error.Seconds = time.Since(start).Seconds()
 	return s, err
 }
 
-// Factor is L⁻¹ of A = LLᵀ, with which systems are solved by two products.
+// Factor is L⁻¹ for A = LLᵀ. It solves systems by two products.
 type Factor struct {
-	Diag []float64 // of A⁻¹: Σ_k (L⁻¹)²_ki
+	Diag []float64 // diagonal of A⁻¹: Σ_k (L⁻¹)²_ki
 	l    blas64.Triangular
 }
 
-// NewFactor returns the factor of the n×n matrix A, of which the lower triangle is read, in its memory. Work: 2n³/3
+// NewFactor returns the factor of the n×n matrix A, and overwrites a. Only the lower triangle of A is read. Work: 2n³/3
 // multiply-adds. It returns an error if A is not positive definite in float64.
 func NewFactor(n int, a []float64) (*Factor, error) {
 	if !accel.Dpotrf(n, a, n) || !accel.Dtrtri(n, a, n) { // L, then L⁻¹
@@ -97,14 +97,14 @@ func NewFactor(n int, a []float64) (*Factor, error) {
 	return f, nil
 }
 
-// Blocks returns the rows of each group, where first has for each row the first row of its group.
-func Blocks(first []int) (blocks [][]int) {
-	at := make([]int, len(first))
-	for i, f := range first {
+// Blocks returns the rows of each group. firstRows contains, for each row, the first row of its group.
+func Blocks(firstRows []int) (blocks [][]int) {
+	blockOf := make([]int, len(firstRows))
+	for i, f := range firstRows {
 		if f == i {
-			at[i], blocks = len(blocks), append(blocks, nil)
+			blockOf[i], blocks = len(blocks), append(blocks, nil)
 		}
-		blocks[at[f]] = append(blocks[at[f]], i)
+		blocks[blockOf[f]] = append(blocks[blockOf[f]], i)
 	}
 	return blocks
 }
@@ -117,8 +117,8 @@ func indices(n int) []int {
 	return out
 }
 
-// LeaveOut replaces the rows V_B of V by ((A⁻¹)_BB)⁻¹V_B for each block B of rows. It returns for each block bounds of
-// ‖((A⁻¹)_BB)⁻¹‖₂ and of the square root of the condition number of (A⁻¹)_BB. Work: n|B|²/2 multiply-adds for each
+// LeaveOut replaces the rows V_B of V by ((A⁻¹)_BB)⁻¹V_B for each block B of rows. It returns, for each block, bounds
+// of ‖((A⁻¹)_BB)⁻¹‖₂ and of the square root of the condition number of (A⁻¹)_BB. Work: n|B|²/2 multiply-adds for each
 // block of several rows. It returns an error if a block is not positive definite in float64.
 func (f *Factor) LeaveOut(v *mat.Dense, blocks [][]int) (norm, condition []float64, err error) {
 	_, t := v.Dims()
@@ -131,14 +131,14 @@ func (f *Factor) LeaveOut(v *mat.Dense, blocks [][]int) (norm, condition []float
 				return nil, nil, errors.New("the rows of a group are too many or too alike to be left out in " +
 					"float64: take a larger λ")
 			}
-			part := mat.NewDense(m, t, nil)
+			rows := mat.NewDense(m, t, nil)
 			for k, i := range block {
-				part.SetRow(k, v.RawRowView(i))
+				rows.SetRow(k, v.RawRowView(i))
 			}
-			g.Forward(part)
-			g.Backward(part)
+			g.Forward(rows)
+			g.Backward(rows)
 			for k, i := range block {
-				v.SetRow(i, part.RawRowView(k))
+				v.SetRow(i, rows.RawRowView(k))
 			}
 			norm = append(norm, floats.Sum(g.Diag))
 			condition = append(condition, math.Sqrt(trace*floats.Sum(g.Diag)))
@@ -157,7 +157,7 @@ func (f *Factor) LeaveOut(v *mat.Dense, blocks [][]int) (norm, condition []float
 // block returns the rows and columns of A⁻¹ = L⁻ᵀL⁻¹ with the given indices.
 func (f *Factor) block(rows []int) *mat.Dense {
 	n, m := f.l.N, len(rows)
-	columns := mat.NewDense(n-rows[0], m, nil) // of L⁻¹, which has zeros above
+	columns := mat.NewDense(n-rows[0], m, nil) // columns of L⁻¹, without the rows above rows[0], which are zero
 	for i := rows[0]; i < n; i++ {
 		for k, j := range rows {
 			if j > i {
@@ -175,21 +175,21 @@ func (f *Factor) block(rows []int) *mat.Dense {
 // Forward sets B to L⁻¹B.
 func (f *Factor) Forward(b *mat.Dense) { blas64.Trmm(blas.Left, blas.NoTrans, 1, f.l, b.RawMatrix()) }
 
-// Backward sets B to L⁻ᵀB: A⁻¹ is Forward, then Backward.
+// Backward sets B to L⁻ᵀB. Forward followed by Backward multiplies by A⁻¹.
 func (f *Factor) Backward(b *mat.Dense) { blas64.Trmm(blas.Left, blas.Trans, 1, f.l, b.RawMatrix()) }
 
-// exact makes the score of X = Ã⁻¹[Ỹ, b̃] and the factor of Ã, which is known to ε. With B of the blocks
-// (Ã⁻¹)_BB, ‖δẼ_B‖₂ ≤ ‖B⁻¹‖₂‖δC_B‖₂ + √κ(B)·ε/(λ−ε)·‖Ẽ_B‖₂ to the first order.
-func (m *merged) exact(x *mat.Dense, f *Factor, lambda, eps float64, o *Problem) (Score, error) {
+// exactScore computes the score from X = Ã⁻¹[Ỹ, b̃] and the factor of Ã, where Ã has an error of at most eps. With B
+// the blocks (Ã⁻¹)_BB, ‖δẼ_B‖₂ ≤ ‖B⁻¹‖₂‖δC_B‖₂ + √κ(B)·ε/(λ−ε)·‖Ẽ_B‖₂ to first order.
+func (m *merged) exactScore(x *mat.Dense, f *Factor, lambda, eps float64, o *Problem) (Score, error) {
 	s := Score{Lambda: lambda}
-	e, reach, c, used := m.shift(x)
+	e, sensitivity, c, usedFreedom := m.numerators(x)
 	u, _ := c.Dims()
-	share := eps / (lambda - eps)
+	relError := eps / (lambda - eps)
 	if !(eps < lambda) {
-		share = math.Inf(1)
+		relError = math.Inf(1)
 	}
-	if reach == 0 { // Y = 0, and C, whatever A is
-		share = 0
+	if sensitivity == 0 { // Y = 0, so C = 0 whatever A is
+		relError = 0
 	}
 	if e == c {
 		e = mat.DenseCopyOf(c)
@@ -198,8 +198,8 @@ func (m *merged) exact(x *mat.Dense, f *Factor, lambda, eps float64, o *Problem)
 	if err != nil {
 		return s, err
 	}
-	var ee, off, worst float64
-	norms := make([]float64, u) // of rows of Ẽ, or of their blocks times √κ(B)
+	var ee, maxError, maxCondition float64
+	norms := make([]float64, u) // norms of the rows of Ẽ, or of their blocks times √κ(B)
 	for q, block := range m.blocks {
 		var square float64
 		for _, g := range block {
@@ -213,7 +213,7 @@ func (m *merged) exact(x *mat.Dense, f *Factor, lambda, eps float64, o *Problem)
 				norms[g] = condition[q] * math.Sqrt(square)
 			}
 		}
-		off, worst = max(off, reach*inverse[q]), max(worst, condition[q])
+		maxError, maxCondition = max(maxError, sensitivity*inverse[q]), max(maxCondition, condition[q])
 	}
 	for g := range u {
 		for _, v := range e.RawRowView(g) {
@@ -224,19 +224,19 @@ func (m *merged) exact(x *mat.Dense, f *Factor, lambda, eps float64, o *Problem)
 	for _, d := range f.Diag {
 		trace += d
 	}
-	s.GCV, s.S = m.gcv(c, trace-used), float64(u)-lambda*(trace-used)
-	off *= share // ‖B⁻¹δC‖_F at most, and any entry of it
+	s.GCV, s.S = m.gcv(c, trace-usedFreedom), float64(u)-lambda*(trace-usedFreedom)
+	maxError *= relError // bound of ‖B⁻¹δC‖_F, and of each of its entries
 	if o.Classes {
-		count, open := m.wrong(m.spread(e), func(i int) float64 {
-			return m.p[i] * (off + share*norms[m.of[i]]) * (1 + share)
+		count, undecided := m.wrongLabels(m.expandResiduals(e), func(i int) float64 {
+			return m.p[i] * (maxError + relError*norms[m.groupOf[i]]) * (1 + relError)
 		})
-		s.Error = estimate.Exact(count, open, "exact")
+		s.Error = estimate.Exact(count, undecided, "exact")
 		s.Error.Lo, s.Error.Hi = max(0, s.Error.Lo), min(1, s.Error.Hi)
 	} else {
-		root, slack := math.Sqrt(ee), (off+share*worst*math.Sqrt(ee))*(1+share)
-		s.Error = estimate.Exact(m.square(ee), 0, "exact")
-		lo, hi := max(0, root-slack), root+slack
-		s.Error.Lo, s.Error.Hi = m.square(lo*lo), m.square(hi*hi)
+		rootSum, slack := math.Sqrt(ee), (maxError+relError*maxCondition*math.Sqrt(ee))*(1+relError)
+		s.Error = estimate.Exact(m.meanSquare(ee), 0, "exact")
+		lo, hi := max(0, rootSum-slack), rootSum+slack
+		s.Error.Lo, s.Error.Hi = m.meanSquare(lo*lo), m.meanSquare(hi*hi)
 	}
 	if o.Residuals {
 		s.Residuals = m.residuals(e)

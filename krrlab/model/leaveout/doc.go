@@ -1,33 +1,33 @@
-// Package leaveout scores ridges λ by leave-one-out and by generalized cross-validation, without a second fit.
+// Package leaveout computes leave-one-out and generalized cross-validation scores of ridges λ without fitting again.
 //
-// With A = K+λI, C = A⁻¹Y and f_{−i} fitted to all points but the i-th,
+// Let A = K+λI, C = A⁻¹Y, and let f_{−i} be the function fitted to all points except the i-th. Then
 //
 //	y_i − f_{−i}(x_i) = c_i/(A⁻¹)_ii
 //
-// for each right-hand side, and
+// for each right-hand side. Generalized cross-validation,
 //
 //	GCV = n‖c‖²/(tr A⁻¹)²
 //
-// replaces each (A⁻¹)_ii by their mean: both are functions of one solution and of diag(A⁻¹).
+// replaces each (A⁻¹)_ii by their mean. Both therefore depend only on one solution and on diag(A⁻¹).
 //
-// Rows that equal one another are left out together, as a fit that has one of them knows the others, and the mean of
-// the targets is that of the rows that are left: see Problem. Both are exact, by one row for each group and one
-// right-hand side more.
+// Equal rows are left out together, because otherwise the fit still contains copies of the row. The mean of the targets
+// is that of the remaining rows: see Problem. Both are computed exactly, with one row for each group and one additional
+// right-hand side.
 //
 // # The methods
 //
 //	Dense   Cholesky factors in float64, exact up to rounding    2n³/3 multiply-adds for each λ
 //	Path    products with K, all λ in one subspace, intervals    some 20 passes over K for all λ
 //
-// How to choose: Dense up to some thousands of points, Path beyond. An eigendecomposition of K would serve all λ at
-// once. It is not taken: at n = 1,000 it takes as long as 4 (OpenBLAS) to 80 (Go) factorizations.
+// How to choose: use Dense up to some thousands of points, and Path beyond. An eigendecomposition of K would serve all
+// λ at once, but it is not used: at n = 1,000 it takes as long as 4 (OpenBLAS) to 80 (Go) factorizations.
 //
 // # One subspace for all λ
 //
-// (K+λI)⁻¹b is a smooth function of log λ: those of all λ lie near a space of few dimensions, and a direction that
-// helps one helps its neighbors. So Path does not iterate for each λ apart. All share one subspace V and the
-// product KV, in which each has the nearest solution (Galerkin), and only the λ that is worst off adds a direction.
-// Right-hand sides and probes share it too.
+// (K+λI)⁻¹b is a smooth function of log λ. The solutions for all λ are therefore close to a space of low dimension, and
+// a direction that improves one solution also improves those for nearby λ. Path does not iterate for each λ separately.
+// All λ share one subspace V and the product KV, each has its nearest solution in V (Galerkin), and only the λ with the
+// largest error adds a direction. Right-hand sides and probes share the subspace too.
 //
 // # The diagonal
 //
@@ -36,11 +36,13 @@
 //	diag(A⁻¹) = diag(M⁻¹) + E[g∘(A⁻¹−M⁻¹)g],  1−λ(M⁻¹)_ii = Σ_k (ZV)_ik²/(σ_k²+λ),
 //
 // from one eigendecomposition ZᵀZ = VΣ²Vᵀ for all λ. With m probes the noise of λ(A⁻¹)_ii is at most
-// √((h_i−h_i(ZZᵀ))/m), h the leverages. Where λ is so small that Z misses a large part of the leverages this is
-// not small beside 1−h_i, and no interval is claimed but the certain one: more columns of Z help most, then probes.
+// √((h_i−h_i(ZZᵀ))/m), where h are the leverages. If λ is so small that Z misses a large part of the leverages, the
+// noise is not small compared with 1−h_i. In this case only the certain interval is returned. More columns of Z reduce
+// the noise most, then more probes.
 //
-// What intervals cover: the probes at the stated rate, for each λ by itself; the solves, by how much one more
-// step changes the result. What they do not cover: errors of K as stored that fall on few points.
+// The intervals cover the error of the probes with the stated confidence, for each λ separately, and the error of the
+// solves, measured by the change of the result in one more step. They do not cover storage errors of K that affect
+// only a few points.
 //
 // # References
 //

@@ -28,10 +28,10 @@ func small(t *testing.T, n int, o *Problem) (p *run, k, zz *mat.Dense, m *precon
 	testkit.OK(t, s.k.DenseTo(context.Background(), k))
 	unit := testkit.Plus(mat.NewSymDense(n, nil), 1)
 	testkit.OK(t, m.Outer().KMulTo(context.Background(), zz, mat.DenseCopyOf(unit)))
-	opt := o.settled()
+	opt := o.withDefaults()
 	rows := testkit.Must(opt.merge(s.y))
 	_, q := s.y.Dims()
-	p = &run{k: s.k, m: m, rows: rows, t: q, lambdas: []float64{3, 0.02, 0.3}, o: &opt, b: new(mat.Dense)}
+	p = &run{k: s.k, m: m, problem: rows, t: q, lambdas: []float64{3, 0.02, 0.3}, o: &opt, b: new(mat.Dense)}
 	p.b.Augment(s.y, estimate.Signs(n, 0, opt.Probes, rng.New(1)))
 	return p, k, zz, m
 }
@@ -43,7 +43,7 @@ func TestUnbiased(t *testing.T) {
 	p.lambdas, p.o.Probes = []float64{lambda}, 1<<n
 	testkit.OK(t, p.diagonals(context.Background()))
 	b := mat.NewDense(n, p.t+1<<n, nil)
-	b.Slice(0, n, 0, p.t).(*mat.Dense).Copy(p.rows.y)
+	b.Slice(0, n, 0, p.t).(*mat.Dense).Copy(p.problem.y)
 	for c := range 1 << n {
 		for i := range n {
 			b.Set(i, p.t+c, 1-2*float64(c>>i&1))
@@ -54,18 +54,18 @@ func TestUnbiased(t *testing.T) {
 	inv := inverseOf(t, k, lambda)
 	x.Mul(inv, b)
 	mg.Mul(inverseOf(t, zz, lambda), g)
-	e := p.estimate(0, &x, g, &mg)
+	e := p.newEstimator(0, &x, g, &mg)
 	for i := range n {
 		var mean float64
-		for _, v := range e.l.q.RawRowView(i) {
+		for _, v := range e.l.estimates.RawRowView(i) {
 			mean += v / (1 << n)
 		}
 		if want := lambda * inv.At(i, i); math.Abs(mean-want) > 1e-9 {
 			t.Errorf("point %d: mean %g, want %g", i, mean, want)
 		}
 	}
-	if want := mat.Trace(inv); math.Abs(e.free/want-1) > 1e-9 {
-		t.Errorf("tr A⁻¹ = %g, want %g", e.free, want)
+	if want := mat.Trace(inv); math.Abs(e.freedom/want-1) > 1e-9 {
+		t.Errorf("tr A⁻¹ = %g, want %g", e.freedom, want)
 	}
 }
 

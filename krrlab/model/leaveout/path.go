@@ -15,7 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 )
 
-// matrix is the symmetric positive semi-definite n×n matrix K. *gram.Matrix is one.
+// matrix is the symmetric positive semi-definite n×n matrix K. *gram.Matrix implements it.
 type matrix interface {
 	Dim() int
 	// Diag returns the n diagonal entries.
@@ -24,30 +24,33 @@ type matrix interface {
 	KMulTo(ctx context.Context, dst, src *mat.Dense) error
 }
 
-// Path scores all λ from products with K alone. m is ZZᵀ+λ_pI in the eigen form with any λ_p: its eigenvectors
-// give M_λ = ZZᵀ+λI for each λ. With m probes G of signs, (K+λI)X = [Y, G] is solved for all λ in one subspace
-// that grows by a direction M_λ⁻¹r for each column and pass over K, r the residual of the λ that is worst off. With
+// Path computes the scores of all λ from products with K only. m must be ZZᵀ+λ_pI in the eigen form, with any λ_p; its
+// eigenvectors give M_λ = ZZᵀ+λI for each λ. With m probes G of signs, Path solves (K+λI)X = [Y, G] for all λ in one
+// subspace. Each pass over K adds one direction M_λ⁻¹r for each column, where r is the residual of the λ with the
+// largest error. With
 //
 //	diag(A⁻¹) = diag(M⁻¹) + E[g∘(A⁻¹−M⁻¹)g]
 //
-// C and estimates of diag(A⁻¹) make the error (see leverages). Scores are in the order of lambdas; on ranks
-// all call it together and get the same. Work: at most n²(t+m) multiply-adds a pass, ns² at
-// first, and 4ns(t+m) for each λ; memory: at most 24n bytes for each direction, of which there are some hundred.
+// C and estimates of diag(A⁻¹) determine the error (see leverages). Scores are in the order of lambdas. If ranks share
+// the work, all of them must call Path, and they get the same result. Work: at most n²(t+m) multiply-adds per pass, ns²
+// initially, and 4ns(t+m) for each λ. Memory: at most 24n bytes for each direction, of which there are some hundred.
 //
-// An interval has these parts: the probes, by the jackknife and Student's law, for labels with the points near
-// their threshold, and its distance from estimates by other assumptions; the solves, by how much one more step
-// with M changes the result; and Problem.KError, as if its effect were spread evenly over the points. Where the
-// probes' noise is above a fifth of (A⁻¹)_ii, or points that are far from all others and from the landmarks would
-// move the error out of it, it has only the ends that 1/(K_ii+λ) ≤ (A⁻¹)_ii and, where Problem.Below is known,
-// (A⁻¹)_ii ≤ (M⁻¹)_ii prove: more columns of Z or more probes narrow it. Where Problem.KError is not below λ/2 it has
-// none. It returns an error if the λ or options are bad, K+λI is not positive definite as stored, or ctx ends.
+// An interval includes these errors. The first is that of the probes, by the jackknife and Student's law, for labels
+// with the points near their threshold, and the distance from estimates with other assumptions. The second is that of
+// the solves, measured by the change of the result in one more step with M. The third is Problem.KError, as if its
+// effect were spread evenly over the points. The interval is less narrow if the noise of the probes is above a fifth of
+// (A⁻¹)_ii, or if points that are far from all others and from the landmarks would move the error out of it. It then
+// has only the ends that follow from 1/(K_ii+λ) ≤ (A⁻¹)_ii and, if Problem.Below is known, from (A⁻¹)_ii ≤ (M⁻¹)_ii.
+// More columns of Z or more probes make it narrower. If Problem.KError is not below λ/2, the interval is unbounded.
+//
+// Path returns an error if a λ or an option is invalid, the stored K+λI is not positive definite, or ctx ends.
 func Path(ctx context.Context, k matrix, m *precond.Woodbury, y *mat.Dense, lambdas []float64,
 	o *Problem) ([]Score, error) {
 	n := k.Dim()
 	if err := check(n, y, lambdas); err != nil {
 		return nil, err
 	}
-	opt := o.settled()
+	opt := o.withDefaults()
 	if opt.Groups != nil {
 		return nil, errors.New("leaveout: probes leave out single rows, or equal ones, and no groups: take dense " +
 			"factors")
@@ -56,7 +59,7 @@ func Path(ctx context.Context, k matrix, m *precond.Woodbury, y *mat.Dense, lamb
 	if err != nil {
 		return nil, err
 	}
-	if u := len(rows.first); u < n {
+	if u := len(rows.firstRows); u < n {
 		if opt.Classes {
 			return nil,
 				fmt.Errorf("leaveout: %d of %d rows repeat others, which probes leave out together of regression only",
@@ -67,11 +70,11 @@ func Path(ctx context.Context, k matrix, m *precond.Woodbury, y *mat.Dense, lamb
 	if m.Dim() != n {
 		panic(fmt.Sprintf("leaveout: K of order %d, preconditioner of order %d", n, m.Dim()))
 	}
-	p := &run{k: k, m: m, rows: rows, lambdas: lambdas, o: &opt}
-	sides := rows.sides()
-	_, p.t = sides.Dims()
+	p := &run{k: k, m: m, problem: rows, lambdas: lambdas, o: &opt}
+	rhs := rows.rightHandSides()
+	_, p.t = rhs.Dims()
 	p.b = new(mat.Dense)
-	p.b.Augment(sides, estimate.Signs(n, 0, opt.Probes, opt.Stream))
+	p.b.Augment(rhs, estimate.Signs(n, 0, opt.Probes, opt.Stream))
 	start := time.Now()
 	if err := p.diagonals(ctx); err != nil {
 		return nil, err
@@ -91,26 +94,26 @@ func Path(ctx context.Context, k matrix, m *precond.Woodbury, y *mat.Dense, lamb
 	return scores, nil
 }
 
-// run is the state of a Path.
+// run is the state of one call of Path.
 type run struct {
-	k       matrix
-	m       *precond.Woodbury
-	rows    *merged
-	b       *mat.Dense // B = [Ỹ, b̃, G]
-	t       int        // of [Ỹ, b̃]
-	lambdas []float64
-	o       *Problem
-	s       *space
-	hat     *mat.Dense // diag(ZZᵀ(ZZᵀ+λ_jI)⁻¹), n×len(lambdas)
-	left    []float64  // diag(K−ZZᵀ)
+	k            matrix
+	m            *precond.Woodbury
+	problem      *merged
+	b            *mat.Dense // B = [Ỹ, b̃, G]
+	t            int        // number of columns of [Ỹ, b̃]
+	lambdas      []float64
+	o            *Problem
+	s            *space
+	hatDiag      *mat.Dense // diag(ZZᵀ(ZZᵀ+λ_jI)⁻¹), n×len(lambdas)
+	residualDiag []float64  // diag(K−ZZᵀ)
 }
 
-// diagonals sets hat and left from blocks of columns of ZV: its entries squared, weighted by 1/(σ²+λ_j), add up to
-// the diagonal of ZZᵀ(ZZᵀ+λ_jI)⁻¹.
+// diagonals sets hatDiag and residualDiag from blocks of columns of ZV. The squares of its entries, weighted by
+// 1/(σ²+λ_j), add up to the diagonal of ZZᵀ(ZZᵀ+λ_jI)⁻¹.
 func (p *run) diagonals(ctx context.Context) error {
 	const block = 64
 	n, s := p.k.Dim(), p.m.Features()
-	p.hat, p.left = mat.NewDense(n, len(p.lambdas), nil), p.k.Diag()
+	p.hatDiag, p.residualDiag = mat.NewDense(n, len(p.lambdas), nil), p.k.Diag()
 	sigma2 := p.m.Eigenvalues()
 	for j0 := 0; j0 < s; j0 += block {
 		width := min(block, s-j0)
@@ -130,12 +133,12 @@ func (p *run) diagonals(ctx context.Context) error {
 				row := zv.RawRowView(i)
 				for c, v := range row {
 					row[c] = v * v
-					p.left[i] -= v * v
+					p.residualDiag[i] -= v * v
 				}
 			}
 		})
 		if err == nil {
-			err = mul(ctx, 1, zv, weights, p.hat)
+			err = mul(ctx, 1, zv, weights, p.hatDiag)
 		}
 		if err != nil {
 			return err
@@ -144,7 +147,7 @@ func (p *run) diagonals(ctx context.Context) error {
 	return nil
 }
 
-// solve lets the subspace grow until all columns have converged.
+// solve extends the subspace until all columns have converged.
 func (p *run) solve(ctx context.Context) error {
 	f, err := p.m.Family(p.lambdas)
 	if err != nil {
@@ -160,7 +163,7 @@ func (p *run) solve(ctx context.Context) error {
 		}
 	}
 	for pass := range p.o.MaxIter {
-		cols, js := p.s.worst(tol)
+		cols, js := p.s.worstLambdas(tol)
 		if len(cols) == 0 {
 			break
 		}
@@ -187,30 +190,30 @@ func (p *run) solve(ctx context.Context) error {
 		if err := p.s.extend(ctx, u); err != nil {
 			return err
 		}
-		open := 0
-		for _, d := range p.s.done {
+		unfinished := 0
+		for _, d := range p.s.converged {
 			if !d {
-				open++
+				unfinished++
 			}
 		}
-		p.o.Progress(len(p.s.done)-open, len(p.s.done))
+		p.o.Progress(len(p.s.converged)-unfinished, len(p.s.converged))
 	}
 	return nil
 }
 
 const (
-	solveTol = 0.003 // of C in the norm of K+λI, relative to C's
-	probeTol = 8     // of the probes' columns over that: their error is averaged out
+	solveTol = 0.003 // tolerance of C in the norm of K+λI, relative to the norm of C
+	probeTol = 8     // factor by which the tolerance of the probes is larger, because their errors are averaged
 )
 
-// solution returns X_j = VW_j, and X_j + M⁻¹(B−(K+λ_jI)X_j), a step further.
-func (p *run) solution(ctx context.Context, j int) (x, next *mat.Dense, err error) {
+// solutions returns X_j = VW_j, and X_j + M⁻¹(B−(K+λ_jI)X_j), which is one step more accurate.
+func (p *run) solutions(ctx context.Context, j int) (x, refined *mat.Dense, err error) {
 	n, q := p.b.Dims()
 	cols, js := make([]int, q), make([]int, q)
 	for c := range cols {
 		cols[c], js[c] = c, j
 	}
-	x, next = mat.NewDense(n, q, nil), mat.NewDense(n, q, nil)
+	x, refined = mat.NewDense(n, q, nil), mat.NewDense(n, q, nil)
 	r, err := p.s.residuals(ctx, cols, js)
 	if err == nil {
 		err = mul(ctx, 1, p.s.v, p.s.w[j], x)
@@ -220,18 +223,18 @@ func (p *run) solution(ctx context.Context, j int) (x, next *mat.Dense, err erro
 	}
 	m, err := p.m.WithLambda(p.lambdas[j])
 	if err == nil {
-		err = m.SolveTo(ctx, next, r)
+		err = m.SolveTo(ctx, refined, r)
 	}
 	if err == nil {
-		next.Add(next, x)
+		refined.Add(refined, x)
 	}
-	return x, next, err
+	return x, refined, err
 }
 
 func (p *run) score(ctx context.Context, j int) (Score, error) {
 	n, q := p.b.Dims()
 	lambda := p.lambdas[j]
-	x, next, err := p.solution(ctx, j)
+	x, refined, err := p.solutions(ctx, j)
 	if err != nil {
 		return Score{}, err
 	}
@@ -244,143 +247,147 @@ func (p *run) score(ctx context.Context, j int) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
-	before, after := p.estimate(j, x, g, mg), p.estimate(j, next, g, mg)
-	return after.score(before), ctx.Err()
+	first, second := p.newEstimator(j, x, g, mg), p.newEstimator(j, refined, g, mg)
+	return second.score(first), ctx.Err()
 }
 
-// estimated is what a solution X says about λ.
-type estimated struct {
-	p      *run
-	lambda float64
-	l      *leverages
-	d      *law
-	c, r   *mat.Dense // C, and R = λ times the numerators of Ẽ
-	free   float64    // degrees of freedom of A⁻¹
-	tau    []float64  // thresholds, of classes
+// estimator estimates the error at one λ from a solution X.
+type estimator struct {
+	p       *run
+	lambda  float64
+	l       *leverages
+	d       *law
+	c, r    *mat.Dense // C, and R = λ times the numerators of Ẽ
+	freedom float64    // degrees of freedom of A⁻¹
+	tau     []float64  // thresholds for classes; nil for a regression
 }
 
-// estimate takes X_j = Ã⁻¹B.
-func (p *run) estimate(j int, x, g, mg *mat.Dense) *estimated {
+// newEstimator returns the estimator for X_j = Ã⁻¹B, with the probes g and mg = M⁻¹g.
+func (p *run) newEstimator(j int, x, g, mg *mat.Dense) *estimator {
 	n, q := x.Dims()
 	lambda := p.lambdas[j]
-	num, _, c, used := p.rows.shift(x)
-	e := &estimated{p: p, lambda: lambda, c: c, r: new(mat.Dense), free: -used}
+	num, _, c, usedFreedom := p.problem.numerators(x)
+	e := &estimator{p: p, lambda: lambda, c: c, r: new(mat.Dense), freedom: -usedFreedom}
 	e.r.Scale(lambda, num)
-	l := &leverages{rows: p.rows, top: make([]float64, n), v: make([]float64, n), least: make([]float64, n),
-		most: make([]float64, n), q: mat.NewDense(n, q-p.t, nil)}
+	l := &leverages{problem: p.problem, precondLeverage: make([]float64, n), coupling: make([]float64, n),
+		lower: make([]float64, n),
+		upper: make([]float64, n), estimates: mat.NewDense(n, q-p.t, nil)}
 	diag := p.k.Diag()
 	for i := range n {
-		l.top[i] = max(1-p.hat.At(i, j), lambda/(diag[i]+lambda))
-		l.v[i] = max(0, p.left[i]) * l.top[i] / lambda
-		l.least[i], l.most[i] = lambda/(diag[i]+lambda), 1
+		l.precondLeverage[i] = max(1-p.hatDiag.At(i, j), lambda/(diag[i]+lambda))
+		l.coupling[i] = max(0, p.residualDiag[i]) * l.precondLeverage[i] / lambda
+		l.lower[i], l.upper[i] = lambda/(diag[i]+lambda), 1
 		if p.o.Below > 0 && p.o.Below < lambda {
-			l.most[i] = min(1, l.top[i]/(1-p.o.Below/lambda))
+			l.upper[i] = min(1, l.precondLeverage[i]/(1-p.o.Below/lambda))
 		}
 		for k := range q - p.t {
-			v := l.top[i] + lambda*g.At(i, k)*(x.At(i, p.t+k)-mg.At(i, k))
-			l.q.Set(i, k, v)
-			e.free += v / lambda / float64(q-p.t)
+			v := l.precondLeverage[i] + lambda*g.At(i, k)*(x.At(i, p.t+k)-mg.At(i, k))
+			l.estimates.Set(i, k, v)
+			e.freedom += v / lambda / float64(q-p.t)
 		}
 	}
 	if p.o.Classes {
-		e.tau = thresholds(p.rows.y, e.r)
+		e.tau = thresholds(p.problem.y, e.r)
 	}
-	l.u = make([]float64, n)
+	l.sortKey = make([]float64, n)
 	for i := range n {
 		if e.tau != nil {
-			l.u[i] = e.tau[i] / l.top[i]
+			l.sortKey[i] = e.tau[i] / l.precondLeverage[i]
 			continue
 		}
 		for _, v := range e.r.RawRowView(i) {
-			l.u[i] += v * v / (l.top[i] * l.top[i])
+			l.sortKey[i] += v * v / (l.precondLeverage[i] * l.precondLeverage[i])
 		}
 	}
 	l.sortPoints()
-	e.l, e.d = l, l.given(-1)
+	e.l, e.d = l, l.fitLaw(-1)
 	return e
 }
 
-// value returns the error that a law stands for.
-func (e *estimated) value(d *law) (v float64) {
+// errorOf returns the error for a law of p.
+func (e *estimator) errorOf(d *law) (v float64) {
 	if e.tau != nil {
-		v, _ = e.l.share(d, e.tau, 1)
+		v, _ = e.l.wrongShare(d, e.tau, 1)
 		return v
 	}
-	return d.square(e.r)
+	return d.meanSquare(e.r)
 }
 
-// score makes the score, of which before is what the solution a step earlier says.
-func (e *estimated) score(before *estimated) Score {
+// score computes the score. previous is the estimator of the less accurate solution, which measures the error of the
+// solves.
+func (e *estimator) score(previous *estimator) Score {
 	n, t := e.r.Dims()
-	_, m := e.l.q.Dims()
-	o, rows := e.p.o, e.p.rows
-	s := Score{Lambda: e.lambda, GCV: rows.gcv(e.c, e.free), S: float64(n) - e.lambda*e.free}
-	without, mean := make([]float64, m), 0.0
+	_, m := e.l.estimates.Dims()
+	o, rows := e.p.o, e.p.problem
+	s := Score{Lambda: e.lambda, GCV: rows.gcv(e.c, e.freedom), S: float64(n) - e.lambda*e.freedom}
+	withoutProbe, mean := make([]float64, m), 0.0
 	for k := range m {
-		without[k] = e.value(e.l.given(k))
-		mean += without[k] / float64(m)
+		withoutProbe[k] = e.errorOf(e.l.fitLaw(k))
+		mean += withoutProbe[k] / float64(m)
 	}
-	v := e.value(e.d)
-	var jack float64 // over v², as squares of squared targets may be out of range
-	for _, w := range without {
+	v := e.errorOf(e.d)
+	var jackknife float64 // relative to v², because squares of squared targets may overflow
+	for _, w := range withoutProbe {
 		if v > 0 {
-			jack += (w - mean) / v * ((w - mean) / v) * float64(m-1) / float64(m)
+			jackknife += (w - mean) / v * ((w - mean) / v) * float64(m-1) / float64(m)
 		}
 	}
-	slack := math.Abs(v - before.value(before.d)) // of the solves
-	share := 2 * o.KError / (e.lambda - o.KError)
-	half := estimate.Student(o.Confidence, float64(m-1)) * math.Sqrt(jack) * v
+	slack := math.Abs(v - previous.errorOf(previous.d)) // error of the solves
+	relKError := 2 * o.KError / (e.lambda - o.KError)
+	halfWidth := estimate.Student(o.Confidence, float64(m-1)) * math.Sqrt(jackknife) * v
 	bias := 0.0
 	if e.tau != nil {
-		_, deviation := e.l.share(e.d, e.tau, 1)
-		half = math.Hypot(half, distuv.UnitNormal.Quantile(0.5+o.Confidence/2)*deviation)
-		up, _ := e.l.share(e.d, e.tau, 1+share)
-		down, _ := e.l.share(e.d, e.tau, max(0, 1-share))
-		slack += up - down
-		bias = math.Abs(v-e.l.extrapolated(e.tau)) + 0.5/float64(n)
+		_, deviation := e.l.wrongShare(e.d, e.tau, 1)
+		halfWidth = math.Hypot(halfWidth, distuv.UnitNormal.Quantile(0.5+o.Confidence/2)*deviation)
+		upperShare, _ := e.l.wrongShare(e.d, e.tau, 1+relKError)
+		lowerShare, _ := e.l.wrongShare(e.d, e.tau, max(0, 1-relKError))
+		slack += upperShare - lowerShare
+		bias = math.Abs(v-e.l.extrapolatedShare(e.tau)) + 0.5/float64(n)
 	} else {
-		slack += v * ((1+share)*(1+share) - 1)
-		bias = max(math.Abs(v-over(e.r, e.d.model)), math.Abs(v-e.l.unbiased(e.d, e.r)))
+		slack += v * ((1+relKError)*(1+relKError) - 1)
+		bias = max(math.Abs(v-meanSquareFor(e.r, e.d.model)), math.Abs(v-e.l.seriesEstimate(e.d, e.r)))
 	}
-	half += bias + slack
-	s.Error = estimate.Interval{Value: v, Lo: v - half, Hi: v + half, Confidence: o.Confidence, Method: "probes"}
-	e.limit(&s.Error, slack)
+	halfWidth += bias + slack
+	s.Error = estimate.Interval{Value: v, Lo: v - halfWidth, Hi: v + halfWidth, Confidence: o.Confidence,
+		Method: "probes"}
+	e.widen(&s.Error, slack)
 	if i := &s.Error; e.tau == nil {
 		nt := float64(n * t)
-		i.Value, i.Lo, i.Hi = rows.square(nt*i.Value), rows.square(nt*i.Lo), rows.square(nt*i.Hi)
+		i.Value, i.Lo, i.Hi = rows.meanSquare(nt*i.Value), rows.meanSquare(nt*i.Lo), rows.meanSquare(nt*i.Hi)
 	}
 	if o.Residuals {
-		var left mat.Dense
-		left.Apply(func(i, _ int, v float64) float64 { return v * (1 + e.d.cv2[i]) / e.d.mean[i] }, e.r)
-		s.Residuals = rows.residuals(&left)
+		var residuals mat.Dense
+		residuals.Apply(func(i, _ int, v float64) float64 { return v * (1 + e.d.cv2[i]) / e.d.mean[i] }, e.r)
+		s.Residuals = rows.residuals(&residuals)
 	}
 	return s
 }
 
-// alone returns the error if points whose own estimates deny the law have what these say.
-func (e *estimated) alone() float64 {
+// ownError returns the error if the points that contradict the law use their own estimates.
+func (e *estimator) ownError() float64 {
 	d := *e.d
-	d.mean = d.own
-	return e.value(&d)
+	d.mean = d.ownMean
+	return e.errorOf(&d)
 }
 
-// limit widens the interval to what is certain of p_i, but for the slack of C, where the probes say little.
-func (e *estimated) limit(v *estimate.Interval, slack float64) {
-	lo, hi := over(e.r, e.l.most), math.Inf(1)
+// widen replaces the interval by the certain bounds from those of p_i, plus slack for the error of C, if the probes are
+// too noisy.
+func (e *estimator) widen(v *estimate.Interval, slack float64) {
+	lo, hi := meanSquareFor(e.r, e.l.upper), math.Inf(1)
 	if e.tau != nil {
 		lo, hi = 0, 0
 		for i, t := range e.tau {
-			if t > e.l.most[i] {
+			if t > e.l.upper[i] {
 				lo += 1 / float64(len(e.tau))
 			}
-			if t > e.l.least[i] {
+			if t > e.l.lower[i] {
 				hi += 1 / float64(len(e.tau))
 			}
 		}
 	}
-	if known := 2*e.p.o.KError < e.lambda; !known { // nor is C
+	if solutionKnown := 2*e.p.o.KError < e.lambda; !solutionKnown {
 		v.Lo, v.Hi, v.Method = 0, math.Inf(1), "bounds"
-	} else if other := e.alone(); e.d.noise > maxNoise || other < v.Lo || other > v.Hi {
+	} else if ownError := e.ownError(); e.d.noise > maxNoise || ownError < v.Lo || ownError > v.Hi {
 		v.Lo, v.Hi, v.Method = lo-slack, hi+slack, "bounds"
 	}
 	v.Lo = min(v.Value, max(v.Lo, 0))

@@ -12,46 +12,46 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
 )
 
-// Problem says what is left out, and how Path goes about it. Zero values, and a nil *Problem, mean the defaults.
+// Problem describes which rows are left out together, and has the options of Path. Zero values, and a nil *Problem,
+// mean the defaults.
 type Problem struct {
-	// Classes says that Y is coded by ±1, one column for each class or one for two classes: Error is then the
-	// share of labels that leave-one-out predicts wrongly. Default: the mean square.
+	// Classes states that Y is coded by ±1, with one column for each class, or a single one for two classes. Error is
+	// then the share of labels that leave-one-out predicts wrongly. Default: the mean square.
 	Classes bool
-	// KError bounds ‖K_stored−K‖₂, which intervals allow for. Default 0.
+	// KError bounds ‖K_stored−K‖₂; the intervals include its effect. Default 0.
 	KError float64
-	// Same has for each row the first of its group of equal rows, which are left out together. Default: nil, each row
-	// is left out alone.
+	// Same contains, for each row, the first row of its group of equal rows, which are left out together. Default nil:
+	// each row is left out alone.
 	Same []int
-	// Groups is Same for rows that need not be equal, which only Dense leaves out together. At most one of the two is
-	// set.
+	// Groups is like Same for rows that need not be equal. Only Dense supports it. At most one of the two may be set.
 	Groups []int
-	// Weights are those of the rows, by which Y and K are already multiplied (points.Weighted): errors
-	// and GCV are weighted means. Default: nil, ones.
+	// Weights are the weights of the rows, by which Y and K are already multiplied (points.Weighted). Errors and GCV
+	// are weighted means. Default nil: all weights are 1.
 	Weights []float64
-	// Scored returns the weight of a row in the share of wrong labels. Default: that of Weights.
+	// Scored returns the weight of a row in the share of wrong labels. Default: its weight in Weights.
 	Scored func(row int) float64
-	// Mean says that a fit takes the mean of its targets, weighted, off them: one without a row takes that of the
-	// others.
+	// Mean states that a fit subtracts the weighted mean of its targets. A fit without a row subtracts the mean of the
+	// other rows.
 	Mean bool
-	// Residuals says that Score.Residuals is wanted, 8nt bytes for each λ.
+	// Residuals requests Score.Residuals, which take 8nt bytes for each λ.
 	Residuals bool
-	// Below, if positive, is an e for which ZZᵀ ≼ K+eI is certain, as Rounding of a lowrank.Factor that is
+	// Below, if positive, is an e for which ZZᵀ ≼ K+eI is certain, such as Rounding of a lowrank.Factor that is
 	// Certain. Default 0: none is known.
 	Below float64
 	// Probes is the number m of probes of Path, at least 4. Default 8.
 	Probes int
-	// Confidence of Path's intervals, in (0, 1). Default 0.95.
+	// Confidence is the confidence of Path's intervals, in (0, 1). Default 0.95.
 	Confidence float64
-	// MaxIter is the most passes over K. Default 200.
+	// MaxIter is the maximum number of passes over K. Default 200.
 	MaxIter int
-	// Stream is where Path draws the probes from.
+	// Stream is the random stream from which Path draws the probes.
 	Stream rng.Stream
 	// Progress, if not nil, is called as the work proceeds.
 	Progress func(done, total int)
 }
 
-// settled returns a copy of o with the defaults filled in.
-func (o *Problem) settled() Problem {
+// withDefaults returns a copy of o with the defaults filled in.
+func (o *Problem) withDefaults() Problem {
 	s := *cmp.Or(o, &Problem{})
 	s.Probes, s.MaxIter = cmp.Or(s.Probes, 8), cmp.Or(s.MaxIter, 200)
 	s.Confidence = cmp.Or(s.Confidence, estimate.DefaultConfidence)
@@ -66,13 +66,15 @@ type Score struct {
 	Lambda float64 `json:"lambda"`
 	// Error is the mean of (y_i−f_{−i}(x_i))² over points and right-hand sides, or the share of wrong labels.
 	Error estimate.Interval `json:"error"`
-	GCV   float64           `json:"gcv"`      // n‖C‖²_F/(t·(tr A⁻¹)²), with the mean and equal rows as Error has them
-	S     float64           `json:"stat_dim"` // s_λ = n − λ·tr A⁻¹, the degrees of freedom, and one of the mean
+	// GCV is n‖C‖²_F/(t·(tr A⁻¹)²), with the same mean and groups as Error.
+	GCV float64 `json:"gcv"`
+	// S is s_λ = n − λ·tr A⁻¹, the degrees of freedom, plus one if the mean is subtracted.
+	S float64 `json:"stat_dim"`
 	// Residuals are y_i − f_{−i}(x_i), n×t; nil unless Problem.Residuals.
 	Residuals *mat.Dense `json:"-"`
 }
 
-// check returns an error for λ, targets or shapes that nothing can be made of.
+// check returns an error if the λ or the number of points are invalid, and panics if the shapes differ.
 func check(n int, y *mat.Dense, lambdas []float64) error {
 	if m, _ := y.Dims(); m != n {
 		panic(fmt.Sprintf("leaveout: K of order %d, %d targets", n, m))
@@ -91,10 +93,11 @@ func check(n int, y *mat.Dense, lambdas []float64) error {
 	return nil
 }
 
-// wrong returns the share of the rows of Y−E that have another label than Y's, and that of those that may have one or
-// the other if the entries of row i of E are in error by at most within(i). Rows count by their weights.
-func (m *merged) wrong(e *mat.Dense, within func(i int) float64) (share, open float64) {
-	y := m.full
+// wrongLabels returns the share of the rows of Y−E with a label other than Y's. It also returns the share of the rows
+// whose label is undecided if the entries of row i of E have an error of at most tolerance(i). Rows count by their
+// weights.
+func (m *merged) wrongLabels(e *mat.Dense, tolerance func(i int) float64) (share, undecided float64) {
+	y := m.centered
 	n, t := y.Dims()
 	f, total := make([]float64, t), 0.0
 	for i := range n {
@@ -103,12 +106,12 @@ func (m *merged) wrong(e *mat.Dense, within func(i int) float64) (share, open fl
 			f[j] = y.At(i, j) - e.At(i, j)
 		}
 		if datasets.PredictedClass(f) != truth {
-			share += m.scored(i)
+			share += m.scoreWeight(i)
 		}
-		if math.Abs(datasets.Margin(f, truth))/2 <= within(i) {
-			open += m.scored(i)
+		if math.Abs(datasets.Margin(f, truth))/2 <= tolerance(i) {
+			undecided += m.scoreWeight(i)
 		}
-		total += m.scored(i)
+		total += m.scoreWeight(i)
 	}
-	return share / total, open / total
+	return share / total, undecided / total
 }

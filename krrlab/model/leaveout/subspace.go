@@ -14,12 +14,12 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 )
 
-// space is a subspace with the orthonormal basis V, n×k, in which (K+λ_jI)X_j = B is solved for every λ_j by
-// Galerkin's condition,
+// space is a subspace with the orthonormal basis V, n×k, in which (K+λ_jI)X_j = B is solved for every λ_j by Galerkin's
+// condition,
 //
-//	X_j = VW_j,  (VᵀKV + λ_jI)W_j = VᵀB,
+//	X_j = VW_j,  (VᵀKV + λ_jI)W_j = VᵀB.
 //
-// of all its vectors the nearest in the norm of K+λ_jI: one product KV serves all λ_j.
+// X_j is the vector of the space that is nearest to the solution in the norm of K+λ_jI. One product KV serves all λ_j.
 type space struct {
 	k       matrix
 	lambdas []float64
@@ -28,25 +28,30 @@ type space struct {
 	h, p    *mat.Dense   // VᵀKV, (KV)ᵀKV
 	vb, kb  *mat.Dense   // VᵀB, (KV)ᵀB
 	bb      []float64    // ‖b_c‖²
-	w       []*mat.Dense // of each λ, k×q
-	done    []bool       // by j·q+c: its error is at most what was asked
-	rr      []float64    // ‖r‖², by j·q+c
-	energy  []float64    // bᵀx
-	ratio   []float64    // rᵀM⁻¹r/‖r‖² last seen, by c
-	at      []float64    // and the λ it was seen at: M⁻¹ of others is at most max(1, at/λ)·M⁻¹, and 1/λ
+	w       []*mat.Dense // W_j for each λ_j, k×q
+
+	// The following slices are indexed by j·q+c.
+	converged []bool    // the error of column c at λ_j is at most the tolerance
+	rr        []float64 // ‖r‖²
+	energy    []float64 // bᵀx
+
+	// ratio and ratioLambda are indexed by c: the last rᵀM⁻¹r/‖r‖², and the λ at which it was computed. For other λ,
+	// M⁻¹ is at most max(1, ratioLambda/λ) times that M⁻¹, and at most 1/λ.
+	ratio       []float64
+	ratioLambda []float64
 }
 
 func newSpace(k matrix, b *mat.Dense, lambdas []float64) *space {
 	_, q := b.Dims()
 	s := &space{k: k, lambdas: lambdas, b: b, bb: make([]float64, q), w: make([]*mat.Dense, len(lambdas)),
-		done: make([]bool, len(lambdas)*q), ratio: make([]float64, q),
-		at: make([]float64, q)}
+		converged: make([]bool, len(lambdas)*q), ratio: make([]float64, q),
+		ratioLambda: make([]float64, q)}
 	s.rr, s.energy = make([]float64, len(lambdas)*q), make([]float64, len(lambdas)*q)
 	for c := range q {
 		s.bb[c] = dot(b, b, c, c)
 		s.ratio[c] = math.Inf(1)
 		for j := range lambdas {
-			s.done[j*q+c] = s.bb[c] == 0
+			s.converged[j*q+c] = s.bb[c] == 0
 		}
 	}
 	return s
@@ -61,10 +66,10 @@ func dot(a, b *mat.Dense, c, e int) (sum float64) {
 	return sum
 }
 
-// measure sets ‖r‖² and bᵀx of all columns at λ_j, in 2qk² flops:
+// setNorms sets ‖r‖² and bᵀx of all columns at λ_j, which takes 2qk² flops:
 //
 //	‖r‖² = ‖b‖² − 2wᵀ(KV+λV)ᵀb + wᵀ((KV)ᵀKV + 2λVᵀKV + λ²I)w.
-func (s *space) measure(j int) {
+func (s *space) setNorms(j int) {
 	l, w, q := s.lambdas[j], s.w[j].RawMatrix(), len(s.bb)
 	h, p := s.h.RawMatrix(), s.p.RawMatrix()
 	k := w.Rows
@@ -90,29 +95,30 @@ func (s *space) measure(j int) {
 	}
 }
 
-// worst returns for each column of B the λ_j whose residual is largest for its energy, of those that are not done.
-func (s *space) worst(tol []float64) (cols, js []int) {
+// worstLambdas returns, for each column of B, the λ_j with the largest residual relative to its energy that has not
+// converged. It marks the columns that have converged.
+func (s *space) worstLambdas(tol []float64) (cols, js []int) {
 	for c, bb := range s.bb {
-		best, at := 0.0, -1
+		largest, bestIndex := 0.0, -1
 		for j, l := range s.lambdas {
-			if s.done[j*len(s.bb)+c] {
+			if s.converged[j*len(s.bb)+c] {
 				continue
 			}
 			e := j*len(s.bb) + c
-			share := max(0, s.rr[e]) / (l * max(s.energy[e], 1e-300))
+			relError := max(0, s.rr[e]) / (l * max(s.energy[e], 1e-300))
 			if s.v == nil {
-				share = bb / l
+				relError = bb / l
 			}
-			if s.v != nil && share*min(1, s.ratio[c]*max(l, s.at[c])) <= tol[c]*tol[c] {
-				s.done[j*len(s.bb)+c] = true
+			if s.v != nil && relError*min(1, s.ratio[c]*max(l, s.ratioLambda[c])) <= tol[c]*tol[c] {
+				s.converged[j*len(s.bb)+c] = true
 				continue
 			}
-			if share > best {
-				best, at = share, j
+			if relError > largest {
+				largest, bestIndex = relError, j
 			}
 		}
-		if at >= 0 {
-			cols, js = append(cols, c), append(js, at)
+		if bestIndex >= 0 {
+			cols, js = append(cols, c), append(js, bestIndex)
 		}
 	}
 	return cols, js
@@ -144,15 +150,16 @@ func (s *space) residuals(ctx context.Context, cols, js []int) (*mat.Dense, erro
 	return r, mul(ctx, -1, s.v, lw, r)
 }
 
-// observe takes z = M⁻¹r of column c at λ_j into account: ‖e‖² ≤ rᵀM⁻¹r where M ≼ K+λ_jI.
+// observe updates the state by z = M⁻¹r of column c at λ_j: ‖e‖² ≤ rᵀM⁻¹r if M ≼ K+λ_jI.
 func (s *space) observe(j, c int, rr, rz, tol float64) {
 	energy := s.energy[j*len(s.bb)+c]
-	s.ratio[c], s.at[c] = rz/rr, s.lambdas[j]
-	s.done[j*len(s.bb)+c] = rz <= tol*tol*energy
+	s.ratio[c], s.ratioLambda[c] = rz/rr, s.lambdas[j]
+	s.converged[j*len(s.bb)+c] = rz <= tol*tol*energy
 }
 
-// orthonormalize returns an orthonormal basis of what the columns of z add to V, nil for nothing: each is
-// projected twice, and left out where it lies in V and those before it but for 1e-10 of it.
+// orthonormalize returns an orthonormal basis of the directions that the columns of z add to V, or nil if there are
+// none. Each column is projected twice. It is dropped if its component outside V and the previous columns is at most
+// 1e-10 of it.
 func (s *space) orthonormalize(ctx context.Context, z *mat.Dense) (*mat.Dense, error) {
 	n, t := z.Dims()
 	norms := make([]float64, t)
@@ -170,10 +177,10 @@ func (s *space) orthonormalize(ctx context.Context, z *mat.Dense) (*mat.Dense, e
 			}
 		}
 	}
-	kept := 0
+	rank := 0
 	for c := range t {
 		for range 2 {
-			for e := range kept {
+			for e := range rank {
 				f := dot(z, z, e, c)
 				for i := range n {
 					row := z.RawRowView(i)
@@ -186,24 +193,24 @@ func (s *space) orthonormalize(ctx context.Context, z *mat.Dense) (*mat.Dense, e
 			continue
 		}
 		for i := range n {
-			z.Set(i, kept, z.At(i, c)/norm)
+			z.Set(i, rank, z.At(i, c)/norm)
 		}
-		kept++
+		rank++
 	}
-	if kept == 0 {
+	if rank == 0 {
 		return nil, nil
 	}
-	return mat.DenseCopyOf(z.Slice(0, n, 0, kept)), nil
+	return mat.DenseCopyOf(z.Slice(0, n, 0, rank)), nil
 }
 
-// extend adds the columns of u, orthonormal to V, and solves again for every λ_j.
+// extend adds the columns of u, which must be orthonormal to V, and solves again for every λ_j.
 func (s *space) extend(ctx context.Context, u *mat.Dense) error {
-	n, add := u.Dims()
-	ku := mat.NewDense(n, add, nil)
+	n, added := u.Dims()
+	ku := mat.NewDense(n, added, nil)
 	if err := s.k.KMulTo(ctx, ku, u); err != nil {
 		return err
 	}
-	s.v, s.kv = join(s.v, u), join(s.kv, ku)
+	s.v, s.kv = augment(s.v, u), augment(s.kv, ku)
 	var products [4]*mat.Dense
 	for i, f := range [4][2]*mat.Dense{{s.v, ku}, {s.kv, ku}, {u, s.b}, {ku, s.b}} {
 		var err error
@@ -211,7 +218,7 @@ func (s *space) extend(ctx context.Context, u *mat.Dense) error {
 			return err
 		}
 	}
-	s.h, s.p = border(s.h, products[0]), border(s.p, products[1])
+	s.h, s.p = appendBorder(s.h, products[0]), appendBorder(s.p, products[1])
 	s.vb, s.kb = stack(s.vb, products[2]), stack(s.kb, products[3])
 	failed := make([]bool, len(s.lambdas))
 	err := accel.ForEach(ctx, len(s.lambdas), func(_, j int) { failed[j] = !s.solve(j) })
@@ -224,8 +231,8 @@ func (s *space) extend(ctx context.Context, u *mat.Dense) error {
 	return err
 }
 
-// join returns [a, b], b without a.
-func join(a, b *mat.Dense) *mat.Dense {
+// augment returns [a, b], or b if a is nil.
+func augment(a, b *mat.Dense) *mat.Dense {
 	if a == nil {
 		return b
 	}
@@ -234,7 +241,7 @@ func join(a, b *mat.Dense) *mat.Dense {
 	return &c
 }
 
-// solve solves (VᵀKV+λ_jI)W_j = VᵀB.
+// solve solves (VᵀKV+λ_jI)W_j = VᵀB. It returns false if the matrix is not positive definite.
 func (s *space) solve(j int) bool {
 	k, _ := s.h.Dims()
 	a := mat.DenseCopyOf(s.h).RawMatrix()
@@ -247,31 +254,31 @@ func (s *space) solve(j int) bool {
 	}
 	s.w[j] = mat.DenseCopyOf(s.vb)
 	lapack64.Potrs(t, s.w[j].RawMatrix())
-	s.measure(j)
+	s.setNorms(j)
 	return !math.IsNaN(floats.Sum(s.rr[j*len(s.bb) : (j+1)*len(s.bb)]))
 }
 
-// border adds the last columns of a symmetric matrix, and its last rows.
-func border(a, cols *mat.Dense) *mat.Dense {
-	k, add := cols.Dims()
+// appendBorder extends a symmetric matrix by the columns cols and the corresponding rows.
+func appendBorder(a, cols *mat.Dense) *mat.Dense {
+	k, added := cols.Dims()
 	out := mat.NewDense(k, k, nil)
 	if a != nil {
-		out.Slice(0, k-add, 0, k-add).(*mat.Dense).Copy(a)
+		out.Slice(0, k-added, 0, k-added).(*mat.Dense).Copy(a)
 	}
 	for i := range k {
-		for c := range add {
+		for c := range added {
 			v := cols.At(i, c)
-			if i >= k-add { // the corner, made symmetric
-				v = (v + cols.At(k-add+c, i-(k-add))) / 2
+			if i >= k-added { // the corner is made symmetric
+				v = (v + cols.At(k-added+c, i-(k-added))) / 2
 			}
-			out.Set(i, k-add+c, v)
-			out.Set(k-add+c, i, v)
+			out.Set(i, k-added+c, v)
+			out.Set(k-added+c, i, v)
 		}
 	}
 	return out
 }
 
-// stack returns the rows of a and those of b, b without a.
+// stack returns the rows of a followed by those of b, or b if a is nil.
 func stack(a, b *mat.Dense) *mat.Dense {
 	if a == nil {
 		return b
@@ -281,8 +288,8 @@ func stack(a, b *mat.Dense) *mat.Dense {
 	return &c
 }
 
-// panelRows is how many rows a worker multiplies at a time: sums over panels are taken in their order, so that
-// they have the same bits for any number of threads.
+// panelRows is the number of rows that a worker multiplies at a time. Sums over panels are added in their order, so
+// that the bits do not depend on the number of threads.
 const panelRows = 1024
 
 // tmul returns aᵀb.

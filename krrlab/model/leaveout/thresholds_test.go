@@ -44,7 +44,7 @@ func TestTolerance(t *testing.T) {
 	testkit.OK(t, p.solve(t.Context()))
 	_, q := p.b.Dims()
 	for j, l := range p.lambdas {
-		x, _, err := p.solution(t.Context(), j)
+		x, _, err := p.solutions(t.Context(), j)
 		testkit.OK(t, err)
 		a, want := testkit.Plus(testkit.Symmetric(k), l), new(mat.Dense)
 		testkit.OK(t, want.Solve(a, p.b))
