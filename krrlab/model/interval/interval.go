@@ -19,10 +19,10 @@ const (
 	JackknifePlus = "jackknife+"
 )
 
-// Methods lists them.
+// Methods lists the methods.
 var Methods = []string{Split, Jackknife, JackknifePlus}
 
-// Guarantee says in a few words what is known of the coverage.
+// Guarantee summarizes the guaranteed coverage in a few words.
 func (v *Intervals) Guarantee() string {
 	switch {
 	case v.Doubt != "":
@@ -36,36 +36,38 @@ func (v *Intervals) Guarantee() string {
 	return fmt.Sprintf("coverage mostly near %g, not guaranteed", v.Level)
 }
 
-// grouped says why no guarantee holds of scores of n rows of which count are as stated; "" for none.
-func grouped(count, n int, stated string) string {
+// doubtAbout explains why scores of n rows have no guarantee if count rows fit the description. It returns "" for count
+// 0.
+func doubtAbout(count, n int, description string) string {
 	if count == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d rows %s", count, n, stated)
+	return fmt.Sprintf("%d of %d rows %s", count, n, description)
 }
 
-// inGroups says what rows in the group of an earlier row are, by the question that groups answer.
-func inGroups(question string) string {
+// repeatDescription describes rows that are in the group of an earlier row, for the question that the groups answer.
+func repeatDescription(question string) string {
 	return map[string]string{datasets.NewRow: "are copies of others", datasets.NewCell: "have the features of others",
 		datasets.NewGroup: "are of the groups of others"}[question]
 }
 
-// Calibrate returns the scores of a model's prediction p of the rows of d, which must not have been trained on, for
-// Split: |y−f| of each target of regression, of classes max_{k≠y} f_k − f_y (of two classes twice the f of the other
-// one), +∞ if the model does not know the label; and for classes what Probabilities takes. train, if not nil, is the
-// data that the model was fitted to, scaled as d is: rows of d in a group of its rows (Dataset.Overlap) are doubted.
+// Calibrate returns the scores for Split from a model's prediction p of the rows of d, which must not have been used
+// for training. The scores are |y−f| for each target of a regression. For classes they are max_{k≠y} f_k − f_y (for two
+// classes twice the f of the other one), or +∞ if the model does not know the label, and the maps for Probabilities are
+// added. If train is not nil, it is the data that the model was fitted to, scaled as d is. Rows of d that are in a
+// group of its rows (Dataset.Overlap) are reported in Doubt.
 func Calibrate(train *datasets.Dataset, p *model.Prediction, d *datasets.Dataset) (*model.Calibration, error) {
 	rows, _ := p.Decision.Dims()
 	if d.Len() != rows || !d.HasAnswers() || (p.Labels == nil) != (d.Task == datasets.Regression) {
 		return nil, fmt.Errorf("interval: %d answers of %v do not fit a prediction of %d rows", d.Len(), d.Task, rows)
 	}
-	var doubted string
+	var doubt string
 	if train != nil {
 		question := datasets.NewRow
 		if train.Repeats != nil {
 			question = train.Repeats.Question
 		}
-		doubted = grouped(d.Overlap(train), rows, inGroups(question))
+		doubt = doubtAbout(d.Overlap(train), rows, repeatDescription(question))
 	}
 	if p.Labels == nil {
 		y, err := datasets.Coding{}.Encode(d)
@@ -73,47 +75,47 @@ func Calibrate(train *datasets.Dataset, p *model.Prediction, d *datasets.Dataset
 			return nil, err
 		}
 		y.Sub(y, p.Decision)
-		return sorted(Split, absolute(y), doubted), nil
+		return sortedCalibration(Split, absolute(y), doubt), nil
 	}
-	s, class, at := mat.NewDense(rows, 1, nil), make([]int, rows), d.ClassIn(p.Labels)
+	s, class, classIndex := mat.NewDense(rows, 1, nil), make([]int, rows), d.ClassIn(p.Labels)
 	for i, c := range d.Class {
 		v := math.Inf(1)
-		if class[i] = at[c]; class[i] >= 0 {
+		if class[i] = classIndex[c]; class[i] >= 0 {
 			v = -datasets.Margin(p.Decision.RawRowView(i), class[i])
 		}
 		s.Set(i, 0, v)
 	}
-	return probable(sorted(Split, s, doubted), p.Decision, class), nil
+	return addProbabilityMaps(sortedCalibration(Split, s, doubt), p.Decision, class), nil
 }
 
-// LeaveOneOut returns the scores of Jackknife, and what Probabilities takes: of the training points, each predicted
-// without it.
+// LeaveOneOut returns the scores for Jackknife, and for classes the maps for Probabilities, from the training points,
+// each predicted without it.
 func LeaveOneOut(s *System) *model.Calibration {
 	r := s.LeaveOneOut()
 	if s.m.Labels == nil {
-		return sorted(Jackknife, absolute(r), s.doubt)
+		return sortedCalibration(Jackknife, absolute(r), s.doubt)
 	}
 	n, _ := r.Dims()
 	scores, class := mat.NewDense(n, 1, nil), make([]int, n)
-	groups := map[int]map[int]bool{} // of the rows of each class
+	groups := map[int]map[int]bool{} // for each class, the set of groups of its rows
 	for i := range n {
 		if class[i] = datasets.PredictedClass(s.y.RawRowView(i)); groups[class[i]] == nil {
 			groups[class[i]] = map[int]bool{}
 		}
-		groups[class[i]][s.same[i]] = true
+		groups[class[i]][s.firstInGroup[i]] = true
 	}
 	var f mat.Dense
 	f.Sub(s.y, r)
 	for i, c := range class {
 		v := math.Inf(1)
-		if len(groups[c]) == 1 { // the fit without the row does not know its label
+		if len(groups[c]) == 1 { // a fit without this group does not know its label
 			class[i] = -1
 		} else {
 			v = -datasets.Margin(f.RawRowView(i), c)
 		}
 		scores.Set(i, 0, v)
 	}
-	return probable(sorted(Jackknife, scores, s.doubt), &f, class)
+	return addProbabilityMaps(sortedCalibration(Jackknife, scores, s.doubt), &f, class)
 }
 
 func absolute(r *mat.Dense) *mat.Dense {
@@ -121,8 +123,8 @@ func absolute(r *mat.Dense) *mat.Dense {
 	return r
 }
 
-// sorted makes a calibration of scores, each column ascending.
-func sorted(method string, scores *mat.Dense, doubt string) *model.Calibration {
+// sortedCalibration returns a calibration with the scores, each column sorted in ascending order.
+func sortedCalibration(method string, scores *mat.Dense, doubt string) *model.Calibration {
 	rows, t := scores.Dims()
 	out := mat.NewDense(rows, t, nil)
 	for j := range t {
@@ -133,8 +135,8 @@ func sorted(method string, scores *mat.Dense, doubt string) *model.Calibration {
 	return &model.Calibration{Method: method, Scores: out, Doubt: doubt}
 }
 
-// rank returns which of m scores in order, from 1, bounds one more at the level: ⌈level·(m+1)⌉.
-func rank(level float64, m int) (int, error) {
+// scoreRank returns the rank, counted from 1, of the score among m that bounds a new score at the level: ⌈level·(m+1)⌉.
+func scoreRank(level float64, m int) (int, error) {
 	if !(level > 0 && level < 1) {
 		return 0, fmt.Errorf("interval: level %g: want a number between 0 and 1, such as 0.9", level)
 	}
@@ -146,24 +148,25 @@ func rank(level float64, m int) (int, error) {
 	return k, nil
 }
 
-// Intervals are what new points' answers lie in, at the level asked: Lo and Hi, m×t, of regression, Sets of classes, by
-// their indices, ascending. An index beyond the labels (len(Labels)) stands for any label that the model does not know.
+// Intervals contain the answers of new points at the given level. For a regression they are from Lo to Hi, m×t. For
+// classes they are Sets of label indices, ascending. The index len(Labels) stands for any label that the model does not
+// know.
 type Intervals struct {
 	Method string
 	Level  float64
-	Doubt  string // why Method's guarantee does not hold; "" if it does
+	Doubt  string // reason why Method's guarantee does not hold; "" if it does
 	Lo, Hi *mat.Dense
 	Sets   [][]int
 	// Unknown is the share of the rows of the scores whose labels the model does not know.
 	Unknown float64
 }
 
-// FromScores returns the intervals, or sets, of Split or Jackknife around a prediction. If so many scores are of labels
-// that the model does not know that no set of its labels covers at the level, each set has all labels and that of an
-// unknown one. It returns an error if the level is not in (0, 1) or the scores are too few for it.
+// FromScores returns the intervals or sets of Split or Jackknife around a prediction. If the labels of too many scores
+// are unknown to the model for any set of its labels to cover at the level, each set contains all labels and the index
+// of an unknown one. FromScores returns an error if the level is not in (0, 1), or there are too few scores for it.
 func FromScores(c *model.Calibration, p *model.Prediction, level float64) (*Intervals, error) {
 	m, _ := c.Scores.Dims()
-	k, err := rank(level, m)
+	k, err := scoreRank(level, m)
 	if err != nil {
 		return nil, err
 	}
@@ -176,8 +179,8 @@ func FromScores(c *model.Calibration, p *model.Prediction, level float64) (*Inte
 		v.Hi.Apply(func(_, j int, f float64) float64 { return f + q[j] }, p.Decision)
 		return v, nil
 	}
-	known, _ := slices.BinarySearch(mat.Col(nil, 0, c.Scores), math.Inf(1))
-	v.Sets, v.Unknown = make([][]int, rows), 1-float64(known)/float64(m)
+	knownScores, _ := slices.BinarySearch(mat.Col(nil, 0, c.Scores), math.Inf(1))
+	v.Sets, v.Unknown = make([][]int, rows), 1-float64(knownScores)/float64(m)
 	for i := range v.Sets {
 		f := p.Decision.RawRowView(i)
 		for j := range p.Labels {
@@ -192,19 +195,19 @@ func FromScores(c *model.Calibration, p *model.Prediction, level float64) (*Inte
 	return v, nil
 }
 
-// FromSystem returns the intervals of JackknifePlus around the prediction of the points of d, of regression, by
+// FromSystem returns the intervals of JackknifePlus for a regression, around the prediction of the points of d, by
 //
 //	f_{−G}(z) = f(z) − δ(1−1ᵀA⁻¹k_z) − r_Gᵀ(A⁻¹k_z)_G
 //
-// of the rows G that equal row i: see System.LeaveOneOut.
+// where G are the rows that equal row i: see System.LeaveOneOut.
 func FromSystem(ctx context.Context, s *System, p *model.Prediction, d *datasets.Dataset,
 	level float64) (*Intervals, error) {
-	n, t := s.r.Dims()
+	n, t := s.residuals.Dims()
 	if p.Labels != nil {
 		return nil, fmt.Errorf("interval: jackknife+ gives intervals for regression, and the model is for " +
 			"classification: take split or jackknife")
 	}
-	k, err := rank(level, n)
+	k, err := scoreRank(level, n)
 	if err != nil {
 		return nil, err
 	}
@@ -217,45 +220,46 @@ func FromSystem(ctx context.Context, s *System, p *model.Prediction, d *datasets
 	if v.Doubt = s.doubt; s.m.Origin.Tuned {
 		v.Doubt = "kernel and λ were chosen by their error on the rows of the fit"
 	}
-	return v, s.forward(ctx, z, func(lo int, b *mat.Dense) {
-		s.f.Backward(b)
-		low, high, moved := make([]float64, n), make([]float64, n), make([]float64, n)
+	return v, s.forEachBlock(ctx, z, func(lo int, b *mat.Dense) {
+		s.factor.Backward(b)
+		low, high, groupSums := make([]float64, n), make([]float64, n), make([]float64, n)
 		for q := range b.RawMatrix().Cols {
-			rest := 1 - mat.Sum(b.ColView(q))
+			remainder := 1 - mat.Sum(b.ColView(q))
 			for j := range t {
-				clear(moved)
-				for i, g := range s.same {
-					moved[g] += s.r.At(i, j) * b.At(i, q)
+				clear(groupSums)
+				for i, g := range s.firstInGroup {
+					groupSums[g] += s.residuals.At(i, j) * b.At(i, q)
 				}
-				for i, g := range s.same {
-					without, e := f.At(lo+q, j)-s.shift.At(g, j)*rest-moved[g], math.Abs(s.r.At(i, j))
-					low[i], high[i] = without-e, without+e
+				for i, g := range s.firstInGroup {
+					prediction := f.At(lo+q, j) - s.shift.At(g, j)*remainder - groupSums[g]
+					e := math.Abs(s.residuals.At(i, j))
+					low[i], high[i] = prediction-e, prediction+e
 				}
 				slices.Sort(low)
 				slices.Sort(high)
-				v.Lo.Set(lo+q, j, low[n-k]) // the one of rank n+1−k = ⌊α(n+1)⌋
+				v.Lo.Set(lo+q, j, low[n-k]) // rank n+1−k = ⌊α(n+1)⌋
 				v.Hi.Set(lo+q, j, high[k-1])
 			}
 		}
 	})
 }
 
-// Coverage returns the share of the rows of d whose answers lie in their intervals or sets; of several targets the
-// mean of theirs.
+// Coverage returns the share of the rows of d whose answers are in their intervals or sets. For several targets it is
+// the mean of their shares.
 func (v *Intervals) Coverage(p *model.Prediction, d *datasets.Dataset) float64 {
-	in := 0
+	covered := 0
 	if v.Sets != nil {
-		at := d.ClassIn(p.Labels)
+		classIndex := d.ClassIn(p.Labels)
 		for i, set := range v.Sets {
-			c := at[d.Class[i]]
+			c := classIndex[d.Class[i]]
 			if c < 0 {
 				c = len(p.Labels)
 			}
 			if slices.Contains(set, c) {
-				in++
+				covered++
 			}
 		}
-		return float64(in) / float64(len(v.Sets))
+		return float64(covered) / float64(len(v.Sets))
 	}
 	y, err := datasets.Coding{}.Encode(d)
 	if err != nil {
@@ -265,9 +269,9 @@ func (v *Intervals) Coverage(p *model.Prediction, d *datasets.Dataset) float64 {
 	for i := range rows {
 		for j := range t {
 			if a := y.At(i, j); v.Lo.At(i, j) <= a && a <= v.Hi.At(i, j) {
-				in++
+				covered++
 			}
 		}
 	}
-	return float64(in) / float64(rows*t)
+	return float64(covered) / float64(rows*t)
 }

@@ -12,12 +12,13 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// Probabilities returns the probabilities of the labels of each row of a prediction, m×len(p.Labels), after Platt:
+// Probabilities returns Platt's probabilities of the labels for each row of a prediction, m×len(p.Labels),
 //
 //	p_j = 1/(1+exp(−a_jf_j−b_j)),
 //
-// at least 1e-15, a and b the calibration's Slope and Offset, of two classes that of the second, of more divided by
-// their sum. It returns an error if the model is for regression or the calibration has none.
+// and at least 1e-15, where a and b are the calibration's Slope and Offset. For two classes p is the probability of the
+// second one. For more classes the p_j are divided by their sum. Probabilities returns an error if the model is for
+// regression, or the calibration has no Slope.
 func Probabilities(c *model.Calibration, p *model.Prediction) (*mat.Dense, error) {
 	rows, t := p.Decision.Dims()
 	if p.Labels == nil || c == nil || len(c.Slope) != t {
@@ -26,63 +27,64 @@ func Probabilities(c *model.Calibration, p *model.Prediction) (*mat.Dense, error
 	}
 	out := mat.NewDense(rows, len(p.Labels), nil)
 	for i := range rows {
-		to, q := out.RawRowView(i), 0.0
+		row, q := out.RawRowView(i), 0.0
 		for j, f := range p.Decision.RawRowView(i) {
 			q = c.Slope[j]*f + c.Offset[j]
-			to[j] = math.Max(logistic(q), least)
+			row[j] = math.Max(logistic(q), minProbability)
 		}
 		if t == 1 {
-			to[0], to[1] = math.Max(logistic(-q), least), to[0]
+			row[0], row[1] = math.Max(logistic(-q), minProbability), row[0]
 		}
-		floats.Scale(1/floats.Sum(to), to)
+		floats.Scale(1/floats.Sum(row), row)
 	}
 	return out, nil
 }
 
-// least stands for smaller probabilities of one class.
-const least = 1e-15
+// minProbability replaces smaller probabilities of a class, so that their logarithms are finite.
+const minProbability = 1e-15
 
 func logistic(q float64) float64 { return 1 / (1 + math.Exp(-q)) }
 
-// Reliability judges probabilities of labels by the answers of d: by the mean of −log p of the right labels, and by how
-// far the probability of the likeliest label is from the share of rows where it is right: the mean over ten bins of
-// that probability, weighted by their rows (the expected calibration error).
-func Reliability(prob *mat.Dense, labels []string, d *datasets.Dataset) (logLoss, off float64) {
+// Reliability compares probabilities of labels with the answers of d. It returns the mean of −log p of the correct
+// labels, and the expected calibration error: the difference between the probability of the most likely label and the
+// share of rows for which it is correct, averaged over ten bins of that probability, weighted by their rows.
+func Reliability(prob *mat.Dense, labels []string, d *datasets.Dataset) (logLoss, calibrationError float64) {
 	rows, _ := prob.Dims()
-	at := d.ClassIn(labels)
-	var bins [10]float64 // of probability less rightness
+	classIndex := d.ClassIn(labels)
+	var bins [10]float64 // sums of probability minus 1 for correct rows
 	for i := range rows {
 		p := prob.RawRowView(i)
-		top, right := slices.Index(p, slices.Max(p)), at[d.Class[i]]
-		v, gap := least, p[top]
-		if right >= 0 {
-			v = math.Max(p[right], least)
+		predicted, truth := slices.Index(p, slices.Max(p)), classIndex[d.Class[i]]
+		v, gap := minProbability, p[predicted]
+		if truth >= 0 {
+			v = math.Max(p[truth], minProbability)
 		}
-		if top == right {
+		if predicted == truth {
 			gap--
 		}
 		logLoss -= math.Log(v) / float64(rows)
-		bins[min(int(10*p[top]), 9)] += gap / float64(rows)
+		bins[min(int(10*p[predicted]), 9)] += gap / float64(rows)
 	}
 	for _, gap := range bins {
-		off += math.Abs(gap)
+		calibrationError += math.Abs(gap)
 	}
-	return logLoss, off
+	return logLoss, calibrationError
 }
 
-// probable gives a calibration the maps to probabilities that fit the decision values F of rows of the given classes,
-// −1 for rows of a label that the model does not know, which are left out.
-func probable(c *model.Calibration, f *mat.Dense, class []int) *model.Calibration {
+// addProbabilityMaps sets Slope and Offset of a calibration. They are fitted to the decision values F of rows of the
+// given classes. Rows of class −1, with a label that the model does not know, are ignored.
+func addProbabilityMaps(c *model.Calibration, f *mat.Dense, class []int) *model.Calibration {
 	_, t := f.Dims()
 	for j := range t {
 		var v []float64
-		var in []bool
+		var inClass []bool
 		for i, k := range class {
 			if k >= 0 {
-				v, in = append(v, f.At(i, j)), append(in, k == max(j, 2-t)) // of two classes the second
+				// a single column of decision values is that of the second class
+				v, inClass = append(v, f.At(i, j)), append(inClass, k == max(j, 2-t))
 			}
 		}
-		a, b := model.Platt(v, in, nil)
+		a, b := model.Platt(v, inClass, nil)
 		c.Slope, c.Offset = append(c.Slope, a), append(c.Offset, b)
 	}
 	return c

@@ -75,7 +75,7 @@ func TestProbabilities(t *testing.T) {
 			one := predict(t, fit(t, without(train, i), k, lambda), train.Slice(i, i+1))
 			left.SetRow(i, one.Decision.RawRowView(0))
 		}
-		want := probable(&model.Calibration{}, left, train.Class)
+		want := addProbabilityMaps(&model.Calibration{}, left, train.Class)
 		for j := range c.Slope {
 			if math.Abs(c.Slope[j]-want.Slope[j]) > 1e-5*math.Abs(want.Slope[j]) ||
 				math.Abs(c.Offset[j]-want.Offset[j]) > 1e-5*(1+math.Abs(want.Offset[j])) {
@@ -141,7 +141,7 @@ func TestReliability(t *testing.T) {
 	d := &datasets.Dataset{Task: datasets.Classification, Labels: []string{"a", "b", "new"}, Class: []int{0, 0, 1, 2}}
 	loss, off := Reliability(mat.NewDense(4, 2, []float64{0.75, 0.25, 0.75, 0.25, 0.75, 0.25, 0.1, 0.9}),
 		[]string{"a", "b"}, d)
-	if want := -(2*math.Log(0.75) + math.Log(0.25) + math.Log(least)) / 4; math.Abs(loss-want) > 1e-12 {
+	if want := -(2*math.Log(0.75) + math.Log(0.25) + math.Log(minProbability)) / 4; math.Abs(loss-want) > 1e-12 {
 		t.Errorf("log loss %g, want %g", loss, want)
 	}
 	if want := (3*0.75-2)/4 + 0.9/4; math.Abs(off-want) > 1e-12 {
