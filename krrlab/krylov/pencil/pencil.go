@@ -102,16 +102,16 @@ func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error
 type logDeterminant interface{ LogDet() float64 }
 
 // logDetM returns ln det M_c, and whether it is known.
-func (s *Set) logDetM(c int) (value float64, known bool) {
+func (s *Set) logDetM(c int) (value float64, hasLogDet bool) {
 	preconditioners, ok := s.M.(*Preconditioners)
 	if !ok || preconditioners.Ms[c] == nil {
 		return 0, ok // M = I
 	}
-	m, known := preconditioners.Ms[c].(logDeterminant)
-	if known {
+	m, hasLogDet := preconditioners.Ms[c].(logDeterminant)
+	if hasLogDet {
 		value = m.LogDet()
 	}
-	return value, known
+	return value, hasLogDet
 }
 
 // lowerBound returns a lower bound of λ_min(M_c⁻¹A) that does not depend on a Lanczos process, or 0 if none is known.
@@ -127,7 +127,7 @@ func (s *Set) lowerBound(c int) float64 {
 func (s *Set) logDetSpread(c int, firstResult, r *lanczos.Result) (gap, deviation float64) {
 	if firstResult != nil && firstResult.Err == nil {
 		lowerBound := cmp.Or(s.lowerBound(c), max(0, firstResult.Min.Lo))
-		if _, known := s.logDetM(c); known && lowerBound > 0 {
+		if _, hasLogDet := s.logDetM(c); hasLogDet && lowerBound > 0 {
 			gap, deviation = r.LogDetSpread(lowerBound)
 			return gap, deviation / math.Sqrt(float64(s.Probes))
 		}
@@ -151,8 +151,8 @@ func (s *Set) usefulProbes(firstRun []*lanczos.Result) []bool {
 
 // setLogDet sets LogDetA and LogDetEstimate of row c from ln det(K+λI) = ln det M + ln det(M⁻¹(K+λI)).
 func (s *Set) setLogDet(c int, runs [][]*lanczos.Result) {
-	logDetM, known := s.logDetM(c)
-	if !known {
+	logDetM, hasLogDet := s.logDetM(c)
+	if !hasLogDet {
 		return
 	}
 	var results []*lanczos.Result
