@@ -192,7 +192,7 @@ func TestDirectPrecision(t *testing.T) {
 		t.Errorf("canceled in the second try: %v, %v", sol, err)
 	}
 	small := newLab(t, regression(x), Config{Kernel: near, Lambda: 1, Solver: Direct, Memory: 40e6})
-	if small.cfg.Memory = small.pointBytes() + direct.Need(direct.Float32Refined, 2001, 1); direct.Need(direct.Float64,
+	if small.cfg.Memory = small.pointBytes() + direct.MemoryNeeded(direct.Float32Refined, 2001, 1); direct.MemoryNeeded(direct.Float64,
 		2001, 1) <= small.cfg.Memory {
 		t.Fatal("memory for float64")
 	}

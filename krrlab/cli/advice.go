@@ -68,7 +68,7 @@ func advice(r *krrlab.Solution) string {
 	alternative := ""
 	if r.Ranks == nil {
 		alternative = fmt.Sprintf(", or --solver direct, which needs %s of memory",
-			accel.Bytes(direct.Need(direct.Float64, r.N, r.T)))
+			accel.Bytes(direct.MemoryNeeded(direct.Float64, r.N, r.T)))
 	}
 	if r.Solver == krrlab.PCG || r.Solver == krrlab.BlockPCG {
 		return "try " + cmp.Or(kind.Slow, "another preconditioner") + ", or a larger --max-iter" + alternative

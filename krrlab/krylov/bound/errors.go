@@ -18,11 +18,11 @@ type Basis struct {
 	// Lambda is a lower bound of the eigenvalues of K+λI: λ if K is positive semi-definite, and 0 if none is known.
 	// With 0, no error is bounded.
 	Lambda float64
-	// Off bounds ‖E‖₂ if products are with K+E; it is a prediction if K is stored.
-	Off   float64
-	Mu    float64   // 0 < μ ≤ λ_min(M⁻¹(K+E+λI)) for every such E; 0 if none is known
-	Norms []float64 // ‖y_j‖₂
-	Known []float64 // lower bounds of ‖c_j*‖_A, 0 if unknown; nil if the iteration starts at 0
+	// ProductError bounds ‖E‖₂ if products are with K+E; it is a prediction if K is stored.
+	ProductError  float64
+	Mu            float64   // 0 < μ ≤ λ_min(M⁻¹(K+E+λI)) for every such E; 0 if none is known
+	Norms         []float64 // ‖y_j‖₂
+	SolutionNorms []float64 // lower bounds of ‖c_j*‖_A, 0 if unknown; nil if the iteration starts at 0
 }
 
 // fastInverseFactor is a lower bound for the ratio of the applied M⁻¹ to the inverse of FFᵀ+λ_pI with
@@ -46,14 +46,15 @@ func LambdaMin(f *lowrank.Factor, lambda, lambdaP, errorNorm float64) float64 {
 	return math.Ldexp(math.Floor(frac*128)/128, exp)
 }
 
-// Errors sets dst_j to an upper bound of ‖e_j‖_A: the smaller of ‖r_j‖₂/√λ and √(1+Off/λ) times the upper bound from
-// pcg.Iteration.Error. The arguments are the recursive ‖r_j‖₂/‖y_j‖₂ and these upper bounds, nil if there are none. The
-// bound is for the recursive residual; Final adds the errors of that residual from rounding and from the stored K.
+// Errors sets dst_j to an upper bound of ‖e_j‖_A: the smaller of ‖r_j‖₂/√λ and √(1+ProductError/λ) times the upper
+// bound from pcg.Iteration.Error. The arguments are the recursive ‖r_j‖₂/‖y_j‖₂ and these upper bounds, nil if there
+// are none. The bound is for the recursive residual; Final adds the errors of that residual from rounding and from the
+// stored K.
 func (b *Basis) Errors(dst, relres, upper []float64) {
 	for j, y := range b.Norms {
 		dst[j] = relres[j] * y / math.Sqrt(b.Lambda)
 		if upper != nil {
-			if v := math.Sqrt(1+b.Off/b.Lambda) * upper[j] * y; v < dst[j] { // false for NaN
+			if v := math.Sqrt(1+b.ProductError/b.Lambda) * upper[j] * y; v < dst[j] { // false for NaN
 				dst[j] = v
 			}
 		}
@@ -69,9 +70,9 @@ func (b *Basis) largestRelative(errors, totalDecrease []float64) (worst float64)
 			continue
 		}
 		rel := 1.0
-		if b.Known != nil { // the iteration did not start at 0
-			if b.Known[j] > 0 {
-				rel = e / b.Known[j]
+		if b.SolutionNorms != nil { // the iteration did not start at 0
+			if b.SolutionNorms[j] > 0 {
+				rel = e / b.SolutionNorms[j]
 			}
 		} else if e > 0 {
 			rel = e / math.Hypot(e, math.Sqrt(totalDecrease[j])*b.Norms[j])

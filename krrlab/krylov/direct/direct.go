@@ -85,9 +85,9 @@ func (r *Result) String() string {
 		r.Seconds.Factor, r.Seconds.Solve, r.Seconds.Residual)
 }
 
-// Need returns the number of bytes that Solve uses for n points and t right-hand sides: the n×n array and four n×t
+// MemoryNeeded returns the number of bytes that Solve uses for n points and t right-hand sides: the n×n array and four n×t
 // blocks.
-func Need(p Precision, n, t int) int64 {
+func MemoryNeeded(p Precision, n, t int) int64 {
 	entry := int64(8)
 	if p == Float32Refined {
 		entry = 4
@@ -95,13 +95,13 @@ func Need(p Precision, n, t int) int64 {
 	return entry*int64(n)*int64(n) + 4*8*int64(n)*int64(t)
 }
 
-// Faster returns the precision that is likely to be faster. The argument largest is max k(x, x).
+// FasterPrecision returns the precision that is likely to be faster. The argument largest is max k(x, x).
 //
 // Float32Refined saves half of the n³/3 flops, but computes a second true residual, which takes n²/2 kernel entries in
 // float64. It is faster beyond 2,000 points (at 10 ns an entry and 100 GFLOP/s in float32, n > 1,500) if one round of
 // refinement is enough. Up to 4,000 points, it is chosen only if one round is certain to be enough and K+λI is certain
 // to be positive definite in float32. Beyond 4,000 points it is always chosen, because it also saves memory.
-func Faster(n int, largest, lambda, tol float64) Precision {
+func FasterPrecision(n int, largest, lambda, tol float64) Precision {
 	// factor by which a float32 solve reduces the residual: √(κn)·u, κ ≤ 1+n·max k(x,x)/λ, u = 2⁻²⁴
 	residualFactor := 0x1p-24 * math.Sqrt(float64(n)*(1+float64(n)*largest/lambda))
 	definite := lambda >= float64(n)*0x1p-24*largest // certainly definite in float32, because K is semidefinite
@@ -225,12 +225,12 @@ func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda floa
 
 // requiredMemory returns the number of bytes that are needed, and an error if they exceed the limit.
 func (d *state) requiredMemory() (int64, error) {
-	need := Need(d.opt.Precision, d.n, d.t)
+	need := MemoryNeeded(d.opt.Precision, d.n, d.t)
 	if d.opt.Memory == 0 || need <= d.opt.Memory {
 		return need, nil
 	}
 	hint := "take an iterative solver"
-	if singleBytes := Need(Float32Refined, d.n, d.t); d.opt.Precision == Float64 && singleBytes <= d.opt.Memory {
+	if singleBytes := MemoryNeeded(Float32Refined, d.n, d.t); d.opt.Precision == Float64 && singleBytes <= d.opt.Memory {
 		hint = fmt.Sprintf("float32-refined (%s) fits", accel.Bytes(singleBytes))
 	}
 	return need, fmt.Errorf("direct: the Cholesky factor with %d points in %v needs %s, %s is allowed; %s",

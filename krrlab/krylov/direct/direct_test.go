@@ -263,7 +263,7 @@ func TestMemory(t *testing.T) {
 			bytes = min(bytes, testkit.Allocated(func() {
 				res, err := direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, draw(7, n, 3), 1,
 					targets(6, n, 1), &direct.Options{Precision: p})
-				if err != nil || res.Bytes != direct.Need(p, n, 1) {
+				if err != nil || res.Bytes != direct.MemoryNeeded(p, n, 1) {
 					t.Fatal(res, err)
 				}
 			}))

@@ -7,8 +7,8 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/direct"
 )
 
-// TestFaster: float32 is for enough points, a λ that it has a factor for, and a τ that one round comes to.
-func TestFaster(t *testing.T) {
+// TestFasterPrecision: float32 is for enough points, a λ that it has a factor for, and a τ that one round comes to.
+func TestFasterPrecision(t *testing.T) {
 	for _, c := range []struct {
 		n                    int
 		largest, lambda, tol float64
@@ -21,6 +21,6 @@ func TestFaster(t *testing.T) {
 		{3341, 1, 1e-4, 0.5, direct.Float64},
 		{3341, 1, 2.1e-4, 0.5, direct.Float32Refined},
 	} {
-		testkit.Equal(t, direct.Faster(c.n, c.largest, c.lambda, c.tol), c.want, c)
+		testkit.Equal(t, direct.FasterPrecision(c.n, c.largest, c.lambda, c.tol), c.want, c)
 	}
 }

@@ -14,11 +14,11 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/krylov/direct"] = imports.Package{
 		Name: "direct",
 		Binds: map[string]r.Value{
-			"Faster":         r.ValueOf(direct.Faster),
-			"Float32Refined": r.ValueOf(direct.Float32Refined),
-			"Float64":        r.ValueOf(direct.Float64),
-			"Need":           r.ValueOf(direct.Need),
-			"Solve":          r.ValueOf(direct.Solve),
+			"FasterPrecision": r.ValueOf(direct.FasterPrecision),
+			"Float32Refined":  r.ValueOf(direct.Float32Refined),
+			"Float64":         r.ValueOf(direct.Float64),
+			"MemoryNeeded":    r.ValueOf(direct.MemoryNeeded),
+			"Solve":           r.ValueOf(direct.Solve),
 		},
 		Types: map[string]r.Type{
 			"Options":   r.TypeOf((*direct.Options)(nil)).Elem(),

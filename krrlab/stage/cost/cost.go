@@ -329,7 +329,7 @@ func (m *Model) memory(c *Candidate, parts *Parts) Memory {
 		v.Points = 8 * int64(m.N) * int64(m.D)
 	}
 	if c.Solver == Direct {
-		v.Kernel = direct.Need(factorPrecision(c.Storage), m.N, m.T)
+		v.Kernel = direct.MemoryNeeded(factorPrecision(c.Storage), m.N, m.T)
 		v.Peak = v.Points + v.Kernel
 		return v
 	}

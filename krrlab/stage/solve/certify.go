@@ -43,14 +43,14 @@ func (s *run) startBounds(ctx context.Context, o *pcg.Options) error {
 // an error of up to twice the storage error, as their rounding adds up to as much again. The argument has lower bounds
 // of ‖c_j*‖_A, or is nil.
 func (s *run) newBasis(solutionNorms []float64) *bound.Basis {
-	b := &bound.Basis{Lambda: s.MinEigenvalue, Known: solutionNorms}
+	b := &bound.Basis{Lambda: s.MinEigenvalue, SolutionNorms: solutionNorms}
 	for j := range s.columns() {
 		b.Norms = append(b.Norms, mat.Norm(s.Y.ColView(j), 2))
 	}
 	if s.A != nil {
-		b.Off = 2 * s.A.Choice().Error
+		b.ProductError = 2 * s.A.Choice().Error
 		if s.Landmarks != nil || s.M == nil {
-			b.Mu = bound.LambdaMin(s.Landmarks, b.Lambda, s.LambdaP, b.Off)
+			b.Mu = bound.LambdaMin(s.Landmarks, b.Lambda, s.LambdaP, b.ProductError)
 		}
 	}
 	return b

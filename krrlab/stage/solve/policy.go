@@ -169,7 +169,7 @@ func (t *System) RecomputedErrorBound() float64 { return t.Tol * t.Lambda / t.Po
 // DirectStorage returns the storage of a direct solve whose storage is not configured: gram.Float32, with refinement,
 // or gram.Float64.
 func (t *System) DirectStorage() gram.Storage {
-	if direct.Faster(t.Train.Len(), slices.Max(kernel.Diag(t.Kernel, t.Train.X)), t.Lambda,
+	if direct.FasterPrecision(t.Train.Len(), slices.Max(kernel.Diag(t.Kernel, t.Train.X)), t.Lambda,
 		t.Tol) == direct.Float32Refined {
 		return gram.Float32
 	}

@@ -27,7 +27,7 @@ type Solver int
 const (
 	// AutoSolver, with the preconditioner Auto{} or nil, means the choice of Plan for n > DirectBelow. If there is no
 	// plan (fewer points, a Backend), a fixed rule applies: PCG if the preconditioner or the storage is set; otherwise
-	// Direct, in the precision of direct.Faster, if n ≤ DirectBelow and there are no ranks, no checkpoints and no Stop
+	// Direct, in the precision of direct.FasterPrecision, if n ≤ DirectBelow and there are no ranks, no checkpoints and no Stop
 	// by bounds; otherwise BlockPCG or PCG according to cost.BlockPays.
 	AutoSolver Solver = iota
 	// PCG is Algorithm 1 of the paper.
