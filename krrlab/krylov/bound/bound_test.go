@@ -169,8 +169,8 @@ func TestSharpen(t *testing.T) {
 	}
 }
 
-// TestFinal: a residual recomputed that is far from the recurrence's, what products are off, is in the bounds; what is
-// not finite gives none.
+// TestFinal tests that the bounds include the gap between the true and the recursive residual, and that there are no
+// bounds if a number is not finite.
 func TestFinal(t *testing.T) {
 	one := mat.NewDense(1, 1, []float64{1})
 	res := &pcg.Result{RelRes: []float64{1e-6}, Gap: []float64{1e-3}, History: pcg.History{Error: [][]float64{{1e-5}}}}

@@ -23,7 +23,7 @@ const (
 	maxOutlierRows = 1024 // maximum number of such rows if the stored K may be inaccurate far from the origin
 )
 
-// RowsChecked is the number of rows in Rows, if the stored K is accurate for all points.
+// RowsChecked is the maximum number of rows in Rows for unweighted points, if the stored K is accurate for all points.
 const RowsChecked = drawnRows + outlierRows
 
 // Slack returns the factor that turns an estimate from Rows of n points into a bound: 1 if they contain all rows, and

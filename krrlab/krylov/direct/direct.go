@@ -85,8 +85,8 @@ func (r *Result) String() string {
 		r.Seconds.Factor, r.Seconds.Solve, r.Seconds.Residual)
 }
 
-// MemoryNeeded returns the number of bytes that Solve uses for n points and t right-hand sides: the n×n array and four n×t
-// blocks.
+// MemoryNeeded returns the number of bytes that Solve uses for n points and t right-hand sides: the n×n array and four
+// n×t blocks.
 func MemoryNeeded(p Precision, n, t int) int64 {
 	entry := int64(8)
 	if p == Float32Refined {

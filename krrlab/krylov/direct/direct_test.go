@@ -158,8 +158,8 @@ func TestFarGroups(t *testing.T) {
 	}
 }
 
-// TestFar: of points far from zero beside their spread, here like unix time, distances do not
-// cancel.
+// TestFar tests points whose distance from zero is large compared with their spread, such as unix times: distances must
+// not suffer from cancellation.
 func TestFar(t *testing.T) {
 	x := points.NewDense(120, 1, nil)
 	rnd := rand.New(rand.NewPCG(9, 7))
@@ -253,9 +253,9 @@ func TestMemory(t *testing.T) {
 	testkit.Fails(t, err, "needs 11.6 MB, 10.1 MB is allowed; float32-refined (5.8 MB) fits")
 	_, err = direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, x, 1, y, &direct.Options{Memory: 3 * n * n})
 	testkit.Fails(t, err, "take an iterative solver")
-	// What is allocated beside the array (tiles, the rows that gram samples) does not
-	// grow with n²: from n to 2n the growth is that of one array. The least of three runs
-	// counts, the first of which fills pools, and no collection empties them.
+	// Memory other than the n×n array (tiles, the rows that gram samples) does not grow with n²: from n to 2n the
+	// growth is that of one array. The minimum of three runs is used. The first run fills pools, and no collection
+	// empties them.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	least := func(p direct.Precision, n int) float64 {
 		bytes := int64(math.MaxInt64)

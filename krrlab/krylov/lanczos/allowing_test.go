@@ -9,7 +9,7 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
 )
 
-// TestAllowingByHand: the ends of κ, λ_min and λ_max for an allowance, and what is no allowance.
+// TestAllowingByHand compares the intervals of κ, λ_min and λ_max with values computed by hand, and tests invalid e.
 func TestAllowingByHand(t *testing.T) {
 	r := &Result{N: 9, Min: estimate.Interval{Value: 1.5, Lo: 1, Hi: 2},
 		Max: estimate.Interval{Value: 9, Lo: 8, Hi: 10}}

@@ -102,7 +102,7 @@ func TestRandomSpectra(t *testing.T) {
 			t.Fatalf("problem %d: %v", p, err)
 		}
 		if least < 0 && o.Definite && !r.Indefinite() {
-			continue // it was told what is not so
+			continue // Definite was a false statement
 		}
 		if r.Min.Lo > least+room || r.Max.Hi < most-room {
 			missed++

@@ -95,8 +95,8 @@ func (m dense2) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	return dense{m.SymDense}.MulTo(ctx, dst, r)
 }
 
-// TestInaccurate: the recurrence claims what the products cannot give, and exact
-// products beside them refine it.
+// TestInaccurate tests products that are too inaccurate for the convergence of the recursive residual, and that exact
+// products for true residuals correct the answer.
 func TestInaccurate(t *testing.T) {
 	const n = 100
 	a := spd(27, geometric(n, 1e4))

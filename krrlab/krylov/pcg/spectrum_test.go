@@ -103,8 +103,9 @@ func rounded(a *mat.SymDense) fn {
 	}}
 }
 
-// TestRestartsHelp: beside a matrix that is s times the one that products are with, a restart multiplies the
-// true residual by s−1. It is restarted again if that is a half at most, as often as it takes, and not else.
+// TestRestartsHelp tests restarts with an exact matrix that is s times A, so that each restart multiplies the true
+// residual by s−1. The column is restarted until it converges if s−1 is at most a half, and otherwise it is not
+// restarted again.
 func TestRestartsHelp(t *testing.T) {
 	const n, tol = 60, 1e-8
 	a := spd(66, geometric(n, 100))

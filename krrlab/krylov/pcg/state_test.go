@@ -13,8 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// stored returns a positive definite matrix of order n, and what is left of it when every
-// entry is rounded to about four digits.
+// stored returns a positive definite matrix of order n, and the same matrix with every entry rounded to about four
+// digits.
 func stored(n int) (exact, rough *mat.SymDense) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	exact, rough = mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)

@@ -41,7 +41,7 @@ func TestSpectrum(t *testing.T) {
 	zz.SymOuterK(1, wide)
 	want := testkit.Pencil(t, testkit.Plus(&k, lambda), testkit.Plus(&zz, lambdaP))
 	m := testkit.Must(precond.New(t.Context(), z, lambdaP, &precond.Options{Form: precond.FormLInv}))
-	// of M⁻¹, added to one entry beside its diagonal
+	// this share of M⁻¹ is added to one off-diagonal entry
 	for share, want := range map[float64][]float64{0: want, 0.01: want, 3: nil} {
 		got, slack, ok, err := eigenvalues(t.Context(), mat.DenseCopyOf(&k), lambda, skewed{m, share / lambdaP})
 		if err != nil || ok != (want != nil) || share == 0 && slack > 1e-8 {

@@ -152,7 +152,7 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// TestMake: what is no symmetric positive definite M⁻¹ of order n is refused, with the reason.
+// TestMake tests that Make rejects an M⁻¹ that is not symmetric positive definite of order n, with the reason.
 func TestMake(t *testing.T) {
 	const n = 6
 	calls := 0

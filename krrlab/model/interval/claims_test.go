@@ -13,7 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// TestClaims: what is printed of intervals is what their theorems give, 1−2α for jackknife+ at level 1−α.
+// TestClaims tests that the printed guarantees are those of the theorems: 1−2α for jackknife+ at level 1−α.
 func TestClaims(t *testing.T) {
 	for want, v := range map[string]*Intervals{
 		"probability 0.8 at least":   {Method: JackknifePlus, Level: 0.9},

@@ -46,9 +46,9 @@ func TestJackknifePlus(t *testing.T) {
 	}
 }
 
-// TestLeaveOneOut: residuals, jackknife+ and the scores of classes are those of fits without one point each and those
-// that equal it, with the mean of what is left, and the guarantee is printed only where none repeats and no row chose
-// the kernel.
+// TestLeaveOneOut compares residuals, jackknife+ and the scores of classes with fits that omit one point and its
+// copies, and use the mean of the remaining targets. The guarantee must be printed only if no row repeats and the
+// kernel was not chosen on the rows.
 func TestLeaveOneOut(t *testing.T) {
 	const n, lambda, level = 40, 0.05, 0.8
 	k := kernel.Gaussian{Sigma: 1}

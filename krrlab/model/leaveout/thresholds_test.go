@@ -36,8 +36,8 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// TestTolerance: at every λ, also far from those whose residuals were looked at, each column is solved to what is
-// asked, relative to the bᵀx of the solution.
+// TestTolerance tests that each column is solved to the tolerance, relative to bᵀx of the solution, for every λ, also
+// for λ far from those whose residuals were computed.
 func TestTolerance(t *testing.T) {
 	p, k, _, _ := small(t, 150, nil)
 	p.lambdas = []float64{100, 10, 1, 0.1, 0.01, 0.001}
