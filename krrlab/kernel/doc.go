@@ -1,5 +1,4 @@
-// Package kernel evaluates kernel functions k(x, z), one pair at a time and by
-// tiles of a kernel matrix.
+// Package kernel evaluates kernel functions k(x, z), for one pair of points or for a tile of a kernel matrix.
 //
 // # The kernels
 //
@@ -10,15 +9,13 @@
 //	Polynomial  (γxᵀz + c)^q
 //	Func        user-defined
 //
-// The first four depend on x−z only (ShiftInvariant), have values in [0, 1] and
-// k(x, x) = 1 (Bounded01). Any type with Eval and String is a Kernel; a
-// user-defined one is evaluated pair by pair on dense rows, by several goroutines
-// at once, and must be symmetric and positive semidefinite for the solvers above
-// to mean anything.
+// The first four depend on x−z only (ShiftInvariant), have values in [0, 1] and k(x, x) = 1 (Bounded01). Any type with
+// Eval and String is a Kernel. A user-defined kernel is evaluated pair by pair on dense rows, by several goroutines at
+// once. It must be symmetric and positive semidefinite, otherwise the results of the solvers are meaningless.
 //
 // # User-defined kernels
 //
-// What else a kernel can do it says by methods, which the built-in ones have too:
+// A kernel declares further abilities by methods, which the built-in kernels have too:
 //
 //	Radial          k = g(‖x−z‖²) by rows: tiles from BLAS, in 1.3 to 1.4 times the Gaussian's time for 1/(1+r²/2σ²)
 //	Mixture         a Radial's spectral measure: Fourier features
@@ -28,36 +25,35 @@
 //	Validate        which parameters it may have
 //	EvalTile        Eval of many pairs at once, where a call is expensive
 //
-// Profile and EvalTile are called once for a tile.
+// Profile and EvalTile are called once per tile.
 //
-// Register gives it a name, for model files, checkpoints, ranks and command lines (Parse).
+// Register gives a kernel a name for model files, checkpoints, ranks and command lines (Parse).
 //
 // # Tiles
 //
-// Tile64 and Tile32 fill a block of the kernel matrix. Gaussian, Matérn and
-// polynomial kernels are functions of (xᵀz, ‖x‖², ‖z‖²) and share one fast path:
-// inner products by BLAS, then, row by row,
+// Tile64 and Tile32 fill a block of the kernel matrix. Gaussian, Matérn and polynomial kernels are functions of (xᵀz,
+// ‖x‖², ‖z‖²) and share a fast method: inner products by BLAS, then, row by row,
 //
 //	r² = max(0, ‖x‖² + ‖z‖² − 2xᵀz)
 //
-// and the kernel. The Laplacian forms |x−z| coordinate by coordinate, which no
-// BLAS does, and is the slowest of them.
+// and the kernel. The Laplacian forms |x−z| coordinate by coordinate, for which BLAS has no routine, and is the
+// slowest.
 //
 // # Precision
 //
-// Arithmetic says in which precision the inner products of a float32 tile are formed. Float32 is twice as fast, and
-// wrong by about ε·max‖x‖²/(2σ²) relative to k with ε = 6e-8, since r² cancels; this error is alike for whole rows, so
-// it grows with ‖K‖₂ while rounding grows with √n only. Package gram measures it and chooses. In Float32 the panels
-// should come from points.NewPanel32, whose norms belong to the rounded points. Origin says which points are better
-// moved to their mean first, in either precision. Everything after the inner product (r², the argument of the
-// exponential) is float64; the exponential of a float32 tile is simd.Exp32.
+// Arithmetic selects the precision in which the inner products of a float32 tile are formed. Float32 is twice as fast.
+// Its error relative to k is about ε·max‖x‖²/(2σ²) with ε = 6e-8, because r² is formed with cancellation. This error is
+// correlated along rows, so it grows like ‖K‖₂, whereas independent rounding errors grow like √n. Package gram measures
+// the error and chooses. With Float32, panels should come from points.NewPanel32, whose norms belong to the rounded
+// points. NewPlacement decides whether points should be shifted by their mean first, in either precision. Everything
+// after the inner product (r² and the argument of the exponential) is computed in float64; the exponential of a float32
+// tile is simd.Exp32.
 //
-// A value whose exponential is below 2^-100 (float32) or 2^-200 (float64) is
-// stored as 0: it is less than any error above, and without it the products with
-// K would meet subnormal numbers, which cost up to a hundred times a normal one.
+// A value whose exponential is below 2^-100 (float32) or 2^-200 (float64) is stored as 0. It is smaller than any error
+// above. If it were stored, products with K would meet subnormal numbers, which are up to a hundred times slower.
 //
 // # References
 //
-// C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine Learning,
-// MIT Press 2006, section 4.2 (Matérn with ν = 3/2, 5/2: equation 4.17).
+// C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine Learning, MIT Press 2006, section 4.2 (Matérn
+// with ν = 3/2, 5/2: equation 4.17).
 package kernel

@@ -4,8 +4,7 @@ import (
 	"fmt"
 )
 
-// Func is a user-defined kernel, k(x, z) = F(x, z), of which nothing else is known: it is evaluated
-// pair by pair.
+// Func is a user-defined kernel k(x, z) = F(x, z) without further known properties. It is evaluated pair by pair.
 type Func struct {
 	Name string
 	F    func(x, z []float64) float64
@@ -21,7 +20,7 @@ func (k Func) String() string {
 	return k.Name
 }
 
-// Validate checks that there is a function.
+// Validate returns an error if F is nil.
 func (k Func) Validate() error {
 	if k.F == nil {
 		return fmt.Errorf("kernel: %v has no function F", k)

@@ -12,7 +12,7 @@ type Gaussian struct{ Sigma float64 }
 
 func init() { register("gaussian", Gaussian{1}) }
 
-// Title is the name for titles and legends.
+// Title returns the name of the kernel for titles and legends.
 func (Gaussian) Title() string { return "Gaussian" }
 
 // Scale implements Scaled: σ.
@@ -26,12 +26,12 @@ func (k Gaussian) Derivative(_, value float64) float64 { return -value / (2 * k.
 
 // Eval implements Kernel.
 func (k Gaussian) Eval(x, z []float64) float64 {
-	return math.Exp(-dist2(x, z) / (2 * k.Sigma * k.Sigma))
+	return math.Exp(-squaredDistance(x, z) / (2 * k.Sigma * k.Sigma))
 }
 
-func (k Gaussian) String() string { return "gaussian(sigma=" + g(k.Sigma) + ")" }
+func (k Gaussian) String() string { return "gaussian(sigma=" + formatFloat(k.Sigma) + ")" }
 
-// Validate checks σ.
+// Validate returns an error if σ is out of range.
 func (k Gaussian) Validate() error { return checkSigma("gaussian", k.Sigma) }
 
 // Slope returns 1/(2σ²).
@@ -40,10 +40,10 @@ func (k Gaussian) Slope() float64 { return 1 / (2 * k.Sigma * k.Sigma) }
 // Spread returns 1/σ: exp(−‖δ‖²/2σ²) is the characteristic function of N(0, I/σ²).
 func (k Gaussian) Spread(rng.Stream) float64 { return 1 / k.Sigma }
 
-// Decreasing says that exp(−r²/(2σ²)) never rises.
+// Decreasing implements Decreasing: exp(−r²/(2σ²)) never increases with r.
 func (Gaussian) Decreasing() {}
 
-// Profile sets dst = exp(−r²/(2σ²)).
+// Profile sets dst = exp(−r²/(2σ²)) for squared distances r² = sq.
 func (k Gaussian) Profile(dst, sq []float64) { simd.Exp64(dst, sq, -1/(2*k.Sigma*k.Sigma), flush64) }
 
 // exponent implements exponential.

@@ -9,10 +9,11 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Kernel is a symmetric positive semidefinite function of two points of the same dimension. One whose calls are
-// expensive can have a method EvalTile(dst, x, z []float64, nx, nz int), which sets dst[i·nz+j] to k(x_i, z_j), i < nx,
-// j < nz, for rows x_i and z_j that lie one after the other. What holds for Eval holds for it, and Check compares the
-// two.
+// Kernel is a symmetric positive semidefinite function of two points of the same dimension.
+//
+// A kernel whose calls are expensive can have a method EvalTile(dst, x, z []float64, nx, nz int). It sets dst[i·nz+j]
+// to k(x_i, z_j) for i < nx and j < nz, where the rows x_i and z_j are stored one after the other. It has the same
+// obligations as Eval, and Check compares the two.
 type Kernel interface {
 	// Eval returns k(x, z) in float64. It must not keep or change x and z, and
 	// must allow calls from several goroutines.
@@ -21,9 +22,11 @@ type Kernel interface {
 	String() string
 }
 
-func g(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+// formatFloat returns v in the shortest notation that has the same bits.
+func formatFloat(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-func dist2(x, z []float64) float64 {
+// squaredDistance returns ‖x−z‖₂².
+func squaredDistance(x, z []float64) float64 {
 	var s float64
 	for j, v := range x {
 		d := v - z[j]
@@ -32,8 +35,8 @@ func dist2(x, z []float64) float64 {
 	return s
 }
 
-// Validate returns an error of one line if k is nil or a parameter of it is out of its range, which a
-// user-defined kernel says by a method Validate() error.
+// Validate returns an error of one line if k is nil or one of its parameters is out of range. A user-defined kernel
+// checks its parameters in a method Validate() error.
 func Validate(k Kernel) error {
 	if k == nil {
 		return errors.New("kernel: no kernel given")
@@ -46,6 +49,7 @@ func Validate(k Kernel) error {
 
 type validator interface{ Validate() error }
 
+// checkSigma returns an error if σ is so small or large that σ² loses digits.
 func checkSigma(name string, sigma float64) error {
 	if !(sigma >= 1e-150 && sigma <= 1e150) { // its square overflows or loses digits
 		return fmt.Errorf("kernel: %s has sigma = %v, want a number from 1e-150 to 1e150", name, sigma)
@@ -53,22 +57,21 @@ func checkSigma(name string, sigma float64) error {
 	return nil
 }
 
-// BuiltIn reports whether k is one of this package's kernels, of which all is known.
+// BuiltIn reports whether k is one of the kernels of this package, whose properties are all known.
 func BuiltIn(k Kernel) bool {
-	return builtIn[reflect.TypeOf(k)] // not by a method, which a type that embeds a kernel of this package has too
+	return builtIn[reflect.TypeOf(k)] // a method would also be found in a type that embeds a built-in kernel
 }
 
-// ByPairs reports whether k is evaluated pair by pair, as nothing but Eval is known of it.
+// ByPairs reports whether k is evaluated pair by pair, because only Eval is known.
 func ByPairs(k Kernel) bool { return ArgumentOf(k) == UnknownArgument }
 
-// Costly reports whether each entry of K is a call of Eval, which may take as long as 10⁴ multiplications.
+// Costly reports whether every entry of K needs a call of Eval, which may take as long as 10⁴ multiplications.
 func Costly(k Kernel) bool {
 	_, tiles := k.(tiler)
 	return ByPairs(k) && !tiles && AsPrecomputed(k) == nil
 }
 
-// ShiftInvariant reports whether k is known to depend on x−z only, so that all
-// points may be moved together.
+// ShiftInvariant reports whether k is known to depend on x−z only. All points may then be shifted by the same vector.
 func ShiftInvariant(k Kernel) bool {
 	a := ArgumentOf(k)
 	return a == SquaredDistance || a == L1Distance
@@ -77,7 +80,7 @@ func ShiftInvariant(k Kernel) bool {
 // Bounded01 reports whether k is known to have values in [0, 1] and k(x, x) = 1.
 func Bounded01(k Kernel) bool { return BuiltIn(k) && ShiftInvariant(k) }
 
-// Diag returns k(x_i, x_i) for all points, in float64, times their weights.
+// Diag returns k(x_i, x_i) times the weight for all points, in float64.
 func Diag(k Kernel, x points.Points) []float64 {
 	x, factors := points.Split(x)
 	diag := diagonal(k, x)
@@ -87,12 +90,13 @@ func Diag(k Kernel, x points.Points) []float64 {
 	return diag
 }
 
+// diagonal is Diag without weights.
 func diagonal(k Kernel, x points.Points) []float64 {
 	n, d := x.Dims()
 	diag := make([]float64, n)
 	switch {
 	case ShiftInvariant(k):
-		k.(profile).Profile(diag, diag) // of ‖x−x‖
+		k.(profile).Profile(diag, diag) // ‖x−x‖ = 0
 	case ArgumentOf(k) == InnerProduct:
 		k.(profile).Profile(diag, points.SqNorms(x))
 	default:

@@ -12,7 +12,7 @@ type Laplacian struct{ Sigma float64 }
 
 func init() { register("laplacian", Laplacian{1}) }
 
-// Title is the name for titles and legends.
+// Title returns the name of the kernel for titles and legends.
 func (Laplacian) Title() string { return "Laplacian" }
 
 // Scale implements Scaled: σ.
@@ -26,7 +26,7 @@ func (k Laplacian) Derivative(_, value float64) float64 { return -value / k.Sigm
 
 func (Laplacian) argument() Argument { return L1Distance }
 
-// Decreasing says that exp(−r/σ) never rises.
+// Decreasing implements Decreasing: exp(−r/σ) never increases with r.
 func (Laplacian) Decreasing() {}
 
 // Eval implements Kernel.
@@ -38,13 +38,13 @@ func (k Laplacian) Eval(x, z []float64) float64 {
 	return math.Exp(-s / k.Sigma)
 }
 
-func (k Laplacian) String() string { return "laplacian(sigma=" + g(k.Sigma) + ")" }
+func (k Laplacian) String() string { return "laplacian(sigma=" + formatFloat(k.Sigma) + ")" }
 
-// Validate checks σ.
+// Validate returns an error if σ is out of range.
 func (k Laplacian) Validate() error { return checkSigma("laplacian", k.Sigma) }
 
-// Frequency draws independent Cauchy variables of scale 1/σ: exp(−‖δ‖₁/σ) = Π_c exp(−|δ_c|/σ), each
-// factor the characteristic function of one.
+// Frequency draws independent Cauchy variables of scale 1/σ. exp(−‖δ‖₁/σ) = Π_c exp(−|δ_c|/σ), and each factor is the
+// characteristic function of such a variable.
 func (k Laplacian) Frequency(w []float64, g rng.Stream) {
 	g.Float64s(w, 0)
 	for c, u := range w {
@@ -71,11 +71,11 @@ func (k Laplacian) Profile32(dst []float32, dist []float64) {
 	simd.Exp32(dst, dst)
 }
 
-// entryError implements erring: |x−z| is relatively exact in Differences; else |x−z|−|x|−|z| is added up for sparse
-// points, and x−m is rounded for points that were moved.
+// entryError implements erringKernel. With Differences, |x−z| has a small relative error. Otherwise, sparse points sum
+// |x−z|−|x|−|z|, which cancels, and points shifted by their mean have rounded coordinates.
 func (k Laplacian) entryError(dim float64, arith Arithmetic, e PointSummary) float64 {
 	if arith != Differences && (e.Sparse || e.Shifted) {
-		return min(1, cancelled(dim, math.Sqrt(dim*e.MaxSq)/k.Sigma))
+		return min(1, cancellationError(dim, math.Sqrt(dim*e.MaxSq)/k.Sigma))
 	}
 	return (dim + 16) * unit
 }

@@ -20,7 +20,7 @@ func init() {
 	register("matern52", Matern52{1})
 }
 
-// Title is the name for titles and legends.
+// Title returns the name of the kernel for titles and legends.
 func (Matern32) Title() string { return "Matérn 3/2" }
 
 // Scale implements Scaled: σ.
@@ -36,38 +36,38 @@ func (k Matern32) Derivative(sq, value float64) float64 {
 
 // Eval implements Kernel.
 func (k Matern32) Eval(x, z []float64) float64 {
-	u := min(math.Sqrt(3*dist2(x, z))/k.Sigma, beyond) // √3r/σ
+	u := min(math.Sqrt(3*squaredDistance(x, z))/k.Sigma, maxMaternArgument) // √3r/σ
 	return (1 + u) * math.Exp(-u)
 }
 
-func (k Matern32) String() string { return "matern32(sigma=" + g(k.Sigma) + ")" }
+func (k Matern32) String() string { return "matern32(sigma=" + formatFloat(k.Sigma) + ")" }
 
-// Validate checks σ.
+// Validate returns an error if σ is out of range.
 func (k Matern32) Validate() error { return checkSigma("matern32", k.Sigma) }
 
 // Slope returns 3/(2σ²): the derivative is −3/(2σ²)·e^−u, u = √3r/σ.
 func (k Matern32) Slope() float64 { return 3 / (2 * k.Sigma * k.Sigma) }
 
-// Spread draws 1/(σ√(χ²(3)/3)): see matern.
-func (k Matern32) Spread(g rng.Stream) float64 { return matern(k.Sigma, 3, g) }
+// Spread draws 1/(σ√(χ²(3)/3)): see maternSpread.
+func (k Matern32) Spread(g rng.Stream) float64 { return maternSpread(k.Sigma, 3, g) }
 
-// Decreasing says that (1+u)e^−u never rises.
+// Decreasing implements Decreasing: (1+u)e^−u never increases with u.
 func (Matern32) Decreasing() {}
 
 // Profile sets dst = (1+u)·e^−u, u = √3r/σ.
 func (k Matern32) Profile(dst, sq []float64) {
-	matern64(dst, sq, math.Sqrt(3)/k.Sigma, func(u float64) float64 { return 1 + u })
+	maternProfile64(dst, sq, math.Sqrt(3)/k.Sigma, func(u float64) float64 { return 1 + u })
 }
 
 // Profile32 is Profile in float32.
 func (k Matern32) Profile32(dst []float32, sq []float64) {
-	maternArgs(dst, sq, -math.Sqrt(3)/k.Sigma) // −√3r/σ
+	maternExponentials(dst, sq, -math.Sqrt(3)/k.Sigma) // −√3r/σ
 	for b, v := range sq {
 		dst[b] *= 1 - float32(v)
 	}
 }
 
-// Title is the name for titles and legends.
+// Title returns the name of the kernel for titles and legends.
 func (Matern52) Title() string { return "Matérn 5/2" }
 
 // Scale implements Scaled: σ.
@@ -84,60 +84,60 @@ func (k Matern52) Derivative(sq, value float64) float64 {
 
 // Eval implements Kernel.
 func (k Matern52) Eval(x, z []float64) float64 {
-	u := min(math.Sqrt(5*dist2(x, z))/k.Sigma, beyond) // √5r/σ, so that 5r²/(3σ²) = u²/3
+	u := min(math.Sqrt(5*squaredDistance(x, z))/k.Sigma, maxMaternArgument) // √5r/σ, so that 5r²/(3σ²) = u²/3
 	return (1 + u + u*u/3) * math.Exp(-u)
 }
 
-func (k Matern52) String() string { return "matern52(sigma=" + g(k.Sigma) + ")" }
+func (k Matern52) String() string { return "matern52(sigma=" + formatFloat(k.Sigma) + ")" }
 
-// Validate checks σ.
+// Validate returns an error if σ is out of range.
 func (k Matern52) Validate() error { return checkSigma("matern52", k.Sigma) }
 
 // Slope returns 5/(6σ²): the derivative is −5/(6σ²)·(1+u)e^−u, u = √5r/σ.
 func (k Matern52) Slope() float64 { return 5 / (6 * k.Sigma * k.Sigma) }
 
-// Spread draws 1/(σ√(χ²(5)/5)): see matern.
-func (k Matern52) Spread(g rng.Stream) float64 { return matern(k.Sigma, 5, g) }
+// Spread draws 1/(σ√(χ²(5)/5)): see maternSpread.
+func (k Matern52) Spread(g rng.Stream) float64 { return maternSpread(k.Sigma, 5, g) }
 
-// Decreasing says that (1+u+u²/3)e^−u never rises.
+// Decreasing implements Decreasing: (1+u+u²/3)e^−u never increases with u.
 func (Matern52) Decreasing() {}
 
 // Profile sets dst = (1+u+u²/3)·e^−u, u = √5r/σ.
 func (k Matern52) Profile(dst, sq []float64) {
-	matern64(dst, sq, math.Sqrt(5)/k.Sigma, func(u float64) float64 { return 1 + u + u*u/3 })
+	maternProfile64(dst, sq, math.Sqrt(5)/k.Sigma, func(u float64) float64 { return 1 + u + u*u/3 })
 }
 
 // Profile32 is Profile in float32.
 func (k Matern52) Profile32(dst []float32, sq []float64) {
-	maternArgs(dst, sq, -math.Sqrt(5)/k.Sigma) // −√5r/σ
+	maternExponentials(dst, sq, -math.Sqrt(5)/k.Sigma) // −√5r/σ
 	for b, v := range sq {
 		v := float32(v)
 		dst[b] *= 1 - v + v*v/3
 	}
 }
 
-// beyond stands for every larger u in a polynomial of u times e^−u, so that this is 0 where
-// the polynomial would overflow: e^−beyond is 0 in float64.
-const beyond = 1000
+// maxMaternArgument replaces every larger u in a polynomial of u times e^−u. e^−maxMaternArgument is 0 in float64, so
+// the product is 0 even if the polynomial of the original u would overflow.
+const maxMaternArgument = 1000
 
-// matern draws the spread of a Matérn kernel of order ν: its spectral density (Rasmussen and Williams
+// maternSpread draws the spread of a Matérn kernel of order ν = freedom/2. Its spectral density (Rasmussen and Williams
 // 2006, equation 4.15, here in angular frequency) is
 //
-//	p(w) ∝ (2ν/σ² + ‖w‖²)^(−ν−d/2) ∝ (1 + ‖σw‖²/(2ν))^(−(2ν+d)/2),
+//	p(w) ∝ (2ν/σ² + ‖w‖²)^(−ν−d/2) ∝ (1 + ‖σw‖²/(2ν))^(−(2ν+d)/2).
 //
-// the density of σw multivariate Student t with 2ν degrees of freedom: σw = ξ/√(χ²/2ν), ξ ∼ N(0, I),
-// one χ² ∼ χ²(2ν) for all coordinates.
-func matern(sigma, freedom float64, g rng.Stream) float64 {
+// So σw has a multivariate Student t distribution with 2ν degrees of freedom: σw = ξ/√(χ²/2ν), ξ ∼ N(0, I), with one χ²
+// ∼ χ²(2ν) for all coordinates.
+func maternSpread(sigma, freedom float64, g rng.Stream) float64 {
 	return 1 / (sigma * math.Sqrt(g.ChiSquare(0, freedom)/freedom))
 }
 
-// matern64 sets dst = p(u)·e^−u, u = c·√sq.
-func matern64(dst, sq []float64, c float64, p func(u float64) float64) {
+// maternProfile64 sets dst = p(u)·e^−u, u = c·√sq.
+func maternProfile64(dst, sq []float64, c float64, p func(u float64) float64) {
 	var u [64]float64
 	for len(sq) > 0 {
 		n := min(len(sq), len(u))
 		for b, r2 := range sq[:n] {
-			u[b] = min(c*math.Sqrt(r2), beyond)
+			u[b] = min(c*math.Sqrt(r2), maxMaternArgument)
 		}
 		simd.Exp64(dst[:n], u[:n], -1, flush64)
 		for b, v := range u[:n] {
@@ -147,8 +147,8 @@ func matern64(dst, sq []float64, c float64, p func(u float64) float64) {
 	}
 }
 
-// maternArgs sets sq[b] = a, a = c·√sq[b] rounded to float32, and dst[b] = e^a.
-func maternArgs(dst []float32, sq []float64, c float64) {
+// maternExponentials sets sq[b] = a, where a = c·√sq[b] rounded to float32, and dst[b] = e^a.
+func maternExponentials(dst []float32, sq []float64, c float64) {
 	dst = dst[:len(sq)]
 	for b, r2 := range sq {
 		dst[b] = arg32(c * math.Sqrt(r2))

@@ -8,30 +8,31 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// medianOf is the number of points whose distances MedianDistance takes.
-const medianOf = 1000
+// medianSampleSize is the largest number of points whose distances MedianDistance computes.
+const medianSampleSize = 1000
 
-// MedianDistance returns the median of ‖x_i−x_j‖₂, or of ‖x_i−x_j‖₁ if l1 is set, over all pairs of the points, or of
-// 1,000 of them drawn at random, always the same: a common first guess of a bandwidth σ (the "median heuristic"), as
-// Middle has it: 0 if all points are the same.
+// MedianDistance returns the median distance of all pairs of points, ‖x_i−x_j‖₁ if l1 is set and ‖x_i−x_j‖₂ otherwise.
+// If there are more than 1,000 points, it uses 1,000 of them drawn at random, always the same. The median is a common
+// initial value of a bandwidth σ (the "median heuristic"). It is computed by PositiveMedian, and is 0 if all points are
+// equal.
 func MedianDistance(x points.Points, l1 bool) float64 {
 	n, _ := x.Dims()
-	if n > medianOf {
-		x, n = points.Gather(x, rng.New(0).Sub("median distance").Perm(n)[:medianOf]), medianOf
+	if n > medianSampleSize {
+		x, n = points.Gather(x, rng.New(0).Sub("median distance").Perm(n)[:medianSampleSize]), medianSampleSize
 	}
-	term, sums := func(e float64) float64 { return e * e }, points.SqDist64
+	term, pairSums := func(e float64) float64 { return e * e }, points.SqDist64
 	if l1 {
-		term, sums = math.Abs, points.SumDist64
+		term, pairSums = math.Abs, points.SumDist64
 	}
 	tile := make([]float64, n*n)
-	if sparse, ok := x.(*points.CSR); ok { // in the time that their entries take
+	if sparse, ok := x.(*points.CSR); ok { // costs time proportional to the nonzeros
 		for i := range n {
 			for j := range i {
 				tile[i*n+j] = points.SparseSum(sparse, i, sparse, j, term)
 			}
 		}
 	} else {
-		sums(tile, n, x, x, new(points.Workspace))
+		pairSums(tile, n, x, x, new(points.Workspace))
 	}
 	dist := tile[:0]
 	for i := range n {
@@ -45,15 +46,15 @@ func MedianDistance(x points.Points, l1 bool) float64 {
 	return PositiveMedian(dist)
 }
 
-// Middle sorts numbers that are not negative and returns the median, or, if that is 0, as where most points are alike,
-// the median of those above 0; 0 if there are none.
+// PositiveMedian sorts the nonnegative numbers v and returns their median. If that is 0, because most points are equal,
+// it returns the median of the positive numbers, or 0 if there are none.
 func PositiveMedian(v []float64) float64 {
 	slices.Sort(v)
 	if len(v) > 0 && v[len(v)/2] > 0 {
 		return v[len(v)/2]
 	}
-	first, _ := slices.BinarySearch(v, math.SmallestNonzeroFloat64)
-	if v = v[first:]; len(v) == 0 {
+	start, _ := slices.BinarySearch(v, math.SmallestNonzeroFloat64)
+	if v = v[start:]; len(v) == 0 {
 		return 0
 	}
 	return v[len(v)/2]

@@ -15,17 +15,17 @@ type Polynomial struct {
 	Degree       int
 }
 
-// The search of package tune tries the degrees 2, 3 and 4.
+// The first prototype has the default parameters. The search of package tune tries the others, of degrees 2, 3 and 4.
 func init() {
 	register("polynomial", Polynomial{0.01, 1, 3}, Polynomial{1, 1, 2}, Polynomial{1, 1, 3}, Polynomial{1, 1, 4})
 }
 
 func (Polynomial) argument() Argument { return InnerProduct }
 
-// Title is the name for titles and legends.
+// Title returns the name of the kernel for titles and legends.
 func (Polynomial) Title() string { return "polynomial" }
 
-// prose names the kernel with its parameters, for the title of a picture.
+// prose describes the kernel and its parameters in words, for the title of a figure.
 func (k Polynomial) prose() string {
 	return fmt.Sprintf("polynomial kernel of degree %d, γ = %.4g, c = %.4g", k.Degree, k.Gamma, k.Coef0)
 }
@@ -33,13 +33,13 @@ func (k Polynomial) prose() string {
 // Scale implements Scaled: 1/γ.
 func (k Polynomial) Scale() float64 { return 1 / k.Gamma }
 
-// WithScale implements Scaled. γ is rounded to three digits, as a search needs no more.
+// WithScale implements Scaled. γ is rounded to three digits, which is enough for a search.
 func (k Polynomial) WithScale(scale float64) Kernel {
 	k.Gamma = outward.Rounded(1/scale, 3)
 	return k
 }
 
-// Derivative implements Differentiable: γq(γp+c)^(q−1) of an inner product p.
+// Derivative implements Differentiable: γq(γp+c)^(q−1) for an inner product p.
 func (k Polynomial) Derivative(p, _ float64) float64 {
 	if k.Degree == 1 {
 		return k.Gamma
@@ -57,7 +57,8 @@ func (k Polynomial) Eval(x, z []float64) float64 {
 }
 
 func (k Polynomial) String() string {
-	return "polynomial(gamma=" + g(k.Gamma) + ", coef0=" + g(k.Coef0) + ", degree=" + strconv.Itoa(k.Degree) + ")"
+	return "polynomial(gamma=" + formatFloat(k.Gamma) + ", coef0=" + formatFloat(k.Coef0) + ", degree=" +
+		strconv.Itoa(k.Degree) + ")"
 }
 
 // power returns v^q, q ≥ 1, by multiplication.
@@ -80,7 +81,7 @@ func power(v float64, q int) float64 {
 	return p * v
 }
 
-// Validate checks γ, c and q.
+// Validate returns an error if γ, c or q is out of range.
 func (k Polynomial) Validate() error {
 	switch {
 	case !positive(k.Gamma):
@@ -95,15 +96,15 @@ func (k Polynomial) Validate() error {
 
 func positive(v float64) bool { return v > 0 && !math.IsInf(v, 1) }
 
-// Profile sets dst = (γp+c)^q of inner products p.
+// Profile sets dst = (γp+c)^q for inner products p.
 func (k Polynomial) Profile(dst, inner []float64) {
 	for b, p := range inner {
 		dst[b] = power(k.Gamma*p+k.Coef0, k.Degree)
 	}
 }
 
-// entryError implements erring: the base γp+c is wrong by (d+4)u of γ‖x‖‖z‖+c, whose q-th power is at most
-// √(k(x,x)·k(z,z)).
+// entryError implements erringKernel. The base γp+c has an error of at most (d+4)u·(γ‖x‖‖z‖+c), and (γ‖x‖‖z‖+c)^q is at
+// most √(k(x,x)·k(z,z)).
 func (k Polynomial) entryError(dim float64, _ Arithmetic, _ PointSummary) float64 {
 	return (float64(k.Degree)*(dim+4) + 8) * unit
 }

@@ -11,26 +11,26 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Precomputed is a kernel whose matrix K, N×N, is given. A point is the number i = 0 … N−1 of a row of K (Rows), and
-// k(x_i, x_j) = K_ij. A new point z, which has no row, is the N numbers k(z, x_0) … k(z, x_{N−1}): of it and point j,
-// k is the j-th. Two new points have no k: NaN. That K is positive semi-definite is not known (Semidefinite).
+// Precomputed is a kernel whose matrix K, N×N, is given. A training point is the number i = 0 … N−1 of a row of K (see
+// Rows), and k(x_i, x_j) = K_ij. A new point z, which has no row, is the vector of the N numbers k(z, x_0) …
+// k(z, x_{N−1}), so k(z, x_j) is its j-th number. The kernel of two new points is not defined: Eval returns NaN. K is
+// not known to be positive semi-definite (Semidefinite).
 type Precomputed struct {
-	n   int
-	sum string // checksum of the lower half of K
-	// *points.Dense or *points.Dense32, of which the lower half counts; nil in a model that was loaded
-	k     points.Points
-	sizes []float64 // max_j |K_ij|
+	n        int
+	checksum string        // of the lower triangle of K
+	matrix   points.Points // *points.Dense or *points.Dense32, lower triangle; nil in a loaded model
+	sizes    []float64     // max_j |K_ij| for each row i
 }
 
 var _ Kernel = (*Precomputed)(nil)
 
-// asymmetry is what K_ij and K_ji may differ by, relative to √(K_iiK_jj), or to themselves where they are larger:
-// rounding in float32, but no more.
+// asymmetry is the largest accepted difference of K_ij and K_ji, relative to the larger of √(K_iiK_jj) and |K_ij|. It
+// accepts rounding in float32, but not more.
 const asymmetry = 1e-6
 
-// NewPrecomputed returns the kernel of K, which is not copied if it is points.Dense or points.Dense32, and must not
-// change any more. The lower half of K counts. It returns an error that says where K is not square, not finite, or
-// not symmetric to 1e-6 of √(K_iiK_jj).
+// NewPrecomputed returns the kernel of K. Only the lower triangle of K is used. If K is points.Dense or points.Dense32,
+// it is not copied and must not change afterwards. NewPrecomputed returns an error with the place if K is not square,
+// not finite, or not symmetric to 1e-6 of √(K_iiK_jj).
 func NewPrecomputed(k points.Points) (*Precomputed, error) {
 	n, d := k.Dims()
 	if n != d || n < 2 {
@@ -46,40 +46,41 @@ func NewPrecomputed(k points.Points) (*Precomputed, error) {
 		points.Panel64To(k, dense.Data, n)
 		k = dense
 	}
-	p := &Precomputed{n: n, k: k, sizes: make([]float64, n)}
-	h, row := sha256.New(), make([]float64, n)
+	p := &Precomputed{n: n, matrix: k, sizes: make([]float64, n)}
+	hash, row := sha256.New(), make([]float64, n)
 	for i := range n {
 		k.RowTo(row, i)
 		for j, v := range row[:i+1] {
 			p.sizes[i], p.sizes[j] = max(p.sizes[i], math.Abs(v)), max(p.sizes[j], math.Abs(v))
-			off, size := math.Abs(v-p.at(j, i)), math.Sqrt(math.Abs(row[i]))*math.Sqrt(math.Abs(p.at(j, j)))
-			if off > asymmetry*max(size, math.Abs(v)) {
+			difference := math.Abs(v - p.entry(j, i))
+			scale := math.Sqrt(math.Abs(row[i])) * math.Sqrt(math.Abs(p.entry(j, j)))
+			if difference > asymmetry*max(scale, math.Abs(v)) {
 				return nil,
 					fmt.Errorf("kernel: K is not symmetric: entry (%d, %d) is %g and (%d, %d) is %g, %.3g apart, "+
 						"more than %g of √(K_iiK_jj): want K(train, train), such as (K+Kᵀ)/2",
-						i, j, v, j, i, p.at(j, i), off, asymmetry)
+						i, j, v, j, i, p.entry(j, i), difference, asymmetry)
 			}
 		}
 		for _, v := range row[:i+1] {
 			var b [8]byte
 			binary.LittleEndian.PutUint64(b[:], math.Float64bits(v))
-			h.Write(b[:])
+			hash.Write(b[:])
 		}
 	}
-	p.sum = fmt.Sprintf("%x", h.Sum(nil)[:8])
+	p.checksum = fmt.Sprintf("%x", hash.Sum(nil)[:8])
 	return p, nil
 }
 
-// at returns entry (i, j) as it is stored.
-func (k *Precomputed) at(i, j int) float64 {
-	if m, ok := k.k.(*points.Dense32); ok {
+// entry returns entry (i, j) of the stored matrix.
+func (k *Precomputed) entry(i, j int) float64 {
+	if m, ok := k.matrix.(*points.Dense32); ok {
 		return float64(m.Data[i*m.Stride+j])
 	}
-	m := k.k.(*points.Dense)
+	m := k.matrix.(*points.Dense)
 	return m.Data[i*m.Stride+j]
 }
 
-// Rows returns the points of a Precomputed: the numbers 0 … n−1 of its first n rows, in one column.
+// Rows returns the training points of a Precomputed with n rows: the numbers 0 … n−1, in one column.
 func Rows(n int) *points.Dense {
 	x := points.NewDense(n, 1, nil)
 	for i := range x.Data {
@@ -88,18 +89,18 @@ func Rows(n int) *points.Dense {
 	return x
 }
 
-// Given returns the Precomputed that k is; nil for none.
+// AsPrecomputed returns k as a *Precomputed, or nil if it is another kernel.
 func AsPrecomputed(k Kernel) *Precomputed {
 	p, _ := k.(*Precomputed)
 	return p
 }
 
-// Semidefinite reports whether K is known to be positive semi-definite: not of a Precomputed. Of a user-defined kernel
-// it is what being a Kernel means.
+// Semidefinite reports whether K is known to be positive semi-definite. It is not known for a Precomputed. A
+// user-defined kernel is trusted, because every Kernel has to be.
 func Semidefinite(k Kernel) bool { return AsPrecomputed(k) == nil }
 
-// Sizes returns s with |k(x_i, x_j)| ≤ √(s_i·s_j), given the diagonal of K: that itself, or of a kernel that is not
-// known to be positive semi-definite, the largest |K_ij| of row i, times its weight.
+// Sizes returns s with |k(x_i, x_j)| ≤ √(s_i·s_j), given the diagonal of K. It returns diag if k is known to be
+// positive semi-definite. Otherwise s_i is the largest |K_ij| of row i, times the weight of the point.
 func Sizes(k Kernel, x points.Points, diag []float64) []float64 {
 	p := AsPrecomputed(k)
 	if p == nil {
@@ -121,12 +122,12 @@ func Sizes(k Kernel, x points.Points, diag []float64) []float64 {
 // N returns the number of rows of K.
 func (k *Precomputed) N() int { return k.n }
 
-// Bytes returns the memory that K takes; 0 of nil.
+// Bytes returns the memory of K in bytes. It is 0 for a nil kernel and for one without K.
 func (k *Precomputed) Bytes() int64 {
-	if k == nil || k.k == nil {
+	if k == nil || k.matrix == nil {
 		return 0
 	}
-	return points.MemoryBytes(k.k)
+	return points.MemoryBytes(k.matrix)
 }
 
 // Eval implements Kernel.
@@ -135,72 +136,72 @@ func (k *Precomputed) Eval(x, z []float64) float64 {
 		x, z = z, x
 	}
 	v := [1]float64{math.NaN()}
-	if len(z) == 1 && (len(x) > 1 || k.k != nil) {
+	if len(z) == 1 && (len(x) > 1 || k.matrix != nil) {
 		k.rowTo(v[:], x, []int{int(z[0])})
 	}
 	return v[0]
 }
 
-// rowTo sets dst_b = k(x, x_j), j = to[b].
-func (k *Precomputed) rowTo(dst, x []float64, to []int) {
+// rowTo sets dst_b = k(x, x_j) for j = columns[b].
+func (k *Precomputed) rowTo(dst, x []float64, columns []int) {
 	if len(x) > 1 {
-		for b, j := range to {
+		for b, j := range columns {
 			dst[b] = x[j]
 		}
 		return
 	}
 	i := int(x[0])
-	for b, j := range to {
-		dst[b] = k.at(max(i, j), min(i, j))
+	for b, j := range columns {
+		dst[b] = k.entry(max(i, j), min(i, j))
 	}
 }
 
-// tile calls set with each row of a tile, for points z that are rows of K.
+// tile calls set with each row of a tile. The points z must be rows of K.
 func (k *Precomputed) tile(x, z points.Points, w *Workspace, set func(a int, row []float64)) {
 	nx, d := x.Dims()
 	nz, _ := z.Dims()
-	at, xa, row := buffer.Grow(&w.z, nz), buffer.Grow(&w.x, d), buffer.Grow(&w.row, nz)
-	points.Panel64To(z, at, 1)
-	to := buffer.Grow(&w.to, nz)
-	for b, j := range at {
-		to[b] = int(j)
+	numbers, xRow, row := buffer.Grow(&w.z, nz), buffer.Grow(&w.x, d), buffer.Grow(&w.row, nz)
+	points.Panel64To(z, numbers, 1)
+	columns := buffer.Grow(&w.columns, nz)
+	for b, j := range numbers {
+		columns[b] = int(j)
 	}
 	for a := range nx {
-		x.RowTo(xa, a)
-		k.rowTo(row, xa, to)
+		x.RowTo(xRow, a)
+		k.rowTo(row, xRow, columns)
 		set(a, row)
 	}
 }
 
-// Same is points.FirstEqual of points of a kernel: of a given K, whose points are numbers, that of the rows of K. New points
-// of a given K are told apart from all.
+// FirstEqual returns points.FirstEqual of the sets for the kernel k. The points of a Precomputed are numbers, and two
+// of them are equal if the rows of K are equal. New points of a Precomputed equal no other point.
 func FirstEqual(k Kernel, sets ...points.Points) []int {
 	p := AsPrecomputed(k)
-	if p == nil || p.k == nil {
+	if p == nil || p.matrix == nil {
 		return points.FirstEqual(sets...)
 	}
-	rows, first := points.FirstEqual(p.k), map[int]int{}
-	var same []int
+	firstRows, firstPoint := points.FirstEqual(p.matrix), map[int]int{}
+	var result []int
 	for _, x := range sets {
 		n, d := x.Dims()
-		v := make([]float64, d)
+		row := make([]float64, d)
 		for i := range n {
-			x.RowTo(v, i)
-			at := len(same)
+			x.RowTo(row, i)
+			index := len(result)
 			if d == 1 {
-				row := rows[int(v[0])]
-				if _, seen := first[row]; !seen {
-					first[row] = at
+				matrixRow := firstRows[int(row[0])]
+				if _, ok := firstPoint[matrixRow]; !ok {
+					firstPoint[matrixRow] = index
 				}
-				at = first[row]
+				index = firstPoint[matrixRow]
 			}
-			same = append(same, at)
+			result = append(result, index)
 		}
 	}
-	return same
+	return result
 }
 
-// CheckRows returns an error if a point is no row of K.
+// CheckRows returns an error if a point is not the number of a row of K.
 func (k *Precomputed) CheckRows(x points.Points) error {
 	n, d := x.Dims()
 	if d != 1 {
@@ -216,26 +217,28 @@ func (k *Precomputed) CheckRows(x points.Points) error {
 	return nil
 }
 
-// String names the kernel and K.
-func (k *Precomputed) String() string { return fmt.Sprintf("precomputed(rows=%d, sum=%s)", k.n, k.sum) }
+// String returns the name of the kernel, the number of rows and the checksum of K.
+func (k *Precomputed) String() string {
+	return fmt.Sprintf("precomputed(rows=%d, sum=%s)", k.n, k.checksum)
+}
 
-// given is what Spec.Params hold of a Precomputed.
-type given struct {
+// precomputedParams are the parameters of a Precomputed in Spec.Params.
+type precomputedParams struct {
 	Rows int
 	Sum  string
 }
 
-// spec returns what files say of the kernel.
+// spec returns the kernel as data, without K.
 func (k *Precomputed) spec() (Spec, error) {
-	b, err := json.Marshal(given{k.n, k.sum})
+	b, err := json.Marshal(precomputedParams{k.n, k.checksum})
 	return Spec{Name: precomputedName, Params: Params(b)}, err
 }
 
-// precomputed returns the kernel without its K.
-func precomputed(p Params) (*Precomputed, error) {
-	var g given
+// decodePrecomputed returns the kernel with the given parameters, without its K.
+func decodePrecomputed(p Params) (*Precomputed, error) {
+	var g precomputedParams
 	if err := json.Unmarshal([]byte(p), &g); err != nil || g.Rows < 2 {
 		return nil, fmt.Errorf("kernel: precomputed with the parameters %q: want rows ≥ 2 and sum", p)
 	}
-	return &Precomputed{n: g.Rows, sum: g.Sum}, nil
+	return &Precomputed{n: g.Rows, checksum: g.Sum}, nil
 }

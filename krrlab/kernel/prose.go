@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Title returns what a kernel with a given name in files is called in titles and legends: by its method Title() string,
-// such as "Gaussian", or else by that name.
+// Title returns the name of a kernel for titles and legends, given its name in files. A kernel sets it by a method
+// Title() string, which returns for example "Gaussian". Without the method Title returns the name itself.
 func Title(name string) string {
-	if k := find(named(name)); k != nil {
+	if k := find(hasName(name)); k != nil {
 		if t, ok := k.prototypes[0].(interface{ Title() string }); ok {
 			return t.Title()
 		}
@@ -16,14 +16,15 @@ func Title(name string) string {
 	return name
 }
 
-// Prose names the kernel in words, for the title of a picture: "Gaussian kernel, σ = 0.3", to four significant digits.
+// Prose describes the kernel in words for the title of a figure, such as "Gaussian kernel, σ = 0.3", with four
+// significant digits.
 func (s Spec) Prose() string {
 	k, err := FromSpec(s)
-	p, own := k.(interface{ prose() string })
+	p, hasProse := k.(interface{ prose() string })
 	switch {
 	case s.Name == precomputedName:
 		return "precomputed kernel"
-	case err == nil && own:
+	case err == nil && hasProse:
 		return p.prose()
 	case err == nil && s.Sigma > 0:
 		return fmt.Sprintf("%s kernel, σ = %.4g", Title(s.Name), s.Sigma)
@@ -31,7 +32,8 @@ func (s Spec) Prose() string {
 	return "kernel " + s.Short()
 }
 
-// InProse returns a text that names the kernel, such as that of a feature map, with Prose for it.
+// InProse returns text with every occurrence of the kernel's String replaced by Prose. The text describes, for example,
+// a feature map.
 func (s Spec) InProse(text string) string {
 	if k, err := FromSpec(s); err == nil {
 		text = strings.ReplaceAll(text, "of "+k.String(), "of the "+s.Prose())

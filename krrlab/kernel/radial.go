@@ -9,19 +9,19 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/tree"
 )
 
-// Radial is a kernel of r² = ‖x−z‖₂², k(x, z) = g(r²), built-in or user-defined. Its tiles are formed by
-// BLAS and row by row, where Eval takes pair by pair. A faster way to values in float32, such as simd.Exp32,
-// it can have as a method Profile32(dst []float32, sq []float64), which sets dst[i] to g(sq[i]), to 0 where
-// that is subnormal, and may overwrite sq.
+// Radial is a kernel k(x, z) = g(r²) of r² = ‖x−z‖₂², built-in or user-defined. Its tiles are formed by BLAS and by
+// rows, which is faster than calling Eval for each pair. A Radial can have a faster method for values in float32, such
+// as one based on simd.Exp32: Profile32(dst []float32, sq []float64) sets dst[i] to g(sq[i]), or to 0 if that is
+// subnormal, and may overwrite sq.
 type Radial interface {
 	Kernel
-	// Profile sets dst[i] = g(sq[i]) for all sq[i] ≥ 0. The slices have one length and may be the same
-	// one. It must allow calls from several goroutines.
+	// Profile sets dst[i] = g(sq[i]) for all sq[i] ≥ 0. The slices have the same length and may be identical. Profile
+	// must allow concurrent calls.
 	Profile(dst, sq []float64)
-	// Slope returns |g′(0)|, or +Inf where that is infinite or not known. Certain bounds rest on it: K is
-	// formed from inner products where it shows that their rounding does not matter, and else from
-	// differences, some ten times slower. It bounds |g′| everywhere: a positive semi-definite
-	// g(r²) is ∫cos(rt)dμ(t), whose derivative by r is at most r∫t²dμ(t) = 2r|g′(0)|.
+	// Slope returns |g′(0)|, or +Inf if it is infinite or unknown. Proved error bounds depend on it: K is formed from
+	// inner products if Slope shows that their rounding is harmless, and otherwise from differences, about ten times
+	// slower. |g′(0)| bounds |g′| everywhere: a positive semi-definite g(r²) is ∫cos(rt)dμ(t), whose derivative with
+	// respect to r is at most r∫t²dμ(t) = 2r|g′(0)|.
 	Slope() float64
 }
 
@@ -29,23 +29,23 @@ type Radial interface {
 //
 //	k(x, z) = g(0)·E exp(−s²‖x−z‖²/2),
 //
-// as each is that is positive semi-definite in all dimensions (I. J. Schoenberg, Ann. of Math. 39,
-// 1938). So its spectral measure is the law of s·ξ, ξ ∼ N(0, I), and it has Fourier features.
+// Every Radial that is positive semi-definite in all dimensions is one (I. J. Schoenberg, Ann. of Math. 39, 1938). Its
+// spectral measure is the distribution of s·ξ, ξ ∼ N(0, I), so it has Fourier features.
 type Mixture interface {
 	Radial
-	// Spread draws s, a function of the stream, which is its own.
+	// Spread draws s from the stream g, which is used for nothing else.
 	Spread(g rng.Stream) float64
 }
 
-// Spectral is a kernel of x−z with a spectral measure: k(x, z) = k(x, x)·E cos wᵀ(x−z). It has Fourier
-// features.
+// Spectral is a kernel of x−z with a known spectral measure, k(x, z) = k(x, x)·E cos wᵀ(x−z). It has Fourier features.
 type Spectral interface {
 	Kernel
-	// Frequency draws w, of the dimension of the points, a function of the stream, which is its own.
+	// Frequency sets w, whose length is the dimension of the points, to a random frequency drawn from the stream g,
+	// which is used for nothing else.
 	Frequency(w []float64, g rng.Stream)
 }
 
-// profile is a kernel of one number of two points.
+// profile is a kernel that is a function of one number computed from two points, its Argument.
 type profile interface {
 	Kernel
 	Profile(dst, s []float64)
@@ -55,18 +55,18 @@ type profile32 interface {
 	Profile32(dst []float32, s []float64)
 }
 
-// Argument is the number of two points that a kernel is a function of.
+// Argument is the number, computed from two points, on which a kernel depends.
 type Argument int
 
 const (
-	UnknownArgument Argument = iota // nothing but Eval is known: the kernel is evaluated pair by pair
+	UnknownArgument Argument = iota // only Eval is known, and the kernel is evaluated pair by pair
 	SquaredDistance                 // ‖x−z‖₂²
 	L1Distance                      // ‖x−z‖₁
 	InnerProduct                    // xᵀz
 )
 
-// ArgumentOf returns what k is a function of: SquaredDistance for every Radial, L1Distance and InnerProduct for kernels
-// of this package only.
+// ArgumentOf returns the argument of k: SquaredDistance for every Radial, and L1Distance or InnerProduct for some
+// kernels of this package.
 func ArgumentOf(k Kernel) Argument {
 	if a, ok := k.(interface{ argument() Argument }); ok && BuiltIn(k) {
 		return a.argument()
@@ -77,20 +77,20 @@ func ArgumentOf(k Kernel) Argument {
 	return UnknownArgument
 }
 
-// Differentiable is a kernel whose derivative with respect to its Argument is known. The search of length scales
-// (package tune) needs it.
+// Differentiable is a kernel with a known derivative with respect to its Argument. The search of length scales (package
+// tune) needs it.
 type Differentiable interface {
 	Kernel
-	// Derivative returns the derivative at the argument a, where the kernel has the given value.
+	// Derivative returns the derivative at the argument a. value is the kernel at a.
 	Derivative(a, value float64) float64
 }
 
 // Scaled is a kernel with a length scale, which --sigma sets and package tune searches.
 type Scaled interface {
 	Kernel
-	// Scale returns the length scale, in the units of the points; of a kernel of inner products, in units of ‖x‖².
+	// Scale returns the length scale in the units of the points, or in units of ‖x‖² for a kernel of inner products.
 	Scale() float64
-	// WithScale returns the kernel with another length scale and its other parameters.
+	// WithScale returns the kernel with another length scale and the same other parameters.
 	WithScale(scale float64) Kernel
 }
 
@@ -101,16 +101,17 @@ func atZero(k Radial) float64 {
 	return v[0]
 }
 
-// checked is the number of pairs of points that Check looks at.
-const checked = 64
+// checkedPairs is the largest number of pairs of points that Check evaluates.
+const checkedPairs = 64
 
-// Check tests the claims of a user-defined Radial on some pairs of the points: that Profile is
-// Eval, and that k(x, x) is the largest value; that g does not fall from 0 faster than Slope allows; and that a
-// Decreasing one does not rise at distances like these. Of a kernel that is evaluated by EvalTile it compares that with
-// Eval. Of a Precomputed it looks whether K is there and the points are rows of it. Other kernels it passes.
+// Check tests the claims of a user-defined Radial on some pairs of the points. It returns an error if Profile differs
+// from Eval, if k(x, x) is not the largest value, if g decreases from 0 faster than Slope allows, if Derivative is
+// wrong, or if a Decreasing kernel increases at distances like those of the points. For a kernel with EvalTile it
+// compares EvalTile with Eval. For a Precomputed it checks that K is present and the points are rows of K. It accepts
+// all other kernels.
 func Check(k Kernel, x points.Points) error {
 	if p, ok := k.(*Precomputed); ok {
-		if p.k == nil {
+		if p.matrix == nil {
 			return fmt.Errorf("kernel: a model of a precomputed K holds no K: it can only predict, from K(test, "+
 				"train) with %d numbers per row", p.n)
 		}
@@ -123,37 +124,37 @@ func Check(k Kernel, x points.Points) error {
 	if !ok || BuiltIn(k) {
 		return nil
 	}
-	one, slope := atZero(r), r.Slope()
-	if !(one > 0) || math.IsInf(one, 1) || !(slope > 0) {
+	atOrigin, slope := atZero(r), r.Slope()
+	if !(atOrigin > 0) || math.IsInf(atOrigin, 1) || !(slope > 0) {
 		return fmt.Errorf("kernel: %v has g(0) = %v and Slope() = %v: want positive numbers, or +Inf for a slope "+
-			"that is not known", k, one, slope)
+			"that is not known", k, atOrigin, slope)
 	}
-	rounding := 1e-9 * one
+	rounding := 1e-9 * atOrigin
 	for t := range 10 { // |g(0)−g(r²)| ≤ |g′(0)|r²
-		g := []float64{math.Ldexp(one/slope, -2*t)}
+		g := []float64{math.Ldexp(atOrigin/slope, -2*t)}
 		sq := g[0]
-		if r.Profile(g, g); one-g[0] > slope*sq+rounding {
+		if r.Profile(g, g); atOrigin-g[0] > slope*sq+rounding {
 			return fmt.Errorf("kernel: %v falls by %.4g from r² = 0 to %g, more than Slope() = %g allows: want "+
-				"|g′(0)|, or +Inf where it is not known", k, one-g[0], sq, slope)
+				"|g′(0)|, or +Inf where it is not known", k, atOrigin-g[0], sq, slope)
 		}
 	}
 	n, d := x.Dims()
 	var farthest float64 // ‖x−z‖² of the pairs
 	a, b := make([]float64, d), make([]float64, d)
-	for p := range min(n, checked) {
-		i := p * n / min(n, checked)
-		j := (i + 1 + p*p) % n // near and far in the order
+	for p := range min(n, checkedPairs) {
+		i := p * n / min(n, checkedPairs)
+		j := (i + 1 + p*p) % n // pairs that are near and far in the order of the points
 		x.RowTo(a, i)
 		x.RowTo(b, j)
-		g := []float64{dist2(a, b)}
+		g := []float64{squaredDistance(a, b)}
 		sq, eval := g[0], k.Eval(a, b)
 		switch r.Profile(g, g); {
 		case !(math.Abs(g[0]-eval) <= rounding): // NaN too
 			return fmt.Errorf("kernel: %v of points %d and %d, at r² = %g, is %v by Profile and %v by Eval: want "+
 				"one kernel", k, i, j, sq, g[0], eval)
-		case math.Abs(g[0]) > one+rounding:
+		case math.Abs(g[0]) > atOrigin+rounding:
 			return fmt.Errorf("kernel: %v of points %d and %d is %v, above k(x, x) = %v: it is not positive "+
-				"semi-definite", k, i, j, g[0], one)
+				"semi-definite", k, i, j, g[0], atOrigin)
 		}
 		farthest = max(farthest, sq)
 	}
@@ -168,8 +169,8 @@ func Check(k Kernel, x points.Points) error {
 	return nil
 }
 
-// checkDerivative compares Derivative with central differences of Profile at some squared distances between 0 and the
-// largest that was seen.
+// checkDerivative compares Derivative with central differences of Profile at some squared distances between 0 and
+// farthest.
 func checkDerivative(r Radial, d Differentiable, farthest float64) error {
 	for _, share := range []float64{0.01, 0.1, 0.3, 0.6} {
 		sq, h := share*farthest, 1e-4*share*farthest
@@ -184,18 +185,18 @@ func checkDerivative(r Radial, d Differentiable, farthest float64) error {
 	return nil
 }
 
-// checkDecreasing looks whether g is nowhere negative and never rises at 256 places up to twice the distance that was
-// seen.
+// checkDecreasing checks that g is never negative and never increases, at 256 distances up to twice the square root of
+// farthest.
 func checkDecreasing(k Decreasing, farthest float64) error {
-	var at, g [256]float64
-	for i := range at {
-		at[i] = 4 * farthest * math.Pow(float64(i)/float64(len(at)-1), 2)
+	var distances, g [256]float64
+	for i := range distances {
+		distances[i] = 4 * farthest * math.Pow(float64(i)/float64(len(distances)-1), 2)
 	}
-	k.Profile(g[:], at[:])
+	k.Profile(g[:], distances[:])
 	for i, v := range g {
 		if !(v >= 0) || i > 0 && v > g[i-1]*(1+1e-9) {
 			return fmt.Errorf("kernel: %v says that it decreases, and is %v at r² = %g after %v: leave the method "+
-				"Decreasing out", k, v, at[i], g[max(i-1, 0)])
+				"Decreasing out", k, v, distances[i], g[max(i-1, 0)])
 		}
 	}
 	return nil
@@ -212,41 +213,44 @@ func checkTile(k Kernel, t tiler, p points.Points) error {
 		tile[i] = math.NaN()
 	}
 	t.EvalTile(tile, x, z, nx, nz)
-	var most float64
+	var largest float64
 	evals := make([]float64, nx*nz)
 	for i := range evals {
 		evals[i] = k.Eval(x[i/nz*d:][:d], z[i%nz*d:][:d])
-		most = max(most, math.Abs(evals[i]))
+		largest = max(largest, math.Abs(evals[i]))
 	}
 	for i, v := range evals {
-		if by := tile[i]; by != v && !(math.Abs(by-v) <= 1e-9*most) && !(math.IsNaN(by) && math.IsNaN(v)) {
+		tileValue := tile[i]
+		bothNaN := math.IsNaN(tileValue) && math.IsNaN(v)
+		if tileValue != v && !(math.Abs(tileValue-v) <= 1e-9*largest) && !bothNaN {
 			return fmt.Errorf("kernel: %v of points %d and %d is %v by EvalTile and %v by Eval: want one kernel", k,
-				i/nz, n-nz+i%nz, by, v)
+				i/nz, n-nz+i%nz, tileValue, v)
 		}
 	}
 	return nil
 }
 
-// Decreasing is a Radial with 0 ≤ g(t) ≤ g(s) for all s ≤ t, so that K has nothing where the points are far apart. A
-// kernel that says so and does not is noticed only by the pairs that Check looks at.
+// Decreasing is a Radial with 0 ≤ g(t) ≤ g(s) for all s ≤ t, so that entries of K between distant points are
+// negligible. Check detects a false claim only if it shows at one of the pairs that Check evaluates.
 type Decreasing interface {
 	Radial
 	Decreasing()
 }
 
-// Beyond returns what k is at most for points whose distance is at least the argument, and which distance that is. It
-// is certain for the kernels of this package; nil for those that are not known to decrease.
-func TailBound(k Kernel) (most func(distance float64) float64, by tree.Metric) {
+// TailBound returns an upper bound of k as a function of a lower bound of the distance of two points, and the metric of
+// that distance. The bound is proved for the kernels of this package. TailBound returns a nil function for kernels that
+// are not known to decrease.
+func TailBound(k Kernel) (bound func(distance float64) float64, metric tree.Metric) {
 	p, ok := k.(profile)
 	if _, decreasing := k.(interface{ Decreasing() }); !ok || !decreasing {
-		return nil, by
+		return nil, metric
 	}
 	if ArgumentOf(k) == L1Distance {
-		by = tree.Manhattan
+		metric = tree.Manhattan
 	}
 	return func(distance float64) float64 {
 		v := []float64{distance}
 		p.Profile(v, v)
-		return v[0]*(1+0x1p-40) + 0x1p-200 // rounding, and what is below and stored as 0
-	}, by
+		return v[0]*(1+0x1p-40) + 0x1p-200 // covers rounding, and values that are stored as 0
+	}, metric
 }

@@ -13,8 +13,7 @@ import (
 	"sync"
 )
 
-// Params are the parameters of a registered kernel: its exported fields as a JSON object, without
-// spaces.
+// Params holds the parameters of a registered kernel: its exported fields as a JSON object without spaces.
 type Params string
 
 // MarshalJSON implements json.Marshaler.
@@ -30,22 +29,23 @@ func (p *Params) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// kind is a kernel that has a name: built-in, or registered by a program.
+// kind is a kernel type with a name: built-in, or registered by a program.
 type kind struct {
-	name       string
-	prototypes []Kernel // the default parameters; built-in kinds may have further ones, which a search tries
+	name string
+	// prototypes[0] has the default parameters. A built-in kind may have further prototypes, which a search tries.
+	prototypes []Kernel
 }
 
-// typ returns the type of the kernels of a kind.
+// typ returns the Go type of the kernels of a kind.
 func (k *kind) typ() reflect.Type { return reflect.TypeOf(k.prototypes[0]) }
 
-// registry holds the kinds in the order of their registration: those of this package first.
+// registry holds the kinds in the order of their registration. Those of this package come first.
 var registry struct {
 	sync.RWMutex
 	kinds []*kind
 }
 
-// find returns the kind that a condition holds for, nil if there is none.
+// find returns the first kind that satisfies the condition is, or nil.
 func find(is func(*kind) bool) *kind {
 	registry.RLock()
 	defer registry.RUnlock()
@@ -55,31 +55,32 @@ func find(is func(*kind) bool) *kind {
 	return nil
 }
 
-func named(name string) func(*kind) bool    { return func(k *kind) bool { return k.name == name } }
-func typed(t reflect.Type) func(*kind) bool { return func(k *kind) bool { return k.typ() == t } }
+func hasName(name string) func(*kind) bool    { return func(k *kind) bool { return k.name == name } }
+func hasType(t reflect.Type) func(*kind) bool { return func(k *kind) bool { return k.typ() == t } }
 
-// register adds a kernel of this package. The first prototype has the default parameters. A search tries the others, or
-// the first one if there is only one.
+// register adds a kernel of this package. The first prototype has the default parameters. A search tries the other
+// prototypes, or the first one if there is only one.
 func register(name string, prototypes ...Kernel) {
 	k := &kind{name, prototypes}
 	registry.kinds = append(registry.kinds, k)
 	builtIn[k.typ()] = true
 }
 
-// builtIn has the types of the kernels of this package. It does not change after the package is initialized.
+// builtIn holds the types of the kernels of this package. It does not change after the package is initialized.
 var builtIn = map[reflect.Type]bool{}
 
-// Register gives a user-defined kernel a name in files and on command lines: models with it are saved, loaded and
-// verified, checkpoints are resumed, it runs on the ranks of a program that registers it too, and --kernel and
-// --kernels take its name. Call Register in main or init, before anything needs the name.
+// Register gives a user-defined kernel a name in files and on command lines. Models with the kernel can then be saved,
+// loaded and verified, checkpoints can be resumed, ranks of a program that also registers the kernel can use it, and
+// --kernel and --kernels accept the name. Call Register in main or init, before the name is needed.
 //
-// The name must contain a dot, such as "mylab.rational": names without a dot are reserved for kernels of this package,
-// so that a new one cannot collide with yours. The kernel k tells the type and the default parameters, which are its
-// exported fields; JSON must hold all of them. A file can set these fields, and a method Validate() error, if there is
-// one, checks what it set. To register the same type under the same name again replaces the default parameters.
+// The name must contain a dot, such as "mylab.rational". Names without a dot are reserved for the kernels of this
+// package, so that a new one cannot collide with yours. The value k determines the type and the default parameters,
+// which are its exported fields; JSON must be able to represent all of them. A file can set these fields, and a method
+// Validate() error, if there is one, checks them. Registering the same type under the same name again replaces the
+// default parameters.
 //
-// Register returns an error, and changes nothing, if the name has no dot, or belongs to another type, or the type has
-// another name, or k is nil, built-in, a Func, or has more than its exported fields.
+// Register returns an error and changes nothing if the name has no dot or belongs to another type, if the type has
+// another name, or if k is nil, built-in, a Func, or has fields that are not exported.
 func Register(name string, k Kernel) error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("kernel: Register(%q, %T): "+format, append([]any{name, k}, args...)...)
@@ -97,12 +98,12 @@ func Register(name string, k Kernel) error {
 	registry.Lock()
 	defer registry.Unlock()
 	t := reflect.TypeOf(k)
-	for _, other := range registry.kinds {
-		if (other.name == name) != (other.typ() == t) {
-			return fail("%q is registered for %v", other.name, other.typ())
+	for _, entry := range registry.kinds {
+		if (entry.name == name) != (entry.typ() == t) {
+			return fail("%q is registered for %v", entry.name, entry.typ())
 		}
-		if other.name == name {
-			other.prototypes = []Kernel{k}
+		if entry.name == name {
+			entry.prototypes = []Kernel{k}
 			return nil
 		}
 	}
@@ -110,7 +111,7 @@ func Register(name string, k Kernel) error {
 	return nil
 }
 
-// Names lists the kernels of this package, and then those that the program has registered.
+// Names returns the names of the kernels of this package, followed by those that the program has registered.
 func Names() (names []string) {
 	registry.RLock()
 	defer registry.RUnlock()
@@ -120,32 +121,32 @@ func Names() (names []string) {
 	return names
 }
 
-// Variants returns the kernels that a search tries for a text that Parse reads: those of the name, of which it varies
-// the length scale, or the one that the text describes if it has parameters. scaled is that of Parse: the length scale
-// is not to be varied.
+// Variants returns the kernels that a search tries for a text that Parse accepts. For a bare name these are the
+// prototypes of the kernel, and the search varies their length scale. For a text with parameters it is the one kernel
+// that the text describes; scaled is then the result of Parse and means that the length scale must not be varied.
 func Variants(text string) (ks []Kernel, scaled bool, err error) {
 	k, scaled, err := Parse(text)
-	if kd := find(named(text)); kd != nil {
+	if kd := find(hasName(text)); kd != nil {
 		return slices.Clone(kd.prototypes[min(1, len(kd.prototypes)-1):]), false, nil
 	}
 	return []Kernel{k}, scaled, err
 }
 
-// Parse returns the kernel that a text describes: its name, and behind that parameters NAME=VALUE, separated by blanks,
-// for those that differ from the defaults, such as "polynomial degree=2". The names are those of the fields in lower
-// case. scaled reports whether one of the parameters is the one that Scaled.WithScale sets. Parse returns an error for
-// an unknown name or parameter, and for a value out of range.
+// Parse returns the kernel that a text describes: its name, followed by parameters NAME=VALUE separated by blanks for
+// those that differ from the defaults, such as "polynomial degree=2". Parameter names are the names of the fields in
+// lower case. scaled reports whether one of the parameters is the one that Scaled.WithScale sets. Parse returns an
+// error for an unknown name or parameter, and for a value out of range.
 func Parse(text string) (k Kernel, scaled bool, err error) {
 	words := append(strings.Fields(text), "")
 	words = words[:max(1, len(words)-1)]
-	kd := find(named(words[0]))
-	if kd == nil {
-		return nil, false, unknown(words[0])
+	kind := find(hasName(words[0]))
+	if kind == nil {
+		return nil, false, unknownKernel(words[0])
 	}
-	v := reflect.New(kd.typ()).Elem()
-	v.Set(reflect.ValueOf(kd.prototypes[0]))
+	v := reflect.New(kind.typ()).Elem()
+	v.Set(reflect.ValueOf(kind.prototypes[0]))
 	fields := reflect.Indirect(v)
-	if v.Kind() == reflect.Pointer { // not the prototype itself
+	if v.Kind() == reflect.Pointer { // copy the value, so that the prototype does not change
 		fields = reflect.New(v.Type().Elem())
 		fields.Elem().Set(v.Elem())
 		v, fields = fields, fields.Elem()
@@ -157,7 +158,7 @@ func Parse(text string) (k Kernel, scaled bool, err error) {
 			f = fields.FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) })
 		}
 		if !ok || !f.CanSet() {
-			return nil, false, fmt.Errorf("kernel: %q: %s has no parameter %q", text, kd.name, name)
+			return nil, false, fmt.Errorf("kernel: %q: %s has no parameter %q", text, kind.name, name)
 		}
 		if f.Kind() == reflect.String {
 			value = strconv.Quote(value)
@@ -165,18 +166,18 @@ func Parse(text string) (k Kernel, scaled bool, err error) {
 		if err := json.Unmarshal([]byte(value), f.Addr().Interface()); err != nil {
 			return nil, false, fmt.Errorf("kernel: %q: %s=%s: want a %v", text, name, value, f.Kind())
 		}
-		if s, ok := v.Interface().(Scaled); ok { // does another scale change this parameter?
-			other := reflect.Indirect(reflect.ValueOf(s.WithScale(2 * s.Scale())))
-			now := other.FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) })
-			scaled = scaled || !reflect.DeepEqual(now.Interface(), f.Interface())
+		if s, ok := v.Interface().(Scaled); ok { // scaled if WithScale changes this parameter
+			rescaled := reflect.Indirect(reflect.ValueOf(s.WithScale(2 * s.Scale())))
+			changed := rescaled.FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) })
+			scaled = scaled || !reflect.DeepEqual(changed.Interface(), f.Interface())
 		}
 	}
 	k = v.Interface().(Kernel)
 	return k, scaled, Validate(k)
 }
 
-// Text returns the text from which Parse makes the kernel that s describes, with all parameters; s.Name if s describes
-// none.
+// Text returns a text from which Parse makes the kernel that s describes, with all parameters. It returns s.Name if s
+// describes no known kernel.
 func (s Spec) Text() string {
 	k, err := FromSpec(s)
 	if err != nil {
@@ -195,13 +196,13 @@ func (s Spec) Text() string {
 	return text
 }
 
-// unknown is the error of a name that no kernel has.
-func unknown(name string) error {
+// unknownKernel returns the error for an unknown kernel name.
+func unknownKernel(name string) error {
 	return fmt.Errorf("kernel: unknown kernel %q, want one of %s; a user-defined one has to be registered in this "+
 		"program: kernel.Register(name, …)", name, strings.Join(Names(), ", "))
 }
 
-// encode returns the parameters of k, from which the same kernel comes back.
+// encode returns the parameters of k. It returns an error if decode would not restore k from them.
 func encode(k Kernel) (Params, error) {
 	b, err := json.Marshal(k)
 	if err != nil {
@@ -217,7 +218,7 @@ func encode(k Kernel) (Params, error) {
 	return Params(b), nil
 }
 
-// decode returns the kernel of a type with the given parameters.
+// decode returns the kernel of type t with the given parameters.
 func decode(t reflect.Type, p Params) (Kernel, error) {
 	d := json.NewDecoder(strings.NewReader(string(p)))
 	d.DisallowUnknownFields()

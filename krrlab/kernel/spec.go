@@ -8,9 +8,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/outward"
 )
 
-// Spec is a kernel as data: what a model file or a report stores. Name is that of a built-in or registered kernel, or
-// "precomputed". A registered or precomputed kernel has its parameters in Params, a built-in one in the other fields;
-// fields that the kernel does not have are zero.
+// Spec is a kernel as data, for model files and reports. Name is the name of a built-in or registered kernel, or
+// "precomputed". A registered or precomputed kernel has its parameters in Params, a built-in one in the other fields.
+// Fields that do not belong to the kernel are zero.
 type Spec struct {
 	Name   string  `json:"name"`
 	Sigma  float64 `json:"sigma,omitempty"`
@@ -20,18 +20,18 @@ type Spec struct {
 	Params Params  `json:"params,omitempty"`
 }
 
-// precomputedName is the name of a Precomputed, which is no kernel of points.
+// precomputedName is the name of a Precomputed. It is not in the registry.
 const precomputedName = "precomputed"
 
-// FromSpec returns the kernel that s describes. An unknown name, a parameter out
-// of range, and a parameter that the kernel does not have are errors.
+// FromSpec returns the kernel that s describes. It returns an error for an unknown name, a parameter out of range, and
+// a parameter that the kernel does not have.
 func FromSpec(s Spec) (k Kernel, err error) {
-	kd := find(named(s.Name))
+	kd := find(hasName(s.Name))
 	switch {
 	case s.Name == precomputedName:
-		k, err = precomputed(s.Params)
+		k, err = decodePrecomputed(s.Params)
 	case kd == nil:
-		err = unknown(s.Name)
+		err = unknownKernel(s.Name)
 	case kd.inFields():
 		k = kd.fromFields(s)
 	default:
@@ -51,7 +51,7 @@ func FromSpec(s Spec) (k Kernel, err error) {
 	return k, nil
 }
 
-// inFields reports whether the parameters of a built-in kernel are all fields of a Spec.
+// inFields reports whether k is built-in and all its parameters are fields of a Spec.
 func (k *kind) inFields() bool {
 	if !BuiltIn(k.prototypes[0]) {
 		return false
@@ -64,7 +64,7 @@ func (k *kind) inFields() bool {
 	return true
 }
 
-// fromFields returns the kernel whose parameters are the fields of s.
+// fromFields returns the kernel with the parameters in the fields of s.
 func (k *kind) fromFields(s Spec) Kernel {
 	v := reflect.New(k.typ()).Elem()
 	for i := range v.NumField() {
@@ -73,7 +73,7 @@ func (k *kind) fromFields(s Spec) Kernel {
 	return v.Interface().(Kernel)
 }
 
-// ToSpec returns k as data. A user-defined kernel that is not registered is an error.
+// ToSpec returns k as data. It returns an error for a user-defined kernel that is not registered.
 func ToSpec(k Kernel) (Spec, error) {
 	switch k := k.(type) {
 	case *Precomputed:
@@ -85,7 +85,7 @@ func ToSpec(k Kernel) (Spec, error) {
 			fmt.Errorf("kernel: %v is a Go function and cannot be stored or sent: make it a type with Eval and "+
 				"String, and register that (kernel.Register)", k)
 	}
-	kd := find(typed(reflect.TypeOf(k)))
+	kd := find(hasType(reflect.TypeOf(k)))
 	if kd == nil {
 		return Spec{},
 			fmt.Errorf("kernel: %v is user-defined and cannot be stored or sent before it is registered: "+
@@ -106,7 +106,7 @@ func ToSpec(k Kernel) (Spec, error) {
 	return s, nil
 }
 
-// Short names the kernel for a reader, its parameters to four significant digits.
+// Short returns the String of the kernel with parameters of four significant digits.
 func (s Spec) Short() string {
 	short := s
 	for _, v := range []*float64{&short.Sigma, &short.Gamma, &short.Coef0} {
@@ -118,7 +118,8 @@ func (s Spec) Short() string {
 	return s.Name
 }
 
-// Shorten returns a text that names the kernel, such as that of a feature map, with Short for it.
+// Shorten returns text with every occurrence of the kernel's String replaced by Short. The text describes, for example,
+// a feature map.
 func (s Spec) Shorten(text string) string {
 	k, err := FromSpec(s)
 	if err != nil {

@@ -10,46 +10,45 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Arithmetic is how the inner products or distances of a tile are formed.
+// Arithmetic is the method by which the inner products or distances of a tile are formed.
 type Arithmetic int
 
 const (
-	Float32     Arithmetic = iota // points rounded to float32, products by sgemm
-	Float64                       // products by dgemm
-	Differences                   // Σ(x_c−z_c)² in float64 for kernels of x−z, which does not cancel; else as Float64
+	Float32     Arithmetic = iota // inner products of points rounded to float32, by sgemm
+	Float64                       // inner products by dgemm
+	Differences                   // Σ(x_c−z_c)² in float64, without cancellation; Float64 unless k is a function of x−z
 )
 
 func (a Arithmetic) String() string {
 	return enum.Name([]string{"float32", "float64", "float64 differences"}, a)
 }
 
-// Workspace is the scratch memory of one worker. The zero value is ready; it
-// grows on demand and allocates no more once warm. It must not be shared by
-// goroutines that run at the same time.
+// Workspace is the scratch memory of one worker. The zero value is ready to use. It grows on demand and makes no
+// further allocations for tiles of the same size. Goroutines that run at the same time must not share a Workspace.
 type Workspace struct {
-	pairs points.Workspace
-	inner []float64 // inner products of a float32 tile formed in float64
-	zeros []float64 // norms beside distances
-	whole []float64 // norms of bytes, in integers
-	row   []float64 // one row of squared distances, for a float32 tile
-	ints  []int32   // inner products of bytes, for Levels,
-	sq    []int32   // and squared norms
-	x, z  []float64 // dense rows for kernels by pairs
-	to    []int     // rows of a Precomputed
+	pairs       points.Workspace
+	products    []float64 // inner products of a float32 tile that are formed in float64
+	zeroNorms   []float64 // zeros: the norms that scalars64 returns with squared distances
+	wholeNorms  []float64 // squared norms of bytes as integers
+	row         []float64 // one row of squared distances, for a float32 tile
+	intProducts []int32   // inner products of bytes, for a DistanceTable
+	intNorms    []int32   // squared norms of bytes, for a DistanceTable
+	x, z        []float64 // dense rows for kernels that are evaluated pair by pair
+	columns     []int     // column numbers of a tile of a Precomputed
 }
 
-// Tile64 sets dst[a*ld+b] = k(x_a, z_b), a < len(x), b < len(z), in float64, with the inner
-// products or distances formed as arith says; Float32 counts as Float64. Of points.Bytes of one scale inner products
-// are exact, and so are squared distances, but for the rounding of one product with the scale, whatever arith
-// says. EntryError bounds the error. Entries of panels with Factors are multiplied by them. Tile64 panics if the
-// dimensions of x and z differ or ld is less than the number of columns.
+// Tile64 sets dst[a*ld+b] = k(x_a, z_b), a < len(x), b < len(z), in float64. The inner products or distances are formed
+// as arith says; Float32 counts as Float64. For points.Bytes of the same scale, inner products are exact, and squared
+// distances are exact except for the rounding of one product with the scale, for every arith. EntryError bounds the
+// error. Entries of panels with Factors are multiplied by the factors. Tile64 panics if the dimensions of x and z
+// differ or ld is less than the number of columns.
 func Tile64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic, w *Workspace) {
 	tile64(dst, ld, k, x, z, arith, w)
-	weigh(dst, ld, x, z, func(v float64) float64 { return v })
+	applyFactors(dst, ld, x, z, func(v float64) float64 { return v })
 }
 
-// weigh multiplies a tile by the factors of its panels, in float64.
-func weigh[T float](dst []T, ld int, x, z points.Panel, round func(v float64) T) {
+// applyFactors multiplies a tile by the factors of its panels in float64 and converts the result with round.
+func applyFactors[T realNumber](dst []T, ld int, x, z points.Panel, round func(v float64) T) {
 	if x.Factors == nil && z.Factors == nil {
 		return
 	}
@@ -69,19 +68,20 @@ func weigh[T float](dst []T, ld int, x, z points.Panel, round func(v float64) T)
 	}
 }
 
+// tile64 is Tile64 without factors.
 func tile64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic, w *Workspace) {
 	if p, ok := k.(*Precomputed); ok {
 		p.tile(x.X, z.X, w, func(a int, row []float64) { copy(dst[a*ld:], row) })
 		return
 	}
 	if ByPairs(k) {
-		w.each(k, x.X, z.X, func(a, b int, v float64) { dst[a*ld+b] = v })
+		w.evaluatePairs(k, x.X, z.X, func(a, b int, v float64) { dst[a*ld+b] = v })
 		return
 	}
 	p, nz := k.(profile), z.Len()
 	tile, step := dst, ld
 	if !BuiltIn(k) && ld != nz {
-		tile, step = buffer.Grow(&w.inner, x.Len()*nz), nz
+		tile, step = buffer.Grow(&w.products, x.Len()*nz), nz
 	}
 	_, radial := k.(Radial)
 	xx, zz := w.scalars64(tile, step, k, x, z, arith)
@@ -106,24 +106,25 @@ func tile64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 	}
 }
 
-// Tile32 sets dst[a*ld+b] = k(x_a, z_b) rounded to float32, with the inner products or distances formed as arith says.
-// Values beyond float32 become ±Inf, and those below 2⁻¹²⁶, float32's least normal number, 0, so that no product meets
-// a subnormal number: an error of 2⁻¹²⁶ in an entry, which is one of those that the choice of the storage (package
-// gram) counts. A kernel of which nothing but Eval is known is evaluated in float64 whatever arith says. Tile32 panics
-// as Tile64 does.
+// Tile32 sets dst[a*ld+b] = k(x_a, z_b) rounded to float32. The inner products or distances are formed as arith says.
+// Values beyond the range of float32 become ±Inf. Values below 2⁻¹²⁶, the smallest normal number of float32, become 0,
+// so that products never meet subnormal numbers. This causes an error of at most 2⁻¹²⁶ per entry, which the choice of
+// the storage (package gram) takes into account. A kernel with only Eval is evaluated in float64 for every arith.
+// Tile32 panics like Tile64.
 func Tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic, w *Workspace) {
 	tile32(dst, ld, k, x, z, arith, w)
-	weigh(dst, ld, x, z, normal32)
+	applyFactors(dst, ld, x, z, roundNormal32)
 }
 
-// normal32 rounds to float32, and subnormal numbers to 0.
-func normal32(v float64) float32 {
+// roundNormal32 rounds v to float32 and replaces subnormal numbers by 0.
+func roundNormal32(v float64) float32 {
 	if math.Abs(v) < 0x1p-126 {
 		return 0
 	}
 	return float32(v)
 }
 
+// tile32 is Tile32 without factors.
 func tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic, w *Workspace) {
 	nx, nz := x.Len(), z.Len()
 	if p, ok := k.(*Precomputed); ok {
@@ -131,67 +132,68 @@ func tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 		return
 	}
 	if ByPairs(k) {
-		w.each(k, x.X, z.X, func(a, b int, v float64) { dst[a*ld+b] = normal32(v) })
+		w.evaluatePairs(k, x.X, z.X, func(a, b int, v float64) { dst[a*ld+b] = roundNormal32(v) })
 		return
 	}
 	p, step := k.(profile), 0
-	u := buffer.Grow(&w.row, nz)
-	unit, whole := wholeUnit(k, x.X, z.X)
-	e, tiles := exponentialOf(k), byTile(k)
-	if e != nil && whole {
+	args := buffer.Grow(&w.row, nz)
+	unit, exact := exactUnit(k, x.X, z.X)
+	exp, tileProfile := exponentialOf(k), profiledByTile(k)
+	if exp != nil && exact {
 		if inner := points.Int32View(dst); points.InnerInt(inner, ld, x.X, z.X, &w.pairs) {
-			xx, zz := w.wholeNorms(x, z, unit)
+			xx, zz := w.integerNorms(x, z, unit)
 			for a, v := range xx {
-				simd.GaussianRow(dst[a*ld:a*ld+nz], inner[a*ld:a*ld+nz], zz, v, e.exponent(unit), flush32)
+				simd.GaussianRow(dst[a*ld:a*ld+nz], inner[a*ld:a*ld+nz], zz, v, exp.exponent(unit), flush32)
 			}
 			return
 		}
 	}
-	if arith == Float32 && !whole {
+	if arith == Float32 && !exact {
 		if ArgumentOf(k) == L1Distance {
 			points.L1Dist32(dst, ld, x.X, z.X, &w.pairs)
 		} else {
 			points.Inner32(dst, ld, x.X, z.X, &w.pairs)
 		}
-		if tiles {
-			u, step = buffer.Grow(&w.row, nx*nz), nz
+		if tileProfile {
+			args, step = buffer.Grow(&w.row, nx*nz), nz
 		}
 		for a := range nx {
 			row := dst[a*ld : a*ld+nz]
-			apply32(p, e, tiles, row, row, x.Norms[a], z.Norms, u[a*step:a*step+nz])
+			applyRow32(p, exp, tileProfile, row, row, x.Norms[a], z.Norms, args[a*step:a*step+nz])
 		}
 	} else {
-		inner := buffer.Grow(&w.inner, nx*nz)
-		if tiles {
-			u, step = inner, nz
+		inner := buffer.Grow(&w.products, nx*nz)
+		if tileProfile {
+			args, step = inner, nz
 		}
 		xx, zz := w.scalars64(inner, nz, k, x, z, arith)
 		for a, v := range xx {
-			apply32(p, e, tiles, dst[a*ld:a*ld+nz], inner[a*nz:(a+1)*nz], v, zz, u[a*step:a*step+nz])
+			applyRow32(p, exp, tileProfile, dst[a*ld:a*ld+nz], inner[a*nz:(a+1)*nz], v, zz, args[a*step:a*step+nz])
 		}
 	}
-	if tiles {
-		p.Profile(u, u)
+	if tileProfile {
+		p.Profile(args, args)
 		for a := range nx {
-			simd.Round(dst[a*ld:a*ld+nz], u[a*nz:(a+1)*nz])
+			simd.Round(dst[a*ld:a*ld+nz], args[a*nz:(a+1)*nz])
 		}
 	}
 }
 
-// byTile reports whether k is a user-defined kernel whose Profile is called once for all entries of a tile: a call may
-// cost what thousands of entries do.
-func byTile(k Kernel) bool {
+// profiledByTile reports whether k is a user-defined kernel whose Profile is called once for all entries of a tile,
+// because a call may cost as much as thousands of entries.
+func profiledByTile(k Kernel) bool {
 	_, row := k.(profile32)
 	return !row && !BuiltIn(k)
 }
 
-// scalars64 sets dst to the argument of k for all pairs, ‖x−z‖₁ or xᵀz, and returns the norms that go with it. A
-// squared distance stands as the inner product −r²/2 of points of norm 0, from which r² comes back with the same bits.
+// scalars64 sets dst to the argument of k for all pairs, ‖x−z‖₁ or xᵀz, and returns the corresponding norms. A squared
+// distance r² is represented as the inner product −r²/2 of points of norm 0, from which r² is recovered with the same
+// bits.
 func (w *Workspace) scalars64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic) (xx, zz []float64) {
 	l1 := ArgumentOf(k) == L1Distance
-	unit, whole := wholeUnit(k, x.X, z.X)
+	unit, exact := exactUnit(k, x.X, z.X)
 	switch {
-	case whole:
+	case exact:
 		points.InnerWhole(dst, ld, x.X, z.X, &w.pairs)
 		return w.inUnits(dst, ld, k, x, z, unit)
 	case l1 && arith == Differences:
@@ -207,7 +209,7 @@ func (w *Workspace) scalars64(dst []float64, ld int, k Kernel, x, z points.Panel
 				row[b] *= -0.5
 			}
 		}
-		zeros := buffer.Grow(&w.zeros, max(nx, nz))
+		zeros := buffer.Grow(&w.zeroNorms, max(nx, nz))
 		return zeros[:nx], zeros[:nz]
 	default:
 		points.Inner64(dst, ld, x.X, z.X, &w.pairs)
@@ -215,33 +217,34 @@ func (w *Workspace) scalars64(dst []float64, ld int, k Kernel, x, z points.Panel
 	return x.Norms, z.Norms
 }
 
-// wholeUnit returns the unit of inner products that are whole numbers, if k is a function of such.
-func wholeUnit(k Kernel, x, z points.Points) (unit float64, ok bool) {
+// exactUnit returns the unit in which inner products are integers, if k is a function of inner products or squared
+// distances and the points are bytes of the same scale.
+func exactUnit(k Kernel, x, z points.Points) (unit float64, ok bool) {
 	if a := ArgumentOf(k); a != SquaredDistance && a != InnerProduct {
 		return 0, false
 	}
 	return points.ExactProductUnit(x, z)
 }
 
-// Whole reports whether tiles of k of these points are formed from inner products that are exact: they are
+// HasExactProducts reports whether tiles of k for these points are formed from exact inner products: the points are
 // points.Bytes, and k is a function of ‖x−z‖₂² or xᵀz.
 func HasExactProducts(k Kernel, x points.Points) bool {
-	_, ok := wholeUnit(k, x, x)
+	_, ok := exactUnit(k, x, x)
 	return ok
 }
 
-// wholeNorms returns the squared norms as whole numbers.
-func (w *Workspace) wholeNorms(x, z points.Panel, unit float64) (xx, zz []float64) {
+// integerNorms returns the squared norms as integers in the given unit.
+func (w *Workspace) integerNorms(x, z points.Panel, unit float64) (xx, zz []float64) {
 	nx := x.Len()
-	both := buffer.Grow(&w.whole, nx+z.Len())
-	points.WholeNorms(both[:nx], x.Norms, unit)
-	points.WholeNorms(both[nx:], z.Norms, unit)
-	return both[:nx], both[nx:]
+	norms := buffer.Grow(&w.wholeNorms, nx+z.Len())
+	points.WholeNorms(norms[:nx], x.Norms, unit)
+	points.WholeNorms(norms[nx:], z.Norms, unit)
+	return norms[:nx], norms[nx:]
 }
 
-// inUnits turns whole inner products into what scalars64 returns.
+// inUnits converts the integer inner products in dst into the results of scalars64.
 func (w *Workspace) inUnits(dst []float64, ld int, k Kernel, x, z points.Panel, unit float64) (xx, zz []float64) {
-	xx, zz = w.wholeNorms(x, z, unit)
+	xx, zz = w.integerNorms(x, z, unit)
 	radial := ArgumentOf(k) == SquaredDistance
 	for a, v := range xx {
 		row := dst[a*ld : a*ld+len(zz)]
@@ -255,34 +258,34 @@ func (w *Workspace) inUnits(dst []float64, ld int, k Kernel, x, z points.Panel, 
 	if !radial {
 		return x.Norms, z.Norms
 	}
-	clear(w.whole)
+	clear(w.wholeNorms)
 	return xx, zz
 }
 
-// eachEntries bounds the dense rows that each holds at once.
-const eachEntries = 1 << 18
+// maxPairEntries bounds the number of entries of the dense rows that evaluatePairs converts at once.
+const maxPairEntries = 1 << 18
 
-// tiler is a kernel that is evaluated for many pairs at once.
+// tiler is a kernel that evaluates many pairs in one call.
 type tiler interface {
 	EvalTile(dst, x, z []float64, nx, nz int)
 }
 
-// each calls set with k(x_a, z_b) for all pairs, evaluated on dense rows.
-func (w *Workspace) each(k Kernel, x, z points.Points, set func(a, b int, v float64)) {
+// evaluatePairs calls set with k(x_a, z_b) for all pairs, evaluated on dense rows.
+func (w *Workspace) evaluatePairs(k Kernel, x, z points.Points, set func(a, b int, v float64)) {
 	nx, d := x.Dims()
 	nz, dz := z.Dims()
 	if d != dz {
 		panic(fmt.Sprintf("kernel: dimensions %d and %d differ", d, dz))
 	}
-	step := max(1, eachEntries/max(d, 1))
+	perBlock := max(1, maxPairEntries/max(d, 1))
 	if t, ok := k.(tiler); ok {
-		for a0 := 0; a0 < nx; a0 += step {
-			na := min(step, nx-a0)
+		for a0 := 0; a0 < nx; a0 += perBlock {
+			na := min(perBlock, nx-a0)
 			points.Panel64To(x.Slice(a0, a0+na), buffer.Grow(&w.x, na*d), d)
-			for b0 := 0; b0 < nz; b0 += step {
-				nb := min(step, nz-b0)
+			for b0 := 0; b0 < nz; b0 += perBlock {
+				nb := min(perBlock, nz-b0)
 				points.Panel64To(z.Slice(b0, b0+nb), buffer.Grow(&w.z, nb*d), d)
-				values := buffer.Grow(&w.inner, na*nb)
+				values := buffer.Grow(&w.products, na*nb)
 				t.EvalTile(values, w.x, w.z, na, nb)
 				for p, v := range values {
 					set(a0+p/nb, b0+p%nb, v)
@@ -291,37 +294,36 @@ func (w *Workspace) each(k Kernel, x, z points.Points, set func(a, b int, v floa
 		}
 		return
 	}
-	xa := buffer.Grow(&w.x, d)
-	for b0 := 0; b0 < nz; b0 += step {
-		b1 := min(b0+step, nz)
-		zb := buffer.Grow(&w.z, (b1-b0)*d)
-		points.Panel64To(z.Slice(b0, b1), zb, d)
+	xRow := buffer.Grow(&w.x, d)
+	for b0 := 0; b0 < nz; b0 += perBlock {
+		b1 := min(b0+perBlock, nz)
+		zRows := buffer.Grow(&w.z, (b1-b0)*d)
+		points.Panel64To(z.Slice(b0, b1), zRows, d)
 		for a := range nx {
-			x.RowTo(xa, a)
+			x.RowTo(xRow, a)
 			for b := b0; b < b1; b++ {
 				p := (b - b0) * d
-				set(a, b, k.Eval(xa, zb[p:p+d:p+d]))
+				set(a, b, k.Eval(xRow, zRows[p:p+d:p+d]))
 			}
 		}
 	}
 }
 
-// Arguments of the exponential below these give 0: e^flush32 = 2^-100 and
-// e^flush64 = 2^-200.
+// An argument of the exponential below flush32 or flush64 gives 0: e^flush32 = 2^-100 and e^flush64 = 2^-200.
 const (
-	flush32 = -100 * math.Ln2
-	flush64 = -200 * math.Ln2
-	zero32  = -1000 // an argument whose exponential is 0 in float32
+	flush32     = -100 * math.Ln2
+	flush64     = -200 * math.Ln2
+	underflow32 = -1000 // an argument whose exponential is 0 in float32
 )
 
-// exponential is a kernel exp(a·r²), which has loops of its own in float32. exponent returns a for distances in the
-// given unit.
+// exponential is a kernel exp(a·r²), for which there are special loops in float32. exponent returns a for squared
+// distances in the given unit.
 type exponential interface {
 	profile
 	exponent(unit float64) float64
 }
 
-// exponentialOf returns k if it is an exponential of this package, nil otherwise.
+// exponentialOf returns k if it is an exponential of this package, otherwise nil.
 func exponentialOf(k Kernel) exponential {
 	if e, ok := k.(exponential); ok && BuiltIn(k) {
 		return e
@@ -329,13 +331,13 @@ func exponentialOf(k Kernel) exponential {
 	return nil
 }
 
-// float is the type of an inner product.
-type float interface{ float32 | float64 }
+// realNumber is the type of an inner product.
+type realNumber interface{ float32 | float64 }
 
-// apply32 sets dst to the kernel values of a row of what k is a function of, or, for a Radial, of inner
-// products. dst and row may be the same. u is scratch of len(dst); for a kernel by tiles it takes r², and dst is not
-// set. e is exponentialOf(k), and tiles is byTile(k).
-func apply32[T float](k profile, e exponential, tiles bool, dst []float32, row []T, xx float64, zz []float64,
+// applyRow32 sets dst to the kernel values for a row of arguments, or of inner products if k is a Radial. dst and row
+// may share memory. u is scratch memory of the length of dst. If tiles is set, applyRow32 only stores the arguments in
+// u and does not set dst. e is exponentialOf(k), and tiles is profiledByTile(k).
+func applyRow32[T realNumber](k profile, e exponential, tiles bool, dst []float32, row []T, xx float64, zz []float64,
 	u []float64) {
 	_, radial := k.(Radial)
 	if e != nil {
@@ -359,10 +361,10 @@ func apply32[T float](k profile, e exponential, tiles bool, dst []float32, row [
 	}
 }
 
-// arg32 rounds an argument of the exponential to float32 and flushes.
+// arg32 rounds an argument of the exponential to float32. Below flush32 it returns an argument whose exponential is 0.
 func arg32(v float64) float32 {
 	if v < flush32 {
-		return zero32
+		return underflow32
 	}
 	return float32(v)
 }

@@ -40,7 +40,7 @@ import (
 // at most 2F·√(max w_i/Σw_i), where F is its Frobenius norm (A. S. Bandeira and R. van Handel, Ann. Probab. 44, 2016).
 //
 // The reference K_m is computed from differences in float64. If those are expensive, it is computed from inner products
-// whose proved error bound is at most a hundredth of the preferred accuracy. That bound is added to the estimate.
+// whose proved error bound is at most a hundredth of the preferred accuracy. The bound is added to the estimate.
 //
 // The estimate cannot see errors that occur in no measured row, such as those of a few points close together at a
 // medium distance from the origin, which need differences. The true residual of an answer reveals them.

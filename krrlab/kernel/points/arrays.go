@@ -2,15 +2,16 @@ package points
 
 import "fmt"
 
-// Array is a part of points as a file holds them: elements in C order, in a shape.
+// Array is one of the arrays in which a file stores points.
 type Array struct {
 	Name  string
-	Data  any // []uint8, []float32, []float64, []int32 or []int64
-	Shape []int
+	Data  any   // []uint8, []float32, []float64, []int32 or []int64, in C order
+	Shape []int // length of each dimension
 }
 
-// ToArrays returns what FromArrays makes the same points of: their kind, "dense", "csr" or "bytes", the unit of bytes
-// (Bytes.Scale), and x, n×d, or x_indptr, x_indices and x_data of sparse rows. Arrays may share memory with x.
+// ToArrays returns the arrays from which FromArrays restores the points: their kind ("dense", "csr" or "bytes"), the
+// unit of bytes (Bytes.Scale), and the array x, n×d, or x_indptr, x_indices and x_data for sparse points. Arrays may
+// share memory with x.
 func ToArrays(x Points) (kind string, unit float64, arrays []Array) {
 	n, d := x.Dims()
 	switch x := x.(type) {
@@ -25,19 +26,19 @@ func ToArrays(x Points) (kind string, unit float64, arrays []Array) {
 			{"x_data", x.Val[lo:hi], []int{hi - lo}},
 		}
 	case *Bytes:
-		return "bytes", x.Scale, []Array{{"x", compact(x.Data, n, d, x.Stride), []int{n, d}}}
+		return "bytes", x.Scale, []Array{{"x", withoutGaps(x.Data, n, d, x.Stride), []int{n, d}}}
 	case *Dense32:
-		return "dense", 0, []Array{{"x", compact(x.Data, n, d, x.Stride), []int{n, d}}}
+		return "dense", 0, []Array{{"x", withoutGaps(x.Data, n, d, x.Stride), []int{n, d}}}
 	case *Dense:
-		return "dense", 0, []Array{{"x", compact(x.Data, n, d, x.Stride), []int{n, d}}}
+		return "dense", 0, []Array{{"x", withoutGaps(x.Data, n, d, x.Stride), []int{n, d}}}
 	}
 	data := make([]float64, n*d)
 	Panel64To(x, data, d)
 	return "dense", 0, []Array{{"x", data, []int{n, d}}}
 }
 
-// compact returns rows without gaps.
-func compact[T uint8 | float](data []T, n, d, stride int) []T {
+// withoutGaps returns the n×d matrix in data with stride d.
+func withoutGaps[T uint8 | realNumber](data []T, n, d, stride int) []T {
 	if stride == d || n == 0 {
 		return data[:n*d]
 	}
@@ -48,11 +49,12 @@ func compact[T uint8 | float](data []T, n, d, stride int) []T {
 	return out
 }
 
-// FromArrays returns n points of dimension d of the kind and unit that ToArrays gave. get returns the array of a name,
-// which has the shape given, of which −1 is any number. Errors are those of get, or say what does not fit.
+// FromArrays returns n points of dimension d of the kind and unit that ToArrays returned. get returns the array with a
+// given name and shape; −1 in the shape stands for any length. FromArrays returns an error from get, or one that says
+// which array does not fit.
 func FromArrays(kind string, n, d int, unit float64, get func(name string, shape ...int) (any, error)) (Points, error) {
 	if kind == "csr" {
-		return sparseOf(n, d, get)
+		return csrFromArrays(n, d, get)
 	}
 	if kind != "dense" && kind != "bytes" {
 		return nil, fmt.Errorf("points are %q, want dense, csr or bytes", kind)
@@ -82,11 +84,12 @@ func FromArrays(kind string, n, d int, unit float64, get func(name string, shape
 	return nil, fmt.Errorf("x: elements are of type %T, which %s points do not have", data, kind)
 }
 
-func sparseOf(n, d int, get func(name string, shape ...int) (any, error)) (Points, error) {
+// csrFromArrays is FromArrays for sparse points.
+func csrFromArrays(n, d int, get func(name string, shape ...int) (any, error)) (Points, error) {
 	var err error
 	x := &CSR{N: n, D: d}
-	ptr := part[int64](get, &err, "x_indptr", n+1)
-	x.Col, x.Val = part[int32](get, &err, "x_indices", -1), part[float64](get, &err, "x_data", -1)
+	ptr := typedArray[int64](get, &err, "x_indptr", n+1)
+	x.Col, x.Val = typedArray[int32](get, &err, "x_indices", -1), typedArray[float64](get, &err, "x_data", -1)
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +99,9 @@ func sparseOf(n, d int, get func(name string, shape ...int) (any, error)) (Point
 	return x, x.Check()
 }
 
-// part returns a one-dimensional array of a type; nothing if *err is set.
-func part[T any](get func(name string, shape ...int) (any, error), err *error, name string, n int) (v []T) {
+// typedArray returns a one-dimensional array with elements of type T. It does nothing if *err is set, and sets *err if
+// the array cannot be read.
+func typedArray[T any](get func(name string, shape ...int) (any, error), err *error, name string, n int) (v []T) {
 	if *err != nil {
 		return nil
 	}

@@ -2,8 +2,8 @@ package points
 
 import "sort"
 
-// float is the type of an entry.
-type float interface{ float32 | float64 }
+// realNumber is the type of a coordinate.
+type realNumber interface{ float32 | float64 }
 
 // Panel64To writes all points to dst as dense rows with stride ld ≥ d.
 func Panel64To(x Points, dst []float64, ld int) {
@@ -11,14 +11,14 @@ func Panel64To(x Points, dst []float64, ld int) {
 	columnsTo(dst, ld, x, 0, d)
 }
 
-// Panel32To is Panel64To rounded to float32.
+// Panel32To is Panel64To with coordinates rounded to float32.
 func Panel32To(x Points, dst []float32, ld int) {
 	_, d := x.Dims()
 	columnsTo(dst, ld, x, 0, d)
 }
 
 // columnsTo writes columns c0, …, c1-1 of x to dst as dense rows of stride ld.
-func columnsTo[T float](dst []T, ld int, x Points, c0, c1 int) {
+func columnsTo[T realNumber](dst []T, ld int, x Points, c0, c1 int) {
 	x, _ = Split(x)
 	switch x := x.(type) {
 	case *Dense:
@@ -49,12 +49,12 @@ func columnsTo[T float](dst []T, ld int, x Points, c0, c1 int) {
 	case *Shifted:
 		shiftedTo(dst, ld, x, c0, c1)
 	default:
-		rowsTo(dst, ld, x, c0, c1)
+		convertByRow(dst, ld, x, c0, c1)
 	}
 }
 
-// shiftedTo writes x_i − c for dense points; sparse and unknown ones go by row.
-func shiftedTo[T float](dst []T, ld int, x *Shifted, c0, c1 int) {
+// shiftedTo is columnsTo for shifted points. Dense points are handled directly, other points row by row.
+func shiftedTo[T realNumber](dst []T, ld int, x *Shifted, c0, c1 int) {
 	c := x.C[c0:c1]
 	switch y := x.X.(type) {
 	case *Dense:
@@ -66,24 +66,26 @@ func shiftedTo[T float](dst []T, ld int, x *Shifted, c0, c1 int) {
 			subtract(dst[i*ld:i*ld+c1-c0], y.Row(i)[c0:c1], c)
 		}
 	default:
-		rowsTo(dst, ld, x, c0, c1)
+		convertByRow(dst, ld, x, c0, c1)
 	}
 }
 
-func convert[T, S float](dst []T, src []S) {
+// convert sets dst to src in another number type.
+func convert[T, S realNumber](dst []T, src []S) {
 	for j, v := range src {
 		dst[j] = T(v)
 	}
 }
 
-func subtract[T, S float](dst []T, src []S, c []float64) {
+// subtract sets dst = src − c, computed in float64.
+func subtract[T, S realNumber](dst []T, src []S, c []float64) {
 	for j, v := range src {
 		dst[j] = T(float64(v) - c[j])
 	}
 }
 
-// rowsTo is the way of last resort: it reads whole rows through RowTo.
-func rowsTo[T float](dst []T, ld int, x Points, c0, c1 int) {
+// convertByRow is columnsTo for points of any type. It reads whole rows through RowTo, which is slow.
+func convertByRow[T realNumber](dst []T, ld int, x Points, c0, c1 int) {
 	n, d := x.Dims()
 	row := make([]float64, d)
 	for i := range n {

@@ -7,28 +7,28 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
 
-// SqDist64 sets dst[i*ld+j] = ‖a_i − b_j‖₂² for all pairs, as Σ_c (a_ic − b_jc)² in float64. Unlike
-// ‖a‖²+‖b‖²−2aᵀb, which cancels, it is right to (d+3)·2⁻⁵³ of itself. The nonzeros of two sparse points are merged
-// where that is cheaper than to make them dense.
+// SqDist64 sets dst[i*ld+j] = ‖a_i − b_j‖₂² for all pairs, as Σ_c (a_ic − b_jc)² in float64. Its relative error is at
+// most (d+3)·2⁻⁵³, whereas ‖a‖²+‖b‖²−2aᵀb suffers from cancellation. The nonzeros of two sparse points are merged if
+// that is cheaper than converting the points to dense ones.
 func SqDist64(dst []float64, ld int, a, b Points, w *Workspace) {
-	if !merge(dst, ld, a, b, func(v float64) float64 { return v * v }) {
-		pairwise(dst, ld, a, b, &w.dense64, &w.pairs64, simd.Squares)
+	if !mergeSparse(dst, ld, a, b, func(v float64) float64 { return v * v }) {
+		pairwiseSums(dst, ld, a, b, &w.dense64, &w.pairs64, simd.Squares)
 	}
 }
 
-// SumDist64 sets dst[i*ld+j] = ‖a_i − b_j‖₁ as Σ_c |a_ic − b_jc| in float64, for sparse points as SqDist64.
+// SumDist64 sets dst[i*ld+j] = ‖a_i − b_j‖₁ as Σ_c |a_ic − b_jc| in float64. Sparse points are handled as in SqDist64.
 func SumDist64(dst []float64, ld int, a, b Points, w *Workspace) {
-	if !merge(dst, ld, a, b, math.Abs) {
-		pairwise(dst, ld, a, b, &w.dense64, &w.pairs64, simd.Absolutes[float64])
+	if !mergeSparse(dst, ld, a, b, math.Abs) {
+		pairwiseSums(dst, ld, a, b, &w.dense64, &w.pairs64, simd.Absolutes[float64])
 	}
 }
 
-// merge sets dst to the sums of term(a_ic − b_jc) over the coordinates where one of the two is not zero, and reports
-// whether it did, as it does for sparse points with few nonzeros.
-func merge(dst []float64, ld int, a, b Points, term func(float64) float64) bool {
+// mergeSparse sets dst to the sums of term(a_ic − b_jc) over the coordinates in which a_i or b_j is not zero. It does
+// so only for sparse points with few nonzeros, and reports whether it did.
+func mergeSparse(dst []float64, ld int, a, b Points, term func(float64) float64) bool {
 	na, nb, d := pairDims(a, b, ld)
-	sa, sb, ok := bothSparse(a, b)
-	if !ok || na == 0 || nb == 0 || mergeGain*(sa.NNZ()*nb+sb.NNZ()*na) >= na*nb*d {
+	sa, sb, ok := asCSRPair(a, b)
+	if !ok || na == 0 || nb == 0 || mergeCost*(sa.NNZ()*nb+sb.NNZ()*na) >= na*nb*d {
 		return false
 	}
 	for i := range na {
@@ -39,27 +39,27 @@ func merge(dst []float64, ld int, a, b Points, term func(float64) float64) bool 
 	return true
 }
 
-// SparseSum returns the sum of term(a_ic − b_jc) over the coordinates where a_i or b_j is not zero.
+// SparseSum returns the sum of term(a_ic − b_jc) over the coordinates in which a_i or b_j is not zero.
 func SparseSum(a *CSR, i int, b *CSR, j int, term func(float64) float64) (sum float64) {
 	col, val := a.Row(i)
-	other, with := b.Row(j)
-	for len(col) > 0 && len(other) > 0 {
+	otherCol, otherVal := b.Row(j)
+	for len(col) > 0 && len(otherCol) > 0 {
 		switch {
-		case col[0] < other[0]:
+		case col[0] < otherCol[0]:
 			sum += term(val[0])
 			col, val = col[1:], val[1:]
-		case col[0] > other[0]:
-			sum += term(with[0])
-			other, with = other[1:], with[1:]
+		case col[0] > otherCol[0]:
+			sum += term(otherVal[0])
+			otherCol, otherVal = otherCol[1:], otherVal[1:]
 		default:
-			sum += term(val[0] - with[0])
-			col, val, other, with = col[1:], val[1:], other[1:], with[1:]
+			sum += term(val[0] - otherVal[0])
+			col, val, otherCol, otherVal = col[1:], val[1:], otherCol[1:], otherVal[1:]
 		}
 	}
 	for _, v := range val {
 		sum += term(v)
 	}
-	for _, v := range with {
+	for _, v := range otherVal {
 		sum += term(v)
 	}
 	return sum
@@ -67,34 +67,35 @@ func SparseSum(a *CSR, i int, b *CSR, j int, term func(float64) float64) (sum fl
 
 // L1Dist64 sets dst[i*ld+j] = ‖a_i − b_j‖₁ for all pairs, in float64.
 //
-// Dense points are subtracted coordinate by coordinate. Two sparse panels that
-// share few columns walk their nonzeros, in float64:
+// Dense points are subtracted coordinate by coordinate. For two sparse panels that share few columns, it iterates over
+// their nonzeros in float64:
 //
 //	‖x−z‖₁ = ‖x‖₁ + ‖z‖₁ + Σ_{c: x_c, z_c ≠ 0} (|x_c−z_c| − |x_c| − |z_c|).
 func L1Dist64(dst []float64, ld int, a, b Points, w *Workspace) {
-	l1(dst, ld, a, b, w, &w.dense64, &w.pairs64)
+	l1Distances(dst, ld, a, b, w, &w.dense64, &w.pairs64)
 }
 
-// L1Dist32 is L1Dist64 with dense points rounded to float32 and differences
-// formed and added in float32.
+// L1Dist32 is L1Dist64 with dense points rounded to float32 and differences formed and added in float32.
 func L1Dist32(dst []float32, ld int, a, b Points, w *Workspace) {
-	l1(dst, ld, a, b, w, &w.dense32, &w.pairs32)
+	l1Distances(dst, ld, a, b, w, &w.dense32, &w.pairs32)
 }
 
-func l1[T float](dst []T, ld int, a, b Points, w *Workspace, sides *[2][]T, scratch *pairScratch[T]) {
+// l1Distances implements L1Dist64 and L1Dist32.
+func l1Distances[T realNumber](dst []T, ld int, a, b Points, w *Workspace, buffers *[2][]T, scratch *pairScratch[T]) {
 	na, nb, _ := pairDims(a, b, ld)
 	if na == 0 || nb == 0 {
 		return
 	}
-	if sa, sb, ok := bothSparse(a, b); ok && w.transpose(sa, sb, false) {
+	if sa, sb, ok := asCSRPair(a, b); ok && w.transposeIfCheap(sa, sb, exactValues) {
 		w.sparseL1(sa, sb, func(i int, acc []float64) { convert(dst[i*ld:i*ld+nb], acc) })
 		return
 	}
-	pairwise(dst, ld, a, b, sides, scratch, simd.Absolutes[T])
+	pairwiseSums(dst, ld, a, b, buffers, scratch, simd.Absolutes[T])
 }
 
-// pairwise sets dst to sums over the coordinates of all pairs of points, made dense.
-func pairwise[T float](dst []T, ld int, a, b Points, sides *[2][]T, scratch *pairScratch[T],
+// pairwiseSums sets dst to the result of sums, a sum over the coordinates, for all pairs of points, converted to dense
+// ones.
+func pairwiseSums[T realNumber](dst []T, ld int, a, b Points, buffers *[2][]T, scratch *pairScratch[T],
 	sums func(dst *[simd.PairLanes]T, x, z []T)) {
 	na, nb, d := pairDims(a, b, ld)
 	if na == 0 || nb == 0 {
@@ -103,33 +104,35 @@ func pairwise[T float](dst []T, ld int, a, b Points, sides *[2][]T, scratch *pai
 	zeroTile(dst, ld, na, nb)
 	for c0, step := 0, chunkColumns(max(na, nb), d); c0 < d; c0 += step {
 		c1 := min(c0+step, d)
-		pairAdd(dst, ld, operand(&sides[0], a, c0, c1), operand(&sides[1], b, c0, c1), sums, scratch)
+		addPairSums(dst, ld, operand(&buffers[0], a, c0, c1), operand(&buffers[1], b, c0, c1), sums, scratch)
 	}
 }
 
-// pairBlock is the number of columns of a block of pairAdd: that of points by coordinates stays in the second cache.
-const pairBlock = 512
+// pairBlockColumns is the number of columns that addPairSums handles at once. Its transposed block of points fits the
+// second-level cache.
+const pairBlockColumns = 512
 
-// pairScratch holds points by coordinates, and sums for them.
-type pairScratch[T float] struct {
-	z    []T
-	sums [simd.PairLanes]T
+// pairScratch is the scratch memory of addPairSums.
+type pairScratch[T realNumber] struct {
+	z    []T               // a block of points, transposed
+	sums [simd.PairLanes]T // sums for one point and the points of the block
 }
 
-// pairAdd adds the sums of all pairs of rows of x and z to dst, simd.PairLanes rows of z at a time; w is scratch.
-func pairAdd[T float](dst []T, ld int, x, z rows[T], sums func(dst *[simd.PairLanes]T, x, z []T), w *pairScratch[T]) {
+// addPairSums adds the sums for all pairs of rows of x and z to dst, simd.PairLanes rows of z at a time.
+func addPairSums[T realNumber](dst []T, ld int, x, z rowBlock[T], sums func(dst *[simd.PairLanes]T, x, z []T),
+	w *pairScratch[T]) {
 	const lanes = simd.PairLanes
-	for c0 := 0; c0 < x.d; c0 += pairBlock {
-		c1 := min(c0+pairBlock, x.d)
-		turned := buffer.Grow(&w.z, (c1-c0)*lanes)
+	for c0 := 0; c0 < x.d; c0 += pairBlockColumns {
+		c1 := min(c0+pairBlockColumns, x.d)
+		transposed := buffer.Grow(&w.z, (c1-c0)*lanes)
 		for j := 0; j < z.n; j += lanes {
-			for k := range lanes { // the last row repeats at the edge; its sums are dropped
+			for k := range lanes { // at the end the last row is repeated, and its sums are ignored
 				for c, v := range z.row(min(j+k, z.n-1))[c0:c1] {
-					turned[c*lanes+k] = v
+					transposed[c*lanes+k] = v
 				}
 			}
 			for i := range x.n {
-				sums(&w.sums, x.row(i)[c0:c1], turned)
+				sums(&w.sums, x.row(i)[c0:c1], transposed)
 				for k, v := range w.sums[:min(lanes, z.n-j)] {
 					dst[i*ld+j+k] += v
 				}
@@ -138,18 +141,17 @@ func pairAdd[T float](dst []T, ld int, x, z rows[T], sums func(dst *[simd.PairLa
 	}
 }
 
-// sparseL1 gives emit, for each row i of a, the distances to all rows of b,
-// whose transposed panel is in w.
+// sparseL1 calls emit, for each row i of a, with the distances to all rows of b, whose transposed panel is in w.
 func (w *Workspace) sparseL1(a, b *CSR, emit func(i int, acc []float64)) {
-	one := buffer.Grow(&w.one[1], b.N)
+	one := buffer.Grow(&w.absSums[1], b.N)
 	for j := range one {
 		_, val := b.Row(j)
-		one[j] = sumAbs(val)
+		one[j] = sumOfAbs(val)
 	}
 	acc := buffer.Grow(&w.acc, b.N)
 	for i := range a.N {
 		col, val := a.Row(i)
-		xi := sumAbs(val)
+		xi := sumOfAbs(val)
 		for j, zj := range one {
 			acc[j] = xi + zj
 		}
@@ -168,7 +170,8 @@ func (w *Workspace) sparseL1(a, b *CSR, emit func(i int, acc []float64)) {
 	}
 }
 
-func sumAbs(v []float64) float64 {
+// sumOfAbs returns Σ |v|.
+func sumOfAbs(v []float64) float64 {
 	var s float64
 	for _, a := range v {
 		s += math.Abs(a)

@@ -10,67 +10,63 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
 
-// Workspace is the scratch memory of one worker: panels converted or made dense,
-// and the transposed panel of a sparse product. The zero value is ready; it grows
-// on demand and allocates no more once warm. It must not be shared by goroutines
-// that run at the same time.
+// Workspace is the scratch memory of one worker: converted panels, and the transposed panel of a sparse product. The
+// zero value is ready to use. It grows on demand and makes no further allocations for blocks of the same size.
+// Goroutines that run at the same time must not share a Workspace.
 type Workspace struct {
-	dense64 [2][]float64
-	dense32 [2][]float32
-	ptr     []int32
-	row     []int32
-	val     []float64
-	acc     []float64
-	one     [2][]float64 // ‖x‖₁ of the two sides
-	ints    []int32      // products of bytes,
-	part    []float32    // and some of their columns
-	pairs64 pairScratch[float64]
-	pairs32 pairScratch[float32]
+	dense64       [2][]float64 // dense columns of the two sides
+	dense32       [2][]float32 // dense columns of the two sides
+	ptr           []int32      // transposed panel: start of each column in row and val
+	row           []int32      // transposed panel: rows of the nonzeros
+	val           []float64    // transposed panel: nonzeros
+	acc           []float64    // results for one point of the first side
+	absSums       [2][]float64 // ‖x‖₁ of the points of the two sides
+	intProducts   []int32      // inner products of bytes
+	chunkProducts []float32    // inner products of some columns of bytes
+	pairs64       pairScratch[float64]
+	pairs32       pairScratch[float32]
 }
 
-// chunk is the number of entries of one converted panel: panels with more are
-// converted, multiplied and added in blocks of columns, so that the scratch of
-// huge dimensions stays bounded (8 MB in float64).
-const chunk = 1 << 20
+// maxPanelEntries is the number of entries of a converted panel. Larger panels are converted, multiplied and added in
+// blocks of columns. This bounds the scratch memory for large dimensions (8 MB in float64).
+const maxPanelEntries = 1 << 20
 
-// chunkColumns returns how many of d columns to take at once for panels of at
-// most n rows.
-func chunkColumns(n, d int) int { return min(d, max(64, chunk/max(n, 1))) }
+// chunkColumns returns the number of columns, out of d, to handle at once for panels of at most n rows.
+func chunkColumns(n, d int) int { return min(d, max(64, maxPanelEntries/max(n, 1))) }
 
-// Inner64 sets dst[i*ld+j] = a_iᵀ b_j for all pairs, in float64. dst has the
-// shape of len(a) rows and len(b) columns with stride ld.
+// Inner64 sets dst[i*ld+j] = a_iᵀ b_j for all pairs, in float64. dst has len(a) rows and len(b) columns with stride ld.
 //
-// Dense points of the right type are multiplied where they are; others are
-// converted panel by panel into w. Two sparse panels that share few columns are
-// multiplied by walking their nonzeros. Inner64 panics if dimensions differ.
+// Dense points of the right type are multiplied without copying. Other points are converted panel by panel in the
+// memory of w. For two sparse panels that share few columns, the product iterates over their nonzeros. Inner64 panics
+// if the dimensions differ.
 func Inner64(dst []float64, ld int, a, b Points, w *Workspace) {
-	inner(dst, ld, a, b, w, &w.dense64, false, false, func(x, z rows[float64], beta float64) {
+	innerProducts(dst, ld, a, b, w, &w.dense64, exactValues, false, func(x, z rowBlock[float64], beta float64) {
 		blas64.Gemm(blas.NoTrans, blas.Trans, 1, blas64.General{Rows: x.n, Cols: x.d, Stride: x.ld, Data: x.data},
 			blas64.General{Rows: z.n, Cols: z.d, Stride: z.ld, Data: z.data}, beta,
 			blas64.General{Rows: x.n, Cols: z.n, Stride: ld, Data: dst})
 	})
 }
 
-// Inner32 is Inner64 for the points rounded to float32: products are formed and,
-// on the dense path, accumulated in float32; on the sparse path they are
-// accumulated in float64 and rounded once.
+// Inner32 is Inner64 for the points rounded to float32. Dense products are formed and accumulated in float32. Sparse
+// products are accumulated in float64 and rounded once.
 func Inner32(dst []float32, ld int, a, b Points, w *Workspace) {
-	same := samePoints(a, b) // half the work
+	sameMatrix := samePoints(a, b) // then a symmetric product takes half the work
 	na, _ := a.Dims()
-	if same {
-		zeroTile(dst, ld, na, na) // some libraries read what β = 0 is for
+	if sameMatrix {
+		zeroTile(dst, ld, na, na) // some BLAS libraries read the result even for β = 0
 	}
-	inner(dst, ld, a, b, w, &w.dense32, true, same, func(x, z rows[float32], beta float32) {
-		xg := blas32.General{Rows: x.n, Cols: x.d, Stride: x.ld, Data: x.data}
-		if same {
-			blas32.Syrk(blas.NoTrans, 1, xg, beta, blas32.Symmetric{Uplo: blas.Lower, N: x.n, Stride: ld, Data: dst})
+	innerProducts(dst, ld, a, b, w, &w.dense32, roundedValues, sameMatrix, func(x, z rowBlock[float32], beta float32) {
+		xMatrix := blas32.General{Rows: x.n, Cols: x.d, Stride: x.ld, Data: x.data}
+		if sameMatrix {
+			lower := blas32.Symmetric{Uplo: blas.Lower, N: x.n, Stride: ld, Data: dst}
+			blas32.Syrk(blas.NoTrans, 1, xMatrix, beta, lower)
 			return
 		}
-		blas32.Gemm(blas.NoTrans, blas.Trans, 1, xg, blas32.General{Rows: z.n, Cols: z.d, Stride: z.ld, Data: z.data},
-			beta,
+		zMatrix := blas32.General{Rows: z.n, Cols: z.d, Stride: z.ld, Data: z.data}
+		blas32.Gemm(blas.NoTrans, blas.Trans, 1, xMatrix, zMatrix, beta,
 			blas32.General{Rows: x.n, Cols: z.n, Stride: ld, Data: dst})
 	})
-	if !same {
+	if !sameMatrix {
 		return
 	}
 	for i := range na {
@@ -80,15 +76,15 @@ func Inner32(dst []float32, ld int, a, b Points, w *Workspace) {
 	}
 }
 
-// inner is Inner64 or Inner32; mul adds the products of some columns to β times those before. Of the same points z is
-// x.
-func inner[T float](dst []T, ld int, a, b Points, w *Workspace, sides *[2][]T, round, same bool,
-	mul func(x, z rows[T], beta T)) {
+// innerProducts implements Inner64 and Inner32. mul adds the products of a block of columns x and z to β times the
+// result. If sameMatrix is set, a and b are the same points, and z is x.
+func innerProducts[T realNumber](dst []T, ld int, a, b Points, w *Workspace, buffers *[2][]T, round rounding,
+	sameMatrix bool, mul func(x, z rowBlock[T], beta T)) {
 	na, nb, d := pairDims(a, b, ld)
 	if na == 0 || nb == 0 {
 		return
 	}
-	if sa, sb, ok := bothSparse(a, b); ok && w.transpose(sa, sb, round) {
+	if sa, sb, ok := asCSRPair(a, b); ok && w.transposeIfCheap(sa, sb, round) {
 		w.sparseInner(sa, nb, round, func(i int, acc []float64) { convert(dst[i*ld:i*ld+nb], acc) })
 		return
 	}
@@ -97,21 +93,21 @@ func inner[T float](dst []T, ld int, a, b Points, w *Workspace, sides *[2][]T, r
 		return
 	}
 	step := d
-	if dense[T](a) == nil || dense[T](b) == nil {
+	if denseRows[T](a) == nil || denseRows[T](b) == nil {
 		step = chunkColumns(max(na, nb), d)
 	}
 	for c0, beta := 0, T(0); c0 < d; c0, beta = c0+step, 1 {
 		c1 := min(c0+step, d)
-		x := operand(&sides[0], a, c0, c1)
+		x := operand(&buffers[0], a, c0, c1)
 		z := x
-		if !same {
-			z = operand(&sides[1], b, c0, c1)
+		if !sameMatrix {
+			z = operand(&buffers[1], b, c0, c1)
 		}
 		mul(x, z, beta)
 	}
 }
 
-// samePoints reports whether a and b are one matrix.
+// samePoints reports whether a and b are the same dense matrix.
 func samePoints(a, b Points) bool {
 	switch a := a.(type) {
 	case *Dense32:
@@ -122,6 +118,8 @@ func samePoints(a, b Points) bool {
 	return false
 }
 
+// pairDims returns the numbers of points of a and b and their dimension. It panics if the dimensions differ or the
+// stride ld is too small.
 func pairDims(a, b Points, ld int) (na, nb, d int) {
 	na, d = a.Dims()
 	nb, db := b.Dims()
@@ -134,39 +132,41 @@ func pairDims(a, b Points, ld int) (na, nb, d int) {
 	return na, nb, d
 }
 
+// zeroTile sets a tile with stride ld to zero.
 func zeroTile[T any](dst []T, ld, rows, cols int) {
 	for i := range rows {
 		clear(dst[i*ld : i*ld+cols])
 	}
 }
 
-// rows are those of some columns of points.
-type rows[T float] struct {
+// rowBlock is a block of columns of dense points: n rows of d numbers with stride ld.
+type rowBlock[T realNumber] struct {
 	n, d, ld int
 	data     []T
 }
 
-func (r rows[T]) row(i int) []T { return r.data[i*r.ld : i*r.ld+r.d] }
+func (r rowBlock[T]) row(i int) []T { return r.data[i*r.ld : i*r.ld+r.d] }
 
-// dense returns the numbers of points that are held as T; nil of others.
-func dense[T float](x Points) *rows[T] {
-	var held any
+// denseRows returns the points x as a rowBlock without copying, or nil if they are not stored as dense numbers of type
+// T.
+func denseRows[T realNumber](x Points) *rowBlock[T] {
+	var block any
 	switch x := x.(type) {
 	case *Dense:
-		held = &rows[float64]{x.N, x.D, x.Stride, x.Data}
+		block = &rowBlock[float64]{x.N, x.D, x.Stride, x.Data}
 	case *Dense32:
-		held = &rows[float32]{x.N, x.D, x.Stride, x.Data}
+		block = &rowBlock[float32]{x.N, x.D, x.Stride, x.Data}
 	}
-	r, _ := held.(*rows[T])
+	r, _ := block.(*rowBlock[T])
 	return r
 }
 
-// operand returns columns c0, …, c1-1 of x, where they are or converted into buf.
-func operand[T float](buf *[]T, x Points, c0, c1 int) rows[T] {
-	if r := dense[T](x); r != nil {
-		return rows[T]{r.n, c1 - c0, r.ld, r.data[c0:]}
+// operand returns the columns c0, …, c1-1 of x, without copying if possible and otherwise converted into buf.
+func operand[T realNumber](buf *[]T, x Points, c0, c1 int) rowBlock[T] {
+	if r := denseRows[T](x); r != nil {
+		return rowBlock[T]{r.n, c1 - c0, r.ld, r.data[c0:]}
 	}
 	n, _ := x.Dims()
 	columnsTo(buffer.Grow(buf, n*(c1-c0)), c1-c0, x, c0, c1)
-	return rows[T]{n, c1 - c0, c1 - c0, *buf}
+	return rowBlock[T]{n, c1 - c0, c1 - c0, *buf}
 }

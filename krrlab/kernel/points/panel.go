@@ -2,29 +2,28 @@ package points
 
 import "fmt"
 
-// Panel is a block of points with their squared norms: what a tile of a kernel
-// of (xᵀz, ‖x‖², ‖z‖²) needs of each side. Norms[i] = ‖x_i‖², in float64. Factors[i] multiplies the kernel values of
-// x_i; nil means ones.
+// Panel is a block of points with their squared norms. A tile of a kernel of (xᵀz, ‖x‖², ‖z‖²) is computed from two
+// panels.
 type Panel struct {
-	X       Points // without weights
-	Norms   []float64
-	Factors []float64 // √w_i of Weighted points
+	X       Points    // the points without weights
+	Norms   []float64 // ‖x_i‖²
+	Factors []float64 // √w_i of Weighted points, which multiply kernel values; nil means ones
 }
 
-// NewPanel returns x with the squared norms of its points, in float64, and their factors.
-func NewPanel(x Points) Panel { return panel(x, sumSq) }
+// NewPanel returns the panel of x, with squared norms in float64.
+func NewPanel(x Points) Panel { return newPanel(x, sumSq) }
 
-func panel(x Points, norm func(row []float64) float64) Panel {
+// newPanel returns the panel of x with norms computed by norm.
+func newPanel(x Points, norm func(row []float64) float64) Panel {
 	x, factors := Split(x)
 	return Panel{x, rowSums(x, norm), factors}
 }
 
-// NewPanel32 returns x with the squared norms of its points *rounded to float32*,
-// accumulated in float64. Beside inner products of the rounded points (Inner32)
-// these are the right norms: ‖x‖²+‖z‖²−2xᵀz is then the squared distance of the
-// rounded points, which has an error of ε‖x−z‖·‖x‖, not of ε‖x‖². Bytes are not rounded.
+// NewPanel32 returns the panel of x with the squared norms of the points *rounded to float32*, accumulated in float64.
+// These are the right norms for inner products of the rounded points (Inner32): ‖x‖²+‖z‖²−2xᵀz is then the squared
+// distance of the rounded points. Its error is ε‖x−z‖·‖x‖ instead of ε‖x‖². Bytes are not rounded.
 func NewPanel32(x Points) Panel {
-	return panel(x, sumSq32)
+	return newPanel(x, sumSq32)
 }
 
 // sumSq32 returns the sum of squares of the numbers rounded to float32.
@@ -39,7 +38,7 @@ func sumSq32(row []float64) (s float64) {
 // Len returns the number of points.
 func (p Panel) Len() int { return len(p.Norms) }
 
-// Slice returns points i, …, j-1 of the panel, sharing memory with it.
+// Slice returns points i, …, j-1 of the panel. The result shares memory with p.
 func (p Panel) Slice(i, j int) Panel {
 	s := Panel{X: p.X.Slice(i, j), Norms: p.Norms[i:j]}
 	if p.Factors != nil {
@@ -48,8 +47,8 @@ func (p Panel) Slice(i, j int) Panel {
 	return s
 }
 
-// Mean returns the mean of the points, a vector of length d; zeros if there is
-// no point. Sums are taken in float64.
+// Mean returns the mean of the points, a vector of length d, or zeros if there is no point. The sums are computed in
+// float64.
 func Mean(x Points) []float64 {
 	n, d := x.Dims()
 	mean := make([]float64, d)
@@ -58,7 +57,7 @@ func Mean(x Points) []float64 {
 	}
 	var row []float64
 	for i := range n {
-		col, val := stored(x, i, &row)
+		col, val := storedValues(x, i, &row)
 		if col == nil {
 			for j, v := range val {
 				mean[j] += v
@@ -75,9 +74,8 @@ func Mean(x Points) []float64 {
 	return mean
 }
 
-// Gather returns a copy of the points idx[0], idx[1], …, of x's own type (a
-// *Dense for a type this package does not know). It panics if an index is out
-// of range.
+// Gather returns a copy of the points idx[0], idx[1], …. The result has the type of x, or *Dense if x has a type that
+// this package does not know. Gather panics if an index is out of range.
 func Gather(x Points, idx []int) Points {
 	n, d := x.Dims()
 	for _, i := range idx {

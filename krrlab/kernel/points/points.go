@@ -9,9 +9,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
 
-// Points is a set of n points in R^d. The points are the rows of X, n×d.
-// Values are immutable by convention: nothing in this project writes to points
-// it was given.
+// Points is a set of n points in R^d, the rows of X, n×d. Points are immutable by convention: nothing in this project
+// changes the points of a caller.
 type Points interface {
 	// Dims returns the number n of points and their dimension d.
 	Dims() (n, d int)
@@ -52,16 +51,17 @@ var (
 // NewDense returns n points of dimension d backed by data, or by new zeros if
 // data is nil. It panics if n or d is negative or len(data) != n*d.
 func NewDense(n, d int, data []float64) *Dense {
-	return &Dense{n, d, d, numbers("NewDense", n, d, d, data)}
+	return &Dense{n, d, d, dataOrZeros("NewDense", n, d, d, data)}
 }
 
 // NewDense32 is NewDense for float32.
 func NewDense32(n, d int, data []float32) *Dense32 {
-	return &Dense32{n, d, d, numbers("NewDense32", n, d, d, data)}
+	return &Dense32{n, d, d, dataOrZeros("NewDense32", n, d, d, data)}
 }
 
-// numbers returns data, or n rows of zeros if there are none.
-func numbers[T any](name string, n, d, stride int, data []T) []T {
+// dataOrZeros returns data, or n rows of zeros if data is nil. It panics with the name of the caller if the shape is
+// invalid.
+func dataOrZeros[T any](name string, n, d, stride int, data []T) []T {
 	switch {
 	case n < 0 || d < 0:
 		panic(fmt.Sprintf("points: negative dimension %d×%d", n, d))
@@ -88,7 +88,7 @@ func (x *Dense) Row(i int) []float64 { return x.Data[i*x.Stride : i*x.Stride+x.D
 // Row returns point i without copying it.
 func (x *Dense32) Row(i int) []float32 { return x.Data[i*x.Stride : i*x.Stride+x.D] }
 
-// Row returns the columns and values of the nonzeros of point i without copying them.
+// Row returns the columns and the values of the nonzeros of point i without copying them.
 func (x *CSR) Row(i int) (col []int32, val []float64) {
 	p, q := x.Ptr[i], x.Ptr[i+1]
 	return x.Col[p:q], x.Val[p:q]
@@ -97,8 +97,8 @@ func (x *CSR) Row(i int) (col []int32, val []float64) {
 // NNZ returns the number of stored nonzeros.
 func (x *CSR) NNZ() int { return x.Ptr[x.N] - x.Ptr[0] }
 
-// Check returns an error unless x is a whole matrix, as from a file: offsets that rise from 0 to the number of
-// nonzeros, and in each row columns that rise, below D.
+// Check returns an error unless x is a valid matrix, for example after it was read from a file. The offsets must rise
+// from 0 to the number of nonzeros, and the columns of each row must strictly increase and be below D.
 func (x *CSR) Check() error {
 	if x.N < 0 || len(x.Ptr) != x.N+1 || len(x.Col) != len(x.Val) || x.Ptr[0] != 0 || x.Ptr[x.N] != len(x.Col) {
 		return fmt.Errorf("sparse points: %d columns, %d values, and offsets that do not fit %d rows", len(x.Col),
@@ -108,12 +108,12 @@ func (x *CSR) Check() error {
 		if x.Ptr[i] > x.Ptr[i+1] || x.Ptr[i+1] > len(x.Col) {
 			return fmt.Errorf("sparse points: row %d spans %d to %d of %d", i, x.Ptr[i], x.Ptr[i+1], len(x.Col))
 		}
-		last := int32(-1)
+		lastColumn := int32(-1)
 		for _, j := range x.Col[x.Ptr[i]:x.Ptr[i+1]] {
-			if j <= last || int(j) >= x.D {
+			if j <= lastColumn || int(j) >= x.D {
 				return fmt.Errorf("sparse points: column %d in row %d of dimension %d", j, i, x.D)
 			}
-			last = j
+			lastColumn = j
 		}
 	}
 	return nil
@@ -137,6 +137,7 @@ func (x *CSR) Slice(i, j int) Points {
 	return &CSR{j - i, x.D, x.Ptr[i : j+1], x.Col, x.Val}
 }
 
+// checkSlice panics unless 0 ≤ i ≤ j ≤ n.
 func checkSlice(i, j, n int) {
 	if i < 0 || j < i || j > n {
 		panic(fmt.Sprintf("points: slice [%d, %d) of %d points", i, j, n))
@@ -149,7 +150,7 @@ func (x *Dense) RowTo(dst []float64, i int) { copy(dst[:x.D], x.Row(i)) }
 // RowTo implements Points.
 func (x *Dense32) RowTo(dst []float64, i int) { Widen(dst[:x.D], x.Row(i)) }
 
-// Widen sets dst to src, eight numbers at a time: twice as fast as one by one. dst is as long as src.
+// Widen sets dst to src, which has the same length. It is unrolled by eight, which doubles its speed.
 func Widen(dst []float64, src []float32) {
 	for len(src) >= 8 {
 		d, s := dst[:8:8], src[:8:8]
@@ -177,24 +178,26 @@ func SqNorms(x Points) []float64 {
 	return rowSums(x, sumSq)
 }
 
-// rowsAtOnce is the number of points that a thread takes at once.
-const rowsAtOnce = 512
+// pointsPerTask is the number of points that a thread handles at once.
+const pointsPerTask = 512
 
-// each calls f for i = 0 … n-1 on all threads, until one returns false, and reports whether none has.
-func each(n int, f func(who, i int) bool) bool {
-	var over atomic.Bool
-	accel.Each((n+rowsAtOnce-1)/rowsAtOnce, func(who, b int) {
-		for i := b * rowsAtOnce; i < min((b+1)*rowsAtOnce, n) && !over.Load(); i++ {
-			if !f(who, i) {
-				over.Store(true)
+// forEachPoint calls f(thread, i) for i = 0 … n-1 on all threads until one call returns false. It reports whether all
+// calls returned true.
+func forEachPoint(n int, f func(thread, i int) bool) bool {
+	var stopped atomic.Bool
+	accel.Each((n+pointsPerTask-1)/pointsPerTask, func(thread, task int) {
+		for i := task * pointsPerTask; i < min((task+1)*pointsPerTask, n) && !stopped.Load(); i++ {
+			if !f(thread, i) {
+				stopped.Store(true)
 			}
 		}
 	})
-	return !over.Load()
+	return !stopped.Load()
 }
 
-// stored returns the numbers of point i that are stored, in buf unless x is sparse, and their columns, nil for all.
-func stored(x Points, i int, buf *[]float64) (col []int32, val []float64) {
+// storedValues returns the stored values of point i and their columns. For sparse points these are the nonzeros. For
+// other points they are all coordinates, written to buf, and col is nil.
+func storedValues(x Points, i int, buf *[]float64) (col []int32, val []float64) {
 	x, _ = Split(x)
 	if c, ok := x.(*CSR); ok {
 		return c.Row(i)
@@ -204,25 +207,25 @@ func stored(x Points, i int, buf *[]float64) (col []int32, val []float64) {
 	return nil, *buf
 }
 
-// column returns the column of the k-th number that is stored.
-func column(col []int32, k int) int {
+// columnOf returns the column of the k-th value of storedValues.
+func columnOf(col []int32, k int) int {
 	if col == nil {
 		return k
 	}
 	return int(col[k])
 }
 
-// rowSums returns f of every row, a sum of squares, on all threads; f takes the values that are stored. Of Bytes it is
-// scale²·Σ b² rounded twice.
+// rowSums returns f for every point, computed on all threads. f is a sum of squares of the values it gets, the stored
+// values of the point. For Bytes, the result is scale²·Σ b², rounded twice.
 func rowSums(x Points, f func(v []float64) float64) []float64 {
 	n, _ := x.Dims()
 	sums, rows := make([]float64, n), make([][]float64, accel.Threads())
-	bytes, whole := x.(*Bytes)
-	each(n, func(who, i int) bool {
-		if whole {
-			sums[i] = float64(sqNorm(bytes.Row(i))) * (bytes.Scale * bytes.Scale)
+	bytes, isBytes := x.(*Bytes)
+	forEachPoint(n, func(thread, i int) bool {
+		if isBytes {
+			sums[i] = float64(squaredNorm(bytes.Row(i))) * (bytes.Scale * bytes.Scale)
 		} else {
-			_, val := stored(x, i, &rows[who])
+			_, val := storedValues(x, i, &rows[thread])
 			sums[i] = f(val)
 		}
 		return true
@@ -230,6 +233,7 @@ func rowSums(x Points, f func(v []float64) float64) []float64 {
 	return sums
 }
 
+// sumSq returns Σ v².
 func sumSq(v []float64) float64 {
 	var s float64
 	for _, a := range v {
@@ -238,32 +242,32 @@ func sumSq(v []float64) float64 {
 	return s
 }
 
-// CheckFinite returns an error that names the first entry that is NaN or
-// infinite (row and column counted from 0), or nil.
+// CheckFinite returns an error that names the first entry that is NaN or infinite, with row and column counted from 0.
+// It returns nil if there is none.
 func CheckFinite(x Points) error {
-	if i, j, v, found := NotFinite(x, nil); found {
+	if i, j, v, exists := NotFinite(x, nil); exists {
 		return fmt.Errorf("points: entry (%d, %d) is %v", i, j, v)
 	}
 	return nil
 }
 
-// NotFinite finds the first entry x_ij = v that is NaN or infinite, those aside for which allowed, unless it is nil,
-// returns true.
-func NotFinite(x Points, allowed func(v float64) bool) (i, j int, v float64, found bool) {
+// NotFinite finds the first entry x_ij = v that is NaN or infinite. It ignores values for which allowed returns true,
+// unless allowed is nil.
+func NotFinite(x Points, allowed func(v float64) bool) (i, j int, v float64, exists bool) {
 	var row []float64
 	n, _ := x.Dims()
 	for i := range n {
-		col, val := stored(x, i, &row)
+		col, val := storedValues(x, i, &row)
 		for k, v := range val {
 			if (math.IsNaN(v) || math.IsInf(v, 0)) && (allowed == nil || !allowed(v)) {
-				return i, column(col, k), v, true
+				return i, columnOf(col, k), v, true
 			}
 		}
 	}
 	return 0, 0, 0, false
 }
 
-// Held returns the bytes that points take.
+// MemoryBytes returns the memory of the points in bytes.
 func MemoryBytes(x Points) int64 {
 	n, d := x.Dims()
 	switch x := x.(type) {

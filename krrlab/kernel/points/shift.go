@@ -2,11 +2,10 @@ package points
 
 import "fmt"
 
-// Shifted is a view of points moved by −c: row i is x_i − c, subtracted in
-// float64 and rounded, where asked, afterwards. A kernel of x−z does not change
-// when all its points move together, but distances formed from inner products
-// lose ε·max‖x‖²: moving the mean to the origin is the cheap cure when points
-// lie far from it. A view of sparse points is dense.
+// Shifted is a view of points shifted by −C: row i is x_i − c, computed in float64 and rounded afterwards if the
+// caller wants float32. A kernel of x−z does not change if all points are shifted by the same vector, but distances
+// formed from inner products have the error ε·max‖x‖². Shifting the mean to the origin reduces that at little cost if
+// the points are far from the origin. A view of sparse points is dense.
 type Shifted struct {
 	X Points
 	C []float64

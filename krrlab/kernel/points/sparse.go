@@ -2,42 +2,50 @@ package points
 
 import "github.com/krrlab/lab/krrlab/internal/buffer"
 
-// sparseGain is how many multiply-adds of a dense product cost as much as one of
-// the walk over nonzeros: a pair of panels is walked when
+// sparseProductCost is the cost of one multiply-add of a sparse product in units of a multiply-add of a dense product.
+// Two panels are multiplied by iterating over their nonzeros if
 //
-//	Σ_c nnzA(c)·nnzB(c) · sparseGain < n_a·n_b·d.
+//	Σ_c nnzA(c)·nnzB(c) · sparseProductCost < n_a·n_b·d.
 //
-// Measured: one walked pair costs 1.0–1.6 ns; a dense multiply-add in float32 costs
-// 0.015–0.02 ns with OpenBLAS and about 0.15 ns with gonum's BLAS. The rule does not
-// look at which is in use, so that results do not depend on it; 50 suits OpenBLAS.
-const sparseGain = 50
+// Measured: a sparse multiply-add takes 1.0–1.6 ns; a dense one in float32 takes 0.015–0.02 ns with OpenBLAS and about
+// 0.15 ns with gonum's BLAS. The value 50 suits OpenBLAS. It does not depend on the BLAS in use, so that results do not
+// either.
+const sparseProductCost = 50
 
-// mergeGain is how many subtractions of a dense distance cost as much as a step of merge: 0.08 ns each with AVX-512,
-// and 5.5 ns.
-const mergeGain = 60
+// mergeCost is the cost of one step of mergeSparse, 5.5 ns, in units of a subtraction of a dense distance, 0.08 ns with
+// AVX-512.
+const mergeCost = 60
 
-// Work returns how many coordinates the distances of all pairs of points, without cancellation, cost as much as: n²d,
-// or of sparse points fewer (see SqDist64).
+// DistanceWork returns the cost of computing the distances of all pairs of points without cancellation, in coordinates:
+// n²d for dense points, and less for sparse points (see SqDist64).
 func DistanceWork(x Points) float64 {
 	x, _ = Split(x)
 	n, d := x.Dims()
-	each := float64(d)
+	perPair := float64(d)
 	if s, ok := x.(*CSR); ok && n > 0 {
-		each = min(each, max(1, 2*mergeGain*float64(s.NNZ())/float64(n)))
+		perPair = min(perPair, max(1, 2*mergeCost*float64(s.NNZ())/float64(n)))
 	}
-	return float64(n) * float64(n) * each
+	return float64(n) * float64(n) * perPair
 }
 
-func bothSparse(a, b Points) (sa, sb *CSR, ok bool) {
-	sa, first := a.(*CSR)
-	sb, second := b.(*CSR)
-	return sa, sb, first && second
+// asCSRPair returns a and b as sparse points; ok is false unless both are.
+func asCSRPair(a, b Points) (sa, sb *CSR, ok bool) {
+	sa, aSparse := a.(*CSR)
+	sb, bSparse := b.(*CSR)
+	return sa, sb, aSparse && bSparse
 }
 
-// transpose writes b by columns to w (compressed sparse columns) if walking the
-// nonzeros of a and b is cheaper than a dense product, and reports whether it is.
-// round asks for the values rounded to float32.
-func (w *Workspace) transpose(a, b *CSR, round bool) bool {
+// rounding selects whether the values of sparse points are rounded to float32 before they are multiplied.
+type rounding bool
+
+const (
+	exactValues   rounding = false
+	roundedValues rounding = true
+)
+
+// transposeIfCheap writes b by columns (compressed sparse columns) to w if iterating over the nonzeros of a and b is
+// cheaper than a dense product. It reports whether it did. If round is set, the values are rounded to float32.
+func (w *Workspace) transposeIfCheap(a, b *CSR, round rounding) bool {
 	if b.NNZ() == 0 || a.NNZ() == 0 {
 		clear(buffer.Grow(&w.ptr, b.D+1))
 		return true
@@ -52,41 +60,40 @@ func (w *Workspace) transpose(a, b *CSR, round bool) bool {
 	for _, c := range a.Col[a.Ptr[0]:a.Ptr[a.N]] {
 		work += float64(ptr[c+1])
 	}
-	if work*sparseGain >= float64(a.N)*float64(b.N)*float64(b.D) {
+	if work*sparseProductCost >= float64(a.N)*float64(b.N)*float64(b.D) {
 		return false
 	}
 	w.fillTranspose(b, round)
 	return true
 }
 
-// fillTranspose turns the counts in w.ptr into offsets and fills w.row, w.val.
-func (w *Workspace) fillTranspose(b *CSR, round bool) {
+// fillTranspose turns the counts in w.ptr into offsets and fills w.row and w.val.
+func (w *Workspace) fillTranspose(b *CSR, round rounding) {
 	ptr := w.ptr
 	row, val := buffer.Grow(&w.row, b.NNZ()), buffer.Grow(&w.val, b.NNZ())
 	var sum int32
-	for c := 1; c <= b.D; c++ { // ptr[c+1] becomes the start of column c while filling
+	for c := 1; c <= b.D; c++ { // while filling, ptr[c+1] is the next free index of column c
 		sum, ptr[c] = sum+ptr[c], sum
 	}
 	for j := range b.N {
 		col, v := b.Row(j)
 		for k, c := range col {
-			at := ptr[c+1]
+			entry := ptr[c+1]
 			ptr[c+1]++
-			row[at] = int32(j)
+			row[entry] = int32(j)
 			if round {
-				val[at] = float64(float32(v[k]))
+				val[entry] = float64(float32(v[k]))
 			} else {
-				val[at] = v[k]
+				val[entry] = v[k]
 			}
 		}
 	}
 }
 
-// sparseInner gives emit, for each row i of a, the inner products a_iᵀb_j with
-// the nb rows of the transposed panel:
+// sparseInner calls emit, for each row i of a, with the inner products a_iᵀb_j for the nb rows of the transposed panel:
 //
 //	acc_j = Σ_{c: a_ic ≠ 0} a_ic · b_jc.
-func (w *Workspace) sparseInner(a *CSR, nb int, round bool, emit func(i int, acc []float64)) {
+func (w *Workspace) sparseInner(a *CSR, nb int, round rounding, emit func(i int, acc []float64)) {
 	acc := buffer.Grow(&w.acc, nb)
 	for i := range a.N {
 		clear(acc)

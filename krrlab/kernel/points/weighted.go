@@ -10,16 +10,17 @@ import (
 //
 //	Σ_i w_i (y_i − f(x_i))² + λ‖f‖²
 //
-// is f = Σ_i c_i k(x_i, ·) with c = Sĉ and (SKS + λI)ĉ = Sy, S = diag(√w_i). A row of weight 2 counts as two equal
-// rows. So a weighted point stands for √w_i·φ(x_i), φ the feature map of the kernel: kernel values of two weighted
-// points are √w_i√w_j·k(x_i, x_j), and features are √w_i·z_i. The coordinates of a point are those of x_i.
+// is f = Σ_i c_i k(x_i, ·) with c = Sĉ and (SKS + λI)ĉ = Sy, S = diag(√w_i). A row of weight 2 has the same effect as
+// two equal rows. A weighted point therefore represents √w_i·φ(x_i), where φ is the feature map of the kernel: the
+// kernel of two weighted points is √w_i√w_j·k(x_i, x_j), and their features are √w_i·z_i. The coordinates of a point
+// are those of x_i.
 type Weighted struct {
 	Points
 	Factors []float64 // √w_i
 }
 
-// Weigh returns the points with the weights. It returns an error if their number is not n, or one of them is not
-// positive or above 1e150.
+// Weigh returns the points with the given weights. It returns an error if there are not n weights, or one of them is
+// not between 1e-150 and 1e150.
 func Weigh(x Points, weights []float64) (*Weighted, error) {
 	n, _ := x.Dims()
 	if len(weights) != n {
@@ -36,7 +37,7 @@ func Weigh(x Points, weights []float64) (*Weighted, error) {
 	return &Weighted{x, factors}, nil
 }
 
-// Split returns the points without their weights, and √w_i; nil for points that have no weights.
+// Split returns the points without their weights, and √w_i, which is nil for points without weights.
 func Split(x Points) (base Points, factors []float64) {
 	if w, ok := x.(*Weighted); ok {
 		return w.Points, w.Factors

@@ -1,0 +1,102 @@
+package points
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/maphash"
+	"math"
+	"math/bits"
+
+	"github.com/krrlab/lab/krrlab/accel"
+)
+
+// FirstEqualBytes is the largest memory that FirstEqual needs per point in bytes, including its result.
+const FirstEqualBytes = 32
+
+// FirstEqual numbers the points of all sets consecutively and returns, for each point, the number of the first point
+// that equals it: its own number if no earlier point does. Points are equal if all their numbers are equal, regardless
+// of the type in which they are stored. −0 equals 0, and NaN equals NaN.
+func FirstEqual(sets ...Points) (result []int) { return FirstEqualColumns(0, math.MaxInt, sets...) }
+
+// FirstEqualColumns is FirstEqual with only the columns lo, …, hi-1 compared.
+func FirstEqualColumns(lo, hi int, sets ...Points) (result []int) {
+	for _, x := range sets {
+		n, _ := x.Dims()
+		result = append(result, make([]int, n)...)
+	}
+	n, seed, hash := len(result), maphash.MakeSeed(), make([]uint64, len(result))
+	parts, keys := uint64(accel.Threads()), make([]rowKey, accel.Threads())
+	for i := range keys {
+		keys[i].lo, keys[i].hi = lo, hi
+	}
+	forEachPoint(n, func(thread, i int) bool {
+		hash[i] = maphash.Bytes(seed, keys[thread].keyOf(sets, i))
+		return true
+	})
+	accel.Each(int(parts), func(_, partition int) {
+		count := 0
+		for _, h := range hash {
+			if h%parts == uint64(partition) {
+				count++
+			}
+		}
+		keyA, keyB := rowKey{lo: lo, hi: hi}, rowKey{lo: lo, hi: hi}
+		// hash table with linear probing: the number + 1 of the first of equal points
+		table := make([]uint32, 1<<bits.Len(uint(2*count)))
+		for i, h := range hash {
+			for position := h / parts; h%parts == uint64(partition); position++ {
+				slot := &table[position&uint64(len(table)-1)]
+				if *slot == 0 {
+					*slot = uint32(i) + 1
+				}
+				j := int(*slot) - 1
+				if j == i || hash[j] == h && bytes.Equal(keyA.keyOf(sets, i), keyB.keyOf(sets, j)) {
+					result[i] = j
+					break
+				}
+			}
+		}
+	})
+	return result
+}
+
+// rowKey computes keys of points. Two points have the same key if and only if they are equal.
+type rowKey struct {
+	lo, hi int       // range of the columns that are compared
+	key    []byte    // the last key
+	row    []float64 // scratch memory for one point
+}
+
+// keyOf returns the key of point i of all sets: its dimension, and its nonzeros with their columns.
+func (r *rowKey) keyOf(sets []Points, i int) []byte {
+	x := sets[0]
+	n, d := x.Dims()
+	for ; i >= n; n, d = x.Dims() {
+		i, sets = i-n, sets[1:]
+		x = sets[0]
+	}
+	r.key = binary.LittleEndian.AppendUint64(r.key[:0], uint64(d))
+	col, val := storedValues(x, i, &r.row)
+	for k, v := range val {
+		j := columnOf(col, k)
+		switch {
+		case v == 0 || j < r.lo || j >= r.hi:
+			continue
+		case v != v:
+			v = math.NaN()
+		}
+		r.key = binary.LittleEndian.AppendUint32(r.key, uint32(j))
+		r.key = binary.LittleEndian.AppendUint64(r.key, math.Float64bits(v))
+	}
+	return r.key
+}
+
+// CountRepeated returns the number of points that equal an earlier one. Its argument is the result of FirstEqual.
+func CountRepeated(firstEqual []int) (count int) {
+	for i, equal := range firstEqual {
+		if equal != i {
+			count++
+		}
+	}
+	return count
+}
