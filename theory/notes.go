@@ -55,10 +55,10 @@ func chebyshev(n int, kappa float64) []float64 {
 }
 
 // checkHardestSystems runs k iterations of CG on the systems for which it is slowest. The eigenvalues are the k+1
-// extrema x_i of a Chebyshev polynomial, for which every polynomial p of degree k with p(0) = 1 has
-// max |p(x_i)| ≥ 1/T_k((κ+1)/(κ−1)). The contributions of the eigenvectors to the squared A-norm of the solution are
-// the weights |l_i(0)|, with Lagrange's polynomials l_i; for these weights the mean square of p is not smaller either. ε
-// is the error that the bound guarantees after k iterations.
+// extrema x_i of a Chebyshev polynomial, for which every polynomial p of degree k with p(0) = 1 has max |p(x_i)| ≥
+// 1/T_k((κ+1)/(κ−1)). The contributions of the eigenvectors to the squared A-norm of the solution are the weights
+// |l_i(0)|, with Lagrange's polynomials l_i; for these weights the mean square of p is not smaller either. ε is the
+// error that the bound guarantees after k iterations.
 func (e *experiment) checkHardestSystems() {
 	var ratios []float64
 	for _, kappa := range []float64{3, 10, 100} {
@@ -188,7 +188,8 @@ func checkLeaveOneOut(e *experiment) {
 		for i := range x.N {
 			deleteRow := func(v []float64, d int) []float64 { return slices.Delete(slices.Clone(v), i*d, (i+1)*d) }
 			remainingPoints := points.NewDense(x.N-1, x.D, deleteRow(x.Data, x.D))
-			cr := e.fitCoefficients(k, remainingPoints, lambda, mat.NewVecDense(remainingPoints.N, deleteRow(y.RawVector().Data, 1)))
+			remainingY := mat.NewVecDense(remainingPoints.N, deleteRow(y.RawVector().Data, 1))
+			cr := e.fitCoefficients(k, remainingPoints, lambda, remainingY)
 			f := 0.0
 			for j, v := range cr {
 				f += v * k.Eval(remainingPoints.Row(j), x.Row(i))

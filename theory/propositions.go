@@ -59,34 +59,41 @@ var manyKernels = []kernel.Kernel{
 	kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3},
 }
 
-// innerProducts draws a problem with one of manyKernels and returns the quantities of Propositions 8 and 9: K(Q, Q),
-// with inner products by the kernel's formula; λL⁻¹L⁻ᵀ; the stored kernel matrix; λ; and s_λ(K), computed from the
-// eigenvalues of the kernel matrix by the formula.
-func (e *experiment) innerProducts(i int, g rng.Stream) (kqq, ridgeTerm, stored *mat.SymDense,
-	lambda, statDim float64) {
+// innerProductProblem contains the quantities of Propositions 8 and 9 for a random problem.
+type innerProductProblem struct {
+	kqq       *mat.SymDense // K(Q, Q), with inner products by the kernel's formula
+	ridgeTerm *mat.SymDense // λL⁻¹L⁻ᵀ
+	stored    *mat.SymDense // the stored kernel matrix
+	lambda    float64
+	statDim   float64 // s_λ(K), from the eigenvalues of the kernel matrix by the formula
+}
+
+// innerProducts draws a problem with kernel number i of manyKernels.
+func (e *experiment) innerProducts(i int, g rng.Stream) innerProductProblem {
 	k := manyKernels[i%len(manyKernels)]
 	size := g.Sub("sizes")
 	x := cloud(g, 1+size.IntN(0, 14), 1+size.IntN(1, 4), 0.8)
-	lambda = logUniform(g.Sub("lambda"), 1e-2, 1e2)
-	stored = e.kernel(k, x, gram.Float64)
+	lambda := logUniform(g.Sub("lambda"), 1e-2, 1e2)
+	stored := e.kernel(k, x, gram.Float64)
 	l := choleskyByAccel(addRidge(stored, lambda))
 	byFormula := kernelMatrix(k, x)
-	return congruence(l, byFormula), scaledInverse(l, lambda), stored, lambda, statDimOf(eigenvalues(byFormula), lambda)
+	return innerProductProblem{kqq: congruence(l, byFormula), ridgeTerm: scaledInverse(l, lambda), stored: stored,
+		lambda: lambda, statDim: statDimOf(eigenvalues(byFormula), lambda)}
 }
 
 func checkProposition8(e *experiment) {
 	e.runTrials("trial", func(i int, g rng.Stream, t *trial) {
-		kqq, ridgeTerm, _, _, _ := e.innerProducts(i, g)
-		kqq.AddSym(kqq, ridgeTerm)
-		t.atMost("|K(Q,Q) + λL⁻¹L⁻ᵀ − I|", maxDifference(kqq, identity(kqq.SymmetricDim())), 1e-9)
+		p := e.innerProducts(i, g)
+		p.kqq.AddSym(p.kqq, p.ridgeTerm)
+		t.atMost("|K(Q,Q) + λL⁻¹L⁻ᵀ − I|", maxDifference(p.kqq, identity(p.kqq.SymmetricDim())), 1e-9)
 	})
 }
 
 func checkProposition9(e *experiment) {
 	e.runTrials("trial", func(i int, g rng.Stream, t *trial) {
-		kqq, _, stored, lambda, wantStatDim := e.innerProducts(i, g)
-		t.atMost("|tr K(Q,Q) − s_λ(K)|", math.Abs(mat.Trace(kqq)-wantStatDim), 1e-9)
-		t.atMost("|statdim.Exact − s_λ(K)|", statDimError(stored, lambda, wantStatDim), 1e-9)
+		p := e.innerProducts(i, g)
+		t.atMost("|tr K(Q,Q) − s_λ(K)|", math.Abs(mat.Trace(p.kqq)-p.statDim), 1e-9)
+		t.atMost("|statdim.Exact − s_λ(K)|", statDimError(p.stored, p.lambda, p.statDim), 1e-9)
 	})
 }
 
