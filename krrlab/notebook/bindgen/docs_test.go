@@ -52,7 +52,7 @@ func TestDocs(t *testing.T) {
 			strings.Join(missing, ", "))
 	}
 	for _, c := range []struct{ path, name, decl, doc string }{
-		{module + "/krrlab", "New", "func New(train *", "New checks the data"},
+		{module + "/krrlab", "New", "func New(train *", "New returns a Lab"},
 		{module + "/krrlab", "Lab.Solve", "func (*Lab).Solve(ctx context.Context)", "Solve"},
 		{module + "/krrlab", "Config.Lambda", "field Lambda float64", "ridge λ > 0"},
 		{"gonum.org/v1/gonum/mat", "Dense.Mul", "func (*Dense).Mul(a Matrix, b Matrix)", "Mul takes the matrix product"},
