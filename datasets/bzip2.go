@@ -41,7 +41,7 @@ type bzip2Reader struct {
 	magicBit      int           // bit of buffer at which the current magic number begins
 	magic         uint64        // current magic number; 0 before the first one
 	level         byte          // level of the current stream, '1' to '9'
-	ended         bool          // the last stream was cut
+	allCut        bool          // the last section of the file has been cut
 	blocks        *pipeline[*bzip2Block]
 	combinedSum   uint32 // checksum of the blocks of the current stream so far
 	returnedBytes int64  // bytes unpacked from all blocks so far
@@ -96,7 +96,7 @@ func (z *bzip2Reader) Read(p []byte) (int, error) {
 // cutBlock returns the section of the file up to the next magic number: a compressed block, or the end of a stream and
 // the header of the next one.
 func (z *bzip2Reader) cutBlock() (*bzip2Block, error) {
-	if z.ended {
+	if z.allCut {
 		return nil, io.EOF
 	}
 	b := &bzip2Block{level: z.level, firstBit: z.magicBit, isEnd: z.magic != bzipBlockMagic}
@@ -115,9 +115,9 @@ func (z *bzip2Reader) cutBlock() (*bzip2Block, error) {
 	}
 	head := b.data[(contentBit+7)/8:]
 	head = head[:max(0, len(head)-len(z.buffer))]
-	switch z.ended = z.magic == 0; {
-	case z.ended && len(head) == 0 && contentBit > b.firstBit:
-	case !z.ended && z.magicBit == 0 && bzipStreamHead.Match(head):
+	switch z.allCut = z.magic == 0; {
+	case z.allCut && len(head) == 0 && contentBit > b.firstBit:
+	case !z.allCut && z.magicBit == 0 && bzipStreamHead.Match(head):
 		z.level = head[3]
 	default:
 		return nil, errBzip2

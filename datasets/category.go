@@ -51,7 +51,7 @@ type category struct {
 	codeOf        map[string]int    // code of each text that has occurred, as a cache
 	index         *wordIndex        // index of Values; nil if the values are collected from the file
 	codeOfKey     map[string]int    // code of each collected value, by wordKey
-	found         []string          // collected values: their text, or the wordKey if several texts share it
+	foundValues   []string          // collected values: their text, or the wordKey if several texts share it
 	missingValue  int               // index in Values of the value for a missing cell, noPlace or severalPlaces
 	aliases       map[string]string // texts that differ from the value they are read as, with that value
 	unknownRows   map[string]int    // number of rows of each word that is not in Values
@@ -134,12 +134,12 @@ func (w *category) newCode(text string) (i int) {
 		key := wordKey(text)
 		i, ok := w.codeOfKey[key]
 		if !ok {
-			i = len(w.found)
-			w.codeOfKey[key], w.found = i, append(w.found, strings.Clone(text))
-		} else if w.found[i] != text {
+			i = len(w.foundValues)
+			w.codeOfKey[key], w.foundValues = i, append(w.foundValues, strings.Clone(text))
+		} else if w.foundValues[i] != text {
 			w.aliases[strings.Clone(text)] = key
-			w.aliases[w.found[i]] = key
-			w.found[i] = key
+			w.aliases[w.foundValues[i]] = key
+			w.foundValues[i] = key
 		}
 		return i
 	}
@@ -156,13 +156,13 @@ func (w *category) newCode(text string) (i int) {
 // each code.
 func (w *category) sortValues() (place []int) {
 	if w.index == nil {
-		w.Values = slices.Sorted(slices.Values(w.found))
+		w.Values = slices.Sorted(slices.Values(w.foundValues))
 	}
-	place = make([]int, max(len(w.found), len(w.Values)))
+	place = make([]int, max(len(w.foundValues), len(w.Values)))
 	for i := range place {
 		place[i] = i
 		if w.index == nil {
-			place[i], _ = slices.BinarySearch(w.Values, w.found[i])
+			place[i], _ = slices.BinarySearch(w.Values, w.foundValues[i])
 		}
 	}
 	return place

@@ -210,11 +210,12 @@ func groupRows(rule string, cells []int, sets ...*Dataset) ([]int, *Repeats) {
 // findCopies returns the groups of rows that are copies of one record, and the reason. The groups are nil if rows of
 // equal features are independent.
 //
-// A record consists of the features, answers and weight of a row. Rows of one record are taken for copies if its values
-// are so rare that independent rows would not share them by chance: a part of the values distinguishes nearly all
-// records, and there are many records. The part is the first or the last half of the features, or a column that is not
-// a feature, or the answers if rows of equal features have different answers. Rows are also taken for copies if the
-// number of rows of every record is a multiple of g > 1; then the groups have g rows each.
+// A cell consists of all rows with equal features; a record consists of the features, answers and weight of a row. Rows
+// of one record are taken for copies if its values are so rare that independent rows would not share them by chance: a
+// part of the values distinguishes nearly all records, and there are many records. The part is the first or the last
+// half of the features, or a column that is not a feature, or the answers if rows of equal features have different
+// answers. Rows are also taken for copies if the number of rows of every record is a multiple of g > 1; then the groups
+// have g rows each.
 func findCopies(cells []int, sets []*Dataset) (groups []int, reason string) {
 	answers := answersOf(sets)
 	records := firstOfPairs(cells, answers)

@@ -90,7 +90,7 @@ type Result struct {
 	Seconds    float64 `json:"seconds"`
 	// Repeats states which rows are left out, or held out, together, and which question Error answers.
 	Repeats datasets.Repeats `json:"repeats"`
-	// OtherError is the error of Best for the question Repeats.OtherQuestion. It is null if there is no such question, or if
+	// OtherError is the error of Best for the question Repeats.OtherQuestion. It is null if there is no such question, or
 	// the last level did not use leave-one-out.
 	OtherError stage.Number `json:"other_error"`
 
