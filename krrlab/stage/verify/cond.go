@@ -73,7 +73,7 @@ func (m *Matrix) perron(ctx context.Context, steps int) (lo, hi float64, err err
 	v, w := slices.Repeat([]float64{1}, m.N), make([]float64, m.N)
 	hi = float64(m.N) * m.Largest
 	for range steps {
-		if err := m.MulAbs(ctx, w, v, 1); err != nil {
+		if err := m.mulAbs(ctx, w, v, 1); err != nil {
 			return 0, 0, err
 		}
 		var vw, vv, norm, ratio float64

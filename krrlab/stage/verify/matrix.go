@@ -220,8 +220,8 @@ func (m *Matrix) Mul(ctx context.Context, dst, v []float64, t int) error {
 	return m.mul(ctx, dst, v, t, func(row []float64) []float64 { return row })
 }
 
-// MulAbs sets dst_i = Σ_j |K_ij| v_j for t vectors, as Mul does for K.
-func (m *Matrix) MulAbs(ctx context.Context, dst, v []float64, t int) error {
+// mulAbs sets dst_i = Σ_j |K_ij| v_j for t vectors, as Mul does for K.
+func (m *Matrix) mulAbs(ctx context.Context, dst, v []float64, t int) error {
 	if !m.function.signed {
 		return m.Mul(ctx, dst, v, t)
 	}

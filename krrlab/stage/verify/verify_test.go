@@ -67,7 +67,7 @@ func TestMatrix(t *testing.T) {
 				}
 				v, w := make([]float64, n*cols), make([]float64, n*cols)
 				rng.New(5).Normals(v, 0)
-				testkit.OK(t, m.MulAbs(t.Context(), w, v, cols))
+				testkit.OK(t, m.mulAbs(t.Context(), w, v, cols))
 				for i := range n {
 					for c := range cols {
 						var want float64
