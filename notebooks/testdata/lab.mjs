@@ -92,7 +92,7 @@ await step("Tab completes a field", async () => {
 await step("Shift-Tab shows the documentation", async () => {
   await typed("krrlab.New");
   await page.keyboard.press("Shift+Tab");
-  await page.locator(".jp-Tooltip", { hasText: "New checks the data" }).waitFor();
+  await page.locator(".jp-Tooltip", { hasText: "New returns a Lab" }).waitFor();
   await page.keyboard.press("Escape");
 });
 await step("an error is told on its line", () => run("one := 1\none + \"a\"", "mismatched types"));

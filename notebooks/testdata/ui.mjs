@@ -78,7 +78,7 @@ await step("Shift-Tab shows the documentation", async () => {
   await page.keyboard.press("Escape");
   await typed("krrlab.New");
   await page.keyboard.press("Shift+Tab");
-  await page.waitForFunction(() => document.querySelector(".tooltip, #tooltip")?.innerText.includes("New checks the data"));
+  await page.waitForFunction(() => document.querySelector(".tooltip, #tooltip")?.innerText.includes("New returns a Lab"));
 });
 await step("an endless cell is interrupted", async () => {
   await page.keyboard.press("Escape");
