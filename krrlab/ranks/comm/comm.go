@@ -16,9 +16,8 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 )
 
-// Comm is a group of ranks. Its methods but Rank, Size and Traffic are
-// collectives: every rank of the group calls them, in one order. A Comm is used by one
-// goroutine at a time.
+// Comm is a group of ranks. All methods except Rank, Size and Traffic are collectives: every rank of the group calls
+// them, in the same order. Only one goroutine at a time may use a Comm.
 type Comm interface {
 	// Rank returns this rank, in [0, Size()).
 	Rank() int
@@ -26,27 +25,27 @@ type Comm interface {
 	Size() int
 	// AllReduceInt64 sets x = Σ_r x_r on all ranks, exactly, modulo 2⁶⁴.
 	AllReduceInt64(ctx context.Context, x []int64) error
-	// AllGather fills x on all ranks. It consists of P parts of counts[r] numbers, part r
-	// being what rank r has in that place; counts is the same everywhere and adds up to
-	// len(x).
+	// AllGather fills x on all ranks. x consists of P consecutive parts; part r has counts[r] numbers and is copied
+	// from rank r to all others. counts is the same on all ranks and adds up to len(x).
 	AllGather(ctx context.Context, x []float64, counts []int) error
-	// Broadcast sets x to rank root's on all ranks.
+	// Broadcast copies x from rank root to all ranks.
 	Broadcast(ctx context.Context, x []byte, root int) error
-	// Traffic returns what this rank has handed to collectives of this Comm.
+	// Traffic returns the number of calls, bytes and seconds of the collectives of this rank.
 	Traffic() Traffic
 }
 
-// Traffic counts the collectives of one rank.
+// Traffic measures the collectives of one rank.
 type Traffic struct {
-	Calls int64
-	// Bytes handed over: 8m for m numbers in AllReduceInt64, of AllGather the rank's own part,
-	// of Broadcast all at the root. What goes over the wire depends on MPI's algorithm:
-	// 2·Bytes·(P−1)/P sent by each rank for a sum by reduce-scatter and all-gather, as of up to three ranks.
+	Calls int64 // number of collectives
+	// Bytes is the amount of data that this rank contributed: 8m for m numbers in AllReduceInt64, 8·counts[rank] in
+	// AllGather, and the length of x in Broadcast at the root. The bytes sent over the network depend on the
+	// algorithm of MPI; a sum by reduce-scatter and all-gather, which is used for up to three ranks, sends
+	// 2·Bytes·(P−1)/P from each rank.
 	Bytes   int64
-	Seconds float64 // waiting for peers included
+	Seconds float64 // elapsed time, including the wait for peers
 }
 
-// add counts one collective that began at start.
+// add records one collective that started at start and ends now.
 func (t *Traffic) add(bytes int, start time.Time) {
 	t.Calls++
 	t.Bytes += int64(bytes)
@@ -58,17 +57,17 @@ func (t Traffic) Sub(u Traffic) Traffic {
 	return Traffic{t.Calls - u.Calls, t.Bytes - u.Bytes, t.Seconds - u.Seconds}
 }
 
-// Options of Local and Open. The zero value asks for the defaults.
+// Options configures Local and Open. The zero value selects the defaults.
 type Options struct {
-	// Limit is how long a collective may take. Default DefaultLimit.
+	// Limit is the longest time that a collective may take. Default DefaultLimit.
 	Limit time.Duration
 }
 
-// DefaultLimit is the default of Options.Limit: longer than ranks that share work
-// evenly wait for each other while K is formed.
+// DefaultLimit is the default of Options.Limit. It is longer than the time that ranks with evenly distributed work
+// wait for each other while K is formed.
 const DefaultLimit = 10 * time.Minute
 
-// limit returns the Limit, or its default.
+// limit returns o.Limit or its default. It panics if the limit is negative.
 func (o Options) limit() time.Duration {
 	if o.Limit < 0 {
 		panic(fmt.Sprintf("comm: a limit of %v: want a positive one", o.Limit))
@@ -76,8 +75,8 @@ func (o Options) limit() time.Duration {
 	return cmp.Or(o.Limit, DefaultLimit)
 }
 
-// Error is a failure of communication. Its rank alone knows of it; peers find out by
-// their own errors.
+// Error is a failure of communication. Only the rank that returns it has this error; its peers detect the failure
+// separately.
 type Error struct {
 	Rank, Size int
 	Op         string // "all-gather", "broadcast", …
@@ -88,10 +87,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("comm: rank %d of %d: %s: %v", e.Rank, e.Size, e.Op, e.Err)
 }
 
-// Unwrap returns what happened, a context's error for one.
+// Unwrap returns the cause, for example the error of a context.
 func (e *Error) Unwrap() error { return e.Err }
 
-// checkParts panics unless counts are the lengths of the parts of n numbers.
+// checkParts panics unless counts has one non-negative length for each of size ranks and the lengths add up to n.
 func checkParts(n, size int, counts []int) {
 	sum := 0
 	for _, c := range counts {
@@ -111,25 +110,24 @@ func checkRoot(root, size int) {
 	}
 }
 
-// Launch says how the process was started as a rank.
+// Launch describes how a launcher started this process as a rank.
 type Launch struct {
 	Launcher string // "Open MPI", "MPICH", "PMIx" or "Slurm"
 	Rank     int
-	Size     int // 0 if the launcher does not tell
-	// NoPMI says that srun has started the ranks without a process manager interface, by which those of MPI
-	// find each other.
+	Size     int // 0 if the launcher does not announce it
+	// NoPMI reports that srun started the ranks without the process manager interface that MPI ranks need to find
+	// each other.
 	NoPMI bool
-	// Asked says that Slurm was asked for a number of processors for each rank.
+	// Asked reports that the user requested a number of processors per rank from Slurm.
 	Asked bool
-	// Lost is how long the launcher takes to notice that a host cannot be reached any
-	// more, and to end the run; 0 where that is not known.
+	// Lost is the time after which the launcher notices that a host is unreachable and ends the run; 0 if unknown.
 	Lost time.Duration
 }
 
-// launchers lists the variables that a launcher sets for each rank it starts. Intel MPI
-// and MVAPICH use those of MPICH's Hydra. Slurm's are of a job step, which srun starts;
-// a batch script, which sees the job's size as well, is none. PMIx, by which srun starts ranks
-// of Open MPI, does not tell the size.
+// launchers lists the environment variables that a launcher sets for each rank. Intel MPI and MVAPICH use those of
+// Hydra, the launcher of MPICH. The variables of Slurm are those of a job step, which srun starts; a batch script
+// also sees the size of the job but is not a rank. PMIx, which srun uses to start ranks of Open MPI, does not
+// announce the number of ranks.
 var launchers = []struct{ name, rank, size string }{
 	{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
 	{"MPICH", "PMI_RANK", "PMI_SIZE"},
@@ -137,36 +135,36 @@ var launchers = []struct{ name, rank, size string }{
 	{"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
 }
 
-// Detect returns how the process was started as a rank, judged by its environment, and
-// false if it was not. It loads nothing.
+// Detect determines from the environment how the process was started as a rank. It returns false if the process is
+// not a rank. It loads no library.
 func Detect(getenv func(string) string) (Launch, bool) {
-	asked := getenv("SLURM_CPUS_PER_TASK") != ""
+	askedForCPUs := getenv("SLURM_CPUS_PER_TASK") != ""
 	for _, l := range launchers {
 		rank, err := strconv.Atoi(getenv(l.rank))
 		if err != nil || rank < 0 {
 			continue
 		}
 		if l.size == "" {
-			return Launch{Launcher: l.name, Rank: rank, Size: stepSize(getenv, rank), Asked: asked}, true
+			return Launch{Launcher: l.name, Rank: rank, Size: stepSize(getenv, rank), Asked: askedForCPUs}, true
 		}
 		size, err := strconv.Atoi(getenv(l.size))
 		if err != nil || size < 1 || l.name == "Slurm" && size == 1 {
 			continue
 		}
-		found := Launch{Launcher: l.name, Rank: rank, Size: size, Asked: asked}
+		launch := Launch{Launcher: l.name, Rank: rank, Size: size, Asked: askedForCPUs}
 		switch l.name {
 		case "Open MPI":
-			found.Lost = openMPILost(getenv)
+			launch.Lost = openMPILost(getenv)
 		case "Slurm": // an interface of another name may serve
-			found.NoPMI = slices.Contains([]string{"", "none", "pmix", "pmi2"}, getenv("SLURM_MPI_TYPE"))
+			launch.NoPMI = slices.Contains([]string{"", "none", "pmix", "pmi2"}, getenv("SLURM_MPI_TYPE"))
 		}
-		return found, true
+		return launch, true
 	}
 	return Launch{}, false
 }
 
-// stepSize returns the number of ranks of the job step of srun in which this is that rank, 0 if
-// it is not in one of several.
+// stepSize returns the number of ranks of the srun job step if its environment agrees that this process is the given
+// rank of a step with several ranks, and 0 otherwise.
 func stepSize(getenv func(string) string, rank int) int {
 	id, err := strconv.Atoi(getenv("SLURM_PROCID"))
 	size, e := strconv.Atoi(getenv("SLURM_STEP_NUM_TASKS"))
@@ -176,9 +174,9 @@ func stepSize(getenv func(string) string, rank int) int {
 	return size
 }
 
-// openMPILost returns when Open MPI 4's mpirun and its daemons give a silent connection up:
-// TCP's keep-alive, after the seconds of silence and the probes that getenv sets, or else its
-// defaults.
+// openMPILost returns the time after which mpirun of Open MPI 4 and its daemons give up a silent connection. TCP
+// keep-alive starts after some seconds of silence and sends a number of probes; getenv returns these settings, and
+// the defaults of Open MPI apply to those that are not set.
 func openMPILost(getenv func(string) string) time.Duration {
 	seconds := func(name string, def int) int {
 		if v, err := strconv.Atoi(getenv("OMPI_MCA_oob_tcp_keepalive_" + name)); err == nil && v > 0 {
@@ -189,42 +187,43 @@ func openMPILost(getenv func(string) string) time.Duration {
 	return time.Duration(seconds("time", 300)+seconds("intvl", 20)*seconds("probes", 9)) * time.Second
 }
 
-// Node is a rank's share of the machine it runs on.
+// Node describes the share of its machine that a rank may use.
 type Node struct {
-	Ranks int // of the group on this machine
-	CPUs  int // of this rank, at least 1
-	Bound int // processors that these ranks may run on
-	// Given counts the processors that the launcher may run on, which has what a batch system or taskset leaves it, and
-	// may bind ranks to fewer.
+	Ranks int // number of ranks of the group on this machine
+	CPUs  int // number of processors for this rank, at least 1
+	Bound int // number of processors in the union of the affinity masks of these ranks
+	// Given is the number of processors in the affinity mask of the launcher. A batch system or taskset may restrict
+	// this mask; the launcher may then bind ranks to fewer processors.
 	Given int
 }
 
-// cpuWords is how many words of 64 processors an affinity mask has.
+// cpuWords is the number of 64-bit words of an affinity mask.
 const cpuWords = 16
 
-// Locate is a collective that says how the ranks share their machines: a processor that k ranks may run on counts 1/k
-// for each of them. A machine is a system that was booted, whatever its containers call it, or a container with limits
-// of its own. Where a rank has a processor of its own, its collectives of MPI then wait for peers without a pause for
-// longer.
+// Locate is a collective that determines how the ranks share their machines. A processor that k ranks may run on
+// counts 1/k for each of them. Two ranks are on the same machine if they run on the same booted system and are not in
+// containers with separate limits; a container with separate limits counts as a machine.
+//
+// If this rank has a processor to itself, its later MPI collectives poll longer before they start to sleep.
 func Locate(ctx context.Context, c Comm) (Node, error) {
 	const width = 1 + cpuWords
-	all := make([]int64, width*c.Size())
-	own := all[width*c.Rank():][:width]
+	rows := make([]int64, width*c.Size())
+	ownRow := rows[width*c.Rank():][:width]
 	mask := affinity(0)
 	name := fnv.New64a()
 	_, _ = name.Write([]byte(machine(mask)))
-	own[0] = int64(name.Sum64())
+	ownRow[0] = int64(name.Sum64())
 	for w, m := range mask {
-		own[1+w] = int64(m)
+		ownRow[1+w] = int64(m)
 	}
-	if err := c.AllReduceInt64(ctx, all); err != nil {
+	if err := c.AllReduceInt64(ctx, rows); err != nil {
 		return Node{}, err
 	}
-	own = all[width*c.Rank():][:width]
+	ownRow = rows[width*c.Rank():][:width]
 	var n Node
 	var peers [][]int64
 	for r := range c.Size() {
-		if p := all[width*r:][:width]; p[0] == own[0] {
+		if p := rows[width*r:][:width]; p[0] == ownRow[0] {
 			peers = append(peers, p)
 			for w := range mask {
 				mask[w] |= uint64(p[1+w])
@@ -232,7 +231,7 @@ func Locate(ctx context.Context, c Comm) (Node, error) {
 		}
 	}
 	n.Ranks, n.Bound, n.Given = len(peers), count(mask), count(affinity(os.Getppid()))
-	cpus := share(own, peers)
+	cpus := shareOfCPUs(ownRow, peers)
 	n.CPUs = max(1, cpus)
 	if w, ok := c.(*World); ok && cpus > 0 {
 		w.spin = longSpin
@@ -240,11 +239,13 @@ func Locate(ctx context.Context, c Comm) (Node, error) {
 	return n, nil
 }
 
-// share returns how many processors fall to a rank, 0 where ranks share one.
-func share(own []int64, peers [][]int64) int {
-	count, sum := 0, 0.0
-	for w := 1; w < len(own); w++ {
-		for m := uint64(own[w]); m != 0; m &= m - 1 {
+// shareOfCPUs returns the number of processors for the rank with the given row, rounded down: Σ 1/users over the
+// processors in its affinity mask, limited by a quota of processor time. It returns 0 if several ranks share one
+// processor.
+func shareOfCPUs(ownRow []int64, peers [][]int64) int {
+	usable, sum := 0, 0.0
+	for w := 1; w < len(ownRow); w++ {
+		for m := uint64(ownRow[w]); m != 0; m &= m - 1 {
 			bit := uint64(1) << bits.TrailingZeros64(m)
 			users := 0
 			for _, p := range peers {
@@ -252,18 +253,18 @@ func share(own []int64, peers [][]int64) int {
 					users++
 				}
 			}
-			count++
+			usable++
 			sum += 1 / float64(users)
 		}
 	}
-	if limit := runtime.GOMAXPROCS(0); limit < count { // a quota of processor time, which all share
+	if limit := runtime.GOMAXPROCS(0); limit < usable { // a quota of processor time limits all ranks together
 		sum = min(sum, float64(limit)/float64(len(peers)))
 	}
 	return int(sum + 1e-9)
 }
 
-// machine names what this rank shares with others of its name: a system that was booted, or a container whose limits
-// on memory or on processor time are its own.
+// machine returns a name that is equal for ranks on the same machine: the boot identifier of the system, extended by
+// the control group if a container has separate limits on memory or processor time.
 func machine(mask [cpuWords]uint64) string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -277,7 +278,7 @@ func machine(mask [cpuWords]uint64) string {
 	return string(id)
 }
 
-// count returns the number of processors of a mask.
+// count returns the number of processors in a mask.
 func count(mask [cpuWords]uint64) (n int) {
 	for _, m := range mask {
 		n += bits.OnesCount64(m)
@@ -285,7 +286,7 @@ func count(mask [cpuWords]uint64) (n int) {
 	return n
 }
 
-// everyCPU is the mask of all processors that Go knows of.
+// everyCPU returns the mask of all processors that the Go runtime reports.
 func everyCPU() (mask [cpuWords]uint64) {
 	for i := range min(runtime.NumCPU(), 64*cpuWords) {
 		mask[i/64] |= 1 << (i % 64)

@@ -10,20 +10,20 @@ import (
 	"unsafe"
 )
 
-// Fixed turns float64 numbers into 64-bit fixed point: v stands for the integer v·2^e cut
-// off towards zero. Sums of such integers are exact, so they are the same in any order
-// and for any distribution over workers and ranks, as long as the terms are.
+// Fixed converts float64 numbers to 64-bit fixed point: v is represented by the integer trunc(v·2^e). Sums of such
+// integers are exact. If the terms are the same, the sum therefore has the same bits for any order and any
+// distribution over workers and ranks.
 //
-// With |Σ v| ≤ B, also for partial sums, and m terms the sum has an error of at most m·q with
+// If |Σ v| ≤ B, also for partial sums, then the sum of m terms has an error of at maxMagnitude m·q, where
 //
 //	q = 2^-e,  B·2^e ∈ [2⁶¹, 2⁶²),  q ≤ B·2⁻⁶¹.
 type Fixed struct {
 	up, down float64 // 2^e and 2^-e
-	valid    bool
+	valid    bool    // the bound is finite
 }
 
-// FixedFor returns the fixed point for sums of at most bound in absolute value. A bound of
-// 0 is one for zeros. If the bound is not finite every sum is NaN.
+// FixedFor returns the fixed-point format for sums of absolute value at maxMagnitude bound. With bound 0 only zeros fit. If
+// the bound is not finite, every sum is NaN.
 func FixedFor(bound float64) Fixed {
 	bound = math.Abs(bound)
 	if !(bound <= math.MaxFloat64) {
@@ -34,33 +34,33 @@ func FixedFor(bound float64) Fixed {
 	return Fixed{up: math.Ldexp(1, e), down: math.Ldexp(1, -e), valid: true}
 }
 
-// largest is what the bits of numbers without their sign, which are in the order of the numbers,
-// NaN being the last, are compared with: no branch for each number.
-const largest = (1023 + 62) << 53 // of 2⁶²
+// magnitudeLimit is the magnitude of 2⁶², the largest number that fits. The bits of floating-point numbers without
+// the sign have the same order as the absolute values, with NaN last, so one maximum over the bits replaces a branch
+// for each number.
+const magnitudeLimit = (1023 + 62) << 53
 
-// magnitude returns the bits of s without its sign.
+// magnitude returns the bits of s without its sign. It is monotone in |s|.
 func magnitude(s float64) uint64 { return math.Float64bits(s) << 1 }
 
-// Over returns the fixed point for sums of at most B/scale, scale being a power of two.
+// Over returns the fixed-point format for sums of at maxMagnitude B/scale; scale is a power of two.
 func (f Fixed) Over(scale float64) Fixed { return Fixed{f.up * scale, f.down / scale, f.valid} }
 
-// Add adds the numbers src to dst, and reports whether all of them fit.
+// Add adds src to dst elementwise, dst_i += trunc(src_i·2^e), and reports whether all numbers fit.
 func (f Fixed) Add(dst []int64, src []float64) bool {
 	if !f.valid {
 		return true // the sum is NaN
 	}
-	var most uint64
+	var maxMagnitude uint64
 	dst = dst[:len(src)]
 	for i, v := range src {
 		s := v * f.up
-		most = max(most, magnitude(s))
+		maxMagnitude = max(maxMagnitude, magnitude(s))
 		dst[i] += int64(s)
 	}
-	return most <= largest
+	return maxMagnitude <= magnitudeLimit
 }
 
-// AddScaled adds the numbers src_i·scale_i to dst, scale being powers of two, and reports whether
-// all of them fit.
+// AddScaled adds src_i·scale_i to dst_i; the scales are powers of two. It reports whether all numbers fit.
 func (f Fixed) AddScaled(dst []int64, src, scale []float64) bool {
 	return addScaled(f, dst, src, scale)
 }
@@ -74,53 +74,53 @@ func addScaled[T float32 | float64](f Fixed, dst []int64, src []T, scale []float
 	if !f.valid {
 		return true
 	}
-	var most uint64
+	var maxMagnitude uint64
 	dst, scale = dst[:len(src)], scale[:len(src)]
 	for i, v := range src {
 		s := float64(v) * f.up * scale[i]
-		most = max(most, magnitude(s))
+		maxMagnitude = max(maxMagnitude, magnitude(s))
 		dst[i] += int64(s)
 	}
-	return most <= largest
+	return maxMagnitude <= magnitudeLimit
 }
 
-// AddFine is AddScaled with what is cut off, which is exact in float64, added to rest in units of
-// q·2⁻⁴⁰: together the sum of m ≤ 2²² terms has an error of at most m·q·2⁻⁴⁰, less than m·B·2⁻¹⁰¹.
-func (f Fixed) AddFine(dst, rest []int64, src, scale []float64) bool {
+// AddFine is AddScaled with extra precision: the truncated part of each term, which is exact in float64, is added to
+// fraction in units of q·2⁻⁴⁰. The pair (dst, fraction) then represents the sum of m ≤ 2²² terms with an error of at
+// most m·q·2⁻⁴⁰, less than m·B·2⁻¹⁰¹.
+func (f Fixed) AddFine(dst, fraction []int64, src, scale []float64) bool {
 	if !f.valid {
 		return true
 	}
-	var most uint64
-	dst, rest, scale = dst[:len(src)], rest[:len(src)], scale[:len(src)]
+	var maxMagnitude uint64
+	dst, fraction, scale = dst[:len(src)], fraction[:len(src)], scale[:len(src)]
 	for i, v := range src {
 		s := v * f.up * scale[i]
-		most = max(most, magnitude(s))
+		maxMagnitude = max(maxMagnitude, magnitude(s))
 		w := int64(s)
 		dst[i] += w
-		rest[i] += int64((s - float64(w)) * restUnits)
+		fraction[i] += int64((s - float64(w)) * fractionUnits)
 	}
-	return most <= largest
+	return maxMagnitude <= magnitudeLimit
 }
 
-// restUnits is how many units of the rest make one of the sum.
-const restUnits = 1 << 40
+// fractionUnits is the number of units of the fraction in one unit of the sum.
+const fractionUnits = 1 << 40
 
-// Fine returns the number that a sum and its rest stand for, to the rounding of float64.
-func (f Fixed) Fine(sum, rest int64) float64 {
-	sum += rest / restUnits
-	return (float64(sum) + float64(rest%restUnits)/restUnits) * f.down
+// Fine returns the number that a sum and its fraction represent, rounded to float64.
+func (f Fixed) Fine(sum, fraction int64) float64 {
+	sum += fraction / fractionUnits
+	return (float64(sum) + float64(fraction%fractionUnits)/fractionUnits) * f.down
 }
 
-// Value returns the number that the integer stands for.
+// Value returns the number sum·2^-e that the integer represents.
 func (f Fixed) Value(sum int64) float64 { return float64(sum) * f.down }
 
-// RankError is an error that all ranks know of: one of them met it and Agree told the
-// others.
+// RankError is an error that one rank had and that Agree distributed to all ranks.
 type RankError struct {
 	Rank int
 	Size int
-	Text string // of the error at that rank
-	err  error  // at that rank itself, the error
+	Text string // text of the error at that rank
+	err  error  // the error itself; nil on the other ranks
 }
 
 func (e *RankError) Error() string {
@@ -130,14 +130,14 @@ func (e *RankError) Error() string {
 	return fmt.Sprintf("rank %d of %d: %s", e.Rank, e.Size, e.Text)
 }
 
-// Unwrap returns the error at the rank that met it, nil at others.
+// Unwrap returns the original error on the rank that had it, nil on the others.
 func (e *RankError) Unwrap() error { return e.err }
 
-// Agree is a collective that returns nil if err is nil on all ranks, and otherwise the
-// error of the lowest rank that has one, on all, as a *RankError. An *Error is no matter
-// of agreement and is returned as it is, without waiting for peers.
+// Agree is a collective that returns nil if err is nil on all ranks. Otherwise it returns on all ranks the error of
+// the lowest rank with an error, as a *RankError. If err is an *Error, communication has failed: Agree returns it
+// immediately without waiting for peers.
 func Agree(ctx context.Context, c Comm, err error) error {
-	if _, own := errors.AsType[*Error](err); own || c.Size() == 1 {
+	if _, isCommError := errors.AsType[*Error](err); isCommError || c.Size() == 1 {
 		return err
 	}
 	failed := make([]int64, c.Size())
@@ -152,17 +152,18 @@ func Agree(ctx context.Context, c Comm, err error) error {
 	if r < 0 {
 		return nil
 	}
-	said, e := Share(ctx, c, []byte(text), r)
+	failedText, e := Share(ctx, c, []byte(text), r)
 	if e != nil {
 		return errors.Join(err, e)
 	}
 	if r != c.Rank() {
 		err = nil
 	}
-	return &RankError{r, c.Size(), string(said), err}
+	return &RankError{r, c.Size(), string(failedText), err}
 }
 
-// Share is a collective that returns rank root's bytes, of any length, on all ranks.
+// Share is a collective that returns the bytes of rank root on all ranks. The length need not be known on the other
+// ranks.
 func Share(ctx context.Context, c Comm, b []byte, root int) ([]byte, error) {
 	length := []int64{0}
 	if c.Rank() == root {
@@ -177,24 +178,26 @@ func Share(ctx context.Context, c Comm, b []byte, root int) ([]byte, error) {
 	return b, c.Broadcast(ctx, b, root)
 }
 
-// Same is a collective that returns the error where a rank has other bytes than rank 0, as Agree does.
-func Same(ctx context.Context, c Comm, own []byte, other error) error {
-	first, err := Share(ctx, c, own, 0)
-	if err == nil && !bytes.Equal(first, own) {
-		err = other
+// Same is a collective that returns errDiffers, as Agree does, if any rank has other bytes than rank 0.
+func Same(ctx context.Context, c Comm, local []byte, errDiffers error) error {
+	fromRoot, err := Share(ctx, c, local, 0)
+	if err == nil && !bytes.Equal(fromRoot, local) {
+		err = errDiffers
 	}
 	return Agree(ctx, c, err)
 }
 
-// ShareNumbers is a collective that sets x, of the same length on all ranks, to rank root's.
+// ShareNumbers is a collective that copies x from rank root to all ranks. x has the same length on all ranks.
 func ShareNumbers(ctx context.Context, c Comm, x []float64, root int) error {
 	return c.Broadcast(ctx, bytesOf(x), root)
 }
 
-// Merge is a collective that sets each number of x to that of the one rank that has it, on all; at others it is 0.
+// Merge is a collective that combines vectors: each number of x is set on one rank and 0 on all others, and is set on
+// all ranks afterwards.
 func Merge(ctx context.Context, c Comm, x []float64) error { return c.AllReduceInt64(ctx, bitsOf(x)) }
 
-// bitsOf returns numbers as their bits, which are added to those of 0 without a change.
+// bitsOf returns the numbers of x as int64 bit patterns that share its memory. Adding the pattern of 0 changes no
+// bits.
 func bitsOf(x []float64) []int64 {
 	return unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
 }
@@ -203,30 +206,30 @@ func bytesOf[T int64 | float64](x []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 8*len(x))
 }
 
-// Least is a collective that returns the least v > 0 of the ranks', 0 if none has one.
+// Least is a collective that returns the smallest positive v of all ranks, or 0 if no v is positive.
 func Least(ctx context.Context, c Comm, v int64) (int64, error) {
-	all := make([]int64, c.Size())
-	all[c.Rank()] = v
-	if err := c.AllReduceInt64(ctx, all); err != nil {
+	values := make([]int64, c.Size())
+	values[c.Rank()] = v
+	if err := c.AllReduceInt64(ctx, values); err != nil {
 		return 0, err
 	}
-	var least int64
-	for _, w := range all {
-		if w > 0 && (least == 0 || w < least) {
-			least = w
+	var smallest int64
+	for _, w := range values {
+		if w > 0 && (smallest == 0 || w < smallest) {
+			smallest = w
 		}
 	}
-	return least, nil
+	return smallest, nil
 }
 
-// Rows returns the rows [lo, hi) of n that belong to a rank, when whole blocks of unit
-// rows are dealt to size ranks as evenly as they go. A rank may have none.
+// Rows returns the rows [lo, hi) of n that a rank owns in a block distribution: blocks of unit rows are distributed
+// over size ranks as evenly as possible. A rank may own no rows.
 func Rows(n, unit, rank, size int) (lo, hi int) {
 	blocks := (n + unit - 1) / unit
 	return min(n, blocks*rank/size*unit), min(n, blocks*(rank+1)/size*unit)
 }
 
-// Counts returns the number of rows of every rank, as Rows deals them, times width.
+// Counts returns the number of rows of every rank in the distribution of Rows, times width.
 func Counts(n, unit, size, width int) []int {
 	counts := make([]int, size)
 	for r := range counts {
@@ -236,15 +239,15 @@ func Counts(n, unit, size, width int) []int {
 	return counts
 }
 
-// alone is one rank without peers.
+// alone is a group of one rank.
 type alone struct{}
 
-// Alone returns a group of one rank, whose collectives change and count nothing: what a process is that
-// no launcher started. Its collectives fail only with the context, whose error they return as
-// it is, and unlike those of other groups they may be called by several goroutines at once.
+// Alone returns a group of one rank, for a process that no launcher started. Its collectives change and count
+// nothing. They fail only if the context has ended and return its error unwrapped. Unlike those of other groups, they
+// may be called by several goroutines at once.
 func Alone() Comm { return alone{} }
 
-// OrAlone returns c, or Alone() for nil: how an option that may be left out is settled.
+// OrAlone returns c, or Alone() if c is nil. It resolves an optional Comm.
 func OrAlone(c Comm) Comm {
 	if c == nil {
 		return Alone()

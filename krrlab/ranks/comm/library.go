@@ -11,8 +11,8 @@ import (
 
 // library is an MPI library loaded at run time: its functions and its handles.
 type library struct {
-	name string // as it was found
-	kind string // "Open MPI" or "MPICH", by ABI
+	name string // file name under which the library was loaded
+	kind string // ABI of the library, "Open MPI" or "MPICH"
 
 	initThread, finalize, abort, errorString, setErrhandler uintptr
 	commRank, commSize, getVersion                          uintptr
@@ -21,7 +21,7 @@ type library struct {
 	world, int64, byte, sum, errorsReturn, inPlace, statusIgnore uintptr
 }
 
-// functions lists the functions a library must have and where their addresses go.
+// functions maps the name of each required function to the field for its address.
 func (l *library) functions() map[string]*uintptr {
 	return map[string]*uintptr{
 		"MPI_Init_thread": &l.initThread, "MPI_Finalize": &l.finalize,
@@ -34,11 +34,10 @@ func (l *library) functions() map[string]*uintptr {
 	}
 }
 
-// threadFunneled is MPI_THREAD_FUNNELED in both ABIs: one thread calls MPI.
+// threadFunneled is MPI_THREAD_FUNNELED in both ABIs: only one thread calls MPI.
 const threadFunneled = 1
 
-// libraryNames returns the names under which libraries are looked for, those of the
-// launcher's kind first.
+// libraryNames returns the file names of MPI libraries to try, those that match the launcher first.
 func libraryNames(launcher string) []string {
 	open := []string{"libmpi.so.40"}
 	mpich := []string{"libmpich.so.12", "libmpi.so.12"}
@@ -55,19 +54,21 @@ func libraryNames(launcher string) []string {
 	return append(append(open, either...), mpich...)
 }
 
-// settings are for UCX (openucx.org), which MPI libraries bring and which reads them when it is
-// loaded. By itself it writes over the code of mmap and others in the C library while the process
-// runs, and a thread that passes there meanwhile, as to start another, ends the process by a
-// segmentation fault; and it takes the signals that Go makes panics of, so that a panic that would be
-// recovered ends the rank. Without its events UCX keeps no registrations of memory, which it could
-// not keep for Go's: the runtime maps and returns memory past the C library.
-var settings = map[string]string{"UCX_MEM_EVENTS": "n", "UCX_HANDLE_ERRORS": "none"}
+// ucxSettings are environment variables for UCX (openucx.org), a library that MPI libraries depend on and that reads
+// these variables when it is loaded. Its defaults are unsafe in a Go process for two reasons. First, UCX overwrites
+// the code of mmap and other functions of the C library while the process runs; a thread that executes this code at
+// the same time, for example to start another thread, ends the process with a segmentation fault. Second, UCX handles
+// the signals that Go converts to panics, so a panic that Go code would recover from ends the rank.
+//
+// Without memory events, UCX does not cache registrations of memory. It could not cache them for memory of Go anyway,
+// because the Go runtime maps and unmaps memory without the C library.
+var ucxSettings = map[string]string{"UCX_MEM_EVENTS": "n", "UCX_HANDLE_ERRORS": "none"}
 
-// load finds the library that goes with a launcher. In the environment that C sees it sets what of
-// settings is not set.
+// load loads the MPI library that matches a launcher. Before that it sets those of ucxSettings that are not yet set,
+// in the environment that C code sees.
 func load(launcher string) (*library, error) {
 	if setenv := dl.Sym(dl.Anywhere, "setenv"); setenv != 0 {
-		for name, value := range settings {
+		for name, value := range ucxSettings {
 			name, value := append([]byte(name), 0), append([]byte(value), 0)
 			invoke(setenv, uintptr(unsafe.Pointer(&name[0])), uintptr(unsafe.Pointer(&value[0])), 0)
 		}
@@ -107,7 +108,7 @@ func loadLibrary(name string) (*library, error) {
 	return l, nil
 }
 
-// openMPI takes the handles of Open MPI: addresses of its variables (mpi.h).
+// openMPI sets the handles of the Open MPI ABI, which are addresses of variables of the library (mpi.h).
 func (l *library) openMPI(handle uintptr) error {
 	l.kind, l.inPlace, l.statusIgnore = "Open MPI", 1, 0
 	for name, p := range map[string]*uintptr{
@@ -121,14 +122,14 @@ func (l *library) openMPI(handle uintptr) error {
 	return nil
 }
 
-// mpich takes the handles of the MPICH ABI: constants (mpi.h).
+// mpich sets the handles of the MPICH ABI, which are constants (mpi.h).
 func (l *library) mpich() {
 	l.kind, l.inPlace, l.statusIgnore = "MPICH", ^uintptr(0), 1
 	l.world, l.sum, l.errorsReturn = 0x44000000, 0x58000003, 0x54000001
 	l.int64, l.byte = 0x4c00083a, 0x4c00010d
 }
 
-// srun returns the process manager interface by which srun starts ranks of the library.
+// srun returns the name of the process manager interface that srun must use to start ranks of the library.
 func (l *library) srun() string {
 	if l.kind == "MPICH" {
 		return "pmi2"
@@ -136,11 +137,12 @@ func (l *library) srun() string {
 	return "pmix"
 }
 
-// SrunInterface returns the process manager interface by which srun is to start ranks, of those that srun --mpi=list
-// names: of pmix and pmi2 that of the MPI library found here; the one that is named; "" if neither is.
+// SrunInterface returns the process manager interface that srun should use. list is the output of srun --mpi=list. If
+// it names both pmix and pmi2, the interface of the MPI library on this machine is returned; if it names one of them,
+// that one; otherwise "".
 func SrunInterface(list string) string {
 	var names []string
-	for line := range strings.Lines(list) { // of older versions after "srun: "
+	for line := range strings.Lines(list) { // older versions print "srun: " first
 		name := strings.TrimSpace(strings.TrimPrefix(line, "srun: "))
 		if name == "pmix" || name == "pmi2" {
 			names = append(names, name)
@@ -165,27 +167,27 @@ func (l *library) version() string {
 	return cLine(buf, *n)
 }
 
-// failure returns the error that an MPI return code stands for.
+// failure converts an MPI return code to an error.
 func (l *library) failure(code int32) error {
 	buf, n := make([]byte, 1024), new(int32)
 	invoke(l.errorString, uintptr(code), uintptr(unsafe.Pointer(&buf[0])), uintptr(unsafe.Pointer(n)))
 	return fmt.Errorf("%s: %s", l.kind, cLine(buf, *n))
 }
 
-// cLine returns the first line of n characters, without the end that C may count too.
+// cLine returns the first line of the first n characters of buf. C may count the terminating zero; it is removed.
 func cLine(buf []byte, n int32) string {
 	s := strings.TrimRight(string(buf[:max(0, min(int(n), len(buf)))]), "\x00")
 	s, _, _ = strings.Cut(s, "\n")
 	return strings.TrimSpace(s)
 }
 
-// handle stores a request where C can write it: a pointer with Open MPI, an int with MPICH.
+// handle is memory for an MPI request, written by C: a pointer with Open MPI, an int with MPICH.
 type handle uint64
 
-// invoke calls a C function that returns an int. Its arguments are addresses or integers.
-// What an argument written uintptr(unsafe.Pointer(p)) points to is on the heap, where it
-// does not move, and stays during the call: a stack moves when it grows, as on the way to
-// C. For any other address the caller sees to both.
+// invoke calls a C function that returns an int. Its arguments are addresses or integers. If an argument is written
+// as uintptr(unsafe.Pointer(p)), the compiler allocates *p on the heap and keeps it alive during the call. Heap
+// memory does not move, whereas a stack moves when it grows, which may happen during the call. For any other address
+// the caller must ensure both.
 //
 //go:uintptrescapes
 func invoke(fn uintptr, args ...uintptr) int32 { return int32(dl.Call(fn, args...)) }

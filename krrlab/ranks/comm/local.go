@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Local returns p ranks of this process, one for each of p goroutines: every
-// collective is a meeting of all of them. For tests of what runs on ranks.
+// Local returns p ranks of this process, to be used by p goroutines, for tests of distributed code. Each collective
+// waits until all ranks have called it.
 func Local(p int, o Options) []Comm {
 	if p < 1 {
 		panic(fmt.Sprintf("comm: %d ranks", p))
@@ -17,15 +17,15 @@ func Local(p int, o Options) []Comm {
 	return newGroup(p, o.limit()).members()
 }
 
-// group is what the ranks of one Local share.
+// group is the state that the ranks of one call of Local share.
 type group struct {
 	size  int
 	limit time.Duration
 
-	mu     sync.Mutex
-	now    *meeting // that ranks have come to, nil if none has
-	broken error
-	dead   chan struct{} // closed when broken is set
+	mu      sync.Mutex
+	pending *meeting      // collective that some ranks have called and others have not; nil if there is none
+	broken  error         // first failure, nil while the group works
+	dead    chan struct{} // closed when broken is set
 }
 
 func newGroup(p int, limit time.Duration) *group {
@@ -40,20 +40,20 @@ func (g *group) members() []Comm {
 	return all
 }
 
-// call is what one rank brings to a meeting.
+// call is the call of a collective by one rank.
 type call struct {
-	op    string  // "" of a rank that has not come
-	sum   []int64 // x as numbers that are added
-	x     []byte
-	parts []int // bytes of x that each rank has for all, once they are added
+	op    string  // name of the collective; "" if the rank has not called it yet
+	sum   []int64 // x as integers to be added; nil if nothing is added
+	x     []byte  // buffer of the rank, input and output
+	parts []int   // number of consecutive bytes of x that each rank sends to all, after any addition
 }
 
-// meeting is one collective.
+// meeting is one collective of the group.
 type meeting struct {
-	calls []call
-	came  int
-	err   error
-	done  chan struct{}
+	calls    []call
+	arrived  int // number of ranks that have called
+	err      error
+	finished chan struct{} // closed when the collective is complete
 }
 
 // local is one rank of a group.
@@ -88,14 +88,14 @@ func (c *local) Broadcast(ctx context.Context, x []byte, root int) error {
 	return c.meet(ctx, call{opBroadcast, nil, x, parts}, parts[c.rank])
 }
 
-// parts returns those of so many bytes that rank root has.
+// parts returns the parts if rank root sends the given number of bytes and the other ranks send none.
 func (c *local) parts(root, bytes int) []int {
 	parts := make([]int, c.g.size)
 	parts[root] = bytes
 	return parts
 }
 
-// fail breaks the group for all ranks, with the first cause given.
+// fail breaks the group for all ranks. Only the first cause is recorded.
 func (g *group) fail(cause error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -105,17 +105,19 @@ func (g *group) fail(cause error) {
 	}
 }
 
-// meet brings a call to the meeting now held and waits for all ranks.
+// meet calls the pending collective, waits for all ranks and records the traffic.
 func (c *local) meet(ctx context.Context, k call, bytes int) error {
 	start := time.Now()
-	if err := c.g.come(ctx, c.rank, k); err != nil {
+	if err := c.g.join(ctx, c.rank, k); err != nil {
 		return &Error{c.rank, c.g.size, k.op, err}
 	}
 	c.traffic.add(bytes, start)
 	return nil
 }
 
-func (g *group) come(ctx context.Context, rank int, k call) error {
+// join adds the call of a rank to the pending collective and waits until it is complete. The last rank to arrive
+// executes it.
+func (g *group) join(ctx context.Context, rank int, k call) error {
 	if err := ctx.Err(); err != nil {
 		g.fail(fmt.Errorf("rank %d was stopped", rank))
 		return err
@@ -125,25 +127,25 @@ func (g *group) come(ctx context.Context, rank int, k call) error {
 		g.mu.Unlock()
 		return err
 	}
-	if g.now == nil {
-		g.now = &meeting{calls: make([]call, g.size), done: make(chan struct{})}
+	if g.pending == nil {
+		g.pending = &meeting{calls: make([]call, g.size), finished: make(chan struct{})}
 	}
-	m := g.now
+	m := g.pending
 	m.calls[rank] = k
-	if m.came++; m.came == g.size {
-		g.now = nil
-		m.err = g.hold(m)
-		close(m.done)
+	if m.arrived++; m.arrived == g.size {
+		g.pending = nil
+		m.err = g.execute(m)
+		close(m.finished)
 	}
 	g.mu.Unlock()
 	timer := time.NewTimer(g.limit)
 	defer timer.Stop()
 	select {
-	case <-m.done:
+	case <-m.finished:
 		return m.err
 	case <-g.dead:
 		select {
-		case <-m.done: // held before the group broke
+		case <-m.finished: // completed before the group broke
 			return m.err
 		default:
 		}
@@ -158,7 +160,7 @@ func (g *group) come(ctx context.Context, rank int, k call) error {
 	}
 }
 
-// missing lists the ranks that have not come.
+// missing lists the ranks that have not called the collective yet.
 func (g *group) missing(m *meeting) (list []int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -170,26 +172,26 @@ func (g *group) missing(m *meeting) (list []int) {
 	return list
 }
 
-// hold carries out the collective that all ranks have come to.
-func (g *group) hold(m *meeting) error {
-	first := m.calls[0]
+// execute carries out a collective after all ranks have called it. It returns an error if their calls differ.
+func (g *group) execute(m *meeting) error {
+	root := m.calls[0]
 	for r, k := range m.calls {
-		if k.op != first.op || !slices.Equal(k.parts, first.parts) {
-			return fmt.Errorf("rank 0 called %s of bytes %v, rank %d %s of bytes %v", first.op, first.parts, r, k.op,
+		if k.op != root.op || !slices.Equal(k.parts, root.parts) {
+			return fmt.Errorf("rank 0 called %s of bytes %v, rank %d %s of bytes %v", root.op, root.parts, r, k.op,
 				k.parts)
 		}
 	}
 	for _, k := range m.calls[1:] {
 		for i, v := range k.sum {
-			first.sum[i] += v
+			root.sum[i] += v
 		}
 	}
-	at := 0
-	for r, size := range first.parts {
+	offset := 0
+	for r, size := range root.parts {
 		for _, k := range m.calls {
-			copy(k.x[at:at+size], m.calls[r].x[at:])
+			copy(k.x[offset:offset+size], m.calls[r].x[offset:])
 		}
-		at += size
+		offset += size
 	}
 	return nil
 }

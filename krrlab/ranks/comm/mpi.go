@@ -11,13 +11,13 @@ import (
 	"unsafe"
 )
 
-// World is all ranks of an MPI run.
+// World is the group of all ranks of an MPI run.
 type World struct {
 	lib        *library
 	limit      time.Duration
 	rank, size int
-	spin       time.Duration // how long requests spin
-	room       []int64       // what peers send, see addPairs
+	spin       time.Duration // time for which the MPI thread polls without a pause
+	received   []int64       // buffer for the parts of the peers in addPairs
 	traffic    Traffic
 	calls      chan *request
 	broken     error
@@ -25,66 +25,67 @@ type World struct {
 
 var _ Comm = (*World)(nil)
 
-// maxCount is the most numbers, or bytes, that one MPI call is given.
+// maxCount is the largest number of elements, or bytes, in one MPI call. Tests make it smaller.
 var maxCount = 1 << 30
 
-// request is a call for the MPI thread. It is on the heap, and so are the buffers that f's MPI
-// calls are given, which are reached from it: C may write to them until the collective has ended.
+// request is a function for the MPI thread to run. The request is on the heap, and so are the buffers of the MPI
+// calls in f, which it references: C may write to them until the collective has ended.
 type request struct {
 	*World
 	f    func(r *request) int32
-	code chan int32
-	stop atomic.Bool // nobody waits for it any more
+	code chan int32  // receives the MPI return code of f
+	stop atomic.Bool // the caller no longer waits for the request
 }
 
-// How the MPI thread waits: it asks without a pause first, for longer where no other rank needs the processor
-// (Locate), and then, to leave it to whoever has work, rarer the longer nothing has come. The thread itself sleeps: the
-// sleep of a goroutine lasts a millisecond at least where nothing else runs, and wakes three threads.
+// These constants control how the MPI thread waits for a request. It first polls without a pause for shortSpin, or
+// for longSpin if no other rank needs the processor (Locate). After that it sleeps between polls so that other
+// threads can work. The pause is 1/pauses of the time since the last request completed, at least shortPause and at
+// most longPause: larger values save processor time and add latency. The thread sleeps in C, because the sleep of a
+// goroutine lasts at least a millisecond on an otherwise idle process and wakes three threads.
 const (
 	shortSpin  = 200 * time.Microsecond
 	longSpin   = 2 * time.Millisecond
-	pauses     = 100 // the time without anything over that of a pause
+	pauses     = 100 // ratio of the idle time to a pause
 	shortPause = 20 * time.Microsecond
 	longPause  = 3 * time.Millisecond
 )
 
-// stopped is a return code that MPI has not.
+// stopped is a return code that MPI does not use: the caller has given up the request.
 const stopped = -1
 
-// finish starts calls that do not block and waits for the end of all, or until nobody
-// wants them any more. So the MPI thread is never caught within MPI by a peer that does not
-// come.
+// finish starts non-blocking MPI calls and polls until all have completed or the caller has given up the request. The
+// MPI thread therefore never blocks inside MPI because of a missing peer.
 func (r *request) finish(start ...func(req *handle) int32) int32 {
-	h, done := make([]handle, len(start)), new(int32)
+	h, completed := make([]handle, len(start)), new(int32)
 	for i, f := range start {
 		if code := f(&h[i]); code != 0 {
 			return code
 		}
 	}
-	began := time.Now()
-	came := began // the last that has ended
+	begin := time.Now()
+	lastCompletion := begin
 	for i := 0; i < len(h); {
-		if code := invoke(r.lib.test, uintptr(unsafe.Pointer(&h[i])), uintptr(unsafe.Pointer(done)),
+		if code := invoke(r.lib.test, uintptr(unsafe.Pointer(&h[i])), uintptr(unsafe.Pointer(completed)),
 			r.lib.statusIgnore); code != 0 {
 			return code
 		}
 		now := time.Now()
 		switch {
-		case *done != 0:
+		case *completed != 0:
 			i++
-			came = now
+			lastCompletion = now
 		case r.stop.Load():
 			return stopped
-		case now.Sub(began) > r.spin:
-			invoke(r.lib.usleep, uintptr(max(shortPause, min(now.Sub(came)/pauses, longPause)).Microseconds()))
+		case now.Sub(begin) > r.spin:
+			invoke(r.lib.usleep, uintptr(max(shortPause, min(now.Sub(lastCompletion)/pauses, longPause)).Microseconds()))
 		}
 	}
 	return 0
 }
 
-// Open loads MPI, starts it, and returns the group of all ranks. It returns an error if the process was not started as
-// the launch says: without a library, or as another rank, or with another number of ranks, than the launcher announced;
-// or without what MPI needs to start, which would end the process.
+// Open loads MPI, initializes it and returns the group of all ranks. It returns an error if no library is found, if
+// MPI reports another rank or another number of ranks than the launcher announced, or if the process manager
+// interface is missing, without which MPI would end the process.
 func Open(launch Launch, o Options) (*World, error) {
 	lib, err := load(launch.Launcher)
 	if err != nil {
@@ -120,7 +121,7 @@ func Open(launch Launch, o Options) (*World, error) {
 				launch.Launcher, launch.Size, lib.kind, lib.name, w.size)
 	}
 	if w.rank != launch.Rank {
-		if w.size == 1 { // peers may see no fault, and not come to the end
+		if w.size == 1 { // do not wait for peers, which may see no fault and never call Close
 			_ = w.Close()
 		}
 		return nil,
@@ -131,8 +132,8 @@ func Open(launch Launch, o Options) (*World, error) {
 	return w, nil
 }
 
-// thread is the operating-system thread that calls MPI. It never ends: another goroutine
-// must not get it, nor MPI another thread.
+// thread runs on the operating-system thread that calls MPI. It never returns, so that no other goroutine gets this
+// thread and MPI is never called from another one.
 func (w *World) thread() {
 	runtime.LockOSThread()
 	for r := range w.calls {
@@ -140,13 +141,13 @@ func (w *World) thread() {
 	}
 }
 
-// Library says which MPI is in use: its ABI, file and version.
+// Library describes the MPI library in use: its ABI, version and file.
 func (w *World) Library() string {
 	return fmt.Sprintf("%s, %s (%s)", w.lib.kind, w.lib.version(), w.lib.name)
 }
 
-// Close ends MPI, together with all peers. The group cannot be used any more. Peers are waited
-// for first, as a peer that does not come can be given up there, but not within MPI_Finalize.
+// Close finalizes MPI together with all peers. The group cannot be used afterwards. Close first waits for the peers
+// in a collective, which can be given up if a peer is missing; MPI_Finalize cannot.
 func (w *World) Close() error {
 	if err := w.AllReduceInt64(context.Background(), []int64{0}); err != nil {
 		return err
@@ -165,8 +166,8 @@ func (w *World) Size() int { return w.size }
 // Traffic implements Comm.
 func (w *World) Traffic() Traffic { return w.traffic }
 
-// do runs f on the MPI thread and waits for it. When ctx ends or the limit passes first,
-// f is given up, and MPI is broken.
+// do runs f on the MPI thread and waits for it. If ctx ends or the limit passes first, do gives up f and the group is
+// broken.
 func (w *World) do(ctx context.Context, op string, f func(r *request) int32) error {
 	if w.broken = cmp.Or(w.broken, ctx.Err()); w.broken != nil {
 		return &Error{w.rank, w.size, op, w.broken}
@@ -190,7 +191,7 @@ func (w *World) do(ctx context.Context, op string, f func(r *request) int32) err
 	return &Error{w.rank, w.size, op, w.broken}
 }
 
-// collective is do for what moves data.
+// collective runs f as do does, and records its traffic.
 func (w *World) collective(ctx context.Context, op string, bytes int, f func(r *request) int32) error {
 	start := time.Now()
 	if err := w.do(ctx, op, f); err != nil {
@@ -200,7 +201,7 @@ func (w *World) collective(ctx context.Context, op string, bytes int, f func(r *
 	return nil
 }
 
-// pieces starts and finishes one call after the other for at most maxCount of n numbers.
+// pieces splits n elements into pieces of at most maxCount, and starts and finishes one MPI call after the other.
 func (r *request) pieces(n int, start func(lo, m int, req *handle) int32) int32 {
 	for lo := 0; lo < n; lo += maxCount {
 		m := min(maxCount, n-lo)
@@ -214,7 +215,7 @@ func (r *request) pieces(n int, start func(lo, m int, req *handle) int32) int32 
 // AllReduceInt64 implements Comm.
 func (w *World) AllReduceInt64(ctx context.Context, x []int64) error {
 	return w.collective(ctx, opReduce, 8*len(x), func(r *request) int32 {
-		if w.size <= mostPairs {
+		if w.size <= maxPairRanks {
 			return r.addPairs(x)
 		}
 		return r.pieces(len(x), func(lo, m int, req *handle) int32 {
@@ -251,10 +252,10 @@ func (w *World) Broadcast(ctx context.Context, x []byte, root int) error {
 	})
 }
 
-// Abort ends this process and its peers by MPI_Abort, which does not return. Where MPI does
-// not let it through within abortGrace, Abort returns, and the launcher ends the peers when
-// this process has exited with a code other than 0. It gives the launcher flushGrace to read
-// what was written last: MPICH's may end its ranks with their output unread.
+// Abort ends this process and its peers with MPI_Abort. It first waits for flushGrace so that the launcher can read
+// the last output; the launcher of MPICH may discard unread output of its ranks. MPI_Abort does not return. If it
+// cannot be called or does not end the process within abortGrace, Abort returns; the launcher then ends the peers
+// once this process exits with a code other than 0.
 func (w *World) Abort(code int) {
 	time.Sleep(flushGrace)
 	r := &request{World: w, code: make(chan int32, 1)}
@@ -268,6 +269,6 @@ func (w *World) Abort(code int) {
 }
 
 const (
-	flushGrace = 200 * time.Millisecond
-	abortGrace = 5 * time.Second // how long MPI_Abort may take to end the process
+	flushGrace = 200 * time.Millisecond // time for the launcher to read the last output
+	abortGrace = 5 * time.Second        // longest time that MPI_Abort may take to end the process
 )

@@ -2,7 +2,7 @@ package comm
 
 import "golang.org/x/sys/unix"
 
-// affinity returns the processors that a process, 0 for this one, may run on.
+// affinity returns the mask of processors that a process may run on; pid 0 means this process.
 func affinity(pid int) (mask [cpuWords]uint64) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(pid, &set); err != nil {

@@ -2,5 +2,5 @@
 
 package comm
 
-// affinity returns the processors that a process, 0 for this one, may run on.
+// affinity returns the mask of processors that a process may run on; pid 0 means this process.
 func affinity(int) [cpuWords]uint64 { return everyCPU() }

@@ -14,7 +14,7 @@ import (
 )
 
 // Trees lets the library add, however few the ranks, and Chunks gives it few numbers at once.
-func Trees()  { mostPairs = 0 }
+func Trees()  { maxPairRanks = 0 }
 func Chunks() { maxCount = 999 }
 
 func TestShare(t *testing.T) {
@@ -36,15 +36,15 @@ func TestShare(t *testing.T) {
 		for _, p := range c.peers {
 			peers = append(peers, mask(p))
 		}
-		testkit.Equal(t, share(mask(c.own), peers), c.want, c.own, c.peers)
+		testkit.Equal(t, shareOfCPUs(mask(c.own), peers), c.want, c.own, c.peers)
 	}
 }
 
 // TestQuota: of a quota of processor time, which Go knows of, each rank has its part, also of more processors.
 func TestQuota(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	if own := []int64{1, 0b111111}; share(own, [][]int64{own, own}) != 1 {
-		t.Errorf("%d processors of a quota of 2, for 2 ranks", share(own, [][]int64{own, own}))
+	if own := []int64{1, 0b111111}; shareOfCPUs(own, [][]int64{own, own}) != 1 {
+		t.Errorf("%d processors of a quota of 2, for 2 ranks", shareOfCPUs(own, [][]int64{own, own}))
 	}
 	count := 0
 	for _, m := range everyCPU() {
