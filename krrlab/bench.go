@@ -51,7 +51,7 @@ func (b *bench) K(ctx context.Context, extraBytes int64) (*stage.Gram, error) {
 
 func (b *bench) Dense(ctx context.Context, bytesPerEntry int64) (*mat.Dense, float64, error) {
 	n := b.train.Len()
-	budget, err := comm.Least(ctx, b.comm, b.cfg.Memory)
+	budget, err := comm.MinPositive(ctx, b.comm, b.cfg.Memory)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -72,7 +72,7 @@ func (l *Lab) matrix(ctx context.Context, r kernelRequest) (f cached[*gram.Matri
 		if l.cfg.Memory > 0 && r.extraBytes+k.value.Bytes() > l.cfg.Memory {
 			state = full
 		}
-		if state, err = comm.Least(ctx, l.comm, state); err != nil { // each rank has its own limit
+		if state, err = comm.MinPositive(ctx, l.comm, state); err != nil { // each rank has its own limit
 			return f, err
 		}
 		suits = state == fits

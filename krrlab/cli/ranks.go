@@ -66,9 +66,9 @@ func (a *app) joinRanks(ctx context.Context, f *rankFlags) error {
 	}
 	if n := a.ranks.node; !a.flags.Given("threads") {
 		a.setThreads(n.CPUs)
-		if n.Bound < n.Given && !a.env.Launch.Asked {
+		if n.BoundCPUs < n.LauncherCPUs && !a.env.Launch.RequestedCPUs {
 			a.notef("note: the launcher has bound the ranks of this machine to %d of %d processors: mpirun --bind-to "+
-				"none or srun --cpus-per-task gives more, --threads %d is silent (docs/ranks.md)", n.Bound, n.Given,
+				"none or srun --cpus-per-task gives more, --threads %d is silent (docs/ranks.md)", n.BoundCPUs, n.LauncherCPUs,
 				n.CPUs)
 		}
 	}
@@ -76,7 +76,7 @@ func (a *app) joinRanks(ctx context.Context, f *rankFlags) error {
 		debug.SetMemoryLimit(share)
 	}
 	a.Quiet = a.Quiet || w.Rank() > 0
-	if l := a.env.Launch.Lost; l > f.Limit && a.ranks.node.Ranks < w.Size() {
+	if l := a.env.Launch.LostHostTimeout; l > f.Limit && a.ranks.node.Ranks < w.Size() {
 		a.notef("note: %s takes %v to notice that a host is lost, longer than --rank-timeout %v: it may outlive the "+
 			"ranks by minutes (docs/ranks.md)",
 			a.env.Launch.Launcher, l, f.Limit)

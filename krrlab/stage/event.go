@@ -141,7 +141,7 @@ func AgreeToStop(ctx context.Context, ranks comm.Comm, err error) error {
 	case err != nil:
 		state = fails
 	}
-	switch worst, agreeErr := comm.Least(ctx, ranks, state); {
+	switch worst, agreeErr := comm.MinPositive(ctx, ranks, state); {
 	case agreeErr != nil || worst == goesOn:
 		return nil
 	case worst == stops:

@@ -329,7 +329,7 @@ func (p *product[T]) storeBlock(b int) {
 			index, f := lo*p.t+c*rows+r, &p.fixed[c]
 			var s float64
 			if twoWords {
-				s = f.Fine(p.sums[index], p.sums[len(p.x)+index])
+				s = f.FineValue(p.sums[index], p.sums[len(p.x)+index])
 			} else {
 				s = f.Value(p.sums[index])
 			}

@@ -46,7 +46,7 @@ func (s rankShare) count(n int) int { return (n - s.rank + s.size - 1) / s.size 
 
 // chooseOnRanks returns the choice of rank 0 on every rank. The memory budget is the smallest of all ranks.
 func (m *Matrix) chooseOnRanks(ctx context.Context, o *Options) (c Choice, err error) {
-	if o.Memory, err = comm.Least(ctx, m.comm, o.Memory); err != nil {
+	if o.Memory, err = comm.MinPositive(ctx, m.comm, o.Memory); err != nil {
 		return c, err
 	}
 	var b bytes.Buffer

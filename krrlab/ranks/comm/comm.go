@@ -118,10 +118,10 @@ type Launch struct {
 	// NoPMI reports that srun started the ranks without the process manager interface that MPI ranks need to find
 	// each other.
 	NoPMI bool
-	// Asked reports that the user requested a number of processors per rank from Slurm.
-	Asked bool
-	// Lost is the time after which the launcher notices that a host is unreachable and ends the run; 0 if unknown.
-	Lost time.Duration
+	// RequestedCPUs reports that the user requested a number of processors per rank from Slurm.
+	RequestedCPUs bool
+	// LostHostTimeout is the time after which the launcher notices that a host is unreachable and ends the run; 0 if unknown.
+	LostHostTimeout time.Duration
 }
 
 // launchers lists the environment variables that a launcher sets for each rank. Intel MPI and MVAPICH use those of
@@ -145,16 +145,16 @@ func Detect(getenv func(string) string) (Launch, bool) {
 			continue
 		}
 		if l.size == "" {
-			return Launch{Launcher: l.name, Rank: rank, Size: stepSize(getenv, rank), Asked: askedForCPUs}, true
+			return Launch{Launcher: l.name, Rank: rank, Size: stepSize(getenv, rank), RequestedCPUs: askedForCPUs}, true
 		}
 		size, err := strconv.Atoi(getenv(l.size))
 		if err != nil || size < 1 || l.name == "Slurm" && size == 1 {
 			continue
 		}
-		launch := Launch{Launcher: l.name, Rank: rank, Size: size, Asked: askedForCPUs}
+		launch := Launch{Launcher: l.name, Rank: rank, Size: size, RequestedCPUs: askedForCPUs}
 		switch l.name {
 		case "Open MPI":
-			launch.Lost = openMPILost(getenv)
+			launch.LostHostTimeout = openMPILostHostTimeout(getenv)
 		case "Slurm": // an interface of another name may serve
 			launch.NoPMI = slices.Contains([]string{"", "none", "pmix", "pmi2"}, getenv("SLURM_MPI_TYPE"))
 		}
@@ -174,10 +174,10 @@ func stepSize(getenv func(string) string, rank int) int {
 	return size
 }
 
-// openMPILost returns the time after which mpirun of Open MPI 4 and its daemons give up a silent connection. TCP
+// openMPILostHostTimeout returns the time after which mpirun of Open MPI 4 and its daemons give up a silent connection. TCP
 // keep-alive starts after some seconds of silence and sends a number of probes; getenv returns these settings, and
 // the defaults of Open MPI apply to those that are not set.
-func openMPILost(getenv func(string) string) time.Duration {
+func openMPILostHostTimeout(getenv func(string) string) time.Duration {
 	seconds := func(name string, def int) int {
 		if v, err := strconv.Atoi(getenv("OMPI_MCA_oob_tcp_keepalive_" + name)); err == nil && v > 0 {
 			return v
@@ -189,12 +189,12 @@ func openMPILost(getenv func(string) string) time.Duration {
 
 // Node describes the share of its machine that a rank may use.
 type Node struct {
-	Ranks int // number of ranks of the group on this machine
-	CPUs  int // number of processors for this rank, at least 1
-	Bound int // number of processors in the union of the affinity masks of these ranks
-	// Given is the number of processors in the affinity mask of the launcher. A batch system or taskset may restrict
+	Ranks     int // number of ranks of the group on this machine
+	CPUs      int // number of processors for this rank, at least 1
+	BoundCPUs int // number of processors in the union of the affinity masks of these ranks
+	// LauncherCPUs is the number of processors in the affinity mask of the launcher. A batch system or taskset may restrict
 	// this mask; the launcher may then bind ranks to fewer processors.
-	Given int
+	LauncherCPUs int
 }
 
 // cpuWords is the number of 64-bit words of an affinity mask.
@@ -230,7 +230,7 @@ func Locate(ctx context.Context, c Comm) (Node, error) {
 			}
 		}
 	}
-	n.Ranks, n.Bound, n.Given = len(peers), count(mask), count(affinity(os.Getppid()))
+	n.Ranks, n.BoundCPUs, n.LauncherCPUs = len(peers), count(mask), count(affinity(os.Getppid()))
 	cpus := shareOfCPUs(ownRow, peers)
 	n.CPUs = max(1, cpus)
 	if w, ok := c.(*World); ok && cpus > 0 {

@@ -90,17 +90,17 @@ func TestDetect(t *testing.T) {
 	}{
 		{"", comm.Launch{}, false},
 		{"OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=3 PMIX_RANK=3",
-			comm.Launch{Launcher: "Open MPI", Rank: 3, Size: 4, Lost: 480 * time.Second}, true},
+			comm.Launch{Launcher: "Open MPI", Rank: 3, Size: 4, LostHostTimeout: 480 * time.Second}, true},
 		{"OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 OMPI_MCA_oob_tcp_keepalive_time=10 " +
 			"OMPI_MCA_oob_tcp_keepalive_intvl=2 OMPI_MCA_oob_tcp_keepalive_probes=x",
-			comm.Launch{Launcher: "Open MPI", Size: 2, Lost: 28 * time.Second}, true},
+			comm.Launch{Launcher: "Open MPI", Size: 2, LostHostTimeout: 28 * time.Second}, true},
 		{"PMI_SIZE=2 PMI_RANK=0", comm.Launch{Launcher: "MPICH", Size: 2}, true},
 		{"PMIX_RANK=1", comm.Launch{Launcher: "PMIx", Rank: 1}, true},
 		{"PMIX_RANK=1 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=8", comm.Launch{Launcher: "PMIx", Rank: 1, Size: 8}, true},
 		// of another launcher within a step
 		{"PMIX_RANK=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1", comm.Launch{Launcher: "PMIx"}, true},
 		{"PMIX_RANK=1 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=8 SLURM_CPUS_PER_TASK=4",
-			comm.Launch{Launcher: "PMIx", Rank: 1, Size: 8, Asked: true}, true},
+			comm.Launch{Launcher: "PMIx", Rank: 1, Size: 8, RequestedCPUs: true}, true},
 		{"SLURM_PROCID=5 SLURM_STEP_NUM_TASKS=8", comm.Launch{Launcher: "Slurm", Rank: 5, Size: 8, NoPMI: true}, true},
 		{"SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_MPI_TYPE=cray_shasta", comm.Launch{Launcher: "Slurm", Rank: 1,
 			Size: 2}, true},

@@ -44,7 +44,7 @@ func TestFixedRange(t *testing.T) {
 		f, sum, rest := FixedFor(bound), []int64{0}, []int64{0}
 		fits := f.Add(sum, []float64{bound}) && f.AddScaled(sum, []float64{bound}, []float64{1}) &&
 			f.AddScaled32(sum, []float32{1}, []float64{1}) && f.AddFine(sum, rest, []float64{bound}, []float64{1})
-		if !fits || sum[0] != 0 || rest[0] != 0 || !math.IsNaN(f.Value(5)) || !math.IsNaN(f.Fine(5, 0)) ||
+		if !fits || sum[0] != 0 || rest[0] != 0 || !math.IsNaN(f.Value(5)) || !math.IsNaN(f.FineValue(5, 0)) ||
 			!math.IsNaN(f.Over(2).Value(5)) {
 			t.Errorf("a bound of %g: fits %v, %d and %d", bound, fits, sum[0], rest[0])
 		}
@@ -82,10 +82,10 @@ func TestFine(t *testing.T) {
 		t.Errorf("the sum has an error of %g units", off/f.down)
 	}
 	exact, _ := want.Float64()
-	testkit.Near(t, f.Fine(sum[0], rest[0]), exact, 0x1p-51*math.Abs(exact))
+	testkit.Near(t, f.FineValue(sum[0], rest[0]), exact, 0x1p-51*math.Abs(exact))
 	// What carries over from the rest counts, of either sign.
 	for _, r := range []int64{3<<40 + 1<<39, -3<<40 - 1<<39} {
-		if v, want := f.Fine(10, r), (10+float64(r)/0x1p40)*f.down; v != want {
+		if v, want := f.FineValue(10, r), (10+float64(r)/0x1p40)*f.down; v != want {
 			t.Errorf("10 and a rest of %d: %v, want %v", r, v, want)
 		}
 	}

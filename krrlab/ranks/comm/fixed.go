@@ -106,8 +106,8 @@ func (f Fixed) AddFine(dst, fraction []int64, src, scale []float64) bool {
 // fractionUnits is the number of units of the fraction in one unit of the sum.
 const fractionUnits = 1 << 40
 
-// Fine returns the number that a sum and its fraction represent, rounded to float64.
-func (f Fixed) Fine(sum, fraction int64) float64 {
+// FineValue returns the number that a sum and its fraction represent, rounded to float64.
+func (f Fixed) FineValue(sum, fraction int64) float64 {
 	sum += fraction / fractionUnits
 	return (float64(sum) + float64(fraction%fractionUnits)/fractionUnits) * f.down
 }
@@ -206,8 +206,8 @@ func bytesOf[T int64 | float64](x []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 8*len(x))
 }
 
-// Least is a collective that returns the smallest positive v of all ranks, or 0 if no v is positive.
-func Least(ctx context.Context, c Comm, v int64) (int64, error) {
+// MinPositive is a collective that returns the smallest positive v of all ranks, or 0 if no v is positive.
+func MinPositive(ctx context.Context, c Comm, v int64) (int64, error) {
 	values := make([]int64, c.Size())
 	values[c.Rank()] = v
 	if err := c.AllReduceInt64(ctx, values); err != nil {

@@ -70,7 +70,7 @@ func TestLocate(t *testing.T) {
 		wg.Go(func() {
 			n, err := Locate(t.Context(), c)
 			if want := max(1, min(runtime.NumCPU(), runtime.GOMAXPROCS(0))/3); err != nil || n.Ranks != 3 ||
-				n.CPUs != want || n.Bound != count(affinity(0)) || n.Given < 1 {
+				n.CPUs != want || n.BoundCPUs != count(affinity(0)) || n.LauncherCPUs < 1 {
 				t.Errorf("%+v, %v, want %d processors", n, err, want)
 			}
 		})

@@ -118,7 +118,7 @@ func (c *comparison) judgeAll(ctx context.Context) error {
 		freeBytes = math.MaxInt64
 	}
 	var err error
-	if c.freeBytes, err = comm.Least(ctx, c.problem.Comm, freeBytes); err != nil {
+	if c.freeBytes, err = comm.MinPositive(ctx, c.problem.Comm, freeBytes); err != nil {
 		return err
 	}
 	if c.result.Product, err = pencil.Seconds(ctx, c.k.MulTo, c.problem.Y); err != nil {
@@ -166,7 +166,7 @@ func (c *comparison) addDraw(ctx context.Context, e stage.Entry, row pencil.Row)
 	}
 	var required int64
 	if err == nil { // ranks have different rows; required is the largest memory of any of them
-		remaining, e := comm.Least(ctx, c.problem.Comm, math.MaxInt64/2-c.requiredBytes(m))
+		remaining, e := comm.MinPositive(ctx, c.problem.Comm, math.MaxInt64/2-c.requiredBytes(m))
 		if e != nil {
 			return e
 		}

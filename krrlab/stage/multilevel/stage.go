@@ -87,7 +87,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if freeBytes := p.FreeBytes(k); freeBytes > 0 {
 		o.memory = max(8*int64(r.N), freeBytes)
 	}
-	if o.memory, err = comm.Least(ctx, p.Comm, o.memory); err != nil { // the same limit on all ranks
+	if o.memory, err = comm.MinPositive(ctx, p.Comm, o.memory); err != nil { // the same limit on all ranks
 		return nil, err
 	}
 	for _, l := range r.Levels {

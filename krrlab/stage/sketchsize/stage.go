@@ -108,7 +108,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if freeBytes := p.FreeBytes(k); freeBytes > 0 && (o.memory == 0 || freeBytes < o.memory) {
 		o.memory = freeBytes
 	}
-	if o.memory, err = comm.Least(ctx, p.Comm, o.memory); err != nil {
+	if o.memory, err = comm.MinPositive(ctx, p.Comm, o.memory); err != nil {
 		return nil, err
 	}
 	r, err := Search(ctx, task, &o, rng.New(p.Seed))

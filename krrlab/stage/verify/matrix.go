@@ -73,7 +73,7 @@ func (m *Matrix) storeRows(ctx context.Context, memory int64) error {
 	if 8*int64(localRows)*int64(n) > memory {
 		memoryState = insufficient
 	}
-	if memoryState, err := comm.Least(ctx, m.comm, memoryState); err != nil || memoryState == insufficient {
+	if memoryState, err := comm.MinPositive(ctx, m.comm, memoryState); err != nil || memoryState == insufficient {
 		return err
 	}
 	k := make([]float64, localRows*n)
