@@ -179,7 +179,7 @@ func TestShared(t *testing.T) {
 			want int64
 		}{{[3]int64{0, 0, 0}, 0}, {[3]int64{5, 0, 3}, 3}, {[3]int64{3, 5, 0}, 3}, {[3]int64{-1, 4, 9}, 4},
 			{[3]int64{0, 0, 1}, 1}} {
-			if v, err := Least(t.Context(), c, of.all[c.Rank()]); err != nil || v != of.want {
+			if v, err := MinPositive(t.Context(), c, of.all[c.Rank()]); err != nil || v != of.want {
 				t.Errorf("the least of %v: %d, %v", of.all, v, err)
 			}
 		}
@@ -223,7 +223,7 @@ func TestBroken(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	_ = g[0].AllReduceInt64(done, nil)
-	_, least := Least(done, Alone(), 1)
+	_, least := MinPositive(done, Alone(), 1)
 	_, shared := Share(done, Alone(), nil, 0)
 	if _, at := Locate(done, Alone()); least != context.Canceled || shared != least || at != least {
 		t.Errorf("alone: %v, %v, %v", least, shared, at)

@@ -16,33 +16,33 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// Backend is the krrlab.Backend that starts ranks, on this machine or on others.
+// Backend is a krrlab.Backend that starts ranks, on this machine or on others.
 type Backend struct {
-	Ranks int // P ≥ 1
-	// Hosts the ranks are put on, each with the number of its ranks as in "node1:8"; nil means
-	// this machine, or with srun what Slurm gives. The launcher must be able to start
-	// programs there, and Program and Dir must be the same there as here.
+	Ranks int // number of ranks, at least 1
+	// Hosts lists the hosts of the ranks, each optionally with its number of ranks as in "node1:8". If it is nil, the
+	// ranks run on this machine, or with srun on the nodes that Slurm allocated. The launcher must be able to start
+	// programs on the hosts, and the paths Program and Dir must be the same there as here.
 	Hosts []string
-	// Launcher starts the ranks: "mpirun", "mpiexec" (Open MPI or MPICH), "srun", or a path that
+	// Launcher is the program that starts the ranks: "mpirun", "mpiexec" (Open MPI or MPICH), "srun", or a path that
 	// ends in one of them. Default: "mpirun".
 	Launcher string
-	// Options go to the launcher before the program, and after what it is told anyway: of srun that is
-	// --kill-on-bad-exit=1, and --mpi=pmix or pmi2 by the MPI library found here.
+	// Options are additional arguments of the launcher. They follow the arguments that are always passed, which for
+	// srun are --kill-on-bad-exit=1 and --mpi=pmix or --mpi=pmi2, depending on the MPI library found on this machine.
 	Options []string
-	// Program is the command krrlab, or with user-defined kernels a program that registers them
-	// (kernel.Register) and calls cli.Main as krrlab does. Default: this program if its name begins
-	// with krrlab, and otherwise the one on the path.
+	// Program is the program that the ranks run: krrlab, or for user-defined kernels a program that registers them
+	// (kernel.Register) and calls cli.Main as krrlab does. Default: this program if its name begins with krrlab,
+	// otherwise the krrlab on the path.
 	Program string
-	// Flags go to krrlab job: --threads, --blas and others of its help.
+	// Flags are additional flags of krrlab job, such as --threads and --blas; its help lists them.
 	Flags []string
-	// Dir is the folder of jobs, which all hosts must see. Default: a temporary folder for each
-	// run, where there are neither Hosts nor Slurm.
+	// Dir is the folder for jobs, which all hosts must see. Default: a temporary folder for each run, which is
+	// possible without Hosts and Slurm.
 	Dir string
-	// Limit is how long a rank waits for the others. Default: comm.DefaultLimit.
+	// Limit is the longest time that a rank waits for the others. Default: comm.DefaultLimit.
 	Limit time.Duration
 }
 
-// Check implements krrlab.Backend: it refuses what cannot be meant, or sent.
+// Check implements krrlab.Backend. It returns an error if the fields of b are invalid or if cfg cannot be serialized.
 func (b *Backend) Check(cfg *krrlab.Config) error {
 	if err := b.check(); err != nil {
 		return err
@@ -66,11 +66,12 @@ func (b *Backend) check() error {
 	return nil
 }
 
-// kind returns the launcher's name without its folder.
+// kind returns the base name of the launcher.
 func (b *Backend) kind() string {
 	return filepath.Base(cmp.Or(b.Launcher, "mpirun"))
 }
 
+// program returns the command line of one rank.
 func (b *Backend) program(file string) ([]string, error) {
 	name := b.Program
 	if name == "" {
@@ -100,18 +101,18 @@ func (b *Backend) command(ctx context.Context, file string) ([]string, error) {
 	}
 	words := []string{name, "-n", fmt.Sprint(b.Ranks)}
 	if b.kind() == "srun" {
-		words = append(words, "--kill-on-bad-exit=1") // of a rank that ends within MPI_Init
+		words = append(words, "--kill-on-bad-exit=1") // also ends the others if a rank fails in MPI_Init
 		list, _ := exec.CommandContext(ctx, name, "--mpi=list").CombinedOutput()
 		if mpi := comm.SrunInterface(string(list)); mpi != "" {
 			words = append(words, "--mpi="+mpi)
 		}
-		var bare []string
+		var hosts []string
 		for _, h := range b.Hosts {
-			name, _, _ := strings.Cut(h, ":") // without the number of its ranks
-			bare = append(bare, name)
+			name, _, _ := strings.Cut(h, ":") // drop the number of ranks
+			hosts = append(hosts, name)
 		}
-		if len(bare) > 0 {
-			words = append(words, "--nodelist", strings.Join(bare, ","))
+		if len(hosts) > 0 {
+			words = append(words, "--nodelist", strings.Join(hosts, ","))
 		}
 	} else {
 		version, _ := exec.CommandContext(ctx, name, "--version").Output()
@@ -120,7 +121,8 @@ func (b *Backend) command(ctx context.Context, file string) ([]string, error) {
 	return slices.Concat(words, b.Options, program), nil
 }
 
-// mpirunWords returns what the mpirun that says this of its version is to be told.
+// mpirunWords returns the arguments for mpirun. Open MPI and MPICH take different ones; version is the output of
+// mpirun --version.
 func (b *Backend) mpirunWords(version string) (words []string) {
 	if !strings.Contains(version, "Open MPI") && !strings.Contains(version, "OpenRTE") { // MPICH and its relatives
 		if len(b.Hosts) > 0 {
@@ -128,7 +130,7 @@ func (b *Backend) mpirunWords(version string) (words []string) {
 		}
 		return words
 	}
-	words = append(words, "--bind-to", "none") // threads are krrlab's own to share out
+	words = append(words, "--bind-to", "none") // krrlab distributes the processors over threads
 	if os.Geteuid() == 0 {
 		words = append(words, "--allow-run-as-root")
 	}
@@ -142,8 +144,9 @@ func (b *Backend) mpirunWords(version string) (words []string) {
 	return words
 }
 
-// keepAlive lets Open MPI's mpirun notice that a host is lost before the ranks do, so that it
-// ends with them: after a third of their limit, and a minute at most.
+// keepAlive returns arguments that make the mpirun of Open MPI notice a lost host before the ranks do, so that mpirun
+// ends the run. It gives up a silent host after a third of the limit, but after at most a minute and at least 3
+// seconds.
 func keepAlive(limit time.Duration) (words []string) {
 	limit = cmp.Or(limit, comm.DefaultLimit)
 	seconds := max(3, min(60, int(limit.Seconds()/3)))

@@ -17,23 +17,25 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// data says where ranks find the training data: in a model file (package model) beside the jobs, which they share, of
-// the points, with the targets as its coefficients. Weights are in a file of its name and weightsFile.
+// data describes the training data of a job. The points are in a model file (package model), with the targets as its
+// coefficients. The file lies in the root folder, and jobs with the same data share it. Weights are in a second file,
+// named after the first with the suffix weightsFile.
 type data struct {
 	Title    string `json:"title"`
 	Source   string `json:"source,omitempty"`
 	Note     string `json:"note,omitempty"`
-	Sum      string `json:"fingerprint"` // of all numbers, Fingerprint: the name of the file
+	Sum      string `json:"fingerprint"` // Dataset.Fingerprint in hexadecimal, also the name of the file
 	Weighted bool   `json:"weighted,omitempty"`
-	// datasets.Dataset.ClassWeights
+	// ClassWeights are those of the dataset.
 	ClassWeights []float64 `json:"class_weights,omitempty"`
 }
 
+// weightsFile is the suffix of the file with the weights.
 const weightsFile = ".weights.npy"
 
 func (j *data) path(root string) string { return filepath.Join(root, filepath.Base(j.Sum)+".krr") }
 
-// writeData writes the data into the folder, unless they are there.
+// writeData writes the data to the folder root, unless they are already there, and returns their description.
 func writeData(root string, d *datasets.Dataset) (data, error) {
 	j := data{d.Name, d.Source, d.Note, fmt.Sprintf("%x", d.Fingerprint()), d.Weights != nil, d.ClassWeights}
 	if _, err := os.Stat(j.path(root)); !errors.Is(err, fs.ErrNotExist) {
@@ -56,7 +58,7 @@ func writeData(root string, d *datasets.Dataset) (data, error) {
 	return j, m.Save(j.path(root))
 }
 
-// read returns the data from the folder.
+// read reads the data from the folder root. It returns an error if their fingerprint differs from that of the job.
 func (j *data) read(root string) (*datasets.Dataset, error) {
 	m, err := model.Load(j.path(root))
 	if err != nil {

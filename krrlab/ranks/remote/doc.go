@@ -1,13 +1,13 @@
-// Package remote sends the stages of a krrlab.Lab to ranks, on this machine or on others. With a
-// Backend in its configuration Solve, StatDim, SketchSize, MultiLevel, LambdaP and Quality write a job
-// (configuration, stage and options as JSON, the data beside it as a model file), start
+// Package remote runs the stages of a krrlab.Lab on ranks, on this machine or on others. If the configuration has a
+// Backend, then Solve, StatDim, SketchSize, MultiLevel, LambdaP and Quality write a job and start
 //
 //	mpirun -n Ranks krrlab job FILE
 //
-// or srun, pass on the progress to Config.Monitor, and return the stage's value from its JSON.
-// When the context ends the ranks are ended, and what they have until then is returned as
-// in one process. The answers are those of ranks (Config.Comm), whatever their number. RunJob is the
-// ranks' side.
+// or srun. A job consists of the configuration, the stage and its options as JSON, and a separate model file with the
+// data. While the ranks run, their progress events are passed to Config.Monitor; afterwards the value of the stage is
+// read from its JSON. If the context ends, the ranks are stopped, and their partial result is returned as in one
+// process. The answers are those of a distributed run (Config.Comm) and do not depend on the number of ranks. RunJob
+// is the code that the ranks run.
 //
 // A user-defined kernel or feature map cannot be serialized; krrlab.New rejects it.
 package remote

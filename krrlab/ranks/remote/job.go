@@ -21,15 +21,19 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Files of a job, in its own folder.
+// Names of the files in the folder of a job, and the version of their format.
 const (
 	jobFile    = "job.json"
 	resultFile = "result.json"
-	answerFile = "coefficients" // of a solve, as a mat.Dense writes them
-	jobVersion = 5              // 4: a preconditioner in fields; 3: coefficients as .npy; 2: with arrays in a file each; 1: of options and arrays by other names
+	answerFile = "coefficients" // coefficients of a solve in the binary format of mat.Dense
+
+	// jobVersion is the current version. Version 4 described the preconditioner by several fields, version 3 had the
+	// coefficients in .npy format, version 2 had a file for each array, and version 1 used other names for options and
+	// arrays.
+	jobVersion = 5
 )
 
-// job is what ranks are asked to do.
+// job is the content of a job file: the stage for the ranks to run, and its input.
 type job struct {
 	Version int             `json:"version"`
 	Stage   stage.Name      `json:"stage"`
@@ -38,15 +42,15 @@ type job struct {
 	Options json.RawMessage `json:"options"`
 }
 
-// config is a krrlab.Config as JSON; what is not set has its default at the ranks.
+// config is the JSON form of a krrlab.Config. Options that are not set get their defaults on the ranks.
 type config struct {
 	Spec   kernel.Spec `json:"kernel"`
-	Recipe string      `json:"precond,omitempty"` // of stage.ParsePreconditioner; "": the default
+	Recipe string      `json:"precond,omitempty"` // text for stage.ParsePreconditioner; "" for the default
 	krrlab.Config
 }
 
-// newConfig returns the configuration as it was given, the folder of checkpoints by its full
-// name, or says what of it cannot be serialized.
+// newConfig returns the JSON form of c, with an absolute path for the folder of checkpoints. It returns an error if a
+// part of c cannot be serialized.
 func newConfig(c *krrlab.Config) (j config, err error) {
 	j.Config = *c
 	if j.Spec, err = kernel.ToSpec(c.Kernel); err != nil {
@@ -70,7 +74,7 @@ func newConfig(c *krrlab.Config) (j config, err error) {
 	return j, nil
 }
 
-// config is the inverse of newConfig.
+// config converts j back to a krrlab.Config.
 func (j *config) config() (c krrlab.Config, err error) {
 	c = j.Config
 	if c.Kernel, err = kernel.FromSpec(j.Spec); err == nil && j.Recipe != "" {
@@ -79,8 +83,8 @@ func (j *config) config() (c krrlab.Config, err error) {
 	return c, err
 }
 
-// writeJob writes the job of a stage and what it needs, in a folder whose name is a function
-// of its content, and sets that.
+// writeJob writes the job of a stage, and its data, below dir.root. It sets dir.name to the name of the job folder,
+// which consists of the stage and a hash of the job.
 func (b *Backend) writeJob(dir *jobDir, l *krrlab.Lab, stage stage.Name, options any) error {
 	j := &job{Version: jobVersion, Stage: stage}
 	cfg := l.Config()
@@ -109,6 +113,7 @@ func (b *Backend) writeJob(dir *jobDir, l *krrlab.Lab, stage stage.Name, options
 	return atomicfile.Put(dir.path(jobFile), append(text, '\n'))
 }
 
+// readJob reads a job file. It returns an error if the file has another version.
 func readJob(name string) (*job, error) {
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -125,15 +130,15 @@ func readJob(name string) (*job, error) {
 	return j, nil
 }
 
-// outcome is what a job has come to, in its folder.
+// outcome is the content of a result file, which the ranks write into the folder of the job.
 type outcome struct {
 	Version     int             `json:"version"`
 	Stage       stage.Name      `json:"stage"`
 	Value       json.RawMessage `json:"value"`
-	Interrupted bool            `json:"interrupted,omitempty"` // before its end
+	Interrupted bool            `json:"interrupted,omitempty"` // the stage ended early, and Value is partial
 }
 
-// readOutcome reads the result of the job in the folder.
+// readOutcome reads the result file of a job. It returns an error if there is none or if it has another version.
 func readOutcome(dir *jobDir) (*outcome, error) {
 	b, err := os.ReadFile(dir.result())
 	if err != nil {
@@ -150,17 +155,17 @@ func readOutcome(dir *jobDir) (*outcome, error) {
 	return out, nil
 }
 
-// Options of RunJob.
+// Options configures RunJob.
 type Options struct {
-	Comm    comm.Comm                // the ranks, which call RunJob together; nil for one process
-	Memory  int64                    // that a rank may take where the job says nothing; 0 for no limit
-	Monitor func(krrlab.Event) error // as of Config; nil is silent
-	Note    func(string)             // as of Checkpoint; nil is silent
+	Comm    comm.Comm                // group of ranks, all of which call RunJob; nil for one process
+	Memory  int64                    // memory budget of a rank in bytes if the job sets none; 0 for no limit
+	Monitor func(krrlab.Event) error // receives progress as Config.Monitor does; may be nil
+	Note    func(string)             // receives notes as Checkpoint.Note does; may be nil
 }
 
-// RunJob does what a job file says, on ranks or in one process, and writes the result beside
-// it: what krrlab job is for, the ranks' side of a Backend. If ctx ends and the stage has part
-// of its value, that is written, and ctx's error returned.
+// RunJob runs the job in a file, on ranks or in one process, and writes the result to the folder of the file. The
+// command krrlab job calls it; it is the counterpart of a Backend on the ranks. If ctx ends and the stage has a
+// partial value, RunJob writes that value and returns the error of ctx.
 func RunJob(ctx context.Context, file string, o Options) error {
 	c := comm.OrAlone(o.Comm)
 	agree := func(err error) error { return comm.Agree(ctx, c, err) }
@@ -174,18 +179,18 @@ func RunJob(ctx context.Context, file string, o Options) error {
 		return err
 	}
 	out := &outcome{Version: jobVersion, Stage: j.Stage, Interrupted: err != nil}
-	var failed error
+	var writeErr error
 	if c.Rank() == 0 {
-		failed = out.write(dir, value)
+		writeErr = out.write(dir, value)
 	}
 	if err == nil {
-		return agree(failed)
+		return agree(writeErr)
 	}
-	return errors.Join(err, failed)
+	return errors.Join(err, writeErr)
 }
 
-// write writes the value into the folder of the job, and removes the checkpoints of a solve that has
-// converged once its coefficients are there.
+// write writes the coefficients of a solution and the result file to the folder of the job. After a solve that has
+// converged it then removes the checkpoints.
 func (out *outcome) write(dir string, value krrlab.Stage) (err error) {
 	sol, _ := value.(*krrlab.Solution)
 	if sol != nil {
@@ -211,7 +216,7 @@ func (out *outcome) write(dir string, value krrlab.Stage) (err error) {
 	return err
 }
 
-// decode decodes the value of a job in the folder, with its coefficients if it is a solution.
+// decode decodes the value of a job in folder dir. For a solution it also reads the coefficients.
 func (out *outcome) decode(value any, dir string) error {
 	if err := json.Unmarshal(out.Value, value); err != nil {
 		return err
@@ -231,6 +236,7 @@ func (out *outcome) decode(value any, dir string) error {
 	return nil
 }
 
+// openJob reads a job file and its data, and creates the Lab to run it with.
 func openJob(file string, o Options) (*job, *krrlab.Lab, error) {
 	j, err := readJob(file)
 	if err != nil {

@@ -22,40 +22,42 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// grace is how long ranks that were told to end may take before they are killed.
+// grace is the time that ranks have to end after SIGTERM before they are killed.
 const grace = 30 * time.Second
 
-// jobDir is where a job and its files lie.
+// jobDir is the location of a job and its files.
 type jobDir struct {
-	root      string // with data, which jobs share
-	temporary bool
-	name      string // of the job's folder
+	root      string // folder with the job folders and the data that they share
+	temporary bool   // root is a temporary folder of this job
+	name      string // name of the job folder in root
 }
 
 func (d *jobDir) path(name string) string { return filepath.Join(d.root, d.name, name) }
 func (d *jobDir) result() string          { return d.path(resultFile) }
-func (d *jobDir) forget() {
+
+// removeTemporary removes the folder if it is temporary.
+func (d *jobDir) removeTemporary() {
 	if d.temporary {
 		os.RemoveAll(d.root)
 	}
 }
 
-// Run implements krrlab.Backend.
-func (b *Backend) Run(ctx context.Context, l *krrlab.Lab, name stage.Name, options, value any) (some bool, err error) {
+// Run implements krrlab.Backend. ok reports whether value was set, possibly to a partial result with an error.
+func (b *Backend) Run(ctx context.Context, l *krrlab.Lab, name stage.Name, options, value any) (ok bool, err error) {
 	dir, out, err := b.run(ctx, l, name, options)
 	if out == nil {
 		return false, err
 	}
-	defer dir.forget()
+	defer dir.removeTemporary()
 	if e := out.decode(value, dir.path("")); e != nil {
 		return false, errors.Join(err, fmt.Errorf("krrlab: the value of %s in %s: %w", name, dir.result(), e))
 	}
 	return true, err
 }
 
-// run sends a stage to ranks and waits for its outcome, which is good once it is written; out is
-// not nil beside an error where the ranks had something when they were ended. A temporary folder
-// is left to the caller where there is an outcome.
+// run sends a stage to ranks and waits for its outcome. A complete outcome is valid even if the launcher failed
+// afterwards. If the ranks were stopped after they had a partial result, run returns both out and an error. If out is
+// not nil, the caller must remove a temporary folder.
 func (b *Backend) run(ctx context.Context, l *krrlab.Lab, name stage.Name, options any) (dir *jobDir, out *outcome,
 	err error) {
 	if err := ctx.Err(); err != nil {
@@ -70,7 +72,7 @@ func (b *Backend) run(ctx context.Context, l *krrlab.Lab, name stage.Name, optio
 	}
 	defer func() {
 		if out == nil {
-			dir.forget()
+			dir.removeTemporary()
 		}
 	}()
 	l.Tell(ctx, krrlab.Event{Stage: stage.Job, Remaining: -1})
@@ -84,70 +86,70 @@ func (b *Backend) run(ctx context.Context, l *krrlab.Lab, name stage.Name, optio
 	if err != nil {
 		return dir, nil, err
 	}
-	failed := b.start(ctx, words, l, dir)
+	startErr := b.start(ctx, words, l, dir)
 	out, err = readOutcome(dir)
 	switch {
-	case err == nil && !out.Interrupted: // all is done, however the ranks and the launcher ended
+	case err == nil && !out.Interrupted: // complete, even if the ranks or the launcher failed afterwards
 		return dir, out, nil
 	case ctx.Err() != nil:
 		return dir, out, ctx.Err()
 	case err != nil:
-		return dir, nil, cmp.Or(failed, err)
+		return dir, nil, cmp.Or(startErr, err)
 	}
 	err = errors.New("krrlab: the ranks were interrupted; this is what they had measured until then")
-	if failed != nil {
-		err = fmt.Errorf("%w: %w", err, failed)
+	if startErr != nil {
+		err = fmt.Errorf("%w: %w", err, startErr)
 	}
 	return dir, out, err
 }
 
-// start runs the ranks to their end and passes on what they report. When ctx ends they are
-// told to end, and killed if they do not.
+// start runs the ranks until they end and passes on their reports. If ctx ends, the launcher gets SIGTERM, and is
+// killed after grace.
 func (b *Backend) start(ctx context.Context, words []string, l *krrlab.Lab, dir *jobDir) error {
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = grace
-	// else Slurm may let a rank out of MPI_Init too soon: docs/ranks.md
+	// without this, Slurm may let a rank return from MPI_Init too early: docs/ranks.md
 	cmd.Env = append([]string{"SLURM_PMIX_DIRECT_CONN=false"}, cmd.Environ()...)
-	group.Own(cmd) // what a terminal, or Jupyter, sends to ours is for us, and the launcher hears of it once
+	group.Own(cmd) // signals from a terminal or Jupyter to our process group do not reach the launcher a second time
 	h := &output{ctx: ctx, lab: l}
 	cmd.Stdout, cmd.Stderr = h, h
-	if _, err := cmd.StdinPipe(); err != nil { // open until the end: see docs/ranks.md
+	if _, err := cmd.StdinPipe(); err != nil { // keep standard input open until the end: see docs/ranks.md
 		return err
 	}
 	err := cmd.Run()
-	h.end()
+	h.flush()
 	log := dir.path("log.txt")
 	_ = atomicfile.Put(log, append(fmt.Appendf(nil, "$ %s\n", strings.Join(words, " ")), h.log.Bytes()...))
 	if err == nil {
 		return nil
 	}
-	where := ""
+	logHint := ""
 	if !dir.temporary {
-		where = fmt.Sprintf(" (their full output is in %s)", log)
+		logHint = fmt.Sprintf(" (their full output is in %s)", log)
 	}
-	return fmt.Errorf("the job on %d ranks failed: %w: %s%s", b.Ranks, err, h.reason(), where)
+	return fmt.Errorf("the job on %d ranks failed: %w: %s%s", b.Ranks, err, h.reason(), logHint)
 }
 
-// report is a line that the first rank of a job writes.
+// report is the JSON form of a line in which rank 0 of a job reports progress or a note.
 type report struct {
 	Event *krrlab.Event `json:"event,omitempty"`
 	Note  string        `json:"note,omitempty"`
 }
 
-// output takes in what ranks write.
+// output receives the output of the ranks. It passes on reports and logs all other lines.
 type output struct {
-	ctx  context.Context // of the stage
+	ctx  context.Context // context of the stage
 	lab  *krrlab.Lab
 	mu   sync.Mutex
-	line []byte
-	log  bytes.Buffer // what is no report; its end, if it is long
+	line []byte       // incomplete last line
+	log  bytes.Buffer // lines that are not reports; only the end if there are many
 }
 
-// maxLog is how much of the ranks' other output is kept.
+// maxLog is the number of bytes at the end of the log that are guaranteed to be retained.
 const maxLog = 1 << 20
 
-// Write implements io.Writer, for both streams.
+// Write implements io.Writer for both output streams of the launcher.
 func (h *output) Write(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -157,21 +159,22 @@ func (h *output) Write(p []byte) (int, error) {
 		if i < 0 {
 			return len(p), nil
 		}
-		h.take(h.line[:i])
+		h.processLine(h.line[:i])
 		h.line = h.line[i+1:]
 	}
 }
 
-// end takes in a last line that has no end.
-func (h *output) end() {
+// flush processes a last line without a newline.
+func (h *output) flush() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.line) > 0 {
-		h.take(h.line)
+		h.processLine(h.line)
 	}
 }
 
-func (h *output) take(line []byte) {
+// processLine passes on a report, or logs any other line.
+func (h *output) processLine(line []byte) {
 	var r report
 	if bytes.HasPrefix(line, []byte("{")) && json.Unmarshal(line, &r) == nil && (r.Event != nil || r.Note != "") {
 		if r.Event != nil {
@@ -189,11 +192,12 @@ func (h *output) take(line []byte) {
 	}
 }
 
-// reason returns the line that says best why the ranks ended: krrlab's own, or the last.
+// reason returns the most informative line about the failure of the ranks: the first error message of krrlab, or else
+// the last line that is not empty.
 func (h *output) reason() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var last string
+	var lastLine string
 	s := bufio.NewScanner(bytes.NewReader(h.log.Bytes()))
 	s.Buffer(nil, maxLog)
 	for s.Scan() {
@@ -202,11 +206,11 @@ func (h *output) reason() string {
 			return text
 		}
 		if line != "" {
-			last = line
+			lastLine = line
 		}
 	}
-	if last == "" {
+	if lastLine == "" {
 		return "no output"
 	}
-	return last
+	return lastLine
 }
