@@ -8,23 +8,24 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
 
+	gogemm "github.com/krrlab/lab/krrlab/accel/gemm"
 	"github.com/krrlab/lab/krrlab/internal/dl"
 )
 
 type real interface{ float32 | float64 }
 
-// maxInt is the largest dimension or stride that the library's integers hold.
+// maxInt is the largest dimension or stride that fits the 32-bit integers of the library.
 const maxInt = math.MaxInt32
 
-// matrix reports whether r×c with row stride ld is a matrix that lies within n
-// elements, is not empty, and has dimensions that fit 32 bits.
-func matrix(r, c, ld, n int) bool {
+// fitsMatrix reports whether a nonempty r×c matrix with row stride ld is valid, fits a slice of n elements, and has
+// dimensions that fit 32 bits.
+func fitsMatrix(r, c, ld, n int) bool {
 	return 0 < r && 0 < c && c <= ld && r <= maxInt && ld <= maxInt && (r-1)*ld+c <= n
 }
 
-// vector reports likewise for a vector of n elements with increment inc ≠ 0 that
-// lies within l elements.
-func vector(n, inc, l int) bool {
+// fitsVector reports whether a nonempty vector of n elements with increment inc is valid, fits a slice of l elements,
+// and has dimensions that fit 32 bits. inc must not be 0.
+func fitsVector(n, inc, l int) bool {
 	if inc < 0 {
 		inc = -inc
 	}
@@ -38,7 +39,8 @@ func isTrans(t blas.Transpose) bool {
 	return t == blas.NoTrans || t == blas.Trans || t == blas.ConjTrans
 }
 
-// flipUplo, flipSide and flipTrans return what the column-major routine sees.
+// flipUplo, flipSide and flipTrans return the argument of a column-major routine for a row-major matrix, which it takes
+// for the transpose.
 func flipUplo(u blas.Uplo) byte { return 'U' + 'L' - byte(u) }
 
 func flipSide(s blas.Side) byte { return 'L' + 'R' - byte(s) }
@@ -50,8 +52,7 @@ func flipTrans(t blas.Transpose) byte {
 	return 'N'
 }
 
-// opDims returns the dimensions in which the operand A of op(A), an r×c matrix,
-// is stored.
+// opDims returns the dimensions of A if op(A) is r×c.
 func opDims(t blas.Transpose, r, c int) (int, int) {
 	if t == blas.NoTrans {
 		return r, c
@@ -59,8 +60,7 @@ func opDims(t blas.Transpose, r, c int) (int, int) {
 	return c, r
 }
 
-// order returns the order of the triangular or symmetric matrix that multiplies
-// an m×n one from side s.
+// order returns the order of a triangular or symmetric matrix that multiplies an m×n matrix from side s.
 func order(s blas.Side, m, n int) int {
 	if s == blas.Left {
 		return m
@@ -68,52 +68,54 @@ func order(s blas.Side, m, n int) int {
 	return n
 }
 
-// gemmForm is the form of xGEMM.
+// gemmForm describes the parameters of xGEMM; see fortran.
 const gemmForm = "cciiiapipibpi"
 
-// fortran calls the library's routine at fn, with row-major operands that have passed the checks above as the
-// column-major transposes that they are, in the order of form: c is the next of chars, i of ints, p of arrays, a and b
-// are α and β, o is info, which fortran returns.
+// fortran calls the library's routine at address fn and returns its result info (0 if it has none). The operands are
+// row-major and must have passed the checks above; the library takes them for column-major matrices, that is for their
+// transposes. The letters of form list the parameters of the routine in order: c is the next of chars, i the next of
+// ints, p the next of arrays, a and b are α and β, and o is info.
 func fortran[T real](l *Library, fn uintptr, form string, chars [4]byte, ints [6]int, alpha, beta T,
 	arrays ...[]T) (info int32) {
 	f := frames.Get().(*frame)
 	if l.par == openmp {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		l.setNow(f)
+		l.passThreads(f)
 	}
 	f.c, f.info = chars, 0
 	*(*T)(unsafe.Pointer(&f.alpha)), *(*T)(unsafe.Pointer(&f.beta)) = alpha, beta
 	var c, i, p int
 	for n := range len(form) {
-		var at unsafe.Pointer
+		var address unsafe.Pointer
 		switch form[n] {
 		case 'c':
-			at, c = unsafe.Pointer(&f.c[c]), c+1
+			address, c = unsafe.Pointer(&f.c[c]), c+1
 		case 'i':
 			f.i[i] = int32(ints[i])
-			at, i = unsafe.Pointer(&f.i[i]), i+1
+			address, i = unsafe.Pointer(&f.i[i]), i+1
 		case 'p':
-			at = unsafe.Pointer(unsafe.SliceData(arrays[p]))
-			f.p[p], p = at, p+1
+			address = unsafe.Pointer(unsafe.SliceData(arrays[p]))
+			f.p[p], p = address, p+1
 		case 'a':
-			at = unsafe.Pointer(&f.alpha)
+			address = unsafe.Pointer(&f.alpha)
 		case 'b':
-			at = unsafe.Pointer(&f.beta)
+			address = unsafe.Pointer(&f.beta)
 		case 'o':
-			at = unsafe.Pointer(&f.info)
+			address = unsafe.Pointer(&f.info)
 		}
-		f.args[n] = uintptr(at)
+		f.args[n] = uintptr(address)
 	}
 	for k := range c {
-		f.args[len(form)+k] = 1 // the length of a character
+		f.args[len(form)+k] = 1 // hidden Fortran argument: the length of a character string
 	}
 	dl.Call(fn, f.args[:len(form)+c]...)
-	info, f.p = f.info, [4]unsafe.Pointer{} // these kept the operands alive
+	info, f.p = f.info, [4]unsafe.Pointer{} // the pointers kept the operands alive until here
 	frames.Put(f)
 	return info
 }
 
+// clearTriangle sets the triangle ul of the n×n matrix c to 0.
 func clearTriangle[T real](ul blas.Uplo, n int, c []T, ldc int) {
 	for i := range n {
 		if ul == blas.Upper {
@@ -124,8 +126,7 @@ func clearTriangle[T real](ul blas.Uplo, n int, c []T, ldc int) {
 	}
 }
 
-// float32s is the blas.Float32 in use: gonum's, with the routines overridden that the time
-// goes into (see level3).
+// float32s is the blas.Float32 in use. It is gonum's, except for the most expensive routines, which level3 computes.
 type float32s struct {
 	gonum.Implementation
 }
@@ -149,14 +150,14 @@ func (float32s) Ssyrk(ul blas.Uplo, tA blas.Transpose, n, k int, alpha float32, 
 // triangular.
 func (float32s) Strsm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float32, a []float32,
 	lda int, b []float32, ldb int) {
-	level3of32.trxm(true, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
+	level3of32.trxm(gogemm.Solve, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 }
 
 // Strmm computes B = α·op(A)·B or, from the right, α·B·op(A), B m×n and A
 // triangular.
 func (float32s) Strmm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float32, a []float32,
 	lda int, b []float32, ldb int) {
-	level3of32.trxm(false, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
+	level3of32.trxm(gogemm.Multiply, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 }
 
 // Sgemv computes y = α·op(A)·x + β·y, A m×n.
@@ -165,8 +166,7 @@ func (float32s) Sgemv(tA blas.Transpose, m, n int, alpha float32, a []float32, l
 	level3of32.gemv(tA, m, n, alpha, a, lda, x, incX, beta, y, incY)
 }
 
-// float64s is the blas.Float64 in use: gonum's, with the routines overridden that the time
-// goes into (see level3).
+// float64s is the blas.Float64 in use. It is gonum's, except for the most expensive routines, which level3 computes.
 type float64s struct {
 	gonum.Implementation
 }
@@ -190,14 +190,14 @@ func (float64s) Dsyrk(ul blas.Uplo, tA blas.Transpose, n, k int, alpha float64, 
 // triangular.
 func (float64s) Dtrsm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float64, a []float64,
 	lda int, b []float64, ldb int) {
-	level3of64.trxm(true, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
+	level3of64.trxm(gogemm.Solve, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 }
 
 // Dtrmm computes B = α·op(A)·B or, from the right, α·B·op(A), B m×n and A
 // triangular.
 func (float64s) Dtrmm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float64, a []float64,
 	lda int, b []float64, ldb int) {
-	level3of64.trxm(false, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
+	level3of64.trxm(gogemm.Multiply, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 }
 
 // Dgemv computes y = α·op(A)·x + β·y, A m×n.

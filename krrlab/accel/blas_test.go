@@ -129,7 +129,7 @@ func near[T real](got, want []T, tol float64) error {
 
 // testOverrides compares ours with the reference over random shapes, strides,
 // transposes and scalars.
-func testOverrides[T real](t *testing.T, u float64, ours, ref overridden[T]) {
+func testOverrides[T real](t *testing.T, u float64, ours, ref level3Routines[T]) {
 	g := draw[T]{rand.New(rand.NewPCG(7, 8))}
 	check := func(got, want []T, k int, format string, args ...any) {
 		t.Helper()
@@ -189,9 +189,9 @@ func testOverrides[T real](t *testing.T, u float64, ours, ref overridden[T]) {
 			continue
 		}
 		a, lda = g.triangle(ul, d, order(s, m, n))
-		for name, f := range map[string]func(by overridden[T], b []T){
-			"trsm": func(by overridden[T], b []T) { by.trsm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) },
-			"trmm": func(by overridden[T], b []T) { by.trmm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) },
+		for name, f := range map[string]func(by level3Routines[T], b []T){
+			"trsm": func(by level3Routines[T], b []T) { by.trsm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) },
+			"trmm": func(by level3Routines[T], b []T) { by.trmm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) },
 		} {
 			b, ldb = g.matrix(m, n)
 			want = clone(b)
@@ -222,7 +222,7 @@ func TestMisuse(t *testing.T) {
 	testMisuse(t, of32(float32s{}), of32(gonum.Implementation{}))
 }
 
-func testMisuse[T real](t *testing.T, ours, ref overridden[T]) {
+func testMisuse[T real](t *testing.T, ours, ref level3Routines[T]) {
 	g := draw[T]{rand.New(rand.NewPCG(9, 10))}
 	trials := 3000
 	if suite.Small() || race.Enabled {
@@ -249,7 +249,7 @@ func testMisuse[T real](t *testing.T, ours, ref overridden[T]) {
 	}
 	length := func(r, c, ld int) int { return max(0, off(max(0, (r-1)*ld+c))) }
 	panics := 0
-	compare := func(name string, f func(l overridden[T], out []T), out []T) {
+	compare := func(name string, f func(l level3Routines[T], out []T), out []T) {
 		t.Helper()
 		want, got := clone(out), clone(out)
 		pw := panicOf(func() { f(ref, want) })
@@ -276,14 +276,14 @@ func testMisuse[T real](t *testing.T, ours, ref overridden[T]) {
 		rb, cb := opDims(tB, k, n)
 		lda, ldb, ldc := off(ca), off(cb), off(n)
 		a, b := g.slice(length(ra, ca, lda)), g.slice(length(rb, cb, ldb))
-		compare("gemm", func(l overridden[T], c []T) {
+		compare("gemm", func(l level3Routines[T], c []T) {
 			l.gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 		}, g.slice(length(m, n, ldc)))
 
 		ra, ca = opDims(tA, n, k)
 		lda, ldc = off(ca), off(n)
 		a = g.slice(length(ra, ca, lda))
-		compare("syrk", func(l overridden[T], c []T) {
+		compare("syrk", func(l level3Routines[T], c []T) {
 			l.syrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
 		}, g.slice(length(n, n, ldc)))
 
@@ -295,15 +295,15 @@ func testMisuse[T real](t *testing.T, ours, ref overridden[T]) {
 				a[i]++
 			}
 		}
-		compare("trsm", func(l overridden[T], b []T) { l.trsm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) }, b)
-		compare("trmm", func(l overridden[T], b []T) { l.trmm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) }, b)
+		compare("trsm", func(l level3Routines[T], b []T) { l.trsm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) }, b)
+		compare("trmm", func(l level3Routines[T], b []T) { l.trmm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) }, b)
 
 		m, n = 3*m, 3*n
 		incX, incY := g.IntN(5)-2, g.IntN(5)-2
 		lda = off(n)
 		a = g.slice(length(m, n, lda))
 		x := g.slice(length(lenOp(tA, n, m), 1, max(incX, -incX)))
-		compare("gemv", func(l overridden[T], y []T) {
+		compare("gemv", func(l level3Routines[T], y []T) {
 			l.gemv(tA, m, n, alpha, a, lda, x, incX, beta, y, incY)
 		}, g.slice(length(lenOp(tA, m, n), 1, max(incY, -incY))))
 	}
@@ -323,12 +323,12 @@ func TestChecks32Bits(t *testing.T) {
 		{big, 1, 1, big}, {1, big, big, big}, {2, 1, big, big + 1}, {0, 1, 1, 5}, {1, 0, 1, 5},
 		{2, 3, 2, 50}, {2, 3, 3, 5}, {-1, 3, 3, 5}, {1, -1, 3, 5},
 	} {
-		if matrix(c.r, c.c, c.ld, c.n) {
+		if fitsMatrix(c.r, c.c, c.ld, c.n) {
 			t.Errorf("matrix(%+v) passes", c)
 		}
 	}
-	if !matrix(big-1, 2, 3, (big-2)*3+2) || vector(big, 1, big) || vector(2, big, 2*big) || vector(3, 0, 5) ||
-		vector(3, 2, 4) || vector(3, -2, 4) || !vector(3, -2, 5) {
+	if !fitsMatrix(big-1, 2, 3, (big-2)*3+2) || fitsVector(big, 1, big) || fitsVector(2, big, 2*big) || fitsVector(3, 0, 5) ||
+		fitsVector(3, 2, 4) || fitsVector(3, -2, 4) || !fitsVector(3, -2, 5) {
 		t.Error("matrix or vector is wrong at its bound")
 	}
 	if large(1, -5, -5000, 10) {

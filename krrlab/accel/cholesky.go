@@ -12,41 +12,43 @@ import (
 // Dpotrf computes the Cholesky factorization A = L·Lᵀ of the symmetric positive
 // definite n×n matrix a, row-major with row stride lda, in place. Only the lower
 // triangle of a is read, and L overwrites it; the upper triangle is not touched.
-// Dpotrf reports whether it succeeded; if not, because a pivot was ≤ 0 or NaN, a is
-// partly overwritten, with that pivot in its diagonal. It panics if n < 0, lda < n or a
-// is too short.
+// Dpotrf reports whether it succeeded. It fails if a pivot is ≤ 0 or NaN; then a is partly
+// overwritten, and its diagonal holds that pivot. Dpotrf panics if n < 0, lda < n or a is too
+// short.
 //
 // The computed factor satisfies L·Lᵀ = A + E, |E| ≤ c·n·u·|L|·|L|ᵀ with u = 2⁻⁵³ and
 // c about 1 (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
-// theorem 10.3). Work: n³/3 multiplications. Workers factor tiles with the BLAS and
-// LAPACK in use; unlike lapack64.Potrf the result has the same bits for any number of
-// threads. Use it outside ForEach.
+// theorem 10.3). The work is n³/3 multiplications. The workers of ForEach factor tiles with the
+// BLAS and LAPACK in use. Unlike that of lapack64.Potrf, the result has the same bits for any
+// number of threads. Call Dpotrf outside ForEach.
 func Dpotrf(n int, a []float64, lda int) bool {
 	checkSquare("Dpotrf", n, lda, len(a))
-	bad, _, _ := tiles64().cholesky(whole(n, a, lda))
+	bad, _, _ := tileOperations64().cholesky(wrap(n, a, lda))
 	return bad == n
 }
 
-func tiles64() tiles[float64] {
-	return tiles[float64]{of64(blas64.Implementation()), func(n int, a []float64, lda int) bool {
+// tileOperations64 returns the operations in float64, with the BLAS and LAPACK in use.
+func tileOperations64() tileOperations[float64] {
+	return tileOperations[float64]{of64(blas64.Implementation()), func(n int, a []float64, lda int) bool {
 		_, ok := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: lda, Data: a})
 		return ok
 	}}
 }
 
-// Spotrf is Dpotrf in float32: u = 2⁻²⁴, so that A is seen as positive definite if
-// λ_min(A) is above about n·u·max a_ii.
+// Spotrf is Dpotrf in float32, with u = 2⁻²⁴. It succeeds if λ_min(A) is above about n·u·max a_ii.
 func Spotrf(n int, a []float32, lda int) bool {
 	checkSquare("Spotrf", n, lda, len(a))
-	bad, _, _ := tiles[float32]{of32(blas32.Implementation()), func(n int, a []float32, lda int) bool {
-		if l := inUse(); l != nil && n >= lapackOrder && matrix(n, n, lda, len(a)) {
+	bad, _, _ := tileOperations[float32]{of32(blas32.Implementation()), func(n int, a []float32, lda int) bool {
+		if l := inUse(); l != nil && n >= lapackOrder && fitsMatrix(n, n, lda, len(a)) {
 			return potrf(l, l.s.potrf, blas.Lower, n, a, lda)
 		}
 		return spotrfGo(n, a, lda)
-	}}.cholesky(whole(n, a, lda))
+	}}.cholesky(wrap(n, a, lda))
 	return bad == n
 }
 
+// checkSquare panics, with the name of the calling routine, if an n×n matrix with stride lda is invalid or does not fit
+// a slice of the given length.
 func checkSquare(name string, n, lda, length int) {
 	switch {
 	case n < 0:
@@ -58,32 +60,31 @@ func checkSquare(name string, n, lda, length int) {
 	}
 }
 
-// tileOrder is the order of the tiles of a factorization: large enough for a product
-// of tiles to run at the speed of large ones, small enough that the tiles of a
-// diagonal, which one worker factors while the others wait, do not count.
+// tileOrder is the order of the tiles of a factorization. If it is smaller, products of tiles run slower than large
+// products. If it is larger, the other workers wait longer while one worker factors a tile on the diagonal.
 const tileOrder = 384
 
-// tiles are the operations on tiles of a Cholesky factorization, which the BLAS runs
-// on one thread each.
-type tiles[T real] struct {
-	overridden[T]
+// tileOperations holds the operations on tiles of a Cholesky factorization. Each of them runs on one thread.
+type tileOperations[T real] struct {
+	level3Routines[T]
 	potrf func(n int, a []T, lda int) bool // A = L·Lᵀ
 }
 
-// cholesky is the right-looking algorithm. For each block column J:
+// cholesky factors m with the right-looking algorithm. For each block column J:
 //
 //	L_JJ·L_JJᵀ = A_JJ
 //	L_IJ = A_IJ·L_JJ⁻ᵀ,            I > J
 //	A_IK ← A_IK − L_IJ·L_KJᵀ,  I ≥ K > J
 //
-// It returns the index of the pivot that is not positive, with that pivot, or n.
-func (op tiles[T]) cholesky(m *dealt[T]) (int, T, error) {
+// It returns the index and the value of the first pivot that is not positive, or N and 0. The error is one of
+// Broadcast.
+func (op tileOperations[T]) cholesky(m *distributed[T]) (int, T, error) {
 	blocks := m.blocks()
 	for j := range blocks {
 		panel, ld := m.column(j)
 		rows := func(i int) []T { return panel[(i-j)*tileOrder*ld:] }
 		below := blocks - j - 1
-		if ok := false; m.has(j) {
+		if ok := false; m.ownsColumn(j) {
 			Each(1, func(_, _ int) { ok = op.potrf(m.order(j), panel, ld) })
 			Each(below, func(_, i int) {
 				if i += j + 1; ok {
@@ -92,7 +93,7 @@ func (op tiles[T]) cholesky(m *dealt[T]) (int, T, error) {
 				}
 			})
 		}
-		if err := m.share(panel, j); err != nil {
+		if err := m.broadcast(panel, j); err != nil {
 			return 0, 0, err
 		}
 		for r := range m.order(j) {
@@ -101,9 +102,9 @@ func (op tiles[T]) cholesky(m *dealt[T]) (int, T, error) {
 			}
 		}
 		Each(below*(below+1)/2, func(_, q int) {
-			i, k := pair(q)
+			i, k := blockIndex(q)
 			i, k = i+j+1, k+j+1
-			if !m.has(k) {
+			if !m.ownsColumn(k) {
 				return
 			}
 			a, lda := m.tile(i, k)
@@ -118,10 +119,10 @@ func (op tiles[T]) cholesky(m *dealt[T]) (int, T, error) {
 	return m.N, 0, nil
 }
 
-// Dtrtri overwrites the lower triangular n×n matrix a, row-major with row stride lda,
-// by its inverse, and reports whether it has one; if not, a is left as it was. The
-// upper triangle is not touched. Work: n³/3 multiplications. As of Dpotrf, the result
-// has the same bits for any number of threads; use it outside ForEach.
+// Dtrtri overwrites the lower triangular n×n matrix a, row-major with row stride lda, with
+// its inverse, and reports whether a is nonsingular. A singular a is not changed. The upper
+// triangle is not touched. The work is n³/3 multiplications. As for Dpotrf, the result has the
+// same bits for any number of threads. Call Dtrtri outside ForEach.
 func Dtrtri(n int, a []float64, lda int) bool {
 	checkSquare("Dtrtri", n, lda, len(a))
 	for i := range n {
@@ -129,40 +130,40 @@ func Dtrtri(n int, a []float64, lda int) bool {
 			return false
 		}
 	}
-	m := whole(n, a, lda)
-	m.room = make([]float64, n*min(n, tileOrder))
+	m := wrap(n, a, lda)
+	m.columnBuffer = make([]float64, n*min(n, tileOrder))
 	return invert(m) == nil
 }
 
-// invert makes rows of L⁻¹, block column by block column from the last. With L = [L_JJ 0; P Q] and X = Q⁻¹ there
-// already, L⁻¹ = [L_JJ⁻¹ 0; −XT X], T = P·L_JJ⁻¹.
-func invert(m *dealt[float64]) error {
+// invert computes the rows of L⁻¹ that this rank owns, block column by block column from the last to the first. With
+// L = [L_JJ 0; P Q] and X = Q⁻¹ from the previous steps, L⁻¹ = [L_JJ⁻¹ 0; −XT X], where T = P·L_JJ⁻¹.
+func invert(m *distributed[float64]) error {
 	bi := blas64.Implementation()
 	blocks := m.blocks()
 	for j := blocks - 1; j >= 0; j-- {
 		ld, below := m.order(j), blocks-j-1
-		panel := m.room[:(m.N-j*tileOrder)*ld] // L_JJ⁻¹, and T below
+		panel := m.columnBuffer[:(m.N-j*tileOrder)*ld] // L_JJ⁻¹, and T below
 		rows := func(i int) []float64 { return panel[(i-j)*tileOrder*ld:] }
-		if m.has(j) {
+		if m.ownsColumn(j) {
 			Each(1, func(_, _ int) {
-				m.copyTile(j, j, panel, false)
+				m.loadTile(j, j, panel)
 				lapack64.Trtri(blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: ld, Stride: ld, Data: panel})
 			})
 			Each(below, func(_, i int) { // T_I = P_I·L_JJ⁻¹
 				i += j + 1
-				m.copyTile(i, j, rows(i), false)
+				m.loadTile(i, j, rows(i))
 				bi.Dtrmm(blas.Right, blas.Lower, blas.NoTrans, blas.NonUnit, m.order(i), ld, 1, panel, ld, rows(i), ld)
 			})
-			m.turn(j)
+			m.releaseColumn(j)
 		}
-		if err := m.share(panel, j); err != nil {
+		if err := m.broadcast(panel, j); err != nil {
 			return err
 		}
 		Each(below+1, func(_, i int) { // (L⁻¹)_IJ = −Σ_{J<K≤I} X_IK·T_K, the longest sums first
-			if i = blocks - 1 - i; !m.has(i) {
+			if i = blocks - 1 - i; !m.ownsColumn(i) {
 				return
 			}
-			dst, ldd := m.copyTile(i, j, rows(i), true)
+			dst, ldd := m.storeTile(i, j, rows(i))
 			if i == j {
 				return
 			}

@@ -13,34 +13,33 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// lapacks is the lapack.Float64 in use: gonum's, with the factorizations overridden
-// that the project calls, where there is a library. As in level3, what is small, empty or misuse goes
-// to gonum. gonum's other routines call blas64 and so run on the library where
-// their time goes into level 3 (Dpotrs and Dtrtrs are calls of Dtrsm).
+// lapacks is the lapack.Float64 in use. It is gonum's, except that a library, if there is one, computes the
+// factorizations that the project calls. As in level3, small or empty problems and misuse go to gonum. Other routines
+// of gonum call blas64, so they use the library if they spend their time in level 3 (Dpotrs and Dtrtrs are calls of
+// Dtrsm).
 type lapacks struct {
 	gonum.Implementation
 }
 
 var _ lapack.Float64 = lapacks{}
 
-// lapackOrder is the least order for which the library is called.
+// lapackOrder is the smallest order for which the library is called; gonum solves smaller problems.
 const lapackOrder = 32
 
 // Dpotrf computes the Cholesky factor L (A = L·Lᵀ) or U (A = Uᵀ·U) in the
 // triangle ul of a, and reports whether A was positive definite.
 func (o lapacks) Dpotrf(ul blas.Uplo, n int, a []float64, lda int) (ok bool) {
 	l := inUse()
-	if l == nil || n < lapackOrder || !isUplo(ul) || !matrix(n, n, lda, len(a)) {
+	if l == nil || n < lapackOrder || !isUplo(ul) || !fitsMatrix(n, n, lda, len(a)) {
 		return o.Implementation.Dpotrf(ul, n, a, lda)
 	}
 	return potrf(l, l.d.potrf, ul, n, a, lda)
 }
 
-// potrf calls xPOTRF at fn.
+// potrf calls the library's xPOTRF at address fn, and reports whether A was positive definite.
 func potrf[T real](l *Library, fn uintptr, ul blas.Uplo, n int, a []T, lda int) bool {
 	ok := fortran(l, fn, "cipio", [4]byte{flipUplo(ul)}, [6]int{n, lda}, 0, 0, a) == 0
-	// A NaN in A ends up in the diagonal, where the library's pivot test,
-	// a_jj ≤ 0, lets it pass.
+	// A NaN in A propagates to the diagonal, where the library's pivot test, a_jj ≤ 0, does not detect it.
 	for i := 0; ok && i < n; i++ {
 		ok = a[i*lda+i] == a[i*lda+i]
 	}
@@ -51,28 +50,28 @@ func potrf[T real](l *Library, fn uintptr, ul blas.Uplo, n int, a []T, lda int) 
 // whether a was nonsingular.
 func (o lapacks) Dtrtri(ul blas.Uplo, d blas.Diag, n int, a []float64, lda int) (ok bool) {
 	l := inUse()
-	if l == nil || n < lapackOrder || !isUplo(ul) || !isDiag(d) || !matrix(n, n, lda, len(a)) {
+	if l == nil || n < lapackOrder || !isUplo(ul) || !isDiag(d) || !fitsMatrix(n, n, lda, len(a)) {
 		return o.Implementation.Dtrtri(ul, d, n, a, lda)
 	}
 	if d == blas.NonUnit {
 		for i := range n {
 			if a[i*lda+i] == 0 {
-				return false // as gonum: a is left as it is
+				return false // a is not changed, as in gonum
 			}
 		}
 	}
 	return fortran(l, l.dtrtri, "ccipio", [4]byte{flipUplo(ul), byte(d)}, [6]int{n, lda}, 0, 0, a) == 0
 }
 
-// Dsyev computes the eigenvalues w, ascending, and with jobz = EVCompute the
-// eigenvectors, in the columns of a, of the symmetric a with triangle ul stored.
-// It runs LAPACK's divide and conquer, dsyevd, with its own workspace, 2n²
-// numbers (work is only checked); gonum's where that is more than 32 bits count, above n = 32,000.
+// Dsyev computes the eigenvalues w, ascending, and with jobz = EVCompute the eigenvectors, in the columns of a, of the
+// symmetric a with triangle ul stored. It runs LAPACK's divide and conquer, dsyevd, and allocates the workspace of 2n²
+// numbers itself; the length of work is checked, but work is not used. Above n = 32,000 the size of that workspace
+// exceeds 32 bits, and gonum's Dsyev is used.
 func (o lapacks) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64,
 	lwork int) (ok bool) {
 	l := inUse()
 	if l == nil || n < lapackOrder || n > 32000 || jobz != lapack.EVNone && jobz != lapack.EVCompute || !isUplo(ul) ||
-		!matrix(n, n, lda, len(a)) || len(w) < n || lwork < 3*n-1 || len(work) < lwork || hasNaN(ul, n, a, lda) {
+		!fitsMatrix(n, n, lda, len(a)) || len(w) < n || lwork < 3*n-1 || len(work) < lwork || hasNaN(ul, n, a, lda) {
 		return o.syev(jobz, ul, n, a, lda, w, work, lwork)
 	}
 	lw, liw := 1+2*n, 1
@@ -80,15 +79,16 @@ func (o lapacks) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda 
 		lw, liw = 1+6*n+2*n*n, 3+5*n
 	}
 	ok = fortran(l, l.dsyevd, "ccipippipio", [4]byte{byte(jobz), flipUplo(ul)}, [6]int{n, lda, lw, liw}, 0, 0,
-		a, w, make([]float64, lw), make([]float64, liw/2+1)) == 0 // the last one's memory is of 32-bit integers
+		a, w, make([]float64, lw), make([]float64, liw/2+1)) == 0 // the last slice is memory for 32-bit integers
 	if ok && jobz == lapack.EVCompute {
-		transpose(n, a, lda) // eigenvector i lies in row i
+		transpose(n, a, lda) // the library returned eigenvector i in row i
 	}
 	return ok
 }
 
-// Eigen returns the eigenvalues of the symmetric matrix a, ascending, in 4n³/3 flops on one thread: on more the bits
-// depend on their number. It overwrites a, with jobz = EVCompute by the eigenvectors, in its columns.
+// Eigen returns the eigenvalues of the symmetric matrix a, in ascending order. It takes 4n³/3 flops on one thread; with
+// more threads the bits of the result would depend on their number. It overwrites a; if jobz is EVCompute, the columns
+// of a become the eigenvectors. It returns an error if ctx is done or the iteration does not converge.
 func Eigen(ctx context.Context, jobz lapack.EVJob, a blas64.Symmetric) ([]float64, error) {
 	values, query := make([]float64, a.N), make([]float64, 1)
 	lapack64.Syev(jobz, a, values, query, -1)
@@ -101,8 +101,7 @@ func Eigen(ctx context.Context, jobz lapack.EVJob, a blas64.Symmetric) ([]float6
 	return values, err
 }
 
-// hasNaN reports whether the triangle ul of a has a NaN, with which LAPACK's
-// iterations may not end.
+// hasNaN reports whether the triangle ul of a contains a NaN. With a NaN, the iterations of LAPACK may not terminate.
 func hasNaN(ul blas.Uplo, n int, a []float64, lda int) bool {
 	for i := range n {
 		row := a[i*lda : i*lda+i+1]
@@ -132,16 +131,16 @@ func transpose(n int, a []float64, lda int) {
 	}
 }
 
-// negligible is what an entry of a tridiagonal matrix of size 1 may be without weight.
+// negligible is the largest entry that normalize sets to 0 in a tridiagonal matrix whose largest entry is between ½ and
+// 1.
 const negligible = 0x1p-400
 
-// Dsterf replaces diag, the diagonal of a symmetric tridiagonal matrix, by its eigenvalues, ascending,
-// and spoils off, what stands beside it. It reports whether it could: a number that is not finite
-// and a failed iteration say no. Eigenvalues are within about 10⁻¹⁶ of the largest one's size.
+// Dsterf computes the eigenvalues of a symmetric tridiagonal matrix with the diagonal diag and the off-diagonal off. It
+// replaces diag by the eigenvalues, in ascending order, and overwrites off with scratch values. It reports false if a
+// number is not finite or the iteration fails. The errors of the eigenvalues are about 10⁻¹⁶ times the largest one.
 //
-// It is gonum's Dsterf, the root-free QL or QR iteration, save that the matrix is scaled by a
-// power of two and freed of entries below 2⁻⁴⁰⁰ of its largest first: gonum's own scaling
-// of blocks that are tiny or huge panics.
+// Dsterf calls gonum's Dsterf, the root-free QL or QR iteration. Before that it scales the matrix by a power of two and
+// sets entries below 2⁻⁴⁰⁰ times the largest to 0, because gonum's own scaling panics for tiny or huge blocks.
 func Dsterf(diag, off []float64) bool {
 	e, ok := normalize(diag, off)
 	if !ok || !(gonum.Implementation{}).Dsterf(len(diag), diag, off) {
@@ -156,8 +155,8 @@ func Dsterf(diag, off []float64) bool {
 // spotrfBlock is the width of the block columns of spotrfGo.
 const spotrfBlock = 64
 
-// spotrfGo is the left-looking blocked algorithm. With J the columns before the
-// block column j and i the rows below it:
+// spotrfGo is the left-looking blocked Cholesky factorization in float32. It reports whether a was positive definite.
+// With J the columns before the block column j, and i the rows below it:
 //
 //	A_jj ← A_jj − L_jJ·L_jJᵀ,  L_jj = chol(A_jj)
 //	L_ij = (A_ij − L_iJ·L_jJᵀ)·L_jj⁻ᵀ
@@ -171,16 +170,16 @@ func spotrfGo(n int, a []float32, lda int) bool {
 			return false
 		}
 		if below > 0 {
-			rest := a[(j+jb)*lda:]
-			bi.Sgemm(blas.NoTrans, blas.Trans, below, jb, j, -1, rest, lda, rows, lda, 1, rest[j:], lda)
-			bi.Strsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, below, jb, 1, rows[j:], lda, rest[j:], lda)
+			lowerRows := a[(j+jb)*lda:]
+			bi.Sgemm(blas.NoTrans, blas.Trans, below, jb, j, -1, lowerRows, lda, rows, lda, 1, lowerRows[j:], lda)
+			bi.Strsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, below, jb, 1, rows[j:], lda, lowerRows[j:], lda)
 		}
 	}
 	return true
 }
 
-// spotf2 factors a diagonal block row by row, with float64 sums; it leaves the first pivot that is
-// not positive in its place:
+// spotf2 factors a diagonal block row by row, with sums in float64. It reports false at the first pivot that is not
+// positive, and stores that pivot in the diagonal:
 //
 //	l_ij = (a_ij − Σ_{k<j} l_ik·l_jk)/l_jj, j < i;  l_ii = √(a_ii − Σ_{k<i} l_ik²)
 func spotf2(n int, a []float32, lda int) bool {
@@ -206,19 +205,19 @@ func spotf2(n int, a []float32, lda int) bool {
 	return true
 }
 
-// normalize multiplies a tridiagonal matrix by 2^−e, so that its largest entry is between ½ and 1, and sets entries below
-// negligible to 0. ok is false if a number is not finite.
+// normalize multiplies a tridiagonal matrix by 2^−e, so that its largest entry is between ½ and 1, and then sets
+// entries below negligible to 0. ok is false if a number is not finite.
 func normalize(diag, off []float64) (e int, ok bool) {
-	var top float64
+	var maxAbs float64
 	for _, list := range [][]float64{diag, off} {
 		for _, v := range list {
 			if math.IsNaN(v) || math.IsInf(v, 0) {
 				return 0, false
 			}
-			top = max(top, math.Abs(v))
+			maxAbs = max(maxAbs, math.Abs(v))
 		}
 	}
-	_, e = math.Frexp(top)
+	_, e = math.Frexp(maxAbs)
 	for _, list := range [][]float64{diag, off} {
 		for i, v := range list {
 			if list[i] = math.Ldexp(v, -e); math.Abs(list[i]) < negligible {
@@ -229,40 +228,41 @@ func normalize(diag, off []float64) (e int, ok bool) {
 	return e, true
 }
 
-// syev is gonum's Dsyev with the tridiagonal matrix normalized, as gonum's scaling of its tiny or huge blocks panics.
+// syev is gonum's Dsyev, except that the tridiagonal matrix is normalized, because gonum's own scaling panics for tiny
+// or huge blocks.
 func (o lapacks) syev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64,
 	lwork int) (ok bool) {
-	var top float64
-	if lwork >= 3*n-1 && len(work) >= lwork && n > 1 && isUplo(ul) && matrix(n, n, lda, len(a)) && len(w) >= n {
-		top = o.Dlansy(lapack.MaxAbs, ul, n, a, lda, work)
+	var maxAbs float64
+	if lwork >= 3*n-1 && len(work) >= lwork && n > 1 && isUplo(ul) && fitsMatrix(n, n, lda, len(a)) && len(w) >= n {
+		maxAbs = o.Dlansy(lapack.MaxAbs, ul, n, a, lda, work)
 	}
-	if jobz != lapack.EVNone && jobz != lapack.EVCompute || !(top > 0 && top <= math.MaxFloat64) {
+	if jobz != lapack.EVNone && jobz != lapack.EVCompute || !(maxAbs > 0 && maxAbs <= math.MaxFloat64) {
 		return o.Implementation.Dsyev(jobz, ul, n, a, lda, w, work, lwork)
 	}
-	_, first := math.Frexp(top)
+	_, inputExponent := math.Frexp(maxAbs)
 	for i := range n {
 		row := a[i*lda : i*lda+i+1]
 		if ul == blas.Upper {
 			row = a[i*lda+i : i*lda+n]
 		}
 		for j, v := range row {
-			row[j] = math.Ldexp(v, -first)
+			row[j] = math.Ldexp(v, -inputExponent)
 		}
 	}
-	off, tau, rest := work[:n-1], work[n:2*n-1], work[2*n:]
-	o.Dsytrd(ul, n, a, lda, w, off, tau, rest, lwork-2*n)
-	second, ok := normalize(w[:n], off)
+	off, tau, remainingWork := work[:n-1], work[n:2*n-1], work[2*n:]
+	o.Dsytrd(ul, n, a, lda, w, off, tau, remainingWork, lwork-2*n)
+	tridiagonalExponent, ok := normalize(w[:n], off)
 	switch {
 	case !ok:
 		return false
 	case jobz == lapack.EVNone:
 		ok = o.Implementation.Dsterf(n, w, off)
 	default:
-		o.Dorgtr(ul, n, a, lda, tau, rest, lwork-2*n)
+		o.Dorgtr(ul, n, a, lda, tau, remainingWork, lwork-2*n)
 		ok = o.Dsteqr(lapack.EVComp(jobz), n, w, off, a, lda, work[n:])
 	}
 	for i := range n {
-		w[i] = math.Ldexp(w[i], first+second)
+		w[i] = math.Ldexp(w[i], inputExponent+tridiagonalExponent)
 	}
 	return ok
 }

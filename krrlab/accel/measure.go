@@ -11,9 +11,10 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// Rate calls f, which does work units of something on all Threads(), once to warm up and then for about the window,
-// and returns the rate of the quickest call in units per second: other processes can only make calls slower, and leave
-// some of a millisecond alone. It is 0 if ctx is done before a call ended.
+// Rate measures how fast f runs, in units of work per second. One call of f does the given work, on all Threads(). Rate
+// calls f once to warm up and then repeatedly for about the window. It returns the rate of the fastest call, because
+// other processes can only slow calls down, and do not disturb every call of about a millisecond. It returns 0 if ctx
+// is done before the first timed call.
 func Rate(ctx context.Context, window time.Duration, work float64, f func()) (rate float64) {
 	f()
 	for start := time.Now(); ctx.Err() == nil && (rate == 0 || time.Since(start) < window); {
@@ -24,33 +25,36 @@ func Rate(ctx context.Context, window time.Duration, work float64, f func()) (ra
 	return rate
 }
 
-// ReadRate measures for about the window the bytes per second at which memory is read by all Threads(), each summing
-// its part of a stretch of 16 MB, one after the other of a buffer of that many bytes (or an eighth of the memory
-// available if that is less), which should be well above what caches hold. It is 0 if ctx is done first.
+// ReadRate measures the rate at which all Threads() together read memory, in bytes per second. It takes about the
+// window. The threads sum up blocks of 16 MB, one block after the other, each thread a part of it. The blocks form a
+// buffer of the given number of bytes (or an eighth of the available memory if that is less), which should be much
+// larger than the caches. ReadRate returns 0 if ctx is done first.
 func ReadRate(ctx context.Context, bytes int, window time.Duration) float64 {
-	const word, stretch = 8, 16 << 20
+	const wordBytes, blockBytes = 8, 16 << 20
 	if a := MemoryAvailable(); a > 0 {
 		bytes = min(bytes, max(8<<20, int(a/8)))
 	}
-	buf := make([]uint64, bytes/word)
-	words, at := min(stretch, bytes)/word, 0
-	part := (words + Threads() - 1) / Threads()
+	buf := make([]uint64, bytes/wordBytes)
+	words, offset := min(blockBytes, bytes)/wordBytes, 0
+	threadWords := (words + Threads() - 1) / Threads()
 	sweep := func(f func(s []uint64)) {
-		of := buf[at : at+words]
+		block := buf[offset : offset+words]
 		// A done ctx ends the measurement between sweeps.
-		_ = ForEach(context.Background(), Threads(), func(_, i int) { f(of[min(i*part, words):min((i+1)*part, words)]) })
-		if at += words; at+words > len(buf) {
-			at = 0
+		_ = ForEach(context.Background(), Threads(), func(_, i int) {
+			f(block[min(i*threadWords, words):min((i+1)*threadWords, words)])
+		})
+		if offset += words; offset+words > len(buf) {
+			offset = 0
 		}
 	}
 	for range len(buf) / words {
-		sweep(func(s []uint64) { // touched first by a thread that reads it
+		sweep(func(s []uint64) { // the thread that reads a part also writes it first
 			for i := range s {
 				s[i] = uint64(i)
 			}
 		})
 	}
-	return Rate(ctx, window, float64(words*word), func() { sweep(func(s []uint64) { sink.Add(sum(s)) }) })
+	return Rate(ctx, window, float64(words*wordBytes), func() { sweep(func(s []uint64) { sink.Add(sum(s)) }) })
 }
 
 // sink keeps sums from being optimized away.
@@ -73,10 +77,9 @@ func sum(s []uint64) uint64 {
 	return a + b + c + d
 }
 
-// GemmRate64 measures the floating-point operations per second of
-// blas64.Gemm on n×n matrices, 2n³ operations each, on all Threads(). It takes
-// about the window, or two products if those are longer, and is 0 if ctx is
-// done first. It panics if n < 1.
+// GemmRate64 measures the floating-point operations per second of blas64.Gemm on n×n matrices, 2n³ operations each, on
+// all Threads(). It takes about the window, or the time of two products if that is longer. It returns 0 if ctx is done
+// first, and panics if n < 1.
 func GemmRate64(ctx context.Context, n int, window time.Duration) float64 {
 	return gemmRate(ctx, "GemmRate64", of64(blas64.Implementation()), n, window)
 }
@@ -86,7 +89,8 @@ func GemmRate32(ctx context.Context, n int, window time.Duration) float64 {
 	return gemmRate(ctx, "GemmRate32", of32(blas32.Implementation()), n, window)
 }
 
-func gemmRate[T real](ctx context.Context, name string, blasOf overridden[T], n int, window time.Duration) float64 {
+// gemmRate measures the routine blasOf.gemm; name is the name of the calling function for panics.
+func gemmRate[T real](ctx context.Context, name string, blasOf level3Routines[T], n int, window time.Duration) float64 {
 	if n < 1 {
 		panic(fmt.Sprintf("accel: %s: n = %d < 1", name, n))
 	}

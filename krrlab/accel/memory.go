@@ -16,55 +16,56 @@ import (
 	"time"
 )
 
-// limit is a bound on memory and who sets it.
+// limit is an upper bound on memory and its origin.
 type limit struct {
 	bytes  int64
-	used   int64 // memory in use by everything that the limit counts; 0 if unknown
+	used   int64 // memory in use that counts against the limit; 0 if unknown
 	source string
-	// perProcess is set for a limit that each process has for itself, such as ulimit -v. Other limits are shared by
-	// the processes of the machine or of the control group.
+	// perProcess marks a limit that applies to each process separately, such as ulimit -v. The processes of the machine
+	// or of the control group share all other limits.
 	perProcess bool
 }
 
-// MemoryLimit returns the bytes of memory that the process may use and which
-// bound that is: the least of the machine's memory, the limits of its control
-// group and of every group above it (cgroup version 1 and 2: containers, batch
-// systems and systemd use them), RLIMIT_AS (less the addresses that hold no memory)
-// and Go's own GOMEMLIMIT. Where the system tells nothing it is 0 and "unknown".
-func MemoryLimit() (bytes int64, source string) { return here.memoryShare(1) }
+// MemoryLimit returns the number of bytes of memory that the process may use, and the name of the limit that sets it.
+// It is the smallest of these limits: the memory of the machine; the limits of the control group and of every group
+// above it (cgroup version 1 and 2, used by containers, batch systems and systemd); RLIMIT_AS, less the addresses that
+// hold no memory; and GOMEMLIMIT. If the system reports no limit, it returns 0 and "unknown".
+func MemoryLimit() (bytes int64, source string) { return hostMachine.memoryShare(1) }
 
-// MemoryShare returns the share of one of several equal processes on this machine, and the bound that it comes from: the
-// memory of the machine and the limits of control groups are divided by the number of processes, RLIMIT_AS and
-// GOMEMLIMIT, which hold for each process, are not.
-func MemoryShare(processes int) (bytes int64, source string) { return here.memoryShare(processes) }
+// MemoryShare is MemoryLimit for one of several equal processes on this machine. The memory of the machine and the
+// limits of control groups are divided by the number of processes. RLIMIT_AS and GOMEMLIMIT apply to each process and
+// are not divided.
+func MemoryShare(processes int) (bytes int64, source string) {
+	return hostMachine.memoryShare(processes)
+}
 
-// addressLimit is the limit on a process's addresses as one on its memory: addresses that hold
-// none, of stacks, libraries and buffers that wait, cannot be had for data.
+// addressLimit converts a limit on the address space of the process to a limit on its memory. bound is the limit, used
+// the size of the address space in use, and rss the resident memory. Addresses that hold no memory, such as those of
+// stacks, libraries and unused buffers, are not available for data.
 func addressLimit(bound, used, rss int64) limit {
 	const source = "RLIMIT_AS (ulimit -v), less the addresses that hold no memory"
 	return limit{bytes: max(1, bound-used+rss), used: rss, source: source, perProcess: true}
 }
 
-// MemoryAvailable returns the bytes that the process may still take: of the
-// machine's memory what can be had without swapping, and of each limit in
-// MemoryLimit what is left, caches that can be dropped not counted as used. It
-// is 1 where nothing is left, and 0 where the system tells nothing.
-func MemoryAvailable() int64 { return here.memoryAvailable() }
+// MemoryAvailable returns the number of bytes that the process can still allocate. It is the smallest of the memory of
+// the machine that is available without swapping, and the unused part of each limit of MemoryLimit, where caches that
+// can be dropped do not count as used. It returns 1 if no memory is available, and 0 if the system reports nothing.
+func MemoryAvailable() int64 { return hostMachine.memoryAvailable() }
 
-// PeakRSS returns the most bytes of physical memory that the process has held
-// so far, 0 if the system does not say.
-func PeakRSS() int64 { return here.peakRSS() }
+// PeakRSS returns the peak of the physical memory of the process so far, in bytes, or 0 if the system does not report
+// it.
+func PeakRSS() int64 { return hostMachine.peakRSS() }
 
-// Occupied returns the bytes of physical memory that the process holds now, without what Go's heap has for use again, 0
-// if the system does not say.
+// Occupied returns the physical memory of the process in bytes, without the parts of Go's heap that are free for reuse.
+// It returns 0 if the system does not report it.
 func Occupied() int64 {
-	rss, _ := here.bytes("/proc/self/status", "VmRSS:")
+	rss, _ := hostMachine.bytes("/proc/self/status", "VmRSS:")
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return max(0, rss-int64(m.HeapIdle-m.HeapReleased))
 }
 
-// Bytes writes a number of bytes with three digits and a unit.
+// Bytes formats a number of bytes with three digits and a unit.
 func Bytes(n int64) string {
 	v, units := float64(n), []string{"B", "kB", "MB", "GB", "TB"}
 	i := 0
@@ -77,6 +78,7 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%.3g %s", v, units[i])
 }
 
+// memoryShare is MemoryShare for the machine m.
 func (m machine) memoryShare(processes int) (int64, string) {
 	best := limit{source: "unknown"}
 	for _, l := range m.allLimits() {
@@ -90,24 +92,26 @@ func (m machine) memoryShare(processes int) (int64, string) {
 	return best.bytes, best.source
 }
 
+// memoryAvailable is MemoryAvailable for the machine m.
 func (m machine) memoryAvailable() int64 {
-	avail, known := m.bytes("/proc/meminfo", "MemAvailable:")
-	meminfo := known
+	available, isKnown := m.bytes("/proc/meminfo", "MemAvailable:")
+	meminfo := isKnown
 	rss, _ := m.bytes("/proc/self/status", "VmRSS:")
 	for i, l := range m.allLimits() {
 		if i == 0 && l.source == physicalSource && meminfo {
 			continue
 		}
-		if left := l.bytes - max(l.used, rss); !known || left < avail {
-			avail, known = left, true
+		if remaining := l.bytes - max(l.used, rss); !isKnown || remaining < available {
+			available, isKnown = remaining, true
 		}
 	}
-	if !known {
+	if !isKnown {
 		return 0
 	}
-	return max(1, avail)
+	return max(1, available)
 }
 
+// peakRSS is PeakRSS for the machine m.
 func (m machine) peakRSS() int64 {
 	if peak, ok := m.bytes("/proc/self/status", "VmHWM:"); ok {
 		return peak
@@ -118,8 +122,7 @@ func (m machine) peakRSS() int64 {
 
 const physicalSource = "physical memory"
 
-// allLimits lists the bounds on the memory of the process, the machine's memory
-// first if it is known.
+// allLimits returns the limits on the memory of the process. If the memory of the machine is known, it is the first.
 func (m machine) allLimits() []limit {
 	var all []limit
 	if total, ok := m.bytes("/proc/meminfo", "MemTotal:"); ok {
@@ -134,16 +137,17 @@ func (m machine) allLimits() []limit {
 // garbageBound is the limit that BoundGarbage set.
 var garbageBound atomic.Int64
 
-// BoundGarbage makes Go's collector keep what it has not freed yet within 16 MB or a tenth of what is in use, and all
-// within nine tenths of MemoryLimit: beside matrices of gigabytes the collector's default, as much again, is too much.
-// GOGC and GOMEMLIMIT go before. It is for the main program to call.
+// BoundGarbage configures Go's garbage collector for large matrices. It limits the garbage between collections to 16 MB
+// or a tenth of the live heap, whichever is larger, and all memory to nine tenths of MemoryLimit. The collector's
+// default would allow as much garbage as live memory, which is too much for matrices of gigabytes. The environment
+// variables GOGC and GOMEMLIMIT take precedence. Only a main program should call BoundGarbage.
 func BoundGarbage() {
 	if os.Getenv("GOGC") == "" {
-		lean.Do(func() {
-			bound()
-			boundNext(time.AfterFunc(boundAgain, func() {
-				bound()
-				time.AfterFunc(20*boundAgain, bound) // on a busy machine the collection may not have ended
+		garbageOnce.Do(func() {
+			setGarbageBound()
+			boundAfterNextCollection(time.AfterFunc(boundDelay, func() {
+				setGarbageBound()
+				time.AfterFunc(20*boundDelay, setGarbageBound) // on a busy machine the collection may not have ended earlier
 			}))
 		})
 	}
@@ -156,34 +160,34 @@ func BoundGarbage() {
 	}
 }
 
-// lean is done once garbage is bounded.
-var lean sync.Once
+// garbageOnce starts the updates of the garbage bound once per process.
+var garbageOnce sync.Once
 
-// boundAgain is how long after a collection the bound is set again: one that runs beside boundNext keeps what that
-// allocates to the next collection.
-const boundAgain = 50 * time.Millisecond
+// boundDelay is the time after a collection at which the bound is set again. The second update is needed because a
+// collection that runs at the same time as boundAfterNextCollection counts what that function allocates as live.
+const boundDelay = 50 * time.Millisecond
 
-// boundNext sets the garbage that may come after the next collection, and each one that follows.
-func boundNext(again *time.Timer) {
-	runtime.AddCleanup(new(*int), func(again *time.Timer) {
-		bound()
-		boundNext(again)
-		again.Reset(boundAgain)
-	}, again)
+// boundAfterNextCollection updates the garbage bound after the next collection and after every later one.
+func boundAfterNextCollection(timer *time.Timer) {
+	runtime.AddCleanup(new(*int), func(timer *time.Timer) {
+		setGarbageBound()
+		boundAfterNextCollection(timer)
+		timer.Reset(boundDelay)
+	}, timer)
 }
 
-// bound sets the garbage that may come after the last collection.
-func bound() {
+// setGarbageBound sets the garbage bound from the size of the live heap at the last collection.
+func setGarbageBound() {
 	const free = 16 << 20
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
 	percent := int(min(100, max(10, 100*free/max(1, live[0].Value.Uint64()))))
-	if old := debug.SetGCPercent(percent); old < 0 { // it is off
+	if old := debug.SetGCPercent(percent); old < 0 { // the collector is off, and stays off
 		debug.SetGCPercent(old)
 	}
 }
 
-// goLimit returns GOMEMLIMIT as the runtime has it, if it is set.
+// goLimit returns the value of GOMEMLIMIT in the runtime, unless it is unset or was set by BoundGarbage.
 func goLimit() []limit {
 	if b := debug.SetMemoryLimit(-1); b < math.MaxInt64 && b != garbageBound.Load() {
 		return []limit{{bytes: b, source: "GOMEMLIMIT", perProcess: true}}
@@ -191,11 +195,11 @@ func goLimit() []limit {
 	return nil
 }
 
-// field returns the number after the name at the start of a line of text.
+// field returns the integer that follows name on the first line of text that starts with name.
 func field(text, name string) (int64, bool) {
 	for line := range strings.Lines(text) {
-		if rest, ok := strings.CutPrefix(line, name); ok {
-			if f := strings.Fields(rest); len(f) > 0 {
+		if value, ok := strings.CutPrefix(line, name); ok {
+			if f := strings.Fields(value); len(f) > 0 {
 				n, err := strconv.ParseInt(f[0], 10, 64)
 				return n, err == nil
 			}
@@ -204,18 +208,16 @@ func field(text, name string) (int64, bool) {
 	return 0, false
 }
 
-// bytes returns the number of kB after the name in a file, in bytes.
+// bytes returns the value of a field of a file. The file has it in kB; the result is in bytes.
 func (m machine) bytes(file, name string) (int64, bool) {
 	kb, ok := field(m.read(file), name)
 	return kb << 10, ok
 }
 
-// mount is one line of /proc/self/mountinfo: the directory root of a file system
-// is seen at point.
+// mount is one line of /proc/self/mountinfo: the directory root of a file system is mounted at point.
 type mount struct{ root, point string }
 
-// cgroupLimits lists the memory limits of the process's control group and of all
-// its ancestors that can be seen.
+// cgroupLimits returns the memory limits of the process's control group and of all its visible ancestors.
 func (m machine) cgroupLimits() []limit {
 	v1, v2 := m.cgroupMounts()
 	var all []limit
@@ -236,13 +238,13 @@ func (m machine) cgroupLimits() []limit {
 	return all
 }
 
-// cgroupMounts finds where the memory controller of version 1 and the unified
-// hierarchy of version 2 are mounted; nil where they are not.
+// cgroupMounts returns the mounts of the memory controller of version 1 and of the unified hierarchy of version 2.
+// Either is nil if it is not mounted.
 func (m machine) cgroupMounts() (v1, v2 *mount) {
 	for line := range strings.Lines(m.read("/proc/self/mountinfo")) {
 		// id parent dev root point options [tags] - type source superoptions
-		before, after, ok := strings.Cut(strings.TrimRight(line, "\n"), " - ")
-		f, g := strings.Fields(before), strings.Fields(after)
+		mountPart, sourcePart, ok := strings.Cut(strings.TrimRight(line, "\n"), " - ")
+		f, g := strings.Fields(mountPart), strings.Fields(sourcePart)
 		if !ok || len(f) < 5 || len(g) < 3 {
 			continue
 		}
@@ -257,20 +259,22 @@ func (m machine) cgroupMounts() (v1, v2 *mount) {
 	return v1, v2
 }
 
-// ancestors reads the limits of the group at dir, a path within the hierarchy,
-// and of every group above it up to the mount point.
-func (m machine) ancestors(mt mount, dir, max, current, inactive string) []limit {
+// ancestors returns the limits of the group at dir, a path in the hierarchy, and of every group above it up to the
+// mount point. limitFile and usageFile are the names of the files with the limit and the usage of a group, and
+// inactiveKey is the key of its droppable caches in memory.stat.
+func (m machine) ancestors(mt mount, dir, limitFile, usageFile, inactiveKey string) []limit {
 	rel, ok := strings.CutPrefix(path.Clean(dir), strings.TrimSuffix(mt.root, "/"))
 	if !ok || strings.HasPrefix(rel, "/..") || rel != "" && rel[0] != '/' {
-		rel = "" // the group lies outside what is mounted here: a container
+		rel = "" // in a container, the group may lie outside the mounted directory
 	}
 	var all []limit
 	for {
-		at := path.Join(mt.point, rel)
-		if b, err := strconv.ParseInt(strings.TrimSpace(m.read(path.Join(at, max))), 10, 64); err == nil && b < 1<<60 {
-			used, _ := strconv.ParseInt(strings.TrimSpace(m.read(path.Join(at, current))), 10, 64)
-			cache, _ := field(m.read(path.Join(at, "memory.stat")), inactive)
-			all = append(all, limit{bytes: b, used: used - cache, source: fmt.Sprintf("cgroup limit %s", path.Join(at, max))})
+		groupDir := path.Join(mt.point, rel)
+		limitPath := path.Join(groupDir, limitFile)
+		if b, err := strconv.ParseInt(strings.TrimSpace(m.read(limitPath)), 10, 64); err == nil && b < 1<<60 {
+			used, _ := strconv.ParseInt(strings.TrimSpace(m.read(path.Join(groupDir, usageFile))), 10, 64)
+			cache, _ := field(m.read(path.Join(groupDir, "memory.stat")), inactiveKey)
+			all = append(all, limit{bytes: b, used: used - cache, source: fmt.Sprintf("cgroup limit %s", limitPath)})
 		}
 		if rel == "" || rel == "/" {
 			return all
@@ -279,5 +283,5 @@ func (m machine) ancestors(mt mount, dir, max, current, inactive string) []limit
 	}
 }
 
-// unescaped undoes the escapes of mountinfo.
+// unescaped replaces the escape sequences of mountinfo.
 var unescaped = strings.NewReplacer(`\011`, "\t", `\012`, "\n", `\040`, " ", `\043`, "#", `\134`, `\`)

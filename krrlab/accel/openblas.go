@@ -14,12 +14,12 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/dl"
 )
 
-// BLAS says which BLAS and LAPACK are in use.
+// BLAS describes the BLAS and LAPACK in use.
 type BLAS struct {
 	Name    string // "gonum" or "openblas"
 	Version string // "0.3.21"; empty if unknown
-	Config  string // how the library was built and for which core, as it says itself
-	Path    string // file of the shared library; empty for gonum
+	Config  string // the library's own description of its build options and its processor core
+	Path    string // path of the shared library; empty for gonum
 }
 
 // String returns one line such as "openblas 0.3.21 (/usr/lib/…/libopenblas.so.0)".
@@ -38,32 +38,33 @@ func (b BLAS) String() string {
 type Library struct {
 	info BLAS
 	par  parallel
-	want atomic.Int32 // threads asked for, see Library.threads
 
-	narrow bool // its core does not use AVX-512
+	wantedThreads atomic.Int32 // number of threads requested by Library.threads
+	lacksAVX512   bool         // the library has no AVX-512 kernels for this processor
 
-	getThreads, setThreads uintptr // openblas_[gs]et_num_threads, 0 in some serial builds
+	getThreads uintptr // address of openblas_get_num_threads; 0 in some serial builds
+	setThreads uintptr // address of openblas_set_num_threads; 0 in some serial builds
 
-	d, s           routines
-	dtrtri, dsyevd uintptr
+	d, s           routines // routines in float64 and float32
+	dtrtri, dsyevd uintptr  // addresses of LAPACK routines in float64
 }
 
-// routines are the addresses of a library's routines in one precision.
+// routines holds the addresses of a library's routines in one precision.
 type routines struct{ gemm, syrk, trsm, trmm, gemv, potrf uintptr }
 
 // Info describes the library.
 func (l *Library) Info() BLAS { return l.info }
 
-// parallel is what openblas_get_parallel returns.
+// parallel is the threading model of a library, as returned by openblas_get_parallel.
 type parallel int
 
 const (
-	serial   parallel = iota // no threads of its own
-	pthreads                 // one pool of threads, one number of threads per process
-	openmp                   // OpenMP: a number of threads per calling thread
+	serial   parallel = iota // the library runs on the calling thread only
+	pthreads                 // one pool of POSIX threads and one thread count per process
+	openmp                   // OpenMP, with a thread count for each calling thread
 )
 
-// symbols lists the routines a library must have and where their addresses go.
+// symbols maps the name of each routine that a library must have to the field for its address.
 func (l *Library) symbols() map[string]*uintptr {
 	return map[string]*uintptr{
 		"dgemm_": &l.d.gemm, "sgemm_": &l.s.gemm,
@@ -76,9 +77,8 @@ func (l *Library) symbols() map[string]*uintptr {
 	}
 }
 
-// libraryNames returns the names under which OpenBLAS is looked for, the
-// dynamic linker's own search first, then where Debian, Fedora, Homebrew and
-// MacPorts put it.
+// libraryNames returns the names under which OpenBLAS is searched, in order: first the names that the dynamic linker
+// resolves, then the paths of Debian, Fedora, Homebrew and MacPorts.
 func libraryNames() []string {
 	if runtime.GOOS == "darwin" {
 		return []string{
@@ -104,14 +104,13 @@ var openBLAS struct {
 	err  error
 }
 
-// OpenBLAS finds OpenBLAS on this machine and loads it; the first call does the
-// work. Of several builds one with POSIX threads is preferred to OpenMP, and
-// that to one without threads. A library with 64-bit integers (ILP64), without
-// one of the routines wanted, or that fails a small known-answer test, is
-// passed over. The error says what was tried and which package to install.
+// OpenBLAS finds OpenBLAS on this machine and loads it. Only the first call searches; later calls return its result. If
+// there are several builds, one with POSIX threads is preferred to one with OpenMP, and that to one without threads. A
+// library is rejected if it has 64-bit integers (ILP64), lacks a required routine, or fails a small known-answer test.
+// If no library is found, the error lists the libraries tried and names the package to install.
 //
-// Where addresses are limited (ulimit -v, some batch systems) it is not loaded, and the error is ErrAddresses: it has a
-// buffer of addresses for each thread and call, and waits without end for one that it cannot have.
+// If the address space of the process is limited (ulimit -v, some batch systems), OpenBLAS is not loaded and the error
+// is ErrAddresses. The library reserves a buffer of addresses for each thread and call, and hangs if it cannot get one.
 func OpenBLAS() (*Library, error) {
 	openBLAS.once.Do(func() {
 		if _, _, limited := addresses(); limited {
@@ -123,10 +122,10 @@ func OpenBLAS() (*Library, error) {
 	return openBLAS.lib, openBLAS.err
 }
 
-// ErrAddresses is OpenBLAS's error where addresses are limited.
+// ErrAddresses is the error of OpenBLAS if the address space of the process is limited.
 var ErrAddresses = errors.New("accel: OpenBLAS is not loaded where addresses are limited (ulimit -v)")
 
-// find loads the best of the libraries of those names.
+// find loads the libraries with the given names and returns the best of them.
 func find(names []string) (*Library, error) {
 	var best *Library
 	var tried []string
@@ -149,9 +148,9 @@ func find(names []string) (*Library, error) {
 	return nil, &LibraryError{Tried: tried}
 }
 
-// LibraryError is OpenBLAS's error: no usable library was found.
+// LibraryError is the error of OpenBLAS if no usable library was found.
 type LibraryError struct {
-	Tried []string // each library tried and, in brackets, what was wrong with it
+	Tried []string // each library tried and, in parentheses, the reason why it was rejected
 }
 
 func (e *LibraryError) Error() string {
@@ -162,8 +161,9 @@ func (e *LibraryError) Error() string {
 	return fmt.Sprintf("accel: OpenBLAS not found, %s; tried %s", install, strings.Join(e.Tried, ", "))
 }
 
-// narrow reports whether the core that the configuration names has no kernels for AVX-512.
-func narrow(config string) bool {
+// lacksAVX512 reports whether a library with this configuration has no AVX-512 kernels for the core that the
+// configuration names.
+func lacksAVX512(config string) bool {
 	for _, core := range []string{"skylakex", "cooperlake", "sapphirerapids"} {
 		if strings.Contains(strings.ToLower(config), core) {
 			return false
@@ -172,20 +172,22 @@ func narrow(config string) bool {
 	return true
 }
 
-// waitVar tells OpenBLAS, when it is loaded, the binary logarithm of the cycles that its threads wait in a loop for
-// more work. Its own default is 26, about 30 ms, in which a ForEach has fewer cores: on Linux 6.18 the threads were
-// measured not to give way to it. 20 is half a millisecond.
-const waitVar = "OPENBLAS_THREAD_TIMEOUT"
+// timeoutVariable is an environment variable that OpenBLAS reads when it is loaded. Its value is the binary logarithm
+// of the number of cycles for which an idle thread waits in a loop for more work. The default of OpenBLAS is 26, about
+// 30 ms, during which a ForEach has fewer cores: measurements on Linux 6.18 show that the waiting threads do not yield
+// to it. load sets 20, about half a millisecond.
+const timeoutVariable = "OPENBLAS_THREAD_TIMEOUT"
 
+// load loads the library with the given name, finds its routines and tests it.
 func load(name string) (*Library, error) {
-	if os.Getenv(waitVar) == "" {
-		os.Setenv(waitVar, "20")
-		defer os.Unsetenv(waitVar)
+	if os.Getenv(timeoutVariable) == "" {
+		os.Setenv(timeoutVariable, "20")
+		defer os.Unsetenv(timeoutVariable)
 	}
 	handle, err := dl.Open(name, false)
 	if err != nil {
-		first, _, _ := strings.Cut(err.Error(), "\n")
-		return nil, fmt.Errorf("not loaded: %s", first)
+		firstLine, _, _ := strings.Cut(err.Error(), "\n")
+		return nil, fmt.Errorf("not loaded: %s", firstLine)
 	}
 	l := &Library{info: BLAS{Name: "openblas", Path: loadedFrom(name)}}
 	config := dl.Sym(handle, "openblas_get_config")
@@ -201,12 +203,12 @@ func load(name string) (*Library, error) {
 			l.info.Config += " " + s
 		}
 	}
-	l.narrow = narrow(l.info.Config)
+	l.lacksAVX512 = lacksAVX512(l.info.Config)
 	if strings.Contains(l.info.Config, "USE64BITINT") {
 		return nil, fmt.Errorf("built with 64-bit integers, 32-bit wanted: %s", l.info.Config)
 	}
-	for name, at := range l.symbols() {
-		if *at = dl.Sym(handle, name); *at == 0 {
+	for name, address := range l.symbols() {
+		if *address = dl.Sym(handle, name); *address == 0 {
 			return nil, fmt.Errorf("no symbol %s", name)
 		}
 	}
@@ -224,8 +226,8 @@ func load(name string) (*Library, error) {
 	return l, nil
 }
 
-// selfTest multiplies two small matrices, one the transpose of the other in
-// storage, over a result full of NaN.
+// selfTest computes A·Aᵀ for a small matrix, with a result that is initially full of NaN, and returns an error if the
+// product is wrong.
 func (l *Library) selfTest() error {
 	a := []float64{1, 2, 3, 4, 5, 6} // 2×3
 	c := []float64{nan, nan, nan, nan}
@@ -236,27 +238,27 @@ func (l *Library) selfTest() error {
 	return nil
 }
 
-// threads sets the number of threads that calls use. With pthreads that is a property of the library, with OpenMP of
-// each operating system thread that calls it, set before each call. It is never given more threads than the cores it
-// was loaded on: OpenBLAS 0.3.21 computes wrong numbers on those that it adds to its pool and takes away again, where
-// they wait for a core.
+// threads sets the number of threads that calls use. With POSIX threads this is a property of the library. With OpenMP
+// it is a property of each calling operating system thread, and is set before each call. The number is limited to the
+// number of cores, because OpenBLAS 0.3.21 computes wrong results on threads that it adds to its pool and later
+// removes, if these threads wait for a core.
 func (l *Library) threads(n int) {
 	n = min(n, runtime.NumCPU())
-	l.want.Store(int32(n))
+	l.wantedThreads.Store(int32(n))
 	if l.setThreads != 0 {
 		f := frames.Get().(*frame)
-		l.setNow(f)
+		l.passThreads(f)
 		frames.Put(f)
 	}
 }
 
-// setNow passes the number of threads on to the library.
-func (l *Library) setNow(f *frame) {
-	f.args[0] = uintptr(l.want.Load())
+// passThreads passes the requested number of threads to the library.
+func (l *Library) passThreads(f *frame) {
+	f.args[0] = uintptr(l.wantedThreads.Load())
 	dl.Call(l.setThreads, f.args[:1]...)
 }
 
-// numThreads returns the number of threads that a call from here would use.
+// numThreads returns the number of threads that the library would use for a call from the calling thread.
 func (l *Library) numThreads() int {
 	if l.getThreads == 0 {
 		return 1
@@ -264,11 +266,10 @@ func (l *Library) numThreads() int {
 	return int(int32(dl.Call(l.getThreads)))
 }
 
-// frame holds the operands of one call where C can take their addresses. Frames
-// are on the Go heap, which does not move, and so is all that they point to;
-// the frame's pointers keep the operands alive during the call.
+// frame holds the operands of one call in memory whose addresses can be passed to C. Frames and the operands they point
+// to are on the Go heap, whose objects do not move. The pointers of a frame keep the operands alive during the call.
 type frame struct {
-	c           [4]byte // side, uplo, trans, …: Fortran characters
+	c           [4]byte // Fortran characters: side, uplo, trans, …
 	i           [6]int32
 	alpha, beta uint64 // a float64 or a float32
 	p           [4]unsafe.Pointer
@@ -278,8 +279,7 @@ type frame struct {
 
 var frames = sync.Pool{New: func() any { return new(frame) }}
 
-// loadedFrom returns the file that a library was loaded from, or its name where
-// the system does not say.
+// loadedFrom returns the file from which a library was loaded, or its name if the system does not report the file.
 func loadedFrom(name string) string {
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
@@ -288,8 +288,8 @@ func loadedFrom(name string) string {
 	return mappedFile(string(maps), name)
 }
 
-// mappedFile finds in the text of /proc/self/maps the file that is name, or what
-// name leads to: libopenblas.so.0 is a link to libopenblasp-r0.3.21.so, say.
+// mappedFile finds the file for a library name in maps, the text of /proc/self/maps. The name may be a link, such as
+// libopenblas.so.0 to libopenblasp-r0.3.21.so, so the file only needs to start with the name's stem.
 func mappedFile(maps, name string) string {
 	dir, base := path.Split(name)
 	stem, _, _ := strings.Cut(base, ".")

@@ -67,7 +67,7 @@ func TestNarrow(t *testing.T) {
 		"OpenBLAS 0.3.26 Zen":                                             true,
 		"":                                                                true,
 	} {
-		if narrow(config) != want {
+		if lacksAVX512(config) != want {
 			t.Errorf("%s: AVX-512 left unused %v, want %v", config, !want, want)
 		}
 	}
@@ -77,10 +77,10 @@ func TestNarrow(t *testing.T) {
 		order int
 		want  bool
 	}{
-		{nil, 1, simd.InUse() != simd.Portable}, {&Library{}, 1000, false}, {&Library{narrow: true}, narrowOrder, wide},
-		{&Library{narrow: true}, narrowOrder - 1, false},
+		{nil, 1, simd.InUse() != simd.Portable}, {&Library{}, 1000, false}, {&Library{lacksAVX512: true}, avx512Order, wide},
+		{&Library{lacksAVX512: true}, avx512Order - 1, false},
 	} {
-		if got := ours(c.l, c.order); got != c.want {
+		if got := usesGemm(c.l, c.order); got != c.want {
 			t.Errorf("%+v, order %d: %v, want %v", c.l, c.order, got, c.want)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 )
 
-// threads is the number of cores this process may use; see SetThreads.
+// threads is the number of cores that this process may use; see SetThreads.
 var threads atomic.Int32
 
 func init() { threads.Store(int32(runtime.GOMAXPROCS(0))) }
@@ -19,10 +19,10 @@ func init() { threads.Store(int32(runtime.GOMAXPROCS(0))) }
 func Threads() int { return int(threads.Load()) }
 
 // SetThreads sets the number of cores that ForEach and the BLAS may use.
-// It is the one place where a thread count is chosen: outside ForEach the BLAS
-// runs on n threads, inside it on one, so that Go workers and BLAS threads
-// never oversubscribe the cores. SetThreads panics if n < 1. It must not be
-// called while a ForEach is running.
+// No other function sets a thread count. Outside ForEach the BLAS runs on n
+// threads, and inside it on one, so that Go workers and BLAS threads never
+// oversubscribe the cores. SetThreads panics if n < 1. It must not be called
+// while a ForEach is running.
 func SetThreads(n int) {
 	if n < 1 {
 		panic(fmt.Sprintf("accel: SetThreads(%d): want at least 1", n))
@@ -36,17 +36,18 @@ type job struct {
 	ctx  context.Context
 	n    int64
 	body func(worker, i int)
-	next atomic.Int64 // next index to hand out
 	wg   sync.WaitGroup
-	once sync.Once
-	pan  *WorkerPanic
+
+	nextIndex   atomic.Int64 // smallest index that no worker has taken yet
+	panicOnce   sync.Once    // guards workerPanic
+	workerPanic *WorkerPanic // first panic of a body, nil if there was none
 }
 
-// WorkerPanic is the value ForEach panics with in its caller's goroutine when a
-// body has panicked in a worker.
+// WorkerPanic is the panic value of ForEach. If a body panics in a worker, ForEach panics with it in the goroutine of
+// its caller.
 type WorkerPanic struct {
-	Value any    // what the body panicked with
-	Stack []byte // the worker's stack
+	Value any    // panic value of the body
+	Stack []byte // stack of the worker
 }
 
 func (p *WorkerPanic) Error() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack) }
@@ -57,37 +58,37 @@ func (p *WorkerPanic) Unwrap() error {
 	return err
 }
 
-// run takes indices until there are none left, the context is done or a body
-// has panicked.
+// run calls the body for one index after the other until no index is left, the context is done, or a body has panicked.
 func (j *job) run(worker int) {
-	done := false
+	finished := false
 	defer func() {
-		if done {
+		if finished {
 			return
 		}
 		v := recover()
 		if v == nil {
 			v = errGoexit // runtime.Goexit runs deferred calls too
 		}
-		j.next.Store(j.n) // hand out no more
-		j.once.Do(func() { j.pan = &WorkerPanic{v, debug.Stack()} })
+		j.nextIndex.Store(j.n) // no further index is given to any worker
+		j.panicOnce.Do(func() { j.workerPanic = &WorkerPanic{v, debug.Stack()} })
 	}()
 	for j.ctx.Err() == nil {
-		i := j.next.Add(1) - 1
+		i := j.nextIndex.Add(1) - 1
 		if i >= j.n {
 			break
 		}
 		j.body(worker, int(i))
 	}
-	done = true
+	finished = true
 }
 
 var errGoexit = errors.New("accel: the body of a ForEach called runtime.Goexit")
 
-// ErrFault says that memory of a mapped file has no content any more.
+// ErrFault is the error of CatchFaults: a mapped file can no longer be read.
 var ErrFault = errors.New("a file that is mapped to memory cannot be read any more: it was made shorter, or its disk fails")
 
-// CatchFaults calls f, and returns ErrFault if it reads mapped memory, here or in a body of ForEach, that has no content.
+// CatchFaults calls f and returns its error. It returns ErrFault if f, or a body of a ForEach that it runs, accesses
+// memory of a mapped file that can no longer be read.
 func CatchFaults(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -105,6 +106,7 @@ func CatchFaults(f func() error) (err error) {
 	return f()
 }
 
+// ticket assigns a worker number of a job to a goroutine.
 type ticket struct {
 	j      *job
 	worker int
@@ -112,46 +114,43 @@ type ticket struct {
 
 var (
 	jobs = sync.Pool{New: func() any { return new(job) }}
-	// idle hands tickets to parked workers, whose number is parked. Workers are
-	// started on demand and live on; there are never more of them than were once
-	// in use together.
-	idle   = make(chan ticket)
-	parked atomic.Int32
+	// idleWorkers passes tickets to the parked workers; parkedWorkers is their number. Workers are started on demand
+	// and never end. Their number is the largest that was in use at one time.
+	idleWorkers   = make(chan ticket)
+	parkedWorkers atomic.Int32
 )
 
-// unpark claims one parked worker and reports whether there was one.
+// unpark reserves one parked worker and reports whether there was one.
 func unpark() bool {
 	for {
-		p := parked.Load()
-		if p == 0 {
+		count := parkedWorkers.Load()
+		if count == 0 {
 			return false
 		}
-		if parked.CompareAndSwap(p, p-1) {
+		if parkedWorkers.CompareAndSwap(count, count-1) {
 			return true
 		}
 	}
 }
 
+// workerLoop runs the job of t and then those of all tickets from idleWorkers.
 func workerLoop(t ticket) {
 	debug.SetPanicOnFault(true)
-	defer func() { t.j.wg.Done() }() // only by way of runtime.Goexit
+	defer func() { t.j.wg.Done() }() // reached only by runtime.Goexit
 	for {
 		t.j.run(t.worker)
-		parked.Add(1) // before Done: the next ForEach finds this worker
+		parkedWorkers.Add(1) // before Done, so that the next ForEach finds this worker
 		t.j.wg.Done()
-		t = <-idle
+		t = <-idleWorkers
 	}
 }
 
-// ForEach calls body(worker, i) for i = 0 … n-1 on up to Threads() goroutines,
-// handing out i in ascending order, and waits for all of them. worker, in
-// [0, Threads()), names the goroutine, so that a body can own scratch memory.
-// While ForEach runs, BLAS calls use one thread each. Bodies must not
-// call ForEach.
+// ForEach calls body(worker, i) for i = 0 … n-1 on up to Threads() goroutines and waits for all calls. Indices are
+// started in ascending order. worker, in [0, Threads()), identifies the goroutine, so that each can have its own
+// scratch memory. While ForEach runs, every BLAS call uses one thread. A body must not call ForEach.
 //
-// If ctx is done no further index is handed out and ForEach returns ctx's error;
-// bodies already running finish. A panic in a body is raised again in the
-// caller's goroutine as a *WorkerPanic. ForEach allocates nothing once its
+// If ctx is done, ForEach starts no further index, waits for the running bodies, and returns the error of ctx. If a
+// body panics, ForEach panics in the goroutine of its caller with a *WorkerPanic. ForEach does not allocate once its
 // workers exist.
 func ForEach(ctx context.Context, n int, body func(worker, i int)) error {
 	if n <= 0 {
@@ -161,72 +160,73 @@ func ForEach(ctx context.Context, n int, body func(worker, i int)) error {
 	defer blasThreads.enter(-1)
 
 	j := jobs.Get().(*job)
-	j.ctx, j.n, j.body, j.pan, j.once = ctx, int64(n), body, nil, sync.Once{}
-	j.next.Store(0)
+	j.ctx, j.n, j.body, j.workerPanic, j.panicOnce = ctx, int64(n), body, nil, sync.Once{}
+	j.nextIndex.Store(0)
 	for w := 1; w < min(Threads(), n); w++ {
 		j.wg.Add(1)
 		t := ticket{j, w}
 		if unpark() {
-			idle <- t
+			idleWorkers <- t
 		} else {
 			go workerLoop(t)
 		}
 	}
 	j.run(0)
 	j.wg.Wait()
-	pan := j.pan
-	j.ctx, j.body, j.pan = nil, nil, nil
+	workerPanic := j.workerPanic
+	j.ctx, j.body, j.workerPanic = nil, nil, nil
 	jobs.Put(j)
-	if pan != nil {
-		panic(pan)
+	if workerPanic != nil {
+		panic(workerPanic)
 	}
 	return ctx.Err()
 }
 
-// Each is ForEach without an end before the last.
+// Each is ForEach without a context: it calls body for all indices.
 func Each(n int, body func(worker, i int)) {
 	if err := ForEach(context.Background(), n, body); err != nil {
-		panic(err) // the background context does not end
+		panic(err) // unreachable: the background context is never done
 	}
 }
 
-// Counter returns a function that counts what is done of a total and tells progress, which may be nil, one call at a
-// time.
-func Counter(total int, progress func(done, total int)) func(more int) {
+// Counter returns a function that adds its argument to a count and then calls progress with the count and the total. It
+// may be called from several goroutines; the calls of progress do not overlap. progress may be nil.
+func Counter(total int, progress func(done, total int)) func(increment int) {
 	var mu sync.Mutex
 	done := 0
-	return func(more int) {
+	return func(increment int) {
 		if progress == nil {
 			return
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		done += more
+		done += increment
 		progress(done, total)
 	}
 }
 
-// blasThreads switches the BLAS between Threads() threads and one.
-var blasThreads = &blasOwner{set: func(int) {}}
+// blasThreads switches the BLAS between Threads() threads and one thread.
+var blasThreads = &blasThreadSwitch{set: func(int) {}}
 
-type blasOwner struct {
+// blasThreadSwitch sets the number of BLAS threads to one while a ForEach runs.
+type blasThreadSwitch struct {
 	mu      sync.Mutex
-	regions int
+	regions int         // number of running ForEach calls
 	set     func(n int) // sets the number of BLAS threads
 }
 
-// use installs the BLAS's own switch, unless that is nil, and sets the number of threads.
-func (o *blasOwner) use(set func(n int)) {
+// use installs set, the function of the BLAS in use, unless it is nil. Then it sets the number of threads.
+func (o *blasThreadSwitch) use(set func(n int)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if set != nil {
 		o.set = set
 	}
-	o.rest()
+	o.apply()
 }
 
-// rest sets the number of threads; the lock is held.
-func (o *blasOwner) rest() {
+// apply sets the number of threads. The caller must hold the lock.
+func (o *blasThreadSwitch) apply() {
 	if o.regions == 0 {
 		o.set(Threads())
 	} else {
@@ -234,12 +234,12 @@ func (o *blasOwner) rest() {
 	}
 }
 
-// enter counts a ForEach more, or one less.
-func (o *blasOwner) enter(more int) {
+// enter adds delta, 1 or -1, to the number of running ForEach calls, and sets the number of threads if this changes it.
+func (o *blasThreadSwitch) enter(delta int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	before := o.regions
-	if o.regions += more; (before == 0) != (o.regions == 0) && Threads() > 1 {
-		o.rest()
+	oldRegions := o.regions
+	if o.regions += delta; (oldRegions == 0) != (o.regions == 0) && Threads() > 1 {
+		o.apply()
 	}
 }

@@ -182,7 +182,7 @@ func TestBLASThreadsFollowForEach(t *testing.T) {
 	outside(2)
 	inside := func() {
 		_ = ForEach(context.Background(), 8, func(_, i int) {
-			if got := int(l.want.Load()); got != 1 {
+			if got := int(l.wantedThreads.Load()); got != 1 {
 				t.Errorf("inside ForEach the BLAS is asked for %d threads", got)
 			}
 			if got := l.numThreads(); l.par == pthreads && got != 1 {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processLimits lists the limits on memory that the process itself carries.
+// processLimits returns the limits on memory that apply to the process itself: GOMEMLIMIT and RLIMIT_AS.
 func processLimits() []limit {
 	all := goLimit()
 	if bound, used, limited := addresses(); limited {
@@ -20,7 +20,8 @@ func processLimits() []limit {
 	return all
 }
 
-// addresses returns the limit on the bytes of addresses, and how many are in use.
+// addresses returns the limit on the address space of the process (RLIMIT_AS) and the part of it in use, both in bytes,
+// and whether there is such a limit.
 func addresses() (bound, used int64, limited bool) {
 	var r unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_AS, &r); err != nil || r.Cur >= 1<<60 {
@@ -31,7 +32,8 @@ func addresses() (bound, used int64, limited bool) {
 	return int64(r.Cur), kb << 10, true
 }
 
-// ProcessorSeconds returns those that all threads of the process have taken.
+// ProcessorSeconds returns the processor time that all threads of the process have used so far, in seconds. It returns
+// 0 if the system does not report it.
 func ProcessorSeconds() float64 {
 	var r unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {
@@ -40,6 +42,7 @@ func ProcessorSeconds() float64 {
 	return float64(r.Utime.Nano()+r.Stime.Nano()) / 1e9
 }
 
+// maxRSS returns the peak of the resident memory of the process.
 func maxRSS() (bytes int64, ok bool) {
 	var r unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {

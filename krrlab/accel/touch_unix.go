@@ -10,18 +10,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TouchRate returns the bytes per second at which all Threads() write to memory for the first time, one byte in each
-// page: the quickest part of four of a new mapping of that many bytes (or an eighth of the memory available if that is
-// less), which is given back to the system. No part is given back before the last one is written, or the system would
-// return the same pages. It is 0 if ctx is done first, and where there is no such mapping.
+// TouchRate measures the rate at which all Threads() together write to memory for the first time, in bytes per second.
+// The threads write one byte in each page of a new mapping of the given number of bytes (or an eighth of the available
+// memory if that is less). The mapping is written in four parts, and TouchRate returns the rate of the fastest one. The
+// mapping is released at the end, not part by part, since the system would then return the same pages. TouchRate
+// returns 0 if ctx is done first or the system does not provide the mapping.
 func TouchRate(ctx context.Context, bytes int) (rate float64) {
 	const parts = 4
 	if a := MemoryAvailable(); a > 0 {
 		bytes = min(bytes, int(a/8))
 	}
 	page := os.Getpagesize()
-	stretch := max(page, bytes/parts/Threads()/page*page) // of a thread
-	m, err := unix.Mmap(-1, 0, parts*Threads()*stretch, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	threadBytes := max(page, bytes/parts/Threads()/page*page) // bytes per thread and part
+	m, err := unix.Mmap(-1, 0, parts*Threads()*threadBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		return 0
 	}
@@ -29,12 +30,12 @@ func TouchRate(ctx context.Context, bytes int) (rate float64) {
 	for part := 0; part < parts && ctx.Err() == nil; part++ {
 		start := time.Now()
 		_ = ForEach(ctx, Threads(), func(_, i int) {
-			first := (part*Threads() + i) * stretch
-			for b := first; b < first+stretch; b += page {
+			firstByte := (part*Threads() + i) * threadBytes
+			for b := firstByte; b < firstByte+threadBytes; b += page {
 				m[b] = 1
 			}
 		})
-		rate = max(rate, float64(Threads()*stretch)/max(time.Since(start).Seconds(), 1e-9))
+		rate = max(rate, float64(Threads()*threadBytes)/max(time.Since(start).Seconds(), 1e-9))
 	}
 	return rate
 }

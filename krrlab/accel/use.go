@@ -21,15 +21,15 @@ import (
 
 var nan = math.NaN()
 
-// choice is a BLAS chosen for the process: a library, or nil for Go's own.
+// choice is the BLAS chosen for the process. Its lib is nil for the implementation in Go.
 type choice struct{ lib *Library }
 
 var (
-	chosen   atomic.Pointer[choice] // nil before the first use
-	choosing sync.Mutex
+	currentChoice atomic.Pointer[choice] // nil until the first use of the BLAS
+	choiceMutex   sync.Mutex
 )
 
-// init puts this package below blas64, blas32 and lapack64, unless another package has put itself there.
+// init registers this package with blas64, blas32 and lapack64, unless another package has registered its own BLAS.
 func init() {
 	if _, ok := blas64.Implementation().(gonum.Implementation); ok {
 		blas64.Use(float64s{})
@@ -40,42 +40,43 @@ func init() {
 	lapack64.Use(lapacks{})
 }
 
-// Use makes gonum's blas64, blas32 and lapack64, and this package, run on l, and
-// gives l's threads to this package (see SetThreads). Use(nil) takes what needs
-// no library: gonum's own code, with products and triangular solves from package gemm.
-// It is a choice for the whole process, made by a main program before it computes. A process that
-// does not call Use chooses at its first product or factorization; see the package doc.
+// Use selects the library l for this package and for gonum's blas64, blas32 and lapack64. From then on this package
+// controls the number of threads of l (see SetThreads). Use(nil) selects the implementation that needs no library:
+// gonum's code, with products and triangular solves from package gemm.
+//
+// The choice applies to the whole process. A main program should call Use before it computes. Without a call of Use,
+// the process chooses at its first product or factorization; see the package comment.
 func Use(l *Library) {
-	choosing.Lock()
-	defer choosing.Unlock()
+	choiceMutex.Lock()
+	defer choiceMutex.Unlock()
 	blas64.Use(float64s{})
 	blas32.Use(float32s{})
 	lapack64.Use(lapacks{})
-	use(l)
+	useLocked(l)
 }
 
-// use is Use, for one that holds choosing.
-func use(l *Library) {
+// useLocked is Use for callers that hold choiceMutex. It does not register this package with gonum.
+func useLocked(l *Library) {
 	blasThreads.use(func(n int) {
 		if l != nil {
 			l.threads(n)
 		}
-		ownThreads.Store(int32(n))
+		goThreads.Store(int32(n))
 	})
-	chosen.Store(&choice{l})
+	currentChoice.Store(&choice{l})
 	if garbageBound.Load() > 0 {
-		BoundGarbage() // the library has had its share
+		BoundGarbage() // the library has allocated its memory, which reduces the limit
 	}
 }
 
-// inUse returns the library in use, nil if there is none. The first call chooses, unless Use did.
+// inUse returns the library in use, or nil if there is none. The first call chooses one, unless Use has been called.
 func inUse() *Library {
-	if c := chosen.Load(); c != nil {
+	if c := currentChoice.Load(); c != nil {
 		return c.lib
 	}
-	choosing.Lock()
-	defer choosing.Unlock()
-	if c := chosen.Load(); c != nil {
+	choiceMutex.Lock()
+	defer choiceMutex.Unlock()
+	if c := currentChoice.Load(); c != nil {
 		return c.lib
 	}
 	var lib *Library
@@ -83,21 +84,21 @@ func inUse() *Library {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		path = info.Path
 	}
-	if wanted(os.Getenv(EnvBLAS), path) {
-		lib, _ = OpenBLAS() // an error means Go's own; InUse says which it is
+	if wantsOpenBLAS(os.Getenv(EnvBLAS), path) {
+		lib, _ = OpenBLAS() // after an error lib is nil, which selects Go; see InUse
 	}
-	use(lib)
+	useLocked(lib)
 	return lib
 }
 
-// EnvBLAS is the environment variable that chooses the BLAS of a process whose main does not call
-// Use: auto or nothing for OpenBLAS if it is found, go for Go's own. In the tests of this
-// module, whose numbers are recorded, nothing means go; with openblas they run on OpenBLAS.
+// EnvBLAS is the environment variable that selects the BLAS of a process that does not call Use. Its value "auto",
+// "openblas" or an empty one selects OpenBLAS if it is found, and "go" selects the implementation in Go. In the tests
+// of this module, whose results are recorded, an empty value means "go".
 const EnvBLAS = "KRRLAB_BLAS"
 
-// wanted reports whether a process looks for OpenBLAS, by the value of EnvBLAS and the path that
-// its program was built from.
-func wanted(value, path string) bool {
+// wantsOpenBLAS reports whether a process looks for OpenBLAS, given the value of EnvBLAS and the path of its main
+// package. It panics if the value is unknown.
+func wantsOpenBLAS(value, path string) bool {
 	switch value {
 	case "go":
 		return false
@@ -109,8 +110,7 @@ func wanted(value, path string) bool {
 	panic(fmt.Sprintf("accel: %s=%q: want auto, openblas or go", EnvBLAS, value))
 }
 
-// InUse returns the BLAS and LAPACK that are in use. Without a library its Name is
-// "gonum".
+// InUse describes the BLAS and LAPACK in use. Without a library, its Name is "gonum".
 func InUse() BLAS {
 	if l := inUse(); l != nil {
 		return l.info
@@ -120,27 +120,28 @@ func InUse() BLAS {
 
 // CPUInfo describes the processor.
 type CPUInfo struct {
-	Model    string   // as the system calls it; empty if it does not say
+	Model    string   // name that the system reports; empty if it reports none
 	Arch     string   // "amd64", "arm64", …
-	Cores    int      // logical cores this process may run on
-	Features []string // of those that matter here: avx, avx2, fma, avx512f, …
+	Cores    int      // number of logical cores that this process may run on
+	Features []string // instruction sets that matter here: avx, avx2, fma, avx512f, …
 }
 
 // CPU describes the processor that the program runs on.
-func CPU() CPUInfo { return here.cpu() }
+func CPU() CPUInfo { return hostMachine.cpu() }
 
-// machine is where facts about the machine are read from; tests have their own.
+// machine holds the sources of facts about the machine. Tests replace them.
 type machine struct {
-	fs       fs.FS                         // the root file system
-	physical func() uint64                 // bytes of memory if /proc/meminfo does not say; 0 = unknown
-	model    func() string                 // of the processor if /proc/cpuinfo does not say
-	limits   func() []limit                // limits that the process itself has
-	maxRSS   func() (bytes int64, ok bool) // peak if /proc/self/status does not say
+	fs       fs.FS                         // root file system
+	physical func() uint64                 // bytes of physical memory, used if /proc/meminfo lacks them; 0 if unknown
+	model    func() string                 // name of the processor, used if /proc/cpuinfo lacks it
+	limits   func() []limit                // memory limits that apply to the process itself
+	maxRSS   func() (bytes int64, ok bool) // peak resident memory, used if /proc/self/status lacks it
 }
 
-var here = machine{os.DirFS("/"), physicalMemory, cpuModel, processLimits, maxRSS}
+// hostMachine is the machine that the program runs on.
+var hostMachine = machine{os.DirFS("/"), physicalMemory, cpuModel, processLimits, maxRSS}
 
-// read returns the text of a file, "" if there is none.
+// read returns the text of a file, or "" if it cannot be read.
 func (m machine) read(name string) string {
 	b, err := fs.ReadFile(m.fs, strings.TrimPrefix(name, "/"))
 	if err != nil {
@@ -149,6 +150,7 @@ func (m machine) read(name string) string {
 	return string(b)
 }
 
+// cpu describes the processor.
 func (m machine) cpu() CPUInfo {
 	c := CPUInfo{Arch: runtime.GOARCH, Cores: runtime.NumCPU(), Features: features()}
 	for line := range strings.Lines(m.read("/proc/cpuinfo")) {
@@ -164,28 +166,29 @@ func (m machine) cpu() CPUInfo {
 	return c
 }
 
+// features returns the names of the processor's instruction sets that matter here.
 func features() []string {
 	var names []string
-	add := func(has bool, name string) {
+	addIf := func(has bool, name string) {
 		if has {
 			names = append(names, name)
 		}
 	}
-	add(cpu.X86.HasSSE42, "sse4.2")
-	add(cpu.X86.HasAVX, "avx")
-	add(cpu.X86.HasAVX2, "avx2")
-	add(cpu.X86.HasFMA, "fma")
-	add(cpu.X86.HasAVX512F, "avx512f")
-	add(cpu.X86.HasAVX512BW, "avx512bw")
-	add(cpu.X86.HasAVX512DQ, "avx512dq")
-	add(cpu.X86.HasAVX512VL, "avx512vl")
-	add(cpu.X86.HasAVX512VNNI, "avx512vnni")
-	add(cpu.X86.HasAVX512BF16, "avx512bf16")
-	add(cpu.X86.HasAMXTile, "amx")
-	add(cpu.ARM64.HasASIMD, "asimd")
-	add(cpu.ARM64.HasFPHP, "fp16")
-	add(cpu.ARM64.HasASIMDDP, "dotprod")
-	add(cpu.ARM64.HasSVE, "sve")
-	add(cpu.ARM64.HasSVE2, "sve2")
+	addIf(cpu.X86.HasSSE42, "sse4.2")
+	addIf(cpu.X86.HasAVX, "avx")
+	addIf(cpu.X86.HasAVX2, "avx2")
+	addIf(cpu.X86.HasFMA, "fma")
+	addIf(cpu.X86.HasAVX512F, "avx512f")
+	addIf(cpu.X86.HasAVX512BW, "avx512bw")
+	addIf(cpu.X86.HasAVX512DQ, "avx512dq")
+	addIf(cpu.X86.HasAVX512VL, "avx512vl")
+	addIf(cpu.X86.HasAVX512VNNI, "avx512vnni")
+	addIf(cpu.X86.HasAVX512BF16, "avx512bf16")
+	addIf(cpu.X86.HasAMXTile, "amx")
+	addIf(cpu.ARM64.HasASIMD, "asimd")
+	addIf(cpu.ARM64.HasFPHP, "fp16")
+	addIf(cpu.ARM64.HasASIMDDP, "dotprod")
+	addIf(cpu.ARM64.HasSVE, "sve")
+	addIf(cpu.ARM64.HasSVE2, "sve2")
 	return names
 }

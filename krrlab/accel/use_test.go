@@ -34,7 +34,7 @@ func product(l *Library) (got, want []float64) {
 	case l != nil:
 		fortran(l, l.d.gemm, gemmForm, [4]byte{'T', 'N'}, [6]int{n, n, n, n, n, n}, 1, 0, a, a, want)
 	case simd.InUse() != simd.Portable:
-		ownGemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, a, n, 0, want, n)
+		gemmGo(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, a, n, 0, want, n)
 	default:
 		gonum.Implementation{}.Dgemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, a, n, 0, want, n)
 	}
@@ -77,11 +77,11 @@ func TestChoice(t *testing.T) {
 	}
 	for value, want := range map[string]*Library{"go": nil, "": nil, "auto": lib, "openblas": lib} {
 		t.Setenv(EnvBLAS, value)
-		chosen.Store(nil)
+		currentChoice.Store(nil)
 		_ = ForEach(t.Context(), 5, func(int, int) {})
 		CPU()
 		MemoryAvailable()
-		if chosen.Load() != nil {
+		if currentChoice.Load() != nil {
 			t.Errorf("%q: a BLAS was chosen before it was used", value)
 		}
 		var wg sync.WaitGroup
@@ -96,7 +96,7 @@ func TestChoice(t *testing.T) {
 		checkInUse(t, want)
 	}
 	t.Setenv(EnvBLAS, "OpenBLAS")
-	chosen.Store(nil)
+	currentChoice.Store(nil)
 	if v := fmt.Sprint(panicOf(func() { InUse() })); !strings.Contains(v,
 		`KRRLAB_BLAS="OpenBLAS": want auto, openblas or go`) {
 		t.Error(v)
@@ -109,16 +109,16 @@ func TestChoiceInForEach(t *testing.T) {
 	l := library(t)
 	withThreads(t, min(2, runtime.NumCPU()))
 	t.Setenv(EnvBLAS, "auto")
-	chosen.Store(nil)
+	currentChoice.Store(nil)
 	if err := ForEach(context.Background(), 4, func(int, int) {
-		if product(l); l.want.Load() != 1 {
-			t.Errorf("%d threads inside ForEach", l.want.Load())
+		if product(l); l.wantedThreads.Load() != 1 {
+			t.Errorf("%d threads inside ForEach", l.wantedThreads.Load())
 		}
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if int(l.want.Load()) != Threads() {
-		t.Errorf("%d threads after ForEach, want %d", l.want.Load(), Threads())
+	if int(l.wantedThreads.Load()) != Threads() {
+		t.Errorf("%d threads after ForEach, want %d", l.wantedThreads.Load(), Threads())
 	}
 }
 
@@ -130,7 +130,7 @@ func TestWanted(t *testing.T) {
 		"example.org/user.test":                      true,
 		"":                                           true,
 	} {
-		if got := wanted("", path); got != want {
+		if got := wantsOpenBLAS("", path); got != want {
 			t.Errorf("%q: %v", path, got)
 		}
 	}

@@ -34,7 +34,7 @@ func gram(ctx context.Context, z *points.Dense32, p precision) ([]float64, error
 		return nil, err
 	}
 	c := make([]float64, z.D*z.D)
-	_, err = k.gram(ctx, z, 0, p, accel.Whole(z.D, c, z.D))
+	_, err = k.gram(ctx, z, 0, p, accel.WrapMatrix(z.D, c, z.D))
 	return c, err
 }
 

@@ -32,13 +32,13 @@ const (
 
 // gramian is ZᵀZ, replicated or distributed over the ranks, and its trace.
 type gramian struct {
-	*accel.Dealt
+	*accel.DistributedMatrix
 	trace float64
 }
 
 // localGram returns the ZᵀZ that is stored in w.factor.
 func (w *Woodbury) localGram() gramian {
-	c := gramian{Dealt: accel.Whole(w.s, w.factor, w.s)}
+	c := gramian{DistributedMatrix: accel.WrapMatrix(w.s, w.factor, w.s)}
 	for j := range w.s {
 		c.trace += w.factor[j*w.s+j]
 	}
@@ -69,12 +69,12 @@ func (w *Woodbury) fastGram(ctx context.Context) (gramian, error) {
 func (w *Woodbury) gram(ctx context.Context, p precision) (c gramian, err error) {
 	k := w.rows
 	if Sharers(w.form, w.n, w.s, 1, k.comm.Size()) > 1 {
-		c.Dealt = k.newShared(ctx, w.s)
+		c.DistributedMatrix = k.newShared(ctx, w.s)
 	} else {
 		w.factor = make([]float64, w.s*w.s)
-		c.Dealt = accel.Whole(w.s, w.factor, w.s)
+		c.DistributedMatrix = accel.WrapMatrix(w.s, w.factor, w.s)
 	}
-	c.trace, err = k.gram(ctx, w.z, 0, p, c.Dealt)
+	c.trace, err = k.gram(ctx, w.z, 0, p, c.DistributedMatrix)
 	return c, err
 }
 
@@ -98,7 +98,7 @@ func measuredError(ctx context.Context, c comm.Comm, z *points.Dense32, gram gra
 		if err := m.product(ctx, fixed); err != nil {
 			return 0, err
 		}
-		if err := m.subtract(ctx, gram.Dealt, fixed); err != nil { // V ← CV − ZᵀZV, by rows
+		if err := m.subtract(ctx, gram.DistributedMatrix, fixed); err != nil { // V ← CV − ZᵀZV, by rows
 			return 0, err
 		}
 		size := blas64.Nrm2(blas64.Vector{N: t * s, Inc: 1, Data: m.u})
@@ -116,7 +116,7 @@ func measuredError(ctx context.Context, c comm.Comm, z *points.Dense32, gram gra
 
 // subtract sets u = Cv − u. If C is distributed, the ranks add the products of their columns with v; the result may
 // then differ from that of one process in the last digits. Only the measured error depends on it.
-func (m *measurement) subtract(ctx context.Context, c *accel.Dealt, fixed comm.Fixed) error {
+func (m *measurement) subtract(ctx context.Context, c *accel.DistributedMatrix, fixed comm.Fixed) error {
 	s, t := m.z.D, measureColumns
 	y := make([]float64, t*s)
 	columns := func(x []float64, j, cols int) blas64.General {

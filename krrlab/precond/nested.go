@@ -47,7 +47,7 @@ func (g *Gram) Grow(ctx context.Context, c comm.Comm, z *points.Dense32) error {
 		return err
 	}
 	data := make([]float64, s*s)
-	if _, err := k.gram(ctx, z, oldOrder, exactProducts, accel.Whole(s, data, s)); err != nil {
+	if _, err := k.gram(ctx, z, oldOrder, exactProducts, accel.WrapMatrix(s, data, s)); err != nil {
 		return err
 	}
 	for i := range oldOrder {

@@ -157,7 +157,7 @@ func (w *Woodbury) finish(ctx context.Context, c gramian) (err error) {
 	switch w.form {
 	case FormLInv:
 		if w.factor == nil {
-			err = w.invertShared(c.Dealt)
+			err = w.invertShared(c.DistributedMatrix)
 		} else {
 			err = w.invert()
 		}

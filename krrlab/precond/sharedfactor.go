@@ -57,15 +57,15 @@ func newLinv(s int) *linv {
 func (d *linv) block(b int) (c0, c1 int) { return b * colBlock, min((b+1)*colBlock, d.s) }
 
 // newShared returns an s×s matrix of zeros that is distributed over the ranks.
-func (k *rows) newShared(ctx context.Context, s int) *accel.Dealt {
-	return accel.NewDealt(s, k.comm.Rank(), k.comm.Size(), func(x []float64, root int) error {
+func (k *rows) newShared(ctx context.Context, s int) *accel.DistributedMatrix {
+	return accel.NewDistributedMatrix(s, k.comm.Rank(), k.comm.Size(), func(x []float64, root int) error {
 		return comm.ShareNumbers(ctx, k.comm, x, root)
 	})
 }
 
 // invertShared sets w.linv and w.stat from the distributed Cholesky factor m. The ranks exchange the rows of L⁻¹, and
 // each copies its blocks.
-func (w *Woodbury) invertShared(m *accel.Dealt) error {
+func (w *Woodbury) invertShared(m *accel.DistributedMatrix) error {
 	d := newLinv(w.s)
 	d.hasBlock = func(b int) bool { return b%m.Size == m.Rank }
 	var q squares

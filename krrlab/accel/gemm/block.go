@@ -5,16 +5,16 @@ import (
 	"unsafe"
 )
 
-// The largest blocks. A micro-panel of B, depthMax·nr elements of 4 or 8 bytes and
-// nr registers' worth of 64 or 128 bytes, stays in the first cache, a block of A,
-// rowsMax·depthMax, in the second, a block of B, depthMax·colsMax, in the third.
+// Limits of the block sizes. A micro-panel of B, depthMax·nr elements of 4 or 8 bytes (each row of nr elements takes 64
+// or 128 bytes), stays in the first cache. A block of A, rowsMax·depthMax, stays in the second cache, and a block of B,
+// depthMax·colsMax, in the third. Larger blocks need larger caches; smaller ones are packed more often.
 const (
-	depthMax = 256 // of k; part of the results' last bits
-	rowsMax  = 168 // of m; a multiple of every kernel's mr
-	colsMax  = 2048
+	depthMax = 256  // largest block of k; changing it changes the last bits of results
+	rowsMax  = 168  // largest block of m; a multiple of mr of every kernel
+	colsMax  = 2048 // largest block of n
 )
 
-// product holds the arguments of one product, plain ones.
+// product holds the arguments of one product. Syrk is a product with a region that is a triangle.
 type product[T real] struct {
 	transA, transB bool
 	m, n, k        int
@@ -26,65 +26,72 @@ type product[T real] struct {
 	beta           T
 	c              []T
 	ldc            int
-	part           part
+	region         region
 }
 
-// part is the part of C that is computed.
-type part int
+// block is the m×n block of C at (i, j), which is computed from k columns of op(A).
+type block struct {
+	i, j, m, n, k int
+	add           bool // add to the elements of C instead of overwriting them
+}
+
+// region is the part of C that is computed.
+type region int
 
 const (
-	all   part = iota
-	lower      // j ≤ i
-	upper      // j ≥ i
+	wholeMatrix   region = iota
+	lowerTriangle        // j ≤ i
+	upperTriangle        // j ≥ i
 )
 
-// columns returns which of the n columns from j on are computed in row i, as [lo, hi)
-// from j.
-func (p part) columns(i, j, n int) (lo, hi int) {
+// columns returns the range of columns that are computed in row i among the n columns j, …, j+n-1: columns j+lo up to
+// but not including j+hi.
+func (p region) columns(i, j, n int) (lo, hi int) {
 	switch p {
-	case lower:
+	case lowerTriangle:
 		return 0, max(0, min(n, i-j+1))
-	case upper:
+	case upperTriangle:
 		return min(n, max(0, i-j)), n
 	}
 	return 0, n
 }
 
-// workspace is what one product needs.
+// workspace is the scratch memory of one product or triangular solve.
 type workspace[T real] struct {
 	a, b []T // packed blocks of A and B
-	tile []T // a tile of C at its border
+	tile []T // a tile at the border of C
 
-	tri, x []T // a block of a triangular matrix, and a panel of what it multiplies
+	tri []T // a packed diagonal block of a triangular matrix
+	x   []T // a packed panel of the matrix that the triangular one multiplies
 }
 
-// workspaces are those of both formats.
+// workspaces holds a workspace for each number format.
 type workspaces struct {
-	s workspace[float32]
-	d workspace[float64]
+	f32 workspace[float32]
+	f64 workspace[float64]
 }
 
 var pool = sync.Pool{New: func() any { return new(workspaces) }}
 
-// parts cuts n into the fewest parts of at most limit, a multiple of unit, of about
-// equal size, and returns that size, a multiple of unit.
-func parts(n, limit, unit int) int {
+// blockSize divides n into as few blocks of about equal size as the limit allows, and returns their size. The limit and
+// the result are multiples of unit.
+func blockSize(n, limit, unit int) int {
 	count := (n + limit - 1) / limit
 	return min((((n+count-1)/count+unit-1)/unit)*unit, limit)
 }
 
-// depth returns the size of the blocks that k is cut into. It depends on nothing but
-// k, for the sums of an element are rounded between blocks.
-func depth(k int) int { return parts(k, depthMax, 8) }
+// depth returns the size of the blocks of k. It must be a function of k alone, because the sum of an element is rounded
+// between blocks.
+func depth(k int) int { return blockSize(k, depthMax, 8) }
 
-// gemm computes a product block by block. For blocks B_pj of B, packed once, and
-// blocks A_ip of A, packed once for each j,
+// gemm computes a product block by block. Every block B_pj of B is packed once, and every block A_ip of A is packed
+// once for each j:
 //
 //	C_ij = β·C_ij,  C_ij = C_ij + α·A_ip·B_pj,  p ascending.
 func (w *workspace[T]) gemm(k kernel[T], x *product[T]) {
 	if x.beta != 0 && x.beta != 1 {
 		for i := range x.m {
-			lo, hi := x.part.columns(i, 0, x.n)
+			lo, hi := x.region.columns(i, 0, x.n)
 			row := x.c[i*x.ldc+lo : i*x.ldc+hi]
 			for j := range row {
 				row[j] *= x.beta
@@ -92,67 +99,69 @@ func (w *workspace[T]) gemm(k kernel[T], x *product[T]) {
 		}
 	}
 	kc := depth(x.k)
-	mc := parts(x.m, rowsMax, k.mr)
-	nc := parts(x.n, colsMax, k.nr)
+	mc := blockSize(x.m, rowsMax, k.mr)
+	nc := blockSize(x.n, colsMax, k.nr)
 	w.a, w.b, w.tile = grow(w.a, mc*kc), grow(w.b, nc*kc), grow(w.tile, k.mr*k.nr)
 	for j := 0; j < x.n; j += nc {
 		n := min(nc, x.n-j)
 		for p := 0; p < x.k; p += kc {
 			kp := min(kc, x.k-p)
 			if x.transB {
-				packAcross(k, w.b, x.b[j*x.ldb+p:], x.ldb, n, kp, k.nr)
+				packAcross(k, w.b, x.b[j*x.ldb+p:], x.ldb, panelShape{n, kp, k.nr})
 			} else {
-				packAlong(k, w.b, x.b[p*x.ldb+j:], x.ldb, n, kp, k.nr)
+				packAlong(k, w.b, x.b[p*x.ldb+j:], x.ldb, panelShape{n, kp, k.nr})
 			}
 			for i := 0; i < x.m; i += mc {
 				m := min(mc, x.m-i)
 				if x.transA {
-					packAlong(k, w.a, x.a[p*x.lda+i:], x.lda, m, kp, k.mr)
+					packAlong(k, w.a, x.a[p*x.lda+i:], x.lda, panelShape{m, kp, k.mr})
 				} else {
-					packAcross(k, w.a, x.a[i*x.lda+p:], x.lda, m, kp, k.mr)
+					packAcross(k, w.a, x.a[i*x.lda+p:], x.lda, panelShape{m, kp, k.mr})
 				}
-				w.block(k, x, i, j, m, n, kp, p > 0 || x.beta != 0)
+				w.block(k, x, block{i, j, m, n, kp, p > 0 || x.beta != 0})
 			}
 		}
 	}
 }
 
-// block multiplies the packed blocks, tile by tile, into the m×n block of C at (i0, j0).
-// A tile at the border of C, or on the diagonal of a triangle, is computed whole, beside
-// C, by the same kernel.
-func (w *workspace[T]) block(k kernel[T], x *product[T], i0, j0, m, n, kp int, add bool) {
+// block multiplies the packed blocks of A and B, tile by tile, and stores the result in the block c of C,
+// or adds it to that block if c.add is set. If a tile crosses the border of C or the diagonal of a triangle, the same
+// kernel computes the complete tile in w.tile, and the elements that belong to the result are copied to C.
+func (w *workspace[T]) block(k kernel[T], x *product[T], c block) {
+	i0, j0, m, n, kp := c.i, c.j, c.m, c.n, c.k
 	for j := 0; j < n; j += k.nr {
 		b := unsafe.SliceData(w.b[j*kp:])
 		cols := min(k.nr, n-j)
 		for i := 0; i < m; i += k.mr {
 			a := unsafe.SliceData(w.a[i*kp:])
 			rows := min(k.mr, m-i)
-			first, firstEnd := x.part.columns(i0+i, j0+j, cols)
-			last, lastEnd := x.part.columns(i0+i+rows-1, j0+j, cols)
-			if first == firstEnd && last == lastEnd {
-				continue // of the other triangle
+			topStart, topEnd := x.region.columns(i0+i, j0+j, cols)
+			bottomStart, bottomEnd := x.region.columns(i0+i+rows-1, j0+j, cols)
+			if topStart == topEnd && bottomStart == bottomEnd {
+				continue // the tile lies in the other triangle
 			}
-			c := x.c[(i0+i)*x.ldc+j0+j:]
-			if rows == k.mr && max(first, last) == 0 && min(firstEnd, lastEnd) == k.nr {
-				k.mul(kp, a, b, &c[0], x.ldc, x.alpha, add)
+			out := x.c[(i0+i)*x.ldc+j0+j:]
+			if rows == k.mr && max(topStart, bottomStart) == 0 && min(topEnd, bottomEnd) == k.nr {
+				k.mul(kp, a, b, &out[0], x.ldc, x.alpha, c.add)
 				continue
 			}
-			if add {
+			if c.add {
 				for r := range rows {
-					lo, hi := x.part.columns(i0+i+r, j0+j, cols)
-					copy(w.tile[r*k.nr+lo:], c[r*x.ldc+lo:r*x.ldc+hi])
+					lo, hi := x.region.columns(i0+i+r, j0+j, cols)
+					copy(w.tile[r*k.nr+lo:], out[r*x.ldc+lo:r*x.ldc+hi])
 				}
 			}
-			k.mul(kp, a, b, &w.tile[0], k.nr, x.alpha, add)
+			k.mul(kp, a, b, &w.tile[0], k.nr, x.alpha, c.add)
 			for r := range rows {
-				lo, hi := x.part.columns(i0+i+r, j0+j, cols)
-				copy(c[r*x.ldc+lo:r*x.ldc+hi], w.tile[r*k.nr+lo:])
+				lo, hi := x.region.columns(i0+i+r, j0+j, cols)
+				copy(out[r*x.ldc+lo:r*x.ldc+hi], w.tile[r*k.nr+lo:])
 			}
 		}
 	}
 }
 
-// grow returns a slice of at least n elements that begins at a cache line.
+// grow returns s if it has at least n elements, and otherwise a new slice of at least n elements whose start is aligned
+// to a cache line.
 func grow[T any](s []T, n int) []T {
 	if n <= len(s) {
 		return s

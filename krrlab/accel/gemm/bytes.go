@@ -7,39 +7,51 @@ import (
 	"unsafe"
 )
 
-// BytesDepth is the largest k of Bytes: 255²·2¹⁵ < 2³¹.
+// BytesDepth is the largest k for which the sums of Bytes cannot overflow: 255²·2¹⁵ < 2³¹.
 const BytesDepth = 1 << 15
 
-// blockBytes bounds a packed block of bytes.
+// blockBytes is the largest size of a packed block of A or B, in bytes. Smaller blocks are packed more often; larger
+// ones need a larger cache.
 const blockBytes = 1 << 20
 
-// byteKernel is a micro-kernel of integers. mul sets one tile of C, mr×nr, from panels of words
-// of 32 bits,
+// byteKernel is a micro-kernel for integers. mul computes one tile of C, mr×nr, from panels of 32-bit words,
 //
-//	c[i·ldc+j] = start[j] + Σ_{p<k} ⟨a[p·mr+i], b[p·nr+j]⟩.
+//	c[i·ldc+j] = start[j] + Σ_{p<k} ⟨a[p·mr+i], b[p·nr+j]⟩,
 //
-// A word has four bytes of a row, ⟨,⟩ their inner product, those of a signed if shifted, to which 128 was subtracted,
-// and start makes up for it; or, if wide, two numbers of 16 bits. k is a multiple of depth: if that is not 1, start is
-// 0, and a panel of A is its rows, a[i·k+p].
+// where ⟨,⟩ is the inner product of the numbers in two words. k is a multiple of depth. If depth is not 1, start is 0
+// and a panel of A is stored by rows, as a[i·k+p].
 type byteKernel struct {
-	mr, nr        int
-	wide, shifted bool
-	depth         int
-	mul           func(k int, a, b *uint32, start, c *int32, ldc int)
+	mr, nr  int
+	wide    bool // a word holds two 16-bit numbers instead of four bytes
+	shifted bool // the bytes of a are signed: 128 was subtracted from each, and start compensates for it
+	depth   int  // k of mul is a multiple of depth
+	mul     func(k int, a, b *uint32, start, c *int32, ldc int)
 }
 
-// byteSpace is what one product of bytes needs.
-type byteSpace struct {
-	a, b        []uint32
-	start, tile []int32
+// byteWorkspace is the scratch memory of one product of bytes.
+type byteWorkspace struct {
+	a, b  []uint32 // packed blocks of A and B
+	start []int32  // initial values of the sums of each column
+	tile  []int32  // a tile at the border of C
 }
 
-var bytePool = sync.Pool{New: func() any { return new(byteSpace) }}
+// byteProduct holds the arguments of Bytes.
+type byteProduct struct {
+	m, n, k int
+	a       []uint8
+	lda     int
+	b       []uint8
+	ldb     int
+	c       []int32
+	ldc     int
+}
 
-// Bytes computes C = A·Bᵀ of bytes, A m×k, B n×k and C m×n, row-major with strides lda, ldb and ldc, exactly: the
-// bits are those of any other way. It runs on the calling goroutine, and panics if k is
-// negative or above BytesDepth or a matrix does not fit its slice. No row of A or B needs to begin at a
-// multiple of anything; strides that are multiples of 4 are faster.
+var bytePool = sync.Pool{New: func() any { return new(byteWorkspace) }}
+
+// Bytes computes C = A·Bᵀ exactly for matrices of bytes: A is m×k, B is n×k and C is m×n, all row-major with strides
+// lda, ldb and ldc. Because the result is exact, it is the same for every algorithm. Bytes runs on the calling
+// goroutine. It panics if k is negative or above BytesDepth, or if a matrix does not fit its slice. The rows of A and B
+// need no alignment; strides that are multiples of 4 are faster.
 func Bytes(m, n, k int, a []uint8, lda int, b []uint8, ldb int, c []int32, ldc int) {
 	if k < 0 || k > BytesDepth || !byteMatrix(m, k, lda, len(a)) || !byteMatrix(n, k, ldb, len(b)) ||
 		!byteMatrix(m, n, ldc, len(c)) {
@@ -49,63 +61,66 @@ func Bytes(m, n, k int, a []uint8, lda int, b []uint8, ldb int, c []int32, ldc i
 	if m == 0 || n == 0 {
 		return
 	}
-	w := bytePool.Get().(*byteSpace)
-	w.multiply(current(), m, n, k, a, lda, b, ldb, c, ldc)
+	w := bytePool.Get().(*byteWorkspace)
+	w.multiply(currentKernels(), &byteProduct{m, n, k, a, lda, b, ldb, c, ldc})
 	bytePool.Put(w)
 }
 
-func byteMatrix(rows, cols, ld, have int) bool {
-	return rows >= 0 && cols >= 0 && ld >= cols && (rows == 0 || have >= (rows-1)*ld+cols)
+// byteMatrix reports whether a rows×cols matrix with stride ld is valid and fits a slice of the given length.
+func byteMatrix(rows, cols, ld, length int) bool {
+	return rows >= 0 && cols >= 0 && ld >= cols && (rows == 0 || length >= (rows-1)*ld+cols)
 }
 
-// multiply packs a block of B, and for each such all blocks of A.
-func (w *byteSpace) multiply(ks *kernels, m, n, k int, a []uint8, lda int, b []uint8, ldb int, c []int32, ldc int) {
-	f := &ks.b
-	words := f.words(k)
+// multiply computes the product x. It packs every block of B once, and for each of them all blocks of A.
+func (w *byteWorkspace) multiply(ks *kernels, x *byteProduct) {
+	f := &ks.bytes
+	words := f.words(x.k)
 	limit := max(f.mr, f.nr, blockBytes/max(4*words, 1))
-	mc, nc := parts(m, limit/f.mr*f.mr, f.mr), parts(n, limit/f.nr*f.nr, f.nr)
-	for j := 0; j < n; j += nc {
-		cols := min(nc, n-j)
+	mc, nc := blockSize(x.m, limit/f.mr*f.mr, f.mr), blockSize(x.n, limit/f.nr*f.nr, f.nr)
+	for j := 0; j < x.n; j += nc {
+		cols := min(nc, x.n-j)
 		w.b = grow(w.b, 2*nc*words)
-		packBytes(ks, w.b, b[j*ldb:], ldb, cols, k, f.nr)
+		packBytes(ks, w.b, x.b[j*x.ldb:], x.ldb, panelShape{cols, x.k, f.nr})
 		w.start = grow(w.start, nc)
 		clear(w.start)
 		if f.shifted {
 			for q := range cols {
-				w.start[q] = 128 * byteSum(b[(j+q)*ldb:][:k])
+				w.start[q] = 128 * byteSum(x.b[(j+q)*x.ldb:][:x.k])
 			}
 		}
-		for i := 0; i < m; i += mc {
-			rows := min(mc, m-i)
+		for i := 0; i < x.m; i += mc {
+			rows := min(mc, x.m-i)
 			w.a = grow(w.a, 2*mc*words)
 			if f.depth > 1 {
-				packRows(w.a, a[i*lda:], lda, rows, k, words)
+				packRows(w.a, x.a[i*x.lda:], x.lda, rows, x.k, words)
 			} else {
-				packBytes(ks, w.a, a[i*lda:], lda, rows, k, f.mr)
+				packBytes(ks, w.a, x.a[i*x.lda:], x.lda, panelShape{rows, x.k, f.mr})
 			}
 			if f.shifted {
 				for q := range mc * words {
 					w.a[q] ^= 0x80808080
 				}
 			}
-			w.block(f, rows, cols, words, c[i*ldc+j:], ldc)
+			w.block(f, rows, cols, words, x.c[i*x.ldc+j:], x.ldc)
 		}
 	}
 }
 
-// words returns how many words of a panel hold k bytes of a row.
+// words returns the number of words that a panel needs for k bytes of a row.
 func (f *byteKernel) words(k int) int { return (max(k, 1) + 4*f.depth - 1) / (4 * f.depth) * f.depth }
 
-// packRows packs n rows of k bytes, each of them so many words, one after the other. What is beside them meets zeros.
+// packRows packs n rows of k bytes one after the other, with the given number of words for each. Bytes beyond the k-th
+// may have any value, since the other factor is zero there.
 func packRows(dst []uint32, src []uint8, ld, n, k, words int) {
-	to := view[uint8](dst)
+	dstBytes := view[uint8](dst)
 	for i := range n {
-		copy(to[4*i*words:], src[i*ld:i*ld+k])
+		copy(dstBytes[4*i*words:], src[i*ld:i*ld+k])
 	}
 }
 
-// block multiplies the packed blocks, tile by tile; those at the border beside C.
-func (w *byteSpace) block(f *byteKernel, m, n, words int, c []int32, ldc int) {
+// block multiplies the packed blocks, tile by tile, and stores the result in the m×n block c. A tile that crosses the
+// border of C is computed in w.tile, from which the elements inside C are copied.
+func (w *byteWorkspace) block(f *byteKernel, m, n, words int, c []int32, ldc int) {
 	if f.wide {
 		words *= 2
 	}
@@ -126,36 +141,38 @@ func (w *byteSpace) block(f *byteKernel, m, n, words int, c []int32, ldc int) {
 	}
 }
 
-// packBytes packs n rows of k bytes in panels of w rows, four bytes a word, filled up with words of zeros, or, for wide
-// kernels, the bytes 0 and 2 and the bytes 1 and 3 in a word each. Rows beside them are none of the product's.
-func packBytes(ks *kernels, dst []uint32, src []uint8, ld, n, k, w int) {
-	words, whole := ks.b.words(k), k/4
-	end := (n + w - 1) / w * words // of steps
+// packBytes packs n rows of k bytes in panels of w rows, with four bytes in each word, and pads each row with zero
+// words. For wide kernels, bytes 0 and 2 of such a word form one word of 16-bit numbers, and bytes 1 and 3 another. If
+// the last panel has fewer than w rows, its other rows may have any value, since their results are not used.
+func packBytes(ks *kernels, dst []uint32, src []uint8, ld int, shape panelShape) {
+	n, k, w := shape.n, shape.k, shape.w
+	words, wholeWords := ks.bytes.words(k), k/4
+	steps := (n + w - 1) / w * words // number of steps, of w words each
 	for i := 0; i < n; i += w {
 		panel, rows := dst[i*words:(i+w)*words], min(w, n-i)
-		clear(panel[whole*w:])
-		if from := src[i*ld:]; ld%4 == 0 && whole > 0 {
+		clear(panel[wholeWords*w:])
+		if srcRows := src[i*ld:]; ld%4 == 0 && wholeWords > 0 {
 			// The routines that pack float32 move bits.
-			f := kernel[float32]{pack4: ks.s.pack4, pack2: ks.s.pack2}
-			packAcross(f, view[float32](panel), view[float32](from), ld/4, rows, whole, w)
+			f := kernel[float32]{pack4: ks.f32.pack4, pack2: ks.f32.pack2}
+			packAcross(f, view[float32](panel), view[float32](srcRows), ld/4, panelShape{rows, wholeWords, w})
 		} else {
 			for r := range rows {
-				for p := range whole {
-					panel[p*w+r] = binary.NativeEndian.Uint32(from[r*ld+4*p:])
+				for p := range wholeWords {
+					panel[p*w+r] = binary.NativeEndian.Uint32(srcRows[r*ld+4*p:])
 				}
 			}
 		}
 		for r := 0; r < rows && k%4 > 0; r++ {
-			var last [4]uint8
-			copy(last[:], src[(i+r)*ld+4*whole:(i+r)*ld+k])
-			panel[whole*w+r] = binary.NativeEndian.Uint32(last[:])
+			var tail [4]uint8
+			copy(tail[:], src[(i+r)*ld+4*wholeWords:(i+r)*ld+k])
+			panel[wholeWords*w+r] = binary.NativeEndian.Uint32(tail[:])
 		}
 	}
-	if !ks.b.wide {
+	if !ks.bytes.wide {
 		return
 	}
-	// From the end: panel by panel, step by step.
-	for s := end - 1; s >= 0; s-- {
+	// Words expand to twice their size in place, so go from the end: panel by panel, step by step.
+	for s := steps - 1; s >= 0; s-- {
 		for r := w - 1; r >= 0; r-- {
 			v := dst[s*w+r]
 			dst[2*s*w+r], dst[(2*s+1)*w+r] = v&0x00ff00ff, v>>8&0x00ff00ff
@@ -163,22 +180,23 @@ func packBytes(ks *kernels, dst []uint32, src []uint8, ld, n, k, w int) {
 	}
 }
 
-// view is the memory of v, which may begin anywhere, as whole numbers of another type.
+// view returns the memory of v as numbers of another type. The result has as many complete numbers as fit, and need not
+// be aligned.
 func view[D, S any](v []S) []D {
 	return unsafe.Slice((*D)(unsafe.Pointer(unsafe.SliceData(v))),
 		len(v)*int(unsafe.Sizeof(*new(S)))/int(unsafe.Sizeof(*new(D))))
 }
 
-// byteSum returns the sum of at most BytesDepth bytes, eight at a time in four sums of 16 bits.
+// byteSum returns the sum of at most BytesDepth bytes. It adds eight bytes at a time, in four sums of 16 bits.
 func byteSum(v []uint8) (sum int32) {
 	const even = 0x00ff00ff00ff00ff
 	for len(v) >= 8 {
-		part := v[:min(len(v)&^7, 8*128)] // 128·2·255 < 2¹⁶
-		v = v[len(part):]
+		chunk := v[:min(len(v)&^7, 8*128)] // 128·2·255 < 2¹⁶
+		v = v[len(chunk):]
 		var s uint64
-		for ; len(part) >= 8; part = part[8:] {
-			w := binary.LittleEndian.Uint64(part)
-			s += w&even + w>>8&even
+		for ; len(chunk) >= 8; chunk = chunk[8:] {
+			word := binary.LittleEndian.Uint64(chunk)
+			s += word&even + word>>8&even
 		}
 		s = s&0x0000ffff0000ffff + s>>16&0x0000ffff0000ffff
 		sum += int32(uint32(s)) + int32(s>>32)

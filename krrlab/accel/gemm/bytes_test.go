@@ -10,8 +10,8 @@ import (
 	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
-// onEveryPath runs f on each path that this processor has; a path of AVX-512 with AMX or VNNI once more with the kernels
-// that processors without them use.
+// onEveryPath runs f on each path that this processor has; a path of AVX-512 with AMX or VNNI once more with the
+// kernels that processors without them use.
 func onEveryPath(t *testing.T, f func(t *testing.T)) {
 	was := simd.InUse()
 	defer simd.Use(was)
@@ -21,11 +21,11 @@ func onEveryPath(t *testing.T, f func(t *testing.T)) {
 	}
 	if was == simd.AVX512 {
 		k := byPath[was]
-		best := k.b
-		defer func() { k.b = best }()
+		best := k.bytes
+		defer func() { k.bytes = best }()
 		for i := range len(byteKernels) - 1 {
-			k.b = byteKernels[i]
-			t.Run(fmt.Sprintf("avx512, %d×%d", k.b.mr, k.b.nr), f)
+			k.bytes = byteKernels[i]
+			t.Run(fmt.Sprintf("avx512, %d×%d", k.bytes.mr, k.bytes.nr), f)
 		}
 	}
 }

@@ -6,10 +6,11 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// byPath are the micro-kernels by simd.Path, none for Portable.
+// byPath holds the micro-kernels of each simd.Path. The entry of Portable is nil.
 var byPath = []*kernels{nil, &avx2, &avx512}
 
-// byteKernels are those for bytes that this processor runs, the fastest last: AVX2, VNNI, AMX.
+// byteKernels holds the micro-kernels for bytes that this processor can run, from the slowest to the fastest: AVX2,
+// VNNI, AMX.
 var byteKernels = []byteKernel{{6, 16, true, false, 1, igemm6x16}}
 
 var (
@@ -21,7 +22,7 @@ var (
 	avx512 = kernels{
 		kernel[float32]{14, 32, sgemm14x32, spack4, spack2, scopy32},
 		kernel[float64]{14, 16, dgemm14x16, dpack4, dpack2, dcopy16},
-		avx2.b,
+		avx2.bytes,
 	}
 )
 
@@ -32,5 +33,5 @@ func init() {
 	if cpu.X86.HasAMXInt8 && runtime.GOOS == "linux" && permit() == 0 {
 		byteKernels = append(byteKernels, byteKernel{32, 32, false, false, 16, igemm32x32})
 	}
-	avx512.b = byteKernels[len(byteKernels)-1]
+	avx512.bytes = byteKernels[len(byteKernels)-1]
 }

@@ -2,7 +2,7 @@
 
 package gemm
 
-// The micro-kernels by simd.Path, and those for bytes: there are none.
+// This processor has no micro-kernels, neither for a simd.Path nor for bytes.
 var (
 	byPath      []*kernels
 	byteKernels []byteKernel

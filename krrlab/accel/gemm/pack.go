@@ -1,13 +1,16 @@
 package gemm
 
-// Packed, a block is a row of panels, each w vectors of the block wide (rows of
-// op(A), columns of op(B)): element p of vector i is dst[i/w·w·k + p·w + i%w]. The
-// last panel is filled up with zeros, which the kernel computes with but never
-// writes.
+// A packed block is a sequence of panels. Each panel holds w vectors of the block (rows of op(A) or columns of op(B)):
+// element p of vector i is dst[i/w·w·k + p·w + i%w]. The last panel is padded with zeros. The kernel computes with the
+// padding, but its results there are never written to C.
 
-// packAlong packs n vectors of k elements, element p of vector i being src[p·ld+i].
-// f has the routine to do so, or none.
-func packAlong[T real](f kernel[T], dst, src []T, ld, n, k, w int) {
+// panelShape describes a packed block: n vectors of k elements, in panels of w vectors.
+type panelShape struct{ n, k, w int }
+
+// packAlong packs the n vectors of k elements, where element p of vector i is src[p·ld+i]. It uses the routine f.pack
+// unless that is nil.
+func packAlong[T real](f kernel[T], dst, src []T, ld int, shape panelShape) {
+	n, k, w := shape.n, shape.k, shape.w
 	for i := 0; i < n; i += w {
 		panel := dst[i*k : i*k+w*k]
 		if f.pack != nil && w == f.nr && w <= n-i {
@@ -15,23 +18,24 @@ func packAlong[T real](f kernel[T], dst, src []T, ld, n, k, w int) {
 			continue
 		}
 		cols := min(w, n-i)
-		if cols == 6 && w == 6 { // mr of AVX2; copy would take three times as long
+		if cols == 6 && w == 6 { // mr of the AVX2 kernels; copy would take three times as long
 			for p := range k {
 				*(*[6]T)(panel[p*6:]) = *(*[6]T)(src[p*ld+i:])
 			}
 			continue
 		}
 		for p := range k {
-			to := panel[p*w : p*w+w]
-			copy(to, src[p*ld+i:p*ld+i+cols])
-			clear(to[cols:])
+			step := panel[p*w : p*w+w]
+			copy(step, src[p*ld+i:p*ld+i+cols])
+			clear(step[cols:])
 		}
 	}
 }
 
-// packAcross packs n vectors of k elements, element p of vector i being src[i·ld+p].
-// f has the routines to do so, or none.
-func packAcross[T real](f kernel[T], dst, src []T, ld, n, k, w int) {
+// packAcross packs the n vectors of k elements, where element p of vector i is src[i·ld+p]. It uses the routines
+// f.pack4 and f.pack2 unless they are nil.
+func packAcross[T real](f kernel[T], dst, src []T, ld int, shape panelShape) {
+	n, k, w := shape.n, shape.k, shape.w
 	for i := 0; i < n; i += w {
 		panel := dst[i*k : i*k+w*k]
 		r, rows := 0, min(w, n-i)

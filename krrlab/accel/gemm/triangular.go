@@ -8,34 +8,47 @@ import (
 	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
-// Triangular computes B = α·op(A)⁻¹·B, solve, or α·op(A)·B, or with op(A) on the right, B m×n and A triangular, all
-// row-major, on the calling goroutine. What a column of B (from the right, a row) becomes does not depend on the
-// others. A solve multiplies by the reciprocals of A's diagonal. The package comment bounds its error. Arguments are
-// as Gemm's.
-func Triangular[T real](solve bool, s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha T, a []T,
-	lda int, b []T, ldb int) {
-	x := triangular[T]{s == blas.Left, ul == blas.Lower, tA != blas.NoTrans, d == blas.Unit, solve, m, n, alpha, a, lda,
-		b, ldb}
+// Operation selects the result of Triangular.
+type Operation int
+
+const (
+	Multiply Operation = iota // B = α·op(A)·B
+	Solve                     // B = α·op(A)⁻¹·B
+)
+
+// Triangular computes B = α·op(A)⁻¹·B if operation is Solve, and B = α·op(A)·B if it is Multiply, or the same with
+// op(A) on the right. B is m×n and A is triangular, both row-major. Each column of B (each row, if A is on the right)
+// is computed independently of the others. A solve multiplies by the reciprocals of the diagonal of A. Triangular runs
+// on the calling goroutine. The package comment bounds its rounding error. The requirements on the arguments are those
+// of Gemm.
+func Triangular[T real](operation Operation, s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int,
+	alpha T, a []T, lda int, b []T, ldb int) {
+	x := triangular[T]{s == blas.Left, ul == blas.Lower, tA != blas.NoTrans, d == blas.Unit, operation == Solve,
+		m, n, alpha, a, lda, b, ldb}
 	w := pool.Get().(*workspaces)
-	of[*workspace[T]](&w.s, &w.d).triangular(*kernelOf[T](current()), *kernelOf[T](triangles()), &x)
+	pick[*workspace[T]](&w.f32, &w.f64).triangular(*kernelOf[T](currentKernels()), *kernelOf[T](diagonalKernels()), &x)
 	pool.Put(w)
 }
 
-// triangular holds the arguments of Triangular, which come down to
-// X ← α·T⁻¹·X or X ← α·T·X: from the left T is op(A) and X is B, from the right T is
-// op(A)ᵀ and X is Bᵀ.
+// triangular holds the arguments of Triangular. Every case has the form X ← α·T⁻¹·X or X ← α·T·X: if A is on the left,
+// T is op(A) and X is B; if A is on the right, T is op(A)ᵀ and X is Bᵀ.
 type triangular[T real] struct {
-	left, lower, trans, unit, solve bool // of A as it is stored
-	m, n                            int
-	alpha                           T
-	a                               []T
-	lda                             int
-	b                               []T
-	ldb                             int
+	onLeft bool // A multiplies B from the left
+	lower  bool // the stored A is lower triangular
+	trans  bool // op(A) = Aᵀ
+	unit   bool // the diagonal of A is 1 and is not read
+	solve  bool // multiply by T⁻¹ instead of T
+	m, n   int
+	alpha  T
+	a      []T
+	lda    int
+	b      []T
+	ldb    int
 }
 
+// order returns the order of T.
 func (x *triangular[T]) order() int {
-	if x.left {
+	if x.onLeft {
 		return x.m
 	}
 	return x.n
@@ -44,84 +57,95 @@ func (x *triangular[T]) order() int {
 // vectors returns the number of columns of X.
 func (x *triangular[T]) vectors() int { return x.m + x.n - x.order() }
 
-// down reports whether T is lower triangular.
-func (x *triangular[T]) down() bool { return x.lower == (x.left != x.trans) }
+// isLower reports whether T is lower triangular.
+func (x *triangular[T]) isLower() bool { return x.lower == (x.onLeft != x.trans) }
 
-// rows reports whether T is A as it is stored; if not it is Aᵀ.
-func (x *triangular[T]) rows() bool { return x.left != x.trans }
+// uplo returns blas.Lower or blas.Upper for T.
+func (x *triangular[T]) uplo() blas.Uplo {
+	if x.isLower() {
+		return blas.Lower
+	}
+	return blas.Upper
+}
 
-// at returns A from element (i, j) of T on.
-func (x *triangular[T]) at(i, j int) []T {
-	if x.rows() {
+// isStored reports whether T is A; otherwise T is Aᵀ.
+func (x *triangular[T]) isStored() bool { return x.onLeft != x.trans }
+
+// tFrom returns the elements of A that start at element (i, j) of T.
+func (x *triangular[T]) tFrom(i, j int) []T {
+	if x.isStored() {
 		return x.a[i*x.lda+j:]
 	}
 	return x.a[j*x.lda+i:]
 }
 
-// from returns B from row i of X on.
-func (x *triangular[T]) from(i int) []T {
-	if x.left {
+// xFrom returns the elements of B that start at row i of X.
+func (x *triangular[T]) xFrom(i int) []T {
+	if x.onLeft {
 		return x.b[i*x.ldb:]
 	}
 	return x.b[i:]
 }
 
-// triOrder is the order of the diagonal blocks of T, a multiple of every kernel's mr
-// and at most depthMax.
+// triOrder is the order of the diagonal blocks of T. It must be a multiple of mr of every kernel and at most depthMax.
 const triOrder = 252
 
-// triangles returns the kernels for the blocks on the diagonal. The tiles of AVX-512
-// are so large that the triangles within, which are computed in Go, would take longer
-// than the products around them.
-func triangles() *kernels { return byPath[simd.AVX2] }
+// diagonalKernels returns the kernels for the blocks on the diagonal, which are always those of AVX2. The tiles of
+// AVX-512 are so large that their diagonal triangles, which are computed in Go, would take longer than the products
+// next to them.
+func diagonalKernels() *kernels { return byPath[simd.AVX2] }
 
-// triangular computes X block row by block row, k being the kernel for the products
-// and kt that for the blocks on the diagonal. J are the rows that come before block I
-// in a solve, which for lower triangular T are those above:
+// triangular computes X block row by block row, with the kernel k for the products and kt for the blocks on the
+// diagonal. Let J be the rows that a solve computes before block I: the rows above it if T is lower triangular, and the
+// rows below it otherwise. Then
 //
-//	X_I ← T_II⁻¹·(α·X_I − T_IJ·X_J),  blocks in that order
-//	X_I ← T_II·(α·X_I) + α·T_IJ·X_J,  blocks in the other.
+//	X_I ← T_II⁻¹·(α·X_I − T_IJ·X_J)  in a solve, in this order of blocks,
+//	X_I ← T_II·(α·X_I) + α·T_IJ·X_J  in a product, in the reverse order.
 func (w *workspace[T]) triangular(k, kt kernel[T], x *triangular[T]) {
 	order := x.order()
 	blocks := (order + triOrder - 1) / triOrder
 	for q := range blocks {
-		if x.solve != x.down() {
+		if x.solve != x.isLower() {
 			q = blocks - 1 - q
 		}
 		i0, i1 := q*triOrder, min((q+1)*triOrder, order)
 		j0, j1 := 0, i0
-		if !x.down() {
+		if !x.isLower() {
 			j0, j1 = i1, order
 		}
 		switch {
 		case j0 == j1:
 			w.diagonal(kt, x, i0, i1, x.alpha)
 		case x.solve:
-			w.besides(k, x, i0, i1, j0, j1, -1, x.alpha)
+			w.addOffDiagonal(k, x, rowRange{i0, i1}, rowRange{j0, j1}, [2]T{-1, x.alpha})
 			w.diagonal(kt, x, i0, i1, 1)
 		default:
 			w.diagonal(kt, x, i0, i1, x.alpha)
-			w.besides(k, x, i0, i1, j0, j1, x.alpha, 1)
+			w.addOffDiagonal(k, x, rowRange{i0, i1}, rowRange{j0, j1}, [2]T{x.alpha, 1})
 		}
 	}
 }
 
-// besides computes X_I ← β·X_I + α·T_IJ·X_J.
-func (w *workspace[T]) besides(k kernel[T], x *triangular[T], i0, i1, j0, j1 int, alpha, beta T) {
-	p := product[T]{k: j1 - j0, alpha: alpha, beta: beta, c: x.from(i0), ldc: x.ldb}
-	if x.left {
+// rowRange is the rows start, …, end-1 of X, or the corresponding rows or columns of T.
+type rowRange struct{ start, end int }
+
+// addOffDiagonal computes X_I ← β·X_I + α·T_IJ·X_J, where alphaBeta holds α and β.
+func (w *workspace[T]) addOffDiagonal(k kernel[T], x *triangular[T], i, j rowRange, alphaBeta [2]T) {
+	i0, i1, j0, j1 := i.start, i.end, j.start, j.end
+	p := product[T]{k: j1 - j0, alpha: alphaBeta[0], beta: alphaBeta[1], c: x.xFrom(i0), ldc: x.ldb}
+	if x.onLeft {
 		p.m, p.n, p.transA = i1-i0, x.n, x.trans
-		p.a, p.lda, p.b, p.ldb = x.at(i0, j0), x.lda, x.from(j0), x.ldb
+		p.a, p.lda, p.b, p.ldb = x.tFrom(i0, j0), x.lda, x.xFrom(j0), x.ldb
 	} else {
 		p.m, p.n, p.transB = x.m, i1-i0, x.trans
-		p.a, p.lda, p.b, p.ldb = x.from(j0), x.ldb, x.at(i0, j0), x.lda
+		p.a, p.lda, p.b, p.ldb = x.xFrom(j0), x.ldb, x.tFrom(i0, j0), x.lda
 	}
 	w.gemm(k, &p)
 }
 
-// diagonal computes X_I ← α·T_II⁻¹·X_I or α·T_II·X_I, nr vectors at a time. The rows
-// of T_II are packed in panels of mr, without the triangles on their diagonal, and a
-// panel of X lies packed as the tiles of C that the micro-kernel computes.
+// diagonal computes X_I ← α·T_II⁻¹·X_I or α·T_II·X_I, nr vectors at a time. The rows of T_II are packed in panels of
+// mr, with the triangles on their diagonal stored separately. A panel of X is packed as a column of tiles, which the
+// micro-kernel updates as tiles of C.
 func (w *workspace[T]) diagonal(k kernel[T], x *triangular[T], i0, i1 int, alpha T) {
 	h := i1 - i0
 	panels := (h + k.mr - 1) / k.mr
@@ -130,10 +154,10 @@ func (w *workspace[T]) diagonal(k kernel[T], x *triangular[T], i0, i1 int, alpha
 	for v := 0; v < x.vectors(); v += k.nr {
 		cols := min(k.nr, x.vectors()-v)
 		clear(w.x[h*k.nr : panels*k.mr*k.nr])
-		if x.left {
-			packAlong(k, w.x, x.b[i0*x.ldb+v:], x.ldb, cols, h, k.nr)
+		if x.onLeft {
+			packAlong(k, w.x, x.b[i0*x.ldb+v:], x.ldb, panelShape{cols, h, k.nr})
 		} else {
-			packAcross(k, w.x, x.b[v*x.ldb+i0:], x.ldb, cols, h, k.nr)
+			packAcross(k, w.x, x.b[v*x.ldb+i0:], x.ldb, panelShape{cols, h, k.nr})
 		}
 		if alpha != 1 {
 			for i := range w.x[:h*k.nr] {
@@ -145,7 +169,7 @@ func (w *workspace[T]) diagonal(k kernel[T], x *triangular[T], i0, i1 int, alpha
 	}
 }
 
-// panel computes one packed panel of X, row of tiles by row of tiles.
+// panel computes one packed panel of X, tile by tile. h is the order of the diagonal block.
 func (w *workspace[T]) panel(k kernel[T], x *triangular[T], h int) {
 	panels := (h + k.mr - 1) / k.mr
 	alpha := T(1)
@@ -153,45 +177,45 @@ func (w *workspace[T]) panel(k kernel[T], x *triangular[T], h int) {
 		alpha = -1
 	}
 	for p := range panels {
-		if x.solve != x.down() {
+		if x.solve != x.isLower() {
 			p = panels - 1 - p
 		}
 		t := w.tri[p*k.mr*(h+k.mr) : (p+1)*k.mr*(h+k.mr)]
-		j0, j1 := x.beside(p*k.mr, k.mr, h)
+		j0, j1 := x.offDiagonal(p*k.mr, k.mr, h)
 		tile := w.x[p*k.mr*k.nr : (p+1)*k.mr*k.nr]
 		if !x.solve {
-			multiplyTile(t[k.mr*h:], tile, k.mr, k.nr, x.down())
+			multiplyTile(t[k.mr*h:], tile, k.mr, k.nr, x.uplo())
 		}
 		if j0 < j1 {
 			k.mul(j1-j0, unsafe.SliceData(t), unsafe.SliceData(w.x[j0*k.nr:]), &tile[0], k.nr, alpha, true)
 		}
 		if x.solve {
-			solveTile(t[k.mr*h:], tile, k.mr, k.nr, x.down())
+			solveTile(t[k.mr*h:], tile, k.mr, k.nr, x.uplo())
 		}
 	}
 }
 
-// beside returns which columns of T, of order h, rows i, …, i+mr-1 have beside the
-// triangle on the diagonal.
-func (x *triangular[T]) beside(i, mr, h int) (j0, j1 int) {
-	if x.down() {
+// offDiagonal returns the columns j0, …, j1-1 of a diagonal block of order h in which rows i, …, i+mr-1 have elements
+// outside the mr×mr triangle on the diagonal.
+func (x *triangular[T]) offDiagonal(i, mr, h int) (j0, j1 int) {
+	if x.isLower() {
 		return 0, i
 	}
 	return min(i+mr, h), h
 }
 
-// pack packs the block of T of order h at i0: for each panel of mr rows what is beside
-// the triangle on the diagonal, in the first mr·h elements, and the triangle, mr×mr
-// with zeros around it, the reciprocals of its diagonal in a solve.
+// pack packs the diagonal block of T of order h that starts at row i0. Each panel of mr rows takes mr·(h+mr) elements.
+// The first mr·h hold the elements outside the triangle on the diagonal. The others hold that triangle as an mr×mr
+// matrix with zeros in the opposite triangle; in a solve, its diagonal holds reciprocals.
 func (x *triangular[T]) pack(k kernel[T], dst []T, i0, h int) {
 	for i := 0; i < h; i += k.mr {
 		t := dst[i*(h+k.mr) : (i+k.mr)*(h+k.mr)]
 		rows := min(k.mr, h-i)
-		j0, j1 := x.beside(i, k.mr, h)
-		if j0 < j1 && x.rows() {
-			packAcross(k, t, x.at(i0+i, i0+j0), x.lda, rows, j1-j0, k.mr)
+		j0, j1 := x.offDiagonal(i, k.mr, h)
+		if j0 < j1 && x.isStored() {
+			packAcross(k, t, x.tFrom(i0+i, i0+j0), x.lda, panelShape{rows, j1 - j0, k.mr})
 		} else if j0 < j1 {
-			packAlong(k, t, x.at(i0+i, i0+j0), x.lda, rows, j1-j0, k.mr)
+			packAlong(k, t, x.tFrom(i0+i, i0+j0), x.lda, panelShape{rows, j1 - j0, k.mr})
 		}
 		t = t[k.mr*h:]
 		clear(t)
@@ -201,18 +225,18 @@ func (x *triangular[T]) pack(k kernel[T], dst []T, i0, h int) {
 				case r == c && x.unit:
 					t[r*k.mr+r] = 1
 				case r == c && x.solve:
-					t[r*k.mr+r] = 1 / x.at(i0+i+r, i0+i+r)[0]
-				case r == c, (r > c) == x.down():
-					t[r*k.mr+c] = x.at(i0+i+r, i0+i+c)[0]
+					t[r*k.mr+r] = 1 / x.tFrom(i0+i+r, i0+i+r)[0]
+				case r == c, (r > c) == x.isLower():
+					t[r*k.mr+c] = x.tFrom(i0+i+r, i0+i+c)[0]
 				}
 			}
 		}
 	}
 }
 
-// unpack writes rows i0, …, i0+h-1 of the vectors from v on.
+// unpack copies a packed panel src to rows i0, …, i0+h-1 of the vectors v, …, v+cols-1.
 func (x *triangular[T]) unpack(src []T, i0, h, v, cols, nr int) {
-	if x.left {
+	if x.onLeft {
 		for i := range h {
 			copy(x.b[(i0+i)*x.ldb+v:(i0+i)*x.ldb+v+cols], src[i*nr:])
 		}
@@ -226,44 +250,46 @@ func (x *triangular[T]) unpack(src []T, i0, h, v, cols, nr int) {
 	}
 }
 
-// solveTile computes x ← t⁻¹x for the rows of a tile, mr×nr; t has reciprocals in its
-// diagonal. The triangle is lower if down.
+// solveTile computes x ← t⁻¹x for a tile x of mr×nr. The triangle t is the one that uplo selects, and its diagonal
+// holds reciprocals. For every row r, in the order of substitution,
 //
-//	x_r ← (x_r − Σ_q t_rq·x_q)·t_rr⁻¹,  q from the diagonal's far end
-func solveTile[T real](t, x []T, mr, nr int, down bool) {
+//	x_r ← (x_r − Σ_q t_rq·x_q)·t_rr⁻¹,  q over the rows that are already solved
+func solveTile[T real](t, x []T, mr, nr int, uplo blas.Uplo) {
 	for i := range mr {
 		r, q0, q1 := i, 0, i
-		if !down {
+		if uplo == blas.Upper {
 			r = mr - 1 - i
 			q0, q1 = r+1, mr
 		}
-		to := x[r*nr : r*nr+nr]
+		row := x[r*nr : r*nr+nr]
 		for q := q0; q < q1; q++ {
-			subtract(to, x[q*nr:q*nr+nr], t[r*mr+q])
+			subtract(row, x[q*nr:q*nr+nr], t[r*mr+q])
 		}
-		scale(to, t[r*mr+r])
+		scale(row, t[r*mr+r])
 	}
 }
 
-// multiplyTile computes x ← tx for the rows of a tile, in the other order.
+// multiplyTile computes x ← tx for a tile x of mr×nr. The triangle t is the one that uplo selects. The rows are taken
+// in the reverse order of solveTile, so that every x_q on the right is still the old one:
 //
 //	x_r ← t_rr·x_r + Σ_q t_rq·x_q
-func multiplyTile[T real](t, x []T, mr, nr int, down bool) {
+func multiplyTile[T real](t, x []T, mr, nr int, uplo blas.Uplo) {
 	for i := range mr {
 		r, q0, q1 := i, i+1, mr
-		if down {
+		if uplo == blas.Lower {
 			r = mr - 1 - i
 			q0, q1 = 0, r
 		}
-		to := x[r*nr : r*nr+nr]
-		scale(to, t[r*mr+r])
+		row := x[r*nr : r*nr+nr]
+		scale(row, t[r*mr+r])
 		for q := q0; q < q1; q++ {
-			subtract(to, x[q*nr:q*nr+nr], -t[r*mr+q])
+			subtract(row, x[q*nr:q*nr+nr], -t[r*mr+q])
 		}
 	}
 }
 
-// subtract computes x ← x − v·y, four elements at a time: nr is a multiple of 4.
+// subtract computes x ← x − v·y. It takes four elements at a time, so the length of x must be a multiple of 4, as nr
+// is.
 func subtract[T real](x, y []T, v T) {
 	for len(x) >= 4 && len(y) >= 4 {
 		x[0] -= v * y[0]
@@ -274,6 +300,7 @@ func subtract[T real](x, y []T, v T) {
 	}
 }
 
+// scale computes x ← v·x.
 func scale[T real](x []T, v T) {
 	for i := range x {
 		x[i] *= v

@@ -70,7 +70,7 @@ func (s shape) element(i, j int, at func(t blas.Transpose, i, j int) float64) fl
 
 // testTriangular computes with one triangular matrix and checks the bounds of the
 // package comment: of a solve for op(A)·X − α·B, of a product for X − α·op(A)·B.
-func testTriangular[T real](t *testing.T, solve bool, g *rand.Rand, s shape, q, vectors int, alpha T) {
+func testTriangular[T real](t *testing.T, operation Operation, g *rand.Rand, s shape, q, vectors int, alpha T) {
 	t.Helper()
 	m, n := q, vectors
 	if s.s == blas.Right {
@@ -79,7 +79,7 @@ func testTriangular[T real](t *testing.T, solve bool, g *rand.Rand, s shape, q, 
 	a, b := drawTriangle[T](g, s, q), newOperand[T](g, blas.NoTrans, m, n)
 	before := slices.Clone(b.whole)
 	old := slices.Clone(b.data)
-	Triangular(solve, s.s, s.ul, s.t, s.d, m, n, alpha, a.data, a.ld, b.data, b.ld)
+	Triangular(operation, s.s, s.ul, s.t, s.d, m, n, alpha, a.data, a.ld, b.data, b.ld)
 	x := func(z []T, i, v int) float64 { // element i of vector v
 		if s.s == blas.Right {
 			i, v = v, i
@@ -95,7 +95,7 @@ func testTriangular[T real](t *testing.T, solve bool, g *rand.Rand, s shape, q, 
 		}
 		for v := range vectors {
 			from, to := old, b.data
-			if solve {
+			if operation == Solve {
 				from, to = b.data, old
 			}
 			sum, size := 0.0, 0.0
@@ -107,13 +107,13 @@ func testTriangular[T real](t *testing.T, solve bool, g *rand.Rand, s shape, q, 
 			}
 			got, want := x(to, i, v), float64(alpha)*sum
 			size *= math.Abs(float64(alpha))
-			if solve {
+			if operation == Solve {
 				got, want = float64(alpha)*x(to, i, v), sum
 				size /= math.Abs(float64(alpha))
 			}
 			if d := math.Abs(got - want); !(d <= 2*float64(q+5)*unit[T]()*size) {
-				t.Fatalf("%v order %d, %d vectors, α=%v, solve %v: row %d of vector %d is wrong by %.3g, allowed %.3g",
-					s, q, vectors, alpha, solve, i, v, d, 2*float64(q+5)*unit[T]()*size)
+				t.Fatalf("%v order %d, %d vectors, α=%v, operation %v: row %d of vector %d is wrong by %.3g, allowed %.3g",
+					s, q, vectors, alpha, operation, i, v, d, 2*float64(q+5)*unit[T]()*size)
 			}
 		}
 	}
@@ -142,8 +142,8 @@ func testTriangulars[T real](t *testing.T) {
 					continue
 				}
 				alpha := []T{1, -1, 0.75}[g.IntN(3)]
-				testTriangular(t, true, g, s, q, vectors, alpha)
-				testTriangular(t, false, g, s, q, vectors, alpha)
+				testTriangular(t, Solve, g, s, q, vectors, alpha)
+				testTriangular(t, Multiply, g, s, q, vectors, alpha)
 			}
 		}
 	}
@@ -170,7 +170,7 @@ func testTriangularSpecial[T real](t *testing.T) {
 			return i*n + v
 		}
 		down := (s.ul == blas.Lower) == ((s.s == blas.Left) == (s.t == blas.NoTrans))
-		for _, solve := range []bool{true, false} {
+		for _, operation := range []Operation{Solve, Multiply} {
 			clean := values[T](g, m*n)
 			dirty := slices.Clone(clean)
 			for v, bad := range []float64{3: math.NaN(), 5: math.Inf(1), 9: math.Inf(-1)} {
@@ -178,8 +178,8 @@ func testTriangularSpecial[T real](t *testing.T) {
 					dirty[at(20, v)] = T(bad)
 				}
 			}
-			Triangular(solve, s.s, s.ul, s.t, s.d, m, n, 1, a.data, a.ld, clean, n)
-			Triangular(solve, s.s, s.ul, s.t, s.d, m, n, 1, a.data, a.ld, dirty, n)
+			Triangular(operation, s.s, s.ul, s.t, s.d, m, n, 1, a.data, a.ld, clean, n)
+			Triangular(operation, s.s, s.ul, s.t, s.d, m, n, 1, a.data, a.ld, dirty, n)
 			for i := range q {
 				for v := range vectors {
 					c, d := clean[at(i, v)], dirty[at(i, v)]

@@ -22,7 +22,7 @@ func TestOwn(t *testing.T) {
 	t.Run("float64", func(t *testing.T) { testOwn(t, 0x1p-53, of64(float64s{}), of64(gonum.Implementation{})) })
 }
 
-func testOwn[T real](t *testing.T, u float64, own, ref overridden[T]) {
+func testOwn[T real](t *testing.T, u float64, own, ref level3Routines[T]) {
 	t.Run("misuse", func(t *testing.T) { testMisuse(t, own, ref) })
 	t.Run("values", func(t *testing.T) {
 		syrk := own.syrk
@@ -47,7 +47,7 @@ func TestOwnThreads(t *testing.T) {
 	testOwnThreads(t, 0x1p-53, of64(float64s{}), of64(gonum.Implementation{}))
 }
 
-func testOwnThreads[T real](t *testing.T, u float64, own, ref overridden[T]) {
+func testOwnThreads[T real](t *testing.T, u float64, own, ref level3Routines[T]) {
 	g := draw[T]{rand.New(rand.NewPCG(31, 32))}
 	for _, s := range [][3]int{{200, 90, 100}, {1, 3000, 400}, {3000, 1, 400}, {7, 400, 500}, {520, 1030, 30},
 		{130, 130, 130}} {
@@ -84,9 +84,9 @@ func testOwnThreads[T real](t *testing.T, u float64, own, ref overridden[T]) {
 				a, lda := g.triangle(ul, d, order(side, m, n))
 				b, ldb := g.matrix(m, n)
 				name := fmt.Sprintf("%c%c%c%c %v", side, ul, tA, d, s)
-				for _, f := range []func(of overridden[T], b []T){
-					func(of overridden[T], b []T) { of.trsm(side, ul, tA, d, m, n, 1.5, a, lda, b, ldb) },
-					func(of overridden[T], b []T) { of.trmm(side, ul, tA, d, m, n, 1.5, a, lda, b, ldb) },
+				for _, f := range []func(of level3Routines[T], b []T){
+					func(of level3Routines[T], b []T) { of.trsm(side, ul, tA, d, m, n, 1.5, a, lda, b, ldb) },
+					func(of level3Routines[T], b []T) { of.trmm(side, ul, tA, d, m, n, 1.5, a, lda, b, ldb) },
 				} {
 					got, want := sameBits(t, name, b, func(b []T) { f(own, b) }), clone(b)
 					f(ref, want)
@@ -138,10 +138,10 @@ func testPieces[T real](t *testing.T) {
 	for _, threads := range []int{2, 3, 7, 16, 64} {
 		for _, s := range [][2]int{{1, 1}, {1, 5000}, {5000, 1}, {512, 512}, {256, 2000}, {2000, 256}, {20000, 20000},
 			{7, 33}} {
-			rows, cols := pieces[T](s[0], s[1], threads)
+			rows, cols := pieceSize[T](s[0], s[1], threads)
 			count := (s[0] + rows - 1) / rows * ((s[1] + cols - 1) / cols)
 			tiles := (s[0] + mr - 1) / mr * ((s[1] + nr - 1) / nr)
-			if rows%mr != 0 || cols%nr != 0 || rows > ownRows+mr || cols > ownCols+nr || 2*count < min(threads, tiles) {
+			if rows%mr != 0 || cols%nr != 0 || rows > maxPieceRows+mr || cols > maxPieceCols+nr || 2*count < min(threads, tiles) {
 				t.Errorf("%v on %d threads: %d pieces of %d×%d", s, threads, count, rows, cols)
 			}
 		}
@@ -162,7 +162,7 @@ func TestOwnNoAllocation(t *testing.T) {
 	testOwnNoAllocation(t, of64(float64s{}))
 }
 
-func testOwnNoAllocation[T real](t *testing.T, own overridden[T]) {
+func testOwnNoAllocation[T real](t *testing.T, own level3Routines[T]) {
 	const n = 150
 	a, b, c := make([]T, n*n), make([]T, n*n), make([]T, n*n)
 	if avg := testing.AllocsPerRun(50, func() {

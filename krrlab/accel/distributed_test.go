@@ -11,9 +11,9 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestDealt: the factor and its inverse on ranks, some of them without a block column, have the bits of one
+// TestDistributedMatrix: the factor and its inverse on ranks, some of them without a block column, have the bits of one
 // process, whose L⁻¹L is I; a pivot that is not positive is named by all; an error of one ends all.
-func TestDealt(t *testing.T) {
+func TestDistributedMatrix(t *testing.T) {
 	n := 2*accel.TileOrder + 37
 	entry := func(i, j int) float64 {
 		v := math.Exp(-float64((i-j)*(i-j)) / 50)
@@ -22,7 +22,7 @@ func TestDealt(t *testing.T) {
 		}
 		return v
 	}
-	fill := func(d *accel.Dealt) {
+	fill := func(d *accel.DistributedMatrix) {
 		for b, col := range d.Columns {
 			width := min(accel.TileOrder, n-b*accel.TileOrder)
 			for k := range col {
@@ -36,14 +36,14 @@ func TestDealt(t *testing.T) {
 			whole[i*n+j] = entry(i, j)
 		}
 	}
-	one := accel.Whole(n, whole, n)
+	one := accel.WrapMatrix(n, whole, n)
 	one.Diagonal(func(v *float64) { *v += 0.25 })
 	if at, _, err := one.Potrf(); at != n || err != nil {
 		t.Fatal(at, err)
 	}
 	l := append([]float64(nil), whole...)
 	want := make([][]float64, n)
-	alone := accel.NewDealt(n, 0, 1, nil)
+	alone := accel.NewDistributedMatrix(n, 0, 1, nil)
 	fill(alone)
 	alone.Diagonal(func(v *float64) { *v += 0.25 })
 	if at, _, err := alone.Potrf(); at != n || err != nil {
@@ -70,7 +70,7 @@ func TestDealt(t *testing.T) {
 		for _, g := range comm.Local(c.p, comm.Options{}) {
 			all.Go(func() {
 				calls := 0
-				d := accel.NewDealt(n, g.Rank(), c.p, func(x []float64, root int) error {
+				d := accel.NewDistributedMatrix(n, g.Rank(), c.p, func(x []float64, root int) error {
 					if calls++; calls == c.fail {
 						return failed
 					}
