@@ -191,7 +191,7 @@ func (i *Info) Find(dirs []string) (paths map[Role]string, missing []File) {
 }
 
 // Verify reads the named file to its end and returns an error if the checksum of its unpacked content is not f.SHA256.
-// known is false if f has no checksum.
+// hasChecksum is false if f has no checksum.
 func (f *File) Verify(name string) (hasChecksum bool, err error) {
 	if f.SHA256 == "" {
 		return false, nil

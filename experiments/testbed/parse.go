@@ -15,7 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/base/schema"
 )
 
-// parseLine reads a line of JSON and checks its numbers. The error is io.ErrUnexpectedEOF if the line is incomplete.
+// parseLine reads a line of JSON and checks its numbers. The error wraps io.ErrUnexpectedEOF if the line is incomplete.
 func parseLine(text []byte) (*Line, error) {
 	const want = "want JSON lines, one object a line"
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {

@@ -8,10 +8,10 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// sharedOrder is the largest number of features for which the ranks of FormLInv replicate the factor. Above it, the
+// maxReplicatedOrder is the largest number of features for which the ranks of FormLInv replicate the factor. Above it, the
 // ranks share one factor. Up to it, the 16s² bytes during construction, at most 64 MiB, and the time to compute the
 // factor matter less than the two additional collectives that each solve with a shared factor needs.
-var sharedOrder = 2048
+var maxReplicatedOrder = 2048
 
 // Sharers returns the number of ranks that share one factor, if New is called for n points, s features and t columns.
 // All ranks share the factor of FormLInv with more than 2,048 features. Otherwise every rank has the whole factor, and
@@ -20,7 +20,7 @@ func Sharers(form Form, n, s, t, ranks int) int {
 	if form == AutoForm {
 		form = cheaperForm(n, s, t)
 	}
-	if form == FormLInv && s > sharedOrder {
+	if form == FormLInv && s > maxReplicatedOrder {
 		return ranks
 	}
 	return 1

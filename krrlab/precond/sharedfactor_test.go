@@ -18,8 +18,8 @@ import (
 // BLAS, by float32 products and where they are refused; for few columns and many, and orders that tiles and blocks
 // divide and do not.
 func TestDealt(t *testing.T) {
-	defer func(above int) { sharedOrder = above }(sharedOrder)
-	sharedOrder = 0
+	defer func(above int) { maxReplicatedOrder = above }(maxReplicatedOrder)
+	maxReplicatedOrder = 0
 	run := func(t *testing.T) {
 		for _, c := range []struct {
 			n, s, t int
@@ -71,8 +71,8 @@ func TestDealt(t *testing.T) {
 // TestDealtNotDefinite: all ranks refuse a ZᵀZ that float64 cannot see as definite, and name the pivot that one process
 // names.
 func TestDealtNotDefinite(t *testing.T) {
-	defer func(above int) { sharedOrder = above }(sharedOrder)
-	sharedOrder = 0
+	defer func(above int) { maxReplicatedOrder = above }(maxReplicatedOrder)
+	maxReplicatedOrder = 0
 	z := randomFeatures(900, 800)
 	for i := range z.N {
 		z.Row(i)[450] = z.Row(i)[20]

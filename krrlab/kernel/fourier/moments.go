@@ -19,7 +19,7 @@ const blockRows = 2048
 type block struct {
 	rows    int
 	factors []blas64.General // one for each axis, rows×width(q_a)
-	pairs   blas64.General   // the products of the begin two of three axes
+	pairs   blas64.General   // the products of the factors of the first two of three axes
 }
 
 // newBlock returns room for the factors of blockRows points up to the frequencies q.
@@ -56,7 +56,7 @@ func (s *Series) fill(ctx context.Context, b *block, x points.Points, begin, end
 	})
 }
 
-// multiplyPairs sets row i of pairs to the products of its factors of the begin two axes.
+// multiplyPairs sets row i of pairs to the products of its factors of the first two axes.
 func (b *block) multiplyPairs(i int) {
 	f0, f1 := b.factors[0], b.factors[1]
 	dst, second := b.pairs.Data[i*b.pairs.Stride:], f1.Data[i*f1.Stride:(i+1)*f1.Stride]
@@ -68,7 +68,7 @@ func (b *block) multiplyPairs(i int) {
 }
 
 // split returns the factors as a matrix product takes them: the leading one, whose columns are the leading indices of a
-// tensor, and the trailing one, whose columns are the end index. In one dimension the trailing one is a column of ones.
+// tensor, and the trailing one, whose columns are the last index. In one dimension the trailing one is a column of ones.
 func (b *block) split() (leading, trailing blas64.General) {
 	switch len(b.factors) {
 	case 1:

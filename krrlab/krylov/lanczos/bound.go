@@ -16,7 +16,7 @@ const methodName = "random-start Lanczos"
 // uniform on the unit sphere of R^n exceeds it with probability 1−δ. It panics unless n ≥ 1 and 0 < δ < 1.
 func startMass(n int, delta float64) float64 {
 	if n < 1 || !(delta > 0 && delta < 1) {
-		panic(fmt.Sprintf("lanczos: mass(%d, %g): want n ≥ 1 and 0 < δ < 1", n, delta))
+		panic(fmt.Sprintf("lanczos: startMass(%d, %g): want n ≥ 1 and 0 < δ < 1", n, delta))
 	}
 	if n == 1 {
 		return 1

@@ -199,7 +199,7 @@ func (m *merged) exactScore(x *mat.Dense, f *Factor, lambda, eps float64, o *Pro
 		return s, err
 	}
 	var ee, maxError, maxCondition float64
-	norms := make([]float64, u) // norms of the rows of Ẽ, or of their blocks times √κ(B)
+	norms := make([]float64, u) // row g: largest absolute entry of Ẽ; of a block of rows √κ(B) times its Frobenius norm
 	for q, block := range m.blocks {
 		var square float64
 		for _, g := range block {

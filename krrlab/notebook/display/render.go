@@ -135,7 +135,7 @@ func withText(d Data) Data {
 	return d
 }
 
-// addGeneral adds the representations of the method Render or of an image.Image.
+// addGeneral adds what the Render method of the value returns, and the PNG of an image.Image.
 func addGeneral(v any, d *Data) error {
 	if r, ok := v.(interface{ Render() Data }); ok {
 		x := r.Render()

@@ -121,7 +121,7 @@ type execution struct {
 	show       func([]any)    // called with the values of the last expression
 }
 
-// currentExecution returns the unit being executed. It panics with Halted if the caller is an abandoned goroutine: one
+// currentExecution returns the execution in progress. It panics with Halted if the caller is an abandoned goroutine: one
 // that continues to run an earlier cell, while another goroutine runs the current one.
 func (e *Engine) currentExecution() *execution {
 	exec := e.current.Load()

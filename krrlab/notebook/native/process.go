@@ -123,7 +123,7 @@ func (p *process) fail(text string) {
 	}
 }
 
-// acquireLane returns a lane with at least size bytes of memory.
+// acquireLane returns a lane with at least minSize bytes of memory.
 func (p *process) acquireLane(minSize int) (*lane, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -134,7 +134,8 @@ func (m *FourierMap) addSparse64(p []float64, x *points.CSR, i int, subset []int
 }
 
 // phases32 sets z[i*ld+j] to the phase of point i of a panel and feature j. If ‖w_j‖·max_i‖x_i‖ > phaseLimit, the phase
-// is computed in float64 and reduced to [−π, π]; otherwise it is computed in float32 and not reduced.
+// is computed in float64 and reduced to [−π, π]; otherwise it is computed in float32 and not reduced. If more than a
+// quarter of the features exceed the limit, all phases are computed in float64 and reduced.
 func (m *FourierMap) phases32(z []float32, ld int, x points.Points, w *Workspace) {
 	n, _ := x.Dims()
 	xmax := maxNorm(x, w)

@@ -48,11 +48,11 @@ func (o Options) machines(ctx context.Context) (m Machines, err error) {
 		return m, nil
 	}
 	r, err := cost.ReadRates(ctx)
-	coreRatio := float64(m.Cores) / float64(accel.Threads())
-	m.Machine, m.Read = r.Machine, cmp.Or(m.Read, min(coreRatio*r.Read, max(r.Read, maxReadRate)))
-	m.Gemm32, m.Gemm64, m.Exp = cmp.Or(m.Gemm32, coreRatio*r.Gemm32), cmp.Or(m.Gemm64, coreRatio*r.Gemm64),
-		cmp.Or(m.Exp, coreRatio*r.Exp)
-	m.Touch = coreRatio * r.Touch
+	speedup := float64(m.Cores) / float64(accel.Threads())
+	m.Machine, m.Read = r.Machine, cmp.Or(m.Read, min(speedup*r.Read, max(r.Read, maxReadRate)))
+	m.Gemm32, m.Gemm64, m.Exp = cmp.Or(m.Gemm32, speedup*r.Gemm32), cmp.Or(m.Gemm64, speedup*r.Gemm64),
+		cmp.Or(m.Exp, speedup*r.Exp)
+	m.Touch = speedup * r.Touch
 	return m, err
 }
 
@@ -109,9 +109,9 @@ func (o Options) checkCountable(h stage.Header, way cost.Candidate) error {
 
 // setEntrySeconds sets the seconds per entry of K on the machines from those measured on this one.
 func (m *Machines) setEntrySeconds(e cost.Entries) {
-	coreRatio := float64(accel.Threads()) / float64(m.Cores)
-	m.ExactEntrySeconds, m.EntrySeconds, m.TimingSpread = coreRatio*e.ExactEntrySeconds, cmp.Or(m.EntrySeconds,
-		coreRatio*e.EntrySeconds), e.TimingSpread
+	slowdown := float64(accel.Threads()) / float64(m.Cores)
+	m.ExactEntrySeconds, m.EntrySeconds, m.TimingSpread = slowdown*e.ExactEntrySeconds, cmp.Or(m.EntrySeconds,
+		slowdown*e.EntrySeconds), e.TimingSpread
 }
 
 // bestScaling predicts every iterative candidate of a plan on the machines and returns the best one. It returns an

@@ -45,8 +45,8 @@ type Options struct {
 	Constants Test   `flag:"constants" help:"θ,α,γ of theorem7, instead of a preset: P takes eigenvalues of ZZᵀ above θλ, ‖(I−P)K(I−P)‖ ≤ αλ, ratios within 1±γ"`
 	First     int    `flag:"first" check:">=1" help:"first s (default: 128, or n/8 if that is less)"`
 	Max       int    `flag:"max" check:">=1" help:"largest s, below n (default: n−1)"`
-	// Eigen is the largest s at which the conditions are measured even if they can no longer both hold, because κ is
-	// above Test.Bound.
+	// Eigen is the largest s at which the conditions are measured even if the spectrum of M⁻¹A, which certainly leaves
+	// the range that they imply, has already refuted them.
 	Eigen int `flag:"conditions-up-to" default:"2048" check:">=-1" zero:"-1" help:"largest s at which theorem7 measures conditions that κ refutes already (9s³ flops); -1 for never"`
 	// Confidence is the probability that no rung is accepted wrongly. All possible rungs up to Max have equal shares of
 	// 1−Confidence.
