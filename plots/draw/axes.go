@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	stdfont "golang.org/x/image/font"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 
@@ -12,24 +13,24 @@ import (
 	"github.com/krrlab/lab/plots/internal/text"
 )
 
-// fit makes the scale of an axis for data within limits with some n labels, or at a map's cells,
-// with fewer while they are crowded.
-func fit(a *plots.Axis, l limits, cells []float64, n int, crowded func(*scale) bool) *scale {
+// fitScale returns the scale of an axis for data within the limits l. The axis gets about n labels, or labels at the
+// values of a map's cells, and fewer as long as isCrowded reports that they touch.
+func fitScale(a *plots.Axis, l limits, cells []float64, n int, isCrowded func(*scale) bool) *scale {
 	if cells != nil {
-		a = tight(a, l)
+		a = withFixedEnds(a, l)
 	}
 	for every := 1; ; every++ {
-		at := a.Ticks
-		if at == nil && every <= 2 && len(cells) <= 9*every {
-			at = cells
+		values := a.Ticks
+		if values == nil && every <= 2 && len(cells) <= 9*every {
+			values = cells
 		}
 		s := newScale(a, l)
-		s.label(max(n+1-every, 1), at, every)
-		if !crowded(s) {
+		s.setTicks(max(n+1-every, 1), values, every)
+		if !isCrowded(s) {
 			return s
 		}
 		if every > n+len(a.Ticks) {
-			s.dropLabels(func() bool { return crowded(s) })
+			s.dropLabels(func() bool { return isCrowded(s) })
 			return s
 		}
 	}
@@ -43,41 +44,42 @@ func (d *drawing) titleSize() vg.Length {
 	return titleSize
 }
 
-// drawTitle writes the title above the plot, smaller if it is too long.
+// drawTitle writes the title above the plot, in a smaller size if it is too long.
 func (d *drawing) drawTitle() {
 	if d.f.Title == "" {
 		return
 	}
-	size, left := d.titleSize(), d.box.Min.X
-	w := textWidth(d.f.Title, size, true)
-	if d.outdented || w > d.w-margin-left {
-		left = margin
+	size, x := d.titleSize(), d.box.Min.X
+	w := boldWidth(d.f.Title, size)
+	if d.titleAtEdge || w > d.w-margin-x {
+		x = margin
 	}
 	y := d.h - margin - size*0.8
 	if w > d.w-2*margin {
 		size *= (d.w - 2*margin) / w
 	}
-	if d.inGrid { // a panel's title stays with its plot
+	if d.inGrid { // the title of a panel stands directly above its plot
 		y = d.box.Max.Y + d.tagRoom() + panelTitleSize*0.6
 	}
-	d.pen.text(d.f.Title, point(left, y), size, ink, 0, true, false)
+	d.pen.text(d.f.Title, point(x, y), textStyle{size: size, weight: stdfont.WeightBold, color: textColor})
 }
 
-// drawGrid draws the lines of the grid, the minor ones first, and none at the border.
+// drawGrid draws the lines of the grid at the ticks of both axes, the minor ones first. A line that coincides with an
+// axis is omitted, and so is the grid of a map.
 func (d *drawing) drawGrid() {
 	if d.f.Map != nil {
 		return
 	}
 	for _, minor := range []bool{true, false} {
-		sty := lineStyle(grid, 0.6)
+		style := lineStyle(gridColor, 0.6)
 		if minor {
-			sty.Color = faint
+			style.Color = minorGridColor
 		}
 		for _, s := range []*scale{d.x, d.y} {
 			for _, t := range s.ticks {
-				r, ok := d.rule(t.Value, s == d.x, "")
-				if ok && t.IsMinor() == minor && distance(r.a, d.box.Min) > 0.3 {
-					d.stroke(sty, r)
+				line, ok := d.lineAt(t.Value, orientation(s == d.x), "")
+				if ok && t.IsMinor() == minor && distance(line.a, d.box.Min) > 0.3 {
+					d.strokeLines(style, line)
 				}
 			}
 		}
@@ -86,90 +88,95 @@ func (d *drawing) drawGrid() {
 
 // drawAxes draws both axes, their ticks and their labels.
 func (d *drawing) drawAxes() {
-	left, low := d.box.Min.X, d.box.Min.Y
-	d.area().StrokeLines(axisStyle, []vg.Point{{X: left, Y: d.box.Max.Y}, d.box.Min, {X: d.box.Max.X, Y: low}})
-	d.drawTicks(d.x, func(v float64) vg.Point { return point(d.px(v), low) }, point(0, -tickLength),
+	x0, y0 := d.box.Min.X, d.box.Min.Y
+	d.area().StrokeLines(axisStyle, []vg.Point{{X: x0, Y: d.box.Max.Y}, d.box.Min, {X: d.box.Max.X, Y: y0}})
+	d.drawTicks(d.x, func(v float64) vg.Point { return point(d.px(v), y0) }, point(0, -tickLength),
 		point(0, -tickLength-tickSize), 0.5)
-	d.drawTicks(d.y, func(v float64) vg.Point { return point(left, d.py(v)) }, point(-tickLength, 0),
+	d.drawTicks(d.y, func(v float64) vg.Point { return point(x0, d.py(v)) }, point(-tickLength, 0),
 		point(-tickLength-3, -tickSize*0.35), 1)
 }
 
-// drawTicks draws a line out of the axis at the place of each labeled tick, and the label at a distance, aligned there.
-func (d *drawing) drawTicks(s *scale, place func(v float64) vg.Point, out, text vg.Point, align float64) {
+// drawTicks draws the labeled ticks of a scale. position returns the point on the axis for a value. A tick extends
+// from there by the vector tick. Its label is drawn at the offset label from there, aligned by the fraction align of
+// its width.
+func (d *drawing) drawTicks(s *scale, position func(v float64) vg.Point, tick, label vg.Point, align float64) {
 	for _, t := range s.ticks {
-		if at := s.norm(t.Value); t.IsMinor() || at < -1e-9 || at > 1+1e-9 {
+		if fraction := s.norm(t.Value); t.IsMinor() || fraction < -1e-9 || fraction > 1+1e-9 {
 			continue
 		}
-		at := place(t.Value)
-		d.area().StrokeLines(axisStyle, []vg.Point{at, at.Add(out)})
+		pt := position(t.Value)
+		d.area().StrokeLines(axisStyle, []vg.Point{pt, pt.Add(tick)})
 		if s != d.x || !d.hideX {
-			d.pen.text(t.Label, at.Add(text), tickSize, ink, align, false, false)
+			d.pen.text(t.Label, pt.Add(label), textStyle{size: tickSize, color: textColor, align: align})
 		}
 	}
 }
 
+// drawAxisLabels writes the labels of both axes.
 func (d *drawing) drawAxisLabels() {
 	b := d.box
 	mid := point((b.Min.X+b.Max.X)/2, (b.Min.Y+b.Max.Y)/2)
 	if !d.hideX {
 		d.drawAxisLabel(d.f.X.Label, point(mid.X, b.Min.Y-tickLength-tickSize*1.25-labelSize*1.2),
-			b.Size().X, false)
+			b.Size().X, horizontal)
 	}
-	x := b.Min.X - tickLength - 3 - maxWidth(d.y.ticks) - labelSize*0.8
-	d.drawAxisLabel(d.f.Y.Label, point(x, mid.Y), b.Size().Y, true)
+	x := b.Min.X - tickLength - 3 - maxTickWidth(d.y.ticks) - labelSize*0.8
+	d.drawAxisLabel(d.f.Y.Label, point(x, mid.Y), b.Size().Y, vertical)
 }
 
-// drawAxisLabel writes the label of an axis of a length, centered at a point, smaller where it is longer than the axis.
-func (d *drawing) drawAxisLabel(label string, at vg.Point, length vg.Length, upright bool) {
-	size := labelSize * min(1, length/textWidth(label, labelSize, false))
-	d.pen.text(label, at, size, ink, 0.5, false, upright)
+// drawAxisLabel writes the label of an axis of the given length, centered at center. A label that is longer than the
+// axis is written in a smaller size.
+func (d *drawing) drawAxisLabel(label string, center vg.Point, length vg.Length, o orientation) {
+	size := labelSize * min(1, length/textWidth(label, labelSize))
+	d.pen.text(label, center, textStyle{size: size, color: textColor, align: 0.5, orientation: o})
 }
 
-// count returns how many ticks, each of the given room, an axis has place for.
-func count(length, room vg.Length) int { return min(max(int(length/room), 2), 7) }
+// tickCount returns the number of ticks, from 2 to 7, for an axis of the given length if each needs the given spacing.
+func tickCount(length, spacing vg.Length) int { return min(max(int(length/spacing), 2), 7) }
 
-func maxWidth(ts []plot.Tick) (w vg.Length) {
+// maxTickWidth returns the width of the widest label.
+func maxTickWidth(ts []plot.Tick) (w vg.Length) {
 	for _, t := range ts {
-		w = max(w, textWidth(t.Label, tickSize, false))
+		w = max(w, textWidth(t.Label, tickSize))
 	}
 	return w
 }
 
-// crowded reports whether labels of the scale touch on an axis of a length: side by side,
-// or one above the other if upright.
-func (s *scale) crowded(length vg.Length, upright bool) bool {
-	end := vg.Length(math.Inf(-1))
+// isCrowded reports whether labels of the scale touch if the axis has the given length and orientation. Labels of a
+// horizontal axis stand next to each other, and those of a vertical axis above each other.
+func (s *scale) isCrowded(length vg.Length, o orientation) bool {
+	previousEnd := vg.Length(math.Inf(-1))
 	for _, t := range s.ticks {
 		if t.IsMinor() {
 			continue
 		}
-		at, half, gap := length*vg.Length(s.norm(t.Value)), textWidth(t.Label, tickSize, false)/2, vg.Length(5)
-		if upright {
-			half, gap = 0, tickSize*1.2
+		center, halfWidth, gap := length*vg.Length(s.norm(t.Value)), textWidth(t.Label, tickSize)/2, vg.Length(5)
+		if o == vertical {
+			halfWidth, gap = 0, tickSize*1.2
 		}
-		if at-half < end+gap {
+		if center-halfWidth < previousEnd+gap {
 			return true
 		}
-		end = at + half
+		previousEnd = center + halfWidth
 	}
 	return false
 }
 
-// linearTicks labels multiples of 1, 2 or 5 times a power of ten: as many as there are
-// up to n+1.
+// linearTicks returns labeled ticks in [lo, hi] at the multiples of 1, 2 or 5 times a power of ten. It chooses the
+// smallest such unit that gives at most n+1 ticks. If n < 6 and fewer than three ticks result, it tries a larger n.
 func linearTicks(lo, hi float64, n int) (ts []plot.Tick) {
-	least := int(math.Floor(math.Log10((hi-lo)/float64(max(n, 2))))) - 1
+	minExponent := int(math.Floor(math.Log10((hi-lo)/float64(max(n, 2))))) - 1
 	for k := 0; ; k++ {
-		mult, exp := []float64{1, 2, 5}[k%3], least+k/3
+		mult, exp := []float64{1, 2, 5}[k%3], minExponent+k/3
 		unit := mult * math.Pow(10, float64(exp))
-		first, last := math.Ceil(lo/unit-1e-9), math.Floor(hi/unit+1e-9)
+		minMultiple, maxMultiple := math.Ceil(lo/unit-1e-9), math.Floor(hi/unit+1e-9)
 		switch {
-		case last-first > float64(n):
+		case maxMultiple-minMultiple > float64(n):
 			continue
-		case last-first < 2 && n < 6: // two ticks do not tell an axis
+		case maxMultiple-minMultiple < 2 && n < 6: // two ticks are not enough to read values from an axis
 			return linearTicks(lo, hi, n+1)
 		}
-		for j := first; j <= last; j++ {
+		for j := minMultiple; j <= maxMultiple; j++ {
 			label := tickLabel(j*mult, exp, math.Max(math.Abs(lo), math.Abs(hi)))
 			ts = append(ts, plot.Tick{Value: j * unit, Label: label})
 		}
@@ -177,9 +184,9 @@ func linearTicks(lo, hi float64, n int) (ts []plot.Tick) {
 	}
 }
 
-// tickLabel writes j·10^exp, of a whole j so that no label shows a rounding error: plainly
-// where that is short, and with a power of ten otherwise. top is the largest magnitude on
-// the axis.
+// tickLabel writes j·10^exp. j is a whole number, so that no label shows a rounding error. The number is written
+// without a power of ten if that is short, and otherwise as a multiple of the power of ten of top, which is the
+// largest magnitude on the axis.
 func tickLabel(j float64, exp int, top float64) string {
 	if j == 0 {
 		return "0"
@@ -187,13 +194,14 @@ func tickLabel(j float64, exp int, top float64) string {
 	if top < 1e7 && exp >= -4 {
 		return text.Group(text.Minus(strconv.FormatFloat(j*math.Pow(10, float64(exp)), 'f', max(0, -exp), 64)))
 	}
-	// Write every label over the power of ten of the largest one.
+	// All labels of an axis have the same power of ten, that of the largest magnitude.
 	p := int(math.Floor(math.Log10(top)))
 	return text.Power(strconv.FormatFloat(j*math.Pow(10, float64(exp-p)), 'f', max(0, p-exp), 64), p)
 }
 
-// logTicks labels powers of ten, every k-th one if there are many; if there are few
-// it labels 2 and 5 times them too, or all their multiples. The rest are minor ticks.
+// logTicks returns ticks in [lo, hi] for a logarithmic axis with room for about n labels. It labels the powers of ten,
+// or every k-th one if there are many. If there are few, it also labels 2 and 5 times them, or all their multiples.
+// Multiples without a label are minor ticks.
 func logTicks(lo, hi float64, n int) []plot.Tick {
 	decades := math.Log10(hi) - math.Log10(lo)
 	every := 1
@@ -201,27 +209,30 @@ func logTicks(lo, hi float64, n int) []plot.Tick {
 		every++
 	}
 	multiples := "1"
-	if decades < 1.7 || 3*decades <= float64(n)+1 { // room for 2 and 5 as well
+	if decades < 1.7 || 3*decades <= float64(n)+1 { // there is room for 2 and 5 as well
 		multiples = "125"
 	}
 	if decades < 0.7 {
 		multiples = "123456789"
 	}
-	ts := logTicksAt(lo, hi, multiples, every)
-	for _, more := range []string{"13", "125", "123456789"} { // two ticks do not tell a logarithmic axis
-		if labeled(ts) < 3 && len(more) > len(multiples) {
-			ts = logTicksAt(lo, hi, more, 1)
+	ts := multipleTicks(lo, hi, multiples, every)
+	// At least three labels are needed to recognize a logarithmic axis.
+	for _, candidate := range []string{"13", "125", "123456789"} {
+		if labelCount(ts) < 3 && len(candidate) > len(multiples) {
+			ts = multipleTicks(lo, hi, candidate, 1)
 		}
 	}
-	if labeled(ts) < 3 { // a small part of a decade: linear ticks tell more
+	if labelCount(ts) < 3 { // in a small part of a decade, linear ticks are more useful
 		return linearTicks(lo, hi, n)
 	}
 	return ts
 }
 
-// logTicksAt labels these multiples of every so-manyth power of ten.
-func logTicksAt(lo, hi float64, multiples string, every int) (ts []plot.Tick) {
-	plain := len(multiples) > 1 && lo >= 1e-3 && hi <= 1e6 // labels without powers of ten
+// multipleTicks returns the ticks of a logarithmic axis in [lo, hi] at the multiples 1 to 9 of powers of ten. Ticks at
+// the multiples whose digits are in multiples, of every every-th power of ten, are labeled; the other ticks are minor.
+// If every exceeds 1, there are ticks at the powers of ten only.
+func multipleTicks(lo, hi float64, multiples string, every int) (ts []plot.Tick) {
+	isPlain := len(multiples) > 1 && lo >= 1e-3 && hi <= 1e6 // labels without powers of ten
 	p0, p1 := int(math.Floor(math.Log10(lo)-1e-9)), int(math.Ceil(math.Log10(hi)+1e-9))
 	for p := p0; p <= p1; p++ {
 		for m := 1; m <= 9; m++ {
@@ -232,7 +243,7 @@ func logTicksAt(lo, hi float64, multiples string, every int) (ts []plot.Tick) {
 			t := plot.Tick{Value: v}
 			if strings.Contains(multiples, strconv.Itoa(m)) && p%every == 0 {
 				t.Label = text.Power(strconv.Itoa(m), p)
-				if plain {
+				if isPlain {
 					t.Label = text.Plain(v)
 				}
 			}
@@ -242,7 +253,8 @@ func logTicksAt(lo, hi float64, multiples string, every int) (ts []plot.Tick) {
 	return ts
 }
 
-func labeled(ts []plot.Tick) (n int) {
+// labelCount returns the number of ticks that have a label.
+func labelCount(ts []plot.Tick) (n int) {
 	for _, t := range ts {
 		if t.Label != "" {
 			n++
@@ -251,8 +263,8 @@ func labeled(ts []plot.Tick) (n int) {
 	return n
 }
 
-// isPlain reports whether a tick at v is best labeled without a power of ten.
-func isPlain(v float64) bool {
+// isShortPlain reports whether v is short when written without a power of ten.
+func isShortPlain(v float64) bool {
 	a := math.Abs(v)
 	return v == 0 || a >= 1e-3 && a < 1e3 || a < 1e7 && v == math.Trunc(v)
 }

@@ -2,8 +2,8 @@
 //
 //	import _ "github.com/krrlab/lab/plots/draw"
 //
-// It is a separate package for its dependencies, gonum/plot with its fonts and some fifty packages more, which programs
-// that draw nothing do not need.
+// It is a separate package because it depends on gonum/plot, its fonts and some fifty further packages. Programs that
+// draw nothing do not need them.
 package draw
 
 import (
@@ -14,19 +14,21 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
+// init registers the drawer with package plots.
 func init() { plots.Register(drawer{}) }
 
 // drawer implements plots.Drawer.
 type drawer struct{}
 
+// Draw returns the figure in the format "svg", "png" or "pdf".
 func (drawer) Draw(f *plots.Figure, format string) ([]byte, error) {
 	w, h := sizeOf(f)
-	return render(format, w, h, f.Title, f.Caption, func(p pen, w, h vg.Length) { drawTo(f, p, w, h) })
+	return document{format, w, h, f.Title, f.Caption}.render(func(p pen, w, h vg.Length) { drawTo(f, p, w, h) })
 }
 
 // DrawText draws the line as the title of an empty figure.
 func (drawer) DrawText(line, format string) []byte {
-	b, err := render(format, 6.5, 0.5, "", line, func(p pen, w, h vg.Length) {
+	b, err := document{format, 6.5, 0.5, "", line}.render(func(p pen, w, h vg.Length) {
 		(&drawing{f: &plots.Figure{Title: line}, pen: p, w: w, h: h}).drawTitle()
 	})
 	if err != nil { // writing to memory does not fail
@@ -35,13 +37,15 @@ func (drawer) DrawText(line, format string) []byte {
 	return b
 }
 
+// Interactive returns the figure as an SVG element whose parts are grouped, and the data for its script as JSON.
 func (drawer) Interactive(f *plots.Figure) (svg, data string) {
-	var drawn []*drawing
+	var drawings []*drawing
 	w, h := sizeOf(f)
-	b, err := render("groups", w, h, f.Title, f.Caption, func(p pen, w, h vg.Length) { drawn = drawTo(f, p, w, h) })
+	doc := document{"groups", w, h, f.Title, f.Caption}
+	b, err := doc.render(func(p pen, w, h vg.Length) { drawings = drawTo(f, p, w, h) })
 	if err != nil { // writing to memory does not fail
 		panic(err)
 	}
 	_, svg, _ = strings.Cut(string(b), "<svg ")
-	return `<svg style="max-width:100%;height:auto" ` + svg, dataOf(f, drawn)
+	return `<svg style="max-width:100%;height:auto" ` + svg, figureData(f, drawings)
 }

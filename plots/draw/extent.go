@@ -7,7 +7,7 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// sizeOf returns the width and height in inches.
+// sizeOf returns the figure's width and height in inches, with defaults for those that are zero.
 func sizeOf(f *plots.Figure) (w, h float64) {
 	w, h = f.Width, f.Height
 	w = cmp.Or(w, 6.5)
@@ -20,13 +20,13 @@ func sizeOf(f *plots.Figure) (w, h float64) {
 	return w, h
 }
 
-// limits are the least and the greatest of some values.
+// limits holds the minimum lo and the maximum hi of a set of values.
 type limits struct{ lo, hi float64 }
 
-// none are the limits of no value.
-var none = limits{math.Inf(1), math.Inf(-1)}
+// noLimits holds the limits of the empty set, with lo > hi.
+var noLimits = limits{math.Inf(1), math.Inf(-1)}
 
-// add widens the limits to those of the values that the axis can show.
+// add widens the limits to include those of the values that the axis can show.
 func (l *limits) add(a *plots.Axis, values ...float64) {
 	for _, v := range values {
 		if a.Shows(v) {
@@ -35,10 +35,11 @@ func (l *limits) add(a *plots.Axis, values ...float64) {
 	}
 }
 
-// extent is the limits of what the axes can show.
+// extent holds the limits of the data in x and in y.
 type extent struct{ x, y limits }
 
-// add widens the extent to the samples of a series of the figure.
+// add widens the extent to include the samples of a series of the figure, with their intervals. Samples that an axis
+// cannot show are ignored.
 func (e *extent) add(f *plots.Figure, s *plots.Series) {
 	for j, y := range s.Y {
 		if x := s.Abscissa(j); f.X.Shows(x) && f.Y.Shows(y) {
@@ -50,13 +51,13 @@ func (e *extent) add(f *plots.Figure, s *plots.Series) {
 	}
 }
 
-// extentOf returns the extent of everything in the figure.
+// extentOf returns the extent of the series, reference lines and marks of the figure, or of the cells of its map.
 func extentOf(f *plots.Figure) extent {
-	e := extent{none, none}
+	e := extent{noLimits, noLimits}
 	for i := range f.Series {
 		e.add(f, &f.Series[i])
 	}
-	if m := f.Map; m != nil { // its edges are the axes' ends; lines and marks do not widen it
+	if m := f.Map; m != nil { // the axes end at the edges of the map; reference lines and marks do not widen it
 		e.x.add(&f.X, edges(m.X, &f.X)...)
 		e.y.add(&f.Y, edges(m.Y, &f.Y)...)
 		return e

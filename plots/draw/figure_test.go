@@ -227,17 +227,17 @@ func wellFormed(t *testing.T, text string) {
 func TestLegendClear(t *testing.T) {
 	f := &plots.Figure{Series: []plots.Series{{Name: "rise", Y: []float64{0, 1, 2, 3}}}}
 	d := laidOut(f)
-	d.collect()
+	d.rasterizeData()
 	k, inside := d.placeLegend()
-	if !inside || d.ink(k.box) != 0 || k.box.Max.X > (d.box.Min.X+d.box.Max.X)/2 {
-		t.Errorf("rising line: inside %v at %v covers %g of data", inside, k.box, d.ink(k.box))
+	if !inside || d.darknessIn(k.box) != 0 || k.box.Max.X > (d.box.Min.X+d.box.Max.X)/2 {
+		t.Errorf("rising line: inside %v at %v covers %g of data", inside, k.box, d.darknessIn(k.box))
 	}
 	var y []float64
 	for i := range 60 {
 		y = append(y, float64(i%2))
 	}
 	d = laidOut(&plots.Figure{Series: []plots.Series{{Name: "zigzag", Y: y}}})
-	d.collect()
+	d.rasterizeData()
 	if _, inside := d.placeLegend(); inside {
 		t.Error("a legend inside a plot that is full")
 	}

@@ -136,7 +136,7 @@ func TestGroupAlike(t *testing.T) {
 	for want, ticks := range map[string][]float64{"625 2,500 10,000": {625, 2500, 10000},
 		"625 2500 5000": {625, 2500, 5000}} {
 		a := plots.Axis{Ticks: ticks, Log: true}
-		s := fit(&a, limits{600, 11000}, nil, 5, func(*scale) bool { return false })
+		s := fitScale(&a, limits{600, 11000}, nil, 5, func(*scale) bool { return false })
 		if got := strings.Join(labels(s.ticks), " "); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}

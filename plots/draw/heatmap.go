@@ -15,7 +15,8 @@ import (
 	"github.com/krrlab/lab/plots/internal/text"
 )
 
-// edges returns the borders of cells at the values v of an axis: len(v)+1 values.
+// edges returns the len(v)+1 borders of the cells at the values v of an axis. Inner borders are half-way between
+// values, geometrically on a log axis; the outer cells extend equally far to both sides of their values.
 func edges(v []float64, a *plots.Axis) []float64 {
 	to, from := transform(a)
 	n := len(v)
@@ -35,6 +36,7 @@ func edges(v []float64, a *plots.Axis) []float64 {
 	return e
 }
 
+// valueText returns the text of the value v in a cell of the map. It is empty for NaN.
 func valueText(m *plots.HeatMap, v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -56,10 +58,10 @@ func (d *drawing) drawMap() {
 		return
 	}
 	d.eachCell(d.drawCell)
-	if size := d.cellText(); size > 0 {
+	if size := d.cellTextSize(); size > 0 {
 		d.eachCell(func(c vg.Rectangle, z float64) {
-			at := point((c.Min.X+c.Max.X)/2, (c.Min.Y+c.Max.Y)/2-size*0.35)
-			d.pen.text(valueText(m, z), at, size, d.inkOn(z), 0.5, false, false)
+			pt := point((c.Min.X+c.Max.X)/2, (c.Min.Y+c.Max.Y)/2-size*0.35)
+			d.pen.text(valueText(m, z), pt, textStyle{size: size, color: d.textColorOn(z), align: 0.5})
 		})
 	}
 	d.drawBar()
@@ -76,24 +78,26 @@ func (d *drawing) cell(i, j int) vg.Rectangle {
 	}
 }
 
-// eachCell calls do for the cells that are seen.
-func (d *drawing) eachCell(do func(r vg.Rectangle, z float64)) {
+// eachCell calls visit with the rectangle and the value of each cell that is at least partly inside the plot.
+func (d *drawing) eachCell(visit func(r vg.Rectangle, z float64)) {
 	for i := range d.f.Map.Z {
 		for j, z := range d.f.Map.Z[i] {
-			if r := d.cell(i, j); visible(r) {
-				do(r, z)
+			if r := d.cell(i, j); isVisible(r) {
+				visit(r, z)
 			}
 		}
 	}
 }
 
-func visible(r vg.Rectangle) bool { return r.Max.X > r.Min.X && r.Max.Y > r.Min.Y }
+// isVisible reports whether the area of r is positive.
+func isVisible(r vg.Rectangle) bool { return r.Max.X > r.Min.X && r.Max.Y > r.Min.Y }
 
-// drawCell fills a cell; a value that the colors cannot show is gray and crossed out.
+// drawCell fills a cell with the color of its value z. The cell is gray if the color scale cannot show z, and also
+// crossed out if z is NaN.
 func (d *drawing) drawCell(r vg.Rectangle, z float64) {
-	if s := r.Size(); s.X > 8 && s.Y > 8 { // a thin white line between cells
+	if s := r.Size(); s.X > 8 && s.Y > 8 { // leaves a thin white line between cells
 		r = inset(r, 0.4)
-	} else { // no seams: the next cell covers what is too much
+	} else { // avoids visible seams; the next cell covers the excess
 		r.Max.X, r.Max.Y = min(r.Max.X+0.5, d.box.Max.X), min(r.Max.Y+0.5, d.box.Max.Y)
 	}
 	if d.f.Map.Color.Shows(z) {
@@ -101,15 +105,15 @@ func (d *drawing) drawCell(r vg.Rectangle, z float64) {
 		d.pen.Fill(r.Path())
 		return
 	}
-	d.pen.SetColor(grid)
+	d.pen.SetColor(gridColor)
 	d.pen.Fill(r.Path())
 	if math.IsNaN(z) {
-		d.area().StrokeLines(lineStyle(paper, 1), []vg.Point{r.Min, r.Max})
+		d.area().StrokeLines(lineStyle(backgroundColor, 1), []vg.Point{r.Min, r.Max})
 	}
 }
 
-// cellText returns the size of the values in the cells, 0 if they do not fit.
-func (d *drawing) cellText() vg.Length {
+// cellTextSize returns the largest font size in points at which the values of all cells fit, or 0 if none does.
+func (d *drawing) cellTextSize() vg.Length {
 	m := d.f.Map
 	if m.Bare {
 		return 0
@@ -117,7 +121,7 @@ func (d *drawing) cellText() vg.Length {
 	for _, size := range []vg.Length{9.5, 8.5, 7.5} {
 		fits := true
 		d.eachCell(func(r vg.Rectangle, z float64) {
-			fits = fits && textWidth(valueText(m, z), size, false)+5 <= r.Size().X && size+3 <= r.Size().Y
+			fits = fits && textWidth(valueText(m, z), size)+5 <= r.Size().X && size+3 <= r.Size().Y
 		})
 		if fits {
 			return size
@@ -126,17 +130,17 @@ func (d *drawing) cellText() vg.Length {
 	return 0
 }
 
-// shades are nine colors from light to dark: ColorBrewer's YlGnBu, whose lightness falls all the
-// way, for eyes that do not tell the hues apart.
+// shades holds nine colors from light to dark: ColorBrewer's YlGnBu. Its lightness decreases monotonically, so that
+// values can be compared without color vision.
 var shades = func() []color.Color {
 	p, err := brewer.GetPalette(brewer.TypeSequential, "YlGnBu", 9)
-	if err != nil { // the name is known
+	if err != nil { // brewer has a palette of this name
 		panic(err)
 	}
 	return p.Colors()
 }()
 
-// colorAt returns the color at t in [0, 1].
+// colorAt returns the color at t in [0, 1], linearly interpolated between shades. Other values of t are clipped.
 func colorAt(t float64) color.NRGBA {
 	t = math.Min(math.Max(t, 0), 1) * float64(len(shades)-1)
 	i := min(int(t), len(shades)-2)
@@ -149,23 +153,22 @@ func colorAt(t float64) color.NRGBA {
 // nrgba returns the components of a color, not multiplied by its opacity.
 func nrgba(c color.Color) color.NRGBA { return color.NRGBAModel.Convert(c).(color.NRGBA) }
 
+// shadeOf returns the color of the value z of a cell.
 func (d *drawing) shadeOf(z float64) color.NRGBA { return colorAt(d.color.norm(z)) }
 
-// inkOn returns the color for text on the cell of a value: the one of black and white
-// with more contrast.
-func (d *drawing) inkOn(z float64) color.NRGBA {
+// textColorOn returns the text color on a cell of the value z: dark on light cells and white on dark ones.
+func (d *drawing) textColorOn(z float64) color.NRGBA {
 	if d.f.Map.Color.Shows(z) && d.color.norm(z) > 0.66 {
-		return paper
+		return backgroundColor
 	}
-	return ink
+	return textColor
 }
 
-// cellAt returns the row and column of the cell that holds a point, and whether there
-// is one.
+// cellAt returns the row i and the column j of the cell that contains the point (x, y). ok is false if there is none.
 func cellAt(f *plots.Figure, x, y float64) (i, j int, ok bool) {
 	find := func(e []float64, v float64) int {
-		if last := len(e) - 1; v == e[last] {
-			return last - 1
+		if n := len(e) - 1; v == e[n] {
+			return n - 1
 		}
 		return floats.Within(e, v)
 	}
@@ -174,56 +177,58 @@ func cellAt(f *plots.Figure, x, y float64) (i, j int, ok bool) {
 }
 
 const (
-	barGap   vg.Length = 12 // from the plot to the bar
+	barGap   vg.Length = 12 // distance from the plot to the color bar
 	barWidth vg.Length = 11
 )
 
-// mapRoom makes the scale of the colors and returns the room that the bar needs at the right of the plot.
+// mapRoom sets d.color, the scale of the colors, and returns the width that the color bar and its labels need at the
+// right of the plot. It is 0 without a map.
 func (d *drawing) mapRoom() vg.Length {
 	m := d.f.Map
 	if m == nil {
 		return 0
 	}
-	l, height := none, d.box.Size().Y
+	l, height := noLimits, d.box.Size().Y
 	l.add(&m.Color, slices.Concat(m.Z...)...)
-	d.color = fit(tight(&m.Color, l), l, nil, count(height, 24),
-		func(s *scale) bool { return s.crowded(height, true) })
-	return barGap + barWidth + d.barLabels()
+	d.color = fitScale(withFixedEnds(&m.Color, l), l, nil, tickCount(height, 24),
+		func(s *scale) bool { return s.isCrowded(height, vertical) })
+	return barGap + barWidth + d.barLabelWidth()
 }
 
-// barLabels returns the room for the labels of the bar.
-func (d *drawing) barLabels() vg.Length {
-	w := tickLength + 3 + maxWidth(d.color.ticks) - 4
+// barLabelWidth returns the width that the tick labels and the label of the color bar need.
+func (d *drawing) barLabelWidth() vg.Length {
+	w := tickLength + 3 + maxTickWidth(d.color.ticks) - 4
 	if d.f.Map.Color.Label != "" {
 		w += labelSize * 1.5
 	}
 	return w
 }
 
-// placeBar puts the bar beside the plot.
+// placeBar sets the rectangle of the color bar, to the right of the plot.
 func (d *drawing) placeBar() {
-	left := d.box.Max.X + barGap
-	d.bar = vg.Rectangle{Min: point(left, d.box.Min.Y), Max: point(left+barWidth, d.box.Max.Y)}
+	x := d.box.Max.X + barGap
+	d.bar = vg.Rectangle{Min: point(x, d.box.Min.Y), Max: point(x+barWidth, d.box.Max.Y)}
 }
 
+// drawBar draws the color bar with its ticks and its label.
 func (d *drawing) drawBar() {
 	const strips = 96
 	b, p := d.bar, d.pen
-	for k := range strips { // each covers the rest of the bar, so that no seam shows
+	for k := range strips { // each strip covers the bar up to its top, so that no seams are visible
 		r := b
 		r.Min.Y += b.Size().Y * vg.Length(k) / strips
 		p.SetColor(colorAt((float64(k) + 0.5) / strips))
 		p.Fill(r.Path())
 	}
-	place := func(v float64) vg.Point {
+	position := func(v float64) vg.Point {
 		return point(b.Max.X, b.Min.Y+vg.Length(d.color.norm(v))*b.Size().Y)
 	}
-	d.drawTicks(d.color, place, point(tickLength-1, 0), point(tickLength+2, -tickSize*0.35), 0)
-	x := b.Max.X + tickLength + 2 + maxWidth(d.color.ticks) + labelSize*1.25
-	d.drawAxisLabel(d.f.Map.Color.Label, point(x, (b.Min.Y+b.Max.Y)/2), b.Size().Y, true)
+	d.drawTicks(d.color, position, point(tickLength-1, 0), point(tickLength+2, -tickSize*0.35), 0)
+	x := b.Max.X + tickLength + 2 + maxTickWidth(d.color.ticks) + labelSize*1.25
+	d.drawAxisLabel(d.f.Map.Color.Label, point(x, (b.Min.Y+b.Max.Y)/2), b.Size().Y, vertical)
 }
 
-// tagRoom returns the room above a map for the tags of its vertical lines.
+// tagRoom returns the height that the labels of vertical reference lines need above a map. It is 0 if there are none.
 func (d *drawing) tagRoom() vg.Length {
 	if d.f.Map == nil {
 		return 0
@@ -236,34 +241,35 @@ func (d *drawing) tagRoom() vg.Length {
 	return 0
 }
 
-// tag is a label above the plot of a map, at a place along its border.
+// tag is the label of a reference line above a map. All positions are horizontal.
 type tag struct {
-	text         string
-	place, start vg.Length // of the pointer, and of the label
-	length       vg.Length
+	text   string
+	anchor vg.Length // position of the reference line, where a pointer is drawn
+	start  vg.Length // position of the left end of the label
+	length vg.Length // width of the label with its padding
 }
 
-// drawTags draws a pointer at the upper border of a map for each reference line, and its
-// label above: a line across the cells would strike out their values.
+// drawTags draws a pointer at the upper border of a map for each reference line, and its label above the pointer. A
+// line across the cells would make their values unreadable.
 func (d *drawing) drawTags() {
 	var tags []tag
 	for _, r := range d.refLines() {
-		tags = append(tags, tag{text: r.label, place: r.a.X, length: textWidth(r.label, markSize, false) + 6})
+		tags = append(tags, tag{text: r.label, anchor: r.a.X, length: textWidth(r.label, markSize) + 6})
 	}
-	spread(tags, d.box.Min.X-20, d.w-margin)
+	spreadTags(tags, d.box.Min.X-20, d.w-margin)
 	for _, t := range tags {
-		d.pen.SetColor(ink)
-		d.pen.Fill(shape{3, -math.Pi / 2, 1, 0}.path(point(t.place, d.box.Max.Y+4), 3))
-		d.pen.text(t.text, point(t.start+3, d.box.Max.Y+10), markSize, ink, 0, false, false)
+		d.pen.SetColor(textColor)
+		d.pen.Fill(shape{3, -math.Pi / 2, 1, 0}.path(point(t.anchor, d.box.Max.Y+4), 3))
+		d.pen.text(t.text, point(t.start+3, d.box.Max.Y+10), textStyle{size: markSize, color: textColor})
 	}
 }
 
-// spread sets the starts of labels: centered on their places, moved apart where they
-// would touch, and between lo and hi.
-func spread(ts []tag, lo, hi vg.Length) {
-	slices.SortStableFunc(ts, func(a, b tag) int { return cmp.Compare(a.place, b.place) })
+// spreadTags sorts the tags by their anchors and sets the starts of their labels. A label is centered on its anchor,
+// unless it has to be moved so that labels do not overlap and stay between lo and hi.
+func spreadTags(ts []tag, lo, hi vg.Length) {
+	slices.SortStableFunc(ts, func(a, b tag) int { return cmp.Compare(a.anchor, b.anchor) })
 	for i := range ts {
-		ts[i].start = max(ts[i].place-ts[i].length/2, lo)
+		ts[i].start = max(ts[i].anchor-ts[i].length/2, lo)
 		lo = ts[i].start + ts[i].length
 	}
 	for i := len(ts) - 1; i >= 0; i-- {

@@ -39,7 +39,7 @@ func TestMapCells(t *testing.T) {
 			t.Errorf("cellAt(%g, %g) = %d, %d, %v", c.x, c.y, i, j, ok)
 		}
 	}
-	if d.bar.Min.X < d.box.Max.X || d.bar.Max.X+d.barLabels() > d.w {
+	if d.bar.Min.X < d.box.Max.X || d.bar.Max.X+d.barLabelWidth() > d.w {
 		t.Errorf("bar %v beside the plot %v on %v points", d.bar, d.box, d.w)
 	}
 	if got := labels(d.x.ticks); !reflect.DeepEqual(got, []string{"500", "1000", "2000"}) {
@@ -84,7 +84,7 @@ func TestColors(t *testing.T) {
 	d := &drawing{f: sampleMap(), color: newScale(&plots.Axis{Min: 0, Max: 1}, limits{0, 1})}
 	for k := range 101 {
 		z := 1e-9 + float64(k)/100
-		a, b := luminance(d.shadeOf(z)), luminance(d.inkOn(z))
+		a, b := luminance(d.shadeOf(z)), luminance(d.textColorOn(z))
 		if ratio := (math.Max(a, b) + 0.05) / (math.Min(a, b) + 0.05); ratio < 3.9 {
 			t.Errorf("contrast %g at %g", ratio, z)
 		}

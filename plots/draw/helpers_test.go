@@ -24,7 +24,7 @@ func TestMarkLabel(t *testing.T) {
 	d := laidOut(f)
 	d.placeLabels()
 	ls := d.labels
-	if len(ls) != 1 || ls[0].veil != nil || ls[0].mark == nil {
+	if len(ls) != 1 || ls[0].veiled != nil || ls[0].mark == nil {
 		t.Errorf("%+v", ls)
 	}
 }

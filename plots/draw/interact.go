@@ -14,11 +14,12 @@ import (
 	"github.com/krrlab/lab/plots/internal/text"
 )
 
-// numbers are values as JSON has them: null for NaN, and a number beyond all others for an infinite one.
-type numbers []float64
+// jsonFloats is encoded in JSON as an array. NaN becomes null, and ±Inf becomes ±1e999, which JavaScript reads as
+// infinite.
+type jsonFloats []float64
 
 // MarshalJSON implements json.Marshaler.
-func (v numbers) MarshalJSON() ([]byte, error) {
+func (v jsonFloats) MarshalJSON() ([]byte, error) {
 	b := []byte{'['}
 	for i, x := range v {
 		if i > 0 {
@@ -36,38 +37,39 @@ func (v numbers) MarshalJSON() ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-// object is a part of the data of a figure, as its script takes them.
-type object map[string]any
+// jsonObject is a part of the data that are passed to the script of a figure.
+type jsonObject map[string]any
 
-// data returns the JSON for the script, of a figure that was drawn.
-func dataOf(f *plots.Figure, drawn []*drawing) string {
-	var panels []object
-	for _, d := range drawn {
+// figureData returns the data for the script as JSON. drawings are the drawings of f that drawTo returned.
+func figureData(f *plots.Figure, drawings []*drawing) string {
+	var panels []jsonObject
+	for _, d := range drawings {
 		panels = append(panels, d.data())
 	}
-	out := object{"panels": panels, "shareX": f.ShareX}
+	out := jsonObject{"panels": panels, "shareX": f.ShareX}
 	if c := f.Controls; c != nil {
 		sliders := slices.Clone(c.Sliders)
 		for i := range sliders {
 			sliders[i].Name = text.Flat(sliders[i].Name)
 		}
-		out["controls"] = object{"name": c.Name, "sliders": sliders, "data": c.Data}
+		out["controls"] = jsonObject{"name": c.Name, "sliders": sliders, "data": c.Data}
 	}
-	b, err := json.Marshal(out) // which writes < as \u003c
+	b, err := json.Marshal(out) // writes < as \u003c, so that the data cannot end the script element
 	if err != nil {
 		return `{"panels":null}`
 	}
 	return string(b)
 }
 
-// data returns the data of one plot as it was drawn: the sides of its box (left, bottom, right, top) in points, axes,
-// series, reference lines (h and v), marks, and the cells of a map, which is fixed: it has values on hover only.
-func (d *drawing) data() object {
-	axis := func(s *scale) object {
-		return object{"log": s.of.Log, "min": s.min, "max": s.max, "label": text.Flat(s.of.Label)}
+// data returns the data of one drawn plot: the sides of its box (left, bottom, right, top) in points, its axes,
+// series, reference lines (h and v) and marks, and the cells of its map. A plot with a map is fixed: it shows values
+// on hover, but cannot be zoomed.
+func (d *drawing) data() jsonObject {
+	axis := func(s *scale) jsonObject {
+		return jsonObject{"log": s.axis.Log, "min": s.min, "max": s.max, "label": text.Flat(s.axis.Label)}
 	}
 	f, low, high := d.f, d.box.Min, d.box.Max
-	series, marks := []object{}, [][3]any{}
+	series, marks := []jsonObject{}, [][3]any{}
 	for i := range f.Series {
 		series = append(series, d.seriesData(i))
 	}
@@ -76,22 +78,24 @@ func (d *drawing) data() object {
 			marks = append(marks, [3]any{m.X, m.Y, text.Flat(m.Label)})
 		}
 	}
-	p := object{"box": numbers{low.X.Points(), low.Y.Points(), high.X.Points(), high.Y.Points()},
-		"x": axis(d.x), "y": axis(d.y), "series": series, "h": lines(f.HLines), "v": lines(f.VLines), "marks": marks,
+	p := jsonObject{"box": jsonFloats{low.X.Points(), low.Y.Points(), high.X.Points(), high.Y.Points()},
+		"x": axis(d.x), "y": axis(d.y), "series": series, "h": refLineData(f.HLines), "v": refLineData(f.VLines),
+		"marks": marks,
 		"hideX": d.hideX, "fixed": f.Map != nil}
 	if m := f.Map; m != nil {
-		var rows []numbers
+		var rows []jsonFloats
 		for _, row := range m.Z {
 			rows = append(rows, row)
 		}
-		p["map"] = object{"label": text.Flat(m.Color.Label), "x": numbers(m.X), "y": numbers(m.Y), "z": rows}
+		p["map"] = jsonObject{"label": text.Flat(m.Color.Label), "x": jsonFloats(m.X), "y": jsonFloats(m.Y), "z": rows}
 	}
 	return p
 }
 
-func lines(of []plots.RefLine) [][2]any {
+// refLineData returns the position and the label of each line. A line whose position is not finite is omitted.
+func refLineData(refLines []plots.RefLine) [][2]any {
 	out := [][2]any{}
-	for _, l := range of {
+	for _, l := range refLines {
 		if !math.IsNaN(l.At) && !math.IsInf(l.At, 0) {
 			out = append(out, [2]any{l.At, text.Flat(l.Label)})
 		}
@@ -99,33 +103,34 @@ func lines(of []plots.RefLine) [][2]any {
 	return out
 }
 
-// mostSamples is how many samples of a series the script has; of a longer one those that are not drawn
-// on the place of the one before.
-const mostSamples = 4000
+// maxSamples limits the amount of data passed to the script. A series with more samples is passed without those that
+// are drawn less than 0.25 points from the previous one.
+const maxSamples = 4000
 
 // seriesData returns the data of series i: its name, style, color, dashes, marker and samples.
-func (d *drawing) seriesData(i int) object {
+func (d *drawing) seriesData(i int) jsonObject {
 	s, l := &d.f.Series[i], d.lookOf(i)
 	dashes := ""
 	for _, w := range l.dash {
 		dashes = strings.TrimSpace(fmt.Sprintf("%s %g", dashes, w.Points()))
 	}
-	var last vg.Point
-	x, y, lo, hi := numbers{}, numbers{}, numbers{}, numbers{}
+	var previousPoint vg.Point
+	x, y, lo, hi := jsonFloats{}, jsonFloats{}, jsonFloats{}, jsonFloats{}
 	for j, v := range s.Y {
-		at := point(d.px(s.Abscissa(j)), d.py(v))
-		if len(s.Y) > mostSamples && j > 0 && j < len(s.Y)-1 && d.f.X.Shows(s.Abscissa(j)) && d.f.Y.Shows(v) {
-			if distance(at, last) < 0.25 {
+		pt := point(d.px(s.Abscissa(j)), d.py(v))
+		if len(s.Y) > maxSamples && j > 0 && j < len(s.Y)-1 && d.f.X.Shows(s.Abscissa(j)) && d.f.Y.Shows(v) {
+			if distance(pt, previousPoint) < 0.25 {
 				continue
 			}
-			last = at
+			previousPoint = pt
 		}
 		x, y = append(x, s.Abscissa(j)), append(y, v)
 		if s.Lo != nil {
 			lo, hi = append(lo, s.Lo[j]), append(hi, s.Hi[j])
 		}
 	}
-	out := object{"n": text.Flat(s.Name), "s": []string{"line", "points", "steps"}[s.Style], "d": dashes, "x": x, "y": y,
+	out := jsonObject{"n": text.Flat(s.Name), "s": []string{"line", "points", "steps"}[s.Style], "d": dashes, "x": x,
+		"y": y,
 		"c": fmt.Sprintf("#%02X%02X%02X", l.color.R, l.color.G, l.color.B), "m": markers[l.marker].svg()}
 	if s.Lo != nil {
 		out["lo"], out["hi"] = lo, hi
@@ -133,7 +138,7 @@ func (d *drawing) seriesData(i int) object {
 	return out
 }
 
-// svg returns the marker around the origin as the data of a path.
+// svg returns the outline of the marker, centered at the origin, in the syntax of the d attribute of an SVG path.
 func (m shape) svg() string {
 	if m.corners == 0 {
 		r := float64(m.outer * markRadius)

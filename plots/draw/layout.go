@@ -11,85 +11,89 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// drawing is one figure, or one panel of a grid, on its way to a canvas: the scales,
-// the rectangle of the plot, and what already stands in it.
+// drawing holds the layout of one figure, or of one panel of a grid, while it is drawn on a canvas. All lengths are in
+// points, with the origin at the lower left corner.
 type drawing struct {
 	f      *plots.Figure
 	pen    pen
-	w, h   vg.Length
-	extent extent // what the axes must show
-	x, y   *scale
-	color  *scale       // of the map, if there is one
-	box    vg.Rectangle // the plot inside its axes
-	bar    vg.Rectangle // the bar of the map's colors
+	w, h   vg.Length    // size of the canvas, or of the panel
+	extent extent       // range of the data that the axes must show
+	x, y   *scale       // scales of the axes
+	color  *scale       // scale of the map's colors, or nil without a map
+	box    vg.Rectangle // rectangle of the plot inside its axes
+	bar    vg.Rectangle // rectangle of the map's color bar
 
-	labels []placed // of reference lines and marks
-	ground ground   // everything drawn in box, to place labels by
+	labels []placedLabel // labels of reference lines and marks
+	raster raster        // image of the data drawn in box, used to find free places for labels
 
-	panel                  // what it has from the grid that it belongs to
-	names, rings numbering // of series and of marks on a map: one name has one look
+	gridPanel
+	lookNumbers  numbering // numbers of the series' looks by name: one name has one look in all panels
+	frameNumbers numbering // numbers of the frames around marked cells of a map, by the mark's name
 }
 
-// panel is what a drawing has from the grid that it belongs to.
-type panel struct {
-	inGrid    bool
-	least     margins
-	hideX     bool // another panel has the labels of the x axis
-	outdented bool // the title begins at the panel's edge, not at the plot's
+// gridPanel holds the settings that a panel gets from its grid. The zero value is for a figure that stands alone.
+type gridPanel struct {
+	inGrid      bool
+	minMargins  margins // smallest margins around the plot, which align it with the plots of other panels
+	hideX       bool    // the labels of the x axis are omitted, because the panel below has them
+	titleAtEdge bool    // the title begins at the panel's left edge, not at the plot's
 }
 
-// margins is the room around the plot, in points.
+// margins holds the widths of the space around the plot, in points.
 type margins struct{ left, right, top, bottom vg.Length }
 
-// numbering gives each new name the next number.
+// numbering assigns consecutive numbers, from 0, to names in the order of their first use.
 type numbering map[string]int
 
-// of returns the number of a name, and for no name, or outside a grid, another one.
-func (n numbering) of(name string, other int) int {
+// numberOf returns the number of a name. It returns fallback if the name is empty, or if n is nil, as outside a grid.
+func (n numbering) numberOf(name string, fallback int) int {
 	if name == "" || n == nil {
-		return other
+		return fallback
 	}
-	if _, known := n[name]; !known {
+	if _, isNumbered := n[name]; !isNumbered {
 		n[name] = len(n)
 	}
 	return n[name]
 }
 
-// lookOf returns the look of series i.
-func (d *drawing) lookOf(i int) look { return lookOf(d.names.of(d.f.Series[i].Name, i)) }
+// lookOf returns the look of series i. In a grid it depends on the name of the series only.
+func (d *drawing) lookOf(i int) look {
+	return standardLook(d.lookNumbers.numberOf(d.f.Series[i].Name, i))
+}
 
-// drawTo draws a valid figure on a canvas of w×h points, and returns the drawings of its panels or its one.
+// drawTo draws a valid figure on a canvas of w×h points. It returns the drawings of its panels, or a single drawing if
+// it has none.
 func drawTo(f *plots.Figure, p pen, w, h vg.Length) []*drawing {
-	p.SetColor(paper)
+	p.SetColor(backgroundColor)
 	p.Fill(vg.Rectangle{Max: point(w, h)}.Path())
 	if len(f.Panels) > 0 {
 		return drawPanels(f, p, w, h)
 	}
 	d := &drawing{f: f, pen: p, w: w, h: h, extent: extentOf(f)}
-	key, inside := d.arrange()
+	lg, inside := d.arrange()
 	d.draw()
 	if inside {
-		key.drawInside(p)
+		lg.drawInside(p)
 	} else {
 		w := d.box.Size().X
-		key.draw(p, point(d.box.Min.X, d.box.Max.Y+d.tagRoom()+key.height(w)+4-keyRow), w)
+		lg.draw(p, point(d.box.Min.X, d.box.Max.Y+d.tagRoom()+lg.height(w)+4-legendRowHeight), w)
 	}
 	return []*drawing{d}
 }
 
-// arrange lays out a figure that stands alone, and reports whether its legend is inside.
-func (d *drawing) arrange() (k key, inside bool) {
+// arrange lays out a figure that stands alone. It returns its legend, and reports whether it stands inside the plot.
+func (d *drawing) arrange() (lg legend, inside bool) {
 	d.layout(0)
 	d.placeLabels()
-	if k, inside = d.placeLegend(); !inside {
-		// No free corner: the legend goes above the plot, which shrinks.
-		d.layout(k.height(d.box.Size().X))
+	if lg, inside = d.placeLegend(); !inside {
+		// There is no free corner, so the plot shrinks and the legend goes above it.
+		d.layout(lg.height(d.box.Size().X))
 		d.placeLabels()
 	}
-	return k, inside
+	return lg, inside
 }
 
-// draw draws everything but the legend.
+// draw draws everything except the legend.
 func (d *drawing) draw() {
 	d.drawTitle()
 	d.pen.group("krr-axes", "", func() {
@@ -116,15 +120,15 @@ func (d *drawing) drawData() {
 	d.drawMarks()
 }
 
-// layout chooses scales and the plot's rectangle; above is the room for a legend
-// between the title and the plot.
-func (d *drawing) layout(above vg.Length) {
-	f, e, least := d.f, d.extent, d.least
+// layout chooses the scales and the plot's rectangle. legendRoom is the height of a legend between the title and the
+// plot, 0 if there is none.
+func (d *drawing) layout(legendRoom vg.Length) {
+	f, e, minimum := d.f, d.extent, d.minMargins
 	cells := plots.HeatMap{}
 	if f.Map != nil {
 		cells = *f.Map
 	}
-	top := margin + above + tickSize*0.4 + d.tagRoom()
+	top := margin + legendRoom + tickSize*0.4 + d.tagRoom()
 	if f.Title != "" {
 		top += d.titleSize() * 1.35
 	}
@@ -135,52 +139,56 @@ func (d *drawing) layout(above vg.Length) {
 			bottom += labelSize * 1.55
 		}
 	}
-	d.box.Min.Y, d.box.Max.Y = max(bottom, least.bottom), d.h-max(top, least.top)
+	d.box.Min.Y, d.box.Max.Y = max(bottom, minimum.bottom), d.h-max(top, minimum.top)
 	height := d.box.Size().Y
-	d.y = fit(&f.Y, e.y, cells.Y, count(height, 26), func(s *scale) bool { return s.crowded(height, true) })
+	d.y = fitScale(&f.Y, e.y, cells.Y, tickCount(height, 26),
+		func(s *scale) bool { return s.isCrowded(height, vertical) })
 
-	left := margin + tickLength + 3 + maxWidth(d.y.ticks)
+	leftMargin := margin + tickLength + 3 + maxTickWidth(d.y.ticks)
 	if f.Y.Label != "" {
-		left += labelSize * 1.6
+		leftMargin += labelSize * 1.6
 	}
-	left, right := max(left, least.left), max(margin+4+d.mapRoom(), least.right)
-	d.x = fit(&f.X, e.x, cells.X, count(d.w-left-right, 62), func(s *scale) bool {
+	leftMargin, rightMargin := max(leftMargin, minimum.left), max(margin+4+d.mapRoom(), minimum.right)
+	d.x = fitScale(&f.X, e.x, cells.X, tickCount(d.w-leftMargin-rightMargin, 62), func(s *scale) bool {
 		d.x = s
-		d.fitX(left, right)
-		return s.crowded(d.box.Size().X, false)
+		d.fitX(leftMargin, rightMargin)
+		return s.isCrowded(d.box.Size().X, horizontal)
 	})
-	d.fitX(left, right)
+	d.fitX(leftMargin, rightMargin)
 	if d.color != nil {
 		d.placeBar()
 	}
 }
 
-// fitX sets the sides of the plot so that the last label does not reach over the edge.
-func (d *drawing) fitX(left, right vg.Length) {
-	d.box.Min.X, d.box.Max.X = left, d.w-right
+// fitX sets the left and right sides of the plot from its margins. It moves the right side inward if a label of the
+// x axis would reach beyond the edge of the canvas.
+func (d *drawing) fitX(leftMargin, rightMargin vg.Length) {
+	d.box.Min.X, d.box.Max.X = leftMargin, d.w-rightMargin
 	for _, t := range d.x.ticks {
-		over := d.px(t.Value) + textWidth(t.Label, tickSize, false)/2 - (d.w - margin)
-		if !t.IsMinor() && over > 0 && t.Value >= d.x.min && t.Value <= d.x.max && !d.hideX {
-			d.box.Max.X -= over
+		excess := d.px(t.Value) + textWidth(t.Label, tickSize)/2 - (d.w - margin)
+		if !t.IsMinor() && excess > 0 && t.Value >= d.x.min && t.Value <= d.x.max && !d.hideX {
+			d.box.Max.X -= excess
 		}
 	}
 }
 
-// px and py return the place of a value on the canvas.
+// px returns the horizontal position of an x value on the canvas.
 func (d *drawing) px(v float64) vg.Length {
 	return d.box.Min.X + vg.Length(d.x.norm(v))*d.box.Size().X
 }
 
+// py returns the vertical position of a y value on the canvas.
 func (d *drawing) py(v float64) vg.Length {
 	return d.box.Min.Y + vg.Length(d.y.norm(v))*d.box.Size().Y
 }
 
-// area returns the plot's rectangle as a canvas that can clip.
+// area returns a canvas that can clip to the plot's rectangle.
 func (d *drawing) area() *draw.Canvas {
 	return &draw.Canvas{Canvas: d.pen.Canvas, Rectangle: d.box}
 }
 
-// columns returns the number of panels side by side.
+// columnsOf returns the number of columns of panels: f.Columns if it is set, else about the square root of the number
+// of panels, at most three.
 func columnsOf(f *plots.Figure) int {
 	n := len(f.Panels)
 	if f.Columns > 0 {
@@ -189,37 +197,38 @@ func columnsOf(f *plots.Figure) int {
 	return min(n, 3, max(2, int(math.Ceil(math.Sqrt(float64(n))))))
 }
 
+// rowsOf returns the number of rows of panels.
 func rowsOf(f *plots.Figure) int { return (len(f.Panels) + columnsOf(f) - 1) / columnsOf(f) }
 
-// gridHeight returns the height that the panels need, in inches: rows as high as reads
-// well at their width.
+// gridHeight returns the default height of a figure with panels, in inches, limited to [1, 50]. The height of a row is
+// proportional to the figure's width and smaller if there are more columns.
 func gridHeight(f *plots.Figure) float64 {
-	row := []float64{2.7, 2.4, 2.1}[min(columnsOf(f), 3)-1]
+	rowHeight := []float64{2.7, 2.4, 2.1}[min(columnsOf(f), 3)-1]
 	w := cmp.Or(f.Width, 6.5)
-	k := key{entries: entries(panelsOf(f, pen{})...)}
-	head := titleSize*1.35 + k.height(vg.Length(w)*vg.Inch-2*margin)
-	return min(max(row*w/6.5*float64(rowsOf(f))+float64(head/vg.Inch), 1), 50)
+	lg := legend{entries: entries(panelsOf(f, pen{})...)}
+	headHeight := titleSize*1.35 + lg.height(vg.Length(w)*vg.Inch-2*margin)
+	return min(max(rowHeight*w/6.5*float64(rowsOf(f))+float64(headHeight/vg.Inch), 1), 50)
 }
 
-// drawPanels draws the panels in rows and columns of equal plots, one legend above.
+// drawPanels draws the panels in rows and columns of plots of equal size, with one legend above them.
 func drawPanels(f *plots.Figure, p pen, w, h vg.Length) []*drawing {
 	ds := panelsOf(f, p)
-	k := key{entries: entries(ds...)}
+	lg := legend{entries: entries(ds...)}
 	top := margin
 	if f.Title != "" {
 		top += titleSize * 1.35
 	}
-	above := top
-	if len(k.entries) > 0 {
-		top += k.height(w - 2*margin)
+	legendTop := top
+	if len(lg.entries) > 0 {
+		top += lg.height(w - 2*margin)
 	}
 	alignPanels(f, ds, w, h-top)
-	// where one title has no room over its plot all begin at the panels' edges
-	outdented := slices.ContainsFunc(ds, func(d *drawing) bool {
-		return textWidth(d.f.Title, d.titleSize(), true) > d.w-margin-d.box.Min.X
+	// If one panel's title is wider than its plot, all titles begin at their panels' edges, so that they are aligned.
+	titleAtEdge := slices.ContainsFunc(ds, func(d *drawing) bool {
+		return boldWidth(d.f.Title, d.titleSize()) > d.w-margin-d.box.Min.X
 	})
-	(&drawing{f: f, pen: p, w: w, h: h, panel: panel{outdented: true}}).drawTitle()
-	k.draw(p, point(margin, h-above+4-keyRow), w-2*margin)
+	(&drawing{f: f, pen: p, w: w, h: h, gridPanel: gridPanel{titleAtEdge: true}}).drawTitle()
+	lg.draw(p, point(margin, h-legendTop+4-legendRowHeight), w-2*margin)
 	x, y := vg.Length(0), h-top
 	for i, d := range ds {
 		if i%columnsOf(f) == 0 {
@@ -227,7 +236,7 @@ func drawPanels(f *plots.Figure, p pen, w, h vg.Length) []*drawing {
 		}
 		p.Push()
 		p.Translate(point(x, y))
-		d.outdented = outdented
+		d.titleAtEdge = titleAtEdge
 		d.placeLabels()
 		d.draw()
 		p.Pop()
@@ -236,22 +245,23 @@ func drawPanels(f *plots.Figure, p pen, w, h vg.Length) []*drawing {
 	return ds
 }
 
-// panels returns the drawing of each panel: what its axes must show, which labels it
-// has, and the looks of its series, one for each name.
+// panelsOf returns a drawing of each panel, not yet laid out. With ShareX all panels have the same extent and ends of
+// the x axis, and only the lowest panel of a column has labels on it.
 func panelsOf(f *plots.Figure, p pen) []*drawing {
-	all := none // of x
+	sharedX := noLimits
 	for i := range f.Panels {
 		x := extentOf(&f.Panels[i]).x
-		all.add(&f.Panels[i].X, x.lo, x.hi)
+		sharedX.add(&f.Panels[i].X, x.lo, x.hi)
 	}
 	cols := columnsOf(f)
-	names, rings := numbering{}, numbering{}
+	lookNumbers, frameNumbers := numbering{}, numbering{}
 	ds := make([]*drawing, len(f.Panels))
 	for i := range ds {
-		g := f.Panels[i] // a copy: shared ends are set in it
-		d := &drawing{f: &g, pen: p, extent: extentOf(&g), names: names, rings: rings, panel: panel{inGrid: true}}
+		g := f.Panels[i] // a copy, because the shared ends of the x axis are set in it
+		d := &drawing{f: &g, pen: p, extent: extentOf(&g), lookNumbers: lookNumbers, frameNumbers: frameNumbers,
+			gridPanel: gridPanel{inGrid: true}}
 		if f.ShareX {
-			d.extent.x, d.hideX = all, i+cols < len(ds)
+			d.extent.x, d.hideX = sharedX, i+cols < len(ds)
 			g.X.Min, g.X.Max = f.Panels[0].X.Min, f.Panels[0].X.Max
 		}
 		ds[i] = d
@@ -259,35 +269,37 @@ func panelsOf(f *plots.Figure, p pen) []*drawing {
 	return ds
 }
 
-// alignPanels lays the panels out on w×h points so that all plots have one size, and
-// those of a row and of a column stand in line.
+// alignPanels lays the panels out on w×h points so that all plots have the same size and are aligned in rows and
+// columns.
 func alignPanels(f *plots.Figure, ds []*drawing, w, h vg.Length) {
 	cols, rows := columnsOf(f), rowsOf(f)
-	side, edge := make([]margins, cols), make([]margins, rows)
-	bw, bh := w/vg.Length(cols), h/vg.Length(rows)
-	// The labels that fit depend on the plot's size, which depends on the labels: a
-	// second and a third round settle it; the fourth lays out.
+	columnMargins, rowMargins := make([]margins, cols), make([]margins, rows)
+	boxWidth, boxHeight := w/vg.Length(cols), h/vg.Length(rows)
+	// The labels that fit depend on the plot's size, and the plot's size depends on the labels' width. Three rounds
+	// are enough for the margins to converge; the fourth only lays the panels out with them.
 	for round := range 4 {
 		for i, d := range ds {
-			s, e := &side[i%cols], &edge[i/cols]
-			d.w, d.h = max(s.left+bw+s.right, 20), max(e.top+bh+e.bottom, 20)
-			d.least = margins{s.left, s.right, e.top, e.bottom}
+			column, row := &columnMargins[i%cols], &rowMargins[i/cols]
+			d.w, d.h = max(column.left+boxWidth+column.right, 20), max(row.top+boxHeight+row.bottom, 20)
+			d.minMargins = margins{column.left, column.right, row.top, row.bottom}
 			if d.layout(0); round == 3 {
 				continue
 			}
-			s.left = max(s.left, d.box.Min.X)
-			if right := d.w - d.box.Max.X; i < cols || !f.ShareX && right < s.right || f.ShareX && right > s.right {
-				s.right = right // free axes: a map's bar makes its own plot narrower, not the column's
+			column.left = max(column.left, d.box.Min.X)
+			rightMargin := d.w - d.box.Max.X
+			if i < cols || !f.ShareX && rightMargin < column.right || f.ShareX && rightMargin > column.right {
+				// Without ShareX, a map's color bar narrows its own plot, not the whole column.
+				column.right = rightMargin
 			}
-			e.bottom, e.top = max(e.bottom, d.box.Min.Y), max(e.top, d.h-d.box.Max.Y)
+			row.bottom, row.top = max(row.bottom, d.box.Min.Y), max(row.top, d.h-d.box.Max.Y)
 		}
-		bw, bh = w, h
-		for _, s := range side {
-			bw -= s.left + s.right
+		boxWidth, boxHeight = w, h
+		for _, column := range columnMargins {
+			boxWidth -= column.left + column.right
 		}
-		for _, e := range edge {
-			bh -= e.top + e.bottom
+		for _, row := range rowMargins {
+			boxHeight -= row.top + row.bottom
 		}
-		bw, bh = max(bw/vg.Length(cols), 10), max(bh/vg.Length(rows), 10)
+		boxWidth, boxHeight = max(boxWidth/vg.Length(cols), 10), max(boxHeight/vg.Length(rows), 10)
 	}
 }

@@ -7,24 +7,24 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// entry is one name in the legend: of a series, or of a mark on a map.
+// entry is one name in the legend. It belongs to a series, or to a mark on a map.
 type entry struct {
-	d     *drawing
-	index int
-	mark  bool
-	name  string
+	d      *drawing
+	index  int  // index of the series or mark in its figure
+	isMark bool // the entry is a mark on a map
+	name   string
 }
 
-// entries returns what the legend of some drawings holds: each name once.
+// entries returns the legend's entries for some drawings. In a grid, a name that several panels share is listed once.
 func entries(ds ...*drawing) (es []entry) {
 	type id struct {
-		name string
-		mark bool
+		name   string
+		isMark bool
 	}
-	seen := map[id]bool{}
+	isListed := map[id]bool{}
 	add := func(e entry) {
-		if n := (id{e.name, e.mark}); e.name != "" && (!seen[n] || len(ds) == 1) {
-			seen[n], es = true, append(es, e)
+		if n := (id{e.name, e.isMark}); e.name != "" && (!isListed[n] || len(ds) == 1) {
+			isListed[n], es = true, append(es, e)
 		}
 	}
 	for _, d := range ds {
@@ -42,66 +42,68 @@ func entries(ds ...*drawing) (es []entry) {
 	return es
 }
 
-// key is the legend: its entries and, inside the plot, its rectangle.
-type key struct {
+// legend holds the entries of the legend and, if it stands inside the plot, its rectangle.
+type legend struct {
 	entries []entry
 	box     vg.Rectangle
 }
 
 const (
-	thumb   vg.Length = 26 // length of a sample of the line
-	thumbTo vg.Length = 6  // from there to the name
-	keyPad  vg.Length = 5
-	keyRow  vg.Length = legendSize * 1.4
+	sampleLength    vg.Length = 26 // length of the line drawn as a sample of a series
+	sampleGap       vg.Length = 6  // distance from the sample to the name
+	legendPadding   vg.Length = 5  // distance from the legend's frame to its content
+	legendRowHeight vg.Length = legendSize * 1.4
 )
 
-// placeLegend looks for a corner without data and reports whether there is one.
-func (d *drawing) placeLegend() (k key, inside bool) {
-	k.entries = entries(d)
-	if len(k.entries) == 0 || d.f.Map != nil {
-		return k, len(k.entries) == 0
+// placeLegend returns the legend, and reports whether it can stand inside the plot. It tries the corners of the plot,
+// the middle of its sides, and takes the first where no data are drawn. A map never has its legend inside.
+func (d *drawing) placeLegend() (lg legend, inside bool) {
+	lg.entries = entries(d)
+	if len(lg.entries) == 0 || d.f.Map != nil {
+		return lg, len(lg.entries) == 0
 	}
 	var w vg.Length
-	for _, e := range k.entries {
-		w = max(w, textWidth(e.name, legendSize, false))
+	for _, e := range lg.entries {
+		w = max(w, textWidth(e.name, legendSize))
 	}
-	w += thumb + thumbTo + 2*keyPad
-	h := keyRow*vg.Length(len(k.entries)) + 2*keyPad - legendSize*0.3
+	w += sampleLength + sampleGap + 2*legendPadding
+	h := legendRowHeight*vg.Length(len(lg.entries)) + 2*legendPadding - legendSize*0.3
 	size, b := point(w, h), inset(d.box, 5)
 	if w > d.box.Size().X*0.6 || h > d.box.Size().Y*0.7 {
-		return k, false
+		return lg, false
 	}
 	room := b.Size().Sub(size)
-	for _, at := range [][2]vg.Length{{1, 1}, {0, 1}, {1, 0}, {0, 0}, {0.5, 1}, {1, 0.5}, {0, 0.5}, {0.5, 0}} {
-		k.box.Min = b.Min.Add(point(at[0]*room.X, at[1]*room.Y))
-		k.box.Max = k.box.Min.Add(size)
-		if d.ink(inset(k.box, -4)) == 0 {
-			return k, true
+	for _, fraction := range [][2]vg.Length{{1, 1}, {0, 1}, {1, 0}, {0, 0}, {0.5, 1}, {1, 0.5}, {0, 0.5}, {0.5, 0}} {
+		lg.box.Min = b.Min.Add(point(fraction[0]*room.X, fraction[1]*room.Y))
+		lg.box.Max = lg.box.Min.Add(size)
+		if d.darknessIn(inset(lg.box, -4)) == 0 {
+			return lg, true
 		}
 	}
-	return k, false
+	return lg, false
 }
 
-// inset returns a rectangle that is smaller by some points on each side.
-func inset(r vg.Rectangle, by vg.Length) vg.Rectangle {
-	in := point(by, by)
-	return vg.Rectangle{Min: r.Min.Add(in), Max: r.Max.Sub(in)}
+// inset returns r with each side moved inward by distance, or outward if it is negative.
+func inset(r vg.Rectangle, distance vg.Length) vg.Rectangle {
+	diagonal := point(distance, distance)
+	return vg.Rectangle{Min: r.Min.Add(diagonal), Max: r.Max.Sub(diagonal)}
 }
 
-// draw draws a sample of the entry and its name, the baseline starting at pt.
+// draw draws the entry's sample and its name. The baseline starts at pt.
 func (e entry) draw(p pen, pt vg.Point) {
 	p.group("krr-entry", e.name, func() {
-		p.text(e.name, point(pt.X+thumb+thumbTo, pt.Y), legendSize, ink, 0, false, false)
-		e.sample(p, point(pt.X, pt.Y+legendSize*0.33))
+		p.text(e.name, point(pt.X+sampleLength+sampleGap, pt.Y), textStyle{size: legendSize, color: textColor})
+		e.drawSample(p, point(pt.X, pt.Y+legendSize*0.33))
 	})
 }
 
-// sample draws the frame of a mark, or a piece of a line with its band and marker, from the middle of its left side.
-func (e entry) sample(p pen, left vg.Point) {
-	mid, right := left.Add(point(thumb/2, 0)), left.Add(point(thumb, 0))
-	if e.mark {
+// drawSample draws the sample of the entry: the frame of a mark, or a piece of the series' line with its band and
+// marker. start is the middle of the sample's left side.
+func (e entry) drawSample(p pen, start vg.Point) {
+	mid, end := start.Add(point(sampleLength/2, 0)), start.Add(point(sampleLength, 0))
+	if e.isMark {
 		half := point(8, 4.5)
-		p.frame(vg.Rectangle{Min: mid.Sub(half), Max: mid.Add(half)}, e.d.rings.of(e.name, e.index))
+		p.drawFrame(vg.Rectangle{Min: mid.Sub(half), Max: mid.Add(half)}, e.d.frameNumbers.numberOf(e.name, e.index))
 		return
 	}
 	s, l, c := &e.d.f.Series[e.index], e.d.lookOf(e.index), &draw.Canvas{Canvas: p.Canvas}
@@ -110,39 +112,40 @@ func (e entry) sample(p pen, left vg.Point) {
 	case s.Style == plots.Points && s.Lo != nil:
 		c.StrokeLine2(lineStyle(l.color, 1), mid.X, mid.Y-5, mid.X, mid.Y+5)
 	case s.Lo != nil:
-		c.FillPolygon(l.tint(), []vg.Point{left.Sub(up), right.Sub(up), right.Add(up), left.Add(up)})
+		c.FillPolygon(l.tint(), []vg.Point{start.Sub(up), end.Sub(up), end.Add(up), start.Add(up)})
 	}
 	if s.Style != plots.Points {
-		c.StrokeLine2(line, left.X, mid.Y, right.X, mid.Y)
+		c.StrokeLine2(line, start.X, mid.Y, end.X, mid.Y)
 	}
 	if len(e.d.markerPoints(e.index)) > 0 {
-		p.marker(l.marker, mid, l.color)
+		p.drawMarker(l.marker, mid, l.color)
 	}
 }
 
-// drawInside draws the legend in its box, a name in each row.
-func (k *key) drawInside(p pen) {
-	if len(k.entries) == 0 {
+// drawInside draws the legend in its box, with one name in each row.
+func (lg *legend) drawInside(p pen) {
+	if len(lg.entries) == 0 {
 		return
 	}
-	p.SetColor(paper)
-	p.Fill(k.box.Path())
-	p.stroke(k.box.Path(), lineStyle(grid, 0.6))
-	k.draw(p, point(k.box.Min.X+keyPad, k.box.Max.Y-keyPad-legendSize*0.8), 0)
+	p.SetColor(backgroundColor)
+	p.Fill(lg.box.Path())
+	p.strokePath(lg.box.Path(), lineStyle(gridColor, 0.6))
+	lg.draw(p, point(lg.box.Min.X+legendPadding, lg.box.Max.Y-legendPadding-legendSize*0.8), 0)
 }
 
-// draw draws the legend in rows of some width, the baseline of the first starting at pt.
-func (k *key) draw(p pen, pt vg.Point, width vg.Length) {
-	k.rows(width, func(e entry, x vg.Length, row int) {
-		e.draw(p, point(pt.X+x, pt.Y-keyRow*vg.Length(row)))
+// draw draws the legend in rows of the given width. The baseline of the first row starts at pt.
+func (lg *legend) draw(p pen, pt vg.Point, width vg.Length) {
+	lg.rows(width, func(e entry, x vg.Length, row int) {
+		e.draw(p, point(pt.X+x, pt.Y-legendRowHeight*vg.Length(row)))
 	})
 }
 
-// rows breaks the entries into rows of some width, one each where none is so narrow, and calls put for each.
-func (k *key) rows(width vg.Length, put func(e entry, x vg.Length, row int)) (n int) {
+// rows distributes the entries over rows of the given width and returns the number of rows. It calls put for each entry
+// with its row and its horizontal offset. A row has at least one entry, even if that is wider than the row.
+func (lg *legend) rows(width vg.Length, put func(e entry, x vg.Length, row int)) (n int) {
 	x, row := vg.Length(0), 0
-	for _, e := range k.entries {
-		w := thumb + thumbTo + textWidth(e.name, legendSize, false) + 14
+	for _, e := range lg.entries {
+		w := sampleLength + sampleGap + textWidth(e.name, legendSize) + 14
 		if x > 0 && x+w > width {
 			x, row = 0, row+1
 		}
@@ -152,7 +155,7 @@ func (k *key) rows(width vg.Length, put func(e entry, x vg.Length, row int)) (n 
 	return row + 1
 }
 
-// height returns the room for the legend above a plot of the given width.
-func (k *key) height(width vg.Length) vg.Length {
-	return keyRow*vg.Length(k.rows(width, func(entry, vg.Length, int) {})) + 4
+// height returns the height of the legend above a plot of the given width.
+func (lg *legend) height(width vg.Length) vg.Length {
+	return legendRowHeight*vg.Length(lg.rows(width, func(entry, vg.Length, int) {})) + 4
 }

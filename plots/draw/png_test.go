@@ -35,7 +35,7 @@ func TestPNGPalette(t *testing.T) {
 	}
 	p := withPalette(few)
 	for i := range 100 {
-		if got := p.At(i, 0).(color.RGBA); !alike(got, few.RGBAAt(i, 0)) {
+		if got := p.At(i, 0).(color.RGBA); !looksAlike(got, few.RGBAAt(i, 0)) {
 			t.Errorf("%v became %v", few.RGBAAt(i, 0), got)
 		}
 	}

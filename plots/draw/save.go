@@ -24,20 +24,26 @@ import (
 	"github.com/krrlab/lab/plots/internal/text"
 )
 
-// render draws on a canvas of width×height inches in one of the three formats, or as "groups": SVG with those of
-// pen.group. SVG has the title and the caption.
-func render(format string, width, height float64, title, caption string, draw func(p pen, w, h vg.Length)) ([]byte,
-	error) {
-	w, h := vg.Length(width)*vg.Inch, vg.Length(height)*vg.Inch
+// document describes a drawing to encode.
+type document struct {
+	format         string  // "svg", "png", "pdf", or "groups" for SVG with the groups of pen.group
+	width, height  float64 // in inches
+	title, caption string  // SVG contains them for screen readers
+}
+
+// render calls draw with a canvas of the document's size, w×h points, and returns the encoded document.
+func (d document) render(draw func(p pen, w, h vg.Length)) ([]byte, error) {
+	w, h := vg.Length(d.width)*vg.Inch, vg.Length(d.height)*vg.Inch
 	var buf bytes.Buffer
-	switch format {
+	switch d.format {
 	case "svg", "groups":
 		c := vgsvg.New(w, h)
-		draw(pen{svgCanvas{c, format == "groups"}}, w, h)
+		draw(pen{svgCanvas{c, d.format == "groups"}}, w, h)
 		_, err := c.WriteTo(&buf)
-		return describe(buf.Bytes(), title, caption), err
+		return finishSVG(buf.Bytes(), d.title, d.caption), err
 	case "png":
-		c := vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(plots.DotsPerInch), vgimg.UseBackgroundColor(paper))
+		c := vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(plots.DotsPerInch),
+			vgimg.UseBackgroundColor(backgroundColor))
 		draw(pen{c}, w, h)
 		return encodePNG(c.Image())
 	}
@@ -47,14 +53,16 @@ func render(format string, width, height float64, title, caption string, draw fu
 	return pdfDate.ReplaceAll(buf.Bytes(), []byte("${1}20000101000000")), err
 }
 
-// svgCanvas says how long each text is, so that a line of raised and lowered runs holds
-// together in any font, though the runs were placed with the widths of Liberation Sans.
-// The canvas of vgsvg knows no such thing: it is given the length between two marks
-// before the text, which describe makes an attribute. The marks are private-use
-// characters, which oneLine removes from labels.
+// svgCanvas is an SVG canvas that records the length of each text. A viewer then fits the text to this length in any
+// font, so that raised and lowered runs of a line, which are placed with the widths of Liberation Sans, do not
+// overlap.
+//
+// The canvas of vgsvg has no such attribute. FillString therefore writes the length between two marks before the text,
+// and finishSVG converts it to an attribute. The marks are private-use characters, which text.OneLine removes from
+// labels.
 type svgCanvas struct {
 	*vgsvg.Canvas
-	groups bool // for the script of the interactive figure
+	hasGroups bool // pen.group writes groups, for the script of the interactive figure
 }
 
 // FillString implements vg.Canvas.
@@ -69,13 +77,14 @@ var (
 	groupEnd   = regexp.MustCompile(`<text[^>]*>\x{e004}</text>`)
 )
 
-// group draws a part of a drawing that an SVG document has as a group with a class and a name, for the script
-// of the interactive figure. Its marks are texts, as those of lengths are.
+// group calls draw. On an SVG canvas with groups, it encloses the result in a group with a class and a name, for the
+// script of the interactive figure. The group's begin and end are written as texts with marks, which finishSVG
+// replaces.
 func (p pen) group(class, name string, draw func()) {
 	c, ok := p.Canvas.(svgCanvas)
 	mark := func(s string) {
-		if ok && c.groups {
-			c.Canvas.FillString(fonts.Lookup(fontOf(1, false), 1), vg.Point{}, s)
+		if ok && c.hasGroups {
+			c.Canvas.FillString(fonts.Lookup(fontOf(1, stdfont.WeightNormal), 1), vg.Point{}, s)
 		}
 	}
 	mark("\ue002" + class + "\ue003" + text.Flat(name))
@@ -83,9 +92,9 @@ func (p pen) group(class, name string, draw func()) {
 	mark("\ue004")
 }
 
-// describe puts the title and the caption into an SVG document, for those who listen
-// to it, names substitutes of the same metrics for the font, and sets the texts' lengths.
-func describe(svg []byte, title, caption string) []byte {
+// finishSVG inserts the title and the caption into an SVG document, for screen readers. It also adds substitutes of the
+// same metrics to the font, and replaces the marks of svgCanvas by groups and by attributes with the texts' lengths.
+func finishSVG(svg []byte, title, caption string) []byte {
 	svg = fontFamily.ReplaceAll(svg, []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif"))
 	svg = groupBegin.ReplaceAll(svg, []byte(`<g class="$1" data-name="$2">`))
 	svg = groupEnd.ReplaceAll(svg, []byte("</g>"))
@@ -101,22 +110,22 @@ func describe(svg []byte, title, caption string) []byte {
 	return bytes.Replace(svg, []byte("<svg "), []byte(`<svg role="img" `), 1)
 }
 
-// pdfCanvas mends two things of vgpdf: a font there has no Greek letters, so text is
-// drawn as outlines, and a color is written as it is multiplied by its opacity.
+// pdfCanvas works around two defects of vgpdf. Its fonts have no Greek letters, so pdfCanvas draws text as outlines.
+// It also writes translucent colors premultiplied by their opacity, so pdfCanvas passes them unpremultiplied.
 type pdfCanvas struct{ *vgpdf.Canvas }
 
-// straight is a color whose components are not multiplied by its opacity, against the
-// contract of color.Color: vgpdf writes them as they are, beside the opacity.
-type straight color.NRGBA
+// unpremultiplied is a color whose RGBA method returns components that are not multiplied by the opacity. It violates
+// the contract of color.Color, but vgpdf writes the components and the opacity separately and without conversion.
+type unpremultiplied color.NRGBA
 
-// RGBA returns 16-bit components.
-func (c straight) RGBA() (r, g, b, a uint32) {
+// RGBA returns the 16-bit components.
+func (c unpremultiplied) RGBA() (r, g, b, a uint32) {
 	return uint32(c.R) * 0x101, uint32(c.G) * 0x101, uint32(c.B) * 0x101, uint32(c.A) * 0x101
 }
 
 // SetColor implements vg.Canvas.
 func (c pdfCanvas) SetColor(clr color.Color) {
-	c.Canvas.SetColor(straight(nrgba(cmp.Or[color.Color](clr, color.Black))))
+	c.Canvas.SetColor(unpremultiplied(nrgba(cmp.Or[color.Color](clr, color.Black))))
 }
 
 // FillString implements vg.Canvas: it fills the glyphs of s with their baseline at pt.
@@ -126,17 +135,17 @@ func (c pdfCanvas) FillString(f font.Face, pt vg.Point, s string) {
 	unit := f.Font.Size / vg.Length(em)
 	for i, r := range s {
 		x := pt.X + f.Width(s[:i])
-		at := func(q fixed.Point26_6) vg.Point {
+		toCanvas := func(q fixed.Point26_6) vg.Point {
 			return point(x+vg.Length(q.X)*unit, pt.Y-vg.Length(q.Y)*unit)
 		}
 		idx, err := f.Face.GlyphIndex(&buf, r)
-		segments, failed := f.Face.LoadGlyph(&buf, idx, em, nil)
-		if cmp.Or(err, failed) != nil {
+		segments, loadErr := f.Face.LoadGlyph(&buf, idx, em, nil)
+		if cmp.Or(err, loadErr) != nil {
 			continue
 		}
-		var path vg.Path // of closed curves: to fill one closes it
+		var path vg.Path // its curves need not be closed, because Fill closes them
 		for _, s := range segments {
-			switch a, b, c := at(s.Args[0]), at(s.Args[1]), at(s.Args[2]); s.Op {
+			switch a, b, c := toCanvas(s.Args[0]), toCanvas(s.Args[1]), toCanvas(s.Args[2]); s.Op {
 			case sfnt.SegmentOpMoveTo:
 				path.Move(a)
 			case sfnt.SegmentOpLineTo:
@@ -153,15 +162,16 @@ func (c pdfCanvas) FillString(f font.Face, pt vg.Point, s string) {
 	}
 }
 
-// pdfDate finds the dates in a PDF file, which are replaced by one of the same length:
-// the file's table of offsets stays right, and the same figure gives the same bytes.
+// pdfDate matches the dates in a PDF file. They are replaced by a constant, so that the same figure always gives the
+// same bytes. The constant has the same length, so that the file's table of offsets remains valid.
 var pdfDate = regexp.MustCompile(`(/(?:Creation|Mod)Date \(D:)\d{14}`)
 
-// closeEnough is by how much a component of a pixel's color may differ, of 255: it is not seen.
-const closeEnough = 12
+// colorTolerance is the largest difference of two components of a color, out of 255, that counts as invisible. A larger
+// value makes PNG images smaller and their colors less accurate.
+const colorTolerance = 12
 
-// encodePNG writes an image with a palette where at most 256 colors are close enough to
-// those of all pixels: lines and text then take a fourth of the bytes.
+// encodePNG encodes an image. The image gets a palette if 256 colors are enough to approximate all pixels; lines and
+// text then need a fourth of the bytes.
 func encodePNG(img image.Image) ([]byte, error) {
 	if p := withPalette(img); p != nil {
 		img = p
@@ -171,26 +181,26 @@ func encodePNG(img image.Image) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// withPalette returns the image with a palette, which begins with the colors of the
-// style, or nil if it has too many colors.
+// withPalette returns the image with a palette of at most 256 colors, which begins with the colors of the style. Each
+// pixel gets a color that looks like its own. withPalette returns nil if the image has too many colors.
 func withPalette(img image.Image) *image.Paletted {
 	var colors color.Palette
-	for _, c := range append(palette, paper, ink, soft, grid, faint) {
+	for _, c := range append(palette, backgroundColor, textColor, axisColor, gridColor, minorGridColor) {
 		colors = append(colors, color.RGBA(c))
 	}
-	index := map[color.RGBA]int{} // of the pixels' colors
+	index := map[color.RGBA]int{} // palette indices by pixel color
 	r := img.Bounds()
 	out := image.NewPaletted(r, nil)
 	for y := r.Min.Y; y < r.Max.Y; y++ {
 		for x := r.Min.X; x < r.Max.X; x++ {
 			c := color.RGBAModel.Convert(img.At(x, y)).(color.RGBA)
-			k, known := index[c]
-			if !known {
+			k, isIndexed := index[c]
+			if !isIndexed {
 				k = colors.Index(c)
-				switch near := alike(colors[k].(color.RGBA), c); {
-				case !near && len(colors) == 256:
+				switch hasMatch := looksAlike(colors[k].(color.RGBA), c); {
+				case !hasMatch && len(colors) == 256:
 					return nil
-				case !near:
+				case !hasMatch:
 					k, colors = len(colors), append(colors, c)
 				}
 				index[c] = k
@@ -202,33 +212,29 @@ func withPalette(img image.Image) *image.Paletted {
 	return out
 }
 
-// alike reports whether two colors look the same.
-func alike(a, b color.RGBA) bool {
-	differ := func(x, y uint8) bool { return max(x, y)-min(x, y) > closeEnough }
+// looksAlike reports whether two colors look the same.
+func looksAlike(a, b color.RGBA) bool {
+	differ := func(x, y uint8) bool { return max(x, y)-min(x, y) > colorTolerance }
 	return !differ(a.R, b.R) && !differ(a.G, b.G) && !differ(a.B, b.B) && !differ(a.A, b.A)
 }
 
-// fonts holds Liberation Sans among others, whose metrics are those of Helvetica and Arial.
+// fonts contains Liberation Sans, which has the metrics of Helvetica and Arial.
 var fonts = font.DefaultCache
 
-// fontOf returns the one typeface of the package at a size in points.
-func fontOf(size vg.Length, bold bool) font.Font {
-	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
-	if bold {
-		f.Weight = stdfont.WeightBold
-	}
-	return f
+// fontOf returns the font of all texts, Liberation Sans, at a size in points.
+func fontOf(size vg.Length, weight stdfont.Weight) font.Font {
+	return font.Font{Typeface: "Liberation", Variant: "Sans", Weight: weight, Size: size}
 }
 
-// Heights of a raised and a lowered run, and their size, in units of the text's size.
+// Size and position of superscripts and subscripts, in units of the text's size.
 const (
-	scriptSize  = 0.72
-	scriptRaise = 0.36
-	scriptDrop  = 0.16
+	scriptSize  = 0.72 // font size of superscripts and subscripts
+	scriptRaise = 0.36 // distance of a superscript's baseline above that of the text
+	scriptDrop  = 0.16 // distance of a subscript's baseline below that of the text
 )
 
-// set returns the face of a run in a text of font f, and its height above the baseline.
-func set(r text.Run, f font.Font) (face font.Face, up vg.Length) {
+// runFace returns the face of a run in a text of font f, and the height of the run's baseline above that of the text.
+func runFace(r text.Run, f font.Font) (face font.Face, height vg.Length) {
 	switch {
 	case r.Level > 0:
 		return fonts.Lookup(f, f.Size*scriptSize), f.Size * scriptRaise
@@ -238,10 +244,27 @@ func set(r text.Run, f font.Font) (face font.Face, up vg.Length) {
 	return fonts.Lookup(f, f.Size), 0
 }
 
-// textWidth returns the width of one line of text.
-func textWidth(s string, size vg.Length, bold bool) (w vg.Length) {
+// textWidth returns the width of one line of text of normal weight.
+func textWidth(s string, size vg.Length) vg.Length { return textStyle{size: size}.width(s) }
+
+// boldWidth returns the width of one line of bold text.
+func boldWidth(s string, size vg.Length) vg.Length {
+	return textStyle{size: size, weight: stdfont.WeightBold}.width(s)
+}
+
+// textStyle describes the appearance and the alignment of one line of text.
+type textStyle struct {
+	size        vg.Length // font size in points
+	weight      stdfont.Weight
+	color       color.Color
+	align       float64 // fraction of the width before the given point: 0 left, ½ center, 1 right
+	orientation orientation
+}
+
+// width returns the width of one line of text in the style's size and weight.
+func (style textStyle) width(s string) (w vg.Length) {
 	for _, r := range text.Runs(s) {
-		face, _ := set(r, fontOf(size, bold))
+		face, _ := runFace(r, fontOf(style.size, style.weight))
 		w += face.Width(r.Text)
 	}
 	return w
@@ -250,24 +273,24 @@ func textWidth(s string, size vg.Length, bold bool) (w vg.Length) {
 // pen draws text, markers and frames on a canvas.
 type pen struct{ vg.Canvas }
 
-// text writes one line with its baseline at pt, aligned there by the fraction align of
-// its width (0 left, ½ center, 1 right), turned by a quarter to the left if up.
-func (p pen) text(s string, pt vg.Point, size vg.Length, clr color.Color, align float64, bold, up bool) {
+// text writes one line of text with its baseline at pt, aligned there. Vertical text is rotated by 90°
+// counterclockwise.
+func (p pen) text(s string, pt vg.Point, style textStyle) {
 	if s == "" {
 		return
 	}
 	p.Push()
 	defer p.Pop()
-	p.SetColor(clr)
-	if up {
+	p.SetColor(style.color)
+	if style.orientation == vertical {
 		p.Translate(pt)
 		p.Rotate(math.Pi / 2)
 		pt = vg.Point{}
 	}
-	pt.X -= vg.Length(align) * textWidth(s, size, bold)
+	pt.X -= vg.Length(style.align) * style.width(s)
 	for _, r := range text.Runs(s) {
-		face, up := set(r, fontOf(size, bold))
-		p.FillString(face, pt.Add(point(0, up)), r.Text)
+		face, height := runFace(r, fontOf(style.size, style.weight))
+		p.FillString(face, pt.Add(point(0, height)), r.Text)
 		pt.X += face.Width(r.Text)
 	}
 }

@@ -11,26 +11,26 @@ import (
 	"github.com/krrlab/lab/plots/internal/text"
 )
 
-// scale is an axis of a figure with its ends and its ticks; a minor one has no label.
+// scale holds an axis of a figure with its ends and its ticks.
 type scale struct {
-	of       *plots.Axis
-	min, max float64
-	ticks    []plot.Tick
+	axis     *plots.Axis
+	min, max float64     // ends of the axis
+	ticks    []plot.Tick // ticks in increasing order; a minor tick has no label
 }
 
-// norm maps the values of an axis to [0, 1]. Values far outside are brought nearer, so
-// that lines to them can be clipped without overflow.
+// norm maps the values of the axis linearly, or logarithmically, to [0, 1]. Results are limited to [−1000, 1000], so
+// that lines to values far outside can be clipped without overflow.
 func (s *scale) norm(v float64) float64 {
-	if s.of.Log && v <= 0 {
+	if s.axis.Log && v <= 0 {
 		return -1e3
 	}
-	to, _ := transform(s.of)
-	return min(max((to(v)-to(s.min))/(to(s.max)-to(s.min)), -1e3), 1e3)
+	forward, _ := transform(s.axis)
+	return min(max((forward(v)-forward(s.min))/(forward(s.max)-forward(s.min)), -1e3), 1e3)
 }
 
-// transform returns the functions to where the axis is linear and back, there to a value
-// that can be drawn.
-func transform(a *plots.Axis) (to, from func(float64) float64) {
+// transform returns the function that maps values to the coordinate in which the axis is linear (the logarithm on a log
+// axis), and its inverse. The result of inverse is limited to finite values that can be drawn.
+func transform(a *plots.Axis) (forward, inverse func(float64) float64) {
 	if a.Log {
 		return math.Log, func(v float64) float64 {
 			return math.Min(math.Max(math.Exp(v), math.SmallestNonzeroFloat64), math.MaxFloat64)
@@ -41,12 +41,12 @@ func transform(a *plots.Axis) (to, from func(float64) float64) {
 	}
 }
 
-// tight returns the axis with its free ends at the limits.
-func tight(a *plots.Axis, l limits) *plots.Axis {
+// withFixedEnds returns a copy of the axis in which the ends that the caller has not fixed are at the limits l.
+func withFixedEnds(a *plots.Axis, l limits) *plots.Axis {
 	t := *a
 	t.Min, t.Max = a.Ends()
 	if math.IsNaN(t.Min) {
-		t.Min = math.Max(l.lo, -math.MaxFloat64/4) // hi−lo must not overflow
+		t.Min = math.Max(l.lo, -math.MaxFloat64/4) // so that hi−lo does not overflow
 	}
 	if math.IsNaN(t.Max) {
 		t.Max = math.Min(l.hi, math.MaxFloat64/4)
@@ -54,13 +54,14 @@ func tight(a *plots.Axis, l limits) *plots.Axis {
 	return &t
 }
 
-// newScale chooses the ends of an axis for data within limits that the axis can show.
+// newScale returns a scale without ticks for data within limits that the axis can show. An end that the caller has not
+// fixed is chosen such that the data fill the axis except for a margin of 4 %.
 func newScale(a *plots.Axis, data limits) *scale {
-	if data.lo > data.hi { // no data: the caller has fixed the ends
+	if data.lo > data.hi { // there are no data, so the caller has fixed the ends
 		data = limits{1, 10}
 	}
-	to, from := transform(a)
-	l, h := to(data.lo), to(data.hi)
+	forward, inverse := transform(a)
+	l, h := forward(data.lo), forward(data.hi)
 	if l == h {
 		w := math.Max(math.Abs(l)*0.1, 1e-300)
 		if a.Log {
@@ -71,52 +72,54 @@ func newScale(a *plots.Axis, data limits) *scale {
 		l, h = l-w, h+w
 	}
 	pad := 0.04*h - 0.04*l
-	wide := limits{from(l - pad), from(h + pad)}
-	if data.lo >= 0 { // no negative ground under data that has none
-		wide.lo = math.Max(wide.lo, 0)
+	padded := limits{inverse(l - pad), inverse(h + pad)}
+	if data.lo >= 0 { // the margin does not extend the axis to negative values if no datum is negative
+		padded.lo = math.Max(padded.lo, 0)
 	}
-	t := tight(a, wide)
-	s := &scale{of: a, min: t.Min, max: t.Max}
+	t := withFixedEnds(a, padded)
+	s := &scale{axis: a, min: t.Min, max: t.Max}
 	if s.min < s.max {
 		return s
 	}
-	step := func(v float64) float64 { // beyond an end that is fixed beyond the data
+	// The caller has fixed an end beyond the data, so the other end is a step beyond the fixed one.
+	step := func(v float64) float64 {
 		if a.Log {
 			return math.Ln10
 		}
 		return math.Max(1, math.Abs(v))
 	}
 	if fixed, _ := a.Ends(); math.IsNaN(fixed) {
-		s.min = from(to(s.max) - step(s.max))
+		s.min = inverse(forward(s.max) - step(s.max))
 	} else {
-		s.max = from(to(s.min) + step(s.min))
+		s.max = inverse(forward(s.min) + step(s.min))
 	}
 	return s
 }
 
-// label sets the ticks: some n round ones, or every so-manyth of the given values.
-func (s *scale) label(n int, values []float64, every int) {
+// setTicks sets the ticks: about n round values, or the given values with labels at every every-th of them.
+func (s *scale) setTicks(n int, values []float64, every int) {
 	switch {
 	case values != nil:
 		s.ticks = s.valueTicks(values, every)
-	case s.of.Log:
+	case s.axis.Log:
 		s.ticks = logTicks(s.min, s.max, n)
 	default:
 		s.ticks = linearTicks(s.min, s.max, n)
 	}
-	groupAlike(s.ticks)
+	unifyCommas(s.ticks)
 }
 
-// valueTicks labels every so-manyth of the given values that are on the scale.
+// valueTicks returns ticks at the given values that are on the scale. Every every-th of the given values has a label.
+// All labels are written with powers of ten if one of the values would be long without.
 func (s *scale) valueTicks(values []float64, every int) (ts []plot.Tick) {
 	write := text.Plain
 	for _, v := range values {
-		if s.of.Shows(v) && !isPlain(v) {
+		if s.axis.Shows(v) && !isShortPlain(v) {
 			write = text.Scientific
 		}
 	}
 	for i, v := range values {
-		if !s.of.Shows(v) || v < s.min || v > s.max {
+		if !s.axis.Shows(v) || v < s.min || v > s.max {
 			continue
 		}
 		t := plot.Tick{Value: v}
@@ -128,8 +131,8 @@ func (s *scale) valueTicks(values []float64, every int) (ts []plot.Tick) {
 	return ts
 }
 
-// groupAlike writes whole labels of four digits with a comma where a longer one of the axis has one.
-func groupAlike(ts []plot.Tick) {
+// unifyCommas inserts commas into whole labels of four digits if a longer label of the axis has commas.
+func unifyCommas(ts []plot.Tick) {
 	if !slices.ContainsFunc(ts, func(t plot.Tick) bool { return strings.Contains(t.Label, ",") }) {
 		return
 	}
@@ -138,9 +141,9 @@ func groupAlike(ts []plot.Tick) {
 	}
 }
 
-// dropLabels takes away every other label until they are not crowded, or two are left.
-func (s *scale) dropLabels(crowded func() bool) {
-	for crowded() && labeled(s.ticks) > 2 {
+// dropLabels removes every second label, repeatedly, until isCrowded reports false or at most two labels remain.
+func (s *scale) dropLabels(isCrowded func() bool) {
+	for isCrowded() && labelCount(s.ticks) > 2 {
 		for i, k := 0, 0; i < len(s.ticks); i++ {
 			if s.ticks[i].Label != "" {
 				if k++; k%2 == 0 {

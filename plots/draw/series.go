@@ -11,18 +11,19 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// pieces returns the runs of samples of series i that the x axis can show and of which
-// ok holds, in canvas coordinates; y is the place of a sample. Steps get their corners.
-func (d *drawing) pieces(i int, ok func(j int) bool, y func(j int) vg.Length) (out [][]vg.Point) {
+// runs returns the maximal runs of consecutive samples of series i that the x axis can show and for which isShown
+// holds, in canvas coordinates. y returns the vertical position of sample j. For Steps, the corners of the steps are
+// inserted.
+func (d *drawing) runs(i int, isShown func(j int) bool, y func(j int) vg.Length) (out [][]vg.Point) {
 	s := &d.f.Series[i]
-	for j, next := 0, true; j < len(s.Y); j++ {
+	for j, startsRun := 0, true; j < len(s.Y); j++ {
 		x := s.Abscissa(j)
-		if !d.f.X.Shows(x) || !ok(j) {
-			next = true
+		if !d.f.X.Shows(x) || !isShown(j) {
+			startsRun = true
 			continue
 		}
-		if next {
-			out, next = append(out, nil), false
+		if startsRun {
+			out, startsRun = append(out, nil), false
 		}
 		cur, pt := &out[len(out)-1], point(d.px(x), y(j))
 		if n := len(*cur); s.Style == plots.Steps && n > 0 {
@@ -33,15 +34,15 @@ func (d *drawing) pieces(i int, ok func(j int) bool, y func(j int) vg.Length) (o
 	return out
 }
 
-// lines returns the runs of samples of series i that the axes can show.
-func (d *drawing) lines(i int) [][]vg.Point {
+// shownRuns returns the runs of samples of series i that both axes can show, in canvas coordinates.
+func (d *drawing) shownRuns(i int) [][]vg.Point {
 	y := d.f.Series[i].Y
-	return d.pieces(i, func(j int) bool { return d.f.Y.Shows(y[j]) }, func(j int) vg.Length { return d.py(y[j]) })
+	return d.runs(i, func(j int) bool { return d.f.Y.Shows(y[j]) }, func(j int) vg.Length { return d.py(y[j]) })
 }
 
-// thin drops points nearer than a quarter of a point to the last one kept; no eye sees
-// the difference, and long series stay small files.
-func thin(ps []vg.Point) []vg.Point {
+// thinOut removes the points that are closer than 0.25 points to the previous remaining one, except for the last
+// point. The difference is not visible, and files of long series become much smaller.
+func thinOut(ps []vg.Point) []vg.Point {
 	out := ps[:0:0]
 	for i, p := range ps {
 		if n := len(out); n > 0 && i < len(ps)-1 && distance(out[n-1], p) < 0.25 {
@@ -55,84 +56,90 @@ func thin(ps []vg.Point) []vg.Point {
 // point returns the point (x, y).
 func point(x, y vg.Length) vg.Point { return vg.Point{X: x, Y: y} }
 
+// distance returns the Euclidean distance of two points.
 func distance(a, b vg.Point) vg.Length {
 	return vg.Length(math.Hypot(float64(a.X-b.X), float64(a.Y-b.Y)))
 }
 
-// drawSeries draws the line and markers of series i, or its error bars and points.
+// drawSeries draws the line and the markers of series i, or, for Points, its error bars and markers.
 func (d *drawing) drawSeries(i int) {
 	s, l, c := &d.f.Series[i], d.lookOf(i), d.area()
-	places := d.markerPoints(i)
+	markerPoints := d.markerPoints(i)
 	if s.Style == plots.Points {
 		d.drawErrorBars(i)
 	} else {
-		for _, ps := range d.lines(i) {
-			if ps = thin(ps); len(ps) == 1 { // a lone sample between gaps would vanish as a line
-				places = append(places, ps[0])
+		for _, ps := range d.shownRuns(i) {
+			if ps = thinOut(ps); len(ps) == 1 { // a single sample between gaps would be invisible as a line
+				markerPoints = append(markerPoints, ps[0])
 			}
 			c.StrokeLines(lineStyle(l.color, lineWidth, l.dash...), c.ClipLinesXY(ps)...)
 		}
 	}
-	for _, pt := range places {
+	for _, pt := range markerPoints {
 		if c.Contains(pt) {
-			d.pen.marker(l.marker, pt, l.color)
+			d.pen.drawMarker(l.marker, pt, l.color)
 		}
 	}
 }
 
-// markerPoints returns where series i gets markers: at every sample for Points and for
-// short lines, at some ten places along a longer line if there are several lines.
+// markerPoints returns the positions of the markers of series i: every sample for Points and for lines of at most 16
+// samples, and about ten points along a longer line if the figure has several series. Steps have no markers.
 func (d *drawing) markerPoints(i int) []vg.Point {
 	s := &d.f.Series[i]
 	if s.Style == plots.Steps {
 		return nil
 	}
-	all := slices.Concat(d.lines(i)...)
+	samples := slices.Concat(d.shownRuns(i)...)
 	switch {
 	case s.Style == plots.Points:
-		return thin(all)
-	case len(all) <= 16:
-		return all
+		return thinOut(samples)
+	case len(samples) <= 16:
+		return samples
 	case len(d.f.Series) == 1:
 		return nil
 	}
 	var out []vg.Point
 	gap := d.box.Size().X / 10
-	next := d.box.Min.X + gap*(0.5+vg.Length(i)/vg.Length(len(d.f.Series)))
-	for _, pt := range all {
-		if pt.X >= next {
+	nextX := d.box.Min.X + gap*(0.5+vg.Length(i)/vg.Length(len(d.f.Series)))
+	for _, pt := range samples {
+		if pt.X >= nextX {
 			out = append(out, pt)
-			next = pt.X + gap
+			nextX = pt.X + gap
 		}
 	}
 	return out
 }
 
-// bound returns the place of an end of a band; an end that the axis cannot show is
-// beyond the picture's edge, below for a lower and above for an upper one.
-func (d *drawing) bound(v float64, upper bool) vg.Length {
-	switch {
-	case d.f.Y.Shows(v):
+// lowerEnd returns the vertical position of the lower end v of an interval. If the axis cannot show v, the position is
+// below the plot.
+func (d *drawing) lowerEnd(v float64) vg.Length {
+	if d.f.Y.Shows(v) {
 		return d.py(v)
-	case upper && !(v <= 0):
-		return d.box.Max.Y + 10
-	default:
-		return d.box.Min.Y - 10
 	}
+	return d.box.Min.Y - 10
 }
 
-// bounded reports whether sample j has both ends of its interval.
-func bounded(s *plots.Series, j int) bool { return !math.IsNaN(s.Lo[j]) && !math.IsNaN(s.Hi[j]) }
+// upperEnd returns the vertical position of the upper end v of an interval. If the axis cannot show v, the position is
+// below the plot for v ≤ 0, and otherwise above it.
+func (d *drawing) upperEnd(v float64) vg.Length {
+	if d.f.Y.Shows(v) || v <= 0 {
+		return d.lowerEnd(v)
+	}
+	return d.box.Max.Y + 10
+}
 
-// drawBand shades between Lo and Hi of a line or of steps.
+// hasInterval reports whether both ends of the interval of sample j are numbers.
+func hasInterval(s *plots.Series, j int) bool { return !math.IsNaN(s.Lo[j]) && !math.IsNaN(s.Hi[j]) }
+
+// drawBand shades the area between Lo and Hi of series i if it is a Line or Steps.
 func (d *drawing) drawBand(i int) {
 	s, c := &d.f.Series[i], d.area()
 	if s.Lo == nil || s.Style == plots.Points {
 		return
 	}
-	isBounded := func(j int) bool { return bounded(s, j) }
-	lo := d.pieces(i, isBounded, func(j int) vg.Length { return d.bound(s.Lo[j], false) })
-	hi := d.pieces(i, isBounded, func(j int) vg.Length { return d.bound(s.Hi[j], true) })
+	isShown := func(j int) bool { return hasInterval(s, j) }
+	lo := d.runs(i, isShown, func(j int) vg.Length { return d.lowerEnd(s.Lo[j]) })
+	hi := d.runs(i, isShown, func(j int) vg.Length { return d.upperEnd(s.Hi[j]) })
 	for k := range lo {
 		if len(lo[k]) > 1 {
 			slices.Reverse(hi[k])
@@ -144,102 +151,111 @@ func (d *drawing) drawBand(i int) {
 // drawErrorBars draws a bar with caps from Lo to Hi at each point of series i.
 func (d *drawing) drawErrorBars(i int) {
 	s, c := &d.f.Series[i], d.area()
-	sty := lineStyle(d.lookOf(i).color, 1)
+	style := lineStyle(d.lookOf(i).color, 1)
 	for j := range s.Lo {
 		x := s.Abscissa(j)
-		if !d.f.X.Shows(x) || !d.f.Y.Shows(s.Y[j]) || !bounded(s, j) {
+		if !d.f.X.Shows(x) || !d.f.Y.Shows(s.Y[j]) || !hasInterval(s, j) {
 			continue
 		}
-		px, lo, hi := d.px(x), d.bound(s.Lo[j], false), d.bound(s.Hi[j], true)
-		c.StrokeLines(sty, c.ClipLinesXY([]vg.Point{point(px, lo), point(px, hi)},
+		px, lo, hi := d.px(x), d.lowerEnd(s.Lo[j]), d.upperEnd(s.Hi[j])
+		c.StrokeLines(style, c.ClipLinesXY([]vg.Point{point(px, lo), point(px, hi)},
 			[]vg.Point{point(px-3, lo), point(px+3, lo)}, []vg.Point{point(px-3, hi), point(px+3, hi)})...)
 	}
 }
 
-// rule is a straight line across the plot, at a value of the x axis if it is upright.
-type rule struct {
-	a, b    vg.Point
-	upright bool
-	label   string
+// orientation is the direction of a line, an axis or a text.
+type orientation bool
+
+const (
+	horizontal orientation = false
+	vertical   orientation = true // a vertical text reads from bottom to top
+)
+
+// straightLine is a horizontal or vertical line across the plot.
+type straightLine struct {
+	a, b        vg.Point // the ends, the lower or left one first
+	orientation orientation
+	label       string
 }
 
-// rule returns the line at a value, and whether the plot shows it.
-func (d *drawing) rule(v float64, upright bool, label string) (r rule, ok bool) {
+// lineAt returns the vertical line at the value v of x, or the horizontal line at the value v of y. ok reports whether
+// it is inside the plot.
+func (d *drawing) lineAt(v float64, o orientation, label string) (line straightLine, ok bool) {
 	s := d.y
-	r = rule{d.box.Min, d.box.Max, upright, label}
-	if upright {
-		s, r.a.X, r.b.X = d.x, d.px(v), d.px(v)
+	line = straightLine{d.box.Min, d.box.Max, o, label}
+	if o == vertical {
+		s, line.a.X, line.b.X = d.x, d.px(v), d.px(v)
 	} else {
-		r.a.Y, r.b.Y = d.py(v), d.py(v)
+		line.a.Y, line.b.Y = d.py(v), d.py(v)
 	}
-	return r, s.of.Shows(v) && s.min <= v && v <= s.max
+	return line, s.axis.Shows(v) && s.min <= v && v <= s.max
 }
 
-// refLines returns the reference lines that the plot shows.
-func (d *drawing) refLines() (out []rule) {
-	add := func(l plots.RefLine, upright bool) {
-		if r, ok := d.rule(l.At, upright, l.Label); ok {
-			out = append(out, r)
+// refLines returns the reference lines that are inside the plot.
+func (d *drawing) refLines() (out []straightLine) {
+	add := func(l plots.RefLine, o orientation) {
+		if line, ok := d.lineAt(l.At, o, l.Label); ok {
+			out = append(out, line)
 		}
 	}
 	for _, l := range d.f.HLines {
-		add(l, false)
+		add(l, horizontal)
 	}
 	for _, l := range d.f.VLines {
-		add(l, true)
+		add(l, vertical)
 	}
 	return out
 }
 
-// stroke draws rules.
-func (d *drawing) stroke(sty draw.LineStyle, rs ...rule) {
-	for _, r := range rs {
-		d.area().StrokeLines(sty, []vg.Point{r.a, r.b})
+// strokeLines draws lines in the given style.
+func (d *drawing) strokeLines(style draw.LineStyle, lines ...straightLine) {
+	for _, l := range lines {
+		d.area().StrokeLines(style, []vg.Point{l.a, l.b})
 	}
 }
 
-// drawRefLines draws the reference lines; on a map they are tags at its border.
+// drawRefLines draws the reference lines. On a map it draws nothing, because drawTags marks them at the border.
 func (d *drawing) drawRefLines() {
 	if d.f.Map == nil {
-		d.stroke(lineStyle(soft, 1, 4, 3), d.refLines()...)
+		d.strokeLines(lineStyle(axisColor, 1, 4, 3), d.refLines()...)
 	}
 }
 
-// stroke draws an outline.
-func (p pen) stroke(path vg.Path, sty draw.LineStyle) {
-	p.SetColor(sty.Color)
-	p.SetLineWidth(sty.Width)
-	p.SetLineDash(sty.Dashes, 0)
+// strokePath draws a line along a path.
+func (p pen) strokePath(path vg.Path, style draw.LineStyle) {
+	p.SetColor(style.Color)
+	p.SetLineWidth(style.Width)
+	p.SetLineDash(style.Dashes, 0)
 	p.Stroke(path)
 }
 
-// frame draws a dark frame with a white rim inside a rectangle; k tells frames apart.
-func (p pen) frame(r vg.Rectangle, k int) {
-	p.stroke(inset(r, 2.2).Path(), lineStyle(paper, 1.6))
-	p.stroke(inset(r, 0.9).Path(), lineStyle(ink, 1.8, dashes[k%len(dashes)]...))
+// drawFrame draws a dark frame with a white rim inside a rectangle. k selects the dash pattern of the frame.
+func (p pen) drawFrame(r vg.Rectangle, k int) {
+	p.strokePath(inset(r, 2.2).Path(), lineStyle(backgroundColor, 1.6))
+	p.strokePath(inset(r, 0.9).Path(), lineStyle(textColor, 1.8, dashPatterns[k%len(dashPatterns)]...))
 }
 
-// drawMarks draws a ring at each mark, or a frame around its cell.
+// drawMarks draws a ring around each mark or, on a map, a frame around the cell that contains it.
 func (d *drawing) drawMarks() {
 	for k, m := range d.f.Marks {
 		if d.f.Map != nil {
-			if i, j, ok := cellAt(d.f, m.X, m.Y); ok && visible(d.cell(i, j)) {
-				d.pen.frame(atLeast(d.cell(i, j), 3*markRadius), d.rings.of(m.Label, k))
+			if i, j, ok := cellAt(d.f, m.X, m.Y); ok && isVisible(d.cell(i, j)) {
+				d.pen.drawFrame(widen(d.cell(i, j), 3*markRadius), d.frameNumbers.numberOf(m.Label, k))
 			}
-		} else if pt, ok := d.placeOf(m); ok {
-			d.pen.stroke(markers[0].path(pt, markRadius*1.7), lineStyle(ink, 1.4))
+		} else if pt, ok := d.markPoint(m); ok {
+			d.pen.strokePath(markers[0].path(pt, markRadius*1.7), lineStyle(textColor, 1.4))
 		}
 	}
 }
 
-// atLeast returns a rectangle that is widened about its middle to a least width and height.
-func atLeast(r vg.Rectangle, least vg.Length) vg.Rectangle {
-	w, h := max(0, least-r.Size().X)/2, max(0, least-r.Size().Y)/2
+// widen returns a rectangle with the center of r whose width and height are those of r, but at least minSize.
+func widen(r vg.Rectangle, minSize vg.Length) vg.Rectangle {
+	w, h := max(0, minSize-r.Size().X)/2, max(0, minSize-r.Size().Y)/2
 	return vg.Rectangle{Min: point(r.Min.X-w, r.Min.Y-h), Max: point(r.Max.X+w, r.Max.Y+h)}
 }
 
-// placeOf returns the place of a mark, and whether the plot shows it.
-func (d *drawing) placeOf(m plots.Mark) (pt vg.Point, ok bool) {
+// markPoint returns the position of a mark on the canvas. ok reports whether it is inside the plot.
+func (d *drawing) markPoint(m plots.Mark) (pt vg.Point, ok bool) {
 	if !d.f.X.Shows(m.X) || !d.f.Y.Shows(m.Y) {
 		return pt, false
 	}
@@ -247,7 +263,7 @@ func (d *drawing) placeOf(m plots.Mark) (pt vg.Point, ok bool) {
 	return pt, d.area().Contains(pt)
 }
 
-// palette is that of Okabe and Ito without its yellow, which is faint on white.
+// palette holds the colors of Okabe and Ito. Their yellow is omitted, because it is hardly visible on white.
 var palette = []color.NRGBA{
 	opaque(0x0072B2), // blue
 	opaque(0xD55E00), // vermilion
@@ -259,29 +275,30 @@ var palette = []color.NRGBA{
 }
 
 var (
-	ink   = opaque(0x222222) // text
-	soft  = opaque(0x555555) // reference lines and axes
-	grid  = opaque(0xE4E4E4)
-	faint = opaque(0xF2F2F2) // minor grid
-	paper = opaque(0xFFFFFF)
-	veil  = color.NRGBA{0xFF, 0xFF, 0xFF, 0xC8} // pales what is under a label
+	textColor       = opaque(0x222222)
+	axisColor       = opaque(0x555555) // color of axes and reference lines
+	gridColor       = opaque(0xE4E4E4)
+	minorGridColor  = opaque(0xF2F2F2)
+	backgroundColor = opaque(0xFFFFFF)
+	veilColor       = color.NRGBA{0xFF, 0xFF, 0xFF, 0xC8} // translucent white, which lightens the data under a label
 )
 
-// opaque returns the color of a number of six hexadecimal digits: red, green, blue.
+// opaque returns the opaque color 0xRRGGBB.
 func opaque(rgb int) color.NRGBA {
 	return color.NRGBA{uint8(rgb >> 16), uint8(rgb >> 8), uint8(rgb), 0xFF}
 }
 
-// lineStyle returns the style of a line of a color and a width, dashed if there are lengths of dashes and gaps.
+// lineStyle returns the style of a line. The line is dashed if the lengths of its dashes and gaps are given.
 func lineStyle(c color.Color, width vg.Length, dashes ...vg.Length) draw.LineStyle {
 	return draw.LineStyle{Color: c, Width: width, Dashes: dashes}
 }
 
-// axisStyle is that of the axes and their ticks.
-var axisStyle = lineStyle(soft, 0.8)
+// axisStyle is the line style of the axes and their ticks.
+var axisStyle = lineStyle(axisColor, 0.8)
 
-// dashes tells lines apart without color; the first is solid.
-var dashes = [][]vg.Length{
+// dashPatterns holds the lengths of dashes and gaps by which series can be distinguished without color. The first
+// pattern is a solid line.
+var dashPatterns = [][]vg.Length{
 	nil,
 	{6, 2.5},
 	{1.5, 2},
@@ -305,34 +322,35 @@ const (
 	margin         vg.Length = 7
 )
 
-// look is how one series is told from the others.
+// look holds the properties that distinguish a series from the others.
 type look struct {
 	color  color.NRGBA
-	dash   []vg.Length
-	marker int
+	dash   []vg.Length // lengths of dashes and gaps; nil for a solid line
+	marker int         // index in markers
 }
 
-// lookOf returns the look of series i.
-func lookOf(i int) look {
-	return look{palette[i%len(palette)], dashes[(i+i/len(palette))%len(dashes)], i % len(markers)}
+// standardLook returns look number i. Colors, dash patterns and markers repeat with different periods.
+func standardLook(i int) look {
+	return look{palette[i%len(palette)], dashPatterns[(i+i/len(palette))%len(dashPatterns)], i % len(markers)}
 }
 
-// tint returns the color of a band.
+// tint returns the translucent color of a band.
 func (l look) tint() color.Color {
 	c := l.color
 	c.A = 0x33
 	return c
 }
 
-// shape is a regular polygon: its first corner is at an angle and a distance in units of
-// a radius, every other one at inner if that is set. One without corners is a circle.
+// shape is a regular polygon or star, or a circle. All distances are in units of a radius that is given when it is
+// drawn.
 type shape struct {
-	corners      int
-	turn         float64
-	outer, inner vg.Length
+	corners int       // number of corners; 0 for a circle
+	angle   float64   // angle of the first corner, in radians
+	outer   vg.Length // distance of the corners from the center
+	inner   vg.Length // distance of every second corner, if positive
 }
 
-// markers are the shapes of the markers.
+// markers holds the shapes of the series' markers.
 var markers = []shape{
 	{0, 0, 1, 0},                 // circle
 	{4, math.Pi / 4, 1.2, 0},     // square
@@ -343,19 +361,19 @@ var markers = []shape{
 	{10, math.Pi / 2, 1.5, 0.65}, // star
 }
 
-// path returns the outline of the shape at pt.
+// path returns the outline of the shape, centered at pt, for the radius r.
 func (m shape) path(pt vg.Point, r vg.Length) (path vg.Path) {
 	if m.corners == 0 {
 		path.Move(point(pt.X+r, pt.Y))
 		path.Arc(pt, r, 0, 2*math.Pi)
 	}
 	for i := range m.corners {
-		q := m.outer * r
+		distance := m.outer * r
 		if i%2 == 1 && m.inner > 0 {
-			q = m.inner * r
+			distance = m.inner * r
 		}
-		sin, cos := math.Sincos(m.turn + 2*math.Pi*float64(i)/float64(m.corners))
-		corner := pt.Add(point(q*vg.Length(cos), q*vg.Length(sin)))
+		sin, cos := math.Sincos(m.angle + 2*math.Pi*float64(i)/float64(m.corners))
+		corner := pt.Add(point(distance*vg.Length(cos), distance*vg.Length(sin)))
 		if i == 0 {
 			path.Move(corner)
 		} else {
@@ -366,11 +384,10 @@ func (m shape) path(pt vg.Point, r vg.Length) (path vg.Path) {
 	return path
 }
 
-// marker fills marker k at pt with a white rim, which keeps markers apart where they
-// overlap.
-func (p pen) marker(k int, pt vg.Point, clr color.Color) {
+// drawMarker fills marker k at pt. A white rim separates markers that overlap.
+func (p pen) drawMarker(k int, pt vg.Point, clr color.Color) {
 	path := markers[k].path(pt, markRadius)
 	p.SetColor(clr)
 	p.Fill(path)
-	p.stroke(path, lineStyle(paper, 0.6))
+	p.strokePath(path, lineStyle(backgroundColor, 0.6))
 }
