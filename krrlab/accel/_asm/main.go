@@ -101,9 +101,9 @@ func kits() string {
 				stream += p.name() + ","
 			}
 			T, V := k.tile, k.number
-			passes := fmt.Sprintf("[mostSides+1]pass[%s, %s]{nil, ", T, V)
-			out += fmt.Sprintf("%s: &passes[%s, %s]{lanes: %d, most: %d, "+
-				"rows: [mostSides+1]int{0, %s},\nwide: %s},\nstream: %s},\nnarrow: %s}},\n",
+			passes := fmt.Sprintf("[maxPassSides+1]pass[%s, %s]{nil, ", T, V)
+			out += fmt.Sprintf("%s: &passes[%s, %s]{lanes: %d, maxSides: %d, "+
+				"rows: [maxPassSides+1]int{0, %s},\nwide: %s},\nstream: %s},\nnarrow: %s}},\n",
 				k.field, T, V, unroll*s.bytes/k.size, len(shapes)/2, rows, passes+wide, passes+stream,
 				passes+narrow)
 		}

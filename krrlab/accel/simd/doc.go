@@ -1,5 +1,5 @@
-// Package simd holds the loops in which the solver spends its time, in assembly for
-// x86-64 and in portable Go: products of a tile with a few vectors, e^x and cos x over
+// Package simd contains the most expensive loops of the solver, in assembly for x86-64 and
+// in portable Go: products of a tile with a few vectors, e^x and cos x over
 // slices, the rows of a Gaussian tile, the Walsh–Hadamard butterfly.
 //
 // # Products of a tile
@@ -12,11 +12,12 @@
 //
 // Vectors lie one after the other: entry j of column c of x is x[c*cols+j]. A pass of the assembly takes one to three
 // right-hand sides and two to four rows: the tile's entries are loaded once and each serves both products, sums and
-// multipliers stay in registers. A pass one way has registers for up to six right-hand sides. 16-bit numbers, and
-// float32 numbers that meet float64 vectors, are converted as they are loaded, by units that the arithmetic leaves
-// idle. Blocks of 24 rows are taken through all passes while they are in the second cache, and all passes fetch the
-// next block ahead at one pace, so that the tile comes from memory once, beside the arithmetic. One way a block has 512
-// columns, and what is fetched are the rows of the next one, so that the tile may be all of a matrix.
+// multipliers stay in registers. A pass of Forward or Backward has registers for up to six right-hand sides. 16-bit
+// numbers, and float32 numbers that are multiplied by float64 vectors, are converted when they are loaded, in execution
+// units that the arithmetic does not use. Each block of 24 rows goes through all passes while it is in the second
+// cache. Meanwhile the passes prefetch the next block at a constant rate, so that the tile is read from memory once, at
+// the same time as the arithmetic. In Forward and Backward a block has at most 512 columns, and the passes prefetch the
+// rows of the next block, so that the tile may be an entire matrix.
 //
 // Float32 sums are formed in lanes: as many as a register has, at least 8, in assembly and 4 in
 // Go. A sum over c columns in l lanes has an error of at most about (c/l+3)·2⁻²⁴ times the sum
@@ -30,14 +31,14 @@
 //
 // # Packed rows
 //
-// Pack keeps of a row the numbers that are not small, as a bit for each number and the values, and sums up what it
-// drops; Unpack restores it. A tile of 256×256 is unpacked in the first caches in less time than memory takes to
-// deliver it.
+// Pack stores the numbers of a row that are not small, as one bit for each number and the values, and sums up the
+// dropped numbers. Unpack restores the row. A tile of 256×256 is unpacked in the first caches in less time than memory
+// takes to deliver it.
 //
 // # Paths
 //
-// AVX512, AVX2 (with FMA) and Portable are the paths, of this package and of package gemm. At the
-// start the fastest one that the processor has is taken; Use forces another. With AVX512 the
+// The paths of this package and of package gemm are AVX512, AVX2 (with FMA) and Portable.
+// Initially the fastest path that the processor supports is used; Use selects another. With AVX512 the
 // elementwise functions run the assembly for AVX2. Paths sum in different orders: results of
 // products agree to rounding, not to the bit; on one path they are always the same.
 //

@@ -33,33 +33,34 @@ const (
 //
 //	e^x = 2ⁿ·p(r),  p the minimax polynomial of degree 6, |p(r)e^−r − 1| ≤ 1.9e-9.
 func Exp32(dst, x []float32) {
-	inEights(dst, x, expMin, expMax, exp32AVX2, expPortable)
+	applyInEights(dst, x, expMin, expMax, exp32AVX2, expPortable)
 }
 
-// vectors returns how many of n numbers the routines of AVX2 take, as many at a time as a power of two; 0 without them.
-func vectors(n, together int) int {
+// assemblyCount returns how many of n numbers the AVX2 routines process: the largest multiple of blockLength, a power
+// of two, or 0 if there are no such routines.
+func assemblyCount(n, blockLength int) int {
 	if !current().vectors {
 		return 0
 	}
-	return n &^ (together - 1)
+	return n &^ (blockLength - 1)
 }
 
-// inEights does as much as fast can, eight numbers within [lo, hi] at a time, and leaves the
-// rest, without AVX2 all, to slow.
-func inEights(dst, x []float32, lo, hi float32, fast func(n int, dst, x *float32, lo, hi float32) int,
-	slow func(dst, x []float32)) {
+// applyInEights sets dst from x with assembly, which processes eight numbers within [lo, hi] at a time. The other
+// numbers, and without AVX2 all numbers, are processed by portableFunc.
+func applyInEights(dst, x []float32, lo, hi float32, assembly func(n int, dst, x *float32, lo, hi float32) int,
+	portableFunc func(dst, x []float32)) {
 	dst = dst[:len(x):len(dst)]
 	if !current().vectors {
-		slow(dst, x)
+		portableFunc(dst, x)
 		return
 	}
 	for len(x) > 0 {
 		k := 0
 		if n := len(x) &^ 7; n > 0 {
-			k = fast(n, &dst[0], &x[0], lo, hi)
+			k = assembly(n, &dst[0], &x[0], lo, hi)
 		}
 		e := min(k+8, len(x))
-		slow(dst[k:e], x[k:e])
+		portableFunc(dst[k:e], x[k:e])
 		dst, x = dst[e:], x[e:]
 	}
 }
@@ -75,7 +76,7 @@ func inEights(dst, x []float32, lo, hi float32, fast func(n int, dst, x *float32
 // by Horner's rule with fused multiply-adds.
 func Exp64(dst, x []float64, scale, flush float64) {
 	dst = dst[:len(x):len(dst)]
-	n := vectors(len(x), 8)
+	n := assemblyCount(len(x), 8)
 	if n > 0 {
 		exp64AVX2(n, &dst[0], &x[0], scale, flush)
 	}
@@ -151,7 +152,7 @@ const cosMax = 1 << 20
 //
 //	cos x = (−1)ⁿ·q(r²),  q the minimax polynomial of degree 5, |q(r²) − cos r| ≤ 2.2e-10.
 func Cos32(dst, x []float32) {
-	inEights(dst, x, -cosMax, cosMax, cos32AVX2, cosPortable)
+	applyInEights(dst, x, -cosMax, cosMax, cos32AVX2, cosPortable)
 }
 
 func cosPortable(dst, x []float32) {
@@ -185,7 +186,7 @@ type gaussianRow[T number | int32] func(n int, dst *float32, inner *T, zz *float
 // the rounding of one product. dst and inner may have the same memory. It panics if a slice is shorter than inner.
 func GaussianRow[T number | int32](dst []float32, inner []T, zz []float64, xx, c, flush float64) {
 	dst, zz = dst[:len(inner)], zz[:len(inner)]
-	k, n := current(), vectors(len(inner), 16)
+	k, n := current(), assemblyCount(len(inner), 16)
 	if n > 0 {
 		pick[gaussianRow[T]](k.gaussian32, k.gaussian64, k.gaussianInt)(n, &dst[0], &inner[0], &zz[0], xx, c, flush)
 	}
@@ -203,7 +204,7 @@ func GaussianRow[T number | int32](dst []float32, inner []T, zz []float64, xx, c
 // p_b = xᵀz_b; xx is ‖x‖², zz holds the ‖z_b‖². dst may be inner. It panics if a slice is shorter than inner.
 func SquaredDistances[T number](dst []float64, inner []T, zz []float64, xx float64) {
 	dst, zz = dst[:len(inner)], zz[:len(inner)]
-	n := vectors(len(inner), 8)
+	n := assemblyCount(len(inner), 8)
 	if n > 0 {
 		switch p := any(&inner[0]).(type) {
 		case *float32:
@@ -221,7 +222,7 @@ func SquaredDistances[T number](dst []float64, inner []T, zz []float64, xx float
 // come far more than it is worth. It panics if dst is shorter than x.
 func Round(dst []float32, x []float64) {
 	dst = dst[:len(x)]
-	n := vectors(len(x), 8)
+	n := assemblyCount(len(x), 8)
 	if n > 0 {
 		roundAVX2(n, &dst[0], &x[0])
 	}
@@ -243,7 +244,7 @@ func clamp(r2 float64) float64 {
 // Widen sets dst[i] = x[i]. It panics if dst is shorter than x.
 func Widen(dst []float32, x []uint16) {
 	dst = dst[:len(x)]
-	n := vectors(len(x), 16)
+	n := assemblyCount(len(x), 16)
 	if n > 0 {
 		widen16AVX2(n, &dst[0], &x[0])
 	}
@@ -256,7 +257,7 @@ func Widen(dst []float32, x []uint16) {
 // panics if dst is shorter than x.
 func Narrow(dst []uint16, x []float32, scale float32) {
 	dst = dst[:len(x)]
-	n := vectors(len(x), 16)
+	n := assemblyCount(len(x), 16)
 	if n > 0 {
 		narrow16AVX2(n, &dst[0], &x[0], scale)
 	}
@@ -270,7 +271,7 @@ func Narrow(dst []uint16, x []float32, scale float32) {
 // transform. It panics if b is shorter than a.
 func Butterfly[T number](a, b []T) {
 	b = b[:len(a)]
-	n := vectors(len(a), 8)
+	n := assemblyCount(len(a), 8)
 	if n > 0 {
 		switch p := any(&a[0]).(type) {
 		case *float32:

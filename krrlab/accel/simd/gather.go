@@ -2,7 +2,7 @@ package simd
 
 import "fmt"
 
-// gatherMask[4-t:] has the first t of four vectors.
+// gatherMask[4-t:] is a mask that selects the first t of four vectors.
 var gatherMask = [8]uint64{1<<64 - 1, 1<<64 - 1, 1<<64 - 1, 1<<64 - 1}
 
 // GatherDot sets y = S·x for t vectors by rows, y[r·t+c] = Σ_a value_a·x[col_a·t+c], row r of the sparse S having

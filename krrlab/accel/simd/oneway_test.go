@@ -19,7 +19,7 @@ func TestMany(t *testing.T) {
 func testMany[T number](t *testing.T, tol float64) {
 	g := rand.New(rand.NewPCG(15, 16))
 	var w Workspace
-	for k := 1; k <= 2*mostSides+1; k++ {
+	for k := 1; k <= 2*maxPassSides+1; k++ {
 		rows, cols := 2*chunkRows+k, 2*blockCols+7*k
 		ld := cols + k
 		tile := draw[T](g, rows*ld)
@@ -28,7 +28,7 @@ func testMany[T number](t *testing.T, tol float64) {
 		Forward(rows, cols, tile, ld, x, cols, u, rows, k)
 		Backward(rows, cols, tile, ld, y, cols, z, rows, k, &w)
 		wy, wu := make([]float64, cols*k), make([]float64, rows*k)
-		portable(true, true, rows, 0, cols, tile, ld, x, wy, cols, z, wu, rows, k)
+		portable(0, &tileProduct[T, float64]{true, true, rows, cols, tile, ld, x, wy, cols, z, wu, rows, k})
 		near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-12 }
 		if !slices.EqualFunc(y, wy, near) || !slices.EqualFunc(u, wu, near) {
 			t.Fatalf("%T, t=%d: one way differs", tile, k)
@@ -54,8 +54,8 @@ func TestPieces(t *testing.T) {
 		for _, size := range [][2]int{{1, 8}, {24, 512}, {25, 520}, {71, 1536}, {7, 2000}} {
 			rows, body := size[0], size[1]
 			seen := make([]int, rows*body)
-			i := 0
-			for a := pieceOf(i, rows, body, forward); a.m > 0 && a.k > 0; a = pieceOf(i, rows, body, forward) {
+			i, product := 0, tileProduct[float32, float64]{sums: forward, rows: rows}
+			for a := product.piece(i, body); a.m > 0 && a.k > 0; a = product.piece(i, body) {
 				for r := a.r; r < a.r+a.m; r++ {
 					for c := a.c; c < a.c+a.k; c++ {
 						seen[r*body+c]++
@@ -78,7 +78,7 @@ func TestShare(t *testing.T) {
 	for want := range 40 {
 		for groups := range 13 {
 			for rows := 2; rows <= 4; rows++ {
-				streamed, wide := share(want, groups, rows)
+				streamed, wide := fetchGroups(want, groups, rows)
 				got := streamed*rows + wide
 				if streamed < 0 || wide < 0 || streamed+wide > groups || got < min(want, groups*rows) ||
 					got >= want+rows {
@@ -91,8 +91,8 @@ func TestShare(t *testing.T) {
 
 // TestTake checks that the passes take all right-hand sides, in as few passes as can be.
 func TestTake(t *testing.T) {
-	for most := 1; most <= mostSides; most++ {
-		p := &passes[float32, float64]{most: most}
+	for most := 1; most <= maxPassSides; most++ {
+		p := &passes[float32, float64]{maxSides: most}
 		for k := 1; k <= 40; k++ {
 			n, left := 0, k
 			for ; left > 0; n++ {

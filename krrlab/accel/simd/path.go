@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// Path is a way to compute: a set of instructions.
+// Path is an implementation of this package for one instruction set.
 type Path int
 
 // The paths, from the slowest to the fastest.
@@ -34,14 +34,14 @@ func ParsePath(name string) (Path, error) {
 	return 0, fmt.Errorf("simd: unknown path %q: want portable, avx2 or avx512", name)
 }
 
-// kit is what a path runs on; a nil field means the portable code.
+// kit holds the assembly routines of a path. A nil field selects the portable code.
 type kit struct {
 	both32                 *passes[float32, float32]
 	both64                 *passes[float64, float64]
 	both16                 *passes[uint16, float32]
 	forward, backward      *passes[float32, float64]
 	forward64, backward64  *passes[float64, float64]
-	vectors                bool // the elementwise routines of AVX2
+	vectors                bool // the elementwise routines of AVX2 are available
 	gaussian32             gaussianRow[float32]
 	gaussian64             gaussianRow[float64]
 	gaussianInt            gaussianRow[int32]
@@ -52,7 +52,7 @@ type kit struct {
 }
 
 var (
-	kits  = candidates() // what this processor can run, by Path; else nil
+	kits  = candidates() // kit of each Path; nil if this processor cannot run it
 	inUse atomic.Int32   // a Path
 )
 
@@ -61,8 +61,7 @@ func init() {
 	inUse.Store(int32(p[len(p)-1]))
 }
 
-// Paths returns the paths that this processor can run, in ascending order; Portable is
-// always one.
+// Paths returns the paths that this processor can run, in ascending order. Portable is always the first.
 func Paths() (paths []Path) {
 	for p, k := range kits {
 		if k != nil {
@@ -72,9 +71,8 @@ func Paths() (paths []Path) {
 	return paths
 }
 
-// Use makes this package run on p; at the start it runs on the last of Paths. It is a
-// choice for the whole process, and must not run beside other calls. It panics if p is not
-// one of Paths.
+// Use selects the path p for the whole process. Initially, the last of Paths is selected. Use must not be called
+// concurrently with other functions of this package. It panics if p is not one of Paths.
 func Use(p Path) {
 	if p < 0 || p >= numPaths || kits[p] == nil {
 		panic(fmt.Sprintf("simd: Use(%v): this processor runs %v", p, Paths()))

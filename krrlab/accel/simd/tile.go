@@ -8,146 +8,165 @@ import (
 )
 
 type (
-	number interface{ float32 | float64 }          // of vectors
-	entry  interface{ uint16 | float32 | float64 } // of a tile
+	// number is the type of the elements of vectors.
+	number interface{ float32 | float64 }
+	// entry is the type of the entries of a tile.
+	entry interface{ uint16 | float32 | float64 }
 )
 
-// pass multiplies groups of rows of a tile by k right-hand sides, cols columns, a
-// multiple of the lanes of a register. x and y have columns of the given stride, z and u
-// of rowStride. Each turn of the loop fetches from memory what is ahead. Both ways that is a
-// row of its columns or as much as it reads, and the next turn fetches step bytes on. One way
-// it is, beside each group, cols columns of one row or of as many as the group has, with
-// stride ld, and the next group fetches step bytes on. Pointers that a way of passing has no
-// use for may be nil.
+// pass multiplies groups of rows of a tile by k right-hand sides. cols is a multiple of the lanes of a register. The
+// columns of x and y have the given stride, those of z and u have rowStride. A pointer that the pass does not use may
+// be nil.
+//
+// Each iteration of the loop also prefetches entries, from the address ahead. A pass that forms both products
+// prefetches one row of the columns of the iteration, or as many bytes as it reads; the next iteration prefetches step
+// bytes later. A pass that forms one product prefetches, during each group, cols columns of one row, or of as many rows
+// as the group has, with stride ld; the next group prefetches step bytes later.
 type pass[T entry, V number] = func(groups, cols int, tile *T, ld int, x, y *V, stride int, z, u *V, rowStride int,
 	ahead *T, step int)
 
-// mostSides is the largest number of right-hand sides of a pass.
-const mostSides = 6
+// maxPassSides is the largest number of right-hand sides of any pass.
+const maxPassSides = 6
 
-// passes are the passes of one kind: wide[k] and stream[k] take rows[k] rows at a time,
-// narrow[k] one.
+// passes holds the passes of one kind, indexed by the number k of right-hand sides. wide[k] and stream[k] take rows[k]
+// rows at a time, and narrow[k] takes one row.
 type passes[T entry, V number] struct {
-	lanes int // columns of one turn of the loop
-	most  int // right-hand sides of one pass
-	rows  [mostSides + 1]int
-	// wide passes fetch up to a row ahead for each group, streaming ones up to all rows.
-	wide, stream, narrow [mostSides + 1]pass[T, V]
+	lanes    int // columns of one iteration of the loop
+	maxSides int // largest number of right-hand sides of one pass
+	rows     [maxPassSides + 1]int
+	// A wide pass prefetches at most one row for each group, a stream pass as many rows as the group has.
+	wide, stream, narrow [maxPassSides + 1]pass[T, V]
 }
 
-// chunkRows is the number of rows of a tile taken through all passes together, a multiple of
-// 2, 3 and 4: 48 kB of a tile of 512 columns in float32, a tenth of the second cache. What
-// lies ahead of the first rows of a tile, as many, is not fetched before they are read.
+// chunkRows is the number of rows of a tile that go through all passes before the next rows do. It must be a multiple
+// of 2, 3 and 4. For a tile of 512 columns in float32, a chunk takes 48 kB, a tenth of the second cache. A larger chunk
+// may not stay in that cache; with a smaller one the loops have more overhead. The first chunk of a tile is not
+// prefetched.
 const chunkRows = 24
 
-// fetchRows is how far a single pass fetches ahead.
+// fetchRows is the number of rows between the row that a single pass reads and the row that it prefetches.
 const fetchRows = 8
 
-// take returns how many of the right-hand sides left the next pass takes: as few passes
-// as can be, and about as many in each.
-func (p *passes[T, V]) take(left int) int {
-	n := (left + p.most - 1) / p.most
-	return (left + n - 1) / n
+// take returns the number of right-hand sides of the next pass if the given number remains. It makes the number of
+// passes as small as possible and their sizes about equal.
+func (p *passes[T, V]) take(remaining int) int {
+	passCount := (remaining + p.maxSides - 1) / p.maxSides
+	return (remaining + passCount - 1) / passCount
 }
 
-// run adds T·x to u, sums, and Tᵀ·z to y, adds, or both; p is nil where there are no passes.
-func (p *passes[T, V]) run(sums, adds bool, rows, cols int, tile []T, ld int, x, y []V, stride int, z, u []V,
-	rowStride, t int) {
+// tileProduct holds the arguments of a product with a tile T of rows×cols: u += T·x if sums is set, and y += Tᵀ·z if
+// adds is set, for t right-hand sides.
+type tileProduct[T entry, V number] struct {
+	sums, adds bool
+	rows, cols int
+	tile       []T
+	ld         int // stride of the rows of tile
+	x, y       []V // cols×t
+	stride     int // stride of the columns of x and y
+	z, u       []V // rows×t
+	rowStride  int // stride of the columns of z and u
+	t          int
+}
+
+// run computes the product a. p is nil if the path in use has no passes; then the portable code does all the work.
+func (p *passes[T, V]) run(a *tileProduct[T, V]) {
 	body := 0
 	switch {
 	case p == nil:
-	case sums && adds:
-		body = cols - cols%p.lanes
-		p.both(rows, body, tile, ld, x, y, stride, z, u, rowStride, t)
+	case a.sums && a.adds:
+		body = a.cols - a.cols%p.lanes
+		p.both(body, a)
 	default:
-		body = cols - cols%p.lanes
-		p.oneWay(sums, rows, body, tile, ld, x, y, stride, z, u, rowStride, t)
+		body = a.cols - a.cols%p.lanes
+		p.oneWay(body, a)
 	}
-	if body < cols {
-		portable(sums, adds, rows, body, cols, tile, ld, x, y, stride, z, u, rowStride, t)
+	if body < a.cols {
+		portable(body, a)
 	}
 }
 
-// both multiplies both ways by body columns, a multiple of the lanes.
-func (p *passes[T, V]) both(rows, body int, tile []T, ld int, x, y []V, stride int, z, u []V, rowStride, t int) {
-	if t == 0 {
+// both computes both products for the first body columns, a multiple of p.lanes.
+func (p *passes[T, V]) both(body int, a *tileProduct[T, V]) {
+	if a.t == 0 {
 		return
 	}
 	chunk := chunkRows
-	if p.take(t) == t { // one pass: all rows but the last few, for which nothing is ahead
-		chunk = max(chunk, (rows-fetchRows)/chunkRows*chunkRows)
+	if p.take(a.t) == a.t { // a single pass: all rows except the last few, after which there is nothing to prefetch
+		chunk = max(chunk, (a.rows-fetchRows)/chunkRows*chunkRows)
 	}
-	for r0 := 0; body > 0 && r0 < rows; r0 += chunk {
-		m := min(chunk, rows-r0)
-		ahead, step := p.fetch(r0, m, rows, body, ld, t)
-		for c := 0; c < t; {
-			k := p.take(t - c)
+	for r0 := 0; body > 0 && r0 < a.rows; r0 += chunk {
+		m := min(chunk, a.rows-r0)
+		fetchOffset, step := p.fetch(r0, m, body, a)
+		for c := 0; c < a.t; {
+			k := p.take(a.t - c)
 			groups := m / p.rows[k]
 			r1 := r0 + groups*p.rows[k]
+			multiply := func(f pass[T, V], r, groups, fetchOffset, step int) {
+				f(groups, body, &a.tile[r*a.ld], a.ld, addressOf(a.x, c*a.stride), addressOf(a.y, c*a.stride), a.stride,
+					addressOf(a.z, c*a.rowStride+r), addressOf(a.u, c*a.rowStride+r), a.rowStride,
+					&a.tile[fetchOffset], step)
+			}
 			if groups > 0 {
 				f := p.wide[k]
-				if step > p.row() {
+				if step > p.rowBytes() {
 					f = p.stream[k]
 				}
-				f(groups, body, &tile[r0*ld], ld, at(x, c*stride), at(y, c*stride), stride, at(z, c*rowStride+r0),
-					at(u, c*rowStride+r0), rowStride, &tile[min(ahead, len(tile)-1)], step)
-				ahead += groups * (body / p.lanes) * step / int(unsafe.Sizeof(tile[0]))
+				multiply(f, r0, groups, min(fetchOffset, len(a.tile)-1), step)
+				fetchOffset += groups * (body / p.lanes) * step / int(unsafe.Sizeof(a.tile[0]))
 			}
-			if rest := r0 + m - r1; rest > 0 {
-				p.narrow[k](rest, body, &tile[r1*ld], ld, at(x, c*stride), at(y, c*stride), stride,
-					at(z, c*rowStride+r1), at(u, c*rowStride+r1), rowStride, &tile[r0*ld], 0)
+			if singleRows := r0 + m - r1; singleRows > 0 {
+				multiply(p.narrow[k], r1, singleRows, r0*a.ld, 0)
 			}
 			c += k
 		}
 	}
 }
 
-// row is the number of bytes of a tile's row that one turn of the loop reads.
-func (p *passes[T, V]) row() int { return max(64, p.lanes*int(unsafe.Sizeof(T(0)))) }
+// rowBytes returns the number of bytes of a row of the tile that one iteration of the loop reads.
+func (p *passes[T, V]) rowBytes() int { return max(64, p.lanes*int(unsafe.Sizeof(T(0)))) }
 
-// fetch returns the first entry to fetch ahead during the passes over rows r0 … r0+m-1, and
-// by how many bytes to go on at each turn, so that all passes fetch at the same pace.
-func (p *passes[T, V]) fetch(r0, m, rows, body, ld, t int) (first, step int) {
-	if p.take(t) == t { // one pass
-		return min(r0+fetchRows, rows-min(m, fetchRows)) * ld, p.rows[t] * p.lanes * int(unsafe.Sizeof(T(0)))
+// fetch returns the offset in the tile of the first entry to prefetch during the passes over rows r0 … r0+m-1, and the
+// number of bytes by which each iteration advances. All passes prefetch at the same rate.
+func (p *passes[T, V]) fetch(r0, m, body int, a *tileProduct[T, V]) (offset, step int) {
+	if p.take(a.t) == a.t { // a single pass
+		return min(r0+fetchRows, a.rows-min(m, fetchRows)) * a.ld, p.rows[a.t] * p.lanes * int(unsafe.Sizeof(T(0)))
 	}
 	turns := 0
-	for c := 0; c < t; {
-		k := p.take(t - c)
+	for c := 0; c < a.t; {
+		k := p.take(a.t - c)
 		turns += m / p.rows[k] * (body / p.lanes)
 		c += k
 	}
-	bytes := min(chunkRows, rows-r0-m) * ld * int(unsafe.Sizeof(T(0)))
+	bytes := min(chunkRows, a.rows-r0-m) * a.ld * int(unsafe.Sizeof(T(0)))
 	if turns == 0 || bytes == 0 {
-		return r0 * ld, 0
+		return r0 * a.ld, 0
 	}
-	return (r0 + m) * ld, (bytes + turns - 1) / turns
+	return (r0 + m) * a.ld, (bytes + turns - 1) / turns
 }
 
-// at returns the address of x[i], nil if x is.
-func at[V number](x []V, i int) *V {
+// addressOf returns the address of x[i], or nil if x is nil.
+func addressOf[V number](x []V, i int) *V {
 	if x == nil {
 		return nil
 	}
 	return &x[i]
 }
 
-// portable multiplies by columns j0, …, cols-1 of the tile.
-func portable[T entry, V number](sums, adds bool, rows, j0, cols int, tile []T, ld int, x, y []V, stride int, z, u []V,
-	rowStride, t int) {
-	for r := range rows {
-		row := tile[r*ld+j0 : r*ld+cols]
-		for c := range t {
-			from, to, at := c*stride+j0, c*stride+cols, c*rowStride+r
+// portable computes the product a for the columns j0, …, a.cols-1 of the tile.
+func portable[T entry, V number](j0 int, a *tileProduct[T, V]) {
+	for r := range a.rows {
+		row := a.tile[r*a.ld+j0 : r*a.ld+a.cols]
+		for c := range a.t {
+			start, end, i := c*a.stride+j0, c*a.stride+a.cols, c*a.rowStride+r
 			switch {
-			case sums && adds:
-				u[at] += rowBoth(row, x[from:to], y[from:to], z[at])
-			case sums:
-				u[at] += rowForward(row, x[from:to])
+			case a.sums && a.adds:
+				a.u[i] += rowBoth(row, a.x[start:end], a.y[start:end], a.z[i])
+			case a.sums:
+				a.u[i] += rowForward(row, a.x[start:end])
 			default:
-				f, yc := z[at], y[from:to]
-				for j, a := range row {
-					yc[j] += V(a) * f
+				f, yc := a.z[i], a.y[start:end]
+				for j, v := range row {
+					yc[j] += V(v) * f
 				}
 			}
 		}
@@ -198,22 +217,22 @@ func rowForward[T entry, V number](row []T, x []V) V {
 //
 //	u += T·x  (rows×t)   and   y += Tᵀ·z  (cols×t)
 //
-// with vectors by columns: x[c*cols+j], y[c*cols+j], z[c*rows+r], u[c*rows+r]. Vectors are float32 for tiles of float32
-// and of 16-bit numbers, which are taken as whole numbers 0 … 65535 and converted in registers, and float64 for tiles
-// of float64. It allocates nothing once w has served tiles of that size. It panics if a slice is too short or ld <
-// cols.
+// where the vectors are stored by columns: x[c*cols+j], y[c*cols+j], z[c*rows+r], u[c*rows+r]. The vectors are float32
+// for tiles of float32 and of 16-bit numbers, and float64 for tiles of float64. 16-bit entries are integers 0 … 65535,
+// which are converted in registers. Both does not allocate once w has been used for tiles of that size. It panics if a
+// slice is too short or ld < cols.
 func Both[T entry, V number](rows, cols int, tile []T, ld int, x, y, z, u []V, t int, w *Workspace) {
 	k := current()
 	p, buf := pick[*passes[T, V]](k.both32, k.both16, k.both64), pick[*[]V](&w.v32, &w.v64)
 	checkTile(rows, cols, len(tile), ld, t)
 	checkVectors(cols*t, len(x), len(y))
 	checkVectors(rows*t, len(z), len(u))
-	px, py, stride := apart(buf, cols, t)
+	px, py, stride := spreadColumns(buf, cols, t)
 	for c := range t {
 		copy(px[c*stride:c*stride+cols], x[c*cols:(c+1)*cols])
 		clear(py[c*stride : c*stride+cols])
 	}
-	p.run(true, true, rows, cols, tile, ld, px, py, stride, z, u, rows, t)
+	p.run(&tileProduct[T, V]{true, true, rows, cols, tile, ld, px, py, stride, z, u, rows, t})
 	for c := range t {
 		addTo(y[c*cols:(c+1)*cols], py[c*stride:c*stride+cols])
 	}
@@ -229,9 +248,9 @@ func addTo[V number](b, a []V) {
 	}
 }
 
-// pick returns the value of type P.
-func pick[P any](of ...any) P {
-	for _, v := range of {
+// pick returns the argument whose type is P.
+func pick[P any](values ...any) P {
+	for _, v := range values {
 		if p, ok := v.(P); ok {
 			return p
 		}
@@ -246,33 +265,34 @@ type Workspace struct {
 	v64 []float64
 }
 
-// Bytes returns the size of the scratch.
+// Bytes returns the size of the scratch memory.
 func (w *Workspace) Bytes() int64 { return 4*int64(cap(w.v32)) + 8*int64(cap(w.v64)) }
 
-// Distances in bytes modulo a page. A load whose address has the last 12 bits of a store
-// that is still on its way to the cache waits for it. In the loop of a pass the stores of
-// y are followed by loads of x and y some hundred bytes on, so that columns must not
-// follow each other by a little less than whole pages.
+// Distances between vectors in bytes, modulo the size of a page. A load waits for an earlier store that has not reached
+// the cache yet if the last 12 bits of their addresses are equal. In the loop of a pass, loads of x and y follow the
+// stores of y at addresses some hundred bytes higher. The distance between columns must therefore not be slightly less
+// than a multiple of the page size.
 const (
-	page    = 4096
-	apart1  = 1344 // from column to column, or
-	apart2  = 3392
-	between = 704 // from x to y
+	page        = 4096
+	pageOffset1 = 1344 // distance between columns, first choice
+	pageOffset2 = 3392 // second choice
+	xyOffset    = 704  // distance between x and y
 )
 
-// apart returns places for cols×t vectors x and y, by columns of that stride, in buf.
-func apart[T number](buf *[]T, cols, t int) (x, y []T, stride int) {
+// spreadColumns returns cols×t vectors x and y in buf, which it enlarges if necessary. Their columns have the returned
+// stride, and the distances above.
+func spreadColumns[T number](buf *[]T, cols, t int) (x, y []T, stride int) {
 	size := int(unsafe.Sizeof(T(0)))
 	stride = cols / (page / size) * (page / size)
-	for stride < cols { // the least stride ≥ cols that is apart1 or apart2 bytes beyond a page
-		rest := stride % (page / size) * size
+	for stride < cols { // the smallest stride ≥ cols that is pageOffset1 or pageOffset2 modulo a page
+		offset := stride % (page / size) * size
 		switch {
-		case rest < apart1:
-			stride += (apart1 - rest) / size
-		case rest < apart2:
-			stride += (apart2 - rest) / size
+		case offset < pageOffset1:
+			stride += (pageOffset1 - offset) / size
+		case offset < pageOffset2:
+			stride += (pageOffset2 - offset) / size
 		default:
-			stride += (page - rest) / size
+			stride += (page - offset) / size
 		}
 	}
 	need := 2*stride*t + 3*page/size
@@ -281,13 +301,14 @@ func apart[T number](buf *[]T, cols, t int) (x, y []T, stride int) {
 	}
 	*buf = (*buf)[:cap(*buf)]
 	b := *buf
-	offset := func(i int) int { return int(uintptr(unsafe.Pointer(&b[i])) % page) }
-	i := (page - offset(0)) % page / size // to the start of a page
+	pageOffset := func(i int) int { return int(uintptr(unsafe.Pointer(&b[i])) % page) }
+	i := (page - pageOffset(0)) % page / size // to the start of a page
 	j := i + stride*t
-	j += (page + between - offset(j)) % page / size
+	j += (page + xyOffset - pageOffset(j)) % page / size
 	return b[i : i+stride*t], b[j : j+stride*t], stride
 }
 
+// checkTile panics if the shape of a tile is invalid or does not fit a slice of the given length.
 func checkTile(rows, cols, length, ld, t int) {
 	if rows < 0 || cols < 0 || t < 0 || ld < cols {
 		panic(fmt.Sprintf("simd: tile of %d×%d with stride %d for %d right-hand sides", rows, cols, ld, t))
@@ -297,13 +318,14 @@ func checkTile(rows, cols, length, ld, t int) {
 	}
 }
 
+// checkVectors panics if a or b, the lengths of two slices, are less than want.
 func checkVectors(want, a, b int) {
 	if a < want || b < want {
 		panic(fmt.Sprintf("simd: vectors of %d and %d numbers, want %d", a, b, want))
 	}
 }
 
-// checkBlock checks t columns of n numbers of that stride.
+// checkBlock panics if t columns of n numbers with the given stride do not fit a slice of the given length.
 func checkBlock(n, t, length, stride int) {
 	if stride < n || t > 0 && length < (t-1)*stride+n {
 		panic(fmt.Sprintf("simd: %d numbers for %d columns of %d with stride %d", length, t, n, stride))
