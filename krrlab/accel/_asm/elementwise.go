@@ -206,8 +206,8 @@ func join(a, b, v VecVirtual) {
 }
 
 // address is where a parameter or a result is.
-func address(of gotypes.Component) Mem {
-	a, err := of.Resolve()
+func address(component gotypes.Component) Mem {
+	a, err := component.Resolve()
 	if err != nil {
 		panic(err)
 	}

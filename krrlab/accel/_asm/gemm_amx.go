@@ -7,10 +7,10 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// vex writes an instruction of AMX, which neither avo nor Go's assembler knows, by its bytes: VEX.128.pp.0F38.W0 op with
-// a second source v, 0 for none. Registers of addresses are the first eight.
-func vex(pp, op, v byte, more ...byte) {
-	for _, b := range append([]byte{0xc4, 0xe2, 0x78&^(v<<3) | pp, op}, more...) {
+// vex writes an instruction of AMX, which neither avo nor Go's assembler knows, by its bytes: VEX.128.pp.0F38.W0 op
+// with a second source v, 0 for none. Registers of addresses are the first eight.
+func vex(pp, op, v byte, operands ...byte) {
+	for _, b := range append([]byte{0xc4, 0xe2, 0x78&^(v<<3) | pp, op}, operands...) {
 		Instruction(&ir.Instruction{Opcode: "BYTE", Operands: []Op{U8(b)}})
 	}
 }

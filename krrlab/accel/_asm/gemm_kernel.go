@@ -31,7 +31,7 @@ var kernels = []kernel{
 }
 
 // words are elements of a kernel of integers.
-var words = float32s.of("i", "uint32", 4, nil)
+var words = float32s.withTile("i", "uint32", 4, nil)
 
 const (
 	vectors = 2 // registers of one row of C
@@ -53,18 +53,19 @@ func (k kernel) build() {
 	n, a, b, start, out, ldc := param("k"), param("a"), param("b"), param("start"), param("c"), param("ldc")
 	SHLQ(Imm(2), ldc)
 	sums := make([][vectors]VecVirtual, k.rows)
-	k.each(sums, nil, nil, func(_, v int, sum *VecVirtual) {
+	k.forEachSum(sums, nil, nil, func(_, v int, sum *VecVirtual) {
 		*sum = k.set.reg()
 		k.move(Mem{Base: start, Disp: v * k.set.bytes}, *sum)
 	})
 	k.accumulate(n, a, b, sums, 1, k.dot)
-	k.each(sums, ldc, out, func(_, v int, sum *VecVirtual) { k.move(*sum, Mem{Base: out, Disp: v * k.set.bytes}) })
+	k.forEachSum(sums, ldc, out, func(_, v int, sum *VecVirtual) { k.move(*sum, Mem{Base: out, Disp: v * k.set.bytes}) })
 	VZEROUPPER()
 	RET()
 }
 
-// each calls f for every register of sums, row by row; after each row but the last one out moves on, if it is given.
-func (k kernel) each(sums [][vectors]VecVirtual, ld, out Register, f func(i, v int, sum *VecVirtual)) {
+// forEachSum calls f for every register of sums, row by row; after each row but the last one out moves on, if it is
+// given.
+func (k kernel) forEachSum(sums [][vectors]VecVirtual, ld, out Register, f func(i, v int, sum *VecVirtual)) {
 	for i := range sums {
 		for v := range sums[i] {
 			f(i, v, &sums[i][v])
@@ -93,7 +94,7 @@ func (k kernel) floats(param func(name string) GPVirtual) {
 		}
 	}
 	sums := make([][vectors]VecVirtual, k.rows)
-	k.each(sums, nil, nil, func(_, _ int, sum *VecVirtual) {
+	k.forEachSum(sums, nil, nil, func(_, _ int, sum *VecVirtual) {
 		*sum = k.set.reg()
 		k.set.zero(*sum)
 	})
@@ -105,7 +106,7 @@ func (k kernel) floats(param func(name string) GPVirtual) {
 	JZ(LabelRef("store"))
 	write := func(comment string, scale func(at Mem, sum VecVirtual)) {
 		Comment(comment)
-		k.each(sums, ldc, out, func(_, v int, sum *VecVirtual) {
+		k.forEachSum(sums, ldc, out, func(_, v int, sum *VecVirtual) {
 			at := Mem{Base: out, Disp: v * k.set.bytes}
 			scale(at, *sum)
 			k.move(*sum, at)
@@ -133,7 +134,7 @@ func (k kernel) accumulate(n, a, b GPVirtual, sums [][vectors]VecVirtual, elemen
 		for v := range y {
 			k.move(Mem{Base: b, Disp: (p*vectors + v) * k.set.bytes}, y[v])
 		}
-		k.each(sums, nil, nil, func(i, v int, sum *VecVirtual) {
+		k.forEachSum(sums, nil, nil, func(i, v int, sum *VecVirtual) {
 			if v == 0 {
 				k.broadcast(Mem{Base: a, Disp: (p*k.rows + i) * k.size}, x[i%len(x)])
 			}

@@ -6,7 +6,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// packing is a routine over rows that are packed or to be, 16 entries a turn, beside which it has a word of mask.
+// packing is a routine that packs or unpacks rows, 16 entries in each iteration, with one word of the mask for them.
 type packing struct {
 	set
 	magnitude            Mem // all bits of float32 but the signs
@@ -14,8 +14,9 @@ type packing struct {
 	lanes                OpmaskVirtual // of the turn, with AVX-512: the last one has fewer
 }
 
-// turns writes the loop over n entries; with AVX2 it ends where fewer than 16 are left. Results are the entries done and
-// the values from start on, and what end adds.
+// turns generates the loop over n entries. With AVX2 the loop ends when fewer than 16 entries remain. The routine
+// returns the number of processed entries and the number of values after start; end generates the code for further
+// results.
 func (p packing) turns(n, start GPVirtual, turn, end func()) {
 	left := GP64()
 	if p.bytes == 64 {

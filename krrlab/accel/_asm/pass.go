@@ -9,10 +9,10 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// shift are the logarithms of sizes in bytes.
+// shift maps a size in bytes to its binary logarithm.
 var shift = map[int]uint64{2: 1, 4: 2, 8: 3}
 
-// unroll is the number of registers of columns in one turn of the loop.
+// unroll is the number of registers of columns that one iteration of the loop processes.
 const unroll = 2
 
 // tilePass is one pass over a tile for k right-hand sides, rows of it at a time.
@@ -21,10 +21,10 @@ type tilePass struct {
 	set
 	way
 	rows, k int
-	stream  bool // fetch up to as much ahead as is read, and not one row for all
+	stream  bool // prefetch as many rows as are read, instead of one row for all
 }
 
-// way is which products with the tile are formed.
+// way selects the products with the tile that a pass forms.
 type way struct {
 	label      string
 	sums, adds bool // u += T·x, y += Tᵀ·z
@@ -176,8 +176,9 @@ func (p tilePass) build() {
 	RET()
 }
 
-// columns writes the n-th register of columns of a turn of the loop. Of the rows of T and the
-// right-hand sides the fewer are kept in registers and the others loaded one after the other.
+// columns generates the code for the n-th register of columns in an iteration of the loop. If there are fewer rows of T
+// than right-hand sides, the rows stay in registers and the right-hand sides are loaded one after the other, and vice
+// versa.
 func (p tilePass) columns(n int, tileAt func(r int) Mem, xp, yp columns, sums,
 	zs [][]VecVirtual) {
 	disp := n * p.bytes
@@ -277,14 +278,15 @@ func (b *columns) at(k, disp int) Mem {
 	return m
 }
 
-// align starts a loop at the start of a cache line: what the decoders make of that of a pass
-// fits their cache, and the time does not depend on what is written before.
+// align aligns a loop to a cache line. The decoded instructions of a pass then fit the cache of the decoders, and the
+// time of the loop does not depend on the code before it.
 func align() {
 	Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []Op{Imm(64)}})
 }
 
-// fetch fetches what is ahead, of a tile to be multiplied both ways a row of the turn's columns
-// or as much as is read, and else the next columns of one row or of as many as are read.
+// fetch generates the prefetches of an iteration. A pass that forms both products prefetches one row of the iteration's
+// columns, or as many bytes as it reads. Other passes prefetch the next columns of one row, or of as many rows as they
+// read.
 func (p tilePass) fetch(ahead, ahead2, ld GPVirtual) {
 	row := unroll * p.bytes / p.size * p.stored
 	switch {

@@ -8,7 +8,7 @@ import (
 
 type op = func(ops ...Op)
 
-// format is how the entries of a tile lie in memory and how they are computed with.
+// format describes how the entries of a tile are stored and the instructions that compute with them.
 type format struct {
 	letter string // in names
 	tile   string // Go type of the tile's entries
@@ -29,13 +29,13 @@ var (
 		VADDPD, VMOVSD, VADDSD, VSUBPD,
 		VMULPD, VFMADD213PD}
 	// A tile of 16-bit whole numbers times vectors of float32.
-	fixed = float32s.of("h", "uint16", 2, unpack)
+	fixed = float32s.withTile("h", "uint16", 2, unpack)
 	// A tile of float32 times vectors of float64.
-	widened = float64s.of("w", "float32", 4, VCVTPS2PD)
+	widened = float64s.withTile("w", "float32", 4, VCVTPS2PD)
 )
 
-// of is the format of a tile of other numbers.
-func (f format) of(letter, tile string, stored int, load op) format {
+// withTile returns the format f with another type of tile entries.
+func (f format) withTile(letter, tile string, stored int, load op) format {
 	f.letter, f.tile, f.stored, f.load = letter, tile, stored, load
 	return f
 }
