@@ -111,7 +111,7 @@ func selectColumns[T any](v []T, n, d int, columns []int) []T {
 
 // readElements reads the elements of an array, after it has reserved the memory.
 func (s *Source) readElements(a *array, r io.Reader) (err error) {
-	if size := a.Held(); size > math.MaxInt64/2 || s.reserve(int(size), 0) != nil {
+	if size := a.MemorySize(); size > math.MaxInt64/2 || s.reserve(int(size), 0) != nil {
 		return s.fileFault("an array of shape %v takes %s, the limit is %s: allow more by --memory", a.Shape,
 			accel.Bytes(size), accel.Bytes(s.memoryBudget()))
 	}

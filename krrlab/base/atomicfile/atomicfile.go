@@ -1,7 +1,6 @@
-// Package atomicfile writes files that are either whole or absent: the content
-// goes to a temporary file in the same folder, is synced, and then takes the
-// final name in one step. A reader never sees a part of it, and a failure leaves
-// what was there before.
+// Package atomicfile writes files atomically. The content is written to a temporary file in the same folder, which is
+// synced and then renamed to the final name. A reader never sees a partial file, and after a failure the previous
+// file is unchanged.
 package atomicfile
 
 import (
@@ -16,15 +15,16 @@ import (
 	"sync"
 )
 
-// Write calls write with a buffered writer and gives the file its name when
-// write has succeeded. The file's folder must exist. A link stays, and what it points to
-// is replaced. A file that is replaced keeps its mode, a new one has what umask leaves of
-// 0666. A name that is a device, a pipe, or where the process's own output goes, is
-// written to as it is.
+// Write calls write with a buffered writer for a temporary file, and renames that file to name if write succeeds. The
+// folder of name must exist. If name is a symbolic link, the link remains and its target is replaced. A file that is
+// replaced keeps its mode; a new one has mode 0666 before umask.
+//
+// If name is a device, a pipe, or the file of one of Streams, Write writes to it directly.
 func Write(name string, write func(io.Writer) error) error {
-	return failed(name, put(name, write))
+	return writeError(name, put(name, write))
 }
 
+// put is Write with errors that may contain the temporary name.
 func put(name string, write func(io.Writer) error) (err error) {
 	st, err := os.Stat(name)
 	if err == nil {
@@ -39,12 +39,12 @@ func put(name string, write func(io.Writer) error) (err error) {
 			if err != nil {
 				return err
 			}
-			defer f.Close() // the content went through a device or a pipe: the writes say what failed
+			defer f.Close() // errors of writes to a device or pipe have been reported
 			return writeTo(f, write)
 		}
 	}
-	to := target(name)
-	f, err := temporary(to)
+	targetName := target(name)
+	f, err := temporary(targetName)
 	if err != nil {
 		return err
 	}
@@ -70,19 +70,19 @@ func put(name string, write func(io.Writer) error) (err error) {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), to)
+	return os.Rename(f.Name(), targetName)
 }
 
-// unfinished has the names of the temporary files that are being written.
+// unfinished is the set of names of temporary files that are being written.
 var unfinished sync.Map
 
-// Abandon removes the temporary files of all calls of Write that have not returned, which then fail. A program calls it
-// before it exits without waiting for them.
+// Abandon removes the temporary files of all calls of Write that have not returned; these calls then fail. A program
+// calls it before it exits without waiting for them.
 func Abandon() {
 	unfinished.Range(func(name, _ any) bool { _ = os.Remove(name.(string)); return true })
 }
 
-// writeTo writes to a file, a device, a pipe or an output.
+// writeTo calls write with a buffered writer for f, and flushes it.
 func writeTo(f *os.File, write func(io.Writer) error) error {
 	w := bufio.NewWriterSize(f, 1<<20)
 	if err := write(w); err != nil {
@@ -93,8 +93,8 @@ func writeTo(f *os.File, write func(io.Writer) error) error {
 
 var errFolder = errors.New("it is a folder")
 
-// failed says what could not be written, without the temporary name.
-func failed(name string, err error) error {
+// writeError adds the name to an error of put and removes the temporary name.
+func writeError(name string, err error) error {
 	switch e := err.(type) {
 	case nil:
 		return nil
@@ -106,44 +106,44 @@ func failed(name string, err error) error {
 	return fmt.Errorf("cannot write %s: %w", name, err)
 }
 
-// Put is Write of what there is already.
+// Put writes content to a file in the same way as Write.
 func Put[T string | []byte](name string, content T) error {
 	return Write(name, func(w io.Writer) error { _, err := w.Write([]byte(content)); return err })
 }
 
-// Streams are the process's own outputs, which main sets: a file that one of them goes to is written
-// through it.
+// Streams are the standard outputs of the process; main sets them. If the file to write is the one that a stream is
+// redirected to, Write writes through the stream.
 var Streams []*os.File
 
-// stream returns which of Streams goes to the file of st, nil if none does.
+// stream returns the element of Streams whose file is that of st, or nil.
 func stream(st fs.FileInfo) *os.File {
 	for _, f := range Streams {
-		if own, err := f.Stat(); err == nil && os.SameFile(own, st) {
+		if info, err := f.Stat(); err == nil && os.SameFile(info, st) {
 			return f
 		}
 	}
 	return nil
 }
 
-// mostLinks is how many links are followed, as many as Linux follows.
-const mostLinks = 40
+// maxLinks is the largest number of symbolic links that are followed, as in Linux.
+const maxLinks = 40
 
-// target returns where name points to: itself if it is no link. The target need not exist.
+// target follows symbolic links from name to a file that is not a link, which need not exist.
 func target(name string) string {
-	for range mostLinks {
-		to, err := os.Readlink(name)
+	for range maxLinks {
+		link, err := os.Readlink(name)
 		if err != nil {
 			break
 		}
-		if !filepath.IsAbs(to) { // not cleaned: the folder may be a link, and .. its parent
-			to = filepath.Dir(name) + string(filepath.Separator) + to
+		if !filepath.IsAbs(link) { // no filepath.Join: if the folder is a link, .. is the parent of its target
+			link = filepath.Dir(name) + string(filepath.Separator) + link
 		}
-		name = to
+		name = link
 	}
 	return name
 }
 
-// temporary creates a file in the folder of name, of a name that none there has.
+// temporary creates a temporary file with a new name in the folder of name.
 func temporary(name string) (*os.File, error) {
 	dir, base := filepath.Split(name)
 	for {
@@ -155,10 +155,10 @@ func temporary(name string) (*os.File, error) {
 	}
 }
 
-// Check reports whether Write could create name, before hours of work are spent
-// on its content.
-func Check(name string) error { return failed(name, check(name)) }
+// Check returns an error if Write could not create name. Call it before a long computation whose result goes there.
+func Check(name string) error { return writeError(name, check(name)) }
 
+// check is Check with errors that may contain the temporary name.
 func check(name string) error {
 	if st, err := os.Stat(name); err == nil {
 		switch {

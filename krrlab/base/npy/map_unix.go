@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// mapped returns the content of a file as memory that cannot be written to.
+// mapped maps a file into memory, read-only.
 func mapped(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {

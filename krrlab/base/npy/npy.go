@@ -1,9 +1,9 @@
 // Package npy reads and writes arrays in NumPy's .npy format (NEP 1,
-// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html): it reads numbers of any type and byte order,
-// in C or Fortran order, and texts; it writes uint8, float32, float64, int32 and int64, little-endian in C order.
+// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html). It reads texts and numbers of any type and
+// byte order, in C or Fortran order. It writes uint8, float32, float64, int32 and int64, little-endian in C order.
 //
-// It exists because the model file needs what github.com/sbinet/npyio does not give: two-dimensional float32 arrays,
-// and a reader that allocates no more than the caller allows whatever the header claims.
+// The model file needs two features that github.com/sbinet/npyio does not have: two-dimensional float32 arrays, and a
+// reader that never allocates more than the caller allows, whatever the header claims.
 package npy
 
 import (
@@ -19,23 +19,23 @@ import (
 	"unsafe"
 )
 
-// Magic begins every file; magic is that of version 1.0, which is written.
-const (
-	Magic = "\x93NUMPY"
-	magic = Magic + "\x01\x00"
-)
+// Magic is the first bytes of every file.
+const Magic = "\x93NUMPY"
 
-// maxHeader bounds the header's length; version 1.0 allows 65,535.
+// magic is Magic and the format version 1.0, the version that is written.
+const magic = Magic + "\x01\x00"
+
+// maxHeader is the longest header that is read, in bytes. Version 1.0 allows 65,535.
 const maxHeader = 4096
 
 // Header describes an array.
 type Header struct {
-	Descr   string // byte order, type and bytes of an element, such as "<f4"
-	Fortran bool   // stored by columns
-	Shape   []int
+	Descr   string // byte order, type and size of an element, such as "<f4"
+	Fortran bool   // the array is stored by columns
+	Shape   []int  // length of each dimension
 }
 
-// Size returns the number of elements, and false if it exceeds 2⁶²/8.
+// Size returns the number of elements, and false if it is negative or exceeds 2⁶²/8.
 func (h Header) Size() (int, bool) {
 	size := 1
 	for _, n := range h.Shape {
@@ -47,14 +47,14 @@ func (h Header) Size() (int, bool) {
 	return size, true
 }
 
-// Held returns how many bytes the elements take in memory.
-func (h Header) Held() int64 {
+// MemorySize returns the number of bytes of the elements in memory.
+func (h Header) MemorySize() int64 {
 	size, _ := h.Size()
-	held := h.kind().held
-	if size > math.MaxInt64/held {
+	elementSize := h.kind().elementSize
+	if size > math.MaxInt64/elementSize {
 		return math.MaxInt64
 	}
-	return int64(size * held)
+	return int64(size * elementSize)
 }
 
 // order returns the byte order of the elements.
@@ -65,8 +65,8 @@ func (h Header) order() binary.ByteOrder {
 	return binary.LittleEndian
 }
 
-// at returns the place in C order of element k as stored.
-func (h Header) at(k int) int {
+// indexInC returns the position in C order of the k-th stored element.
+func (h Header) indexInC(k int) int {
 	if !h.Fortran || len(h.Shape) < 2 {
 		return k
 	}
@@ -74,28 +74,31 @@ func (h Header) at(k int) int {
 	return k%n*d + k/n
 }
 
+// element is the type of a numeric array element.
 type element interface {
 	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
 }
 
-// kind is a type of elements: the bytes that one takes in memory, and how they are read.
+// kind describes a type of elements.
 type kind struct {
-	held   int
-	decode func(r io.Reader, h Header) (data any, err error)
+	elementSize int // bytes of an element in memory
+	decode      func(r io.Reader, h Header) (data any, err error)
 }
 
+// kinds maps the type and size in Descr to the kind.
 var kinds = map[string]kind{
-	"b1": {1, decode(as[uint8, uint8])}, "u1": {1, decode(as[uint8, uint8])},
-	"i1": {8, decode(as[int8, int64])}, "i2": {8, decode(as[int16, int64])},
-	"u2": {8, decode(as[uint16, int64])}, "u4": {8, decode(as[uint32, int64])},
-	"i4": {4, decode(as[int32, int32])}, "i8": {8, decode(as[int64, int64])}, "u8": {8, decode(as[uint64, uint64])},
-	"f2": {4, decode(Half)}, "f4": {4, decode(as[float32, float32])}, "f8": {8, decode(as[float64, float64])},
+	"b1": {1, decode(convert[uint8, uint8])}, "u1": {1, decode(convert[uint8, uint8])},
+	"i1": {8, decode(convert[int8, int64])}, "i2": {8, decode(convert[int16, int64])},
+	"u2": {8, decode(convert[uint16, int64])}, "u4": {8, decode(convert[uint32, int64])},
+	"i4": {4, decode(convert[int32, int32])}, "i8": {8, decode(convert[int64, int64])},
+	"u8": {8, decode(convert[uint64, uint64])},
+	"f2": {4, decode(Half)}, "f4": {4, decode(convert[float32, float32])}, "f8": {8, decode(convert[float64, float64])},
 }
 
-// maxText is the most characters of a text.
+// maxText is the largest number of characters in a text element.
 const maxText = 1 << 10
 
-// kind returns how the elements are read; its decode is nil for a type that is not known.
+// kind returns the kind of the elements. Its decode is nil if the type is not supported.
 func (h Header) kind() kind {
 	if len(h.Descr) < 3 || !strings.ContainsRune("<>|=", rune(h.Descr[0])) {
 		return kind{}
@@ -110,9 +113,10 @@ func (h Header) kind() kind {
 	return kind{16 + 4*n, func(r io.Reader, h Header) (any, error) { return texts(r, h, n) }}
 }
 
-func as[S, T element](v S) T { return T(v) }
+// convert is the conversion S → T.
+func convert[S, T element](v S) T { return T(v) }
 
-// Half returns the number with the given bits in IEEE 754's binary16.
+// Half converts the bits of an IEEE 754 binary16 number to float32.
 func Half(bits uint16) float32 {
 	sign, exponent, fraction := float64(1), int(bits>>10&31), float64(bits&1023)
 	if bits>>15 == 1 {
@@ -129,17 +133,18 @@ func Half(bits uint16) float32 {
 	return float32(math.NaN())
 }
 
-// chunk is how many elements are read at once.
+// chunk is the number of elements that are read at once.
 const chunk = 1 << 15
 
-// written are the types of elements that Write writes, and that Map takes as they lie in the file.
+// written maps the element types that Write supports to their Descr. Map returns elements of these types without
+// copying.
 var written = map[reflect.Type]string{
 	reflect.TypeFor[uint8](): "|u1", reflect.TypeFor[float32](): "<f4", reflect.TypeFor[float64](): "<f8",
 	reflect.TypeFor[int32](): "<i4", reflect.TypeFor[int64](): "<i8",
 }
 
-// Write writes data, a []uint8, []float32, []float64, []int32 or []int64, as an array of
-// the given shape. It panics if the shape does not have len(data) elements.
+// Write writes data as an array of the given shape. data is a []uint8, []float32, []float64, []int32 or []int64.
+// Write panics if data has another type or if its length does not match the shape.
 func Write(w io.Writer, data any, shape ...int) error {
 	v := reflect.ValueOf(data)
 	h := Header{Descr: written[v.Type().Elem()], Shape: shape}
@@ -153,21 +158,21 @@ func Write(w io.Writer, data any, shape ...int) error {
 	return err
 }
 
-// native reports whether this machine's numbers are little-endian, as those that are written.
+// native reports whether this machine is little-endian, as the written format.
 var native = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// Raw returns the elements of data as Write writes them. They share the memory of data where the machine is
-// little-endian.
+// Raw returns the elements of data as the bytes that Write writes. On a little-endian machine they share the memory
+// of data.
 func Raw(data any) []byte {
 	if !native {
-		b, _ := binary.Append(nil, binary.LittleEndian, data) // no error: of a fixed size
+		b, _ := binary.Append(nil, binary.LittleEndian, data) // no error: the elements have a fixed size
 		return b
 	}
 	v := reflect.ValueOf(data)
 	return unsafe.Slice((*byte)(v.UnsafePointer()), v.Len()*int(v.Type().Elem().Size()))
 }
 
-// Ints returns the elements of an array of signed integers; ok is false for other data.
+// Ints converts an array of signed integers to []int; ok is false for other data.
 func Ints(data any) (elements []int, ok bool) {
 	v := reflect.ValueOf(data)
 	if v.Kind() != reflect.Slice || !reflect.Zero(v.Type().Elem()).CanInt() {
@@ -180,8 +185,9 @@ func Ints(data any) (elements []int, ok bool) {
 	return elements, true
 }
 
-// Map is Read of the file of that name. The elements of a file of Write are the file itself, where the system maps
-// files into memory: for reading only, and until the process ends, while which it must not change.
+// Map reads the array in a file. If the file has the format that Write produces and the system can map files into
+// memory, data refers to the mapped file: it is read-only and valid until the process ends, and the file must not
+// change until then. Otherwise data is a copy, as from Read.
 func Map(name string) (h Header, data any, err error) {
 	b, err := mapped(name)
 	if err != nil {
@@ -206,23 +212,23 @@ func Map(name string) (h Header, data any, err error) {
 	return h, data, err
 }
 
-// decode returns a reader of elements S, each of which becomes a T.
-func decode[S, T element](to func(S) T) func(r io.Reader, h Header) (any, error) {
+// decode returns a function that reads elements of type S and converts each to a T.
+func decode[S, T element](convert func(S) T) func(r io.Reader, h Header) (any, error) {
 	return func(r io.Reader, h Header) (any, error) {
 		size, _ := h.Size()
-		data, part := make([]T, size), make([]S, min(size, chunk))
-		buf := make([]byte, binary.Size(part))
+		data, batch := make([]T, size), make([]S, min(size, chunk))
+		buf := make([]byte, binary.Size(batch))
 		for k := 0; k < size; {
-			part = part[:min(len(part), size-k)]
-			buf = buf[:binary.Size(part)]
+			batch = batch[:min(len(batch), size-k)]
+			buf = buf[:binary.Size(batch)]
 			if err := fill(r, buf, "array cut short"); err != nil {
 				return data, err
 			}
-			if _, err := binary.Decode(buf, h.order(), part); err != nil {
+			if _, err := binary.Decode(buf, h.order(), batch); err != nil {
 				return data, fmt.Errorf("npy: %w", err)
 			}
-			for _, v := range part {
-				data[h.at(k)] = to(v)
+			for _, v := range batch {
+				data[h.indexInC(k)] = convert(v)
 				k++
 			}
 		}
@@ -230,7 +236,7 @@ func decode[S, T element](to func(S) T) func(r io.Reader, h Header) (any, error)
 	}
 }
 
-// texts reads elements of n characters, of UTF-32 or of one byte, without the zeros at their ends.
+// texts reads text elements of n characters, in UTF-32 or in one byte each, and removes trailing zeros.
 func texts(r io.Reader, h Header, n int) (any, error) {
 	size, _ := h.Size()
 	data := make([]string, size)
@@ -247,7 +253,7 @@ func texts(r io.Reader, h Header, n int) (any, error) {
 			}
 			text = string(runes)
 		}
-		data[h.at(k)] = strings.TrimRight(text, "\x00")
+		data[h.indexInC(k)] = strings.TrimRight(text, "\x00")
 	}
 	return data, nil
 }
@@ -262,7 +268,7 @@ func writeHeader(w io.Writer, h Header) error {
 		shape += ","
 	}
 	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", h.Descr, shape)
-	// magic, length and dict end on a multiple of 64 bytes, the last a newline.
+	// pad magic, length, dict and a final newline to a multiple of 64 bytes
 	pad := 64 - (len(magic)+2+len(dict)+1)%64
 	dict += strings.Repeat(" ", pad%64) + "\n"
 	head := append([]byte(magic), byte(len(dict)), byte(len(dict)>>8))
@@ -270,7 +276,7 @@ func writeHeader(w io.Writer, h Header) error {
 	return err
 }
 
-// ReadHeader reads the header and leaves r at the first element.
+// ReadHeader reads the header. The next byte of r is then the first of the elements.
 func ReadHeader(r io.Reader) (Header, error) {
 	const cut = "header cut short"
 	var pre [len(magic) + 4]byte
@@ -304,11 +310,11 @@ func ReadHeader(r io.Reader) (Header, error) {
 	return parse(string(dict))
 }
 
-// parse reads the Python dictionary literal of a header.
+// parse parses the header, a Python dictionary literal.
 func parse(dict string) (Header, error) {
 	var h Header
-	bad := func(what string) (Header, error) {
-		return Header{}, fmt.Errorf("npy: header %q: %s", strings.TrimSpace(dict), what)
+	bad := func(problem string) (Header, error) {
+		return Header{}, fmt.Errorf("npy: header %q: %s", strings.TrimSpace(dict), problem)
 	}
 	h.Descr = strings.Trim(value(dict, "descr", ","), " '\"")
 	if strings.HasPrefix(h.Descr, "[") {
@@ -341,7 +347,7 @@ func parse(dict string) (Header, error) {
 	return h, nil
 }
 
-// value returns the text between 'key': and end.
+// value returns the text between the key, with its colon, and end.
 func value(dict, key, end string) string {
 	_, v, ok := strings.Cut(dict, "'"+key+"':")
 	if !ok {
@@ -351,33 +357,33 @@ func value(dict, key, end string) string {
 	return v
 }
 
-// Read reads an array. It returns an error, and allocates nothing, if its elements would take more than limit bytes.
-// data is a []uint8 (also for bool), []float32 (also for float16), []float64, []int32, []int64 (also for integers of
-// fewer bits), []uint64 or []string, in C order.
+// Read reads an array. If its elements would need more than limit bytes of memory, it returns an error and allocates
+// nothing. data is a []uint8 (also for bool), []float32 (also for float16), []float64, []int32, []int64 (also for
+// smaller integer types), []uint64 or []string, in C order.
 func Read(r io.Reader, limit int64) (h Header, data any, err error) {
 	h, err = ReadHeader(r)
 	if err != nil {
 		return h, nil, err
 	}
-	if held := h.Held(); held > limit {
-		return h, nil, fmt.Errorf("npy: array of shape %v needs %d bytes; at most %d were expected", h.Shape, held,
+	if needed := h.MemorySize(); needed > limit {
+		return h, nil, fmt.Errorf("npy: array of shape %v needs %d bytes; at most %d were expected", h.Shape, needed,
 			limit)
 	}
 	data, err = h.Read(r)
 	return h, data, err
 }
 
-// Read is Read of an array whose header has been read.
+// Read reads the elements of an array after its header. The caller must check h.MemorySize.
 func (h Header) Read(r io.Reader) (data any, err error) { return h.kind().decode(r, h) }
 
-// fill reads all of b; what is wrong where it cannot goes before the reason.
-func fill(r io.Reader, b []byte, what string) error {
+// fill reads len(b) bytes. problem begins the text of the error if r ends earlier or fails.
+func fill(r io.Reader, b []byte, problem string) error {
 	_, err := io.ReadFull(r, b)
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return fmt.Errorf("npy: %s: %w", what, err)
+		return fmt.Errorf("npy: %s: %w", problem, err)
 	}
 	return nil
 }

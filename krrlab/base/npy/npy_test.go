@@ -139,7 +139,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, _, err := Read(bytes.NewReader(b), h.Held()-1); err == nil && h.Held() > 0 {
+		if _, _, err := Read(bytes.NewReader(b), h.MemorySize()-1); err == nil && h.MemorySize() > 0 {
 			t.Fatal("more was read than the limit")
 		}
 		switch data.(type) {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// powers are those of 1000, or of 1024 before an i, by the letter of a number of bytes.
+// powers maps the letter of a unit to an exponent of 1000, or of 1024 if an i follows the letter.
 var powers = map[string]float64{"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
 
-// parseBytes reads a number of bytes such as 20GB.
+// parseBytes converts a text such as 20GB to a number of bytes.
 func parseBytes(text string) (int64, error) {
 	number := strings.TrimRight(text, "kKMGTiB")
 	letter, binary := strings.CutSuffix(strings.TrimSuffix(text[len(number):], "B"), "i")
@@ -19,8 +19,8 @@ func parseBytes(text string) (int64, error) {
 		base = 1024
 	}
 	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	power, known := powers[letter]
-	if v *= math.Pow(base, power); err != nil || !known || !(v >= 1) || v > 1<<60 {
+	power, ok := powers[letter]
+	if v *= math.Pow(base, power); err != nil || !ok || !(v >= 1) || v > 1<<60 {
 		return 0, errors.New("want a number of bytes such as 20GB, 512MiB or 8e9")
 	}
 	return int64(v), nil

@@ -9,19 +9,20 @@ import (
 	"time"
 )
 
-// check is what a value must be: a number from low to high, which are none themselves where they are open.
+// check is a condition on the value of an option: a numeric interval, or a list of words.
 type check struct {
-	low, high         float64
-	openLow, openHigh bool
-	text              string   // what is wanted; "": any number
-	words             []string // nil: any word
+	low, high         float64  // ends of the interval, which is closed unless openLow or openHigh
+	openLow, openHigh bool     // the interval excludes low, or high
+	text              string   // description of the interval for errors; "" if any number is valid
+	words             []string // valid words; nil if any word is valid
 }
 
-func (c *check) right(v float64) bool {
+// contains reports whether v is in the interval.
+func (c *check) contains(v float64) bool {
 	return (v > c.low || v == c.low && !c.openLow) && (v < c.high || v == c.high && !c.openHigh)
 }
 
-// parseCheck reads a check from its tag.
+// parseCheck parses the text of a check tag. It panics if the text is not valid.
 func parseCheck(tag string) check {
 	if tag == "" {
 		return check{}
@@ -56,6 +57,7 @@ func parseCheck(tag string) check {
 	return c
 }
 
+// parse converts an end of an interval to a number.
 func parse(tag, bound string) float64 {
 	v, err := strconv.ParseFloat(bound, 64)
 	if err != nil {
@@ -64,19 +66,19 @@ func parse(tag, bound string) float64 {
 	return v
 }
 
-// want says what a value of the option must be, with the default as an example.
+// want describes the valid values of the option, with the default as an example.
 func (f *Field) want() string {
 	text := f.check.text
-	if f.of.Type == reflect.TypeFor[time.Duration]() {
+	if f.structField.Type == reflect.TypeFor[time.Duration]() {
 		text = strings.Replace(text, "number", "time", 1)
 	}
-	if such := f.tag("default"); such != "" {
-		text += ", such as " + such
+	if example := f.tag("default"); example != "" {
+		text += ", such as " + example
 	}
 	return text
 }
 
-// number returns a value as the number that is checked.
+// number converts a value to float64 for the check; NaN if it is not a number.
 func number(v reflect.Value) float64 {
 	switch {
 	case v.CanInt():

@@ -1,5 +1,5 @@
-// Package schema reads the options of a stage or a command from its struct: the flags, their help, defaults and checks
-// come from the tags of the fields, so that an option is typed in one place.
+// Package schema defines the options of a stage or a command by the fields of a struct. Flags, help texts, defaults
+// and checks are in the tags of the fields, so each option is written down only once.
 //
 //	type Options struct {
 //		Steps int       `flag:"steps" default:"300" check:">=1" help:"maximum number of Lanczos steps"`
@@ -7,26 +7,29 @@
 //		Exact int       `flag:"exact-below" default:"2000" zero:"-1" help:"largest n for …; -1 for never"`
 //	}
 //
-// A field with a flag, a default or a check is an option; those of an embedded struct are options too.
+// A field with a flag, a default or a check is an option. The fields of an embedded struct are options too.
 //
-//   - flag is its name on the command line; without one it is for Go callers only.
-//   - default is what zero means. Without one, zero is left for whoever knows the data, and help says what it comes to.
-//   - check is what a value, or each of a list, must be: "positive", an interval such as "(0,1)" or "(0,1]", ">=1",
-//     ">1", or "one of auto yes no", where a word that ends in a colon stands for all that begin with it. A value
-//     that is not given is not checked.
-//   - zero is what a 0 on the command line stands for, where the zero of a Go caller means the default.
-//   - with names options, by their flags, that a given one goes with: "train", or "precond=vecchia"; of several,
-//     separated by |, one must hold. not names those that exclude it. Options that are not there are ignored.
-//   - unit:"bytes" reads a whole number such as 20GB; file says that the value names a file to "read" or to "write".
-//   - symbol is what pictures call the option, such as "λ_p".
-//   - hidden:"yes" keeps an option out of help: an older spelling of another.
-//   - help is the text of the flag. Longer ones, and those with words that are known at run time only, are in a method
+//   - flag is the name on the command line. An option without it can be set by Go callers only.
+//   - default is the value that replaces zero. Without it, code that knows the data replaces the zero, and the help
+//     describes the result.
+//   - check is a condition on the value, or on each element of a list: "positive", an interval such as "(0,1)" or
+//     "(0,1]", ">=1", ">1", or "one of auto yes no", where a word that ends in a colon matches all words that begin
+//     with it. A value that is not set is not checked.
+//   - zero is the value that replaces a 0 on the command line. The zero of a Go caller always means the default.
+//   - with lists options by their flags, as "train" or "precond=vecchia", separated by |. If this option is set, at
+//     least one of them must be set, or have this value. not lists options that must not be set together with this
+//     one. Options that the struct does not have are ignored.
+//   - unit:"bytes" parses a whole number such as 20GB; file states that the value names a file to "read" or to "write".
+//   - symbol is the name of the option in plots, such as "λ_p".
+//   - hidden:"yes" omits an option from the help: it is an older spelling of another.
+//   - help is the text for the flag. Long texts, and texts that depend on run-time values, are returned by a method
 //     Help() map[string]string of the struct, by the name of the flag.
 //
 // Values are numbers, strings, booleans, durations, lists of numbers or strings, pointers to these, and types that
-// read themselves: by Set(string) error, or by UnmarshalText. A type with a method Names() []string, as enumerations
-// have, must be one of these names. The items of a list may be in a file: @FILE.
+// parse their own text with Set(string) error or UnmarshalText. If a type has a method Names() []string, as
+// enumerations do, the value must be one of these names. The elements of a list may be read from a file: @FILE.
 //
-// A Go caller's options are settled by [Settle]: zeros are replaced by defaults, and all are checked. A command takes
-// the fields of [Of], each a Value of package flag and of pflag, and settles them when the flags are parsed.
+// [Settle] completes the options of a Go caller: it replaces zeros by defaults and checks all values. A command
+// registers the fields of [Of], each of which is a Value of packages flag and pflag, and calls Schema.Settle after
+// the flags have been parsed.
 package schema

@@ -15,60 +15,61 @@ import (
 	"github.com/krrlab/lab/krrlab/base/safe"
 )
 
-// Field is one option. It is a Value of package flag and of pflag.
+// Field is one option. It implements Value of packages flag and pflag.
 type Field struct {
-	Name    string // of its flag, "" where it has none
-	Help    string // of the flag
-	Default string // as help shows it, "" for none
-	File    string // "read" or "write" where the value names a file
-	Hidden  bool   // help does not show it
+	Name    string // name of the flag, "" if there is none
+	Help    string // help text of the flag
+	Default string // text of the default in the help, "" if there is none
+	File    string // "read" or "write" if the value names a file, else ""
+	Hidden  bool   // the help omits the option
 
-	of    reflect.StructField
-	value reflect.Value
-	check check
-	flags bool // errors name the flag
-	given bool
+	structField reflect.StructField
+	value       reflect.Value // the field in the caller's struct
+	check       check
+	namesFlag   bool // errors name the flag instead of the field
+	isSet       bool // set by its flag, or not zero in the struct of a Go caller
 }
 
-// setter is a type that reads its own text, as values of package flag do.
+// setter is a type that parses its own text, as values of package flag do.
 type setter interface{ Set(text string) error }
 
-// named is a type whose values have names.
+// named is a type with a fixed set of values, which have names.
 type named interface{ Names() []string }
 
-func (f *Field) tag(key string) string { return f.of.Tag.Get(key) }
+func (f *Field) tag(key string) string { return f.structField.Tag.Get(key) }
 
+// list returns the alternatives in a tag, which are separated by |.
 func (f *Field) list(key string) []string {
 	return strings.FieldsFunc(f.tag(key), func(r rune) bool { return r == '|' })
 }
 
-// title names the option for its caller.
+// title returns the name of the option for errors: its flag on a command line, else its field.
 func (f *Field) title() string {
-	if f.flags {
+	if f.namesFlag {
 		return "--" + f.Name
 	}
-	return f.of.Name
+	return f.structField.Name
 }
 
-// settle replaces zero by the default.
+// settle replaces a zero by the default.
 func (f *Field) settle() {
-	if text := f.tag("default"); text != "" && f.value.IsZero() && !f.given {
+	if text := f.tag("default"); text != "" && f.value.IsZero() && !f.isSet {
 		if err := f.read(text); err != nil {
-			panic(fmt.Sprintf("schema: default of %s: %v", f.of.Name, err))
+			panic(fmt.Sprintf("schema: default of %s: %v", f.structField.Name, err))
 		}
 	}
 }
 
-// Given reports whether the option was set: by its flag, or by a Go caller to anything but zero.
-func (f *Field) Given() bool { return f.given }
+// Given reports whether the option was set by its flag, or by a Go caller to a value that is not zero.
+func (f *Field) Given() bool { return f.isSet }
 
-// IsZero reports whether the value is the zero of its type, that of an option which is not set.
+// IsZero reports whether the value is the zero of its type, as for an option that is not set.
 func (f *Field) IsZero() bool { return f.value.IsZero() }
 
-// Symbol is what pictures call the option: its tag symbol, or its flag.
+// Symbol returns the name of the option in plots: its tag symbol, or its flag.
 func (f *Field) Symbol() string { return cmp.Or(f.tag("symbol"), f.Name) }
 
-// Flag returns the option as a shell takes it on a command line, after a blank.
+// Flag returns the option and its value as shell words, with a leading blank, to be appended to a command line.
 func (f *Field) Flag() string {
 	switch text := f.String(); {
 	case !f.IsBoolFlag():
@@ -79,22 +80,23 @@ func (f *Field) Flag() string {
 	return " --" + f.Name
 }
 
-// Set reads the value from a command line, and checks it. Values of a list add to those of the flags before.
+// Set parses and checks a value from a command line. If a list option is set several times, the elements are
+// appended.
 func (f *Field) Set(text string) error {
-	if f.value.Kind() == reflect.Slice && !f.given {
-		f.value.SetZero() // the default
+	if f.value.Kind() == reflect.Slice && !f.isSet {
+		f.value.SetZero() // remove the default
 	}
 	if err := f.read(text); err != nil {
 		return err
 	}
-	f.given = true
+	f.isSet = true
 	if zero := f.tag("zero"); zero != "" && f.value.IsZero() {
 		return f.read(zero)
 	}
 	return f.verify()
 }
 
-// read reads a value; its errors say what is wanted.
+// read parses a value. Its errors describe the valid texts.
 func (f *Field) read(text string) error {
 	v := f.value
 	if v.Kind() == reflect.Pointer {
@@ -108,15 +110,15 @@ func (f *Field) read(text string) error {
 		v.SetInt(n)
 		return f.wrong(text, err)
 	}
-	at := v.Addr().Interface()
-	if n, ok := at.(named); ok && text != "" && !slices.Contains(n.Names(), text) {
+	pointer := v.Addr().Interface()
+	if n, ok := pointer.(named); ok && text != "" && !slices.Contains(n.Names(), text) {
 		return f.notOneOf(text, n.Names())
 	}
-	switch at := at.(type) {
+	switch pointer := pointer.(type) {
 	case setter:
-		return f.wrong(text, at.Set(text))
+		return f.wrong(text, pointer.Set(text))
 	case encoding.TextUnmarshaler:
-		return f.wrong(text, at.UnmarshalText([]byte(text)))
+		return f.wrong(text, pointer.UnmarshalText([]byte(text)))
 	}
 	if v.Kind() != reflect.Slice {
 		return f.scan(v, text)
@@ -137,54 +139,54 @@ func (f *Field) read(text string) error {
 		}
 	}
 	for _, word := range words {
-		one := reflect.New(v.Type().Elem()).Elem()
-		if err := f.scan(one, word); err != nil {
-			list := strings.TrimPrefix(kinds[one.Kind()], "a ") + "s separated by commas"
+		element := reflect.New(v.Type().Elem()).Elem()
+		if err := f.scan(element, word); err != nil {
+			list := strings.TrimPrefix(kinds[element.Kind()], "a ") + "s separated by commas"
 			return fmt.Errorf("%s %q: want %s", f.title(), text, list)
 		}
-		v.Set(reflect.Append(v, one))
+		v.Set(reflect.Append(v, element))
 	}
 	return nil
 }
 
-// wrong names the option in the error of a type that reads itself, and the text where the error only says what it
-// wants.
+// wrong adds the name of the option to the error of a type that parses its own text. It also adds the text if the
+// error only describes the valid texts.
 func (f *Field) wrong(text string, err error) error {
 	if err == nil {
 		return nil
 	}
-	what, want, ok := strings.Cut(": "+err.Error(), ": want ")
-	if ok && (what == "" || strings.Contains(what, strconv.Quote(text))) {
+	problem, want, ok := strings.Cut(": "+err.Error(), ": want ")
+	if ok && (problem == "" || strings.Contains(problem, strconv.Quote(text))) {
 		return fmt.Errorf("%s %q: want %s", f.title(), text, want)
 	}
 	return fmt.Errorf("%s: %w", f.title(), err)
 }
 
-// kinds say what is wanted for a kind of value.
+// kinds describes the valid texts for each kind of value.
 var kinds = map[reflect.Kind]string{
 	reflect.Float64: "a number", reflect.Int: "a whole number", reflect.Int64: "a whole number",
 	reflect.Uint64: "a whole number, at least 0", reflect.Bool: "true or false",
 }
 
-// scan reads one value of a basic type.
+// scan parses a single value of a basic type.
 func (f *Field) scan(v reflect.Value, text string) error {
-	want, ok, at := kinds[v.Kind()], false, v.Addr().Interface()
-	switch d, is := at.(*time.Duration); {
-	case is:
+	want, ok, pointer := kinds[v.Kind()], false, v.Addr().Interface()
+	switch d, isDuration := pointer.(*time.Duration); {
+	case isDuration:
 		var err error
 		*d, err = time.ParseDuration(text)
 		want, ok = "a time such as 30s or 5m", err == nil
 	case v.Kind() == reflect.String:
 		v.SetString(text)
 		return nil
-	case v.Kind() == reflect.Bool: // of which fmt takes any word
+	case v.Kind() == reflect.Bool: // fmt would accept any word
 		b, err := strconv.ParseBool(text)
 		v.SetBool(b)
 		ok = err == nil
 	case want == "":
-		panic(fmt.Sprintf("schema: %s is a %v, which is no option", f.of.Name, v.Type()))
+		panic(fmt.Sprintf("schema: %s is a %v, which is no option", f.structField.Name, v.Type()))
 	default:
-		n, _ := fmt.Sscan(text, at, new(string)) // 2 if there is more
+		n, _ := fmt.Sscan(text, pointer, new(string)) // 2 if there is more
 		ok = n == 1
 	}
 	if !ok {
@@ -193,11 +195,11 @@ func (f *Field) scan(v reflect.Value, text string) error {
 	return nil
 }
 
-// verify checks the value, or each of a list; one that is not given, with no default, passes.
+// verify checks the value, or each element of a list. A zero that is not set is valid.
 func (f *Field) verify() error {
 	v := reflect.Indirect(f.value)
 	switch {
-	case !v.IsValid(), v.IsZero() && !f.given:
+	case !v.IsValid(), v.IsZero() && !f.isSet:
 		return nil
 	case v.Kind() == reflect.Slice:
 		for i := range v.Len() {
@@ -210,6 +212,7 @@ func (f *Field) verify() error {
 	return f.verifyOne(v)
 }
 
+// verifyOne checks a single value.
 func (f *Field) verifyOne(v reflect.Value) error {
 	text, words := format(v), f.check.words
 	if n, ok := v.Addr().Interface().(named); ok {
@@ -220,7 +223,7 @@ func (f *Field) verifyOne(v reflect.Value) error {
 		return w == text || strings.HasSuffix(w, ":") && len(text) > len(w) && strings.HasPrefix(text, w)
 	}):
 		return f.notOneOf(text, words)
-	case f.check.text != "" && !f.check.right(number(v)):
+	case f.check.text != "" && !f.check.contains(number(v)):
 		return fmt.Errorf("%s %s: want %s", f.title(), text, f.want())
 	}
 	return nil
@@ -230,9 +233,9 @@ func (f *Field) notOneOf(text string, words []string) error {
 	return fmt.Errorf("%s %q: want one of %s", f.title(), text, strings.Join(words, ", "))
 }
 
-// String returns the value as a command line has it.
+// String returns the value in the form that Set parses.
 func (f *Field) String() string {
-	if f == nil || !f.value.IsValid() { // of package flag, which asks for that of a zero Field
+	if f == nil || !f.value.IsValid() { // package flag calls String of a zero Field
 		return ""
 	}
 	v := reflect.Indirect(f.value)
@@ -254,7 +257,7 @@ func (f *Field) String() string {
 	return strings.Join(words, ",")
 }
 
-// format writes a value, one that has a String by that.
+// format returns the text of a value, from its method String if it has one.
 func format(v reflect.Value) string {
 	if s, ok := v.Addr().Interface().(fmt.Stringer); ok {
 		return s.String()
@@ -262,14 +265,14 @@ func format(v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// Type names the type of the value in help, as pflag does.
+// Type returns the name of the type of the value in the help, as pflag does.
 func (f *Field) Type() string {
-	t := f.of.Type
+	t := f.structField.Type
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if own, ok := reflect.New(t).Interface().(interface{ Type() string }); ok {
-		return own.Type()
+	if typed, ok := reflect.New(t).Interface().(interface{ Type() string }); ok {
+		return typed.Type()
 	}
 	_, read := reflect.New(t).Interface().(encoding.TextUnmarshaler)
 	_, set := reflect.New(t).Interface().(setter)
@@ -284,5 +287,5 @@ func (f *Field) Type() string {
 	return t.Kind().String()
 }
 
-// IsBoolFlag reports whether the flag alone, without a value, is true.
+// IsBoolFlag reports whether the flag without a value means true.
 func (f *Field) IsBoolFlag() bool { return f.Type() == "bool" }

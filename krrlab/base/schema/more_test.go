@@ -31,7 +31,7 @@ func TestIntervals(t *testing.T) {
 	} {
 		c := parseCheck(tag)
 		for i, v := range []float64{0, 0.5, 1, math.Inf(1), math.NaN()} {
-			testkit.Equal(t, c.right(v), want[i], tag, v)
+			testkit.Equal(t, c.contains(v), want[i], tag, v)
 		}
 	}
 }

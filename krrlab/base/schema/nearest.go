@@ -2,26 +2,26 @@ package schema
 
 import "strings"
 
-// Nearest returns the word that a mistyped one most likely stands for, or "" if none is near: the first with the
-// smallest edit distance, which may be at most a third of the letters and one. Letter case is ignored, and a word that
-// begins with what was typed has distance 1.
+// Nearest returns the word that a mistyped one most likely stands for: the first one with the smallest edit distance.
+// It returns "" if every distance is larger than a third of the number of typed letters plus one. Case is ignored,
+// and a word that begins with the typed text has distance at most 1.
 func Nearest(typed string, words []string) (word string) {
 	typed = strings.ToLower(typed)
-	least := (len(typed)+3)/3 + 1
+	minDistance := (len(typed)+3)/3 + 1
 	for _, w := range words {
 		lower := strings.ToLower(w)
 		d := distance(typed, lower)
 		if typed != "" && strings.HasPrefix(lower, typed) {
 			d = min(d, 1)
 		}
-		if d < least {
-			word, least = w, d
+		if d < minDistance {
+			word, minDistance = w, d
 		}
 	}
 	return word
 }
 
-// distance returns Levenshtein's edit distance: how many letters are inserted, left out or replaced.
+// distance returns Levenshtein's edit distance, the smallest number of letters to insert, delete or replace.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -31,12 +31,12 @@ func distance(a, b string) int {
 		diagonal := row[0]
 		row[0] = i + 1
 		for j := range len(b) {
-			replaced := diagonal
+			substitution := diagonal
 			if a[i] != b[j] {
-				replaced++
+				substitution++
 			}
 			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, diagonal+1)
+			row[j+1] = min(substitution, row[j]+1, diagonal+1)
 		}
 	}
 	return row[len(b)]

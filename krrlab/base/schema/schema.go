@@ -9,17 +9,18 @@ import (
 	"strings"
 )
 
-// Schema are the options of a struct.
+// Schema is the list of the options of a struct.
 type Schema struct {
 	Fields []*Field
 }
 
-// Of returns the options of the struct that options points to, for the flags of a command. Defaults replace zeros;
-// what is not zero is the default itself. Tags that cannot be read are a programmer's misuse and panic.
+// Of returns the options of the struct that options points to, for the flags of a command. Zeros are replaced by
+// defaults; a value in the struct that is not zero serves as the default itself. Invalid tags panic, because they are
+// programming errors.
 func Of(options any) *Schema {
 	s := read(options)
 	for _, f := range s.Fields {
-		f.flags = true
+		f.namesFlag = true
 		if f.settle(); !f.value.IsZero() || f.tag("default") != "" {
 			f.Default = f.String()
 		}
@@ -27,16 +28,17 @@ func Of(options any) *Schema {
 	return s
 }
 
-// Settle replaces zeros by the defaults of the options, in the struct that options points to, and reports what is
-// wrong with the others.
+// Settle replaces zeros by defaults in the struct that options points to, and checks all values. It returns an error
+// for the first invalid value.
 func Settle(options any) error {
 	s := read(options)
 	for _, f := range s.Fields {
-		f.given = !f.value.IsZero()
+		f.isSet = !f.value.IsZero()
 	}
 	return s.Settle()
 }
 
+// read returns the options of the struct that options points to. It panics if options is no such pointer.
 func read(options any) *Schema {
 	v := reflect.ValueOf(options)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
@@ -47,24 +49,26 @@ func read(options any) *Schema {
 	return s
 }
 
-// helper is a struct of options that has texts for their flags, by name.
+// helper is a struct of options that returns help texts by the name of the flag.
 type helper interface{ Help() map[string]string }
 
-// add adds the options of a struct, and of those that it embeds; help has the texts that those around it have for them.
+// add appends the options of a struct and of the structs that it embeds. help has the texts of the enclosing structs,
+// which take precedence.
 func (s *Schema) add(v reflect.Value, help map[string]string) {
 	if h, ok := reflect.New(v.Type()).Interface().(helper); ok {
-		inner := h.Help()
-		maps.Copy(inner, help)
-		help = inner
+		texts := h.Help()
+		maps.Copy(texts, help)
+		help = texts
 	}
 	for i := range v.NumField() {
-		of := v.Type().Field(i)
-		if of.Anonymous && of.Type.Kind() == reflect.Struct && of.Tag == "" {
+		structField := v.Type().Field(i)
+		if structField.Anonymous && structField.Type.Kind() == reflect.Struct && structField.Tag == "" {
 			s.add(v.Field(i), help)
 			continue
 		}
-		tag := of.Tag.Get
-		f := &Field{Name: tag("flag"), Help: tag("help"), File: tag("file"), Hidden: tag("hidden") != "", of: of, value: v.Field(i)}
+		tag := structField.Tag.Get
+		f := &Field{Name: tag("flag"), Help: tag("help"), File: tag("file"), Hidden: tag("hidden") != "",
+			structField: structField, value: v.Field(i)}
 		if f.Name == "" && f.tag("default") == "" && f.tag("check") == "" {
 			continue
 		}
@@ -77,13 +81,13 @@ func (s *Schema) add(v reflect.Value, help map[string]string) {
 	}
 }
 
-// Without leaves out the options with these flags, which a command does not have.
+// Without removes the options with these flags, which a command does not have.
 func (s *Schema) Without(flags ...string) *Schema {
 	s.Fields = slices.DeleteFunc(s.Fields, func(f *Field) bool { return slices.Contains(flags, f.Name) })
 	return s
 }
 
-// Describe gives the options with these flags other texts; other flags are ignored.
+// Describe replaces the help texts of the options with these flags. Flags that s does not have are ignored.
 func (s *Schema) Describe(texts map[string]string) *Schema {
 	for _, f := range s.Fields {
 		f.Help = cmp.Or(texts[f.Name], f.Help)
@@ -93,10 +97,10 @@ func (s *Schema) Describe(texts map[string]string) *Schema {
 
 // Given reports whether any of the options with these flags was set.
 func (s *Schema) Given(flags ...string) bool {
-	return slices.ContainsFunc(s.Fields, func(f *Field) bool { return f.given && slices.Contains(flags, f.Name) })
+	return slices.ContainsFunc(s.Fields, func(f *Field) bool { return f.isSet && slices.Contains(flags, f.Name) })
 }
 
-// Lookup returns the option with a flag, nil if there is none.
+// Lookup returns the option with the flag, or nil.
 func (s *Schema) Lookup(flag string) *Field {
 	for _, f := range s.Fields {
 		if f.Name == flag {
@@ -106,12 +110,12 @@ func (s *Schema) Lookup(flag string) *Field {
 	return nil
 }
 
-// Settle replaces zeros by defaults, and reports what is wrong: options that exclude each other, that go with another
-// which is not given, and values that fail their check.
+// Settle replaces zeros by defaults. It returns an error if options exclude each other, if an option requires another
+// one that is not set, or if a value fails its check.
 func (s *Schema) Settle() error {
 	for _, f := range s.Fields {
-		if f.given {
-			if err := s.fits(f); err != nil {
+		if f.isSet {
+			if err := s.checkRelations(f); err != nil {
 				return err
 			}
 		}
@@ -125,16 +129,17 @@ func (s *Schema) Settle() error {
 	return nil
 }
 
-// fits says which other option a given one excludes, or lacks. Options of other structs are not known and ignored.
-func (s *Schema) fits(f *Field) error {
-	for _, one := range f.list("not") {
-		if o, value, holds := s.holds(one); o != nil && holds {
+// checkRelations returns an error if f, which is set, excludes another option that is set or lacks one that it
+// requires. Options that s does not have are ignored.
+func (s *Schema) checkRelations(f *Field) error {
+	for _, condition := range f.list("not") {
+		if o, value, holds := s.holds(condition); o != nil && holds {
 			return fmt.Errorf("%s and %s exclude each other", f.title(), o.title()+value)
 		}
 	}
 	text, only := "", ""
-	for _, one := range f.list("with") {
-		o, value, holds := s.holds(one)
+	for _, condition := range f.list("with") {
+		o, value, holds := s.holds(condition)
 		switch {
 		case holds:
 			return nil
@@ -142,7 +147,7 @@ func (s *Schema) fits(f *Field) error {
 			if text = o.title() + value; value != "" {
 				only = " only"
 			}
-		case len(value) > 1: // another of the same option
+		case len(value) > 1: // another value of the same option
 			text += " or" + value
 		}
 	}
@@ -152,14 +157,15 @@ func (s *Schema) fits(f *Field) error {
 	return nil
 }
 
-// holds reports whether an option was given, written "name", or has a value, written "name=value".
-func (s *Schema) holds(one string) (o *Field, value string, holds bool) {
-	name, value, valued := strings.Cut(one, "=")
+// holds reports whether a condition on an option holds: "name" if the option is set, "name=value" if it has this
+// value. o is nil if s does not have the option.
+func (s *Schema) holds(condition string) (o *Field, value string, holds bool) {
+	name, value, hasValue := strings.Cut(condition, "=")
 	if o = s.Lookup(name); o == nil {
 		return nil, "", false
 	}
-	if !valued {
-		return o, "", o.given
+	if !hasValue {
+		return o, "", o.isSet
 	}
 	return o, " " + value, o.String() == value
 }

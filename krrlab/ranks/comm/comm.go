@@ -120,7 +120,8 @@ type Launch struct {
 	NoPMI bool
 	// RequestedCPUs reports that the user requested a number of processors per rank from Slurm.
 	RequestedCPUs bool
-	// LostHostTimeout is the time after which the launcher notices that a host is unreachable and ends the run; 0 if unknown.
+	// LostHostTimeout is the time after which the launcher notices that a host is unreachable and ends the run; 0 if
+	// unknown.
 	LostHostTimeout time.Duration
 }
 
@@ -174,9 +175,9 @@ func stepSize(getenv func(string) string, rank int) int {
 	return size
 }
 
-// openMPILostHostTimeout returns the time after which mpirun of Open MPI 4 and its daemons give up a silent connection. TCP
-// keep-alive starts after some seconds of silence and sends a number of probes; getenv returns these settings, and
-// the defaults of Open MPI apply to those that are not set.
+// openMPILostHostTimeout returns the time after which mpirun of Open MPI 4 and its daemons give up a silent
+// connection. TCP keep-alive starts after some seconds of silence and sends a number of probes; getenv returns these
+// settings, and the defaults of Open MPI apply to those that are not set.
 func openMPILostHostTimeout(getenv func(string) string) time.Duration {
 	seconds := func(name string, def int) int {
 		if v, err := strconv.Atoi(getenv("OMPI_MCA_oob_tcp_keepalive_" + name)); err == nil && v > 0 {
@@ -192,8 +193,8 @@ type Node struct {
 	Ranks     int // number of ranks of the group on this machine
 	CPUs      int // number of processors for this rank, at least 1
 	BoundCPUs int // number of processors in the union of the affinity masks of these ranks
-	// LauncherCPUs is the number of processors in the affinity mask of the launcher. A batch system or taskset may restrict
-	// this mask; the launcher may then bind ranks to fewer processors.
+	// LauncherCPUs is the number of processors in the affinity mask of the launcher. A batch system or taskset may
+	// restrict this mask; the launcher may then bind ranks to fewer processors.
 	LauncherCPUs int
 }
 

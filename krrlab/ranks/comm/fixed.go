@@ -22,8 +22,8 @@ type Fixed struct {
 	valid    bool    // the bound is finite
 }
 
-// FixedFor returns the fixed-point format for sums of absolute value at maxMagnitude bound. With bound 0 only zeros fit. If
-// the bound is not finite, every sum is NaN.
+// FixedFor returns the fixed-point format for sums whose absolute value is at most bound. With bound 0 only zeros
+// fit. If the bound is not finite, every sum is NaN.
 func FixedFor(bound float64) Fixed {
 	bound = math.Abs(bound)
 	if !(bound <= math.MaxFloat64) {

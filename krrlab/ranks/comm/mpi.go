@@ -77,7 +77,8 @@ func (r *request) finish(start ...func(req *handle) int32) int32 {
 		case r.stop.Load():
 			return stopped
 		case now.Sub(begin) > r.spin:
-			invoke(r.lib.usleep, uintptr(max(shortPause, min(now.Sub(lastCompletion)/pauses, longPause)).Microseconds()))
+			pause := max(shortPause, min(now.Sub(lastCompletion)/pauses, longPause))
+			invoke(r.lib.usleep, uintptr(pause.Microseconds()))
 		}
 	}
 	return 0
