@@ -1,9 +1,8 @@
-// Package rng gives random numbers as a pure function of (seed, stream, index).
+// Package rng computes random numbers as a pure function of (seed, stream, index).
 //
-// A Stream is a value: nothing advances, so number i is the same whoever asks
-// for it, in whatever order, on however many threads or ranks. The numbers of a
-// stream are indexed by a uint64; what needs more than one kind of number takes
-// more than one stream:
+// A Stream is a value without mutable state. Number i of a stream is therefore the
+// same in any order of calls and for any number of threads or ranks. The numbers of
+// a stream are indexed by a uint64. Use a separate stream for each kind of number:
 //
 //	g := rng.New(seed).Sub("features")
 //	w := g.Sub("frequencies").Normal(j)
@@ -11,26 +10,26 @@
 //
 // Methods of one Stream called with one index share random bits (Normal(0) is a
 // function of Uint64(0) and Uint64(1)), so use one kind of method on a stream, and
-// Sub for the next kind. Gamma, ChiSquare and IntN draw what rejection needs from
-// separate substreams and reject without shifting other indices.
+// Sub for the next kind. Gamma, ChiSquare and IntN use rejection. Their additional
+// draws come from separate substreams, so a rejection does not shift other indices.
 //
 // # Generator
 //
 // Philox4x32-10 (Salmon et al. 2011), a bijection of 128-bit counters for each
 // 64-bit key; it passes BigCrush for counters and keys in any order, and this
-// package holds it to its published known answers. Block c of a stream is
+// package is tested against the published known answers. Block c of a stream is
 //
 //	Philox(counter = (c mod 2³², c div 2³², hi mod 2³², hi div 2³²), key)
 //
 // where the 128 bits (key, hi) are the stream: (seed, 0) for New(seed), and for
-// Sub a hash of parent, name and indices, described there. Streams of unlike
-// paths collide with probability 2⁻¹²⁸ a pair; with one key and unlike hi, or
-// with unlike keys, all their blocks come from different inputs. A stream has 2⁶³
+// Sub a hash of parent, name and indices, which its comment defines. Two streams
+// with different paths have the same 128 bits with probability 2⁻¹²⁸. If their keys
+// or their hi differ, all their blocks come from different inputs. A stream has 2⁶³
 // blocks of two 64-bit words.
 //
-// The streams are frozen: tests hold words and numbers of each kind to recorded
+// The streams are frozen: tests compare words and numbers of each kind with recorded
 // values. Words, uniforms, integers and permutations are the same on every
-// machine; Normal, Gamma and ChiSquare go through math.Log and friends and may
+// machine; Normal, Gamma and ChiSquare use math.Log and similar functions and may
 // differ in the last bits between architectures.
 //
 // # References

@@ -10,8 +10,8 @@ import (
 //
 //	√(−2 ln u₁)·cos 2πu₂ (i even),  √(−2 ln u₁)·sin 2πu₂ (i odd).
 //
-// The tails are those of the normal distribution as far as u₁ ≥ 2⁻⁵³ goes,
-// |x| ≤ 8.57; what is cut off has probability 1e-17.
+// Since u₁ ≥ 2⁻⁵³, the tails are truncated at |x| ≤ 8.57; the truncated part has
+// probability 1e-17.
 func (s Stream) Normal(i uint64) float64 {
 	c, d := s.normalPair(i / 2)
 	if i%2 == 0 {
@@ -20,10 +20,10 @@ func (s Stream) Normal(i uint64) float64 {
 	return d
 }
 
-// Normals sets dst[k] = Normal(first+k), at half the cost of single calls.
-func (s Stream) Normals(dst []float64, first uint64) {
+// Normals sets dst[k] = Normal(start+k), at half the cost of single calls.
+func (s Stream) Normals(dst []float64, start uint64) {
 	for k := 0; k < len(dst); {
-		i := first + uint64(k)
+		i := start + uint64(k)
 		c, d := s.normalPair(i / 2)
 		if i%2 == 0 {
 			dst[k] = c
@@ -48,9 +48,9 @@ func (s Stream) normalPair(c uint64) (x, y float64) {
 // scale 1 (mean a, variance a), by Marsaglia and Tsang: with d = a−1/3 and
 // c = 1/√(9d), draw x normal and u uniform until v = (1+cx)³ > 0 and
 //
-//	ln u < x²/2 + d − dv + d ln v;
+//	ln u < x²/2 + d − dv + d ln v,
 //
-// the number is dv. For a < 1 it is Gamma(a+1)·u^(1/a). Attempt k takes its normal
+// and return dv. For a < 1 it is Gamma(a+1)·u^(1/a). Attempt k takes its normal
 // and uniform from numbers 4k and 4k+2 of the substream ("gamma", i). It panics if
 // a is not positive and finite.
 func (s Stream) Gamma(i uint64, a float64) float64 {
@@ -60,7 +60,7 @@ func (s Stream) Gamma(i uint64, a float64) float64 {
 	g := s.Sub("gamma", i)
 	boost := 1.0
 	if a < 1 {
-		boost = math.Exp(math.Log(g.Float64(3)) / a) // word 3 is used by no attempt
+		boost = math.Exp(math.Log(g.Float64(3)) / a) // no attempt uses word 3
 		a++
 	}
 	d := a - 1.0/3

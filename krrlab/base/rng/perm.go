@@ -2,9 +2,8 @@ package rng
 
 import "fmt"
 
-// Perm returns a uniformly random permutation of 0, …, n-1: Fisher and Yates's
-// shuffle from the front, element i exchanged with element IntN(i, i+1). It panics
-// if n < 0.
+// Perm returns a uniformly random permutation of 0, …, n-1. It is computed by the shuffle of Fisher and Yates from
+// the front, which exchanges element i with element IntN(i, i+1). Perm panics if n < 0.
 func (s Stream) Perm(n int) []int {
 	if n < 0 {
 		panic(fmt.Sprintf("rng: Perm(%d): want at least 0", n))

@@ -14,8 +14,8 @@ const (
 	philoxW1 = 0xBB67AE85 // √3−1
 )
 
-// philox returns the block of four words that the ten-round Philox4x32 gives for a counter and a key
-// (Salmon et al. 2011, section 3.3), all packed in pairs, the first in the low half: ten times
+// philox returns the block of four words of the ten-round Philox4x32 for a counter and a key
+// (Salmon et al. 2011, section 3.3). Words are packed in pairs, the first in the low half. Each round is
 //
 //	(x₀,x₁,x₂,x₃) ← (hi(M₁x₂)⊕x₁⊕k₀, lo(M₁x₂), hi(M₀x₀)⊕x₃⊕k₁, lo(M₀x₀)),
 //
@@ -33,11 +33,11 @@ func philox(lo, hi, key uint64) (a, b uint64) {
 	return uint64(x0) | uint64(x1)<<32, uint64(x2) | uint64(x3)<<32
 }
 
-// A Stream is an unending sequence of random numbers indexed by uint64. It is a
+// A Stream is a sequence of 2⁶⁴ random words indexed by uint64. It is a
 // value, comparable and safe for concurrent use; the zero Stream is New(0).
 type Stream struct{ key, hi uint64 }
 
-// New returns the root stream of a seed. Unlike seeds give unlike keys.
+// New returns the root stream of a seed. Different seeds give different keys.
 func New(seed uint64) Stream { return Stream{key: seed} }
 
 // Sub returns the stream of the given name and indices below s, independent of s
@@ -66,6 +66,7 @@ func (s Stream) Sub(name string, index ...uint64) Stream {
 	return s
 }
 
+// absorb hashes one word of the message of Sub.
 func (s Stream) absorb(w uint64) Stream {
 	a, b := philox(w, s.hi, s.key)
 	return Stream{a ^ w, b ^ s.hi}
@@ -88,12 +89,13 @@ func (s Stream) Uint64(i uint64) uint64 {
 // exact, symmetric about ½, and at least 2⁻⁵³ away from both ends.
 func (s Stream) Float64(i uint64) float64 { return uniform(s.Uint64(i)) }
 
+// uniform converts a word to a number in (0, 1), as Float64 documents.
 func uniform(w uint64) float64 { return float64(w>>12<<1|1) * 0x1p-53 }
 
-// Float64s sets dst[k] = Float64(first+k).
-func (s Stream) Float64s(dst []float64, first uint64) {
+// Float64s sets dst[k] = Float64(start+k).
+func (s Stream) Float64s(dst []float64, start uint64) {
 	for k := 0; k < len(dst); {
-		i := first + uint64(k)
+		i := start + uint64(k)
 		a, b := philox(i/2, s.hi, s.key)
 		if i%2 == 0 {
 			dst[k] = uniform(a)
@@ -117,8 +119,8 @@ func (s Stream) IntN(i uint64, n int) int {
 	m := uint64(n)
 	hi, lo := bits.Mul64(s.Uint64(i), m)
 	if lo < m {
-		redraw, t := s, -m%m // 2⁶⁴ mod n
-		for k := uint64(0); lo < t; k++ {
+		redraw, threshold := s, -m%m // 2⁶⁴ mod n
+		for k := uint64(0); lo < threshold; k++ {
 			if k == 0 {
 				redraw = s.Sub("intn", i)
 			}

@@ -1,6 +1,6 @@
-// Package safe writes text that others chose, such as labels, columns and names of files, for a terminal and for a
-// shell. Line and Writer are for reports and messages, Name for a name among other words, Shell for a command to be
-// pasted.
+// Package safe escapes text from outside the program, such as labels, columns and file names, for a terminal or a
+// shell. Line, Cell and Writer are for reports and messages, Name is for a name within a sentence, and Shell is for a
+// command to be pasted.
 package safe
 
 import (
@@ -12,28 +12,29 @@ import (
 	"unicode/utf8"
 )
 
-// Name returns the text as it is if all of it prints, and else in quotes with the rest escaped as in Go.
+// Name returns the text unchanged if all of it is printable, and otherwise quoted as in Go, with escapes.
 func Name(text string) string {
-	if prints(text) {
+	if isPrintable(text) {
 		return text
 	}
 	return strconv.Quote(text)
 }
 
-func prints(text string) bool {
+// isPrintable reports whether the text is valid UTF-8 of printable characters.
+func isPrintable(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// Line returns the text with escapes for what does not print, which a terminal could take for a command
-// or which would begin a new line.
+// Line returns the text with escapes for characters that are not printable, such as terminal control codes and
+// newlines.
 func Line(text string) string { return escape(text, "") }
 
-// Cell is Line for a cell of a table, in which ends of lines, tabs and the joiners of some scripts may stay.
+// Cell is Line for a cell of a table. Newlines, tabs and the joiners of some scripts are not escaped.
 func Cell(text string) string { return escape(text, "\n\t\u200c\u200d") }
 
-// escape is Line but for the characters kept.
-func escape(text, kept string) string {
-	if prints(text) {
+// escape escapes all characters that are neither printable nor in allowed.
+func escape(text, allowed string) string {
+	if isPrintable(text) {
 		return text
 	}
 	var b strings.Builder
@@ -42,7 +43,7 @@ func escape(text, kept string) string {
 		switch {
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, text[i])
-		case unicode.In(r, unicode.Zs), unicode.IsPrint(r), strings.ContainsRune(kept, r):
+		case unicode.In(r, unicode.Zs), unicode.IsPrint(r), strings.ContainsRune(allowed, r):
 			b.WriteRune(r)
 		default:
 			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
@@ -51,11 +52,11 @@ func escape(text, kept string) string {
 	return b.String()
 }
 
-// Writer passes on text to a terminal with escapes for what does not print, but for the ends of lines,
-// tabs and the carriage return of a line that updates in place. A write has whole characters.
+// Writer passes text to a terminal and escapes characters that are not printable, except newlines, tabs and the
+// carriage return of a line that is updated in place. Each call of Write must consist of whole characters.
 type Writer struct{ W io.Writer }
 
-// Write writes all of p, what does not print escaped.
+// Write writes p with escapes. It returns len(p) if it succeeds.
 func (w Writer) Write(p []byte) (int, error) {
 	if _, err := io.WriteString(w.W, escape(string(p), "\n\t\r")); err != nil {
 		return 0, err
@@ -63,14 +64,14 @@ func (w Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Shell returns the text as one word for a POSIX shell: as it is where all of it is plain, else in single quotes, and
-// as $'…' where some of it does not print.
+// Shell returns the text as one word for a POSIX shell: unchanged if it has only letters, digits and harmless
+// punctuation, otherwise in single quotes, or as $'…' if some characters are not printable.
 func Shell(text string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,@%+"
 	if text != "" && strings.Trim(text, plain) == "" {
 		return text
 	}
-	if prints(text) {
+	if isPrintable(text) {
 		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 	}
 	var b strings.Builder

@@ -1,3 +1,4 @@
-// Package suite says how much the tests do: what make test has time for on every change, the long suites that rows of
-// .ci/machines run in turn, or all that make test-long runs. It is for tests only, and the one place that decides.
+// Package suite determines the size of the tests: small ones for make test, which runs on every change; long suites,
+// which the rows of .ci/machines run; or everything, for make test-long. Only tests use it, and no other package
+// decides this.
 package suite

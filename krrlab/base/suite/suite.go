@@ -5,34 +5,35 @@ import (
 	"testing"
 )
 
-// variable says how much the tests do: nothing, what make test runs on every change; any text but 1, the long suites
-// too, which rows of .ci/machines run; 1, also hundreds of seeds and real data, which make test-long runs.
+// variable is the environment variable that selects the size of the tests. If it is empty, tests have the size for
+// make test. If it is 1, they have hundreds of seeds and use real data, for make test-long. Any other text also runs
+// the long suites, for the rows of .ci/machines.
 const variable = "KRRLAB_LONG"
 
-// Scale returns the size of a test, its seeds or problems: for make test and -short, for a long suite, and for make
-// test-long.
-func Scale(small, suite, many int) int {
+// Scale returns the size of a test, such as a number of seeds: small for make test and -short, suite for a long
+// suite, and full for make test-long.
+func Scale(small, suite, full int) int {
 	switch long := os.Getenv(variable); {
 	case long == "" || testing.Short():
 		return small
 	case long == "1":
-		return many
+		return full
 	}
 	return suite
 }
 
-// Small reports whether no long suite was asked for, or -short.
+// Small reports whether the tests have the size for make test, or -short is set.
 func Small() bool { return Scale(0, 1, 1) == 0 }
 
-// Long skips a test of a long suite where none was asked for.
-func Long(t testing.TB, what string) {
+// Long skips the test, with the given description, unless long suites run.
+func Long(t testing.TB, description string) {
 	t.Helper()
 	if Small() {
-		t.Skip(what + ": a long suite (make test-long, a row of .ci/machines)")
+		t.Skip(description + ": a long suite (make test-long, a row of .ci/machines)")
 	}
 }
 
-// RealData returns the folder with real data, and skips the test where make test-long or the data are missing.
+// RealData returns the folder of the real data sets. It skips the test unless make test-long runs and the data exist.
 func RealData(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv("KRRLAB_DATA")

@@ -18,33 +18,34 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/plural"
 )
 
-// A file is
+// A file has this layout:
 //
 //	magic    8 bytes "krrlabCP"
-//	version  uint32, little-endian as all numbers
+//	version  uint32; all numbers are little-endian
 //	owner    32 bytes, the fingerprint of the computation
-//	length   uint64, of the state
+//	length   uint64, number of bytes of the state
 //	state
-//	sum      sha256 of all before
+//	sum      sha256 of everything before
 const (
 	magic   = "krrlabCP"
 	version = 3
-	head    = len(magic) + 4 + sha256.Size + 8
+	head    = len(magic) + 4 + sha256.Size + 8 // bytes before the state
 	prefix  = "checkpoint-"
 	suffix  = ".krrc"
-	kept    = 2
+
+	maxFiles = 2 // number of files that remain after Save
 )
 
-// Store is a folder of checkpoints of one computation.
+// Store is a folder with the checkpoints of one computation.
 type Store struct {
-	dir   string
-	owner [sha256.Size]byte
-	next  int      // number of the next file
-	held  *os.File // the lock; nil without
+	dir      string
+	owner    [sha256.Size]byte
+	number   int      // number of the next file
+	lockFile *os.File // locked while the store is open; nil if there is no lock
 }
 
-// Open returns the store in dir, which it makes if it is not there, of the computation with
-// that fingerprint, and keeps others out until Close. If another run has it that is an error.
+// Open creates the folder dir if needed and returns its store, for the computation with the fingerprint owner. The
+// folder is locked until Close. Open returns an error if another run has locked it.
 func Open(dir string, owner [sha256.Size]byte) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("checkpoint folder: %w", err)
@@ -53,44 +54,45 @@ func Open(dir string, owner [sha256.Size]byte) (*Store, error) {
 	if err := s.lock(); err != nil {
 		return nil, err
 	}
-	all, err := s.files()
+	numbers, err := s.files()
 	if err != nil {
 		s.Close()
 		return nil, err
 	}
-	if len(all) > 0 {
-		s.next = all[len(all)-1] + 1
+	if len(numbers) > 0 {
+		s.number = numbers[len(numbers)-1] + 1
 	}
 	return s, nil
 }
 
-// Begin opens the store in dir, and returns the newest state to resume, nil where there is none. Without resume
-// the folder must have none. note receives which files are refused, and that there is none.
-func Begin(dir string, owner [sha256.Size]byte, resume bool, note func(string)) (s *Store, found []byte, err error) {
+// Begin opens the store in dir. If resume is true, it returns the newest state, or nil if there is none, and note
+// receives a line for each file that cannot be used and a line if there is no checkpoint. If resume is false, a
+// folder with checkpoints is an error.
+func Begin(dir string, owner [sha256.Size]byte, resume bool, note func(string)) (s *Store, state []byte, err error) {
 	if s, err = Open(dir, owner); err != nil {
 		return nil, nil, err
 	}
 	if resume {
 		var refused []error
-		found, refused, err = s.Load()
+		state, refused, err = s.Load()
 		for _, r := range refused {
 			note(fmt.Sprintf("refused %v", r))
 		}
-		if err == nil && found == nil {
+		if err == nil && state == nil {
 			note(fmt.Sprintf("no checkpoint in %s; beginning", dir))
 		}
-	} else if s.next > 0 {
+	} else if s.number > 0 {
 		err = fmt.Errorf("%s has a checkpoint: resume from it (--resume), or take another folder", dir)
 	}
 	if err != nil {
 		s.Close()
 		return nil, nil, err
 	}
-	return s, found, nil
+	return s, state, nil
 }
 
-// files returns the numbers of the checkpoints in the folder, ascending.
-func (s *Store) files() (all []int, err error) {
+// files returns the numbers of the checkpoints in the folder, in ascending order.
+func (s *Store) files() (numbers []int, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint folder: %w", err)
@@ -101,59 +103,60 @@ func (s *Store) files() (all []int, err error) {
 			continue
 		}
 		if k, err := strconv.Atoi(name); err == nil && k >= 0 {
-			all = append(all, k)
+			numbers = append(numbers, k)
 		}
 	}
-	slices.Sort(all)
-	return all, nil
+	slices.Sort(numbers)
+	return numbers, nil
 }
 
+// path returns the name of the file with number k.
 func (s *Store) path(k int) string {
 	return filepath.Join(s.dir, fmt.Sprintf("%s%08d%s", prefix, k, suffix))
 }
 
-// Kept reports whether the folder has checkpoints, of any computation.
+// Kept reports whether the folder has checkpoints of any computation.
 func Kept(dir string) bool {
-	all, err := (&Store{dir: dir}).files()
-	return err == nil && len(all) > 0
+	numbers, err := (&Store{dir: dir}).files()
+	return err == nil && len(numbers) > 0
 }
 
-// SaveError says that a state could not be written. Those before it are as they were.
+// SaveError is a failure to write a state. Earlier states are unchanged.
 type SaveError struct{ Err error }
 
 func (e *SaveError) Error() string { return fmt.Sprintf("checkpoint: %v", e.Err) }
 
-// Unwrap returns what happened.
+// Unwrap returns the cause.
 func (e *SaveError) Unwrap() error { return e.Err }
 
-// Save writes a state and then removes all but the newest two, and what an interrupted Save has
-// left. A state that cannot be written is a *SaveError.
+// Save writes a state. It then removes all but the two newest states, and the temporary files of an interrupted Save.
+// It returns a *SaveError if the state cannot be written.
 func (s *Store) Save(state []byte) error {
-	if err := s.mine(); err != nil {
+	if err := s.checkOwnership(); err != nil {
 		return &SaveError{err}
 	}
-	if err := write(s.path(s.next), s.owner, state); err != nil {
+	if err := write(s.path(s.number), s.owner, state); err != nil {
 		return &SaveError{err}
 	}
-	s.next++
+	s.number++
 	syncFolder(s.dir)
-	all, err := s.files()
+	numbers, err := s.files()
 	if err != nil {
 		return err
 	}
-	return s.remove(all[:max(0, len(all)-kept)])
+	return s.remove(numbers[:max(0, len(numbers)-maxFiles)])
 }
 
-// write writes the state of the computation with that fingerprint to a file, whole or not at all.
+// write atomically writes a file with a state of the computation with the given fingerprint.
 func write(name string, owner [sha256.Size]byte, state []byte) error {
 	return atomicfile.Write(name, func(w io.Writer) error {
 		sum := sha256.New()
-		both := io.MultiWriter(w, sum)
+		fileAndSum := io.MultiWriter(w, sum)
 		h := append([]byte(magic), binary.LittleEndian.AppendUint32(nil, version)...)
 		h = append(h, owner[:]...)
 		h = binary.LittleEndian.AppendUint64(h, uint64(len(state)))
 		for _, b := range [][]byte{h, state} {
-			if _, err := both.Write(b); err != nil {
+			if _, err := fileAndSum.Write(b); err != nil {
 				return err
 			}
 		}
@@ -162,7 +165,7 @@ func write(name string, owner [sha256.Size]byte, state []byte) error {
 	})
 }
 
-// syncFolder makes the names in a folder durable, where the system can.
+// syncFolder makes the entries of a folder durable, if the system supports this.
 func syncFolder(dir string) {
 	if d, err := os.Open(dir); err == nil {
 		_ = d.Sync()
@@ -170,6 +173,7 @@ func syncFolder(dir string) {
 	}
 }
 
+// remove removes the files with the given numbers, and all temporary files.
 func (s *Store) remove(list []int) error {
 	for _, k := range list {
 		if err := os.Remove(s.path(k)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -185,40 +189,40 @@ func (s *Store) remove(list []int) error {
 	return nil
 }
 
-// Clear removes all checkpoints, and the files of these names beside them, when the computation has ended. After Close
-// it leaves those of a run that has gone on from them since.
-func (s *Store) Clear(beside ...string) error {
-	if s.held == nil {
+// Clear removes all checkpoints, and the files with the given names in the same folder, after the computation has
+// ended. It may be called after Close; if another run has locked the folder since then, Clear removes nothing.
+func (s *Store) Clear(extraFiles ...string) error {
+	if s.lockFile == nil {
 		switch err := s.lock(); {
-		case errors.Is(err, errHeld), errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, errLocked), errors.Is(err, fs.ErrNotExist):
 			return nil
 		case err != nil:
 			return err
 		}
 		defer s.Close()
 	}
-	all, err := s.files()
+	numbers, err := s.files()
 	if err != nil {
 		return err
 	}
-	for _, name := range beside {
+	for _, name := range extraFiles {
 		if err := os.Remove(filepath.Join(s.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("checkpoint: %w", err)
 		}
 	}
-	return s.remove(all)
+	return s.remove(numbers)
 }
 
-// Load returns the newest state that is whole and of this computation, and for each newer file
-// that is not, why. Without any file state and refused are nil. If there are files and none can
-// be used, it is an error.
+// Load returns the newest state that is undamaged and belongs to this computation, and an error in refused for each
+// newer file. If there are no files, state and refused are nil. If there are files and none can be used, err is not
+// nil.
 func (s *Store) Load() (state []byte, refused []error, err error) {
-	all, err := s.files()
+	numbers, err := s.files()
 	if err != nil {
 		return nil, nil, err
 	}
-	slices.Reverse(all)
-	for _, k := range all {
+	slices.Reverse(numbers)
+	for _, k := range numbers {
 		state, err := Read(s.path(k), s.owner)
 		if err == nil {
 			return state, refused, nil
@@ -228,15 +232,16 @@ func (s *Store) Load() (state []byte, refused []error, err error) {
 	if len(refused) == 0 {
 		return nil, nil, nil
 	}
-	var why []string
+	var reasons []string
 	for _, err := range refused {
-		why = append(why, err.Error())
+		reasons = append(reasons, err.Error())
 	}
 	return nil, nil, fmt.Errorf("no checkpoint can be used; continue with the data and options that they are of, or "+
-		"take another folder: %s", strings.Join(why, "; "))
+		"take another folder: %s", strings.Join(reasons, "; "))
 }
 
-// Read returns the state in a file of Write, if it is whole and of the computation with that fingerprint.
+// Read returns the state in a file that Save has written. It returns an error if the file is damaged or belongs to a
+// computation with another fingerprint.
 func Read(name string, owner [sha256.Size]byte) ([]byte, error) {
 	b, err := os.ReadFile(name)
 	if err != nil {

@@ -44,8 +44,8 @@ func TestStore(t *testing.T) {
 	if !Kept(dir) {
 		t.Error("a folder with checkpoints has none")
 	}
-	if all, _ := s.files(); len(all) != kept {
-		t.Errorf("%v are kept", all)
+	if all, _ := s.files(); len(all) != maxFiles {
+		t.Errorf("%v are maxFiles", all)
 	}
 	s.Close()
 	s = open(t, dir, 1) // by another process
@@ -142,7 +142,7 @@ func TestBegin(t *testing.T) {
 		t.Fatalf("%q, %q, %v", found, notes, err)
 	}
 	testkit.OK(t, s.Save([]byte("state")))
-	testkit.OK(t, os.WriteFile(s.path(s.next), nil, 0o644))
+	testkit.OK(t, os.WriteFile(s.path(s.number), nil, 0o644))
 	s.Close()
 	if _, _, err := Begin(dir, [32]byte{1}, false, note); err == nil ||
 		!strings.Contains(err.Error(), "resume from it") {

@@ -1,7 +1,8 @@
-// Package checkpoint keeps the states of long computations in files of one folder, so that
-// one survives whatever happens while the next is written. A file is whole or absent
-// (package atomicfile), names its format's version and the computation it belongs to, and
-// ends with a checksum of all before. The two newest are kept: where the newest is damaged,
-// the one before it serves. A run has its folder for itself: a lock keeps others out, which the
-// system lets go of when the process ends, however it ends. File systems without locks have none.
+// Package checkpoint saves the states of a long computation in files of one folder. Writing a new state never
+// endangers the previous one: a file is written atomically (package atomicfile), it has the version of its format and
+// the fingerprint of its computation, and it ends with a checksum of everything before. The two newest files remain
+// in the folder; if the newest is damaged, the one before it is used.
+//
+// Only one run can use a folder at a time. A lock excludes others, and the system releases it when the process ends
+// for any reason. On file systems without locks, runs are not excluded.
 package checkpoint

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// lockName is the file in a folder that its run holds locked. The system lets go of the lock when
-// the process ends, however it ends, and the file says who it is.
+// lockName is the name of the lock file in the folder. The run that uses the folder has it locked, and the system
+// releases the lock when the process ends for any reason. The content of the file identifies the run.
 const lockName = ".lock"
 
-// errHeld is the error where another run has the folder.
-var errHeld = errors.New("wait for its end, or take another folder")
+// errLocked is the error if another run has locked the folder.
+var errLocked = errors.New("wait for its end, or take another folder")
 
-// lock makes the folder this store's. Where the file system knows no locks there is none.
+// lock locks the folder for this store. It returns nil without a lock if the file system does not support locks.
 func (s *Store) lock() error {
 	name := filepath.Join(s.dir, lockName)
 	for {
@@ -30,41 +30,41 @@ func (s *Store) lock() error {
 			return fmt.Errorf("checkpoint folder: %w", err)
 		}
 		if err := flock(f); err != nil {
-			by, _ := os.ReadFile(name) // "process 12 on host since …"
+			user, _ := os.ReadFile(name) // "process 12 on host since …"
 			f.Close()
-			if errors.Is(err, errHeld) {
+			if errors.Is(err, errLocked) {
 				return fmt.Errorf("checkpoint folder %s is in use by %s: %w", s.dir,
-					cmp.Or(strings.TrimSpace(string(by)), "another run"), err)
+					cmp.Or(strings.TrimSpace(string(user)), "another run"), err)
 			}
 			return nil
 		}
-		if !same(f, name) { // its last owner has removed it
+		if !isFile(f, name) { // the previous run removed it before it was locked here
 			f.Close()
 			continue
 		}
-		s.held = f
+		s.lockFile = f
 		host, _ := os.Hostname()
 		_ = f.Truncate(0)
-		// for others' errors
+		// the errors of other runs quote this line
 		_, _ = fmt.Fprintf(f, "process %d on %s since %s\n", os.Getpid(), host, time.Now().Format(time.DateTime))
 		return nil
 	}
 }
 
-// same reports whether the open file is the one of that name.
-func same(f *os.File, name string) bool {
-	own, err := f.Stat()
+// isFile reports whether the open file f is still the file with the given name.
+func isFile(f *os.File, name string) bool {
+	openInfo, err := f.Stat()
 	if err != nil {
 		return false
 	}
-	there, err := os.Lstat(name)
-	return err == nil && os.SameFile(own, there)
+	namedInfo, err := os.Lstat(name)
+	return err == nil && os.SameFile(openInfo, namedInfo)
 }
 
-// mine returns an error if the folder has been taken away since it was locked.
-func (s *Store) mine() error {
+// checkOwnership returns an error if the lock file was removed or replaced after the folder was locked.
+func (s *Store) checkOwnership() error {
 	name := filepath.Join(s.dir, lockName)
-	if s.held == nil || same(s.held, name) {
+	if s.lockFile == nil || isFile(s.lockFile, name) {
 		return nil
 	}
 	if _, err := os.Stat(name); err != nil {
@@ -73,14 +73,14 @@ func (s *Store) mine() error {
 	return fmt.Errorf("%s was removed, and another run has taken its place", s.dir)
 }
 
-// Close lets go of the folder. What is in it stays.
+// Close unlocks the folder. Its checkpoints remain.
 func (s *Store) Close() {
-	if s.held == nil {
+	if s.lockFile == nil {
 		return
 	}
-	if name := filepath.Join(s.dir, lockName); same(s.held, name) {
+	if name := filepath.Join(s.dir, lockName); isFile(s.lockFile, name) {
 		_ = os.Remove(name)
 	}
-	s.held.Close()
-	s.held = nil
+	s.lockFile.Close()
+	s.lockFile = nil
 }

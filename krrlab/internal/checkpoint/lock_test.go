@@ -39,14 +39,14 @@ func TestTwoRuns(t *testing.T) {
 	first := open(t, dir, 1)
 	_ = first.Save([]byte("mine"))
 	_, err := Open(dir, [32]byte{1})
-	if !errors.Is(err, errHeld) || !strings.Contains(err.Error(), fmt.Sprintf("in use by process %d on ", os.Getpid())) {
+	if !errors.Is(err, errLocked) || !strings.Contains(err.Error(), fmt.Sprintf("in use by process %d on ", os.Getpid())) {
 		t.Errorf("%v", err)
 	}
 	load(t, first, "mine", 0, "")
 	first.Close()
 	second := open(t, dir, 1)
 	_ = second.Save([]byte("gone on"))
-	if err := first.Clear(); err != nil { // what it kept is another's now
+	if err := first.Clear(); err != nil { // what it maxFiles is another's now
 		t.Error(err)
 	}
 	load(t, second, "gone on", 0, "")
@@ -87,7 +87,7 @@ func TestKilledRun(t *testing.T) {
 
 // TestFolderTaken: a run whose folder was removed and is another's now does not write into it.
 func TestFolderTaken(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "kept")
+	dir := filepath.Join(t.TempDir(), "maxFiles")
 	first := open(t, dir, 1)
 	testkit.OK(t, os.RemoveAll(dir))
 	var unsaved *SaveError

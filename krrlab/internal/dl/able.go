@@ -7,10 +7,11 @@ import "github.com/ebitengine/purego"
 // Able reports whether this program can load shared libraries.
 const Able = true
 
-// Anywhere stands for all libraries that are loaded, the C library among them.
+// Anywhere is a handle for all loaded libraries, including the C library. Use it with Sym.
 const Anywhere = purego.RTLD_DEFAULT
 
-// Open loads the shared library of that name, its symbols for it alone, or global, for the libraries that it loads.
+// Open loads the shared library with the given name. If global is true, its symbols are visible to libraries that are
+// loaded later; otherwise only Sym finds them.
 func Open(name string, global bool) (uintptr, error) {
 	if global {
 		return purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_GLOBAL)
@@ -18,7 +19,7 @@ func Open(name string, global bool) (uintptr, error) {
 	return purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
 }
 
-// Sym returns the address of a symbol, 0 if the library has none of that name.
+// Sym returns the address of a symbol, or 0 if the library does not have it.
 func Sym(lib uintptr, name string) uintptr {
 	p, err := purego.Dlsym(lib, name)
 	if err != nil {
@@ -27,15 +28,15 @@ func Sym(lib uintptr, name string) uintptr {
 	return p
 }
 
-// String calls fn, a C function const char *fn(void), and copies its string.
+// String calls fn, a C function with signature const char *fn(void), and returns a copy of its string.
 func String(fn uintptr) string {
 	var f func() string
 	purego.RegisterFunc(&f, fn)
 	return f()
 }
 
-// Call calls the C function at fn. Its arguments are addresses or integers, never floating-point values. The
-// caller keeps what lies at the addresses alive and in place.
+// Call calls the C function at fn. The arguments are addresses or integers; floating-point arguments are not
+// supported. The caller must keep the memory at the addresses alive and must not move it.
 func Call(fn uintptr, args ...uintptr) uintptr {
 	r, _, _ := purego.SyscallN(fn, args...)
 	return r

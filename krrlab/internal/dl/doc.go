@@ -1,3 +1,4 @@
-// Package dl loads shared libraries, which MPI and OpenBLAS are, and calls their functions, where this program
-// can: a test asks it before it starts what needs one. The tag nodl builds a program that loads none.
+// Package dl loads shared libraries, such as MPI and OpenBLAS, and calls their functions. The constant Able reports
+// whether the program can do this; tests that need a library check it first. The build tag nodl builds a program that
+// cannot load libraries.
 package dl

@@ -7,21 +7,21 @@ import (
 	"runtime"
 )
 
-// Able reports whether this program can load shared libraries, Anywhere stands for all that are loaded.
+// Able reports whether this program can load shared libraries. Anywhere is a handle for all loaded libraries.
 const (
 	Able     = false
 	Anywhere = 0
 )
 
-// Open fails.
+// Open returns an error.
 func Open(string, bool) (uintptr, error) {
 	return 0, errors.New("shared libraries cannot be loaded on " + runtime.GOOS + "/" + runtime.GOARCH)
 }
 
-// Sym returns 0: there is no symbol.
+// Sym returns 0, as for a symbol that does not exist.
 func Sym(uintptr, string) uintptr { return 0 }
 
-// String returns nothing.
+// String returns an empty string.
 func String(uintptr) string { return "" }
 
 // Call panics.

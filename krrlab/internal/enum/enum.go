@@ -1,5 +1,5 @@
-// Package enum gives the values 0, 1, … of a type names, as flags, files and reports have them. Its functions are
-// what String, Parse and UnmarshalText of such a type come down to.
+// Package enum converts between the values 0, 1, … of an integer type and their names in flags, files and reports. It
+// implements the methods String and UnmarshalText, and functions such as Parse, of these types.
 package enum
 
 import (
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Name returns the name of a value, "unknown (v)" if it has none.
+// Name returns the name of a value, or "unknown (v)" if it has none.
 func Name[E ~int](names []string, v E) string {
 	if v < 0 || int(v) >= len(names) {
 		return fmt.Sprintf("unknown (%d)", int(v))
@@ -16,11 +16,12 @@ func Name[E ~int](names []string, v E) string {
 	return names[v]
 }
 
-// Parse returns the value of that name. Its error says what it is no value of, and the names there are.
-func Parse[E ~int](what string, names []string, name string) (E, error) {
+// Parse returns the value with the given name. If there is none, the error has the name of the type and the valid
+// names.
+func Parse[E ~int](typeName string, names []string, name string) (E, error) {
 	i := slices.Index(names, name)
 	if i < 0 {
-		return 0, fmt.Errorf("unknown %s %q: want one of %s", what, name, strings.Join(names, ", "))
+		return 0, fmt.Errorf("unknown %s %q: want one of %s", typeName, name, strings.Join(names, ", "))
 	}
 	return E(i), nil
 }

@@ -4,5 +4,5 @@ package group
 
 import "syscall"
 
-// follow does nothing: a command outlives a process that is killed.
+// follow does nothing: on this system a command keeps running when this process is killed.
 func follow(*syscall.SysProcAttr, syscall.Signal) {}

@@ -2,5 +2,5 @@ package group
 
 import "syscall"
 
-// follow makes the kernel send a command a signal when this process ends, however it does.
+// follow makes the kernel send the command a signal when this process ends for any reason.
 func follow(attr *syscall.SysProcAttr, sig syscall.Signal) { attr.Pdeathsig = sig }

@@ -1,6 +1,6 @@
 //go:build !unix
 
-// Package group does nothing where there are no process groups.
+// Package group does nothing on systems without process groups.
 package group
 
 import (
@@ -11,7 +11,7 @@ import (
 // Own does nothing.
 func Own(*exec.Cmd) {}
 
-// Cancel does nothing: the context's end ends the command alone.
+// Cancel does nothing. When its context ends, only the command itself is killed.
 func Cancel(*exec.Cmd, syscall.Signal) {}
 
 // Kill does nothing.

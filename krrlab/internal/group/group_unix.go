@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package group starts commands in separate process groups, with what they start: what a terminal, or Jupyter,
-// sends to this process's group does not reach them, and they can be ended together.
+// Package group starts commands in separate process groups. A signal that a terminal or Jupyter sends to the group of
+// this process then does not reach the commands, and a command can be ended together with its child processes.
 package group
 
 import (
@@ -10,26 +10,27 @@ import (
 	"syscall"
 )
 
-// Own puts a command that is about to be started into a separate group.
+// Own makes a command that has not been started run in a new process group.
 func Own(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// Cancel does so too, and sends a signal to the group when the context of the command ends, and under Linux to the
-// command when this process is killed.
+// Cancel is Own, and also sends a signal to the group when the context of the command ends. On Linux, the command
+// also receives the signal when this process is killed.
 func Cancel(cmd *exec.Cmd, sig syscall.Signal) {
 	Own(cmd)
 	follow(cmd.SysProcAttr, sig)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, sig) }
 }
 
-// Kill ends the group of a command that was started.
+// Kill kills the process group of a command that has been started.
 func Kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 
 var (
 	mu         sync.Mutex
-	background = map[int]bool{} // groups of commands that have ended and left processes
+	background = map[int]bool{} // groups of commands that have ended, while child processes still run
 )
 
-// Leave notes the group of a command that has ended, if it has left processes in the background, for EndAll.
+// Leave records the process group of a command that has ended, if some of its child processes still run. EndAll ends
+// them.
 func Leave(cmd *exec.Cmd) {
 	if cmd.Process == nil {
 		return
@@ -37,14 +38,14 @@ func Leave(cmd *exec.Cmd) {
 	mu.Lock()
 	defer mu.Unlock()
 	background[cmd.Process.Pid] = true
-	for pid := range background { // the number of an empty group may become another's
+	for pid := range background { // forget empty groups: their number may be reused
 		if syscall.Kill(-pid, 0) != nil {
 			delete(background, pid)
 		}
 	}
 }
 
-// EndAll ends what commands have left in the background.
+// EndAll kills the process groups that Leave has recorded.
 func EndAll() {
 	mu.Lock()
 	defer mu.Unlock()

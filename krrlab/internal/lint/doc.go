@@ -1,7 +1,8 @@
-// Package lint holds the rules of the house as tests: which packages import which (floors_test.go, with
-// docs/adr/0001-floors.md for the reasons), what may print, read the environment or exit, which exported names have
-// users and comments, what the pages and the keys of JSON say. Each broken rule is one line that says what to do.
+// Package lint has tests that check the conventions of this project: the allowed imports of each package
+// (floors_test.go; docs/adr/0001-floors.md has the reasons), the packages that may print, read the environment or
+// exit, the users and comments of exported names, and the content of the documentation and of the list of JSON keys.
+// Each violation is reported in one line that tells how to fix it.
 //
-// A new package gets its line in floors: the lowest floor above everything it imports. A new rule is a function
-// of what it judges, with a table of what it refuses: a rule that cannot fail is no rule.
+// A new package needs a line in floors: the lowest floor above everything that it imports. A new rule is a function
+// of its input, with a table of inputs that it must reject, so that the rule is known to be able to fail.
 package lint

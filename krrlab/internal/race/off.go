@@ -1,8 +1,8 @@
 //go:build !race
 
-// Package race says whether the race detector is on. A test asks it where the detector changes what is
-// tested: pools drop what they hold, and everything takes ten times as long.
+// Package race reports whether the race detector is enabled. Some tests depend on it: with the detector, pools drop
+// their elements at random, and all code takes about ten times as long.
 package race
 
-// Enabled reports whether the race detector is on.
+// Enabled reports whether the race detector is enabled.
 const Enabled = false

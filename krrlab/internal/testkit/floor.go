@@ -8,10 +8,11 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 )
 
-// Rates are what the machine can do on all threads: bytes read from memory and flops of matrix products a second.
+// Rates are the speeds of the machine with all threads: bytes per second for reads from memory, and floating-point
+// operations per second for matrix products in float32 and float64.
 type Rates struct{ Read, Gemm32, Gemm64 float64 }
 
-// MeasureRates measures them in about a second.
+// MeasureRates measures the rates. It takes about a second.
 func MeasureRates() Rates {
 	ctx, window := context.Background(), 400*time.Millisecond
 	return Rates{
@@ -21,7 +22,7 @@ func MeasureRates() Rates {
 	}
 }
 
-// FastBLAS puts OpenBLAS to use until the benchmark ends, where the machine has it.
+// FastBLAS selects OpenBLAS until the benchmark ends, if the machine has it.
 func FastBLAS(b *testing.B) {
 	if lib, err := accel.OpenBLAS(); err == nil {
 		accel.Use(lib)
@@ -29,25 +30,26 @@ func FastBLAS(b *testing.B) {
 	}
 }
 
-// Floor runs the loop of a benchmark between two measurements of the rates and reports, as x-floor, the least time
-// of a call over the floor: the time to read those bytes or for those flops, whichever takes longest.
+// Floor runs the loop of a benchmark between two measurements of the rates. It reports as x-floor the shortest time
+// of a call divided by a lower bound: the time to read the given bytes or to do the given operations, whichever takes
+// longest.
 func Floor(b *testing.B, bytes, flops32, flops64 float64, f func() error) {
 	b.Helper()
 	rates := MeasureRates()
-	least := time.Duration(1 << 62)
+	shortest := time.Duration(1 << 62)
 	for b.Loop() {
 		start := time.Now()
 		if err := f(); err != nil {
 			b.Fatal(err)
 		}
-		least = min(least, time.Since(start))
+		shortest = min(shortest, time.Since(start))
 	}
 	floor := func(r Rates) float64 { return max(bytes/r.Read, flops32/r.Gemm32, flops64/r.Gemm64) }
-	// other work on the machine only lowers the rates
-	b.ReportMetric(least.Seconds()/min(floor(rates), floor(MeasureRates())), "x-floor")
+	// other load on the machine only lowers the rates, so use the measurement with the higher ones
+	b.ReportMetric(shortest.Seconds()/min(floor(rates), floor(MeasureRates())), "x-floor")
 }
 
-// EachBLAS runs a test with Go's own BLAS, and with OpenBLAS where there is one.
+// EachBLAS runs a test with the BLAS in Go, and with OpenBLAS if there is one.
 func EachBLAS(t *testing.T, run func(t *testing.T)) {
 	t.Run("go", run)
 	t.Run("openblas", func(t *testing.T) {

@@ -20,7 +20,7 @@ func Normals(seed, stream uint64, n int) []float64 {
 	return v
 }
 
-// Gram returns the kernel matrix of the points, pair by pair.
+// Gram returns the kernel matrix of the points, computed with Eval for each pair.
 func Gram(k interface{ Eval(x, z []float64) float64 }, x points.Points) *mat.SymDense {
 	n, d := x.Dims()
 	s, a, b := mat.NewSymDense(n, nil), make([]float64, d), make([]float64, d)
@@ -34,7 +34,7 @@ func Gram(k interface{ Eval(x, z []float64) float64 }, x points.Points) *mat.Sym
 	return s
 }
 
-// Sparse returns points with the numbers that are not zero alone.
+// Sparse converts points to sparse storage without their zeros.
 func Sparse(x *points.Dense) *points.CSR {
 	s := &points.CSR{N: x.N, D: x.D, Ptr: []int{0}}
 	for i := range x.N {
@@ -48,7 +48,7 @@ func Sparse(x *points.Dense) *points.CSR {
 	return s
 }
 
-// Single returns points in float32, to which it rounds x too.
+// Single converts points to float32, and rounds x to the same numbers.
 func Single(x *points.Dense) *points.Dense32 {
 	y := points.NewDense32(x.N, x.D, nil)
 	for i := range x.N {
@@ -60,17 +60,18 @@ func Single(x *points.Dense) *points.Dense32 {
 	return y
 }
 
-// Kinds returns the same points in each storage, a third of their numbers not zero; in bytes others.
+// Kinds returns n points of dimension d in each storage format. One third of the numbers are nonzero. The points in
+// bytes are different ones; the others are equal.
 func Kinds(n, d int, g rng.Stream) map[string]points.Points {
-	x, whole := points.NewDense(n, d, nil), points.NewBytes(n, d, 0.01, nil)
+	x, bytePoints := points.NewDense(n, d, nil), points.NewBytes(n, d, 0.01, nil)
 	for p := range x.Data {
 		if g.Sub("zero").IntN(uint64(p), 3) == 0 {
 			x.Data[p] = g.Normal(uint64(p))
 		}
 	}
-	single := Single(x)
+	float32Points := Single(x)
 	for p, v := range x.Data {
-		whole.Row(p / d)[p%d] = uint8(100 * math.Abs(v))
+		bytePoints.Row(p / d)[p%d] = uint8(100 * math.Abs(v))
 	}
-	return map[string]points.Points{"float64": x, "float32": single, "sparse": Sparse(x), "bytes": whole}
+	return map[string]points.Points{"float64": x, "float32": float32Points, "sparse": Sparse(x), "bytes": bytePoints}
 }

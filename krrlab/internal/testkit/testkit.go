@@ -1,6 +1,6 @@
-// Package testkit has what tests of several packages need: what a function allocates, the JSON of a
-// value without its times, dense eigenvalues, and a Python. It is for tests only. What one package alone needs stays
-// with its tests.
+// Package testkit has helper functions for the tests of several packages: allocated memory, the JSON of a value
+// without times, dense eigenvalues, a Python interpreter and others. Helpers for only one package are in the tests of
+// that package.
 package testkit
 
 import (
@@ -21,36 +21,36 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 )
 
-// Allocated returns the bytes that f allocates in all when it runs again, on one thread: each thread has its
-// own workspace for products, kept in a pool, and how many come to need one, and when, is the
-// scheduler's and the collector's choice.
+// Allocated returns the number of bytes that the second call of f allocates. It uses one thread and no garbage
+// collection: each thread takes a workspace for products from a pool, so with several threads the number would depend
+// on the scheduler and the collector.
 func Allocated(f func()) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer accel.SetThreads(accel.Threads())
 	accel.SetThreads(1)
 	f()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
+	var start, end runtime.MemStats
+	runtime.ReadMemStats(&start)
 	f()
-	runtime.ReadMemStats(&after)
-	return int64(after.TotalAlloc - before.TotalAlloc)
+	runtime.ReadMemStats(&end)
+	return int64(end.TotalAlloc - start.TotalAlloc)
 }
 
-// Allocs is the least of five of testing.AllocsPerRun while nothing is collected: a collection empties the pools, and
-// the runtime's caches of type assertions grow now and then, by chance.
+// Allocs returns the smallest of five results of testing.AllocsPerRun without garbage collection. A collection would
+// empty the pools, and the caches of the runtime for type assertions grow at random times.
 func Allocs(runs int, f func()) float64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	least := testing.AllocsPerRun(runs, f)
-	for i := 1; i < 5 && least > 0; i++ {
-		least = min(least, testing.AllocsPerRun(runs, f))
+	smallest := testing.AllocsPerRun(runs, f)
+	for i := 1; i < 5 && smallest > 0; i++ {
+		smallest = min(smallest, testing.AllocsPerRun(runs, f))
 	}
-	return least
+	return smallest
 }
 
-// Timeless returns the JSON of v as maps, lists, texts and numbers, without the keys that depend on the clock
-// and those that drop names; drop may be nil. It panics if v has no JSON.
-func Timeless(v any, drop func(key string, of map[string]any) bool) any {
+// Timeless returns the JSON of v as maps, lists, strings and numbers. It omits the keys that depend on the clock, and
+// those for which drop returns true; drop may be nil. Timeless panics if v cannot be converted to JSON.
+func Timeless(v any, drop func(key string, object map[string]any) bool) any {
 	b, err := json.Marshal(v)
 	if err == nil {
 		v = nil
@@ -59,12 +59,13 @@ func Timeless(v any, drop func(key string, of map[string]any) bool) any {
 	if err != nil {
 		panic(err)
 	}
-	return without(v, func(key string, of map[string]any) bool {
-		return strings.Contains(key, "seconds") || strings.HasPrefix(key, "best") || drop != nil && drop(key, of)
+	return removeKeys(v, func(key string, object map[string]any) bool {
+		return strings.Contains(key, "seconds") || strings.HasPrefix(key, "best") || drop != nil && drop(key, object)
 	})
 }
 
-func without(v any, drop func(key string, of map[string]any) bool) any {
+// removeKeys removes the keys for which drop returns true from all objects in v.
+func removeKeys(v any, drop func(key string, object map[string]any) bool) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for key, w := range v {
@@ -72,18 +73,19 @@ func without(v any, drop func(key string, of map[string]any) bool) any {
 				delete(v, key)
 				continue
 			}
-			v[key] = without(w, drop)
+			v[key] = removeKeys(w, drop)
 		}
 	case []any:
 		for i, w := range v {
-			v[i] = without(w, drop)
+			v[i] = removeKeys(w, drop)
 		}
 	}
 	return v
 }
 
-// Python returns an interpreter that has the modules, separated by commas, Debian's before the one in the path. Without
-// one it skips the test, and says which packages have them.
+// Python returns a Python interpreter that has the modules, which are separated by commas. It prefers the one of
+// Debian to the one in the path. If there is none, it skips the test with a message that names the packages to
+// install.
 func Python(t testing.TB, modules, packages string) string {
 	t.Helper()
 	for _, p := range []string{"/usr/bin/python3", "python3"} {
@@ -95,7 +97,7 @@ func Python(t testing.TB, modules, packages string) string {
 	return ""
 }
 
-// Panics reports the calls, by name, that do not panic.
+// Panics reports an error for each call, by name, that does not panic.
 func Panics(t testing.TB, calls map[string]func()) {
 	t.Helper()
 	for name, call := range calls {
@@ -120,7 +122,7 @@ func Plus(a mat.Symmetric, lambda float64) *mat.SymDense {
 	return s
 }
 
-// Eigenvalues returns those of A, ascending.
+// Eigenvalues returns the eigenvalues of A in ascending order.
 func Eigenvalues(t testing.TB, a mat.Symmetric) []float64 {
 	t.Helper()
 	var eig mat.EigenSym
@@ -130,7 +132,7 @@ func Eigenvalues(t testing.TB, a mat.Symmetric) []float64 {
 	return eig.Values(nil)
 }
 
-// Pencil returns the eigenvalues of M⁻¹A, ascending: those of L⁻¹AL⁻ᵀ, M = LLᵀ.
+// Pencil returns the eigenvalues of M⁻¹A in ascending order, computed as those of L⁻¹AL⁻ᵀ with M = LLᵀ.
 func Pencil(t testing.TB, a, m mat.Symmetric) []float64 {
 	t.Helper()
 	var chol mat.Cholesky
@@ -158,7 +160,7 @@ func Symmetric(a mat.Matrix) *mat.SymDense {
 	return s
 }
 
-// Designed returns UDUᵀ with the eigenvalues v and a random orthogonal U, and U.
+// Designed returns a = UDUᵀ with D = diag(v), and the random orthogonal matrix U.
 func Designed(seed uint64, v []float64) (a *mat.SymDense, u *mat.Dense) {
 	n := len(v)
 	var qr mat.QR
@@ -171,7 +173,7 @@ func Designed(seed uint64, v []float64) (a *mat.SymDense, u *mat.Dense) {
 	return Symmetric(&ud), u
 }
 
-// Must returns v of a call that a test begins with, and panics with its error.
+// Must returns v and panics if err is not nil. It is for calls that set up a test.
 func Must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -182,7 +184,7 @@ func Must[T any](v T, err error) T {
 // ErrOf returns the error of a call.
 func ErrOf[T any](_ T, err error) error { return err }
 
-// Fails reports an error that does not say what it is to say, or that there is none.
+// Fails reports an error unless err is not nil and its text contains want.
 func Fails(t testing.TB, err error, want string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), want) {
@@ -190,7 +192,7 @@ func Fails(t testing.TB, err error, want string) {
 	}
 }
 
-// Contains reports the parts that a text lacks.
+// Contains reports an error for each part that is not in the text.
 func Contains(t testing.TB, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
@@ -200,33 +202,34 @@ func Contains(t testing.TB, text string, parts ...string) {
 	}
 }
 
-// Equal fails where a value of something is not the one wanted.
-func Equal[T comparable](t testing.TB, got, want T, of ...any) {
+// Equal reports an error if got differs from want. description is printed with it.
+func Equal[T comparable](t testing.TB, got, want T, description ...any) {
 	t.Helper()
 	if got != want {
-		t.Errorf("%v: %v, want %v", of, got, want)
+		t.Errorf("%v: %v, want %v", description, got, want)
 	}
 }
 
-// Near fails where a value of something is farther from the one wanted than off, or not a number.
-func Near(t testing.TB, got, want, off float64, of ...any) {
+// Near reports an error if |got − want| exceeds tolerance, or is NaN. description is printed with it.
+func Near(t testing.TB, got, want, tolerance float64, description ...any) {
 	t.Helper()
-	if !(math.Abs(got-want) <= off) {
-		t.Errorf("%v: %.15g, want %.15g, to %.3g", of, got, want, off)
+	if !(math.Abs(got-want) <= tolerance) {
+		t.Errorf("%v: %.15g, want %.15g, to %.3g", description, got, want, tolerance)
 	}
 }
 
 // MaxAbs returns max|a_ij|.
 func MaxAbs(a mat.Matrix) float64 { return max(mat.Max(a), -mat.Min(a)) }
 
-// Apart returns max|a_ij−b_ij| / max|b_ij|.
+// Apart returns the relative difference max|a_ij−b_ij| / max|b_ij|.
 func Apart(a, b mat.Matrix) float64 {
 	var d mat.Dense
 	d.Sub(a, b)
 	return MaxAbs(&d) / MaxAbs(b)
 }
 
-// KS returns √m·sup|F_m − F| of a sample, which it sorts: above 2.7 with probability 2e^(−2·2.7²) = 9e-7.
+// KS returns the Kolmogorov–Smirnov statistic √m·sup|F_m − F| of the sample x of m numbers, which it sorts. For a
+// sample from F it is above 2.7 with probability 2e^(−2·2.7²) = 9e-7.
 func KS(x []float64, cdf func(float64) float64) (sup float64) {
 	slices.Sort(x)
 	m := float64(len(x))
@@ -237,7 +240,7 @@ func KS(x []float64, cdf func(float64) float64) (sup float64) {
 	return math.Sqrt(m) * sup
 }
 
-// OK ends the test with an error.
+// OK ends the test if err is not nil.
 func OK(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -245,20 +248,20 @@ func OK(t testing.TB, err error) {
 	}
 }
 
-// Canceled runs f with contexts that end when they are asked for the first time, the second, … until f asks no more:
-// until then f must return their error.
+// Canceled runs f with contexts that are canceled at their first, second, … call of Err, until f calls Err fewer
+// times. Each run with a canceled context must return the error of the context, and the last run must return nil.
 func Canceled(t testing.TB, f func(ctx context.Context) error) {
 	t.Helper()
 	for ends := int64(0); ; ends++ {
-		under, cancel := context.WithCancel(context.Background())
-		ctx := &ending{Context: under, cancel: cancel}
-		ctx.left.Store(ends)
+		parent, cancel := context.WithCancel(context.Background())
+		ctx := &cancelingContext{Context: parent, cancel: cancel}
+		ctx.remaining.Store(ends)
 		err := f(ctx)
 		cancel()
-		switch whole := ctx.left.Load() >= 0; {
-		case whole && (err != nil || ends == 0):
+		switch completed := ctx.remaining.Load() >= 0; {
+		case completed && (err != nil || ends == 0):
 			t.Fatalf("of a context that does not end, asked %d times: %v", ends, err)
-		case whole:
+		case completed:
 			return
 		case !errors.Is(err, context.Canceled):
 			t.Fatalf("of a context that ends at question %d: %v", ends, err)
@@ -266,15 +269,15 @@ func Canceled(t testing.TB, f func(ctx context.Context) error) {
 	}
 }
 
-// ending is a context that is canceled when it is asked for its error after some answers.
-type ending struct {
+// cancelingContext is a context that is canceled at a call of Err after some calls have returned nil.
+type cancelingContext struct {
 	context.Context
-	cancel func()
-	left   atomic.Int64
+	cancel    func()
+	remaining atomic.Int64 // number of calls of Err before the cancellation
 }
 
-func (e *ending) Err() error {
-	if e.left.Add(-1) < 0 {
+func (e *cancelingContext) Err() error {
+	if e.remaining.Add(-1) < 0 {
 		e.cancel()
 	}
 	return e.Context.Err()

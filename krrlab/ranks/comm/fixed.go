@@ -14,7 +14,7 @@ import (
 // integers are exact. If the terms are the same, the sum therefore has the same bits for any order and any
 // distribution over workers and ranks.
 //
-// If |Σ v| ≤ B, also for partial sums, then the sum of m terms has an error of at maxMagnitude m·q, where
+// If |Σ v| ≤ B, also for partial sums, then the sum of m terms has an error of at most m·q, where
 //
 //	q = 2^-e,  B·2^e ∈ [2⁶¹, 2⁶²),  q ≤ B·2⁻⁶¹.
 type Fixed struct {
@@ -42,7 +42,7 @@ const magnitudeLimit = (1023 + 62) << 53
 // magnitude returns the bits of s without its sign. It is monotone in |s|.
 func magnitude(s float64) uint64 { return math.Float64bits(s) << 1 }
 
-// Over returns the fixed-point format for sums of at maxMagnitude B/scale; scale is a power of two.
+// Over returns the fixed-point format for sums of at most B/scale; scale is a power of two.
 func (f Fixed) Over(scale float64) Fixed { return Fixed{f.up * scale, f.down / scale, f.valid} }
 
 // Add adds src to dst elementwise, dst_i += trunc(src_i·2^e), and reports whether all numbers fit.
