@@ -45,7 +45,7 @@ func TestStore(t *testing.T) {
 		t.Error("a folder with checkpoints has none")
 	}
 	if all, _ := s.files(); len(all) != maxFiles {
-		t.Errorf("%v are maxFiles", all)
+		t.Errorf("%v remain", all)
 	}
 	s.Close()
 	s = open(t, dir, 1) // by another process

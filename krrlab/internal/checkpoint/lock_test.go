@@ -46,7 +46,7 @@ func TestTwoRuns(t *testing.T) {
 	first.Close()
 	second := open(t, dir, 1)
 	_ = second.Save([]byte("gone on"))
-	if err := first.Clear(); err != nil { // what it maxFiles is another's now
+	if err := first.Clear(); err != nil { // the files now belong to another run
 		t.Error(err)
 	}
 	load(t, second, "gone on", 0, "")
@@ -87,7 +87,7 @@ func TestKilledRun(t *testing.T) {
 
 // TestFolderTaken: a run whose folder was removed and is another's now does not write into it.
 func TestFolderTaken(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "maxFiles")
+	dir := filepath.Join(t.TempDir(), "kept")
 	first := open(t, dir, 1)
 	testkit.OK(t, os.RemoveAll(dir))
 	var unsaved *SaveError
