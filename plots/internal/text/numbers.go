@@ -31,14 +31,14 @@ func Minus(s string) string {
 // number of five digits or more.
 func Group(s string) string { return Commas(s, 5) }
 
-// Commas is group for numbers of from digits or more.
-func Commas(s string, from int) string {
-	whole, _, _ := strings.Cut(s, ".")
-	digits := strings.TrimLeft(whole, "−-")
-	if len(digits) < from || strings.Trim(digits, "0123456789") != "" {
+// Commas is like Group, for numbers whose integer part has minDigits digits or more.
+func Commas(s string, minDigits int) string {
+	integerPart, _, _ := strings.Cut(s, ".")
+	digits := strings.TrimLeft(integerPart, "−-")
+	if len(digits) < minDigits || strings.Trim(digits, "0123456789") != "" {
 		return s
 	}
-	for i := len(whole) - 3; i > len(whole)-len(digits); i -= 3 {
+	for i := len(integerPart) - 3; i > len(integerPart)-len(digits); i -= 3 {
 		s = s[:i] + "," + s[i:]
 	}
 	return s

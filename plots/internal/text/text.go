@@ -121,41 +121,41 @@ func script(s string, i int) (group string, end int, ok bool) {
 	return "", 0, false
 }
 
-// scripted returns a line with its sub- and superscripts as write has them, of a text and a level, and the rest as
-// plain has it.
+// scripted rewrites a line. It replaces each sub- or superscript by write(text, level), and the text between them by
+// plain(text).
 func scripted(s string, plain func(string) string, write func(text string, level int) string) string {
 	var b strings.Builder
-	from := 0
+	start := 0
 	for i, mark := range s {
-		if level := levels[mark]; level != 0 && i >= from {
+		if level := levels[mark]; level != 0 && i >= start {
 			if group, end, ok := script(s, i); ok {
-				b.WriteString(plain(s[from:i]) + write(group, level))
-				from = end
+				b.WriteString(plain(s[start:i]) + write(group, level))
+				start = end
 			}
 		}
 	}
-	return b.String() + plain(s[from:])
+	return b.String() + plain(s[start:])
 }
 
-// Flat returns a text in one line with sub- and superscripts in the characters that Unicode has of them: λₚ, λₘₐₓ;
-// those that it has not remain as they are written.
+// Flat returns a text in one line with its sub- and superscripts in Unicode characters: λₚ, λₘₐₓ. A sub- or superscript
+// without such characters remains in the notation with _ or ^.
 func Flat(s string) string {
-	same := func(s string) string { return s }
-	return scripted(OneLine(s), same, func(text string, level int) string {
-		from, to, mark := []rune(loweredP), []rune(lowered), "_"
+	identity := func(s string) string { return s }
+	return scripted(OneLine(s), identity, func(text string, level int) string {
+		plainChars, scriptChars, mark := []rune(loweredP), []rune(lowered), "_"
 		if level > 0 {
-			from, to, mark = []rune(raisedP), []rune(raised), "^"
+			plainChars, scriptChars, mark = []rune(raisedP), []rune(raised), "^"
 		}
 		var out []rune
 		for _, r := range text {
-			k := slices.Index(from, r)
+			k := slices.Index(plainChars, r)
 			if k < 0 {
 				if utf8.RuneCountInString(text) > 1 {
 					text = "{" + text + "}"
 				}
 				return mark + text
 			}
-			out = append(out, to[k])
+			out = append(out, scriptChars[k])
 		}
 		return string(out)
 	})
