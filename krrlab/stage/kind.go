@@ -208,8 +208,8 @@ func ParsePreconditioner(text string) (Preconditioner, error) {
 				optionList(options))
 		} else if !ok || alreadySet[name] {
 			return nil, fmt.Errorf("%q: want an option and its value, such as %s=500, each once", word, name)
-		} else if err := f.Set(value); err != nil {
-			return nil, err
+		} else if err := f.Set(value); err != nil { // which names the flag
+			return nil, fmt.Errorf("%q: %s", word, strings.TrimPrefix(err.Error(), "--"))
 		}
 		alreadySet[name] = true
 	}

@@ -45,7 +45,7 @@ var updateWording = flag.Bool("wording", false, "write the counts of TestWording
 //	go test ./krrlab/internal/lint -run Wording -wording
 func TestWording(t *testing.T) {
 	file := filepath.Join("testdata", "wording.txt")
-	counts := map[string]int{}
+	counts, places := map[string]int{}, map[string][]string{}
 	testkit.OK(t, filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -57,7 +57,8 @@ func TestWording(t *testing.T) {
 		}
 		if strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
 			folder := testkit.Must(filepath.Rel(root, filepath.Dir(path)))
-			counts[folder] += vagueWording(t, path)
+			found := vagueWording(t, path)
+			counts[folder], places[folder] = counts[folder]+len(found), append(places[folder], found...)
 		}
 		return nil
 	}))
@@ -76,21 +77,23 @@ func TestWording(t *testing.T) {
 	for folder, count := range counts {
 		if count > most[folder] {
 			t.Errorf("%s has %d vague names and inverted or worn sentences, %d before: use standard names and plain "+
-				"sentences", folder, count, most[folder])
+				"sentences\n%s", folder, count, most[folder], strings.Join(places[folder], "\n"))
 		}
 	}
 }
 
-// vagueWording counts the vague names that a file declares and the inverted or worn sentences of its comments.
-func vagueWording(t *testing.T, path string) (count int) {
-	f := testkit.Must(parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments))
+// vagueWording returns the places of the vague names that a file declares and of the inverted or worn sentences of its
+// comments.
+func vagueWording(t *testing.T, path string) (places []string) {
+	set := token.NewFileSet()
+	f := testkit.Must(parser.ParseFile(set, path, nil, parser.ParseComments))
 	if ast.IsGenerated(f) {
-		return 0
+		return nil
 	}
 	declared := func(ids ...*ast.Ident) {
 		for _, id := range ids {
 			if slices.Contains(vague, strings.ToLower(id.Name)) {
-				count++
+				places = append(places, fmt.Sprintf("%v: %s", set.Position(id.Pos()), id.Name))
 			}
 		}
 	}
@@ -115,7 +118,9 @@ func vagueWording(t *testing.T, path string) (count int) {
 	})
 	for _, c := range f.Comments {
 		text := strings.ReplaceAll(c.Text(), "\n", " ")
-		count += len(inverted.FindAllString(text, -1)) + len(worn.FindAllString(text, -1))
+		for _, phrase := range append(inverted.FindAllString(text, -1), worn.FindAllString(text, -1)...) {
+			places = append(places, fmt.Sprintf("%v: %q", set.Position(c.Pos()), phrase))
+		}
 	}
-	return count
+	return places
 }

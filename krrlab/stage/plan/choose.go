@@ -158,8 +158,11 @@ func (m *model) proposals() (list []stage.Preconditioner, err error) {
 			return nil, nil
 		}
 		if _, ok := p.(cost.IterationPredictor); !ok {
-			return nil, fmt.Errorf("plan: the preconditioner %v has no methods Cost and Iterations, which a plan asks for "+
-				"(cost.IterationPredictor)", p)
+			missing := "methods Cost and Iterations, which a plan asks for (cost.IterationPredictor)"
+			if _, ok := p.(cost.Preconditioner); ok {
+				missing = "method Iterations, which a plan asks for (cost.IterationPredictor)"
+			}
+			return nil, fmt.Errorf("plan: the preconditioner %v has no %s", p, missing)
 		}
 		return []stage.Preconditioner{p}, nil
 	}
