@@ -13,6 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
 	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/model"
 )
 
 // TestFourier: the coefficients of the direct solver, for one and several targets, with and without weights; the residual
@@ -78,10 +79,10 @@ func TestFourierPredicts(t *testing.T) {
 	train, test := datasets.SyntheticRegression(n, 2, 0.1, 1), datasets.SyntheticRegression(40_000, 2, 0.1, 2)
 	sol := mustSolve(t, train, Config{Kernel: kernel.Gaussian{Sigma: 0.3}, Lambda: 0.1, Solver: Fourier})
 	series := testkit.Must(sol.Model.Decision(t.Context(), test.X, nil))
-	tiles := testkit.Must(sol.Model.Decision(t.Context(), test.X.Slice(0, 2000), nil))
+	tiles := testkit.Must(sol.Model.Decision(t.Context(), test.X.Slice(0, 2000), &model.Options{Float64: true}))
 	var off mat.Dense
 	off.Sub(series.Slice(0, 2000, 0, 1), tiles)
 	if e := mat.Norm(&off, math.Inf(1)); e > 1e-5*mat.Norm(tiles, math.Inf(1)) {
-		t.Errorf("off by %.3g", e)
+		t.Errorf("off by %.3g of %.3g", e, mat.Norm(tiles, math.Inf(1)))
 	}
 }
