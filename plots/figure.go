@@ -90,8 +90,8 @@ type Figure struct {
 	Marks  []Mark    // on a Map each frames the cell that it is in
 
 	// Panels makes the figure a grid of figures, row by row, with one legend: series
-	// of one name look alike in all of them. Only Title, Caption and the fields
-	// below count beside it.
+	// of the same name have the same style in all panels. Of the other fields, a grid
+	// uses Title, Caption and those below.
 	Panels []Figure
 	// Columns is the number of panels side by side; 0 chooses it, three at most.
 	Columns int
@@ -106,7 +106,7 @@ type Figure struct {
 	Width, Height float64
 }
 
-// String returns what the figure holds in a few lines: the title, the quantities, and
+// String returns a summary of the figure in a few lines: the title, the quantities, and
 // for each series its number of samples and their range.
 func (f *Figure) String() string {
 	var b strings.Builder

@@ -21,7 +21,7 @@ func slim(js string) string { return jsSpace.ReplaceAllString(js, "") }
 
 var jsSpace = regexp.MustCompile(`(?m)^\s+|^\s*//.*\n`)
 
-// Controls are the sliders of an interactive figure and what they compute.
+// Controls are the sliders of an interactive figure and the computation that they drive.
 type Controls struct {
 	Sliders []Slider
 	// Name is that of the computation, Script the JavaScript expression of a function

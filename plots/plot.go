@@ -23,16 +23,16 @@ func Convergence(title string, tol float64, series ...Series) *Figure {
 }
 
 // level adds a horizontal line at a positive value, named with it.
-func (f *Figure) level(name string, at float64) {
-	if at > 0 && !math.IsInf(at, 1) {
-		f.HLines = append(f.HLines, RefLine{At: at, Label: name + text.Scientific(at)})
+func (f *Figure) level(name string, value float64) {
+	if value > 0 && !math.IsInf(value, 1) {
+		f.HLines = append(f.HLines, RefLine{At: value, Label: name + text.Scientific(value)})
 	}
 }
 
-// Spectrum returns the figure of one or more spectra: the Y of each series are
-// eigenvalues, drawn from the largest down (in their order where they have bounds), on a
-// log axis against their index from 1, which is logarithmic too if there are more than
-// fifty; the X of a series may say otherwise.
+// Spectrum returns the figure of one or more spectra. The Y of each series are
+// eigenvalues, drawn in decreasing order (in the given order if they have bounds) on a
+// log axis. The other axis is the index from 1, or the X of a series if it has any; it
+// is logarithmic, too, if there are more than fifty eigenvalues.
 // The ridge λ is a dashed line, left out if it is not positive: how many eigenvalues
 // are above it is what a sketch must catch.
 func Spectrum(title string, lambda float64, series ...Series) *Figure {
@@ -87,16 +87,16 @@ func Ladder(title, quantity string, target float64, chosen int, rungs ...Series)
 }
 
 // Sweep returns the figure of a sweep over a parameter: quantities on a log axis
-// against the parameter on another, an estimate with its Lo and Hi as a band, bounds
-// and measurements beside it, and values of the parameter to be known by name, such
-// as λ and λ+η in a sweep over λ_p, as dashed vertical lines.
-func Sweep(title, parameter, quantity string, at []RefLine, series ...Series) *Figure {
+// against the parameter on another. An estimate has its Lo and Hi as a band. Named
+// values of the parameter, such as λ and λ+η in a sweep over λ_p, are dashed vertical
+// lines.
+func Sweep(title, parameter, quantity string, marks []RefLine, series ...Series) *Figure {
 	return &Figure{
 		Title:  title,
 		X:      Axis{Label: parameter, Log: true},
 		Y:      Axis{Label: quantity, Log: true},
 		Series: series,
-		VLines: at,
+		VLines: marks,
 	}
 }
 

@@ -32,7 +32,7 @@ func (t *Table) Text() string {
 		line := ""
 		for j, cell := range row {
 			gap := strings.Repeat(" ", text.Columns(rule[j])-text.Columns(cell))
-			if t.right(j) {
+			if t.alignedRight(j) {
 				line += gap + cell + "  "
 			} else {
 				line += cell + gap + "  "
@@ -56,7 +56,7 @@ func (t *Table) Markdown() string {
 	return t.fill(markdown, markdownEscape.Replace, ":---", "---:")
 }
 
-// The forms of a table: of its title, caption, heading and rows as they are escaped, and the sides of its columns.
+// The forms of a table: templates of its escaped title, caption, heading and rows, and of the alignment of its columns.
 var (
 	markdown = template.Must(template.New("").Parse(`{{with .Title}}**{{.}}**
 
@@ -80,12 +80,12 @@ var (
 `))
 )
 
-// fill returns the table in one of its forms, its texts escaped, with the form's words for the two sides.
-func (t *Table) fill(form *template.Template, escape func(string) string, left, right string) string {
+// fill returns the table in one of its forms, its texts escaped, with the form's words for the two alignments.
+func (t *Table) fill(form *template.Template, escape func(string) string, leftWord, rightWord string) string {
 	sides := make([]string, len(t.Columns))
 	for j := range sides {
-		if sides[j] = left; t.right(j) {
-			sides[j] = right
+		if sides[j] = leftWord; t.alignedRight(j) {
+			sides[j] = rightWord
 		}
 	}
 	rows := t.cells(escape)
@@ -120,16 +120,16 @@ func (t *Table) CSV() string {
 	return b.String()
 }
 
-// record returns what CSV has of a cell, or of the heading of a column for i = -1: one field, or three in a column that
-// has a spread with ends.
+// record returns the CSV fields of a cell, or of the heading of a column if i = -1: one field, or three in a column with
+// a spread that has ends.
 func (t *Table) record(i, j int) []string {
-	ended := false
+	hasEnds := false
 	for k := range t.Rows {
 		c := t.cell(k, j)
-		ended = ended || c.kind == sampled && !math.IsNaN(c.ends[0])
+		hasEnds = hasEnds || c.kind == sampled && !math.IsNaN(c.ends[0])
 	}
-	head := t.Columns[j].head()
-	rec := []string{head, head + " least", head + " most"}
+	name := t.Columns[j].head()
+	rec := []string{name, name + " least", name + " most"}
 	if i >= 0 {
 		c := t.cell(i, j)
 		rec = []string{c.String(), "", ""}
@@ -144,7 +144,7 @@ func (t *Table) record(i, j int) []string {
 			}
 		}
 	}
-	if !ended {
+	if !hasEnds {
 		rec = rec[:1]
 	}
 	return rec
@@ -157,8 +157,8 @@ func (t *Table) HTML() string {
 	return t.fill(tableHTML, escape, "left", "right")
 }
 
-// PreHTML returns lines of text as HTML that keeps them: a line that is too wide is scrolled to, not broken. What a
-// name at the head of a line loses by its subscripts the blanks after it make good.
+// PreHTML returns lines of text as preformatted HTML: a line that is too wide scrolls and does not wrap. If subscripts
+// make the name at the head of a line narrower, blanks are added after it.
 func PreHTML(lines string) string {
 	var b strings.Builder
 	for line := range strings.Lines(lines) {

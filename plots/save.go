@@ -25,7 +25,7 @@ func CheckFormat(path string) error {
 }
 
 // Save writes the figure to a file in the format of its extension: .svg, .png, .pdf, or .html for a page that answers
-// (HTML). The file is written whole or not at all: on an error, what was there before is still there.
+// (HTML). The file is written whole or not at all: after an error the earlier file is unchanged.
 func (f *Figure) Save(path string) error {
 	if err := CheckFormat(path); err != nil {
 		return err

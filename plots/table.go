@@ -73,17 +73,16 @@ func Text(s string) Cell { return Cell{kind: words, text: s} }
 // Number returns a cell that holds a number; whole numbers are numbers too.
 func Number(v float64) Cell { return Cell{kind: numeral, value: v} }
 
-// AtLeast returns the cell of a lower bound, such as the lower end of an interval: what is shown of it is not larger
-// than v.
+// AtLeast returns the cell of a lower bound, such as the lower end of an interval. It is rounded down when it is shown.
 func AtLeast(v float64) Cell { return Cell{kind: numeral, value: v, side: -1} }
 
-// AtMost returns the cell of an upper bound: what is shown of it is not smaller than v.
+// AtMost returns the cell of an upper bound. It is rounded up when it is shown.
 func AtMost(v float64) Cell { return Cell{kind: numeral, value: v, side: 1} }
 
 // Spread returns the cell of a number, such as a median, with the least and the largest of a sample, which is shown as
 // text. In CSV it is the numbers, blank where they are NaN; those of a column are in three columns if any has ends.
-func Spread(v, least, most float64, text string) Cell {
-	return Cell{kind: sampled, text: text, value: v, ends: [2]float64{least, most}}
+func Spread(v, minimum, maximum float64, text string) Cell {
+	return Cell{kind: sampled, text: text, value: v, ends: [2]float64{minimum, maximum}}
 }
 
 // Float returns the cell's number, and whether it holds one.
@@ -102,7 +101,7 @@ func (c Cell) String() string {
 	return c.text
 }
 
-// Table is a table as data. Rows may be shorter than Columns: what is missing is
+// Table is a table as data. Rows may be shorter than Columns: missing cells are
 // blank.
 type Table struct {
 	Title   string
@@ -116,9 +115,10 @@ type interval interface {
 	Ends() (value, lo, hi float64)
 }
 
-// Add appends a row. A floating-point number or an integer of any type becomes a number, a string of any
-// type and an integer that is a fmt.Stringer a text, nil a blank, a number with Ends itself and the cells AtLeast and
-// AtMost of these, and Cells stay what they are. Add panics on any other type and on more cells than columns.
+// Add appends a row. It converts each value to a cell: floating-point numbers and integers of any type to numbers,
+// strings and integers with a String method to texts, and nil to a blank. A value with a method Ends becomes three
+// cells: itself, and its ends by AtLeast and AtMost. Cells are appended unchanged. Add panics on any other type and on
+// more cells than columns.
 func (t *Table) Add(values ...any) {
 	row := make([]Cell, 0, len(t.Columns))
 	for _, v := range values {
@@ -166,18 +166,18 @@ func (t *Table) cell(i, j int) Cell {
 	return Cell{}
 }
 
-// right reports whether the cells of column j are on the right.
-func (t *Table) right(j int) bool {
-	some := t.Columns[j].Right
+// alignedRight reports whether the cells of column j are aligned right.
+func (t *Table) alignedRight(j int) bool {
+	numbers := t.Columns[j].Right
 	for i := range t.Rows {
 		switch t.cell(i, j).kind {
 		case words:
 			return t.Columns[j].Right
 		case numeral:
-			some = true
+			numbers = true
 		}
 	}
-	return some
+	return numbers
 }
 
 // show writes a cell as its column asks.
@@ -219,8 +219,8 @@ func (c Cell) rounded(write func(float64) string) string {
 // tidyExponent writes 1.2e-05 as 1.2e-5.
 var tidyExponent = strings.NewReplacer("e+0", "e", "e-0", "e-", "e+", "e").Replace
 
-// cells returns the heading and the rows as they are shown, each cell escaped; missing
-// ones are blank.
+// cells returns the heading and the rows as text, each cell escaped; missing cells are
+// blank.
 func (t *Table) cells(escape func(string) string) [][]string {
 	out := make([][]string, len(t.Rows)+1)
 	for j := range t.Columns {

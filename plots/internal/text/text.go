@@ -50,12 +50,12 @@ const (
 var translate = func() map[rune]Run {
 	m := map[rune]Run{'ℝ': {"R", 0}, '‑': {"-", 0}}
 	for _, t := range []struct {
-		from, to string
-		level    int
+		scripted, plain string
+		level           int
 	}{{raised, raisedP, 1}, {lowered, loweredP, -1}} {
-		to := []rune(t.to)
-		for i, r := range []rune(t.from) {
-			m[r] = Run{string(to[i]), t.level}
+		plain := []rune(t.plain)
+		for i, r := range []rune(t.scripted) {
+			m[r] = Run{string(plain[i]), t.level}
 		}
 	}
 	return m
