@@ -1,6 +1,7 @@
 package krrlab
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -146,7 +147,7 @@ func (p *problem) newLab(cfg Config) (*Lab, error) {
 		l.open = nil
 	}
 	for j := range t {
-		if y := mat.Norm(p.y.ColView(j), math.Inf(1)); y > 0 && !(inRange(y) && inRange(y/l.cfg.Lambda)) {
+		if y := mat.Norm(p.y.ColView(j), math.Inf(1)); y > 0 && cmp.Or(stage.CheckSize("y", y), stage.CheckSize("y/λ", y/l.cfg.Lambda)) != nil {
 			return nil, fmt.Errorf("krrlab: targets of size %.2g, λ = %g: want both and y/λ from 1e-100 to 1e100; "+
 				"give the targets in another unit", y, l.cfg.Lambda)
 		}
@@ -184,7 +185,7 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 	if err := kernel.Validate(c.Kernel); err != nil {
 		return c, err
 	}
-	if err := checkSize("λ", c.Lambda); err != nil {
+	if err := stage.CheckSize("λ", c.Lambda); err != nil {
 		return c, err
 	}
 	if err := schema.Settle(&c); err != nil {

@@ -1,10 +1,7 @@
 package krrlab
 
 import (
-	"math"
 	"testing"
-
-	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/base/rng"
@@ -13,7 +10,6 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
 	"github.com/krrlab/lab/krrlab/kernel/points"
-	"github.com/krrlab/lab/krrlab/model"
 )
 
 // TestFourier: the coefficients of the direct solver, for one and several targets, with and without weights; the residual
@@ -47,6 +43,7 @@ func TestFourier(t *testing.T) {
 		"sparse tiles suit":              {Kernel: kernel.Gaussian{Sigma: 1e-5}, Solver: Fourier},
 		"stores no kernel matrix":        {Kernel: gauss, Solver: Fourier, Storage: gram.Float32},
 		"has no preconditioner":          {Kernel: gauss, Solver: Fourier, Precond: Nystrom{S: 9}},
+		"modes and 60 points need":       {Kernel: kernel.Gaussian{Sigma: 0.1}, Solver: Fourier, Memory: 1 << 20},
 		"in one process, without checkp": {Kernel: gauss, Solver: Fourier, Checkpoint: &Checkpoint{Dir: t.TempDir()}},
 	} {
 		c.Lambda = 0.1
@@ -68,21 +65,4 @@ func classesInPlane(n int) *datasets.Dataset {
 		d.Class[i] = min(2, int(3*x.Row(i)[0]))
 	}
 	return d
-}
-
-// TestFourierPredicts: predictions by the series are those by tiles to the accuracy asked for.
-func TestFourierPredicts(t *testing.T) {
-	n := 50_000 // 2·10⁹ pairs, from where on the series is taken
-	if suite.Small() {
-		t.Skip("it predicts 40,000 points by tiles: KRRLAB_LONG=suite")
-	}
-	train, test := datasets.SyntheticRegression(n, 2, 0.1, 1), datasets.SyntheticRegression(40_000, 2, 0.1, 2)
-	sol := mustSolve(t, train, Config{Kernel: kernel.Gaussian{Sigma: 0.3}, Lambda: 0.1, Solver: Fourier})
-	series := testkit.Must(sol.Model.Decision(t.Context(), test.X, nil))
-	tiles := testkit.Must(sol.Model.Decision(t.Context(), test.X.Slice(0, 2000), &model.Options{Float64: true}))
-	var off mat.Dense
-	off.Sub(series.Slice(0, 2000, 0, 1), tiles)
-	if e := mat.Norm(&off, math.Inf(1)); e > 1e-5*mat.Norm(tiles, math.Inf(1)) {
-		t.Errorf("off by %.3g of %.3g", e, mat.Norm(tiles, math.Inf(1)))
-	}
 }

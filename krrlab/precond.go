@@ -79,18 +79,6 @@ func noFeatures(k kernel.Kernel) bool {
 	return err != nil
 }
 
-// checkSize returns an error if a number of the problem (targets, λ, λ_p, or y/λ, the size of coefficients) is outside
-// of 1e-100 to 1e100. Within this range, squares and their sums are normal float64 numbers. This is the only such
-// check.
-func checkSize(name string, v float64) error {
-	if !inRange(v) {
-		return fmt.Errorf("%s = %g: want a positive number from 1e-100 to 1e100", name, v)
-	}
-	return nil
-}
-
-func inRange(v float64) bool { return v >= 1e-100 && v <= 1e100 }
-
 // PrecondSpec specifies a preconditioner in flags and files: its name with options, or options in separate fields,
 // which is the older form. Zero values mean the defaults.
 type PrecondSpec struct {

@@ -4,7 +4,7 @@ package accel
 
 import "context"
 
-// TouchRate returns 0: it is not implemented for this system.
+// TouchRate returns 0, which callers take for an unknown rate: only Linux and macOS have mappings to measure it with.
 func TouchRate(context.Context, int) float64 { return 0 }
 
 func processLimits() []limit { return goLimit() }
@@ -13,5 +13,6 @@ func maxRSS() (bytes int64, ok bool) { return 0, false }
 
 func addresses() (bound, used int64, limited bool) { return 0, 0, false }
 
-// ProcessorSeconds returns 0: it is not implemented for this system.
+// ProcessorSeconds returns 0: getrusage is a call of Linux and macOS. Differences of it, such as the seconds of a group
+// of runs that the testbed records, are 0 on other systems, too.
 func ProcessorSeconds() float64 { return 0 }

@@ -4,10 +4,9 @@ import (
 	"context"
 	"math"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/kernel/fourier"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
@@ -25,8 +24,8 @@ const (
 	fourierShare = 0.25
 )
 
-// fourierDecision returns F without the mean, by a Fourier series of the kernel: Φ(Z)Φ(X)ᵀC. It returns nil if tiles are to
-// be used: if the kernel has no series for these points, if it would not save time, or if 64 points, evenly spread over the
+// fourierDecision returns F by a Fourier series of the kernel, with Φ(Z)Φ(X)ᵀC in place of K(Z, X)C. It returns nil if
+// tiles are to be used: if the kernel has no series for these points, if it would not save time, or if 64 points, evenly spread over the
 // rows of Z and predicted in float64 too, differ by more than a quarter of the accuracy that is asked for.
 func (m *Model) fourierDecision(ctx context.Context, z points.Points, o *Options) (*mat.Dense, error) {
 	n, d, t := m.Dims()
@@ -50,7 +49,13 @@ func (m *Model) fourierDecision(ctx context.Context, z points.Points, o *Options
 	if accuracy == 0 {
 		accuracy = defaultAccuracy
 	}
-	exact, sample, err := m.trial(ctx, z)
+	m.AddMean(f.RawMatrix().Data)
+	sample := make([]int, min(fourierTrial, rows))
+	for k := range sample {
+		sample[k] = k * rows / len(sample)
+	}
+	exact, err := m.decision(ctx, &datasets.Dataset{X: points.Gather(z, sample), Scaling: m.Scaling},
+		&Options{Float64: true})
 	if err != nil {
 		return nil, err
 	}
@@ -63,24 +68,4 @@ func (m *Model) fourierDecision(ctx context.Context, z points.Points, o *Options
 		}
 	}
 	return f, nil
-}
-
-// trial returns the decision values without the mean of some of the points, in float64, and the rows that these are.
-func (m *Model) trial(ctx context.Context, z points.Points) (*mat.Dense, []int, error) {
-	n, d, t := m.Dims()
-	rows, _ := z.Dims()
-	sample := make([]int, min(fourierTrial, rows))
-	for k := range sample {
-		sample[k] = k * rows / len(sample)
-	}
-	f := mat.NewDense(len(sample), t, nil)
-	err := accel.ForEach(ctx, len(sample), func(_, k int) {
-		x, point, sums := make([]float64, d), make([]float64, d), f.RawRowView(k)
-		z.RowTo(point, sample[k])
-		for i := range n {
-			m.X.RowTo(x, i)
-			floats.AddScaled(sums, m.Kernel.Eval(x, point), m.C.RawRowView(i))
-		}
-	})
-	return f, sample, err
 }

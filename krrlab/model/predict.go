@@ -106,7 +106,6 @@ func (m *Model) decision(ctx context.Context, data *datasets.Dataset, o *Options
 	z := data.X
 	if f, err := m.fourierDecision(ctx, z, o); f != nil || err != nil {
 		if err == nil {
-			m.AddMean(f.RawMatrix().Data)
 			err = CheckDecision(f)
 		}
 		return f, err

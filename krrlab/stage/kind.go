@@ -45,6 +45,15 @@ type Defaults struct {
 	LambdaP float64 // λ_p
 }
 
+// CheckSize returns an error if a number of the problem (targets, λ, λ_p, or y/λ, the size of coefficients) is outside of
+// 1e-100 to 1e100. Within this range, squares and their sums are normal float64 numbers. It is the only such check.
+func CheckSize(name string, v float64) error {
+	if !(v >= 1e-100 && v <= 1e100) {
+		return fmt.Errorf("%s = %g: want a positive number from 1e-100 to 1e100", name, v)
+	}
+	return nil
+}
+
 // FromK is a Preconditioner that is built from K, which must therefore be formed first.
 type FromK interface {
 	// MaxBytes returns the largest memory that M needs for n points, in bytes.

@@ -124,7 +124,6 @@ func (b *Normal) entry(tables [][][2]term, top, double []int, p, r *mode, axis, 
 // Factor solves (ΦᵀΦ + λI)β = b for one λ.
 type Factor struct {
 	LogDet  float64 // ln det(K̃ + λI); NaN if ΦᵀΦ + λI was not factored
-	StatDim float64 // tr K̃(K̃+λI)⁻¹; NaN if it was not factored
 	lambda  float64
 	lower   *mat.Dense // L of ΦᵀΦ + λI = LLᵀ; nil: conjugate gradients
 	applied *toeplitz
@@ -134,7 +133,7 @@ type Factor struct {
 // Factor prepares the solution for a λ: up to Options.DirectModes modes by a Cholesky factor, for more by what conjugate
 // gradients need. It returns an error if ΦᵀΦ + λI is not positive definite in float64.
 func (b *Normal) Factor(ctx context.Context, lambda float64) (f *Factor, err error) {
-	f = &Factor{LogDet: math.NaN(), StatDim: math.NaN(), lambda: lambda}
+	f = &Factor{LogDet: math.NaN(), lambda: lambda}
 	size := len(b.series.modes)
 	if size > b.series.options.DirectModes {
 		if f.applied, err = newToeplitz(ctx, b); err == nil {
@@ -149,8 +148,7 @@ func (b *Normal) Factor(ctx context.Context, lambda float64) (f *Factor, err err
 	for k := range size {
 		f.LogDet += 2 * math.Log(f.lower.At(k, k))
 	}
-	f.StatDim, err = statDim(ctx, mat.DenseCopyOf(f.lower), lambda)
-	return f, err
+	return f, nil
 }
 
 // lower returns the Cholesky factor of ΦᵀΦ + λI.

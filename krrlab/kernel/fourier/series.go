@@ -161,6 +161,31 @@ func (s *Series) Work() float64 {
 	return work
 }
 
+// Bytes returns the memory that Normal and Factor take: the moments, the factors of a block of points, and the matrix of
+// the modes with its factor, or the grids of the transforms with the factor of the preconditioner.
+func (s *Series) Bytes() int64 {
+	moments, widths, grid := 1.0, []float64{}, 1.0
+	for _, top := range s.frequencies(2) {
+		w := float64(width(top))
+		moments *= w
+		grid *= float64(smooth(2*top + 1))
+		widths = append(widths, w)
+	}
+	block := 0.0
+	for _, w := range widths {
+		block += 2 * blockRows * w
+	}
+	if len(widths) == MaxDim {
+		block += blockRows * widths[0] * widths[1]
+	}
+	modes := float64(len(s.modes))
+	matrices := 2 * modes * modes
+	if len(s.modes) > s.options.DirectModes {
+		matrices = 4*grid + blockModes*blockModes + 8*modes
+	}
+	return int64(8 * (moments + block + matrices))
+}
+
 // EntryError returns a bound of |K̃_ij − K_ij| for all points of the box; ‖K̃ − K‖₂ is at most n times as much.
 func (s *Series) EntryError() float64 { return s.entry }
 

@@ -55,7 +55,7 @@ func Source(name string, p *Package, bound func(types.Object) bool) ([]byte, err
 				fmt.Fprintf(&bindEntries, "%q: r.ValueOf(%s.%[1]s),\n", o.Name(), alias)
 				continue
 			}
-			// Untypeds contains the exact value of an untyped constant; the entry in Binds is a placeholder.
+			// Untypeds contains the exact value of an untyped constant; the entry in Binds only has its type.
 			fmt.Fprintf(&bindEntries, "%q: r.ValueOf(*new(%s)),\n", o.Name(), types.Default(basic))
 			fmt.Fprintf(&untypedEntries, "%q: %q,\n", o.Name(), exact(basic, o.(*types.Const).Val()))
 		}

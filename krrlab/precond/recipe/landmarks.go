@@ -17,7 +17,7 @@ import (
 )
 
 // factorFunc computes a factor F of K of rank s from columns of K.
-type factorFunc func(ctx context.Context, k *gram.Matrix, s int, g rng.Stream, o *lowrank.Options) (*lowrank.Factor,
+type factorFunc func(ctx context.Context, k lowrank.Source, s int, g rng.Stream, o *lowrank.Options) (*lowrank.Factor,
 	error)
 
 // draw computes F of rank s with its own landmark stream. It recomputes the columns of K in float64 for any storage of
@@ -45,10 +45,7 @@ func (pivotSource) String() string { return "randomly pivoted Cholesky" }
 
 // Draw computes F of rank s.
 func (pivotSource) Draw(ctx context.Context, b stage.Bench, s int) (*stage.Drawn, error) {
-	return factorFunc(func(ctx context.Context, k *gram.Matrix, s int, g rng.Stream, o *lowrank.Options) (*lowrank.Factor,
-		error) {
-		return lowrank.RPCholesky(ctx, k, s, g, o)
-	}).draw(ctx, b, s)
+	return factorFunc(lowrank.RPCholesky).draw(ctx, b, s)
 }
 
 // Costs of landmarks in units of the rates of cost.Model. Larger values predict more seconds.

@@ -27,10 +27,7 @@ func setDefaults(s *int, lambdaP *float64, d stage.Defaults) error {
 	if *s < 1 || *s > d.N {
 		return fmt.Errorf("s = %d features for n = %d points: want 1 ≤ s ≤ n", *s, d.N)
 	}
-	if !(*lambdaP >= 1e-100 && *lambdaP <= 1e100) {
-		return fmt.Errorf("λ_p = %g: want a positive number from 1e-100 to 1e100", *lambdaP)
-	}
-	return nil
+	return stage.CheckSize("λ_p", *lambdaP)
 }
 
 // newWoodbury computes M of p, after it has filled in the defaults of p.

@@ -62,13 +62,14 @@ func (c landmarkSource) Draw(ctx context.Context, b stage.Bench, s int) (*stage.
 	if len(c.landmarks) > 0 && s > len(c.landmarks) {
 		return nil, fmt.Errorf("krrlab: %d of %d landmarks: want at most as many as are given", s, len(c.landmarks))
 	}
-	return factorFunc(func(ctx context.Context, k *gram.Matrix, s int, g rng.Stream, o *lowrank.Options) (*lowrank.Factor,
-		error) {
-		if len(c.landmarks) > 0 {
+	compute := factorFunc(lowrank.Nystrom)
+	if len(c.landmarks) > 0 {
+		compute = func(ctx context.Context, k lowrank.Source, s int, _ rng.Stream, o *lowrank.Options) (*lowrank.Factor,
+			error) {
 			return lowrank.NystromAt(ctx, k, c.landmarks[:s], o)
 		}
-		return lowrank.Nystrom(ctx, k, s, g, o)
-	}).draw(ctx, b, s)
+	}
+	return compute.draw(ctx, b, s)
 }
 
 // Make implements stage.Preconditioner.

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel/fourier"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
 	"github.com/krrlab/lab/krrlab/kernel/points"
@@ -21,6 +22,8 @@ const (
 	fourierRefinements = 3
 	// fourierInner is the relative residual to which conjugate gradients solve for the modes in each round.
 	fourierInner = 1e-12
+	// fourierVectors is the number of n×t blocks of float64 that a solve holds.
+	fourierVectors = 6
 )
 
 // fourierRun solves with the Fourier series K̃ of K in place of K. K is never formed; the answer is judged by rows of K
@@ -48,6 +51,12 @@ func (s *run) fourier(ctx context.Context) (*mat.Dense, error) {
 	if f.series, err = fourier.New(s.Kernel, fourier.Options{}, f.x); err != nil {
 		return nil, fmt.Errorf("krrlab: solver fourier: %w", err)
 	}
+	sol.KBytes = f.series.Bytes()
+	vectors := fourierVectors * 8 * int64(s.Train.Len()) * int64(s.columns())
+	if need := sol.KBytes + vectors; s.Memory > 0 && need > s.Memory {
+		return nil, fmt.Errorf("krrlab: solver fourier: %d modes and %d points need %s, the limit is %s beside the points",
+			f.series.Modes(), s.Train.Len(), accel.Bytes(need), accel.Bytes(s.Memory))
+	}
 	normal, err := f.series.Normal(ctx, f.x, f.weights)
 	if err != nil {
 		return nil, err
@@ -62,9 +71,6 @@ func (s *run) fourier(ctx context.Context) (*mat.Dense, error) {
 	sol.Storage, sol.KBound = "Fourier series", stage.Number(choice.Error)
 	sol.Choice = fmt.Sprintf("a Fourier series of %d modes, each entry within %.2g, ‖K̃−K‖₂ at most %.2g",
 		f.series.Modes(), f.series.EntryError(), choice.Error)
-	if !math.IsNaN(f.factor.StatDim) {
-		sol.StatDim = stage.Number(f.factor.StatDim)
-	}
 	start = time.Now()
 	c, err := f.refine(ctx)
 	sol.Seconds.Solve = time.Since(start).Seconds()

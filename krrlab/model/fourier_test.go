@@ -1,0 +1,50 @@
+package model
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+// TestFourierDecision: for many points in the plane the series is used, also with a mean, and agrees with tiles in
+// float64; it is not used for few points, for a narrow kernel, for another kernel, or if tiles in float64 are asked for.
+func TestFourierDecision(t *testing.T) {
+	const n, rows = 50_000, 40_000 // the fewest pairs for which the series is used
+	x, z := points.NewDense(n, 2, nil), points.NewDense(rows, 2, nil)
+	rng.New(1).Float64s(x.Data, 0)
+	rng.New(2).Float64s(z.Data, 0)
+	m := &Model{Kernel: kernel.Gaussian{Sigma: 0.3}, X: x, C: mat.NewDense(n, 1, nil), Mean: []float64{7}}
+	rng.New(3).Normals(m.C.RawMatrix().Data, 0)
+	f, err := m.fourierDecision(t.Context(), z, &Options{})
+	if err != nil || f == nil {
+		t.Fatalf("no series: %v", err)
+	}
+	const checked = 100
+	want := testkit.Must(m.Decision(t.Context(), z.Slice(17, 17+checked), &Options{Float64: true}))
+	largest := mat.Norm(f, math.Inf(1))
+	for i := range checked {
+		if e := math.Abs(f.At(17+i, 0) - want.At(i, 0)); e > 1e-9*largest {
+			t.Fatalf("row %d: off by %.3g of %.3g", i, e, largest)
+		}
+	}
+	used := testkit.Must(m.Decision(t.Context(), z, nil))
+	testkit.Equal(t, used.At(5, 0), f.At(5, 0))
+	narrow, other := *m, *m
+	narrow.Kernel, other.Kernel = kernel.Gaussian{Sigma: 1e-4}, kernel.Laplacian{Sigma: 0.3}
+	for name, c := range map[string]struct {
+		m *Model
+		z points.Points
+		o Options
+	}{"few": {m, z.Slice(0, 100), Options{}}, "narrow": {&narrow, z, Options{}}, "laplacian": {&other, z, Options{}},
+		"float64": {m, z, Options{Float64: true}}} {
+		if f, err := c.m.fourierDecision(t.Context(), c.z, &c.o); f != nil || err != nil {
+			t.Errorf("%s: a series is used, or fails: %v", name, err)
+		}
+	}
+}
