@@ -81,11 +81,16 @@ func (m *blocks) SolveTo(_ context.Context, dst, r *mat.Dense) error {
 	return nil
 }
 
+// blocksKind is the kind as its package would register it, and errBlocks what registering it once returned:
+// a name can be taken only once in a process, and a test may run more than once in it.
+var blocksKind = stage.Kind{Name: "mylab.blocks", Zero: Blocks{}, Label: "block Jacobi", Variants: []string{""}}
+var errBlocks = stage.RegisterPreconditioner(blocksKind)
+
 // TestForeign: a kind of another package is solved with, planned, chosen, raced, compared and named as ours are.
 func TestForeign(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	kind := stage.Kind{Name: "mylab.blocks", Zero: Blocks{}, Label: "block Jacobi", Variants: []string{""}}
-	testkit.OK(t, stage.RegisterPreconditioner(kind))
+	kind := blocksKind
+	testkit.OK(t, errBlocks)
 	testkit.Fails(t, stage.RegisterPreconditioner(kind), "registered already")
 	kind.Name = "blocks"
 	testkit.Fails(t, stage.RegisterPreconditioner(kind), "has no dot")
