@@ -170,7 +170,7 @@ func (r *Report) WriteFiles(dir string) (names []string, err error) {
 }
 
 // Markdown returns the report as Markdown: the table (for a figure, a link to the file with its points), a link to the
-// figure that WriteFiles writes, the verdicts, the rows that were not run, and the machine.
+// figure that WriteFiles writes, the verdicts, the names of the rows that were not run, and the machine.
 func (r *Report) Markdown() string {
 	var verdicts []Verdict
 	for _, v := range r.Verdicts() {
@@ -196,8 +196,8 @@ var markdownTemplate = template.Must(template.New("").Parse(`# {{.Report.ID}}: {
 {{.Caption}}
 
 {{end}}{{range .Verdicts}}- {{.}}
-{{end}}{{if .Report.NotRun.Rows}}
-{{.Report.NotRun.Markdown}}{{end}}
+{{end}}
+{{with .Report.NotRun.Rows}}Not run, for reasons in the JSON: {{range $i, $row := .}}{{if $i}}; {{end}}{{index $row 0}}{{end}}. {{end -}}
 Measured on {{.Machines}}. Dates, versions, files and their checksums: [{{.Base}}.json]({{.Base}}.json).
 `))
 
