@@ -39,7 +39,9 @@ type fitFlags struct {
 func (fitFlags) Help() map[string]string {
 	return map[string]string{
 		"tune": "choose kernel, σ and λ by leave-one-out, except those that --kernel, --sigma and --lambda set (see " +
-			"krrlab tune)",
+			"krrlab tune); without it, and without --sigma, --gamma and --lambda, a quick search chooses them on 500 rows",
+		"lambda": "ridge λ > 0 (default: the registry's for --data, chosen by the quick search, or, with --sigma or " +
+			"--gamma, 0.01)",
 		"ard": "with --tune, whether to choose one length scale for each feature: auto, if they improve the " +
 			"prediction, or no",
 		"calibrate": "errors to save in the model, for krrlab predict --interval and --probabilities: test, those of " +
@@ -158,7 +160,7 @@ func (a *app) solve(ctx context.Context, f *fitFlags, progress *progress) (*fitt
 	loadSeconds := time.Since(start).Seconds()
 	var tuned stage.Choice
 	tuneStart := time.Now()
-	if f.Tune {
+	if f.chooses(data) {
 		if tuned, err = a.tune(ctx, f, data, &cfg); err != nil {
 			return nil, err
 		}
@@ -200,13 +202,10 @@ func (a *app) loadAndConfigure(ctx context.Context, f *labFlags, progress *progr
 	return data, cfg, err
 }
 
-// addHints adds hints on test data and tuning, if the flags use neither.
+// addHints adds a hint on test data if there are none.
 func (f *fitFlags) addHints(data *problemData) {
 	if data.test == nil && f.Train != "" && data.precomputed == nil {
 		data.addHint("there are no test data: --test FILE, or --holdout 0.2, shows how well the model predicts")
-	}
-	if f.Train != "" && !f.Tune && data.precomputed == nil && !f.flags.Given("sigma", "gamma", "lambda") {
-		data.addHint("the scale of the kernel and λ are defaults: --tune chooses them by the data")
 	}
 }
 

@@ -2,11 +2,14 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/base/schema"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -22,13 +25,60 @@ func (f *labFlags) fitCommandLine() string {
 	return "krrlab fit" + commandLine(&data)
 }
 
-// tune runs the stage tune for krrlab fit. It sets the kernel and λ of cfg to the chosen ones and divides the features
-// of the data by the chosen length scales.
+// chooses reports whether fit chooses kernel, σ and λ by a search: with --tune, or, if neither flags nor the registry
+// set σ or λ, by the quick search of a first fit.
+func (f *fitFlags) chooses(data *problemData) bool {
+	return f.Tune || data.precomputed == nil && data.sigma == 0 && data.lambda == 0 &&
+		!f.flags.Given("sigma", "gamma", "lambda") && !strings.Contains(string(f.KernelName), " ")
+}
+
+// minFirstFitRows is the smallest number of rows for a first fit to choose kernel, σ and λ. With fewer rows their
+// leave-one-out errors do not tell the points of the search apart.
+const minFirstFitRows = 20
+
+// tune runs the stage tune for krrlab fit, or its quick search without --tune. It sets the kernel and λ of cfg to the
+// chosen ones and divides the features of the data by the chosen length scales. If the quick search is not possible, it
+// keeps the defaults, prints the reason and returns nil.
 func (a *app) tune(ctx context.Context, f *fitFlags, data *problemData, cfg *krrlab.Config) (stage.Choice, error) {
+	values := map[string]string{"metric": f.Metric}
+	switch {
+	case f.Tune:
+		values["ard"] = f.ARD
+	case cfg.Solver == krrlab.Fourier:
+		values["kernels"] = defaultKernel
+		fallthrough
+	default:
+		values["quick"] = "true"
+	}
+	r, err := a.search(ctx, f, data, cfg, values)
+	if err != nil {
+		if f.Tune || ctx.Err() != nil {
+			return nil, err
+		}
+		a.printf("note: σ and λ are defaults, since the quick search for them failed: %v\n", err)
+		return nil, nil
+	}
+	k, lambda, lengths := r.Chosen()
+	if data.train, data.test, err = datasets.Stretch(lengths, data.train, data.test); err != nil {
+		return nil, err
+	}
+	if cfg.Lambda = lambda; cfg.StopRows != nil {
+		cfg.StopRows = data.test
+	}
+	cfg.Kernel, err = kernel.FromSpec(k)
+	return r, err
+}
+
+// search runs the stage tune with the given values of its options, and with those that the flags fix.
+func (a *app) search(ctx context.Context, f *fitFlags, data *problemData, cfg *krrlab.Config,
+	values map[string]string) (stage.Choice, error) {
+	if n := data.train.Len(); n < minFirstFitRows && !f.Tune {
+		return nil, fmt.Errorf("%s are too few", plural.Count(n, "row"))
+	}
 	stages := krrlab.Stages()
 	d := stages[slices.IndexFunc(stages, func(d stage.Definition) bool { return d.Name == stage.Tune })]
 	options := d.Zero()
-	for name, value := range map[string]string{"ard": f.ARD, "metric": f.Metric} {
+	for name, value := range values {
 		if err := schema.Of(options).Lookup(name).Set(value); err != nil {
 			return nil, err
 		}
@@ -44,14 +94,5 @@ func (a *app) tune(ctx context.Context, f *fitFlags, data *problemData, cfg *krr
 	if err != nil {
 		return nil, err
 	}
-	r := s.(stage.Choice)
-	k, lambda, lengths := r.Chosen()
-	if data.train, data.test, err = datasets.Stretch(lengths, data.train, data.test); err != nil {
-		return nil, err
-	}
-	if cfg.Lambda = lambda; cfg.StopRows != nil {
-		cfg.StopRows = data.test
-	}
-	cfg.Kernel, err = kernel.FromSpec(k)
-	return r, err
+	return s.(stage.Choice), nil
 }

@@ -111,3 +111,37 @@ func TestTuneCommandLine(t *testing.T) {
 		}
 	}
 }
+
+// TestFirstFit: without --tune, σ and λ a quick search chooses the kernel, with the same bits for any number of threads;
+// flags that set σ or λ, or few rows, leave the defaults, and the report says which.
+func TestFirstFit(t *testing.T) {
+	files(t, map[string]string{"train.csv": table(60, nil, true), "few.csv": table(12, nil, true)})
+	const fit = " fit --train train.csv --target y --json f.json "
+	var first any
+	for _, threads := range []string{"1", "2"} {
+		out := script(t, "$"+fit+"--threads "+threads)
+		r := report(t, "f.json")
+		best := r["tune"].(map[string]any)["best"].(map[string]any)
+		if delete(best, "seconds"); first == nil {
+			first = fmt.Sprint(best, r["rmse"], r["true_residual"])
+		}
+		if got := fmt.Sprint(best, r["rmse"], r["true_residual"]); got != first ||
+			!strings.Contains(out, "a quick search") || best["lambda"] != r["lambda"] {
+			t.Errorf("%s threads: %s, want %v\n%s", threads, got, first, out)
+		}
+	}
+	for _, flags := range []string{"--lambda 0.5", "--sigma 2", "--kernel polynomial --gamma 0.1",
+		"--kernel matern32 --sigma 1"} {
+		if script(t, "$"+fit+flags); report(t, "f.json")["tune"] != nil {
+			t.Errorf("%s: a search", flags)
+		}
+	}
+	if script(t, "$"+fit+"--kernel polynomial"); report(t, "f.json")["kernel"].(map[string]any)["name"] != "polynomial" {
+		t.Error("the search tried other kernels than --kernel")
+	}
+	out := script(t, "$ fit --train few.csv --target y --json f.json")
+	if report(t, "f.json")["lambda"] != 0.01 || !strings.Contains(out, "σ and λ are defaults, since the quick search "+
+		"for them failed: 12 rows are too few") {
+		t.Error(out)
+	}
+}

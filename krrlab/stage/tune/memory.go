@@ -52,6 +52,9 @@ func (o *Options) limitMemory(ctx context.Context, p *stage.Problem) error {
 	baseBytes := p.HeldBytes + points.MemoryBytes(p.X) // the last level splits the points into two copies
 	o.memoryBudget = max(1, memory-baseBytes)
 	bytes := func(m int) int64 { // two copies of K: a factorization, and the previous one until it is collected
+		if o.Quick {
+			m += m / 2 // rows that addRareClasses may add
+		}
 		return sampleBytes(m+valid, m, p.D, len(tables), 2)
 	}
 	wantedRows := o.Rows
@@ -71,7 +74,9 @@ func (o *Options) limitMemory(ctx context.Context, p *stage.Problem) error {
 }
 
 // usesAllRows reports whether the last sample has all n rows of the problem.
-func (o *Options) usesAllRows(n int) bool { return n <= 2*o.Rows && o.memoryNote == "" }
+func (o *Options) usesAllRows(n int) bool {
+	return n <= o.Rows || n <= 2*o.Rows && !o.Quick && o.memoryNote == ""
+}
 
 // freeMatrices frees K and the tables. The next loss forms them again.
 func (s *sample) freeMatrices() {

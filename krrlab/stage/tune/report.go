@@ -265,13 +265,18 @@ func (r *Result) HTML() string { return stage.HTML(r) }
 func (r *Result) Short() string {
 	var b stage.Lines
 	b.Width = 12
-	b.Add("tuned", "%s%s with 95 %% over samples of rows, by %s; %s, %.3g s", r.Best.summary(r.Metric), r.unitsNote(),
+	name, hint := "tuned", ""
+	if r.Quick {
+		name, hint = "chosen", "a quick search; --tune tries more rows and a length scale for each feature"
+	}
+	b.Add(name, "%s%s with 95 %% over samples of rows, by %s; %s, %.3g s", r.Best.summary(r.Metric), r.unitsNote(),
 		r.Levels[r.Best.Level].Name, plural.Count(len(r.Points), "point"), r.Seconds)
 	b.AddText("", r.repeatsNote())
 	if features := r.mostRelevant(5); features != "" {
 		b.AddText("", "the most relevant features: "+features)
 	}
 	b.AddText("", r.edge)
+	b.AddText("", hint)
 	return b.String()
 }
 

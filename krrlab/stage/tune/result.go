@@ -69,6 +69,7 @@ type Map struct {
 type Result struct {
 	stage.Header
 	Criterion string `json:"criterion"`
+	Quick     bool   `json:"quick,omitempty"` // a single subsample decided (Options.Quick)
 	// Metric is the optimized metric. Errors are its losses: 1 − AUC, 1 − F1, or the metric itself for all others.
 	Metric model.Metric `json:"metric"`
 	// PositiveClass is the class whose F1 was optimized, if there are two classes; else it is empty.
@@ -106,7 +107,7 @@ func (s *search) result() *Result {
 	if best == nil {
 		return nil
 	}
-	r := &Result{Criterion: s.data.criterion(), Metric: s.data.judgment.metric, Gain: stage.Number(s.expectedGain),
+	r := &Result{Criterion: s.data.criterion(), Quick: s.opt.Quick, Metric: s.data.judgment.metric, Gain: stage.Number(s.expectedGain),
 		Best: s.describe(best), ARD: s.foundLengths, LengthsNote: s.lengthsNote, Seconds: time.Since(s.start).Seconds()}
 	for _, l := range s.levels {
 		r.Levels = append(r.Levels, Level{Name: l.name, Rows: l.rows})

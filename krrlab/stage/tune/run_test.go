@@ -120,3 +120,31 @@ func TestTuneValid(t *testing.T) {
 	lab = newLab(raw, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 1})
 	testkit.Fails(t, testkit.ErrOf(judged(datasets.SyntheticRegression(9, 1, 0.1, 1))), "have 1 feature")
 }
+
+// TestQuick: the quick search has one level. Of a rare class its sample has more rows, with weights that keep the
+// class's share, so that its error is near the leave-one-out error of all rows.
+func TestQuick(t *testing.T) {
+	for seed := uint64(1); seed <= 3; seed++ {
+		set := datasets.SyntheticClasses(900, 2, 2, 0.05, seed)
+		for i, c := range set.Class {
+			if c == 1 && i%25 > 0 {
+				set.Class[i] = 0
+			}
+		}
+		o := tune.Options{Quick: true}
+		o.Kernels, o.Sigma, o.Lambda = []string{"gaussian"}, 1, 1
+		lab := newLab(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, Seed: seed})
+		r := testkit.Must(lab.Tune(t.Context(), o))
+		all := testkit.Must(lab.Tune(t.Context(), tune.Options{Kernels: o.Kernels, Sigma: 1, Lambda: 1, Rows: 900}))
+		rare := 0
+		for _, c := range set.Class {
+			rare += c
+		}
+		if len(r.Levels) != 1 || r.Levels[0].Rows <= 500 || r.Levels[0].Rows > 550 || rare > 60 {
+			t.Errorf("seed %d: %+v, %d rows of the rare class", seed, r.Levels, rare)
+		}
+		if got, want := float64(r.Best.Error), float64(all.Best.Error); got < want-0.012 || got > want+0.012 {
+			t.Errorf("seed %d: error %g by the sample, %g by all rows", seed, got, want)
+		}
+	}
+}

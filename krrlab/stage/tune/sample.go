@@ -284,9 +284,48 @@ func (s *sample) setShape(shape []float64) {
 	s.freeMatrices()
 }
 
+// minClassRows is the number of rows that a single subsample has of each class, if the data have as many and there are
+// few classes. A larger number chooses better for rare classes and takes longer.
+const minClassRows = 50
+
+// addRareClasses returns the first count rows in random order, followed by rows of classes of which these have fewer
+// than minClassRows. If it adds any, it sets s.classFactors to the ratio of a class's share of all rows to its share of
+// the sample, so that the weighted losses are estimates of those of a random sample.
+func (s *search) addRareClasses(count int) []int {
+	rows, class := s.order[:count:count], s.data.train.Class
+	if class == nil {
+		return rows
+	}
+	sampled, total := make([]float64, len(s.data.train.Labels)), make([]float64, len(s.data.train.Labels))
+	quota := float64(min(minClassRows, count/(2*len(total))))
+	for k, i := range s.order {
+		c := class[i]
+		if total[c]++; k < count {
+			sampled[c]++
+		} else if sampled[c] < quota {
+			sampled[c]++
+			rows = append(rows, i)
+		}
+	}
+	if len(rows) > count {
+		s.classFactors = make([]float64, len(total))
+		for c := range total {
+			s.classFactors[c] = total[c] * float64(count) / (float64(len(class)) * max(1, sampled[c]))
+		}
+	}
+	return rows
+}
+
 // trainingSample returns a sample of some training rows.
 func (s *search) trainingSample(rows []int) *sample {
 	set := s.data.train.Subset(rows)
+	if s.classFactors != nil {
+		weights := make([]float64, len(rows))
+		for p, c := range set.Class {
+			weights[p] = s.classFactors[c] * set.Weight(p)
+		}
+		set.Weights = weights
+	}
 	_, t := s.data.y.Dims()
 	y := mat.NewDense(len(rows), t, nil)
 	for p, i := range rows {

@@ -54,6 +54,7 @@ type search struct {
 	families     []*family
 	order        []int              // random order of the rows; a sample has the first of them
 	groups       *datasets.Grouping // grouping of all rows
+	classFactors []float64          // factors of the weights of sampled rows by class (addRareClasses); nil: ones
 	lastFailure  error              // error of the latest point without a loss
 	levels       []level
 	sampleLevels int // number of levels with a sample; they are the first ones
@@ -113,7 +114,7 @@ func (s *search) prepare(ctx context.Context, full *evaluator) error {
 	if !s.opt.usesAllRows(n) {
 		sizes = []int{s.opt.Rows}
 	}
-	if rows := max(sizes[0]/4, min(sizes[0]/2, 250)); rows >= 100 {
+	if rows := max(sizes[0]/4, min(sizes[0]/2, 250)); rows >= 100 && !s.opt.Quick {
 		sizes = []int{rows, sizes[0]}
 	}
 	if s.groups = s.data.train.Grouping(nil); n-points.CountRepeated(s.groups.First) < 2 {
@@ -122,7 +123,12 @@ func (s *search) prepare(ctx context.Context, full *evaluator) error {
 	s.order = rng.New(s.data.seed).Sub("tune").Perm(n)
 	maxPoints, minPoints := s.opt.Points, 0
 	for q, rows := range sizes {
-		sample := s.newSample(s.order[:rows])
+		rowIndex := s.order[:rows]
+		if s.opt.Quick {
+			rowIndex = s.addRareClasses(rows)
+			rows = len(rowIndex)
+		}
+		sample := s.newSample(rowIndex)
 		loss := func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*loss, error) {
 			sample.setShape(shape)
 			return sample.loss(ctx, k, lambda)
@@ -148,7 +154,7 @@ func (s *search) prepare(ctx context.Context, full *evaluator) error {
 			}
 		}
 	}
-	if full != nil && n > sizes[len(sizes)-1] {
+	if full != nil && n > sizes[len(sizes)-1] && !s.opt.Quick {
 		s.levels = append(s.levels, level{*full, nil, n, maxLaterPoints / 2, 0})
 	}
 	s.sampleLevels = len(sizes)

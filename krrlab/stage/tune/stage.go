@@ -39,6 +39,9 @@ func (o *Options) Prepare(c *stage.Command) error {
 		return errors.New("--kernel precomputed leaves only λ to choose: krrlab loo --kernel precomputed gives the " +
 			"error for a grid of λ")
 	}
+	if o.Quick && c.Given("rows", "points", "gain") {
+		return errors.New("--quick sets --rows, --points and --gain: leave them out")
+	}
 	if o.Sigma, o.Lambda = c.Kernel.Sigma, c.Lambda; c.Given("gamma") {
 		o.Gamma = c.Kernel.Gamma
 	}
@@ -83,6 +86,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
+	o.setQuick()
 	train := p.Train.WithGroups()
 	classes := p.Train.Class != nil
 	metric, err := model.MetricOf(o.Metric, classes)
@@ -116,8 +120,8 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if err := o.limitMemory(ctx, p); err != nil {
 		return nil, err
 	}
-	full := &evaluator{} // unused if the subsample has all rows
-	if !o.usesAllRows(p.N) {
+	full := &evaluator{} // unused if the subsample has all rows or decides alone
+	if !o.usesAllRows(p.N) && !o.Quick {
 		bench, ok := b.(Bench)
 		if !ok {
 			return nil, fmt.Errorf("tune: a %T does not fit other rows: tune by krrlab.Lab, or with Rows of n/2", b)

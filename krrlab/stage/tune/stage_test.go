@@ -35,6 +35,8 @@ func TestPrepare(t *testing.T) {
 	}
 	given = []string{"matrix"}
 	testkit.Fails(t, new(Options).Prepare(c), "krrlab loo --kernel precomputed")
+	given = []string{"rows"}
+	testkit.Fails(t, (&Options{Quick: true}).Prepare(c), "--quick sets --rows, --points and --gain")
 	given = nil
 	o, rows := Options{ValidFile: "v.csv", Kernels: []string{"gaussian"}}, new(datasets.Dataset)
 	testkit.OK(t, o.Prepare(c))
