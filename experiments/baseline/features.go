@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
@@ -95,8 +96,9 @@ func RandomFeatures(ctx context.Context, m feature.Map, x points.Points, lambda 
 	c, wt := transposed(sol.X), make([]float64, s*t)
 	err = accel.ForEach(ctx, int(s+productCols-1)/productCols, func(_, b int) {
 		c0 := b * productCols
-		simd.Backward(z.N, min(productCols, z.D-c0), z.Data[c0:], z.Stride, wt[c0:], z.D, c, z.N, int(t),
-			new(simd.Workspace)) // W = ZᵀC
+		simd.Backward(z.Data[c0:], z.Stride, // W = ZᵀC
+			blas64.General{Rows: int(t), Cols: min(productCols, z.D-c0), Stride: z.D, Data: wt[c0:]},
+			blas64.General{Rows: int(t), Cols: z.N, Stride: z.N, Data: c}, new(simd.Workspace))
 	})
 	res.W, res.Status, res.Iterations, res.Residual = fromTransposed(wt, z.D, int(t)), sol.Status, sol.Iterations,
 		sol.MaxTrueRelRes()
@@ -155,7 +157,8 @@ func (r *Result) Predict(ctx context.Context, x points.Points) (*mat.Dense, erro
 		if err == nil {
 			err = accel.ForEach(ctx, (z.N+productRows-1)/productRows, func(_, b int) {
 				i := b * productRows
-				simd.Forward(min(productRows, z.N-i), s, z.Data[i*z.Stride:], z.Stride, w, s, f[p0+i:], n, t)
+				simd.Forward(z.Data[i*z.Stride:], z.Stride, blas64.General{Rows: t, Cols: s, Stride: s, Data: w},
+					blas64.General{Rows: t, Cols: min(productRows, z.N-i), Stride: n, Data: f[p0+i:]})
 			})
 		}
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -81,6 +82,12 @@ func (a *admm) newIteration(rho float64) *iteration {
 	return s
 }
 
+// blockVectors returns the part of a vector over the features that belongs to block j, as t rows.
+func (a *admm) blockVectors(v []float64, j int) blas64.General {
+	k := a.blockWidth(j)
+	return blas64.General{Rows: a.t, Cols: k, Stride: k, Data: a.blockPart(v, j)}
+}
+
 // iterate makes one iteration: it computes the proximal points and projections, the averages, and the duals. It returns
 // an error only if ctx ends; the state is then undefined.
 func (s *iteration) iterate(ctx context.Context) (err error) {
@@ -94,7 +101,8 @@ func (s *iteration) iterate(ctx context.Context) (err error) {
 		for c := range s.t {
 			clear(dst[c*k : c*k+rows])
 		}
-		simd.Forward(rows, k, s.inverse[j][r0*k:], k, s.blockPart(s.c, j), k, dst, k, s.t)
+		simd.Forward(s.inverse[j][r0*k:], k, s.blockVectors(s.c, j),
+			blas64.General{Rows: s.t, Cols: rows, Stride: k, Data: dst})
 	})
 	if err != nil {
 		return err
@@ -121,12 +129,14 @@ func (s *iteration) passOverZ(ctx context.Context, x, g []float64,
 			for j, out := range w.out {
 				z := s.block(j, r0, r0+rows)
 				clear(out)
-				simd.Forward(rows, z.D, z.Data, z.Stride, s.blockPart(x, j), z.D, out, rows, s.t)
+				simd.Forward(z.Data, z.Stride, s.blockVectors(x, j),
+					blas64.General{Rows: s.t, Cols: rows, Stride: rows, Data: out})
 			}
 			body(w, r0, rows, &s.sums[q])
 			for j, out := range w.out {
 				z := s.block(j, r0, r0+rows)
-				simd.Backward(rows, z.D, z.Data, z.Stride, s.blockPart(partialSums, j), z.D, out, rows, s.t, &w.simd)
+				simd.Backward(z.Data, z.Stride, s.blockVectors(partialSums, j),
+					blas64.General{Rows: s.t, Cols: rows, Stride: rows, Data: out}, &w.simd)
 			}
 		}
 	})

@@ -331,7 +331,7 @@ func (p *predictor) predictBatch(w *worker, f *mat.Dense, z points.Panel, arith 
 		if arith == kernel.Float32 {
 			buffer.Grow(&w.t32, BatchRows*tileCols)
 			kernel.Tile32(w.t32, cols, p.m.Kernel, z, x, arith, &w.kernel)
-			simd.Forward(rows, cols, w.t32, cols, c, cols, w.f, rows, p.t) // f += T_b C_b
+			simd.Forward(w.t32, cols, byColumns(c, p.t, cols), byColumns(w.f, p.t, rows)) // f += T_b C_b
 			continue
 		}
 		buffer.Grow(&w.t64, BatchRows*tileCols)

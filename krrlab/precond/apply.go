@@ -193,14 +193,14 @@ func (p *solve) firstFactor(_, b int) {
 			return
 		}
 		rows := blas64.General{Rows: c1 - c0, Cols: c1, Stride: cmp.Or(p.w.linv.stride, c1), Data: x}
+		v := blas64.General{Rows: t, Cols: c1, Stride: s, Data: p.v}
 		if p.assembly {
 			for row := range t {
 				clear(p.u[row*s+c0 : row*s+c1])
 			}
-			simd.Forward(c1-c0, c1, rows.Data, rows.Stride, p.v, s, p.u[c0:], s, t) // u_I = Σ_{J≤I} (L⁻¹)_IJ v_J
+			simd.Forward(rows.Data, rows.Stride, v, u) // u_I = Σ_{J≤I} (L⁻¹)_IJ v_J
 			return
 		}
-		v := blas64.General{Rows: t, Cols: c1, Stride: s, Data: p.v}
 		p.mulTrans(u, v, rows, 0) // u_I = Σ_{J≤I} (L⁻¹)_IJ v_J
 		return
 	}
@@ -227,6 +227,7 @@ func (p *solve) secondFactor(worker, b int) {
 	v := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: p.v[c0:]}
 	if p.w.form == FormLInv { // v_J = Σ_{I≥J} (L⁻¹)_IJᵀ u_I
 		x := p.w.linv.columns[b]
+		u := blas64.General{Rows: t, Cols: s - c0, Stride: s, Data: p.u[c0:]}
 		cols := blas64.General{Rows: s - c0, Cols: c1 - c0, Stride: cmp.Or(p.w.linv.stride, c1-c0), Data: x}
 		switch {
 		case x == nil:
@@ -234,9 +235,9 @@ func (p *solve) secondFactor(worker, b int) {
 			for row := range t {
 				clear(p.v[row*s+c0 : row*s+c1])
 			}
-			simd.Backward(s-c0, c1-c0, cols.Data, cols.Stride, p.v[c0:], s, p.u[c0:], s, t, &p.workers[worker].simd)
+			simd.Backward(cols.Data, cols.Stride, v, u, &p.workers[worker].simd)
 		default:
-			p.mul(v, blas64.General{Rows: t, Cols: s - c0, Stride: s, Data: p.u[c0:]}, cols, 0)
+			p.mul(v, u, cols, 0)
 		}
 		return
 	}

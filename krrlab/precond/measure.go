@@ -181,8 +181,11 @@ func (m *measurement) product(ctx context.Context, fixed comm.Fixed) error {
 		buffer.Grow(&w.u, t*s)
 		clear(w.y)
 		clear(w.u)
-		simd.Forward(rows, s, data, m.z.Stride, m.v, s, w.y, rows, t)           // y = Z_pv
-		simd.Backward(rows, s, data, m.z.Stride, w.u, s, w.y, rows, t, &w.simd) // Z_pᵀy
+		y := blas64.General{Rows: t, Cols: rows, Stride: rows, Data: w.y}
+		v := blas64.General{Rows: t, Cols: s, Stride: s, Data: m.v}
+		simd.Forward(data, m.z.Stride, v, y) // y = Z_pv
+		v.Data = w.u
+		simd.Backward(data, m.z.Stride, v, y, &w.simd) // u = Z_pᵀy
 		mu.Lock()
 		defer mu.Unlock()
 		fixed.Add(sum, w.u)

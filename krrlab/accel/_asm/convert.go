@@ -8,7 +8,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// widen16 writes the routine that unpacks 16-bit numbers.
+// widen16 generates the routine that converts 16-bit numbers to float32.
 func widen16() {
 	param := begin("widen16AVX2", "func(n int, dst *float32, x *uint16)",
 		"widen16AVX2 sets dst to x for n numbers, n a multiple of 16.")
@@ -23,7 +23,7 @@ func widen16() {
 	})
 }
 
-// narrow16 writes the routine that packs to 16-bit numbers.
+// narrow16 generates the routine that rounds float32 to 16-bit numbers.
 func narrow16() {
 	param := begin("narrow16AVX2", "func(n int, dst *uint16, x *float32, scale float32)",
 		"narrow16AVX2 sets dst to scale·x rounded to a whole number for n numbers, n a multiple of 16.")
@@ -36,13 +36,13 @@ func narrow16() {
 		VMULPS(Mem{Base: x, Index: i, Scale: 4, Disp: 32}, scale, b)
 		VCVTPS2DQ(a, a)
 		VCVTPS2DQ(b, b)
-		VPACKUSDW(b, a, a) // by halves: a₀b₀a₁b₁
+		VPACKUSDW(b, a, a) // packs by halves: a₀b₀a₁b₁
 		VPERMQ(Imm(0xd8), a, a)
 		VMOVDQU(a, Mem{Base: dst, Index: i, Scale: 2})
 	})
 }
 
-// butterfly writes (a, b) ← (a+b, a−b).
+// butterfly generates the routine (a, b) ← (a+b, a−b).
 func butterfly(f format) {
 	param := begin(f.letter+"ButterflyAVX2", fmt.Sprintf("func(n int, a, b *%s)", f.number),
 		fmt.Sprintf("%sButterflyAVX2 sets (a, b) to (a+b, a−b) for n numbers, n a multiple of %d.", f.letter,

@@ -11,7 +11,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// begin starts a routine.
+// begin starts a routine. The function that it returns loads a parameter into a register.
 func begin(name, signature, doc string) func(name string) GPVirtual {
 	TEXT(name, attr.NOSPLIT, signature)
 	Pragma("noescape")
@@ -19,13 +19,13 @@ func begin(name, signature, doc string) func(name string) GPVirtual {
 	return func(name string) GPVirtual { return Load(Param(name), GP64()).(GPVirtual) }
 }
 
-// loop writes the loop over n numbers, step at a time, and the end of the routine. body is given i, the number
-// of those done.
+// loop generates the loop over n numbers, step at a time, and the end of the routine. The register i, which body
+// receives, has the number of processed numbers.
 func loop(n Register, step int, body func(i GPVirtual)) {
 	loopThen(n, step, body, func(GPVirtual) {})
 }
 
-// loopThen is loop with something to do at the end, to which body may jump: the label is done.
+// loopThen is like loop, with code at the end of the routine. body may jump there, to the label done.
 func loopThen(n Register, step int, body, end func(i GPVirtual)) {
 	i := GP64()
 	XORQ(i, i)
@@ -41,10 +41,10 @@ func loopThen(n Register, step int, body, end func(i GPVirtual)) {
 	RET()
 }
 
-// lanes are the registers of what follows.
+// lanes is the instruction set whose registers the following functions use.
 var lanes = avx2
 
-// bits returns the memory of a constant in all lanes of the longest registers.
+// bits defines a constant that fills all lanes of the longest registers with v, and returns its address.
 func bits(name string, v uint64) Mem {
 	m := GLOBL(name, attr.RODATA|attr.NOPTR)
 	for lane := range 8 {
@@ -55,7 +55,7 @@ func bits(name string, v uint64) Mem {
 
 var constants = map[float64]Mem{}
 
-// number is bits of a float64, each made once.
+// number returns the address of a float64 constant in all lanes. Equal constants share an address.
 func number(v float64) Mem {
 	m, ok := constants[v]
 	if !ok {
@@ -98,8 +98,7 @@ func squares(u [2]VecVirtual) (s [2]VecVirtual) {
 	return s
 }
 
-// reduction divides by a period, with 1/period and magic in registers: adding magic
-// leaves n + bias in the low bits.
+// reduction subtracts a multiple n of a period from an argument. The sum of n and magic has n + bias in its low bits.
 type reduction struct {
 	inverse, magic VecVirtual
 	period         float64
@@ -124,11 +123,11 @@ func (d reduction) reduce(y [2]VecVirtual) (t [2]VecVirtual) {
 	return t
 }
 
-// expReduction is the reduction of e^y: 2ⁿ has the exponent n + 1023.
+// expReduction returns the reduction for e^y. Its bias is that of a float64 exponent: 2ⁿ has the exponent n + 1023.
 func expReduction() reduction { return newReduction(math.Ln2, 1023) }
 
-// expLanes sets the y, twice four float64 within [expMin, expMax], to e^y as exp does; NaN
-// stays NaN.
+// expLanes sets y, two registers of float64 within [expMin, expMax], to e^y with the operations of the Go function exp.
+// NaN stays NaN.
 func (d reduction) expLanes(y [2]VecVirtual) {
 	t := d.reduce(y)
 	y2 := squares(y)
@@ -144,16 +143,16 @@ func (d reduction) expLanes(y [2]VecVirtual) {
 	}
 }
 
-// exp writes the routine of Exp32 for whole registers within its range.
+// exp generates the routine of Exp32 for complete registers within its range.
 func exp() {
 	ranged("exp32AVX2", "e^x", func() func(y [2]VecVirtual) { return expReduction().expLanes })
 }
 
-// ranged writes the routine of a function f(x) that lanes computes within a range.
+// ranged generates the routine of a function f(x) that lanes computes within a range.
 func ranged(name, f string, lanes func() func(y [2]VecVirtual)) {
 	param := begin(name, "func(n int, dst, x *float32, lo, hi float32) int",
 		name+" sets dst to "+f+" for n numbers, n a multiple of 8, up to the first 8 that are not all in [lo, hi], "+
-			"and returns how many it did.")
+			"and returns the number of computed values.")
 	n, dst, x := param("n"), param("dst"), param("x")
 	lo, hi := YMM(), YMM()
 	VBROADCASTSS(address(Param("lo")), lo)
@@ -205,7 +204,7 @@ func join(a, b, v VecVirtual) {
 	VINSERTF128(Imm(1), h, x.AsY(), v)
 }
 
-// address is where a parameter or a result is.
+// address returns the address of a parameter or a result.
 func address(component gotypes.Component) Mem {
 	a, err := component.Resolve()
 	if err != nil {
@@ -214,7 +213,7 @@ func address(component gotypes.Component) Mem {
 	return a.Addr
 }
 
-// cos writes the routine of Cos32 for whole registers within its range.
+// cos generates the routine of Cos32 for complete registers within its range.
 func cos() {
 	ranged("cos32AVX2", "cos x", func() func(y [2]VecVirtual) {
 		d := newReduction(math.Pi, 0)
@@ -239,7 +238,7 @@ const (
 	ln2Low  = 1.90821492927058770002e-10
 )
 
-// exp64 writes the routine of Exp64.
+// exp64 generates the routine of Exp64.
 func exp64() {
 	param := begin("exp64AVX2", "func(n int, dst, x *float64, scale, flush float64)",
 		"exp64AVX2 sets dst to e^a, a = scale·x, 0 where a < flush, for n numbers, n a multiple of 8.")
@@ -254,7 +253,7 @@ func exp64() {
 		for h := range r {
 			r[h], keep[h] = YMM(), YMM()
 			VMULPD(Mem{Base: x, Index: i, Scale: 8, Disp: 32 * h}, scale, r[h])
-			VCMPPD(Imm(5), flush, r[h], keep[h]) // not a < flush: NaN stays
+			VCMPPD(Imm(5), flush, r[h], keep[h]) // true unless a < flush, so that NaN stays
 		}
 		t := d.reduce(r)
 		for h := range r {
@@ -277,7 +276,7 @@ func exp64() {
 	})
 }
 
-// gaussian writes the row of a Gaussian tile: inner products to kernel values.
+// gaussian generates the routine that turns a row of inner products into values of a Gaussian kernel.
 func gaussian(s set, f format) {
 	lanes = s
 	defer func() { lanes = avx2 }()
@@ -298,11 +297,11 @@ func gaussian(s set, f format) {
 		var half [2]VecVirtual
 		var clear [2]func()
 		for h := range half {
-			d := squaredDistances(f, inner, zz, i, h, xx, zero)
+			d := distanceRow{f, inner, zz, xx, zero}.squared(i, h)
 			VMULPD(scale, d, d)
 			if half[h] = d; s.bytes == 64 {
 				keep := K()
-				VCMPPD(Imm(5), flush, d, keep) // not d < flush: NaN stays
+				VCMPPD(Imm(5), flush, d, keep) // true unless d < flush, so that NaN stays
 				clear[h] = func() { VMOVAPD_Z(d, keep, d) }
 				continue
 			}
@@ -320,18 +319,24 @@ func gaussian(s set, f format) {
 	})
 }
 
-// squaredDistances returns max(0, xx + zz − 2·inner) of the numbers of register h.
-func squaredDistances(f format, inner, zz, i Register, h int, xx,
-	zero VecVirtual) VecVirtual {
+// distanceRow holds the addresses and registers of a row of squared distances max(0, xx + zz − 2·inner).
+type distanceRow struct {
+	format
+	inner, zz Register
+	xx, zero  VecVirtual
+}
+
+// squared returns the squared distances in the h-th register after index i.
+func (r distanceRow) squared(i Register, h int) VecVirtual {
 	p, d := lanes.reg(), lanes.reg()
-	f.load(Mem{Base: inner, Index: i, Scale: uint8(f.stored), Disp: lanes.bytes / 8 * f.stored * h}, p)
-	VADDPD(Mem{Base: zz, Index: i, Scale: 8, Disp: lanes.bytes * h}, xx, d)
+	r.load(Mem{Base: r.inner, Index: i, Scale: uint8(r.stored), Disp: lanes.bytes / 8 * r.stored * h}, p)
+	VADDPD(Mem{Base: r.zz, Index: i, Scale: 8, Disp: lanes.bytes * h}, r.xx, d)
 	VFMADD231PD(number(-2), p, d)
-	VMAXPD(d, zero, d) // the second operand, d, if it is NaN
+	VMAXPD(d, r.zero, d) // the result is the second operand, d, if d is NaN
 	return d
 }
 
-// distances writes the row of squared distances: from inner products.
+// distances generates the routine that turns a row of inner products into squared distances.
 func distances(f format) {
 	name := fmt.Sprintf("distances%dAVX2", 8*f.stored)
 	param := begin(name, fmt.Sprintf("func(n int, dst *float64, inner *%s, zz *float64, xx float64)", f.tile),
@@ -342,13 +347,13 @@ func distances(f format) {
 	VXORPD(zero, zero, zero)
 	loop(n, 8, func(i GPVirtual) {
 		for h := range 2 {
-			VMOVUPD(squaredDistances(f, inner, zz, i, h, xx, zero),
+			VMOVUPD(distanceRow{f, inner, zz, xx, zero}.squared(i, h),
 				Mem{Base: dst, Index: i, Scale: 8, Disp: 32 * h})
 		}
 	})
 }
 
-// round writes the routine that rounds to float32 and flushes.
+// round generates the routine that rounds to float32 and replaces subnormal numbers by 0.
 func round() {
 	param := begin("roundAVX2", "func(n int, dst *float32, x *float64)",
 		"roundAVX2 sets dst to x, 0 where |x| < 2⁻¹²⁶, for n numbers, n a multiple of 8.")
@@ -361,7 +366,7 @@ func round() {
 			v, keep := YMM(), YMM()
 			VMOVUPD(Mem{Base: x, Index: i, Scale: 8, Disp: 32 * h}, v)
 			VANDPD(magnitude, v, keep)
-			VCMPPD(Imm(5), smallest, keep, keep) // not |v| < 2⁻¹²⁶: NaN stays
+			VCMPPD(Imm(5), smallest, keep, keep) // true unless |v| < 2⁻¹²⁶, so that NaN stays
 			VANDPD(keep, v, v)
 			half[h] = v
 		}

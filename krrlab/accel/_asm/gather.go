@@ -6,43 +6,52 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// gathering is a routine of GatherDot: the entries of a row are taken eight at a time, each into a lane of sums, and
-// the others one by one.
+// gathering generates a routine of GatherDot. It processes eight entries of a row at a time, each in a lane of the sums,
+// and the remaining entries one by one. Its fields are the registers with the addresses of the columns, the values and
+// x, and with the index of the current entry.
 type gathering struct {
-	col, value, x, at GPVirtual
+	col, value, x, entry GPVirtual
 }
 
-// rows writes the loop over the rows: eight adds eight products, sum leaves the sum of the lanes where one adds a
-// product, and store writes it.
-func (g gathering) rows(start, rows GPVirtual, clear []VecVirtual, eight, sum, one, store func()) {
+// gatherSteps are the parts of the loop over the entries of a row.
+type gatherSteps struct {
+	sums  []VecVirtual // registers that are set to 0 before the row
+	eight func()       // adds eight products
+	sum   func()       // adds up the lanes in the register to which one adds
+	one   func()       // adds one product
+	store func()       // stores the sum
+}
+
+// rows generates the loop over the rows. start has the index of the first entry of each row and the end of the last.
+func (g gathering) rows(start, rows GPVirtual, steps gatherSteps) {
 	end, full := GP64(), GP64()
-	MOVQ(Mem{Base: start}, g.at)
+	MOVQ(Mem{Base: start}, g.entry)
 	Label("row")
 	TESTQ(rows, rows)
 	JZ(LabelRef("done"))
 	ADDQ(Imm(8), start)
 	MOVQ(Mem{Base: start}, end)
-	for _, v := range clear {
+	for _, v := range steps.sums {
 		avx2.zero(v)
 	}
 	align()
 	Label("eight")
-	LEAQ(Mem{Base: g.at, Disp: 8}, full)
+	LEAQ(Mem{Base: g.entry, Disp: 8}, full)
 	CMPQ(full, end)
 	JGT(LabelRef("sum"))
-	eight()
-	MOVQ(full, g.at)
+	steps.eight()
+	MOVQ(full, g.entry)
 	JMP(LabelRef("eight"))
 	Label("sum")
-	sum()
+	steps.sum()
 	Label("one")
-	CMPQ(g.at, end)
+	CMPQ(g.entry, end)
 	JGE(LabelRef("store"))
-	one()
-	INCQ(g.at)
+	steps.one()
+	INCQ(g.entry)
 	JMP(LabelRef("one"))
 	Label("store")
-	store()
+	steps.store()
 	DECQ(rows)
 	JMP(LabelRef("row"))
 	Label("done")
@@ -50,30 +59,31 @@ func (g gathering) rows(start, rows GPVirtual, clear []VecVirtual, eight, sum, o
 	RET()
 }
 
-// index returns the column of entry n from here.
+// index returns a register with the column of entry n after the current one.
 func (g gathering) index(n int) GPVirtual {
 	j := GP64()
-	MOVLQSX(at(g.col, g.at, 4*n), j)
+	MOVLQSX(element(g.col, g.entry, 4*n), j)
 	return j
 }
 
-// gather writes the product with one vector. Numbers of x are loaded one by one, which takes less time than the
-// instructions for gathering, on processors that have to work around a fault of theirs by much.
+// gather generates the product with one vector. It loads the numbers of x one by one. The gather instructions are slower,
+// by much on processors whose microcode works around a security fault of these instructions.
 func gather() {
 	param := begin("gatherAVX2", "func(rows int, start *int64, col *int32, value *float32, x, y *float64)",
 		"gatherAVX2 is GatherDot for one vector.")
 	g := gathering{param("col"), param("value"), param("x"), GP64()}
 	y, low, high := param("y"), YMM(), YMM()
 	number := func(n int) Mem { return Mem{Base: g.x, Index: g.index(n), Scale: 8} }
-	g.rows(param("start"), param("rows"), []VecVirtual{low, high}, func() {
-		for h, sum := range []VecVirtual{low, high} {
+	sums := []VecVirtual{low, high}
+	g.rows(param("start"), param("rows"), gatherSteps{sums, func() {
+		for h, sum := range sums {
 			v, a, b := YMM(), XMM(), XMM()
 			for l, pair := range []VecVirtual{a, b} {
 				VMOVSD(number(4*h+2*l), pair)
 				VMOVHPD(number(4*h+2*l+1), pair, pair)
 			}
 			VINSERTF128(Imm(1), b, a.AsY(), a.AsY())
-			VCVTPS2PD(at(g.value, g.at, 16*h), v)
+			VCVTPS2PD(element(g.value, g.entry, 16*h), v)
 			VMULPD(a.AsY(), v, v)
 			VADDPD(v, sum, sum)
 		}
@@ -83,16 +93,16 @@ func gather() {
 	}, func() {
 		v := XMM()
 		VXORPS(v, v, v)
-		VCVTSS2SD(at(g.value, g.at, 0), v, v)
+		VCVTSS2SD(element(g.value, g.entry, 0), v, v)
 		VMULSD(number(0), v, v)
 		VADDSD(v, low.AsX(), low.AsX())
 	}, func() {
 		VMOVSD(low.AsX(), Mem{Base: y})
 		ADDQ(Imm(8), y)
-	})
+	}})
 }
 
-// gathers writes the product with up to four vectors, whose numbers lie together.
+// gathers generates the product with up to four vectors. The numbers of the vectors for one column are adjacent.
 func gathers() {
 	param := begin("gathersAVX2", "func(rows int, start *int64, col *int32, value *float32, x, y *float64, "+
 		"stride int, mask *uint64)",
@@ -108,13 +118,13 @@ func gathers() {
 	add := func(n int, sum VecVirtual) {
 		j, v, w := g.index(n), YMM(), YMM()
 		IMULQ(stride, j)
-		VBROADCASTSS(at(g.value, g.at, 4*n), v.AsX())
+		VBROADCASTSS(element(g.value, g.entry, 4*n), v.AsX())
 		VCVTPS2PD(v.AsX(), v)
 		VMASKMOVPD(Mem{Base: g.x, Index: j, Scale: 1}, mask, w)
 		VMULPD(w, v, v)
 		VADDPD(v, sum, sum)
 	}
-	g.rows(param("start"), param("rows"), sums, func() {
+	g.rows(param("start"), param("rows"), gatherSteps{sums, func() {
 		for n, sum := range sums {
 			add(n, sum)
 		}
@@ -127,5 +137,5 @@ func gathers() {
 	}, func() { add(0, sums[0]) }, func() {
 		VMASKMOVPD(sums[0], mask, Mem{Base: y})
 		ADDQ(stride, y)
-	})
+	}})
 }

@@ -7,23 +7,23 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// vex writes an instruction of AMX, which neither avo nor Go's assembler knows, by its bytes: VEX.128.pp.0F38.W0 op
-// with a second source v, 0 for none. Registers of addresses are the first eight.
+// vex emits the bytes of an AMX instruction, which neither avo nor Go's assembler supports: VEX.128.pp.0F38.W0 op with
+// second source v, 0 for none. Only the first eight registers can hold addresses.
 func vex(pp, op, v byte, operands ...byte) {
 	for _, b := range append([]byte{0xc4, 0xe2, 0x78&^(v<<3) | pp, op}, operands...) {
 		Instruction(&ir.Instruction{Opcode: "BYTE", Operands: []Op{U8(b)}})
 	}
 }
 
-// The numbers of registers in instructions.
+// Encodings of registers in instructions.
 const rax, rcx, rdx, rbx, rsi, rdi = 0, 1, 2, 3, 6, 7
 
-// memory writes the load or store of tile t at base + disp, of rows that are step bytes apart.
+// memory emits the load or store of tile t at base + disp. step is the register with the distance of rows in bytes.
 func memory(pp, t, base, step, disp byte) { vex(pp, 0x4b, 0, 0x44|t<<3, step<<3|base, disp) }
 
 const load16, store16 = 3, 2
 
-// amx writes the kernel of bytes in tiles of 16 rows of 64 bytes: four of sums, two of A and two of B.
+// amx generates the kernel for bytes. It uses eight tiles of 16 rows of 64 bytes: four for sums, two for A, two for B.
 func amx() {
 	begin("igemm32x32", "func(k int, a, b *uint32, start, c *int32, ldc int)",
 		"igemm32x32 is a micro-kernel of AMX; see byteKernel.")
@@ -36,7 +36,7 @@ func amx() {
 	for t := range byte(4) {
 		vex(3, 0x49, 0, 0xc0|t<<3) // TILEZERO
 	}
-	halves := func(ptr, ld string) { // RAX and RSI, rows RBX bytes apart
+	halves := func(ptr, ld string) { // RAX and RSI: the two halves, with rows RBX bytes apart
 		Load(Param(ptr), RAX)
 		Load(Param(ld), RBX)
 		SHLQ(Imm(2), RBX)
@@ -69,7 +69,7 @@ func amx() {
 	RET()
 }
 
-// permit writes the call of Linux that lets the process use tiles.
+// permit generates the system call of Linux that allows the process to use tiles.
 func permit() {
 	begin("permit", "func() int", "permit asks Linux for the tiles of AMX, arch_prctl(ARCH_REQ_XCOMP_PERM, 18): 0 if it "+
 		"may use them.")

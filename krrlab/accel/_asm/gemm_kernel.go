@@ -8,14 +8,15 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// kernel is a micro-kernel: rows × two registers of elements of C. Its registers are rows·vectors sums, one row of B
-// (vectors) and two more, for elements of A in turn: all 16 of AVX2 for 6 rows, all 32 of AVX-512 for 14.
+// kernel generates a micro-kernel, which computes a block of C of rows × two registers. It uses rows·vectors registers
+// for sums, vectors for a row of B, and two for elements of A in turn: for 6 rows all 16 registers of AVX2, for 14 rows
+// all 32 of AVX-512.
 type kernel struct {
 	format
 	set  set
 	rows int
-	// dot, of a kernel of integers, adds the products of the numbers of y, of B, and x, of A, to sum. An element of a
-	// panel is then a word of 32 bits: two numbers of 16 bits for AVX2, four bytes for VNNI.
+	// dot is for kernels of integers; nil otherwise. It adds the products of the numbers of y, from B, and x, from A, to
+	// sum. An element of a panel is then a word of 32 bits: two numbers of 16 bits for AVX2, four bytes for VNNI.
 	dot func(y, x, sum VecVirtual)
 }
 
@@ -30,18 +31,18 @@ var kernels = []kernel{
 	{words, avx512, 14, func(y, x, sum VecVirtual) { VPDPBUSD(x, y, sum) }}, // y's bytes unsigned, x's signed
 }
 
-// words are elements of a kernel of integers.
+// words describes the elements of a kernel of integers.
 var words = float32s.withTile("i", "uint32", 4, nil)
 
 const (
-	vectors = 2 // registers of one row of C
-	steps   = 4 // steps p in one turn of the loop
+	vectors = 2 // number of registers of one row of C
+	steps   = 4 // number of steps p in one iteration of the loop
 )
 
 func (k kernel) cols() int    { return vectors * k.set.bytes / k.size }
 func (k kernel) name() string { return fmt.Sprintf("%sgemm%dx%d", k.letter, k.rows, k.cols()) }
 
-// build writes the kernel.
+// build generates the kernel.
 func (k kernel) build() {
 	doc := fmt.Sprintf("%s is a micro-kernel of %s; see ", k.name(), k.set.name)
 	if k.dot == nil {
@@ -63,8 +64,8 @@ func (k kernel) build() {
 	RET()
 }
 
-// forEachSum calls f for every register of sums, row by row; after each row but the last one out moves on, if it is
-// given.
+// forEachSum calls f for every register of sums, row by row. If out is not nil, the generated code adds ld to it after
+// each row except the last.
 func (k kernel) forEachSum(sums [][vectors]VecVirtual, ld, out Register, f func(i, v int, sum *VecVirtual)) {
 	for i := range sums {
 		for v := range sums[i] {
@@ -76,7 +77,7 @@ func (k kernel) forEachSum(sums [][vectors]VecVirtual, ld, out Register, f func(
 	}
 }
 
-// floats writes a kernel of float32 or float64.
+// floats generates a kernel of float32 or float64.
 func (k kernel) floats(param func(name string) GPVirtual) {
 	n, a, b, out, ldc := param("k"), param("a"), param("b"), param("c"), param("ldc")
 	Comment("The stride in bytes.")
@@ -104,22 +105,23 @@ func (k kernel) floats(param func(name string) GPVirtual) {
 	add := Load(Param("add"), GP32()).(GPVirtual)
 	TESTL(add, add)
 	JZ(LabelRef("store"))
-	write := func(comment string, scale func(at Mem, sum VecVirtual)) {
+	write := func(comment string, scale func(target Mem, sum VecVirtual)) {
 		Comment(comment)
 		k.forEachSum(sums, ldc, out, func(_, v int, sum *VecVirtual) {
-			at := Mem{Base: out, Disp: v * k.set.bytes}
-			scale(at, *sum)
-			k.move(*sum, at)
+			target := Mem{Base: out, Disp: v * k.set.bytes}
+			scale(target, *sum)
+			k.move(*sum, target)
 		})
 		VZEROUPPER()
 		RET()
 	}
-	write("C += alpha·sums, rounded once.", func(at Mem, sum VecVirtual) { k.fma213(at, alpha, sum) })
+	write("C += alpha·sums, rounded once.", func(target Mem, sum VecVirtual) { k.fma213(target, alpha, sum) })
 	Label("store")
 	write("C = alpha·sums.", func(_ Mem, sum VecVirtual) { k.mul(alpha, sum, sum) })
 }
 
-// accumulate writes sums += a·b, and returns a register that is free then; so many are for elements of A.
+// accumulate generates sums += a·b over n steps, with the given number of registers for elements of A. It returns a
+// register that the code after it may use.
 func (k kernel) accumulate(n, a, b GPVirtual, sums [][vectors]VecVirtual, elements int,
 	dot func(y, x, sum VecVirtual)) VecVirtual {
 	var y [vectors]VecVirtual

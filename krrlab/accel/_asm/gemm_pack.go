@@ -8,13 +8,12 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// transposer is a routine that transposes rows × n elements, 4 columns at a time, with
-// instructions of AVX.
+// transposer generates a routine that transposes rows × n elements, 4 columns at a time, with instructions of AVX.
 type transposer struct {
 	format
 	rows int
-	// square transposes rows×4 elements: row i is at(i), column p goes to to(p).
-	square func(at, to func(i int) Mem)
+	// square transposes rows×4 elements. source(i) is the address of row i, target(p) that of column p.
+	square func(source, target func(i int) Mem)
 }
 
 var transposers = []transposer{
@@ -48,13 +47,13 @@ func (t transposer) build() {
 			return Mem{Base: base, Index: one, Scale: uint8(i)}
 		}
 	}
-	at := stride(src, ld, ld3)
+	source := stride(src, ld, ld3)
 
 	Comment("4 columns in a turn.")
 	SUBQ(U8(4), n)
 	JL(LabelRef("rest"))
 	Label("turn")
-	t.square(at, stride(dst, w, w3))
+	t.square(source, stride(dst, w, w3))
 	ADDQ(U8(4*t.size), src)
 	LEAQ(Mem{Base: dst, Index: w, Scale: 4}, dst)
 	SUBQ(U8(4), n)
@@ -66,7 +65,7 @@ func (t transposer) build() {
 	Label("one")
 	for i := range t.rows {
 		x := XMM()
-		t.store1(at(i), x)
+		t.store1(source(i), x)
 		t.store1(x, Mem{Base: dst, Disp: i * t.size})
 	}
 	ADDQ(U8(t.size), src)
@@ -81,11 +80,11 @@ func (t transposer) build() {
 
 // square4x4s interleaves the rows a, b, c, d twice: a0 b0 a1 b1 and c0 d0 c1 d1, then
 // a0 b0 c0 d0.
-func square4x4s(at, to func(i int) Mem) {
+func square4x4s(source, target func(i int) Mem) {
 	var x, y [4]VecVirtual
 	for i := range x {
 		x[i], y[i] = XMM(), XMM()
-		VMOVUPS(at(i), x[i])
+		VMOVUPS(source(i), x[i])
 	}
 	VUNPCKLPS(x[1], x[0], y[0])
 	VUNPCKHPS(x[1], x[0], y[1])
@@ -96,30 +95,30 @@ func square4x4s(at, to func(i int) Mem) {
 	VUNPCKLPD(y[3], y[1], x[2])
 	VUNPCKHPD(y[3], y[1], x[3])
 	for p := range x {
-		VMOVUPS(x[p], to(p))
+		VMOVUPS(x[p], target(p))
 	}
 }
 
 // square2x4s interleaves two rows: a0 b0 a1 b1 and a2 b2 a3 b3.
-func square2x4s(at, to func(i int) Mem) {
+func square2x4s(source, target func(i int) Mem) {
 	a, b, y := XMM(), XMM(), XMM()
-	VMOVUPS(at(0), a)
-	VMOVUPS(at(1), b)
+	VMOVUPS(source(0), a)
+	VMOVUPS(source(1), b)
 	VUNPCKLPS(b, a, y)
 	VUNPCKHPS(b, a, a)
-	VMOVLPS(y, to(0))
-	VMOVHPS(y, to(1))
-	VMOVLPS(a, to(2))
-	VMOVHPS(a, to(3))
+	VMOVLPS(y, target(0))
+	VMOVHPS(y, target(1))
+	VMOVLPS(a, target(2))
+	VMOVHPS(a, target(3))
 }
 
 // square4x4d interleaves the rows a, b, c, d in the halves of registers, a0 b0 | a2 b2
 // and c0 d0 | c2 d2, then joins the halves: a0 b0 c0 d0.
-func square4x4d(at, to func(i int) Mem) {
+func square4x4d(source, target func(i int) Mem) {
 	var x, y [4]VecVirtual
 	for i := range x {
 		x[i], y[i] = YMM(), YMM()
-		VMOVUPD(at(i), x[i])
+		VMOVUPD(source(i), x[i])
 	}
 	VUNPCKLPD(x[1], x[0], y[0])
 	VUNPCKHPD(x[1], x[0], y[1])
@@ -131,20 +130,20 @@ func square4x4d(at, to func(i int) Mem) {
 	VPERM2F128(U8(high), y[2], y[0], x[2])
 	VPERM2F128(U8(high), y[3], y[1], x[3])
 	for p := range x {
-		VMOVUPD(x[p], to(p))
+		VMOVUPD(x[p], target(p))
 	}
 }
 
 // square2x4d interleaves two rows in the halves of registers: a0 b0 | a2 b2 and
 // a1 b1 | a3 b3.
-func square2x4d(at, to func(i int) Mem) {
+func square2x4d(source, target func(i int) Mem) {
 	a, b, y := YMM(), YMM(), YMM()
-	VMOVUPD(at(0), a)
-	VMOVUPD(at(1), b)
+	VMOVUPD(source(0), a)
+	VMOVUPD(source(1), b)
 	VUNPCKLPD(b, a, y)
 	VUNPCKHPD(b, a, a)
-	VMOVUPD(y.AsX(), to(0))
-	VEXTRACTF128(U8(1), y, to(2))
-	VMOVUPD(a.AsX(), to(1))
-	VEXTRACTF128(U8(1), a, to(3))
+	VMOVUPD(y.AsX(), target(0))
+	VEXTRACTF128(U8(1), y, target(2))
+	VMOVUPD(a.AsX(), target(1))
+	VEXTRACTF128(U8(1), a, target(3))
 }

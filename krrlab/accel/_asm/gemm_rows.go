@@ -7,11 +7,11 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// copier is a routine that copies rows of some bytes, those of a row of B in a panel,
-// with instructions of AVX.
+// copier generates a routine that copies rows with a given number of bytes, the part of a row of B in a panel, with
+// instructions of AVX.
 type copier struct {
 	format
-	bytes int // of a row
+	bytes int // size of a row
 }
 
 var copiers = []copier{
@@ -30,14 +30,14 @@ func (t copier) build() {
 	TESTQ(n, n)
 	JZ(LabelRef("done"))
 	Label("row")
-	Comment("The panels to come will read on in these rows.")
-	for at := 0; at < t.bytes; at += 64 {
-		PREFETCHT0(Mem{Base: src, Disp: 2*t.bytes + at})
+	Comment("The next panels continue in these rows.")
+	for offset := 0; offset < t.bytes; offset += 64 {
+		PREFETCHT0(Mem{Base: src, Disp: 2*t.bytes + offset})
 	}
-	for at := 0; at < t.bytes; at += 32 {
+	for offset := 0; offset < t.bytes; offset += 32 {
 		y := YMM()
-		VMOVUPS(Mem{Base: src, Disp: at}, y)
-		VMOVUPS(y, Mem{Base: dst, Disp: at})
+		VMOVUPS(Mem{Base: src, Disp: offset}, y)
+		VMOVUPS(y, Mem{Base: dst, Disp: offset})
 	}
 	ADDQ(ld, src)
 	ADDQ(U32(t.bytes), dst)

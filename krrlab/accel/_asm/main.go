@@ -84,7 +84,7 @@ func missingStubs(stubs, tables string) string {
 	return out
 }
 
-// kits returns the Go code of the tables of passes.
+// kits returns the Go code of the tables of passes, kitsOf.
 func kits() string {
 	out := header + "package simd\n\nvar kitsOf = [numPaths]*kit{\n"
 	for _, s := range sets {
@@ -123,7 +123,7 @@ var kinds = []struct {
 	format
 	way
 }{
-	{"both32", float32s, both}, {"both16", fixed, both}, {"both64", float64s, both}, {"forward", widened, forward},
+	{"both32", float32s, bothWays}, {"both16", fixed, bothWays}, {"both64", float64s, bothWays}, {"forward", widened, forward},
 	{"forward64", float64s, forward}, {"backward", widened, backward}, {"backward64", float64s, backward},
 }
 
@@ -180,8 +180,8 @@ func buildSimd() {
 	gathers()
 	magnitudes64 := bits("magnitudes64", 1<<63-1)
 	for _, s := range sets {
-		pairs(s, float32s, true, magnitudes)
-		pairs(s, float64s, true, magnitudes64)
-		pairs(s, float64s, false, magnitudes64)
+		pairs(s, float32s, sumOfAbsolutes, magnitudes)
+		pairs(s, float64s, sumOfAbsolutes, magnitudes64)
+		pairs(s, float64s, sumOfSquares, magnitudes64)
 	}
 }

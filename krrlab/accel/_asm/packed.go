@@ -6,38 +6,39 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// packing is a routine that packs or unpacks rows, 16 entries in each iteration, with one word of the mask for them.
+// packing generates a routine that packs or unpacks rows. An iteration processes 16 entries, which have one word of the
+// mask. i is the register with the number of processed entries.
 type packing struct {
 	set
-	magnitude            Mem // all bits of float32 but the signs
+	magnitude            Mem // constant: all bits of a float32 except the sign
 	values, mask, row, i GPVirtual
-	lanes                OpmaskVirtual // of the turn, with AVX-512: the last one has fewer
+	lanes                OpmaskVirtual // with AVX-512, the lanes of the iteration; fewer than 16 in the last one
 }
 
-// turns generates the loop over n entries. With AVX2 the loop ends when fewer than 16 entries remain. The routine
+// loop generates the loop over n entries. With AVX2 the loop ends when fewer than 16 entries remain. The routine
 // returns the number of processed entries and the number of values after start; end generates the code for further
 // results.
-func (p packing) turns(n, start GPVirtual, turn, end func()) {
-	left := GP64()
+func (p packing) loop(n, start GPVirtual, iteration, end func()) {
+	remaining := GP64()
 	if p.bytes == 64 {
-		p.first(U32(16), p.lanes)
+		p.setFirstLanes(U32(16), p.lanes)
 	}
 	XORQ(p.i, p.i)
 	align()
 	Label("loop")
-	MOVQ(n, left)
-	SUBQ(p.i, left)
-	CMPQ(left, Imm(16))
+	MOVQ(n, remaining)
+	SUBQ(p.i, remaining)
+	CMPQ(remaining, Imm(16))
 	if p.bytes == 64 {
 		JGE(LabelRef("turn"))
-		TESTQ(left, left)
+		TESTQ(remaining, remaining)
 		JLE(LabelRef("done"))
-		p.first(left.As32(), p.lanes)
+		p.setFirstLanes(remaining.As32(), p.lanes)
 		Label("turn")
 	} else {
 		JLT(LabelRef("done"))
 	}
-	turn()
+	iteration()
 	ADDQ(Imm(2), p.mask)
 	ADDQ(Imm(16), p.i)
 	JMP(LabelRef("loop"))
@@ -51,8 +52,8 @@ func (p packing) turns(n, start GPVirtual, turn, end func()) {
 	RET()
 }
 
-// first sets the first count lanes of k.
-func (p packing) first(count Op, k OpmaskVirtual) {
+// setFirstLanes sets the first count lanes of k and clears the others.
+func (p packing) setFirstLanes(count Op, k OpmaskVirtual) {
 	ones, bits := GP32(), GP32()
 	MOVL(count, bits)
 	MOVL(U32(0xffff), ones)
@@ -60,30 +61,31 @@ func (p packing) first(count Op, k OpmaskVirtual) {
 	KMOVW(ones, k)
 }
 
-// count returns the number of entries of the bits of word.
+// count returns a register with the number of set bits of word.
 func (p packing) count(word Register) Register {
 	n := GP32()
 	POPCNTL(word, n)
 	return n
 }
 
-// advance moves on by count values.
+// advance moves the address of values by count values.
 func (p packing) advance(count Register) {
 	LEAQ(Mem{Base: p.values, Index: count.(GPVirtual).As64(), Scale: 4}, p.values)
 }
 
-// order returns the places in a register of eight entries, by the table at from and the bits in the byte.
-func (p packing) order(from, bits Register) VecVirtual {
+// order returns a register with the row of table for the byte bits: eight lane numbers, see packOrder and unpackOrder.
+func (p packing) order(table, bits Register) VecVirtual {
 	v := YMM()
-	VPMOVSXBD(Mem{Base: from, Index: bits.(GPVirtual).As64(), Scale: 8}, v)
+	VPMOVSXBD(Mem{Base: table, Index: bits.(GPVirtual).As64(), Scale: 8}, v)
 	return v
 }
 
-func at(base, i Register, disp int) Mem {
+// element returns the address disp bytes after the 4-byte element i of base.
+func element(base, i Register, disp int) Mem {
 	return Mem{Base: base, Index: i, Scale: 4, Disp: disp}
 }
 
-// begin starts the routine.
+// begin starts the routine and returns its parameters.
 func (p packing) begin(name, signature, doc string) (packing, func(string) GPVirtual) {
 	param := begin(name+p.name, signature, name+p.name+doc)
 	p.values, p.mask, p.row, p.i, p.lanes = param("values"), param("mask"), param("row"), GP64(),
@@ -91,53 +93,53 @@ func (p packing) begin(name, signature, doc string) (packing, func(string) GPVir
 	return p, param
 }
 
-// pack writes the routine that packs a row: with AVX-512 it takes as long, so that there is one of AVX2 alone.
+// pack generates the routine that packs a row, for AVX2. A routine for AVX-512 takes as long, so there is none.
 func (p packing) pack() {
 	p, param := p.begin("sPack",
 		"func(n int, values *float32, mask *uint16, row *float32, least float32, dropped *float32, table *uint64) "+
 			"(done, kept int, sum float32)",
 		" packs the first done of n entries, and returns how many it kept and the sum of the others.")
 	n, dropped, table := param("n"), param("dropped"), param("table")
-	least, magnitude, sum := p.reg(), p.reg(), p.reg()
-	VBROADCASTSS(address(Param("least")), least)
+	cutoff, magnitude, sum := p.reg(), p.reg(), p.reg()
+	VBROADCASTSS(address(Param("least")), cutoff)
 	VBROADCASTSD(p.magnitude, magnitude)
 	p.zero(sum)
 	start := GP64()
 	MOVQ(p.values, start)
-	turn := func() {
+	iteration := func() {
 		for h := range 2 {
 			v, size, keep, bits := YMM(), YMM(), YMM(), GP32()
-			VMOVUPS(at(p.row, p.i, 32*h), v)
+			VMOVUPS(element(p.row, p.i, 32*h), v)
 			VANDPS(v, magnitude, size)
-			VCMPPS(Imm(5), least, size, keep) // not size < least
+			VCMPPS(Imm(5), cutoff, size, keep) // not size < least
 			VMOVMSKPS(keep, bits)
 			MOVB(bits.As8(), Mem{Base: p.mask, Disp: h})
 			VANDNPS(size, keep, size)
 			VADDPS(size, sum, sum)
-			VADDPS(at(dropped, p.i, 32*h), size, size)
-			VMOVUPS(size, at(dropped, p.i, 32*h))
+			VADDPS(element(dropped, p.i, 32*h), size, size)
+			VMOVUPS(size, element(dropped, p.i, 32*h))
 			VPERMPS(v, p.order(table, bits), v)
 			VMOVUPS(v, Mem{Base: p.values})
 			p.advance(p.count(bits))
 		}
 	}
-	p.turns(n, start, turn, func() {
-		to := address(ReturnIndex(2))
-		MOVL(U32(0), to)
-		tilePass{format: float32s, set: p.set}.flush(sum, to)
+	p.loop(n, start, iteration, func() {
+		sumAddress := address(ReturnIndex(2))
+		MOVL(U32(0), sumAddress)
+		tilePass{format: float32s, set: p.set}.flush(sum, sumAddress)
 	})
 }
 
-// unpack writes the routine that unpacks a row.
+// unpack generates the routine that unpacks a row.
 func (p packing) unpack() {
 	p, param := p.begin("sUnpack",
 		"func(n int, row *float32, mask *uint16, values *float32, length int, table *uint64) (done, read int)",
 		" unpacks the first done of n entries from length values, and returns how many it read.")
-	n, end, table, start, none := param("n"), param("length"), param("table"), GP64(), p.reg()
+	n, end, table, start, zeros := param("n"), param("length"), param("table"), GP64(), p.reg()
 	MOVQ(p.values, start)
-	LEAQ(Mem{Base: p.values, Index: end, Scale: 4, Disp: -64}, end) // the last place of 16 values
-	p.zero(none)
-	turn := func() {
+	LEAQ(Mem{Base: p.values, Index: end, Scale: 4, Disp: -64}, end) // last address with 16 values
+	p.zero(zeros)
+	iteration := func() {
 		CMPQ(p.values, end)
 		JGT(LabelRef("done"))
 		for h := range 2 {
@@ -145,50 +147,50 @@ func (p packing) unpack() {
 			MOVBLZX(Mem{Base: p.mask, Disp: h}, bits)
 			order := p.order(table, bits)
 			VPERMPS(Mem{Base: p.values}, order, v)
-			VBLENDVPS(order, none, v, v) // places of no value are negative
-			VMOVUPS(v, at(p.row, p.i, 32*h))
+			VBLENDVPS(order, zeros, v, v) // lanes without a value have negative numbers
+			VMOVUPS(v, element(p.row, p.i, 32*h))
 			p.advance(p.count(bits))
 		}
 	}
 	if p.bytes == 64 {
-		turn = func() {
-			v, bits, keep, some, next := ZMM(), GP32(), K(), K(), GP64()
+		iteration = func() {
+			v, bits, keep, valueLanes, nextValues := ZMM(), GP32(), K(), K(), GP64()
 			MOVWLZX(Mem{Base: p.mask}, bits)
 			KMOVW(bits, keep)
 			count := p.count(bits)
-			LEAQ(at(p.values, count.(GPVirtual).As64(), -64), next)
-			CMPQ(next, end)
+			LEAQ(element(p.values, count.(GPVirtual).As64(), -64), nextValues)
+			CMPQ(nextValues, end)
 			JGT(LabelRef("done"))
-			p.first(count, some)
-			VMOVUPS_Z(Mem{Base: p.values}, some, v)
+			p.setFirstLanes(count, valueLanes)
+			VMOVUPS_Z(Mem{Base: p.values}, valueLanes, v)
 			VEXPANDPS_Z(v, keep, v)
-			VMOVUPS(v, p.lanes, at(p.row, p.i, 0))
+			VMOVUPS(v, p.lanes, element(p.row, p.i, 0))
 			p.advance(count)
 		}
 	}
-	p.turns(n, start, turn, func() {})
+	p.loop(n, start, iteration, func() {})
 }
 
-// candidates writes the routine that finds the numbers that are not below their floors.
+// candidates generates the routine that finds the numbers whose magnitude is at least their floor.
 func candidates(magnitudes Mem) {
 	p := packing{set: avx2}
 	param := begin("candidates32AVX2",
 		"func(n int, at *int32, row, floors *float32, before *int32, own float32, place int32, table *uint64) int",
 		"candidates32AVX2 is Candidates for n numbers, n a multiple of 8.")
-	n, row, floors, before, table, start := param("n"), param("row"), param("floors"), param("before"), param("table"),
+	n, row, floors, rowOrder, table, start := param("n"), param("row"), param("floors"), param("before"), param("table"),
 		GP64()
 	p.values = param("at")
 	MOVQ(p.values, start)
-	own, place, magnitude := YMM(), YMM(), YMM()
-	VBROADCASTSS(address(Param("own")), own)
+	ownFloor, place, magnitude := YMM(), YMM(), YMM()
+	VBROADCASTSS(address(Param("own")), ownFloor)
 	VBROADCASTSS(address(Param("place")), place)
 	VBROADCASTSD(magnitudes, magnitude)
 	loopThen(n, 8, func(i GPVirtual) {
-		v, floor, earlier, bits, base := YMM(), YMM(), YMM(), GP32(), YMM()
-		VANDPS(at(row, i, 0), magnitude, v)
-		VMOVUPS(at(floors, i, 0), floor)
-		VPCMPGTD(at(before, i, 0), place, earlier)
-		VBLENDVPS(earlier, own, floor, floor)
+		v, floor, isEarlier, bits, base := YMM(), YMM(), YMM(), GP32(), YMM()
+		VANDPS(element(row, i, 0), magnitude, v)
+		VMOVUPS(element(floors, i, 0), floor)
+		VPCMPGTD(element(rowOrder, i, 0), place, isEarlier)
+		VBLENDVPS(isEarlier, ownFloor, floor, floor)
 		VCMPPS(Imm(13), floor, v, v) // v ≥ floor
 		VMOVMSKPS(v, bits)
 		TESTL(bits, bits)

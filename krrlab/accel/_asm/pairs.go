@@ -11,16 +11,24 @@ import (
 // pairLanes is the number of points that pairs takes at once.
 const pairLanes = 32
 
-// pairs writes the sums of (x_c−z_cj)², or |x_c−z_cj|, over c, added in the order of c and rounded at each step, as Go
-// does.
-func pairs(s set, f format, absolute bool, magnitudes Mem) {
-	name := f.letter + map[bool]string{false: "Squares", true: "Absolutes"}[absolute] + s.name
+// pairSum names the terms of a sum over the coordinates of two points.
+type pairSum string
+
+const (
+	sumOfSquares   pairSum = "Squares"   // (x_c−z_cj)²
+	sumOfAbsolutes pairSum = "Absolutes" // |x_c−z_cj|
+)
+
+// pairs generates the routine for the sums over c of one kind. It adds the terms in the order of c and rounds after each
+// step, as the Go code does. magnitudes is the constant with all bits except the sign.
+func pairs(s set, f format, kind pairSum, magnitudes Mem) {
+	name := f.letter + string(kind) + s.name
 	param := begin(name, fmt.Sprintf("func(n int, dst, x, z *%s)", f.number),
-		fmt.Sprintf("%s sets dst to the sums over n coordinates for the %d points z, which lie by coordinates.", name,
+		fmt.Sprintf("%s sets dst to the sums over n coordinates for the %d points z, stored by coordinates.", name,
 			pairLanes))
 	n, dst, x, z := param("n"), param("dst"), param("x"), param("z")
 	v, sign := s.reg(), s.reg()
-	if absolute {
+	if kind == sumOfAbsolutes {
 		VBROADCASTSD(magnitudes, sign)
 	}
 	sums := make([]VecVirtual, pairLanes*f.size/s.bytes)
@@ -36,7 +44,7 @@ func pairs(s set, f format, absolute bool, magnitudes Mem) {
 		e := s.reg()
 		f.sub(Mem{Base: z, Disp: k * s.bytes}, v, e)
 		switch {
-		case !absolute:
+		case kind == sumOfSquares:
 			f.mul(e, e, e)
 		case s.bytes == 64:
 			VPANDQ(sign, e, e)

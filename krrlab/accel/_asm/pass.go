@@ -15,13 +15,13 @@ var shift = map[int]uint64{2: 1, 4: 2, 8: 3}
 // unroll is the number of registers of columns that one iteration of the loop processes.
 const unroll = 2
 
-// tilePass is one pass over a tile for k right-hand sides, rows of it at a time.
+// tilePass generates one pass over a tile for k right-hand sides, which processes groups of rows.
 type tilePass struct {
 	format
 	set
 	way
 	rows, k int
-	stream  bool // prefetch as many rows as are read, instead of one row for all
+	stream  bool // prefetch as many rows as are read; otherwise one row for each group
 }
 
 // way selects the products with the tile that a pass forms.
@@ -31,7 +31,7 @@ type way struct {
 }
 
 var (
-	both     = way{"Both", true, true}
+	bothWays = way{"Both", true, true}
 	forward  = way{"Forward", true, false}
 	backward = way{"Backward", false, true}
 )
@@ -44,12 +44,11 @@ func (p tilePass) name() string {
 	return fmt.Sprintf("%s%s%dx%d%s", p.letter, label, p.rows, p.k, p.set.name)
 }
 
-// build writes the routine. For groups of rows r and all columns j, a register of them
-// at a time,
+// build generates the routine. For groups of rows r and all columns j, one register of columns at a time, it computes
 //
 //	sum_rc += T_rj·x_jc   and   y_jc += Σ_r T_rj·z_rc;   then u_rc += Σ_j sum_rc.
 //
-// Registers: rows·k sums, rows·k broadcast z, rows of T, and one for x and y.
+// It uses rows·k registers for sums, rows·k for broadcast z, rows for T, and one for x and y.
 func (p tilePass) build() {
 	param := begin(p.name(), fmt.Sprintf("func(groups, cols int, tile *%s, ld int, x, y *%[2]s, stride int, "+
 		"z, u *%[2]s, rowStride int, ahead *%[1]s, step int)", p.tile, p.number),
@@ -57,8 +56,8 @@ func (p tilePass) build() {
 			p.name(), p.set.name, p.rows, p.k))
 
 	groups, tile, ld, stride := param("groups"), param("tile"), param("ld"), param("stride")
-	z, u, rowStride, ahead, pace := param("z"), param("u"), param("rowStride"), param("ahead"), param("step")
-	if !p.both() { // from the end of what is fetched beside a group on to the next
+	z, u, rowStride, prefetch, pace := param("z"), param("u"), param("rowStride"), param("ahead"), param("step")
+	if !p.formsBoth() { // a group has advanced prefetch by cols entries; step counts from the start of the group
 		bytes := Load(Param("cols"), GP64())
 		SHLQ(Imm(shift[p.stored]), bytes)
 		SUBQ(bytes, pace)
@@ -80,7 +79,7 @@ func (p tilePass) build() {
 			}
 		}
 	}
-	xp, yp, tp, tp2, ahead2, left := newColumns(stride, p.k), newColumns(stride, p.k), GP64(),
+	xp, yp, tp, tp2, prefetch2, remaining := newColumns(stride, p.k), newColumns(stride, p.k), GP64(),
 		GP64(), GP64(), GP64()
 
 	Label("group")
@@ -96,7 +95,7 @@ func (p tilePass) build() {
 				p.zero(sums[r][k])
 			}
 			if p.adds {
-				p.broadcast(zp.at(k, r*p.size), zs[r][k])
+				p.broadcast(zp.operand(k, r*p.size), zs[r][k])
 			}
 		}
 	}
@@ -111,17 +110,17 @@ func (p tilePass) build() {
 	MOVQ(tile, tp)
 	if p.rows > 2 {
 		LEAQ(Mem{Base: tile, Index: ld, Scale: 2}, tp2)
-		if p.stream && !p.both() {
-			LEAQ(Mem{Base: ahead, Index: ld, Scale: 2}, ahead2)
+		if p.stream && !p.formsBoth() {
+			LEAQ(Mem{Base: prefetch, Index: ld, Scale: 2}, prefetch2)
 		}
 	}
-	Load(Param("cols"), left)
+	Load(Param("cols"), remaining)
 	tileAt := func(r int) Mem { return rowAt(tp, tp2, ld, r) }
 
 	lanes := p.bytes / p.size
 	align()
 	Label("columns")
-	p.fetch(ahead, ahead2, ld)
+	p.fetch(prefetch, prefetch2, ld)
 	for n := range unroll {
 		p.columns(n, tileAt, xp, yp, sums, zs)
 	}
@@ -130,12 +129,12 @@ func (p tilePass) build() {
 	if p.rows > 2 {
 		ADDQ(U32(step), tp2)
 	}
-	if p.both() {
-		ADDQ(pace, ahead)
+	if p.formsBoth() {
+		ADDQ(pace, prefetch)
 	} else {
-		ADDQ(U32(step), ahead)
+		ADDQ(U32(step), prefetch)
 		if p.stream && p.rows > 2 {
-			ADDQ(U32(step), ahead2)
+			ADDQ(U32(step), prefetch2)
 		}
 	}
 	if p.sums {
@@ -144,7 +143,7 @@ func (p tilePass) build() {
 	if p.adds {
 		yp.add(unroll * p.bytes)
 	}
-	SUBQ(U32(unroll*lanes), left)
+	SUBQ(U32(unroll*lanes), remaining)
 	JNZ(LabelRef("columns"))
 
 	if p.sums {
@@ -153,15 +152,15 @@ func (p tilePass) build() {
 		up.start(u)
 		for r := range p.rows {
 			for k := range p.k {
-				p.flush(sums[r][k], up.at(k, r*p.size))
+				p.flush(sums[r][k], up.operand(k, r*p.size))
 			}
 		}
 	}
 	for range p.rows {
 		ADDQ(ld, tile)
 	}
-	if !p.both() {
-		ADDQ(pace, ahead)
+	if !p.formsBoth() {
+		ADDQ(pace, prefetch)
 	}
 	if p.adds {
 		ADDQ(U32(p.rows*p.size), z)
@@ -188,15 +187,15 @@ func (p tilePass) columns(n int, tileAt func(r int) Mem, xp, yp columns, sums,
 		p.load(t, v)
 		return v
 	}
-	if p.rows > p.k && !p.both() {
-		vs := make([]VecVirtual, p.k) // of x, or of y
-		from := xp
+	if p.rows > p.k && !p.formsBoth() {
+		vs := make([]VecVirtual, p.k) // registers of x or y
+		source := xp
 		if p.adds {
-			from = yp
+			source = yp
 		}
 		for k := range vs {
 			vs[k] = p.reg()
-			p.move(from.at(k, disp), vs[k])
+			p.move(source.operand(k, disp), vs[k])
 		}
 		for r := range p.rows {
 			t := load(r)
@@ -210,7 +209,7 @@ func (p tilePass) columns(n int, tileAt func(r int) Mem, xp, yp columns, sums,
 		}
 		for k, v := range vs {
 			if p.adds {
-				p.move(v, yp.at(k, disp))
+				p.move(v, yp.operand(k, disp))
 			}
 		}
 		return
@@ -222,24 +221,24 @@ func (p tilePass) columns(n int, tileAt func(r int) Mem, xp, yp columns, sums,
 	for k := range p.k {
 		if p.sums {
 			v := p.reg()
-			p.move(xp.at(k, disp), v)
+			p.move(xp.operand(k, disp), v)
 			for r, t := range ts {
 				p.fma(v, t, sums[r][k])
 			}
 		}
 		if p.adds {
 			v := p.reg()
-			p.move(yp.at(k, disp), v)
+			p.move(yp.operand(k, disp), v)
 			for r, t := range ts {
 				p.fma(zs[r][k], t, v)
 			}
-			p.move(v, yp.at(k, disp))
+			p.move(v, yp.operand(k, disp))
 		}
 	}
 }
 
-// columns addresses k columns of a block with a stride: the first three from base, the others
-// from high, three columns on.
+// columns addresses k columns of a block with a stride: the first three relative to base, the others relative to high,
+// which is three columns after base.
 type columns struct {
 	base, high, stride GPVirtual
 	k                  int
@@ -258,7 +257,7 @@ func (b *columns) start(base GPVirtual) {
 	}
 }
 
-// add moves on by that many bytes.
+// add advances the addresses by the given number of bytes.
 func (b *columns) add(bytes int) {
 	ADDQ(U32(bytes), b.base)
 	if b.k > 3 {
@@ -266,8 +265,8 @@ func (b *columns) add(bytes int) {
 	}
 }
 
-// at is the address disp bytes on in column k.
-func (b *columns) at(k, disp int) Mem {
+// operand returns the address disp bytes after the current one in column k.
+func (b *columns) operand(k, disp int) Mem {
 	m := Mem{Base: b.base, Disp: disp}
 	if k >= 3 {
 		m.Base, k = b.high, k-3
@@ -287,27 +286,27 @@ func align() {
 // fetch generates the prefetches of an iteration. A pass that forms both products prefetches one row of the iteration's
 // columns, or as many bytes as it reads. Other passes prefetch the next columns of one row, or of as many rows as they
 // read.
-func (p tilePass) fetch(ahead, ahead2, ld GPVirtual) {
+func (p tilePass) fetch(prefetch, prefetch2, ld GPVirtual) {
 	row := unroll * p.bytes / p.size * p.stored
 	switch {
-	case !p.both() && p.stream:
+	case !p.formsBoth() && p.stream:
 		for r := range p.rows {
-			PREFETCHT1(rowAt(ahead, ahead2, ld, r))
+			PREFETCHT1(rowAt(prefetch, prefetch2, ld, r))
 		}
-	case p.both() && p.stream:
+	case p.formsBoth() && p.stream:
 		row *= p.rows
 		fallthrough
 	default:
 		for l := range (row + 63) / 64 {
-			PREFETCHT1(Mem{Base: ahead, Disp: 64 * l})
+			PREFETCHT1(Mem{Base: prefetch, Disp: 64 * l})
 		}
 	}
 }
 
-// both reports whether the pass forms both products.
-func (p tilePass) both() bool { return p.sums && p.adds }
+// formsBoth reports whether the pass forms both products.
+func (p tilePass) formsBoth() bool { return p.sums && p.adds }
 
-// rowAt is row r ≤ 3 of rows of stride ld, two of which are at low and two at high.
+// rowAt returns the address of row r ≤ 3. Rows 0 and 1 start at low, rows 2 and 3 at high, with stride ld.
 func rowAt(low, high, ld GPVirtual, r int) Mem {
 	m := Mem{Base: low}
 	if r >= 2 {
@@ -319,14 +318,14 @@ func rowAt(low, high, ld GPVirtual, r int) Mem {
 	return m
 }
 
-// flush adds the lanes of a register to a number in memory.
-func (p tilePass) flush(sum VecVirtual, to Mem) {
+// flush adds the sum of the lanes of a register to the number at target.
+func (p tilePass) flush(sum VecVirtual, target Mem) {
 	p.reduce(sum)
-	p.add1(to, sum.AsX(), sum.AsX())
-	p.store1(sum.AsX(), to)
+	p.add1(target, sum.AsX(), sum.AsX())
+	p.store1(sum.AsX(), target)
 }
 
-// reduce leaves the sum of the lanes of a register in the first.
+// reduce replaces the first lane of a register by the sum of its lanes.
 func (p tilePass) reduce(sum VecVirtual) {
 	half := YMM()
 	low, one := sum.AsY(), sum.AsX()

@@ -10,11 +10,11 @@ type op = func(ops ...Op)
 
 // format describes how the entries of a tile are stored and the instructions that compute with them.
 type format struct {
-	letter string // in names
+	letter string // first letter of the routine's name
 	tile   string // Go type of the tile's entries
 	number string // Go type of the vectors
-	stored int    // bytes of a tile's entry
-	size   int    // bytes of a vector's entry
+	stored int    // size of a tile's entry in bytes
+	size   int    // size of a vector's entry in bytes
 
 	load, move, broadcast, fma, add, store1, add1, sub, mul, fma213 op
 }
@@ -28,9 +28,9 @@ var (
 		VMOVUPD, VMOVUPD, VBROADCASTSD, VFMADD231PD,
 		VADDPD, VMOVSD, VADDSD, VSUBPD,
 		VMULPD, VFMADD213PD}
-	// A tile of 16-bit whole numbers times vectors of float32.
+	// fixed multiplies a tile of 16-bit whole numbers by vectors of float32.
 	fixed = float32s.withTile("h", "uint16", 2, unpack)
-	// A tile of float32 times vectors of float64.
+	// widened multiplies a tile of float32 by vectors of float64.
 	widened = float64s.withTile("w", "float32", 4, VCVTPS2PD)
 )
 
@@ -40,8 +40,8 @@ func (f format) withTile(letter, tile string, stored int, load op) format {
 	return f
 }
 
-// unpack loads 16-bit numbers and converts them, exactly. The units for shuffles and
-// conversions are not those for multiplications.
+// unpack loads 16-bit numbers and converts them exactly. The processor does this in other execution units than the
+// multiplications.
 func unpack(ops ...Op) {
 	VPMOVZXWD(ops...)
 	VCVTDQ2PS(ops[1], ops[1])
@@ -50,11 +50,11 @@ func unpack(ops ...Op) {
 // set is an instruction set.
 type set struct {
 	name  string
-	bytes int // of a register
+	bytes int // size of a register
 	reg   func() VecVirtual
 	zero  func(r Op)
-	// rows of a pass by right-hand sides, both ways, forward and backward
-	both, forward, backward []int
+	// Rows of a group, for 1, 2, … right-hand sides, of the passes that form both products, T·x, or Tᵀ·z.
+	bothRows, forwardRows, backwardRows []int
 }
 
 var (
@@ -66,13 +66,13 @@ var (
 
 var sets = []set{avx2, avx512}
 
-// shapes are the rows and right-hand sides of the passes.
+// shapes returns the numbers of rows and of right-hand sides of the passes of p's kind.
 func (p tilePass) shapes() (out [][2]int) {
-	rows := p.set.backward
-	if p.both() {
-		rows = p.set.both
+	rows := p.set.backwardRows
+	if p.formsBoth() {
+		rows = p.set.bothRows
 	} else if p.sums {
-		rows = p.set.forward
+		rows = p.set.forwardRows
 	}
 	for k, r := range rows {
 		out = append(out, [2]int{r, k + 1}, [2]int{1, k + 1})

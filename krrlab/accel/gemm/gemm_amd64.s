@@ -2364,7 +2364,7 @@ TEXT ·scopy16(SB), NOSPLIT, $0-32
 	JZ    done
 
 row:
-	// The panels to come will read on in these rows.
+	// The next panels continue in these rows.
 	PREFETCHT0 128(CX)
 	VMOVUPS    (CX), Y0
 	VMOVUPS    Y0, (BX)
@@ -2391,7 +2391,7 @@ TEXT ·scopy32(SB), NOSPLIT, $0-32
 	JZ    done
 
 row:
-	// The panels to come will read on in these rows.
+	// The next panels continue in these rows.
 	PREFETCHT0 256(CX)
 	PREFETCHT0 320(CX)
 	VMOVUPS    (CX), Y0
@@ -2423,7 +2423,7 @@ TEXT ·dcopy8(SB), NOSPLIT, $0-32
 	JZ    done
 
 row:
-	// The panels to come will read on in these rows.
+	// The next panels continue in these rows.
 	PREFETCHT0 128(CX)
 	VMOVUPS    (CX), Y0
 	VMOVUPS    Y0, (BX)
@@ -2450,7 +2450,7 @@ TEXT ·dcopy16(SB), NOSPLIT, $0-32
 	JZ    done
 
 row:
-	// The panels to come will read on in these rows.
+	// The next panels continue in these rows.
 	PREFETCHT0 256(CX)
 	PREFETCHT0 320(CX)
 	VMOVUPS    (CX), Y0

@@ -65,9 +65,8 @@ func applyInEights(dst, x []float32, lo, hi float32, assembly func(n int, dst, x
 	}
 }
 
-// Exp64 sets dst[i] = e^a, a = scale·x[i], and 0 where a < flush, for a from −700 to 0; e^NaN is NaN. The error is at
-// most
-// 0.9 ulp of float64, beside that of a, which is rounded. dst may be x. Exp64 panics if dst is shorter than x.
+// Exp64 sets dst[i] = e^a, a = scale·x[i], and 0 if a < flush, for a from −700 to 0; e^NaN is NaN. The error is at most
+// 0.9 ulp of float64, apart from that of the rounded a. dst may be x. Exp64 panics if dst is shorter than x.
 //
 // With n = round(a/ln 2) and r = a − n·ln 2, |r| ≤ ½·ln 2, ln 2 in two parts, of which n times the first is exact,
 //
@@ -174,16 +173,16 @@ func cosPortable(dst, x []float32) {
 	}
 }
 
-// gaussianRow is GaussianRow of n numbers, a multiple of 16.
+// gaussianRow is an assembly routine of GaussianRow for n numbers, a multiple of 16.
 type gaussianRow[T number | int32] func(n int, dst *float32, inner *T, zz *float64, xx, c, flush float64)
 
-// GaussianRow sets, for a row of inner products p_b = xᵀz_b,
+// GaussianRow turns a row of inner products p_b = xᵀz_b into kernel values:
 //
 //	dst_b = e^a,  a = c·max(0, ‖x‖² + ‖z_b‖² − 2p_b),
 //
-// and 0 where a < flush; c < 0 is −1/(2σ²), xx is ‖x‖², zz holds the ‖z_b‖², and flush is at
-// least −87. Of exact inner products of integers, with norms likewise, the distance is exact, and the argument right to
-// the rounding of one product. dst and inner may have the same memory. It panics if a slice is shorter than inner.
+// and 0 if a < flush. c < 0 is −1/(2σ²), xx is ‖x‖², zz holds the ‖z_b‖², and flush is at least −87. If the inner
+// products and norms are exact integers, the distance is exact, and a has one rounding error. dst and inner may have the
+// same memory. GaussianRow panics if a slice is shorter than inner.
 func GaussianRow[T number | int32](dst []float32, inner []T, zz []float64, xx, c, flush float64) {
 	dst, zz = dst[:len(inner)], zz[:len(inner)]
 	k, n := current(), assemblyCount(len(inner), 16)

@@ -1,38 +1,53 @@
 package simd
 
-import "unsafe"
+import (
+	"fmt"
+	"unsafe"
+
+	"gonum.org/v1/gonum/blas/blas64"
+)
 
 // blockCols is the number of columns of a piece of a tile when only one product is formed. With five right-hand sides,
-// the piece uses 20 kB of x or y, which stay in the first cache for all rows of a chunk. More columns would exceed that
-// cache.
+// the piece uses 20 kB of x or y, which stay in the first-level cache for all rows of a chunk. More columns would exceed
+// that cache.
 const blockCols = 512
 
-// Forward computes u += T·x, rows×t, for a tile T and float64 vectors stored by columns: x[c*xs+j] and u[c*us+r]. See
-// Both.
-func Forward[T number](rows, cols int, tile []T, ld int, x []float64, xs int, u []float64, us, t int) {
+// Forward computes U += X·Tᵀ, u_c += T·x_c for every row c of X, t×cols, and of U, t×rows. The tile T, rows×cols, is
+// stored by rows of stride ld. Forward panics if a slice is too short or a stride too small.
+func Forward[T number](tile []T, ld int, x, u blas64.General) {
 	k := current()
 	p := pick[*passes[T, float64]](k.forward, k.forward64)
-	checkTile(rows, cols, len(tile), ld, t)
-	checkBlock(cols, t, len(x), xs)
-	checkBlock(rows, t, len(u), us)
-	p.run(&tileProduct[T, float64]{true, false, rows, cols, tile, ld, x, nil, xs, nil, u, us, t})
+	checkOneWay(len(tile), ld, x, u)
+	p.run(&tileProduct[T, float64]{true, false, u.Cols, x.Cols, tile, ld, x.Data, nil, x.Stride, nil, u.Data, u.Stride,
+		x.Rows})
 }
 
-// Backward computes y += Tᵀ·z, cols×t, for a tile T and float64 vectors stored by columns: y[c*ys+j] and z[c*zs+r]. See
-// Both.
-func Backward[T number](rows, cols int, tile []T, ld int, y []float64, ys int, z []float64, zs, t int, w *Workspace) {
+// Backward computes Y += Z·T, y_c += Tᵀ·z_c for every row c of Y, t×cols, and of Z, t×rows. See Forward.
+func Backward[T number](tile []T, ld int, y, z blas64.General, w *Workspace) {
 	k := current()
 	p := pick[*passes[T, float64]](k.backward, k.backward64)
-	checkTile(rows, cols, len(tile), ld, t)
-	checkBlock(cols, t, len(y), ys)
-	checkBlock(rows, t, len(z), zs)
-	_, py, stride := spreadColumns(&w.v64, cols, t)
-	for c := range t {
-		copy(py[c*stride:c*stride+cols], y[c*ys:c*ys+cols])
+	checkOneWay(len(tile), ld, y, z)
+	_, py, stride := spreadColumns(&w.v64, y.Cols, y.Rows)
+	for c := range y.Rows {
+		copy(py[c*stride:c*stride+y.Cols], y.Data[c*y.Stride:c*y.Stride+y.Cols])
 	}
-	p.run(&tileProduct[T, float64]{false, true, rows, cols, tile, ld, nil, py, stride, z, nil, zs, t})
-	for c := range t {
-		copy(y[c*ys:c*ys+cols], py[c*stride:c*stride+cols])
+	p.run(&tileProduct[T, float64]{false, true, z.Cols, y.Cols, tile, ld, nil, py, stride, z.Data, nil, z.Stride, y.Rows})
+	for c := range y.Rows {
+		copy(y.Data[c*y.Stride:c*y.Stride+y.Cols], py[c*stride:c*stride+y.Cols])
+	}
+}
+
+// checkOneWay panics if a tile with stride ld in a slice of the given length does not fit byCols, t×cols, and byRows,
+// t×rows.
+func checkOneWay(length, ld int, byCols, byRows blas64.General) {
+	if byCols.Rows != byRows.Rows {
+		panic(fmt.Sprintf("simd: %d vectors of columns and %d of rows", byCols.Rows, byRows.Rows))
+	}
+	checkTile(byRows.Cols, byCols.Cols, length, ld, byRows.Rows)
+	for _, v := range []blas64.General{byCols, byRows} {
+		if v.Stride < v.Cols || v.Rows > 0 && len(v.Data) < (v.Rows-1)*v.Stride+v.Cols {
+			panic(fmt.Sprintf("simd: %d numbers for %d vectors of %d with stride %d", len(v.Data), v.Rows, v.Cols, v.Stride))
+		}
 	}
 }
 

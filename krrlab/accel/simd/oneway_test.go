@@ -25,8 +25,8 @@ func testMany[T number](t *testing.T, tol float64) {
 		tile := draw[T](g, rows*ld)
 		x, z := draw[float64](g, cols*k), draw[float64](g, rows*k)
 		y, u := make([]float64, cols*k), make([]float64, rows*k)
-		Forward(rows, cols, tile, ld, x, cols, u, rows, k)
-		Backward(rows, cols, tile, ld, y, cols, z, rows, k, &w)
+		Forward(tile, ld, columns(x, k, cols, cols), columns(u, k, rows, rows))
+		Backward(tile, ld, columns(y, k, cols, cols), columns(z, k, rows, rows), &w)
 		wy, wu := make([]float64, cols*k), make([]float64, rows*k)
 		portable(0, &tileProduct[T, float64]{true, true, rows, cols, tile, ld, x, wy, cols, z, wu, rows, k})
 		near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-12 }

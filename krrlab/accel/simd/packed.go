@@ -5,30 +5,30 @@ import (
 	"math/bits"
 )
 
-// rowPacker is an assembly routine that packs the first done of n entries of a row and returns the number of values
-// kept and the sum of the dropped magnitudes. Its table is packOrder. rowUnpacker unpacks the first done of n entries
-// and returns the number of values read. Its table is unpackOrder.
+// rowPacker is an assembly routine that packs the first processed of n entries of a row. It returns their number, the
+// number of stored values, and the sum of the dropped magnitudes. Its table is packOrder. rowUnpacker unpacks the first
+// processed of n entries, and returns their number and the number of values read. Its table is unpackOrder.
 type (
-	rowPacker func(n int, values *float32, mask *uint16, row *float32, least float32, dropped *float32,
-		table *uint64) (done, kept int, sum float32)
-	rowUnpacker func(n int, row *float32, mask *uint16, values *float32, length int, table *uint64) (done, read int)
+	rowPacker func(n int, values *float32, mask *uint16, row *float32, cutoff float32, dropped *float32,
+		table *uint64) (processed, valueCount int, sum float32)
+	rowUnpacker func(n int, row *float32, mask *uint16, values *float32, length int, table *uint64) (processed, read int)
 )
 
 // packOrder holds, for each value of a byte, the positions of its set bits in ascending order, one byte each.
 // unpackOrder holds, for each position, the number of set bits below it, or 128 if the bit at the position is not set.
-var packOrder, unpackOrder = func() (to, from [256]uint64) {
+var packOrder, unpackOrder = func() (pack, unpack [256]uint64) {
 	for b := range 256 {
 		for place := range 8 {
 			below := bits.OnesCount(uint(b & (1<<place - 1)))
 			if b>>place&1 == 1 {
-				to[b] |= uint64(place) << (8 * below)
-				from[b] |= uint64(below) << (8 * place)
+				pack[b] |= uint64(place) << (8 * below)
+				unpack[b] |= uint64(below) << (8 * place)
 			} else {
-				from[b] |= 128 << (8 * place)
+				unpack[b] |= 128 << (8 * place)
 			}
 		}
 	}
-	return to, from
+	return pack, unpack
 }()
 
 // Pack packs a row of c numbers. It keeps the numbers with |v| ≥ cutoff, NaN and infinities, and drops the others. For

@@ -942,7 +942,7 @@ func widen16AVX2(n int, dst *float32, x *uint16)
 //go:noescape
 func narrow16AVX2(n int, dst *uint16, x *float32, scale float32)
 
-// exp32AVX2 sets dst to e^x for n numbers, n a multiple of 8, up to the first 8 that are not all in [lo, hi], and returns how many it did.
+// exp32AVX2 sets dst to e^x for n numbers, n a multiple of 8, up to the first 8 that are not all in [lo, hi], and returns the number of computed values.
 //
 //go:noescape
 func exp32AVX2(n int, dst *float32, x *float32, lo float32, hi float32) int
@@ -952,7 +952,7 @@ func exp32AVX2(n int, dst *float32, x *float32, lo float32, hi float32) int
 //go:noescape
 func exp64AVX2(n int, dst *float64, x *float64, scale float64, flush float64)
 
-// cos32AVX2 sets dst to cos x for n numbers, n a multiple of 8, up to the first 8 that are not all in [lo, hi], and returns how many it did.
+// cos32AVX2 sets dst to cos x for n numbers, n a multiple of 8, up to the first 8 that are not all in [lo, hi], and returns the number of computed values.
 //
 //go:noescape
 func cos32AVX2(n int, dst *float32, x *float32, lo float32, hi float32) int
@@ -1042,32 +1042,32 @@ func gatherAVX2(rows int, start *int64, col *int32, value *float32, x *float64, 
 //go:noescape
 func gathersAVX2(rows int, start *int64, col *int32, value *float32, x *float64, y *float64, stride int, mask *uint64)
 
-// sAbsolutesAVX2 sets dst to the sums over n coordinates for the 32 points z, which lie by coordinates.
+// sAbsolutesAVX2 sets dst to the sums over n coordinates for the 32 points z, stored by coordinates.
 //
 //go:noescape
 func sAbsolutesAVX2(n int, dst *float32, x *float32, z *float32)
 
-// dAbsolutesAVX2 sets dst to the sums over n coordinates for the 32 points z, which lie by coordinates.
+// dAbsolutesAVX2 sets dst to the sums over n coordinates for the 32 points z, stored by coordinates.
 //
 //go:noescape
 func dAbsolutesAVX2(n int, dst *float64, x *float64, z *float64)
 
-// dSquaresAVX2 sets dst to the sums over n coordinates for the 32 points z, which lie by coordinates.
+// dSquaresAVX2 sets dst to the sums over n coordinates for the 32 points z, stored by coordinates.
 //
 //go:noescape
 func dSquaresAVX2(n int, dst *float64, x *float64, z *float64)
 
-// sAbsolutesAVX512 sets dst to the sums over n coordinates for the 32 points z, which lie by coordinates.
+// sAbsolutesAVX512 sets dst to the sums over n coordinates for the 32 points z, stored by coordinates.
 //
 //go:noescape
 func sAbsolutesAVX512(n int, dst *float32, x *float32, z *float32)
 
-// dAbsolutesAVX512 sets dst to the sums over n coordinates for the 32 points z, which lie by coordinates.
+// dAbsolutesAVX512 sets dst to the sums over n coordinates for the 32 points z, stored by coordinates.
 //
 //go:noescape
 func dAbsolutesAVX512(n int, dst *float64, x *float64, z *float64)
 
-// dSquaresAVX512 sets dst to the sums over n coordinates for the 32 points z, which lie by coordinates.
+// dSquaresAVX512 sets dst to the sums over n coordinates for the 32 points z, stored by coordinates.
 //
 //go:noescape
 func dSquaresAVX512(n int, dst *float64, x *float64, z *float64)

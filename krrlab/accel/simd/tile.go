@@ -18,12 +18,12 @@ type (
 // columns of x and y have the given stride, those of z and u have rowStride. A pointer that the pass does not use may
 // be nil.
 //
-// Each iteration of the loop also prefetches entries, from the address ahead. A pass that forms both products
+// Each iteration of the loop also loads entries into the cache, from the address prefetch. A pass that forms both products
 // prefetches one row of the columns of the iteration, or as many bytes as it reads; the next iteration prefetches step
 // bytes later. A pass that forms one product prefetches, during each group, cols columns of one row, or of as many rows
 // as the group has, with stride ld; the next group prefetches step bytes later.
 type pass[T entry, V number] = func(groups, cols int, tile *T, ld int, x, y *V, stride int, z, u *V, rowStride int,
-	ahead *T, step int)
+	prefetch *T, step int)
 
 // maxPassSides is the largest number of right-hand sides of any pass.
 const maxPassSides = 6
@@ -75,7 +75,7 @@ func (p *passes[T, V]) run(a *tileProduct[T, V]) {
 	case p == nil:
 	case a.sums && a.adds:
 		body = a.cols - a.cols%p.lanes
-		p.both(body, a)
+		p.twoWay(body, a)
 	default:
 		body = a.cols - a.cols%p.lanes
 		p.oneWay(body, a)
@@ -85,8 +85,8 @@ func (p *passes[T, V]) run(a *tileProduct[T, V]) {
 	}
 }
 
-// both computes both products for the first body columns, a multiple of p.lanes.
-func (p *passes[T, V]) both(body int, a *tileProduct[T, V]) {
+// twoWay computes both products for the first body columns, a multiple of p.lanes.
+func (p *passes[T, V]) twoWay(body int, a *tileProduct[T, V]) {
 	if a.t == 0 {
 		return
 	}
@@ -213,11 +213,11 @@ func rowForward[T entry, V number](row []T, x []V) V {
 	return (s[0] + s[1]) + (s[2] + s[3])
 }
 
-// Both sets, for the tile T in rows of stride ld, rows×cols,
+// Both computes two products with a tile T, rows×cols, stored by rows of stride ld:
 //
-//	u += T·x  (rows×t)   and   y += Tᵀ·z  (cols×t)
+//	u += T·x  (rows×t)   and   y += Tᵀ·z  (cols×t).
 //
-// where the vectors are stored by columns: x[c*cols+j], y[c*cols+j], z[c*rows+r], u[c*rows+r]. The vectors are float32
+// The vectors are stored by columns: x[c*cols+j], y[c*cols+j], z[c*rows+r], u[c*rows+r]. The vectors are float32
 // for tiles of float32 and of 16-bit numbers, and float64 for tiles of float64. 16-bit entries are integers 0 … 65535,
 // which are converted in registers. Both does not allocate once w has been used for tiles of that size. It panics if a
 // slice is too short or ld < cols.
@@ -258,8 +258,7 @@ func pick[P any](values ...any) P {
 	panic(fmt.Sprintf("simd: no %T", *new(P)))
 }
 
-// Workspace is the scratch memory of one worker. The zero value is ready; it grows on
-// demand. It must not be shared by goroutines that run at the same time.
+// Workspace is the scratch memory of one goroutine. The zero value is ready; it grows on demand.
 type Workspace struct {
 	v32 []float32
 	v64 []float64
@@ -322,12 +321,5 @@ func checkTile(rows, cols, length, ld, t int) {
 func checkVectors(want, a, b int) {
 	if a < want || b < want {
 		panic(fmt.Sprintf("simd: vectors of %d and %d numbers, want %d", a, b, want))
-	}
-}
-
-// checkBlock panics if t columns of n numbers with the given stride do not fit a slice of the given length.
-func checkBlock(n, t, length, stride int) {
-	if stride < n || t > 0 && length < (t-1)*stride+n {
-		panic(fmt.Sprintf("simd: %d numbers for %d columns of %d with stride %d", length, t, n, stride))
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"unsafe"
+
+	"gonum.org/v1/gonum/blas/blas64"
 )
 
 // onEach runs a test on every path that this processor has.
@@ -91,11 +93,11 @@ func TestProducts(t *testing.T) {
 func testOneWay[T number](t *testing.T) {
 	testProducts(t, true, false, 0x1p-53, func(rows, cols int, tile []T, ld int, x, _, _, u []float64, k int,
 		_ *Workspace) {
-		Forward(rows, cols, tile, ld, x, cols, u, rows, k)
+		Forward(tile, ld, columns(x, k, cols, cols), columns(u, k, rows, rows))
 	})
 	testProducts(t, false, true, 0x1p-53, func(rows, cols int, tile []T, ld int, _, y, z, _ []float64, k int,
 		w *Workspace) {
-		Backward(rows, cols, tile, ld, y, cols, z, rows, k, w)
+		Backward(tile, ld, columns(y, k, cols, cols), columns(z, k, rows, rows), w)
 	})
 }
 
@@ -235,6 +237,11 @@ func TestSpecials(t *testing.T) {
 	})
 }
 
+// columns returns t vectors of n numbers, stored one after the other with a stride.
+func columns(v []float64, t, n, stride int) blas64.General {
+	return blas64.General{Rows: t, Cols: n, Stride: stride, Data: v}
+}
+
 // TestTileMisuse checks that what does not fit panics.
 func TestTileMisuse(t *testing.T) {
 	v := make([]float32, 20)
@@ -244,9 +251,10 @@ func TestTileMisuse(t *testing.T) {
 		func() { Both(4, 6, v, 6, v, v, v, v, 1, &Workspace{}) },
 		func() { Both(4, 5, v, 5, v, v, v, v, 5, &Workspace{}) },
 		func() { Both(-1, 5, v, 5, v, v, v, v, 1, &Workspace{}) },
-		func() { Forward(4, 5, v, 5, w, 5, w, 4, 5) },
-		func() { Forward(4, 5, v, 5, w, 4, w, 4, 1) },
-		func() { Backward(4, 5, v, 5, w, 5, w, 4, 5, &Workspace{}) },
+		func() { Forward(v, 5, columns(w, 5, 5, 5), columns(w, 5, 4, 4)) },
+		func() { Forward(v, 5, columns(w, 1, 5, 4), columns(w, 1, 4, 4)) },
+		func() { Backward(v, 5, columns(w, 5, 5, 5), columns(w, 5, 4, 4), &Workspace{}) },
+		func() { Forward(v, 5, columns(w, 1, 5, 5), columns(w, 2, 4, 4)) },
 		func() { Use(numPaths) },
 		func() { GatherDot([]int64{0, 2}, make([]int32, 1), v, w, w, 1) },
 		func() { Squares(new([PairLanes]float64), w, w) },
@@ -279,10 +287,10 @@ func TestTileAllocations(t *testing.T) {
 			Both(n, n, a, n, v, v, v, v, k, &w)
 			Both(5, 5, d, 5, d, d, d, d, k, &w)
 			Both(n, n, h, n, v, v, v, v, k, &w)
-			Forward(n, n, a, n, d, n, d, n, k)
-			Backward(n, n, a, n, d, n, d, n, k, &w)
-			Forward(5, 5, d, 5, d, 5, d, 5, k)
-			Backward(5, 5, d, 5, d, 5, d, 5, k, &w)
+			Forward(a, n, columns(d, k, n, n), columns(d, k, n, n))
+			Backward(a, n, columns(d, k, n, n), columns(d, k, n, n), &w)
+			Forward(d, 5, columns(d, k, 5, 5), columns(d, k, 5, 5))
+			Backward(d, 5, columns(d, k, 5, 5), columns(d, k, 5, 5), &w)
 		}
 		f()
 		if m := testing.AllocsPerRun(10, f); m > 0 {
@@ -471,7 +479,7 @@ func TestStrides(t *testing.T) {
 		tile := draw[float32](g, rows*cols)
 		x, u := draw[float64](g, xs*k), draw[float64](g, us*k)
 		x0, u0 := slices.Clone(x), slices.Clone(u)
-		Forward(rows, cols, tile, cols, x, xs, u, us, k)
+		Forward(tile, cols, columns(x, k, cols, xs), columns(u, k, rows, us))
 		for c := range k {
 			for r := range us {
 				want := u0[c*us+r]
@@ -486,7 +494,7 @@ func TestStrides(t *testing.T) {
 			}
 		}
 		u = slices.Clone(u0)
-		Backward(rows, cols, tile, cols, x, xs, u, us, k, &Workspace{})
+		Backward(tile, cols, columns(x, k, cols, xs), columns(u, k, rows, us), &Workspace{})
 		for c := range k {
 			for j := range xs {
 				want := x0[c*xs+j]

@@ -114,7 +114,8 @@ func (f *factorOf[T]) solve(r *mat.Dense) {
 	for lo := 0; lo < n; lo += blockRows {
 		rows := min(blockRows, n-lo)
 		f.forEachStrip(rows, stripRows, func(_, i, m int) {
-			simd.Forward(m, lo, f.a[(lo+i)*n:], n, v, n, v[lo+i:], n, t)
+			simd.Forward(f.a[(lo+i)*n:], n, blas64.General{Rows: t, Cols: lo, Stride: n, Data: v},
+				blas64.General{Rows: t, Cols: m, Stride: n, Data: v[lo+i:]})
 		})
 		f.solveDiagonalBlock(blas.NoTrans, lo, rows, v)
 	}
@@ -123,7 +124,8 @@ func (f *factorOf[T]) solve(r *mat.Dense) {
 		rows := min(blockRows, n-lo)
 		f.solveDiagonalBlock(blas.Trans, lo, rows, v)
 		f.forEachStrip(lo, stripColumns, func(worker, j, m int) {
-			simd.Backward(rows, m, f.a[lo*n+j:], n, v[j:], n, v[lo:], n, t, &work[worker])
+			simd.Backward(f.a[lo*n+j:], n, blas64.General{Rows: t, Cols: m, Stride: n, Data: v[j:]},
+				blas64.General{Rows: t, Cols: rows, Stride: n, Data: v[lo:]}, &work[worker])
 		})
 	}
 	floats.Scale(-1, v)

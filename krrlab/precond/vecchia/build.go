@@ -162,7 +162,8 @@ func (b *build) innerProducts(w *worker, i, n int, f *points.Dense32) []float64 
 	if f != nil {
 		row := buffer.Grow(&w.rowF, f.D)
 		points.Widen(row, b.f.Row(i))
-		simd.Forward(n, f.D, f.Data, f.Stride, row, f.D, u, n, 1)
+		simd.Forward(f.Data, f.Stride, blas64.General{Rows: 1, Cols: f.D, Stride: f.D, Data: row},
+			blas64.General{Rows: 1, Cols: n, Stride: n, Data: u})
 	}
 	return u
 }
@@ -318,7 +319,8 @@ func (w *worker) cholesky(k int) bool {
 			}
 		}
 		aligned := j &^ (simdColumns - 1)
-		simd.Backward(j, ld-aligned, a[aligned:], ld, a[j*ld+aligned:], ld, z, j, t, &w.simd)
+		simd.Backward(a[aligned:], ld, blas64.General{Rows: t, Cols: ld - aligned, Stride: ld, Data: a[j*ld+aligned:]},
+			blas64.General{Rows: t, Cols: j, Stride: j, Data: z}, &w.simd)
 		for r := j; r < j+t; r++ {
 			row := a[r*ld+r : r*ld+k]
 			for c := j; c < r; c++ {
