@@ -30,8 +30,9 @@ func init() {
 type array struct {
 	name string
 	npy.Header
-	n, d int
-	data any // slice of the elements, a result of npy.Read
+	n, d    int
+	data    any    // slice of the elements, a result of npy.Read
+	columns *array // names of the columns; nil if there are none
 }
 
 // text returns element (i, j) as text. Distinct numbers have distinct texts, whole numbers have all digits, and
@@ -176,12 +177,16 @@ func (s *Source) npy(o *ReadOptions) (*Dataset, error) {
 			strings.TrimSpace("the array "+x.name), x.Shape)
 	}
 	c := s.newTable(o)
-	c.o.Header = "no"
+	if c.o.Header = "no"; x.columns != nil {
+		c.o.Header = "yes"
+	}
 	row, names := &arrayRow{}, []string(nil)
 	add := func(a *array) (answerColumns []string) {
 		for j := range a.d {
 			name := a.name
-			if a == x {
+			if a == x && a.columns != nil {
+				name = a.columns.text(j, 0)
+			} else if a == x {
 				name = strconv.Itoa(j)
 			} else if a.d > 1 {
 				name += "_" + strconv.Itoa(j)
@@ -264,13 +269,21 @@ func (s *Source) readMatrices(o *ReadOptions) (x, y *array, namedArrays []*array
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if x, y, err = s.chooseArrays(arrays, o); err != nil {
+	columns := findArray(arrays, "columns")
+	if columns != nil && (len(columns.Shape) != 1 || !strings.ContainsRune(columns.Descr, 'U') || o.Target == "columns") {
+		columns = nil // it has data
+	}
+	candidates := slices.DeleteFunc(slices.Clone(arrays), func(a *array) bool { return a == columns })
+	if x, y, err = s.chooseArrays(candidates, o); err != nil {
 		return nil, nil, nil, err
+	}
+	if columns != nil && columns.n == x.d {
+		x.columns = columns
 	}
 	var unused []string
 	for _, a := range arrays {
 		switch isNamed := a.name == o.Weights || slices.Contains(o.Keep, a.name); {
-		case a == x || a == y:
+		case a == x || a == y || a == x.columns:
 		case isNamed && a.n == x.n && a.d == 1:
 			namedArrays = append(namedArrays, a)
 		default:
@@ -280,7 +293,7 @@ func (s *Source) readMatrices(o *ReadOptions) (x, y *array, namedArrays []*array
 	if unused != nil {
 		s.reading.note("arrays not read: %s", listed(unused))
 	}
-	if err := s.loadArrays(arrays, append(namedArrays, x, y)...); err != nil {
+	if err := s.loadArrays(arrays, append(namedArrays, x, y, x.columns)...); err != nil {
 		return nil, nil, nil, err
 	}
 	s.reading.Format += fmt.Sprintf(": points %s of shape %v", x.name, x.Shape)

@@ -39,6 +39,7 @@ func TestArrays(t *testing.T) {
 		return zipped(t, files...)
 	}
 	whole := saved(t, []float64{1, 2, 4, 5}, 2, 2)
+	names := stored("<U2", "(2,)", "a\x00\x00\x00\x00\x00\x00\x00y\x00\x00\x002\x00\x00\x00")
 	medical := zipped(t, "train_images.npy", saved(t, []uint8{1, 2, 3, 4, 5, 6, 7, 8}, 2, 2, 2), "train_labels.npy",
 		saved(t, []float64{.5, 1.5}, 2, 1), "test_images.npy", saved(t, []uint8{9, 8, 7, 6}, 1, 2, 2), "test_labels.npy",
 		saved(t, []float64{7.5}, 1, 1))
@@ -56,6 +57,16 @@ func TestArrays(t *testing.T) {
 			"[[1 2 3 4] [5 6 7 8]] [] [] [] []\nf: npy, of shape [2 2 2]"},
 		{"Fortran", stored(">i2", "(2, 2)", "\x00\x01\x00\x02\xff\xff\x00\x04"), ReadOptions{Target: "none"},
 			"[[1 -1] [2 4]] [] [] [] []"},
+		{"names", zipped(t, "X.npy", whole, "y.npy", saved(t, []float64{3.5, 6.5}, 2), "columns.npy", names),
+			ReadOptions{}, "[[1 2] [4 5]] [3.5 6.5] [] [] [a y2]"},
+		{"too many names", zipped(t, "X.npy", saved(t, []float64{1, 2, 3}, 3, 1), "y.npy", saved(t, []float64{4, 5, 6.5}, 3),
+			"columns.npy", names), ReadOptions{}, "[[1] [2] [3]] [4 5 6.5] [] [] []\nf: npy: points X of shape [3 1], " +
+			"answers y; 3 rows of 1 features; arrays not read: columns of shape [2]"},
+		{"other order", zipped(t, "X.npy", whole, "columns.npy", names),
+			ReadOptions{Columns: []string{"y2", "a"}, Dim: 2, TargetOptional: true}, "[[2 1] [5 4]] [] [] [] [y2 a]"},
+		{"other names", zipped(t, "X.npy", whole, "columns.npy", names),
+			ReadOptions{Columns: []string{"y2", "b"}, Dim: 2, TargetOptional: true},
+			`!f: the columns "b" of the model are missing: there are "a", "y2"`},
 		{"ids", saved(t, []int64{1, 900719925474099301, 2, 900719925474099302}, 2, 2),
 			ReadOptions{Task: "classification"},
 			"[[1] [2]] [] [900719925474099301 900719925474099302] [0 1] []"},
