@@ -34,6 +34,7 @@ const (
 
 // Env is the environment of a command: its streams, its folders, and how the process was started.
 type Env struct {
+	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Terminal       bool       // whether Stderr is a terminal; progress is shown only on a terminal
 	Width          func() int // returns the number of columns of the terminal, or 0 if unknown; may be nil
@@ -210,7 +211,7 @@ Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results wr
 		a.dataCommand(), a.demoCommand(),
 		a.checkCommand(), a.reproduceCommand(), a.testbedCommand(),
 		a.notebookCommand(), a.doctorCommand(), a.versionCommand(), a.licensesCommand(),
-		a.kernelCommand(), a.jobCommand())
+		a.kernelCommand(), a.jobCommand(), a.operatorsCommand())
 	for _, d := range krrlab.Stages() {
 		root.AddCommand(a.stageCommand(&d))
 	}

@@ -36,6 +36,7 @@ func main() {
 	}
 	code := cli.Main(ctx, os.Args[1:], cli.Env{
 		Launch:   launched,
+		Stdin:    os.Stdin,
 		Stdout:   screen(os.Stdout),
 		Stderr:   os.Stderr,
 		Terminal: term.IsTerminal(int(os.Stderr.Fd())),

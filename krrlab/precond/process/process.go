@@ -232,7 +232,7 @@ func (p *Preconditioner) serve(ctx context.Context, line string, x *mat.Dense, k
 		default:
 		}
 	}
-	if err := p.send(line+"\n", x); err != nil {
+	if err := send(p.stdin, line+"\n", x); err != nil {
 		return nil, err
 	}
 	if k > 0 {
@@ -251,7 +251,7 @@ func (p *Preconditioner) serve(ctx context.Context, line string, x *mat.Dense, k
 		word, args, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
 		switch {
 		case word == "answer" && k > 0:
-			x, err := p.receive(k)
+			x, err := receive(p.stdout, p.Dim(), k)
 			p.lookAhead()
 			return x, err
 		case word == "ready" && k == 0:
@@ -282,12 +282,12 @@ func (p *Preconditioner) lookAhead() {
 }
 
 // receive reads an n×k matrix; k = 0 accepts any number of columns.
-func (p *Preconditioner) receive(k int) (*mat.Dense, error) {
-	n, columns := p.Dim(), "k"
+func receive(r *bufio.Reader, n, k int) (*mat.Dense, error) {
+	columns := "k"
 	if k > 0 {
 		columns = strconv.Itoa(k)
 	}
-	h, data, err := npy.Read(p.stdout, max(1<<32, 8*int64(n)*int64(k)+1<<20))
+	h, data, err := npy.Read(r, max(1<<32, 8*int64(n)*int64(k)+1<<20))
 	if err != nil && !isClosed(err) {
 		err = fmt.Errorf("%w%s", err, protocol)
 	}
@@ -307,14 +307,14 @@ func (p *Preconditioner) receive(k int) (*mat.Dense, error) {
 }
 
 // send writes a line, and the array x if it is not nil.
-func (p *Preconditioner) send(line string, x *mat.Dense) error {
-	_, err := p.stdin.WriteString(line)
+func send(w *bufio.Writer, line string, x *mat.Dense) error {
+	_, err := w.WriteString(line)
 	if err == nil && x != nil {
 		n, k := x.Dims()
-		err = npy.Write(p.stdin, x.RawMatrix().Data, n, k)
+		err = npy.Write(w, x.RawMatrix().Data, n, k)
 	}
 	if err == nil {
-		err = p.stdin.Flush()
+		err = w.Flush()
 	}
 	return err
 }
@@ -357,7 +357,7 @@ func (p *Preconditioner) answer(ctx context.Context, word, args string) error {
 			return err
 		}
 	case "product":
-		v, err := p.receive(0)
+		v, err := receive(p.stdout, n, 0)
 		if err != nil {
 			return err
 		}
@@ -368,7 +368,7 @@ func (p *Preconditioner) answer(ctx context.Context, word, args string) error {
 	default:
 		return fmt.Errorf("it says %q: want points, columns, neighbors, product, ready, answer or error%s", word, protocol)
 	}
-	return p.send("", reply)
+	return send(p.stdin, "", reply)
 }
 
 // columns reads the indices of the requested columns of K.
