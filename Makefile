@@ -143,7 +143,7 @@ bench-plan:
 # The systems of a release; packaging/README.md says on which it was tried.
 TARGETS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 release:
-	@.ci/install jq zip xz-utils
+	@.ci/install jq zip xz-utils python3
 	@GO=$(GO) packaging/release $(OUT)/release '$(VERSION)' $(TARGETS)
 
 # The second clone has a path and a build cache of its own.

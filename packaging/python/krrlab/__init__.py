@@ -1,0 +1,13 @@
+"""Kernel ridge regression by sketching and preconditioning, in Python.
+
+``KernelRidge`` and ``KernelRidgeClassifier`` are estimators of scikit-learn; ``preconditioner`` and ``gram`` are linear
+operators of SciPy; ``compare`` and ``quality`` judge preconditioners, also those written in Python. The program krrlab
+computes; it is in the wheel, and NumPy is all that is needed besides. See docs/python.md.
+"""
+from ._estimators import KernelRidge, KernelRidgeClassifier
+from ._model import Model
+from ._operators import Quality, compare, gram, preconditioner, quality
+from ._program import ConvergenceWarning, program
+
+__all__ = ["ConvergenceWarning", "KernelRidge", "KernelRidgeClassifier", "Model", "Quality", "compare", "gram",
+           "preconditioner", "program", "quality"]

@@ -1,0 +1,298 @@
+"""From arrays, frames and sparse matrices to the files that the program reads."""
+from __future__ import annotations
+
+import datetime
+import decimal
+import numbers
+import os
+import re
+import warnings
+from dataclasses import dataclass
+from typing import Any, Iterable, Sequence
+
+import numpy as np
+
+_DATE = re.compile(r"\d{4}[-/]\d\d?[-/]\d\d?([T ]\d\d?:\d\d.*)?$")
+
+
+@dataclass
+class Table:
+    """Rows of features.
+
+    ``values`` is an array of float32 or float64, a CSR matrix, or, if some columns have words or dates, a frame whose
+    cells are as the program reads them. ``kinds`` says of each named column whether it has numbers, words or dates.
+    """
+
+    values: Any
+    names: list[str] | None = None
+    kinds: dict[str, str] | None = None
+
+    @property
+    def is_sparse(self) -> bool:
+        return hasattr(self.values, "tocsr")
+
+    @property
+    def is_mixed(self) -> bool:
+        return self.kinds is not None and set(self.kinds.values()) != {"numbers"}
+
+    def rows(self, selected: Any) -> "Table":
+        """Return some of the rows."""
+        values = self.values.loc[selected] if hasattr(self.values, "loc") else self.values[selected]
+        return Table(values, self.names, self.kinds)
+
+    def write(self, folder: str, y: Sequence[Any] | None = None,
+              weights: np.ndarray | None = None) -> tuple[str, dict[str, Any]]:
+        """Write a file with the targets ``y``, vectors of equal lengths, and return its name and the flags for it."""
+        taken = set(self.names or ())
+        unused = (name for k in range(len(taken) + 9) for name in ["_" * k + "y"]
+                  if not any(other.startswith(name) for other in taken))
+        target, options = next(unused), {}
+        weight = "weight" + target
+        if weights is not None:
+            options["weights"] = weight
+        if self.is_sparse and (y is None or len(y) == 1) and weights is None:
+            file, options["format"] = os.path.join(folder, "data.svm"), "libsvm"
+            _write_libsvm(file, self.values, y[0] if y else None)
+            if y is None:
+                options["target"] = "none"
+            return file, options
+        if not self.is_mixed:
+            arrays = {"X": self.values.toarray() if self.is_sparse else self.values}
+            if y is not None:
+                arrays[target] = y[0] if len(y) == 1 else np.column_stack(y)
+                options["target"] = target
+            if weights is not None:
+                arrays[weight] = weights
+            if self.names:
+                arrays["columns"] = np.array(self.names)
+            file = os.path.join(folder, "data.npz")
+            np.savez(file, **arrays)
+            return file, options
+        columns = {f"{target}{j}" if j else target: v for j, v in enumerate(y or ())}
+        frame = self.values.assign(**columns)
+        if y is not None:
+            options["target"] = list(columns)
+        if weights is not None:
+            frame[weight] = weights
+        file = os.path.join(folder, "data.csv")
+        frame.to_csv(file, index=False)
+        if y is not None:
+            for kind, flag in (("words", "categorical"), ("dates", "dates")):
+                options[flag] = [n for n, k in (self.kinds or {}).items() if k == kind] or None
+        return file, {"format": "csv", "separator": "comma", "header": "yes", **options}
+
+
+def _write_libsvm(file: str, x: Any, y: Iterable[Any] | None) -> None:
+    ends = x.indptr
+    pairs = [f"{j + 1}:{v!r}" for j, v in zip(x.indices.tolist(), x.data.tolist())]
+    with open(file, "w") as out:
+        for i, label in enumerate(y if y is not None else [0] * x.shape[0]):
+            label = repr(float(label)) if isinstance(label, numbers.Real) else label
+            out.write(" ".join([str(label), *pairs[ends[i]:ends[i + 1]]]) + "\n")
+
+
+def is_frame(x: Any) -> bool:
+    """Report whether x is a DataFrame of pandas."""
+    return hasattr(x, "iloc") and hasattr(x, "columns")
+
+
+def feature_names(x: Any) -> np.ndarray | None:
+    """Return the names of a frame whose names are all texts, as scikit-learn does; else None."""
+    if not is_frame(x) or not len(x.columns) or not all(isinstance(c, str) for c in x.columns):
+        return None
+    return np.array(list(x.columns), dtype=object)
+
+
+def table(x: Any, owner: str, *, missing: bool = False, categorical: Any = "auto", dates: Any = "auto",
+          kinds: dict[str, str] | None = None) -> Table:
+    """Check X and return it as a Table.
+
+    ``missing`` allows missing numbers. ``categorical`` and ``dates`` name columns of a frame, or are "auto". ``kinds``
+    are those of the fit, if there was one.
+    """
+    if hasattr(x, "tocsr"):
+        x = x.tocsr()
+        if x.dtype.kind == "c":
+            raise ValueError("Complex data not supported")
+        x = x.astype(np.float64)
+        x.sum_duplicates()
+        _check_shape(x, owner)
+        _check_finite(x.data, None, owner, False)
+        return Table(x)
+    if is_frame(x):
+        return _frame(x, owner, missing, categorical, dates, kinds)
+    x = numeric(x)
+    if x.ndim < 2:
+        raise ValueError(f"Expected 2D array, got {x.ndim}D array instead:\narray={x}.\nReshape your data either using "
+                         "array.reshape(-1, 1) if your data has a single feature or array.reshape(1, -1) if it contains "
+                         "a single sample.")
+    if x.ndim > 2:
+        raise ValueError(f"Found array with dim {x.ndim}. {owner} expected <= 2.")
+    _check_shape(x, owner)
+    _check_finite(x, None, owner, missing)
+    return Table(x)
+
+
+def numeric(x: Any) -> np.ndarray:
+    """Return an array of float32 or float64."""
+    x = np.asarray(x)
+    if x.dtype.kind == "c":
+        raise ValueError("Complex data not supported")
+    if x.dtype.kind == "O" and any(isinstance(v, complex) for v in x.flat):
+        raise ValueError("Complex data not supported")
+    return x if x.dtype in (np.float32, np.float64) and x.dtype.isnative else x.astype(np.float64)
+
+
+def _check_shape(x: Any, owner: str) -> None:
+    for size, what in zip(x.shape, ("sample", "feature")):
+        if size < 1:
+            raise ValueError(f"Found array with {size} {what}(s) (shape={x.shape}) while a minimum of 1 is required by "
+                             f"{owner}.")
+
+
+def _check_finite(x: np.ndarray, names: list[str] | None, owner: str, missing: bool) -> None:
+    if np.isfinite(x).all() or missing and not np.isinf(x).any():
+        return
+    i, *column = np.argwhere(np.isinf(x) if missing or np.isinf(x).any() else np.isnan(x))[0]
+    place = ""
+    if column:
+        place = f": column {names[column[0]]!r}, row {i}" if names else f": column {column[0]}, row {i}"
+    if np.isinf(x).any():
+        raise ValueError(f"Input X contains infinity or a value too large for dtype('float64'){place}.")
+    raise ValueError(f"Input X contains NaN{place}. impute='median' lets {owner} fill missing numbers in.")
+
+
+def _names_given(option: Any, parameter: str, names: list[str]) -> list[str] | None:
+    """Return the columns that a parameter names; None for "auto"."""
+    if isinstance(option, str):
+        if option == "auto":
+            return None
+        option = [option]
+    given = [str(name) for name in option or ()]
+    for name in given:
+        if name not in names:
+            raise ValueError(f"{parameter}: there is no column {name!r}, only {names}")
+    return given
+
+
+def _frame(x: Any, owner: str, missing: bool, categorical: Any, dates: Any, kinds: dict[str, str] | None) -> Table:
+    names = [str(c) for c in x.columns]
+    _check_shape(x, owner)
+    twice = [n for n in names if names.count(n) > 1]
+    if twice:
+        raise ValueError(f"several columns are named {twice[0]!r}")
+    x = x.set_axis(names, axis=1).reset_index(drop=True)
+    given = {"words": _names_given(categorical, "categorical", names), "dates": _names_given(dates, "dates", names)}
+    columns, found = {}, {}
+    for name in names:
+        kind = kinds[name] if kinds else next((k for k, v in given.items() if name in (v or ())), None)
+        found[name] = kind or _kind(x[name])
+        if kinds is None and given.get(found[name], [name]) is not None and name not in given.get(found[name], [name]):
+            raise ValueError(f"column {name!r} has {found[name]}, and is not among those that "
+                             f"{'categorical' if found[name] == 'words' else 'dates'} names")
+        columns[name] = {"numbers": _numbers, "words": _words, "dates": _dates}[found[name]](x[name])
+    if set(found.values()) == {"numbers"}:
+        values = np.column_stack(list(columns.values()))
+        _check_finite(values, names, owner, missing)
+        return Table(values, names, found)
+    for name in names:
+        if found[name] == "numbers":
+            _check_finite(columns[name][:, None], [name], owner, missing)
+        elif found[name] == "dates" and not missing and (columns[name] == "").any():
+            raise ValueError(f"Input X contains NaT: column {name!r}, row {int(np.argmax(columns[name] == ''))}. "
+                             f"impute='median' lets {owner} fill missing dates in.")
+    return Table(type(x)(columns), names, found)
+
+
+def _present(column: Any) -> list[Any]:
+    return column[column.notna()].tolist()
+
+
+def _kind(column: Any) -> str:
+    """Return what a column has: numbers, words or dates. ValueError names a column that has something else."""
+    dtype = column.dtype
+    if str(dtype) == "category":
+        return "words"
+    if getattr(dtype, "kind", "") == "M" or str(dtype).startswith("period"):
+        return "dates"
+    if getattr(dtype, "kind", "O") in "biuf" or getattr(dtype, "kind", "") == "c":
+        return "numbers"
+    values = _present(column)
+    if all(isinstance(v, (numbers.Real, decimal.Decimal, np.bool_)) for v in values):
+        return "numbers"
+    if all(isinstance(v, (datetime.date, datetime.time)) for v in values):
+        return "dates"
+    if all(isinstance(v, str) for v in values):
+        return "dates" if all(_DATE.match(v) for v in values) else "words"
+    types = sorted({type(v).__name__ for v in values})
+    raise ValueError(f"column {column.name!r} of type {dtype} has values of type {', '.join(types)}: want numbers, "
+                     "texts or dates")
+
+
+def _numbers(column: Any) -> np.ndarray:
+    if getattr(column.dtype, "kind", "") == "c":
+        raise ValueError(f"Complex data not supported: column {column.name!r}")
+    if getattr(column.dtype, "kind", "") in "Mm":
+        raise ValueError(f"column {column.name!r} has {column.dtype}, where the fit had numbers")
+    try:
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as e:
+        raise ValueError(f"column {column.name!r}: {e}") from None
+
+
+def _words(column: Any) -> np.ndarray:
+    return np.array(["" if gap else str(v) for v, gap in zip(column.tolist(), column.isna())], dtype=object)
+
+
+def _dates(column: Any) -> np.ndarray:
+    if getattr(column.dtype, "kind", "") in "biuf":
+        raise ValueError(f"column {column.name!r} has numbers, where dates are wanted")
+    texts = [v.isoformat(" ") if isinstance(v, datetime.datetime) else str(v) for v in column.tolist()]
+    return np.array(["" if gap else v for v, gap in zip(texts, column.isna())], dtype=object)
+
+
+def check_names(x: Any, seen: np.ndarray | None, owner: str) -> None:
+    """Check the names of X against those of the fit, with the messages of scikit-learn."""
+    names = feature_names(x)
+    if seen is None and names is None:
+        return
+    if seen is None:
+        warnings.warn(f"X has feature names, but {owner} was fitted without feature names", stacklevel=4)
+        return
+    if names is None:
+        warnings.warn(f"X does not have valid feature names, but {owner} was fitted with feature names", stacklevel=4)
+        return
+    if list(names) == list(seen):
+        return
+    text = "The feature names should match those that were passed during fit.\n"
+    for title, missing in (("Feature names unseen at fit time:", sorted(set(names) - set(seen))),
+                           ("Feature names seen at fit time, yet now missing:", sorted(set(seen) - set(names)))):
+        if missing:
+            text += title + "".join(f"\n- {name}" for name in missing[:5]) + "\n" + "- ...\n" * (len(missing) > 5)
+    if set(names) == set(seen):
+        text += "Feature names must be in the same order as they were in fit.\n"
+    raise ValueError(text)
+
+
+def vector(y: Any, name: str, rows: int) -> np.ndarray:
+    """Return y as an array of numbers or objects with ``rows`` rows; missing values are a ValueError."""
+    if hasattr(y, "tocsr"):
+        y = y.toarray()
+    if hasattr(y, "to_numpy"):
+        gaps = y.isna().to_numpy() if hasattr(y, "isna") else np.zeros(0, bool)
+        if gaps.any():
+            raise ValueError(f"Input {name} contains NaN: row {np.argwhere(gaps)[0][0]}.")
+        y = y.to_numpy()
+    y = np.asarray(y)
+    if y.dtype.kind == "O":
+        y = np.array(y.tolist()) if y.size else y.astype(float)
+        y = y.astype(object) if y.dtype.kind in "US" else y
+    if y.dtype.kind == "c":
+        raise ValueError("Complex data not supported")
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        what = "NaN" if np.isnan(y).any() else "infinity or a value too large for dtype('float64')"
+        raise ValueError(f"Input {name} contains {what}.")
+    if y.ndim == 0 or len(y) != rows:
+        raise ValueError("Found input variables with inconsistent numbers of samples: "
+                         f"{[rows, len(y) if y.ndim else 1]}")
+    return y

@@ -1,0 +1,510 @@
+"""Estimators for scikit-learn, which also work without it."""
+from __future__ import annotations
+
+import csv
+import inspect
+import numbers
+import os
+import tempfile
+import warnings
+from typing import Any
+
+import numpy as np
+
+from . import _data, _program
+from ._model import Model
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+    from sklearn.exceptions import DataConversionWarning, NotFittedError
+except ImportError:
+    class BaseEstimator:  # type: ignore[no-redef]
+        """Parameters as in scikit-learn."""
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]:
+            return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+        def set_params(self, **params: Any) -> Any:
+            for name, value in params.items():
+                if name not in inspect.signature(type(self)).parameters:
+                    raise ValueError(f"{type(self).__name__} has no parameter {name!r}")
+                setattr(self, name, value)
+            return self
+
+    class RegressorMixin:  # type: ignore[no-redef]
+        """The score R²."""
+
+        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+            y, p = np.asarray(y, float), self.predict(X)
+            mean = np.average(y, axis=0, weights=sample_weight)
+            wrong, total = (np.average((y - q) ** 2, axis=0, weights=sample_weight) for q in (p, mean))
+            return float(np.mean(1 - wrong / total))
+
+    class ClassifierMixin:  # type: ignore[no-redef]
+        """The score is the share of right labels."""
+
+        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+            return float(np.average(self.predict(X) == np.asarray(y), weights=sample_weight))
+
+    class NotFittedError(ValueError, AttributeError):  # type: ignore[no-redef]
+        """The estimator has no model yet."""
+
+    class DataConversionWarning(UserWarning):  # type: ignore[no-redef]
+        """y was a column where a vector was expected."""
+
+#: Entries of K(Z, X) from which the program predicts, on all cores, where NumPy would take a second or more.
+LARGE = 100_000_000
+
+_PARAMETERS = """kernel : str, default="gaussian"
+        "gaussian" (or "rbf"), "laplacian", "matern32", "matern52", "polynomial" (or "poly"), "linear", or a registered
+        name with parameters, such as "mylab.rational alpha=2".
+    sigma : float or sequence of float, default=None
+        Bandwidth for the scaled features, or a length scale for each. None leaves it to the program.
+    lam : float, default=None
+        Ridge of (K + lam I) c = y. None leaves it to the program.
+    alpha, gamma : float, default=None
+        Names of scikit-learn for ``lam``, and for 1/(2 sigma**2) of the Gaussian and 1/sigma of the Laplacian kernel.
+    degree, coef0 : default 3, 1
+        Of the polynomial kernel (gamma x'z + coef0)**degree.
+    tune : bool or "auto", default="auto"
+        True searches kernel, sigma, lam and length scales by leave-one-out, except those that are given. "auto" is
+        what ``krrlab fit`` does by default. False takes the median distance and 0.01.
+    metric : str, default="auto"
+        What ``tune`` and ``threshold`` optimize: "rmse", "error", "auc", "logloss", "balanced-error" or "f1".
+    precond : str, default="auto"
+        Preconditioner with its options, such as "nystrom features=500".
+    solver : str, default="auto"
+        "auto", "direct", "pcg", "block-pcg", "cg" or "fourier".
+    tol : float, default=None
+        Relative residual; None is 1e-5 for a regression and 1e-3 for classes.
+    max_iter : int, default=1000
+        Largest number of iterations. A solve that misses ``tol`` is a ConvergenceWarning.
+    scale : str, default="auto"
+        Scaling of the features, kept in the model: "auto", "none", "unit" or "standard". "auto" standardizes features
+        of different spreads, and leaves sparse ones as they are.
+    impute : str, default="none"
+        "median" or "mean" fills missing numbers in; "none" refuses them.
+    categorical, dates : "auto" or sequence of str, default="auto"
+        Columns of a frame that have words, or dates. "auto" takes texts and categories as words, and datetimes and
+        texts such as 2024-12-31 as dates. A missing word is a value.
+    random_state : int, RandomState or None, default=None
+        Seed. None is 1: fits are always repeatable.
+    threads : int, default=None
+        Cores for the program; None is all of them.
+    memory : str, default=None
+        Memory limit of the program, such as "8GB".
+    options : dict, default=None
+        Further flags of ``krrlab fit``, such as ``{"storage": "float32"}``."""
+
+_ATTRIBUTES = """model_ : Model
+        The model file, as bytes.
+    report_ : dict
+        The report of the fit: ``krrlab fit --json``, and ``notes``.
+    sigma_, lam_ : float
+        Bandwidth (None if the kernel has none) and ridge that were used.
+    column_kinds_ : dict or None
+        For a frame "numbers", "words" or "dates" of each column.
+    n_iter_ : int
+        Iterations of the solve; 1 for the direct solver.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of str
+        Names of the columns, if X is a frame whose names are texts."""
+
+
+class _KernelMachine(BaseEstimator):
+    """What both estimators share."""
+
+    def _more_tags(self) -> dict[str, Any]:
+        return {"allow_nan": self.impute != "none"}
+
+    def _options(self, n_features: int) -> dict[str, Any]:
+        """Return the flags that the parameters stand for."""
+        kernel = {"rbf": "gaussian", "poly": "polynomial"}.get(self.kernel, self.kernel)
+        options: dict[str, Any] = {}
+        if kernel == "linear":
+            kernel, options = "polynomial", {"gamma": 1, "coef0": 0, "degree": 1}
+        elif kernel == "polynomial":
+            options = {"gamma": self.gamma, "coef0": self.coef0, "degree": self.degree}
+        for names in (("lam", "alpha"), ("sigma", "gamma")):
+            if all(getattr(self, name) is not None for name in names):
+                raise ValueError(f"{names[0]} and {names[1]} are two names of one parameter: give one of them")
+        sigma, gamma = self.sigma, self.gamma
+        if gamma is not None and "gamma" not in options and kernel != "polynomial":
+            if not gamma > 0:
+                raise ValueError(f"gamma == {gamma}, must be > 0")
+            widths = {"gaussian": (2 * gamma) ** -0.5, "laplacian": 1 / gamma}
+            if kernel not in widths:
+                raise ValueError(f"gamma is not defined for the kernel {kernel}: give sigma")
+            sigma = widths[kernel]
+        lam = self.alpha if self.lam is None else self.lam
+        tune = self.tune
+        if tune not in (True, False, "auto"):
+            raise ValueError(f"tune == {tune!r}, must be True, False or 'auto'")
+        if tune is False and lam is None:
+            lam = 0.01  # a given ridge also tells the program not to search
+        seed = self.random_state
+        if seed is None:
+            seed = 1
+        elif not isinstance(seed, numbers.Integral):
+            seed = seed.randint(2 ** 31)
+        if isinstance(sigma, np.ndarray):
+            sigma = sigma.tolist()
+        return {"kernel": kernel, **options, "sigma": sigma, "lambda": lam, "tune": True if tune is True else None,
+                "metric": self.metric, "tol": self.tol, "max_iter": self.max_iter,
+                **{name: getattr(self, name) for name in ("precond", "solver") if getattr(self, name) != "auto"}, "scale": self.scale, "impute": self.impute, "seed": seed,
+                "threads": self.threads, "memory": self.memory, **(self.options or {})}
+
+    def _read(self, X: Any) -> _data.Table:
+        """Check new rows against the fit."""
+        if not hasattr(self, "model_"):
+            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate "
+                                 "arguments before using this estimator.")
+        owner = type(self).__name__
+        _data.check_names(X, getattr(self, "feature_names_in_", None), owner)
+        kinds = self.column_kinds_
+        if kinds and not _data.is_frame(X) and set(kinds.values()) != {"numbers"}:
+            raise ValueError(f"the columns {[n for n, k in kinds.items() if k != 'numbers']} have words or dates: X must "
+                             "be a DataFrame")
+        if _data.is_frame(X):
+            _check_columns(X.shape[1], self.n_features_in_, owner)
+            kinds = dict(zip(map(str, X.columns), kinds.values())) if kinds else None
+        t = _data.table(X, owner, missing=self.impute != "none", kinds=kinds)
+        _check_columns(t.values.shape[1], self.n_features_in_, owner)
+        return t
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, options: dict[str, Any]) -> None:
+        """Run the program; y has the targets as vectors, of numbers or labels, or is a function of the number of rows."""
+        owner = type(self).__name__
+        names = _data.feature_names(X)
+        t = _data.table(X, owner, missing=self.impute != "none", categorical=self.categorical, dates=self.dates)
+        rows, n_features = t.values.shape
+        targets = y(rows)
+        if rows < 2:
+            raise ValueError(f"Found array with 1 sample (shape={t.values.shape}) while a minimum of 2 is required by "
+                             f"{owner}.")
+        weights = None
+        if sample_weight is not None:
+            if isinstance(sample_weight, numbers.Real):
+                sample_weight = np.full(rows, sample_weight)
+            weights = _data.vector(sample_weight, "sample_weight", rows).astype(float)
+            if weights.ndim != 1:
+                raise ValueError("Sample weights must be 1D array or scalar")
+            if not (weights >= 0).all():
+                raise ValueError("Negative values in sample_weight")
+            if not weights.any():
+                raise ValueError("all of sample_weight is zero")
+            if not weights.all():  # a row of weight 0 is no row
+                selected = weights > 0
+                t, weights, targets = t.rows(selected), weights[selected], [v[selected] for v in targets]
+            if (weights == 1).all():
+                weights = None
+        targets, more = self._coded(targets, t.is_sparse)
+        with tempfile.TemporaryDirectory(prefix="krrlab-") as folder:
+            file, where = t.write(folder, targets, weights)
+            model, report = os.path.join(folder, "model.krr"), os.path.join(folder, "report.json")
+            flags = _program.flags(**{**where, **self._options(n_features), **options, **more, "train": file,
+                                      "out": model, "json": report})
+            _, notes = _program.run(["fit", *flags], file)
+            self.report_ = _program.report(report)
+            self.report_["notes"] = notes.splitlines()
+            self.model_ = Model.load(model)
+        self.n_features_in_ = n_features
+        self.column_kinds_ = t.kinds
+        if names is not None:
+            self.feature_names_in_ = names
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.n_iter_ = max(1, self.report_["iterations"])
+        self.lam_, self.sigma_ = self.model_.meta["lambda"], self.model_.kernel.get("sigma")
+
+    def _decisions(self, X: Any) -> np.ndarray:
+        """Return the decision values of the model, of shape (rows, columns of c)."""
+        t = self._read(X)
+        features = self.model_.features(t) if self.model_.is_supported else None
+        if features is not None and len(self.model_.c) * features.shape[0] <= LARGE:
+            f = self.model_.decision(features)
+            if f is not None:
+                return f
+        with tempfile.TemporaryDirectory(prefix="krrlab-") as folder:
+            file, where = t.write(folder)
+            model, out = os.path.join(folder, "model.krr"), os.path.join(folder, "out")
+            self.model_.save(model)
+            out += ".csv" if self.model_.labels else ".npy"
+            flags = _program.flags(**where, threads=self.threads, decision=True if self.model_.labels else None,
+                                   **{"in": file, "out": out})
+            _, notes = _program.run(["predict", model, *flags], file)
+            for note in notes.splitlines():
+                if note.startswith("note: "):
+                    warnings.warn(note[6:], stacklevel=3)
+            if not self.model_.labels:
+                f = np.load(out)
+            else:
+                with open(out, newline="") as lines:
+                    f = np.array([row[2:] for row in list(csv.reader(lines))[1:]], dtype=float)
+            return f.reshape(len(f), -1)
+
+
+def _check_columns(found: int, expected: int, owner: str) -> None:
+    if found != expected:
+        raise ValueError(f"X has {found} features, but {owner} is expecting {expected} features as input")
+
+
+class KernelRidge(RegressorMixin, _KernelMachine):
+    __doc__ = f"""Kernel ridge regression by krrlab.
+
+    Parameters
+    ----------
+    {_PARAMETERS}
+    center : str, default="auto"
+        "no" does not subtract the mean of y before the solve, as scikit-learn's KernelRidge.
+
+    Attributes
+    ----------
+    {_ATTRIBUTES}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from krrlab import KernelRidge
+    >>> X = np.linspace(0, 6, 60)[:, None]
+    >>> model = KernelRidge(sigma=1, lam=1e-3).fit(X, np.sin(X[:, 0]))
+    >>> float(abs(model.predict([[2.0]]) - np.sin(2.0)).max()) < 0.01
+    True
+    """
+
+    def __init__(self, kernel: str = "gaussian", sigma: Any = None, lam: float | None = None, *,
+                 alpha: float | None = None, gamma: float | None = None, degree: int = 3, coef0: float = 1,
+                 tune: bool | str = "auto", metric: str = "auto", precond: str = "auto", solver: str = "auto",
+                 tol: float | None = None, max_iter: int = 1000, scale: str = "auto", center: str = "auto",
+                 impute: str = "none", categorical: Any = "auto", dates: Any = "auto", random_state: Any = None,
+                 threads: int | None = None, memory: str | None = None, options: dict[str, Any] | None = None):
+        self.kernel = kernel
+        self.sigma = sigma
+        self.lam = lam
+        self.alpha = alpha
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.tune = tune
+        self.metric = metric
+        self.precond = precond
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.scale = scale
+        self.center = center
+        self.impute = impute
+        self.categorical = categorical
+        self.dates = dates
+        self.random_state = random_state
+        self.threads = threads
+        self.memory = memory
+        self.options = options
+
+    def _more_tags(self) -> dict[str, Any]:
+        return {**super()._more_tags(), "multioutput": True}
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "KernelRidge":
+        """Fit to rows X and targets y.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n, d)
+        y : array-like of shape (n,) or (n, t)
+        sample_weight : array-like of shape (n,) or float, default=None
+            Row i counts as ``sample_weight[i]`` rows.
+
+        Returns
+        -------
+        self
+        """
+        _require(y, self)
+
+        def targets(rows: int) -> list[np.ndarray]:
+            v = _data.vector(y, "y", rows)
+            if v.dtype.kind not in "biuf":
+                raise ValueError(f"y has labels such as {v.flat[0]!r}: KernelRidgeClassifier fits classes")
+            if v.ndim > 2:
+                raise ValueError(f"y has {v.ndim} dimensions: want one column, or one for each target")
+            self._is_vector = v.ndim == 1
+            return list(v.reshape(rows, -1).T.astype(float))
+
+        self._fit(X, targets, sample_weight, {"task": "regression", "center": self.center})
+        return self
+
+    def _coded(self, targets: list[np.ndarray], is_sparse: bool) -> tuple[list[Any], dict[str, Any]]:
+        return targets, {}
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the targets of the rows of X.
+
+        Returns
+        -------
+        ndarray of shape (m,) or (m, t), as y had in ``fit``
+        """
+        f = self._decisions(X)
+        return f[:, 0] if self._is_vector else f
+
+
+class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
+    __doc__ = f"""Classification by kernel ridge regression to ±1 codes.
+
+    Parameters
+    ----------
+    {_PARAMETERS}
+    class_weight : dict or "balanced", default=None
+        Weights of the classes, times those of the rows.
+    threshold : float or "auto", default=0.0
+        For two classes, what f is compared with; "auto" is the best for ``metric`` by leave-one-out.
+    probability : bool, default=False
+        Whether ``predict_proba`` is there; the fit then factors K once more, for leave-one-out errors.
+
+    Attributes
+    ----------
+    {_ATTRIBUTES}
+    classes_ : ndarray
+        The labels in ascending order, of the type that y has.
+    """
+
+    def __init__(self, kernel: str = "gaussian", sigma: Any = None, lam: float | None = None, *,
+                 alpha: float | None = None, gamma: float | None = None, degree: int = 3, coef0: float = 1,
+                 tune: bool | str = "auto", metric: str = "auto", precond: str = "auto", solver: str = "auto",
+                 tol: float | None = None, max_iter: int = 1000, scale: str = "auto", impute: str = "none",
+                 categorical: Any = "auto", dates: Any = "auto", class_weight: Any = None,
+                 threshold: float | str = 0.0, probability: bool = False, random_state: Any = None,
+                 threads: int | None = None, memory: str | None = None, options: dict[str, Any] | None = None):
+        self.kernel = kernel
+        self.sigma = sigma
+        self.lam = lam
+        self.alpha = alpha
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.tune = tune
+        self.metric = metric
+        self.precond = precond
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.scale = scale
+        self.impute = impute
+        self.categorical = categorical
+        self.dates = dates
+        self.class_weight = class_weight
+        self.threshold = threshold
+        self.probability = probability
+        self.random_state = random_state
+        self.threads = threads
+        self.memory = memory
+        self.options = options
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "KernelRidgeClassifier":
+        """Fit to rows X and labels y.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n, d)
+        y : array-like of shape (n,)
+            Labels: whole numbers, booleans or texts.
+        sample_weight : array-like of shape (n,) or float, default=None
+            Row i counts as ``sample_weight[i]`` rows.
+
+        Returns
+        -------
+        self
+        """
+        _require(y, self)
+        if self.class_weight is not None and self.class_weight != "balanced" and not isinstance(self.class_weight, dict):
+            raise ValueError(f"class_weight == {self.class_weight!r}, must be a dict, 'balanced' or None")
+        if self.probability and (sample_weight is not None or self.class_weight is not None):
+            raise ValueError("probability=True does not go with sample_weight or class_weight")
+
+        def targets(rows: int) -> list[np.ndarray]:
+            v = _data.vector(y, "y", rows)
+            if v.ndim == 2 and v.shape[1] == 1:
+                warnings.warn("A column-vector y was passed when a 1d array was expected. Please change the shape of y "
+                              "to (n_samples,), for example using ravel().", DataConversionWarning, stacklevel=4)
+                v = v.ravel()
+            if v.ndim > 1:
+                raise ValueError(f"y should be a 1d array, got an array of shape {v.shape} instead.")
+            if v.dtype.kind == "f" and (v != np.floor(v)).any():
+                raise ValueError("Unknown label type: 'continuous'. KernelRidge fits numbers that are no classes")
+            return [v]
+
+        weights = sample_weight
+        if isinstance(self.class_weight, dict):
+            labels = _data.vector(y, "y", len(np.asarray(y))).ravel()
+            unknown = [label for label in self.class_weight if label not in labels]
+            if unknown:
+                raise ValueError(f"The classes, {unknown}, are not in class_weight's y")
+            factors = np.array([self.class_weight.get(label, 1.0) for label in labels.tolist()])
+            weights = factors if weights is None else factors * np.asarray(weights, float)
+        self._fit(X, targets, weights, {
+            "task": "classification", "class_weights": "balanced" if self.class_weight == "balanced" else None,
+            "threshold": None if self.threshold == 0 else self.threshold,
+            "calibrate": "loo" if self.probability else "none"})
+        return self
+
+    def _coded(self, targets: list[np.ndarray], is_sparse: bool) -> tuple[list[Any], dict[str, Any]]:
+        """Set classes_, and return the labels as texts that the program keeps apart, or else as numbers from 0."""
+        self.classes_, codes = np.unique(targets[0], return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y has one class only, {self.classes_[0]!r}: classification wants at least two classes")
+        texts = [str(int(v)) if isinstance(v, (float, np.floating)) else str(v) for v in self.classes_.tolist()]
+        plain = all(text.isprintable() and text.isascii() and text.split() == [text] and not set(text) & set(",;:#\"'")
+                    for text in texts) and len({text.lower() for text in texts}) == len(texts)
+        if self.classes_.dtype.kind not in "biuf":  # texts such as 1.0 and NA mean something to the program
+            plain = plain and all(text[0].isalpha() and text.lower() not in _MEANT for text in texts)
+        self._texts = texts if plain else [str(k) for k in range(len(texts))]
+        return [np.array(self._texts)[codes]], {}
+
+    def _columns(self, X: Any) -> np.ndarray:
+        """Decision values minus the threshold: one column for two classes, else one for each of classes_."""
+        labels = self.model_.labels if hasattr(self, "model_") else []
+        f = self._decisions(X)
+        order = [labels.index(text) for text in self._texts]
+        if f.shape[1] > 1:
+            return f[:, order]
+        f = f - self.model_.meta.get("threshold", 0.0)
+        return f if order == [0, 1] else -f
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the decision values.
+
+        Returns
+        -------
+        ndarray of shape (m,) for two classes, positive for ``classes_[1]``, else of shape (m, classes)
+        """
+        f = self._columns(X)
+        return f[:, 0] if f.shape[1] == 1 else f
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the labels of the rows of X, of the type that y had in ``fit``."""
+        f = self._columns(X)
+        return self.classes_[f.argmax(1) if f.shape[1] > 1 else (f[:, 0] > 0).astype(int)]
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "predict_proba" and self.__dict__.get("probability"):
+            return self._predict_proba
+        text = f"{type(self).__name__!r} object has no attribute {name!r}"
+        raise AttributeError(text + ": set probability=True" if name == "predict_proba" else text)
+
+    def _predict_proba(self, X: Any) -> np.ndarray:
+        """Return Platt's probabilities of ``classes_``, fitted to leave-one-out errors, of shape (m, classes)."""
+        f = self._decisions(X)
+        map_ = self.model_.meta["calibration"]
+        q = f * map_["slope"] + map_["offset"]
+        p = np.exp(-np.logaddexp(0, -np.hstack([-q, q]) if f.shape[1] == 1 else -q))
+        p = np.maximum(p, 1e-15)
+        p /= p.sum(1, keepdims=True)
+        return p[:, [self.model_.labels.index(text) for text in self._texts]]
+
+
+#: Texts that the program reads as booleans or missing values.
+_MEANT = {"true", "false", "na", "n", "nan", "nat", "none", "null", "missing", "inf", "infinity"}
+
+
+def _require(y: Any, estimator: Any) -> None:
+    if y is None:
+        raise ValueError(f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None.")

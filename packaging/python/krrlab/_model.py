@@ -1,0 +1,171 @@
+"""Predictions of a model file by NumPy, f(z) = mean + sum_i c_i k(x_i, z)."""
+from __future__ import annotations
+
+import io
+import json
+import os
+from typing import Any
+
+import numpy as np
+
+#: Entries of a block of K(Z, X): 16 MB.
+BLOCK = 2_000_000
+
+#: Largest error of an exponent that distances by inner products may have.
+ROUNDING = 1e-11
+
+
+class Model:
+    """A model file of ``krrlab fit``, held as bytes; the pickled form is the file.
+
+    Parameters
+    ----------
+    data : bytes
+        The content of the file.
+
+    Attributes
+    ----------
+    meta : dict
+        What the file says of itself: kernel, lambda, labels, mean, scaling, columns and origin.
+    c : ndarray of shape (n, t)
+        The coefficients.
+    x : ndarray or csr_matrix of shape (n, d)
+        The training points after scaling.
+    """
+
+    def __init__(self, data: bytes):
+        self.data = data
+        with np.load(io.BytesIO(data)) as file:
+            self.meta: dict[str, Any] = json.loads(file["model.json"])
+            self.c = file["c"]
+            shape = self.meta["n"], self.meta["d"]
+            if "x" in file:
+                x = file["x"].astype(np.float64) * self.meta.get("unit", 1)
+                self.center = x.mean(0)  # distances do not change, and their rounding is smaller
+            else:
+                from scipy.sparse import csr_matrix
+                x = csr_matrix((file["x_data"].astype(np.float64), file["x_indices"], file["x_indptr"]), shape)
+                self.center = None
+        if self.kernel["name"] != "polynomial" and self.center is not None:
+            x = x - self.center
+        self.x = x
+        self.norms = _norms(x)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Model":
+        """Read a model file."""
+        with open(path, "rb") as file:
+            return cls(file.read())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file, for ``krrlab predict``, ``krrlab verify`` and Go."""
+        with open(path, "wb") as file:
+            file.write(self.data)
+
+    def __reduce__(self) -> Any:
+        return Model, (self.data,)
+
+    @property
+    def kernel(self) -> dict[str, Any]:
+        """Name and parameters of the kernel."""
+        return self.meta["kernel"]
+
+    @property
+    def labels(self) -> list[str]:
+        """Labels of a classifier in the order of the columns of the decision values; empty for a regression."""
+        return self.meta.get("labels") or []
+
+    @property
+    def is_supported(self) -> bool:
+        """Whether NumPy can predict: the kernel is built in."""
+        return self.kernel["name"] in ("gaussian", "laplacian", "matern32", "matern52", "polynomial")
+
+    def features(self, table: Any) -> Any:
+        """Return the features of a Table before scaling: an array or a CSR matrix.
+
+        The result is None if columns have dates, or words other than those of the fit, which the program codes.
+        """
+        if not table.is_mixed:
+            return table.values
+        values = {k["column"]: k.get("values") for k in self.meta["origin"].get("categorical") or ()}
+        blocks = []
+        for name, kind in table.kinds.items():
+            column = table.values[name].to_numpy()
+            if kind == "numbers":
+                blocks.append(column.astype(np.float64)[:, None])
+                continue
+            place = {v: j for j, v in enumerate(values.get(name) or ())}
+            codes = np.array([place.get(v, -1) for v in column])
+            if (codes < 0).any():
+                return None
+            blocks.append(np.eye(len(place))[codes])
+        return np.hstack(blocks)
+
+    def decision(self, z: Any) -> np.ndarray | None:
+        """Return f of each row of z, of shape (m, t).
+
+        ``z`` has the features of the model before scaling: an array, in which NaN is a missing value, or a CSR matrix.
+        The result is None if inner products are not accurate enough, for points far apart in terms of sigma.
+        """
+        rows = max(1, BLOCK // len(self.c))
+        blocks = []
+        for i in range(0, z.shape[0], rows):
+            k = self._kernel(self._scaled(z[i:i + rows]))
+            if k is None:
+                return None
+            blocks.append(k @ self.c)
+        return np.concatenate(blocks) + np.asarray(self.meta.get("mean") or 0.0)
+
+    def _scaled(self, z: Any) -> Any:
+        by = self.meta.get("scaling") or {}
+        if hasattr(z, "tocsr") and (by.get("scale") or self.center is not None):
+            z = z.toarray()
+        if by.get("fill") is not None:
+            z = np.where(np.isnan(z), by["fill"], z)
+        if by.get("shift") is not None:
+            z = z - by["shift"]
+        if by.get("scale") is not None:
+            z = z * by["scale"]
+        return z
+
+    def _kernel(self, z: Any) -> np.ndarray | None:
+        """K(z, x), from inner products except for the Laplacian kernel."""
+        name, sigma = self.kernel["name"], self.kernel.get("sigma", 1.0)
+        if name == "polynomial":
+            return (self.kernel.get("gamma", 0) * _product(z, self.x) + self.kernel.get("coef0", 0)) \
+                ** self.kernel["degree"]
+        if self.center is not None:
+            z = z - self.center
+        if name == "laplacian":
+            z, x = (a.toarray() if hasattr(a, "tocsr") else a for a in (z, self.x))
+            u = np.zeros((len(z), len(x)))
+            for j in range(z.shape[1]):
+                u += np.abs(z[:, j, None] - x[:, j])
+            return np.exp(u / -sigma)
+        norms = _norms(z)
+        size = (norms.max(initial=0) + self.norms.max()) / sigma ** 2
+        if not np.finfo(float).eps * size < ROUNDING:
+            return None
+        u = _product(z, self.x)
+        u *= -2
+        u += norms[:, None]
+        u += self.norms
+        np.maximum(u, 0, out=u)
+        if name == "gaussian":
+            u *= -0.5 / sigma ** 2
+            return np.exp(u, out=u)
+        u *= (3 if name == "matern32" else 5) / sigma ** 2
+        v = np.sqrt(u)
+        return (1 + v if name == "matern32" else 1 + v + u / 3) * np.exp(-v)
+
+
+def _norms(x: Any) -> np.ndarray:
+    """Squared norms of the rows."""
+    if hasattr(x, "tocsr"):
+        return np.asarray(x.multiply(x).sum(1)).ravel()
+    return np.einsum("ij,ij->i", x, x)
+
+
+def _product(z: Any, x: Any) -> np.ndarray:
+    k = z @ x.T
+    return k.toarray() if hasattr(k, "tocsr") else np.asarray(k)

@@ -1,0 +1,355 @@
+"""Linear operators that the program computes, and judgments of preconditioners."""
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import weakref
+from typing import Any, Mapping, NamedTuple, Sequence
+
+import numpy as np
+
+from . import _data, _program
+
+_problems: "weakref.WeakValueDictionary[Any, _Problem]" = weakref.WeakValueDictionary()
+
+
+class _Problem:
+    """One process of the program that computes products with K and with preconditioners M⁻¹ of points X.
+
+    The process ends with the last operator of the problem, or with Python. It is started again after an error, an
+    interrupt, or a fork.
+    """
+
+    def __init__(self, X: _data.Table, options: dict[str, Any]):
+        self.x, self.options = X, options
+        self.n = X.values.shape[0]
+        self.lock, self.process, self.owner = threading.Lock(), None, 0
+
+    def _start(self) -> None:
+        with tempfile.TemporaryDirectory(prefix="krrlab-") as folder:
+            file, where = self.x.write(folder, [np.arange(self.n, dtype=float)])  # the targets are not used
+            self.error = open(os.path.join(folder, "error"), "w+")  # it is read after the folder is gone
+            self.command = ["operators", *_program.flags(**{**where, **self.options}, train=file)]
+            self.process = subprocess.Popen([_program.program(), *self.command], stdin=subprocess.PIPE,
+                                            stdout=subprocess.PIPE, stderr=self.error, start_new_session=True)
+            self.owner, self.file = os.getpid(), file
+            weakref.finalize(self, _end, self.process, self.error, self.owner)
+            self._ask("product", np.zeros((self.n, 1)))  # K is formed, and the files are read
+
+    def ask(self, request: str, v: np.ndarray) -> np.ndarray:
+        """Send a request with an array of n rows, and return the array of the answer."""
+        with self.lock:
+            if self.process is None or self.owner != os.getpid():
+                self._start()
+            return self._ask(request, v)
+
+    def _ask(self, request: str, v: np.ndarray) -> np.ndarray:
+        try:
+            _send(self.process.stdin, request, v)
+            answer, text = _words(self.process.stdout)
+            if answer == "answer":
+                return _receive(self.process.stdout)
+        except BaseException as e:
+            if not isinstance(e, BrokenPipeError):
+                self._end()
+                raise
+            answer = ""
+        if answer != "error":  # the process has ended
+            self.process.wait()
+            self.error.seek(0)
+            text = self.error.read()
+            self._end()
+        raise ValueError(_program.readable(text, self.command, self.file))
+
+
+    def _end(self) -> None:
+        _end(self.process, self.error, self.owner)
+        self.process = None
+
+
+def _end(process: Any, error: Any, owner: int) -> None:
+    if owner == os.getpid():
+        process.kill()
+        process.wait()
+        for stream in process.stdout, error:
+            stream.close()
+        try:
+            process.stdin.close()
+        except BrokenPipeError:
+            pass  # a request was not sent completely
+
+
+def _send(stream: Any, line: str, array: np.ndarray | None = None) -> None:
+    stream.write(line.encode() + b"\n")
+    if array is not None:
+        array = np.ascontiguousarray(array, dtype=np.float64)
+        np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(array))
+        stream.write(memoryview(array).cast("B") if array.size else b"")
+    stream.flush()
+
+
+def _words(stream: Any) -> tuple[str, str]:
+    """Read a line, and return its first word and the rest."""
+    word, _, rest = stream.readline().decode().strip().partition(" ")
+    return word, rest
+
+
+def _receive(stream: Any) -> np.ndarray:
+    np.lib.format.read_magic(stream)
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    size = dtype.itemsize * int(np.prod(shape))
+    data = stream.read(size)
+    if len(data) < size:
+        raise BrokenPipeError("the answer is cut short")
+    return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C").copy()
+
+
+def _problem(X: Any, kernel: str, lam: float, options: dict[str, Any]) -> _Problem:
+    x = _data.table(X, "krrlab")
+    if x.is_mixed:
+        raise ValueError(f"the columns {[n for n, k in x.kinds.items() if k != 'numbers']} are no numbers")
+    x = _data.Table(x.values)
+    settings = {"kernel": kernel, "lambda": lam, "scale": "none", "task": "regression", "storage": "float64", **options}
+    parts = [x.values.data, x.values.indices, x.values.indptr] if x.is_sparse else [x.values]
+    key = (x.values.shape, json.dumps(settings, sort_keys=True), *(hashlib.blake2b(np.ascontiguousarray(p)).digest()
+                                                                  for p in parts))
+    problem = _problems.get(key)
+    if problem is None:
+        problem = _problems[key] = _Problem(x, settings)
+    return problem
+
+
+def _operator(problem: _Problem, multiply: Any) -> Any:
+    from scipy.sparse.linalg import LinearOperator
+
+    def matvec(v: np.ndarray) -> np.ndarray:
+        v = np.asarray(v)
+        if np.iscomplexobj(v):
+            raise ValueError("Complex data not supported")
+        return multiply(v.reshape(len(v), -1)).reshape(v.shape)
+
+    n = problem.n
+    return LinearOperator((n, n), matvec, rmatvec=matvec, matmat=matvec, rmatmat=matvec, dtype=np.float64)
+
+
+def gram(X: Any, kernel: str, lam: float, **options: Any) -> Any:
+    """Return K + lam I as a linear operator.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or DataFrame of numbers, of shape (n, d)
+        Points, which are not scaled.
+    kernel : str
+        Kernel with its parameters, such as "gaussian sigma=1.5".
+    lam : float
+        Ridge.
+    **options
+        Further flags, such as ``storage="float32"`` (default "float64") or ``threads=1``.
+
+    Returns
+    -------
+    scipy.sparse.linalg.LinearOperator of shape (n, n)
+        A process of the program computes it. Operators of equal X, kernel, lam and options share the process and K.
+    """
+    problem = _problem(X, kernel, lam, options)
+    problem.ask("product", np.zeros((problem.n, 1)))
+    return _operator(problem, lambda v: problem.ask("product", v) + lam * v)
+
+
+def preconditioner(X: Any, kernel: str, lam: float, kind: str = "vecchia", **options: Any) -> Any:
+    """Return M⁻¹ for a preconditioner M of K + lam I, as a linear operator for ``scipy.sparse.linalg.cg``.
+
+    Parameters
+    ----------
+    X, kernel, lam
+        As for ``gram``.
+    kind : str, default="vecchia"
+        "vecchia", "nystrom", "rpcholesky", "features" or another kind, with options: "nystrom features=500".
+    **options
+        Further flags, as for ``gram``.
+
+    Returns
+    -------
+    scipy.sparse.linalg.LinearOperator of shape (n, n)
+    """
+    problem = _problem(X, kernel, lam, options)
+    problem.ask(f"solve {kind}", np.zeros((problem.n, 1)))
+    return _operator(problem, lambda v: problem.ask(f"solve {kind}", v))
+
+
+#: Between the program, which starts a process for M, and this one, which has M: both directions of a socket.
+_RELAY = """
+import socket, sys, threading
+s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])
+def answers():
+    while data := s.recv(1 << 16):
+        sys.stdout.buffer.write(data); sys.stdout.buffer.flush()
+threading.Thread(target=answers, daemon=True).start()
+while data := sys.stdin.buffer.read1(1 << 16):
+    s.sendall(data)
+"""
+
+
+class _Host:
+    """Serves linear operators of this process to the program, as its protocol for preconditioners wants them."""
+
+    def __init__(self, folder: str):
+        self.folder, self.listeners, self.errors = folder, [], []
+
+    def command(self, operator: Any) -> str:
+        """Return the text of a preconditioner that asks ``operator``."""
+        path = os.path.join(self.folder, f"m{len(self.listeners)}")
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(path)
+        listener.listen()
+        self.listeners.append(listener)
+        threading.Thread(target=self._accept, args=(listener, operator), daemon=True).start()
+        return "process:" + shlex.join([sys.executable, "-S", "-c", _RELAY, path])
+
+    def _accept(self, listener: socket.socket, operator: Any) -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return  # it is closed
+            threading.Thread(target=self._serve, args=(connection, operator), daemon=True).start()
+
+    def _serve(self, connection: socket.socket, operator: Any) -> None:
+        with connection, connection.makefile("rwb") as stream:
+            try:
+                _words(stream)
+                _send(stream, "ready normal" if hasattr(operator, "draw") else "ready")
+                while True:
+                    word, text = _words(stream)
+                    if not word:
+                        return
+                    if word == "solve":
+                        r = _receive(stream)
+                        x = operator @ r
+                    else:
+                        x = np.asarray(operator.draw(np.random.default_rng(int(text)))).reshape(-1, 1)
+                    _send(stream, "answer", x)
+            except OSError:
+                return  # the program has ended
+            except Exception as e:
+                self.errors.append(e)
+                _send(stream, f"error {type(e).__name__}: {e}".replace("\n", " "))
+
+    def close(self) -> None:
+        for listener in self.listeners:
+            listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
+
+
+def _report(stage: str, X: Any, y: Any, kernel: str, lam: float, options: dict[str, Any],
+            precond: Any) -> dict[str, Any]:
+    """Run a stage and return its report; precond(host) is the list of its flags."""
+    x = _data.table(X, "krrlab")
+    rows = x.values.shape[0]
+    v = np.random.default_rng(0).standard_normal(rows) if y is None else _data.vector(y, "y", rows).astype(float)
+    with tempfile.TemporaryDirectory(prefix="krrlab-") as folder:
+        file, where = _data.Table(x.values).write(folder, list(v.reshape(rows, -1).T))
+        report = os.path.join(folder, "report.json")
+        host = _Host(folder)
+        try:
+            words = [stage, *_program.flags(**{**where, "kernel": kernel, "lambda": lam, "scale": "none", "center": "no",
+                                               "task": "regression", **options, "train": file, "json": report})]
+            _program.run([*words, *precond(host)], file)
+        except ValueError as e:
+            raise (host.errors or [e])[0]
+        finally:
+            host.close()
+        return _program.report(report)
+
+
+def compare(X: Any, y: Any, kernel: str, lam: float, preconditioners: Mapping[str, Any] | None = None, *,
+            kinds: Sequence[str] = ("features", "nystrom", "rpcholesky", "vecchia"), **options: Any) -> Any:
+    """Compare preconditioners of K + lam I side by side, each product with K serving all of them.
+
+    Parameters
+    ----------
+    X, kernel, lam
+        As for ``gram``.
+    y : array-like of shape (n,) or (n, t)
+        Targets, from which their mean is not subtracted.
+    preconditioners : mapping of str to LinearOperator, default=None
+        Operators M⁻¹ of Python, by name: anything with ``@`` for arrays of shape (n, k). If one has a method
+        ``draw(rng)`` that returns a random vector of covariance M, the interval of kappa has an upper end.
+    kinds : sequence of str
+        Preconditioners of the program to compare with.
+    **options
+        Further flags of ``krrlab compare``, such as ``to=1e-8`` or ``seed=2``.
+
+    Returns
+    -------
+    DataFrame (a list of dicts without pandas)
+        A row for each preconditioner, without one ("none") first: ``iterations`` to the residual ``to``,
+        ``kappa_low`` and ``kappa_high`` of M⁻¹(K + lam I), ``build_seconds``, ``solve_seconds`` of one application,
+        ``bytes``, ``status``, and ``why`` it failed, if it did.
+    """
+    def with_all(host: _Host) -> list[str]:
+        mine = [f"name=python-{i} {host.command(m)}" for i, m in enumerate((preconditioners or {}).values())]
+        return [f"--with={text}" for text in [*mine, *kinds]]
+
+    report = _report("compare", X, y, kernel, lam, options, with_all)
+    names = {f"python-{i}": name for i, name in enumerate(preconditioners or {})}
+    rows = []
+    for r in report["rows"]:
+        low, high = _interval(r.get("kappa"))
+        rows.append({"name": names.get(r["preconditioner"], r["preconditioner"]), "draw": r["draw"],
+                     "iterations": r.get("iterations"), "kappa_low": low, "kappa_high": high,
+                     **{key: r.get(key) for key in ("build_seconds", "solve_seconds", "bytes", "status")},
+                     "why": r.get("why", "")})
+    try:
+        import pandas
+    except ImportError:
+        return rows
+    return pandas.DataFrame(rows)
+
+
+class Quality(NamedTuple):
+    """An interval of the condition number kappa of M⁻¹(K + lam I)."""
+
+    low: float
+    high: float
+    confidence: float
+    report: dict[str, Any]
+
+
+def quality(X: Any, kernel: str, lam: float, precond: Any = "features", *, y: Any = None, **options: Any) -> Quality:
+    """Return an interval of the condition number of M⁻¹(K + lam I).
+
+    Parameters
+    ----------
+    X, kernel, lam
+        As for ``gram``.
+    precond : str or LinearOperator, default="features"
+        A preconditioner of the program with its options, or an operator as in ``compare``.
+    y : array-like, default=None
+        Targets of the solve whose iterations are counted; random ones if it is None.
+    **options
+        Further flags of ``krrlab quality``, such as ``confidence=0.99`` or ``width=0.05``.
+
+    Returns
+    -------
+    Quality
+        ``low``, ``high`` (infinite if nothing is known), ``confidence`` with which the interval holds, and the
+        ``report`` of ``krrlab quality --json``.
+    """
+    report = _report("quality", X, y, kernel, lam, options, lambda host: [
+        f"--precond={precond if isinstance(precond, str) else host.command(precond)}"])
+    return Quality(*_interval(report["kappa"]), report["kappa"]["confidence"], report)
+
+
+def _interval(kappa: dict[str, Any] | None) -> tuple[float, float]:
+    """Return the ends of an interval of a report; nan if there is none, and inf if it has no upper end."""
+    if kappa is None or kappa.get("lo") is None:
+        return float("nan"), float("nan")
+    return kappa["lo"], float("inf") if kappa.get("hi") is None else kappa["hi"]

@@ -1,0 +1,104 @@
+"""The program krrlab: where it is, how it is run, and what its errors say to a user of Python."""
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any, Sequence
+
+NOT_CONVERGED = 3  # exit status of a fit that missed its tolerance; the results are written
+
+#: Flags of the program whose parameter in Python has another name than the flag with _ for -.
+PARAMETERS = {"lambda": "lam", "seed": "random_state", "weights": "sample_weight", "target": "y"}
+
+
+class ConvergenceWarning(UserWarning):
+    """A solve missed its tolerance. With scikit-learn installed, its class of this name is used."""
+
+
+try:
+    from sklearn.exceptions import ConvergenceWarning  # type: ignore[no-redef]  # noqa: F811
+except ImportError:
+    pass
+
+
+def program() -> str:
+    """Return the path of the program: ``$KRRLAB``, else the one in the wheel, else the one in the path."""
+    inside = Path(__file__).with_name("bin") / "krrlab"
+    found = os.environ.get("KRRLAB") or (str(inside) if inside.exists() else shutil.which("krrlab"))
+    if not found:
+        raise FileNotFoundError("the program krrlab is not in this package and not in the path: install a wheel of a "
+                                "release, or set the environment variable KRRLAB to the program")
+    return found
+
+
+def flags(**options: Any) -> list[str]:
+    """Return options as flags; None leaves a flag out, and lists of names are quoted as in CSV."""
+    words = []
+    for name, value in options.items():
+        if value is None:
+            continue
+        if isinstance(value, bool):
+            value = str(value).lower()
+        elif not isinstance(value, (str, int, float)) and hasattr(value, "__iter__"):
+            value = ",".join('"' + str(v).replace('"', '""') + '"' if re.search('[",\n]', str(v)) else str(v)
+                             for v in value)
+        words.append(f"--{name.replace('_', '-')}={value}")
+    return words
+
+
+def run(command: Sequence[str], data: str = "") -> tuple[int, str]:
+    """Run the program and return its exit status, 0 or NOT_CONVERGED, and its notes.
+
+    ``data`` is the file that the program reads. Messages say "the data" for it, parameters for flags, and rows counted
+    from 0 for lines. Another exit status is a ValueError.
+    """
+    done = subprocess.run([program(), *command], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode not in (0, NOT_CONVERGED):
+        raise ValueError(readable(done.stderr, [*command], data))
+    notes = done.stderr + "".join(line for line in done.stdout.splitlines(True) if line.startswith("note: "))
+    notes = readable(notes, [*command], data)
+    if done.returncode == NOT_CONVERGED:
+        warnings.warn(notes, ConvergenceWarning, stacklevel=4)
+    return done.returncode, notes
+
+
+def report(file: str) -> dict[str, Any]:
+    """Read a report, without the names of the files that were made for it."""
+    with open(file) as f:
+        content = json.load(f)
+    for part in [content, *content.get("read", ())]:
+        for key in ("source", "file", "dataset"):
+            part.pop(key, None)
+    return content
+
+
+def readable(text: str, command: list[str], data: str = "") -> str:
+    """Rewrite a message of the program in terms of a call in Python."""
+    first = 2 if data.endswith(".csv") else 1  # line of row 0
+    text = re.sub(r"^krrlab: |\(see krrlab.*?--help\)", "", text.strip(), flags=re.M).strip()
+    if data:
+        text = text.replace(data, "the data").replace(os.path.basename(data), "the data")
+    text = re.sub(r"\bline (\d+)", lambda m: f"row {int(m[1]) - first}", text)
+    text, _, advice = text.partition("; say krrlab ")
+    words = shlex.split(advice)[len(command):]
+    if words:
+        values = [f"{parameter(flag[2:])}={value!r}" for flag, value in zip(words[::2], words[1::2])]
+        text += "; add " + ", ".join(values)
+    return re.sub(r"--([a-z][a-z0-9-]+)", lambda m: parameter(m[1]), text) or "krrlab failed without a message"
+
+
+def parameter(flag: str) -> str:
+    """Return the name of the parameter in Python for a flag without its hyphens."""
+    return PARAMETERS.get(flag, flag.replace("-", "_"))
+
+
+def main() -> None:
+    """Run the program: the command krrlab of the wheel."""
+    os.execv(program(), [program(), *sys.argv[1:]])

@@ -1,0 +1,195 @@
+"""The estimators as scikit-learn uses them, and their predictions by NumPy beside those of the program."""
+import os
+import pickle
+import tempfile
+import unittest
+import warnings
+
+import numpy as np
+
+import krrlab
+from krrlab import KernelRidge, KernelRidgeClassifier, _estimators, _program
+
+LONG = os.environ.get("KRRLAB_LONG", "") != ""
+g = np.random.default_rng(1)
+X, Z = g.normal(size=(60, 3)) * [1, 10, 100], g.normal(size=(7, 3)) * [1, 10, 100]
+y = np.sin(X[:, 0]) + X[:, 1] / 10
+
+
+class Predictions(unittest.TestCase):
+    """NumPy predicts what the program does."""
+
+    def test_program(self):
+        gaps = X.copy()
+        gaps[3, 1] = np.nan
+        for k, (x, t, model) in enumerate([
+            (X, y, KernelRidge()), (X.astype(np.float32), y, KernelRidge("laplacian", sigma=2)),
+            (np.asfortranarray(X), y, KernelRidge("matern52", sigma=1, center="no")),
+            (X, y.astype(">f4"), KernelRidge("poly", degree=2, gamma=0.1)), (X, y, KernelRidge("linear", lam=1)),
+            (gaps, y, KernelRidge("matern32", impute="median", sigma=[1, 2, 3], lam=0.1)),
+            (X, np.column_stack([y, -y]), KernelRidge(lam=0.1)),
+            ((X * 10).astype(np.int16), y, KernelRidge(lam=1)), (X, y > 0, KernelRidgeClassifier(lam=0.1)),
+            (X, np.digitize(y, [-0.5, 0.5]), KernelRidgeClassifier(lam=0.1, probability=True)),
+        ]):
+            with self.subTest(k=k):
+                z = np.where(Z > 50, np.nan, Z) if model.get_params()["impute"] != "none" else Z
+                model.fit(x, t)
+                ours = model.predict(z), model._decisions(z)
+                large, _estimators.LARGE = _estimators.LARGE, 0
+                try:
+                    np.testing.assert_array_equal(ours[0].shape, model.predict(z).shape)
+                    np.testing.assert_allclose(ours[1], model._decisions(z), rtol=1e-4, atol=1e-5)
+                finally:
+                    _estimators.LARGE = large
+
+    def test_far_points(self):
+        """Where inner products would lose digits the program predicts: far from 0, and far apart in terms of sigma."""
+        x = np.linspace(0, 1, 50)[:, None]
+        for shift, sigma in (1e6, 0.2), (0, 1e-3):
+            m = KernelRidge(sigma=sigma, lam=0.1, scale="none", center="no").fit(x + shift, np.sin(x[:, 0]))
+            k = np.exp(-(x - x.T) ** 2 / (2 * sigma ** 2))
+            want = k @ np.linalg.solve(k + 0.1 * np.eye(50), np.sin(x[:, 0]))
+            np.testing.assert_allclose(m.predict(x + shift), want, atol=1e-7)
+
+    def test_scikit_learn(self):
+        """The model is that of scikit-learn, by its names of the parameters."""
+        from sklearn.kernel_ridge import KernelRidge as Theirs
+        w = g.uniform(0.1, 2, 60)
+        for kernel, gamma in ("rbf", 0.3), ("laplacian", 0.2), ("poly", 0.1), ("linear", None):
+            by = dict(kernel=kernel, alpha=0.5, gamma=gamma)
+            ours = KernelRidge(**by, scale="none", center="no").fit(X / 10, y)
+            np.testing.assert_allclose(ours.predict(Z / 10), Theirs(**by).fit(X / 10, y).predict(Z / 10), atol=1e-6)
+        weighted = KernelRidge(alpha=0.5, sigma=1, center="no", scale="none").fit(X / 10, y, w)
+        want = Theirs(kernel="rbf", alpha=0.5, gamma=0.5).fit(X / 10, y, w).predict(Z / 10)
+        np.testing.assert_allclose(weighted.predict(Z / 10), want, atol=1e-6)
+
+    def test_probabilities(self):
+        """They are those of the program, and there only if they were asked for."""
+        c = KernelRidgeClassifier(lam=0.1, probability=True).fit(X, np.where(y > 0, "b", "a"))
+        with tempfile.TemporaryDirectory() as folder:
+            model, rows, out = (os.path.join(folder, name) for name in ("m.krr", "z.npy", "p.csv"))
+            c.model_.save(model)
+            np.save(rows, Z)
+            _program.run(["predict", model, "--in", rows, "--probabilities", "--out", out])
+            want = np.genfromtxt(out, delimiter=",", skip_header=1)[:, -2:]
+        np.testing.assert_allclose(c.predict_proba(Z), want, atol=1e-5)
+        self.assertFalse(hasattr(KernelRidgeClassifier(), "predict_proba"))
+
+
+class ScikitLearn(unittest.TestCase):
+    def test_check_estimator(self):
+        """All checks of scikit-learn pass; a short run takes every fifth."""
+        from sklearn.utils.estimator_checks import check_estimator
+        for estimator in KernelRidge(), KernelRidgeClassifier():
+            for k, (instance, check) in enumerate(check_estimator(estimator, generate_only=True)):
+                if LONG or k % 5 == 0:
+                    with self.subTest(check=check), warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        check(instance)
+
+    def test_search(self):
+        """A grid over kernel, sigma and lam, in a pipeline that codes a frame of words, dates and gaps."""
+        from sklearn.compose import ColumnTransformer
+        from sklearn.model_selection import GridSearchCV, KFold
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import OneHotEncoder
+        frame, target = table()
+        code = ColumnTransformer([("city", OneHotEncoder(sparse_output=False), ["city"])], remainder="passthrough",
+                                 verbose_feature_names_out=False).set_output(transform="pandas")
+        search = GridSearchCV(make_pipeline(code, KernelRidge(impute="median")),
+                              {"kernelridge__kernel": ["rbf", "matern52"], "kernelridge__sigma": [2.0],
+                               "kernelridge__lam": [0.01, 1.0]} if LONG else {"kernelridge__lam": [0.01, 1.0]},
+                              cv=KFold(2, shuffle=True, random_state=0))
+        search.fit(frame, target)
+        self.assertGreater(search.best_score_, 0.6)
+        inner = search.best_estimator_[-1]
+        self.assertEqual(list(inner.feature_names_in_), ["city_New York", "city_ulm", "when", "x", "gap"])
+
+    def test_jobs(self):
+        """Processes of joblib fit and predict."""
+        from joblib import Parallel, delayed, parallel_backend
+        from sklearn.model_selection import cross_val_score
+        with parallel_backend("loky" if LONG else "multiprocessing", n_jobs=2):
+            scores = cross_val_score(KernelRidge(lam=0.01, threads=1), X, y, cv=2)
+        self.assertEqual(scores.shape, (2,))
+        m = KernelRidge(lam=0.01).fit(X, y)
+        for p in Parallel(2, "multiprocessing")(delayed(m.predict)(Z) for _ in range(2)):
+            np.testing.assert_array_equal(p, m.predict(Z))
+
+    def test_pickle(self):
+        """A pickled model needs no file of the fit, and is a model file."""
+        frame, target = table()
+        m = KernelRidge(lam=0.01, impute="mean").fit(frame, target)
+        text = pickle.dumps(m)
+        here = os.getcwd()
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            try:
+                again = pickle.loads(text)
+                np.testing.assert_array_equal(again.predict(frame), m.predict(frame))
+                again.model_.save("m.krr")
+                self.assertEqual(krrlab.Model.load("m.krr").meta["columns"][-2:], ["x", "gap"])
+                self.assertEqual(os.listdir(), ["m.krr"])
+            finally:
+                os.chdir(here)
+
+    def test_convergence(self):
+        """A solve that misses its tolerance warns, and says it in the words of Python."""
+        from sklearn.exceptions import ConvergenceWarning
+        with self.assertWarnsRegex(ConvergenceWarning, "max_iter") as caught:
+            KernelRidge(lam=1e-9, sigma=1, solver="cg", max_iter=2).fit(X, y)
+        self.assertNotIn("--", str(caught.warning))
+
+    def test_without_scikit_learn(self):
+        """NumPy is all that is needed."""
+        import subprocess
+        import sys
+        code = ("import sys; sys.modules.update(sklearn=None, pandas=None, scipy=None)\n"
+                "import numpy as np, krrlab\n"
+                "x = np.linspace(0, 6, 40)[:, None]\n"
+                "m = krrlab.KernelRidge(lam=1e-3).fit(x, np.sin(x[:, 0]))\n"
+                "assert m.score(x, np.sin(x[:, 0])) > 0.99 and m.get_params()['lam'] == 1e-3\n"
+                "c = krrlab.KernelRidgeClassifier().set_params(lam=0.1).fit(x, x[:, 0] > 3)\n"
+                "assert c.score(x, x[:, 0] > 3) > 0.9\n"
+                "assert krrlab.compare(x, np.sin(x[:, 0]), 'gaussian sigma=1', 0.1, kinds=['nystrom'])[0]['name'] == 'none'")
+        subprocess.run([sys.executable, "-c", code], check=True)
+
+
+class Messages(unittest.TestCase):
+    """Errors are in terms of Python."""
+
+    def refused(self, text, call):
+        with self.assertRaisesRegex(ValueError, text) as caught:
+            call()
+        message = str(caught.exception)
+        self.assertNotRegex(message, r"--[a-z]|/tmp|\.csv|\.npz|krrlab-")
+
+    def test_messages(self):
+        for text, call in [
+            ("sigma", lambda: KernelRidge(sigma=-1).fit(X, y)),
+            ("lam", lambda: KernelRidge(lam=-1).fit(X, y)),
+            ("lam and alpha are two names", lambda: KernelRidge(lam=1, alpha=1).fit(X, y)),
+            ("unknown kernel \"gausian\"", lambda: KernelRidge("gausian").fit(X, y)),
+            ("gamma is not defined for the kernel matern32", lambda: KernelRidge("matern32", gamma=1).fit(X, y)),
+            ("column 2, row 1", lambda: KernelRidge().fit(np.where(X == X[1, 2], np.nan, X), y)),
+            ("Input y contains NaN", lambda: KernelRidge().fit(X, np.where(y > 1, np.nan, y))),
+            ("Unknown label type", lambda: KernelRidgeClassifier().fit(X, y)),
+            ("one class only, 1", lambda: KernelRidgeClassifier().fit(X, np.ones(60, int))),
+            ("probability=True does not go", lambda: KernelRidgeClassifier(probability=True).fit(X, y > 0, np.ones(60))),
+            ("too large to be squared", lambda: KernelRidge().fit(X, y * 1e200)),
+        ]:
+            with self.subTest(text=text):
+                self.refused(text, call)
+
+
+def table():
+    """A frame of words, dates and gaps, and its target."""
+    import pandas as pd
+    n, r = 60, np.random.default_rng(2)
+    frame = pd.DataFrame({"city": r.choice(["ulm", "New York"], n), "when": pd.date_range("2024-01-01", periods=n),
+                          "x": r.normal(size=n), "gap": np.where(r.random(n) < 0.1, np.nan, r.normal(size=n))})
+    return frame, pd.Series(np.sin(frame.x) + (frame.city == "ulm") + 0.01 * np.arange(n))
+
+
+if __name__ == "__main__":
+    unittest.main()

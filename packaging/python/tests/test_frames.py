@@ -1,0 +1,142 @@
+"""The calls that a user of pandas makes: they do what scikit-learn does, or an error names the column."""
+import unittest
+import warnings
+
+import numpy as np
+import pandas as pd
+import scipy.sparse
+
+from krrlab import KernelRidge, KernelRidgeClassifier
+
+r = np.random.default_rng(3)
+n = 80
+frame = pd.DataFrame(r.normal(size=(n, 3)), columns=["a", "b", "y"])
+target = pd.Series(np.sin(frame.a) + frame.b, name="price")
+labels = pd.Series(np.where(target > 0, "high", "low"))
+words = frame.assign(city=r.choice(["ulm", "New York", 'say "hi", b'], n), when=pd.date_range("2024-01-01", periods=n))
+
+
+class Frames(unittest.TestCase):
+    def refused(self, text, call):
+        with self.assertRaisesRegex(ValueError, text) as caught:
+            call()
+        self.assertNotRegex(str(caught.exception), r"--[a-z]|/tmp|\.csv|\.npz")
+
+    def test_names(self):
+        m = KernelRidge(lam=0.01).fit(frame, target)
+        self.assertEqual(list(m.feature_names_in_), ["a", "b", "y"])
+        self.assertEqual(m.model_.meta["columns"], ["a", "b", "y"])
+        self.refused("must be in the same order", lambda: m.predict(frame[["y", "b", "a"]]))
+        self.refused("unseen at fit time:\n- c", lambda: m.predict(frame.rename(columns={"b": "c"})))
+        self.refused("unseen at fit time:\n- more", lambda: m.predict(frame.assign(more=1)))
+        self.refused("yet now missing:\n- b", lambda: m.predict(frame[["a", "y"]]))
+        self.refused("several columns are named 'a'", lambda: KernelRidge().fit(frame.set_axis(list("aba"), axis=1), target))
+        with self.assertWarnsRegex(UserWarning, "does not have valid feature names"):
+            np.testing.assert_array_equal(m.predict(frame.to_numpy()), m.predict(frame))
+        shuffled = frame.set_axis(r.permutation(n))  # an index says nothing
+        np.testing.assert_array_equal(m.predict(shuffled), m.predict(frame))
+        numbered = KernelRidge(lam=0.01).fit(frame.set_axis([5, 0, 1], axis=1), target)
+        np.testing.assert_allclose(numbered.predict(frame.set_axis([5, 0, 1], axis=1)), m.predict(frame))
+
+    def test_labels(self):
+        """Labels have the type that they had."""
+        for t in [labels, labels.astype("category"), labels.astype("string"), labels.to_numpy(), labels.tolist(),
+                  target > 0, pd.Series(target > 0, dtype="boolean"), pd.Series((target > 0) * 2 - 1, dtype="Int64"),
+                  (target > 0).astype(np.uint8), np.where(target > 0, 1.0, 0.0), np.where(target > 0, "1", "0"),
+                  np.where(target > 0, "True", "no label"), np.where(target > 0, "é, b", "")]:
+            m = KernelRidgeClassifier(lam=1e-3).fit(frame, t)
+            p = m.predict(frame)
+            want = np.asarray(t)
+            self.assertGreater((p == want).mean(), 0.9, t)
+            if want.dtype != object:
+                self.assertEqual(p.dtype.kind, want.dtype.kind)
+            self.assertEqual(m.score(frame, p), 1)
+            np.testing.assert_array_equal(m.decision_function(frame) > 0, p == m.classes_[1])
+        self.refused("y has labels such as 'high'|y has labels such as 'low'", lambda: KernelRidge().fit(frame, labels))
+        self.refused("Input y contains NaN", lambda: KernelRidgeClassifier().fit(frame, labels.where(target > -1)))
+
+    def test_numbers(self):
+        whole = frame.assign(b=pd.array(r.integers(0, 9, n), dtype="Int64"), flag=target > 0, y=frame.y.astype(np.float32))
+        m = KernelRidge(lam=0.01).fit(whole, target)
+        self.assertEqual(set(m.column_kinds_.values()), {"numbers"})
+        np.testing.assert_allclose(m.predict(whole), KernelRidge(lam=0.01).fit(whole.astype(float), target).predict(
+            whole.astype(float)), rtol=1e-6)
+        whole.loc[4, "b"] = pd.NA
+        self.refused("Input X contains NaN: column 'b', row 4", lambda: m.predict(whole))
+        self.refused("Input X contains infinity.*column 'a', row 2",
+                     lambda: KernelRidge().fit(frame.assign(a=frame.a.where(frame.index != 2, np.inf)), target))
+        filled = KernelRidge(lam=0.01, impute="median").fit(whole, target)
+        self.assertAlmostEqual(filled.predict(whole)[4], filled.predict(whole.fillna({"b": whole.b.median()}))[4])
+        self.refused("column 'a'", lambda: m.predict(whole.assign(b=1, a="x")))
+        self.refused("column 'a' of type object has values of type int, str",
+                     lambda: KernelRidge().fit(frame.assign(a=[1] + ["x"] * (n - 1)), target))
+        self.refused("Complex data not supported", lambda: KernelRidge().fit(frame.assign(a=1j), target))
+
+    def test_shapes(self):
+        m = KernelRidge(lam=0.01).fit(frame, target)
+        np.testing.assert_allclose(m.predict(frame[:1]), m.predict(frame)[:1])
+        self.assertEqual(KernelRidge(lam=0.01).fit(frame[["a"]], target).predict(frame[["a"]]).shape, (n,))
+        self.refused("0 sample", lambda: m.predict(frame[:0]))
+        self.refused("0 sample", lambda: KernelRidge().fit(frame[:0], target[:0]))
+        self.refused("0 feature", lambda: KernelRidge().fit(frame[[]], target))
+        self.refused("Expected 2D array, got 1D", lambda: KernelRidge().fit(frame.a, target))
+        self.refused(r"inconsistent numbers of samples: \[80, 79\]", lambda: KernelRidge().fit(frame, target[:-1]))
+        both = pd.DataFrame({"u": target, "v": -target})
+        np.testing.assert_allclose(KernelRidge(lam=0.01).fit(frame, both).predict(frame)[:, 1], -m.predict(frame))
+        lists = KernelRidge(lam=0.01).fit(frame.to_numpy().tolist(), target.tolist())
+        np.testing.assert_allclose(lists.predict(frame.to_numpy().tolist()), m.predict(frame))
+        single = KernelRidge(lam=0.01).fit(frame.to_numpy(np.float32), target).predict(frame.to_numpy(np.float32))
+        np.testing.assert_allclose(single, m.predict(frame), atol=1e-4)
+
+    def test_words_and_dates(self):
+        m = KernelRidge(lam=0.01).fit(words, target)
+        self.assertEqual(m.column_kinds_, {"a": "numbers", "b": "numbers", "y": "numbers", "city": "words",
+                                           "when": "dates"})
+        self.assertEqual(m.predict(words[:3].assign(when="2024-01-01 00:00:00")).shape, (3,))
+        undated = words.drop(columns="when").assign(city=words.city.astype("category"))
+        m = KernelRidge(lam=0.01).fit(undated, target)
+        by_numpy = m.predict(undated)
+        again = undated.assign(city=words.city.str.upper())  # only the program reads these as the words of the fit
+        np.testing.assert_allclose(m.predict(again), by_numpy, atol=1e-5)
+        with self.assertWarnsRegex(UserWarning, "city.*paris"):
+            m.predict(undated.assign(city=["paris"] + words.city.tolist()[1:]))
+        self.refused("city.*no row has a word", lambda: m.predict(undated.assign(city="paris")))
+        gap = undated.assign(city=words.city.where(words.index > 3))
+        self.assertEqual(KernelRidge(lam=0.01).fit(gap, target).predict(gap[:5]).shape, (5,))  # a gap is a value
+        self.refused("column 'when', row 1", lambda: KernelRidge().fit(
+            words.assign(when=words.when.where(words.index != 1)), target))
+        self.refused(r"\['city'\] have words or dates", lambda: m.predict(undated.to_numpy()))
+        self.refused("there is no column 'town'", lambda: KernelRidge(categorical=["town"]).fit(words, target))
+        self.refused("'when' has dates, and is not among", lambda: KernelRidge(dates=[]).fit(words, target))
+        self.refused("id: the column has more than 1000 different values", lambda: KernelRidge().fit(
+            pd.DataFrame({"id": [f"k{i}" for i in range(1001)], "a": 0.0}), np.arange(1001)))
+
+    def test_weights(self):
+        w = pd.Series(r.integers(0, 3, n))
+        rows = np.repeat(np.arange(n), w)
+        for x in frame, words[["a", "b", "city"]], scipy.sparse.csr_matrix(frame.where(frame > 0, 0)):
+            m = KernelRidge(lam=0.1, sigma=1, scale="none").fit(x, target, w)
+            twice = KernelRidge(lam=0.1, sigma=1, scale="none").fit(
+                x.iloc[rows] if hasattr(x, "iloc") else x[rows], target.iloc[rows])
+            np.testing.assert_allclose(m.predict(x), twice.predict(x), atol=1e-6)
+        self.refused("Negative values in sample_weight", lambda: KernelRidge().fit(frame, target, w - 1))
+        heavy = KernelRidgeClassifier(lam=10, class_weight={"high": 100}).fit(frame, labels)
+        light = KernelRidgeClassifier(lam=10, class_weight={"high": 0.01}).fit(frame, labels)
+        self.assertGreater((heavy.predict(frame) == "high").sum(), (light.predict(frame) == "high").sum())
+
+    def test_sparse(self):
+        dense = np.where(r.random((n, 6)) < 0.3, r.normal(size=(n, 6)), 0)
+        for t in target, pd.DataFrame({"u": target, "v": -target}):
+            want = KernelRidge(lam=0.1).fit(dense, t).predict(dense)
+            for kind in scipy.sparse.csr_matrix, scipy.sparse.coo_matrix, scipy.sparse.csc_matrix:
+                m = KernelRidge(lam=0.1).fit(kind(dense), t)
+                np.testing.assert_allclose(m.predict(kind(dense)), want, atol=1e-5)
+                np.testing.assert_allclose(m.predict(dense), want, atol=1e-5)
+        c = KernelRidgeClassifier(lam=0.1).fit(scipy.sparse.csr_matrix(dense), labels)
+        self.assertEqual(set(c.predict(scipy.sparse.csr_matrix(dense))), {"high", "low"})
+        self.refused("Input X contains NaN", lambda: KernelRidge().fit(scipy.sparse.csr_matrix(dense * np.nan), target))
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("error", FutureWarning)
+    unittest.main()
