@@ -81,12 +81,12 @@ gophernotes:
 test: export CGO_ENABLED = 0
 test: export GOFLAGS += -trimpath
 test:
-	@.ci/install python3-nbclient python3-nbconvert jupyter-client libopenblas0 python3-numpy python3-sklearn iproute2 util-linux
+	@.ci/install python3-nbclient python3-nbconvert jupyter-client libopenblas0 python3-numpy python3-sklearn python3-pandas iproute2 util-linux
 	$(GO) test -vet=all -ldflags=-s -timeout 30m ./krrlab/cmd/krrlab ./krrlab/notebook/golang ./notebooks ./krrlab ./...
 
 test-long: export GOFLAGS += -trimpath
 test-long:
-	@.ci/install python3-nbclient python3-nbconvert jupyter-client libopenblas0 python3-numpy python3-sklearn openmpi-bin libopenmpi3 mpich libmpich12 iproute2 util-linux
+	@.ci/install python3-nbclient python3-nbconvert jupyter-client libopenblas0 python3-numpy python3-sklearn python3-pandas python3-pip python3-venv openmpi-bin libopenmpi3 mpich libmpich12 iproute2 util-linux
 	KRRLAB_LONG=1 $(GO) test -timeout 120m ./...
 
 # The tests on every arithmetic this machine has: a table of what ran and what could not. Rows that
