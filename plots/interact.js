@@ -454,10 +454,12 @@
 .krr-sliders{font:13px sans-serif;display:flex;flex-wrap:wrap;gap:4px 18px}.krr-sliders label{display:flex;align-items:center;gap:5px}.krr-sliders input{width:11em}
 .krr-answer{display:block;font:13px sans-serif;margin:4px 0;white-space:pre-line}@media print{.krr-bar,.krr-sliders{display:none}}`;
   for (const root of document.querySelectorAll("figure.krr-figure:not([data-live])")) {
+    const data = root.querySelector("script[type='application/json']");
+    if (!data) continue; // of a notebook that is not trusted: the drawing stays
     root.dataset.live = root.dataset.lmSuppressShortcuts = "true"; // JupyterLab leaves the figure its keys
     try {
       if (!document.getElementById("krr-style")) element(document.head, "style", { id: "krr-style" }, style);
-      new Figure(root, JSON.parse(root.querySelector("script[type='application/json']").textContent));
+      new Figure(root, JSON.parse(data.textContent));
     } catch (e) { // the drawing stays
       console.error("krrlab figure:", e);
     }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -90,3 +91,31 @@ func number(v reflect.Value) float64 {
 	}
 	return math.NaN()
 }
+
+// Interval is a condition on a number: it lies between Low and High.
+type Interval struct {
+	Low, High         float64 // infinite if there is no bound
+	OpenLow, OpenHigh bool    // Low, or High, is not a valid value itself
+}
+
+// Interval returns the interval in which the numeric value of the option must lie.
+func (f *Field) Interval() Interval {
+	if f.check.text == "" {
+		return Interval{Low: math.Inf(-1), High: math.Inf(1)}
+	}
+	return Interval{f.check.low, f.check.high, f.check.openLow, f.check.openHigh}
+}
+
+// Choices returns the valid texts of an option that has a fixed list of them, and nil for any other option.
+func (f *Field) Choices() []string {
+	if n, ok := f.value.Addr().Interface().(named); ok {
+		return n.Names()
+	}
+	if slices.ContainsFunc(f.check.words, func(w string) bool { return strings.HasSuffix(w, ":") }) {
+		return nil
+	}
+	return f.check.words
+}
+
+// Value returns the current value of the option.
+func (f *Field) Value() any { return f.value.Interface() }

@@ -66,8 +66,8 @@ func (f *Field) Given() bool { return f.isSet }
 // IsZero reports whether the value is the zero of its type, as for an option that is not set.
 func (f *Field) IsZero() bool { return f.value.IsZero() }
 
-// Symbol returns the name of the option in plots: its tag symbol, or its flag.
-func (f *Field) Symbol() string { return cmp.Or(f.tag("symbol"), f.Name) }
+// Symbol returns the name of the option in plots: its tag symbol, or its flag, or its field.
+func (f *Field) Symbol() string { return cmp.Or(f.tag("symbol"), f.Name, f.structField.Name) }
 
 // Flag returns the option and its value as shell words, with a leading blank, to be appended to a command line.
 func (f *Field) Flag() string {

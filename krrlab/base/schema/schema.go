@@ -18,12 +18,20 @@ type Schema struct {
 // defaults; a value in the struct that is not zero serves as the default itself. Invalid tags panic, because they are
 // programming errors.
 func Of(options any) *Schema {
-	s := read(options)
+	s := Unsettled(options)
 	for _, f := range s.Fields {
-		f.namesFlag = true
 		if f.settle(); !f.value.IsZero() || f.tag("default") != "" {
 			f.Default = f.String()
 		}
+	}
+	return s
+}
+
+// Unsettled is Of without defaults: zeros remain in the struct until Schema.Settle.
+func Unsettled(options any) *Schema {
+	s := read(options)
+	for _, f := range s.Fields {
+		f.namesFlag = true
 	}
 	return s
 }

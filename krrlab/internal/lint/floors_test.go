@@ -31,6 +31,7 @@ var floors = map[string]int{
 	"krrlab/kernel/points":    0,
 	"krrlab/notebook/bindgen": 0,
 	"krrlab/notebook/zmtp":    0,
+	"krrlab/notebook/widget":  0,
 	"krrlab/base/rng":         0,
 	"krrlab/base/suite":       0,
 	"krrlab/kernel/tree":      0,
@@ -99,6 +100,7 @@ var floors = map[string]int{
 	"krrlab/notebook":          8,
 	"krrlab/notebook/bindings": 8,
 	"krrlab/notebook/golang":   8,
+	"krrlab/notebook/panel":    8,
 
 	"krrlab/cmd/krrlab":    9,
 	"krrlab/internal/lint": 9,
@@ -125,6 +127,7 @@ var allowed = map[[2]string]string{
 	{"krrlab/cli", "krrlab/notebook"}:                      "krrlab kernel and krrlab notebook are commands",
 	{"krrlab/notebook", "krrlab/notebook/golang"}:          "the kernel is the protocol around the interpreter",
 	{"krrlab/notebook/golang", "krrlab/notebook/bindings"}: "the interpreter knows what cells may import",
+	{"krrlab/notebook/golang", "krrlab/notebook/panel"}:    "cells make panels",
 	{"krrlab/notebook/display", "plots/draw"}:              "cells show pictures",
 	{"krrlab/krylov/pencil", "krrlab/stage"}:               "it reports progress as stages do",
 	{"krrlab/krylov/bound", "krrlab/model"}:                "a model keeps the bounds of its answer",

@@ -30,6 +30,7 @@ func init() {
 			"Markdown":         r.ValueOf(display.Markdown),
 			"Math":             r.ValueOf(display.Math),
 			"PNG":              r.ValueOf(display.PNG),
+			"PNGImage":         r.ValueOf(display.PNGImage),
 			"Render":           r.ValueOf(display.Render),
 			"SVG":              r.ValueOf(display.SVG),
 			"SVGImage":         r.ValueOf(display.SVGImage),

@@ -14,13 +14,15 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/base/schema"] = imports.Package{
 		Name: "schema",
 		Binds: map[string]r.Value{
-			"Nearest": r.ValueOf(schema.Nearest),
-			"Of":      r.ValueOf(schema.Of),
-			"Settle":  r.ValueOf(schema.Settle),
+			"Nearest":   r.ValueOf(schema.Nearest),
+			"Of":        r.ValueOf(schema.Of),
+			"Settle":    r.ValueOf(schema.Settle),
+			"Unsettled": r.ValueOf(schema.Unsettled),
 		},
 		Types: map[string]r.Type{
-			"Field":  r.TypeOf((*schema.Field)(nil)).Elem(),
-			"Schema": r.TypeOf((*schema.Schema)(nil)).Elem(),
+			"Field":    r.TypeOf((*schema.Field)(nil)).Elem(),
+			"Interval": r.TypeOf((*schema.Interval)(nil)).Elem(),
+			"Schema":   r.TypeOf((*schema.Schema)(nil)).Elem(),
 		},
 		Untypeds: map[string]string{},
 	}

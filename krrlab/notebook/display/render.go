@@ -107,10 +107,14 @@ func addImage(d *Data) {
 }
 
 // SVGImage returns a drawing as an HTML image with an alternative text.
-func SVGImage(svg, alt string) string {
-	return `<img style="max-width:100%;height:auto" alt="` + html.EscapeString(alt) +
-		`" src="data:image/svg+xml;base64,` +
-		base64.StdEncoding.EncodeToString([]byte(svg)) + `">`
+func SVGImage(svg, alt string) string { return imageHTML(MIMETypeSVG, []byte(svg), alt) }
+
+// PNGImage returns a picture as an HTML image.
+func PNGImage(png []byte) string { return imageHTML(MIMETypePNG, png, "picture") }
+
+func imageHTML(mime string, content []byte, alt string) string {
+	return `<img style="max-width:100%;height:auto" alt="` + html.EscapeString(alt) + `" src="data:` + mime + `;base64,` +
+		base64.StdEncoding.EncodeToString(content) + `">`
 }
 
 // isNil reports whether v is nil or a nil pointer, map, slice, function or channel.

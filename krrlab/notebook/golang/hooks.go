@@ -197,10 +197,11 @@ func (s *Session) declareBuiltIns() {
 	clearOutput := func() { s.out.afterText(func(o Output) { o.Clear(true) }) }
 	input := func(prompt string) string { return s.input(prompt, false) }
 	password := func(prompt string) string { return s.input(prompt, true) }
-	progress := s.Progress
+	progress, explore := s.Progress, s.explore
 	s.interp.Declare(map[string]any{
 		"ctx": &ctx, "DataDirs": &dirs, "Display": &show, "Update": &update, "DisplayID": &showNamed,
 		"Clear": &clearOutput, "Input": &input, "Password": &password, "Progress": &progress,
+		"Explore": &explore,
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/display"
 	"github.com/krrlab/lab/krrlab/notebook/engine"
 	"github.com/krrlab/lab/krrlab/notebook/modules"
+	"github.com/krrlab/lab/krrlab/notebook/widget"
 )
 
 // Output receives the output of a cell, in order, as maps that can be encoded as JSON. Its methods may be called from
@@ -52,6 +53,8 @@ type Session struct {
 	missing      []string                     // features that the kernel lacks, until they are reported
 	programs     programs                     // compiled %%go cells
 	workerNumber atomic.Int32                 // number of the goroutine that runs cells
+	models       widget.Set                   // controls of panels
+	panels       panels
 }
 
 // cell is a cell that is running.
@@ -101,6 +104,7 @@ func (s *Session) Close() {
 		s.interrupt(c)
 	}
 	close(s.quit)
+	s.panels.closeAll()
 	s.programs.builds.Wait() // after this, no build can add a program
 	s.programs.stopAll()
 	s.out.close()
@@ -137,6 +141,7 @@ func (s *Session) startInterpreter() {
 	s.ctx.CompareAndSwap(nil, newCellContext())
 	_ = s.finder.Close()
 	s.programs.stopAll()
+	s.panels.closeAll()
 	s.unreported = nil
 	s.finder = &modules.Finder{Compiled: func(path string) bool { return engine.Packages()[path] != "" }}
 	s.interp = engine.New(s.hooks())

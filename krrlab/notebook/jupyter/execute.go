@@ -55,6 +55,13 @@ func mimeBundle(d Data) map[string]any {
 	return map[string]any{"data": d.Data, "metadata": d.Metadata}
 }
 
+// Comm sends a message of a comm that the cell has opened, also after the cell has ended.
+func (c *Cell) Comm(typ string, content, metadata map[string]any) {
+	if !c.silent {
+		c.server.publish(typ, c.parent.RawHeader, annotated{content, metadata})
+	}
+}
+
 // Clear removes the output of the cell; if wait is true, not before there is new output.
 func (c *Cell) Clear(wait bool) { c.publish("clear_output", map[string]any{"wait": wait}) }
 
@@ -298,10 +305,11 @@ func (s *Server) handle(m *Message) {
 	case "history_request":
 		answer(map[string]any{"history": s.searchHistory(req)})
 	case "comm_info_request":
-		answer(map[string]any{"comms": map[string]any{}})
-	case "comm_open": // the kernel has no comm targets; the protocol requires closing the comm
-		s.publish("comm_close", m.RawHeader, map[string]any{"comm_id": req.CommID, "data": map[string]any{}})
-	case "comm_msg", "comm_close":
+		answer(map[string]any{"comms": s.lang.Comms(req.Target)})
+	case "comm_open", "comm_msg", "comm_close":
+		s.lang.ReceiveComm(m.Header.Type, m.Content, func(typ string, content, metadata map[string]any) {
+			s.publish(typ, m.RawHeader, annotated{content, metadata})
+		})
 	case "interrupt_request":
 		s.Interrupt()
 		answer(map[string]any{})
@@ -325,7 +333,7 @@ type request struct {
 	CursorPos       int               `json:"cursor_pos"`
 	DetailLevel     int               `json:"detail_level"`
 	Restart         bool              `json:"restart"`
-	CommID          string            `json:"comm_id"`
+	Target          string            `json:"target_name"`
 
 	Output  bool   `json:"output"` // for this and the following fields: history_request
 	Access  string `json:"hist_access_type"`

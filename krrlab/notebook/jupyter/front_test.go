@@ -9,15 +9,27 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/notebook/widget"
 	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
 
 // scripted is a language of a few words.
-type scripted struct{ info content }
+type scripted struct {
+	info   content
+	models *widget.Set
+}
+
+func (l scripted) Comms(target string) map[string]any { return l.models.Comms(target) }
+
+func (l scripted) ReceiveComm(typ string, content []byte, publish func(string, map[string]any, map[string]any)) {
+	l.models.Receive(typ, content, publish)
+}
+
+func (scripted) Interrupt() {}
 
 func (l scripted) Info() content { return maps.Clone(l.info) }
 
-func (scripted) Run(name, code string, cell *Cell) Outcome {
+func (l scripted) Run(name, code string, cell *Cell) Outcome {
 	text := func(s string) Outcome {
 		return Outcome{Value: &Data{Data: content{"text/plain": s}, Metadata: content{}}}
 	}
@@ -31,6 +43,9 @@ func (scripted) Run(name, code string, cell *Cell) Outcome {
 	case "ask":
 		line, err := cell.Input("who? ", true)
 		return text(fmt.Sprint(line, err))
+	case "slide":
+		m, err := l.models.Open(widget.Spec{Kind: widget.IntSlider, Value: 3, Max: 9, Step: 1}, cell.Comm, nil)
+		return text(fmt.Sprint(m != nil, err))
 	case "show":
 		cell.Stream("stdout", "printed")
 		cell.Display(Data{content{"a": 1}, content{}, content{"display_id": "7"}})
@@ -63,7 +78,7 @@ type front struct {
 // connect starts a kernel with that key and connects to it.
 func connect(t *testing.T, key string) *front {
 	t.Helper()
-	lang := scripted{content{"implementation": "impl", "banner": "welcome"}}
+	lang := scripted{content{"implementation": "impl", "banner": "welcome"}, new(widget.Set)}
 	s := testkit.Must(Listen(Connection{IP: "127.0.0.1", Key: key}, lang))
 	f := &front{t: t, s: s, session: "of the front end", served: make(chan struct{})}
 	t.Cleanup(s.Close)

@@ -92,6 +92,14 @@ func Encode(identities [][]byte, typ, session string, parent json.RawMessage, co
 	if err != nil {
 		return nil, err
 	}
+	metadata := []byte("{}")
+	if a, ok := content.(annotated); ok {
+		if content = a.content; a.metadata != nil {
+			if metadata, err = json.Marshal(a.metadata); err != nil {
+				return nil, fmt.Errorf("jupyter: %s: %w", typ, err)
+			}
+		}
+	}
 	body, err := json.Marshal(content)
 	if err != nil {
 		return nil, fmt.Errorf("jupyter: %s: %w", typ, err)
@@ -99,7 +107,7 @@ func Encode(identities [][]byte, typ, session string, parent json.RawMessage, co
 	if len(parent) == 0 {
 		parent = json.RawMessage("{}")
 	}
-	parts := [][]byte{header, parent, []byte("{}"), body}
+	parts := [][]byte{header, parent, metadata, body}
 	frames := append([][]byte{}, identities...)
 	frames = append(frames, delimiter, sign(key, parts))
 	return append(frames, parts...), nil

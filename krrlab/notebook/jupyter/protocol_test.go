@@ -51,6 +51,14 @@ func TestRequests(t *testing.T) {
 		w[1] != `comm_close {"comm_id":"7","data":{}}` {
 		t.Errorf("%q", w)
 	}
+	f.ask("execute_request", content{"code": "slide"})
+	reply, _ := f.ask("comm_info_request", content{"target_name": "jupyter.widget"})
+	if comms := reply["comms"].(map[string]any); len(comms) != 1 {
+		t.Errorf("comms after one was opened: %v", comms)
+	}
+	if reply, _ := f.ask("comm_info_request", content{"target_name": "another"}); len(reply["comms"].(map[string]any)) != 0 {
+		t.Errorf("comms of another target: %v", reply)
+	}
 	for _, typ := range []string{"comm_msg", "comm_close"} {
 		if w := f.tell(typ, content{}); len(w) != 2 {
 			t.Errorf("%s: %q", typ, w)

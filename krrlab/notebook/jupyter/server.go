@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -42,6 +43,13 @@ type Language interface {
 	Inspect(code string, cursor int, detailed bool) (text string, ok bool)
 	// IsComplete returns complete, incomplete (with the indentation of the next line), invalid or unknown.
 	IsComplete(code string) (status, indent string)
+	// Comms returns the open comms of a target, or of all targets if it is "", by their identifiers.
+	Comms(target string) map[string]any
+	// ReceiveComm handles a message of type comm_open, comm_msg or comm_close, whose content is raw. It must return
+	// promptly and may be called while a cell runs. publish sends an answer.
+	ReceiveComm(typ string, content []byte, publish func(typ string, content, metadata map[string]any))
+	// Interrupt ends what cells have left running in the background.
+	Interrupt()
 }
 
 // Server is a kernel with open sockets.
@@ -165,8 +173,10 @@ func (s *Server) waitForStop() {
 	}
 }
 
-// Interrupt interrupts the running cell, or the cell that is about to run, and cancels its pending question.
+// Interrupt interrupts the running cell, or the cell that is about to run, and cancels its pending question. It also
+// ends what cells have left running in the background.
 func (s *Server) Interrupt() {
+	defer s.lang.Interrupt()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pendingQuestion != nil {
@@ -202,8 +212,13 @@ func (s *Server) handleControl(m *Message) {
 	s.handle(m)
 }
 
-// enqueue adds a request of the shell channel to the queue.
+// enqueue adds a request of the shell channel to the queue. Messages of comms are handled immediately: they do not wait
+// for running cells, and they take no memory in the queue.
 func (s *Server) enqueue(m *Message) {
+	if strings.HasPrefix(m.Header.Type, "comm_") && m.Header.Type != "comm_info_request" {
+		s.handle(m)
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue = append(s.queue, m)
@@ -237,7 +252,13 @@ func (s *Server) reply(m *Message, typ string, content any) {
 	}
 }
 
-// publish sends a message to all subscribers.
+// annotated is the content of a message that has metadata, too.
+type annotated struct {
+	content  any
+	metadata map[string]any
+}
+
+// publish sends a message to all subscribers. content may be annotated.
 func (s *Server) publish(typ string, parent json.RawMessage, content any) {
 	frames, err := Encode([][]byte{[]byte(typ)}, typ, s.session, parent, content, s.key)
 	if err == nil {

@@ -36,6 +36,9 @@ func serve(t *testing.T) (*Server, <-chan struct{}) {
 	return s, served
 }
 
+// Interrupt implements Language.
+func (deaf) Interrupt() {}
+
 // within fails the test unless the channel is closed soon.
 func within(t *testing.T, what string, c <-chan struct{}) {
 	t.Helper()

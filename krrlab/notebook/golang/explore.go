@@ -1,0 +1,130 @@
+package golang
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/notebook/display"
+	"github.com/krrlab/lab/krrlab/notebook/engine"
+	"github.com/krrlab/lab/krrlab/notebook/panel"
+	"github.com/krrlab/lab/krrlab/notebook/widget"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// maxPanels is the number of panels that stay open. Opening another one closes the oldest.
+const maxPanels = 20
+
+// panels are the open panels of a session, oldest first.
+type panels struct {
+	mu    sync.Mutex
+	list  []*panel.Panel
+	count int // number of panels made so far
+}
+
+// nextID returns the display_id of a new panel.
+func (p *panels) nextID() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.count++
+	return fmt.Sprint("krrlab-panel-", p.count)
+}
+
+// add adds a panel, and closes the oldest ones beyond maxPanels.
+func (p *panels) add(x *panel.Panel) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.list = append(p.list, x); len(p.list) > maxPanels; p.list = p.list[1:] {
+		p.list[0].Close()
+	}
+}
+
+// forEach calls f with all panels.
+func (p *panels) forEach(f func(*panel.Panel)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, x := range p.list {
+		f(x)
+	}
+}
+
+func (p *panels) closeAll() {
+	p.forEach((*panel.Panel).Close)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.list = nil
+}
+
+// commSender is an Output that can send messages of comms.
+type commSender interface {
+	Comm(typ string, content, metadata map[string]any)
+}
+
+// exploreCall matches a call of Explore, with the name of its first argument.
+var exploreCall = regexp.MustCompile(`\bExplore\(\s*([\pL_][\pL\pN_.]*)\s*[,)]`)
+
+// explore is Explore in cells: it shows a panel for a stage of a lab, for its Solve, or for a function. An error of the
+// first run panics, which ends the cell.
+func (s *Session) explore(subject any, options ...stage.Runner) {
+	name, out := "", s.out.output()
+	if out == nil {
+		panic(errors.New("no cell is running that could show a panel"))
+	}
+	if c := s.runningCell.Load(); c != nil {
+		code := strings.Join(c.lines[max(0, c.currentLine-1):], "\n")
+		if m := exploreCall.FindStringSubmatch(code); m != nil {
+			name = m[1]
+		}
+	}
+	explored, err := newSubject(subject, options, name)
+	if err != nil {
+		panic(err)
+	}
+	host := panel.Host{Models: &s.models, Show: s.out.show, Update: func(d display.Data) { out.Update(encode(d)) },
+		Explain: func(r any) string { value, _, _ := unwrapPanic(r); return panicText(value) }}
+	if c, ok := out.(commSender); ok {
+		host.Send = c.Comm
+	}
+	p, err := panel.New(s.ctx.Load(), host, explored, s.panels.nextID())
+	if p != nil {
+		s.panels.add(p)
+	}
+	if errors.Is(err, context.Canceled) && s.ctx.Load().Err() != nil {
+		panic(engine.Halted{})
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+// newSubject returns the subject of the arguments of Explore.
+func newSubject(subject any, options []stage.Runner, name string) (panel.Subject, error) {
+	lab, isLab := subject.(*krrlab.Lab)
+	switch {
+	case len(options) > 1:
+		return nil, errors.New("Explore of several stages: want one panel for each")
+	case !isLab && len(options) > 0:
+		return nil, fmt.Errorf("Explore of a stage on a %T: want a *krrlab.Lab first", subject)
+	case isLab && len(options) == 0:
+		return panel.Stage(lab, nil, cmp.Or(name, "lab"))
+	case isLab:
+		return panel.Stage(lab, options[0], cmp.Or(name, "lab"))
+	}
+	return panel.Function(subject, cmp.Or(name, "f"))
+}
+
+// Comms returns the open comms of a target, or of all targets if it is "".
+func (s *Session) Comms(target string) map[string]any { return s.models.Comms(target) }
+
+// ReceiveComm handles a message of a comm. It must not wait for a cell.
+func (s *Session) ReceiveComm(typ string, content []byte, publish widget.Send) {
+	s.models.Receive(typ, content, publish)
+}
+
+// Interrupt ends the runs of all panels.
+func (s *Session) Interrupt() { s.panels.forEach((*panel.Panel).Interrupt) }

@@ -1,0 +1,143 @@
+package panel
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/krrlab/lab/krrlab/base/schema"
+	"github.com/krrlab/lab/krrlab/notebook/widget"
+)
+
+// describe returns the control for an option. maxWhole, unless 0, bounds the sliders of whole numbers.
+func describe(f *schema.Field, maxWhole int) widget.Spec {
+	s := widget.Spec{Label: f.Symbol(), Help: f.Help, Width: "26em"}
+	v, bounds := reflect.ValueOf(f.Value()), f.Interval()
+	_, isDuration := f.Value().(time.Duration)
+	switch choices := f.Choices(); {
+	case choices != nil:
+		if s.Kind, s.Options = widget.Dropdown, choices; !slices.Contains(choices, f.String()) {
+			s.Options = append([]string{f.String()}, choices...) // the text of the default
+		}
+		s.Value = f.String()
+	case v.Kind() == reflect.Bool:
+		s.Kind, s.Value = widget.Checkbox, v.Bool()
+	case v.CanInt() && !isDuration && v.Int() > 0:
+		s.Kind, s.Value = widget.IntSlider, int(v.Int())
+		if s.Min, s.Max = math.Ceil(max(bounds.Low, 0)), math.Floor(bounds.High); math.IsInf(s.Max, 1) {
+			s.Max = 4 * float64(v.Int())
+		}
+		if maxWhole > 0 {
+			s.Max = max(min(s.Max, float64(maxWhole)), float64(v.Int()))
+		}
+		if s.Step = math.Max(1, math.Pow(10, math.Floor(math.Log10((s.Max-s.Min)/50)))); s.Step > 1 && s.Min <= s.Step {
+			s.Min = s.Step // the positions are multiples of the step
+		}
+		s.Min = min(s.Min, float64(v.Int()))
+	case v.CanFloat() && v.Float() != 0:
+		describeNumber(&s, v.Float(), bounds)
+	default:
+		s.Kind, s.Value, s.Placeholder = widget.Text, f.String(), "default"
+		if f.IsZero() {
+			s.Value = ""
+		}
+	}
+	return s
+}
+
+// describeNumber completes the slider for a real number: a linear one if the interval is bounded and x is not close to
+// its lower end in comparison with its length, and else a logarithmic one.
+func describeNumber(s *widget.Spec, x float64, bounds schema.Interval) {
+	low, high := bounds.Low, bounds.High
+	isBounded := !math.IsInf(low, 0) && !math.IsInf(high, 0)
+	s.Value = x
+	switch {
+	case x > 0 && (!isBounded || x-low < (high-low)/20 || low > 0 && high >= 100*low):
+		s.Kind, s.Min, s.Max = widget.FloatLogSlider, max(x/1000, low), min(x*1000, high)
+		if isBounded && low > 0 {
+			s.Min, s.Max = low, high
+		}
+		return
+	case !isBounded:
+		low, high = max(low, -4*math.Abs(x)), min(high, 4*math.Abs(x))
+	}
+	s.Kind, s.Step = widget.FloatSlider, (high-low)/100
+	if bounds.OpenLow {
+		low += s.Step
+	}
+	if bounds.OpenHigh {
+		high -= s.Step
+	}
+	s.Min, s.Max = min(low, x), max(high, x)
+}
+
+// format returns the value of a control in the form that an option parses.
+func format(value any) string {
+	if x, ok := value.(float64); ok {
+		return strconv.FormatFloat(x, 'g', 4, 64)
+	}
+	return fmt.Sprint(value)
+}
+
+// group is a struct of options with its controls.
+type group struct {
+	initial  reflect.Value   // the struct that the controls start from
+	shown    reflect.Value   // initial, with defaults
+	controls []*widget.Model // one for each option of the schema
+	starts   []any           // initial values of the controls
+}
+
+// newGroup opens the controls for a struct. defaults is the same struct with the values that the controls show.
+func newGroup(initial, defaults any, maxWhole int, open func(widget.Spec) (*widget.Model, error)) (*group, error) {
+	g := &group{initial: reflect.ValueOf(initial), shown: reflect.New(reflect.TypeOf(initial))}
+	g.shown.Elem().Set(reflect.ValueOf(defaults))
+	for _, f := range withControl(schema.Of(g.shown.Interface())) {
+		spec := describe(f, maxWhole)
+		m, err := open(spec)
+		if err != nil {
+			return nil, err
+		}
+		g.controls, g.starts = append(g.controls, m), append(g.starts, spec.Value)
+	}
+	return g, nil
+}
+
+// withControl returns the options that have a control.
+func withControl(s *schema.Schema) []*schema.Field {
+	return slices.DeleteFunc(s.Fields, func(f *schema.Field) bool { return f.Hidden || f.File != "" })
+}
+
+// isChanged reports whether a control was moved.
+func (g *group) isChanged() bool {
+	for i, c := range g.controls {
+		if c.Value() != g.starts[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// value returns the struct with the values of the controls that were moved. Other fields are as in the initial struct.
+func (g *group) value() (reflect.Value, error) {
+	v := reflect.New(g.initial.Type())
+	v.Elem().Set(g.initial)
+	fields := withControl(schema.Unsettled(v.Interface()))
+	for i, c := range g.controls {
+		if text := format(c.Value()); c.Value() != g.starts[i] && text != "" {
+			if err := fields[i].Set(text); err != nil {
+				return v, err
+			}
+		}
+	}
+	return v.Elem(), nil
+}
+
+// close closes the controls.
+func (g *group) close() {
+	for _, c := range g.controls {
+		c.Close()
+	}
+}

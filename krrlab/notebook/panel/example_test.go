@@ -1,0 +1,31 @@
+package panel_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/krrlab/lab/krrlab/notebook/display"
+	"github.com/krrlab/lab/krrlab/notebook/panel"
+	"github.com/krrlab/lab/krrlab/notebook/widget"
+)
+
+// A panel of a function, in a notebook without controls: it shows the result for the defaults.
+func Example() {
+	type options struct {
+		N int `flag:"n" default:"12" help:"number to be squared"`
+	}
+	f, err := panel.Function(func(o options) int { return o.N * o.N }, "square")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	show := func(d display.Data) { fmt.Println(d.Data["text/plain"]) }
+	host := panel.Host{Models: new(widget.Set), Show: show, Update: show, Explain: func(v any) string { return fmt.Sprint(v) }}
+	p, err := panel.New(context.Background(), host, f, "panel-1")
+	fmt.Println(err)
+	p.Close()
+	// Output:
+	// running…
+	// 144
+	// <nil>
+}

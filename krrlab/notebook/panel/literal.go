@@ -1,0 +1,64 @@
+package panel
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// literal returns a struct as Go code, with the exported fields that are not zero and can be written.
+func literal(v reflect.Value) string {
+	var fields []string
+	for i := range v.NumField() {
+		if f := v.Type().Field(i); f.IsExported() && !v.Field(i).IsZero() {
+			if code, ok := expression(v.Field(i)); ok {
+				fields = append(fields, f.Name+": "+code)
+			}
+		}
+	}
+	name := typeName(v.Type())
+	if v.Type().Name() == "" {
+		name = "" // the fields of a struct without a name are clear enough
+	}
+	return name + "{" + strings.Join(fields, ", ") + "}"
+}
+
+// expression returns a value as Go code that can be assigned to its type. ok is false for values that have no such
+// code, such as functions and interfaces.
+func expression(v reflect.Value) (code string, ok bool) {
+	switch v.Kind() {
+	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint,
+		reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		if v.CanInt() {
+			return strconv.FormatInt(v.Int(), 10), true
+		}
+		if v.CanUint() {
+			return strconv.FormatUint(v.Uint(), 10), true
+		}
+		return strconv.FormatBool(v.Bool()), true
+	case reflect.Float32, reflect.Float64:
+		return strconv.FormatFloat(v.Float(), 'g', -1, v.Type().Bits()), true
+	case reflect.String:
+		return strconv.Quote(v.String()), true
+	case reflect.Pointer:
+		code, ok := expression(v.Elem())
+		return "new(" + typeName(v.Type().Elem()) + "(" + code + "))", ok
+	case reflect.Struct:
+		return literal(v), true
+	case reflect.Slice:
+		var items []string
+		for i := range v.Len() {
+			item, ok := expression(v.Index(i))
+			if !ok {
+				return "", false
+			}
+			items = append(items, item)
+		}
+		return typeName(v.Type()) + "{" + strings.Join(items, ", ") + "}", true
+	}
+	return "", false
+}
+
+// typeName returns the name of a type as a cell writes it.
+func typeName(t reflect.Type) string { return strings.ReplaceAll(fmt.Sprint(t), "main.", "") }

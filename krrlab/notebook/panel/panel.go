@@ -1,0 +1,348 @@
+package panel
+
+import (
+	"context"
+	"fmt"
+	"html"
+	"reflect"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/krrlab/lab/krrlab/notebook/display"
+	"github.com/krrlab/lab/krrlab/notebook/engine"
+	"github.com/krrlab/lab/krrlab/notebook/widget"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/plots"
+)
+
+// Subject is a stage or a function that a panel explores.
+type Subject interface {
+	// controls returns the controls in columns, and opens them if they are not open.
+	controls(p *Panel) ([]*widget.Model, error)
+	// setting returns the current setting: a function that runs the subject with it, and its Go code.
+	setting() (run func(ctx context.Context, report func(stage.Event)) (any, error), code string, err error)
+	// watches reports whether a run ends soon after its context.
+	watches() bool
+}
+
+// Host is the notebook that shows panels.
+type Host struct {
+	Models *widget.Set
+	// Send sends the messages of the controls; nil if the front end has no controls.
+	Send widget.Send
+	// Show displays the output of a panel; Update replaces it.
+	Show, Update func(display.Data)
+	// Explain returns the text for the value of a panic.
+	Explain func(recovered any) string
+}
+
+// Panel is a panel of controls. Its methods may be called from any goroutine.
+type Panel struct {
+	host                 Host
+	id                   string // display_id of the output
+	subject              Subject
+	root, status, result *widget.Model
+	columns              *widget.Model
+	moved                chan struct{} // holds one value if a setting waits to be run
+
+	mu     sync.Mutex
+	run    *run            // the run in progress, or nil
+	runs   int             // completed runs
+	models []*widget.Model // all models of the panel, some of which may be closed
+	closed chan struct{}
+}
+
+// run is a run of the subject.
+type run struct {
+	cancel      context.CancelFunc
+	goid        uint64 // goroutine of the run
+	superseded  bool   // a newer setting waits
+	interrupted bool
+	finished    chan struct{}
+}
+
+// New shows a panel and runs its subject once. It returns after this run, or when ctx ends, which interrupts the run.
+// The error is that of the first run; the panel is closed then.
+func New(ctx context.Context, host Host, subject Subject, id string) (*Panel, error) {
+	p := &Panel{host: host, id: id, subject: subject, moved: make(chan struct{}, 1), closed: make(chan struct{})}
+	if err := p.open(); err != nil {
+		p.Close()
+		return nil, err
+	}
+	p.moved <- struct{}{}
+	firstErr := make(chan error, 1)
+	go p.loop(firstErr)
+	select {
+	case err := <-firstErr:
+		if err != nil {
+			p.Close()
+		}
+		return p, err
+	case <-ctx.Done():
+		p.Interrupt()
+		return p, ctx.Err()
+	}
+}
+
+// open opens the controls and shows the panel.
+func (p *Panel) open() (err error) {
+	columns, err := p.subject.controls(p)
+	if err != nil {
+		return err
+	}
+	openBox := func(spec widget.Spec) (m *widget.Model) {
+		if err == nil {
+			m, err = p.openModel(spec, nil)
+		}
+		return m
+	}
+	p.columns = openBox(widget.Spec{Kind: widget.HBox, Children: columns})
+	stop, e := p.openModel(widget.Spec{Kind: widget.Button, Label: "Stop", Help: "end the run and show what it has"},
+		p.Interrupt)
+	if err == nil {
+		err = e
+	}
+	p.status = openBox(widget.Spec{Kind: widget.HTML, Value: ""})
+	row := openBox(widget.Spec{Kind: widget.HBox, Children: []*widget.Model{stop, p.status}})
+	p.result = openBox(widget.Spec{Kind: widget.HTML, Value: "", Width: "100%"})
+	p.root = openBox(widget.Spec{Kind: widget.VBox, Children: []*widget.Model{p.columns, row, p.result}})
+	if err != nil {
+		return err
+	}
+	p.host.Show(p.output("", "running…"))
+	if p.host.Send != nil {
+		p.root.Display()
+	}
+	return nil
+}
+
+// openModel opens a model of the panel.
+func (p *Panel) openModel(spec widget.Spec, onChange func()) (*widget.Model, error) {
+	send := p.host.Send
+	if send == nil {
+		send = func(string, map[string]any, map[string]any) {}
+	}
+	m, err := p.host.Models.Open(spec, send, onChange)
+	if err == nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.models = append(p.models, m)
+	}
+	return m, err
+}
+
+// openControl opens a control. The subject runs again when it moves.
+func (p *Panel) openControl(spec widget.Spec) (*widget.Model, error) {
+	return p.openModel(spec, p.changed)
+}
+
+// withoutControls is the text below the result where the controls cannot be used.
+const withoutControls = "The controls of this panel need a running kernel, and a notebook that shows Jupyter's widgets."
+
+// output returns the output of the panel: the controls, and for front ends without controls a static picture.
+func (p *Panel) output(resultHTML, text string) display.Data {
+	d := display.MakeData3(display.MIMETypeHTML, text, `<div class="krr-static">`+resultHTML+`<p><small>`+
+		withoutControls+`</small></p></div>`)
+	if p.host.Send != nil {
+		mime, view := p.root.View()
+		d.Data[mime] = view
+	}
+	d.Transient = display.MIMEMap{"display_id": p.id}
+	return d
+}
+
+// changed runs the subject with the new setting. It ends a run in progress.
+func (p *Panel) changed() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.run != nil {
+		p.run.superseded = true
+		p.endRun()
+	}
+	select {
+	case p.moved <- struct{}{}:
+	default:
+	}
+}
+
+// Interrupt ends the run in progress. If it has a partial result, the panel shows it.
+func (p *Panel) Interrupt() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.moved: // a setting that waits
+	default:
+	}
+	if p.run != nil {
+		p.run.interrupted, p.run.superseded = true, false
+		p.endRun()
+	}
+}
+
+// Close ends the panel and closes its controls. Its output remains.
+func (p *Panel) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.closed:
+		return
+	default:
+	}
+	close(p.closed)
+	if p.run != nil {
+		p.endRun()
+	}
+	for _, m := range p.models {
+		m.Close()
+	}
+}
+
+// stopGrace is the time after which a run whose context has ended is stopped, if it watches its context. Within this
+// time it can return a partial result.
+const stopGrace = 500 * time.Millisecond
+
+// endRun cancels the run in progress and stops interpreted code in it. The caller holds the lock.
+func (p *Panel) endRun() {
+	r := p.run
+	r.cancel()
+	if !p.subject.watches() {
+		engine.Stop(r.goid)
+		return
+	}
+	go func() {
+		select {
+		case <-r.finished:
+		case <-time.After(stopGrace):
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if p.run == r {
+				engine.Stop(r.goid)
+			}
+		}
+	}()
+}
+
+// loop runs the subject whenever a control has moved, until the panel is closed. It sends the error of the first
+// completed run to firstErr.
+func (p *Panel) loop(firstErr chan<- error) {
+	for {
+		select {
+		case <-p.closed:
+			return
+		case <-p.moved:
+		}
+		if err, isCurrent := p.runOnce(); isCurrent && firstErr != nil {
+			firstErr <- err
+			firstErr = nil
+		}
+	}
+}
+
+// runOnce runs the subject with the current setting and shows the result. isCurrent is false if a newer setting has
+// superseded the run.
+func (p *Panel) runOnce() (err error, isCurrent bool) {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &run{cancel: cancel, goid: engine.Goid(), finished: make(chan struct{})}
+	p.mu.Lock()
+	p.run = r
+	p.mu.Unlock()
+	start := time.Now()
+	call, code, err := p.subject.setting()
+	var value any
+	if err == nil {
+		p.setStatus("running…")
+		value, err = p.call(ctx, call)
+	}
+	p.mu.Lock()
+	p.run = nil
+	close(r.finished)
+	engine.Resume(r.goid)
+	isFirst := p.runs == 0
+	if !r.superseded {
+		p.runs++
+	}
+	p.mu.Unlock()
+	cancel()
+	select {
+	case <-p.closed:
+		return nil, true
+	default:
+	}
+	seconds := time.Since(start).Seconds()
+	switch {
+	case r.superseded:
+		return nil, false
+	case r.interrupted && isNil(value):
+		p.show(`<p>interrupted before there was a result</p>`, "interrupted", code, isFirst)
+		p.setStatus("interrupted")
+	case err != nil && !r.interrupted:
+		p.show(`<p style="color:#b00">`+html.EscapeString(err.Error())+`</p>`, err.Error(), code, isFirst)
+		p.setStatus("failed")
+		return err, true
+	default:
+		d := display.Render(value)
+		status := fmt.Sprintf("%.2f s", seconds)
+		if r.interrupted {
+			status = "interrupted: this is a partial result"
+		}
+		p.show(resultHTML(d), fmt.Sprint(d.Data[display.MIMETypeText]), code, isFirst)
+		p.setStatus(status)
+	}
+	return nil, true
+}
+
+// call runs the subject. A panic is an error.
+func (p *Panel) call(ctx context.Context, f func(context.Context, func(stage.Event)) (any, error)) (v any, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			v, err = nil, fmt.Errorf("%s", p.host.Explain(r))
+		}
+	}()
+	var lastReport time.Time
+	return f(ctx, func(e stage.Event) {
+		if now := time.Now(); now.Sub(lastReport) > 150*time.Millisecond {
+			lastReport = now
+			p.setStatus(e.String())
+		}
+	})
+}
+
+func (p *Panel) setStatus(text string) {
+	p.status.Change(func(s *widget.Spec) { s.Value = html.EscapeString(text) })
+}
+
+// script matches the scripts of interactive figures, which the HTML control does not run. Their data remain: in Notebook
+// 6, the script in the output makes the figure of the control interactive, too.
+var script = regexp.MustCompile(`(?s)<script>.*?</script>`)
+
+// hideStatic hides the static picture of a cell that shows its controls in Notebook 6.
+const hideStatic = `<style>.widget-area[style=""]~.output_wrapper .krr-static{display:none}</style>`
+
+// show shows a result with the code of its setting. Notebooks of version 2 of the widget protocol draw all controls
+// anew when the output changes, so there the static picture is that of the first run.
+func (p *Panel) show(result, text, code string, isFirst bool) {
+	result += plots.FoldedHTML("the Go code of this setting", plots.PreHTML(code))
+	p.result.Change(func(s *widget.Spec) { s.Value = hideStatic + script.ReplaceAllString(result, "") })
+	if isFirst || p.host.Models.RedrawsOutputs() {
+		p.host.Update(p.output(result, text))
+	}
+}
+
+// resultHTML returns the HTML of displayed data.
+func resultHTML(d display.Data) string {
+	if h, ok := d.Data[display.MIMETypeHTML]; ok {
+		return fmt.Sprint(h)
+	}
+	if b, ok := d.Data[display.MIMETypePNG].([]byte); ok {
+		return display.PNGImage(b)
+	}
+	return plots.PreHTML(strings.TrimSuffix(fmt.Sprint(d.Data[display.MIMETypeText]), "\n"))
+}
+
+// isNil reports whether a result is nil or a nil pointer.
+func isNil(v any) bool {
+	r := reflect.ValueOf(v)
+	return v == nil || r.Kind() == reflect.Pointer && r.IsNil()
+}

@@ -1,0 +1,271 @@
+package panel
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/base/schema"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/notebook/display"
+	"github.com/krrlab/lab/krrlab/notebook/widget"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/stage/compare"
+	"github.com/krrlab/lab/krrlab/stage/quality"
+)
+
+// reader is a notebook whose reader moves controls.
+type reader struct {
+	t       *testing.T
+	set     widget.Set
+	mu      sync.Mutex
+	labels  map[string]string // comm by label
+	values  map[string]string // value of each HTML control
+	changed chan bool         // an HTML control changed
+	outputs []display.Data
+}
+
+func newReader(t *testing.T) *reader {
+	return &reader{t: t, labels: map[string]string{}, values: map[string]string{}, changed: make(chan bool, 10000)}
+}
+
+func (r *reader) host() Host {
+	show := func(d display.Data) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.outputs = append(r.outputs, d)
+	}
+	return Host{Models: &r.set, Send: r.receive, Show: show, Update: show, Explain: func(v any) string {
+		return fmt.Sprint("panic: ", v)
+	}}
+}
+
+func (r *reader) receive(typ string, content, _ map[string]any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	id := content["comm_id"].(string)
+	state, _ := content["data"].(map[string]any)["state"].(map[string]any)
+	if label, ok := state["description"].(string); ok && label != "" {
+		r.labels[label] = id
+	}
+	if v, ok := state["value"].(string); ok && typ == "comm_msg" {
+		r.values[id] = v
+		r.changed <- true
+	}
+}
+
+// move sets a control.
+func (r *reader) move(label, key string, value any) {
+	r.mu.Lock()
+	id := r.labels[label]
+	r.mu.Unlock()
+	if id == "" {
+		r.t.Fatalf("no control %s", label)
+	}
+	b := testkit.Must(json.Marshal(map[string]any{"comm_id": id, "data": map[string]any{"method": "update",
+		"state": map[string]any{key: value}, "content": map[string]any{"event": "click"}}}))
+	if key == "click" {
+		b = []byte(strings.Replace(string(b), `"method":"update"`, `"method":"custom"`, 1))
+	}
+	r.set.Receive("comm_msg", b, r.receive)
+}
+
+// wait waits until a control shows a text.
+func (r *reader) wait(text string) {
+	r.t.Helper()
+	limit := time.After(2 * time.Minute)
+	for {
+		r.mu.Lock()
+		all := fmt.Sprint(r.values)
+		r.mu.Unlock()
+		if strings.Contains(all, text) {
+			return
+		}
+		select {
+		case <-r.changed:
+		case <-limit:
+			r.t.Fatalf("no %q in %.3000s", text, all)
+		}
+	}
+}
+
+func (r *reader) open(s Subject, err error) *Panel {
+	r.t.Helper()
+	testkit.OK(r.t, err)
+	p := testkit.Must(New(context.Background(), r.host(), s, "the panel"))
+	r.t.Cleanup(p.Close)
+	return p
+}
+
+type choice struct {
+	N     int     `flag:"n" symbol:"𝑛" default:"10" check:"[1,100]" help:"points"`
+	Q     float64 `flag:"q" default:"0.5" check:"(0,1)"`
+	Rate  float64 `flag:"rate" default:"0.01" check:"positive"`
+	Name  string  `flag:"name" default:"x" check:"one of x y"`
+	Other bool    `flag:"other"`
+	Max   int     `flag:"max" check:">=1"`
+	Lists []int   `flag:"lists" check:">=1"`
+	File  string  `flag:"file" file:"read"`
+}
+
+// TestDescribe: which control an option has, and its range.
+func TestDescribe(t *testing.T) {
+	want := []string{"𝑛 IntSlider 10 1 100 1", "q FloatSlider 0.5 0.01 0.99 0.01", "rate FloatLogSlider 0.01 1e-05 10 0",
+		"name Dropdown x 0 0 0", "other Checkbox false 0 0 0", "max Text  0 0 0", "lists Text  0 0 0"}
+	for i, f := range withControl(schema.Of(new(choice))) {
+		s := describe(f, 0)
+		testkit.Equal(t, fmt.Sprint(s.Label, " ", s.Kind, " ", s.Value, " ", s.Min, " ", s.Max, " ", s.Step), want[i])
+	}
+	f := schema.Of(&struct {
+		S int `flag:"s" default:"500" check:">=1"`
+	}{}).Fields[0]
+	s := describe(f, 1000)
+	testkit.Equal(t, fmt.Sprint(s.Min, s.Max, s.Step), "10 1000 10")
+}
+
+// TestLiteral: a setting as Go code.
+func TestLiteral(t *testing.T) {
+	for want, v := range map[string]any{
+		"panel.choice{N: 3, Q: 0.25, Lists: []int{1, 2}}":              choice{N: 3, Q: 0.25, Lists: []int{1, 2}},
+		`compare.Options{With: stage.Entries{stage.Entry{Text: "a"}}}`: compare.Options{With: stage.Entries{{Text: "a"}}},
+		"krrlab.Config{Memory: 3, ProcessTimeout: 5}":                  krrlab.Config{Kernel: kernel.Gaussian{}, Memory: 3, ProcessTimeout: 5},
+		"{P: new(int(7))}": struct{ P *int }{new(7)},
+	} {
+		testkit.Equal(t, literal(reflect.ValueOf(v)), want)
+	}
+}
+
+// TestFunction moves the controls of a function: the newest setting is shown, errors and panics are told, and a run
+// that waits ends when it is superseded or stopped.
+func TestFunction(t *testing.T) {
+	r := newReader(t)
+	started := make(chan int, 100)
+	f := func(ctx context.Context, o choice) (string, error) {
+		started <- o.N
+		switch {
+		case o.N == 13:
+			panic("unlucky")
+		case o.N == 14:
+			return "", errors.New("<no>")
+		case o.N >= 20: // until the context ends
+			<-ctx.Done()
+			return fmt.Sprint("part of ", o.N), ctx.Err()
+		}
+		return fmt.Sprintf("n = %d, q = %g, rate = %.4g", o.N, o.Q, o.Rate), nil
+	}
+	p := r.open(Function(f, "f"))
+	r.wait("n = 10, q = 0.5, rate = 0.01")
+	r.wait("Must(f(ctx, panel.choice{}))")
+	r.move("rate", "value", 0.1)
+	r.wait("n = 10, q = 0.5, rate = 0.1")
+	r.wait("Must(f(ctx, panel.choice{Rate: 0.1}))")
+	r.move("𝑛", "value", 13)
+	r.wait("panic: unlucky")
+	r.move("𝑛", "value", 14)
+	r.wait("&lt;no&gt;")
+	r.move("max", "value", "0")
+	r.wait("--max 0: want at least 1")
+	r.move("max", "value", "")
+	for i := range 20 {
+		r.move("𝑛", "value", 20+i)
+	}
+	for n := range started { // settings in between may be left out
+		if n == 39 {
+			break
+		}
+	}
+	r.move("Stop", "click", nil)
+	r.wait("part of 39")
+	r.wait("partial result")
+	r.move("𝑛", "value", 21)
+	for n := range started {
+		if n == 21 {
+			break
+		}
+	}
+	r.move("𝑛", "value", 11)
+	r.wait("n = 11")
+	r.mu.Lock()
+	first, last := r.outputs[0], r.outputs[len(r.outputs)-1]
+	r.mu.Unlock()
+	testkit.Equal(t, fmt.Sprint(first.Data["text/plain"], first.Transient["display_id"]), "running…the panel")
+	if h := fmt.Sprint(last.Data["text/html"]); !strings.Contains(h, "n = 10, q = 0.5, rate = 0.01") ||
+		!strings.Contains(h, withoutControls) || len(r.outputs) != 2 {
+		t.Errorf("the static picture: %d outputs, %s", len(r.outputs), h)
+	}
+	if r.set.RedrawsOutputs() || last.Data["application/vnd.jupyter.widget-view+json"] == nil {
+		t.Errorf("%v", last.Data)
+	}
+	p.Close()
+	testkit.Equal(t, len(r.set.Comms("")), 0)
+}
+
+// TestFirst: the error of the first run is that of New, and an interrupt ends it.
+func TestFirst(t *testing.T) {
+	r := newReader(t)
+	fails := testkit.Must(Function(func(choice) (int, error) { return 0, errors.New("no") }, "f"))
+	_, err := New(context.Background(), r.host(), fails, "a")
+	testkit.Equal(t, fmt.Sprintf("%v %d", err, len(r.set.Comms(""))), "no 0")
+	ctx, cancel := context.WithCancel(context.Background())
+	begun := make(chan bool, 1)
+	waits := testkit.Must(Function(func(ctx context.Context, _ choice) int { begun <- true; <-ctx.Done(); return 1 }, "f"))
+	go func() { <-begun; cancel() }()
+	p, err := New(ctx, r.host(), waits, "b")
+	testkit.Equal(t, err, context.Canceled)
+	p.Close()
+	for _, bad := range []any{nil, 1, func() int { return 1 }, func(int) int { return 1 }, func(choice) {},
+		func(struct{ A int }) int { return 1 }, func(choice) (int, int) { return 1, 1 }} {
+		if _, err := Function(bad, "f"); err == nil {
+			t.Errorf("%T is explored", bad)
+		}
+	}
+}
+
+// TestStage: a panel of a stage has the preconditioner of the lab, whose settings share K, and the results are those of
+// the code that it shows.
+func TestStage(t *testing.T) {
+	train := datasets.SyntheticRegression(200, 2, 0.1, 1)
+	lab := testkit.Must(krrlab.New(train, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1,
+		Precond: krrlab.Features{S: 40}}))
+	r := newReader(t)
+	r.open(Stage(lab, &quality.Options{ExactBelow: -1}, "lab"))
+	r.wait("Must(lab.Run(ctx, quality.Options{ExactBelow: -1}))")
+	r.move("s", "value", 80)
+	r.wait("c.Precond = recipe.Features{S: 80, LambdaP: 0.1}")
+	other := testkit.Must(lab.With(func(c *krrlab.Config) { c.Precond = krrlab.Features{S: 80, LambdaP: 0.1} }))
+	q := testkit.Must(other.Run(t.Context(), quality.Options{ExactBelow: -1})).(*quality.Result)
+	_, kappa, _ := strings.Cut(q.String(), "κ(M⁻¹A) ")
+	kappa, _, _ = strings.Cut(kappa, "\n")
+	r.wait(kappa)
+	var names []string
+	for _, k := range stage.Kinds() {
+		if k.Suits(lab.Config().Kernel) == nil && !strings.HasSuffix(k.Name, ":") {
+			names = append(names, k.Name)
+		}
+	}
+	r.move("preconditioner", "index", slices.Index(names, "nystrom"))
+	r.wait("c.Precond = recipe.Nystrom{}")
+	r.move("s", "value", 100)
+	r.wait("c.Precond = recipe.Nystrom{S: 100}")
+	if _, err := Stage(nil, quality.Options{}, "lab"); err == nil {
+		t.Error("a lab that is nil is explored")
+	}
+	if s := testkit.Must(Stage(lab, compare.Options{}, "lab")).(*laboratory); s.hasPreconditioner() {
+		t.Error("compare has a choice of preconditioner")
+	}
+	before := testkit.Must(lab.K(t.Context()))
+	again := testkit.Must(other.K(t.Context()))
+	if before != again {
+		t.Error("two settings have two matrices")
+	}
+}

@@ -1,0 +1,281 @@
+package panel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/base/schema"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/notebook/widget"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// function is a Subject: a function of a cell.
+type function struct {
+	name      string // text by which the cell refers to the function
+	f         reflect.Value
+	takesCtx  bool
+	hasError  bool // the last result is an error
+	options   *group
+	optionsOf reflect.Type
+}
+
+// Function returns the subject of a function from a struct of options, with an optional context before it, to a value
+// and an optional error. name is the text by which a cell refers to it.
+func Function(f any, name string) (Subject, error) {
+	v := reflect.ValueOf(f)
+	const want = "want a function such as func(o struct{N int `flag:\"n\" default:\"10\"`}) (value, error), or a " +
+		"*krrlab.Lab and the options of a stage"
+	if v.Kind() != reflect.Func || v.IsNil() || v.Type().IsVariadic() {
+		return nil, fmt.Errorf("Explore of a %T: %s", f, want)
+	}
+	t := v.Type()
+	s := &function{name: name, f: v}
+	s.takesCtx = t.NumIn() == 2 && t.In(0) == reflect.TypeFor[context.Context]()
+	s.hasError = t.NumOut() == 2 && t.Out(1) == reflect.TypeFor[error]()
+	if t.NumIn() != 1 && !s.takesCtx || t.NumOut() != 1 && !s.hasError || t.In(t.NumIn()-1).Kind() != reflect.Struct {
+		return nil, fmt.Errorf("Explore of a %v: %s", t, want)
+	}
+	s.optionsOf = t.In(t.NumIn() - 1)
+	if len(withControl(schema.Unsettled(reflect.New(s.optionsOf).Interface()))) == 0 {
+		return nil, fmt.Errorf("Explore: no field of %v has a tag flag, default or check: %s", s.optionsOf, want)
+	}
+	return s, nil
+}
+
+func (s *function) controls(p *Panel) ([]*widget.Model, error) {
+	zero := reflect.Zero(s.optionsOf).Interface()
+	var err error
+	if s.options, err = newGroup(zero, zero, 0, p.openControl); err != nil {
+		return nil, err
+	}
+	column, err := p.openModel(widget.Spec{Kind: widget.VBox, Children: s.options.controls}, nil)
+	return []*widget.Model{column}, err
+}
+
+func (s *function) watches() bool { return s.takesCtx }
+
+func (s *function) setting() (func(context.Context, func(stage.Event)) (any, error), string, error) {
+	v, err := s.options.value()
+	if err != nil {
+		return nil, "", err
+	}
+	code := s.name + "(" + literal(v) + ")"
+	if s.takesCtx {
+		code = s.name + "(ctx, " + literal(v) + ")"
+	}
+	if s.hasError {
+		code = "Must(" + code + ")"
+	}
+	if v.Type().Name() == "" {
+		code = "// " + s.name + " with " + literal(v)
+	}
+	full := reflect.New(s.optionsOf) // with defaults
+	full.Elem().Set(v)
+	if err := schema.Settle(full.Interface()); err != nil {
+		return nil, code, err
+	}
+	return func(ctx context.Context, _ func(stage.Event)) (any, error) {
+		in := []reflect.Value{full.Elem()}
+		if s.takesCtx {
+			in = []reflect.Value{reflect.ValueOf(ctx), full.Elem()}
+		}
+		out := s.f.Call(in)
+		if s.hasError && !out[1].IsNil() {
+			return out[0].Interface(), out[1].Interface().(error)
+		}
+		return out[0].Interface(), nil
+	}, code, nil
+}
+
+// laboratory is a Subject: a stage on a lab, or the lab's Solve.
+type laboratory struct {
+	name          string // text by which the cell refers to the lab
+	lab           *krrlab.Lab
+	stage         stage.Runner  // nil: Solve
+	options       *group        // options of the stage; nil for Solve
+	kind          *widget.Model // the choice of the preconditioner; nil if the stage has none
+	startKind     string
+	precondColumn *widget.Model
+
+	mu      sync.Mutex
+	precond *group // options of the preconditioner; nil if it has none
+}
+
+// Stage returns the subject of a stage on a lab; without a stage, it is the lab's Solve. Stages that use the
+// preconditioner of the lab have controls for it, too. name is the text by which a cell refers to the lab. Settings with
+// another preconditioner share K with the lab.
+func Stage(lab *krrlab.Lab, s stage.Runner, name string) (Subject, error) {
+	if lab == nil {
+		return nil, errors.New("Explore of a lab that is nil: look at the error of krrlab.New")
+	}
+	if v := reflect.ValueOf(s); v.Kind() == reflect.Pointer && !v.IsNil() && v.Elem().Kind() == reflect.Struct {
+		if r, ok := v.Elem().Interface().(stage.Runner); ok {
+			s = r
+		}
+	}
+	if s != nil && reflect.ValueOf(s).Kind() != reflect.Struct {
+		return nil, fmt.Errorf("Explore of the stage %T: want a struct of options", s)
+	}
+	return &laboratory{name: name, lab: lab, stage: s}, nil
+}
+
+// hasPreconditioner reports whether the stage depends on the preconditioner of the lab: whether its command has the
+// flag --precond. Every user-defined stage may use it.
+func (s *laboratory) hasPreconditioner() bool {
+	for _, d := range krrlab.Stages() {
+		if s.stage != nil && reflect.TypeOf(d.Options) == reflect.TypeOf(s.stage) {
+			return slices.Contains(strings.Fields(d.Flags), "precond")
+		}
+	}
+	return true
+}
+
+func (s *laboratory) watches() bool { return true }
+
+func (s *laboratory) controls(p *Panel) (columns []*widget.Model, err error) {
+	if s.hasPreconditioner() {
+		if err := s.openPreconditioner(p); err != nil {
+			return nil, err
+		}
+		columns = append(columns, s.precondColumn)
+	}
+	if s.stage == nil {
+		return columns, nil
+	}
+	if s.options, err = newGroup(s.stage, s.stage, 0, p.openControl); err != nil {
+		return nil, err
+	}
+	column, err := p.openModel(widget.Spec{Kind: widget.VBox, Children: s.options.controls}, nil)
+	return append(columns, column), err
+}
+
+// openPreconditioner opens the choice of the kind of preconditioner and the controls of its options.
+func (s *laboratory) openPreconditioner(p *Panel) (err error) {
+	cfg := s.lab.Config()
+	s.startKind = stage.NameOf(cfg.Precond)
+	var names []string
+	for _, k := range stage.Kinds() {
+		if k.Suits(cfg.Kernel) == nil && !strings.HasSuffix(k.Name, ":") {
+			names = append(names, k.Name)
+		}
+	}
+	if !slices.Contains(names, s.startKind) { // of the user
+		names = append([]string{s.startKind}, names...)
+	}
+	kindChanged := func() {
+		if err := s.openOptions(p); err != nil {
+			p.setStatus(err.Error())
+			return
+		}
+		p.changed()
+	}
+	s.kind, err = p.openModel(widget.Spec{Kind: widget.Dropdown, Label: "preconditioner", Value: s.startKind,
+		Options: names, Width: "26em"}, func() { go kindChanged() })
+	if err != nil {
+		return err
+	}
+	if s.precondColumn, err = p.openModel(widget.Spec{Kind: widget.VBox, Children: []*widget.Model{s.kind}}, nil); err != nil {
+		return err
+	}
+	return s.openOptions(p)
+}
+
+// openOptions replaces the controls of the options by those of the chosen kind.
+func (s *laboratory) openOptions(p *Panel) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := s.kind.Value().(string)
+	cfg := s.lab.Config()
+	start := cfg.Precond
+	if name != s.startKind {
+		start = stage.KindNamed(name).Zero
+	}
+	hasOptions := reflect.TypeOf(start).Kind() == reflect.Struct
+	if d, ok := start.(interface { // options can only be changed if no user-defined part depends on them
+		Data(kernel.Kernel) (stage.Preconditioner, error)
+	}); ok {
+		if data, err := d.Data(cfg.Kernel); err == nil {
+			start = data
+		} else {
+			hasOptions = false
+		}
+	}
+	shown := start
+	n, _, _ := s.lab.Dims()
+	if settler, ok := start.(stage.Settler); ok {
+		var err error
+		if shown, err = settler.Settled(stage.Defaults{Kernel: cfg.Kernel, N: n, Lambda: cfg.Lambda,
+			S: krrlab.DefaultFeatures(n), LambdaP: cfg.Lambda}); err != nil {
+			return err
+		}
+	}
+	old := s.precond
+	s.precond = nil
+	children := []*widget.Model{s.kind}
+	if hasOptions {
+		g, err := newGroup(start, shown, n, p.openControl)
+		if err != nil {
+			return err
+		}
+		s.precond, children = g, append(children, g.controls...)
+	}
+	s.precondColumn.Change(func(spec *widget.Spec) { spec.Children = children })
+	if old != nil {
+		old.close()
+	}
+	return nil
+}
+
+func (s *laboratory) setting() (func(context.Context, func(stage.Event)) (any, error), string, error) {
+	var lines []string
+	lab, name, p := s.lab, s.name, stage.Preconditioner(nil)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kind != nil && (s.kind.Value() != s.startKind || s.precond != nil && s.precond.isChanged()) {
+		v := reflect.ValueOf(stage.KindNamed(s.kind.Value().(string)).Zero)
+		if s.precond != nil {
+			var err error
+			if v, err = s.precond.value(); err != nil {
+				return nil, "", err
+			}
+		}
+		p = v.Interface().(stage.Preconditioner)
+		lines = append(lines, fmt.Sprintf("other := Must(%s.With(func(c *krrlab.Config) { c.Precond = %s }))", name,
+			literal(v)))
+		name = "other"
+	}
+	run := stage.Runner(nil)
+	if s.options == nil {
+		lines = append(lines, fmt.Sprintf("Must(%s.Solve(ctx))", name))
+	} else {
+		v, err := s.options.value()
+		if err != nil {
+			return nil, "", err
+		}
+		run = v.Interface().(stage.Runner)
+		lines = append(lines, fmt.Sprintf("Must(%s.Run(ctx, %s))", name, literal(v)))
+	}
+	return func(ctx context.Context, report func(stage.Event)) (any, error) {
+		lab, err := lab.With(func(c *krrlab.Config) {
+			c.Monitor = func(e stage.Event) error { report(e); return nil }
+			if p != nil {
+				c.Precond = p
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		if run == nil {
+			sol, err := lab.Solve(ctx)
+			return sol, err
+		}
+		return lab.Run(ctx, run)
+	}, strings.Join(lines, "\n"), nil
+}

@@ -1,0 +1,30 @@
+package widget_test
+
+import (
+	"fmt"
+
+	"github.com/krrlab/lab/krrlab/notebook/widget"
+)
+
+// A slider is announced to the front ends, and a front end moves it.
+func Example() {
+	var set widget.Set
+	var comm any
+	publish := func(typ string, content, _ map[string]any) {
+		fmt.Println(typ)
+		comm = content["comm_id"]
+	}
+	slider, err := set.Open(widget.Spec{Kind: widget.IntSlider, Value: 500, Min: 1, Max: 2000, Step: 1}, publish,
+		func() { fmt.Println("moved") })
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	message := fmt.Appendf(nil, `{"comm_id":%q,"data":{"method":"update","state":{"value":700}}}`, comm)
+	set.Receive("comm_msg", message, publish)
+	fmt.Println(slider.Value())
+	// Output:
+	// comm_open
+	// moved
+	// 700
+}

@@ -1,0 +1,173 @@
+package widget
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+)
+
+// frontEnd keeps what a Set publishes.
+type frontEnd struct {
+	t    *testing.T
+	set  Set
+	sent []string // type and content
+}
+
+func (f *frontEnd) send(typ string, content, metadata map[string]any) {
+	b := testkit.Must(json.Marshal(content))
+	f.sent = append(f.sent, fmt.Sprint(typ, " ", string(b), " ", metadata["version"]))
+}
+
+// tell sends a message with that data about a comm and returns what the Set publishes then.
+func (f *frontEnd) tell(typ, id, target, data string) []string {
+	f.sent = nil
+	f.set.Receive(typ, fmt.Appendf(nil, `{"comm_id":%q,"target_name":%q,"data":%s}`, id, target, data), f.send)
+	return f.sent
+}
+
+// TestVersions: what a slider and a choice are in each version, and which front end chooses it.
+func TestVersions(t *testing.T) {
+	for version, want := range map[int][]string{
+		1: {`"_model_module":"jupyter-js-widgets"`, `"_model_name":"SelectionSliderModel"`, `"value":"0.1"`,
+			`"_options_labels":["0.01","0.0126"`, `"value":"b"`,
+			`\u0026lt;x\u0026gt;`},
+		2: {`\u003cx\u003e`, `"_model_module":"@jupyter-widgets/controls"`,
+			`"_model_name":"FloatLogSliderModel"`, `"base":10`, `"min":-2`, `"value":0.1`, `"index":1`, "2.1.0"},
+	} {
+		f := &frontEnd{t: t}
+		if version == 1 {
+			got := f.tell("comm_open", "v", "jupyter.widget.version", "{}")
+			if len(got) != 1 || !strings.Contains(got[0], `comm_msg {"comm_id":"v","data":{"version":"~2.1.0"}}`) {
+				t.Errorf("a front end that asks for the version is answered %q", got)
+			}
+			f.tell("comm_msg", "v", "", `{"validated":true}`)
+		}
+		f.sent = nil
+		number := testkit.Must(f.set.Open(Spec{Kind: FloatLogSlider, Label: "<x>", Value: 0.1, Min: 0.01, Max: 1}, f.send, nil))
+		choice := testkit.Must(f.set.Open(Spec{Kind: Dropdown, Value: "b", Options: []string{"a", "b"}}, f.send, nil))
+		all := strings.Join(f.sent, "\n")
+		for _, w := range want {
+			if !strings.Contains(all, w) {
+				t.Errorf("version %d: no %s in %s", version, w, all)
+			}
+		}
+		f.tell("comm_msg", number.id, "", map[int]string{1: `{"method":"backbone","sync_data":{"value":"0.0126"}}`,
+			2: `{"method":"update","state":{"value":0.0126}}`}[version])
+		f.tell("comm_msg", choice.id, "", map[int]string{1: `{"method":"backbone","sync_data":{"value":"a"}}`,
+			2: `{"method":"update","state":{"index":0}}`}[version])
+		testkit.Equal(t, fmt.Sprintf("%v %v", number.Value(), choice.Value()), "0.0126 a")
+		if got := f.tell("comm_msg", number.id, "", `{"method":"request_state"}`); len(got) != 1 ||
+			!strings.Contains(got[0], `"method":"update"`) || !strings.Contains(got[0], "0.0126") {
+			t.Errorf("the state that is asked for: %q", got)
+		}
+		f.sent = nil
+		choice.Display()
+		testkit.Equal(t, len(f.sent), 2-version)
+		testkit.Equal(t, f.set.RedrawsOutputs(), version == 1)
+	}
+}
+
+// TestControl: a front end of version 2 gets all states at once.
+func TestControl(t *testing.T) {
+	f := &frontEnd{t: t}
+	m := testkit.Must(f.set.Open(Spec{Kind: Text, Label: "x", Value: "abc"}, f.send, nil))
+	f.tell("comm_open", "c", "jupyter.widget.control", "{}")
+	got := f.tell("comm_msg", "c", "", `{"method":"request_states"}`)
+	if len(got) != 1 || !strings.Contains(got[0], `"update_states"`) || !strings.Contains(got[0], m.id) ||
+		!strings.Contains(got[0], `"model_module":"@jupyter-widgets/controls"`) {
+		t.Errorf("%q", got)
+	}
+	testkit.Equal(t, len(f.set.Comms("")), 2) // with its style
+	testkit.Equal(t, len(f.set.Comms("another")), 0)
+	m.Close()
+	m.Change(func(s *Spec) { s.Value = "closed" })
+	testkit.Equal(t, len(f.set.Comms("jupyter.widget")), 0)
+}
+
+// TestAccept: values that a control does not have are not stored, and change nothing.
+func TestAccept(t *testing.T) {
+	f := &frontEnd{t: t}
+	changes := 0
+	for _, c := range []struct {
+		spec     Spec
+		good     []string
+		value    any
+		rejected []string
+	}{
+		{Spec{Kind: IntSlider, Value: 1, Min: 0, Max: 9}, []string{`7`}, 7, []string{`10`, `-1`, `"7"`, `null`, `1e300`, `[]`}},
+		{Spec{Kind: FloatSlider, Value: 1.0, Min: 0, Max: 9}, []string{`2.5`}, 2.5, []string{`9.01`, `"NaN"`, `{}`}},
+		{Spec{Kind: FloatLogSlider, Value: 1.0, Min: 0.1, Max: 10}, []string{`10.000000001`}, 10.0,
+			[]string{`11`, `0`, `-1`, `"2.00"`}},
+		{Spec{Kind: Checkbox, Value: false}, []string{`true`}, true, []string{`1`, `"x"`}},
+		{Spec{Kind: Text, Value: ""}, []string{`"a"`}, "a", []string{`1`, `"` + strings.Repeat("x", maxText+1) + `"`}},
+		{Spec{Kind: Dropdown, Value: "a", Options: []string{"a", "b"}}, []string{`"b"`}, "b", []string{`"c"`, `1`}},
+		{Spec{Kind: HTML, Value: "<p>"}, nil, "<p>", []string{`"<script>"`}},
+	} {
+		m := testkit.Must(f.set.Open(c.spec, f.send, func() { changes++ }))
+		send := func(v string) {
+			f.tell("comm_msg", m.id, "", `{"method":"update","state":{"value":`+v+`,"min":-1e9,"_options_labels":["c"]}}`)
+		}
+		changes = 0
+		for _, v := range c.good {
+			send(v)
+			send(v) // the same value is no change
+		}
+		for _, v := range c.rejected {
+			send(v)
+		}
+		testkit.Equal(t, m.Value(), c.value, c.spec.Kind)
+		testkit.Equal(t, changes, len(c.good), c.spec.Kind)
+	}
+	clicks := 0
+	b := testkit.Must(f.set.Open(Spec{Kind: Button, Label: "Stop"}, f.send, func() { clicks++ }))
+	f.tell("comm_msg", b.id, "", `{"method":"custom","content":{"event":"click"}}`)
+	f.tell("comm_msg", b.id, "", `{"method":"custom","content":{"event":"hover"}}`)
+	f.tell("comm_msg", b.id, "", `{"method":"unknown"}`)
+	testkit.Equal(t, clicks, 1)
+}
+
+// TestLimits: front ends open nothing, messages that are too long or no JSON are dropped, and the number of models has an end.
+func TestLimits(t *testing.T) {
+	f := &frontEnd{t: t}
+	for _, target := range []string{"jupyter.widget", "another", ""} {
+		got := f.tell("comm_open", "7", target, `{"state":{"_model_name":"IntSliderModel"}}`)
+		testkit.Equal(t, fmt.Sprint(got), `[comm_close {"comm_id":"7","data":{}} <nil>]`)
+	}
+	m := testkit.Must(f.set.Open(Spec{Kind: Text, Value: "kept"}, f.send, nil))
+	long := strings.Repeat("x", maxMessage)
+	f.tell("comm_msg", m.id, "", `{"method":"update","state":{"value":"a","other":"`+long+`"}}`)
+	f.tell("comm_msg", m.id, "", `{"method":"update","state":{"value":`)
+	f.tell("comm_msg", "unknown", "", `{"method":"update","state":{"value":"a"}}`)
+	testkit.Equal(t, m.Value(), "kept")
+	var err error
+	opened := 0
+	for ; err == nil && opened < maxModels+1; opened++ {
+		_, err = f.set.Open(Spec{Kind: Checkbox, Value: true}, func(string, map[string]any, map[string]any) {}, nil)
+	}
+	if err == nil || len(f.set.Comms("")) > maxModels {
+		t.Errorf("%d models are open, %v", opened, err)
+	}
+	f.tell("comm_close", m.id, "", "{}")
+	if f.set.Comms("")[m.id] != nil {
+		t.Error("a comm that the front end closes stays open")
+	}
+}
+
+// TestLogLabels: the labels of version 1 go from the least to the largest value, in steps of a tenth of a decade.
+func TestLogLabels(t *testing.T) {
+	s := Spec{Kind: FloatLogSlider, Value: 3.1, Min: 0.001, Max: 1000}
+	labels := s.logLabels()
+	testkit.Equal(t, fmt.Sprint(len(labels), labels[0], labels[60]), fmt.Sprint(61, "0.001", "1e+03"))
+	testkit.Equal(t, s.logLabel(), "3.16")
+	for i, l := range labels {
+		v := 0.0
+		_, _ = fmt.Sscan(l, &v)
+		if want := math.Pow(10, -3+0.1*float64(i)); math.Abs(v/want-1) > 5e-3 {
+			t.Errorf("label %d is %s, want %g", i, l, want)
+		}
+	}
+}
