@@ -24,7 +24,7 @@ func TestCenter(t *testing.T) {
 	rmse := map[string]float64{}
 	for _, center := range []string{"auto", "yes", "no"} {
 		bang := map[bool]string{true: "!"}[center == "no"]
-		script(t, "$ fit --train a.csv --test a.csv --sigma 1 --lambda 1 --out m.krr --json r.json --center "+
+		script(t, "$ fit --verbose --train a.csv --test a.csv --sigma 1 --lambda 1 --out m.krr --json r.json --center "+
 			center+"\n"+bang+"y less its mean 500")
 		r := report(t, "r.json")
 		if (r["mean"] == nil) != (center == "no") {
@@ -77,7 +77,7 @@ func TestWeights(t *testing.T) {
 		}),
 		"huge.csv": "x,w,y\n1,1,2\n2,1e300,3\n3,1,5\n",
 	})
-	const fit = "$ fit --sigma 1 --lambda 0.3 --scale none --json r.json --out "
+	const fit = "$ fit --verbose --sigma 1 --lambda 0.3 --scale none --json r.json --out "
 	script(t, fit+"o.krr --train often.csv --test bare.csv")
 	want := report(t, "r.json")["rmse"].(float64)
 	script(t, fit+"w.krr --train once.csv --weights w --test test.csv")
@@ -113,7 +113,7 @@ $ predict --model w.krr --in test.csv --interval 90%%
 	weights, which its model does not hold and leave-one-out needs: fit with --holdout or --test
 1$ verify w.krr --train once.csv
 	the model was fitted with weights, which its file does not have: its residual cannot be recomputed
-$ fit --train once.csv --weights w --solver pcg --precond features --features 9
+$ fit --verbose --train once.csv --weights w --solver pcg --precond features --features 9
 	Fourier features`)
 	found := func(classes string) int {
 		return strings.Count(script(t,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/base/safe"
 	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/krylov/bound"
@@ -33,6 +35,7 @@ type fitFlags struct {
 	Threshold string `flag:"threshold" default:"0"`
 	PlotSolve string `flag:"plot-solve" file:"write"`
 	Out       string `flag:"out" file:"write" help:"write the model to this file"`
+	Verbose   bool   `flag:"verbose"`
 	Calibrate string `flag:"calibrate" default:"auto" check:"one of auto test loo none"`
 }
 
@@ -50,6 +53,8 @@ func (fitFlags) Help() map[string]string {
 		"metric": "quantity that --tune and --threshold optimize (see krrlab tune)",
 		"threshold": "for two classes, the number that f(x) is compared with, or auto, which chooses the best one for " +
 			"--metric by leave-one-out (default: auto with --metric f1 or balanced-error)",
+		"verbose": "print the whole report, with the method and what is certain about the solution (default: for --data and --matrix, " +
+			"and if the solve misses the tolerance)",
 		"json": "write the report as JSON to this file",
 		"plot": "draw predictions against answers, or for classes the confusion matrix, of the test data, or of " +
 			"training points if there are no test data," + formats,
@@ -298,20 +303,44 @@ func (f *fitFlags) threshold(ctx context.Context, lab *krrlab.Lab, train *datase
 
 // reportFit prints the report of a fit. It returns an error if the solve did not reach the tolerance.
 func (a *app) reportFit(f *fitFlags, r *fitted) error {
-	if r.sol.Tune != nil {
+	verbose := f.Verbose || f.Data+f.Matrix != "" && !f.flags.Given("verbose") || !r.sol.Reached()
+	switch {
+	case !verbose:
+		a.printf("%s", r.sol.Summary())
+	case r.sol.Tune != nil:
 		a.printf("%s", r.sol.Tune.Short())
+		fallthrough
+	default:
+		a.printf("%s", r.sol)
 	}
-	a.printf("%s", r.sol)
 	if text := r.noSkillWarning(); text != "" {
 		a.printf("%-12s %s\n", "note", text)
 	}
 	a.printWritten(12, f.Plot, r.plot.description)
+	if !verbose {
+		a.printf("%-12s %s\n", "next", f.nextSteps(slices.Contains(a.writtenFiles, f.Out)))
+	}
 	if r.sol.Reached() {
 		return nil
 	}
 	a.warnf("not converged: %s after %s, true residual %.2e, asked %g; %s", r.sol.Status,
 		plural.Count(r.sol.Iterations, "iteration"), r.sol.TrueResidual, r.sol.Tol, advice(r.sol))
 	return errStatus(exitNotConverged)
+}
+
+// nextSteps names what to do after the fit, whose model may have been saved.
+func (f *fitFlags) nextSteps(saved bool) string {
+	var steps []string
+	if f.Plot == "" {
+		steps = append(steps, "--plot fit.png draws it")
+	}
+	switch {
+	case f.Out == "":
+		steps = append(steps, "--out m.krr saves the model for krrlab predict")
+	case saved:
+		steps = append(steps, "krrlab predict "+safe.Shell(f.Out)+" --in new.csv --out predictions.csv")
+	}
+	return strings.Join(append(steps, "--verbose shows how it was solved"), "; ")
 }
 
 // check returns an error if the flags are invalid for any data.

@@ -39,7 +39,7 @@ func TestFitPlot(t *testing.T) {
 		"--train zero.csv --task regression --solver block-pcg":   {training, "RMSE 0, "},
 		"--train a.csv --plot-solve s.svg --solver pcg --title T": {"wrote        s.svg\n", "<title>T<"},
 	} {
-		out := script(t, "$ fit --plot p.svg "+args)
+		out := script(t, "$ fit --verbose --plot p.svg "+args)
 		if !strings.Contains(out, "wrote        p.svg (predictions against answers of the ") ||
 			!strings.HasSuffix(out, c[0]) {
 			t.Errorf("%s: %s", args, out)

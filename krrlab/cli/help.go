@@ -22,7 +22,7 @@ var flagGroups = []struct{ title, names string }{
 	{"Preconditioner", "precond race features lambda-p spectral landmarks sketch neighbors damping form process-timeout"},
 	{"Solve", "tol stop max-iter solver storage tiles memory residual seed"},
 	{"Checkpoints and ranks", "rank-timeout checkpoint checkpoint-every resume"},
-	{"Output", "out calibrate spectrum json csv plot plot-solve title size help"},
+	{"Output", "out calibrate spectrum json csv plot plot-solve title size verbose help"},
 }
 
 // studyGroup is the title of the command group that contains the stages.

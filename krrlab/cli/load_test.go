@@ -150,7 +150,7 @@ func TestUseless(t *testing.T) {
 			`32.50 %, no more than the model; try another --sigma, a larger --lambda, or --scale standard` + "\n",
 		"--train words.csv --test words.csv --sigma 0.3": "",
 	} {
-		out := script(t, "$ fit "+args)
+		out := script(t, "$ fit --verbose "+args)
 		if i := strings.Index(out, "note    "); want == "" && i >= 0 || want != "" && (i < 0 || out[i:] != want) {
 			t.Errorf("%s: %swant %s", args, out, want)
 		}

@@ -4,8 +4,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestTuneCommand: krrlab tune writes what scripts rely on, and prints the command that fits with it; krrlab fit --tune
@@ -143,5 +147,39 @@ func TestFirstFit(t *testing.T) {
 	if report(t, "f.json")["lambda"] != 0.01 || !strings.Contains(out, "σ and λ are defaults, since the quick search "+
 		"for them failed: 12 rows are too few") {
 		t.Error(out)
+	}
+}
+
+// TestShortReport: a fit of a file says what was read and chosen, the errors beside the baseline and what to do next;
+// --verbose, a named data set or a missed tolerance give the whole report.
+func TestShortReport(t *testing.T) {
+	files(t, map[string]string{"train.csv": table(60, nil, true)})
+	for args, want := range map[string]string{
+		"--holdout 0.3":          "read|chosen|fitted|test|baseline|next",
+		"--lambda 1 --out m.krr": "read|fitted|wrote|next",
+		"--verbose --lambda 1":   "read|solver|error|machine",
+	} {
+		out := script(t, "$ fit --train train.csv --target y "+args)
+		for _, name := range strings.Split("read|chosen|fitted|test|baseline|next|solver|error|machine|wrote", "|") {
+			if got := strings.Contains(out, "\n"+name+" "); got != slices.Contains(strings.Split(want, "|"), name) {
+				t.Errorf("%s: the line %s: %v\n%s", args, name, got, out)
+			}
+		}
+	}
+	out := script(t, "3$ fit --train train.csv --target y --lambda 1e-9 --solver cg --max-iter 2\nsolver ")
+	if strings.Contains(out, "\nnext") {
+		t.Error(out)
+	}
+	var sum, sumSquares float64
+	rows := strings.Split(strings.TrimSpace(string(read(t, "train.csv"))), "\n")[1:]
+	for _, row := range rows {
+		y := testkit.Must(strconv.ParseFloat(row[strings.LastIndex(row, ",")+1:], 64))
+		sum, sumSquares = sum+y, sumSquares+y*y
+	}
+	n := float64(len(rows))
+	want := fmt.Sprintf("RMSE %.4g", math.Sqrt(sumSquares/n-sum*sum/(n*n)))
+	if out := script(t, "$ fit --train train.csv --target y --test train.csv --sigma 1"); !strings.Contains(out,
+		"baseline     "+want) {
+		t.Errorf("want %s\n%s", want, out)
 	}
 }

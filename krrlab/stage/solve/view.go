@@ -3,6 +3,7 @@ package solve
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/krrlab/lab/datasets"
@@ -39,6 +40,39 @@ func (s *Solution) String() string {
 	if s.Kappa.Known() {
 		b.Add("κ(M⁻¹A)", "≈ %.3g (from the iteration's α, β)", s.Kappa)
 	}
+	s.addScores(&b)
+	t := s.Seconds
+	b.Took(t.Total, "load", t.Load, "kernel", t.Kernel, "features", t.Features, "factor", t.Factor,
+		"solve", t.Solve, "residual", t.Residual, "predict", t.Predict)
+	s.addPlan(&b)
+	if s.Ranks != nil {
+		b.Add("ranks", "%v", s.Ranks)
+	}
+	b.Add("machine", "%s, %s, peak memory %s", s.BLAS, plural.Count(s.Threads, "thread"), accel.Bytes(s.PeakBytes))
+	return b.String()
+}
+
+// Summary returns the report for a reader who wants a model rather than its numerics: the data, the choice of kernel and
+// λ, the status of the solve, and the errors next to that of a constant prediction. String also has the method and the
+// certainty of the solution.
+func (s *Solution) Summary() string {
+	b, fit, choice := stage.Lines{Width: 12}, stage.Lines{Width: 12}, ""
+	b.Data(&s.Header)
+	if s.Tune != nil {
+		choice = s.Tune.Short()
+	}
+	fit.Add("fitted", "kernel %s, λ = %g: %v, residual %.1e, asked %g; %.3g s", s.Kernel.Short(), s.Lambda, s.Status,
+		s.TrueResidual, s.Tol, s.Seconds.Total)
+	s.addScores(&fit)
+	if s.TestN > 0 && s.R2 < 1 {
+		fit.Add("baseline", "RMSE %s of the mean of the test answers",
+			outward.Plain(float64(s.RMSE)/math.Sqrt(1-float64(s.R2)), 4))
+	}
+	return b.String() + choice + fit.String()
+}
+
+// addScores adds the threshold and the errors on test and training rows.
+func (s *Solution) addScores(b *stage.Lines) {
 	if s.Threshold != nil {
 		b.Add("threshold", "%v", s.Threshold)
 	}
@@ -55,15 +89,6 @@ func (s *Solution) String() string {
 		b.Add("training", "%s on the %s of the fit%s", text, plural.Count(s.N, "point"),
 			map[bool]string{true: ", weighted"}[s.TrainWeighted])
 	}
-	t := s.Seconds
-	b.Took(t.Total, "load", t.Load, "kernel", t.Kernel, "features", t.Features, "factor", t.Factor,
-		"solve", t.Solve, "residual", t.Residual, "predict", t.Predict)
-	s.addPlan(&b)
-	if s.Ranks != nil {
-		b.Add("ranks", "%v", s.Ranks)
-	}
-	b.Add("machine", "%s, %s, peak memory %s", s.BLAS, plural.Count(s.Threads, "thread"), accel.Bytes(s.PeakBytes))
-	return b.String()
 }
 
 // kernelText describes the storage of K and its error.
