@@ -116,6 +116,27 @@ func (k Matern52) Profile32(dst []float32, sq []float64) {
 	}
 }
 
+// SpectralDensity implements fourier.Density: S(f) = c_d (5/σ² + 4π²f²)^(−5/2−d/2) with c_d from Rasmussen and Williams
+// 2006, equation 4.15.
+func (k Matern52) SpectralDensity(d int, f float64) float64 {
+	return k.densityFactor(d) * math.Pow(5/(k.Sigma*k.Sigma)+4*math.Pi*math.Pi*f*f, -(5+float64(d))/2)
+}
+
+// densityFactor returns c_d = 2^d π^(d/2) Γ(5/2+d/2) 5^(5/2) / (Γ(5/2) σ⁵).
+func (k Matern52) densityFactor(d int) float64 {
+	half := float64(d) / 2
+	return math.Pow(4*math.Pi, half) * math.Gamma(2.5+half) / math.Gamma(2.5) * math.Pow(5, 2.5) / math.Pow(k.Sigma, 5)
+}
+
+// SpectralTail implements fourier.Density, by S(r) ≤ c_d (2πr)^(−5−d).
+func (k Matern52) SpectralTail(d, size int, f float64) float64 {
+	power := float64(5 + d - size)
+	return k.densityFactor(d) * math.Pow(2*math.Pi, -5-float64(d)) * math.Pow(f, -power) / power
+}
+
+// Envelope implements fourier.Density: (1+u+u²/3)e^(−u/5) is at most 6.2, at u = 8.4.
+func (k Matern52) Envelope() (amplitude, length float64) { return 6.2, k.Sigma / (0.8 * math.Sqrt(5)) }
+
 // maxMaternArgument replaces every larger u in a polynomial of u times e^−u. e^−maxMaternArgument is 0 in float64, so
 // the product is 0 even if the polynomial of the original u would overflow.
 const maxMaternArgument = 1000

@@ -34,7 +34,10 @@ func (m *Model) fourierDecision(ctx context.Context, z points.Points, o *Options
 		return nil, nil
 	}
 	s, err := fourier.New(m.Kernel, fourier.Options{}, m.X, z)
-	if err != nil || s.Work()*float64(n+rows) > fourierGain*float64(n)*float64(rows) {
+	if err != nil {
+		return nil, nil
+	}
+	if work, _ := s.Work(); work*float64(n+rows) > fourierGain*float64(n)*float64(rows) {
 		return nil, nil
 	}
 	b, err := s.Project(ctx, m.X, m.C)

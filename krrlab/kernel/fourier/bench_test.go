@@ -19,8 +19,9 @@ func BenchmarkPlane(b *testing.B) {
 	rng.New(2).Normals(y.RawMatrix().Data, 0)
 	for b.Loop() {
 		s := testkit.Must(New(kernel.Gaussian{Sigma: 0.1}, Options{}, x))
-		f := testkit.Must(testkit.Must(s.Normal(b.Context(), x, nil)).Factor(b.Context(), 0.01))
-		beta, _, err := f.Solve(b.Context(), testkit.Must(s.Project(b.Context(), x, y)), 1e-10)
+		normal, projected, err := s.Normal(b.Context(), x, nil, y)
+		testkit.OK(b, err)
+		beta, _, err := testkit.Must(normal.Factor(b.Context(), 0.01)).Solve(b.Context(), projected, 1e-10)
 		testkit.OK(b, err)
 		testkit.Must(s.Eval(b.Context(), x, beta))
 		b.ReportMetric(float64(s.Modes()), "modes")

@@ -13,9 +13,14 @@
 //
 //	images = 2 exp(−R²/2σ²)/(1 − exp(−RP/σ²)),   tail = 2 w_m exp(−s(2m+1))/(1 − exp(−s(2m+1))),   s = 2π²σ²/P².
 //
-// Because each factor is at most 1, an entry of K̃ differs from that of K by at most ε = Π_a(1+δ_a) − 1, and
-// ‖K̃ − K‖₂ ≤ nε. Series.EntryError is ε. It covers the truncation, not the rounding of float64, which is smaller than
-// 10⁻¹³ for an entry.
+// so that an entry of K̃ differs from that of K by at most Π_a(1+δ_a) − 1 plus the weights of the modes that are left
+// out: those of least weight, as many as the accuracy allows. Series.EntryError is this bound ε, and ‖K̃ − K‖₂ ≤ nε. It
+// covers the truncation, not the rounding of float64, which is about 10⁻¹⁶ times the highest frequency for an entry.
+//
+// A kernel whose spectral density S is known (Density), such as Matérn 5/2, has the weights S(‖ξ‖)·Π_a(1/P_a) at the
+// frequencies ξ_a = j_a/P_a. Its images are bounded by an exponential, its tail by integrals. The tail of a Matérn kernel
+// decays like a power, so that its series is accurate to some 10⁻⁸ only; those of Matérn 3/2 and of the Laplacian decay
+// too slowly for a series at all.
 //
 // # The solve
 //
@@ -35,6 +40,7 @@
 //
 // # References
 //
+// Matérn: C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine Learning, MIT Press 2006, equation 4.15.
 // P. Greengard, M. Rachh and A. Barnett, Equispaced Fourier representations for efficient Gaussian process regression
 // from a billion data points, arXiv:2210.10210. L. Greengard and J.-Y. Lee, Accelerating the nonuniform fast Fourier
 // transform, SIAM Review 46 (2004), for the aliasing bound.

@@ -26,9 +26,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	normal, _ := s.Normal(ctx, x, nil)
+	normal, b, _ := s.Normal(ctx, x, nil, y)
 	factor, _ := normal.Factor(ctx, lambda)
-	b, _ := s.Project(ctx, x, y)
 	beta, _, _ := factor.Solve(ctx, b, 0)
 	f, _ := s.Eval(ctx, points.NewDense(1, 2, []float64{0.3, 0.5}), beta)
 	fmt.Printf("f = %.3f, expected %.3f; ‖K̃−K‖₂ ≤ %.0e: %v\n", f.At(0, 0), math.Sin(1.5)*0.5, 1e-8, n*s.EntryError() < 1e-8)

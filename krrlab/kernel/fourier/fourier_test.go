@@ -64,13 +64,8 @@ func features(s *Series, x *points.Dense) *mat.Dense {
 		for k, m := range s.modes {
 			v := m.root
 			for a := range s.axes {
-				count := len(s.axes[a].weights)
-				theta := s.axes[a].angle(x.Row(i)[a])
-				if j := m.index[a]; j < count {
-					v *= math.Cos(float64(j) * theta)
-				} else {
-					v *= math.Sin(float64(j-count) * theta)
-				}
+				sin, cos := math.Sincos(float64(m.index[a]/2) * s.axes[a].angle(x.Row(i)[a]))
+				v *= []float64{cos, sin}[m.index[a]%2]
 			}
 			phi.Set(i, k, v)
 		}
@@ -78,50 +73,56 @@ func features(s *Series, x *points.Dense) *mat.Dense {
 	return phi
 }
 
-// TestBound: no entry of K̃ is farther from K than the bound says, for several accuracies, and a series with one
-// frequency less than it takes is.
+// TestBound: no entry of K̃ is farther from K than the bound says, for several accuracies, and a series with some modes
+// less is.
 func TestBound(t *testing.T) {
 	problems := 0
 	for d := 1; d <= 3; d++ {
 		for name, x := range clouds(suite.Scale(25, 60, 60), d, 1) {
-			for _, sigma := range []float64{0.15, 0.4, 2}[max(0, d-2):] {
+			for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.15}, kernel.Matern52{Sigma: 1}, kernel.Gaussian{Sigma: 0.4},
+				kernel.Gaussian{Sigma: 2}}[max(0, d-2):] {
 				for _, accuracy := range []float64{1e-3, 1e-6, 1e-11}[:4-max(d, 2)] {
-					k := kernel.Gaussian{Sigma: sigma}
-					s := testkit.Must(New(k, Options{EntryError: accuracy, MaxModes: 30_000}, x))
+					if _, ok := k.(kernel.Matern52); ok {
+						accuracy = math.Pow(accuracy, 1/float64(d)) // the modes grow as a power of 1/accuracy
+					}
+					checkBound(t, fmt.Sprintf("d = %d, %s, %v, %g", d, name, k, accuracy), k, x, accuracy)
 					problems++
-					worst := func(s *Series) (worst float64) {
-						phi := features(s, x)
-						var approx mat.Dense
-						approx.Mul(phi, phi.T())
-						exact := dense(k, x)
-						for i := range x.N {
-							for j := range x.N {
-								worst = max(worst, math.Abs(approx.At(i, j)-exact.At(i, j)))
-							}
-						}
-						return worst
-					}
-					const rounding = 1e-13
-					if e := worst(s); e > s.EntryError()+rounding || s.EntryError() > accuracy {
-						t.Errorf("d = %d, %s, σ = %g: error %.3g, bound %.3g of %g", d, name, sigma, e, s.EntryError(), accuracy)
-					}
-					if accuracy > 1e-7 {
-						continue
-					}
-					less := &Series{options: s.options}
-					for _, a := range s.axes {
-						a.weights = a.weights[:max(1, len(a.weights)/2)]
-						less.axes = append(less.axes, a)
-					}
-					less.listModes(0, mode{weight: 1})
-					if e := worst(less); e <= s.EntryError() {
-						t.Errorf("d = %d, %s, σ = %g: half of the frequencies have an error of %.3g", d, name, sigma, e)
-					}
 				}
 			}
 		}
 	}
 	t.Logf("%d problems", problems)
+}
+
+// checkBound compares a series with K, and the same without a quarter of its modes, or half of a Density's.
+func checkBound(t *testing.T, name string, k kernel.Kernel, x *points.Dense, accuracy float64) {
+	t.Helper()
+	s := testkit.Must(New(k, Options{EntryError: accuracy, MaxModes: 30_000}, x))
+	exact := dense(k, x)
+	worst := func(s *Series) (worst float64) {
+		phi := features(s, x)
+		var approx mat.Dense
+		approx.Mul(phi, phi.T())
+		for i := range x.N {
+			for j := range x.N {
+				worst = max(worst, math.Abs(approx.At(i, j)-exact.At(i, j)))
+			}
+		}
+		return worst
+	}
+	const rounding = 1e-13
+	if e := worst(s); e > s.EntryError()+rounding || s.EntryError() > accuracy {
+		t.Errorf("%s: error %.3g, bound %.3g", name, e, s.EntryError())
+	}
+	less := *s
+	share := 0.75
+	if _, ok := k.(Density); ok {
+		share = 0.5
+	}
+	less.modes = s.modes[:int(share*float64(len(s.modes)-1))+1]
+	if e := worst(&less); e <= s.EntryError() && len(s.modes) > 1 {
+		t.Errorf("%s: %d of %d modes have an error of %.3g, the bound is %.3g", name, len(less.modes), len(s.modes), e, s.EntryError())
+	}
 }
 
 // TestSolve compares coefficients, decision values, ln det and the statistical dimension with dense linear algebra, with
@@ -173,15 +174,28 @@ func compare(t *testing.T, x *points.Dense, k kernel.Kernel, weighted bool, o Op
 			}
 		}
 	}
-	normal := testkit.Must(s.Normal(ctx, x, weights))
-	sol := testkit.Must(normal.Factor(ctx, lambda))
 	scaled := mat.DenseCopyOf(y)
 	if weighted {
 		scaled.Apply(func(i, _ int, v float64) float64 { return v * math.Sqrt(weights[i]) }, y)
 	}
-	beta, iterations, err := sol.Solve(ctx, testkit.Must(s.Project(ctx, x, scaled)), 1e-13)
+	normal, b, err := s.Normal(ctx, x, weights, scaled)
 	testkit.OK(t, err)
+	sol := testkit.Must(normal.Factor(ctx, lambda))
+	beta, iterations, err := sol.Solve(ctx, b, 1e-13)
+	testkit.OK(t, err)
+	// the same values in one pass, and their projection
+	again := mat.NewDense(n, 2, nil)
+	projected := testkit.Must(s.EvalProject(ctx, x, beta, func(i, j int, f float64) float64 {
+		again.Set(i, j, f)
+		return scaled.At(i, j)
+	}))
+	if !mat.EqualApprox(projected, b, 1e-9*mat.Norm(b, 2)) {
+		t.Error("EvalProject and Normal disagree")
+	}
 	values := testkit.Must(s.Eval(ctx, x, beta))
+	if !mat.Equal(values, again) {
+		t.Error("EvalProject and Eval disagree")
+	}
 	for i := range n {
 		a.SetSym(i, i, a.At(i, i)+lambda)
 	}
@@ -228,7 +242,7 @@ func scale(f float64, a mat.Matrix) *mat.Dense {
 // TestRefused names the reason where there is no series.
 func TestRefused(t *testing.T) {
 	x := points.NewDense(3, 2, []float64{0, 0, 1, 1, 0, 1})
-	testkit.Fails(t, testkit.ErrOf(New(kernel.Laplacian{Sigma: 1}, Options{}, x)), "take the Gaussian kernel")
+	testkit.Fails(t, testkit.ErrOf(New(kernel.Laplacian{Sigma: 1}, Options{}, x)), "take the Gaussian kernel or matern52")
 	testkit.Fails(t, testkit.ErrOf(New(kernel.Gaussian{Sigma: 1e-4}, Options{}, x)), "sparse tiles suit a narrow kernel")
 	testkit.Fails(t, testkit.ErrOf(New(kernel.Gaussian{Sigma: 1}, Options{}, points.NewDense(3, 4, nil))), "4 dimensions")
 	same := testkit.Must(New(kernel.Gaussian{Sigma: 1}, Options{}, points.NewDense(3, 2, nil))) // a box of side 0

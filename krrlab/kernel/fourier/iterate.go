@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"slices"
 
 	"gonum.org/v1/gonum/dsp/fourier"
 	"gonum.org/v1/gonum/floats"
@@ -79,9 +78,9 @@ func (t *toeplitz) placeMoments(b *Normal, axis, place, cell int, factor complex
 			k, sign = -q, complex(0, 1)
 		}
 		target := cell*size + (q+size)%size
-		t.placeMoments(b, axis+1, place*width(top)+k, target, factor)
+		t.placeMoments(b, axis+1, place*width(top)+2*k, target, factor)
 		if k > 0 {
-			t.placeMoments(b, axis+1, place*width(top)+top+1+k, target, factor*sign)
+			t.placeMoments(b, axis+1, place*width(top)+2*k+1, target, factor*sign)
 		}
 	}
 }
@@ -124,10 +123,10 @@ func (t *toeplitz) exponentials(m *mode, axis, cell, mirrored int, factor comple
 		use(cell, mirrored, factor)
 		return
 	}
-	count, size := len(t.series.axes[axis].weights), t.sizes[axis]
-	j, positive, negative := m.index[axis], complex(0.5, 0), complex(0.5, 0)
-	if j >= count {
-		j, positive, negative = j-count, complex(0, -0.5), complex(0, 0.5)
+	size := t.sizes[axis]
+	j, positive, negative := m.index[axis]/2, complex(0.5, 0), complex(0.5, 0)
+	if m.index[axis]%2 == 1 {
+		positive, negative = complex(0, -0.5), complex(0, 0.5)
 	}
 	if j == 0 {
 		t.exponentials(m, axis+1, cell*size, mirrored*size, factor, use)
@@ -164,34 +163,16 @@ func (t *toeplitz) multiply(ctx context.Context, dst, v []float64, lambda float6
 
 // weightPreconditioner is exact on the modes of largest weight and diagonal on the others.
 type weightPreconditioner struct {
-	chosen   []int // modes of largest weight
-	factor   *mat.Dense
+	factor   *mat.Dense // of the modes of largest weight, which come first
 	diagonal []float64
 	scratch  *mat.Dense
 }
 
 func newWeightPreconditioner(ctx context.Context, b *Normal, lambda float64) (*weightPreconditioner, error) {
 	s := b.series
-	order := make([]int, len(s.modes))
-	for k := range order {
-		order[k] = k
-	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		switch {
-		case s.modes[i].weight > s.modes[j].weight:
-			return -1
-		case s.modes[i].weight < s.modes[j].weight:
-			return 1
-		}
-		return 0
-	})
-	count := min(blockModes, len(order))
-	p := &weightPreconditioner{chosen: order[:count], diagonal: make([]float64, len(order))}
-	sub := &Series{axes: s.axes, modes: make([]mode, count)}
-	for k, index := range p.chosen {
-		sub.modes[k] = s.modes[index]
-	}
-	block := &Normal{series: sub, moments: b.moments}
+	count := min(blockModes, len(s.modes)) // the modes are in order of their weights
+	p := &weightPreconditioner{diagonal: make([]float64, len(s.modes))}
+	block := &Normal{series: &Series{axes: s.axes, modes: s.modes[:count]}, moments: b.moments}
 	var err error
 	if p.factor, err = block.Matrix(ctx); err != nil {
 		return nil, err
@@ -225,13 +206,10 @@ func (p *weightPreconditioner) solve(dst, r []float64) {
 	for k, d := range p.diagonal {
 		dst[k] = r[k] / d
 	}
-	for k, index := range p.chosen {
-		p.scratch.Set(k, 0, r[index])
-	}
+	first := p.scratch.RawMatrix().Data
+	copy(first, r)
 	solveLower(p.factor, p.scratch)
-	for k, index := range p.chosen {
-		dst[index] = p.scratch.At(k, 0)
-	}
+	copy(dst, first)
 }
 
 // iterate solves the equations by conjugate gradients, one column after the other.

@@ -18,35 +18,24 @@ type Normal struct {
 	n       int
 }
 
-// Normal sums the moments of the points in one pass. The weights w, which may be nil for w = 1, are those of the problem
-// (W^½KW^½ + λI)Ĉ = W^½Y, W = diag(w).
-func (s *Series) Normal(ctx context.Context, x points.Points, weights []float64) (*Normal, error) {
+// Normal sums the moments of the points, and ΦᵀV for V n×t, in one pass. The weights w, which may be nil for w = 1, are
+// those of the problem (W^½KW^½ + λI)Ĉ = W^½Y, W = diag(w); V is WY.
+func (s *Series) Normal(ctx context.Context, x points.Points, weights []float64, v *mat.Dense) (*Normal, *mat.Dense, error) {
 	n, _ := x.Dims()
-	var w *mat.Dense
-	if weights != nil {
-		w = mat.NewDense(n, 1, weights)
-	}
-	moments, err := s.tensors(ctx, x, w, s.frequencies(2))
-	if err != nil {
-		return nil, err
-	}
-	return &Normal{series: s, moments: moments[0], n: n}, nil
-}
-
-// Project returns ΦᵀV, M×t, for V n×t.
-func (s *Series) Project(ctx context.Context, x points.Points, v *mat.Dense) (*mat.Dense, error) {
-	sums, err := s.tensors(ctx, x, v, s.frequencies(1))
-	if err != nil {
-		return nil, err
-	}
-	b := mat.NewDense(len(s.modes), len(sums), nil)
-	for k := range s.modes {
-		m := &s.modes[k]
-		for j := range sums {
-			b.Set(k, j, m.root*sums[j][s.position(m)])
+	_, t := v.Dims()
+	double, top, sums := s.frequencies(2), s.frequencies(1), s.tensors(t)
+	b := &Normal{series: s, moments: make([]float64, cells(double)), n: n}
+	err := s.scan(ctx, x, double, func(block *block) {
+		var weight func(i int) float64
+		if weights != nil {
+			weight = func(i int) float64 { return weights[block.begin+i] }
 		}
-	}
-	return b, nil
+		block.add(b.moments, double, weight)
+		for j := range sums {
+			block.add(sums[j], top, func(i int) float64 { return v.At(block.begin+i, j) })
+		}
+	})
+	return b, s.project(sums), err
 }
 
 // term is one of the two terms of a product of two functions of one axis: coefficient times the moment at a place.
@@ -59,18 +48,18 @@ type term struct {
 // product-to-sum identities write their product, among the cosines and sines up to 2m.
 func products(m int) [][2]term {
 	w := width(m)
-	cos := func(q int) int { return q }
-	sin := func(q int) int { return 2*m + 1 + q }
+	cos := func(q int) int { return 2 * q }
+	sin := func(q int) int { return 2*q + 1 }
 	all := make([][2]term, w*w)
 	for p := range w {
 		for r := range w {
-			j, l := p%(m+1), r%(m+1)
+			j, l := p/2, r/2
 			difference, sign := j-l, 1.0
 			if difference < 0 {
 				difference, sign = -difference, -1
 			}
 			var two [2]term
-			switch oddP, oddR := p > m, r > m; {
+			switch oddP, oddR := p%2 == 1, r%2 == 1; {
 			case !oddP && !oddR:
 				two = [2]term{{cos(difference), 0.5}, {cos(j + l), 0.5}}
 			case oddP && oddR:
@@ -135,7 +124,7 @@ type Factor struct {
 func (b *Normal) Factor(ctx context.Context, lambda float64) (f *Factor, err error) {
 	f = &Factor{LogDet: math.NaN(), lambda: lambda}
 	size := len(b.series.modes)
-	if size > b.series.options.DirectModes {
+	if !b.series.Direct() {
 		if f.applied, err = newToeplitz(ctx, b); err == nil {
 			f.precond, err = newWeightPreconditioner(ctx, b, lambda)
 		}

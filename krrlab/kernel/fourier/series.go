@@ -1,42 +1,60 @@
 package fourier
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// MaxDim is the largest dimension for which there is a series: the number of modes grows as a power of it.
-const MaxDim = 3
+const (
+	// MaxDim is the largest dimension for which there is a series: the number of modes grows as a power of it.
+	MaxDim = 3
+	// gaussianError is the default of Options.EntryError for a Gaussian.
+	gaussianError = 1e-13
+	// finestError and coarsestError are the limits of the default of Options.EntryError for a Density, whose number of
+	// modes grows as a power of 1/error.
+	finestError, coarsestError = 1e-12, 1e-6
+	// maxFrequencies is the largest number of frequencies of a box, of which New takes those of largest weight.
+	maxFrequencies = 2_000_000
+)
 
 // Options say how accurate and how large a series may be. Zero values mean the defaults.
 type Options struct {
-	EntryError  float64 // bound of |K̃_ij − K_ij| to reach; default 10⁻¹³
-	MaxModes    int     // more modes are an error; default 300,000
-	DirectModes int     // most modes for which ΦᵀΦ + λI is factored; default 5,000
+	// EntryError is the bound of |K̃_ij − K_ij| to reach. Default: 10⁻¹³ for a Gaussian; for a Density the least power of
+	// ten from 10⁻¹² to 10⁻⁶ that MaxModes reach.
+	EntryError  float64
+	MaxModes    int // more modes are an error; default 300,000
+	DirectModes int // most modes for which ΦᵀΦ + λI is factored; default 5,000
 }
 
 func (o Options) withDefaults() Options {
-	if o.EntryError <= 0 {
-		o.EntryError = 1e-13
-	}
-	if o.MaxModes <= 0 {
-		o.MaxModes = 300_000
-	}
-	if o.DirectModes <= 0 {
-		o.DirectModes = 5000
-	}
+	o.MaxModes, o.DirectModes = cmp.Or(o.MaxModes, 300_000), cmp.Or(o.DirectModes, 5000)
 	return o
 }
 
-// axis is the series of one factor of the kernel.
+// Density is a kernel of ‖x−z‖ with a spectral density S that does not increase with the frequency,
+// k(x, z) = ∫ S(‖ξ‖) cos(2πξᵀ(x−z)) dξ over R^d. Its series has a proved error if its methods are right.
+type Density interface {
+	kernel.Kernel
+	// SpectralDensity returns S at a frequency f ≥ 0, in cycles per unit of the points, for points in R^d.
+	SpectralDensity(d int, f float64) float64
+	// SpectralTail returns an upper bound of ∫_f^∞ S(r)·r^(k−1) dr with the S of R^d, 1 ≤ k ≤ d.
+	SpectralTail(d, k int, f float64) float64
+	// Envelope returns an amplitude and a length for which |k(x, z)| ≤ amplitude·exp(−‖x−z‖/length).
+	Envelope() (amplitude, length float64)
+}
+
+// axis is one axis of the box of the points.
 type axis struct {
-	low, side float64   // the box of the points
-	spacing   float64   // 1/P
-	weights   []float64 // w_0, 2w_1, …, 2w_m: those of cos(2πj(x−z)/P)
-	delta     float64   // bound of the error of the factor on the box
+	low     float64
+	spacing float64 // 1/P
+	top     int     // highest frequency
 }
 
 // Series is K̃ for the points of a box.
@@ -47,167 +65,270 @@ type Series struct {
 	entry   float64
 }
 
-// mode is a column of Φ: √weight times the product over the axes of cos(jθ), or sin(jθ) if odd.
+// mode is a column of Φ: √weight times the product over the axes of cos(jθ) or sin(jθ).
 type mode struct {
-	index  [MaxDim]int // column of each axis in the block that cosinesAndSines makes: cos j at j, sin j at m+1+j
+	index  [MaxDim]int // column of each axis in the factor of a block: cos j at 2j, sin j at 2j+1
 	root   float64     // √weight
 	weight float64
 }
 
 // New returns the series of a kernel for some sets of points, all in the same one to three dimensions. It returns an error
-// if the kernel is not Gaussian, if the points have more dimensions, or if more modes than Options.MaxModes are needed.
+// if the kernel is neither Gaussian nor a Density, if the points have more dimensions, or if more modes than
+// Options.MaxModes are needed.
 func New(k kernel.Kernel, o Options, sets ...points.Points) (*Series, error) {
 	n, d := sets[0].Dims()
-	gaussian, ok := k.(kernel.Gaussian)
+	gaussian, isGaussian := k.(kernel.Gaussian)
+	density, isDensity := k.(Density)
 	switch {
-	case !ok:
-		return nil, fmt.Errorf("the kernel %v has no Fourier series with a proved bound: take the Gaussian kernel", k)
+	case !isGaussian && !isDensity:
+		return nil, fmt.Errorf("the kernel %v has no Fourier series with a proved bound: its spectral density decays too "+
+			"slowly, or is not known; take the Gaussian kernel or matern52", k)
 	case d < 1 || d > MaxDim:
 		return nil, fmt.Errorf("points in %d dimensions: a Fourier series needs 1 to %d", d, MaxDim)
 	case n < 1:
 		return nil, fmt.Errorf("no points")
 	}
-	s := &Series{options: o.withDefaults(), entry: 1}
+	low, high := bounds(sets)
+	o = o.withDefaults()
+	if isGaussian {
+		o.EntryError = cmp.Or(o.EntryError, gaussianError)
+		s := &Series{options: o}
+		return s, s.chooseModes(s.gaussianBox(low, high, gaussian.Sigma))
+	}
+	for accuracy := finestError; ; accuracy *= 10 {
+		s := &Series{options: o}
+		s.options.EntryError = cmp.Or(o.EntryError, accuracy)
+		err := s.chooseModes(s.densityBox(low, high, density))
+		if err == nil || o.EntryError > 0 || accuracy > coarsestError/2 {
+			return s, err
+		}
+	}
+}
+
+// bounds returns the box of all points.
+func bounds(sets []points.Points) (low, high []float64) {
+	_, d := sets[0].Dims()
 	row := make([]float64, d)
-	low, high := make([]float64, d), make([]float64, d)
-	for k, x := range sets {
+	low, high = slices.Repeat([]float64{math.Inf(1)}, d), slices.Repeat([]float64{math.Inf(-1)}, d)
+	for _, x := range sets {
 		n, _ := x.Dims()
 		for i := range n {
 			x.RowTo(row, i)
 			for a, v := range row {
-				if k == 0 && i == 0 {
-					low[a], high[a] = v, v
-				}
 				low[a], high[a] = min(low[a], v), max(high[a], v)
 			}
 		}
 	}
-	modes := 1.0
-	for a := range d {
-		// The factors multiply: (1+δ)^d − 1 ≤ ε for δ = ε/(2d).
-		factor := gaussianAxis(low[a], high[a]-low[a], gaussian.Sigma, s.options.EntryError/float64(2*d))
-		s.axes = append(s.axes, factor)
-		s.entry *= 1 + factor.delta
-		modes *= float64(2*len(factor.weights) - 1)
-	}
-	if s.entry--; modes > float64(s.options.MaxModes) {
-		return nil, fmt.Errorf("the kernel is narrow for the box of the points: a Fourier series takes %.3g modes, more than "+
-			"the %d that are allowed; sparse tiles suit a narrow kernel, and an outlying point enlarges the box", modes,
-			s.options.MaxModes)
-	}
-	s.listModes(0, mode{weight: 1})
-	return s, nil
+	return low, high
 }
 
-// gaussianAxis returns the series of exp(−x²/2σ²) for |x| ≤ side with an error of at most delta.
-func gaussianAxis(low, side, sigma, delta float64) axis {
-	margin := sigma * math.Sqrt(2*math.Log(8/delta)) // R: periodic images are below δ/2
-	period := side + margin
-	images := func() float64 {
-		return 2 * math.Exp(-margin*margin/(2*sigma*sigma)) / -math.Expm1(-margin*period/(sigma*sigma))
-	}
-	for images() > delta/2 {
-		margin *= 1.05
-		period = side + margin
-	}
-	h := 1 / period
-	s := 2 * math.Pi * math.Pi * sigma * sigma * h * h
-	weight := func(j int) float64 { return math.Sqrt(2*math.Pi) * sigma * h * math.Exp(-s*float64(j)*float64(j)) }
-	tail := func(m int) float64 {
-		ratio := s * float64(2*m+1)
-		return 2 * weight(m) * math.Exp(-ratio) / -math.Expm1(-ratio)
-	}
-	m := 0
-	for tail(m) > delta/2 {
-		m++
-	}
-	a := axis{low: low, side: side, spacing: h, weights: make([]float64, m+1), delta: images() + tail(m)}
-	for j := range a.weights {
-		if a.weights[j] = 2 * weight(j); j == 0 {
-			a.weights[j] /= 2
+// weightOf returns the weight of the frequencies j: that of Π_a cos(j_a θ_a) in the series of k(x−z), for j_a ≥ 0.
+type weightOf func(j *[MaxDim]int) float64
+
+// gaussianBox sets the axes for exp(−‖x‖²/2σ²) = Π_a exp(−x_a²/2σ²), with an error of at most ε/2 before modes are left
+// out.
+func (s *Series) gaussianBox(low, high []float64, sigma float64) weightOf {
+	d := len(low)
+	delta := s.options.EntryError / float64(4*d) // of a factor: (1+δ)^d − 1 ≤ 2dδ
+	weights := make([][]float64, d)
+	s.entry = 1
+	for a := range d {
+		side := high[a] - low[a]
+		margin := sigma * math.Sqrt(2*math.Log(8/delta)) // R: periodic images are below δ/2
+		images := func() float64 {
+			return 2 * math.Exp(-margin*margin/(2*sigma*sigma)) / -math.Expm1(-margin*(side+margin)/(sigma*sigma))
+		}
+		for images() > delta/2 {
+			margin *= 1.05
+		}
+		h := 1 / (side + margin)
+		decay := 2 * math.Pi * math.Pi * sigma * sigma * h * h
+		weight := func(j int) float64 {
+			return math.Sqrt(2*math.Pi) * sigma * h * math.Exp(-decay*float64(j)*float64(j))
+		}
+		tail := func(m int) float64 {
+			ratio := decay * float64(2*m+1)
+			return 2 * weight(m) * math.Exp(-ratio) / -math.Expm1(-ratio)
+		}
+		m := 0
+		for tail(m) > delta/2 {
+			m++
+		}
+		s.axes = append(s.axes, axis{low: low[a], spacing: h, top: m})
+		s.entry *= 1 + images() + tail(m)
+		for j := range m + 1 {
+			weights[a] = append(weights[a], weight(j)*float64(min(j, 1)+1))
 		}
 	}
-	return a
+	s.entry--
+	return func(j *[MaxDim]int) float64 {
+		w := 1.0
+		for a := range weights {
+			w *= weights[a][j[a]]
+		}
+		return w
+	}
 }
 
-// listModes appends the modes whose indices along the axes before a are those of m.
-func (s *Series) listModes(a int, m mode) {
-	if a == len(s.axes) {
+// densityBox sets the axes for a Density, with an error of at most ε/2 before modes are left out.
+//
+// With |k(x)| ≤ A exp(−‖x‖/b) and a margin R on each axis, an image whose largest index is q is at a distance of at least
+// qR, and there are (2q+1)^d − (2q−1)^d ≤ 2d(2q+1)^(d−1) of them, so that all images add up to at most
+// 2d·3^(d−1)·A·z/(1−3z), z = exp(−R/b). The weights of frequencies outside the box |j_a|h_a ≤ F are compared with
+// integrals: for the coordinates in which j is not 0, the cell between j and its neighbor toward the origin.
+func (s *Series) densityBox(low, high []float64, k Density) weightOf {
+	d := len(low)
+	goal := s.options.EntryError / 4
+	amplitude, length := k.Envelope()
+	count := 2 * float64(d) * math.Pow(3, float64(d-1))
+	margin := length * math.Log(4+1.1*count*amplitude/goal)
+	z := math.Exp(-margin / length)
+	images := count * amplitude * z / (1 - 3*z)
+	h := make([]float64, d)
+	for a := range d {
+		h[a] = 1 / (high[a] - low[a] + margin)
+	}
+	sphere := []float64{0, 2, 2 * math.Pi, 4 * math.Pi}
+	tail := func(f float64) (sum float64) {
+		for set := 1; set < 1<<d; set++ { // the coordinates in which j is not 0
+			size, cell := 0, 1.0
+			for a := range d {
+				if set>>a&1 == 1 {
+					size++
+				} else {
+					cell *= h[a]
+				}
+			}
+			sum += cell * sphere[size] * k.SpectralTail(d, size, f)
+		}
+		return sum
+	}
+	top := floats.Max(h)
+	for tail(top) > goal {
+		top *= 1.02
+	}
+	volume := 1.0
+	for a := range d {
+		volume *= h[a]
+		s.axes = append(s.axes, axis{low: low[a], spacing: h[a], top: int(math.Ceil(top / h[a]))})
+	}
+	s.entry = images + tail(top)
+	return func(j *[MaxDim]int) float64 {
+		w, square := volume, 0.0
+		for a := range h {
+			w *= float64(min(j[a], 1) + 1)
+			square += h[a] * h[a] * float64(j[a]) * float64(j[a])
+		}
+		return w * k.SpectralDensity(d, math.Sqrt(square))
+	}
+}
+
+// chooseModes lists the modes of the box, without those of least weight: these add up to at most half of the error. It
+// returns an error if there are too many.
+func (s *Series) chooseModes(weight weightOf) error {
+	boxSize := 1.0
+	for _, a := range s.axes {
+		boxSize *= float64(a.top + 1)
+	}
+	tooMany := func(modes float64) error {
+		return fmt.Errorf("the kernel is narrow for the box of the points: a Fourier series with an error of %.2g takes %.3g modes, "+
+			"more than the %d that are allowed; sparse tiles suit a narrow kernel, and an outlying point enlarges the box",
+			s.options.EntryError, modes, s.options.MaxModes)
+	}
+	if boxSize > maxFrequencies {
+		return tooMany(boxSize * math.Pow(2, float64(len(s.axes))) * ballShare[len(s.axes)])
+	}
+	all := make([]mode, 0, int(boxSize))
+	var j [MaxDim]int
+	var list func(a int)
+	list = func(a int) {
+		if a == len(s.axes) {
+			m := mode{weight: weight(&j)}
+			for b := range s.axes {
+				m.index[b] = 2 * j[b]
+			}
+			all = append(all, m)
+			return
+		}
+		for j[a] = 0; j[a] <= s.axes[a].top; j[a]++ {
+			list(a + 1)
+		}
+	}
+	list(0)
+	slices.SortStableFunc(all, func(m, o mode) int { return cmp.Compare(o.weight, m.weight) })
+	for left := s.options.EntryError / 2; len(all) > 1 && all[len(all)-1].weight <= left; all = all[:len(all)-1] {
+		left -= all[len(all)-1].weight
+		s.entry += all[len(all)-1].weight
+	}
+	for k := range s.axes {
+		s.axes[k].top = 0
+	}
+	for k := range all {
+		m := &all[k]
+		for a := range s.axes {
+			s.axes[a].top = max(s.axes[a].top, m.index[a]/2)
+		}
 		m.root = math.Sqrt(m.weight)
+		s.addOdd(*m, 0)
+	}
+	if len(s.modes) > s.options.MaxModes {
+		return tooMany(float64(len(s.modes)))
+	}
+	return nil
+}
+
+// ballShare is the volume of the ball in d dimensions relative to that of the cube around it.
+var ballShare = [MaxDim + 1]float64{1, 1, math.Pi / 4, math.Pi / 6}
+
+// addOdd adds a mode and those with sines in place of some of its cosines along the axes from a on.
+func (s *Series) addOdd(m mode, a int) {
+	if a == len(s.axes) {
 		s.modes = append(s.modes, m)
 		return
 	}
-	weights := s.axes[a].weights
-	for j, w := range weights {
-		longer := m
-		longer.index[a], longer.weight = j, m.weight*w
-		s.listModes(a+1, longer)
-		if j > 0 {
-			longer.index[a] = len(weights) + j
-			s.listModes(a+1, longer)
-		}
+	s.addOdd(m, a+1)
+	if m.index[a] > 0 {
+		m.index[a]++
+		s.addOdd(m, a+1)
 	}
 }
 
 // Modes returns the number M of columns of Φ.
 func (s *Series) Modes() int { return len(s.modes) }
 
-// Work returns the multiplications that Project and Eval take for each point and column.
-func (s *Series) Work() float64 {
-	work := 2.0
-	for _, top := range s.frequencies(1) {
-		work *= float64(width(top))
-	}
-	return work
+// Direct reports whether ΦᵀΦ + λI is factored.
+func (s *Series) Direct() bool { return len(s.modes) <= s.options.DirectModes }
+
+// Work returns the multiplications that Project and Eval take for each point and column, and those of the moments.
+func (s *Series) Work() (pass, moments float64) {
+	return float64(cells(s.frequencies(1))), float64(cells(s.frequencies(2)))
 }
 
 // Bytes returns the memory that Normal and Factor take: the moments, the factors of a block of points, and the matrix of
-// the modes with its factor, or the grids of the transforms with the factor of the preconditioner.
+// the modes, or the grids of the transforms with the factor of the preconditioner.
 func (s *Series) Bytes() int64 {
-	moments, widths, grid := 1.0, []float64{}, 1.0
-	for _, top := range s.frequencies(2) {
-		w := float64(width(top))
-		moments *= w
-		grid *= float64(smooth(2*top + 1))
-		widths = append(widths, w)
+	top := s.frequencies(2)
+	block, grid := 0.0, 1.0
+	for _, q := range top {
+		block += float64(width(q))
+		grid *= float64(smooth(2*q + 1))
 	}
-	block := 0.0
-	for _, w := range widths {
-		block += 2 * blockRows * w
+	last := float64(width(top[len(top)-1]))
+	leading := float64(cells(top)) / last
+	block += last + leading // scaled factor, and the product of Eval
+	if len(top) == MaxDim {
+		block += leading
 	}
-	if len(widths) == MaxDim {
-		block += blockRows * widths[0] * widths[1]
+	modes, cost := float64(len(s.modes)), 8.0
+	bytes := 8*(2*float64(cells(top))+blockRows*block) + modes*(cost*10)
+	if s.Direct() {
+		return int64(bytes + 8*modes*modes)
 	}
-	modes := float64(len(s.modes))
-	matrices := 2 * modes * modes
-	if len(s.modes) > s.options.DirectModes {
-		matrices = 4*grid + blockModes*blockModes + 8*modes
-	}
-	return int64(8 * (moments + block + matrices))
+	return int64(bytes + 32*grid + 8*blockModes*blockModes)
 }
 
 // EntryError returns a bound of |K̃_ij − K_ij| for all points of the box; ‖K̃ − K‖₂ is at most n times as much.
 func (s *Series) EntryError() float64 { return s.entry }
 
-// width returns the columns of the block of axis a up to frequency q: cosines 0, …, q, then sines 0, …, q.
-func width(q int) int { return 2 * (q + 1) }
-
 // angle returns θ = 2π(x−low)/P.
 func (a *axis) angle(x float64) float64 { return 2 * math.Pi * a.spacing * (x - a.low) }
-
-// restart is how many frequencies are computed by recurrence between two evaluations of sine and cosine.
-const restart = 16
-
-// cosinesAndSines sets row, of width(q) numbers, to cos(jθ) and sin(jθ), j = 0, …, q.
-func cosinesAndSines(row []float64, theta float64, q int) {
-	cosines, sines := row[:q+1], row[q+1:]
-	sin1, cos1 := math.Sincos(theta)
-	for j := range cosines {
-		if j%restart == 0 {
-			sines[j], cosines[j] = math.Sincos(float64(j) * theta)
-			continue
-		}
-		c, s := cosines[j-1], sines[j-1]
-		cosines[j], sines[j] = c*cos1-s*sin1, s*cos1+c*sin1
-	}
-}

@@ -57,7 +57,7 @@ func (s *run) fourier(ctx context.Context) (*mat.Dense, error) {
 		return nil, fmt.Errorf("krrlab: solver fourier: %d modes and %d points need %s, the limit is %s beside the points",
 			f.series.Modes(), s.Train.Len(), accel.Bytes(need), accel.Bytes(s.Memory))
 	}
-	normal, err := f.series.Normal(ctx, f.x, f.weights)
+	normal, b, err := f.series.Normal(ctx, f.x, f.weights, f.weigh(s.Y))
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (s *run) fourier(ctx context.Context) (*mat.Dense, error) {
 	sol.Choice = fmt.Sprintf("a Fourier series of %d modes, each entry within %.2g, ‖K̃−K‖₂ at most %.2g",
 		f.series.Modes(), f.series.EntryError(), choice.Error)
 	start = time.Now()
-	c, err := f.refine(ctx)
+	c, err := f.refine(ctx, b)
 	sol.Seconds.Solve = time.Since(start).Seconds()
 	if err != nil {
 		return nil, err
@@ -90,18 +90,26 @@ func (f *fourierRun) choice() gram.Choice {
 }
 
 // refine returns the answer after as many rounds of iterative refinement as the residual with K̃ asks for, at least one.
-func (f *fourierRun) refine(ctx context.Context) (*mat.Dense, error) {
+// b is ΦᵀW^½Y.
+func (f *fourierRun) refine(ctx context.Context, b *mat.Dense) (*mat.Dense, error) {
 	sol := f.sol
 	n, t := f.Y.Dims()
 	c, r := mat.NewDense(n, t, nil), mat.DenseCopyOf(f.Y)
 	for round := 0; ; round++ {
-		step, iterations, err := f.apply(ctx, r)
+		beta, iterations, err := f.factor.Solve(ctx, b, fourierInner)
+		sol.Iterations += iterations
+		if err == nil { // C + (K̃+λI)⁻¹R, where the second term is (R − W^½Φβ)/λ
+			b, err = f.series.EvalProject(ctx, f.x, beta, func(i, j int, value float64) float64 {
+				root := f.root(i)
+				v := c.At(i, j) + (r.At(i, j)-root*value)/f.Lambda
+				c.Set(i, j, v)
+				return root * v
+			})
+		}
 		if err != nil {
 			return nil, err
 		}
-		c.Add(c, step)
-		sol.Iterations += iterations
-		if r, err = f.residual(ctx, c); err != nil {
+		if r, err = f.residual(ctx, c, b); err != nil {
 			return nil, err
 		}
 		sol.TrueResiduals = make([]float64, t)
@@ -121,47 +129,27 @@ func (f *fourierRun) refine(ctx context.Context) (*mat.Dense, error) {
 			}
 			return c, nil
 		}
-	}
-}
-
-// apply returns (K̃+λI)⁻¹R = (R − Φβ)/λ, where (ΦᵀΦ+λI)β = ΦᵀR, with the iterations that β took.
-func (f *fourierRun) apply(ctx context.Context, r *mat.Dense) (*mat.Dense, int, error) {
-	b, err := f.series.Project(ctx, f.x, f.weigh(r))
-	if err != nil {
-		return nil, 0, err
-	}
-	beta, iterations, err := f.factor.Solve(ctx, b, fourierInner)
-	if err != nil {
-		return nil, iterations, err
-	}
-	values, err := f.series.Eval(ctx, f.x, beta)
-	if err != nil {
-		return nil, iterations, err
-	}
-	values = f.weigh(values)
-	values.Sub(r, values)
-	values.Scale(1/f.Lambda, values)
-	return values, iterations, nil
-}
-
-// residual returns Y − (K̃+λI)C.
-func (f *fourierRun) residual(ctx context.Context, c *mat.Dense) (*mat.Dense, error) {
-	b, err := f.series.Project(ctx, f.x, f.weigh(c))
-	if err != nil {
-		return nil, err
-	}
-	product, err := f.series.Eval(ctx, f.x, b)
-	if err != nil {
-		return nil, err
-	}
-	product = f.weigh(product)
-	n, t := c.Dims()
-	for i := range n {
-		for j := range t {
-			product.Set(i, j, f.Y.At(i, j)-product.At(i, j)-f.Lambda*c.At(i, j))
+		if b, err = f.series.Project(ctx, f.x, f.weigh(r)); err != nil {
+			return nil, err
 		}
 	}
-	return product, nil
+}
+
+// residual returns Y − (K̃+λI)C for b = ΦᵀW^½C.
+func (f *fourierRun) residual(ctx context.Context, c, b *mat.Dense) (*mat.Dense, error) {
+	r, err := f.series.Eval(ctx, f.x, b)
+	if err == nil {
+		r.Apply(func(i, j int, value float64) float64 { return f.Y.At(i, j) - f.root(i)*value - f.Lambda*c.At(i, j) }, r)
+	}
+	return r, err
+}
+
+// root returns √w_i.
+func (f *fourierRun) root(i int) float64 {
+	if f.weights == nil {
+		return 1
+	}
+	return math.Sqrt(f.weights[i])
 }
 
 // weigh returns the rows of v times √w_i: v itself without weights.
@@ -170,6 +158,6 @@ func (f *fourierRun) weigh(v *mat.Dense) *mat.Dense {
 		return v
 	}
 	var scaled mat.Dense
-	scaled.Apply(func(i, _ int, x float64) float64 { return x * math.Sqrt(f.weights[i]) }, v)
+	scaled.Apply(func(i, _ int, x float64) float64 { return x * f.root(i) }, v)
 	return &scaled
 }
