@@ -1,6 +1,8 @@
 package krrlab
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
@@ -10,10 +12,12 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
 	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/stage/cost"
+	"github.com/krrlab/lab/krrlab/stage/plan"
 )
 
 // TestFourier: the coefficients of the direct solver, for one and several targets, with and without weights; the residual
-// is checked by rows of K, and the bound of K's error is reported.
+// is certain for few points or checked by rows of K, and the bound of K's error is reported.
 func TestFourier(t *testing.T) {
 	n := suite.Scale(300, 1500, 1500)
 	for name, train := range map[string]*datasets.Dataset{"plane": datasets.SyntheticRegression(n, 2, 0.1, 1),
@@ -29,12 +33,15 @@ func TestFourier(t *testing.T) {
 			cfg := Config{Kernel: kernel.Gaussian{Sigma: 0.4}, Lambda: 0.05, Solver: Direct, Storage: gram.Float64, Tol: 1e-8}
 			want := mustSolve(t, &data, cfg)
 			cfg.Solver, cfg.Storage = Fourier, gram.Auto
-			sol := mustSolve(t, &data, cfg)
-			if e := apart(sol.Model.C, want.Model.C); e > 1e-6 || !sol.Converged() || sol.StorageResiduals == nil ||
-				!(sol.KBound > 0 && float64(sol.KBound) < 1e-9) {
-				t.Errorf("%s, weights %v: off by %.3g; %v", name, weighted, e, sol)
+			for exact, text := range map[ResidualPolicy]string{AutoResidual: "certain: ", StoredResidual: "rows in float64"} {
+				cfg.Exact = exact
+				sol := mustSolve(t, &data, cfg)
+				if e := apart(sol.Model.C, want.Model.C); e > 1e-6 || !sol.Converged() ||
+					!(sol.KBound > 0 && float64(sol.KBound) < 1e-9) {
+					t.Errorf("%s, weights %v: off by %.3g; %v", name, weighted, e, sol)
+				}
+				testkit.Contains(t, sol.String(), "Fourier series", text)
 			}
-			testkit.Contains(t, sol.String(), "Fourier series", "rows in float64")
 		}
 	}
 	plane := datasets.SyntheticRegression(60, 2, 0.1, 1)
@@ -52,6 +59,47 @@ func TestFourier(t *testing.T) {
 			_, err = l.Solve(t.Context())
 		}
 		testkit.Fails(t, err, want)
+	}
+}
+
+// TestAutoFourier: auto takes the series by counts for many points in the plane, and says why not for a narrow kernel or
+// with checkpoints; a series that cannot be solved is replaced by the runner-up.
+func TestAutoFourier(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	const n = 12_000
+	train := datasets.SyntheticRegression(n, 2, 0.1, 1)
+	cfg := Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 0.1, Exact: StoredResidual}
+	lab := newLab(t, train, cfg)
+	p := testkit.Must(lab.Plan(t.Context(), PlanOptions{}))
+	sol := testkit.Must(lab.Solve(t.Context()))
+	if p.Choice.Solver != cost.Fourier || sol.Solver != Fourier || !sol.Converged() || p.Choice.Modes < 100 ||
+		p.Fallback != p.RunnerUp || p.Flags != "--solver fourier" || p.NoSeries != "" {
+		t.Errorf("%v\n%v", p, sol)
+	}
+	narrow, far := cfg, train.X.(*points.Dense)
+	narrow.Kernel = kernel.Gaussian{Sigma: 1e-4}
+	far = points.NewDense(n, 2, slices.Clone(far.Data))
+	far.Row(7)[0] = 1e5
+	outlier := *train
+	outlier.X = far
+	ranks := cfg
+	ranks.Checkpoint = &Checkpoint{Dir: t.TempDir()}
+	for want, l := range map[string]*Lab{"is narrow for the box": newLab(t, train, narrow),
+		"without outliers it would": newLab(t, &outlier, cfg), "one process, no checkpoints": newLab(t, train, ranks)} {
+		p := testkit.Must(l.Plan(t.Context(), PlanOptions{}))
+		if testkit.Contains(t, p.String(), "no series", want); p.Choice.Solver == cost.Fourier {
+			t.Errorf("%s: %v", want, p)
+		}
+	}
+	few := newLab(t, train.Head(500), Config{Kernel: gauss, Lambda: 0.1})
+	if p := testkit.Must(few.Plan(t.Context(), PlanOptions{})); p.Choice.Solver != cost.Direct || p.NoSeries != "" {
+		t.Error(p)
+	}
+	few = newLab(t, train.Head(500), Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 1e-30, Solver: Fourier})
+	few.plan = &plan.Report{Choice: cost.Candidate{Solver: cost.Fourier}, Fallback: &cost.Candidate{Solver: cost.CG, Precond: cost.None}}
+	_, err := few.solve(t.Context())
+	if r := few.switchToFallback(t.Context(), nil, err); err == nil || r == nil || !strings.Contains(r.Switched, "not positive definite") {
+		t.Errorf("%v, %v", r, err)
 	}
 }
 

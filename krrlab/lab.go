@@ -114,7 +114,7 @@ func (Config) Help() map[string]string {
 		"process-timeout": "how long a preconditioner process:COMMAND may take to be ready, and to answer",
 		"memory": "memory limit of this process, such as 20GB, of which the program itself takes 0.1 GB, and of a file " +
 			"while it is read (default: what the machine allows)",
-		"solver": "auto, pcg, block-pcg, cg, direct, or fourier (a Gaussian kernel and at most 3 features); auto is direct up to 3,000 points (on ranks, or with --storage, " +
+		"solver": "auto, pcg, block-pcg, cg, direct, or fourier (a Gaussian or matern52 kernel and at most 3 features); auto is direct up to 3,000 points (on ranks, or with --storage, " +
 			"--tiles sparse, --features, --lambda-p or --stop, pcg or block-pcg), and for more points what krrlab plan " +
 			"chooses (on ranks never direct)",
 		"residual": "K of the true residual: exact (recomputed in float64, with a certain bound of rounding), stored " +

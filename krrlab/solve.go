@@ -223,7 +223,7 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 	solveStart := time.Now()
 	sol, err := m.solve(ctx)
 	var wasted float64
-	if fallback := m.switchToDirect(sol, err); fallback != nil {
+	if fallback := m.switchToFallback(ctx, sol, err); fallback != nil {
 		if m, err = l.labForPlan(fallback); err != nil {
 			return nil, err
 		}
@@ -243,18 +243,32 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 	return sol, err
 }
 
-// switchToDirect returns a plan for the direct solver, with the reason, if a planned solve is late according to the
-// plan or ended without reaching the tolerance. Otherwise it returns nil.
-func (l *Lab) switchToDirect(sol *Solution, err error) *plan.Report {
-	missedTol := err == nil && !sol.Reached() && sol.Status != pcg.Stopped && l.plan.DirectPays(sol.Iterations)
-	if l.plan.Fallback == nil || err != solve.ErrLate && !missedTol {
+// switchToFallback returns a plan for the fallback, with the reason, if a planned solve is late according to the plan or
+// ended without reaching the tolerance, or if a Fourier series failed. Otherwise it returns nil.
+func (l *Lab) switchToFallback(ctx context.Context, sol *Solution, err error) *plan.Report {
+	if l.plan.Fallback == nil {
+		return nil
+	}
+	missedTol := err == nil && !sol.Reached() && sol.Status != pcg.Stopped
+	r, planned := l.plan.WithChoice(l.plan.Fallback), &l.plan.Choice
+	if l.cfg.Solver == Fourier {
+		switch {
+		case err != nil && ctx.Err() == nil:
+			r.Switched = fmt.Sprintf("%v: %v", &r.Choice, err)
+			return &r
+		case missedTol && l.plan.SeriesFallbackPays():
+			r.Switched = fmt.Sprintf("%v: the Fourier series came to a residual of %.1e", &r.Choice, sol.TrueResidual)
+			return &r
+		}
+		return nil
+	}
+	if err != solve.ErrLate && !(missedTol && l.plan.DirectPays(sol.Iterations)) {
 		return nil
 	}
 	progress := plural.Count(sol.Iterations, "iteration")
 	if k := len(sol.History); k > 0 {
 		progress += fmt.Sprintf(" to a residual of %.1e", sol.History[k-1].Residual)
 	}
-	r, planned := l.plan.WithChoice(l.plan.Fallback), &l.plan.Choice
 	r.Switched = fmt.Sprintf("%v, after %s, where %s were expected to come to %g (%v)", &r.Choice, progress,
 		plural.Count(planned.Iterations, "iteration"), l.cfg.Tol, planned)
 	return &r
@@ -333,7 +347,7 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, racers []Preconditioner)
 		return nil, nil, err
 	}
 	direct, candidates := p.Fallback, append([]Preconditioner{None{}}, racers...)
-	if planned.cfg.Solver == Direct {
+	if planned.cfg.Solver == Direct || planned.cfg.Solver == Fourier {
 		direct = &p.Choice
 	} else if !planned.isIdentity() {
 		candidates = append(candidates, planned.cfg.Precond)

@@ -59,8 +59,8 @@ func (a *app) predictNodes(ctx context.Context, c *stageCommand, o *plan.Options
 	switch {
 	case candidate.Iterations == 0:
 		return false, usagef("--nodes without data: want --iterations, which no rule expects without points")
-	case c.Solver == krrlab.Direct:
-		return false, usagef("--solver direct is for one machine: leave it out with --nodes")
+	case c.Solver == krrlab.Direct || c.Solver == krrlab.Fourier:
+		return false, usagef("--solver %v is for one machine: leave it out with --nodes", c.Solver)
 	}
 	if c.Solver != krrlab.AutoSolver {
 		candidate.Solver = c.Solver.String()

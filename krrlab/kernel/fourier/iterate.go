@@ -206,10 +206,10 @@ func (p *weightPreconditioner) solve(dst, r []float64) {
 	for k, d := range p.diagonal {
 		dst[k] = r[k] / d
 	}
-	first := p.scratch.RawMatrix().Data
-	copy(first, r)
+	block := p.scratch.RawMatrix().Data
+	copy(block, r)
 	solveLower(p.factor, p.scratch)
-	copy(dst, first)
+	copy(dst, block)
 }
 
 // iterate solves the equations by conjugate gradients, one column after the other.

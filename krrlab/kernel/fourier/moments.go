@@ -50,16 +50,16 @@ func cosinesAndSines(row []float64, theta float64) {
 		return
 	}
 	row[3], row[2] = math.Sincos(theta)
-	for done := 4; done < len(row); {
-		// e^{iaθ} for the largest known a
-		c, s := row[done-2], row[done-1]
-		fresh := row[done:min(2*done-2, len(row))]
-		known := row[2 : 2+len(fresh)]
+	for filled := 4; filled < len(row); {
+		// e^{iaθ} for the largest lower a
+		c, s := row[filled-2], row[filled-1]
+		fresh := row[filled:min(2*filled-2, len(row))]
+		lower := row[2 : 2+len(fresh)]
 		for k := 0; k+1 < len(fresh); k += 2 {
-			x, y := known[k], known[k+1]
+			x, y := lower[k], lower[k+1]
 			fresh[k], fresh[k+1] = x*c-y*s, y*c+x*s
 		}
-		done += len(fresh)
+		filled += len(fresh)
 	}
 }
 
@@ -93,7 +93,7 @@ func (s *Series) scan(ctx context.Context, x points.Points, top []int, use func(
 // the leading indices of a tensor, and the trailing one, whose columns are the last index. In one dimension the
 // trailing one is a column of ones.
 func (b *block) split(q []int) (leading, trailing blas64.General) {
-	part := func(a int) blas64.General {
+	factor := func(a int) blas64.General {
 		f := b.factors[a]
 		f.Rows, f.Cols = b.rows, width(q[a])
 		return f
@@ -102,23 +102,23 @@ func (b *block) split(q []int) (leading, trailing blas64.General) {
 	case 1:
 		trailing = ones
 		trailing.Rows = b.rows
-		return part(0), trailing
+		return factor(0), trailing
 	case 2:
-		return part(0), part(1)
+		return factor(0), factor(1)
 	}
-	return b.multiplyPairs(part(0), part(1)), part(2)
+	return b.multiplyPairs(factor(0), factor(1)), factor(2)
 }
 
 // multiplyPairs returns the products of the columns of two factors.
-func (b *block) multiplyPairs(first, second blas64.General) blas64.General {
-	cols := first.Cols * second.Cols
+func (b *block) multiplyPairs(f0, f1 blas64.General) blas64.General {
+	cols := f0.Cols * f1.Cols
 	if len(b.pairs.Data) < blockRows*cols {
 		b.pairs = general(blockRows, cols)
 	}
 	pairs := blas64.General{Rows: b.rows, Cols: cols, Stride: cols, Data: b.pairs.Data}
 	_ = accel.ForEach(context.Background(), b.rows, func(_, i int) {
-		dst, row := pairs.Data[i*cols:(i+1)*cols], second.Data[i*second.Stride:i*second.Stride+second.Cols]
-		for k, v := range first.Data[i*first.Stride : i*first.Stride+first.Cols] {
+		dst, row := pairs.Data[i*cols:(i+1)*cols], f1.Data[i*f1.Stride:i*f1.Stride+f1.Cols]
+		for k, v := range f0.Data[i*f0.Stride : i*f0.Stride+f0.Cols] {
 			for l, w := range row {
 				dst[k*len(row)+l] = v * w
 			}

@@ -30,11 +30,11 @@ type Options struct {
 	// ten from 10⁻¹² to 10⁻⁶ that MaxModes reach.
 	EntryError  float64
 	MaxModes    int // more modes are an error; default 300,000
-	DirectModes int // most modes for which ΦᵀΦ + λI is factored; default 5,000
+	DirectModes int // most modes for which ΦᵀΦ + λI is factored; default 8,000
 }
 
 func (o Options) withDefaults() Options {
-	o.MaxModes, o.DirectModes = cmp.Or(o.MaxModes, 300_000), cmp.Or(o.DirectModes, 5000)
+	o.MaxModes, o.DirectModes = cmp.Or(o.MaxModes, 300_000), cmp.Or(o.DirectModes, 8000)
 	return o
 }
 
@@ -256,8 +256,8 @@ func (s *Series) chooseModes(weight weightOf) error {
 	}
 	list(0)
 	slices.SortStableFunc(all, func(m, o mode) int { return cmp.Compare(o.weight, m.weight) })
-	for left := s.options.EntryError / 2; len(all) > 1 && all[len(all)-1].weight <= left; all = all[:len(all)-1] {
-		left -= all[len(all)-1].weight
+	for budget := s.options.EntryError / 2; len(all) > 1 && all[len(all)-1].weight <= budget; all = all[:len(all)-1] {
+		budget -= all[len(all)-1].weight
 		s.entry += all[len(all)-1].weight
 	}
 	for k := range s.axes {
@@ -299,6 +299,15 @@ func (s *Series) Modes() int { return len(s.modes) }
 // Direct reports whether ΦᵀΦ + λI is factored.
 func (s *Series) Direct() bool { return len(s.modes) <= s.options.DirectModes }
 
+// Iterations returns a guess of the iterations of conjugate gradients for n points; 0 if ΦᵀΦ + λI is factored. It is a
+// third of the usual bound for the modes on which the preconditioner is diagonal.
+func (s *Series) Iterations(n int, lambda float64) int {
+	if s.Direct() {
+		return 0
+	}
+	return min(maxIterations, 1+int(4*math.Sqrt(1+float64(n)*s.modes[blockModes].weight/lambda)))
+}
+
 // Work returns the multiplications that Project and Eval take for each point and column, and those of the moments.
 func (s *Series) Work() (pass, moments float64) {
 	return float64(cells(s.frequencies(1))), float64(cells(s.frequencies(2)))
@@ -313,9 +322,9 @@ func (s *Series) Bytes() int64 {
 		block += float64(width(q))
 		grid *= float64(smooth(2*q + 1))
 	}
-	last := float64(width(top[len(top)-1]))
-	leading := float64(cells(top)) / last
-	block += last + leading // scaled factor, and the product of Eval
+	trailing := float64(width(top[len(top)-1]))
+	leading := float64(cells(top)) / trailing
+	block += trailing + leading // scaled factor, and the product of Eval
 	if len(top) == MaxDim {
 		block += leading
 	}

@@ -18,6 +18,7 @@ func init() {
 			"New":    r.ValueOf(fourier.New),
 		},
 		Types: map[string]r.Type{
+			"Density": r.TypeOf((*fourier.Density)(nil)).Elem(),
 			"Factor":  r.TypeOf((*fourier.Factor)(nil)).Elem(),
 			"Normal":  r.TypeOf((*fourier.Normal)(nil)).Elem(),
 			"Options": r.TypeOf((*fourier.Options)(nil)).Elem(),

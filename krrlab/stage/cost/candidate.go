@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/krrlab/lab/krrlab/base/safe"
+	"github.com/krrlab/lab/krrlab/kernel/fourier"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -15,6 +16,7 @@ const (
 	BlockPCG = "block-pcg"
 	CG       = "cg"
 	Direct   = "direct"
+	Fourier  = "fourier"
 )
 
 // None is the name of the preconditioner M = I.
@@ -31,8 +33,11 @@ type Candidate struct {
 	S       int                  `json:"s"`
 	LambdaP float64              `json:"lambda_p"`
 	// Neighbors is the number of neighbors per point of a sparse inverse. It is a guess if Recipe does not set it.
-	Neighbors int          `json:"neighbors,omitempty"`
-	Storage   gram.Storage `json:"storage"`
+	Neighbors int `json:"neighbors,omitempty"`
+	// Series is the Fourier series of the solver Fourier, and Modes the number of its modes.
+	Series  *fourier.Series `json:"-"`
+	Modes   int             `json:"modes,omitempty"`
+	Storage gram.Storage    `json:"storage"`
 	// Iterations is the predicted number of iterations. For the direct solver it counts rounds of refinement.
 	Iterations int     `json:"iterations"`
 	Seconds    Seconds `json:"predicted_seconds"`
@@ -46,6 +51,9 @@ func (c *Candidate) String() string {
 	if c.Solver == Direct {
 		return fmt.Sprintf("direct, %v", c.Storage)
 	}
+	if c.Solver == Fourier {
+		return fmt.Sprintf("fourier, %d modes", c.Modes)
+	}
 	text := c.Solver + ", " + c.Precond
 	if c.Recipe != "" {
 		text = c.Solver + ", " + stage.Symbols(c.Recipe)
@@ -58,8 +66,8 @@ func (c *Candidate) Flags() string {
 	switch c.Solver {
 	case Direct:
 		return fmt.Sprintf("--solver direct --storage %v", c.Storage)
-	case CG:
-		return "--solver cg"
+	case CG, Fourier:
+		return "--solver " + c.Solver
 	}
 	return fmt.Sprintf("--solver %s --precond %s", c.Solver, safe.Shell(cmp.Or(c.Recipe, c.Precond)))
 }

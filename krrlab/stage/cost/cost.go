@@ -140,6 +140,10 @@ func (m Model) Predict(c *Candidate) {
 		sec.Total = sec.Sum()
 		return
 	}
+	if c.Solver == Fourier {
+		m.predictFourier(c)
+		return
+	}
 	sec.Features, sec.Factor = parts.Features, parts.Factor
 	product := m.ProductSeconds(c.Storage)
 	if c.Storage != gram.Recompute {
@@ -150,7 +154,7 @@ func (m Model) Predict(c *Candidate) {
 	}
 	sec.Solve = float64(c.Iterations)*(product+m.vectorSeconds(c.Solver, c.M != nil)+parts.Apply) + product
 	if sec.Residual = float64(m.ResidualRounds) * m.recomputedSeconds(m.ExactEntrySeconds); m.ResidualRounds == 0 {
-		sec.Residual = bound.RowsChecked * n / float64(m.Ranks) * m.ExactEntrySeconds
+		sec.Residual = m.checkedRowsSeconds()
 	}
 	if m.Ranks > 1 {
 		v := m.traffic(c, &parts)
@@ -180,6 +184,11 @@ func (m *Model) setEntrySeconds(c *Candidate) {
 			m.EntrySeconds = factor*2*float64(m.D)/m.Gemm32 + 1/m.Exp
 		}
 	}
+}
+
+// checkedRowsSeconds returns the seconds of forming the rows of K that check an answer.
+func (m *Model) checkedRowsSeconds() float64 {
+	return bound.RowsChecked * m.OwnRows() * m.ExactEntrySeconds
 }
 
 // recomputedSeconds returns the seconds of a product with K whose tiles are formed during the product, at entrySeconds
@@ -328,8 +337,10 @@ func (m *Model) memory(c *Candidate, parts *Parts) Memory {
 	if v.Points = m.PointBytes; v.Points == 0 {
 		v.Points = 8 * int64(m.N) * int64(m.D)
 	}
-	if c.Solver == Direct {
-		v.Kernel = direct.MemoryNeeded(factorPrecision(c.Storage), m.N, m.T)
+	if c.Solver == Direct || c.Solver == Fourier {
+		if v.Kernel = direct.MemoryNeeded(factorPrecision(c.Storage), m.N, m.T); c.Series != nil {
+			v.Kernel = SeriesBytes(c.Series, m.N, m.D, m.T)
+		}
 		v.Peak = v.Points + v.Kernel
 		return v
 	}

@@ -50,11 +50,25 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	series, noSeries := m.series()
+	chosen := series != nil && (t.Fixed.Solver == cost.Fourier || m.seriesPays(series, list))
+	if series != nil {
+		list = append(list, series)
+	}
+	if len(list) == 0 && noSeries != "" {
+		return nil, fmt.Errorf("plan: %s", noSeries)
+	}
 	if len(list) == 0 {
 		return nil, fmt.Errorf("plan: no method whose costs it knows has the solver %q and the preconditioner %q",
 			t.Fixed.Solver, fmt.Sprint(t.Fixed.Precond))
 	}
-	slices.SortStableFunc(list, func(a, b *cost.Candidate) int { return cmp.Compare(m.sortKey(a), m.sortKey(b)) })
+	key := func(c *cost.Candidate) float64 {
+		if c == series && c.Refused == "" { // by counts, so that the choice does not depend on measured rates
+			return map[bool]float64{true: 0, false: math.MaxFloat64}[chosen]
+		}
+		return m.sortKey(c)
+	}
+	slices.SortStableFunc(list, func(a, b *cost.Candidate) int { return cmp.Compare(key(a), key(b)) })
 	best := list[0]
 	switch {
 	case best.Refused == "":
@@ -64,8 +78,10 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 		best = slices.MinFunc(list, func(a, b *cost.Candidate) int { return cmp.Compare(a.Bytes, b.Bytes) })
 		return nil, fmt.Errorf("plan: no way to solve fits, the least is %v: %s", best, best.Refused)
 	}
-	p := &Plan{Candidates: list, Rates: rates, Pilot: *pilot, Report: Report{}.WithChoice(best)}
-	p.Bytes = max(t.OtherBytes+best.Bytes, t.PeakBytes)
+	p := &Plan{Candidates: list, Rates: rates, Pilot: *pilot, Report: Report{NoSeries: noSeries}.WithChoice(best)}
+	if p.Bytes = t.OtherBytes + best.Bytes; t.PeakBytes > 0 {
+		p.Bytes = max(p.Bytes, accel.PeakRSS()) // planning takes memory too
+	}
 	memoryLimit, _ := accel.MemoryLimit() // the memory of the machine, in case the task has no limit
 	for i, candidate := range list[1:] {
 		switch {
@@ -78,6 +94,9 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 			candidate.Bytes <= memoryLimit/10*9 {
 			p.Fallback = candidate
 		}
+	}
+	if best == series && p.RunnerUp != nil {
+		p.Fallback = p.RunnerUp
 	}
 	p.Flips = m.flips(p)
 	return p, nil
@@ -212,7 +231,9 @@ func (m *model) predictIterations(c *cost.Candidate) float64 {
 
 // predict sets the iterations, seconds and bytes of a candidate, and Refused if it needs more than the memory budget.
 func (m *model) predict(c *cost.Candidate) {
-	if c.Solver != cost.Direct {
+	if c.Solver == cost.Fourier {
+		c.Iterations = c.Series.Iterations(m.N, m.Lambda)
+	} else if c.Solver != cost.Direct {
 		c.Iterations = int(m.predictIterations(c))
 	} else if c.Storage == gram.Float32 {
 		reduction := min(float32Residual*m.relativeRounding(), 0.5)
@@ -260,7 +281,7 @@ func (m *model) flips(p *Plan) (flips []string) {
 		return []string{
 			"--solver or --precond: so few points are solved directly, by a fixed rule, whatever is predicted"}
 	}
-	if r != nil {
+	if r != nil && b.Solver != cost.Fourier && r.Solver != cost.Fourier {
 		gain, c, than := r.Seconds.Training()-b.Seconds.Training(), b, "more"
 		if b.Solver == cost.Direct {
 			gain, c, than = -gain, r, "fewer"

@@ -124,7 +124,7 @@ func (o Options) bestScaling(ctx context.Context, p *Plan, problem *stage.Proble
 	m.setEntrySeconds(p.Pilot.Entries)
 	var best *Scaling
 	for _, way := range p.Candidates {
-		if way.Solver == cost.Direct {
+		if way.Solver == cost.Direct || way.Solver == cost.Fourier {
 			continue
 		}
 		c := cost.Model{N: problem.N, D: problem.D, T: problem.T, Tests: o.Tests, PointBytes: points.MemoryBytes(problem.X),

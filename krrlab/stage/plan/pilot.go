@@ -30,6 +30,7 @@ type Pilot struct {
 	LargestRowSum float64 `json:"largest_row_sum"`
 
 	task        *Task
+	sample      []int       // indices of the sampled points
 	choice      gram.Choice // how K would be stored if memory did not matter
 	maxDiagonal float64     // largest k(x, x) in the sample
 }
@@ -49,7 +50,8 @@ const (
 func newPilot(ctx context.Context, t *Task) (*Pilot, error) {
 	start := time.Now()
 	p := &Pilot{task: t, M: min(t.N, maxPilotPoints, max(minPilotPoints, int(pilotShare*float64(t.N))))}
-	sample := points.Gather(t.X, rng.New(t.Seed).Sub("pilot").Perm(t.N)[:min(t.N, max(p.M, timedPoints))])
+	p.sample = rng.New(t.Seed).Sub("pilot").Perm(t.N)[:min(t.N, max(p.M, timedPoints))]
+	sample := points.Gather(t.X, p.sample)
 	pilotPoints := sample.Slice(0, p.M)
 	exact, err := gram.NewExact(t.Kernel, pilotPoints, t.Lambda, t.Tol*t.Lambda/20, nil)
 	if err != nil {

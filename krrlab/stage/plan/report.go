@@ -19,8 +19,11 @@ type Report struct {
 	Bytes   int64          `json:"predicted_bytes"` // predicted peak memory of the process
 	Flags   string         `json:"flags"`           // flags of krrlab fit that request the choice by name
 	Raced   []Raced        `json:"raced,omitempty"` // preconditioners that were raced against the choice
-	// Fallback is the direct solver that replaces an iteration that is late (Late) or does not converge; nil if there
-	// is no such replacement.
+	// NoSeries is the reason why there is no Fourier series for points in one to three dimensions; "" if there is one,
+	// or if none was considered.
+	NoSeries string `json:"no_series,omitempty"`
+	// Fallback is the direct solver that replaces an iteration that is late (Late) or does not converge, or the method
+	// that replaces a Fourier series; nil if there is no such replacement.
 	Fallback *cost.Candidate `json:"instead,omitempty"`
 	// Switched describes why the solve switched to Fallback; "" if it did not.
 	Switched string `json:"over,omitempty"`
@@ -78,6 +81,12 @@ func (r *Report) Late(iterations int, minRemaining, remaining float64) bool {
 	return spent >= minSpentShare && minRemaining*perIteration >= direct ||
 		spent >= 1 && remaining*perIteration > maxOverrunShare*direct ||
 		spent >= 1+maxOverrunShare
+}
+
+// SeriesFallbackPays reports whether the Fallback of a Fourier series that missed τ is predicted to take at most ten
+// times as long as the series.
+func (r *Report) SeriesFallbackPays() bool {
+	return r.Fallback.Seconds.Training() <= maxDirectRatio*r.Seconds.Training()
 }
 
 // DirectPays reports whether the direct solver is worth running after an iteration that ended without reaching τ: it

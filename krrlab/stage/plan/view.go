@@ -55,6 +55,9 @@ func (p *Plan) String() string {
 	if add("choice", &p.Choice); p.RunnerUp != nil {
 		add("runner-up", p.RunnerUp)
 	}
+	if p.NoSeries != "" {
+		b.Add("no series", "%s", p.NoSeries)
+	}
 	for i, f := range p.Flips {
 		b.Add([]string{"changes with", ""}[min(i, 1)], "%s", f)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
 const (
@@ -22,8 +23,6 @@ const (
 	fourierRefinements = 3
 	// fourierInner is the relative residual to which conjugate gradients solve for the modes in each round.
 	fourierInner = 1e-12
-	// fourierVectors is the number of n×t blocks of float64 that a solve holds.
-	fourierVectors = 6
 )
 
 // fourierRun solves with the Fourier series K̃ of K in place of K. K is never formed; the answer is judged by rows of K
@@ -52,8 +51,7 @@ func (s *run) fourier(ctx context.Context) (*mat.Dense, error) {
 		return nil, fmt.Errorf("krrlab: solver fourier: %w", err)
 	}
 	sol.KBytes = f.series.Bytes()
-	vectors := fourierVectors * 8 * int64(s.Train.Len()) * int64(s.columns())
-	if need := sol.KBytes + vectors; s.Memory > 0 && need > s.Memory {
+	if need := cost.SeriesBytes(f.series, s.Train.Len(), s.Train.Dim(), s.columns()); s.Memory > 0 && need > s.Memory {
 		return nil, fmt.Errorf("krrlab: solver fourier: %d modes and %d points need %s, the limit is %s beside the points",
 			f.series.Modes(), s.Train.Len(), accel.Bytes(need), accel.Bytes(s.Memory))
 	}
@@ -77,7 +75,19 @@ func (s *run) fourier(ctx context.Context) (*mat.Dense, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c, s.checkRowsOf(ctx, choice, c)
+	if !s.UsesExactResidual(nil) {
+		return c, s.checkRowsOf(ctx, choice, c)
+	}
+	return c, stage.Timed(&sol.Seconds.Residual, func() error {
+		exact, err := gram.NewExact(s.Kernel, s.Train.X, s.Lambda, s.RecomputedErrorBound(), s.Comm)
+		if err == nil {
+			err = s.trueResidual(ctx, exact, c)
+		}
+		if sol.ResidualKind = InFloat64; err == nil && sol.Converged() && !(floats.Max(sol.TrueResiduals) <= s.Tol) {
+			sol.Status = pcg.Inaccurate
+		}
+		return err
+	})
 }
 
 // choice describes K̃ as a stored K is described: ‖K̃ − K‖₂ ≤ nε, with weights at most n·max(w)·ε.

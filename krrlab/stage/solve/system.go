@@ -39,7 +39,7 @@ const (
 	// BlockPCG is block conjugate gradients, preconditioned or not. All right-hand sides share one search space, which
 	// takes fewer iterations.
 	BlockPCG
-	// Fourier solves with a Fourier series of a Gaussian kernel for points in one to three dimensions (package fourier).
+	// Fourier solves with a Fourier series of a Gaussian or Matérn 5/2 kernel for points in one to three dimensions (package fourier).
 	// Its cost grows with the number of modes, and K is never formed.
 	Fourier
 )
