@@ -103,6 +103,37 @@ func TestAutoFourier(t *testing.T) {
 	}
 }
 
+// TestFourierStages: leave-one-out and the statistical dimension by a series cover the values of dense factors, with and
+// without weights.
+func TestFourierStages(t *testing.T) {
+	for _, weighted := range []bool{false, true} {
+		data := *datasets.SyntheticRegression(suite.Scale(200, 800, 800), 2, 0.1, 1)
+		for i := range data.Len() {
+			if weighted {
+				data.Weights = append(data.Weights, 1+float64(i%3))
+			}
+		}
+		lab := newLab(t, &data, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.05})
+		dense := testkit.Must(lab.LeaveOneOut(t.Context(), LeaveOneOutOptions{}))
+		series := testkit.Must(lab.LeaveOneOut(t.Context(), LeaveOneOutOptions{ExactBelow: -1}))
+		testkit.Contains(t, series.String(), "a Fourier series of", "−2 ln p(y) = ")
+		for i, s := range series.Scores {
+			if w := dense.Scores[i]; !s.Error.Covers(w.Error.Value) || s.Error.Width() > 1e-3 || series.Best != dense.Best {
+				t.Errorf("%+v, want %+v", s, w)
+			}
+		}
+		exact := testkit.Must(lab.StatDim(t.Context(), StatDimOptions{Method: ExactStatDim}))
+		s := testkit.Must(lab.StatDim(t.Context(), StatDimOptions{Method: FourierStatDim}))
+		for i, c := range s.Curve {
+			if e := c.Estimate; !e.Covers(exact.Curve[i].Estimate.Value) || e.Width() > 1e-5 {
+				t.Errorf("%+v, want %+v", c, exact.Curve[i])
+			}
+		}
+		narrow := newLab(t, &data, Config{Kernel: kernel.Gaussian{Sigma: 1e-4}, Lambda: 0.05})
+		testkit.Fails(t, testkit.ErrOf(narrow.StatDim(t.Context(), StatDimOptions{Method: FourierStatDim})), "no Fourier series")
+	}
+}
+
 // classesInPlane are three classes of points.
 func classesInPlane(n int) *datasets.Dataset {
 	x := points.NewDense(n, 2, nil)

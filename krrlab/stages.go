@@ -129,6 +129,8 @@ const (
 	Hutchinson   = statdim.Hutchinson
 	SLQ          = statdim.SLQ
 	FreeStatDim  = statdim.Free
+
+	FourierStatDim = statdim.Fourier
 )
 
 // StatDim estimates the statistical dimension s_λ(K).

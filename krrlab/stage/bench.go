@@ -6,12 +6,14 @@ import (
 	"strings"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/fourier"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
@@ -68,6 +70,22 @@ type Problem struct {
 	Z         *Approximation // Z of the configured preconditioner; nil: it has none
 	// ProcessTimeout is the largest time that another process may take to start, and to answer.
 	ProcessTimeout time.Duration
+}
+
+// Series returns a Fourier series of K whose modes are few enough to be factored, with a bound of ‖K̃−K‖₂, or nil if
+// there is none, on ranks, or if its matrices do not fit into the memory budget.
+func (p *Problem) Series() (s *fourier.Series, errorBound float64) {
+	x, roots := points.Split(p.X)
+	s, err := fourier.New(p.Kernel, fourier.Options{}, x)
+	if err != nil || !s.Direct() || p.Comm.Size() > 1 || p.Memory > 0 && p.HeldBytes+4*s.Bytes() > p.Memory {
+		return nil, 0
+	}
+	errorBound = float64(p.N) * s.EntryError()
+	if roots != nil {
+		largest := floats.Max(roots)
+		errorBound *= largest * largest
+	}
+	return s, errorBound
 }
 
 // Defaults returns the defaults for the options of a preconditioner of this problem.

@@ -220,6 +220,7 @@ func compare(t *testing.T, x *points.Dense, k kernel.Kernel, weighted bool, o Op
 		t.Errorf("%d modes, %d iterations: fitted values are off by %.3g", s.Modes(), iterations, worst)
 	}
 	if o.DirectModes == 1 {
+		testkit.Fails(t, sol.Leverages(ctx, x, beta, nil), "are more than the 1 that are factored")
 		return
 	}
 	if e := math.Abs(sol.LogDet - factor.LogDet()); e > 1e-7*float64(n) {
@@ -228,6 +229,15 @@ func compare(t *testing.T, x *points.Dense, k kernel.Kernel, weighted bool, o Op
 	var inverse mat.SymDense
 	testkit.OK(t, factor.InverseTo(&inverse))
 	statDim := float64(n) - lambda*mat.Trace(&inverse)
+	testkit.OK(t, sol.Leverages(ctx, x, beta, func(i int, f []float64, h float64) {
+		w := 1.0
+		if weighted {
+			w = weights[i]
+		}
+		if e := math.Abs(w*h - 1 + lambda*inverse.At(i, i)); e > 1e-9 || math.Abs(f[1]-values.At(i, 1)) > 1e-9*mat.Norm(&fitted, 2) {
+			t.Errorf("point %d: leverage %.10g, want %.10g; values %v", i, w*h, 1-lambda*inverse.At(i, i), f)
+		}
+	}))
 	if got := testkit.Must(sol.StatDim(t.Context())); !(math.Abs(got-statDim) <= 1e-6*statDim) {
 		t.Errorf("s_λ = %.8g, want %.8g", got, statDim)
 	}

@@ -80,39 +80,48 @@ func (b *Normal) Matrix(ctx context.Context) (*mat.Dense, error) {
 	s := b.series
 	size := len(s.modes)
 	a := mat.NewDense(size, size, nil)
-	top, double := s.frequencies(1), s.frequencies(2)
-	tables := make([][][2]term, len(s.axes))
-	for k := range tables {
-		tables[k] = products(top[k])
-	}
+	t := newProductTables(s)
 	return a, accel.ForEach(ctx, size, func(_, p int) {
 		row, mp := a.RawRowView(p), &s.modes[p]
 		for r := range p + 1 {
-			mr := &s.modes[r]
-			sum := b.entry(tables, top, double, mp, mr, 0, 0)
-			row[r] = mp.root * mr.root * sum
+			mr, sum := &s.modes[r], 0.0
+			t.visit(mp, mr, 0, 0, mp.root*mr.root, func(cell int, factor float64) { sum += factor * b.moments[cell] })
+			row[r] = sum
 		}
 	})
 }
 
-// entry returns the sum over the points of the product of two modes without their weights, by the axes from axis on,
-// whose moments begin at place.
-func (b *Normal) entry(tables [][][2]term, top, double []int, p, r *mode, axis, place int) (sum float64) {
-	w := width(top[axis])
-	for _, t := range tables[axis][p.index[axis]*w+r.index[axis]] {
-		cell := place*width(double[axis]) + t.place
-		if axis == len(top)-1 {
-			sum += t.coefficient * b.moments[cell]
+// productTables are the products of each axis, with the widths of the factors and of the moments.
+type productTables struct {
+	products      [][][2]term
+	width, double []int
+}
+
+func newProductTables(s *Series) *productTables {
+	t := &productTables{}
+	for _, a := range s.axes {
+		t.products, t.width, t.double = append(t.products, products(a.top)), append(t.width, width(a.top)), append(t.double, width(2*a.top))
+	}
+	return t
+}
+
+// visit writes v times the product of two modes, without their weights, as a sum, and calls use with the cell and the
+// factor of each term, by the axes from axis on, whose cells begin at place.
+func (t *productTables) visit(p, r *mode, axis, place int, v float64, use func(cell int, factor float64)) {
+	for _, term := range t.products[axis][p.index[axis]*t.width[axis]+r.index[axis]] {
+		cell := place*t.double[axis] + term.place
+		if axis == len(t.products)-1 {
+			use(cell, v*term.coefficient)
 			continue
 		}
-		sum += t.coefficient * b.entry(tables, top, double, p, r, axis+1, cell)
+		t.visit(p, r, axis+1, cell, v*term.coefficient, use)
 	}
-	return sum
 }
 
 // Factor solves (ΦᵀΦ + λI)β = b for one λ.
 type Factor struct {
 	LogDet  float64 // ln det(K̃ + λI); NaN if ΦᵀΦ + λI was not factored
+	series  *Series
 	lambda  float64
 	lower   *mat.Dense // L of ΦᵀΦ + λI = LLᵀ; nil: conjugate gradients
 	applied *toeplitz
@@ -122,7 +131,7 @@ type Factor struct {
 // Factor prepares the solution for a λ: up to Options.DirectModes modes by a Cholesky factor, for more by what conjugate
 // gradients need. It returns an error if ΦᵀΦ + λI is not positive definite in float64.
 func (b *Normal) Factor(ctx context.Context, lambda float64) (f *Factor, err error) {
-	f = &Factor{LogDet: math.NaN(), lambda: lambda}
+	f = &Factor{LogDet: math.NaN(), series: b.series, lambda: lambda}
 	size := len(b.series.modes)
 	if !b.series.Direct() {
 		if f.applied, err = newToeplitz(ctx, b); err == nil {

@@ -25,6 +25,7 @@ func init() {
 			"ExactResidual":   r.ValueOf(krrlab.ExactResidual),
 			"ExactStatDim":    r.ValueOf(krrlab.ExactStatDim),
 			"Fourier":         r.ValueOf(krrlab.Fourier),
+			"FourierStatDim":  r.ValueOf(krrlab.FourierStatDim),
 			"FreeStatDim":     r.ValueOf(krrlab.FreeStatDim),
 			"Hutchinson":      r.ValueOf(krrlab.Hutchinson),
 			"New":             r.ValueOf(krrlab.New),

@@ -16,6 +16,7 @@ func init() {
 		Binds: map[string]r.Value{
 			"Blocks":    r.ValueOf(leaveout.Blocks),
 			"Dense":     r.ValueOf(leaveout.Dense),
+			"Fourier":   r.ValueOf(leaveout.Fourier),
 			"NewFactor": r.ValueOf(leaveout.NewFactor),
 			"Path":      r.ValueOf(leaveout.Path),
 		},

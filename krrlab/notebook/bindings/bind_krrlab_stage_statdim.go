@@ -17,6 +17,7 @@ func init() {
 			"Auto":       r.ValueOf(statdim.Auto),
 			"Dense":      r.ValueOf(statdim.Dense),
 			"Exact":      r.ValueOf(statdim.Exact),
+			"Fourier":    r.ValueOf(statdim.Fourier),
 			"Free":       r.ValueOf(statdim.Free),
 			"Hutchinson": r.ValueOf(statdim.Hutchinson),
 			"SLQ":        r.ValueOf(statdim.SLQ),

@@ -30,6 +30,7 @@ type Result struct {
 	Why     string  `json:"why,omitempty"`            // reason for not using dense factors although n is small enough
 	Precond string  `json:"preconditioner,omitempty"` // landmarks of Z, if probes were used
 	S       int     `json:"s,omitempty"`              // number of columns of Z, if probes were used
+	Modes   int     `json:"modes,omitempty"`          // modes of the Fourier series, if one was used
 	KError  float64 `json:"kernel_error"`             // predicted e ≥ ‖K_stored−K‖₂, plus the error of products
 	Seconds float64 `json:"seconds"`                  // total time, including that for K and Z
 }
@@ -92,6 +93,9 @@ func (r *Result) String() string {
 	if r.S > 0 {
 		method = fmt.Sprintf("one subspace for all λ with %s, s = %d", r.Precond, r.S)
 	}
+	if r.Modes > 0 {
+		method = fmt.Sprintf("a Fourier series of %d modes, ‖K̃−K‖₂ at most %.2g, exact up to that and rounding", r.Modes, r.KError)
+	}
 	if r.Why != "" {
 		method += ", as " + r.Why
 	}
@@ -113,8 +117,12 @@ func (r *Result) String() string {
 		if i == r.Best {
 			mark = "  ← least"
 		}
-		b.Add(fmt.Sprintf("λ = %.3g", s.Lambda), "%-10.5g %-*s  %s %-10.5g s_λ = %.5g%s", s.Error.Value, width,
-			intervals[i], r.gcvName(), s.GCV, s.S, mark)
+		likelihood := ""
+		if s.Minus2LogLikelihood != 0 {
+			likelihood = fmt.Sprintf("  −2 ln p(y) = %.8g", s.Minus2LogLikelihood)
+		}
+		b.Add(fmt.Sprintf("λ = %.3g", s.Lambda), "%-10.5g %-*s  %s %-10.5g s_λ = %.5g%s%s", s.Error.Value, width,
+			intervals[i], r.gcvName(), s.GCV, s.S, likelihood, mark)
 	}
 	if c := r.Scores[r.Best].Error.Confidence; c < 1 && r.NoIntervalReason == "" {
 		b.Add("confidence",

@@ -12,6 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/model/leaveout"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/precond/recipe"
@@ -24,9 +25,10 @@ var Stage = stage.Definition{
 	Name: "loo", Options: Options{}, Result: (*Result)(nil),
 	Short: "Leave-one-out error and GCV for a grid of λ, with intervals",
 	Long: `Loo computes the leave-one-out error (RMSE, or the share of wrong labels) and GCV
-for each λ of a grid, without a second fit. For small n it is exact. For larger n all λ are
-solved together in one subspace, and the diagonal of (K+λI)⁻¹ is estimated by random signs.
-The intervals cover the error of estimate and solve at the stated rate.`,
+for each λ of a grid, without a second fit. For small n it is exact, and for points in one to
+three dimensions where a Fourier series of K has few modes, also with −2 ln p(y). For larger n
+all λ are solved together in one subspace, and the diagonal of (K+λI)⁻¹ is estimated by random
+signs. The intervals cover the error of estimate and solve at the stated rate.`,
 	Example: `  krrlab loo --data ijcnn1 --n 5000 --plot loo.svg
   krrlab loo --train train.csv --target price --grid 0.001,0.01,0.1,1 --json loo.json`,
 }
@@ -85,7 +87,9 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		}
 	}
 	if !dense {
-		err = r.scorePath(ctx, b, q, &o)
+		if r.Modes, err = r.scoreSeries(ctx, b, q, &o); r.Modes == 0 && err == nil {
+			err = r.scorePath(ctx, b, q, &o)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -117,6 +121,21 @@ func (r *Result) scoreDense(ctx context.Context, b stage.Bench, q *leaveout.Prob
 	r.KError, q.KError = kernelError, kernelError
 	r.Scores, err = leaveout.Dense(ctx, k, b.Problem().Y, lambdas, q)
 	return comm.Agree(ctx, b.Problem().Comm, err)
+}
+
+// scoreSeries computes the scores by a Fourier series, and returns its modes, or 0 if there is none, or if the options
+// ask for landmarks.
+func (r *Result) scoreSeries(ctx context.Context, b stage.Bench, q *leaveout.Problem, o *Options) (modes int, err error) {
+	p := b.Problem()
+	s, bound := p.Series()
+	if s == nil || o.Precond != "" || o.Rank > 0 || q.Groups != nil {
+		return 0, nil
+	}
+	b.Tell(ctx, stage.Event{Stage: stage.Kernel, Remaining: -1})
+	r.KError, q.KError = bound, bound
+	x, _ := points.Split(p.X)
+	r.Scores, err = leaveout.Fourier(ctx, s, x, p.Y, o.Lambdas, q)
+	return s.Modes(), err
 }
 
 // Prepare returns an error for a preconditioner without landmarks.

@@ -14,6 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -28,8 +29,9 @@ var Stage = stage.Definition{
 includes the truncation of the solves; most methods also give the curve λ ↦ s_λ.
 Methods: exact (all eigenvalues, n up to some thousands), hutchinson (probes in a
 preconditioned block solve, M⁻¹ as control variate), slq (stochastic Lanczos
-quadrature, the whole curve), free (the features alone). auto takes exact up to n = 3,000, if
-it fits --memory, and slq beyond, followed by hutchinson if slq needs the preconditioner.`,
+quadrature, the whole curve), free (the features alone), fourier (a Fourier series of points in
+one to three dimensions). auto takes exact up to n = 3,000, if it fits --memory, then fourier if
+the series has few modes, else slq, followed by hutchinson if slq needs the preconditioner.`,
 	Example: `  krrlab statdim --data mnist --n 10000 --plot s.svg
   krrlab statdim --data ijcnn1 --n 10000 --method hutchinson --json s.json
   krrlab statdim --data mnist --n 10000 --method free`,
@@ -39,8 +41,8 @@ it fits --memory, and slq beyond, followed by hutchinson if slq needs the precon
 type Method string
 
 const (
-	// Auto is Exact up to n = 3,000, if that fits the memory, and else SLQ, followed by Hutchinson if the width at λ
-	// requires the preconditioner.
+	// Auto is Exact up to n = 3,000, if that fits the memory, then Fourier if the series has few modes, and else SLQ,
+	// followed by Hutchinson if the width at λ requires the preconditioner.
 	Auto Method = "auto"
 	// Exact computes all eigenvalues of K, in 8n² bytes and 4n³/3 flops.
 	Exact Method = "exact"
@@ -50,6 +52,8 @@ const (
 	SLQ Method = "slq"
 	// Free is s_λ(ZZᵀ). At λ = λ_p it is ‖U‖_F², which the preconditioner computes anyway.
 	Free Method = "free"
+	// Fourier factors the matrix of the modes of a Fourier series of K, for points in one to three dimensions.
+	Fourier Method = "fourier"
 )
 
 const (
@@ -60,7 +64,7 @@ const (
 
 // Options of the stage. Zero values mean the defaults.
 type Options struct {
-	Method     Method    `flag:"method" default:"auto" check:"one of auto exact hutchinson slq free" help:"auto, exact, hutchinson, slq or free"`
+	Method     Method    `flag:"method" default:"auto" check:"one of auto exact hutchinson slq free fourier" help:"auto, exact, hutchinson, slq, free or fourier"`
 	Confidence float64   `flag:"confidence" default:"0.95" check:"(0,1)" help:"of the interval, between 0 and 1"`
 	Width      float64   `flag:"width" default:"0.1" check:"positive" help:"relative width of the interval at which to stop"`
 	MaxProbes  int       `flag:"max-probes" default:"256" check:">=16" help:"maximum number of probes, at least 16"`
@@ -101,6 +105,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	r := &run{Result: &Result{Header: p.Header, Width: o.Width}, options: &o, bench: b, problem: p}
 	err := map[Method]func(context.Context) error{
 		Auto: r.runAuto, Exact: r.runExact, Hutchinson: r.runProbes, SLQ: r.runProbes, Free: r.runFree,
+		Fourier: r.runFourier,
 	}[o.Method](ctx)
 	r.Seconds = time.Since(start).Seconds()
 	if err != nil && (ctx.Err() == nil || r.Probes == 0) {
@@ -130,6 +135,9 @@ func (r *run) runAuto(ctx context.Context) error {
 		reason = fmt.Sprintf("all eigenvalues need %v", tooLarge)
 	}
 	r.Why, r.options.Method = reason, SLQ
+	if err := r.runFourier(ctx); err != errNoSeries {
+		return err
+	}
 	if err := r.runProbes(ctx); err != nil {
 		return err
 	}
@@ -142,6 +150,50 @@ func (r *run) runAuto(ctx context.Context) error {
 	r.Curve = slqRun
 	r.Why = "quadrature without a preconditioner did not reach the width at λ; the curve is from it"
 	return err
+}
+
+var errNoSeries = errors.New("krrlab: K has no Fourier series with few modes here: take another method")
+
+// runFourier computes s_λ(K̃) for a Fourier series K̃ of K. Because μ/(μ+λ) grows by at most 1/λ, it differs from s_λ(K)
+// by at most Σ|μ_i(K̃)−μ_i(K)|/λ ≤ √n‖E‖_F/λ ≤ √n·n·ε/λ, with nε the bound of the series.
+func (r *run) runFourier(ctx context.Context) error {
+	s, bound := r.problem.Series()
+	if s == nil {
+		return errNoSeries
+	}
+	r.bench.Tell(ctx, stage.Event{Stage: stage.Kernel, Remaining: -1})
+	x, roots := points.Split(r.problem.X)
+	weights := make([]float64, r.N)
+	for i := range weights {
+		if weights[i] = 1; roots != nil {
+			weights[i] = roots[i] * roots[i]
+		}
+	}
+	normal, _, err := s.Normal(ctx, x, weights, r.problem.Y)
+	if err != nil {
+		return err
+	}
+	r.KError, r.Method, r.WidthReached = bound, Fourier, true
+	for _, lambda := range r.options.Lambdas {
+		start := time.Now()
+		f, err := normal.Factor(ctx, lambda)
+		if err != nil {
+			return err
+		}
+		v, err := f.StatDim(ctx)
+		if err != nil {
+			return err
+		}
+		size := float64(s.Modes())
+		storage := math.Sqrt(float64(r.N))*bound/lambda + 4*(size+1)*0x1p-53*(floats.Sum(weights)/lambda+size)*v
+		e := estimate.Exact(v, 0, "fourier").Widened(storage)
+		e.Seconds = time.Since(start).Seconds()
+		r.Curve = append(r.Curve, Point{lambda, e})
+		if lambda == r.Lambda {
+			r.Estimate, r.Storage = e, storage
+		}
+	}
+	return nil
 }
 
 func (r *run) runExact(ctx context.Context) error {
