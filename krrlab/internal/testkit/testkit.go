@@ -89,7 +89,8 @@ func removeKeys(v any, drop func(key string, object map[string]any) bool) any {
 func Python(t testing.TB, modules, packages string) string {
 	t.Helper()
 	for _, p := range []string{"/usr/bin/python3", "python3"} {
-		if exec.CommandContext(t.Context(), p, "-c", "import "+modules).Run() == nil {
+		const find = "import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, sys.argv[1].split(', '))))"
+		if exec.CommandContext(t.Context(), p, "-c", find, modules).Run() == nil {
 			return p
 		}
 	}

@@ -52,23 +52,24 @@ except ImportError:
     class DataConversionWarning(UserWarning):  # type: ignore[no-redef]
         """y was a column where a vector was expected."""
 
-#: Entries of K(Z, X) from which the program predicts, on all cores, where NumPy would take a second or more.
-LARGE = 100_000_000
+#: Entries of K(Z, X) from which the program predicts, on all cores, where NumPy takes longer than a start of the program.
+LARGE = 20_000_000
 
-_PARAMETERS = """kernel : str, default="gaussian"
+_PARAMETERS = """kernel : str, default=None
         "gaussian" (or "rbf"), "laplacian", "matern32", "matern52", "polynomial" (or "poly"), "linear", or a registered
-        name with parameters, such as "mylab.rational alpha=2".
+        name with parameters, such as "mylab.rational alpha=2". None is what a search chooses, else "gaussian".
     sigma : float or sequence of float, default=None
-        Bandwidth for the scaled features, or a length scale for each. None leaves it to the program.
+        Bandwidth for the scaled features, or a length scale for each. None is what a search chooses, else the median
+        distance.
     lam : float, default=None
-        Ridge of (K + lam I) c = y. None leaves it to the program.
+        Ridge of (K + lam I) c = y. None is what a search chooses, else 0.01.
     alpha, gamma : float, default=None
         Names of scikit-learn for ``lam``, and for 1/(2 sigma**2) of the Gaussian and 1/sigma of the Laplacian kernel.
     degree, coef0 : default 3, 1
         Of the polynomial kernel (gamma x'z + coef0)**degree.
     tune : bool or "auto", default="auto"
-        True searches kernel, sigma, lam and length scales by leave-one-out, except those that are given. "auto" is
-        what ``krrlab fit`` does by default. False takes the median distance and 0.01.
+        True searches kernel, sigma, lam and length scales by leave-one-out, except those that are given. "auto"
+        searches on 500 rows, which takes about a second, unless sigma, gamma, lam or alpha is given. False does not.
     metric : str, default="auto"
         What ``tune`` and ``threshold`` optimize: "rmse", "error", "auc", "logloss", "balanced-error" or "f1".
     precond : str, default="auto"
@@ -123,16 +124,17 @@ class _KernelMachine(BaseEstimator):
         kernel = {"rbf": "gaussian", "poly": "polynomial"}.get(self.kernel, self.kernel)
         options: dict[str, Any] = {}
         if kernel == "linear":
-            kernel, options = "polynomial", {"gamma": 1, "coef0": 0, "degree": 1}
+            options = {"gamma": 1, "coef0": 0, "degree": 1}
         elif kernel == "polynomial":
             options = {"gamma": self.gamma, "coef0": self.coef0, "degree": self.degree}
         for names in (("lam", "alpha"), ("sigma", "gamma")):
             if all(getattr(self, name) is not None for name in names):
                 raise ValueError(f"{names[0]} and {names[1]} are two names of one parameter: give one of them")
         sigma, gamma = self.sigma, self.gamma
-        if gamma is not None and "gamma" not in options and kernel != "polynomial":
+        if gamma is not None and kernel not in ("polynomial", "linear"):
             if not gamma > 0:
                 raise ValueError(f"gamma == {gamma}, must be > 0")
+            kernel = kernel or "gaussian"
             widths = {"gaussian": (2 * gamma) ** -0.5, "laplacian": 1 / gamma}
             if kernel not in widths:
                 raise ValueError(f"gamma is not defined for the kernel {kernel}: give sigma")
@@ -150,7 +152,7 @@ class _KernelMachine(BaseEstimator):
             seed = seed.randint(2 ** 31)
         if isinstance(sigma, np.ndarray):
             sigma = sigma.tolist()
-        return {"kernel": kernel, **options, "sigma": sigma, "lambda": lam, "tune": True if tune is True else None,
+        return {"kernel": "polynomial" if kernel == "linear" else kernel, **options, "sigma": sigma, "lambda": lam, "tune": True if tune is True else None,
                 "metric": self.metric, "tol": self.tol, "max_iter": self.max_iter,
                 **{name: getattr(self, name) for name in ("precond", "solver") if getattr(self, name) != "auto"}, "scale": self.scale, "impute": self.impute, "seed": seed,
                 "threads": self.threads, "memory": self.memory, **(self.options or {})}
@@ -273,7 +275,7 @@ class KernelRidge(RegressorMixin, _KernelMachine):
     True
     """
 
-    def __init__(self, kernel: str = "gaussian", sigma: Any = None, lam: float | None = None, *,
+    def __init__(self, kernel: str | None = None, sigma: Any = None, lam: float | None = None, *,
                  alpha: float | None = None, gamma: float | None = None, degree: int = 3, coef0: float = 1,
                  tune: bool | str = "auto", metric: str = "auto", precond: str = "auto", solver: str = "auto",
                  tol: float | None = None, max_iter: int = 1000, scale: str = "auto", center: str = "auto",
@@ -347,6 +349,18 @@ class KernelRidge(RegressorMixin, _KernelMachine):
         return f[:, 0] if self._is_vector else f
 
 
+class _Probability:
+    """A method that an estimator without ``probability`` does not have."""
+
+    def __init__(self, method: Any):
+        self.method, self.__doc__ = method, method.__doc__
+
+    def __get__(self, estimator: Any, owner: Any = None) -> Any:
+        if estimator is not None and not estimator.probability:
+            raise AttributeError(f"{owner.__name__} has no predict_proba: set probability=True")
+        return self.method.__get__(estimator, owner)
+
+
 class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
     __doc__ = f"""Classification by kernel ridge regression to ±1 codes.
 
@@ -367,7 +381,7 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
         The labels in ascending order, of the type that y has.
     """
 
-    def __init__(self, kernel: str = "gaussian", sigma: Any = None, lam: float | None = None, *,
+    def __init__(self, kernel: str | None = None, sigma: Any = None, lam: float | None = None, *,
                  alpha: float | None = None, gamma: float | None = None, degree: int = 3, coef0: float = 1,
                  tune: bool | str = "auto", metric: str = "auto", precond: str = "auto", solver: str = "auto",
                  tol: float | None = None, max_iter: int = 1000, scale: str = "auto", impute: str = "none",
@@ -484,14 +498,12 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
         f = self._columns(X)
         return self.classes_[f.argmax(1) if f.shape[1] > 1 else (f[:, 0] > 0).astype(int)]
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "predict_proba" and self.__dict__.get("probability"):
-            return self._predict_proba
-        text = f"{type(self).__name__!r} object has no attribute {name!r}"
-        raise AttributeError(text + ": set probability=True" if name == "predict_proba" else text)
+    @_Probability
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return Platt's probabilities of ``classes_``, fitted to leave-one-out errors, of shape (m, classes).
 
-    def _predict_proba(self, X: Any) -> np.ndarray:
-        """Return Platt's probabilities of ``classes_``, fitted to leave-one-out errors, of shape (m, classes)."""
+        The method is there with ``probability=True`` only.
+        """
         f = self._decisions(X)
         map_ = self.model_.meta["calibration"]
         q = f * map_["slope"] + map_["offset"]

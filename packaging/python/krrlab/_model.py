@@ -4,7 +4,8 @@ from __future__ import annotations
 import io
 import json
 import os
-from typing import Any
+import re
+from typing import Any, Sequence
 
 import numpy as np
 
@@ -83,22 +84,23 @@ class Model:
     def features(self, table: Any) -> Any:
         """Return the features of a Table before scaling: an array or a CSR matrix.
 
-        The result is None if columns have dates, or words other than those of the fit, which the program codes.
+        The result is None for words other than those of the fit, and for dates in other forms than 2024-12-31 23:59:59,
+        which only the program codes.
         """
         if not table.is_mixed:
             return table.values
-        values = {k["column"]: k.get("values") for k in self.meta["origin"].get("categorical") or ()}
+        codes_of = {k["column"]: k for k in self.meta["origin"].get("categorical") or ()}
         blocks = []
         for name, kind in table.kinds.items():
             column = table.values[name].to_numpy()
             if kind == "numbers":
                 blocks.append(column.astype(np.float64)[:, None])
                 continue
-            place = {v: j for j, v in enumerate(values.get(name) or ())}
-            codes = np.array([place.get(v, -1) for v in column])
-            if (codes < 0).any():
+            coding = codes_of.get(name, {})
+            block = _words(column, coding.get("values", ())) if kind == "words" else _dates(column, coding.get("dates", {}))
+            if block is None:
                 return None
-            blocks.append(np.eye(len(place))[codes])
+            blocks.append(block)
         return np.hstack(blocks)
 
     def decision(self, z: Any) -> np.ndarray | None:
@@ -157,6 +159,34 @@ class Model:
         u *= (3 if name == "matern32" else 5) / sigma ** 2
         v = np.sqrt(u)
         return (1 + v if name == "matern32" else 1 + v + u / 3) * np.exp(-v)
+
+
+def _words(column: np.ndarray, values: Sequence[str]) -> np.ndarray | None:
+    """One feature for each value."""
+    place = {v: j for j, v in enumerate(values)}
+    codes = np.array([place.get(v, -1) for v in column])
+    return np.eye(len(place))[codes] if (codes >= 0).all() else None
+
+
+def _dates(column: np.ndarray, coding: dict[str, Any]) -> np.ndarray | None:
+    """Days since the first one, and the sines and cosines of the time of day, the weekday and the day of the year."""
+    if coding.get("form") != "date" or coding.get("zone") or not all(_ISO.fullmatch(v) for v in column):
+        return None
+    times = np.array(column, dtype="datetime64[us]")
+    day, year = times.astype("datetime64[D]"), times.astype("datetime64[Y]")
+    gap = np.isnat(times)
+
+    def days(span: np.ndarray) -> np.ndarray:
+        return np.where(gap, np.nan, span.astype("timedelta64[us]").astype(np.int64) / 86_400e6)
+
+    cycles = [days(times - day)] if coding.get("times") else []
+    cycles += [(days(day - np.datetime64(0, "D")) + 3) / 7, days(times - year) / 365.25]
+    angles = [f(2 * np.pi * cycle) for cycle in cycles for f in (np.sin, np.cos)]
+    return np.column_stack([days(times - np.datetime64(coding["first"])), *angles])
+
+
+#: Dates that NumPy reads as the program does, and missing ones.
+_ISO = re.compile(r"|\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?)?")
 
 
 def _norms(x: Any) -> np.ndarray:

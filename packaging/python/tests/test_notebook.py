@@ -19,7 +19,3 @@ class Notebook(unittest.TestCase):
             code = compile(source, str(NOTEBOOK), "exec")
             if os.environ.get("KRRLAB_LONG"):
                 exec(code, names)
-
-
-if __name__ == "__main__":
-    unittest.main()

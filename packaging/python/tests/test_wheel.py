@@ -16,10 +16,19 @@ HERE = Path(__file__).resolve().parent.parent
 spec = importlib.util.spec_from_file_location("backend", HERE / "backend.py")
 backend = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(backend)
-FIT = ("import krrlab, numpy as np\n"
-       "x = np.linspace(0, 3, 20)[:, None]\n"
-       "assert krrlab.KernelRidge(lam=1e-3).fit(x, x[:, 0]).score(x, x[:, 0]) > 0.99\n"
-       "assert krrlab.program().endswith('bin/krrlab'), krrlab.program()")
+FIT = """
+import sys
+sys.modules.update(sklearn=None, pandas=None, scipy=None)
+import krrlab, numpy as np
+assert krrlab.program().endswith("bin/krrlab"), krrlab.program()
+x = np.linspace(0, 6, 40)[:, None]
+m = krrlab.KernelRidge(lam=1e-3).fit(x, np.sin(x[:, 0]))
+assert m.score(x, np.sin(x[:, 0])) > 0.99 and m.get_params()["lam"] == 1e-3
+c = krrlab.KernelRidgeClassifier().set_params(lam=0.1).fit(x, x[:, 0] > 3)
+assert c.score(x, x[:, 0] > 3) > 0.9
+rows = krrlab.compare(x, np.sin(x[:, 0]), "gaussian sigma=1", 0.1, kinds=["nystrom"])
+assert [row["name"] for row in rows] == ["none", "nystrom"], rows
+"""
 
 
 class Wheel(unittest.TestCase):
@@ -69,7 +78,3 @@ class Wheel(unittest.TestCase):
                            check=True, env={**env, "KRRLAB_PROGRAM": str(program)})
             subprocess.run([f"{folder}/venv/bin/python", "-c", FIT], check=True, env=env, cwd=folder)
         subprocess.run([f"{folder}/venv/bin/krrlab", "version"], check=True, env=env)
-
-
-if __name__ == "__main__":
-    unittest.main()
