@@ -53,8 +53,8 @@ class Table:
         if self.is_sparse and (y is None or len(y) == 1) and weights is None:
             file, options["format"] = os.path.join(folder, "data.svm"), "libsvm"
             _write_libsvm(file, self.values, y[0] if y else None)
-            if y is None:
-                options["target"] = "none"
+            if y is not None:
+                options["dim"] = self.values.shape[1]
             return file, options
         if not self.is_mixed:
             arrays = {"X": self.values.toarray() if self.is_sparse else self.values}
@@ -78,8 +78,13 @@ class Table:
         frame.to_csv(file, index=False)
         if y is not None:
             for kind, flag in (("words", "categorical"), ("dates", "dates")):
-                options[flag] = [n for n, k in (self.kinds or {}).items() if k == kind] or None
-        return file, {"format": "csv", "separator": "comma", "header": "yes", **options}
+                options[flag] = [_reference(j, n) for j, (n, k) in enumerate(self.kinds.items()) if k == kind] or None
+        return file, {"format": "csv", "separator": "comma", "header": "yes", "comment": "none", **options}
+
+
+def _reference(index: int, name: str) -> str:
+    """Return how a flag names a column: by its number if the name reads as a number, or is trimmed."""
+    return name if re.fullmatch(r"\S(.*\S)?", name) and not re.fullmatch(r"[+-]?\d+", name) else str(index)
 
 
 def _write_libsvm(file: str, x: Any, y: Iterable[Any] | None) -> None:
@@ -178,9 +183,10 @@ def _names_given(option: Any, parameter: str, names: list[str]) -> list[str] | N
 def _frame(x: Any, owner: str, missing: bool, categorical: Any, dates: Any, kinds: dict[str, str] | None) -> Table:
     names = [str(c) for c in x.columns]
     _check_shape(x, owner)
-    twice = [n for n in names if names.count(n) > 1]
-    if twice:
-        raise ValueError(f"several columns are named {twice[0]!r}")
+    trimmed = [name.strip() for name in names]
+    for name in trimmed:
+        if trimmed.count(name) > 1:
+            raise ValueError(f"several columns are named {name!r}")
     x = x.set_axis(names, axis=1).reset_index(drop=True)
     given = {"words": _names_given(categorical, "categorical", names), "dates": _names_given(dates, "dates", names)}
     columns, found = {}, {}
@@ -201,7 +207,8 @@ def _frame(x: Any, owner: str, missing: bool, categorical: Any, dates: Any, kind
         elif found[name] == "dates" and not missing and (columns[name] == "").any():
             raise ValueError(f"Input X contains NaT: column {name!r}, row {int(np.argmax(columns[name] == ''))}. "
                              f"impute='median' lets {owner} fill missing dates in.")
-    return Table(type(x)(columns), names, found)
+    import pandas
+    return Table(pandas.DataFrame(columns), names, found)
 
 
 def _present(column: Any) -> list[Any]:
@@ -283,8 +290,11 @@ def vector(y: Any, name: str, rows: int) -> np.ndarray:
         if gaps.any():
             raise ValueError(f"Input {name} contains NaN: row {np.argwhere(gaps)[0][0]}.")
         y = y.to_numpy()
-    y = np.asarray(y)
+    y = np.asarray(y, dtype=object) if isinstance(y, (list, tuple)) else np.asarray(y)
     if y.dtype.kind == "O":
+        gaps = [i for i, v in enumerate(y.ravel()) if v is None or v != v]
+        if gaps:
+            raise ValueError(f"Input {name} contains NaN: row {gaps[0] // max(1, y[0].size if y.ndim > 1 else 1)}.")
         y = np.array(y.tolist()) if y.size else y.astype(float)
         y = y.astype(object) if y.dtype.kind in "US" else y
     if y.dtype.kind == "c":

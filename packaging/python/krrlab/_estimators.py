@@ -5,6 +5,7 @@ import csv
 import inspect
 import numbers
 import os
+import re
 import tempfile
 import warnings
 from typing import Any
@@ -244,7 +245,9 @@ class _KernelMachine(BaseEstimator):
             else:
                 with open(out, newline="") as lines:
                     f = np.array([row[2:] for row in list(csv.reader(lines))[1:]], dtype=float)
-            return f.reshape(len(f), -1)
+        if len(f) != t.values.shape[0]:
+            raise ValueError(f"{len(f)} predictions of {t.values.shape[0]} rows")
+        return f.reshape(len(f), -1)
 
 
 def _check_columns(found: int, expected: int, owner: str) -> None:
@@ -458,6 +461,8 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
             "task": "classification", "class_weights": "balanced" if self.class_weight == "balanced" else None,
             "threshold": None if self.threshold == 0 else self.threshold,
             "calibrate": "loo" if self.probability else "none"})
+        if sorted(self._texts) != sorted(self.model_.labels):
+            raise ValueError(f"the labels {list(self.classes_)} became {self.model_.labels}: rename them")
         return self
 
     def _coded(self, targets: list[np.ndarray], is_sparse: bool) -> tuple[list[Any], dict[str, Any]]:
@@ -511,6 +516,34 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
         p = np.maximum(p, 1e-15)
         p /= p.sum(1, keepdims=True)
         return p[:, [self.model_.labels.index(text) for text in self._texts]]
+
+
+def load(path: str | os.PathLike[str]) -> KernelRidge | KernelRidgeClassifier:
+    """Read a model file of ``krrlab fit``, or of ``model_.save``, as a fitted estimator.
+
+    Labels are whole numbers or booleans if all of them look like it, else texts. A frame must have the columns of the
+    training file.
+    """
+    model = Model.load(path)
+    filled = "median" if (model.meta.get("scaling") or {}).get("fill") else "none"
+    if not model.labels:
+        estimator: Any = KernelRidge(impute=filled)
+        estimator._is_vector = model.c.shape[1] == 1
+    else:
+        estimator = KernelRidgeClassifier(impute=filled, probability=bool((model.meta.get("calibration") or {}).get("slope")))
+        values: list[Any] = model.labels
+        if all(re.fullmatch(r"-?[1-9]\d*|0", label) for label in values):
+            values = [int(label) for label in values]
+        elif set(values) <= {"True", "False"}:
+            values = [label == "True" for label in values]
+        estimator.classes_, order = np.unique(values, return_index=True)
+        estimator._texts = [model.labels[i] for i in order]
+    estimator.model_, estimator.report_, estimator.column_kinds_ = model, {}, model.kinds
+    estimator.n_features_in_ = len(model.kinds) if model.kinds else model.meta["d"]
+    if model.kinds:
+        estimator.feature_names_in_ = np.array(list(model.kinds), dtype=object)
+    estimator.lam_, estimator.sigma_ = model.meta["lambda"], model.kernel.get("sigma")
+    return estimator
 
 
 #: Texts that the program reads as booleans or missing values.

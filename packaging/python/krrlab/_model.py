@@ -77,6 +77,22 @@ class Model:
         return self.meta.get("labels") or []
 
     @property
+    def kinds(self) -> dict[str, str] | None:
+        """Names of the columns of the training file, with "words", "dates" or "numbers"; None if it had no names."""
+        names, kinds = list(self.meta.get("columns") or ()), {}
+        while names:
+            name, used, kind = names[0], 1, "numbers"
+            for coding in self.meta["origin"].get("categorical") or ():
+                ends = ["=" + v for v in coding["values"]] if "values" in coding else _date_names(coding["dates"])
+                base = names[0][:-len(ends[0])]
+                if names[:len(ends)] == [base + end for end in ends]:
+                    name, used, kind = base, len(ends), "words" if "values" in coding else "dates"
+                    break
+            kinds[name] = kind
+            del names[:used]
+        return kinds or None
+
+    @property
     def is_supported(self) -> bool:
         """Whether NumPy can predict: the kernel is built in."""
         return self.kernel["name"] in ("gaussian", "laplacian", "matern32", "matern52", "polynomial")
@@ -91,12 +107,12 @@ class Model:
             return table.values
         codes_of = {k["column"]: k for k in self.meta["origin"].get("categorical") or ()}
         blocks = []
-        for name, kind in table.kinds.items():
+        for j, (name, kind) in enumerate(table.kinds.items()):
             column = table.values[name].to_numpy()
             if kind == "numbers":
                 blocks.append(column.astype(np.float64)[:, None])
                 continue
-            coding = codes_of.get(name, {})
+            coding = codes_of.get(name) or codes_of.get(str(j), {})
             block = _words(column, coding.get("values", ())) if kind == "words" else _dates(column, coding.get("dates", {}))
             if block is None:
                 return None
@@ -183,6 +199,14 @@ def _dates(column: np.ndarray, coding: dict[str, Any]) -> np.ndarray | None:
     cycles += [(days(day - np.datetime64(0, "D")) + 3) / 7, days(times - year) / 365.25]
     angles = [f(2 * np.pi * cycle) for cycle in cycles for f in (np.sin, np.cos)]
     return np.column_stack([days(times - np.datetime64(coding["first"])), *angles])
+
+
+def _date_names(coding: dict[str, Any]) -> list[str]:
+    """What the names of the features of a column of dates end with."""
+    hours = [" hour sin", " hour cos"]
+    if coding.get("form") == "time":
+        return hours
+    return [" days", *(hours if coding.get("times") else ()), " weekday sin", " weekday cos", " year sin", " year cos"]
 
 
 #: Dates that NumPy reads as the program does, and missing ones.

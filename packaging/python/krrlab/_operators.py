@@ -41,7 +41,7 @@ class _Problem:
                                             stdout=subprocess.PIPE, stderr=self.error, start_new_session=True)
             self.owner, self.file = os.getpid(), file
             weakref.finalize(self, _end, self.process, self.error, self.owner)
-            self._ask("product", np.zeros((self.n, 1)))  # K is formed, and the files are read
+            self._ask("solve none", np.zeros((self.n, 1)))  # then the files are read
 
     def ask(self, request: str, v: np.ndarray) -> np.ndarray:
         """Send a request with an array of n rows, and return the array of the answer."""
@@ -111,14 +111,19 @@ def _receive(stream: Any) -> np.ndarray:
     return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C").copy()
 
 
-def _problem(X: Any, kernel: str, lam: float, options: dict[str, Any]) -> _Problem:
+def _points(X: Any) -> _data.Table:
+    """Check X, which is not scaled."""
     x = _data.table(X, "krrlab")
     if x.is_mixed:
         raise ValueError(f"the columns {[n for n, k in x.kinds.items() if k != 'numbers']} are no numbers")
-    x = _data.Table(x.values)
+    return _data.Table(x.values)
+
+
+def _problem(X: Any, kernel: str, lam: float, options: dict[str, Any]) -> _Problem:
+    x = _points(X)
     settings = {"kernel": kernel, "lambda": lam, "scale": "none", "task": "regression", "storage": "float64", **options}
     parts = [x.values.data, x.values.indices, x.values.indptr] if x.is_sparse else [x.values]
-    key = (x.values.shape, json.dumps(settings, sort_keys=True), *(hashlib.blake2b(np.ascontiguousarray(p)).digest()
+    key = (x.values.shape, json.dumps(settings, sort_keys=True, default=str), *(hashlib.blake2b(np.ascontiguousarray(p)).digest()
                                                                   for p in parts))
     problem = _problems.get(key)
     if problem is None:
@@ -251,11 +256,11 @@ class _Host:
 def _report(stage: str, X: Any, y: Any, kernel: str, lam: float, options: dict[str, Any],
             precond: Any) -> dict[str, Any]:
     """Run a stage and return its report; precond(host) is the list of its flags."""
-    x = _data.table(X, "krrlab")
+    x = _points(X)
     rows = x.values.shape[0]
     v = np.random.default_rng(0).standard_normal(rows) if y is None else _data.vector(y, "y", rows).astype(float)
     with tempfile.TemporaryDirectory(prefix="krrlab-") as folder:
-        file, where = _data.Table(x.values).write(folder, list(v.reshape(rows, -1).T))
+        file, where = x.write(folder, list(v.reshape(rows, -1).T))
         report = os.path.join(folder, "report.json")
         host = _Host(folder)
         try:

@@ -59,7 +59,8 @@ def run(command: Sequence[str], data: str = "") -> tuple[int, str]:
     ``data`` is the file that the program reads. Messages say "the data" for it, parameters for flags, and rows counted
     from 0 for lines. Another exit status is a ValueError.
     """
-    done = subprocess.run([program(), *command], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    done = subprocess.run([program(), *command], stdin=subprocess.DEVNULL, capture_output=True,
+                          encoding="utf-8", errors="replace")
     if done.returncode not in (0, NOT_CONVERGED):
         raise ValueError(readable(done.stderr, [*command], data))
     notes = done.stderr + "".join(line for line in done.stdout.splitlines(True) if line.startswith("note: "))

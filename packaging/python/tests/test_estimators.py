@@ -66,14 +66,19 @@ class Predictions(unittest.TestCase):
 
     def test_probabilities(self):
         """They are those of the program, and there only if they were asked for."""
-        c = KernelRidgeClassifier(lam=0.1, probability=True).fit(X, np.where(y > 0, "b", "a"))
-        with tempfile.TemporaryDirectory() as folder:
-            model, rows, out = (os.path.join(folder, name) for name in ("m.krr", "z.npy", "p.csv"))
-            c.model_.save(model)
-            np.save(rows, Z)
-            _program.run(["predict", model, "--in", rows, "--probabilities", "--out", out])
-            want = np.genfromtxt(out, delimiter=",", skip_header=1)[:, -2:]
-        np.testing.assert_allclose(c.predict_proba(Z), want, atol=1e-5)
+        for t in np.where(y > 0, "b", "a"), np.digitize(y, [-0.5, 0.5]) * 5:
+            c = KernelRidgeClassifier(lam=0.1, probability=True).fit(X, t)
+            with tempfile.TemporaryDirectory() as folder:
+                model, rows, out = (os.path.join(folder, name) for name in ("m.krr", "z.npy", "p.csv"))
+                c.model_.save(model)
+                np.save(rows, Z)
+                _program.run(["predict", model, "--in", rows, "--probabilities", "--out", out])
+                want = np.genfromtxt(out, delimiter=",", skip_header=1)[:, -len(c.classes_):]
+                again = krrlab.load(model)
+            np.testing.assert_allclose(c.predict_proba(Z), want, atol=1e-5)
+            np.testing.assert_array_equal(again.predict_proba(Z), c.predict_proba(Z))
+            np.testing.assert_array_equal(again.predict(Z), c.predict(Z))
+            self.assertEqual(again.predict(Z).dtype.kind, t.dtype.kind)
         self.assertFalse(hasattr(KernelRidgeClassifier(), "predict_proba"))
 
 
@@ -130,7 +135,9 @@ class ScikitLearn(unittest.TestCase):
                 again = pickle.loads(text)
                 np.testing.assert_array_equal(again.predict(frame), m.predict(frame))
                 again.model_.save("m.krr")
-                self.assertEqual(krrlab.Model.load("m.krr").meta["columns"][-2:], ["x", "gap"])
+                loaded = krrlab.load("m.krr")
+                self.assertEqual(loaded.column_kinds_, m.column_kinds_)
+                np.testing.assert_array_equal(loaded.predict(frame), m.predict(frame))
                 self.assertEqual(os.listdir(), ["m.krr"])
             finally:
                 os.chdir(here)

@@ -56,6 +56,7 @@ class Frames(unittest.TestCase):
             self.assertEqual(m.score(frame, p), 1)
             np.testing.assert_array_equal(m.decision_function(frame) > 0, p == m.classes_[1])
         self.refused("y has labels such as 'high'|y has labels such as 'low'", lambda: KernelRidge().fit(frame, labels))
+        self.refused("Input y contains NaN: row 1", lambda: KernelRidgeClassifier().fit(frame[:3], ["a", np.nan, "b"]))
         self.refused("Input y contains NaN", lambda: KernelRidgeClassifier().fit(frame, labels.where(target > -1)))
 
     def test_numbers(self):
@@ -114,6 +115,15 @@ class Frames(unittest.TestCase):
         with self.assertWarnsRegex(UserWarning, "city.*paris"):
             m.predict(undated.assign(city=["paris"] + words.city.tolist()[1:]))
         self.refused("city.*no row has a word", lambda: m.predict(undated.assign(city="paris")))
+        odd = words[["city"]].set_axis(["3"], axis=1).assign(**{"#a, b ": frame.a, " c": words.city, "y": words.when})
+        other = KernelRidge(lam=0.01).fit(odd, target)
+        self.assertEqual(list(other.column_kinds_.values()), ["words", "numbers", "words", "dates"])
+        self.assertIsNotNone(other.model_.features(other._read(odd)))
+        large, by_numpy, _estimators.LARGE = _estimators.LARGE, other.predict(odd), 0
+        try:
+            np.testing.assert_allclose(other.predict(odd), by_numpy, atol=1e-5)
+        finally:
+            _estimators.LARGE = large
         gap = undated.assign(city=words.city.where(words.index > 3))
         self.assertEqual(KernelRidge(lam=0.01).fit(gap, target).predict(gap[:5]).shape, (5,))  # a gap is a value
         self.refused("column 'when', row 1", lambda: KernelRidge().fit(
@@ -145,6 +155,15 @@ class Frames(unittest.TestCase):
                 m = KernelRidge(lam=0.1).fit(kind(dense), t)
                 np.testing.assert_allclose(m.predict(kind(dense)), want, atol=1e-5)
                 np.testing.assert_allclose(m.predict(dense), want, atol=1e-5)
+        wide = scipy.sparse.csr_matrix(np.hstack([dense, np.zeros((n, 2))]))  # columns without an entry
+        m = KernelRidge(lam=0.1).fit(wide, target)
+        self.assertEqual(m.model_.meta["d"], 8)
+        wide[0, 7] = 1
+        large, by_numpy, _estimators.LARGE = _estimators.LARGE, m.predict(wide), 0
+        try:
+            np.testing.assert_allclose(m.predict(wide), by_numpy, atol=1e-5)
+        finally:
+            _estimators.LARGE = large
         c = KernelRidgeClassifier(lam=0.1).fit(scipy.sparse.csr_matrix(dense), labels)
         self.assertEqual(set(c.predict(scipy.sparse.csr_matrix(dense))), {"high", "low"})
         self.refused("Input X contains NaN", lambda: KernelRidge().fit(scipy.sparse.csr_matrix(dense * np.nan), target))
