@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -58,37 +59,77 @@ func (d *Dataset) Impute(method string) (filled *Dataset, count []int, err error
 	return &out, count, nil
 }
 
-// Stretch divides feature j of the points, after their scaling, by length[j] in both data sets; test may be nil. A
-// kernel of ‖x−z‖ with σ = 1 then has the length scale length[j] for feature j (automatic relevance determination,
-// ARD). The Scaling of both results includes the division. If length is nil, the data sets are returned unchanged. It
-// is an error if there is not one positive length for each feature.
-func Stretch(length []float64, train, test *Dataset) (strain, stest *Dataset, err error) {
-	if length == nil {
+// Stretch changes the distance of the points, after their scaling, in both data sets; test may be nil. For d features, d
+// numbers are length scales: feature j is divided by distance[j], and a kernel of ‖x−z‖ with σ = 1 then has the length
+// scale distance[j] for feature j (automatic relevance determination, ARD). If there are d² numbers, they are a matrix L
+// by rows: each point x is replaced by Lx, dense, and the kernel is a function of ‖L(x−z)‖. The Scaling of both results
+// includes the change. If distance is nil, the data sets are returned unchanged. It is an error if there are other than
+// d or d² numbers, a length scale that is not positive, a number that is not finite, or too little memory for dense
+// points.
+func Stretch(distance []float64, train, test *Dataset) (strain, stest *Dataset, err error) {
+	if distance == nil {
 		return train, test, nil
 	}
-	if len(length) != train.Dim() {
-		return nil, nil, fmt.Errorf("%d length scales for %d feature%s: want one for each", len(length), train.Dim(),
-			map[bool]string{false: "s"}[train.Dim() == 1])
-	}
-	stretch := &Scaling{Kind: "lengths", Scale: make([]float64, len(length))}
-	for j, v := range length {
-		if stretch.Scale[j] = 1 / v; !(v > 0 && stretch.Scale[j] > 0) || !isFinite(stretch.Scale[j]) {
-			return nil, nil, fmt.Errorf("the length scale of %s is %g: want a positive number", train.featureName(j), v)
+	dim := train.Dim()
+	stretch := &Scaling{Kind: "lengths", Scale: slices.Repeat([]float64{1}, dim)}
+	switch len(distance) {
+	case dim:
+		for j, v := range distance {
+			if stretch.Scale[j] = 1 / v; !(v > 0 && stretch.Scale[j] > 0) || !isFinite(stretch.Scale[j]) {
+				return nil, nil, fmt.Errorf("the length scale of %s is %g: want a positive number",
+					train.featureName(j), v)
+			}
 		}
+		stretch.Lengths = slices.Clone(distance)
+	case dim * dim:
+		stretch.Kind, stretch.Matrix = "matrix", slices.Clone(distance)
+		const advice = "give length scales, which keep zeros"
+		err := cmp.Or(stretch.Validate(), checkScaledMemory("the matrix of the distance", advice, train.X))
+		if err != nil {
+			return nil, nil, err
+		}
+	default:
+		return nil, nil, fmt.Errorf("%d length scales for %d feature%s: want one for each, or the %d numbers of a matrix",
+			len(distance), dim, map[bool]string{false: "s"}[dim == 1], dim*dim)
 	}
-	combined := *stretch
-	if previous := train.Scaling; previous != nil {
-		combined = *previous
-		combined.Scale = floats.MulTo(make([]float64, len(length)), previous.Scale, stretch.Scale)
-	}
-	combined.Lengths = slices.Clone(length)
+	combined := stretch.composeWith(train.Scaling)
 	stretched := func(d *Dataset) *Dataset {
 		if d == nil {
 			return nil
 		}
 		out := *d
-		out.X, out.Scaling = stretch.scalePoints(d.X), &combined
+		out.X, out.Scaling = stretch.scalePoints(d.X), combined
 		return &out
 	}
 	return stretched(train), stretched(test), nil
+}
+
+// composeWith returns the scaling that applies previous and then s, which is of the kind lengths or matrix.
+func (s *Scaling) composeWith(previous *Scaling) *Scaling {
+	if previous == nil {
+		return s
+	}
+	out, dim := *previous, len(s.Scale)
+	if previous.Matrix == nil {
+		if s.Lengths != nil {
+			out.Lengths = s.Lengths
+		}
+		out.Scale = floats.MulTo(make([]float64, dim), previous.Scale, s.Scale)
+		out.Matrix = s.Matrix
+		return &out
+	}
+	columns := points.NewDense(dim, dim, nil) // row k has column k of the previous matrix
+	for k := range previous.Matrix {
+		columns.Data[k%dim*dim+k/dim] = previous.Matrix[k]
+	}
+	product := s.scalePoints(columns)
+	row := make([]float64, dim)
+	out.Matrix = make([]float64, dim*dim)
+	for k := range dim {
+		product.RowTo(row, k)
+		for j, v := range row {
+			out.Matrix[j*dim+k] = v
+		}
+	}
+	return &out
 }

@@ -2,9 +2,12 @@ package datasets
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
@@ -65,6 +68,87 @@ func TestScaled(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", c.s, err, c.want)
 		}
 	}
+}
+
+// TestStretch compares length scales and matrices, one after the other and after other scalings, with dense algebra. The
+// scaling of the result gives new rows the bits that the rows of the fit have, and is equal to itself alone.
+func TestStretch(t *testing.T) {
+	lengths, l := []float64{2, 0.5, 4}, []float64{1, -2, 0.3, 0, 0.7, 1.1, -0.6, 0.2, 3}
+	dense := points.NewDense(5, 3, []float64{1, 5, 3, 0, 2, 5, 0, 7, 0, 1, 9, 2, 0, 0, -6})
+	single := points.NewDense32(5, 3, nil)
+	for i, v := range dense.Data {
+		single.Data[i] = float32(v)
+	}
+	for kind, x := range map[string]points.Points{"dense": dense, "sparse": sparseOf(dense), "float32": single} {
+		for _, scale := range []string{"none", "standard", "unit"} {
+			raw := &Dataset{Name: "raw", X: x, Task: Regression, Target: make([]float64, 5)}
+			train, test := must2(Scale(scale, raw, raw.Slice(1, 3)))
+			want := mat.NewDense(5, 3, nil)
+			points.Panel64To(train.X, want.RawMatrix().Data, 3)
+			for step, distance := range [][]float64{l, lengths, l, nil} {
+				if train, test = must2(Stretch(distance, train, test)); len(distance) == 3 {
+					want.Apply(func(_, j int, v float64) float64 { return v / lengths[j] }, want)
+				} else if distance != nil {
+					var product mat.Dense
+					product.Mul(want, mat.NewDense(3, 3, l).T())
+					want.Copy(&product)
+				}
+				got := mat.NewDense(5, 3, nil)
+				points.Panel64To(train.X, got.RawMatrix().Data, 3)
+				again := must(must(readJSON(train.Scaling)).Apply(raw))
+				row, same := make([]float64, 3), make([]float64, 3)
+				again.X.RowTo(row, 1)
+				if test.X.RowTo(same, 0); step == 0 && (!slices.Equal(row, same) || !slices.Equal(row, got.RawRowView(1))) {
+					t.Errorf("%s, %s: row %v of the test data, %v by the scaling, %v of the fit", kind, scale, same, row,
+						got.RawRowView(1))
+				}
+				appliedAgain := mat.NewDense(5, 3, nil)
+				points.Panel64To(again.X, appliedAgain.RawMatrix().Data, 3)
+				if !mat.EqualApprox(got, want, 1e-5) || !mat.EqualApprox(appliedAgain, want, 1e-5) {
+					t.Errorf("%s, %s, step %d: %v and %v, want %v", kind, scale, step, got, appliedAgain, want)
+				}
+				if other := *train.Scaling; step == 0 {
+					other.Matrix = slices.Clone(l)
+					if other.Matrix[0]++; train.Scaling.equal(&other) || other.equal(train.Scaling) {
+						t.Errorf("%s: scalings of different matrices are equal", kind)
+					}
+					if text := train.Scaling.String(); !strings.HasSuffix(text, "distance by a 3×3 matrix") {
+						t.Error(text)
+					}
+				}
+			}
+		}
+	}
+	raw := &Dataset{X: dense}
+	for want, distance := range map[string][]float64{
+		"4 length scales for 3 features: want one for each, or the 9 numbers of a matrix": {1, 2, 3, 4},
+		"the length scale of feature 1 is 0: want a positive number":                      {1, 0, 2},
+		"scaling of feature 4 is not finite":                                              {1, 0, 0, 0, math.NaN(), 0, 0, 0, 1},
+	} {
+		if _, _, err := Stretch(distance, raw, nil); err == nil || err.Error() != want {
+			t.Errorf("%v: %v, want %s", distance, err, want)
+		}
+	}
+	if err := (&Scaling{Kind: "matrix", Scale: make([]float64, 3), Matrix: make([]float64, 3)}).Validate(); err == nil ||
+		!strings.Contains(err.Error(), "a matrix of 3 numbers") {
+		t.Errorf("a matrix of 3 numbers: %v", err)
+	}
+}
+
+// readJSON returns the scaling that is read from its JSON.
+func readJSON(s *Scaling) (read *Scaling, err error) {
+	text, err := json.Marshal(s)
+	if err == nil {
+		err = json.Unmarshal(text, &read)
+	}
+	return read, err
+}
+
+func must2(a, b *Dataset, err error) (*Dataset, *Dataset) {
+	if err != nil {
+		panic(err)
+	}
+	return a, b
 }
 
 // TestDirs: data are looked for in $KRRLAB_DATA and the user's cache by default.

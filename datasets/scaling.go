@@ -13,17 +13,19 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Scaling maps feature j of every point to (x_j − Shift_j)·Scale_j. It is fitted on the training points and applied to
-// all points. Dataset.Scaling records the scaling that was applied. A missing value (NaN) of feature j is first
-// replaced by Fill_j.
+// Scaling maps feature j of every point to (x_j − Shift_j)·Scale_j, and then the point to its product with Matrix. It is
+// fitted on the training points and applied to all points. Dataset.Scaling records the scaling that was applied. A
+// missing value (NaN) of feature j is first replaced by Fill_j.
 type Scaling struct {
-	// Kind is unit, standard or pixel; or fill or lengths if only Impute or Stretch was applied.
+	// Kind is unit, standard or pixel; or fill, lengths or matrix if only Impute or Stretch was applied.
 	Kind  string    `json:"kind"`
 	Shift []float64 `json:"shift,omitempty"` // nil means zeros
 	Scale []float64 `json:"scale"`           // 0 for a constant feature
 	Fill  []float64 `json:"fill,omitempty"`  // nil: no value may be missing
 	// Lengths are the length scales of Stretch; Scale includes the division by them already. nil: none.
 	Lengths []float64 `json:"lengths,omitempty"`
+	// Matrix is the d×d matrix of Stretch, by rows. nil: none.
+	Matrix []float64 `json:"matrix,omitempty"`
 }
 
 // roundingTolerance is the largest standard deviation of a feature, relative to its mean, that is taken for rounding
@@ -91,7 +93,11 @@ func fitScaling(kind string, x points.Points) (*Scaling, error) {
 	if err := requireOneOf("scaling", kind, Scalings); err != nil || kind == "none" {
 		return nil, err
 	}
-	if err := checkScaledMemory(kind, x); err != nil {
+	advice := "" // the result is sparse
+	if kind == "standard" {
+		advice = "scale by unit, which keeps zeros, or not at all"
+	}
+	if err := checkScaledMemory("--scale "+kind, advice, x); err != nil {
 		return nil, err
 	}
 	_, d := x.Dims()
@@ -133,10 +139,10 @@ func fitScaling(kind string, x points.Points) (*Scaling, error) {
 	return s, nil
 }
 
-// checkScaledMemory returns an error if scaling sparse points takes more than the available memory: for the dense
-// result of standard, and for vectors with one number for each feature. There is no error if the available memory is
-// not known.
-func checkScaledMemory(kind string, x points.Points) error {
+// checkScaledMemory returns an error if the named change of sparse points takes more than the available memory: for
+// vectors with one number for each feature and, if there is advice for that case, for a dense result. There is no error
+// if the available memory is not known.
+func checkScaledMemory(name, denseAdvice string, x points.Points) error {
 	has := accel.MemoryAvailable()
 	c, ok := x.(*points.CSR)
 	if !ok || has == 0 {
@@ -144,15 +150,15 @@ func checkScaledMemory(kind string, x points.Points) error {
 	}
 	need := denseVectors * 8 * float64(c.D)
 	advice := "number the features without gaps"
-	if kind == "standard" {
+	if denseAdvice != "" {
 		need += 8 * float64(c.N) * float64(c.D)
-		advice = "scale by unit, which keeps zeros, or not at all"
+		advice = denseAdvice
 	}
 	if need <= float64(has) {
 		return nil
 	}
-	return fmt.Errorf("--scale %s of %d sparse points with %d features takes %s, and %s are free: %s",
-		kind, c.N, c.D, accel.Bytes(int64(need)), accel.Bytes(has), advice)
+	return fmt.Errorf("%s of %d sparse points with %d features takes %s, and %s are free: %s",
+		name, c.N, c.D, accel.Bytes(int64(need)), accel.Bytes(has), advice)
 }
 
 // featureRanges returns the smallest and the largest value of each feature.
@@ -224,7 +230,7 @@ func (s *Scaling) Dim() int {
 // Fills reports whether s replaces missing values.
 func (s *Scaling) Fills() bool { return s != nil && s.Fill != nil }
 
-// String returns the kind and the length scales; "none" for a nil s.
+// String returns the kind, the length scales and the size of the matrix; "none" for a nil s.
 func (s *Scaling) String() string {
 	if s == nil {
 		return "none"
@@ -237,7 +243,10 @@ func (s *Scaling) String() string {
 	if len(s.Lengths) > maxShown {
 		text += fmt.Sprintf(", … (%d in all)", len(s.Lengths))
 	}
-	return strings.TrimPrefix(text, "lengths, ")
+	if s.Matrix != nil {
+		text += fmt.Sprintf(", distance by a %d×%[1]d matrix", len(s.Scale))
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(text, "lengths, "), "matrix, ")
 }
 
 // Validate returns an error if s has an unknown kind, lists of different lengths, or numbers that are not finite.
@@ -245,11 +254,14 @@ func (s *Scaling) Validate() error {
 	switch {
 	case s == nil:
 		return nil
-	case !slices.Contains([]string{"unit", "standard", "pixel", "fill", "lengths"}, s.Kind):
+	case !slices.Contains([]string{"unit", "standard", "pixel", "fill", "lengths", "matrix"}, s.Kind):
 		return fmt.Errorf("unknown scaling %q", s.Kind)
 	}
-	for _, list := range [][]float64{s.Scale, s.Shift, s.Fill, s.Lengths} {
-		if list != nil && len(list) != len(s.Scale) {
+	if d := len(s.Scale); s.Matrix != nil && len(s.Matrix) != d*d {
+		return fmt.Errorf("scaling of %d features has a matrix of %d numbers", d, len(s.Matrix))
+	}
+	for _, list := range [][]float64{s.Scale, s.Shift, s.Fill, s.Lengths, s.Matrix} {
+		if list != nil && len(list) != len(s.Scale) && len(list) != len(s.Matrix) {
 			return fmt.Errorf("scaling of %d features has %d shifts, fills or lengths", len(s.Scale), len(list))
 		}
 		if j := slices.IndexFunc(list, func(v float64) bool { return !isFinite(v) }); j >= 0 {
@@ -261,8 +273,8 @@ func (s *Scaling) Validate() error {
 
 // Apply returns the data set with its points scaled by s. It returns d itself if d is already scaled by the same
 // numbers, or if s is nil and d is raw. d is not changed. Without a shift, sparse points remain sparse, and float32
-// points remain float32; bytes remain bytes if, in addition, all features have one scale. In all other cases the result
-// is dense float64. It is an error if the points were scaled differently, or if their number of features is not that of
+// points remain float32; bytes remain bytes if, in addition, all features have one scale. In all other cases, and with a
+// matrix, the result is dense float64. It is an error if the points were scaled differently, or if their number of features is not that of
 // s.
 func (s *Scaling) Apply(d *Dataset) (*Dataset, error) {
 	name := safe.Name(cmp.Or(d.Name, "data set"))
@@ -286,7 +298,7 @@ func (s *Scaling) Apply(d *Dataset) (*Dataset, error) {
 
 func (s *Scaling) equal(r *Scaling) bool {
 	return s == r || s != nil && r != nil && slices.Equal(s.Shift, r.Shift) && slices.Equal(s.Scale, r.Scale) &&
-		slices.Equal(s.Fill, r.Fill)
+		slices.Equal(s.Fill, r.Fill) && slices.Equal(s.Matrix, r.Matrix)
 }
 
 // uniformScale returns the scale that all features share. ok is false if their scales differ, or if there is a shift or
@@ -301,6 +313,11 @@ func (s *Scaling) uniformScale() (scale float64, ok bool) {
 }
 
 func (s *Scaling) scalePoints(x points.Points) points.Points {
+	if s.Matrix != nil {
+		features := *s
+		features.Matrix = nil
+		return points.Transform(features.scalePoints(x), s.Matrix)
+	}
 	n, d := x.Dims()
 	if scale, ok := s.uniformScale(); ok {
 		if b, ok := points.AsBytes(x, 0); ok && points.ScaleFits(b.Scale*scale) {

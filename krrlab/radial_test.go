@@ -77,9 +77,9 @@ func TestRegisteredKernelEverywhere(t *testing.T) {
 			t.Errorf("%s did not run", row.Name)
 		}
 	}
-	r := testkit.Must(lab.Tune(ctx, tune.Options{Kernels: []string{"test.quadric", "gaussian"}, ARD: true, Points: 12}))
-	if r.ARD == nil || r.ARD.Kernel != r.Best.Kernel && r.ARD.Accepted {
-		t.Errorf("length scales: %+v", r.ARD)
+	r := testkit.Must(lab.Tune(ctx, tune.Options{Kernels: []string{"test.quadric", "gaussian"}, Distance: "lengths", Points: 12}))
+	if len(r.Distances) != 1 || r.Distances[0].Kernel != r.Best.Kernel && r.Distances[0].Accepted {
+		t.Errorf("length scales: %+v", r.Distances)
 	}
 	for _, p := range r.Points {
 		k := testkit.Must(kernel.FromSpec(p.Spec()))

@@ -48,7 +48,7 @@ var stageCases = map[string]struct {
 	"loo exact":         {Config{}, "loo", `{}`},
 	"loo path":          {Config{Precond: RPCholesky{S: 60}}, "loo", `{"ExactBelow": -1, "Lambdas": [0.3, 3, 30]}`},
 	"tune": {Config{Precond: Features{S: 40}, Tol: 1e-10}, stage.Tune,
-		`{"Kernels": ["gaussian", "matern32"], "Rows": 200, "ARD": true}`},
+		`{"Kernels": ["gaussian", "matern32"], "Rows": 200, "Distance": "full"}`},
 	"compare":    {Config{}, "compare", `{"Steps": 20, "With": ["nystrom features=40"]}`},
 	"tune exact": {Config{}, stage.Tune, `{"Kernels": ["gaussian"]}`},
 }

@@ -30,7 +30,7 @@ def load(name):
         x = np.zeros((n, d)) if meta["points"] == "csr" else m["x"] * meta["unit"] if "unit" in meta else m["x"]
         if meta["points"] == "csr":
             x[np.repeat(np.arange(n), np.diff(m["x_indptr"])), m["x_indices"]] = m["x_data"]
-    if meta.get("format") != "krrlab-model" or meta["version"] > 3 or (new := sorted(set(meta) - set(KNOWN))):
+    if meta.get("format") != "krrlab-model" or meta["version"] > 5 or (new := sorted(set(meta) - set(KNOWN))):
         refuse(f"{name}: version {meta.get('version')}, with {new} that this script does not know")
     if meta.get("weighted"):
         refuse(f"{name}: fitted with weights, which the file does not have: its residual cannot be recomputed")
@@ -65,6 +65,8 @@ def table(name, meta, want_target):
     x = np.array([[number(r[j], meta) if v is None else float(r[j].strip() == v) for j, v in want] for r in rows])
     if s := meta.get("scaling"):  # as krrlab computes it, to the last bit
         x = (np.where(np.isnan(x), s.get("fill", np.nan), x) - np.array(s.get("shift", 0.0))) * np.array(s["scale"])
+        if "matrix" in s:  # the sum over the features in their order
+            x = sum(x[:, [k]] * row for k, row in enumerate(np.array(s["matrix"]).reshape(meta["d"], -1).T))
     return x, [[r[j] for j in place] for r in rows]
 
 

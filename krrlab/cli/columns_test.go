@@ -203,6 +203,12 @@ $ predict --model m.krr --in %[1]s`, train, args))
 			t.Errorf("--sigma %s: %v, kernel %v, predictions are off by %g", sigma, r["scaling"], r["kernel"], far)
 		}
 	}
+	write(t, ".", "l.txt", "0.5 0 0 4")
+	matrix, r := fitted("a.csv", "--scale none --sigma l.txt")
+	script(t, "$ model info --model m.krr\nscaling      distance by a 2×2 matrix")
+	if far := farthest(t, matrix, want, 40); !(far <= 1e-9) || r["scaling"] != "distance by a 2×2 matrix" {
+		t.Errorf("--sigma l.txt: %v, predictions are off by %g", r["scaling"], far)
+	}
 	all, _ := fitted("a.csv", "--sigma 1.5 --scale standard")
 	each, _ := fitted("a.csv", "--sigma 1.5,1.5 --scale standard")
 	if far := farthest(t, each, all, 40); !(far <= 1e-4) {
@@ -214,9 +220,9 @@ $ predict --model m.krr --in %[1]s`, train, args))
 1$ fit --train a.csv --sigma 1,2,3 --drop 0
 	krrlab: 3 length scales for 1 feature: want one for each
 2$ fit --train a.csv --sigma 1,b
-	krrlab: --sigma: "b": want a positive number (see krrlab fit --help)
-2$ fit --train a.csv --sigma 1,0
-	krrlab: --sigma: "0": want a positive number (see krrlab fit --help)
+	krrlab: --sigma: "b": want a number (see krrlab fit --help)
+1$ fit --train a.csv --sigma 1,0
+	krrlab: the length scale of feature 1 is 0: want a positive number
 2$ fit --train a.csv --sigma none.txt
 	krrlab: --sigma "none.txt": want a number, one for each feature separated by commas, or a file of numbers
 2$ fit --train a.csv --kernel polynomial --sigma 1,2

@@ -30,7 +30,7 @@ type fitFlags struct {
 	labFlags
 	checkpointFlags
 	Tune      bool   `flag:"tune"`
-	ARD       string `flag:"ard" default:"auto" check:"one of auto no"`
+	Distance  string `flag:"distance" default:"auto" with:"tune" check:"one of auto sigma lengths full"`
 	Metric    string `flag:"metric" default:"auto" check:"one of auto error auc logloss balanced-error f1 rmse"`
 	Threshold string `flag:"threshold" default:"0"`
 	PlotSolve string `flag:"plot-solve" file:"write"`
@@ -45,8 +45,8 @@ func (fitFlags) Help() map[string]string {
 			"krrlab tune); without it, and without --sigma, --gamma and --lambda, a quick search chooses them on 500 rows",
 		"lambda": "ridge λ > 0 (default: the registry's for --data, chosen by the quick search, or, with --sigma or " +
 			"--gamma, 0.01)",
-		"ard": "with --tune, whether to choose one length scale for each feature: auto, if they improve the " +
-			"prediction, or no",
+		"distance": "with --tune, the distance to search: sigma, with one length scale for all features; lengths, one for " +
+			"each; full, ‖L(x−z)‖ with a matrix L; or auto (see krrlab tune)",
 		"calibrate": "errors to save in the model, for krrlab predict --interval and --probabilities: test, those of " +
 			"the test rows; loo, the leave-one-out errors of the training rows (factors K once more); or none; auto is " +
 			"test if there are test rows, else none",

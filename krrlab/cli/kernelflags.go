@@ -35,8 +35,9 @@ func (kernelFlags) Help() map[string]string {
 			"is another name of gaussian; parameters may follow the name, as in \"NAME alpha=2\"",
 		"matrix": "K for --kernel precomputed: a symmetric matrix, float32 or float64, in a .npy file; row i belongs " +
 			"to row i of --train, from which only the targets are read",
-		"sigma": "bandwidth σ for the scaled features: one number, or one for each feature, separated by commas or in " +
-			"a file of numbers (default: the registry's for --data, else the median distance of 1,000 rows)",
+		"sigma": "bandwidth σ for the scaled features: one number, or one for each feature, or the d² numbers of a matrix " +
+			"L for the distance ‖L(x−z)‖ by rows, separated by commas or in a file " +
+			"(default: the registry's for --data, else the median distance of 1,000 rows)",
 	}
 }
 
@@ -58,7 +59,7 @@ func (k *kernelName) Set(text string) error {
 // defaultKernel is the kernel for which the registry of data sets has a bandwidth σ.
 const defaultKernel = "gaussian"
 
-// bandwidth is the value of --sigma: nil if it is not set, one bandwidth σ, or one length scale for each feature.
+// bandwidth is the value of --sigma: nil if it is not set, one bandwidth σ, or a distance as for datasets.Stretch.
 type bandwidth []float64
 
 func (b *bandwidth) Type() string { return "float64" }
@@ -74,20 +75,23 @@ func (b *bandwidth) Set(text string) error {
 	}
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
 		v, err := strconv.ParseFloat(word, 64)
-		if err != nil || !(v > 0) || math.IsInf(v, 1) {
-			return fmt.Errorf("%.40q: want a positive number", word)
+		if err != nil || v-v != 0 {
+			return fmt.Errorf("%.40q: want a number", word)
 		}
 		*b = append(*b, v)
 	}
-	if *b == nil {
+	switch {
+	case *b == nil:
 		return errors.New("want a file with numbers")
+	case len(*b) == 1 && !((*b)[0] > 0):
+		return fmt.Errorf("%.40q: want a positive number", text)
 	}
 	return nil
 }
 
-// scaleAndLengths returns the bandwidth σ of the kernel and the length scales that the features are divided by. σ is 0
-// if --sigma is not set, and 1 if there are length scales; lengths is nil otherwise.
-func (b bandwidth) scaleAndLengths() (sigma float64, lengths []float64) {
+// scaleAndDistance returns the bandwidth σ of the kernel and the distance for datasets.Stretch. σ is 0 if --sigma is not
+// set, and 1 if there is a distance, which is nil otherwise.
+func (b bandwidth) scaleAndDistance() (sigma float64, distance []float64) {
 	switch len(b) {
 	case 0:
 		return 0, nil
@@ -140,7 +144,7 @@ func (f *kernelFlags) kernelFor(data *problemData) (kernel.Kernel, error) {
 	if data.precomputed != nil {
 		return data.precomputed, nil
 	}
-	sigma, _ := f.Sigma.scaleAndLengths()
+	sigma, _ := f.Sigma.scaleAndDistance()
 	if sigma == 0 && f.KernelName == defaultKernel {
 		sigma = data.sigma
 	}

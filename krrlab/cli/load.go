@@ -87,8 +87,8 @@ func (d *problemData) addHint(format string, args ...any) {
 func (a *app) loadData(ctx context.Context, f *labFlags) (*problemData, error) {
 	d, err := a.readData(ctx, f)
 	if err == nil {
-		_, lengths := f.Sigma.scaleAndLengths()
-		d.train, d.test, err = datasets.Stretch(lengths, d.train, d.test)
+		_, distance := f.Sigma.scaleAndDistance()
+		d.train, d.test, err = datasets.Stretch(distance, d.train, d.test)
 	}
 	if err == nil && f.Classes == "balanced" {
 		d.train, err = d.train.Balance()

@@ -180,10 +180,10 @@ func (c *stageCommand) prepare() error {
 
 // command returns the description of the problem that the flags give, for a stage's Prepare.
 func (f *labFlags) command() *stage.Command {
-	sigma, lengths := f.Sigma.scaleAndLengths()
+	sigma, distance := f.Sigma.scaleAndDistance()
 	precond, _ := f.effectivePrecond(nil).Preconditioner(nil) // check has returned its error
 	return &stage.Command{Given: f.flags.Given, Precond: precond, Kernel: kernel.Spec{Name: string(f.KernelName),
-		Sigma: sigma, Gamma: f.Gamma, Coef0: f.Coef0, Degree: f.Degree}, Lengths: lengths, Lambda: f.Lambda,
+		Sigma: sigma, Gamma: f.Gamma, Coef0: f.Coef0, Degree: f.Degree}, Distance: distance, Lambda: f.Lambda,
 		Fit: f.fitCommandLine()}
 }
 

@@ -193,8 +193,8 @@ func TestStageArguments(t *testing.T) {
 	--rows 3
 2$ tune --train missing.csv --gain 0
 	--gain 0
-2$ fit --tune --train missing.csv --ard yes
-	--ard "yes"
+2$ fit --tune --train missing.csv --distance yes
+	--distance "yes"
 2$ fit --data synthetic-regression --plot p.svg --size 5
 	want width and height
 2$ fit --data synthetic-regression --plot p.svg --size 0x3

@@ -37,13 +37,13 @@ func (f *fitFlags) chooses(data *problemData) bool {
 const minFirstFitRows = 20
 
 // tune runs the stage tune for krrlab fit, or its quick search without --tune. It sets the kernel and λ of cfg to the
-// chosen ones and divides the features of the data by the chosen length scales. If the quick search is not possible, it
+// chosen ones and stretches the data by the chosen distance. If the quick search is not possible, it
 // keeps the defaults, prints the reason and returns nil.
 func (a *app) tune(ctx context.Context, f *fitFlags, data *problemData, cfg *krrlab.Config) (stage.Choice, error) {
 	values := map[string]string{"metric": f.Metric}
 	switch {
 	case f.Tune:
-		values["ard"] = f.ARD
+		values["distance"] = f.Distance
 	case cfg.Solver == krrlab.Fourier:
 		values["kernels"] = defaultKernel
 		fallthrough
@@ -58,8 +58,8 @@ func (a *app) tune(ctx context.Context, f *fitFlags, data *problemData, cfg *krr
 		a.printf("note: σ and λ are defaults, since the quick search for them failed: %v\n", err)
 		return nil, nil
 	}
-	k, lambda, lengths := r.Chosen()
-	if data.train, data.test, err = datasets.Stretch(lengths, data.train, data.test); err != nil {
+	k, lambda, distance := r.Chosen()
+	if data.train, data.test, err = datasets.Stretch(distance, data.train, data.test); err != nil {
 		return nil, err
 	}
 	if cfg.Lambda = lambda; cfg.StopRows != nil {

@@ -48,44 +48,71 @@ func TestTuneCommand(t *testing.T) {
 	}
 }
 
-// TestTuneLengths: where most columns do not matter each feature gets its length; the command that is printed, krrlab
-// fit --tune and the model agree, and --ard no has none.
-func TestTuneLengths(t *testing.T) {
+// TestTuneDistance: where most columns do not matter each feature gets its length, and where a combination matters the
+// distance gets a matrix; the command that is printed, krrlab fit --tune and the model agree, and --distance sigma has
+// none.
+func TestTuneDistance(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	rng := rand.New(rand.NewPCG(1, 2))
-	write(t, dir, "a.csv", "u,v,w,a,b,y\n"+lines(400, func(int) string {
-		var x [6]float64
-		for j := range x {
-			x[j] = rng.NormFloat64()
+	answer := map[string]func(x *[6]float64) float64{
+		"lengths": func(x *[6]float64) float64 { return math.Sin(2*x[3]) + x[4] },
+		"matrix":  func(x *[6]float64) float64 { return math.Sin(x[0] - x[1] + 2*(x[3]-x[4])) },
+	}
+	for kind, f := range answer {
+		write(t, dir, kind+".csv", "u,v,w,a,b,y\n"+lines(400, func(int) string {
+			var x [6]float64
+			for j := range x {
+				x[j] = rng.NormFloat64()
+			}
+			return fmt.Sprintf("%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", x[0], x[1], x[2], x[3], x[4], f(&x)+0.1*x[5])
+		}))
+		args := []string{"--train", kind + ".csv", "--target", "y", "--scale", "standard", "--kernel", "gaussian"}
+		var r map[string]any
+		out := staged(t, &r, append([]string{"tune"}, args...)...)
+		best, found := r["best"].(map[string]any), r["distances"].([]any)
+		numbers, _ := best[kind].([]any)
+		relevant := found[len(found)-1].(map[string]any)["relevant"].([]any)
+		if want := map[string]int{"lengths": 5, "matrix": 25}[kind]; len(numbers) != want || !(best["sigma"].(float64) > 0) ||
+			!strings.Contains(out, "features ") || !slices.Contains(relevant[:2], "a") || !slices.Contains(relevant[:2], "b") {
+			t.Fatalf("%s: %v\n%s", kind, found, out)
 		}
-		return fmt.Sprintf("%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", x[0], x[1], x[2], x[3], x[4],
-			math.Sin(2*x[3])+x[4]+0.1*x[5])
-	}))
-	args := []string{"--train", "a.csv", "--target", "y", "--scale", "standard", "--kernel", "gaussian"}
-	var r map[string]any
-	out := staged(t, &r, append([]string{"tune"}, args...)...)
-	best := r["best"].(map[string]any)
-	lengths, _ := best["lengths"].([]any)
-	if len(lengths) != 5 || !(best["sigma"].(float64) > 0) || !strings.Contains(out, "features ") ||
-		fmt.Sprint(r["ard"].(map[string]any)["relevant"])[:4] != "[a b" {
-		t.Fatalf("%v\n%s", r["ard"], out)
+		if strings.Contains(out, "directions ") != (kind == "matrix") {
+			t.Errorf("%s: %s", kind, out)
+		}
+		_, line, _ := strings.Cut(out, "krrlab fit ")
+		line, _, _ = strings.Cut(line, "\n")
+		for js, flags := range map[string]string{"1.json": line, "2.json": strings.Join(args, " ") + " --tune"} {
+			script(t, "$ fit "+flags+" --test "+kind+".csv --json "+js+" --out m.krr\n$ verify m.krr --train "+kind+
+				".csv\nproved")
+		}
+		one, two := report(t, "1.json"), report(t, "2.json")
+		if one["rmse"] != two["rmse"] || one["scaling"] != two["scaling"] ||
+			two["kernel"].(map[string]any)["sigma"] != 1.0 {
+			t.Errorf("by the command RMSE %v (%v), by --tune %v (%v)", one["rmse"], one["scaling"], two["rmse"],
+				two["scaling"])
+		}
+		script(t, `
+$ loo --train `+kind+`.csv --target y --scale standard --kernel gaussian --sigma `+sigmaOf(line)+`
+$ predict --model m.krr --in `+kind+`.csv --out p.csv
+`)
+		staged(t, &r, append([]string{"tune", "--distance", "sigma"}, args...)...)
+		if best := r["best"].(map[string]any); best[kind] != nil {
+			t.Errorf("--distance sigma: %v", best)
+		}
 	}
-	_, line, _ := strings.Cut(out, "krrlab fit ")
-	line, _, _ = strings.Cut(line, "\n")
-	for js, flags := range map[string]string{"1.json": line, "2.json": strings.Join(args, " ") + " --tune"} {
-		script(t, "$ fit "+flags+" --test a.csv --json "+js+" --out m.krr\n$ verify m.krr --train a.csv\nproved")
-	}
-	one, two := report(t, "1.json"), report(t, "2.json")
-	if one["rmse"] != two["rmse"] || one["scaling"] != two["scaling"] ||
-		two["kernel"].(map[string]any)["sigma"] != 1.0 {
-		t.Errorf("by the command RMSE %v (%v), by --tune %v (%v)", one["rmse"], one["scaling"], two["rmse"],
-			two["scaling"])
-	}
-	staged(t, &r, append([]string{"tune", "--ard", "no"}, args...)...)
-	if best := r["best"].(map[string]any); best["lengths"] != nil {
-		t.Errorf("--ard no: %v", best)
-	}
+	script(t, `
+2$ tune --train lengths.csv --target y --distance full --sigma 2
+	the distance full is not searched for a given σ = 2
+2$ tune --train lengths.csv --target y --distance lengths --kernel polynomial
+	no distance lengths: the kernel polynomial is a function of inner products`)
+}
+
+// sigmaOf returns the value of --sigma on a command line.
+func sigmaOf(line string) string {
+	_, text, _ := strings.Cut(line, "--sigma ")
+	text, _, _ = strings.Cut(text, " ")
+	return text
 }
 
 // TestTuneCommandLine: the command has the length scales that the search was made with, and the rows held out; flags

@@ -21,11 +21,11 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// formatName and a version are part of every model file. The version is the smallest one that can read the file: 4
-// for a threshold, 3 for means of the targets, 2 for points in bytes, and 1 otherwise.
+// formatName and a version are part of every model file. The version is the smallest one that can read the file: 5
+// for a matrix of the distance, 4 for a threshold, 3 for means of the targets, 2 for points in bytes, and 1 otherwise.
 const (
 	formatName    = "krrlab-model"
-	formatVersion = 4
+	formatVersion = 5
 )
 
 // maxInflate bounds how much DEFLATE can expand its input (1032:1), so that a
@@ -102,6 +102,9 @@ func (m *Model) Info() (*Info, error) {
 	}
 	if meta.Threshold = m.Threshold; m.Threshold != 0 {
 		meta.Version = 4
+	}
+	if m.Scaling != nil && m.Scaling.Matrix != nil {
+		meta.Version = 5
 	}
 	return meta, nil
 }

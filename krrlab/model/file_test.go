@@ -41,6 +41,9 @@ func models() []*Model {
 			if j == 1 {
 				m.Scaling = scaled(3)
 				m.Columns = []string{"a", "b, c", `"d"`}
+				if i == 0 {
+					m.Scaling.Matrix = []float64{1, -2, 0.3, 0, 0.7, 1.1, -0.6, 0.2, 3}
+				}
 			}
 			all = append(all, m)
 		}
@@ -89,6 +92,45 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("%v: predictions differ", m)
 		}
 	}
+}
+
+// TestMatrixFile: a model whose scaling has a matrix predicts raw points as the model without scaling predicts their
+// products, from a file of version 5, which readers of earlier versions refuse.
+func TestMatrixFile(t *testing.T) {
+	z := kinds(6, 3, 5)
+	for kind, x := range kinds(7, 3, 1) {
+		m := random(kernel.Matern32{Sigma: 1.5}, x, 1)
+		m.Scaling = scaled(3)
+		m.Scaling.Matrix = []float64{1, -2, 0.3, 0, 0.7, 1.1, -0.6, 0.2, 3}
+		loaded := testkit.Must(read(save(t, m)))
+		if info := testkit.Must(loaded.Info()); info.Version != 5 || !reflect.DeepEqual(info.Scaling, m.Scaling) {
+			t.Errorf("%s: version %d, scaling %v", kind, info.Version, info.Scaling)
+		}
+		bare := *m
+		bare.Scaling = nil
+		for name, points := range z {
+			product := mat.NewDense(6, 3, nil)
+			row := make([]float64, 3)
+			for i := range 6 {
+				points.RowTo(row, i)
+				for j := range row {
+					row[j] = (row[j] - m.Scaling.Shift[j]) * m.Scaling.Scale[j]
+				}
+				var lz mat.VecDense
+				lz.MulVec(mat.NewDense(3, 3, m.Scaling.Matrix), mat.NewVecDense(3, row))
+				product.SetRow(i, lz.RawVector().Data)
+			}
+			got, want := mustDecide(t, loaded, points, nil), reference(&bare, dense(product))
+			if !mat.EqualApprox(got, want, 1e-5*mat.Norm(want, 2)) {
+				t.Errorf("%s, %s: %v, want %v", kind, name, got, want)
+			}
+		}
+	}
+}
+
+func dense(m *mat.Dense) *points.Dense {
+	n, d := m.Dims()
+	return points.NewDense(n, d, m.RawMatrix().Data)
 }
 
 // TestDigest: a copy of a model file has its digest, one of another λ or coefficient has not.
@@ -233,7 +275,7 @@ func TestContradictions(t *testing.T) {
 		{dense, "model.json", drop, "not a model file: model.json is missing"},
 		{dense, "model.json", func([]byte) []byte { return []byte("{") }, "model.json"},
 		{dense, "model.json", swap("krrlab-model", "other"), "not a model file"},
-		{dense, "model.json", swap(`"version": 1`, `"version": 5`), "version 5"},
+		{dense, "model.json", swap(`"version": 1`, `"version": 6`), "version 6"},
 		{dense, "model.json", swap(`"points": "dense",`, `"points": "dense", "mean": [1, 2],`),
 			"means [1 2] of the targets"},
 		{dense, "model.json", swap(`"n": 7`, `"n": 8`), "shape is [7 1], want [8 1]"},

@@ -49,10 +49,10 @@ type Command struct {
 	Precond Preconditioner             // preconditioner that the flags name; nil: none
 	Given   func(flags ...string) bool // reports whether any of these flags was set
 	Kernel  kernel.Spec                // kernel that the flags specify
-	// Lengths are the length scales of --sigma for each feature; nil: there is one for all.
-	Lengths []float64
-	Lambda  float64 // ridge; 0: chosen from the data
-	Fit     string  // krrlab fit command for these data
+	// Distance are the numbers of --sigma for datasets.Stretch; nil: there is one length scale for all features.
+	Distance []float64
+	Lambda   float64 // ridge; 0: chosen from the data
+	Fit      string  // krrlab fit command for these data
 	// TestFile is a file of test rows to read, if the stage sets it, and Tested, unless nil, is called with the test
 	// rows.
 	TestFile string

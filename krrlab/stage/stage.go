@@ -26,7 +26,7 @@ type Stage interface {
 type Choice interface {
 	Stage
 	// lengths are length scales that divide the features; nil: none
-	Chosen() (k kernel.Spec, lambda float64, lengths []float64)
+	Chosen() (k kernel.Spec, lambda float64, distance []float64)
 	Short() string // one or more lines for the report of the fit
 }
 

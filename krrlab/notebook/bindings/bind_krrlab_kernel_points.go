@@ -49,6 +49,7 @@ func init() {
 			"SqNorms":           r.ValueOf(points.SqNorms),
 			"SumDist64":         r.ValueOf(points.SumDist64),
 			"ToArrays":          r.ValueOf(points.ToArrays),
+			"Transform":         r.ValueOf(points.Transform),
 			"Weigh":             r.ValueOf(points.Weigh),
 			"WholeNorms":        r.ValueOf(points.WholeNorms),
 			"Widen":             r.ValueOf(points.Widen),

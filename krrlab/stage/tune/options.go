@@ -29,10 +29,12 @@ type Options struct {
 	Degree  int      // q of the polynomial; default: 2, 3 and 4 are tried
 	Lambda  float64  // ridge λ; default: searched
 
-	// ARD (automatic relevance determination) enables the search of a length scale for each feature. The length scales
-	// become Point.Lengths if they reduce the error on rows that were not used to fit them; the result then applies to
-	// data divided by them (datasets.Stretch).
-	ARD bool
+	// Distance is the distance of points that the kernel is a function of: sigma, with one length scale for all
+	// features; lengths, one length scale for each feature (automatic relevance determination, ARD); full, ‖L(x−z)‖ with
+	// a matrix L; or auto, as full, but without an error if there is a reason not to search. Length scales and
+	// matrices become Point.Lengths or Point.Matrix if they reduce the error on rows that were not used to fit them; the
+	// result then applies to data stretched by them (datasets.Stretch). The default is sigma.
+	Distance string `default:"sigma" check:"one of auto sigma lengths full"`
 
 	// Rows is the number of rows of the subsample. If the problem has at most twice as many, there is no subsample:
 	// leave-one-out uses all rows.
@@ -45,27 +47,29 @@ type Options struct {
 	// reduction is smaller. A smaller Gain evaluates more points.
 	Gain float64 `flag:"gain" default:"0.002" check:"positive"`
 	// Quick makes a single subsample of 500 rows decide, without length scales, in about a second of a processor. Rows,
-	// Points, Gain and ARD are then ignored. krrlab fit searches so unless --tune or a parameter is set.
+	// Points, Gain and Distance are then ignored. krrlab fit searches so unless --tune or a parameter is set.
 	Quick bool `flag:"quick"`
 	// Valid are rows to judge by instead of leave-one-out. They are raw, or scaled as the rows of the fit.
 	Valid *datasets.Dataset
 
-	// Lengths is the flag of the command that Prepare translates to ARD.
-	Lengths string `flag:"ard" default:"auto" check:"one of auto no"`
+	// DistanceFlag is the flag of the command that Prepare copies to Distance. Its default is auto.
+	DistanceFlag string `flag:"distance" default:"auto" check:"one of auto sigma lengths full"`
 	// ValidFile is the file that the command reads Valid from.
 	ValidFile string `flag:"valid" file:"read" help:"file of rows to judge by, of the same form as --train"`
 
-	givenLengths []float64 // length scales that the command divided the features by; nil: none
-	fitCommand   string    // beginning of the krrlab fit command of the report; "": not known
-	memoryBudget int64     // bytes available to the search in addition to the problem; 0: unlimited
-	memoryNote   string    // report line if the memory budget reduced Rows; else ""
+	givenDistance []float64 // distance that the command stretched the points by; nil: none
+	fitCommand    string    // beginning of the krrlab fit command of the report; "": not known
+	memoryBudget  int64     // bytes available to the search in addition to the problem; 0: unlimited
+	memoryNote    string    // report line if the memory budget reduced Rows; else ""
 }
 
 // Help returns the longer help texts of the flags.
 func (Options) Help() map[string]string {
 	return map[string]string{
-		"quick":   "a search of one level of 500 rows without length scales, as krrlab fit makes without --tune",
-		"ard":     "length scales for each feature: auto, where they are seen to be worth it, or no",
+		"quick": "a search of one level of 500 rows with one length scale, as krrlab fit makes without --tune",
+		"distance": "distance of rows: sigma, one length scale for all features; lengths, one for each; full, " +
+			"‖L(x−z)‖ with a matrix L; lengths and L are taken if they are seen to be worth it; auto is full where " +
+			"it can be searched",
 		"kernel":  "the kernel, if it is not to be searched: " + strings.Join(kernel.Names(), ", "),
 		"sigma":   "bandwidth σ, if it is not to be searched",
 		"lambda":  "ridge λ > 0, if it is not to be searched",
@@ -101,9 +105,22 @@ func (o *Options) check() error {
 	if o.Gamma > 0 && math.IsInf(1/o.Gamma, 1) {
 		return fmt.Errorf("tune: γ = %g: want a number whose inverse float64 holds", o.Gamma)
 	}
+	if o.isExplicit() && o.Sigma > 0 {
+		return fmt.Errorf("tune: the distance %s is not searched for a given σ = %g", o.Distance, o.Sigma)
+	}
 	withDefaults := o.withDefaults()
-	_, err := withDefaults.families()
+	families, err := withDefaults.families()
+	for _, f := range families {
+		if reason := f.obstacle(); reason != "" && o.isExplicit() {
+			return fmt.Errorf("tune: no distance %s: %s", o.Distance, reason)
+		}
+	}
 	return err
+}
+
+// isExplicit reports whether the caller wants a distance, so that it is an error if none can be searched.
+func (o *Options) isExplicit() bool {
+	return o.Distance == lengthsDistance || o.Distance == fullDistance
 }
 
 // withDefaults returns the options with defaults for the zero values. The options must have passed check.
@@ -120,7 +137,7 @@ func (o Options) withDefaults() Options {
 // setQuick sets the options that Quick stands for.
 func (o *Options) setQuick() {
 	if o.Quick {
-		o.Rows, o.Points, o.Gain, o.ARD = 500, 60, 0.01, false
+		o.Rows, o.Points, o.Gain, o.Distance = 500, 60, 0.01, sigmaDistance
 	}
 }
 
@@ -133,7 +150,7 @@ type family struct {
 	grid       [2][]float64  // grids of log scale and log λ
 	start      [2][]float64  // coordinates on the grids at which the first level begins
 	firstLevel int           // level on which the family joined the search
-	shape      []float64     // length scales of the features over their geometric mean; nil: one length scale for all
+	shape      []float64     // Distance.Shape; nil: one length scale for all features
 }
 
 // spec returns the kernel with the given scale as data.

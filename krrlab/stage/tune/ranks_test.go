@@ -19,7 +19,7 @@ import (
 // first cannot go on, or the context of one ends, all return.
 func TestRunOnRanks(t *testing.T) {
 	d := data(t, datasets.SyntheticRegression(500, 2, 0.1, 1))
-	o := Options{Kernels: []string{"gaussian", "laplacian"}, Rows: 150, ARD: true}
+	o := Options{Kernels: []string{"gaussian", "laplacian"}, Rows: 150, Distance: "lengths"}
 	type end struct {
 		js     string
 		asked  []string
@@ -54,8 +54,8 @@ func TestRunOnRanks(t *testing.T) {
 			for i := range r.Levels {
 				r.Levels[i].Seconds = 0
 			}
-			if r.ARD != nil {
-				r.ARD.Seconds = 0
+			for _, f := range r.Distances {
+				f.Seconds = 0
 			}
 			r.Seconds, r.Best.Seconds = 0, 0
 			b, err := json.Marshal(r)

@@ -19,8 +19,8 @@ import (
 var _ stage.Choice = (*Result)(nil)
 
 // Chosen implements stage.Choice.
-func (r *Result) Chosen() (k kernel.Spec, lambda float64, lengths []float64) {
-	return r.Best.Spec(), r.Best.Lambda, r.Best.Lengths
+func (r *Result) Chosen() (k kernel.Spec, lambda float64, distance []float64) {
+	return r.Best.Spec(), r.Best.Lambda, r.Best.Distance()
 }
 
 // summary returns the point as one line.
@@ -30,25 +30,34 @@ func (p *Point) summary(m model.Metric) string {
 
 // kernelText returns the name of the kernel and its scale.
 func (p *Point) kernelText() string {
-	if p.Lengths != nil {
+	switch {
+	case p.Lengths != nil:
 		return fmt.Sprintf("%s(%d length scales, geometric mean %.4g)", p.Kernel, len(p.Lengths), p.Sigma)
+	case p.Matrix != nil:
+		return fmt.Sprintf("%s(‖L(x−z)‖, √d/‖L‖_F = %.4g)", p.Kernel, p.Sigma)
 	}
 	return p.Spec().Short()
 }
 
 // kernelTitle returns the name of the kernel and its scale for a title.
 func (p *Point) kernelTitle() string {
-	if p.Lengths != nil {
+	switch {
+	case p.Lengths != nil:
 		return fmt.Sprintf("%s kernel, %d length scales of geometric mean %.3g", kernel.Title(p.Kernel), len(p.Lengths),
 			p.Sigma)
+	case p.Matrix != nil:
+		return fmt.Sprintf("%s kernel of ‖L(x−z)‖", kernel.Title(p.Kernel))
 	}
 	return p.Spec().Prose()
 }
 
 // kernelKey returns a name that is unique among the kernels of the search, apart from degrees.
 func (p *Point) kernelKey() string {
-	if p.Lengths != nil {
+	switch {
+	case p.Lengths != nil:
 		return p.Kernel + ", lengths"
+	case p.Matrix != nil:
+		return p.Kernel + ", matrix"
 	}
 	return p.Kernel
 }
@@ -109,16 +118,17 @@ func (r *Result) String() string {
 	for _, p := range leading {
 		b.AddText(p.Kernel, p.summary(r.Metric))
 	}
-	if r.ARD != nil {
-		b.AddText("lengths", r.ARD.summary(r.Metric))
+	for _, f := range r.Distances {
+		b.AddText(f.Kind, f.summary(r.Metric))
 	}
-	b.AddText("lengths", r.LengthsNote)
+	b.AddText("distance", r.DistanceNote)
 	reason := ""
 	if len(leading) > 0 && r.Best.Model > leading[0].Model {
 		reason = "; the smoothest of those not told apart from the least"
 	}
 	b.Add("chosen", "%s%s", r.Best.summary(r.Metric), reason)
 	b.AddText("features", r.mostRelevant(5))
+	b.AddText("directions", r.directions(3))
 	b.AddText("at an end", r.edge)
 	if r.Gain.Known() {
 		b.Add("next point", "is expected to gain %s of the error, by the model of the search",
@@ -129,12 +139,55 @@ func (r *Result) String() string {
 	return b.String()
 }
 
-// mostRelevant returns the names of at most count features, the most relevant first. It is empty without length scales.
+// mostRelevant returns the names of at most count features, the most relevant first. It is empty if σ is the length
+// scale of all features.
 func (r *Result) mostRelevant(count int) string {
-	if r.Best.Lengths == nil {
+	f := r.bestDistance()
+	if f == nil {
 		return ""
 	}
-	return strings.Join(r.ARD.Relevant[:min(count, len(r.ARD.Relevant))], ", ")
+	return strings.Join(f.Relevant[:min(count, len(f.Relevant))], ", ")
+}
+
+// directions describes at most count directions of the chosen matrix; it is empty without a matrix.
+func (r *Result) directions(count int) string {
+	var text []string
+	if f := r.bestDistance(); f != nil {
+		for _, v := range f.Directions[:min(count, len(f.Directions))] {
+			length := v.Length * r.Best.Sigma / f.Sigma // σ of the choice is not that of the fit
+			text = append(text, fmt.Sprintf("%s (length scale %s)", v.Text, outward.Plain(length, 2)))
+		}
+	}
+	if text == nil {
+		return ""
+	}
+	return strings.Join(text, "; ") + ", in standard deviations"
+}
+
+// directionsFigure returns a map of the directions of the chosen matrix; nil without a matrix.
+func (r *Result) directionsFigure() *plots.Figure {
+	f := r.bestDistance()
+	if f == nil || f.Directions == nil {
+		return nil
+	}
+	m := &plots.HeatMap{Color: plots.Axis{Label: "coordinate", Min: -1, Max: 1}, Format: "%.1f"}
+	for i, v := range f.Directions {
+		m.Y, m.Z = append(m.Y, float64(i+1)), append(m.Z, v.Features)
+	}
+	for j := range f.Directions[0].Features {
+		m.X = append(m.X, float64(j))
+	}
+	return &plots.Figure{Title: "directions that matter most: " + f.Directions[0].Text, Map: m,
+		X: plots.Axis{Label: "feature, from 0"}, Y: plots.Axis{Label: "direction, by length scale"}}
+}
+
+// bestDistance returns the distance of the chosen point; nil if σ is the length scale of all features.
+func (r *Result) bestDistance() *Distance {
+	i := slices.IndexFunc(r.Distances, func(f *Distance) bool { return len(f.Shape) == len(r.Best.Distance()) })
+	if i < 0 {
+		return nil
+	}
+	return r.Distances[i]
 }
 
 // bestPerKernel returns the best point of each kernel on the last level where it was evaluated, the best kernel first.
@@ -181,14 +234,15 @@ func (r *Result) Table() *plots.Table {
 			p.Seconds)
 	}
 	if features := r.mostRelevant(5); features != "" {
-		t.Caption = "σ of a kernel with lengths is the geometric mean of one for each feature; the most relevant " +
-			"features: " + features
+		t.Caption = "σ of a kernel with lengths is the geometric mean of one for each feature, with a matrix L it is " +
+			"√d/‖L‖_F; the most relevant features: " + features
 	}
 	return t
 }
 
-// Plot returns two panels: the modeled error of the chosen kernel over σ and λ, with the evaluated points and a frame
-// around the chosen one; and the error of each point of the last level against λ, with its interval.
+// Plot returns panels: the modeled error of the chosen kernel over σ and λ, with the evaluated points and a frame around
+// the chosen one; the error of each point of the last level against λ, with its interval; and the directions of a
+// matrix.
 func (r *Result) Plot() *plots.Figure {
 	quantity := r.Metric.Name()
 	if r.Metric.Value(0) == 1 {
@@ -198,13 +252,19 @@ func (r *Result) Plot() *plots.Figure {
 	if r.Map != nil {
 		panels = append([]*plots.Figure{r.errorMapFigure(quantity)}, panels...)
 	}
+	if f := r.directionsFigure(); f != nil {
+		panels = append(panels, f)
+	}
 	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %.3g", r.Dataset, r.N, r.Best.kernelTitle(), r.Lambda),
 		len(panels), panels...)
 	f.Caption = "The error of rows that the fit has not seen. The frame and the ring are the point that was chosen; " +
 		"other points of the map were tried, between them it is by the model, " +
 		"and errors of twice the least and more have one color."
+	if text := r.directions(maxDirections); text != "" {
+		f.Caption += " Directions in which the points' distance changes most: " + text + "."
+	}
 	if features := r.mostRelevant(5); features != "" {
-		f.Caption += " Each feature has its own length scale, σ is their geometric mean; the most relevant features: " +
+		f.Caption += " The distance is of the kind " + r.bestDistance().Kind + "; the most relevant features: " +
 			features + "."
 	}
 	return f
@@ -267,7 +327,7 @@ func (r *Result) Short() string {
 	b.Width = 12
 	name, hint := "tuned", ""
 	if r.Quick {
-		name, hint = "chosen", "a quick search; --tune tries more rows and a length scale for each feature"
+		name, hint = "chosen", "a quick search; --tune tries more rows and other distances"
 	}
 	b.Add(name, "%s%s with 95 %% over samples of rows, by %s; %s, %.3g s", r.Best.summary(r.Metric), r.unitsNote(),
 		r.Levels[r.Best.Level].Name, plural.Count(len(r.Points), "point"), r.Seconds)
@@ -287,8 +347,8 @@ func (p *Point) flags() string {
 		name, scale = "'"+p.Spec().Text()+"'", ""
 	}
 	switch {
-	case p.Lengths != nil:
-		scale = " --sigma " + strings.ReplaceAll(strings.Trim(fmt.Sprint(p.Lengths), "[]"), " ", ",")
+	case p.Distance() != nil:
+		scale = " --sigma " + strings.ReplaceAll(strings.Trim(fmt.Sprint(p.Distance()), "[]"), " ", ",")
 	case p.Gamma > 0:
 		scale = fmt.Sprintf(" --gamma %g --coef0 %g --degree %d", p.Gamma, p.Coef0, p.Degree)
 	}

@@ -18,16 +18,18 @@ import (
 // Point is an evaluated point of the search: one kernel and one λ.
 type Point struct {
 	Kernel string  `json:"kernel"`
-	Sigma  float64 `json:"sigma"` // length scale; 0 for a polynomial; geometric mean of Lengths if that is not nil
+	Sigma  float64 `json:"sigma"` // length scale; 0 for a polynomial; geometric mean of Lengths, or √d/‖L‖_F of Matrix
 	Gamma  float64 `json:"gamma,omitempty"`
 	Coef0  float64 `json:"coef0,omitempty"`
 	Degree int     `json:"degree,omitempty"`
 	// Params are the parameters of a registered kernel.
 	Params kernel.Params `json:"params,omitempty"`
 	Lambda float64       `json:"lambda"`
-	// Lengths are the length scales of the features, in the form of krrlab fit --sigma and datasets.Stretch. If they
-	// are nil, σ is the length scale of all features.
+	// Lengths are the length scales of the features, and Matrix has the entries of the matrix L of the distance
+	// ‖L(x−z)‖ by rows, in the form of krrlab fit --sigma and datasets.Stretch. If both are nil, σ is the length scale of
+	// all features.
 	Lengths []float64 `json:"lengths,omitempty"`
+	Matrix  []float64 `json:"matrix,omitempty"`
 	// Error is the share of wrong labels, or √(Σ(y_i−f(x_i))²/n). It is null if K+λI is not positive definite in
 	// float64, or if the solve did not converge.
 	Error stage.Number `json:"error"`
@@ -39,12 +41,15 @@ type Point struct {
 	Seconds float64      `json:"seconds"`
 }
 
-// Spec returns the kernel as data. If Lengths are set, it has σ = 1, and applies to features divided by Lengths.
+// Distance returns Lengths or Matrix, in the form of datasets.Stretch; nil if σ is the length scale of all features.
+func (p *Point) Distance() []float64 { return slices.Concat(p.Lengths, p.Matrix) }
+
+// Spec returns the kernel as data. If Lengths or Matrix are set, it has σ = 1, and applies to points stretched by them.
 func (p *Point) Spec() kernel.Spec {
 	switch {
 	case p.Params != "":
 		return kernel.Spec{Name: p.Kernel, Params: p.Params}
-	case p.Lengths != nil:
+	case p.Distance() != nil:
 		return kernel.Spec{Name: p.Kernel, Sigma: 1}
 	}
 	return kernel.Spec{Name: p.Kernel, Sigma: p.Sigma, Gamma: p.Gamma, Coef0: p.Coef0, Degree: p.Degree}
@@ -79,13 +84,12 @@ type Result struct {
 	Levels        []Level `json:"levels"`
 	// Gain is the relative reduction of the error expected from one more point when the search ended; null without a
 	// model.
-	Gain    stage.Number `json:"gain"`
-	ARD     *Lengths     `json:"ard,omitempty"`     // search for a length scale per feature; null if there was none
-	Map     *Map         `json:"map,omitempty"`     // null if σ or λ was not searched
-	Command string       `json:"command,omitempty"` // command that fits with the result
-	// LengthsNote explains why no length scales were searched although they were requested: the kernel lacks a method,
-	// or the memory is too small.
-	LengthsNote string `json:"lacks,omitempty"`
+	Gain      stage.Number `json:"gain"`
+	Distances []*Distance  `json:"distances,omitempty"` // distances that were fitted, in this order
+	Map       *Map         `json:"map,omitempty"`       // null if σ or λ was not searched
+	Command   string       `json:"command,omitempty"`   // command that fits with the result
+	// DistanceNote explains why no distance was searched although that was requested.
+	DistanceNote string `json:"lacks,omitempty"`
 	// MemoryNote states that the memory limits the rows of the search.
 	MemoryNote string  `json:"limited,omitempty"`
 	Seconds    float64 `json:"seconds"`
@@ -107,8 +111,9 @@ func (s *search) result() *Result {
 	if best == nil {
 		return nil
 	}
-	r := &Result{Criterion: s.data.criterion(), Quick: s.opt.Quick, Metric: s.data.judgment.metric, Gain: stage.Number(s.expectedGain),
-		Best: s.describe(best), ARD: s.foundLengths, LengthsNote: s.lengthsNote, Seconds: time.Since(s.start).Seconds()}
+	r := &Result{Criterion: s.data.criterion(), Quick: s.opt.Quick, Metric: s.data.judgment.metric,
+		Gain: stage.Number(s.expectedGain), Best: s.describe(best), Distances: s.distances,
+		DistanceNote: s.distanceNote, Seconds: time.Since(s.start).Seconds()}
 	for _, l := range s.levels {
 		r.Levels = append(r.Levels, Level{Name: l.name, Rows: l.rows})
 	}
@@ -220,7 +225,7 @@ func (s *search) choosePoint(q int) *point {
 func (s *search) describe(p *point) Point {
 	scale := p.scale()
 	if p.family.shape != nil {
-		scale = 1 // the features are divided by the lengths
+		scale = 1 // the points are stretched
 	}
 	spec := p.family.spec(scale)
 	r := Point{
@@ -232,7 +237,11 @@ func (s *search) describe(p *point) Point {
 		r.Sigma = p.scale()
 	}
 	for _, v := range p.family.shape {
-		r.Lengths = append(r.Lengths, outward.Rounded(r.Sigma*v, 6)) // exact: a product of two numbers of three digits
+		if len(p.family.shape) > s.data.train.Dim() {
+			r.Matrix = append(r.Matrix, outward.Rounded(v/r.Sigma, 7))
+		} else {
+			r.Lengths = append(r.Lengths, outward.Rounded(r.Sigma*v, 6)) // exact: a product of two numbers of three digits
+		}
 	}
 	if p.loss == nil {
 		return r

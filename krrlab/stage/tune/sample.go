@@ -26,7 +26,7 @@ import (
 type sample struct {
 	x              points.Points
 	unscaled       points.Points // x before setShape; nil: x
-	shape          []float64     // length scales by which the features of x were divided; nil: none
+	shape          []float64     // shape of the distance, as for stretch; nil: all features have one length scale
 	y              *mat.Dense
 	judgment       judgment             // its weights belong to the judging rows, or to all rows if there are none
 	sqrtWeights    []float64            // √w_i of the fitted rows, and 1 for judging rows; nil: all ones
@@ -265,7 +265,7 @@ func (s *sample) typicalScale(ctx context.Context, f *family) (float64, error) {
 	return scale, nil
 }
 
-// setShape divides the features by shape; nil restores them.
+// setShape stretches the points by shape; nil restores them.
 func (s *sample) setShape(shape []float64) {
 	if slices.Equal(shape, s.shape) {
 		return
@@ -274,11 +274,7 @@ func (s *sample) setShape(shape []float64) {
 		s.unscaled = s.x
 	}
 	if s.x = s.unscaled; shape != nil {
-		theta := make([]float64, len(shape))
-		for j, v := range shape {
-			theta[j] = math.Log(v)
-		}
-		s.x = divideByLengths(centeredDense(s.unscaled), theta)
+		s.x = stretch(centeredDense(s.unscaled), shape)
 	}
 	s.shape = shape
 	s.freeMatrices()

@@ -61,8 +61,8 @@ type search struct {
 	points       []*point
 	models       [][]*process // fitted models by level and family; nil: to be fitted
 	expectedGain float64      // expected improvement when the latest level ended
-	foundLengths *Lengths     // nil: no length scales were searched
-	lengthsNote  string       // Result.LengthsNote
+	distances    []*Distance  // distances that were fitted
+	distanceNote string       // Result.DistanceNote
 	notify       func(stage.Event)
 	start        time.Time
 	workDone     float64 // work of the evaluated points, in units of rows³
@@ -87,7 +87,7 @@ func run(ctx context.Context, data *problem, o Options, full *evaluator, notify 
 	for q := range s.levels {
 		s.models = append(s.models, make([]*process, len(s.families)))
 		if err = s.explore(ctx, q, s.activeFamilies(q)); err == nil && q == s.sampleLevels-1 {
-			err = s.searchLengths(ctx, q)
+			err = s.searchDistances(ctx, q)
 		}
 		if err != nil {
 			break
@@ -121,6 +121,9 @@ func (s *search) prepare(ctx context.Context, full *evaluator) error {
 		return fmt.Errorf("tune: all %d rows are in one group, and left out together: want at least 2 groups", n)
 	}
 	s.order = rng.New(s.data.seed).Sub("tune").Perm(n)
+	if _, reason := s.distanceRows(); reason != "" && s.opt.isExplicit() {
+		return fmt.Errorf("tune: no distance %s: %s", s.opt.Distance, reason)
+	}
 	maxPoints, minPoints := s.opt.Points, 0
 	for q, rows := range sizes {
 		rowIndex := s.order[:rows]
@@ -208,7 +211,7 @@ func (s *search) otherError(ctx context.Context, p *Point) (stage.Number, error)
 	if err != nil {
 		return stage.Unknown, err
 	}
-	sample.setShape(p.Lengths)
+	sample.setShape(p.Distance())
 	if err = sample.formKernel(ctx, k); err != nil {
 		return stage.Unknown, err
 	}
@@ -260,7 +263,7 @@ func (s *search) smoothestTied(p *process, f *family) gridPoint {
 }
 
 // activeFamilies returns the families to search on level q: those that the model of the previous level does not rule
-// out, and the best one without length scales.
+// out, and the best one with one length scale.
 func (s *search) activeFamilies(q int) []*family {
 	if q == 0 {
 		return s.families
@@ -282,7 +285,7 @@ func (s *search) activeFamilies(q int) []*family {
 		maxExcess = 0.02
 	}
 	var active []*family
-	// The rows to which length scales were fitted favor them, so the best isotropic family always stays.
+	// The rows to which a distance was fitted favor it, so the best isotropic family always stays.
 	isotropic := slices.IndexFunc(ranked, func(r rankedFamily) bool { return r.f.shape == nil })
 	for i, r := range ranked {
 		if r.y <= ranked[0].y+maxExcess || i == isotropic {
@@ -374,8 +377,8 @@ func (s *search) bestImprovement(q int, families []*family) (best *family, x gri
 }
 
 // searchRegion returns the condition for points to be searched on level q. On a family's first level all points are
-// searched, or with length scales those near the start point; on later levels, the points that are promising by the
-// model of the previous level.
+// searched, or with length scales or a matrix those near the start point; on later levels, the points that are promising
+// by the model of the previous level.
 func (s *search) searchRegion(q int, f *family) func(gridPoint) bool {
 	if q == f.firstLevel {
 		return func(x gridPoint) bool {

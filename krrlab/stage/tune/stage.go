@@ -21,9 +21,10 @@ var Stage = stage.Definition{
 	Short:     "Choose the kernel, σ and λ by the error on rows that a fit has not seen",
 	Long: `Tune tries kernels, bandwidths and ridges by leave-one-out on a subsample of the rows, continues with
 more rows where the error is least, and decides among the best by fits to four fifths of the rows. A model of the
-error chooses the next point to try, and predicts what is left to gain. Each feature gets its own length scale if
-that reduces the error on rows that took no part in fitting them (--ard). What --kernel, --sigma, --gamma, --degree
-or --lambda sets is not searched. Tune prints the krrlab fit command for the choice; krrlab fit --tune does both.`,
+error chooses the next point to try, and predicts what is left to gain. Each feature gets its own length scale, and
+the rows a distance ‖L(x−z)‖ with a matrix L, if that reduces the error on rows that took no part in fitting them
+(--distance). What --kernel, --sigma, --gamma, --degree or --lambda sets is not searched. Tune prints the krrlab fit
+command for the choice; krrlab fit --tune does both.`,
 	Example: `  krrlab tune --train train.csv --target price --json tune.json --plot tune.svg
   krrlab tune --train train.csv --target price --kernel gaussian --valid later.csv`,
 }
@@ -39,8 +40,8 @@ func (o *Options) Prepare(c *stage.Command) error {
 		return errors.New("--kernel precomputed leaves only λ to choose: krrlab loo --kernel precomputed gives the " +
 			"error for a grid of λ")
 	}
-	if o.Quick && c.Given("rows", "points", "gain") {
-		return errors.New("--quick sets --rows, --points and --gain: leave them out")
+	if o.Quick && c.Given("rows", "points", "gain", "distance") {
+		return errors.New("--quick sets --rows, --points, --gain and --distance: leave them out")
 	}
 	if o.Sigma, o.Lambda = c.Kernel.Sigma, c.Lambda; c.Given("gamma") {
 		o.Gamma = c.Kernel.Gamma
@@ -54,7 +55,7 @@ func (o *Options) Prepare(c *stage.Command) error {
 	if c.Given("coef0") {
 		o.Coef0 = &c.Kernel.Coef0
 	}
-	o.givenLengths, o.fitCommand, o.ARD = c.Lengths, c.Fit, o.Lengths == "auto"
+	o.givenDistance, o.fitCommand, o.Distance = c.Distance, c.Fit, o.DistanceFlag
 	if c.TestFile = o.ValidFile; c.TestFile != "" {
 		c.Tested = func(d *datasets.Dataset) { o.Valid = d }
 	}
@@ -139,8 +140,8 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	}
 	r.Kernel, r.Lambda = r.Best.Spec(), r.Best.Lambda
 	best := r.Best
-	if o.givenLengths != nil && best.Sigma > 0 { // the features were divided by the given lengths, and σ = 1
-		best.Lengths = o.givenLengths
+	if o.givenDistance != nil && best.Sigma > 0 { // the points were stretched by the given distance, and σ = 1
+		best.Lengths = o.givenDistance
 	}
 	if o.fitCommand != "" {
 		if r.Command = o.fitCommand + best.flags(); o.Metric != "auto" {
@@ -154,7 +155,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 type evaluator struct {
 	name string // description of the rows, such as "3000 rows held out, fits of 13000"
 
-	// loss returns the loss of k and λ, for features divided by shape unless shape is nil. Every call returns the
+	// loss returns the loss of k and λ, for points stretched by shape unless shape is nil. Every call returns the
 	// losses of the same rows in the same order.
 	loss func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*loss, error)
 }

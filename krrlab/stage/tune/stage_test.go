@@ -22,8 +22,8 @@ func TestPrepare(t *testing.T) {
 		want  Options
 	}{
 		{nil, Options{Kernels: []string{"rbf", "laplacian"}}, Options{Kernels: []string{"gaussian", "laplacian"}}},
-		{nil, Options{Kernels: []string{"gaussian"}, Lengths: "auto"},
-			Options{Kernels: []string{"gaussian"}, Lengths: "auto", ARD: true}},
+		{nil, Options{Kernels: []string{"gaussian"}, DistanceFlag: "auto"},
+			Options{Kernels: []string{"gaussian"}, DistanceFlag: "auto", Distance: "auto"}},
 		{[]string{"kernel", "gamma", "degree", "coef0"}, Options{Kernels: []string{"gaussian"}},
 			Options{Kernels: []string{"polynomial"}, Gamma: 3, Degree: 4, Coef0: new(5.0)}},
 	} {
@@ -36,7 +36,7 @@ func TestPrepare(t *testing.T) {
 	given = []string{"matrix"}
 	testkit.Fails(t, new(Options).Prepare(c), "krrlab loo --kernel precomputed")
 	given = []string{"rows"}
-	testkit.Fails(t, (&Options{Quick: true}).Prepare(c), "--quick sets --rows, --points and --gain")
+	testkit.Fails(t, (&Options{Quick: true}).Prepare(c), "--quick sets --rows, --points, --gain and --distance")
 	given = nil
 	o, rows := Options{ValidFile: "v.csv", Kernels: []string{"gaussian"}}, new(datasets.Dataset)
 	testkit.OK(t, o.Prepare(c))

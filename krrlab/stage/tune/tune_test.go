@@ -330,7 +330,7 @@ func TestRepeated(t *testing.T) {
 			"coin": coin.Subset(rows)} {
 			d := data(t, set)
 			d.centersTargets = set.Mean != nil
-			r := testkit.Must(run(t.Context(), d, Options{ARD: true}, nil, nil))
+			r := testkit.Must(run(t.Context(), d, Options{Distance: "auto"}, nil, nil))
 			if least := map[string]float64{"noise": 0.8, "coin": 0.2}[name]; float64(r.Best.Error) < least ||
 				r.Repeats.Grouped != 240-240/times || !strings.Contains(r.String(), "are copies and stay together") ||
 				!strings.Contains(r.Short(), "are copies and stay together") {

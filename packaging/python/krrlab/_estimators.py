@@ -60,8 +60,8 @@ _PARAMETERS = """kernel : str, default=None
         "gaussian" (or "rbf"), "laplacian", "matern32", "matern52", "polynomial" (or "poly"), "linear", or a registered
         name with parameters, such as "mylab.rational alpha=2". None is what a search chooses, else "gaussian".
     sigma : float or sequence of float, default=None
-        Bandwidth for the scaled features, or a length scale for each. None is what a search chooses, else the median
-        distance.
+        Bandwidth for the scaled features, a length scale for each, or a matrix L by rows. None is what a search
+        chooses, else the median distance.
     lam : float, default=None
         Ridge of (K + lam I) c = y. None is what a search chooses, else 0.01.
     alpha, gamma : float, default=None
@@ -69,7 +69,7 @@ _PARAMETERS = """kernel : str, default=None
     degree, coef0 : default 3, 1
         Of the polynomial kernel (gamma x'z + coef0)**degree.
     tune : bool or "auto", default="auto"
-        True searches kernel, sigma, lam and length scales by leave-one-out, except those that are given. "auto"
+        True searches kernel, sigma, lam and the distance by leave-one-out, except those that are given. "auto"
         searches on 500 rows, which takes about a second, unless sigma, gamma, lam or alpha is given. False does not.
     metric : str, default="auto"
         What ``tune`` and ``threshold`` optimize: "rmse", "error", "auc", "logloss", "balanced-error" or "f1".

@@ -144,6 +144,8 @@ class Model:
             z = z - by["shift"]
         if by.get("scale") is not None:
             z = z * by["scale"]
+        if by.get("matrix") is not None:
+            z = z @ np.reshape(by["matrix"], (z.shape[1], -1)).T
         return z
 
     def _kernel(self, z: Any) -> np.ndarray | None:

@@ -25,13 +25,14 @@ class Predictions(unittest.TestCase):
         cases = [
             (X.astype(np.float32), y, KernelRidge("laplacian", sigma=2)),
             (gaps, y, KernelRidge("matern32", impute="median", sigma=[1, 2, 3], lam=0.1)),
+            (X, y, KernelRidge("matern32", sigma=[0.5, -0.2, 0, 0, 1, 0.3, 0.1, 0, 2], lam=0.1)),
             (X, np.digitize(y, [-0.5, 0.5]), KernelRidgeClassifier("matern52", lam=0.1)),
             (X, np.column_stack([y, -y]), KernelRidge("poly", degree=2, gamma=0.1)), (X, y, KernelRidge()),
             (np.asfortranarray(X), y, KernelRidge("gaussian", sigma=1, center="no")),
             (X, y.astype(">f4"), KernelRidge(tune=False)), (X, y, KernelRidge("linear", lam=1)),
             ((X * 10).astype(np.int16), y, KernelRidge(lam=1)), (X, y > 0, KernelRidgeClassifier(lam=0.1)),
         ]
-        for k, (x, t, model) in enumerate(cases if LONG else cases[:4]):
+        for k, (x, t, model) in enumerate(cases if LONG else cases[:5]):
             with self.subTest(k=k):
                 z = np.where(Z > 50, np.nan, Z) if model.get_params()["impute"] != "none" else Z
                 model.fit(x, t)

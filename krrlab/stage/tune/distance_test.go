@@ -1,0 +1,307 @@
+package tune
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/base/suite"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+// TestRelevanceGradient compares the gradient by all log ℓ_j and log λ with central differences, and the value with
+// leave-one-out by refits, of rows with weights too.
+func TestRelevanceGradient(t *testing.T) {
+	ctx := context.Background()
+	const n, d = 30, 3
+	weights := make([]float64, n)
+	for i := range weights {
+		weights[i] = 0.2 + float64(i*i%7)
+	}
+	weighted, weightedClasses := *datasets.SyntheticRegression(n, d, 0.1, 1), *cut(columns(n, d, bowl), -0.7, 0.4)
+	weighted.Weights, weightedClasses.Weights = weights, weights
+	for name, set := range map[string]*datasets.Dataset{"regression": datasets.SyntheticRegression(n, d, 0.1, 1),
+		"two classes": cut(columns(n, d, bowl), 0), "three": cut(columns(n, d, bowl), -0.7, 0.4),
+		"weights": &weighted, "weights of classes": &weightedClasses} {
+		one, all := data(t, set), (&search{data: data(t, set)}).trainingSample(upTo(n))
+		x := centeredDense(set.X)
+		for _, k := range []kernel.Differentiable{kernel.Gaussian{Sigma: 1}, kernel.Laplacian{Sigma: 1},
+			kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}} {
+			for _, matrix := range []bool{true, false} {
+				r := &relevance{x: x, y: all.weighted(one.y), sqrtWeights: all.sqrtWeights, k: k, freeLambda: true,
+					matrix: matrix, priorPrecision: 0.01, priorMean: []float64{0, 0.1, 0.2, 0}}
+				theta := []float64{-0.3, 0.4, 0.9, math.Log(0.2)}
+				if matrix {
+					theta = []float64{1.2, 0.3, -0.4, 0.2, 0.7, 0.5, -0.6, 0.1, 0.9, math.Log(0.2)}
+					r.priorMean = []float64{1, 0, 0, 0.1, 1, 0, 0, 0, 1, 0}
+				}
+				checkGradient(t, r, theta, name)
+				by := &problem{train: &datasets.Dataset{X: stretch(x, r.shape(theta)), Weights: set.Weights}, y: one.y}
+				want := judge(false).loss(one.y, all.weighted(leaveOut(t, by, k, 0.2))).objective()
+				for j, v := range theta[:len(theta)-1] {
+					want += 0.005 * (v - r.priorMean[j]) * (v - r.priorMean[j])
+				}
+				grad := make([]float64, len(theta))
+				value, err := r.value(ctx, theta, grad)
+				testkit.OK(t, err)
+				testkit.Near(t, value, want, 1e-8, name, k)
+				r.freeLambda = false
+				if _, err := r.value(ctx, theta, grad); err != nil || grad[len(theta)-1] != 0 {
+					t.Errorf("λ held: derivative %g, %v", grad[len(theta)-1], err)
+				}
+			}
+		}
+	}
+}
+
+// checkGradient compares the gradient at θ with central differences.
+func checkGradient(t *testing.T, r *relevance, theta []float64, name string) {
+	t.Helper()
+	value := func(theta []float64) ([]float64, float64) {
+		grad := make([]float64, len(theta))
+		return grad, testkit.Must(r.value(t.Context(), theta, grad))
+	}
+	grad, _ := value(theta)
+	for j := range theta {
+		const h = 1e-5
+		var f [2]float64
+		for i, sign := range []float64{1, -1} {
+			at := slices.Clone(theta)
+			at[j] += sign * h
+			_, f[i] = value(at)
+		}
+		if want := (f[0] - f[1]) / (2 * h); math.Abs(grad[j]-want) > 1e-6*(1+math.Abs(want)) {
+			t.Errorf("%s, %v, matrix %v: derivative %d is %.8g, by differences %.8g", name, r.k, r.matrix, j, grad[j], want)
+		}
+	}
+}
+
+// columns returns n rows of d features, the first two of which matter.
+func columns(n, d int, f func(a, b, noise float64) float64) *datasets.Dataset {
+	g := rng.New(3)
+	x, noise := points.NewDense(n, d, nil), make([]float64, n)
+	g.Sub("x").Normals(x.Data, 0)
+	g.Sub("noise").Normals(noise, 0)
+	set := &datasets.Dataset{Name: "columns", X: x, Task: datasets.Regression}
+	for j := range d {
+		set.Columns = append(set.Columns, fmt.Sprint("x", j))
+	}
+	for i := range n {
+		set.Target = append(set.Target, f(x.Row(i)[0], x.Row(i)[1], noise[i]))
+	}
+	return set
+}
+
+func bowl(a, b, noise float64) float64 { return a + b*b - 1 + noise }
+
+// cut returns the set with classes between some answers.
+func cut(set *datasets.Dataset, at ...float64) *datasets.Dataset {
+	set.Task, set.Labels = datasets.Classification, []string{"0", "1", "2"}[:len(at)+1]
+	for _, v := range set.Target {
+		c, _ := slices.BinarySearch(at, v)
+		set.Class = append(set.Class, c)
+	}
+	set.Target = nil
+	return set
+}
+
+// TestLengths: columns that do not matter get long lengths, which are taken by rows that took no part, and say so;
+// without such columns nothing is taken.
+func TestLengths(t *testing.T) {
+	ctx := context.Background()
+	f := func(a, b, noise float64) float64 { return math.Sin(a+b) + math.Cos(a-b) + 0.1*noise }
+	o := Options{Kernels: []string{"gaussian", "laplacian"}}
+	d := data(t, columns(450, 8, f))
+	same, err := run(ctx, d, o, nil, nil)
+	if err != nil || same.Distances != nil || same.Best.Lengths != nil {
+		t.Fatalf("%+v, %v", same, err)
+	}
+	o.Distance = "lengths"
+	each := testkit.Must(run(ctx, d, o, nil, nil))
+	l := each.Distances[0]
+	if l == nil || !l.Accepted || len(each.Best.Lengths) != 8 ||
+		float64(each.Best.Error) > 0.6*float64(same.Best.Error) {
+		t.Fatalf("%+v: %+v", each.Best, l)
+	}
+	least := slices.Min(each.Best.Lengths[2:])
+	if m := max(each.Best.Lengths[0], each.Best.Lengths[1]); m > least/3 || !slices.Contains(l.Relevant[:2], "x0") ||
+		!slices.Contains(l.Relevant[:2], "x1") {
+		t.Errorf("lengths %v, %v", each.Best.Lengths, l.Relevant)
+	}
+	if k := each.Best.Spec(); k.Sigma != 1 ||
+		!strings.Contains(each.Best.flags(), fmt.Sprintf("--sigma %g,%g,", each.Best.Lengths[0],
+			each.Best.Lengths[1])) {
+		t.Errorf("%+v, %s", k, each.Best.flags())
+	}
+	for _, text := range []string{each.String(), each.Short(), each.Table().Caption, each.Plot().Caption} {
+		testkit.Contains(t, text, each.mostRelevant(5))
+	}
+	testkit.Contains(t, each.errorMapFigure("RMSE").Title, "lengths: "+l.Relevant[0])
+	rows, e := upTo(450), mat.NewDense(450, 1, nil)
+	train, _, err := datasets.Stretch(each.Best.Lengths, d.train, nil)
+	testkit.OK(t, err)
+	k := testkit.Must(kernel.FromSpec(each.Best.Spec()))
+	for i := 0; i < 450; i += 90 { // of a few rows, by refits of the result
+		e.SetRow(i, predict(t, &problem{train: train, y: d.y}, k, each.Best.Lambda, slices.Concat(rows[:i], rows[i+1:]),
+			[]int{i}).RawRowView(0))
+	}
+	one := (&search{data: d}).newSample(rows)
+	one.setShape(l.Shape)
+	geometric := testkit.Must(kernel.FromSpec(kernel.Spec{Name: each.Best.Kernel, Sigma: each.Best.Sigma}))
+	found := testkit.Must(one.loss(ctx, geometric, each.Best.Lambda))
+	for i := 0; i < 450; i += 90 {
+		if want := e.At(i, 0) * e.At(i, 0); math.Abs(found.rows[i]-want) > 1e-5*(1+want) {
+			t.Errorf("row %d: %g in the search, %g by a refit of the result", i, found.rows[i], want)
+		}
+	}
+	alike, err := run(ctx, data(t, columns(450, 2,
+		func(a, b, noise float64) float64 { return math.Sin(a+b) + math.Cos(a-b) + noise })), o, nil, nil)
+	if err != nil || len(alike.Distances) != 1 || alike.Distances[0].Accepted || alike.Best.Lengths != nil ||
+		!strings.Contains(alike.String(), "not taken") {
+		t.Errorf("alike: %+v, %v", alike, err)
+	}
+	for name, change := range map[string]func(*Options){"σ held": func(o *Options) { o.Sigma = 1 },
+		"polynomial": func(o *Options) { o.Kernels = []string{"polynomial"}; o.Degree = 2 }} {
+		with := o
+		if change(&with); name != "polynomial" {
+			with.Kernels = []string{"gaussian"}
+		}
+		if r, err := run(ctx, data(t, columns(200, 3, f)), with, nil, nil); err != nil || r.Distances != nil {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+	}
+}
+
+// rotated returns rows of a function of three directions in d features, at random, with noise 0.1.
+func rotated(n, d int, seed uint64) *datasets.Dataset {
+	g := rng.New(seed)
+	x, noise, r := points.NewDense(n, d, nil), make([]float64, n), make([]float64, d*d)
+	g.Sub("x").Normals(x.Data, 0)
+	g.Sub("noise").Normals(noise, 0)
+	g.Sub("rotation").Normals(r, 0)
+	var qr mat.QR
+	qr.Factorize(mat.NewDense(d, d, r))
+	var q, turned mat.Dense
+	qr.QTo(&q)
+	turned.Mul(mat.NewDense(n, d, x.Data), &q)
+	set := &datasets.Dataset{Name: "rotated", X: points.NewDense(n, d, turned.RawMatrix().Data),
+		Task: datasets.Regression}
+	for i := range n {
+		v := x.Row(i)
+		set.Target = append(set.Target, math.Sin(2*v[0])+v[1]*v[1]/2+0.3*v[2]+0.1*noise[i])
+	}
+	return set
+}
+
+// TestMatrix: on data rotated at random a matrix has at most 0.75 of the error of length scales on new rows, and the
+// result says what a refit of it finds.
+func TestMatrix(t *testing.T) {
+	const n, tested = 400, 300
+	for seed := range uint64(suite.Scale(1, 1, 10)) {
+		all := rotated(n+tested, 6, seed+1)
+		test := upTo(n + tested)[n:]
+		d, y := data(t, all.Subset(upTo(n))), data(t, all)
+		errors := map[string]float64{}
+		var r *Result
+		for _, distance := range []string{"lengths", "full"} {
+			r = testkit.Must(run(t.Context(), d, Options{Kernels: []string{"gaussian"}, Points: 15,
+				Distance: distance}, nil, nil))
+			stretched, _, err := datasets.Stretch(r.Best.Distance(), all, nil)
+			testkit.OK(t, err)
+			k := testkit.Must(kernel.FromSpec(r.Best.Spec()))
+			e := predict(t, &problem{train: stretched, y: y.y}, k, r.Best.Lambda, upTo(n), test)
+			errors[distance] = mat.Norm(e, 2) / math.Sqrt(tested)
+		}
+		if !(errors["full"] <= 0.75*errors["lengths"]) || len(r.Best.Matrix) != 36 || r.Best.Spec().Sigma != 1 {
+			t.Fatalf("seed %d: %v of %+v", seed, errors, r.Distances)
+		}
+		full := r.bestDistance()
+		if full.Kind != "full" || !full.Accepted || len(full.Directions) != 6 {
+			t.Errorf("%+v", full)
+		}
+		one := (&search{data: d}).newSample(upTo(n))
+		one.setShape(full.Shape)
+		k := testkit.Must(kernel.FromSpec(kernel.Spec{Name: r.Best.Kernel, Sigma: r.Best.Sigma}))
+		found, _, _ := testkit.Must(one.loss(t.Context(), k, r.Best.Lambda)).Error()
+		one.setShape(r.Best.Matrix)
+		same, _, _ := testkit.Must(one.loss(t.Context(), kernel.Gaussian{Sigma: 1}, r.Best.Lambda)).Error()
+		testkit.Near(t, found, float64(r.Best.Error), 1e-9*found)
+		testkit.Near(t, same, found, 1e-5*found)
+		l := mat.NewDense(6, 6, r.Best.Matrix)
+		for i, v := range full.Directions { // the features have the standard deviation 1, up to sampling
+			var lv mat.VecDense
+			lv.MulVec(l, mat.NewVecDense(6, v.Features))
+			testkit.Near(t, mat.Norm(&lv, 2)*v.Length*r.Best.Sigma/full.Sigma, 1, 0.15, seed, i)
+		}
+		for _, text := range []string{r.String(), r.Plot().Caption} {
+			testkit.Contains(t, text, full.Directions[0].Text)
+		}
+		testkit.Contains(t, r.Best.flags(), fmt.Sprintf(" --sigma %g,%g,", r.Best.Matrix[0], r.Best.Matrix[1]))
+		figure := r.directionsFigure()
+		testkit.OK(t, figure.Validate())
+		testkit.Contains(t, figure.Title, full.Directions[0].Text)
+	}
+}
+
+// bare is a registered kernel without a derivative.
+type bare struct{ Sigma float64 }
+
+func (k bare) String() string                        { return fmt.Sprintf("tunetest.bare(%g)", k.Sigma) }
+func (k bare) Eval(x, z []float64) float64           { return kernel.Gaussian(k).Eval(x, z) }
+func (k bare) Profile(dst, sq []float64)             { kernel.Gaussian(k).Profile(dst, sq) }
+func (k bare) Slope() float64                        { return kernel.Gaussian(k).Slope() }
+func (k bare) Scale() float64                        { return k.Sigma }
+func (k bare) WithScale(sigma float64) kernel.Kernel { return bare{sigma} }
+
+var registerBare = sync.OnceValue(func() error { return kernel.Register("tunetest.bare", bare{1}) })
+
+// TestNoDistance: a distance that is asked for and cannot be searched is an error with the reason, and with auto a line
+// of the result.
+func TestNoDistance(t *testing.T) {
+	f := func(a, b, noise float64) float64 { return a + b + noise }
+	testkit.OK(t, registerBare())
+	few, many := columns(190, 2, f), columns(120, 65, f)
+	for _, c := range []struct {
+		set  *datasets.Dataset
+		o    Options
+		want string
+	}{
+		{few, Options{Distance: "full"}, "tune: no distance full: there are 190 different rows, want 200 for 2 features"},
+		{many, Options{Distance: "lengths"}, "tune: no distance lengths: there are 65 features, want 2 to 64"},
+		{few, Options{Distance: "full", Sigma: 2}, "tune: the distance full is not searched for a given σ = 2"},
+		{columns(220, 2, f), Options{Distance: "full", Kernels: []string{"tunetest.bare"}},
+			"tune: no distance full: the kernel tunetest.bare has no method Derivative (kernel.Differentiable)"},
+		{few, Options{Distance: "half"}, `tune: Distance "half": want one of auto, sigma, lengths, full`},
+		{few, Options{Distance: "lengths", Kernels: []string{"gaussian", "polynomial"}},
+			"tune: no distance lengths: the kernel polynomial is a function of inner products"},
+	} {
+		if c.o.Kernels == nil {
+			c.o.Kernels = []string{"gaussian"}
+		}
+		c.o.Points = 3
+		err := c.o.check()
+		if err == nil {
+			_, err = run(t.Context(), data(t, c.set), c.o, nil, nil)
+		}
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%+v: %v, want %s", c.o, err, c.want)
+		}
+		if c.o.Distance = "auto"; c.o.Sigma == 0 {
+			r := testkit.Must(run(t.Context(), data(t, c.set), c.o, nil, nil))
+			if _, reason, _ := strings.Cut(c.want, "no distance full: "); r.DistanceNote == "" ||
+				strings.Contains(c.want, "no distance full") && !strings.HasSuffix(r.DistanceNote, reason) {
+				t.Errorf("auto: %q, want %s", r.DistanceNote, c.want)
+			}
+		}
+	}
+}
