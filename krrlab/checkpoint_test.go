@@ -89,12 +89,15 @@ func TestCheckpoint(t *testing.T) {
 		"cg":        {Solver: CG, Tol: 1e-4},
 		"vecchia":   {Precond: Vecchia{S: 9, Neighbors: 5}, Storage: gram.Fixed16, Tol: 1e-7},
 		"refined":   {Precond: Features{S: 100}, Storage: gram.Fixed16, Tol: 1e-7},
+		"noise":     {Precond: Nystrom{S: 20}, Kernel: kernel.Gaussian{Sigma: 0.3}, Lambda: 5e-3, Storage: gram.Fixed16},
 		"rows":      {Precond: Features{S: 100}, Storage: gram.Float32, Exact: StoredResidual, Tol: 1e-4},
 	} {
 		for _, ranks := range []bool{false, true}[suite.Scale(1, 0, 0):] {
 			t.Run(name, func(t *testing.T) {
 				cfg := cfg
-				cfg.Kernel, cfg.Lambda, cfg.Seed = gauss, 0.1, 5
+				if cfg.Seed = 5; cfg.Kernel == nil {
+					cfg.Kernel, cfg.Lambda = gauss, 0.1
+				}
 				p := 0
 				if ranks {
 					p = 2
@@ -119,6 +122,8 @@ func TestCheckpoint(t *testing.T) {
 						got.Status, got.Iterations, want.Status, want.Iterations)
 				}
 				testkit.Equal(t, len(got.History), len(want.History))
+				testkit.Equal(t, fmt.Sprint(got.Tol, got.Criterion), fmt.Sprint(want.Tol, want.Criterion))
+				testkit.Equal(t, want.Noise != nil && want.Noise.Products > 0, name == "noise")
 				if err := got.RemoveCheckpoints(); err != nil {
 					t.Error(err)
 				}

@@ -83,6 +83,9 @@ func (p *problem) scaleRows(y *mat.Dense) {
 func (l *Lab) With(change func(*Config)) (*Lab, error) {
 	cfg := l.cfg
 	change(&cfg)
+	if cfg.openTol = cfg.openTol && cfg.Tol == l.cfg.Tol; cfg.Stop == l.cfg.Stop {
+		cfg.Stop = l.requested.stop
+	}
 	sameSolver, samePrecond := cfg.Solver == l.cfg.Solver, reflect.DeepEqual(cfg.Precond, l.cfg.Precond)
 	switch {
 	case sameSolver && !samePrecond && unpreconditioned(cfg.Solver):
@@ -126,13 +129,13 @@ func (p *problem) newLab(cfg Config) (*Lab, error) {
 			"residual or anorm", cfg.Stop)
 	}
 	if cfg.Kernel != nil && kernel.AsPrecomputed(cfg.Kernel) != nil &&
-		(cfg.Stop.Rule != bound.Residual || cfg.onRanks()) {
+		(cfg.Stop.Rule > bound.Residual || cfg.onRanks()) {
 		return nil, fmt.Errorf("krrlab: a precomputed K takes only stop residual, as it is not known to be positive " +
 			"semi-definite, and neither Comm nor Backend")
 	}
 	var err error
-	l.requested.solver, l.requested.precond = cfg.Solver, cfg.Precond
-	if cfg.Tol == 0 {
+	l.requested.solver, l.requested.precond, l.requested.stop = cfg.Solver, cfg.Precond, cfg.Stop
+	if cfg.openTol = cfg.openTol || cfg.Tol == 0; cfg.openTol {
 		if cfg.Tol = 1e-3; p.coding.Labels == nil { // as in the paper
 			cfg.Tol = 1e-5
 		}
@@ -195,7 +198,7 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 		c.Solver = PCG
 		switch {
 		case c.Precond != nil || c.Storage != gram.Auto || c.Tiles == gram.SparseTiles:
-		case n <= DirectBelow && !c.onRanks() && c.Checkpoint == nil && c.Stop.Rule == bound.Residual:
+		case n <= DirectBelow && !c.onRanks() && c.Checkpoint == nil && c.Stop.Rule <= bound.Residual:
 			c.Solver = Direct
 		case cost.BlockPays(n, DefaultFeatures(n), t):
 			c.Solver = BlockPCG
@@ -211,6 +214,12 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 		c.Precond = stage.DefaultKind(c.Kernel).Zero
 	case c.Solver == PCG && c.Precond == Preconditioner(None{}):
 		c.Solver = CG
+	}
+	if c.Stop.Rule == bound.Default {
+		c.Stop.Rule = bound.Residual
+		if c.openTol && c.Solver != Direct && c.Solver != Fourier && kernel.Semidefinite(c.Kernel) {
+			c.Stop.Rule = bound.Predictions
+		}
 	}
 	if p, ok := c.Precond.(stage.Settler); ok {
 		var err error

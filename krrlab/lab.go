@@ -66,6 +66,7 @@ type Config struct {
 	Precond Preconditioner `json:"-"`
 	Solver  Solver         `json:"solver,omitzero" flag:"solver" default:"auto"`
 	Tol     float64        `json:"tol,omitempty" flag:"tol" check:"(0,1)"` // tolerance τ
+	openTol bool           // Tol was not configured
 	// MaxIter is the largest number of iterations.
 	MaxIter int          `json:"max_iter,omitempty" flag:"max-iter" default:"1000" check:">=1"`
 	Storage gram.Storage `json:"storage,omitzero" flag:"storage" default:"auto"` // storage of K
@@ -78,11 +79,14 @@ type Config struct {
 	// Exact selects how the true residual is computed.
 	Exact ResidualPolicy `json:"residual,omitzero" flag:"residual" default:"auto"`
 
-	// Stop is the stopping rule of PCG, BlockPCG and CG. Default: the residual. With bound.ANorm they end once the
+	// Stop is the stopping rule of PCG, BlockPCG and CG. Default: bound.Predictions, or bound.Residual if Tol is set or
+	// K is precomputed. With bound.Predictions they end once ‖y_j−Ac_j‖₂/√n is at most 0.03 of the noise of the data,
+	// which then replaces Tol (Solution.Noise). With bound.ANorm they end once the
 	// bound of ‖c_j−c_j*‖_A/‖c_j*‖_A is at most Tol. With bound.Labels they end once at most a given share of the
-	// labels of StopRows (nil: the training points) may still change. In both cases they end at the residual Tol at the
-	// latest. After a stop by a bound, Status is pcg.Stopped, and Solution.Criterion names the criterion that was met.
-	Stop     bound.Stop        `json:"stop,omitzero" flag:"stop" default:"residual" not:"solver=direct|solver=fourier"`
+	// labels of StopRows (nil: the training points) may still change. In all cases they end at the residual Tol at the
+	// latest. After a stop by bound.ANorm or bound.Labels, Status is pcg.Stopped. Solution.Criterion names the criterion
+	// that was met.
+	Stop     bound.Stop        `json:"stop,omitzero" flag:"stop" not:"solver=direct|solver=fourier"`
 	StopRows *datasets.Dataset `json:"-"`
 
 	// Monitor, if not nil, is called while a stage runs. If it returns an error, the stage ends and returns its partial
@@ -105,7 +109,8 @@ type Config struct {
 // Help returns the help texts of the flags.
 func (Config) Help() map[string]string {
 	return map[string]string{
-		"tol": "tolerance τ of ‖y−Ac‖/‖y‖ (default: 1e-3 for classification, 1e-5 for regression)",
+		"tol": "tolerance τ of ‖y−Ac‖/‖y‖ (default: 1e-3 for classification, 1e-5 for regression, or more by --stop " +
+			"predictions)",
 		"storage": "storage of K: auto, float64, float32, fixed16 or recompute; auto decides by ‖K_stored−K‖₂, " +
 			"predicted from rows of K, and by --memory",
 		"tiles": "tiles of K: dense, sparse (without the entries at which a decreasing kernel is negligible; their " +
@@ -120,8 +125,10 @@ func (Config) Help() map[string]string {
 		"residual": "K of the true residual: exact (recomputed in float64, with a certain bound of rounding), stored " +
 			"(as stored, checked by 288 rows in float64), or auto (exact up to n²d = 2e10, else stored, refined if " +
 			"the rows miss the tolerance)",
-		"stop": "what ends the iteration: residual (at τ), anorm (the bound of ‖c−c*‖_A/‖c*‖_A at τ) or labels=P (at " +
-			"most the share P, such as 1%, of the test labels, or else the training labels, may still change)",
+		"stop": "what ends the iteration: predictions (‖y−Ac‖ at 0.03 of the noise of the data, or at τ), residual (at " +
+			"τ), anorm (the bound of ‖c−c*‖_A/‖c*‖_A at τ) or labels=P (at " +
+			"most the share P, such as 1%, of the test labels, or else the training labels, may still change) (default: " +
+			"predictions, or residual with --tol or --matrix)",
 	}
 }
 
@@ -145,6 +152,7 @@ type Lab struct {
 	requested struct {
 		solver  Solver
 		precond Preconditioner
+		stop    bound.Stop
 	}
 	policy solve.Policy
 

@@ -213,7 +213,7 @@ func seedsAndThreads(t *testing.T) {
 func TestEvents(t *testing.T) {
 	var stages []stage.Name
 	last := map[stage.Name]Event{}
-	cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 60}, Monitor: func(e Event) error {
+	cfg := Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-5, Precond: Features{S: 60}, Monitor: func(e Event) error {
 		if len(stages) == 0 || stages[len(stages)-1] != e.Stage {
 			stages = append(stages, e.Stage)
 		}

@@ -86,7 +86,7 @@ func (l *Lab) model(c *mat.Dense, sol *Solution, started time.Time) *model.Model
 		Error: sol.Error.Model(), Groups: d.Groups, Repeats: d.Repeats,
 		Origin: model.Origin{
 			Dataset: l.data.Name, Solver: l.cfg.Solver.String(), Method: sol.Method(), Status: sol.Status.String(),
-			Tol:          l.cfg.Tol,
+			Tol:          sol.Tol,
 			TrueResidual: new(float64(sol.TrueResidual)), Seed: l.cfg.Seed, Created: started.UTC().Format(time.RFC3339),
 		},
 	}
@@ -161,7 +161,8 @@ func (b *bench) PlanTask() *plan.Task {
 		PointBytes: l.pointBytes(), Tiles: c.Tiles,
 		ExactResidual: s.UsesExactResidual(l.k.value), Refined: c.Exact == AutoResidual, IterativeOnly: c.onRanks() ||
 			c.Tiles == gram.SparseTiles ||
-			c.Checkpoint != nil || c.Stop.Rule != bound.Residual,
+			c.Checkpoint != nil || l.requested.stop.Rule > bound.Residual,
+		ExpectedTol: c.Stop.Expected(c.Tol),
 	}
 	if l.open != nil && l.open.fixedRule {
 		t.DirectStorage = s.DirectStorage()
@@ -270,7 +271,7 @@ func (l *Lab) switchToFallback(ctx context.Context, sol *Solution, err error) *p
 		progress += fmt.Sprintf(" to a residual of %.1e", sol.History[k-1].Residual)
 	}
 	r.Switched = fmt.Sprintf("%v, after %s, where %s were expected to come to %g (%v)", &r.Choice, progress,
-		plural.Count(planned.Iterations, "iteration"), l.cfg.Tol, planned)
+		plural.Count(planned.Iterations, "iteration"), l.cfg.Stop.Expected(l.cfg.Tol), planned)
 	return &r
 }
 
@@ -304,6 +305,7 @@ func (l *Lab) currentPlan(ctx context.Context) (p *plan.Report, seconds float64,
 // labForPlan returns a lab of the same problem with the method that a plan chose.
 func (l *Lab) labForPlan(p *plan.Report) (*Lab, error) {
 	cfg := l.cfg
+	cfg.Stop = l.requested.stop
 	err := cfg.Solver.UnmarshalText([]byte(p.Choice.Solver))
 	if err != nil {
 		return nil, err
@@ -362,7 +364,7 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, racers []Preconditioner)
 	if err != nil {
 		return nil, nil, err
 	}
-	compared := v.(*compare.Result)
+	compared, tol := v.(*compare.Result), l.cfg.Stop.Expected(l.cfg.Tol)
 	q, best, leastSeconds := *p, []float64{-1}, math.Inf(1)
 	if direct != nil {
 		leastSeconds = direct.Seconds.Total
@@ -370,7 +372,7 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, racers []Preconditioner)
 	for i, r := range compared.Rows {
 		a := plan.Raced{Name: r.Name, Seconds: r.Build, Why: r.Why}
 		if a.Why == "" {
-			_, iterations := pcg.Forecast(r.Residuals, l.cfg.Tol)
+			_, iterations := pcg.Forecast(r.Residuals, tol)
 			a.Iterations, a.Remaining = len(r.Residuals)-1, stage.Number(iterations*(compared.Product+r.Solve))
 			a.Residual = stage.Number(r.Residuals[a.Iterations])
 			if float64(a.Remaining) < leastSeconds {
@@ -401,7 +403,7 @@ func (l *Lab) labForWinner(winner Preconditioner, p *plan.Report, direct *cost.C
 			cfg.Solver = BlockPCG
 		}
 	}
-	_, remaining := pcg.Forecast(r.Residuals, cfg.Tol)
+	_, remaining := pcg.Forecast(r.Residuals, l.cfg.Stop.Expected(cfg.Tol))
 	iterations := len(r.Residuals) - 1 + int(math.Ceil(remaining))
 	recipe, err := stage.PreconditionerText(winner, cfg.Kernel)
 	c := cost.Candidate{Solver: cfg.Solver.String(), Precond: stage.NameOf(winner), Recipe: recipe, M: winner, S: r.S,

@@ -275,7 +275,9 @@ func (b *bench) Decide(ctx context.Context, train *datasets.Dataset, k kernel.Ke
 		cfg.Memory = max(1, cfg.Memory-2*b.pointBytes())
 	}
 	cfg.Monitor = func(Event) error { return ctx.Err() }
-	cfg.Tol = max(cfg.Tol, 1e-4)
+	if !cfg.openTol {
+		cfg.Tol = max(cfg.Tol, 1e-4)
+	}
 	if cfg.Solver, cfg.Precond = b.requested.solver, b.requested.precond; b.open != nil {
 		cfg.Solver, cfg.Precond = AutoSolver, nil
 	}

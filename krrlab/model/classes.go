@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/integrate"
@@ -164,8 +165,9 @@ func (c *Classes) setAUC(f *mat.Dense, truth []int, k int, weights []float64) {
 }
 
 // Trained returns the prediction for the n rows of the fit without products with K. d contains these rows with their
-// FitWeights w. From (K+λW⁻¹)c = y−r follows f = mean+Kc = mean+y−λW⁻¹c, except for the residual r, which is ignored.
-func (m *Model) Trained(d *datasets.Dataset) (*Prediction, error) {
+// FitWeights w, and r is the residual W^½y−(W^½KW^½+λI)W^−½c; nil takes it as 0. From it follows
+// f = mean+Kc = mean+y−λW⁻¹c−W^−½r.
+func (m *Model) Trained(d *datasets.Dataset, r *mat.Dense) (*Prediction, error) {
 	f, err := m.Coding().Encode(d)
 	if err != nil {
 		return nil, err
@@ -176,7 +178,10 @@ func (m *Model) Trained(d *datasets.Dataset) (*Prediction, error) {
 		if weights != nil {
 			w = weights[i]
 		}
-		return y - m.Lambda*m.C.At(i, j)/w
+		if y -= m.Lambda * m.C.At(i, j) / w; r != nil {
+			y -= r.At(i, j) / math.Sqrt(w)
+		}
+		return y
 	}, f)
 	m.AddMean(f.RawMatrix().Data)
 	return m.prediction(f), nil

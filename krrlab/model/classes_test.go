@@ -130,7 +130,8 @@ func checkAUC(t *testing.T, labels []string, f *mat.Dense, d *datasets.Dataset, 
 	}
 }
 
-// TestTrained: f at the rows of the fit from y−λW⁻¹c is that of a pass over K, where c solves the problem.
+// TestTrained: f at the rows of the fit from y−λW⁻¹c−W^−½r is that of a pass over K, where c solves the problem except
+// for the residual r.
 func TestTrained(t *testing.T) {
 	for _, weights := range [][]float64{nil, {1, 2, 0.5, 3}} {
 		k := mat.NewSymDense(4, []float64{2, 1, 0, 0.5, 1, 2, 0.3, 0, 0, 0.3, 2, 1, 0.5, 0, 1, 2})
@@ -148,10 +149,20 @@ func TestTrained(t *testing.T) {
 		}
 		var c, want mat.VecDense
 		testkit.OK(t, c.SolveVec(a, rhs))
+		c.SetVec(1, c.AtVec(1)+0.3)
 		want.MulVec(k, &c)
+		var off mat.VecDense // (K+λW⁻¹)c − y
+		off.MulVec(a, &c)
+		r := mat.NewDense(4, 1, nil)
+		for i := range y {
+			r.Set(i, 0, rhs.AtVec(i)-off.AtVec(i))
+			if weights != nil {
+				r.Set(i, 0, math.Sqrt(weights[i])*r.At(i, 0))
+			}
+		}
 		m := &Model{Lambda: lambda, C: mat.NewDense(4, 1, c.RawVector().Data), Mean: []float64{mean}}
 		p := testkit.Must(m.Trained(&datasets.Dataset{X: points.NewDense(4, 1, make([]float64, 4)),
-			Task: datasets.Regression, Target: y, Weights: weights}))
+			Task: datasets.Regression, Target: y, Weights: weights}, r))
 		for i, v := range p.Value {
 			testkit.Near(t, v-mean, want.AtVec(i), 1e-12, weights, i, v, mean+want.AtVec(i))
 		}

@@ -19,7 +19,7 @@ import (
 
 func TestParseStop(t *testing.T) {
 	for text, want := range map[string]Stop{
-		"": {}, "residual": {}, "anorm": {Rule: ANorm}, "labels=1%": {Labels, 0.01}, "labels=0.01": {Labels, 0.01},
+		"": {}, "residual": {Rule: Residual}, "predictions": {Rule: Predictions}, "anorm": {Rule: ANorm}, "labels=1%": {Labels, 0.01}, "labels=0.01": {Labels, 0.01},
 		"labels=2.5 %": {Labels, 0.025},
 	} {
 		s, err := parseStop(text)
@@ -33,7 +33,7 @@ func TestParseStop(t *testing.T) {
 			t.Errorf("%q: %v", text, s)
 		}
 	}
-	if (Stop{Rule: 3}).Check() == nil || (Stop{Rule: Labels}).Check() == nil {
+	if (Stop{Rule: 5}).Check() == nil || (Stop{Rule: Labels}).Check() == nil {
 		t.Error("a stop of no rule or no share passes")
 	}
 }

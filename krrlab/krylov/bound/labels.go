@@ -137,9 +137,17 @@ type Watch struct {
 	Stop   Stop
 	Tau    float64 // tolerance for the rule ANorm
 	Sample *Sample // rows for the rule Labels
-	Ended  bool    // Watch ended the iteration
-	errors []float64
-	c      *mat.Dense
+	Noise  *Noise  // estimate for the rule Predictions; nil before the first one
+	// Classes reports that the columns belong to one classification.
+	Classes bool
+	// Trace estimates λ·tr(A⁻¹)/n from above with at most the given number of iterations for a random vector.
+	Trace    func(ctx context.Context, iterations int) (trace float64, products int, err error)
+	Tol      float64 // tolerance τ of the solve
+	TolShare float64 // share of the tolerance that the iteration is asked for
+	Ended    bool    // Watch ended the iteration by ANorm or Labels
+	target   float64 // tolerance by the latest estimate of the noise; 0: none
+	errors   []float64
+	c        *mat.Dense
 }
 
 // Enough returns the bound of the error relative to the solution. The error is pcg.ErrStop if the rule Stop is
@@ -151,6 +159,8 @@ func (w *Watch) Enough(ctx context.Context, it *pcg.Iteration) (float64, error) 
 	w.Basis.Errors(w.errors, it.RelRes, it.Error)
 	worst := w.Basis.largestRelative(w.errors, it.TotalDecrease)
 	switch {
+	case w.Stop.Rule == Predictions:
+		return worst, w.checkNoise(ctx, it)
 	case w.Stop.Rule == ANorm:
 		w.Ended = worst <= w.Tau
 	case w.Stop.Rule == Labels && w.Sample.isDue(w.decisionErrors(it.RelRes)):

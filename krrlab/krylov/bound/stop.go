@@ -2,32 +2,37 @@ package bound
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/krrlab/lab/krrlab/internal/enum"
 )
 
 // Rule is the criterion that ends an iteration.
 type Rule int
 
 const (
-	Residual Rule = iota // end at the residual: ‖y_j−Ac_j‖₂ ≤ τ‖y_j‖₂
-	ANorm                // end when the bound of the error is at most τ‖c_j*‖_A
-	Labels               // end when the labels of at most a share of the rows are open, or by Residual
+	Default     Rule = iota // Predictions or Residual, as the configuration of a solve decides
+	Residual                // end at the residual: ‖y_j−Ac_j‖₂ ≤ τ‖y_j‖₂
+	ANorm                   // end when the bound of the error is at most τ‖c_j*‖_A
+	Labels                  // end when the labels of at most a share of the rows are open, or by Residual
+	Predictions             // end when the residual is small compared with the noise of the data, or by Residual
 )
 
-// Stop is a Rule with its share. Its text is "residual", "anorm" or "labels=1%".
+// Stop is a Rule with its share. Its text is "", "residual", "anorm", "labels=1%" or "predictions".
 type Stop struct {
 	Rule  Rule
 	Share float64 // largest fraction of open labels for the rule Labels, in (0, 1)
 }
 
-// parseStop parses a Stop: residual, anorm or labels=P with a share P such as 1% or 0.01. An empty text means residual.
+// ruleNames are the texts of the rules, without the share of Labels.
+var ruleNames = []string{"", "residual", "anorm", "labels", "predictions"}
+
+// parseStop parses a Stop: the name of a rule, or labels=P with a share P such as 1% or 0.01.
 func parseStop(text string) (Stop, error) {
-	switch text {
-	case "", "residual":
-		return Stop{}, nil
-	case "anorm":
-		return Stop{Rule: ANorm}, nil
+	if i := slices.Index(ruleNames, text); i >= 0 && Rule(i) != Labels {
+		return Stop{Rule: Rule(i)}, nil
 	}
 	if share, ok := strings.CutPrefix(text, "labels="); ok {
 		number, percent := strings.CutSuffix(share, "%")
@@ -40,14 +45,14 @@ func parseStop(text string) (Stop, error) {
 		}
 		return Stop{}, fmt.Errorf("labels=%s: want a share above 0 and below 1, such as labels=1%%", share)
 	}
-	return Stop{}, fmt.Errorf(`unknown stop %q: want "residual", "anorm" or "labels=1%%"`, text)
+	return Stop{}, fmt.Errorf(`unknown stop %q: want "predictions", "residual", "anorm" or "labels=1%%"`, text)
 }
 
 // Check returns an error unless the rule is known and its share in (0, 1).
 func (s Stop) Check() error {
 	switch {
-	case s.Rule < Residual || s.Rule > Labels:
-		return fmt.Errorf("stop rule %d: want residual, anorm or labels", int(s.Rule))
+	case s.Rule < Default || s.Rule > Predictions:
+		return fmt.Errorf("stop rule %d: want predictions, residual, anorm or labels", int(s.Rule))
 	case s.Rule == Labels && !(s.Share > 0 && s.Share < 1):
 		return fmt.Errorf("stop at a share %g of open labels: want one above 0 and below 1", s.Share)
 	}
@@ -56,13 +61,11 @@ func (s Stop) Check() error {
 
 // String returns a text that parseStop can parse.
 func (s Stop) String() string {
-	switch s.Rule {
-	case ANorm:
-		return "anorm"
-	case Labels:
-		return "labels=" + strconv.FormatFloat(100*s.Share, 'g', 6, 64) + "%"
+	text := enum.Name(ruleNames, s.Rule)
+	if s.Rule == Labels {
+		text += "=" + strconv.FormatFloat(100*s.Share, 'g', 6, 64) + "%"
 	}
-	return "residual"
+	return text
 }
 
 // MarshalText implements encoding.TextMarshaler.

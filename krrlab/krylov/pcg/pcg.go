@@ -92,6 +92,7 @@ type Iteration struct {
 	Index     int       // number of this iteration, from 1
 	MaxRelRes float64   // maximum of RelRes
 	RelRes    []float64 // relative recursive residuals ‖r_j‖₂/‖y_j‖₂ of all t columns
+	XNorm     []float64 // norms ‖x_j‖₂ of the columns of the current iterate
 	Error     []float64 // upper bounds of ‖x−x_j‖_A/‖y_j‖₂; nil without Options.LambdaMin
 	// TotalDecrease is (‖e_j‖_A² at the start − ‖e_j‖_A² now)/‖y_j‖₂² until the first restart, after which it no longer
 	// changes. If the solve started at 0, it is a lower bound of ‖x‖_A²/‖y_j‖₂².
@@ -103,7 +104,26 @@ type Iteration struct {
 }
 
 // AnswerTo copies the current iterate X, n×t, to dst.
-func (it *Iteration) AnswerTo(dst *mat.Dense) { dst.Copy(it.s.x) }
+func (i *Iteration) AnswerTo(dst *mat.Dense) { dst.Copy(i.s.x) }
+
+// Accept replaces the tolerance τ of the solve by tol if every recursive residual is at most Aim·tol. The iteration
+// then ends, and the true residuals are tested with tol. Otherwise Accept changes nothing and returns false.
+func (i *Iteration) Accept(tol float64) bool {
+	s := i.s
+	if !(i.MaxRelRes <= s.opt.Aim*tol) {
+		return false
+	}
+	s.opt.Tol, s.res.Tol = tol, tol
+	for c := range s.target {
+		s.target[c] = s.opt.Aim * tol
+	}
+	for _, c := range s.cols {
+		if s.res.Columns[c].Status == Active {
+			s.res.Columns[c].Status = Converged
+		}
+	}
+	return true
+}
 
 // Status is the outcome of a solve or of one of its columns.
 type Status int
@@ -204,7 +224,7 @@ type Result struct {
 	X          *mat.Dense // n×t
 	Status     Status     // the most severe status of the columns, or Canceled, Stopped or Failed
 	Iterations int
-	Tol        float64   // tolerance τ of the solve
+	Tol        float64   // tolerance τ of the solve, or the one that Iteration.Accept set
 	RelRes     []float64 // relative recursive residuals ‖r_j‖₂/‖y_j‖₂
 	// TrueRelRes is ‖y_j−Ax_j‖₂/‖y_j‖₂ recomputed from X, with Options.Exact if it is set. It is NaN if the solve was
 	// canceled or failed before the residual was recomputed, and 0 for y_j = 0.

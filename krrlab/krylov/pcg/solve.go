@@ -179,8 +179,8 @@ func (s *solver) checkConvergence() {
 			s.endColumn(c, Breakdown, s.pAp[j])
 			continue
 		}
-		s.res.RelRes[c] = rel
-		if math.Sqrt(s.dx[j]) <= unitRoundoff*math.Sqrt(s.xx[j]) {
+		s.res.RelRes[c], s.xnorm[c] = rel, math.Sqrt(s.xx[j])
+		if math.Sqrt(s.dx[j]) <= unitRoundoff*s.xnorm[c] {
 			s.stagnantSteps[c]++
 		} else {
 			s.stagnantSteps[c] = 0

@@ -41,6 +41,7 @@ type solver struct {
 	keptPositions []int // scratch of removeEnded: positions in cols of the columns that remain active
 
 	ynorm           []float64  // ‖y_j‖₂, by column
+	xnorm           []float64  // ‖x_j‖₂ after the last step of the column
 	target          []float64  // value of ‖r_j‖₂/‖y_j‖₂ at which the recursive residual has converged, by column
 	stagnantSteps   []int      // number of consecutive steps that did not change x_j, by column
 	restartResidual []float64  // relative true residual at the column's last restart; 0 or noMoreRestarts if none
@@ -99,7 +100,7 @@ func newSolver(a Operator, m Preconditioner, b *mat.Dense, o *Options) (*solver,
 	for i := range s.buf {
 		s.buf[i] = make([]float64, n*t)
 	}
-	for _, v := range []*[]float64{&s.ynorm, &s.target, &s.restartResidual, &s.rho, &s.rhoNew, &s.pAp, &s.alpha,
+	for _, v := range []*[]float64{&s.ynorm, &s.xnorm, &s.target, &s.restartResidual, &s.rho, &s.rhoNew, &s.pAp, &s.alpha,
 		&s.beta, &s.rr, &s.xx, &s.dx, &s.totalDecrease} {
 		*v = make([]float64, t)
 	}
@@ -311,7 +312,7 @@ func (s *solver) callMonitor() error {
 		}
 	}
 	s.iteration = Iteration{
-		Index: s.res.Iterations, MaxRelRes: slices.Max(s.res.RelRes), RelRes: s.res.RelRes,
+		Index: s.res.Iterations, MaxRelRes: slices.Max(s.res.RelRes), RelRes: s.res.RelRes, XNorm: s.xnorm,
 		Error: s.bounds.history.lastRow(), TotalDecrease: s.totalDecrease, Active: active,
 		Restart: len(s.res.History.Restarts), s: s,
 	}

@@ -19,6 +19,7 @@ func (st *State) Iterations() int { return st.s.res.Iterations }
 // saved is the encoded form of a State. Its field names are part of the encoding.
 type saved struct {
 	N, T, K        int
+	Tol            float64 // tolerance of the solve; 0 in older files: that of the options
 	Block          bool
 	Cols           []int // solver.cols, the active columns
 	Rho            []float64
@@ -42,7 +43,7 @@ type saved struct {
 func (st *State) MarshalBinary() ([]byte, error) {
 	s := st.s
 	v := saved{
-		N: s.n, T: s.t, K: len(s.cols), Block: s.block != nil,
+		N: s.n, T: s.t, K: len(s.cols), Tol: s.opt.Tol, Block: s.block != nil,
 		Cols: s.cols, Rho: s.rho, Target: s.target, Before: s.restartResidual, RelRes: s.res.RelRes,
 		Still: s.stagnantSteps, Columns: s.res.Columns, Iterations: s.res.Iterations,
 		RestartsAt: s.res.History.Restarts, LambdaMin: s.opt.LambdaMin, Gamma: s.bounds.gamma, X: s.x.RawMatrix().Data,
@@ -84,6 +85,9 @@ func (s *solver) restore() error {
 	}
 	if v.Iterations >= s.opt.MaxIter {
 		return fmt.Errorf("pcg: the state to resume has %d iterations, of at most %d", v.Iterations, s.opt.MaxIter)
+	}
+	if v.Tol > 0 { // it differs from that of the options after Iteration.Accept
+		s.opt.Tol, s.res.Tol = v.Tol, v.Tol
 	}
 	copy(s.rho, v.Rho)
 	copy(s.target, v.Target)

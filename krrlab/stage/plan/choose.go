@@ -218,7 +218,7 @@ func (m *model) directStorages() (list []gram.Storage) {
 // For M = I it is the smaller of two bounds: the one for a condition number of κ = (largest row sum of |K|)/λ, and the
 // number of pilot points plus the iterations with as many pivots, as r large eigenvalues take one iteration each.
 func (m *model) predictIterations(c *cost.Candidate) float64 {
-	digits, pivots := math.Log(2/m.Tol)/math.Log(2000), m.outlook.PivotIterations()
+	digits, pivots := math.Log(2/cmp.Or(m.ExpectedTol, m.Tol))/math.Log(2000), m.outlook.PivotIterations()
 	iterations := min(math.Log(2000)/2*math.Sqrt(1+m.LargestRowSum/m.Lambda), float64(m.M)/digits+pivots)
 	if p, ok := c.M.(cost.IterationPredictor); ok {
 		iterations = p.Iterations(&m.outlook)

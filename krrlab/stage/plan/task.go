@@ -14,6 +14,7 @@ type Task struct {
 	OtherBytes     int64   // bytes that the process occupies in addition to X
 	PeakBytes      int64   // peak memory of the process until now
 	Tests          int     // number of points to predict
+	ExpectedTol    float64 // tolerance at which an iteration is expected to end; 0: Tol
 	ExactResidual  bool    // true residuals are computed with a recomputed K
 
 	Fixed         Fixed // choices that the plan must respect

@@ -7,10 +7,14 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/krylov/bound"
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
+
+// residualCriterion is the Criterion of an answer whose residual met the configured tolerance.
+const residualCriterion = "residual"
 
 // startBounds prepares the error bounds and the stopping rule for an iteration with the options o, and sets
 // o.LambdaMin. For stop rule labels it draws the sample of rows whose labels are watched. It returns an error if these
@@ -19,7 +23,8 @@ func (s *run) startBounds(ctx context.Context, o *pcg.Options) error {
 	w := &s.bounds
 	w.Basis = s.newBasis(s.solutionNorms)
 	o.LambdaMin = w.Basis.Mu
-	w.Stop, w.Tau = s.Stop, s.Policy.Aim*s.Tol
+	w.Stop, w.Tau, w.Tol, w.TolShare = s.Stop, s.Policy.Aim*s.Tol, s.Tol, o.Tol/s.Tol
+	w.Classes, w.Trace = s.Train.Task == datasets.Classification, s.estimateTrace
 	if w.Ended = false; o.InitX != nil { // a refinement ends by its residual only
 		w.Stop = bound.Stop{}
 	}
@@ -37,6 +42,32 @@ func (s *run) startBounds(ctx context.Context, o *pcg.Options) error {
 	var err error
 	w.Sample, err = bound.NewSample(ctx, s.Kernel, s.Train.X, rows, w.Stop.Share, rng.New(s.Seed).Sub("labels"))
 	return err
+}
+
+// takeTolerance makes tol, which stop rule predictions accepted, the tolerance of the rest of the solve.
+func (s *run) takeTolerance(tol float64, noise *bound.Noise) {
+	s.Tol, s.sol.Tol, s.sol.Noise = tol, tol, noise
+}
+
+// estimateTrace implements bound.Watch.Trace by conjugate gradients with K̃ and the preconditioner of the solve.
+func (s *run) estimateTrace(ctx context.Context, iterations int) (trace float64, products int, err error) {
+	n, g := s.Train.Len(), rng.New(s.Seed).Sub("trace")
+	z := mat.NewDense(n, 1, nil)
+	for i := range n {
+		z.Set(i, 0, float64(1-2*g.IntN(uint64(i), 2)))
+	}
+	res, err := pcg.Solve(ctx, s.A, s.M, z, &pcg.Options{Tol: 1e-3, MaxIter: iterations})
+	if err != nil {
+		return 0, 0, err
+	}
+	if res.Status > pcg.MaxIterations { // for example K̃ is not positive semi-definite
+		return 1, res.Stats.MulTo.Calls, nil
+	}
+	decrease := make([]float64, res.Iterations)
+	for k, row := range res.History.Decrease {
+		decrease[k] = row[0]
+	}
+	return bound.TraceEstimate(decrease, res.RelRes[0], s.Lambda, n), res.Stats.MulTo.Calls, nil
 }
 
 // newBasis returns the properties of the problem that error bounds are based on. Products with K̃ are assumed to have
@@ -88,7 +119,9 @@ func (s *run) errorBounds(c *mat.Dense) *bound.Errors {
 func (s *run) certify(ctx context.Context, c *mat.Dense) error {
 	sol := s.sol
 	if sol.Converged() || sol.Status == pcg.Undecided {
-		sol.Criterion = bound.Stop{}.String()
+		if sol.Criterion = residualCriterion; sol.Noise != nil {
+			sol.Criterion = s.Stop.String()
+		}
 	}
 	if sol.Error = s.errorBounds(c); sol.Error == nil {
 		return nil

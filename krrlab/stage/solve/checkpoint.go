@@ -11,6 +11,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/krylov/bound"
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
@@ -26,6 +27,9 @@ type progress struct {
 	K     gram.Choice
 	State []byte // state of the run (pcg.State)
 	At    int    // number of iterations of the run in State
+	// Tol is the tolerance that stop rule predictions accepted in an earlier run; 0: none.
+	Tol   float64
+	Noise *bound.Noise // estimate of the rule predictions; nil before the first one
 }
 
 // checkpoints saves and restores the state of one solve. A nil pointer does nothing.
@@ -34,9 +38,10 @@ type checkpoints struct {
 	options        Checkpoint
 	store          *checkpoint.Store // nil on all ranks but the first, as all ranks have the same state
 	progress       progress
-	state          []byte    // state of the run to resume; nil if none is resumed
-	savedAt        time.Time // time of the last checkpoint
-	savedIteration int       // iterations of the run at the last checkpoint
+	watch          *bound.Watch // watch of the run that is saved
+	state          []byte       // state of the run to resume; nil if none is resumed
+	savedAt        time.Time    // time of the last checkpoint
+	savedIteration int          // iterations of the run at the last checkpoint
 }
 
 // Checkpoint sets where and how often a solve by conjugate gradients saves its state, and whether it resumes from a
@@ -120,6 +125,17 @@ func (k *checkpoints) close() {
 	}
 }
 
+// restore sets the estimate of the noise, and the tolerance if one was accepted, of a resumed solve.
+func (k *checkpoints) restore(s *run) {
+	if k == nil {
+		return
+	}
+	k.watch, s.bounds.Noise = &s.bounds, k.progress.Noise
+	if k.progress.Tol > 0 {
+		s.takeTolerance(k.progress.Tol, k.progress.Noise)
+	}
+}
+
 // answer returns the answer whose refinement is resumed, or nil if there is none.
 func (k *checkpoints) answer() *mat.Dense {
 	if k == nil || k.state == nil || len(k.progress.Answers) == 0 {
@@ -140,6 +156,9 @@ func (k *checkpoints) configure(sol *Solution, storage gram.Choice, refined *mat
 		k.options.Note(fmt.Sprintf("resuming from the checkpoint in %s", k.options.Dir))
 	} else {
 		k.progress, k.savedIteration = progress{Iterations: sol.Iterations, History: sol.History}, 0
+		if sol.Noise != nil {
+			k.progress.Tol = sol.Tol
+		}
 		if refined != nil {
 			k.progress.Run, k.progress.Answers = 1, [][]float64{refined.RawMatrix().Data}
 		}
@@ -159,7 +178,7 @@ func (k *checkpoints) save(st *pcg.State) error {
 	}
 	var b bytes.Buffer
 	var err error
-	k.progress.At = st.Iterations()
+	k.progress.At, k.progress.Noise = st.Iterations(), k.watch.Noise
 	if k.progress.State, err = st.MarshalBinary(); err == nil {
 		err = gob.NewEncoder(&b).Encode(k.progress)
 	}

@@ -105,10 +105,11 @@ func TestWatch(t *testing.T) {
 	s := system(func(s *System) { s.Tol = 1e-8 })
 	var told stage.Event
 	s.Monitor = func(e stage.Event) error { told = e; return nil }
+	tol := func() float64 { return s.Tol }
 	s.Plan = &plan.Report{Fallback: &cost.Candidate{Seconds: cost.Seconds{Total: 5}},
 		Choice: cost.Candidate{Iterations: 9, Seconds: cost.Seconds{Solve: 10}}} // a second each
 	for before, want := range map[int][]error{0: {nil, nil, nil, nil, ErrLate, ErrLate}, 3: {nil, ErrLate}} {
-		watch := s.watch(t.Context(), before, nil)
+		watch := s.watch(t.Context(), before, nil, tol)
 		for k, late := range want {
 			it := &pcg.Iteration{Index: k + 1, MaxRelRes: math.Pow(0.1, float64(k+1))}
 			if err := watch(it); err != late || told.Iteration != k+1 || told.Residual != it.MaxRelRes || (told.Remaining >= 0) != (k > 1) {
@@ -117,7 +118,7 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	s.Plan = nil
-	watch := s.watch(t.Context(), 0, func(context.Context, *pcg.Iteration) (float64, error) { return 0.5, pcg.ErrStop })
+	watch := s.watch(t.Context(), 0, func(context.Context, *pcg.Iteration) (float64, error) { return 0.5, pcg.ErrStop }, tol)
 	for k := range 4 {
 		if err := watch(&pcg.Iteration{Index: k + 1, MaxRelRes: 2}); err != pcg.ErrStop || told.Remaining != -1 || told.Bound != 0.5 {
 			t.Errorf("residuals that do not fall: %v, %v", err, told)

@@ -55,6 +55,7 @@ func Run(ctx context.Context, t *System, source Source, sol *Solution) (*mat.Den
 		err = s.stopError
 	}
 	s.correctStatus()
+	sol.residuals = s.residuals
 	sol.finish()
 	if e := s.certify(ctx, c); e != nil && err == nil && ctx.Err() == nil {
 		return nil, e
@@ -77,6 +78,7 @@ func (s *run) iterate(ctx context.Context) (c *mat.Dense, err error) {
 		return nil, err
 	}
 	defer s.checkpoints.close()
+	s.checkpoints.restore(s)
 	if s.Matrices, err = s.source(ctx, saved, s.sol); err != nil {
 		return nil, err
 	}
@@ -119,7 +121,7 @@ func (s *run) pcg(ctx context.Context, o *pcg.Options, exact *gram.Matrix, kind 
 		return nil, err
 	}
 	s.setAim(o, s.A, exact)
-	o.MaxIter, o.Monitor = s.MaxIter, s.watch(ctx, sol.Iterations, s.bounds.Enough)
+	o.MaxIter, o.Monitor = s.MaxIter, s.watch(ctx, sol.Iterations, s.bounds.Enough, s.bounds.Target)
 	if sol.ResidualKind = AsStored; exact != nil {
 		sol.ResidualKind = kind
 	}
@@ -136,6 +138,9 @@ func (s *run) pcg(ctx context.Context, o *pcg.Options, exact *gram.Matrix, kind 
 		s.stopError, err = err, ctx.Err()
 	}
 	s.residuals = res.R
+	if res.Tol > o.Tol { // also if the run was resumed after that
+		s.takeTolerance(res.Tol/s.bounds.TolShare, s.bounds.Noise)
+	}
 	sol.addIterations(res, s.bounds.Basis.History(res), time.Since(start).Seconds())
 	if err != nil || res.Status == pcg.Stopped && math.IsNaN(res.MaxTrueRelRes()) {
 		sol.TrueResiduals, sol.Roundings, sol.ResidualKind = nil, nil, ByRecurrence

@@ -68,10 +68,13 @@ type Solution struct {
 	SampledRows      int          `json:"sampled_rows,omitempty"` // number of checked rows; 0: none
 	// Error bounds the distance of the coefficients from the solution; nil: unknown.
 	Error *bound.Errors `json:"error,omitempty"`
-	// Stop is the stopping rule of the iteration, and Criterion the criterion that was met: "residual" (Converged or
-	// pcg.Undecided), "anorm", "labels", or "" if none was met.
+	// Stop is the stopping rule of the iteration, and Criterion the criterion that was met: "residual" or "predictions"
+	// (Converged or pcg.Undecided), "anorm", "labels", or "" if none was met.
 	Stop      bound.Stop `json:"stop"`
 	Criterion string     `json:"criterion"`
+	// Noise is the estimate from which stop rule predictions took the tolerance Tol; nil if the rule did not end the
+	// iteration.
+	Noise *bound.Noise `json:"noise,omitempty"`
 	// LabelsOpen is the number of rows, of the LabelsOf that were counted, whose labels in the exact solution may
 	// differ according to Error.Bounds.
 	LabelsOpen int          `json:"labels_open"`
@@ -117,7 +120,8 @@ type Solution struct {
 	Seconds Seconds   `json:"seconds"`
 	History []HistRow `json:"history"`
 
-	store *checkpoint.Store // checkpoints, on the first rank only; nil if there are none
+	store     *checkpoint.Store // checkpoints, on the first rank only; nil if there are none
+	residuals *mat.Dense        // residuals Y − AC of the answer; nil if they are unknown
 
 	Model  *model.Model `json:"-"` // model f with coefficients C and the scaling of the training data
 	System *System      `json:"-"` // system that was solved; nil for a solution read from JSON
@@ -264,17 +268,17 @@ func (s *Solution) SetScore(score *model.Score) {
 	s.R2, s.BestError = stage.Number(score.R2), stage.Number(score.BestError)
 }
 
-// maxTrainingResidual is the largest relative residual for which training errors are computed from the residual. A
-// residual of this size changes decision values by 1 % of the targets in root mean square.
+// maxTrainingResidual is the largest relative residual for which training errors are computed if only its norm is
+// known. A residual of this size changes decision values by 1 % of the targets in root mean square.
 const maxTrainingResidual = 0.01
 
-// SetTraining sets the training error, on the rows that the model was fitted to. It does nothing if the residual is too
-// large.
+// SetTraining sets the training error, on the rows that the model was fitted to. It does nothing if the residual is
+// too large, and its entries are unknown.
 func (s *Solution) SetTraining(d *datasets.Dataset) {
-	if !(s.TrueResidual <= maxTrainingResidual) {
+	if !(s.TrueResidual <= maxTrainingResidual) && s.residuals == nil {
 		return
 	}
-	p, err := s.Model.Trained(d)
+	p, err := s.Model.Trained(d, s.residuals)
 	if err != nil {
 		return
 	}

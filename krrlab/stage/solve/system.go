@@ -114,26 +114,26 @@ func (t *System) columns() int {
 
 func (t *System) tell(ctx context.Context, e stage.Event) { stage.Tell(ctx, t.Monitor, e) }
 
-// watch returns a monitor of the iteration. It reports the residual, the time left according to pcg.Forecast, and the
-// error bound that errorBound returns; errorBound may be nil.
+// watch returns a monitor of the iteration. It reports the residual, the time left until the residual is target()
+// according to pcg.Forecast, and the error bound that errorBound returns; errorBound may be nil.
 //
 // The monitor ends the solve with the error of the Monitor or of errorBound, or with ErrLate if the plan decides that
 // the solve is late (plan.Report.Late) after the iterations of this run and iterationsBefore earlier ones. On ranks,
 // all of them return an error if one of them does.
 func (t *System) watch(ctx context.Context, iterationsBefore int,
-	errorBound func(context.Context, *pcg.Iteration) (float64, error)) func(*pcg.Iteration) error {
+	errorBound func(context.Context, *pcg.Iteration) (float64, error), target func() float64) func(*pcg.Iteration) error {
 	start, residuals := time.Now(), []float64{1}
 	return func(iteration *pcg.Iteration) error {
 		e := stage.Event{Stage: stage.Solve, Iteration: iteration.Index, Residual: iteration.MaxRelRes, Remaining: -1}
 		residuals = append(residuals, iteration.MaxRelRes)
-		minRemaining, remaining := pcg.Forecast(residuals, t.Tol)
-		if iteration.Index > 2 && !math.IsInf(remaining, 1) {
-			e.Remaining = time.Duration(min(remaining,
-				float64(t.MaxIter-iteration.Index)) * float64(time.Since(start)) / float64(iteration.Index))
-		}
 		var err error
 		if errorBound != nil {
 			e.Bound, err = errorBound(ctx, iteration)
+		}
+		minRemaining, remaining := pcg.Forecast(residuals, target())
+		if iteration.Index > 2 && !math.IsInf(remaining, 1) {
+			e.Remaining = time.Duration(min(remaining,
+				float64(t.MaxIter-iteration.Index)) * float64(time.Since(start)) / float64(iteration.Index))
 		}
 		if err == nil && remaining > 0 && t.Plan.Late(iterationsBefore+iteration.Index, minRemaining, remaining) {
 			err = ErrLate

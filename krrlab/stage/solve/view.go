@@ -34,7 +34,7 @@ func (s *Solution) String() string {
 	if s.Error != nil {
 		b.Add("error", "%v%s", s.Error, s.doubt())
 	}
-	if s.Stop.Rule != bound.Residual {
+	if s.Stop.Rule > bound.Residual {
 		b.Add("stop", "%s", s.stopText())
 	}
 	if s.Kappa.Known() {
@@ -145,7 +145,30 @@ func (s *Solution) addPlan(b *stage.Lines) {
 	}
 }
 
+// noiseText describes the tolerance that stop rule predictions took, and the certain error of the fitted values. From
+// K(c*−c) = KA⁻¹r and ‖KA⁻¹‖₂ ≤ 1 follows that they differ by at most the residual.
+func (s *Solution) noiseText() string {
+	source, certainty, largest := "the trace of A⁻¹ taken as n/λ", "estimated", 0.
+	if s.Noise.Products > 0 {
+		source = fmt.Sprintf("λ·tr(A⁻¹)/n ≈ %.2g by %s", s.Noise.Trace, plural.Count(s.Noise.Products, "product"))
+	}
+	for j, v := range s.TrueResiduals {
+		largest = max(largest, v)
+		if s.Roundings != nil {
+			largest = max(largest, v+s.Roundings[j])
+		}
+	}
+	if s.Error != nil && s.Error.Certain != nil {
+		certainty = "certain"
+	}
+	return fmt.Sprintf("%v: τ is 0.03 of the noise, measured as %.2g of RMS(y) (%s); fitted values within %s of RMS(y), "+
+		"%s", s.Stop, slices.Min(s.Noise.Relative), source, outward.Percent(largest, 2), certainty)
+}
+
 func (s *Solution) stopText() string {
+	if s.Noise != nil {
+		return s.noiseText()
+	}
 	text := fmt.Sprintf("%v: not met", s.Stop)
 	if s.Criterion != "" {
 		text = fmt.Sprintf("%v: %s", s.Stop, map[string]string{"residual": "the residual met the tolerance first",

@@ -1,0 +1,41 @@
+package bound
+
+import (
+	"math"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+)
+
+// TestTraceEstimate: the estimate is above the limit of a series that is geometric in its halves, at most the bound by
+// the residual, and 1 where nothing is known.
+func TestTraceEstimate(t *testing.T) {
+	const n, lambda = 1 << 40, 0.5 // so many signs have no deviation
+	for _, rate := range []float64{0.3, 0.6, 0.8} {
+		var decrease []float64
+		v := (1 - rate) * 0.4 / lambda // the sum tends to 0.4
+		for range 8 {
+			decrease = append(decrease, v)
+			v *= rate
+		}
+		b := TraceEstimate(decrease, 10, lambda, n)
+		if !(b >= 0.4 && b < 1) {
+			t.Errorf("rate %g: %g, want about 0.4", rate, b)
+		}
+		missing := 0.4 * math.Pow(rate, 8)
+		testkit.Near(t, TraceEstimate(decrease, math.Sqrt(missing), lambda, n), 0.4, 1e-5, rate)
+	}
+	testkit.Equal(t, TraceEstimate([]float64{0.1, 0.2}, 10, lambda, n), 1.0) // it still grows
+	few, many := TraceEstimate([]float64{0.8, 0}, 10, lambda, 100), TraceEstimate([]float64{0.8, 0}, 10, lambda, 10000)
+	testkit.Near(t, few-0.4, 3*math.Sqrt(2*0.4*0.6/100), 1e-12)
+	testkit.Near(t, many-0.4, (few-0.4)/10, 1e-12)
+}
+
+// TestExpected: only the rule predictions expects a larger tolerance than τ, and none that is smaller.
+func TestExpected(t *testing.T) {
+	for rule := Default; rule <= Predictions; rule++ {
+		s := Stop{Rule: rule}
+		testkit.Equal(t, s.Expected(0.1), 0.1, rule)
+		testkit.Equal(t, s.Expected(1e-5) > 1e-3, rule == Predictions, rule)
+	}
+}

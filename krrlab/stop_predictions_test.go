@@ -1,0 +1,218 @@
+package krrlab
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/base/suite"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/krylov/bound"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+)
+
+// noisy returns a problem drawn at random: a regression with one to three targets and noise of size 0 to 1, with or
+// without weights, or two to four classes; number 3 modulo 7 has a constant target.
+func noisy(i int) (*datasets.Dataset, Config) {
+	g := rng.New(91).Sub("problem", uint64(i))
+	n := 60 + g.Sub("n").IntN(0, 100)
+	x := points.NewDense(n, 2+i%3, nil)
+	g.Sub("x").Normals(x.Data, 0)
+	noise := make([]float64, 3*n)
+	g.Sub("noise").Normals(noise, 0)
+	d := regression(x)
+	size := []float64{0, 1e-7, 1e-3, 0.1, 1}[i%5]
+	for r := range n {
+		d.Target[r] = d.Target[r] + size*noise[r]
+		if i%7 == 3 {
+			d.Target[r] = 2.5
+		}
+	}
+	switch {
+	case i%4 == 1:
+		d = classes(x, 2+i%3)
+		for r := range n {
+			if noise[r] < 0.5 {
+				d.Class[r] = min(len(d.Labels)-1, int(math.Abs(x.Row(r)[0])))
+			}
+		}
+	case i%4 == 2: // a second and a third target: one without noise, one of noise alone
+		smooth := make([]float64, n)
+		for r := range n {
+			smooth[r] = 100 * math.Cos(x.Row(r)[1])
+		}
+		d.Targets, d.MoreTargets = []string{"a", "b", "c"}, [][]float64{smooth, noise[2*n:]}
+	case i%4 == 3:
+		d.Weights = make([]float64, n)
+		for r := range n {
+			d.Weights[r] = math.Exp(noise[n+r])
+		}
+	}
+	if i%2 == 0 {
+		d = d.Center()
+	}
+	cfg := Config{
+		Kernel: []kernel.Kernel{kernel.Gaussian{Sigma: math.Pow(10, 1.2*g.Sub("sigma").Float64(0)-0.6)},
+			kernel.Laplacian{Sigma: 2}}[i/3%2],
+		Lambda:  math.Pow(10, -4*g.Sub("lambda").Float64(0)),
+		Precond: []Preconditioner{None{}, Nystrom{S: 20}, RPCholesky{S: 20}, Vecchia{S: 10}}[i/2%4],
+		Solver:  []Solver{PCG, BlockPCG}[i/5%2],
+		Storage: []gram.Storage{gram.Float64, gram.Float32, gram.Fixed16}[i/7%3],
+		Exact:   ExactResidual, Seed: uint64(i), MaxIter: 5000,
+	}
+	if cfg.Storage == gram.Fixed16 { // its error must be below λ/2
+		cfg.Lambda = max(cfg.Lambda, 0.02)
+	}
+	return d, cfg
+}
+
+// TestStopPredictions compares answers of the default stopping rule with dense float64 solutions. The fitted values are
+// within the certified residual, the residual within 0.03 of the noise of the exact solution by generalized
+// cross-validation with the trace that was measured, and that trace is not below the true one by more than 30 %. The
+// long run has 500 problems.
+func TestStopPredictions(t *testing.T) {
+	met := map[string]int{}
+	var smallest, largest float64 = math.Inf(1), 0 // measured trace over the true one
+	for i := range suite.Scale(24, 60, 500) {
+		data, cfg := noisy(i)
+		l := newLab(t, data, cfg)
+		sol := solveLab(t, l)
+		cfg.Stop = bound.Stop{Rule: bound.Residual}
+		full := mustSolve(t, data, cfg)
+		if !sol.Reached() || sol.Criterion != "predictions" && sol.Criterion != "residual" ||
+			(sol.Noise != nil) != (sol.Criterion == "predictions") || sol.Iterations > full.Iterations {
+			t.Errorf("problem %d: %v by %q after %d iterations, %d to τ", i, sol.Status, sol.Criterion, sol.Iterations,
+				full.Iterations)
+			continue
+		}
+		met[sol.Criterion]++
+		a := gram64(t, l)
+		n := l.train.Len()
+		var chol mat.Cholesky
+		var c, e, f, inverse mat.Dense
+		if !chol.Factorize(a) {
+			t.Fatal("reference: not positive definite")
+		}
+		testkit.OK(t, chol.SolveTo(&c, l.y))
+		solved := mat.DenseCopyOf(sol.Model.C)
+		if l.weighted() { // back to the unknowns of the weighted problem
+			_, roots := points.Split(l.train.X)
+			for r, root := range roots {
+				floats.Scale(1/root, solved.RawRowView(r))
+			}
+		}
+		e.Sub(&c, solved)
+		f.Mul(a, &e)
+		for r := range n {
+			for j, v := range e.RawRowView(r) {
+				f.Set(r, j, f.At(r, j)-cfg.Lambda*v) // K(c*−c)
+			}
+		}
+		trace := 0.
+		if sol.Noise != nil && sol.Noise.Products > 0 {
+			identity := mat.NewDiagDense(n, slicesOf(n, 1))
+			testkit.OK(t, chol.SolveTo(&inverse, identity))
+			trace = cfg.Lambda * mat.Trace(&inverse) / float64(n)
+			smallest, largest = min(smallest, sol.Noise.Trace/trace), max(largest, sol.Noise.Trace/trace)
+		}
+		for j := range l.columns() {
+			y := mat.Norm(l.y.ColView(j), 2)
+			off, slack := mat.Norm(f.ColView(j), 2), 1e-9*y
+			certain := (sol.TrueResiduals[j] + sol.Roundings[j]) * y
+			if off > certain+slack {
+				t.Errorf("problem %d, column %d: fitted values differ by %.3g, certain %.3g", i, j, off, certain)
+			}
+			if certain > float64(sol.Tol)*y*(1+1e-9) {
+				t.Errorf("problem %d, column %d: residual %.3g, τ %.3g", i, j, certain/y, sol.Tol)
+			}
+			noise := cfg.Lambda * mat.Norm(c.ColView(j), 2) / y
+			if s := sol.Noise; s != nil && data.Task == datasets.Regression && sol.TrueResiduals[j] > 1e-5 &&
+				sol.TrueResiduals[j] > 0.03*noise/s.Trace*1.001 {
+				t.Errorf("problem %d, column %d: residual %.3g, noise %.3g, trace %.3g", i, j, sol.TrueResiduals[j], noise,
+					s.Trace)
+			}
+		}
+	}
+	t.Logf("%v; measured trace %.3g to %.3g of the true one", met, smallest, largest)
+	if met["predictions"] == 0 || met["residual"] == 0 || smallest < 0.7 {
+		t.Errorf("%v; measured trace %.3g to %.3g of the true one", met, smallest, largest)
+	}
+}
+
+// gram64 returns K+λI of the lab's problem, with its weights, from Eval alone.
+func gram64(t *testing.T, l *Lab) *mat.SymDense {
+	a := newReference(t, l.cfg.Kernel, l.data.X, l.cfg.Lambda, l.y).a
+	if l.weighted() {
+		_, roots := points.Split(l.train.X)
+		for i := range roots {
+			for j := range i + 1 {
+				v := a.At(i, j)
+				if i == j {
+					v -= l.cfg.Lambda
+				}
+				if v *= roots[i] * roots[j]; i == j {
+					v += l.cfg.Lambda
+				}
+				a.SetSym(i, j, v)
+			}
+		}
+	}
+	return a
+}
+
+func slicesOf(n int, v float64) []float64 {
+	s := make([]float64, n)
+	for i := range s {
+		s[i] = v
+	}
+	return s
+}
+
+// TestStopDefault: the rule is predictions unless a tolerance, a direct solver or a given K says otherwise, also after
+// With; its answer has the same bits for any number of threads, with the trace measured.
+func TestStopDefault(t *testing.T) {
+	d, k := datasets.SyntheticClasses(700, 4, 3, 0.05, 5), kernel.Gaussian{Sigma: 0.3}
+	cfg := Config{Kernel: k, Lambda: 1e-3, Precond: Nystrom{S: 20}, Seed: 3}
+	rule := func(cfg Config) bound.Rule { return newLab(t, d, cfg).Config().Stop.Rule }
+	l := newLab(t, d, cfg)
+	testkit.Equal(t, l.Config().Stop.Rule, bound.Predictions)
+	testkit.Equal(t, rule(Config{Kernel: k, Lambda: 1, Tol: 1e-3, Precond: Nystrom{}}), bound.Residual)
+	testkit.Equal(t, rule(Config{Kernel: k, Lambda: 1}), bound.Residual) // solved directly
+	testkit.Equal(t, rule(Config{Kernel: k, Lambda: 1, Stop: bound.Stop{Rule: bound.Predictions}}), bound.Predictions)
+	for want, change := range map[bound.Rule]func(*Config){
+		bound.Predictions: func(c *Config) { c.Precond = RPCholesky{S: 30} },
+		bound.Residual:    func(c *Config) { c.Tol = 1e-8 },
+		bound.ANorm:       func(c *Config) { c.Stop = bound.Stop{Rule: bound.ANorm} },
+	} {
+		testkit.Equal(t, testkit.Must(l.With(change)).Config().Stop.Rule, want)
+	}
+	l = newLab(t, d, Config{Kernel: k, Lambda: 1, Solver: CG})
+	testkit.Equal(t, l.Config().Stop.Rule, bound.Predictions)
+	testkit.Equal(t, testkit.Must(l.With(func(c *Config) { c.Solver = Direct })).Config().Stop.Rule, bound.Residual)
+	defer accel.SetThreads(accel.Threads())
+	var first *Solution
+	for _, threads := range []int{1, 3} {
+		accel.SetThreads(threads)
+		sol := mustSolve(t, d, cfg)
+		if sol.Noise == nil || sol.Noise.Products == 0 || !(sol.Noise.Trace < 0.9) || !strings.Contains(sol.String(), "certain") {
+			t.Fatalf("%+v: %v", sol.Noise, sol)
+		}
+		testkit.Equal(t, sol.Model.Origin.Tol, float64(sol.Tol))
+		if first == nil {
+			first = sol
+		}
+		testkit.Equal(t, sameAnswer(sol, first), "", threads)
+	}
+	if first.Status != pcg.Converged || first.Criterion != "predictions" || !(first.Tol > 1e-3) {
+		t.Errorf("%v", first)
+	}
+}
