@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -24,30 +23,16 @@ type predictions struct {
 	intervals             *interval.Intervals // nil if not requested
 }
 
-// column is a column of the output file.
-type column struct {
-	name string
-	cell func(i int) string // text in row i
-}
-
-// fullPrecision formats a number with all digits that are needed to read it back exactly.
-func fullPrecision(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-
 // columns returns the columns of the output file, except the first one with the row numbers.
-func (p *predictions) columns() (all []column) {
-	add := func(name string, cell func(i int) string) { all = append(all, column{name, cell}) }
+func (p *predictions) columns() (all []model.Column) {
+	add := func(name string, cell func(i int) string) { all = append(all, model.Column{Name: name, Cell: cell}) }
 	entries := func(prefix string, names []string, m *mat.Dense) {
-		for j, name := range names {
-			add(prefix+name, func(i int) string { return fullPrecision(m.At(i, j)) })
-		}
+		all = append(all, model.NumberColumns(prefix, names, m)...)
 	}
 	for _, k := range p.keptColumns {
 		add(k[0], func(i int) string { return k[i+1] })
 	}
-	if p.Targets == nil {
-		add("prediction", p.Text)
-	}
-	entries("prediction_", p.Targets, p.Decision)
+	all = append(all, p.Columns()...)
 	if p.decision {
 		switch _, t := p.Decision.Dims(); {
 		case p.Targets != nil:
@@ -59,7 +44,7 @@ func (p *predictions) columns() (all []column) {
 		}
 	}
 	if p.bounds != nil {
-		add("bound", func(i int) string { return fullPrecision(slices.Max(p.bounds.RawRowView(i))) })
+		add("bound", func(i int) string { return model.FullPrecision(slices.Max(p.bounds.RawRowView(i))) })
 		if p.Labels != nil {
 			add("settled", func(i int) string { return strconv.FormatBool(p.isSettled(i)) })
 		}
@@ -91,22 +76,7 @@ func (p *predictions) write(out io.Writer, file string) error {
 }
 
 func (p *predictions) writeCSV(w io.Writer) error {
-	c, all, record := csv.NewWriter(w), p.columns(), []string{"row"}
-	for _, column := range all {
-		record = append(record, column.name)
-	}
-	err := c.Write(record)
-	for i := 0; i < p.Decision.RawMatrix().Rows && err == nil; i++ {
-		record = append(record[:0], strconv.Itoa(i))
-		for _, column := range all {
-			record = append(record, column.cell(i))
-		}
-		err = c.Write(record)
-	}
-	if c.Flush(); err != nil {
-		return err
-	}
-	return c.Error()
+	return model.WriteCSV(w, p.Decision.RawMatrix().Rows, p.columns())
 }
 
 // writeNPY writes the columns as a matrix in NumPy's format, with 1 and 0 for true and false. It returns an error if a
@@ -114,13 +84,13 @@ func (p *predictions) writeCSV(w io.Writer) error {
 func (p *predictions) writeNPY(file string) error {
 	all := p.columns()
 	return writeArray(file, p.Decision.RawMatrix().Rows, len(all), func(i, j int) (float64, error) {
-		cell := all[j].cell(i)
+		cell := all[j].Cell(i)
 		v, err := strconv.ParseFloat(cell, 64)
 		if b, e := strconv.ParseBool(cell); err != nil && e == nil && b {
 			v = 1
 		} else if err != nil && e != nil {
 			return 0, fmt.Errorf("%s: the column %s has %q, and a .npy file holds numbers only: write a .csv file",
-				file, all[j].name, cell)
+				file, all[j].Name, cell)
 		}
 		return v, nil
 	})

@@ -66,6 +66,7 @@ var floors = map[string]int{
 	"krrlab/notebook/display": stages,
 	"krrlab/notebook/jupyter": stages,
 	"krrlab/stage":            stages,
+	"krrlab/model/serve":      stages,
 	"krrlab/krylov/pencil":    stages,
 	"krrlab/stage/cost":       stages,
 	"krrlab/precond/recipe":   stages,

@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"context"
+	"net"
+
+	"github.com/spf13/cobra"
+
+	"github.com/krrlab/lab/krrlab/base/schema"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/model/serve"
+)
+
+// serveFlags are the flags of krrlab serve.
+type serveFlags struct {
+	modelFlag
+	Listen string `flag:"listen" default:"127.0.0.1:8080" help:"address and port; port 0 is any free one"`
+	serve.Options
+}
+
+func (a *app) serveCommand() *cobra.Command {
+	f := &serveFlags{}
+	return withOptions(&cobra.Command{
+		Use:   "serve MODEL",
+		Short: "Answer requests for predictions over HTTP",
+		Long: `Serve answers POST /predict with predictions of rows in CSV (Content-Type text/csv) or JSON
+(application/json): a list of objects by column, or {"rows": [...]}. GET / describes the model.
+Names and types of columns are checked as in a file, and errors are {"error": "..."}. The server
+has no encryption and no passwords, and listens on this machine only unless --listen says
+otherwise. It ends on Ctrl-C or SIGTERM, after it has answered the requests that it has read.`,
+		Example: `  krrlab serve m.krr
+  curl -H 'Content-Type: text/csv' --data-binary @new.csv http://127.0.0.1:8080/predict
+  curl -H 'Content-Type: application/json' -d '[{"rooms": 5, "city": "Bonn"}]' http://127.0.0.1:8080/predict`,
+		Args: f.takeModelArg,
+	}, schema.Of(f), func(ctx context.Context, _ []string) error { return a.serve(ctx, f) })
+}
+
+func (a *app) serve(ctx context.Context, f *serveFlags) error {
+	host, port, err := net.SplitHostPort(f.Listen)
+	if err != nil {
+		return usagef("--listen %s: want an address and a port, such as 127.0.0.1:8080", f.Listen)
+	}
+	if host == "" { // the system would take all addresses
+		host = "127.0.0.1"
+	}
+	m, err := model.Load(f.Model)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return err
+	}
+	if ip := l.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {
+		a.notef("note: other machines can reach %v, and nothing asks them for a password", l.Addr())
+	}
+	a.printf("serving %s on http://%v\n", f.Model, l.Addr())
+	a.deadline.follow(context.WithoutCancel(ctx)) // running requests are answered, which takes at most --timeout
+	return serve.Run(ctx, l, m, f.Options)
+}

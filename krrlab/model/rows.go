@@ -1,0 +1,80 @@
+package model
+
+import (
+	"context"
+	"encoding/csv"
+	"io"
+	"strconv"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+)
+
+// Column is a column of a table of predictions.
+type Column struct {
+	Name string
+	Cell func(i int) string // text in row i
+}
+
+// FullPrecision formats a number with all digits that are needed to read it back exactly.
+func FullPrecision(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// NumberColumns returns a column of numbers for each column of m.
+func NumberColumns(prefix string, names []string, m *mat.Dense) (columns []Column) {
+	for j, name := range names {
+		columns = append(columns, Column{prefix + name, func(i int) string { return FullPrecision(m.At(i, j)) }})
+	}
+	return columns
+}
+
+// Columns returns the column prediction, or prediction_NAME for each of several targets.
+func (p *Prediction) Columns() []Column {
+	if p.Targets != nil {
+		return NumberColumns("prediction_", p.Targets, p.Decision)
+	}
+	return []Column{{"prediction", p.Text}}
+}
+
+// WriteCSV writes a table of n rows, with the row number, counted from 0, as its first column.
+func WriteCSV(w io.Writer, n int, columns []Column) error {
+	c, record := csv.NewWriter(w), []string{"row"}
+	for _, column := range columns {
+		record = append(record, column.Name)
+	}
+	err := c.Write(record)
+	for i := 0; i < n && err == nil; i++ {
+		record = append(record[:0], strconv.Itoa(i))
+		for _, column := range columns {
+			record = append(record, column.Cell(i))
+		}
+		err = c.Write(record)
+	}
+	if c.Flush(); err != nil {
+		return err
+	}
+	return c.Error()
+}
+
+// PredictRows reads rows in CSV, with the options of ReadOptions, and predicts them. Answers among the rows are ignored.
+// Words that the fit has not seen are in Unknown of the rows.
+func (m *Model) PredictRows(ctx context.Context, r io.Reader, o datasets.ReadOptions) (*Prediction, *datasets.Dataset,
+	error) {
+	o.Format, o.TestPart = "csv", true
+	o = m.ReadOptions(o)
+	rows, err := datasets.Read(r, "rows", &o)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := m.Predict(ctx, rows, &Options{Accuracy: AccuracyFor(m.Origin.Tol)})
+	return p, rows, err
+}
+
+// PredictCSV reads rows as PredictRows does and writes their predictions as krrlab predict does.
+func (m *Model) PredictCSV(ctx context.Context, r io.Reader, w io.Writer) error {
+	p, rows, err := m.PredictRows(ctx, r, datasets.ReadOptions{})
+	if err != nil {
+		return err
+	}
+	return WriteCSV(w, rows.Len(), p.Columns())
+}

@@ -1,0 +1,17 @@
+// Package serve answers requests for predictions of a model over HTTP, for programs in other languages.
+//
+//	POST /predict   rows in, predictions out; Content-Type text/csv or application/json
+//	GET  /          the metadata of the model as JSON
+//
+// Rows in CSV are those that krrlab predict reads, and the answer has the same columns. Rows in JSON are objects by
+// column, in a list or as {"rows": […]}, or lists of cells in the order of the columns:
+//
+//	curl -H 'Content-Type: application/json' -d '[{"rooms": 5, "city": "Bonn"}]' http://127.0.0.1:8080/predict
+//	{"value":[312.4]}
+//
+// null is a missing value. Every row must have the same columns. Names and types are checked as for a file, and an
+// error is {"error": "…"} with a status of 400 or more.
+//
+// The size of a request, its time, and the number of requests and of predictions at the same time are limited. There is
+// no encryption and no authentication: listen on an address that only trusted programs reach.
+package serve

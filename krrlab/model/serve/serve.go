@@ -1,0 +1,176 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/model"
+)
+
+// Options are the limits of a server. Zero values mean the defaults.
+type Options struct {
+	// MaxBody is the largest size of a request's body. The rows read from it may take memoryFactor times as much.
+	MaxBody int64 `flag:"max-body" default:"10MB" unit:"bytes" check:">=1" help:"largest size of a request"`
+	// Timeout limits the time for reading a request, for waiting and predicting, and for writing the answer.
+	Timeout time.Duration `flag:"timeout" default:"30s" check:"positive" help:"limit of the time to read, and to answer"`
+	// Concurrent is the number of predictions at the same time. Each uses all threads.
+	Concurrent int `flag:"concurrent" default:"2" check:">=1" help:"number of predictions at the same time"`
+	// Waiting is the number of requests that may be read or wait at the same time. Further ones get the status 503.
+	Waiting int `flag:"waiting" default:"100" check:">=1" help:"number of requests that are read or wait at the same time"`
+}
+
+const (
+	memoryFactor   = 64          // a larger factor accepts bodies that unpack to more
+	idleTimeout    = time.Minute // a longer one keeps more connections of clients that send nothing
+	maxHeaderBytes = 1 << 16     // a larger limit accepts longer request headers
+)
+
+// handler answers the requests for one model.
+type handler struct {
+	Options
+	m           *model.Model
+	info        []byte        // answer of GET /
+	open, slots chan struct{} // one value for each request that is read or waits, and for each prediction
+}
+
+// Handler returns a handler for the model, all of whose options must be set. It returns an error for a model that does
+// not predict from rows.
+func Handler(m *model.Model, o Options) (http.Handler, error) {
+	if kernel.AsPrecomputed(m.Kernel) != nil {
+		return nil, errors.New("serve: the model has a precomputed kernel, and predicts from K(test, train) only")
+	}
+	info, err := m.Info()
+	if err != nil {
+		return nil, err
+	}
+	h := &handler{Options: o, m: m, open: make(chan struct{}, o.Waiting), slots: make(chan struct{}, o.Concurrent)}
+	if h.info, err = json.Marshal(info); err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", jsonType)
+		w.Write(h.info)
+	})
+	mux.HandleFunc("POST /predict", h.predict)
+	return mux, nil
+}
+
+// Run answers requests to l until ctx ends. It then accepts no more, and returns when the running ones are answered, or
+// with an error after Timeout.
+func Run(ctx context.Context, l net.Listener, m *model.Model, o Options) error {
+	h, err := Handler(m, o)
+	if err != nil {
+		l.Close()
+		return err
+	}
+	s := &http.Server{Handler: h, ReadTimeout: o.Timeout, WriteTimeout: 3 * o.Timeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeaderBytes}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	limit, stop := context.WithTimeout(context.WithoutCancel(ctx), o.Timeout)
+	defer stop()
+	if err = s.Shutdown(limit); err != nil {
+		s.Close()
+	}
+	return err
+}
+
+const jsonType, csvType = "application/json", "text/csv"
+
+// fail answers with an error.
+func fail(w http.ResponseWriter, status int, format string, args ...any) {
+	w.Header().Set("Content-Type", jsonType)
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(map[string]string{"error": fmt.Sprintf(format, args...)})
+}
+
+// predict answers a request for predictions.
+func (h *handler) predict(w http.ResponseWriter, r *http.Request) {
+	select {
+	case h.open <- struct{}{}:
+		defer func() { <-h.open }()
+	default:
+		w.Header().Set("Retry-After", "1")
+		fail(w, http.StatusServiceUnavailable, "%d requests are being answered, the most at the same time", h.Waiting)
+		return
+	}
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if media != jsonType && media != csvType {
+		fail(w, http.StatusUnsupportedMediaType, "Content-Type %q: want %s or %s", media, jsonType, csvType)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.MaxBody))
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		fail(w, http.StatusRequestEntityTooLarge, "the request has more than %d bytes: send its rows in parts",
+			tooLarge.Limit)
+		return
+	}
+	o := datasets.ReadOptions{Memory: memoryFactor * h.MaxBody}
+	if media == jsonType && err == nil {
+		body, o.Header, err = csvRows(body)
+		o.Separator, o.Comment = ",", "none"
+	}
+	if err != nil {
+		fail(w, http.StatusBadRequest, "%v", err)
+		return
+	}
+	ctx, stop := context.WithTimeout(r.Context(), h.Timeout)
+	defer stop()
+	select {
+	case h.slots <- struct{}{}:
+		defer func() { <-h.slots }()
+	case <-ctx.Done():
+		fail(w, http.StatusServiceUnavailable, "no free place within %v", h.Timeout)
+		return
+	}
+	p, rows, err := h.m.PredictRows(ctx, bytes.NewReader(body), o)
+	switch {
+	case ctx.Err() != nil:
+		fail(w, http.StatusServiceUnavailable, "no answer within %v", h.Timeout)
+	case err != nil:
+		fail(w, http.StatusBadRequest, "%v", err)
+	case media == csvType && !strings.Contains(r.Header.Get("Accept"), jsonType):
+		w.Header().Set("Content-Type", csvType)
+		model.WriteCSV(w, rows.Len(), p.Columns())
+	default:
+		w.Header().Set("Content-Type", jsonType)
+		w.Write(withNotes(p, rows))
+	}
+}
+
+// withNotes returns a prediction as JSON, with the notes on words that the model does not know.
+func withNotes(p *model.Prediction, rows *datasets.Dataset) []byte {
+	text, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // predictions are finite
+	}
+	var notes []string
+	for _, u := range rows.Unknown {
+		notes = append(notes, "words that are not in the training data, with their rows: "+u.String())
+	}
+	if notes == nil {
+		return text
+	}
+	js, err := json.Marshal(notes)
+	if err != nil {
+		panic(err)
+	}
+	return fmt.Appendf(text[:len(text)-1], `,"notes":%s}`, js)
+}

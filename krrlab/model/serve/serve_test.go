@@ -1,0 +1,212 @@
+package serve_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/base/suite"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/model/serve"
+)
+
+var limits = serve.Options{MaxBody: 2000, Timeout: time.Minute, Concurrent: 2, Waiting: 100}
+
+// sums is a model of f(x) = 2k(0, x) − k(3, x) of the columns a and city, whose words are x and y.
+func sums() *model.Model {
+	return &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Columns: []string{"a", "city=x", "city=y"},
+		X: points.NewDense(2, 3, []float64{0, 0, 0, 3, 1, 0}), C: mat.NewDense(2, 1, []float64{2, -1}),
+		Origin: model.Origin{Target: "price", Categorical: []datasets.Category{{Column: "city", Values: []string{"x", "y"}}}}}
+}
+
+func post(t *testing.T, h http.Handler, media, body string) (int, string) {
+	t.Helper()
+	r := httptest.NewRequest("POST", "/predict", strings.NewReader(body))
+	r.Header.Set("Content-Type", media)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}
+
+// TestPredict: rows in JSON and CSV give the predictions of Model.Predict, for columns in any order; what is wrong is an
+// error that names the row or the column.
+func TestPredict(t *testing.T) {
+	m := sums()
+	h := testkit.Must(serve.Handler(m, limits))
+	want := testkit.Must(m.Decision(t.Context(), points.NewDense(2, 3, []float64{1, 1, 0, 2.5, 0, 1}), nil))
+	a, b := fmt.Sprint(want.At(0, 0)), fmt.Sprint(want.At(1, 0))
+	js, one := `{"value":[`+a+`,`+b+`]}`, `{"value":[`+a+`]}`
+	var huge = "a,city\n" + strings.Repeat("1,x\n", 600)
+	for _, c := range []struct {
+		media, body string
+		status      int
+		want        string // whole answer, or part of an error
+	}{
+		{"application/json", `[{"a": 1, "city": "x"}, {"city": "y", "a": 2.5}]`, 200, js},
+		{"application/json; charset=utf-8", `{"rows": [{"a": 1, "city": "x"}, {"a": "2.5", "city": "y"}]}`, 200, js},
+		{"application/json", `{"city": "x", "a": 1}`, 200, one},
+		{"application/json", `{"city": "x", "a": 1, "price": 7, "else": null}`, 200, one},
+		{"text/csv", "city,a\nx,1\ny,2.5\n", 200, "row,prediction\n0," + a + "\n1," + b + "\n"},
+		{"text/csv", "a;city\n1;x\n", 200, "row,prediction\n0," + a + "\n"},
+		{"application/json", `[{"a": 1, "city": "z"}, {"a": 1, "city": "x"}]`, 200, `"notes":["words that are not in the`},
+		{"application/json", `[{"a": 1, "city": "x"}, {"a": 1}]`, 400, `row 1 has no \"city\"`},
+		{"application/json", `[{"a": 1}, {"a": 1, "city": "x"}]`, 400, `row 1 has \"city\", which row 0 has not`},
+		{"application/json", `[{"a": 1, "town": "x"}]`, 400, `city`},
+		{"application/json", `[{"a": "one", "city": "x"}]`, 400, `one`},
+		{"application/json", `[{"a": null, "city": "x"}]`, 400, `missing`},
+		{"application/json", `[{"a": [1], "city": "x"}]`, 400, "row 0, column a: want a number"},
+		{"application/json", `[[1, "x"], {"a": 1}]`, 400, "row 1: want"},
+		{"application/json", `[{"a": 1`, 400, "JSON: unexpected EOF"},
+		{"application/json", `[{"a": 1}] 2`, 400, "more text follows"},
+		{"application/json", `[]`, 400, "want {"}, {"application/json", `7`, 400, "want {"},
+		{"application/json", `[[]]`, 400, "row 0: want"}, {"application/json", ``, 400, "JSON: EOF"},
+		{"application/json", strings.Repeat("[", 1500), 400, "JSON"},
+		{"text/csv", "", 400, "rows"}, {"text/csv", "a,city\n", 400, "rows"},
+		{"text/csv", "\x1f\x8b garbage", 400, "rows"}, {"text/csv", "a,city\n1e400,x\n", 400, "1e400"},
+		{"text/csv", huge, 413, "more than 2000 bytes"}, {"application/json", huge, 413, "more than 2000 bytes"},
+		{"text/plain", "a,city\n1,x\n", 415, "want application/json or text/csv"}, {"", "x", 415, "want"},
+	} {
+		status, got := post(t, h, c.media, c.body)
+		var e struct{ Error string }
+		switch {
+		case status != c.status || !strings.Contains(got, c.want):
+			t.Errorf("%s %.80q: %d %s, want %d %s", c.media, c.body, status, got, c.status, c.want)
+		case status != 200 && (json.Unmarshal([]byte(got), &e) != nil || e.Error == ""):
+			t.Errorf("%s %.80q: %s", c.media, c.body, got)
+		case status == 200 && !strings.Contains(c.want, "notes") && got != c.want:
+			t.Errorf("%s %.80q: %q, want %q", c.media, c.body, got, c.want)
+		}
+	}
+	var csv bytes.Buffer
+	testkit.OK(t, m.PredictCSV(t.Context(), strings.NewReader("a,city\n1,x\n"), &csv))
+	testkit.Equal(t, csv.String(), "row,prediction\n0,"+a+"\n")
+	for path, status := range map[string]int{"/": 200, "/predict": 405, "/other": 404} {
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, httptest.NewRequest("GET", path, nil)); w.Code != status {
+			t.Errorf("GET %s: %d", path, w.Code)
+		}
+	}
+	m.Kernel = testkit.Must(kernel.NewPrecomputed(points.NewDense(2, 2, []float64{1, 0, 0, 1})))
+	_, err := serve.Handler(m, limits)
+	testkit.Fails(t, err, "precomputed")
+}
+
+// run serves sums on a free port of this machine until the returned function is called, which returns Run's error.
+func run(t *testing.T, o serve.Options) (address string, end func() error) {
+	t.Helper()
+	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- serve.Run(ctx, l, sums(), o) }()
+	end = sync.OnceValue(func() error { stop(); return <-ended })
+	t.Cleanup(func() { end() })
+	return l.Addr().String(), end
+}
+
+// TestSlowClients: a client that does not send its request loses its connection, and so does not block the others; a
+// request that has begun when the server ends is answered.
+func TestSlowClients(t *testing.T) {
+	o := limits
+	o.Timeout, o.Waiting = 200*time.Millisecond, 3
+	address, end := run(t, o)
+	const head = "POST /predict HTTP/1.1\r\nHost: x\r\nContent-Type: text/csv\r\nContent-Length: 11\r\n\r\n"
+	var slow []net.Conn
+	for _, sent := range []string{"", "POST /pre", head, head + "a,ci"} {
+		c := testkit.Must(net.Dial("tcp", address))
+		defer c.Close()
+		io.WriteString(c, sent)
+		slow = append(slow, c)
+	}
+	for i, c := range slow { // until the server closes them
+		if text, _ := io.ReadAll(c); strings.Contains(string(text), " 200 ") {
+			t.Errorf("slow client %d: %s", i, text)
+		}
+	}
+	c := testkit.Must(net.Dial("tcp", address))
+	defer c.Close()
+	io.WriteString(c, head+"a,city\n1,x\n")
+	r := testkit.Must(http.ReadResponse(bufio.NewReader(c), nil))
+	if text, _ := io.ReadAll(r.Body); r.StatusCode != 200 {
+		t.Errorf("after slow clients: %s", text)
+	}
+	if err := end(); err != nil {
+		t.Errorf("at the end: %v", err)
+	}
+	if _, err := net.Dial("tcp", address); err == nil {
+		t.Error("the server still listens")
+	}
+}
+
+// TestManyRequests: many requests at the same time are answered rightly, or refused with the status 503.
+func TestManyRequests(t *testing.T) {
+	const clients = 50
+	address, end := run(t, serve.Options{MaxBody: 1 << 20, Timeout: time.Minute, Concurrent: 2, Waiting: clients / 2})
+	want := testkit.Must(sums().Decision(t.Context(), points.NewDense(1, 3, []float64{1, 1, 0}), nil))
+	var answered, refused atomic.Int64
+	var wg sync.WaitGroup
+	transport := &http.Transport{MaxIdleConnsPerHost: clients}
+	for range clients {
+		wg.Go(func() {
+			for range suite.Scale(5, 5, 200) {
+				r, err := (&http.Client{Transport: transport}).Post("http://"+address+"/predict", "application/json",
+					strings.NewReader(`[{"a": 1, "city": "x"}]`))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				text, err := io.ReadAll(r.Body)
+				r.Body.Close()
+				switch {
+				case r.StatusCode == http.StatusServiceUnavailable && r.Header.Get("Retry-After") == "1":
+					refused.Add(1)
+				case err != nil || r.StatusCode != 200 || string(text) != fmt.Sprintf(`{"value":[%v]}`, want.At(0, 0)):
+					t.Errorf("%d %s, %v", r.StatusCode, text, err)
+				default:
+					answered.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	transport.CloseIdleConnections()
+	if answered.Load() == 0 || answered.Load()+refused.Load() != int64(clients*suite.Scale(5, 5, 200)) {
+		t.Errorf("%d answered, %d refused", answered.Load(), refused.Load())
+	}
+	if err := end(); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		t.Error(err)
+	}
+}
+
+func ExampleHandler() {
+	m := &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Columns: []string{"x"},
+		X: points.NewDense(1, 1, []float64{0}), C: mat.NewDense(1, 1, []float64{2})}
+	h, err := serve.Handler(m, serve.Options{MaxBody: 1e6, Timeout: time.Second, Concurrent: 1, Waiting: 10})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	r := httptest.NewRequest("POST", "/predict", strings.NewReader(`[{"x": 0}]`))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	fmt.Println(w.Body)
+	// Output: {"value":[2]}
+}
