@@ -270,7 +270,8 @@ func (s *Source) readMatrices(o *ReadOptions) (x, y *array, namedArrays []*array
 		return nil, nil, nil, err
 	}
 	columns := findArray(arrays, "columns")
-	if columns != nil && (len(columns.Shape) != 1 || !strings.ContainsRune(columns.Descr, 'U') || o.Target == "columns") {
+	isNames := columns != nil && len(columns.Shape) == 1 && strings.ContainsRune(columns.Descr, 'U')
+	if !isNames || o.Target == columns.name {
 		columns = nil // it has data
 	}
 	candidates := slices.DeleteFunc(slices.Clone(arrays), func(a *array) bool { return a == columns })

@@ -12,8 +12,8 @@ import (
 	"github.com/krrlab/lab/krrlab/base/safe"
 )
 
-// Operators are linear operators by name. Each sets dst, n×k, to its product with x, n×k. args are further words of the
-// request.
+// Operators are linear operators by name. Each sets dst, n×k, to its product with x, n×k. args are the further words of
+// the request.
 type Operators map[string]func(ctx context.Context, args string, dst, x *mat.Dense) error
 
 // Serve computes products for another program, until r ends. A request is a line with the name of an operator and its

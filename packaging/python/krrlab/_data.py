@@ -129,8 +129,8 @@ def table(x: Any, owner: str, *, missing: bool = False, categorical: Any = "auto
     x = numeric(x)
     if x.ndim < 2:
         raise ValueError(f"Expected 2D array, got {x.ndim}D array instead:\narray={x}.\nReshape your data either using "
-                         "array.reshape(-1, 1) if your data has a single feature or array.reshape(1, -1) if it contains "
-                         "a single sample.")
+                         "array.reshape(-1, 1) if your data has a single feature or array.reshape(1, -1) if it "
+                         "contains a single sample.")
     if x.ndim > 2:
         raise ValueError(f"Found array with dim {x.ndim}. {owner} expected <= 2.")
     _check_shape(x, owner)

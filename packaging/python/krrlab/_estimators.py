@@ -53,12 +53,13 @@ except ImportError:
     class DataConversionWarning(UserWarning):  # type: ignore[no-redef]
         """y was a column where a vector was expected."""
 
-#: Entries of K(Z, X) from which the program predicts, on all cores, where NumPy takes longer than a start of the program.
+#: Entries of K(Z, X) from which the program predicts, since NumPy takes longer than a start of the program.
 LARGE = 20_000_000
 
 _PARAMETERS = """kernel : str, default=None
         "gaussian" (or "rbf"), "laplacian", "matern32", "matern52", "polynomial" (or "poly"), "linear", or a registered
-        name with parameters, such as "mylab.rational alpha=2". None is what a search chooses, else "gaussian".
+        name with parameters, such as "mylab.rational alpha=2"; with "precomputed" X is K(X, X) in ``fit``, and K(Z, X)
+        later. None is what a search chooses, else "gaussian".
     sigma : float or sequence of float, default=None
         Bandwidth for the scaled features, a length scale for each, or a matrix L by rows. None is what a search
         chooses, else the median distance.
@@ -118,10 +119,12 @@ class _KernelMachine(BaseEstimator):
     """What both estimators share."""
 
     def _more_tags(self) -> dict[str, Any]:
-        return {"allow_nan": self.impute != "none"}
+        return {"allow_nan": self.impute != "none", "pairwise": self.kernel == "precomputed"}
 
-    def _options(self, n_features: int) -> dict[str, Any]:
+    def _options(self) -> dict[str, Any]:
         """Return the flags that the parameters stand for."""
+        if self.kernel is not None and not isinstance(self.kernel, str):
+            raise ValueError(f"kernel == {self.kernel!r}, must be a str or None")
         kernel = {"rbf": "gaussian", "poly": "polynomial"}.get(self.kernel, self.kernel)
         options: dict[str, Any] = {}
         if kernel == "linear":
@@ -141,10 +144,9 @@ class _KernelMachine(BaseEstimator):
                 raise ValueError(f"gamma is not defined for the kernel {kernel}: give sigma")
             sigma = widths[kernel]
         lam = self.alpha if self.lam is None else self.lam
-        tune = self.tune
-        if tune not in (True, False, "auto"):
-            raise ValueError(f"tune == {tune!r}, must be True, False or 'auto'")
-        if tune is False and lam is None:
+        if self.tune not in (True, False, "auto"):
+            raise ValueError(f"tune == {self.tune!r}, must be True, False or 'auto'")
+        if not self.tune and lam is None:
             lam = 0.01  # a given ridge also tells the program not to search
         seed = self.random_state
         if seed is None:
@@ -153,9 +155,13 @@ class _KernelMachine(BaseEstimator):
             seed = seed.randint(2 ** 31)
         if isinstance(sigma, np.ndarray):
             sigma = sigma.tolist()
-        return {"kernel": "polynomial" if kernel == "linear" else kernel, **options, "sigma": sigma, "lambda": lam, "tune": True if tune is True else None,
-                "metric": self.metric, "tol": self.tol, "max_iter": self.max_iter,
-                **{name: getattr(self, name) for name in ("precond", "solver") if getattr(self, name) != "auto"}, "scale": self.scale, "impute": self.impute, "seed": seed,
+        scaled = {} if kernel == "precomputed" else {"scale": self.scale, "impute": self.impute}
+        for name in "precond", "solver":
+            if getattr(self, name) != "auto":
+                options[name] = getattr(self, name)
+        return {"kernel": "polynomial" if kernel == "linear" else kernel, **options, **scaled, "sigma": sigma,
+                "lambda": lam, "tune": None if self.tune in (False, "auto") else True,
+                "metric": self.metric, "tol": self.tol, "max_iter": self.max_iter, "seed": seed,
                 "threads": self.threads, "memory": self.memory, **(self.options or {})}
 
     def _read(self, X: Any) -> _data.Table:
@@ -167,8 +173,8 @@ class _KernelMachine(BaseEstimator):
         _data.check_names(X, getattr(self, "feature_names_in_", None), owner)
         kinds = self.column_kinds_
         if kinds and not _data.is_frame(X) and set(kinds.values()) != {"numbers"}:
-            raise ValueError(f"the columns {[n for n, k in kinds.items() if k != 'numbers']} have words or dates: X must "
-                             "be a DataFrame")
+            coded = [name for name, kind in kinds.items() if kind != "numbers"]
+            raise ValueError(f"the columns {coded} have words or dates: X must be a DataFrame")
         if _data.is_frame(X):
             _check_columns(X.shape[1], self.n_features_in_, owner)
             kinds = dict(zip(map(str, X.columns), kinds.values())) if kinds else None
@@ -177,11 +183,15 @@ class _KernelMachine(BaseEstimator):
         return t
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, options: dict[str, Any]) -> None:
-        """Run the program; y has the targets as vectors, of numbers or labels, or is a function of the number of rows."""
+        """Run the program; y(rows) returns the targets as vectors, of numbers or labels."""
         owner = type(self).__name__
         names = _data.feature_names(X)
         t = _data.table(X, owner, missing=self.impute != "none", categorical=self.categorical, dates=self.dates)
         rows, n_features = t.values.shape
+        if self.kernel == "precomputed":
+            if rows != n_features or t.is_mixed:
+                raise ValueError(f"Precomputed matrix must be a square matrix. Input is a {rows}x{n_features} matrix.")
+            t = _data.Table(t.values.toarray() if t.is_sparse else t.values)
         targets = y(rows)
         if rows < 2:
             raise ValueError(f"Found array with 1 sample (shape={t.values.shape}) while a minimum of 2 is required by "
@@ -197,17 +207,21 @@ class _KernelMachine(BaseEstimator):
                 raise ValueError("Negative values in sample_weight")
             if not weights.any():
                 raise ValueError("all of sample_weight is zero")
+            if not weights.all() and self.kernel == "precomputed":
+                raise ValueError("sample_weight has zeros: leave these rows and columns of the precomputed kernel out")
             if not weights.all():  # a row of weight 0 is no row
                 selected = weights > 0
                 t, weights, targets = t.rows(selected), weights[selected], [v[selected] for v in targets]
             if (weights == 1).all():
                 weights = None
-        targets, more = self._coded(targets, t.is_sparse)
+        targets = self._coded(targets)
         with tempfile.TemporaryDirectory(prefix="krrlab-") as folder:
             file, where = t.write(folder, targets, weights)
             model, report = os.path.join(folder, "model.krr"), os.path.join(folder, "report.json")
-            flags = _program.flags(**{**where, **self._options(n_features), **options, **more, "train": file,
-                                      "out": model, "json": report})
+            if self.kernel == "precomputed":
+                where["matrix"] = file
+            flags = _program.flags(**{**where, **self._options(), **options, "train": file, "out": model,
+                                      "json": report})
             _, notes = _program.run(["fit", *flags], file)
             self.report_ = _program.report(report)
             self.report_["notes"] = notes.splitlines()
@@ -225,7 +239,7 @@ class _KernelMachine(BaseEstimator):
         """Return the decision values of the model, of shape (rows, columns of c)."""
         t = self._read(X)
         features = self.model_.features(t) if self.model_.is_supported else None
-        if features is not None and len(self.model_.c) * features.shape[0] <= LARGE:
+        if features is not None and (len(self.model_.c) * features.shape[0] <= LARGE or self.model_.is_precomputed):
             f = self.model_.decision(features)
             if f is not None:
                 return f
@@ -338,8 +352,8 @@ class KernelRidge(RegressorMixin, _KernelMachine):
         self._fit(X, targets, sample_weight, {"task": "regression", "center": self.center})
         return self
 
-    def _coded(self, targets: list[np.ndarray], is_sparse: bool) -> tuple[list[Any], dict[str, Any]]:
-        return targets, {}
+    def _coded(self, targets: list[np.ndarray]) -> list[Any]:
+        return targets
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the targets of the rows of X.
@@ -432,7 +446,7 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
         self
         """
         _require(y, self)
-        if self.class_weight is not None and self.class_weight != "balanced" and not isinstance(self.class_weight, dict):
+        if not isinstance(self.class_weight, dict) and self.class_weight not in (None, "balanced"):
             raise ValueError(f"class_weight == {self.class_weight!r}, must be a dict, 'balanced' or None")
         if self.probability and (sample_weight is not None or self.class_weight is not None):
             raise ValueError("probability=True does not go with sample_weight or class_weight")
@@ -465,7 +479,7 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
             raise ValueError(f"the labels {list(self.classes_)} became {self.model_.labels}: rename them")
         return self
 
-    def _coded(self, targets: list[np.ndarray], is_sparse: bool) -> tuple[list[Any], dict[str, Any]]:
+    def _coded(self, targets: list[np.ndarray]) -> list[Any]:
         """Set classes_, and return the labels as texts that the program keeps apart, or else as numbers from 0."""
         self.classes_, codes = np.unique(targets[0], return_inverse=True)
         if len(self.classes_) < 2:
@@ -476,7 +490,7 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
         if self.classes_.dtype.kind not in "biuf":  # texts such as 1.0 and NA mean something to the program
             plain = plain and all(text[0].isalpha() and text.lower() not in _MEANT for text in texts)
         self._texts = texts if plain else [str(k) for k in range(len(texts))]
-        return [np.array(self._texts)[codes]], {}
+        return [np.array(self._texts)[codes]]
 
     def _columns(self, X: Any) -> np.ndarray:
         """Decision values minus the threshold: one column for two classes, else one for each of classes_."""
@@ -525,12 +539,14 @@ def load(path: str | os.PathLike[str]) -> KernelRidge | KernelRidgeClassifier:
     training file.
     """
     model = Model.load(path)
+    kernel = "precomputed" if model.is_precomputed else None
     filled = "median" if (model.meta.get("scaling") or {}).get("fill") else "none"
     if not model.labels:
-        estimator: Any = KernelRidge(impute=filled)
+        estimator: Any = KernelRidge(kernel, impute=filled)
         estimator._is_vector = model.c.shape[1] == 1
     else:
-        estimator = KernelRidgeClassifier(impute=filled, probability=bool((model.meta.get("calibration") or {}).get("slope")))
+        estimator = KernelRidgeClassifier(kernel, impute=filled)
+        estimator.probability = bool((model.meta.get("calibration") or {}).get("slope"))
         values: list[Any] = model.labels
         if all(re.fullmatch(r"-?[1-9]\d*|0", label) for label in values):
             values = [int(label) for label in values]
@@ -539,7 +555,7 @@ def load(path: str | os.PathLike[str]) -> KernelRidge | KernelRidgeClassifier:
         estimator.classes_, order = np.unique(values, return_index=True)
         estimator._texts = [model.labels[i] for i in order]
     estimator.model_, estimator.report_, estimator.column_kinds_ = model, {}, model.kinds
-    estimator.n_features_in_ = len(model.kinds) if model.kinds else model.meta["d"]
+    estimator.n_features_in_ = len(model.kinds or ()) or model.meta["n" if model.is_precomputed else "d"]
     if model.kinds:
         estimator.feature_names_in_ = np.array(list(model.kinds), dtype=object)
     estimator.lam_, estimator.sigma_ = model.meta["lambda"], model.kernel.get("sigma")
@@ -552,4 +568,5 @@ _MEANT = {"true", "false", "na", "n", "nan", "nat", "none", "null", "missing", "
 
 def _require(y: Any, estimator: Any) -> None:
     if y is None:
-        raise ValueError(f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None.")
+        raise ValueError(f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is "
+                         "None.")

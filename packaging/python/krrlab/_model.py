@@ -93,9 +93,14 @@ class Model:
         return kinds or None
 
     @property
+    def is_precomputed(self) -> bool:
+        """Whether features are values of the kernel."""
+        return self.kernel["name"] == "precomputed"
+
+    @property
     def is_supported(self) -> bool:
         """Whether NumPy can predict: the kernel is built in."""
-        return self.kernel["name"] in ("gaussian", "laplacian", "matern32", "matern52", "polynomial")
+        return self.kernel["name"] in ("gaussian", "laplacian", "matern32", "matern52", "polynomial", "precomputed")
 
     def features(self, table: Any) -> Any:
         """Return the features of a Table before scaling: an array or a CSR matrix.
@@ -113,7 +118,10 @@ class Model:
                 blocks.append(column.astype(np.float64)[:, None])
                 continue
             coding = codes_of.get(name) or codes_of.get(str(j), {})
-            block = _words(column, coding.get("values", ())) if kind == "words" else _dates(column, coding.get("dates", {}))
+            if kind == "words":
+                block = _words(column, coding.get("values", ()))
+            else:
+                block = _dates(column, coding.get("dates", {}))
             if block is None:
                 return None
             blocks.append(block)
@@ -151,6 +159,8 @@ class Model:
     def _kernel(self, z: Any) -> np.ndarray | None:
         """K(z, x), from inner products except for the Laplacian kernel."""
         name, sigma = self.kernel["name"], self.kernel.get("sigma", 1.0)
+        if self.is_precomputed:
+            return z
         if name == "polynomial":
             return (self.kernel.get("gamma", 0) * _product(z, self.x) + self.kernel.get("coef0", 0)) \
                 ** self.kernel["degree"]

@@ -123,8 +123,8 @@ def _problem(X: Any, kernel: str, lam: float, options: dict[str, Any]) -> _Probl
     x = _points(X)
     settings = {"kernel": kernel, "lambda": lam, "scale": "none", "task": "regression", "storage": "float64", **options}
     parts = [x.values.data, x.values.indices, x.values.indptr] if x.is_sparse else [x.values]
-    key = (x.values.shape, json.dumps(settings, sort_keys=True, default=str), *(hashlib.blake2b(np.ascontiguousarray(p)).digest()
-                                                                  for p in parts))
+    digests = [hashlib.blake2b(np.ascontiguousarray(part)).digest() for part in parts]
+    key = (x.values.shape, json.dumps(settings, sort_keys=True, default=str), *digests)
     problem = _problems.get(key)
     if problem is None:
         problem = _problems[key] = _Problem(x, settings)
@@ -264,9 +264,9 @@ def _report(stage: str, X: Any, y: Any, kernel: str, lam: float, options: dict[s
         report = os.path.join(folder, "report.json")
         host = _Host(folder)
         try:
-            words = [stage, *_program.flags(**{**where, "kernel": kernel, "lambda": lam, "scale": "none", "center": "no",
-                                               "task": "regression", **options, "train": file, "json": report})]
-            _program.run([*words, *precond(host)], file)
+            flags = {**where, "kernel": kernel, "lambda": lam, "scale": "none", "center": "no", "task": "regression",
+                     **options, "train": file, "json": report}
+            _program.run([stage, *_program.flags(**flags), *precond(host)], file)
         except ValueError as e:
             raise (host.errors or [e])[0]
         finally:

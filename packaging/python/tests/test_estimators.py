@@ -56,11 +56,22 @@ class Predictions(unittest.TestCase):
     def test_scikit_learn(self):
         """The model is that of scikit-learn, by its names of the parameters."""
         from sklearn.kernel_ridge import KernelRidge as Theirs
+        from sklearn.model_selection import cross_val_score
         w = g.uniform(0.1, 2, 60)
         for kernel, gamma in (("rbf", 0.3), ("laplacian", 0.2), ("poly", 0.1), ("linear", None))[::1 if LONG else 3]:
             by = dict(kernel=kernel, alpha=0.5, gamma=gamma)
             ours = KernelRidge(**by, scale="none", center="no").fit(X / 10, y)
             np.testing.assert_allclose(ours.predict(Z / 10), Theirs(**by).fit(X / 10, y).predict(Z / 10), atol=1e-6)
+        K = np.exp(-((X[:, None] - X) ** 2).sum(2) / 2e3)
+        for m in KernelRidge("precomputed", lam=0.5), KernelRidgeClassifier("precomputed", lam=0.5):
+            t = y if isinstance(m, KernelRidge) else y > 0
+            code = np.where(t, 1, -1) if t.dtype == bool else t - t.mean()
+            want = K[:7] @ np.linalg.solve(K + 0.5 * np.eye(60), code)
+            want = want > 0 if t.dtype == bool else want + t.mean()
+            np.testing.assert_allclose(m.fit(K, t).predict(K[:7]), want, atol=1e-9)
+        cv = cross_val_score(KernelRidge("precomputed", lam=0.5), K, y, cv=2)
+        np.testing.assert_allclose(cv, cross_val_score(KernelRidge("gaussian", sigma=1e3 ** 0.5, lam=0.5, scale="none"),
+                                                       X, y, cv=2), atol=1e-6)
         weighted = KernelRidge(alpha=0.5, sigma=1, center="no", scale="none").fit(X / 10, y, w)
         want = Theirs(kernel="rbf", alpha=0.5, gamma=0.5).fit(X / 10, y, w).predict(Z / 10)
         np.testing.assert_allclose(weighted.predict(Z / 10), want, atol=1e-6)
@@ -168,10 +179,12 @@ class Messages(unittest.TestCase):
             ("unknown kernel \"gausian\"", lambda: KernelRidge("gausian").fit(X, y)),
             ("gamma is not defined for the kernel matern32", lambda: KernelRidge("matern32", gamma=1).fit(X, y)),
             ("column 2, row 1", lambda: KernelRidge().fit(np.where(X == X[1, 2], np.nan, X), y)),
+            ("square matrix. Input is a 60x3", lambda: KernelRidge("precomputed").fit(X, y)),
             ("Input y contains NaN", lambda: KernelRidge().fit(X, np.where(y > 1, np.nan, y))),
             ("Unknown label type", lambda: KernelRidgeClassifier().fit(X, y)),
             ("one class only, 1", lambda: KernelRidgeClassifier().fit(X, np.ones(60, int))),
-            ("probability=True does not go", lambda: KernelRidgeClassifier(probability=True).fit(X, y > 0, np.ones(60))),
+            ("probability=True does not go",
+             lambda: KernelRidgeClassifier(probability=True).fit(X, y > 0, np.ones(60))),
             ("too large to be squared", lambda: KernelRidge().fit(X, y * 1e200)),
         ]:
             with self.subTest(text=text):

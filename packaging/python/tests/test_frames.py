@@ -1,7 +1,6 @@
 """The calls that a user of pandas makes: they do what scikit-learn does, or an error names the column."""
 import os
 import unittest
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -32,7 +31,8 @@ class Frames(unittest.TestCase):
         self.refused("unseen at fit time:\n- c", lambda: m.predict(frame.rename(columns={"b": "c"})))
         self.refused("unseen at fit time:\n- more", lambda: m.predict(frame.assign(more=1)))
         self.refused("yet now missing:\n- b", lambda: m.predict(frame[["a", "y"]]))
-        self.refused("several columns are named 'a'", lambda: KernelRidge().fit(frame.set_axis(list("aba"), axis=1), target))
+        twice = frame.set_axis(list("aba"), axis=1)
+        self.refused("several columns are named 'a'", lambda: KernelRidge().fit(twice, target))
         with self.assertWarnsRegex(UserWarning, "does not have valid feature names"):
             np.testing.assert_array_equal(m.predict(frame.to_numpy()), m.predict(frame))
         shuffled = frame.set_axis(r.permutation(n))  # an index says nothing
@@ -43,8 +43,8 @@ class Frames(unittest.TestCase):
     def test_labels(self):
         """Labels have the type that they had."""
         cases = [labels, pd.Series(target > 0, dtype="boolean"), pd.Series((target > 0) * 2 - 1, dtype="Int64"),
-                 np.where(target > 0, "é, b", ""), labels.astype("category"), labels.astype("string"), labels.to_numpy(),
-                 labels.tolist(), target > 0, (target > 0).astype(np.uint8), np.where(target > 0, 1.0, 0.0),
+                 np.where(target > 0, "é, b", ""), labels.astype("category"), labels.astype("string"),
+                 labels.to_numpy(), labels.tolist(), target > 0, (target > 0).astype(np.uint8), np.where(target > 0, 1.0, 0.0),
                  np.where(target > 0, "1", "0"), np.where(target > 0, "True", "no label")]
         for t in cases if LONG else cases[:5]:
             m = KernelRidgeClassifier(lam=1e-3).fit(frame, t)
@@ -60,7 +60,8 @@ class Frames(unittest.TestCase):
         self.refused("Input y contains NaN", lambda: KernelRidgeClassifier().fit(frame, labels.where(target > -1)))
 
     def test_numbers(self):
-        whole = frame.assign(b=pd.array(r.integers(0, 9, n), dtype="Int64"), flag=target > 0, y=frame.y.astype(np.float32))
+        whole = frame.assign(b=pd.array(r.integers(0, 9, n), dtype="Int64"), flag=target > 0,
+                             y=frame.y.astype(np.float32))
         m = KernelRidge(lam=0.01).fit(whole, target)
         self.assertEqual(set(m.column_kinds_.values()), {"numbers"})
         np.testing.assert_allclose(m.predict(whole), KernelRidge(lam=0.01).fit(whole.astype(float), target).predict(

@@ -94,8 +94,8 @@ class Operators(unittest.TestCase):
     def test_compare(self):
         """A preconditioner of Python has the numbers that it has as a process of its own."""
         script = os.path.join(os.path.dirname(__file__), "../../../experiments/peers/nystrom_process.py")
-        table = compare(X, y, kernel, lam, {"my landmarks": Landmarks(40, 1)}, seed=1, width=0.01, to=1e-8, storage="float64",
-                        kinds=["process:" + shlex.join([sys.executable, os.path.abspath(script), "40"])])
+        table = compare(X, y, kernel, lam, {"my landmarks": Landmarks(40, 1)}, seed=1, width=0.01, to=1e-8,
+                        storage="float64", kinds=["process:" + shlex.join([sys.executable, os.path.abspath(script), "40"])])
         none, mine, theirs = table.to_dict("records")
         self.assertEqual([none["name"], mine["name"], mine["why"]], ["none", "my landmarks", ""])
         self.assertEqual(mine["iterations"], theirs["iterations"])

@@ -74,7 +74,7 @@ class Wheel(unittest.TestCase):
         del env["PYTHONPATH"]
         wheel = next(Path(folder).glob("0/*.whl"))
         for what in str(HERE), str(wheel):
-            subprocess.run([f"{folder}/venv/bin/pip", "install", "-q", "--no-index", "--force-reinstall", "--no-deps", what],
-                           check=True, env={**env, "KRRLAB_PROGRAM": str(program)})
+            subprocess.run([f"{folder}/venv/bin/pip", "install", "-q", "--no-index", "--force-reinstall",
+                            "--no-deps", what], check=True, env={**env, "KRRLAB_PROGRAM": str(program)})
             subprocess.run([f"{folder}/venv/bin/python", "-c", FIT], check=True, env=env, cwd=folder)
         subprocess.run([f"{folder}/venv/bin/krrlab", "version"], check=True, env=env)
