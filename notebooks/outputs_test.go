@@ -15,17 +15,18 @@ import (
 
 // cell is one of a notebook's file.
 type cell struct {
-	Type    string `json:"cell_type"`
-	Source  any    `json:"source"`
-	Count   int    `json:"execution_count"`
-	Outputs []struct {
+	Type     string `json:"cell_type"`
+	Source   any    `json:"source"`
+	Count    int    `json:"execution_count"`
+	Metadata struct{ Tags []string }
+	Outputs  []struct {
 		Type string `json:"output_type"`
 		Text any    `json:"text"`
 		Data map[string]any
 	}
 }
 
-// cells reads a notebook.
+// cells reads a notebook, without the cell that assigns parameters.
 func cells(t *testing.T, name string) []cell {
 	t.Helper()
 	b, err := os.ReadFile(name)
@@ -36,7 +37,7 @@ func cells(t *testing.T, name string) []cell {
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	return nb.Cells
+	return slices.DeleteFunc(nb.Cells, func(c cell) bool { return slices.Contains(c.Metadata.Tags, "injected-parameters") })
 }
 
 // joined is a text that a notebook keeps whole or by lines.

@@ -165,8 +165,9 @@ func (a *app) runCommand() *cobra.Command {
 	s := schema.Of(&f)
 	s.Lookup("html").Help = "write the notebook with its outputs to this file as one HTML page; FILE.ipynb is then not " +
 		"changed"
-	return withOptions(&cobra.Command{
-		Use:   "run FILE.ipynb [--out FILE | --check] [--html FILE]",
+	var parameters []string
+	cmd := withOptions(&cobra.Command{
+		Use:   "run FILE.ipynb [--out FILE | --check] [--html FILE] [-p NAME=VALUE]",
 		Short: "Run a notebook from top to bottom and save its outputs",
 		Args:  oneArg("want one notebook: krrlab notebook run FILE.ipynb"),
 	}, s, func(ctx context.Context, args []string) error {
@@ -185,7 +186,8 @@ func (a *app) runCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		o := &notebook.Options{Version: a.env.Version, DataDirs: a.dirs(), HTML: f.HTML}
+		o := &notebook.Options{Version: a.env.Version, DataDirs: a.dirs(), HTML: f.HTML,
+			Parameters: parameters}
 		err = notebook.Run(ctx, args[0], outFile, o)
 		if failed := (*notebook.CellError)(nil); errors.As(err, &failed) && outFile == args[0] {
 			return fmt.Errorf("%w; the notebook is as it was: --out FILE keeps what its cells showed", err)
@@ -195,4 +197,7 @@ func (a *app) runCommand() *cobra.Command {
 		}
 		return err
 	})
+	cmd.Flags().StringArrayVarP(&parameters, "parameter", "p", nil, "NAME=VALUE, assigned in a new cell after the cell "+
+		"with the tag parameters, as papermill does; once for each")
+	return cmd
 }

@@ -16,6 +16,8 @@ type Options struct {
 	DataDirs  []string         // folders in which cells look for data
 	Interrupt <-chan os.Signal // a signal interrupts the running cell; nil for none
 	HTML      string           // file to which Run writes the notebook as an HTML page; "" for none
+	// Parameters are values of the variables of the cell with the tag parameters, each of the form name=value, for Run.
+	Parameters []string
 }
 
 // Kernel serves the front end that wrote the connection file, until the front end requests a shutdown or ctx ends.

@@ -4,10 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -75,6 +80,10 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 			return err
 		}
 	}
+	if cells, err = withParameters(cells, o.Parameters); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	nb["cells"] = cells
 	cellErr := runCells(ctx, s, file, cells)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -153,19 +162,55 @@ func runCells(ctx context.Context, s *golang.Session, file string, cells []any) 
 		outputs := &cellOutputs{ctx: ctx, displayed: displayed}
 		res := s.Run(fmt.Sprintf("Cell %d", n), source(cell["source"]), outputs)
 		cell["outputs"], cell["execution_count"] = outputs.take(resultOutputs(n, res)...), n
-		if res.Err != nil && !mayFail(cell) {
+		if res.Err != nil && !hasTag(cell, "raises-exception") { // nbclient continues after such a cell, too
 			return &CellError{file, n, res.Err}
 		}
 	}
 	return nil
 }
 
-// mayFail reports whether a cell has the tag raises-exception. nbclient, too, continues after the failure of such a
-// cell.
-func mayFail(cell map[string]any) bool {
-	meta, _ := cell["metadata"].(map[string]any)
+// hasTag reports whether a cell has a tag.
+func hasTag(cell any, tag string) bool {
+	c, _ := cell.(map[string]any)
+	meta, _ := c["metadata"].(map[string]any)
 	tags, _ := meta["tags"].([]any)
-	return slices.Contains(tags, any("raises-exception"))
+	return slices.Contains(tags, any(tag))
+}
+
+// withParameters returns the cells of a notebook with a cell that assigns the parameters, each of the form name=value,
+// after the cell that has the tag parameters. It has the tag injected-parameters, as in papermill, and replaces an
+// earlier one. A value that is no Go number, boolean or string literal is a string.
+func withParameters(cells []any, parameters []string) ([]any, error) {
+	if len(parameters) == 0 {
+		return cells, nil
+	}
+	var code []string
+	for _, p := range parameters {
+		name, value, ok := strings.Cut(p, "=")
+		if !ok || !token.IsIdentifier(name) {
+			return nil, fmt.Errorf("parameter %q: want NAME=VALUE, such as n=500", p)
+		}
+		if x, err := parser.ParseExpr(value); value != "true" && value != "false" && (err != nil || !isLiteral(x)) {
+			value = strconv.Quote(value)
+		}
+		code = append(code, name+" = "+value)
+	}
+	cells = slices.DeleteFunc(slices.Clone(cells), func(c any) bool { return hasTag(c, "injected-parameters") })
+	i := slices.IndexFunc(cells, func(c any) bool { return hasTag(c, "parameters") })
+	if i < 0 {
+		return nil, errors.New("no cell has the tag parameters: give it to the cell that declares them")
+	}
+	return slices.Insert(cells, i+1, any(map[string]any{"cell_type": "code", "metadata": map[string]any{
+		"tags": []any{"injected-parameters"}}, "source": strings.Join(code, "\n")})), nil
+}
+
+// isLiteral reports whether x is a literal of a number or a string, with an optional sign.
+func isLiteral(x ast.Expr) bool {
+	if sign, ok := x.(*ast.UnaryExpr); ok && sign.Op == token.SUB {
+		x = sign.X
+	}
+	_, ok := x.(*ast.BasicLit)
+	return ok
 }
 
 // resultOutputs returns the outputs for the value and the error of cell n.

@@ -166,3 +166,33 @@ func TestOtherLanguage(t *testing.T) {
 		}
 	}
 }
+
+// TestParameters: values are assigned in a cell after the one with the tag, numbers as numbers and other text as strings;
+// the cell replaces one of an earlier run.
+func TestParameters(t *testing.T) {
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in.ipynb"), filepath.Join(dir, "out.ipynb")
+	testkit.OK(t, os.WriteFile(in, []byte(`{"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [
+{"cell_type": "code", "source": "n, x, name, on := 1, 0.5, \"a\", false", "metadata": {"tags": ["parameters"]}},
+{"cell_type": "code", "source": "fmt.Println(n, x, name, on)", "metadata": {}}]}`), 0o600))
+	run := func(from string, parameters ...string) (string, error) {
+		err := Run(t.Context(), from, out, &Options{Parameters: parameters})
+		b, _ := os.ReadFile(out)
+		return string(b), err
+	}
+	for range 2 {
+		got, err := run(in, "n=-7", "x=1e-3", "name=b=c", "on=true")
+		if err != nil || !strings.Contains(got, `"-7 0.001 b=c true\n"`) || strings.Count(got, "injected-parameters") != 1 {
+			t.Errorf("%v: %s", err, got)
+		}
+		in = out
+	}
+	for _, bad := range []string{"n", "1=2", "m=3"} {
+		if _, err := run(in, bad); err == nil {
+			t.Errorf("%s is assigned", bad)
+		}
+	}
+	if _, err := withParameters(nil, []string{"n=1"}); err == nil {
+		t.Error("a notebook without parameters takes some")
+	}
+}

@@ -1,4 +1,4 @@
-"""Runs a notebook on an installed kernel with Debian's nbclient: execute.py KERNEL FILE."""
+"""Runs a notebook on an installed kernel with Debian's nbclient: execute.py KERNEL FILE [NAME=VALUE ...]."""
 
 import os
 import sys
@@ -8,6 +8,9 @@ import nbformat
 
 nb = nbformat.read(sys.argv[2], as_version=4)
 nbformat.validate(nb)
+for c in nb.cells:
+    if "parameters" in c.metadata.get("tags", []):
+        c.source = "\n".join([c.source] + sys.argv[3:])
 client = nbclient.NotebookClient(nb, kernel_name=sys.argv[1], timeout=600, resources={"metadata": {"path": os.path.dirname(sys.argv[2])}})
 client.execute()
 nbformat.validate(nb)
