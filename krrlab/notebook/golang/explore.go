@@ -69,8 +69,9 @@ type commSender interface {
 var exploreCall = regexp.MustCompile(`\bExplore\(\s*([\pL_][\pL\pN_.]*)\s*[,)]`)
 
 // explore is Explore in cells: it shows a panel for a stage of a lab, for its Solve, or for a function. An error of the
-// first run panics, which ends the cell.
-func (s *Session) explore(subject any, options ...stage.Runner) {
+// first run panics, which ends the cell. Its type does not name stage.Runner, whose package would then be loaded, with
+// all that it imports, when the kernel starts.
+func (s *Session) explore(subject any, options ...any) {
 	name, out := "", s.out.output()
 	if out == nil {
 		panic(errors.New("no cell is running that could show a panel"))
@@ -103,19 +104,23 @@ func (s *Session) explore(subject any, options ...stage.Runner) {
 }
 
 // newSubject returns the subject of the arguments of Explore.
-func newSubject(subject any, options []stage.Runner, name string) (panel.Subject, error) {
+func newSubject(subject any, options []any, name string) (panel.Subject, error) {
 	lab, isLab := subject.(*krrlab.Lab)
 	switch {
 	case len(options) > 1:
 		return nil, errors.New("Explore of several stages: want one panel for each")
 	case !isLab && len(options) > 0:
 		return nil, fmt.Errorf("Explore of a stage on a %T: want a *krrlab.Lab first", subject)
-	case isLab && len(options) == 0:
+	case !isLab:
+		return panel.Function(subject, cmp.Or(name, "f"))
+	case len(options) == 0:
 		return panel.Stage(lab, nil, cmp.Or(name, "lab"))
-	case isLab:
-		return panel.Stage(lab, options[0], cmp.Or(name, "lab"))
 	}
-	return panel.Function(subject, cmp.Or(name, "f"))
+	runner, ok := options[0].(stage.Runner)
+	if !ok {
+		return nil, fmt.Errorf("Explore of a lab and a %T: want the options of a stage, such as quality.Options{}", options[0])
+	}
+	return panel.Stage(lab, runner, cmp.Or(name, "lab"))
 }
 
 // Comms returns the open comms of a target, or of all targets if it is "".

@@ -195,7 +195,7 @@ var builtInDocs = map[string]string{
 	"Password":  "func Password(prompt string) string\n\nPassword asks the reader for a line that is not shown.",
 	"Progress": "func Progress() func(krrlab.Event) error\n\nProgress returns a Monitor for a krrlab.Config that " +
 		"shows one line: stage, share or iteration, residual, time left.",
-	"Explore": "func Explore(subject any, options ...stage.Runner)\n\nExplore shows a panel of controls. Explore(lab, " +
+	"Explore": "func Explore(subject any, options ...any)\n\nExplore shows a panel of controls. Explore(lab, " +
 		"quality.Options{}) runs a stage whenever one of its options, or the lab's preconditioner, is changed; " +
 		"Explore(lab) solves; Explore(f) calls a function func(o Options) (value, error) whose struct has fields with " +
 		"tags, such as N int `flag:\"n\" default:\"100\" check:\"[10,1000]\" help:\"points\"`.",
