@@ -9,7 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"reflect"
-	"slices"
+	"strings"
 
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -152,21 +152,30 @@ func (f *File) Save() error {
 	return stage.WriteFile(f.Name, b.Bytes())
 }
 
-// hasGroup reports whether the file contains the runs of a group. It returns an error if they were made with other
-// options.
-func (f *File) hasGroup(g group, o *Options) (bool, error) {
-	draws, maxIter := 0, 0
-	for i := range f.Lines {
-		l := &f.Lines[i]
-		if l.Rank != g.rank || l.Problem != g.problem || l.N != g.n || l.Lambda != g.lambda ||
-			!slices.Contains(Preconditioners(), l.Preconditioner) {
-			continue
+// missing returns the preconditioners that a group lacks; those without a rank belong to the first group of a problem
+// and a λ. It returns an error if the file has runs of the group with other options.
+func (f *File) missing(g group, isFirst bool, o *Options) (names []string, err error) {
+	for _, name := range Preconditioners() {
+		rank, draws, maxIter := g.rank, 0, 0
+		if strings.HasSuffix(name, " alone") {
+			if rank = 0; !isFirst {
+				continue
+			}
 		}
-		draws, maxIter = max(draws, l.Draw+1), l.MaxIter
+		for i := range f.Lines {
+			l := &f.Lines[i]
+			if l.Rank == rank && l.Problem == g.problem && l.N == g.n && l.Lambda == g.lambda &&
+				l.Preconditioner == name {
+				draws, maxIter = max(draws, l.Draw+1), l.MaxIter
+			}
+		}
+		switch {
+		case draws == 0:
+			names = append(names, name)
+		case draws != o.Seeds || maxIter != o.MaxIter:
+			return nil, fmt.Errorf("%s has runs of %s with --seeds %d --max-iter %d: ask for the same, or name another "+
+				"file", f.Name, g.problem, draws, maxIter)
+		}
 	}
-	if draws > 0 && (draws != o.Seeds || maxIter != o.MaxIter) {
-		return true, fmt.Errorf("%s has runs of %s with --seeds %d --max-iter %d: ask for the same, or name another "+
-			"file", f.Name, g.problem, draws, maxIter)
-	}
-	return draws > 0, nil
+	return names, nil
 }

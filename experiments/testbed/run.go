@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,8 +29,8 @@ type Options struct {
 	Tell func(text string)
 }
 
-// Preconditioners returns the names of the preconditioners: all variants of all kinds, in the notation of the stage
-// compare but without a rank. A name that ends in " alone" has no rank.
+// Preconditioners returns the names of the preconditioners: all variants of all kinds, and those of other programs, in
+// the notation of the stage compare but without a rank. A name that ends in " alone" has no rank.
 func Preconditioners() (names []string) {
 	for _, k := range stage.Kinds() {
 		for _, v := range k.Variants {
@@ -37,7 +38,7 @@ func Preconditioners() (names []string) {
 			names = append(names, strings.Replace(text, " features=0", " alone", 1))
 		}
 	}
-	return names
+	return append(names, fieldNames...)
 }
 
 // compareEntry returns the entry of the stage compare for one of the names of Preconditioners. The λ_p in the name is
@@ -55,7 +56,7 @@ func compareEntry(name string, rank int, lambda float64) stage.Entry {
 // problem, λ and rank, so that the next Run continues an interrupted one. Each problem is run with its λ and with
 // λ/100, except the problems with PerPoint, which are run with one λ.
 func Run(ctx context.Context, f *File, o Options) error {
-	if err := schema.Settle(&o); err != nil {
+	if err := cmp.Or(schema.Settle(&o), registerField()); err != nil {
 		return err
 	}
 	if o.Tell == nil {
@@ -99,18 +100,16 @@ func (f *File) run(ctx context.Context, p *Problem, data *datasets.Dataset, lamb
 	n := data.Len()
 	for i, share := range o.Shares {
 		g := group{p.Name, n, lambda, max(1, n/share)}
-		if isDone, err := f.hasGroup(g, o); err != nil {
+		names, err := f.missing(g, i == 0, o)
+		if err != nil {
 			return err
-		} else if isDone {
+		}
+		if names == nil {
 			continue
 		}
 		startSeconds, entries := accel.ProcessorSeconds(), stage.Entries{}
-		var names []string
-		for _, name := range Preconditioners() {
-			if alone := strings.HasSuffix(name, " alone"); alone && i > 0 {
-				continue
-			}
-			entries, names = append(entries, compareEntry(name, g.rank, lambda)), append(names, name)
+		for _, name := range names {
+			entries = append(entries, compareEntry(name, g.rank, lambda))
 		}
 		r, err := lab.Compare(ctx, krrlab.CompareOptions{With: entries, Seeds: o.Seeds, To: 1e-6, Steps: 60,
 			ExactBelow: -1})
@@ -118,7 +117,7 @@ func (f *File) run(ctx context.Context, p *Problem, data *datasets.Dataset, lamb
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}
 		newLines := lines(p, r, names, g.rank, o.MaxIter)
-		if i > 0 {
+		if i > 0 || len(names) < len(Preconditioners()) {
 			newLines = newLines[1:] // the run without a preconditioner is in the first group
 		} else {
 			eigenvalues, err := spectrumOnce()

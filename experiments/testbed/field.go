@@ -1,0 +1,340 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/kernel/tree"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// fieldNames are the preconditioners of other programs that the testbed runs too, in the notation of Preconditioners.
+var fieldNames = []string{"field.greedy rank=15 alone", "field.greedy rank=100 alone", "field.blocks alone",
+	"field.afn"}
+
+// registerField registers the kinds of fieldNames. They are no part of the library, and other comparisons do not try
+// them.
+var registerField = sync.OnceValue(func() error {
+	for _, k := range []stage.Kind{
+		{Name: "field.greedy", Zero: greedy{}, Title: "greedy pivoted Cholesky"},
+		{Name: "field.blocks", Zero: blocks{}, Title: "block Jacobi on clusters"},
+		{Name: "field.afn", Zero: factorized{}, Title: "factorized Nyström"},
+	} {
+		if err := stage.RegisterPreconditioner(k); err != nil {
+			return err
+		}
+	}
+	return nil
+})
+
+// greedy is M = FFᵀ+λI, where F is the pivoted Cholesky factor of K whose next pivot has the largest remaining diagonal
+// entry (H. Harbrecht, M. Peters, R. Schneider, Appl. Numer. Math. 62, 2012). GPyTorch has it with rank 15, TensorFlow
+// Probability with rank 100.
+type greedy struct {
+	Rank    int `flag:"rank" default:"15" check:">=1"`
+	lambdaP float64
+}
+
+func (p greedy) String() string { return fmt.Sprintf("greedy pivots, rank %d", p.Rank) }
+
+// Settled implements stage.Settler.
+func (p greedy) Settled(d stage.Defaults) (stage.Preconditioner, error) {
+	p.lambdaP = d.Lambda
+	return p, nil
+}
+
+// Approximation implements stage.LowRank.
+func (p greedy) Approximation(kernel.Kernel) *stage.Approximation {
+	return &stage.Approximation{Source: p, S: p.Rank, LambdaP: p.lambdaP}
+}
+
+// Make implements stage.Preconditioner.
+func (p greedy) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, error) {
+	p.lambdaP = b.Problem().Lambda
+	return p.Approximation(nil).Inverse(ctx, b)
+}
+
+// Draw implements stage.Source. If no diagonal entry is left, the other columns of F are zero.
+func (p greedy) Draw(ctx context.Context, b stage.Bench, s int) (*stage.Drawn, error) {
+	e := newEntries(b)
+	f, diag := mat.NewDense(e.n, s, nil), make([]float64, e.n)
+	for i := range diag {
+		diag[i] = e.k(i, i)
+	}
+	smallest := 1e-14 * slices.Max(diag)
+	for r := range s {
+		pivot := floats.MaxIdx(diag)
+		root := math.Sqrt(diag[pivot])
+		if diag[pivot] <= smallest {
+			break
+		}
+		column := make([]float64, e.n)
+		if err := accel.ForEach(ctx, e.n, func(_, i int) {
+			column[i] = (e.k(i, pivot) - floats.Dot(f.RawRowView(i)[:r], f.RawRowView(pivot)[:r])) / root
+			diag[i] -= column[i] * column[i]
+		}); err != nil {
+			return nil, err
+		}
+		f.SetCol(r, column)
+	}
+	z := points.NewDense32(e.n, s, nil)
+	for i, v := range f.RawMatrix().Data {
+		z.Data[i] = float32(v)
+	}
+	return &stage.Drawn{Z: z}, nil
+}
+
+// blocks is block Jacobi: M has the blocks of K+λI of the leaves of a tree of points.
+type blocks struct {
+	Size int `flag:"size" default:"100" check:">=1"` // largest number of points of a leaf
+}
+
+func (p blocks) String() string { return fmt.Sprintf("block Jacobi, blocks of %d", p.Size) }
+
+// Make returns a factorized inverse without landmarks: if row i of G has the earlier points of a leaf, GᵀG is the
+// inverse of the block.
+func (p blocks) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, error) {
+	t, err := tree.New(ctx, b.Problem().X, p.Size)
+	if err != nil {
+		return nil, err
+	}
+	leafStart := make([]int, len(t.Order)) // first place of the leaf of each place
+	for leaf := range t.Leaves() {
+		for i := t.Start[leaf]; i < t.Start[leaf+1]; i++ {
+			leafStart[i] = t.Start[leaf]
+		}
+	}
+	return newFactorized(ctx, newEntries(b), t.Order, 0, func(i int) (columns []int) {
+		for j := leafStart[i]; j < i; j++ {
+			columns = append(columns, j)
+		}
+		return columns
+	})
+}
+
+// factorized is the factorized Nyström preconditioner of AFN (S. Zhao, T. Xu, H. Huang, E. Chow, Y. Xi,
+// arXiv:2304.05460) without its choice of a rank: with s landmarks by farthest point sampling, K₁₁+λI = LLᵀ and
+// B = K₂₁L⁻ᵀ,
+//
+//	M = (L 0; B G⁻¹)(Lᵀ Bᵀ; 0 G⁻ᵀ),
+//
+// where GᵀG ≈ (K₂₂+λI−BBᵀ)⁻¹ is a factorized sparse approximate inverse: row i of G has the nearest earlier points.
+type factorized struct {
+	Landmarks int `flag:"features" check:">=1"`
+	Neighbors int `flag:"neighbors" default:"20" check:">=1"`
+}
+
+func (p factorized) String() string {
+	return fmt.Sprintf("factorized Nyström, %d landmarks, %d neighbors", p.Landmarks, p.Neighbors)
+}
+
+func (p factorized) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, error) {
+	e := newEntries(b)
+	s := min(p.Landmarks, e.n-1)
+	order := e.farthestFirst(s)
+	return newFactorized(ctx, e, order, s, func(i int) []int { return e.neighbors(order[s:], i, p.Neighbors) })
+}
+
+// newFactorized returns M for an order of the points, of which the first s are landmarks. neighbors returns the places,
+// among the other points, of the off-diagonal columns of row i of G.
+func newFactorized(ctx context.Context, e *entries, order []int, s int, neighbors func(i int) []int) (*inverse, error) {
+	m := &inverse{order: order, s: s, rows: make([]sparseRow, e.n-s), b: make([][]float64, e.n-s)}
+	landmarks, remaining := order[:s], order[s:]
+	if s > 0 {
+		var factor mat.Cholesky
+		if !factor.Factorize(mat.NewSymDense(s, e.block(landmarks, landmarks))) {
+			return nil, fmt.Errorf("K+λI of %d landmarks is not positive definite", s)
+		}
+		factor.LTo(&m.l)
+	}
+	indefinite := make([]bool, len(remaining))
+	err := accel.ForEach(ctx, len(remaining), func(_, i int) {
+		if m.b[i] = e.block(remaining[i:i+1], landmarks); s > 0 {
+			blas64.Trsv(blas.NoTrans, m.l.RawTriangular(), blas64.Vector{N: s, Inc: 1, Data: m.b[i]})
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = accel.ForEach(ctx, len(remaining), func(_, i int) {
+		columns := append(neighbors(i), i)
+		size := len(columns)
+		schur, unit := mat.NewSymDense(size, nil), mat.NewVecDense(size, nil)
+		for u, v := range columns {
+			for w, j := range columns[:u+1] {
+				schur.SetSym(u, w, e.shifted(remaining[v], remaining[j])-floats.Dot(m.b[v], m.b[j]))
+			}
+		}
+		var factor mat.Cholesky
+		if indefinite[i] = !factor.Factorize(schur); indefinite[i] {
+			return
+		}
+		unit.SetVec(size-1, 1)
+		_ = factor.SolveVecTo(unit, unit) // an error only says that the block is badly conditioned
+		unit.ScaleVec(1/math.Sqrt(unit.AtVec(size-1)), unit)
+		m.rows[i] = sparseRow{columns, unit.RawVector().Data}
+	})
+	if slices.Contains(indefinite, true) {
+		return nil, fmt.Errorf("the block of a row of G is not positive definite")
+	}
+	return m, err
+}
+
+// inverse is M⁻¹ of factorized.
+type inverse struct {
+	order []int // landmarks, then the other points
+	s     int   // number of landmarks
+	l     mat.TriDense
+	b     [][]float64 // rows of B
+	rows  []sparseRow // rows of G
+}
+
+// sparseRow is a row of G.
+type sparseRow struct {
+	columns []int
+	values  []float64
+}
+
+func (m *inverse) Dim() int { return len(m.order) }
+
+// Flops does not count the search for neighbors.
+func (m *inverse) Flops() (build, apply float64) {
+	n, s := float64(len(m.order)), float64(m.s)
+	build, apply = s*s*s/3+n*s*s, 4*n*s+2*s*s
+	for _, row := range m.rows {
+		w := float64(len(row.columns))
+		build += w*w*s + w*w*w/3
+		apply += 4 * w
+	}
+	return build, apply
+}
+
+func (m *inverse) Bytes() (bytes int64) {
+	for i, row := range m.rows {
+		bytes += int64(16*len(row.columns) + 8*len(m.b[i]))
+	}
+	return bytes + int64(8*m.s*m.s)
+}
+
+func (m *inverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
+	_, t := r.Dims()
+	return accel.ForEach(ctx, t, func(_, c int) {
+		x, g := make([]float64, len(m.order)), make([]float64, len(m.rows))
+		for i, row := range m.order {
+			x[i] = r.At(row, c)
+		}
+		top, bottom := x[:m.s], x[m.s:]
+		solve := func(trans blas.Transpose) {
+			if m.s > 0 {
+				blas64.Trsv(trans, m.l.RawTriangular(), blas64.Vector{N: m.s, Inc: 1, Data: top})
+			}
+		}
+		solve(blas.NoTrans)
+		for i, row := range m.b {
+			bottom[i] -= floats.Dot(row, top)
+		}
+		for i, row := range m.rows {
+			for q, j := range row.columns {
+				g[i] += row.values[q] * bottom[j]
+			}
+		}
+		clear(bottom)
+		for i, row := range m.rows {
+			for q, j := range row.columns {
+				bottom[j] += row.values[q] * g[i]
+			}
+		}
+		for i, row := range m.b {
+			floats.AddScaled(top, -bottom[i], row)
+		}
+		solve(blas.Trans)
+		for i, row := range m.order {
+			dst.Set(row, c, x[i])
+		}
+	})
+}
+
+// entries computes entries of K and distances of points.
+type entries struct {
+	problem *stage.Problem
+	n       int
+	lambda  float64
+	x       *mat.Dense
+}
+
+func newEntries(b stage.Bench) *entries {
+	p := b.Problem()
+	e := &entries{problem: p, n: p.N, lambda: p.Lambda, x: mat.NewDense(p.N, p.D, nil)}
+	for i := range e.n {
+		p.X.RowTo(e.x.RawRowView(i), i)
+	}
+	return e
+}
+
+func (e *entries) k(i, j int) float64 {
+	return e.problem.Kernel.Eval(e.x.RawRowView(i), e.x.RawRowView(j))
+}
+
+// shifted returns entry ij of K+λI.
+func (e *entries) shifted(i, j int) float64 {
+	if i == j {
+		return e.k(i, j) + e.lambda
+	}
+	return e.k(i, j)
+}
+
+// block returns the entries of K+λI of some rows and columns, by rows.
+func (e *entries) block(rows, columns []int) (v []float64) {
+	for _, i := range rows {
+		for _, j := range columns {
+			v = append(v, e.shifted(i, j))
+		}
+	}
+	return v
+}
+
+// farthestFirst returns an order of the points: each of the first s points is the farthest from all before, and the
+// other points follow in their order.
+func (e *entries) farthestFirst(s int) (order []int) {
+	distances, chosen := make([]float64, e.n), make([]bool, e.n)
+	for i := range distances {
+		distances[i] = math.Inf(1)
+	}
+	for farthest := 0; len(order) < s; farthest = floats.MaxIdx(distances) {
+		order, chosen[farthest] = append(order, farthest), true
+		for i := range distances {
+			distances[i] = min(distances[i], floats.Distance(e.x.RawRowView(i), e.x.RawRowView(farthest), 2))
+		}
+		distances[farthest] = -1 // remains the smallest
+	}
+	for i := range e.n {
+		if !chosen[i] {
+			order = append(order, i)
+		}
+	}
+	return order
+}
+
+// neighbors returns the places before i of at most count points that are nearest to remaining[i], ascending.
+func (e *entries) neighbors(remaining []int, i, count int) []int {
+	distances, places := make([]float64, i), make([]int, i)
+	for j := range i {
+		distances[j] = floats.Distance(e.x.RawRowView(remaining[i]), e.x.RawRowView(remaining[j]), 2)
+	}
+	floats.ArgsortStable(distances, places)
+	places = places[:min(count, i)]
+	slices.Sort(places)
+	return places
+}
