@@ -79,7 +79,8 @@ _PARAMETERS = """kernel : str, default=None
     solver : str, default="auto"
         "auto", "direct", "pcg", "block-pcg", "cg" or "fourier".
     tol : float, default=None
-        Relative residual; None is 1e-5 for a regression and 1e-3 for classes.
+        Relative residual at which an iteration ends. None ends it when it is small compared with the noise of the data,
+        which ``krrlab fit`` estimates, or at 1e-5 for a regression and 1e-3 for classes.
     max_iter : int, default=1000
         Largest number of iterations. A solve that misses ``tol`` is a ConvergenceWarning.
     scale : str, default="auto"
