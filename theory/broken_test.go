@@ -102,25 +102,25 @@ type changedRows struct {
 	srhtEntries
 }
 
-func (o changedOp) Apply64(dst []float64, ldd int, src []float64, lds, rows int, w *sketch.Workspace) {
-	o.Operator.Apply64(dst, ldd, src, lds, rows, w)
+func (o changedOp) Apply64(b sketch.Rows64, w *sketch.Workspace) {
+	o.Operator.Apply64(b, w)
 	_, s := o.Dims()
-	for r := range rows {
-		o.out(o.Operator, dst[r*ldd:r*ldd+s])
+	for r := range b.Count {
+		o.out(o.Operator, b.Dst[r*b.DstStride:r*b.DstStride+s])
 	}
 }
 
-func (o changedOp) Apply32(dst []float32, ldd int, src []float32, lds, rows int, w *sketch.Workspace) {
-	o.Operator.Apply32(dst, ldd, src, lds, rows, w)
+func (o changedOp) Apply32(b sketch.Rows32, w *sketch.Workspace) {
+	o.Operator.Apply32(b, w)
 	_, s := o.Dims()
 	wide := make([]float64, s)
-	for r := range rows {
+	for r := range b.Count {
 		for j := range s {
-			wide[j] = float64(dst[r*ldd+j])
+			wide[j] = float64(b.Dst[r*b.DstStride+j])
 		}
 		o.out(o.Operator, wide)
 		for j := range s {
-			dst[r*ldd+j] = float32(wide[j])
+			b.Dst[r*b.DstStride+j] = float32(wide[j])
 		}
 	}
 }

@@ -149,14 +149,16 @@ type linearMap struct{ sketch.Operator }
 
 func (m linearMap) MapTo(z []float64, ld int, x points.Points, _ *feature.Workspace) {
 	dense := x.(*points.Dense)
-	m.Apply64(z, ld, dense.Data, dense.D, dense.N, new(sketch.Workspace))
+	m.Apply64(sketch.Rows64{Dst: z, DstStride: ld, Src: dense.Data, SrcStride: dense.D, Count: dense.N},
+		new(sketch.Workspace))
 }
 
 // matrixOf returns the matrix S of a sketch, by applying the sketch to the unit vectors.
 func matrixOf(o sketch.Operator) *mat.Dense {
 	m, s := o.Dims()
 	unit, st := mat.DenseCopyOf(identity(m)), mat.NewDense(m, s, nil)
-	o.Apply64(st.RawMatrix().Data, s, unit.RawMatrix().Data, m, m, new(sketch.Workspace))
+	o.Apply64(sketch.Rows64{Dst: st.RawMatrix().Data, DstStride: s, Src: unit.RawMatrix().Data, SrcStride: m, Count: m},
+		new(sketch.Workspace))
 	return mat.DenseCopyOf(st.T())
 }
 
@@ -172,7 +174,7 @@ func entryErrors(o sketch.Operator) (err64, err32 float64) {
 	for j := range m {
 		unit[j*m+j] = 1
 	}
-	o.Apply32(st, s, unit, m, m, new(sketch.Workspace))
+	o.Apply32(sketch.Rows32{Dst: st, DstStride: s, Src: unit, SrcStride: m, Count: m}, new(sketch.Workspace))
 	for i := range s {
 		row, order := r.Row(i)
 		if row < 0 || row >= order {

@@ -71,28 +71,36 @@ func order(s blas.Side, m, n int) int {
 // gemmForm describes the parameters of xGEMM; see fortran.
 const gemmForm = "cciiiapipibpi"
 
-// fortran calls the library's routine at address fn and returns its result info (0 if it has none). The operands are
-// row-major and must have passed the checks above; the library takes them for column-major matrices, that is for their
-// transposes. The letters of form list the parameters of the routine in order: c is the next of chars, i the next of
-// ints, p the next of arrays, a and b are α and β, and o is info.
-func fortran[T real](l *Library, fn uintptr, form string, chars [4]byte, ints [6]int, alpha, beta T,
-	arrays ...[]T) (info int32) {
+// routine is a call of the library's routine at an address. The letters of form list the parameters of the routine in
+// order: c is the next of chars, i the next of ints, p the next of the arrays of the call, a and b are α and β, and o is
+// the result info.
+type routine[T real] struct {
+	address     uintptr
+	form        string
+	chars       [4]byte
+	ints        [6]int
+	alpha, beta T
+}
+
+// fortran makes the call r and returns its result info (0 if it has none). The operands are row-major and must have
+// passed the checks above; the library takes them for column-major matrices, that is for their transposes.
+func fortran[T real](l *Library, r routine[T], arrays ...[]T) (info int32) {
 	f := frames.Get().(*frame)
 	if l.par == openmp {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		l.passThreads(f)
 	}
-	f.c, f.info = chars, 0
-	*(*T)(unsafe.Pointer(&f.alpha)), *(*T)(unsafe.Pointer(&f.beta)) = alpha, beta
+	f.c, f.info = r.chars, 0
+	*(*T)(unsafe.Pointer(&f.alpha)), *(*T)(unsafe.Pointer(&f.beta)) = r.alpha, r.beta
 	var c, i, p int
-	for n := range len(form) {
+	for n := range len(r.form) {
 		var address unsafe.Pointer
-		switch form[n] {
+		switch r.form[n] {
 		case 'c':
 			address, c = unsafe.Pointer(&f.c[c]), c+1
 		case 'i':
-			f.i[i] = int32(ints[i])
+			f.i[i] = int32(r.ints[i])
 			address, i = unsafe.Pointer(&f.i[i]), i+1
 		case 'p':
 			address = unsafe.Pointer(unsafe.SliceData(arrays[p]))
@@ -107,9 +115,9 @@ func fortran[T real](l *Library, fn uintptr, form string, chars [4]byte, ints [6
 		f.args[n] = uintptr(address)
 	}
 	for k := range c {
-		f.args[len(form)+k] = 1 // hidden Fortran argument: the length of a character string
+		f.args[len(r.form)+k] = 1 // hidden Fortran argument: the length of a character string
 	}
-	dl.Call(fn, f.args[:len(form)+c]...)
+	dl.Call(r.address, f.args[:len(r.form)+c]...)
 	info, f.p = f.info, [4]unsafe.Pointer{} // the pointers kept the operands alive until here
 	frames.Put(f)
 	return info
@@ -136,28 +144,28 @@ var _ blas.Float32 = float32s{}
 // Sgemm computes C = α·op(A)·op(B) + β·C, C m×n, op(A) m×k, op(B) k×n.
 func (float32s) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
 	beta float32, c []float32, ldc int) {
-	level3of32.gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+	level3of32.gemm(productArgs[float32]{tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc})
 }
 
 // Ssyrk computes one triangle of C = α·A·Aᵀ + β·C, A n×k, or with tA of
 // C = α·Aᵀ·A + β·C, A k×n.
 func (float32s) Ssyrk(ul blas.Uplo, tA blas.Transpose, n, k int, alpha float32, a []float32, lda int, beta float32,
 	c []float32, ldc int) {
-	level3of32.syrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
+	level3of32.syrk(ul, productArgs[float32]{tA, 0, n, n, k, alpha, a, lda, nil, 0, beta, c, ldc})
 }
 
 // Strsm computes B = α·op(A)⁻¹·B or, from the right, α·B·op(A)⁻¹, B m×n and A
 // triangular.
 func (float32s) Strsm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float32, a []float32,
 	lda int, b []float32, ldb int) {
-	level3of32.trxm(gogemm.Solve, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
+	level3of32.trxm(triangleArgs[float32]{gogemm.Solve, s, ul, tA, d, m, n, alpha, a, lda, b, ldb})
 }
 
 // Strmm computes B = α·op(A)·B or, from the right, α·B·op(A), B m×n and A
 // triangular.
 func (float32s) Strmm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float32, a []float32,
 	lda int, b []float32, ldb int) {
-	level3of32.trxm(gogemm.Multiply, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
+	level3of32.trxm(triangleArgs[float32]{gogemm.Multiply, s, ul, tA, d, m, n, alpha, a, lda, b, ldb})
 }
 
 // Sgemv computes y = α·op(A)·x + β·y, A m×n.
@@ -176,28 +184,28 @@ var _ blas.Float64 = float64s{}
 // Dgemm computes C = α·op(A)·op(B) + β·C, C m×n, op(A) m×k, op(B) k×n.
 func (float64s) Dgemm(tA, tB blas.Transpose, m, n, k int, alpha float64, a []float64, lda int, b []float64, ldb int,
 	beta float64, c []float64, ldc int) {
-	level3of64.gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+	level3of64.gemm(productArgs[float64]{tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc})
 }
 
 // Dsyrk computes one triangle of C = α·A·Aᵀ + β·C, A n×k, or with tA of
 // C = α·Aᵀ·A + β·C, A k×n.
 func (float64s) Dsyrk(ul blas.Uplo, tA blas.Transpose, n, k int, alpha float64, a []float64, lda int, beta float64,
 	c []float64, ldc int) {
-	level3of64.syrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
+	level3of64.syrk(ul, productArgs[float64]{tA, 0, n, n, k, alpha, a, lda, nil, 0, beta, c, ldc})
 }
 
 // Dtrsm computes B = α·op(A)⁻¹·B or, from the right, α·B·op(A)⁻¹, B m×n and A
 // triangular.
 func (float64s) Dtrsm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float64, a []float64,
 	lda int, b []float64, ldb int) {
-	level3of64.trxm(gogemm.Solve, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
+	level3of64.trxm(triangleArgs[float64]{gogemm.Solve, s, ul, tA, d, m, n, alpha, a, lda, b, ldb})
 }
 
 // Dtrmm computes B = α·op(A)·B or, from the right, α·B·op(A), B m×n and A
 // triangular.
 func (float64s) Dtrmm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float64, a []float64,
 	lda int, b []float64, ldb int) {
-	level3of64.trxm(gogemm.Multiply, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
+	level3of64.trxm(triangleArgs[float64]{gogemm.Multiply, s, ul, tA, d, m, n, alpha, a, lda, b, ldb})
 }
 
 // Dgemv computes y = α·op(A)·x + β·y, A m×n.

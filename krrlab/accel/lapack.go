@@ -38,7 +38,7 @@ func (o lapacks) Dpotrf(ul blas.Uplo, n int, a []float64, lda int) (ok bool) {
 
 // potrf calls the library's xPOTRF at address fn, and reports whether A was positive definite.
 func potrf[T real](l *Library, fn uintptr, ul blas.Uplo, n int, a []T, lda int) bool {
-	ok := fortran(l, fn, "cipio", [4]byte{flipUplo(ul)}, [6]int{n, lda}, 0, 0, a) == 0
+	ok := fortran(l, routine[T]{address: fn, form: "cipio", chars: [4]byte{flipUplo(ul)}, ints: [6]int{n, lda}}, a) == 0
 	// A NaN in A propagates to the diagonal, where the library's pivot test, a_jj ≤ 0, does not detect it.
 	for i := 0; ok && i < n; i++ {
 		ok = a[i*lda+i] == a[i*lda+i]
@@ -60,7 +60,7 @@ func (o lapacks) Dtrtri(ul blas.Uplo, d blas.Diag, n int, a []float64, lda int) 
 			}
 		}
 	}
-	return fortran(l, l.dtrtri, "ccipio", [4]byte{flipUplo(ul), byte(d)}, [6]int{n, lda}, 0, 0, a) == 0
+	return fortran(l, routine[float64]{l.dtrtri, "ccipio", [4]byte{flipUplo(ul), byte(d)}, [6]int{n, lda}, 0, 0}, a) == 0
 }
 
 // Dsyev computes the eigenvalues w, ascending, and with jobz = EVCompute the eigenvectors, in the columns of a, of the
@@ -78,7 +78,7 @@ func (o lapacks) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda 
 	if jobz == lapack.EVCompute {
 		lw, liw = 1+6*n+2*n*n, 3+5*n
 	}
-	ok = fortran(l, l.dsyevd, "ccipippipio", [4]byte{byte(jobz), flipUplo(ul)}, [6]int{n, lda, lw, liw}, 0, 0,
+	ok = fortran(l, routine[float64]{l.dsyevd, "ccipippipio", [4]byte{byte(jobz), flipUplo(ul)}, [6]int{n, lda, lw, liw}, 0, 0},
 		a, w, make([]float64, lw), make([]float64, liw/2+1)) == 0 // the last slice is memory for 32-bit integers
 	if ok && jobz == lapack.EVCompute {
 		transpose(n, a, lda) // the library returned eigenvector i in row i

@@ -24,32 +24,39 @@ const (
 // gemmGo computes C = α·op(A)·op(B) + β·C with package gemm, on all threads outside ForEach and on one inside it. Each
 // thread computes pieces of C. The bits of the results of gemmGo, syrkGo and trxmGo do not depend on the number of
 // threads.
-func gemmGo[T real](tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T,
-	ldc int) {
+func gemmGo[T real](x gogemm.Product[T]) {
 	threads := int(goThreads.Load())
-	if threads == 1 || !large(m, n, k, parallelWork) {
-		gogemm.Gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+	if threads == 1 || !large(x.M, x.N, x.K, parallelWork) {
+		gogemm.Gemm(x)
 		return
 	}
-	rows, cols := pieceSize[T](m, n, threads)
-	forEachPiece(m, n, rows, cols, func(i, j, m, n int) {
-		gogemm.Gemm(tA, tB, m, n, k, alpha, fromVector(a, tA == blas.NoTrans, i, lda), lda,
-			fromVector(b, tB != blas.NoTrans, j, ldb), ldb, beta, c[i*ldc+j:], ldc)
-	})
+	rows, cols := pieceSize[T](x.M, x.N, threads)
+	shared := x // only this copy is moved to the heap
+	forEachPiece(x.M, x.N, rows, cols, func(i, j, m, n int) { gogemm.Gemm(piece(shared, i, j, m, n)) })
 }
 
-// syrkGo computes one triangle of C = α·A·Aᵀ + β·C or α·Aᵀ·A + β·C with package gemm. It cuts the triangle into about 8
-// blocks per thread.
-func syrkGo[T real](ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int) {
-	threads := int(goThreads.Load())
-	if threads == 1 || !large(n, n, k, 2*parallelWork) {
-		gogemm.Syrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
+// piece returns the product for the block of C of m×n that starts at element (i, j).
+func piece[T real](x gogemm.Product[T], i, j, m, n int) gogemm.Product[T] {
+	strideA, strideB := 1, 1 // between the rows of op(A), and between the columns of op(B)
+	if x.TransA == blas.NoTrans {
+		strideA = x.LDA
+	}
+	if x.TransB != blas.NoTrans {
+		strideB = x.LDB
+	}
+	x.M, x.N, x.A, x.B, x.C = m, n, x.A[i*strideA:], x.B[j*strideB:], x.C[i*x.LDC+j:]
+	return x
+}
+
+// syrkGo computes one triangle of C = α·op(A)·op(A)ᵀ + β·C with package gemm. It cuts the triangle into about 8 blocks
+// per thread.
+func syrkGo[T real](ul blas.Uplo, x gogemm.Product[T]) {
+	threads, n := int(goThreads.Load()), x.N
+	if threads == 1 || !large(n, n, x.K, 2*parallelWork) {
+		gogemm.Syrk(ul, x)
 		return
 	}
-	tB := blas.Trans
-	if tA != blas.NoTrans {
-		tB = blas.NoTrans
-	}
+	shared := x.Symmetric()
 	size := blockOrder[T](n, threads)
 	blocks := (n + size - 1) / size
 	Each(blocks*(blocks+1)/2, func(_, q int) {
@@ -58,37 +65,37 @@ func syrkGo[T real](ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, l
 			i, j = j, i
 		}
 		i, j = i*size, j*size
-		x, y := fromVector(a, tA == blas.NoTrans, i, lda), fromVector(a, tA == blas.NoTrans, j, lda)
-		m, n, c := min(size, n-i), min(size, n-j), c[i*ldc+j:]
+		block := piece(shared, i, j, min(size, n-i), min(size, n-j))
 		if i == j {
-			gogemm.Syrk(ul, tA, m, k, alpha, x, lda, beta, c, ldc)
+			gogemm.Syrk(ul, block)
 			return
 		}
-		gogemm.Gemm(tA, tB, m, n, k, alpha, x, lda, y, lda, beta, c, ldc)
+		gogemm.Gemm(block)
 	})
 }
 
-// trxmGo computes B = α·op(A)⁻¹·B (gogemm.Solve) or α·op(A)·B (gogemm.Multiply), or the same with op(A) on the right,
-// with package gemm. Each thread computes a range of columns of B or, with op(A) on the right, of rows. A range spans
-// at least 8 tiles, because the triangle is packed again for each of them.
-func trxmGo[T real](operation gogemm.Operation, s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int,
-	alpha T, a []T, lda int, b []T, ldb int) {
-	q, rows, cols := order(s, m, n), m, n
-	vectors := m + n - q
+// trxmGo solves or multiplies with a triangle by package gemm. Each thread computes a range of columns of B or, with
+// op(A) on the right, of rows. A range spans at least 8 tiles, because the triangle is packed again for each of them.
+func trxmGo[T real](x gogemm.Triangle[T]) {
+	q, rows, cols := order(x.Side, x.M, x.N), x.M, x.N
+	vectors := rows + cols - q
 	threads := int(goThreads.Load())
-	if threads == 1 || !large(m, n, q, 2*parallelWork) {
-		gogemm.Triangular(operation, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
+	if threads == 1 || !large(rows, cols, q, 2*parallelWork) {
+		gogemm.Triangular(x)
 		return
 	}
 	_, unit := gogemm.Tile[T]()
 	size := min(maxPieceRows, max(8*unit, ((vectors+threads-1)/threads+unit-1)/unit*unit))
-	if s == blas.Left {
+	if x.Side == blas.Left {
 		cols = size
 	} else {
 		rows = size
 	}
-	forEachPiece(m, n, rows, cols, func(i, j, m, n int) {
-		gogemm.Triangular(operation, s, ul, tA, d, m, n, alpha, a, lda, b[i*ldb+j:], ldb)
+	shared := x
+	forEachPiece(x.M, x.N, rows, cols, func(i, j, m, n int) {
+		part := shared
+		part.M, part.N, part.B = m, n, part.B[i*part.LDB+j:]
+		gogemm.Triangular(part)
 	})
 }
 
@@ -138,14 +145,6 @@ func blockOrder[T real](n, threads int) int {
 		count++
 	}
 	return min(maxPieceRows, max(64, (n+count-1)/count)+mr-1) / mr * mr
-}
-
-// fromVector returns the matrix x without its first i rows if rows is set, and without its first i columns otherwise.
-func fromVector[T real](x []T, rows bool, i, ld int) []T {
-	if rows {
-		return x[i*ld:]
-	}
-	return x[i:]
 }
 
 // Smallest numbers of multiplications, m·n·k, for which a call into the library is faster than gonum, as measured.
@@ -227,67 +226,73 @@ func usesGemm(l *Library, order int) bool {
 	return l.lacksAVX512 && path == simd.AVX512 && order >= avx512Order
 }
 
+// productArgs and triangleArgs are the arguments of package gemm, in the order of the BLAS.
+type (
+	productArgs[T real]  gogemm.Product[T]
+	triangleArgs[T real] gogemm.Triangle[T]
+)
+
 // gemm computes C = α·op(A)·op(B) + β·C; see Dgemm.
-func (p *level3[T]) gemm(tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int,
-	beta T, c []T, ldc int) {
-	l := inUse()
-	ra, ca := opDims(tA, m, k)
-	rb, cb := opDims(tB, k, n)
-	good := isTrans(tA) && isTrans(tB) && alpha != 0 && fitsMatrix(ra, ca, lda, len(a)) &&
-		fitsMatrix(rb, cb, ldb, len(b)) && fitsMatrix(m, n, ldc, len(c))
+func (p *level3[T]) gemm(arguments productArgs[T]) {
+	l, x := inUse(), gogemm.Product[T](arguments)
+	ra, ca := opDims(x.TransA, x.M, x.K)
+	rb, cb := opDims(x.TransB, x.K, x.N)
+	good := isTrans(x.TransA) && isTrans(x.TransB) && x.Alpha != 0 && fitsMatrix(ra, ca, x.LDA, len(x.A)) &&
+		fitsMatrix(rb, cb, x.LDB, len(x.B)) && fitsMatrix(x.M, x.N, x.LDC, len(x.C))
+	smallest := min(x.M, x.N, x.K)
 	switch {
-	case good && usesGemm(l, min(m, n, k)):
-		gemmGo(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
-	case !good || l == nil || !large(m, n, k, gemmWork):
-		p.gonum.gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
-	case goThreads.Load() == 1 && min(m, n, k) >= p.avx2Order && simd.InUse() == simd.AVX2:
-		gogemm.Gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+	case good && usesGemm(l, smallest):
+		gemmGo(x)
+	case !good || l == nil || !large(x.M, x.N, x.K, gemmWork):
+		p.gonum.gemm(x.TransA, x.TransB, x.M, x.N, x.K, x.Alpha, x.A, x.LDA, x.B, x.LDB, x.Beta, x.C, x.LDC)
+	case goThreads.Load() == 1 && smallest >= p.avx2Order && simd.InUse() == simd.AVX2:
+		gogemm.Gemm(x)
 	default:
 		// Cᵀ = α·op(B)ᵀ·op(A)ᵀ + β·Cᵀ
-		fortran(l, p.routinesOf(l).gemm, gemmForm, [4]byte{byte(tB), byte(tA)}, [6]int{n, m, k, ldb, lda, ldc},
-			alpha, beta, b, a, c)
+		fortran(l, routine[T]{p.routinesOf(l).gemm, gemmForm, [4]byte{byte(x.TransB), byte(x.TransA)},
+			[6]int{x.N, x.M, x.K, x.LDB, x.LDA, x.LDC}, x.Alpha, x.Beta}, x.B, x.A, x.C)
 	}
 }
 
-// syrk computes one triangle of C = α·A·Aᵀ + β·C or α·Aᵀ·A + β·C; see Dsyrk.
-func (p *level3[T]) syrk(ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T,
-	ldc int) {
-	l := inUse()
-	ra, ca := opDims(tA, n, k)
-	good := isUplo(ul) && isTrans(tA) && alpha != 0 && fitsMatrix(ra, ca, lda, len(a)) && fitsMatrix(n, n, ldc, len(c))
+// syrk computes one triangle of C = α·op(A)·op(A)ᵀ + β·C; see Dsyrk.
+func (p *level3[T]) syrk(ul blas.Uplo, arguments productArgs[T]) {
+	l, x, n := inUse(), gogemm.Product[T](arguments), arguments.N
+	ra, ca := opDims(x.TransA, n, x.K)
+	good := isUplo(ul) && isTrans(x.TransA) && x.Alpha != 0 && fitsMatrix(ra, ca, x.LDA, len(x.A)) &&
+		fitsMatrix(n, n, x.LDC, len(x.C))
 	switch {
-	case good && usesGemm(l, min(n, k)):
-		syrkGo(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
-	case !good || l == nil || !large(n, n, k, syrkWork):
-		p.gonum.syrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
+	case good && usesGemm(l, min(n, x.K)):
+		syrkGo(ul, x)
+	case !good || l == nil || !large(n, n, x.K, syrkWork):
+		p.gonum.syrk(ul, x.TransA, n, x.K, x.Alpha, x.A, x.LDA, x.Beta, x.C, x.LDC)
 	default:
-		if beta == 0 {
-			clearTriangle(ul, n, c, ldc) // some builds scale by β, and 0·NaN = NaN
+		if x.Beta == 0 {
+			clearTriangle(ul, n, x.C, x.LDC) // some builds scale by β, and 0·NaN = NaN
 		}
-		fortran(l, p.routinesOf(l).syrk, "cciiapibpi", [4]byte{flipUplo(ul), flipTrans(tA)}, [6]int{n, k, lda, ldc},
-			alpha, beta, a, c)
+		fortran(l, routine[T]{p.routinesOf(l).syrk, "cciiapibpi", [4]byte{flipUplo(ul), flipTrans(x.TransA)},
+			[6]int{n, x.K, x.LDA, x.LDC}, x.Alpha, x.Beta}, x.A, x.C)
 	}
 }
 
-// trxm computes B = α·op(A)⁻¹·B or α·op(A)·B, or the same with op(A) on the right; see Dtrsm and Dtrmm.
-func (p *level3[T]) trxm(operation gogemm.Operation, s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int,
-	alpha T, a []T, lda int, b []T, ldb int) {
-	l := inUse()
+// trxm solves or multiplies with a triangle; see Dtrsm and Dtrmm.
+func (p *level3[T]) trxm(arguments triangleArgs[T]) {
+	l, x := inUse(), gogemm.Triangle[T](arguments)
 	gonumRoutine, libraryRoutine := p.gonum.trsm, func(r *routines) uintptr { return r.trsm }
-	if operation == gogemm.Multiply {
+	if x.Operation == gogemm.Multiply {
 		gonumRoutine, libraryRoutine = p.gonum.trmm, func(r *routines) uintptr { return r.trmm }
 	}
-	q := order(s, m, n)
-	good := isSide(s) && isUplo(ul) && isTrans(tA) && isDiag(d) && alpha != 0 && fitsMatrix(q, q, lda, len(a)) &&
-		fitsMatrix(m, n, ldb, len(b))
+	q := order(x.Side, x.M, x.N)
+	good := isSide(x.Side) && isUplo(x.Uplo) && isTrans(x.TransA) && isDiag(x.Diag) && x.Alpha != 0 &&
+		fitsMatrix(q, q, x.LDA, len(x.A)) && fitsMatrix(x.M, x.N, x.LDB, len(x.B))
 	switch {
-	case good && usesGemm(l, 0) && large(m, n, q, trxmGoWork):
-		trxmGo(operation, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
-	case !good || l == nil || !large(m, n, q, trxmWork):
-		gonumRoutine(s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
+	case good && usesGemm(l, 0) && large(x.M, x.N, q, trxmGoWork):
+		trxmGo(x)
+	case !good || l == nil || !large(x.M, x.N, q, trxmWork):
+		gonumRoutine(x.Side, x.Uplo, x.TransA, x.Diag, x.M, x.N, x.Alpha, x.A, x.LDA, x.B, x.LDB)
 	default:
-		fortran(l, libraryRoutine(p.routinesOf(l)), "cccciiapipi", [4]byte{flipSide(s), flipUplo(ul), byte(tA), byte(d)},
-			[6]int{n, m, lda, ldb}, alpha, 0, a, b)
+		fortran(l, routine[T]{libraryRoutine(p.routinesOf(l)), "cccciiapipi",
+			[4]byte{flipSide(x.Side), flipUplo(x.Uplo), byte(x.TransA), byte(x.Diag)}, [6]int{x.N, x.M, x.LDA, x.LDB},
+			x.Alpha, 0}, x.A, x.B)
 	}
 }
 
@@ -304,6 +309,6 @@ func (p *level3[T]) gemv(tA blas.Transpose, m, n int, alpha T, a []T, lda int, x
 	for i := 0; beta == 0 && i < lenY; i++ { // some builds scale by β, as in syrk
 		y[i*max(incY, -incY)] = 0
 	}
-	fortran(l, p.routinesOf(l).gemv, "ciiapipibpi", [4]byte{flipTrans(tA)}, [6]int{n, m, lda, incX, incY},
-		alpha, beta, a, x, y)
+	fortran(l, routine[T]{p.routinesOf(l).gemv, "ciiapipibpi", [4]byte{flipTrans(tA)}, [6]int{n, m, lda, incX, incY},
+		alpha, beta}, a, x, y)
 }

@@ -99,7 +99,7 @@ func libraryNames() []string {
 }
 
 var openBLAS struct {
-	once sync.Once
+	load sync.Once
 	lib  *Library
 	err  error
 }
@@ -112,7 +112,7 @@ var openBLAS struct {
 // If the address space of the process is limited (ulimit -v, some batch systems), OpenBLAS is not loaded and the error
 // is ErrAddresses. The library reserves a buffer of addresses for each thread and call, and hangs if it cannot get one.
 func OpenBLAS() (*Library, error) {
-	openBLAS.once.Do(func() {
+	openBLAS.load.Do(func() {
 		if _, _, limited := addresses(); limited {
 			openBLAS.err = ErrAddresses
 			return
@@ -231,7 +231,7 @@ func load(name string) (*Library, error) {
 func (l *Library) selfTest() error {
 	a := []float64{1, 2, 3, 4, 5, 6} // 2×3
 	c := []float64{nan, nan, nan, nan}
-	fortran(l, l.d.gemm, gemmForm, [4]byte{'T', 'N'}, [6]int{2, 2, 3, 3, 3, 2}, 1, 0, a, a, c)
+	fortran(l, routine[float64]{l.d.gemm, gemmForm, [4]byte{'T', 'N'}, [6]int{2, 2, 3, 3, 3, 2}, 1, 0}, a, a, c)
 	if want := [4]float64{14, 32, 32, 77}; [4]float64(c) != want {
 		return fmt.Errorf("dgemm gives %v for %v", c, want)
 	}

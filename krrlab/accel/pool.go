@@ -191,17 +191,17 @@ func Each(n int, body func(worker, i int)) {
 
 // Counter returns a function that adds its argument to a count and then calls progress with the count and the total. It
 // may be called from several goroutines; the calls of progress do not overlap. progress may be nil.
-func Counter(total int, progress func(done, total int)) func(increment int) {
+func Counter(total int, progress func(completed, total int)) func(increment int) {
 	var mu sync.Mutex
-	done := 0
+	completed := 0
 	return func(increment int) {
 		if progress == nil {
 			return
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		done += increment
-		progress(done, total)
+		completed += increment
+		progress(completed, total)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/blas/gonum"
 
+	gogemm "github.com/krrlab/lab/krrlab/accel/gemm"
 	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/internal/race"
 )
@@ -32,9 +33,10 @@ func product(l *Library) (got, want []float64) {
 	blas64.Implementation().Dgemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, a, n, 0, got, n)
 	switch {
 	case l != nil:
-		fortran(l, l.d.gemm, gemmForm, [4]byte{'T', 'N'}, [6]int{n, n, n, n, n, n}, 1, 0, a, a, want)
+		fortran(l, routine[float64]{l.d.gemm, gemmForm, [4]byte{'T', 'N'}, [6]int{n, n, n, n, n, n}, 1, 0}, a, a, want)
 	case simd.InUse() != simd.Portable:
-		gemmGo(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, a, n, 0, want, n)
+		gemmGo(gogemm.Product[float64]{TransA: blas.NoTrans, TransB: blas.Trans, M: n, N: n, K: n, Alpha: 1, A: a, LDA: n,
+			B: a, LDB: n, C: want, LDC: n})
 	default:
 		gonum.Implementation{}.Dgemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, a, n, 0, want, n)
 	}

@@ -3,6 +3,8 @@ package gemm
 import (
 	"sync"
 	"unsafe"
+
+	"gonum.org/v1/gonum/blas"
 )
 
 // Limits of the block sizes. A micro-panel of B, depthMax·nr elements of 4 or 8 bytes (each row of nr elements takes 64
@@ -14,19 +16,10 @@ const (
 	colsMax  = 2048 // largest block of n
 )
 
-// product holds the arguments of one product. Syrk is a product with a region that is a triangle.
+// product is a product of which only a region of C is computed: all of it for Gemm, a triangle for Syrk.
 type product[T real] struct {
-	transA, transB bool
-	m, n, k        int
-	alpha          T
-	a              []T
-	lda            int
-	b              []T
-	ldb            int
-	beta           T
-	c              []T
-	ldc            int
-	region         region
+	Product[T]
+	region region
 }
 
 // block is the m×n block of C at (i, j), which is computed from k columns of op(A).
@@ -89,36 +82,36 @@ func depth(k int) int { return blockSize(k, depthMax, 8) }
 //
 //	C_ij = β·C_ij,  C_ij = C_ij + α·A_ip·B_pj,  p ascending.
 func (w *workspace[T]) gemm(k kernel[T], x *product[T]) {
-	if x.beta != 0 && x.beta != 1 {
-		for i := range x.m {
-			lo, hi := x.region.columns(i, 0, x.n)
-			row := x.c[i*x.ldc+lo : i*x.ldc+hi]
+	if x.Beta != 0 && x.Beta != 1 {
+		for i := range x.M {
+			lo, hi := x.region.columns(i, 0, x.N)
+			row := x.C[i*x.LDC+lo : i*x.LDC+hi]
 			for j := range row {
-				row[j] *= x.beta
+				row[j] *= x.Beta
 			}
 		}
 	}
-	kc := depth(x.k)
-	mc := blockSize(x.m, rowsMax, k.mr)
-	nc := blockSize(x.n, colsMax, k.nr)
+	kc := depth(x.K)
+	mc := blockSize(x.M, rowsMax, k.mr)
+	nc := blockSize(x.N, colsMax, k.nr)
 	w.a, w.b, w.tile = grow(w.a, mc*kc), grow(w.b, nc*kc), grow(w.tile, k.mr*k.nr)
-	for j := 0; j < x.n; j += nc {
-		n := min(nc, x.n-j)
-		for p := 0; p < x.k; p += kc {
-			kp := min(kc, x.k-p)
-			if x.transB {
-				packAcross(k, w.b, x.b[j*x.ldb+p:], x.ldb, panelShape{n, kp, k.nr})
+	for j := 0; j < x.N; j += nc {
+		n := min(nc, x.N-j)
+		for p := 0; p < x.K; p += kc {
+			kp := min(kc, x.K-p)
+			if x.TransB != blas.NoTrans {
+				packAcross(k, w.b, x.B[j*x.LDB+p:], x.LDB, panelShape{n, kp, k.nr})
 			} else {
-				packAlong(k, w.b, x.b[p*x.ldb+j:], x.ldb, panelShape{n, kp, k.nr})
+				packAlong(k, w.b, x.B[p*x.LDB+j:], x.LDB, panelShape{n, kp, k.nr})
 			}
-			for i := 0; i < x.m; i += mc {
-				m := min(mc, x.m-i)
-				if x.transA {
-					packAlong(k, w.a, x.a[p*x.lda+i:], x.lda, panelShape{m, kp, k.mr})
+			for i := 0; i < x.M; i += mc {
+				m := min(mc, x.M-i)
+				if x.TransA != blas.NoTrans {
+					packAlong(k, w.a, x.A[p*x.LDA+i:], x.LDA, panelShape{m, kp, k.mr})
 				} else {
-					packAcross(k, w.a, x.a[i*x.lda+p:], x.lda, panelShape{m, kp, k.mr})
+					packAcross(k, w.a, x.A[i*x.LDA+p:], x.LDA, panelShape{m, kp, k.mr})
 				}
-				w.block(k, x, block{i, j, m, n, kp, p > 0 || x.beta != 0})
+				w.block(k, x, block{i, j, m, n, kp, p > 0 || x.Beta != 0})
 			}
 		}
 	}
@@ -140,21 +133,21 @@ func (w *workspace[T]) block(k kernel[T], x *product[T], c block) {
 			if topStart == topEnd && bottomStart == bottomEnd {
 				continue // the tile lies in the other triangle
 			}
-			out := x.c[(i0+i)*x.ldc+j0+j:]
+			out := x.C[(i0+i)*x.LDC+j0+j:]
 			if rows == k.mr && max(topStart, bottomStart) == 0 && min(topEnd, bottomEnd) == k.nr {
-				k.mul(kp, a, b, &out[0], x.ldc, x.alpha, c.add)
+				k.mul(kp, a, b, &out[0], x.LDC, x.Alpha, c.add)
 				continue
 			}
 			if c.add {
 				for r := range rows {
 					lo, hi := x.region.columns(i0+i+r, j0+j, cols)
-					copy(w.tile[r*k.nr+lo:], out[r*x.ldc+lo:r*x.ldc+hi])
+					copy(w.tile[r*k.nr+lo:], out[r*x.LDC+lo:r*x.LDC+hi])
 				}
 			}
-			k.mul(kp, a, b, &w.tile[0], k.nr, x.alpha, c.add)
+			k.mul(kp, a, b, &w.tile[0], k.nr, x.Alpha, c.add)
 			for r := range rows {
 				lo, hi := x.region.columns(i0+i+r, j0+j, cols)
-				copy(out[r*x.ldc+lo:r*x.ldc+hi], w.tile[r*k.nr+lo:])
+				copy(out[r*x.LDC+lo:r*x.LDC+hi], w.tile[r*k.nr+lo:])
 			}
 		}
 	}

@@ -35,34 +35,34 @@ type byteWorkspace struct {
 	tile  []int32  // a tile at the border of C
 }
 
-// byteProduct holds the arguments of Bytes.
-type byteProduct struct {
-	m, n, k int
-	a       []uint8
-	lda     int
-	b       []uint8
-	ldb     int
-	c       []int32
-	ldc     int
+// ByteProduct holds the arguments of C = A·Bᵀ for matrices of bytes: A is M×K, B is N×K and C is M×N, all row-major with
+// strides LDA, LDB and LDC.
+type ByteProduct struct {
+	M, N, K int
+	A       []uint8
+	LDA     int
+	B       []uint8
+	LDB     int
+	C       []int32
+	LDC     int
 }
 
 var bytePool = sync.Pool{New: func() any { return new(byteWorkspace) }}
 
-// Bytes computes C = A·Bᵀ exactly for matrices of bytes: A is m×k, B is n×k and C is m×n, all row-major with strides
-// lda, ldb and ldc. Because the result is exact, it is the same for every algorithm. Bytes runs on the calling
-// goroutine. It panics if k is negative or above BytesDepth, or if a matrix does not fit its slice. The rows of A and B
-// need no alignment; strides that are multiples of 4 are faster.
-func Bytes(m, n, k int, a []uint8, lda int, b []uint8, ldb int, c []int32, ldc int) {
-	if k < 0 || k > BytesDepth || !byteMatrix(m, k, lda, len(a)) || !byteMatrix(n, k, ldb, len(b)) ||
-		!byteMatrix(m, n, ldc, len(c)) {
-		panic(fmt.Sprintf("gemm: Bytes of %d×%d and %d×%d with strides %d, %d and %d in slices of %d, %d and %d", m, k,
-			n, k, lda, ldb, ldc, len(a), len(b), len(c)))
+// Bytes computes a product exactly, so that its result is the same for every algorithm. It runs on the calling goroutine.
+// It panics if K is negative or above BytesDepth, or if a matrix does not fit its slice. The rows of A and B need no
+// alignment; strides that are multiples of 4 are faster.
+func Bytes(x ByteProduct) {
+	if x.K < 0 || x.K > BytesDepth || !byteMatrix(x.M, x.K, x.LDA, len(x.A)) || !byteMatrix(x.N, x.K, x.LDB, len(x.B)) ||
+		!byteMatrix(x.M, x.N, x.LDC, len(x.C)) {
+		panic(fmt.Sprintf("gemm: Bytes of %d×%d and %d×%d with strides %d, %d and %d in slices of %d, %d and %d", x.M, x.K,
+			x.N, x.K, x.LDA, x.LDB, x.LDC, len(x.A), len(x.B), len(x.C)))
 	}
-	if m == 0 || n == 0 {
+	if x.M == 0 || x.N == 0 {
 		return
 	}
 	w := bytePool.Get().(*byteWorkspace)
-	w.multiply(currentKernels(), &byteProduct{m, n, k, a, lda, b, ldb, c, ldc})
+	w.multiply(currentKernels(), &x)
 	bytePool.Put(w)
 }
 
@@ -72,36 +72,36 @@ func byteMatrix(rows, cols, ld, length int) bool {
 }
 
 // multiply computes the product x. It packs every block of B once, and for each of them all blocks of A.
-func (w *byteWorkspace) multiply(ks *kernels, x *byteProduct) {
+func (w *byteWorkspace) multiply(ks *kernels, x *ByteProduct) {
 	f := &ks.bytes
-	words := f.words(x.k)
+	words := f.words(x.K)
 	limit := max(f.mr, f.nr, blockBytes/max(4*words, 1))
-	mc, nc := blockSize(x.m, limit/f.mr*f.mr, f.mr), blockSize(x.n, limit/f.nr*f.nr, f.nr)
-	for j := 0; j < x.n; j += nc {
-		cols := min(nc, x.n-j)
+	mc, nc := blockSize(x.M, limit/f.mr*f.mr, f.mr), blockSize(x.N, limit/f.nr*f.nr, f.nr)
+	for j := 0; j < x.N; j += nc {
+		cols := min(nc, x.N-j)
 		w.b = grow(w.b, 2*nc*words)
-		packBytes(ks, w.b, x.b[j*x.ldb:], x.ldb, panelShape{cols, x.k, f.nr})
+		packBytes(ks, w.b, x.B[j*x.LDB:], x.LDB, panelShape{cols, x.K, f.nr})
 		w.start = grow(w.start, nc)
 		clear(w.start)
 		if f.shifted {
 			for q := range cols {
-				w.start[q] = 128 * byteSum(x.b[(j+q)*x.ldb:][:x.k])
+				w.start[q] = 128 * byteSum(x.B[(j+q)*x.LDB:][:x.K])
 			}
 		}
-		for i := 0; i < x.m; i += mc {
-			rows := min(mc, x.m-i)
+		for i := 0; i < x.M; i += mc {
+			rows := min(mc, x.M-i)
 			w.a = grow(w.a, 2*mc*words)
 			if f.depth > 1 {
-				packRows(w.a, x.a[i*x.lda:], x.lda, rows, x.k, words)
+				packRows(w.a, x.A[i*x.LDA:], x.LDA, panelShape{rows, x.K, words})
 			} else {
-				packBytes(ks, w.a, x.a[i*x.lda:], x.lda, panelShape{rows, x.k, f.mr})
+				packBytes(ks, w.a, x.A[i*x.LDA:], x.LDA, panelShape{rows, x.K, f.mr})
 			}
 			if f.shifted {
 				for q := range mc * words {
 					w.a[q] ^= 0x80808080
 				}
 			}
-			w.block(f, rows, cols, words, x.c[i*x.ldc+j:], x.ldc)
+			w.block(f, words, ByteProduct{M: rows, N: cols, C: x.C[i*x.LDC+j:], LDC: x.LDC})
 		}
 	}
 }
@@ -109,18 +109,19 @@ func (w *byteWorkspace) multiply(ks *kernels, x *byteProduct) {
 // words returns the number of words that a panel needs for k bytes of a row.
 func (f *byteKernel) words(k int) int { return (max(k, 1) + 4*f.depth - 1) / (4 * f.depth) * f.depth }
 
-// packRows packs n rows of k bytes one after the other, with the given number of words for each. Bytes beyond the k-th
-// may have any value, since the other factor is zero there.
-func packRows(dst []uint32, src []uint8, ld, n, k, words int) {
+// packRows packs n rows of k bytes one after the other, with w words for each. Bytes beyond the k-th may have any value,
+// since the other factor is zero there.
+func packRows(dst []uint32, src []uint8, ld int, shape panelShape) {
 	dstBytes := view[uint8](dst)
-	for i := range n {
-		copy(dstBytes[4*i*words:], src[i*ld:i*ld+k])
+	for i := range shape.n {
+		copy(dstBytes[4*i*shape.w:], src[i*ld:i*ld+shape.k])
 	}
 }
 
-// block multiplies the packed blocks, tile by tile, and stores the result in the m×n block c. A tile that crosses the
-// border of C is computed in w.tile, from which the elements inside C are copied.
-func (w *byteWorkspace) block(f *byteKernel, m, n, words int, c []int32, ldc int) {
+// block multiplies the packed blocks, tile by tile, and stores the result in C of x, M×N. A tile that crosses the border
+// of C is computed in w.tile, from which the elements inside C are copied.
+func (w *byteWorkspace) block(f *byteKernel, words int, x ByteProduct) {
+	m, n, c, ldc := x.M, x.N, x.C, x.LDC
 	if f.wide {
 		words *= 2
 	}

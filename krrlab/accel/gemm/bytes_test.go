@@ -57,7 +57,7 @@ func TestBytesExact(t *testing.T) {
 					for i := range c {
 						c[i] = -7
 					}
-					Bytes(m, n, k, a, lda, b, ldb, c, ldc)
+					Bytes(ByteProduct{m, n, k, a, lda, b, ldb, c, ldc})
 					for i := range m {
 						for j := range ldc {
 							want := big.NewInt(-7)
@@ -87,7 +87,7 @@ func TestBytesDeep(t *testing.T) {
 		a, b := slices.Repeat([]uint8{255}, m*k), slices.Repeat([]uint8{255}, n*k)
 		a[3*k+5] = 0
 		c := make([]int32, m*n)
-		Bytes(m, n, k, a, k, b, k, c, n)
+		Bytes(ByteProduct{m, n, k, a, k, b, k, c, n})
 		for i, v := range c {
 			want := int32(255 * 255 * k)
 			if i/n == 3 {
@@ -104,11 +104,11 @@ func TestBytesDeep(t *testing.T) {
 func TestBytesPanics(t *testing.T) {
 	v, c := make([]uint8, 12), make([]int32, 9)
 	for i, f := range []func(){
-		func() { Bytes(3, 3, 5, v, 5, v, 5, c, 3) },
-		func() { Bytes(3, 3, 4, v, 3, v, 4, c, 3) },
-		func() { Bytes(3, 3, 4, v, 4, v, 4, c, 4) },
-		func() { Bytes(3, 3, -1, v, 4, v, 4, c, 3) },
-		func() { Bytes(0, 0, BytesDepth+1, nil, BytesDepth+1, nil, BytesDepth+1, nil, 0) },
+		func() { Bytes(ByteProduct{3, 3, 5, v, 5, v, 5, c, 3}) },
+		func() { Bytes(ByteProduct{3, 3, 4, v, 3, v, 4, c, 3}) },
+		func() { Bytes(ByteProduct{3, 3, 4, v, 4, v, 4, c, 4}) },
+		func() { Bytes(ByteProduct{3, 3, -1, v, 4, v, 4, c, 3}) },
+		func() { Bytes(ByteProduct{0, 0, BytesDepth + 1, nil, BytesDepth + 1, nil, BytesDepth + 1, nil, 0}) },
 	} {
 		func() {
 			defer func() {
@@ -119,7 +119,7 @@ func TestBytesPanics(t *testing.T) {
 			f()
 		}()
 	}
-	Bytes(0, 3, 4, nil, 4, v, 4, nil, 3)
+	Bytes(ByteProduct{0, 3, 4, nil, 4, v, 4, nil, 3})
 }
 
 // TestByteSum adds bytes of every length up to beyond one part.

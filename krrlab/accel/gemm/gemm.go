@@ -6,26 +6,44 @@ import (
 	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
-// Gemm computes C = α·op(A)·op(B) + β·C. C is m×n, op(A) is m×k and op(B) is k×n, all row-major. op(X) is X for
-// blas.NoTrans and Xᵀ otherwise. C is not read if β = 0. Gemm runs on the calling goroutine. The package comment bounds
-// its rounding error.
-//
-// The arguments must be valid for the BLAS (package accel checks them), with nonzero dimensions and α ≠ 0.
-func Gemm[T real](tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
-	multiply(product[T]{
-		tA != blas.NoTrans, tB != blas.NoTrans, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, wholeMatrix,
-	})
+// Product holds the arguments of C = α·op(A)·op(B) + β·C. C is M×N, op(A) is M×K and op(B) is K×N, all row-major with
+// strides LDA, LDB and LDC. op(X) is X for blas.NoTrans and Xᵀ otherwise. C is not read if β = 0.
+type Product[T real] struct {
+	TransA, TransB blas.Transpose
+	M, N, K        int
+	Alpha          T
+	A              []T
+	LDA            int
+	B              []T
+	LDB            int
+	Beta           T
+	C              []T
+	LDC            int
 }
 
-// Syrk computes one triangle of C = α·A·Aᵀ + β·C, with A n×k, or, if tA is not blas.NoTrans, of C = α·Aᵀ·A + β·C,
-// with A k×n. The other triangle is neither read nor written. The elements have the same bits as those that Gemm
-// computes. Syrk takes little more than half of the time of Gemm. The requirements on the arguments are those of Gemm.
-func Syrk[T real](ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int) {
+// Gemm computes a product on the calling goroutine. The package comment bounds its rounding error.
+//
+// The arguments must be valid for the BLAS (package accel checks them), with nonzero dimensions and α ≠ 0.
+func Gemm[T real](x Product[T]) { multiply(product[T]{x, wholeMatrix}) }
+
+// Syrk computes one triangle of C = α·op(A)·op(A)ᵀ + β·C. It uses N for M, and does not use TransB, B and LDB. The other
+// triangle is neither read nor written. The elements have the same bits as those that Gemm computes. Syrk takes little
+// more than half of the time of Gemm. The requirements on the arguments are those of Gemm.
+func Syrk[T real](ul blas.Uplo, x Product[T]) {
 	region := lowerTriangle
 	if ul == blas.Upper {
 		region = upperTriangle
 	}
-	multiply(product[T]{tA != blas.NoTrans, tA == blas.NoTrans, n, n, k, alpha, a, lda, a, lda, beta, c, ldc, region})
+	multiply(product[T]{x.Symmetric(), region})
+}
+
+// Symmetric returns x with op(B) = op(A)ᵀ and M = N.
+func (x Product[T]) Symmetric() Product[T] {
+	x.M, x.B, x.LDB, x.TransB = x.N, x.A, x.LDA, blas.Trans
+	if x.TransA != blas.NoTrans {
+		x.TransB = blas.NoTrans
+	}
+	return x
 }
 
 // multiply computes the product x with a workspace from the pool.

@@ -102,7 +102,7 @@ func testCase[T real](t *testing.T, g *rand.Rand, tA, tB blas.Transpose, m, n, k
 	}
 	before := slices.Clone(c.whole)
 	old := operand[T]{r: m, c: n, ld: c.ld, data: slices.Clone(c.data)}
-	Gemm(tA, tB, m, n, k, alpha, a.data, a.ld, b.data, b.ld, beta, c.data, c.ld)
+	Gemm(Product[T]{tA, tB, m, n, k, alpha, a.data, a.ld, b.data, b.ld, beta, c.data, c.ld})
 	checkCase(t, tA, tB, k, alpha, beta, a, b, old, c)
 
 	for i := range m { // what lies around C is as before
@@ -224,7 +224,7 @@ func testSyrk[T real](t *testing.T) {
 				if tA == blas.NoTrans {
 					other = blas.Trans
 				}
-				Gemm(tA, other, n, n, k, -0.7, a.data, a.ld, a.data, a.ld, beta, full, c.ld)
+				Gemm(Product[T]{tA, other, n, n, k, -0.7, a.data, a.ld, a.data, a.ld, beta, full, c.ld})
 				for i := range n {
 					lo, hi := 0, i+1
 					if ul == blas.Upper {
@@ -232,7 +232,7 @@ func testSyrk[T real](t *testing.T) {
 					}
 					copy(want[i*c.ld+lo:i*c.ld+hi], full[i*c.ld+lo:])
 				}
-				Syrk(ul, tA, n, k, -0.7, a.data, a.ld, beta, c.data, c.ld)
+				Syrk(ul, Product[T]{tA, 0, 0, n, k, -0.7, a.data, a.ld, nil, 0, beta, c.data, c.ld})
 				for i, w := range want {
 					if v := c.data[i]; v != w && (v == v || w == w) {
 						t.Fatalf("%c%c %d %d: element %d, %d is %v, want %v", ul, tA, n, k, i/c.ld, i%c.ld, v, w)
@@ -265,7 +265,7 @@ func testSpecial[T real](t *testing.T) {
 		}
 		beta := []T{0, 1, -0.5}[trial%3]
 		old := operand[T]{r: m, c: n, ld: c.ld, data: slices.Clone(c.data)}
-		Gemm(tA, tB, m, n, k, 2, a.data, a.ld, b.data, b.ld, beta, c.data, c.ld)
+		Gemm(Product[T]{tA, tB, m, n, k, 2, a.data, a.ld, b.data, b.ld, beta, c.data, c.ld})
 		checkCase(t, tA, tB, k, 2, beta, a, b, old, c)
 	}
 }
@@ -298,7 +298,7 @@ func testExact[T real](t *testing.T, least T) {
 				want[i*n+j] = sum * scale
 			}
 		}
-		Gemm(blas.NoTrans, blas.NoTrans, m, n, k, 1, a, k, b, n, 0, c, n)
+		Gemm(Product[T]{blas.NoTrans, blas.NoTrans, m, n, k, 1, a, k, b, n, 0, c, n})
 		if !slices.Equal(c, want) {
 			t.Errorf("scale %v: not exact", scale)
 		}
@@ -317,7 +317,7 @@ func testNoAllocation[T real](t *testing.T) {
 	const n = 70
 	a, b, c := make([]T, n*n), make([]T, n*n), make([]T, n*n)
 	if avg := testing.AllocsPerRun(50, func() {
-		Gemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, b, n, 0, c, n)
+		Gemm(Product[T]{blas.NoTrans, blas.Trans, n, n, n, 1, a, n, b, n, 0, c, n})
 	}); avg >= 1 {
 		t.Errorf("%.1f allocations", avg)
 	}

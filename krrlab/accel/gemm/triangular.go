@@ -16,52 +16,56 @@ const (
 	Solve                     // B = α·op(A)⁻¹·B
 )
 
-// Triangular computes B = α·op(A)⁻¹·B if operation is Solve, and B = α·op(A)·B if it is Multiply, or the same with
-// op(A) on the right. B is m×n and A is triangular, both row-major. Each column of B (each row, if A is on the right)
-// is computed independently of the others. A solve multiplies by the reciprocals of the diagonal of A. Triangular runs
-// on the calling goroutine. The package comment bounds its rounding error. The requirements on the arguments are those
-// of Gemm.
-func Triangular[T real](operation Operation, s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int,
-	alpha T, a []T, lda int, b []T, ldb int) {
-	x := triangular[T]{s == blas.Left, ul == blas.Lower, tA != blas.NoTrans, d == blas.Unit, operation == Solve,
-		m, n, alpha, a, lda, b, ldb}
+// Triangle holds the arguments of Triangular: B = α·op(A)⁻¹·B or B = α·op(A)·B, or the same with op(A) on the right. B
+// is M×N and A is triangular, both row-major with strides LDA and LDB.
+type Triangle[T real] struct {
+	Operation Operation
+	Side      blas.Side // side on which op(A) multiplies B
+	Uplo      blas.Uplo
+	TransA    blas.Transpose
+	Diag      blas.Diag
+	M, N      int
+	Alpha     T
+	A         []T
+	LDA       int
+	B         []T
+	LDB       int
+}
+
+// Triangular solves with a triangular matrix or multiplies by it, on the calling goroutine. Each column of B (each row,
+// if A is on the right) is computed independently of the others. A solve multiplies by the reciprocals of the diagonal
+// of A. The package comment bounds the rounding error. The requirements on the arguments are those of Gemm.
+func Triangular[T real](x Triangle[T]) {
 	w := pool.Get().(*workspaces)
 	pick[*workspace[T]](&w.f32, &w.f64).triangular(*kernelOf[T](currentKernels()), *kernelOf[T](diagonalKernels()), &x)
 	pool.Put(w)
 }
 
-// triangular holds the arguments of Triangular. Every case has the form X ← α·T⁻¹·X or X ← α·T·X: if A is on the left,
-// T is op(A) and X is B; if A is on the right, T is op(A)ᵀ and X is Bᵀ.
-type triangular[T real] struct {
-	onLeft bool // A multiplies B from the left
-	lower  bool // the stored A is lower triangular
-	trans  bool // op(A) = Aᵀ
-	unit   bool // the diagonal of A is 1 and is not read
-	solve  bool // multiply by T⁻¹ instead of T
-	m, n   int
-	alpha  T
-	a      []T
-	lda    int
-	b      []T
-	ldb    int
-}
+// The code handles all cases as X ← α·T⁻¹·X or X ← α·T·X. If A is on the left, T is op(A) and X is B; if A is on the
+// right, T is op(A)ᵀ and X is Bᵀ.
+
+// isLeft reports whether op(A) multiplies B from the left.
+func (x *Triangle[T]) isLeft() bool { return x.Side == blas.Left }
+
+// solves reports whether X is multiplied by T⁻¹.
+func (x *Triangle[T]) solves() bool { return x.Operation == Solve }
 
 // order returns the order of T.
-func (x *triangular[T]) order() int {
-	if x.onLeft {
-		return x.m
+func (x *Triangle[T]) order() int {
+	if x.isLeft() {
+		return x.M
 	}
-	return x.n
+	return x.N
 }
 
 // vectors returns the number of columns of X.
-func (x *triangular[T]) vectors() int { return x.m + x.n - x.order() }
+func (x *Triangle[T]) vectors() int { return x.M + x.N - x.order() }
 
 // isLower reports whether T is lower triangular.
-func (x *triangular[T]) isLower() bool { return x.lower == (x.onLeft != x.trans) }
+func (x *Triangle[T]) isLower() bool { return (x.Uplo == blas.Lower) == x.isStored() }
 
 // uplo returns blas.Lower or blas.Upper for T.
-func (x *triangular[T]) uplo() blas.Uplo {
+func (x *Triangle[T]) uplo() blas.Uplo {
 	if x.isLower() {
 		return blas.Lower
 	}
@@ -69,22 +73,22 @@ func (x *triangular[T]) uplo() blas.Uplo {
 }
 
 // isStored reports whether T is A; otherwise T is Aᵀ.
-func (x *triangular[T]) isStored() bool { return x.onLeft != x.trans }
+func (x *Triangle[T]) isStored() bool { return x.isLeft() == (x.TransA == blas.NoTrans) }
 
 // tFrom returns the elements of A that start at element (i, j) of T.
-func (x *triangular[T]) tFrom(i, j int) []T {
+func (x *Triangle[T]) tFrom(i, j int) []T {
 	if x.isStored() {
-		return x.a[i*x.lda+j:]
+		return x.A[i*x.LDA+j:]
 	}
-	return x.a[j*x.lda+i:]
+	return x.A[j*x.LDA+i:]
 }
 
 // xFrom returns the elements of B that start at row i of X.
-func (x *triangular[T]) xFrom(i int) []T {
-	if x.onLeft {
-		return x.b[i*x.ldb:]
+func (x *Triangle[T]) xFrom(i int) []T {
+	if x.isLeft() {
+		return x.B[i*x.LDB:]
 	}
-	return x.b[i:]
+	return x.B[i:]
 }
 
 // triOrder is the order of the diagonal blocks of T. It must be a multiple of mr of every kernel and at most depthMax.
@@ -101,11 +105,11 @@ func diagonalKernels() *kernels { return byPath[simd.AVX2] }
 //
 //	X_I ← T_II⁻¹·(α·X_I − T_IJ·X_J)  in a solve, in this order of blocks,
 //	X_I ← T_II·(α·X_I) + α·T_IJ·X_J  in a product, in the reverse order.
-func (w *workspace[T]) triangular(k, kt kernel[T], x *triangular[T]) {
+func (w *workspace[T]) triangular(k, kt kernel[T], x *Triangle[T]) {
 	order := x.order()
 	blocks := (order + triOrder - 1) / triOrder
 	for q := range blocks {
-		if x.solve != x.isLower() {
+		if x.solves() != x.isLower() {
 			q = blocks - 1 - q
 		}
 		i0, i1 := q*triOrder, min((q+1)*triOrder, order)
@@ -115,13 +119,13 @@ func (w *workspace[T]) triangular(k, kt kernel[T], x *triangular[T]) {
 		}
 		switch {
 		case j0 == j1:
-			w.diagonal(kt, x, i0, i1, x.alpha)
-		case x.solve:
-			w.addOffDiagonal(k, x, rowRange{i0, i1}, rowRange{j0, j1}, [2]T{-1, x.alpha})
+			w.diagonal(kt, x, i0, i1, x.Alpha)
+		case x.solves():
+			w.addOffDiagonal(k, x, rowRange{i0, i1}, rowRange{j0, j1}, [2]T{-1, x.Alpha})
 			w.diagonal(kt, x, i0, i1, 1)
 		default:
-			w.diagonal(kt, x, i0, i1, x.alpha)
-			w.addOffDiagonal(k, x, rowRange{i0, i1}, rowRange{j0, j1}, [2]T{x.alpha, 1})
+			w.diagonal(kt, x, i0, i1, x.Alpha)
+			w.addOffDiagonal(k, x, rowRange{i0, i1}, rowRange{j0, j1}, [2]T{x.Alpha, 1})
 		}
 	}
 }
@@ -130,15 +134,16 @@ func (w *workspace[T]) triangular(k, kt kernel[T], x *triangular[T]) {
 type rowRange struct{ start, end int }
 
 // addOffDiagonal computes X_I ← β·X_I + α·T_IJ·X_J, where alphaBeta holds α and β.
-func (w *workspace[T]) addOffDiagonal(k kernel[T], x *triangular[T], i, j rowRange, alphaBeta [2]T) {
+func (w *workspace[T]) addOffDiagonal(k kernel[T], x *Triangle[T], i, j rowRange, alphaBeta [2]T) {
 	i0, i1, j0, j1 := i.start, i.end, j.start, j.end
-	p := product[T]{k: j1 - j0, alpha: alphaBeta[0], beta: alphaBeta[1], c: x.xFrom(i0), ldc: x.ldb}
-	if x.onLeft {
-		p.m, p.n, p.transA = i1-i0, x.n, x.trans
-		p.a, p.lda, p.b, p.ldb = x.tFrom(i0, j0), x.lda, x.xFrom(j0), x.ldb
+	p := product[T]{Product: Product[T]{TransA: blas.NoTrans, TransB: blas.NoTrans, K: j1 - j0, Alpha: alphaBeta[0],
+		Beta: alphaBeta[1], C: x.xFrom(i0), LDC: x.LDB}}
+	if x.isLeft() {
+		p.M, p.N, p.TransA = i1-i0, x.N, x.TransA
+		p.A, p.LDA, p.B, p.LDB = x.tFrom(i0, j0), x.LDA, x.xFrom(j0), x.LDB
 	} else {
-		p.m, p.n, p.transB = x.m, i1-i0, x.trans
-		p.a, p.lda, p.b, p.ldb = x.xFrom(j0), x.ldb, x.tFrom(i0, j0), x.lda
+		p.M, p.N, p.TransB = x.M, i1-i0, x.TransA
+		p.A, p.LDA, p.B, p.LDB = x.xFrom(j0), x.LDB, x.tFrom(i0, j0), x.LDA
 	}
 	w.gemm(k, &p)
 }
@@ -146,7 +151,7 @@ func (w *workspace[T]) addOffDiagonal(k kernel[T], x *triangular[T], i, j rowRan
 // diagonal computes X_I ← α·T_II⁻¹·X_I or α·T_II·X_I, nr vectors at a time. The rows of T_II are packed in panels of
 // mr, with the triangles on their diagonal stored separately. A panel of X is packed as a column of tiles, which the
 // micro-kernel updates as tiles of C.
-func (w *workspace[T]) diagonal(k kernel[T], x *triangular[T], i0, i1 int, alpha T) {
+func (w *workspace[T]) diagonal(k kernel[T], x *Triangle[T], i0, i1 int, alpha T) {
 	h := i1 - i0
 	panels := (h + k.mr - 1) / k.mr
 	w.tri, w.x = grow(w.tri, panels*k.mr*(h+k.mr)), grow(w.x, panels*k.mr*k.nr)
@@ -154,10 +159,10 @@ func (w *workspace[T]) diagonal(k kernel[T], x *triangular[T], i0, i1 int, alpha
 	for v := 0; v < x.vectors(); v += k.nr {
 		cols := min(k.nr, x.vectors()-v)
 		clear(w.x[h*k.nr : panels*k.mr*k.nr])
-		if x.onLeft {
-			packAlong(k, w.x, x.b[i0*x.ldb+v:], x.ldb, panelShape{cols, h, k.nr})
+		if x.isLeft() {
+			packAlong(k, w.x, x.B[i0*x.LDB+v:], x.LDB, panelShape{cols, h, k.nr})
 		} else {
-			packAcross(k, w.x, x.b[v*x.ldb+i0:], x.ldb, panelShape{cols, h, k.nr})
+			packAcross(k, w.x, x.B[v*x.LDB+i0:], x.LDB, panelShape{cols, h, k.nr})
 		}
 		if alpha != 1 {
 			for i := range w.x[:h*k.nr] {
@@ -165,31 +170,31 @@ func (w *workspace[T]) diagonal(k kernel[T], x *triangular[T], i0, i1 int, alpha
 			}
 		}
 		w.panel(k, x, h)
-		x.unpack(w.x, i0, h, v, cols, k.nr)
+		x.unpack(w.x, i0, v, panelShape{cols, h, k.nr})
 	}
 }
 
 // panel computes one packed panel of X, tile by tile. h is the order of the diagonal block.
-func (w *workspace[T]) panel(k kernel[T], x *triangular[T], h int) {
+func (w *workspace[T]) panel(k kernel[T], x *Triangle[T], h int) {
 	panels := (h + k.mr - 1) / k.mr
 	alpha := T(1)
-	if x.solve {
+	if x.solves() {
 		alpha = -1
 	}
 	for p := range panels {
-		if x.solve != x.isLower() {
+		if x.solves() != x.isLower() {
 			p = panels - 1 - p
 		}
 		t := w.tri[p*k.mr*(h+k.mr) : (p+1)*k.mr*(h+k.mr)]
 		j0, j1 := x.offDiagonal(p*k.mr, k.mr, h)
 		tile := w.x[p*k.mr*k.nr : (p+1)*k.mr*k.nr]
-		if !x.solve {
+		if !x.solves() {
 			multiplyTile(t[k.mr*h:], tile, k.mr, k.nr, x.uplo())
 		}
 		if j0 < j1 {
 			k.mul(j1-j0, unsafe.SliceData(t), unsafe.SliceData(w.x[j0*k.nr:]), &tile[0], k.nr, alpha, true)
 		}
-		if x.solve {
+		if x.solves() {
 			solveTile(t[k.mr*h:], tile, k.mr, k.nr, x.uplo())
 		}
 	}
@@ -197,7 +202,7 @@ func (w *workspace[T]) panel(k kernel[T], x *triangular[T], h int) {
 
 // offDiagonal returns the columns j0, …, j1-1 of a diagonal block of order h in which rows i, …, i+mr-1 have elements
 // outside the mr×mr triangle on the diagonal.
-func (x *triangular[T]) offDiagonal(i, mr, h int) (j0, j1 int) {
+func (x *Triangle[T]) offDiagonal(i, mr, h int) (j0, j1 int) {
 	if x.isLower() {
 		return 0, i
 	}
@@ -207,24 +212,24 @@ func (x *triangular[T]) offDiagonal(i, mr, h int) (j0, j1 int) {
 // pack packs the diagonal block of T of order h that starts at row i0. Each panel of mr rows takes mr·(h+mr) elements.
 // The first mr·h hold the elements outside the triangle on the diagonal. The others hold that triangle as an mr×mr
 // matrix with zeros in the opposite triangle; in a solve, its diagonal holds reciprocals.
-func (x *triangular[T]) pack(k kernel[T], dst []T, i0, h int) {
+func (x *Triangle[T]) pack(k kernel[T], dst []T, i0, h int) {
 	for i := 0; i < h; i += k.mr {
 		t := dst[i*(h+k.mr) : (i+k.mr)*(h+k.mr)]
 		rows := min(k.mr, h-i)
 		j0, j1 := x.offDiagonal(i, k.mr, h)
 		if j0 < j1 && x.isStored() {
-			packAcross(k, t, x.tFrom(i0+i, i0+j0), x.lda, panelShape{rows, j1 - j0, k.mr})
+			packAcross(k, t, x.tFrom(i0+i, i0+j0), x.LDA, panelShape{rows, j1 - j0, k.mr})
 		} else if j0 < j1 {
-			packAlong(k, t, x.tFrom(i0+i, i0+j0), x.lda, panelShape{rows, j1 - j0, k.mr})
+			packAlong(k, t, x.tFrom(i0+i, i0+j0), x.LDA, panelShape{rows, j1 - j0, k.mr})
 		}
 		t = t[k.mr*h:]
 		clear(t)
 		for r := range rows {
 			for c := range rows {
 				switch {
-				case r == c && x.unit:
+				case r == c && x.Diag == blas.Unit:
 					t[r*k.mr+r] = 1
-				case r == c && x.solve:
+				case r == c && x.solves():
 					t[r*k.mr+r] = 1 / x.tFrom(i0+i+r, i0+i+r)[0]
 				case r == c, (r > c) == x.isLower():
 					t[r*k.mr+c] = x.tFrom(i0+i+r, i0+i+c)[0]
@@ -234,16 +239,17 @@ func (x *triangular[T]) pack(k kernel[T], dst []T, i0, h int) {
 	}
 }
 
-// unpack copies a packed panel src to rows i0, …, i0+h-1 of the vectors v, …, v+cols-1.
-func (x *triangular[T]) unpack(src []T, i0, h, v, cols, nr int) {
-	if x.onLeft {
+// unpack copies a packed panel src of k rows of n vectors to the vectors v, …, v+n-1, from row i0 on.
+func (x *Triangle[T]) unpack(src []T, i0, v int, shape panelShape) {
+	cols, h, nr := shape.n, shape.k, shape.w
+	if x.isLeft() {
 		for i := range h {
-			copy(x.b[(i0+i)*x.ldb+v:(i0+i)*x.ldb+v+cols], src[i*nr:])
+			copy(x.B[(i0+i)*x.LDB+v:(i0+i)*x.LDB+v+cols], src[i*nr:])
 		}
 		return
 	}
 	for c := range cols {
-		row := x.b[(v+c)*x.ldb+i0 : (v+c)*x.ldb+i0+h]
+		row := x.B[(v+c)*x.LDB+i0 : (v+c)*x.LDB+i0+h]
 		for i := range row {
 			row[i] = src[i*nr+c]
 		}

@@ -79,7 +79,7 @@ func testTriangular[T real](t *testing.T, operation Operation, g *rand.Rand, s s
 	a, b := drawTriangle[T](g, s, q), newOperand[T](g, blas.NoTrans, m, n)
 	before := slices.Clone(b.whole)
 	old := slices.Clone(b.data)
-	Triangular(operation, s.s, s.ul, s.t, s.d, m, n, alpha, a.data, a.ld, b.data, b.ld)
+	Triangular(Triangle[T]{operation, s.s, s.ul, s.t, s.d, m, n, alpha, a.data, a.ld, b.data, b.ld})
 	x := func(z []T, i, v int) float64 { // element i of vector v
 		if s.s == blas.Right {
 			i, v = v, i
@@ -178,8 +178,8 @@ func testTriangularSpecial[T real](t *testing.T) {
 					dirty[at(20, v)] = T(bad)
 				}
 			}
-			Triangular(operation, s.s, s.ul, s.t, s.d, m, n, 1, a.data, a.ld, clean, n)
-			Triangular(operation, s.s, s.ul, s.t, s.d, m, n, 1, a.data, a.ld, dirty, n)
+			Triangular(Triangle[T]{operation, s.s, s.ul, s.t, s.d, m, n, 1, a.data, a.ld, clean, n})
+			Triangular(Triangle[T]{operation, s.s, s.ul, s.t, s.d, m, n, 1, a.data, a.ld, dirty, n})
 			for i := range q {
 				for v := range vectors {
 					c, d := clean[at(i, v)], dirty[at(i, v)]

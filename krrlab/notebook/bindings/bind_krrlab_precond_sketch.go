@@ -27,6 +27,8 @@ func init() {
 			"GaussianOperator":    r.TypeOf((*sketch.GaussianOperator)(nil)).Elem(),
 			"Level":               r.TypeOf((*sketch.Level)(nil)).Elem(),
 			"Operator":            r.TypeOf((*sketch.Operator)(nil)).Elem(),
+			"Rows32":              r.TypeOf((*sketch.Rows32)(nil)).Elem(),
+			"Rows64":              r.TypeOf((*sketch.Rows64)(nil)).Elem(),
 			"SRHT":                r.TypeOf((*sketch.SRHT)(nil)).Elem(),
 			"SRHTOperator":        r.TypeOf((*sketch.SRHTOperator)(nil)).Elem(),
 			"Workspace":           r.TypeOf((*sketch.Workspace)(nil)).Elem(),

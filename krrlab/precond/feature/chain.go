@@ -113,7 +113,7 @@ func (m *ChainMap) MapTo(z []float64, ld int, x points.Points, w *Workspace) {
 	mapLevels(m, z, ld, x, levels[float64]{&c.z64, func(z []float64, ld int, x points.Points) {
 		m.features.MapTo(z, ld, x, &c.features)
 	}, func(dst []float64, ldd int, src []float64, lds, rows int) {
-		m.sketches.Apply64(dst, ldd, src, lds, rows, &c.sketches)
+		m.sketches.Apply64(sketch.Rows64{Dst: dst, DstStride: ldd, Src: src, SrcStride: lds, Count: rows}, &c.sketches)
 	}})
 }
 
@@ -123,7 +123,7 @@ func (m *ChainMap) MapTo32(z []float32, ld int, x points.Points, w *Workspace) {
 	mapLevels(m, z, ld, x, levels[float32]{&c.z32, func(z []float32, ld int, x points.Points) {
 		mapTo32(m.features, z, ld, x, &c.features, &c.tmp)
 	}, func(dst []float32, ldd int, src []float32, lds, rows int) {
-		m.sketches.Apply32(dst, ldd, src, lds, rows, &c.sketches)
+		m.sketches.Apply32(sketch.Rows32{Dst: dst, DstStride: ldd, Src: src, SrcStride: lds, Count: rows}, &c.sketches)
 	}})
 }
 

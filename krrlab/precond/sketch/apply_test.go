@@ -15,6 +15,14 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/sketch"
 )
 
+func rows32(dst []float32, ldd int, src []float32, lds, n int) sketch.Rows32 {
+	return sketch.Rows32{Dst: dst, DstStride: ldd, Src: src, SrcStride: lds, Count: n}
+}
+
+func rows64(dst []float64, ldd int, src []float64, lds, n int) sketch.Rows64 {
+	return sketch.Rows64{Dst: dst, DstStride: ldd, Src: src, SrcStride: lds, Count: n}
+}
+
 // checkProduct compares Apply32 and Apply64, with strides, with the dense product.
 func checkProduct(t *testing.T, op sketch.Operator, rows int) {
 	t.Helper()
@@ -33,8 +41,8 @@ func checkProduct(t *testing.T, op sketch.Operator, rows int) {
 		dst[i], dst32[i] = 99, 99
 	}
 	var w sketch.Workspace
-	op.Apply64(dst, ldd, src, lds, rows, &w)
-	op.Apply32(dst32, ldd, src32, lds, rows, &w)
+	op.Apply64(rows64(dst, ldd, src, lds, rows), &w)
+	op.Apply32(rows32(dst32, ldd, src32, lds, rows), &w)
 	for r := range rows {
 		x := src[r*lds : r*lds+m]
 		norm := math.Sqrt(dot(x, x))
@@ -89,8 +97,8 @@ func TestLongTransform(t *testing.T) {
 		}
 		y, y32 := make([]float64, 500), make([]float32, 500)
 		var w sketch.Workspace
-		op.Apply64(y, 500, x, m, 1, &w)
-		op.Apply32(y32, 500, x32, m, 1, &w)
+		op.Apply64(rows64(y, 500, x, m, 1), &w)
+		op.Apply32(rows32(y32, 500, x32, m, 1), &w)
 		for i := 0; i < 500; i += 17 {
 			row, _ := op.Row(i)
 			var want float64
@@ -159,7 +167,7 @@ func TestMatrixApply(t *testing.T) {
 				}
 			}
 			last := make([]float32, s)
-			op.Apply32(last, s, z.Row(n-1), m, 1, &sketch.Workspace{})
+			op.Apply32(rows32(last, s, z.Row(n-1), m, 1), &sketch.Workspace{})
 			for i, v := range last {
 				if math.Abs(float64(v-first[(n-1)*s+i])) > 1e-5 {
 					t.Fatalf("%v: the last row is %v, alone %v", d, first[(n-1)*s:], last)
@@ -228,21 +236,18 @@ func TestBadArguments(t *testing.T) {
 	}
 	testkit.Fails(t, testkit.ErrOf(sketch.Parse("fft")), "want countsketch, srht or gaussian")
 	none := draw(t, sketch.Gaussian{}, 10, 4, rng.New(1))
-	none.Apply32(nil, 4, nil, 10, 0, nil)
-	none.Apply64(nil, 4, nil, 10, 0, nil)
+	none.Apply32(rows32(nil, 4, nil, 10, 0), nil)
+	none.Apply64(rows64(nil, 4, nil, 10, 0), nil)
 	op := draw(t, sketch.SRHT{}, 10, 4, rng.New(1))
 	testkit.Panics(t, map[string]func(){
 		"short source": func() {
-			op.Apply32(make([]float32, 8), 4, make([]float32, 19), 10, 2,
-				&sketch.Workspace{})
+			op.Apply32(rows32(make([]float32, 8), 4, make([]float32, 19), 10, 2), &sketch.Workspace{})
 		},
 		"short destination": func() {
-			op.Apply64(make([]float64, 7), 4, make([]float64, 20), 10, 2,
-				&sketch.Workspace{})
+			op.Apply64(rows64(make([]float64, 7), 4, make([]float64, 20), 10, 2), &sketch.Workspace{})
 		},
 		"small stride": func() {
-			op.Apply64(make([]float64, 8), 4, make([]float64, 20), 9, 2,
-				&sketch.Workspace{})
+			op.Apply64(rows64(make([]float64, 8), 4, make([]float64, 20), 9, 2), &sketch.Workspace{})
 		},
 		"wrong length": func() { sketch.Apply(t.Context(), op, points.NewDense32(3, 9, nil), nil) },
 	})
@@ -257,8 +262,8 @@ func TestAllocations(t *testing.T) {
 		src32, dst32 := make([]float32, 500), make([]float32, 50)
 		var w sketch.Workspace
 		n := testkit.Allocs(10, func() {
-			op.Apply64(dst, 10, src, 100, 5, &w)
-			op.Apply32(dst32, 10, src32, 100, 5, &w)
+			op.Apply64(rows64(dst, 10, src, 100, 5), &w)
+			op.Apply32(rows32(dst32, 10, src32, 100, 5), &w)
 		})
 		testkit.Equal(t, n, 0, d)
 	}

@@ -96,29 +96,29 @@ func (o *CompositionOperator) Dims() (m, s int) {
 }
 
 // Apply32 implements Operator. Intermediate results of 256 rows are stored in w.
-func (o *CompositionOperator) Apply32(dst []float32, ldd int, src []float32, lds, rows int, w *Workspace) {
-	compose(o, rowBlock[float32]{dst, ldd, src, lds, rows}, &w.panel32, w, Operator.Apply32)
+func (o *CompositionOperator) Apply32(b Rows32, w *Workspace) {
+	compose(o, b, &w.panel32, w, Operator.Apply32)
 }
 
 // Apply64 implements Operator.
-func (o *CompositionOperator) Apply64(dst []float64, ldd int, src []float64, lds, rows int, w *Workspace) {
-	compose(o, rowBlock[float64]{dst, ldd, src, lds, rows}, &w.panel64, w, Operator.Apply64)
+func (o *CompositionOperator) Apply64(b Rows64, w *Workspace) {
+	compose(o, b, &w.panel64, w, Operator.Apply64)
 }
 
 // compose applies the levels one after the other to panels of rows. Intermediate results alternate between two panels.
 func compose[T float](c *CompositionOperator, b rowBlock[T], panels *[2][]T, w *Workspace,
-	apply func(o Operator, dst []T, ldd int, src []T, lds, rows int, w *Workspace)) {
+	apply func(o Operator, b rowBlock[T], w *Workspace)) {
 	b.check(c)
-	for r := 0; r < b.rows; r += panelRows {
-		in, ldi, m := b.src[r*b.lds:], b.lds, min(panelRows, b.rows-r)
+	for r := 0; r < b.Count; r += panelRows {
+		level := rowBlock[T]{Src: b.Src[r*b.SrcStride:], SrcStride: b.SrcStride, Count: min(panelRows, b.Count-r)}
 		for k, o := range c.Levels {
 			_, s := o.Dims()
-			out, ldo := b.dst[r*b.ldd:], b.ldd
+			level.Dst, level.DstStride = b.Dst[r*b.DstStride:], b.DstStride
 			if k < len(c.Levels)-1 {
-				out, ldo = buffer.Grow(&panels[k%2], m*s), s
+				level.Dst, level.DstStride = buffer.Grow(&panels[k%2], level.Count*s), s
 			}
-			apply(o, out, ldo, in, ldi, m, w)
-			in, ldi = out, ldo
+			apply(o, level, w)
+			level.Src, level.SrcStride = level.Dst, level.DstStride
 		}
 	}
 }

@@ -50,25 +50,25 @@ func (o *CountSketchOperator) Hash(j int) (h int, g float64) {
 }
 
 // Apply32 implements Operator.
-func (o *CountSketchOperator) Apply32(dst []float32, ldd int, src []float32, lds, rows int, w *Workspace) {
-	sumBuckets(o, rowBlock[float32]{dst, ldd, src, lds, rows}, buffer.Grow(&w.row32, 2*o.s))
+func (o *CountSketchOperator) Apply32(b Rows32, w *Workspace) {
+	sumBuckets(o, b, buffer.Grow(&w.row32, 2*o.s))
 }
 
 // Apply64 implements Operator.
-func (o *CountSketchOperator) Apply64(dst []float64, ldd int, src []float64, lds, rows int, w *Workspace) {
-	sumBuckets(o, rowBlock[float64]{dst, ldd, src, lds, rows}, buffer.Grow(&w.row64, 2*o.s))
+func (o *CountSketchOperator) Apply64(b Rows64, w *Workspace) {
+	sumBuckets(o, b, buffer.Grow(&w.row64, 2*o.s))
 }
 
 // sumBuckets applies o. Numbers with sign +1 and with sign −1 are added to two adjacent sums per bucket, whose
 // difference is the result; the inner loop therefore needs no multiplication by signs.
 func sumBuckets[T float](o *CountSketchOperator, b rowBlock[T], sums []T) {
 	b.check(o)
-	for r := range b.rows {
+	for r := range b.Count {
 		clear(sums)
-		for j, v := range b.src[r*b.lds : r*b.lds+o.m] {
+		for j, v := range b.Src[r*b.SrcStride : r*b.SrcStride+o.m] {
 			sums[o.table[j]] += v
 		}
-		out := b.dst[r*b.ldd : r*b.ldd+o.s]
+		out := b.Dst[r*b.DstStride : r*b.DstStride+o.s]
 		for i := range out {
 			out[i] = sums[2*i] - sums[2*i+1]
 		}

@@ -26,7 +26,7 @@ func Example() {
 			panic(err)
 		}
 		y := make([]float64, s)
-		op.Apply64(y, s, x, m, 1, &sketch.Workspace{})
+		op.Apply64(sketch.Rows64{Dst: y, DstStride: s, Src: x, SrcStride: m, Count: 1}, &sketch.Workspace{})
 		var sketched float64
 		for _, v := range y {
 			sketched += v * v

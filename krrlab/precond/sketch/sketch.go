@@ -24,15 +24,18 @@ type Dist interface {
 type Operator interface {
 	// Dims returns m and s.
 	Dims() (m, s int)
-	// Apply32 sets the rows of dst to S times the rows of src, dst = src·Sᵀ:
-	//
-	//	dst[r·ldd : r·ldd+s] = S·src[r·lds : r·lds+m],  0 ≤ r < rows,
-	//
-	// in float32. dst and src must not overlap. It panics if the slices are too short.
-	Apply32(dst []float32, ldd int, src []float32, lds, rows int, w *Workspace)
+	// Apply32 sets every row of Dst, s numbers, to S times the row of Src, m numbers, in float32. It panics if a slice is
+	// too short or a stride too small.
+	Apply32(b Rows32, w *Workspace)
 	// Apply64 is Apply32 in float64.
-	Apply64(dst []float64, ldd int, src []float64, lds, rows int, w *Workspace)
+	Apply64(b Rows64, w *Workspace)
 }
+
+// Rows32 and Rows64 are rows of Src, and rows of Dst for the results. Dst and Src must not overlap.
+type (
+	Rows32 = rowBlock[float32]
+	Rows64 = rowBlock[float64]
+)
 
 // Workspace is the scratch memory of one worker. The zero value is ready to use. A Workspace grows on demand and does
 // not allocate in repeated calls. It must not be used by several goroutines at the same time.
@@ -44,17 +47,13 @@ type Workspace struct {
 	panel64 [2][]float64 // panel32 for float64
 }
 
-// rowBlock has the arguments of Apply32 or Apply64: rows of src, with row stride lds, and of dst, with row stride ldd.
 type rowBlock[T float] struct {
-	dst  []T
-	ldd  int
-	src  []T
-	lds  int
-	rows int
+	Dst       []T
+	DstStride int
+	Src       []T
+	SrcStride int
+	Count     int // number of rows
 }
-
-// check panics if the rows do not match o.
-func (b *rowBlock[T]) check(o Operator) { checkApply(o, len(b.dst), b.ldd, len(b.src), b.lds, b.rows) }
 
 type float interface{ float32 | float64 }
 
@@ -81,12 +80,13 @@ func checkSample(d Dist, m, s int) error {
 	return nil
 }
 
-// checkApply panics if the rows of src and dst do not match the operator. src and dst are the lengths of the slices.
-func checkApply(o Operator, dst, ldd, src, lds, rows int) {
+// check panics if the rows do not match o.
+func (b *rowBlock[T]) check(o Operator) {
 	m, s := o.Dims()
-	if rows < 0 || ldd < s || lds < m || rows > 0 && (dst < (rows-1)*ldd+s || src < (rows-1)*lds+m) {
-		panic(fmt.Sprintf("sketch: %d rows from R^%d to R^%d: %d numbers of stride %d into %d of stride %d", rows, m, s,
-			src, lds, dst, ldd))
+	if k := b.Count; k < 0 || b.DstStride < s || b.SrcStride < m ||
+		k > 0 && (len(b.Dst) < (k-1)*b.DstStride+s || len(b.Src) < (k-1)*b.SrcStride+m) {
+		panic(fmt.Sprintf("sketch: %d rows from R^%d to R^%d: %d numbers of stride %d into %d of stride %d", k, m, s,
+			len(b.Src), b.SrcStride, len(b.Dst), b.DstStride))
 	}
 }
 
@@ -113,7 +113,7 @@ func Apply(ctx context.Context, o Operator, z *points.Dense32, progress func(don
 	count := accel.Counter(z.N, progress)
 	err := accel.ForEach(ctx, (z.N+panelRows-1)/panelRows, func(worker, p int) {
 		i, j := p*panelRows, min((p+1)*panelRows, z.N)
-		o.Apply32(out.Data[i*s:j*s], s, z.Data[i*z.Stride:], z.Stride, j-i, &workers[worker])
+		o.Apply32(Rows32{out.Data[i*s : j*s], s, z.Data[i*z.Stride:], z.Stride, j - i}, &workers[worker])
 		count(j - i)
 	})
 	if err != nil {

@@ -76,14 +76,14 @@ func (o *SRHTOperator) Row(i int) (row, order int) { return int(o.rows[i]), o.si
 func (o *SRHTOperator) padded() int { return max(o.size, 8) }
 
 // Apply32 implements Operator.
-func (o *SRHTOperator) Apply32(dst []float32, ldd int, src []float32, lds, rows int, w *Workspace) {
-	transform(o, rowBlock[float32]{dst, ldd, src, lds, rows}, buffer.Grow(&w.row32, groupRows*o.padded()),
+func (o *SRHTOperator) Apply32(b Rows32, w *Workspace) {
+	transform(o, b, buffer.Grow(&w.row32, groupRows*o.padded()),
 		simd.Butterfly[float32])
 }
 
 // Apply64 implements Operator.
-func (o *SRHTOperator) Apply64(dst []float64, ldd int, src []float64, lds, rows int, w *Workspace) {
-	transform(o, rowBlock[float64]{dst, ldd, src, lds, rows}, buffer.Grow(&w.row64, groupRows*o.padded()),
+func (o *SRHTOperator) Apply64(b Rows64, w *Workspace) {
+	transform(o, b, buffer.Grow(&w.row64, groupRows*o.padded()),
 		simd.Butterfly[float64])
 }
 
@@ -168,15 +168,15 @@ func stages[T float](y []T, live, minRun int, butterfly func(a, b []T)) {
 func transform[T float](o *SRHTOperator, b rowBlock[T], y []T, butterfly func(a, b []T)) {
 	b.check(o)
 	scale := T(o.scale)
-	for r0 := 0; r0 < b.rows; r0 += groupRows {
-		k := min(groupRows, b.rows-r0)
+	for r0 := 0; r0 < b.Count; r0 += groupRows {
+		k := min(groupRows, b.Count-r0)
 		y := y[:k*o.padded()]
 		for r := range k {
-			load(y, b.src[(r0+r)*b.lds:(r0+r)*b.lds+o.m], o.signs, r, k)
+			load(y, b.Src[(r0+r)*b.SrcStride:(r0+r)*b.SrcStride+o.m], o.signs, r, k)
 		}
 		stages(y, k*((o.m+7)&^7), 8*k, butterfly)
 		for r := range k {
-			out := b.dst[(r0+r)*b.ldd : (r0+r)*b.ldd+o.s]
+			out := b.Dst[(r0+r)*b.DstStride : (r0+r)*b.DstStride+o.s]
 			transformed := y[8*r:]
 			for i, row := range o.rows {
 				out[i] = scale * transformed[position(int(row), k)]

@@ -111,7 +111,7 @@ func TestVariance(t *testing.T) {
 			src := append(append([]float64(nil), x...), y...)
 			dst := make([]float64, 2*s)
 			for r := range products {
-				draw(t, d, m, s, rng.New(4).Sub("draw", uint64(r))).Apply64(dst, s, src, m, 2, &w)
+				draw(t, d, m, s, rng.New(4).Sub("draw", uint64(r))).Apply64(rows64(dst, s, src, m, 2), &w)
 				products[r] = dot(dst[:s], dst[s:])
 				squares[r] = (products[r] - dot(x, y)) * (products[r] - dot(x, y))
 			}
@@ -174,7 +174,7 @@ func basis(m, k int) []float64 {
 func distortion(op sketch.Operator, q []float64, m, k int) float64 {
 	_, s := op.Dims()
 	y := mat.NewDense(k, s, nil)
-	op.Apply64(y.RawMatrix().Data, s, q, m, k, &sketch.Workspace{})
+	op.Apply64(rows64(y.RawMatrix().Data, s, q, m, k), &sketch.Workspace{})
 	var g mat.Dense
 	g.Mul(y, y.T())
 	e := mat.NewSymDense(k, nil)
