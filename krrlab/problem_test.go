@@ -3,8 +3,10 @@ package krrlab
 import (
 	"context"
 	"errors"
+	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -13,6 +15,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
@@ -109,4 +113,122 @@ func TestStagesWait(t *testing.T) {
 	}
 	end()
 	testkit.Must(s.acquire(t.Context()))()
+}
+
+// TestOwner: the fingerprint of a computation changes with all that the answer depends on, and with
+// nothing that may differ when it is resumed.
+func TestOwner(t *testing.T) {
+	owner := func(train *datasets.Dataset, change func(*Config)) [32]byte {
+		t.Helper()
+		cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Features{S: 20, LambdaP: 0.2}, Tol: 1e-6,
+			Seed: 3, Storage: gram.Float64}
+		if change != nil {
+			change(&cfg)
+		}
+		return testkit.Must(newLab(t, train, cfg).fingerprint())
+	}
+	train := ranksProblem(40)
+	seen := map[[32]byte]string{owner(train, nil): "unchanged"}
+	differs := func(what string, sum [32]byte) {
+		t.Helper()
+		if other, ok := seen[sum]; ok {
+			t.Errorf("%s: the fingerprint of %s", what, other)
+		}
+		seen[sum] = what
+	}
+	for what, change := range map[string]func(*Config){
+		"kernel":   func(c *Config) { c.Kernel = kernel.Gaussian{Sigma: math.Nextafter(gauss.Sigma, 9)} },
+		"λ":        func(c *Config) { c.Lambda = math.Nextafter(0.1, 1) },
+		"solver":   func(c *Config) { c.Solver = BlockPCG },
+		"precond":  func(c *Config) { c.Precond = RPCholesky{S: 20, LambdaP: 0.2} },
+		"features": func(c *Config) { c.Precond = Features{S: 21, LambdaP: 0.2} },
+		"λ_p":      func(c *Config) { c.Precond = Features{S: 20, LambdaP: math.Nextafter(0.2, 1)} },
+		"form":     func(c *Config) { c.Precond = Features{S: 20, LambdaP: 0.2, Form: precond.FormEigen} },
+		"nystrom":  func(c *Config) { c.Precond = Nystrom{S: 20, LambdaP: 0.2} },
+		"spectral": func(c *Config) { c.Precond = Nystrom{S: 20, LambdaP: 0.2, Spectral: true} },
+		"given":    func(c *Config) { c.Precond = Nystrom{S: 2, LambdaP: 0.2, Landmarks: []int{3, 1}} },
+		"others":   func(c *Config) { c.Precond = Nystrom{S: 2, LambdaP: 0.2, Landmarks: []int{3, 2}} },
+		"τ":        func(c *Config) { c.Tol = math.Nextafter(1e-6, 1) },
+		"storage":  func(c *Config) { c.Storage = gram.Float32 },
+		"seed":     func(c *Config) { c.Seed = 4 },
+		"residual": func(c *Config) { c.Exact = ExactResidual },
+	} {
+		differs(what, owner(train, change))
+	}
+	for what, change := range map[string]func(d *datasets.Dataset){
+		"a class": func(d *datasets.Dataset) { d.Class[7] = (d.Class[7] + 1) % len(d.Labels) },
+		"a label": func(d *datasets.Dataset) { d.Labels[1] += "x" },
+		"a number": func(d *datasets.Dataset) {
+			x := d.X.(*points.Dense)
+			x.Data[5] = math.Nextafter(x.Data[5],
+				9)
+		},
+		"a row less": func(d *datasets.Dataset) { *d = *d.Head(39) },
+		"numbers as y": func(d *datasets.Dataset) {
+			d.Task, d.Target, d.Class = datasets.Regression,
+				make([]float64, 40), nil
+		},
+		"another y": func(d *datasets.Dataset) {
+			d.Task, d.Target, d.Class = datasets.Regression, make([]float64, 40), nil
+			d.Target[39] = 1e-3
+		},
+	} {
+		d := ranksProblem(40)
+		change(d)
+		differs(what, owner(d, nil))
+	}
+	for what, change := range map[string]func(*Config){
+		"iterations": func(c *Config) { c.MaxIter = 7 },
+		"memory":     func(c *Config) { c.Memory = 1 << 30 },
+		"monitor":    func(c *Config) { c.Monitor = func(Event) error { return nil } },
+	} {
+		if sum := owner(train, change); seen[sum] != "unchanged" {
+			t.Errorf("another fingerprint for other %s", what)
+		}
+	}
+}
+
+// TestFingerprintOf: sparse points by their entries, of more numbers than are hashed at a time; and none are left out.
+func TestFingerprintOf(t *testing.T) {
+	of := func(x points.Points) [32]byte {
+		return (&datasets.Dataset{Task: datasets.Regression, X: x, Target: []float64{1, 2}}).Fingerprint()
+	}
+	const d = 5000
+	dense, sparse := points.NewDense(2, d, nil), &points.CSR{N: 2, D: d, Ptr: []int{0, d, 2 * d}}
+	for i := range 2 * d {
+		dense.Data[i] = float64(i)
+		sparse.Col, sparse.Val = append(sparse.Col, int32(i%d)), append(sparse.Val, float64(i))
+	}
+	seen := map[[32]byte]bool{of(dense): true, of(sparse): true}
+	for _, i := range []int{0, 1, d - 1, d, 2*d - 1} {
+		x, s := points.NewDense(2, d, slices.Clone(dense.Data)), *sparse
+		x.Data[i]++
+		s.Val = slices.Clone(s.Val)
+		s.Val[i]++
+		seen[of(x)], seen[of(&s)] = true, true
+	}
+	moved, shorter := *sparse, *sparse
+	moved.Ptr, shorter.Ptr = []int{0, d - 1, 2 * d}, []int{0, d, 2*d - 1}
+	seen[of(&moved)], seen[of(&shorter)] = true, true
+	testkit.Equal(t, len(seen), 14)
+	view := &points.CSR{N: 3, D: d, Ptr: []int{0, 0, d, 2 * d}, Col: sparse.Col, Val: sparse.Val}
+	testkit.Equal(t, of(view.Slice(1, 3)), of(sparse))
+}
+
+// TestShown: what a notebook shows of a problem, of a direct solve, and of what is empty.
+func TestShown(t *testing.T) {
+	dense := newLab(t, datasets.SyntheticRegression(200, 4, 0.1, 1), Config{Kernel: gauss, Lambda: 0.1, Solver: Direct})
+	exact := solveLab(t, dense)
+	testkit.Contains(t, dense.HTML(), "n = 200, d = 4", ">data")
+	testkit.Contains(t, (&Lab{}).String()+(&Solution{}).HTML(), "New makes one", "Lab.Solve makes one")
+	if strings.Contains(exact.HTML(), "<figure ") || strings.Contains(dense.String(), "preconditioner") {
+		t.Errorf("a direct solve shows iterations: %s %s", dense, exact.HTML())
+	}
+}
+
+// TestNewWithoutData makes a laboratory of what failed to load.
+func TestNewWithoutData(t *testing.T) {
+	for _, d := range []*datasets.Dataset{nil, {}} {
+		testkit.Fails(t, testkit.ErrOf(New(d, Config{})), "the data set is nil")
+	}
 }

@@ -3,6 +3,7 @@ package krrlab
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -14,6 +15,8 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/bound"
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/model/leaveout"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/stage/compare"
 	"github.com/krrlab/lab/krrlab/stage/lambdap"
@@ -22,6 +25,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/plan"
 	"github.com/krrlab/lab/krrlab/stage/quality"
 	"github.com/krrlab/lab/krrlab/stage/sketchsize"
+	"github.com/krrlab/lab/krrlab/stage/solve"
 	"github.com/krrlab/lab/krrlab/stage/statdim"
 	"github.com/krrlab/lab/krrlab/stage/tune"
 	"github.com/krrlab/lab/krrlab/stage/verify"
@@ -297,4 +301,96 @@ func (b *bench) Decide(ctx context.Context, train *datasets.Dataset, k kernel.Ke
 		return nil, err
 	}
 	return f.Decision, nil
+}
+
+// thresholdRows is the largest number of points for which thresholds are chosen by leave-one-out, which takes 2n³/3
+// multiply-adds. For more points, a part of the rows is held out instead.
+const thresholdRows = 8000
+
+// BestThreshold returns the threshold of a classifier of two classes that optimizes a metric
+// (model.Metric.BestThreshold) on rows outside the fit. Up to 8,000 rows, the decision value of each row is that of a
+// fit without it. For more rows, a fifth of them, but at most 5,000, is held out of a fit by the lab's method. The
+// metric F1 refers to the rarer class. Rows are weighted by their Weights. It returns an error for more than two
+// classes or an unsuitable metric.
+func (l *Lab) BestThreshold(ctx context.Context, m model.Metric) (*solve.Threshold, error) {
+	labels := l.coding.Labels
+	if len(labels) != 2 {
+		return nil, fmt.Errorf("krrlab: a threshold is for two classes")
+	}
+	if m != model.ErrorRate && !m.Thresholded() {
+		return nil, fmt.Errorf("krrlab: no threshold is best for %s: want error, balanced-error or f1", m.Name())
+	}
+	judged, f, description, err := (&bench{Lab: l}).unseenDecisions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t := &solve.Threshold{Metric: m, Rows: description}
+	positive, sign := 1, 1.0
+	if m == model.F1 {
+		if positive = l.data.RarerClass(); positive == 0 {
+			sign = -1
+		}
+		t.Class = labels[positive]
+	}
+	classIndex, isPositive := judged.ClassIn(labels), make([]bool, len(f))
+	for i := range f {
+		f[i] *= sign
+		isPositive[i] = classIndex[judged.Class[i]] == positive
+	}
+	t.Value, t.Loss = m.BestThreshold(f, isPositive, judged.Weights)
+	t.Value *= sign
+	return t, nil
+}
+
+// unseenDecisions returns rows with their decision values by fits without them, and a description of the rows.
+func (b *bench) unseenDecisions(ctx context.Context) (d *datasets.Dataset, f []float64, description string, err error) {
+	n, train := b.data.Len(), b.data
+	if n <= thresholdRows {
+		f, err := b.looDecisions(ctx)
+		if _, full := errors.AsType[*stage.TooLarge](err); !full {
+			return train, f, fmt.Sprintf("%d rows, each left out", n), err
+		}
+	}
+	for try := range uint64(50) { // until the fitted rows have two classes
+		var fitted, judged *datasets.Dataset
+		if fitted, judged, err = train.Holdout(min(0.2, 5000/float64(n)), b.cfg.Seed+try<<32); err != nil {
+			return nil, nil, "", err
+		}
+		if _, err = b.coding.Encode(fitted); err != nil {
+			continue
+		}
+		values, err := b.Decide(ctx, fitted, b.cfg.Kernel, b.cfg.Lambda, judged)
+		if err != nil {
+			return nil, nil, "", err
+		}
+		return judged, mat.Col(nil, 0, values), fmt.Sprintf("%d rows held out of a fit to %d", judged.Len(),
+			fitted.Len()), nil
+	}
+	return nil, nil, "", err
+}
+
+// looDecisions returns the leave-one-out decision value of each row.
+func (b *bench) looDecisions(ctx context.Context) ([]float64, error) {
+	end, err := b.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	k, errorBound, err := b.Dense(ctx, 16) // memory for K and its factor
+	if err != nil {
+		return nil, err
+	}
+	groups := b.data.Grouping(kernel.FirstEqual(b.cfg.Kernel, b.data.X))
+	q := &leaveout.Problem{Classes: true, Residuals: true, KError: errorBound, Weights: b.data.FitWeights()}
+	q.Same, q.Groups = groups.Equal(groups.First)
+	s, err := leaveout.Dense(ctx, k, b.y, []float64{b.cfg.Lambda}, q)
+	if err = comm.Agree(ctx, b.comm, err); err != nil {
+		return nil, err
+	}
+	y, err := b.coding.Encode(b.data)
+	if err != nil {
+		return nil, err
+	}
+	y.Sub(y, s[0].Residuals)
+	return mat.Col(nil, 0, y), nil
 }

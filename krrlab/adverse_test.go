@@ -1,0 +1,219 @@
+package krrlab
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+)
+
+// rightlyRefused reports whether the lab of points x has to end with err: in 16 bits for kernels whose values do not
+// fit them, or a λ that they are too coarse for; directly, and in M, where λ is below what factors in float32 or
+// float64 round.
+func rightlyRefused(t *testing.T, l *Lab, x [][]float64, err error) bool {
+	t.Helper()
+	s, cfg, n := err.Error(), l.cfg, float64(len(x))
+	switch {
+	case cfg.Storage == gram.Fixed16 && strings.Contains(s, "fixed16 is for kernels"):
+		return !kernel.Bounded01(cfg.Kernel)
+	case cfg.Storage == gram.Fixed16 && strings.Contains(s, "more than λ/2"):
+		// Predicted is 2‖E‖_F/√n + ‖E‖₂ ≤ 3‖E‖₂ at most, all rows being looked at, and what entries in float64 are off
+		// by.
+		return 3.1*coarseness(t, cfg.Kernel, x)+n*float64(len(x[0])+10)*0x1p-52 > cfg.Lambda/2
+	case cfg.Solver == Direct && strings.Contains(s, "direct: K+λI"):
+		unit := 0x1p-53
+		if strings.Contains(s, "float32-refined") {
+			unit = 0x1p-24
+		}
+		return cfg.Lambda < n*unit*slices.Max(kernel.Diag(cfg.Kernel, l.train.X))
+	case strings.Contains(s, "too large for float32"):
+		return cfg.Storage == gram.Float32 && slices.Max(kernel.Diag(cfg.Kernel, l.train.X)) > math.MaxFloat32
+	case strings.Contains(s, "vecchia: K+λI among"):
+		return cfg.Lambda < n*0x1p-52*slices.Max(kernel.Diag(cfg.Kernel, l.train.X))
+	case strings.Contains(s, "precond: ZᵀZ+λ_pI"):
+		z := wholeZ(t, l)
+		return ridge(l) < float64(z.D)*0x1p-52*floats.Sum(points.SqNorms(z))
+	case strings.Contains(s, "M is not positive definite"):
+		// A solve with C = ZᵀZ+λ_pI has a backward error of s·u·‖C‖, hence Z(C+ΔC)⁻¹Zᵀ an error of s·u·‖C‖/4λ_p,
+		// and I−ZC⁻¹Zᵀ ≽ λ_p/‖C‖.
+		z := wholeZ(t, l)
+		return ridge(l) < math.Sqrt(float64(z.D)*0x1p-53)/2*floats.Sum(points.SqNorms(z))
+	}
+	return false
+}
+
+// coarseness returns ‖E‖₂ of K with its values as multiples of 1/65535.
+func coarseness(t *testing.T, k kernel.Kernel, x [][]float64) float64 {
+	t.Helper()
+	e := mat.NewSymDense(len(x), nil)
+	for i := range x {
+		for j := range i {
+			v := k.Eval(x[i], x[j])
+			e.SetSym(i, j, math.RoundToEven(v*65535)/65535-v)
+		}
+	}
+	v := testkit.Eigenvalues(t, e)
+	return max(-v[0], v[len(v)-1])
+}
+
+// largeProblem has a smooth target.
+func largeProblem(name string, x [][]float64, cfg Config) *adverse {
+	y := make([]float64, len(x))
+	for i := range y {
+		y[i] = math.Sin(x[i][0]) + 0.3*rng.New(79).Normal(uint64(i))
+	}
+	h := &adverse{rows: x, cfg: cfg}
+	h.train = &datasets.Dataset{Name: "large", Task: datasets.Regression,
+		X: points.NewDense(len(x), len(x[0]), slices.Concat(x...)), Target: y}
+	h.name = fmt.Sprintf("%s (n = %d, d = %d, %v, λ = %.2g, τ = %.2g, %v)", name, len(x), len(x[0]), cfg.Kernel,
+		cfg.Lambda, cfg.Tol, cfg.Precond)
+	return h
+}
+
+// TestAdverseWide: of a kernel so wide that landmarks leave less than float32 and 16 bits round, the landmarks are
+// never refused as indefinite, and what is called certain of κ holds, however K is stored.
+func TestAdverseWide(t *testing.T) {
+	for i := range problems() / 75 {
+		g := rng.New(82).Sub("wide", uint64(i))
+		c, f := g.Sub("choice"), g.Sub("float")
+		n, d := 240+c.IntN(0, 120), 1+c.IntN(1, 4)
+		rows, lambda := adversePoints("plain", n, d, g), between(f, 1, -2.5, -1.5)
+		for _, storage := range []gram.Storage{gram.Float32, gram.Fixed16} {
+			h := largeProblem(fmt.Sprintf("wide kernel, number %d, %v", i, storage), rows, Config{
+				Kernel: kernel.Gaussian{Sigma: math.Sqrt(float64(d)) * between(f, 0, 0.7, 1.6)}, Lambda: lambda,
+				Tol: 1e-3, Seed: uint64(i),
+				Solver: PCG, Storage: storage, Precond: sized(RPCholesky{}, n/10+c.IntN(2, n/3), lambda),
+			})
+			lab := newLab(t, h.train, h.cfg)
+			z, err := lab.Z(t.Context())
+			if err != nil {
+				t.Errorf("%s: %v", h.name, err)
+				continue
+			}
+			values, off, ok := h.pencil(lab, z)
+			if bound := lab.z.value.Factor.CondBound(lambda, lambda); !ok || values[n-1]/values[0]*(1-off) > bound {
+				t.Errorf("%s: κ = %.6g, certainly at most %.6g", h.name, values[n-1]/values[0], bound)
+			}
+		}
+	}
+}
+
+// as makes the problem one of points of another type, moved, or with a user-defined kernel; "ranks" leaves it to the
+// solve.
+func (h *adverse) as(kind string) {
+	n, d := len(h.rows), len(h.rows[0])
+	switch kind {
+	case "sparse":
+		for i, row := range h.rows {
+			for j := range row {
+				if (i*d+j)%3 > 0 {
+					row[j] = 0
+				}
+			}
+		}
+		h.train.X = testkit.Sparse(points.NewDense(n, d, slices.Concat(h.rows...)))
+	case "float32":
+		x := points.NewDense(n, d, slices.Concat(h.rows...))
+		h.train.X, h.rows = testkit.Single(x), rows(x)
+	case "moved": // along a separate coordinate, so that the others keep their digits
+		top := 1.0
+		for _, row := range h.rows {
+			for _, v := range row {
+				top = max(top, v, -v)
+			}
+		}
+		for i := range h.rows {
+			h.rows[i] = append(h.rows[i], 16*float64(d)*top)
+		}
+		h.train.X = points.NewDense(n, d+1, slices.Concat(h.rows...))
+	case "own kernel":
+		k := h.cfg.Kernel
+		h.cfg.Kernel = kernel.Func{Name: "own", F: k.Eval}
+		if f, ok := h.cfg.Precond.(Features); ok {
+			h.cfg.Precond = Nystrom{S: f.S}
+		}
+	}
+	h.name = kind + ", " + h.name
+}
+
+// TestAdversePoints is TestAdverseProblems with sparse and float32 points, points moved away from zero,
+// user-defined kernels, and on ranks.
+func TestAdversePoints(t *testing.T) {
+	count := map[string]int{}
+	for i := range problems() / 2 {
+		kind := []string{"sparse", "float32", "moved", "own kernel", "ranks"}[i%5]
+		h := newAdverse(i)
+		h.as(kind)
+		size := 1
+		if kind == "ranks" && h.cfg.Solver != Direct && h.cfg.Solver != AutoSolver {
+			size = 3
+		}
+		sols := make([]*Solution, size)
+		onRanks(size, func(c comm.Comm) {
+			cfg := h.cfg
+			if size > 1 {
+				cfg.Comm = c
+			}
+			lab := newLab(t, h.train, cfg)
+			if h.large {
+				lab.policy.ExactWork, lab.policy.RefineWork = 0, 0
+			}
+			if sol, err := lab.Solve(t.Context()); err == nil {
+				sols[c.Rank()] = sol
+			}
+		})
+		if sols[0] == nil {
+			count["refused"]++
+			continue
+		}
+		count[kind+" "+sols[0].Status.String()]++
+		h.judge(t, sols[0])
+		for _, s := range sols[1:] {
+			if s == nil || sameAnswer(s, sols[0]) != "" {
+				t.Errorf("%s: the ranks differ", h.name)
+			}
+		}
+	}
+	t.Logf("%v", count)
+	for _, kind := range []string{"sparse", "float32", "moved", "own kernel", "ranks"} {
+		if count[kind+" converged"] < problems()/60 {
+			t.Errorf("%s: %d converged", kind, count[kind+" converged"])
+		}
+	}
+}
+
+// TestAdverseVecchia is TestAdverseProblems with the sparse inverse: far groups, duplicates, one dense cluster among
+// noise, equal points, dimensions 1 and 500, coordinates of very different scale, with tiny and huge λ.
+func TestAdverseVecchia(t *testing.T) {
+	count := map[string]int{}
+	for i := range problems() {
+		h := newAdverse(10000 + i)
+		g := rng.New(78).Sub("vecchia", uint64(i))
+		n, kind := len(h.rows), []string{"", "blocks", "duplicates", "cluster", "equal", "scales"}[i%6]
+		if kind != "" {
+			d := pick(g, 0, 1, 2, 5, 500)
+			h.rows = adversePoints(kind, n, d, g)
+			h.train.X = points.NewDense(n, d, slices.Concat(h.rows...))
+		}
+		h.cfg.Precond = Vecchia{S: pick(g, 1, 0, 1+n/10), Neighbors: pick(g, 2, 0, -1, 5, n),
+			Damping: pick(g, 3, 0, 0.1, 1)}
+		if h.cfg.Solver != BlockPCG {
+			h.cfg.Solver = PCG
+		}
+		h.name = fmt.Sprintf("%s, %+v, %s", kind, h.cfg.Precond, h.name)
+		h.solve(t, count)
+	}
+	enough(t, count)
+}

@@ -1,0 +1,224 @@
+package krrlab
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/krylov/bound"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+)
+
+// TestCenter: a centered fit has the coefficients of a fit to y less its mean and predicts that plus the mean, so
+// that a constant added to the answers is added to what is predicted, and its residual is that of the centered
+// problem; its bounds hold the exact solution of that.
+func TestCenter(t *testing.T) {
+	all := datasets.SyntheticRegression(360, 3, 0.1, 5)
+	const by = 1000
+	for i := range all.Target {
+		all.Target[i] += by
+	}
+	train, test := all.Slice(0, 300), all.Slice(300, 360)
+	centered := train.Center()
+	mean := centered.Mean[0]
+	less := *train
+	less.Target = slices.Clone(train.Target)
+	for i := range less.Target {
+		less.Target[i] -= mean
+	}
+	if train.Mean != nil || math.Abs(mean-by) > 10 || centered.Fingerprint() == train.Fingerprint() {
+		t.Fatalf("means %v, %v", train.Mean, centered.Mean)
+	}
+	k := kernel.Gaussian{Sigma: 1.5}
+	exact := mustSolve(t, centered, Config{Kernel: k, Lambda: 0.1, Solver: Direct, Tol: 1e-12})
+	for _, cfg := range []Config{{Solver: Direct}, {Solver: CG, Tol: 1e-6},
+		{Solver: PCG, Precond: Nystrom{S: 40}, Tol: 1e-6, Stop: bound.Stop{Rule: bound.ANorm}}} {
+		cfg.Kernel, cfg.Lambda = k, 0.1
+		got, want := mustSolve(t, centered, cfg), mustSolve(t, &less, cfg)
+		if !mat.Equal(got.Model.C, want.Model.C) || got.TrueResidual != want.TrueResidual {
+			t.Errorf("%v: not the coefficients of y less its mean", got.Solver)
+		}
+		o := &model.Options{Float64: true}
+		f := testkit.Must(got.Model.Predict(t.Context(), test, o))
+		e := testkit.Must(exact.Model.Predict(t.Context(), test, o))
+		bounds := testkit.Must(got.Model.Bounds(test))
+		for i, v := range f.Value {
+			if off := math.Abs(v - e.Value[i]); off > bounds.At(i, 0)+1e-8 || math.Abs(v-by) > 10 {
+				t.Errorf("%v: row %d is predicted %g, by the exact solution %g, bound %g", got.Solver, i, v, e.Value[i],
+					bounds.At(i, 0))
+			}
+		}
+		v, err := Verify(t.Context(), got.Model, VerifyOptions{Train: train, Test: test})
+		if err != nil || v.Mean[0] != mean ||
+			math.Abs(float64(v.Residual)-float64(got.TrueResidual)) > float64(v.Rounding+got.Rounding) ||
+			math.Abs(float64(v.TestError)-f.Score(test).RMSE) > 1e-9 {
+			t.Errorf("%v: verify: %v, %v", got.Solver, v, err)
+		}
+	}
+	constant := *train
+	constant.Target = slices.Repeat([]float64{0.1}, train.Len())
+	testkit.Equal(t, constant.Center().Mean[0], 0.1)
+	sol := mustSolve(t, constant.Center(), Config{Kernel: k, Lambda: 0.1})
+	if f, err := sol.Model.Predict(t.Context(), test, nil); err != nil || f.Value[7] != 0.1 {
+		t.Errorf("a constant is predicted %v, %v", f, err)
+	}
+	if c := datasets.SyntheticClasses(20, 3, 2, 0, 1); c.Center() != c {
+		t.Error("classes are centered")
+	}
+}
+
+// scale scales both by what is fitted on the first.
+func scale(t *testing.T, kind string, train, test *datasets.Dataset) [2]*datasets.Dataset {
+	t.Helper()
+	train, test, err := datasets.Scale(kind, train, test)
+	testkit.OK(t, err)
+	return [2]*datasets.Dataset{train, test}
+}
+
+// TestScalingTravels: a model fitted on scaled data predicts raw points and scaled ones alike, to the bit,
+// with no help of its user: as it is solved, saved and loaded, and on ranks, for every kind of points.
+func TestScalingTravels(t *testing.T) {
+	for _, kind := range datasets.Scalings {
+		for form, x := range kinds(120, 4, 3) {
+			t.Run(kind+" "+form, func(t *testing.T) {
+				train, test := classes(x, 3), classes(kinds(40, 4, 9)[form], 3)
+				both := scale(t, kind, train, test)
+				cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Nystrom{S: 30}, Tol: 1e-6}
+				sol := mustSolve(t, both[0], cfg)
+				name := filepath.Join(t.TempDir(), "m.krr")
+				testkit.OK(t, sol.Model.Save(name))
+				saved := testkit.Must(model.Load(name))
+				for _, m := range []*model.Model{sol.Model, saved} {
+					alike(t, m, sol.PredictOptions(), test, both[1])
+				}
+				onRanks(2, func(c comm.Comm) {
+					if s := solveOn(t, c, both[0], cfg); s != nil {
+						alike(t, s.Model, s.PredictOptions(), test, both[1])
+					}
+				})
+			})
+		}
+	}
+}
+
+// alike: the decision values of raw points, bare or in a data set, are those of the scaled ones.
+func alike(t *testing.T, m *model.Model, o *model.Options, raw, scaled *datasets.Dataset) {
+	bare := *m
+	bare.Scaling = nil
+	want, err := bare.Decision(t.Context(), scaled.X, o)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	for _, d := range []*datasets.Dataset{raw, scaled} {
+		if p, err := m.Predict(t.Context(), d, o); err != nil || !mat.Equal(p.Decision, want) {
+			t.Errorf("%v: %v, or other predictions", d, err)
+		}
+	}
+	if f, err := m.Decision(t.Context(), raw.X, o); err != nil || !mat.Equal(f, want) {
+		t.Errorf("bare points: %v, or other predictions", err)
+	}
+}
+
+// TestVerifyScaled: what is proved of a model is the same of raw and of scaled data, and data that were
+// scaled otherwise are refused.
+func TestVerifyScaled(t *testing.T) {
+	train, test := regression(kinds(90, 4, 3)["float64"]), regression(kinds(30, 4, 9)["float64"])
+	both := scale(t, "standard", train, test)
+	m := mustSolve(t, both[0], Config{Kernel: gauss, Lambda: 0.1}).Model
+	var first string
+	for i, o := range []VerifyOptions{{Train: train, Test: test}, {Train: both[0], Test: both[1]},
+		{Train: both[0], Test: test}} {
+		v := verified(t, m, o)
+		if text := fmt.Sprint(v.Residual, v.Rounding, v.TestError, v.Bound); i == 0 {
+			first = text
+		} else if text != first {
+			t.Errorf("%s, of raw data %s", text, first)
+		}
+	}
+	other := scale(t, "unit", train, test)
+	for _, o := range []VerifyOptions{{Train: other[0]}, {Test: other[1]}} {
+		testkit.Fails(t, testkit.ErrOf(Verify(t.Context(), m, o)), "scaled already (unit)")
+	}
+}
+
+// TestConstantTarget: of a constant target, centered, the answer 0 is certain by every solver.
+func TestConstantTarget(t *testing.T) {
+	x := points.NewDense(40, 2, nil)
+	rng.New(5).Normals(x.Data, 0)
+	train := regression(x)
+	for i := range train.Target {
+		train.Target[i] = 3
+	}
+	for _, solver := range []Solver{Direct, CG, PCG, BlockPCG} {
+		sol := mustSolve(t, train.Center(), Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: solver,
+			Exact: ExactResidual})
+		if e := sol.Model.Error; e == nil || !e.Certain || e.ANorm[0] != 0 {
+			t.Errorf("%v: error %+v", solver, e)
+		}
+	}
+}
+
+// TestDoor: a target, a λ, a λ_p or a weight of a size that no problem has is refused in one line, before anything is
+// formed.
+func TestDoor(t *testing.T) {
+	for _, c := range []struct {
+		target, weight, lambda, lambdaP float64
+		want                            string
+	}{
+		{1, 1, 1e-99, 1e-99, ""}, {1, 1, 1e99, 1e99, ""}, {1e99, 1, 1, 1, ""}, {1e-99, 1, 1, 1, ""}, {0, 1, 1, 1, ""},
+		{1, 1, 1e-101, 1, "λ = 1e-101: want"}, {1, 1, 1e101, 1, "λ = 1e+101: want"}, {1, 1, 0, 1, "λ = 0: want"},
+		{1, 1, 1, 1e-320, "λ_p = 1e-320: want"},
+		{1e-101, 1, 1, 1, "targets of size 1e-101"}, {1e101, 1, 1, 1, "the target of row 0"},
+		{1e60, 1e100, 1, 1, "targets of size 1e+110"},
+		{1e60, 1, 1e-60, 1, "want both and y/λ from 1e-100 to 1e100"}, {1e-60, 1, 1e60, 1, "in another unit"},
+	} {
+		train := regression(kinds(20, 3, 1)["float64"])
+		for i := range train.Target {
+			train.Target[i] = c.target
+		}
+		if c.weight != 1 {
+			train.Weights = slices.Repeat([]float64{c.weight}, 20)
+		}
+		_, err := New(train, Config{Kernel: gauss, Lambda: c.lambda, Precond: Nystrom{S: 5, LambdaP: c.lambdaP}})
+		if c.want == "" && err != nil || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// TestUnitOfTargets: targets times a power of two have the coefficients times it, to the bit, and the same residuals.
+func TestUnitOfTargets(t *testing.T) {
+	for _, solver := range []Solver{PCG, BlockPCG, CG, Direct} {
+		cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: solver, Precond: precondFor(solver, Features{S: 30}),
+			Tol: 1e-6}
+		train := regression(kinds(90, 4, 3)["float64"])
+		want := mustSolve(t, train, cfg)
+		for _, unit := range []float64{0x1p-300, 0x1p300} {
+			scaled := *train
+			scaled.Target = slices.Clone(train.Target)
+			for i := range scaled.Target {
+				scaled.Target[i] *= unit
+			}
+			got := mustSolve(t, &scaled, cfg)
+			var c mat.Dense
+			if c.Scale(unit, want.Model.C); !mat.Equal(&c, got.Model.C) ||
+				!slices.Equal(got.TrueResiduals, want.TrueResiduals) || !slices.Equal(got.Roundings, want.Roundings) {
+				t.Errorf("%v, targets times %g: other coefficients, or residuals %v, want %v", solver, unit,
+					got.TrueResiduals, want.TrueResiduals)
+			}
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package krrlab
+
+import (
+	"context"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/base/suite"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/stage/sketchsize"
+)
+
+// eigenvalues returns those of K formed from Eval, ascending.
+func eigenvalues(t testing.TB, l *Lab) []float64 {
+	t.Helper()
+	r := newReference(t, l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.y)
+	mu := testkit.Eigenvalues(t, r.a)
+	for i := range mu {
+		mu[i] -= l.cfg.Lambda
+	}
+	return mu
+}
+
+// dimension returns Σ μ/(μ+λ).
+func dimension(mu []float64, lambda float64) (s float64) {
+	for _, m := range mu {
+		s += m / (m + lambda)
+	}
+	return s
+}
+
+// TestStatDimCoverage counts how often the default interval covers the exact value on subsets of
+// real data. It takes some minutes: KRRLAB_LONG.
+func TestStatDimCoverage(t *testing.T) {
+	dir := suite.RealData(t)
+	if lib, err := accel.OpenBLAS(); err == nil { // for the time it takes
+		accel.Use(lib)
+		defer accel.Use(nil)
+	}
+	for name, sigma := range map[string]float64{"mnist": 8.5, "ijcnn1": 0.3} {
+		p := testkit.Must(datasets.Load(t.Context(), name, &datasets.LoadOptions{Dirs: []string{dir}, N: 2000}))
+		first := newLab(t, p.Train, Config{Kernel: kernel.Gaussian{Sigma: sigma}, Lambda: 0.01, Solver: PCG})
+		exact := dimension(eigenvalues(t, first), 0.01)
+		for _, m := range []StatDimMethod{Hutchinson, SLQ} {
+			covered, reached, start := 0, 0, time.Now()
+			for seed := range 100 {
+				l := testkit.Must(first.With(func(c *Config) { c.Seed = uint64(seed) }))
+				s := testkit.Must(l.StatDim(t.Context(), StatDimOptions{Method: m}))
+				if s.Estimate.Covers(exact) {
+					covered++
+				}
+				if s.WidthReached {
+					reached++
+				}
+			}
+			t.Logf("%s, %v: s_λ = %.5g covered in %d of 100 seeds, width reached in %d, %.0f s", name, m, exact,
+				covered, reached, time.Since(start).Seconds())
+			if covered < 90 || reached < 90 {
+				t.Errorf("%s, %v: covered %d, reached %d of 100", name, m, covered, reached)
+			}
+		}
+	}
+}
+
+func lambdaPConfig() Config {
+	return Config{Kernel: kernel.Gaussian{Sigma: 2}, Lambda: 0.01, Solver: PCG, Precond: Features{S: 60}, Tol: 1e-4,
+		Seed: 2, Storage: gram.Float64}
+}
+
+// TestLambdaP compares the sweep with dense spectra, for features of both families and for landmarks.
+func TestLambdaP(t *testing.T) {
+	x := kinds(200, 5, 3)["float32"]
+	poly := lambdaPConfig()
+	poly.Kernel = kernel.Polynomial{Gamma: 0.2, Coef0: 1, Degree: 2}
+	marks := lambdaPConfig()
+	size := marks.Precond.(Features).S
+	marks.Precond = RPCholesky{S: size}
+	for name, cfg := range map[string]Config{"gaussian": lambdaPConfig(), "polynomial": poly, "landmarks": marks} {
+		l := newLab(t, regression(x), cfg)
+		z := wholeZ(t, l)
+		for _, p := range testkit.Must(l.LambdaP(t.Context(), LambdaPOptions{Points: 6})).Sweeps[0].Points {
+			v := denseSpectrum(t, cfg.Kernel, x, 0.01, z, p.LambdaP)
+			if kappa := v[199] / v[0]; !p.Kappa.Covers(kappa) || p.Bound < kappa*(1-1e-9) {
+				t.Errorf("%s: λ_p = %g: κ %v, bound %g, is %g", name, p.LambdaP, p.Kappa, p.Bound, kappa)
+			}
+		}
+	}
+}
+
+// TestLambdaPMap: a row for each s on one grid; κ at the best λ_p falls as s grows, and the row
+// of an s is that of a sweep with it.
+func TestLambdaPMap(t *testing.T) {
+	l := newLab(t, regression(kinds(300, 4, 3)["float64"]), lambdaPConfig())
+	m := testkit.Must(l.LambdaP(t.Context(), LambdaPOptions{Points: 5, Sizes: []int{80, 20, 40}}))
+	if len(m.Sweeps) != 3 || m.Sweeps[0].S != 20 || m.Sweeps[2].S != 80 {
+		t.Fatalf("%v", m)
+	}
+	var grid []float64
+	for _, r := range m.Sweeps {
+		var g []float64
+		for _, p := range r.Points {
+			g = append(g, p.LambdaP)
+			if p.Iterations != nil || p.Predicted > 0 != (p.Seconds > 0) {
+				t.Errorf("s = %d: %+v", r.S, p)
+			}
+		}
+		if grid == nil {
+			grid = g
+		} else if !reflect.DeepEqual(g, grid) {
+			t.Errorf("grids %v and %v", g, grid)
+		}
+	}
+	if a, b := m.Sweeps[0].Points[m.Sweeps[0].Best].Kappa.Value, m.Sweeps[2].Points[m.Sweeps[2].Best].Kappa.Value; b >= a {
+		t.Errorf("κ %g with 20 features, %g with 80", a, b)
+	}
+	cfg := lambdaPConfig()
+	cfg.Precond = Features{S: 40}
+	one := testkit.Must(newLab(t, l.train, cfg).LambdaP(t.Context(), LambdaPOptions{Grid: grid, NoSolve: true}))
+	for i, p := range one.Sweeps[0].Points {
+		if q := m.Sweeps[1].Points[i]; p.Kappa.Value != q.Kappa.Value || p.Kappa.Hi != q.Kappa.Hi {
+			t.Errorf("λ_p = %g: κ %v alone, %v in the map", p.LambdaP, p.Kappa, q.Kappa)
+		}
+	}
+}
+
+func sketchLab(t testing.TB, cfg Config) *Lab {
+	t.Helper()
+	lab := newLab(t, datasets.SyntheticRegression(500, 3, 0.1, 1), cfg)
+	return lab
+}
+
+// TestSketchSizeChoosesZ checks that the Z of the s that was chosen, drawn by Features in a Lab
+// of that s, has a κ within the target, and that of the rung before has not, by dense
+// linear algebra.
+func TestSketchSizeChoosesZ(t *testing.T) {
+	ctx := context.Background()
+	k := kernel.Gaussian{Sigma: 1}
+	lab := sketchLab(t, Config{Kernel: k, Lambda: 0.3, Seed: 4})
+	got := testkit.Must(lab.SketchSize(ctx, SketchSizeOptions{First: 16, Target: 20}))
+	if got.Status != sketchsize.Found || got.S <= 16 {
+		t.Fatalf("%v", got)
+	}
+	for _, s := range []int{got.S, got.S / 2} {
+		z := testkit.Must(sketchLab(t, Config{Kernel: k, Lambda: 0.3, Seed: 4, Precond: Features{S: s}}).Z(ctx))
+		v := denseSpectrum(t, k, lab.train.X, 0.3, z, 0.3)
+		if kappa := v[z.N-1] / v[0]; (kappa <= 20) != (s == got.S) {
+			t.Errorf("s = %d: κ = %g, target 20, chosen %d", s, kappa, got.S)
+		}
+	}
+}
+
+// TestSketchSizeViews checks the picture, for both tests.
+func TestSketchSizeViews(t *testing.T) {
+	ctx := context.Background()
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}} {
+		lab := sketchLab(t, Config{Kernel: k, Lambda: 0.3, Seed: 4})
+		for _, o := range []SketchSizeOptions{
+			{First: 16, Max: 64, Target: 1.5},
+			{First: 16, Max: 64, Test: sketchsize.Theorem7, Constants: sketchsize.PaperTest},
+			{First: 16, Max: 64, Test: sketchsize.Theorem7, Eigen: 32},
+		} {
+			s := testkit.Must(lab.SketchSize(ctx, o))
+			f := s.Plot()
+			last := f.Series[len(f.Series)-1]
+			if want := s.Rungs[1].Kappa.Lo; len(last.X) != len(s.Rungs) || o.Test == "" &&
+				(last.Lo[1] != want || f.HLines[0].At != 1.5) ||
+				o.Test == sketchsize.Theorem7 &&
+					math.Abs(last.Y[1]*s.Constants.Bound()/s.Rungs[1].Kappa.Value-1) > 1e-12 {
+				t.Errorf("κ is drawn as %+v", last)
+			}
+			if o.Test == sketchsize.Theorem7 {
+				c := s.Rungs[0].Conditions
+				if got, want := f.Series[0].Y[0], c.Norm.Value/s.Constants.Alpha; got != want {
+					t.Errorf("condition 1 is drawn at %g, want %g", got, want)
+				}
+				if _, poly := k.(kernel.Polynomial); poly != strings.Contains(s.Coverage, "covers this kernel") {
+					t.Errorf("%v: coverage %q", k, s.Coverage)
+				}
+			}
+		}
+	}
+}
