@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Format is a file format. The reading of files, the flag --format, its help and the messages get all they know about
-// formats from these values.
+// Format is a file format. Readers, the flag --format, its help and the messages take all facts about formats from these
+// values.
 type Format struct {
 	Name    string   // name in ReadOptions.Format and Reading.Format: lower-case letters and digits
 	Endings []string // endings of file names, such as ".csv"; they are removed from the name of a data set
@@ -43,7 +43,7 @@ func RegisterFormat(f Format) error {
 		return fmt.Errorf("datasets: RegisterFormat(%q): "+text, append([]any{f.Name}, args...)...)
 	}
 	if !formatName.MatchString(f.Name) || f.Name == "auto" {
-		return fail("want a name of small letters and digits, other than auto")
+		return fail("want a name of lower-case letters and digits, other than auto")
 	}
 	if f.Read == nil {
 		return fail("no function to read files")

@@ -61,9 +61,8 @@ func (s *Source) reserve(bytes, rows int) error {
 	if limit := s.memoryBudget(); limit == 0 || s.usedBytes <= limit {
 		return nil
 	}
-	return s.fileFault("reading more than %d rows takes more than %s, the memory there is for it: read fewer by --n, "+
-		"or allow more by --memory",
-		rows, accel.Bytes(s.memoryLimit))
+	return s.fileFault("more than %d rows do not fit into %s, the memory for reading: read fewer rows by --n, or allow more "+
+		"memory by --memory", rows, accel.Bytes(s.memoryLimit))
 }
 
 // checkLine returns an error if a line of this length exceeds its share of the memory budget (lineFraction).
@@ -78,7 +77,7 @@ func (s *Source) checkLine(line int, bytes int64) error {
 	if bytes <= limit {
 		return nil
 	}
-	return s.Fault(line, 0, "the line is longer than %s, more than there is memory for: is it a file of this format?",
+	return s.Fault(line, 0, "the line is longer than %s, the memory for a line: is it a file of this format?",
 		accel.Bytes(limit))
 }
 

@@ -117,7 +117,7 @@ func TestArrayFaults(t *testing.T) {
 		{"huge", stored("<f8", "(4000000000, 2)", ""), ReadOptions{Memory: 1 << 20},
 			"!takes 64 GB, the limit is 1.05 MB"},
 		{"bytes as float64", saved(t, make([]uint8, 1<<20), 1<<10, 1<<10), ReadOptions{Target: "none", Memory: 2 << 20},
-			"!reading more than 1023 rows takes more than 2.1 MB"},
+			"!more than 1023 rows do not fit into 2.1 MB"},
 		{"many texts", stored("<U1000", "(400000000000, 2)", ""), ReadOptions{Memory: 1 << 20},
 			"!the limit is 1.05 MB"},
 		{"complex", stored("<c8", "(1, 2)", "0123456789abcdef"), ReadOptions{},

@@ -127,13 +127,13 @@ func TestBombs(t *testing.T) {
 		{"csv, one line of cells", "", "0,", "csv", "the line is longer than"},
 		{"csv, one quoted cell", "1,2\n\"", "0\n", "csv", "the line is longer than"},
 		{"csv, one line of blanks", "1 2\n3 4", " ", "csv", "the line is longer than"},
-		{"csv, rows", "", "0,0\n", "csv", "rows takes more than"},
-		{"csv, wide rows", "", strings.Repeat("0,", 99) + "1\n", "csv", "rows takes more than"},
+		{"csv, rows", "", "0,0\n", "csv", "rows do not fit into"},
+		{"csv, wide rows", "", strings.Repeat("0,", 99) + "1\n", "csv", "rows do not fit into"},
 		{"csv, no features wanted", "", "0\n", "csv", "one column only"},
 		{"libsvm, one line", "", "0", "libsvm", "the line is longer than"},
-		{"libsvm, rows", "", "0 1:1\n", "libsvm", "rows takes more than"},
-		{"libsvm, rows without features", "1 1:1\n", "0\n", "libsvm", "rows takes more than"},
-		{"idx", images, "\x00", "idx", "rows takes more than"},
+		{"libsvm, rows", "", "0 1:1\n", "libsvm", "rows do not fit into"},
+		{"libsvm, rows without features", "1 1:1\n", "0\n", "libsvm", "rows do not fit into"},
+		{"idx", images, "\x00", "idx", "rows do not fit into"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var before, after runtime.MemStats
@@ -156,10 +156,10 @@ func TestBombs(t *testing.T) {
 	z := gzip.NewWriter(&packed)
 	io.Copy(z, &repeated{text: "0,0\n", n: size})
 	z.Close()
-	fails(t, errOf(Read(&packed, "bomb.gz", &ReadOptions{Memory: limit})), "rows takes more than 8.39 MB")
+	fails(t, errOf(Read(&packed, "bomb.gz", &ReadOptions{Memory: limit})), "rows do not fit into 8.39 MB")
 	// What follows the reading of rows counts too.
 	fails(t, errOf(Read(strings.NewReader(strings.Repeat("1,2\n", 200000)), "rows", &ReadOptions{Memory: limit})),
-		"reading more than 199999 rows takes more than 8.39 MB")
+		"more than 199999 rows do not fit into 8.39 MB")
 	// An index of 2^31−2 is one number, but vectors of as many are not to be had.
 	wide := "1 1:1\n1 2147483646:1\n2 1:1\n"
 	fails(t, errOf(Read(strings.NewReader(wide), "wide.svm", &ReadOptions{Memory: 1 << 30})),

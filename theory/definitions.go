@@ -166,7 +166,7 @@ func matrixOf(o sketch.Operator) *mat.Dense {
 func entryErrors(o sketch.Operator) (err64, err32 float64) {
 	r, ok := o.(srhtEntries)
 	if !ok {
-		fail("an SRHT that does not say what it is made of")
+		fail("an SRHT without access to its signs and rows")
 	}
 	m, s := o.Dims()
 	computed := matrixOf(o)

@@ -13,6 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/sketch"
 )
 
+// checkFeatures compares feature maps and sketches with the moments that define them.
 func checkFeatures(e *experiment) {
 	gauss, poly := kernel.Gaussian{Sigma: 1.2}, kernel.Polynomial{Gamma: 0.7, Coef0: 0.5, Degree: 2}
 	ones := points.NewDense(1, 4, []float64{1, 1, 1, 1})
@@ -97,7 +98,7 @@ func (e *experiment) tensorSketch(k kernel.Polynomial, d, s int, g rng.Stream) (
 	m := must(e.parts.TensorSketch(k).Sample(d, s, g))
 	h, ok := m.(hashFunctions)
 	if !ok {
-		fail("a TensorSketch that does not say what its hashes are")
+		fail("a TensorSketch without access to its hash functions")
 	}
 	return m, h
 }
@@ -251,6 +252,6 @@ func fourierCovariance(k kernel.Gaussian, x *points.Dense, s int) covariance {
 // The expectation of the product of a row with itself is a+b+c. For two different rows, whose entrywise product is a
 // third row that is not constant, it is a − (b+c)/(M−1) by Parseval's identity.
 func srhtCovariance(x *points.Dense, order, s int) covariance {
-	count, withoutReplacement := tensorSketchCovariance(x, 1, s), float64(order-s)/float64(order-1)
-	return func(i, j, k, l int) float64 { return withoutReplacement * count(i, j, k, l) }
+	countSketch, factor := tensorSketchCovariance(x, 1, s), float64(order-s)/float64(order-1)
+	return func(i, j, k, l int) float64 { return factor * countSketch(i, j, k, l) }
 }

@@ -169,7 +169,7 @@ func TestParquetFaults(t *testing.T) {
 		{"no footer", "PAR1PAR1", options{Format: "parquet"}, "!damaged Parquet data"},
 		{"text", "a,b\n1,2\n", options{Format: "parquet"}, "!damaged Parquet data"},
 		{"memory", tableOf(t, make([]house, 20000)), options{Drop: []string{"tags", "when", "rooms", "town"},
-			Memory: 1 << 20}, "!the memory there is for it"},
+			Memory: 1 << 20}, "!the memory for reading"},
 	})
 }
 

@@ -130,9 +130,9 @@ $ verify m.krr --train a.csv --json v.json
 2$ quality --train a.csv --holdout 0.2 --columns 1
 	krrlab: unknown flag: --holdout (see krrlab quality --help)
 1$ fit --train large.csv --n 19999 --memory 1MB --quiet
-	krrlab: large.csv: reading more than 18517 rows takes more than 1 MB
+	krrlab: large.csv: more than 18517 rows do not fit into 1 MB
 1$ quality --train large.csv --n 19999 --memory 1MB --quiet
-	krrlab: large.csv: reading more than 18517 rows takes more than 1 MB`)
+	krrlab: large.csv: more than 18517 rows do not fit into 1 MB`)
 }
 
 // TestUseless: where a constant does no worse than the model the report says so.

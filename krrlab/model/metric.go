@@ -14,16 +14,14 @@ import (
 // Metric is the criterion for choosing the kernel, λ and the threshold of a model.
 type Metric string
 
-// The metrics: ErrorRate is the share of wrong labels. BalancedError is the mean of the error rates of the classes. AUC
-// is defined in Classes. F1 is that of one class of two, or the mean over several. LogLoss is the mean of −log p of the
-// correct label, with p from Platt.
+// The metrics.
 const (
-	ErrorRate     Metric = "error"
-	AUC           Metric = "auc"
-	LogLoss       Metric = "logloss"
-	BalancedError Metric = "balanced-error"
-	F1            Metric = "f1"
-	RMSE          Metric = "rmse"
+	ErrorRate     Metric = "error"          // share of wrong labels
+	AUC           Metric = "auc"            // area under the ROC curve, see Classes
+	LogLoss       Metric = "logloss"        // mean of −log p of the correct label, with p from Platt
+	BalancedError Metric = "balanced-error" // mean of the error rates of the classes
+	F1            Metric = "f1"             // F1 of one class of two, or the mean over several classes
+	RMSE          Metric = "rmse"           // root mean square error of a regression
 )
 
 // MetricOf returns the metric with the given name. The name "auto" means ErrorRate for classes and RMSE for numbers. It

@@ -71,7 +71,7 @@ func TestGridLegend(t *testing.T) {
 	if !reflect.DeepEqual(names, []string{"pcg", "cg", "direct"}) {
 		t.Errorf("legend %v", names)
 	}
-	if cg := ds[0].lookOf(1); !reflect.DeepEqual(ds[1].lookOf(0), cg) || !reflect.DeepEqual(ds[2].lookOf(0), cg) {
+	if cg := ds[0].appearanceOf(1); !reflect.DeepEqual(ds[1].appearanceOf(0), cg) || !reflect.DeepEqual(ds[2].appearanceOf(0), cg) {
 		t.Error("cg looks different in different panels")
 	}
 	svg := sampleGrid().SVG()

@@ -109,7 +109,7 @@ const maxSamples = 4000
 
 // seriesData returns the data of series i: its name, style, color, dashes, marker and samples.
 func (d *drawing) seriesData(i int) jsonObject {
-	s, l := &d.f.Series[i], d.lookOf(i)
+	s, l := &d.f.Series[i], d.appearanceOf(i)
 	dashes := ""
 	for _, w := range l.dash {
 		dashes = strings.TrimSpace(fmt.Sprintf("%s %g", dashes, w.Points()))

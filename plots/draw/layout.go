@@ -57,8 +57,8 @@ func (n numbering) numberOf(name string, fallback int) int {
 }
 
 // lookOf returns the look of series i. In a grid it depends on the name of the series only.
-func (d *drawing) lookOf(i int) look {
-	return standardLook(d.lookNumbers.numberOf(d.f.Series[i].Name, i))
+func (d *drawing) appearanceOf(i int) appearance {
+	return standardAppearance(d.lookNumbers.numberOf(d.f.Series[i].Name, i))
 }
 
 // drawTo draws a valid figure on a canvas of w×h points. It returns the drawings of its panels, or a single drawing if

@@ -106,7 +106,7 @@ func (e entry) drawSample(p pen, start vg.Point) {
 		p.drawFrame(vg.Rectangle{Min: mid.Sub(half), Max: mid.Add(half)}, e.d.frameNumbers.numberOf(e.name, e.index))
 		return
 	}
-	s, l, c := &e.d.f.Series[e.index], e.d.lookOf(e.index), &draw.Canvas{Canvas: p.Canvas}
+	s, l, c := &e.d.f.Series[e.index], e.d.appearanceOf(e.index), &draw.Canvas{Canvas: p.Canvas}
 	line := lineStyle(l.color, lineWidth, l.dash...)
 	switch up := (point(0, 4)); {
 	case s.Style == plots.Points && s.Lo != nil:

@@ -63,7 +63,7 @@ func distance(a, b vg.Point) vg.Length {
 
 // drawSeries draws the line and the markers of series i, or, for Points, its error bars and markers.
 func (d *drawing) drawSeries(i int) {
-	s, l, c := &d.f.Series[i], d.lookOf(i), d.area()
+	s, l, c := &d.f.Series[i], d.appearanceOf(i), d.area()
 	markerPoints := d.markerPoints(i)
 	if s.Style == plots.Points {
 		d.drawErrorBars(i)
@@ -143,7 +143,7 @@ func (d *drawing) drawBand(i int) {
 	for k := range lo {
 		if len(lo[k]) > 1 {
 			slices.Reverse(hi[k])
-			c.FillPolygon(d.lookOf(i).tint(), c.ClipPolygonXY(append(lo[k], hi[k]...)))
+			c.FillPolygon(d.appearanceOf(i).tint(), c.ClipPolygonXY(append(lo[k], hi[k]...)))
 		}
 	}
 }
@@ -151,7 +151,7 @@ func (d *drawing) drawBand(i int) {
 // drawErrorBars draws a bar with caps from Lo to Hi at each point of series i.
 func (d *drawing) drawErrorBars(i int) {
 	s, c := &d.f.Series[i], d.area()
-	style := lineStyle(d.lookOf(i).color, 1)
+	style := lineStyle(d.appearanceOf(i).color, 1)
 	for j := range s.Lo {
 		x := s.Abscissa(j)
 		if !d.f.X.Shows(x) || !d.f.Y.Shows(s.Y[j]) || !hasInterval(s, j) {
@@ -322,20 +322,20 @@ const (
 	margin         vg.Length = 7
 )
 
-// look holds the properties that distinguish a series from the others.
-type look struct {
+// appearance holds the properties that distinguish a series from the others.
+type appearance struct {
 	color  color.NRGBA
 	dash   []vg.Length // lengths of dashes and gaps; nil for a solid line
 	marker int         // index in markers
 }
 
-// standardLook returns look number i. Colors, dash patterns and markers repeat with different periods.
-func standardLook(i int) look {
-	return look{palette[i%len(palette)], dashPatterns[(i+i/len(palette))%len(dashPatterns)], i % len(markers)}
+// standardAppearance returns appearance number i. Colors, dash patterns and markers repeat with different periods.
+func standardAppearance(i int) appearance {
+	return appearance{palette[i%len(palette)], dashPatterns[(i+i/len(palette))%len(dashPatterns)], i % len(markers)}
 }
 
 // tint returns the translucent color of a band.
-func (l look) tint() color.Color {
+func (l appearance) tint() color.Color {
 	c := l.color
 	c.A = 0x33
 	return c

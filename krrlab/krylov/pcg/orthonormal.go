@@ -38,9 +38,9 @@ const (
 func (s *block) orthonormalise(ctx context.Context, negligible float64) error {
 	s.width = s.k
 	identity(s.s, s.k)
-	fresh := true
+	needsPrecondition := true
 	for pass := range maxPasses {
-		if fresh {
+		if needsPrecondition {
 			if err := s.precondition(ctx); err != nil { // Z = M⁻¹Q
 				return err
 			}
@@ -61,10 +61,10 @@ func (s *block) orthonormalise(ctx context.Context, negligible float64) error {
 		}
 		pending := s.selectDirections(pass)
 		s.applyPass()
-		if pending == 0 && (g.smallestPivot >= onePassPivot || !fresh) {
+		if pending == 0 && (g.smallestPivot >= onePassPivot || !needsPrecondition) {
 			break
 		}
-		fresh = pending > 0
+		needsPrecondition = pending > 0
 	}
 	if s.k == 0 {
 		for _, c := range s.cols {
@@ -138,7 +138,7 @@ func (s *block) selectDirections(pass int) int {
 // applyPass updates Q, Z and S by the result of a pass.
 func (s *block) applyPass() {
 	g, old, k := &s.gram, s.k, len(s.selected)
-	g.invertUpper(s.f, s.selected) // Q' = QF, F = D⁻¹·[T_1 T_2; 0 I]⁻¹ on the directions s.sel
+	g.invertUpper(s.f, s.selected) // Q' = QF, F = D⁻¹·[T_1 T_2; 0 I]⁻¹ on the directions s.selected
 	for i := range 2 {
 		if buf := s.buf[2*i]; i == 0 || s.z != s.r {
 			s.multiplyBlock(buf, old, k, s.f, nil)

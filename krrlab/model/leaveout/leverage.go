@@ -113,7 +113,7 @@ func contradicts(mu, mean, variance float64) bool {
 	return mean+margin < 0.8*mu || mean-margin > mu/0.8
 }
 
-// fitBin sets the law for the points of one bin.
+// fitBin sets the law for the points of one bin. It finds κ by bisection, so that the model has the mean of the estimates.
 func (l *leverages) fitBin(out *law, bin []int, mean, variance []float64) {
 	var sum float64
 	for _, i := range bin {
@@ -159,7 +159,7 @@ func (d *law) meanSquare(r *mat.Dense) float64 {
 	var sum float64
 	for i := range n {
 		f := 1 + d.cv2[i]
-		f *= f * f / (d.mean[i] * d.mean[i])
+		f *= f * f / (d.mean[i] * d.mean[i]) // E[1/p²] = (1+cv²)³/μ²
 		for _, v := range r.RawRowView(i) {
 			sum += f * v * v
 		}

@@ -182,7 +182,7 @@ func (s *suite) checkConcurrent() {
 			y := mat.NewDense(n, k-c%2*2, nil)
 			for range calls {
 				if err := s.solve.MulTo(s.ctx, y, x); err != nil || !s.isNear(y, want) {
-					reportOnce.Do(func() { s.expect("SolveTo beside other calls", err, y, want) })
+					reportOnce.Do(func() { s.expect("SolveTo during other calls", err, y, want) })
 					return
 				}
 			}

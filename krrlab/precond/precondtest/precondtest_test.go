@@ -197,7 +197,7 @@ func TestBroken(t *testing.T) {
 		"into columns of a wider matrix changes the others": wide(func(_ *mat.Dense, raw blas64.General) {
 			raw.Data[raw.Cols] = 0
 		}),
-		"beside other calls is wrong": fault("SolveTo", func(dst, _ *mat.Dense) {
+		"during other calls is wrong": fault("SolveTo", func(dst, _ *mat.Dense) {
 			if inside.Add(1) > 1 {
 				dst.Zero()
 			}

@@ -84,8 +84,9 @@ const (
 	featureIterationFactor = 2.3 // iterations with random features, in units of the iterations with as many pivots
 )
 
-// Cost implements cost.Preconditioner. With the rates of the model (see cost.Model), it predicts
-// ns(1.4·2d/G₃₂ + 1/E + 4/T) seconds for Z, and ns(4/E + 1.7s/G₃₂) + chol(s) + 3.4·(s³/3)/G₆₄ for ZᵀZ and L⁻¹.
+// Cost implements cost.Preconditioner. It predicts ns(1.4·2d/G₃₂ + 1/E + 4/T) seconds for Z, and ns(4/E + 1.7s/G₃₂) +
+// chol(s) + 3.4·(s³/3)/G₆₄ for ZᵀZ and L⁻¹. G₃₂ and G₆₄ are the rates of products in float32 and float64, E that of
+// exponentials, and T that of the first write to memory (cost.Model); chol(s) is the time of a Cholesky factorization.
 func (f Features) Cost(m *cost.Model, _ gram.Storage) cost.Parts {
 	if levels := len(f.Levels); levels > 0 {
 		f.S = f.Levels[levels-1].Width

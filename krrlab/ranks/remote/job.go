@@ -54,16 +54,16 @@ type config struct {
 func newConfig(c *krrlab.Config) (j config, err error) {
 	j.Config = *c
 	if j.Spec, err = kernel.ToSpec(c.Kernel); err != nil {
-		return j, fmt.Errorf("%w; without a Backend it runs as it is", err)
+		return j, fmt.Errorf("%w; without a Backend it can be used", err)
 	}
 	if c.Precond != nil {
 		if j.Recipe, err = stage.PreconditionerText(c.Precond, c.Kernel); err != nil {
-			return j, fmt.Errorf("%w and cannot be sent to ranks: take one that has a name, or no Backend", err)
+			return j, fmt.Errorf("%w and cannot be sent to ranks: use a registered one, or no Backend", err)
 		}
 	}
 	if c.StopRows != nil {
-		return j, fmt.Errorf("krrlab: StopRows are not sent to ranks: leave them out, for the training points, or " +
-			"take no Backend")
+		return j, fmt.Errorf("krrlab: StopRows cannot be sent to ranks: leave them out, so that the training points " +
+			"count, or use no Backend")
 	}
 	if k := c.Checkpoint; k != nil {
 		j.Checkpoint = new(*k)
