@@ -290,13 +290,14 @@ def vector(y: Any, name: str, rows: int) -> np.ndarray:
         if gaps.any():
             raise ValueError(f"Input {name} contains NaN: row {np.argwhere(gaps)[0][0]}.")
         y = y.to_numpy()
-    y = np.asarray(y, dtype=object) if isinstance(y, (list, tuple)) else np.asarray(y)
+    is_list = isinstance(y, (list, tuple))
+    y = np.asarray(y, dtype=object) if is_list else np.asarray(y)
     if y.dtype.kind == "O":
         gaps = [i for i, v in enumerate(y.ravel()) if v is None or v != v]
         if gaps:
             raise ValueError(f"Input {name} contains NaN: row {gaps[0] // max(1, y[0].size if y.ndim > 1 else 1)}.")
         y = np.array(y.tolist()) if y.size else y.astype(float)
-        y = y.astype(object) if y.dtype.kind in "US" else y
+        y = y.astype(object) if y.dtype.kind in "US" and not is_list else y
     if y.dtype.kind == "c":
         raise ValueError("Complex data not supported")
     if y.dtype.kind == "f" and not np.isfinite(y).all():
