@@ -35,7 +35,9 @@ var Patterns = []string{
 	"gonum.org/v1/gonum/stat/samplemv", "gonum.org/v1/gonum/spatial/kdtree", "gonum.org/v1/gonum/spatial/vptree",
 	"gonum.org/v1/gonum/spatial/r2", "gonum.org/v1/gonum/spatial/r3",
 	"gonum.org/v1/plot", "gonum.org/v1/plot/plotter", "gonum.org/v1/plot/vg", "gonum.org/v1/plot/vg/draw",
-	"gonum.org/v1/plot/palette",
+	"gonum.org/v1/plot/palette", "gonum.org/v1/plot/palette/moreland", "gonum.org/v1/plot/plotutil",
+	"gonum.org/v1/plot/vg/vgimg",
+	"gonum.org/v1/gonum/optimize/convex/lp", "gonum.org/v1/gonum/floats/scalar",
 	"github.com/go-gota/gota/dataframe", "github.com/go-gota/gota/series",
 }
 

@@ -14,9 +14,11 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/precond/process"] = imports.Package{
 		Name: "process",
 		Binds: map[string]r.Value{
+			"Serve": r.ValueOf(process.Serve),
 			"Start": r.ValueOf(process.Start),
 		},
 		Types: map[string]r.Type{
+			"Operators":      r.TypeOf((*process.Operators)(nil)).Elem(),
 			"Options":        r.TypeOf((*process.Options)(nil)).Elem(),
 			"Preconditioner": r.TypeOf((*process.Preconditioner)(nil)).Elem(),
 		},
