@@ -1,7 +1,6 @@
 package recipe
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -49,9 +48,10 @@ func (p RPCholesky) Cost(m *cost.Model, _ gram.Storage) cost.Parts {
 // Iterations implements cost.IterationPredictor.
 func (RPCholesky) Iterations(o *cost.Outlook) float64 { return o.PivotIterations() }
 
-// Propose implements cost.Proposer. By default it proposes n/20 pivots and λ_p = 10λ.
+// Propose implements cost.Proposer. By default it proposes the pivots of cost.Outlook.Pivots.
 func (RPCholesky) Propose(o *cost.Outlook) []stage.Preconditioner {
-	return []stage.Preconditioner{RPCholesky{S: o.Rank(), LambdaP: cmp.Or(o.LambdaP, 10*o.Lambda)}}
+	rank, lambdaP := o.Pivots()
+	return []stage.Preconditioner{RPCholesky{S: rank, LambdaP: lambdaP}}
 }
 
 func init() {

@@ -1,8 +1,10 @@
 package cost
 
 import (
+	"cmp"
 	"math"
 
+	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -18,6 +20,9 @@ type Outlook struct {
 	LambdaP float64 // λ_p
 	// PilotResidual is the mean residual of a point after projection on M others.
 	PilotResidual float64
+	// LowRank is the number of random pivots with which tr(K−FFᵀ) is expected to be at most λ, according to the pilot
+	// sample; 0 if it is not known to be below n.
+	LowRank int
 	// MeanRowSum estimates the mean over rows i of Σ_{j≠i}|k(x_i, x_j)|, LargestRowSum the largest such sum with k(x_i,
 	// x_i) added.
 	MeanRowSum, LargestRowSum float64
@@ -55,11 +60,30 @@ func (o *Outlook) Rank() int {
 	return min(max(1, int(defaultRankShare*float64(o.N))), maxRank)
 }
 
-// PivotIterations returns the predicted iterations to τ = 10⁻³ with M = FFᵀ+λ_pI, where F has n/20 random pivots and
-// λ_p = 10λ: 12·(1+γ/λ)^¼. The ridge γ = (n−r)·PilotResidual/r with r = M, at most the largest row sum, is the one at
-// which K has about r degrees of freedom.
-func (o *Outlook) PivotIterations() float64 {
+// Pivots returns the rank and λ_p of M = FFᵀ+λ_pI with random pivots. The rank is the requested one, or else LowRank if
+// that is at most half of Rank, as more pivots would save no iterations. λ_p is the requested one, or else
+// λ + tr(K−FFᵀ)/rank, rounded to two digits, but at most 10λ. The ratio stands for
+// the largest eigenvalues of K−FFᵀ.
+func (o *Outlook) Pivots() (rank int, lambdaP float64) {
+	rank, lambdaP = o.Rank(), cmp.Or(o.LambdaP, 10*o.Lambda)
+	residue := o.gamma()
+	if o.S == 0 && o.LowRank > 0 && o.LowRank <= rank/2 {
+		rank, residue = o.LowRank, o.Lambda/float64(o.LowRank)
+	}
+	if o.LambdaP == 0 {
+		lambdaP = min(lambdaP, outward.Rounded(o.Lambda+residue, 2))
+	}
+	return rank, lambdaP
+}
+
+// gamma returns γ = (n−r)·PilotResidual/r with r = M, but at most the largest row sum.
+func (o *Outlook) gamma() float64 {
 	r := float64(o.M)
-	gamma := min((float64(o.N)-r)*o.PilotResidual/r, o.LargestRowSum)
-	return pivotFactor * math.Pow(1+gamma/o.Lambda, 0.25)
+	return min((float64(o.N)-r)*o.PilotResidual/r, o.LargestRowSum)
+}
+
+// PivotIterations returns the predicted iterations to τ = 10⁻³ with M = FFᵀ+λ_pI, where F has n/20 random pivots and
+// λ_p = 10λ: 12·(1+γ/λ)^¼. The ridge γ (gamma) is the one at which K has about M degrees of freedom.
+func (o *Outlook) PivotIterations() float64 {
+	return pivotFactor * math.Pow(1+o.gamma()/o.Lambda, 0.25)
 }

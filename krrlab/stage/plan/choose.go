@@ -44,7 +44,7 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 		PointBytes: t.PointBytes, Ranks: t.Comm.Size(), MeanRowSum: pilot.MeanRowSum, K: &pilot.choice,
 		ErrorKnown: t.Comm.Size() == 1},
 		cost.Outlook{Kernel: t.Kernel, N: t.N, M: pilot.M, Lambda: t.Lambda, S: t.Fixed.S, LambdaP: t.Fixed.LambdaP,
-			PilotResidual: pilot.Residual, MeanRowSum: pilot.MeanRowSum, LargestRowSum: pilot.LargestRowSum,
+			PilotResidual: pilot.Residual, LowRank: pilot.LowRank, MeanRowSum: pilot.MeanRowSum, LargestRowSum: pilot.LargestRowSum,
 			MaxDiagonal: pilot.maxDiagonal}}
 	list, err := m.candidates(ctx)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -24,6 +25,9 @@ type Pilot struct {
 	// Residual is the mean residual of a point after projection on M others: the mean of the last squared pivots of the
 	// Cholesky factor of K, taken in random order.
 	Residual float64 `json:"left"`
+	// LowRank is the number of points after projection on which the other points have a total residual of at most λ: a
+	// number below M that was found, or one extrapolated by a power of the number of points; 0 if it is not below N.
+	LowRank int `json:"low_rank"`
 	// MeanRowSum estimates the mean over rows i of Σ_{j≠i}|k(x_i, x_j)|.
 	MeanRowSum float64 `json:"row_sum"`
 	// LargestRowSum estimates the largest row sum, including k(x_i, x_i).
@@ -145,7 +149,32 @@ func (p *Pilot) factorize(k *mat.Dense) {
 		l[i*m+i] += 1e-13 * p.maxDiagonal * float64(m)
 	}
 	accel.Dpotrf(m, l, m)
-	for i := m * 4 / 5; i < m; i++ {
-		p.Residual += l[i*m+i] * l[i*m+i] / float64(m-m*4/5)
+	pivots := make([]float64, m)
+	for i := range m {
+		pivots[i] = l[i*m+i] * l[i*m+i]
 	}
+	fifth := m - m*4/5
+	mean := func(i int) float64 { return floats.Sum(pivots[i:i+fifth]) / float64(fifth) }
+	p.Residual = mean(m - fifth)
+	p.LowRank = p.lowRank(fifth, mean)
+}
+
+// lowRank returns Pilot.LowRank. The argument mean returns the mean residual over window points after projection on i
+// others.
+func (p *Pilot) lowRank(window int, mean func(i int) float64) int {
+	n, lambda := float64(p.task.N), p.task.Lambda
+	for i := 0; i <= p.M-window; i += max(1, window/4) {
+		if n*mean(i) <= lambda {
+			return i + window // the window's mean is above the residual at its end
+		}
+	}
+	if p.M/2 < window {
+		return 0
+	}
+	decay := math.Log2(mean(p.M/2-window) / p.Residual) // of the residual, when the number of points doubles
+	rank := float64(p.M) * math.Pow(n*p.Residual/lambda, 1/decay)
+	if !(decay > 0 && rank < n) {
+		return 0
+	}
+	return int(math.Ceil(rank))
 }

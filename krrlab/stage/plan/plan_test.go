@@ -99,6 +99,42 @@ func TestPilot(t *testing.T) {
 	}
 }
 
+// TestLowRank compares the rank by the pilot with tr(K−FFᵀ) of a dense, randomly pivoted Cholesky factorization: at most
+// λ, and above λ with a fourth of the pivots. A rough kernel has no such rank among the points of the pilot.
+func TestLowRank(t *testing.T) {
+	for _, lambda := range []float64{1, 1e-1, 1e-2} {
+		task := smooth(300, 2)
+		task.Lambda, task.Kernel = lambda, kernel.Gaussian{Sigma: 1}
+		p := pilotOf(t, task)
+		x := task.X.(*points.Dense)
+		left := func(r int) (trace float64) {
+			k := mat.NewDense(300, 300, nil)
+			for i := range 300 {
+				for j := range 300 {
+					k.Set(i, j, task.Kernel.Eval(x.Row(i), x.Row(j)))
+				}
+			}
+			for step := range r {
+				s, u := 0, rng.New(8).Float64(uint64(step))*mat.Trace(k)
+				for u -= k.At(0, 0); u > 0 && s < 299; u -= k.At(s, s) {
+					s++
+				}
+				column := mat.Col(nil, s, k)
+				k.RankOne(k, -1/column[s], mat.NewVecDense(300, column), mat.NewVecDense(300, column))
+			}
+			return mat.Trace(k)
+		}
+		if r := p.LowRank; r <= 0 || r >= 150 || left(r) > lambda || left(r/4) <= lambda {
+			t.Errorf("λ = %g: rank %d leaves %g, a fourth of it %g", lambda, r, left(r), left(r/4))
+		}
+	}
+	task := smooth(300, 8)
+	task.Kernel = kernel.Laplacian{Sigma: 1}
+	if r := pilotOf(t, task).LowRank; r > 0 && r < 150 {
+		t.Errorf("a rough kernel: rank %d", r)
+	}
+}
+
 // TestChoice: what is set is held, what does not fit is refused, and the choice is the least of what is left, or as
 // good.
 func TestChoice(t *testing.T) {
@@ -192,8 +228,13 @@ func TestRule(t *testing.T) {
 	}
 	wide := smooth(4000, 2)
 	wide.Kernel, wide.Tests = kernel.Gaussian{Sigma: 3}, 7
-	if p = chosen(t, wide, rates()); p.Choice.Precond != "rpcholesky" || p.Choice.LambdaP != 10*wide.Lambda {
+	if p = chosen(t, wide, rates()); p.Choice.Precond != "rpcholesky" || p.Choice.S >= 100 ||
+		p.Choice.LambdaP > 1.1*wide.Lambda {
 		t.Errorf("a wide kernel: %v", p)
+	}
+	wide.Kernel = kernel.Laplacian{Sigma: 3}
+	if p = chosen(t, wide, rates()); p.Choice.S != 200 || p.Choice.LambdaP != 10*wide.Lambda {
+		t.Errorf("a rough kernel: %v", p)
 	}
 	quick := rates()
 	quick.Gemm32, quick.Gemm64 = 1e16, 1e16
