@@ -33,6 +33,7 @@ type fitFlags struct {
 	Distance  string `flag:"distance" default:"auto" with:"tune" check:"one of auto sigma lengths full"`
 	Metric    string `flag:"metric" default:"auto" check:"one of auto error auc logloss balanced-error f1 rmse"`
 	Threshold string `flag:"threshold" default:"0"`
+	Folds     int    `flag:"folds" check:">=2"`
 	PlotSolve string `flag:"plot-solve" file:"write"`
 	Out       string `flag:"out" file:"write" help:"write the model to this file"`
 	Verbose   bool   `flag:"verbose"`
@@ -55,6 +56,8 @@ func (fitFlags) Help() map[string]string {
 			"--metric by leave-one-out (default: auto with --metric f1 or balanced-error)",
 		"verbose": "print the whole report, with the method and what is certain about the solution (default: for --data and --matrix, " +
 			"and if the solve misses the tolerance)",
+		"folds": "cross-validate the kernel and λ of the fit on the training rows in this many folds, each of which is " +
+			"predicted by a fit to the others; the folds have the same shares of classes and keep groups of rows together",
 		"json": "write the report as JSON to this file",
 		"plot": "draw predictions against answers, or for classes the confusion matrix, of the test data, or of " +
 			"training points if there are no test data," + formats,
@@ -251,6 +254,11 @@ func (a *app) solveAndScore(ctx context.Context, data *problemData, cfg krrlab.C
 	if t := sol.Threshold; t != nil && t.Value != 0 {
 		sol.Model.Threshold = t.Value
 		sol.SetTraining(data.train)
+	}
+	if f != nil && f.Folds > 0 {
+		if sol.Folds, err = lab.CrossValidate(ctx, f.Folds, sol.Model.Threshold); err != nil {
+			return nil, err
+		}
 	}
 	sol.Version = a.env.Version
 	origin := &sol.Model.Origin

@@ -18,7 +18,7 @@ var flagGroups = []struct{ title, names string }{
 	{"Data", "data train format x separator header comment dim n test holdout in valid"},
 	{"Columns and rows", "target drop task scale center weights class-weights categorical dates date-order impute repeats " +
 		"groups keep"},
-	{"Kernel and λ", "kernel matrix sigma gamma coef0 degree lambda tune distance metric threshold"},
+	{"Kernel and λ", "kernel matrix sigma gamma coef0 degree lambda tune distance metric threshold folds"},
 	{"Preconditioner", "precond race features lambda-p spectral landmarks sketch neighbors damping form process-timeout"},
 	{"Solve", "tol stop max-iter solver storage tiles memory residual seed"},
 	{"Checkpoints and ranks", "rank-timeout checkpoint checkpoint-every resume"},

@@ -33,6 +33,7 @@ func init() {
 		},
 		Types: map[string]r.Type{
 			"Checkpoint":     r.TypeOf((*solve.Checkpoint)(nil)).Elem(),
+			"Folds":          r.TypeOf((*solve.Folds)(nil)).Elem(),
 			"HistRow":        r.TypeOf((*solve.HistRow)(nil)).Elem(),
 			"Matrices":       r.TypeOf((*solve.Matrices)(nil)).Elem(),
 			"Policy":         r.TypeOf((*solve.Policy)(nil)).Elem(),

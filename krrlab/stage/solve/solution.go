@@ -88,6 +88,8 @@ type Solution struct {
 	// Threshold decides between two classes; nil means 0.
 	Threshold *Threshold `json:"threshold,omitempty"`
 
+	Folds *Folds `json:"folds,omitempty"` // cross-validation; nil if there was none
+
 	TestN        int          `json:"test_n"`
 	TestWeighted bool         `json:"test_weighted,omitempty"` // the test rows are weighted in the following results
 	TestError    stage.Number `json:"test_error"`              // fraction of wrong labels
@@ -185,6 +187,14 @@ type Threshold struct {
 	// 1 − F1, or the metric, on the rows that the threshold was chosen on
 	Loss float64 `json:"loss,omitempty"`
 	Rows string  `json:"rows,omitempty"` // description of these rows
+}
+
+// Folds is the result of a cross-validation: each fold of the training rows is predicted by a fit to the others.
+type Folds struct {
+	Errors []float64 `json:"errors"` // of each fold: share of wrong labels, or RMSE
+	Mean   float64   `json:"mean"`
+	// StandardError is the standard deviation of Errors over √k. It understates the error of Mean, as the fits share rows.
+	StandardError float64 `json:"standard_error"`
 }
 
 // String returns the threshold and how it was chosen.

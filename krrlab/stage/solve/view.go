@@ -81,6 +81,14 @@ func (s *Solution) addScores(b *stage.Lines) {
 			RMSE: float64(s.RMSE), Targets: s.TargetRMSE, RelErr: float64(s.RelErr), R2: float64(s.R2),
 			BestError: float64(s.BestError), Classes: s.Classes})
 	}
+	if f := s.Folds; f != nil {
+		text := fmt.Sprintf("RMSE %s ± %s", outward.Plain(f.Mean, 4), outward.Plain(f.StandardError, 2))
+		if s.Task == datasets.Classification.String() {
+			text = fmt.Sprintf("error %.2f ± %.2f %%", 100*f.Mean, 100*f.StandardError)
+		}
+		b.Add("folds", "%s (mean and its standard error), each of %d folds predicted by a fit to the others", text,
+			len(f.Errors))
+	}
 	if s.TrainError.Known() && s.TrueResidual.Known() {
 		text := "RMSE " + outward.Plain(float64(s.TrainError), 4)
 		if s.Task == datasets.Classification.String() {

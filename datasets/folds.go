@@ -1,0 +1,42 @@
+package datasets
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+)
+
+// Folds divides the rows into k folds of nearly equal numbers of groups (Grouping), drawn by a generator with the given
+// seed. The rows of a group are in one fold. The folds are stratified: each has nearly the same number of groups whose
+// first row is of a class. The rows of a fold are in increasing order. It returns an error unless 2 ≤ k ≤ the number of
+// groups.
+func (d *Dataset) Folds(k int, seed uint64) ([][]int, error) {
+	groupOf := d.Grouping(nil).First
+	var groups []int
+	for i, f := range groupOf {
+		if f == i {
+			groups = append(groups, i)
+		}
+	}
+	if k < 2 || k > len(groups) {
+		return nil, fmt.Errorf("%d folds of %d rows in %d groups: want at least 2, and no more than there are groups", k,
+			len(groupOf), len(groups))
+	}
+	order := make([]int, len(groups))
+	for p, g := range rng.New(seed).Sub("folds", 0).Perm(len(groups)) {
+		order[p] = groups[g]
+	}
+	if d.Class != nil {
+		slices.SortStableFunc(order, func(a, b int) int { return d.Class[a] - d.Class[b] })
+	}
+	foldOf := make([]int, len(groupOf))
+	for p, f := range order {
+		foldOf[f] = p % k
+	}
+	folds := make([][]int, k)
+	for i, f := range groupOf {
+		folds[foldOf[f]] = append(folds[foldOf[f]], i)
+	}
+	return folds, nil
+}

@@ -1,0 +1,115 @@
+package krrlab_test
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+)
+
+// TestFolds: the folds are a partition that keeps groups together and the shares of classes; cross-validation gives the
+// errors of dense fits to the other folds, written plainly, with the mean of these rows subtracted.
+func TestFolds(t *testing.T) {
+	const k = 4
+	for seed := uint64(1); seed <= 3; seed++ {
+		classes := datasets.SyntheticClasses(90, 2, 3, 0.1, seed)
+		folds := testkit.Must(classes.Folds(k, seed))
+		var count [3][k]int
+		seen := map[int]bool{}
+		for f, rows := range folds {
+			for _, i := range rows {
+				count[classes.Class[i]][f]++
+				seen[i] = true
+			}
+		}
+		for c := range count {
+			for f := range k {
+				if d := count[c][f] - count[c][0]; d < -1 || d > 1 || len(seen) != 90 {
+					t.Errorf("seed %d: class %d has %v rows in the folds, %d rows in all", seed, c, count[c], len(seen))
+				}
+			}
+		}
+		set := datasets.SyntheticRegression(60, 2, 0.3, seed)
+		groups := make([]int, 60)
+		for i := range groups {
+			groups[i] = i / 3
+		}
+		set = set.GroupBy(groups).Center()
+		lab := testkit.Must(krrlab.New(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Seed: seed}))
+		r := testkit.Must(lab.CrossValidate(t.Context(), k, 0))
+		mean := 0.0
+		for f, rows := range testkit.Must(set.Folds(k, seed)) {
+			out := make([]bool, 60)
+			for _, i := range rows {
+				out[i] = true
+			}
+			for i := range groups {
+				if out[i] != out[i/3*3] {
+					t.Errorf("seed %d: the group of row %d is divided", seed, i)
+				}
+			}
+			want := denseFoldError(set, out)
+			testkit.Near(t, r.Errors[f], want, 1e-3*want, "fold")
+			mean += want / k
+		}
+		testkit.Near(t, r.Mean, mean, 1e-3*mean, "mean")
+		sum := 0.0
+		for _, e := range r.Errors {
+			sum += (e - r.Mean) * (e - r.Mean)
+		}
+		testkit.Near(t, r.StandardError, math.Sqrt(sum/(k-1)/k), 1e-12, "standard error")
+	}
+	few := datasets.SyntheticRegression(5, 1, 0, 1)
+	for _, k := range []int{1, 6} {
+		_, err := few.Folds(k, 1)
+		testkit.Fails(t, err, "want at least 2, and no more than there are groups")
+	}
+}
+
+// denseFoldError returns the RMSE on the rows out of a fit to the others.
+func denseFoldError(set *datasets.Dataset, out []bool) float64 {
+	row := func(i int) []float64 {
+		x := make([]float64, set.Dim())
+		set.X.RowTo(x, i)
+		return x
+	}
+	var in []int
+	mean := 0.0
+	for i, o := range out {
+		if !o {
+			in = append(in, i)
+			mean += set.Target[i]
+		}
+	}
+	mean /= float64(len(in))
+	k := kernel.Gaussian{Sigma: 1}
+	a, y := mat.NewDense(len(in), len(in), nil), mat.NewVecDense(len(in), nil)
+	for p, i := range in {
+		for q, j := range in {
+			a.Set(p, q, k.Eval(row(i), row(j)))
+		}
+		a.Set(p, p, a.At(p, p)+0.1)
+		y.SetVec(p, set.Target[i]-mean)
+	}
+	var c mat.VecDense
+	if err := c.SolveVec(a, y); err != nil {
+		return math.NaN()
+	}
+	sum, n := 0.0, 0.0
+	for i, o := range out {
+		if !o {
+			continue
+		}
+		f := mean
+		for p, j := range in {
+			f += c.AtVec(p) * k.Eval(row(i), row(j))
+		}
+		sum, n = sum+(f-set.Target[i])*(f-set.Target[i]), n+1
+	}
+	return math.Sqrt(sum / n)
+}
