@@ -72,12 +72,11 @@ type Problem struct {
 	ProcessTimeout time.Duration
 }
 
-// Series returns a Fourier series of K whose modes are few enough to be factored, with a bound of ‖K̃−K‖₂, or nil if
-// there is none, on ranks, or if its matrices do not fit into the memory budget.
+// Series returns a Fourier series of K by SeriesOf, with a bound of ‖K̃−K‖₂, or nil if there is none.
 func (p *Problem) Series() (s *fourier.Series, errorBound float64) {
 	x, roots := points.Split(p.X)
-	s, err := fourier.New(p.Kernel, fourier.Options{}, x)
-	if err != nil || !s.Direct() || p.Comm.Size() > 1 || p.Memory > 0 && p.HeldBytes+4*s.Bytes() > p.Memory {
+	s, err := p.SeriesOf(p.Kernel, x)
+	if err != nil {
 		return nil, 0
 	}
 	errorBound = float64(p.N) * s.EntryError()
@@ -86,6 +85,23 @@ func (p *Problem) Series() (s *fourier.Series, errorBound float64) {
 		errorBound *= largest * largest
 	}
 	return s, errorBound
+}
+
+const (
+	// seriesError is the error of an entry of K by the series of stages: a larger one takes fewer modes.
+	seriesError = 1e-12
+	// seriesModes is the largest number of modes of such a series, whose matrices take 32 bytes for each pair of modes.
+	seriesModes = 8000
+)
+
+// SeriesOf returns a Fourier series of a kernel for features x of the rows, without weights, whose modes are few enough
+// to be factored. It is an error if there is none, on ranks, or if its matrices do not fit into the memory budget.
+func (p *Problem) SeriesOf(k kernel.Kernel, x points.Points) (*fourier.Series, error) {
+	s, err := fourier.New(k, fourier.Options{EntryError: seriesError, MaxModes: seriesModes}, x)
+	if err == nil && (p.Comm.Size() > 1 || p.Memory > 0 && p.HeldBytes+4*s.Bytes() > p.Memory) {
+		err = fmt.Errorf("a Fourier series of %d modes takes one process and %s", s.Modes(), accel.Bytes(4*s.Bytes()))
+	}
+	return s, err
 }
 
 // Defaults returns the defaults for the options of a preconditioner of this problem.

@@ -20,8 +20,9 @@ const (
 	// finestError and coarsestError are the limits of the default of Options.EntryError for a Density, whose number of
 	// modes grows as a power of 1/error.
 	finestError, coarsestError = 1e-12, 1e-6
-	// maxFrequencies is the largest number of frequencies of a box, of which New takes those of largest weight.
-	maxFrequencies = 2_000_000
+	// boxFactor is the largest number of frequencies of a box for each mode that is allowed. There are 2^d modes for most
+	// frequencies, and New takes those of largest weight.
+	boxFactor = 2
 )
 
 // Options say how accurate and how large a series may be. Zero values mean the defaults.
@@ -235,7 +236,7 @@ func (s *Series) chooseModes(weight weightOf) error {
 			"more than the %d that are allowed; sparse tiles suit a narrow kernel, and an outlying point enlarges the box",
 			s.options.EntryError, modes, s.options.MaxModes)
 	}
-	if boxSize > maxFrequencies {
+	if boxSize > boxFactor*float64(s.options.MaxModes) {
 		return tooMany(boxSize * math.Pow(2, float64(len(s.axes))) * ballShare[len(s.axes)])
 	}
 	all := make([]mode, 0, int(boxSize))

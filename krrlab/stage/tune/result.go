@@ -107,7 +107,11 @@ func (s *search) result() *Result {
 	if len(s.points) == 0 {
 		return nil
 	}
-	best := s.choosePoint(s.points[len(s.points)-1].level)
+	level := s.points[len(s.points)-1].level
+	best := s.choosePoint(level)
+	if best == nil && s.levels[level].suits != nil { // no series: the level before decides
+		best = s.choosePoint(level - 1)
+	}
 	if best == nil {
 		return nil
 	}
@@ -116,6 +120,9 @@ func (s *search) result() *Result {
 		DistanceNote: s.distanceNote, Seconds: time.Since(s.start).Seconds()}
 	for _, l := range s.levels {
 		r.Levels = append(r.Levels, Level{Name: l.name, Rows: l.rows})
+	}
+	if k := len(r.Levels) - 1; r.Best.Level < k && s.lastFailure != nil {
+		r.Levels[k].Name += fmt.Sprintf(", without a fit: %v", s.lastFailure)
 	}
 	for _, p := range s.points {
 		described := s.describe(p)

@@ -137,7 +137,7 @@ func (s *search) prepare(ctx context.Context, full *evaluator) error {
 			return sample.loss(ctx, k, lambda)
 		}
 		name := fmt.Sprintf("%s, %d rows", s.data.criterion(), rows)
-		s.levels = append(s.levels, level{evaluator{name, loss}, sample, rows, maxPoints, minPoints})
+		s.levels = append(s.levels, level{evaluator{name: name, loss: loss}, sample, rows, maxPoints, minPoints})
 		// With a few hundred rows the first level is unreliable, and a point of all rows costs only milliseconds.
 		if maxPoints = maxLaterPoints; n <= 1000 {
 			maxPoints, minPoints = 24000/n, 8000/n
@@ -158,7 +158,10 @@ func (s *search) prepare(ctx context.Context, full *evaluator) error {
 		}
 	}
 	if full != nil && n > sizes[len(sizes)-1] && !s.opt.Quick {
-		s.levels = append(s.levels, level{*full, nil, n, maxLaterPoints / 2, 0})
+		if maxPoints = maxLaterPoints / 2; full.suits != nil {
+			maxPoints = maxLaterPoints
+		}
+		s.levels = append(s.levels, level{*full, nil, n, maxPoints, 0})
 	}
 	s.sampleLevels = len(sizes)
 	return nil
@@ -226,10 +229,21 @@ func (s *search) otherError(ctx context.Context, p *Point) (stage.Number, error)
 var errNoLoss = errors.New("K+λI is not positive definite in float64")
 
 // startPoints returns the points at which level q begins for a family: a coarse grid on the family's first level, and
-// later the best point of the previous level.
+// later the best point of the previous level. On a level of a Fourier series, which has many more rows, it adds the
+// coarse values of the scale and of λ, and that level takes neither the model nor the region of the previous one.
 func (s *search) startPoints(q int, f *family) (starts []gridPoint) {
 	if q > f.firstLevel {
-		return []gridPoint{s.smoothestTied(s.model(q-1, f), f)}
+		center := s.smoothestTied(s.model(q-1, f), f)
+		starts = []gridPoint{center}
+		if s.levels[q].suits != nil {
+			for _, u := range f.start[0] {
+				starts = append(starts, gridPoint{u, center[1]})
+			}
+			for _, v := range f.start[1] {
+				starts = append(starts, gridPoint{center[0], v})
+			}
+		}
+		return starts
 	}
 	for _, u := range f.start[0] {
 		for _, v := range f.start[1] {
@@ -273,8 +287,9 @@ func (s *search) activeFamilies(q int) []*family {
 		y float64
 	}
 	var ranked []rankedFamily
+	suits := s.levels[len(s.levels)-1].suits
 	for _, f := range s.families {
-		if p := s.model(q-1, f); p != nil {
+		if p := s.model(q-1, f); p != nil && (q < len(s.levels)-1 || suits == nil || suits(f)) {
 			_, y := s.modelMinimum(p, f)
 			ranked = append(ranked, rankedFamily{f, y})
 		}
@@ -288,7 +303,8 @@ func (s *search) activeFamilies(q int) []*family {
 	// The rows to which a distance was fitted favor it, so the best isotropic family always stays.
 	isotropic := slices.IndexFunc(ranked, func(r rankedFamily) bool { return r.f.shape == nil })
 	for i, r := range ranked {
-		if r.y <= ranked[0].y+maxExcess || i == isotropic {
+		// Many more rows may rank the few families of a last level of a Fourier series otherwise.
+		if r.y <= ranked[0].y+maxExcess || i == isotropic || suits != nil && suits(r.f) {
 			active = append(active, r.f)
 		}
 	}
@@ -344,7 +360,7 @@ func (s *search) model(q int, f *family) *process {
 		y[i] = min(y[i], lowest+maxLogExcess) // a stationary process does not describe the surface far from the best
 	}
 	var prior *process
-	if q > f.firstLevel {
+	if q > f.firstLevel && s.levels[q].suits == nil {
 		prior = s.model(q-1, f)
 	}
 	s.models[q][f.index] = fitProcess(x, y, prior)
@@ -380,7 +396,7 @@ func (s *search) bestImprovement(q int, families []*family) (best *family, x gri
 // searched, or with length scales or a matrix those near the start point; on later levels, the points that are promising
 // by the model of the previous level.
 func (s *search) searchRegion(q int, f *family) func(gridPoint) bool {
-	if q == f.firstLevel {
+	if q == f.firstLevel || s.levels[q].suits != nil {
 		return func(x gridPoint) bool {
 			return f.shape == nil || math.Abs(x[0]-f.start[0][0]) < math.Log(2) &&
 				math.Abs(x[1]-f.start[1][0]) < math.Log(30)

@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/fourier"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/model/leaveout"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -20,9 +24,10 @@ var Stage = stage.Definition{
 	NoBackend: "tune in this process, and fit with the result by the Backend",
 	Short:     "Choose the kernel, σ and λ by the error on rows that a fit has not seen",
 	Long: `Tune tries kernels, bandwidths and ridges by leave-one-out on a subsample of the rows, continues with
-more rows where the error is least, and decides among the best by fits to four fifths of the rows. A model of the
-error chooses the next point to try, and predicts what is left to gain. Each feature gets its own length scale, and
-the rows a distance ‖L(x−z)‖ with a matrix L, if that reduces the error on rows that took no part in fitting them
+more rows where the error is least, and decides among the best by fits to four fifths of the rows, or from 100,000
+points in one to three dimensions on by leave-one-out of all rows, by a Fourier series, among the kernels that have
+one. A model of the error chooses the next point to try, and predicts what is left to gain. Each feature gets its own
+length scale, and the rows a distance ‖L(x−z)‖ with a matrix L, if that reduces the error on rows that took no part in fitting them
 (--distance). What --kernel, --sigma, --gamma, --degree or --lambda sets is not searched. Tune prints the krrlab fit
 command for the choice; krrlab fit --tune does both.`,
 	Example: `  krrlab tune --train train.csv --target price --json tune.json --plot tune.svg
@@ -122,7 +127,12 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		return nil, err
 	}
 	full := &evaluator{} // unused if the subsample has all rows or decides alone
-	if !o.usesAllRows(p.N) && !o.Quick {
+	seriesLevel := o.seriesEvaluator(p, y, data.judgment)
+	switch {
+	case o.usesAllRows(p.N) || o.Quick:
+	case seriesLevel != nil:
+		full = seriesLevel
+	default:
 		bench, ok := b.(Bench)
 		if !ok {
 			return nil, fmt.Errorf("tune: a %T does not fit other rows: tune by krrlab.Lab, or with Rows of n/2", b)
@@ -151,9 +161,53 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	return r, err
 }
 
+// seriesRows is the number of rows from which on the last level is leave-one-out by a Fourier series. For fewer, fits
+// of every kernel take minutes at most.
+const seriesRows = 100_000
+
+// seriesEvaluator returns the evaluator of a last level that is the leave-one-out of all rows by a Fourier series
+// (leaveout.Fourier), or nil for few rows, on ranks, with rows to judge by, with groups of rows that differ, or if no
+// kernel of the options has a series.
+func (o *Options) seriesEvaluator(p *stage.Problem, y *mat.Dense, judgment judgment) *evaluator {
+	point := points.NewDense(1, p.D, nil)
+	hasSeries := func(f *family) bool {
+		_, err := fourier.New(f.base, fourier.Options{}, point)
+		return err == nil
+	}
+	families, _ := o.families() // o was checked
+	if p.N < seriesRows || p.Comm.Size() > 1 || o.Valid != nil || !slices.ContainsFunc(families, hasSeries) {
+		return nil
+	}
+	train := p.Train.WithGroups()
+	q := &leaveout.Problem{Classes: judgment.classes(), Weights: train.FitWeights(), Mean: p.Coding.Mean != nil, Residuals: true}
+	groups := train.Grouping(nil)
+	if q.Same, q.Groups = groups.Equal(groups.First); q.Groups != nil {
+		return nil
+	}
+	judgment.weights = train.Weights
+	return &evaluator{suits: hasSeries, name: fmt.Sprintf("loo, all %d rows by a Fourier series", p.N),
+		loss: func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*loss, error) {
+			stretched, _, err := datasets.Stretch(shape, train, nil)
+			if err != nil {
+				return nil, err
+			}
+			s, err := p.SeriesOf(k, stretched.X)
+			if err != nil {
+				return nil, err
+			}
+			scores, err := leaveout.Fourier(ctx, s, stretched.X, p.Y, []float64{lambda}, q)
+			if err != nil {
+				return nil, err
+			}
+			return judgment.loss(y, judgment.inTargetUnits(scores[0].Residuals, y)), nil
+		}}
+}
+
 // evaluator computes the loss of a kernel and a λ on the rows of one level.
 type evaluator struct {
 	name string // description of the rows, such as "3000 rows held out, fits of 13000"
+	// suits reports whether the level can evaluate a family; nil: it evaluates all families.
+	suits func(f *family) bool
 
 	// loss returns the loss of k and λ, for points stretched by shape unless shape is nil. Every call returns the
 	// losses of the same rows in the same order.

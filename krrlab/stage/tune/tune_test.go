@@ -16,6 +16,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -67,6 +68,37 @@ func leaveOut(t *testing.T, d *problem, k kernel.Kernel, lambda float64) *mat.De
 		e.SetRow(i, predict(t, d, k, lambda, slices.Concat(rows[:i], rows[i+1:]), rows[i:i+1]).RawRowView(0))
 	}
 	return e
+}
+
+// TestSeriesLevel: the losses of a level by a Fourier series are those of leave-one-out by dense factors, with length
+// scales; a kernel without a series does not suit, and one with too many modes has no loss.
+func TestSeriesLevel(t *testing.T) {
+	const n = 60
+	set := datasets.SyntheticRegression(n, 2, 0.1, 1)
+	d := data(t, set)
+	p := &stage.Problem{Header: stage.Header{N: n, D: 2, T: 1}, X: set.X, Y: d.y, Train: set, Comm: comm.OrAlone(nil)}
+	o := Options{}.withDefaults()
+	if o.seriesEvaluator(p, d.y, d.judgment) != nil {
+		t.Error("a series for few rows")
+	}
+	p.N = seriesRows
+	e := o.seriesEvaluator(p, d.y, d.judgment)
+	families := testkit.Must(o.families())
+	if !e.suits(families[0]) || e.suits(families[3]) {
+		t.Errorf("%s and %s", families[0].name, families[3].name)
+	}
+	sample := (&search{data: d}).newSample(upTo(n))
+	for _, shape := range [][]float64{nil, {0.5, 2}} {
+		got := testkit.Must(e.loss(t.Context(), shape, kernel.Gaussian{Sigma: 0.9}, 0.1))
+		sample.setShape(shape)
+		want := testkit.Must(sample.loss(t.Context(), kernel.Gaussian{Sigma: 0.9}, 0.1))
+		for i, v := range want.rows {
+			if math.Abs(v-got.rows[i]) > 1e-6*(1+v) {
+				t.Fatalf("lengths %v: row %d is %g, want %g", shape, i, got.rows[i], v)
+			}
+		}
+	}
+	testkit.Fails(t, testkit.ErrOf(e.loss(t.Context(), nil, kernel.Gaussian{Sigma: 1e-4}, 0.1)), "the kernel is narrow")
 }
 
 // upTo returns the rows 0, …, n−1.
