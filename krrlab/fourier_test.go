@@ -1,11 +1,13 @@
 package krrlab
 
 import (
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/base/suite"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
@@ -144,4 +146,33 @@ func classesInPlane(n int) *datasets.Dataset {
 		d.Class[i] = min(2, int(3*x.Row(i)[0]))
 	}
 	return d
+}
+
+// TestFourierThreads: the solver's coefficients and predictions, and the scores of leave-one-out with ln p(y), have the
+// same bits for any number of threads.
+func TestFourierThreads(t *testing.T) {
+	testkit.EachBLAS(t, func(t *testing.T) {
+		setThreads(t, accel.Threads())
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+		data := *datasets.SyntheticRegression(300, 2, 0.1, 3)
+		var first []float64
+		for _, threads := range []int{1, 2, 3, 8} {
+			runtime.GOMAXPROCS(threads)
+			accel.SetThreads(threads)
+			lab := newLab(t, &data, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.05, Solver: Fourier})
+			sol := testkit.Must(lab.Solve(t.Context()))
+			loo := testkit.Must(lab.LeaveOneOut(t.Context(), LeaveOneOutOptions{ExactBelow: -1}))
+			testkit.Contains(t, loo.String(), "a Fourier series of", "−2 ln p(y) = ")
+			got := slices.Concat(sol.Model.C.RawMatrix().Data, testkit.Must(sol.Model.Decision(t.Context(), data.X, nil)).RawMatrix().Data)
+			for _, s := range loo.Scores {
+				got = append(got, s.S, s.GCV, s.Minus2LogLikelihood, s.Error.Value, s.Error.Width())
+			}
+			if first == nil {
+				first = got
+			}
+			if !slices.Equal(got, first) {
+				t.Errorf("results differ between 1 and %d threads", threads)
+			}
+		}
+	})
 }

@@ -13,13 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 )
 
-const (
-	// blockModes is the number of modes of largest weight on which the preconditioner is exact. More cost a larger
-	// factor, fewer cost iterations.
-	blockModes = 1500
-	// maxIterations bounds the iterations of conjugate gradients.
-	maxIterations = 5000
-)
+// maxIterations bounds the iterations of conjugate gradients.
+const maxIterations = 5000
 
 // toeplitz applies ΦᵀΦ by fast Fourier transforms: among complex exponentials it is a multilevel Toeplitz matrix.
 type toeplitz struct {
@@ -170,7 +165,7 @@ type weightPreconditioner struct {
 
 func newWeightPreconditioner(ctx context.Context, b *Normal, lambda float64) (*weightPreconditioner, error) {
 	s := b.series
-	count := min(blockModes, len(s.modes)) // the modes are in order of their weights
+	count := min(s.options.exactModes, len(s.modes)) // the modes are in order of their weights
 	p := &weightPreconditioner{diagonal: make([]float64, len(s.modes))}
 	block := &Normal{series: &Series{axes: s.axes, modes: s.modes[:count]}, moments: b.moments}
 	var err error

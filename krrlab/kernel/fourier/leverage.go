@@ -52,7 +52,13 @@ func (f *Factor) leverageTensor(ctx context.Context) ([]float64, error) {
 	}
 	accel.Dtrtri(size, r.Data, size)
 	inverse := mat.NewDense(size, size, nil)
-	blas64.Syrk(blas.Trans, 1, r, 0, blas64.Symmetric{Uplo: blas.Lower, N: size, Stride: size, Data: inverse.RawMatrix().Data})
+	strips := (size + pieceRows - 1) / pieceRows
+	accel.Each(strips, func(_, k int) { // the lower triangle of RᵀR, R = L⁻¹, on one thread for each strip of rows
+		i := k * pieceRows
+		below := submatrix(r, i, size-i, 0, size) // the rows above do not contribute to this strip
+		blas64.Gemm(blas.Trans, blas.NoTrans, 1, submatrix(below, 0, size, i, pieceRows), submatrix(below, 0, size, 0, i+pieceRows), 0,
+			submatrix(inverse.RawMatrix(), i, pieceRows, 0, i+pieceRows))
+	})
 	tables := newProductTables(s)
 	parts := make([][]float64, leverageParts)
 	err := accel.ForEach(ctx, leverageParts, func(_, index int) {

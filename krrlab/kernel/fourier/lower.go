@@ -11,17 +11,41 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 )
 
+// pieceRows and pieceCols are the size of the pieces into which the results of products and solves are cut. Each piece is
+// computed on one thread, so that the bits do not depend on the number of threads: those of a BLAS library that uses
+// threads itself do. Larger pieces are faster, but leave threads without work.
+const pieceRows, pieceCols = 96, 192
+
+// submatrix returns the rows from i and the columns from j on of a matrix, at most as many as given.
+func submatrix(a blas64.General, i, rows, j, cols int) blas64.General {
+	a.Data, a.Rows, a.Cols = a.Data[i*a.Stride+j:], min(rows, a.Rows-i), min(cols, a.Cols-j)
+	return a
+}
+
+// multiplyTransposed sets C = AᵀB + βC, in pieces.
+func multiplyTransposed(a, b blas64.General, beta float64, c blas64.General) {
+	across := (c.Cols + pieceCols - 1) / pieceCols
+	accel.Each((c.Rows+pieceRows-1)/pieceRows*across, func(_, k int) {
+		i, j := k/across*pieceRows, k%across*pieceCols
+		blas64.Gemm(blas.Trans, blas.NoTrans, 1, submatrix(a, 0, a.Rows, i, pieceRows), submatrix(b, 0, b.Rows, j, pieceCols), beta,
+			submatrix(c, i, pieceRows, j, pieceCols))
+	})
+}
+
 // triangle returns the lower triangle of L as BLAS takes it.
 func triangle(l *mat.Dense) blas64.Triangular {
 	r := l.RawMatrix()
 	return blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: r.Rows, Stride: r.Stride, Data: r.Data}
 }
 
-// solveLower replaces B by (LLᵀ)⁻¹B.
+// solveLower replaces B by (LLᵀ)⁻¹B, on one thread for each pieceCols columns of B.
 func solveLower(l, b *mat.Dense) {
-	t := triangle(l)
-	blas64.Trsm(blas.Left, blas.NoTrans, 1, t, b.RawMatrix())
-	blas64.Trsm(blas.Left, blas.Trans, 1, t, b.RawMatrix())
+	t, all := triangle(l), b.RawMatrix()
+	accel.Each((all.Cols+pieceCols-1)/pieceCols, func(_, k int) {
+		columns := submatrix(all, 0, all.Rows, k*pieceCols, pieceCols)
+		blas64.Trsm(blas.Left, blas.NoTrans, 1, t, columns)
+		blas64.Trsm(blas.Left, blas.Trans, 1, t, columns)
+	})
 }
 
 // StatDim returns s_λ(K̃) = tr K̃(K̃+λI)⁻¹ = M − λ‖L⁻¹‖_F², or NaN if ΦᵀΦ + λI was not factored. It copies and inverts

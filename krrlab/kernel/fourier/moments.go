@@ -154,8 +154,7 @@ func (b *block) add(tensor []float64, q []int, value func(i int) float64) {
 		}
 		trailing = scaled
 	}
-	blas64.Gemm(blas.Trans, blas.NoTrans, 1, leading, trailing, 1,
-		blas64.General{Rows: leading.Cols, Cols: cols, Stride: cols, Data: tensor})
+	multiplyTransposed(leading, trailing, 1, blas64.General{Rows: leading.Cols, Cols: cols, Stride: cols, Data: tensor})
 }
 
 // eval calls use with each row of the block and Σ_q tensor_q ∏_a (cos, sin)(q_a θ_ia).
@@ -165,8 +164,11 @@ func (b *block) eval(tensor []float64, q []int, use func(i int, value float64)) 
 		b.product = general(blockRows, leading.Cols)
 	}
 	product := blas64.General{Rows: b.rows, Cols: leading.Cols, Stride: leading.Cols, Data: b.product.Data}
-	blas64.Gemm(blas.NoTrans, blas.Trans, 1, trailing, blas64.General{Rows: leading.Cols, Cols: trailing.Cols,
-		Stride: trailing.Cols, Data: tensor}, 0, product)
+	coefficients := blas64.General{Rows: leading.Cols, Cols: trailing.Cols, Stride: trailing.Cols, Data: tensor}
+	accel.Each((b.rows+pieceRows-1)/pieceRows, func(_, k int) { // on one thread each, as in multiplyTransposed
+		blas64.Gemm(blas.NoTrans, blas.Trans, 1, submatrix(trailing, k*pieceRows, pieceRows, 0, trailing.Cols), coefficients, 0,
+			submatrix(product, k*pieceRows, pieceRows, 0, product.Cols))
+	})
 	for i := range b.rows {
 		use(i, blas64.Dot(blas64.Vector{N: leading.Cols, Inc: 1, Data: leading.Data[i*leading.Stride:]},
 			blas64.Vector{N: leading.Cols, Inc: 1, Data: product.Data[i*product.Stride:]}))

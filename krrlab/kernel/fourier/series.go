@@ -32,10 +32,14 @@ type Options struct {
 	EntryError  float64
 	MaxModes    int // more modes are an error; default 300,000
 	DirectModes int // most modes for which ΦᵀΦ + λI is factored; default 8,000
+
+	// exactModes is the number of modes of largest weight on which the preconditioner of conjugate gradients is exact.
+	// More cost a larger factor, fewer cost iterations. Only tests change the default of 1,500.
+	exactModes int
 }
 
 func (o Options) withDefaults() Options {
-	o.MaxModes, o.DirectModes = cmp.Or(o.MaxModes, 300_000), cmp.Or(o.DirectModes, 8000)
+	o.MaxModes, o.DirectModes, o.exactModes = cmp.Or(o.MaxModes, 300_000), cmp.Or(o.DirectModes, 8000), cmp.Or(o.exactModes, 1500)
 	return o
 }
 
@@ -303,10 +307,14 @@ func (s *Series) Direct() bool { return len(s.modes) <= s.options.DirectModes }
 // Iterations returns a guess of the iterations of conjugate gradients for n points; 0 if ΦᵀΦ + λI is factored. It is a
 // third of the usual bound for the modes on which the preconditioner is diagonal.
 func (s *Series) Iterations(n int, lambda float64) int {
-	if s.Direct() {
+	switch exact := s.options.exactModes; {
+	case s.Direct():
 		return 0
+	case exact >= len(s.modes): // the preconditioner is exact
+		return 1
+	default:
+		return min(maxIterations, 1+int(4*math.Sqrt(1+float64(n)*s.modes[exact].weight/lambda)))
 	}
-	return min(maxIterations, 1+int(4*math.Sqrt(1+float64(n)*s.modes[blockModes].weight/lambda)))
 }
 
 // Work returns the multiplications that Project and Eval take for each point and column, and those of the moments.
@@ -329,12 +337,12 @@ func (s *Series) Bytes() int64 {
 	if len(top) == MaxDim {
 		block += leading
 	}
-	modes, cost := float64(len(s.modes)), 8.0
+	modes, exact, cost := float64(len(s.modes)), float64(min(s.options.exactModes, len(s.modes))), 8.0
 	bytes := 8*(2*float64(cells(top))+blockRows*block) + modes*(cost*10)
 	if s.Direct() {
 		return int64(bytes + 8*modes*modes)
 	}
-	return int64(bytes + 32*grid + 8*blockModes*blockModes)
+	return int64(bytes + 32*grid + 8*exact*exact)
 }
 
 // EntryError returns a bound of |K̃_ij − K_ij| for all points of the box; ‖K̃ − K‖₂ is at most n times as much.

@@ -1,0 +1,83 @@
+package fourier
+
+import (
+	"math"
+	"runtime"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+// TestThreads: the coefficients, predictions, leverages, ln det and statistical dimension have the same bits for any
+// number of threads, in each dimension, by the factor and by conjugate gradients, with each BLAS. The products are large
+// enough to be cut into pieces for threads.
+func TestThreads(t *testing.T) { testkit.EachBLAS(t, eachNumberOfThreads) }
+
+func eachNumberOfThreads(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	defer accel.SetThreads(accel.Threads())
+	for _, c := range []struct {
+		d     int
+		sigma float64
+	}{{1, 0.01}, {2, 0.25}, {3, 4}} {
+		for _, o := range []Options{{EntryError: 1e-4}, {EntryError: 1e-4, DirectModes: 1, exactModes: 40}} {
+			x := clouds(2200, c.d, 4)["clusters"] // more than one block
+			var first map[string][]float64
+			for _, threads := range []int{1, 2, 3, 8} {
+				runtime.GOMAXPROCS(threads)
+				accel.SetThreads(threads)
+				got := allResults(t, kernel.Gaussian{Sigma: c.sigma}, x, o)
+				if first == nil {
+					first = got
+				}
+				for name, v := range got {
+					if !slices.EqualFunc(v, first[name], func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }) {
+						t.Errorf("d = %d, %+v: %s differs between 1 and %d threads", c.d, o, name, threads)
+					}
+				}
+			}
+		}
+	}
+}
+
+// allResults returns every number that a series gives for two targets at the points x, with weights.
+func allResults(t *testing.T, k kernel.Kernel, x *points.Dense, o Options) map[string][]float64 {
+	t.Helper()
+	ctx := t.Context()
+	y, weights := mat.NewDense(x.N, 2, nil), make([]float64, x.N)
+	rng.New(5).Normals(y.RawMatrix().Data, 0)
+	for i := range weights {
+		weights[i] = 1 + float64(i%3)
+	}
+	s := testkit.Must(New(k, o, x))
+	normal, b, err := s.Normal(ctx, x, weights, y)
+	testkit.OK(t, err)
+	factor := testkit.Must(normal.Factor(ctx, 0.1))
+	beta, iterations, err := factor.Solve(ctx, b, 0.2)
+	testkit.OK(t, err)
+	if s.Direct() != (iterations == 0) || iterations == 1 {
+		t.Errorf("%d modes, direct %v: %d iterations", s.Modes(), s.Direct(), iterations)
+	}
+	var updated []float64
+	projected := testkit.Must(s.EvalProject(ctx, x, beta, func(i, j int, f float64) float64 {
+		updated = append(updated, f)
+		return y.At(i, j) - f
+	}))
+	all := map[string][]float64{"ΦᵀY": b.RawMatrix().Data, "Project": testkit.Must(s.Project(ctx, x, y)).RawMatrix().Data,
+		"β": beta.RawMatrix().Data, "Φβ": testkit.Must(s.Eval(ctx, x, beta)).RawMatrix().Data, "EvalProject": updated,
+		"its projection": projected.RawMatrix().Data, "ln det": {factor.LogDet},
+		"s_λ": {testkit.Must(factor.StatDim(ctx))}, "iterations": {float64(iterations)}}
+	if s.Direct() {
+		testkit.OK(t, factor.Leverages(ctx, x, beta, func(_ int, values []float64, h float64) {
+			all["leverages"] = append(append(all["leverages"], values...), h)
+		}))
+	}
+	return all
+}
