@@ -128,7 +128,7 @@ func TestRegisterFormat(t *testing.T) {
 	read := (*Source).csv
 	for want, f := range map[string]Format{
 		"the name is taken":                               {Name: "csv", Read: read},
-		"want a name of small letters":                    {Name: "auto", Read: read},
+		"want a name of lower-case letters":               {Name: "auto", Read: read},
 		"no function to read files":                       {Name: "weka"},
 		`the ending "arff": want a dot`:                   {Name: "weka", Read: read, Endings: []string{"arff"}},
 		`the ending ".gz" is that of a packed`:            {Name: "weka", Read: read, Endings: []string{".gz"}},

@@ -73,18 +73,19 @@ func (b *bandwidth) Set(text string) error {
 		}
 		text = string(file)
 	}
-	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
+	words := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+	for _, word := range words {
 		v, err := strconv.ParseFloat(word, 64)
-		if err != nil || v-v != 0 {
+		switch {
+		case len(words) == 1 && (err != nil || !(v > 0) || math.IsInf(v, 0)):
+			return fmt.Errorf("%.40q: want a positive number", word)
+		case err != nil || math.IsNaN(v) || math.IsInf(v, 0): // entries of a matrix may be negative
 			return fmt.Errorf("%.40q: want a number", word)
 		}
 		*b = append(*b, v)
 	}
-	switch {
-	case *b == nil:
+	if len(words) == 0 {
 		return errors.New("want a file with numbers")
-	case len(*b) == 1 && !((*b)[0] > 0):
-		return fmt.Errorf("%.40q: want a positive number", text)
 	}
 	return nil
 }

@@ -75,8 +75,8 @@ r, out = run("6 * 7")
 check("after interrupts", out[0][1]["data"]["text/plain"] == "42", out)
 check("heartbeat", kc.hb_channel.is_beating(), False)
 with open("/proc/%d/status" % km.provisioner.process.pid) as f:
-    rss = [int(line.split()[1]) / 1024 for line in f if line.startswith("VmRSS")][0]
-check("memory: MB", rss < 85, rss)  # some 60 MB are pages of the program file
+    private = [int(line.split()[1]) / 1024 for line in f if line.startswith("RssAnon")][0]
+check("memory without the pages of the program file: MB", private < 25, private)
 km.restart_kernel()
 kc.wait_for_ready(timeout=60)
 r, out = run("6 * 7")
@@ -87,4 +87,4 @@ while km.is_alive() and time.time() < deadline:
     time.sleep(0.05)
 check("shutdown", not km.is_alive(), True)
 km.shutdown_kernel(now=True)
-print("ready in %.2f s, %.0f MB" % (ready, rss))
+print("ready in %.2f s, %.0f MB" % (ready, private))
