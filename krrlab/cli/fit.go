@@ -257,7 +257,10 @@ func (a *app) solveAndScore(ctx context.Context, data *problemData, cfg krrlab.C
 	}
 	if f != nil && f.Folds > 0 {
 		if sol.Folds, err = lab.CrossValidate(ctx, f.Folds, sol.Model.Threshold); err != nil {
-			return nil, err
+			if ctx.Err() != nil {
+				return nil, err
+			}
+			sol.FoldsFailed = err.Error() // the fit itself is kept
 		}
 	}
 	sol.Version = a.env.Version

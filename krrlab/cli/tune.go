@@ -73,7 +73,7 @@ func (a *app) tune(ctx context.Context, f *fitFlags, data *problemData, cfg *krr
 func (a *app) search(ctx context.Context, f *fitFlags, data *problemData, cfg *krrlab.Config,
 	values map[string]string) (stage.Choice, error) {
 	if n := data.train.Len(); n < minFirstFitRows && !f.Tune {
-		return nil, fmt.Errorf("%s are too few", plural.Count(n, "row"))
+		return nil, fmt.Errorf("%s: want at least %d", plural.Count(n, "row"), minFirstFitRows)
 	}
 	stages := krrlab.Stages()
 	d := stages[slices.IndexFunc(stages, func(d stage.Definition) bool { return d.Name == stage.Tune })]

@@ -44,35 +44,26 @@ type term struct {
 	coefficient float64
 }
 
-// products returns, for each pair of columns of the block of an axis with top frequency m, the two terms by which the
-// product-to-sum identities write their product, among the cosines and sines up to 2m.
-func products(m int) [][2]term {
-	w := width(m)
+// product returns the two terms by which the product-to-sum identities write the product of the columns p and r of an
+// axis, among the cosines and sines of twice its top frequency.
+func product(p, r int) [2]term {
 	cos := func(q int) int { return 2 * q }
 	sin := func(q int) int { return 2*q + 1 }
-	all := make([][2]term, w*w)
-	for p := range w {
-		for r := range w {
-			j, l := p/2, r/2
-			difference, sign := j-l, 1.0
-			if difference < 0 {
-				difference, sign = -difference, -1
-			}
-			var two [2]term
-			switch oddP, oddR := p%2 == 1, r%2 == 1; {
-			case !oddP && !oddR:
-				two = [2]term{{cos(difference), 0.5}, {cos(j + l), 0.5}}
-			case oddP && oddR:
-				two = [2]term{{cos(difference), 0.5}, {cos(j + l), -0.5}}
-			case oddP:
-				two = [2]term{{sin(j + l), 0.5}, {sin(difference), 0.5 * sign}}
-			default:
-				two = [2]term{{sin(j + l), 0.5}, {sin(difference), -0.5 * sign}}
-			}
-			all[p*w+r] = two
-		}
+	j, l := p/2, r/2
+	difference, sign := j-l, 1.0
+	if difference < 0 {
+		difference, sign = -difference, -1
 	}
-	return all
+	switch oddP, oddR := p%2 == 1, r%2 == 1; {
+	case !oddP && !oddR:
+		return [2]term{{cos(difference), 0.5}, {cos(j + l), 0.5}}
+	case oddP && oddR:
+		return [2]term{{cos(difference), 0.5}, {cos(j + l), -0.5}}
+	case oddP:
+		return [2]term{{sin(j + l), 0.5}, {sin(difference), 0.5 * sign}}
+	default:
+		return [2]term{{sin(j + l), 0.5}, {sin(difference), -0.5 * sign}}
+	}
 }
 
 // Matrix returns ΦᵀΦ, M×M; only the lower triangle is set.
@@ -80,7 +71,7 @@ func (b *Normal) Matrix(ctx context.Context) (*mat.Dense, error) {
 	s := b.series
 	size := len(s.modes)
 	a := mat.NewDense(size, size, nil)
-	t := newProductTables(s)
+	t := newMomentWidths(s)
 	return a, accel.ForEach(ctx, size, func(_, p int) {
 		row, mp := a.RawRowView(p), &s.modes[p]
 		for r := range p + 1 {
@@ -91,30 +82,26 @@ func (b *Normal) Matrix(ctx context.Context) (*mat.Dense, error) {
 	})
 }
 
-// productTables are the products of each axis, with the widths of the factors and of the moments.
-type productTables struct {
-	products      [][][2]term
-	width, double []int
-}
+// momentWidths are the widths of the moments of each axis.
+type momentWidths []int
 
-func newProductTables(s *Series) *productTables {
-	t := &productTables{}
+func newMomentWidths(s *Series) (w momentWidths) {
 	for _, a := range s.axes {
-		t.products, t.width, t.double = append(t.products, products(a.top)), append(t.width, width(a.top)), append(t.double, width(2*a.top))
+		w = append(w, width(2*a.top))
 	}
-	return t
+	return w
 }
 
 // visit writes v times the product of two modes, without their weights, as a sum, and calls use with the cell and the
 // factor of each term, by the axes from axis on, whose cells begin at place.
-func (t *productTables) visit(p, r *mode, axis, place int, v float64, use func(cell int, factor float64)) {
-	for _, term := range t.products[axis][p.index[axis]*t.width[axis]+r.index[axis]] {
-		cell := place*t.double[axis] + term.place
-		if axis == len(t.products)-1 {
+func (w momentWidths) visit(p, r *mode, axis, place int, v float64, use func(cell int, factor float64)) {
+	for _, term := range product(int(p.index[axis]), int(r.index[axis])) {
+		cell := place*w[axis] + term.place
+		if axis == len(w)-1 {
 			use(cell, v*term.coefficient)
 			continue
 		}
-		t.visit(p, r, axis+1, cell, v*term.coefficient, use)
+		w.visit(p, r, axis+1, cell, v*term.coefficient, use)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -23,6 +24,8 @@ const (
 	// boxFactor is the largest number of frequencies of a box for each mode that is allowed. There are 2^d modes for most
 	// frequencies, and New takes those of largest weight.
 	boxFactor = 2
+	// maxFrequency limits the search for the top frequency of an axis: a series with so many modes is refused.
+	maxFrequency = 1 << 40
 )
 
 // Options say how accurate and how large a series may be. Zero values mean the defaults.
@@ -135,7 +138,7 @@ type weightOf func(j *[MaxDim]int) float64
 func (s *Series) gaussianBox(low, high []float64, sigma float64) weightOf {
 	d := len(low)
 	delta := s.options.EntryError / float64(4*d) // of a factor: (1+δ)^d − 1 ≤ 2dδ
-	weights := make([][]float64, d)
+	weights := make([]func(j int) float64, d)
 	s.entry = 1
 	for a := range d {
 		side := high[a] - low[a]
@@ -155,21 +158,16 @@ func (s *Series) gaussianBox(low, high []float64, sigma float64) weightOf {
 			ratio := decay * float64(2*m+1)
 			return 2 * weight(m) * math.Exp(-ratio) / -math.Expm1(-ratio)
 		}
-		m := 0
-		for tail(m) > delta/2 {
-			m++
-		}
+		m := sort.Search(maxFrequency, func(m int) bool { return tail(m) <= delta/2 }) // the tail decreases
 		s.axes = append(s.axes, axis{low: low[a], spacing: h, top: m})
 		s.entry *= 1 + images() + tail(m)
-		for j := range m + 1 {
-			weights[a] = append(weights[a], weight(j)*float64(min(j, 1)+1))
-		}
+		weights[a] = func(j int) float64 { return weight(j) * float64(min(j, 1)+1) }
 	}
 	s.entry--
 	return func(j *[MaxDim]int) float64 {
 		w := 1.0
 		for a := range weights {
-			w *= weights[a][j[a]]
+			w *= weights[a](j[a])
 		}
 		return w
 	}

@@ -29,6 +29,9 @@ type Noise struct {
 	// Relative is the estimated noise of every column relative to RMS(y_j). Up to the error of Trace, it is not above
 	// the estimate for the exact solution.
 	Relative []float64 `json:"relative"`
+	// Deciding is the noise that the tolerance was taken from: for classes the root mean square over the columns, and
+	// otherwise the least of the columns whose residual is still above τ.
+	Deciding float64 `json:"deciding"`
 	// Trace estimates λ·tr(A⁻¹)/n from above. It is 1, which holds for every K, if Products is 0.
 	Trace    float64 `json:"trace"`
 	Products int     `json:"products"` // products with A for the estimate of Trace
@@ -61,7 +64,7 @@ func (w *Watch) checkNoise(ctx context.Context, iteration *pcg.Iteration) error 
 	if w.Noise == nil {
 		w.Noise = &Noise{Trace: 1}
 		progress := math.Log(iteration.MaxRelRes)
-		remaining := float64(iteration.Index) * (math.Log(w.noiseTol(iteration)) - progress) / progress
+		remaining := float64(iteration.Index) * (math.Log(w.noiseTol(w.decidingNoise(iteration))) - progress) / progress
 		share := min(0.5, traceShare*float64(len(iteration.RelRes)))
 		if k := int(share * remaining); k >= minTraceIterations {
 			var err error
@@ -70,43 +73,50 @@ func (w *Watch) checkNoise(ctx context.Context, iteration *pcg.Iteration) error 
 			}
 		}
 	}
-	w.target = w.noiseTol(iteration)
+	deciding := w.decidingNoise(iteration)
+	w.target = w.noiseTol(deciding)
 	if w.target > w.Tol && iteration.Accept(w.target*w.TolShare) {
+		w.Noise.Deciding = deciding
 		for j, y := range w.Basis.Norms {
 			w.Noise.Relative = append(w.Noise.Relative, 0)
 			if y > 0 {
-				w.Noise.Relative[j] = w.noiseOf(iteration, j) / noiseShare
+				w.Noise.Relative[j] = w.noiseOf(iteration, j)
 			}
 		}
 	}
 	return nil
 }
 
-// noiseTol returns the tolerance that follows from the iterate, rounded down to two digits, but at least τ: for
-// classes, whose columns decide together, that of their root mean square noise, and otherwise that of the column with
-// the least noise.
-func (w *Watch) noiseTol(iteration *pcg.Iteration) float64 {
-	tol, squares, columns := noiseShare, 0., 0.
+// decidingNoise returns the noise from which the tolerance is taken: for classes, whose columns decide together, their
+// root mean square, and otherwise the least of the columns whose residual is above τ; at most 1.
+func (w *Watch) decidingNoise(iteration *pcg.Iteration) float64 {
+	least, squares, columns := 1., 0., 0.
 	for j, rel := range iteration.RelRes {
 		if w.Basis.Norms[j] == 0 {
 			continue
 		}
 		v := w.noiseOf(iteration, j)
 		squares, columns = squares+v*v, columns+1
-		if rel > w.Tol && !w.Classes {
-			tol = min(tol, v)
+		if rel > w.Tol {
+			least = min(least, v)
 		}
 	}
 	if w.Classes {
-		tol = min(tol, math.Sqrt(squares/columns))
+		return min(1, math.Sqrt(squares/columns))
 	}
+	return least
+}
+
+// noiseTol returns noiseShare of the noise, rounded down to two digits, but at least τ.
+func (w *Watch) noiseTol(noise float64) float64 {
+	tol := noiseShare * noise
 	digit := math.Pow(10, math.Floor(math.Log10(tol))-1)
 	return max(math.Floor(tol/digit)*digit, w.Tol)
 }
 
-// noiseOf returns noiseShare times the noise of column j relative to ‖y_j‖₂.
+// noiseOf returns an estimate of the noise of column j relative to ‖y_j‖₂.
 func (w *Watch) noiseOf(iteration *pcg.Iteration, j int) float64 {
-	return noiseShare / (noiseShare + w.Noise.Trace) * w.Basis.Lambda * iteration.XNorm[j] / w.Basis.Norms[j]
+	return w.Basis.Lambda * iteration.XNorm[j] / w.Basis.Norms[j] / (noiseShare + w.Noise.Trace)
 }
 
 // TraceEstimate estimates λ·tr(A⁻¹)/n, A = K+λI, from conjugate gradients for a vector z of n random signs, whose mean

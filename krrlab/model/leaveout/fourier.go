@@ -78,7 +78,7 @@ func Fourier(ctx context.Context, s *fourier.Series, x points.Points, y *mat.Den
 			}
 		})
 		if err == nil && !(smallest > minComplement) {
-			err = fmt.Errorf("a row has the leverage 1 − %.1g: take a larger λ", smallest)
+			err = fmt.Errorf("1 − the leverage of a row is %.1g, too small for float64: take a larger λ", smallest)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("leaveout: λ = %g: %w", lambda, err)

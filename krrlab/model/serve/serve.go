@@ -122,37 +122,49 @@ func (h *handler) predict(w http.ResponseWriter, r *http.Request) {
 			tooLarge.Limit)
 		return
 	}
-	o := datasets.ReadOptions{Memory: memoryFactor * h.MaxBody}
-	if media == jsonType && err == nil {
-		body, o.Header, err = csvRows(body)
-		o.Separator, o.Comment = ",", "none"
-	}
 	if err != nil {
 		fail(w, http.StatusBadRequest, "%v", err)
 		return
 	}
+	answer, answerType, status, err := h.answer(r, media, body)
+	if err != nil {
+		fail(w, status, "%v", err)
+		return
+	}
+	w.Header().Set("Content-Type", answerType)
+	w.Write(answer)
+}
+
+// answer reads the rows of a body and returns the predictions for them with their media type, or an error with its
+// status. It holds one of the slots, and returns the slot before anything is written to the client, who may read slowly.
+func (h *handler) answer(r *http.Request, media string, body []byte) (answer []byte, answerType string, status int, err error) {
 	ctx, stop := context.WithTimeout(r.Context(), h.Timeout)
 	defer stop()
 	select {
 	case h.slots <- struct{}{}:
 		defer func() { <-h.slots }()
 	case <-ctx.Done():
-		fail(w, http.StatusServiceUnavailable, "no free place within %v", h.Timeout)
-		return
+		return nil, "", http.StatusServiceUnavailable, fmt.Errorf("no free place within %v", h.Timeout)
+	}
+	o := datasets.ReadOptions{Memory: memoryFactor * h.MaxBody}
+	if media == jsonType {
+		if body, o.Header, err = csvRows(body); err != nil {
+			return nil, "", http.StatusBadRequest, err
+		}
+		o.Separator, o.Comment = ",", "none"
 	}
 	p, rows, err := h.m.PredictRows(ctx, bytes.NewReader(body), o)
 	switch {
 	case ctx.Err() != nil:
-		fail(w, http.StatusServiceUnavailable, "no answer within %v", h.Timeout)
+		return nil, "", http.StatusServiceUnavailable, fmt.Errorf("no answer within %v", h.Timeout)
 	case err != nil:
-		fail(w, http.StatusBadRequest, "%v", err)
+		return nil, "", http.StatusBadRequest, err
 	case media == csvType && !strings.Contains(r.Header.Get("Accept"), jsonType):
-		w.Header().Set("Content-Type", csvType)
-		model.WriteCSV(w, rows.Len(), p.Columns())
-	default:
-		w.Header().Set("Content-Type", jsonType)
-		w.Write(withNotes(p, rows))
+		var csv bytes.Buffer
+		err = model.WriteCSV(&csv, rows.Len(), p.Columns())
+		return csv.Bytes(), csvType, http.StatusInternalServerError, err
 	}
+	return withNotes(p, rows), jsonType, http.StatusOK, nil
 }
 
 // withNotes returns a prediction as JSON, with the notes on words that the model does not know.

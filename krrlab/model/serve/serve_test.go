@@ -125,7 +125,7 @@ func run(t *testing.T, o serve.Options) (address string, end func() error) {
 // request that has begun when the server ends is answered.
 func TestSlowClients(t *testing.T) {
 	o := limits
-	o.Timeout, o.Waiting = 200*time.Millisecond, 3
+	o.Timeout, o.Waiting = 2*time.Second, 3
 	address, end := run(t, o)
 	const head = "POST /predict HTTP/1.1\r\nHost: x\r\nContent-Type: text/csv\r\nContent-Length: 11\r\n\r\n"
 	var slow []net.Conn

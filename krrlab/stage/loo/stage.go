@@ -87,7 +87,10 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		}
 	}
 	if !dense {
-		if r.Modes, err = r.scoreSeries(ctx, b, q, &o); r.Modes == 0 && err == nil {
+		if r.Modes, err = r.scoreSeries(ctx, b, q, &o); err != nil && ctx.Err() == nil {
+			r.Why, r.Modes, err = fmt.Sprintf("no Fourier series: %v", err), 0, nil
+		}
+		if r.Modes == 0 && err == nil {
 			err = r.scorePath(ctx, b, q, &o)
 		}
 	}

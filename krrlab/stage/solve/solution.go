@@ -89,6 +89,8 @@ type Solution struct {
 	Threshold *Threshold `json:"threshold,omitempty"`
 
 	Folds *Folds `json:"folds,omitempty"` // cross-validation; nil if there was none
+	// FoldsFailed is the reason why a cross-validation that was asked for has no result.
+	FoldsFailed string `json:"folds_failed,omitempty"`
 
 	TestN        int          `json:"test_n"`
 	TestWeighted bool         `json:"test_weighted,omitempty"` // the test rows are weighted in the following results

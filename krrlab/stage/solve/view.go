@@ -61,7 +61,7 @@ func (s *Solution) Summary() string {
 	if s.Tune != nil {
 		choice = s.Tune.Short()
 	}
-	fit.Add("fitted", "kernel %s, λ = %g: %v, residual %.1e, asked %g; %.3g s", s.Kernel.Short(), s.Lambda, s.Status,
+	fit.Add("fitted", "kernel %s, λ = %g: %v, residual %.1e, asked %.4g; %.3g s", s.Kernel.Short(), s.Lambda, s.Status,
 		s.TrueResidual, s.Tol, s.Seconds.Total)
 	s.addScores(&fit)
 	if s.TestN > 0 && s.R2 < 1 {
@@ -86,8 +86,22 @@ func (s *Solution) addScores(b *stage.Lines) {
 		if s.Task == datasets.Classification.String() {
 			text = fmt.Sprintf("error %.2f ± %.2f %%", 100*f.Mean, 100*f.StandardError)
 		}
-		b.Add("folds", "%s (mean and its standard error), each of %d folds predicted by a fit to the others", text,
-			len(f.Errors))
+		if s.T > 1 && s.Task != datasets.Classification.String() {
+			text += " over all targets"
+		}
+		b.Add("folds", "%s%s (mean and its standard error), each of %d folds predicted by a fit to the others", text,
+			map[bool]string{true: ", weighted"}[s.TrainWeighted], len(f.Errors))
+		switch {
+		case s.Tune != nil && s.Threshold != nil:
+			b.AddText("", "kernel, λ and threshold were chosen on all these rows, so the error is optimistic")
+		case s.Tune != nil:
+			b.AddText("", "kernel and λ were chosen on all these rows, so the error is optimistic")
+		case s.Threshold != nil && s.Threshold.Metric != "":
+			b.AddText("", "the threshold was chosen on all these rows, so the error is optimistic")
+		}
+	}
+	if s.FoldsFailed != "" {
+		b.Add("folds", "none: %s", s.FoldsFailed)
 	}
 	if s.TrainError.Known() && s.TrueResidual.Known() {
 		text := "RMSE " + outward.Plain(float64(s.TrainError), 4)
@@ -160,6 +174,13 @@ func (s *Solution) noiseText() string {
 	if s.Noise.Products > 0 {
 		source = fmt.Sprintf("λ·tr(A⁻¹)/n ≈ %.2g by %s", s.Noise.Trace, plural.Count(s.Noise.Products, "product"))
 	}
+	text := fmt.Sprintf("%v: τ is 0.03 of the noise, measured as %.2g of RMS(y) (%s)", s.Stop, s.Noise.Deciding, source)
+	switch {
+	case s.Criterion == "":
+		return text + "; not met"
+	case s.TrueResiduals == nil:
+		return text
+	}
 	for j, v := range s.TrueResiduals {
 		largest = max(largest, v)
 		if s.Roundings != nil {
@@ -169,8 +190,7 @@ func (s *Solution) noiseText() string {
 	if s.Error != nil && s.Error.Certain != nil {
 		certainty = "certain"
 	}
-	return fmt.Sprintf("%v: τ is 0.03 of the noise, measured as %.2g of RMS(y) (%s); fitted values within %s of RMS(y), "+
-		"%s", s.Stop, slices.Min(s.Noise.Relative), source, outward.Percent(largest, 2), certainty)
+	return fmt.Sprintf("%s; fitted values within %s of RMS(y), %s", text, outward.Percent(largest, 2), certainty)
 }
 
 func (s *Solution) stopText() string {
@@ -223,7 +243,7 @@ func (s *Solution) residualText() string {
 		if s.ResidualKind != ByRecurrence || len(s.History) == 0 {
 			return ""
 		}
-		return fmt.Sprintf(", residual %.2e by recurrence, asked %g", s.History[len(s.History)-1].Residual, s.Tol)
+		return fmt.Sprintf(", residual %.2e by recurrence, asked %.4g", s.History[len(s.History)-1].Residual, s.Tol)
 	}
 	text := fmt.Sprintf(", true residual %.2e", s.TrueResidual)
 	if s.Rounding.Known() {
@@ -234,7 +254,7 @@ func (s *Solution) residualText() string {
 		text += fmt.Sprintf("; about %.1e, off by %.0e, by %s in float64", s.SampledResidual, s.StorageResidual,
 			plural.Count(s.SampledRows, "row"))
 	}
-	if text += fmt.Sprintf("), asked %g", s.Tol); s.Status == pcg.Undecided {
+	if text += fmt.Sprintf("), asked %.4g", s.Tol); s.Status == pcg.Undecided {
 		text += ": met as computed, and no more can be proved in float64"
 	}
 	return text

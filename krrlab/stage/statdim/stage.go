@@ -135,9 +135,13 @@ func (r *run) runAuto(ctx context.Context) error {
 		reason = fmt.Sprintf("all eigenvalues need %v", tooLarge)
 	}
 	r.Why, r.options.Method = reason, SLQ
-	if err := r.runFourier(ctx); err != errNoSeries {
+	switch err := r.runFourier(ctx); {
+	case err == nil || ctx.Err() != nil:
 		return err
+	case err != errNoSeries:
+		r.Why += fmt.Sprintf("; no Fourier series: %v", err)
 	}
+	r.Curve, r.Storage = nil, 0
 	if err := r.runProbes(ctx); err != nil {
 		return err
 	}
@@ -173,7 +177,7 @@ func (r *run) runFourier(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.KError, r.Method, r.WidthReached = bound, Fourier, true
+	r.KError, r.Method = bound, Fourier
 	for _, lambda := range r.options.Lambdas {
 		start := time.Now()
 		f, err := normal.Factor(ctx, lambda)
@@ -187,12 +191,14 @@ func (r *run) runFourier(ctx context.Context) error {
 		size := float64(s.Modes())
 		storage := math.Sqrt(float64(r.N))*bound/lambda + 4*(size+1)*0x1p-53*(floats.Sum(weights)/lambda+size)*v
 		e := estimate.Exact(v, 0, "fourier").Widened(storage)
+		e.Hi = min(e.Hi, max(e.Value, float64(r.N)))
 		e.Seconds = time.Since(start).Seconds()
 		r.Curve = append(r.Curve, Point{lambda, e})
 		if lambda == r.Lambda {
 			r.Estimate, r.Storage = e, storage
 		}
 	}
+	r.WidthReached = r.Estimate.Width() <= r.Width
 	return nil
 }
 

@@ -86,6 +86,9 @@ func run(ctx context.Context, data *problem, o Options, full *evaluator, notify 
 	}
 	for q := range s.levels {
 		s.models = append(s.models, make([]*process, len(s.families)))
+		if e := s.levels[q].otherwise; e != nil && !s.prefersSuited(q) {
+			s.levels[q].evaluator, s.levels[q].maxPoints = *e, maxLaterPoints/2
+		}
 		if err = s.explore(ctx, q, s.activeFamilies(q)); err == nil && q == s.sampleLevels-1 {
 			err = s.searchDistances(ctx, q)
 		}
@@ -276,6 +279,24 @@ func (s *search) smoothestTied(p *process, f *family) gridPoint {
 	return x
 }
 
+// lastLevelExcess is the largest excess of the logarithm of a family's predicted error, over that of the best family, with
+// which it is searched on the last level. A larger number searches more families there.
+const lastLevelExcess = 0.02
+
+// prefersSuited reports whether the model of level q−1 has a family that level q can evaluate among the best.
+func (s *search) prefersSuited(q int) bool {
+	best, suited := math.Inf(1), math.Inf(1)
+	for _, f := range s.families {
+		if p := s.model(q-1, f); p != nil {
+			_, y := s.modelMinimum(p, f)
+			if best = min(best, y); s.levels[q].suits(f) {
+				suited = min(suited, y)
+			}
+		}
+	}
+	return suited <= best+lastLevelExcess
+}
+
 // activeFamilies returns the families to search on level q: those that the model of the previous level does not rule
 // out, and the best one with one length scale.
 func (s *search) activeFamilies(q int) []*family {
@@ -297,7 +318,7 @@ func (s *search) activeFamilies(q int) []*family {
 	slices.SortStableFunc(ranked, func(a, b rankedFamily) int { return cmp.Compare(a.y, b.y) })
 	maxExcess := 0.08 // the previous level has few rows and is unreliable
 	if q == len(s.levels)-1 && q > 1 {
-		maxExcess = 0.02
+		maxExcess = lastLevelExcess
 	}
 	var active []*family
 	// The rows to which a distance was fitted favor it, so the best isotropic family always stays.

@@ -127,18 +127,16 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		return nil, err
 	}
 	full := &evaluator{} // unused if the subsample has all rows or decides alone
-	seriesLevel := o.seriesEvaluator(p, y, data.judgment)
-	switch {
-	case o.usesAllRows(p.N) || o.Quick:
-	case seriesLevel != nil:
-		full = seriesLevel
-	default:
+	if !o.usesAllRows(p.N) && !o.Quick {
 		bench, ok := b.(Bench)
 		if !ok {
 			return nil, fmt.Errorf("tune: a %T does not fit other rows: tune by krrlab.Lab, or with Rows of n/2", b)
 		}
 		if full, err = o.holdout(bench, p, y, data.judgment); err != nil {
 			return nil, err
+		}
+		if seriesLevel := o.seriesEvaluator(p, y, data.judgment); seriesLevel != nil {
+			seriesLevel.otherwise, full = full, seriesLevel
 		}
 	}
 	r, err := runOnRanks(ctx, p.Comm, data, o, full, func(e stage.Event) { b.Tell(ctx, e) })
@@ -185,7 +183,7 @@ func (o *Options) seriesEvaluator(p *stage.Problem, y *mat.Dense, judgment judgm
 		return nil
 	}
 	judgment.weights = train.Weights
-	return &evaluator{suits: hasSeries, name: fmt.Sprintf("loo, all %d rows by a Fourier series", p.N),
+	return &evaluator{suits: hasSeries, name: fmt.Sprintf("loo, all %d rows, of kernels with a Fourier series", p.N),
 		loss: func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*loss, error) {
 			stretched, _, err := datasets.Stretch(shape, train, nil)
 			if err != nil {
@@ -208,6 +206,8 @@ type evaluator struct {
 	name string // description of the rows, such as "3000 rows held out, fits of 13000"
 	// suits reports whether the level can evaluate a family; nil: it evaluates all families.
 	suits func(f *family) bool
+	// otherwise replaces an evaluator with suits if the previous level prefers a family that it cannot evaluate.
+	otherwise *evaluator
 
 	// loss returns the loss of k and λ, for points stretched by shape unless shape is nil. Every call returns the
 	// losses of the same rows in the same order.

@@ -1,6 +1,7 @@
 """Linear operators that the program computes, and judgments of preconditioners."""
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -249,7 +250,8 @@ class _Host:
 
     def close(self) -> None:
         for listener in self.listeners:
-            listener.shutdown(socket.SHUT_RDWR)
+            with contextlib.suppress(OSError):  # some systems do not shut down a socket that listens
+                listener.shutdown(socket.SHUT_RDWR)
             listener.close()
 
 
