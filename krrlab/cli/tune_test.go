@@ -172,7 +172,7 @@ func TestFirstFit(t *testing.T) {
 	}
 	out := script(t, "$ fit --train few.csv --target y --json f.json")
 	if report(t, "f.json")["lambda"] != 0.01 || !strings.Contains(out, "σ and λ are defaults, since the quick search "+
-		"for them failed: 12 rows are too few") {
+		"for them failed: 12 rows: want at least 20") {
 		t.Error(out)
 	}
 }

@@ -88,9 +88,9 @@ func (w *Watch) checkNoise(ctx context.Context, iteration *pcg.Iteration) error 
 }
 
 // decidingNoise returns the noise from which the tolerance is taken: for classes, whose columns decide together, their
-// root mean square, and otherwise the least of the columns whose residual is above τ; at most 1.
+// root mean square, and otherwise the smallest of the columns whose residual is above τ; at most 1.
 func (w *Watch) decidingNoise(iteration *pcg.Iteration) float64 {
-	least, squares, columns := 1., 0., 0.
+	smallest, squares, columns := 1., 0., 0.
 	for j, rel := range iteration.RelRes {
 		if w.Basis.Norms[j] == 0 {
 			continue
@@ -98,13 +98,13 @@ func (w *Watch) decidingNoise(iteration *pcg.Iteration) float64 {
 		v := w.noiseOf(iteration, j)
 		squares, columns = squares+v*v, columns+1
 		if rel > w.Tol {
-			least = min(least, v)
+			smallest = min(smallest, v)
 		}
 	}
 	if w.Classes {
 		return min(1, math.Sqrt(squares/columns))
 	}
-	return least
+	return smallest
 }
 
 // noiseTol returns noiseShare of the noise, rounded down to two digits, but at least τ.
