@@ -86,7 +86,11 @@ func run(ctx context.Context, data *problem, o Options, full *evaluator, notify 
 	}
 	for q := range s.levels {
 		s.models = append(s.models, make([]*process, len(s.families)))
-		if e := s.levels[q].otherwise; e != nil && !s.prefersSuited(q) {
+		if otherwise := s.levels[q].otherwise; otherwise != nil && !s.prefersSuited(q) {
+			e, err := otherwise()
+			if err != nil {
+				return nil, err
+			}
 			s.levels[q].evaluator, s.levels[q].maxPoints = *e, maxLaterPoints/2
 		}
 		if err = s.explore(ctx, q, s.activeFamilies(q)); err == nil && q == s.sampleLevels-1 {

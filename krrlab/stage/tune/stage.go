@@ -132,11 +132,11 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		if !ok {
 			return nil, fmt.Errorf("tune: a %T does not fit other rows: tune by krrlab.Lab, or with Rows of n/2", b)
 		}
-		if full, err = o.holdout(bench, p, y, data.judgment); err != nil {
+		holdout := func() (*evaluator, error) { return o.holdout(bench, p, y, data.judgment) }
+		if full = o.seriesEvaluator(p, y, data.judgment); full != nil {
+			full.otherwise = holdout
+		} else if full, err = holdout(); err != nil {
 			return nil, err
-		}
-		if seriesLevel := o.seriesEvaluator(p, y, data.judgment); seriesLevel != nil {
-			seriesLevel.otherwise, full = full, seriesLevel
 		}
 	}
 	r, err := runOnRanks(ctx, p.Comm, data, o, full, func(e stage.Event) { b.Tell(ctx, e) })
@@ -206,8 +206,8 @@ type evaluator struct {
 	name string // description of the rows, such as "3000 rows held out, fits of 13000"
 	// suits reports whether the level can evaluate a family; nil: it evaluates all families.
 	suits func(f *family) bool
-	// otherwise replaces an evaluator with suits if the previous level prefers a family that it cannot evaluate.
-	otherwise *evaluator
+	// otherwise makes the evaluator of the level if the previous level prefers a family that does not suit; nil if all do.
+	otherwise func() (*evaluator, error)
 
 	// loss returns the loss of k and λ, for points stretched by shape unless shape is nil. Every call returns the
 	// losses of the same rows in the same order.

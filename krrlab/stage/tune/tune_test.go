@@ -101,6 +101,42 @@ func TestSeriesLevel(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(e.loss(t.Context(), nil, kernel.Gaussian{Sigma: 1e-4}, 0.1)), "the kernel is narrow")
 }
 
+// TestSeriesLevelOrHoldout: a last level that evaluates only the Gaussian is taken for a smooth signal. For a random walk,
+// for which the Laplacian is better, the other evaluator takes its place, and the Laplacian is chosen.
+func TestSeriesLevelOrHoldout(t *testing.T) {
+	const n = 300
+	for seed := uint64(1); seed <= 3; seed++ {
+		for _, c := range []struct{ signal, level, kernel string }{
+			{"smooth", "series", "gaussian"}, {"random walk", "held out", "laplacian"},
+		} {
+			set := datasets.SyntheticRegression(n, 1, 0.1, seed)
+			noise, walk := rand.New(rand.NewPCG(seed, 0)), 0.0
+			for i := range set.Target {
+				x, step := float64(i)/n, noise.NormFloat64()
+				walk += step
+				if set.X.(*points.Dense).Row(i)[0] = x; c.signal == "smooth" {
+					set.Target[i] = math.Sin(8*x) + 0.1*step
+				} else {
+					set.Target[i] = walk
+				}
+			}
+			d := data(t, set)
+			all := (&search{data: d}).newSample(upTo(n))
+			loss := func(ctx context.Context, _ []float64, k kernel.Kernel, lambda float64) (*loss, error) {
+				return all.loss(ctx, k, lambda)
+			}
+			full := &evaluator{name: "series", loss: loss, suits: func(f *family) bool { return f.name == "gaussian" },
+				otherwise: func() (*evaluator, error) { return &evaluator{name: "held out", loss: loss}, nil }}
+			o := Options{Kernels: []string{"gaussian", "laplacian"}, Rows: 120, Points: 40, Distance: "sigma"}
+			r := testkit.Must(run(t.Context(), d, o, full, func(stage.Event) {}))
+			if last := r.Levels[len(r.Levels)-1].Name; last != c.level || r.Best.Kernel != c.kernel {
+				t.Errorf("%s, seed %d: last level %q, chosen %s; want %q, %s", c.signal, seed, last, r.Best.Kernel, c.level,
+					c.kernel)
+			}
+		}
+	}
+}
+
 // upTo returns the rows 0, …, n−1.
 func upTo(n int) []int {
 	rows := make([]int, n)
