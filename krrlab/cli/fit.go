@@ -315,14 +315,13 @@ func (f *fitFlags) threshold(ctx context.Context, lab *krrlab.Lab, train *datase
 // reportFit prints the report of a fit. It returns an error if the solve did not reach the tolerance.
 func (a *app) reportFit(f *fitFlags, r *fitted) error {
 	verbose := f.Verbose || f.Data+f.Matrix != "" && !f.flags.Given("verbose") || !r.sol.Reached()
-	switch {
-	case !verbose:
-		a.printf("%s", r.sol.Summary())
-	case r.sol.Tune != nil:
-		a.printf("%s", r.sol.Tune.Short())
-		fallthrough
-	default:
+	if verbose {
+		if r.sol.Tune != nil {
+			a.printf("%s", r.sol.Tune.Short())
+		}
 		a.printf("%s", r.sol)
+	} else {
+		a.printf("%s", r.sol.Summary())
 	}
 	if text := r.noSkillWarning(); text != "" {
 		a.printf("%-12s %s\n", "note", text)

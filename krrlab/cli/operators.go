@@ -8,6 +8,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/base/schema"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
 	"github.com/krrlab/lab/krrlab/precond/process"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -44,6 +45,7 @@ func (a *app) operators(ctx context.Context, f *labFlags) error {
 		return err
 	}
 	n, _, _ := lab.Dims()
+	inverses := map[string]pcg.Preconditioner{} // by the text of the request
 	return process.Serve(ctx, a.env.Stdin, a.env.Stdout, n, process.Operators{
 		"product": func(ctx context.Context, _ string, dst, x *mat.Dense) error {
 			k, err := lab.K(ctx)
@@ -53,17 +55,20 @@ func (a *app) operators(ctx context.Context, f *labFlags) error {
 			return k.KMulTo(ctx, dst, x)
 		},
 		"solve": func(ctx context.Context, text string, dst, x *mat.Dense) error {
-			p, err := stage.ParsePreconditioner(text)
-			if err != nil {
-				return err
-			}
-			l, err := lab.With(func(c *krrlab.Config) { c.Precond = p })
-			if err != nil {
-				return err
-			}
-			m, err := l.M(ctx)
-			if err != nil {
-				return err
+			m, made := inverses[text]
+			if !made {
+				p, err := stage.ParsePreconditioner(text)
+				if err != nil {
+					return err
+				}
+				l, err := lab.With(func(c *krrlab.Config) { c.Precond = p })
+				if err != nil {
+					return err
+				}
+				if m, err = l.M(ctx); err != nil {
+					return err
+				}
+				inverses[text] = m
 			}
 			if m == nil { // M = I
 				dst.Copy(x)

@@ -41,14 +41,10 @@ const minFirstFitRows = 20
 // keeps the defaults, prints the reason and returns nil.
 func (a *app) tune(ctx context.Context, f *fitFlags, data *problemData, cfg *krrlab.Config) (stage.Choice, error) {
 	values := map[string]string{"metric": f.Metric}
-	switch {
-	case f.Tune:
+	if f.Tune {
 		values["distance"] = f.Distance
-	case cfg.Solver == krrlab.Fourier:
-		values["kernels"] = defaultKernel
-		fallthrough
-	default:
-		values["quick"] = "true"
+	} else if values["quick"] = "true"; cfg.Solver == krrlab.Fourier {
+		values["kernels"] = defaultKernel // not every kernel has a series
 	}
 	r, err := a.search(ctx, f, data, cfg, values)
 	if err != nil {

@@ -25,7 +25,7 @@ type Stage interface {
 // Choice is a Stage that chooses the kernel and λ of a fit.
 type Choice interface {
 	Stage
-	// lengths are length scales that divide the features; nil: none
+	// Chosen returns the kernel, λ, and a distance as for datasets.Stretch, nil if there is none.
 	Chosen() (k kernel.Spec, lambda float64, distance []float64)
 	Short() string // one or more lines for the report of the fit
 }

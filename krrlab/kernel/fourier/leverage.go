@@ -59,7 +59,7 @@ func (f *Factor) leverageTensor(ctx context.Context) ([]float64, error) {
 		blas64.Gemm(blas.Trans, blas.NoTrans, 1, submatrix(below, 0, size, i, pieceRows), submatrix(below, 0, size, 0, i+pieceRows), 0,
 			submatrix(inverse.RawMatrix(), i, pieceRows, 0, i+pieceRows))
 	})
-	tables := newMomentWidths(s)
+	widths := newMomentWidths(s)
 	parts := make([][]float64, leverageParts)
 	err := accel.ForEach(ctx, leverageParts, func(_, index int) {
 		tensor := make([]float64, cells(s.frequencies(2)))
@@ -69,7 +69,7 @@ func (f *Factor) leverageTensor(ctx context.Context) ([]float64, error) {
 				if v *= s.modes[p].root * s.modes[k].root; k < p {
 					v *= 2
 				}
-				tables.visit(&s.modes[p], &s.modes[k], 0, 0, v, add)
+				widths.visit(&s.modes[p], &s.modes[k], 0, 0, v, add)
 			}
 		}
 		parts[index] = tensor

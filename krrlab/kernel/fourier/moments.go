@@ -187,9 +187,6 @@ func (s *Series) frequencies(factor int) []int {
 // cells returns the size of a tensor with the frequencies up to q.
 func cells(q []int) int {
 	size := 1
-	if len(q) == 1 {
-		return width(q[0])
-	}
 	for _, top := range q {
 		size *= width(top)
 	}

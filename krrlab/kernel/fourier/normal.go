@@ -95,7 +95,7 @@ func newMomentWidths(s *Series) (w momentWidths) {
 // visit writes v times the product of two modes, without their weights, as a sum, and calls use with the cell and the
 // factor of each term, by the axes from axis on, whose cells begin at place.
 func (w momentWidths) visit(p, r *mode, axis, place int, v float64, use func(cell int, factor float64)) {
-	for _, term := range product(int(p.index[axis]), int(r.index[axis])) {
+	for _, term := range product(p.index[axis], r.index[axis]) {
 		cell := place*w[axis] + term.place
 		if axis == len(w)-1 {
 			use(cell, v*term.coefficient)

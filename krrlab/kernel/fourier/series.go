@@ -335,8 +335,8 @@ func (s *Series) Bytes() int64 {
 	if len(top) == MaxDim {
 		block += leading
 	}
-	modes, exact, cost := float64(len(s.modes)), float64(min(s.options.exactModes, len(s.modes))), 8.0
-	bytes := 8*(2*float64(cells(top))+blockRows*block) + modes*(cost*10)
+	modes, exact := float64(len(s.modes)), float64(min(s.options.exactModes, len(s.modes)))
+	bytes := 8*(2*float64(cells(top))+blockRows*block) + 80*modes
 	if s.Direct() {
 		return int64(bytes + 8*modes*modes)
 	}

@@ -17,7 +17,7 @@
 // # The methods
 //
 //	Dense   Cholesky factors in float64, exact up to rounding    2n³/3 multiply-adds for each λ
-//	Fourier points in one to three dimensions, by a series          three passes over the points, 5M³/3 for each λ
+//	Fourier points in one to three dimensions, by a series    a pass over the points and 5M³/3 for each λ
 //	Path    products with K, all λ in one subspace, intervals    some 20 passes over K for all λ
 //
 // How to choose: use Dense up to some thousands of points, and Path beyond. An eigendecomposition of K would serve all

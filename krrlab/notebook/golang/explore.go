@@ -54,10 +54,13 @@ func (p *panels) forEach(f func(*panel.Panel)) {
 }
 
 func (p *panels) closeAll() {
-	p.forEach((*panel.Panel).Close)
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	list := p.list
 	p.list = nil
+	p.mu.Unlock()
+	for _, x := range list {
+		x.Close()
+	}
 }
 
 // commSender is an Output that can send messages of comms.

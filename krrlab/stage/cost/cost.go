@@ -153,9 +153,7 @@ func (m Model) Predict(c *Candidate) {
 		sec.Kernel += errorPilotValues / m.Exp
 	}
 	sec.Solve = float64(c.Iterations)*(product+m.vectorSeconds(c.Solver, c.M != nil)+parts.Apply) + product
-	if sec.Residual = float64(m.ResidualRounds) * m.recomputedSeconds(m.ExactEntrySeconds); m.ResidualRounds == 0 {
-		sec.Residual = m.checkedRowsSeconds()
-	}
+	sec.Residual = m.residualSeconds()
 	if m.Ranks > 1 {
 		v := m.traffic(c, &parts)
 		for _, part := range []struct {
@@ -186,9 +184,13 @@ func (m *Model) setEntrySeconds(c *Candidate) {
 	}
 }
 
-// checkedRowsSeconds returns the seconds of forming the rows of K that check an answer.
-func (m *Model) checkedRowsSeconds() float64 {
-	return bound.RowsChecked * m.OwnRows() * m.ExactEntrySeconds
+// residualSeconds returns the seconds of the residuals with K recomputed in float64, or, if there are none, of forming the
+// rows of K that check an answer.
+func (m *Model) residualSeconds() float64 {
+	if m.ResidualRounds == 0 {
+		return bound.RowsChecked * m.OwnRows() * m.ExactEntrySeconds
+	}
+	return float64(m.ResidualRounds) * m.recomputedSeconds(m.ExactEntrySeconds)
 }
 
 // recomputedSeconds returns the seconds of a product with K whose tiles are formed during the product, at entrySeconds

@@ -37,9 +37,7 @@ func (m *Model) predictFourier(c *Candidate) {
 	}
 	sec.Solve = n*(passSeconds(2*t*pass)+passSeconds(t*pass)) +
 		float64(c.Iterations)*t*transformFactor*10*moments*math.Log2(moments)/m.Gemm64
-	if sec.Residual = float64(m.ResidualRounds) * m.recomputedSeconds(m.ExactEntrySeconds); m.ResidualRounds == 0 {
-		sec.Residual = m.checkedRowsSeconds()
-	}
+	sec.Residual = m.residualSeconds()
 	if tests := float64(m.Tests); tests > 0 {
 		sec.Predict = min(sec.Predict, (n+tests)*passSeconds(t*pass)+seriesRows*n*m.ExactEntrySeconds)
 	}

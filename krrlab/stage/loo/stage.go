@@ -130,8 +130,11 @@ func (r *Result) scoreDense(ctx context.Context, b stage.Bench, q *leaveout.Prob
 // ask for landmarks.
 func (r *Result) scoreSeries(ctx context.Context, b stage.Bench, q *leaveout.Problem, o *Options) (modes int, err error) {
 	p := b.Problem()
+	if o.Precond != "" || o.Rank > 0 || q.Groups != nil {
+		return 0, nil
+	}
 	s, bound := p.Series()
-	if s == nil || o.Precond != "" || o.Rank > 0 || q.Groups != nil {
+	if s == nil {
 		return 0, nil
 	}
 	b.Tell(ctx, stage.Event{Stage: stage.Kernel, Remaining: -1})

@@ -13,9 +13,6 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// residualCriterion is the Criterion of an answer whose residual met the configured tolerance.
-const residualCriterion = "residual"
-
 // startBounds prepares the error bounds and the stopping rule for an iteration with the options o, and sets
 // o.LambdaMin. For stop rule labels it draws the sample of rows whose labels are watched. It returns an error if these
 // rows cannot be scaled like the training points.
@@ -119,9 +116,11 @@ func (s *run) errorBounds(c *mat.Dense) *bound.Errors {
 func (s *run) certify(ctx context.Context, c *mat.Dense) error {
 	sol := s.sol
 	if sol.Converged() || sol.Status == pcg.Undecided {
-		if sol.Criterion = residualCriterion; sol.Noise != nil {
-			sol.Criterion = s.Stop.String()
+		met := bound.Stop{Rule: bound.Residual}
+		if sol.Noise != nil {
+			met = s.Stop
 		}
+		sol.Criterion = met.String()
 	}
 	if sol.Error = s.errorBounds(c); sol.Error == nil {
 		return nil

@@ -135,13 +135,13 @@ func (r *run) runAuto(ctx context.Context) error {
 		reason = fmt.Sprintf("all eigenvalues need %v", tooLarge)
 	}
 	r.Why, r.options.Method = reason, SLQ
-	switch err := r.runFourier(ctx); {
-	case err == nil || ctx.Err() != nil:
+	err := r.runFourier(ctx)
+	if err == nil || ctx.Err() != nil {
 		return err
-	case err != errNoSeries:
+	}
+	if err != errNoSeries {
 		r.Why += fmt.Sprintf("; no Fourier series: %v", err)
 	}
-	r.Curve, r.Storage = nil, 0
 	if err := r.runProbes(ctx); err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (r *run) runAuto(ctx context.Context) error {
 	}
 	slqRun := r.Curve
 	r.options.Method = Hutchinson
-	err := r.runProbes(ctx)
+	err = r.runProbes(ctx)
 	r.Curve = slqRun
 	r.Why = "quadrature without a preconditioner did not reach the width at λ; the curve is from it"
 	return err
@@ -178,6 +178,7 @@ func (r *run) runFourier(ctx context.Context) error {
 		return err
 	}
 	r.KError, r.Method = bound, Fourier
+	trace := floats.Sum(weights)
 	for _, lambda := range r.options.Lambdas {
 		start := time.Now()
 		f, err := normal.Factor(ctx, lambda)
@@ -189,7 +190,7 @@ func (r *run) runFourier(ctx context.Context) error {
 			return err
 		}
 		size := float64(s.Modes())
-		storage := math.Sqrt(float64(r.N))*bound/lambda + 4*(size+1)*0x1p-53*(floats.Sum(weights)/lambda+size)*v
+		storage := math.Sqrt(float64(r.N))*bound/lambda + 4*(size+1)*0x1p-53*(trace/lambda+size)*v
 		e := estimate.Exact(v, 0, "fourier").Widened(storage)
 		e.Hi = min(e.Hi, max(e.Value, float64(r.N)))
 		e.Seconds = time.Since(start).Seconds()

@@ -128,8 +128,10 @@ func (s *search) prepare(ctx context.Context, full *evaluator) error {
 		return fmt.Errorf("tune: all %d rows are in one group, and left out together: want at least 2 groups", n)
 	}
 	s.order = rng.New(s.data.seed).Sub("tune").Perm(n)
-	if _, reason := s.distanceRows(); reason != "" && s.opt.isExplicit() {
-		return fmt.Errorf("tune: no distance %s: %s", s.opt.Distance, reason)
+	if s.opt.isExplicit() {
+		if _, reason := s.distanceRows(); reason != "" {
+			return fmt.Errorf("tune: no distance %s: %s", s.opt.Distance, reason)
+		}
 	}
 	maxPoints, minPoints := s.opt.Points, 0
 	for q, rows := range sizes {

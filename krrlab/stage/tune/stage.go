@@ -11,7 +11,6 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/kernel/fourier"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/model/leaveout"
@@ -169,7 +168,7 @@ const seriesRows = 100_000
 func (o *Options) seriesEvaluator(p *stage.Problem, y *mat.Dense, judgment judgment) *evaluator {
 	point := points.NewDense(1, p.D, nil)
 	hasSeries := func(f *family) bool {
-		_, err := fourier.New(f.base, fourier.Options{}, point)
+		_, err := p.SeriesOf(f.base, point)
 		return err == nil
 	}
 	families, _ := o.families() // o was checked
