@@ -2,6 +2,7 @@ package krrlab
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,6 +89,7 @@ func TestStopPredictions(t *testing.T) {
 		sol := solveLab(t, l)
 		cfg.Stop = bound.Stop{Rule: bound.Residual}
 		full := mustSolve(t, data, cfg)
+		checkDeciding(t, i, data.Task, sol)
 		if !sol.Reached() || sol.Criterion != "predictions" && sol.Criterion != "residual" ||
 			(sol.Noise != nil) != (sol.Criterion == "predictions") || sol.Iterations > full.Iterations {
 			t.Errorf("problem %d: %v by %q after %d iterations, %d to τ", i, sol.Status, sol.Criterion, sol.Iterations,
@@ -214,5 +216,28 @@ func TestStopDefault(t *testing.T) {
 	}
 	if first.Status != pcg.Converged || first.Criterion != "predictions" || !(first.Tol > 1e-3) {
 		t.Errorf("%v", first)
+	}
+}
+
+// checkDeciding: the tolerance is 0.03 of the deciding noise, rounded down to two digits, and that noise is the root mean
+// square over the columns of classes, and the noise of one of the targets of a regression.
+func checkDeciding(t *testing.T, problem int, task datasets.Task, sol *Solution) {
+	t.Helper()
+	if sol.Noise == nil {
+		return
+	}
+	deciding, relative := sol.Noise.Deciding, sol.Noise.Relative
+	squares, columns := 0.0, 0.0
+	for _, v := range relative {
+		if v > 0 {
+			squares, columns = squares+v*v, columns+1
+		}
+	}
+	if want := min(1, math.Sqrt(squares/columns)); task == datasets.Classification && math.Abs(deciding-want) > 1e-9*want ||
+		task == datasets.Regression && !slices.Contains(relative, deciding) && deciding != 1 {
+		t.Errorf("problem %d: deciding noise %g of %v", problem, deciding, relative)
+	}
+	if tol := 0.03 * deciding; sol.Tol > tol*(1+1e-9) || sol.Tol < 0.9*tol {
+		t.Errorf("problem %d: τ = %g, want 0.03 of %g", problem, sol.Tol, deciding)
 	}
 }

@@ -55,8 +55,8 @@ func (a *app) operators(ctx context.Context, f *labFlags) error {
 			return k.KMulTo(ctx, dst, x)
 		},
 		"solve": func(ctx context.Context, text string, dst, x *mat.Dense) error {
-			m, made := inverses[text]
-			if !made {
+			m, isKnown := inverses[text]
+			if !isKnown {
 				p, err := stage.ParsePreconditioner(text)
 				if err != nil {
 					return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -208,5 +209,33 @@ func TestShortReport(t *testing.T) {
 	if out := script(t, "$ fit --train train.csv --target y --test train.csv --sigma 1"); !strings.Contains(out,
 		"baseline     "+want) {
 		t.Errorf("want %s\n%s", want, out)
+	}
+}
+
+// TestFoldsFailed: if a fold cannot be fitted, the fit is kept, and report and JSON have the reason. The error of the
+// folds is called optimistic if the search saw the same rows.
+func TestFoldsFailed(t *testing.T) {
+	var rare, plain strings.Builder
+	rare.WriteString("a,b,y\n")
+	plain.WriteString("a,b,y\n")
+	for i := range 40 {
+		fmt.Fprintf(&rare, "%d,%d,%s\n", i, i*i%7, map[bool]string{true: "yes", false: "no"}[i == 7])
+		fmt.Fprintf(&plain, "%d,%d,%g\n", i, i*i%7, math.Sin(float64(i)))
+	}
+	files(t, map[string]string{"rare.csv": rare.String(), "plain.csv": plain.String()})
+	script(t, `
+$ fit --train rare.csv --sigma 1 --lambda 0.1 --folds 4 --out m.krr --json r.json
+	folds        none: fold
+$ fit --train plain.csv --folds 4
+	fit to the others
+	optimistic
+$ fit --train plain.csv --folds 4 --sigma 1 --lambda 0.1
+	fit to the others
+	!optimistic`)
+	if _, err := os.Stat("m.krr"); err != nil {
+		t.Error(err)
+	}
+	if reason, _ := report(t, "r.json")["folds_failed"].(string); !strings.Contains(reason, "fold") {
+		t.Errorf("folds_failed: %q", reason)
 	}
 }
