@@ -39,6 +39,13 @@ func (a *app) intervals(ctx context.Context, f *predictFlags, m *model.Model, d 
 	if c != nil && c.Method == method {
 		return interval.FromScores(c, p, level)
 	}
+	if method == interval.GaussianProcess {
+		posterior, err := interval.NewPosterior(ctx, m, p, d, accel.MemoryAvailable())
+		if err != nil {
+			return nil, err
+		}
+		return posterior.Intervals(level)
+	}
 	s, err := a.factorSystem(ctx, m)
 	if err != nil {
 		return nil, err

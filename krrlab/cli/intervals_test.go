@@ -58,6 +58,7 @@ func TestIntervals(t *testing.T) {
 		{"calibrate loo", "--method jackknife+", "by jackknife+, covers with probability 0.8 at least"},
 		{"calibrate none", "", "by jackknife+"},
 		{"calibrate none", "--method jackknife", "by jackknife, "},
+		{"calibrate none", "--method posterior", "by posterior, covers with probability 0.9 if the answers are a Gaussian process"},
 	} {
 		script(t, "$ fit --train train.csv --target y --sigma 1.5 --lambda 0.01 --out m.krr --"+c.fit+"\n"+predict+
 			"90% "+c.flags+
@@ -69,6 +70,9 @@ func TestIntervals(t *testing.T) {
 	}
 	if a, b := widths["calibrate loo"], widths["calibrate none--method jackknife"]; !(math.Abs(a/b-1) < 1e-9) {
 		t.Errorf("scores kept or recomputed: widths %g, %g", a, b)
+	}
+	if std := readColumns(t, "pred.csv")["std"]; len(std) != 400 || !(number(std[0]) > 0) {
+		t.Errorf("%d standard deviations", len(std))
 	}
 	script(t, predict+"57% --method jackknife\n57 % by jackknife, coverage mostly near 0.57,\n")
 	script(t, `

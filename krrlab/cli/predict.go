@@ -36,7 +36,7 @@ type predictFlags struct {
 	Probabilities bool   `flag:"probabilities"`
 	Interval      level  `flag:"interval" help:"write intervals that contain the answers at this level, such as 90%"`
 
-	Method string `flag:"method" default:"auto" check:"one of auto split jackknife jackknife+" with:"interval"`
+	Method string `flag:"method" default:"auto" check:"one of auto split jackknife jackknife+ posterior" with:"interval"`
 	rankFlags
 
 	flags *schema.Schema
@@ -94,6 +94,9 @@ add columns:
 --method chooses how intervals are computed. split uses the test rows of the fit; its
 intervals contain the answer at least as often as stated. jackknife+ uses leave-one-out and
 factors K again. jackknife does the same with symmetric intervals, or with sets of classes.
+posterior takes the answers for a Gaussian process: its intervals grow with the distance to
+the data, and it adds std, the standard deviation of f without noise; for points in one to
+three dimensions it works for millions of rows.
 The default is the method for which fit --calibrate saved errors in the model, else
 jackknife+ for regression and jackknife for classes.
 

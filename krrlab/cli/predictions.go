@@ -59,6 +59,9 @@ func (p *predictions) columns() (all []model.Column) {
 	default:
 		entries("lo", []string{""}, w.Lo)
 		entries("hi", []string{""}, w.Hi)
+		if w.Std != nil {
+			entries("std", []string{""}, w.Std)
+		}
 	}
 	return all
 }

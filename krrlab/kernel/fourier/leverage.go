@@ -19,26 +19,32 @@ const leverageParts = 4
 // posterior variance of a Gaussian process with noise variance λ at x is λh(x), that of its function; and for a point
 // of weight w of the fit w·h is the leverage, 1 − λ((W^½K̃W^½+λI)⁻¹)_ii.
 //
-// h is a trigonometric polynomial of twice the frequencies, so that a pass costs as much as the moments. It takes another
-// 3M² numbers, and M³ multiply-adds for each call. use must not keep values. Leverages returns an error if ΦᵀΦ+λI was
-// not factored.
+// h is a trigonometric polynomial of twice the frequencies, so that a pass costs as much as the moments. The first call
+// takes another 3M² numbers and M³ multiply-adds. β may be nil, for no values. use must not keep values. Leverages
+// returns an error if ΦᵀΦ+λI was not factored.
 func (f *Factor) Leverages(ctx context.Context, x points.Points, beta *mat.Dense, use func(i int, values []float64, h float64)) error {
 	if f.lower == nil {
 		return fmt.Errorf("leverages take a Cholesky factor, and %d modes are more than the %d that are factored",
 			f.series.Modes(), f.series.options.DirectModes)
 	}
-	leverage, err := f.leverageTensor(ctx)
-	if err != nil {
-		return err
-	}
 	s := f.series
-	top, double, tensors := s.frequencies(1), s.frequencies(2), s.coefficients(beta)
+	if f.leverage == nil {
+		var err error
+		if f.leverage, err = f.leverageTensor(ctx); err != nil {
+			f.leverage = nil
+			return err
+		}
+	}
+	top, double, tensors := s.frequencies(1), s.frequencies(2), [][]float64(nil)
+	if beta != nil {
+		tensors = s.coefficients(beta)
+	}
 	values := mat.NewDense(blockRows, max(1, len(tensors)), nil)
 	return s.scan(ctx, x, double, func(b *block) {
 		for j := range tensors {
 			b.eval(tensors[j], top, func(i int, v float64) { values.Set(i, j, v) })
 		}
-		b.eval(leverage, double, func(i int, h float64) { use(b.begin+i, values.RawRowView(i)[:len(tensors)], h) })
+		b.eval(f.leverage, double, func(i int, h float64) { use(b.begin+i, values.RawRowView(i)[:len(tensors)], h) })
 	})
 }
 

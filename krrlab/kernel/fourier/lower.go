@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/base/rng"
 )
 
 // pieceRows and pieceCols are the size of the pieces into which the results of products and solves are cut. Each piece is
@@ -46,6 +47,18 @@ func solveLower(l, b *mat.Dense) {
 		blas64.Trsm(blas.Left, blas.NoTrans, 1, t, columns)
 		blas64.Trsm(blas.Left, blas.Trans, 1, t, columns)
 	})
+}
+
+// Draw returns L⁻ᵀΞ, M×count, for standard normal Ξ from g: columns of the covariance (ΦᵀΦ+λI)⁻¹. It panics if ΦᵀΦ+λI was
+// not factored.
+func (f *Factor) Draw(count int, g rng.Stream) *mat.Dense {
+	xi := mat.NewDense(len(f.series.modes), count, nil)
+	all := xi.RawMatrix()
+	g.Normals(all.Data, 0)
+	accel.Each((count+pieceCols-1)/pieceCols, func(_, k int) {
+		blas64.Trsm(blas.Left, blas.Trans, 1, triangle(f.lower), submatrix(all, 0, all.Rows, k*pieceCols, pieceCols))
+	})
+	return xi
 }
 
 // StatDim returns s_λ(K̃) = tr K̃(K̃+λI)⁻¹ = M − λ‖L⁻¹‖_F², or NaN if ΦᵀΦ + λI was not factored. It copies and inverts

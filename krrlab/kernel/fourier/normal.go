@@ -113,6 +113,8 @@ type Factor struct {
 	lower   *mat.Dense // L of ΦᵀΦ + λI = LLᵀ; nil: conjugate gradients
 	applied *toeplitz
 	precond *weightPreconditioner
+
+	leverage []float64 // tensor of φᵀ(ΦᵀΦ+λI)⁻¹φ; nil before the first call of Leverages
 }
 
 // Factor prepares the solution for a λ: up to Options.DirectModes modes by a Cholesky factor, for more by what conjugate

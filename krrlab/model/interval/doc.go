@@ -38,13 +38,15 @@
 //
 // Use Split if some rows can be held out: it costs only their prediction, and its guarantee is the strongest. Otherwise
 // use JackknifePlus, for up to some thousands of points: it needs a factorization of n³/2 multiply-adds, and 2n² for
-// each new point.
+// each new point. Use GaussianProcess for maps, whose error grows with the distance to the data, and for millions of
+// points in one to three dimensions; its level is only as right as the kernel and λ.
 //
 // # References
 //
 // V. Vovk, A. Gammerman, G. Shafer, Algorithmic Learning in a Random World (2005). J. Lei, M. G'Sell, A. Rinaldo, R. J.
 // Tibshirani, L. Wasserman, Distribution-free predictive inference for regression, JASA 113 (2018),
 // doi:10.1080/01621459.2017.1307116. R. F. Barber, E. J. Candès, A. Ramdas, R. J. Tibshirani, Predictive inference with
-// the jackknife+, Ann. Statist. 49 (2021), doi:10.1214/20-AOS1965. J. C. Platt, Probabilistic outputs for support
+// the jackknife+, Ann. Statist. 49 (2021), doi:10.1214/20-AOS1965. C. E. Rasmussen and C. K. I. Williams, Gaussian
+// Processes for Machine Learning, MIT Press 2006, section 2.2 (posterior). J. C. Platt, Probabilistic outputs for support
 // vector machines, in: Advances in Large Margin Classifiers (2000).
 package interval

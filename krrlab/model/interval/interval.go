@@ -14,13 +14,14 @@ import (
 
 // The methods, by their names in flags and files.
 const (
-	Split         = "split"
-	Jackknife     = "jackknife"
-	JackknifePlus = "jackknife+"
+	Split           = "split"
+	Jackknife       = "jackknife"
+	JackknifePlus   = "jackknife+"
+	GaussianProcess = "posterior"
 )
 
 // Methods lists the methods.
-var Methods = []string{Split, Jackknife, JackknifePlus}
+var Methods = []string{Split, Jackknife, JackknifePlus, GaussianProcess}
 
 // Guarantee summarizes the guaranteed coverage in a few words.
 func (v *Intervals) Guarantee() string {
@@ -32,6 +33,9 @@ func (v *Intervals) Guarantee() string {
 	case v.Method == JackknifePlus:
 		return fmt.Sprintf("covers with probability %.4g at least if rows are exchangeable and did not choose "+
 			"kernel, λ and scaling, mostly near %g", max(0, 2*v.Level-1), v.Level)
+	case v.Method == GaussianProcess:
+		return fmt.Sprintf("covers with probability %g if the answers are a Gaussian process with this kernel and λ, which is "+
+			"assumed and not checked", v.Level)
 	}
 	return fmt.Sprintf("coverage mostly near %g, not guaranteed", v.Level)
 }
@@ -138,7 +142,7 @@ func sortedCalibration(method string, scores *mat.Dense, doubt string) *model.Ca
 // scoreRank returns the rank, counted from 1, of the score among m that bounds a new score at the level: ⌈level·(m+1)⌉.
 func scoreRank(level float64, m int) (int, error) {
 	if !(level > 0 && level < 1) {
-		return 0, fmt.Errorf("interval: level %g: want a number between 0 and 1, such as 0.9", level)
+		return 0, levelError(level)
 	}
 	k := max(1, int(math.Ceil(level*float64(m+1)-1e-9)))
 	if k > m {
@@ -146,6 +150,10 @@ func scoreRank(level float64, m int) (int, error) {
 			"lower level", m, level, math.Ceil(level/(1-level)-1e-9))
 	}
 	return k, nil
+}
+
+func levelError(level float64) error {
+	return fmt.Errorf("interval: level %g: want a number between 0 and 1, such as 0.9", level)
 }
 
 // Intervals contain the answers of new points at the given level. For a regression they are from Lo to Hi, m×t. For
@@ -156,6 +164,7 @@ type Intervals struct {
 	Level  float64
 	Doubt  string // reason why Method's guarantee does not hold; "" if it does
 	Lo, Hi *mat.Dense
+	Std    *mat.Dense // standard deviation of f, m×t, for GaussianProcess; else nil
 	Sets   [][]int
 	// Unknown is the share of the rows of the scores whose labels the model does not know.
 	Unknown float64

@@ -1,0 +1,226 @@
+package interval
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/base/suite"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/model"
+)
+
+// denseVariances returns k(z, z) − k_zᵀA⁻¹k_z of each point of z, and τ of each column of C, by an explicit inverse.
+func denseVariances(t *testing.T, m *model.Model, z points.Points) (variances, tau []float64) {
+	inv, cross := inverse(t, m.Kernel, m.X, m.Lambda), dense(m.Kernel, m.X, z)
+	n, _, columns := m.Dims()
+	var w mat.Dense
+	w.Mul(inv, cross)
+	for i, v := range kernel.Diag(m.Kernel, z) {
+		variances = append(variances, v-mat.Dot(cross.ColView(i), w.ColView(i)))
+	}
+	for j := range columns {
+		sum := 0.0
+		for i := range n {
+			sum += m.C.At(i, j) * m.C.At(i, j) / inv.At(i, i)
+		}
+		tau = append(tau, math.Sqrt(sum/float64(n)))
+	}
+	return variances, tau
+}
+
+// TestPosterior: by the series and by Cholesky, with one and two targets, standard deviations and noise are those of a
+// dense inverse, the bound of the truncation covers the difference, and the intervals are those of the formula.
+func TestPosterior(t *testing.T) {
+	for name, c := range map[string]struct {
+		k      kernel.Kernel
+		n, d   int
+		series bool
+	}{
+		"line": {kernel.Gaussian{Sigma: 0.5}, 200, 1, true}, "plane": {kernel.Gaussian{Sigma: 2}, 400, 2, true},
+		"space": {kernel.Gaussian{Sigma: 12}, 3000, 3, true}, "few points": {kernel.Gaussian{Sigma: 0.5}, 60, 2, false},
+		"matern": {kernel.Matern32{Sigma: 1}, 80, 2, false}, "polynomial": {kernels[4], 50, 4, false},
+	} {
+		if c.n > 1000 && suite.Small() {
+			continue
+		}
+		for seed := range uint64(2) {
+			d, at := datasets.SyntheticRegression(c.n, c.d, 0.1, seed), datasets.SyntheticRegression(40, c.d, 0.1, seed+9)
+			lambda := []float64{0.02, 1}[seed]
+			m := fit(t, d, c.k, lambda)
+			if seed == 1 { // a second target
+				both := mat.NewDense(c.n, 2, nil)
+				both.Augment(m.C, m.C)
+				for i := range c.n {
+					both.Set(i, 1, 3*m.C.At(i, 0))
+				}
+				m.C, m.Targets = both, []string{"a", "b"}
+			}
+			p := predict(t, m, at)
+			o := testkit.Must(NewPosterior(t.Context(), m, p, at, 0))
+			if (o.Modes > 0) != c.series {
+				t.Errorf("%s: %d modes", name, o.Modes)
+			}
+			variances, tau := denseVariances(t, m, at.X)
+			const rounding = 1e-7 // of a standard deviation, from 1e-14·n/λ of a variance
+			for j, scale := range tau {
+				if e := math.Abs(o.Noise[j] - math.Sqrt(lambda)*scale); !(e < 1e-8*scale) {
+					t.Errorf("%s: noise %g, want %g", name, o.Noise[j], math.Sqrt(lambda)*scale)
+				}
+				for i, v := range variances {
+					if e := math.Abs(o.Std.At(i, j) - scale*math.Sqrt(v)); !(e <= o.TruncationError+rounding*scale) || o.TruncationError > 1e-3*scale {
+						t.Errorf("%s: std %g, want %g within %g", name, o.Std.At(i, j), scale*math.Sqrt(v), o.TruncationError)
+					}
+				}
+			}
+			v := testkit.Must(o.Intervals(0.9))
+			half := 1.6448536269514722 * math.Hypot(o.Noise[0], o.Std.At(3, 0))
+			if e := math.Abs(v.Hi.At(3, 0)-p.Value[3]-half) + math.Abs(p.Value[3]-v.Lo.At(3, 0)-half); !(e < 1e-9) {
+				t.Errorf("%s: [%g, %g] around %g, want ± %g", name, v.Lo.At(3, 0), v.Hi.At(3, 0), p.Value[3], half)
+			}
+			testkit.Contains(t, v.Guarantee(), "are a Gaussian process", "assumed and not checked")
+		}
+	}
+}
+
+// TestTruncationError: a series of few modes has an error of v above that of rounding, and below its bound, which is not
+// more than a thousand times as much.
+func TestTruncationError(t *testing.T) {
+	const n, lambda = 100, 0.5
+	d := datasets.SyntheticRegression(n, 1, 0.1, 1)
+	m := fit(t, d, kernel.Gaussian{Sigma: 1}, lambda)
+	at := datasets.SyntheticRegression(30, 1, 0.1, 2)
+	exact, _ := denseVariances(t, m, at.X)
+	perturbed := *m
+	perturbed.Kernel = offKernel{1e-4}
+	for i, v := range exact {
+		inexact, _ := denseVariances(t, &perturbed, at.X)
+		e, limit := math.Abs(inexact[i]-v), truncationError(inexact[i], lambda, n, 1e-4)
+		if !(e <= limit) || e < limit/1000 {
+			t.Errorf("v = %g and %g, bound %g", v, inexact[i], limit)
+		}
+	}
+}
+
+// offKernel is a Gaussian kernel with σ = 1 plus a cosine: entries are off by at most the amplitude.
+type offKernel struct{ amplitude float64 }
+
+func (k offKernel) Eval(x, z []float64) float64 {
+	return kernel.Gaussian{Sigma: 1}.Eval(x, z) + k.amplitude*math.Cos(3*(x[0]-z[0]))
+}
+func (k offKernel) String() string { return "off" }
+
+// TestPosteriorCovers: answers that are drawn from a Gaussian process are inside as often as the level says, and τ and the
+// noise are found.
+func TestPosteriorCovers(t *testing.T) {
+	const n, tests, lambda, tau = 300, 200, 0.05, 3.0
+	k, inside, total, noise := kernel.Gaussian{Sigma: 0.4}, 0, 0, 0.0
+	for seed := range uint64(4) {
+		g := rng.New(seed)
+		x := points.NewDense(n+tests, 2, nil)
+		g.Normals(x.Data, 0)
+		all := &datasets.Dataset{X: x, Target: make([]float64, n+tests)}
+		var ch mat.Cholesky
+		if !ch.Factorize(testkit.Plus(testkit.Gram(k, x), lambda)) {
+			t.Fatal("not positive definite")
+		}
+		var l mat.TriDense
+		ch.LTo(&l)
+		xi := make([]float64, n+tests)
+		g.Sub("answers").Normals(xi, 0)
+		y := mat.NewVecDense(n+tests, all.Target)
+		y.MulVec(&l, mat.NewVecDense(n+tests, xi))
+		y.ScaleVec(tau, y)
+		train, test := all.Slice(0, n), all.Slice(n, n+tests)
+		m := fit(t, train, k, lambda)
+		o := testkit.Must(NewPosterior(t.Context(), m, predict(t, m, test), test, 0))
+		v := testkit.Must(o.Intervals(0.8))
+		inside += int(math.Round(v.Coverage(o.prediction, test) * tests))
+		total += tests
+		noise += o.Noise[0] / 4
+	}
+	if share := float64(inside) / float64(total); math.Abs(share-0.8) > 0.06 { // three standard deviations: 0.042
+		t.Errorf("%.3g inside", share)
+	}
+	if want := tau * math.Sqrt(lambda); math.Abs(noise-want) > 0.1*want {
+		t.Errorf("noise %g, want %g", noise, want)
+	}
+}
+
+// TestSamples: samples of the posterior have its mean and its dense covariance, are functions of the seed, and need a
+// series.
+func TestSamples(t *testing.T) {
+	const n, lambda, count = 150, 0.1, 20_000
+	d, at := datasets.SyntheticRegression(n, 1, 0.3, 1), datasets.SyntheticRegression(4, 1, 0.3, 2)
+	m := fit(t, d, kernel.Gaussian{Sigma: 0.5}, lambda)
+	p := predict(t, m, at)
+	o := testkit.Must(NewPosterior(t.Context(), m, p, at, 0))
+	s := testkit.Must(o.Samples(t.Context(), 0, count, 1))
+	cross := dense(m.Kernel, m.X, at.X)
+	var w, reduction mat.Dense
+	w.Mul(inverse(t, m.Kernel, m.X, lambda), cross)
+	reduction.Mul(cross.T(), &w)
+	prior, scale := dense(m.Kernel, at.X, at.X), o.Noise[0]*o.Noise[0]/lambda
+	for i := range at.Len() {
+		mean := mat.Sum(s.RowView(i)) / count
+		if !(math.Abs(mean-p.Value[i]) < 4*o.Std.At(i, 0)/math.Sqrt(count)) {
+			t.Errorf("mean %g, want %g", mean, p.Value[i])
+		}
+		for j := range at.Len() {
+			covariance := 0.0
+			for c := range count {
+				covariance += (s.At(i, c) - p.Value[i]) * (s.At(j, c) - p.Value[j]) / count
+			}
+			want := scale * (prior.At(i, j) - reduction.At(i, j))
+			if e := math.Abs(covariance - want); !(e < 6*o.Std.At(i, 0)*o.Std.At(j, 0)/math.Sqrt(count)) {
+				t.Errorf("covariance %g, want %g", covariance, want)
+			}
+		}
+	}
+	if again := testkit.Must(o.Samples(t.Context(), 0, count, 1)); !mat.Equal(again, s) {
+		t.Error("other bits")
+	}
+	m.Kernel = kernel.Laplacian{Sigma: 1}
+	m = fit(t, d, m.Kernel, lambda)
+	o = testkit.Must(NewPosterior(t.Context(), m, p, at, 0))
+	_, err := o.Samples(t.Context(), 0, 1, 1)
+	testkit.Fails(t, err, "take a Fourier series")
+}
+
+// TestPosteriorRefusals: classes, weights, precomputed kernels, levels and models that are not solved, by both ways.
+func TestPosteriorRefusals(t *testing.T) {
+	d := datasets.SyntheticRegression(300, 1, 0.1, 1)
+	at := d.Head(5)
+	for want, change := range map[string]func(*model.Model){
+		"is for classification":   func(m *model.Model) { m.Labels = []string{"a", "b"} },
+		"fitted with weights":     func(m *model.Model) { m.Weighted = true },
+		"a precomputed kernel":    func(m *model.Model) { m.Kernel = testkit.Must(kernel.NewPrecomputed(points.NewDense(2, 2, nil))) },
+		"too far from the soluti": func(m *model.Model) { m.Origin.TrueResidual = new(0.9) },
+		"residual is not known":   func(m *model.Model) { m.Origin.TrueResidual, m.Kernel = nil, kernel.Laplacian{Sigma: 1} },
+		"100 kB is allowed":       func(m *model.Model) { m.Kernel = kernel.Laplacian{Sigma: 1} },
+		"is narrow for the box":   func(m *model.Model) { m.Kernel = kernel.Gaussian{Sigma: 1e-6} },
+	} {
+		m := fit(t, d, kernel.Gaussian{Sigma: 1}, 0.1)
+		p := predict(t, m, at)
+		change(m)
+		memory := int64(0)
+		if want[0] == '1' || want[:2] == "is" && m.Labels == nil {
+			memory = 100_000
+		}
+		_, err := NewPosterior(t.Context(), m, p, at, memory)
+		testkit.Fails(t, err, want)
+		if want[:3] == "too" && !errors.Is(err, ErrUnsolved) {
+			t.Error(err)
+		}
+	}
+	m := fit(t, d, kernel.Gaussian{Sigma: 1}, 0.1)
+	o := testkit.Must(NewPosterior(t.Context(), m, predict(t, m, at), at, 0))
+	_, err := o.Intervals(1)
+	testkit.Fails(t, err, "want a number between 0 and 1")
+}
