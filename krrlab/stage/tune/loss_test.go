@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/model"
 )
@@ -31,6 +33,47 @@ func TestErrorCovers(t *testing.T) {
 	}
 	if v, lo, hi := (&loss{rows: []float64{4}}).Error(); v != 2 || lo != 0 || !math.IsInf(hi, 1) {
 		t.Errorf("of one row %g in [%g, %g]", v, lo, hi)
+	}
+}
+
+// TestSmoothedLossIgnoresScale: a factor of all scores changes no label, and thus not the loss by which the search
+// compares points. Random scores of four classes have three labels of four wrong, and scores near zero must not look
+// better than that.
+func TestSmoothedLossIgnoresScale(t *testing.T) {
+	const n = 400
+	for _, metric := range []model.Metric{model.ErrorRate, model.BalancedError, model.F1} {
+		for _, columns := range []int{1, 4} {
+			y, f, e := mat.NewDense(n, columns, nil), mat.NewDense(n, columns, nil), mat.NewDense(n, columns, nil)
+			g := rng.New(3)
+			for i := range n {
+				for j := range columns {
+					y.Set(i, j, -1)
+					f.Set(i, j, g.Normal(uint64(i*columns+j)))
+				}
+				if class := i % max(columns, 2); columns > 1 {
+					y.Set(i, class, 1)
+				} else {
+					y.Set(i, 0, float64(2*class-1))
+				}
+			}
+			j := &judgment{metric: metric, positiveClass: 1}
+			smoothed := func(factor float64) float64 {
+				e.Scale(-factor, f)
+				e.Add(e, y)
+				mean, _ := meanAndError(j.loss(y, e).smoothed)
+				return mean
+			}
+			want := smoothed(1)
+			for _, factor := range []float64{1e-6, 0.1, 30} {
+				if got := smoothed(factor); math.Abs(got-want) > 1e-6 {
+					t.Errorf("%s, %d columns: smoothed loss %.4f of scores, %.4f of %g times these", metric, columns,
+						want, got, factor)
+				}
+			}
+			if rows, _ := meanAndError(j.loss(y, e).rows); math.Abs(want-rows) > 0.05 {
+				t.Errorf("%s, %d columns: smoothed loss %.3f, loss %.3f", metric, columns, want, rows)
+			}
+		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/model"
@@ -46,33 +45,34 @@ func (s *scores) balancedWeights() []float64 {
 func (s *scores) errorLosses(m model.Metric) (rows, soft []float64) {
 	n, t := s.f.Dims()
 	rows, soft = make([]float64, n), make([]float64, n)
-	v, threshold, width := s.weights, 0.0, softness
+	v, threshold := s.weights, 0.0
 	if m == model.BalancedError {
 		if v = s.balancedWeights(); t == 1 {
-			f := mat.Col(nil, 0, s.f)
-			threshold, _ = m.BestThreshold(f, s.isClass(1), s.weights)
-			width = stepWidth(f)
+			threshold, _ = m.BestThreshold(mat.Col(nil, 0, s.f), s.isClass(1), s.weights)
 		}
 	}
-	row := make([]float64, t)
+	row, margins := make([]float64, t), make([]float64, n)
 	for i := range n {
 		copy(row, s.f.RawRowView(i))
 		if t == 1 {
 			row[0] -= threshold
 		}
-		margin := datasets.Margin(row, s.truth[i]) / 2 // margin of the true label, in units of the coding
+		margins[i] = datasets.Margin(row, s.truth[i])
 		if datasets.PredictedClass(row) != s.truth[i] {
 			rows[i] = v[i]
 		}
+	}
+	width := stepWidth(margins)
+	for i, margin := range margins {
 		soft[i] = v[i] * smoothStep(-margin, width)
 	}
 	return rows, soft
 }
 
-// stepWidth returns the width of the smoothed step for scores that are compared with a threshold.
-func stepWidth(f []float64) float64 {
-	if w := softness * math.Sqrt(stat.PopVariance(f, nil)); w > 0 {
-		return w
+// stepWidth returns the width of the smoothed step for margins: softness times their root mean square.
+func stepWidth(margins []float64) float64 {
+	if size := floats.Norm(margins, 2) / math.Sqrt(float64(len(margins))); size > 0 {
+		return softness * size
 	}
 	return softness
 }
@@ -88,11 +88,13 @@ func (s *scores) f1(positive int) (rows, soft []float64) {
 		for i := range f {
 			f[i] *= float64(2*positive - 1)
 		}
-		in, width := s.isClass(positive), stepWidth(f)
+		in := s.isClass(positive)
 		threshold, _ := model.F1.BestThreshold(f, in, s.weights)
-		for i, v := range f {
-			hard[i], smooth[i] = 0, smoothStep(v-threshold, width)
-			if v > threshold {
+		floats.AddConst(-threshold, f)
+		width := stepWidth(f)
+		for i, margin := range f {
+			hard[i], smooth[i] = 0, smoothStep(margin, width)
+			if margin > 0 {
 				hard[i] = 1
 			}
 		}
@@ -104,10 +106,14 @@ func (s *scores) f1(positive int) (rows, soft []float64) {
 		if w == 0 {
 			continue
 		}
+		margins := make([]float64, n)
 		for i := range n {
-			row := s.f.RawRowView(i)
-			hard[i], smooth[i] = 0, smoothStep(datasets.Margin(row, c)/2, softness)
-			if datasets.PredictedClass(row) == c {
+			margins[i] = datasets.Margin(s.f.RawRowView(i), c)
+		}
+		width := stepWidth(margins)
+		for i, margin := range margins {
+			hard[i], smooth[i] = 0, smoothStep(margin, width)
+			if datasets.PredictedClass(s.f.RawRowView(i)) == c {
 				hard[i] = 1
 			}
 		}
