@@ -98,6 +98,28 @@ func (r *Result) repeatsNote() string {
 	return fmt.Sprintf("%s (%s on %s)", text, otherText, datasets.RowsOfQuestion(r.Repeats.OtherQuestion))
 }
 
+// baselineText compares the error with the baseline. It is empty if that is unknown.
+func (r *Result) baselineText() string {
+	if !r.Baseline.Known() {
+		return ""
+	}
+	prediction := "the mean answer"
+	switch r.Metric {
+	case model.ErrorRate:
+		prediction = "the most frequent class"
+	case model.LogLoss:
+		prediction = "the shares of the classes"
+	}
+	text := fmt.Sprintf("%s if %s is predicted for each row", r.Metric.Text(float64(r.Baseline)), prediction)
+	if r.Best.Error.Known() && r.Best.Lo >= r.Baseline {
+		return text + ": this is better than the choice"
+	}
+	if r.Best.Error.Known() && r.Best.Hi >= r.Baseline {
+		return text + ": the choice may be no better"
+	}
+	return text
+}
+
 func (r *Result) classes() bool { return r.Task == "classification" }
 
 // String returns the result as a few aligned lines.
@@ -127,6 +149,7 @@ func (r *Result) String() string {
 		reason = "; the smoothest of those not told apart from the least"
 	}
 	b.Add("chosen", "%s%s", r.Best.summary(r.Metric), reason)
+	b.AddText("baseline", r.baselineText())
 	b.AddText("features", r.mostRelevant(5))
 	b.AddText("directions", r.directions(3))
 	b.AddText("at an end", r.edge)
@@ -331,6 +354,7 @@ func (r *Result) Short() string {
 	}
 	b.Add(name, "%s%s with 95 %% over samples of rows, by %s; %s, %.3g s", r.Best.summary(r.Metric), r.unitsNote(),
 		r.Levels[r.Best.Level].Name, plural.Count(len(r.Points), "point"), r.Seconds)
+	b.AddText("", r.baselineText())
 	b.AddText("", r.repeatsNote())
 	if features := r.mostRelevant(5); features != "" {
 		b.AddText("", "the most relevant features: "+features)

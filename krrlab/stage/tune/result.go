@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -78,10 +81,13 @@ type Result struct {
 	// Metric is the optimized metric. Errors are its losses: 1 − AUC, 1 − F1, or the metric itself for all others.
 	Metric model.Metric `json:"metric"`
 	// PositiveClass is the class whose F1 was optimized, if there are two classes; else it is empty.
-	PositiveClass string  `json:"metric_of,omitempty"`
-	Best          Point   `json:"best"`
-	Points        []Point `json:"points"` // in the order of their evaluation
-	Levels        []Level `json:"levels"`
+	PositiveClass string `json:"metric_of,omitempty"`
+	Best          Point  `json:"best"`
+	// Baseline is the error of predicting the same for each row: the mean answer, the most frequent class, or for the
+	// log loss the shares of the classes. It is null for other metrics.
+	Baseline stage.Number `json:"baseline"`
+	Points   []Point      `json:"points"` // in the order of their evaluation
+	Levels   []Level      `json:"levels"`
 	// Gain is the relative reduction of the error expected from one more point when the search ended; null without a
 	// model.
 	Gain      stage.Number `json:"gain"`
@@ -116,7 +122,7 @@ func (s *search) result() *Result {
 		return nil
 	}
 	r := &Result{Criterion: s.data.criterion(), Quick: s.opt.Quick, Metric: s.data.judgment.metric,
-		Gain: stage.Number(s.expectedGain), Best: s.describe(best), Distances: s.distances,
+		Baseline: s.baseline(), Gain: stage.Number(s.expectedGain), Best: s.describe(best), Distances: s.distances,
 		DistanceNote: s.distanceNote, Seconds: time.Since(s.start).Seconds()}
 	for _, l := range s.levels {
 		r.Levels = append(r.Levels, Level{Name: l.name, Rows: l.rows})
@@ -136,6 +142,39 @@ func (s *search) result() *Result {
 	}
 	r.Kernel, r.Lambda = r.Best.Spec(), r.Best.Lambda
 	return r
+}
+
+// maxBaselineRows is the largest number of rows of the baseline. A larger one is more accurate and takes more memory.
+const maxBaselineRows = 20000
+
+// baseline returns Result.Baseline, of the validation rows if there are any, and else of at most maxBaselineRows training
+// rows.
+func (s *search) baseline() stage.Number {
+	judgment := s.data.judgment
+	if judgment.classes() && judgment.metric != model.ErrorRate && judgment.metric != model.LogLoss {
+		return stage.Unknown
+	}
+	n, t := s.data.y.Dims()
+	mean := make([]float64, t)
+	for j := range mean {
+		mean[j] = stat.Mean(mat.Col(nil, j, s.data.y), s.data.train.Weights)
+	}
+	y := s.data.validY
+	if y == nil {
+		y = mat.NewDense(min(n, maxBaselineRows), t, nil)
+		for k, i := range s.order[:y.RawMatrix().Rows] {
+			y.SetRow(k, s.data.y.RawRowView(i))
+			if s.data.train.Weights != nil {
+				judgment.weights = append(judgment.weights, s.data.train.Weights[i])
+			}
+		}
+	} else {
+		judgment.weights = s.data.valid.Weights
+	}
+	residuals := mat.DenseCopyOf(y)
+	residuals.Apply(func(_, j int, v float64) float64 { return v - mean[j] }, residuals)
+	v, _, _ := judgment.loss(y, residuals).Error()
+	return stage.Number(v)
 }
 
 // edge names the ends of the grids at which a point lies, because the error may be smaller beyond them. It is empty

@@ -5,12 +5,15 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/krylov/bound"
+	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/stage/tune"
 )
 
@@ -119,6 +122,34 @@ func TestTuneValid(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(judged(datasets.SyntheticRegression(9, 1, 0.1, 1))), "a scaling (standard) of 2")
 	lab = newLab(raw, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 1})
 	testkit.Fails(t, testkit.ErrOf(judged(datasets.SyntheticRegression(9, 1, 0.1, 1))), "have 1 feature")
+}
+
+// TestBaseline: the baseline is the standard deviation of the answers of a regression, and for classes the share of rows
+// outside of the most frequent one, of the rows that judge; the report compares the choice with it.
+func TestBaseline(t *testing.T) {
+	kernels := tune.Options{Kernels: []string{"gaussian"}, Points: 5}
+	set := datasets.SyntheticRegression(120, 2, 0.1, 1)
+	lab := newLab(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1})
+	r := testkit.Must(lab.Tune(t.Context(), kernels))
+	testkit.Near(t, float64(r.Baseline), stat.PopStdDev(set.Target, nil), 1e-12, "standard deviation")
+
+	classes := datasets.SyntheticClasses(120, 2, 3, 0, 1)
+	for i := range classes.Class {
+		classes.Class[i] = max(0, i%6-3) // four of six rows are of class 0, and the features do not tell which
+	}
+	lab = newLab(classes, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1})
+	r = testkit.Must(lab.Tune(t.Context(), kernels))
+	testkit.Near(t, float64(r.Baseline), 1.0/3, 1e-12, "share of other classes")
+	if !strings.Contains(r.Short(), "error 33.33 % if the most frequent class is predicted for each row: the choice") {
+		t.Error(r.Short())
+	}
+	kernels.Valid = classes.Subset([]int{0, 1, 4, 5})
+	r = testkit.Must(lab.Tune(t.Context(), kernels))
+	testkit.Near(t, float64(r.Baseline), 0.5, 1e-12, "share of other classes in the validation rows")
+	kernels.Metric = string(model.AUC)
+	if r = testkit.Must(lab.Tune(t.Context(), kernels)); r.Baseline.Known() {
+		t.Errorf("baseline of the AUC: %g", r.Baseline)
+	}
 }
 
 // TestQuick: the quick search has one level. Of a rare class its sample has more rows, with weights that keep the
