@@ -287,7 +287,7 @@ func (d *Dataset) TaskHint() string {
 	if d.Task == Classification {
 		lo, hi := math.Inf(1), math.Inf(-1)
 		for _, l := range d.Labels {
-			v, err := strconv.ParseFloat(l, 64)
+			v, err := parseFinite(l)
 			if err != nil {
 				return ""
 			}

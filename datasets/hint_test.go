@@ -118,6 +118,10 @@ func TestTaskHint(t *testing.T) {
 			t.Errorf("%d values of step %g: %q, want %q", c.values, c.step, got, c.want)
 		}
 	}
+	words := must(Read(strings.NewReader("a,y\n1,0\n2,inf\n3,nan\n"), "the file", &ReadOptions{Task: "classification"}))
+	if got := words.TaskHint(); got != "" {
+		t.Errorf("the words inf and nan: %q", got)
+	}
 }
 
 // TestIDHint: columns that look like identifiers are found by their values, in any order and with gaps, or by their names,

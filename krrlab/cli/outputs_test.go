@@ -2,16 +2,21 @@ package cli
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/model"
 )
 
 // TestOutputsThatFail: a model that cannot be saved does not keep the report, and its file, from the user, who is told
@@ -35,5 +40,28 @@ func TestOutputsThatFail(t *testing.T) {
 	}
 	if _, err := os.Stat(f.JSON); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestPredictionsNPY: a .npy file has labels that are decimal numbers, and not words that strconv takes for numbers.
+func TestPredictionsNPY(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "p.npy")
+	written := func(label string) ([]byte, error) {
+		p := &predictions{Prediction: &model.Prediction{Labels: []string{"0", label}, Class: []int{1},
+			Decision: mat.NewDense(1, 1, []float64{math.Inf(1)})}, writesDecision: true}
+		err := p.write(nil, file)
+		return testkit.Must(os.ReadFile(file)), err
+	}
+	testkit.OK(t, os.WriteFile(file, nil, 0o600))
+	for _, label := range []string{"F", "t", "true", "inf", "NaN", "0x1p4", "1_0", "e", ""} {
+		if _, err := written(label); err == nil || !strings.Contains(err.Error(), strconv.Quote(label)) {
+			t.Errorf("label %q: %v", label, err)
+		}
+	}
+	for label, v := range map[string]float64{"1": 1, "-2.5": -2.5, "1e3": 1000} {
+		data, err := written(label)
+		if want := binary.LittleEndian.AppendUint64(nil, math.Float64bits(v)); err != nil || !bytes.Contains(data, want) {
+			t.Errorf("label %q: %v", label, err)
+		}
 	}
 }

@@ -142,7 +142,7 @@ func (a *app) predict(ctx context.Context, f *predictFlags) error {
 	if err := a.sameData(ctx, data); err != nil {
 		return err
 	}
-	p := &predictions{keptColumns: data.KeptColumns, decision: f.Decision}
+	p := &predictions{keptColumns: data.KeptColumns, writesDecision: f.Decision}
 	if f.Bound {
 		if p.bounds, err = m.Bounds(data); err != nil {
 			return fmt.Errorf("%s: %w", f.Model, err)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -18,49 +19,57 @@ import (
 type predictions struct {
 	*model.Prediction
 	keptColumns           [][]string          // columns copied from the input file; the first cell is the name
-	decision              bool                // whether to write the decision values
+	writesDecision        bool                // whether to write the decision values
 	bounds, probabilities *mat.Dense          // one row per point; nil if not requested
 	intervals             *interval.Intervals // nil if not requested
 }
 
 // columns returns the columns of the output file, except the first one with the row numbers.
 func (p *predictions) columns() (all []model.Column) {
-	add := func(name string, cell func(i int) string) { all = append(all, model.Column{Name: name, Cell: cell}) }
-	entries := func(prefix string, names []string, m *mat.Dense) {
+	add := func(name string, cell func(i int) string, number func(i int) float64) {
+		all = append(all, model.Column{Name: name, Cell: cell, Number: number})
+	}
+	addMatrix := func(prefix string, names []string, m *mat.Dense) {
 		all = append(all, model.NumberColumns(prefix, names, m)...)
 	}
 	for _, k := range p.keptColumns {
-		add(k[0], func(i int) string { return k[i+1] })
+		add(k[0], func(i int) string { return k[i+1] }, nil)
 	}
 	all = append(all, p.Columns()...)
-	if p.decision {
+	if p.writesDecision {
 		switch _, t := p.Decision.Dims(); {
 		case p.Targets != nil:
-			entries("decision_", p.Targets, p.Decision)
+			addMatrix("decision_", p.Targets, p.Decision)
 		case t > 1: // one column per class
-			entries("decision_", p.Labels, p.Decision)
+			addMatrix("decision_", p.Labels, p.Decision)
 		default:
-			entries("decision", []string{""}, p.Decision)
+			addMatrix("decision", []string{""}, p.Decision)
 		}
 	}
 	if p.bounds != nil {
-		add("bound", func(i int) string { return model.FullPrecision(slices.Max(p.bounds.RawRowView(i))) })
+		bound := func(i int) float64 { return slices.Max(p.bounds.RawRowView(i)) }
+		add("bound", func(i int) string { return model.FullPrecision(bound(i)) }, bound)
 		if p.Labels != nil {
-			add("settled", func(i int) string { return strconv.FormatBool(p.isSettled(i)) })
+			add("settled", func(i int) string { return strconv.FormatBool(p.isSettled(i)) }, func(i int) float64 {
+				if p.isSettled(i) {
+					return 1
+				}
+				return 0
+			})
 		}
 	}
 	if p.probabilities != nil {
-		entries("p_", p.Labels, p.probabilities)
+		addMatrix("p_", p.Labels, p.probabilities)
 	}
-	switch w := p.intervals; {
-	case w == nil:
-	case w.Sets != nil:
-		add("set", func(i int) string { return labelSet(w.Sets[i], p.Labels) })
+	switch v := p.intervals; {
+	case v == nil:
+	case v.Sets != nil:
+		add("set", func(i int) string { return labelSet(v.Sets[i], p.Labels) }, nil)
 	default:
-		entries("lo", []string{""}, w.Lo)
-		entries("hi", []string{""}, w.Hi)
-		if w.Std != nil {
-			entries("std", []string{""}, w.Std)
+		addMatrix("lo", []string{""}, v.Lo)
+		addMatrix("hi", []string{""}, v.Hi)
+		if v.Std != nil {
+			addMatrix("std", []string{""}, v.Std)
 		}
 	}
 	return all
@@ -82,16 +91,18 @@ func (p *predictions) writeCSV(w io.Writer) error {
 	return model.WriteCSV(w, p.Decision.RawMatrix().Rows, p.columns())
 }
 
-// writeNPY writes the columns as a matrix in NumPy's format, with 1 and 0 for true and false. It returns an error if a
-// column contains other words.
+// writeNPY writes the columns as a matrix in NumPy's format; the column settled has 1 for true and 0 for false. It
+// returns an error if a label or a cell of the input file is not a finite decimal number: strconv.ParseFloat alone would
+// also accept words such as inf and nan.
 func (p *predictions) writeNPY(file string) error {
 	all := p.columns()
 	return writeArray(file, p.Decision.RawMatrix().Rows, len(all), func(i, j int) (float64, error) {
+		if all[j].Number != nil {
+			return all[j].Number(i), nil
+		}
 		cell := all[j].Cell(i)
 		v, err := strconv.ParseFloat(cell, 64)
-		if b, e := strconv.ParseBool(cell); err != nil && e == nil && b {
-			v = 1
-		} else if err != nil && e != nil {
+		if err != nil || strings.Trim(cell, "+-.eE0123456789") != "" {
 			return 0, fmt.Errorf("%s: the column %s has %q, and a .npy file holds numbers only: write a .csv file",
 				file, all[j].Name, cell)
 		}

@@ -13,8 +13,9 @@ import (
 
 // Column is a column of a table of predictions.
 type Column struct {
-	Name string
-	Cell func(i int) string // text in row i
+	Name   string
+	Cell   func(i int) string  // text in row i
+	Number func(i int) float64 // value in row i; nil for a column of texts, such as labels
 }
 
 // FullPrecision formats a number with all digits that are needed to read it back exactly.
@@ -23,7 +24,8 @@ func FullPrecision(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64
 // NumberColumns returns a column of numbers for each column of m.
 func NumberColumns(prefix string, names []string, m *mat.Dense) (columns []Column) {
 	for j, name := range names {
-		columns = append(columns, Column{prefix + name, func(i int) string { return FullPrecision(m.At(i, j)) }})
+		number := func(i int) float64 { return m.At(i, j) }
+		columns = append(columns, Column{prefix + name, func(i int) string { return FullPrecision(number(i)) }, number})
 	}
 	return columns
 }
@@ -33,7 +35,11 @@ func (p *Prediction) Columns() []Column {
 	if p.Targets != nil {
 		return NumberColumns("prediction_", p.Targets, p.Decision)
 	}
-	return []Column{{"prediction", p.Text}}
+	column := Column{"prediction", p.Text, nil}
+	if p.Labels == nil {
+		column.Number = func(i int) float64 { return p.Value[i] }
+	}
+	return []Column{column}
 }
 
 // WriteCSV writes a table of n rows, with the row number, counted from 0, as its first column.
