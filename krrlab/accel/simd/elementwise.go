@@ -2,36 +2,39 @@ package simd
 
 import "math"
 
-// Bounds of the arguments that Exp32 computes with: e^x is subnormal in float32
-// below expMin = ln 2⁻¹²⁶ and overflows above expMax = ln(2¹²⁸−2¹⁰⁴).
+// Range of the arguments for which Exp32 evaluates its polynomial: e^x is subnormal in float32 below expMin = ln 2⁻¹²⁶
+// and overflows above expMax = ln(2¹²⁸−2¹⁰⁴).
 const (
 	expMin = -87.33654
 	expMax = 88.72283
 )
 
-// Adding roundMagic = 1.5·2⁵² to |t| < 2⁵¹ leaves round(t), as an integer, in the low bits
-// of the sum; expMagic leaves round(t) + 1023, the exponent of 2^round(t).
+// The sum of roundMagic = 1.5·2⁵² and a number t with |t| < 2⁵¹ has round(t), as an integer, in its low bits. The sum of
+// expMagic and t has round(t) + 1023 there, the biased exponent of 2^round(t).
 const (
 	roundMagic = 3 << 51
 	expMagic   = roundMagic + 1023
 )
 
-// ln2High and ln2Low add up to ln 2: n·ln2High is exact for |n| < 2²⁰.
+// ln2High and ln2Low add up to ln 2. The product n·ln2High is exact for integers |n| < 2²⁰.
 const (
 	ln2High = 6.93147180369123816490e-01
 	ln2Low  = 1.90821492927058770002e-10
 )
 
-// Exp32 sets dst[i] = e^x[i] for every i. The error is at most 0.55 ulp of
-// float32. Results below 2⁻¹²⁶, that is x < −87.33654, are flushed to zero (a
-// subnormal would cost the products to come far more than it is worth), those
-// above float32's range are +Inf, e^NaN is NaN. dst may be x. Exp32 panics if
-// dst is shorter than x.
+// prefix returns the first n elements of s. It panics if s is shorter, even if its capacity suffices.
+func prefix[T any](s []T, n int) []T { return s[:n:len(s)] }
+
+// Exp32 sets dst[i] = e^x[i] for every i. The error is at most 0.55 ulp of float32. Results below 2⁻¹²⁶, which occur for
+// x < −87.33654, are flushed to zero, because later products with subnormal numbers would be slow. Results above the
+// range of float32 are +Inf, and e^NaN is NaN. dst may be x. Exp32 panics if dst is shorter than x.
 //
-// With n = round(x/ln 2) and r = x − n·ln 2, |r| ≤ ½·ln 2, in float64 arithmetic with fused
-// multiply-adds
+// With n = round(x/ln 2) and r = x − n·ln 2, so that |r| ≤ ½·ln 2, it computes
 //
-//	e^x = 2ⁿ·p(r),  p the minimax polynomial of degree 6, |p(r)e^−r − 1| ≤ 1.9e-9.
+//	e^x = 2ⁿ·p(r)
+//
+// in float64 arithmetic with fused multiply-adds, where p is the minimax polynomial of degree 6 with
+// |p(r)e^−r − 1| ≤ 1.9e-9.
 func Exp32(dst, x []float32) {
 	applyInEights(dst, x, expMin, expMax, exp32AVX2, expPortable)
 }
@@ -49,7 +52,7 @@ func assemblyCount(n, blockLength int) int {
 // numbers, and without AVX2 all numbers, are processed by portableFunc.
 func applyInEights(dst, x []float32, lo, hi float32, assembly func(n int, dst, x *float32, lo, hi float32) int,
 	portableFunc func(dst, x []float32)) {
-	dst = dst[:len(x):len(dst)]
+	dst = prefix(dst, len(x))
 	if !current().vectors {
 		portableFunc(dst, x)
 		return
@@ -65,16 +68,18 @@ func applyInEights(dst, x []float32, lo, hi float32, assembly func(n int, dst, x
 	}
 }
 
-// Exp64 sets dst[i] = e^a, a = scale·x[i], and 0 if a < flush, for a from −700 to 0; e^NaN is NaN. The error is at most
-// 0.9 ulp of float64, apart from that of the rounded a. dst may be x. Exp64 panics if dst is shorter than x.
+// Exp64 sets dst[i] = e^a with a = scale·x[i], or 0 if a < flush. e^NaN is NaN. Every a ≥ flush must be in [−700, 0];
+// other results are undefined. The error is at most 0.9 ulp of float64, in addition to the effect of the rounding of a.
+// dst may be x. Exp64 panics if dst is shorter than x.
 //
-// With n = round(a/ln 2) and r = a − n·ln 2, |r| ≤ ½·ln 2, ln 2 in two parts, of which n times the first is exact,
+// With n = round(a/ln 2) and r = a − n·ln 2, so that |r| ≤ ½·ln 2, it computes
 //
-//	e^a = 2ⁿ·Σ_{k≤13} r^k/k!,  the rest is at most 4.2e-18,
+//	e^a = 2ⁿ·Σ_{k≤13} r^k/k!
 //
-// by Horner's rule with fused multiply-adds.
+// by Horner's rule with fused multiply-adds. The product of n and the first part of ln 2 is exact. The truncation error
+// of the series is at most 4.2e-18.
 func Exp64(dst, x []float64, scale, flush float64) {
-	dst = dst[:len(x):len(dst)]
+	dst = prefix(dst, len(x))
 	n := assemblyCount(len(x), 8)
 	if n > 0 {
 		exp64AVX2(n, &dst[0], &x[0], scale, flush)
@@ -115,7 +120,7 @@ func expPortable(dst, x []float32) {
 	}
 }
 
-// exp is e^y for y in [expMin, expMax], and NaN for NaN.
+// exp returns e^y for y in [expMin, expMax], and NaN for NaN.
 func exp(y float64) float64 {
 	t := math.FMA(1/math.Ln2, y, expMagic) // n + 1023 in the low bits
 	r := math.FMA(-math.Ln2, t-expMagic, y)
@@ -127,7 +132,7 @@ func exp(y float64) float64 {
 	return p * math.Float64frombits(math.Float64bits(t)<<52)
 }
 
-// expOutside is e^v for v outside [expMin, expMax].
+// expOutside returns e^v for v outside [expMin, expMax], as Exp32 defines it.
 func expOutside(v float32) float32 {
 	switch {
 	case v < expMin:
@@ -138,18 +143,19 @@ func expOutside(v float32) float32 {
 	return v // NaN
 }
 
-// cosMax bounds the arguments that Cos32 reduces itself.
+// cosMax is the largest |x| for which Cos32 evaluates its polynomial. It calls math.Cos for other arguments.
 const cosMax = 1 << 20
 
-// Cos32 sets dst[i] = cos x[i] for every i, x in radians. The absolute error is
-// at most 3.1e-8, which is the rounding to float32, for every finite x (above
-// |x| = 2²⁰ math.Cos does the work); |dst[i]| ≤ 1. cos(±Inf) and cos(NaN) are
-// NaN. dst may be x. Cos32 panics if dst is shorter than x.
+// Cos32 sets dst[i] = cos x[i] for every i, with x in radians. The absolute error is at most 3.1e-8 for every finite x,
+// which is about the error of rounding to float32, and |dst[i]| ≤ 1. cos(±Inf) and cos(NaN) are NaN. dst may be x. Cos32
+// panics if dst is shorter than x.
 //
-// With n = round(x/π) and r = x − n·π, |r| ≤ π/2, in float64 arithmetic with fused
-// multiply-adds (the float64 π has an error of 1.2e-16, hence r one of at most 4.1e-11)
+// With n = round(x/π) and r = x − n·π, so that |r| ≤ π/2, it computes
 //
-//	cos x = (−1)ⁿ·q(r²),  q the minimax polynomial of degree 5, |q(r²) − cos r| ≤ 2.2e-10.
+//	cos x = (−1)ⁿ·q(r²)
+//
+// in float64 arithmetic with fused multiply-adds, where q is the minimax polynomial of degree 5 with
+// |q(r²) − cos r| ≤ 2.2e-10. The float64 π has an error of 1.2e-16, and r therefore one of at most 4.1e-11.
 func Cos32(dst, x []float32) {
 	applyInEights(dst, x, -cosMax, cosMax, cos32AVX2, cosPortable)
 }
@@ -178,16 +184,17 @@ type gaussianRow[T number | int32] func(n int, dst *float32, inner *T, zz *float
 
 // GaussianRow turns a row of inner products p_b = xᵀz_b into kernel values:
 //
-//	dst_b = e^a,  a = c·max(0, ‖x‖² + ‖z_b‖² − 2p_b),
+//	dst_b = e^a if a ≥ flush, otherwise 0,  with a = c·max(0, ‖x‖² + ‖z_b‖² − 2p_b).
 //
-// and 0 if a < flush. c < 0 is −1/(2σ²), xx is ‖x‖², zz holds the ‖z_b‖², and flush is at least −87. If the inner
-// products and norms are exact integers, the distance is exact, and a has one rounding error. dst and inner may have the
-// same memory. GaussianRow panics if a slice is shorter than inner.
+// c < 0 is −1/(2σ²), xx is ‖x‖², zz holds the ‖z_b‖², and flush is at least −87. If the inner products and norms are
+// exact integers, the distance is exact, and a has one rounding error. dst and inner may have the same memory.
+// GaussianRow panics if dst or zz is shorter than inner.
 func GaussianRow[T number | int32](dst []float32, inner []T, zz []float64, xx, c, flush float64) {
-	dst, zz = dst[:len(inner)], zz[:len(inner)]
-	k, n := current(), assemblyCount(len(inner), 16)
+	dst, zz = prefix(dst, len(inner)), prefix(zz, len(inner))
+	routines, n := current(), assemblyCount(len(inner), 16)
 	if n > 0 {
-		pick[gaussianRow[T]](k.gaussian32, k.gaussian64, k.gaussianInt)(n, &dst[0], &inner[0], &zz[0], xx, c, flush)
+		pick[gaussianRow[T]](routines.gaussian32, routines.gaussian64, routines.gaussianInt)(
+			n, &dst[0], &inner[0], &zz[0], xx, c, flush)
 	}
 	for b, p := range inner[n:] {
 		a := c * clamp(math.FMA(-2, float64(p), xx+zz[n+b]))
@@ -200,9 +207,9 @@ func GaussianRow[T number | int32](dst []float32, inner []T, zz []float64, xx, c
 }
 
 // SquaredDistances sets dst_b = max(0, ‖x‖² + ‖z_b‖² − 2p_b), the squared distances of a row of inner products
-// p_b = xᵀz_b; xx is ‖x‖², zz holds the ‖z_b‖². dst may be inner. It panics if a slice is shorter than inner.
+// p_b = xᵀz_b; xx is ‖x‖², zz holds the ‖z_b‖². dst may be inner. It panics if dst or zz is shorter than inner.
 func SquaredDistances[T number](dst []float64, inner []T, zz []float64, xx float64) {
-	dst, zz = dst[:len(inner)], zz[:len(inner)]
+	dst, zz = prefix(dst, len(inner)), prefix(zz, len(inner))
 	n := assemblyCount(len(inner), 8)
 	if n > 0 {
 		switch p := any(&inner[0]).(type) {
@@ -217,10 +224,10 @@ func SquaredDistances[T number](dst []float64, inner []T, zz []float64, xx float
 	}
 }
 
-// Round sets dst[i] = x[i] rounded to float32, 0 where |x[i]| < 2⁻¹²⁶: a subnormal would cost the products to
-// come far more than it is worth. It panics if dst is shorter than x.
+// Round sets dst[i] to x[i] rounded to float32, or to 0 if |x[i]| < 2⁻¹²⁶, because later products with subnormal numbers
+// would be slow. It panics if dst is shorter than x.
 func Round(dst []float32, x []float64) {
-	dst = dst[:len(x)]
+	dst = prefix(dst, len(x))
 	n := assemblyCount(len(x), 8)
 	if n > 0 {
 		roundAVX2(n, &dst[0], &x[0])
@@ -233,6 +240,7 @@ func Round(dst []float32, x []float64) {
 	}
 }
 
+// clamp returns max(0, r2), and NaN for NaN.
 func clamp(r2 float64) float64 {
 	if r2 < 0 {
 		return 0
@@ -240,9 +248,9 @@ func clamp(r2 float64) float64 {
 	return r2
 }
 
-// Widen sets dst[i] = x[i]. It panics if dst is shorter than x.
+// Widen sets dst[i] to x[i] as a float32. It panics if dst is shorter than x.
 func Widen(dst []float32, x []uint16) {
-	dst = dst[:len(x)]
+	dst = prefix(dst, len(x))
 	n := assemblyCount(len(x), 16)
 	if n > 0 {
 		widen16AVX2(n, &dst[0], &x[0])
@@ -252,10 +260,10 @@ func Widen(dst []float32, x []uint16) {
 	}
 }
 
-// Narrow sets dst[i] = round(scale·x[i]), to even on a tie, for products in [0, 65535]. It
-// panics if dst is shorter than x.
+// Narrow sets dst[i] to scale·x[i] rounded to the nearest integer, to even on a tie. The products must be in [0, 65535];
+// other results are undefined. It panics if dst is shorter than x.
 func Narrow(dst []uint16, x []float32, scale float32) {
-	dst = dst[:len(x)]
+	dst = prefix(dst, len(x))
 	n := assemblyCount(len(x), 16)
 	if n > 0 {
 		narrow16AVX2(n, &dst[0], &x[0], scale)
@@ -269,7 +277,7 @@ func Narrow(dst []uint16, x []float32, scale float32) {
 // Butterfly sets (a_i, b_i) to (a_i+b_i, a_i−b_i), the step of the fast Walsh–Hadamard
 // transform. It panics if b is shorter than a.
 func Butterfly[T number](a, b []T) {
-	b = b[:len(a)]
+	b = prefix(b, len(a))
 	n := assemblyCount(len(a), 8)
 	if n > 0 {
 		switch p := any(&a[0]).(type) {

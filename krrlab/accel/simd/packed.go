@@ -37,7 +37,8 @@ var packOrder, unpackOrder = func() (pack, unpack [256]uint64) {
 // element of dropped for its column, and sum is the sum of these |v|. Pack panics if a slice is too short. The bits and
 // values are the same on every path.
 func Pack[T number](values []T, mask []uint16, row []T, cutoff T, dropped []T) (n int, sum T) {
-	values, mask, dropped = values[:len(row)], mask[:(len(row)+15)/16], dropped[:len(row)]
+	words := (len(row) + 15) / 16
+	values, mask, dropped = prefix(values, len(row)), prefix(mask, words), prefix(dropped, len(row))
 	doneCount := 0
 	if row, isFloat32 := any(row).([]float32); isFloat32 && len(row) > 0 {
 		if f := current().pack; f != nil {
@@ -66,7 +67,7 @@ func Pack[T number](values []T, mask []uint16, row []T, cutoff T, dropped []T) (
 // Unpack is the inverse of Pack. It sets row, with 0 for each dropped number, and returns the number of values that it
 // read. It panics if a slice is too short.
 func Unpack[T number](row []T, mask []uint16, values []T) (n int) {
-	mask, doneCount := mask[:(len(row)+15)/16], 0
+	mask, doneCount := prefix(mask, (len(row)+15)/16), 0
 	if row, isFloat32 := any(row).([]float32); isFloat32 && len(row) > 0 && len(values) > 0 {
 		if f := current().unpack; f != nil {
 			doneCount, n = f(len(row), &row[0], &mask[0], any(&values[0]).(*float32), len(values), &unpackOrder[0])
@@ -87,7 +88,7 @@ func Unpack[T number](row []T, mask []uint16, values []T) (n int) {
 // floors_b otherwise. Candidates stores the positions b with |row_b| at least its floor in places, in ascending order,
 // and returns their number. It panics if a slice is shorter than row.
 func Candidates(places []int32, row, floors []float32, order []int32, ownFloor float32, place int32) (n int) {
-	places, floors, order = places[:len(row)], floors[:len(row)], order[:len(row)]
+	places, floors, order = prefix(places, len(row)), prefix(floors, len(row)), prefix(order, len(row))
 	doneCount := assemblyCount(len(row), 8)
 	if doneCount > 0 {
 		n = candidates32AVX2(doneCount, &places[0], &row[0], &floors[0], &order[0], ownFloor, place, &packOrder[0])

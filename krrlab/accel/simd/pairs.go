@@ -19,7 +19,7 @@ func Absolutes[T number](dst *[PairLanes]T, x, z []T) {
 }
 
 func sumPairs[T number](f pairSums[T], dst *[PairLanes]T, x, z []T, term func(T) T) {
-	z = z[:len(x)*PairLanes]
+	z = prefix(z, len(x)*PairLanes)
 	if f != nil && len(x) > 0 {
 		f(len(x), &dst[0], &x[0], &z[0])
 		return
