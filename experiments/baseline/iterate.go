@@ -255,11 +255,14 @@ func (s *iteration) measure(ctx context.Context, res *Result) error {
 	return nil
 }
 
-// dualBound returns the maximum of −θc − θ²q/2 over 0 ≤ θ ≤ 1, q ≥ 0.
+// dualBound returns the maximum of −θc − θ²q/2 over 0 ≤ θ ≤ 1. q must not be negative.
 func dualBound(c, q float64) float64 {
 	theta := 1.0
-	if -c < q {
-		theta = max(0, -c) / q
+	switch {
+	case c >= 0: // also if q = 0
+		theta = 0
+	case -c < q:
+		theta = -c / q
 	}
 	return -theta*c - theta*theta*q/2
 }
