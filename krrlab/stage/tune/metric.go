@@ -5,6 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/model"
@@ -45,10 +46,12 @@ func (s *scores) balancedWeights() []float64 {
 func (s *scores) errorLosses(m model.Metric) (rows, soft []float64) {
 	n, t := s.f.Dims()
 	rows, soft = make([]float64, n), make([]float64, n)
-	v, threshold := s.weights, 0.0
+	v, threshold, width := s.weights, 0.0, 0.0
 	if m == model.BalancedError {
 		if v = s.balancedWeights(); t == 1 {
-			threshold, _ = m.BestThreshold(mat.Col(nil, 0, s.f), s.isClass(1), s.weights)
+			f := mat.Col(nil, 0, s.f)
+			threshold, _ = m.BestThreshold(f, s.isClass(1), s.weights)
+			width = 2 * stepWidth(f, stat.Mean(f, nil)) // a margin is twice a score
 		}
 	}
 	row, margins := make([]float64, t), make([]float64, n)
@@ -62,16 +65,19 @@ func (s *scores) errorLosses(m model.Metric) (rows, soft []float64) {
 			rows[i] = v[i]
 		}
 	}
-	width := stepWidth(margins)
+	if width == 0 {
+		width = stepWidth(margins, 0)
+	}
 	for i, margin := range margins {
 		soft[i] = v[i] * smoothStep(-margin, width)
 	}
 	return rows, soft
 }
 
-// stepWidth returns the width of the smoothed step for margins: softness times their root mean square.
-func stepWidth(margins []float64) float64 {
-	if size := floats.Norm(margins, 2) / math.Sqrt(float64(len(margins))); size > 0 {
+// stepWidth returns the width of the smoothed step for margins or scores: softness times their root mean square
+// distance from center, or softness if that is 0.
+func stepWidth(v []float64, center float64) float64 {
+	if size := math.Sqrt(stat.MomentAbout(2, v, center, nil)); size > 0 {
 		return softness * size
 	}
 	return softness
@@ -88,13 +94,11 @@ func (s *scores) f1(positive int) (rows, soft []float64) {
 		for i := range f {
 			f[i] *= float64(2*positive - 1)
 		}
-		in := s.isClass(positive)
+		in, width := s.isClass(positive), stepWidth(f, stat.Mean(f, nil))
 		threshold, _ := model.F1.BestThreshold(f, in, s.weights)
-		floats.AddConst(-threshold, f)
-		width := stepWidth(f)
-		for i, margin := range f {
-			hard[i], smooth[i] = 0, smoothStep(margin, width)
-			if margin > 0 {
+		for i, v := range f {
+			hard[i], smooth[i] = 0, smoothStep(v-threshold, width)
+			if v > threshold {
 				hard[i] = 1
 			}
 		}
@@ -110,7 +114,7 @@ func (s *scores) f1(positive int) (rows, soft []float64) {
 		for i := range n {
 			margins[i] = datasets.Margin(s.f.RawRowView(i), c)
 		}
-		width := stepWidth(margins)
+		width := stepWidth(margins, 0)
 		for i, margin := range margins {
 			hard[i], smooth[i] = 0, smoothStep(margin, width)
 			if datasets.PredictedClass(s.f.RawRowView(i)) == c {
