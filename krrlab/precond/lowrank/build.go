@@ -16,34 +16,40 @@ import (
 )
 
 const (
-	diagError  = 1e-5    // largest accepted relative difference between a diagonal entry in Diag and in Part
-	indefinite = 1e-3    // K is not positive semi-definite if ‖F_i‖² > (1+indefinite)·K_ii + slack·max_j K_jj
-	slack      = 0x1p-20 // see indefinite; larger values of the two accept more rounding error
+	// diagError is the largest accepted relative difference between a diagonal entry in Diag and in Part.
+	diagError = 1e-5
+	// indefiniteRelTol and indefiniteAbsTol limit the rounding error that is accepted: K is not positive semi-definite
+	// if ‖F_i‖² > (1+indefiniteRelTol)·K_ii + indefiniteAbsTol·max_j K_jj. Larger values detect fewer indefinite
+	// matrices.
+	indefiniteRelTol = 1e-3
+	indefiniteAbsTol = 0x1p-20 // 16 units of float32, the precision of F
 )
 
-// build is a factor under construction by either method. f and d have the rows of this rank only.
-type build struct {
+// builder is a factor under construction, by Nystrom or RPCholesky. f and residualDiag have the rows of this rank only.
+type builder struct {
 	src           Source
 	comm          comm.Comm
 	n             int
-	rows          []int     // the indices of the rows of this rank
+	rows          []int     // indices of the rows of this rank
 	diag          []float64 // K_ii of all points
-	d             []float64 // d_i = K_ii − ‖F_i‖², with F in float32
+	residualDiag  []float64 // d_i = K_ii − ‖F_i‖², with F in float32
 	trace         float64
 	f             *points.Dense32 // len(rows)×rank
-	block         int             // the number of columns of K that are formed together
-	entryError    float64         // ε of the columns
-	formedColumns int             // the number of columns of K formed so far
+	block         int             // number of columns of K that are formed together
+	entryError    float64         // ε of Source.EntryError
+	formedColumns int             // number of columns of K formed so far
 	roundingSq    []float64       // for each panel of rows, ‖δ‖_F² of the rounding δ of F to float32
 }
 
-// newBuild checks the rank and the diagonal of K, and allocates F.
-func newBuild(src Source, rank int, o *Options) (*build, error) {
+// newBuilder checks the diagonal of K and allocates F with the given rank. It returns an error if the rank is not in
+// [1, n], a diagonal entry is negative or not finite, or the trace is 0 or not finite. It panics if src.Diag or
+// src.EntryError is invalid.
+func newBuilder(src Source, rank int, o *Options) (*builder, error) {
 	n := src.Dim()
 	if err := checkRank(rank, n); err != nil {
 		return nil, err
 	}
-	p := &build{src: src, comm: comm.OrAlone(o.Comm), n: n, block: o.Block, diag: src.Diag(),
+	p := &builder{src: src, comm: comm.OrAlone(o.Comm), n: n, block: o.Block, diag: src.Diag(),
 		entryError: src.EntryError()}
 	if !(p.entryError >= 0) {
 		panic(fmt.Sprintf("lowrank: columns with an error of %v", p.entryError))
@@ -64,7 +70,7 @@ func newBuild(src Source, rank int, o *Options) (*build, error) {
 		return nil, fmt.Errorf("lowrank: the trace of K, of order %d, is not finite", n)
 	}
 	lo, hi := comm.Rows(n, precond.RankRows, p.comm.Rank(), p.comm.Size())
-	p.d = slices.Clone(p.diag[lo:hi])
+	p.residualDiag = slices.Clone(p.diag[lo:hi])
 	for i := lo; i < hi; i++ {
 		p.rows = append(p.rows, i)
 	}
@@ -81,20 +87,21 @@ func checkRank(rank, n int) error {
 	return nil
 }
 
-// formBlock sets c to K(rows, s). It returns an error if a number is not finite or differs from Diag.
-func (p *build) formBlock(ctx context.Context, rows, s []int, c blas64.General) error {
-	if err := p.src.Part(ctx, rows, s, c); err != nil {
+// formBlock sets c, len(rows)×len(columns), to K(rows, columns). It returns an error if an entry is not finite, if a
+// diagonal entry differs from Diag by more than diagError, or if the Source fails.
+func (p *builder) formBlock(ctx context.Context, rows, columns []int, c blas64.General) error {
+	if err := p.src.Part(ctx, rows, columns, c); err != nil {
 		return err
 	}
 	bad := make([]error, (len(rows)+panelRows-1)/panelRows)
 	err := accel.ForEach(ctx, len(bad), func(_, b int) {
 		for a := b * panelRows; a < min((b+1)*panelRows, len(rows)); a++ {
 			i := rows[a]
-			for k, v := range c.Data[a*c.Stride : a*c.Stride+c.Cols] {
+			for j, v := range c.Data[a*c.Stride : a*c.Stride+c.Cols] {
 				if v-v != 0 {
-					bad[b] = fmt.Errorf("lowrank: K(%d, %d) is %v", i, s[k], v)
+					bad[b] = fmt.Errorf("lowrank: K(%d, %d) is %v", i, columns[j], v)
 				}
-				if want := p.diag[i]; i == s[k] && !(math.Abs(v-want) <= diagError*want) {
+				if want := p.diag[i]; i == columns[j] && !(math.Abs(v-want) <= diagError*want) {
 					bad[b] = fmt.Errorf("lowrank: K(%d, %d) is %v in its column and %v on the diagonal", i, i, v, want)
 				}
 			}
@@ -117,23 +124,23 @@ func addInRankOrder(ctx context.Context, c comm.Comm, x []float64, add func()) e
 	return nil
 }
 
-// roundRow sets dst to src rounded to float32, subtracts the sum of squares of dst from d_i, and returns the sum of
-// squares of the rounding errors.
-func (p *build) roundRow(i int, dst []float32, src []float64) (errorSq float64) {
+// roundRow sets dst to src rounded to float32, subtracts the sum of squares of dst from residualDiag[k], and returns
+// the sum of squares of the rounding errors. k is an index in p.rows.
+func (p *builder) roundRow(k int, dst []float32, src []float64) (errorSq float64) {
 	var sum float64
-	for k, v := range src {
-		dst[k] = float32(v)
-		w := float64(dst[k])
+	for j, v := range src {
+		dst[j] = float32(v)
+		w := float64(dst[j])
 		sum += w * w
 		errorSq += (v - w) * (v - w)
 	}
-	p.d[i] -= sum
+	p.residualDiag[k] -= sum
 	return errorSq
 }
 
 // forEachPanel calls body for each panel of panelRows rows of F from lo to hi-1, in parallel. body returns the sum of
 // squares of the rounding errors of its rows.
-func (p *build) forEachPanel(ctx context.Context, lo, hi int, body func(worker, lo, hi int) float64) error {
+func (p *builder) forEachPanel(ctx context.Context, lo, hi int, body func(worker, lo, hi int) float64) error {
 	return accel.ForEach(ctx, (hi-lo+panelRows-1)/panelRows, func(worker, b int) {
 		start := lo + b*panelRows
 		p.roundingSq[start/panelRows] += body(worker, start, min(start+panelRows, hi))
@@ -142,15 +149,15 @@ func (p *build) forEachPanel(ctx context.Context, lo, hi int, body func(worker, 
 
 // checkRows returns an error if a row of F overflows float32, or has a norm that is too large for a positive
 // semi-definite K.
-func (p *build) checkRows() error {
-	floor := slack * slices.Max(p.diag)
+func (p *builder) checkRows() error {
+	floor := indefiniteAbsTol * slices.Max(p.diag)
 	for k, i := range p.rows {
-		v := p.d[k]
+		v := p.residualDiag[k]
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return fmt.Errorf("lowrank: row %d of F does not fit float32; the diagonal entry of K is %.3g", i,
 				p.diag[i])
 		}
-		if v < -indefinite*p.diag[i]-floor {
+		if v < -indefiniteRelTol*p.diag[i]-floor {
 			return fmt.Errorf("lowrank: K is not positive semi-definite: its diagonal entry %d is %.6g, that of K̂ "+
 				"is %.6g", i, p.diag[i], p.diag[i]-v)
 		}
@@ -158,11 +165,11 @@ func (p *build) checkRows() error {
 	return nil
 }
 
-// finish returns the certified Factor. F consists of the first len(landmarks) columns of p.f; nu is the shift.
-func (p *build) finish(ctx context.Context, method string, landmarks []int, nu float64) (*Factor, error) {
-	f := &Factor{Method: method, N: p.n, F: leadingColumns(p.f, len(landmarks)), Landmarks: landmarks,
-		RequestedRank: p.f.D, Columns: p.formedColumns, Trace: p.trace, Shift: nu}
-	return f, p.certify(ctx, f)
+// finish returns the certified Factor. F consists of the first len(landmarks) columns of p.f; shift is Factor.Shift.
+func (p *builder) finish(ctx context.Context, method string, landmarks []int, shift float64) (*Factor, error) {
+	factor := &Factor{Method: method, N: p.n, F: leadingColumns(p.f, len(landmarks)), Landmarks: landmarks,
+		RequestedRank: p.f.D, Columns: p.formedColumns, Trace: p.trace, Shift: shift}
+	return factor, p.certify(ctx, factor)
 }
 
 // leadingColumns returns the first r columns of f without gaps between the rows. It overwrites f, and copies the result

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-const unit = 0x1p-53 // unit roundoff u of float64
+const unitRoundoff = 0x1p-53 // unit roundoff u of float64
 
 // The certificate −eI ≼ K−FFᵀ, e = Factor.Rounding, refers to the exact K, not to the computed columns. Let C and W be
 // the columns and K(S,S) of the exact K, T the computed lower triangular factor, F̄ the factor F before it is rounded
@@ -40,8 +40,8 @@ const unit = 0x1p-53 // unit roundoff u of float64
 // smaller.
 
 // relativeError returns q, the error of an entry relative to the diagonal.
-func (p *build) relativeError() float64 {
-	q := 2.2 * float64(p.f.D+p.block+64) * unit
+func (p *builder) relativeError() float64 {
+	q := 2.2 * float64(p.f.D+p.block+64) * unitRoundoff
 	if !math.IsInf(p.entryError, 1) {
 		q += p.entryError
 	}
@@ -49,14 +49,14 @@ func (p *build) relativeError() float64 {
 }
 
 // shift returns ν = 4rq, relative to the diagonal.
-func (p *build) shift() float64 { return 4 * float64(p.f.D) * p.relativeError() }
+func (p *builder) shift() float64 { return 4 * float64(p.f.D) * p.relativeError() }
 
 // minDiagonal is the smallest diagonal entry of a landmark, in units of the largest diagonal entry, for which certify
 // claims a bound.
 const minDiagonal = 0x1p-90
 
 // certify sets Residual, Rounding and EntryError.
-func (p *build) certify(ctx context.Context, f *Factor) error {
+func (p *builder) certify(ctx context.Context, f *Factor) error {
 	f.EntryError = p.entryError
 	largest := slices.Max(p.diag)
 	for _, s := range f.Landmarks {
@@ -66,7 +66,7 @@ func (p *build) certify(ctx context.Context, f *Factor) error {
 	}
 	var sums [3]float64 // of d, |d| and roundingSq
 	err := addInRankOrder(ctx, p.comm, sums[:], func() {
-		for _, v := range p.d {
+		for _, v := range p.residualDiag {
 			sums[0] += v
 			sums[1] += math.Abs(v)
 		}
@@ -78,6 +78,6 @@ func (p *build) certify(ctx context.Context, f *Factor) error {
 	square := max(0, f.Trace-f.Residual) // ‖F‖_F² = tr K̂
 	delta := 1.001 * math.Sqrt(sums[2])
 	t := 1.001 * max(f.Trace, square)
-	f.Rounding = 1.001*(2*math.Sqrt(square)*delta+delta*delta) + 3*p.relativeError()*t + float64(p.n)*unit*sums[1]
+	f.Rounding = 1.001*(2*math.Sqrt(square)*delta+delta*delta) + 3*p.relativeError()*t + float64(p.n)*unitRoundoff*sums[1]
 	return err
 }

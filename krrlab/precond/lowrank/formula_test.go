@@ -37,7 +37,7 @@ func (s *numbers) Part(_ context.Context, rows, cols []int, dst blas64.General) 
 // TestSmallLandmarks: nothing is certified of landmarks whose diagonal is below 2⁻⁹⁰ of the largest, zeros
 // excepted.
 func TestSmallLandmarks(t *testing.T) {
-	b := &build{n: 3, comm: comm.Alone(), f: points.NewDense32(3, 1, nil), d: make([]float64, 3), diag: []float64{2, 0, 0}}
+	b := &builder{n: 3, comm: comm.Alone(), f: points.NewDense32(3, 1, nil), residualDiag: make([]float64, 3), diag: []float64{2, 0, 0}}
 	for v, certain := range map[float64]bool{1: true, 0x1p-89: true, 0x1p-89 * (1 - 0x1p-52): false, 0x1p-200: false,
 		0: true} {
 		b.diag[1] = v
@@ -56,8 +56,8 @@ func nystromOf(t *testing.T, w *mat.Dense, exponent int, landmarks []int) *nystr
 	for i := range n {
 		src.diag[i] = w.At(i, i)
 	}
-	b := testkit.Must(newBuild(src, len(landmarks), &Options{Block: len(landmarks)}))
-	return &nystrom{build: b, landmarks: landmarks, exponent: exponent}
+	b := testkit.Must(newBuilder(src, len(landmarks), &Options{Block: len(landmarks)}))
+	return &nystrom{builder: b, landmarks: landmarks, exponent: exponent}
 }
 
 // TestShiftRaised: ν is raised tenfold until W+νD is positive definite, and no further, up to 1e-4; a zero on
@@ -85,7 +85,7 @@ func TestShiftRaised(t *testing.T) {
 // TestAllowance: q, ν and the rounding that is certified are those of the derivation.
 func TestAllowance(t *testing.T) {
 	const u = 0x1p-53
-	b := &build{n: 4, comm: comm.Alone(), f: points.NewDense32(4, 10, nil), block: 5, entryError: 1e-13, diag: []float64{1, 1, 1, 1}}
+	b := &builder{n: 4, comm: comm.Alone(), f: points.NewDense32(4, 10, nil), block: 5, entryError: 1e-13, diag: []float64{1, 1, 1, 1}}
 	q := 1e-13 + 2.2*(10+5+64)*u
 	testkit.Near(t, b.relativeError(), q, 1e-12*q)
 	if got := b.shift(); math.Abs(got-40*q) > 1e-12*40*q { // 4rq
@@ -107,7 +107,7 @@ func TestAllowance(t *testing.T) {
 		{[]float64{1, 1, 1, 0}, 4, 0.01, 3, 2*1*0.1 + 0.01},
 		{[]float64{0, 0, 0, 0}, 4, 0.01, 0, 2*2*0.1 + 0.01},
 	} {
-		b.d, b.trace, b.roundingSq = c.d, c.trace, []float64{c.delta2}
+		b.residualDiag, b.trace, b.roundingSq = c.d, c.trace, []float64{c.delta2}
 		f := &Factor{Trace: c.trace}
 		testkit.OK(t, b.certify(t.Context(), f))
 		if f.Residual != c.residual || !near(f.Rounding, c.want) {

@@ -13,13 +13,14 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// MulRight replaces F by fl(F·T), where T is r×r, row-major, with ‖T‖₂ ≤ 1. Then K̂ becomes smaller; it no longer
-// equals K at the landmarks. Rounding is increased by the rounding errors of the product, so the certified bounds
-// remain valid. The cost is 2nr² flops. The result has the same bits for any number of threads and of ranks; all ranks
-// must call MulRight together. If ctx ends, MulRight returns its error, and F is undefined.
+// MulRight replaces F by fl(F·T), where T is r×r, row-major, with ‖T‖₂ ≤ 1. The new K̂ ≼ FFᵀ of the old F no longer
+// equals K at the landmarks. MulRight computes f.Residual anew and adds a bound of the rounding errors of the product
+// to f.Rounding, so the certified bounds remain valid. The cost is 2nr² flops. The result has the same bits for any
+// number of threads and of ranks; all ranks must call MulRight together. If ctx ends or a rank fails, MulRight returns
+// an error, and f is undefined.
 func (f *Factor) MulRight(ctx context.Context, c comm.Comm, t []float64) error {
-	n, r := f.F.N, f.F.D
-	right := blas64.General{Rows: r, Cols: r, Stride: r, Data: t}
+	n, r := f.F.N, f.F.D // n is the number of rows of this rank; f.N is the number of all rows
+	factorT := blas64.General{Rows: r, Cols: r, Stride: r, Data: t}
 	sums := make([][2]float64, (n+panelRows-1)/panelRows) // for each panel, ‖fl(F·T)‖_F² and ‖δ‖_F² of its rounding δ
 	scratch := make([][2][]float64, accel.Threads())
 	err := accel.ForEach(ctx, len(sums), func(worker, b int) {
@@ -30,7 +31,7 @@ func (f *Factor) MulRight(ctx context.Context, c comm.Comm, t []float64) error {
 		for i := lo; i < hi; i++ {
 			points.Widen(in.Data[(i-lo)*r:(i-lo+1)*r], f.F.Row(i))
 		}
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, in, right, 0, out)
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, in, factorT, 0, out)
 		for i := lo; i < hi; i++ {
 			for k, v := range out.Data[(i-lo)*r : (i-lo+1)*r] {
 				w := float32(v)
@@ -51,9 +52,11 @@ func (f *Factor) MulRight(ctx context.Context, c comm.Comm, t []float64) error {
 	})
 	normSq, errorSq := total[0], total[1]
 	oldNormSq := max(0, f.Trace-f.Residual) + f.Rounding // ≥ ‖F‖_F² of the factor before the product
-	// an inner product of row i of F and a column of T, of norm ≤ 1, has an error of at most r·u‖F_i‖
-	delta := 1.001*math.Sqrt(errorSq) + 1.01*math.Sqrt(float64(r))*float64(r)*unit*math.Sqrt(oldNormSq)
+	// Each of the r inner products of row i of F with a column of T, of norm ≤ 1, has an error of at most r·u‖F_i‖, so
+	// the product has an error of at most r^(3/2)·u‖F‖_F. The factors 1.001 and 1.01 cover terms of second order. The
+	// last term of Rounding bounds the rounding errors of Trace and normSq.
+	delta := 1.001*math.Sqrt(errorSq) + 1.01*math.Sqrt(float64(r))*float64(r)*unitRoundoff*math.Sqrt(oldNormSq)
 	f.Residual = f.Trace - normSq
-	f.Rounding += 1.001*(2*math.Sqrt(oldNormSq)*delta+delta*delta) + 3*float64(f.N)*unit*(f.Trace+normSq)
+	f.Rounding += 1.001*(2*math.Sqrt(oldNormSq)*delta+delta*delta) + 3*float64(f.N)*unitRoundoff*(f.Trace+normSq)
 	return err
 }

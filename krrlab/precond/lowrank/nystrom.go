@@ -48,7 +48,7 @@ func Nystrom(ctx context.Context, src Source, rank int, g rng.Stream, o *Options
 func NystromAt(ctx context.Context, src Source, landmarks []int, o *Options) (*Factor, error) {
 	rank := len(landmarks)
 	opt := o.withDefaults(rank)
-	b, err := newBuild(src, rank, &opt)
+	b, err := newBuilder(src, rank, &opt)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func NystromAt(ctx context.Context, src Source, landmarks []int, o *Options) (*F
 	}
 	_, e := math.Frexp(slices.Max(b.diag))
 	b.formedColumns = rank
-	p := &nystrom{build: b, landmarks: slices.Clone(landmarks), exponent: e / 2}
+	p := &nystrom{builder: b, landmarks: slices.Clone(landmarks), exponent: e / 2}
 	err = p.factorW(ctx)
 	if err == nil {
 		err = p.computeF(ctx, opt.Progress)
@@ -82,7 +82,7 @@ const normColumns = 128
 // nystrom computes L, and with it F in strips of rows. W and C are scaled by 4⁻ʰ, an exact power of two for which the
 // largest diagonal entry of K is near 1.
 type nystrom struct {
-	*build
+	*builder
 	landmarks []int
 	exponent  int       // h
 	l         []float64 // 2⁻ʰL, rank×rank
@@ -241,7 +241,7 @@ func (p *nystrom) dropColumns(dropped []bool) error {
 		k := 0
 		for j, v := range row {
 			if dropped[j] {
-				p.d[i] += float64(v) * float64(v)
+				p.residualDiag[i] += float64(v) * float64(v)
 				continue
 			}
 			row[k] = v

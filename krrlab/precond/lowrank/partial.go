@@ -34,7 +34,7 @@ const (
 // partial is a partial Cholesky factor that grows by blocks of columns. Until it is complete, F is stored to 48 bits,
 // as the sum f + lo.
 type partial struct {
-	*build
+	*builder
 	lo        []float32 // len(rows)×rank
 	nu        float64   // ν
 	residuals []float64 // K_ii − ‖F_i‖² of the rows of this rank, with F to 48 bits
@@ -55,9 +55,9 @@ type partial struct {
 // panel holds the scratch memory of one worker.
 type panel struct{ wide, row []float64 }
 
-func newPartial(b *build) *partial {
+func newPartial(b *builder) *partial {
 	block := b.block
-	p := &partial{build: b, residuals: slices.Clone(b.d), nu: b.shift()}
+	p := &partial{builder: b, residuals: slices.Clone(b.residualDiag), nu: b.shift()}
 	p.lo = make([]float32, len(p.f.Data))
 	p.excluded = make([]bool, p.n)
 	p.prefixSums = make([]float64, len(p.rows))
@@ -215,8 +215,8 @@ func (p *partial) thin(candidates, order []int, accept func(proposed, pivot floa
 		}
 		a := len(accepted)
 		row := p.l[a*m : a*m+m]
-		for k, t := range accepted {
-			row[k] = (p.h[q*m+t] - floats.Dot(row[:k], p.l[k*m:k*m+k])) / p.l[k*m+k]
+		for k, earlier := range accepted {
+			row[k] = (p.h[q*m+earlier] - floats.Dot(row[:k], p.l[k*m:k*m+k])) / p.l[k*m+k]
 		}
 		pivot := p.h[q*m+q] - floats.Dot(row[:a], row[:a])
 		s := candidates[q]

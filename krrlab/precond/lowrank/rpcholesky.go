@@ -28,7 +28,7 @@ import (
 // and of ranks. RPCholesky returns the same errors as Nystrom.
 func RPCholesky(ctx context.Context, src Source, rank int, g rng.Stream, o *Options) (*Factor, error) {
 	opt := o.withDefaults(rank)
-	b, err := newBuild(src, rank, &opt)
+	b, err := newBuilder(src, rank, &opt)
 	if err != nil {
 		return nil, err
 	}
