@@ -48,7 +48,7 @@ func (d *Dataset) check(missing missingValues) error {
 		return nil
 	}
 	isAllowed := func(v float64) bool { return missing == allowMissing && math.IsNaN(v) }
-	if i, j, v, exists := points.NotFinite(d.X, isAllowed); exists {
+	if i, j, v, exists := points.FindNonFinite(d.X, isAllowed); exists {
 		return fmt.Errorf("row %d (counted from 0), %s: %g is not finite", i, d.featureName(j), v)
 	}
 	return nil

@@ -14,23 +14,24 @@ import (
 // Precomputed is a kernel whose matrix K, N×N, is given. A training point is the number i = 0 … N−1 of a row of K (see
 // Rows), and k(x_i, x_j) = K_ij. A new point z, which has no row, is the vector of the N numbers k(z, x_0) …
 // k(z, x_{N−1}), so k(z, x_j) is its j-th number. The kernel of two new points is not defined: Eval returns NaN. K is
-// not known to be positive semi-definite (Semidefinite).
+// not assumed to be positive semi-definite (see Semidefinite).
 type Precomputed struct {
-	n        int
-	checksum string        // of the lower triangle of K
-	matrix   points.Points // *points.Dense or *points.Dense32, lower triangle; nil in a loaded model
-	sizes    []float64     // max_j |K_ij| for each row i
+	n         int
+	checksum  string        // hash of the lower triangle of K
+	matrix    points.Points // *points.Dense or *points.Dense32, of which only the lower triangle is used; nil in a loaded model
+	rowMaxima []float64     // max_j |K_ij| for each row i
 }
 
 var _ Kernel = (*Precomputed)(nil)
 
-// asymmetry is the largest accepted difference of K_ij and K_ji, relative to the larger of √(K_iiK_jj) and |K_ij|. It
-// accepts rounding in float32, but not more.
-const asymmetry = 1e-6
+// maxAsymmetry is the largest accepted difference of K_ij and K_ji, relative to the larger of √(K_iiK_jj) and |K_ij|.
+// It accepts rounding in float32, but not more.
+const maxAsymmetry = 1e-6
 
-// NewPrecomputed returns the kernel of K. Only the lower triangle of K is used. If K is points.Dense or points.Dense32,
-// it is not copied and must not change afterwards. NewPrecomputed returns an error with the place if K is not square,
-// not finite, or not symmetric to 1e-6 of √(K_iiK_jj).
+// NewPrecomputed returns the kernel of K. After the checks, only the lower triangle of K is used. If K is points.Dense
+// or points.Dense32, it is not copied and must not change afterwards. NewPrecomputed returns an error if K is not
+// square or has fewer than two rows, and an error that names the entry if K is not finite or |K_ij − K_ji| is above
+// 1e-6 times the larger of √|K_iiK_jj| and |K_ij|.
 func NewPrecomputed(k points.Points) (*Precomputed, error) {
 	n, d := k.Dims()
 	if n != d || n < 2 {
@@ -46,19 +47,19 @@ func NewPrecomputed(k points.Points) (*Precomputed, error) {
 		points.Panel64To(k, dense.Data, n)
 		k = dense
 	}
-	p := &Precomputed{n: n, matrix: k, sizes: make([]float64, n)}
+	p := &Precomputed{n: n, matrix: k, rowMaxima: make([]float64, n)}
 	hash, row := sha256.New(), make([]float64, n)
 	for i := range n {
 		k.RowTo(row, i)
 		for j, v := range row[:i+1] {
-			p.sizes[i], p.sizes[j] = max(p.sizes[i], math.Abs(v)), max(p.sizes[j], math.Abs(v))
+			p.rowMaxima[i], p.rowMaxima[j] = max(p.rowMaxima[i], math.Abs(v)), max(p.rowMaxima[j], math.Abs(v))
 			difference := math.Abs(v - p.entry(j, i))
 			scale := math.Sqrt(math.Abs(row[i])) * math.Sqrt(math.Abs(p.entry(j, j)))
-			if difference > asymmetry*max(scale, math.Abs(v)) {
+			if difference > maxAsymmetry*max(scale, math.Abs(v)) {
 				return nil,
 					fmt.Errorf("kernel: K is not symmetric: entry (%d, %d) is %g and (%d, %d) is %g, %.3g apart, "+
-						"more than %g of √(K_iiK_jj): want K(train, train), such as (K+Kᵀ)/2",
-						i, j, v, j, i, p.entry(j, i), difference, asymmetry)
+						"more than %g of the larger of √(K_iiK_jj) and |K_ij|: want K(train, train), such as (K+Kᵀ)/2",
+						i, j, v, j, i, p.entry(j, i), difference, maxAsymmetry)
 			}
 		}
 		for _, v := range row[:i+1] {
@@ -99,9 +100,10 @@ func AsPrecomputed(k Kernel) *Precomputed {
 // user-defined kernel is trusted, because every Kernel has to be.
 func Semidefinite(k Kernel) bool { return AsPrecomputed(k) == nil }
 
-// Sizes returns s with |k(x_i, x_j)| ≤ √(s_i·s_j), given the diagonal of K. It returns diag if k is known to be
-// positive semi-definite. Otherwise s_i is the largest |K_ij| of row i, times the weight of the point.
-func Sizes(k Kernel, x points.Points, diag []float64) []float64 {
+// DiagonalBounds returns s with |k(x_i, x_j)| ≤ √(s_i·s_j), given the diagonal of K. It returns diag if k is known to
+// be positive semi-definite. Otherwise s_i is the largest |K_ij| of row i, times the weight w_i of the point;
+// points.Split returns the factors √w_i.
+func DiagonalBounds(k Kernel, x points.Points, diag []float64) []float64 {
 	p := AsPrecomputed(k)
 	if p == nil {
 		return diag
@@ -111,7 +113,7 @@ func Sizes(k Kernel, x points.Points, diag []float64) []float64 {
 	row, s := make([]float64, d), make([]float64, n)
 	for i := range s {
 		x.RowTo(row, i)
-		s[i] = p.sizes[int(row[0])]
+		s[i] = p.rowMaxima[int(row[0])]
 	}
 	for i, f := range factors {
 		s[i] *= f * f
@@ -156,8 +158,8 @@ func (k *Precomputed) rowTo(dst, x []float64, columns []int) {
 	}
 }
 
-// tile calls set with each row of a tile. The points z must be rows of K.
-func (k *Precomputed) tile(x, z points.Points, w *Workspace, set func(a int, row []float64)) {
+// tile calls visit with the index a and the values of each row of a tile. The points z must be rows of K.
+func (k *Precomputed) tile(x, z points.Points, w *Workspace, visit func(a int, row []float64)) {
 	nx, d := x.Dims()
 	nz, _ := z.Dims()
 	numbers, xRow, row := buffer.Grow(&w.z, nz), buffer.Grow(&w.x, d), buffer.Grow(&w.row, nz)
@@ -169,9 +171,22 @@ func (k *Precomputed) tile(x, z points.Points, w *Workspace, set func(a int, row
 	for a := range nx {
 		x.RowTo(xRow, a)
 		k.rowTo(row, xRow, columns)
-		set(a, row)
+		visit(a, row)
 	}
 }
+
+// symmetricRows has the rows of K with both triangles taken from the lower one, for points.FirstEqual.
+type symmetricRows struct{ *Precomputed }
+
+func (s symmetricRows) Dims() (n, d int) { return s.n, s.n }
+
+func (s symmetricRows) RowTo(dst []float64, i int) {
+	for j := range dst {
+		dst[j] = s.entry(max(i, j), min(i, j))
+	}
+}
+
+func (symmetricRows) Slice(i, j int) points.Points { panic("kernel: no slices of symmetricRows") }
 
 // FirstEqual returns points.FirstEqual of the sets for the kernel k. The points of a Precomputed are numbers, and two
 // of them are equal if the rows of K are equal. New points of a Precomputed equal no other point.
@@ -180,7 +195,7 @@ func FirstEqual(k Kernel, sets ...points.Points) []int {
 	if p == nil || p.matrix == nil {
 		return points.FirstEqual(sets...)
 	}
-	firstRows, firstPoint := points.FirstEqual(p.matrix), map[int]int{}
+	firstRows, firstPoint := points.FirstEqual(symmetricRows{p}), map[int]int{}
 	var result []int
 	for _, x := range sets {
 		n, d := x.Dims()

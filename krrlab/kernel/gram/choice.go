@@ -112,7 +112,7 @@ func (m *Matrix) computedPoints() points.Points {
 // if there is none, and the proved bound. If every entry has an error of at most δ·√(s_i·s_j), where s are the
 // kernel.Sizes times the weights, then ‖E‖₂ ≤ ‖E‖_F ≤ δ·Σ_i s_i.
 func (m *Matrix) certainMethod(accuracy float64) (method, float64) {
-	size := sum(m.weighted(m.sizes))
+	size := sum(m.weighted(m.diagonalBounds))
 	a, e := kernel.Accurate(m.k, m.frame.Summary, accuracy/size)
 	return method{inFloat64: true, arithmetic: a, centered: a == kernel.Float64 && m.frame.Shift != nil},
 		size * (e + m.scaleError())
@@ -164,7 +164,7 @@ func (m *Matrix) choose(ctx context.Context, o *Options) (Choice, error) {
 	c := Choice{N: m.tiling.n, Tile: m.tiling.size, Storage: o.Storage, Accuracy: o.Accuracy, Reason: "asked for",
 		Whole: kernel.HasExactProducts(m.k, m.x)}
 	var largest float64 // |k(x, z)| ≤ max k(x, x)
-	for _, v := range m.sizes {
+	for _, v := range m.diagonalBounds {
 		largest = max(largest, math.Abs(v))
 	}
 	if o.Storage == Float32 && largest >= float32Limit {

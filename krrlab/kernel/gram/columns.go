@@ -136,9 +136,9 @@ func (e *engine[T]) submatrix(ctx context.Context, dst blas64.General, rows, col
 	var pieces [2][][]int // batches for full blocks and for the last block: rows of dst by position, −1 for none
 	used := make([][2]int, e.size)
 	for a, i := range rows {
-		b := e.blockOf(e.place(i))
+		b := e.blockOf(e.position(i))
 		lo, hi := e.block(b)
-		slot, size, group := e.place(i)-lo, e.size, 0
+		slot, size, group := e.position(i)-lo, e.size, 0
 		if b == e.blocks-1 {
 			size, group = hi-lo, 1
 		} else if packed {
@@ -203,7 +203,7 @@ func (e *engine[T]) formBlocks(ctx context.Context, dst blas64.General, idx []in
 				dstRow := dst.Data[dstRows[r]*dst.Stride+chunkStart:]
 				for q, v := range tile[r*len(chunk) : (r+1)*len(chunk)] {
 					if chunk[q] == i {
-						v = T(e.diag[e.place(i)] - e.shift)
+						v = T(e.diag[e.position(i)] - e.shift)
 					}
 					dstRow[q] = float64(v) + e.shift
 				}

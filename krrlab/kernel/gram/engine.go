@@ -29,14 +29,14 @@ type operations interface {
 	droppedSums() []int64
 }
 
-// engine forms tiles of numbers of type T, stores them in the chosen format, and multiplies by them. The place of a
-// point is its position in the order of the tiling.
+// engine forms tiles of numbers of type T, stores them in the chosen format, and multiplies by them. The position of a
+// point is its number in the order of the tiling.
 type engine[T entry] struct {
 	*tiling
 	k        kernel.Kernel
 	x        points.Points  // the points in the caller's order
 	panels   []points.Panel // the points of each block, with norms
-	diag     []float64      // k(x_i, x_i) by place
+	diag     []float64      // k(x_i, x_i) by position
 	fillTile func(dst []T, ld int, x, z points.Panel, w *kernel.Workspace)
 	shift    float64 // tiles store the entries of K − shift·11ᵀ
 	storage  Storage
@@ -48,8 +48,8 @@ type engine[T entry] struct {
 	entries     [][]T     // the stored entries of each tile of this rank; nil with Recompute and Fixed16
 	dropped     *dropSums // sums of the dropped entries; nil if no entries are dropped
 	comm        comm.Comm // the ranks among which the tiles are distributed
-	scale       []float64 // powers of two by place: |k(x_i, x_j)|·scale_i·scale_j ≤ 1
-	factors     []float64 // √w_i by place: a product is S·tiles·S·src with S = diag(√w_i); nil without weights
+	rowScale    []float64 // powers of two by position: |k(x_i, x_j)|·rowScale_i·rowScale_j ≤ 1
+	factors     []float64 // √w_i by position: a product is S·tiles·S·src with S = diag(√w_i); nil without weights
 
 	mu           sync.Mutex
 	idleProducts []*product[T] // scratch memory of finished products, guarded by mu
@@ -104,11 +104,11 @@ func engineOf[T entry](m *Matrix, fill func(dst []T, ld int, x, z points.Panel, 
 	c := &m.choice
 	m.tiling.assignTiles()
 	e := &engine[T]{
-		tiling: m.tiling, k: m.k, x: m.computedPoints(), diag: inPlaceOrder(m.tiling, m.diag), fillTile: fill,
-		shift: c.Shift, storage: c.Storage, comm: m.comm, scale: inPlaceOrder(m.tiling, m.rowScales()),
+		tiling: m.tiling, k: m.k, x: m.computedPoints(), diag: inTileOrder(m.tiling, m.diag), fillTile: fill,
+		shift: c.Shift, storage: c.Storage, comm: m.comm, rowScale: inTileOrder(m.tiling, m.rowScales()),
 	}
 	if m.factors != nil {
-		e.factors = inPlaceOrder(m.tiling, m.factors)
+		e.factors = inTileOrder(m.tiling, m.factors)
 	}
 	ordered := e.x
 	if m.leaves != nil {

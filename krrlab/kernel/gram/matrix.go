@@ -20,20 +20,20 @@ import (
 // running product then has its own scratch memory: 12nt bytes with float32 tiles, 24nt with float64, and two blocks of
 // vectors per worker.
 type Matrix struct {
-	k           kernel.Kernel
-	x           points.Points         // the points without weights
-	factors     []float64             // √w_i of points.Weighted; nil without weights
-	lambda      float64               // λ
-	diag        []float64             // k(x_i, x_i)
-	sizes       []float64             // kernel.Sizes: equals diag if K is known to be positive semi-definite
-	tiling      *tiling               // blocks of points, and the tiles of this rank
-	leaves      *tree.Tree            // tree whose leaves are the blocks of sparse tiles; nil if all tiles are formed
-	skippedSums []float64             // for each leaf, a bound of the row sums of its skipped tiles
-	frame       frame                 // the points, shifted for inner products
-	levels      *kernel.DistanceTable // table of all kernel values if the points have few distances, else nil
-	choice      Choice
-	ops         operations
-	comm        comm.Comm
+	k              kernel.Kernel
+	x              points.Points         // the points without weights
+	factors        []float64             // √w_i of points.Weighted; nil without weights
+	lambda         float64               // λ
+	diag           []float64             // k(x_i, x_i)
+	diagonalBounds []float64             // kernel.Sizes: equals diag if K is known to be positive semi-definite
+	tiling         *tiling               // blocks of points, and the tiles of this rank
+	leaves         *tree.Tree            // tree whose leaves are the blocks of sparse tiles; nil if all tiles are formed
+	skippedSums    []float64             // for each leaf, a bound of the row sums of its skipped tiles
+	frame          frame                 // the points, shifted for inner products
+	levels         *kernel.DistanceTable // table of all kernel values if the points have few distances, else nil
+	choice         Choice
+	ops            operations
+	comm           comm.Comm
 }
 
 // New returns K+λI for the points x, K_ij = k(x_i, x_j), and forms the tiles unless they are recomputed. For
@@ -115,7 +115,7 @@ func newMatrix(k kernel.Kernel, x points.Points, lambda float64, o *Options) (*M
 		return nil, opt, err
 	}
 	diag := kernel.Diag(k, x)
-	m := &Matrix{k: k, x: x, factors: factors, lambda: lambda, diag: diag, sizes: kernel.Sizes(k, x, diag), frame: fr,
+	m := &Matrix{k: k, x: x, factors: factors, lambda: lambda, diag: diag, diagonalBounds: kernel.DiagonalBounds(k, x, diag), frame: fr,
 		levels: kernel.NewDistanceTable(k, x, fr.Panel.Norms), comm: opt.Comm}
 	m.tiling = newTiling(n, opt.TileSize, rankShare{m.comm.Rank(), m.comm.Size()})
 	m.choice = Choice{N: n, Tile: m.tiling.size}
@@ -269,7 +269,7 @@ func (m *Matrix) Exact(accuracy float64) *Matrix {
 		return m
 	}
 	n := m.tiling.n
-	e := &Matrix{k: m.k, x: m.x, factors: m.factors, lambda: m.lambda, diag: m.diag, sizes: m.sizes, frame: m.frame,
+	e := &Matrix{k: m.k, x: m.x, factors: m.factors, lambda: m.lambda, diag: m.diag, diagonalBounds: m.diagonalBounds, frame: m.frame,
 		levels: m.levels, comm: m.comm}
 	e.tiling = newTiling(n, min(n, exactTileSize), rankShare{m.comm.Rank(), m.comm.Size()})
 	e.choice = Choice{N: n, Storage: Recompute, Accuracy: accuracy, Certain: true, Reason: "exact",
@@ -299,7 +299,7 @@ func (m *Matrix) Rounding(c *mat.Dense) []float64 {
 	}
 	n, t := c.Dims()
 	bound := make([]float64, t)
-	sizes := m.weighted(m.sizes)
+	sizes := m.weighted(m.diagonalBounds)
 	trace := floats.Sum(sizes)
 	perUnit := m.choice.Error - m.choice.dropped() + float64(m.tiling.size+m.tiling.blocks+8)*u*trace // (δ + …)·tr K
 	raw := c.RawMatrix()

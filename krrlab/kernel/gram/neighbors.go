@@ -44,7 +44,7 @@ func (m *Matrix) Neighbors(ctx context.Context, position []int32, count int) (*N
 		panic(fmt.Sprintf("gram: %d neighbors in an order of %d of %d points", count, len(position), n))
 	}
 	s := &search{
-		position: inPlaceOrder(m.tiling, position), threshold: make([]float32, n), count: make([]int32, n),
+		position: inTileOrder(m.tiling, position), threshold: make([]float32, n), count: make([]int32, n),
 		locks:    make([]sync.Mutex, m.tiling.blocks),
 		capacity: count, keys: make([]uint64, n*count),
 	}
@@ -53,7 +53,7 @@ func (m *Matrix) Neighbors(ctx context.Context, position []int32, count int) (*N
 	}
 	if !kernel.Bounded01(m.k) {
 		s.scale = make([]float32, n)
-		for i, v := range inPlaceOrder(m.tiling, m.diag) {
+		for i, v := range inTileOrder(m.tiling, m.diag) {
 			if v > 0 {
 				s.scale[i] = float32(1 / math.Sqrt(v))
 			}
@@ -79,7 +79,7 @@ func (m *Matrix) Neighbors(ctx context.Context, position []int32, count int) (*N
 const searchRows = 256
 
 // search is the state of a running Neighbors. The keys of the neighbors of a point form a heap with the smallest key on
-// top. Points are numbered by place.
+// top. Points are numbered by position.
 type search struct {
 	position  []int32   // position of each point in the caller's order
 	scale     []float32 // 1/√K_ii; nil if the scales are 1 and no entry is negative
@@ -187,9 +187,9 @@ func (s *search) addNeighbor(i int, key uint64) {
 	}
 }
 
-// writeList writes the neighbors of the point at a place to lists, the nearest first.
-func (s *search) writeList(lists *NeighborLists, t *tiling, place int) {
-	keys, i := s.keys[place*s.capacity:][:s.count[place]], t.point(place)
+// writeList writes the neighbors of the point at a position to lists, the nearest first.
+func (s *search) writeList(lists *NeighborLists, t *tiling, position int) {
+	keys, i := s.keys[position*s.capacity:][:s.count[position]], t.point(position)
 	slices.Sort(keys)
 	index, value := lists.Index[i*s.capacity:][:s.capacity], lists.Value[i*s.capacity:][:s.capacity]
 	for a := range index {
@@ -255,7 +255,7 @@ func (m *Matrix) Block(dst []float64, ld int, idx []int, w *BlockWorkspace) {
 		e.fillTile(dst[a*ld+a:], ld, z.Slice(a, min(a+blockRows, k)), z.Slice(a, k), &w.kernel)
 	}
 	for a, i := range idx {
-		dst[a*ld+a] = e.diag[e.place(i)]
+		dst[a*ld+a] = e.diag[e.position(i)]
 		for b := a; b < k && m.factors != nil; b++ {
 			dst[a*ld+b] *= m.factors[i] * m.factors[idx[b]]
 		}

@@ -14,10 +14,13 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// product is the state of one product dst = (K+λI)·src. Its sums are integers. Column c of S·src is divided by scale_c,
-// which gives x_c, and row i is multiplied by the engine's scale_i. Then all sums stay below
+// product is the state of one product dst = (K+λI)·src, with K = S·T·S: S = diag(√w_i) has the square roots of the
+// weights of the points, and T = (k_ij) is the matrix of the tiles. The sums of the product are integers, in fixed
+// point. So that they cannot overflow, column c of S·src is divided by colScale_c, which gives x_c, and row i of the
+// sums is multiplied by the engine's rowScale_i. Both are powers of two, and |k_ij| ≤ 1/(rowScale_i·rowScale_j), so all
+// sums stay below
 //
-//	scale_i·Σ_j|k_ij x_jc| ≤ Σ_j |x_jc|/scale_j.
+//	rowScale_i·Σ_j|k_ij x_jc| ≤ Σ_j |x_jc|/rowScale_j.
 //
 // Work on rows of vectors is done block by block on all threads, and the results are added in the order of the blocks.
 type product[T entry] struct {
@@ -25,21 +28,21 @@ type product[T entry] struct {
 	t          int            // number of columns
 	dst, src   blas64.General // result and operand, n×t
 	lambda     float64        // λ
-	x          []T            // S·src·diag(scale)⁻¹, one block after the other, each block by columns
-	scale      []float64      // a power of two for each column
-	norm       []float64      // for each column, Σ_j |x_jc|/scale_j
-	columnSums []float64      // for each column, Σ_j (S·src)_jc/scale_c
+	x          []T            // S·src·diag(colScale)⁻¹, one block after the other, each block by columns
+	colScale   []float64      // a power of two for each column
+	norm       []float64      // for each column, Σ_j |x_jc|/rowScale_j
+	columnSums []float64      // for each column, Σ_j (S·src)_jc/colScale_c
 	blockParts []float64      // blocks×t: for each block, its largest entries and later its parts of norm
 	hashes     []uint64       // hash of each block of src
-	fixed      []comm.Fixed   // fixed-point format of each column
+	formats    []comm.Fixed   // fixed-point format of each column
 	sums       []int64        // n×t sums in the layout of x, n×t second words with float64 tiles, then extraSums
 	locks      []sync.Mutex   // locks[b] guards the sums of block b
 	overflowed atomic.Bool    // a contribution exceeded its bound
 	workers    []worker[T]
 
-	tileTask, blockTask               func(worker, q int) // method values for ForEach, made once to avoid allocation
-	blockBody                         func(b int)         // work that blockTask does on each block
-	measureBody, loadBody, unloadBody func(b int)         // method values for forEachBlock, made once
+	tileTask, blockTask              func(worker, q int) // method values for ForEach, made once to avoid allocation
+	blockBody                        func(b int)         // work that blockTask does on each block
+	measureBody, loadBody, storeBody func(b int)         // method values for forEachBlock, made once
 }
 
 // acquire returns a product for t columns, with the scratch memory of an earlier one if possible.
@@ -52,7 +55,7 @@ func (e *engine[T]) acquire(t int) *product[T] {
 	} else {
 		p = &product[T]{e: e, locks: make([]sync.Mutex, e.blocks)}
 		p.tileTask, p.blockTask = p.runTask, p.runBlocks
-		p.measureBody, p.loadBody, p.unloadBody = p.measureBlock, p.loadBlock, p.storeBlock
+		p.measureBody, p.loadBody, p.storeBody = p.measureBlock, p.loadBlock, p.storeBlock
 	}
 	p.t = t
 	p.overflowed.Store(false)
@@ -99,7 +102,7 @@ func (p *product[T]) run(ctx context.Context) error {
 	if err := p.reduceSums(ctx); err != nil {
 		return err
 	}
-	return p.forEachBlock(ctx, p.unloadBody)
+	return p.forEachBlock(ctx, p.storeBody)
 }
 
 // loadSource copies src to x, scaled, and clears the sums.
@@ -108,19 +111,19 @@ func (p *product[T]) loadSource(ctx context.Context) error {
 	buffer.Grow(&p.x, n*t)
 	buffer.Grow(&p.hashes, blocks)
 	clear(buffer.Grow(&p.sums, wordsPerSum[T]()*n*t+extraSums)[wordsPerSum[T]()*n*t:])
-	parts, scale, norm := buffer.Grow(&p.blockParts, blocks*t), buffer.Grow(&p.scale, t), buffer.Grow(&p.norm, t)
-	fixed := buffer.Grow(&p.fixed, t)
+	parts, colScale, norm := buffer.Grow(&p.blockParts, blocks*t), buffer.Grow(&p.colScale, t), buffer.Grow(&p.norm, t)
+	formats := buffer.Grow(&p.formats, t)
 	clear(buffer.Grow(&p.columnSums, t))
 	if err := p.forEachBlock(ctx, p.measureBody); err != nil {
 		return err
 	}
-	clear(scale)
+	clear(colScale)
 	for k, v := range parts {
-		scale[k%t] = max(scale[k%t], v) // max propagates NaN
+		colScale[k%t] = max(colScale[k%t], v) // max propagates NaN
 	}
-	for c, v := range scale {
+	for c, v := range colScale {
 		_, exp := math.Frexp(v) // the exponent is 0 for 0, ∞ and NaN
-		scale[c] = math.Ldexp(1, max(-1000, min(exp, 1000)))
+		colScale[c] = math.Ldexp(1, max(-1000, min(exp, 1000)))
 	}
 	if err := p.forEachBlock(ctx, p.loadBody); err != nil {
 		return err
@@ -130,13 +133,13 @@ func (p *product[T]) loadSource(ctx context.Context) error {
 		norm[k%t] += v
 	}
 	for c, v := range norm {
-		fixed[c] = comm.FixedFor(v)
+		formats[c] = comm.FixedFor(v)
 	}
 	return nil
 }
 
 // minEntriesPerTask is the smallest number of entries of src that one task handles. With a smaller number the overhead
-// of a second thread exceeds its use; a larger number leaves threads idle.
+// of a second thread exceeds its benefit; a larger number leaves threads idle.
 const minEntriesPerTask = 1 << 14
 
 // blocksPerTask returns the number of blocks that have minEntriesPerTask entries, at least one.
@@ -161,9 +164,9 @@ func (p *product[T]) runBlocks(_, q int) {
 	}
 }
 
-// row returns the row of x, n×t, that belongs to the point at a place.
-func (p *product[T]) row(x blas64.General, place int) []float64 {
-	start := p.e.point(place) * x.Stride
+// row returns the row of x, n×t, of the point at a position in the order of the tiling.
+func (p *product[T]) row(x blas64.General, position int) []float64 {
+	start := p.e.point(position) * x.Stride
 	return x.Data[start : start+p.t]
 }
 
@@ -172,9 +175,9 @@ func (p *product[T]) measureBlock(b int) {
 	lo, hi := p.e.block(b)
 	largest := p.blockParts[b*p.t : (b+1)*p.t]
 	clear(largest)
-	for place := lo; place < hi; place++ {
-		f := p.e.factor(place)
-		for c, v := range p.row(p.src, place) {
+	for position := lo; position < hi; position++ {
+		f := p.e.factor(position)
+		for c, v := range p.row(p.src, position) {
 			largest[c] = max(largest[c], f*math.Abs(v)) // max propagates NaN
 		}
 	}
@@ -183,19 +186,19 @@ func (p *product[T]) measureBlock(b int) {
 	}
 }
 
-// factor returns √w of the point at a place.
-func (e *engine[T]) factor(place int) float64 {
+// factor returns √w of the point at a position.
+func (e *engine[T]) factor(position int) float64 {
 	if e.factors == nil {
 		return 1
 	}
-	return e.factors[place]
+	return e.factors[position]
 }
 
-// hashRows returns a hash of the rows of src at the places lo, …, hi-1. Two matrices with different bits there have the
-// same hash with probability 2⁻⁶⁴.
+// hashRows returns a hash of the rows of src at the positions lo, …, hi-1. Two matrices with unrelated bits there have
+// the same hash with probability about 2⁻⁶⁴.
 func (p *product[T]) hashRows(lo, hi int) (h uint64) {
-	for place := lo; place < hi; place++ {
-		for _, v := range p.row(p.src, place) {
+	for position := lo; position < hi; position++ {
+		for _, v := range p.row(p.src, position) {
 			h = mixHash(h, math.Float64bits(v))
 		}
 	}
@@ -208,18 +211,18 @@ func mixHash(h, v uint64) uint64 {
 	return h ^ h>>29
 }
 
-// loadBlock copies block b of S·src to p.x by columns. Each column is first divided by the power of two scale_c. The
-// division is exact and makes its largest entry at most 1, so that the magnitude of src causes neither overflow nor
-// subnormal numbers.
+// loadBlock copies block b of S·src to p.x by columns, rounded to T. Each column is first divided by the power of two
+// colScale_c, so that its largest entry is at most 1 and the magnitude of src causes no overflow. The division is exact
+// except for entries that become subnormal.
 func (p *product[T]) loadBlock(b int) {
 	lo, hi := p.e.block(b)
 	t, rows := p.t, hi-lo
 	x, norm := p.x[lo*t:hi*t], p.blockParts[b*t:(b+1)*t]
 	clear(norm)
 	for r := range rows {
-		invScale, f := 1/p.e.scale[lo+r], p.e.factor(lo+r)
+		invScale, f := 1/p.e.rowScale[lo+r], p.e.factor(lo+r)
 		for c, v := range p.row(p.src, lo+r) {
-			v = f * v / p.scale[c]
+			v = f * v / p.colScale[c]
 			norm[c] += math.Abs(v) * invScale
 			x[c*rows+r] = T(v)
 		}
@@ -230,7 +233,7 @@ func (p *product[T]) loadBlock(b int) {
 }
 
 // runTask multiplies by one tile of this rank. If tiles store K − shift·11ᵀ, task 0 instead computes the column sums of
-// S·src, in the order of the places, while other workers multiply by tiles.
+// S·src, in the order of the positions, while other workers multiply by tiles.
 func (p *product[T]) runTask(thread, task int) {
 	if p.e.shift != 0 {
 		task--
@@ -239,15 +242,15 @@ func (p *product[T]) runTask(thread, task int) {
 		p.addTile(thread, task)
 		return
 	}
-	for place := range p.e.n {
-		f := p.e.factor(place)
-		for c, v := range p.row(p.src, place) {
-			p.columnSums[c] += f * v / p.scale[c]
+	for position := range p.e.n {
+		f := p.e.factor(position)
+		for c, v := range p.row(p.src, position) {
+			p.columnSums[c] += f * v / p.colScale[c]
 		}
 	}
 }
 
-// addTile multiplies by tile q of this rank and adds the results to the sums.
+// addTile multiplies x by tile q of this rank and adds the results to the sums.
 func (p *product[T]) addTile(thread, q int) {
 	if p.e.dropped != nil && len(p.e.entries[q]) == 0 {
 		return
@@ -269,15 +272,15 @@ func (p *product[T]) vectorBlock(b int) []T {
 // addToSums adds the contribution y to block b of the sums.
 func (p *product[T]) addToSums(b int, y []T) {
 	lo, hi := p.e.block(b)
-	rows, start, ok, scale := hi-lo, lo*p.t, true, p.e.scale[lo:hi]
+	rows, start, ok, rowScale := hi-lo, lo*p.t, true, p.e.rowScale[lo:hi]
 	p.locks[b].Lock()
-	for c, f := range p.fixed {
+	for c, f := range p.formats {
 		sum := p.sums[start+c*rows : start+(c+1)*rows]
 		switch y := any(y[c*rows : (c+1)*rows]).(type) {
 		case []float32:
-			ok = f.AddScaled32(sum, y, scale) && ok
+			ok = f.AddScaled32(sum, y, rowScale) && ok
 		case []float64:
-			ok = f.AddFine(sum, p.sums[len(p.x)+start+c*rows:], y, scale) && ok
+			ok = f.AddFine(sum, p.sums[len(p.x)+start+c*rows:], y, rowScale) && ok
 		}
 	}
 	p.locks[b].Unlock()
@@ -324,18 +327,18 @@ func (p *product[T]) storeBlock(b int) {
 	lo, hi := p.e.block(b)
 	rows := hi - lo
 	for r := range rows {
-		y, invScale, factor := p.row(p.dst, lo+r), 1/p.e.scale[lo+r], p.e.factor(lo+r)
+		y, invScale, factor := p.row(p.dst, lo+r), 1/p.e.rowScale[lo+r], p.e.factor(lo+r)
 		for c, v := range p.row(p.src, lo+r) {
-			index, f := lo*p.t+c*rows+r, &p.fixed[c]
+			index, f := lo*p.t+c*rows+r, &p.formats[c]
 			var s float64
 			if twoWords {
 				s = f.FineValue(p.sums[index], p.sums[len(p.x)+index])
 			} else {
 				s = f.Value(p.sums[index])
 			}
-			y[c] = float64(p.lambda*v) + float64(factor*(s*invScale*p.scale[c]))
+			y[c] = float64(p.lambda*v) + float64(factor*(s*invScale*p.colScale[c]))
 			if shift != 0 {
-				y[c] += float64(factor * (float64(shift*p.columnSums[c]) * p.scale[c]))
+				y[c] += float64(factor * (float64(shift*p.columnSums[c]) * p.colScale[c]))
 			}
 		}
 	}

@@ -43,10 +43,10 @@ func TestTables(t *testing.T) {
 func without[T entry](n, t int, shift float64) (*product[T], []float64) {
 	tl := newTiling(n, 512, rankShare{0, 1})
 	tl.assignTiles()
-	e := &engine[T]{tiling: tl, comm: comm.Alone(), shift: shift, scale: make([]float64, n)}
+	e := &engine[T]{tiling: tl, comm: comm.Alone(), shift: shift, rowScale: make([]float64, n)}
 	e.order = nil
-	for i := range e.scale {
-		e.scale[i] = math.Ldexp(1, i%3-1)
+	for i := range e.rowScale {
+		e.rowScale[i] = math.Ldexp(1, i%3-1)
 	}
 	x, y := make([]float64, n*t), make([]float64, n*t)
 	rng.New(4).Normals(x, 0)

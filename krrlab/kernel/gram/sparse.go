@@ -255,7 +255,7 @@ func (m *Matrix) entryCutoff(ctx context.Context, drawn []int, target float64) (
 	return math.Ldexp(1, topExponent-octave), keptShare, err
 }
 
-// dropSums accumulates the dropped entries of each row, by place, in units of 2⁻²⁴·cutoff. The sums are integers and do
+// dropSums accumulates the dropped entries of each row, by position, in units of 2⁻²⁴·cutoff. The sums are integers and do
 // not depend on the order of summation.
 type dropSums struct {
 	cutoff float64
@@ -265,9 +265,9 @@ type dropSums struct {
 func newDropSums(cutoff float64, n int) *dropSums { return &dropSums{cutoff, make([]atomic.Int64, n)} }
 
 // add adds v to the sum of a row, enlarged to cover the rounding error of sums in float32.
-func (d *dropSums) add(place int, v float64) {
+func (d *dropSums) add(position int, v float64) {
 	if v > 0 {
-		d.rows[place].Add(int64(math.Ceil(v * (1 + 0x1p-10) / (d.cutoff * 0x1p-24))))
+		d.rows[position].Add(int64(math.Ceil(v * (1 + 0x1p-10) / (d.cutoff * 0x1p-24))))
 	}
 }
 
@@ -316,7 +316,7 @@ func (e *engine[T]) unpackTile(w *worker[T], p int) []T {
 	return tile
 }
 
-// droppedSums returns, for the tiles of this rank, the sum of the dropped entries of each row by place, followed by the
+// droppedSums returns, for the tiles of this rank, the sum of the dropped entries of each row by position, followed by the
 // number of stored entries. Entries of tiles off the diagonal count twice. It returns nil if no entries are dropped.
 func (e *engine[T]) droppedSums() []int64 {
 	if e.dropped == nil {
@@ -336,7 +336,7 @@ func (e *engine[T]) droppedSums() []int64 {
 }
 
 // maxDroppedSum returns the largest row sum of the omitted entries times the weight of the row: skipped tiles, and the
-// dropped entries, whose sums by place are multiples of unit.
+// dropped entries, whose sums by position are multiples of unit.
 func (m *Matrix) maxDroppedSum(entries []int64, unit float64) (maxSum float64) {
 	for b, v := range m.skippedSums {
 		lo, hi := m.tiling.block(b)
@@ -347,8 +347,8 @@ func (m *Matrix) maxDroppedSum(entries []int64, unit float64) (maxSum float64) {
 		weight := 1.0
 		if m.factors != nil {
 			weight = 0
-			for place := lo; place < hi; place++ {
-				f := m.factors[m.tiling.point(place)]
+			for position := lo; position < hi; position++ {
+				f := m.factors[m.tiling.point(position)]
 				weight = max(weight, f*f)
 			}
 		}

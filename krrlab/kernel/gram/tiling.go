@@ -12,16 +12,16 @@ type tileRef struct{ i, j int32 }
 
 // tiling divides n points into blocks and orders the tiles of the lower triangle. Either all tiles exist and the blocks
 // have equal size, or the blocks are the leaves of a tree and only some pairs of leaves have a tile. In the second case
-// the points are reordered by the tree. The position of a point in the order of the blocks is called its place.
+// the points are reordered by the tree. The position of a point is its number in the order of the blocks, from 0.
 //
 // Tiles are ordered by diagonals: (0,0), (1,1), …, then (1,0), (2,1), …, then (2,0), … Neighbors in this order
 // contribute to different blocks of y, except on the first subdiagonal, where they share one. Workers that process
 // neighboring tiles therefore seldom wait for each other.
 type tiling struct {
 	n, size, blocks int       // number of points, largest number of points of a block, and number of blocks
-	starts          []int     // first place of each leaf, followed by n; nil if all blocks have size points
-	points          []int     // index of the point at each place; nil if the points are not reordered
-	places          []int     // place of each point, the inverse of points; nil if the points are not reordered
+	starts          []int     // first position of each leaf, followed by n; nil if all blocks have size points
+	points          []int     // index of the point at each position; nil if the points are not reordered
+	positions       []int     // position of each point, the inverse of points; nil if the points are not reordered
 	order           []tileRef // the tiles of this rank in order; nil until assignTiles
 	checksum        uint64    // hash of the tiles of all ranks, for tilings by leaves
 	rankShare
@@ -73,9 +73,9 @@ func newTreeTiling(leaves *tree.Tree, pairs []tree.Pair, share rankShare) *tilin
 	for b := range t.blocks {
 		t.size = max(t.size, t.rows(b))
 	}
-	t.places = make([]int, t.n)
-	for place, i := range t.points {
-		t.places[i] = place
+	t.positions = make([]int, t.n)
+	for position, i := range t.points {
+		t.positions[i] = position
 	}
 	refs := make([]tileRef, len(pairs))
 	for q, p := range pairs {
@@ -100,7 +100,7 @@ func compareTiles(a, b tileRef) int {
 	return int(a.j - b.j)
 }
 
-// block returns the range [lo, hi) of the places of block b.
+// block returns the range [lo, hi) of the positions of block b.
 func (t *tiling) block(b int) (lo, hi int) {
 	if t.starts != nil {
 		return t.starts[b], t.starts[b+1]
@@ -111,55 +111,55 @@ func (t *tiling) block(b int) (lo, hi int) {
 // rows returns the number of points of block b.
 func (t *tiling) rows(b int) int { lo, hi := t.block(b); return hi - lo }
 
-// blockOf returns the block that contains a place.
-func (t *tiling) blockOf(place int) int {
+// blockOf returns the block that contains a position.
+func (t *tiling) blockOf(position int) int {
 	if t.starts != nil {
-		return sort.SearchInts(t.starts, place+1) - 1
+		return sort.SearchInts(t.starts, position+1) - 1
 	}
-	return place / t.size
+	return position / t.size
 }
 
 // locate returns the block of a point and the point's offset in that block.
 func (t *tiling) locate(point int) (block, offset int) {
-	place := t.place(point)
-	block = t.blockOf(place)
+	position := t.position(point)
+	block = t.blockOf(position)
 	lo, _ := t.block(block)
-	return block, place - lo
+	return block, position - lo
 }
 
-// point returns the index of the point at a place.
-func (t *tiling) point(place int) int {
+// point returns the index of the point at a position.
+func (t *tiling) point(position int) int {
 	if t.points != nil {
-		return t.points[place]
+		return t.points[position]
 	}
-	return place
+	return position
 }
 
-// pointOrder returns the indices of the points in the order of their places.
+// pointOrder returns the indices of the points in the order of their positions.
 func (t *tiling) pointOrder() []int {
 	order := make([]int, t.n)
-	for place := range order {
-		order[place] = t.point(place)
+	for position := range order {
+		order[position] = t.point(position)
 	}
 	return order
 }
 
-// place returns the place of a point. It is the inverse of point.
-func (t *tiling) place(point int) int {
-	if t.places != nil {
-		return t.places[point]
+// position returns the position of a point. It is the inverse of point.
+func (t *tiling) position(point int) int {
+	if t.positions != nil {
+		return t.positions[point]
 	}
 	return point
 }
 
-// inPlaceOrder returns the elements of v, one for each point, in the order of places.
-func inPlaceOrder[T any](t *tiling, v []T) []T {
+// inTileOrder returns the elements of v, one for each point, in the order of positions.
+func inTileOrder[T any](t *tiling, v []T) []T {
 	if t.points == nil {
 		return v
 	}
 	w := make([]T, len(v))
-	for place, i := range t.points {
-		w[place] = v[i]
+	for position, i := range t.points {
+		w[position] = v[i]
 	}
 	return w
 }

@@ -119,7 +119,7 @@ type pairScratch[T realNumber] struct {
 }
 
 // addPairSums adds the sums for all pairs of rows of x and z to dst, simd.PairLanes rows of z at a time.
-func addPairSums[T realNumber](dst []T, ld int, x, z rowBlock[T], sums func(dst *[simd.PairLanes]T, x, z []T),
+func addPairSums[T realNumber](dst []T, ld int, x, z columnBlock[T], sums func(dst *[simd.PairLanes]T, x, z []T),
 	w *pairScratch[T]) {
 	const lanes = simd.PairLanes
 	for c0 := 0; c0 < x.d; c0 += pairBlockColumns {

@@ -14,24 +14,27 @@ import (
 // zero value is ready to use. It grows on demand and makes no further allocations for blocks of the same size.
 // Goroutines that run at the same time must not share a Workspace.
 type Workspace struct {
-	dense64       [2][]float64 // dense columns of the two sides
-	dense32       [2][]float32 // dense columns of the two sides
+	dense64       [2][]float64 // converted columns of the first and of the second set of points
+	dense32       [2][]float32 // the same in float32
 	ptr           []int32      // transposed panel: start of each column in row and val
 	row           []int32      // transposed panel: rows of the nonzeros
 	val           []float64    // transposed panel: nonzeros
-	acc           []float64    // results for one point of the first side
-	absSums       [2][]float64 // ‖x‖₁ of the points of the two sides
+	acc           []float64    // results for one point of the first set
+	absSums       [2][]float64 // ‖x‖₁ of the points of the two sets
 	intProducts   []int32      // inner products of bytes
 	chunkProducts []float32    // inner products of some columns of bytes
 	pairs64       pairScratch[float64]
 	pairs32       pairScratch[float32]
 }
 
-// maxPanelEntries is the number of entries of a converted panel. Larger panels are converted, multiplied and added in
-// blocks of columns. This bounds the scratch memory for large dimensions (8 MB in float64).
+// maxPanelEntries is the number of entries that are converted at once: a larger panel is converted, multiplied and
+// added in blocks of columns. This bounds the scratch memory for large dimensions (8 MB in float64) up to 16,384
+// points; with more points, a block has 64 columns and is larger. A larger value needs more memory and fewer passes
+// over the result.
 const maxPanelEntries = 1 << 20
 
-// chunkColumns returns the number of columns, out of d, to handle at once for panels of at most n rows.
+// chunkColumns returns the number of columns, out of d, to handle at once for panels of at most n rows: at least 64,
+// because a product with fewer columns is dominated by the time for adding to the result.
 func chunkColumns(n, d int) int { return min(d, max(64, maxPanelEntries/max(n, 1))) }
 
 // Inner64 sets dst[i*ld+j] = a_iᵀ b_j for all pairs, in float64. dst has len(a) rows and len(b) columns with stride ld.
@@ -40,7 +43,7 @@ func chunkColumns(n, d int) int { return min(d, max(64, maxPanelEntries/max(n, 1
 // memory of w. For two sparse panels that share few columns, the product iterates over their nonzeros. Inner64 panics
 // if the dimensions differ.
 func Inner64(dst []float64, ld int, a, b Points, w *Workspace) {
-	innerProducts(dst, ld, a, b, w, &w.dense64, exactValues, false, func(x, z rowBlock[float64], beta float64) {
+	innerProducts(dst, ld, a, b, w, &w.dense64, exactValues, func(x, z columnBlock[float64], beta float64) {
 		blas64.Gemm(blas.NoTrans, blas.Trans, 1, blas64.General{Rows: x.n, Cols: x.d, Stride: x.ld, Data: x.data},
 			blas64.General{Rows: z.n, Cols: z.d, Stride: z.ld, Data: z.data}, beta,
 			blas64.General{Rows: x.n, Cols: z.n, Stride: ld, Data: dst})
@@ -55,7 +58,7 @@ func Inner32(dst []float32, ld int, a, b Points, w *Workspace) {
 	if sameMatrix {
 		zeroTile(dst, ld, na, na) // some BLAS libraries read the result even for β = 0
 	}
-	innerProducts(dst, ld, a, b, w, &w.dense32, roundedValues, sameMatrix, func(x, z rowBlock[float32], beta float32) {
+	innerProducts(dst, ld, a, b, w, &w.dense32, roundedValues, func(x, z columnBlock[float32], beta float32) {
 		xMatrix := blas32.General{Rows: x.n, Cols: x.d, Stride: x.ld, Data: x.data}
 		if sameMatrix {
 			lower := blas32.Symmetric{Uplo: blas.Lower, N: x.n, Stride: ld, Data: dst}
@@ -76,10 +79,10 @@ func Inner32(dst []float32, ld int, a, b Points, w *Workspace) {
 	}
 }
 
-// innerProducts implements Inner64 and Inner32. mul adds the products of a block of columns x and z to β times the
-// result. If sameMatrix is set, a and b are the same points, and z is x.
+// innerProducts implements Inner64 and Inner32. mul multiplies a block of columns x of a by the same columns z of b,
+// and adds the products to β times the result dst. If a and b are the same dense matrix, z is x.
 func innerProducts[T realNumber](dst []T, ld int, a, b Points, w *Workspace, buffers *[2][]T, round rounding,
-	sameMatrix bool, mul func(x, z rowBlock[T], beta T)) {
+	mul func(x, z columnBlock[T], beta T)) {
 	na, nb, d := pairDims(a, b, ld)
 	if na == 0 || nb == 0 {
 		return
@@ -93,14 +96,14 @@ func innerProducts[T realNumber](dst []T, ld int, a, b Points, w *Workspace, buf
 		return
 	}
 	step := d
-	if denseRows[T](a) == nil || denseRows[T](b) == nil {
+	if denseBlock[T](a) == nil || denseBlock[T](b) == nil {
 		step = chunkColumns(max(na, nb), d)
 	}
 	for c0, beta := 0, T(0); c0 < d; c0, beta = c0+step, 1 {
 		c1 := min(c0+step, d)
 		x := operand(&buffers[0], a, c0, c1)
 		z := x
-		if !sameMatrix {
+		if !samePoints(a, b) {
 			z = operand(&buffers[1], b, c0, c1)
 		}
 		mul(x, z, beta)
@@ -139,34 +142,35 @@ func zeroTile[T any](dst []T, ld, rows, cols int) {
 	}
 }
 
-// rowBlock is a block of columns of dense points: n rows of d numbers with stride ld.
-type rowBlock[T realNumber] struct {
+// columnBlock is a block of columns of n dense points: row i is data[i*ld : i*ld+d].
+type columnBlock[T realNumber] struct {
 	n, d, ld int
 	data     []T
 }
 
-func (r rowBlock[T]) row(i int) []T { return r.data[i*r.ld : i*r.ld+r.d] }
+func (r columnBlock[T]) row(i int) []T { return r.data[i*r.ld : i*r.ld+r.d] }
 
-// denseRows returns the points x as a rowBlock without copying, or nil if they are not stored as dense numbers of type
-// T.
-func denseRows[T realNumber](x Points) *rowBlock[T] {
+// denseBlock returns the points x as a columnBlock without copying, or nil if they are not stored as dense numbers of
+// type T.
+func denseBlock[T realNumber](x Points) *columnBlock[T] {
 	var block any
 	switch x := x.(type) {
 	case *Dense:
-		block = &rowBlock[float64]{x.N, x.D, x.Stride, x.Data}
+		block = &columnBlock[float64]{x.N, x.D, x.Stride, x.Data}
 	case *Dense32:
-		block = &rowBlock[float32]{x.N, x.D, x.Stride, x.Data}
+		block = &columnBlock[float32]{x.N, x.D, x.Stride, x.Data}
 	}
-	r, _ := block.(*rowBlock[T])
+	r, _ := block.(*columnBlock[T])
 	return r
 }
 
-// operand returns the columns c0, …, c1-1 of x, without copying if possible and otherwise converted into buf.
-func operand[T realNumber](buf *[]T, x Points, c0, c1 int) rowBlock[T] {
-	if r := denseRows[T](x); r != nil {
-		return rowBlock[T]{r.n, c1 - c0, r.ld, r.data[c0:]}
+// operand returns the columns c0, …, c1-1 of x: without copying if x is dense with numbers of type T, and otherwise
+// converted into buf.
+func operand[T realNumber](buf *[]T, x Points, c0, c1 int) columnBlock[T] {
+	if r := denseBlock[T](x); r != nil {
+		return columnBlock[T]{r.n, c1 - c0, r.ld, r.data[c0:]}
 	}
 	n, _ := x.Dims()
 	columnsTo(buffer.Grow(buf, n*(c1-c0)), c1-c0, x, c0, c1)
-	return rowBlock[T]{n, c1 - c0, c1 - c0, *buf}
+	return columnBlock[T]{n, c1 - c0, c1 - c0, *buf}
 }

@@ -2,8 +2,8 @@ package points
 
 import "fmt"
 
-// Panel is a block of points with their squared norms. A tile of a kernel of (xᵀz, ‖x‖², ‖z‖²) is computed from two
-// panels.
+// Panel is a block of points with their squared norms. A tile of a kernel that depends on xᵀz, ‖x‖² and ‖z‖² only is
+// computed from two panels.
 type Panel struct {
 	X       Points    // the points without weights
 	Norms   []float64 // ‖x_i‖²
@@ -13,15 +13,17 @@ type Panel struct {
 // NewPanel returns the panel of x, with squared norms in float64.
 func NewPanel(x Points) Panel { return newPanel(x, sumSq) }
 
-// newPanel returns the panel of x with norms computed by norm.
-func newPanel(x Points, norm func(row []float64) float64) Panel {
+// newPanel returns the panel of x with squared norms computed by sqNorm.
+func newPanel(x Points, sqNorm func(row []float64) float64) Panel {
 	x, factors := Split(x)
-	return Panel{x, rowSums(x, norm), factors}
+	return Panel{x, rowSums(x, sqNorm), factors}
 }
 
 // NewPanel32 returns the panel of x with the squared norms of the points *rounded to float32*, accumulated in float64.
 // These are the right norms for inner products of the rounded points (Inner32): ‖x‖²+‖z‖²−2xᵀz is then the squared
-// distance of the rounded points. Its error is ε‖x−z‖·‖x‖ instead of ε‖x‖². Bytes are not rounded.
+// distance of the rounded points. With unit roundoff ε, rounding the points changes the squared distance by about
+// 2ε‖x−z‖·‖x‖, whereas norms of the unrounded points would add an error of ε‖x‖². Rounding in the inner products comes
+// in addition to both. Bytes are not rounded.
 func NewPanel32(x Points) Panel {
 	return newPanel(x, sumSq32)
 }

@@ -178,7 +178,8 @@ func SqNorms(x Points) []float64 {
 	return rowSums(x, sumSq)
 }
 
-// pointsPerTask is the number of points that a thread handles at once.
+// pointsPerTask is the number of points that a thread handles at once. A larger value takes fewer synchronizations and
+// leaves threads idle if there are few points.
 const pointsPerTask = 512
 
 // forEachPoint calls f(thread, i) for i = 0 … n-1 on all threads until one call returns false. It reports whether all
@@ -215,8 +216,8 @@ func columnOf(col []int32, k int) int {
 	return int(col[k])
 }
 
-// rowSums returns f for every point, computed on all threads. f is a sum of squares of the values it gets, the stored
-// values of the point. For Bytes, the result is scale²·Σ b², rounded twice.
+// rowSums returns, for every point, f of its stored values, computed on all threads. f must be a sum of squares: for
+// Bytes, rowSums does not call f, but computes scale²·Σ b² and rounds it twice.
 func rowSums(x Points, f func(v []float64) float64) []float64 {
 	n, _ := x.Dims()
 	sums, rows := make([]float64, n), make([][]float64, accel.Threads())
@@ -245,15 +246,15 @@ func sumSq(v []float64) float64 {
 // CheckFinite returns an error that names the first entry that is NaN or infinite, with row and column counted from 0.
 // It returns nil if there is none.
 func CheckFinite(x Points) error {
-	if i, j, v, exists := NotFinite(x, nil); exists {
+	if i, j, v, exists := FindNonFinite(x, nil); exists {
 		return fmt.Errorf("points: entry (%d, %d) is %v", i, j, v)
 	}
 	return nil
 }
 
-// NotFinite finds the first entry x_ij = v that is NaN or infinite. It ignores values for which allowed returns true,
-// unless allowed is nil.
-func NotFinite(x Points, allowed func(v float64) bool) (i, j int, v float64, exists bool) {
+// FindNonFinite finds the first entry x_ij = v that is NaN or infinite. It ignores values for which allowed returns
+// true, unless allowed is nil.
+func FindNonFinite(x Points, allowed func(v float64) bool) (i, j int, v float64, exists bool) {
 	var row []float64
 	n, _ := x.Dims()
 	for i := range n {

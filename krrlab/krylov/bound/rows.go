@@ -172,7 +172,7 @@ func (r *Rows) Estimate(ctx context.Context, ranks comm.Comm, y, c, stored *mat.
 // new approach to probabilistic rounding error analysis, SIAM J. Sci. Comput. 41, 2019, doi:10.1137/18M1226312.
 func (r *Rows) rounding(y, c *mat.Dense) []float64 {
 	n, t := y.Dims()
-	sizes := kernel.Sizes(r.k, r.x, kernel.Diag(r.k, r.x))
+	sizes := kernel.DiagonalBounds(r.k, r.x, kernel.Diag(r.k, r.x))
 	const u = 0x1p-53
 	entryError := kernel.EntryError(r.k, kernel.Differences, kernel.SummaryOf(points.NewPanel(r.x)))
 	factor := u * math.Sqrt(entryError/u+float64(n)) * math.Sqrt(floats.Sum(sizes))
