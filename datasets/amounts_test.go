@@ -66,7 +66,7 @@ func TestDoubtfulLabels(t *testing.T) {
 		{"inf b", csv, "classification", "", "labels b (15), inf (15)"},
 		{"1e3 1000 x", csv, "classification", "", `labels taken as equal: "1e3" = "1000"`},
 		{"1000 1e3 x", csv, "classification", "", `labels taken as equal: "1e3" = "1000"`},
-		{"#1 #2", csv, "auto", "", `!all 30 lines begin with #, such as "#1,0": say --comment none if they are rows`},
+		{"#1 #2", csv, "auto", "", `!all 30 lines begin with #, such as "#1,0": say --format comment=none if they are rows`},
 		{"#1 #2", csv, "auto", "none", "labels #1 (15), #2 (15)"},
 		{"1,3 2", svm, "auto", "", `!"1,3" is a set of labels, or a number with a decimal comma: --task classification`},
 		{"1,35 2,5", svm, "regression", "", `!"1,35" is a set of labels, or a number`},

@@ -181,9 +181,9 @@ func (c *csvReader) widthError(line int, record []string) error {
 	case len(record) == 1 && !strings.HasPrefix(record[0], "#"):
 		remedy = ": " + quote(record[0])
 	case strings.HasPrefix(record[0], "#"):
-		remedy = "; if lines that begin with # are comments, say --comment #"
+		remedy = "; if lines that begin with # are comments, say --format comment=#"
 	case sep != "comma":
-		remedy = "; cells are separated by a " + sep + ": --separator says otherwise"
+		remedy = "; cells are separated by a " + sep + ": --format separator= says otherwise"
 	case len(record) == c.width+1:
 		remedy = "; one cell more may be row names or a decimal comma"
 	}

@@ -181,7 +181,7 @@ func (r *dateReader) parseYearLast(text, date string, seconds float64) (float64,
 		return 0, fmt.Errorf("the day comes first in %s, and the month in %s", quote(r.dayFirstCell),
 			quote(r.monthFirstCell))
 	case r.Order == "day" && r.monthFirstCell != "" || r.Order == "month" && r.dayFirstCell != "":
-		return 0, fmt.Errorf("%s does not have the %s first, as the other dates or --date-order say", quote(text),
+		return 0, fmt.Errorf("%s does not have the %s first, as the other dates or --dates order= say", quote(text),
 			r.Order)
 	}
 	return code, nil
@@ -251,7 +251,7 @@ func (r *dateReader) decideOrder(codes func(func(code float64))) error {
 	case r.monthFirstCell != "":
 		r.Order, r.orderIsNew = "month", true
 	case r.ambiguousCell != "":
-		remedy := "add --date-order day or --date-order month"
+		remedy := "add order=day or order=month to --dates"
 		if r.isFitted {
 			remedy = "write the year first, as in 2024-12-31"
 		}

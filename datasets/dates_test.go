@@ -119,7 +119,7 @@ func TestDateFaults(t *testing.T) {
 	for cells, want := range map[string]string{
 		"2024-01-01|2023-02-29": `f, line 3, column 2: when: "2023-02-29" is no date`, "2024-01-01|soon": `"soon" is no date`,
 		"2024-01-01|31/31/2024": "is no date", "2024-01-01|2024-01-01T25:00": "25:00:0 is no time of day",
-		"1/2/2024 13:00 pm": "the hour 13 does not go with pm", "01/02/2024|03/04/2024": "add --date-order day or --date-order month",
+		"1/2/2024 13:00 pm": "the hour 13 does not go with pm", "01/02/2024|03/04/2024": "add order=day or order=month to --dates",
 		"13/01/2024|01/13/2024": `the day comes first in "13/01/2024", and the month in "01/13/2024"`,
 		"10:00|2024-01-01":      `"2024-01-01" has a date, and "10:00" has none`, "2024-01-01|": "the cell is empty",
 		"2024-01-01T10:00Z|2024-01-01T10:00": `"2024-01-01T10:00Z" has a time zone, and "2024-01-01T10:00" has none`,
@@ -141,7 +141,7 @@ func TestDateFaults(t *testing.T) {
 	for cells, want := range map[string]string{
 		"2024-01-01|2024-01-02|": "dates or times (--drop when leaves them out); add --dates when --impute median", "10:00|11:00": "add --dates when",
 		"2024-01-01|2024-01-32": `which --dates cannot read: "2024-01-32" is no date`, "2024-01-01|2024-01-02|5": "and numbers; add --drop when",
-		"01/02/2024|03/04/2024": "add --date-order day or --date-order month; add --drop when",
+		"01/02/2024|03/04/2024": "add order=day or order=month to --dates; add --drop when",
 	} {
 		fails(t, errOf(Read(strings.NewReader(dated(strings.Split(cells, "|")...)), "f", nil)), want)
 	}

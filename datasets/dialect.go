@@ -193,7 +193,7 @@ func chooseSeparator(head textHead, comment rune) (sep rune, reason string, err 
 	}
 	switch {
 	case rival != 0:
-		return 0, "", fmt.Errorf("cells may be separated by a %s or a %s: say which by --separator",
+		return 0, "", fmt.Errorf("cells may be separated by a %s or a %s: say which by --format separator=",
 			separatorName(sep), separatorName(rival))
 	case sep == 0:
 		return ',', "one column", nil
@@ -285,7 +285,7 @@ func gatherEvidence(firstRow []string, nextRows [][]string, target int) *headerE
 // increase, as years and wavelengths do, next to a word that is in no other row. Words that are in other rows too
 // indicate that there is no header. It returns an error if the evidence is contradictory.
 func guessHeader(firstRow []string, nextRows [][]string, target int) (isHeader bool, reason string, err error) {
-	const either = "say --header yes if it is a header, --header no if it is none"
+	const either = "say --format header=yes if it is a header, --format header=no if it is none"
 	e := gatherEvidence(firstRow, nextRows, target)
 	n := len(e.numbers)
 	rises := e.allPlain && n > 1

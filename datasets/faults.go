@@ -184,7 +184,7 @@ func (c *Table) addRemedies(pe *ParseError, r remedies) (notes []string) {
 		}
 	}
 	if sep, _, _ := strings.Cut(c.reading.Separator, " "); sep != "comma" && sep != "" {
-		notes = append(notes, "cells are separated by a "+sep+" (--separator says otherwise)")
+		notes = append(notes, "cells are separated by a "+sep+" (--format separator= says otherwise)")
 	}
 	return notes
 }

@@ -58,7 +58,7 @@ func (s *Source) libsvm(o *ReadOptions) (*Dataset, error) {
 			return nil, s.Fault(widestLine, 0, "%s", o.dimMessage(x.D))
 		}
 		return nil, s.Fault(widestLine, 0,
-			"%s; where the last features of sparse data are all zero, say --dim %d for both files", o.dimMessage(x.D),
+			"%s; where the last features of sparse data are all zero, say --format dim=%d for both files", o.dimMessage(x.D),
 			x.D)
 	}
 	if o.Dim > x.D {
@@ -143,7 +143,7 @@ func (s *Source) libsvmLine(b *block, text []byte, line int, o *ReadOptions) (r 
 	case word[0] == '#' && o.Comment != "none":
 		if second, _ := cutWord(remainder); len(word) > 1 && (len(second) == 0 || isItem(second)) {
 			return fail(1, "the line begins with # and may be a row: "+
-				"say --comment # if it is a comment, --comment none if # begins a label")
+				"say --format comment=# if it is a comment, --format comment=none if # begins a label")
 		}
 		return r
 	case isItem(word) && word[0] != 'q':

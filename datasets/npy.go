@@ -429,7 +429,7 @@ func (s *Source) chooseArrays(arrays []*array, o *ReadOptions) (x, y *array, err
 			"sklearn.datasets.dump_svmlight_file(X, y, 'data.svm', zero_based=False)")
 	}
 	if x == nil {
-		return fail("no array is named X, and not just one is a matrix: there are %s; name the points by --x",
+		return fail("no array is named X, and not just one is a matrix: there are %s; name the points by --format x=",
 			available)
 	}
 	if y == nil && !isNamed {

@@ -61,7 +61,7 @@ func (c *csvReader) readPreamble() error {
 	c.sep, c.commentMark = sep, mark
 	rows := firstRows(newTextHead(head), sep, mark)
 	if len(rows) == 0 && len(comments) > 0 && c.o.Comment == "" {
-		return s.fileFault("all %d lines begin with #, such as %s: say --comment none if they are rows", len(comments),
+		return s.fileFault("all %d lines begin with #, such as %s: say --format comment=none if they are rows", len(comments),
 			quote(comments[0]))
 	}
 	if len(rows) == 0 {
@@ -104,7 +104,7 @@ func (c *csvReader) checkComments(comments []string, rows [][]string, sep rune) 
 			return nil
 		} else if slices.ContainsFunc(cells[0][1:], func(cell string) bool { return kindOf(cell) == numberCell }) {
 			return c.s.Fault(c.linesBefore, 0, "the line begins with # and has as many cells as the rows: "+
-				"say --comment # if it is a comment, --comment none if it is a row")
+				"say --format comment=# if it is a comment, --format comment=none if it is a row")
 		}
 	}
 	return nil

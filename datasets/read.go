@@ -50,9 +50,9 @@ type ReadOptions struct {
 	// header. Comment is the character that begins comment lines, which are skipped everywhere, or "none"; by default #
 	// begins comments before the first row. Values of auto are decided by the first rows, and Dataset.Read records the
 	// decision and its reason.
-	Separator string `flag:"separator" default:"auto" with:"train|in|test"`
-	Header    string `flag:"header" default:"auto" check:"one of auto yes no" with:"train|in|test"`
-	Comment   string `flag:"comment" with:"train|in|test"`
+	Separator string `flag:"separator" in:"format" default:"auto" with:"train|in|test"`
+	Header    string `flag:"header" in:"format" default:"auto" check:"one of auto yes no" with:"train|in|test"`
+	Comment   string `flag:"comment" in:"format" with:"train|in|test"`
 	// Columns are the names of the wanted features, in the form of Dataset.Columns. If the header has these names, the
 	// features are found by name and put into this order, and other columns are ignored.
 	Columns []string
@@ -95,11 +95,11 @@ type ReadOptions struct {
 	AnswersOnly bool
 	// Points is the array of an .npz file with the points. The default is X, x_train, data or another usual name, or
 	// the only matrix. TestPart selects x_test and y_test if the file has them in addition to x_train and y_train.
-	Points   string `flag:"x" with:"train|in|test"`
+	Points   string `flag:"x" in:"format" with:"train|in|test"`
 	TestPart bool
 	// Dim is the wanted number of features; the default is the number in the file. Sparse points whose last features
 	// are all zero get this dimension. Any other number is an error.
-	Dim int `flag:"dim" check:">=1" with:"train"`
+	Dim int `flag:"dim" in:"format" check:">=1" with:"train"`
 	// DimSource names the data whose number of features Dim is, such as the training file, for the error.
 	DimSource string
 	// MaxRows is the largest number of rows that are read; the default is all.
@@ -112,29 +112,17 @@ type ReadOptions struct {
 // Help returns the help texts of the flags.
 func (ReadOptions) Help() map[string]string {
 	return map[string]string{
-		"format": "format of the files: " + strings.Join(formatNames(), ", "),
-		"separator": "what separates the cells of a csv file: a character, or comma, semicolon, tab, pipe or " +
-			"blank (auto: by the first rows)",
-		"header":  "whether the first row of a csv file is a header: yes, no, or auto, by the first rows",
-		"comment": "character that begins lines to be skipped, or none (default: # before the first row)",
-		"target": "target column of a csv file: a number counted from 0, -1 for the last, or a header name; several, " +
-			"separated by commas (quoted as in csv where a name has one), for a regression with several targets; " +
-			"other formats have a separate place for it",
-		"drop": "columns of a csv file that are not features, such as an index: names or numbers as for --target, " +
-			"separated by commas",
-		"task": "auto, classification or regression; auto takes as classes words, and whole numbers with at most " +
-			"20 values, " +
-			"each in 5 rows or more on average",
-		"dim": "number of features of a libsvm file, if its last columns are all zero (default: its largest index)",
-		"repeats": "rows of equal features: together or apart in splits and leave-one-out; auto keeps copies of a " +
-			"record together",
-		"groups": "column of a csv file, no feature, whose rows of equal values stay together in splits and " +
-			"leave-one-out: a name or number",
-		"x":       "array of an .npz file with the points (default: X, x_train, data …, or the only matrix)",
+		"format": "format of the files: " + strings.Join(formatNames(), ", ") + "; options after it, such as " +
+			"'csv separator=; header=no comment=%' (separator may be a word such as tab or blank), x=NAME for the array of " +
+			"an .npz file, dim=D for a libsvm file (default: found by the first rows)",
+		"target": "column of a csv file to predict: a name, or a number from 0, -1 for the last; several for several " +
+			"targets, separated by commas",
+		"drop":    "columns of a csv file that are not features, such as an index, separated by commas",
+		"task":    "classification, regression, or auto: words, and few whole numbers, are classes",
+		"repeats": "rows of equal features in splits and leave-one-out: together, apart, or auto: copies together",
+		"groups":  "column of a csv file, no feature, whose rows of equal values stay together in splits and leave-one-out",
 		"weights": "column of a csv file with the weights of the rows: 2 counts as two equal rows",
-		"keep": "columns of a csv file --in, such as an id, that are copied to the output: names or numbers, " +
-			"separated by " +
-			"commas",
+		"keep":    "columns of a csv file --in, such as an id, that are copied to the output, separated by commas",
 	}
 }
 

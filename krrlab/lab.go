@@ -69,13 +69,13 @@ type Config struct {
 	openTol bool           // Tol was not configured
 	// MaxIter is the largest number of iterations.
 	MaxIter int          `json:"max_iter,omitempty" flag:"max-iter" default:"1000" check:">=1"`
-	Storage gram.Storage `json:"storage,omitzero" flag:"storage" default:"auto"` // storage of K
-	Tiles   gram.Tiles   `json:"tiles,omitzero" flag:"tiles" default:"auto"`     // tiles of K
+	Storage gram.Storage `json:"storage,omitzero" flag:"storage" default:"auto"`          // storage of K
+	Tiles   gram.Tiles   `json:"tiles,omitzero" flag:"tiles" in:"storage" default:"auto"` // tiles of K
 	// Memory is the memory budget in bytes. Default: no limit.
 	Memory int64  `json:"memory,omitempty" flag:"memory" check:">=0" unit:"bytes"`
 	Seed   uint64 `json:"seed" flag:"seed" help:"seed of all random numbers"`
 	// ProcessTimeout is the largest time that a Process may take to start, and to answer.
-	ProcessTimeout time.Duration `json:"process_timeout,omitempty" flag:"process-timeout" default:"5m" check:"positive"`
+	ProcessTimeout time.Duration `json:"process_timeout,omitempty" flag:"process-timeout" in:"precond" default:"5m" check:"positive"`
 	// Exact selects how the true residual is computed.
 	Exact ResidualPolicy `json:"residual,omitzero" flag:"residual" default:"auto"`
 
@@ -111,24 +111,18 @@ func (Config) Help() map[string]string {
 	return map[string]string{
 		"tol": "tolerance τ of ‖y−Ac‖/‖y‖ (default: 1e-3 for classification, 1e-5 for regression, or more by --stop " +
 			"predictions)",
-		"storage": "storage of K: auto, float64, float32, fixed16 or recompute; auto decides by ‖K_stored−K‖₂, " +
-			"predicted from rows of K, and by --memory",
-		"tiles": "tiles of K: dense, sparse (without the entries at which a decreasing kernel is negligible; their " +
-			"norm is bounded), or auto, which takes the smaller of the two",
+		"storage": "storage of K: float64, float32, fixed16, recompute, or auto, by the error of storing it and by " +
+			"--memory; tiles=dense or tiles=sparse (no negligible entries) after it (default: the smaller)",
 		"max-iter":        "maximum number of iterations",
 		"process-timeout": "how long a preconditioner process:COMMAND may take to be ready, and to answer",
-		"memory": "memory limit of this process, such as 20GB, of which the program itself takes 0.1 GB, and of a file " +
-			"while it is read (default: what the machine allows)",
-		"solver": "auto, pcg, block-pcg, cg, direct, or fourier (a Gaussian or matern52 kernel and at most 3 features); auto is direct up to 3,000 points (on ranks, or with --storage, " +
-			"--tiles sparse, --features, --lambda-p or --stop, pcg or block-pcg), and for more points what krrlab plan " +
-			"chooses (on ranks never direct)",
-		"residual": "K of the true residual: exact (recomputed in float64, with a certain bound of rounding), stored " +
-			"(as stored, checked by 288 rows in float64), or auto (exact up to n²d = 2e10, else stored, refined if " +
-			"the rows miss the tolerance)",
+		"memory":          "memory limit of this process, such as 20GB (default: what the machine allows)",
+		"solver": "pcg, block-pcg, cg, direct, fourier (a Gaussian or matern52 kernel, at most 3 features), or auto: " +
+			"direct up to 3,000 points, else chosen by a plan (krrlab plan)",
+		"residual": "matrix of the true residual: exact (K recomputed in float64), stored (K as stored, checked by 288 " +
+			"rows), or auto: exact up to n²d = 2e10, else stored",
 		"stop": "what ends the iteration: predictions (‖y−Ac‖ at 0.03 of the noise of the data, or at τ), residual (at " +
-			"τ), anorm (the bound of ‖c−c*‖_A/‖c*‖_A at τ) or labels=P (at " +
-			"most the share P, such as 1%, of the test labels, or else the training labels, may still change) (default: " +
-			"predictions, or residual with --tol or --matrix)",
+			"τ), anorm (the error bound at τ), or labels=1% (that share of the labels may still change) (default: " +
+			"predictions; residual with --tol or a precomputed K)",
 	}
 }
 

@@ -85,9 +85,9 @@ type PrecondSpec struct {
 	// Name is a name of stage.Names with options, such as "nystrom features=500". Default: features, or rpcholesky for
 	// a kernel without random features.
 	Name    string        `json:"precond,omitempty" flag:"precond"`
-	S       int           `json:"features,omitempty" flag:"features" check:">=1"`
-	LambdaP float64       `json:"lambda_p,omitempty" flag:"lambda-p" check:"positive"`
-	Race    stage.Entries `json:"race,omitempty" flag:"race" help:"a preconditioner, as in compare --with, to try beside what auto plans; once for each"`
+	S       int           `json:"features,omitempty" flag:"features" check:">=1" hidden:"yes"`
+	LambdaP float64       `json:"lambda_p,omitempty" flag:"lambda-p" check:"positive" hidden:"yes"`
+	Race    stage.Entries `json:"race,omitempty" flag:"race" in:"precond"`
 
 	Levels    feature.Levels `json:"levels,omitempty" flag:"sketch" hidden:"yes"`
 	Neighbors int            `json:"neighbors,omitempty" flag:"neighbors" check:">=-1" zero:"-1" hidden:"yes"`
@@ -100,7 +100,7 @@ type PrecondSpec struct {
 // Help returns the help texts of the flags.
 func (PrecondSpec) Help() map[string]string {
 	return map[string]string{
-		"precond": "what approximates K, and its options, such as 'nystrom features=500 lambda-p=0.1': " +
+		"precond": "preconditioner and its options, such as 'nystrom features=500 lambda-p=0.1': " +
 			strings.Join(stage.Names(), ", ") + " (default: features, or rpcholesky for a kernel without them)",
 		"features": "random features s, or the rank of a preconditioner, 1 ≤ s ≤ n (default: n/10, at least 500, at " +
 			"most 10,000)",
@@ -138,7 +138,7 @@ func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 	}
 	a, ok := p.(Auto)
 	if !ok {
-		return nil, fmt.Errorf("--race tries preconditioners beside what auto plans: take --precond auto, and %v among them",
+		return nil, fmt.Errorf("a race tries preconditioners next to the planned one: name auto first, and %v after race=",
 			p)
 	}
 	for _, e := range s.Race {

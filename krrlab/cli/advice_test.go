@@ -18,13 +18,13 @@ func TestAdvice(t *testing.T) {
 		want    string
 		not     string
 	}{
-		{pcg.Indefinite, gram.Float32, "--storage float64", "--features"},
-		{pcg.Indefinite, gram.Fixed16, "--storage float64", "--features"},
+		{pcg.Indefinite, gram.Float32, "--storage float64", "features="},
+		{pcg.Indefinite, gram.Fixed16, "--storage float64", "features="},
 		{pcg.Indefinite, gram.Float64, "--lambda", "--storage"},
-		{pcg.IndefinitePreconditioner, gram.Float64, "--lambda-p", "--features"},
-		{pcg.Breakdown, gram.Float64, "not finite", "--features"},
-		{pcg.Inaccurate, gram.Float64, "--tol", "--features"},
-		{pcg.MaxIterations, gram.Float32, "--features", "--storage"},
+		{pcg.IndefinitePreconditioner, gram.Float64, "lambda-p=", "features="},
+		{pcg.Breakdown, gram.Float64, "not finite", "features="},
+		{pcg.Inaccurate, gram.Float64, "--tol", "features="},
+		{pcg.MaxIterations, gram.Float32, "features=", "--storage"},
 	} {
 		if c.status == pcg.Indefinite { // K that is given is what it is
 			given := &krrlab.Solution{Header: krrlab.Header{Kernel: kernel.Spec{Name: "precomputed"}}, Status: c.status,
@@ -41,7 +41,7 @@ func TestAdvice(t *testing.T) {
 		}
 		r.Precond = "process:./m"
 		if got, of := advice(r), c.status == pcg.Indefinite || c.status == pcg.Inaccurate; of == strings.Contains(got,
-			"compare --with") || strings.Contains(got, "--features") || strings.Contains(got, "--lambda-p") {
+			"compare --with") || strings.Contains(got, "features=") || strings.Contains(got, "lambda-p=") {
 			t.Errorf("%v with a process: %q", c.status, got)
 		}
 	}

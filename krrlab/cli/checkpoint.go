@@ -13,15 +13,16 @@ import (
 
 // checkpointFlags are the flags for saving the state of a solve and for resuming from it.
 type checkpointFlags struct {
-	Dir    string             `flag:"checkpoint" not:"solver=direct" help:"save the state of the solve in this folder"`
-	Every  checkpointInterval `flag:"checkpoint-every" default:"1m" with:"checkpoint"`
+	Dir    string             `flag:"checkpoint" not:"solver=direct"`
+	Every  checkpointInterval `flag:"checkpoint-every" in:"checkpoint every" default:"1m" with:"checkpoint"`
 	Resume bool               `flag:"resume" with:"checkpoint"`
 }
 
 func (checkpointFlags) Help() map[string]string {
 	return map[string]string{
-		"checkpoint-every": "how often to write a checkpoint: a time such as 30s, or 10it for every tenth iteration",
-		"resume":           "continue from the newest checkpoint in --checkpoint, if there is one",
+		"checkpoint": "save the state of the solve in this folder, once a minute, or every=30s or every=10it (iterations) " +
+			"after its name",
+		"resume": "continue from the newest checkpoint in --checkpoint, if there is one",
 	}
 }
 

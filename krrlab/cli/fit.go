@@ -30,11 +30,11 @@ type fitFlags struct {
 	labFlags
 	checkpointFlags
 	Tune      bool   `flag:"tune"`
-	Distance  string `flag:"distance" default:"auto" with:"tune" check:"one of auto sigma lengths full"`
+	Distance  string `flag:"distance" in:"tune" default:"auto" with:"tune" check:"one of auto sigma lengths full"`
 	Metric    string `flag:"metric" default:"auto" check:"one of auto error auc logloss balanced-error f1 rmse"`
 	Threshold string `flag:"threshold" default:"0"`
 	Folds     int    `flag:"folds" check:">=2"`
-	PlotSolve string `flag:"plot-solve" file:"write"`
+	PlotSolve string `flag:"plot-solve" in:"plot solve" file:"write"`
 	Out       string `flag:"out" file:"write" help:"write the model to this file"`
 	Verbose   bool   `flag:"verbose"`
 	Calibrate string `flag:"calibrate" default:"auto" check:"one of auto test loo none"`
@@ -42,36 +42,27 @@ type fitFlags struct {
 
 func (fitFlags) Help() map[string]string {
 	return map[string]string{
-		"tune": "choose kernel, σ and λ by leave-one-out, except those that --kernel, --sigma and --lambda set (see " +
-			"krrlab tune); without it, and without --sigma, --gamma and --lambda, a quick search chooses them on 500 rows",
-		"lambda": "ridge λ > 0 (default: the registry's for --data, chosen by the quick search, or, with --sigma or " +
-			"--gamma, 0.01)",
-		"distance": "with --tune, the distance to search: sigma, with one length scale for all features; lengths, one for " +
-			"each; full, ‖L(x−z)‖ with a matrix L; or auto (see krrlab tune)",
-		"calibrate": "errors to save in the model, for krrlab predict --interval and --probabilities: test, those of " +
-			"the test rows; loo, the leave-one-out errors of the training rows (factors K once more); or none; auto is " +
-			"test if there are test rows, else none",
-		"metric": "quantity that --tune and --threshold optimize (see krrlab tune)",
-		"threshold": "for two classes, the number that f(x) is compared with, or auto, which chooses the best one for " +
-			"--metric by leave-one-out (default: auto with --metric f1 or balanced-error)",
-		"verbose": "print the whole report, with the method and what is certain about the solution (default: for --data and --matrix, " +
-			"and if the solve misses the tolerance)",
-		"folds": "cross-validate the kernel and λ of the fit on the training rows in this many folds, each of which is " +
-			"predicted by a fit to the others; the folds have the same shares of classes and keep groups of rows together",
-		"json": "write the report as JSON to this file",
-		"plot": "draw predictions against answers, or for classes the confusion matrix, of the test data, or of " +
-			"training points if there are no test data," + formats,
-		"plot-solve": "draw the convergence of the solve" + formats,
+		"tune": "choose kernel, σ and λ by leave-one-out, except those that are set; --tune=distance=D says what distance: " +
+			"sigma, lengths, full or auto (krrlab tune); without it a quick search chooses them on 500 rows",
+		"lambda": "ridge λ > 0 (default: the registry's for --data, or chosen by the quick search, or 0.01 with --sigma)",
+		"calibrate": "errors to save in the model for intervals and probabilities of krrlab predict: test, of the test " +
+			"rows; loo, leave-one-out (factors K again); none; or auto: test if there are test rows",
+		"metric": "quantity that --tune and --threshold optimize: auto, or see krrlab tune",
+		"threshold": "for two classes, the number that f(x) is compared with, or auto: the best for --metric by " +
+			"leave-one-out (default: auto with --metric f1 or balanced-error)",
+		"verbose": "print the whole report (default: for --data, and if the solve misses the tolerance)",
+		"folds":   "cross-validate kernel and λ of the fit on the training rows, in this many folds",
+		"json":    "write the report as JSON to this file",
+		"plot": "draw predictions against answers, or the confusion matrix, to this file" + formats + ", solve=FILE " +
+			"for the convergence of the solve",
 	}
 }
 
 // plannedHelp contains the help texts of flags for commands in which the plan chooses the method.
 var plannedHelp = map[string]string{
-	"precond": "preconditioner with its options, such as 'nystrom features=500 lambda-p=0.1': auto, which chooses as " +
-		"krrlab plan does, or one of " + strings.Join(stage.Names(), ", "),
-	"lambda-p": "ridge λ_p > 0 of the preconditioner (default: chosen by the plan with --precond auto, else λ)",
-	"features": "number s of random features, or rank of the preconditioner, 1 ≤ s ≤ n (default: chosen by the plan " +
-		"with --precond auto, none for vecchia, else n/10 but at least 500 and at most 10,000)",
+	"precond": "preconditioner and its options, such as 'nystrom features=500 lambda-p=0.1': " +
+		strings.Join(stage.Names(), ", ") + "; 'auto race=NAME …' tries others side by side; 'process:COMMAND " +
+		"process-timeout=20m' waits longer for its answers (default: auto, chosen by a plan)",
 }
 
 func newFitFlags() *fitFlags {
@@ -86,22 +77,23 @@ func (a *app) fitCommand() *cobra.Command {
 	return withOptions(&cobra.Command{
 		Use:   "fit (--data NAME | --train FILE [--test FILE | --holdout SHARE])",
 		Short: "Fit a model, test it on test data, save it",
-		Long: `Fit solves (K+λI)c = y for the training data and tests the model on the test data.
+		Long: `Fit reads a table, solves (K+λI)c = y for its rows, and tests the model on the test rows. Only
+--train or --data is needed: the kernel, λ and the method are chosen unless flags name them.
+
 For classes, y and c have one column per class with ±1 coding (one column for two classes).
 For a regression, the mean of y is subtracted first, and the model adds it to its
-predictions; --center no turns this off. The same model in scikit-learn is KernelRidge with
-alpha = λ, fitted to the targets minus their mean; the Gaussian kernel is kernel="rbf" with
-gamma = 1/(2σ²). Exit code 3 means that the solve did not reach the tolerance within
---max-iter; all results are still written.
+predictions. The same model in scikit-learn is KernelRidge with alpha = λ, fitted to the
+targets minus their mean; the Gaussian kernel is kernel="rbf" with gamma = 1/(2σ²).
 
-If mpirun, mpiexec or srun starts the command, all ranks run it together: K is distributed
-over the ranks, and rank 0 prints and writes the results. With --checkpoint DIR, --resume
-continues an interrupted run, on any number of ranks, and gives the same coefficients.`,
-		Example: `  krrlab fit --train train.csv --target price --drop id --categorical city,kind --impute median \
-      --holdout 0.2 --tune --out m.krr
-  krrlab fit --data mnist --sigma 8.5 --lambda 0.01 --solver pcg --precond features --lambda-p 0.1 --features 6000
-  krrlab fit --train train.csv --test test.csv --target price --sigma 2
-  mpirun -n 8 krrlab fit --data mnist --features 6000 --checkpoint run1 --resume`,
+Exit code 3 means that the solve did not reach the tolerance within --max-iter; all results
+are still written. If mpirun, mpiexec or srun starts the command, all ranks run it together,
+and rank 0 prints and writes the results. --resume continues an interrupted run from its
+--checkpoint, on any number of ranks, and gives the same coefficients.`,
+		Example: `  krrlab fit --train train.csv --target price --holdout 0.2
+  krrlab fit --train train.csv --target price --drop id --categorical city,kind --impute median \
+      --holdout 0.2 --tune --out m.krr --plot fit.svg
+  krrlab fit --data mnist --sigma 8.5 --lambda 0.01 --solver pcg --precond 'features features=6000 lambda-p=0.1'
+  mpirun -n 8 krrlab fit --data mnist --precond 'auto features=6000' --checkpoint run1 --resume`,
 		Args:        noArgs,
 		Annotations: onRanks,
 	}, f.flags, func(ctx context.Context, _ []string) error { return a.fit(ctx, f) })

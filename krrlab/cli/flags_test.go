@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -327,5 +328,39 @@ func TestNotebookInterrupted(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "second")); err == nil {
 		t.Error("the next cell was run")
+	}
+}
+
+// TestFlagsWithin: an option that is written in the flag of another means what its own flag means, also to a verdict.
+func TestFlagsWithin(t *testing.T) {
+	files(t, map[string]string{"a.csv": strings.ReplaceAll(table(40, nil, false), ",", ";")})
+	reports := map[string]bool{}
+	for _, args := range []string{
+		"--format csv --separator ; --header no --kernel polynomial --gamma 0.1 --degree 2 --storage float64 --tiles dense",
+		"--format csv|separator=;|header=no --kernel polynomial|gamma=0.1|degree=2 --storage float64|tiles=dense",
+	} {
+		var words []string
+		for word := range strings.FieldsSeq("fit --train a.csv --lambda 1 --json out.json --plot a.svg|size=3x2|title=A|b " + args) {
+			words = append(words, strings.ReplaceAll(word, "|", " "))
+		}
+		code, out, errs := command(t, words...)
+		testkit.Equal(t, code, 0, out, errs)
+		r := report(t, "out.json")
+		reports[fmt.Sprint(r["kernel"], r["read"], r["true_residual"])] = true
+		if picture := string(read(t, "a.svg")); !strings.Contains(picture, "A b") || !strings.Contains(picture, "216") {
+			t.Error("the picture has no title, or another size")
+		}
+	}
+	testkit.Equal(t, len(reports), 1, reports)
+	for args, want := range map[string]string{
+		"--format|separator=ab":              "separator \"ab\": want auto, one character",
+		"--tune=distance=far":                "--tune distance \"far\": want one of",
+		"--precond|auto race=none race=nope": "--precond \"nope\": want one of",
+		"--plot|a.svg size=5":                "--plot size \"5\": want width and height",
+	} {
+		code, _, errs := command(t, append([]string{"fit", "--train", "a.csv"}, strings.Split(args, "|")...)...)
+		if code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit %d, %s", args, code, errs)
+		}
 	}
 }

@@ -89,7 +89,7 @@ func ExampleMain_format() {
 	}
 	// Output:
 	// datasets: RegisterFormat("weka"): the ending ".arff" is taken by the format arff
-	// help 0 format of the files: auto, arff, csv, idx, libsvm, npy, parquet (default "auto")
+	// help 0 format of the files: auto, arff, csv, idx, libsvm, npy, parquet; options after it, such as
 	// fit 0 houses.arff: arff (it begins with @relation); separator comma (as the format has it); header yes (the columns have names); 12 rows of 3 features
 	// predict 0 houses.arff: arff (it begins with @relation); separator comma (as the format has it); header yes (the columns have names); 12 rows of 3 features
 	// tune 0 houses.arff: arff (it begins with @relation); separator comma (as the format has it); header yes (the columns have names); 12 rows of 3 features

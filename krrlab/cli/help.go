@@ -15,14 +15,12 @@ const helpWidth = 120
 // are shown first, under the title "Flags".
 var flagGroups = []struct{ title, names string }{
 	{"Flags", ""},
-	{"Data", "data train format x separator header comment dim n test holdout in valid"},
-	{"Columns and rows", "target drop task scale center weights class-weights categorical dates date-order impute repeats " +
-		"groups keep"},
-	{"Kernel and λ", "kernel matrix sigma gamma coef0 degree lambda tune distance metric threshold folds"},
-	{"Preconditioner", "precond race features lambda-p spectral landmarks sketch neighbors damping form process-timeout"},
-	{"Solve", "tol stop max-iter solver storage tiles memory residual seed"},
-	{"Checkpoints and ranks", "rank-timeout checkpoint checkpoint-every resume"},
-	{"Output", "out calibrate spectrum json csv plot plot-solve title size verbose help"},
+	{"Data", "data train test holdout in valid target n format"},
+	{"Kernel and λ", "kernel sigma lambda tune distance metric threshold folds"},
+	{"Output", "out calibrate json csv plot verbose help"},
+	{"Columns and rows", "drop keep categorical dates impute scale task center weights class-weights repeats groups"},
+	{"Solve", "solver precond features lambda-p process-timeout tol stop max-iter storage residual memory seed"},
+	{"Checkpoints and ranks", "checkpoint resume rank-timeout"},
 }
 
 // studyGroup is the title of the command group that contains the stages.

@@ -20,24 +20,22 @@ const defaultLambda = 0.01
 
 // kernelFlags are the flags that choose the kernel and its parameters.
 type kernelFlags struct {
-	Matrix string `flag:"matrix" with:"kernel=precomputed" not:"sigma|data|test|scale|impute|categorical|dates|dim|tune|precond=features"`
+	Matrix string `flag:"matrix" in:"kernel" with:"kernel=precomputed" not:"sigma|data|test|scale|impute|categorical|dates|dim|tune|precond=features"`
 
 	KernelName kernelName `flag:"kernel" default:"gaussian"`
 	Sigma      bandwidth  `flag:"sigma" not:"kernel=polynomial"`
-	Gamma      float64    `flag:"gamma" default:"0.01" with:"kernel=polynomial" help:"γ of the polynomial (γxᵀz+c)^q"`
-	Coef0      float64    `flag:"coef0" default:"1" with:"kernel=polynomial" help:"c of the polynomial"`
-	Degree     int        `flag:"degree" default:"3" with:"kernel=polynomial" help:"q of the polynomial"`
+	Gamma      float64    `flag:"gamma" default:"0.01" with:"kernel=polynomial" hidden:"yes"`
+	Coef0      float64    `flag:"coef0" default:"1" with:"kernel=polynomial" hidden:"yes"`
+	Degree     int        `flag:"degree" default:"3" with:"kernel=polynomial" hidden:"yes"`
 }
 
 func (kernelFlags) Help() map[string]string {
 	return map[string]string{
-		"kernel": "one of " + strings.Join(kernel.Names(), ", ") + ", or precomputed, which takes K from --matrix; rbf " +
-			"is another name of gaussian; parameters may follow the name, as in \"NAME alpha=2\"",
-		"matrix": "K for --kernel precomputed: a symmetric matrix, float32 or float64, in a .npy file; row i belongs " +
-			"to row i of --train, from which only the targets are read",
-		"sigma": "bandwidth σ for the scaled features: one number, or one for each feature, or the d² numbers of a matrix " +
-			"L for the distance ‖L(x−z)‖ by rows, separated by commas or in a file " +
-			"(default: the registry's for --data, else the median distance of 1,000 rows)",
+		"kernel": "kernel and its parameters, such as 'polynomial gamma=0.01 coef0=1 degree=3': " +
+			strings.Join(kernel.Names(), ", ") + ", or 'precomputed matrix=K.npy'; rbf is gaussian",
+		"sigma": "bandwidth σ for the scaled features: a number, or one for each feature, or the d² numbers of a matrix " +
+			"L for the distance ‖L(x−z)‖, separated by commas or in a file (default: the registry's for --data, else " +
+			"the median distance)",
 	}
 }
 
@@ -106,7 +104,7 @@ func (b bandwidth) scaleAndDistance() (sigma float64, distance []float64) {
 func (f *kernelFlags) check() error {
 	if f.KernelName == "precomputed" {
 		if f.Matrix == "" {
-			return errors.New("--kernel precomputed: want K in a .npy file: --matrix FILE")
+			return errors.New("--kernel precomputed: want K in a .npy file: --kernel 'precomputed matrix=K.npy'")
 		}
 		return nil
 	}
@@ -177,7 +175,7 @@ func (d *problemData) usePrecomputed(ctx context.Context, f *labFlags) error {
 	if rows := d.precomputed.N(); rows < n || rows > n && (f.MaxRows == 0 || n < f.MaxRows) {
 		header := ""
 		if n == rows+1 {
-			header = "; if its first line is a header, say --header yes"
+			header = "; if its first line is a header, say --format header=yes"
 		}
 		return fmt.Errorf("%s: K has %d rows, and %s has %d: want a target for each row%s", f.Matrix, rows, f.Train, n,
 			header)

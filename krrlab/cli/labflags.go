@@ -46,7 +46,7 @@ func (labFlags) Help() map[string]string {
 // check returns an error if the flags are invalid for any data.
 func (f *labFlags) check() error {
 	if f.withoutPreconditioner() && f.Name != cost.None && f.flags.Given("precond", "sketch", "form") {
-		return usagef("--solver %v has no preconditioner: leave --precond, --sketch and --form out",
+		return usagef("--solver %v has no preconditioner: leave --precond out",
 			f.Solver)
 	}
 	_, err := f.effectivePrecond(nil).Preconditioner(nil)
@@ -112,22 +112,20 @@ func (a *app) memoryBudget(limit int64) int64 {
 
 // stageFiles are the names of the files to which the result of a stage is written; "" writes no file.
 type stageFiles struct {
-	JSON  string      `flag:"json" file:"write" help:"write the stage as JSON to this file"`
+	JSON  string      `flag:"json" file:"write" help:"write the result as JSON to this file"`
 	CSV   string      `flag:"csv" file:"write"`
 	Plot  string      `flag:"plot" file:"write"`
-	Title *string     `flag:"title" with:"plot|plot-solve" help:"title of the picture instead of the default; \"\" for none"`
-	Size  pictureSize `flag:"size" with:"plot|plot-solve"`
+	Title *string     `flag:"title" in:"plot" with:"plot|plot-solve"`
+	Size  pictureSize `flag:"size" in:"plot" with:"plot|plot-solve"`
 }
 
 // formats is the part of the help text of --plot that lists the file formats.
-const formats = " to this file (.svg, .png, .pdf, or .html with values on hover and zoom)"
+const formats = " (.svg, .png, .pdf or .html); options after it: size=5x3 in inches, title=TEXT"
 
 func (stageFiles) Help() map[string]string {
 	return map[string]string{
-		"csv": "write the numbers of the stage's table, with all digits, to this file: as CSV, or as a matrix with NaN " +
-			"in place of words if the name ends in .npy",
-		"plot": "draw the stage" + formats,
-		"size": "width and height of the picture in inches, such as 5x3 (default: depends on the picture, mostly 6.5x4)",
+		"csv":  "write the table, with all digits, to this file: as CSV, or as a matrix if the name ends in .npy",
+		"plot": "draw the result to this file" + formats,
 	}
 }
 

@@ -21,7 +21,7 @@ type dataFlags struct {
 	datasets.ReadOptions
 	Words   []string `flag:"categorical" with:"train|in"`
 	Dates   []string `flag:"dates" with:"train"`
-	Order   string   `flag:"date-order" default:"auto" check:"one of auto day month" with:"dates"`
+	Order   string   `flag:"date-order" in:"dates order" default:"auto" check:"one of auto day month" with:"dates"`
 	Impute  string   `flag:"impute" default:"none" check:"one of none median mean" with:"train"`
 	Scale   string   `flag:"scale" check:"one of auto none unit standard pixel"`
 	Center  string   `flag:"center" default:"auto" check:"one of auto yes no"`
@@ -32,25 +32,20 @@ type dataFlags struct {
 
 func (dataFlags) Help() map[string]string {
 	return map[string]string{
-		"train": "file of training data (.gz, .bz2, .xz, .zst, and a .zip of one file, are unpacked)",
-		"categorical": "columns of words in a csv file, by name or number; each becomes one 0/1 feature per value " +
-			"(one-hot)",
-		"dates": "columns of dates or times in a csv file, by name or number; each becomes features for the days since " +
-			"the first date, the time of day, the weekday and the day of the year",
-		"date-order": "which part comes first in dates such as 31/12/2024: day, month, or auto, which decides by the " +
-			"dates in the file",
-		"impute": "how to fill in missing values of features in a csv file (empty, NA, NaN, ?): none refuses them; " +
-			"median or mean takes that of the column over the training rows, and saves it in the model",
-		"scale": "scaling of the features: auto, none, unit or standard (fitted on the training rows), or pixel " +
-			"(x/255); auto is none for bytes, sparse points and features of similar spread, else standard (default: " +
-			"auto for --train, the registry's for --data)",
-		"center": "subtract the mean from the targets and add it to the predictions: auto (yes for regression), yes, or " +
-			"no (as in the paper)",
-		"class-weights": "balanced gives all classes the same total weight, by row weights n/(classes·rows of the " +
-			"class); none gives all rows the same weight",
-		"test": "test data, a file of the same form as --train",
-		"holdout": "use this share of the training rows as test rows, such as 0.2; the rows are drawn at random, but " +
-			"are the same in every run; groups of rows stay together (--repeats, --groups)",
+		"train":       "file of training data (.gz, .bz2, .xz, .zst, and a .zip of one file, are unpacked)",
+		"categorical": "columns of words in a csv file; each becomes one 0/1 feature per value (one-hot)",
+		"dates": "columns of dates or times in a csv file; each becomes features for the days since the first date, the " +
+			"time of day, the weekday and the day of the year; order=day or order=month after them says what comes " +
+			"first in 31/12/2024",
+		"impute": "what replaces missing features in a csv file (empty, NA, NaN, ?): median or mean of the column in " +
+			"the training rows; none refuses them",
+		"scale": "scaling of the features: none, unit, standard, pixel (x/255), or auto: none for bytes, sparse points " +
+			"and features of similar spread, else standard (default: auto for --train, the registry's for --data)",
+		"center": "subtract the mean from the targets and add it to the predictions: yes, no, or auto (yes for " +
+			"regression)",
+		"class-weights": "balanced gives all classes the same total weight, none all rows the same weight",
+		"test":          "test data, a file of the same form as --train",
+		"holdout":       "share of the training rows that become test rows, such as 0.2; the same rows in every run",
 	}
 }
 

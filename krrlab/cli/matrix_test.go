@@ -108,7 +108,7 @@ $ loo --train y.csv --target y --kernel precomputed --matrix K.npy --lambda 0.01
 1$ FIT --matrix K.npy --memory 20kB
 	takes 28.8 kB, the limit is
 1$ fit --train more.csv --target y --kernel precomputed --matrix K.npy
-	want a target for each row; if its first line is a header, say --header yes
+	want a target for each row; if its first line is a header, say --format header=yes
 1$ fit --train few.csv --target y --kernel precomputed --matrix K.npy --n 50
 	K has 60 rows, and few.csv has
 1$ predict k.krr --in short.npy

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -45,9 +46,7 @@ func withOptions(cmd *cobra.Command, s *schema.Schema, run func(ctx context.Cont
 // commandLine returns the flags that were set on the command line, quoted for a shell.
 func commandLine(s *schema.Schema) (text string) {
 	for _, o := range s.Fields {
-		if o.Given() {
-			text += o.Flag()
-		}
+		text += o.Flag()
 	}
 	return text
 }
@@ -59,8 +58,12 @@ func addOptions(p *pflag.FlagSet, s *schema.Schema) {
 			continue
 		}
 		f := p.VarPF(optionValue{o}, o.Name, "", o.Help)
-		f.Hidden = o.Hidden
-		if f.DefValue = o.Default; o.IsBoolFlag() {
+		owner, _ := o.Owner()
+		f.Hidden = o.Hidden || owner != nil
+		if f.DefValue = o.Default; strings.Contains(o.Help, "(default: ") { // the text includes it
+			f.DefValue = ""
+		}
+		if o.IsBoolFlag() {
 			f.NoOptDefVal = "true"
 		}
 	}

@@ -27,7 +27,7 @@ type rankFlags struct {
 
 func (rankFlags) Help() map[string]string {
 	return map[string]string{
-		"rank-timeout": "how long a rank started by mpirun or srun waits for the other ranks",
+		"rank-timeout": "how long ranks started by mpirun or srun wait for one another",
 	}
 }
 

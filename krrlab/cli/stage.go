@@ -47,7 +47,7 @@ type stageCommand struct {
 }
 
 // methodFlags lists the flags that only some stages have: those that Definition.Flags names.
-const methodFlags = "test holdout precond features race lambda-p tol max-iter solver residual stop"
+const methodFlags = "test holdout precond process-timeout features race lambda-p tol max-iter solver residual stop"
 
 // setFlags sets c.flags to the stage's own options, followed by the common flags that the stage accepts.
 func (c *stageCommand) setFlags() {
@@ -61,6 +61,9 @@ func (c *stageCommand) setFlags() {
 		choosesMethod = false
 		delete(accepted, "solver")
 	}
+	if _, ok := accepted["precond"]; ok {
+		accepted["process-timeout"] = ""
+	}
 	f := schema.Of(&c.labFlags).Without("keep")
 	for _, name := range strings.Fields(methodFlags) {
 		if _, ok := accepted[name]; !ok {
@@ -69,7 +72,9 @@ func (c *stageCommand) setFlags() {
 	}
 	if _, ok := accepted["precond"]; !ok { // then the options of the preconditioner do not apply either
 		for _, o := range schema.Of(&c.PrecondSpec).Fields {
-			if o.Hidden {
+			if _, ok := accepted[o.Name]; ok {
+				f.Lookup(o.Name).Hidden = false
+			} else if o.Hidden {
 				f.Without(o.Name)
 			}
 		}

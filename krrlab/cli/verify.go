@@ -37,7 +37,7 @@ func (verifyFlags) Help() map[string]string {
 		"train":  "file that the model was fitted to; rows that fit --holdout set aside are test data again",
 		"target": "target column of a csv file (default: the target column of the fit)",
 		"json":   "write the results as JSON to this file",
-		"plot":   "draw the interval of κ" + formats,
+		"plot":   "draw the interval of κ to this file" + formats,
 	}
 }
 

@@ -21,6 +21,8 @@
 //     one. Options that the struct does not have are ignored.
 //   - unit:"bytes" parses a whole number such as 20GB; file states that the value names a file to "read" or to "write".
 //   - symbol is the name of the option in plots, such as "λ_p".
+//   - in:"plot title" states that the option is written in the flag of another, by a key (default: its own flag), as in
+//     --plot "fit.svg title=Prices". Its own flag is an older spelling, which commands accept but do not show.
 //   - hidden:"yes" omits an option from the help: it is an older spelling of another.
 //   - help is the text for the flag. Long texts, and texts that depend on run-time values, are returned by a method
 //     Help() map[string]string of the struct, by the name of the flag.

@@ -23,10 +23,12 @@ type Field struct {
 	File    string // "read" or "write" if the value names a file, else ""
 	Hidden  bool   // the help omits the option
 
+	schema      *Schema // the options that this one was read with
 	structField reflect.StructField
 	value       reflect.Value // the field in the caller's struct
 	check       check
 	namesFlag   bool // errors name the flag instead of the field
+	inOwner     bool // set in the flag of the owner
 	isSet       bool // set by its flag, or not zero in the struct of a Go caller
 }
 
@@ -45,10 +47,57 @@ func (f *Field) list(key string) []string {
 
 // title returns the name of the option for errors: its flag on a command line, else its field.
 func (f *Field) title() string {
-	if f.namesFlag {
-		return "--" + f.Name
+	if !f.namesFlag {
+		return f.structField.Name
 	}
-	return f.structField.Name
+	if owner, key := f.Owner(); f.inOwner {
+		return "--" + owner.Name + " " + key
+	}
+	return "--" + f.Name
+}
+
+// Owner returns the option in whose flag this one is written, and the word for it there: for the title in --plot
+// "fit.svg title=Prices" the option plot and "title". The owner is nil if there is none.
+func (f *Field) Owner() (owner *Field, key string) {
+	name, key, _ := strings.Cut(f.tag("in"), " ")
+	if name == "" {
+		return nil, ""
+	}
+	return f.schema.Lookup(name), cmp.Or(key, f.Name)
+}
+
+// member is an option that is written in the flag of another, and its text there.
+type member struct {
+	field *Field
+	text  string
+}
+
+// split divides the text of a flag into the value of the option, which comes first, and the words "key=value" of the
+// options that are written in it. A value ends at the next key, so that it may contain blanks.
+func (f *Field) split(text string) (value string, members []member) {
+	end := len(text)
+	for i := len(text); i >= 0; i-- {
+		if i > 0 && text[i-1] != ' ' {
+			continue
+		}
+		key, memberText, ok := strings.Cut(text[i:end], "=")
+		if o := f.lookup(key); ok && o != nil {
+			members = append(members, member{o, strings.Trim(memberText, " ")})
+			end = i
+		}
+	}
+	slices.Reverse(members)
+	return strings.Trim(text[:end], " "), members
+}
+
+// lookup returns the option that is written in the flag of f with this key, or nil.
+func (f *Field) lookup(key string) *Field {
+	for _, o := range f.schema.Fields {
+		if owner, k := o.Owner(); owner == f && k == key {
+			return o
+		}
+	}
+	return nil
 }
 
 // settle replaces a zero by the default.
@@ -69,9 +118,25 @@ func (f *Field) IsZero() bool { return f.value.IsZero() }
 // Symbol returns the name of the option in plots: its tag symbol, or its flag, or its field.
 func (f *Field) Symbol() string { return cmp.Or(f.tag("symbol"), f.Name, f.structField.Name) }
 
-// Flag returns the option and its value as shell words, with a leading blank, to be appended to a command line.
+// Flag returns the option and its value as shell words, with a leading blank, to be appended to a command line. It
+// returns "" if neither the option nor one that is written in its flag is set.
 func (f *Field) Flag() string {
+	if owner, _ := f.Owner(); owner != nil {
+		return ""
+	}
+	members := ""
+	for _, o := range f.schema.Fields {
+		if owner, key := o.Owner(); owner == f && o.isSet {
+			members += " " + key + "=" + o.String()
+		}
+	}
 	switch text := f.String(); {
+	case members != "" && f.isSet && !f.IsBoolFlag():
+		return " --" + f.Name + " " + safe.Shell(text+members)
+	case members != "":
+		return " --" + f.Name + "=" + safe.Shell(members[1:])
+	case !f.isSet:
+		return ""
 	case !f.IsBoolFlag():
 		return " --" + f.Name + " " + safe.Shell(text)
 	case text != "true":
@@ -80,9 +145,22 @@ func (f *Field) Flag() string {
 	return " --" + f.Name
 }
 
-// Set parses and checks a value from a command line. If a list option is set several times, the elements are
-// appended.
+// Set parses and checks a value from a command line, and the values of the options that are written in it. If a list
+// option is set several times, the elements are appended.
 func (f *Field) Set(text string) error {
+	text, members := f.split(text)
+	for _, m := range members {
+		m.field.inOwner = true
+		if err := m.field.Set(m.text); err != nil {
+			return err
+		}
+	}
+	if members != nil && text == "" {
+		if !f.IsBoolFlag() {
+			return nil
+		}
+		text = "true"
+	}
 	if f.value.Kind() == reflect.Slice && !f.isSet {
 		f.value.SetZero() // remove the default
 	}

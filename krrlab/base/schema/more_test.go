@@ -3,7 +3,9 @@ package schema
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
@@ -94,4 +96,50 @@ func TestMore(t *testing.T) {
 			A complex128 `flag:"a"`
 		}{}).Lookup("a").Set("1")
 	}})
+}
+
+type written struct {
+	Plot  string        `flag:"plot" file:"write"`
+	Title *string       `flag:"title" in:"plot"`
+	Wait  time.Duration `flag:"plot-wait" in:"plot wait" default:"1m"`
+	Tune  bool          `flag:"tune"`
+	Kind  string        `flag:"kind" in:"tune" default:"a" check:"one of a b"`
+	Racer []string      `flag:"racer" in:"plot"`
+}
+
+// TestMembers: options that are written in the flag of another, with blanks in values, by their own flag, and as words
+// of a command line.
+func TestMembers(t *testing.T) {
+	for _, c := range []struct{ args, plot, title, kind, line string }{
+		{"plot=my fig.svg", "my fig.svg", "-", "a", " --plot 'my fig.svg'"},
+		{"plot=my fig.svg title=A b = c wait=5m", "my fig.svg", "A b = c", "a",
+			" --plot 'my fig.svg title=A b = c wait=5m0s'"},
+		{"plot=a.svg subtitle=x title=", "a.svg subtitle=x", "", "a", " --plot 'a.svg subtitle=x title='"},
+		{"plot=title=x y|plot=a.svg", "a.svg", "x y", "a", " --plot 'a.svg title=x y'"},
+		{"title=x|tune=kind=b", "", "x", "b", " --plot=title=x --tune=kind=b"},
+		{"kind=b|tune=true", "", "-", "b", " --tune=kind=b"},
+		{"plot=racer=p q racer=r", "", "-", "a", " --plot='racer=p q,r'"},
+	} {
+		var o written
+		s, line := Of(&o), ""
+		for _, arg := range strings.Split(c.args, "|") {
+			name, text, _ := strings.Cut(arg, "=")
+			testkit.OK(t, s.Lookup(name).Set(text))
+		}
+		title := "-"
+		if o.Title != nil {
+			title = *o.Title
+		}
+		for _, f := range s.Fields {
+			line += f.Flag()
+		}
+		testkit.Equal(t, [4]string{o.Plot, title, o.Kind, line}, [4]string{c.plot, c.title, c.kind, c.line}, c.args)
+		testkit.Equal(t, [2]bool{s.Given("plot"), o.Tune}, [2]bool{c.plot != "", strings.Contains(c.args, "tune")}, c.args)
+	}
+	s := Of(new(written))
+	testkit.Equal(t, s.Lookup("tune").Set("kind=c").Error(), `--tune kind "c": want one of a, b`)
+	owner, key := s.Lookup("plot-wait").Owner()
+	testkit.Equal(t, owner.Name+key, "plotwait")
+	owner, _ = s.Without("plot").Lookup("title").Owner()
+	testkit.Equal(t, owner == nil, true)
 }

@@ -181,7 +181,7 @@ func (m *Matrix) adoptTiling(ctx context.Context) error {
 	}
 	if total[0] != ownChecksum*int64(m.comm.Size()) {
 		return fmt.Errorf("gram: the ranks have cut the points into different tiles: their processors round " +
-			"differently; take dense tiles (--tiles dense)")
+			"differently; take dense tiles (--storage tiles=dense)")
 	}
 	return nil
 }

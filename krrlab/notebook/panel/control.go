@@ -107,7 +107,8 @@ func newGroup(initial, defaults any, maxWhole int, open func(widget.Spec) (*widg
 
 // withControl returns the options that have a control.
 func withControl(s *schema.Schema) []*schema.Field {
-	return slices.DeleteFunc(s.Fields, func(f *schema.Field) bool { return f.Hidden || f.File != "" })
+	s.Fields = slices.DeleteFunc(s.Fields, func(f *schema.Field) bool { return f.Hidden || f.File != "" })
+	return s.Fields
 }
 
 // isChanged reports whether a control was moved.

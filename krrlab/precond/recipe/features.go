@@ -105,6 +105,6 @@ func (f Features) Iterations(o *cost.Outlook) float64 {
 func init() {
 	stage.BuiltIn(stage.Kind{Name: "features", Zero: Features{}, Label: "random features", Order: 1,
 		Variants:   []string{"", "lambda-p=10"},
-		Slow:       "more --features, a larger --lambda-p",
-		Indefinite: "a larger --lambda-p"})
+		Slow:       "a larger features= or lambda-p= in --precond",
+		Indefinite: "a larger lambda-p= in --precond"})
 }

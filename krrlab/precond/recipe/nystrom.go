@@ -103,6 +103,6 @@ func (Nystrom) Iterations(o *cost.Outlook) float64 { return o.PivotIterations() 
 func init() {
 	stage.BuiltIn(stage.Kind{Name: "nystrom", Zero: Nystrom{}, Title: "Nyström landmarks", Label: "Nyström",
 		Variants:   []string{"", "lambda-p=10", "spectral=true"},
-		Slow:       "more --features, a larger --lambda-p",
-		Indefinite: "a larger --lambda-p"})
+		Slow:       "a larger features= or lambda-p= in --precond",
+		Indefinite: "a larger lambda-p= in --precond"})
 }

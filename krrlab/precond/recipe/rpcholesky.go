@@ -57,6 +57,6 @@ func (RPCholesky) Propose(o *cost.Outlook) []stage.Preconditioner {
 func init() {
 	stage.BuiltIn(stage.Kind{Name: "rpcholesky", Zero: RPCholesky{}, Title: "randomly pivoted Cholesky",
 		Label: "RPCholesky", Order: 2, Variants: []string{"", "lambda-p=10", "spectral=true"},
-		Slow:       "more --features, a larger --lambda-p",
-		Indefinite: "a larger --lambda-p"})
+		Slow:       "a larger features= or lambda-p= in --precond",
+		Indefinite: "a larger lambda-p= in --precond"})
 }

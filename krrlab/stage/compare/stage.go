@@ -22,7 +22,7 @@ import (
 // Stage is the definition of the stage.
 var Stage = stage.Definition{
 	Name: stage.Compare, Aliases: []string{"race"}, Options: Options{}, Result: (*Result)(nil),
-	Flags: "features lambda-p max-iter",
+	Flags: "features lambda-p process-timeout max-iter",
 	Short: "Compare preconditioners side by side: iterations, κ, seconds and bytes",
 	Long: `Compare runs conjugate gradients with several preconditioners M side by side, and without one: each product
 with K serves all of them. Of each it tells the iterations to 10⁻², 10⁻³, …, the interval of

@@ -23,7 +23,7 @@ var Stage = stage.Definition{
 η = ‖K−ZZᵀ‖₂: an interval of κ(M⁻¹A), the iterations PCG takes, and the predicted time.
 The λ_p of least predicted time is chosen. All λ_p share one eigendecomposition of ZᵀZ and the products
 with K. With --map or --sizes it does so for several numbers of features.`,
-	Example: `  krrlab lambda-p --data mnist --n 10000 --features 1000 --plot sweep.svg
+	Example: `  krrlab lambda-p --data mnist --n 10000 --precond 'features features=1000' --plot sweep.svg
   krrlab lambda-p --data ijcnn1 --n 10000 --map --json map.json`,
 }
 

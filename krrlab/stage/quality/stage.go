@@ -25,8 +25,8 @@ misses κ with at most the stated probability. For small n it also computes all 
 It compares the iterations predicted from κ and from the Ritz values with those that PCG
 takes. The interval is of K itself: it is widened by ‖K_stored−K‖₂, which is predicted from
 rows of K and not covered by the probability.`,
-	Example: `  krrlab quality --data mnist --n 10000 --features 2000 --lambda-p 0.1 --plot q.svg
-  krrlab quality --data ijcnn1 --n 2000 --precond nystrom --features 300 --json q.json`,
+	Example: `  krrlab quality --data mnist --n 10000 --precond 'features features=2000 lambda-p=0.1' --plot q.svg
+  krrlab quality --data ijcnn1 --n 2000 --precond 'nystrom features=300' --json q.json`,
 	Tables: []stage.Table{{
 		Flag: "spectrum",
 		Help: "write all eigenvalues of M⁻¹A, or where they are not computed the Ritz values, to this file (.csv " +

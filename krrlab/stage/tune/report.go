@@ -367,14 +367,11 @@ func (r *Result) Short() string {
 // flags returns the point as flags of krrlab fit.
 func (p *Point) flags() string {
 	name, scale := p.Kernel, fmt.Sprint(" --sigma ", p.Sigma)
-	if p.Params != "" {
+	if p.Params != "" || p.Gamma > 0 {
 		name, scale = "'"+p.Spec().Text()+"'", ""
 	}
-	switch {
-	case p.Distance() != nil:
+	if p.Distance() != nil {
 		scale = " --sigma " + strings.ReplaceAll(strings.Trim(fmt.Sprint(p.Distance()), "[]"), " ", ",")
-	case p.Gamma > 0:
-		scale = fmt.Sprintf(" --gamma %g --coef0 %g --degree %d", p.Gamma, p.Coef0, p.Degree)
 	}
 	return fmt.Sprintf(" --kernel %s%s --lambda %g", name, scale, p.Lambda)
 }

@@ -27,7 +27,7 @@ more rows where the error is least, and decides among the best by fits to four f
 points in one to three dimensions on by leave-one-out of all rows, by a Fourier series, among the kernels that have
 one. A model of the error chooses the next point to try, and predicts what is left to gain. Each feature gets its own
 length scale, and the rows a distance ‖L(x−z)‖ with a matrix L, if that reduces the error on rows that took no part in fitting them
-(--distance). What --kernel, --sigma, --gamma, --degree or --lambda sets is not searched. Tune prints the krrlab fit
+(--distance). What --kernel, --sigma or --lambda sets is not searched. Tune prints the krrlab fit
 command for the choice; krrlab fit --tune does both.`,
 	Example: `  krrlab tune --train train.csv --target price --json tune.json --plot tune.svg
   krrlab tune --train train.csv --target price --kernel gaussian --valid later.csv`,

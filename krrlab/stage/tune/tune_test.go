@@ -284,8 +284,8 @@ func TestHeld(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
-	if flags := r.Best.flags(); !strings.Contains(flags, "--kernel polynomial --gamma ") ||
-		!strings.HasSuffix(flags, "--coef0 0.5 --degree 3 --lambda 0.051234567") {
+	if flags := r.Best.flags(); !strings.Contains(flags, "--kernel 'polynomial gamma=") ||
+		!strings.HasSuffix(flags, "coef0=0.5 degree=3' --lambda 0.051234567") {
 		t.Error(flags)
 	}
 	r, err = run(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 2, Gamma: 0.12345678}, nil, nil)
