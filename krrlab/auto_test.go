@@ -218,6 +218,9 @@ func TestDirectRounding(t *testing.T) {
 		!(float64(sol.TrueResidual) <= 1e-9) {
 		t.Errorf("%v, %v", sol, err)
 	}
+	if s := sol.Summary(); !strings.Contains(s, "so float64 cannot prove that it is below 1e-09") {
+		t.Error(s)
+	}
 }
 
 // TestNearDuplicates: pairs of points at distances from 1e-5 to 1 end converged, by the direct solver or by a sparse

@@ -63,6 +63,10 @@ func (s *Solution) Summary() string {
 	}
 	fit.Add("fitted", "kernel %s, λ = %g: %v, residual %.1e, asked %.4g; %.3g s", s.Kernel.Short(), s.Lambda, s.Status,
 		s.TrueResidual, s.Tol, s.Seconds.Total)
+	if s.Status == pcg.Undecided && s.Rounding.Known() {
+		fit.AddText("", fmt.Sprintf("undecided: rounding may add %.0e to the residual, so float64 cannot prove that it is "+
+			"below %.4g; it can for a larger --lambda or --tol", s.Rounding, s.Tol))
+	}
 	s.addScores(&fit)
 	if s.TestN > 0 && s.R2 < 1 {
 		fit.Add("baseline", "RMSE %s of the mean of the test answers",
