@@ -18,13 +18,18 @@ import (
 // python is the interpreter that Debian's python3-nbclient and jupyter-client are for.
 const python = "/usr/bin/python3"
 
-// smoke returns the parameters with which a notebook takes few points, none if everything is to be run whole. They are in
-// the notebook's metadata.
+// smoke returns the parameters with which a notebook takes few points, none if everything is to be run whole.
 func smoke(t *testing.T, name string) []string {
 	t.Helper()
 	if suite.Scale(0, 0, 1) == 1 {
 		return nil
 	}
+	return fewPoints(t, name)
+}
+
+// fewPoints returns the parameters, in the notebook's metadata, with which it takes few points.
+func fewPoints(t *testing.T, name string) []string {
+	t.Helper()
 	var nb struct {
 		Metadata struct{ Krrlab struct{ Smoke []string } }
 	}
@@ -52,13 +57,18 @@ func all(t *testing.T) []string {
 var short = []string{"00_start.ipynb", "04_multilevel.ipynb", "09_plan.ipynb", "11_tuning.ipynb",
 	"14_panels.ipynb", "table1.ipynb"}
 
-// TestRun runs the notebooks by krrlab itself, on OpenBLAS where there is one, as the program
-// does.
-func TestRun(t *testing.T) {
+// useOpenBLAS uses OpenBLAS, where there is one, until the test ends.
+func useOpenBLAS(t *testing.T) {
 	if lib, err := accel.OpenBLAS(); err == nil {
 		accel.Use(lib)
 		t.Cleanup(func() { accel.Use(nil) })
 	}
+}
+
+// TestRun runs the notebooks by krrlab itself, on OpenBLAS where there is one, as the program
+// does.
+func TestRun(t *testing.T) {
+	useOpenBLAS(t)
 	names := all(t)
 	if suite.Small() {
 		names = short

@@ -299,7 +299,7 @@ var commandsWithoutBLAS = []string{
 	"krrlab", "krrlab version", "krrlab licenses", "krrlab data", "krrlab data list", "krrlab data info",
 	"krrlab data fetch",
 	"krrlab model", "krrlab model info", "krrlab notebook", "krrlab notebook install", "krrlab notebook uninstall",
-	"krrlab notebook add",
+	"krrlab notebook add", "krrlab notebook export", "krrlab notebook import",
 }
 
 // useCPU selects the instruction set of the inner loops, "auto" for the best that the processor has. It returns an

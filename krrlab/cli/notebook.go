@@ -43,11 +43,11 @@ func (a *app) kernelCommand() *cobra.Command {
 func (a *app) notebookCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "notebook",
-		Short: "Install the Jupyter kernel, download packages for it, or run a notebook",
+		Short: "Install the Jupyter kernel, download packages for it, run a notebook, or make a program of it",
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.installCommand(), a.uninstallCommand(), a.runCommand(), a.addCommand())
+	cmd.AddCommand(a.installCommand(), a.uninstallCommand(), a.runCommand(), a.exportCommand(), a.importCommand(), a.addCommand())
 	return cmd
 }
 
@@ -127,6 +127,48 @@ func (a *app) installLocationCommand(name, short string, p *installFlags, flags 
 		}
 		return action(s)
 	})
+}
+
+func (a *app) exportCommand() *cobra.Command {
+	return a.convertCommand(&cobra.Command{
+		Use:     "export FILE.ipynb MAIN.go",
+		Short:   "Write a notebook as a Go program",
+		Long:    "Write a notebook as a program for go run, which prints what the cells show and writes their pictures to files.",
+		Example: "  krrlab notebook export notebooks/00_start.ipynb main.go\n  go run main.go",
+	}, func(source, target string) error {
+		notes, err := notebook.Export(source, target, &notebook.Options{DataDirs: a.dirs()})
+		for _, note := range notes {
+			fmt.Fprintln(a.env.Stderr, note)
+		}
+		return err
+	})
+}
+
+func (a *app) importCommand() *cobra.Command {
+	return a.convertCommand(&cobra.Command{
+		Use:     "import MAIN.go FILE.ipynb",
+		Short:   "Write a Go program as a notebook",
+		Long:    "Write a program of krrlab notebook export as a notebook again, or any other program as a notebook of one cell.",
+		Example: "  krrlab notebook import main.go main.ipynb\n  krrlab notebook run main.ipynb",
+	}, notebook.Import)
+}
+
+// convertCommand completes a command that reads one file and writes another one.
+func (a *app) convertCommand(cmd *cobra.Command, convert func(source, target string) error) *cobra.Command {
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) != 2 {
+			return usagef("want two files: krrlab notebook %s", cmd.Use)
+		}
+		return checkFiles([]namedFile{{"the input", args[0]}}, []namedFile{{"the output", args[1]}})
+	}
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		err := convert(args[0], args[1])
+		if err == nil {
+			a.printf("wrote %s\n", args[1])
+		}
+		return err
+	}
+	return cmd
 }
 
 func (a *app) addCommand() *cobra.Command {

@@ -39,23 +39,9 @@ func (e *CellError) Error() string { return fmt.Sprintf("%s: cell %d: %v", e.Fil
 // running cell, writes nothing and returns the error of the context. A notebook in a language other than Go is an
 // error, and no cell is run.
 func Run(ctx context.Context, file, out string, o *Options) error {
-	b, err := os.ReadFile(file)
+	nb, cells, err := read(file)
 	if err != nil {
 		return err
-	}
-	var nb map[string]any
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.UseNumber()
-	if err := dec.Decode(&nb); err != nil {
-		return fmt.Errorf("%s: not a notebook (%w)", file, err)
-	}
-	cells, ok := nb["cells"].([]any)
-	if !ok {
-		return fmt.Errorf("%s: no cells; want a notebook of format 4", file)
-	}
-	if language := otherLanguage(b); language != "" {
-		return fmt.Errorf("%s: a notebook in %s, not in Go: nothing was run or written; run it with its own kernel "+
-			"(jupyter nbconvert --execute)", file, language)
 	}
 	s, err := golang.New(o.DataDirs)
 	if err != nil {
@@ -103,6 +89,28 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 		}
 	}
 	return cellErr
+}
+
+// read reads the file of a notebook in Go, and returns it with its cells.
+func read(file string) (nb map[string]any, cells []any, err error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	if err := dec.Decode(&nb); err != nil {
+		return nil, nil, fmt.Errorf("%s: not a notebook (%w)", file, err)
+	}
+	cells, ok := nb["cells"].([]any)
+	if !ok {
+		return nil, nil, fmt.Errorf("%s: no cells; want a notebook of format 4", file)
+	}
+	if language := otherLanguage(b); language != "" {
+		return nil, nil, fmt.Errorf("%s: a notebook in %s, not in Go: nothing was run or written; run it with its own "+
+			"kernel (jupyter nbconvert --execute)", file, language)
+	}
+	return nb, cells, nil
 }
 
 // goKernels lists names of kernels and languages that stand for Go, in lower case.
@@ -169,13 +177,19 @@ func runCells(ctx context.Context, s *golang.Session, file string, cells []any) 
 	return nil
 }
 
-// hasTag reports whether a cell has a tag.
-func hasTag(cell any, tag string) bool {
+// tags returns the tags of a cell.
+func tags(cell any) (out []string) {
 	c, _ := cell.(map[string]any)
 	meta, _ := c["metadata"].(map[string]any)
-	tags, _ := meta["tags"].([]any)
-	return slices.Contains(tags, any(tag))
+	list, _ := meta["tags"].([]any)
+	for _, tag := range list {
+		out = append(out, fmt.Sprint(tag))
+	}
+	return out
 }
+
+// hasTag reports whether a cell has a tag.
+func hasTag(cell any, tag string) bool { return slices.Contains(tags(cell), tag) }
 
 // withParameters returns the cells of a notebook with a cell that assigns the parameters, each of the form name=value,
 // after the cell that has the tag parameters. It has the tag injected-parameters, as in papermill, and replaces an

@@ -21,6 +21,8 @@ type Cell struct {
 	shownTypes   []types.Type   // types of the displayed values, those of the last expression
 	EndsWithCall bool           // the last expression is a call
 	errorLines   map[string]int // lines that assign errors never read, by variable
+	sections     []section      // the sections of the units
+	finalView    view           // names and imports that are visible when the cell has ended
 }
 
 // Value is a value of the last expression of a cell, with its type as declared in the cell.
@@ -61,18 +63,21 @@ func (e *Engine) Compile(name, code string) (c *Cell, err error) {
 		c, err = e.compile(name, code, groupItems(items), hideResult)
 	}
 	if err == nil && len(items) > 0 && c.isProgram() {
-		code += "\nmain()"
-		items = append(items, item{start: len(code) - len("main()"), end: len(code)})
+		code += callMain
+		items = append(items, item{start: len(code) - len(callMain) + 1, end: len(code)})
 		return e.compile(name, code, groupItems(items), true)
 	}
 	return c, err
 }
 
+// callMain is appended to a cell that is a program.
+const callMain = "\nmain()"
+
 // compile checks the given sections of a cell, in order. If hideResult is set, the value of the last expression is not
 // displayed.
 func (e *Engine) compile(name, code string, sections []section, hideResult bool) (c *Cell, err error) {
-	c = &Cell{e: e, errorLines: map[string]int{}}
 	visible := e.view.clone()
+	c = &Cell{e: e, errorLines: map[string]int{}, sections: sections, finalView: visible}
 	for i, section := range sections {
 		file, err := e.parse(name, code, section)
 		if err != nil {

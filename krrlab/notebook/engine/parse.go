@@ -126,6 +126,14 @@ type section struct {
 	items []item
 }
 
+// head returns the code that parse puts before the code of a section.
+func (s section) head() string {
+	if s.kind == statement {
+		return "package main;func " + runFunc + "(){"
+	}
+	return "package main;"
+}
+
 // groupItems groups adjacent items of the same kind into sections. The declarations of one section may refer to each
 // other.
 func groupItems(items []item) (out []section) {
@@ -163,12 +171,12 @@ func (e *Engine) parse(name, code string, sec section) (*ast.File, error) {
 			}
 		}
 	}
-	body, head, tail := string(blank), "package main;", ""
+	body, head, tail := string(blank), sec.head(), ""
 	if final := sec.items[len(sec.items)-1]; final.isList {
 		body = body[:final.start] + showFunc + "(" + body[final.start:final.end] + ")" + body[final.end:]
 	}
 	if sec.kind == statement {
-		head, tail = head+"func "+runFunc+"(){", "\n}"
+		tail = "\n}"
 	}
 	file, err := parser.ParseFile(e.fset, name, head+body+tail, parser.SkipObjectResolution)
 	if list := (scanner.ErrorList)(nil); errors.As(err, &list) && list[0].Pos.Offset >= len(head)+len(body) {

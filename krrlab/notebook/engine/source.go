@@ -24,7 +24,13 @@ type Source struct {
 // importer imports compiled packages, and all others from their source.
 type importer struct{ *Engine }
 
+// DisplayPath is the import path of the package that cells can also import as "display".
+const DisplayPath = "github.com/krrlab/lab/krrlab/notebook/display"
+
 func (i importer) Import(path string) (*types.Package, error) {
+	if path == DisplayPath {
+		path = "display"
+	}
 	if _, compiled := ixgo.LookupPackage(path); compiled || path == "unsafe" {
 		return i.loader.Import(path)
 	}

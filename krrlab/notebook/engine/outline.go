@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+)
+
+// Fragment is an import, a declaration or a statement at the top level of a cell that was type-checked but not run.
+type Fragment struct {
+	Start, End int                     // byte range in the code
+	Node       ast.Node                // syntax; its positions have no meaning
+	Objects    map[string]types.Object // by name, the packages and the objects of cells that it uses or declares
+	Shown      []types.Type            // types of the values that it displays, as the last expression of the cell
+	ShowsCall  bool                    // the displayed expression is a call
+}
+
+// Outline type-checks a cell and returns its parts in the order of the code. If the cell is a program, a call of main is
+// appended to the code. Its declarations become visible to later calls of Compile and Outline, but cannot be run: an
+// engine must be used for outlines only.
+func (e *Engine) Outline(name, code string) (parts []Fragment, wholeCode string, err error) {
+	c, err := e.Compile(name, code)
+	if err != nil {
+		return nil, code, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if n := len(c.sections); n > 0 && c.sections[n-1].items[0].end > len(code) {
+		code += callMain
+	}
+	units := c.units
+	for _, sec := range c.sections {
+		inSection, err := e.sectionParts(code, sec)
+		if err != nil {
+			return nil, code, err
+		}
+		// A section of statements is one unit or several; any other section is one unit.
+		for ok := true; ok; ok = sec.kind == statement && len(units) > 0 && units[0].lines != nil {
+			e.addObjects(inSection, sec, units[0])
+			units = units[1:]
+		}
+		parts = append(parts, inSection...)
+	}
+	if n := len(parts); n > 0 {
+		parts[n-1].Shown, parts[n-1].ShowsCall = c.shownTypes, c.EndsWithCall
+	}
+	slices.SortFunc(parts, func(a, b Fragment) int { return a.Start - b.Start })
+	e.view = c.finalView
+	return parts, code, nil
+}
+
+// sectionParts parses a section into parts, without their objects.
+func (e *Engine) sectionParts(code string, sec section) (parts []Fragment, err error) {
+	file, err := e.parse("", code, sec)
+	if err != nil {
+		return nil, err
+	}
+	add := func(n ast.Node) {
+		parts = append(parts, Fragment{Start: e.offset(sec, n.Pos()), End: e.offset(sec, n.End()), Node: n,
+			Objects: map[string]types.Object{}})
+	}
+	for _, d := range file.Decls {
+		if sec.kind != statement {
+			add(d)
+			continue
+		}
+		for _, stmt := range d.(*ast.FuncDecl).Body.List {
+			add(stmt)
+		}
+	}
+	if final := sec.items[len(sec.items)-1]; final.isList { // which parse has put into a call
+		parts[len(parts)-1].Start, parts[len(parts)-1].End = final.start, final.end
+	}
+	return parts, nil
+}
+
+// offset returns the offset in the cell of a position in a parsed section.
+func (e *Engine) offset(sec section, pos token.Pos) int { return e.fset.Position(pos).Offset - len(sec.head()) }
+
+// addObjects adds the objects of a unit to the parts of its section.
+func (e *Engine) addObjects(parts []Fragment, sec section, u *unit) {
+	if u.pkg == nil {
+		return
+	}
+	ast.Inspect(u.src.files[0], func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		if !ok || strings.HasPrefix(id.Name, HiddenPrefix) {
+			return true
+		}
+		o := u.src.info.ObjectOf(id)
+		if _, isPackage := o.(*types.PkgName); !isPackage && (o == nil || o.Pkg() == nil || o.Pkg().Path() != mainPath ||
+			o.Pkg().Scope().Lookup(o.Name()) != o) {
+			return true
+		}
+		offset := e.offset(sec, id.Pos())
+		for i, p := range slices.Backward(parts) {
+			if p.Start > offset {
+				continue
+			}
+			if p.Objects[id.Name] == nil {
+				parts[i].Objects[id.Name] = o
+			}
+			break
+		}
+		return true
+	})
+}
+
+// Check type-checks the file of a program and returns its errors, also those about variables and imports without a use.
+func (e *Engine) Check(src []byte) (errs []types.Error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "", src, parser.SkipObjectResolution)
+	if err != nil {
+		return []types.Error{{Fset: fset, Msg: err.Error()}}
+	}
+	conf := types.Config{Importer: importer{e}, Error: func(err error) {
+		typeErr, _ := err.(types.Error)
+		errs = append(errs, typeErr)
+	}}
+	_, _ = conf.Check(mainPath, fset, []*ast.File{file}, nil) // the error is the first of errs
+	return errs
+}

@@ -1,0 +1,424 @@
+package golang
+
+import (
+	_ "embed"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/token"
+	"go/types"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/krrlab/lab/krrlab/notebook/engine"
+)
+
+// NotebookCell is a cell of a notebook file.
+type NotebookCell struct {
+	Kind string // code, markdown or raw
+	Tags []string
+	Text string
+}
+
+// Program returns a program, in the format of ProgramCells, that executes the cells of a notebook in order. If a name is
+// declared again in a way that no program can follow, it returns an error that names the cell. Notes names the lines
+// that are only comments of the program: commands, and cells that fail to compile or have the tag raises-exception.
+// pictures begins the names of the files to which the program writes pictures. The session must be new, and can only be
+// closed afterwards.
+func (s *Session) Program(cells []NotebookCell, pictures string) (src []byte, notes []string, err error) {
+	x := &exporter{s: s, objects: maps.Clone(s.builtIns), imports: map[string]string{}, hoisted: map[types.Object]bool{},
+		declared: map[types.Object]bool{}, helpers: map[string]string{}}
+	s.do(func() {
+		x.outline(cells)
+		for x.hoist() {
+		}
+		err = x.write(cells)
+		if err == nil {
+			src, err = x.complete(pictures)
+		}
+	})
+	return src, x.notes, err
+}
+
+// exporter writes the cells of a notebook as a program.
+type exporter struct {
+	s       *Session
+	cells   []exportedCell          // the code cells
+	objects map[string]types.Object // by name
+	// hoisted has the variables that functions use. They are variables of the package, all others of main.
+	hoisted  map[types.Object]bool
+	declared map[types.Object]bool // variables that the program declares so far
+	imports  map[string]string     // import specifications without the path, by path
+	decls    strings.Builder       // declarations of the package
+	newVars  string                // declarations of variables of the package that the current part defines
+	main     strings.Builder       // body of main
+	helpers  map[string]string     // declarations for built-in names of cells, by name
+	unused   []string              // variables of main without a use
+	notes    []string
+}
+
+// exportedCell is a code cell.
+type exportedCell struct {
+	number     int // from 1
+	code       string
+	parts      []engine.Fragment
+	isComment  bool
+	isCompiled bool // a %%go cell
+}
+
+// commentMark begins lines of a program that are comments there, but not in the notebook.
+const commentMark = "//krrlab: "
+
+// commented returns lines as comments.
+func commented(text string) string {
+	return commentMark + strings.ReplaceAll(text, "\n", "\n"+commentMark)
+}
+
+// outline sets x.cells.
+func (x *exporter) outline(cells []NotebookCell) {
+	for _, c := range cells {
+		if c.Kind != "code" {
+			continue
+		}
+		e := exportedCell{number: len(x.cells) + 1}
+		note := func(text string) {
+			x.notes = append(x.notes, fmt.Sprintf("cell %d: %s: a comment in the program", e.number, text))
+		}
+		lines := strings.Split(c.Text, "\n")
+		for i, l := range lines {
+			switch {
+			case !isCommand(l) || insideGo(lines[:i]):
+			case strings.TrimSpace(l) == "%%go":
+				e.isCompiled, lines[i] = true, "" // the mark of the cell has it
+			default:
+				note(strings.TrimSpace(l))
+				e.isComment, lines[i] = e.isComment || isCellCommand(l), commented(l)
+			}
+		}
+		if slices.Contains(c.Tags, "raises-exception") {
+			e.isComment = true
+			note("its tag raises-exception")
+		}
+		if !e.isComment {
+			var err error
+			name := fmt.Sprint("cell ", e.number)
+			if e.parts, e.code, err = x.s.interp.Outline(name, strings.Join(lines, "\n")); err != nil {
+				e.isComment = true
+				note(x.s.compileFailure(&cell{name: name}, err).Value)
+			}
+		}
+		if e.isComment {
+			e.code = commented(c.Text)
+		}
+		x.cells = append(x.cells, e)
+	}
+}
+
+// hoist adds variables to x.hoisted, and reports whether it has added one: those that declarations of the package use,
+// and those that := declares together with one of them.
+func (x *exporter) hoist() (added bool) {
+	for _, c := range x.cells {
+		for _, p := range c.parts {
+			vars := definedBy(p)
+			isHoisted := slices.ContainsFunc(vars, func(o types.Object) bool { return x.hoisted[o] })
+			if isDecl(p, token.CONST, token.TYPE, token.FUNC) {
+				vars, isHoisted = slices.Collect(maps.Values(p.Objects)), true
+			}
+			for _, o := range vars {
+				if v, ok := o.(*types.Var); ok && isHoisted && !x.hoisted[v] {
+					x.hoisted[v], added = true, true
+				}
+			}
+		}
+	}
+	return added
+}
+
+// definedBy returns the variables that a := or var of a cell declares.
+func definedBy(p engine.Fragment) (out []types.Object) {
+	var names []ast.Expr
+	switch n := p.Node.(type) {
+	case *ast.AssignStmt:
+		if n.Tok == token.DEFINE {
+			names = n.Lhs
+		}
+	case *ast.GenDecl:
+		for _, spec := range n.Specs {
+			if v, ok := spec.(*ast.ValueSpec); ok && n.Tok == token.VAR {
+				for _, id := range v.Names {
+					names = append(names, id)
+				}
+			}
+		}
+	}
+	for _, x := range names {
+		if o := p.Objects[types.ExprString(x)]; o != nil {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// isDecl reports whether a part is a declaration by one of the keywords.
+func isDecl(p engine.Fragment, keywords ...token.Token) bool {
+	switch d := p.Node.(type) {
+	case *ast.FuncDecl:
+		return slices.Contains(keywords, token.FUNC)
+	case *ast.GenDecl:
+		return slices.Contains(keywords, d.Tok)
+	}
+	return false
+}
+
+// write writes all cells.
+func (x *exporter) write(cells []NotebookCell) error {
+	number := 0
+	for _, c := range cells {
+		mark, text := "["+c.Kind+"]", "// "+strings.ReplaceAll(c.Text, "\n", "\n// ")
+		if c.Kind == "code" {
+			e := x.cells[number]
+			number++
+			if mark, text = fmt.Sprint("cell ", number), ""; e.isCompiled {
+				mark += " %%go"
+			}
+			if e.parts == nil {
+				text = e.code
+			}
+		}
+		if c.Tags != nil {
+			mark += " tags=" + strings.ReplaceAll(fmt.Sprintf("%q", c.Tags), `" "`, `", "`)
+		}
+		fmt.Fprintf(&x.main, "\n// %%%% %s\n%s\n", mark, text)
+		if c.Kind == "code" {
+			if err := x.writeParts(x.cells[number-1]); err != nil {
+				return fmt.Errorf("cell %d: %w", number, err)
+			}
+		}
+	}
+	return nil
+}
+
+// writeParts writes the parts of a cell.
+func (x *exporter) writeParts(c exportedCell) error {
+	end, declarations := 0, ""
+	for i, p := range c.parts {
+		for name, o := range p.Objects {
+			if err := x.addObject(name, o); err != nil {
+				return err
+			}
+		}
+		isLast, limit := i+1 == len(c.parts), len(c.code)
+		if !isLast {
+			limit = c.parts[i+1].Start
+		}
+		// The rest of the line after a part belongs to it, and the lines before the next part to that one.
+		lead, trail := strings.TrimPrefix(c.code[end:p.Start], "\n"), c.code[p.End:limit]
+		if n := strings.IndexByte(trail, '\n'); n >= 0 && !isLast {
+			trail = trail[:n]
+		}
+		end = p.End + len(trail)
+		text, isPackage, err := x.partText(c, p)
+		if err != nil {
+			return err
+		}
+		trail, isClosed := strings.CutPrefix(strings.TrimLeft(trail, " "), ";")
+		if isClosed && isLast {
+			trail = " " + commented(";") + trail
+		}
+		declarations += x.newVars
+		if text = lead + text + trail + "\n"; isPackage {
+			declarations += text
+		} else {
+			x.main.WriteString(text)
+		}
+	}
+	if declarations != "" {
+		fmt.Fprintf(&x.decls, "\n// %%%% declarations of cell %d\n\n%s", c.number, declarations)
+	}
+	return nil
+}
+
+// addObject adds a name of the program, which has only one object of each name.
+func (x *exporter) addObject(name string, o types.Object) error {
+	old := x.objects[name]
+	if p, ok := o.(*types.PkgName); ok {
+		x.addImport(p.Imported(), name)
+		if q, ok := old.(*types.PkgName); ok && q.Imported() == p.Imported() {
+			return nil
+		}
+	}
+	if old != nil && old != o {
+		return fmt.Errorf("%s is declared again, as %s: give it another name, since a program has only one %s", name,
+			engine.ObjectString(o), name)
+	}
+	x.objects[name] = o
+	return nil
+}
+
+// addImport adds an import of a package by a name.
+func (x *exporter) addImport(p *types.Package, name string) string {
+	path := p.Path()
+	if path == "display" {
+		path = engine.DisplayPath
+	}
+	if x.imports[path] = ""; name != p.Name() {
+		x.imports[path] = name
+	}
+	return name
+}
+
+// partText returns the text of a part in the program, and whether it belongs outside of main. It sets x.newVars.
+func (x *exporter) partText(c exportedCell, p engine.Fragment) (text string, isPackage bool, err error) {
+	text, x.newVars = c.code[p.Start:p.End], ""
+	vars := definedBy(p)
+	isNew := func(o types.Object) bool { return !x.declared[o] && x.s.builtIns[o.Name()] != o }
+	declares := slices.ContainsFunc(vars, isNew)
+	isHoisted := slices.ContainsFunc(vars, func(o types.Object) bool { return x.hoisted[o] })
+	for _, o := range vars {
+		if isHoisted && isNew(o) {
+			x.newVars += fmt.Sprintf("var %s %s\n\n", o.Name(), types.TypeString(o.Type(), func(p *types.Package) string {
+				if p.Path() == "main" {
+					return ""
+				}
+				return x.addImport(p, p.Name())
+			}))
+		}
+		x.declared[o] = true
+	}
+	switch n := p.Node.(type) {
+	case *ast.AssignStmt:
+		if len(vars) > 0 && (isHoisted || !declares) {
+			text = strings.Replace(text, ":=", "=", 1)
+		}
+	case *ast.FuncDecl:
+		if n.Recv == nil && (n.Name.Name == "init" || n.Name.Name == "main") {
+			err = fmt.Errorf("it declares %s, which the program runs elsewhere", n.Name.Name)
+		}
+	case *ast.GenDecl:
+		switch {
+		case n.Tok == token.VAR && isHoisted:
+			for name, o := range p.Objects {
+				_, isVar := o.(*types.Var)
+				_, isFunc := o.(*types.Func)
+				if isFunc || isVar && !slices.Contains(vars, o) {
+					err = fmt.Errorf("functions use its variable %s, whose declaration uses %s: define it by :=",
+						vars[0].Name(), name)
+				}
+			}
+			x.newVars = ""
+			return text, true, err
+		case n.Tok == token.IMPORT && c.isCompiled:
+			text = commented(text)
+		case n.Tok == token.IMPORT:
+			text = ""
+			for _, spec := range n.Specs {
+				s := spec.(*ast.ImportSpec)
+				if path, _ := strconv.Unquote(s.Path.Value); s.Name != nil && (s.Name.Name == "_" || s.Name.Name == ".") {
+					x.imports[path] = s.Name.Name
+				}
+			}
+		}
+	case *ast.ExprStmt:
+		_, isCall := ast.Unparen(n.X).(*ast.CallExpr)
+		switch k := len(p.Shown); {
+		case k > 0 && (p.ShowsCall || k > 1) && types.Identical(p.Shown[k-1], errorType):
+			text = "showOrFail(" + text + ")"
+		case k > 0:
+			text = "showLast(" + text + ")"
+		case !isCall:
+			text = "_ = " + text
+		}
+	}
+	return text, isDecl(p, token.CONST, token.TYPE, token.FUNC), err
+}
+
+// complete returns the program with the imports and helpers that it needs.
+func (x *exporter) complete(pictures string) ([]byte, error) {
+	for {
+		var b strings.Builder
+		b.WriteString("// The command krrlab notebook import makes a notebook of this program.\npackage main\n\nimport (\n")
+		for _, std := range []bool{true, false} {
+			for _, p := range slices.Sorted(maps.Keys(x.imports)) {
+				if isStandard(p) == std {
+					fmt.Fprintf(&b, "%s %q\n", x.imports[p], p)
+				}
+			}
+			b.WriteString("\n")
+		}
+		b.WriteString(")\n\n// %% helpers\n")
+		for _, name := range slices.Sorted(maps.Keys(x.helpers)) {
+			b.WriteString("\n" + strings.ReplaceAll(x.helpers[name], "PICTURES", pictures) + "\n")
+		}
+		fmt.Fprintf(&b, "%s\nfunc main() {\n%s\n// %%%% helpers\n", &x.decls, &x.main)
+		for _, name := range x.unused {
+			fmt.Fprintf(&b, "_ = %s\n", name)
+		}
+		src, err := format.Source([]byte(b.String() + "}\n"))
+		if err != nil {
+			return nil, err
+		}
+		errs := x.s.interp.Check(src)
+		if len(errs) == 0 {
+			return src, nil
+		}
+		isUndefined := func(e types.Error) bool { return strings.HasPrefix(e.Msg, undefined) }
+		if slices.ContainsFunc(errs, isUndefined) { // which has other errors as a consequence
+			errs = slices.DeleteFunc(errs, func(e types.Error) bool { return !isUndefined(e) })
+		}
+		for _, e := range errs {
+			if !x.mend(e.Msg) {
+				marks := cellMark.FindAllString(string(src[:e.Fset.Position(e.Pos).Offset]), -1)
+				return nil, fmt.Errorf("%s: %s", strings.TrimLeft(marks[len(marks)-1], "\t/% "), e.Msg)
+			}
+		}
+	}
+}
+
+// Beginnings of messages of go/types.
+const (
+	undefined = "undefined: "
+	unused    = "declared and not used: "
+)
+
+// unusedImport matches the message of go/types for an import without a use.
+var unusedImport = regexp.MustCompile(`^"(.*?)" imported .*not used`)
+
+// mend removes the cause of an error of the program, and reports whether it could: a helper or an import that is
+// missing, an import or a variable without a use.
+func (x *exporter) mend(message string) bool {
+	if m := unusedImport.FindStringSubmatch(message); m != nil {
+		delete(x.imports, m[1])
+		return true
+	}
+	if name, ok := strings.CutPrefix(message, unused); ok {
+		isMended := x.objects[name] != nil && !slices.Contains(x.unused, name)
+		x.unused = append(x.unused, name)
+		return isMended
+	}
+	name, ok := strings.CutPrefix(message, undefined)
+	if !ok {
+		return false
+	}
+	for _, helper := range strings.Split(helperFile, "\n\n") {
+		if strings.HasPrefix(helper, "// "+name+" ") {
+			x.helpers[name] = helper
+			return true
+		}
+	}
+	for _, word := range strings.Fields(helperFile) {
+		if p, err := strconv.Unquote(word); err == nil && path.Base(p) == name {
+			x.imports[p] = ""
+			return true
+		}
+	}
+	return false
+}
+
+// helperFile declares what programs have for the built-in names of cells.
+//
+//go:embed helpers.go.txt
+var helperFile string

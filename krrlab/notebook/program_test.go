@@ -1,0 +1,176 @@
+package notebook
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/base/suite"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+)
+
+// writeCells writes a notebook of cells, each a code with optional lines before it: tag=NAME, kind=KIND.
+func writeCells(t *testing.T, name string, codes []string) {
+	t.Helper()
+	var cells []any
+	for _, code := range codes {
+		cell := map[string]any{"cell_type": "code", "outputs": []any{}}
+		var tags []any
+		for {
+			line, rest, _ := strings.Cut(code, "\n")
+			if tag, ok := strings.CutPrefix(line, "tag="); ok {
+				tags = append(tags, tag)
+			} else if kind, ok := strings.CutPrefix(line, "kind="); ok {
+				cell["cell_type"] = kind
+			} else {
+				break
+			}
+			code = rest
+		}
+		cell["source"], cell["metadata"] = code, map[string]any{"tags": tags}
+		cells = append(cells, cell)
+	}
+	testkit.OK(t, os.WriteFile(name, testkit.Must(json.Marshal(map[string]any{"cells": cells, "nbformat": 4})), 0o600))
+}
+
+// shownText returns what a notebook shows: a line for each output, with the number of its cell.
+func shownText(t *testing.T, name string) (out []string) {
+	t.Helper()
+	var nb struct {
+		Cells []struct {
+			Outputs []struct {
+				Text  string
+				Name  string `json:"ename"`
+				Data  map[string]any
+				Value string `json:"evalue"`
+			}
+		}
+	}
+	testkit.OK(t, json.Unmarshal(testkit.Must(os.ReadFile(name)), &nb))
+	for i, c := range nb.Cells {
+		for _, o := range c.Outputs {
+			text := regexp.MustCompile(`(?m)^time .* allocated\n`).ReplaceAllString(o.Text, "")
+			out = append(out, fmt.Sprint(i, " ", text, o.Data["text/plain"], o.Name))
+		}
+	}
+	return out
+}
+
+// programCells are cells with all that an export has to rewrite.
+var programCells = []string{
+	"kind=markdown\n# A title\n\nwith `%%go` and\n%%go in it",
+	"tag=parameters\ntag=more\nn := 3 // points",
+	"import (\"fmt\"; r \"math/rand/v2\")\nx, unused := 1.5, 2\n_ = r.IntN\nfmt.Println(x)",
+	"// twice doubles x, a variable of another cell.\nfunc twice() float64 { return 2 * x } // of the cell\n\ntwice() // shown",
+	"x = 4\nx, y := 5.0, n // x is the same variable\nstrings.Repeat(\"a\", y), twice()",
+	"x := x + 0.5 // x is the same variable again\ntwice(), x",
+	"type point struct{ X, Y int }\nfunc (p point) String() string { return fmt.Sprint(p.X, \"|\", p.Y) }\nvar p, q = point{1, 2}, point{n, n}\np",
+	"type pair []int\nvar none pair\npair{1}, none == nil, slices.Max(pair{3})",
+	"for i := range 2 {\n\ts := `raw\n\t\tlines` // in a loop\n\tif t := i; t > 0 { fmt.Println(s) }\n}\nx;",
+	"var counter int\nfunc next() int { counter++; return counter }\nnext()\nnext()",
+	"next(), counter",
+	"f := func() (int, error) { return strconv.Atoi(\"12\") }\nf()",
+	"ctx, short := context.WithCancel(context.Background())\nshort()\nctx.Err() != nil",
+	"%%go\n// Half is compiled.\nfunc Half(x float64) float64 { return math.Sqrt(x*x) / 2 }",
+	"Half(float64(n)), Must(f())",
+	"%time\nz := []int{1, 2}\nDisplay(z)\nfmt.Println(\"printed\");",
+	"// Only a comment.",
+	"kind=raw\nraw text",
+	"tag=raises-exception\npanic(\"meant\")",
+	"undefinedName + 1",
+	"%who",
+	"// The last cell.\nfmt.Println(\"n =\", n) // with a comment (of two words)",
+}
+
+// TestProgram exports cells, imports the program and runs both: the outputs are the same. With KRRLAB_LONG, the program
+// prints them, too.
+func TestProgram(t *testing.T) {
+	dir := t.TempDir()
+	first, again, main := filepath.Join(dir, "a.ipynb"), filepath.Join(dir, "b.ipynb"), filepath.Join(dir, "main.go")
+	writeCells(t, first, programCells)
+	notes := testkit.Must(Export(first, main, &Options{}))
+	testkit.Equal(t, strings.Join(notes, "\n"), `cell 15: %time: a comment in the program
+cell 17: its tag raises-exception: a comment in the program
+cell 18: undefined: undefinedName; declare it above, or run the cell that does, or import its package: a comment in the program
+cell 19: %who: a comment in the program`)
+	testkit.OK(t, Import(main, again))
+	ends := len(programCells) - 3 // the cell of undefinedName would end the run
+	for _, name := range []string{first, again} {
+		nb, cells, err := read(name)
+		testkit.OK(t, err)
+		if got := source(cells[ends].(map[string]any)["source"]); got != programCells[ends] {
+			t.Errorf("%s: %q", name, got)
+		}
+		nb["cells"] = append(cells[:ends:ends], cells[ends+2])
+		testkit.OK(t, writeNotebook(name, nb))
+		testkit.OK(t, Run(t.Context(), name, name, &Options{}))
+	}
+	want, got := shownText(t, first), shownText(t, again)
+	testkit.Equal(t, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	_, cells, err := read(again)
+	testkit.OK(t, err)
+	testkit.Equal(t, source(cells[0].(map[string]any)["source"]), strings.TrimPrefix(programCells[0], "kind=markdown\n"))
+	testkit.Equal(t, fmt.Sprint(tags(cells[1])), "[parameters more]")
+	if suite.Scale(0, 0, 1) == 0 {
+		return
+	}
+	program := filepath.Join(dir, "program")
+	for _, args := range [][]string{{"vet", main}, {"build", "-o", program, main}} {
+		if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+			t.Fatalf("go %s: %s", args[0], out)
+		}
+	}
+	cmd := exec.Command(program)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	testkit.OK(t, err)
+	var text strings.Builder
+	for _, line := range want {
+		if _, line, ok := strings.Cut(line, " "); ok && line != "<nil>Panic" {
+			text.WriteString(strings.TrimSpace(strings.TrimSuffix(line, "<nil>")) + "\n")
+		}
+	}
+	testkit.Equal(t, string(out), text.String())
+}
+
+// TestProgramRefused: what no program can do is an error that names the cell, and nothing is written.
+func TestProgramRefused(t *testing.T) {
+	dir := t.TempDir()
+	for want, cells := range map[string][]string{
+		"cell 2: f is declared again, as func f() int":                   {"func f() int { return 1 }", "func f() int { return 2 }"},
+		"cell 2: x is declared again, as var x string":                   {"x := 1", "x := `a`"},
+		"cell 2: strings is declared again":                              {"strings.Repeat(`a`, 2)", "var strings = 1"},
+		"cell 1: it declares main":                                       {"func main() {}"},
+		"cell 2: functions use its variable y, whose declaration uses x": {"x := 1", "var y = x\nfunc f() int { return y }"},
+		"cell 1: declared and not used: u":                               {"if true { u := 1 }"},
+		"cell 2: label again already declared":                           {"again: for { break again }", "again: for { break again }"},
+	} {
+		name, main := filepath.Join(dir, "a.ipynb"), filepath.Join(dir, "main.go")
+		writeCells(t, name, cells)
+		if _, err := Export(name, main, &Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+		if _, err := os.Stat(main); err == nil {
+			t.Errorf("%s: a program was written", want)
+		}
+	}
+}
+
+// TestImportProgram imports a program that is not of Export, and runs it.
+func TestImportProgram(t *testing.T) {
+	dir := t.TempDir()
+	main, name := filepath.Join(dir, "main.go"), filepath.Join(dir, "a.ipynb")
+	testkit.OK(t, os.WriteFile(main, []byte("// Command x.\npackage main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(1) }\n"), 0o600))
+	testkit.OK(t, Import(main, name))
+	testkit.OK(t, Run(t.Context(), name, name, &Options{}))
+	testkit.Equal(t, strings.Join(shownText(t, name), ""), "0 1\n<nil>")
+	testkit.OK(t, os.WriteFile(main, []byte("package main\n\n// %% declarations of cell 4\n\nvar x int\n\nfunc main() {\n\t// %% cell 1\n}\n"), 0o600))
+	if err := Import(main, name); err == nil || !strings.Contains(err.Error(), "declarations of cell 4") {
+		t.Error(err)
+	}
+}
