@@ -36,7 +36,7 @@
 // How to choose a series' Style: Line for a quantity that has a value between the
 // samples (a bound, a curve over λ), Points for separate measurements, Steps for a
 // quantity that keeps its value until the next sample (the best so far, a ladder of
-// sketch sizes). Lo and Hi give a Line or Steps a shaded band, and Points error bars.
+// sketch sizes), Bars for a quantity of named things, whose names are those of the y axis. Lo and Hi give a Line or Steps a shaded band, and Points error bars.
 //
 // How to choose an axis: Log when the values span more than a factor of ten or so,
 // and always for residuals. A value that an axis cannot show (NaN, ±Inf, or ≤ 0 on a

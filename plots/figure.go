@@ -17,6 +17,7 @@ const (
 	Line   Style = iota // straight lines between the samples
 	Points              // a marker at each sample
 	Steps               // each value holds until the next sample
+	Bars                // a horizontal bar from 0 to X at each Y
 )
 
 // Axis describes one axis of a Figure.
@@ -31,6 +32,9 @@ type Axis struct {
 	// Ticks are the values to label, as many as there is room for; nil chooses
 	// round ones, or the cells' values where the figure has a Map.
 	Ticks []float64
+	// Names are the labels of Ticks, one for each; nil writes their values. A figure
+	// with names on an axis cannot be zoomed.
+	Names []string
 }
 
 // Series is one named set of samples (X[i], Y[i]).
@@ -41,7 +45,7 @@ type Series struct {
 	// X and Y have one length. X nil means 0, 1, 2, ….
 	X, Y []float64
 	// Lo and Hi, of Y's length or both nil, bound each value: a band for Line and
-	// Steps, error bars for Points.
+	// Steps, error bars for Points. For Bars they bound X.
 	Lo, Hi []float64
 }
 
@@ -198,7 +202,7 @@ func (s *Series) validate() error {
 	case (s.Lo != nil || s.Hi != nil) && (len(s.Lo) != len(s.Y) || len(s.Hi) != len(s.Y)):
 		return fmt.Errorf(": series %q has %d values of y with %d lower and %d upper bounds", s.Name, len(s.Y),
 			len(s.Lo), len(s.Hi))
-	case s.Style < Line || s.Style > Steps:
+	case s.Style < Line || s.Style > Bars:
 		return fmt.Errorf(": series %q has the unknown style %d", s.Name, int(s.Style))
 	}
 	return nil
@@ -213,6 +217,9 @@ func (a *Axis) validate(name string) error {
 	}
 	if lo > hi {
 		return fmt.Errorf(": the %s axis runs from %g down to %g", name, lo, hi)
+	}
+	if a.Names != nil && len(a.Names) != len(a.Ticks) {
+		return fmt.Errorf(": the %s axis has %d names for %d ticks", name, len(a.Names), len(a.Ticks))
 	}
 	return nil
 }

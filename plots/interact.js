@@ -255,10 +255,13 @@
       this.now = p;
       if (!p) return this.figure.tip(null);
       const s = this.spec.series[p.k], lines = s.n && s.s !== "cells" ? [s.n] : [];
-      lines.push(`${this.spec.x.label || "x"}: ${number(s.x[p.i])}`);
-      let y = `${this.spec.y.label || "y"}: ${number(s.y[p.i])}`;
-      if (s.lo && s.lo[p.i] !== null && s.hi[p.i] !== null && s.lo[p.i] !== s.hi[p.i]) y += ` in [${number(s.lo[p.i])}, ${number(s.hi[p.i])}]`;
-      lines.push(y);
+      const write = (k) => {
+        const a = this.spec[k], v = s[k][p.i];
+        let t = `${a.label || k}: ${(a.names && a.names[a.ticks.indexOf(v)]) ?? number(v)}`;
+        if ((s.s === "bars") === (k === "x") && s.lo && s.lo[p.i] !== null && s.hi[p.i] !== null && s.lo[p.i] !== s.hi[p.i]) t += ` in [${number(s.lo[p.i])}, ${number(s.hi[p.i])}]`;
+        return t;
+      };
+      lines.push(write("x"), write("y"));
       if (s.z) lines.push(`${s.n || "value"}: ${number(s.z[p.i])}`);
       this.figure.tip(this, p, lines);
     }

@@ -43,7 +43,14 @@ type extent struct{ x, y limits }
 func (e *extent) add(f *plots.Figure, s *plots.Series) {
 	for j, y := range s.Y {
 		if x := s.Abscissa(j); f.X.Shows(x) && f.Y.Shows(y) {
-			e.x.add(&f.X, x)
+			if e.x.add(&f.X, x); s.Style == plots.Bars {
+				e.x.add(&f.X, 0)
+				e.y.add(&f.Y, y-barHeight, y+barHeight)
+				if s.Lo != nil {
+					e.x.add(&f.X, s.Lo[j], s.Hi[j])
+				}
+				continue
+			}
 			if e.y.add(&f.Y, y); s.Lo != nil {
 				e.y.add(&f.Y, s.Lo[j], s.Hi[j])
 			}

@@ -62,11 +62,12 @@ func figureData(f *plots.Figure, drawings []*drawing) string {
 }
 
 // data returns the data of one drawn plot: the sides of its box (left, bottom, right, top) in points, its axes,
-// series, reference lines (h and v) and marks, and the cells of its map. A plot with a map is fixed: it shows values
-// on hover, but cannot be zoomed.
+// series, reference lines (h and v) and marks, and the cells of its map. A plot with a map or with
+// names on an axis is fixed: it shows values on hover, but cannot be zoomed.
 func (d *drawing) data() jsonObject {
 	axis := func(s *scale) jsonObject {
-		return jsonObject{"log": s.axis.Log, "min": s.min, "max": s.max, "label": text.Flat(s.axis.Label)}
+		return jsonObject{"log": s.axis.Log, "min": s.min, "max": s.max, "label": text.Flat(s.axis.Label),
+			"ticks": jsonFloats(s.axis.Ticks), "names": s.axis.Names}
 	}
 	f, low, high := d.f, d.box.Min, d.box.Max
 	series, marks := []jsonObject{}, [][3]any{}
@@ -81,7 +82,7 @@ func (d *drawing) data() jsonObject {
 	p := jsonObject{"box": jsonFloats{low.X.Points(), low.Y.Points(), high.X.Points(), high.Y.Points()},
 		"x": axis(d.x), "y": axis(d.y), "series": series, "h": refLineData(f.HLines), "v": refLineData(f.VLines),
 		"marks": marks,
-		"hideX": d.hideX, "fixed": f.Map != nil}
+		"hideX": d.hideX, "fixed": f.Map != nil || f.X.Names != nil || f.Y.Names != nil}
 	if m := f.Map; m != nil {
 		var rows []jsonFloats
 		for _, row := range m.Z {
@@ -129,7 +130,7 @@ func (d *drawing) seriesData(i int) jsonObject {
 			lo, hi = append(lo, s.Lo[j]), append(hi, s.Hi[j])
 		}
 	}
-	out := jsonObject{"n": text.Flat(s.Name), "s": []string{"line", "points", "steps"}[s.Style], "d": dashes, "x": x,
+	out := jsonObject{"n": text.Flat(s.Name), "s": []string{"line", "points", "steps", "bars"}[s.Style], "d": dashes, "x": x,
 		"y": y,
 		"c": fmt.Sprintf("#%02X%02X%02X", l.color.R, l.color.G, l.color.B), "m": markers[l.marker].svg()}
 	if s.Lo != nil {

@@ -106,11 +106,14 @@ func (s *scale) setTicks(n int, values []float64, every int) {
 	default:
 		s.ticks = linearTicks(s.min, s.max, n)
 	}
-	unifyCommas(s.ticks)
+	if s.axis.Names == nil {
+		unifyCommas(s.ticks)
+	}
 }
 
 // valueTicks returns ticks at the given values that are on the scale. Every every-th of the given values has a label.
-// All labels are written with powers of ten if one of the values would be long without.
+// The labels are the axis's names. Without names, all are written with powers of ten if one of the values would be long
+// without.
 func (s *scale) valueTicks(values []float64, every int) (ts []plot.Tick) {
 	write := text.Plain
 	for _, v := range values {
@@ -123,7 +126,11 @@ func (s *scale) valueTicks(values []float64, every int) (ts []plot.Tick) {
 			continue
 		}
 		t := plot.Tick{Value: v}
-		if i%every == 0 {
+		switch {
+		case i%every != 0:
+		case s.axis.Names != nil:
+			t.Label = s.axis.Names[i]
+		default:
 			t.Label = write(v)
 		}
 		ts = append(ts, t)

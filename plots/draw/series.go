@@ -65,9 +65,12 @@ func distance(a, b vg.Point) vg.Length {
 func (d *drawing) drawSeries(i int) {
 	s, l, c := &d.f.Series[i], d.appearanceOf(i), d.area()
 	markerPoints := d.markerPoints(i)
-	if s.Style == plots.Points {
+	switch s.Style {
+	case plots.Bars:
+		d.drawBars(i)
+	case plots.Points:
 		d.drawErrorBars(i)
-	} else {
+	default:
 		for _, ps := range d.shownRuns(i) {
 			if ps = thinOut(ps); len(ps) == 1 { // a single sample between gaps would be invisible as a line
 				markerPoints = append(markerPoints, ps[0])
@@ -86,7 +89,7 @@ func (d *drawing) drawSeries(i int) {
 // samples, and about ten points along a longer line if the figure has several series. Steps have no markers.
 func (d *drawing) markerPoints(i int) []vg.Point {
 	s := &d.f.Series[i]
-	if s.Style == plots.Steps {
+	if s.Style == plots.Steps || s.Style == plots.Bars {
 		return nil
 	}
 	samples := slices.Concat(d.shownRuns(i)...)
@@ -134,7 +137,7 @@ func hasInterval(s *plots.Series, j int) bool { return !math.IsNaN(s.Lo[j]) && !
 // drawBand shades the area between Lo and Hi of series i if it is a Line or Steps.
 func (d *drawing) drawBand(i int) {
 	s, c := &d.f.Series[i], d.area()
-	if s.Lo == nil || s.Style == plots.Points {
+	if s.Lo == nil || s.Style == plots.Points || s.Style == plots.Bars {
 		return
 	}
 	isShown := func(j int) bool { return hasInterval(s, j) }
@@ -144,6 +147,28 @@ func (d *drawing) drawBand(i int) {
 		if len(lo[k]) > 1 {
 			slices.Reverse(hi[k])
 			c.FillPolygon(d.appearanceOf(i).tint(), c.ClipPolygonXY(append(lo[k], hi[k]...)))
+		}
+	}
+}
+
+// barHeight is half the height of a bar in units of the y axis. At 0.5 neighboring bars touch.
+const barHeight = 0.36
+
+// drawBars draws the bars of series i, and a line with caps from Lo to Hi over each.
+func (d *drawing) drawBars(i int) {
+	s, c, style := &d.f.Series[i], d.area(), lineStyle(textColor, 1)
+	for j, y := range s.Y {
+		x := s.Abscissa(j)
+		if !d.f.X.Shows(x) || !d.f.Y.Shows(y) {
+			continue
+		}
+		left, right, low, high := d.px(0), d.px(x), d.py(y-barHeight), d.py(y+barHeight)
+		c.FillPolygon(d.appearanceOf(i).color, c.ClipPolygonXY([]vg.Point{point(left, low), point(right, low),
+			point(right, high), point(left, high)}))
+		if s.Lo != nil && hasInterval(s, j) {
+			lo, hi, py := d.px(s.Lo[j]), d.px(s.Hi[j]), d.py(y)
+			c.StrokeLines(style, c.ClipLinesXY([]vg.Point{point(lo, py), point(hi, py)},
+				[]vg.Point{point(lo, py-3), point(lo, py+3)}, []vg.Point{point(hi, py-3), point(hi, py+3)})...)
 		}
 	}
 }

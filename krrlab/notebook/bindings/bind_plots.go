@@ -16,6 +16,7 @@ func init() {
 		Binds: map[string]r.Value{
 			"AtLeast":     r.ValueOf(plots.AtLeast),
 			"AtMost":      r.ValueOf(plots.AtMost),
+			"Bars":        r.ValueOf(plots.Bars),
 			"Blank":       r.ValueOf(plots.Blank),
 			"CheckFormat": r.ValueOf(plots.CheckFormat),
 			"Convergence": r.ValueOf(plots.Convergence),
