@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
@@ -83,6 +84,39 @@ func sourceColumns(columns []string, categories []Category) (names []string, wor
 		names, words, columns = append(names, name), append(words, w), columns[used:]
 	}
 	return names, words
+}
+
+// SourceColumn is a column of a file, and the features that were made of it.
+type SourceColumn struct {
+	Name         string    // from the header, or "column 3" of a file, or "feature 3", counted from 0
+	First, Count int       // index of the first feature, and number of features
+	Category     *Category // coding of words or dates; nil for numbers
+}
+
+// SourceColumns returns the columns that the features of d were made of, in the order of the features.
+func (d *Dataset) SourceColumns() (columns []SourceColumn) {
+	byColumn := map[string]*Category{}
+	for i := range d.Categories {
+		byColumn[d.Categories[i].Column] = &d.Categories[i]
+	}
+	names, words := sourceColumns(d.Columns, d.Categories)
+	for j, k := 0, 0; j < d.Dim(); k++ {
+		s := SourceColumn{Name: fmt.Sprintf("feature %d", j), First: j, Count: 1}
+		if d.fileColumns != nil {
+			s.Name = fmt.Sprintf("column %d", d.fileColumns[j])
+			s.Category = byColumn[strconv.Itoa(d.fileColumns[j])]
+		}
+		if d.Columns != nil {
+			if s.Name, s.Category = names[k], nil; words[k] != nil {
+				s.Category = &words[k].Category
+			}
+		}
+		if s.Category != nil {
+			s.Count = len(s.Category.suffixes())
+		}
+		columns, j = append(columns, s), j+s.Count
+	}
+	return columns
 }
 
 func newCategory(k Category) *category {

@@ -77,13 +77,12 @@ func (p *Prediction) scoreClasses(d *datasets.Dataset) *Classes {
 		}
 	}
 	c.Errors = make([]Share, len(c.Labels))
-	truth, counts, total := make([]int, d.Len()), map[[2]int]float64{}, 0.0
+	counts, total := map[[2]int]float64{}, 0.0
 	predicted := make([]float64, len(c.Labels))
 	for i, class := range d.Class {
-		w := d.Weight(i)
-		truth[i] = classIndex[class]
-		counts[[2]int{truth[i], p.Class[i]}] += w
-		c.Errors[truth[i]].Of += w
+		w, truth := d.Weight(i), classIndex[class]
+		counts[[2]int{truth, p.Class[i]}] += w
+		c.Errors[truth].Of += w
 		predicted[p.Class[i]] += w
 		total += w
 	}
@@ -106,7 +105,7 @@ func (p *Prediction) scoreClasses(d *datasets.Dataset) *Classes {
 			Retrieval{ratio(correct, predicted[i]), ratio(correct, e.Of), ratio(2*correct, predicted[i]+e.Of)})
 	}
 	if p.Decision != nil {
-		c.setAUC(p.Decision, truth, len(p.Labels), d.Weights)
+		c.setAUC(p.Curves(d), p.Labels)
 	}
 	return c
 }
@@ -132,35 +131,75 @@ func (c *Classes) setConfusion(counts map[[2]int]float64) {
 	}
 }
 
-// setAUC sets AUC from the decision values of rows. truth contains the classes of the rows, and the model knows the
-// first k classes. weights is nil for equal weights.
-func (c *Classes) setAUC(f *mat.Dense, truth []int, k int, weights []float64) {
-	_, t := f.Dims()
-	sum, count := 0.0, 0
-	for j := range t {
-		var v, w []float64
+// Curve is the ROC curve and the precision-recall curve of one class against the others. The points belong to thresholds
+// from high to low, one for each different decision value, and above all of them.
+type Curve struct {
+	Class         string
+	FalsePositive []float64 // share of the other rows that are predicted as the class; from 0 to 1
+	TruePositive  []float64 // share of its rows that are predicted as the class, the recall; from 0 to 1
+	Precision     []float64 // share of the class among the rows predicted as it; 1 if there are none
+	AUC           float64   // area under the ROC curve
+	// AveragePrecision is Σ (R_k−R_{k−1})·P_k over the points, with recall R and precision P.
+	AveragePrecision float64
+}
+
+// Curves returns the curves of each class of a classifier against the others, compared with the answers of d. Rows with labels that the model does not know are ignored, and classes without
+// rows, or without others, are left out. Rows with weights count by their weights.
+func (p *Prediction) Curves(d *datasets.Dataset) (curves []Curve) {
+	classIndex := d.ClassIn(p.Labels)
+	_, t := p.Decision.Dims()
+	for class := range p.Labels {
+		column, sign := class, 1.0
+		if t == 1 { // the column of two classes is that of the second one
+			column, sign = 0, float64(2*class-1)
+		}
+		var scores, w []float64
 		var inClass []bool
-		for i, class := range truth {
-			if class < k {
-				// a single column of decision values is that of the second class
-				v, inClass = append(v, f.At(i, j)), append(inClass, class == max(j, 2-t))
-				if weights != nil {
-					w = append(w, weights[i])
+		for i, answer := range d.Class {
+			if k := classIndex[answer]; k >= 0 {
+				scores, inClass = append(scores, sign*p.Decision.At(i, column)), append(inClass, k == class)
+				if d.Weights != nil {
+					w = append(w, d.Weights[i])
 				}
 			}
 		}
-		if slices.Contains(inClass, true) && slices.Contains(inClass, false) {
-			stat.SortWeightedLabeled(v, inClass, w)
-			tpr, fpr, _ := stat.ROC(nil, v, inClass, w)
-			sum, count = sum+min(1, integrate.Trapezoidal(fpr, tpr)), count+1
+		if !slices.Contains(inClass, true) || !slices.Contains(inClass, false) {
+			continue
 		}
+		_, positives, negatives := classWeights(inClass, w)
+		stat.SortWeightedLabeled(scores, inClass, w)
+		c := Curve{Class: p.Labels[class]}
+		c.TruePositive, c.FalsePositive, _ = stat.ROC(nil, scores, inClass, w)
+		c.AUC = min(1, integrate.Trapezoidal(c.FalsePositive, c.TruePositive))
+		for i, recall := range c.TruePositive {
+			found, wrong, precision := recall*positives, c.FalsePositive[i]*negatives, 1.0
+			if found+wrong > 0 {
+				precision = found / (found + wrong)
+			}
+			if c.Precision = append(c.Precision, precision); i > 0 {
+				c.AveragePrecision += (recall - c.TruePositive[i-1]) * precision
+			}
+		}
+		curves = append(curves, c)
 	}
-	if count == 0 {
+	return curves
+}
+
+// setAUC sets AUC to the mean of the areas under the curves of the classes. Those of two classes are equal.
+func (c *Classes) setAUC(curves []Curve, labels []string) {
+	if len(curves) == 0 {
 		return
 	}
-	c.AUC, c.AUCOf = new(sum/float64(count)), "of "+safe.Name(c.Labels[min(1, k-1)])+" against "+safe.Name(c.Labels[0])
-	if t > 1 {
-		c.AUCOf = fmt.Sprintf("mean of %d classes, each against the rest", count)
+	if len(labels) == 2 {
+		curves = curves[1:]
+	}
+	sum := 0.0
+	for _, curve := range curves {
+		sum += curve.AUC
+	}
+	c.AUC, c.AUCOf = new(sum/float64(len(curves))), "of "+safe.Name(labels[1])+" against "+safe.Name(labels[0])
+	if len(labels) > 2 {
+		c.AUCOf = fmt.Sprintf("mean of %d classes, each against the rest", len(curves))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
@@ -183,5 +184,64 @@ func TestManyClasses(t *testing.T) {
 	if want := (Confusion{"A", "B", Share{1, 1}}); got.Counts != nil || len(got.Confusions) != 101 ||
 		!reflect.DeepEqual(got.Confusions[0], want) {
 		t.Errorf("%v, %d pairs, first %v", got.Counts, len(got.Confusions), got.Confusions[0])
+	}
+}
+
+// TestCurves compares areas and average precision with sums over pairs and over rows, with ties and weights.
+func TestCurves(t *testing.T) {
+	for seed := range uint64(4) {
+		random, n, labels := rng.New(seed), 60, []string{"a", "b", "c"}[:2+seed%2]
+		columns := max(1, len(labels)*(len(labels)-2))
+		p := &Prediction{Labels: labels, Decision: mat.NewDense(n, columns, nil)}
+		d := &datasets.Dataset{Task: datasets.Classification, X: points.NewDense(n, 1, nil), Labels: append(labels, "unknown")}
+		weight := func(int) float64 { return 1 }
+		for i := range n {
+			for j := range columns {
+				p.Decision.Set(i, j, math.Round(3*random.Normal(uint64(i*columns+j)))) // ties
+			}
+			d.Class = append(d.Class, random.Sub("class").IntN(uint64(i), len(d.Labels)))
+			if seed > 1 {
+				d.Weights = append(d.Weights, 0.5+random.Sub("w").Float64(uint64(i)))
+			}
+		}
+		if d.Weights != nil {
+			weight = func(i int) float64 { return d.Weights[i] }
+		}
+		for k, c := range p.Curves(d) {
+			f := func(i int) float64 { return p.Decision.At(i, min(k, columns-1)) }
+			if columns == 1 && k == 0 {
+				f = func(i int) float64 { return -p.Decision.At(i, 0) }
+			}
+			var wins, pairs, ap, positives float64
+			for i := range n {
+				for j := range n {
+					if d.Class[i] != k || d.Class[j] == k || d.Class[j] == len(labels) {
+						continue
+					}
+					w := weight(i) * weight(j)
+					pairs += w
+					if f(i) > f(j) {
+						wins += w
+					} else if f(i) == f(j) {
+						wins += w / 2
+					}
+				}
+				if d.Class[i] != k {
+					continue
+				}
+				found, all := 0.0, 0.0 // at the threshold of row i
+				for j := range n {
+					if d.Class[j] != len(labels) && f(j) >= f(i) {
+						if all += weight(j); d.Class[j] == k {
+							found += weight(j)
+						}
+					}
+				}
+				positives, ap = positives+weight(i), ap+weight(i)*found/all
+			}
+			if c.Class != labels[k] || math.Abs(c.AUC-wins/pairs) > 1e-12 || math.Abs(c.AveragePrecision-ap/positives) > 1e-12 {
+				t.Errorf("seed %d, %s: AUC %g, AP %g; want %g, %g", seed, c.Class, c.AUC, c.AveragePrecision, wins/pairs, ap/positives)
+			}
+		}
 	}
 }

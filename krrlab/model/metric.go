@@ -59,6 +59,38 @@ func (m Metric) Value(loss float64) float64 {
 	return loss
 }
 
+// Loss returns the loss of a score. The loss of F1 is that of the rarer class of two, or the mean over several classes.
+// Loss returns an error if the score does not determine the metric: LogLoss needs probabilities, AUC two classes of rows.
+func (m Metric) Loss(s *Score) (float64, error) {
+	switch {
+	case m == RMSE:
+		return s.RMSE, nil
+	case m == ErrorRate:
+		return s.ErrorRate, nil
+	case m == AUC && s.Classes.AUC != nil:
+		return 1 - *s.Classes.AUC, nil
+	case m == BalancedError || m == F1:
+		sum, count, rarest := 0.0, 0.0, math.Inf(1)
+		for i, e := range s.Classes.Errors {
+			loss := ratio(e.Wrong, e.Of)
+			if m == F1 {
+				loss = 1 - s.Classes.Scores[i].F1
+			}
+			switch {
+			case e.Of == 0:
+			case m == F1 && len(s.Classes.Labels) == 2:
+				if e.Of < rarest {
+					rarest, sum, count = e.Of, loss, 1
+				}
+			default:
+				sum, count = sum+loss, count+1
+			}
+		}
+		return sum / count, nil
+	}
+	return 0, fmt.Errorf("model: the metric %s is not known for these rows", m)
+}
+
 // Text names the metric and its value.
 func (m Metric) Text(loss float64) string { return m.Name() + " " + m.format(m.Value(loss), 0) }
 

@@ -279,6 +279,20 @@ func (p *Prediction) Text(i int) string {
 	return fmt.Sprint(p.Value[i])
 }
 
+// Subset returns the prediction for the points with the given indices.
+func (p *Prediction) Subset(index []int) *Prediction {
+	_, t := p.Decision.Dims()
+	s := &Prediction{Labels: p.Labels, Targets: p.Targets, Decision: mat.NewDense(len(index), t, nil)}
+	for k, i := range index {
+		if s.Decision.SetRow(k, p.Decision.RawRowView(i)); p.Labels != nil {
+			s.Class = append(s.Class, p.Class[i])
+		} else {
+			s.Value = append(s.Value, p.Value[i])
+		}
+	}
+	return s
+}
+
 // ReadOptions returns the options for reading new rows for the model from a file or from a request to a server
 // (datasets.Read). The rows must have the same feature columns, which are matched by name if both have names, and words
 // and gaps are converted as in the fit. Options in o that the fit does not determine, such as Format, Keep and Memory,

@@ -72,6 +72,7 @@ func init() {
 			"Role":          r.TypeOf((*datasets.Role)(nil)).Elem(),
 			"Scaling":       r.TypeOf((*datasets.Scaling)(nil)).Elem(),
 			"Source":        r.TypeOf((*datasets.Source)(nil)).Elem(),
+			"SourceColumn":  r.TypeOf((*datasets.SourceColumn)(nil)).Elem(),
 			"Table":         r.TypeOf((*datasets.Table)(nil)).Elem(),
 			"Task":          r.TypeOf((*datasets.Task)(nil)).Elem(),
 			"UnknownWords":  r.TypeOf((*datasets.UnknownWords)(nil)).Elem(),

@@ -37,6 +37,7 @@ func init() {
 			"Classes":     r.TypeOf((*model.Classes)(nil)).Elem(),
 			"Column":      r.TypeOf((*model.Column)(nil)).Elem(),
 			"Confusion":   r.TypeOf((*model.Confusion)(nil)).Elem(),
+			"Curve":       r.TypeOf((*model.Curve)(nil)).Elem(),
 			"Error":       r.TypeOf((*model.Error)(nil)).Elem(),
 			"Info":        r.TypeOf((*model.Info)(nil)).Elem(),
 			"Metric":      r.TypeOf((*model.Metric)(nil)).Elem(),
