@@ -23,6 +23,7 @@ import (
 	"github.com/krrlab/lab/krrlab/model/interval"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/stage/solve"
+	"github.com/krrlab/lab/plots"
 )
 
 // fitFlags are the flags of krrlab fit.
@@ -53,7 +54,7 @@ func (fitFlags) Help() map[string]string {
 		"verbose": "print the whole report (default: for --data, and if the solve misses the tolerance)",
 		"folds":   "cross-validate kernel and λ of the fit on the training rows, in this many folds",
 		"json":    "write the report as JSON to this file",
-		"plot": "draw predictions against answers, or the confusion matrix, to this file" + formats + ", solve=FILE " +
+		"plot": "draw " + qualityText + " of the test rows, or else of training rows, to this file" + formats + ", solve=FILE " +
 			"for the convergence of the solve",
 	}
 }
@@ -125,8 +126,7 @@ func (a *app) fit(ctx context.Context, f *fitFlags) error {
 		}
 	}
 	if f.Plot != "" { // a figure that cannot be drawn ends the command before anything is written
-		r.plot, err = r.plotPredictions(ctx)
-		if err = a.agree(ctx, err); err != nil {
+		if err = a.agree(ctx, r.plotPredictions(ctx)); err != nil {
 			return err
 		}
 	}
@@ -142,7 +142,7 @@ func (a *app) fit(ctx context.Context, f *fitFlags) error {
 // remaining files and prints the report, and then returns the first error.
 func (a *app) writeResults(ctx context.Context, f *fitFlags, r *fitted) error {
 	err := a.writeOutput(f.Out, r.sol.Model.Save)
-	err = cmp.Or(err, a.writeStage(&f.stageFiles, r.sol, r.plot.figure))
+	err = cmp.Or(err, a.writeStage(&f.stageFiles, r.sol, r.plot))
 	err = cmp.Or(err, a.writeOutput(f.PlotSolve, func(file string) error { return f.save(r.sol.Plot(), file) }))
 	if err == nil && r.sol.Reached() && a.isFirstRank() {
 		err = r.sol.RemoveCheckpoints()
@@ -214,7 +214,7 @@ type fitted struct {
 	sol  *krrlab.Solution
 	data *problemData
 	test *model.Prediction // prediction of the test points; nil if there are none
-	plot predictionPlot    // picture for --plot; the zero value without it
+	plot *plots.Figure     // picture for --plot; nil without it
 }
 
 // solveAndScore solves the problem, sets the threshold and tests the model on the test data. f may be nil, which keeps
@@ -318,7 +318,7 @@ func (a *app) reportFit(f *fitFlags, r *fitted) error {
 	if text := r.noSkillWarning(); text != "" {
 		a.printf("%-12s %s\n", "note", text)
 	}
-	a.printWritten(12, f.Plot, r.plot.description)
+	a.printWritten(12, f.Plot, "predictions against answers")
 	if !verbose {
 		a.printf("%-12s %s\n", "next", f.nextSteps(slices.Contains(a.writtenFiles, f.Out)))
 	}

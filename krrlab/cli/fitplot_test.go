@@ -1,18 +1,17 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 
-	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab/kernel/points"
-	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/model/explain"
 )
 
-// TestFitPlot: --plot draws predictions against answers whatever the solver, of at most maxPoints training points, and
+// TestFitPlot: --plot draws predictions against answers whatever the solver, of at most 2000 training points, and
 // of many classes the error of each; --plot-solve draws the convergence; a target that is zero is drawn too.
 func TestFitPlot(t *testing.T) {
 	rows := strings.Split(strings.TrimSpace(table(60, nil, false)), "\n")
@@ -26,22 +25,21 @@ func TestFitPlot(t *testing.T) {
 		fmt.Fprintf(&many, "%d,%d,w%d\n", i, i*i%7, i/2)
 	}
 	files(t, map[string]string{"a.csv": strings.Join(rows, "\n"), "zero.csv": zero.String(),
-		"words.csv": words.String(), "many.csv": many.String(), "long.csv": table(maxPoints+2, nil, false)})
-	test, training := "of the test data)\n", "of the training data)\n"
+		"words.csv": words.String(), "many.csv": many.String(), "long.csv": table(2002, nil, false)})
+	const drawn = "p.svg (predictions against answers)\n"
 	for args, c := range map[string][2]string{
-		"--train a.csv --test a.csv":                              {test, "on 60 test points"},
-		"--train a.csv --holdout 0.2 --solver pcg":                {test, "on 12 test points"},
-		"--train a.csv":                                           {training, "on 60 training points"},
-		"--train long.csv --solver pcg --tol 0.1":                 {training, "on 1001 training points"},
-		"--train words.csv --solver cg":                           {training, "predicted class (1 blue, 2 red)"},
-		"--train many.csv --task classification":                  {training, "points of the class"},
-		"--train zero.csv --task regression":                      {training, "RMSE 0, "},
-		"--train zero.csv --task regression --solver block-pcg":   {training, "RMSE 0, "},
-		"--train a.csv --plot-solve s.svg --solver pcg --title T": {"wrote        s.svg\n", "<title>T<"},
+		"--train a.csv --test a.csv":                              {drawn, "on 60 test points"},
+		"--train a.csv --holdout 0.2 --solver pcg":                {drawn, "on 12 test points"},
+		"--train a.csv":                                           {drawn, "on 60 training points"},
+		"--train long.csv --solver pcg --tol 0.1":                 {drawn, "on 1001 training points"},
+		"--train words.csv --solver cg":                           {drawn, ">blue<"},
+		"--train many.csv --task classification":                  {drawn, "rows of the class"},
+		"--train zero.csv --task regression":                      {drawn, "RMSE 0, "},
+		"--train zero.csv --task regression --solver block-pcg":   {drawn, "RMSE 0, "},
+		"--train a.csv --plot-solve s.svg --solver pcg --title T": {"s.svg\n", "<title>T<"},
 	} {
 		out := script(t, "$ fit --verbose --plot p.svg "+args)
-		if !strings.Contains(out, "wrote        p.svg (predictions against answers of the ") ||
-			!strings.HasSuffix(out, c[0]) {
+		if !strings.Contains(out, "wrote        "+c[0]) {
 			t.Errorf("%s: %s", args, out)
 		}
 		if !strings.Contains(string(read(t, "p.svg")), c[1]) {
@@ -57,34 +55,40 @@ func TestFitPlot(t *testing.T) {
 	}
 }
 
-// TestConfusion: rows are the answers, columns the predictions; labels are matched by their text,
-// and one that the model does not know has a row.
-func TestConfusion(t *testing.T) {
-	p := &model.Prediction{Labels: []string{"a", "b"}, Class: []int{0, 0, 1, 1, 1}}
-	d := &datasets.Dataset{X: points.NewDense(5, 1, make([]float64, 5)), Labels: []string{"b", "a", "z"},
-		Class: []int{1, 1, 1, 0, 2}}
-	m := confusionPlot("t", p.Score(d).Classes).Map
-	if want := [][]float64{{2, 1, 0}, {0, 1, 0}, {0, 1, 0}}; !reflect.DeepEqual(m.Z, want) {
-		t.Errorf("%v, want %v", m.Z, want)
+// TestPredictPlot: predict draws the predictions against the answers of the rows, and refuses rows without answers.
+func TestPredictPlot(t *testing.T) {
+	rows := table(60, nil, true)
+	files(t, map[string]string{"a.csv": rows, "x.csv": strings.ReplaceAll(rows, ",y\n", ",z\n")})
+	script(t, "$ fit --train a.csv --out m.krr --sigma 2")
+	if out := script(t, "$ predict m.krr --in a.csv --out p.csv --plot p.html"); !strings.Contains(out, "wrote        p.html\n") ||
+		!strings.Contains(string(read(t, "p.html")), "on 60 training points") {
+		t.Error(out)
 	}
-	for labels, want := range map[string]struct {
-		at    []float64
-		names string
-	}{
-		"0 1 9":   {[]float64{0, 1, 9}, ""},
-		"-1 1":    {[]float64{-1, 1}, ""},
-		"1 10 2":  {[]float64{1, 2, 3}, " (1 1, 2 10, 3 2)"},
-		"no yes":  {[]float64{1, 2}, " (1 no, 2 yes)"},
-		"1.5 2.5": {[]float64{1, 2}, " (1 1.5, 2 2.5)"},
-	} {
-		if at, names := classAxis(strings.Fields(labels)); !reflect.DeepEqual(at, want.at) || names != want.names {
-			t.Errorf("%s: %v%s", labels, at, names)
-		}
+	script(t, "1$ predict m.krr --in x.csv --out q.csv --plot q.svg\n no answers")
+}
+
+// TestExplain: the command prints, draws and writes the importance, and says that rows are of the fit.
+func TestExplain(t *testing.T) {
+	files(t, map[string]string{"a.csv": table(60, nil, true), "x.csv": "a,b,c\n1,2,3\n4,5,6\n"})
+	script(t, "$ fit --train a.csv --out m.krr --sigma 2")
+	out := script(t, "$ explain m.krr --in a.csv --permutations 2 --top 2 --json e.json --plot e.svg")
+	if !strings.Contains(out, "these rows are of the fit") || !strings.Contains(out, "mean of 2 permutations") {
+		t.Error(out)
 	}
-	if _, names := classAxis(strings.Fields(strings.Repeat("word ", 20))); len(names) > 70 ||
-		!strings.HasSuffix(names, ", …)") {
-		t.Error(names)
+	var e explain.Explanation
+	testkit.OK(t, json.Unmarshal(read(t, "e.json"), &e))
+	if len(e.Columns) != 3 || len(e.Dependence) != 2 || e.Rows != 60 || e.Columns[0].Mean < e.Columns[2].Mean {
+		t.Errorf("%+v", e)
 	}
+	if svg := string(read(t, "e.svg")); !strings.Contains(svg, ">"+e.Columns[0].Column+"<") || !strings.Contains(svg, "Importance") {
+		t.Error("the columns are not drawn")
+	}
+	script(t, `1$ explain m.krr --in x.csv
+		no answers
+		2$ explain m.krr
+		nothing to predict
+		1$ explain m.krr --in a.csv --metric auc
+		the answers are numbers`)
 }
 
 // TestPlotLook: --title and --size are the picture's, "" is no title; a look without a picture and sizes that cannot be

@@ -28,7 +28,7 @@ const studyGroup = "Study kernel systems and preconditioners:"
 
 // commandGroups lists the commands by purpose.
 var commandGroups = []struct{ title, names string }{
-	{"Fit and predict:", "fit tune predict serve verify model data demo"},
+	{"Fit and predict:", "fit tune predict explain serve verify model data demo"},
 	{"Choose λ and the method:", "loo plan"},
 	{studyGroup, "testbed"}, // and all stages that are in no other group
 	{"The paper:", "check reproduce"},

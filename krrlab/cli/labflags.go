@@ -112,8 +112,13 @@ func (a *app) memoryBudget(limit int64) int64 {
 
 // stageFiles are the names of the files to which the result of a stage is written; "" writes no file.
 type stageFiles struct {
-	JSON  string      `flag:"json" file:"write" help:"write the result as JSON to this file"`
-	CSV   string      `flag:"csv" file:"write"`
+	JSON string `flag:"json" file:"write" help:"write the result as JSON to this file"`
+	CSV  string `flag:"csv" file:"write"`
+	pictureFlags
+}
+
+// pictureFlags are the file, the title and the size of a picture.
+type pictureFlags struct {
 	Plot  string      `flag:"plot" file:"write"`
 	Title *string     `flag:"title" in:"plot" with:"plot|plot-solve"`
 	Size  pictureSize `flag:"size" in:"plot" with:"plot|plot-solve"`
@@ -130,7 +135,7 @@ func (stageFiles) Help() map[string]string {
 }
 
 // save writes a picture with the title and the size that the flags set.
-func (f *stageFiles) save(figure *plots.Figure, file string) error {
+func (f *pictureFlags) save(figure *plots.Figure, file string) error {
 	if f.Title != nil {
 		figure.Title = *f.Title
 	}

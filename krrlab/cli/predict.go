@@ -22,14 +22,22 @@ import (
 	"github.com/krrlab/lab/krrlab/model/interval"
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/plots"
 )
 
-// predictFlags are the flags of krrlab predict.
-type predictFlags struct {
+// rowsFlags are the flags of commands that apply a model to rows.
+type rowsFlags struct {
 	modelFlag
 	Data string `flag:"data" not:"in" help:"points of a named data set: NAME:test or NAME:train"`
 	In   string `flag:"in" file:"read" help:"points in a file, or the rows of K(test, train) in a .npy file"`
 	datasets.ReadOptions
+
+	flags *schema.Schema
+}
+
+// predictFlags are the flags of krrlab predict.
+type predictFlags struct {
+	rowsFlags
 	Out           string `flag:"out" file:"write"`
 	Decision      bool   `flag:"decision" help:"write the decision values too"`
 	Bound         bool   `flag:"bound" help:"write bounds on the distance to the predictions of the exact solution"`
@@ -37,21 +45,26 @@ type predictFlags struct {
 	Interval      level  `flag:"interval" help:"write intervals that contain the answers at this level, such as 90%"`
 
 	Method string `flag:"method" default:"auto" check:"one of auto split jackknife jackknife+ posterior" with:"interval"`
+	pictureFlags
 	rankFlags
-
-	flags *schema.Schema
 }
 
-func (predictFlags) Help() map[string]string {
+func (rowsFlags) Help() map[string]string {
 	return map[string]string{
 		"target": `target column of the csv file --in: a number from 0, -1 for the last, a header name, or "none" ` +
 			"(default: the target column of the fit, if the file has it)",
 		"drop": "columns of the csv file --in that are no features: names or numbers (default: those of the fit)",
+	}
+}
+
+func (predictFlags) Help() map[string]string {
+	return map[string]string{
 		"out": "file to write: CSV, or, if the name ends in .npy, the numbers of all columns except row (default: CSV " +
 			"to the output stream)",
 		"probabilities": "write the probability of each class by Platt's method, fitted to the errors that fit " +
 			"--calibrate saved in the model, or else to leave-one-out errors, for which K is factored again",
 		"method": "method of --interval: auto, " + strings.Join(interval.Methods, ", "),
+		"plot":   "draw the predictions against the answers of the rows: " + qualityText + formats,
 	}
 }
 
@@ -73,7 +86,7 @@ func (l *level) Set(text string) error {
 
 func (a *app) predictCommand() *cobra.Command {
 	f := &predictFlags{rankFlags: rankFlags{comm.DefaultLimit}}
-	f.flags = schema.Of(f).Without("task", "weights", "repeats", "groups", "dim", "n")
+	f.flags = schema.Of(f).Without(ownReadOptions...)
 	return withOptions(&cobra.Command{
 		Use:   "predict MODEL (--data NAME:test | --in FILE) [--out FILE]",
 		Short: "Predict with a saved model",
@@ -115,8 +128,11 @@ file. It has a column for each row of the K of the fit, including rows that were
 	}, f.flags, func(ctx context.Context, _ []string) error { return a.predict(ctx, f) })
 }
 
+// ownReadOptions lists the options of reading that a model determines, or that are for training rows.
+var ownReadOptions = []string{"task", "weights", "repeats", "groups", "dim", "n"}
+
 // check returns an error if the flags are invalid for any model.
-func (f *predictFlags) check() error {
+func (f *rowsFlags) check() error {
 	name, subset, _ := strings.Cut(f.Data, ":")
 	switch {
 	case f.Data == "" && f.In == "":
@@ -128,14 +144,14 @@ func (f *predictFlags) check() error {
 }
 
 func (a *app) predict(ctx context.Context, f *predictFlags) error {
-	if err := f.check(); err != nil {
+	if err := cmp.Or(f.check(), checkPlot(f.Plot)); err != nil {
 		return err
 	}
 	m, err := a.loadModel(ctx, f.Model, &f.rankFlags, f.flags)
 	if err != nil {
 		return err
 	}
-	data, err := a.predictionPoints(ctx, f, m)
+	data, err := a.predictionPoints(ctx, &f.rowsFlags, m)
 	if err = a.agree(ctx, err); err != nil {
 		return err
 	}
@@ -163,6 +179,10 @@ func (a *app) predict(ctx context.Context, f *predictFlags) error {
 	if f.Probabilities && a.isFirstRank() && err == nil {
 		p.probabilities, err = a.probabilities(ctx, f, m, p.Prediction)
 	}
+	var figure *plots.Figure
+	if f.Plot != "" && err == nil {
+		figure, err = qualityFigure(m.Origin.Dataset, p.Prediction, data, p.probabilities, !m.FittedOn(data))
+	}
 	if err = a.agree(ctx, err); err != nil {
 		return err
 	}
@@ -170,6 +190,7 @@ func (a *app) predict(ctx context.Context, f *predictFlags) error {
 	if a.isFirstRank() {
 		err = p.write(a.env.Stdout, f.Out)
 	}
+	err = cmp.Or(err, a.writeOutput(f.Plot, func(file string) error { return f.save(figure, file) }))
 	if err = a.agree(ctx, err); err == nil {
 		a.reportPredictions(f, m, data, p)
 	}
@@ -189,7 +210,7 @@ func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.
 	if data.Read != nil {
 		lines.Add("read", "%s", data.Read)
 	}
-	if data.HasAnswers() && data.Task == m.Task() && len(data.MoreTargets)+1 == max(1, len(m.Targets)) {
+	if canScore(p.Prediction, data) {
 		lines.Score(map[bool]string{true: "training", false: "test"}[m.FittedOn(data)], p.Score(data))
 	}
 	if p.bounds != nil {
@@ -203,9 +224,11 @@ func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.
 	}
 	lines.Add("wrote", "%s (%s)", f.Out, plural.Count(data.Len(), "row"))
 	a.printf("%s", lines.String())
+	a.printWritten(12, "", "")
 }
 
-func (a *app) predictionPoints(ctx context.Context, f *predictFlags, m *model.Model) (*datasets.Dataset, error) {
+// predictionPoints reads the rows that the flags name.
+func (a *app) predictionPoints(ctx context.Context, f *rowsFlags, m *model.Model) (*datasets.Dataset, error) {
 	if kernel.AsPrecomputed(m.Kernel) != nil {
 		return f.kernelRows(ctx, m)
 	}
@@ -254,7 +277,7 @@ func readForModel(ctx context.Context, m *model.Model, file string, o datasets.R
 }
 
 // kernelRows reads K(test, train) for a model with a precomputed kernel matrix.
-func (f *predictFlags) kernelRows(ctx context.Context, m *model.Model) (*datasets.Dataset, error) {
+func (f *rowsFlags) kernelRows(ctx context.Context, m *model.Model) (*datasets.Dataset, error) {
 	if f.In == "" || f.flags.Given("target", "drop", "keep", "format", "separator", "header", "comment") {
 		return nil, usagef("%s is a model of a precomputed K: want --in FILE, K(test, train) in a .npy file, which "+
 			"has no columns of text: leave --target, --keep and --format out", f.Model)

@@ -85,6 +85,7 @@ var floors = map[string]int{
 	"krrlab/stage/loo":        5,
 	"krrlab/model/interval":   5,
 	"krrlab/stage/verify":     5,
+	"krrlab/model/explain":    6,
 
 	"krrlab": 6,
 

@@ -22,6 +22,7 @@ var update = flag.Bool("update", false, "rewrite testdata/json.txt")
 var written = [][2]string{
 	{"krrlab/stage/solve.Solution", "krrlab fit --json"},
 	{"krrlab/stage/verify.Verification", "krrlab verify --json"},
+	{"krrlab/model/explain.Explanation", "krrlab explain --json"},
 	{"krrlab/stage/plan.Scaling", "krrlab plan --nodes --json"},
 	{"theory.Report", "krrlab check --json"},
 	{"experiments/testbed.Line", "krrlab testbed --out"},

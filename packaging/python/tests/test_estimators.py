@@ -198,3 +198,28 @@ def table():
     frame = pd.DataFrame({"city": r.choice(["ulm", "New York"], n), "when": pd.date_range("2024-01-01", periods=n),
                           "x": r.normal(size=n), "gap": np.where(r.random(n) < 0.1, np.nan, r.normal(size=n))})
     return frame, pd.Series(np.sin(frame.x) + (frame.city == "ulm") + 0.01 * np.arange(n))
+
+
+class Explain(unittest.TestCase):
+    def test_sklearn(self):
+        """krrlab explain agrees with scikit-learn's importance of the same model, and with its mean predictions."""
+        from sklearn.inspection import permutation_importance
+        import pandas as pd
+        frame = pd.DataFrame(X, columns=["a", "b", "c"])
+        model = KernelRidge(sigma=1, lam=0.1).fit(frame[:30], y[:30])
+        with tempfile.TemporaryDirectory() as folder:
+            rows, file, out = (os.path.join(folder, name) for name in ("rows.csv", "m.krr", "e.json"))
+            model.model_.save(file)
+            frame[30:].assign(y=y[30:]).to_csv(rows, index=False)
+            _program.run(["explain", file, "--in", rows, "--target", "y", "--permutations", "40", "--top", "1", "--json",
+                          out], rows)
+            report = _program.report(out)
+        theirs = permutation_importance(model, frame[30:], y[30:], scoring="neg_root_mean_squared_error", n_repeats=40,
+                                        random_state=1)
+        for column in report["columns"]:
+            k = list(frame).index(column["column"])
+            error = np.hypot(column["deviation"], theirs.importances_std[k]) / 40 ** 0.5
+            self.assertLess(abs(column["importance"] - theirs.importances_mean[k]), 4 * error)
+        first = report["dependence"][0]
+        for value, mean in zip(first["values"], first["curves"][0]["mean"]):
+            self.assertAlmostEqual(model.predict(frame[30:].assign(**{first["column"]: value})).mean(), mean, places=4)

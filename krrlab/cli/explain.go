@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/base/schema"
+	"github.com/krrlab/lab/krrlab/internal/outward"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/model/explain"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/plots"
+)
+
+// qualityText describes the picture of explain.Quality.
+const qualityText = "predicted against actual and residuals, or for classes confusion, ROC, precision-recall and calibration"
+
+// qualityFigure draws predictions against the answers of d. unseen reports that the rows of d are not those of the fit.
+func qualityFigure(name string, p *model.Prediction, d *datasets.Dataset, probabilities *mat.Dense,
+	unseen bool) (*plots.Figure, error) {
+	if !canScore(p, d) {
+		return nil, fmt.Errorf("--plot: there are no answers to compare the predictions with")
+	}
+	score, subset := p.Score(d), "training"
+	if unseen {
+		subset = "test"
+	}
+	quality := fmt.Sprintf("RMSE %s, R² %.3f", outward.Plain(score.RMSE, 4), score.R2)
+	if p.Labels != nil {
+		quality = fmt.Sprintf("error %.2f %%", 100*score.ErrorRate)
+	} else if score.Targets != nil {
+		quality = "RMSE " + outward.PlainList(score.Targets, 3)
+	}
+	f := explain.Quality(fmt.Sprintf("%s: %s on %d %s points", name, quality, score.N, subset), p, d, probabilities, unseen)
+	return f, f.Validate()
+}
+
+// canScore reports whether d has answers of the kind that is predicted.
+func canScore(p *model.Prediction, d *datasets.Dataset) bool {
+	return d.HasAnswers() && (d.Class != nil) == (p.Labels != nil) && len(d.MoreTargets)+1 == max(1, len(p.Targets))
+}
+
+// plotPredictions sets r.plot to the picture of the test rows, or of training rows if there are no test rows.
+func (r *fitted) plotPredictions(ctx context.Context) (err error) {
+	rows, p := r.data.test, r.test
+	if p == nil {
+		rows = r.data.train.Subset(explain.SpacedRows(r.data.train.Len()))
+		if p, err = r.sol.Model.Predict(ctx, rows, r.sol.PredictOptions()); err != nil {
+			return err
+		}
+	}
+	r.plot, err = qualityFigure(r.sol.Dataset, p, rows, nil, r.test != nil)
+	return err
+}
+
+// explainFlags are the flags of krrlab explain.
+type explainFlags struct {
+	rowsFlags
+	explain.Options
+	stageFiles
+}
+
+func (explainFlags) Help() map[string]string {
+	return map[string]string{
+		"json": "write the importance of all columns and the partial dependence as JSON to this file",
+		"plot": "draw the importance of the columns and the partial dependence on the leading ones" + formats,
+	}
+}
+
+func (a *app) explainCommand() *cobra.Command {
+	f := &explainFlags{}
+	f.flags = schema.Of(f).Without(append(ownReadOptions, "keep")...)
+	return withOptions(&cobra.Command{
+		Use:   "explain MODEL (--in FILE | --data NAME:test)",
+		Short: "Show which columns the predictions of a saved model depend on",
+		Long: `Explain measures, on rows with answers, by how much the error increases if the cells of one
+column are permuted among the rows, with its standard error over the rows, and for the leading
+columns the mean prediction as a function of their values (partial dependence). A column of
+words or dates counts as one. Take rows that the fit has not seen. Columns that carry the same
+information share its importance.`,
+		Example: `  krrlab explain m.krr --in rows.csv
+  krrlab explain m.krr --in rows.csv --permutations 30 --plot explain.html --json explain.json`,
+		Args: f.takeModelArg,
+	}, f.flags, func(ctx context.Context, _ []string) error { return a.explain(ctx, f) })
+}
+
+func (a *app) explain(ctx context.Context, f *explainFlags) error {
+	if err := cmp.Or(f.check(), checkPlot(f.Plot)); err != nil {
+		return err
+	}
+	m, err := model.Load(f.Model)
+	if err != nil {
+		return err
+	}
+	rows, err := a.predictionPoints(ctx, &f.rowsFlags, m)
+	if err == nil && rows.Read != nil && rows.Read.Unjudged != "" {
+		err = errors.New(rows.Read.Unjudged)
+	}
+	if err != nil {
+		return err
+	}
+	progress := a.newProgress()
+	defer progress.clear()
+	o := f.Options
+	o.Progress = func(done, total int) {
+		progress.show(krrlab.Event{Stage: stage.Predict, Done: done, Total: total, Remaining: -1})
+	}
+	e, err := explain.Run(ctx, m, rows, o)
+	if err != nil {
+		return err
+	}
+	progress.clear()
+	err = a.printAndWrite(&f.stageFiles, e)
+	a.printWritten(14, "", "")
+	return err
+}

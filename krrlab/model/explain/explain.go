@@ -1,0 +1,323 @@
+package explain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/model/interval"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// Options are the options of Run. Zero values mean the defaults.
+type Options struct {
+	Rows         int    `flag:"rows" default:"1000" check:">=2" help:"largest number of rows to use, drawn at random"`
+	Permutations int    `flag:"permutations" default:"10" check:">=2" help:"permutations of each column"`
+	Top          int    `flag:"top" default:"5" check:">=1" help:"number of leading columns whose partial dependence is computed"`
+	Metric       string `flag:"metric" default:"auto" check:"one of auto error auc balanced-error f1 rmse" help:"metric whose loss a permutation increases (auto: error of classes, rmse of numbers)"`
+	Seed         uint64 `flag:"seed" default:"1" help:"seed of the rows and permutations"`
+	// Progress, if not nil, is called with the number of predictions of all rows that are done, and of those in all.
+	Progress func(done, total int)
+}
+
+// Explanation is the result of Run. It is a stage.Stage.
+type Explanation struct {
+	Data         string       `json:"data"` // file or name of the rows
+	Rows         int          `json:"rows"` // number of rows that were used
+	Of           int          `json:"of"`   // number of rows in the data
+	Fitted       bool         `json:"rows_of_fit"`
+	Permutations int          `json:"permutations"`
+	Metric       model.Metric `json:"metric"`
+	Loss         float64      `json:"loss"` // loss of the metric on the rows, see model.Metric.Value
+	Seed         uint64       `json:"seed"`
+	// Columns has the most important column first.
+	Columns []Importance `json:"columns"`
+	// Dependence has the partial dependence on the leading columns.
+	Dependence []Dependence `json:"dependence"`
+	// Quantity is the quantity whose means are in Dependence: prediction, probability or decision value.
+	Quantity string  `json:"quantity"`
+	Seconds  float64 `json:"seconds"`
+}
+
+// Importance is the increase of the loss if a column is permuted.
+type Importance struct {
+	Column string  `json:"column"`
+	Mean   float64 `json:"importance"` // mean increase over the permutations
+	// StandardError is that of Mean by the jackknife over groups of rows; unknown if a group is the only one of a class.
+	StandardError stage.Number `json:"standard_error"`
+	Deviation     float64      `json:"deviation"` // standard deviation of the increase over the permutations
+}
+
+// Dependence is the mean prediction of the rows for values of one column.
+type Dependence struct {
+	Column string    `json:"column"`
+	Values []float64 `json:"values,omitempty"` // numbers, days from First, or hours of a time
+	First  string    `json:"first,omitempty"`  // day from which days are counted
+	Words  []string  `json:"words,omitempty"`
+	// Curves has one curve for a regression, the rarer of two classes (the second for decision values), or one for each of
+	// the at most six most frequent classes.
+	Curves []DependenceCurve `json:"curves"`
+}
+
+// DependenceCurve is the mean prediction, or that of one class, for each value.
+type DependenceCurve struct {
+	Class         string    `json:"class,omitempty"`
+	Mean          []float64 `json:"mean"`
+	StandardError []float64 `json:"standard_error"` // of the mean over the rows
+}
+
+const (
+	jackknifeGroups = 20 // more groups make the standard error less variable, and cost as much
+	gridSize        = 20 // largest number of values of a partial dependence
+	// blockNumbers is the number of features of the rows that are predicted together. A larger number needs more memory.
+	blockNumbers = 1 << 22
+	// maxColumns is the largest number of columns: of more, few are important, and each costs Permutations predictions.
+	maxColumns = 2000
+)
+
+// explainer is the state of a Run.
+type explainer struct {
+	m           *model.Model
+	d           *datasets.Dataset // the rows that are used, with their answers
+	x           []float64         // their features, by rows
+	dim         int
+	progress    func(done, total int)
+	done, total int
+}
+
+// variant replaces features of all rows: the features from first on of row i become those that values returns.
+type variant struct {
+	first  int
+	values func(i int) []float64
+}
+
+// Run measures the importance of the columns of d for the model's predictions of the answers of d, which must be raw,
+// and the partial dependence on the leading columns. Each column costs Permutations predictions of all rows.
+func Run(ctx context.Context, m *model.Model, d *datasets.Dataset, o Options) (*Explanation, error) {
+	start := time.Now()
+	o.Rows, o.Permutations, o.Top = cmp.Or(o.Rows, 1000), cmp.Or(o.Permutations, 10), cmp.Or(o.Top, 5)
+	metric, err := model.MetricOf(cmp.Or(o.Metric, "auto"), m.Labels != nil)
+	columns := d.SourceColumns()
+	switch {
+	case err != nil:
+		return nil, err
+	case kernel.AsPrecomputed(m.Kernel) != nil:
+		return nil, fmt.Errorf("explain: the model has a precomputed K, and no columns")
+	case len(m.Targets) > 1:
+		return nil, fmt.Errorf("explain: the model has %d targets: want one", len(m.Targets))
+	case !d.HasAnswers() || d.Task != m.Task():
+		return nil, fmt.Errorf("explain: the rows have no answers for %v, by which importance is measured", m.Task())
+	case d.Scaling != nil:
+		return nil, fmt.Errorf("explain: the rows are scaled: want the rows as they were read")
+	case d.Len() < 2:
+		return nil, fmt.Errorf("explain: %d row: want at least 2", d.Len())
+	case len(columns) > maxColumns:
+		return nil, fmt.Errorf("explain: %d columns: want at most %d", len(columns), maxColumns)
+	}
+	e := &Explanation{Data: d.Name, Rows: min(o.Rows, d.Len()), Of: d.Len(), Fitted: m.FittedOn(d), Permutations: o.Permutations,
+		Metric: metric, Seed: o.Seed}
+	random := rng.New(o.Seed).Sub("explain")
+	if d.Len() > o.Rows {
+		rows := random.Sub("rows").Perm(d.Len())[:o.Rows]
+		slices.Sort(rows)
+		d = d.Subset(rows)
+	}
+	x := &explainer{m: m, d: d, dim: d.Dim(), progress: o.Progress}
+	x.x = make([]float64, d.Len()*x.dim)
+	points.Panel64To(d.X, x.x, x.dim)
+	x.total = 1 + len(columns)*o.Permutations // the values of the partial dependence follow
+	if e.Loss, err = x.importance(ctx, e, columns, random.Sub("permutations")); err != nil {
+		return nil, err
+	}
+	order := make([]int, len(columns))
+	for k := range order {
+		order[k] = k
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(e.Columns[b].Mean, e.Columns[a].Mean) })
+	sorted := make([]Importance, len(columns))
+	for k, j := range order {
+		sorted[k] = e.Columns[j]
+	}
+	e.Columns = sorted
+	for _, j := range order[:min(o.Top, len(order))] {
+		dependence, err := x.dependence(ctx, columns[j], e)
+		if err != nil {
+			return nil, err
+		}
+		e.Dependence = append(e.Dependence, *dependence)
+	}
+	e.Seconds = time.Since(start).Seconds()
+	return e, nil
+}
+
+// predict returns the prediction of all rows for each variant.
+func (x *explainer) predict(ctx context.Context, variants []variant) (out []*model.Prediction, err error) {
+	rows := x.d.Len()
+	batch := max(1, blockNumbers/len(x.x))
+	for lo := 0; lo < len(variants); lo += batch {
+		part := variants[lo:min(lo+batch, len(variants))]
+		z := points.NewDense(rows*len(part), x.dim, nil)
+		for k, v := range part {
+			for i := range rows {
+				row := z.Row(k*rows + i)
+				copy(row, x.x[i*x.dim:(i+1)*x.dim])
+				if v.values != nil {
+					copy(row[v.first:], v.values(i))
+				}
+			}
+		}
+		p, err := x.m.Predict(ctx, &datasets.Dataset{X: z}, nil)
+		if err != nil {
+			return nil, err
+		}
+		index := make([]int, rows)
+		for k := range part {
+			for i := range index {
+				index[i] = k*rows + i
+			}
+			out = append(out, p.Subset(index))
+		}
+		if x.done += len(part); x.progress != nil {
+			x.progress(x.done, max(x.done, x.total))
+		}
+	}
+	return out, nil
+}
+
+// importance sets e.Columns, in the order of columns, and returns the loss of the rows as they are.
+func (x *explainer) importance(ctx context.Context, e *Explanation, columns []datasets.SourceColumn,
+	random rng.Stream) (float64, error) {
+	plain, err := x.predict(ctx, []variant{{}})
+	if err != nil {
+		return 0, err
+	}
+	rows := x.d.Len()
+	groups := min(jackknifeGroups, rows)
+	// subsets are all rows, and the rows without each group
+	subsets, data := make([][]int, groups+1), make([]*datasets.Dataset, groups+1)
+	for g := range subsets {
+		for i := range rows {
+			if i%groups != g-1 {
+				subsets[g] = append(subsets[g], i)
+			}
+		}
+		data[g] = x.d.Subset(subsets[g])
+	}
+	losses := func(p *model.Prediction) []float64 { // of each subset; NaN if it is not known
+		all := make([]float64, len(subsets))
+		for g, index := range subsets {
+			part := p.Subset(index)
+			if e.Metric != model.AUC && part.Labels != nil {
+				part.Decision = nil // then Score computes no ROC curves
+			}
+			if all[g], err = e.Metric.Loss(part.Score(data[g])); err != nil {
+				all[g] = math.NaN()
+			}
+		}
+		return all
+	}
+	reference := losses(plain[0])
+	if math.IsNaN(reference[0]) {
+		return 0, fmt.Errorf("explain: the %s of these %d rows is not known: want rows of two classes", e.Metric.Name(), rows)
+	}
+	for k, c := range columns {
+		variants := make([]variant, e.Permutations)
+		for r := range variants {
+			order := random.Sub("column", uint64(k), uint64(r)).Perm(rows)
+			variants[r] = variant{c.First, func(i int) []float64 {
+				return x.x[order[i]*x.dim+c.First:][:c.Count]
+			}}
+		}
+		permuted, err := x.predict(ctx, variants)
+		if err != nil {
+			return 0, err
+		}
+		mean, increases := make([]float64, len(subsets)), make([]float64, 0, e.Permutations)
+		for _, p := range permuted {
+			l := losses(p)
+			floats.Sub(l, reference)
+			floats.AddScaled(mean, 1/float64(e.Permutations), l)
+			increases = append(increases, l[0])
+		}
+		_, variance := stat.PopMeanVariance(mean[1:], nil)
+		e.Columns = append(e.Columns, Importance{Column: c.Name, Mean: mean[0], Deviation: stat.StdDev(increases, nil),
+			StandardError: stage.Number(math.Sqrt(variance * float64(groups-1)))})
+	}
+	return reference[0], nil
+}
+
+// dependence returns the partial dependence on a column.
+func (x *explainer) dependence(ctx context.Context, c datasets.SourceColumn, e *Explanation) (*Dependence, error) {
+	d := &Dependence{Column: c.Name}
+	var variants []variant
+	add := func(v []float64) {
+		variants = append(variants, variant{c.First, func(int) []float64 { return v }})
+	}
+	switch {
+	case c.Category == nil:
+		for _, v := range grid(x.column(c.First)) {
+			d.Values = append(d.Values, v)
+			add([]float64{v})
+		}
+	case c.Category.Dates == nil:
+		for _, k := range x.frequentWords(c) {
+			d.Words = append(d.Words, c.Category.Values[k])
+			word := make([]float64, c.Count)
+			word[k] = 1
+			add(word)
+		}
+	default: // the dates of the rows at equal distances in time
+		for _, i := range x.spacedDates(c) {
+			d.Values = append(d.Values, x.time(c, i))
+			add(x.x[i*x.dim+c.First:][:c.Count])
+		}
+		d.First = c.Category.Dates.First
+	}
+	if variants == nil { // all cells are missing, or have words that the fit does not know
+		return d, nil
+	}
+	predictions, err := x.predict(ctx, variants)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range predictions {
+		values, classes := p.Decision, []int{0}
+		if e.Quantity = "prediction"; p.Labels != nil {
+			e.Quantity = "decision value"
+			if prob, err := interval.Probabilities(x.m.Calibration, p); err == nil {
+				e.Quantity, values, classes = "probability", prob, []int{rarerOfTwo(p.Labels, x.d)}
+			}
+			if len(p.Labels) > 2 {
+				classes = mostFrequent(classCounts(p.Labels, x.d), maxCurves)
+			}
+		}
+		for k, class := range classes {
+			if len(d.Curves) == k {
+				d.Curves = append(d.Curves, DependenceCurve{})
+				if p.Labels != nil {
+					d.Curves[k].Class = p.Labels[class]
+					if values == p.Decision && len(classes) == 1 { // the column of two classes is that of the second one
+						d.Curves[k].Class = p.Labels[1]
+					}
+				}
+			}
+			mean, deviation := stat.MeanStdDev(mat.Col(nil, class, values), nil)
+			curve := &d.Curves[k]
+			curve.Mean = append(curve.Mean, mean)
+			curve.StandardError = append(curve.StandardError, deviation/math.Sqrt(float64(x.d.Len())))
+		}
+	}
+	return d, nil
+}

@@ -1,0 +1,206 @@
+package explain
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/model"
+)
+
+const csv = `a,word,day,y
+0.5,red,2024-01-03,1.5
+-1.25,blue,2024-02-01,0.5
+2,red,2024-03-07,4
+0.75,green,2024-04-11,-1
+1.5,blue,2024-05-30,2
+-0.5,green,2024-06-01,0.25
+0.25,red,2024-07-15,1
+`
+
+// fitted returns random rows of a table with numbers, words and dates, and a model with random coefficients for them.
+func fitted(t *testing.T, seed uint64, classes []string) (*model.Model, *datasets.Dataset) {
+	t.Helper()
+	text := csv
+	if classes != nil {
+		lines := strings.Split(strings.TrimSpace(csv), "\n")
+		for i := 1; i < len(lines); i++ {
+			lines[i] = lines[i][:strings.LastIndex(lines[i], ",")+1] + classes[i%len(classes)]
+		}
+		text = strings.Join(lines, "\n")
+	}
+	d, err := datasets.Read(strings.NewReader(text), "t.csv", &datasets.ReadOptions{Target: "y",
+		Categorical: []datasets.Category{{Column: "word"}, {Column: "day", Dates: &datasets.Dates{}}}})
+	testkit.OK(t, err)
+	random, columns := rng.New(seed), 1
+	if len(classes) > 2 {
+		columns = len(classes)
+	}
+	index := make([]int, 43)
+	for i := range index {
+		index[i] = random.Sub("row").IntN(uint64(i), d.Len())
+	}
+	d = d.Subset(index)
+	x, c := points.NewDense(9, d.Dim(), nil), mat.NewDense(9, columns, nil)
+	for i := range 9 {
+		for j := range d.Dim() {
+			x.Row(i)[j] = random.Sub("x").Normal(uint64(i*d.Dim() + j))
+		}
+		for j := range columns {
+			c.Set(i, j, random.Sub("c").Normal(uint64(i*columns+j)))
+		}
+	}
+	return &model.Model{Kernel: kernel.Gaussian{Sigma: 40}, Lambda: 1, X: x, C: c, Labels: classes, Columns: d.Columns}, d
+}
+
+// decision is f of one row by plain loops.
+func decision(m *model.Model, z []float64) []float64 {
+	n, _, t := m.Dims()
+	out, row := make([]float64, t), make([]float64, len(z))
+	for i := range n {
+		points.Panel64To(m.X.Slice(i, i+1), row, len(z))
+		q := 0.0
+		for j, v := range row {
+			q += (v - z[j]) * (v - z[j])
+		}
+		for j := range out {
+			out[j] += m.C.At(i, j) * math.Exp(-q/(2*40*40))
+		}
+	}
+	return out
+}
+
+// TestRun compares importance, standard errors and partial dependence with plain loops over the definitions.
+func TestRun(t *testing.T) {
+	for seed, classes := range map[uint64][]string{1: nil, 2: {"no", "yes"}, 3: {"p", "q", "r"}} {
+		m, d := fitted(t, seed, classes)
+		e, err := Run(t.Context(), m, d, Options{Permutations: 3, Top: 3, Seed: seed})
+		testkit.OK(t, err)
+		n, dim := d.Len(), d.Dim()
+		x := make([]float64, n*dim)
+		points.Panel64To(d.X, x, dim)
+		// loss is the RMSE or the share of wrong labels of rows whose features first, …, first+count−1 are permuted,
+		// without group omitted.
+		loss := func(first, count int, order []int, omitted int) float64 {
+			sum, rows := 0.0, 0.0
+			for i := range n {
+				if omitted >= 0 && i%20 == omitted {
+					continue
+				}
+				z := slices.Clone(x[i*dim : (i+1)*dim])
+				if order != nil {
+					copy(z[first:], x[order[i]*dim+first:][:count])
+				}
+				f := decision(m, z)
+				switch rows++; {
+				case classes == nil:
+					sum += (f[0] - d.Target[i]) * (f[0] - d.Target[i])
+				case len(f) == 1 && (f[0] > 0) != (d.Labels[d.Class[i]] == "yes"),
+					len(f) > 1 && classes[slices.Index(f, slices.Max(f))] != d.Labels[d.Class[i]]:
+					sum++
+				}
+			}
+			if classes == nil {
+				return math.Sqrt(sum / rows)
+			}
+			return sum / rows
+		}
+		columns := []struct {
+			name         string
+			first, count int
+		}{{"a", 0, 1}, {"word", 1, 3}, {"day", 4, 5}}
+		for k, c := range columns {
+			got := e.Columns[slices.IndexFunc(e.Columns, func(v Importance) bool { return v.Column == c.name })]
+			var without []float64
+			var mean float64
+			for g := -1; g < 20; g++ {
+				increase := 0.0
+				for r := range 3 {
+					order := rng.New(seed).Sub("explain").Sub("permutations").Sub("column", uint64(k), uint64(r)).Perm(n)
+					increase += (loss(c.first, c.count, order, g) - loss(0, 0, nil, g)) / 3
+				}
+				if without = append(without, increase); g >= 0 {
+					mean += increase / 20
+				}
+			}
+			variance := 0.0
+			for _, v := range without[1:] {
+				variance += 19.0 / 20 * (v - mean) * (v - mean)
+			}
+			if math.Abs(got.Mean-without[0]) > 1e-4 || math.Abs(float64(got.StandardError)-math.Sqrt(variance)) > 1e-4 {
+				t.Errorf("%v %s: %v, want %g ± %g", classes, c.name, got, without[0], math.Sqrt(variance))
+			}
+		}
+		for _, dependence := range e.Dependence {
+			for k, word := range dependence.Words {
+				place := map[string]int{"blue": 1, "green": 2, "red": 3}[word]
+				mean := make([]float64, len(decision(m, x[:dim])))
+				for i := range n {
+					z := slices.Clone(x[i*dim : (i+1)*dim])
+					z[1], z[2], z[3] = 0, 0, 0
+					z[place] = 1
+					for j, v := range decision(m, z) {
+						mean[j] += v / float64(n)
+					}
+				}
+				for j, curve := range dependence.Curves {
+					if math.Abs(curve.Mean[k]-mean[j]) > 1e-4 {
+						t.Errorf("%v %s: %g, want %g", classes, word, curve.Mean[k], mean[j])
+					}
+				}
+			}
+			if kind := dependence.Column; len(dependence.Words) != map[string]int{"word": 3}[kind] ||
+				(dependence.First != "") != (kind == "day") || !slices.IsSorted(dependence.Values) {
+				t.Errorf("%+v", dependence)
+			}
+		}
+		testkit.OK(t, e.Plot().Validate())
+	}
+}
+
+// TestRunRefuses lists data for which importance is not defined.
+func TestRunRefuses(t *testing.T) {
+	m, d := fitted(t, 1, nil)
+	for want, change := range map[string]func(m *model.Model, d *datasets.Dataset, o *Options){
+		"no answers":  func(_ *model.Model, d *datasets.Dataset, _ *Options) { d.Target = nil },
+		"targets":     func(m *model.Model, _ *datasets.Dataset, _ *Options) { m.Targets = []string{"u", "v"} },
+		"are numbers": func(_ *model.Model, _ *datasets.Dataset, o *Options) { o.Metric = "auc" },
+		"scaled":      func(_ *model.Model, d *datasets.Dataset, _ *Options) { d.Scaling = &datasets.Scaling{} },
+		"row":         func(_ *model.Model, d *datasets.Dataset, _ *Options) { *d = *d.Head(1) },
+	} {
+		m2, d2, o := *m, *d, Options{}
+		change(&m2, &d2, &o)
+		if _, err := Run(t.Context(), &m2, &d2, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	if cancel(); true {
+		if _, err := Run(ctx, m, d, Options{}); err != context.Canceled {
+			t.Error(err)
+		}
+	}
+}
+
+// TestGrid: the values of a partial dependence are those of the rows, or lie between two percentiles.
+func TestGrid(t *testing.T) {
+	many := make([]float64, 101)
+	for i := range many {
+		many[i] = float64(i)
+	}
+	if g := grid(many); len(g) != gridSize || g[0] != 5 || g[gridSize-1] != 95 {
+		t.Error(g)
+	}
+	if g := grid([]float64{1, 1, 3}); !slices.Equal(g, []float64{1, 3}) {
+		t.Error(g)
+	}
+}

@@ -1,0 +1,242 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/model/interval"
+	"github.com/krrlab/lab/plots"
+)
+
+const (
+	maxPoints       = 2000 // largest number of points in a scatter plot; more would hide one another
+	maxCurves       = 6    // largest number of classes or targets that are drawn; more would hide one another
+	calibrationBins = 10   // more bins show finer steps, with fewer rows in each
+)
+
+// SpacedRows returns at most 2000 row numbers below n, at equal distances.
+func SpacedRows(n int) (rows []int) {
+	for i := 0; i < n; i += (n + maxPoints - 1) / maxPoints {
+		rows = append(rows, i)
+	}
+	return rows
+}
+
+// Quality returns the figure of predictions p and the answers of d. probabilities are those of the labels for each row,
+// as interval.Probabilities returns them. If they are nil and the rows are unseen, that is not among those of the fit,
+// Platt's method is fitted to each half of the rows for the other half. Rows of the fit get no calibration panel, since
+// probabilities fitted to them are too good.
+func Quality(title string, p *model.Prediction, d *datasets.Dataset, probabilities *mat.Dense, unseen bool) *plots.Figure {
+	f := &plots.Figure{Title: title, Columns: 2}
+	if p.Labels == nil {
+		answers := append([][]float64{d.Target}, d.MoreTargets...)
+		for j, answer := range answers[:min(len(answers), maxCurves)] {
+			name := ""
+			if p.Targets != nil {
+				name = p.Targets[j]
+			}
+			f.Panels = append(f.Panels, residualPanels(name, mat.Col(nil, j, p.Decision), answer)...)
+		}
+		return f
+	}
+	if c := p.Score(d).Classes; c.Counts == nil {
+		f.Panels = append(f.Panels, classErrorPanel(c))
+	} else {
+		f.Panels = append(f.Panels, confusionPanel(c))
+	}
+	f.Panels = append(f.Panels, curvePanels(p, d, f)...)
+	if probabilities == nil && unseen {
+		probabilities = crossFitted(p, d)
+	}
+	if probabilities != nil {
+		f.Panels = append(f.Panels, calibrationPanel(probabilities, p.Labels, d))
+	}
+	return f
+}
+
+// residualPanels draws the prediction of each row against its answer, and the residual against the prediction.
+func residualPanels(target string, predictions, answers []float64) []plots.Figure {
+	actual := plots.Series{Name: "rows", Style: plots.Points}
+	residuals := actual
+	for _, i := range SpacedRows(len(answers)) {
+		actual.Add(answers[i], predictions[i])
+		residuals.Add(predictions[i], answers[i]-predictions[i])
+	}
+	lo, hi := slices.Min(actual.X), slices.Max(actual.X)
+	if lo == hi {
+		lo, hi = lo-math.Max(1, math.Abs(lo)), hi+math.Max(1, math.Abs(hi))
+	}
+	return []plots.Figure{
+		{Title: target, X: plots.Axis{Label: "answer"}, Y: plots.Axis{Label: "prediction"},
+			// The line is drawn over the points.
+			Series: []plots.Series{actual, {Name: "prediction = answer", X: []float64{lo, hi}, Y: []float64{lo, hi}}}},
+		{Title: target, X: plots.Axis{Label: "prediction"}, Y: plots.Axis{Label: "residual, answer − prediction"},
+			Series: []plots.Series{residuals}, HLines: []plots.RefLine{{At: 0}}},
+	}
+}
+
+// confusionPanel draws the number of rows of each class by predicted class.
+func confusionPanel(c *model.Classes) plots.Figure {
+	axis := plots.Axis{}
+	for i, label := range c.Labels {
+		axis.Ticks, axis.Names = append(axis.Ticks, float64(i)), append(axis.Names, shortName(label))
+	}
+	f := plots.Figure{Title: "Confusion", X: axis, Y: axis,
+		Map: &plots.HeatMap{X: axis.Ticks, Y: axis.Ticks, Z: c.Counts, Color: plots.Axis{Label: "rows"}, Format: "%.0f"}}
+	f.X.Label, f.Y.Label = "predicted class", "class"
+	return f
+}
+
+// maxName is the largest number of characters of a name in a figure; longer ones leave less room for the data.
+const maxName = 18
+
+// shortName shortens a long name of a class or column.
+func shortName(name string) string {
+	if r := []rune(name); len(r) > maxName {
+		return string(r[:maxName-1]) + "…"
+	}
+	return name
+}
+
+// classErrorPanel draws, for each class, the share of its rows that are predicted as another class, against its number
+// of rows.
+func classErrorPanel(c *model.Classes) plots.Figure {
+	s := plots.Series{Style: plots.Points}
+	for _, e := range c.Errors {
+		if e.Of > 0 {
+			s.Add(e.Of, 100*e.Wrong/e.Of)
+		}
+	}
+	return plots.Figure{Title: "Classes", X: plots.Axis{Label: "rows of the class"},
+		Y: plots.Axis{Label: "predicted as another class (%)"}, Series: []plots.Series{s}}
+}
+
+// curvePanels draws the ROC and precision-recall curves of each class against the rest. Of many classes it draws those
+// with the smallest areas under the ROC curve, and says so in the caption of f.
+func curvePanels(p *model.Prediction, d *datasets.Dataset, f *plots.Figure) []plots.Figure {
+	curves := p.Curves(d)
+	if len(curves) == 0 {
+		return nil
+	}
+	area, precision := 0.0, 0.0
+	for _, c := range curves {
+		area, precision = area+c.AUC/float64(len(curves)), precision+c.AveragePrecision/float64(len(curves))
+	}
+	rocTitle, recallTitle := fmt.Sprintf("ROC, mean AUC %.4f", area), fmt.Sprintf("Precision-recall, mean AP %.4f", precision)
+	if len(p.Labels) == 2 { // the areas are equal
+		rocTitle = fmt.Sprintf("ROC, AUC %.4f", area)
+		recallTitle = fmt.Sprintf("Precision-recall, AP %.3f and %.3f", curves[0].AveragePrecision, curves[1].AveragePrecision)
+	}
+	if len(curves) > maxCurves {
+		slices.SortStableFunc(curves, func(a, b model.Curve) int { return cmp.Compare(a.AUC, b.AUC) })
+		f.Caption = fmt.Sprintf("The curves are those of the %d of %d classes with the smallest AUC.", maxCurves, len(curves))
+		curves = curves[:maxCurves]
+	}
+	share := func(label string) plots.Axis { return plots.Axis{Label: label, Max: 1} }
+	roc := plots.Figure{Title: rocTitle, X: share("false positive rate"),
+		Y: share("true positive rate")}
+	recall := plots.Figure{Title: recallTitle, X: share("recall"),
+		Y: share("precision")}
+	for _, c := range curves {
+		roc.Series = append(roc.Series, plots.Series{Name: shortName(c.Class), X: c.FalsePositive, Y: c.TruePositive})
+		steps := plots.Series{Name: shortName(c.Class)} // precision k holds between recalls k−1 and k
+		for k := 1; k < len(c.Precision); k++ {
+			steps.Add(c.TruePositive[k-1], c.Precision[k])
+			steps.Add(c.TruePositive[k], c.Precision[k])
+		}
+		recall.Series = append(recall.Series, steps)
+	}
+	roc.Series = append(roc.Series, plots.Series{Name: "chance", X: []float64{0, 1}, Y: []float64{0, 1}})
+	return []plots.Figure{roc, recall}
+}
+
+// crossFitted returns probabilities by Platt's method, fitted to the rows of even number for those of odd number, and
+// the reverse. They are nil for fewer than four rows.
+func crossFitted(p *model.Prediction, d *datasets.Dataset) *mat.Dense {
+	var halves [2][]int
+	for i := range d.Len() {
+		halves[i%2] = append(halves[i%2], i)
+	}
+	if d.Len() < 4 {
+		return nil
+	}
+	out := mat.NewDense(d.Len(), len(p.Labels), nil)
+	for k, rows := range halves {
+		c, err := interval.Calibrate(nil, p.Subset(rows), d.Subset(rows))
+		if err != nil {
+			return nil
+		}
+		prob, err := interval.Probabilities(c, p.Subset(halves[1-k]))
+		if err != nil {
+			return nil
+		}
+		for i, row := range halves[1-k] {
+			out.SetRow(row, prob.RawRowView(i))
+		}
+	}
+	return out
+}
+
+// calibrationPanel draws the share of the rarer of two classes, or else how often the most likely class is right, against
+// its mean probability in ten bins, with Wilson's intervals of 95 %.
+func calibrationPanel(prob *mat.Dense, labels []string, d *datasets.Dataset) plots.Figure {
+	var count, sum, right [calibrationBins]float64
+	classIndex := d.ClassIn(labels)
+	rarer := rarerOfTwo(labels, d)
+	for i, answer := range d.Class {
+		class := rarer
+		if len(labels) > 2 {
+			class = slices.Index(prob.RawRowView(i), slices.Max(prob.RawRowView(i)))
+		}
+		v := prob.At(i, class)
+		b := min(int(calibrationBins*v), calibrationBins-1)
+		if count[b], sum[b] = count[b]+1, sum[b]+v; classIndex[answer] == class {
+			right[b]++
+		}
+	}
+	s := plots.Series{Style: plots.Points}
+	for b, n := range count {
+		if n > 0 {
+			lo, hi := wilson(right[b], n)
+			s.AddBand(sum[b]/n, right[b]/n, lo, hi)
+		}
+	}
+	what := "share of " + shortName(labels[rarer])
+	if len(labels) > 2 {
+		what = "share that is right"
+	}
+	return plots.Figure{Title: "Calibration", X: plots.Axis{Label: "probability", Max: 1}, Y: plots.Axis{Label: what, Max: 1},
+		Series: []plots.Series{s, {Name: "calibrated", X: []float64{0, 1}, Y: []float64{0, 1}}}}
+}
+
+// classCounts returns the number of rows of each label.
+func classCounts(labels []string, d *datasets.Dataset) []int {
+	counts, classIndex := make([]int, len(labels)), d.ClassIn(labels)
+	for _, answer := range d.Class {
+		if k := classIndex[answer]; k >= 0 {
+			counts[k]++
+		}
+	}
+	return counts
+}
+
+// rarerOfTwo returns the index of the rarer of two labels, which is usually the one of interest.
+func rarerOfTwo(labels []string, d *datasets.Dataset) int {
+	if counts := classCounts(labels, d); counts[0] < counts[1] {
+		return 0
+	}
+	return 1
+}
+
+// wilson returns Wilson's 95 % interval for a share of which k of n were found.
+func wilson(k, n float64) (lo, hi float64) {
+	const z = 1.96
+	center, width := (k+z*z/2)/(n+z*z), z*math.Sqrt(k*(n-k)/n+z*z/4)/(n+z*z)
+	return max(0, center-width), min(1, center+width)
+}

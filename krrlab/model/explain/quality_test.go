@@ -1,0 +1,85 @@
+package explain
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/model"
+)
+
+// TestConfusion: rows are the answers, columns the predictions; labels are matched by their text, and one that the model
+// does not know has a row.
+func TestConfusion(t *testing.T) {
+	p := &model.Prediction{Labels: []string{"a", "a long name of a class"}, Class: []int{0, 0, 1, 1, 1}}
+	d := &datasets.Dataset{X: points.NewDense(5, 1, make([]float64, 5)), Labels: []string{p.Labels[1], "a", "z"},
+		Class: []int{1, 1, 1, 0, 2}}
+	f := confusionPanel(p.Score(d).Classes)
+	if want := [][]float64{{2, 1, 0}, {0, 1, 0}, {0, 1, 0}}; !reflect.DeepEqual(f.Map.Z, want) ||
+		!slices.Equal(f.X.Names, []string{"a", "a long name of a …", "z"}) {
+		t.Errorf("%v %v, want %v", f.Map.Z, f.X.Names, want)
+	}
+}
+
+// TestQuality draws all panels, and compares the points of the calibration with a count.
+func TestQuality(t *testing.T) {
+	const n = 200
+	random := rng.New(5)
+	p := &model.Prediction{Labels: []string{"no", "yes"}, Decision: mat.NewDense(n, 1, nil)}
+	d := &datasets.Dataset{Task: datasets.Classification, X: points.NewDense(n, 1, nil), Labels: p.Labels}
+	prob := mat.NewDense(n, 2, nil)
+	var inBin, yes int
+	for i := range uint64(n) {
+		f := random.Normal(i)
+		q := 1 / (1 + math.Exp(-f))
+		p.Decision.Set(int(i), 0, f)
+		prob.SetRow(int(i), []float64{1 - q, q})
+		p.Class = append(p.Class, map[bool]int{true: 1}[f > 0])
+		d.Class = append(d.Class, map[bool]int{true: 1}[random.Sub("class").Float64(i) < 0.8*q])
+		if q >= 0.5 && q < 0.6 {
+			inBin++
+			yes += d.Class[i]
+		}
+	}
+	f := Quality("t", p, d, prob, true)
+	last := f.Panels[len(f.Panels)-1]
+	found := slices.Index(last.Series[0].Y, float64(yes)/float64(inBin))
+	if len(f.Panels) != 4 || last.Y.Label != "share of yes" || found < 0 || !(last.Series[0].X[found] > 0.5 && last.Series[0].X[found] < 0.6) {
+		t.Errorf("%v, want %d of %d in a bin", last.Series[0], yes, inBin)
+	}
+	if f := Quality("t", p, d, nil, true); len(f.Panels) != 4 {
+		t.Errorf("%d panels of unseen rows", len(f.Panels))
+	}
+	if f := Quality("t", p, d, nil, false); len(f.Panels) != 3 { // probabilities of rows of the fit would be too good
+		t.Errorf("%d panels of rows of the fit", len(f.Panels))
+	}
+	// A map that is fitted to other rows: the labels of one half are wrong, those of the other right.
+	for i := range d.Class {
+		d.Class[i] = p.Class[i]
+		if i%2 == 0 {
+			d.Class[i] = 1 - p.Class[i]
+		}
+	}
+	crossed := crossFitted(p, d)
+	for i := range d.Class {
+		if share := crossed.At(i, d.Class[i]); math.Abs(p.Decision.At(i, 0)) > 1 && share > 0.5 {
+			t.Fatalf("row %d has probability %g by a map that knows its answer", i, share)
+		}
+	}
+	regression := &model.Prediction{Value: []float64{1, 3}, Decision: mat.NewDense(2, 1, []float64{1, 3})}
+	r := Quality("t", regression, &datasets.Dataset{X: points.NewDense(2, 1, nil), Target: []float64{2, 2.5}}, nil, true)
+	if s := r.Panels[1].Series[0]; !slices.Equal(s.X, []float64{1, 3}) || !slices.Equal(s.Y, []float64{1, -0.5}) ||
+		strings.Contains(r.String(), "ROC") {
+		t.Errorf("residuals %v", s)
+	}
+	if lo, hi := wilson(3, 10); math.Abs(lo-0.1078) > 1e-4 || math.Abs(hi-0.6032) > 1e-4 { // Wilson 1927
+		t.Errorf("[%g, %g]", lo, hi)
+	}
+}
