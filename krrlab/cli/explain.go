@@ -20,7 +20,7 @@ import (
 )
 
 // qualityText describes the picture of explain.Quality.
-const qualityText = "predicted against actual and residuals, or for classes confusion, ROC, precision-recall and calibration"
+const qualityText = "predicted against actual, or ROC, confusion and calibration,"
 
 // qualityFigure draws predictions against the answers of d. unseen reports that the rows of d are not those of the fit.
 func qualityFigure(name string, p *model.Prediction, d *datasets.Dataset, probabilities *mat.Dense,
@@ -70,7 +70,7 @@ type explainFlags struct {
 func (explainFlags) Help() map[string]string {
 	return map[string]string{
 		"json": "write the importance of all columns and the partial dependence as JSON to this file",
-		"plot": "draw the importance of the columns and the partial dependence on the leading ones" + formats,
+		"plot": "draw importance and partial dependence to this file" + formats,
 	}
 }
 

@@ -64,7 +64,7 @@ func (predictFlags) Help() map[string]string {
 		"probabilities": "write the probability of each class by Platt's method, fitted to the errors that fit " +
 			"--calibrate saved in the model, or else to leave-one-out errors, for which K is factored again",
 		"method": "method of --interval: auto, " + strings.Join(interval.Methods, ", "),
-		"plot":   "draw the predictions against the answers of the rows: " + qualityText + formats,
+		"plot":   "draw " + qualityText + " to this file" + formats,
 	}
 }
 
