@@ -20,28 +20,34 @@ type spectrum struct {
 	errorBound float64   // bound on the absolute error of each eigenvalue
 }
 
-// newSpectrum computes all eigenvalues of K, which it forms in float64. The entries of K are computed so that its error
-// is at most minLambda/10⁶, if possible. It returns nil if there are more than o.Exact points.
+// denseK returns K, n×n, in float64. Its entries are computed so that its error is at most lambda/10⁶, if possible; the
+// bound on its error in the 2-norm is returned too.
+func denseK(ctx context.Context, p *Problem, data *datasets.Dataset, lambda float64) (*mat.Dense, float64, error) {
+	a, err := gram.NewExact(p.Kernel, data.X, lambda, 1e-6*lambda, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	k := mat.NewDense(data.Len(), data.Len(), nil)
+	return k, a.Choice().Error, a.DenseTo(ctx, k)
+}
+
+// newSpectrum computes all eigenvalues of K. It returns nil if there are more than o.Exact points.
 func newSpectrum(ctx context.Context, p *Problem, data *datasets.Dataset, minLambda float64,
 	o *Options) (*spectrum, error) {
 	n := data.Len()
 	if n > o.Exact {
 		return nil, nil
 	}
-	a, err := gram.NewExact(p.Kernel, data.X, minLambda, 1e-6*minLambda, nil)
+	k, errorBound, err := denseK(ctx, p, data, minLambda)
 	if err != nil {
 		return nil, err
 	}
-	k := mat.NewDense(n, n, nil)
-	if err := a.DenseTo(ctx, k); err != nil {
-		return nil, err
-	}
-	raw := k.RawMatrix()
-	mu, err := accel.Eigen(ctx, lapack.EVNone, blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: n, Data: raw.Data})
+	mu, err := accel.Eigen(ctx, lapack.EVNone, blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: n,
+		Data: k.RawMatrix().Data})
 	if err != nil {
 		return nil, err
 	}
-	return &spectrum{mu, a.Choice().Error + float64(n)*0x1p-52*max(mu[n-1], -mu[0])}, nil
+	return &spectrum{mu, errorBound + float64(n)*0x1p-52*max(mu[n-1], -mu[0])}, nil
 }
 
 // exact returns properties of K+λI that follow from the eigenvalues μ_i of K: λ_min, λ_max, Σ μ_i/(μ_i+λ) and

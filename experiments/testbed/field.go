@@ -22,7 +22,7 @@ import (
 
 // fieldNames are the preconditioners of other programs that the testbed runs too, in the notation of Preconditioners.
 var fieldNames = []string{"field.greedy rank=15 alone", "field.greedy rank=100 alone", "field.blocks alone",
-	"field.afn"}
+	"field.afn", "field.sketched"}
 
 // registerField registers the kinds of fieldNames. They are no part of the library, and other comparisons do not try
 // them.
@@ -31,6 +31,7 @@ var registerField = sync.OnceValue(func() error {
 		{Name: "field.greedy", Zero: greedy{}, Title: "greedy pivoted Cholesky"},
 		{Name: "field.blocks", Zero: blocks{}, Title: "block Jacobi on clusters"},
 		{Name: "field.afn", Zero: factorized{}, Title: "factorized Nyström"},
+		{Name: "field.sketched", Zero: sketched{}, Title: "sketched Nyström"},
 	} {
 		if err := stage.RegisterPreconditioner(k); err != nil {
 			return err
@@ -89,11 +90,17 @@ func (p greedy) Draw(ctx context.Context, b stage.Bench, s int) (*stage.Drawn, e
 		}
 		f.SetCol(r, column)
 	}
-	z := points.NewDense32(e.n, s, nil)
+	return &stage.Drawn{Z: rounded(f)}, nil
+}
+
+// rounded returns a matrix rounded to float32.
+func rounded(f *mat.Dense) *points.Dense32 {
+	n, s := f.Dims()
+	z := points.NewDense32(n, s, nil)
 	for i, v := range f.RawMatrix().Data {
 		z.Data[i] = float32(v)
 	}
-	return &stage.Drawn{Z: z}, nil
+	return z
 }
 
 // blocks is block Jacobi: M has the blocks of K+λI of the leaves of a tree of points.

@@ -1,6 +1,8 @@
 package testbed
 
 import (
+	"math"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -8,6 +10,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/kernel/tree"
@@ -15,8 +18,8 @@ import (
 )
 
 // TestField compares M⁻¹ of each kind with dense algebra: factorized Nyström with all neighbors is the inverse of K+λI
-// for any number of landmarks, block Jacobi that of the blocks, and greedy pivots are those of largest remaining
-// diagonal.
+// for any number of landmarks, block Jacobi that of the blocks, greedy pivots are those of largest remaining diagonal,
+// and sketched Nyström has the eigenvalues of the approximation from the same sketch.
 func TestField(t *testing.T) {
 	if err := registerField(); err != nil {
 		t.Fatal(err)
@@ -64,13 +67,14 @@ func TestField(t *testing.T) {
 			left.RankOne(left, -1/diag[pivot], column, column)
 		}
 		greedy.Sub(shifted, left)
-		for text, want := range map[string]*mat.Dense{"field.afn features=20 neighbors=60": shifted,
+		sketchedM := nystromDense(t, a, seed+1, 8, lambda)
+		for text, want := range map[string]*mat.Dense{"field.sketched features=8": sketchedM, "field.afn features=20 neighbors=60": shifted,
 			"field.afn features=1 neighbors=60": shifted, "field.blocks size=15": blocks, "field.greedy rank=8": greedy} {
 			p, err := stage.ParsePreconditioner(text)
 			if err != nil {
 				t.Fatal(err)
 			}
-			lab, err := krrlab.New(train, krrlab.Config{Kernel: k, Lambda: lambda, Solver: krrlab.PCG, Precond: p})
+			lab, err := krrlab.New(train, krrlab.Config{Kernel: k, Lambda: lambda, Solver: krrlab.PCG, Precond: p, Seed: seed + 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,6 +92,106 @@ func TestField(t *testing.T) {
 			if got.Sub(got, identity); mat.Norm(got, 2) > 1e-4 {
 				t.Errorf("seed %d, %s: M⁻¹M differs from I by %g", seed, text, mat.Norm(got, 2))
 			}
+		}
+	}
+}
+
+// nystromDense returns U(Σ²+λI)Uᵀ + (σ_s²+λ)(I−UUᵀ) for the Nyström approximation UΣ²Uᵀ of K from a sketch of rank s.
+func nystromDense(t *testing.T, k *mat.Dense, seed uint64, s int, lambda float64) *mat.Dense {
+	n, _ := k.Dims()
+	omega := mat.NewDense(n, s, nil)
+	rng.New(seed).Sub("sketch").Normals(omega.RawMatrix().Data, 0)
+	var y, w, x, approximation mat.Dense
+	y.Mul(k, omega)
+	w.Mul(omega.T(), &y)
+	if err := x.Solve(&w, y.T()); err != nil {
+		t.Fatal(err)
+	}
+	approximation.Mul(&y, &x)
+	var svd mat.SVD
+	if !svd.Factorize(&approximation, mat.SVDThin) {
+		t.Fatal("no singular values")
+	}
+	var u mat.Dense
+	svd.UTo(&u)
+	values, m := svd.Values(nil), mat.NewDense(n, n, nil)
+	for i := range n {
+		m.Set(i, i, values[s-1]+lambda)
+	}
+	for j, v := range values[:s] {
+		m.RankOne(m, v-values[s-1], u.ColView(j), u.ColView(j))
+	}
+	return m
+}
+
+// TestASkotch compares the solution of ASkotch with a dense solve, and the step of a block whose approximation is exact
+// with the dense inverse of the block.
+func TestASkotch(t *testing.T) {
+	const n, size = 120, 20
+	for seed := range uint64(3) {
+		train := datasets.SyntheticRegression(n, 2, 0.1, seed+1)
+		x, lambda := train.X.(*points.Dense), math.Pow10(-int(seed))
+		k, shifted := mat.NewDense(n, n, nil), mat.NewSymDense(n, nil)
+		for i := range n {
+			for j := range n {
+				k.Set(i, j, kernel.Matern32{Sigma: 1}.Eval(x.Row(i), x.Row(j)))
+				shifted.SetSym(i, j, k.At(i, j))
+			}
+			shifted.SetSym(i, i, k.At(i, i)+lambda)
+		}
+		var factor mat.Cholesky
+		factor.Factorize(shifted)
+		b, solution := mat.NewVecDense(n, train.Target), mat.NewVecDense(n, nil)
+		if err := factor.SolveVecTo(solution, b); err != nil {
+			t.Fatal(err)
+		}
+		a := askotch{k: k, lambda: lambda, size: size, random: rng.New(seed)}
+		reached, err := a.passes(t.Context(), b.RawVector().Data, 3000)
+		if err != nil || len(reached) != levels || !slices.IsSorted(reached) || reached[0] < 1 {
+			t.Fatalf("seed %d: %v passes, %v", seed, reached, err)
+		}
+		product, difference := mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
+		difference.SubVec(mat.NewVecDense(n, a.w), solution)
+		if product.MulVec(shifted, difference); mat.Norm(product, 2) > 1.01e-6*mat.Norm(b, 2) {
+			t.Errorf("seed %d: residual %g of %g", seed, mat.Norm(product, 2), mat.Norm(b, 2))
+		}
+		if mat.Norm(difference, 2) > 1e-6*mat.Norm(b, 2)/lambda {
+			t.Errorf("seed %d: the solution is off by %g", seed, mat.Norm(difference, 2))
+		}
+		again := askotch{k: k, lambda: lambda, size: size, random: rng.New(seed)}
+		if other, err := again.passes(t.Context(), b.RawVector().Data, reached[0]); err != nil || other[0] != reached[0] {
+			t.Errorf("seed %d: %v passes, then %v, %v", seed, reached, other, err)
+		}
+
+		block := rng.New(seed).Perm(n)[:size]
+		direction, err := a.direction(block, b.RawVector().Data, make([]float64, n), rng.New(seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var eigen mat.EigenSym
+		kBlock, want := mat.NewSymDense(size, nil), mat.NewVecDense(size, nil)
+		for q, i := range block {
+			for p, j := range block {
+				kBlock.SetSym(q, p, k.At(i, j))
+			}
+			want.SetVec(q, -b.AtVec(i))
+		}
+		eigen.Factorize(kBlock, false)
+		mu := eigen.Values(nil)
+		rho := lambda + mu[0]
+		for q := range size {
+			kBlock.SetSym(q, q, kBlock.At(q, q)+rho)
+		}
+		if err := want.SolveVec(kBlock, want); err != nil {
+			t.Fatal(err)
+		}
+		got := mat.NewVecDense(size, direction)
+		scale := mat.Norm(want, 2) / mat.Norm(got, 2) // L, from below by few power steps
+		if most := (mu[size-1] + lambda) / (mu[size-1] + rho); scale > 1.0001*most || scale < most/2 {
+			t.Errorf("seed %d: step divided by %g, largest eigenvalue %g", seed, scale, most)
+		}
+		if got.AddScaledVec(want, -scale, got); mat.Norm(got, 2) > 1e-4*mat.Norm(want, 2) { // ρ has a few digits
+			t.Errorf("seed %d: the direction of a step is off by %g of %g", seed, mat.Norm(got, 2), mat.Norm(want, 2))
 		}
 	}
 }

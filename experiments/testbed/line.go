@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/krrlab/lab/krrlab/stage"
@@ -156,6 +157,9 @@ func (f *File) Save() error {
 // and a λ. It returns an error if the file has runs of the group with other options.
 func (f *File) missing(g group, isFirst bool, o *Options) (names []string, err error) {
 	for _, name := range Preconditioners() {
+		if len(o.Only) > 0 && !slices.Contains(o.Only, name) || name == askotchName && g.n > o.Exact {
+			continue
+		}
 		rank, draws, maxIter := g.rank, 0, 0
 		if strings.HasSuffix(name, " alone") {
 			if rank = 0; !isFirst {

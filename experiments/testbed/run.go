@@ -13,6 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/schema"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -24,13 +25,15 @@ type Options struct {
 	Shares   []int    `flag:"shares" default:"100,40,10" check:">=1" help:"ranks, as the number of points divided by these"`
 	Exact    int      `flag:"exact" default:"5000" check:">=-1" zero:"-1" help:"largest number of points for which all eigenvalues of K are computed too, on one thread; 0 for never"`
 	MaxIter  int      `flag:"max-iter" default:"500" check:">=1" help:"iterations after which a preconditioner has failed"`
+	Only     []string `flag:"only" help:"names of preconditioners to run, as in the file of runs, separated by commas (default: all)"`
 	Dirs     []string // folders to search for data; default: datasets.Dirs()
 	// Tell, if not nil, is called with a message after each group of runs.
 	Tell func(text string)
 }
 
 // Preconditioners returns the names of the preconditioners: all variants of all kinds, and those of other programs, in
-// the notation of the stage compare but without a rank. A name that ends in " alone" has no rank.
+// the notation of the stage compare but without a rank, and the solver ASkotch. A name that ends in " alone" has no
+// rank.
 func Preconditioners() (names []string) {
 	for _, k := range stage.Kinds() {
 		for _, v := range k.Variants {
@@ -38,7 +41,7 @@ func Preconditioners() (names []string) {
 			names = append(names, strings.Replace(text, " features=0", " alone", 1))
 		}
 	}
-	return append(names, fieldNames...)
+	return append(append(names, fieldNames...), askotchName)
 }
 
 // compareEntry returns the entry of the stage compare for one of the names of Preconditioners. The λ_p in the name is
@@ -61,6 +64,11 @@ func Run(ctx context.Context, f *File, o Options) error {
 	}
 	if o.Tell == nil {
 		o.Tell = func(string) {}
+	}
+	for _, name := range o.Only {
+		if all := Preconditioners(); !slices.Contains(all, name) {
+			return fmt.Errorf("no preconditioner %q: want some of %s", name, strings.Join(all, ", "))
+		}
 	}
 	problems, err := selectProblems(o.Problems)
 	if err != nil {
@@ -107,47 +115,75 @@ func (f *File) run(ctx context.Context, p *Problem, data *datasets.Dataset, lamb
 		if names == nil {
 			continue
 		}
-		startSeconds, entries := accel.ProcessorSeconds(), stage.Entries{}
-		for _, name := range names {
-			entries = append(entries, compareEntry(name, g.rank, lambda))
-		}
-		r, err := lab.Compare(ctx, krrlab.CompareOptions{With: entries, Seeds: o.Seeds, To: 1e-6, Steps: 60,
-			ExactBelow: -1})
+		startSeconds := accel.ProcessorSeconds()
+		newLines, err := runGroup(ctx, lab, p, data, g, names, o)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}
-		newLines := lines(p, r, names, g.rank, o.MaxIter)
-		if i > 0 || len(names) < len(Preconditioners()) {
-			newLines = newLines[1:] // the run without a preconditioner is in the first group
-		} else {
-			eigenvalues, err := spectrumOnce()
-			if err != nil {
-				return fmt.Errorf("%s: %w", p.Name, err)
+		if newLines[0].Preconditioner == "none" {
+			exists := slices.ContainsFunc(f.Lines, func(l Line) bool {
+				return l.Preconditioner == "none" && l.Problem == p.Name && l.N == n && l.Lambda == lambda
+			})
+			if exists || len(o.Only) > 0 {
+				newLines = newLines[1:]
+			} else {
+				eigenvalues, err := spectrumOnce()
+				if err != nil {
+					return fmt.Errorf("%s: %w", p.Name, err)
+				}
+				newLines[0].Exact = eigenvalues.exact(lambda)
 			}
-			newLines[0].Exact = eigenvalues.exact(lambda)
 		}
 		newLines[0].Group = roundMeasured(accel.ProcessorSeconds() - startSeconds)
 		f.Lines = append(f.Lines, newLines...)
 		if err := f.Save(); err != nil {
 			return err
 		}
-		o.Tell(fmt.Sprintf("%s, n = %d, λ = %g, rank %d: %.0f s, %.0f of processors", p.Name, n, lambda,
-			g.rank, r.Seconds.Total, newLines[0].Group))
+		o.Tell(fmt.Sprintf("%s, n = %d, λ = %g, rank %d: %.0f s of processors", p.Name, n, lambda, g.rank,
+			newLines[0].Group))
 	}
 	return nil
 }
 
-// lines returns the runs of a comparison. The first line is the run without a preconditioner; the names belong to the
-// other preconditioners, in order.
-func lines(p *Problem, r *krrlab.Compare, names []string, rank, maxIter int) (all []Line) {
+// runGroup makes the runs of a group with the given names.
+func runGroup(ctx context.Context, lab *krrlab.Lab, p *Problem, data *datasets.Dataset, g group, names []string,
+	o *Options) (all []Line, err error) {
+	n, d, t := lab.Dims()
+	spec, err := kernel.ToSpec(p.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	base := Line{Schema: version, Problem: p.Name, Source: p.Source, N: n, D: d, T: t, Kernel: spec.Short(),
+		Lambda: g.lambda, Machine: machineName(), MaxIter: o.MaxIter, Rank: g.rank}
+	var entries stage.Entries
+	compared := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == askotchName })
+	for _, name := range compared {
+		entries = append(entries, compareEntry(name, g.rank, g.lambda))
+	}
+	if entries != nil {
+		r, err := lab.Compare(ctx, krrlab.CompareOptions{With: entries, Seeds: o.Seeds, To: 1e-6, Steps: 60,
+			ExactBelow: -1})
+		if err != nil {
+			return nil, err
+		}
+		all = lines(base, r, compared)
+	}
+	if len(compared) == len(names) || n > o.Exact {
+		return all, nil
+	}
+	runs, err := runASkotch(ctx, lab, p, data, base, o)
+	return append(all, runs...), err
+}
+
+// lines returns the runs of a comparison, completed from base. The first line is the run without a preconditioner; the
+// names belong to the other preconditioners, in order.
+func lines(base Line, r *krrlab.Compare, names []string) (all []Line) {
 	nameIndex := -1
 	for i := range r.Rows {
-		row := &r.Rows[i]
-		l := Line{Schema: version, Problem: p.Name, Source: p.Source, N: r.N, D: r.D, T: r.T, Kernel: r.Kernel.Short(),
-			Lambda: r.Lambda, Machine: machineName(), Preconditioner: "none", Draw: row.Draw, Reached: row.Reached,
-			MaxIter: maxIter, Failed: row.Why, Build: roundMeasured(row.Build), Apply: roundMeasured(row.Solve),
-			Product: roundMeasured(r.Product), Bytes: row.Bytes,
-			KBytes: r.KBytes, BuildFlops: roundMeasured(row.BuildFlops), ApplyFlops: roundMeasured(row.ApplyFlops)}
+		row, l := &r.Rows[i], base
+		l.Draw, l.Reached, l.Failed, l.Bytes, l.KBytes = row.Draw, row.Reached, row.Why, row.Bytes, r.KBytes
+		l.Build, l.Apply, l.Product = roundMeasured(row.Build), roundMeasured(row.Solve), roundMeasured(r.Product)
+		l.BuildFlops, l.ApplyFlops = roundMeasured(row.BuildFlops), roundMeasured(row.ApplyFlops)
 		for e, v := range []float64{row.Kappa.Lo, row.Kappa.Hi} {
 			if stage.Number(v).Known() {
 				l.Kappa[e] = v
@@ -156,15 +192,14 @@ func lines(p *Problem, r *krrlab.Compare, names []string, rank, maxIter int) (al
 		if row.LogDet.Known() {
 			l.LogDet = roundMeasured(float64(row.LogDet))
 		}
-		if i == 0 {
-			all = append(all, l)
-			continue
-		}
-		if row.Draw == 0 {
+		if i > 0 && row.Draw == 0 {
 			nameIndex++
 		}
-		if l.Preconditioner = names[nameIndex]; !strings.HasSuffix(l.Preconditioner, " alone") {
-			l.Rank = rank
+		if l.Preconditioner = "none"; i > 0 {
+			l.Preconditioner = names[nameIndex]
+		}
+		if i == 0 || strings.HasSuffix(l.Preconditioner, " alone") {
+			l.Rank = 0
 		}
 		all = append(all, l)
 	}

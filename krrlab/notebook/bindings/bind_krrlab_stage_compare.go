@@ -14,7 +14,8 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/stage/compare"] = imports.Package{
 		Name: "compare",
 		Binds: map[string]r.Value{
-			"Stage": r.ValueOf(&compare.Stage).Elem(),
+			"CombinedTargets": r.ValueOf(compare.CombinedTargets),
+			"Stage":           r.ValueOf(&compare.Stage).Elem(),
 		},
 		Types: map[string]r.Type{
 			"Options": r.TypeOf((*compare.Options)(nil)).Elem(),

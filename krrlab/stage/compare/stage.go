@@ -73,7 +73,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	r := &Result{Header: p.Header, To: o.To, Against: o.Against, Storage: k.Storage().String(), KError: k.Error,
 		KBytes: k.Bytes()}
 	r.Seconds.Kernel = k.Seconds
-	c := &comparison{options: &o, bench: b, problem: p, k: k, result: r, rhs: combinedTargets(p)}
+	c := &comparison{options: &o, bench: b, problem: p, k: k, result: r, rhs: CombinedTargets(p.Y, p.Seed)}
 	err = c.judgeAll(ctx)
 	r.Seconds.Total = time.Since(start).Seconds()
 	return r, err
@@ -97,17 +97,19 @@ type comparison struct {
 	freeBytes       int64 // memory available to a group, on any rank
 }
 
-// combinedTargets returns the target, or for t > 1 the sum of the targets with random signs, n×1.
-func combinedTargets(p *stage.Problem) *mat.Dense {
-	signs, g := mat.NewVecDense(p.T, nil), rng.New(p.Seed).Sub("compare")
-	for c := range p.T {
+// CombinedTargets returns the right-hand side of the comparison: the target, or for t > 1 the sum of the targets with
+// random signs, n×1. Y is n×t.
+func CombinedTargets(y *mat.Dense, seed uint64) *mat.Dense {
+	n, t := y.Dims()
+	signs, g := mat.NewVecDense(t, nil), rng.New(seed).Sub("compare")
+	for c := range t {
 		signs.SetVec(c, 1)
-		if p.T > 1 && g.Uint64(uint64(c))&1 == 1 {
+		if t > 1 && g.Uint64(uint64(c))&1 == 1 {
 			signs.SetVec(c, -1)
 		}
 	}
-	b := mat.NewDense(p.N, 1, nil)
-	b.Mul(p.Y, signs)
+	b := mat.NewDense(n, 1, nil)
+	b.Mul(y, signs)
 	return b
 }
 

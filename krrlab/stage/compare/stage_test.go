@@ -145,10 +145,10 @@ func TestCombined(t *testing.T) {
 	y := mat.NewDense(2, 2, []float64{1, 10, 2, 20})
 	seen := map[float64]bool{}
 	for seed := range uint64(20) {
-		b := combinedTargets(&stage.Problem{Header: stage.Header{N: 2, T: 2, Seed: seed}, Y: y})
+		b := CombinedTargets(y, seed)
 		seen[math.Abs(b.At(0, 0))] = true
 		testkit.Equal(t, b.At(1, 0), 2*b.At(0, 0))
-		one := combinedTargets(&stage.Problem{Header: stage.Header{N: 2, T: 1, Seed: seed}, Y: y.Slice(0, 2, 0, 1).(*mat.Dense)})
+		one := CombinedTargets(y.Slice(0, 2, 0, 1).(*mat.Dense), seed)
 		testkit.Equal(t, mat.Equal(one, y.Slice(0, 2, 0, 1)), true)
 	}
 	testkit.Equal(t, len(seen) == 2 && seen[9] && seen[11], true)

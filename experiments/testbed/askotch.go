@@ -1,0 +1,198 @@
+package testbed
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/stage/compare"
+)
+
+// askotchName is the name of the runs of ASkotch, which is a solver and no preconditioner. Its rank is the number of
+// points of a block, and its iterations are passes over K.
+const askotchName = "field.askotch"
+
+const (
+	askotchRank  = 100 // largest rank of the Nyström approximation of a block
+	powerSteps   = 10  // steps of the power method for the step size
+	passesToTest = 20  // after p passes, the residual is computed every p/passesToTest passes; fewer cost less
+	levels       = 5   // counted relative residuals, 10⁻² to 10⁻⁶
+)
+
+// askotch is the solver ASkotch (P. Rathore, Z. Frangella, S. Garg, S. Fazliani, M. Dereziński, M. Udell,
+// arXiv:2407.10070) for (K+λI)w = b. A step draws a block B of points uniformly and computes
+//
+//	g = (K̂_BB+ρI)⁻¹((K+λI)_B,: z − b_B)/L,  w = z − I_B g,  v ← βv + (1−β)z − γI_B g,  z ← αv + (1−α)w,
+//
+// where K̂_BB is a Nyström approximation of K_BB of rank r = min(100, |B|), ρ is λ plus its r-th eigenvalue, and L is
+// the largest eigenvalue of (K̂_BB+ρI)⁻¹(K_BB+λI), both by ten power steps. With ν = n/|B| and μ = min(λ, 1/ν), which the
+// theory requires to be at most 1/ν, β = 1−√(μ/ν), γ = 1/√(μν) and α = 1/(1+γν).
+type askotch struct {
+	k      *mat.Dense // n×n
+	lambda float64
+	size   int // points of a block
+	random rng.Stream
+	w      []float64 // the solution, set by passes
+}
+
+// flops returns the flops of a pass over K in addition to 2n².
+func (a *askotch) flops() float64 {
+	n, b := float64(a.k.RawMatrix().Rows), float64(a.size)
+	r := min(b, askotchRank)
+	return n / b * (2*b*b*r + 4*b*r*r + 2*r*r*r + (2*b*b+4*b*r)*(powerSteps+1))
+}
+
+// passes returns after how many passes over K the relative residual is at most 10⁻², 10⁻³, … . One pass consists of
+// ⌈n/|B|⌉ steps.
+func (a *askotch) passes(ctx context.Context, b []float64, maxPasses int) ([]int, error) {
+	n, reached := len(b), []int{}
+	nu := float64(n) / float64(a.size)
+	mu := min(a.lambda, 1/nu)
+	beta, gamma := 1-math.Sqrt(mu/nu), 1/math.Sqrt(mu*nu)
+	alpha := 1 / (1 + gamma*nu)
+	a.w = make([]float64, n)
+	w, v, z, residual := a.w, make([]float64, n), make([]float64, n), make([]float64, n)
+	steps := (n + a.size - 1) / a.size
+	for pass := 1; pass <= maxPasses && len(reached) < levels; pass++ {
+		for step := range steps {
+			g := a.random.Sub("step", uint64(pass), uint64(step))
+			block := g.Sub("block").Perm(n)[:a.size]
+			direction, err := a.direction(block, b, z, g)
+			if err = cmp.Or(err, ctx.Err()); err != nil {
+				return nil, err
+			}
+			copy(w, z)
+			floats.Scale(beta, v)
+			floats.AddScaled(v, 1-beta, z)
+			for q, i := range block {
+				w[i] -= direction[q]
+				v[i] -= gamma * direction[q]
+			}
+			floats.AddScaledTo(z, w, alpha/(1-alpha), v)
+			floats.Scale(1-alpha, z)
+		}
+		if pass%max(1, pass/passesToTest) != 0 && pass < maxPasses {
+			continue
+		}
+		a.residualTo(residual, nil, b, w)
+		for relative := floats.Norm(residual, 2) / floats.Norm(b, 2); len(reached) < levels &&
+			relative <= math.Pow10(-2-len(reached)); {
+			reached = append(reached, pass)
+		}
+	}
+	return reached, nil
+}
+
+// residualTo sets dst to the given rows of (K+λI)x−b; no rows stand for all.
+func (a *askotch) residualTo(dst []float64, rows []int, b, x []float64) {
+	for q := range dst {
+		i := q
+		if rows != nil {
+			i = rows[q]
+		}
+		dst[q] = floats.Dot(a.k.RawRowView(i), x) + a.lambda*x[i] - b[i]
+	}
+}
+
+// direction returns (K̂_BB+ρI)⁻¹((K+λI)_B,: z − b_B)/L.
+func (a *askotch) direction(block []int, b, z []float64, g rng.Stream) ([]float64, error) {
+	size, r := a.size, min(a.size, askotchRank)
+	omega, f, k := mat.NewDense(size, r, nil), mat.NewDense(size, r, nil), mat.NewDense(size, size, nil)
+	for q, i := range block {
+		row, source := k.RawRowView(q), a.k.RawRowView(i)
+		for p, j := range block {
+			row[p] = source[j]
+		}
+	}
+	g.Sub("sketch").Normals(omega.RawMatrix().Data, 0)
+	f.Mul(k, omega)
+	if err := nystromFactor(f, omega); err != nil {
+		return nil, err
+	}
+	var small mat.SymDense
+	small.SymOuterK(1, f.T())
+	t, product := mat.NewVecDense(r, nil), mat.NewVecDense(size, nil)
+	var factor mat.Cholesky
+	rho := a.lambda
+	if factor.Factorize(&small) { // otherwise the r-th eigenvalue is 0 up to rounding
+		rho += smallestEigenvalue(&factor, g)
+	}
+	for i := range r {
+		small.SetSym(i, i, small.At(i, i)+rho)
+	}
+	if !factor.Factorize(&small) {
+		return nil, fmt.Errorf("the approximation of a block of %d points is not positive definite", size)
+	}
+	solve := func(x *mat.VecDense) { // x ← (K̂_BB+ρI)⁻¹x = (x − F(FᵀF+ρI)⁻¹Fᵀx)/ρ
+		t.MulVec(f.T(), x)
+		solveFactored(&factor, t)
+		product.MulVec(f, t)
+		x.SubVec(x, product)
+		x.ScaleVec(1/rho, x)
+	}
+	x, largest := mat.NewVecDense(size, nil), 0.
+	g.Sub("power").Normals(x.RawVector().Data, 0)
+	for range powerSteps {
+		x.ScaleVec(1/mat.Norm(x, 2), x)
+		previous := mat.VecDenseCopyOf(x)
+		solve(x)
+		product.MulVec(k, x)
+		x.AddScaledVec(product, a.lambda, x)
+		largest = mat.Dot(previous, x)
+	}
+	gradient := mat.NewVecDense(size, nil)
+	a.residualTo(gradient.RawVector().Data, block, b, z)
+	solve(gradient)
+	gradient.ScaleVec(1/largest, gradient)
+	return gradient.RawVector().Data, nil
+}
+
+// smallestEigenvalue estimates the smallest eigenvalue of a factored matrix from above, by steps of the inverse power
+// method.
+func smallestEigenvalue(factor *mat.Cholesky, g rng.Stream) float64 {
+	x, largest := mat.NewVecDense(factor.SymmetricDim(), nil), 0.
+	g.Sub("inverse").Normals(x.RawVector().Data, 0)
+	for range powerSteps {
+		x.ScaleVec(1/mat.Norm(x, 2), x)
+		solveFactored(factor, x)
+		largest = mat.Norm(x, 2)
+	}
+	return 1 / largest
+}
+
+// solveFactored replaces x by (UᵀU)⁻¹x, where U is the Cholesky factor. For one column it is faster than SolveVecTo.
+func solveFactored(factor *mat.Cholesky, x *mat.VecDense) {
+	u := factor.RawU().(mat.RawTriangular).RawTriangular()
+	blas64.Trsv(blas.Trans, u, x.RawVector())
+	blas64.Trsv(blas.NoTrans, u, x.RawVector())
+}
+
+// runASkotch makes o.Seeds runs of ASkotch with blocks of base.Rank points. Their flops of M⁻¹r are those of a pass over
+// K in addition to 2n². Seconds and bytes are unknown, since K would not be stored.
+func runASkotch(ctx context.Context, lab *krrlab.Lab, p *Problem, data *datasets.Dataset, base Line,
+	o *Options) ([]Line, error) {
+	k, _, err := denseK(ctx, p, data, base.Lambda)
+	if err != nil {
+		return nil, err
+	}
+	b := mat.Col(nil, 0, compare.CombinedTargets(lab.Targets(), lab.Config().Seed))
+	runs, errs := make([]Line, o.Seeds), make([]error, o.Seeds)
+	err = accel.ForEach(ctx, o.Seeds, func(_, draw int) {
+		a := askotch{k: k, lambda: base.Lambda, size: base.Rank, random: rng.New(uint64(draw)).Sub("askotch")}
+		l := &runs[draw]
+		*l = base
+		l.Preconditioner, l.Draw, l.ApplyFlops = askotchName, draw, roundMeasured(a.flops())
+		l.Reached, errs[draw] = a.passes(ctx, b, o.MaxIter)
+	})
+	return runs, cmp.Or(append(errs, err)...)
+}
