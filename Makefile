@@ -32,7 +32,7 @@ help:
 	@echo "  make fuzz       every fuzz target for FUZZTIME (10s)"
 	@echo "  make bench        the inner loops against their floors (BENCH=MulTo, REPEAT=5)"
 	@echo "  make bench-peers  against NumPy and scikit-learn on MNIST (KRRLAB_DATA; N=20000, REPEAT=1)"
-	@echo "  make bench-plan   auto against the best of its candidates (KRRLAB_DATA; PLAN='mnist:5000 curve:8000')"
+	@echo "  make bench-plan   auto against the best of its candidates (KRRLAB_DATA; PLAN='mnist:5000 curve:8000'; PLAN=refit: fit its rule)"
 	@echo "  make release      archives, .deb, SBOMs and checksums of the commit in $(OUT)/release (TARGETS=linux/amd64: one system)"
 	@echo "  make release-check  two clean clones at two paths give the same bytes (TARGETS)"
 
@@ -138,7 +138,7 @@ bench-peers:
 # auto beside the best of the candidates, on sixteen problems or those that PLAN names.
 bench-plan:
 	@.ci/install libopenblas0
-	@KRRLAB_PLAN="$(or $(PLAN),all)" $(GO) test -count 1 -timeout 90m -v -run TestAuto ./experiments/testbed
+	@KRRLAB_PLAN="$(or $(PLAN),all)" $(GO) test -count 1 -timeout 90m -v -run 'TestAuto|TestRefit' ./experiments/testbed
 
 # The systems of a release; packaging/README.md says on which it was tried.
 TARGETS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64

@@ -195,8 +195,8 @@ func (l *Lab) makeLowRank(ctx context.Context, p stage.LowRank) (*stage.Made, er
 	if err != nil {
 		return nil, err
 	}
-	n, d, s := float64(l.train.Len()), float64(l.train.Dim()), float64(approx.S)
-	result := &stage.Made{M: w, BuildFlops: n*s*s + 2*s*s*s/3, ApplyFlops: 4*n*s + 2*s*s, S: approx.S, LambdaP: lambdaP,
+	n, d, s := float64(l.train.Len()), float64(l.train.Dim()), float64(f.value.Z.D)
+	result := &stage.Made{M: w, BuildFlops: n*s*s + 2*s*s*s/3, ApplyFlops: 4*n*s + 2*s*s, S: f.value.Z.D, LambdaP: lambdaP,
 		Bytes: w.Bytes(), Text: f.value.Text, Seconds: f.seconds + time.Since(start).Seconds()}
 	landmarks := f.value.Factor
 	if landmarks == nil {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
@@ -45,7 +43,7 @@ type askotch struct {
 	w      []float64 // the solution, set by passes
 }
 
-// flops returns the flops of a pass over K in addition to 2n².
+// flops returns the flops of a pass over K in addition to 2n², if the inverse of a block is applied by its factor F.
 func (a *askotch) flops() float64 {
 	n, b := float64(a.k.RawMatrix().Rows), float64(a.size)
 	r := min(b, askotchRank)
@@ -121,38 +119,33 @@ func (a *askotch) direction(block []int, b, z []float64, g rng.Stream) ([]float6
 	}
 	var small mat.SymDense
 	small.SymOuterK(1, f.T())
-	t, product := mat.NewVecDense(r, nil), mat.NewVecDense(size, nil)
+	product := mat.NewVecDense(size, nil)
 	var factor mat.Cholesky
 	rho := a.lambda
 	if factor.Factorize(&small) { // otherwise the r-th eigenvalue is 0 up to rounding
 		rho += smallestEigenvalue(&factor, g)
 	}
-	for i := range r {
-		small.SetSym(i, i, small.At(i, i)+rho)
+	approximation := mat.NewSymDense(size, nil)
+	approximation.SymOuterK(1, f)
+	for i := range size {
+		approximation.SetSym(i, i, approximation.At(i, i)+rho)
 	}
-	if !factor.Factorize(&small) {
+	if !factor.Factorize(approximation) {
 		return nil, fmt.Errorf("the approximation of a block of %d points is not positive definite", size)
-	}
-	solve := func(x *mat.VecDense) { // x ← (K̂_BB+ρI)⁻¹x = (x − F(FᵀF+ρI)⁻¹Fᵀx)/ρ
-		t.MulVec(f.T(), x)
-		solveFactored(&factor, t)
-		product.MulVec(f, t)
-		x.SubVec(x, product)
-		x.ScaleVec(1/rho, x)
 	}
 	x, largest := mat.NewVecDense(size, nil), 0.
 	g.Sub("power").Normals(x.RawVector().Data, 0)
 	for range powerSteps {
 		x.ScaleVec(1/mat.Norm(x, 2), x)
 		previous := mat.VecDenseCopyOf(x)
-		solve(x)
+		_ = factor.SolveVecTo(x, x) // an error only says that the matrix is badly conditioned
 		product.MulVec(k, x)
 		x.AddScaledVec(product, a.lambda, x)
 		largest = mat.Dot(previous, x)
 	}
 	gradient := mat.NewVecDense(size, nil)
 	a.residualTo(gradient.RawVector().Data, block, b, z)
-	solve(gradient)
+	_ = factor.SolveVecTo(gradient, gradient)
 	gradient.ScaleVec(1/largest, gradient)
 	return gradient.RawVector().Data, nil
 }
@@ -164,17 +157,10 @@ func smallestEigenvalue(factor *mat.Cholesky, g rng.Stream) float64 {
 	g.Sub("inverse").Normals(x.RawVector().Data, 0)
 	for range powerSteps {
 		x.ScaleVec(1/mat.Norm(x, 2), x)
-		solveFactored(factor, x)
+		_ = factor.SolveVecTo(x, x) // an error only says that the matrix is badly conditioned
 		largest = mat.Norm(x, 2)
 	}
 	return 1 / largest
-}
-
-// solveFactored replaces x by (UᵀU)⁻¹x, where U is the Cholesky factor. For one column it is faster than SolveVecTo.
-func solveFactored(factor *mat.Cholesky, x *mat.VecDense) {
-	u := factor.RawU().(mat.RawTriangular).RawTriangular()
-	blas64.Trsv(blas.Trans, u, x.RawVector())
-	blas64.Trsv(blas.NoTrans, u, x.RawVector())
 }
 
 // runASkotch makes o.Seeds runs of ASkotch with blocks of base.Rank points. Their flops of M⁻¹r are those of a pass over

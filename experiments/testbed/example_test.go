@@ -20,5 +20,6 @@ func Example() {
 	// clusters gaussian(sigma=1) 0.001
 	// pairs gaussian(sigma=1) 1e-05
 	// grid gaussian(sigma=0.03) 0.001
+	// plane gaussian(sigma=0.1) 0.01
 	// noise gaussian(sigma=2) 0.01
 }

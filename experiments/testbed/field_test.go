@@ -127,7 +127,7 @@ func nystromDense(t *testing.T, k *mat.Dense, seed uint64, s int, lambda float64
 // TestASkotch compares the solution of ASkotch with a dense solve, and the step of a block whose approximation is exact
 // with the dense inverse of the block.
 func TestASkotch(t *testing.T) {
-	const n, size = 120, 20
+	const n, size = 60, 15
 	for seed := range uint64(3) {
 		train := datasets.SyntheticRegression(n, 2, 0.1, seed+1)
 		x, lambda := train.X.(*points.Dense), math.Pow10(-int(seed))

@@ -98,6 +98,7 @@ var formulas = []struct {
 	{"clusters", 1, 1e-3, 5, "center c of 100, normal of size 3, plus normal of size 0.1; P(c) ∝ 1/c"},
 	{"pairs", 1, 1e-5, 3, "points 2i and 2i+1 uniform in [0,10]³ at a distance of 10^−5 to 1"},
 	{"grid", 0.03, 1e-3, 2, "⌈√n⌉² grid of [0,1]², moved by a tenth of its step"},
+	{"plane", 0.1, 1e-2, 2, "uniform in [0,1]²"},
 	{"noise", 2, 1e-2, 10, "normal, y normal"},
 }
 
@@ -144,6 +145,9 @@ func setPoint(problem string, x []float64, i, n int, g *rand.Rand) float64 {
 			x[0] += math.Pow(10, -5*pairRand.Float64())
 		}
 		return math.Sin(sum) + 0.1*g.NormFloat64()
+	case "plane":
+		x[0], x[1] = g.Float64(), g.Float64()
+		return math.Sin(9*x[0])*math.Cos(7*x[1]) + 0.1*g.NormFloat64()
 	case "grid":
 		side := int(math.Ceil(math.Sqrt(float64(n))))
 		x[0] = (float64(i%side) + 0.1*g.NormFloat64()) / float64(side)
@@ -168,11 +172,20 @@ func selectProblems(names []string) ([]Problem, error) {
 		lookUp = append(lookUp, p.Name)
 	}
 	for _, name := range names {
-		i := slices.Index(lookUp, name)
-		if i < 0 {
-			return nil, fmt.Errorf("no problem %q: want one of %s", name, strings.Join(lookUp, ", "))
+		i, err := indexOf("problem", name, lookUp)
+		if err != nil {
+			return nil, err
 		}
 		selected = append(selected, problems[i])
 	}
 	return selected, nil
+}
+
+// indexOf returns the index of a name in a list of problems or preconditioners. It returns an error if there is none.
+func indexOf(kind, name string, all []string) (int, error) {
+	i := slices.Index(all, name)
+	if i < 0 {
+		return 0, fmt.Errorf("no %s %q: want one of %s", kind, name, strings.Join(all, ", "))
+	}
+	return i, nil
 }

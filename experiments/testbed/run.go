@@ -13,7 +13,6 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/schema"
-	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -66,8 +65,8 @@ func Run(ctx context.Context, f *File, o Options) error {
 		o.Tell = func(string) {}
 	}
 	for _, name := range o.Only {
-		if all := Preconditioners(); !slices.Contains(all, name) {
-			return fmt.Errorf("no preconditioner %q: want some of %s", name, strings.Join(all, ", "))
+		if _, err := indexOf("preconditioner", name, Preconditioners()); err != nil {
+			return err
 		}
 	}
 	problems, err := selectProblems(o.Problems)
@@ -149,11 +148,7 @@ func (f *File) run(ctx context.Context, p *Problem, data *datasets.Dataset, lamb
 func runGroup(ctx context.Context, lab *krrlab.Lab, p *Problem, data *datasets.Dataset, g group, names []string,
 	o *Options) (all []Line, err error) {
 	n, d, t := lab.Dims()
-	spec, err := kernel.ToSpec(p.Kernel)
-	if err != nil {
-		return nil, err
-	}
-	base := Line{Schema: version, Problem: p.Name, Source: p.Source, N: n, D: d, T: t, Kernel: spec.Short(),
+	base := Line{Schema: version, Problem: p.Name, Source: p.Source, N: n, D: d, T: t, Kernel: p.Kernel.String(),
 		Lambda: g.lambda, Machine: machineName(), MaxIter: o.MaxIter, Rank: g.rank}
 	var entries stage.Entries
 	compared := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == askotchName })

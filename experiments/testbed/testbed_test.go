@@ -119,7 +119,7 @@ func TestForeign(t *testing.T) {
 		t.Error(err)
 	}
 	err = testbed.Run(t.Context(), f, testbed.Options{Problems: []string{"grid"}, Only: []string{"field.afn", "nope"}})
-	if err == nil || !strings.Contains(err.Error(), `no preconditioner "nope": want some of features, `) {
+	if err == nil || !strings.Contains(err.Error(), `no preconditioner "nope": want one of features, `) {
 		t.Error(err)
 	}
 }

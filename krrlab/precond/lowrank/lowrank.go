@@ -34,6 +34,9 @@ type Options struct {
 	// Block is the number b of columns of K that are formed together; they take 8nb bytes. A different Block changes
 	// the landmarks that RPCholesky draws, but not their distribution. Default: min(rank/10, 200), at least 10.
 	Block int
+	// StopResidual γ ends RPCholesky before it reaches its rank: after the first block with which tr(K−K̂) is at most γ
+	// times the number of columns of F. 0: never.
+	StopResidual float64
 	// Progress, if not nil, is called after each block; done increases to total.
 	Progress func(done, total int)
 	// Comm is the group of ranks over which the rows of F are distributed (comm.Rows, in units of precond.RankRows).

@@ -21,7 +21,8 @@ import (
 //
 // The landmarks have the same distribution as if they were drawn one at a time, for any block size (Epperly, Tropp,
 // Webber). Points with d_i ≤ 2⁻²⁰k(x_i, x_i) are not drawn. If no other points are left, or if the sum of their d_i is
-// at most 2⁻²⁴ of the trace, K̂ equals K up to rounding, and F has fewer columns than requested.
+// at most 2⁻²⁴ of the trace, K̂ equals K up to rounding, and F has fewer columns than requested, as it also has with
+// Options.StopResidual.
 //
 // The cost is n·rank² flops and the formation of the columns of K of all proposals; for memory see the package
 // documentation. The landmarks and F are functions of g and Options.Block, with the same bits for any number of threads
@@ -45,7 +46,7 @@ func RPCholesky(ctx context.Context, src Source, rank int, g rng.Stream, o *Opti
 		if err != nil {
 			return nil, err
 		}
-		if total == 0 {
+		if total <= opt.StopResidual*float64(len(p.landmarks)) {
 			break
 		}
 		quantiles = quantiles[:0]

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -12,7 +13,9 @@ import (
 
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/precond/lowrank"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
 // pairLaw returns the probabilities P(i then j) = K_ii/tr K · d_j/Σd, d_j = K_jj − K_ij²/K_ii,
@@ -175,5 +178,65 @@ func TestOutliers(t *testing.T) {
 	}
 	if r, u := mean["RPCholesky"], mean["Nyström"]; !(r < 0.1*u) || u < 6 {
 		t.Errorf("mean tr(K−K̂): RPCholesky %.3g, Nyström %.3g", r, u)
+	}
+}
+
+// TestStopResidual: the factor has the first columns of that of full rank, and ends with the first block of columns that
+// leaves at most γ times the rank of the dense K, also on ranks.
+func TestStopResidual(t *testing.T) {
+	const n, rank, block = 300, 60, 7
+	for seed := range uint64(3) {
+		k := gaussian(seed, n, 3, 1.5)
+		var ends []int // ranks after each block
+		full := testkit.Must(lowrank.RPCholesky(ctx, k, rank, rng.New(seed), &lowrank.Options{Block: block,
+			Progress: func(done, _ int) { ends = append(ends, done) }}))
+		remaining := func(r int) float64 {
+			trace := mat.Trace(k)
+			for i := range n {
+				for _, v := range full.F.Row(i)[:r] {
+					trace -= float64(v) * float64(v)
+				}
+			}
+			return trace
+		}
+		for _, gamma := range []float64{1, 0.1, 0.01, 1e-9} {
+			want := full.Rank()
+			for _, r := range slices.Backward(ends) {
+				if remaining(r) <= gamma*float64(r) {
+					want = r
+				}
+			}
+			made := func(c comm.Comm) *lowrank.Factor {
+				f, err := lowrank.RPCholesky(ctx, &dense{SymDense: k.SymDense}, rank, rng.New(seed),
+					&lowrank.Options{Block: block, StopResidual: gamma, Comm: c})
+				if err != nil {
+					t.Error(err)
+				}
+				return f
+			}
+			f := made(nil)
+			if gamma == 1 && want == full.Rank() {
+				t.Fatalf("seed %d: no rank below %d leaves its trace", seed, want)
+			}
+			if f.Rank() != want || !slices.Equal(f.Landmarks, full.Landmarks[:want]) || f.RequestedRank != rank {
+				t.Fatalf("seed %d, γ = %g: %v, want rank %d of %v", seed, gamma, f, want, ends)
+			}
+			verify(t, fmt.Sprintf("seed %d, γ = %g", seed, gamma), k, f)
+			for i := range n {
+				if !slices.Equal(f.F.Row(i), full.F.Row(i)[:want]) {
+					t.Fatalf("seed %d, γ = %g: row %d of F is not that of the full rank", seed, gamma, i)
+				}
+			}
+			var wg sync.WaitGroup
+			for r, c := range comm.Local(3, comm.Options{}) {
+				wg.Go(func() {
+					lo, hi := comm.Rows(n, precond.RankRows, r, 3)
+					if part := made(c); part != nil && !slices.Equal(part.F.Data, f.F.Data[lo*want:hi*want]) {
+						t.Errorf("seed %d, γ = %g: other rows at rank %d", seed, gamma, r)
+					}
+				})
+			}
+			wg.Wait()
+		}
 	}
 }

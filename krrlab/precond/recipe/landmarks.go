@@ -38,14 +38,18 @@ func (compute factorFunc) draw(ctx context.Context, b stage.Bench, s int) (*stag
 	return &stage.Drawn{Z: f.F, Factor: f}, nil
 }
 
-// pivotSource computes factors by randomly pivoted Cholesky.
-type pivotSource struct{}
+// pivotSource computes factors by randomly pivoted Cholesky, which stopResidual may end (lowrank.Options.StopResidual).
+type pivotSource struct{ stopResidual float64 }
 
 func (pivotSource) String() string { return "randomly pivoted Cholesky" }
 
 // Draw computes F of rank s.
-func (pivotSource) Draw(ctx context.Context, b stage.Bench, s int) (*stage.Drawn, error) {
-	return factorFunc(lowrank.RPCholesky).draw(ctx, b, s)
+func (c pivotSource) Draw(ctx context.Context, b stage.Bench, s int) (*stage.Drawn, error) {
+	return factorFunc(func(ctx context.Context, k lowrank.Source, s int, g rng.Stream, o *lowrank.Options) (*lowrank.Factor,
+		error) {
+		o.StopResidual = c.stopResidual
+		return lowrank.RPCholesky(ctx, k, s, g, o)
+	}).draw(ctx, b, s)
 }
 
 // Costs of landmarks in units of the rates of cost.Model. Larger values predict more seconds.

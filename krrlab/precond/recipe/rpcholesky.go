@@ -18,6 +18,9 @@ type RPCholesky struct {
 	LambdaP  float64      `flag:"lambda-p" symbol:"λ_p" check:"positive"`
 	Form     precond.Form `flag:"form" default:"auto"`
 	Spectral bool         `flag:"spectral"` // see Nystrom.Spectral
+	// Residual γ ends the factor before rank S, after the first block of columns with which tr(K−FFᵀ) is at most γ times
+	// the rank r. The mean of the r largest eigenvalues of K−FFᵀ is then at most γ. Default: rank S.
+	Residual float64 `flag:"residual" symbol:"γ" check:"positive"`
 }
 
 func (p RPCholesky) String() string { return p.Approximation(nil).String() }
@@ -30,7 +33,7 @@ func (p RPCholesky) Settled(d stage.Defaults) (stage.Preconditioner, error) {
 
 // Approximation implements stage.LowRank.
 func (p RPCholesky) Approximation(kernel.Kernel) *stage.Approximation {
-	return &stage.Approximation{Source: pivotSource{}, S: p.S, LambdaP: p.LambdaP, Form: p.Form, Spectral: p.Spectral}
+	return &stage.Approximation{Source: pivotSource{p.Residual}, S: p.S, LambdaP: p.LambdaP, Form: p.Form, Spectral: p.Spectral}
 }
 
 // Make implements stage.Preconditioner.
@@ -48,10 +51,14 @@ func (p RPCholesky) Cost(m *cost.Model, _ gram.Storage) cost.Parts {
 // Iterations implements cost.IterationPredictor.
 func (RPCholesky) Iterations(o *cost.Outlook) float64 { return o.PivotIterations() }
 
-// Propose implements cost.Proposer. By default it proposes the pivots of cost.Outlook.Pivots.
+// Propose implements cost.Proposer. By default it proposes the pivots of cost.Outlook.Pivots, and to end the factor where
+// its residual is λ.
 func (RPCholesky) Propose(o *cost.Outlook) []stage.Preconditioner {
-	rank, lambdaP := o.Pivots()
-	return []stage.Preconditioner{RPCholesky{S: rank, LambdaP: lambdaP}}
+	p := RPCholesky{}
+	if p.S, p.LambdaP = o.Pivots(); o.S == 0 {
+		p.Residual = o.Lambda
+	}
+	return []stage.Preconditioner{p}
 }
 
 func init() {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 
-	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -20,7 +19,7 @@ type Outlook struct {
 	LambdaP float64 // λ_p
 	// PilotResidual is the mean residual of a point after projection on M others.
 	PilotResidual float64
-	// LowRank is the number of random pivots with which tr(K−FFᵀ) is expected to be at most λ, according to the pilot
+	// LowRank is the number r of random pivots with which tr(K−FFᵀ) is expected to be at most rλ, according to the pilot
 	// sample; 0 if it is not known to be below n.
 	LowRank int
 	// MeanRowSum estimates the mean over rows i of Σ_{j≠i}|k(x_i, x_j)|, LargestRowSum the largest such sum with k(x_i,
@@ -50,6 +49,10 @@ const (
 	// pivotFactor is the number of iterations with random pivots, in units of (1+γ/λ)^¼. It was fitted to the problems
 	// of make bench-plan; the predicted iterations are proportional to it.
 	pivotFactor = 12
+
+	// sameRidge is the largest γ/λ for which λ_p = λ takes fewer iterations than λ_p = 10λ, as fitted by TestRefit of
+	// package experiments/testbed. A larger value chooses λ_p = λ for more problems.
+	sameRidge = 100
 )
 
 // Rank returns the requested rank, or else n/20, and at most 12,000.
@@ -60,20 +63,18 @@ func (o *Outlook) Rank() int {
 	return min(max(1, int(defaultRankShare*float64(o.N))), maxRank)
 }
 
-// Pivots returns the rank and λ_p of M = FFᵀ+λ_pI with random pivots. The rank is the requested one, or else LowRank if
-// that is at most half of Rank, as more pivots would save no iterations. λ_p is the requested one, or else
-// λ + tr(K−FFᵀ)/rank, rounded to two digits, but at most 10λ. The ratio stands for
-// the largest eigenvalues of K−FFᵀ.
+// Pivots returns the rank and λ_p of M = FFᵀ+λ_pI with random pivots. The rank is the requested one, or else Rank, or
+// LowRank if that is less, as more pivots would save few iterations. λ_p is the requested one, or else λ if γ is small,
+// and 10λ otherwise (sameRidge).
 func (o *Outlook) Pivots() (rank int, lambdaP float64) {
-	rank, lambdaP = o.Rank(), cmp.Or(o.LambdaP, 10*o.Lambda)
-	residue := o.gamma()
-	if o.S == 0 && o.LowRank > 0 && o.LowRank <= rank/2 {
-		rank, residue = o.LowRank, o.Lambda/float64(o.LowRank)
+	rank, lambdaP = o.Rank(), o.Lambda
+	if o.S == 0 && o.LowRank > 0 {
+		rank = min(rank, o.LowRank)
 	}
-	if o.LambdaP == 0 {
-		lambdaP = min(lambdaP, outward.Rounded(o.Lambda+residue, 2))
+	if o.gamma() > sameRidge*o.Lambda {
+		lambdaP *= 10
 	}
-	return rank, lambdaP
+	return rank, cmp.Or(o.LambdaP, lambdaP)
 }
 
 // gamma returns γ = (n−r)·PilotResidual/r with r = M, but at most the largest row sum.

@@ -25,7 +25,7 @@ type Pilot struct {
 	// Residual is the mean residual of a point after projection on M others: the mean of the last squared pivots of the
 	// Cholesky factor of K, taken in random order.
 	Residual float64 `json:"left"`
-	// LowRank is the number of points after projection on which the other points have a total residual of at most λ: a
+	// LowRank is the number r of points after projection on which the other points have a total residual of at most rλ: a
 	// number below M that was found, or one extrapolated by a power of the number of points; 0 if it is not below N.
 	LowRank int `json:"low_rank"`
 	// MeanRowSum estimates the mean over rows i of Σ_{j≠i}|k(x_i, x_j)|.
@@ -164,7 +164,7 @@ func (p *Pilot) factorize(k *mat.Dense) {
 func (p *Pilot) lowRank(window int, mean func(i int) float64) int {
 	n, lambda := float64(p.task.N), p.task.Lambda
 	for i := 0; i <= p.M-window; i += max(1, window/4) {
-		if n*mean(i) <= lambda {
+		if n*mean(i) <= lambda*float64(i+window) {
 			return i + window // the window's mean is above the residual at its end
 		}
 	}
@@ -172,7 +172,7 @@ func (p *Pilot) lowRank(window int, mean func(i int) float64) int {
 		return 0
 	}
 	decay := math.Log2(mean(p.M/2-window) / p.Residual) // of the residual, when the number of points doubles
-	rank := float64(p.M) * math.Pow(n*p.Residual/lambda, 1/decay)
+	rank := float64(p.M) * math.Pow(n*p.Residual/(lambda*float64(p.M)), 1/(1+decay))
 	if !(decay > 0 && rank < n) {
 		return 0
 	}

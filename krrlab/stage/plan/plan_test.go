@@ -100,9 +100,9 @@ func TestPilot(t *testing.T) {
 }
 
 // TestLowRank compares the rank by the pilot with tr(K−FFᵀ) of a dense, randomly pivoted Cholesky factorization: at most
-// λ, and above λ with a fourth of the pivots. A rough kernel has no such rank among the points of the pilot.
+// λ times the rank, and more with a fourth of the pivots. A rough kernel has no such rank among the points of the pilot.
 func TestLowRank(t *testing.T) {
-	for _, lambda := range []float64{1, 1e-1, 1e-2} {
+	for _, lambda := range []float64{1e-2, 1e-3, 1e-4} {
 		task := smooth(300, 2)
 		task.Lambda, task.Kernel = lambda, kernel.Gaussian{Sigma: 1}
 		p := pilotOf(t, task)
@@ -124,7 +124,7 @@ func TestLowRank(t *testing.T) {
 			}
 			return mat.Trace(k)
 		}
-		if r := p.LowRank; r <= 0 || r >= 150 || left(r) > lambda || left(r/4) <= lambda {
+		if r := p.LowRank; r <= 0 || r >= 150 || left(r) > lambda*float64(r) || left(r/4) <= lambda*float64(r/4) {
 			t.Errorf("λ = %g: rank %d leaves %g, a fourth of it %g", lambda, r, left(r), left(r/4))
 		}
 	}
@@ -233,8 +233,15 @@ func TestRule(t *testing.T) {
 		t.Errorf("a wide kernel: %v", p)
 	}
 	wide.Kernel = kernel.Laplacian{Sigma: 3}
-	if p = chosen(t, wide, rates()); p.Choice.S != 200 || p.Choice.LambdaP != 10*wide.Lambda {
+	if p = chosen(t, wide, rates()); p.Choice.S != 200 || p.Choice.LambdaP != wide.Lambda ||
+		!strings.Contains(p.Flags, "residual=0.05") {
 		t.Errorf("a rough kernel: %v", p)
+	}
+	wide.Lambda /= 1000 // γ is 25,000 λ
+	for _, c := range chosen(t, wide, rates()).Candidates {
+		if c.Precond == "rpcholesky" && (c.S != 200 || c.LambdaP != 10*wide.Lambda) {
+			t.Errorf("a rough kernel, small λ: %v", c)
+		}
 	}
 	quick := rates()
 	quick.Gemm32, quick.Gemm64 = 1e16, 1e16

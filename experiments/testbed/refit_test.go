@@ -1,0 +1,219 @@
+package testbed_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/krrlab/lab/experiments/testbed"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/precond/recipe"
+	"github.com/krrlab/lab/krrlab/stage/cost"
+)
+
+// fitted are the problems of the testbed to which the rules of auto may be fitted. The others judge them.
+const fitted = "abalone usps mnist ijcnn1 adult covtype-sample covtype7-sample cal-housing protein pairs curve clusters " +
+	"cal-laplacian"
+
+// measurement is what a pilot sample tells of a problem, and the measured iterations to 10⁻³.
+type measurement struct {
+	cost.Outlook
+	name       string
+	fitted     bool
+	iterations map[string]float64 // of a preconditioner; +Inf if it failed
+}
+
+// measurements returns the pilot samples and the kept iterations of the problems of n points whose data are here. The
+// iterations with pivots are those of rank n/20, the geometric mean of the ranks n/40 and n/10.
+func measurements(t *testing.T, n int, problems ...string) (list []measurement) {
+	f, err := testbed.Open("../results/testbed.jsonl")
+	ok(t, err)
+	for _, p := range testbed.Problems() {
+		if len(problems) > 0 && !slices.Contains(problems, p.Name) {
+			continue
+		}
+		draws := map[float64]map[string]map[int][]float64{} // by λ, preconditioner and rank
+		size := 0
+		for _, l := range f.Lines {
+			if l.Problem != p.Name || l.N > n || l.N < 3000 {
+				continue
+			}
+			if draws[l.Lambda] == nil {
+				draws[l.Lambda] = map[string]map[int][]float64{}
+			}
+			if draws[l.Lambda][l.Preconditioner] == nil {
+				draws[l.Lambda][l.Preconditioner] = map[int][]float64{}
+			}
+			iterations := math.Inf(1)
+			if len(l.Reached) > 1 {
+				iterations = float64(l.Reached[1])
+			}
+			share := 0
+			if l.Rank > 0 {
+				share = int(math.Round(float64(l.N) / float64(l.Rank)))
+			}
+			size = l.N
+			draws[l.Lambda][l.Preconditioner][share] = append(draws[l.Lambda][l.Preconditioner][share], iterations)
+		}
+		if size == 0 {
+			continue
+		}
+		data, err := p.Data(t.Context(), size, []string{os.Getenv("KRRLAB_DATA")})
+		if err != nil {
+			t.Logf("%s: left out: %v", p.Name, err)
+			continue
+		}
+		for lambda, of := range draws {
+			m := measurement{name: fmt.Sprintf("%s, λ = %.2g", p.Name, lambda), iterations: map[string]float64{},
+				fitted: slices.Contains(strings.Fields(fitted), p.Name)}
+			for name, ranks := range of {
+				median := func(share int) float64 {
+					v := slices.Sorted(slices.Values(ranks[share]))
+					return v[(len(v)-1)/2]
+				}
+				if _, alone := ranks[0]; alone {
+					m.iterations[name] = median(0)
+				} else if len(ranks[40]) > 0 && len(ranks[10]) > 0 {
+					m.iterations[name] = math.Sqrt(median(40) * median(10))
+					m.iterations[name+" n/40"] = median(40)
+				}
+			}
+			lab, err := krrlab.New(data, krrlab.Config{Kernel: p.Kernel, Lambda: lambda, Tol: 1e-3})
+			ok(t, err)
+			plan, err := lab.Plan(t.Context(), krrlab.PlanOptions{})
+			ok(t, err)
+			v := plan.Pilot
+			m.Outlook = cost.Outlook{Kernel: p.Kernel, N: size, M: v.M, Lambda: lambda, PilotResidual: v.Residual,
+				LowRank: v.LowRank, MeanRowSum: v.MeanRowSum, LargestRowSum: v.LargestRowSum, MaxDiagonal: 1}
+			list = append(list, m)
+			lab.Free()
+		}
+	}
+	slices.SortFunc(list, func(a, b measurement) int { return cmp.Compare(a.name, b.name) })
+	return list
+}
+
+// gamma returns γ/λ of the rule.
+func (m *measurement) gamma() float64 {
+	r := float64(m.M)
+	return min((float64(m.N)-r)*m.PilotResidual/r, m.LargestRowSum) / m.Lambda
+}
+
+// pivots returns the measured iterations with pivots and the ridge that the rule chooses.
+func (m *measurement) pivots() float64 {
+	if _, lambdaP := m.Pivots(); lambdaP == m.Lambda {
+		return m.iterations["rpcholesky"]
+	}
+	return m.iterations["rpcholesky lambda-p=10"]
+}
+
+// part returns the name of the part of the problems that m belongs to.
+func (m *measurement) part() string {
+	return map[bool]string{true: "fitted", false: "kept aside"}[m.fitted]
+}
+
+// rule is a part of the rule of thumb: x ↦ c·x^p.
+type rule struct {
+	name     string
+	x        func(m *measurement) float64
+	measured func(m *measurement) float64
+	inCode   func(m *measurement) float64
+}
+
+// TestRefit fits the rule of thumb of auto, c·(1+γ/λ)^p iterations with pivots and c'·p^q with a sparse inverse next to
+// them, and the largest γ/λ for λ_p = λ, to the kept runs of the problems in fitted. On the other problems, the rules in
+// the code must predict nearly as well as the fitted ones. Problems count on which the preconditioner takes at most 0.8
+// of the iterations without one.
+func TestRefit(t *testing.T) {
+	if os.Getenv("KRRLAB_PLAN") != "refit" {
+		t.Skip("KRRLAB_PLAN=refit fits the rule of thumb of auto to the kept runs; make bench-plan PLAN=refit sets it")
+	}
+	list := measurements(t, 5000)
+	both := func(m *measurement) float64 {
+		return math.Sqrt(m.iterations["vecchia neighbors=10 n/40"] * m.iterations["vecchia neighbors=30 n/40"])
+	}
+	for _, r := range []rule{
+		{"pivots", func(m *measurement) float64 { return 1 + m.gamma() }, (*measurement).pivots,
+			func(m *measurement) float64 { return m.PivotIterations() }},
+		{"both", func(m *measurement) float64 { return m.PivotIterations() }, both, func(m *measurement) float64 {
+			return recipe.Vecchia{S: m.N / 40, Neighbors: 15}.Iterations(&m.Outlook)
+		}},
+	} {
+		var x, y []float64
+		counts := func(m *measurement) bool {
+			v := r.measured(m)
+			return !math.IsInf(v, 1) && v <= 0.8*m.iterations["none"]
+		}
+		for i := range list {
+			if m := &list[i]; m.fitted && counts(m) {
+				x, y = append(x, math.Log(r.x(m))), append(y, math.Log(r.measured(m)))
+			}
+		}
+		if len(x) < 10 {
+			t.Skipf("%d runs to fit to: the data sets are not here", len(x))
+		}
+		c, p := stat.LinearRegression(x, y, nil, false)
+		errors := map[string][]float64{} // squared logarithms of predicted ÷ measured
+		for i := range list {
+			m := &list[i]
+			if !counts(m) {
+				continue
+			}
+			t.Logf("%-34s %-10s γ/λ %-9.3g %s: %4.0f, by the code %4.0f, by the fit %4.0f", m.name, m.part(), m.gamma(), r.name,
+				r.measured(m), r.inCode(m), math.Exp(c)*math.Pow(r.x(m), p))
+			code, fit := math.Log(r.inCode(m)/r.measured(m)), c+p*math.Log(r.x(m))-math.Log(r.measured(m))
+			errors["code, "+m.part()] = append(errors["code, "+m.part()], code*code)
+			errors["fit, "+m.part()] = append(errors["fit, "+m.part()], fit*fit)
+		}
+		rms := map[string]float64{}
+		for _, name := range slices.Sorted(maps.Keys(errors)) {
+			rms[name] = math.Sqrt(stat.Mean(errors[name], nil))
+			t.Logf("%s by %s: a factor of %.2f off (RMS) on %d", r.name, name, math.Exp(rms[name]), len(errors[name]))
+		}
+		t.Logf("%s: fitted %.3g·x^%.3g", r.name, math.Exp(c), p)
+		if code, fit := rms["code, kept aside"], rms["fit, kept aside"]; code > 1.1*fit {
+			t.Errorf("%s: on problems kept aside, the code is off by a factor of %.2f, the fit by %.2f", r.name, math.Exp(code),
+				math.Exp(fit))
+		}
+	}
+	loss := map[string]map[float64][]float64{"fitted": {}, "kept aside": {}} // logarithms of iterations ÷ least
+	for i := range list {
+		m := &list[i]
+		same, ten := m.iterations["rpcholesky"], m.iterations["rpcholesky lambda-p=10"]
+		least := min(same, ten, m.iterations["rpcholesky spectral=true"])
+		if math.IsInf(least, 1) || least > 0.8*m.iterations["none"] {
+			continue
+		}
+		limits := loss[m.part()]
+		for _, limit := range []float64{0, 10, 30, 100, 300, 1000, 3000, math.Inf(1)} {
+			v := ten
+			if m.gamma() <= limit {
+				v = same
+			}
+			limits[limit] = append(limits[limit], math.Log(min(v, 500)/least))
+		}
+		v := math.Log(min(m.pivots(), 500) / least)
+		limits[-1] = append(limits[-1], v)
+		t.Logf("%-34s %-10s γ/λ %-9.3g λ_p = λ %4.0f, 10λ %4.0f, spectral %4.0f; the rule takes %.2f of the least", m.name,
+			m.part(), m.gamma(), same, ten, m.iterations["rpcholesky spectral=true"], math.Exp(v))
+	}
+	for part, limits := range loss {
+		best := math.Inf(1)
+		for _, limit := range slices.Sorted(maps.Keys(limits)) {
+			mean := stat.Mean(limits[limit], nil)
+			best = min(best, mean)
+			t.Logf("%s, λ_p = λ up to γ/λ = %g (-1: the code): iterations ÷ least %.3f (geometric mean), %.2f at worst, of %d",
+				part, limit, math.Exp(mean), math.Exp(slices.Max(limits[limit])), len(limits[limit]))
+		}
+		if code := stat.Mean(limits[-1], nil); code > best+0.03 {
+			t.Errorf("λ_p, %s: the code takes %.3f of the least, the best limit %.3f", part, math.Exp(code), math.Exp(best))
+		}
+	}
+}
