@@ -44,7 +44,7 @@ func (d *Dataset) check(missing missingValues) error {
 	if err := d.Scaling.Validate(); err != nil {
 		return err
 	}
-	if _, bytes := d.X.(*points.Bytes); bytes { // always finite
+	if _, isBytes := d.X.(*points.Bytes); isBytes { // bytes are always finite
 		return nil
 	}
 	isAllowed := func(v float64) bool { return missing == allowMissing && math.IsNaN(v) }
@@ -58,7 +58,7 @@ func (d *Dataset) check(missing missingValues) error {
 func (d *Dataset) checkAnswers(n int) error {
 	if d.Class != nil && d.Target != nil || d.HasAnswers() && (d.Class != nil) != (d.Task == Classification) ||
 		len(d.MoreTargets) > 0 && (d.Target == nil || len(d.Targets) != 1+len(d.MoreTargets)) {
-		return fmt.Errorf("answers of another task than %v, or of %d targets", d.Task, len(d.Targets))
+		return fmt.Errorf("the answers do not fit the task %v or the %d names of targets", d.Task, len(d.Targets))
 	}
 	columns := append([][]float64{d.Weights, d.bestErrors, d.Target}, d.MoreTargets...)
 	for k, v := range columns {

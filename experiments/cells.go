@@ -59,7 +59,7 @@ func (s *sample) compareSeconds(p publishedRow, column string) []plots.Cell {
 
 // compareError returns two cells: our test error and the published error of a column.
 func (s *sample) compareError(p publishedRow, column string) []plots.Cell {
-	return []plots.Cell{errorCell(s.result()), p.errorCell(column)}
+	return []plots.Cell{errorCell(s.result()), p.publishedErrorCell(column)}
 }
 
 // cellWithText returns a cell with the value v that is displayed as text.

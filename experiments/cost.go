@@ -68,7 +68,7 @@ func costOf(r *cost.Rates, c Case, size problemSize, iterations int) caseCost {
 		candidate.Solver = krrlab.PCG.String()
 		fallthrough
 	case c.Solver == krrlab.PCG || c.Solver == krrlab.BlockPCG:
-		candidate.M, candidate.Iterations = krrlab.Features{S: min(c.S, size.N)}, cmp.Or(iterations, pcgIterations)
+		candidate.Preconditioner, candidate.Iterations = krrlab.Features{S: min(c.S, size.N)}, cmp.Or(iterations, pcgIterations)
 	case c.Solver == krrlab.AutoSolver:
 		return caseCost{cost.Seconds{Solve: n * n * (autoSeconds + autoColumnSeconds*t)}, int64(autoBytes * n * n)}
 	case c.Solver == krrlab.Direct:

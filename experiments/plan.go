@@ -139,8 +139,8 @@ func removeSharedCosts(list []*job) {
 	}
 }
 
-// Spell formats a time with a suitable unit, such as "40 s", "12 min" or "3.4 h".
-func Spell(seconds float64) string {
+// FormatSeconds formats a time with a suitable unit, such as "40 s", "12 min" or "3.4 h".
+func FormatSeconds(seconds float64) string {
 	switch {
 	case seconds < 100:
 		return fmt.Sprintf("%.0f s", seconds)
@@ -152,13 +152,13 @@ func Spell(seconds float64) string {
 
 // Estimate is the predicted cost of running plans.
 type Estimate struct {
-	Seconds float64      // total time of the cases to run
-	Bytes   int64        // memory of the case that needs the most
-	Cases   int          // number of cases to run
-	Done    int          // number of cases whose results are already in Options.Out
-	Skipped int          // number of cases that will not be run
-	Absent  []string     // missing data sets, because of which cases are skipped
-	Table   *plots.Table // one row per case
+	Seconds     float64      // total time of the cases to run
+	Bytes       int64        // memory of the case that needs the most
+	Cases       int          // number of cases to run
+	CasesDone   int          // number of cases whose results are already in Options.Out
+	Skipped     int          // number of cases that will not be run
+	MissingData []string     // missing data sets, because of which cases are skipped
+	Table       *plots.Table // one row per case
 }
 
 // Predict returns the plan of Run without running it: every case with its predicted seconds and memory, or with the
@@ -175,7 +175,7 @@ func Predict(ctx context.Context, plans []*Report, o *Options) (*Estimate, error
 		estimate.addJob(j)
 	}
 	estimate.Table.Caption = fmt.Sprintf("%d cases to run, %d done before, %d not to be run.", estimate.Cases,
-		estimate.Done, estimate.Skipped)
+		estimate.CasesDone, estimate.Skipped)
 	return estimate, nil
 }
 
@@ -184,12 +184,12 @@ func (estimate *Estimate) addJob(j *job) {
 	note := j.skipReason
 	switch {
 	case j.result != nil:
-		estimate.Done++
+		estimate.CasesDone++
 		note = "done " + j.result.Date
 	case j.skipReason != "":
 		estimate.Skipped++
 		if strings.HasPrefix(j.skipReason, missingFilePrefix) {
-			estimate.Absent = appendUnique(estimate.Absent, j.c.Data)
+			estimate.MissingData = appendUnique(estimate.MissingData, j.c.Data)
 		}
 	default:
 		estimate.Cases++
@@ -197,7 +197,7 @@ func (estimate *Estimate) addJob(j *job) {
 		estimate.Bytes = max(estimate.Bytes, j.cost.Bytes)
 	}
 	size := sizeOf(j.c)
-	estimate.Table.Add(j.c.Data, size.N, j.c.settings(), strings.Join(j.ids, " "), Spell(j.cost.Sum()),
+	estimate.Table.Add(j.c.Data, size.N, j.c.settings(), strings.Join(j.ids, " "), FormatSeconds(j.cost.Sum()),
 		accel.Bytes(j.cost.Bytes), note)
 }
 

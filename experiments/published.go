@@ -14,12 +14,12 @@ import (
 )
 
 // tableFiles contains the paper's tables, and rows.csv with the rows of our tables at each scale. At scale Paper these
-// are the printed rows.
+// are the rows of the paper's tables.
 //
 //go:embed paper/*.csv rows.csv
 var tableFiles embed.FS
 
-// readCSV returns the records of a file in tableFiles. It panics if there is no such file.
+// readCSV returns the records of a file in tableFiles. It panics if there is no such file or if it is malformed.
 func readCSV(name string) [][]string {
 	text, err := tableFiles.ReadFile(name)
 	if err != nil {
@@ -101,8 +101,9 @@ func (p publishedRow) number(column string) float64 {
 	return math.NaN()
 }
 
-// errorCell returns the published error in a column, in the format of the function errorCell.
-func (p publishedRow) errorCell(column string) plots.Cell {
+// publishedErrorCell returns the published error in a column, in the format of the function errorCell: in per cent, or
+// as an absolute error for YEARMSD. The cell is blank if there is no number.
+func (p publishedRow) publishedErrorCell(column string) plots.Cell {
 	v := p.number(column)
 	switch {
 	case math.IsNaN(v):
@@ -113,7 +114,8 @@ func (p publishedRow) errorCell(column string) plots.Cell {
 	return cellWithText(v, percentText(v))
 }
 
-// trainingPoints returns the number of training points of a row of the published tables.
+// trainingPoints returns the number of training points of a row of the published tables. The row must be in a table;
+// otherwise the result is undefined.
 func (p publishedRow) trainingPoints() int {
 	switch p.row { // they are only in tables 4 and 5, which do not print n
 	case "MNIST-200K":

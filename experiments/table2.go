@@ -6,7 +6,7 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Roles of table 2. They differ in the ridge λ_p of the preconditioner.
+// Roles of the runs of a data set in table 2. The runs differ in the ridge λ_p of the preconditioner.
 const (
 	lambdaRole    = "λ_p = λ"
 	tenLambdaRole = "λ_p = 10λ"
@@ -17,30 +17,31 @@ const (
 // COVTYPE, it is run too.
 func table2Plan(scale Scale) []Entry {
 	var out []Entry
-	for _, w := range rowsOf("table2", scale) {
-		c := w.pcgCase(w.featureCount("table2", "s"), 1)
-		out = append(out, w.seedEntries(lambdaRole, c, "table1", "iterations")...)
+	for _, r := range rowsOf("table2", scale) {
+		c := r.pcgCase(r.featureCount("table2", "s"), 1)
+		out = append(out, r.seedEntries(lambdaRole, c, "table1", "iterations")...)
 		c.LambdaP = 10 * c.Lambda
-		out = append(out, w.seedEntries(tenLambdaRole, c, "table2", "iterations")...)
-		if p := (publishedRow{"table2", w.paper}).number("lambda_p"); !math.IsNaN(p) && !isTen(p, c.Lambda) {
+		out = append(out, r.seedEntries(tenLambdaRole, c, "table2", "iterations")...)
+		if p := (publishedRow{"table2", r.paper}).number("lambda_p"); !math.IsNaN(p) && !isTenTimes(p, c.Lambda) {
 			c.LambdaP = p
-			out = append(out, w.seedEntries(printedRole, c, "table2", "iterations")...)
+			out = append(out, r.seedEntries(printedRole, c, "table2", "iterations")...)
 		}
 	}
 	return out
 }
 
-// isTen reports whether λ_p = 10λ, up to rounding.
-func isTen(lambdaP, lambda float64) bool { return math.Abs(lambdaP-10*lambda) < 1e-9*lambdaP }
+// isTenTimes reports whether λ_p = 10λ, up to rounding.
+func isTenTimes(lambdaP, lambda float64) bool { return math.Abs(lambdaP-10*lambda) < 1e-9*lambdaP }
 
-// publishedFor returns the paper's row for the s and λ_p of an entry, if there is one, and the prefix of the names of
-// its columns of iterations and time. The λ_p of ADULT is blank in the paper; its numbers are compared with 10λ.
+// publishedFor returns the paper's row for the s and λ_p of an entry, and the prefix of the names of its columns of
+// iterations and time. Rows with λ_p = λ are those of table 1 or 4. The λ_p of ADULT is blank in the paper; its numbers
+// are compared with λ_p = 10λ. If there is no such row, p is the zero value, whose cells are blank.
 func publishedFor(e *Entry) (p publishedRow, prefix string) {
 	c, p := e.Case, publishedRow{"table2", e.Paper}
 	if c.LambdaP != c.Lambda {
 		printedLambdaP := p.number("lambda_p")
-		if printedLambdaP == c.LambdaP || isTen(c.LambdaP, c.Lambda) &&
-			(math.IsNaN(printedLambdaP) || isTen(printedLambdaP, c.Lambda)) {
+		if printedLambdaP == c.LambdaP || isTenTimes(c.LambdaP, c.Lambda) &&
+			(math.IsNaN(printedLambdaP) || isTenTimes(printedLambdaP, c.Lambda)) {
 			return p, ""
 		}
 		return publishedRow{}, ""
@@ -55,11 +56,12 @@ func publishedFor(e *Entry) (p publishedRow, prefix string) {
 	return publishedRow{}, ""
 }
 
+// table2Table returns our iterations and times for each λ_p next to the published ones.
 func table2Table(r *Report) *plots.Table {
 	t := r.newTable(
-		r.caption("Algorithm 1 with the s of the paper's table 2. The published numbers beside λ_p = λ are "+
-			"those of table 1 or 4, where s is the same; ADULT's λ_p is blank in the paper, and its numbers stand "+
-			"beside 10λ. Against λ is ours over ours with λ_p = λ."),
+		r.caption("Algorithm 1 with the s of the paper's table 2. Rows with λ_p = λ are compared with table 1 or 4 if s "+
+			"is the same. The λ_p of ADULT is blank in the paper; its numbers are compared with our λ_p = 10λ. The "+
+			"column against λ is our iterations divided by ours with λ_p = λ."),
 		"data", "s", "λ_p", "iterations :", "published :", "ratio %.2f", "against λ %.2f",
 		"time (s) %.1f", "published (s) %.1f", "ratio %.2f")
 	for _, row := range r.ranRows() {
@@ -77,6 +79,8 @@ func table2Table(r *Report) *plots.Table {
 	return t
 }
 
+// table2Verdicts judges whether λ_p = 10λ reduces the iterations on MNIST and not on ADULT, as in the paper, and
+// whether the iterations agree with the published ones.
 func table2Verdicts(r *Report) []Verdict {
 	helps := evidence{claim: "λ_p = 10λ helps on MNIST and not on ADULT"}
 	for _, name := range []string{"MNIST", "ADULT"} {
@@ -98,7 +102,7 @@ func table2Verdicts(r *Report) []Verdict {
 			s = r.sampleOf(row, tenLambdaRole)
 		}
 		p := r.publishedRow("table2", row)
-		if math.IsNaN(p.number("lambda_p")) { // that of ADULT is blank
+		if math.IsNaN(p.number("lambda_p")) { // the λ_p of ADULT is blank
 			return s, math.NaN()
 		}
 		return s, p.number("iterations")

@@ -116,7 +116,7 @@ func TestSolvesAsPlanned(t *testing.T) {
 	if err != nil || back.Plan == nil || back.Plan.Choice.Solver != c.Solver || back.Plan.Bytes != p.Bytes {
 		t.Errorf("%s, %v", js, err)
 	}
-	local := cost.Candidate{Solver: cost.PCG, M: Vecchia{}, Neighbors: 17, Storage: gram.Float32}
+	local := cost.Candidate{Solver: cost.PCG, Preconditioner: Vecchia{}, Neighbors: 17, Storage: gram.Float32}
 	lab.savedPlan = &plan.Plan{Report: plan.Report{Choice: local}}
 	if sol, err = lab.Solve(t.Context()); err != nil || sol.Damping == 0 {
 		t.Errorf("ω = %g: %v, %v", sol.Damping, sol, err)

@@ -277,7 +277,7 @@ func TestRefusedLeavesPlan(t *testing.T) {
 	}
 	planned := func(train *datasets.Dataset, s int, k *Checkpoint) *Lab {
 		lab := newLab(t, train, Config{Kernel: gauss, Lambda: 1, Exact: StoredResidual, Checkpoint: k})
-		lab.savedPlan = &plan.Plan{Report: plan.Report{Choice: cost.Candidate{Solver: cost.PCG, M: Nystrom{S: s,
+		lab.savedPlan = &plan.Plan{Report: plan.Report{Choice: cost.Candidate{Solver: cost.PCG, Preconditioner: Nystrom{S: s,
 			LambdaP: 1},
 			Recipe: fmt.Sprintf("nystrom features=%d lambda-p=1", s), S: s, Storage: gram.Float32}}}
 		return lab

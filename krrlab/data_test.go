@@ -141,7 +141,7 @@ func TestVerifyScaled(t *testing.T) {
 	for i, o := range []VerifyOptions{{Train: train, Test: test}, {Train: both[0], Test: both[1]},
 		{Train: both[0], Test: test}} {
 		v := verified(t, m, o)
-		if text := fmt.Sprint(v.Residual, v.Rounding, v.TestError, v.Bound); i == 0 {
+		if text := fmt.Sprint(v.Residual, v.Rounding, v.TestError, v.PredictionBound); i == 0 {
 			first = text
 		} else if text != first {
 			t.Errorf("%s, of raw data %s", text, first)

@@ -149,8 +149,8 @@ func TestFixed16Unasked(t *testing.T) {
 		Memory: 3e6})
 	sol := solveLab(t, lab)
 	want := worst(newReference(t, gauss, x, 0.02, lab.Targets()).residuals(sol.Model.C, lab.Targets()))
-	if !sol.Converged() || sol.Storage != "fixed16" || want > 1e-4 || !strings.Contains(sol.Choice, "float32 does not fit") {
-		t.Errorf("%v, residual %.3g: %s", sol.Status, want, sol.Choice)
+	if !sol.Converged() || sol.Storage != "fixed16" || want > 1e-4 || !strings.Contains(sol.StorageReason, "float32 does not fit") {
+		t.Errorf("%v, residual %.3g: %s", sol.Status, want, sol.StorageReason)
 	}
 	if k := testkit.Must(lab.K(t.Context())); k.Storage() != gram.Recompute {
 		t.Errorf("K of other stages is %v", k.Choice())

@@ -64,14 +64,14 @@ func TestTraffic(t *testing.T) {
 		n, cols int
 		most    float64
 	}{
-		"features":  {Features{S: 90}, cost.Candidate{M: Features{S: 90}, Storage: gram.Float64}, 1100, 1, 0},
-		"columns":   {Features{S: 90}, cost.Candidate{M: Features{S: 90}, Storage: gram.Float32}, 1100, 3, 0},
-		"landmarks": {Nystrom{S: 130}, cost.Candidate{M: Nystrom{S: 130}, Storage: gram.Recompute}, 1300, 1, 0},
-		"pivots":    {RPCholesky{S: 90}, cost.Candidate{M: RPCholesky{S: 90}, Storage: gram.Float32}, 1300, 1, 0.2},
+		"features":  {Features{S: 90}, cost.Candidate{Preconditioner: Features{S: 90}, Storage: gram.Float64}, 1100, 1, 0},
+		"columns":   {Features{S: 90}, cost.Candidate{Preconditioner: Features{S: 90}, Storage: gram.Float32}, 1100, 3, 0},
+		"landmarks": {Nystrom{S: 130}, cost.Candidate{Preconditioner: Nystrom{S: 130}, Storage: gram.Recompute}, 1300, 1, 0},
+		"pivots":    {RPCholesky{S: 90}, cost.Candidate{Preconditioner: RPCholesky{S: 90}, Storage: gram.Float32}, 1300, 1, 0.2},
 		"none":      {nil, cost.Candidate{Precond: cost.None, Storage: gram.Float32}, 700, 1, 0},
-		"neighbors": {Vecchia{Neighbors: 9}, cost.Candidate{M: Vecchia{Neighbors: 9}, Storage: gram.Float32},
+		"neighbors": {Vecchia{Neighbors: 9}, cost.Candidate{Preconditioner: Vecchia{Neighbors: 9}, Storage: gram.Float32},
 			1100, 1, 1e-3},
-		"shared": {Features{S: 2100, Form: precond.FormLInv}, cost.Candidate{M: Features{S: 2100, Form: precond.FormLInv},
+		"shared": {Features{S: 2100, Form: precond.FormLInv}, cost.Candidate{Preconditioner: Features{S: 2100, Form: precond.FormLInv},
 			Storage: gram.Float32}, 2200, 1, 0},
 	} {
 		for _, p := range [][]int{{2, 3}, {3}}[suite.Scale(1, 0, 0)] {

@@ -42,7 +42,7 @@ func sameAnswer(a, b *Solution) string {
 		return fmt.Sprintf("residuals %v, %v, want %v, %v", a.TrueResiduals, a.SampledResiduals, b.TrueResiduals,
 			b.SampledResiduals)
 	case !reflect.DeepEqual(a.Error, b.Error) || a.Criterion != b.Criterion || a.LabelsOpen != b.LabelsOpen ||
-		a.LabelsOf != b.LabelsOf:
+		a.LabelsCounted != b.LabelsCounted:
 		return fmt.Sprintf("bounds %+v, %s, want %+v, %s", a.Error, a.Criterion, b.Error, b.Criterion)
 	case fmt.Sprint(a.Kappa, a.KappaBound, a.StatDim, a.KBound) != fmt.Sprint(b.Kappa, b.KappaBound, b.StatDim,
 		b.KBound):

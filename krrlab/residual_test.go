@@ -55,9 +55,9 @@ func TestFewBadRows(t *testing.T) {
 		lab.policy.ExactWork, lab.policy.RefineWork = 0, 0 // as for a problem too large for residuals in float64
 		sol := solveLab(t, lab)
 		v := verified(t, sol.Model, VerifyOptions{Train: train, Passes: 1})
-		if !strings.Contains(sol.Choice, "float32 tiles") || !strings.Contains(sol.Choice, "distances in float32") ||
+		if !strings.Contains(sol.StorageReason, "float32 tiles") || !strings.Contains(sol.StorageReason, "distances in float32") ||
 			float64(v.Residual) < 2e-3 {
-			t.Fatalf("seed %d: %s, residual %.3g: nothing to be found", seed, sol.Choice, float64(v.Residual))
+			t.Fatalf("seed %d: %s, residual %.3g: nothing to be found", seed, sol.StorageReason, float64(v.Residual))
 		}
 		if sol.Converged() || !(math.Abs(sol.SampledResiduals[0]-float64(v.Residual)) < 0.05*float64(v.Residual)) ||
 			sol.SampledRows != outliers+pairs+256 {

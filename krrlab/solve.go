@@ -104,7 +104,7 @@ func (l *Lab) newSolution() *Solution {
 		if s.LambdaP, s.S = Number(p.LambdaP), p.S; p.Map() != nil {
 			s.Features = p.String()
 		} else if noFeatures(c.Kernel) {
-			s.Reason = "the kernel has no random features"
+			s.PrecondReason = "the kernel has no random features"
 		}
 	}
 	if c.Comm != nil {
@@ -310,7 +310,7 @@ func (l *Lab) labForPlan(p *plan.Report) (*Lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Precond = p.Choice.M; cfg.Precond == nil {
+	if cfg.Precond = p.Choice.Preconditioner; cfg.Precond == nil {
 		if p.Choice.Recipe == "" && p.Choice.Precond != cost.None {
 			return nil, fmt.Errorf("krrlab: a plan has the preconditioner %q without its options: it was kept by an older "+
 				"version; plan again", p.Choice.Precond)
@@ -406,7 +406,7 @@ func (l *Lab) labForWinner(winner Preconditioner, p *plan.Report, direct *cost.C
 	_, remaining := pcg.Forecast(r.Residuals, l.cfg.Stop.Expected(cfg.Tol))
 	iterations := len(r.Residuals) - 1 + int(math.Ceil(remaining))
 	recipe, err := stage.PreconditionerText(winner, cfg.Kernel)
-	c := cost.Candidate{Solver: cfg.Solver.String(), Precond: stage.NameOf(winner), Recipe: recipe, M: winner, S: r.S,
+	c := cost.Candidate{Solver: cfg.Solver.String(), Precond: stage.NameOf(winner), Recipe: recipe, Preconditioner: winner, S: r.S,
 		LambdaP: r.LambdaP, Storage: p.Choice.Storage, Iterations: iterations, Bytes: p.Bytes,
 		Seconds: cost.Seconds{Factor: r.Build, Solve: float64(iterations+1) * (product + r.Solve)}}
 	c.Seconds.Total = c.Seconds.Sum()
@@ -453,7 +453,7 @@ func (l *Lab) formKernel(ctx context.Context, r kernelRequest, sol *Solution) (*
 	}
 	noteShared(sol, k.shared, "kernel")
 	c := k.value.Choice()
-	sol.Storage, sol.Choice = k.value.Storage().String(), c.String()
+	sol.Storage, sol.StorageReason = k.value.Storage().String(), c.String()
 	sol.KBound, sol.KBytes, sol.KExactProducts = Number(c.Error), k.value.Bytes(), c.Whole
 	if p := c.Sparse; p != nil {
 		sol.KeptShare, sol.DroppedBound = Number(p.Kept), Number(p.Dropped)
@@ -519,7 +519,7 @@ func (l *Lab) checkMemory(ctx context.Context) error {
 	ranks := l.comm.Size()
 	n, d, t := l.Dims()
 	m := cost.Model{N: n, D: d, T: t, Ranks: ranks, PointBytes: l.pointBytes(), MeanRowSum: math.Inf(1)}.Memory(
-		&cost.Candidate{M: l.cfg.Precond, Storage: gram.Recompute})
+		&cost.Candidate{Preconditioner: l.cfg.Precond, Storage: gram.Recompute})
 	var err error
 	if l.cfg.Memory > 0 && m.Peak > l.cfg.Memory {
 		holder := "the solve"

@@ -179,7 +179,7 @@ func (l *Lab) SketchSize(ctx context.Context, o SketchSizeOptions) (*SketchSize,
 type (
 	MultiLevelOptions = multilevel.Options
 	MultiLevel        = multilevel.Result
-	MeasuredLevel     = multilevel.Level
+	MeasuredLevel     = multilevel.LevelResult
 )
 
 // MultiLevel measures each level of Algorithm 2, and features alone. A nil pointer means the default options.

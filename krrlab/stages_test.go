@@ -221,7 +221,7 @@ func TestStagesInterrupted(t *testing.T) {
 			`{"Levels": [{"Sketch": "features", "Width": 100}, {"Sketch": "srht", "Width": 50}, {"Sketch": "gaussian", "Width": 20}]}`,
 			func(e Event) bool { return strings.HasPrefix(e.Detail, "level 1, features:100") }, func(s Stage) bool {
 				m := s.(*MultiLevel)
-				return len(m.Chain) == 2 && len(m.OneLevel) == 2 && m.Chain[0].Level == 2 &&
+				return len(m.Chain) == 2 && len(m.OneLevel) == 2 && m.Chain[0].Index == 2 &&
 					strings.Contains(m.String(), "level 3")
 			}},
 		{"statdim", `{"Method": "hutchinson", "Width": 1e-4}`, secondBatch, sixteenProbes},

@@ -218,7 +218,7 @@ func TestStopLabels(t *testing.T) {
 		}
 		p := testkit.Must(sol.Model.Predict(t.Context(), rows, sol.PredictOptions()))
 		if given != nil {
-			testkit.Equal(t, sol.LabelsOf, 0)
+			testkit.Equal(t, sol.LabelsCounted, 0)
 			sol.CountOpenLabels(p, rows)
 		}
 		exact := newReference(t, cfg.Kernel, x, cfg.Lambda, l.y).predict(rows.X)
@@ -231,11 +231,11 @@ func TestStopLabels(t *testing.T) {
 				wrong += 1 - bound.Open(one, []float64{1}, sol.Error.Bounds)
 			}
 		}
-		open := float64(sol.LabelsOpen) / float64(sol.LabelsOf)
-		if sol.Status != pcg.Stopped || sol.Criterion != "labels" || sol.LabelsOf != rows.Len() || open > 0.05 ||
+		open := float64(sol.LabelsOpen) / float64(sol.LabelsCounted)
+		if sol.Status != pcg.Stopped || sol.Criterion != "labels" || sol.LabelsCounted != rows.Len() || open > 0.05 ||
 			changed > sol.LabelsOpen || wrong > 0 {
 			t.Errorf("%v, criterion %q: %d of %d open; %d changed, %d of them settled", sol.Status, sol.Criterion,
-				sol.LabelsOpen, sol.LabelsOf, changed, wrong)
+				sol.LabelsOpen, sol.LabelsCounted, changed, wrong)
 		}
 		if sol.Iterations >= full.Iterations || !strings.Contains(sol.String(), "labels are settled") {
 			t.Errorf("%d iterations, %d in full; %s", sol.Iterations, full.Iterations, sol)

@@ -24,10 +24,10 @@ func TestTablesOutward(t *testing.T) {
 	rung := sketchsize.Rung{Kappa: estimate.Interval{Value: 2, Lo: 1, Hi: 3},
 		Conditions: &sketchsize.Conditions{Norm: e, Low: e, High: e}}
 	for _, s := range []stage.Stage{
-		&loo.Result{Classes: true, Scores: []leaveout.Score{{Error: e}}},
+		&loo.Result{Classification: true, Scores: []leaveout.Score{{Error: e}}},
 		&statdim.Result{Numbers: statdim.Numbers{Estimate: e}},
 		&lambdap.Result{Sweeps: []*lambdap.Sweep{{Points: []lambdap.Point{{Row: row}}}}},
-		&multilevel.Result{Chain: []multilevel.Level{{Measured: multilevel.Measured{Error: e, Kappa: &e}}}},
+		&multilevel.Result{Chain: []multilevel.LevelResult{{Measurement: multilevel.Measurement{Error: e, Kappa: &e}}}},
 		&quality.Result{Row: row},
 		&compare.Result{Rows: []pencil.Row{row}},
 		&sketchsize.Result{Test: sketchsize.Theorem7, Rungs: []sketchsize.Rung{rung}},

@@ -55,9 +55,9 @@ func checkVerified(t *testing.T, k kernel.Kernel, v *Verification, m *model.Mode
 	for _, x := range r.x {
 		largest = max(largest, k.Eval(x, x))
 	}
-	if want := math.Sqrt(largest) * float64(v.Norm) / (2 * math.Sqrt(0.1)); !v.Bound.Known() ||
-		math.Abs(float64(v.Bound)-want) > 1e-12*want {
-		t.Errorf("%v: predictions are off by at most %v, want %g", k, v.Bound, want)
+	if want := math.Sqrt(largest) * float64(v.Norm) / (2 * math.Sqrt(0.1)); !v.PredictionBound.Known() ||
+		math.Abs(float64(v.PredictionBound)-want) > 1e-12*want {
+		t.Errorf("%v: predictions are off by at most %v, want %g", k, v.PredictionBound, want)
 	}
 	mu := testkit.Eigenvalues(t, r.a)
 	if kappa := mu[len(mu)-1] / mu[0]; !(v.Cond.Lo <= kappa*(1+1e-9) && kappa <= v.Cond.Hi*(1+1e-9)) ||

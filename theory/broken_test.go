@@ -149,7 +149,7 @@ func printedU(_ context.Context, z *points.Dense32, _, lambdaP float64, _ precon
 	w := toFloat64(z)
 	var c mat.Dense
 	c.Mul(w.T(), w)
-	l := factor(addRidge(symmetricPart(&c), lambdaP))
+	l := choleskyFactor(addRidge(symmetricPart(&c), lambdaP))
 	var u, inv mat.Dense
 	checkSolve(l.SolveTo(&u, true, w.T())) // L⁻ᵀZᵀ
 	inv.Mul(u.T(), &u)

@@ -224,7 +224,7 @@ func TestMargin(t *testing.T) {
 		g := rng.New(7).Sub("pair", i)
 		p, lambda := newTwin(g, 6), logUniform(g.Sub("lambda"), 0.1, 100)
 		zz := outer(toFloat64(p.z))
-		v := eigenvalues(congruence(factor(addRidge(zz, lambda)), addRidge(p.k, lambda))) // of M⁻¹A
+		v := eigenvalues(congruence(choleskyFactor(addRidge(zz, lambda)), addRidge(p.k, lambda))) // of M⁻¹A
 		eps := max(1/v[0]-1, 1-1/v[len(v)-1])
 		for _, want := range presets[1:] {
 			if eps >= want.Margin() {

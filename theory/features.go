@@ -76,7 +76,7 @@ func (e *experiment) checkUnbiased(name string, k kernel.Kernel, d feature.Dist,
 				want)
 		}
 		if cov != nil {
-			t.mean("mean of ‖ZZᵀ−K‖_F², "+name, frobenius(subtract(outer(z), gram)), expectedSquare)
+			t.mean("mean of ‖ZZᵀ−K‖_F², "+name, frobeniusSquared(subtract(outer(z), gram)), expectedSquare)
 		}
 	})
 }

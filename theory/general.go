@@ -177,7 +177,7 @@ func twinOf(k *mat.SymDense, z *points.Dense32) *twin {
 
 // spectrum returns the eigenvalues of M⁻¹A, ascending, with M⁻¹ as the preconditioner applies it.
 func (p *twin) spectrum(e *experiment, lambda, lambdaP float64, form precond.Form) []float64 {
-	return e.pencil(factor(addRidge(p.k, lambda)), e.precond(p.z, lambda, lambdaP, form))
+	return e.preconditionedEigenvalues(choleskyFactor(addRidge(p.k, lambda)), e.precond(p.z, lambda, lambdaP, form))
 }
 
 func checkNystrom(e *experiment) {
@@ -193,7 +193,7 @@ func checkNystrom(e *experiment) {
 			// lowrank.Factor.CondBound.
 			boundRatio := func(j uint64, rank int) float64 {
 				f := must(build(e.ctx, src, rank, g.Sub("draw", j), nil))
-				traceError := mat.Trace(k) - frobenius(toFloat64(f.F))
+				traceError := mat.Trace(k) - frobeniusSquared(toFloat64(f.F))
 				return cond((&twin{k: k, z: f.F}).spectrum(e, lambda, lambda, precond.FormEigen)) /
 					(1 + (math.Max(traceError, 0)+2*f.Rounding)/(lambda-f.Rounding))
 			}

@@ -222,7 +222,7 @@ func checkFixed16(e *experiment) {
 	e.runTrials("trial", func(_ int, g rng.Stream, t *trial) {
 		d, k := e.storedError(n, g)
 		t.atMost("|E_ij| over h/2", maxAbs(d)/(fixedStep/2), 1.1) // 1.1 also allows for the float32 distances
-		rms := math.Sqrt(frobenius(d) / (n * (n - 1)))
+		rms := math.Sqrt(frobeniusSquared(d) / (n * (n - 1)))
 		t.mean("mean of rms(E) over h/√12", rms/(fixedStep/math.Sqrt(12)), 1)
 		size := norm(d)
 		edge := size / (2 * rms * math.Sqrt(n))

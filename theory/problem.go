@@ -50,7 +50,7 @@ func (e *experiment) problem(k kernel.Kernel, n, d int, rho, statDim float64) *p
 	p.lambda = ridgeFor(p.mu, statDim)
 	p.statDim = statDimOf(p.mu, p.lambda)
 	p.a = addRidge(p.gram, p.lambda)
-	p.l, p.inv = factor(p.a), inverse(p.a)
+	p.l, p.inv = choleskyFactor(p.a), inverse(p.a)
 	p.y = vector(g.Sub("right-hand side"), p.n)
 	p.c = solve(p.a, p.y)
 	return p
@@ -67,7 +67,7 @@ func kernelMatrix(k kernel.Kernel, x *points.Dense) *mat.SymDense {
 	return s
 }
 
-// statDimOf returns s_λ = Σ μ/(μ+λ).
+// statDimOf returns s_λ = Σ μ/(μ+λ). It treats negative μ, which are rounding errors, as 0.
 func statDimOf(mu []float64, lambda float64) (s float64) {
 	for _, v := range mu {
 		v = math.Max(v, 0)
@@ -76,7 +76,8 @@ func statDimOf(mu []float64, lambda float64) (s float64) {
 	return s
 }
 
-// ridgeFor returns the λ for which s_λ = statDim. It uses bisection, since s_λ decreases with λ.
+// ridgeFor returns the λ for which s_λ = statDim, between 10⁻¹² and 10⁶ times the largest eigenvalue. It uses
+// bisection, since s_λ decreases with λ.
 func ridgeFor(mu []float64, statDim float64) float64 {
 	maxEigenvalue := mu[len(mu)-1]
 	lo, hi := math.Log(maxEigenvalue*1e-12), math.Log(maxEigenvalue*1e6)
@@ -101,9 +102,9 @@ func (p *problem) whitenedError(z mat.Matrix) *mat.SymDense {
 	return congruence(p.l, subtract(outer(z), p.gram))
 }
 
-// pencil returns the eigenvalues of M⁻¹A for A = LLᵀ, ascending. They are the eigenvalues of LᵀM⁻¹L, with M⁻¹ as the
-// preconditioner applies it.
-func (e *experiment) pencil(l *mat.TriDense, m Preconditioner) []float64 {
+// preconditionedEigenvalues returns the eigenvalues of M⁻¹A for A = LLᵀ, ascending. They are the eigenvalues of LᵀM⁻¹L,
+// with M⁻¹ as the preconditioner applies it.
+func (e *experiment) preconditionedEigenvalues(l *mat.TriDense, m Preconditioner) []float64 {
 	var b mat.Dense
 	b.Product(l.T(), denseInverse(e.ctx, m), l)
 	return eigenvalues(symmetricPart(&b))
@@ -148,7 +149,7 @@ func residual(a mat.Symmetric, x mat.Vector, y *mat.VecDense) *mat.VecDense {
 }
 
 // The following functions are dense linear algebra for small matrices, written from the definitions in float64. They
-// are independent of the code that is checked.
+// are independent of the code that is checked. If a factorization fails, they end the check by a panic with a failure.
 
 // symmetricPart returns (b+bᵀ)/2.
 func symmetricPart(b mat.Matrix) *mat.SymDense {
@@ -174,8 +175,8 @@ func norm(s mat.Symmetric) float64 {
 	return math.Max(math.Abs(v[0]), math.Abs(v[len(v)-1]))
 }
 
-// frobenius returns ‖a‖_F².
-func frobenius(a mat.Matrix) float64 {
+// frobeniusSquared returns ‖a‖_F².
+func frobeniusSquared(a mat.Matrix) float64 {
 	f := mat.Norm(a, 2)
 	return f * f
 }
@@ -183,15 +184,15 @@ func frobenius(a mat.Matrix) float64 {
 // addRidge returns s+λI.
 func addRidge(s mat.Symmetric, lambda float64) *mat.SymDense {
 	var a mat.SymDense
-	a.AddSym(s, scalar(s.SymmetricDim(), lambda))
+	a.AddSym(s, scaledIdentity(s.SymmetricDim(), lambda))
 	return &a
 }
 
 // identity returns the n×n identity matrix.
-func identity(n int) *mat.DiagDense { return scalar(n, 1) }
+func identity(n int) *mat.DiagDense { return scaledIdentity(n, 1) }
 
-// scalar returns the n×n matrix λI.
-func scalar(n int, lambda float64) *mat.DiagDense {
+// scaledIdentity returns the n×n matrix λI.
+func scaledIdentity(n int, lambda float64) *mat.DiagDense {
 	return mat.NewDiagDense(n, tabulate(n, func(int) float64 { return lambda }))
 }
 
@@ -212,8 +213,8 @@ func cholesky(a mat.Symmetric) *mat.Cholesky {
 	return c
 }
 
-// factor returns the lower triangular L with LLᵀ = a.
-func factor(a mat.Symmetric) *mat.TriDense {
+// choleskyFactor returns the lower triangular L with LLᵀ = a.
+func choleskyFactor(a mat.Symmetric) *mat.TriDense {
 	var l mat.TriDense
 	cholesky(a).LTo(&l)
 	return &l
@@ -233,7 +234,7 @@ func solve(a mat.Symmetric, y mat.Vector) *mat.VecDense {
 	return &x
 }
 
-// checkSolve ends the check if err is an error other than the warning that a matrix is ill-conditioned.
+// checkSolve panics with a failure unless err is nil or a mat.Condition, the warning that a matrix is ill-conditioned.
 func checkSolve(err error) {
 	if _, illConditioned := errors.AsType[mat.Condition](err); err != nil && !illConditioned {
 		panic(failure{err})

@@ -44,7 +44,7 @@ func checkProposition3(e *experiment) {
 		for _, v := range svd.Values(nil) {
 			wantStatDim += v * v / (v*v + f.lambda)
 		}
-		t.atMost("|‖Q‖_F² − s_λ|", math.Abs(frobenius(f.q)-wantStatDim), 1e-9)
+		t.atMost("|‖Q‖_F² − s_λ|", math.Abs(frobeniusSquared(f.q)-wantStatDim), 1e-9)
 		t.atMost("|statdim.Exact − s_λ|", statDimError(f.aat, f.lambda, wantStatDim), 1e-9)
 		for _, form := range forms {
 			statDim := e.precond(f.z, f.lambda, f.lambda, form).StatDim()

@@ -40,13 +40,13 @@ func compressColumns(z *points.Dense32) *points.Dense32 {
 func (p *problem) drawChain(e *experiment, name string, d feature.Dist, s int) [][]float64 {
 	return e.sample(name, e.trials, 4, func(i int, g rng.Stream, out []float64) {
 		z, form := p.features(e, d, s, g), formOf(i)
-		out[0] = frobenius(p.whitenedError(toFloat64(z)))
+		out[0] = frobeniusSquared(p.whitenedError(toFloat64(z)))
 		if form != precond.FormL {
 			z = compressColumns(z)
 		}
 		out[1] = norm(p.whitenedError(toFloat64(z)))
 		m := e.precond(z, p.lambda, p.lambda, form)
-		out[2] = cond(e.pencil(p.l, m))
+		out[2] = cond(e.preconditionedEigenvalues(p.l, m))
 		out[3] = p.pcgError(e, m, e.parts.Iterations(3, epsilon))
 	})
 }
@@ -230,7 +230,7 @@ func (p *products) squaredErrors(e *experiment, s int) []float64 {
 	return e.sample(fmt.Sprintf("%s %d", p.name, s), e.trials, 1, func(_ int, g rng.Stream, out []float64) {
 		var b mat.Dense
 		b.Product(p.alpha, subtract(outer(featureMatrix(p.dist, p.x, s, g)), p.gram), p.beta.T())
-		out[0] = frobenius(&b)
+		out[0] = frobeniusSquared(&b)
 	})[0]
 }
 
@@ -269,10 +269,10 @@ func (e *experiment) checkAnyMatrices() {
 		bs.Mul(b, sk.T())
 		product.Mul(&as, bs.T())
 		product.Sub(&product, &ab)
-		out[0] = frobenius(&product)
+		out[0] = frobeniusSquared(&product)
 	})
 	e.atMostProbability(fmt.Sprintf("share above ν²‖A‖²‖B‖², any A and B, s = %d, δ = %g", s, delta), out[0],
-		nu*nu*frobenius(a)*frobenius(b), delta)
+		nu*nu*frobeniusSquared(a)*frobeniusSquared(b), delta)
 }
 
 func figureLemma4(e *experiment) *plots.Figure {

@@ -60,14 +60,14 @@ func checkTheorem6(e *experiment) {
 func (p *problem) twoLevels(e *experiment, q, s1, s2 int, g rng.Stream, out []float64) {
 	z1, z2 := e.drawLevels(q, s1, s2, p.x, g)
 	y := solveLower(p.l, toFloat64(z1)) // QS₁ᵀ
-	out[0] = frobenius(p.whitenedError(toFloat64(z1)))
+	out[0] = frobeniusSquared(p.whitenedError(toFloat64(z1)))
 	secondError, identityMatrix := subtract(outer(solveLower(p.l, toFloat64(z2))), outer(y)), identity(p.n)
 	out[1] = norm(secondError)
-	out[4] = frobenius(secondError) / expected(identityMatrix, identityMatrix, srhtCovariance(rowsOf(y), s1, s2))
+	out[4] = frobeniusSquared(secondError) / expected(identityMatrix, identityMatrix, srhtCovariance(rowsOf(y), s1, s2))
 	z2 = compressColumns(z2)
 	out[5] = norm(p.whitenedError(toFloat64(z2)))
 	preconditioner := e.precond(z2, p.lambda, p.lambda, precond.FormLInv)
-	out[2] = cond(e.pencil(p.l, preconditioner))
+	out[2] = cond(e.preconditionedEigenvalues(p.l, preconditioner))
 	out[3] = p.pcgError(e, preconditioner, e.parts.Iterations(3, epsilon))
 }
 

@@ -69,8 +69,8 @@ type admm struct {
 	panel      int         // number of rows of Z that a task processes at a time
 }
 
-// strip is a parallel task: inverseRows rows of the inverse j, from row r0 on.
-type strip struct{ j, r0 int }
+// strip is a parallel task: inverseRows rows of the inverse of a block, from firstRow on.
+type strip struct{ block, firstRow int }
 
 // ADMM minimizes, by block ADMM on the random features φ = m of the points,
 //

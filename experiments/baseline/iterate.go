@@ -11,8 +11,9 @@ import (
 	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
-// iteration is the state of block ADMM for one ρ, in scaled form. Vectors have the layout that the comment of admm
-// describes. The dual of y_j is −ỹ and is not stored.
+// iteration is the state of block ADMM for one penalty parameter ρ. The dual variables are scaled, which means that
+// they are divided by ρ. Vectors have the layout that the comment of admm describes. The dual of y_j is −ỹ and is not
+// stored.
 type iteration struct {
 	*admm
 	rho float64
@@ -30,14 +31,15 @@ type iteration struct {
 	total       residuals   // residuals of the last iteration
 }
 
-// residuals contains the sums for the stopping test and for the objective.
+// residuals contains the sums for the stopping test and for the objective. z₁ contains the proximal points and the
+// projections of one iteration, z₂ the averages that replace them, and u the scaled duals.
 type residuals struct {
 	primal float64 // ‖z₁−z₂‖²
 	change float64 // ‖z₂−z₂'‖², where z₂' is the z₂ of the previous iteration
 	z1, z2 float64 // ‖z₁‖², ‖z₂‖²
 	dual   float64 // ‖u‖²
 	loss   float64 // Σ loss(y, ZW); only set by measure
-	conj   float64 // Σ loss*(y, u); only set by measure
+	conj   float64 // Σ loss*(y, g) for the subgradients g of the losses; only set by measure
 }
 
 // add adds the sums of o to r.
@@ -95,7 +97,7 @@ func (s *iteration) iterate(ctx context.Context) (err error) {
 		s.c[k] = s.x[k] - s.xjd[k] + s.g[k]
 	}
 	err = accel.ForEach(ctx, len(s.strips), func(_, q int) { // x_j = (I+Z_jᵀZ_j)⁻¹(x − x̃_j + Z_jᵀ(y_j+ỹ))
-		j, r0 := s.strips[q].j, s.strips[q].r0
+		j, r0 := s.strips[q].block, s.strips[q].firstRow
 		k := s.blockWidth(j)
 		rows, dst := min(inverseRows, k-r0), s.blockPart(s.xj, j)[r0:]
 		for c := range s.t {
@@ -171,10 +173,10 @@ func (s *iteration) updateOutputs(w *scratch, r0, rows int, sum *residuals) {
 	for c := range s.t {
 		offset, step := c*s.n+r0, w.sum[c*rows:(c+1)*rows] // Σ_j y_j, and then δ
 		y, yd, target := s.y[offset:offset+rows], s.yd[offset:offset+rows], s.targets[offset:offset+rows]
-		for i, fit := range step {
+		for i, blockSum := range step {
 			previous := y[i]
 			half := s.Loss.Prox(target[i], previous-yd[i], s.rho)
-			d := (half - fit) / copies
+			d := (half - blockSum) / copies
 			mean := half - d
 			step[i], y[i] = d, mean
 			yd[i] += d
@@ -220,24 +222,30 @@ func (s *iteration) updateWeights() {
 	}
 }
 
-// measure sets the objective F(W) at the consensus weights, a lower bound on min F, and the gap. The lower bound is the
-// maximum over 0 ≤ θ ≤ 1 of a bound on the dual function D(θu), with the subgradients u = ρ(v − prox(v)), v = y−ỹ, of
-// the losses. Since conjugates are convex and 0 at 0,
+// measure sets the objective F(W) at the consensus weights, a lower bound on min F, and the relative gap between them.
+// The dual function of the problem is
 //
-//	−θ·Σ loss*(y, u) − θ²‖Zᵀu‖_F²/(2λ) ≤ D(θu) = −Σ loss*(y, θu) − ‖Zᵀθu‖_F²/(2λ) ≤ min F   (Fenchel).
+//	D(g) = −Σ loss*(y, g) − ‖Zᵀg‖_F²/(2λ),
 //
-// At the optimum θ = 1. Far from it, D(u) may be negative and the bound with θ = 0, which is 0, is better.
+// and weak duality states that D(g) ≤ min F for every g. measure takes multiples θg, 0 ≤ θ ≤ 1, of the subgradients
+// g = ρ(v − prox(v)) of the losses at v = y−ỹ. The conjugate loss*(y, ·) is convex and 0 at 0, so that
+// loss*(y, θg) ≤ θ·loss*(y, g), and therefore
+//
+//	D(θg) ≥ −θ·Σ loss*(y, g) − θ²‖Zᵀg‖_F²/(2λ).
+//
+// The lower bound is the maximum of the right side over θ. At the optimum it is attained at θ = 1. Far from the optimum
+// D(g) may be negative, and the bound 0 at θ = 0 is better.
 func (s *iteration) measure(ctx context.Context, res *Result) error {
-	zu := make([]float64, len(s.x))
-	sum, err := s.passOverZ(ctx, s.x, zu, func(w *scratch, r0, rows int, sum *residuals) {
+	zg := make([]float64, len(s.x)) // Zᵀg
+	sum, err := s.passOverZ(ctx, s.x, zg, func(w *scratch, r0, rows int, sum *residuals) {
 		w.sumBlocks() // ZW
 		for c := range s.t {
 			for r := range rows {
 				offset, p := c*s.n+r0+r, c*rows+r
-				u := s.Loss.dualPoint(s.targets[offset], s.y[offset]-s.yd[offset], s.rho)
+				g := s.Loss.dualPoint(s.targets[offset], s.y[offset]-s.yd[offset], s.rho)
 				sum.loss += s.Loss.Value(s.targets[offset], w.sum[p])
-				sum.conj += s.Loss.Conjugate(s.targets[offset], u)
-				w.sum[p] = u
+				sum.conj += s.Loss.Conjugate(s.targets[offset], g)
+				w.sum[p] = g
 			}
 		}
 		for _, out := range w.out {
@@ -248,7 +256,7 @@ func (s *iteration) measure(ctx context.Context, res *Result) error {
 		return err
 	}
 	res.Objective = sum.loss + s.lambda/2*floats.Dot(s.x, s.x)
-	res.Dual = dualBound(sum.conj, floats.Dot(zu, zu)/s.lambda)
+	res.Dual = dualBound(sum.conj, floats.Dot(zg, zg)/s.lambda)
 	if res.Gap = 0; res.Objective > res.Dual {
 		res.Gap = (res.Objective - res.Dual) / res.Objective
 	}

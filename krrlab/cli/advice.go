@@ -22,7 +22,7 @@ func interruptedText(sol *krrlab.Solution) string {
 	if sol.TrueResidual.Known() {
 		return text + fmt.Sprintf(", residual %.1e (%s)", sol.TrueResidual, sol.ResidualKind)
 	}
-	return text + fmt.Sprintf(", residual %.1e by recurrence", sol.History[len(sol.History)-1].Residual)
+	return text + fmt.Sprintf(", recursive residual %.1e", sol.History[len(sol.History)-1].Residual)
 }
 
 // noSkillWarning returns a warning if a constant predicts the test data at least as well as the model, and ""
@@ -43,35 +43,35 @@ func (r *fitted) noSkillWarning() string {
 }
 
 // advice returns a sentence with options to try, for a solve that did not reach the tolerance.
-func advice(r *krrlab.Solution) string {
-	kind := stage.KindNamed(r.Precond)
-	rounding := r.Status == pcg.Inaccurate || r.Status == pcg.Stagnated
+func advice(sol *krrlab.Solution) string {
+	kind := stage.KindNamed(sol.Precond)
+	limitedByRounding := sol.Status == pcg.Inaccurate || sol.Status == pcg.Stagnated
 	switch {
-	case r.Status == pcg.Indefinite && r.Storage != gram.Float64.String() && r.Kernel.Name != "precomputed":
+	case sol.Status == pcg.Indefinite && sol.Storage != gram.Float64.String() && sol.Kernel.Name != "precomputed":
 		return fmt.Sprintf("K+λI as stored in %s is not positive definite, so K has an error above λ: try --storage "+
-			"float64, or a larger --lambda", r.Storage)
-	case r.Status == pcg.Indefinite:
+			"float64, or a larger --lambda", sol.Storage)
+	case sol.Status == pcg.Indefinite:
 		return "K+λI is not positive definite: rounding exceeds λ, or the kernel is not positive semi-definite; try " +
 			"a larger --lambda"
-	case kind.Broken != "" && !rounding:
-		return kind.Broken
-	case r.Status == pcg.IndefinitePreconditioner:
-		return "the preconditioner is not positive definite in float64: try " + cmp.Or(kind.Indefinite,
+	case kind.AdviceIfBroken != "" && !limitedByRounding:
+		return kind.AdviceIfBroken
+	case sol.Status == pcg.IndefinitePreconditioner:
+		return "the preconditioner is not positive definite in float64: try " + cmp.Or(kind.AdviceIfIndefinite,
 			"a larger --lambda")
-	case r.Status == pcg.Breakdown:
+	case sol.Status == pcg.Breakdown:
 		return "a number is not finite: look for huge values in the data, or try --scale standard"
-	case rounding && r.Storage == gram.Float32.String():
+	case limitedByRounding && sol.Storage == gram.Float32.String():
 		return "float32 is too coarse for this tolerance: try --storage float64, or --residual exact"
-	case rounding:
+	case limitedByRounding:
 		return "rounding keeps the residual up: try a larger --lambda or a larger --tol"
 	}
 	alternative := ""
-	if r.Ranks == nil {
+	if sol.Ranks == nil {
 		alternative = fmt.Sprintf(", or --solver direct, which needs %s of memory",
-			accel.Bytes(direct.MemoryNeeded(direct.Float64, r.N, r.T)))
+			accel.Bytes(direct.MemoryNeeded(direct.Float64, sol.N, sol.T)))
 	}
-	if r.Solver == krrlab.PCG || r.Solver == krrlab.BlockPCG {
-		return "try " + cmp.Or(kind.Slow, "another preconditioner") + ", or a larger --max-iter" + alternative
+	if sol.Solver == krrlab.PCG || sol.Solver == krrlab.BlockPCG {
+		return "try " + cmp.Or(kind.AdviceIfSlow, "another preconditioner") + ", or a larger --max-iter" + alternative
 	}
 	return "try --solver pcg, or a larger --max-iter" + alternative
 }

@@ -52,7 +52,7 @@ func TestInterruptedSolve(t *testing.T) {
 	code, out, errs := commandContext(t, ctx, "fit", "--data", "synthetic-regression", "--n", "1000", "--solver", "cg",
 		"--lambda", "1e-9", "--tol", "1e-12",
 		"--max-iter", "1000000", "--checkpoint", kept, "--checkpoint-every", "1it", "--out", m, "--json", js)
-	want := regexp.MustCompile(`\Akrrlab: interrupted after (1 iteration|[1-9]\d* iterations), residual \d\.\de[-+]\d+ by recurrence; ` +
+	want := regexp.MustCompile(`\Akrrlab: interrupted after (1 iteration|[1-9]\d* iterations), recursive residual \d\.\de[-+]\d+; ` +
 		`the checkpoint in .* is kept; --resume continues from it\n\z`)
 	if lines := strings.SplitAfter(errs, "\n"); code != exitInterrupted || out != "" ||
 		!want.MatchString(lines[len(lines)-2]) {

@@ -10,28 +10,29 @@ import (
 )
 
 // grace is the time that a command may still run after its context has ended. After that the program ends even if the
-// command still waits, for example for a pipe that nobody reads or writes. Ranks must end together and therefore have
-// the longer rankGrace.
+// command still waits, for example for a pipe that nobody reads or writes. It is also the time that the message about
+// the interruption may take. Ranks must end together and therefore have the longer rankGrace.
 var grace, rankGrace = time.Second, 5 * time.Second
 
-// deadline expires a grace period after a context ended.
+// deadline expires when a delay has passed since the end of a context.
 type deadline struct {
-	grace   time.Duration
+	delay   time.Duration // time from the end of the context to the deadline
 	expired chan struct{} // gets a value at the deadline
 	release func() bool   // stops following the context
 }
 
 func newDeadline(delay time.Duration) *deadline {
-	return &deadline{grace: delay, expired: make(chan struct{}, 1)}
+	return &deadline{delay: delay, expired: make(chan struct{}, 1)}
 }
 
-// follow makes the deadline depend on ctx, and no longer on the context of an earlier call.
+// follow makes the deadline depend on ctx, and no longer on the context of an earlier call, unless that context has
+// already ended.
 func (d *deadline) follow(ctx context.Context) {
 	if d.release != nil {
 		d.release()
 	}
 	d.release = context.AfterFunc(ctx, func() {
-		time.AfterFunc(d.grace, func() {
+		time.AfterFunc(d.delay, func() {
 			select {
 			case d.expired <- struct{}{}:
 			default:
@@ -41,7 +42,7 @@ func (d *deadline) follow(ctx context.Context) {
 }
 
 // abandon cleans up after a command that is still running at its deadline, and returns the exit code. It reports the
-// interruption, unless the error stream blocks too.
+// interruption, but waits at most the time grace for an error stream that blocks too.
 func (a *app) abandon() int {
 	atomicfile.Abandon()
 	group.EndAll()

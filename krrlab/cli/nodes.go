@@ -99,6 +99,6 @@ func setNodesPrecond(candidate *cost.Candidate, spec krrlab.PrecondSpec, n int) 
 	if _, ok := p.(cost.Preconditioner); !ok {
 		return fmt.Errorf("--nodes: the preconditioner %v does not say what it costs (cost.Preconditioner)", p)
 	}
-	candidate.Precond, candidate.Recipe, candidate.M = stage.NameOf(p), spec.Text(nil), p
+	candidate.Precond, candidate.Recipe, candidate.Preconditioner = stage.NameOf(p), spec.Text(nil), p
 	return nil
 }

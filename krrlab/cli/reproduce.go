@@ -43,6 +43,7 @@ func (reproduceFlags) Help() map[string]string {
 	}
 }
 
+// reproduceCommand returns the command krrlab reproduce.
 func (a *app) reproduceCommand() *cobra.Command {
 	f := &reproduceFlags{}
 	f.flags = schema.Of(f)
@@ -69,6 +70,8 @@ Exit code 0 means that every case that could be run has succeeded. The experimen
 	}, f.flags, func(ctx context.Context, args []string) error { return a.reproduce(ctx, f, args) })
 }
 
+// reproduce prints the plan of the experiments that args name, and runs it unless --list is set. With --from it only
+// renders the reports in that folder.
 func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) error {
 	ids, err := experimentIDs(f, args)
 	if err != nil {
@@ -124,7 +127,8 @@ func experimentIDs(f *reproduceFlags, args []string) ([]string, error) {
 	return ids, nil
 }
 
-// printPlan prints the predicted time and memory of the plans. At scale paper without --yes it returns an error.
+// printPlan prints the predicted time and memory of the plans. At scale paper it returns an error unless --yes or
+// --list is set.
 func (a *app) printPlan(ctx context.Context, f *reproduceFlags, s experiments.Scale, plans []*experiments.Report,
 	o *experiments.Options) error {
 	estimate, err := experiments.Predict(ctx, plans, o)
@@ -136,11 +140,11 @@ func (a *app) printPlan(ctx context.Context, f *reproduceFlags, s experiments.Sc
 		a.printf("%s\n", estimate.Table.Text())
 	}
 	a.printf("%d cases, predicted %s, at most %s of memory; %d done before, %d not to be run\n",
-		estimate.Cases, experiments.Spell(estimate.Seconds), accel.Bytes(estimate.Bytes), estimate.Done,
+		estimate.Cases, experiments.FormatSeconds(estimate.Seconds), accel.Bytes(estimate.Bytes), estimate.CasesDone,
 		estimate.Skipped)
-	if detailed && len(estimate.Absent) > 0 {
-		a.printf("left out because data are missing: %s (krrlab data fetch NAME downloads, krrlab data info NAME says "+
-			"where else; then --data-dir or $KRRLAB_DATA)\n", strings.Join(estimate.Absent, ", "))
+	if detailed && len(estimate.MissingData) > 0 {
+		a.printf("left out because data are missing: %s (krrlab data fetch NAME downloads, krrlab data info NAME lists "+
+			"other sources; then --data-dir or $KRRLAB_DATA)\n", strings.Join(estimate.MissingData, ", "))
 	}
 	if s == experiments.Paper && !f.Yes && !f.List {
 		return usagef("nothing was started: scale paper starts with --yes")
@@ -216,7 +220,8 @@ func (a *app) renderReports(f *reproduceFlags, ids []string) error {
 }
 
 // updatePage replaces the table of results in the file page by the results of the reports in dir. It does nothing if
-// page is "".
+// page is "". It returns an error if dir has no reports but the table has rows, and if the page has no place for a
+// table.
 func (a *app) updatePage(page, dir string) error {
 	if page == "" {
 		return nil
@@ -235,7 +240,8 @@ func (a *app) updatePage(page, dir string) error {
 	}
 	if _, section, _ := strings.Cut(string(text), experiments.SectionBegin); len(reports) == 0 &&
 		updated != string(text) && strings.Contains(section, "\n|") {
-		return fmt.Errorf("%s has no reports: the table in %s is kept; to have none, remove it by hand", dir, page)
+		return fmt.Errorf("%s has no reports, so the table in %s is not replaced; delete it by hand if it should be "+
+			"empty", dir, page)
 	}
 	if updated == string(text) {
 		return nil

@@ -60,7 +60,7 @@ func TestReproduceFromNothing(t *testing.T) {
 1$ reproduce all --from results.md --page results.md
 	there is no such folder
 1$ reproduce all --from empty --page results.md
-	has no reports: the table
+	has no reports, so the table
 $ reproduce --from empty
 	has no reports`)
 	testkit.Equal(t, string(read(t, "results.md")), text)

@@ -13,10 +13,10 @@ import (
 // Fields that do not belong to the kernel are zero.
 type Spec struct {
 	Name   string  `json:"name"`
-	Sigma  float64 `json:"sigma,omitempty"`
-	Gamma  float64 `json:"gamma,omitempty"`
-	Coef0  float64 `json:"coef0,omitempty"`
-	Degree int     `json:"degree,omitempty"`
+	Sigma  float64 `json:"sigma,omitempty"`  // length scale σ of a kernel of the distance
+	Gamma  float64 `json:"gamma,omitempty"`  // γ of the polynomial kernel (γxᵀz+c)^q
+	Coef0  float64 `json:"coef0,omitempty"`  // c of the polynomial kernel
+	Degree int     `json:"degree,omitempty"` // q of the polynomial kernel
 	Params Params  `json:"params,omitempty"`
 }
 
@@ -26,16 +26,16 @@ const precomputedName = "precomputed"
 // FromSpec returns the kernel that s describes. It returns an error for an unknown name, a parameter out of range, and
 // a parameter that the kernel does not have.
 func FromSpec(s Spec) (k Kernel, err error) {
-	kd := find(hasName(s.Name))
+	registered := find(hasName(s.Name))
 	switch {
 	case s.Name == precomputedName:
 		k, err = decodePrecomputed(s.Params)
-	case kd == nil:
+	case registered == nil:
 		err = unknownKernel(s.Name)
-	case kd.inFields():
-		k = kd.fromFields(s)
+	case registered.hasOnlySpecFields():
+		k = registered.fromFields(s)
 	default:
-		if k, err = decode(kd.typ(), s.Params); err != nil {
+		if k, err = decode(registered.typ(), s.Params); err != nil {
 			err = fmt.Errorf("kernel: parameters of %q: %w", s.Name, err)
 		}
 	}
@@ -45,14 +45,14 @@ func FromSpec(s Spec) (k Kernel, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if back, _ := ToSpec(k); back != s {
+	if roundTrip, _ := ToSpec(k); roundTrip != s {
 		return nil, fmt.Errorf("kernel: %s has no such parameter: %+v", s.Name, s)
 	}
 	return k, nil
 }
 
-// inFields reports whether k is built-in and all its parameters are fields of a Spec.
-func (k *kind) inFields() bool {
+// hasOnlySpecFields reports whether k is built-in and all its parameters are fields of a Spec.
+func (k *kind) hasOnlySpecFields() bool {
 	if !BuiltIn(k.prototypes[0]) {
 		return false
 	}
@@ -85,14 +85,14 @@ func ToSpec(k Kernel) (Spec, error) {
 			fmt.Errorf("kernel: %v is a Go function and cannot be stored or sent: make it a type with Eval and "+
 				"String, and register that (kernel.Register)", k)
 	}
-	kd := find(hasType(reflect.TypeOf(k)))
-	if kd == nil {
+	registered := find(hasType(reflect.TypeOf(k)))
+	if registered == nil {
 		return Spec{},
 			fmt.Errorf("kernel: %v is user-defined and cannot be stored or sent before it is registered: "+
 				"kernel.Register(name, %T{…})", k, k)
 	}
-	s := Spec{Name: kd.name}
-	if kd.inFields() {
+	s := Spec{Name: registered.name}
+	if registered.hasOnlySpecFields() {
 		v, fields := reflect.ValueOf(k), reflect.ValueOf(&s).Elem()
 		for i := range v.NumField() {
 			fields.FieldByName(v.Type().Field(i).Name).Set(v.Field(i))
@@ -101,12 +101,13 @@ func ToSpec(k Kernel) (Spec, error) {
 	}
 	var err error
 	if s.Params, err = encode(k); err != nil {
-		return Spec{}, fmt.Errorf("kernel: %v, registered as %q: %w", k, kd.name, err)
+		return Spec{}, fmt.Errorf("kernel: %v, registered as %q: %w", k, registered.name, err)
 	}
 	return s, nil
 }
 
-// Short returns the String of the kernel with parameters of four significant digits.
+// Short returns the String of the kernel with parameters rounded to four significant digits, or the name if the rounded
+// kernel is invalid.
 func (s Spec) Short() string {
 	short := s
 	for _, v := range []*float64{&short.Sigma, &short.Gamma, &short.Coef0} {
@@ -119,7 +120,7 @@ func (s Spec) Short() string {
 }
 
 // Shorten returns text with every occurrence of the kernel's String replaced by Short. The text describes, for example,
-// a feature map.
+// a feature map. Shorten returns text itself if the kernel is invalid.
 func (s Spec) Shorten(text string) string {
 	k, err := FromSpec(s)
 	if err != nil {

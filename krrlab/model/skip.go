@@ -15,19 +15,21 @@ import (
 // These constants control when tiles of distant points are skipped.
 const (
 	leafSize     = 256     // points in a leaf of a tree
-	minPairs     = 1 << 24 // with fewer pairs of points, building trees takes longer than it saves
-	probePoints  = 128     // number of training points, and of points to predict, that estimate the share of near pairs
+	minPairs     = 1 << 24 // with fewer pairs of points, the trees take longer to build than they save
+	probePoints  = 128     // number of sampled training points, and of sampled points to predict, in nearShare
 	maxNearShare = 0.4     // above this share of near pairs, no tile is skipped
 )
 
-// skipFarTiles decides whether tiles of points that are far apart are skipped. If so, it orders x and z by the leaves
-// of trees, and returns the parts of this rank, one leaf each, and the order of z. Otherwise the order is nil. For the
-// cutoff ε that it chooses, the error
+// skipFarTiles decides whether tiles of the kernel matrix between distant training points x and points z to predict are
+// skipped. If so, it orders x and z by the leaves of trees, and returns the parts of this rank and the order of z. Each
+// part consists of one leaf of z and the leaves of x that are near it. If nothing is skipped, both results are nil.
 //
-//	|Σ_{i skipped} C_ij k(x_i, z)| ≤ ε Σ_i |C_ij|,   k(x_i, z) < ε,
+// A pair of leaves is skipped if k(x_i, z) < ε for all its points, where ε is chosen such that the error
 //
-// is at most a hundredth of the accuracy, relative to |F_j|. Predictions in float64 skip nothing, because Bounds must
-// be certain for them.
+//	|Σ_{i skipped} C_ij k(x_i, z)| ≤ ε Σ_i |C_ij|
+//
+// of column j is at most Accuracy/100 times p.scale[j], the size of the predictions of that column. Predictions in
+// float64 skip nothing, because Bounds promises a rigorous error bound for them.
 func (p *predictor) skipFarTiles(ctx context.Context, o *Options, c comm.Comm) (parts []part, order []int, err error) {
 	tailBound, metric := kernel.TailBound(p.m.Kernel)
 	rows := p.z.Len()
@@ -60,12 +62,12 @@ func (p *predictor) skipFarTiles(ctx context.Context, o *Options, c comm.Comm) (
 	if err != nil {
 		return nil, nil, err
 	}
-	blocks := make([][]int, z.Leaves()) // for each leaf of z, the leaves of x near it
+	nearLeaves := make([][]int, z.Leaves()) // for each leaf of z, the leaves of x near it
 	for _, q := range pairs {
-		blocks[q.A] = append(blocks[q.A], q.B)
+		nearLeaves[q.A] = append(nearLeaves[q.A], q.B)
 	}
-	for a := c.Rank(); a < len(blocks); a += c.Size() {
-		parts = append(parts, part{z.Start[a], z.Start[a+1], blocks[a]})
+	for a := c.Rank(); a < len(nearLeaves); a += c.Size() {
+		parts = append(parts, part{z.Start[a], z.Start[a+1], nearLeaves[a]})
 	}
 	slices.SortStableFunc(parts, func(a, b part) int { return len(b.blocks) - len(a.blocks) })
 	p.x, p.z = gatherPanel(p.x, x.Order), gatherPanel(p.z, z.Order)
@@ -73,6 +75,7 @@ func (p *predictor) skipFarTiles(ctx context.Context, o *Options, c comm.Comm) (
 	return parts, z.Order, nil
 }
 
+// gatherPanel returns the panel of the points with the given indices, in that order.
 func gatherPanel(p points.Panel, order []int) points.Panel {
 	norms := make([]float64, len(order))
 	for pos, i := range order {
@@ -81,7 +84,8 @@ func gatherPanel(p points.Panel, order []int) points.Panel {
 	return points.Panel{X: points.Gather(p.X, order), Norms: norms}
 }
 
-// nearShare estimates the share of pairs of points at which the kernel is at least cutoff, from a sample.
+// nearShare estimates the share of pairs of a training point and a point to predict at which the kernel is at least
+// cutoff. The estimate uses up to probePoints equally spaced points of each kind.
 func (p *predictor) nearShare(cutoff float64) float64 {
 	sample := func(panel points.Panel) points.Panel {
 		var idx []int

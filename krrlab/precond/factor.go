@@ -31,12 +31,13 @@ func (w *Woodbury) factorize(ctx context.Context, c gramian) error {
 	for i := 0; i < w.s && w.factor != nil; i++ {
 		clear(w.factor[i*w.s+i+1 : (i+1)*w.s])
 	}
-	sum, fixed := []int64{0}, comm.FixedFor(1500*float64(w.s)) // |ln v| < 750
-	c.Diagonal(func(v *float64) { fixed.Add(sum, []float64{2 * math.Log(*v)}) })
+	// Sums in fixed point do not depend on the number of ranks. |ln v| < 750 for every float64 v.
+	sum, fixedPoint := []int64{0}, comm.FixedFor(1500*float64(w.s))
+	c.Diagonal(func(v *float64) { fixedPoint.Add(sum, []float64{2 * math.Log(*v)}) })
 	if err == nil && c.Size > 1 {
 		err = w.rows.comm.AllReduceInt64(ctx, sum)
 	}
-	w.logDet = fixed.Value(sum[0]) // ln det C, with an error of at most 1500s²·2⁻⁶¹
+	w.logDet = fixedPoint.Value(sum[0]) // ln det C, with an error of at most 1500s²·2⁻⁶¹
 	return err
 }
 
@@ -47,7 +48,7 @@ func (w *Woodbury) notDefinite(row int, pivot, trace float64) error {
 		w.s, pivot, w.lambdaP, trace, float64(w.s)*0x1p-52*trace)
 }
 
-// invert overwrites L by L⁻¹, and sets w.linv and w.stat.
+// invert overwrites L by L⁻¹, and sets w.linv and w.statDim.
 func (w *Woodbury) invert() error {
 	if !accel.Dtrtri(w.s, w.factor, w.s) {
 		return fmt.Errorf("precond: the Cholesky factor of ZᵀZ+λ_pI is singular at λ_p = %g", w.lambdaP)
@@ -58,13 +59,13 @@ func (w *Woodbury) invert() error {
 		c0 := b * colBlock
 		w.linv.rows[b], w.linv.columns[b] = w.factor[c0*w.s:], w.factor[c0*w.s+c0:]
 	}
-	w.stat = float64(w.s) - w.lambdaP*sumSquares(w.factor) // s − λ_p‖L⁻¹‖_F²
+	w.statDim = float64(w.s) - w.lambdaP*sumSquares(w.factor) // s − λ_p‖L⁻¹‖_F²
 	return nil
 }
 
-// statL returns s − λ_p‖L⁻¹‖_F². It solves LX = E for blocks E of columns of the identity, and uses that column j of
-// L⁻¹ is zero above row j.
-func (w *Woodbury) statL() float64 {
+// statDimFromL returns the statistical dimension s − λ_p‖L⁻¹‖_F² = tr(C⁻¹ZᵀZ). It solves LX = E for
+// blocks E of columns of the identity, and uses that column j of L⁻¹ is zero above row j.
+func (w *Woodbury) statDimFromL() float64 {
 	const width = 128
 	blocks := (w.s + width - 1) / width
 	sums := make([]float64, blocks)
@@ -86,43 +87,43 @@ func (w *Woodbury) statL() float64 {
 	return float64(w.s) - w.lambdaP*norm
 }
 
-// computeU computes this rank's rows of Uᵀ = ZL⁻ᵀ, n×s, by panels of rows. It sets w.u and w.stat, and releases L and
-// Z.
+// computeU computes this rank's rows of Uᵀ = ZL⁻ᵀ, n×s, by panels of rows. It sets w.u and w.statDim, and releases L
+// and Z.
 func (w *Woodbury) computeU(ctx context.Context) error {
-	k := w.rows
-	sums, fixed := make([]int64, k.panels()), comm.FixedFor(1.01*float64(min(w.n, w.s))) // ‖U‖_F²
-	u := make([]float64, k.count*w.s)
-	err := accel.ForEach(ctx, k.panels(), func(_, p int) {
-		i0, i1 := k.panel(p)
+	rankRows := w.rows
+	sums, fixedPoint := make([]int64, rankRows.panels()), comm.FixedFor(1.01*float64(min(w.n, w.s))) // ‖U‖_F²
+	u := make([]float64, rankRows.count*w.s)
+	err := accel.ForEach(ctx, rankRows.panels(), func(_, p int) {
+		i0, i1 := rankRows.panel(p)
 		if i0 >= i1 {
 			return
 		}
 		for i := i0; i < i1; i++ {
 			w.z.RowTo(u[i*w.s:(i+1)*w.s], i)
 		}
-		rows := blas64.General{Rows: i1 - i0, Cols: w.s, Stride: w.s, Data: u[i0*w.s:]}
-		blas64.Trsm(blas.Right, blas.Trans, 1, w.lower(0, w.s), rows) // U = L⁻¹Zᵀ
-		fixed.Add(sums[p:p+1], []float64{sumSquares(u[i0*w.s : i1*w.s])})
+		panel := blas64.General{Rows: i1 - i0, Cols: w.s, Stride: w.s, Data: u[i0*w.s:]}
+		blas64.Trsm(blas.Right, blas.Trans, 1, w.lower(0, w.s), panel) // U = L⁻¹Zᵀ
+		fixedPoint.Add(sums[p:p+1], []float64{sumSquares(u[i0*w.s : i1*w.s])})
 	})
-	if err = comm.Agree(ctx, k.comm, err); err != nil {
+	if err = comm.Agree(ctx, rankRows.comm, err); err != nil {
 		return err
 	}
 	norm := []int64{0}
 	for _, v := range sums {
 		norm[0] += v
 	}
-	if err := k.comm.AllReduceInt64(ctx, norm); err != nil {
+	if err := rankRows.comm.AllReduceInt64(ctx, norm); err != nil {
 		return err
 	}
-	w.stat = fixed.Value(norm[0]) // ‖U‖_F²
-	for j := range k.scale {
-		k.scale[j] = 1 // ‖U‖₂ < 1
+	w.statDim = fixedPoint.Value(norm[0]) // ‖U‖_F²
+	for j := range rankRows.scale {
+		rankRows.scale[j] = 1 // |U_ij| ≤ ‖U‖₂ < 1, see rows.scale
 	}
 	w.u, w.z, w.factor = u, nil, nil
 	return nil
 }
 
-// eigen overwrites ZᵀZ = VΣ²Vᵀ by its eigenvectors V, and sets w.sigma2, w.stat and w.logDet.
+// eigen overwrites ZᵀZ = VΣ²Vᵀ by its eigenvectors V, and sets w.sigma2, w.statDim and w.logDet.
 func (w *Woodbury) eigen() (err error) {
 	w.sigma2, err = accel.Eigen(context.Background(), lapack.EVCompute,
 		blas64.Symmetric{Uplo: blas.Lower, N: w.s, Stride: w.s, Data: w.factor})
@@ -132,15 +133,15 @@ func (w *Woodbury) eigen() (err error) {
 	for k, v := range w.sigma2 {
 		w.sigma2[k] = max(v, 0) // rounding may make an eigenvalue negative
 	}
-	w.statEigen()
+	w.setFromEigenvalues()
 	return nil
 }
 
-// statEigen sets w.stat, the statistical dimension Σ_i σ_i²/(σ_i²+λ_p), and w.logDet = ln det C.
-func (w *Woodbury) statEigen() {
-	w.stat, w.logDet = 0, 0
+// setFromEigenvalues sets w.statDim, the statistical dimension Σ_i σ_i²/(σ_i²+λ_p), and w.logDet = ln det C.
+func (w *Woodbury) setFromEigenvalues() {
+	w.statDim, w.logDet = 0, 0
 	for _, v := range w.sigma2 {
-		w.stat += v / (v + w.lambdaP)
+		w.statDim += v / (v + w.lambdaP)
 		w.logDet += math.Log(v + w.lambdaP)
 	}
 }
@@ -156,7 +157,7 @@ func (w *Woodbury) WithLambda(lambdaP float64) (*Woodbury, error) {
 	}
 	v := &Woodbury{n: w.n, s: w.s, lambdaP: lambdaP, form: w.form, rows: w.rows, z: w.z, factor: w.factor,
 		sigma2: w.sigma2, seconds: w.seconds}
-	v.statEigen()
+	v.setFromEigenvalues()
 	return v, nil
 }
 
@@ -171,7 +172,7 @@ func sumSquares(x []float64) float64 {
 type squares struct {
 	sum   float64 // sum of the complete blocks
 	block float64 // sum of the current block
-	count int     // the number of numbers so far
+	count int     // how many numbers have been added or skipped
 }
 
 // add adds the squares of x.
@@ -188,7 +189,7 @@ func (q *squares) add(x []float64) {
 	}
 }
 
-// skip advances the position by n numbers; without add, these are zeros.
+// skip counts n further numbers. Called alone, it treats them as zeros.
 func (q *squares) skip(n int) {
 	if (q.count+n)/1024 > q.count/1024 {
 		q.sum, q.block = q.sum+q.block, 0

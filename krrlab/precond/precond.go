@@ -79,7 +79,7 @@ type Woodbury struct {
 	seconds Seconds
 
 	statOnce sync.Once
-	stat     float64 // statistical dimension
+	statDim  float64 // statistical dimension s_{λ_p}
 
 	mu   sync.Mutex
 	pool []*solve // unused scratch memory, guarded by mu
@@ -221,11 +221,11 @@ func (w *Woodbury) Bytes() int64 {
 func (w *Woodbury) StatDim() float64 {
 	w.statOnce.Do(func() {
 		if w.form == FormL {
-			w.stat = w.statL()
+			w.statDim = w.statDimFromL()
 		}
-		w.stat = max(0, min(w.stat, float64(min(w.n, w.s))))
+		w.statDim = max(0, min(w.statDim, float64(min(w.n, w.s))))
 	})
-	return w.stat
+	return w.statDim
 }
 
 // LogDet returns ln det M = (n−s)·ln λ_p + ln det(ZᵀZ+λ_pI), for the computed ZᵀZ.

@@ -206,7 +206,7 @@ func (w *Woodbury) syncFactor(ctx context.Context, err error) error {
 			return err
 		}
 	}
-	w.statEigen()
+	w.setFromEigenvalues()
 	return nil
 }
 

@@ -63,8 +63,8 @@ func (k *rows) newShared(ctx context.Context, s int) *accel.DistributedMatrix {
 	})
 }
 
-// invertShared sets w.linv and w.stat from the distributed Cholesky factor m. The ranks exchange the rows of L⁻¹, and
-// each copies its blocks.
+// invertShared sets w.linv and w.statDim from the distributed Cholesky factor m. The ranks exchange the rows of L⁻¹,
+// and each copies its blocks.
 func (w *Woodbury) invertShared(m *accel.DistributedMatrix) error {
 	d := newLinv(w.s)
 	d.hasBlock = func(b int) bool { return b%m.Size == m.Rank }
@@ -86,7 +86,7 @@ func (w *Woodbury) invertShared(m *accel.DistributedMatrix) error {
 			}
 		}
 	})
-	w.linv, w.stat = d, float64(w.s)-w.lambdaP*q.total() // s − λ_p‖L⁻¹‖_F²
+	w.linv, w.statDim = d, float64(w.s)-w.lambdaP*q.total() // s − λ_p‖L⁻¹‖_F²
 	return err
 }
 

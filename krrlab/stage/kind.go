@@ -82,9 +82,9 @@ type Kind struct {
 	// Variants are option texts that comparisons try, such as "" and "spectral=true"; nil: comparisons try the kind
 	// only if it is named.
 	Variants []string
-	// Slow is the advice if the iterations were not enough, and Indefinite that if M is not positive definite. Broken
-	// replaces both if M is not built by this program.
-	Slow, Indefinite, Broken string
+	// AdviceIfSlow is the advice if the iterations were not enough, and AdviceIfIndefinite that if M is not positive
+	// definite. AdviceIfBroken replaces both if M is not built by this program.
+	AdviceIfSlow, AdviceIfIndefinite, AdviceIfBroken string
 }
 
 var kinds struct {

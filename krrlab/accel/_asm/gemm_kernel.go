@@ -15,28 +15,31 @@ type kernel struct {
 	format
 	set  set
 	rows int
-	// dot is for kernels of integers; nil otherwise. It adds the products of the numbers of y, from B, and x, from A, to
-	// sum. An element of a panel is then a word of 32 bits: two numbers of 16 bits for AVX2, four bytes for VNNI.
+	// dot generates sum += y·x for integer kernels, where y holds elements of B and x one broadcast element of A. An
+	// element is then a word of 32 bits: two numbers of 16 bits for AVX2, four bytes for VNNI. dot is nil for floating
+	// point.
 	dot func(y, x, sum VecVirtual)
 }
 
 var kernels = []kernel{
 	{float32s, avx2, 6, nil}, {float64s, avx2, 6, nil},
 	{float32s, avx512, 14, nil}, {float64s, avx512, 14, nil},
-	{words, avx2, 6, func(y, x, sum VecVirtual) {
+	{packedInts, avx2, 6, func(y, x, sum VecVirtual) {
 		t := YMM()
 		VPMADDWD(y, x, t)
 		VPADDD(t, sum, sum)
 	}},
-	{words, avx512, 14, func(y, x, sum VecVirtual) { VPDPBUSD(x, y, sum) }}, // y's bytes unsigned, x's signed
+	{packedInts, avx512, 14, func(y, x, sum VecVirtual) { VPDPBUSD(x, y, sum) }}, // y's bytes unsigned, x's signed
 }
 
-// words describes the elements of a kernel of integers.
-var words = float32s.withTile("i", "uint32", 4, nil)
+// packedInts describes the elements of an integer kernel.
+var packedInts = float32s.withTile("i", "uint32", 4, nil)
 
 const (
-	vectors = 2 // number of registers of one row of C
-	steps   = 4 // number of steps p in one iteration of the loop
+	vectors   = 2             // number of registers of one row of C
+	logSteps  = 2             // log₂ of steps
+	steps     = 1 << logSteps // number of steps p in one iteration of the loop
+	cacheLine = 64            // bytes
 )
 
 func (k kernel) cols() int    { return vectors * k.set.bytes / k.size }
@@ -46,7 +49,7 @@ func (k kernel) name() string { return fmt.Sprintf("%sgemm%dx%d", k.letter, k.ro
 func (k kernel) build() {
 	doc := fmt.Sprintf("%s is a micro-kernel of %s; see ", k.name(), k.set.name)
 	if k.dot == nil {
-		k.floats(begin(k.name(), fmt.Sprintf("func(k int, a, b, c *%s, ldc int, alpha %[1]s, add bool)", k.number),
+		k.buildFloat(begin(k.name(), fmt.Sprintf("func(k int, a, b, c *%s, ldc int, alpha %[1]s, add bool)", k.number),
 			doc+"kernel."))
 		return
 	}
@@ -77,17 +80,17 @@ func (k kernel) forEachSum(sums [][vectors]VecVirtual, ld, out Register, f func(
 	}
 }
 
-// floats generates a kernel of float32 or float64.
-func (k kernel) floats(param func(name string) GPVirtual) {
+// buildFloat generates a kernel of float32 or float64.
+func (k kernel) buildFloat(param func(name string) GPVirtual) {
 	n, a, b, out, ldc := param("k"), param("a"), param("b"), param("c"), param("ldc")
 	Comment("The stride in bytes.")
 	SHLQ(Imm(shift[k.size]), ldc)
 
-	Comment("C will be needed in the end.")
+	Comment("Prefetch C.")
 	row := GP64()
 	MOVQ(out, row)
 	for i := range k.rows {
-		for v := 0; v < vectors*k.set.bytes; v += 64 {
+		for v := 0; v < vectors*k.set.bytes; v += cacheLine {
 			PREFETCHT0(Mem{Base: row, Disp: v})
 		}
 		if i < k.rows-1 {
@@ -120,8 +123,9 @@ func (k kernel) floats(param func(name string) GPVirtual) {
 	write("C = alpha·sums.", func(_ Mem, sum VecVirtual) { k.mul(alpha, sum, sum) })
 }
 
-// accumulate generates sums += a·b over n steps, with the given number of registers for elements of A. It returns a
-// register that the code after it may use.
+// accumulate generates sums += a·b over n steps, with the given number of registers for elements of A. It generates the
+// jump to the label write if no step remains, and ends with that label. It returns a register that the code after it
+// may use.
 func (k kernel) accumulate(n, a, b GPVirtual, sums [][vectors]VecVirtual, elements int,
 	dot func(y, x, sum VecVirtual)) VecVirtual {
 	var y [vectors]VecVirtual
@@ -147,27 +151,27 @@ func (k kernel) accumulate(n, a, b GPVirtual, sums [][vectors]VecVirtual, elemen
 		ADDQ(U32(p*k.rows*k.size), a)
 		ADDQ(U32(p*vectors*k.set.bytes), b)
 	}
-	Comment(fmt.Sprintf("%d steps in a turn: sums += a·b.", steps))
-	turns := GP64()
-	MOVQ(n, turns)
-	SHRQ(Imm(2), turns)
-	JZ(LabelRef("rest"))
-	Label("turn")
+	Comment(fmt.Sprintf("%d steps in an iteration: sums += a·b.", steps))
+	iterations := GP64()
+	MOVQ(n, iterations)
+	SHRQ(Imm(logSteps), iterations)
+	JZ(LabelRef("remainder"))
+	Label("iteration")
 	for p := range steps {
 		step(p)
 	}
 	advance(steps)
-	DECQ(turns)
-	JNZ(LabelRef("turn"))
+	DECQ(iterations)
+	JNZ(LabelRef("iteration"))
 
-	Label("rest")
+	Label("remainder")
 	ANDQ(U8(steps-1), n)
 	JZ(LabelRef("write"))
-	Label("one")
+	Label("step")
 	step(0)
 	advance(1)
 	DECQ(n)
-	JNZ(LabelRef("one"))
+	JNZ(LabelRef("step"))
 	Label("write")
 	return y[0]
 }

@@ -14,7 +14,7 @@ TEXT ·sgemm6x16(SB), NOSPLIT, $0-45
 	// The stride in bytes.
 	SHLQ $0x02, SI
 
-	// C will be needed in the end.
+	// Prefetch C.
 	MOVQ       BX, DI
 	PREFETCHT0 (DI)
 	ADDQ       SI, DI
@@ -40,12 +40,12 @@ TEXT ·sgemm6x16(SB), NOSPLIT, $0-45
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
 
-	// 4 steps in a turn: sums += a·b.
+	// 4 steps in an iteration: sums += a·b.
 	MOVQ AX, DI
 	SHRQ $0x02, DI
-	JZ   rest
+	JZ   remainder
 
-turn:
+iteration:
 	VMOVUPS      (DX), Y12
 	VMOVUPS      32(DX), Y13
 	VBROADCASTSS (CX), Y14
@@ -129,13 +129,13 @@ turn:
 	ADDQ         $0x00000060, CX
 	ADDQ         $0x00000100, DX
 	DECQ         DI
-	JNZ          turn
+	JNZ          iteration
 
-rest:
+remainder:
 	ANDQ $0x03, AX
 	JZ   write
 
-one:
+step:
 	VMOVUPS      (DX), Y12
 	VMOVUPS      32(DX), Y13
 	VBROADCASTSS (CX), Y14
@@ -159,7 +159,7 @@ one:
 	ADDQ         $0x00000018, CX
 	ADDQ         $0x00000040, DX
 	DECQ         AX
-	JNZ          one
+	JNZ          step
 
 write:
 	VBROADCASTSS alpha+40(FP), Y12
@@ -246,7 +246,7 @@ TEXT ·dgemm6x8(SB), NOSPLIT, $0-49
 	// The stride in bytes.
 	SHLQ $0x03, SI
 
-	// C will be needed in the end.
+	// Prefetch C.
 	MOVQ       BX, DI
 	PREFETCHT0 (DI)
 	ADDQ       SI, DI
@@ -272,12 +272,12 @@ TEXT ·dgemm6x8(SB), NOSPLIT, $0-49
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
 
-	// 4 steps in a turn: sums += a·b.
+	// 4 steps in an iteration: sums += a·b.
 	MOVQ AX, DI
 	SHRQ $0x02, DI
-	JZ   rest
+	JZ   remainder
 
-turn:
+iteration:
 	VMOVUPD      (DX), Y12
 	VMOVUPD      32(DX), Y13
 	VBROADCASTSD (CX), Y14
@@ -361,13 +361,13 @@ turn:
 	ADDQ         $0x000000c0, CX
 	ADDQ         $0x00000100, DX
 	DECQ         DI
-	JNZ          turn
+	JNZ          iteration
 
-rest:
+remainder:
 	ANDQ $0x03, AX
 	JZ   write
 
-one:
+step:
 	VMOVUPD      (DX), Y12
 	VMOVUPD      32(DX), Y13
 	VBROADCASTSD (CX), Y14
@@ -391,7 +391,7 @@ one:
 	ADDQ         $0x00000030, CX
 	ADDQ         $0x00000040, DX
 	DECQ         AX
-	JNZ          one
+	JNZ          step
 
 write:
 	VBROADCASTSD alpha+40(FP), Y12
@@ -478,7 +478,7 @@ TEXT ·sgemm14x32(SB), NOSPLIT, $0-45
 	// The stride in bytes.
 	SHLQ $0x02, SI
 
-	// C will be needed in the end.
+	// Prefetch C.
 	MOVQ       BX, DI
 	PREFETCHT0 (DI)
 	PREFETCHT0 64(DI)
@@ -550,12 +550,12 @@ TEXT ·sgemm14x32(SB), NOSPLIT, $0-45
 	VPXORD     Z26, Z26, Z26
 	VPXORD     Z27, Z27, Z27
 
-	// 4 steps in a turn: sums += a·b.
+	// 4 steps in an iteration: sums += a·b.
 	MOVQ AX, DI
 	SHRQ $0x02, DI
-	JZ   rest
+	JZ   remainder
 
-turn:
+iteration:
 	VMOVUPS      (DX), Z28
 	VMOVUPS      64(DX), Z29
 	VBROADCASTSS (CX), Z30
@@ -735,13 +735,13 @@ turn:
 	ADDQ         $0x000000e0, CX
 	ADDQ         $0x00000200, DX
 	DECQ         DI
-	JNZ          turn
+	JNZ          iteration
 
-rest:
+remainder:
 	ANDQ $0x03, AX
 	JZ   write
 
-one:
+step:
 	VMOVUPS      (DX), Z28
 	VMOVUPS      64(DX), Z29
 	VBROADCASTSS (CX), Z30
@@ -789,7 +789,7 @@ one:
 	ADDQ         $0x00000038, CX
 	ADDQ         $0x00000080, DX
 	DECQ         AX
-	JNZ          one
+	JNZ          step
 
 write:
 	VBROADCASTSS alpha+40(FP), Z28
@@ -956,7 +956,7 @@ TEXT ·dgemm14x16(SB), NOSPLIT, $0-49
 	// The stride in bytes.
 	SHLQ $0x03, SI
 
-	// C will be needed in the end.
+	// Prefetch C.
 	MOVQ       BX, DI
 	PREFETCHT0 (DI)
 	PREFETCHT0 64(DI)
@@ -1028,12 +1028,12 @@ TEXT ·dgemm14x16(SB), NOSPLIT, $0-49
 	VPXORD     Z26, Z26, Z26
 	VPXORD     Z27, Z27, Z27
 
-	// 4 steps in a turn: sums += a·b.
+	// 4 steps in an iteration: sums += a·b.
 	MOVQ AX, DI
 	SHRQ $0x02, DI
-	JZ   rest
+	JZ   remainder
 
-turn:
+iteration:
 	VMOVUPD      (DX), Z28
 	VMOVUPD      64(DX), Z29
 	VBROADCASTSD (CX), Z30
@@ -1213,13 +1213,13 @@ turn:
 	ADDQ         $0x000001c0, CX
 	ADDQ         $0x00000200, DX
 	DECQ         DI
-	JNZ          turn
+	JNZ          iteration
 
-rest:
+remainder:
 	ANDQ $0x03, AX
 	JZ   write
 
-one:
+step:
 	VMOVUPD      (DX), Z28
 	VMOVUPD      64(DX), Z29
 	VBROADCASTSD (CX), Z30
@@ -1267,7 +1267,7 @@ one:
 	ADDQ         $0x00000070, CX
 	ADDQ         $0x00000080, DX
 	DECQ         AX
-	JNZ          one
+	JNZ          step
 
 write:
 	VBROADCASTSD alpha+40(FP), Z28
@@ -1445,12 +1445,12 @@ TEXT ·igemm6x16(SB), NOSPLIT, $0-48
 	VMOVUPS (BX), Y10
 	VMOVUPS 32(BX), Y11
 
-	// 4 steps in a turn: sums += a·b.
+	// 4 steps in an iteration: sums += a·b.
 	MOVQ AX, BX
 	SHRQ $0x02, BX
-	JZ   rest
+	JZ   remainder
 
-turn:
+iteration:
 	VMOVUPS      (DX), Y12
 	VMOVUPS      32(DX), Y13
 	VBROADCASTSS (CX), Y14
@@ -1582,13 +1582,13 @@ turn:
 	ADDQ         $0x00000060, CX
 	ADDQ         $0x00000100, DX
 	DECQ         BX
-	JNZ          turn
+	JNZ          iteration
 
-rest:
+remainder:
 	ANDQ $0x03, AX
 	JZ   write
 
-one:
+step:
 	VMOVUPS      (DX), Y12
 	VMOVUPS      32(DX), Y13
 	VBROADCASTSS (CX), Y14
@@ -1624,7 +1624,7 @@ one:
 	ADDQ         $0x00000018, CX
 	ADDQ         $0x00000040, DX
 	DECQ         AX
-	JNZ          one
+	JNZ          step
 
 write:
 	VMOVUPS Y0, (SI)
@@ -1686,12 +1686,12 @@ TEXT ·igemm14x32(SB), NOSPLIT, $0-48
 	VMOVUPS (BX), Z26
 	VMOVUPS 64(BX), Z27
 
-	// 4 steps in a turn: sums += a·b.
+	// 4 steps in an iteration: sums += a·b.
 	MOVQ AX, BX
 	SHRQ $0x02, BX
-	JZ   rest
+	JZ   remainder
 
-turn:
+iteration:
 	VMOVUPS      (DX), Z28
 	VMOVUPS      64(DX), Z29
 	VBROADCASTSS (CX), Z30
@@ -1871,13 +1871,13 @@ turn:
 	ADDQ         $0x000000e0, CX
 	ADDQ         $0x00000200, DX
 	DECQ         BX
-	JNZ          turn
+	JNZ          iteration
 
-rest:
+remainder:
 	ANDQ $0x03, AX
 	JZ   write
 
-one:
+step:
 	VMOVUPS      (DX), Z28
 	VMOVUPS      64(DX), Z29
 	VBROADCASTSS (CX), Z30
@@ -1925,7 +1925,7 @@ one:
 	ADDQ         $0x00000038, CX
 	ADDQ         $0x00000080, DX
 	DECQ         AX
-	JNZ          one
+	JNZ          step
 
 write:
 	VMOVUPS Z0, (SI)

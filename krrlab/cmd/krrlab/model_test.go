@@ -31,7 +31,7 @@ func TestModel(t *testing.T) {
 	h := newHosts(t)
 	threads := accel.Threads()
 	o := plan.Options{Nodes: 1, Cores: threads, Bandwidth: 1, Latency: 1}
-	way := cost.Candidate{Solver: cost.BlockPCG, M: recipe.Features{S: s}, Storage: gram.Float32}
+	way := cost.Candidate{Solver: cost.BlockPCG, Preconditioner: recipe.Features{S: s}, Storage: gram.Float32}
 	here := testkit.Must(o.Scale(t.Context(), stage.Header{N: 8000, D: d, T: cols}, true, way)).Machines
 	fmt.Printf("%+v\n     n ranks      link  iterations   seconds predicted  ratio    kernel    features      factor       solve"+
 		"       bytes predicted\n", here)

@@ -52,7 +52,7 @@ func TestHangUp(t *testing.T) {
 	fit := []string{"fit", "--data", "synthetic-regression", "--n", "4000"}
 	if code, errs := hangUp(false, append(fit, "--solver", "cg", "--lambda", "1e-9", "--tol", "1e-12", "--max-iter",
 		"1000000")...); code != 130 ||
-		!regexp.MustCompile(`^krrlab: interrupted( after \d+ iterations, residual \S+ by recurrence)?; `+
+		!regexp.MustCompile(`^krrlab: interrupted( after \d+ iterations, recursive residual \S+)?; `+
 			`nothing was written\n$`).MatchString(errs) {
 		t.Errorf("exit %d, %s", code, errs)
 	}

@@ -32,7 +32,8 @@ import (
 //
 // Errors of inner products are largest far from the origin, where there may be few points. The largestNormRows points
 // of largest norm are therefore always measured too, and the bound is at least ‖E‖₂ on all measured rows. m is n/8,
-// limited to the range from 512 to 1,024; up to n = 1,152 all rows are measured.
+// limited to the range from 512 to 1,024, and up to n = 1,152 all rows are measured. For the Laplacian m is 512, and
+// for other kernels that are evaluated pair by pair it is 256, whatever n is.
 //
 // With weights the predicted quantity is ‖SES‖₂, S = diag(√w_i). The m rows are drawn with probabilities π_i that grow
 // with the weight (kernel.DrawWeighted). E_m and K_m are scaled on both sides by √(w_i/π_i), so that their norms
@@ -71,7 +72,7 @@ const (
 // sample is K on some points, in float64.
 type sample struct {
 	m           *Matrix
-	random      int                   // m: number of random points; they come first
+	random      int                   // number m of random points; they come first
 	idx         []int                 // indices of the points
 	x           points.Points         // the points
 	entries     []float64             // lower triangle of K on the points
@@ -127,10 +128,10 @@ func (s *sample) drawRows(g rng.Stream) {
 	}
 }
 
-// normGrowth returns the factors by which norms grow from the sample to all rows. A matrix of independent errors has
-// norm at most 2·rms·noise on all rows and 2·rms·edge on the m random rows. A norm of the m rows that grows like ‖K‖₂
-// is multiplied by ratio.
-func (s *sample) normGrowth() (noise, edge, ratio float64) {
+// normGrowth returns the factors by which norms grow from the sample to all rows. A matrix of independent errors has a
+// norm of at most 2·rms·noiseGrowth on all rows, and of at most 2·rms·sampleEdge on the m random rows. A norm on the m
+// rows that grows like ‖K‖₂ is signalGrowth times as large on all rows.
+func (s *sample) normGrowth() (noiseGrowth, sampleEdge, signalGrowth float64) {
 	n, rows := float64(s.m.tiling.n), float64(s.random)
 	if s.factors == nil {
 		return math.Sqrt(n), math.Sqrt(rows), n / rows
@@ -170,8 +171,9 @@ func (m *Matrix) sampleSize() int {
 	return maxSampleRows
 }
 
-// meanEntry returns the mean entry of K_m, rounded to a multiple of 2⁻¹⁰ times the power of two above the largest
-// diagonal entry. It returns 0 if the mean is not finite.
+// meanEntry returns the mean of the lower triangle of K_m with its diagonal, rounded to a multiple of 2⁻¹⁰ times the
+// power of two above the largest diagonal entry. The diagonal has about twice the weight that it has in the mean of all
+// entries; the shift for which the mean is used need not be more accurate. It returns 0 if the mean is not finite.
 func (s *sample) meanEntry() float64 {
 	var sum float64
 	for i := range s.random {
@@ -199,9 +201,9 @@ func (s *sample) formRows(ctx context.Context, method method, set func(i int, ro
 		p = points.NewPanel32(x)
 	}
 	type scratch struct {
-		w   kernel.Workspace
-		t64 []float64
-		t32 []float32
+		workspace kernel.Workspace
+		t64       []float64
+		t32       []float32
 	}
 	workers := make([]scratch, accel.Threads())
 	return accel.ForEach(ctx, (n+sampleBlock-1)/sampleBlock, func(thread, b int) {
@@ -210,14 +212,14 @@ func (s *sample) formRows(ctx context.Context, method method, set func(i int, ro
 		values, rowPanel, columnPanel := buffer.Grow(&w.t64, (hi-lo)*hi), p.Slice(lo, hi), p.Slice(0, hi)
 		shift := 0.0
 		if method.inFloat64 {
-			kernel.Tile64(values, hi, s.m.k, rowPanel, columnPanel, method.arithmetic, &w.w)
+			kernel.Tile64(values, hi, s.m.k, rowPanel, columnPanel, method.arithmetic, &w.workspace)
 		} else {
 			t32 := buffer.Grow(&w.t32, len(values))
 			if s.table != nil && !method.inFixed16 {
 				shift = s.table.Shift()
-				s.table.Tile32(t32, hi, rowPanel, columnPanel, &w.w)
+				s.table.Tile32(t32, hi, rowPanel, columnPanel, &w.workspace)
 			} else {
-				kernel.Tile32(t32, hi, s.m.k, rowPanel, columnPanel, method.arithmetic, &w.w)
+				kernel.Tile32(t32, hi, s.m.k, rowPanel, columnPanel, method.arithmetic, &w.workspace)
 			}
 			for q, v := range t32 {
 				if values[q] = float64(v) + shift; method.inFixed16 {
@@ -236,13 +238,14 @@ func (s *sample) formRows(ctx context.Context, method method, set func(i int, ro
 	})
 }
 
-// measure returns the estimate for a method.
+// measure returns the estimate for a method. Its Bound is +Inf if an entry is not finite. It returns an error only if
+// ctx ends.
 func (s *sample) measure(ctx context.Context, method method) (Estimate, error) {
 	rows, random := len(s.idx), s.random
-	errors := make([]float64, rows*rows)
+	entryErrors := make([]float64, rows*rows)
 	err := s.formRows(ctx, method, func(i int, row []float64) {
 		for j, v := range row {
-			errors[i*rows+j] = v - s.entries[i*rows+j]
+			entryErrors[i*rows+j] = v - s.entries[i*rows+j]
 		}
 	})
 	if err != nil {
@@ -256,11 +259,11 @@ func (s *sample) measure(ctx context.Context, method method) (Estimate, error) {
 	case method.inFixed16:
 		estimate.Entries = Fixed16
 	}
-	unscaled := errors
-	errors = s.scaled(errors, s.factors)
+	unscaled := entryErrors
+	entryErrors = s.scaled(entryErrors, s.factors)
 	var sum float64 // ‖E_m‖_F²
 	for i := range rows {
-		for j, v := range errors[i*rows : i*rows+i+1] {
+		for j, v := range entryErrors[i*rows : i*rows+i+1] {
 			if math.IsNaN(v) || math.IsInf(v, 0) {
 				estimate.Rms = v
 				return estimate, nil
@@ -277,20 +280,21 @@ func (s *sample) measure(ctx context.Context, method method) (Estimate, error) {
 	estimate.Norm, _ = power(s.scaled(unscaled, s.weightRoots), rows, rows)
 	norm := estimate.Norm
 	if random < rows || s.factors != nil {
-		norm, _ = power(errors, random, rows)
+		norm, _ = power(entryErrors, random, rows)
 	}
 	ev := make([]float64, random)
-	symv(ev, errors, s.eigenvector, rows)
+	symv(ev, entryErrors, s.eigenvector, rows)
 	vev := math.Abs(blas64.Dot(blas64.Vector{N: random, Inc: 1, Data: ev},
 		blas64.Vector{N: random, Inc: 1, Data: s.eigenvector}))
 	c := vev
-	noise, edge, ratio := s.normGrowth()
-	if edge *= estimate.Rms; norm > 2.1*edge {
-		c = max(c, (norm+math.Sqrt(norm*norm-4*edge*edge))/2)
+	noiseGrowth, sampleEdge, signalGrowth := s.normGrowth()
+	if sampleEdge *= estimate.Rms; norm > 2.1*sampleEdge {
+		c = max(c, (norm+math.Sqrt(norm*norm-4*sampleEdge*sampleEdge))/2)
 	}
-	predicted := 2*estimate.Rms*noise + c*ratio
-	rounding := 0x1p-52 * s.normK * ratio                                       // of float64 entries, too small for Rms
-	estimate.Bound = max(predicted, 1.1*estimate.Norm, rounding) + s.errorBound // power iteration is slightly too small
+	predicted := 2*estimate.Rms*noiseGrowth + c*signalGrowth
+	rounding := 0x1p-52 * s.normK * signalGrowth // rounding of float64 entries, which Rms does not see
+	// The factor 1.1 allows for a power iteration whose norm is slightly too small.
+	estimate.Bound = max(predicted, 1.1*estimate.Norm, rounding) + s.errorBound
 	return estimate, nil
 }
 

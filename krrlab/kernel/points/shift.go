@@ -2,18 +2,19 @@ package points
 
 import "fmt"
 
-// Shifted is a view of points shifted by −C: row i is x_i − c, computed in float64 and rounded afterwards if the
+// Shifted is a view of points shifted by −C: row i is x_i − C, computed in float64 and rounded afterwards if the
 // caller wants float32. A kernel of x−z does not change if all points are shifted by the same vector, but distances
 // formed from inner products have the error ε·max‖x‖². Shifting the mean to the origin reduces that at little cost if
 // the points are far from the origin. A view of sparse points is dense.
 type Shifted struct {
-	X Points
-	C []float64
+	X Points    // the original points
+	C []float64 // vector that is subtracted from every point, of length d
 }
 
 var _ Points = (*Shifted)(nil)
 
-// Shift returns the view x_i − c. It panics if len(c) is not the dimension.
+// Shift returns the view with rows x_i − c. The view keeps c without a copy. Shift panics if len(c) is not the
+// dimension.
 func Shift(x Points, c []float64) *Shifted {
 	if _, d := x.Dims(); d != len(c) {
 		panic(fmt.Sprintf("points: Shift of points of dimension %d by a vector of %d", d, len(c)))

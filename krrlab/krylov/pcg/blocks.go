@@ -13,6 +13,8 @@ func (s *solver) dots(dst []float64, x, y *mat.Dense) {
 	s.sweep.run(dst[:k], s.n, 0, (*dotRows)(s))
 }
 
+// dotRows is a solver as the rowTask of dots: rows adds x_jᵀy_j over the rows i0 to i1−1 to sum_j. Types such as this
+// one implement rowTask without a closure, which would be allocated in every iteration.
 type dotRows solver
 
 func (s *dotRows) rows(i0, i1 int, sum, _ []float64) {
@@ -28,6 +30,7 @@ func (s *dotRows) rows(i0, i1 int, sum, _ []float64) {
 // updateDirections sets p_j = z_j + β_j·p_j for the columns of P.
 func (s *solver) updateDirections() { s.sweep.run(nil, s.n, 0, (*directionRows)(s)) }
 
+// directionRows is a solver as the rowTask of updateDirections.
 type directionRows solver
 
 func (s *directionRows) rows(i0, i1 int, _, _ []float64) {
@@ -41,8 +44,8 @@ func (s *directionRows) rows(i0, i1 int, _, _ []float64) {
 	}
 }
 
-// compact replaces the n×k block at the start of buf by the n×len(columns) block of the given columns, which are
-// ascending.
+// compact replaces the n×k block at the start of buf by the n×len(columns) block of the given columns. The columns must
+// ascend, so that no number is overwritten before it is read.
 func compact(buf []float64, n, k int, columns []int) {
 	width := len(columns)
 	for i := range n {
@@ -52,29 +55,30 @@ func compact(buf []float64, n, k int, columns []int) {
 	}
 }
 
-// table is a growing list of rows of t numbers.
+// table is a growing list of rows of cols numbers.
 type table struct {
 	cols int
 	data []float64
 }
 
 // newTable returns an empty table with capacity for the given number of rows.
-func newTable(t, rows int) table { return table{t, make([]float64, 0, t*rows)} }
+func newTable(cols, rows int) table { return table{cols, make([]float64, 0, cols*rows)} }
 
 // addRow appends a row of zeros and returns it. The returned slice is valid until the next call.
-func (h *table) addRow() []float64 {
-	h.data = append(h.data, make([]float64, h.cols)...)
-	return h.lastRow()
+func (t *table) addRow() []float64 {
+	t.data = append(t.data, make([]float64, t.cols)...)
+	return t.lastRow()
 }
 
 // lastRow returns the last row, or an empty slice if there is none.
-func (h *table) lastRow() []float64 { return h.data[max(0, len(h.data)-h.cols):] }
+func (t *table) lastRow() []float64 { return t.data[max(0, len(t.data)-t.cols):] }
 
-func (h *table) rows() [][]float64 {
-	if h.cols == 0 {
+// rows returns the rows, which share memory with the table, or nil if rows have no numbers.
+func (t *table) rows() [][]float64 {
+	if t.cols == 0 {
 		return nil
 	}
-	return slices.AppendSeq(make([][]float64, 0, len(h.data)/h.cols), slices.Chunk(h.data, h.cols))
+	return slices.AppendSeq(make([][]float64, 0, len(t.data)/t.cols), slices.Chunk(t.data, t.cols))
 }
 
 // product sets dst = XY for an m×k matrix X and a k×l matrix Y, all with contiguous rows. It adds four terms at a time,

@@ -12,45 +12,49 @@ import (
 	"github.com/krrlab/lab/datasets"
 )
 
-// leverages estimates p_i = λ(A⁻¹)_ii = 1−h_i of all points from m unbiased estimates for each point,
+// leverages estimates the complements p_i = λ(A⁻¹)_ii = 1−h_i of the leverages h_i of all points, where A = K+λI. M =
+// ZZᵀ+λI is the preconditioner of A, and g_k, k = 1, …, m, are random probe vectors with E g_kg_kᵀ = I. The probes give
+// m unbiased estimates for each point,
 //
 //	q_ik = λ(M⁻¹)_ii + λ·g_ik·((A⁻¹−M⁻¹)g_k)_i.
 //
 // A single estimate is too noisy to divide by: E[1/q²] is far above 1/p². The points are therefore sorted into bins by
-// v_i = E_ii·(M⁻¹)_ii, E = K−ZZᵀ, and by u_i, on which the error depends. (If p and the residual depend on each other,
-// a mean over all residuals would be biased.) In each bin, p is modeled by λ(M⁻¹)_ii/(1+κv_i). κ = 1 is correct for a
-// point that E does not link to other points, and κ = 0 is correct for E = 0. κ follows from the mean in the bin, and
-// the spread of p about the model follows from the spread of q in excess of its noise. Then p_i has the mean μ_i and
-// the squared coefficient of variation cv²_i of the normal law given the bin and the point's own q, and is treated as
-// lognormal:
+// v_i = E_ii·(M⁻¹)_ii, where E = K−ZZᵀ, and by u_i, the quantity that determines the leave-one-out error of the point
+// together with p_i. (If p and the residual depend on each other, a mean over all residuals would be biased.) In each
+// bin, p is modeled by λ(M⁻¹)_ii/(1+κv_i). κ = 1 is correct for a point that E does not link to other points, and κ = 0
+// is correct for E = 0. κ follows from the mean in the bin, and the spread of p about the model follows from the spread
+// of q in excess of its noise. These are the mean and the standard deviation of a normal prior of p_i. Its posterior
+// given the point's own estimates q_ik has the mean μ_i and the squared coefficient of variation cv²_i. With these, p_i
+// is treated as lognormal:
 //
 //	E[1/p] = (1+cv²)/μ,  E[1/p²] = (1+cv²)³/μ².
 type leverages struct {
-	problem         *merged    // provides the weights of rows for shares of wrong labels
-	precondLeverage []float64  // λ(M⁻¹)_ii
-	coupling        []float64  // v_i = E_ii(M⁻¹)_ii
-	lower           []float64  // λ/(K_ii+λ) ≤ p_i
-	upper           []float64  // upper bound of p_i: about λ(M⁻¹)_ii if M ≼ A, and otherwise 1
-	estimates       *mat.Dense // q, n×m
-	sortKey         []float64  // u_i, on which the error depends: ‖r_i‖² or τ_i, scaled by λ(M⁻¹)_ii
-	bins            [][]int    // indices of the points in each bin
+	problem           *merged    // provides the weights of rows for shares of wrong labels
+	precondComplement []float64  // λ(M⁻¹)_ii
+	coupling          []float64  // v_i = E_ii(M⁻¹)_ii
+	lower             []float64  // λ/(K_ii+λ) ≤ p_i
+	upper             []float64  // upper bound of p_i: about λ(M⁻¹)_ii if M ≼ A, and otherwise 1
+	estimates         *mat.Dense // q, n×m
+	sortKey           []float64  // u_i: ‖r_i‖², or the threshold τ_i of thresholds, scaled by λ(M⁻¹)_ii
+	bins              [][]int    // indices of the points in each bin
 }
 
 const (
-	binPoints = 100 // minimum number of points in a bin; larger bins have less noise and a coarser model
+	binPoints = 100 // minimum number of points in a bin if n is larger; larger bins have less noise and a coarser model
 	maxSpread = 0.5 // maximum relative spread of p about its model
-	maxNoise  = 0.2 // relative noise of the mean over probes above which only certain intervals are returned
+	maxNoise  = 0.2 // relative noise of the mean over probes above which only rigorous intervals are returned
 )
 
 // law is the estimated distribution of each p_i given the estimates.
 type law struct {
-	mean, cv2 []float64 // mean and squared coefficient of variation
-	model     []float64 // prediction of the model of the bin alone
-	ownMean   []float64 // mean, replaced by a point's own estimates if they contradict it: see contradicts
-	noise     float64   // root mean square of the relative noise of the means over the probes
+	mean, cv2  []float64 // mean and squared coefficient of variation
+	model      []float64 // prediction of the model of the bin alone
+	robustMean []float64 // mean, or the mean of the point's own estimates if contradicts
+	noise      float64   // root mean square of the relative noise of the means over the probes
 }
 
-// sortPoints sets the bins. They have equal size and are sorted by the coupling, and within that by sortKey.
+// sortPoints sets the bins, at most 200. They have about equal sizes. The points are sorted by the coupling into
+// groups, and each group is sorted by sortKey into bins.
 func (l *leverages) sortPoints() {
 	n := len(l.coupling)
 	order := make([]int, n)
@@ -71,7 +75,7 @@ func (l *leverages) sortPoints() {
 func (l *leverages) fitLaw(omitted int) *law {
 	n, m := l.estimates.Dims()
 	out := &law{mean: make([]float64, n), cv2: make([]float64, n), model: make([]float64, n),
-		ownMean: make([]float64, n)}
+		robustMean: make([]float64, n)}
 	used := float64(m)
 	if omitted >= 0 {
 		used--
@@ -97,8 +101,8 @@ func (l *leverages) fitLaw(omitted int) *law {
 		l.fitBin(out, bin, mean, variance)
 	}
 	for i, mu := range out.mean {
-		if out.ownMean[i] = mu; contradicts(mu, mean[i], variance[i]) {
-			out.ownMean[i] = min(max(mean[i], l.lower[i]), l.upper[i])
+		if out.robustMean[i] = mu; contradicts(mu, mean[i], variance[i]) {
+			out.robustMean[i] = min(max(mean[i], l.lower[i]), l.upper[i])
 		}
 	}
 	out.noise = math.Sqrt(out.noise / float64(n))
@@ -106,8 +110,8 @@ func (l *leverages) fitLaw(omitted int) *law {
 }
 
 // contradicts reports whether a point's own estimates, with the given mean and its variance, are far from the mean μ of
-// its law. Such a point differs from the others in its bin, for instance because it is far from all points and
-// landmarks.
+// its law: by more than three standard deviations and a fifth. Such a point differs from the others in its bin, for
+// instance because it is far from all points and landmarks.
 func contradicts(mu, mean, variance float64) bool {
 	margin := 3 * math.Sqrt(variance)
 	return mean+margin < 0.8*mu || mean-margin > mu/0.8
@@ -124,7 +128,7 @@ func (l *leverages) fitBin(out *law, bin []int, mean, variance []float64) {
 		kappa := (lo + hi) / 2
 		var model float64
 		for _, i := range bin {
-			model += l.precondLeverage[i] / (1 + kappa*l.coupling[i])
+			model += l.precondComplement[i] / (1 + kappa*l.coupling[i])
 		}
 		if model > sum {
 			lo = kappa
@@ -134,7 +138,7 @@ func (l *leverages) fitBin(out *law, bin []int, mean, variance []float64) {
 	}
 	var noise, spread float64
 	for _, i := range bin {
-		p := min(max(l.precondLeverage[i]/(1+lo*l.coupling[i]), l.lower[i]), l.upper[i])
+		p := min(max(l.precondComplement[i]/(1+lo*l.coupling[i]), l.lower[i]), l.upper[i])
 		out.model[i] = p
 		noise += variance[i] / (p * p)
 		spread += (mean[i]/p - 1) * (mean[i]/p - 1)

@@ -269,19 +269,19 @@ func (p *run) newEstimator(j int, x, g, mg *mat.Dense) *estimator {
 	num, _, c, usedFreedom := p.problem.numerators(x)
 	e := &estimator{p: p, lambda: lambda, c: c, r: new(mat.Dense), freedom: -usedFreedom}
 	e.r.Scale(lambda, num)
-	l := &leverages{problem: p.problem, precondLeverage: make([]float64, n), coupling: make([]float64, n),
+	l := &leverages{problem: p.problem, precondComplement: make([]float64, n), coupling: make([]float64, n),
 		lower: make([]float64, n),
 		upper: make([]float64, n), estimates: mat.NewDense(n, q-p.t, nil)}
 	diag := p.k.Diag()
 	for i := range n {
-		l.precondLeverage[i] = max(1-p.hatDiag.At(i, j), lambda/(diag[i]+lambda))
-		l.coupling[i] = max(0, p.residualDiag[i]) * l.precondLeverage[i] / lambda
+		l.precondComplement[i] = max(1-p.hatDiag.At(i, j), lambda/(diag[i]+lambda))
+		l.coupling[i] = max(0, p.residualDiag[i]) * l.precondComplement[i] / lambda
 		l.lower[i], l.upper[i] = lambda/(diag[i]+lambda), 1
 		if p.o.Below > 0 && p.o.Below < lambda {
-			l.upper[i] = min(1, l.precondLeverage[i]/(1-p.o.Below/lambda))
+			l.upper[i] = min(1, l.precondComplement[i]/(1-p.o.Below/lambda))
 		}
 		for k := range q - p.t {
-			v := l.precondLeverage[i] + lambda*g.At(i, k)*(x.At(i, p.t+k)-mg.At(i, k))
+			v := l.precondComplement[i] + lambda*g.At(i, k)*(x.At(i, p.t+k)-mg.At(i, k))
 			l.estimates.Set(i, k, v)
 			e.freedom += v / lambda / float64(q-p.t)
 		}
@@ -292,11 +292,11 @@ func (p *run) newEstimator(j int, x, g, mg *mat.Dense) *estimator {
 	l.sortKey = make([]float64, n)
 	for i := range n {
 		if e.tau != nil {
-			l.sortKey[i] = e.tau[i] / l.precondLeverage[i]
+			l.sortKey[i] = e.tau[i] / l.precondComplement[i]
 			continue
 		}
 		for _, v := range e.r.RawRowView(i) {
-			l.sortKey[i] += v * v / (l.precondLeverage[i] * l.precondLeverage[i])
+			l.sortKey[i] += v * v / (l.precondComplement[i] * l.precondComplement[i])
 		}
 	}
 	l.sortPoints()
@@ -366,7 +366,7 @@ func (e *estimator) score(previous *estimator) Score {
 // ownError returns the error if the points that contradict the law use their own estimates.
 func (e *estimator) ownError() float64 {
 	d := *e.d
-	d.mean = d.ownMean
+	d.mean = d.robustMean
 	return e.errorOf(&d)
 }
 

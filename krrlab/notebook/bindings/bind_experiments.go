@@ -19,6 +19,7 @@ func init() {
 			"Fails":          r.ValueOf(*new(string)),
 			"Find":           r.ValueOf(experiments.Find),
 			"FindReport":     r.ValueOf(experiments.FindReport),
+			"FormatSeconds":  r.ValueOf(experiments.FormatSeconds),
 			"Holds":          r.ValueOf(*new(string)),
 			"IDs":            r.ValueOf(experiments.IDs),
 			"Laptop":         r.ValueOf(experiments.Laptop),
@@ -36,7 +37,6 @@ func init() {
 			"SectionBegin":   r.ValueOf(*new(string)),
 			"SectionEnd":     r.ValueOf(*new(string)),
 			"Smoke":          r.ValueOf(experiments.Smoke),
-			"Spell":          r.ValueOf(experiments.Spell),
 			"UpdateSection":  r.ValueOf(experiments.UpdateSection),
 		},
 		Types: map[string]r.Type{

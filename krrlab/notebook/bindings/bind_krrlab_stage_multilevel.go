@@ -17,11 +17,11 @@ func init() {
 			"Stage": r.ValueOf(&multilevel.Stage).Elem(),
 		},
 		Types: map[string]r.Type{
-			"Level":    r.TypeOf((*multilevel.Level)(nil)).Elem(),
-			"Measured": r.TypeOf((*multilevel.Measured)(nil)).Elem(),
-			"Options":  r.TypeOf((*multilevel.Options)(nil)).Elem(),
-			"Result":   r.TypeOf((*multilevel.Result)(nil)).Elem(),
-			"Seconds":  r.TypeOf((*multilevel.Seconds)(nil)).Elem(),
+			"LevelResult": r.TypeOf((*multilevel.LevelResult)(nil)).Elem(),
+			"Measurement": r.TypeOf((*multilevel.Measurement)(nil)).Elem(),
+			"Options":     r.TypeOf((*multilevel.Options)(nil)).Elem(),
+			"Result":      r.TypeOf((*multilevel.Result)(nil)).Elem(),
+			"Seconds":     r.TypeOf((*multilevel.Seconds)(nil)).Elem(),
 		},
 		Untypeds: map[string]string{},
 	}

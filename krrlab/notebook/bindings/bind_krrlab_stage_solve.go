@@ -14,11 +14,9 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/stage/solve"] = imports.Package{
 		Name: "solve",
 		Binds: map[string]r.Value{
-			"AsStored":       r.ValueOf(*new(string)),
 			"AutoResidual":   r.ValueOf(solve.AutoResidual),
 			"AutoSolver":     r.ValueOf(solve.AutoSolver),
 			"BlockPCG":       r.ValueOf(solve.BlockPCG),
-			"ByRecurrence":   r.ValueOf(*new(string)),
 			"CG":             r.ValueOf(solve.CG),
 			"Default":        r.ValueOf(&solve.Default).Elem(),
 			"Direct":         r.ValueOf(solve.Direct),
@@ -26,8 +24,10 @@ func init() {
 			"ExactResidual":  r.ValueOf(solve.ExactResidual),
 			"Fourier":        r.ValueOf(solve.Fourier),
 			"InFloat64":      r.ValueOf(*new(string)),
+			"InStored":       r.ValueOf(*new(string)),
 			"NewSolution":    r.ValueOf(solve.NewSolution),
 			"PCG":            r.ValueOf(solve.PCG),
+			"Recursive":      r.ValueOf(*new(string)),
 			"Run":            r.ValueOf(solve.Run),
 			"StoredResidual": r.ValueOf(solve.StoredResidual),
 		},
@@ -47,9 +47,9 @@ func init() {
 			"Threshold":      r.TypeOf((*solve.Threshold)(nil)).Elem(),
 		},
 		Untypeds: map[string]string{
-			"AsStored":     "string:K as stored",
-			"ByRecurrence": "string:by recurrence",
-			"InFloat64":    "string:K recomputed in float64",
+			"InFloat64": "string:K recomputed in float64",
+			"InStored":  "string:K as stored",
+			"Recursive": "string:by recurrence",
 		},
 	}
 }

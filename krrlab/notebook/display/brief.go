@@ -17,11 +17,11 @@ import (
 
 // Limits for the text of a value without a String method.
 const (
-	maxBrief         = 2000 // bytes
-	maxElements      = 100  // elements of a slice, array or map at the top level
-	maxInnerElements = 12   // elements of a slice, array or map within another value
-	maxDepth         = 4    // nesting of values
-	manyFields       = 8    // fields of a struct above which zero fields are omitted
+	maxBrief           = 2000 // bytes
+	maxElements        = 100  // elements of a slice, array or map that limit shows in full
+	maxInnerElements   = 12   // elements of a slice, array or map that is long or deeply nested; see limit
+	maxDepth           = 4    // nesting of values
+	maxFieldsWithZeros = 8    // structs with more fields are shown without their zero fields
 )
 
 // brief formats a value like %+v of package fmt, including field names, with these differences: pointers are followed
@@ -105,12 +105,12 @@ func (p *printer) ownText(v reflect.Value) (ok bool) {
 	return hasText
 }
 
-// fields writes the fields of a struct. If there are more than manyFields, zero ones are omitted.
+// fields writes the fields of a struct. If there are more than maxFieldsWithZeros, it omits those that are zero.
 func (p *printer) fields(v reflect.Value, depth int) {
 	p.WriteByte('{')
 	start, zero := p.Len(), 0
 	for i := range v.NumField() {
-		if v.NumField() > manyFields && v.Field(i).IsZero() {
+		if v.NumField() > maxFieldsWithZeros && v.Field(i).IsZero() {
 			zero++
 			continue
 		}
@@ -126,7 +126,9 @@ func (p *printer) fields(v reflect.Value, depth int) {
 	p.WriteByte('}')
 }
 
-// limit returns the number of elements to write of n elements at a depth.
+// limit returns how many of n elements to write in a list at the given nesting depth. At the top level these are at
+// most maxElements. At depth 1 they are all n elements, or maxInnerElements if n exceeds maxElements. At greater depths
+// they are at most maxInnerElements.
 func limit(n, depth int) int {
 	if depth > 1 || depth == 1 && n > maxElements {
 		return min(n, maxInnerElements)
@@ -169,8 +171,9 @@ const (
 	shownColumns = 8
 )
 
-// dataset sets the representations of a data set: a text, and a table of the first points of sample, if not nil.
-func dataset(text string, sample *datasets.Dataset, d *Data) {
+// setDatasetData sets the representations of a data set: a text, and a table of the first points of sample if sample is
+// not nil.
+func setDatasetData(text string, sample *datasets.Dataset, d *Data) {
 	d.Data[MIMETypeText] = text
 	d.Data[MIMETypeHTML] = plots.PreHTML(text)
 	if sample != nil && sample.X != nil {
@@ -241,8 +244,8 @@ func asImages(s string) string {
 	})
 }
 
-// adaptFigure corrects the representations of a figure: it sets the displayed size of its image, and replaces drawings
-// in HTML by images. It returns an error if v is a figure that cannot be drawn.
+// adaptFigure replaces the SVG drawings in the HTML of any value by images. If v is a figure, adaptFigure also sets the
+// displayed size of its PNG image, and returns an error if the figure cannot be drawn.
 func adaptFigure(v any, d *Data) error {
 	if s, ok := d.Data[MIMETypeHTML].(string); ok {
 		d.Data[MIMETypeHTML] = asImages(s)

@@ -253,9 +253,9 @@ func addByType(v any, d *Data) error {
 	case mat.Matrix:
 		addMatrix(x, d)
 	case *datasets.Dataset:
-		dataset(x.String(), x, d)
+		setDatasetData(x.String(), x, d)
 	case *datasets.Pair:
-		dataset(x.String(), x.Train, d)
+		setDatasetData(x.String(), x.Train, d)
 	case *gram.Matrix:
 		stored, _, _ := strings.Cut(x.Choice().String(), "\n")
 		d.Data[MIMETypeText] = fmt.Sprintf("K+λI, kernel %v, λ = %g; %s", x.Kernel(), x.Lambda(), stored)

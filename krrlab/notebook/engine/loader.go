@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"go/constant"
+	"go/token"
 	"go/types"
 	"maps"
 	"math/big"
@@ -24,8 +25,8 @@ type loader struct {
 	mu           sync.Mutex
 	loadErrors   map[string]error        // errors of packages that could not be loaded, by path
 	cellTypes    typeutil.Map            // reflect.Type of each type of a cell, by types.Type
-	pending      []types.Type            // named types that were looked up and are not known yet
-	cellPackages map[*byte]*ixgo.Package // variables of earlier units, by the address of the unit's path
+	pending      []types.Type            // named types that were not known when they were looked up
+	cellPackages map[*byte]*ixgo.Package // packages of the variables of earlier cells; see Installed
 }
 
 // newLoader returns a loader that contains every importable package, initially empty. A compiled type enters its
@@ -44,8 +45,8 @@ func newLoader(base *ixgo.Context) *loader {
 }
 
 // load returns a package with everything it exports: the contents of its compiled table, its source, or the table and a
-// patch in source form that supplies the missing objects. Source is not searched for elsewhere. An error is remembered
-// and returned again on later calls. The caller holds l.mu.
+// patch in source form that supplies the missing objects. load does not look for source files on disk. An error is
+// remembered and returned again on later calls. The caller holds l.mu.
 func (l *loader) load(path string) (p *types.Package, err error) {
 	if path == "unsafe" {
 		return types.Unsafe, nil
@@ -144,7 +145,7 @@ func (l *loader) LookupReflect(t types.Type) (reflect.Type, bool) {
 	return nil, false
 }
 
-// recordTypes stores the reflect.Type that an interpreter created for each pending type.
+// recordTypes stores the reflect.Type that an interpreter created for each pending type. It does not shorten l.pending.
 func (l *loader) recordTypes(record *ixgo.TypesRecord) {
 	l.mu.Lock()
 	pending := slices.Clone(l.pending)
@@ -157,7 +158,9 @@ func (l *loader) recordTypes(record *ixgo.TypesRecord) {
 	}
 }
 
-// Installed returns the table of a package, or the variables of an earlier unit if path is the path of that unit.
+// Installed returns the table of a package, or the variables of an earlier cell if path is the path of that cell. The
+// paths of different cells may have equal texts. l.cellPackages therefore identifies a cell by the address of the bytes
+// of its path.
 func (l *loader) Installed(path string) (*ixgo.Package, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -213,8 +216,8 @@ func convertTable(path string, p imports.Package) *ixgo.Package {
 	return converted
 }
 
-// plainSeq wraps a function that returns an iterator of type iter.Seq[T], so that it returns the plain function type
-// instead. Through reflection, the type is not recognized as an instance of iter.Seq.
+// plainSeq wraps a function that returns an iterator of type iter.Seq[T], so that its result has the plain function
+// type func(yield func(T) bool). Through reflection, the type is not recognized as an instance of iter.Seq.
 func plainSeq(f reflect.Value) reflect.Value {
 	t := f.Type()
 	if t.NumOut() != 1 || t.Out(0).PkgPath() != "iter" {
@@ -236,7 +239,8 @@ func plainSeq(f reflect.Value) reflect.Value {
 		})
 }
 
-// parseUntyped parses an untyped constant of the form kind:value.
+// parseUntyped parses an untyped constant of the form kind:value, or complex:real:imaginary. It returns its type, such
+// as "untyped int". The value is nil for an unknown kind, and constant.Unknown for a malformed number.
 func parseUntyped(literal string) (kind string, v constant.Value) {
 	kind, text, _ := strings.Cut(literal, ":")
 	number := func(s string) constant.Value {
@@ -256,12 +260,12 @@ func parseUntyped(literal string) (kind string, v constant.Value) {
 		v = constant.ToFloat(number(text))
 	case "complex":
 		re, im, _ := strings.Cut(text, ":")
-		v = constant.BinaryOp(number(re), 12, constant.MakeImag(number(im)))
+		v = constant.BinaryOp(number(re), token.ADD, constant.MakeImag(number(im)))
 	}
 	return "untyped " + kind, v
 }
 
-// constantOf returns the value of a typed constant.
+// constantOf returns the value of a typed constant, or constant.Unknown for a type without constants.
 func constantOf(v reflect.Value) constant.Value {
 	switch {
 	case v.CanInt():

@@ -21,10 +21,11 @@ import (
 type Subject interface {
 	// controls returns the controls in columns, and opens them if they are not open.
 	controls(p *Panel) ([]*widget.Model, error)
-	// setting returns the current setting: a function that runs the subject with it, and its Go code.
-	setting() (run func(ctx context.Context, report func(stage.Event)) (any, error), code string, err error)
-	// watches reports whether a run ends soon after its context.
-	watches() bool
+	// currentRun returns a function that runs the subject with the current settings of its controls, and the Go code
+	// that does the same. It returns an error if the settings are invalid.
+	currentRun() (run func(ctx context.Context, report func(stage.Event)) (any, error), code string, err error)
+	// isInterruptible reports whether a run ends soon after its context.
+	isInterruptible() bool
 }
 
 // Host is the notebook that shows panels.
@@ -199,7 +200,7 @@ func (p *Panel) Close() {
 	}
 }
 
-// stopGrace is the time after which a run whose context has ended is stopped, if it watches its context. Within this
+// stopGrace is the time after which a run whose context has ended is stopped, if it is interruptible. Within this
 // time it can return a partial result.
 const stopGrace = 500 * time.Millisecond
 
@@ -207,7 +208,7 @@ const stopGrace = 500 * time.Millisecond
 func (p *Panel) endRun() {
 	r := p.run
 	r.cancel()
-	if !p.subject.watches() {
+	if !p.subject.isInterruptible() {
 		engine.Stop(r.goid)
 		return
 	}
@@ -249,7 +250,7 @@ func (p *Panel) runOnce() (err error, isCurrent bool) {
 	p.run = r
 	p.mu.Unlock()
 	start := time.Now()
-	call, code, err := p.subject.setting()
+	call, code, err := p.subject.currentRun()
 	var value any
 	if err == nil {
 		p.setStatus("running…")

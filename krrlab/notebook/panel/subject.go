@@ -16,18 +16,19 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// function is a Subject: a function of a cell.
+// function is a Subject that calls a function of a cell.
 type function struct {
-	name      string // text by which the cell refers to the function
-	f         reflect.Value
-	takesCtx  bool
-	hasError  bool // the last result is an error
-	options   *group
-	optionsOf reflect.Type
+	name        string // text by which the cell refers to the function
+	f           reflect.Value
+	takesCtx    bool
+	hasError    bool   // the last result is an error
+	options     *group // controls of the options
+	optionsType reflect.Type
 }
 
-// Function returns the subject of a function from a struct of options, with an optional context before it, to a value
-// and an optional error. name is the text by which a cell refers to it.
+// Function returns a Subject that calls f. f has the form func([ctx context.Context,] options S) (value[, error]),
+// where S is a struct of options and the parts in brackets are optional. name is the text by which a cell refers to f.
+// Function returns an error if f has another form, or if S has no field with a control.
 func Function(f any, name string) (Subject, error) {
 	v := reflect.ValueOf(f)
 	const want = "want a function such as func(o struct{N int `flag:\"n\" default:\"10\"`}) (value, error), or a " +
@@ -42,15 +43,15 @@ func Function(f any, name string) (Subject, error) {
 	if t.NumIn() != 1 && !s.takesCtx || t.NumOut() != 1 && !s.hasError || t.In(t.NumIn()-1).Kind() != reflect.Struct {
 		return nil, fmt.Errorf("Explore of a %v: %s", t, want)
 	}
-	s.optionsOf = t.In(t.NumIn() - 1)
-	if len(withControl(schema.Unsettled(reflect.New(s.optionsOf).Interface()))) == 0 {
-		return nil, fmt.Errorf("Explore: no field of %v has a tag flag, default or check: %s", s.optionsOf, want)
+	s.optionsType = t.In(t.NumIn() - 1)
+	if len(withControl(schema.Unsettled(reflect.New(s.optionsType).Interface()))) == 0 {
+		return nil, fmt.Errorf("Explore: no field of %v has a tag flag, default or check: %s", s.optionsType, want)
 	}
 	return s, nil
 }
 
 func (s *function) controls(p *Panel) ([]*widget.Model, error) {
-	zero := reflect.Zero(s.optionsOf).Interface()
+	zero := reflect.Zero(s.optionsType).Interface()
 	var err error
 	if s.options, err = newGroup(zero, zero, 0, p.openControl); err != nil {
 		return nil, err
@@ -59,9 +60,9 @@ func (s *function) controls(p *Panel) ([]*widget.Model, error) {
 	return []*widget.Model{column}, err
 }
 
-func (s *function) watches() bool { return s.takesCtx }
+func (s *function) isInterruptible() bool { return s.takesCtx }
 
-func (s *function) setting() (func(context.Context, func(stage.Event)) (any, error), string, error) {
+func (s *function) currentRun() (func(context.Context, func(stage.Event)) (any, error), string, error) {
 	v, err := s.options.value()
 	if err != nil {
 		return nil, "", err
@@ -76,7 +77,7 @@ func (s *function) setting() (func(context.Context, func(stage.Event)) (any, err
 	if v.Type().Name() == "" {
 		code = "// " + s.name + " with " + literal(v)
 	}
-	full := reflect.New(s.optionsOf) // with defaults
+	full := reflect.New(s.optionsType) // with defaults
 	full.Elem().Set(v)
 	if err := schema.Settle(full.Interface()); err != nil {
 		return nil, code, err
@@ -94,23 +95,23 @@ func (s *function) setting() (func(context.Context, func(stage.Event)) (any, err
 	}, code, nil
 }
 
-// laboratory is a Subject: a stage on a lab, or the lab's Solve.
+// laboratory is a Subject that runs a stage of a lab, or the lab's Solve.
 type laboratory struct {
 	name          string // text by which the cell refers to the lab
 	lab           *krrlab.Lab
-	stage         stage.Runner  // nil: Solve
+	stage         stage.Runner  // stage with its options; nil for Solve
 	options       *group        // options of the stage; nil for Solve
 	kind          *widget.Model // the choice of the preconditioner; nil if the stage has none
-	startKind     string
-	precondColumn *widget.Model
+	startKind     string        // name of the preconditioner in the lab's configuration
+	precondColumn *widget.Model // column with the choice of the preconditioner and the controls of its options
 
 	mu      sync.Mutex
 	precond *group // options of the preconditioner; nil if it has none
 }
 
-// Stage returns the subject of a stage on a lab; without a stage, it is the lab's Solve. Stages that use the
-// preconditioner of the lab have controls for it, too. name is the text by which a cell refers to the lab. Settings with
-// another preconditioner share K with the lab.
+// Stage returns a Subject that runs stage s of a lab. If s is nil, the Subject runs lab.Solve. A stage that uses the
+// preconditioner of the lab has controls for it, too; a run with another preconditioner shares K with the lab. name is
+// the text by which a cell refers to the lab. Stage returns an error if lab is nil or s is not a struct.
 func Stage(lab *krrlab.Lab, s stage.Runner, name string) (Subject, error) {
 	if lab == nil {
 		return nil, errors.New("Explore of a lab that is nil: look at the error of krrlab.New")
@@ -137,7 +138,7 @@ func (s *laboratory) hasPreconditioner() bool {
 	return true
 }
 
-func (s *laboratory) watches() bool { return true }
+func (s *laboratory) isInterruptible() bool { return true }
 
 func (s *laboratory) controls(p *Panel) (columns []*widget.Model, err error) {
 	if s.hasPreconditioner() {
@@ -162,11 +163,11 @@ func (s *laboratory) openPreconditioner(p *Panel) (err error) {
 	s.startKind = stage.NameOf(cfg.Precond)
 	var names []string
 	for _, k := range stage.Kinds() {
-		if k.Suits(cfg.Kernel) == nil && !strings.HasSuffix(k.Name, ":") {
+		if k.Suits(cfg.Kernel) == nil && !strings.HasSuffix(k.Name, ":") { // a name such as process: wants an argument
 			names = append(names, k.Name)
 		}
 	}
-	if !slices.Contains(names, s.startKind) { // of the user
+	if !slices.Contains(names, s.startKind) { // a user-defined one
 		names = append([]string{s.startKind}, names...)
 	}
 	kindChanged := func() {
@@ -233,7 +234,7 @@ func (s *laboratory) openOptions(p *Panel) error {
 	return nil
 }
 
-func (s *laboratory) setting() (func(context.Context, func(stage.Event)) (any, error), string, error) {
+func (s *laboratory) currentRun() (func(context.Context, func(stage.Event)) (any, error), string, error) {
 	var lines []string
 	lab, name, p := s.lab, s.name, stage.Preconditioner(nil)
 	s.mu.Lock()

@@ -18,7 +18,7 @@ func Example() {
 	fmt.Println(text, err)
 	m := cost.Model{Rates: cost.Reference(), N: 10_000, D: 20, T: 1, Cores: 2}
 	for _, p := range []stage.Preconditioner{p, recipe.Features{S: 500}} {
-		c := cost.Candidate{Solver: cost.PCG, M: p, Storage: gram.Float32, Iterations: 30}
+		c := cost.Candidate{Solver: cost.PCG, Preconditioner: p, Storage: gram.Float32, Iterations: 30}
 		m.Predict(&c)
 		fmt.Printf("%v: %.1f s\n", p, c.Seconds.Training())
 	}

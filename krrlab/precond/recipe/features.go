@@ -104,7 +104,7 @@ func (f Features) Iterations(o *cost.Outlook) float64 {
 
 func init() {
 	stage.BuiltIn(stage.Kind{Name: "features", Zero: Features{}, Label: "random features", Order: 1,
-		Variants:   []string{"", "lambda-p=10"},
-		Slow:       "a larger features= or lambda-p= in --precond",
-		Indefinite: "a larger lambda-p= in --precond"})
+		Variants:           []string{"", "lambda-p=10"},
+		AdviceIfSlow:       "a larger features= or lambda-p= in --precond",
+		AdviceIfIndefinite: "a larger lambda-p= in --precond"})
 }

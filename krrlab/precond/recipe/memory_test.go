@@ -61,7 +61,7 @@ func TestHeld(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			m := cost.Model{N: n, D: d, T: 1, Ranks: ranks}.Memory(&cost.Candidate{M: Features{S: s}, Storage: storage})
+			m := cost.Model{N: n, D: d, T: 1, Ranks: ranks}.Memory(&cost.Candidate{Preconditioner: Features{S: s}, Storage: storage})
 			if m.Kernel < most || m.Kernel > most+8*512*512 {
 				t.Errorf("%v on %d ranks: K of %d bytes predicted, %d held", storage, ranks, m.Kernel, most)
 			}
@@ -95,7 +95,7 @@ func TestLandmarksHeld(t *testing.T) {
 				wg.Wait()
 			}) / int64(ranks)
 			p := testkit.Must(stage.ParsePreconditioner(fmt.Sprintf("%s features=%d", name, s)))
-			v := cost.Model{N: n, D: d, T: 1, Ranks: ranks}.Memory(&cost.Candidate{M: p, Storage: gram.Recompute})
+			v := cost.Model{N: n, D: d, T: 1, Ranks: ranks}.Memory(&cost.Candidate{Preconditioner: p, Storage: gram.Recompute})
 			want := v.Features + v.Columns
 			t.Logf("%s on %d ranks: %d bytes allocated, %d predicted", name, ranks, got, want)
 			if float64(got) > 1.2*float64(want) || float64(got) < 0.8*float64(want) {
@@ -111,7 +111,7 @@ func TestReason(t *testing.T) {
 		"the points": {1000, 100000, 1, 10}, "K:": {50000, 2, 1, 10}, "the factor": {20000, 2, 1, 19000},
 		"vectors": {20000, 2, 500, 1}, "features: t": {200000, 2, 1, 4000},
 	} {
-		c := cost.Candidate{M: Features{S: p.s}, Storage: gram.Recompute}
+		c := cost.Candidate{Preconditioner: Features{S: p.s}, Storage: gram.Recompute}
 		if want == "K:" {
 			c.Storage = gram.Float64
 		}

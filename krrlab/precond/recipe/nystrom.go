@@ -102,7 +102,7 @@ func (Nystrom) Iterations(o *cost.Outlook) float64 { return o.PivotIterations() 
 
 func init() {
 	stage.BuiltIn(stage.Kind{Name: "nystrom", Zero: Nystrom{}, Title: "Nyström landmarks", Label: "Nyström",
-		Variants:   []string{"", "lambda-p=10", "spectral=true"},
-		Slow:       "a larger features= or lambda-p= in --precond",
-		Indefinite: "a larger lambda-p= in --precond"})
+		Variants:           []string{"", "lambda-p=10", "spectral=true"},
+		AdviceIfSlow:       "a larger features= or lambda-p= in --precond",
+		AdviceIfIndefinite: "a larger lambda-p= in --precond"})
 }

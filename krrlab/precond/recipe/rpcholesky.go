@@ -64,6 +64,6 @@ func (RPCholesky) Propose(o *cost.Outlook) []stage.Preconditioner {
 func init() {
 	stage.BuiltIn(stage.Kind{Name: "rpcholesky", Zero: RPCholesky{}, Title: "randomly pivoted Cholesky",
 		Label: "RPCholesky", Order: 2, Variants: []string{"", "lambda-p=10", "spectral=true"},
-		Slow:       "a larger features= or lambda-p= in --precond",
-		Indefinite: "a larger lambda-p= in --precond"})
+		AdviceIfSlow:       "a larger features= or lambda-p= in --precond",
+		AdviceIfIndefinite: "a larger lambda-p= in --precond"})
 }

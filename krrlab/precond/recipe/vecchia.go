@@ -198,6 +198,6 @@ func (Vecchia) Propose(o *cost.Outlook) (list []stage.Preconditioner) {
 
 func init() {
 	stage.BuiltIn(stage.Kind{Name: "vecchia", Zero: Vecchia{}, Label: "sparse inverse",
-		Variants: []string{"neighbors=10", "neighbors=30", "neighbors=30 features=0", "neighbors=100 features=0"},
-		Slow:     "more neighbors, such as --precond 'vecchia neighbors=60', or pivots (features=500)"})
+		Variants:     []string{"neighbors=10", "neighbors=30", "neighbors=30 features=0", "neighbors=100 features=0"},
+		AdviceIfSlow: "more neighbors, such as --precond 'vecchia neighbors=60', or pivots (features=500)"})
 }

@@ -26,12 +26,12 @@ const None = "none"
 type Candidate struct {
 	Solver  string `json:"solver"`
 	Precond string `json:"precond"` // name of the preconditioner
-	// Recipe is the preconditioner with its options, in the form that krrlab fit --precond accepts; "" if it has no
-	// text.
-	Recipe  string               `json:"recipe,omitempty"`
-	M       stage.Preconditioner `json:"-"` // preconditioner; nil: M = I, or the one that Recipe describes
-	S       int                  `json:"s"`
-	LambdaP float64              `json:"lambda_p"`
+	// Recipe is the preconditioner with its options, in the form that krrlab fit --precond accepts; "" if the
+	// preconditioner cannot be written as a flag.
+	Recipe         string               `json:"recipe,omitempty"`
+	Preconditioner stage.Preconditioner `json:"-"` // preconditioner; nil: M = I, or the one that Recipe describes
+	S              int                  `json:"s"`
+	LambdaP        float64              `json:"lambda_p"`
 	// Neighbors is the number of neighbors per point of a sparse inverse. It is a guess if Recipe does not set it.
 	Neighbors int `json:"neighbors,omitempty"`
 	// Series is the Fourier series of the solver Fourier, and Modes the number of its modes.
@@ -42,11 +42,12 @@ type Candidate struct {
 	Iterations int     `json:"iterations"`
 	Seconds    Seconds `json:"predicted_seconds"`
 	Bytes      int64   `json:"predicted_bytes"`
-	// Refused is the reason why the candidate cannot be used; "" if it can.
-	Refused string `json:"refused,omitempty"`
+	// RefusalReason is the reason why the candidate cannot be used; "" if it can.
+	RefusalReason string `json:"refused,omitempty"`
 }
 
-// String returns the solver, and the storage or the preconditioner.
+// String returns the solver with the storage for Direct, the number of modes for Fourier, and otherwise the
+// preconditioner.
 func (c *Candidate) String() string {
 	if c.Solver == Direct {
 		return fmt.Sprintf("direct, %v", c.Storage)
@@ -61,7 +62,8 @@ func (c *Candidate) String() string {
 	return text
 }
 
-// Flags returns the flags of krrlab fit that request the candidate by name.
+// Flags returns the flags of krrlab fit that request the solver and its preconditioner by name. The text is quoted for
+// a shell. Except for the direct solver, it omits the storage, which fit chooses again.
 func (c *Candidate) Flags() string {
 	switch c.Solver {
 	case Direct:
@@ -72,5 +74,5 @@ func (c *Candidate) Flags() string {
 	return fmt.Sprintf("--solver %s --precond %s", c.Solver, safe.Shell(cmp.Or(c.Recipe, c.Precond)))
 }
 
-// IterationSeconds returns the predicted seconds of one iteration.
+// IterationSeconds returns the predicted seconds of one iteration. The initial residual counts as a further iteration.
 func (c *Candidate) IterationSeconds() float64 { return c.Seconds.Solve / float64(c.Iterations+1) }

@@ -108,7 +108,7 @@ type Parts struct {
 // precondParts returns the costs of the preconditioner of a candidate. They are zero for M = I and for a kind that
 // cannot predict them.
 func (m *Model) precondParts(c *Candidate) (p Parts) {
-	if priced, ok := c.M.(Preconditioner); ok {
+	if priced, ok := c.Preconditioner.(Preconditioner); ok {
 		p = priced.Cost(m, c.Storage)
 	}
 	return p
@@ -152,7 +152,7 @@ func (m Model) Predict(c *Candidate) {
 	if !m.ErrorKnown {
 		sec.Kernel += errorPilotValues / m.Exp
 	}
-	sec.Solve = float64(c.Iterations)*(product+m.vectorSeconds(c.Solver, c.M != nil)+parts.Apply) + product
+	sec.Solve = float64(c.Iterations)*(product+m.vectorSeconds(c.Solver, c.Preconditioner != nil)+parts.Apply) + product
 	sec.Residual = m.residualSeconds()
 	if m.Ranks > 1 {
 		v := m.traffic(c, &parts)

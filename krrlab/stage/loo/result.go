@@ -15,29 +15,30 @@ import (
 // Result is the leave-one-out error and GCV for each λ of a grid.
 type Result struct {
 	stage.Header
-	Classes bool             `json:"classes"` // errors are shares of wrong labels; otherwise they are mean squares
-	Scores  []leaveout.Score `json:"scores"`
-	Best    int              `json:"best"` // index of the smallest error
+	Classification bool             `json:"classes"` // errors are shares of wrong labels, not mean squares
+	Scores         []leaveout.Score `json:"scores"`
+	Best           int              `json:"best"` // index of the smallest error
 
 	// Repeats states which equal rows are left out together, and which question the errors answer.
 	Repeats datasets.Repeats `json:"repeats"`
-	// NoIntervalReason explains why equal rows could not be left out together; the result then claims no interval.
+	// NoIntervalReason explains why the result claims no interval, namely why equal rows could not be left out
+	// together. It is "" if the result claims an interval.
 	NoIntervalReason string `json:"unclaimed,omitempty"`
 	// OtherScore is the score at the best λ for the question Repeats.OtherQuestion. It is nil if there is no such
 	// question, or without dense factors.
 	OtherScore *leaveout.Score `json:"other,omitempty"`
 
-	Why     string  `json:"why,omitempty"`            // reason for not using dense factors although n is small enough
-	Precond string  `json:"preconditioner,omitempty"` // landmarks of Z, if probes were used
-	S       int     `json:"s,omitempty"`              // number of columns of Z, if probes were used
-	Modes   int     `json:"modes,omitempty"`          // modes of the Fourier series, if one was used
-	KError  float64 `json:"kernel_error"`             // predicted e ≥ ‖K_stored−K‖₂, plus the error of products
-	Seconds float64 `json:"seconds"`                  // total time, including that for K and Z
+	NotDenseReason string  `json:"why,omitempty"`            // why dense factors are not used although n is small
+	Precond        string  `json:"preconditioner,omitempty"` // landmarks of Z, if probes were used
+	S              int     `json:"s,omitempty"`              // number of columns of Z, if probes were used
+	Modes          int     `json:"modes,omitempty"`          // modes of the Fourier series, if one was used
+	KError         float64 `json:"kernel_error"`             // bound of ‖K̃−K‖₂ plus the rounding of products with K̃
+	Seconds        float64 `json:"seconds"`                  // total time, including that for K and Z
 }
 
 // errorUnit names the quantity of the displayed errors.
 func (r *Result) errorUnit() string {
-	if r.Classes {
+	if r.Classification {
 		return "share of wrong labels"
 	}
 	if r.T > 1 {
@@ -51,7 +52,7 @@ func (r *Result) errorUnit() string {
 
 // gcvName names the displayed GCV: its square root if the error is an RMSE.
 func (r *Result) gcvName() string {
-	if r.Classes {
+	if r.Classification {
 		return "GCV"
 	}
 	return "√GCV"
@@ -59,7 +60,7 @@ func (r *Result) gcvName() string {
 
 // displayedScores returns the scores in their displayed form: for regression the square roots of mean squares and GCV.
 func (r *Result) displayedScores() []leaveout.Score {
-	if r.Classes {
+	if r.Classification {
 		return r.Scores
 	}
 	scores := slices.Clone(r.Scores)
@@ -70,7 +71,8 @@ func (r *Result) displayedScores() []leaveout.Score {
 	return scores
 }
 
-// edgeNote states that the smallest error is at an end of the grid, so that λ beyond may be better; else it is empty.
+// edgeNote returns a note if the smallest error is at an end of the grid, because a λ beyond it may then be better.
+// Otherwise it returns "".
 func (r *Result) edgeNote() string {
 	var hasSmaller, hasLarger bool // the grid has λ below, or above, the best one
 	for _, s := range r.Scores {
@@ -81,11 +83,12 @@ func (r *Result) edgeNote() string {
 	case hasSmaller == hasLarger:
 		return ""
 	case hasLarger:
-		return "; it is the least λ of the grid: a lesser one may be better (--grid)"
+		return "; it is the smallest λ of the grid; a smaller one may be better (--grid)"
 	}
-	return "; it is the largest λ of the grid: a larger one may be better (--grid)"
+	return "; it is the largest λ of the grid; a larger one may be better (--grid)"
 }
 
+// String returns the result as a few lines of text.
 func (r *Result) String() string {
 	var b stage.Lines
 	b.Problem(&r.Header)
@@ -96,8 +99,8 @@ func (r *Result) String() string {
 	if r.Modes > 0 {
 		method = fmt.Sprintf("a Fourier series of %d modes, ‖K̃−K‖₂ at most %.2g, exact up to that and rounding", r.Modes, r.KError)
 	}
-	if r.Why != "" {
-		method += ", as " + r.Why
+	if r.NotDenseReason != "" {
+		method += ", as " + r.NotDenseReason
 	}
 	b.Add("leave-one-out", "%s; by %s", r.errorUnit(), method)
 	if text := r.Repeats.String(); r.NoIntervalReason != "" {
@@ -115,7 +118,7 @@ func (r *Result) String() string {
 	for i, s := range scores {
 		mark := ""
 		if i == r.Best {
-			mark = "  ← least"
+			mark = "  ← smallest"
 		}
 		likelihood := ""
 		if s.Minus2LogLikelihood != 0 {
@@ -126,8 +129,8 @@ func (r *Result) String() string {
 	}
 	if c := r.Scores[r.Best].Error.Confidence; c < 1 && r.NoIntervalReason == "" {
 		b.Add("confidence",
-			"%.4g %% at each λ; the probes and the solves are covered, K as stored as if its error were spread evenly",
-			100*c)
+			"%.4g %% at each λ; the interval includes the errors of the probes and the solves, and assumes that the "+
+				"storage error of K is spread evenly over the rows", 100*c)
 	}
 	best := scores[r.Best]
 	errorText := r.errorText(best.Error.Value)
@@ -136,7 +139,7 @@ func (r *Result) String() string {
 	}
 	if r.OtherScore != nil {
 		v := r.OtherScore.Error.Value
-		if !r.Classes {
+		if !r.Classification {
 			v = math.Sqrt(v)
 		}
 		errorText += fmt.Sprintf(" (%s on %s)", r.errorText(v), datasets.RowsOfQuestion(r.Repeats.OtherQuestion))
@@ -150,8 +153,9 @@ func (r *Result) String() string {
 	return b.String()
 }
 
+// errorText returns an error with its name, as a percentage for classes.
 func (r *Result) errorText(v float64) string {
-	if r.Classes {
+	if r.Classification {
 		return fmt.Sprintf("error %.2f %%", 100*v)
 	}
 	return fmt.Sprintf("RMSE %.4g", v)
@@ -173,20 +177,20 @@ func (r *Result) Plot() *plots.Figure {
 	best := scores[r.Best]
 	f := &plots.Figure{
 		Title: fmt.Sprintf("Leave-one-out: %s, n = %d", r.Dataset, r.N),
-		Caption: fmt.Sprintf("Leave-one-out error (%s) against λ, %s; least at λ = %.3g: %v.", r.errorUnit(),
+		Caption: fmt.Sprintf("Leave-one-out error (%s) against λ, %s; smallest at λ = %.3g: %v.", r.errorUnit(),
 			r.Kernel.Prose(), best.Lambda, best.Error),
 		X:      plots.Axis{Label: "ridge λ", Log: true},
 		Y:      plots.Axis{Label: r.errorUnit()},
 		VLines: []plots.RefLine{{At: best.Lambda, Label: fmt.Sprintf("λ = %.3g", best.Lambda)}},
 	}
-	c, g := plots.Series{Name: "leave-one-out"}, plots.Series{Name: r.gcvName()}
+	errorSeries, gcvSeries := plots.Series{Name: "leave-one-out"}, plots.Series{Name: r.gcvName()}
 	for _, s := range scores {
-		c.AddBand(s.Lambda, s.Error.Value, s.Error.Lo, s.Error.Hi)
-		g.Add(s.Lambda, s.GCV)
+		errorSeries.AddBand(s.Lambda, s.Error.Value, s.Error.Lo, s.Error.Hi)
+		gcvSeries.Add(s.Lambda, s.GCV)
 	}
-	f.Series = append(f.Series, c)
-	if !r.Classes { // GCV of ±1 targets is no share of labels
-		f.Series = append(f.Series, g)
+	f.Series = append(f.Series, errorSeries)
+	if !r.Classification { // the GCV of ±1 targets is not a share of labels
+		f.Series = append(f.Series, gcvSeries)
 	}
 	return f
 }

@@ -40,7 +40,7 @@ func TestLines(t *testing.T) {
 	if !strings.Contains(r.String(), "RMSE of all targets together; by") {
 		t.Error(r)
 	}
-	if r.Classes, r.Scores[1].Error.Value = true, 0.25; !strings.Contains(r.String(), "--lambda 2: error 25.00 % by") {
+	if r.Classification, r.Scores[1].Error.Value = true, 0.25; !strings.Contains(r.String(), "--lambda 2: error 25.00 % by") {
 		t.Error(r.String())
 	}
 }

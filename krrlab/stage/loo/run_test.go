@@ -74,7 +74,7 @@ func TestMemoryRefusesDense(t *testing.T) {
 	exact := run(0)
 	set.Weights = ones
 	less := run(11e6)
-	if !less.Scores[0].Error.Covers(exact.Scores[0].Error.Value) || exact.Why != "" {
+	if !less.Scores[0].Error.Covers(exact.Scores[0].Error.Value) || exact.NotDenseReason != "" {
 		t.Errorf("%v, exactly %v", less, exact)
 	}
 	testkit.Contains(t, less.String(), "weighted RMSE", "as dense factors need 23 MB, the limit is 11 MB")

@@ -67,9 +67,9 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 		}
 	}
 	groups := p.Train.Grouping(kernel.FirstEqual(p.Kernel, p.Train.X))
-	r := &Result{Header: p.Header, Classes: p.Train.Task == datasets.Classification, Repeats: groups.Repeats}
+	r := &Result{Header: p.Header, Classification: p.Train.Task == datasets.Classification, Repeats: groups.Repeats}
 	q := &leaveout.Problem{
-		Classes: r.Classes, Weights: p.Train.FitWeights(),
+		Classes: r.Classification, Weights: p.Train.FitWeights(),
 		Mean:       p.Coding.Mean != nil,
 		Confidence: o.Confidence, Probes: o.Probes, Residuals: o.Residuals,
 		Stream: rng.New(p.Seed).Sub("leave one out"), Progress: stage.Progress(ctx, b.Tell, stage.Probes),
@@ -83,12 +83,12 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if dense {
 		err = r.scoreDense(ctx, b, q, o.Lambdas)
 		if tooLarge, ok := errors.AsType[*stage.TooLarge](err); ok {
-			r.Why, dense = fmt.Sprintf("dense factors need %v", tooLarge), false
+			r.NotDenseReason, dense = fmt.Sprintf("dense factors need %v", tooLarge), false
 		}
 	}
 	if !dense {
 		if r.Modes, err = r.scoreSeries(ctx, b, q, &o); err != nil && ctx.Err() == nil {
-			r.Why, r.Modes, err = fmt.Sprintf("no Fourier series: %v", err), 0, nil
+			r.NotDenseReason, r.Modes, err = fmt.Sprintf("no Fourier series: %v", err), 0, nil
 		}
 		if r.Modes == 0 && err == nil {
 			err = r.scorePath(ctx, b, q, &o)

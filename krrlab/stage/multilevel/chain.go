@@ -9,51 +9,54 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/feature"
 )
 
-// Level is the result for one Z_k, n×s_k.
-type Level struct {
+// LevelResult is the result for one level k of a chain of feature maps, whose feature matrix Z_k is n×s_k, or for a
+// plain feature map.
+type LevelResult struct {
 	feature.ChainLevel
-	Level int `json:"level"` // k = 1, 2, …; for features alone, the level with the same width
-	Measured
+	Index int `json:"level"` // k = 1, 2, …; for a plain feature map, the last level with the same width
+	Measurement
 }
 
-// measureChain measures every level of a chain, the narrowest first. Before each level but the first, it measures
-// features alone of the same width, once per width. It returns both in the order of the levels. The maps are those that
-// g.Sub("features", 0) samples. If ctx ends, it returns the completed levels together with ctx's error.
+// measureChain measures every level of a chain of feature maps, which has the given levels, the narrowest level first.
+// Before a level k > 1 it measures a plain feature map of the same width, once per width. It returns both lists in the
+// order of the levels. The chain and the plain maps use the same random stream g.Sub("features", 0), so that their
+// features are the same if the widths are equal. If ctx ends, measureChain returns the completed levels together with
+// ctx's error.
 func measureChain(ctx context.Context, p *problem, chain feature.Chain, levels feature.Levels, g rng.Stream,
-	o *Options) (chainLevels, featureLevels []Level, err error) {
-	opt := *o
+	o *Options) (chainLevels, featureLevels []LevelResult, err error) {
 	lastLevel := len(levels) - 1
 	_, d := p.X.Dims()
 	sampled, err := chain.Sample(d, levels[lastLevel].Width, g.Sub("features", 0))
 	if err != nil {
 		return nil, nil, err
 	}
-	measureLevel := func(dst *[]Level, name string, index int, level feature.ChainLevel, m feature.Map,
-		g rng.Stream) error {
-		if progress := opt.progress; progress != nil {
-			opt.progress = func(_, step string, completed, total int) { progress(name, step, completed, total) }
-			defer func() { opt.progress = progress }()
+	// measureLevel completes r by the measurement of m, and appends it to results.
+	measureLevel := func(results *[]LevelResult, r LevelResult, name string, m feature.Map, g rng.Stream) error {
+		opt := *o
+		if o.progress != nil {
+			opt.progress = func(_, step string, completed, total int) { o.progress(name, step, completed, total) }
 		}
-		r, err := measure(ctx, p, m, g, &opt)
+		measured, err := measure(ctx, p, m, g, &opt)
 		if err == nil {
-			*dst = append(*dst, Level{level, index + 1, *r})
+			r.Measurement = *measured
+			*results = append(*results, r)
 		}
 		return err
 	}
 	for index := lastLevel; index >= 0 && err == nil; index-- {
 		level := levels[index]
 		if index > 0 && (index == lastLevel || level.Width != levels[index+1].Width) {
-			level := feature.ChainLevel{Sketch: "features", Width: level.Width}
+			plain := LevelResult{ChainLevel: feature.ChainLevel{Sketch: "features", Width: level.Width}, Index: index + 1}
 			var m feature.Map
 			if m, err = chain.Features.Sample(d, level.Width, g.Sub("features", 0)); err == nil {
-				err = measureLevel(&featureLevels, fmt.Sprintf("features alone, %d", level.Width), index, level, m,
+				err = measureLevel(&featureLevels, plain, fmt.Sprintf("features alone, %d", level.Width), m,
 					g.Sub("multilevel one level", uint64(index)))
 			}
 		}
 		if err == nil {
 			name := fmt.Sprintf("level %d, %s:%d", index+1, level.Sketch, level.Width)
-			err = measureLevel(&chainLevels, name, index, level, sampled.(*feature.ChainMap).Level(index+1),
-				g.Sub("multilevel chain", uint64(index)))
+			err = measureLevel(&chainLevels, LevelResult{ChainLevel: level, Index: index + 1}, name,
+				sampled.(*feature.ChainMap).Level(index+1), g.Sub("multilevel chain", uint64(index)))
 		}
 	}
 	slices.Reverse(chainLevels)

@@ -33,25 +33,25 @@ func TestMeasureChain(t *testing.T) {
 		"level 2, srht:40", "level 1, features:80"}; !slices.Equal(names, want) {
 		t.Errorf("%q, want %q", names, want)
 	}
-	same := func(got Level, m feature.Map, g rng.Stream) {
+	same := func(got LevelResult, m feature.Map, g rng.Stream) {
 		t.Helper()
 		want := testkit.Must(measure(t.Context(), p, m, g, &Options{}))
 		got.Seconds, want.Seconds = Seconds{}, Seconds{}
 		got.Error.Seconds, want.Error.Seconds, got.Kappa.Seconds, want.Kappa.Seconds = 0, 0, 0, 0
-		if !reflect.DeepEqual(got.Measured, *want) {
-			t.Errorf("level %d: %+v, want %+v", got.Level, got.Measured, *want)
+		if !reflect.DeepEqual(got.Measurement, *want) {
+			t.Errorf("level %d: %+v, want %+v", got.Index, got.Measurement, *want)
 		}
 	}
 	whole := testkit.Must(chain.Sample(4, 20, g.Sub("features", 0)))
 	for k, l := range all {
-		if l.Level != k+1 || l.ChainLevel != levels[k] {
+		if l.Index != k+1 || l.ChainLevel != levels[k] {
 			t.Errorf("level %d: %+v", k+1, l)
 		}
 		same(l, whole.(*feature.ChainMap).Level(k+1), g.Sub("multilevel chain", uint64(k)))
 	}
 	for i, k := range []int{2, 3} {
 		m := testkit.Must(chain.Features.Sample(4, levels[k].Width, g.Sub("features", 0)))
-		if l := alone[i]; l.Level != k+1 || l.Sketch != "features" || l.Width != levels[k].Width {
+		if l := alone[i]; l.Index != k+1 || l.Sketch != "features" || l.Width != levels[k].Width {
 			t.Errorf("features alone: %+v", l)
 		}
 		same(alone[i], m, g.Sub("multilevel one level", uint64(k)))
@@ -63,7 +63,7 @@ func TestMeasureChain(t *testing.T) {
 		}
 	}
 	if all, alone, err := measureChain(ctx, p, chain, levels, g, o); err == nil || len(all) != 2 ||
-		all[0].Level != 3 || len(alone) != 2 {
+		all[0].Index != 3 || len(alone) != 2 {
 		t.Errorf("ended: %d levels, %d of features alone, %v", len(all), len(alone), err)
 	}
 }

@@ -31,7 +31,7 @@ func Example() {
 		return
 	}
 	for _, l := range m.Chain {
-		fmt.Printf("level %d, %s to %d: %s\n", l.Level, l.Sketch, l.Width, l.Status)
+		fmt.Printf("level %d, %s to %d: %s\n", l.Index, l.Sketch, l.Width, l.Status)
 	}
 	for k, l := range m.OneLevel {
 		fmt.Printf("features alone to %d: κ surely larger than the chain's: %t\n", l.Width,

@@ -37,7 +37,7 @@ type problem struct {
 	X       points.Points
 	Y       *mat.Dense // n×t
 	LambdaP float64
-	Error   float64   // e ≥ ‖K_stored−K‖₂ for the stored K in A; the intervals are those of K and allow for it
+	Error   float64   // upper bound of ‖K̃−K‖₂ for the stored K̃ in A; the intervals are those of K and allow for it
 	Comm    comm.Comm // ranks that share K and the rows of Z; all have X and Y, and call measure together
 }
 
@@ -53,8 +53,8 @@ type Seconds struct {
 // fitTotal returns the time of a fit.
 func (s *Seconds) fitTotal() float64 { return s.Form + s.Factor + s.Solve }
 
-// Measured is the result for one Z. All fields after Indefinite are nil or zero if M was not set up.
-type Measured struct {
+// Measurement is the result for one Z. All fields after Indefinite are nil or zero if M was not set up.
+type Measurement struct {
 	Error      estimate.Interval `json:"error"`          // ‖ZZᵀ−K‖₂
 	SkipReason string            `json:"left,omitempty"` // reason why M was not set up; empty if it was
 	// Indefinite states that the stored K+λI has a negative eigenvalue. Its error is then above λ, whatever
@@ -79,11 +79,11 @@ type metric interface {
 // measure forms Z by mapping the points with m, and measures it. The random numbers of the Lanczos processes come from
 // g. If ctx ends, measure returns no result and ctx's error. It returns an error if a feature or a product is not
 // finite, or if M is not positive definite.
-func measure(ctx context.Context, p *problem, m feature.Map, g rng.Stream, o *Options) (*Measured, error) {
+func measure(ctx context.Context, p *problem, m feature.Map, g rng.Stream, o *Options) (*Measurement, error) {
 	opt := o.withDefaults()
 	_, width := m.Dims()
 	n := p.A.Dim()
-	level := &Measured{}
+	level := &Measurement{}
 	work := float64(width) * float64(width) * (float64(n) + float64(width)/3)
 	requiredBytes := 24 * int64(width) * int64(width) // ZᵀZ, its factor and the inverse of the factor
 	switch {
@@ -140,7 +140,7 @@ func (p *problem) featureBytes(s int) int64 {
 func eachOfTwo(c float64) float64 { return (1 + c) / 2 }
 
 // measureError measures ‖ZZᵀ−K‖₂ for K itself, not for the stored K.
-func (l *Measured) measureError(ctx context.Context, p *problem, z *points.Dense32, g rng.Stream,
+func (l *Measurement) measureError(ctx context.Context, p *problem, z *points.Dense32, g rng.Stream,
 	o *Options) error {
 	outer, err := precond.NewOuter(ctx, p.Comm, z)
 	if err != nil {
@@ -158,7 +158,7 @@ func (l *Measured) measureError(ctx context.Context, p *problem, z *points.Dense
 }
 
 // factor sets up M.
-func (l *Measured) factor(ctx context.Context, p *problem, z *points.Dense32) (metric, error) {
+func (l *Measurement) factor(ctx context.Context, p *problem, z *points.Dense32) (metric, error) {
 	_, t := p.Y.Dims()
 	o := &precond.Options{RHS: t, Form: precond.FormLInv, Comm: p.Comm} // not Fast, because M itself is measured
 	if n := p.A.Dim(); precond.Cost(precond.FormL, n, z.D, t, 100) < precond.Cost(precond.FormLInv, n, z.D, t, 100) {
@@ -176,7 +176,7 @@ func (l *Measured) factor(ctx context.Context, p *problem, z *points.Dense32) (m
 // bound of λ_min, the error gives another: with η ≥ ‖ZZᵀ−K‖₂,
 //
 //	M ≼ K+(η+λ_p)I ≼ max(1, (η+λ_p)/λ)·A,  so  λ_min(M⁻¹A) ≥ 1/max(1, (η+λ_p)/λ).
-func (l *Measured) measureKappa(ctx context.Context, p *problem, m metric, g rng.Stream, o *Options) error {
+func (l *Measurement) measureKappa(ctx context.Context, p *problem, m metric, g rng.Stream, o *Options) error {
 	res, err := lanczos.RunPencil(ctx, p.A, m, &lanczos.Options{
 		Steps: o.steps, Tol: o.width, Confidence: eachOfTwo(o.Confidence), Start: g.Sub("kappa"),
 		Monitor: func(r *lanczos.Result) error { o.progress("", "kappa", r.Steps, 0); return nil },
@@ -194,7 +194,7 @@ func (l *Measured) measureKappa(ctx context.Context, p *problem, m metric, g rng
 }
 
 // solve runs PCG from C = 0.
-func (l *Measured) solve(ctx context.Context, p *problem, m metric, s int, o *Options) error {
+func (l *Measurement) solve(ctx context.Context, p *problem, m metric, s int, o *Options) error {
 	res, err := pcg.Solve(ctx, p.A, m, p.Y, &pcg.Options{
 		Tol: o.tol, Aim: stage.Aim, MaxIter: o.maxIter,
 		Monitor: func(iteration *pcg.Iteration) error { o.progress("", "solve", iteration.Index, 0); return nil },

@@ -23,8 +23,8 @@ type Result struct {
 	Features   string         `json:"features"`
 	Confidence float64        `json:"confidence"`
 	KError     stage.Number   `json:"kernel_error_bound"` // predicted ‖K_stored−K‖₂, included in the intervals
-	Chain      []Level        `json:"chain"`              // the levels, without those that were not reached
-	OneLevel   []Level        `json:"one_level"`          // features alone, at the widths of later levels
+	Chain      []LevelResult  `json:"chain"`              // the levels, without those that were not reached
+	OneLevel   []LevelResult  `json:"one_level"`          // features alone, at the widths of later levels
 	Seconds    float64        `json:"seconds"`            // total time, without that of K
 }
 
@@ -34,7 +34,7 @@ func (m *Result) String() string {
 	b.Add("chain", "%s of %s, λ_p = %g, τ = %g", m.Levels.String(), m.Features, m.LambdaP, m.Tol)
 	b.Add("", "%-11s %5s  %-23s  %-23s %5s  %s", "map", "s_k", "‖Z_kZ_kᵀ−K‖₂", "κ(M_k⁻¹A)", "steps",
 		"seconds: form+factor+solve")
-	row := func(name string, l *Level) {
+	row := func(name string, l *LevelResult) {
 		e := stage.Span(l.Error, "")
 		if l.SkipReason != "" {
 			b.Add(name, "%-11s %5d  %-23s  no preconditioner: %s", l.Sketch, l.Width, e, l.SkipReason)
@@ -53,7 +53,7 @@ func (m *Result) String() string {
 			l.Seconds.fitTotal(), s.Form, s.Factor, s.Solve, note)
 	}
 	for i := range m.Chain {
-		row(fmt.Sprintf("level %d", m.Chain[i].Level), &m.Chain[i])
+		row(fmt.Sprintf("level %d", m.Chain[i].Index), &m.Chain[i])
 	}
 	for i := range m.OneLevel {
 		row("one level", &m.OneLevel[i])
@@ -75,7 +75,7 @@ func (m *Result) Table() *plots.Table {
 		Columns: plots.Heads("level", "map", "s_k", "‖Z_kZ_kᵀ−K‖₂", "at least", "at most", "κ(M_k⁻¹A)", "at least",
 			"at most", "iterations", "form (s) %.2f", "factor (s) %.2f", "solve (s) %.2f", "in all (s) %.2f"),
 	}
-	add := func(name string, l *Level) {
+	add := func(name string, l *LevelResult) {
 		if s := l.Seconds; l.Kappa == nil {
 			t.Add(name, l.Sketch, l.Width, l.Error, nil, nil, nil, nil, s.Form)
 		} else {
@@ -83,7 +83,7 @@ func (m *Result) Table() *plots.Table {
 		}
 	}
 	for i := range m.Chain {
-		add(fmt.Sprint(m.Chain[i].Level), &m.Chain[i])
+		add(fmt.Sprint(m.Chain[i].Index), &m.Chain[i])
 	}
 	for i := range m.OneLevel {
 		add("one", &m.OneLevel[i])
@@ -100,19 +100,19 @@ func (m *Result) Plot() *plots.Figure {
 	f.Caption = fmt.Sprintf("The levels of the chain %s, to be read from right to left, beside features alone of "+
 		"the same widths; "+
 		"the two intervals of a level hold with probability %g.", m.Levels.String(), m.Confidence)
-	valueIfMeasured := func(l *Level, v float64) *estimate.Interval {
+	valueIfMeasured := func(l *LevelResult, v float64) *estimate.Interval {
 		if l.Kappa == nil {
 			return nil
 		}
 		return &estimate.Interval{Value: v}
 	}
 	for _, panel := range []plots.Figure{
-		m.panel("κ(M_k⁻¹A)", addBand, func(l *Level) *estimate.Interval { return l.Kappa }),
+		m.panel("κ(M_k⁻¹A)", addBand, func(l *LevelResult) *estimate.Interval { return l.Kappa }),
 		m.panel("iterations", addValue,
-			func(l *Level) *estimate.Interval { return valueIfMeasured(l, float64(l.Iterations)) }),
-		m.panel("‖Z_{k}Z_{k}ᵀ−K‖₂", addBand, func(l *Level) *estimate.Interval { return &l.Error }),
+			func(l *LevelResult) *estimate.Interval { return valueIfMeasured(l, float64(l.Iterations)) }),
+		m.panel("‖Z_{k}Z_{k}ᵀ−K‖₂", addBand, func(l *LevelResult) *estimate.Interval { return &l.Error }),
 		m.panel("seconds of a fit, without K", addValue,
-			func(l *Level) *estimate.Interval { return valueIfMeasured(l, l.Seconds.fitTotal()) }),
+			func(l *LevelResult) *estimate.Interval { return valueIfMeasured(l, l.Seconds.fitTotal()) }),
 	} {
 		if len(panel.Series) > 0 {
 			f.Panels = append(f.Panels, panel)
@@ -129,12 +129,12 @@ func addValue(s *plots.Series, x float64, e *estimate.Interval) { s.Add(x, e.Val
 
 // panel draws a value against the width, by add, for the levels at which it is not nil.
 func (m *Result) panel(label string, add func(*plots.Series, float64, *estimate.Interval),
-	value func(l *Level) *estimate.Interval) plots.Figure {
+	value func(l *LevelResult) *estimate.Interval) plots.Figure {
 	f := plots.Figure{Title: label, X: plots.Axis{Label: "width s_k", Log: true, Ticks: m.widths()},
 		Y: plots.Axis{Log: true}}
 	for _, line := range []struct {
 		name   string
-		levels []Level
+		levels []LevelResult
 	}{{"levels of the chain", m.Chain}, {"features alone", m.allFeatureLevels()}} {
 		s := plots.Series{Name: line.name}
 		for i := range line.levels {
@@ -150,9 +150,9 @@ func (m *Result) panel(label string, add func(*plots.Series, float64, *estimate.
 }
 
 // allFeatureLevels returns the results of features alone of all widths, which include the first level of the chain.
-func (m *Result) allFeatureLevels() []Level {
-	if len(m.Chain) > 0 && m.Chain[0].Level == 1 {
-		return append([]Level{m.Chain[0]}, m.OneLevel...)
+func (m *Result) allFeatureLevels() []LevelResult {
+	if len(m.Chain) > 0 && m.Chain[0].Index == 1 {
+		return append([]LevelResult{m.Chain[0]}, m.OneLevel...)
 	}
 	return m.OneLevel
 }

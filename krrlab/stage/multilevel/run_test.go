@@ -26,14 +26,14 @@ func TestRun(t *testing.T) {
 			t.Fatalf("%v: %+v", k, m)
 		}
 		for i, l := range m.Chain {
-			if l.Level != i+1 || l.ChainLevel != m.Levels[i] || !l.Converged || l.Kappa == nil {
+			if l.Index != i+1 || l.ChainLevel != m.Levels[i] || !l.Converged || l.Kappa == nil {
 				t.Errorf("%v, level %d: %+v", k, i+1, l)
 			}
 		}
 		checkLevel(t, lab, m.LambdaP, m.Chain[3], testkit.Must(feature.ChainFor(k, m.Levels)))
 		alone := testkit.Must(feature.For(k))
 		for i, l := range m.OneLevel {
-			if l.Level != i+2 || l.Width != m.Levels[i+1].Width || l.Sketch != "features" {
+			if l.Index != i+2 || l.Width != m.Levels[i+1].Width || l.Sketch != "features" {
 				t.Errorf("%v, features alone: %+v", k, l)
 			}
 			checkLevel(t, lab, m.LambdaP, l, alone)
@@ -72,7 +72,7 @@ func levels(spec string) feature.Levels { return testkit.Must(feature.ParseLevel
 
 // checkLevel compares a level, of a map that fit draws too, with dense eigenvalues, and with the iterations that the
 // map's quality has.
-func checkLevel(t *testing.T, lab *krrlab.Lab, lambdaP float64, l multilevel.Level, dist feature.Dist) {
+func checkLevel(t *testing.T, lab *krrlab.Lab, lambdaP float64, l multilevel.LevelResult, dist feature.Dist) {
 	t.Helper()
 	cfg := lab.Config()
 	cfg.Precond = krrlab.Features{Map: dist, S: l.Width}

@@ -63,7 +63,7 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 			t.Fixed.Solver, fmt.Sprint(t.Fixed.Precond))
 	}
 	key := func(c *cost.Candidate) float64 {
-		if c == series && c.Refused == "" { // by counts, so that the choice does not depend on measured rates
+		if c == series && c.RefusalReason == "" { // by counts, so that the choice does not depend on measured rates
 			return map[bool]float64{true: 0, false: math.MaxFloat64}[chosen]
 		}
 		return m.sortKey(c)
@@ -71,12 +71,12 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 	slices.SortStableFunc(list, func(a, b *cost.Candidate) int { return cmp.Compare(key(a), key(b)) })
 	best := list[0]
 	switch {
-	case best.Refused == "":
+	case best.RefusalReason == "":
 	case m.fixedByRule(best):
-		return nil, fmt.Errorf("plan: no memory for %v: %s; take an iterative solver", best, best.Refused)
+		return nil, fmt.Errorf("plan: no memory for %v: %s; take an iterative solver", best, best.RefusalReason)
 	default:
 		best = slices.MinFunc(list, func(a, b *cost.Candidate) int { return cmp.Compare(a.Bytes, b.Bytes) })
-		return nil, fmt.Errorf("plan: no way to solve fits, the least is %v: %s", best, best.Refused)
+		return nil, fmt.Errorf("plan: no way to solve fits, the least is %v: %s", best, best.RefusalReason)
 	}
 	p := &Plan{Candidates: list, Rates: rates, Pilot: *pilot, Report: Report{NoSeries: noSeries}.WithChoice(best)}
 	if p.Bytes = t.OtherBytes + best.Bytes; t.PeakBytes > 0 {
@@ -85,7 +85,7 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 	memoryLimit, _ := accel.MemoryLimit() // the memory of the machine, in case the task has no limit
 	for i, candidate := range list[1:] {
 		switch {
-		case candidate.Refused != "":
+		case candidate.RefusalReason != "":
 			continue
 		case i == 0:
 			p.RunnerUp = candidate
@@ -108,7 +108,7 @@ func (m *model) sortKey(c *cost.Candidate) float64 {
 	switch {
 	case m.fixedByRule(c):
 		return 0
-	case c.Refused != "":
+	case c.RefusalReason != "":
 		return math.Inf(1)
 	}
 	return c.Seconds.Training()
@@ -125,10 +125,10 @@ func (m *model) candidates(ctx context.Context) (list []*cost.Candidate, err err
 		if c.Solver == cost.Direct {
 			allowed = []gram.Storage{c.Storage}
 		}
-		_, needsExactK := c.M.(stage.FromK) // M is built from exact entries of K, for example from the largest ones
+		_, needsExactK := c.Preconditioner.(stage.FromK) // M is built from exact entries of K, for example from the largest ones
 		for _, c.Storage = range allowed {
 			autoFixed16 := c.Storage == gram.Fixed16 && h.Storage == gram.Auto
-			if m.predict(&c); c.Refused == "" && !(autoFixed16 && needsExactK) {
+			if m.predict(&c); c.RefusalReason == "" && !(autoFixed16 && needsExactK) {
 				break
 			}
 		}
@@ -152,7 +152,7 @@ func (m *model) candidates(ctx context.Context) (list []*cost.Candidate, err err
 	}
 	proposed, err := m.proposals()
 	for _, p := range proposed {
-		add(cost.Candidate{Solver: precondSolver, Precond: stage.NameOf(p), Recipe: recipeText(p, m.Kernel), M: p})
+		add(cost.Candidate{Solver: precondSolver, Precond: stage.NameOf(p), Recipe: recipeText(p, m.Kernel), Preconditioner: p})
 	}
 	return list, err
 }
@@ -220,7 +220,7 @@ func (m *model) directStorages() (list []gram.Storage) {
 func (m *model) predictIterations(c *cost.Candidate) float64 {
 	digits, pivots := math.Log(2/cmp.Or(m.ExpectedTol, m.Tol))/math.Log(2000), m.outlook.PivotIterations()
 	iterations := min(math.Log(2000)/2*math.Sqrt(1+m.LargestRowSum/m.Lambda), float64(m.M)/digits+pivots)
-	if p, ok := c.M.(cost.IterationPredictor); ok {
+	if p, ok := c.Preconditioner.(cost.IterationPredictor); ok {
 		iterations = p.Iterations(&m.outlook)
 	}
 	if c.Solver == cost.BlockPCG {
@@ -229,7 +229,8 @@ func (m *model) predictIterations(c *cost.Candidate) float64 {
 	return math.Ceil(min(digits*iterations, float64(m.N)))
 }
 
-// predict sets the iterations, seconds and bytes of a candidate, and Refused if it needs more than the memory budget.
+// predict sets the iterations, seconds and bytes of a candidate, and RefusalReason if it needs more than the memory
+// budget.
 func (m *model) predict(c *cost.Candidate) {
 	if c.Solver == cost.Fourier {
 		c.Iterations = c.Series.Iterations(m.N, m.Lambda)
@@ -245,9 +246,9 @@ func (m *model) predict(c *cost.Candidate) {
 	if c.Storage == gram.Fixed16 {
 		c.Iterations, m.cost.ResidualRounds = int(fixed16Factor*float64(c.Iterations)), fixed16Rounds
 	}
-	c.Refused = ""
+	c.RefusalReason = ""
 	if m.cost.Predict(c); m.Memory > 0 && c.Bytes > m.Memory {
-		c.Refused = fmt.Sprintf("it holds %s, the limit is %s beside the program", accel.Bytes(c.Bytes),
+		c.RefusalReason = fmt.Sprintf("it holds %s, the limit is %s beside the program", accel.Bytes(c.Bytes),
 			accel.Bytes(m.Memory))
 	}
 }
@@ -292,7 +293,7 @@ func (m *model) flips(p *Plan) (flips []string) {
 		}
 	}
 	for _, o := range p.Candidates {
-		if o.Refused != "" && o.Seconds.Training() < b.Seconds.Training() {
+		if o.RefusalReason != "" && o.Seconds.Training() < b.Seconds.Training() {
 			return append(flips, fmt.Sprintf("a memory limit of %s beside the program: then %v, %.3g s",
 				accel.Bytes(o.Bytes), o, o.Seconds.Training()))
 		}

@@ -15,7 +15,7 @@ func Example() {
 	o := plan.Options{Nodes: 8, Cores: 32, Bandwidth: 10, Latency: 50e3, Memory: 64e9,
 		Rates: "gemm32=3000,gemm64=1500,read=100,exp=40,entry=11"}
 	s, err := o.Scale(context.Background(), stage.Header{N: 1e6, D: 784, T: 10}, true,
-		cost.Candidate{Solver: cost.PCG, M: recipe.Features{S: 20000}, Iterations: 100})
+		cost.Candidate{Solver: cost.PCG, Preconditioner: recipe.Features{S: 20000}, Iterations: 100})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -93,7 +93,7 @@ func (o Options) Scale(ctx context.Context, h stage.Header, pointsInBytes bool, 
 // checkCountable returns an error if a predicted number of bytes, either of all points on one machine or of the largest
 // problem in weak scaling, might overflow an int64.
 func (o Options) checkCountable(h stage.Header, way cost.Candidate) error {
-	if p, ok := way.M.(cost.Preconditioner); ok {
+	if p, ok := way.Preconditioner.(cost.Preconditioner); ok {
 		parts := p.Cost(&cost.Model{Rates: cost.Reference(), N: min(h.N, 1000), D: h.D, T: h.T}, gram.Recompute)
 		way.S, way.Neighbors = parts.S, parts.Neighbors
 	}
@@ -151,8 +151,8 @@ func (o Options) bestScaling(ctx context.Context, p *Plan, problem *stage.Proble
 // betterThan reports whether s is preferable to rival: a candidate that fits into memory precedes one that does not,
 // and then the one with less training time is better.
 func (s *Scaling) betterThan(rival *Scaling) bool {
-	if (s.Choice.Refused == "") != (rival.Choice.Refused == "") {
-		return s.Choice.Refused == ""
+	if (s.Choice.RefusalReason == "") != (rival.Choice.RefusalReason == "") {
+		return s.Choice.RefusalReason == ""
 	}
 	return s.Choice.Seconds.Training() < rival.Choice.Seconds.Training()
 }

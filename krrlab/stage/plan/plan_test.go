@@ -171,11 +171,11 @@ func TestChoice(t *testing.T) {
 		}, func(c *cost.Candidate) bool { return c.Solver == cost.BlockPCG }},
 		"half": {func(t *Task) { t.Memory, t.Refined = 24e5, true },
 			func(c *cost.Candidate) bool {
-				return c.Refused != "" || (c.Storage == gram.Fixed16) != (c.Precond == "vecchia")
+				return c.RefusalReason != "" || (c.Storage == gram.Fixed16) != (c.Precond == "vecchia")
 			}},
 		"many columns": {func(t *Task) { t.T = 600 }, func(c *cost.Candidate) bool { return c.Solver != cost.BlockPCG }},
 		"little memory": {func(t *Task) { t.Memory = 2e6 },
-			func(c *cost.Candidate) bool { return c.Refused != "" || c.Bytes <= 2e6 }},
+			func(c *cost.Candidate) bool { return c.RefusalReason != "" || c.Bytes <= 2e6 }},
 	} {
 		task := smooth(1200, 4)
 		c.set(task)
@@ -189,12 +189,12 @@ func TestChoice(t *testing.T) {
 				math.Abs(sum-s.Total) > 1e-12*sum || o.Bytes <= 0 {
 				t.Errorf("%s: %v: %+v, %d bytes", name, o, s, o.Bytes)
 			}
-			if o.Refused == "" && s.Training() < p.Choice.Seconds.Training() || i > 0 && o.Refused == "" &&
-				p.Candidates[i-1].Refused != "" {
+			if o.RefusalReason == "" && s.Training() < p.Choice.Seconds.Training() || i > 0 && o.RefusalReason == "" &&
+				p.Candidates[i-1].RefusalReason != "" {
 				t.Errorf("%s: %v is number %d, the choice %v", name, o, i, &p.Choice)
 			}
 		}
-		if !reflect.DeepEqual(*p.Candidates[0], p.Choice) || p.Choice.Refused != "" ||
+		if !reflect.DeepEqual(*p.Candidates[0], p.Choice) || p.Choice.RefusalReason != "" ||
 			!strings.Contains(p.Flags, "--solver "+p.Choice.Solver) {
 			t.Errorf("%s: %v, by name %s", name, &p.Choice, p.Flags)
 		}
@@ -367,8 +367,8 @@ func TestLate(t *testing.T) {
 // TestTouch: every matrix that is formed takes the time of writing its bytes for the first time.
 func TestTouch(t *testing.T) {
 	const n, s = 10_000, 100
-	for _, c := range []cost.Candidate{{Solver: cost.PCG, M: recipe.Features{S: s}},
-		{Solver: cost.PCG, M: recipe.Nystrom{S: s}}, {Solver: cost.PCG, M: recipe.RPCholesky{S: s}},
+	for _, c := range []cost.Candidate{{Solver: cost.PCG, Preconditioner: recipe.Features{S: s}},
+		{Solver: cost.PCG, Preconditioner: recipe.Nystrom{S: s}}, {Solver: cost.PCG, Preconditioner: recipe.RPCholesky{S: s}},
 		{Solver: cost.Direct}} {
 		c.Storage = gram.Float64
 		var total [2]float64

@@ -79,7 +79,7 @@ func (m Machines) Scale(h stage.Header, c cost.Model, way cost.Candidate) *Scali
 	}
 	s.Choice.Seconds, s.Choice.Bytes, s.Choice.Storage = s.Requested.Seconds, s.Requested.Bytes, s.Requested.Storage
 	if m.Memory > 0 && s.Requested.Bytes > m.Memory {
-		s.Choice.Refused = fmt.Sprintf("a rank holds %s, a machine has %s: %s", accel.Bytes(s.Requested.Bytes),
+		s.Choice.RefusalReason = fmt.Sprintf("a rank holds %s, a machine has %s: %s", accel.Bytes(s.Requested.Bytes),
 			accel.Bytes(m.Memory), s.Requested.Reason)
 	}
 	return s
@@ -156,8 +156,8 @@ func (s *Scaling) String() string {
 	if m.Price > 0 {
 		b.Add("money", "%.2f", on.Money)
 	}
-	if s.Choice.Refused != "" {
-		b.Add("does not fit", "%s", s.Choice.Refused)
+	if s.Choice.RefusalReason != "" {
+		b.Add("does not fit", "%s", s.Choice.RefusalReason)
 	}
 	name := "limits"
 	for _, l := range on.Limits {

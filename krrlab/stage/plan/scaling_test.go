@@ -24,10 +24,10 @@ func cluster() Options {
 func TestScale(t *testing.T) {
 	h := stage.Header{Dataset: "made", N: 1e6, D: 784, T: 10}
 	for _, way := range []cost.Candidate{
-		{Solver: cost.PCG, M: recipe.Features{S: 20000}, Iterations: 100},
-		{Solver: cost.PCG, M: recipe.Nystrom{S: 1000}, Iterations: 50},
-		{Solver: cost.PCG, M: recipe.RPCholesky{S: 1000}, Iterations: 50}, {Solver: cost.BlockPCG, Iterations: 900},
-		{Solver: cost.PCG, M: recipe.Vecchia{S: 1000, Neighbors: 30}, Iterations: 50},
+		{Solver: cost.PCG, Preconditioner: recipe.Features{S: 20000}, Iterations: 100},
+		{Solver: cost.PCG, Preconditioner: recipe.Nystrom{S: 1000}, Iterations: 50},
+		{Solver: cost.PCG, Preconditioner: recipe.RPCholesky{S: 1000}, Iterations: 50}, {Solver: cost.BlockPCG, Iterations: 900},
+		{Solver: cost.PCG, Preconditioner: recipe.Vecchia{S: 1000, Neighbors: 30}, Iterations: 50},
 	} {
 		s := testkit.Must(cluster().Scale(t.Context(), h, true, way))
 		on := s.Strong[3]
@@ -77,12 +77,12 @@ func TestScale(t *testing.T) {
 func TestBetter(t *testing.T) {
 	h, o := stage.Header{N: 1e5, D: 20, T: 1}, cluster()
 	fits := testkit.Must(o.Scale(t.Context(), h, false, cost.Candidate{Solver: cost.PCG,
-		M: recipe.Features{S: 1000}, Iterations: 100}))
+		Preconditioner: recipe.Features{S: 1000}, Iterations: 100}))
 	longer := testkit.Must(o.Scale(t.Context(), h, false, cost.Candidate{Solver: cost.PCG,
-		M: recipe.Features{S: 1000}, Iterations: 200}))
+		Preconditioner: recipe.Features{S: 1000}, Iterations: 200}))
 	o.Memory = 1e6
 	not := testkit.Must(o.Scale(t.Context(), h, false, cost.Candidate{Solver: cost.PCG,
-		M: recipe.Features{S: 1000}, Iterations: 1}))
+		Preconditioner: recipe.Features{S: 1000}, Iterations: 1}))
 	testkit.Contains(t, not.String(), "does not fit", "a machine has 1 MB")
 	if !fits.betterThan(longer) || longer.betterThan(fits) || !longer.betterThan(not) || not.betterThan(longer) {
 		t.Errorf("%v\n%v\n%v", fits, longer, not)

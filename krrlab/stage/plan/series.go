@@ -76,7 +76,7 @@ func (m *model) seriesPays(series *cost.Candidate, rivals []*cost.Candidate) boo
 	}
 	limit := seriesGain * seconds(series)
 	for _, c := range rivals {
-		if s := seconds(c); c.Refused == "" && (s < seriesSeconds || s < limit) {
+		if s := seconds(c); c.RefusalReason == "" && (s < seriesSeconds || s < limit) {
 			return false
 		}
 	}

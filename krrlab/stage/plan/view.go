@@ -85,7 +85,7 @@ func (p *Plan) Table() *plots.Table {
 	for _, c := range p.Candidates {
 		s := c.Seconds
 		t.Add(c.Solver, c.Precond, c.S, c.LambdaP, c.Storage, c.Iterations, s.Kernel, s.Features, s.Factor, s.Solve,
-			s.Residual, s.Predict, s.Total, accel.Bytes(c.Bytes), c.Refused)
+			s.Residual, s.Predict, s.Total, accel.Bytes(c.Bytes), c.RefusalReason)
 	}
 	return t
 }
@@ -96,7 +96,7 @@ func (p *Plan) Plot() *plots.Figure {
 	f := &plots.Figure{Title: fmt.Sprintf("%s, λ = %g: predicted seconds", p.Dataset, p.Lambda),
 		X: plots.Axis{Label: "iterations, as a rule expects them"}, Y: plots.Axis{Label: "seconds"}}
 	for _, c := range p.Candidates {
-		if s := c.Seconds; c.Refused == "" {
+		if s := c.Seconds; c.RefusalReason == "" {
 			f.Series = append(f.Series, plots.Series{
 				Name: strings.Replace(c.String(), c.Precond, stage.Label(c.Precond), 1),
 				X:    []float64{0, float64(c.Iterations)}, Y: []float64{s.Total - s.Solve, s.Total}})

@@ -145,7 +145,7 @@ func (s *run) certify(ctx context.Context, c *mat.Dense) error {
 		f.Scale(-s.Lambda, c)
 		f.Add(&f, s.Y)
 		f.Sub(&f, s.residuals)
-		sol.LabelsOf, sol.LabelsOpen = s.Train.Len(),
+		sol.LabelsCounted, sol.LabelsOpen = s.Train.Len(),
 			bound.Open(&f, bound.Roots(s.Kernel, s.Train.X), sol.Error.Decisions())
 	}
 	return nil

@@ -67,7 +67,7 @@ func (s *run) fourier(ctx context.Context) (*mat.Dense, error) {
 	sol.Seconds.Factor = time.Since(start).Seconds()
 	choice := f.choice()
 	sol.Storage, sol.KBound = "Fourier series", stage.Number(choice.Error)
-	sol.Choice = fmt.Sprintf("a Fourier series of %d modes, each entry within %.2g, ‖K̃−K‖₂ at most %.2g",
+	sol.StorageReason = fmt.Sprintf("a Fourier series of %d modes, each entry within %.2g, ‖K̃−K‖₂ at most %.2g",
 		f.series.Modes(), f.series.EntryError(), choice.Error)
 	start = time.Now()
 	c, err := f.refine(ctx, b)
@@ -133,7 +133,7 @@ func (f *fourierRun) refine(ctx context.Context, b *mat.Dense) (*mat.Dense, erro
 		sol.History = append(sol.History, HistRow{Iteration: round, Residual: largest, Columns: sol.TrueResiduals,
 			Bound: stage.Unknown})
 		if largest <= f.Policy.Aim*f.Tol || round == fourierRefinements {
-			f.residuals, sol.ResidualKind = r, AsStored
+			f.residuals, sol.ResidualKind = r, InStored
 			if sol.Status = pcg.Converged; largest > f.Tol {
 				sol.Status = pcg.Inaccurate
 			}

@@ -29,7 +29,7 @@ func (s *run) refine(ctx context.Context, c *mat.Dense) (*mat.Dense, error) {
 		}
 	}
 	o := &pcg.Options{InitX: c}
-	exact, kind, storedSuffices, err := (*gram.Matrix)(nil), AsStored, false, error(nil)
+	exact, kind, storedSuffices, err := (*gram.Matrix)(nil), InStored, false, error(nil)
 	if !s.UsesExactResidual(s.A) {
 		o.Tol, storedSuffices = s.refineTol(s.residualTol(), bound.Slack(s.Train.Len()),
 			slices.Max(sol.StorageResiduals))
@@ -64,7 +64,7 @@ func (s *run) residualMatrix(ctx context.Context, inaccurate bool) (*gram.Matrix
 	case s.UsesExactResidual(s.A) || inaccurate && !auto16 && s.refinesByExact(s.A):
 		return s.A.Exact(s.RecomputedErrorBound()), InFloat64, tau, nil
 	case !auto16:
-		return nil, AsStored, tau, nil
+		return nil, InStored, tau, nil
 	}
 	o := &gram.Options{Storage: gram.Recompute, Tiles: s.Tiles, Comm: s.Comm}
 	if s.refinesByExact(s.A) {

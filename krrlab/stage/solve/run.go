@@ -122,7 +122,7 @@ func (s *run) pcg(ctx context.Context, o *pcg.Options, exact *gram.Matrix, kind 
 	}
 	s.setAim(o, s.A, exact)
 	o.MaxIter, o.Monitor = s.MaxIter, s.watch(ctx, sol.Iterations, s.bounds.Enough, s.bounds.Target)
-	if sol.ResidualKind = AsStored; exact != nil {
+	if sol.ResidualKind = InStored; exact != nil {
 		sol.ResidualKind = kind
 	}
 	start := time.Now()
@@ -143,7 +143,7 @@ func (s *run) pcg(ctx context.Context, o *pcg.Options, exact *gram.Matrix, kind 
 	}
 	sol.addIterations(res, s.bounds.Basis.History(res), time.Since(start).Seconds())
 	if err != nil || res.Status == pcg.Stopped && math.IsNaN(res.MaxTrueRelRes()) {
-		sol.TrueResiduals, sol.Roundings, sol.ResidualKind = nil, nil, ByRecurrence
+		sol.TrueResiduals, sol.Roundings, sol.ResidualKind = nil, nil, Recursive
 	}
 	if err != nil && sol.Iterations == 0 {
 		return nil, err

@@ -124,16 +124,16 @@ func TestRun(t *testing.T) {
 		"pcg":                {func(s *System) {}, pcg.Converged, InFloat64, 0, "residual"},
 		"cg":                 {func(s *System) { s.Solver = CG }, pcg.Converged, InFloat64, 0, "residual"},
 		"block":              {func(s *System) { s.Solver = BlockPCG }, pcg.Converged, InFloat64, 0, "residual"},
-		"stored":             {func(s *System) { stored(s); s.Tol = 1e-3 }, pcg.Converged, AsStored, order, "residual"},
-		"stored, refined":    {func(s *System) { stored(s); s.Tol = 1e-4 }, pcg.Converged, AsStored, order, "residual"},
-		"stored, too coarse": {stored, pcg.Inaccurate, AsStored, order, ""},
+		"stored":             {func(s *System) { stored(s); s.Tol = 1e-3 }, pcg.Converged, InStored, order, "residual"},
+		"stored, refined":    {func(s *System) { stored(s); s.Tol = 1e-4 }, pcg.Converged, InStored, order, "residual"},
+		"stored, too coarse": {stored, pcg.Inaccurate, InStored, order, ""},
 		"exact":              {func(s *System) { stored(s); s.Residual = ExactResidual }, pcg.Converged, InFloat64, 0, "residual"},
 		"refined": {func(s *System) { s.Policy.ExactWork, s.Storage, s.Tol = -1, gram.Float32, 1e-8 },
 			pcg.Converged, InFloat64, 0, "residual"},
 		"not refined": {func(s *System) {
 			s.Policy.ExactWork, s.Policy.RefineWork, s.Storage, s.Tol = -1, -1, gram.Float32, 1e-8
 		},
-			pcg.Inaccurate, AsStored, order, ""},
+			pcg.Inaccurate, InStored, order, ""},
 		"fixed16": {fixed, pcg.Converged, recomputedIn(kernel.Float64), order, "residual"},
 		"fixed16, no work": {func(s *System) { fixed(s); s.Policy.RefineWork, s.Tol = -1, 1e-3 },
 			pcg.Converged, recomputedIn(kernel.Float32), order, "residual"},
@@ -217,7 +217,7 @@ func TestEnd(t *testing.T) {
 				s.judge(t, sol, x)
 				continue
 			}
-			if sol.Status != pcg.Canceled || sol.ResidualKind != ByRecurrence || sol.TrueResidual.Known() {
+			if sol.Status != pcg.Canceled || sol.ResidualKind != Recursive || sol.TrueResidual.Known() {
 				t.Errorf("%s, canceled: %v, %s", name, sol.Status, sol.ResidualKind)
 			}
 			sol.TrueResiduals, sol.Roundings = sol.History[5].Columns, []float64{1e-4, 1e-4}

@@ -25,13 +25,13 @@ func TestCountOpenLabels(t *testing.T) {
 	s.Model = &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, X: x, C: mat.NewDense(2, 1, []float64{1, -1}),
 		Labels: d.Labels}
 	p := testkit.Must(s.Model.Predict(t.Context(), d, s.PredictOptions()))
-	if s.CountOpenLabels(p, d); s.LabelsOf != 0 {
+	if s.CountOpenLabels(p, d); s.LabelsCounted != 0 {
 		t.Error("labels are settled by an error that is not known")
 	}
 	for e, open := range map[float64]int{0: 1, 0.05: 1, 0.1: 2, 1: 4} { // f(0.05) = 0.061, f(1) = 0.86
 		s.Error = &bound.Errors{Bounds: []float64{e}}
-		if s.CountOpenLabels(p, d); s.LabelsOf != 4 || s.LabelsOpen != open {
-			t.Errorf("error %g: %d of %d labels are open, want %d", e, s.LabelsOpen, s.LabelsOf, open)
+		if s.CountOpenLabels(p, d); s.LabelsCounted != 4 || s.LabelsOpen != open {
+			t.Errorf("error %g: %d of %d labels are open, want %d", e, s.LabelsOpen, s.LabelsCounted, open)
 		}
 	}
 }

@@ -24,31 +24,38 @@ import (
 // test.
 type Solution struct {
 	stage.Header
-	Precond string       `json:"precond,omitempty"`
-	Reason  string       `json:"precond_reason,omitempty"` // why landmarks are used if there are no random features
-	LambdaP stage.Number `json:"lambda_p"`
+	Precond       string       `json:"precond,omitempty"`
+	PrecondReason string       `json:"precond_reason,omitempty"` // why landmarks are used, if no random features exist
+	LambdaP       stage.Number `json:"lambda_p"`
 	// S is the number of features, or the rank of the landmarks; 0 without a preconditioner.
-	S         int          `json:"s"`
-	Features  string       `json:"features,omitempty"`  // distribution of the feature map
-	Neighbors int          `json:"neighbors,omitempty"` // k of the sparse inverse
-	Damping   float64      `json:"damping,omitempty"`   // damping ω of the sparse inverse
-	MaxIter   int          `json:"max_iter"`
-	Solver    Solver       `json:"solver"`
-	Form      string       `json:"precond_form,omitempty"`   // form of the inverse of the preconditioner
-	Storage   string       `json:"storage"`                  // storage of K
-	Choice    string       `json:"storage_reason,omitempty"` // reason for the storage
-	KBound    stage.Number `json:"kernel_error_bound"`       // predicted bound of ‖K_stored−K‖₂
-	BLAS      string       `json:"blas"`
-	Threads   int          `json:"threads"`
-	Version   string       `json:"krrlab_version,omitempty"`
+	S             int          `json:"s"`
+	Features      string       `json:"features,omitempty"`  // distribution of the feature map
+	Neighbors     int          `json:"neighbors,omitempty"` // k of the sparse inverse
+	Damping       float64      `json:"damping,omitempty"`   // damping ω of the sparse inverse
+	MaxIter       int          `json:"max_iter"`
+	Solver        Solver       `json:"solver"`
+	Form          string       `json:"precond_form,omitempty"`   // form of the inverse of the preconditioner
+	Storage       string       `json:"storage"`                  // storage of K
+	StorageReason string       `json:"storage_reason,omitempty"` // reason for the storage
+	KBound        stage.Number `json:"kernel_error_bound"`       // predicted bound of ‖K̃−K‖₂, for the stored K̃
+	BLAS          string       `json:"blas"`
+	Threads       int          `json:"threads"`
+	Version       string       `json:"krrlab_version,omitempty"`
 
 	Iterations int        `json:"iterations"` // iterations of all runs
 	Status     pcg.Status `json:"status"`     // how the solve ended
-	// TrueResidual is the largest of TrueResiduals, ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ of every column j,
-	// recomputed from the answer as ResidualKind says.
+	// TrueResidual is the largest of TrueResiduals, which are ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ for every column j. They are
+	// computed from the answer with the matrix that ResidualKind describes.
+	//
+	// Converged means that one of these numbers is at most the tolerance τ:
+	//   - TrueResidual + Rounding, if TrueResidual was computed with K itself;
+	//   - TrueResidual + 1.15·StorageResidual, if it was computed with K̃;
+	//   - 1.15·SampledResidual, if it was computed with K̃ and this number is smaller.
+	//
+	// The factor is 1 if the checked rows are all rows (bound.Slack).
 	TrueResidual stage.Number `json:"true_residual"`
-	// Rounding is a certain bound of the error of TrueResiduals, including the error of recomputing K. It is unknown if
-	// they were computed with K̃. Converged means that TrueResidual plus Rounding is at most τ.
+	// Rounding is a rigorous bound of the error of TrueResiduals, including the error of recomputing K. It is unknown
+	// if they were computed with K̃.
 	Rounding      stage.Number `json:"residual_rounding"`
 	ResidualKind  string       `json:"true_residual_kind"`
 	TrueResiduals []float64    `json:"true_residuals"`
@@ -60,9 +67,9 @@ type Solution struct {
 	SampledResidual  stage.Number `json:"sampled_residual"`
 	SampledResiduals []float64    `json:"sampled_residuals,omitempty"`
 	// StorageResidual estimates ‖(K−K̃)c_j‖₂/‖y_j‖₂ from the same rows, including the rounding of products and of the
-	// rows. It is the estimated error of TrueResidual. Converged means that TrueResidual plus 1.15 times
-	// StorageResidual, or 1.15 times SampledResidual, is at most τ. The factor allows for three standard errors of an
-	// error that is spread over all rows; it does not cover an error that is concentrated in a few unchecked rows.
+	// rows. It is the estimated error of TrueResidual. The factor 1.15 with which it is compared allows for three
+	// standard errors of an error that is spread over all rows; it does not cover an error that is concentrated in a
+	// few unchecked rows.
 	StorageResidual  stage.Number `json:"storage_residual"`
 	StorageResiduals []float64    `json:"storage_residuals,omitempty"`
 	SampledRows      int          `json:"sampled_rows,omitempty"` // number of checked rows; 0: none
@@ -75,12 +82,12 @@ type Solution struct {
 	// Noise is the estimate from which stop rule predictions took the tolerance Tol; nil if the rule did not end the
 	// iteration.
 	Noise *bound.Noise `json:"noise,omitempty"`
-	// LabelsOpen is the number of rows, of the LabelsOf that were counted, whose labels in the exact solution may
-	// differ according to Error.Bounds.
-	LabelsOpen int          `json:"labels_open"`
-	LabelsOf   int          `json:"labels_of,omitempty"` // number of rows; 0: not counted
-	Kappa      stage.Number `json:"kappa"`               // estimate of κ(M⁻¹A) from PCG's α, β; unknown for BlockPCG
-	// KappaBound is a certain bound of κ(M⁻¹A) for landmarks and for K itself, not K̃; +Inf, null in JSON: there is
+	// LabelsOpen is the number of labels that may differ in the exact solution according to Error.Bounds, among the
+	// LabelsCounted labels that were checked.
+	LabelsOpen    int          `json:"labels_open"`
+	LabelsCounted int          `json:"labels_of,omitempty"` // number of checked labels; 0: none
+	Kappa         stage.Number `json:"kappa"`               // estimate of κ(M⁻¹A) from PCG's α, β; unknown for BlockPCG
+	// KappaBound is a rigorous bound of κ(M⁻¹A) for landmarks and for K itself, not K̃; +Inf, null in JSON: there is
 	// none.
 	KappaBound stage.Number `json:"kappa_bound"`
 	StatDim    stage.Number `json:"stat_dim_features"` // s_{λ_p}(ZZᵀ) = ‖U‖_F²
@@ -114,12 +121,12 @@ type Solution struct {
 	// KeptShare is the share of the entries that sparse tiles keep; unknown for dense tiles.
 	KeptShare    stage.Number `json:"kernel_kept"`
 	DroppedBound stage.Number `json:"kernel_dropped_bound"` // bound of the 2-norm of the dropped entries
-	// products of points in bytes are exact, see gram.Choice
+	// KExactProducts reports whether all inner products of points are exact, because all features are small integers.
 	KExactProducts bool         `json:"kernel_products_exact"`
 	Ranks          *Ranks       `json:"ranks,omitempty"` // traffic of the ranks; nil without ranks
 	Plan           *plan.Report `json:"plan,omitempty"`  // the choice; nil if nothing was left to the plan
 	Tune           stage.Choice `json:"tune,omitempty"`  // the choice of kernel and λ; nil if they were configured
-	// parts of the work that an earlier solve of the same problem had done
+	// Shared lists the parts of the work that an earlier solve of the same problem had done.
 	Shared  []string  `json:"shared,omitempty"`
 	Seconds Seconds   `json:"seconds"`
 	History []HistRow `json:"history"`
@@ -136,10 +143,9 @@ type Solution struct {
 // recomputedIn.
 const (
 	InFloat64 = "K recomputed in float64"
-	AsStored  = "K as stored"
-	// ByRecurrence means that the true residual was not computed; the last row of the History has the recursive
-	// residual.
-	ByRecurrence = "by recurrence"
+	InStored  = "K as stored"
+	// Recursive means that the true residual was not computed; the last row of the History has the recursive residual.
+	Recursive = "by recurrence"
 )
 
 // recomputedIn returns the ResidualKind of a true residual computed with K recomputed in an arithmetic.
@@ -254,8 +260,8 @@ func (s *Solution) Converged() bool { return s.Status == pcg.Converged }
 func (s *Solution) Reached() bool { return s.Criterion != "" }
 
 // CountOpenLabels counts the labels that may differ in the exact solution, among the predictions p, with
-// PredictOptions, for the points of d. It accounts for the rounding of the prediction. It sets LabelsOf and LabelsOpen,
-// unless there is no error bound or no labels.
+// PredictOptions, for the points of d. It accounts for the rounding of the prediction. It sets LabelsCounted and
+// LabelsOpen. It does nothing if there is no error bound or no labels, or if the bounds cannot be computed for d.
 func (s *Solution) CountOpenLabels(p *model.Prediction, d *datasets.Dataset) {
 	if s.Error == nil || p.Labels == nil {
 		return
@@ -267,7 +273,7 @@ func (s *Solution) CountOpenLabels(p *model.Prediction, d *datasets.Dataset) {
 		return
 	}
 	rows, t := p.Decision.Dims()
-	s.LabelsOf, s.LabelsOpen = rows, 0
+	s.LabelsCounted, s.LabelsOpen = rows, 0
 	for i := range rows {
 		s.LabelsOpen += bound.Open(mat.NewDense(1, t, p.Decision.RawRowView(i)), []float64{1}, b.RawRowView(i))
 	}
@@ -285,7 +291,7 @@ func (s *Solution) SetScore(score *model.Score) {
 const maxTrainingResidual = 0.01
 
 // SetTraining sets the training error, on the rows that the model was fitted to. It does nothing if the residual is
-// too large, and its entries are unknown.
+// both too large and unknown entry by entry, or if the model cannot predict the rows of d.
 func (s *Solution) SetTraining(d *datasets.Dataset) {
 	if !(s.TrueResidual <= maxTrainingResidual) && s.residuals == nil {
 		return

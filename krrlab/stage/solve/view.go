@@ -206,9 +206,9 @@ func (s *Solution) stopText() string {
 		text = fmt.Sprintf("%v: %s", s.Stop, map[string]string{"residual": "the residual met the tolerance first",
 			"anorm": "met by the bound of the error", "labels": "met by the labels of a sample"}[s.Criterion])
 	}
-	if s.LabelsOf > 0 {
-		text += fmt.Sprintf("; %d of %d labels are settled, %s open", s.LabelsOf-s.LabelsOpen, s.LabelsOf,
-			outward.Percent(float64(s.LabelsOpen)/float64(s.LabelsOf), 2))
+	if s.LabelsCounted > 0 {
+		text += fmt.Sprintf("; %d of %d labels are settled, %s open", s.LabelsCounted-s.LabelsOpen, s.LabelsCounted,
+			outward.Percent(float64(s.LabelsOpen)/float64(s.LabelsCounted), 2))
 	}
 	return text
 }
@@ -229,8 +229,8 @@ func (s *Solution) precondText() string {
 	if s.Features != "" {
 		text = s.Kernel.Shorten(s.Features)
 	}
-	if s.Reason != "" {
-		text += " (" + s.Reason + ")"
+	if s.PrecondReason != "" {
+		text += " (" + s.PrecondReason + ")"
 	}
 	return text
 }
@@ -244,7 +244,7 @@ func (s *Solution) iterationText() string {
 
 func (s *Solution) residualText() string {
 	if !s.TrueResidual.Known() {
-		if s.ResidualKind != ByRecurrence || len(s.History) == 0 {
+		if s.ResidualKind != Recursive || len(s.History) == 0 {
 			return ""
 		}
 		return fmt.Sprintf(", residual %.2e by recurrence, asked %.4g", s.History[len(s.History)-1].Residual, s.Tol)

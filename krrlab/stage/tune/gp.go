@@ -18,27 +18,28 @@ type gridPoint [2]float64
 //	y = m(x) + β + s·(g(x) + ε),  cov g = Matérn 5/2 of Σ_k (x_k−z_k)²/ℓ_k²,  var ε = ν.
 type process struct {
 	x       []gridPoint
-	prior   *process // process with the mean m; nil: m = 0
-	lengths gridPoint
-	beta    float64
-	scale   float64 // s
+	prior   *process  // process with the mean m; nil: m = 0
+	lengths gridPoint // ℓ
+	beta    float64   // β
+	scale   float64   // s
 	chol    mat.Cholesky
 	weights []float64 // R⁻¹(y−m−β), R = corr+νI
 
-	// Every step of a search asks for the same points, so that both moments are cached.
-	means map[gridPoint]float64
-	sds   map[gridPoint]float64
+	// Every step of a search evaluates the same points. Both moments are therefore cached.
+	means map[gridPoint]float64 // posterior means
+	sds   map[gridPoint]float64 // posterior standard deviations
 }
 
-// processLengths and processNoises are the candidates for ℓ and ν, long length scales first. The error changes by
-// orders of magnitude with log λ, but only by fractions of itself with log σ.
+// lengths and processNoises are the candidates for ℓ and ν. The length scales for log σ and for log λ descend. The
+// error changes by orders of magnitude with log λ, but only by fractions of itself with log σ.
 var (
 	lengths       = [2][]float64{{3, 1.5, 0.7}, {12, 5, 2}}
 	processNoises = []float64{1e-6, 1e-4, 1e-2}
 )
 
-// The prior of s² is an inverse gamma distribution, as if priorCount values with the standard deviation below had been
-// observed. A larger priorCount makes the fit depend less on few values.
+// The prior of s² is the inverse gamma distribution with the shape priorCount/2 − 1 and the scale priorCount·sd²/2, as
+// if priorCount values with the standard deviation sd had been observed. sd is one of the following numbers. A larger
+// priorCount makes the fit depend less on few values.
 const (
 	priorErrorSD = 0.3 // prior standard deviation of the log error, without a previous level
 	priorDriftSD = 0.1 // prior standard deviation of the change of the log error from the previous level
@@ -46,15 +47,16 @@ const (
 )
 
 // fitProcess returns the process of maximum likelihood for the values y at x, at least one. If prior, the process of
-// the previous level, is not nil, its mean is the mean m of the new process.
+// the previous level, is not nil, its mean is the mean m of the new process. fitProcess returns nil if the covariance
+// matrix is not positive definite for any candidate.
 func fitProcess(x []gridPoint, y []float64, prior *process) *process {
 	residuals := slices.Clone(y)
-	lengthGrid, expected := lengths, priorErrorSD
+	lengthGrid, priorSD := lengths, priorErrorSD
 	if prior != nil {
 		for i := range residuals {
 			residuals[i] -= prior.mean(x[i])
 		}
-		lengthGrid, expected = [2][]float64{lengths[0][:2], lengths[1][:2]}, priorDriftSD
+		lengthGrid, priorSD = [2][]float64{lengths[0][:2], lengths[1][:2]}, priorDriftSD
 	}
 	var best *process
 	maxLikelihood := math.Inf(-1)
@@ -63,7 +65,7 @@ func fitProcess(x []gridPoint, y []float64, prior *process) *process {
 			for _, noise := range processNoises {
 				p := &process{x: x, prior: prior, lengths: gridPoint{l0, l1}, means: map[gridPoint]float64{},
 					sds: map[gridPoint]float64{}}
-				if v, ok := p.solve(residuals, noise, expected); ok && v > maxLikelihood {
+				if v, ok := p.condition(residuals, noise, priorSD); ok && v > maxLikelihood {
 					best, maxLikelihood = p, v
 				}
 			}
@@ -72,9 +74,9 @@ func fitProcess(x []gridPoint, y []float64, prior *process) *process {
 	return best
 }
 
-// solve conditions the process on the values and returns their log likelihood, up to a constant. It returns false if
-// the covariance matrix is not positive definite.
-func (p *process) solve(d []float64, noise, expected float64) (likelihood float64, ok bool) {
+// condition conditions the process on the values d = y−m. It returns the logarithm of their likelihood times the prior
+// of s², maximized over β and s², up to a constant. It returns false if the covariance matrix is not positive definite.
+func (p *process) condition(d []float64, noise, priorSD float64) (likelihood float64, ok bool) {
 	n := len(d)
 	r := mat.NewSymDense(n, nil)
 	for i := range n {
@@ -101,12 +103,12 @@ func (p *process) solve(d []float64, noise, expected float64) (likelihood float6
 	}
 	p.weights = rd.RawVector().Data
 	m := float64(n + priorCount)
-	ss := (mat.Dot(y, rd) + priorCount*expected*expected) / m // the mode of the inverse gamma posterior
+	ss := (mat.Dot(y, rd) + priorCount*priorSD*priorSD) / m // the mode of the posterior of s²
 	p.scale = math.Sqrt(ss)
 	return -0.5*m*math.Log(ss) - 0.5*p.chol.LogDet(), true
 }
 
-// corr is the Matérn 5/2 correlation.
+// corr returns the Matérn 5/2 correlation of g at two points.
 func (p *process) corr(a, b gridPoint) float64 {
 	u, v := (a[0]-b[0])/p.lengths[0], (a[1]-b[1])/p.lengths[1]
 	r := math.Sqrt(5 * (u*u + v*v))
@@ -145,18 +147,19 @@ func (p *process) predict(x gridPoint) (mean, sd float64) {
 	return mean, p.sds[x]
 }
 
-// improvement returns E max(0, best−y(x)), or 0 if it is at most floor. The standard deviation is at most s and takes
-// most of the work, so that it is computed only if the improvement for a standard deviation of s exceeds floor.
+// improvement returns the expected improvement E max(0, best−y(x)). If the expected improvement is at most floor, it
+// may return 0. The standard deviation is at most s and expensive to compute. It is therefore computed only if a
+// standard deviation of s would give more than floor.
 func (p *process) improvement(x gridPoint, best, floor float64) float64 {
-	if improvement(best-p.mean(x), p.scale) <= floor {
+	if expectedPositivePart(best-p.mean(x), p.scale) <= floor {
 		return 0
 	}
 	mean, sd := p.predict(x)
-	return improvement(best-mean, sd)
+	return expectedPositivePart(best-mean, sd)
 }
 
-// improvement returns E max(0, v) of a normal variable v.
-func improvement(mean, sd float64) float64 {
+// expectedPositivePart returns E max(0, v) for a normal variable v.
+func expectedPositivePart(mean, sd float64) float64 {
 	if sd <= 0 {
 		return max(0, mean)
 	}

@@ -15,10 +15,15 @@ import (
 // the kernel only by chance.
 const minRows = 100
 
-// sampleBytes returns the memory for the losses of a sample: K and the tables, which have a row for each row of the
-// sample and a column for each fitted row; some copies of the square part of K; and four copies of the d features.
-func sampleBytes(rows, fitted, d, tables, copies int) int64 {
-	r, m := int64(rows), int64(fitted)
+// sampleBytes returns the memory for the losses of a sample,
+//
+//	8·(r·m·(tables+1) + m²·copies + 4·r·d) bytes,
+//
+// where r is the number of rows of the sample and m the number of those to which models are fitted. K is r×m. There is
+// an r×m table of distances or inner products for each kind of kernel argument. Each copy of the square part of K is
+// m×m. The d features of the sample are stored four times.
+func sampleBytes(rows, fittedRows, d, tables, copies int) int64 {
+	r, m := int64(rows), int64(fittedRows)
 	return 8 * (r*m*int64(tables+1) + m*m*int64(copies) + 4*r*int64(d))
 }
 
@@ -49,7 +54,7 @@ func (o *Options) limitMemory(ctx context.Context, p *stage.Problem) error {
 	if o.Valid != nil {
 		valid = o.Valid.Len()
 	}
-	baseBytes := p.HeldBytes + points.MemoryBytes(p.X) // the last level splits the points into two copies
+	baseBytes := p.HeldBytes + points.MemoryBytes(p.X) // the last sample splits the points into two copies
 	o.memoryBudget = max(1, memory-baseBytes)
 	bytes := func(m int) int64 { // two copies of K: a factorization, and the previous one until it is collected
 		if o.Quick {
@@ -64,7 +69,7 @@ func (o *Options) limitMemory(ctx context.Context, p *stage.Problem) error {
 	switch m := maxRows(o.memoryBudget, wantedRows, bytes); {
 	case m < min(wantedRows, minRows):
 		fewestRows := min(wantedRows, minRows)
-		return fmt.Errorf("tune: a search on %d rows, the fewest: %w", fewestRows,
+		return fmt.Errorf("tune: a search needs at least %d rows: %w", fewestRows,
 			&stage.TooLarge{Need: baseBytes + bytes(fewestRows), Limit: memory})
 	case m < wantedRows:
 		o.Rows = m
@@ -73,7 +78,9 @@ func (o *Options) limitMemory(ctx context.Context, p *stage.Problem) error {
 	return nil
 }
 
-// usesAllRows reports whether the last sample has all n rows of the problem.
+// usesAllRows reports whether the last sample has all n rows of the problem. A problem of up to 2·Rows rows is sampled
+// in full, because the search then needs no further fits to all rows. A quick search never makes such fits, and a
+// search whose memory has limited Rows cannot take more; both sample at most Rows rows.
 func (o *Options) usesAllRows(n int) bool {
 	return n <= o.Rows || n <= 2*o.Rows && !o.Quick && o.memoryNote == ""
 }

@@ -41,7 +41,7 @@ func TestLimit(t *testing.T) {
 		}
 		err := o.limitMemory(context.Background(), p)
 		if v.rows == 0 {
-			testkit.Fails(t, err, "rows, the fewest: ")
+			testkit.Fails(t, err, "needs at least ")
 			continue
 		}
 		if limited := v.rows != 2000; err != nil || o.Rows != v.rows ||

@@ -66,25 +66,25 @@ type Verification struct {
 	Read            []*datasets.Reading `json:"read,omitempty"`   // how the files were read, the training file first
 	Mean            []float64           `json:"mean,omitempty"`   // mean that the model subtracted from the targets
 
-	Columns  []float64    `json:"true_residuals"`    // ‖y_j−Ac_j‖₂/‖y_j‖₂ of each column
-	Residual stage.Number `json:"true_residual"`     // the largest of Columns; null if the targets are unknown
-	Rounding stage.Number `json:"residual_rounding"` // bound of the error of Residual
-	Norm     stage.Number `json:"residual_norm"`     // upper bound of the largest ‖y_j−Ac_j‖₂
+	Residuals []float64    `json:"true_residuals"`    // ‖y_j−Ac_j‖₂/‖y_j‖₂ of each column
+	Residual  stage.Number `json:"true_residual"`     // the largest of Residuals; null if the targets are unknown
+	Rounding  stage.Number `json:"residual_rounding"` // bound of the error of Residual
+	Norm      stage.Number `json:"residual_norm"`     // upper bound of the largest ‖y_j−Ac_j‖₂
 
-	Spectrum // certain bounds
+	Spectrum // rigorous bounds of the spectrum of K+λI
 
-	Bound     stage.Number   `json:"prediction_bound"` // largest √k(x,x)·‖r_j‖₂/(2√λ) over the training points
-	TestN     int            `json:"test_n"`
-	TestError stage.Number   `json:"test_error"`        // share of wrong labels, or RMSE
-	Classes   *model.Classes `json:"classes,omitempty"` // confusion of the classes
-	OpenShare stage.Number   `json:"labels_open"`       // share of test labels that the bound does not prove
+	PredictionBound stage.Number   `json:"prediction_bound"` // largest √k(x,x)·‖r_j‖₂/(2√λ) over the training points
+	TestN           int            `json:"test_n"`
+	TestError       stage.Number   `json:"test_error"`        // share of wrong labels, or RMSE
+	Classes         *model.Classes `json:"classes,omitempty"` // confusion of the classes
+	OpenShare       stage.Number   `json:"labels_open"`       // share of test labels that may differ in the exact solution
 
 	Stored  bool    `json:"k_stored"`
 	Seconds float64 `json:"seconds"`
 }
 
-// Model recomputes in float64 what can be proved of a model: the residual with a bound of its rounding error, an
-// interval for κ(K+λI), and bounds for the difference of the predictions from those of the exact answer.
+// Model verifies a model in float64. It computes the residual with a bound of its rounding error, an interval for
+// κ(K+λI), and bounds for the difference of the predictions from those of the exact solution.
 //
 // The cost is n²d/2 kernel terms, or n²d in each pass if K is not stored, and n·d for each test point. κ(M⁻¹A) is not
 // recomputed: the preconditioner is not a part of the model, and the answer does not depend on it.
@@ -225,7 +225,8 @@ func firstDifference(a, b points.Points) int {
 	return -1
 }
 
-// checkResidual forms R. If y was not given, it recovers the labels of a classifier first.
+// checkResidual computes the norms of the columns of the residual R = Y − AC. If y was not given, it recovers the
+// labels of a classifier first. For a regression without targets it does nothing.
 func (c *checker) checkResidual(ctx context.Context) error {
 	c.matrix.Progress = c.watch(ctx, stage.Residual)
 	product, rounding, err := c.matrix.Apply(ctx, c.c, c.result.T, c.result.Lambda)
@@ -246,7 +247,7 @@ func (c *checker) checkResidual(ctx context.Context) error {
 		if norm > 0 {
 			rel = norm / c.residualNorms.Target[j]
 		}
-		c.result.Columns = append(c.result.Columns, rel)
+		c.result.Residuals = append(c.result.Residuals, rel)
 	}
 	upperNorms, norm := c.residualNorms.upperNorms(), 0.0
 	for _, v := range upperNorms {
@@ -255,7 +256,7 @@ func (c *checker) checkResidual(ctx context.Context) error {
 	worst, upper := c.residualNorms.worstRelative(c.residualNorms.Norm), c.residualNorms.worstRelative(upperNorms)
 	bound := math.Sqrt(c.matrix.Largest) * norm / (2 * math.Sqrt(c.result.Lambda))
 	c.result.Residual, c.result.Rounding = stage.Number(worst), stage.Number(upper-worst)
-	c.result.Norm, c.result.Bound = stage.Number(norm), stage.Number(bound)
+	c.result.Norm, c.result.PredictionBound = stage.Number(norm), stage.Number(bound)
 	return nil
 }
 
@@ -299,7 +300,7 @@ func (c *checker) checkSpectrum(ctx context.Context) error {
 	return err
 }
 
-// checkPredictions predicts the test points, and counts the labels that the bound does not prove.
+// checkPredictions predicts the test points, and counts the labels that may differ in the exact solution.
 func (c *checker) checkPredictions(ctx context.Context) error {
 	if c.test == nil || c.residualNorms == nil {
 		return nil

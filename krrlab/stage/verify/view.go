@@ -27,9 +27,9 @@ func (v *Verification) String() string {
 		outward.Up(v.SimpleBound, 4))
 	b.Add("eigenvalues", "λ_max(K) in %s, λ_min(K) in [0, %s], %d passes over K",
 		outward.Span(v.Largest.Lo, v.Largest.Hi, 5), outward.Up(v.Smallest.Hi, 3), v.Passes)
-	if v.Bound.Known() {
+	if v.PredictionBound.Known() {
 		b.Add("prediction", "|f(x)−f̃(x)| ≤ √k(x,x)·‖r‖/(2√λ) ≤ %s where k(x,x) is as on the training points",
-			outward.Up(float64(v.Bound), 4))
+			outward.Up(float64(v.PredictionBound), 4))
 	}
 	if v.TestN > 0 {
 		b.Add("test", "%s", v.testText())
@@ -85,10 +85,10 @@ func (v *Verification) Table() *plots.Table {
 	if v.Residual.Known() {
 		t.Add("residual, worst column", float64(v.Residual), plots.AtLeast(float64(max(0, v.Residual-v.Rounding))),
 			plots.AtMost(float64(v.Residual+v.Rounding)))
-		for j, r := range v.Columns {
+		for j, r := range v.Residuals {
 			t.Add(fmt.Sprintf("residual of column %d", j+1), r, plots.Blank(), plots.Blank())
 		}
-		t.Add("prediction bound", plots.AtMost(float64(v.Bound)), 0.0, plots.AtMost(float64(v.Bound)))
+		t.Add("prediction bound", plots.AtMost(float64(v.PredictionBound)), 0.0, plots.AtMost(float64(v.PredictionBound)))
 	}
 	t.Add("κ(K+λI)", v.Cond)
 	t.Add("λ_max(K)", v.Largest)
@@ -106,8 +106,8 @@ func (v *Verification) Plot() *plots.Figure {
 	kappa.AddBand(1, v.Cond.Value, v.Cond.Lo, v.Cond.Hi)
 	panels := []*plots.Figure{{Y: plots.Axis{Label: "κ(K+λI)", Log: true}, X: plots.Axis{Ticks: []float64{}},
 		Series: []plots.Series{kappa}, HLines: []plots.RefLine{{At: v.SimpleBound, Label: "1+n·max k/λ"}}}}
-	if residual := (plots.Series{Name: "residual", Style: plots.Points, Y: v.Columns}); v.Residual > 0 {
-		for j := range v.Columns {
+	if residual := (plots.Series{Name: "residual", Style: plots.Points, Y: v.Residuals}); v.Residual > 0 {
+		for j := range v.Residuals {
 			residual.X = append(residual.X, float64(j+1))
 		}
 		f := plots.Convergence("", v.Tol, residual)
