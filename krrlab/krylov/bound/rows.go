@@ -1,7 +1,6 @@
 package bound
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -62,14 +61,12 @@ func NewRows(k kernel.Kernel, x points.Points, lambda, tol float64, storage gram
 	norms := points.SqNorms(shifted)
 	n := len(norms)
 	permutation := g.Perm(n)
-	byNorm := slices.Clone(permutation)
-	slices.SortStableFunc(byNorm, func(a, b int) int { return cmp.Compare(norms[b], norms[a]) })
 	outliers := min(n, max(outlierRows, r.countOutliers(norms, storage)))
 	isOutlier := make([]bool, n)
-	for _, i := range byNorm[:outliers] {
+	r.indices, r.weights = largest(permutation, norms, outliers), slices.Repeat([]float64{1}, outliers)
+	for _, i := range r.indices {
 		isOutlier[i] = true
 	}
-	r.indices, r.weights = byNorm[:outliers:outliers], slices.Repeat([]float64{1}, outliers)
 	if weighted, ok := x.(*points.Weighted); ok {
 		weightedDraw, probabilities := kernel.DrawWeighted(weighted, 2*drawnRows, g.Sub("weighted"))
 		for a, i := range weightedDraw {
@@ -88,6 +85,25 @@ func NewRows(k kernel.Kernel, x points.Points, lambda, tol float64, storage gram
 		r.weights = append(r.weights, float64(n-outliers)/float64(len(r.indices)-outliers))
 	}
 	return r
+}
+
+// largest returns the first k elements of order, sorted stably by decreasing norm, in O(n + k² log n) operations on average.
+func largest(order []int, norms []float64, k int) []int {
+	top := make([]int, 0, k+1)
+	for _, i := range order {
+		if len(top) == k && (k == 0 || norms[i] <= norms[top[k-1]]) {
+			continue
+		}
+		place, _ := slices.BinarySearchFunc(top, norms[i], func(j int, norm float64) int {
+			if norms[j] >= norm {
+				return -1
+			}
+			return 1
+		})
+		top = slices.Insert(top, place, i)
+		top = top[:min(len(top), k)]
+	}
+	return top
 }
 
 // countOutliers returns the number of points, given their ‖x‖², that are so far from the origin that an entry of the

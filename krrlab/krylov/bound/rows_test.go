@@ -1,6 +1,7 @@
 package bound
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"testing"
@@ -174,6 +175,24 @@ func TestEstimateWeighted(t *testing.T) {
 				if ratio := residual[j] / want; ratio > Slack(n) || ratio < 1/Slack(n) {
 					t.Errorf("weights %d, column %d: %.6g, want %.6g", wi, j, residual[j], want)
 				}
+			}
+		}
+	}
+}
+
+// TestLargest: the rows of largest norm, with ties in the order given, are those of a stable sort.
+func TestLargest(t *testing.T) {
+	for seed := range uint64(20) {
+		order := rng.New(seed).Perm(int(40 + 10*seed))
+		norms := make([]float64, len(order))
+		for i := range norms {
+			norms[i] = float64(i * i % 17)
+		}
+		want := slices.Clone(order)
+		slices.SortStableFunc(want, func(a, b int) int { return cmp.Compare(norms[b], norms[a]) })
+		for _, k := range []int{0, 1, 5, 32, len(order)} {
+			if got := largest(order, norms, k); !slices.Equal(got, want[:k]) {
+				t.Fatalf("seed %d: %v, want %v", seed, got, want[:k])
 			}
 		}
 	}
