@@ -3,6 +3,7 @@ package draw
 import (
 	"cmp"
 	"fmt"
+	"image"
 	"image/color"
 	"math"
 	"slices"
@@ -57,7 +58,11 @@ func (d *drawing) drawMap() {
 	if m == nil {
 		return
 	}
-	d.eachCell(d.drawCell)
+	if len(m.X)*len(m.Y) > imageCells {
+		d.drawImage()
+	} else {
+		d.eachCell(d.drawCell)
+	}
 	if size := d.cellTextSize(); size > 0 {
 		d.eachCell(func(c vg.Rectangle, z float64) {
 			pt := point((c.Min.X+c.Max.X)/2, (c.Min.Y+c.Max.Y)/2-size*0.35)
@@ -66,6 +71,46 @@ func (d *drawing) drawMap() {
 	}
 	d.drawBar()
 	d.drawTags()
+}
+
+const (
+	// imageCells is the number of cells above which a map is drawn as an image. A larger value makes larger files, of some
+	// 90 bytes for each cell.
+	imageCells = 2000
+	// imageDots is the number of pixels of such an image for each point of length.
+	imageDots = 3
+)
+
+// drawImage draws the cells as an image.
+func (d *drawing) drawImage() {
+	m, b := d.f.Map, d.box
+	size := b.Size()
+	img := image.NewNRGBA(image.Rect(0, 0, int(size.X*imageDots), int(size.Y*imageDots)))
+	// cellsOf returns the index of the cell at each pixel along an axis, or -1
+	cellsOf := func(pixels int, low vg.Length, ends []float64, place func(float64) vg.Length) []int {
+		index := slices.Repeat([]int{-1}, pixels)
+		for j := range ends[1:] {
+			first, last := float64(place(ends[j])-low)*imageDots, float64(place(ends[j+1])-low)*imageDots
+			for k := max(0, int(math.Round(first))); k < min(pixels, int(math.Round(last))); k++ {
+				index[k] = j
+			}
+		}
+		return index
+	}
+	columns := cellsOf(img.Rect.Dx(), b.Min.X, edges(m.X, &d.f.X), d.px)
+	rows := cellsOf(img.Rect.Dy(), b.Min.Y, edges(m.Y, &d.f.Y), d.py)
+	for y, i := range rows {
+		for x, j := range columns {
+			switch {
+			case i < 0 || j < 0: // outside of the cells
+			case m.Color.Shows(m.Z[i][j]):
+				img.Set(x, len(rows)-1-y, d.shadeOf(m.Z[i][j]))
+			default:
+				img.Set(x, len(rows)-1-y, gridColor)
+			}
+		}
+	}
+	d.pen.DrawImage(b, img)
 }
 
 // cell returns the rectangle of cell (i, j), cut off at the plot's border.

@@ -1,7 +1,9 @@
 package draw
 
 import (
+	"bytes"
 	"image/color"
+	"image/png"
 	"math"
 	"reflect"
 	"strings"
@@ -44,6 +46,47 @@ func TestMapCells(t *testing.T) {
 	}
 	if got := labels(d.x.ticks); !reflect.DeepEqual(got, []string{"500", "1000", "2000"}) {
 		t.Errorf("ticks %v", got)
+	}
+}
+
+// TestMapImage: a map of many cells is an image, in which each pixel has the color of its cell, and none outside of the cells.
+func TestMapImage(t *testing.T) {
+	const nx, ny = 60, 50
+	z, x, y := make([][]float64, ny), make([]float64, nx), make([]float64, ny)
+	for i := range y {
+		y[i], z[i] = float64(i), make([]float64, nx)
+		for j := range x {
+			x[j], z[i][j] = float64(j), float64(i*nx+j)
+		}
+	}
+	z[3][5] = math.NaN()
+	f := &plots.Figure{Map: &plots.HeatMap{X: x, Y: y, Z: z, Bare: true}, X: plots.Axis{Min: -10, Max: nx}}
+	d := laidOut(f)
+	svg := f.SVG()
+	if !strings.Contains(svg, "<image") || len(svg) > 50*nx*ny {
+		t.Errorf("%d bytes", len(svg))
+	}
+	img, err := png.Decode(bytes.NewReader(f.PNG()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(x, y float64) color.NRGBA { // of the picture
+		scale := float64(img.Bounds().Dx()) / float64(d.w)
+		return nrgba(img.At(int(float64(d.px(x))*scale), img.Bounds().Dy()-1-int(float64(d.py(y))*scale)))
+	}
+	for _, c := range [][2]int{{0, 0}, {ny - 1, nx - 1}, {ny / 2, 7}, {10, 50}} {
+		got, want := at(float64(c[1]), float64(c[0])), nrgba(d.shadeOf(z[c[0]][c[1]]))
+		for k, v := range []int{int(got.R) - int(want.R), int(got.G) - int(want.G), int(got.B) - int(want.B)} {
+			if v < -12 || v > 12 { // the next cell of a row has another color
+				t.Errorf("cell %v: %v, want %v (%d)", c, got, want, k)
+			}
+		}
+	}
+	if got := at(5, 3); got != nrgba(gridColor) {
+		t.Errorf("NaN: %v", got)
+	}
+	if got := at(-8, 20); got != nrgba(backgroundColor) {
+		t.Errorf("outside: %v", got)
 	}
 }
 
