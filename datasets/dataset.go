@@ -50,6 +50,8 @@ type Dataset struct {
 	// words in them that have no feature, because they are not among the category's Values; their features are all 0.
 	Categories []Category
 	Unknown    []UnknownWords
+	// Space says which coordinates the features were computed from; nil for other features.
+	Space *Space
 	// Scaling is the scaling that was applied to X; nil if X is raw, as read from the file. Scale sets it, and parts of
 	// the data set (Slice, Subset, Holdout) have it too.
 	Scaling *Scaling
@@ -220,7 +222,7 @@ const maxHintFeatures = 1 << 20
 func (d *Dataset) AutoScaling() (kind, reason string) {
 	c, sparse := d.X.(*points.CSR)
 	_, bytes := d.X.(*points.Bytes)
-	if bytes || sparse && c.D > maxHintFeatures {
+	if d.Space != nil || bytes || sparse && c.D > maxHintFeatures {
 		return "none", ""
 	}
 	if reason = d.describeSpread(); reason == "" {

@@ -105,6 +105,9 @@ func (c *Table) checkWidth(line int) error {
 // column was found by its name, and matched that the features were; both are false if none of them is there.
 func (c *Table) matchByName(firstRow []string) (named, matched bool, err error) {
 	names, words := sourceColumns(c.o.Columns, c.o.Categorical)
+	if c.o.Space != nil && c.o.Columns != nil {
+		names, words = c.o.Space.Columns, make([]*category, len(c.o.Space.Columns))
+	}
 	if len(names) == 0 {
 		return false, false, nil
 	}
@@ -247,8 +250,15 @@ func (c *Table) assignByOptions(firstRow []string) (named bool, err error) {
 			c.moreTargets, c.moreAnswers = append(c.moreTargets, claim("target", name)), append(c.moreAnswers, nil)
 		}
 	}
+	if o.Space != nil {
+		for _, column := range o.Space.Columns {
+			c.featureColumns = append(c.featureColumns, claim("space", column))
+		}
+	}
 	for j := range firstRow {
-		if c.roleOf[j] == "" {
+		if c.roleOf[j] == "" && o.Space != nil {
+			c.roleOf[j] = "drop"
+		} else if c.roleOf[j] == "" {
 			c.featureColumns = append(c.featureColumns, j)
 		}
 	}

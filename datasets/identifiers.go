@@ -68,7 +68,7 @@ func (c *Table) identifiers() (names []string) {
 // other rows; "" if there are none.
 func (d *Dataset) IDHint() string {
 	x, ok := d.X.(*points.Dense)
-	if !ok {
+	if !ok || d.Space != nil {
 		return ""
 	}
 	var names, drop []string

@@ -222,7 +222,7 @@ func (s *Source) npy(o *ReadOptions) (*Dataset, error) {
 		return nil, err
 	}
 	_, isText := x.data.([]string)
-	if c.reading.Header, c.isArray = "", !c.hasCategories && !isText; isText {
+	if c.reading.Header, c.isArray = "", !c.hasCategories && !isText && o.Space == nil; isText {
 		c.reading.note("the points are texts, which are read as numbers")
 	}
 	n := x.n

@@ -31,6 +31,7 @@ type manifest struct {
 	Columns    []string    `json:"columns,omitempty"`
 	Targets    []string    `json:"targets,omitempty"`
 	Categories []Category  `json:"categories,omitempty"`
+	Space      *Space      `json:"space,omitempty"`
 	Scaling    *Scaling    `json:"scaling,omitempty"` // scaling that was applied to the points
 	Sigma      float64     `json:"sigma,omitempty"`   // Info.Sigma and Info.Lambda
 	Lambda     float64     `json:"lambda,omitempty"`
@@ -67,7 +68,7 @@ func Pack(dir string, p *Pair) (err error) {
 		return fmt.Errorf("cannot write to %s: %w", dir, err)
 	}
 	t := p.Train
-	m := &manifest{Version: packVersion, Columns: t.Columns, Targets: t.Targets, Categories: t.Categories,
+	m := &manifest{Version: packVersion, Columns: t.Columns, Targets: t.Targets, Categories: t.Categories, Space: t.Space,
 		Scaling: t.Scaling, Sigma: p.Info.Sigma, Lambda: p.Info.Lambda, Target: p.Target, Drop: p.Drop}
 	if m.Train, err = t.pack(dir, "train"); err == nil && p.Test != nil {
 		m.Test, err = p.Test.pack(dir, "test")
@@ -205,7 +206,7 @@ func (m *manifest) read(p *packedPart, dir, role string) (d *Dataset, err error)
 	}
 	d = &Dataset{Name: p.Name, Source: p.Source, Note: p.Note, Read: p.Read, Repeats: p.Repeats,
 		Labels: p.Labels, Columns: m.Columns,
-		Targets: m.Targets, Categories: m.Categories, Scaling: m.Scaling}
+		Targets: m.Targets, Categories: m.Categories, Space: m.Space, Scaling: m.Scaling}
 	d.X, err = points.FromArrays(p.Kind, p.N, p.D, p.Unit, func(name string, shape ...int) (any, error) {
 		if has := shapes[name]; len(shape) != len(has) || shape[0] >= 0 && !slices.Equal(shape, has) {
 			return nil, fmt.Errorf("%s: an array of shape %v, want %v", arrayFile(dir, role, name), has, shape)

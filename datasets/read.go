@@ -89,6 +89,9 @@ type ReadOptions struct {
 	// Categorical are the columns of a csv file that are coded by several features: columns of words by features of 0
 	// and 1, and columns of dates as Dates describes. Dim counts these features.
 	Categorical []Category
+	// Space names the columns of a csv file that are coordinates and the only features (Space). Columns and Dim then count
+	// the features of its projection; without a projection, it is chosen for the points of the file.
+	Space *Space `flag:"space" with:"train" not:"drop|categorical|dates|impute"`
 	// KeepMissing reads missing cells of features in a csv file as NaN, for Impute; otherwise they are an error.
 	KeepMissing bool
 	// AnswersOnly reads no features of a csv file, so that X has dimension 0.
@@ -121,6 +124,8 @@ func (ReadOptions) Help() map[string]string {
 		"task":    "classification, regression, or auto: words, and few whole numbers, are classes",
 		"repeats": "rows of equal features in splits and leave-one-out: together, apart, or auto: copies together",
 		"groups":  "column of a csv file, no feature, whose rows of equal values stay together in splits and leave-one-out",
+		"space": "columns of a csv file that are coordinates, such as lon,lat, and the only features; longitude and latitude, " +
+			"recognized by name, become kilometers",
 		"weights": "column of a csv file with the weights of the rows: 2 counts as two equal rows",
 		"keep":    "columns of a csv file --in, such as an id, that are copied to the output, separated by commas",
 	}

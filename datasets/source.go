@@ -116,6 +116,11 @@ func (s *Source) readDataset(o *ReadOptions) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
+	if opt.Space != nil && !opt.AnswersOnly {
+		if d, err = opt.Space.projected(d, s.reading); err != nil {
+			return nil, s.fileFault("%v", err)
+		}
+	}
 	if opt.Dim > 0 && d.Dim() != opt.Dim {
 		return nil, s.fileFault("%s", opt.dimMessage(d.Dim()))
 	}
@@ -178,7 +183,7 @@ func (s *Source) rejectColumnOptions(o *ReadOptions) error {
 		flag string
 		used bool
 	}{{"--weights", o.Weights != ""}, {"--groups", o.Groups != ""},
-		{"--keep", len(o.Keep) > 0},
+		{"--keep", len(o.Keep) > 0}, {"--space", o.Space != nil},
 		{"--categorical", slices.ContainsFunc(o.Categorical, isWords) && !o.TargetOptional},
 		{"--dates", len(o.Categorical) > 0 && !o.TargetOptional},
 		{"--drop", len(o.Drop) > 0 && !o.TargetOptional},

@@ -155,6 +155,9 @@ func (s *Source) newTable(o *ReadOptions) *Table {
 			options.Dim -= len(k.suffixes()) - 1
 		}
 	}
+	if s := o.Space; s != nil && s.Projection != "" {
+		options.Dim = len(s.Columns)
+	}
 	return &Table{s: s, o: &options, reading: s.reading, faults: map[int]*columnFaults{}, booleanLine: map[int]int{}}
 }
 

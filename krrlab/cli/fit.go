@@ -259,7 +259,7 @@ func (a *app) solveAndScore(ctx context.Context, data *problemData, cfg krrlab.C
 	origin := &sol.Model.Origin
 	origin.Version, origin.Categorical = a.env.Version, data.train.Categories
 	origin.Target, origin.Drop, origin.Rows, origin.Holdout = data.target, data.drop, data.sourceRows, data.holdout
-	origin.Groups = data.groups
+	origin.Groups, origin.Space = data.groups, data.train.Space
 	r := &fitted{sol: sol, data: data}
 	if data.test != nil {
 		if data.test.Read != nil && data.test.Read != data.train.Read { // the test rows come from a file of their own

@@ -17,8 +17,8 @@ var flagGroups = []struct{ title, names string }{
 	{"Flags", ""},
 	{"Data", "data train test holdout in valid target n format"},
 	{"Kernel and λ", "kernel sigma lambda tune distance metric threshold folds"},
-	{"Output", "out calibrate json csv plot verbose help"},
-	{"Columns and rows", "drop keep categorical dates impute scale task center weights class-weights repeats groups"},
+	{"Output", "out grid no-std calibrate json csv plot verbose help"},
+	{"Columns and rows", "drop space keep categorical dates impute scale task center weights class-weights repeats groups"},
 	{"Solve", "solver precond features lambda-p process-timeout tol stop max-iter storage residual memory seed"},
 	{"Checkpoints and ranks", "checkpoint resume rank-timeout"},
 }
@@ -28,7 +28,7 @@ const studyGroup = "Study kernel systems and preconditioners:"
 
 // commandGroups lists the commands by purpose.
 var commandGroups = []struct{ title, names string }{
-	{"Fit and predict:", "fit tune predict explain serve verify model data demo"},
+	{"Fit and predict:", "fit tune predict map explain serve verify model data demo"},
 	{"Choose λ and the method:", "loo plan"},
 	{studyGroup, "testbed"}, // and all stages that are in no other group
 	{"The paper:", "check reproduce"},

@@ -210,7 +210,7 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*problemData, error) 
 // readTest reads the test file, with the task, the columns and the categories of the training data.
 func (d *problemData) readTest(ctx context.Context, f *labFlags, train *datasets.Dataset,
 	o datasets.ReadOptions) (err error) {
-	o.Target, o.Task, o.Categorical = d.target, train.Task.String(), train.Categories
+	o.Target, o.Task, o.Categorical, o.Space = d.target, train.Task.String(), train.Categories, train.Space
 	o.Columns, o.Dim, o.DimSource, o.TestPart = train.Columns, train.Dim(), f.Train, true
 	o.Drop = slices.DeleteFunc(slices.Clone(d.drop), func(name string) bool { return name == f.Weights })
 	o.MaxRows, o.Groups, o.AnswersOnly = 0, "", false

@@ -129,7 +129,7 @@ file. It has a column for each row of the K of the fit, including rows that were
 }
 
 // ownReadOptions lists the options of reading that a model determines, or that are for training rows.
-var ownReadOptions = []string{"task", "weights", "repeats", "groups", "dim", "n"}
+var ownReadOptions = []string{"task", "space", "weights", "repeats", "groups", "dim", "n"}
 
 // check returns an error if the flags are invalid for any model.
 func (f *rowsFlags) check() error {

@@ -43,7 +43,7 @@ func (verifyFlags) Help() map[string]string {
 
 func (a *app) verifyCommand() *cobra.Command {
 	f := &verifyFlags{rankFlags: rankFlags{comm.DefaultLimit}}
-	f.flags = schema.Of(f).Without("task", "drop", "weights", "repeats", "groups", "keep", "dim", "n")
+	f.flags = schema.Of(f).Without("task", "space", "drop", "weights", "repeats", "groups", "keep", "dim", "n")
 	return withOptions(&cobra.Command{
 		Use:   "verify MODEL [--data NAME | --train FILE [--test FILE]]",
 		Short: "Recompute the proved properties of a model: residual, κ, prediction bound",

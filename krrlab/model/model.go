@@ -78,6 +78,8 @@ type Origin struct {
 	Groups  string   `json:"groups,omitempty"` // csv column of the groups in the fit
 	// Categorical are the csv columns of words and dates that were converted to features, with the values in the fit.
 	Categorical []datasets.Category `json:"categorical,omitempty"`
+	// Space says which columns are coordinates, and how they are projected; nil for other features.
+	Space *datasets.Space `json:"space,omitempty"`
 	// Rows is the number of rows that were read from the training file, if a part of them was held out.
 	Rows    int     `json:"rows,omitempty"`
 	Holdout float64 `json:"holdout,omitempty"` // fraction of the rows that was not used for training
@@ -302,6 +304,7 @@ func (m *Model) ReadOptions(o datasets.ReadOptions) datasets.ReadOptions {
 		o.Drop = m.Origin.Drop
 	}
 	o.Task, o.Categorical, o.Columns = m.Task().String(), m.Origin.Categorical, m.Columns
+	o.Space = m.Origin.Space
 	o.DimSource, o.KeepMissing = "the model", m.Scaling.Fills()
 	_, o.Dim, _ = m.Dims()
 	if o.Target == "" { // the target of the fit applies only to a file with columns

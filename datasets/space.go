@@ -1,0 +1,301 @@
+package datasets
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/krrlab/lab/krrlab/base/safe"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+// Projection says how coordinates become features.
+type Projection string
+
+const (
+	// Plane takes coordinates as they are, so that the distance is √Σ(x−z)².
+	Plane Projection = "plane"
+	// Azimuthal maps longitude and latitude to kilometers in a plane by Lambert's azimuthal equal-area projection around
+	// the center of the points. Within a radius R of the center, distances are right within a factor of cos(R/2).
+	Azimuthal Projection = "azimuthal"
+	// Chord maps longitude and latitude to three coordinates in kilometers on a sphere, so that the distance is the
+	// length of the chord between two points.
+	Chord Projection = "chord"
+)
+
+const (
+	// earthRadius is the mean radius of the earth in kilometers.
+	earthRadius = 6371.0088
+	// azimuthalRadius is the largest angle between a point and the center, in radians, for which Azimuthal is chosen: 1,593
+	// km, with distances within 0.8 %. A larger value distorts more; Chord takes about ten times as many Fourier modes.
+	azimuthalRadius = 0.25
+	// maxCoordinates is the largest number of coordinates.
+	maxCoordinates = 3
+)
+
+// Space says which columns of a table are coordinates, and how they become features. The other columns are no features.
+// Columns that are named as longitude and latitude, and have degrees, are projected (Azimuthal if all points are within
+// 1,593 km of their center, else Chord); other coordinates are taken as they are. A stationary kernel is positive definite
+// for each projection, because it is a kernel of the features.
+type Space struct {
+	Columns    []string   `json:"columns"` // names, or numbers without a header
+	Projection Projection `json:"projection"`
+	Center     []float64  `json:"center,omitempty"` // longitude and latitude in degrees; nil for Plane
+	// Low and High are the box of the coordinates, in the order of Columns. Longitudes are within 180 degrees of the
+	// center.
+	Low  []float64 `json:"low"`
+	High []float64 `json:"high"`
+}
+
+// degrees returns the indices of longitude and latitude among the columns; ok is false if they are not both named so.
+func (s *Space) degrees() (lon, lat int, ok bool) {
+	find := func(names ...string) int {
+		return slices.IndexFunc(s.Columns, func(c string) bool { return slices.Contains(names, strings.ToLower(c)) })
+	}
+	lon, lat = find("lon", "long", "lng", "longitude", "decimallongitude"), find("lat", "latitude", "decimallatitude")
+	return lon, lat, lon >= 0 && lat >= 0
+}
+
+// names returns the names of the features.
+func (s *Space) names() (names []string) {
+	lon, lat, _ := s.degrees()
+	switch s.Projection {
+	case Azimuthal:
+		names = []string{"east km", "north km"}
+	case Chord:
+		names = []string{"x km", "y km", "z km"}
+	default:
+		return s.Columns
+	}
+	for j, name := range s.Columns {
+		if j != lon && j != lat {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// unit returns the point of the unit sphere at a longitude and latitude in degrees.
+func unit(lon, lat float64) [3]float64 {
+	sinLon, cosLon := math.Sincos(lon * math.Pi / 180)
+	sinLat, cosLat := math.Sincos(lat * math.Pi / 180)
+	return [3]float64{cosLat * cosLon, cosLat * sinLon, sinLat}
+}
+
+// features appends the features of a point with the given coordinates.
+func (s *Space) features(dst, row []float64) []float64 {
+	lon, lat, _ := s.degrees()
+	switch s.Projection {
+	case Plane:
+		return append(dst, row...)
+	case Chord:
+		for _, v := range unit(row[lon], row[lat]) {
+			dst = append(dst, earthRadius*v)
+		}
+	default: // Azimuthal, by fit and validate
+		sinLat, cosLat := math.Sincos(row[lat] * math.Pi / 180)
+		sinCenter, cosCenter := math.Sincos(s.Center[1] * math.Pi / 180)
+		sinLon, cosLon := math.Sincos((row[lon] - s.Center[0]) * math.Pi / 180)
+		cosine := sinCenter*sinLat + cosCenter*cosLat*cosLon // of the angle to the center
+		scale := earthRadius * math.Sqrt(2/math.Max(1+cosine, 1e-12))
+		dst = append(dst, scale*cosLat*sinLon, scale*(cosCenter*sinLat-sinCenter*cosLat*cosLon))
+	}
+	for j, v := range row {
+		if j != lon && j != lat {
+			dst = append(dst, v)
+		}
+	}
+	return dst
+}
+
+// fit chooses the projection for the coordinates x, and sets the box. It returns a description.
+func (s *Space) fit(x points.Points) (note string, err error) {
+	lon, lat, geographic := s.degrees()
+	s.Projection = Plane
+	s.Low, s.High = featureRanges(x)
+	if !geographic {
+		return nameList(s.Columns) + " are coordinates as they are, with one unit (columns named lon and lat would be projected)", nil
+	}
+	for _, c := range []struct {
+		kind      string
+		column    int
+		low, high float64
+	}{{"longitude", lon, -180, 360}, {"latitude", lat, -90, 90}} {
+		if low, high := s.Low[c.column], s.High[c.column]; low < c.low || high > c.high {
+			return "", fmt.Errorf("%s goes from %g to %g, and a %s in degrees from %g to %g: rename it if it is a coordinate "+
+				"in a plane", quote(s.Columns[c.column]), low, high, c.kind, c.low, c.high)
+		}
+	}
+	var sum [3]float64
+	visitRows(x, func(row []float64) {
+		for a, v := range unit(row[lon], row[lat]) {
+			sum[a] += v
+		}
+	})
+	norm := math.Sqrt(sum[0]*sum[0] + sum[1]*sum[1] + sum[2]*sum[2])
+	s.Center = []float64{math.Atan2(sum[1], sum[0]) * 180 / math.Pi, math.Asin(sum[2]/cmp.Or(norm, 1)) * 180 / math.Pi}
+	center, cosine, first := unit(s.Center[0], s.Center[1]), 1.0, true
+	visitRows(x, func(row []float64) {
+		p := unit(row[lon], row[lat])
+		cosine = min(cosine, p[0]*center[0]+p[1]*center[1]+p[2]*center[2])
+		v := s.Center[0] + math.Remainder(row[lon]-s.Center[0], 360)
+		if first {
+			s.Low[lon], s.High[lon], first = v, v, false
+		}
+		s.Low[lon], s.High[lon] = min(s.Low[lon], v), max(s.High[lon], v)
+	})
+	names := nameList([]string{s.Columns[lon], s.Columns[lat]})
+	n, _ := x.Dims()
+	radius := math.Acos(min(max(cosine, -1), 1))
+	if s.Projection = Chord; radius > azimuthalRadius || norm < float64(n)/2 {
+		return names + " are degrees on a sphere: features are x, y, z in km, so that the distance is the chord", nil
+	}
+	s.Projection = Azimuthal
+	return fmt.Sprintf("%s are degrees: projected to km around %.4g, %.4g (Lambert azimuthal equal-area), distances within %.2g %%",
+		names, s.Center[0], s.Center[1], 100*(1-math.Cos(radius/2))), nil
+}
+
+// validate returns an error if s cannot be the result of a fit.
+func (s *Space) validate() error {
+	_, _, geographic := s.degrees()
+	d, ok := len(s.Columns), slices.Contains([]Projection{Plane, Azimuthal, Chord}, s.Projection)
+	if !ok || s.Projection != Plane && (!geographic || len(s.Center) != 2) || d > maxCoordinates || len(s.Low) != d || len(s.High) != d {
+		return fmt.Errorf("the projection %q of the coordinates %s is damaged", s.Projection, nameList(s.Columns))
+	}
+	return nil
+}
+
+// projected returns d, whose features are the columns of the coordinates, with the features of s. If s has no projection
+// yet, it is chosen for the points of d.
+func (s *Space) projected(d *Dataset, r *Reading) (*Dataset, error) {
+	fitted, note, err := *s, "", error(nil)
+	if d.Columns != nil {
+		fitted.Columns = d.Columns
+	}
+	n, columns := d.X.Dims()
+	if columns != len(s.Columns) || columns > maxCoordinates {
+		return nil, fmt.Errorf("--space: %d columns of coordinates: want 1 to %d", columns, maxCoordinates)
+	}
+	visitRows(d.X, func(row []float64) {
+		if slices.ContainsFunc(row, math.IsNaN) {
+			err = fmt.Errorf("--space: a coordinate is missing: remove such rows")
+		}
+	})
+	if s.Projection == "" && err == nil {
+		note, err = fitted.fit(d.X)
+	} else if err == nil {
+		err = fitted.validate()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if note != "" {
+		r.note("%s", note)
+	}
+	out := *d
+	out.Space, out.fileColumns = &fitted, nil
+	out.Columns = fitted.names()
+	x := points.NewDense(n, len(out.Columns), nil)
+	data := x.Data[:0]
+	visitRows(d.X, func(row []float64) { data = fitted.features(data, row) })
+	out.X = x
+	return &out, nil
+}
+
+// Grid returns the centers of the cells of a grid over the box of the coordinates: the values of each coordinate, and the
+// points with their features, without a scaling. sizes are the numbers of cells; nil means 200 along the longer side of a
+// plane, 500 on a line, and 40 along each axis of a volume. The first coordinate changes fastest. It is an error if there
+// are not as many sizes as coordinates, or more than 10⁸ cells.
+func (s *Space) Grid(sizes []int) (values [][]float64, cells *Dataset, err error) {
+	if err := s.validate(); err != nil {
+		return nil, nil, err
+	}
+	if sizes == nil {
+		sizes = s.defaultSizes()
+	}
+	total := 1.0
+	for _, k := range sizes {
+		total *= float64(k)
+	}
+	if len(sizes) != len(s.Columns) || !(slices.Min(sizes) >= 1 && total <= 1e8) {
+		return nil, nil, fmt.Errorf("a grid of %v cells for the coordinates %s: want a number from 1 on for each, and at most 10⁸ cells",
+			sizes, nameList(s.Columns))
+	}
+	for j, k := range sizes {
+		axis := make([]float64, k)
+		for i := range axis {
+			axis[i] = s.Low[j] + (float64(i)+0.5)*(s.High[j]-s.Low[j])/float64(k)
+		}
+		values = append(values, axis)
+	}
+	return values, s.gridPoints(values, int(total)), nil
+}
+
+// gridPoints returns the points of a grid with the given values of the coordinates.
+func (s *Space) gridPoints(values [][]float64, total int) *Dataset {
+	names, row := s.names(), make([]float64, len(values))
+	data := make([]float64, 0, total*len(names))
+	for k := range total {
+		for j, axis := range values {
+			row[j], k = axis[k%len(axis)], k/len(axis)
+		}
+		data = s.features(data, row)
+	}
+	return &Dataset{Name: "grid", Source: "grid", X: points.NewDense(total, len(names), data), Columns: names, Space: s}
+}
+
+// Aspect returns the ratio of the sides of a map of the first two coordinates: that of their distances. It is 1 for one
+// coordinate, and if the box is flat.
+func (s *Space) Aspect() float64 {
+	if len(s.Columns) == 1 {
+		return 1
+	}
+	width, height := s.High[0]-s.Low[0], s.High[1]-s.Low[1]
+	if lon, lat, _ := s.degrees(); s.Projection != Plane && lon == 0 && lat == 1 {
+		width *= math.Cos((s.Low[lat] + s.High[lat]) / 2 * math.Pi / 180)
+	}
+	if !(width > 0 && height > 0) {
+		return 1
+	}
+	return width / height
+}
+
+func (s *Space) defaultSizes() []int {
+	switch len(s.Columns) {
+	case 1:
+		return []int{500}
+	case 2:
+		const longer = 200.0
+		aspect := s.Aspect()
+		return []int{max(10, int(math.Round(longer*min(1, aspect)))), max(10, int(math.Round(longer*min(1, 1/aspect))))}
+	}
+	return []int{40, 40, 40}
+}
+
+// Set sets the columns from a list of names or numbers, separated by commas.
+func (s *Space) Set(text string) error {
+	*s = Space{Columns: strings.Split(text, ",")}
+	for j, name := range s.Columns {
+		s.Columns[j] = strings.TrimSpace(name)
+		if s.Columns[j] == "" || slices.Contains(s.Columns[:j], s.Columns[j]) || j >= maxCoordinates {
+			return fmt.Errorf("want the names or numbers of 1 to %d different columns, such as lon,lat", maxCoordinates)
+		}
+	}
+	if lon, lat, ok := s.degrees(); ok && lat < lon { // longitude is drawn to the right
+		s.Columns[lon], s.Columns[lat] = s.Columns[lat], s.Columns[lon]
+	}
+	return nil
+}
+
+// Type describes the values of Set.
+func (Space) Type() string { return "columns" }
+
+// String returns the columns, separated by commas.
+func (s *Space) String() string {
+	if s == nil {
+		return ""
+	}
+	return safe.Line(strings.Join(s.Columns, ","))
+}

@@ -1,0 +1,162 @@
+package datasets
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+// greatCircle returns the distance in kilometers by the haversine formula.
+func greatCircle(a, b []float64) float64 {
+	const degree = math.Pi / 180
+	u, v := math.Sin((b[1]-a[1])/2*degree), math.Sin((b[0]-a[0])/2*degree)
+	return 2 * 6371.0088 * math.Asin(math.Sqrt(u*u+math.Cos(a[1]*degree)*math.Cos(b[1]*degree)*v*v))
+}
+
+// readSpace reads rows of lon, lat, word, y with the coordinates lon and lat.
+func readSpace(t *testing.T, rows [][]float64) *Dataset {
+	t.Helper()
+	text := "Lat,word,lon,y\n"
+	for i, r := range rows {
+		text += fmt.Sprintf("%.12g,a,%.12g,%d\n", r[1], r[0], i)
+	}
+	s := &Space{}
+	if err := s.Set("Lat, lon"); err != nil {
+		t.Fatal(err)
+	}
+	return must(Read(strings.NewReader(text), "wells.csv", &ReadOptions{Target: "y", Space: s}))
+}
+
+// TestSpaceDistances: near each other, anywhere on the sphere, points have great-circle distances within the factor of the
+// projection; on the whole sphere the distance is the chord.
+func TestSpaceDistances(t *testing.T) {
+	for seed := range uint64(8) {
+		u := make([]float64, 200)
+		rng.New(seed).Float64s(u, 0)
+		center := [][]float64{{10, 50}, {179.9, -10}, {-179.9, 65}, {300, 0}, {0, 89}, {0, -88}, {20, 0}, {0, 0}}[seed]
+		rows := make([][]float64, 100)
+		for i := range rows {
+			lat := center[1] + 12*(u[2*i]-0.5)
+			if lat > 90 || lat < -90 {
+				lat = 2*center[1] - lat
+			}
+			rows[i] = []float64{center[0] + 14*(u[2*i+1]-0.5), min(max(lat, -90), 90)}
+			if seed > 5 {
+				rows[i] = []float64{360*u[2*i] - 180, math.Asin(2*u[2*i+1]-1) * 180 / math.Pi}
+			}
+			if rows[i][0] > 180 && seed != 3 {
+				rows[i][0] -= 360
+			}
+			rows[i][0] = max(rows[i][0], -180)
+		}
+		d := readSpace(t, rows)
+		want := map[bool]Projection{true: Chord, false: Azimuthal}[seed > 5]
+		if d.Space.Projection != want || d.Dim() != map[bool]int{true: 3, false: 2}[seed > 5] {
+			t.Fatalf("seed %d: %+v", seed, d.Space)
+		}
+		x := d.X.(*points.Dense)
+		worst := 0.0
+		for i := range rows {
+			for j := range i {
+				sum := 0.0
+				for a := range d.Dim() {
+					sum += (x.Row(i)[a] - x.Row(j)[a]) * (x.Row(i)[a] - x.Row(j)[a])
+				}
+				exact := greatCircle(rows[i], rows[j])
+				if want == Chord {
+					exact = 2 * earthRadius * math.Sin(exact/2/earthRadius)
+				}
+				worst = max(worst, math.Abs(math.Sqrt(sum)/exact-1))
+			}
+		}
+		if limit := map[bool]float64{true: 1e-9, false: 1/math.Cos(azimuthalRadius/2) - 1}[seed > 5]; worst > limit {
+			t.Errorf("seed %d: distances are off by %g, at most %g", seed, worst, limit)
+		}
+		if want == Azimuthal && !strings.Contains(d.Read.String(), "Lambert azimuthal equal-area") ||
+			want == Chord && !strings.Contains(d.Read.String(), "the distance is the chord") {
+			t.Error(d.Read)
+		}
+		if s := d.Space; s.High[0]-s.Low[0] > 361 || seed < 4 && s.High[0]-s.Low[0] > 15 {
+			t.Errorf("seed %d: the box %v, %v", seed, s.Low, s.High)
+		}
+	}
+}
+
+// TestSpaceRead: new rows get the projection of the fit, with columns in another order and other columns, with the
+// projection from JSON; the scaling is none; other coordinates are kept; a grid has the features of its cells.
+func TestSpaceRead(t *testing.T) {
+	rows := [][]float64{{7, 50}, {8, 51}, {9, 49}, {8.5, 50.5}}
+	d := readSpace(t, rows)
+	if kind, _ := d.AutoScaling(); kind != "none" || !slices.Equal(d.Space.Columns, []string{"lon", "Lat"}) ||
+		!slices.Equal(d.Columns, []string{"east km", "north km"}) || !strings.Contains(d.Read.String(), `left out "word"`) {
+		t.Errorf("%v, %v, %v", d.Space, d.Columns, d.Read)
+	}
+	var s *Space
+	if err := json.Unmarshal(must(json.Marshal(d.Space)), &s); err != nil {
+		t.Fatal(err)
+	}
+	o := &ReadOptions{Target: "y", TargetOptional: true, Columns: d.Columns, Dim: 2, Space: s}
+	for _, text := range []string{"extra,lon,Lat\n1,8,51\n2,7,50\n", "Lat,y,lon\n51,3,8\n50,4,7\n"} {
+		other := must(Read(strings.NewReader(text), "new.csv", o))
+		x, want := other.X.(*points.Dense), d.X.(*points.Dense)
+		if !slices.Equal(x.Row(0), want.Row(1)) || !slices.Equal(x.Row(1), want.Row(0)) {
+			t.Errorf("%v, want rows of %v", x.Data, want.Data)
+		}
+	}
+	values, cells, err := s.Grid([]int{3, 2})
+	if err != nil || cells.Len() != 6 || math.Abs(values[0][0]-(7+1.0/3)) > 1e-12 || values[1][1] != 50.5 {
+		t.Fatalf("%v, %v, %v", values, cells, err)
+	}
+	for k := range 6 {
+		row := make([]float64, 2)
+		cells.X.RowTo(row, k)
+		if want := s.features(nil, []float64{values[0][k%3], values[1][k/3]}); !slices.Equal(row, want) {
+			t.Errorf("cell %d: %v, want %v", k, row, want)
+		}
+	}
+	depth := must(Read(strings.NewReader("1,7,50,3\n2,8,51,4\n5,9,50,6\n"), "d.csv", &ReadOptions{Header: "no", Space: &Space{
+		Columns: []string{"1", "0"}}}))
+	if x := depth.X.(*points.Dense); depth.Space.Projection != Plane || !slices.Equal(x.Data, []float64{7, 1, 8, 2, 9, 5}) ||
+		!strings.Contains(depth.Read.String(), "coordinates as they are") {
+		t.Errorf("%v %v", x.Data, depth.Read)
+	}
+	if sizes := (&Space{Columns: []string{"x", "y"}, Projection: Plane, Low: []float64{0, 0}, High: []float64{4, 1}}).defaultSizes(); !slices.Equal(sizes, []int{200, 50}) {
+		t.Error(sizes)
+	}
+}
+
+// TestSpaceRefusals: names that lie about degrees, missing coordinates, formats without columns, unknown columns, damaged
+// projections and wrong grids are errors.
+func TestSpaceRefusals(t *testing.T) {
+	fails := func(err error, want string) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	read := func(text string, o ReadOptions) error {
+		_, err := Read(strings.NewReader(text), "a.csv", &o)
+		return err
+	}
+	space := &Space{Columns: []string{"lon", "lat"}}
+	fails(read("lon,lat,y\n512000,48,1\n3,4,5\n", ReadOptions{Space: space}), `"lon" goes from 3 to 512000, and a longitude`)
+	fails(read("lon,lat,y\n1,91,1\n3,4,5\n", ReadOptions{Space: space}), "a latitude in degrees from -90 to 90")
+	fails(read("lon,lat,y\n1,,1\n3,4,5\n", ReadOptions{Space: space, KeepMissing: true}), "a coordinate is missing")
+	fails(read("lon,b,y\n1,9,1\n3,4,5\n", ReadOptions{Space: space}), `no column is named "lat"`)
+	fails(read("lon,lat\n1,9\n3,4\n", ReadOptions{Space: space, Target: "lat"}), "is in --target too")
+	fails(read("1 1:2 2:3\n0 1:3\n", ReadOptions{Space: space, Format: "libsvm"}), "--space is for csv files")
+	fails(read("lon,lat,y\n1,9,1\n3,4,5\n", ReadOptions{Space: &Space{Columns: space.Columns, Projection: "mercator"}}), "is damaged")
+	fails((&Space{}).Set("a,b,c,d"), "want the names")
+	fails((&Space{}).Set("a,,b"), "want the names")
+	s := &Space{Columns: []string{"x", "y"}, Projection: Plane, Low: []float64{0, 0}, High: []float64{1, 1}}
+	for _, sizes := range [][]int{{3}, {3, 0}, {1 << 20, 1 << 20}} {
+		_, _, err := s.Grid(sizes)
+		fails(err, "at most 10⁸ cells")
+	}
+}

@@ -1,0 +1,211 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/base/atomicfile"
+	"github.com/krrlab/lab/krrlab/base/npy"
+	"github.com/krrlab/lab/krrlab/base/schema"
+	"github.com/krrlab/lab/krrlab/internal/outward"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/model/interval"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/plots"
+)
+
+// mapFlags are the flags of krrlab map.
+type mapFlags struct {
+	modelFlag
+	pictureFlags
+	Grid  gridSizes `flag:"grid" help:"cells of each coordinate, such as 200x150 (default: 200 along the longer side, 500 on a line)"`
+	Out   string    `flag:"out" file:"write"`
+	NoStd bool      `flag:"no-std" help:"leave the standard deviation out"`
+}
+
+func (mapFlags) Help() map[string]string {
+	return map[string]string{
+		"plot": "draw prediction and standard deviation to this file" + formats,
+		"out": "file to write: CSV with a row for each cell, or, if the name ends in .npy, an array of the shape (2, rows, " +
+			"columns): the predictions, and their standard deviations",
+	}
+}
+
+// gridSizes are numbers of cells, such as 200x150.
+type gridSizes []int
+
+func (g *gridSizes) Set(text string) error {
+	*g = nil
+	for word := range strings.SplitSeq(text, "x") {
+		k, err := strconv.Atoi(word)
+		if err != nil || k < 1 {
+			return fmt.Errorf("want numbers of cells, such as 200x150")
+		}
+		*g = append(*g, k)
+	}
+	return nil
+}
+
+func (gridSizes) Type() string { return "NxM" }
+
+func (a *app) mapCommand() *cobra.Command {
+	f := &mapFlags{}
+	return withOptions(&cobra.Command{
+		Use:   "map MODEL [--grid 200x150] [--out FILE] [--plot FILE]",
+		Short: "Predict on a grid, and draw a map with standard deviations",
+		Long: `Map predicts the centers of the cells of a grid over the box of the training points, for a
+model that was fitted with --space. The standard deviation is that of f, without the noise of
+an answer, under the assumption that the answers are a Gaussian process with the kernel and λ
+of the model (krrlab predict --interval 90% --method posterior). The first coordinate is
+horizontal and changes fastest; rows and layers go upward.`,
+		Example: `  krrlab fit --train wells.csv --target depth --space lon,lat --out wells.krr
+  krrlab map wells.krr --plot map.svg --out map.npy`,
+		Args: f.takeModelArg,
+	}, schema.Of(f), func(ctx context.Context, _ []string) error { return a.drawMap(ctx, f) })
+}
+
+// gridMap is a prediction on a grid.
+type gridMap struct {
+	target string
+	names  []string    // coordinates
+	values [][]float64 // centers of the cells along each coordinate
+	*model.Prediction
+	posterior *interval.Posterior // nil without standard deviations
+}
+
+func (a *app) drawMap(ctx context.Context, f *mapFlags) error {
+	if f.Out == "" && f.Plot == "" {
+		return usagef("nothing to write: want --plot FILE or --out FILE")
+	}
+	if err := checkPlot(f.Plot); err != nil {
+		return err
+	}
+	m, err := model.Load(f.Model)
+	if err != nil {
+		return err
+	}
+	space := m.Origin.Space
+	switch {
+	case space == nil:
+		return fmt.Errorf("%s has no coordinates: fit with --space lon,lat, or the names of other columns", f.Model)
+	case m.Labels != nil || m.Targets != nil:
+		return fmt.Errorf("%s is for classes or several targets: a map is of a regression with one target", f.Model)
+	case len(space.Columns) > 2 && f.Plot != "":
+		return usagef("--plot: %s has %d coordinates, and a picture has two: want --out", f.Model, len(space.Columns))
+	}
+	g := &gridMap{target: m.Origin.Target, names: space.Columns}
+	values, cells, err := space.Grid(f.Grid)
+	if err != nil {
+		return err
+	}
+	g.values = values
+	progress := a.newProgress()
+	defer progress.clear()
+	o := &model.Options{Accuracy: model.AccuracyFor(m.Origin.Tol), Progress: func(completed, total int) {
+		progress.show(krrlab.Event{Stage: stage.Predict, Done: completed, Total: total, Remaining: -1})
+	}}
+	if g.Prediction, err = m.Predict(ctx, cells, o); err == nil && !f.NoStd {
+		if g.posterior, err = interval.NewPosterior(ctx, m, g.Prediction, cells, accel.MemoryAvailable()); err != nil {
+			err = fmt.Errorf("%w; --no-std draws the map without standard deviations", err)
+		}
+	}
+	progress.clear()
+	if err != nil {
+		return err
+	}
+	err = a.writeOutput(f.Out, g.write)
+	err = cmp.Or(err, a.writeOutput(f.Plot, func(file string) error { return f.save(g.figure(space.Aspect()), file) }))
+	a.printf("%-12s %s\n", "grid", g.text())
+	a.printWritten(12, "", "")
+	return err
+}
+
+// text describes the grid and how the standard deviations were computed.
+func (g *gridMap) text() string {
+	var sizes []string
+	for _, v := range g.values {
+		sizes = append(sizes, strconv.Itoa(len(v)))
+	}
+	text := fmt.Sprintf("%s cells of %s, prediction %s to %s", strings.Join(sizes, "×"), joinNames(g.names),
+		outward.Plain(slices.Min(g.Value), 4), outward.Plain(slices.Max(g.Value), 4))
+	if p := g.posterior; p != nil {
+		std := p.Std.RawMatrix().Data
+		text += fmt.Sprintf("; std %s to %s, noise %s", outward.Plain(slices.Min(std), 3), outward.Plain(slices.Max(std), 3),
+			outward.Plain(p.Noise[0], 3))
+		if text += ", by a factor of K"; p.Modes > 0 {
+			text = strings.TrimSuffix(text, "a factor of K") + fmt.Sprintf("a Fourier series of %d modes, whose truncation changes it by at most %.1g",
+				p.Modes, p.TruncationError)
+		}
+	}
+	return text
+}
+
+// layers returns the predictions and, if they are known, the standard deviations.
+func (g *gridMap) layers() [][]float64 {
+	if g.posterior == nil {
+		return [][]float64{g.Value}
+	}
+	return [][]float64{g.Value, g.posterior.Std.RawMatrix().Data}
+}
+
+// write writes the grid as a table in CSV, or as an array in NumPy's format.
+func (g *gridMap) write(file string) error {
+	layers := g.layers()
+	if filepath.Ext(file) == ".npy" {
+		shape := []int{len(layers)}
+		for _, v := range slices.Backward(g.values) {
+			shape = append(shape, len(v))
+		}
+		return atomicfile.Write(file, func(w io.Writer) error { return npy.Write(w, slices.Concat(layers...), shape...) })
+	}
+	var columns []model.Column
+	stride := 1
+	for j, v := range g.values {
+		s := stride
+		columns = append(columns, model.Column{Name: g.names[j], Cell: func(i int) string { return model.FullPrecision(v[i/s%len(v)]) }})
+		stride *= len(v)
+	}
+	for k, layer := range layers {
+		columns = append(columns, model.Column{Name: []string{"prediction", "std"}[k],
+			Cell: func(i int) string { return model.FullPrecision(layer[i]) }})
+	}
+	return atomicfile.Write(file, func(w io.Writer) error { return model.WriteCSV(w, len(g.Value), columns) })
+}
+
+// figure draws maps of two coordinates with the given ratio of width to height, or a curve over one.
+func (g *gridMap) figure(aspect float64) *plots.Figure {
+	target := cmp.Or(g.target, "prediction")
+	if len(g.values) == 1 {
+		s := plots.Series{Name: target, X: g.values[0], Y: g.Value}
+		if g.posterior != nil {
+			s.Name += " ± std"
+			for i, std := range g.posterior.Std.RawMatrix().Data {
+				s.Lo, s.Hi = append(s.Lo, g.Value[i]-std), append(s.Hi, g.Value[i]+std)
+			}
+		}
+		return &plots.Figure{Title: target, X: plots.Axis{Label: g.names[0]}, Y: plots.Axis{Label: target}, Series: []plots.Series{s}}
+	}
+	var panels []*plots.Figure
+	for k, layer := range g.layers() {
+		h := &plots.HeatMap{X: g.values[0], Y: g.values[1], Color: plots.Axis{Label: []string{target, "standard deviation"}[k]}, Bare: true}
+		for row := range slices.Chunk(layer, len(g.values[0])) {
+			h.Z = append(h.Z, row)
+		}
+		panels = append(panels, &plots.Figure{Title: h.Color.Label, X: plots.Axis{Label: g.names[0]}, Y: plots.Axis{Label: g.names[1]}, Map: h})
+	}
+	all := plots.Grid("", len(panels), panels...)
+	const side = 4.0 // of a panel, in inches
+	all.Width = float64(len(panels)) * (side*min(1, aspect) + 1.6)
+	all.Height = side*min(1, 1/aspect) + 1
+	return all
+}

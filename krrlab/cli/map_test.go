@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/base/npy"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+)
+
+// TestMap: a fit with --space names its projection; the map in CSV and as an array has the predictions and standard
+// deviations that predict gives for the same cells, and pictures are drawn, of one coordinate too.
+func TestMap(t *testing.T) {
+	u := make([]float64, 900)
+	rng.New(1).Float64s(u, 0)
+	text := "id,lat,lon,depth\n"
+	for i := range 300 {
+		text += fmt.Sprintf("%d,%g,%g,%g\n", i, 48+2*u[3*i], 8+3*u[3*i+1], math.Sin(4*u[3*i])+u[3*i+1]+0.1*u[3*i+2])
+	}
+	files(t, map[string]string{"wells.csv": text})
+	script(t, `
+$ fit --train wells.csv --target depth --space lat,lon --kernel gaussian --sigma 80 --lambda 0.05 --tol 1e-8 --out w.krr
+	left out "id"
+	"lon", "lat" are degrees: projected to km around 9.
+	distances within 0.
+$ map w.krr --grid 7x5 --out map.csv --plot map.svg
+	7×5 cells of lon, lat, prediction
+	noise 0.0
+	wrote        map.csv
+$ map w.krr --grid 7x5 --out map.npy --plot map.html
+$ predict w.krr --in map.csv --interval 90% --method posterior --out again.csv
+	left out, not in the model: "row", "prediction", "std"
+$ fit --train wells.csv --target depth --space lat --kernel gaussian --sigma 0.5 --lambda 0.05 --out line.krr
+	"lat" are coordinates as they are
+$ map line.krr --plot line.svg --out line.csv --no-std
+	500 cells of lat, prediction
+	!noise
+2$ map w.krr
+	nothing to write
+2$ map w.krr --grid 7x --out m.csv
+	want numbers of cells
+1$ map w.krr --grid 7 --out m.csv
+	a grid of [7] cells for the coordinates
+2$ fit --train wells.csv --target depth --space lat,lon --drop id
+	--space
+$ fit --train wells.csv --target depth --kernel gaussian --sigma 1 --lambda 0.1 --out no.krr
+1$ map no.krr --out m.csv
+	fit with --space lon,lat`)
+	_, data, err := npy.Read(testkit.Must(os.Open("map.npy")), 1<<20)
+	testkit.OK(t, err)
+	array, grid, again := data.([]float64), readColumns(t, "map.csv"), readColumns(t, "again.csv")
+	number := func(text string) float64 { return testkit.Must(strconv.ParseFloat(text, 64)) }
+	for i := range 35 {
+		for k, name := range []string{"prediction", "std"} {
+			a, b := number(grid[name][i]), number(again[name][i])
+			if math.Abs(a-b) > 1e-4 || math.Abs(array[35*k+i]-a) > 1e-12 {
+				t.Errorf("%s of cell %d: %g, %g, %g", name, i, a, b, array[35*k+i])
+			}
+		}
+	}
+	if pictures := string(read(t, "map.svg")) + string(read(t, "map.html")) + string(read(t, "line.svg")); strings.Count(pictures, "standard deviation") < 2 ||
+		len(readColumns(t, "line.csv")["lat"]) != 500 {
+		t.Error("pictures")
+	}
+}
