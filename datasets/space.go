@@ -136,14 +136,12 @@ func (s *Space) fit(x points.Points) (note string, err error) {
 	})
 	norm := math.Sqrt(sum[0]*sum[0] + sum[1]*sum[1] + sum[2]*sum[2])
 	s.Center = []float64{math.Atan2(sum[1], sum[0]) * 180 / math.Pi, math.Asin(sum[2]/cmp.Or(norm, 1)) * 180 / math.Pi}
-	center, cosine, first := unit(s.Center[0], s.Center[1]), 1.0, true
+	center, cosine := unit(s.Center[0], s.Center[1]), 1.0
+	s.Low[lon], s.High[lon] = math.Inf(1), math.Inf(-1)
 	visitRows(x, func(row []float64) {
 		p := unit(row[lon], row[lat])
 		cosine = min(cosine, p[0]*center[0]+p[1]*center[1]+p[2]*center[2])
 		v := s.Center[0] + math.Remainder(row[lon]-s.Center[0], 360)
-		if first {
-			s.Low[lon], s.High[lon], first = v, v, false
-		}
 		s.Low[lon], s.High[lon] = min(s.Low[lon], v), max(s.High[lon], v)
 	})
 	names := nameList([]string{s.Columns[lon], s.Columns[lat]})

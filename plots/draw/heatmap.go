@@ -90,8 +90,8 @@ func (d *drawing) drawImage() {
 	cellsOf := func(pixels int, low vg.Length, ends []float64, place func(float64) vg.Length) []int {
 		index := slices.Repeat([]int{-1}, pixels)
 		for j := range ends[1:] {
-			first, last := float64(place(ends[j])-low)*imageDots, float64(place(ends[j+1])-low)*imageDots
-			for k := max(0, int(math.Round(first))); k < min(pixels, int(math.Round(last))); k++ {
+			begin, end := float64(place(ends[j])-low)*imageDots, float64(place(ends[j+1])-low)*imageDots
+			for k := max(0, int(math.Round(begin))); k < min(pixels, int(math.Round(end))); k++ {
 				index[k] = j
 			}
 		}
