@@ -14,7 +14,9 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/datasets"] = imports.Package{
 		Name: "datasets",
 		Binds: map[string]r.Value{
+			"Azimuthal":           r.ValueOf(datasets.Azimuthal),
 			"CacheDir":            r.ValueOf(datasets.CacheDir),
+			"Chord":               r.ValueOf(datasets.Chord),
 			"Classification":      r.ValueOf(datasets.Classification),
 			"Dirs":                r.ValueOf(datasets.Dirs),
 			"Fetch":               r.ValueOf(datasets.Fetch),
@@ -28,6 +30,7 @@ func init() {
 			"NewRow":              r.ValueOf(*new(string)),
 			"Pack":                r.ValueOf(datasets.Pack),
 			"ParseSeparator":      r.ValueOf(datasets.ParseSeparator),
+			"Plane":               r.ValueOf(datasets.Plane),
 			"PredictedClass":      r.ValueOf(datasets.PredictedClass),
 			"Read":                r.ValueOf(datasets.Read),
 			"ReadFile":            r.ValueOf(datasets.ReadFile),
@@ -66,6 +69,7 @@ func init() {
 			"Pair":          r.TypeOf((*datasets.Pair)(nil)).Elem(),
 			"PaperSettings": r.TypeOf((*datasets.PaperSettings)(nil)).Elem(),
 			"ParseError":    r.TypeOf((*datasets.ParseError)(nil)).Elem(),
+			"Projection":    r.TypeOf((*datasets.Projection)(nil)).Elem(),
 			"ReadOptions":   r.TypeOf((*datasets.ReadOptions)(nil)).Elem(),
 			"Reading":       r.TypeOf((*datasets.Reading)(nil)).Elem(),
 			"Repeats":       r.TypeOf((*datasets.Repeats)(nil)).Elem(),
@@ -73,6 +77,7 @@ func init() {
 			"Scaling":       r.TypeOf((*datasets.Scaling)(nil)).Elem(),
 			"Source":        r.TypeOf((*datasets.Source)(nil)).Elem(),
 			"SourceColumn":  r.TypeOf((*datasets.SourceColumn)(nil)).Elem(),
+			"Space":         r.TypeOf((*datasets.Space)(nil)).Elem(),
 			"Table":         r.TypeOf((*datasets.Table)(nil)).Elem(),
 			"Task":          r.TypeOf((*datasets.Task)(nil)).Elem(),
 			"UnknownWords":  r.TypeOf((*datasets.UnknownWords)(nil)).Elem(),
