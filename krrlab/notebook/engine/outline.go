@@ -78,7 +78,9 @@ func (e *Engine) sectionParts(code string, sec section) (parts []Fragment, err e
 }
 
 // offset returns the offset in the cell of a position in a parsed section.
-func (e *Engine) offset(sec section, pos token.Pos) int { return e.fset.Position(pos).Offset - len(sec.head()) }
+func (e *Engine) offset(sec section, pos token.Pos) int {
+	return e.fset.Position(pos).Offset - len(sec.head())
+}
 
 // addObjects adds the objects of a unit to the parts of its section.
 func (e *Engine) addObjects(parts []Fragment, sec section, u *unit) {

@@ -6,92 +6,192 @@ import (
 	"fmt"
 	"go/ast"
 	"go/parser"
+	"go/token"
+	"maps"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/krrlab/lab/krrlab/notebook/display"
+	"github.com/krrlab/lab/krrlab/notebook/engine"
 )
 
-// magics lists the commands with their entries in %help: name, argument, text. A command without text is not listed.
-var magics = [][3]string{
-	{"!cmd", "", "run a command of the shell"},
-	{"%%bash", "", "run the rest of the cell in bash; %%sh in sh"},
-	{"%%sh", "", ""},
-	{"%%go", "", "compile the functions of the rest of the cell, which has declarations alone; it needs Go"},
-	{"%cd", "[DIR]", "change the folder, or say which it is"},
-	{"%%writefile", "[-a] FILE", "write the rest of the cell to a file, with -a at its end"},
-	{"%time", "[code]", "say how long code, or the rest of the cell, takes once"},
-	{"%timeit", "code", "say how long code takes on average over many runs; %%timeit: the rest of the cell"},
-	{"%%timeit", "", ""},
-	{"%%html", "", "show the rest of the cell as HTML; %%markdown as formatted text"},
-	{"%%markdown", "", ""},
-	{"%doc", "[NAME]", "documentation of a package, name or method; without a name: the packages"},
-	{"%install", "PACKAGE[@VERSION]", "download a package, as krrlab notebook add does"},
-	{"%who", "", "the variables and functions of this notebook"},
-	{"%reset", "", "forget them all"},
-	{"%help", "", "this list"},
+// magic is a command of cells. Either run executes it, or code returns Go code that does.
+type magic struct {
+	name, arg, text string // for %help, which omits commands without text
+	run             func(s *Session, line magicLine) error
+	code            func(s *Session, line magicLine) (string, error)
+}
+
+// magicLine is a use of a command: its name, its argument, and the following lines of the cell, for a cell command.
+type magicLine struct{ name, arg, body string }
+
+// magics lists the commands. It is set by init, because %help depends on it.
+var magics []magic
+
+func init() {
+	script := func(s *Session, l magicLine) error { return s.shell(l.name[2:], l.body) }
+	magics = []magic{
+		{name: "!cmd", text: "run a command of the shell"},
+		{name: "%%bash", text: "run the rest of the cell in bash; %%sh in sh", run: script},
+		{name: "%%sh", run: script},
+		{name: "%%go", text: "compile the functions of the rest of the cell, which has declarations alone; it needs Go"},
+		{name: "%cd", arg: "[DIR]", text: "change the folder, or say which it is",
+			run: func(s *Session, l magicLine) error { return s.changeDir(unquoted(l.arg)) }},
+		{name: "%env", arg: "[NAME[=VALUE]]", text: "set a variable of the environment, or print one or all",
+			run: (*Session).env},
+		{name: "%%writefile", arg: "[-a] FILE", text: "write the rest of the cell to a file, with -a at its end",
+			run: func(s *Session, l magicLine) error {
+				text, err := writeFile(l.arg, l.body)
+				s.printLine(text)
+				return err
+			}},
+		{name: "%capture", arg: "NAME", text: "assign the text that the rest of the cell prints to a string variable",
+			run: (*Session).record},
+		{name: "%time", arg: "[code]", text: "say how long code, or the rest of the cell, takes once"},
+		{name: "%timeit", arg: "code",
+			text: "say how long code takes on average over many runs; %%timeit: the rest of the cell", code: timingCode},
+		{name: "%%timeit", code: timingCode},
+		{name: "%bench", arg: "[PATTERN]", text: "run the functions BenchmarkXxx(*testing.B) of cells",
+			code: (*Session).benchmarkCode},
+		{name: "%%html", text: "show the rest of the cell as HTML; %%markdown as formatted text",
+			run: func(s *Session, l magicLine) error { s.out.show(display.HTML(l.body)); return nil }},
+		{name: "%%markdown",
+			run: func(s *Session, l magicLine) error { s.out.show(display.Markdown(l.body)); return nil }},
+		{name: "NAME?", text: "documentation of a name, as Shift-Tab shows it"},
+		{name: "%doc", arg: "[NAME]", text: "documentation of a package, name or method; without a name: the packages",
+			run: func(s *Session, l magicLine) error { return s.doc(l.arg) }},
+		{name: "%install", arg: "PACKAGE[@VERSION]", text: "download a package, as krrlab notebook add does",
+			run: func(s *Session, l magicLine) error { return s.install(l.arg) }},
+		{name: "%autoget", arg: "on|off", text: "download packages that an import misses, or do not (the default)",
+			run: (*Session).setAutoget},
+		{name: "%who", text: "the variables and functions of this notebook",
+			run: func(s *Session, _ magicLine) error { s.printLine(strings.Join(s.listNames(), "\n")); return nil }},
+		{name: "%reset", text: "forget them all",
+			run: func(s *Session, _ magicLine) error { s.startInterpreter(); return nil }},
+		{name: "%help", text: "this list", run: func(s *Session, _ magicLine) error { s.printLine(help()); return nil }},
+	}
 }
 
 // help returns the text of %help.
 func help() string {
 	b := "Commands, each on its own line; one that begins with %% is the first line of a cell:\n"
 	for _, m := range magics {
-		if m[2] != "" {
-			b += fmt.Sprintf("  %-22s %s\n", strings.TrimSpace(m[0]+" "+m[1]), m[2])
+		if m.text != "" {
+			b += fmt.Sprintf("  %-22s %s\n", strings.TrimSpace(m.name+" "+m.arg), m.text)
 		}
 	}
 	return b +
 		"In cells: ctx, Display(v), DisplayID(id, v), Update(id, v), Clear(), Input(prompt), Password(prompt), " +
-		"Progress().\n"
+		"Progress(), Explore(…).\n"
+}
+
+// printLine prints a line, unless it is empty.
+func (s *Session) printLine(text string) {
+	if text != "" {
+		s.out.printf(stdout, "%s\n", strings.TrimSuffix(text, "\n"))
+	}
 }
 
 // isCellCommand reports whether a line is a command that applies to all following lines of the cell.
 func isCellCommand(line string) bool {
 	name, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 	name, _, _ = strings.Cut(name, "\n")
-	return strings.HasPrefix(name, "%%") && name != "%%time"
+	return strings.HasPrefix(name, "%%") && name != "%%time" && name != "%%capture"
 }
 
-// command runs a command: its line and, for a cell command, the following lines.
-func (s *Session) command(text string) error {
+// command runs a command, the text of a segment. If Go code executes the command, it returns this code.
+func (s *Session) command(text string) (code string, err error) {
 	if text[0] == '!' || text[0] == '$' {
-		return s.shell("sh", text[1:])
+		return "", s.shell("sh", text[1:])
+	}
+	if name, ok := strings.CutSuffix(text, "?"); ok {
+		return "", s.doc(name)
 	}
 	line, body, _ := strings.Cut(text, "\n")
 	name, arg, _ := strings.Cut(line, " ")
-	arg = strings.TrimSpace(arg)
-	printLine := func(text string) { s.out.printf(stdout, "%s\n", strings.TrimSuffix(text, "\n")) }
-	switch name {
-	case "%%bash", "%%sh":
-		return s.shell(name[2:], body)
-	case "%%html":
-		s.out.show(display.HTML(body))
-	case "%%markdown":
-		s.out.show(display.Markdown(body))
-	case "%%writefile":
-		text, err := writeFile(arg, body)
-		if err == nil {
-			printLine(text)
+	for _, m := range magics {
+		call := magicLine{name, strings.TrimSpace(arg), body}
+		switch {
+		case m.name != name && "%"+m.name != name:
+		case m.code != nil:
+			return m.code(s, call)
+		case m.run != nil:
+			return "", m.run(s, call)
 		}
-		return err
-	case "%install":
-		return s.install(arg)
-	case "%cd":
-		return s.changeDir(unquoted(arg))
-	case "%doc":
-		return s.doc(arg)
-	case "%who":
-		printLine(strings.Join(s.listNames(), "\n"))
-	case "%reset":
-		s.startInterpreter()
-	case "%help":
-		printLine(help())
-	case "%timeit", "%%timeit":
-		return fmt.Errorf("%s wants code to time", name)
+	}
+	return "", fmt.Errorf("unknown command %s; %%help lists them", name)
+}
+
+// env executes %env.
+func (s *Session) env(l magicLine) error {
+	name, value, isSet := strings.Cut(l.arg, "=")
+	switch {
+	case isSet:
+		return os.Setenv(strings.TrimSpace(name), strings.TrimSpace(value))
+	case name == "":
+		s.printLine(strings.Join(slices.Sorted(slices.Values(os.Environ())), "\n"))
 	default:
-		return fmt.Errorf("unknown command %s; %%help lists them", name)
+		value, ok := os.LookupEnv(name)
+		if !ok {
+			return fmt.Errorf("%s is not in the environment", name)
+		}
+		s.printLine(value)
 	}
 	return nil
+}
+
+// setAutoget executes %autoget.
+func (s *Session) setAutoget(l magicLine) error {
+	if l.arg != "on" && l.arg != "off" {
+		return errors.New("want %autoget on or %autoget off")
+	}
+	s.autoget = l.arg == "on"
+	return nil
+}
+
+// recorder is the Output of a cell whose printed text becomes the value of a variable.
+type recorder struct {
+	Output
+	variable string
+	text     strings.Builder
+}
+
+// Stream records text of stdout and passes on all other text.
+func (r *recorder) Stream(name, text string) {
+	if name == streamNames[stdout] {
+		r.text.WriteString(text)
+	} else {
+		r.Output.Stream(name, text)
+	}
+}
+
+// record executes %capture.
+func (s *Session) record(l magicLine) error {
+	c := s.runningCell.Load()
+	if !token.IsIdentifier(l.arg) {
+		return errors.New("want the name of a variable: %capture text")
+	}
+	if c.recorder != nil {
+		return errors.New("the cell has a %capture already")
+	}
+	c.recorder = &recorder{Output: c.out, variable: l.arg}
+	s.out.begin(c.recorder)
+	return nil
+}
+
+// endRecord assigns the recorded text of a cell to its variable.
+func (s *Session) endRecord(c *cell) {
+	s.out.begin(c.out)
+	text := c.recorder.text.String()
+	if c.interrupts.Load() > 0 {
+		s.printLine(text)
+		return
+	}
+	if r := s.runGo(c, segment{line: 1, code: fmt.Sprintf("%s := %q", c.recorder.variable, text)}); r.Err != nil {
+		s.out.printf(stderr, "%s\n", r.Err.Value)
+	}
 }
 
 // unquoted removes the quotes around a file name.
@@ -123,31 +223,51 @@ func writeFile(arg, body string) (string, error) {
 	return word + name, cmp.Or(err, f.Close())
 }
 
-// asTimingCode turns the commands %timeit and %%timeit into Go code. Other segments are returned unchanged.
-func asTimingCode(seg segment) segment {
-	line, body, hasBody := strings.Cut(seg.command, "\n")
-	name, arg, _ := strings.Cut(line, " ")
-	if hasBody {
-		arg = "\n" + body + "\n"
+// timingCode returns code that measures the run time of the given code with package testing.
+func timingCode(_ *Session, l magicLine) (string, error) {
+	code := l.arg
+	if l.body != "" {
+		code = "\n" + l.body + "\n"
 	}
-	if name = strings.TrimLeft(name, "%"); name == "timeit" && strings.TrimSpace(arg) != "" {
-		return segment{line: seg.line, code: timingCode(arg)}
+	if strings.TrimSpace(code) == "" {
+		return "", fmt.Errorf("%s wants code to time", l.name)
 	}
-	return seg
-}
-
-// timingCode returns code that measures the run time of the given code with package testing. testing runs the code in a
-// separate goroutine, in which a panic would end the process; so panics are recovered there and repeated afterwards.
-func timingCode(code string) string {
 	if e, err := parser.ParseExpr(code); err == nil {
 		if _, call := e.(*ast.CallExpr); !call {
 			code = "_ = " + code
 		}
 	}
-	return fmt.Sprintf(`if true { testing.Init(); flag.Set("test.benchtime", "300ms"); var krrlab_p any; krrlab_r := `+
+	return measuringCode("a run", "300ms", "for range krrlab_b.N { "+code+" }"), nil
+}
+
+// benchmarkCode returns code that runs those benchmarks of cells whose names match a pattern.
+func (s *Session) benchmarkCode(l magicLine) (code string, err error) {
+	pattern, err := regexp.Compile(l.arg)
+	if err != nil {
+		return "", err
+	}
+	objects, _ := s.interp.Names()
+	for _, name := range slices.Sorted(maps.Keys(objects)) {
+		if strings.HasPrefix(name, "Benchmark") && pattern.MatchString(name) &&
+			strings.HasSuffix(engine.TypeString(objects[name].Type()), "*testing.B)") {
+			code += measuringCode(name, "1s", name+"(krrlab_b)") + "; "
+		}
+	}
+	if code == "" {
+		err = errors.New("no such function BenchmarkXxx(b *testing.B) in the cells")
+	}
+	return code, err
+}
+
+// measuringCode returns code that runs the body of a benchmark with the variable krrlab_b and prints the result. Package
+// testing runs it in a separate goroutine, in which a panic would end the process; so panics are recovered there and
+// repeated afterwards.
+func measuringCode(label, duration, body string) string {
+	return fmt.Sprintf(`if true { testing.Init(); flag.Set("test.benchtime", %q); var krrlab_p any; krrlab_r := `+
 		`testing.Benchmark(func(krrlab_b *testing.B) { `+
-		`defer func() { if krrlab_p = recover(); krrlab_p != nil { krrlab_b.FailNow() } }(); for range krrlab_b.N { `+
-		`%s } }); if krrlab_p != nil { panic(krrlab_p) }; fmt.Println("a run", krrlab_r, krrlab_r.MemString()) }`, code)
+		`defer func() { if krrlab_p = recover(); krrlab_p != nil { krrlab_b.FailNow() } }(); `+
+		`%s }); if krrlab_p != nil { panic(krrlab_p) }; fmt.Println(%q, krrlab_r, krrlab_r.MemString()) }`,
+		duration, body, label)
 }
 
 // completeMagic completes a command at the end of a line, or the file name that is its argument. n is the number of
@@ -156,7 +276,7 @@ func (s *Session) completeMagic(line string) (matches []string, n int, ok bool) 
 	name, arg, hasArg := strings.Cut(line, " ")
 	if !hasArg {
 		for _, m := range magics {
-			matches = append(matches, m[0])
+			matches = append(matches, m.name)
 		}
 		return withPrefix(matches, line), len(line), true
 	}

@@ -15,7 +15,7 @@
 //	Input(prompt)             ask the reader for a line; Password(prompt) does not echo it
 //	DataDirs                  folders to look for data in
 //	Progress()                a krrlab.Config.Monitor that shows one line; krrlab.New uses it if none is set
-//	!cmd, %cd, %time, %doc, %reset, %who, %help
+//	!cmd, %cd, %time, %doc and other commands: %help lists them
 //	%%go                      compile the functions of the cell (package native)
 //
 // The value of the last expression is displayed, unless a semicolon follows. If the expression is a call, or has

@@ -80,18 +80,25 @@ func (s *Session) interruptedResult(c *cell, res Result) Result {
 
 // runSegments runs the segments of a cell, which are commands and Go code, until one fails.
 func (s *Session) runSegments(c *cell) (res Result) {
+	defer func() {
+		if c.recorder != nil && c.state.Load() != isAbandoned {
+			s.endRecord(c)
+		}
+	}()
 	for _, seg := range splitCell(c.lines) {
-		seg = asTimingCode(seg)
 		if c.state.Load() != isRunning || c.interrupts.Load() > 0 { // abandoned or interrupted
 			return res
 		}
-		switch {
-		case strings.HasPrefix(seg.command, "%%go\n"):
-			res = s.compile(c, seg)
-		case seg.command != "":
-			if err := s.command(seg.command); err != nil {
+		if seg.command != "" && !strings.HasPrefix(seg.command, "%%go\n") {
+			var err error
+			if seg.code, err = s.command(seg.command); err != nil {
 				return Result{Err: c.failure("CommandError", err.Error(), seg.line)}
 			}
+		}
+		switch {
+		case seg.code == "" && strings.HasPrefix(seg.command, "%%go\n"):
+			res = s.compile(c, seg)
+		case seg.code == "":
 			res = Result{}
 		default:
 			printTime := func() {}

@@ -24,8 +24,8 @@ type NotebookCell struct {
 	Text string
 }
 
-// Program returns a program, in the format of ProgramCells, that executes the cells of a notebook in order. If a name is
-// declared again in a way that no program can follow, it returns an error that names the cell. Notes names the lines
+// Program returns a program, in the format of ProgramCells, that executes the cells of a notebook in order. If a name
+// is declared again in a way that no program can follow, it returns an error that names the cell. Notes names the lines
 // that are only comments of the program: commands, and cells that fail to compile or have the tag raises-exception.
 // pictures begins the names of the files to which the program writes pictures. The session must be new, and can only be
 // closed afterwards.

@@ -42,6 +42,12 @@ func (s *Session) findSource(path string) (*engine.Source, error) {
 		return nil, &engine.MissingError{Paths: []string{path}}
 	}
 	p, err := s.finder.Find(s.ctx.Load(), path)
+	if errors.Is(err, modules.ErrNotFound) && s.autoget {
+		if p, err = s.finder.Download(s.ctx.Load(), path); err != nil {
+			return nil, err
+		}
+		s.printLine(fmt.Sprintf("%%autoget downloaded %s", p.Module))
+	}
 	if errors.Is(err, modules.ErrNoGo) || errors.Is(err, modules.ErrNotFound) {
 		return nil, &engine.MissingError{Paths: []string{path}}
 	} else if err != nil {

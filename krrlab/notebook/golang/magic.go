@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -72,10 +73,13 @@ func insideGo(lines []string) bool {
 	return len(open) > 0 || quote >= 0
 }
 
+// question matches a name with a question mark, which asks for its documentation.
+var question = regexp.MustCompile(`^[\pL_][\pL\pN_.]*\?$`)
+
 // isCommand reports whether a line looks like a command.
 func isCommand(line string) bool {
 	line = strings.TrimSpace(line)
-	return line != "" && strings.ContainsRune("%!$", rune(line[0]))
+	return line != "" && strings.ContainsRune("%!$", rune(line[0])) || question.MatchString(line)
 }
 
 // blankCommands replaces the lines of code that look like commands by spaces.

@@ -55,6 +55,7 @@ type Session struct {
 	workerNumber atomic.Int32                 // number of the goroutine that runs cells
 	models       widget.Set                   // controls of panels
 	panels       panels
+	autoget      bool // download packages that an import misses
 }
 
 // cell is a cell that is running.
@@ -73,6 +74,7 @@ type cell struct {
 	abandoned    chan struct{} // closed when the cell is abandoned
 	mu           sync.Mutex    // serializes interrupts with the end of the cell
 	tooDeep      atomic.Bool   // interrupted because of too deep a recursion
+	recorder     *recorder     // records the printed text for %capture; else nil
 }
 
 var active sync.Mutex // locked while the process has a session
