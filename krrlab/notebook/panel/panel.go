@@ -45,10 +45,10 @@ type Panel struct {
 	id                   string // display_id of the output
 	subject              Subject
 	root, status, result *widget.Model
-	columns              *widget.Model
-	moved                chan struct{} // holds one value if a setting waits to be run
+	moved                chan struct{} // wakes loop if a setting waits to be run
 
 	mu     sync.Mutex
+	waits  bool            // a setting waits to be run
 	run    *run            // the run in progress, or nil
 	runs   int             // completed runs
 	models []*widget.Model // all models of the panel, some of which may be closed
@@ -72,7 +72,7 @@ func New(ctx context.Context, host Host, subject Subject, id string) (*Panel, er
 		p.Close()
 		return nil, err
 	}
-	p.moved <- struct{}{}
+	p.changed()
 	firstErr := make(chan error, 1)
 	go p.loop(firstErr)
 	select {
@@ -99,7 +99,7 @@ func (p *Panel) open() (err error) {
 		}
 		return m
 	}
-	p.columns = openBox(widget.Spec{Kind: widget.HBox, Children: columns})
+	controls := openBox(widget.Spec{Kind: widget.HBox, Children: columns})
 	stop, e := p.openModel(widget.Spec{Kind: widget.Button, Label: "Stop", Help: "end the run and show what it has"},
 		p.Interrupt)
 	if err == nil {
@@ -108,7 +108,7 @@ func (p *Panel) open() (err error) {
 	p.status = openBox(widget.Spec{Kind: widget.HTML, Value: ""})
 	row := openBox(widget.Spec{Kind: widget.HBox, Children: []*widget.Model{stop, p.status}})
 	p.result = openBox(widget.Spec{Kind: widget.HTML, Value: "", Width: "100%"})
-	p.root = openBox(widget.Spec{Kind: widget.VBox, Children: []*widget.Model{p.columns, row, p.result}})
+	p.root = openBox(widget.Spec{Kind: widget.VBox, Children: []*widget.Model{controls, row, p.result}})
 	if err != nil {
 		return err
 	}
@@ -162,24 +162,33 @@ func (p *Panel) changed() {
 		p.run.superseded = true
 		p.endRun()
 	}
+	p.waits = true
 	select {
 	case p.moved <- struct{}{}:
 	default:
 	}
 }
 
-// Interrupt ends the run in progress. If it has a partial result, the panel shows it.
+// Interrupt ends the run in progress, and drops a setting that waits. If the run has a partial result, the panel shows
+// it.
 func (p *Panel) Interrupt() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.interrupt()
+}
+
+// interrupt is Interrupt. The caller holds the lock.
+func (p *Panel) interrupt() {
+	p.waits = false // loop then shows that the setting was not run
+	if p.run == nil {
+		return
+	}
 	select {
-	case <-p.moved: // a setting that waits
+	case <-p.moved:
 	default:
 	}
-	if p.run != nil {
-		p.run.interrupted, p.run.superseded = true, false
-		p.endRun()
-	}
+	p.run.interrupted, p.run.superseded = true, false
+	p.endRun()
 }
 
 // Close ends the panel and closes its controls. Its output remains.
@@ -247,12 +256,13 @@ func (p *Panel) runOnce() (err error, isCurrent bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &run{cancel: cancel, goid: engine.Goid(), finished: make(chan struct{})}
 	p.mu.Lock()
-	p.run = r
+	isDropped := !p.waits // by Interrupt, after the control had moved
+	p.run, r.interrupted, p.waits = r, isDropped, false
 	p.mu.Unlock()
 	start := time.Now()
 	call, code, err := p.subject.currentRun()
 	var value any
-	if err == nil {
+	if err == nil && !isDropped {
 		p.setStatus("running…")
 		value, err = p.call(ctx, call)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -268,4 +269,25 @@ func TestStage(t *testing.T) {
 	if before != again {
 		t.Error("two settings have two matrices")
 	}
+}
+
+// TestStopBetweenRuns presses Stop after the loop of a panel has seen that a control moved, and before it runs the
+// subject: the subject does not run, and the panel says so. The next move runs it.
+func TestStopBetweenRuns(t *testing.T) {
+	r := newReader(t)
+	runs := make(chan int, 10)
+	p := r.open(Function(func(c choice) (int, error) { runs <- c.N; return c.N, nil }, "f"))
+	testkit.Equal(t, <-runs, 10)
+	r.wait(" s")
+	p.mu.Lock()
+	p.waits = true
+	p.moved <- struct{}{}
+	for len(p.moved) > 0 { // until the loop has received it, and waits for the lock
+		runtime.Gosched()
+	}
+	p.interrupt()
+	p.mu.Unlock()
+	r.wait("interrupted before there was a result")
+	r.move("𝑛", "value", 20)
+	testkit.Equal(t, <-runs, 20)
 }
