@@ -86,6 +86,7 @@ func (s *Spec) state(version int, layoutModel, styleModel *Model) map[string]any
 		state["width"] = s.Width
 	case style:
 		state["_view_name"], state["description_width"] = "StyleView", "initial"
+	case HBox, VBox:
 	default:
 		state["description"] = s.Label
 		if s.Help != "" {
@@ -114,18 +115,17 @@ func (s *Spec) state(version int, layoutModel, styleModel *Model) map[string]any
 		state["value"], state["min"], state["max"], state["step"] = s.Value, s.Min, s.Max, s.Step
 		state["readout_format"], state["continuous_update"] = ".3g", true
 	case FloatLogSlider:
-		state["continuous_update"], state["readout_format"] = true, ".3g"
-		if version == 1 {
-			delete(state, "readout_format")
+		if state["continuous_update"] = true; version == 1 {
 			state["_options_labels"], state["value"] = s.logLabels(), s.logLabel()
 			break
 		}
+		state["readout_format"] = ".3g"
 		state["value"], state["base"], state["step"] = s.Value, 10.0, 1.0/logSteps
 		state["min"], state["max"] = math.Log10(s.Min), math.Log10(s.Max)
 	case Dropdown:
-		state["_options_labels"] = s.Options
-		if state["value"] = s.Value; version != 1 {
-			delete(state, "value")
+		if state["_options_labels"] = s.Options; version == 1 {
+			state["value"] = s.Value
+		} else {
 			state["index"] = slices.Index(s.Options, s.Value.(string))
 		}
 	case Checkbox, HTML:
@@ -133,7 +133,6 @@ func (s *Spec) state(version int, layoutModel, styleModel *Model) map[string]any
 	case Text:
 		state["value"], state["placeholder"], state["continuous_update"] = s.Value, s.Placeholder, false
 	case HBox, VBox:
-		delete(state, "description")
 		children := []string{}
 		for _, c := range s.Children {
 			children = append(children, reference(c))

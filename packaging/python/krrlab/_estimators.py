@@ -223,7 +223,7 @@ class _KernelMachine(BaseEstimator):
                 where["matrix"] = file
             flags = _program.flags(**{**where, **self._options(), **options, "train": file, "out": model,
                                       "json": report})
-            _, notes = _program.run(["fit", *flags], file)
+            notes = _program.run(["fit", *flags], file)
             self.report_ = _program.report(report)
             self.report_["notes"] = notes.splitlines()
             self.model_ = Model.load(model)
@@ -251,7 +251,7 @@ class _KernelMachine(BaseEstimator):
             out += ".csv" if self.model_.labels else ".npy"
             flags = _program.flags(**where, threads=self.threads, decision=True if self.model_.labels else None,
                                    **{"in": file, "out": out})
-            _, notes = _program.run(["predict", model, *flags], file)
+            notes = _program.run(["predict", model, *flags], file)
             for note in notes.splitlines():
                 if note.startswith("note: "):
                     warnings.warn(note[6:], stacklevel=3)

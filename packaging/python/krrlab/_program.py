@@ -53,11 +53,11 @@ def flags(**options: Any) -> list[str]:
     return words
 
 
-def run(command: Sequence[str], data: str = "") -> tuple[int, str]:
-    """Run the program and return its exit status, 0 or NOT_CONVERGED, and its notes.
+def run(command: Sequence[str], data: str = "") -> str:
+    """Run the program and return its notes; the exit status NOT_CONVERGED is a ConvergenceWarning.
 
     ``data`` is the file that the program reads. Messages say "the data" for it, parameters for flags, and rows counted
-    from 0 for lines. Another exit status is a ValueError.
+    from 0 for lines. Any other exit status but 0 is a ValueError.
     """
     done = subprocess.run([program(), *command], stdin=subprocess.DEVNULL, capture_output=True,
                           encoding="utf-8", errors="replace")
@@ -67,7 +67,7 @@ def run(command: Sequence[str], data: str = "") -> tuple[int, str]:
     notes = readable(notes, [*command], data)
     if done.returncode == NOT_CONVERGED:
         warnings.warn(notes, ConvergenceWarning, stacklevel=4)
-    return done.returncode, notes
+    return notes
 
 
 def report(file: str) -> dict[str, Any]:
