@@ -40,7 +40,7 @@ func init() {
 		{name: "%cd", arg: "[DIR]", text: "change the folder, or say which it is",
 			run: func(s *Session, l magicLine) error { return s.changeDir(unquoted(l.arg)) }},
 		{name: "%env", arg: "[NAME[=VALUE]]", text: "set a variable of the environment, or print one or all",
-			run: (*Session).env},
+			code: environmentCode},
 		{name: "%%writefile", arg: "[-a] FILE", text: "write the rest of the cell to a file, with -a at its end",
 			run: func(s *Session, l magicLine) error {
 				text, err := writeFile(l.arg, l.body)
@@ -124,22 +124,18 @@ func (s *Session) command(text string) (code string, err error) {
 	return "", fmt.Errorf("unknown command %s; %%help lists them", name)
 }
 
-// env executes %env.
-func (s *Session) env(l magicLine) error {
+// environmentCode returns code that executes %env.
+func environmentCode(_ *Session, l magicLine) (string, error) {
 	name, value, isSet := strings.Cut(l.arg, "=")
+	name = strings.TrimSpace(name)
 	switch {
 	case isSet:
-		return os.Setenv(strings.TrimSpace(name), strings.TrimSpace(value))
+		return fmt.Sprintf("if err := os.Setenv(%q, %q); err != nil { panic(err) }", name, strings.TrimSpace(value)), nil
 	case name == "":
-		s.printLine(strings.Join(slices.Sorted(slices.Values(os.Environ())), "\n"))
-	default:
-		value, ok := os.LookupEnv(name)
-		if !ok {
-			return fmt.Errorf("%s is not in the environment", name)
-		}
-		s.printLine(value)
+		return `for _, line := range os.Environ() { fmt.Println(line) }`, nil
 	}
-	return nil
+	return fmt.Sprintf("if value, ok := os.LookupEnv(%q); ok { fmt.Println(value) } else { panic(%q) }", name,
+		name+" is not in the environment"), nil
 }
 
 // setAutoget executes %autoget.
