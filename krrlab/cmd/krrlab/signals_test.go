@@ -5,15 +5,47 @@ package main
 import (
 	"bufio"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
+
+// TestServe starts the server on a free port, which its first line names, asks for predictions, and ends it by SIGTERM: it
+// exits with 0, and listens no more.
+func TestServe(t *testing.T) {
+	model := filepath.Join(t.TempDir(), "m.krr")
+	runs(t, krrlab(limited(t), t, -1, 0, "fit", "--data", "synthetic-regression", "--n", "50", "--out", model))
+	cmd := krrlab(limited(t), t, -1, 0, "serve", model, "--listen", "127.0.0.1:0")
+	out := testkit.Must(cmd.StdoutPipe())
+	testkit.OK(t, cmd.Start())
+	defer func() { _ = cmd.Process.Kill() }() // of no effect after Wait
+	line := testkit.Must(bufio.NewReader(out).ReadString('\n'))
+	address := strings.TrimSpace(line[strings.Index(line, "http://"):])
+	row := "[" + strings.TrimSuffix(strings.Repeat("0.5,", 4), ",") + "]"
+	for body, want := range map[string]int{"[" + row + "]": http.StatusOK, "[[1]]": http.StatusBadRequest} {
+		answer := testkit.Must(http.Post(address+"/predict", "application/json", strings.NewReader(body)))
+		text := testkit.Must(io.ReadAll(answer.Body))
+		if answer.Body.Close(); answer.StatusCode != want || want == http.StatusOK && !strings.HasPrefix(string(text), `{"value":[`) {
+			t.Errorf("%s: %d, %s", body, answer.StatusCode, text)
+		}
+	}
+	testkit.OK(t, cmd.Process.Signal(syscall.SIGTERM))
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	if _, err := http.Get(address); err == nil {
+		t.Error("the server still listens")
+	}
+}
 
 // TestHangUp: SIGHUP ends a command as SIGTERM does, with a word and its code; under nohup it continues.
 func TestHangUp(t *testing.T) {
