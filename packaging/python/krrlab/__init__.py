@@ -4,10 +4,10 @@
 operators of SciPy; ``compare`` and ``quality`` judge preconditioners, also those written in Python. The program krrlab
 computes; it is in the wheel, and NumPy is all that is needed besides. See docs/python.md.
 """
-from ._estimators import KernelRidge, KernelRidgeClassifier, load
+from ._estimators import KernelRidge, KernelRidgeClassifier, fit, load
 from ._model import Model
 from ._operators import Quality, compare, gram, preconditioner, quality
 from ._program import ConvergenceWarning, program
 
-__all__ = ["ConvergenceWarning", "KernelRidge", "KernelRidgeClassifier", "Model", "Quality", "compare", "gram",
+__all__ = ["ConvergenceWarning", "KernelRidge", "KernelRidgeClassifier", "Model", "Quality", "compare", "fit", "gram",
            "load", "preconditioner", "program", "quality"]

@@ -122,6 +122,11 @@ class _KernelMachine(BaseEstimator):
     def _more_tags(self) -> dict[str, Any]:
         return {"allow_nan": self.impute != "none", "pairwise": self.kernel == "precomputed"}
 
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What the model file says of itself."""
+        return self.model_.meta
+
     def _options(self) -> dict[str, Any]:
         """Return the flags that the parameters stand for."""
         if self.kernel is not None and not isinstance(self.kernel, str):
@@ -533,13 +538,55 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
         return p[:, [self.model_.labels.index(text) for text in self._texts]]
 
 
-def load(path: str | os.PathLike[str]) -> KernelRidge | KernelRidgeClassifier:
+def fit(X: Any, y: Any, out: str | os.PathLike[str] | None = None, **flags: Any) -> KernelRidge | KernelRidgeClassifier:
+    """Fit an estimator in one call, and write its model file.
+
+    Parameters
+    ----------
+    X, y : as in ``KernelRidge.fit``
+    out : path, optional
+        The model file to write.
+    **flags
+        Parameters of the estimator, or flags of ``krrlab fit`` with ``_`` for ``-``, such as ``tune=True``. ``task`` is
+        "regression", "classification" or "auto": texts, booleans, and at most 20 different whole numbers, each in five
+        rows on average or more, are classes.
+
+    Returns
+    -------
+    A fitted KernelRidge or KernelRidgeClassifier. ``meta`` is the content of the model file in words.
+    """
+    rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    values, task = _data.vector(y, "y", rows), flags.pop("task", "auto")
+    if task not in ("auto", "regression", "classification"):
+        raise ValueError(f"task == {task!r}, must be 'auto', 'regression' or 'classification'")
+    if task == "auto" and values.ndim == 1:
+        distinct = len(set(values.tolist()))
+        whole = values.dtype.kind in "iu" or values.dtype.kind == "f" and (values == np.floor(values)).all()
+        if values.dtype.kind not in "iuf" or whole and distinct <= MOST_CLASSES and distinct * ROWS_PER_CLASS <= len(values):
+            task = "classification"
+    estimator = KernelRidgeClassifier() if task == "classification" else KernelRidge()
+    names = {"lambda": "lam", "seed": "random_state"}
+    flags = {names.get(name.rstrip("_"), name.rstrip("_")): value for name, value in flags.items()}
+    known = estimator.get_params()
+    estimator.set_params(**{name: value for name, value in flags.items() if name in known},
+                         options={name: value for name, value in flags.items() if name not in known})
+    estimator.fit(X, y)
+    if out is not None:
+        estimator.model_.save(out)
+    return estimator
+
+
+#: The rule of the program for whole numbers that are classes.
+MOST_CLASSES, ROWS_PER_CLASS = 20, 5
+
+
+def load(path: str | os.PathLike[str] | Model) -> KernelRidge | KernelRidgeClassifier:
     """Read a model file of ``krrlab fit``, or of ``model_.save``, as a fitted estimator.
 
     Labels are whole numbers or booleans if all of them look like it, else texts. A frame must have the columns of the
     training file.
     """
-    model = Model.load(path)
+    model = path if isinstance(path, Model) else Model(path)
     kernel = "precomputed" if model.is_precomputed else None
     filled = "median" if (model.meta.get("scaling") or {}).get("fill") else "none"
     if not model.labels:

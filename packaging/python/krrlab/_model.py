@@ -21,8 +21,8 @@ class Model:
 
     Parameters
     ----------
-    data : bytes
-        The content of the file.
+    data : bytes or path
+        The content of the file, or its name.
 
     Attributes
     ----------
@@ -34,7 +34,10 @@ class Model:
         The training points after scaling.
     """
 
-    def __init__(self, data: bytes):
+    def __init__(self, data: bytes | str | os.PathLike[str]):
+        if not isinstance(data, bytes):
+            with open(data, "rb") as content:
+                data = content.read()
         self.data = data
         with np.load(io.BytesIO(data)) as file:
             self.meta: dict[str, Any] = json.loads(file["model.json"])
@@ -55,8 +58,12 @@ class Model:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Model":
         """Read a model file."""
-        with open(path, "rb") as file:
-            return cls(file.read())
+        return cls(path)
+
+    def predict(self, z: Any) -> np.ndarray:
+        """Return numbers or labels for the rows of z, as the estimator of :func:`krrlab.load` does."""
+        from ._estimators import load
+        return load(self).predict(z)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file, for ``krrlab predict``, ``krrlab verify`` and Go."""

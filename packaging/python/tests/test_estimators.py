@@ -200,6 +200,22 @@ def table():
     return frame, pd.Series(np.sin(frame.x) + (frame.city == "ulm") + 0.01 * np.arange(n))
 
 
+class Short(unittest.TestCase):
+    def test_fit(self):
+        """krrlab.fit chooses the estimator by the answers, as the program does, and writes the file that Model reads."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "m.krr")
+            words = np.where(y > 0, "yes", "no")
+            for t, kind in [(words, "U"), (y > 0, "b"), ((y > 0).astype(int), "i"), (y, "f"), (np.arange(60), "f")]:
+                model = krrlab.fit(X, t, file, lambda_=0.1, sigma=[1, 2, 3], storage="float64", seed=2)
+                self.assertEqual((model.predict(Z).dtype.kind, model.meta["n"], model.lam_), (kind, 60, 0.1))
+                np.testing.assert_array_equal(krrlab.Model(file).predict(Z).astype(str), model.predict(Z).astype(str))
+        self.assertEqual(krrlab.fit(X, np.column_stack([y, -y]), lam=1).predict(Z).shape, (7, 2))
+        self.assertEqual(krrlab.fit(X, (y > 0).astype(int), task="regression", lam=1).predict(Z).dtype.kind, "f")
+        with self.assertRaisesRegex(ValueError, "task"):
+            krrlab.fit(X, y, task="both")
+
+
 class Explain(unittest.TestCase):
     def test_sklearn(self):
         """krrlab explain agrees with scikit-learn's importance of the same model, and with its mean predictions."""
