@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -45,6 +46,7 @@ type predictFlags struct {
 	Interval      level  `flag:"interval" help:"write intervals that contain the answers at this level, such as 90%"`
 
 	Method string `flag:"method" default:"auto" check:"one of auto split jackknife jackknife+ posterior" with:"interval"`
+	Digits string `flag:"digits" default:"auto" check:"one of auto full"`
 	pictureFlags
 	rankFlags
 }
@@ -63,6 +65,8 @@ func (predictFlags) Help() map[string]string {
 			"to the output stream)",
 		"probabilities": "write the probability of each class by Platt's method, fitted to the errors that fit " +
 			"--calibrate saved in the model, or else to leave-one-out errors, for which K is factored again",
+		"digits": "full, or auto: predictions in CSV are rounded to a hundredth of half the width of a 90% interval, or of that of " +
+			"--interval, if the model knows it; .npy files, --decision, --bound and krrlab serve have all digits",
 		"method": "method of --interval: auto, " + strings.Join(interval.Methods, ", "),
 		"plot":   "draw " + qualityText + " to this file" + formats,
 	}
@@ -179,6 +183,9 @@ func (a *app) predict(ctx context.Context, f *predictFlags) error {
 	if f.Probabilities && a.isFirstRank() && err == nil {
 		p.probabilities, err = a.probabilities(ctx, f, m, p.Prediction)
 	}
+	if f.Digits == "auto" && !f.Decision && !f.Bound && filepath.Ext(f.Out) != ".npy" && a.isFirstRank() && err == nil {
+		p.setUnit(m.Calibration)
+	}
 	var figure *plots.Figure
 	if f.Plot != "" && err == nil {
 		figure, err = qualityFigure(m.Origin.Dataset, p.Prediction, data, p.probabilities, !m.FittedOn(data))
@@ -204,6 +211,9 @@ func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.
 		if data.Read != nil {
 			a.notef("read: %v", data.Read)
 		}
+		if p.unit > 0 {
+			a.notef("note: predictions are rounded to %g; --digits full writes all digits", p.unit)
+		}
 		return
 	}
 	lines := stage.Lines{Width: 12}
@@ -221,6 +231,10 @@ func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.
 	}
 	if p.intervals != nil {
 		lines.Add("interval", "%s", intervalText(p.intervals, p.Prediction, data))
+	}
+	if p.unit > 0 {
+		lines.Add("digits", "predictions are rounded to %g, at most a hundredth of half an interval's width; --digits full "+
+			"writes all", p.unit)
 	}
 	lines.Add("wrote", "%s (%s)", f.Out, plural.Count(data.Len(), "row"))
 	a.printf("%s", lines.String())

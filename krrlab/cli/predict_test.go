@@ -223,3 +223,43 @@ func TestKeep(t *testing.T) {
 1$ predict m.krr --in new.svm --format libsvm --keep id
 	--keep is for csv files`)
 }
+
+// TestDigits: predictions in CSV have the digits that the intervals of the model deserve, and all of them if there are
+// none, with --digits full and in .npy files; intervals are rounded outward.
+func TestDigits(t *testing.T) {
+	files(t, map[string]string{"a.csv": table(60, nil, true), "b.csv": table(9, nil, true)})
+	numbers := func(text string, column int) (v []float64, longest int) {
+		for _, line := range strings.Split(strings.TrimSpace(text), "\n")[1:] {
+			cell := strings.Split(line, ",")[column]
+			v, longest = append(v, testkit.Must(strconv.ParseFloat(cell, 64))), max(longest, len(cell))
+		}
+		return v, longest
+	}
+	script(t, "$ fit --train a.csv --holdout 0.5 --out split.krr --sigma 2\n$ fit --train a.csv --out none.krr --sigma 2")
+	full, digits := numbers(script(t, "$ predict split.krr --in b.csv --interval 90% --digits full"), 1)
+	low, _ := numbers(script(t, "$ predict split.krr --in b.csv --interval 90% --digits full"), 2)
+	out := script(t, "$ predict split.krr --in b.csv --interval 90%\n --digits full writes all")
+	short, shortDigits := numbers(out, 1)
+	lo, _ := numbers(out, 2)
+	hi, _ := numbers(out, 3)
+	for i, v := range full {
+		half := v - low[i]
+		if math.Abs(v-short[i]) > half/200*(1+1e-9) || lo[i] > low[i] || low[i]-lo[i] > half/100 || hi[i] < v+half {
+			t.Errorf("%g is %g in [%g, %g]; the interval begins at %g", v, short[i], lo[i], hi[i], low[i])
+		}
+	}
+	plain, _ := numbers(script(t, "$ predict split.krr --in b.csv"), 1)
+	if shortDigits > 7 || digits < 12 || !slices.Equal(plain, short) {
+		t.Errorf("%d and %d characters; %v without intervals, %v with them", shortDigits, digits, plain, short)
+	}
+	all, _ := numbers(script(t, "$ predict split.krr --in b.csv --decision"), 1)
+	if _, n := numbers(script(t, "$ predict none.krr --in b.csv"), 1); n < 12 || !slices.Equal(all, full) {
+		t.Errorf("%d characters without intervals; %v with --decision, %v", n, all, full)
+	}
+	for v, want := range map[[3]float64]string{{1234.5, 100, 0}: "1200", {-0.05, 1, 0}: "0", {0.3, 0.1, -1}: "0.3",
+		{0.30000001, 0.1, 1}: "0.4", {-1.26, 0.01, 1}: "-1.26", {149, 100, 1}: "200"} {
+		if got := rounded(v[0], v[1], v[2]); got != want {
+			t.Errorf("%v: %s, want %s", v, got, want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,6 +23,39 @@ type predictions struct {
 	writesDecision        bool                // whether to write the decision values
 	bounds, probabilities *mat.Dense          // one row per point; nil if not requested
 	intervals             *interval.Intervals // nil if not requested
+	unit                  float64             // power of ten to which predictions in CSV are rounded; 0 for all digits
+}
+
+// digitsLevel is the level of the intervals that determine the digits of predictions without --interval.
+const digitsLevel = 0.9
+
+// setUnit sets p.unit to the largest power of ten that is at most a hundredth of half the width of the narrowest
+// interval. Without intervals it takes those of scores that the model has. If there are none, p.unit stays 0.
+func (p *predictions) setUnit(c *model.Calibration) {
+	v := p.intervals
+	if v == nil && c != nil && p.Labels == nil && p.Targets == nil {
+		v, _ = interval.FromScores(c, p.Prediction, digitsLevel) // an error means that there are too few scores
+	}
+	if v == nil || v.Sets != nil {
+		return
+	}
+	var width mat.Dense
+	width.Sub(v.Hi, v.Lo)
+	if w := mat.Min(&width) / 2; w > 0 && !math.IsInf(w, 0) {
+		p.unit = math.Pow(10, math.Floor(math.Log10(w/100)))
+	}
+}
+
+// rounded formats v as a multiple of unit, a power of ten: the nearest one, or for direction −1 or 1 one below or above v.
+func rounded(v, unit, direction float64) string {
+	decimals := max(0, int(-math.Round(math.Log10(unit))))
+	// v/unit may have been rounded across v; +0 makes −0 a 0.
+	for multiple := math.Round(v/unit) + 0; ; multiple += direction {
+		text := strconv.FormatFloat(multiple*unit, 'f', decimals, 64)
+		if back, err := strconv.ParseFloat(text, 64); err != nil || direction == 0 || direction*(back-v) >= 0 {
+			return text
+		}
+	}
 }
 
 // columns returns the columns of the output file, except the first one with the row numbers.
@@ -88,7 +122,14 @@ func (p *predictions) write(out io.Writer, file string) error {
 }
 
 func (p *predictions) writeCSV(w io.Writer) error {
-	return model.WriteCSV(w, p.Decision.RawMatrix().Rows, p.columns())
+	all := p.columns()
+	for j, c := range all {
+		direction, isRounded := map[string]float64{"prediction": 0, "lo": -1, "hi": 1}[c.Name]
+		if number := c.Number; p.unit > 0 && isRounded && number != nil {
+			all[j].Cell = func(i int) string { return rounded(number(i), p.unit, direction) }
+		}
+	}
+	return model.WriteCSV(w, p.Decision.RawMatrix().Rows, all)
 }
 
 // writeNPY writes the columns as a matrix in NumPy's format; the column settled has 1 for true and 0 for false. It

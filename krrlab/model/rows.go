@@ -76,7 +76,7 @@ func (m *Model) PredictRows(ctx context.Context, r io.Reader, o datasets.ReadOpt
 	return p, rows, err
 }
 
-// PredictCSV reads rows as PredictRows does and writes their predictions as krrlab predict does.
+// PredictCSV reads rows as PredictRows does and writes their predictions as krrlab predict --digits full does.
 func (m *Model) PredictCSV(ctx context.Context, r io.Reader, w io.Writer) error {
 	p, rows, err := m.PredictRows(ctx, r, datasets.ReadOptions{})
 	if err != nil {
