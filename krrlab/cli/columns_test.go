@@ -161,11 +161,11 @@ func TestImpute(t *testing.T) {
 				": filled 3 missing values in the training rows, in 1 of 2 features"+`
 $ verify a.krr --train a.csv
 	the points are those of the model
-$ predict --model a.krr --in a.csv`)
+$ predict --model a.krr --in a.csv --digits full`)
 			want := script(t, "$ fit --train filled.csv"+common+`b.krr
 1$ predict --model b.krr --in a.csv
 	in 31 rows 3 cells are missing: "b" 3
-$ predict --model b.krr --in filled.csv`)
+$ predict --model b.krr --in filled.csv --digits full`)
 			if far := farthest(t, got, want, 31); !(far <= 1e-9) {
 				t.Errorf("%s, %s: predictions are off by %g", how, scale, far)
 			}
@@ -257,7 +257,7 @@ $ predict --model a.krr --in new.csv
 	krrlab: note: new.csv: words that
 1$ fit --train a.csv
 	; say krrlab fit --train a.csv --categorical city
-$ predict --model a.krr --in a.csv`)
+$ predict --model a.krr --in a.csv --digits full`)
 	want := script(t, `
 $ fit --train b.csv --sigma 1 --out b.krr
 $ predict --model b.krr --in b.csv`)

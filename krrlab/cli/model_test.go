@@ -87,7 +87,7 @@ func TestPythonVerifier(t *testing.T) {
 		if !strings.HasPrefix(c.train, "city") {
 			new = write(t, dir, "new.csv", withoutLast(c.train))
 		}
-		want := script(t, "$ predict --model "+m+" --in "+new)
+		want := script(t, "$ predict --model "+m+" --digits full --in "+new)
 		got, err := run(m, train, "--predict", new)
 		if err != nil || !strings.Contains(got, "claimed") || !samePredictions(want, got) {
 			t.Errorf("%s: %v: predictions\n%.300s, want\n%.300s", c.flags, err, got, want)
