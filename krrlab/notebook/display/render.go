@@ -112,12 +112,13 @@ func SVGImage(svg, alt string) string { return imageHTML(MIMETypeSVG, []byte(svg
 // PNGImage returns a picture as an HTML image.
 func PNGImage(png []byte) string { return imageHTML(MIMETypePNG, png, "picture") }
 
+// imageHTML returns an HTML image with the content of the given MIME type and an alternative text.
 func imageHTML(mime string, content []byte, alt string) string {
 	return `<img style="max-width:100%;height:auto" alt="` + html.EscapeString(alt) + `" src="data:` + mime + `;base64,` +
 		base64.StdEncoding.EncodeToString(content) + `">`
 }
 
-// isNil reports whether v is nil or a nil pointer, map, slice, function or channel.
+// isNil reports whether v is nil or a nil pointer, map, slice, function, interface or channel.
 func isNil(v any) bool {
 	switch r := reflect.ValueOf(v); r.Kind() {
 	case reflect.Invalid:

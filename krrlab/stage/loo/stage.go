@@ -196,8 +196,8 @@ func (o *Options) approximation(p *stage.Problem) (*stage.Approximation, error) 
 func (r *Result) scorePath(ctx context.Context, b stage.Bench, q *leaveout.Problem, o *Options) error {
 	p := b.Problem()
 	if q.Groups != nil {
-		return fmt.Errorf("leave-one-out by probes leaves out no groups (%s): --exact-below %d takes dense factors, "+
-			"if they fit the memory", r.Repeats.Rule, r.N)
+		return fmt.Errorf("leave-one-out by probes cannot leave out groups (%s): --exact-below %d uses dense factors, "+
+			"if they fit into the memory", r.Repeats.Rule, r.N)
 	}
 	z, err := o.approximation(p)
 	if err != nil {
@@ -218,8 +218,8 @@ func (r *Result) scorePath(ctx context.Context, b stage.Bench, q *leaveout.Probl
 	}
 	b.Tell(ctx, stage.Event{Stage: stage.Eigenvalues, Remaining: -1})
 	if r.Repeats.Grouped > 0 && (q.Classes || p.Comm.Size() > 1) {
-		q.Same, r.NoIntervalReason = nil, "probes leave them out together of regression in one process only: "+
-			"--exact-below takes dense factors"
+		q.Same, r.NoIntervalReason = nil, "probes can do so only for a regression in one process; "+
+			"--exact-below uses dense factors"
 	}
 	m, err := precond.New(ctx, q.Merged(landmarks.Z), z.LambdaP,
 		&precond.Options{Form: precond.FormEigen, Comm: p.Comm})

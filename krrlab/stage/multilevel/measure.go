@@ -58,7 +58,7 @@ type Measurement struct {
 	Error      estimate.Interval `json:"error"`          // ‖ZZᵀ−K‖₂
 	SkipReason string            `json:"left,omitempty"` // reason why M was not set up; empty if it was
 	// Indefinite states that the stored K+λI has a negative eigenvalue. Its error is then above λ, whatever
-	// problem.Error is, and nothing is known of κ.
+	// problem.Error is, and κ is unknown.
 	Indefinite bool `json:"stored_indefinite,omitempty"`
 
 	Form         string             `json:"precond_form,omitempty"` // form of M⁻¹ in package precond
@@ -88,7 +88,7 @@ func measure(ctx context.Context, p *problem, m feature.Map, g rng.Stream, o *Op
 	requiredBytes := 24 * int64(width) * int64(width) // ZᵀZ, its factor and the inverse of the factor
 	switch {
 	case opt.memory > 0 && p.featureBytes(width)+requiredBytes > opt.memory:
-		level.SkipReason = fmt.Sprintf("it would take %.3g GB beside Z", float64(requiredBytes)/1e9)
+		level.SkipReason = fmt.Sprintf("it would take %.3g GB in addition to Z", float64(requiredBytes)/1e9)
 	case work > opt.Work:
 		level.SkipReason = fmt.Sprintf("its set-up would take %.2g flops", work)
 	}

@@ -22,12 +22,13 @@ type Result struct {
 	Levels     feature.Levels `json:"levels"` // the requested chain
 	Features   string         `json:"features"`
 	Confidence float64        `json:"confidence"`
-	KError     stage.Number   `json:"kernel_error_bound"` // predicted ‖K_stored−K‖₂, included in the intervals
+	KError     stage.Number   `json:"kernel_error_bound"` // predicted ‖K̃−K‖₂, included in the intervals
 	Chain      []LevelResult  `json:"chain"`              // the levels, without those that were not reached
 	OneLevel   []LevelResult  `json:"one_level"`          // features alone, at the widths of later levels
 	Seconds    float64        `json:"seconds"`            // total time, without that of K
 }
 
+// String returns the result as a table of text, with a line for each level.
 func (m *Result) String() string {
 	var b stage.Lines
 	b.Problem(&m.Header)
@@ -46,7 +47,7 @@ func (m *Result) String() string {
 			note = ", " + l.Status.String()
 		}
 		if l.Indefinite {
-			note += "; K+λI as stored is indefinite: its error is above λ, take float64 storage or a larger λ"
+			note += "; the stored K+λI is indefinite, so its error exceeds λ: use float64 storage or a larger λ"
 		}
 		s := l.Seconds
 		b.Add(name, "%-11s %5d  %-23s  %-23s %5d  %.1f = %.1f + %.1f + %.1f%s", l.Sketch, l.Width, e, k, l.Iterations,
@@ -59,7 +60,7 @@ func (m *Result) String() string {
 		row("one level", &m.OneLevel[i])
 	}
 	if m.KError.Known() {
-		b.Add("allowed", "‖K_stored−K‖₂ ≤ %.2g, which is predicted and not part of the confidence", m.KError)
+		b.Add("allowed", "‖K̃−K‖₂ ≤ %.2g, which is predicted and not part of the confidence", m.KError)
 	}
 	b.Add("confidence", "%g that both intervals of a level hold; %.1f seconds in all, without K", m.Confidence,
 		m.Seconds)

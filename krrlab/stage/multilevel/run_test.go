@@ -63,7 +63,7 @@ func TestRunLimited(t *testing.T) {
 		t.Errorf("%v", m)
 	}
 	m.Chain[1].Converged, m.Chain[1].Indefinite = false, true
-	testkit.Contains(t, m.String(), "; K+λI as stored is indefinite: its error is above λ")
+	testkit.Contains(t, m.String(), "; the stored K+λI is indefinite, so its error exceeds λ")
 	o.Levels = levels("features:900,srht:300")
 	testkit.Fails(t, testkit.ErrOf(lab.MultiLevel(t.Context(), o)), "the last level has s = 300 for n = 200 points")
 }
