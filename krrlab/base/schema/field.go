@@ -248,8 +248,12 @@ var kinds = map[reflect.Kind]string{
 
 // scan parses a single value of a basic type.
 func (f *Field) scan(v reflect.Value, text string) error {
-	want, ok, pointer := kinds[v.Kind()], false, v.Addr().Interface()
-	switch d, isDuration := pointer.(*time.Duration); {
+	want, ok := kinds[v.Kind()], false
+	number, base := strings.TrimSpace(text), 10 // 010 is ten
+	if strings.Contains(number, "0x") {
+		base = 0 // as the prefix says
+	}
+	switch d, isDuration := v.Addr().Interface().(*time.Duration); {
 	case isDuration:
 		var err error
 		*d, err = time.ParseDuration(text)
@@ -257,15 +261,24 @@ func (f *Field) scan(v reflect.Value, text string) error {
 	case v.Kind() == reflect.String:
 		v.SetString(text)
 		return nil
-	case v.Kind() == reflect.Bool: // fmt would accept any word
+	case v.Kind() == reflect.Bool:
 		b, err := strconv.ParseBool(text)
 		v.SetBool(b)
 		ok = err == nil
-	case want == "":
-		panic(fmt.Sprintf("schema: %s is a %v, which is no option", f.structField.Name, v.Type()))
+	case v.CanInt():
+		i, err := strconv.ParseInt(number, base, v.Type().Bits())
+		v.SetInt(i)
+		ok = err == nil
+	case v.CanUint():
+		u, err := strconv.ParseUint(number, base, v.Type().Bits())
+		v.SetUint(u)
+		ok = err == nil
+	case v.CanFloat():
+		x, err := strconv.ParseFloat(number, v.Type().Bits())
+		v.SetFloat(x)
+		ok = err == nil
 	default:
-		n, _ := fmt.Sscan(text, pointer, new(string)) // 2 if there is more
-		ok = n == 1
+		panic(fmt.Sprintf("schema: %s is a %v, which is no option", f.structField.Name, v.Type()))
 	}
 	if !ok {
 		return fmt.Errorf("%s %q: want %s", f.title(), text, want)

@@ -82,11 +82,11 @@ func TestValues(t *testing.T) {
 	o := all{Mode: "yes"} // its default here
 	list := filepath.Join(t.TempDir(), "list")
 	testkit.OK(t, os.WriteFile(list, []byte("3\n 5,8\n"), 0o600))
-	s, err := set(&o, "--color=green", "--damping=1", "--below=0", "--counts=0x10, 3", "--counts=@"+list, "--counts=7", `--drop=a,"b,""c"`,
+	s, err := set(&o, "--color=green", "--damping=1", "--below=0", "--counts=0x10, 3", "--counts=@"+list, "--counts=010", `--drop=a,"b,""c"`,
 		"--limit=30s", "--coef=2", "--bytes=1.5kB", "--quiet=true")
 	testkit.OK(t, err)
 	want := all{
-		inner: inner{Color: 1}, Share: 0.95, Damping: 1, Target: 30, Below: -1, Counts: []int{16, 3, 3, 5, 8, 7},
+		inner: inner{Color: 1}, Share: 0.95, Damping: 1, Target: 30, Below: -1, Counts: []int{16, 3, 3, 5, 8, 10},
 		Mode: "yes", Drop: []string{"a", `b,"c`}, Limit: 30 * time.Second, Coef: new(2.0), Seed: 1,
 		Bytes: 1500, Quiet: true, Steps: 150,
 	}
@@ -95,7 +95,7 @@ func TestValues(t *testing.T) {
 	}
 	for name, want := range map[string][3]string{ // its text, default and type
 		"color": {"green", "", "string"}, "share": {"0.95", "0.95", "float64"},
-		"counts": {"16,3,3,5,8,7", "1,2,4", "intSlice"},
+		"counts": {"16,3,3,5,8,10", "1,2,4", "intSlice"},
 		"drop":   {`a,"b,""c"`, "", "stringSlice"},
 		"limit":  {"30s", "10m0s", "duration"}, "mode": {"yes", "yes", "string"},
 		"coef": {"2", "", "float64"}, "quiet": {"true", "", "bool"}, "seed": {"1", "1", "uint64"},
@@ -146,6 +146,8 @@ func TestErrors(t *testing.T) {
 		"--coef=nan":              "--coef NaN: want a positive number",
 		"--size=41":               "--size 41: want a number from 1 to 40",
 		"--part=1":                "--part 1: want a number of at least 0 and below 1",
+		"--seed=0b1":              `--seed "0b1": want a whole number, at least 0`,
+		"--below=1_0":             `--below "1_0": want a whole number`,
 		"--seed=-1":               `--seed "-1": want a whole number, at least 0`,
 		"--quiet=perhaps":         `--quiet "perhaps": want true or false`,
 		"--keep=a --level=9%":     "<nil>",
