@@ -8,6 +8,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/stage/solve"
 )
 
 // TestAdvice: what is advised fits how the solve ended: more features do not make a matrix definite.
@@ -27,14 +28,13 @@ func TestAdvice(t *testing.T) {
 		{pcg.MaxIterations, gram.Float32, "features=", "--storage"},
 	} {
 		if c.status == pcg.Indefinite { // K that is given is what it is
-			given := &krrlab.Solution{Header: krrlab.Header{Kernel: kernel.Spec{Name: "precomputed"}}, Status: c.status,
-				Storage: gram.Recompute.String()}
+			given := &krrlab.Solution{Header: krrlab.Header{Kernel: kernel.Spec{Name: "precomputed"}}, Ending: solve.Ending{Status: c.status}, KernelMatrix: solve.KernelMatrix{Storage: gram.Recompute.String()}}
 			if got := advice(given); !strings.Contains(got, "not positive semi-definite") ||
 				strings.Contains(got, "--storage") {
 				t.Errorf("K given: %q", got)
 			}
 		}
-		r := &krrlab.Solution{Status: c.status, Storage: c.storage.String(), Solver: krrlab.PCG, Precond: "features"}
+		r := &krrlab.Solution{Ending: solve.Ending{Status: c.status}, KernelMatrix: solve.KernelMatrix{Storage: c.storage.String()}, Approach: solve.Approach{Solver: krrlab.PCG, Precond: "features"}}
 		got := advice(r)
 		if !strings.Contains(got, c.want) || strings.Contains(got, c.not) || strings.Contains(got, "\n") {
 			t.Errorf("%v in %v: %q, want %q and not %q", c.status, c.storage, got, c.want, c.not)

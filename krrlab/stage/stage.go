@@ -77,11 +77,15 @@ type Number float64
 // Unknown is the Number for values that do not apply or were not measured.
 var Unknown = Number(math.NaN())
 
-// SetUnknown sets all Number fields of the struct that v points to to Unknown, except those within nested structs.
+// SetUnknown sets all Number fields of the struct that v points to to Unknown, also those of the structs that it
+// embeds, but not those of other nested structs.
 func SetUnknown(v any) {
-	for _, f := range reflect.ValueOf(v).Elem().Fields() {
-		if f.Type() == reflect.TypeFor[Number]() {
+	for field, f := range reflect.ValueOf(v).Elem().Fields() {
+		switch {
+		case f.Type() == reflect.TypeFor[Number]():
 			f.SetFloat(math.NaN())
+		case field.Anonymous && field.IsExported() && f.Kind() == reflect.Struct:
+			SetUnknown(f.Addr().Interface())
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -49,3 +50,24 @@ func TestEntryNames(t *testing.T) {
 		}
 	}
 }
+
+// Measured is embedded by the struct of TestSetUnknown.
+type Measured struct{ A, B stage.Number }
+
+// TestSetUnknown sets the numbers of a struct and of what it embeds, and no others.
+func TestSetUnknown(t *testing.T) {
+	var v struct {
+		Measured
+		hidden
+		C     stage.Number
+		D     float64
+		Inner Measured
+	}
+	stage.SetUnknown(&v)
+	for i, n := range []stage.Number{v.A, v.B, v.C} {
+		testkit.Equal(t, n.Known(), false, i)
+	}
+	testkit.Equal(t, v.D == 0 && v.Inner == Measured{} && v.hidden.E == 0, true)
+}
+
+type hidden struct{ E stage.Number }

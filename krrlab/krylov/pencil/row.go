@@ -24,13 +24,26 @@ type Row struct {
 	S       int     `json:"s,omitempty"`   // rank of ZZᵀ or FFᵀ
 	LambdaP float64 `json:"lambda_p"`      // λ_p; 0 if M has none
 	Why     string  `json:"why,omitempty"` // reason why M was left out or failed; empty if it did not
-	Bytes   int64   `json:"bytes"`         // size of M in bytes
-	Build   float64 `json:"build_seconds"` // time to construct M, without K
-	Solve   float64 `json:"solve_seconds"` // time of M⁻¹R for all right-hand sides
+	Cost
+	Iteration
+	Spectrum
+	Determinant
+
+	energyBounds [2]float64 // lower and upper bound of yᵀ(K+λI)⁻¹y/‖y‖₂², with the stored K
+}
+
+// Cost has the bytes, seconds and operations of M.
+type Cost struct {
+	Bytes int64   `json:"bytes"`         // size of M in bytes
+	Build float64 `json:"build_seconds"` // time to construct M, without K
+	Solve float64 `json:"solve_seconds"` // time of M⁻¹R for all right-hand sides
 	// BuildFlops and ApplyFlops are the operations of constructing M and of M⁻¹r, to first order; 0 if not known.
 	BuildFlops float64 `json:"build_flops"`
 	ApplyFlops float64 `json:"apply_flops"`
+}
 
+// Iteration is the course of conjugate gradients with M, as measured and as predicted.
+type Iteration struct {
 	// Iterations is the number of iterations of conjugate gradients, the maximum over all columns. It is nil if
 	// conjugate gradients did not run or did not end.
 	Iterations *int       `json:"iterations"`
@@ -39,7 +52,15 @@ type Row struct {
 	Residuals  []float64  `json:"residuals,omitempty"` // largest recursive ‖r_k‖₂/‖b‖₂ after k iterations
 	Bounds     []float64  `json:"bounds,omitempty"`    // upper bounds of ‖x−x_k‖_A/‖b‖₂ of a single column
 	Ritz       [2]float64 `json:"ritz"`                // smallest and largest Ritz value of conjugate gradients
+	// Predicted is the predicted number of iterations to τ for a random right-hand side (lanczos.RitzIterations). Bound
+	// is ⌈(√κ/2)ln(2/τ)⌉ for the upper end of Kappa, the number of iterations to an A-norm error of τ. Both are 0 if
+	// unknown.
+	Predicted int `json:"iterations_predicted"`
+	Bound     int `json:"iterations_bound"`
+}
 
+// Spectrum has the intervals and nodes of the eigenvalues of M⁻¹A.
+type Spectrum struct {
 	// Kappa, Min and Max are the intervals of κ(M⁻¹A), λ_min and λ_max for the exact K. They include the predicted
 	// storage error of K; the confidence does not cover the prediction itself. The failure probability of Kappa is
 	// split between its two ends. If M cannot draw, the intervals are one-sided and follow from Ritz values, which lie
@@ -60,11 +81,6 @@ type Row struct {
 	// APriori is an a-priori bound, valid for every spectrum with the confidence of one end, for the error of λ_max
 	// relative to λ_max, and of λ_min relative to λ_max, after the same number of steps.
 	APriori stage.Number `json:"a_priori_error"`
-	// Predicted is the predicted number of iterations to τ for a random right-hand side (lanczos.RitzIterations). Bound
-	// is ⌈(√κ/2)ln(2/τ)⌉ for the upper end of Kappa, the number of iterations to an A-norm error of τ. Both are 0 if
-	// unknown.
-	Predicted int `json:"iterations_predicted"`
-	Bound     int `json:"iterations_bound"`
 	// Exact is κ from all eigenvalues, with its rounding error. It is nil if they were not computed. NotDefinite
 	// reports that they could not be computed because the computed M⁻¹ is not positive definite in float64.
 	Exact       *estimate.Interval `json:"kappa_exact"`
@@ -77,6 +93,10 @@ type Row struct {
 	// quadrature weights of the Lanczos process: the fraction of all eigenvalues that each node represents.
 	Nodes   []float64 `json:"nodes,omitempty"`
 	Weights []float64 `json:"weights,omitempty"`
+}
+
+// Determinant has numbers that combine all eigenvalues of M⁻¹A.
+type Determinant struct {
 	// Trace is tr(M⁻¹A)/n, LogDet is ln det(M⁻¹A), and Kaporin is Kaporin's number, all computed from Nodes and
 	// Weights.
 	Trace   stage.Number `json:"trace_mean"`
@@ -91,13 +111,11 @@ type Row struct {
 	// processes.
 	LogDetEstimate     *estimate.Interval `json:"log_det_a_estimate,omitempty"`
 	LikelihoodEstimate *estimate.Interval `json:"minus_2_log_likelihood_estimate,omitempty"`
-
-	energyBounds [2]float64 // lower and upper bound of yᵀ(K+λI)⁻¹y/‖y‖₂², with the stored K
 }
 
 // NewRow returns a row without results.
 func NewRow(name string) Row {
-	r := Row{Name: name, Reached: []int{}}
+	r := Row{Name: name, Iteration: Iteration{Reached: []int{}}}
 	stage.SetUnknown(&r)
 	return r
 }

@@ -60,7 +60,7 @@ func TestBounds(t *testing.T) {
 // TestLikelihoodOfStored tests K = 0 that is stored as −λ/2·I: the energy of y is half of the one for the stored A.
 func TestLikelihoodOfStored(t *testing.T) {
 	det := estimate.Exact(0, 0, "")
-	s := &Set{A: diagonal{0.5}, StorageError: 0.5, squaredNorm: 1e6, Rows: []*Row{{LogDetA: &det, energyBounds: [2]float64{2, 2}}}}
+	s := &Set{A: diagonal{0.5}, StorageError: 0.5, squaredNorm: 1e6, Rows: []*Row{{Determinant: Determinant{LogDetA: &det}, energyBounds: [2]float64{2, 2}}}}
 	s.noteFailures()
 	if l, want := s.Rows[0].Likelihood, 1e6+math.Log(2*math.Pi); !l.Covers(want) {
 		t.Errorf("%v, want %g in it", l, want)

@@ -199,8 +199,7 @@ func TestCut(t *testing.T) {
 	for _, c := range []struct{ lambda, eta, lambdaP, lo, hi, kappa float64 }{
 		{2, 1, 4, 0.4, 1, 2.5}, {2, 1, 1, 1, 3, 3}, {1, 9, 1, 0.2, 6, 30}, {1, 0, 1, 1, 1, 1},
 	} {
-		r := Row{LambdaP: c.lambdaP, Min: estimate.Interval{Lo: 0.2, Hi: 1}, Max: estimate.Interval{Lo: 1, Hi: 6},
-			Kappa: estimate.Interval{Lo: 1, Hi: 30}}
+		r := Row{LambdaP: c.lambdaP, Spectrum: Spectrum{Min: estimate.Interval{Lo: 0.2, Hi: 1}, Max: estimate.Interval{Lo: 1, Hi: 6}, Kappa: estimate.Interval{Lo: 1, Hi: 30}}}
 		r.ClipByEta(c.lambda, c.eta)
 		got := [3]float64{r.Min.Lo, r.Max.Hi, r.Kappa.Hi}
 		testkit.Near(t, floats.Distance(got[:], []float64{c.lo, c.hi, c.kappa}, 2), 0, 1e-12, c, got)

@@ -25,9 +25,13 @@ func init() {
 			"Table":              r.ValueOf(pencil.Table),
 		},
 		Types: map[string]r.Type{
+			"Cost":            r.TypeOf((*pencil.Cost)(nil)).Elem(),
+			"Determinant":     r.TypeOf((*pencil.Determinant)(nil)).Elem(),
+			"Iteration":       r.TypeOf((*pencil.Iteration)(nil)).Elem(),
 			"Preconditioners": r.TypeOf((*pencil.Preconditioners)(nil)).Elem(),
 			"Row":             r.TypeOf((*pencil.Row)(nil)).Elem(),
 			"Set":             r.TypeOf((*pencil.Set)(nil)).Elem(),
+			"Spectrum":        r.TypeOf((*pencil.Spectrum)(nil)).Elem(),
 		},
 		Untypeds: map[string]string{
 			"NotReached": "string:the stage ended before",

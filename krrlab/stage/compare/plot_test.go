@@ -21,7 +21,7 @@ import (
 // without what has no rank, failed, or did not come to the residual.
 func TestAgainst(t *testing.T) {
 	row := func(name string, s, its int) pencil.Row {
-		return pencil.Row{Name: name, S: s, Bytes: int64(s), Iterations: &its, Status: pcg.Converged}
+		return pencil.Row{Name: name, S: s, Cost: pencil.Cost{Bytes: int64(s)}, Iteration: pencil.Iteration{Iterations: &its, Status: pcg.Converged}}
 	}
 	r := &Result{Header: stage.Header{Kernel: kernel.Spec{Name: "gaussian", Sigma: 1}}, KBytes: 1000, Rows: []pencil.Row{
 		row("none", 0, 99), row("nystrom features=10 form=u", 10, 20), row("nystrom features=40 form=u", 40, 5), row("b", 10, 7),
@@ -53,8 +53,7 @@ func TestAgainst(t *testing.T) {
 // iterations and against seconds, bounds where they are known, and the share of the eigenvalues up to each.
 func TestPictures(t *testing.T) {
 	row := func(name string, draw, its int) pencil.Row {
-		r := pencil.Row{Name: name, Draw: draw, Iterations: &its, Residuals: make([]float64, its+1), Build: 3, Solve: 2,
-			Exact: new(estimate.Interval), Nodes: []float64{1, 2, 4, 8}}
+		r := pencil.Row{Name: name, Draw: draw, Iteration: pencil.Iteration{Iterations: &its, Residuals: make([]float64, its+1)}, Cost: pencil.Cost{Build: 3, Solve: 2}, Spectrum: pencil.Spectrum{Exact: new(estimate.Interval), Nodes: []float64{1, 2, 4, 8}}}
 		for k := range r.Residuals {
 			r.Residuals[k] = math.Pow(0.1, float64(k))
 		}

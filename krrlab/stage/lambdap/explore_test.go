@@ -37,7 +37,7 @@ func TestExplore(t *testing.T) {
 	sweep := &Sweep{S: 5, Lambda: lambda, Best: -1}
 	for _, p := range []float64{0.01, 0.1, 0.7, 5} {
 		lo, hi := ends(p)
-		at := Point{Row: pencil.Row{LambdaP: p, Kappa: around(hi / lo), Min: around(lo), Max: around(hi), Predicted: 1}}
+		at := Point{Row: pencil.Row{LambdaP: p, Spectrum: pencil.Spectrum{Kappa: around(hi / lo), Min: around(lo), Max: around(hi)}, Iteration: pencil.Iteration{Predicted: 1}}}
 		last, beta := 1.0, 0.0
 		for _, r := range residuals(p) { // T of pivots 1
 			at.Alpha = append(at.Alpha, 1+beta*beta)

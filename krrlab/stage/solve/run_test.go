@@ -21,21 +21,27 @@ func TestSettleStatus(t *testing.T) {
 			sol  Solution
 			want pcg.Status
 		}{
-			{Solution{Status: pcg.Converged, TrueResiduals: one(0)}, pcg.Converged}, // no rows were checked
-			{Solution{Status: pcg.Converged, TrueResiduals: one(0), StorageResiduals: one(0.8e-3),
-				SampledResiduals: one(1)}, pcg.Converged},
-			{Solution{Status: pcg.Converged, TrueResiduals: one(0), StorageResiduals: one(1.1e-3),
-				SampledResiduals: one(1)}, pcg.Inaccurate},
-			{Solution{TrueResiduals: one(0), StorageResiduals: one(0), SampledResiduals: one(0)}, pcg.Active},
-			{Solution{Status: pcg.Inaccurate, TrueResiduals: one(1e-5), Roundings: one(8e-3)}, pcg.Undecided},
-			{Solution{Status: pcg.Inaccurate, TrueResiduals: []float64{1e-5, 0},
-				Roundings: []float64{2e-3, 0.9e-3 * root}}, pcg.Undecided},
-			{Solution{Status: pcg.Inaccurate, TrueResiduals: []float64{1e-5, 0},
-				Roundings: []float64{2e-3, 1.1e-3 * root}}, pcg.Inaccurate},
-			{Solution{Status: pcg.Inaccurate, TrueResiduals: one(1.1e-3), Roundings: one(1e-9)}, pcg.Inaccurate},
-			{Solution{Status: pcg.Inaccurate, TrueResiduals: one(math.NaN()), Roundings: one(1e-9)}, pcg.Inaccurate},
-			{Solution{Status: pcg.Inaccurate, TrueResiduals: one(1e-5)}, pcg.Inaccurate}, // no rounding is known
-			{Solution{Status: pcg.Stagnated, TrueResiduals: one(1e-5), Roundings: one(2e-3)}, pcg.Stagnated},
+			{Solution{Ending: Ending{Status: pcg.Converged},
+				Residuals: Residuals{TrueResiduals: one(0)}}, pcg.Converged}, // no rows were checked
+			{Solution{Ending: Ending{Status: pcg.Converged},
+				Residuals: Residuals{TrueResiduals: one(0), StorageResiduals: one(0.8e-3), SampledResiduals: one(1)}}, pcg.Converged},
+			{Solution{Ending: Ending{Status: pcg.Converged},
+				Residuals: Residuals{TrueResiduals: one(0), StorageResiduals: one(1.1e-3), SampledResiduals: one(1)}}, pcg.Inaccurate},
+			{Solution{Residuals: Residuals{TrueResiduals: one(0), StorageResiduals: one(0), SampledResiduals: one(0)}}, pcg.Active},
+			{Solution{Ending: Ending{Status: pcg.Inaccurate},
+				Residuals: Residuals{TrueResiduals: one(1e-5), Roundings: one(8e-3)}}, pcg.Undecided},
+			{Solution{Ending: Ending{Status: pcg.Inaccurate},
+				Residuals: Residuals{TrueResiduals: []float64{1e-5, 0}, Roundings: []float64{2e-3, 0.9e-3 * root}}}, pcg.Undecided},
+			{Solution{Ending: Ending{Status: pcg.Inaccurate},
+				Residuals: Residuals{TrueResiduals: []float64{1e-5, 0}, Roundings: []float64{2e-3, 1.1e-3 * root}}}, pcg.Inaccurate},
+			{Solution{Ending: Ending{Status: pcg.Inaccurate},
+				Residuals: Residuals{TrueResiduals: one(1.1e-3), Roundings: one(1e-9)}}, pcg.Inaccurate},
+			{Solution{Ending: Ending{Status: pcg.Inaccurate},
+				Residuals: Residuals{TrueResiduals: one(math.NaN()), Roundings: one(1e-9)}}, pcg.Inaccurate},
+			{Solution{Ending: Ending{Status: pcg.Inaccurate},
+				Residuals: Residuals{TrueResiduals: one(1e-5)}}, pcg.Inaccurate}, // no rounding is known
+			{Solution{Ending: Ending{Status: pcg.Stagnated},
+				Residuals: Residuals{TrueResiduals: one(1e-5), Roundings: one(2e-3)}}, pcg.Stagnated},
 		} {
 			sol := c.sol
 			if (&run{System: task, sol: &sol}).correctStatus(); sol.Status != c.want {
@@ -58,9 +64,8 @@ func TestWithin(t *testing.T) {
 		{1000, 0.99, 9, 0.88, false},
 		{1000, 0.5, math.NaN(), math.NaN(), false}, {200, 0.5, 0.49, 9, true}, {200, 0.5, 0.51, 9, false},
 	} {
-		s := &run{System: &System{Train: &datasets.Dataset{X: points.NewDense(c.n, 1, nil)}, Tol: tau}, sol: &Solution{
-			TrueResiduals: []float64{0, c.stored * tau}, StorageResiduals: []float64{0, c.diff * tau},
-			SampledResiduals: []float64{0, c.sampled * tau}}}
+		s := &run{System: &System{Train: &datasets.Dataset{X: points.NewDense(c.n, 1, nil)}, Tol: tau}, sol: &Solution{Residuals: Residuals{
+			TrueResiduals: []float64{0, c.stored * tau}, StorageResiduals: []float64{0, c.diff * tau}, SampledResiduals: []float64{0, c.sampled * tau}}}}
 		testkit.Equal(t, s.rowsMeet(tau), c.want, c, !c.want)
 	}
 }

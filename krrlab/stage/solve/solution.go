@@ -24,26 +24,77 @@ import (
 // test.
 type Solution struct {
 	stage.Header
+	Approach
+	Environment
+	Ending
+	Residuals
+	// Error bounds the distance of the coefficients from the solution; nil: unknown.
+	Error *bound.Errors `json:"error,omitempty"`
+	Scores
+	KernelMatrix
+	Ranks *Ranks       `json:"ranks,omitempty"` // traffic of the ranks; nil without ranks
+	Plan  *plan.Report `json:"plan,omitempty"`  // the choice; nil if nothing was left to the plan
+	Tune  stage.Choice `json:"tune,omitempty"`  // the choice of kernel and λ; nil if they were configured
+	// Shared lists the parts of the work that an earlier solve of the same problem had done.
+	Shared  []string  `json:"shared,omitempty"`
+	Seconds Seconds   `json:"seconds"`
+	History []HistRow `json:"history"`
+
+	store     *checkpoint.Store // checkpoints, on the first rank only; nil if there are none
+	residuals *mat.Dense        // residuals Y − AC of the answer; nil if they are unknown
+
+	Model  *model.Model `json:"-"` // model f with coefficients C and the scaling of the training data
+	System *System      `json:"-"` // system that was solved; nil for a solution read from JSON
+	Result *pcg.Result  `json:"-"` // result of PCG, BlockPCG or CG; nil for Direct, and from a Backend
+}
+
+// Approach is the solver and the preconditioner of a Solution.
+type Approach struct {
 	Precond       string       `json:"precond,omitempty"`
 	PrecondReason string       `json:"precond_reason,omitempty"` // why landmarks are used, if no random features exist
 	LambdaP       stage.Number `json:"lambda_p"`
 	// S is the number of features, or the rank of the landmarks; 0 without a preconditioner.
-	S             int          `json:"s"`
-	Features      string       `json:"features,omitempty"`  // distribution of the feature map
-	Neighbors     int          `json:"neighbors,omitempty"` // k of the sparse inverse
-	Damping       float64      `json:"damping,omitempty"`   // damping ω of the sparse inverse
-	MaxIter       int          `json:"max_iter"`
-	Solver        Solver       `json:"solver"`
-	Form          string       `json:"precond_form,omitempty"`   // form of the inverse of the preconditioner
-	Storage       string       `json:"storage"`                  // storage of K
-	StorageReason string       `json:"storage_reason,omitempty"` // reason for the storage
-	KBound        stage.Number `json:"kernel_error_bound"`       // predicted bound of ‖K̃−K‖₂, for the stored K̃
-	BLAS          string       `json:"blas"`
-	Threads       int          `json:"threads"`
-	Version       string       `json:"krrlab_version,omitempty"`
+	S         int          `json:"s"`
+	Features  string       `json:"features,omitempty"`  // distribution of the feature map
+	Neighbors int          `json:"neighbors,omitempty"` // k of the sparse inverse
+	Damping   float64      `json:"damping,omitempty"`   // damping ω of the sparse inverse
+	MaxIter   int          `json:"max_iter"`
+	Solver    Solver       `json:"solver"`
+	Form      string       `json:"precond_form,omitempty"` // form of the inverse of the preconditioner
+	Kappa     stage.Number `json:"kappa"`                  // estimate of κ(M⁻¹A) from PCG's α, β; unknown for BlockPCG
+	// KappaBound is a rigorous bound of κ(M⁻¹A) for landmarks and for K itself, not K̃; +Inf, null in JSON: there is
+	// none.
+	KappaBound stage.Number `json:"kappa_bound"`
+	StatDim    stage.Number `json:"stat_dim_features"` // s_{λ_p}(ZZᵀ) = ‖U‖_F²
+}
 
+// Environment is the program and the machine that computed a Solution.
+type Environment struct {
+	BLAS      string `json:"blas"`
+	Threads   int    `json:"threads"`
+	Version   string `json:"krrlab_version,omitempty"`
+	PeakBytes int64  `json:"peak_bytes"`
+}
+
+// Ending says when and why the iteration ended.
+type Ending struct {
 	Iterations int        `json:"iterations"` // iterations of all runs
 	Status     pcg.Status `json:"status"`     // how the solve ended
+	// Stop is the stopping rule of the iteration, and Criterion the criterion that was met: "residual" or "predictions"
+	// (Converged or pcg.Undecided), "anorm", "labels", or "" if none was met.
+	Stop      bound.Stop `json:"stop"`
+	Criterion string     `json:"criterion"`
+	// Noise is the estimate from which stop rule predictions took the tolerance Tol; nil if the rule did not end the
+	// iteration.
+	Noise *bound.Noise `json:"noise,omitempty"`
+	// LabelsOpen is the number of labels that may differ in the exact solution according to Error.Bounds, among the
+	// LabelsCounted labels that were checked.
+	LabelsOpen    int `json:"labels_open"`
+	LabelsCounted int `json:"labels_of,omitempty"` // number of checked labels; 0: none
+}
+
+// Residuals are the true residuals of the answer, with bounds and estimates of their errors.
+type Residuals struct {
 	// TrueResidual is the largest of TrueResiduals, which are ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ for every column j. They are
 	// computed from the answer with the matrix that ResidualKind describes.
 	//
@@ -73,32 +124,15 @@ type Solution struct {
 	StorageResidual  stage.Number `json:"storage_residual"`
 	StorageResiduals []float64    `json:"storage_residuals,omitempty"`
 	SampledRows      int          `json:"sampled_rows,omitempty"` // number of checked rows; 0: none
-	// Error bounds the distance of the coefficients from the solution; nil: unknown.
-	Error *bound.Errors `json:"error,omitempty"`
-	// Stop is the stopping rule of the iteration, and Criterion the criterion that was met: "residual" or "predictions"
-	// (Converged or pcg.Undecided), "anorm", "labels", or "" if none was met.
-	Stop      bound.Stop `json:"stop"`
-	Criterion string     `json:"criterion"`
-	// Noise is the estimate from which stop rule predictions took the tolerance Tol; nil if the rule did not end the
-	// iteration.
-	Noise *bound.Noise `json:"noise,omitempty"`
-	// LabelsOpen is the number of labels that may differ in the exact solution according to Error.Bounds, among the
-	// LabelsCounted labels that were checked.
-	LabelsOpen    int          `json:"labels_open"`
-	LabelsCounted int          `json:"labels_of,omitempty"` // number of checked labels; 0: none
-	Kappa         stage.Number `json:"kappa"`               // estimate of κ(M⁻¹A) from PCG's α, β; unknown for BlockPCG
-	// KappaBound is a rigorous bound of κ(M⁻¹A) for landmarks and for K itself, not K̃; +Inf, null in JSON: there is
-	// none.
-	KappaBound stage.Number `json:"kappa_bound"`
-	StatDim    stage.Number `json:"stat_dim_features"` // s_{λ_p}(ZZᵀ) = ‖U‖_F²
+}
 
+// Scores are the errors of the predictions on test rows, on training rows and in cross-validation.
+type Scores struct {
 	// Threshold decides between two classes; nil means 0.
 	Threshold *Threshold `json:"threshold,omitempty"`
-
-	Folds *Folds `json:"folds,omitempty"` // cross-validation; nil if there was none
+	Folds     *Folds     `json:"folds,omitempty"` // cross-validation; nil if there was none
 	// FoldsFailed is the reason why a cross-validation that was asked for has no result.
-	FoldsFailed string `json:"folds_failed,omitempty"`
-
+	FoldsFailed  string       `json:"folds_failed,omitempty"`
 	TestN        int          `json:"test_n"`
 	TestWeighted bool         `json:"test_weighted,omitempty"` // the test rows are weighted in the following results
 	TestError    stage.Number `json:"test_error"`              // fraction of wrong labels
@@ -115,28 +149,19 @@ type Solution struct {
 	// is unknown if the residual is too large for that.
 	TrainError    stage.Number `json:"training_error"`
 	TrainWeighted bool         `json:"training_weighted,omitempty"` // the training rows are weighted
+}
 
-	PeakBytes int64 `json:"peak_bytes"`
-	KBytes    int64 `json:"kernel_bytes"`
+// KernelMatrix says how K was stored.
+type KernelMatrix struct {
+	Storage       string       `json:"storage"`                  // storage of K
+	StorageReason string       `json:"storage_reason,omitempty"` // reason for the storage
+	KBound        stage.Number `json:"kernel_error_bound"`       // predicted bound of ‖K̃−K‖₂, for the stored K̃
+	KBytes        int64        `json:"kernel_bytes"`
 	// KeptShare is the share of the entries that sparse tiles keep; unknown for dense tiles.
 	KeptShare    stage.Number `json:"kernel_kept"`
 	DroppedBound stage.Number `json:"kernel_dropped_bound"` // bound of the 2-norm of the dropped entries
 	// KExactProducts reports whether all inner products of points are exact, because all features are small integers.
-	KExactProducts bool         `json:"kernel_products_exact"`
-	Ranks          *Ranks       `json:"ranks,omitempty"` // traffic of the ranks; nil without ranks
-	Plan           *plan.Report `json:"plan,omitempty"`  // the choice; nil if nothing was left to the plan
-	Tune           stage.Choice `json:"tune,omitempty"`  // the choice of kernel and λ; nil if they were configured
-	// Shared lists the parts of the work that an earlier solve of the same problem had done.
-	Shared  []string  `json:"shared,omitempty"`
-	Seconds Seconds   `json:"seconds"`
-	History []HistRow `json:"history"`
-
-	store     *checkpoint.Store // checkpoints, on the first rank only; nil if there are none
-	residuals *mat.Dense        // residuals Y − AC of the answer; nil if they are unknown
-
-	Model  *model.Model `json:"-"` // model f with coefficients C and the scaling of the training data
-	System *System      `json:"-"` // system that was solved; nil for a solution read from JSON
-	Result *pcg.Result  `json:"-"` // result of PCG, BlockPCG or CG; nil for Direct, and from a Backend
+	KExactProducts bool `json:"kernel_products_exact"`
 }
 
 // Values of Solution.ResidualKind, which describe the matrix of the true residual. Other values are those of
