@@ -82,13 +82,12 @@ func parseFinite(text string) (float64, error) {
 }
 
 const (
-	// maxGuessedClasses is the largest number of distinct answers that are taken for classes without a further
-	// condition.
-	// Whole numbers must also satisfy minRowsPerClass. A larger value takes more counts for classes.
+	// maxGuessedClasses and minRowsPerClass decide whether answers are guessed to be classes. Distinct words are
+	// classes if there are at most maxGuessedClasses of them, or if they have on average at least minRowsPerClass rows
+	// each. Whole numbers are classes only if both conditions hold. A larger maxGuessedClasses takes more answers for
+	// classes, a larger minRowsPerClass fewer.
 	maxGuessedClasses = 20
-	// minRowsPerClass is the smallest average number of rows per distinct answer at which more than maxGuessedClasses
-	// answers are taken for classes. A larger value takes fewer answers for classes.
-	minRowsPerClass = 5
+	minRowsPerClass   = 5
 	// maxTarget is the largest absolute value of a regression target: its square does not overflow (krrlab.New).
 	maxTarget = 1e100
 )
@@ -101,9 +100,9 @@ type answers struct {
 	codeOf map[string]int // index in texts of the first maxIndexed texts
 }
 
-// add appends the answer of a row, which stands in the given line. It returns an error if the memory budget is
+// addRow appends the answer of a row, which stands in the given line. It returns an error if the memory budget is
 // exceeded.
-func (a *answers) add(s *Source, text string, line int) error {
+func (a *answers) addRow(s *Source, text string, line int) error {
 	const maxIndexed = 4096 // texts in codeOf, which limits its memory
 	size := intGrowth
 	k, ok := a.codeOf[text]
@@ -122,8 +121,8 @@ func (a *answers) add(s *Source, text string, line int) error {
 	return s.reserve(size, len(a.codes)-1)
 }
 
-// fail returns an error about text k.
-func (a *answers) fail(s *Source, k int, format string, args ...any) error {
+// errorAt returns an error about text k, with its line.
+func (a *answers) errorAt(s *Source, k int, format string, args ...any) error {
 	return s.Fault(a.lines[k], 0, "target: "+format, args...)
 }
 
@@ -145,9 +144,9 @@ func (d *Dataset) setAnswers(s *Source, a *answers, task string) error {
 		switch {
 		case err == nil:
 		case task == "regression" || text == "":
-			return a.fail(s, k, "%v", err)
+			return a.errorAt(s, k, "%v", err)
 		case task == "auto" && !isWord(text):
-			return a.fail(s, k, "%v; if it is a label, say --task classification", err)
+			return a.errorAt(s, k, "%v; if it is a label, say --task classification", err)
 		}
 		values[k] = v
 		forms.hasWords, forms.hasNumbers = forms.hasWords || err != nil, forms.hasNumbers || err == nil
@@ -166,10 +165,11 @@ func (d *Dataset) setAnswers(s *Source, a *answers, task string) error {
 	}
 	for k, v := range values {
 		if math.Abs(v) > maxTarget {
-			return a.fail(s, k, "%s is too large to be squared: give the target in another unit", quote(a.texts[k]))
+			return a.errorAt(s, k, "%s is too large to be squared: give the target in another unit", quote(a.texts[k]))
 		}
 	}
-	d.Task, d.Target = Regression, selectIndices[float64](a.codes)(values)
+	valueOfRows := selectIndices[float64](a.codes)
+	d.Task, d.Target = Regression, valueOfRows(values)
 	return nil
 }
 
@@ -190,7 +190,7 @@ func (a *answers) checkLabelSets(s *Source, task string) error {
 		s.reading.note("labels such as %s are sets of labels, and each set is taken as one class", quote(a.texts[k]))
 		return nil
 	}
-	return a.fail(s, k, "%s is a set of labels, or a number with a decimal comma: --task classification takes each "+
+	return a.errorAt(s, k, "%s is a set of labels, or a number with a decimal comma: --task classification takes each "+
 		"set as one class; a number has a decimal point", quote(a.texts[k]))
 }
 
@@ -227,18 +227,18 @@ func (a *answers) guessTask(s *Source, forms answerForms) (string, error) {
 		if i := slices.IndexFunc(a.texts, func(t string) bool {
 			return isWord(t) && (!fewClasses || isMissing(t) || count[t] < minRowsPerClass || localForm(t) != "")
 		}); i >= 0 {
-			return "", a.fail(s, i,
+			return "", a.errorAt(s, i,
 				"%s is not a number, though others are: fill in or remove it, or say --task classification%s",
 				quote(a.texts[i]), localForm(a.texts[i]))
 		}
 		return "classification", nil
 	}
 	if i := slices.IndexFunc(a.texts, func(t string) bool { return localForm(t) != "" }); i >= 0 {
-		return "", a.fail(s, i, "%s is not a number%s; if the answers are classes, say --task classification",
+		return "", a.errorAt(s, i, "%s is not a number%s; if the answers are classes, say --task classification",
 			quote(a.texts[i]), localForm(a.texts[i]))
 	}
 	if k > maxGuessedClasses && k*minRowsPerClass > n {
-		return "", a.fail(s, 0,
+		return "", a.errorAt(s, 0,
 			"%s is not a number, and the %d rows have more than %d different words, too many to be classes: say "+
 				"which column is the --target, or --task classification",
 			quote(a.texts[0]), n, k-1)
@@ -260,8 +260,7 @@ func (d *Dataset) Weight(i int) float64 {
 	return d.Weights[i]
 }
 
-// RarerClass returns the index, 0 or 1, of the class with fewer points of a problem of two classes; 1 if they have
-// equally many.
+// RarerClass returns the class, 0 or 1, that has fewer points in a problem of two classes, and 1 in a tie.
 func (d *Dataset) RarerClass() int {
 	var count [2]int
 	for _, c := range d.Class {
@@ -345,23 +344,23 @@ func (c Coding) Columns() int {
 	return 1
 }
 
-// Encode returns Code(d) for a fit. In addition to the errors of Code, points of only one class are an error.
-func (c Coding) Encode(d *Dataset) (*mat.Dense, error) {
-	y, err := c.Code(d)
+// EncodeForFit returns Encode(d) for a fit. In addition to the errors of Encode, points of only one class are an error.
+func (c Coding) EncodeForFit(d *Dataset) (*mat.Dense, error) {
+	y, err := c.Encode(d)
 	if err != nil || c.Labels == nil {
 		return y, err
 	}
 	columnOf := d.ClassIn(c.Labels)
 	if !slices.ContainsFunc(d.Class, func(k int) bool { return columnOf[k] != columnOf[d.Class[0]] }) {
-		return nil, fmt.Errorf("%s: the rows are of one class only (%q); classification wants at least two", d.Name,
+		return nil, fmt.Errorf("%s: the rows are of one class only (%q); classification needs at least two", d.Name,
 			d.Labels[d.Class[0]])
 	}
 	return y, nil
 }
 
-// Code returns Y, n×t. It returns an error if d has no answers, a label that is not in c.Labels, or a target that is
-// not finite or whose square overflows.
-func (c Coding) Code(d *Dataset) (*mat.Dense, error) {
+// Encode returns the right-hand sides Y, n×t. It returns an error if d has no answers, a label that is not in c.Labels,
+// or a target that is not finite or whose square overflows.
+func (c Coding) Encode(d *Dataset) (*mat.Dense, error) {
 	n := d.Len()
 	if c.Labels == nil {
 		if d.Target == nil {

@@ -31,7 +31,7 @@ func TestCoding(t *testing.T) {
 		{[]string{"-1", "1"}, []int{0, 1, 1}, mat.NewDense(3, 1, []float64{-1, 1, 1})},
 		{[]string{"a", "b", "c"}, []int{2, 0}, mat.NewDense(2, 3, []float64{-1, -1, 1, 1, -1, -1})},
 	} {
-		y, err := Coding{Labels: c.labels}.Encode(d(c.labels, c.class...))
+		y, err := Coding{Labels: c.labels}.EncodeForFit(d(c.labels, c.class...))
 		if err != nil || !mat.Equal(y, c.want) {
 			t.Errorf("%q: %v, %v", c.labels, y, err)
 		}
@@ -40,14 +40,14 @@ func TestCoding(t *testing.T) {
 		}
 	}
 	// Labels are matched by text, whatever their place among the data's own.
-	if y, err := (Coding{Labels: []string{"a", "b"}}).Encode(d([]string{"b", "a"}, 0, 1)); err != nil ||
+	if y, err := (Coding{Labels: []string{"a", "b"}}).EncodeForFit(d([]string{"b", "a"}, 0, 1)); err != nil ||
 		y.At(0, 0) != 1 || y.At(1, 0) != -1 {
 		t.Errorf("%v, %v", y, err)
 	}
-	fails(t, errOf((Coding{Labels: []string{"a", "b"}}).Encode(d([]string{"a", "b"}, 1, 1))), `one class only ("b")`)
-	fails(t, errOf((Coding{Labels: []string{"a", "b"}}).Encode(d([]string{"a", "c"}, 0, 1))), `"c"`)
+	fails(t, errOf((Coding{Labels: []string{"a", "b"}}).EncodeForFit(d([]string{"a", "b"}, 1, 1))), `one class only ("b")`)
+	fails(t, errOf((Coding{Labels: []string{"a", "b"}}).EncodeForFit(d([]string{"a", "c"}, 0, 1))), `"c"`)
 	r := &Dataset{X: points.NewDense(2, 1, nil), Target: []float64{3, 4}}
-	y, err := Coding{}.Encode(r)
+	y, err := Coding{}.EncodeForFit(r)
 	if err != nil || !slices.Equal(mat.Col(nil, 0, y), r.Target) {
 		t.Errorf("regression: %v, %v", y, err)
 	}

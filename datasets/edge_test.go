@@ -85,15 +85,15 @@ func TestGuess(t *testing.T) {
 // TestCodingErrors: data without answers, a target that is not finite or whose square overflows, and labels that are fewer or more than three.
 func TestCodingErrors(t *testing.T) {
 	x := points.NewDense(2, 1, nil)
-	fails(t, errOf((Coding{}).Encode(&Dataset{Name: "d", X: x})), "d: no numbers to fit")
-	fails(t, errOf((Coding{Labels: []string{"a", "b"}}).Encode(&Dataset{Name: "d", X: x})), "d: no classes to fit")
-	if y, err := (Coding{}).Encode(&Dataset{X: x, Target: []float64{maxTarget, -maxTarget}}); err != nil ||
+	fails(t, errOf((Coding{}).EncodeForFit(&Dataset{Name: "d", X: x})), "d: no numbers to fit")
+	fails(t, errOf((Coding{Labels: []string{"a", "b"}}).EncodeForFit(&Dataset{Name: "d", X: x})), "d: no classes to fit")
+	if y, err := (Coding{}).EncodeForFit(&Dataset{X: x, Target: []float64{maxTarget, -maxTarget}}); err != nil ||
 		y.At(1, 0) != -maxTarget {
 		t.Errorf("%v, %v", y, err)
 	}
 	for _, v := range []float64{math.NaN(), math.Inf(1), -1e308} {
 		d := &Dataset{Name: "made", X: points.NewDense(3, 1, nil), Target: []float64{1, 2, v}}
-		fails(t, errOf((Coding{}).Encode(d)), "made: the target of row 2 (counted from 0) is")
+		fails(t, errOf((Coding{}).EncodeForFit(d)), "made: the target of row 2 (counted from 0) is")
 	}
 	for n, want := range []int{1, 1, 1, 3, 4} {
 		if got := (Coding{Labels: make([]string, n)}).Columns(); got != want {

@@ -116,7 +116,7 @@ func (s *Source) idxLabels(total, n int) (*answers, error) {
 	}
 	labels := &answers{}
 	for _, b := range raw {
-		if err := labels.add(s, strconv.Itoa(int(b)), 0); err != nil {
+		if err := labels.addRow(s, strconv.Itoa(int(b)), 0); err != nil {
 			return nil, err
 		}
 	}

@@ -115,7 +115,7 @@ func (s *Source) libsvmRows(x *points.CSR, a *answers, o *ReadOptions) (widestLi
 		if err := s.reserve((float64Growth+int32Growth)*len(r.indices)+intGrowth, len(a.codes)); err != nil {
 			return err
 		}
-		return a.add(s, s.decodeText(r.cells[0]), r.line)
+		return a.addRow(s, s.decodeText(r.cells[0]), r.line)
 	})
 	x.Col, x.Val = columns.concat(), values.concat()
 	if err != nil {

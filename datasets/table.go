@@ -278,7 +278,7 @@ func (c *Table) Add(r Cells, line int) error {
 		_, err := parseFinite(answer)
 		c.faultsOf(c.target).addMissing(line, fmt.Errorf("target: %w", err))
 	}
-	return c.answers.add(c.s, answer, line)
+	return c.answers.addRow(c.s, answer, line)
 }
 
 // addFeatures reads the features of a row.

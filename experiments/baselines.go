@@ -64,7 +64,7 @@ func (s *session) baseline(ctx context.Context, c Case) (*Result, error) {
 	if s.train.Task == datasets.Classification {
 		coding.Labels = s.train.Labels
 	}
-	y, err := coding.Encode(s.train)
+	y, err := coding.EncodeForFit(s.train)
 	if err != nil {
 		return nil, err
 	}

@@ -49,11 +49,11 @@ type Verdict struct {
 	Claim   string
 	Outcome string // Holds, Fails or Open
 	Detail  string // the numbers that decided it
-	On      string // rows or data that it was judged on; empty if these are the paper's data, without omissions
+	Basis   string // rows or data that it was judged on; empty if these are the paper's data, without omissions
 }
 
 // Outcomes of a Verdict. A claim about a number of the paper is judged only on rows with the paper's data and n. Other
-// claims are also judged on parts of the data, which On names.
+// claims are also judged on parts of the data, which Verdict.Basis names.
 const (
 	Holds = "holds"
 	Fails = "fails"

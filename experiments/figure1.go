@@ -189,9 +189,9 @@ func figure1Verdicts(r *Report) []Verdict {
 		errors, largestS := allErrors(exact), features[len(features)-1]
 		lo, hi := minMax(errors)
 		minError, maxError := minMax(largestS.errors)
-		gap.add(outcomeOf(minError > hi), "%s: %s to %s with s = n = %d, against %s to %s", row,
+		gap.addRow(outcomeOf(minError > hi), "%s: %s to %s with s = n = %d, against %s to %s", row,
 			percentText(minError), percentText(maxError), largestS.firstCase.S, percentText(lo), percentText(hi))
-		flat.add(outcomeOf(hi-lo <= 0.001+1e-9), "%s: %s to %s", row, percentText(lo), percentText(hi))
+		flat.addRow(outcomeOf(hi-lo <= 0.001+1e-9), "%s: %s to %s", row, percentText(lo), percentText(hi))
 		fastest := slices.MinFunc(exact, func(a, b *sample) int {
 			return cmp.Compare(a.trainSeconds(), b.trainSeconds())
 		})
@@ -200,10 +200,10 @@ func figure1Verdicts(r *Report) []Verdict {
 		isClose := func(p *sample) bool { return median(p.errors) <= closeFactor*median(errors) }
 		if i := slices.IndexFunc(features, isClose); i >= 0 {
 			p := features[i]
-			slower.add(outcomeOf(p.trainSeconds() > fastest.trainSeconds()), "%s: s = %d in %.0f s, against %s", row,
+			slower.addRow(outcomeOf(p.trainSeconds() > fastest.trainSeconds()), "%s: s = %d in %.0f s, against %s", row,
 				p.firstCase.S, p.trainSeconds(), fastestText)
 		} else {
-			slower.add(Holds, "%s: not by s = n, in %.0f s, against %s", row, largestS.trainSeconds(), fastestText)
+			slower.addRow(Holds, "%s: not by s = n, in %.0f s, against %s", row, largestS.trainSeconds(), fastestText)
 		}
 	}
 	return verdicts(claims)
@@ -219,7 +219,7 @@ func (r *Report) canJudge(claims []*evidence, basis, row string, samples ...*sam
 	for _, j := range claims {
 		j.basis = appendUnique(j.basis, basis)
 		if !complete {
-			j.add(Open, "%s: not all seeds ran and converged", row)
+			j.addRow(Open, "%s: not all seeds ran and converged", row)
 		}
 	}
 	return complete

@@ -124,7 +124,7 @@ func figure2Verdicts(r *Report) []Verdict {
 		}
 		if r.canJudge([]*evidence{falling}, basis, row, previous) {
 			previousError, largestError := median(previous.errors), median(largest.errors)
-			falling.add(outcomeOf(largestError < previousError), "%s: %s at n = %d, %s at n = %d", row,
+			falling.addRow(outcomeOf(largestError < previousError), "%s: %s at n = %d, %s at n = %d", row,
 				percentText(previousError), previous.firstCase.N, percentText(largestError), largest.firstCase.N)
 		}
 		var features, atLargestN []*sample
@@ -135,7 +135,7 @@ func figure2Verdicts(r *Report) []Verdict {
 		if r.canJudge([]*evidence{lowerError}, basis, row, atLargestN...) {
 			for i, p := range atLargestN {
 				maxExact, minFeatures := largest.errors[len(largest.errors)-1], p.errors[0]
-				lowerError.add(outcomeOf(minFeatures > maxExact), "%s, n = %d: at least %s by %s, at most %s exactly",
+				lowerError.addRow(outcomeOf(minFeatures > maxExact), "%s, n = %d: at least %s by %s, at most %s exactly",
 					row, p.firstCase.N, percentText(minFeatures), profiles[i], percentText(maxExact))
 			}
 		}
@@ -148,7 +148,7 @@ func figure2Verdicts(r *Report) []Verdict {
 				return cmp.Compare(median(a.errors), median(b.errors))
 			})
 			featuresError, exactError := median(p.errors), median(largest.errors)
-			faster.add(outcomeOf(featuresError >= exactError), "%s: %s in %.0f s at best, with n = %d and s = "+
+			faster.addRow(outcomeOf(featuresError >= exactError), "%s: %s in %.0f s at best, with n = %d and s = "+
 				"%d, against %s in %.0f s", row, percentText(featuresError), p.trainSeconds(), p.firstCase.N,
 				p.firstCase.S, percentText(exactError), largest.trainSeconds())
 		}

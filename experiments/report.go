@@ -174,7 +174,7 @@ func (r *Report) WriteFiles(dir string) (names []string, err error) {
 func (r *Report) Markdown() string {
 	var verdicts []Verdict
 	for _, v := range r.Verdicts() {
-		verdicts = append(verdicts, v.abbreviate(v.On))
+		verdicts = append(verdicts, v.abbreviate(v.Basis))
 	}
 	var b strings.Builder
 	err := markdownTemplate.Execute(&b, map[string]any{"Report": r, "Section": firstUpper(r.Section),

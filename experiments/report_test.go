@@ -250,7 +250,7 @@ func TestTable3(t *testing.T) {
 			map[string]float64{admmRole: 0.1}[e.Role])
 	})
 	for _, v := range stand.Verdicts() {
-		if strings.Contains(v.Detail+v.On, "stand-in") || !strings.Contains(v.On, covtype) {
+		if strings.Contains(v.Detail+v.Basis, "stand-in") || !strings.Contains(v.Basis, covtype) {
 			t.Errorf("%+v", v)
 		}
 	}

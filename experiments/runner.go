@@ -16,11 +16,11 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
-// Options of Run and Predict. Nil means the defaults.
+// Options are the options of Run and Predict. A nil *Options, and zero values, select the defaults.
 type Options struct {
 	Dirs    []string    // folders to search for data; default: datasets.Dirs()
 	Out     string      // folder of reports: their results are reused, and new results are saved there; "" saves nothing
-	Memory  int64       // memory limit of a case in bytes; 0 means no limit
+	Memory  int64       // memory budget of a case in bytes; 0 means no limit
 	Rates   *cost.Rates // rates of the machine, for predictions; default: cost.Reference()
 	Version string      // version of the program, which is stored in the results
 	// Monitor, if not nil, is called with the progress of the run.
@@ -72,7 +72,7 @@ func Run(ctx context.Context, plans []*Report, o *Options) ([]*Report, error) {
 }
 
 // loadResults sets the results of jobs from the reports in o.Out.
-func loadResults(list []*job, plans []*Report, o *Options) error {
+func loadResults(jobs []*job, plans []*Report, o *Options) error {
 	if o.Out == "" {
 		return nil
 	}
@@ -89,7 +89,7 @@ func loadResults(list []*job, plans []*Report, o *Options) error {
 			}
 		}
 	}
-	for _, j := range list {
+	for _, j := range jobs {
 		if x := saved[j.c.key()]; x != nil {
 			j.setResult(x)
 		}
@@ -110,7 +110,7 @@ func (j *job) setResult(x *Result) {
 // runner is the state of one run.
 type runner struct {
 	opt     *Options
-	jobs    []*job
+	jobs    []*job    // the cases to run, each once
 	reports []*Report // the plans; their entries are the entries of the jobs
 
 	index            int       // number of the current job, from 1
@@ -154,6 +154,7 @@ func (r *runner) save() error {
 }
 
 // runJob runs a job, sets its result and saves the reports. It returns an error only if ctx ends or saving fails.
+// Result.Bytes is the peak of the physical memory of this process so far, so it includes the earlier cases.
 func (r *runner) runJob(ctx context.Context, j *job) error {
 	r.started = time.Now()
 	res, err := r.measure(ctx, j.c)
@@ -206,7 +207,7 @@ func (r *runner) openSessionFor(ctx context.Context, c Case) error {
 	if g := groupOf(c); g != r.group || r.session == nil {
 		r.session, r.group = nil, g
 		debug.FreeOSMemory()
-		r.session, r.sessionErr = openSession(ctx, g, r.opt, r.report)
+		r.session, r.sessionErr = openSession(ctx, g, r.opt, r.notifyMonitor)
 	}
 	if r.sessionErr != nil {
 		return r.sessionErr
@@ -218,8 +219,8 @@ func (r *runner) openSessionFor(ctx context.Context, c Case) error {
 	return nil
 }
 
-// report passes the progress of the current job on to the monitor.
-func (r *runner) report(e krrlab.Event) error {
+// notifyMonitor passes the progress of the current job on to the monitor.
+func (r *runner) notifyMonitor(e krrlab.Event) error {
 	r.opt.Monitor(Progress{
 		Case: r.jobs[r.index-1].c, Index: r.index, Total: len(r.jobs), Event: e,
 		Remaining: r.remaining(),
@@ -228,7 +229,8 @@ func (r *runner) report(e krrlab.Event) error {
 }
 
 // remaining predicts the remaining time of the run. It is the predicted time of the remaining jobs, multiplied by the
-// ratio of the measured to the predicted time of the finished jobs (between 0.1 and 10).
+// ratio of the measured to the predicted time of the finished jobs. The ratio is limited to 0.1 … 10, and is 1 until
+// jobs of more than 5 predicted seconds have finished.
 func (r *runner) remaining() time.Duration {
 	total, correction := 0.0, 1.0
 	if r.secondsPredicted > 5 {

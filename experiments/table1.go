@@ -83,15 +83,15 @@ func table1Verdicts(r *Report) []Verdict {
 			continue
 		}
 		if !e.Result.Converged {
-			errors.add(Open, "%s did not converge", want.name)
+			errors.addRow(Open, "%s did not converge", want.name)
 			continue
 		}
 		got := *e.Result.TestError
-		errors.add(outcomeOf(math.Abs(got-want.value) <= want.allowed+1e-9), "%s %s against %s",
+		errors.addRow(outcomeOf(math.Abs(got-want.value) <= want.allowed+1e-9), "%s %s against %s",
 			want.name, percentText(got), percentText(want.value))
 	}
 	return []Verdict{errors.verdict(),
-		r.iterationsAgree("iterations of table 1", r.comparison(proposedRole, "iterations"))}
+		r.iterationsVerdict("iterations of table 1", r.comparison(proposedRole, "iterations"))}
 }
 
 // publishedEntry returns the first entry that ran, whether or not it converged, of a row with this name in the

@@ -92,11 +92,11 @@ func table2Verdicts(r *Report) []Verdict {
 		with10Lambda, withLambda := r.sampleOf(a.Row, tenLambdaRole), r.sampleOf(a.Row, lambdaRole)
 		outcome := judgeLess(with10Lambda.iterationBounds(), withLambda.iterationBounds())
 		if name == "ADULT" {
-			outcome = opposite(outcome)
+			outcome = negate(outcome)
 		}
-		helps.add(outcome, "%s %s with λ, %s with 10λ", name, withLambda.iterationsText(), with10Lambda.iterationsText())
+		helps.addRow(outcome, "%s %s with λ, %s with 10λ", name, withLambda.iterationsText(), with10Lambda.iterationsText())
 	}
-	agree := r.iterationsAgree("iterations of table 2", func(row string) (*sample, float64) {
+	agree := r.iterationsVerdict("iterations of table 2", func(row string) (*sample, float64) {
 		s := r.sampleOf(row, printedRole)
 		if s.plannedSeeds == 0 {
 			s = r.sampleOf(row, tenLambdaRole)

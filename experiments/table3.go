@@ -76,10 +76,10 @@ func table3Verdicts(r *Report) []Verdict {
 			text += fmt.Sprintf(" (gap %.2g)", gap)
 		}
 		if !y.Converged {
-			j.add(Open, "%s did not converge", row)
+			j.addRow(Open, "%s did not converge", row)
 			continue
 		}
-		j.add(outcomeOf(y.Error() < x.Error()), "%s", text)
+		j.addRow(outcomeOf(y.Error() < x.Error()), "%s", text)
 	}
 	return []Verdict{j.verdict()}
 }

@@ -107,10 +107,10 @@ func table4Verdicts(r *Report) []Verdict {
 		x, y := r.sampleOf(a.Row, plainRole), r.sampleOf(b.Row, proposedRole)
 		needed := y.iterationBounds()
 		several := bounds{severalTimes * needed.lo, severalTimes * needed.hi}
-		j.add(opposite(judgeLess(x.iterationBounds(), several)), "%s %s against %s", name,
+		j.addRow(negate(judgeLess(x.iterationBounds(), several)), "%s %s against %s", name,
 			x.iterationsText(), strings.TrimSuffix(y.iterationsText(), " iterations"))
 	}
-	plain := r.iterationsAgree("iterations of plain CG", r.comparison(plainRole, "cg_iterations"))
-	preconditioned := r.iterationsAgree("iterations of table 4", r.comparison(proposedRole, "proposed_iterations"))
+	plain := r.iterationsVerdict("iterations of plain CG", r.comparison(plainRole, "cg_iterations"))
+	preconditioned := r.iterationsVerdict("iterations of table 4", r.comparison(proposedRole, "proposed_iterations"))
 	return []Verdict{j.verdict(), plain, preconditioned}
 }

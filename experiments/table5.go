@@ -10,7 +10,7 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Roles of table 5, which differ in the tolerance, and the larger tolerance.
+// Table 5 has two roles, which differ in the tolerance. coarseTol is the tolerance of coarseRole.
 const (
 	coarseRole = "τ = 10⁻²"
 	fineRole   = "τ = 10⁻³"
@@ -21,18 +21,18 @@ const (
 // other seeds are solved with 10⁻³ only; their iterations to 10⁻² are taken from these solves.
 func table5Plan(scale Scale) []Entry {
 	var out []Entry
-	for _, w := range rowsOf("table5", scale) {
-		if w.info().Task != datasets.Classification {
+	for _, problem := range rowsOf("table5", scale) {
+		if problem.info().Task != datasets.Classification {
 			continue
 		}
 		table := "table1"
-		if strings.HasPrefix(w.paper, "MNIST-") {
+		if strings.HasPrefix(problem.paper, "MNIST-") {
 			table = "table4" // table 1 has no 200K and 300K
 		}
-		c := w.pcgCase(w.featureCount(table, "s"), 1)
-		out = append(out, w.seedEntries(fineRole, c, "table5", "tol_1e-3_iterations")...)
+		c := problem.pcgCase(problem.featureCount(table, "s"), 1)
+		out = append(out, problem.seedEntries(fineRole, c, "table5", "tol_1e-3_iterations")...)
 		c.Tol = coarseTol
-		out = append(out, w.newEntry(coarseRole, c, "table5", "tol_1e-2_iterations"))
+		out = append(out, problem.newEntry(coarseRole, c, "table5", "tol_1e-2_iterations"))
 	}
 	return out
 }
@@ -44,6 +44,7 @@ func (r *Report) coarse(row string) *sample {
 	return newSample(append(r.Find(row, coarseRole), furtherSeeds...), coarseTol)
 }
 
+// table5Table returns our iterations and errors for both tolerances next to the published ones.
 func table5Table(r *Report) *plots.Table {
 	t := r.newTable(
 		r.caption("The s of table 1, λ_p = λ. Iterations to 10⁻² of all seeds but the first are those after "+
@@ -51,41 +52,45 @@ func table5Table(r *Report) *plots.Table {
 		"data", "s", "10⁻²: iterations :", "published :", "ratio %.2f", "error :", "published :",
 		"10⁻³: iterations :", "published :", "ratio %.2f", "error :", "published :", "error of 10⁻² − of 10⁻³ :")
 	for _, row := range r.ranRows() {
-		a, b, p := r.coarse(row), r.sampleOf(row, fineRole), r.publishedRow("table5", row)
-		if a.firstRun == nil || b.firstRun == nil {
+		coarse, fine, published := r.coarse(row), r.sampleOf(row, fineRole), r.publishedRow("table5", row)
+		if coarse.firstRun == nil || fine.firstRun == nil {
 			continue
 		}
 		change := plots.Blank()
-		if d := a.result().Error() - b.result().Error(); !math.IsNaN(d) {
+		if d := coarse.result().Error() - fine.result().Error(); !math.IsNaN(d) {
 			change = cellWithText(d, fmt.Sprintf("%+.2f %%", 100*d))
 		}
-		t.Add(row, b.firstCase.S, a.compareIterations(p, "tol_1e-2_iterations"), a.compareError(p, "tol_1e-2_error"),
-			b.compareIterations(p, "tol_1e-3_iterations"), b.compareError(p, "tol_1e-3_error"), change)
+		t.Add(row, fine.firstCase.S, coarse.compareIterations(published, "tol_1e-2_iterations"), coarse.compareError(published, "tol_1e-2_error"),
+			fine.compareIterations(published, "tol_1e-3_iterations"), fine.compareError(published, "tol_1e-3_error"), change)
 	}
 	return t
 }
 
-// maxErrorIncrease is the largest increase of the error by a tolerance of 10⁻² for which the claim holds: 0.05 %.
+// maxErrorIncrease is the largest difference of the errors with τ = 10⁻² and with 10⁻³, as fractions of the test rows,
+// for which the claim holds: 0.05 percentage points.
 const maxErrorIncrease = 0.0005
 
+// table5Verdicts judges the claims that the larger tolerance costs little accuracy, and that the iterations agree with
+// the published ones.
 func table5Verdicts(r *Report) []Verdict {
-	j := evidence{claim: "τ = 10⁻² costs at most 0.05 % of error against 10⁻³"}
+	judged := evidence{claim: "τ = 10⁻² costs at most 0.05 % of error against 10⁻³"}
 	for _, row := range r.ranRows() {
-		x, y := r.coarse(row).result(), r.sampleOf(row, fineRole).result()
-		d := x.Error() - y.Error()
+		coarse, fine := r.coarse(row).result(), r.sampleOf(row, fineRole).result()
+		d := coarse.Error() - fine.Error()
 		if r.Scale == Smoke || math.IsNaN(d) {
 			continue
 		}
-		if !x.Converged || !y.Converged {
-			j.add(Open, "%s did not converge", row)
+		if !coarse.Converged || !fine.Converged {
+			judged.addRow(Open, "%s did not converge", row)
 			continue
 		}
-		j.basis = append(j.basis, row)
-		j.add(outcomeOf(d <= maxErrorIncrease+1e-12), "%s %+.2f %%", row, 100*d)
+		judged.basis = append(judged.basis, row)
+		const rounding = 1e-12 // error of the difference of two fractions
+		judged.addRow(outcomeOf(d <= maxErrorIncrease+rounding), "%s %+.2f %%", row, 100*d)
 	}
-	coarse := r.iterationsAgree("iterations to 10⁻²", func(row string) (*sample, float64) {
+	coarseIterations := r.iterationsVerdict("iterations to 10⁻²", func(row string) (*sample, float64) {
 		return r.coarse(row), r.publishedRow("table5", row).number("tol_1e-2_iterations")
 	})
-	fine := r.iterationsAgree("iterations to 10⁻³", r.comparison(fineRole, "tol_1e-3_iterations"))
-	return []Verdict{j.verdict(), coarse, fine}
+	fineIterations := r.iterationsVerdict("iterations to 10⁻³", r.comparison(fineRole, "tol_1e-3_iterations"))
+	return []Verdict{judged.verdict(), coarseIterations, fineIterations}
 }

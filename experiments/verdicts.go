@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The rule for claims, the same for all of them.
+// All claims are judged by the same rule.
 //
 // A claim is about rows of a table. For each row, the number that the claim is about is known within bounds. The bounds
 // are equal if the number was measured. If a solve was stopped at its limit of iterations, only a lower bound is known.
@@ -31,9 +31,9 @@ func judgeLess(a, b bounds) string {
 	return Open
 }
 
-// judgeWithin returns the outcome of the claim |a − b| ≤ share·b.
-func judgeWithin(a bounds, b, share float64) string {
-	lo, hi := (1-share)*b, (1+share)*b
+// judgeWithin returns the outcome of the claim |a − b| ≤ relTol·b, for b > 0.
+func judgeWithin(a bounds, b, relTol float64) string {
+	lo, hi := (1-relTol)*b, (1+relTol)*b
 	switch {
 	case a.lo >= lo && a.hi <= hi:
 		return Holds
@@ -43,8 +43,8 @@ func judgeWithin(a bounds, b, share float64) string {
 	return Open
 }
 
-// opposite returns the outcome of the opposite claim.
-func opposite(outcome string) string {
+// negate returns the outcome of the negated claim.
+func negate(outcome string) string {
 	switch outcome {
 	case Holds:
 		return Fails
@@ -64,32 +64,32 @@ func outcomeOf(ok bool) string {
 
 // evidence collects the rows that confirm a claim, contradict it or leave it open.
 type evidence struct {
-	claim  string
-	rows   map[string][]string // texts about the rows, by outcome
-	absent []string            // rows of the claim that have no result at the paper's n
-	basis  []string            // rows or data for Verdict.On
+	claim       string
+	rows        map[string][]string // texts about the rows, by outcome
+	missingRows []string            // rows of the claim that have no result at the paper's n
+	basis       []string            // rows or data for Verdict.On
 }
 
-// add adds a row with its outcome. The format and the arguments make the text of the row.
-func (j *evidence) add(outcome, format string, args ...any) {
-	if j.rows == nil {
-		j.rows = map[string][]string{}
+// addRow adds a row with its outcome. The format and the arguments make the text of the row.
+func (e *evidence) addRow(outcome, format string, args ...any) {
+	if e.rows == nil {
+		e.rows = map[string][]string{}
 	}
-	j.rows[outcome] = append(j.rows[outcome], fmt.Sprintf(format, args...))
+	e.rows[outcome] = append(e.rows[outcome], fmt.Sprintf(format, args...))
 }
 
 // addMissing adds a row of the claim that has no result at the paper's n.
-func (j *evidence) addMissing(row string) { j.absent = append(j.absent, row) }
+func (e *evidence) addMissing(row string) { e.missingRows = append(e.missingRows, row) }
 
 // verdict returns the verdict on the claim, by the rule above.
-func (j *evidence) verdict() Verdict {
-	if len(j.absent) > 0 {
-		j.add(Open, "not run at the paper's n: %s", strings.Join(j.absent, ", "))
+func (e *evidence) verdict() Verdict {
+	if len(e.missingRows) > 0 {
+		e.addRow(Open, "not run at the paper's n: %s", strings.Join(e.missingRows, ", "))
 	}
-	v := Verdict{Claim: j.claim, On: strings.Join(j.basis, "; ")}
+	v := Verdict{Claim: e.claim, Basis: strings.Join(e.basis, "; ")}
 	var details []string
 	for _, outcome := range []string{Fails, Open, Holds} {
-		if rows := j.rows[outcome]; len(rows) > 0 {
+		if rows := e.rows[outcome]; len(rows) > 0 {
 			v.Outcome, details = cmp.Or(v.Outcome, outcome), append(details, rows...)
 		}
 	}
@@ -99,7 +99,7 @@ func (j *evidence) verdict() Verdict {
 	return v
 }
 
-// tally returns a text with the number of claims of each outcome, such as "Of 19 claims 17 hold, 1 fails, 1 is open".
+// tally returns the numbers of claims of each outcome as text, such as "Of 19 claims 17 hold, 1 fails, 1 is open".
 func tally(counts map[string]int) string {
 	total, parts := 0, []string(nil)
 	for _, x := range []struct{ outcome, singular, plural string }{
@@ -139,12 +139,13 @@ func (r *Report) comparison(role, column string) func(row string) (ours *sample,
 	}
 }
 
-// iterationsAgree judges the claim that the iterations of the subject are within 25 % of the published ones. It uses
+// iterationsVerdict judges the claim that the iterations of the subject agree with the published ones up to
+// iterationTolerance. It uses
 // the rows with the paper's data and n. compare returns our sample and the published number, which is NaN if there is
 // none. A row that did not run leaves the claim open, unless its data are not on this machine. The verdict names the
 // rows.
-func (r *Report) iterationsAgree(subject string, compare func(row string) (ours *sample, theirs float64)) Verdict {
-	j := evidence{claim: subject + " within 25 % of the published"}
+func (r *Report) iterationsVerdict(subject string, compare func(row string) (ours *sample, theirs float64)) Verdict {
+	judged := evidence{claim: fmt.Sprintf("%s within %.0f %% of the published", subject, 100*iterationTolerance)}
 	for _, row := range r.Rows() {
 		s, theirs := compare(row)
 		e := cmp.Or(s.firstRun, r.plannedEntry(row))
@@ -152,12 +153,12 @@ func (r *Report) iterationsAgree(subject string, compare func(row string) (ours 
 			continue
 		}
 		if s.firstRun == nil {
-			j.addMissing(row)
+			judged.addMissing(row)
 			continue
 		}
-		j.basis = append(j.basis, row)
-		j.add(judgeWithin(s.iterationBounds(), theirs, iterationTolerance), "%s %s against %.0f", row,
+		judged.basis = append(judged.basis, row)
+		judged.addRow(judgeWithin(s.iterationBounds(), theirs, iterationTolerance), "%s %s against %.0f", row,
 			s.iterationsText(), theirs)
 	}
-	return j.verdict()
+	return judged.verdict()
 }

@@ -87,7 +87,7 @@ func TestRuleForClaims(t *testing.T) {
 			if o == "missing" {
 				j.addMissing(fmt.Sprint(i))
 			} else {
-				j.add(o, "%d", i)
+				j.addRow(o, "%d", i)
 			}
 		}
 		if got := j.verdict().String(); got != want {

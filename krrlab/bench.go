@@ -166,8 +166,8 @@ func (b *bench) Make(ctx context.Context, e stage.Entry, draw int) (*stage.Made,
 	if m, ok := m.(interface{ Rank() int }); ok {
 		result.S = m.Rank()
 	}
-	if m, ok := m.(interface{ What() string }); ok {
-		result.Text = m.What()
+	if m, ok := m.(interface{ Description() string }); ok {
+		result.Text = m.Description()
 	}
 	if m, ok := m.(interface{ Flops() (build, apply float64) }); ok {
 		result.BuildFlops, result.ApplyFlops = m.Flops()

@@ -161,7 +161,7 @@ func TestCheckpointStorage(t *testing.T) {
 		var full *gram.MemoryError
 		switch {
 		case errors.As(err, &full) && memory.second == tight:
-			if !strings.Contains(err.Error(), "has K as float64") {
+			if !strings.Contains(err.Error(), "needs K in the storage float64") {
 				t.Errorf("%v", err)
 			}
 		case err != nil:

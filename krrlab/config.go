@@ -49,7 +49,7 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 		p.coding = datasets.Coding{Labels: train.Labels}
 	}
 	var err error
-	if p.y, err = p.coding.Encode(train); err != nil {
+	if p.y, err = p.coding.EncodeForFit(train); err != nil {
 		return nil, err
 	}
 	weights := train.FitWeights()
@@ -99,7 +99,7 @@ func (l *Lab) With(change func(*Config)) (*Lab, error) {
 	cfg.Kernel = l.cfg.Kernel
 	m, err := l.problem.newLab(cfg)
 	if err == nil && sameSolver && samePrecond && cfg.Storage == l.cfg.Storage && cfg.Tiles == l.cfg.Tiles {
-		m.open = l.open
+		m.openChoices = l.openChoices
 	}
 	return m, err
 }
@@ -140,14 +140,14 @@ func (p *problem) newLab(cfg Config) (*Lab, error) {
 			cfg.Tol = 1e-5
 		}
 	}
-	if l.open, cfg, err = cfg.openChoices(n); err != nil {
+	if l.openChoices, cfg, err = cfg.openChoices(n); err != nil {
 		return nil, err
 	}
 	if l.cfg, err = cfg.withDefaults(n, t); err != nil {
 		return nil, err
 	}
-	if l.open != nil && l.open.fixedRule && l.cfg.Solver != Direct { // the fixed rule already chose a method
-		l.open = nil
+	if l.openChoices != nil && l.openChoices.fixedRule && l.cfg.Solver != Direct { // the fixed rule already chose a method
+		l.openChoices = nil
 	}
 	for j := range t {
 		if y := mat.Norm(p.y.ColView(j), math.Inf(1)); y > 0 && cmp.Or(stage.CheckSize("y", y), stage.CheckSize("y/λ", y/l.cfg.Lambda)) != nil {

@@ -100,7 +100,7 @@ func TestAutoFourier(t *testing.T) {
 	few = newLab(t, train.Head(500), Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 1e-30, Solver: Fourier})
 	few.plan = &plan.Report{Choice: cost.Candidate{Solver: cost.Fourier}, Fallback: &cost.Candidate{Solver: cost.CG, Precond: cost.None}}
 	_, err := few.solve(t.Context())
-	if r := few.switchToFallback(t.Context(), nil, err); err == nil || r == nil || !strings.Contains(r.Switched, "not positive definite") {
+	if r := few.fallbackPlan(t.Context(), nil, err); err == nil || r == nil || !strings.Contains(r.Switched, "not positive definite") {
 		t.Errorf("%v, %v", r, err)
 	}
 }

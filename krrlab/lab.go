@@ -150,7 +150,7 @@ type Lab struct {
 	}
 	policy solve.Policy
 
-	open         *openChoices // choices left to the plan; nil if there are none
+	openChoices  *openChoices // choices left to the plan; nil if there are none
 	savedPlan    *plan.Plan   // plan that Plan made for Solve
 	plan         *plan.Report // plan whose choice this lab runs; nil: none
 	retryFloat64 bool         // a planned direct solve in float32 is repeated in float64 if it misses the tolerance
@@ -166,7 +166,7 @@ type openChoices struct {
 }
 
 // Planning reports whether Solve uses the choice of Plan.
-func (l *Lab) Planning() bool { return l.open != nil && !l.open.fixedRule }
+func (l *Lab) Planning() bool { return l.openChoices != nil && !l.openChoices.fixedRule }
 
 // Config returns the configuration with its defaults set.
 func (l *Lab) Config() Config { return l.cfg }

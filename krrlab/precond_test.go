@@ -113,7 +113,7 @@ func TestUserDefinedRefused(t *testing.T) {
 		},
 		"no λ_p":   func(l *Lab) error { _, err := l.LambdaP(t.Context(), LambdaPOptions{}); return err },
 		"has no Z": func(l *Lab) error { _, err := l.Z(t.Context()); return err },
-		"two of them cannot be told apart": func(l *Lab) error {
+		"its text does not identify it": func(l *Lab) error {
 			l.cfg.Checkpoint = &Checkpoint{Dir: t.TempDir()}
 			_, err := l.Solve(t.Context())
 			return err

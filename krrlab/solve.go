@@ -30,7 +30,9 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/solve"
 )
 
-// solve solves by the configured method.
+// solve solves by the configured method. It returns a solution without a model and solve.ErrLate if the plan's method
+// is late, and the error if the solve failed. Otherwise the solution has a model, and an error, if there is one, says
+// why the solve ended early.
 func (l *Lab) solve(ctx context.Context) (*Solution, error) {
 	start := time.Now()
 	if l.cfg.Solver != Direct {
@@ -124,12 +126,12 @@ var legacyOptions = []string{"features", "lambda-p", "form", "spectral", "sketch
 func (l *Lab) fingerprint() (sum [sha256.Size]byte, err error) {
 	c := l.cfg
 	spec, err := kernel.ToSpec(l.cfg.Kernel)
-	if err != nil { // user-defined kernels cannot be told apart
-		return sum, fmt.Errorf("%w; or take no checkpoint", err)
+	if err != nil { // two user-defined kernels may have the same text
+		return sum, fmt.Errorf("%w; or run without a checkpoint", err)
 	}
 	recipe, err := stage.PreconditionerText(c.Precond, c.Kernel)
 	if err != nil {
-		return sum, fmt.Errorf("the preconditioner %v is user-defined, and two of them cannot be told apart: take a "+
+		return sum, fmt.Errorf("the preconditioner %v is user-defined, and its text does not identify it: use a "+
 			"built-in one, or no checkpoint", c.Precond)
 	}
 	data := l.train.Fingerprint()
@@ -152,7 +154,8 @@ func (l *Lab) fingerprint() (sum [sha256.Size]byte, err error) {
 	return sha256.Sum256([]byte(text)), nil
 }
 
-// PlanTask returns the problem for planning, with the choices that the user has fixed.
+// PlanTask returns the problem for planning, with the choices that the user has fixed. The plan makes all other
+// choices.
 func (b *bench) PlanTask() *plan.Task {
 	l := b.Lab
 	c, s := l.cfg, l.system()
@@ -164,27 +167,27 @@ func (b *bench) PlanTask() *plan.Task {
 			c.Checkpoint != nil || l.requested.stop.Rule > bound.Residual,
 		ExpectedTol: c.Stop.Expected(c.Tol),
 	}
-	if l.open != nil && l.open.fixedRule {
+	if l.openChoices != nil && l.openChoices.fixedRule {
 		t.DirectStorage = s.DirectStorage()
 	}
 	if t.Comm.Size() == 1 {
 		runtime.GC() // release memory that is no longer used
 		t.OtherBytes, t.PeakBytes = max(0, accel.Occupied()-t.PointBytes), accel.PeakRSS()
 	}
-	h := &t.Fixed
-	if l.open == nil {
-		h.Precond = c.Precond
+	fixed := &t.Fixed
+	if l.openChoices == nil {
+		fixed.Precond = c.Precond
 	} else {
-		h.S, h.LambdaP = l.open.s, l.open.lambdaP
+		fixed.S, fixed.LambdaP = l.openChoices.s, l.openChoices.lambdaP
 	}
-	if h.Storage = c.Storage; l.open == nil || l.open.solverSet {
-		h.Solver = c.Solver.String()
+	if fixed.Storage = c.Storage; l.openChoices == nil || l.openChoices.solverSet {
+		fixed.Solver = c.Solver.String()
 	}
 	return t
 }
 
-// solveRunner runs Solve as a stage. It makes no claims about a precomputed K. It is not in Stages, since krrlab fit
-// has a separate command.
+// solveRunner runs Solve as a stage. It accepts an indefinite precomputed K, about which it proves nothing. It is not
+// in Stages, because krrlab fit is its command.
 type solveRunner struct{}
 
 var solveStage = stage.Definition{Name: stage.Solve, Options: solveRunner{}, Result: (*Solution)(nil), Indefinite: true}
@@ -198,7 +201,8 @@ func (solveRunner) Run(ctx context.Context, b stage.Bench) (Stage, error) {
 	return sol, err
 }
 
-// solvePlanned solves by the configured method, or by the planned one if the method is open.
+// solvePlanned solves by the configured method, or by the planned one if the configuration leaves the method to the
+// plan.
 func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 	if !l.Planning() {
 		return l.solve(ctx)
@@ -211,26 +215,26 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 	if p == nil {
 		return l.solve(ctx)
 	}
-	var m *Lab
-	if len(l.open.race) > 0 {
-		m, p, err = l.race(ctx, p, l.open.race)
+	var plannedLab *Lab
+	if len(l.openChoices.race) > 0 {
+		plannedLab, p, err = l.race(ctx, p, l.openChoices.race)
 		planSeconds += time.Since(start).Seconds()
 	} else {
-		m, err = l.labForPlan(p)
+		plannedLab, err = l.labForPlan(p)
 	}
 	if err != nil {
 		return nil, err
 	}
 	solveStart := time.Now()
-	sol, err := m.solve(ctx)
+	sol, err := plannedLab.solve(ctx)
 	var wasted float64
-	if fallback := m.switchToFallback(ctx, sol, err); fallback != nil {
-		if m, err = l.labForPlan(fallback); err != nil {
+	if fallback := plannedLab.fallbackPlan(ctx, sol, err); fallback != nil {
+		if plannedLab, err = l.labForPlan(fallback); err != nil {
 			return nil, err
 		}
 		l.Free()
 		wasted, p = time.Since(solveStart).Seconds(), fallback
-		sol, err = m.solve(ctx)
+		sol, err = plannedLab.solve(ctx)
 	}
 	if sol != nil {
 		if sol.Storage == "dense float64" && p.Choice.Storage != gram.Float64 { // float32 did not reach τ
@@ -244,9 +248,10 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 	return sol, err
 }
 
-// switchToFallback returns a plan for the fallback, with the reason, if a planned solve is late according to the plan or
-// ended without reaching the tolerance, or if a Fourier series failed. Otherwise it returns nil.
-func (l *Lab) switchToFallback(ctx context.Context, sol *Solution, err error) *plan.Report {
+// fallbackPlan returns a plan that runs the plan's fallback, with the reason in Switched, in these cases: the planned
+// solve is late according to the plan; it missed the tolerance and the plan prefers the fallback; or a Fourier series
+// failed with an error. Otherwise it returns nil.
+func (l *Lab) fallbackPlan(ctx context.Context, sol *Solution, err error) *plan.Report {
 	if l.plan.Fallback == nil {
 		return nil
 	}
@@ -257,32 +262,33 @@ func (l *Lab) switchToFallback(ctx context.Context, sol *Solution, err error) *p
 		case err != nil && ctx.Err() == nil:
 			r.Switched = fmt.Sprintf("%v: %v", &r.Choice, err)
 			return &r
-		case missedTol && l.plan.SeriesFallbackPays():
-			r.Switched = fmt.Sprintf("%v: the Fourier series came to a residual of %.1e", &r.Choice, sol.TrueResidual)
+		case missedTol && l.plan.PrefersSeriesFallback():
+			r.Switched = fmt.Sprintf("%v: the Fourier series reached a residual of %.1e", &r.Choice, sol.TrueResidual)
 			return &r
 		}
 		return nil
 	}
-	if err != solve.ErrLate && !(missedTol && l.plan.DirectPays(sol.Iterations)) {
+	if err != solve.ErrLate && !(missedTol && l.plan.PrefersDirect(sol.Iterations)) {
 		return nil
 	}
 	progress := plural.Count(sol.Iterations, "iteration")
 	if k := len(sol.History); k > 0 {
 		progress += fmt.Sprintf(" to a residual of %.1e", sol.History[k-1].Residual)
 	}
-	r.Switched = fmt.Sprintf("%v, after %s, where %s were expected to come to %g (%v)", &r.Choice, progress,
+	r.Switched = fmt.Sprintf("%v, after %s, where %s were predicted to reach %g (%v)", &r.Choice, progress,
 		plural.Count(planned.Iterations, "iteration"), l.cfg.Stop.Expected(l.cfg.Tol), planned)
 	return &r
 }
 
-// currentPlan returns the plan in a checkpoint, or the one that Plan made, or a new one, and the seconds that planning
-// took. The plan is nil if none can be made.
+// currentPlan returns the plan in a checkpoint that is resumed, or the one that Plan made, or a new one, and the
+// seconds that planning took. The plan is nil if the checkpoint has none or planning fails. currentPlan returns an
+// error if the plan of a checkpoint cannot be read or ctx ends.
 func (l *Lab) currentPlan(ctx context.Context) (p *plan.Report, seconds float64, err error) {
-	k := l.cfg.Checkpoint
-	if k != nil && k.Resume {
-		if k.HasState() { // a plan without a state may belong to other data
-			// if there is no plan, the configuration named the method
-			if p, err = plan.ReadReport(k.Dir); p != nil || err != nil {
+	checkpoint := l.cfg.Checkpoint
+	if checkpoint != nil && checkpoint.Resume {
+		if checkpoint.HasState() { // a plan without a state may belong to other data
+			// without a plan file, the configuration named the method
+			if p, err = plan.ReadReport(checkpoint.Dir); p != nil || err != nil {
 				return p, 0, err
 			}
 		}
@@ -292,7 +298,7 @@ func (l *Lab) currentPlan(ctx context.Context) (p *plan.Report, seconds float64,
 	l.mu.Unlock()
 	if saved == nil {
 		if saved, err = resultAs[*plan.Plan](plan.Options{}.Run(ctx, &bench{Lab: l})); err != nil && ctx.Err() == nil {
-			return nil, 0, nil // use the fixed rule, whose solve may return the error
+			return nil, 0, nil // without a plan, the default method runs and reports its own error
 		}
 		if err != nil {
 			return nil, 0, err
@@ -302,7 +308,8 @@ func (l *Lab) currentPlan(ctx context.Context) (p *plan.Report, seconds float64,
 	return &saved.Report, saved.Took, nil
 }
 
-// labForPlan returns a lab of the same problem with the method that a plan chose.
+// labForPlan returns a lab of the same problem with the method that a plan chose. It returns an error if the plan,
+// which may be from a file, does not name a known method.
 func (l *Lab) labForPlan(p *plan.Report) (*Lab, error) {
 	cfg := l.cfg
 	cfg.Stop = l.requested.stop
@@ -312,7 +319,7 @@ func (l *Lab) labForPlan(p *plan.Report) (*Lab, error) {
 	}
 	if cfg.Precond = p.Choice.Preconditioner; cfg.Precond == nil {
 		if p.Choice.Recipe == "" && p.Choice.Precond != cost.None {
-			return nil, fmt.Errorf("krrlab: a plan has the preconditioner %q without its options: it was kept by an older "+
+			return nil, fmt.Errorf("krrlab: a plan has the preconditioner %q without its options: it was saved by an older "+
 				"version; plan again", p.Choice.Precond)
 		}
 		if cfg.Precond, err = stage.ParsePreconditioner(cmp.Or(p.Choice.Recipe, cost.None)); err != nil {
@@ -332,17 +339,19 @@ func (l *Lab) withPlan(cfg Config, p *plan.Report) (*Lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := *l
-	m.cfg, m.open, m.plan, m.retryFloat64 = cfg, nil, p, l.cfg.Storage == gram.Auto
-	return &m, nil
+	planned := *l
+	planned.cfg, planned.openChoices, planned.plan, planned.retryFloat64 = cfg, nil, p, l.cfg.Storage == gram.Auto
+	return &planned, nil
 }
 
-// raceIterations is the number of iterations of each preconditioner in a race.
+// raceIterations is the number of iterations of each preconditioner in a race. A larger number predicts better and
+// takes longer.
 const raceIterations = 30
 
-// race runs a few iterations side by side with each of the given preconditioners, the planned one and none. It returns
-// a lab that uses the one predicted to finish first by the slope of its residuals, whose M is then built already, or
-// the direct solver of the plan if that is faster.
+// race runs raceIterations iterations with each of the given preconditioners, the planned one and none. It predicts
+// from the slopes of the residuals which one finishes first. It returns a lab that uses this one, whose M is then built
+// already, or the direct solver of the plan if that is predicted to be faster, and the plan with the results of the
+// race.
 func (l *Lab) race(ctx context.Context, p *plan.Report, racers []Preconditioner) (*Lab, *plan.Report, error) {
 	planned, err := l.labForPlan(p)
 	if err != nil {
@@ -365,7 +374,7 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, racers []Preconditioner)
 		return nil, nil, err
 	}
 	compared, tol := v.(*compare.Result), l.cfg.Stop.Expected(l.cfg.Tol)
-	q, best, leastSeconds := *p, []float64{-1}, math.Inf(1)
+	raced, winnerIndex, leastSeconds := *p, []float64{-1}, math.Inf(1)
 	if direct != nil {
 		leastSeconds = direct.Seconds.Total
 	}
@@ -376,22 +385,22 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, racers []Preconditioner)
 			a.Iterations, a.Remaining = len(r.Residuals)-1, stage.Number(iterations*(compared.Product+r.Solve))
 			a.Residual = stage.Number(r.Residuals[a.Iterations])
 			if float64(a.Remaining) < leastSeconds {
-				best[0], leastSeconds = float64(i), float64(a.Remaining)
+				winnerIndex[0], leastSeconds = float64(i), float64(a.Remaining)
 			}
 		}
-		q.Raced = append(q.Raced, a)
+		raced.Raced = append(raced.Raced, a)
 	}
-	if err := comm.ShareNumbers(ctx, l.comm, best, 0); err != nil { // all ranks use the decision of the first
+	if err := comm.ShareNumbers(ctx, l.comm, winnerIndex, 0); err != nil { // all ranks use the decision of the first
 		return nil, nil, err
 	}
-	switch winner := int(best[0]); {
+	switch winner := int(winnerIndex[0]); {
 	case winner >= 0:
-		return l.labForWinner(candidates[winner], &q, direct, &compared.Rows[winner], compared.Product)
+		return l.labForWinner(candidates[winner], &raced, direct, &compared.Rows[winner], compared.Product)
 	case direct != nil:
-		q = q.WithChoice(direct)
+		raced = raced.WithChoice(direct)
 	}
-	planned, err = l.labForPlan(&q)
-	return planned, &q, err
+	planned, err = l.labForPlan(&raced)
+	return planned, &raced, err
 }
 
 // labForWinner returns a lab that uses a preconditioner that won a race against the planned one, and its plan.
@@ -406,16 +415,17 @@ func (l *Lab) labForWinner(winner Preconditioner, p *plan.Report, direct *cost.C
 	_, remaining := pcg.Forecast(r.Residuals, l.cfg.Stop.Expected(cfg.Tol))
 	iterations := len(r.Residuals) - 1 + int(math.Ceil(remaining))
 	recipe, err := stage.PreconditionerText(winner, cfg.Kernel)
-	c := cost.Candidate{Solver: cfg.Solver.String(), Precond: stage.NameOf(winner), Recipe: recipe, Preconditioner: winner, S: r.S,
+	candidate := cost.Candidate{Solver: cfg.Solver.String(), Precond: stage.NameOf(winner), Recipe: recipe,
+		Preconditioner: winner, S: r.S,
 		LambdaP: r.LambdaP, Storage: p.Choice.Storage, Iterations: iterations, Bytes: p.Bytes,
 		Seconds: cost.Seconds{Factor: r.Build, Solve: float64(iterations+1) * (product + r.Solve)}}
-	c.Seconds.Total = c.Seconds.Sum()
-	q := p.WithChoice(&c)
-	if q.Fallback = direct; err != nil {
-		q.Flags = fmt.Sprintf("Config{Solver: %v, Precond: %v}", cfg.Solver, winner)
+	candidate.Seconds.Total = candidate.Seconds.Sum()
+	winnerPlan := p.WithChoice(&candidate)
+	if winnerPlan.Fallback = direct; err != nil {
+		winnerPlan.Flags = fmt.Sprintf("Config{Solver: %v, Precond: %v}", cfg.Solver, winner)
 	}
-	m, err := l.withPlan(cfg, &q)
-	return m, &q, err
+	planned, err := l.withPlan(cfg, &winnerPlan)
+	return planned, &winnerPlan, err
 }
 
 // gramFactor bounds the increase of κ(M⁻¹A) if ZᵀZ is formed in float32. M⁻¹ then has a relative error of up to a tenth
@@ -423,11 +433,11 @@ func (l *Lab) labForWinner(winner Preconditioner, p *plan.Report, direct *cost.C
 const gramFactor = 1.1 / 0.9
 
 // matrices implements solve.Source. K is formed after M, when the memory that remains for K is known, unless M is built
-// from K.
+// from K. resumed is the storage of K in a state that is resumed, or nil.
 func (l *Lab) matrices(ctx context.Context, resumed *gram.Choice, sol *Solution) (m solve.Matrices, err error) {
 	p, kernelFirst := l.cfg.Precond.(stage.FromK)
 	if kernelFirst {
-		if m.A, err = l.formKernel(ctx, kernelRequest{p.MaxBytes(l.train.Len()), resumed, false}, sol); err != nil {
+		if m.A, err = l.formKernel(ctx, kernelRequest{extraBytes: p.MaxBytes(l.train.Len()), resumed: resumed}, sol); err != nil {
 			return m, err
 		}
 	}
@@ -436,7 +446,8 @@ func (l *Lab) matrices(ctx context.Context, resumed *gram.Choice, sol *Solution)
 		if w, ok := m.M.(interface{ Bytes() int64 }); ok {
 			precondBytes = w.Bytes()
 		}
-		m.A, err = l.formKernel(ctx, kernelRequest{precondBytes, resumed, l.cfg.Exact == AutoResidual}, sol)
+		m.A, err = l.formKernel(ctx, kernelRequest{extraBytes: precondBytes, resumed: resumed,
+			refined: l.cfg.Exact == AutoResidual}, sol)
 	}
 	return m, err
 }
@@ -445,7 +456,7 @@ func (l *Lab) matrices(ctx context.Context, resumed *gram.Choice, sol *Solution)
 func (l *Lab) formKernel(ctx context.Context, r kernelRequest, sol *Solution) (*gram.Matrix, error) {
 	k, err := l.matrix(ctx, r)
 	if _, full := errors.AsType[*gram.MemoryError](err); full && r.resumed != nil {
-		return nil, fmt.Errorf("krrlab: the checkpoint in %s has K as %v, and no other storage resumes it: %w",
+		return nil, fmt.Errorf("krrlab: the checkpoint in %s needs K in the storage %v: %w",
 			l.cfg.Checkpoint.Dir, r.resumed.Storage, err)
 	}
 	if err != nil {
@@ -476,8 +487,8 @@ func (l *Lab) makePrecond(ctx context.Context, sol *Solution, matrices *solve.Ma
 		if m, ok := matrices.M.(interface{ Rank() int }); ok {
 			sol.S = m.Rank()
 		}
-		if m, ok := matrices.M.(interface{ What() string }); ok {
-			sol.Features = m.What()
+		if m, ok := matrices.M.(interface{ Description() string }); ok {
+			sol.Features = m.Description()
 		}
 		if m, ok := matrices.M.(stage.SparseInverse); ok {
 			sol.Neighbors, sol.Damping = m.Neighbors(), m.Damping()
@@ -526,7 +537,7 @@ func (l *Lab) checkMemory(ctx context.Context) error {
 		if ranks > 1 {
 			holder = fmt.Sprintf("each of %d ranks", ranks)
 		}
-		err = fmt.Errorf("krrlab: %s would hold %s beside K, the limit is %s beside the program: %s", holder,
+		err = fmt.Errorf("krrlab: %s needs %s in addition to K, and %s are available in addition to the program: %s", holder,
 			accel.Bytes(m.Peak),
 			accel.Bytes(l.cfg.Memory), m.Reason())
 	}

@@ -282,7 +282,7 @@ func (b *bench) Decide(ctx context.Context, train *datasets.Dataset, k kernel.Ke
 	if !cfg.openTol {
 		cfg.Tol = max(cfg.Tol, 1e-4)
 	}
-	if cfg.Solver, cfg.Precond = b.requested.solver, b.requested.precond; b.open != nil {
+	if cfg.Solver, cfg.Precond = b.requested.solver, b.requested.precond; b.openChoices != nil {
 		cfg.Solver, cfg.Precond = AutoSolver, nil
 	}
 	l, err := New(train, cfg)
@@ -356,7 +356,7 @@ func (b *bench) unseenDecisions(ctx context.Context) (d *datasets.Dataset, f []f
 		if fitted, judged, err = train.Holdout(min(0.2, 5000/float64(n)), b.cfg.Seed+try<<32); err != nil {
 			return nil, nil, "", err
 		}
-		if _, err = b.coding.Encode(fitted); err != nil {
+		if _, err = b.coding.EncodeForFit(fitted); err != nil {
 			continue
 		}
 		values, err := b.Decide(ctx, fitted, b.cfg.Kernel, b.cfg.Lambda, judged)
@@ -387,7 +387,7 @@ func (b *bench) looDecisions(ctx context.Context) ([]float64, error) {
 	if err = comm.Agree(ctx, b.comm, err); err != nil {
 		return nil, err
 	}
-	y, err := b.coding.Encode(b.data)
+	y, err := b.coding.EncodeForFit(b.data)
 	if err != nil {
 		return nil, err
 	}

@@ -163,7 +163,7 @@ func TestErrorBoundsHold(t *testing.T) {
 					is, size := ref.off(sol.Model.C, j)
 					slack := 1e-9 * size // of the reference
 					if is > bound+slack || sol.Error.Certain != nil && is > sol.Error.Certain[j]+slack ||
-						sol.Error.Sizes[j] > size+slack {
+						sol.Error.SolutionNormBounds[j] > size+slack {
 						t.Errorf("%s, %v, problem %d, column %d: ‖e‖_A = %.4g, ‖c‖_A = %.4g, bounds %+v", name, storage,
 							i, j, is, size, sol.Error)
 					}

@@ -119,7 +119,7 @@ func TestWeightsDense(t *testing.T) {
 					}
 					off, size := exact.off(c, 0)
 					e := sol.Error
-					if e == nil || off > e.Bounds[0]*1.001 || e.Sizes[0] > size*1.001 ||
+					if e == nil || off > e.Bounds[0]*1.001 || e.SolutionNormBounds[0] > size*1.001 ||
 						e.Certain != nil && off > e.Certain[0]*1.001 {
 						t.Errorf("%v: ‖e‖_A = %g of %g, bounds %+v", what, off, size, e)
 					}
@@ -203,7 +203,7 @@ func TestWeightsLeftOut(t *testing.T) {
 		var sum, mean, wrong float64
 		var residuals []float64
 		coding := datasets.Coding{Labels: train.Labels}
-		y := testkit.Must(coding.Encode(&train))
+		y := testkit.Must(coding.EncodeForFit(&train))
 		for i := range n {
 			var others []int
 			for j := range n {

@@ -17,8 +17,9 @@ const (
 	// bytesPerValue is the memory in bytes that decoding takes for each value of a page, in addition to the unpacked
 	// page.
 	bytesPerValue = 16
-	// maxRatio is the largest compression ratio of zstd and gzip; that of brotli is larger. A packed page of at most
-	// 1/maxRatio of the free memory is not unpacked in advance.
+	// maxRatio is an upper bound of the compression ratio of zstd and gzip; that of brotli is larger. A packed page of
+	// at most 1/maxRatio of the free memory cannot exceed it when unpacked, so it is not unpacked in advance. A larger
+	// value unpacks more pages twice.
 	maxRatio = 1 << 15
 	// maxWindow is the largest window of zstd that is accepted, in bytes. It is the limit of the zstd program.
 	maxWindow = 1 << 27
@@ -31,12 +32,12 @@ var errPageSize = errors.New("a page is longer than its header says")
 // and as values, plus that of its dictionary. It reads the headers of the pages only, except if a page could unpack to
 // more than the free bytes. The content of such a page is unpacked to verify its length; it is an error if it is longer
 // than its header states.
-func pageMemory(f *parquet.File, m *format.ColumnMetaData, rows, free int64) (bytes int64, err error) {
-	start := m.DataPageOffset
-	if d := m.DictionaryPageOffset; d > 0 {
+func pageMemory(f *parquet.File, column *format.ColumnMetaData, rows, free int64) (bytes int64, err error) {
+	start := column.DataPageOffset
+	if d := column.DictionaryPageOffset; d > 0 {
 		start = min(start, d)
 	}
-	section := io.NewSectionReader(f, start, m.TotalCompressedSize)
+	section := io.NewSectionReader(f, start, column.TotalCompressedSize)
 	r := bufio.NewReaderSize(section, 512)
 	headers := thrift.NewDecoder(new(thrift.CompactProtocol).NewReader(r))
 	largest := int64(0)
@@ -51,15 +52,15 @@ func pageMemory(f *parquet.File, m *format.ColumnMetaData, rows, free int64) (by
 		if v := h.DataPageHeaderV2.V; h.DataPageHeaderV2.Valid {
 			levelBytes = int64(v.RepetitionLevelsByteLength) + int64(v.DefinitionLevelsByteLength)
 		}
-		if packed > free/maxRatio || m.Codec == format.Brotli {
+		if packed > free/maxRatio || column.Codec == format.Brotli {
 			content := io.NewSectionReader(f, start+contentStart+levelBytes, packed-levelBytes)
-			if !unpacksWithin(m.Codec, content, int64(h.UncompressedPageSize)) {
+			if !unpacksWithin(column.Codec, content, int64(h.UncompressedPageSize)) {
 				return 0, errPageSize
 			}
 		}
 		values := int64(h.DataPageHeader.V.NumValues) + int64(h.DataPageHeaderV2.V.NumValues)
 		decoded := bytesPerValue * (values + int64(h.DictionaryPageHeader.V.NumValues))
-		page := packed + 2*int64(h.UncompressedPageSize) + decoded
+		page := packed + 2*int64(h.UncompressedPageSize) + decoded // the unpacked page, and a copy of its values
 		if h.Type == format.DictionaryPage {
 			bytes += page
 		} else {
@@ -72,7 +73,7 @@ func pageMemory(f *parquet.File, m *format.ColumnMetaData, rows, free int64) (by
 }
 
 // unpacksWithin reports whether a page unpacks to at most size bytes. It returns true without unpacking for codecs
-// other than gzip, brotli and zstd, because these have a small compression ratio or state the length.
+// other than gzip, brotli and zstd, because their compression ratio is small, or they state the unpacked length.
 func unpacksWithin(codec format.CompressionCodec, page io.Reader, size int64) bool {
 	var r io.Reader
 	var err error

@@ -84,7 +84,7 @@ func trxmGo[T real](x gogemm.Triangle[T]) {
 		gogemm.Triangular(x)
 		return
 	}
-	_, unit := gogemm.Tile[T]()
+	_, unit := gogemm.TileSize[T]()
 	size := min(maxPieceRows, max(8*unit, ((vectors+threads-1)/threads+unit-1)/unit*unit))
 	if x.Side == blas.Left {
 		cols = size
@@ -121,7 +121,7 @@ func blockIndex(q int) (i, j int) {
 // one piece per thread, and fewer than four per thread are a multiple of the number of threads. No piece is larger than
 // maxPieceRows×maxPieceCols, rounded up to complete tiles.
 func pieceSize[T real](m, n, threads int) (rows, cols int) {
-	mr, nr := gogemm.Tile[T]()
+	mr, nr := gogemm.TileSize[T]()
 	sizeOf := func(n, count, unit int) int { return ((n+count-1)/count + unit - 1) / unit * unit }
 	p, q := (m+maxPieceRows-1)/maxPieceRows, (n+maxPieceCols-1)/maxPieceCols
 	for p*q < 4*threads && p*q%threads != 0 {
@@ -139,7 +139,7 @@ func pieceSize[T real](m, n, threads int) (rows, cols int) {
 
 // blockOrder returns the order of the blocks into which syrkGo cuts a triangle of order n.
 func blockOrder[T real](n, threads int) int {
-	mr, _ := gogemm.Tile[T]()
+	mr, _ := gogemm.TileSize[T]()
 	count := 2
 	for count*(count+1) < 16*threads {
 		count++

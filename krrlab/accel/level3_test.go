@@ -134,7 +134,7 @@ func TestPieces(t *testing.T) {
 }
 
 func testPieces[T real](t *testing.T) {
-	mr, nr := gogemm.Tile[T]()
+	mr, nr := gogemm.TileSize[T]()
 	for _, threads := range []int{2, 3, 7, 16, 64} {
 		for _, s := range [][2]int{{1, 1}, {1, 5000}, {5000, 1}, {512, 512}, {256, 2000}, {2000, 256}, {20000, 20000},
 			{7, 33}} {

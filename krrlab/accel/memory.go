@@ -28,8 +28,8 @@ type limit struct {
 
 // MemoryLimit returns the number of bytes of memory that the process may use, and the name of the limit that sets it.
 // It is the smallest of these limits: the memory of the machine; the limits of the control group and of every group
-// above it (cgroup version 1 and 2, used by containers, batch systems and systemd); RLIMIT_AS, less the addresses that
-// hold no memory; and GOMEMLIMIT. If the system reports no limit, it returns 0 and "unknown".
+// above it (cgroup version 1 and 2, used by containers, batch systems and systemd); RLIMIT_AS minus the reserved
+// address space that is not resident; and GOMEMLIMIT. If the system reports no limit, it returns 0 and "unknown".
 func MemoryLimit() (bytes int64, source string) { return hostMachine.memoryShare(1) }
 
 // MemoryShare is MemoryLimit for one of several equal processes on this machine. The memory of the machine and the
@@ -40,8 +40,8 @@ func MemoryShare(processes int) (bytes int64, source string) {
 }
 
 // addressLimit converts a limit on the address space of the process to a limit on its memory. bound is the limit, used
-// the size of the address space in use, and rss the resident memory. Addresses that hold no memory, such as those of
-// stacks, libraries and unused buffers, are not available for data.
+// the size of the address space in use, and rss the resident memory. Reserved addresses that are not resident, such as
+// those of stacks, libraries and unused buffers, are not available for data.
 func addressLimit(bound, used, rss int64) limit {
 	const source = "RLIMIT_AS (ulimit -v), less the addresses that hold no memory"
 	return limit{bytes: max(1, bound-used+rss), used: rss, source: source, perProcess: true}
@@ -59,7 +59,7 @@ func PeakRSS() int64 { return hostMachine.peakRSS() }
 // Occupied returns the physical memory of the process in bytes, without the parts of Go's heap that are free for reuse.
 // It returns 0 if the system does not report it.
 func Occupied() int64 {
-	rss, _ := hostMachine.bytes("/proc/self/status", "VmRSS:")
+	rss, _ := hostMachine.kilobyteField("/proc/self/status", "VmRSS:")
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return max(0, rss-int64(m.HeapIdle-m.HeapReleased))
@@ -94,9 +94,9 @@ func (m machine) memoryShare(processes int) (int64, string) {
 
 // memoryAvailable is MemoryAvailable for the machine m.
 func (m machine) memoryAvailable() int64 {
-	available, isKnown := m.bytes("/proc/meminfo", "MemAvailable:")
+	available, isKnown := m.kilobyteField("/proc/meminfo", "MemAvailable:")
 	meminfo := isKnown
-	rss, _ := m.bytes("/proc/self/status", "VmRSS:")
+	rss, _ := m.kilobyteField("/proc/self/status", "VmRSS:")
 	for i, l := range m.allLimits() {
 		if i == 0 && l.source == physicalSource && meminfo {
 			continue
@@ -113,7 +113,7 @@ func (m machine) memoryAvailable() int64 {
 
 // peakRSS is PeakRSS for the machine m.
 func (m machine) peakRSS() int64 {
-	if peak, ok := m.bytes("/proc/self/status", "VmHWM:"); ok {
+	if peak, ok := m.kilobyteField("/proc/self/status", "VmHWM:"); ok {
 		return peak
 	}
 	b, _ := m.maxRSS()
@@ -125,17 +125,17 @@ const physicalSource = "physical memory"
 // allLimits returns the limits on the memory of the process. If the memory of the machine is known, it is the first.
 func (m machine) allLimits() []limit {
 	var all []limit
-	if total, ok := m.bytes("/proc/meminfo", "MemTotal:"); ok {
+	if total, ok := m.kilobyteField("/proc/meminfo", "MemTotal:"); ok {
 		all = append(all, limit{bytes: total, source: physicalSource})
 	} else if b := m.physical(); b > 0 {
 		all = append(all, limit{bytes: int64(b), source: physicalSource})
 	}
 	all = append(all, m.cgroupLimits()...)
-	return append(all, m.limits()...)
+	return append(all, m.ownLimits()...)
 }
 
-// garbageBound is the limit that BoundGarbage set.
-var garbageBound atomic.Int64
+// ownMemoryLimit is the memory limit of the Go runtime that BoundGarbage set; 0 if it set none.
+var ownMemoryLimit atomic.Int64
 
 // BoundGarbage configures Go's garbage collector for large matrices. It limits the garbage between collections to 16 MB
 // or a tenth of the live heap, whichever is larger, and all memory to nine tenths of MemoryLimit. The collector's
@@ -143,45 +143,47 @@ var garbageBound atomic.Int64
 // variables GOGC and GOMEMLIMIT take precedence. Only a main program should call BoundGarbage.
 func BoundGarbage() {
 	if os.Getenv("GOGC") == "" {
-		garbageOnce.Do(func() {
-			setGarbageBound()
-			boundAfterNextCollection(time.AfterFunc(boundDelay, func() {
-				setGarbageBound()
-				time.AfterFunc(20*boundDelay, setGarbageBound) // on a busy machine the collection may not have ended earlier
+		gcUpdatesOnce.Do(func() {
+			setGCPercent()
+			updateAfterNextCollection(time.AfterFunc(gcUpdateDelay, func() {
+				setGCPercent()
+				time.AfterFunc(20*gcUpdateDelay, setGCPercent) // on a busy machine the collection may not have ended earlier
 			}))
 		})
 	}
-	if now := debug.SetMemoryLimit(-1); now < math.MaxInt64 && now != garbageBound.Load() {
+	if current := debug.SetMemoryLimit(-1); current < math.MaxInt64 && current != ownMemoryLimit.Load() {
 		return
 	}
 	if b, _ := MemoryLimit(); b > 0 {
-		garbageBound.Store(b / 10 * 9)
+		ownMemoryLimit.Store(b / 10 * 9)
 		debug.SetMemoryLimit(b / 10 * 9)
 	}
 }
 
-// garbageOnce starts the updates of the garbage bound once per process.
-var garbageOnce sync.Once
+// gcUpdatesOnce starts the updates of the collector's percentage once per process.
+var gcUpdatesOnce sync.Once
 
-// boundDelay is the time after a collection at which the bound is set again. The second update is needed because a
-// collection that runs at the same time as boundAfterNextCollection counts what that function allocates as live.
-const boundDelay = 50 * time.Millisecond
+// gcUpdateDelay is the time after a collection at which the percentage is set again. The second update is needed
+// because a collection that runs at the same time as updateAfterNextCollection counts what that function allocates as
+// live.
+const gcUpdateDelay = 50 * time.Millisecond
 
-// boundAfterNextCollection updates the garbage bound after the next collection and after every later one.
-func boundAfterNextCollection(timer *time.Timer) {
+// updateAfterNextCollection calls setGCPercent after the next collection and after every later one.
+func updateAfterNextCollection(timer *time.Timer) {
 	runtime.AddCleanup(new(*int), func(timer *time.Timer) {
-		setGarbageBound()
-		boundAfterNextCollection(timer)
-		timer.Reset(boundDelay)
+		setGCPercent()
+		updateAfterNextCollection(timer)
+		timer.Reset(gcUpdateDelay)
 	}, timer)
 }
 
-// setGarbageBound sets the garbage bound from the size of the live heap at the last collection.
-func setGarbageBound() {
-	const free = 16 << 20
+// setGCPercent sets the collector's percentage from the size of the live heap at the last collection (see
+// BoundGarbage).
+func setGCPercent() {
+	const garbage = 16 << 20
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	percent := int(min(100, max(10, 100*free/max(1, live[0].Value.Uint64()))))
+	percent := int(min(100, max(10, 100*garbage/max(1, live[0].Value.Uint64()))))
 	if old := debug.SetGCPercent(percent); old < 0 { // the collector is off, and stays off
 		debug.SetGCPercent(old)
 	}
@@ -189,14 +191,15 @@ func setGarbageBound() {
 
 // goLimit returns the value of GOMEMLIMIT in the runtime, unless it is unset or was set by BoundGarbage.
 func goLimit() []limit {
-	if b := debug.SetMemoryLimit(-1); b < math.MaxInt64 && b != garbageBound.Load() {
+	if b := debug.SetMemoryLimit(-1); b < math.MaxInt64 && b != ownMemoryLimit.Load() {
 		return []limit{{bytes: b, source: "GOMEMLIMIT", perProcess: true}}
 	}
 	return nil
 }
 
-// field returns the integer that follows name on the first line of text that starts with name.
-func field(text, name string) (int64, bool) {
+// integerField returns the integer that follows name on the first line of text that starts with name; ok is false if
+// there is none.
+func integerField(text, name string) (int64, bool) {
 	for line := range strings.Lines(text) {
 		if value, ok := strings.CutPrefix(line, name); ok {
 			if f := strings.Fields(value); len(f) > 0 {
@@ -208,9 +211,9 @@ func field(text, name string) (int64, bool) {
 	return 0, false
 }
 
-// bytes returns the value of a field of a file. The file has it in kB; the result is in bytes.
-func (m machine) bytes(file, name string) (int64, bool) {
-	kb, ok := field(m.read(file), name)
+// kilobyteField returns, in bytes, the value of a field that a file states in kB; ok is false if there is none.
+func (m machine) kilobyteField(file, name string) (int64, bool) {
+	kb, ok := integerField(m.read(file), name)
 	return kb << 10, ok
 }
 
@@ -229,9 +232,9 @@ func (m machine) cgroupLimits() []limit {
 		}
 		switch {
 		case f[0] == "0" && f[1] == "" && v2 != nil:
-			all = append(all, m.ancestors(*v2, f[2], "memory.max", "memory.current", "inactive_file ")...)
+			all = append(all, m.groupLimits(*v2, f[2], "memory.max", "memory.current", "inactive_file ")...)
 		case slices.Contains(strings.Split(f[1], ","), "memory") && v1 != nil:
-			all = append(all, m.ancestors(*v1, f[2], "memory.limit_in_bytes", "memory.usage_in_bytes",
+			all = append(all, m.groupLimits(*v1, f[2], "memory.limit_in_bytes", "memory.usage_in_bytes",
 				"total_inactive_file ")...)
 		}
 	}
@@ -259,10 +262,10 @@ func (m machine) cgroupMounts() (v1, v2 *mount) {
 	return v1, v2
 }
 
-// ancestors returns the limits of the group at dir, a path in the hierarchy, and of every group above it up to the
-// mount point. limitFile and usageFile are the names of the files with the limit and the usage of a group, and
+// groupLimits returns the limits of the control group at dir, a path in the hierarchy, and of every group above it up
+// to the mount point. limitFile and usageFile are the names of the files with the limit and the usage of a group, and
 // inactiveKey is the key of its droppable caches in memory.stat.
-func (m machine) ancestors(mt mount, dir, limitFile, usageFile, inactiveKey string) []limit {
+func (m machine) groupLimits(mt mount, dir, limitFile, usageFile, inactiveKey string) []limit {
 	rel, ok := strings.CutPrefix(path.Clean(dir), strings.TrimSuffix(mt.root, "/"))
 	if !ok || strings.HasPrefix(rel, "/..") || rel != "" && rel[0] != '/' {
 		rel = "" // in a container, the group may lie outside the mounted directory
@@ -273,7 +276,7 @@ func (m machine) ancestors(mt mount, dir, limitFile, usageFile, inactiveKey stri
 		limitPath := path.Join(groupDir, limitFile)
 		if b, err := strconv.ParseInt(strings.TrimSpace(m.read(limitPath)), 10, 64); err == nil && b < 1<<60 {
 			used, _ := strconv.ParseInt(strings.TrimSpace(m.read(path.Join(groupDir, usageFile))), 10, 64)
-			cache, _ := field(m.read(path.Join(groupDir, "memory.stat")), inactiveKey)
+			cache, _ := integerField(m.read(path.Join(groupDir, "memory.stat")), inactiveKey)
 			all = append(all, limit{bytes: b, used: used - cache, source: fmt.Sprintf("cgroup limit %s", limitPath)})
 		}
 		if rel == "" || rel == "/" {

@@ -20,11 +20,11 @@ func fake(files map[string]string, own ...limit) machine {
 		m[strings.TrimPrefix(name, "/")] = &fstest.MapFile{Data: []byte(text)}
 	}
 	return machine{
-		fs:       m,
-		physical: func() uint64 { return 0 },
-		model:    func() string { return "fallback" },
-		limits:   func() []limit { return own },
-		maxRSS:   func() (int64, bool) { return 77, true },
+		fs:        m,
+		physical:  func() uint64 { return 0 },
+		model:     func() string { return "fallback" },
+		ownLimits: func() []limit { return own },
+		maxRSS:    func() (int64, bool) { return 77, true },
 	}
 }
 

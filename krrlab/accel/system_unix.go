@@ -14,7 +14,7 @@ func processLimits() []limit {
 	all := goLimit()
 	if bound, used, limited := addresses(); limited {
 		status, _ := os.ReadFile("/proc/self/status")
-		rss, _ := field(string(status), "VmRSS:")
+		rss, _ := integerField(string(status), "VmRSS:")
 		all = append(all, addressLimit(bound, used, rss<<10))
 	}
 	return all
@@ -28,7 +28,7 @@ func addresses() (bound, used int64, limited bool) {
 		return 0, 0, false
 	}
 	status, _ := os.ReadFile("/proc/self/status")
-	kb, _ := field(string(status), "VmSize:")
+	kb, _ := integerField(string(status), "VmSize:")
 	return int64(r.Cur), kb << 10, true
 }
 

@@ -64,7 +64,7 @@ func useLocked(l *Library) {
 		goThreads.Store(int32(n))
 	})
 	currentChoice.Store(&choice{l})
-	if garbageBound.Load() > 0 {
+	if ownMemoryLimit.Load() > 0 {
 		BoundGarbage() // the library has allocated its memory, which reduces the limit
 	}
 }
@@ -131,11 +131,11 @@ func CPU() CPUInfo { return hostMachine.cpu() }
 
 // machine holds the sources of facts about the machine. Tests replace them.
 type machine struct {
-	fs       fs.FS                         // root file system
-	physical func() uint64                 // bytes of physical memory, used if /proc/meminfo lacks them; 0 if unknown
-	model    func() string                 // name of the processor, used if /proc/cpuinfo lacks it
-	limits   func() []limit                // memory limits that apply to the process itself
-	maxRSS   func() (bytes int64, ok bool) // peak resident memory, used if /proc/self/status lacks it
+	fs        fs.FS                         // root file system
+	physical  func() uint64                 // bytes of physical memory, used if /proc/meminfo lacks them; 0 if unknown
+	model     func() string                 // name of the processor, used if /proc/cpuinfo lacks it
+	ownLimits func() []limit                // memory limits that apply to the process itself
+	maxRSS    func() (bytes int64, ok bool) // peak resident memory, used if /proc/self/status lacks it
 }
 
 // hostMachine is the machine that the program runs on.

@@ -243,7 +243,7 @@ func TestBadInput(t *testing.T) {
 1$ fit --train good.csv --memory 1kB --solver pcg
 	kB
 1$ fit --train good.csv --memory 100MB --solver pcg
-	the limit is 1 B beside the program
+	1 B are available in addition to the program
 1$ fit --data mnist
 	mnist
 	http

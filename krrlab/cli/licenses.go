@@ -17,6 +17,7 @@ import (
 //go:embed licenses.txt.gz
 var licenses []byte
 
+// licensesCommand returns the command that prints all licenses.
 func (a *app) licensesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "licenses",

@@ -31,7 +31,7 @@ func nearBytes(n, d int, scale float64) *points.Bytes {
 // within EntryError, those in float32 within their rounding; and all have the same bits on all paths.
 func TestBytesTile(t *testing.T) {
 	defer simd.Use(simd.InUse())
-	for _, d := range []int{1, 3, 784, gemm.BytesDepth + 9} {
+	for _, d := range []int{1, 3, 784, gemm.MaxBytesK + 9} {
 		const scale = 1.0 / 255
 		nx, nz := 5, 21
 		px, pz := points.NewPanel(nearBytes(nx, d, scale)), points.NewPanel32(nearBytes(nz, d, scale))

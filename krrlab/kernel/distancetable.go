@@ -29,7 +29,7 @@ type DistanceTable struct {
 func NewDistanceTable(k Kernel, x points.Points, norms []float64) *DistanceTable {
 	r, radial := k.(Radial)
 	unit, ok := points.ExactProductUnit(x, x)
-	if _, d := x.Dims(); !radial || !ok || d > gemm.BytesDepth || len(norms) == 0 {
+	if _, d := x.Dims(); !radial || !ok || d > gemm.MaxBytesK || len(norms) == 0 {
 		return nil
 	}
 	maxLevel := 2 * math.Round(slices.Max(norms)/unit)

@@ -78,7 +78,7 @@ func TestLevelsNone(t *testing.T) {
 		"Laplacian":  {kernel.Laplacian{Sigma: 1}, x},
 		"polynomial": {kernel.Polynomial{Gamma: 1, Degree: 2}, x},
 		"no points":  {gauss, points.NewBytes(0, 3, 1, nil)},
-		"many":       {gauss, points.NewBytes(1, gemm.BytesDepth+1, 1, nil)},
+		"many":       {gauss, points.NewBytes(1, gemm.MaxBytesK+1, 1, nil)},
 		"far":        {gauss, points.NewBytes(1, 10, 1, append(far.Data, 5))}, // ‖x‖² = 2,050
 	} {
 		if l := kernel.NewDistanceTable(c.k, c.x, points.SqNorms(c.x)); l != nil {

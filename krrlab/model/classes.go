@@ -207,7 +207,7 @@ func (c *Classes) setAUC(curves []Curve, labels []string) {
 // FitWeights w, and r is the residual W^½y−(W^½KW^½+λI)W^−½c; nil takes it as 0. From it follows
 // f = mean+Kc = mean+y−λW⁻¹c−W^−½r.
 func (m *Model) Trained(d *datasets.Dataset, r *mat.Dense) (*Prediction, error) {
-	f, err := m.Coding().Encode(d)
+	f, err := m.Coding().EncodeForFit(d)
 	if err != nil {
 		return nil, err
 	}

@@ -2,8 +2,8 @@ package precond
 
 import "fmt"
 
-// Constants of Cost, measured with OpenBLAS on two cores at n = 20,000, s = 2,000 and t = 1, 4, 10 (BenchmarkSolveTo,
-// BenchmarkMiddle).
+// These constants of Cost were measured with OpenBLAS on two cores at n = 20,000, s = 2,000 and t = 1, 4, 10
+// (BenchmarkSolveTo, BenchmarkMiddle).
 const (
 	// solveSlowdown is ρ: the time of a flop in a triangular solve, relative to a flop in a product. It is larger on
 	// more cores, because t columns offer little parallelism.
@@ -14,7 +14,8 @@ const (
 )
 
 // Cost returns the work of setting up M⁻¹ in a form, for n points and s features, and of applying it to t columns the
-// given number of times. The unit is one flop of a matrix product:
+// given number of times. Here M = ZZᵀ+λ_pI with Z, n×s; L is the Cholesky factor of ZᵀZ+λ_pI, Linv its inverse, U =
+// L⁻¹Zᵀ, and eigen uses an eigendecomposition of ZᵀZ (see Form). The unit of work is one flop of a matrix product:
 //
 //	all    ns²                  to form half of ZᵀZ
 //	L      s³/3        + iterations·(4ns(t+readZ) + 2s²t·ρ)
@@ -43,8 +44,9 @@ func Cost(form Form, n, s, t, iterations int) float64 {
 }
 
 // cheaperForm returns FormU or FormLInv, the one with the lower Cost for t columns and a typical number of
-// applications. It never returns FormL, which would save s³/3 flops at first: StatDim would need them later. It returns
-// FormU only if the 8ns bytes of FormU are at most the 4ns + 8s² bytes of FormLInv, about n ≤ 2s.
+// applications. It never returns FormL: FormL saves s³/3 flops in the setup, but StatDim needs L⁻¹ and would spend them
+// later. It returns FormU only if the 8ns bytes of FormU are at most the 4ns + 8s² bytes of FormLInv, which means n ≤
+// 2s.
 func cheaperForm(n, s, t int) Form {
 	const applications = 100
 	if n <= 2*s && Cost(FormU, n, s, t, applications) < Cost(FormLInv, n, s, t, applications) {

@@ -20,8 +20,8 @@ import (
 //
 // Optional methods provide more: Settler sets defaults, FromK and LowRank describe how M is built, and package cost has
 // the methods that plans need. The result of Make may have methods, too: NormalTo (lanczos.Metric) gives both ends of
-// the spectrum of M⁻¹(K+λI); Bytes() int64, Rank() int, What() string and Flops() (build, apply float64) are shown in
-// reports.
+// the spectrum of M⁻¹(K+λI); Bytes() int64, Rank() int, Description() string and Flops() (build, apply float64) are
+// shown in reports.
 type Preconditioner interface {
 	// String describes M in a few words, for reports.
 	String() string
@@ -45,8 +45,8 @@ type Defaults struct {
 	LambdaP float64 // λ_p
 }
 
-// CheckSize returns an error if a number of the problem (targets, λ, λ_p, or y/λ, the size of coefficients) is outside of
-// 1e-100 to 1e100. Within this range, squares and their sums are normal float64 numbers. It is the only such check.
+// CheckSize returns an error if a number of the problem (targets, λ, λ_p, or y/λ, the size of coefficients) is outside
+// of 1e-100 to 1e100. Within this range, squares and their sums are normal float64 numbers. It is the only such check.
 func CheckSize(name string, v float64) error {
 	if !(v >= 1e-100 && v <= 1e100) {
 		return fmt.Errorf("%s = %g: want a positive number from 1e-100 to 1e100", name, v)

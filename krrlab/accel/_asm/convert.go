@@ -8,10 +8,10 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// widen16 generates the routine that converts 16-bit numbers to float32.
+// widen16 generates the routine that converts unsigned 16-bit integers to float32.
 func widen16() {
 	param := begin("widen16AVX2", "func(n int, dst *float32, x *uint16)",
-		"widen16AVX2 sets dst to x for n numbers, n a multiple of 16.")
+		"widen16AVX2 converts n numbers from uint16 to float32; n is a multiple of 16.")
 	n, dst, x := param("n"), param("dst"), param("x")
 	loop(n, 16, func(i GPVirtual) {
 		for h := range 2 {
@@ -23,10 +23,11 @@ func widen16() {
 	})
 }
 
-// narrow16 generates the routine that rounds float32 to 16-bit numbers.
+// narrow16 generates the routine that rounds float32 to unsigned 16-bit integers.
 func narrow16() {
 	param := begin("narrow16AVX2", "func(n int, dst *uint16, x *float32, scale float32)",
-		"narrow16AVX2 sets dst to scale·x rounded to a whole number for n numbers, n a multiple of 16.")
+		"narrow16AVX2 sets dst to scale·x, from 0 to 65535, rounded to the nearest integer, to even on a tie, for n "+
+			"numbers; n is a multiple of 16.")
 	n, dst, x := param("n"), param("dst"), param("x")
 	scale := YMM()
 	VBROADCASTSS(address(Param("scale")), scale)
@@ -42,7 +43,8 @@ func narrow16() {
 	})
 }
 
-// butterfly generates the routine (a, b) ← (a+b, a−b).
+// butterfly generates the routine (a, b) ← (a+b, a−b) for vectors of the number type of f. f.letter is the first letter
+// of its name.
 func butterfly(f format) {
 	param := begin(f.letter+"ButterflyAVX2", fmt.Sprintf("func(n int, a, b *%s)", f.number),
 		fmt.Sprintf("%sButterflyAVX2 sets (a, b) to (a+b, a−b) for n numbers, n a multiple of %d.", f.letter,
@@ -50,13 +52,12 @@ func butterfly(f format) {
 	n, a, b := param("n"), param("a"), param("b")
 	loop(n, 32/f.size, func(i GPVirtual) {
 		u, v, w := YMM(), YMM(), YMM()
-		am, bm := Mem{Base: a, Index: i, Scale: uint8(f.size)},
-			Mem{Base: b, Index: i, Scale: uint8(f.size)}
-		f.move(am, u)
-		f.move(bm, v)
+		aMem, bMem := Mem{Base: a, Index: i, Scale: uint8(f.size)}, Mem{Base: b, Index: i, Scale: uint8(f.size)}
+		f.move(aMem, u)
+		f.move(bMem, v)
 		f.add(v, u, w)
 		f.sub(v, u, u)
-		f.move(w, am)
-		f.move(u, bm)
+		f.move(w, aMem)
+		f.move(u, bMem)
 	})
 }

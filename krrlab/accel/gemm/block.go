@@ -16,8 +16,8 @@ const (
 	colsMax  = 2048 // largest block of n
 )
 
-// product is a product of which only a region of C is computed: all of it for Gemm, a triangle for Syrk.
-type product[T real] struct {
+// partialProduct is a product of which only a region of C is computed: all of it for Gemm, a triangle for Syrk.
+type partialProduct[T real] struct {
 	Product[T]
 	region region
 }
@@ -81,7 +81,7 @@ func depth(k int) int { return blockSize(k, depthMax, 8) }
 // once for each j:
 //
 //	C_ij = β·C_ij,  C_ij = C_ij + α·A_ip·B_pj,  p ascending.
-func (w *workspace[T]) gemm(k kernel[T], x *product[T]) {
+func (w *workspace[T]) gemm(k kernel[T], x *partialProduct[T]) {
 	if x.Beta != 0 && x.Beta != 1 {
 		for i := range x.M {
 			lo, hi := x.region.columns(i, 0, x.N)
@@ -120,7 +120,7 @@ func (w *workspace[T]) gemm(k kernel[T], x *product[T]) {
 // block multiplies the packed blocks of A and B, tile by tile, and stores the result in the block c of C,
 // or adds it to that block if c.add is set. If a tile crosses the border of C or the diagonal of a triangle, the same
 // kernel computes the complete tile in w.tile, and the elements that belong to the result are copied to C.
-func (w *workspace[T]) block(k kernel[T], x *product[T], c block) {
+func (w *workspace[T]) block(k kernel[T], x *partialProduct[T], c block) {
 	i0, j0, m, n, kp := c.i, c.j, c.m, c.n, c.k
 	for j := 0; j < n; j += k.nr {
 		b := unsafe.SliceData(w.b[j*kp:])

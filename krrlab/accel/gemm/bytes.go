@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// BytesDepth is the largest k for which the sums of Bytes cannot overflow: 255²·2¹⁵ < 2³¹.
-const BytesDepth = 1 << 15
+// MaxBytesK is the largest k for which the sums of Bytes cannot overflow: 255²·2¹⁵ < 2³¹.
+const MaxBytesK = 1 << 15
 
 // blockBytes is the largest size of a packed block of A or B, in bytes. Smaller blocks are packed more often; larger
 // ones need a larger cache.
@@ -24,7 +24,7 @@ type byteKernel struct {
 	mr, nr  int
 	wide    bool // a word holds two 16-bit numbers instead of four bytes
 	shifted bool // the bytes of a are signed: 128 was subtracted from each, and start compensates for it
-	depth   int  // k of mul is a multiple of depth
+	depth   int  // number of consecutive words of a row that mul uses in one step
 	mul     func(k int, a, b *uint32, start, c *int32, ldc int)
 }
 
@@ -35,8 +35,8 @@ type byteWorkspace struct {
 	tile  []int32  // a tile at the border of C
 }
 
-// ByteProduct holds the arguments of C = A·Bᵀ for matrices of bytes: A is M×K, B is N×K and C is M×N, all row-major with
-// strides LDA, LDB and LDC.
+// ByteProduct holds the arguments of C = A·Bᵀ for matrices of bytes: A is M×K, B is N×K and C is M×N, all row-major
+// with strides LDA, LDB and LDC.
 type ByteProduct struct {
 	M, N, K int
 	A       []uint8
@@ -49,11 +49,11 @@ type ByteProduct struct {
 
 var bytePool = sync.Pool{New: func() any { return new(byteWorkspace) }}
 
-// Bytes computes a product exactly, so that its result is the same for every algorithm. It runs on the calling goroutine.
-// It panics if K is negative or above BytesDepth, or if a matrix does not fit its slice. The rows of A and B need no
-// alignment; strides that are multiples of 4 are faster.
+// Bytes computes a product exactly, so that its result is the same for every algorithm. It runs on the calling
+// goroutine. It panics if K is negative or above MaxBytesK, or if a matrix does not fit its slice. The rows of A and B
+// need no alignment; strides that are multiples of 4 are faster.
 func Bytes(x ByteProduct) {
-	if x.K < 0 || x.K > BytesDepth || !byteMatrix(x.M, x.K, x.LDA, len(x.A)) || !byteMatrix(x.N, x.K, x.LDB, len(x.B)) ||
+	if x.K < 0 || x.K > MaxBytesK || !byteMatrix(x.M, x.K, x.LDA, len(x.A)) || !byteMatrix(x.N, x.K, x.LDB, len(x.B)) ||
 		!byteMatrix(x.M, x.N, x.LDC, len(x.C)) {
 		panic(fmt.Sprintf("gemm: Bytes of %d×%d and %d×%d with strides %d, %d and %d in slices of %d, %d and %d", x.M, x.K,
 			x.N, x.K, x.LDA, x.LDB, x.LDC, len(x.A), len(x.B), len(x.C)))
@@ -73,17 +73,17 @@ func byteMatrix(rows, cols, ld, length int) bool {
 
 // multiply computes the product x. It packs every block of B once, and for each of them all blocks of A.
 func (w *byteWorkspace) multiply(ks *kernels, x *ByteProduct) {
-	f := &ks.bytes
-	words := f.words(x.K)
-	limit := max(f.mr, f.nr, blockBytes/max(4*words, 1))
-	mc, nc := blockSize(x.M, limit/f.mr*f.mr, f.mr), blockSize(x.N, limit/f.nr*f.nr, f.nr)
+	micro := &ks.bytes
+	words := micro.words(x.K)
+	limit := max(micro.mr, micro.nr, blockBytes/max(4*words, 1))
+	mc, nc := blockSize(x.M, limit/micro.mr*micro.mr, micro.mr), blockSize(x.N, limit/micro.nr*micro.nr, micro.nr)
 	for j := 0; j < x.N; j += nc {
 		cols := min(nc, x.N-j)
-		w.b = grow(w.b, 2*nc*words)
-		packBytes(ks, w.b, x.B[j*x.LDB:], x.LDB, panelShape{cols, x.K, f.nr})
+		w.b = grow(w.b, 2*nc*words) // wide kernels need two words for every four bytes
+		packBytes(ks, w.b, x.B[j*x.LDB:], x.LDB, panelShape{cols, x.K, micro.nr})
 		w.start = grow(w.start, nc)
 		clear(w.start)
-		if f.shifted {
+		if micro.shifted {
 			for q := range cols {
 				w.start[q] = 128 * byteSum(x.B[(j+q)*x.LDB:][:x.K])
 			}
@@ -91,17 +91,17 @@ func (w *byteWorkspace) multiply(ks *kernels, x *ByteProduct) {
 		for i := 0; i < x.M; i += mc {
 			rows := min(mc, x.M-i)
 			w.a = grow(w.a, 2*mc*words)
-			if f.depth > 1 {
+			if micro.depth > 1 {
 				packRows(w.a, x.A[i*x.LDA:], x.LDA, panelShape{rows, x.K, words})
 			} else {
-				packBytes(ks, w.a, x.A[i*x.LDA:], x.LDA, panelShape{rows, x.K, f.mr})
+				packBytes(ks, w.a, x.A[i*x.LDA:], x.LDA, panelShape{rows, x.K, micro.mr})
 			}
-			if f.shifted {
+			if micro.shifted {
 				for q := range mc * words {
 					w.a[q] ^= 0x80808080
 				}
 			}
-			w.block(f, words, ByteProduct{M: rows, N: cols, C: x.C[i*x.LDC+j:], LDC: x.LDC})
+			w.multiplyBlocks(micro, words, ByteProduct{M: rows, N: cols, C: x.C[i*x.LDC+j:], LDC: x.LDC})
 		}
 	}
 }
@@ -109,51 +109,52 @@ func (w *byteWorkspace) multiply(ks *kernels, x *ByteProduct) {
 // words returns the number of words that a panel needs for k bytes of a row.
 func (f *byteKernel) words(k int) int { return (max(k, 1) + 4*f.depth - 1) / (4 * f.depth) * f.depth }
 
-// packRows packs n rows of k bytes one after the other, with w words for each. Bytes beyond the k-th may have any value,
-// since the other factor is zero there.
+// packRows packs shape.count rows of shape.k bytes one after the other, with shape.width words for each. Bytes beyond
+// the k-th may have any value, since the other factor is zero there.
 func packRows(dst []uint32, src []uint8, ld int, shape panelShape) {
 	dstBytes := view[uint8](dst)
-	for i := range shape.n {
-		copy(dstBytes[4*i*shape.w:], src[i*ld:i*ld+shape.k])
+	for i := range shape.count {
+		copy(dstBytes[4*i*shape.width:], src[i*ld:i*ld+shape.k])
 	}
 }
 
-// block multiplies the packed blocks, tile by tile, and stores the result in C of x, M×N. A tile that crosses the border
-// of C is computed in w.tile, from which the elements inside C are copied.
-func (w *byteWorkspace) block(f *byteKernel, words int, x ByteProduct) {
+// multiplyBlocks multiplies the packed blocks, tile by tile, and stores the result in C of x, M×N. A tile that crosses
+// the border of C is computed in w.tile, from which the elements inside C are copied.
+func (w *byteWorkspace) multiplyBlocks(micro *byteKernel, words int, x ByteProduct) {
 	m, n, c, ldc := x.M, x.N, x.C, x.LDC
-	if f.wide {
+	if micro.wide {
 		words *= 2
 	}
-	w.tile = grow(w.tile, f.mr*f.nr)
-	for j := 0; j < n; j += f.nr {
-		b, cols := unsafe.SliceData(w.b[j*words:]), min(f.nr, n-j)
-		for i := 0; i < m; i += f.mr {
-			a, rows := unsafe.SliceData(w.a[i*words:]), min(f.mr, m-i)
-			if rows == f.mr && cols == f.nr {
-				f.mul(words, a, b, &w.start[j], &c[i*ldc+j], ldc)
+	w.tile = grow(w.tile, micro.mr*micro.nr)
+	for j := 0; j < n; j += micro.nr {
+		b, cols := unsafe.SliceData(w.b[j*words:]), min(micro.nr, n-j)
+		for i := 0; i < m; i += micro.mr {
+			a, rows := unsafe.SliceData(w.a[i*words:]), min(micro.mr, m-i)
+			if rows == micro.mr && cols == micro.nr {
+				micro.mul(words, a, b, &w.start[j], &c[i*ldc+j], ldc)
 				continue
 			}
-			f.mul(words, a, b, &w.start[j], &w.tile[0], f.nr)
+			micro.mul(words, a, b, &w.start[j], &w.tile[0], micro.nr)
 			for r := range rows {
-				copy(c[(i+r)*ldc+j:][:cols], w.tile[r*f.nr:])
+				copy(c[(i+r)*ldc+j:][:cols], w.tile[r*micro.nr:])
 			}
 		}
 	}
 }
 
-// packBytes packs n rows of k bytes in panels of w rows, with four bytes in each word, and pads each row with zero
-// words. For wide kernels, bytes 0 and 2 of such a word form one word of 16-bit numbers, and bytes 1 and 3 another. If
-// the last panel has fewer than w rows, its other rows may have any value, since their results are not used.
+// packBytes packs shape.count rows of shape.k bytes in panels of shape.width rows, with four bytes in each word, and
+// pads each row with zero words. For wide kernels, bytes 0 and 2 of such a word form one word of 16-bit numbers, and
+// bytes 1 and 3 another. If the last panel has fewer rows, the missing ones may have any value, since their results are
+// not used.
 func packBytes(ks *kernels, dst []uint32, src []uint8, ld int, shape panelShape) {
-	n, k, w := shape.n, shape.k, shape.w
+	n, k, w := shape.count, shape.k, shape.width
 	words, wholeWords := ks.bytes.words(k), k/4
 	steps := (n + w - 1) / w * words // number of steps, of w words each
 	for i := 0; i < n; i += w {
 		panel, rows := dst[i*words:(i+w)*words], min(w, n-i)
 		clear(panel[wholeWords*w:])
 		if srcRows := src[i*ld:]; ld%4 == 0 && wholeWords > 0 {
-			// The routines that pack float32 move bits.
+			// The routines that pack float32 only copy 32-bit words, so they can pack bytes too.
 			f := kernel[float32]{pack4: ks.f32.pack4, pack2: ks.f32.pack2}
 			packAcross(f, view[float32](panel), view[float32](srcRows), ld/4, panelShape{rows, wholeWords, w})
 		} else {
@@ -188,7 +189,7 @@ func view[D, S any](v []S) []D {
 		len(v)*int(unsafe.Sizeof(*new(S)))/int(unsafe.Sizeof(*new(D))))
 }
 
-// byteSum returns the sum of at most BytesDepth bytes. It adds eight bytes at a time, in four sums of 16 bits.
+// byteSum returns the sum of at most MaxBytesK bytes. It adds eight bytes at a time, in four sums of 16 bits.
 func byteSum(v []uint8) (sum int32) {
 	const even = 0x00ff00ff00ff00ff
 	for len(v) >= 8 {

@@ -83,7 +83,7 @@ func TestBytesExact(t *testing.T) {
 // TestBytesDeep: the longest rows, of 255 only, do not overflow, and are cut into blocks.
 func TestBytesDeep(t *testing.T) {
 	onEveryPath(t, func(t *testing.T) {
-		const m, n, k = 33, 35, BytesDepth
+		const m, n, k = 33, 35, MaxBytesK
 		a, b := slices.Repeat([]uint8{255}, m*k), slices.Repeat([]uint8{255}, n*k)
 		a[3*k+5] = 0
 		c := make([]int32, m*n)
@@ -108,7 +108,7 @@ func TestBytesPanics(t *testing.T) {
 		func() { Bytes(ByteProduct{3, 3, 4, v, 3, v, 4, c, 3}) },
 		func() { Bytes(ByteProduct{3, 3, 4, v, 4, v, 4, c, 4}) },
 		func() { Bytes(ByteProduct{3, 3, -1, v, 4, v, 4, c, 3}) },
-		func() { Bytes(ByteProduct{0, 0, BytesDepth + 1, nil, BytesDepth + 1, nil, BytesDepth + 1, nil, 0}) },
+		func() { Bytes(ByteProduct{0, 0, MaxBytesK + 1, nil, MaxBytesK + 1, nil, MaxBytesK + 1, nil, 0}) },
 	} {
 		func() {
 			defer func() {

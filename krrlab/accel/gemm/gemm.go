@@ -24,9 +24,9 @@ type Product[T real] struct {
 // Gemm computes a product on the calling goroutine. The package comment bounds its rounding error.
 //
 // The arguments must be valid for the BLAS (package accel checks them), with nonzero dimensions and α ≠ 0.
-func Gemm[T real](x Product[T]) { multiply(product[T]{x, wholeMatrix}) }
+func Gemm[T real](x Product[T]) { multiply(partialProduct[T]{x, wholeMatrix}) }
 
-// Syrk computes one triangle of C = α·op(A)·op(A)ᵀ + β·C. It uses N for M, and does not use TransB, B and LDB. The other
+// Syrk computes one triangle of C = α·op(A)·op(A)ᵀ + β·C, N×N. It does not use M, TransB, B and LDB. The other
 // triangle is neither read nor written. The elements have the same bits as those that Gemm computes. Syrk takes little
 // more than half of the time of Gemm. The requirements on the arguments are those of Gemm.
 func Syrk[T real](ul blas.Uplo, x Product[T]) {
@@ -34,7 +34,7 @@ func Syrk[T real](ul blas.Uplo, x Product[T]) {
 	if ul == blas.Upper {
 		region = upperTriangle
 	}
-	multiply(product[T]{x.Symmetric(), region})
+	multiply(partialProduct[T]{x.Symmetric(), region})
 }
 
 // Symmetric returns x with op(B) = op(A)ᵀ and M = N.
@@ -47,15 +47,15 @@ func (x Product[T]) Symmetric() Product[T] {
 }
 
 // multiply computes the product x with a workspace from the pool.
-func multiply[T real](x product[T]) {
+func multiply[T real](x partialProduct[T]) {
 	w := pool.Get().(*workspaces)
 	pick[*workspace[T]](&w.f32, &w.f64).gemm(*kernelOf[T](currentKernels()), &x)
 	pool.Put(w)
 }
 
-// Tile returns the numbers of rows and columns of the tile of C that the micro-kernel computes. Blocks of C whose
+// TileSize returns the numbers of rows and columns of the tile of C that the micro-kernel computes. Blocks of C whose
 // dimensions are multiples of these waste no work at their borders.
-func Tile[T real]() (rows, cols int) {
+func TileSize[T real]() (rows, cols int) {
 	k := kernelOf[T](currentKernels())
 	return k.mr, k.nr
 }
@@ -67,10 +67,10 @@ func currentKernels() *kernels { return byPath[simd.InUse()] }
 // kernelOf returns the micro-kernel of k for the number format T.
 func kernelOf[T real](k *kernels) *kernel[T] { return pick[*kernel[T]](&k.f32, &k.f64) }
 
-// pick returns the argument whose type is P, s or d.
-func pick[P any](s, d any) P {
-	if p, ok := s.(P); ok {
+// pick returns f32 if it has the type P, and otherwise f64, which must have it.
+func pick[P any](f32, f64 any) P {
+	if p, ok := f32.(P); ok {
 		return p
 	}
-	return d.(P)
+	return f64.(P)
 }

@@ -1,16 +1,16 @@
 package gemm
 
-// A packed block is a sequence of panels. Each panel holds w vectors of the block (rows of op(A) or columns of op(B)):
-// element p of vector i is dst[i/w·w·k + p·w + i%w]. The last panel is padded with zeros. The kernel computes with the
-// padding, but its results there are never written to C.
+// A packed block is a sequence of panels. Each panel holds w = width vectors of k elements (rows of op(A) or columns of
+// op(B)): element p of vector i is dst[i/w·w·k + p·w + i%w]. The last panel is padded with zeros. The kernel computes
+// with the padding, but its results there are never written to C.
 
-// panelShape describes a packed block: n vectors of k elements, in panels of w vectors.
-type panelShape struct{ n, k, w int }
+// panelShape describes a packed block: count vectors of k elements, in panels of width vectors.
+type panelShape struct{ count, k, width int }
 
-// packAlong packs the n vectors of k elements, where element p of vector i is src[p·ld+i]. It uses the routine f.pack
+// packAlong packs the vectors of a block, where element p of vector i is src[p·ld+i]. It uses the routine f.pack
 // unless that is nil.
 func packAlong[T real](f kernel[T], dst, src []T, ld int, shape panelShape) {
-	n, k, w := shape.n, shape.k, shape.w
+	n, k, w := shape.count, shape.k, shape.width
 	for i := 0; i < n; i += w {
 		panel := dst[i*k : i*k+w*k]
 		if f.pack != nil && w == f.nr && w <= n-i {
@@ -32,10 +32,10 @@ func packAlong[T real](f kernel[T], dst, src []T, ld int, shape panelShape) {
 	}
 }
 
-// packAcross packs the n vectors of k elements, where element p of vector i is src[i·ld+p]. It uses the routines
+// packAcross packs the vectors of a block, where element p of vector i is src[i·ld+p]. It uses the routines
 // f.pack4 and f.pack2 unless they are nil.
 func packAcross[T real](f kernel[T], dst, src []T, ld int, shape panelShape) {
-	n, k, w := shape.n, shape.k, shape.w
+	n, k, w := shape.count, shape.k, shape.width
 	for i := 0; i < n; i += w {
 		panel := dst[i*k : i*k+w*k]
 		r, rows := 0, min(w, n-i)

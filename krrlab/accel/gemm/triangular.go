@@ -136,7 +136,7 @@ type rowRange struct{ start, end int }
 // addOffDiagonal computes X_I ← β·X_I + α·T_IJ·X_J, where alphaBeta holds α and β.
 func (w *workspace[T]) addOffDiagonal(k kernel[T], x *Triangle[T], i, j rowRange, alphaBeta [2]T) {
 	i0, i1, j0, j1 := i.start, i.end, j.start, j.end
-	p := product[T]{Product: Product[T]{TransA: blas.NoTrans, TransB: blas.NoTrans, K: j1 - j0, Alpha: alphaBeta[0],
+	p := partialProduct[T]{Product: Product[T]{TransA: blas.NoTrans, TransB: blas.NoTrans, K: j1 - j0, Alpha: alphaBeta[0],
 		Beta: alphaBeta[1], C: x.xFrom(i0), LDC: x.LDB}}
 	if x.isLeft() {
 		p.M, p.N, p.TransA = i1-i0, x.N, x.TransA
@@ -241,7 +241,7 @@ func (x *Triangle[T]) pack(k kernel[T], dst []T, i0, h int) {
 
 // unpack copies a packed panel src of k rows of n vectors to the vectors v, …, v+n-1, from row i0 on.
 func (x *Triangle[T]) unpack(src []T, i0, v int, shape panelShape) {
-	cols, h, nr := shape.n, shape.k, shape.w
+	cols, h, nr := shape.count, shape.k, shape.width
 	if x.isLeft() {
 		for i := range h {
 			copy(x.B[(i0+i)*x.LDB+v:(i0+i)*x.LDB+v+cols], src[i*nr:])

@@ -932,12 +932,12 @@ func dBackwardStream4x6AVX512(groups int, cols int, tile *float64, ld int, x *fl
 //go:noescape
 func dBackward1x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
-// widen16AVX2 sets dst to x for n numbers, n a multiple of 16.
+// widen16AVX2 converts n numbers from uint16 to float32; n is a multiple of 16.
 //
 //go:noescape
 func widen16AVX2(n int, dst *float32, x *uint16)
 
-// narrow16AVX2 sets dst to scale·x rounded to a whole number for n numbers, n a multiple of 16.
+// narrow16AVX2 sets dst to scale·x, from 0 to 65535, rounded to the nearest integer, to even on a tie, for n numbers; n is a multiple of 16.
 //
 //go:noescape
 func narrow16AVX2(n int, dst *uint16, x *float32, scale float32)

@@ -23,8 +23,8 @@ var kept = map[string]string{
 
 	"krrlab.DirectBelow": "a default that is documented",
 
-	"krrlab/precond/vecchia.Inverse.What":  "stages ask M for it",
-	"krrlab/precond/recipe.Features.Suits": "stage.Kind.Suits asks for it",
+	"krrlab/precond/vecchia.Inverse.Description": "stages ask M for it",
+	"krrlab/precond/recipe.Features.Suits":       "stage.Kind.Suits asks for it",
 
 	"experiments.Report.*": "what a notebook shows of a report",
 

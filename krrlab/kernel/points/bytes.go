@@ -161,12 +161,12 @@ func WholeNorms(dst, norms []float64, unit float64) {
 }
 
 // InnerInt sets dst[i*ld+j] = a_iᵀb_j in units of Scale² for all pairs, exactly. It reports whether it can: both must
-// be Bytes of the same scale with at most gemm.BytesDepth dimensions. On processors without instructions for bytes, it
+// be Bytes of the same scale with at most gemm.MaxBytesK dimensions. On processors without instructions for bytes, it
 // forms the products of 256 dimensions at a time in float32, which is exact too, because they are integers below 2²⁴.
 // InnerInt panics if the dimensions differ.
 func InnerInt(dst []int32, ld int, a, b Points, w *Workspace) bool {
 	na, nb, d := pairDims(a, b, ld)
-	if _, ok := ExactProductUnit(a, b); !ok || d > gemm.BytesDepth {
+	if _, ok := ExactProductUnit(a, b); !ok || d > gemm.MaxBytesK {
 		return false
 	}
 	if na > 0 && nb > 0 {
@@ -225,8 +225,8 @@ func InnerWhole(dst []float64, ld int, a, b Points, w *Workspace) bool {
 	}
 	zeroTile(dst, ld, na, nb)
 	products := buffer.Grow(&w.intProducts, na*nb)
-	for c0 := 0; c0 < d; c0 += gemm.BytesDepth {
-		w.innerInt(products, nb, a.(*Bytes), b.(*Bytes), c0, min(c0+gemm.BytesDepth, d))
+	for c0 := 0; c0 < d; c0 += gemm.MaxBytesK {
+		w.innerInt(products, nb, a.(*Bytes), b.(*Bytes), c0, min(c0+gemm.MaxBytesK, d))
 		addToTile(dst, ld, products, na, nb)
 	}
 	return true

@@ -38,12 +38,12 @@ func TestInnerWhole(t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 2))
 	onGemmPaths(t, func(t *testing.T) {
 		for _, s := range [][3]int{{1, 1, 1}, {4, 3, 0}, {5, 37, 255}, {16, 7, 258}, {3, 33, 785},
-			{6, 4, gemm.BytesDepth}, {6, 4, 2*gemm.BytesDepth + 5}} {
+			{6, 4, gemm.MaxBytesK}, {6, 4, 2*gemm.MaxBytesK + 5}} {
 			a, b := drawBytes(g, s[0], s[2], 0.25), drawBytes(g, s[1], s[2], 0.25)
 			ld := s[1] + 2
 			whole, ints := filled[float64](s[0]*ld), make([]int32, s[0]*ld)
 			var w Workspace
-			if !InnerWhole(whole, ld, a, b, &w) || InnerInt(ints, ld, a, b, &w) != (s[2] <= gemm.BytesDepth) {
+			if !InnerWhole(whole, ld, a, b, &w) || InnerInt(ints, ld, a, b, &w) != (s[2] <= gemm.MaxBytesK) {
 				t.Fatalf("%v: not taken, or taken", s)
 			}
 			for i := range s[0] {
@@ -56,7 +56,7 @@ func TestInnerWhole(t *testing.T) {
 							want.Add(want, big.NewInt(int64(v)*int64(b.Row(j)[c])))
 						}
 					}
-					if whole[i*ld+j] != float64(want.Int64()) || j < s[1] && s[2] <= gemm.BytesDepth &&
+					if whole[i*ld+j] != float64(want.Int64()) || j < s[1] && s[2] <= gemm.MaxBytesK &&
 						int64(ints[i*ld+j]) != want.Int64() {
 						t.Fatalf("%v (%d, %d): %v and %d, want %v", s, i, j, whole[i*ld+j], ints[i*ld+j], want)
 					}

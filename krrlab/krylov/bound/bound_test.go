@@ -159,7 +159,7 @@ func TestSharpen(t *testing.T) {
 			rounding := []float64{1e-12}
 			got := b.Final(&Answer{C: c, Y: y, Residuals: res.TrueRelRes, Rounding: rounding, Certain: true, PCG: res})
 			direct := got.Certain[0]
-			testkit.OK(t, got.Sharpen(t.Context(), b, wrong{p.m, off}, p.f, 0.05, res.R, rounding))
+			testkit.OK(t, got.TightenCertain(t.Context(), b, wrong{p.m, off}, p.f, 0.05, res.R, rounding))
 			if v := got.Certain[0]; v < e*(1-1e-10) || v > direct || got.Bounds[0] > v ||
 				off == 0 && v > 1.01*math.Sqrt(p.f.CondBound(0.01, 0.05))*e {
 				t.Errorf("answer %d, M⁻¹ off by %g: ‖e‖_A = %.4g, certain %.4g, by the residual %.4g", i, off, e, v,

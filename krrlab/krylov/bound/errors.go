@@ -15,14 +15,16 @@ import (
 
 // Basis contains the known properties of a problem before it is solved.
 type Basis struct {
-	// Lambda is a lower bound of the eigenvalues of K+λI: λ if K is positive semi-definite, and 0 if none is known.
+	// Lambda is a lower bound of the eigenvalues of A = K+λI: λ if K is positive semi-definite, and 0 if none is known.
 	// With 0, no error is bounded.
 	Lambda float64
 	// ProductError bounds ‖E‖₂ if products are with K+E; it is a prediction if K is stored.
-	ProductError  float64
-	Mu            float64   // 0 < μ ≤ λ_min(M⁻¹(K+E+λI)) for every such E; 0 if none is known
-	Norms         []float64 // ‖y_j‖₂
-	SolutionNorms []float64 // lower bounds of ‖c_j*‖_A, 0 if unknown; nil if the iteration starts at 0
+	ProductError float64
+	// Mu is μ with 0 < μ ≤ λ_min(M⁻¹(K+E+λI)) for every such E and the preconditioner M; 0 if none is known.
+	Mu    float64
+	Norms []float64 // ‖y_j‖₂ of the right-hand sides
+	// SolutionNorms are lower bounds of ‖c_j*‖_A of the solutions c_j*, 0 if unknown; nil if the iteration starts at 0.
+	SolutionNorms []float64
 }
 
 // fastInverseFactor is a lower bound for the ratio of the applied M⁻¹ to the inverse of FFᵀ+λ_pI with
@@ -30,10 +32,10 @@ type Basis struct {
 const fastInverseFactor = 0.9
 
 // LambdaMin returns μ for products with K that have an error of norm at most errorNorm, including rounding. Without a
-// factor (nil), M = I and μ = λ−errorNorm. For M = FFᵀ+λ_pI with −eI ≼ K−FFᵀ, it is
+// factor (nil), M = I and μ = λ−errorNorm. For M = FFᵀ+λ_pI, let e = f.Rounding, for which −eI ≼ K−FFᵀ. Then μ is
 // 0.9·min(1, (λ−errorNorm−e)/λ_p), where the factor 0.9 allows for errors in applying M⁻¹. The result is 0, which means
-// unknown, if that is not positive. It is rounded down to seven bits, so that it does not depend on the
-// rounding of the machine.
+// unknown, if that is not positive or f is not Certain. It is rounded down to seven bits, so that it does not depend on
+// the rounding of the machine.
 func LambdaMin(f *lowrank.Factor, lambda, lambdaP, errorNorm float64) float64 {
 	mu := max(0, lambda-errorNorm)
 	if f != nil {
@@ -46,10 +48,10 @@ func LambdaMin(f *lowrank.Factor, lambda, lambdaP, errorNorm float64) float64 {
 	return math.Ldexp(math.Floor(frac*128)/128, exp)
 }
 
-// Errors sets dst_j to an upper bound of ‖e_j‖_A: the smaller of ‖r_j‖₂/√λ and √(1+ProductError/λ) times the upper
-// bound from pcg.Iteration.Error. The arguments are the recursive ‖r_j‖₂/‖y_j‖₂ and these upper bounds, nil if there
-// are none. The bound is for the recursive residual; Final adds the errors of that residual from rounding and from the
-// stored K.
+// Errors sets dst_j to an upper bound of ‖e_j‖_A, where e_j = c_j*−c_j and r_j is the residual: the smaller of
+// ‖r_j‖₂/√λ and √(1+ProductError/λ) times the upper bound from pcg.Iteration.Error. relres has the recursive
+// ‖r_j‖₂/‖y_j‖₂, and upper the bounds of pcg relative to ‖y_j‖₂; upper is nil if there are none. The bound is for the
+// recursive residual; Final adds the errors of that residual from rounding and from the stored K.
 func (b *Basis) Errors(dst, relres, upper []float64) {
 	for j, y := range b.Norms {
 		dst[j] = relres[j] * y / math.Sqrt(b.Lambda)
@@ -62,8 +64,8 @@ func (b *Basis) Errors(dst, relres, upper []float64) {
 }
 
 // largestRelative returns the largest bound of ‖e_j‖_A/‖c_j*‖_A, given bounds of ‖e_j‖_A. If the iteration starts at 0,
-// it uses ‖c_j*‖_A² = totalDecrease_j‖y_j‖₂²+‖e_j‖_A² (pcg.Iteration.TotalDecrease), and the lower bounds Known
-// otherwise.
+// it uses ‖c_j*‖_A² = totalDecrease_j‖y_j‖₂²+‖e_j‖_A² (pcg.Iteration.TotalDecrease). Otherwise it uses the lower bounds
+// SolutionNorms; a column without one counts as 1.
 func (b *Basis) largestRelative(errors, totalDecrease []float64) (worst float64) {
 	for j, e := range errors {
 		if b.Norms[j] == 0 {
@@ -114,20 +116,20 @@ type Answer struct {
 
 // Errors contains, for every column, bounds of ‖e_j‖_A, e_j = c_j*−c_j, and of ‖c_j*‖_A.
 type Errors struct {
-	// Bounds are the smallest known bounds of ‖e_j‖_A. They use the Gauss–Radau rule if Mu is known, plus ‖f_j‖₂/√λ,
-	// where f_j is the difference of the recursive and the true residual, with Rounding. It is not proved that the rule
+	// Bounds are the smallest known bounds of ‖e_j‖_A. They use the Gauss–Radau rule if Mu is known, plus ‖g_j‖₂/√λ,
+	// where g_j is the difference of the recursive and the true residual, with Rounding. It is not proved that the rule
 	// holds in floating point for the numbers that the iteration computed.
 	Bounds []float64 `json:"bounds"`
 	// Certain are bounds of ‖e_j‖_A that are proved from the data, whatever the iteration did: ‖e_j‖_A ≤ ‖r_j‖₂/√λ by
 	// the true residual with its certain rounding error, or a bound from M if FFᵀ ≼ K is certain. Nil if the residual
 	// is not certain, or K is not known to be positive semi-definite.
 	Certain []float64 `json:"certain,omitempty"`
-	// Residual are the bounds ‖r_j‖₂/√λ, including the possible errors of r. They are at least Bounds, and twice the
-	// bound of the error of decision values at points with k(x, x) = 1 (Decisions).
+	// Residual are the bounds ‖r_j‖₂/√λ, including the possible errors of r; Bounds are at most these. Half of them
+	// bounds the error of decision values at points with k(x, x) = 1 (see Decisions).
 	Residual []float64 `json:"residual"`
-	// Sizes are lower bounds of ‖c_j*‖_A, from |y_jᵀc_j| ≤ ‖c_j*‖_A·‖c_j‖_A.
-	Sizes []float64 `json:"sizes"`
-	// Relative is the largest of Bounds_j/Sizes_j. CertainRelative is the largest of Certain_j/Sizes_j, and 0 if there
+	// SolutionNormBounds are lower bounds of ‖c_j*‖_A, from |y_jᵀc_j| ≤ ‖c_j*‖_A·‖c_j‖_A; 0 if none is known.
+	SolutionNormBounds []float64 `json:"sizes"`
+	// Relative is the largest of Bounds_j/SolutionNormBounds_j. CertainRelative is that of Certain, and 0 if there
 	// are none.
 	Relative        float64 `json:"relative"`
 	CertainRelative float64 `json:"relative_certain,omitempty"`
@@ -138,10 +140,10 @@ type Errors struct {
 // roundoffFactor bounds the relative rounding errors of sums of up to 10⁷ float64 numbers.
 const roundoffFactor = 1 + 1e-8
 
-// Final returns the bounds of an answer, or nil if they are not finite.
+// Final returns the bounds of an answer, or nil if they are not finite, for example because Lambda is 0.
 func (b *Basis) Final(a *Answer) *Errors {
 	t := len(b.Norms)
-	e := &Errors{Bounds: make([]float64, t), Sizes: make([]float64, t), Mu: b.Mu}
+	e := &Errors{Bounds: make([]float64, t), SolutionNormBounds: make([]float64, t), Mu: b.Mu}
 	if a.PCG != nil && len(a.PCG.RelRes) == t && a.PCG.Gap != nil {
 		var upper []float64
 		if h := a.PCG.History.Error; len(h) > 0 {
@@ -165,19 +167,19 @@ func (b *Basis) Final(a *Answer) *Errors {
 		if a.Certain {
 			e.Certain = append(e.Certain, residualBound)
 		}
-		e.Sizes[j] = solutionSize(a.C.ColView(j), a.Y.ColView(j), y, residualBound*math.Sqrt(b.Lambda))
+		e.SolutionNormBounds[j] = solutionNormBound(a.C.ColView(j), a.Y.ColView(j), y, residualBound*math.Sqrt(b.Lambda))
 	}
-	if !finite(e.Bounds) || !finite(e.Sizes) {
+	if !allFinite(e.Bounds) || !allFinite(e.SolutionNormBounds) {
 		return nil
 	}
 	e.setRelative()
 	return e
 }
 
-// solutionSize returns a lower bound of ‖c*‖_A ≥ yᵀc/‖c‖_A, where ‖c‖_A² = cᵀ(y−r) ≤ yᵀc + ‖c‖₂‖r‖₂, given ‖y‖₂ and an
-// upper bound of ‖r‖₂. It returns 0 if there is none. The product of the unit vectors has an error of at most (n+8)u,
-// and may cancel.
-func solutionSize(c, y mat.Vector, ynorm, rnorm float64) float64 {
+// solutionNormBound returns a lower bound of ‖c*‖_A ≥ yᵀc/‖c‖_A, where ‖c‖_A² = cᵀ(y−r) ≤ yᵀc + ‖c‖₂‖r‖₂, given ‖y‖₂
+// and an upper bound of ‖r‖₂. It returns 0 if there is none. The product of the unit vectors has an error of at most
+// (n+8)u, and may cancel.
+func solutionNormBound(c, y mat.Vector, ynorm, rnorm float64) float64 {
 	cnorm := mat.Norm(c, 2)
 	if cnorm == 0 || ynorm == 0 {
 		return 0
@@ -194,7 +196,8 @@ func solutionSize(c, y mat.Vector, ynorm, rnorm float64) float64 {
 		roundoffFactor
 }
 
-func finite(list []float64) bool {
+// allFinite reports whether no number is NaN or infinite.
+func allFinite(list []float64) bool {
 	for _, v := range list {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return false
@@ -203,13 +206,13 @@ func finite(list []float64) bool {
 	return true
 }
 
-// setRelative sets the relative bounds. If the size of a column is not known, its relative bound is 1.
+// setRelative sets the relative bounds. If the norm of a solution has no lower bound, its relative bound is 1.
 func (e *Errors) setRelative() {
 	worst := func(bounds []float64) (largest float64) {
 		for j, v := range bounds {
 			switch {
-			case e.Sizes[j] > 0:
-				largest = math.Max(largest, v/e.Sizes[j])
+			case e.SolutionNormBounds[j] > 0:
+				largest = math.Max(largest, v/e.SolutionNormBounds[j])
 			case v > 0:
 				largest = math.Max(largest, 1)
 			}
@@ -234,6 +237,7 @@ func (e *Errors) Model() *model.Error {
 // k_xᵀA⁻¹r_j is at most √k(x,x)·‖e_j‖_A, and at most √k(x,x)·‖r_j‖₂/(2√λ), because κ/(κ+λ)² ≤ 1/(4λ).
 func (e *Errors) Decisions() []float64 { return e.decisionBounds(e.Bounds) }
 
+// decisionBounds is Decisions with the given bounds of ‖e_j‖_A.
 func (e *Errors) decisionBounds(bounds []float64) []float64 {
 	d := make([]float64, len(bounds))
 	for j, v := range bounds {
@@ -251,15 +255,16 @@ type multiplier interface {
 	MulTo(ctx context.Context, dst, src *mat.Dense) error
 }
 
-// Sharpen lowers the certain bounds by means of M = FFᵀ+λ_pI, for a factor with the certain property FFᵀ ≼ K+eI. R =
-// Y−AC is the residual that the bounds are computed from, with an error of at most rounding_j‖y_j‖₂. For any z, here
-// the computed M⁻¹r, with δ = r−Mz and θ = min(1, (λ−e)/λ_p),
+// TightenCertain lowers the certain bounds by means of M = FFᵀ+λ_pI, for a factor F, n×s, for which it is proved that
+// FFᵀ ≼ K+ηI with η = f.Rounding. R = Y−AC is the residual that the bounds are computed from, with an error of at most
+// rounding_j‖y_j‖₂. For any z, here the computed M⁻¹r, with δ = r−Mz and θ = min(1, (λ−η)/λ_p),
 //
-//	‖e‖_A ≤ √(zᵀMz/θ) + ‖δ‖₂/√λ.
+//	‖c*−c‖_A ≤ √(zᵀMz/θ) + ‖δ‖₂/√λ.
 //
-// The bound is therefore certain in spite of the error of M⁻¹. The product Mz has an error of at most
-// 8(n+s)u·(‖F‖_F²+λ_p)·‖z‖₂. Sharpen changes nothing if the products with M are not available.
-func (e *Errors) Sharpen(ctx context.Context, b *Basis, m pcg.Preconditioner, f *lowrank.Factor, lambdaP float64,
+// The bound is therefore proved in spite of the error of M⁻¹. The product Mz has an error of at most
+// 8(n+s+64)u·(‖F‖_F²+λ_p)·‖z‖₂, where ‖F‖_F² ≤ tr K + η + |f.Residual|. If ctx ends, TightenCertain returns its error.
+// Sharpen changes nothing if the products with M are not available.
+func (e *Errors) TightenCertain(ctx context.Context, b *Basis, m pcg.Preconditioner, f *lowrank.Factor, lambdaP float64,
 	r *mat.Dense, rounding []float64) error {
 	mult, ok := m.(multiplier)
 	if e == nil || e.Certain == nil || !ok || f == nil || r == nil {

@@ -30,7 +30,7 @@ func TestSize(t *testing.T) {
 			continue
 		}
 		v, _ := exact.Sqrt(exact).Float64() // ‖c*‖_A of y = Ac
-		if got := solutionSize(c, y, ynorm, 0); !(got <= v) || trial%17 < 8 && !(got > 0.999*v) {
+		if got := solutionNormBound(c, y, ynorm, 0); !(got <= v) || trial%17 < 8 && !(got > 0.999*v) {
 			t.Errorf("trial %d: ‖c*‖_A ≥ %g, and it is %g", trial, got, v)
 		}
 	}
@@ -38,7 +38,7 @@ func TestSize(t *testing.T) {
 		y, c := mat.NewDense(2, 1, []float64{math.Ldexp(3, e), math.Ldexp(4, e)}),
 			mat.NewDense(2, 1, []float64{math.Ldexp(1, e), math.Ldexp(2, e)})
 		b := &Basis{Lambda: 1, Norms: []float64{math.Ldexp(5, e)}}
-		got := b.Final(&Answer{C: c, Y: y, Residuals: []float64{0}, Rounding: []float64{0}}).Sizes[0]
+		got := b.Final(&Answer{C: c, Y: y, Residuals: []float64{0}, Rounding: []float64{0}}).SolutionNormBounds[0]
 		if want := math.Ldexp(math.Sqrt(11), e); !(got <= want && got > (1-1e-7)*want) {
 			t.Errorf("y of 2^%d: ‖c*‖_A ≥ %g, want %g", e, got, want)
 		}

@@ -5,16 +5,17 @@ import (
 	"slices"
 )
 
-// Forecast predicts the number of further iterations until the residual reaches tol. The argument residuals contains
-// the residuals after 0, 1, …, k iterations. The prediction mid assumes the convergence rate of the second half of
-// them:
+// Forecast predicts the number of further iterations until the residual reaches τ = tol. The argument residuals
+// contains the residuals after 0, 1, …, k iterations. The prediction expected assumes the convergence rate of the
+// second half of them:
 //
-//	mid = ln(r_k/τ)/rate,  rate = (ln r_h − ln r_k)/(k−h),  h = ⌊k/2⌋,
+//	expected = ln(r_k/τ)/rate,  rate = (ln r_h − ln r_k)/(k−h),  h = ⌊k/2⌋,
 //
 // where each r is the smallest residual so far. The prediction low is optimistic: it assumes that chance made r_k too
-// large, or r_h too small, by a factor of e, and replaces the rate by rate + 1/(k−h). If residuals have not decreased
-// yet, low is therefore small. If the rate is not positive, mid is +Inf. For k = 0, low is 0 and mid is +Inf.
-func Forecast(residuals []float64, tol float64) (low, mid float64) {
+// large, or r_h too small, by a factor of e, and replaces the rate by rate + 1/(k−h). Both are 0 if a residual is at
+// most τ already. If the rate is 0, because the second half has no new smallest residual, expected is +Inf and low is
+// finite. For k = 0, low is 0 and expected is +Inf.
+func Forecast(residuals []float64, tol float64) (low, expected float64) {
 	k := len(residuals) - 1
 	if k < 1 {
 		return 0, math.Inf(1)

@@ -40,7 +40,7 @@ func fit(t *testing.T, d *datasets.Dataset, k kernel.Kernel, lambda float64) *mo
 	t.Helper()
 	a := testkit.Plus(testkit.Gram(k, d.X), lambda)
 	coding := datasets.Coding{Labels: d.Labels, Mean: d.Mean}
-	y := testkit.Must(coding.Encode(d))
+	y := testkit.Must(coding.EncodeForFit(d))
 	var ch mat.Cholesky
 	var c mat.Dense
 	if !ch.Factorize(a) || ch.SolveTo(&c, y) != nil {

@@ -74,7 +74,7 @@ func Calibrate(train *datasets.Dataset, p *model.Prediction, d *datasets.Dataset
 		doubt = doubtAbout(d.Overlap(train), rows, repeatDescription(question))
 	}
 	if p.Labels == nil {
-		y, err := datasets.Coding{}.Encode(d)
+		y, err := datasets.Coding{}.EncodeForFit(d)
 		if err != nil {
 			return nil, err
 		}
@@ -270,7 +270,7 @@ func (v *Intervals) Coverage(p *model.Prediction, d *datasets.Dataset) float64 {
 		}
 		return float64(covered) / float64(len(v.Sets))
 	}
-	y, err := datasets.Coding{}.Encode(d)
+	y, err := datasets.Coding{}.EncodeForFit(d)
 	if err != nil {
 		return math.NaN()
 	}

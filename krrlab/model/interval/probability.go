@@ -16,9 +16,9 @@ import (
 //
 //	p_j = 1/(1+exp(−a_jf_j−b_j)),
 //
-// and at least 1e-15, where a and b are the calibration's Slope and Offset. For two classes p is the probability of the
-// second one. For more classes the p_j are divided by their sum. Probabilities returns an error if the model is for
-// regression, or the calibration has no Slope.
+// where f are the decision values, and a and b are the calibration's Slope and Offset. For two classes p is the
+// probability of the second one. Each p_j is raised to at least 1e-15; then the p_j of a row are divided by their sum.
+// Probabilities returns an error if the model is for regression, or the calibration has no Slope.
 func Probabilities(c *model.Calibration, p *model.Prediction) (*mat.Dense, error) {
 	rows, t := p.Decision.Dims()
 	if p.Labels == nil || c == nil || len(c.Slope) != t {
@@ -43,15 +43,17 @@ func Probabilities(c *model.Calibration, p *model.Prediction) (*mat.Dense, error
 // minProbability replaces smaller probabilities of a class, so that their logarithms are finite.
 const minProbability = 1e-15
 
+// logistic returns 1/(1+e^(−q)).
 func logistic(q float64) float64 { return 1 / (1 + math.Exp(-q)) }
 
 // Reliability compares probabilities of labels with the answers of d. It returns the mean of −log p of the correct
-// labels, and the expected calibration error: the difference between the probability of the most likely label and the
-// share of rows for which it is correct, averaged over ten bins of that probability, weighted by their rows.
+// labels, and the expected calibration error: the absolute difference between the mean probability of the most likely
+// label and the share of rows for which it is correct, averaged over ten bins of that probability, weighted by their
+// rows. A row of d whose label is not in labels counts as wrong, with p = 1e-15.
 func Reliability(prob *mat.Dense, labels []string, d *datasets.Dataset) (logLoss, calibrationError float64) {
 	rows, _ := prob.Dims()
 	classIndex := d.ClassIn(labels)
-	var bins [10]float64 // sums of probability minus 1 for correct rows
+	var bins [10]float64 // for each bin, the sum of p−1 of correct and of p of wrong rows, over rows; p is the largest
 	for i := range rows {
 		p := prob.RawRowView(i)
 		predicted, truth := slices.Index(p, slices.Max(p)), classIndex[d.Class[i]]
@@ -71,8 +73,8 @@ func Reliability(prob *mat.Dense, labels []string, d *datasets.Dataset) (logLoss
 	return logLoss, calibrationError
 }
 
-// addProbabilityMaps sets Slope and Offset of a calibration. They are fitted to the decision values F of rows of the
-// given classes. Rows of class −1, with a label that the model does not know, are ignored.
+// addProbabilityMaps sets Slope and Offset of a calibration, which it returns. They are fitted to the decision values
+// F, m×t; class has one entry per row. Rows of class −1, with a label that the model does not know, are ignored.
 func addProbabilityMaps(c *model.Calibration, f *mat.Dense, class []int) *model.Calibration {
 	_, t := f.Dims()
 	for j := range t {

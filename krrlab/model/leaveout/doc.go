@@ -38,8 +38,8 @@
 //
 // from one eigendecomposition ZᵀZ = VΣ²Vᵀ for all λ. With m probes the noise of λ(A⁻¹)_ii is at most
 // √((h_i−h_i(ZZᵀ))/m), where h are the leverages. If λ is so small that Z misses a large part of the leverages, the
-// noise is not small compared with 1−h_i. In this case only the certain interval is returned. More columns of Z reduce
-// the noise most, then more probes.
+// noise is not small compared with 1−h_i. In this case the interval has only the ends that follow from bounds of
+// (A⁻¹)_ii. More columns of Z reduce the noise most, then more probes.
 //
 // The intervals cover the error of the probes with the stated confidence, for each λ separately, and the error of the
 // solves, measured by the change of the result in one more step. They do not cover storage errors of K that affect

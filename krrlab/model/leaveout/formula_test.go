@@ -31,7 +31,7 @@ func small(t *testing.T, n int, o *Problem) (p *run, k, zz *mat.Dense, m *precon
 	opt := o.withDefaults()
 	rows := testkit.Must(opt.merge(s.y))
 	_, q := s.y.Dims()
-	p = &run{k: s.k, m: m, problem: rows, t: q, lambdas: []float64{3, 0.02, 0.3}, o: &opt, b: new(mat.Dense)}
+	p = &run{k: s.k, woodbury: m, problem: rows, t: q, lambdas: []float64{3, 0.02, 0.3}, o: &opt, b: new(mat.Dense)}
 	p.b.Augment(s.y, estimate.Signs(n, 0, opt.Probes, rng.New(1)))
 	return p, k, zz, m
 }
@@ -57,7 +57,7 @@ func TestUnbiased(t *testing.T) {
 	e := p.newEstimator(0, &x, g, &mg)
 	for i := range n {
 		var mean float64
-		for _, v := range e.l.estimates.RawRowView(i) {
+		for _, v := range e.leverages.estimates.RawRowView(i) {
 			mean += v / (1 << n)
 		}
 		if want := lambda * inv.At(i, i); math.Abs(mean-want) > 1e-9 {

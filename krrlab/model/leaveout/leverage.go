@@ -45,8 +45,8 @@ const (
 	maxNoise  = 0.2 // relative noise of the mean over probes above which only rigorous intervals are returned
 )
 
-// law is the estimated distribution of each p_i given the estimates.
-type law struct {
+// distribution is the estimated distribution of each p_i given the estimates.
+type distribution struct {
 	mean, cv2  []float64 // mean and squared coefficient of variation
 	model      []float64 // prediction of the model of the bin alone
 	robustMean []float64 // mean, or the mean of the point's own estimates if contradicts
@@ -71,10 +71,10 @@ func (l *leverages) sortPoints() {
 	}
 }
 
-// fitLaw returns the law from all probes except number omitted, or from all probes for −1.
-func (l *leverages) fitLaw(omitted int) *law {
+// fitDistribution fits the distribution to all probes except number omitted, or to all probes for −1.
+func (l *leverages) fitDistribution(omitted int) *distribution {
 	n, m := l.estimates.Dims()
-	out := &law{mean: make([]float64, n), cv2: make([]float64, n), model: make([]float64, n),
+	out := &distribution{mean: make([]float64, n), cv2: make([]float64, n), model: make([]float64, n),
 		robustMean: make([]float64, n)}
 	used := float64(m)
 	if omitted >= 0 {
@@ -110,15 +110,16 @@ func (l *leverages) fitLaw(omitted int) *law {
 }
 
 // contradicts reports whether a point's own estimates, with the given mean and its variance, are far from the mean μ of
-// its law: by more than three standard deviations and a fifth. Such a point differs from the others in its bin, for
+// its distribution: by more than three standard deviations and a fifth. Such a point differs from the others in its bin, for
 // instance because it is far from all points and landmarks.
 func contradicts(mu, mean, variance float64) bool {
 	margin := 3 * math.Sqrt(variance)
 	return mean+margin < 0.8*mu || mean-margin > mu/0.8
 }
 
-// fitBin sets the law for the points of one bin. It finds κ by bisection, so that the model has the mean of the estimates.
-func (l *leverages) fitBin(out *law, bin []int, mean, variance []float64) {
+// fitBin sets the distribution for the points of one bin. It finds κ by bisection, so that the model has the mean of
+// the estimates.
+func (l *leverages) fitBin(fitted *distribution, bin []int, mean, variance []float64) {
 	var sum float64
 	for _, i := range bin {
 		sum += mean[i]
@@ -139,26 +140,26 @@ func (l *leverages) fitBin(out *law, bin []int, mean, variance []float64) {
 	var noise, spread float64
 	for _, i := range bin {
 		p := min(max(l.precondComplement[i]/(1+lo*l.coupling[i]), l.lower[i]), l.upper[i])
-		out.model[i] = p
+		fitted.model[i] = p
 		noise += variance[i] / (p * p)
 		spread += (mean[i]/p - 1) * (mean[i]/p - 1)
 	}
-	out.noise += noise
+	fitted.noise += noise
 	count := float64(len(bin))
 	noise /= count
 	spread = min(max(spread/count-noise, 1e-8), maxSpread*maxSpread)
 	weight := spread / (spread + noise)
 	for _, i := range bin {
-		p := out.model[i]
+		p := fitted.model[i]
 		mu := p + weight*(mean[i]-p)
 		mu = min(max(mu, l.lower[i], p/4), l.upper[i])
-		out.mean[i] = mu
-		out.cv2[i] = min(weight*noise*p*p/(mu*mu), maxSpread*maxSpread)
+		fitted.mean[i] = mu
+		fitted.cv2[i] = min(weight*noise*p*p/(mu*mu), maxSpread*maxSpread)
 	}
 }
 
 // meanSquare returns the mean of E[(r_ij/p_i)²], R = λC.
-func (d *law) meanSquare(r *mat.Dense) float64 {
+func (d *distribution) meanSquare(r *mat.Dense) float64 {
 	n, t := r.Dims()
 	var sum float64
 	for i := range n {
@@ -173,7 +174,7 @@ func (d *law) meanSquare(r *mat.Dense) float64 {
 
 // meanSquareFor returns the mean of (r_ij/p_i)² for known p.
 func meanSquareFor(r *mat.Dense, p []float64) float64 {
-	return (&law{mean: p, cv2: make([]float64, len(p))}).meanSquare(r)
+	return (&distribution{mean: p, cv2: make([]float64, len(p))}).meanSquare(r)
 }
 
 // thresholds returns τ_i such that leave-one-out predicts a wrong label for point i if and only if p_i < τ_i. With the
@@ -204,7 +205,7 @@ func thresholds(y, r *mat.Dense) []float64 {
 
 // wrongShare returns the mean of P(p_i < f·τ_i), weighted by the rows, and the standard deviation of the share given
 // these probabilities.
-func (l *leverages) wrongShare(d *law, tau []float64, f float64) (mean, deviation float64) {
+func (l *leverages) wrongShare(d *distribution, tau []float64, f float64) (mean, deviation float64) {
 	var total float64
 	for i, t := range tau {
 		var p float64
@@ -229,8 +230,8 @@ func (l *leverages) wrongShare(d *law, tau []float64, f float64) (mean, deviatio
 //
 //	1/p² ≈ (1 − 2u₁ + 3u₂ − 4u₃)/p̄².
 //
-// Apart from its remainder, the estimate does not depend on the assumptions of the law, but it has more noise.
-func (l *leverages) seriesEstimate(d *law, r *mat.Dense) float64 {
+// Apart from its remainder, the estimate does not depend on the assumptions of the distribution, but it has more noise.
+func (l *leverages) seriesEstimate(d *distribution, r *mat.Dense) float64 {
 	n, t := r.Dims()
 	_, cols := l.estimates.Dims()
 	m := float64(cols)
@@ -254,10 +255,10 @@ func (l *leverages) seriesEstimate(d *law, r *mat.Dense) float64 {
 	return sum / float64(n*t)
 }
 
-// extrapolatedShare returns the share of p_i < τ_i without assuming a law of p. The shares from the means of all m
-// probes, of halves and of quarters of them have noise of variance 1, 2 and 4 times that of the first. The parabola
-// through them is extrapolated to variance 0. (J. R. Cook, L. A. Stefanski, J. Amer. Statist. Assoc. 89 (1994),
-// doi:10.1080/01621459.1994.10476871.)
+// extrapolatedShare returns the share of p_i < τ_i without assuming a distribution of p. The shares from the means of
+// all m probes, of halves and of quarters of them have noise of variance 1, 2 and 4 times that of the first. The
+// parabola through them is extrapolated to variance 0. (J. R. Cook, L. A. Stefanski, J. Amer. Statist. Assoc. 89
+// (1994), doi:10.1080/01621459.1994.10476871.)
 func (l *leverages) extrapolatedShare(tau []float64) float64 {
 	n, m := l.estimates.Dims()
 	var shares [3]float64

@@ -24,27 +24,38 @@ type matrix interface {
 	KMulTo(ctx context.Context, dst, src *mat.Dense) error
 }
 
-// Path computes the scores of all λ from products with K only. m must be ZZᵀ+λ_pI in the eigen form, with any λ_p; its
-// eigenvectors give M_λ = ZZᵀ+λI for each λ. With m probes G of signs, Path solves (K+λI)X = [Y, G] for all λ in one
-// subspace. Each pass over K adds one direction M_λ⁻¹r for each column, where r is the residual of the λ with the
-// largest error. With
+// Path computes the scores of all λ from products with K only. A score has the leave-one-out error: the mean square of
+// c_i/(A⁻¹)_ii, or the share of labels that leave-one-out predicts wrongly, where A = K+λI and C = A⁻¹Y.
 //
-//	diag(A⁻¹) = diag(M⁻¹) + E[g∘(A⁻¹−M⁻¹)g]
+// The preconditioner woodbury must be ZZᵀ+λ_pI in the eigen form, Z n×s, with any λ_p; its eigenvectors give M = ZZᵀ+λI
+// for each λ. Let G, n×q, have q = Problem.Probes columns g of random signs. Path solves AX = [Y, G] for all λ in one
+// subspace. Each pass over K adds one direction M⁻¹r for each column, where r is the residual of the λ with the largest
+// error. The solutions give C and, by
 //
-// C and estimates of diag(A⁻¹) determine the error (see leverages). Scores are in the order of lambdas. If ranks share
-// the work, all of them must call Path, and they get the same result. Work: at most n²(t+m) multiply-adds per pass, ns²
-// initially, and 4ns(t+m) for each λ. Memory: at most 24n bytes for each direction, of which there are some hundred.
+//	diag(A⁻¹) = diag(M⁻¹) + E[g∘(A⁻¹−M⁻¹)g],
 //
-// An interval includes these errors. The first is that of the probes, by the jackknife and Student's law, for labels
-// with the points near their threshold, and the distance from estimates with other assumptions. The second is that of
-// the solves, measured by the change of the result in one more step with M. The third is Problem.KError, as if its
-// effect were spread evenly over the points. The interval is less narrow if the noise of the probes is above a fifth of
-// (A⁻¹)_ii, or if points that are far from all others and from the landmarks would move the error out of it. It then
-// has only the ends that follow from 1/(K_ii+λ) ≤ (A⁻¹)_ii and, if Problem.Below is known, from (A⁻¹)_ii ≤ (M⁻¹)_ii.
-// More columns of Z or more probes make it narrower. If Problem.KError is not below λ/2, the interval is unbounded.
+// estimates of diag(A⁻¹), from which the error is estimated (see leverages). Scores are in the order of lambdas. If
+// ranks share the work, all of them must call Path, and they get the same result. Work: at most n²(t+q) multiply-adds
+// per pass, ns² initially, and 4ns(t+q) for each λ, for the t columns of Y. Memory: at most 24n bytes for each
+// direction, of which there are some hundred.
 //
-// Path returns an error if a λ or an option is invalid, the stored K+λI is not positive definite, or ctx ends.
-func Path(ctx context.Context, k matrix, m *precond.Woodbury, y *mat.Dense, lambdas []float64,
+// The half-width of an interval is the sum of these errors:
+//
+//  1. The probe error, a Student interval from the jackknife over the probes. For labels, the standard deviation of the
+//     number of wrong labels is added to it. The largest difference between this estimate and one or two estimates with
+//     other assumptions is added as a bias.
+//  2. The error of the solves, measured by the change of the result in one more step with M.
+//  3. The effect of Problem.KError, as if it were spread evenly over the points.
+//
+// If the noise of the probes exceeds a fifth of (A⁻¹)_ii, or if using the outliers' own estimates moves the error out
+// of the interval, the interval is replaced by the bounds that follow from bounds of (A⁻¹)_ii, with errors 2 and 3
+// added. Its lower end follows from (A⁻¹)_ii ≤ 1/λ or, if Problem.Below is known, from about (A⁻¹)_ii ≤ (M⁻¹)_ii. Its
+// upper end follows from 1/(K_ii+λ) ≤ (A⁻¹)_ii for labels, and is +Inf for regression. More columns of Z or more probes
+// make intervals narrower. If Problem.KError is not below λ/2, the interval is unbounded.
+//
+// Path returns an error if a λ or an option is invalid, rows repeat in a classification, the stored K+λI is not
+// positive definite, or ctx ends.
+func Path(ctx context.Context, k matrix, woodbury *precond.Woodbury, y *mat.Dense, lambdas []float64,
 	o *Problem) ([]Score, error) {
 	n := k.Dim()
 	if err := check(n, y, lambdas); err != nil {
@@ -52,7 +63,7 @@ func Path(ctx context.Context, k matrix, m *precond.Woodbury, y *mat.Dense, lamb
 	}
 	opt := o.withDefaults()
 	if opt.Groups != nil {
-		return nil, errors.New("leaveout: probes leave out single rows, or equal ones, and no groups: take dense " +
+		return nil, errors.New("leaveout: Path leaves out single rows or equal rows, but no other groups: take dense " +
 			"factors")
 	}
 	rows, err := opt.merge(y)
@@ -62,15 +73,15 @@ func Path(ctx context.Context, k matrix, m *precond.Woodbury, y *mat.Dense, lamb
 	if u := len(rows.firstRows); u < n {
 		if opt.Classes {
 			return nil,
-				fmt.Errorf("leaveout: %d of %d rows repeat others, which probes leave out together of regression only",
-					n-u, n)
+				fmt.Errorf("leaveout: %d of %d rows repeat others: Path can leave out repeated rows together only for "+
+					"regression", n-u, n)
 		}
 		k, n, opt.Below = mergedMatrix{k, rows}, u, 0
 	}
-	if m.Dim() != n {
-		panic(fmt.Sprintf("leaveout: K of order %d, preconditioner of order %d", n, m.Dim()))
+	if woodbury.Dim() != n {
+		panic(fmt.Sprintf("leaveout: K of order %d, preconditioner of order %d", n, woodbury.Dim()))
 	}
-	p := &run{k: k, m: m, problem: rows, lambdas: lambdas, o: &opt}
+	p := &run{k: k, woodbury: woodbury, problem: rows, lambdas: lambdas, o: &opt}
 	rhs := rows.rightHandSides()
 	_, p.t = rhs.Dims()
 	p.b = new(mat.Dense)
@@ -94,10 +105,11 @@ func Path(ctx context.Context, k matrix, m *precond.Woodbury, y *mat.Dense, lamb
 	return scores, nil
 }
 
-// run is the state of one call of Path.
+// run is the state of one call of Path. Matrices with a tilde are those of the merged problem (see merged), which has
+// one row for each group of equal rows; b̃ is its right-hand side for the mean of the targets.
 type run struct {
 	k            matrix
-	m            *precond.Woodbury
+	woodbury     *precond.Woodbury
 	problem      *merged
 	b            *mat.Dense // B = [Ỹ, b̃, G]
 	t            int        // number of columns of [Ỹ, b̃]
@@ -108,13 +120,13 @@ type run struct {
 	residualDiag []float64  // diag(K−ZZᵀ)
 }
 
-// diagonals sets hatDiag and residualDiag from blocks of columns of ZV. The squares of its entries, weighted by
-// 1/(σ²+λ_j), add up to the diagonal of ZZᵀ(ZZᵀ+λ_jI)⁻¹.
+// diagonals sets hatDiag and residualDiag from blocks of columns of ZV, where ZᵀZ = VΣ²Vᵀ. The squares of the entries
+// of ZV, weighted by 1/(σ²+λ_j), add up to the diagonal of ZZᵀ(ZZᵀ+λ_jI)⁻¹.
 func (p *run) diagonals(ctx context.Context) error {
 	const block = 64
-	n, s := p.k.Dim(), p.m.Features()
+	n, s := p.k.Dim(), p.woodbury.Features()
 	p.hatDiag, p.residualDiag = mat.NewDense(n, len(p.lambdas), nil), p.k.Diag()
-	sigma2 := p.m.Eigenvalues()
+	sigma2 := p.woodbury.Eigenvalues()
 	for j0 := 0; j0 < s; j0 += block {
 		width := min(block, s-j0)
 		unit, zv := mat.NewDense(s, width, nil), mat.NewDense(n, width, nil)
@@ -125,7 +137,7 @@ func (p *run) diagonals(ctx context.Context) error {
 				weights.Set(c, j, 1/(sigma2[j0+c]+l))
 			}
 		}
-		if err := p.m.ZVMulTo(ctx, zv, unit); err != nil {
+		if err := p.woodbury.ZVMulTo(ctx, zv, unit); err != nil {
 			return err
 		}
 		err := accel.ForEach(ctx, (n+panelRows-1)/panelRows, func(_, q int) {
@@ -149,7 +161,7 @@ func (p *run) diagonals(ctx context.Context) error {
 
 // solve extends the subspace until all columns have converged.
 func (p *run) solve(ctx context.Context) error {
-	f, err := p.m.Family(p.lambdas)
+	f, err := p.woodbury.Family(p.lambdas)
 	if err != nil {
 		return err
 	}
@@ -159,7 +171,7 @@ func (p *run) solve(ctx context.Context) error {
 	for c := range tol {
 		tol[c] = solveTol
 		if c >= p.t {
-			tol[c] *= probeTol
+			tol[c] *= probeTolFactor
 		}
 	}
 	for pass := range p.o.MaxIter {
@@ -202,8 +214,8 @@ func (p *run) solve(ctx context.Context) error {
 }
 
 const (
-	solveTol = 0.003 // tolerance of C in the norm of K+λI, relative to the norm of C
-	probeTol = 8     // factor by which the tolerance of the probes is larger, because their errors are averaged
+	solveTol       = 0.003 // tolerance of C in the norm of K+λI, relative to the norm of C
+	probeTolFactor = 8     // factor by which the tolerance of the probes is larger, because their errors are averaged
 )
 
 // solutions returns X_j = VW_j, and X_j + M⁻¹(B−(K+λ_jI)X_j), which is one step more accurate.
@@ -221,7 +233,7 @@ func (p *run) solutions(ctx context.Context, j int) (x, refined *mat.Dense, err 
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := p.m.WithLambda(p.lambdas[j])
+	m, err := p.woodbury.WithLambda(p.lambdas[j])
 	if err == nil {
 		err = m.SolveTo(ctx, refined, r)
 	}
@@ -231,6 +243,7 @@ func (p *run) solutions(ctx context.Context, j int) (x, refined *mat.Dense, err 
 	return x, refined, err
 }
 
+// score returns the score of λ_j from the solutions, and its interval from their difference and the probes.
 func (p *run) score(ctx context.Context, j int) (Score, error) {
 	n, q := p.b.Dims()
 	lambda := p.lambdas[j]
@@ -240,7 +253,7 @@ func (p *run) score(ctx context.Context, j int) (Score, error) {
 	}
 	g := mat.DenseCopyOf(p.b.Slice(0, n, p.t, q))
 	mg := mat.NewDense(n, q-p.t, nil)
-	m, err := p.m.WithLambda(lambda)
+	m, err := p.woodbury.WithLambda(lambda)
 	if err == nil {
 		err = m.SolveTo(ctx, mg, g)
 	}
@@ -253,16 +266,16 @@ func (p *run) score(ctx context.Context, j int) (Score, error) {
 
 // estimator estimates the error at one λ from a solution X.
 type estimator struct {
-	p       *run
-	lambda  float64
-	l       *leverages
-	d       *law
-	c, r    *mat.Dense // C, and R = λ times the numerators of Ẽ
-	freedom float64    // degrees of freedom of A⁻¹
-	tau     []float64  // thresholds for classes; nil for a regression
+	p            *run
+	lambda       float64
+	leverages    *leverages
+	distribution *distribution
+	c, r         *mat.Dense // C, and R = λ times the numerators of Ẽ
+	freedom      float64    // degrees of freedom of A⁻¹
+	tau          []float64  // thresholds for classes; nil for a regression
 }
 
-// newEstimator returns the estimator for X_j = Ã⁻¹B, with the probes g and mg = M⁻¹g.
+// newEstimator returns the estimator for λ_j from x ≈ Ã⁻¹B, with the probes g and mg = M⁻¹g.
 func (p *run) newEstimator(j int, x, g, mg *mat.Dense) *estimator {
 	n, q := x.Dims()
 	lambda := p.lambdas[j]
@@ -300,14 +313,15 @@ func (p *run) newEstimator(j int, x, g, mg *mat.Dense) *estimator {
 		}
 	}
 	l.sortPoints()
-	e.l, e.d = l, l.fitLaw(-1)
+	e.leverages, e.distribution = l, l.fitDistribution(-1)
 	return e
 }
 
-// errorOf returns the error for a law of p.
-func (e *estimator) errorOf(d *law) (v float64) {
+// errorOf returns the leave-one-out error if each p_i = λ(Ã⁻¹)_ii has the distribution d: the expected share of wrong
+// labels, or the mean of E[(r_ij/p_i)²].
+func (e *estimator) errorOf(d *distribution) (v float64) {
 	if e.tau != nil {
-		v, _ = e.l.wrongShare(d, e.tau, 1)
+		v, _ = e.leverages.wrongShare(d, e.tau, 1)
 		return v
 	}
 	return d.meanSquare(e.r)
@@ -317,35 +331,35 @@ func (e *estimator) errorOf(d *law) (v float64) {
 // solves.
 func (e *estimator) score(previous *estimator) Score {
 	n, t := e.r.Dims()
-	_, m := e.l.estimates.Dims()
+	_, m := e.leverages.estimates.Dims()
 	o, rows := e.p.o, e.p.problem
 	s := Score{Lambda: e.lambda, GCV: rows.gcv(e.c, e.freedom), S: float64(n) - e.lambda*e.freedom}
 	withoutProbe, mean := make([]float64, m), 0.0
 	for k := range m {
-		withoutProbe[k] = e.errorOf(e.l.fitLaw(k))
+		withoutProbe[k] = e.errorOf(e.leverages.fitDistribution(k))
 		mean += withoutProbe[k] / float64(m)
 	}
-	v := e.errorOf(e.d)
+	v := e.errorOf(e.distribution)
 	var jackknife float64 // relative to v², because squares of squared targets may overflow
 	for _, w := range withoutProbe {
 		if v > 0 {
 			jackknife += (w - mean) / v * ((w - mean) / v) * float64(m-1) / float64(m)
 		}
 	}
-	slack := math.Abs(v - previous.errorOf(previous.d)) // error of the solves
+	slack := math.Abs(v - previous.errorOf(previous.distribution)) // error of the solves
 	relKError := 2 * o.KError / (e.lambda - o.KError)
 	halfWidth := estimate.Student(o.Confidence, float64(m-1)) * math.Sqrt(jackknife) * v
 	bias := 0.0
 	if e.tau != nil {
-		_, deviation := e.l.wrongShare(e.d, e.tau, 1)
+		_, deviation := e.leverages.wrongShare(e.distribution, e.tau, 1)
 		halfWidth = math.Hypot(halfWidth, distuv.UnitNormal.Quantile(0.5+o.Confidence/2)*deviation)
-		upperShare, _ := e.l.wrongShare(e.d, e.tau, 1+relKError)
-		lowerShare, _ := e.l.wrongShare(e.d, e.tau, max(0, 1-relKError))
+		upperShare, _ := e.leverages.wrongShare(e.distribution, e.tau, 1+relKError)
+		lowerShare, _ := e.leverages.wrongShare(e.distribution, e.tau, max(0, 1-relKError))
 		slack += upperShare - lowerShare
-		bias = math.Abs(v-e.l.extrapolatedShare(e.tau)) + 0.5/float64(n)
+		bias = math.Abs(v-e.leverages.extrapolatedShare(e.tau)) + 0.5/float64(n)
 	} else {
 		slack += v * ((1+relKError)*(1+relKError) - 1)
-		bias = max(math.Abs(v-meanSquareFor(e.r, e.d.model)), math.Abs(v-e.l.seriesEstimate(e.d, e.r)))
+		bias = max(math.Abs(v-meanSquareFor(e.r, e.distribution.model)), math.Abs(v-e.leverages.seriesEstimate(e.distribution, e.r)))
 	}
 	halfWidth += bias + slack
 	s.Error = estimate.Interval{Value: v, Lo: v - halfWidth, Hi: v + halfWidth, Confidence: o.Confidence,
@@ -357,37 +371,38 @@ func (e *estimator) score(previous *estimator) Score {
 	}
 	if o.Residuals {
 		var residuals mat.Dense
-		residuals.Apply(func(i, _ int, v float64) float64 { return v * (1 + e.d.cv2[i]) / e.d.mean[i] }, e.r)
+		residuals.Apply(func(i, _ int, v float64) float64 { return v * (1 + e.distribution.cv2[i]) / e.distribution.mean[i] }, e.r)
 		s.Residuals = rows.residuals(&residuals)
 	}
 	return s
 }
 
-// ownError returns the error if the points that contradict the law use their own estimates.
+// ownError returns the leave-one-out error if outliers, the points whose own estimates contradict their distribution,
+// use their own estimates (see contradicts).
 func (e *estimator) ownError() float64 {
-	d := *e.d
+	d := *e.distribution
 	d.mean = d.robustMean
 	return e.errorOf(&d)
 }
 
-// widen replaces the interval by the certain bounds from those of p_i, plus slack for the error of C, if the probes are
-// too noisy.
+// widen replaces the interval by the bounds that follow from lower ≤ p_i ≤ upper, plus slack for the error of C, if the
+// probes are too noisy or ownError is outside the interval.
 func (e *estimator) widen(v *estimate.Interval, slack float64) {
-	lo, hi := meanSquareFor(e.r, e.l.upper), math.Inf(1)
+	lo, hi := meanSquareFor(e.r, e.leverages.upper), math.Inf(1)
 	if e.tau != nil {
 		lo, hi = 0, 0
 		for i, t := range e.tau {
-			if t > e.l.upper[i] {
+			if t > e.leverages.upper[i] {
 				lo += 1 / float64(len(e.tau))
 			}
-			if t > e.l.lower[i] {
+			if t > e.leverages.lower[i] {
 				hi += 1 / float64(len(e.tau))
 			}
 		}
 	}
 	if solutionKnown := 2*e.p.o.KError < e.lambda; !solutionKnown {
 		v.Lo, v.Hi, v.Method = 0, math.Inf(1), "bounds"
-	} else if ownError := e.ownError(); e.d.noise > maxNoise || ownError < v.Lo || ownError > v.Hi {
+	} else if ownError := e.ownError(); e.distribution.noise > maxNoise || ownError < v.Lo || ownError > v.Hi {
 		v.Lo, v.Hi, v.Method = lo-slack, hi+slack, "bounds"
 	}
 	v.Lo = min(v.Value, max(v.Lo, 0))

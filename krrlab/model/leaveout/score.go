@@ -35,7 +35,7 @@ type Problem struct {
 	Mean bool
 	// Residuals requests Score.Residuals, which take 8nt bytes for each λ.
 	Residuals bool
-	// Below, if positive, is an e for which ZZᵀ ≼ K+eI is certain, such as Rounding of a lowrank.Factor that is
+	// Below, if positive, is an e for which ZZᵀ ≼ K+eI is proved, such as Rounding of a lowrank.Factor that is
 	// Certain. Default 0: none is known.
 	Below float64
 	// Probes is the number m of probes of Path, at least 4. Default 8.

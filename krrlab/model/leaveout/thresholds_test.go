@@ -57,7 +57,7 @@ func TestTolerance(t *testing.T) {
 		for c := range q {
 			tol := solveTol
 			if c >= p.t {
-				tol *= probeTol
+				tol *= probeTolFactor
 			}
 			e, size := mat.Inner(x.ColView(c), a, x.ColView(c)), mat.Dot(p.b.ColView(c), want.ColView(c))
 			if off := math.Sqrt(e / size); !(off <= tol) {

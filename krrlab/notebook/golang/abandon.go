@@ -11,9 +11,9 @@ import (
 
 // States of a cell.
 const (
-	isRunning   = iota
-	isAbandoned // given up after an interrupt; its goroutine may still be running
-	hasEnded    // no longer affected by interrupts
+	stateRunning   = iota
+	stateAbandoned // given up after an interrupt; its goroutine may still be running
+	stateEnded     // no longer affected by interrupts
 )
 
 // markEnded marks a cell as ended, unless it was abandoned before. It returns whether the cell may still use the
@@ -21,8 +21,8 @@ const (
 func (c *cell) markEnded() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.state.CompareAndSwap(isRunning, hasEnded)
-	return c.state.Load() == hasEnded
+	c.state.CompareAndSwap(stateRunning, stateEnded)
+	return c.state.Load() == stateEnded
 }
 
 // countInterrupt counts an interrupt. isFirst reports whether it is the first one; accepted is false if the cell is no
@@ -30,7 +30,7 @@ func (c *cell) markEnded() bool {
 func (c *cell) countInterrupt() (isFirst, accepted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.state.Load() != isRunning {
+	if c.state.Load() != stateRunning {
 		return false, false
 	}
 	return c.interrupts.Add(1) == 1, true
@@ -40,7 +40,7 @@ func (c *cell) countInterrupt() (isFirst, accepted bool) {
 func (c *cell) signal() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.state.Load() != hasEnded {
+	if c.state.Load() != stateEnded {
 		engine.Stop(c.goid)
 	}
 }
@@ -49,7 +49,7 @@ func (c *cell) signal() {
 func (c *cell) resume() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.state.Store(hasEnded)
+	c.state.Store(stateEnded)
 	engine.Resume(c.goid)
 }
 
@@ -57,7 +57,7 @@ func (c *cell) resume() {
 // compiled code that ignores its context. Its goroutine ends as soon as it returns to interpreted code. A new goroutine
 // runs the following cells.
 func (s *Session) abandon(c *cell) {
-	if !c.state.CompareAndSwap(isRunning, isAbandoned) {
+	if !c.state.CompareAndSwap(stateRunning, stateAbandoned) {
 		return
 	}
 	s.out.printf(stderr, "the cell waits, or is in compiled code that does not watch its context: it is left behind, "+

@@ -10,7 +10,9 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/engine"
 )
 
-// Run executes a cell and returns its outcome. name identifies the cell in messages, for example Cell 5.
+// Run executes a cell and returns its outcome. name identifies the cell in messages, for example Cell 5. If the cell is
+// abandoned after an interrupt, the outcome is an interrupt error. After the session was closed, Run does not run the
+// cell and returns an empty Result.
 func (s *Session) Run(name, code string, out Output) Result {
 	c := &cell{name: name, lines: strings.Split(code, "\n"), out: out, finished: make(chan struct{}),
 		halting: make(chan struct{}), abandoned: make(chan struct{})}
@@ -24,7 +26,7 @@ func (s *Session) Run(name, code string, out Output) Result {
 	case r := <-result:
 		return r
 	case <-c.abandoned:
-		return Result{Err: c.failure(interruptedError, "the cell was interrupted and left behind", 0)}
+		return Result{Err: c.failure(interruptedError, "the cell was interrupted and abandoned", 0)}
 	}
 }
 
@@ -60,8 +62,8 @@ func (s *Session) runCell(c *cell, result chan<- Result) {
 	returned = true
 }
 
-// interruptedResult returns the outcome of a cell that has ended with res. If the cell was interrupted, this is the
-// error Interrupted, so that queued cells are not run; a value is displayed first.
+// interruptedResult returns the outcome of a cell that has ended with res. If the cell was interrupted, this is an
+// interrupt error, or the panic if the cell panicked, so that queued cells are not run. A value is displayed first.
 func (s *Session) interruptedResult(c *cell, res Result) Result {
 	if c.interrupts.Load() == 0 {
 		return res
@@ -81,12 +83,12 @@ func (s *Session) interruptedResult(c *cell, res Result) Result {
 // runSegments runs the segments of a cell, which are commands and Go code, until one fails.
 func (s *Session) runSegments(c *cell) (res Result) {
 	defer func() {
-		if c.recorder != nil && c.state.Load() != isAbandoned {
+		if c.recorder != nil && c.state.Load() != stateAbandoned {
 			s.endRecord(c)
 		}
 	}()
 	for _, seg := range splitCell(c.lines) {
-		if c.state.Load() != isRunning || c.interrupts.Load() > 0 { // abandoned or interrupted
+		if c.state.Load() != stateRunning || c.interrupts.Load() > 0 { // abandoned or interrupted
 			return res
 		}
 		if seg.command != "" && !strings.HasPrefix(seg.command, "%%go\n") {
@@ -105,7 +107,7 @@ func (s *Session) runSegments(c *cell) (res Result) {
 			if seg.timed {
 				printTime = s.startTimer()
 			}
-			if res = s.runGo(c, seg); c.state.Load() != isAbandoned {
+			if res = s.runGo(c, seg); c.state.Load() != stateAbandoned {
 				printTime()
 			}
 		}
@@ -118,12 +120,12 @@ func (s *Session) runSegments(c *cell) (res Result) {
 
 // runGo runs a segment of Go code.
 func (s *Session) runGo(c *cell, seg segment) Result {
-	cell, err := s.interp.Compile(c.name, strings.Repeat("\n", seg.line-1)+seg.code)
+	compiled, err := s.interp.Compile(c.name, strings.Repeat("\n", seg.line-1)+seg.code)
 	if err != nil {
 		return Result{Err: s.compileFailure(c, err)}
 	}
 	s.printNotices()
-	values, err := cell.Run(func() bool { return c.state.Load() == isAbandoned }, func(line int) {
+	values, err := compiled.Run(func() bool { return c.state.Load() == stateAbandoned }, func(line int) {
 		if c.interrupts.Load() > 0 {
 			panic(engine.Halted{})
 		}
@@ -132,8 +134,8 @@ func (s *Session) runGo(c *cell, seg segment) Result {
 	if err != nil {
 		return Result{Err: s.runFailure(c, err)}
 	}
-	res := s.valueResult(c, values, cell.EndsWithCall)
-	for _, unread := range cell.UnreadErrors() {
+	res := s.valueResult(c, values, compiled.EndsWithCall)
+	for _, unread := range compiled.UnreadErrors() {
 		if c.interrupts.Load() > 0 { // the interrupt may have caused the errors
 			break
 		}

@@ -87,7 +87,7 @@ func (s *Session) compile(c *cell, seg segment) Result {
 	case err != nil:
 		return Result{Err: s.compileFailure(c, err)}
 	}
-	if c.state.Load() != isRunning || c.interrupts.Load() > 0 { // abandoned or interrupted
+	if c.state.Load() != stateRunning || c.interrupts.Load() > 0 { // abandoned or interrupted
 		program.Stop()
 		return Result{}
 	}

@@ -70,7 +70,7 @@ type cell struct {
 	interrupts   atomic.Int32  // number of interrupts
 	goid         uint64        // number of the goroutine that runs the cell
 	currentLine  int           // line of the statement being executed
-	state        atomic.Int32  // isRunning, isAbandoned or hasEnded
+	state        atomic.Int32  // stateRunning, stateAbandoned or stateEnded
 	abandoned    chan struct{} // closed when the cell is abandoned
 	mu           sync.Mutex    // serializes interrupts with the end of the cell
 	tooDeep      atomic.Bool   // interrupted because of too deep a recursion

@@ -55,14 +55,14 @@ func mimeBundle(d Data) map[string]any {
 	return map[string]any{"data": d.Data, "metadata": d.Metadata}
 }
 
-// Comm sends a message of a comm that the cell has opened, also after the cell has ended.
+// Comm sends a message of a comm that the cell has opened. It may be called after the cell has ended.
 func (c *Cell) Comm(typ string, content, metadata map[string]any) {
 	if !c.silent {
 		c.server.publish(typ, c.parent.RawHeader, annotated{content, metadata})
 	}
 }
 
-// Clear removes the output of the cell; if wait is true, not before there is new output.
+// Clear removes the output of the cell. If wait is true, the output is removed when the next output arrives.
 func (c *Cell) Clear(wait bool) { c.publish("clear_output", map[string]any{"wait": wait}) }
 
 // question is an input_request that was not answered yet.
@@ -75,7 +75,8 @@ type question struct {
 // ErrNoInput is the error of Cell.Input if the front end cannot be asked.
 var ErrNoInput = errors.New("this front end takes no input (allow_stdin is off)")
 
-// Input asks the reader for a line and waits for the answer. If password is true, the line is not echoed.
+// Input asks the reader for a line and waits for the answer. If password is true, the line is not echoed. Input returns
+// ErrNoInput if the front end cannot be asked, and another error if the cell is interrupted.
 func (c *Cell) Input(prompt string, password bool) (string, error) {
 	m := c.parent
 	if !c.allowStdin || m.sender.Identity() == "" {
@@ -165,7 +166,8 @@ func (f *Failure) content() map[string]any {
 	return map[string]any{"ename": f.Name, "evalue": f.Value, "traceback": f.Traceback}
 }
 
-// evaluate returns the values of the user_expressions of a request.
+// evaluate returns the values of the user_expressions of a request. It changes its copy of the cell, so that the
+// expressions print nothing and ask for no input.
 func (c Cell) evaluate(exprs map[string]string) map[string]any {
 	c.silent, c.allowStdin = true, false
 	values := map[string]any{}
@@ -209,13 +211,13 @@ func (s *Server) abortQueued() {
 // starRun matches consecutive stars of a pattern. They are equivalent to one.
 var starRun = regexp.MustCompile(`\*+`)
 
-// maxPattern is the length limit of a pattern in bytes, after consecutive stars were merged. A longer pattern matches
-// nothing.
-const maxPattern = 10000
+// maxPatternBytes is the length limit of a pattern in bytes, after consecutive stars were merged. A longer pattern
+// matches nothing.
+const maxPatternBytes = 10000
 
 // glob converts a pattern, in which * matches any text and ? any character, to a regular expression.
 func glob(pattern string) *regexp.Regexp {
-	if pattern = starRun.ReplaceAllString(pattern, "*"); len(pattern) > maxPattern {
+	if pattern = starRun.ReplaceAllString(pattern, "*"); len(pattern) > maxPatternBytes {
 		return regexp.MustCompile(`[^\x00-\x{10FFFF}]`)
 	}
 	pattern = strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(pattern))
@@ -335,7 +337,8 @@ type request struct {
 	Restart         bool              `json:"restart"`
 	Target          string            `json:"target_name"`
 
-	Output  bool   `json:"output"` // for this and the following fields: history_request
+	// The fields of a history_request.
+	Output  bool   `json:"output"`
 	Access  string `json:"hist_access_type"`
 	Session int    `json:"session"`
 	Start   int    `json:"start"`

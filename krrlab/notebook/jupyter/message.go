@@ -62,7 +62,9 @@ func sign(key []byte, parts [][]byte) []byte {
 	return []byte(hex.EncodeToString(mac.Sum(nil)))
 }
 
-// Decode parses a message and checks its signature.
+// Decode parses a message and checks its signature with the key. The frames are the identities, the delimiter, the
+// signature, the header, the parent header, the metadata and the content. Decode returns errMalformed if a frame is
+// missing or the header is no JSON, and errSignature if the signature is wrong; with an empty key it must be empty.
 func Decode(frames [][]byte, key []byte) (*Message, error) {
 	i := 0
 	for i < len(frames) && !bytes.Equal(frames[i], delimiter) {
@@ -113,9 +115,8 @@ func Encode(identities [][]byte, typ, session string, parent json.RawMessage, co
 	return append(frames, parts...), nil
 }
 
-// signatureLimit is the number of signatures in each of the two generations: between signatureLimit and
-// 2·signatureLimit signatures of the latest messages are remembered. A larger value detects replays of older messages
-// and uses more memory.
+// signatureLimit is the size of each of the two generations of signatures: the latest signatureLimit signatures are
+// remembered, and at most 2·signatureLimit. A larger value detects replays of older messages and uses more memory.
 const signatureLimit = 1 << 17
 
 // signatures remembers the signatures of received messages, so that no message is accepted twice. Otherwise, anyone who
@@ -127,8 +128,8 @@ type signatures struct {
 	recent, older map[[16]byte]struct{} // current and previous generation, keyed by the first 128 bits
 }
 
-// add remembers the first 128 bits of a signature and reports whether they are new.
-func (s *signatures) add(signature []byte) bool {
+// isNew reports whether the first 128 bits of a signature are new, and remembers them.
+func (s *signatures) isNew(signature []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var k [16]byte
@@ -157,7 +158,7 @@ type Connection struct {
 	ControlPort     int    `json:"control_port"`
 	HBPort          int    `json:"hb_port"`
 
-	owner int // user that owns the connection file
+	ownerUID int // ID of the user that owns the connection file; 0, which is root, if it is unknown
 }
 
 // ReadConnection reads a connection file. Missing values are never replaced by less secure ones.
@@ -168,7 +169,7 @@ func ReadConnection(name string) (c Connection, err error) {
 	}
 	err = json.Unmarshal(b, &c)
 	if info, err := os.Stat(name); err == nil {
-		c.owner = zmtp.OwnerOf(info)
+		c.ownerUID = zmtp.OwnerOf(info)
 	}
 	if err = cmp.Or(err, c.setDefaults()); err != nil {
 		return c, fmt.Errorf("connection file %s: %w", name, err)

@@ -92,11 +92,11 @@ func TestSignatures(t *testing.T) {
 	s := signatures{limit: 100}
 	sig := func(i int) []byte { return sign([]byte("k"), [][]byte{{byte(i), byte(i >> 8)}}) }
 	for i := range 1000 {
-		if !s.add(sig(i)) {
+		if !s.isNew(sig(i)) {
 			t.Fatalf("signature %d is not new", i)
 		}
 		for _, before := range []int{0, 1, 50, 99} {
-			if i >= before && s.add(sig(i-before)) {
+			if i >= before && s.isNew(sig(i-before)) {
 				t.Fatalf("signature %d is taken again after %d others", i-before, before)
 			}
 		}

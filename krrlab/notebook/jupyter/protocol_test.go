@@ -258,8 +258,8 @@ func TestOwner(t *testing.T) {
 		0o600))
 	_ = os.Chown(name, 12345, -1) // where that may be done
 	st := testkit.Must(os.Stat(name))
-	if c, err := ReadConnection(name); err != nil || c.owner != zmtp.OwnerOf(st) {
-		t.Errorf("owner %d, want %d; %v", c.owner, zmtp.OwnerOf(st), err)
+	if c, err := ReadConnection(name); err != nil || c.ownerUID != zmtp.OwnerOf(st) {
+		t.Errorf("owner %d, want %d; %v", c.ownerUID, zmtp.OwnerOf(st), err)
 	}
 }
 

@@ -100,7 +100,7 @@ func Listen(c Connection, lang Language) (*Server, error) {
 		{&s.pub, c.IOPubPort, zmtp.Options{Type: "XPUB", Welcome: s.welcome}},
 	} {
 		var err error
-		spec.options.Owner = c.owner
+		spec.options.Owner = c.ownerUID
 		if *spec.socket, err = zmtp.Listen(c.address(spec.port), spec.options); err != nil {
 			s.Close()
 			return nil, fmt.Errorf("jupyter: %w", err)
@@ -195,7 +195,7 @@ func (s *Server) Interrupt() {
 func (s *Server) receive(handle func(*Message)) func(*zmtp.Peer, [][]byte) {
 	return func(p *zmtp.Peer, frames [][]byte) {
 		m, err := Decode(frames, s.key)
-		if err != nil || m.Header.Session == s.session || len(s.key) > 0 && !s.signatures.add(m.signature) {
+		if err != nil || m.Header.Session == s.session || len(s.key) > 0 && !s.signatures.isNew(m.signature) {
 			return
 		}
 		p.Trust()

@@ -10,9 +10,9 @@ import (
 
 // isForeign reports whether a connection comes from a process on this machine whose user is neither the current user,
 // nor root, nor allowed. It returns false if the user cannot be determined.
-func isForeign(rw net.Conn, allowed int) bool {
+func isForeign(rw net.Conn, allowedUID int) bool {
 	uid, ok := peerOwner(rw)
-	return ok && uid != 0 && uid != os.Getuid() && uid != allowed
+	return ok && uid != 0 && uid != os.Getuid() && uid != allowedUID
 }
 
 // Constants of linux/sock_diag.h and linux/inet_diag.h.
@@ -23,7 +23,8 @@ const (
 	diagReply        = 16 + 72 // bytes of a reply: a header and an inet_diag_msg
 )
 
-// peerOwner asks the kernel for the user at the other end of a TCP connection.
+// peerOwner returns the ID of the user whose process has the other end of a TCP connection on this machine. It asks the
+// kernel by netlink. ok is false if the connection is not TCP or the kernel knows no such process.
 func peerOwner(rw net.Conn) (uid int, ok bool) {
 	src, isTCP := rw.RemoteAddr().(*net.TCPAddr)
 	if !isTCP {
@@ -66,7 +67,7 @@ func peerOwner(rw net.Conn) (uid int, ok bool) {
 	return int(host.Uint32(reply[16+64:])), inode != 0
 }
 
-// OwnerOf returns the user that owns a file, for Options.Owner.
+// OwnerOf returns the ID of the user that owns a file, for Options.Owner; 0, which is root, if it is unknown.
 func OwnerOf(info fs.FileInfo) int {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(s.Uid)

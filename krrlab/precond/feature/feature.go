@@ -46,7 +46,7 @@ type Workspace struct {
 	x64, w64, phase64 []float64 // points, frequencies and phases in float64
 	x32               []float32 // points in float32
 	norms             []float64
-	exactFeatures     []int // features whose phases are computed in float64
+	wideFeatures      []int // features whose phases are computed in float64
 
 	fft          *fourier.FFT // of a TensorSketchMap
 	seq          []float64

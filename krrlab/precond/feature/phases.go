@@ -16,12 +16,14 @@ const (
 	// phaseLimit is the largest ‖w_j‖·‖x_i‖ for which phases are computed in float32. A larger value is faster and less
 	// accurate.
 	phaseLimit = 1024
-	// chunk is the number of entries of W that are converted to float64 together (4 MB).
-	chunk = 1 << 19
-	// sparseGain is the cost of a multiply-add of a loop over nonzeros, in units of a multiply-add of a dense product.
-	// Measured at s = 2,000: the loop takes 0.1–0.2 ns, a dense multiply-add takes 0.015–0.02 ns with OpenBLAS and
-	// 0.15 ns with gonum's BLAS. The value does not depend on the BLAS in use, and neither do the results.
-	sparseGain = 8
+	// chunkEntries is the number of entries of W that are converted to float64 together (4 MB). A larger value needs
+	// more memory and gives longer matrix products.
+	chunkEntries = 1 << 19
+	// sparseCost is the cost of a multiply-add of a loop over nonzeros, in units of a multiply-add of a dense product.
+	// With a larger value, sparse points are converted to dense ones at a smaller density. Measured at s = 2,000: the
+	// loop takes 0.1–0.2 ns, a dense multiply-add takes 0.015–0.02 ns with OpenBLAS and 0.15 ns with gonum's BLAS. The
+	// value does not depend on the BLAS in use, and neither do the results.
+	sparseCost = 8
 )
 
 // MapTo implements Map. Phases and cosines are in float64.
@@ -85,7 +87,7 @@ func (m *FourierMap) phases64(p []float64, ld int, x points.Points, subset []int
 	}
 	xg := dense64(x, w)
 	out := blas64.General{Rows: n, Cols: s, Stride: ld, Data: p}
-	step := min(m.d, max(1, chunk/s))
+	step := min(m.d, max(1, chunkEntries/s))
 	for c0 := 0; c0 < m.d; c0 += step {
 		c1 := min(c0+step, m.d)
 		xc := blas64.General{Rows: n, Cols: c1 - c0, Stride: xg.Stride, Data: xg.Data[c0:]}
@@ -106,8 +108,8 @@ func selectFeatures[T float32 | float64](dst []float64, src []T, subset []int) {
 	}
 }
 
-// columns64 returns rows c0, …, c1-1 of Wᵀ in float64, for the s features in subset, or for all features if subset is
-// nil.
+// columns64 returns columns c0, …, c1-1 of W, transposed and in float64, for the s features in subset, or for all
+// features if subset is nil.
 func (m *FourierMap) columns64(c0, c1, s int, subset []int, w *Workspace) blas64.General {
 	g := blas64.General{Rows: c1 - c0, Cols: s, Stride: s, Data: buffer.Grow(&w.w64, (c1-c0)*s)}
 	for c := c0; c < c1; c++ {
@@ -143,31 +145,31 @@ func (m *FourierMap) phases32(z []float32, ld int, x points.Points, w *Workspace
 		m.products32(z, ld, x, w)
 		return
 	}
-	exact := w.exactFeatures[:0] // features whose phases are computed in float64
+	wideFeatures := w.wideFeatures[:0] // the features whose phases are computed in float64
 	for j, v := range m.norm {
 		if !(v*xmax <= phaseLimit) {
-			exact = append(exact, j)
+			wideFeatures = append(wideFeatures, j)
 		}
 	}
-	w.exactFeatures = exact
-	if 4*len(exact) > m.s {
+	w.wideFeatures = wideFeatures
+	if 4*len(wideFeatures) > m.s {
 		p := buffer.Grow(&w.phase64, n*m.s)
 		m.phases64(p, m.s, x, nil, w)
 		for i := range n {
 			row := z[i*ld : i*ld+m.s]
 			for j, v := range p[i*m.s : (i+1)*m.s] {
-				row[j] = reduce(v)
+				row[j] = reduceAngle(v)
 			}
 		}
 		return
 	}
 	m.products32(z, ld, x, w)
-	p := buffer.Grow(&w.phase64, n*len(exact))
-	m.phases64(p, len(exact), x, exact, w)
+	p := buffer.Grow(&w.phase64, n*len(wideFeatures))
+	m.phases64(p, len(wideFeatures), x, wideFeatures, w)
 	for i := range n {
 		row := z[i*ld : i*ld+m.s]
-		for k, j := range exact {
-			row[j] = reduce(p[i*len(exact)+k])
+		for k, j := range wideFeatures {
+			row[j] = reduceAngle(p[i*len(wideFeatures)+k])
 		}
 	}
 }
@@ -198,7 +200,7 @@ func (m *FourierMap) products32(z []float32, ld int, x points.Points, w *Workspa
 // asSparse returns x as a CSR matrix if a loop over its nonzeros is faster than a dense product.
 func asSparse(x points.Points) (*points.CSR, bool) {
 	s, ok := x.(*points.CSR)
-	if !ok || float64(s.NNZ())*sparseGain > float64(s.N)*float64(s.D) {
+	if !ok || float64(s.NNZ())*sparseCost > float64(s.N)*float64(s.D) {
 		return nil, false
 	}
 	return s, true
@@ -277,8 +279,8 @@ const (
 	twoPiLo = 2*math.Pi - twoPiHi
 )
 
-// reduce returns an angle in about [−π, π] whose cosine is that of p, rounded to float32.
-func reduce(p float64) float32 {
+// reduceAngle returns an angle in about [−π, π] whose cosine is that of p, rounded to float32.
+func reduceAngle(p float64) float32 {
 	if math.Abs(p) < 1<<24 {
 		n := math.RoundToEven(p * (1 / (2 * math.Pi)))
 		return float32((p - n*twoPiHi) - n*twoPiLo)

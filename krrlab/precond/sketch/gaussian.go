@@ -14,12 +14,12 @@ import (
 )
 
 // Gaussian is the distribution of S = s^(−1/2)·G, where the entries of G, s×m, are independent standard normal
-// variables. Row i of G depends on the stream and i only. The first s rows of a sketch to 2s numbers are therefore the
-// sketch to s numbers, times √½.
+// variables. Row i of G depends on the stream and i only. The first s rows of the 2s×m sketch from the same stream are
+// therefore √½ times the s×m sketch.
 type Gaussian struct{}
 
 // GaussianOperator is a draw of Gaussian. It stores G in float32, in 4ms bytes. The entries are rounded when they are
-// drawn, so Apply32 and Apply64 use the same S.
+// drawn, so Apply32 and Apply64 use the same G.
 type GaussianOperator struct {
 	m, s  int
 	g     []float32 // s×m
@@ -31,8 +31,9 @@ var (
 	_ Operator = (*GaussianOperator)(nil)
 )
 
-// wideBlock is the number of entries of G that Apply64 converts to float64 together (4 MB).
-const wideBlock = 1 << 19
+// convertedEntries is the number of entries of G that Apply64 converts to float64 together (4 MB). A larger value needs
+// more memory and gives longer matrix products.
+const convertedEntries = 1 << 19
 
 // exceedsMemory reports whether need, in bytes, is more than the available memory; available = 0 means unknown. A need
 // of up to 100 MB is always accepted.
@@ -50,8 +51,8 @@ func (d Gaussian) Sample(m, s int, g rng.Stream) (Operator, error) {
 	}
 	if need, available := 4*float64(m)*float64(s), float64(accel.MemoryAvailable()); exceedsMemory(need, available) {
 		return nil,
-			fmt.Errorf("sketch: a gaussian from %d to %d numbers needs %.3g GB, %.3g GB are free: put an srht "+
-				"before it", m, s, need/1e9, available/1e9)
+			fmt.Errorf("sketch: a Gaussian sketch from dimension %d to %d needs %.3g GB, and %.3g GB are free: put an "+
+				"srht before it", m, s, need/1e9, available/1e9)
 	}
 	o := &GaussianOperator{m: m, s: s, g: make([]float32, m*s), scale: 1 / math.Sqrt(float64(s))}
 	rows := make([][]float64, accel.Threads())
@@ -90,7 +91,7 @@ func (o *GaussianOperator) Apply64(b Rows64, w *Workspace) {
 		return
 	}
 	x := blas64.General{Rows: b.Count, Cols: o.m, Stride: b.SrcStride, Data: b.Src}
-	step := min(o.s, max(1, wideBlock/o.m))
+	step := min(o.s, max(1, convertedEntries/o.m))
 	for i := 0; i < o.s; i += step {
 		k := min(step, o.s-i)
 		block := buffer.Grow(&w.wide, k*o.m)

@@ -149,8 +149,8 @@ func (m *Inverse) LogDet() (sum float64) {
 	return sum
 }
 
-// What describes M in a few words: its neighbors, ω and pivots.
-func (m *Inverse) What() string {
+// Description describes M in a few words: its neighbors, ω and pivots.
+func (m *Inverse) Description() string {
 	s := fmt.Sprintf("sparse inverse on %d neighbors, ω = %.2g", m.k, m.damping)
 	if r := m.Rank(); r > 0 {
 		s += fmt.Sprintf(", beside %d pivots", r)
@@ -158,7 +158,7 @@ func (m *Inverse) What() string {
 	return s
 }
 
-func (m *Inverse) String() string { return fmt.Sprintf("%s, n = %d", m.What(), m.n) }
+func (m *Inverse) String() string { return fmt.Sprintf("%s, n = %d", m.Description(), m.n) }
 
 // applyRows is the number of rows of G in one unit of work of a product. Larger units balance threads less evenly.
 const applyRows = 512

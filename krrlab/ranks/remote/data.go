@@ -41,7 +41,7 @@ func writeData(root string, d *datasets.Dataset) (data, error) {
 	if _, err := os.Stat(j.path(root)); !errors.Is(err, fs.ErrNotExist) {
 		return j, err
 	}
-	y, err := datasets.Coding{Labels: d.Labels}.Code(d)
+	y, err := datasets.Coding{Labels: d.Labels}.Encode(d)
 	if err != nil {
 		return j, err
 	}

@@ -248,7 +248,7 @@ func (m *model) predict(c *cost.Candidate) {
 	}
 	c.RefusalReason = ""
 	if m.cost.Predict(c); m.Memory > 0 && c.Bytes > m.Memory {
-		c.RefusalReason = fmt.Sprintf("it holds %s, the limit is %s beside the program", accel.Bytes(c.Bytes),
+		c.RefusalReason = fmt.Sprintf("it needs %s, and %s are available in addition to the program", accel.Bytes(c.Bytes),
 			accel.Bytes(m.Memory))
 	}
 }
@@ -294,7 +294,7 @@ func (m *model) flips(p *Plan) (flips []string) {
 	}
 	for _, o := range p.Candidates {
 		if o.RefusalReason != "" && o.Seconds.Training() < b.Seconds.Training() {
-			return append(flips, fmt.Sprintf("a memory limit of %s beside the program: then %v, %.3g s",
+			return append(flips, fmt.Sprintf("a memory budget of %s in addition to the program: then %v, %.3g s",
 				accel.Bytes(o.Bytes), o, o.Seconds.Training()))
 		}
 	}

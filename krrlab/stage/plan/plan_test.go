@@ -356,7 +356,7 @@ func TestLate(t *testing.T) {
 	if !r.Late(0, 16, 45) || !r.Late(12, 1, 2.1) {
 		t.Error("what was spent before the iterations does not count")
 	}
-	if r.DirectPays(1) || !r.DirectPays(2) || (*Report)(nil).DirectPays(9) {
+	if r.PrefersDirect(1) || !r.PrefersDirect(2) || (*Report)(nil).PrefersDirect(9) {
 		t.Error("an end that is worth 16 s is not 1.6 s")
 	}
 	if (*Report)(nil).Late(1e9, 1e9, 1e9) || (&Report{}).Late(1e9, 1e9, 1e9) {

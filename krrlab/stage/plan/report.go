@@ -83,15 +83,15 @@ func (r *Report) Late(iterations int, minRemaining, remaining float64) bool {
 		spent >= 1+maxOverrunShare
 }
 
-// SeriesFallbackPays reports whether the Fallback of a Fourier series that missed τ is predicted to take at most ten
-// times as long as the series.
-func (r *Report) SeriesFallbackPays() bool {
+// PrefersSeriesFallback reports whether the Fallback should run after a Fourier series that missed τ: whether the
+// Fallback of a Fourier series that missed τ is predicted to take at most ten times as long as the series.
+func (r *Report) PrefersSeriesFallback() bool {
 	return r.Fallback.Seconds.Training() <= maxDirectRatio*r.Seconds.Training()
 }
 
-// DirectPays reports whether the direct solver is worth running after an iteration that ended without reaching τ: it
-// must be predicted to take at most ten times as long as those iterations.
-func (r *Report) DirectPays(iterations int) bool {
+// PrefersDirect reports whether the direct solver should run after an iteration that ended without reaching τ: if it is
+// predicted to take at most ten times as long as those iterations.
+func (r *Report) PrefersDirect(iterations int) bool {
 	return r != nil && r.Fallback != nil &&
 		r.Fallback.Seconds.Training() <= maxDirectRatio*float64(iterations)*r.Choice.IterationSeconds()
 }

@@ -42,7 +42,7 @@ func (s *run) refine(ctx context.Context, c *mat.Dense) (*mat.Dense, error) {
 	}
 	s.checkpoints.configure(sol, s.A.Choice(), c, o)
 	if bounds := s.errorBounds(c); bounds != nil {
-		s.solutionNorms = bounds.Sizes
+		s.solutionNorms = bounds.SolutionNormBounds
 	}
 	c, err = s.pcg(ctx, o, exact, kind)
 	if err != nil || exact != nil && exact.Choice().Certain {

@@ -116,7 +116,7 @@ func TestWeightedLoss(t *testing.T) {
 		}
 		loss := func(d *datasets.Dataset) float64 {
 			p := data(t, d)
-			p.y = testkit.Must(datasets.Coding{Labels: d.Labels}.Encode(d))
+			p.y = testkit.Must(datasets.Coding{Labels: d.Labels}.EncodeForFit(d))
 			one := (&search{data: p}).newSample(upTo(d.Len()))
 			v, _, _ := testkit.Must(one.loss(t.Context(), kernel.Gaussian{Sigma: 1.2}, 0.3)).Error()
 			return v

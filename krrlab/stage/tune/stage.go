@@ -98,7 +98,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tune: %w", err)
 	}
-	y, err := p.Coding.Encode(p.Train)
+	y, err := p.Coding.EncodeForFit(p.Train)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 			return nil, fmt.Errorf("tune: rows to judge by have %s, those of the fit %d", plural.Count(dim, "feature"),
 				p.D)
 		}
-		validY, err := p.Coding.Code(o.Valid)
+		validY, err := p.Coding.Encode(o.Valid)
 		if err != nil {
 			return nil, err
 		}
@@ -225,7 +225,7 @@ func (o *Options) holdout(b Bench, p *stage.Problem, trainY *mat.Dense, judgment
 				return nil, e
 			}
 			train, judgedRows = allRows.Subset(trainIndex), allRows.Subset(heldOutIndex)
-			if _, err = p.Coding.Encode(train); err == nil {
+			if _, err = p.Coding.EncodeForFit(train); err == nil {
 				break
 			}
 		}
@@ -237,7 +237,7 @@ func (o *Options) holdout(b Bench, p *stage.Problem, trainY *mat.Dense, judgment
 			train = train.Center()
 		}
 	}
-	y, err := datasets.Coding{Labels: p.Coding.Labels}.Code(judgedRows) // coded as the predictions
+	y, err := datasets.Coding{Labels: p.Coding.Labels}.Encode(judgedRows) // coded as the predictions
 	if err != nil {
 		return nil, err
 	}

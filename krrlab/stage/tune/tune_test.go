@@ -22,7 +22,7 @@ import (
 
 func data(t *testing.T, set *datasets.Dataset) *problem {
 	t.Helper()
-	y := testkit.Must(datasets.Coding{Labels: set.Labels}.Encode(set))
+	y := testkit.Must(datasets.Coding{Labels: set.Labels}.EncodeForFit(set))
 	return &problem{train: set, y: y, seed: 1, judgment: *judge(set.Class != nil)}
 }
 

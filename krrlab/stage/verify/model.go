@@ -201,7 +201,7 @@ func (c *checker) setTargets(train *datasets.Dataset) error {
 		return fmt.Errorf("row %d of the training data is not the model's: these are not the data, or not the "+
 			"order, that it was fitted on", i)
 	}
-	y, err := c.model.Coding().Encode(train)
+	y, err := c.model.Coding().EncodeForFit(train)
 	if err != nil {
 		return err
 	}
