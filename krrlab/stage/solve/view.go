@@ -67,6 +67,9 @@ func (s *Solution) Summary() string {
 		fit.AddText("", fmt.Sprintf("undecided: rounding may add %.0e to the residual, so float64 cannot prove that it is "+
 			"below %.4g; it can for a larger --lambda or --tol", s.Rounding, s.Tol))
 	}
+	if s.KeptShare.Known() {
+		fit.AddText("", fmt.Sprintf("sparse tiles keep %s of the entries of K", outward.Percent(float64(s.KeptShare), 2)))
+	}
 	s.addScores(&fit)
 	if s.TestN > 0 && s.R2 < 1 {
 		fit.Add("baseline", "RMSE %s of the mean of the test answers",
