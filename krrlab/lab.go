@@ -302,6 +302,11 @@ type problem struct {
 	// makingM and makingZ are locked while M or Z is made. They are locked in this order and without mu.
 	makingM, makingZ sync.Mutex
 
+	// start, startTrace and appended are set by Append and startFrom: see solve.System and solve.Solution.
+	start      *mat.Dense
+	startTrace float64
+	appended   *solve.Appended
+
 	// shift and note are set by Lab.checkSemidefinite for a precomputed K.
 	shift float64 // K+shift·I is positive semi-definite
 	note  string  // remark for reports

@@ -224,6 +224,7 @@ func (l *Lab) system() *solve.System {
 		Solver:             c.Solver, Tol: c.Tol, MaxIter: c.MaxIter, Storage: c.Storage, RetryFloat64: l.retryFloat64,
 		Tiles: c.Tiles,
 		Seed:  c.Seed, Residual: c.Exact, Policy: l.policy, Stop: c.Stop, StopRows: c.StopRows,
+		Start: l.start, StartTrace: l.startTrace,
 		Comm: l.comm, Monitor: c.Monitor, Plan: l.plan, Checkpoint: c.Checkpoint,
 	}
 	if c.Memory > 0 {

@@ -98,7 +98,7 @@ func (l *Lab) model(c *mat.Dense, sol *Solution, started time.Time) *model.Model
 func (l *Lab) newSolution() *Solution {
 	c := l.cfg
 	s := solve.NewSolution(l.header())
-	s.Stop, s.MaxIter, s.Solver = c.Stop, c.MaxIter, c.Solver
+	s.Stop, s.MaxIter, s.Solver, s.Appended = c.Stop, c.MaxIter, c.Solver, l.appended
 	if !l.isIdentity() {
 		s.Precond = stage.NameOf(c.Precond)
 	}

@@ -132,6 +132,14 @@ type Source interface {
 	Draw(ctx context.Context, b Bench, s int) (*Drawn, error)
 }
 
+// Extender is a Source that can add rows to a Z that it made.
+type Extender interface {
+	Source
+	// Extend returns Z for the problem of b, one process without ranks, whose first rows are those of z. It returns an
+	// error that says why if Z must be made anew.
+	Extend(ctx context.Context, b Bench, z *Drawn) (*Drawn, error)
+}
+
 // String describes the method that makes Z, for reports.
 func (a *Approximation) String() string {
 	if a.Spectral {
@@ -174,6 +182,21 @@ func (f RandomFeatures) String() string { return f.Dist.String() }
 func (f RandomFeatures) Draw(ctx context.Context, b Bench, s int) (*Drawn, error) {
 	p := b.Problem()
 	lo, hi := comm.Rows(p.N, precond.RankRows, p.Comm.Rank(), p.Comm.Size())
+	return f.rows(ctx, b, s, lo, hi)
+}
+
+// Extend implements Extender.
+func (f RandomFeatures) Extend(ctx context.Context, b Bench, z *Drawn) (*Drawn, error) {
+	drawn, err := f.rows(ctx, b, z.Z.D, z.Z.N, b.Problem().N)
+	if err == nil {
+		drawn.Z = points.Concat(z.Z, drawn.Z).(*points.Dense32)
+	}
+	return drawn, err
+}
+
+// rows returns rows lo to hi-1 of Z, n×s.
+func (f RandomFeatures) rows(ctx context.Context, b Bench, s, lo, hi int) (*Drawn, error) {
+	p := b.Problem()
 	if need := 4 * int64(hi-lo) * int64(s); p.Memory > 0 && need > p.Memory {
 		return nil, fmt.Errorf("krrlab: Z of n = %d by s = %d needs %s, the limit is %s: take fewer features", p.N, s,
 			accel.Bytes(need), accel.Bytes(p.Memory))

@@ -103,9 +103,17 @@ func newFrame(k kernel.Kernel, x points.Points) (frame, error) {
 // computedPoints returns the points from which the tiles are computed: shifted by their mean if the choice says so.
 func (m *Matrix) computedPoints() points.Points {
 	if m.choice.Centred {
-		return points.Shift(m.x, m.frame.mean)
+		return points.Shift(m.x, m.shiftOfTiles())
 	}
 	return m.x
+}
+
+// shiftOfTiles returns the vector by which centered tiles shift the points.
+func (m *Matrix) shiftOfTiles() []float64 {
+	if m.tileMean != nil {
+		return m.tileMean
+	}
+	return m.frame.mean
 }
 
 // certainMethod returns the cheapest method for entries in float64 with a proved bound ‖E‖₂ ≤ accuracy, or differences

@@ -21,6 +21,7 @@ type entry interface{ float32 | float64 }
 // operations is the part of the engine that a Matrix uses. It does not depend on the number type of the tiles.
 type operations interface {
 	formAll(ctx context.Context, progress func(formed, total int)) error
+	reuse(leading operations)
 	mul(ctx context.Context, dst, src blas64.General, lambda float64) error
 	columns(ctx context.Context, dst blas64.General, idx []int) error
 	submatrix(ctx context.Context, dst blas64.General, rows, cols []int) error
@@ -53,6 +54,8 @@ type engine[T entry] struct {
 
 	mu           sync.Mutex
 	idleProducts []*product[T] // scratch memory of finished products, guarded by mu
+
+	leading *engine[T] // engine of the first points, whose tiles formAll takes over; nil: none
 
 	formWorkers sync.Pool // scratch memory []worker[T] for forming columns
 }
@@ -149,6 +152,7 @@ func (e *engine[T]) formAll(ctx context.Context, progress func(formed, total int
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	defer e.reuse(nil)
 	advance := accel.Counter(len(e.order), progress)
 	err := e.forEachTile(ctx, func(w *worker[T], p, _, _ int) {
 		if err := e.formTile(w, p); err != nil {
@@ -163,14 +167,48 @@ func (e *engine[T]) formAll(ctx context.Context, progress func(formed, total int
 	return nil
 }
 
+// reuse makes formAll take over the entries of another engine, nil for none, of the same type and storage, all of
+// whose tiles are dense. Its points are the first ones of e, in blocks of the same size.
+func (e *engine[T]) reuse(leading operations) { e.leading, _ = leading.(*engine[T]) }
+
+// takeTile takes over the entries of tile p from the leading engine. It shares a whole tile, and returns true. The
+// rows of a tile that has grown are copied to t, and their number is returned.
+func (e *engine[T]) takeTile(p int, allocate func() []T) (t []T, rows int, isComplete bool) {
+	i, j := int(e.order[p].i), int(e.order[p].j)
+	if e.leading == nil || i >= e.leading.blocks {
+		return allocate(), 0, false
+	}
+	q, _ := e.leading.indexOf(i, j)
+	rows = e.leading.rows(i)
+	switch isComplete = rows == e.rows(i); {
+	case isComplete && e.storage == Fixed16:
+		e.packedWords[p] = e.leading.packedWords[q]
+		return nil, rows, true
+	case isComplete:
+		e.entries[p] = e.leading.entries[q]
+		return nil, rows, true
+	}
+	t = allocate()
+	old, oldCols, cols := e.leading.tile(new(worker[T]), q), e.leading.rows(j), e.rows(j)
+	for a := range rows {
+		copy(t[a*cols:], old[a*oldCols:(a+1)*oldCols])
+	}
+	return t, rows, false
+}
+
 // formTile computes and stores tile p.
 func (e *engine[T]) formTile(w *worker[T], p int) error {
-	t := buffer.Grow(&w.tile, e.tileArea(p))
-	if keepsTile := e.storage != Fixed16 && e.dropped == nil; keepsTile {
-		t = make([]T, len(t))
-		e.entries[p] = t
+	t, rows, isComplete := e.takeTile(p, func() []T {
+		if e.storage == Fixed16 || e.dropped != nil {
+			return buffer.Grow(&w.tile, e.tileArea(p))
+		}
+		e.entries[p] = make([]T, e.tileArea(p))
+		return e.entries[p]
+	})
+	if isComplete {
+		return nil
 	}
-	e.formTileTo(t, p, &w.kernel)
+	e.formRowsTo(t, p, rows, &w.kernel)
 	if !kernel.BuiltIn(e.k) {
 		if err := e.checkEntries(p, t); err != nil {
 			return err
@@ -191,12 +229,15 @@ func (e *engine[T]) tileArea(p int) int {
 	return e.rows(int(e.order[p].i)) * e.rows(int(e.order[p].j))
 }
 
-// formTileTo computes tile p in dst.
-func (e *engine[T]) formTileTo(dst []T, p int, w *kernel.Workspace) {
+// formRowsTo computes the rows of tile p from the given one on in dst, which has the rows before it.
+func (e *engine[T]) formRowsTo(dst []T, p, firstRow int, w *kernel.Workspace) {
 	r := e.order[p]
 	x, z := e.panels[r.i], e.panels[r.j]
 	cols := z.Len()
-	e.fillTile(dst, cols, x, z, w)
+	if firstRow > 0 {
+		x = x.Slice(firstRow, x.Len())
+	}
+	e.fillTile(dst[firstRow*cols:], cols, x, z, w)
 	if r.i != r.j {
 		return
 	}
@@ -234,7 +275,7 @@ func (e *engine[T]) tile(w *worker[T], p int) []T {
 	switch {
 	case e.storage == Recompute:
 		t := buffer.Grow(&w.tile, e.tileArea(p))
-		e.formTileTo(t, p, &w.kernel)
+		e.formRowsTo(t, p, 0, &w.kernel)
 		return t
 	case e.storage == Fixed16:
 		t := buffer.Grow(&w.tile, e.tileArea(p))

@@ -97,7 +97,7 @@ func (m *Matrix) newSample(ctx context.Context, accuracy float64, seed uint64) (
 	}
 	method, bound := m.certainMethod(accuracy / 100)
 	s.errorBound = bound
-	err := s.formRows(ctx, method, func(i int, row []float64) {
+	err := s.formRows(ctx, method, m.frame.mean, func(i int, row []float64) {
 		copy(s.entries[i*n:], row)
 	})
 	s.normK, s.eigenvector = power(s.scaled(s.entries, s.factors), s.random, n)
@@ -188,13 +188,13 @@ func (s *sample) meanEntry() float64 {
 	return math.Ldexp(math.Round(math.Ldexp(sum/float64(s.random*(s.random+1)/2), 10-exp)), exp-10)
 }
 
-// formRows computes the lower triangle of K on the sample by the given method, and calls set with each of its rows. Row
-// i has i+1 entries. Calls of set run concurrently.
-func (s *sample) formRows(ctx context.Context, method method, set func(i int, row []float64)) error {
+// formRows computes the lower triangle of K on the sample by the given method, which shifts the points by mean if it is
+// centered, and calls set with each of its rows. Row i has i+1 entries. Calls of set run concurrently.
+func (s *sample) formRows(ctx context.Context, method method, mean []float64, set func(i int, row []float64)) error {
 	n := len(s.idx)
 	x := s.x
 	if method.centered {
-		x = points.Shift(x, s.m.frame.mean)
+		x = points.Shift(x, mean)
 	}
 	p := points.NewPanel(x)
 	if method.arithmetic == kernel.Float32 {
@@ -243,7 +243,7 @@ func (s *sample) formRows(ctx context.Context, method method, set func(i int, ro
 func (s *sample) measure(ctx context.Context, method method) (Estimate, error) {
 	rows, random := len(s.idx), s.random
 	entryErrors := make([]float64, rows*rows)
-	err := s.formRows(ctx, method, func(i int, row []float64) {
+	err := s.formRows(ctx, method, s.m.shiftOfTiles(), func(i int, row []float64) {
 		for j, v := range row {
 			entryErrors[i*rows+j] = v - s.entries[i*rows+j]
 		}

@@ -56,7 +56,7 @@ func TestMeasure(t *testing.T) {
 		for i := range rows {
 			s.idx[i] = i
 		}
-		testkit.OK(t, s.formRows(t.Context(), by, func(i int, row []float64) {
+		testkit.OK(t, s.formRows(t.Context(), by, mx.frame.mean, func(i int, row []float64) {
 			testkit.Equal(t, len(row), i+1, i)
 			for j, k := range row {
 				s.entries[i*rows+j] = k - e.At(i, j)

@@ -31,6 +31,7 @@ type Matrix struct {
 	skippedSums    []float64             // for each leaf, a bound of the row sums of its skipped tiles
 	frame          frame                 // the points, shifted for inner products
 	levels         *kernel.DistanceTable // table of all kernel values if the points have few distances, else nil
+	tileMean       []float64             // vector by which centered tiles shift the points; nil: frame.mean
 	choice         Choice
 	ops            operations
 	comm           comm.Comm

@@ -39,6 +39,12 @@ func (n *NeighborLists) Of(i int) (index []int32, value []float32) {
 // It takes 8·n·count bytes, and the same again while it runs, on every rank. It panics if position does not have n
 // entries or count is not positive.
 func (m *Matrix) Neighbors(ctx context.Context, position []int32, count int) (*NeighborLists, error) {
+	return m.NeighborsFrom(ctx, position, count, 0)
+}
+
+// NeighborsFrom is Neighbors for the points from the given first one on; the lists of the others are undefined. It skips
+// the rows of dense tiles that contain none of these points.
+func (m *Matrix) NeighborsFrom(ctx context.Context, position []int32, count, firstPoint int) (*NeighborLists, error) {
 	n := m.tiling.n
 	if len(position) != n || count < 1 {
 		panic(fmt.Sprintf("gram: %d neighbors in an order of %d of %d points", count, len(position), n))
@@ -58,6 +64,9 @@ func (m *Matrix) Neighbors(ctx context.Context, position []int32, count int) (*N
 				s.scale[i] = float32(1 / math.Sqrt(v))
 			}
 		}
+	}
+	if m.leaves == nil {
+		s.firstBlock = m.tiling.blockOf(firstPoint)
 	}
 	if err := m.ops.scanTiles(ctx, s); err != nil {
 		return nil, err
@@ -88,6 +97,8 @@ type search struct {
 	count     []int32   // number of neighbors found for each point
 	threshold []float32 // smallest value in a full heap; the smallest normal number if the heap is not full
 	locks     []sync.Mutex
+
+	firstBlock int // tiles in block rows before this one are skipped
 }
 
 // encodeKey returns a key for neighbor j with value w. Keys are ordered by |w|, and for equal |w| in favor of the
@@ -109,6 +120,9 @@ const rowsPerLock = 16
 // scanTiles adds the entries of the tiles of this rank to the search.
 func (e *engine[T]) scanTiles(ctx context.Context, s *search) error {
 	return e.forEachTile(ctx, func(w *worker[T], p, i, j int) {
+		if i < s.firstBlock {
+			return
+		}
 		tile := e.tile(w, p)
 		i0, i1 := e.block(i)
 		j0, j1 := e.block(j)

@@ -1,6 +1,9 @@
 package points
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Panel is a block of points with their squared norms. A tile of a kernel that depends on xᵀz, ‖x‖² and ‖z‖² only is
 // computed from two panels.
@@ -120,5 +123,50 @@ func Gather(x Points, idx []int) Points {
 	for k, i := range idx {
 		x.RowTo(out.Row(k), i)
 	}
+	return out
+}
+
+// Concat returns the points of a followed by those of b, in the representation of a if b fits it, and in float64
+// otherwise. It panics if the dimensions differ.
+func Concat(a, b Points) Points {
+	na, d := a.Dims()
+	nb, db := b.Dims()
+	if d != db {
+		panic(fmt.Sprintf("points: Concat of dimensions %d and %d", d, db))
+	}
+	switch x := a.(type) {
+	case *Bytes:
+		if z, ok := AsBytes(b, x.Scale); ok {
+			out := NewBytes(na+nb, d, x.Scale, nil)
+			for i := range out.N {
+				if i < na {
+					copy(out.Row(i), x.Row(i))
+				} else {
+					copy(out.Row(i), z.Row(i-na))
+				}
+			}
+			return out
+		}
+	case *Dense32:
+		if z, ok := b.(*Dense32); ok {
+			return NewDense32(na+nb, d,
+				slices.Concat(withoutGaps(x.Data, na, d, x.Stride), withoutGaps(z.Data, nb, d, z.Stride)))
+		}
+	case *CSR:
+		if z, ok := b.(*CSR); ok {
+			out := &CSR{N: na + nb, D: d, Col: slices.Concat(x.Col[x.Ptr[0]:x.Ptr[na]], z.Col[z.Ptr[0]:z.Ptr[nb]]),
+				Val: slices.Concat(x.Val[x.Ptr[0]:x.Ptr[na]], z.Val[z.Ptr[0]:z.Ptr[nb]])}
+			for _, p := range x.Ptr {
+				out.Ptr = append(out.Ptr, p-x.Ptr[0])
+			}
+			for _, p := range z.Ptr[1:] {
+				out.Ptr = append(out.Ptr, x.NNZ()+p-z.Ptr[0])
+			}
+			return out
+		}
+	}
+	out := NewDense(na+nb, d, nil)
+	Panel64To(a, out.Data, d)
+	Panel64To(b, out.Data[na*d:], d)
 	return out
 }

@@ -1,6 +1,7 @@
 package points
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime/debug"
@@ -346,6 +347,40 @@ func TestInnerOfItself(t *testing.T) {
 				if g, w := got[i*ld+j], want[i*ld+j]; !(math.Abs(float64(g-w)) <= 1e-4) || g != got[j*ld+i] {
 					t.Fatalf("n = %d: entry (%d, %d) is %v, want %v", n, i, j, g, w)
 				}
+			}
+		}
+	}
+}
+
+// TestConcat joins points of equal and of different kinds, and parts of larger sets.
+func TestConcat(t *testing.T) {
+	a, a32, s := random(7, 11, 6, 0.5)
+	whole := NewBytes(11, 6, 0.5, nil)
+	for i := range 11 {
+		for j := range 6 {
+			whole.Row(i)[j] = uint8(7 * i * j)
+		}
+	}
+	asDense := func(x Points) *Dense {
+		out := NewDense(11, 6, nil)
+		Panel64To(x, out.Data, 6)
+		return out
+	}
+	for _, c := range []struct{ x, y, want Points }{{a, a, &Dense{}}, {a32, a32, &Dense32{}}, {s, s, &CSR{}},
+		{whole, whole, &Bytes{}}, {whole, asDense(whole), &Bytes{}}, {whole, a, &Dense{}}, {s, a32, &Dense{}}} {
+		got := Concat(c.x.Slice(2, 9), c.y.Slice(3, 11))
+		if n, d := got.Dims(); n != 15 || d != 6 || fmt.Sprintf("%T", got) != fmt.Sprintf("%T", c.want) {
+			t.Fatalf("%T and %T become %T, %d×%d", c.x, c.y, got, n, d)
+		}
+		row, want := make([]float64, 6), make([]float64, 6)
+		for i := range 15 {
+			if got.RowTo(row, i); i < 7 {
+				c.x.RowTo(want, i+2)
+			} else {
+				c.y.RowTo(want, i-4)
+			}
+			if !slices.Equal(row, want) {
+				t.Errorf("%T and %T: row %d is %v, want %v", c.x, c.y, i, row, want)
 			}
 		}
 	}

@@ -32,9 +32,19 @@ type Noise struct {
 	// Deciding is the noise that the tolerance was taken from: for classes the root mean square over the columns, and
 	// otherwise the least of the columns whose residual is still above τ.
 	Deciding float64 `json:"deciding"`
-	// Trace estimates λ·tr(A⁻¹)/n from above. It is 1, which holds for every K, if Products is 0.
+	// Trace estimates λ·tr(A⁻¹)/n from above. If Products is 0, it is 1, which holds for every K, or follows from that of
+	// the first rows (Appended).
 	Trace    float64 `json:"trace"`
 	Products int     `json:"products"` // products with A for the estimate of Trace
+}
+
+// Appended returns an upper bound of λ·tr(A⁻¹)/n for rows of which the share in (0, 1] belongs to the estimate n. With
+// more rows, n − λ·tr(A⁻¹) = tr(KA⁻¹) does not decrease, as the eigenvalues of K interlace. It returns 0 for nil.
+func (n *Noise) Appended(share float64) float64 {
+	if n == nil {
+		return 0
+	}
+	return 1 - share*(1-n.Trace)
 }
 
 // Expected returns the tolerance at which an iteration is expected to end, given τ. It is τ unless the rule is

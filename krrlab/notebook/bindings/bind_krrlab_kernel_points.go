@@ -16,6 +16,7 @@ func init() {
 		Binds: map[string]r.Value{
 			"AsBytes":           r.ValueOf(points.AsBytes),
 			"CheckFinite":       r.ValueOf(points.CheckFinite),
+			"Concat":            r.ValueOf(points.Concat),
 			"CountRepeated":     r.ValueOf(points.CountRepeated),
 			"DistanceWork":      r.ValueOf(points.DistanceWork),
 			"ExactProductUnit":  r.ValueOf(points.ExactProductUnit),

@@ -73,6 +73,8 @@ func init() {
 			"Entries":        r.TypeOf((*stage.Entries)(nil)).Elem(),
 			"Entry":          r.TypeOf((*stage.Entry)(nil)).Elem(),
 			"Event":          r.TypeOf((*stage.Event)(nil)).Elem(),
+			"Extender":       r.TypeOf((*stage.Extender)(nil)).Elem(),
+			"Extensible":     r.TypeOf((*stage.Extensible)(nil)).Elem(),
 			"FromK":          r.TypeOf((*stage.FromK)(nil)).Elem(),
 			"Gram":           r.TypeOf((*stage.Gram)(nil)).Elem(),
 			"Header":         r.TypeOf((*stage.Header)(nil)).Elem(),

@@ -32,6 +32,7 @@ func init() {
 			"StoredResidual": r.ValueOf(solve.StoredResidual),
 		},
 		Types: map[string]r.Type{
+			"Appended":       r.TypeOf((*solve.Appended)(nil)).Elem(),
 			"Approach":       r.TypeOf((*solve.Approach)(nil)).Elem(),
 			"Checkpoint":     r.TypeOf((*solve.Checkpoint)(nil)).Elem(),
 			"Ending":         r.TypeOf((*solve.Ending)(nil)).Elem(),

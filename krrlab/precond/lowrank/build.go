@@ -39,6 +39,7 @@ type builder struct {
 	entryError    float64         // ε of Source.EntryError
 	formedColumns int             // number of columns of K formed so far
 	roundingSq    []float64       // for each panel of rows, ‖δ‖_F² of the rounding δ of F to float32
+	lower         []float64       // T of certify.go, rank×rank
 }
 
 // newBuilder checks the diagonal of K and allocates F with the given rank. It returns an error if the rank is not in
@@ -167,8 +168,15 @@ func (p *builder) checkRows() error {
 
 // finish returns the certified Factor. F consists of the first len(landmarks) columns of p.f; shift is Factor.Shift.
 func (p *builder) finish(ctx context.Context, method string, landmarks []int, shift float64) (*Factor, error) {
-	factor := &Factor{Method: method, N: p.n, F: leadingColumns(p.f, len(landmarks)), Landmarks: landmarks,
-		RequestedRank: p.f.D, Columns: p.formedColumns, Trace: p.trace, Shift: shift}
+	r, stride := len(landmarks), p.f.D
+	factor := &Factor{Method: method, N: p.n, F: leadingColumns(p.f, r), Landmarks: landmarks, RequestedRank: stride,
+		Columns: p.formedColumns, Trace: p.trace, Shift: shift}
+	if p.lower != nil {
+		for i := range r {
+			copy(p.lower[i*r:(i+1)*r], p.lower[i*stride:])
+		}
+		factor.lower = p.lower[:r*r]
+	}
 	return factor, p.certify(ctx, factor)
 }
 

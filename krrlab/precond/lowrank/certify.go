@@ -38,6 +38,9 @@ const unitRoundoff = 0x1p-53 // unit roundoff u of float64
 // The rounding of F̄ to F = F̄+δ changes FFᵀ by at most 2‖F‖_F‖δ‖_F + ‖δ‖_F² in norm and in trace; ‖δ‖_F is measured.
 // The computed trace of K−FFᵀ has an error of at most 2qt + nuΣ|K_ii−‖F_i‖²|. Dropping columns of F only makes K̂
 // smaller.
+//
+// Extend computes further rows of F̄ with the same T. As NV⁻¹Nᵀ is at most 1.1rq²t/(ν−1.1rq), (2) holds for ν ≥ 2.2rq,
+// and therefore also for a q of all rows that is up to 1.8 times as large as the one from which ν was taken.
 
 // relativeError returns q, the error of an entry relative to the diagonal.
 func (p *builder) relativeError() float64 {
@@ -50,6 +53,9 @@ func (p *builder) relativeError() float64 {
 
 // shift returns ν = 4rq, relative to the diagonal.
 func (p *builder) shift() float64 { return 4 * float64(p.f.D) * p.relativeError() }
+
+// maxErrorGrowth is the largest factor by which q may grow in Extend.
+const maxErrorGrowth = 1.8
 
 // minDiagonal is the smallest diagonal entry of a landmark, in units of the largest diagonal entry, for which certify
 // claims a bound.
@@ -74,7 +80,7 @@ func (p *builder) certify(ctx context.Context, f *Factor) error {
 			sums[2] += v
 		}
 	})
-	f.Residual = sums[0]
+	f.Residual, f.roundingSq = sums[0], sums[2]
 	square := max(0, f.Trace-f.Residual) // ‖F‖_F² = tr K̂
 	delta := 1.001 * math.Sqrt(sums[2])
 	t := 1.001 * max(f.Trace, square)

@@ -37,8 +37,8 @@
 // # Costs
 //
 //	flops     n·r², and the formation of r columns of K; RPCholesky also forms the rejected columns
-//	memory    4nr bytes for F; temporarily, with b = Options.Block,
-//	          Nystrom:     8r², and 2048r per thread
+//	memory    4nr bytes for F and 8r² for Extend; temporarily, with b = Options.Block,
+//	          Nystrom:     2048r per thread
 //	          RPCholesky:  4nr + 8nb + 8b(3r+2b) + 41n, and 2048·min(r, 512) per thread
 //
 // Each of P ranks computes n/P rows of F, and the terms 4nr and 8nb are divided by P. For each block of proposals,

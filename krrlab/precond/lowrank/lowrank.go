@@ -87,6 +87,9 @@ type Factor struct {
 	Shift float64
 	// EntryError is the EntryError of the Source; +Inf means that nothing is certain.
 	EntryError float64
+
+	lower      []float64 // T of certify.go, r×r in float64, for Extend; nil if F is not CT⁻ᵀ
+	roundingSq float64   // ‖δ‖_F² of the rounding δ of F to float32
 }
 
 // Rank returns r, the number of columns of F.

@@ -14,7 +14,7 @@ import (
 )
 
 // MulRight replaces F by fl(F·T), where T is r×r, row-major, with ‖T‖₂ ≤ 1. The new K̂ ≼ FFᵀ of the old F no longer
-// equals K at the landmarks. MulRight computes f.Residual anew and adds a bound of the rounding errors of the product
+// equals K at the landmarks, and Extend then returns an error. MulRight computes f.Residual anew and adds a bound of the rounding errors of the product
 // to f.Rounding, so the certified bounds remain valid. The cost is 2nr² flops. The result has the same bits for any
 // number of threads and of ranks; all ranks must call MulRight together. If ctx ends or a rank fails, MulRight returns
 // an error, and f is undefined.
@@ -56,7 +56,7 @@ func (f *Factor) MulRight(ctx context.Context, c comm.Comm, t []float64) error {
 	// the product has an error of at most r^(3/2)·u‖F‖_F. The factors 1.001 and 1.01 cover terms of second order. The
 	// last term of Rounding bounds the rounding errors of Trace and normSq.
 	delta := 1.001*math.Sqrt(errorSq) + 1.01*math.Sqrt(float64(r))*float64(r)*unitRoundoff*math.Sqrt(oldNormSq)
-	f.Residual = f.Trace - normSq
+	f.Residual, f.lower = f.Trace-normSq, nil
 	f.Rounding += 1.001*(2*math.Sqrt(oldNormSq)*delta+delta*delta) + 3*float64(f.N)*unitRoundoff*(f.Trace+normSq)
 	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/rng"
@@ -60,18 +61,21 @@ func NystromAt(ctx context.Context, src Source, landmarks []int, o *Options) (*F
 		}
 		chosen[i] = true
 	}
-	_, e := math.Frexp(slices.Max(b.diag))
 	b.formedColumns = rank
-	p := &nystrom{builder: b, landmarks: slices.Clone(landmarks), exponent: e / 2}
+	p := &nystrom{builder: b, landmarks: slices.Clone(landmarks), exponent: b.exponent()}
 	err = p.factorW(ctx)
 	if err == nil {
-		err = p.computeF(ctx, opt.Progress)
+		err = p.computeF(ctx, 0, opt.Progress)
 	}
 	if err = comm.Agree(ctx, p.comm, err); err != nil {
 		return nil, err
 	}
 	if err := p.dropDependent(ctx); err != nil {
 		return nil, err
+	}
+	if len(p.landmarks) == rank {
+		floats.Scale(math.Ldexp(1, p.exponent), p.l)
+		p.lower = p.l
 	}
 	return p.finish(ctx, "Nyström", p.landmarks, p.nu)
 }
@@ -155,14 +159,20 @@ func (p *nystrom) factorW(ctx context.Context) error {
 	}
 }
 
-// computeF sets F = fl(C·L⁻ᵀ), in strips of panelRows rows per thread, which take 2048r bytes per thread. Smaller
-// strips would be slow, because the BLAS copies L for each of them.
-func (p *nystrom) computeF(ctx context.Context, progress func(done, total int)) error {
+// exponent returns h with 4ʰ near the largest diagonal entry of K.
+func (p *builder) exponent() int {
+	_, e := math.Frexp(slices.Max(p.diag))
+	return e / 2
+}
+
+// computeF sets the rows of F = fl(C·L⁻ᵀ) from the given one on, in strips of panelRows rows per thread, which take
+// 2048r bytes per thread. Smaller strips would be slow, because the BLAS copies L for each of them.
+func (p *nystrom) computeF(ctx context.Context, firstRow int, progress func(done, total int)) error {
 	r, n, unscale := p.f.D, len(p.rows), math.Ldexp(1, p.exponent)
 	l := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: r, Stride: r, Data: p.l}
-	height := min(accel.Threads()*panelRows, n)
+	height := min(accel.Threads()*panelRows, n-firstRow)
 	strip := make([]float64, height*r)
-	for start := 0; start < n; start += height {
+	for start := firstRow; start < n; start += height {
 		end := min(start+height, n)
 		if err := p.scaledColumns(ctx, p.rows[start:end], strip); err != nil {
 			return err

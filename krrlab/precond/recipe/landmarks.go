@@ -24,22 +24,43 @@ type factorFunc func(ctx context.Context, k lowrank.Source, s int, g rng.Stream,
 // K, so the bounds that the factor certifies refer to the exact K. Distances are computed from differences of points if
 // inner products would cancel more digits than a factorization of this rank loses by rounding.
 func (compute factorFunc) draw(ctx context.Context, b stage.Bench, s int) (*stage.Drawn, error) {
+	return fromColumns(ctx, b, s, func(k lowrank.Source, o *lowrank.Options) (*lowrank.Factor, error) {
+		return compute(ctx, k, s, rng.New(b.Problem().Seed).Sub("landmarks", 0), o)
+	})
+}
+
+// fromColumns calls compute with the source of columns for a factor of rank s.
+func fromColumns(ctx context.Context, b stage.Bench, s int,
+	compute func(k lowrank.Source, o *lowrank.Options) (*lowrank.Factor, error)) (*stage.Drawn, error) {
 	p := b.Problem()
 	trace := mat.Trace(mat.NewDiagDense(p.N, kernel.Diag(p.Kernel, p.X)))
 	k, err := gram.NewExact(p.Kernel, p.X, p.Lambda, max(p.Lambda/1000, 0x1p-52*float64(s)*trace), p.Comm)
 	if err != nil {
 		return nil, err
 	}
-	f, err := compute(ctx, k, s, rng.New(p.Seed).Sub("landmarks", 0),
-		&lowrank.Options{Progress: stage.Progress(ctx, b.Tell, stage.Features), Comm: p.Comm})
+	f, err := compute(k, &lowrank.Options{Progress: stage.Progress(ctx, b.Tell, stage.Features), Comm: p.Comm})
 	if err != nil {
 		return nil, err
 	}
 	return &stage.Drawn{Z: f.F, Factor: f}, nil
 }
 
+// extension extends the factors that a source computes.
+type extension struct{}
+
+// Extend implements stage.Extender.
+func (extension) Extend(ctx context.Context, b stage.Bench, z *stage.Drawn) (*stage.Drawn, error) {
+	return fromColumns(ctx, b, z.Z.D, func(k lowrank.Source, o *lowrank.Options) (*lowrank.Factor, error) {
+		o.Comm = nil
+		return z.Factor.Extend(ctx, k, o)
+	})
+}
+
 // pivotSource computes factors by randomly pivoted Cholesky, which stopResidual may end (lowrank.Options.StopResidual).
-type pivotSource struct{ stopResidual float64 }
+type pivotSource struct {
+	stopResidual float64
+	extension
+}
 
 func (pivotSource) String() string { return "randomly pivoted Cholesky" }
 
@@ -69,6 +90,7 @@ func addPivotCost(m *cost.Model, s int, p *cost.Parts) {
 		m.WriteSeconds(4*rows*order)
 	// the low-order part of F, a block of columns of K, rows of F at the proposals, and conversions on each thread
 	b := int64(pivotBlock(s))
+	p.Bytes.Features += 8 * int64(s) * int64(s) // the Cholesky factor at the pivots
 	p.Bytes.Columns = (4*int64(s)+8*b+32)*maxRows + 8*b*(3*int64(s)+2*b) + 9*int64(m.N) +
 		2048*min(int64(s), 512)*int64(accel.Threads())
 	if m.Ranks < 2 {

@@ -42,13 +42,16 @@ func (p Nystrom) Settled(d stage.Defaults) (stage.Preconditioner, error) {
 
 // Approximation implements stage.LowRank.
 func (p Nystrom) Approximation(kernel.Kernel) *stage.Approximation {
-	return &stage.Approximation{Source: landmarkSource{p.Landmarks}, S: p.S, LambdaP: p.LambdaP, Form: p.Form,
+	return &stage.Approximation{Source: landmarkSource{landmarks: p.Landmarks}, S: p.S, LambdaP: p.LambdaP, Form: p.Form,
 		Spectral: p.Spectral}
 }
 
 // landmarkSource computes Nyström factors from the first s of the listed landmarks, or from drawn ones if the list is
 // empty.
-type landmarkSource struct{ landmarks []int }
+type landmarkSource struct {
+	landmarks []int
+	extension
+}
 
 func (c landmarkSource) String() string {
 	if len(c.landmarks) > 0 {
@@ -86,7 +89,8 @@ func (p Nystrom) Cost(m *cost.Model, _ gram.Storage) cost.Parts {
 	s, rows, order := float64(p.S), m.OwnRows(), int64(p.S)
 	parts.Features = rows*s*(m.ExactEntrySeconds+factorEntryExps/m.Exp+nystromSlowdown*s/m.Gemm64) +
 		s*s/2*m.ExactEntrySeconds + m.WriteSeconds(4*rows*s)
-	parts.Bytes.Columns = 8*order*order + 2048*order*int64(accel.Threads()) // L, and strips of rows of C
+	parts.Bytes.Features += 8 * order * order                   // L
+	parts.Bytes.Columns = 2048 * order * int64(accel.Threads()) // strips of rows of C
 	if m.Ranks > 1 {
 		r := m.Group()
 		for range m.Ranks {

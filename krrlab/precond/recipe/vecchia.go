@@ -71,13 +71,9 @@ func (p Vecchia) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, e
 		return nil, err
 	}
 	return b.Cached(p, func() (pcg.Preconditioner, error) {
-		var f *points.Dense32
-		if p.S > 0 {
-			z, err := b.Z(ctx, stage.Approximation{Source: pivotSource{}, S: p.S})
-			if err != nil {
-				return nil, err
-			}
-			f = z.Z
+		f, err := p.pivots(ctx, b)
+		if err != nil {
+			return nil, err
 		}
 		m, err := vecchia.New(ctx, k.Matrix, f, &vecchia.Options{Neighbors: p.Neighbors, Damping: p.Damping,
 			Seed: rng.New(problem.Seed).Sub("vecchia", 0), Comm: problem.Comm})
@@ -87,6 +83,36 @@ func (p Vecchia) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, e
 		n, r := float64(problem.N), float64(m.Rank())
 		return inverseWithPivots{m, n * r * (2*float64(problem.D) + r)}, nil
 	})
+}
+
+// Extend implements stage.Extensible. F is extended as well.
+func (p Vecchia) Extend(ctx context.Context, b stage.Bench, m pcg.Preconditioner) (pcg.Preconditioner, error) {
+	old, ok := m.(inverseWithPivots)
+	if !ok {
+		return nil, fmt.Errorf("%T is not the sparse inverse of %v", m, p)
+	}
+	k, err := b.K(ctx, p.MaxBytes(b.Problem().N))
+	if err != nil {
+		return nil, err
+	}
+	f, err := p.pivots(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	inverse, err := old.Inverse.Extend(ctx, k.Matrix, f)
+	return inverseWithPivots{inverse, old.pivotFlops * float64(k.Dim()) / float64(m.Dim())}, err
+}
+
+// pivots returns F, or nil without pivots.
+func (p Vecchia) pivots(ctx context.Context, b stage.Bench) (*points.Dense32, error) {
+	if p.S == 0 {
+		return nil, nil
+	}
+	z, err := b.Z(ctx, stage.Approximation{Source: pivotSource{}, S: p.S})
+	if err != nil {
+		return nil, err
+	}
+	return z.Z, nil
 }
 
 // inverseWithPivots adds the flops of the factor F to those that vecchia.Inverse reports.

@@ -35,8 +35,16 @@ type build struct {
 	shiftedDiag []float64           // ωR_ii+λ by point
 	normsF2     []float64           // ‖F(i, :)‖² by point
 	rowOf       []int32             // rowOf[i] is the row of G of point i
-	h           *points.Dense32
-	lo, hi      int // this rank has rows lo to hi-1 of F, and computes those rows of G and H
+	lo, hi      int                 // this rank has rows lo to hi-1 of F, and computes those rows of G and H
+	leading     *Inverse            // M of the first points, whose rows of G and H stay; nil: none
+}
+
+// firstRow returns the first row of G and H that this rank computes.
+func (b *build) firstRow() int {
+	if b.leading != nil {
+		return b.leading.n
+	}
+	return b.lo
 }
 
 // gatherF replaces the rows of F of this rank by all rows of F.
@@ -78,7 +86,11 @@ func (b *build) findCandidates(ctx context.Context) (err error) {
 	if b.f != nil {
 		count = min(candidateFactor*count, b.n-1)
 	}
-	b.candidates, err = b.matrix.Neighbors(ctx, b.o.Order, count)
+	firstRow := 0
+	if b.leading != nil {
+		firstRow = b.leading.n
+	}
+	b.candidates, err = b.matrix.NeighborsFrom(ctx, b.o.Order, count, firstRow)
 	return err
 }
 
@@ -110,12 +122,20 @@ func (b *build) computeG(ctx context.Context) error {
 	if b.f != nil {
 		b.h = points.NewDense32(b.hi-b.lo, b.f.D, nil)
 	}
+	if b.leading != nil {
+		copy(b.g.col, b.leading.g.col)
+		copy(b.g.value, b.leading.g.value)
+		if b.h != nil {
+			copy(b.h.Data, b.leading.h.Data)
+		}
+	}
+	firstRow := b.firstRow()
 	workers := make([]worker, accel.Threads())
 	var failed atomic.Int64 // 1 + a point whose (ωR+λI)_JJ is not positive definite; 0: none
-	blocks := (b.hi - b.lo + buildRows - 1) / buildRows
+	blocks := (b.hi - firstRow + buildRows - 1) / buildRows
 	count := accel.Counter(blocks, b.o.Progress)
 	err := accel.ForEach(ctx, blocks, func(w, block int) {
-		for i := b.lo + block*buildRows; i < min(b.lo+(block+1)*buildRows, b.hi); i++ {
+		for i := firstRow + block*buildRows; i < min(firstRow+(block+1)*buildRows, b.hi); i++ {
 			if !b.computeRow(&workers[w], i) {
 				failed.CompareAndSwap(0, int64(b.pointOf[i])+1)
 			}
@@ -174,7 +194,10 @@ func (b *build) allocateG() {
 	b.rowOf = make([]int32, b.n)
 	for row, i := range b.pointOf {
 		start[row+1], b.rowOf[i] = 1, int32(row)
-		if b.candidates != nil {
+		switch {
+		case b.leading != nil && row < b.leading.n:
+			start[row+1] = b.leading.g.start[row+1] - b.leading.g.start[row]
+		case b.candidates != nil:
 			index, _ := b.candidates.Of(i)
 			start[row+1] += int64(min(len(index), b.k))
 		}

@@ -49,6 +49,7 @@ type Inverse struct {
 	g           csr               // G: in each row the neighbors in ascending order, then the diagonal
 	gt          csr               // Gᵀ, stored like G
 	w           *precond.Woodbury // W = I+HHᵀ; nil if W = I
+	h           *points.Dense32   // rows of H of this rank; nil if W = I
 
 	mu   sync.Mutex
 	pool []*mat.Dense // unused scratch matrices, guarded by mu
@@ -78,6 +79,34 @@ func New(ctx context.Context, k *gram.Matrix, f *points.Dense32, o *Options) (*I
 		}
 	}
 	return b.Inverse, nil
+}
+
+// Extend returns M for the matrix that k represents, whose first points are those of m, with the k, the ω and the rows of
+// F, G and H of m. The other points come last in π, so that their neighbors are among all points. f has the rows of F
+// for all points, of which the first are those of m. The result is for one process, without ranks; the factor of W
+// follows precond.Woodbury.Extend. Extend returns the errors of New, and panics if the shapes do not fit.
+func (m *Inverse) Extend(ctx context.Context, k *gram.Matrix, f *points.Dense32) (*Inverse, error) {
+	n := k.Dim()
+	if n < m.n || (f == nil) != (m.w == nil) || f != nil && (f.N != n || f.D != m.h.D) {
+		panic(fmt.Sprintf("vecchia: order %d and rank %d extended to order %d", m.n, m.Rank(), n))
+	}
+	e := &Inverse{n: n, k: m.k, damping: m.damping, pointOf: slices.Clone(m.pointOf), rowsInOrder: slices.Clone(m.rowsInOrder)}
+	o := &Options{Order: make([]int32, n)}
+	for i := m.n; i < n; i++ {
+		e.pointOf, e.rowsInOrder = append(e.pointOf, i), append(e.rowsInOrder, int32(i))
+	}
+	for position, row := range e.rowsInOrder {
+		o.Order[e.pointOf[row]] = int32(position)
+	}
+	b := &build{Inverse: e, matrix: k, exact: k.Exact(k.Lambda() / 1000), f: f, o: o, comm: comm.Alone(), hi: n, leading: m}
+	err := b.findCandidates(ctx)
+	if err == nil {
+		err = b.computeG(ctx)
+	}
+	if err == nil && f != nil {
+		e.w, err = m.w.Extend(ctx, e.h)
+	}
+	return e, err
 }
 
 // newBuild checks the arguments of New and determines the order π.

@@ -22,7 +22,7 @@ func (s *run) startBounds(ctx context.Context, o *pcg.Options) error {
 	o.LambdaMin = w.Basis.Mu
 	w.Stop, w.Tau, w.Tol, w.TolShare = s.Stop, s.Policy.Aim*s.Tol, s.Tol, o.Tol/s.Tol
 	w.Classes, w.Trace = s.Train.Task == datasets.Classification, s.estimateTrace
-	if w.Ended = false; o.InitX != nil { // a refinement ends by its residual only
+	if w.Ended = false; s.refining { // a refinement ends by its residual only
 		w.Stop = bound.Stop{}
 	}
 	if w.Stop.Rule != bound.Labels || w.Sample != nil {

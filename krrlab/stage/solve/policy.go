@@ -178,10 +178,10 @@ func (t *System) DirectStorage() gram.Storage {
 
 // setAim sets the share of the tolerance at which an iteration with products by a ends. If exact is not nil, it also
 // makes pcg compute true residuals with exact and restart from them.
-func (t *System) setAim(o *pcg.Options, a, exact *gram.Matrix) {
+func (t *run) setAim(o *pcg.Options, a, exact *gram.Matrix) {
 	p, stored := &t.Policy, a.Choice()
 	// leave room for the error that the checked rows will reveal
-	if o.Aim = p.Aim; exact == nil && o.InitX == nil && a.Storage() != gram.Float64 {
+	if o.Aim = p.Aim; exact == nil && !t.refining && a.Storage() != gram.Float64 {
 		o.Aim = max(p.AimStored-p.ErrorShare*stored.Error/(t.Lambda*t.Tol), p.MinAim)
 	}
 	if exact != nil {

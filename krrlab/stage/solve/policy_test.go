@@ -5,8 +5,6 @@ import (
 	"math"
 	"testing"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
@@ -75,17 +73,18 @@ func TestAims(t *testing.T) {
 	} {
 		s.Tol = s.Policy.ErrorShare * e / s.Lambda / share
 		var o pcg.Options
-		s.setAim(&o, a, nil)
+		(&run{System: s}).setAim(&o, a, nil)
 		testkit.Near(t, o.Aim, want[0], 1e-12, share)
 		testkit.Near(t, s.recomputedTol(3, a), 3*want[1], 1e-12, share)
 	}
-	o := pcg.Options{InitX: mat.NewDense(1, 1, nil)}
-	if s.setAim(&o, a, nil); o.Aim != s.Policy.Aim || o.Exact != nil {
+	var o pcg.Options
+	refinement := &run{System: s, refining: true}
+	if refinement.setAim(&o, a, nil); o.Aim != s.Policy.Aim || o.Exact != nil {
 		t.Errorf("a refinement aims at %g", o.Aim)
 	}
 	for _, reduce := range []float64{0.05, 1e9} {
 		s.Policy.RestartReduction = reduce
-		if s.setAim(&o, a, exact); o.Aim != s.Policy.Aim || o.Exact != pcg.Operator(exact) ||
+		if refinement.setAim(&o, a, exact); o.Aim != s.Policy.Aim || o.Exact != pcg.Operator(exact) ||
 			math.Abs(o.Refine-min(reduce*e/s.Lambda, 0.5)) > 1e-12 {
 			t.Errorf("with K in float64: aim %g, a reduction by %g", o.Aim, o.Refine)
 		}

@@ -29,6 +29,7 @@ func (s *run) refine(ctx context.Context, c *mat.Dense) (*mat.Dense, error) {
 		}
 	}
 	o := &pcg.Options{InitX: c}
+	s.refining = true
 	exact, kind, storedSuffices, err := (*gram.Matrix)(nil), InStored, false, error(nil)
 	if !s.UsesExactResidual(s.A) {
 		o.Tol, storedSuffices = s.refineTol(s.residualTol(), bound.Slack(s.Train.Len()),

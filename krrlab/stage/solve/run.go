@@ -24,6 +24,7 @@ type run struct {
 	stopError     error        // error of the Monitor that stopped the iteration
 	solutionNorms []float64    // lower bounds of ‖c_j*‖_A for an iteration that starts with an answer; nil: unknown
 	bounds        bound.Watch
+	refining      bool // the iteration improves an answer of this solve
 }
 
 // Run solves the system t with the matrices that source makes. It returns the coefficients C, n×t, and sets the
@@ -86,6 +87,12 @@ func (s *run) iterate(ctx context.Context) (c *mat.Dense, err error) {
 		return s.refine(ctx, c)
 	}
 	o := new(pcg.Options)
+	if s.Start != nil && s.Stop.Rule != bound.ANorm {
+		o.InitX, s.solutionNorms = s.Start, make([]float64, s.columns())
+		if s.StartTrace > 0 && s.bounds.Noise == nil {
+			s.bounds.Noise = &bound.Noise{Trace: s.StartTrace}
+		}
+	}
 	exact, kind, tol, err := s.residualMatrix(ctx, false)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/safe"
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/krylov/bound"
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
@@ -32,9 +34,10 @@ type Solution struct {
 	Error *bound.Errors `json:"error,omitempty"`
 	Scores
 	KernelMatrix
-	Ranks *Ranks       `json:"ranks,omitempty"` // traffic of the ranks; nil without ranks
-	Plan  *plan.Report `json:"plan,omitempty"`  // the choice; nil if nothing was left to the plan
-	Tune  stage.Choice `json:"tune,omitempty"`  // the choice of kernel and λ; nil if they were configured
+	Ranks    *Ranks       `json:"ranks,omitempty"`    // traffic of the ranks; nil without ranks
+	Plan     *plan.Report `json:"plan,omitempty"`     // the choice; nil if nothing was left to the plan
+	Tune     stage.Choice `json:"tune,omitempty"`     // the choice of kernel and λ; nil if they were configured
+	Appended *Appended    `json:"appended,omitempty"` // rows that were appended to another problem; nil: none
 	// Shared lists the parts of the work that an earlier solve of the same problem had done.
 	Shared  []string  `json:"shared,omitempty"`
 	Seconds Seconds   `json:"seconds"`
@@ -190,6 +193,24 @@ type Seconds struct {
 	Residual float64 `json:"residual"`
 	Predict  float64 `json:"predict"`
 	Total    float64 `json:"total"`
+}
+
+// Appended describes how rows were appended to a problem (krrlab.Lab.Append, krrlab fit --extend).
+type Appended struct {
+	Rows      int      `json:"rows"`           // number of new rows, which come last
+	KeptParts []string `json:"kept,omitempty"` // parts of the earlier solve in use
+	NewParts  []string `json:"anew,omitempty"` // parts that are made anew, with the reason
+}
+
+func (a *Appended) String() string {
+	text := plural.Count(a.Rows, "row")
+	if a.KeptParts != nil {
+		text += "; kept: " + strings.Join(a.KeptParts, ", ")
+	}
+	if a.NewParts != nil {
+		text += "; made anew: " + strings.Join(a.NewParts, "; ")
+	}
+	return text
 }
 
 // HistRow is one iteration of the solve.

@@ -87,6 +87,11 @@ type System struct {
 	Monitor    func(stage.Event) error
 	Plan       *plan.Report // plan that chose the method; nil: none
 	Checkpoint *Checkpoint
+	// Start has coefficients from which the iteration starts, n×t; nil: from 0. Stop rule anorm always starts from 0, as
+	// its relative bound then needs no other estimate of ‖c*‖_A. Direct solvers ignore Start.
+	Start *mat.Dense
+	// StartTrace is an upper bound of λ·tr(A⁻¹)/n that stop rule predictions uses and does not estimate; 0: none.
+	StartTrace float64
 	// Owner returns a fingerprint of the data and of the configuration that the answer depends on, for checkpoints.
 	Owner func() ([sha256.Size]byte, error)
 }

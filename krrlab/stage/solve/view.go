@@ -29,6 +29,9 @@ func (s *Solution) String() string {
 		form = ", form " + s.Form
 	}
 	b.Add("solver", "%s%s", s.Method(), form)
+	if s.Appended != nil {
+		b.Add("appended", "%v", s.Appended)
+	}
 	b.Add("K", "%s", s.kernelText())
 	b.Add("result", "%v%s%s", s.Status, s.iterationText(), s.residualText())
 	if s.Error != nil {
@@ -69,6 +72,9 @@ func (s *Solution) Summary() string {
 	}
 	if s.KeptShare.Known() {
 		fit.AddText("", fmt.Sprintf("sparse tiles keep %s of the entries of K", outward.Percent(float64(s.KeptShare), 2)))
+	}
+	if s.Appended != nil {
+		fit.Add("appended", "%v", s.Appended)
 	}
 	s.addScores(&fit)
 	if s.TestN > 0 && s.R2 < 1 {
@@ -180,6 +186,8 @@ func (s *Solution) noiseText() string {
 	source, certainty, largest := "the trace of A⁻¹ taken as n/λ", "estimated", 0.
 	if s.Noise.Products > 0 {
 		source = fmt.Sprintf("λ·tr(A⁻¹)/n ≈ %.2g by %s", s.Noise.Trace, plural.Count(s.Noise.Products, "product"))
+	} else if s.Noise.Trace < 1 {
+		source = fmt.Sprintf("λ·tr(A⁻¹)/n ≈ %.2g by that of the first rows", s.Noise.Trace)
 	}
 	text := fmt.Sprintf("%v: τ is 0.03 of the noise, measured as %.2g of RMS(y) (%s)", s.Stop, s.Noise.Deciding, source)
 	switch {

@@ -1,0 +1,79 @@
+package datasets
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+// Append returns the rows of d followed by those of tail, which may be raw or scaled as d. The scaling, the coding of
+// words, the columns and the labels are those of d. The mean of a centered data set, the class weights of a balanced
+// one, and groups that a rule formed are computed again for all rows. Rows without weights have the weight 1.
+//
+// Append returns an error if tail has another task, dimension, scaling or number of targets, other columns, no answers
+// or a label that d lacks. It also returns one if groups were given (GroupBy), as their numbers differ between files.
+func (d *Dataset) Append(tail *Dataset) (*Dataset, error) {
+	switch {
+	case tail.Task != d.Task || len(tail.MoreTargets) != len(d.MoreTargets) || !tail.HasAnswers():
+		return nil, fmt.Errorf("%s: the rows to append need answers for the same %v of %d targets", tail.Name, d.Task,
+			1+len(d.MoreTargets))
+	case tail.Dim() != d.Dim():
+		return nil, fmt.Errorf("%s: the rows to append have %d features, the others %d", tail.Name, tail.Dim(), d.Dim())
+	case d.givenGroups() || tail.givenGroups():
+		return nil, fmt.Errorf("%s: the numbers of given groups do not tell which rows of two data sets belong together: "+
+			"fit all rows anew", tail.Name)
+	}
+	if err := tail.CheckColumns(d.Columns, "the data to append to"); err != nil {
+		return nil, err
+	}
+	tail, err := d.Scaling.Apply(tail)
+	if err != nil {
+		return nil, err
+	}
+	out, n := *d, d.Len()
+	out.X = points.Concat(d.X, tail.X)
+	out.KeptColumns, out.Unknown, out.bestErrors, out.unusedHashes = nil, nil, nil, nil
+	out.Target, out.MoreTargets = slices.Concat(d.Target, tail.Target), nil
+	for j, y := range d.MoreTargets {
+		out.MoreTargets = append(out.MoreTargets, slices.Concat(y, tail.MoreTargets[j]))
+	}
+	if d.Weights != nil || tail.Weights != nil {
+		out.Weights = make([]float64, 0, out.Len())
+		for i := range out.Len() {
+			if i < n {
+				out.Weights = append(out.Weights, d.Weight(i))
+			} else {
+				out.Weights = append(out.Weights, tail.Weight(i-n))
+			}
+		}
+	}
+	place := tail.ClassIn(d.Labels)
+	out.Class = slices.Clone(d.Class)
+	for _, c := range tail.Class {
+		if place[c] < 0 {
+			return nil, fmt.Errorf("%s: the label %s is not among those of the fit, %s: fit all rows anew", tail.Name,
+				quote(tail.Labels[c]), nameList(d.Labels))
+		}
+		out.Class = append(out.Class, place[c])
+	}
+	if d.ClassWeights != nil {
+		balanced, err := out.Balance()
+		if err != nil {
+			return nil, err
+		}
+		out = *balanced
+	}
+	if d.Mean != nil {
+		out = *out.Center()
+	}
+	if d.Repeats != nil {
+		return out.Group(d.Repeats.Rule, nil)
+	}
+	return &out, nil
+}
+
+// givenGroups reports whether the groups of the rows were given, so that no rule forms them.
+func (d *Dataset) givenGroups() bool {
+	return d.Repeats == nil && d.Groups != nil || d.Repeats != nil && d.Repeats.Rule == "groups"
+}

@@ -1,0 +1,194 @@
+package krrlab
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/stage/solve"
+)
+
+// Append returns a lab of the lab's rows followed by those of rows, which may be raw or scaled as the lab's rows
+// (datasets.Dataset.Append). sol must be a solution of this lab. Solve of the result starts from the coefficients of
+// sol, with zeros for the new rows, and gives the answer of a fit of all rows, to its tolerance and with the same
+// certificate. Kernel, λ, σ and the method that gave sol are kept; the mean of centered targets is that of all rows.
+//
+// The result takes over the matrices of this lab: it forms entries of a stored K, rows of Z and of a sparse inverse for
+// the new rows only. Parts that cannot be extended are made anew by the next stage, as everything is on ranks and with
+// a direct solver; Solution.Appended says which, and why. The answers do not depend on the number of threads. Append
+// frees the matrices of this lab (Free). Checkpoints are not configured for the result.
+//
+// It is an error if K is precomputed, there is a Backend, rows does not fit, or sol is not of this lab.
+func (l *Lab) Append(ctx context.Context, sol *Solution, rows *datasets.Dataset) (*Lab, error) {
+	switch {
+	case l.cfg.Backend != nil:
+		return nil, fmt.Errorf("krrlab: no rows are appended with a Backend: it forms its matrices elsewhere")
+	case kernel.AsPrecomputed(l.cfg.Kernel) != nil:
+		return nil, fmt.Errorf("krrlab: no rows are appended to a precomputed K: give the K of all rows")
+	case sol == nil || sol.Model == nil || sol.System == nil || sol.System.Train != l.train:
+		return nil, fmt.Errorf("krrlab: the solution to append rows to is not one of this lab")
+	}
+	end, err := l.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	method := l
+	if sol.Plan != nil {
+		if method, err = l.labForPlan(sol.Plan); err != nil {
+			return nil, err
+		}
+	}
+	data, err := l.data.Append(rows)
+	if err != nil {
+		return nil, err
+	}
+	cfg := method.cfg
+	cfg.Stop, cfg.Checkpoint = l.requested.stop, nil
+	if cfg.openTol {
+		cfg.Tol, cfg.openTol = 0, false
+	}
+	if unpreconditioned(cfg.Solver) && cfg.Solver != CG {
+		cfg.Solver, cfg.Precond = l.requested.solver, l.requested.precond
+	}
+	out, err := startFrom(sol.Model.C, data, cfg)
+	if err != nil {
+		return nil, err
+	}
+	out.policy, out.startTrace = l.policy, sol.Noise.Appended(float64(l.data.Len())/float64(data.Len()))
+	switch {
+	case out.cfg.Solver == Direct || out.cfg.Solver == Fourier || out.Planning():
+		out.appended.KeptParts, out.appended.NewParts = nil, []string{"all, as a solver without iterations keeps nothing"}
+	case l.comm.Size() > 1:
+		out.appended.NewParts = []string{"K and preconditioner, as they are distributed over ranks"}
+	default:
+		method.extendMatrices(ctx, out)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	l.Free()
+	return out, nil
+}
+
+// startFrom is New for a solve that starts from coefficients c of the first rows of train, such as those of the model of
+// an earlier fit, and from zeros for the other rows. It returns an error if c has more rows than train, or another
+// number of columns than its targets have.
+func startFrom(c *mat.Dense, train *datasets.Dataset, cfg Config) (*Lab, error) {
+	l, err := New(train, cfg)
+	if err != nil {
+		return nil, err
+	}
+	n, _, t := l.Dims()
+	rows, columns := c.Dims()
+	if rows > n || columns != t {
+		return nil, fmt.Errorf("krrlab: coefficients %d×%d to start from, for %d rows and %d columns", rows, columns, n, t)
+	}
+	l.start, l.appended = mat.NewDense(n, t, nil), &solve.Appended{Rows: n - rows, KeptParts: []string{"coefficients, as a start"}}
+	l.start.Slice(0, rows, 0, t).(*mat.Dense).Copy(c)
+	if _, factors := points.Split(l.train.X); factors != nil { // from c = W^½ĉ to ĉ
+		for i, f := range factors {
+			floats.Scale(1/f, l.start.RawRowView(i))
+		}
+	}
+	return l, nil
+}
+
+// extendMatrices extends K, Z and M of the lab for the rows of out, which has more, and adds the parts to
+// out.appended. A part that cannot be extended is left to the stages of out.
+func (l *Lab) extendMatrices(ctx context.Context, out *Lab) {
+	report := func(name string, err error) {
+		if err == nil {
+			out.appended.KeptParts = append(out.appended.KeptParts, name)
+		} else {
+			out.appended.NewParts = append(out.appended.NewParts, fmt.Sprintf("%s: %v", name, err))
+		}
+	}
+	var err error
+	if l.k.key != nil {
+		report("kernel matrix", extend(&out.k.cached, &l.k.cached, func() (*gram.Matrix, error) { return l.extendK(ctx, out) }))
+	}
+	b := &bench{Lab: out}
+	if _, old := points.Split(l.train.X); old != nil || out.weighted() {
+		if _, factors := points.Split(out.train.X); old == nil || !slices.Equal(old, factors[:len(old)]) {
+			if l.m.key != nil {
+				report("preconditioner", fmt.Errorf("the weights of the earlier rows change"))
+			}
+			return
+		}
+	}
+	if l.z.key != nil {
+		source, _ := l.z.key[0].(stage.Approximation).Source.(stage.Extender)
+		err = extend(&out.z, &l.z, func() (*stage.Drawn, error) {
+			z := l.z.value.Z
+			need := 4 * int64(z.D) * int64(out.data.Len()+z.N)
+			if limit := l.cfg.Memory; limit > 0 && need+out.vectorBytes() > limit {
+				return nil, fmt.Errorf("its old and new rows take %s", accel.Bytes(need))
+			}
+			if source == nil {
+				return nil, fmt.Errorf("it is of a user-defined kind")
+			}
+			drawn, err := source.Extend(ctx, b, l.z.value)
+			if err == nil {
+				drawn.Text = l.z.value.Text
+			}
+			return drawn, err
+		})
+		report("rows of Z", err)
+	}
+	if l.m.key == nil || err != nil {
+		return
+	}
+	report("preconditioner", extend(&out.m, &l.m, func() (pcg.Preconditioner, error) {
+		if w, ok := l.m.value.(*precond.Woodbury); ok && out.z.key != nil {
+			return w.Extend(ctx, out.z.value.Z)
+		}
+		if p, ok := l.cfg.Precond.(stage.Extensible); ok {
+			return p.Extend(ctx, b, l.m.value)
+		}
+		return nil, fmt.Errorf("%s has no rule for more points", stage.NameOf(l.cfg.Precond))
+	}))
+}
+
+// extend sets dst to the matrix that form computes, with the key of src, unless form returns an error.
+func extend[T any](dst, src *cached[T], form func() (T, error)) error {
+	start := time.Now()
+	value, err := form()
+	if err == nil {
+		*dst = cached[T]{value: value, key: src.key, seconds: time.Since(start).Seconds(), dependsOnK: src.dependsOnK}
+	}
+	return err
+}
+
+// maxErrorGrowth is the largest storage error of an extended K in a storage that auto chose, in units of the error that
+// a K formed anew would have. A larger value costs restarts of the iteration; a smaller one forms K anew more often.
+const maxErrorGrowth = 2
+
+// extendK returns K of the lab extended to the rows of out.
+func (l *Lab) extendK(ctx context.Context, out *Lab) (*gram.Matrix, error) {
+	t, r := out.system(), kernelRequest{extraBytes: out.vectorBytes(), refined: out.cfg.Exact == AutoResidual}
+	if p, ok := out.cfg.Precond.(stage.FromK); ok {
+		r.extraBytes += p.MaxBytes(out.data.Len())
+	}
+	k, err := l.k.value.Extend(ctx, out.train.X, out.storageOptions(ctx, t, r))
+	if err != nil {
+		return nil, err
+	}
+	out.k.accuracy = t.StorageErrorBound()
+	if e, limit := k.Choice().Error, maxErrorGrowth*out.k.accuracy; out.cfg.Storage == gram.Auto && !(e <= limit) {
+		return nil, fmt.Errorf("‖E‖₂ ≲ %.2g is above %.2g", e, limit)
+	}
+	return k, nil
+}

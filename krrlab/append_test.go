@@ -1,0 +1,241 @@
+package krrlab
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/krylov/bound"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// judgeAnswer compares the residual and the bounds of a converged solution with dense linear algebra for all rows.
+func judgeAnswer(t *testing.T, name string, l *Lab, sol *Solution) {
+	t.Helper()
+	n, _, columns := l.Dims()
+	a := mat.DenseCopyOf(newReference(t, l.cfg.Kernel, l.data.X, 0, mat.NewDense(n, 1, nil)).a)
+	c := mat.DenseCopyOf(sol.Model.C)
+	if w := l.data.FitWeights(); w != nil {
+		a.Apply(func(i, j int, v float64) float64 { return v * math.Sqrt(w[i]*w[j]) }, a)
+		c.Apply(func(i, _ int, v float64) float64 { return v / math.Sqrt(w[i]) }, c)
+	}
+	for i := range n {
+		a.Set(i, i, a.At(i, i)+l.cfg.Lambda)
+	}
+	var exact, r, e, ae mat.Dense
+	testkit.OK(t, exact.Solve(a, l.y))
+	r.Mul(a, c)
+	r.Sub(l.y, &r)
+	e.Sub(c, &exact)
+	ae.Mul(a, &e)
+	for j := range columns {
+		residual := mat.Norm(r.ColView(j), 2) / mat.Norm(l.y.ColView(j), 2)
+		size := math.Sqrt(mat.Dot(e.ColView(j), ae.ColView(j)))
+		if !sol.Converged() || !(residual <= 1.01*sol.Tol) || math.Abs(residual-sol.TrueResiduals[j]) > 1e-9 ||
+			sol.Error == nil || !(size <= sol.Error.Bounds[j]*(1+1e-9)+1e-12) ||
+			sol.Error.Certain != nil && !(size <= sol.Error.Certain[j]*(1+1e-9)+1e-12) {
+			t.Errorf("%s, column %d: %v, residual %g, reported %g, asked %g; error %g, %+v", name, j, sol.Status, residual,
+				sol.TrueResiduals[j], sol.Tol, size, sol.Error)
+		}
+	}
+}
+
+// appendTo solves for the first rows of d, appends the others in the given steps, and returns the last lab and its
+// solution.
+func appendTo(t *testing.T, d *datasets.Dataset, cfg Config, steps ...int) (*Lab, *Solution) {
+	t.Helper()
+	l := newLab(t, d.Head(steps[0]), cfg)
+	sol := solveLab(t, l)
+	for k, rows := range steps[1:] {
+		l = testkit.Must(l.Append(t.Context(), sol, d.Slice(steps[k], rows)))
+		sol = solveLab(t, l)
+	}
+	return l, sol
+}
+
+// TestAppend compares answers after two appends with dense linear algebra, for regression, centered, with two targets
+// and weights, for classes, and for each kind of preconditioner; what is kept, and what is made anew with its reason;
+// and the bits on one thread and on two.
+func TestAppend(t *testing.T) {
+	two := datasets.SyntheticRegression(110, 3, 0.1, 3)
+	two.MoreTargets, two.Targets = [][]float64{datasets.SyntheticRegression(110, 3, 0.1, 4).Target}, []string{"a", "b"}
+	for i := range two.Len() {
+		two.Weights = append(two.Weights, 1+float64(i%3))
+	}
+	all := "kernel matrix, rows of Z, preconditioner"
+	for name, d := range map[string]*datasets.Dataset{"regression": datasets.SyntheticRegression(110, 3, 0.1, 5),
+		"targets": two.Center(), "classes": datasets.SyntheticClasses(110, 3, 4, 0.1, 6)} {
+		for _, c := range []struct {
+			cfg        Config
+			kept, anew string
+		}{
+			{Config{Precond: RPCholesky{S: 20}}, all, ""},
+			{Config{Precond: RPCholesky{S: 20, Form: precond.FormU}, Storage: gram.Float32}, all, ""},
+			{Config{Precond: Nystrom{S: 20}, Solver: BlockPCG, Storage: gram.Float32, Tol: 1e-4}, all, ""},
+			{Config{Precond: Nystrom{Landmarks: []int{7, 3, 50, 9}, LambdaP: 1}, Storage: gram.Recompute}, all, ""},
+			{Config{Precond: Features{S: 30, Form: precond.FormL}}, all, ""},
+			{Config{Precond: Vecchia{}}, "kernel matrix, preconditioner", ""},
+			{Config{Precond: Vecchia{S: 12, Neighbors: 8}, Solver: BlockPCG}, all, ""},
+			{Config{Precond: RPCholesky{S: 20, Spectral: true}}, "kernel matrix", "rows of Z: lowrank: the Cholesky factor"},
+			{Config{Solver: CG}, "kernel matrix", ""},
+			{Config{Precond: RPCholesky{S: 20}, Tiles: gram.SparseTiles, Tol: 1e-4}, "rows of Z, preconditioner",
+				"kernel matrix: gram: sparse tiles"},
+			{Config{Solver: Direct}, "", "all, as a solver without iterations"},
+			{Config{Precond: RPCholesky{S: 20}, Stop: bound.Stop{Rule: bound.Predictions}, Tol: 1e-6}, all, ""},
+		} {
+			c.cfg.Kernel, c.cfg.Lambda, c.cfg.Seed = kernel.Gaussian{Sigma: 1.2}, 0.1, 1
+			if c.cfg.Tol == 0 {
+				c.cfg.Tol = 1e-7
+			}
+			l, sol := appendTo(t, d, c.cfg, 80, 81, 110)
+			what := fmt.Sprintf("%s, %v, %v", name, l.cfg.Solver, l.cfg.Precond)
+			judgeAnswer(t, what, l, sol)
+			kept := strings.TrimPrefix(strings.TrimPrefix(strings.Join(sol.Appended.KeptParts, ", "), "coefficients, as a start"), ", ")
+			if anew := strings.Join(sol.Appended.NewParts, "; "); kept != c.kept || !strings.HasPrefix(anew, c.anew) ||
+				(anew == "") != (c.anew == "") || sol.Appended.Rows != 29 {
+				t.Errorf("%s: %v", what, sol.Appended)
+			}
+			if name != "targets" {
+				continue
+			}
+			func() {
+				defer accel.SetThreads(accel.Threads())
+				accel.SetThreads(1)
+				if _, one := appendTo(t, d, c.cfg, 80, 81, 110); !mat.Equal(one.Model.C, sol.Model.C) {
+					t.Errorf("%s: one thread and two give other coefficients", what)
+				}
+			}()
+		}
+	}
+}
+
+// TestAppendManyTimes appends one row a hundred times. The answer is judged in between.
+func TestAppendManyTimes(t *testing.T) {
+	d := datasets.SyntheticClasses(180, 3, 2, 0.1, 7)
+	for _, p := range []Preconditioner{RPCholesky{S: 25}, Vecchia{S: 10}} {
+		cfg := Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.05, Tol: 1e-6, Precond: p}
+		l := newLab(t, d.Head(80), cfg)
+		sol, iterations := solveLab(t, l), 0
+		for rows := 81; rows <= 180; rows++ {
+			l = testkit.Must(l.Append(t.Context(), sol, d.Slice(rows-1, rows)))
+			sol = solveLab(t, l)
+			if iterations += sol.Iterations; rows%50 == 30 {
+				judgeAnswer(t, fmt.Sprint(p, rows), l, sol)
+			}
+			if len(sol.Appended.KeptParts) != 4 || sol.Appended.NewParts != nil {
+				t.Fatalf("%v, %d rows: %v", p, rows, sol.Appended)
+			}
+		}
+		if whole := mustSolve(t, d, l.cfg); iterations >= 100*whole.Iterations {
+			t.Errorf("%v: %d iterations in a hundred appends, %d in one solve", p, iterations, whole.Iterations)
+		}
+	}
+}
+
+// TestAppendWeights: balanced classes change the weights of all rows, so that only K stays, and the mean, the groups and
+// the class weights are those of all rows.
+func TestAppendWeights(t *testing.T) {
+	d := testkit.Must(datasets.SyntheticClasses(110, 3, 2, 0.3, 8).Balance())
+	more := *d.Slice(80, 110)
+	for i := range more.Class {
+		more.Class[i] = 0
+	}
+	cfg := Config{Kernel: kernel.Gaussian{Sigma: 1.2}, Lambda: 0.1, Tol: 1e-7, Precond: Nystrom{S: 20}}
+	l := newLab(t, d.Head(80), cfg)
+	l = testkit.Must(l.Append(t.Context(), solveLab(t, l), &more))
+	sol := solveLab(t, l)
+	judgeAnswer(t, "balanced", l, sol)
+	testkit.Equal(t, fmt.Sprint(sol.Appended), "30 rows; kept: coefficients, as a start, kernel matrix; made anew: "+
+		"preconditioner: the weights of the earlier rows change")
+}
+
+// TestAppendPlanned: the method is the one that was planned, and the noise comes from the first rows.
+func TestAppendPlanned(t *testing.T) {
+	d := datasets.SyntheticRegression(DirectBelow+40, 3, 0.3, 9)
+	l := newLab(t, d.Head(DirectBelow+10), Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 0.3, Precond: Auto{S: 40},
+		Solver: PCG})
+	sol := solveLab(t, l)
+	next := testkit.Must(l.Append(t.Context(), sol, d.Slice(DirectBelow+10, DirectBelow+40)))
+	again := solveLab(t, next)
+	if again.Method() != sol.Method() || again.Plan != nil || again.Noise == nil || !again.Reached() ||
+		!(again.TrueResidual <= stage.Number(again.Tol)) {
+		t.Errorf("%v\n%v", sol, again)
+	}
+	if again.Noise.Products != 0 || !(again.Noise.Trace >= sol.Noise.Trace) {
+		t.Errorf("noise %+v, before %+v", again.Noise, sol.Noise)
+	}
+}
+
+// TestAppendRanks: on ranks all is made anew, with the answer of one process.
+func TestAppendRanks(t *testing.T) {
+	d := datasets.SyntheticRegression(110, 3, 0.1, 10)
+	cfg := Config{Kernel: kernel.Gaussian{Sigma: 1.2}, Lambda: 0.1, Tol: 1e-7, Precond: RPCholesky{S: 20}}
+	onRanks(2, func(ranks comm.Comm) {
+		cfg := cfg
+		cfg.Comm = ranks
+		l, err := New(d.Head(80), cfg)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		sol, err := l.Solve(t.Context())
+		if err == nil {
+			if l, err = l.Append(t.Context(), sol, d.Slice(80, 110)); err == nil {
+				sol, err = l.Solve(t.Context())
+			}
+		}
+		if err != nil || !sol.Converged() || sol.Appended.NewParts[0] != "K and preconditioner, as they are distributed over ranks" {
+			t.Errorf("%v: %v", err, sol)
+			return
+		}
+		judgeAnswer(t, "ranks", l, sol)
+	})
+}
+
+// TestAppendRefused: misuse and rows that do not fit are errors that say so, and a canceled append ends.
+func TestAppendRefused(t *testing.T) {
+	d := datasets.SyntheticClasses(110, 3, 2, 0.1, 11)
+	cfg := Config{Kernel: kernel.Gaussian{Sigma: 1.2}, Lambda: 0.1, Precond: RPCholesky{S: 20}}
+	l := newLab(t, d.Head(80), cfg)
+	sol := solveLab(t, l)
+	more := d.Slice(80, 110)
+	unknown := *more
+	unknown.Labels = []string{"1", "new"}
+	given := *more
+	given.Groups = make([]int, 30)
+	for want, rows := range map[string]*datasets.Dataset{
+		`the label "new" is not among those of the fit`: &unknown,
+		"the numbers of given groups":                   &given,
+		"have 4 features, the others 3":                 datasets.SyntheticClasses(9, 4, 2, 0.1, 1),
+		"need answers for the same classification":      datasets.SyntheticRegression(9, 3, 0.1, 1),
+	} {
+		_, err := l.Append(t.Context(), sol, rows)
+		testkit.Fails(t, err, want)
+	}
+	_, err := newLab(t, d.Head(80), cfg).Append(t.Context(), sol, more)
+	testkit.Fails(t, err, "not one of this lab")
+	_, err = startFrom(mat.NewDense(130, 1, nil), d, cfg)
+	testkit.Fails(t, err, "coefficients 130×1")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if next, err := l.Append(ctx, sol, more); err != context.Canceled || next != nil {
+		t.Errorf("%v, %v", next, err)
+	}
+	partial := testkit.Must(l.Append(t.Context(), sol, more))
+	partial = testkit.Must(partial.With(func(c *Config) { c.MaxIter = 1 }))
+	if s := solveLab(t, partial); s.Status != pcg.MaxIterations || s.Appended == nil || s.History[0].Residual > 0.9 {
+		t.Errorf("a lab with another method does not start from the coefficients: %v", s)
+	}
+}

@@ -1,0 +1,55 @@
+package gram
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+// Extend returns K+λI for the points x, the first of which are those of m, with the storage, the tile size and the
+// arithmetic of m. Only the entries of the other points are formed; the result shares the other tiles with m. They are
+// the same numbers as those of New with the choice of m, up to the rounding of inner products. The storage error is
+// predicted again. Weights in x may differ from those of m.
+//
+// Extend returns an error that says why if the tiles of m cannot be used, a *MemoryError if the result does not fit
+// o.Memory, and the other errors of New. It ignores the storage and the tiles of o, and panics if x has fewer points
+// than m.
+func (m *Matrix) Extend(ctx context.Context, x points.Points, o *Options) (*Matrix, error) {
+	n, _ := x.Dims()
+	if n < m.tiling.n {
+		panic(fmt.Sprintf("gram: %d points extended to %d", m.tiling.n, n))
+	}
+	opt := *cmp.Or(o, &Options{})
+	opt.Chosen, opt.SameAs, opt.TileSize, opt.Comm = nil, &m.choice, m.tiling.size, m.comm
+	switch size := (&Options{}).withDefaults(n, m.lambda).TileSize; {
+	case m.comm.Size() > 1:
+		return nil, errors.New("gram: the tiles are distributed over ranks")
+	case m.choice.Sparse != nil:
+		return nil, errors.New("gram: sparse tiles belong to a tree of all points")
+	case m.choice.Certain && m.choice.Centred:
+		return nil, errors.New("gram: the error is proved for the mean of fewer points")
+	case size > 2*m.tiling.size:
+		return nil, fmt.Errorf("gram: tiles of %d points are small for %d", m.tiling.size, n)
+	}
+	e, opt, err := newMatrix(m.k, x, m.lambda, &opt)
+	if err != nil {
+		return nil, err
+	}
+	e.tileMean = m.shiftOfTiles()
+	if e.choice, err = e.choose(ctx, &opt); err != nil {
+		return nil, err
+	}
+	if !e.choice.Same(m.choice) || e.choice.Whole != m.choice.Whole {
+		return nil, errors.New("gram: the new points take other distances than the tiles have")
+	}
+	e.buildEngine()
+	e.ops.reuse(m.ops)
+	if err := e.ops.formAll(ctx, opt.Progress); err != nil {
+		return nil, err
+	}
+	e.choice.Bytes = e.Bytes()
+	return e, nil
+}

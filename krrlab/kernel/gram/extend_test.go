@@ -1,0 +1,113 @@
+package gram_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+// TestExtend extends matrices twice, within a block and over several, and compares products, columns and neighbors with
+// the kernel in float64: for every storage, kind of points and several kernels, with weights that change. The result
+// has the same bits on one thread and on two.
+func TestExtend(t *testing.T) {
+	const n, d, lambda = 160, 3, 0.5
+	whole := points.NewBytes(n, d, 0.25, nil)
+	for i := range whole.Data {
+		whole.Data[i] = uint8(i * i % 7)
+	}
+	weights := make([]float64, n)
+	for i := range weights {
+		weights[i] = 1 + float64(i%3)
+	}
+	for kind, x := range map[string]points.Points{"dense": draw(1, n, d, 1)[0], "float32": draw(2, n, d, 1)[1],
+		"sparse": draw(3, n, d, 0.3)[2], "bytes": whole,
+		"far": points.Shift(draw(4, n, d, 1)[0], []float64{100, 100, 100})} {
+		if kind == "far" {
+			x = points.Gather(points.Transform(x, []float64{1, 0, 0, 0, 1, 0, 0, 0, 1}), seq(n))
+		}
+		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1.5}, own{}} {
+			for _, storage := range []gram.Storage{gram.Float64, gram.Float32, gram.Fixed16, gram.Recompute} {
+				if storage == gram.Fixed16 && k != (kernel.Gaussian{Sigma: 1.5}) {
+					continue
+				}
+				name := kind + " " + k.String() + " " + storage.String()
+				extended := func(threads int) *gram.Matrix {
+					defer accel.SetThreads(accel.Threads())
+					accel.SetThreads(threads)
+					m := testkit.Must(gram.New(ctx, k, x.Slice(0, 70), lambda, &gram.Options{Storage: storage}))
+					for _, rows := range []int{71, 80, n} {
+						y := x.Slice(0, rows)
+						if rows == n {
+							y = testkit.Must(points.Weigh(y, weights))
+						}
+						next, err := m.Extend(ctx, y, nil)
+						if m = next; err != nil {
+							t.Fatalf("%s to %d: %v", name, rows, err)
+						}
+					}
+					return m
+				}
+				m, one := extended(2), extended(1)
+				want := full(k, x)
+				want.Apply(func(i, j int, v float64) float64 { return v * math.Sqrt(weights[i]*weights[j]) }, want)
+				c := m.Choice()
+				tolerance := 2*c.Error + 1e-6*mat.Norm(want, 2)
+				v, got, again, dense := normal(5, n, 2), mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
+				testkit.OK(t, m.KMulTo(ctx, got, v))
+				testkit.OK(t, one.KMulTo(ctx, again, v))
+				dense.Mul(want, v)
+				if off := testkit.Apart(got, dense); !(off <= tolerance*mat.Norm(v, 2)) || !mat.Equal(got, again) {
+					t.Errorf("%s: a product is off by %g, tolerance %g, or differs between threads", name, off, tolerance)
+				}
+				columns := mat.NewDense(n, n, nil)
+				testkit.OK(t, m.Columns(ctx, seq(n), columns))
+				columns.Sub(columns, want)
+				e := testkit.Eigenvalues(t, testkit.Symmetric(columns))
+				if off := max(-e[0], e[n-1]); !(off <= c.Error+1e-13*mat.Norm(want, 2)) || storage != c.Storage {
+					t.Errorf("%s: ‖E‖₂ = %g, predicted %g, as %v", name, off, c.Error, c.Storage)
+				}
+			}
+		}
+	}
+}
+
+func seq(n int) []int {
+	index := make([]int, n)
+	for i := range index {
+		index[i] = i
+	}
+	return index
+}
+
+// TestNotExtended: what cannot be extended says why, and memory is not exceeded.
+func TestNotExtended(t *testing.T) {
+	x := draw(6, 400, 2, 1)[0]
+	k := kernel.Gaussian{Sigma: 0.05}
+	sparse := testkit.Must(gram.New(ctx, k, x.Slice(0, 300), 1, &gram.Options{Tiles: gram.SparseTiles}))
+	small := testkit.Must(gram.New(ctx, k, x.Slice(0, 300), 1, &gram.Options{TileSize: 16, Tiles: gram.DenseTiles}))
+	bytes := points.NewBytes(300, 2, 1, nil)
+	for i := range bytes.Data {
+		bytes.Data[i] = uint8(i % 5)
+	}
+	table := testkit.Must(gram.New(ctx, k, bytes, 1, &gram.Options{Tiles: gram.DenseTiles, Storage: gram.Float32}))
+	for want, m := range map[string]*gram.Matrix{"sparse tiles": sparse, "tiles of 16 points": small,
+		"other distances": table} {
+		_, err := m.Extend(ctx, x, nil)
+		testkit.Fails(t, err, want)
+	}
+	m := testkit.Must(gram.New(ctx, k, x.Slice(0, 300), 1, &gram.Options{Tiles: gram.DenseTiles, Storage: gram.Float32}))
+	if _, err := m.Extend(ctx, x, &gram.Options{Memory: 1 << 18}); !errors.As(err, new(*gram.MemoryError)) {
+		t.Error(err)
+	}
+	testkit.Canceled(t, func(ctx context.Context) error { return testkit.ErrOf(m.Extend(ctx, x, nil)) })
+	testkit.Panics(t, map[string]func(){"300 points extended to 10": func() { _, _ = m.Extend(ctx, x.Slice(0, 10), nil) }})
+}

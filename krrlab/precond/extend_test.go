@@ -1,0 +1,52 @@
+package precond_test
+
+import (
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/precond"
+)
+
+// TestExtend extends M ten times and compares M·M⁻¹x with x for a dense M, and the statistical dimension and
+// ln det M with those of New. The bits are the same on one thread and on two.
+func TestExtend(t *testing.T) {
+	testkit.EachBLAS(t, func(t *testing.T) {
+		const n, lambdaP = 230, 1e-3
+		for seed := range uint64(2) {
+			z, wide := features(11+seed, n, 60, 0.9)
+			x, m := random(12, n, 3), full(wide, lambdaP)
+			for _, form := range forms {
+				var got [2]*mat.Dense
+				var w *precond.Woodbury
+				for i := range got {
+					func() {
+						defer accel.SetThreads(accel.Threads())
+						accel.SetThreads(i + 1)
+						w = build(t, z.Slice(0, 200).(*points.Dense32), lambdaP, form)
+						for rows := 201; rows <= n; rows += 3 {
+							w = testkit.Must(w.Extend(t.Context(), z.Slice(0, rows).(*points.Dense32)))
+						}
+						w = testkit.Must(w.Extend(t.Context(), z))
+						got[i] = apply(t, w, x)
+					}()
+				}
+				var back mat.Dense
+				back.Mul(m, got[1])
+				whole := build(t, z, lambdaP, form)
+				if off := testkit.Apart(&back, x); !(off <= 1e-8*mat.Norm(x, 2)) || !mat.Equal(got[0], got[1]) {
+					t.Errorf("form %v: M·M⁻¹x is off by %g, or differs between threads", form, off)
+				}
+				testkit.Near(t, w.StatDim(), whole.StatDim(), 1e-6*whole.StatDim(), form)
+				testkit.Near(t, w.LogDet(), whole.LogDet(), 1e-7*n, form)
+			}
+		}
+		w := build(t, points.NewDense32(3, 2, []float32{1, 2, 3, 4, 5, 6}), 1, precond.FormL)
+		testkit.Panics(t, map[string]func(){"3×2 features extended to 2×2": func() {
+			_, _ = w.Extend(t.Context(), points.NewDense32(2, 2, nil))
+		}})
+	})
+}

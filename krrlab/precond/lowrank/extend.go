@@ -1,0 +1,58 @@
+package lowrank
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// Extend returns the factor of src, a K whose first f.N rows and columns are those of f. The landmarks S and the rows of
+// F stay, and the other rows are those that the same landmarks would have had from the start:
+//
+//	F(new, :) = fl(K(new, S)·T⁻ᵀ),  TTᵀ = K(S, S)+νD.
+//
+// The certified bounds hold for all rows. The cost is mr² flops for m new rows, and the formation of r of their columns.
+// The result has the same bits for any number of threads. It is for one process, without ranks.
+//
+// Extend returns an error if T is not known, since landmarks were dropped or F was multiplied (MulRight), or if the error
+// of the entries of src has grown so much that the certificate would be lost. It also returns the errors of Nystrom, and
+// panics if src has fewer rows than f.
+func (f *Factor) Extend(ctx context.Context, src Source, o *Options) (*Factor, error) {
+	r := f.Rank()
+	opt := o.withDefaults(r)
+	if src.Dim() < f.N || opt.Comm != nil && opt.Comm.Size() > 1 {
+		panic(fmt.Sprintf("lowrank: a factor of %d rows extended to %d, by ranks %v", f.N, src.Dim(), opt.Comm))
+	}
+	if f.lower == nil {
+		return nil, errors.New("lowrank: the Cholesky factor of F is not known")
+	}
+	b, err := newBuilder(src, r, &opt)
+	if err != nil {
+		return nil, err
+	}
+	if b.shift() > maxErrorGrowth*f.Shift {
+		return nil, errors.New("lowrank: the rounding errors of K have grown")
+	}
+	b.roundingSq[0], b.lower, b.formedColumns = f.roundingSq, f.lower, f.Columns
+	p := &nystrom{builder: b, landmarks: f.Landmarks, exponent: b.exponent(), l: slices.Clone(f.lower)}
+	floats.Scale(math.Ldexp(1, -p.exponent), p.l)
+	row := make([]float64, r)
+	for i := range f.N {
+		for k, v := range f.F.Row(i) {
+			row[k] = float64(v)
+		}
+		b.roundRow(i, b.f.Row(i), row)
+	}
+	if err := p.computeF(ctx, f.N, opt.Progress); err != nil {
+		return nil, err
+	}
+	e, err := b.finish(ctx, f.Method, f.Landmarks, f.Shift)
+	if err == nil {
+		e.RequestedRank = f.RequestedRank
+	}
+	return e, err
+}

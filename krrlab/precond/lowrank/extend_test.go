@@ -1,0 +1,95 @@
+package lowrank_test
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/precond/lowrank"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+)
+
+// head is the leading part of a matrix.
+func head(k *dense, n int) *dense {
+	s := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			s.SetSym(i, j, k.At(i, j))
+		}
+	}
+	return &dense{SymDense: s}
+}
+
+// TestExtend extends factors twice. All that holds for a factor must hold for the result, and K̂ must be that of the
+// same landmarks for the whole K, C(W+νD)⁻¹Cᵀ in float64. The bits are the same on one thread and on two.
+func TestExtend(t *testing.T) {
+	const n = 150
+	for seed := range uint64(3) {
+		for scale, k := range map[string]*dense{"": gaussian(seed, n, 3, 1.5), "spread": spread(gaussian(seed, n, 3, 1.5))} {
+			for name, method := range methods {
+				first := testkit.Must(method(ctx, head(k, 90), 20, rng.New(seed), nil))
+				extended := func(threads int) *lowrank.Factor {
+					defer accel.SetThreads(accel.Threads())
+					accel.SetThreads(threads)
+					f := testkit.Must(first.Extend(ctx, head(k, 91), nil))
+					return testkit.Must(f.Extend(ctx, k, nil))
+				}
+				f, one := extended(2), extended(1)
+				verify(t, name+scale, k, f)
+				if !mat.Equal(wide(f.F), wide(one.F)) || !mat.Equal(wide(f.F).Slice(0, 90, 0, f.Rank()), wide(first.F)) ||
+					f.Residual != one.Residual || f.Rounding != one.Rounding || !f.Certain() || f.RequestedRank != 20 {
+					t.Errorf("%s%s: rows of F that differ between threads or from before, or %v", name, scale, f)
+				}
+				r := f.Rank()
+				c, w := mat.NewDense(n, r, nil), mat.NewSymDense(r, nil)
+				for b, j := range f.Landmarks {
+					for i := range n {
+						c.Set(i, b, k.At(i, j))
+					}
+					for a := range b + 1 {
+						w.SetSym(a, b, k.At(f.Landmarks[a], j))
+					}
+					w.SetSym(b, b, w.At(b, b)*(1+f.Shift))
+				}
+				var chol mat.Cholesky
+				var weights, want mat.Dense
+				if !chol.Factorize(w) {
+					t.Fatal("W is not positive definite")
+				}
+				testkit.OK(t, chol.SolveTo(&weights, c.T()))
+				want.Mul(c, &weights)
+				approximation := hat(f)
+				for i := range n {
+					for j := range n {
+						if e := math.Abs(approximation.At(i, j) - want.At(i, j)); !(e <= 1e-6*math.Sqrt(k.At(i, i)*k.At(j, j))) {
+							t.Fatalf("%s%s: K̂(%d, %d) is off by %g", name, scale, i, j, e)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// coarse is a K whose entries have a large error.
+type coarse struct{ *dense }
+
+func (coarse) EntryError() float64 { return 1e-9 }
+
+// TestNotExtended: a factor without its Cholesky factor, and one whose certificate would be lost, are not extended.
+func TestNotExtended(t *testing.T) {
+	k := gaussian(1, 60, 2, 1)
+	f := testkit.Must(lowrank.RPCholesky(ctx, head(k, 40), 10, rng.New(1), nil))
+	_, err := f.Extend(ctx, coarse{k}, nil)
+	testkit.Fails(t, err, "rounding errors of K have grown")
+	testkit.Canceled(t, func(ctx context.Context) error { return testkit.ErrOf(f.Extend(ctx, k, nil)) })
+	testkit.Panics(t, map[string]func(){"40 rows extended to 30": func() { _, _ = f.Extend(ctx, head(k, 30), nil) }})
+	testkit.OK(t, f.MulRight(ctx, comm.Alone(), make([]float64, 100)))
+	_, err = f.Extend(ctx, k, nil)
+	testkit.Fails(t, err, "Cholesky factor of F is not known")
+}

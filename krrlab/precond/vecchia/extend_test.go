@@ -1,0 +1,81 @@
+package vecchia_test
+
+import (
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/precond/lowrank"
+	"github.com/krrlab/lab/krrlab/precond/vecchia"
+)
+
+// TestExtend extends M twice. The rows of G are those of New with the new points last in the order, bit for bit, for K
+// with a tree and without, and M⁻¹x is the same up to the factor of W, and the same on one thread and on two.
+func TestExtend(t *testing.T) {
+	const n, first = 260, 200
+	for seed := range uint64(2) {
+		x := points.NewDense(n, 3, testkit.Normals(seed, 1, 3*n))
+		k := kernel.Gaussian{Sigma: 0.8}
+		g := rng.New(seed)
+		whole := testkit.Must(gram.New(t.Context(), k, x, 0.1, &gram.Options{Tiles: gram.DenseTiles}))
+		part := func(rows int) *gram.Matrix {
+			return testkit.Must(gram.New(t.Context(), k, x.Slice(0, rows), 0.1, &gram.Options{Tiles: gram.DenseTiles}))
+		}
+		factor := testkit.Must(lowrank.RPCholesky(t.Context(), part(first).Exact(1e-12), 15, g, nil))
+		extended := testkit.Must(factor.Extend(t.Context(), whole.Exact(1e-12), nil))
+		for _, f := range []*points.Dense32{nil, extended.F} {
+			rowsOfF := func(rows int) *points.Dense32 {
+				if f == nil {
+					return nil
+				}
+				return f.Slice(0, rows).(*points.Dense32)
+			}
+			o := &vecchia.Options{Neighbors: 7, Damping: 0.6, Order: order(first, g)}
+			got := func(threads int) (*vecchia.Inverse, *mat.Dense) {
+				defer accel.SetThreads(accel.Threads())
+				accel.SetThreads(threads)
+				m := testkit.Must(vecchia.New(t.Context(), part(first), rowsOfF(first), o))
+				m = testkit.Must(m.Extend(t.Context(), part(first+1), rowsOfF(first+1)))
+				m = testkit.Must(m.Extend(t.Context(), whole, f))
+				y := mat.NewDense(n, 2, testkit.Normals(seed, 2, 2*n))
+				testkit.OK(t, m.SolveTo(t.Context(), y, y))
+				return m, y
+			}
+			m, y := got(2)
+			_, one := got(1)
+			last := slices.Clone(o.Order)
+			for i := first; i < n; i++ {
+				last = append(last, int32(i))
+			}
+			want := testkit.Must(vecchia.New(t.Context(), whole, f, &vecchia.Options{Neighbors: 7, Damping: 0.6, Order: last}))
+			for i := range n {
+				cols, values := m.Row(i)
+				wantCols, wantValues := want.Row(i)
+				if !slices.Equal(cols, wantCols) || !slices.Equal(values, wantValues) {
+					t.Fatalf("seed %d: row %d of G is %v %v, want %v %v", seed, i, cols, values, wantCols, wantValues)
+				}
+			}
+			z := mat.NewDense(n, 2, testkit.Normals(seed, 2, 2*n))
+			testkit.OK(t, want.SolveTo(t.Context(), z, z))
+			if off := testkit.Apart(y, z); !(off <= 1e-9*mat.Norm(z, 2)) || !mat.Equal(y, one) {
+				t.Errorf("seed %d: M⁻¹x is off by %g, or differs between threads", seed, off)
+			}
+			if d := m.LogDet() - want.LogDet(); d*d > 1e-12 || m.What() != want.What() {
+				t.Errorf("ln det is off by %g; %s, want %s", d, m.What(), want.What())
+			}
+		}
+	}
+	m := testkit.Must(vecchia.New(t.Context(), testkit.Must(gram.New(t.Context(), kernel.Gaussian{Sigma: 1},
+		points.NewDense(9, 1, testkit.Normals(1, 1, 9)), 1, nil)), nil, nil))
+	testkit.Panics(t, map[string]func(){"order 9 and rank 0 extended to order 5": func() {
+		small := testkit.Must(gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, points.NewDense(5, 1, nil), 1, nil))
+		_, _ = m.Extend(t.Context(), small, nil)
+	}})
+}
