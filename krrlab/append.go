@@ -63,17 +63,14 @@ func (l *Lab) Append(ctx context.Context, sol *Solution, rows *datasets.Dataset)
 	if unpreconditioned(cfg.Solver) && cfg.Solver != CG {
 		cfg.Solver, cfg.Precond = l.requested.solver, l.requested.precond
 	}
-	out, err := startFrom(sol.Model.C, data, cfg)
+	out, err := StartFrom(sol.Model.C, data, cfg)
 	if err != nil {
 		return nil, err
 	}
 	out.policy, out.startTrace = l.policy, sol.Noise.Appended(float64(l.data.Len())/float64(data.Len()))
-	switch {
-	case out.cfg.Solver == Direct || out.cfg.Solver == Fourier || out.Planning():
-		out.appended.KeptParts, out.appended.NewParts = nil, []string{"all, as a solver without iterations keeps nothing"}
-	case l.comm.Size() > 1:
+	if out.appended.NewParts = nil; l.comm.Size() > 1 {
 		out.appended.NewParts = []string{"K and preconditioner, as they are distributed over ranks"}
-	default:
+	} else if !out.Planning() {
 		method.extendMatrices(ctx, out)
 	}
 	if err := ctx.Err(); err != nil {
@@ -83,10 +80,10 @@ func (l *Lab) Append(ctx context.Context, sol *Solution, rows *datasets.Dataset)
 	return out, nil
 }
 
-// startFrom is New for a solve that starts from coefficients c of the first rows of train, such as those of the model of
+// StartFrom is New for a solve that starts from coefficients c of the first rows of train, such as those of the model of
 // an earlier fit, and from zeros for the other rows. It returns an error if c has more rows than train, or another
 // number of columns than its targets have.
-func startFrom(c *mat.Dense, train *datasets.Dataset, cfg Config) (*Lab, error) {
+func StartFrom(c *mat.Dense, train *datasets.Dataset, cfg Config) (*Lab, error) {
 	l, err := New(train, cfg)
 	if err != nil {
 		return nil, err
@@ -96,7 +93,8 @@ func startFrom(c *mat.Dense, train *datasets.Dataset, cfg Config) (*Lab, error) 
 	if rows > n || columns != t {
 		return nil, fmt.Errorf("krrlab: coefficients %d×%d to start from, for %d rows and %d columns", rows, columns, n, t)
 	}
-	l.start, l.appended = mat.NewDense(n, t, nil), &solve.Appended{Rows: n - rows, KeptParts: []string{"coefficients, as a start"}}
+	l.start, l.appended = mat.NewDense(n, t, nil), &solve.Appended{Rows: n - rows,
+		KeptParts: []string{"coefficients, as a start"}, NewParts: []string{"K and preconditioner, as they are not stored"}}
 	l.start.Slice(0, rows, 0, t).(*mat.Dense).Copy(c)
 	if _, factors := points.Split(l.train.X); factors != nil { // from c = W^½ĉ to ĉ
 		for i, f := range factors {

@@ -226,7 +226,7 @@ func TestAppendRefused(t *testing.T) {
 	}
 	_, err := newLab(t, d.Head(80), cfg).Append(t.Context(), sol, more)
 	testkit.Fails(t, err, "not one of this lab")
-	_, err = startFrom(mat.NewDense(130, 1, nil), d, cfg)
+	_, err = StartFrom(mat.NewDense(130, 1, nil), d, cfg)
 	testkit.Fails(t, err, "coefficients 130×1")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -82,7 +82,7 @@ func (l *Lab) model(c *mat.Dense, sol *Solution, started time.Time) *model.Model
 		l.scaleRows(c)
 	}
 	d := l.data.WithGroups()
-	return &model.Model{
+	m := &model.Model{
 		Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.data.X, C: c, Weighted: l.weighted(), Labels: l.coding.Labels,
 		Targets: l.data.Targets, Mean: l.coding.Mean, Scaling: l.data.Scaling, Columns: l.data.Columns,
 		Error: sol.Error.Model(), Groups: d.Groups, Repeats: d.Repeats,
@@ -92,6 +92,8 @@ func (l *Lab) model(c *mat.Dense, sol *Solution, started time.Time) *model.Model
 			TrueResidual: new(float64(sol.TrueResidual)), Seed: l.cfg.Seed, Created: started.UTC().Format(time.RFC3339),
 		},
 	}
+	m.SetAnswers(l.data)
+	return m
 }
 
 // newSolution returns a solution that describes the request and has no results.
@@ -99,6 +101,9 @@ func (l *Lab) newSolution() *Solution {
 	c := l.cfg
 	s := solve.NewSolution(l.header())
 	s.Stop, s.MaxIter, s.Solver, s.Appended = c.Stop, c.MaxIter, c.Solver, l.appended
+	if s.Appended != nil && (c.Solver == Direct || c.Solver == Fourier) {
+		s.Appended = &solve.Appended{Rows: s.Appended.Rows, NewParts: []string{"all, as a solver without iterations keeps nothing"}}
+	}
 	if !l.isIdentity() {
 		s.Precond = stage.NameOf(c.Precond)
 	}

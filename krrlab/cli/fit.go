@@ -30,6 +30,7 @@ import (
 type fitFlags struct {
 	labFlags
 	checkpointFlags
+	Extend    string `flag:"extend" file:"read" with:"train" not:"tune|data|holdout|matrix|folds"`
 	Tune      bool   `flag:"tune"`
 	Distance  string `flag:"distance" in:"tune" default:"auto" with:"tune" check:"one of auto sigma lengths full"`
 	Metric    string `flag:"metric" default:"auto" check:"one of auto error auc logloss balanced-error f1 rmse"`
@@ -43,6 +44,8 @@ type fitFlags struct {
 
 func (fitFlags) Help() map[string]string {
 	return map[string]string{
+		"extend": "model to which the rows of --train are appended: the rows of its fit stay, with its kernel, λ, scaling, " +
+			"columns and labels, and the solve starts from its coefficients",
 		"tune": "choose kernel, σ and λ by leave-one-out, except those that are set; --tune=distance=D says what distance: " +
 			"sigma, lengths, full or auto (krrlab tune); without it a quick search chooses them on 500 rows",
 		"lambda": "ridge λ > 0 (default: the registry's for --data, or chosen by the quick search, or 0.01 with --sigma)",
@@ -153,14 +156,28 @@ func (a *app) writeResults(ctx context.Context, f *fitFlags, r *fitted) error {
 // solve loads the data, chooses kernel and λ if --tune is set, solves the problem and tests the model.
 func (a *app) solve(ctx context.Context, f *fitFlags, progress *progress) (*fitted, error) {
 	start := time.Now()
-	data, cfg, err := a.loadAndConfigure(ctx, &f.labFlags, progress, f.addHints)
+	var earlier *model.Model
+	load := func() (*problemData, krrlab.Config, error) {
+		return a.loadAndConfigure(ctx, &f.labFlags, progress, f.addHints)
+	}
+	if f.Extend != "" {
+		load = func() (data *problemData, cfg krrlab.Config, err error) {
+			earlier, data, err = a.loadExtension(ctx, f, progress)
+			if err == nil {
+				cfg, err = f.extensionConfig(earlier)
+				cfg.Comm, cfg.Memory, cfg.Monitor = a.comm(), a.memoryBudget(f.Memory), progress.show
+			}
+			return data, cfg, err
+		}
+	}
+	data, cfg, err := load()
 	if err != nil {
 		return nil, err
 	}
 	loadSeconds := time.Since(start).Seconds()
 	var tuned stage.Choice
 	tuneStart := time.Now()
-	if f.chooses(data) {
+	if earlier == nil && f.chooses(data) {
 		if tuned, err = a.tune(ctx, f, data, &cfg); err != nil {
 			return nil, err
 		}
@@ -168,6 +185,13 @@ func (a *app) solve(ctx context.Context, f *fitFlags, progress *progress) (*fitt
 	tuneSeconds := time.Since(tuneStart).Seconds()
 	a.setCheckpoint(&cfg, &f.checkpointFlags, progress)
 	r, err := a.solveAndScore(ctx, data, cfg, loadSeconds, f)
+	if err == nil && earlier != nil {
+		origin := &r.sol.Model.Origin
+		if origin.Tuned = earlier.Origin.Tuned; !f.flags.Given("threshold") && earlier.Threshold != 0 {
+			r.sol.Model.Threshold = earlier.Threshold
+			r.sol.SetTraining(data.train)
+		}
+	}
 	if err == nil && tuned != nil {
 		r.sol.Tune, r.sol.Model.Origin.Tuned = tuned, true
 		r.sol.Seconds.Total += tuneSeconds
@@ -223,6 +247,9 @@ func (a *app) solveAndScore(ctx context.Context, data *problemData, cfg krrlab.C
 	f *fitFlags) (*fitted, error) {
 	start := time.Now()
 	lab, err := krrlab.New(data.train, cfg)
+	if data.start != nil {
+		lab, err = krrlab.StartFrom(data.start, data.train, cfg)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -68,6 +70,7 @@ type problemData struct {
 	sourceRows    int                 // number of training and test rows that were read; 0 without --holdout
 	sigma, lambda float64             // σ and λ of the registry; 0 if it has none
 	hints         []string            // notes to print before the work begins
+	start         *mat.Dense          // coefficients of the first rows, from which the solve starts; nil: none
 	precomputed   *kernel.Precomputed // K of --matrix; nil if the flags choose another kernel
 }
 

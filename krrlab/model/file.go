@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -86,8 +87,8 @@ func (m *Model) Info() (*Info, error) {
 	n, d, t := m.Dims()
 	meta := &Info{
 		Format: formatName, Version: 1, Task: m.Task().String(), Kernel: spec, Lambda: m.Lambda, N: n, D: d, T: t,
-		Labels: m.Labels, Targets: m.Targets, Mean: m.Mean, Weighted: m.Weighted, Scaling: m.Scaling,
-		Columns: m.Columns, Error: m.Error, Repeats: m.Repeats, Calibration: m.Calibration, Origin: m.Origin,
+		Labels: m.Labels, Targets: m.Targets, Mean: m.Mean, Weighted: m.Weighted,
+		Scaling: m.Scaling, Columns: m.Columns, Error: m.Error, Repeats: m.Repeats, Calibration: m.Calibration, Origin: m.Origin,
 	}
 	switch x := m.X.(type) {
 	case *points.CSR:
@@ -141,6 +142,12 @@ func (m *Model) write(w io.Writer, meta *Info) error {
 			groups[i] = int64(g)
 		}
 		put("groups.npy", zip.Deflate, groups, n)
+	}
+	if m.Answers != nil {
+		put("answers.npy", zip.Deflate, m.Answers, n, len(m.Answers)/n)
+	}
+	if m.Weights != nil {
+		put("weights.npy", zip.Deflate, m.Weights, n)
 	}
 	put("c.npy", zip.Store, mat.DenseCopyOf(m.C).RawMatrix().Data, n, t)
 	_, _, arrays := points.ToArrays(m.X)
@@ -207,8 +214,9 @@ func Read(r io.ReaderAt, size int64) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{Lambda: meta.Lambda, Labels: meta.Labels, Targets: meta.Targets, Mean: meta.Mean,
-		Threshold: meta.Threshold, Weighted: meta.Weighted, Scaling: meta.Scaling, Columns: meta.Columns,
-		Error: meta.Error, Repeats: meta.Repeats, Origin: meta.Origin}
+		Threshold: meta.Threshold, Weighted: meta.Weighted, Scaling: meta.Scaling,
+		Columns: meta.Columns,
+		Error:   meta.Error, Repeats: meta.Repeats, Origin: meta.Origin}
 	if err := a.readModel(m, meta); err != nil {
 		return nil, fmt.Errorf("damaged model: %w", err)
 	}
@@ -224,6 +232,12 @@ func (a *archive) readModel(m *Model, meta Info) (err error) {
 		if m.Groups, err = a.groups(meta.N); err != nil {
 			return err
 		}
+	}
+	if a.contains("answers.npy") {
+		m.Answers = readFloats(a, &err, "answers.npy", meta.N, max(1, len(m.Targets)))
+	}
+	if a.contains("weights.npy") {
+		m.Weights = readFloats(a, &err, "weights.npy", meta.N)
 	}
 	c := readFloats(a, &err, "c.npy", meta.N, meta.T)
 	// memory for a second x_indptr, and for the vectors that predictions need in addition to sparse points
@@ -302,6 +316,11 @@ func (a *archive) open(name string) (io.ReadCloser, int64, error) {
 		}
 	}
 	return nil, 0, fmt.Errorf("%s is missing", name)
+}
+
+// contains reports whether there is an entry with this name.
+func (a *archive) contains(name string) bool {
+	return slices.ContainsFunc(a.zip.File, func(f *zip.File) bool { return f.Name == name })
 }
 
 // claim adds the bytes of an array, and returns an error if the machine has less memory.

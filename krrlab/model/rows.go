@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"encoding/csv"
+	"fmt"
 	"io"
 	"strconv"
 
@@ -83,4 +84,57 @@ func (m *Model) PredictCSV(ctx context.Context, r io.Reader, w io.Writer) error 
 		return err
 	}
 	return WriteCSV(w, rows.Len(), p.Columns())
+}
+
+// Training returns the rows of the fit with their answers, weights and groups, scaled as the model's points. It returns
+// an error if the file lacks the answers, or if they are no indices of labels.
+func (m *Model) Training() (*datasets.Dataset, error) {
+	n, _, _ := m.Dims()
+	if m.Answers == nil {
+		return nil, fmt.Errorf("model: there are no answers of the rows of the fit, as the classes are balanced or " +
+			"krrlab of an older version wrote the file: fit all rows again, with --out")
+	}
+	t := len(m.Answers) / n
+	d := &datasets.Dataset{Name: m.Origin.Dataset, Source: m.Origin.Dataset, Task: m.Task(), X: m.X, Labels: m.Labels,
+		Targets: m.Targets, Mean: m.Mean, Scaling: m.Scaling, Columns: m.Columns, Categories: m.Origin.Categorical,
+		Weights: m.Weights, Groups: m.Groups, Repeats: m.Repeats}
+	for j := range t {
+		column := mat.Col(nil, j, mat.NewDense(n, t, m.Answers))
+		switch {
+		case m.Labels == nil && j == 0:
+			d.Target = column
+		case m.Labels == nil:
+			d.MoreTargets = append(d.MoreTargets, column)
+		default:
+			for _, v := range column {
+				if c := int(v); float64(c) != v || c < 0 || c >= len(m.Labels) {
+					return nil, fmt.Errorf("model: the answer %g is not one of %d labels", v, len(m.Labels))
+				}
+				d.Class = append(d.Class, int(v))
+			}
+		}
+	}
+	return d, nil
+}
+
+// SetAnswers stores the answers and weights of the rows of the fit, d, for Training. It stores nothing if d has weights
+// of classes, which depend on all rows.
+func (m *Model) SetAnswers(d *datasets.Dataset) {
+	if d.ClassWeights != nil {
+		return
+	}
+	columns := append([][]float64{d.Target}, d.MoreTargets...)
+	if d.Class != nil {
+		columns = [][]float64{make([]float64, d.Len())}
+		for i, c := range d.Class {
+			columns[0][i] = float64(c)
+		}
+	}
+	m.Answers = make([]float64, 0, d.Len()*len(columns))
+	for i := range d.Len() {
+		for _, v := range columns {
+			m.Answers = append(m.Answers, v[i])
+		}
+	}
+	m.Weights = d.Weights
 }

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/model"
+)
+
+// TestExtend: a model that was extended, regression with words and weights, and classes, predicts like a fit of all rows
+// to the tolerance, and verify proves its residual. What the model determines, what does not fit it, and a model without
+// answers are errors that say so.
+func TestExtend(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	header, rows := "a,b,city,w,y,class\n", []string{}
+	for i := range 160 {
+		a, b := rnd.NormFloat64(), rnd.NormFloat64()
+		rows = append(rows, fmt.Sprintf("%.5f,%.5f,%s,%d,%.6f,%s\n", a, b, []string{"p", "q"}[i%2], 1+i%3, a+math.Sin(b),
+			[]string{"low", "mid", "high"}[i%3]))
+	}
+	files(t, map[string]string{"old.csv": header + strings.Join(rows[:100], ""), "more.csv": header +
+		strings.Join(rows[100:130], ""), "all.csv": header + strings.Join(rows[:130], ""), "test.csv": header +
+		strings.Join(rows[130:], ""), "new.csv": header + "1,1,p,1,2,other\n"})
+	script(t, `
+$ fit --train old.csv --target y --drop class --categorical city --weights w --sigma 1 --lambda 0.1 --scale standard --tol 1e-9 --out m.krr
+$ fit --extend m.krr --train more.csv --weights w --test test.csv --solver pcg --precond nystrom --features 20 --tol 1e-9 --out m2.krr
+	note: m.krr before it was extended: RMSE
+	on 30 points, weighted of more.csv
+	appended     30 rows; kept: coefficients, as a start; made anew: K and preconditioner, as they are not stored
+	on 30 points
+$ fit --extend m2.krr --train test.csv --weights w --out m3.krr
+	appended     30 rows; made anew: all, as a solver without iterations keeps nothing
+$ fit --train all.csv --target class --drop y,w --categorical city --sigma 1 --lambda 0.1 --scale none --tol 1e-9 --out whole.krr
+$ fit --train old.csv --target class --drop y,w --categorical city --sigma 1 --lambda 0.1 --scale none --tol 1e-9 --out c.krr
+$ fit --extend c.krr --train more.csv --tol 1e-9 --solver block-pcg --out c2.krr
+$ predict c2.krr --in test.csv --decision --out c2.csv
+$ predict whole.krr --in test.csv --decision --out whole.csv
+$ verify c2.krr --train all.csv
+	proved
+2$ fit --extend m.krr --train more.csv --sigma 2
+	--sigma: with --extend the model determines it: leave it out
+1$ fit --extend c.krr --train new.csv
+	the labels "other", of 1 of 1 rows, are not among the model's
+1$ fit --extend no.krr --train more.csv
+	cannot open model no.krr`)
+	numbers := func(name string) (out []float64) {
+		for _, line := range strings.Split(string(read(t, name)), "\n")[1:] {
+			for _, cell := range strings.Split(line, ",") {
+				if v, err := strconv.ParseFloat(cell, 64); err == nil {
+					out = append(out, v)
+				}
+			}
+		}
+		return out
+	}
+	got, want := numbers("c2.csv"), numbers("whole.csv")
+	testkit.Equal(t, len(got), len(want))
+	for i, v := range got {
+		testkit.Near(t, v, want[i], 1e-6, i)
+	}
+	// the weighted fit of all rows, scaled as the first ones, is the dense solution for the rows in the file
+	m := testkit.Must(model.Load("m2.krr"))
+	d := testkit.Must(m.Training())
+	n := d.Len()
+	a := testkit.Gram(m.Kernel, d.X)
+	for i := range n {
+		var f float64
+		for j := range n {
+			f += a.At(i, j) * m.C.At(j, 0)
+		}
+		residual := d.Target[i] - m.Mean[0] - f - m.Lambda*m.C.At(i, 0)/d.Weights[i]
+		testkit.Near(t, residual, 0, 1e-6, i)
+	}
+	m.Answers = nil
+	testkit.OK(t, m.Save("bare.krr"))
+	script(t, `
+1$ fit --extend bare.krr --train more.csv
+	there are no answers of the rows of the fit`)
+}
