@@ -46,20 +46,20 @@ func (f *fitFlags) extension(ctx context.Context, m *model.Model) (*problemData,
 	if o.Memory = f.Memory; !f.flags.Given("target") {
 		o.Target = ""
 	}
-	added, err := readForModel(ctx, m, f.Train, o)
+	newRows, err := readForModel(ctx, m, f.Train, o)
 	if err != nil {
 		return nil, err
 	}
-	if reason := added.Read.Unjudged; reason != "" {
+	if reason := newRows.Read.Unjudged; reason != "" {
 		return nil, errors.New(reason)
 	}
 	d := &problemData{target: m.Origin.Target, drop: m.Origin.Drop, groups: m.Origin.Groups, start: m.C}
-	if d.train, err = rows.Append(added); err != nil {
+	if d.train, err = rows.Append(newRows); err != nil {
 		return nil, err
 	}
-	d.train.Read = added.Read
-	d.addHint("%s", unknownWordsWarning(added))
-	score, err := m.Evaluate(ctx, added, nil)
+	d.train.Read = newRows.Read
+	d.addHint("%s", unknownWordsWarning(newRows))
+	score, err := m.Evaluate(ctx, newRows, nil)
 	if err != nil {
 		return nil, err
 	}

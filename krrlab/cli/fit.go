@@ -156,15 +156,15 @@ func (a *app) writeResults(ctx context.Context, f *fitFlags, r *fitted) error {
 // solve loads the data, chooses kernel and λ if --tune is set, solves the problem and tests the model.
 func (a *app) solve(ctx context.Context, f *fitFlags, progress *progress) (*fitted, error) {
 	start := time.Now()
-	var earlier *model.Model
+	var extended *model.Model
 	load := func() (*problemData, krrlab.Config, error) {
 		return a.loadAndConfigure(ctx, &f.labFlags, progress, f.addHints)
 	}
 	if f.Extend != "" {
 		load = func() (data *problemData, cfg krrlab.Config, err error) {
-			earlier, data, err = a.loadExtension(ctx, f, progress)
+			extended, data, err = a.loadExtension(ctx, f, progress)
 			if err == nil {
-				cfg, err = f.extensionConfig(earlier)
+				cfg, err = f.extensionConfig(extended)
 				cfg.Comm, cfg.Memory, cfg.Monitor = a.comm(), a.memoryBudget(f.Memory), progress.show
 			}
 			return data, cfg, err
@@ -177,7 +177,7 @@ func (a *app) solve(ctx context.Context, f *fitFlags, progress *progress) (*fitt
 	loadSeconds := time.Since(start).Seconds()
 	var tuned stage.Choice
 	tuneStart := time.Now()
-	if earlier == nil && f.chooses(data) {
+	if extended == nil && f.chooses(data) {
 		if tuned, err = a.tune(ctx, f, data, &cfg); err != nil {
 			return nil, err
 		}
@@ -185,10 +185,10 @@ func (a *app) solve(ctx context.Context, f *fitFlags, progress *progress) (*fitt
 	tuneSeconds := time.Since(tuneStart).Seconds()
 	a.setCheckpoint(&cfg, &f.checkpointFlags, progress)
 	r, err := a.solveAndScore(ctx, data, cfg, loadSeconds, f)
-	if err == nil && earlier != nil {
+	if err == nil && extended != nil {
 		origin := &r.sol.Model.Origin
-		if origin.Tuned = earlier.Origin.Tuned; !f.flags.Given("threshold") && earlier.Threshold != 0 {
-			r.sol.Model.Threshold = earlier.Threshold
+		if origin.Tuned = extended.Origin.Tuned; !f.flags.Given("threshold") && extended.Threshold != 0 {
+			r.sol.Model.Threshold = extended.Threshold
 			r.sol.SetTraining(data.train)
 		}
 	}
