@@ -32,6 +32,7 @@ func init() {
 			"PCG":             r.ValueOf(krrlab.PCG),
 			"SLQ":             r.ValueOf(krrlab.SLQ),
 			"Stages":          r.ValueOf(krrlab.Stages),
+			"StartFrom":       r.ValueOf(krrlab.StartFrom),
 			"StoredResidual":  r.ValueOf(krrlab.StoredResidual),
 			"Verify":          r.ValueOf(krrlab.Verify),
 		},
