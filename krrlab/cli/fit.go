@@ -30,7 +30,7 @@ import (
 type fitFlags struct {
 	labFlags
 	checkpointFlags
-	Extend    string `flag:"extend" file:"read" with:"train" not:"tune|data|holdout|matrix|folds"`
+	Extend    string `flag:"extend" file:"read" hidden:"yes" with:"train" not:"tune|data|holdout|matrix|folds"`
 	Tune      bool   `flag:"tune"`
 	Distance  string `flag:"distance" in:"tune" default:"auto" with:"tune" check:"one of auto sigma lengths full"`
 	Metric    string `flag:"metric" default:"auto" check:"one of auto error auc logloss balanced-error f1 rmse"`
@@ -90,7 +90,10 @@ predictions. The same model in scikit-learn is KernelRidge with alpha = λ, fitt
 targets minus their mean; the Gaussian kernel is kernel="rbf" with gamma = 1/(2σ²).
 
 Exit code 3 means that the solve did not reach the tolerance within --max-iter; all results
-are still written. If mpirun, mpiexec or srun starts the command, all ranks run it together,
+are still written. --extend m.krr appends the rows of --train to those of the fit of a model. The result is that
+of a fit of all rows; kernel, λ, scaling, columns, words and labels are those of the model.
+
+If mpirun, mpiexec or srun starts the command, all ranks run it together,
 and rank 0 prints and writes the results. --resume continues an interrupted run from its
 --checkpoint, on any number of ranks, and gives the same coefficients.`,
 		Example: `  krrlab fit --train train.csv --target price --holdout 0.2
