@@ -67,8 +67,8 @@ func TestExtend(t *testing.T) {
 			if off := testkit.Apart(y, z); !(off <= 1e-9*mat.Norm(z, 2)) || !mat.Equal(y, one) {
 				t.Errorf("seed %d: M⁻¹x is off by %g, or differs between threads", seed, off)
 			}
-			if d := m.LogDet() - want.LogDet(); d*d > 1e-12 || m.What() != want.What() {
-				t.Errorf("ln det is off by %g; %s, want %s", d, m.What(), want.What())
+			if d := m.LogDet() - want.LogDet(); d*d > 1e-12 || m.Description() != want.Description() {
+				t.Errorf("ln det is off by %g; %s, want %s", d, m.Description(), want.Description())
 			}
 		}
 	}
