@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/kernel"
 )
 
 // Column is a column of a table of predictions.
@@ -87,9 +88,12 @@ func (m *Model) PredictCSV(ctx context.Context, r io.Reader, w io.Writer) error 
 }
 
 // Training returns the rows of the fit with their answers, weights and groups, scaled as the model's points. It returns
-// an error if the file lacks the answers, or if they are no indices of labels.
+// an error if K was precomputed, if the file lacks the answers, or if they are no indices of labels.
 func (m *Model) Training() (*datasets.Dataset, error) {
 	n, _, _ := m.Dims()
+	if kernel.AsPrecomputed(m.Kernel) != nil {
+		return nil, fmt.Errorf("model: the points of a precomputed K are its row numbers: fit the K of all rows")
+	}
 	if m.Answers == nil {
 		return nil, fmt.Errorf("model: there are no answers of the rows of the fit, as the classes are balanced or " +
 			"krrlab of an older version wrote the file: fit all rows again, with --out")
