@@ -304,7 +304,7 @@ func TestNotConverged(t *testing.T) {
 	not converged
 	max-iterations
 3$ fit --train train.csv --precond vecchia --neighbors 2 --max-iter 1 --sigma 3 --lambda 1e-6
-	try more neighbors, such as --precond 'vecchia neighbors=60', or pivots (--features), or a larger --max-iter
+	try more neighbors, such as --precond 'vecchia neighbors=60', or pivots (features=500), or a larger --max-iter
 3$ verify m.krr --train train.csv
 	fit it again with a larger --max-iter`)
 	if r := report(t, "r.json"); r["status"] != "max-iterations" || r["iterations"] != 3.0 ||

@@ -31,7 +31,7 @@ func TestLines(t *testing.T) {
 	}
 	text := r.String()
 	testkit.Contains(t, text, "--lambda 2: RMSE 2 by leave-one-out", "λ = 2          2 ") // the root of 4
-	for best, want := range map[int]string{0: "it is the least λ of the grid", 2: "it is the largest λ of the grid"} {
+	for best, want := range map[int]string{0: "it is the smallest λ of the grid", 2: "it is the largest λ of the grid"} {
 		if r.Best = best; !strings.Contains(r.String(), want) {
 			t.Errorf("no %q in %s", want, r)
 		}
