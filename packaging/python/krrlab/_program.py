@@ -62,7 +62,7 @@ def run(command: Sequence[str], data: str = "") -> str:
     done = subprocess.run([program(), *command], stdin=subprocess.DEVNULL, capture_output=True,
                           encoding="utf-8", errors="replace")
     if done.returncode not in (0, NOT_CONVERGED):
-        raise ValueError(readable(done.stderr, [*command], data))
+        raise ValueError(readable(done.stderr, [*command], data) or "krrlab failed without a message")
     notes = done.stderr + "".join(line for line in done.stdout.splitlines(True) if line.startswith("note: "))
     notes = readable(notes, [*command], data)
     if done.returncode == NOT_CONVERGED:
@@ -92,7 +92,7 @@ def readable(text: str, command: list[str], data: str = "") -> str:
     if words:
         values = [f"{parameter(flag[2:])}={value!r}" for flag, value in zip(words[::2], words[1::2])]
         text += "; add " + ", ".join(values)
-    return re.sub(r"--([a-z][a-z0-9-]+)", lambda m: parameter(m[1]), text) or "krrlab failed without a message"
+    return re.sub(r"--([a-z][a-z0-9-]+)", lambda m: parameter(m[1]), text)
 
 
 def parameter(flag: str) -> str:
