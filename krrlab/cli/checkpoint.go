@@ -37,7 +37,11 @@ func (h *checkpointInterval) String() string {
 	if h.iterations > 0 {
 		return fmt.Sprintf("%dit", h.iterations)
 	}
-	return strings.TrimSuffix(h.time.String(), "0s")
+	text := h.time.String()
+	if minutes, ok := strings.CutSuffix(text, "m0s"); ok {
+		return minutes + "m"
+	}
+	return text
 }
 
 func (h *checkpointInterval) Set(text string) (err error) {

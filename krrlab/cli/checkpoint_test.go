@@ -79,3 +79,12 @@ func TestHasCheckpoint(t *testing.T) {
 		t.Error("a checkpoint is not found")
 	}
 }
+
+// TestCheckpointInterval: an interval is written as Set reads it.
+func TestCheckpointInterval(t *testing.T) {
+	for _, text := range []string{"30s", "1m", "1m30s", "10s", "500ms", "10it"} {
+		var h checkpointInterval
+		testkit.OK(t, h.Set(text))
+		testkit.Equal(t, h.String(), text)
+	}
+}

@@ -80,8 +80,11 @@ func oneNorms(c []float64, t int) []float64 {
 // norm is NaN.
 func (r *Residual) worstRelative(norms []float64) (worst float64) {
 	for j, v := range norms {
-		if v != 0 { // also if v is NaN
-			worst = math.Max(worst, v/r.Target[j])
+		if math.IsNaN(v) {
+			return v
+		}
+		if v != 0 {
+			worst = max(worst, v/r.Target[j])
 		}
 	}
 	return worst
