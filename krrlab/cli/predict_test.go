@@ -11,9 +11,12 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/model/interval"
 )
 
 // priced returns a table whose first column is 3x − 2y, with the columns in that order.
@@ -255,6 +258,17 @@ func TestDigits(t *testing.T) {
 	all, _ := numbers(script(t, "$ predict split.krr --in b.csv --decision"), 1)
 	if _, n := numbers(script(t, "$ predict none.krr --in b.csv"), 1); n < 12 || !slices.Equal(all, full) {
 		t.Errorf("%d characters without intervals; %v with --decision, %v", n, all, full)
+	}
+	for v, want := range map[[3]float64]float64{ // prediction, half width and largest end: unit
+		{5, 0.3, 5.3}: 1e-3, {72767, 1e-10, 72767}: 0, {1e3, 1e-9, 1e3}: 1e-12, {1e30, 1e26, 1e30}: 0, {1e24, 3e24, 2e24}: 1e22,
+		{5, 0.3, math.Inf(1)}: 0, {5, 0.3, math.NaN()}: 0, {1, 1e-320, 1}: 0,
+	} {
+		p := predictions{Prediction: &model.Prediction{Decision: mat.NewDense(2, 1, []float64{v[0], 0})}}
+		p.intervals = &interval.Intervals{Lo: mat.NewDense(2, 1, []float64{v[0] - v[1], -v[1]}),
+			Hi: mat.NewDense(2, 1, []float64{v[2], v[1]})}
+		if p.setUnit(nil); math.Abs(p.unit-want) > 1e-9*want {
+			t.Errorf("%v: unit %g, want %g", v, p.unit, want)
+		}
 	}
 	for v, want := range map[[3]float64]string{{1234.5, 100, 0}: "1200", {-0.05, 1, 0}: "0", {0.3, 0.1, -1}: "0.3",
 		{0.30000001, 0.1, 1}: "0.4", {-1.26, 0.01, 1}: "-1.26", {149, 100, 1}: "200"} {

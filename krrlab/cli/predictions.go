@@ -29,8 +29,17 @@ type predictions struct {
 // digitsLevel is the level of the intervals that determine the digits of predictions without --interval.
 const digitsLevel = 0.9
 
+// Limits of rounding, beyond which predictions are written with all digits.
+const (
+	// maxMultiple is the largest multiple of the unit that is rounded. It leaves a margin below 2⁵³, where float64 no
+	// longer has all whole numbers.
+	maxMultiple = 1 << 50
+	maxUnit     = 1e22 // the largest power of ten that is a float64
+)
+
 // setUnit sets p.unit to the largest power of ten that is at most a hundredth of half the width of the narrowest
-// interval. Without intervals it takes those of scores that the model has. If there are none, p.unit stays 0.
+// interval. Without intervals it takes those of scores that the model has. If there are none, or if a number has no
+// digits to remove at this unit, p.unit stays 0.
 func (p *predictions) setUnit(c *model.Calibration) {
 	v := p.intervals
 	if v == nil && c != nil && p.Labels == nil && p.Targets == nil {
@@ -41,12 +50,25 @@ func (p *predictions) setUnit(c *model.Calibration) {
 	}
 	var width mat.Dense
 	width.Sub(v.Hi, v.Lo)
-	if w := mat.Min(&width) / 2; w > 0 && !math.IsInf(w, 0) {
-		p.unit = math.Pow(10, math.Floor(math.Log10(w/100)))
+	w := mat.Min(&width) / 2
+	if !(w > 0) || math.IsInf(w, 0) {
+		return
+	}
+	unit, largest := math.Pow(10, math.Floor(math.Log10(w/100))), 0.0
+	for _, m := range []*mat.Dense{p.Decision, v.Lo, v.Hi} {
+		for i := range m.RawMatrix().Rows {
+			for _, number := range m.RawRowView(i) {
+				largest = max(largest, math.Abs(number)) // NaN if a number is NaN
+			}
+		}
+	}
+	if largest/unit <= maxMultiple && unit <= maxUnit {
+		p.unit = unit
 	}
 }
 
-// rounded formats v as a multiple of unit, a power of ten: the nearest one, or for direction −1 or 1 one below or above v.
+// rounded formats v as a multiple of unit, a power of ten: the nearest one, or for direction −1 or 1 one below or above
+// v. |v|/unit must be at most maxMultiple.
 func rounded(v, unit, direction float64) string {
 	decimals := max(0, int(-math.Round(math.Log10(unit))))
 	// v/unit may have been rounded across v; +0 makes −0 a 0.
