@@ -50,9 +50,9 @@ type ReadOptions struct {
 	// header. Comment is the character that begins comment lines, which are skipped everywhere, or "none"; by default #
 	// begins comments before the first row. Values of auto are decided by the first rows, and Dataset.Read records the
 	// decision and its reason.
-	Separator string `flag:"separator" in:"format" default:"auto" with:"train|in|test"`
+	Separator string `flag:"separator" in:"format" default:"auto" with:"train|in|test" empty:"a character, or blank for a blank"`
 	Header    string `flag:"header" in:"format" default:"auto" check:"one of auto yes no" with:"train|in|test"`
-	Comment   string `flag:"comment" in:"format" with:"train|in|test"`
+	Comment   string `flag:"comment" in:"format" with:"train|in|test" empty:"one character, or none"`
 	// Columns are the names of the wanted features, in the form of Dataset.Columns. If the header has these names, the
 	// features are found by name and put into this order, and other columns are ignored.
 	Columns []string

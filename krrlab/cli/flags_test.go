@@ -352,7 +352,15 @@ func TestFlagsWithin(t *testing.T) {
 		}
 	}
 	testkit.Equal(t, len(reports), 1, reports)
+	files(t, map[string]string{" b.csv": strings.ReplaceAll(table(40, nil, false), ",", " ")})
+	code, _, errs := command(t, "fit", "--train", " b.csv", "--separator", " ", "--json", "b.json")
+	testkit.Equal(t, code, 0, errs)
+	if read := fmt.Sprint(report(t, "b.json")["read"]); !strings.Contains(read, "separator:blank (--separator)") {
+		t.Error(read)
+	}
 	for args, want := range map[string]string{
+		"--format|csv separator= header=no":  "--format separator \"\": want a character, or blank for a blank",
+		"--format|comment=":                  "--format comment \"\": want one character, or none",
 		"--format|separator=ab":              "separator \"ab\": want auto, one character",
 		"--tune=distance=far":                "--tune distance \"far\": want one of",
 		"--precond|auto race=none race=nope": "--precond \"nope\": want one of",

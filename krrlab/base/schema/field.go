@@ -72,8 +72,12 @@ type member struct {
 	text  string
 }
 
+// isEmpty reports whether the text is empty, and an option that must not be empty.
+func (m member) isEmpty() bool { return m.text == "" && m.field.tag("empty") != "" }
+
 // split divides the text of a flag into the value of the option, which comes first, and the words "key=value" of the
-// options that are written in it. A value ends at the next key, so that it may contain blanks.
+// options that are written in it. A value ends at the next key, so that it may contain blanks. Blanks around values are
+// removed, but a text without such words is the value as it is.
 func (f *Field) split(text string) (value string, members []member) {
 	end := len(text)
 	for i := len(text); i >= 0; i-- {
@@ -85,6 +89,9 @@ func (f *Field) split(text string) (value string, members []member) {
 			members = append(members, member{o, strings.Trim(memberText, " ")})
 			end = i
 		}
+	}
+	if members == nil {
+		return text, nil
 	}
 	slices.Reverse(members)
 	return strings.Trim(text[:end], " "), members
@@ -124,17 +131,34 @@ func (f *Field) Flag() string {
 	if owner, _ := f.Owner(); owner != nil {
 		return ""
 	}
-	members := ""
+	members, ownFlags, texts := "", "", []member(nil)
 	for _, o := range f.schema.Fields {
 		if owner, key := o.Owner(); owner == f && o.isSet {
+			texts = append(texts, member{o, o.String()})
 			members += " " + key + "=" + o.String()
+			ownFlags += " --" + o.Name + "=" + safe.Shell(o.String())
 		}
 	}
-	switch text := f.String(); {
-	case members != "" && f.isSet && !f.IsBoolFlag():
+	text := ""
+	if f.isSet && !f.IsBoolFlag() {
+		text = f.String()
+	}
+	if value, read := f.split(text + members); value != text || !slices.Equal(read, texts) || slices.ContainsFunc(read, member.isEmpty) {
+		// Set would read these words differently, for instance a separator that is a blank.
+		return f.ownFlag() + ownFlags
+	}
+	switch {
+	case members != "" && text != "":
 		return " --" + f.Name + " " + safe.Shell(text+members)
 	case members != "":
 		return " --" + f.Name + "=" + safe.Shell(members[1:])
+	}
+	return f.ownFlag()
+}
+
+// ownFlag is Flag without the options that are written in the flag.
+func (f *Field) ownFlag() string {
+	switch text := f.String(); {
 	case !f.isSet:
 		return ""
 	case !f.IsBoolFlag():
@@ -151,6 +175,9 @@ func (f *Field) Set(text string) error {
 	text, members := f.split(text)
 	for _, m := range members {
 		m.field.inOwner = true
+		if m.isEmpty() {
+			return fmt.Errorf("%s \"\": want %s", m.field.title(), m.field.tag("empty"))
+		}
 		if err := m.field.Set(m.text); err != nil {
 			return err
 		}

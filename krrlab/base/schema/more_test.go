@@ -105,6 +105,7 @@ type written struct {
 	Tune  bool          `flag:"tune"`
 	Kind  string        `flag:"kind" in:"tune" default:"a" check:"one of a b"`
 	Racer []string      `flag:"racer" in:"plot"`
+	Mark  string        `flag:"mark" in:"plot" empty:"a character"`
 }
 
 // TestMembers: options that are written in the flag of another, with blanks in values, by their own flag, and as words
@@ -119,6 +120,10 @@ func TestMembers(t *testing.T) {
 		{"title=x|tune=kind=b", "", "x", "b", " --plot=title=x --tune=kind=b"},
 		{"kind=b|tune=true", "", "-", "b", " --tune=kind=b"},
 		{"plot=racer=p q racer=r", "", "-", "a", " --plot='racer=p q,r'"},
+		{"plot= a.svg ", " a.svg ", "-", "a", " --plot ' a.svg '"},
+		{"plot= a.svg title= x  wait=5m ", "a.svg", "x", "a", " --plot 'a.svg title=x wait=5m0s'"},
+		{"plot=a.svg|title= x|mark= ", "a.svg", " x", "a", " --plot a.svg --title=' x' --mark=' '"},
+		{"plot=a.svg|mark=", "a.svg", "-", "a", " --plot a.svg --mark=''"},
 	} {
 		var o written
 		s, line := Of(&o), ""
@@ -138,6 +143,7 @@ func TestMembers(t *testing.T) {
 	}
 	s := Of(new(written))
 	testkit.Equal(t, s.Lookup("tune").Set("kind=c").Error(), `--tune kind "c": want one of a, b`)
+	testkit.Equal(t, s.Lookup("plot").Set("a.svg mark=  title=x").Error(), `--plot mark "": want a character`)
 	owner, key := s.Lookup("plot-wait").Owner()
 	testkit.Equal(t, owner.Name+key, "plotwait")
 	owner, _ = s.Without("plot").Lookup("title").Owner()
