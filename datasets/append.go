@@ -11,8 +11,9 @@ import (
 // words, the columns and the labels are those of d. The mean of a centered data set, the class weights of a balanced
 // one, and groups that a rule formed are computed again for all rows. Rows without weights have the weight 1.
 //
-// Append returns an error if tail has another task, dimension, scaling or number of targets, other columns, no answers
-// or a label that d lacks. It also returns one if groups were given (GroupBy), as their numbers differ between files.
+// Append returns an error if tail has another task, dimension, scaling or number of targets, other names of targets or
+// columns, no answers or a label that d lacks. It also returns one if words or dates are coded differently or coordinates
+// are projected differently, and if groups were given (GroupBy), as their numbers differ between files.
 func (d *Dataset) Append(tail *Dataset) (*Dataset, error) {
 	switch {
 	case tail.Task != d.Task || len(tail.MoreTargets) != len(d.MoreTargets) || !tail.HasAnswers():
@@ -25,6 +26,9 @@ func (d *Dataset) Append(tail *Dataset) (*Dataset, error) {
 			"fit all rows anew", tail.Name)
 	}
 	if err := tail.CheckColumns(d.Columns, "the data to append to"); err != nil {
+		return nil, err
+	}
+	if err := d.checkCoding(tail); err != nil {
 		return nil, err
 	}
 	tail, err := d.Scaling.Apply(tail)
@@ -71,6 +75,27 @@ func (d *Dataset) Append(tail *Dataset) (*Dataset, error) {
 		return out.Group(d.Repeats.Rule, nil)
 	}
 	return &out, nil
+}
+
+// checkCoding returns an error if the features of tail are computed from the columns of a file in another way than those
+// of d, or if the targets have other names or another order.
+func (d *Dataset) checkCoding(tail *Dataset) error {
+	if d.Targets != nil && tail.Targets != nil && !slices.Equal(d.Targets, tail.Targets) {
+		return fmt.Errorf("%s: the rows to append have the targets %s, the others %s: give both in the same order", tail.Name,
+			nameList(tail.Targets), nameList(d.Targets))
+	}
+	if !d.Space.sameFeatures(tail.Space) {
+		return fmt.Errorf("%s: the coordinates of the rows to append are projected differently: read them with the Space of "+
+			"the others", tail.Name)
+	}
+	for i := range max(len(d.Categories), len(tail.Categories)) {
+		if i >= len(d.Categories) || i >= len(tail.Categories) || !d.Categories[i].equal(&tail.Categories[i]) {
+			column := slices.Concat(d.Categories[min(i, len(d.Categories)):], tail.Categories)[0].Column
+			return fmt.Errorf("%s: the column %s of the rows to append is coded differently: read them with the Categories of "+
+				"the others", tail.Name, quote(column))
+		}
+	}
+	return nil
 }
 
 // givenGroups reports whether the groups of the rows were given, so that no rule forms them.

@@ -49,4 +49,38 @@ func TestAppend(t *testing.T) {
 	check(d.Append(&named))(`"y" here, "x" in the data to append to`)
 	check(d.GroupBy([]int{0, 0, 1}).Append(more))("numbers of given groups")
 	check(d.Append(c))("need answers for the same regression of 2 targets")
+	swapped := *more
+	swapped.Targets = []string{"v", "u"}
+	check(d.Append(&swapped))(`have the targets "v", "u", the others "u", "v": give both in the same order`)
+}
+
+// TestAppendCodings: rows whose words, dates or coordinates are coded differently are not appended, and rows that are read
+// with the coding of the first ones are.
+func TestAppendCodings(t *testing.T) {
+	read := func(text string, o ReadOptions) *Dataset {
+		return must(Read(strings.NewReader(text), "rows", &o))
+	}
+	for _, c := range []struct {
+		o           ReadOptions
+		first, next string
+		want        string // of the error if the next rows are read without the coding of the first ones
+	}{
+		{ReadOptions{Target: "y", Categorical: []Category{{Column: "day", Dates: &Dates{}}}},
+			"day,y\n2024-01-01,1\n2024-01-09,2\n", "day,y\n2024-02-01,1\n2024-02-09,2\n", `the column "day"`},
+		{ReadOptions{Target: "y", Space: &Space{Columns: []string{"lon", "lat"}}},
+			"lon,lat,y\n8,47,1\n9,48,2\n", "lon,lat,y\n9,47,1\n9,49,2\n", "the coordinates of the rows to append are projected"},
+	} {
+		c.o.Format = "csv"
+		first, next := read(c.first, c.o), read(c.next, c.o)
+		if _, err := first.Append(next); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want %s", err, c.want)
+		}
+		if _, err := next.Append(&Dataset{X: next.X, Target: next.Target, Columns: next.Columns}); err == nil {
+			t.Errorf("%s: rows without a coding are appended", c.want)
+		}
+		c.o.Categorical, c.o.Space, c.o.Columns = first.Categories, first.Space, first.Columns
+		if all, err := first.Append(read(c.next, c.o)); err != nil || all.Len() != 4 {
+			t.Errorf("%v", err)
+		}
+	}
 }

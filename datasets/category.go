@@ -34,6 +34,12 @@ func (k *Category) suffixes() (suffixes []string) {
 	return suffixes
 }
 
+// equal reports whether k and o code the same column by the same features.
+func (k *Category) equal(o *Category) bool {
+	return k.Column == o.Column && slices.Equal(k.Values, o.Values) && (k.Dates == nil) == (o.Dates == nil) &&
+		(k.Dates == nil || *k.Dates == *o.Dates)
+}
+
 func isWords(k Category) bool { return k.Dates == nil }
 
 // UnknownWords lists the words of a categorical column that have no feature, with the number of rows of each.

@@ -110,6 +110,15 @@ func (s *Space) features(dst, row []float64) []float64 {
 	return dst
 }
 
+// sameFeatures reports whether s and o compute the same features from the same columns. The boxes may differ. nil means
+// that there are no coordinates.
+func (s *Space) sameFeatures(o *Space) bool {
+	if s == nil || o == nil {
+		return s == o
+	}
+	return slices.Equal(s.Columns, o.Columns) && s.Projection == o.Projection && slices.Equal(s.Center, o.Center)
+}
+
 // fit chooses the projection for the coordinates x, and sets the box. It returns a description.
 func (s *Space) fit(x points.Points) (note string, err error) {
 	lon, lat, geographic := s.degrees()
