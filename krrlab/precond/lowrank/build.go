@@ -27,19 +27,21 @@ const (
 
 // builder is a factor under construction, by Nystrom or RPCholesky. f and residualDiag have the rows of this rank only.
 type builder struct {
-	src           Source
-	comm          comm.Comm
-	n             int
-	rows          []int     // indices of the rows of this rank
-	diag          []float64 // K_ii of all points
-	residualDiag  []float64 // d_i = K_ii − ‖F_i‖², with F in float32
-	trace         float64
-	f             *points.Dense32 // len(rows)×rank
-	block         int             // number of columns of K that are formed together
-	entryError    float64         // ε of Source.EntryError
-	formedColumns int             // number of columns of K formed so far
-	roundingSq    []float64       // for each panel of rows, ‖δ‖_F² of the rounding δ of F to float32
-	lower         []float64       // T of certify.go, rank×rank
+	src          Source
+	comm         comm.Comm
+	n            int
+	rows         []int     // indices of the rows of this rank
+	diag         []float64 // K_ii of all points
+	residualDiag []float64 // d_i = K_ii − ‖F_i‖², with F in float32
+	trace        float64
+	f            *points.Dense32 // len(rows)×rank
+	block        int             // number of columns of K that are formed together
+	entryError   float64         // ε of Source.EntryError; in Extend the larger ε of the earlier and the new entries
+	// minRelativeError is q of the factor that Extend extends; 0 otherwise.
+	minRelativeError float64
+	formedColumns    int       // number of columns of K formed so far
+	roundingSq       []float64 // for each panel of rows, ‖δ‖_F² of the rounding δ of F to float32
+	lower            []float64 // T of certify.go, rank×rank
 }
 
 // newBuilder checks the diagonal of K and allocates F with the given rank. It returns an error if the rank is not in

@@ -15,12 +15,13 @@ import (
 //
 //	F(new, :) = fl(K(new, S)·T⁻ᵀ),  TTᵀ = K(S, S)+νD.
 //
-// The certified bounds hold for all rows. The cost is mr² flops for m new rows, and the formation of r of their columns.
-// The result has the same bits for any number of threads. It is for one process, without ranks.
+// The certified bounds hold for all rows: the error of an entry is the larger one of those of f and of src. The cost is
+// mr² flops for m new rows, and the formation of r of their columns. The result has the same bits for any number of
+// threads. It is for one process, without ranks.
 //
-// Extend returns an error if T is not known, since landmarks were dropped or F was multiplied (MulRight), or if the error
-// of the entries of src has grown so much that the certificate would be lost. It also returns the errors of Nystrom, and
-// panics if src has fewer rows than f.
+// Extend returns an error if T is not known, since landmarks were dropped or F was multiplied (MulRight), or if the
+// entries of src are so much less accurate than those of f that the certificate would be lost. It also returns the errors
+// of Nystrom, and panics if src has fewer rows than f.
 func (f *Factor) Extend(ctx context.Context, src Source, o *Options) (*Factor, error) {
 	r := f.Rank()
 	opt := o.withDefaults(r)
@@ -34,6 +35,7 @@ func (f *Factor) Extend(ctx context.Context, src Source, o *Options) (*Factor, e
 	if err != nil {
 		return nil, err
 	}
+	b.entryError, b.minRelativeError = max(b.entryError, f.EntryError), f.relativeError
 	if b.shift() > maxErrorGrowth*f.Shift {
 		return nil, errors.New("lowrank: the rounding errors of K have grown")
 	}

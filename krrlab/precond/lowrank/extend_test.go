@@ -3,6 +3,7 @@ package lowrank_test
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -80,6 +81,71 @@ func TestExtend(t *testing.T) {
 type coarse struct{ *dense }
 
 func (coarse) EntryError() float64 { return 1e-9 }
+
+// inexact is a K whose entries have errors of up to epsilon.
+type inexact struct {
+	*dense
+	epsilon float64
+}
+
+func (k inexact) EntryError() float64 { return k.epsilon }
+
+// TestExtendInexact extends factors of a K whose squared distances are ‖x‖²+‖z‖²−2xᵀz, in clusters far from the origin,
+// by a source with accurate entries. The certificate must hold for the rows that came from the inexact entries: it is
+// compared with the smallest eigenvalue of K−FFᵀ.
+func TestExtendInexact(t *testing.T) {
+	const n, clusters, radius = 330, 10, 1e5
+	for seed := range uint64(3) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		x, centers := make([][]float64, n), [2 * clusters]float64{}
+		for j := range centers {
+			centers[j] = radius * (2*rnd.Float64() - 1)
+		}
+		for i := range x {
+			x[i] = []float64{centers[i%clusters] + rnd.NormFloat64(), centers[clusters+i%clusters] + rnd.NormFloat64()}
+		}
+		k := gaussianOf(x, 1)
+		old := inexact{head(k, 300), 16 * 0x1p-53 * radius * radius}
+		for i := range 300 {
+			for j := range i {
+				cross := x[i][0]*x[j][0] + x[i][1]*x[j][1]
+				r2 := x[i][0]*x[i][0] + x[i][1]*x[i][1] + (x[j][0]*x[j][0] + x[j][1]*x[j][1]) - 2*cross
+				old.SetSym(i, j, math.Exp(-max(0, r2)/2))
+				if e := math.Abs(old.At(i, j) - k.At(i, j)); e > old.epsilon {
+					t.Fatalf("an entry is off by %g", e)
+				}
+			}
+		}
+		for name, method := range methods {
+			first := testkit.Must(method(ctx, old, 30, rng.New(seed), nil))
+			f, err := first.Extend(ctx, k, nil)
+			if err != nil && name == "Nyström" { // landmarks were dropped
+				continue
+			}
+			testkit.OK(t, err)
+			difference, approximation := mat.NewSymDense(n, nil), hat(f)
+			for i := range n {
+				for j := range i + 1 {
+					difference.SetSym(i, j, k.At(i, j)-approximation.At(i, j))
+				}
+			}
+			var eigen mat.EigenSym
+			if !eigen.Factorize(difference, false) {
+				t.Fatal("no eigenvalues")
+			}
+			if least := eigen.Values(nil)[0]; !(least >= -f.Rounding) || !(f.Rounding >= first.Rounding) ||
+				f.EntryError != old.epsilon {
+				t.Errorf("%s: the smallest eigenvalue of K−FFᵀ is %g, the rounding %g, before %g", name, least, f.Rounding,
+					first.Rounding)
+			}
+			again := testkit.Must(f.Extend(ctx, k, nil))
+			testkit.Equal(t, again.EntryError, old.epsilon)
+			if !(again.Rounding >= f.Rounding) {
+				t.Errorf("%s: the rounding %g of a second extension is below %g", name, again.Rounding, f.Rounding)
+			}
+		}
+	}
+}
 
 // TestNotExtended: a factor without its Cholesky factor, and one whose certificate would be lost, are not extended.
 func TestNotExtended(t *testing.T) {

@@ -85,11 +85,13 @@ type Factor struct {
 	Rounding float64
 	// Shift is ν: FFᵀ = C(W+νD)⁻¹Cᵀ, with the landmarks' columns C of K, their rows W of C, and D = diag W.
 	Shift float64
-	// EntryError is the EntryError of the Source; +Inf means that nothing is certain.
+	// EntryError is the EntryError of the Source, or after Extend the largest one of all sources; +Inf means that nothing is
+	// certain.
 	EntryError float64
 
-	lower      []float64 // T of certify.go, r×r in float64, for Extend; nil if F is not CT⁻ᵀ
-	roundingSq float64   // ‖δ‖_F² of the rounding δ of F to float32
+	relativeError float64   // q of certify.go, for Extend
+	lower         []float64 // T of certify.go, r×r in float64, for Extend; nil if F is not CT⁻ᵀ
+	roundingSq    float64   // ‖δ‖_F² of the rounding δ of F to float32
 }
 
 // Rank returns r, the number of columns of F.
