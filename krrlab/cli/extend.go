@@ -6,7 +6,9 @@ import (
 	"fmt"
 
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/krylov/bound"
 	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/stage/solve"
 )
 
 // fixedByModel are the flags that --extend does not take, as the model determines them.
@@ -24,6 +26,9 @@ func (a *app) loadExtension(ctx context.Context, f *fitFlags, progress *progress
 	m, err := a.loadModel(ctx, f.Extend, &f.rankFlags, f.flags)
 	if err != nil {
 		return nil, nil, err
+	}
+	if f.Stop.Rule == bound.Labels && m.Threshold != 0 {
+		return nil, nil, usagef("--stop labels counts labels at the threshold 0, and that of %s is %.6g", f.Extend, m.Threshold)
 	}
 	data, err := f.extension(ctx, m)
 	if err = a.agree(ctx, err); err != nil {
@@ -53,11 +58,18 @@ func (f *fitFlags) extension(ctx context.Context, m *model.Model) (*problemData,
 	if reason := newRows.Read.Unjudged; reason != "" {
 		return nil, errors.New(reason)
 	}
+	if m.Weights != nil && newRows.Weights == nil {
+		return nil, usagef("the rows of the fit of %s have weights: name the column of %s with the weights of the new rows, "+
+			"--weights COLUMN", f.Extend, f.Train)
+	}
 	d := &problemData{target: m.Origin.Target, drop: m.Origin.Drop, groups: m.Origin.Groups, start: m.C}
 	if d.train, err = rows.Append(newRows); err != nil {
 		return nil, err
 	}
 	d.train.Read = newRows.Read
+	if m.Threshold != 0 {
+		d.threshold = &solve.Threshold{Value: m.Threshold, Source: f.Extend}
+	}
 	d.addHint("%s", unknownWordsWarning(newRows))
 	score, err := m.Evaluate(ctx, newRows, nil)
 	if err != nil {

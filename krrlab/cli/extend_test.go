@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/model"
 )
@@ -42,6 +44,10 @@ $ predict c2.krr --in test.csv --decision --out c2.csv
 $ predict whole.krr --in test.csv --decision --out whole.csv
 $ verify c2.krr --train all.csv
 	proved
+2$ fit --extend m.krr --train more.csv --drop class
+	--drop: with --extend the model determines it
+2$ fit --extend m.krr --train more.csv --tol 1e-9
+	the rows of the fit of m.krr have weights: name the column of more.csv with the weights of the new rows, --weights COLUMN
 2$ fit --extend m.krr --train more.csv --sigma 2
 	--sigma: with --extend the model determines it: leave it out
 1$ fit --extend c.krr --train new.csv
@@ -81,4 +87,40 @@ $ verify c2.krr --train all.csv
 	script(t, `
 1$ fit --extend bare.krr --train more.csv
 	there are no answers of the rows of the fit`)
+}
+
+// TestExtendThreshold: the report of an extended model has the scores of the saved model, at the threshold of the first
+// one or at the one of the flags.
+func TestExtendThreshold(t *testing.T) {
+	rnd, rows := rand.New(rand.NewPCG(3, 4)), []string{}
+	for range 160 {
+		a := rnd.NormFloat64()
+		rows = append(rows, fmt.Sprintf("%.5f,%s\n", a, []string{"no", "yes"}[int(rnd.Float64()+0.7*float64(min(1, max(0, a))))%2]))
+	}
+	files(t, map[string]string{"old.csv": "a,y\n" + strings.Join(rows[:80], ""), "more.csv": "a,y\n" +
+		strings.Join(rows[80:110], ""), "test.csv": "a,y\n" + strings.Join(rows[110:], "")})
+	script(t, `
+$ fit --train old.csv --sigma 1 --lambda 1 --threshold 0.7 --out m.krr`)
+	for _, c := range []struct{ flags, line string }{
+		{"", "threshold    0.7, that of m.krr"}, {"--threshold -0.5", "threshold    -0.5, as asked for"},
+	} {
+		script(t, `
+$ fit --extend m.krr --train more.csv --test test.csv `+c.flags+` --json r.json --verbose --out m2.krr
+	`+c.line)
+		m := testkit.Must(model.Load("m2.krr"))
+		test := testkit.Must(readForModel(t.Context(), m, "test.csv", datasets.ReadOptions{}))
+		want := testkit.Must(m.Evaluate(t.Context(), test, nil))
+		var report struct {
+			TestError float64 `json:"test_error"`
+		}
+		testkit.OK(t, json.Unmarshal(read(t, "r.json"), &report))
+		testkit.Near(t, report.TestError, want.ErrorRate, 0, c.flags)
+		m.Threshold = 0
+		if other := testkit.Must(m.Evaluate(t.Context(), test, nil)); other.ErrorRate == want.ErrorRate {
+			t.Errorf("the threshold does not change the error %g", want.ErrorRate)
+		}
+	}
+	script(t, `
+2$ fit --extend m.krr --train more.csv --stop labels=5%
+	--stop labels counts labels at the threshold 0, and that of m.krr is 0.7`)
 }

@@ -189,11 +189,7 @@ func (a *app) solve(ctx context.Context, f *fitFlags, progress *progress) (*fitt
 	a.setCheckpoint(&cfg, &f.checkpointFlags, progress)
 	r, err := a.solveAndScore(ctx, data, cfg, loadSeconds, f)
 	if err == nil && extended != nil {
-		origin := &r.sol.Model.Origin
-		if origin.Tuned = extended.Origin.Tuned; !f.flags.Given("threshold") && extended.Threshold != 0 {
-			r.sol.Model.Threshold = extended.Threshold
-			r.sol.SetTraining(data.train)
-		}
+		r.sol.Model.Origin.Tuned = extended.Origin.Tuned
 	}
 	if err == nil && tuned != nil {
 		r.sol.Tune, r.sol.Model.Origin.Tuned = tuned, true
@@ -244,8 +240,8 @@ type fitted struct {
 	plot *plots.Figure     // picture for --plot; nil without it
 }
 
-// solveAndScore solves the problem, sets the threshold and tests the model on the test data. f may be nil, which keeps
-// the threshold 0.
+// solveAndScore solves the problem, sets the threshold and tests the model on the test data. The threshold is that of the
+// flags, or else that of the data. f may be nil.
 func (a *app) solveAndScore(ctx context.Context, data *problemData, cfg krrlab.Config, loadSeconds float64,
 	f *fitFlags) (*fitted, error) {
 	start := time.Now()
@@ -272,6 +268,9 @@ func (a *app) solveAndScore(ctx context.Context, data *problemData, cfg krrlab.C
 	}
 	if sol.Threshold, err = f.threshold(ctx, lab, data.train); err != nil {
 		return nil, err
+	}
+	if sol.Threshold == nil {
+		sol.Threshold = data.threshold
 	}
 	if t := sol.Threshold; t != nil && t.Value != 0 {
 		sol.Model.Threshold = t.Value

@@ -14,6 +14,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/stage/solve"
 )
 
 // dataFlags are the flags that select the data and describe how to prepare them.
@@ -71,6 +72,7 @@ type problemData struct {
 	sigma, lambda float64             // σ and λ of the registry; 0 if it has none
 	hints         []string            // notes to print before the work begins
 	start         *mat.Dense          // coefficients of the first rows, from which the solve starts; nil: none
+	threshold     *solve.Threshold    // threshold of the model of --extend; nil means 0
 	precomputed   *kernel.Precomputed // K of --matrix; nil if the flags choose another kernel
 }
 

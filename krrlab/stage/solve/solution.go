@@ -235,9 +235,10 @@ type Ranks struct {
 // Threshold is the value with which a classifier of two classes compares f(x), with the criterion that chose it.
 type Threshold struct {
 	Value float64 `json:"value"`
-	// Metric is the metric that the threshold optimizes; "" if the user set the threshold.
+	// Metric is the metric that the threshold optimizes; "" if the user set the threshold or it is that of Source.
 	Metric model.Metric `json:"metric,omitempty"`
-	Class  string       `json:"of,omitempty"` // class of the F1
+	Source string       `json:"source,omitempty"` // file of the extended model whose threshold this is; "" for none
+	Class  string       `json:"of,omitempty"`     // class of the F1
 	// 1 − F1, or the metric, on the rows that the threshold was chosen on
 	Loss float64 `json:"loss,omitempty"`
 	Rows string  `json:"rows,omitempty"` // description of these rows
@@ -253,6 +254,9 @@ type Folds struct {
 
 // String returns the threshold and how it was chosen.
 func (t *Threshold) String() string {
+	if t.Source != "" {
+		return fmt.Sprintf("%.6g, that of %s", t.Value, safe.Name(t.Source))
+	}
 	if t.Metric == "" {
 		return fmt.Sprintf("%.6g, as asked for", t.Value)
 	}
