@@ -8,7 +8,7 @@ import (
 )
 
 // Append returns the rows of d followed by those of tail, which may be raw or scaled as d. The scaling, the coding of
-// words, the columns and the labels are those of d. The mean of a centered data set, the class weights of a balanced
+// words, the columns and the labels are those of d. The box of coordinates grows by the rows of tail. The mean of a centered data set, the class weights of a balanced
 // one, and groups that a rule formed are computed again for all rows. Rows without weights have the weight 1.
 //
 // Append returns an error if tail has another task, dimension, scaling or number of targets, other names of targets or
@@ -37,6 +37,9 @@ func (d *Dataset) Append(tail *Dataset) (*Dataset, error) {
 	}
 	out, n := *d, d.Len()
 	out.X = points.Concat(d.X, tail.X)
+	if d.Space != nil && tail.Space != nil {
+		out.Space = d.Space.extended(tail.Space)
+	}
 	out.KeptColumns, out.Unknown, out.bestErrors, out.unusedHashes = nil, nil, nil, nil
 	out.Target, out.MoreTargets = slices.Concat(d.Target, tail.Target), nil
 	for j, y := range d.MoreTargets {

@@ -105,7 +105,11 @@ func (c *Table) checkWidth(line int) error {
 // column was found by its name, and matched that the features were; both are false if none of them is there.
 func (c *Table) matchByName(firstRow []string) (named, matched bool, err error) {
 	names, words := sourceColumns(c.o.Columns, c.o.Categorical)
-	if c.o.Space != nil && c.o.Columns != nil {
+	if space := c.o.Space; space != nil && c.o.Columns != nil {
+		if c.o.Header == "no" {
+			return false, false, fmt.Errorf("the coordinates of %s have names, %s, and a file without a header has none",
+				cmp.Or(c.o.DimSource, "the model"), nameList(space.Columns))
+		}
 		names, words = c.o.Space.Columns, make([]*category, len(c.o.Space.Columns))
 	}
 	if len(names) == 0 {
@@ -251,7 +255,11 @@ func (c *Table) assignByOptions(firstRow []string) (named bool, err error) {
 		}
 	}
 	if o.Space != nil {
-		for _, column := range o.Space.Columns {
+		columns := o.Space.Columns
+		if o.Space.ByNumber {
+			columns = o.Space.positions(len(firstRow))
+		}
+		for _, column := range columns {
 			c.featureColumns = append(c.featureColumns, claim("space", column))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/krrlab/lab/krrlab/base/safe"
@@ -40,11 +41,14 @@ const (
 // 1,593 km of their center, else Chord); other coordinates are taken as they are. A stationary kernel is positive definite
 // for each projection, because it is a kernel of the features.
 type Space struct {
-	Columns    []string   `json:"columns"` // names, or numbers without a header
+	Columns []string `json:"columns"` // names, or numbers counted from 0 if ByNumber
+	// ByNumber says that the file of the fit had no header. The columns of other files are then taken by their numbers,
+	// not by their names.
+	ByNumber   bool       `json:"by_number,omitempty"`
 	Projection Projection `json:"projection"`
 	Center     []float64  `json:"center,omitempty"` // longitude and latitude in degrees; nil for Plane
 	// Low and High are the box of the coordinates, in the order of Columns. Longitudes are within 180 degrees of the
-	// center.
+	// center, or go from -180 to 180 if the box leaves out less than 10 degrees.
 	Low  []float64 `json:"low"`
 	High []float64 `json:"high"`
 }
@@ -58,8 +62,11 @@ func (s *Space) degrees() (lon, lat int, ok bool) {
 	return lon, lat, lon >= 0 && lat >= 0
 }
 
-// names returns the names of the features.
+// names returns the names of the features, or nil if the columns have none.
 func (s *Space) names() (names []string) {
+	if s.ByNumber {
+		return nil
+	}
 	lon, lat, _ := s.degrees()
 	switch s.Projection {
 	case Azimuthal:
@@ -75,6 +82,33 @@ func (s *Space) names() (names []string) {
 		}
 	}
 	return names
+}
+
+// dim returns the number of features.
+func (s *Space) dim() int {
+	if s.Projection == Chord {
+		return len(s.Columns) + 1
+	}
+	return len(s.Columns)
+}
+
+// positions returns the numbers of the columns in a file with the given number of columns, counted from 0. A file with
+// no more columns than coordinates has the coordinates alone, in their order in the file of the fit. s is ByNumber.
+func (s *Space) positions(width int) (columns []string) {
+	if width != len(s.Columns) {
+		return s.Columns
+	}
+	for _, column := range s.Columns {
+		number, _ := strconv.Atoi(column)
+		before := 0 // coordinates to the left of column
+		for _, other := range s.Columns {
+			if k, _ := strconv.Atoi(other); k < number {
+				before++
+			}
+		}
+		columns = append(columns, strconv.Itoa(before))
+	}
+	return columns
 }
 
 // unit returns the point of the unit sphere at a longitude and latitude in degrees.
@@ -123,19 +157,11 @@ func (s *Space) sameFeatures(o *Space) bool {
 func (s *Space) fit(x points.Points) (note string, err error) {
 	lon, lat, geographic := s.degrees()
 	s.Projection = Plane
-	s.Low, s.High = featureRanges(x)
 	if !geographic {
 		return nameList(s.Columns) + " are coordinates as they are, with one unit (columns named lon and lat would be projected)", nil
 	}
-	for _, c := range []struct {
-		kind      string
-		column    int
-		low, high float64
-	}{{"longitude", lon, -180, 360}, {"latitude", lat, -90, 90}} {
-		if low, high := s.Low[c.column], s.High[c.column]; low < c.low || high > c.high {
-			return "", fmt.Errorf("%s goes from %g to %g, and a %s in degrees from %g to %g: rename it if it is a coordinate "+
-				"in a plane", quote(s.Columns[c.column]), low, high, c.kind, c.low, c.high)
-		}
+	if err := s.checkDegrees(x); err != nil {
+		return "", fmt.Errorf("%w: rename it if it is a coordinate in a plane", err)
 	}
 	var sum [3]float64
 	visitRows(x, func(row []float64) {
@@ -146,22 +172,75 @@ func (s *Space) fit(x points.Points) (note string, err error) {
 	norm := math.Sqrt(sum[0]*sum[0] + sum[1]*sum[1] + sum[2]*sum[2])
 	s.Center = []float64{math.Atan2(sum[1], sum[0]) * 180 / math.Pi, math.Asin(sum[2]/cmp.Or(norm, 1)) * 180 / math.Pi}
 	center, cosine := unit(s.Center[0], s.Center[1]), 1.0
-	s.Low[lon], s.High[lon] = math.Inf(1), math.Inf(-1)
 	visitRows(x, func(row []float64) {
 		p := unit(row[lon], row[lat])
 		cosine = min(cosine, p[0]*center[0]+p[1]*center[1]+p[2]*center[2])
-		v := s.Center[0] + math.Remainder(row[lon]-s.Center[0], 360)
-		s.Low[lon], s.High[lon] = min(s.Low[lon], v), max(s.High[lon], v)
 	})
 	names := nameList([]string{s.Columns[lon], s.Columns[lat]})
+	asTheyAre := ""
+	for j, name := range s.Columns {
+		if j != lon && j != lat {
+			asTheyAre += fmt.Sprintf("; %s is taken as it is: give it in km", quote(name))
+		}
+	}
 	n, _ := x.Dims()
 	radius := math.Acos(min(max(cosine, -1), 1))
 	if s.Projection = Chord; radius > azimuthalRadius || norm < float64(n)/2 {
-		return names + " are degrees on a sphere: features are x, y, z in km, so that the distance is the chord", nil
+		return names + " are degrees on a sphere: features are x, y, z in km, so that the distance is the chord" + asTheyAre, nil
 	}
 	s.Projection = Azimuthal
-	return fmt.Sprintf("%s are degrees: projected to km around %.4g, %.4g (Lambert azimuthal equal-area), distances within %.2g %%",
-		names, s.Center[0], s.Center[1], 100*(1-math.Cos(radius/2))), nil
+	return fmt.Sprintf("%s are degrees: projected to km around %.4g, %.4g (Lambert azimuthal equal-area), distances within %.2g %%%s",
+		names, s.Center[0], s.Center[1], 100*(1-math.Cos(radius/2)), asTheyAre), nil
+}
+
+// checkDegrees returns an error if a longitude or latitude of x is impossible.
+func (s *Space) checkDegrees(x points.Points) error {
+	lon, lat, _ := s.degrees()
+	lows, highs := featureRanges(x)
+	for _, c := range []struct {
+		kind      string
+		column    int
+		low, high float64
+	}{{"longitude", lon, -180, 360}, {"latitude", lat, -90, 90}} {
+		if low, high := lows[c.column], highs[c.column]; !(low >= c.low && high <= c.high) {
+			return fmt.Errorf("%s goes from %g to %g, and a %s in degrees from %g to %g",
+				quote(s.Columns[c.column]), low, high, c.kind, c.low, c.high)
+		}
+	}
+	return nil
+}
+
+// setBox sets the box to that of the coordinates x.
+func (s *Space) setBox(x points.Points) {
+	s.Low, s.High = featureRanges(x)
+	if s.Projection == Plane {
+		return
+	}
+	lon, _, _ := s.degrees()
+	s.Low[lon], s.High[lon] = math.Inf(1), math.Inf(-1)
+	visitRows(x, func(row []float64) {
+		v := s.Center[0] + math.Remainder(row[lon]-s.Center[0], 360)
+		s.Low[lon], s.High[lon] = min(s.Low[lon], v), max(s.High[lon], v)
+	})
+	s.roundBox()
+}
+
+// roundBox lets the longitudes go from -180 to 180 degrees if the box leaves out less than 10 degrees.
+func (s *Space) roundBox() {
+	if lon, _, _ := s.degrees(); s.Projection != Plane && s.High[lon]-s.Low[lon] > 350 {
+		s.Low[lon], s.High[lon] = -180, 180
+	}
+}
+
+// extended returns s with a box that contains that of other, too. Both have the same columns and projection.
+func (s *Space) extended(other *Space) *Space {
+	out := *s
+	out.Low, out.High = slices.Clone(s.Low), slices.Clone(s.High)
+	for j := range out.Low {
+		out.Low[j], out.High[j] = min(s.Low[j], other.Low[j]), max(s.High[j], other.High[j])
+	}
+	out.roundBox()
+	return &out
 }
 
 // validate returns an error if s cannot be the result of a fit.
@@ -174,12 +253,17 @@ func (s *Space) validate() error {
 	return nil
 }
 
-// projected returns d, whose features are the columns of the coordinates, with the features of s. If s has no projection
-// yet, it is chosen for the points of d.
+// projected returns d, whose features are the columns of the coordinates, with the features of s and the box of its
+// points. If s has no projection yet, it is chosen for the points of d.
 func (s *Space) projected(d *Dataset, r *Reading) (*Dataset, error) {
 	fitted, note, err := *s, "", error(nil)
-	if d.Columns != nil {
+	if s.Projection == "" && d.Columns != nil {
 		fitted.Columns = d.Columns
+	} else if s.Projection == "" {
+		fitted.Columns, fitted.ByNumber = nil, true
+		for _, j := range d.fileColumns {
+			fitted.Columns = append(fitted.Columns, strconv.Itoa(j))
+		}
 	}
 	n, columns := d.X.Dims()
 	if columns != len(s.Columns) || columns > maxCoordinates {
@@ -193,7 +277,9 @@ func (s *Space) projected(d *Dataset, r *Reading) (*Dataset, error) {
 	if s.Projection == "" && err == nil {
 		note, err = fitted.fit(d.X)
 	} else if err == nil {
-		err = fitted.validate()
+		if err = fitted.validate(); err == nil && s.Projection != Plane {
+			err = fitted.checkDegrees(d.X)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -201,10 +287,11 @@ func (s *Space) projected(d *Dataset, r *Reading) (*Dataset, error) {
 	if note != "" {
 		r.note("%s", note)
 	}
+	fitted.setBox(d.X)
 	out := *d
 	out.Space, out.fileColumns = &fitted, nil
 	out.Columns = fitted.names()
-	x := points.NewDense(n, len(out.Columns), nil)
+	x := points.NewDense(n, fitted.dim(), nil)
 	data := x.Data[:0]
 	visitRows(d.X, func(row []float64) { data = fitted.features(data, row) })
 	out.X = x
@@ -242,15 +329,15 @@ func (s *Space) Grid(sizes []int) (values [][]float64, cells *Dataset, err error
 
 // gridPoints returns the points of a grid with the given values of the coordinates.
 func (s *Space) gridPoints(values [][]float64, total int) *Dataset {
-	names, row := s.names(), make([]float64, len(values))
-	data := make([]float64, 0, total*len(names))
+	row := make([]float64, len(values))
+	data := make([]float64, 0, total*s.dim())
 	for k := range total {
 		for j, axis := range values {
 			row[j], k = axis[k%len(axis)], k/len(axis)
 		}
 		data = s.features(data, row)
 	}
-	return &Dataset{Name: "grid", Source: "grid", X: points.NewDense(total, len(names), data), Columns: names, Space: s}
+	return &Dataset{Name: "grid", Source: "grid", X: points.NewDense(total, s.dim(), data), Columns: s.names(), Space: s}
 }
 
 // Aspect returns the ratio of the sides of a map of the first two coordinates: that of their distances. It is 1 for one

@@ -160,3 +160,57 @@ func TestSpaceRefusals(t *testing.T) {
 		fails(err, "at most 10⁸ cells")
 	}
 }
+
+// TestSpaceByNumber: columns of a file without a header are taken by their numbers, whatever the first row of a new file
+// is; a file of the coordinates alone has them in the order of the file of the fit.
+func TestSpaceByNumber(t *testing.T) {
+	fit := func(text string, columns ...string) *Dataset {
+		return must(Read(strings.NewReader(text), "grid.csv", &ReadOptions{Space: &Space{Columns: columns}, Target: "0"}))
+	}
+	d := fit("5,0,1\n6,1,0\n7,2,4\n", "2", "-2") // y, i, j
+	if s := d.Space; !s.ByNumber || d.Columns != nil || !slices.Equal(s.Columns, []string{"2", "1"}) {
+		t.Fatalf("%+v, columns %q", s, d.Columns)
+	}
+	for _, c := range []struct {
+		header, text string
+		want         []float64
+	}{
+		{"auto", "1,0\n9,2\n3,4\n", []float64{0, 1, 2, 9, 4, 3}}, {"no", "1,0\n9,2\n3,4\n", []float64{0, 1, 2, 9, 4, 3}},
+		{"auto", "1,2,0\n9,2,7\n", []float64{0, 2, 7, 2}}, {"no", "1,2,0\n9,2,7\n", []float64{0, 2, 7, 2}},
+		{"auto", "y,b,a\n9,2,7\n", []float64{7, 2}}, {"yes", "0,2,1\n9,2,7\n", []float64{7, 2}},
+	} {
+		o := &ReadOptions{Target: "0", TargetOptional: true, Dim: 2, Columns: d.Columns, Space: d.Space, Header: c.header}
+		if x := must(Read(strings.NewReader(c.text), "new.csv", o)).X.(*points.Dense); !slices.Equal(x.Data, c.want) {
+			t.Errorf("header %s of %q: %v, want %v", c.header, c.text, x.Data, c.want)
+		}
+	}
+	named := fit("y,1,2\n5,0,1\n6,1,0\n7,2,4\n", "1", "2")
+	_, err := Read(strings.NewReader("0,2,1\n1,2,3\n"), "new.csv", &ReadOptions{Target: "y", TargetOptional: true, Dim: 2,
+		Columns: named.Columns, Space: named.Space, Header: "no"})
+	if named.Space.ByNumber || err == nil || !strings.Contains(err.Error(), `have names, "1", "2", and a file without a header has none`) {
+		t.Errorf("%+v: %v", named.Space, err)
+	}
+}
+
+// TestSpaceAppend: the box grows by the rows that are appended.
+func TestSpaceAppend(t *testing.T) {
+	d := readSpace(t, [][]float64{{7, 50}, {8, 51}, {9, 49}})
+	tail := must(Read(strings.NewReader("lon,Lat,y\n9.5,50,1\n8,48,2\n"), "new.csv", &ReadOptions{Target: "y", Columns: d.Columns, Dim: 2,
+		Space: d.Space}))
+	all := must(d.Append(tail))
+	if s := all.Space; !slices.Equal(s.Low, []float64{7, 48}) || math.Abs(s.High[0]-9.5) > 1e-9 || s.High[1] != 51 || d.Space.Low[1] != 49 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestSpaceImpossible: impossible degrees of new rows are errors, as at the fit.
+func TestSpaceImpossible(t *testing.T) {
+	for _, d := range []*Dataset{readSpace(t, [][]float64{{7, 50}, {8, 51}}), readSpace(t, [][]float64{{7, 50}, {-100, -60}, {120, 0}})} {
+		for text, want := range map[string]string{"500,50": `"lon" goes from 500 to 500`, "8,95": "a latitude in degrees from -90 to 90"} {
+			_, err := Read(strings.NewReader("lon,Lat\n"+text+"\n"), "new.csv", &ReadOptions{Target: "none", Columns: d.Columns, Dim: d.Dim(), Space: d.Space})
+			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "rename") {
+				t.Errorf("%s of %v: %v", text, d.Space.Projection, err)
+			}
+		}
+	}
+}
