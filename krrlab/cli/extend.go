@@ -13,7 +13,7 @@ import (
 
 // fixedByModel are the flags that --extend does not take, as the model determines them.
 var fixedByModel = []string{"kernel", "sigma", "gamma", "coef0", "degree", "lambda", "scale", "impute", "categorical",
-	"dates", "drop", "more-targets", "center", "class-weights", "repeats", "groups", "task", "n"}
+	"dates", "drop", "more-targets", "center", "class-weights", "repeats", "groups", "task", "n", "space"}
 
 // loadExtension reads the model of --extend and appends the rows of --train to those of its fit. It returns an error if
 // the model lacks the answers of its rows, or if the rows do not fit it.

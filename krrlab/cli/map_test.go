@@ -68,3 +68,37 @@ $ fit --train wells.csv --target depth --kernel gaussian --sigma 1 --lambda 0.1 
 		t.Error("pictures")
 	}
 }
+
+// TestSpaceWithoutHeader: predict, --test and --extend take the columns of files without a header by their numbers, and an
+// extended model still has coordinates, with the box of all rows.
+func TestSpaceWithoutHeader(t *testing.T) {
+	var rows [2]strings.Builder
+	for i := range 12 {
+		for j := range 12 {
+			fmt.Fprintf(&rows[i/8], "%d,%d,%g\n", i, j, 10*float64(i)+math.Sin(float64(j)))
+		}
+	}
+	files(t, map[string]string{"grid.csv": rows[0].String(), "more.csv": rows[1].String(), "new.csv": "1,0\n5,2\n3,4\n",
+		"answers.csv": "1,0,10\n2,1,20.84\n"})
+	script(t, `
+$ fit --train grid.csv --target 2 --space 0,1 --kernel gaussian --sigma 3 --lambda 1e-6 --tol 1e-10 --test answers.csv --out grid.krr
+	with one unit
+$ predict grid.krr --in new.csv --out auto.csv
+$ predict grid.krr --in new.csv --header no --out no.csv
+2$ fit --extend grid.krr --train more.csv --space 0,1 --out all.krr
+	--space: with --extend the model determines it
+$ fit --extend grid.krr --train more.csv --out all.krr
+$ predict all.krr --in new.csv --out extended.csv
+$ map all.krr --grid 2x2 --out map.csv`)
+	for _, file := range []string{"auto.csv", "no.csv", "extended.csv"} {
+		got := readColumns(t, file)["prediction"]
+		for i, want := range []float64{10, 50 + math.Sin(2), 30 + math.Sin(4)} {
+			if len(got) != 3 || math.Abs(testkit.Must(strconv.ParseFloat(got[i], 64))-want) > 0.1 {
+				t.Fatalf("%s: %v, want %g in row %d", file, got, want, i)
+			}
+		}
+	}
+	if x := readColumns(t, "map.csv")["0"]; x[1] != "8.25" { // of 0 to 11
+		t.Error(x)
+	}
+}
