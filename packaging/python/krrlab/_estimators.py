@@ -244,6 +244,8 @@ class _KernelMachine(BaseEstimator):
     def _decisions(self, X: Any) -> np.ndarray:
         """Return the decision values of the model, of shape (rows, columns of c)."""
         t = self._read(X)
+        if self.model_.space and not t.names:  # the program finds coordinates by their names
+            t = _data.Table(t.values, list(self.model_.kinds or ()) or None)
         features = self.model_.features(t) if self.model_.is_supported else None
         if features is not None and (len(self.model_.c) * features.shape[0] <= LARGE or self.model_.is_precomputed):
             f = self.model_.decision(features)
@@ -603,7 +605,8 @@ def load(path: str | os.PathLike[str] | Model) -> KernelRidge | KernelRidgeClass
         estimator.classes_, order = np.unique(values, return_index=True)
         estimator._texts = [model.labels[i] for i in order]
     estimator.model_, estimator.report_, estimator.column_kinds_ = model, {}, model.kinds
-    estimator.n_features_in_ = len(model.kinds or ()) or model.meta["n" if model.is_precomputed else "d"]
+    columns = model.space["columns"] if model.space else model.kinds or ()
+    estimator.n_features_in_ = len(columns) or model.meta["n" if model.is_precomputed else "d"]
     if model.kinds:
         estimator.feature_names_in_ = np.array(list(model.kinds), dtype=object)
     estimator.lam_, estimator.sigma_ = model.meta["lambda"], model.kernel.get("sigma")

@@ -86,6 +86,8 @@ class Model:
     @property
     def kinds(self) -> dict[str, str] | None:
         """Names of the columns of the training file, with "words", "dates" or "numbers"; None if it had no names."""
+        if self.space:
+            return None if self.space.get("by_number") else dict.fromkeys(self.space["columns"], "numbers")
         names, kinds = list(self.meta.get("columns") or ()), {}
         while names:
             name, used, kind = names[0], 1, "numbers"
@@ -98,6 +100,11 @@ class Model:
             kinds[name] = kind
             del names[:used]
         return kinds or None
+
+    @property
+    def space(self) -> dict[str, Any] | None:
+        """Columns of the training file that are coordinates, and their projection; None for other features."""
+        return self.meta["origin"].get("space")
 
     @property
     def is_precomputed(self) -> bool:
@@ -113,8 +120,10 @@ class Model:
         """Return the features of a Table before scaling: an array or a CSR matrix.
 
         The result is None for words other than those of the fit, and for dates in other forms than 2024-12-31 23:59:59,
-        which only the program codes.
+        which only the program codes. It is also None for coordinates, which only the program projects.
         """
+        if self.space:
+            return None
         if not table.is_mixed:
             return table.values
         codes_of = {k["column"]: k for k in self.meta["origin"].get("categorical") or ()}

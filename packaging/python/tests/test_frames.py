@@ -1,12 +1,14 @@
 """The calls that a user of pandas makes: they do what scikit-learn does, or an error names the column."""
 import os
+import subprocess
+import tempfile
 import unittest
 
 import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from krrlab import KernelRidge, KernelRidgeClassifier, _estimators
+from krrlab import KernelRidge, KernelRidgeClassifier, _estimators, load, program
 
 LONG = os.environ.get("KRRLAB_LONG", "") != ""
 r = np.random.default_rng(3)
@@ -134,6 +136,21 @@ class Frames(unittest.TestCase):
         self.refused("'when' has dates, and is not among", lambda: KernelRidge(dates=[]).fit(words, target))
         self.refused("id: the column has more than 1000 different values", lambda: KernelRidge().fit(
             pd.DataFrame({"id": [f"k{i}" for i in range(1001)], "a": 0.0}), np.arange(1001)))
+
+    def test_coordinates(self):
+        """Longitudes and latitudes are projected as at the fit, in arrays and in frames."""
+        places = pd.DataFrame({"lat": r.uniform(48, 50, n), "lon": r.uniform(8, 11, n)})
+        height = np.sin(places.lat) + places.lon
+        with tempfile.TemporaryDirectory() as folder:
+            data, model = os.path.join(folder, "wells.csv"), os.path.join(folder, "wells.krr")
+            places.assign(height=height).to_csv(data, index=False)
+            subprocess.run([program(), "fit", "--train", data, "--space", "lat,lon", "--kernel", "gaussian", "--sigma",
+                            "80", "--lambda", "1e-4", "--out", model], check=True, capture_output=True)
+            m = load(model)
+        places = places[["lon", "lat"]]
+        np.testing.assert_allclose(m.predict(places), height, atol=0.1)
+        with self.assertWarnsRegex(UserWarning, "does not have valid feature names"):
+            np.testing.assert_allclose(m.predict(places.to_numpy()), height, atol=0.1)
 
     def test_weights(self):
         w = pd.Series(r.integers(0, 3, n))
