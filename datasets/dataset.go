@@ -32,10 +32,10 @@ type Dataset struct {
 	Task   Task
 	X      points.Points // n×d, raw or scaled by Scaling
 	Target []float64     // regression: the answers, of the first target if there are several
-	// MoreTargets are the answers of the second and further targets of a regression, one list for each, and Targets the
-	// names of all targets; both are nil for one target.
+	// MoreTargets are the answers of the second and further targets of a regression, one list for each; nil for one
+	// target.
 	MoreTargets [][]float64
-	Targets     []string
+	Targets     []string // names of all targets of a regression; nil for one target
 	Class       []int    // classification: the answers, as indices into Labels
 	Labels      []string // the labels as in the file, sorted by value if all are numbers, else as text
 	Source      string   // file or generator
@@ -92,7 +92,7 @@ func (d *Dataset) Dim() int {
 func (d *Dataset) HasAnswers() bool { return d.Target != nil || d.Class != nil }
 
 // CheckColumns returns an error if the names of d's features differ from names, including their order. otherName
-// identifies the data that names belong to in the error. If either list is nil, there is no error.
+// is the name of the other data in the error message. If either list is nil, there is no error.
 func (d *Dataset) CheckColumns(names []string, otherName string) error {
 	if d.Columns == nil || names == nil {
 		return nil
@@ -139,22 +139,23 @@ func selectIndices[T any](index []int) func(v []T) []T {
 	}
 }
 
-// selectRows returns the data set of a part of the points, x. The functions numbers and integers select the entries of
-// these points from a list.
-func (d *Dataset) selectRows(x points.Points, numbers func([]float64) []float64, integers func([]int) []int) *Dataset {
+// selectRows returns the data set of a part of the points, x. The functions selectFloats and selectInts select the
+// entries of these points from a list.
+func (d *Dataset) selectRows(x points.Points, selectFloats func([]float64) []float64,
+	selectInts func([]int) []int) *Dataset {
 	s := *d
 	s.X, s.KeptColumns, s.MoreTargets, s.unusedHashes = x, nil, nil, nil
 	for _, y := range d.MoreTargets {
-		s.MoreTargets = append(s.MoreTargets, numbers(y))
+		s.MoreTargets = append(s.MoreTargets, selectFloats(y))
 	}
 	for _, v := range []*[]float64{&s.Target, &s.Weights, &s.bestErrors} {
 		if *v != nil {
-			*v = numbers(*v)
+			*v = selectFloats(*v)
 		}
 	}
 	for _, v := range []*[]int{&s.Class, &s.Groups} {
 		if *v != nil {
-			*v = integers(*v)
+			*v = selectInts(*v)
 		}
 	}
 	return &s
@@ -213,12 +214,13 @@ const maxSimilarRatio = 3
 const maxHintFeatures = 1 << 20
 
 // AutoScaling returns the kind of scaling that Scale uses for "auto", and the reason if the spreads of the features
-// differ. The kind is "none" for bytes, for sparse points with mostly zero entries, and if the spreads of the features
-// are similar, as those of scaled features and of indicators are. Otherwise it is "standard".
+// differ. The kind is "none" for bytes, for features that were computed from coordinates (Space), for sparse points
+// with mostly zero entries or very many features, and if the spreads of the features are similar, as those of scaled
+// features and of indicators are. Otherwise it is "standard".
 //
-// Two features have similar spreads if their standard deviations or their ranges differ at most by a factor of 3. With
-// this rule, features of one scale some of which are rarely nonzero (pixels, indicators) are not scaled. The tenth of
-// the features that varies least is ignored.
+// Two features have similar spreads if their standard deviations or their ranges differ at most by a factor of 3.
+// Pixels and indicators that are rarely nonzero have small standard deviations, but equal ranges, and are therefore not
+// scaled. The tenth of the features that varies least is ignored.
 func (d *Dataset) AutoScaling() (kind, reason string) {
 	c, sparse := d.X.(*points.CSR)
 	_, bytes := d.X.(*points.Bytes)
@@ -282,8 +284,11 @@ func (d *Dataset) featureName(j int) string {
 	return "feature " + strconv.Itoa(j)
 }
 
-// TaskHint returns a one-line warning if the task was guessed from at least three distinct whole numbers: few of them
-// could be counts, and many of them could be class numbers. It returns "" for words and for other numbers.
+// TaskHint returns a one-line warning that the task, which the caller has guessed, may be wrong: a few whole numbers
+// that were taken for classes could be counts, and whole numbers that were taken for a regression could be class
+// numbers. It returns "" for fewer than three distinct answers, for words, and for a regression with other numbers or
+// with too many distinct ones. The numeric labels of a classification are assumed to be whole, as those of a guessed
+// one are.
 func (d *Dataset) TaskHint() string {
 	n, k := d.Len(), len(d.Labels)
 	if d.Task == Classification {

@@ -59,14 +59,14 @@ func (d *Dataset) Impute(method string) (filled *Dataset, count []int, err error
 	return &out, count, nil
 }
 
-// Stretch changes the distance of the points, after their scaling, in both data sets; test may be nil. For d features, d
-// numbers are length scales: feature j is divided by distance[j], and a kernel of ‖x−z‖ with σ = 1 then has the length
-// scale distance[j] for feature j (automatic relevance determination, ARD). If there are d² numbers, they are a matrix L
-// by rows: each point x is replaced by Lx, dense, and the kernel is a function of ‖L(x−z)‖. The Scaling of both results
-// includes the change. If distance is nil, the data sets are returned unchanged. It is an error if there are other than
-// d or d² numbers, a length scale that is not positive, a number that is not finite, or too little memory for dense
-// points.
-func Stretch(distance []float64, train, test *Dataset) (strain, stest *Dataset, err error) {
+// Stretch changes the distance of the points, after their scaling, in both data sets; test may be nil. For d features,
+// d numbers are length scales: feature j is divided by distance[j], and a kernel of ‖x−z‖ with σ = 1 then has the
+// length scale distance[j] for feature j (automatic relevance determination, ARD). If there are d² numbers, they are a
+// matrix L by rows: each point x is replaced by Lx, dense, and the kernel is a function of ‖L(x−z)‖. The Scaling of
+// both results includes the change. If distance is nil, the data sets are returned unchanged. It is an error if there
+// are other than d or d² numbers, a length scale that is not positive, a number that is not finite, or too little
+// memory for dense points.
+func Stretch(distance []float64, train, test *Dataset) (scaledTrain, scaledTest *Dataset, err error) {
 	if distance == nil {
 		return train, test, nil
 	}

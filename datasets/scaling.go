@@ -13,14 +13,14 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Scaling maps feature j of every point to (x_j − Shift_j)·Scale_j, and then the point to its product with Matrix. It is
-// fitted on the training points and applied to all points. Dataset.Scaling records the scaling that was applied. A
+// Scaling maps feature j of every point to (x_j − Shift_j)·Scale_j, and then the point x, as a column, to Matrix·x. It
+// is fitted on the training points and applied to all points. Dataset.Scaling records the scaling that was applied. A
 // missing value (NaN) of feature j is first replaced by Fill_j.
 type Scaling struct {
 	// Kind is unit, standard or pixel; or fill, lengths or matrix if only Impute or Stretch was applied.
 	Kind  string    `json:"kind"`
 	Shift []float64 `json:"shift,omitempty"` // nil means zeros
-	Scale []float64 `json:"scale"`           // 0 for a constant feature
+	Scale []float64 `json:"scale"`           // for unit and standard, 0 for a feature that becomes 0
 	Fill  []float64 `json:"fill,omitempty"`  // nil: no value may be missing
 	// Lengths are the length scales of Stretch; Scale includes the division by them already. nil: none.
 	Lengths []float64 `json:"lengths,omitempty"`
@@ -42,12 +42,14 @@ const roundingTolerance = 1e-12
 //	standard  (x_j − mean_j)/sd_j, where sd_j² is the mean squared deviation; sparse points become dense
 //	pixel     x_j/255
 //
-// A constant feature becomes 0 with unit and standard. Points that are then whole numbers from 0 to 255 times a common
-// scale become points.Bytes, by the rules of points.AsBytes.
+// A constant feature becomes 0 with unit and standard. For sparse points and unit, only the constant 0 does, and any
+// other constant becomes ±1. Points that are then whole numbers from 0 to 255 times a common scale become points.Bytes,
+// by the rules of points.AsBytes.
 //
-// It is an error if the kind is unknown, if a feature has values above 1e100 or only values below 1e-100, if the scaled
-// points would take more memory than the machine has, or if the points were scaled before.
-func Scale(kind string, train, test *Dataset) (strain, stest *Dataset, err error) {
+// It is an error if the kind is unknown, if scaled sparse points would take more than the available memory, or if the
+// points were scaled before. For unit and standard, it is also an error if a feature has an absolute value above 1e100,
+// or if it varies and all its absolute values are below 1e-100.
+func Scale(kind string, train, test *Dataset) (scaledTrain, scaledTest *Dataset, err error) {
 	if kind == "auto" {
 		kind, _ = train.AutoScaling()
 	}
@@ -59,23 +61,23 @@ func Scale(kind string, train, test *Dataset) (strain, stest *Dataset, err error
 		s.Fill = train.imputed
 	}
 	if err == nil {
-		strain, err = s.Apply(train)
+		scaledTrain, err = s.Apply(train)
 	}
 	if err == nil && test != nil {
-		stest, err = s.Apply(test)
+		scaledTest, err = s.Apply(test)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if x, ok := points.AsBytes(strain.X, 0); ok {
-		strain = strain.withPoints(x)
-		if stest != nil {
-			if x, ok := points.AsBytes(stest.X, x.Scale); ok {
-				stest = stest.withPoints(x)
+	if x, ok := points.AsBytes(scaledTrain.X, 0); ok {
+		scaledTrain = scaledTrain.withPoints(x)
+		if scaledTest != nil {
+			if x, ok := points.AsBytes(scaledTest.X, x.Scale); ok {
+				scaledTest = scaledTest.withPoints(x)
 			}
 		}
 	}
-	return strain, stest, nil
+	return scaledTrain, scaledTest, nil
 }
 
 // withPoints returns d with its points in a different representation, x.
@@ -139,26 +141,27 @@ func fitScaling(kind string, x points.Points) (*Scaling, error) {
 	return s, nil
 }
 
-// checkScaledMemory returns an error if the named change of sparse points takes more than the available memory: for
-// vectors with one number for each feature and, if there is advice for that case, for a dense result. There is no error
-// if the available memory is not known.
+// checkScaledMemory returns an error if the change of sparse points with this name needs more than the available
+// memory. It needs vectors with one number for each feature. If denseAdvice is not "", the result is dense, its memory
+// counts too, and the error ends with denseAdvice. There is no error for other points, or if the available memory is
+// not known.
 func checkScaledMemory(name, denseAdvice string, x points.Points) error {
-	has := accel.MemoryAvailable()
+	available := accel.MemoryAvailable()
 	c, ok := x.(*points.CSR)
-	if !ok || has == 0 {
+	if !ok || available == 0 {
 		return nil
 	}
-	need := denseVectors * 8 * float64(c.D)
+	required := denseVectors * 8 * float64(c.D)
 	advice := "number the features without gaps"
 	if denseAdvice != "" {
-		need += 8 * float64(c.N) * float64(c.D)
+		required += 8 * float64(c.N) * float64(c.D)
 		advice = denseAdvice
 	}
-	if need <= float64(has) {
+	if required <= float64(available) {
 		return nil
 	}
 	return fmt.Errorf("%s of %d sparse points with %d features takes %s, and %s are free: %s",
-		name, c.N, c.D, accel.Bytes(int64(need)), accel.Bytes(has), advice)
+		name, c.N, c.D, accel.Bytes(int64(required)), accel.Bytes(available), advice)
 }
 
 // featureRanges returns the smallest and the largest value of each feature.
@@ -249,7 +252,8 @@ func (s *Scaling) String() string {
 	return strings.TrimPrefix(strings.TrimPrefix(text, "lengths, "), "matrix, ")
 }
 
-// Validate returns an error if s has an unknown kind, lists of different lengths, or numbers that are not finite.
+// Validate returns an error if s has an unknown kind, lists of different lengths, or numbers that are not finite. If s
+// has a Matrix, it also accepts d² numbers in the other lists.
 func (s *Scaling) Validate() error {
 	switch {
 	case s == nil:
@@ -272,10 +276,10 @@ func (s *Scaling) Validate() error {
 }
 
 // Apply returns the data set with its points scaled by s. It returns d itself if d is already scaled by the same
-// numbers, or if s is nil and d is raw. d is not changed. Without a shift, sparse points remain sparse, and float32
-// points remain float32; bytes remain bytes if, in addition, all features have one scale. In all other cases, and with a
-// matrix, the result is dense float64. It is an error if the points were scaled differently, or if their number of features is not that of
-// s.
+// numbers, or if s is nil and d is raw. d is not changed. Without Shift, Fill and Matrix, sparse points remain sparse,
+// and float32 points remain float32; bytes remain bytes if, in addition, all features have one scale. In all other
+// cases the result is dense float64. It is an error if the points were scaled differently, or if their number of
+// features is not that of s.
 func (s *Scaling) Apply(d *Dataset) (*Dataset, error) {
 	name := safe.Name(cmp.Or(d.Name, "data set"))
 	switch {
@@ -364,9 +368,8 @@ func (s *Scaling) scalePoints(x points.Points) points.Points {
 
 // Holdout splits the points by HoldoutRows into training points and held-out points, on which the fit is evaluated.
 //
-// The labels of the first part are those of its points. A label of which all points are held out is therefore unknown
-// to the fit, as labels of new points may be. Scores of held-out points (package interval) are then those of new
-// points.
+// The training points have only the labels that occur among them. If all points of a class are held out, the fit does
+// not know the class, and its points are scored as points of an unknown class.
 func (d *Dataset) Holdout(share float64, seed uint64) (train, test *Dataset, err error) {
 	d = d.WithGroups()
 	trainRows, testRows, err := d.HoldoutRows(share, seed)

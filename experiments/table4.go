@@ -12,9 +12,10 @@ import (
 // plainRole is the role of conjugate gradients without a preconditioner.
 const plainRole = "no preconditioner"
 
-// failAfter is the number of iterations after which conjugate gradients fail. It is the paper's.
+// failAfter is the number of iterations after which conjugate gradients fail. The paper uses the same limit.
 const failAfter = 1000
 
+// table4Plan returns the runs of table 4: conjugate gradients without a preconditioner, and the proposed method.
 func table4Plan(scale Scale) []Entry {
 	var out []Entry
 	for _, w := range rowsOf("table4", scale) {
@@ -22,7 +23,7 @@ func table4Plan(scale Scale) []Entry {
 			c := w.solverCase(krrlab.CG)
 			c.MaxIter = failAfter
 			e := w.newEntry(plainRole, c, "table4", "cg_iterations")
-			if e.Expect == 0 {
+			if e.Expect == 0 { // the paper gives no number, for example FAIL
 				e.Expect = failAfter
 			}
 			out = append(out, e)
@@ -32,6 +33,7 @@ func table4Plan(scale Scale) []Entry {
 	return out
 }
 
+// table4Table returns the table of iterations and times of both methods, next to the published ones.
 func table4Table(r *Report) *plots.Table {
 	t := r.newTable(
 		r.caption("FAIL, as in the paper: the tolerance, 10⁻³ for classification and 10⁻⁵ for regression, "+
@@ -40,14 +42,17 @@ func table4Table(r *Report) *plots.Table {
 		"published (s) %.1f", "ratio %.2f", "CG residual %.1e", "CG error :", "s", "iterations :", "published :",
 		"ratio %.2f", "time (s) %.1f", "published (s) %.1f", "ratio %.2f", "error :", "CG/proposed :")
 	for _, row := range r.ranRows() {
-		a, b, p := r.sampleOf(row, plainRole), r.oursOf(row), r.publishedRow("table4", row)
-		var plain plots.Cell
-		if x := a.result(); x != nil {
-			plain = optionalCell(x.residual())
+		plain, proposed := r.sampleOf(row, plainRole), r.oursOf(row)
+		published := r.publishedRow("table4", row)
+		var plainResidual plots.Cell
+		if result := plain.result(); result != nil {
+			plainResidual = optionalCell(result.residual())
 		}
-		t.Add(row, a.compareIterations(p, "cg_iterations"), a.compareSeconds(p, "cg_time"), plain,
-			errorCell(a.result()), b.featuresCell(), b.compareIterations(p, "proposed_iterations"), b.compareSeconds(p, "proposed_time"),
-			errorCell(b.result()), iterationRatio(a, b))
+		t.Add(row, plain.compareIterations(published, "cg_iterations"), plain.compareSeconds(published, "cg_time"),
+			plainResidual, errorCell(plain.result()), proposed.featuresCell(),
+			proposed.compareIterations(published, "proposed_iterations"),
+			proposed.compareSeconds(published, "proposed_time"), errorCell(proposed.result()),
+			iterationRatio(plain, proposed))
 	}
 	return t
 }
@@ -76,8 +81,8 @@ func table4Plot(r *Report) *plots.Figure {
 	return f
 }
 
-// iterationRatio returns a cell with the iterations of a divided by those of b. If a did not converge it is a lower
-// bound; it is blank if b did not converge or one of them did not run.
+// iterationRatio returns a cell with the iterations of a divided by those of b. If a did not converge, the cell shows a
+// lower bound of the ratio. The cell is blank if b did not converge, or if a or b did not run.
 func iterationRatio(a, b *sample) plots.Cell {
 	if s := b.median(); math.IsNaN(s) {
 		return plots.Blank()
@@ -92,25 +97,27 @@ func iterationRatio(a, b *sample) plots.Cell {
 	return plots.Spread(q, q, q, fmt.Sprintf("%.1f", q))
 }
 
-// severalTimes is the ratio of iterations from which on they count as "several times" as many.
+// severalTimes is the smallest ratio of iteration counts that the verdict accepts as "several times". A larger value
+// makes the claim harder to confirm.
 const severalTimes = 3
 
+// table4Verdicts judges the claim about plain conjugate gradients, and the agreement with the published iterations.
 func table4Verdicts(r *Report) []Verdict {
-	j := evidence{claim: fmt.Sprintf("plain CG needs several (at least %d) times the iterations on MNIST, ADULT and "+
-		"IJCNN1", severalTimes)}
+	claim := evidence{claim: fmt.Sprintf("plain CG needs several (at least %d) times the iterations on MNIST, ADULT "+
+		"and IJCNN1", severalTimes)}
 	for _, name := range []string{"MNIST", "ADULT", "IJCNN1"} {
-		a, b := r.publishedEntry(name, plainRole), r.publishedEntry(name, proposedRole)
-		if a == nil || b == nil {
-			j.addMissing(name)
+		plainEntry, proposedEntry := r.publishedEntry(name, plainRole), r.publishedEntry(name, proposedRole)
+		if plainEntry == nil || proposedEntry == nil {
+			claim.addMissing(name)
 			continue
 		}
-		x, y := r.sampleOf(a.Row, plainRole), r.sampleOf(b.Row, proposedRole)
-		needed := y.iterationBounds()
+		plain, proposed := r.sampleOf(plainEntry.Row, plainRole), r.sampleOf(proposedEntry.Row, proposedRole)
+		needed := proposed.iterationBounds()
 		several := bounds{severalTimes * needed.lo, severalTimes * needed.hi}
-		j.addRow(negate(judgeLess(x.iterationBounds(), several)), "%s %s against %s", name,
-			x.iterationsText(), strings.TrimSuffix(y.iterationsText(), " iterations"))
+		claim.addRow(negate(judgeLess(plain.iterationBounds(), several)), "%s %s against %s", name,
+			plain.iterationsText(), strings.TrimSuffix(proposed.iterationsText(), " iterations"))
 	}
 	plain := r.iterationsVerdict("iterations of plain CG", r.comparison(plainRole, "cg_iterations"))
 	preconditioned := r.iterationsVerdict("iterations of table 4", r.comparison(proposedRole, "proposed_iterations"))
-	return []Verdict{j.verdict(), plain, preconditioned}
+	return []Verdict{claim.verdict(), plain, preconditioned}
 }

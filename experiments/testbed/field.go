@@ -20,11 +20,12 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// fieldNames are the preconditioners of other programs that the testbed runs too, in the notation of Preconditioners.
-var fieldNames = []string{"field.greedy rank=15 alone", "field.greedy rank=100 alone", "field.blocks alone",
+// externalNames are the preconditioners of other programs that the testbed runs too, in the notation of
+// Preconditioners.
+var externalNames = []string{"field.greedy rank=15 alone", "field.greedy rank=100 alone", "field.blocks alone",
 	"field.afn", "field.sketched"}
 
-// registerField registers the kinds of fieldNames. They are no part of the library, and other comparisons do not try
+// registerField registers the kinds of externalNames. They are no part of the library, and other comparisons do not try
 // them.
 var registerField = sync.OnceValue(func() error {
 	for _, k := range []stage.Kind{

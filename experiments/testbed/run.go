@@ -16,7 +16,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Options of Run. Zero values mean the defaults.
+// Options of Run. Zero values mean the defaults. The solver ASkotch runs only on problems with at most Exact points. In
+// Go, Exact = -1 means that eigenvalues are never computed; on the command line, 0 means this.
 type Options struct {
 	Problems []string `flag:"problems" help:"names of problems, separated by commas (default: all whose data are on this machine)"`
 	N        int      `flag:"n" default:"5000" check:">=100" help:"largest number of points of a problem"`
@@ -40,11 +41,11 @@ func Preconditioners() (names []string) {
 			names = append(names, strings.Replace(text, " features=0", " alone", 1))
 		}
 	}
-	return append(append(names, fieldNames...), askotchName)
+	return append(append(names, externalNames...), askotchName)
 }
 
-// compareEntry returns the entry of the stage compare for one of the names of Preconditioners. The λ_p in the name is
-// in units of λ. The rank is added unless the name ends in " alone".
+// compareEntry returns the entry of the stage compare for one of the names of Preconditioners. If the name contains
+// lambda-p=10, λ_p is 10λ. The rank is added unless the name ends in " alone".
 func compareEntry(name string, rank int, lambda float64) stage.Entry {
 	text, alone := strings.CutSuffix(name, " alone")
 	text = strings.Replace(text, "lambda-p=10", fmt.Sprintf("lambda-p=%g", 10*lambda), 1)
@@ -119,6 +120,8 @@ func (f *File) run(ctx context.Context, p *Problem, data *datasets.Dataset, lamb
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}
+		// The comparison begins with a run without a preconditioner. It is kept once for each problem and λ, with the
+		// eigenvalues, and not if the user has selected preconditioners.
 		if newLines[0].Preconditioner == "none" {
 			exists := slices.ContainsFunc(f.Lines, func(l Line) bool {
 				return l.Preconditioner == "none" && l.Problem == p.Name && l.N == n && l.Lambda == lambda

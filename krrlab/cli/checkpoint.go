@@ -11,7 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 )
 
-// checkpointFlags are the flags for saving the state of a solve and for resuming from it.
+// checkpointFlags are the flags for saving the state of a solve and for resuming from it. Package schema describes the
+// tags: not excludes another flag, with requires one, and in lets the value be given as every=30s after the folder.
 type checkpointFlags struct {
 	Dir    string             `flag:"checkpoint" not:"solver=direct"`
 	Every  checkpointInterval `flag:"checkpoint-every" in:"checkpoint every" default:"1m" with:"checkpoint"`
@@ -33,25 +34,27 @@ type checkpointInterval struct {
 	iterations int
 }
 
-func (h *checkpointInterval) String() string {
-	if h.iterations > 0 {
-		return fmt.Sprintf("%dit", h.iterations)
+// String returns the text that Set accepts, such as 30s, 1m or 10it.
+func (c *checkpointInterval) String() string {
+	if c.iterations > 0 {
+		return fmt.Sprintf("%dit", c.iterations)
 	}
-	text := h.time.String()
+	text := c.time.String()
 	if minutes, ok := strings.CutSuffix(text, "m0s"); ok {
 		return minutes + "m"
 	}
 	return text
 }
 
-func (h *checkpointInterval) Set(text string) (err error) {
-	*h = checkpointInterval{}
+// Set parses a time such as 30s, or a number of iterations such as 10it. Either must be positive.
+func (c *checkpointInterval) Set(text string) (err error) {
+	*c = checkpointInterval{}
 	if n, ok := strings.CutSuffix(text, "it"); ok {
-		h.iterations, err = strconv.Atoi(n)
+		c.iterations, err = strconv.Atoi(n)
 	} else {
-		h.time, err = time.ParseDuration(text)
+		c.time, err = time.ParseDuration(text)
 	}
-	if err != nil || h.time <= 0 && h.iterations <= 0 {
+	if err != nil || c.time <= 0 && c.iterations <= 0 {
 		return errors.New("want a time such as 30s, or iterations such as 10it")
 	}
 	return nil

@@ -34,7 +34,7 @@ func (a *app) loadExtension(ctx context.Context, f *fitFlags, progress *progress
 	if err = a.agree(ctx, err); err != nil {
 		return nil, nil, err
 	}
-	if err := a.sameData(ctx, data.train, data.test); err != nil {
+	if err := a.requireSameData(ctx, data.train, data.test); err != nil {
 		return nil, nil, err
 	}
 	a.showHints(data, progress)

@@ -13,6 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
+// operatorsCommand returns the hidden command that computes products for another program.
 func (a *app) operatorsCommand() *cobra.Command {
 	f := newLabFlags()
 	f.flags = schema.Of(&f).Without("test", "holdout", "keep", "precond", "features", "lambda-p", "race", "solver",
@@ -30,8 +31,10 @@ answer is a line "answer" and an array, or a line "error TEXT". Arrays are float
 	}, f.flags, func(ctx context.Context, _ []string) error { return a.operators(ctx, &f) })
 }
 
+// operators serves requests for products with K and M⁻¹ one after the other. A preconditioner that could not be
+// computed is tried again at the next request.
 func (a *app) operators(ctx context.Context, f *labFlags) error {
-	a.Quiet = true // standard output has the answers only
+	a.Quiet = true // standard output carries only the answers
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -45,7 +48,7 @@ func (a *app) operators(ctx context.Context, f *labFlags) error {
 		return err
 	}
 	n, _, _ := lab.Dims()
-	inverses := map[string]pcg.Preconditioner{} // by the text of the request
+	preconditioners := map[string]pcg.Preconditioner{} // by the text of the request, such as "nystrom features=500"
 	return process.Serve(ctx, a.env.Stdin, a.env.Stdout, n, process.Operators{
 		"product": func(ctx context.Context, _ string, dst, x *mat.Dense) error {
 			k, err := lab.K(ctx)
@@ -55,7 +58,7 @@ func (a *app) operators(ctx context.Context, f *labFlags) error {
 			return k.KMulTo(ctx, dst, x)
 		},
 		"solve": func(ctx context.Context, text string, dst, x *mat.Dense) error {
-			m, isKnown := inverses[text]
+			m, isKnown := preconditioners[text]
 			if !isKnown {
 				p, err := stage.ParsePreconditioner(text)
 				if err != nil {
@@ -68,7 +71,7 @@ func (a *app) operators(ctx context.Context, f *labFlags) error {
 				if m, err = l.M(ctx); err != nil {
 					return err
 				}
-				inverses[text] = m
+				preconditioners[text] = m
 			}
 			if m == nil { // M = I
 				dst.Copy(x)

@@ -159,7 +159,7 @@ func (a *app) predict(ctx context.Context, f *predictFlags) error {
 	if err = a.agree(ctx, err); err != nil {
 		return err
 	}
-	if err := a.sameData(ctx, data); err != nil {
+	if err := a.requireSameData(ctx, data); err != nil {
 		return err
 	}
 	p := &predictions{keptColumns: data.KeptColumns, writesDecision: f.Decision}

@@ -108,11 +108,11 @@ func (a *app) loadSame(ctx context.Context, f *labFlags, progress *progress) (*p
 	if err = a.agree(ctx, err); err != nil {
 		return nil, err
 	}
-	return data, a.sameData(ctx, data.train, data.test)
+	return data, a.requireSameData(ctx, data.train, data.test)
 }
 
-// sameData returns an error if this rank's data differ from those of the first rank.
-func (a *app) sameData(ctx context.Context, data ...*datasets.Dataset) error {
+// requireSameData returns an error if this rank's data differ from those of the first rank.
+func (a *app) requireSameData(ctx context.Context, data ...*datasets.Dataset) error {
 	var ownData []byte
 	for _, d := range data {
 		if d != nil && a.ranks != nil {
@@ -164,8 +164,9 @@ var reportDelay = 4 * time.Second
 const maxDelays = 5
 
 // endRank ends this process after a run that ended with err, prints text as its message and returns the exit code. If
-// all ranks know how the run ended, they end together and only the first rank prints the message. Otherwise the rank
-// that prints its message first aborts the others.
+// all ranks know how the run ended, they end together and the first rank prints the message. A rank that has not joined
+// the others prints it too if the launcher does not end this rank in time. If not all ranks know how the run ended, the
+// rank that prints its message first aborts the others.
 func (a *app) endRank(ctx context.Context, err error, code int, text string) int {
 	say := func(prefix string) {
 		if text != "" {
@@ -187,7 +188,8 @@ func (a *app) endRank(ctx context.Context, err error, code int, text string) int
 		select {
 		case <-ctx.Done():
 		case <-time.After(maxDelays * reportDelay):
-			if a.env.Launch.Launcher != "MPICH" { // MPICH does not end this rank; the first rank had no error
+			// Other launchers than MPICH would have ended this rank if the first rank had failed too.
+			if a.env.Launch.Launcher != "MPICH" {
 				say(fmt.Sprintf("rank %d: ", a.env.Launch.Rank))
 			}
 		}
@@ -255,7 +257,7 @@ type jobProgress struct {
 }
 
 // event writes an event, unless the previous event of the same stage was written less than updateInterval ago. The last
-// event of a stage is always written.
+// event of a stage is always written if e.Total, the number of steps, is known.
 func (t *jobProgress) event(e krrlab.Event) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -268,8 +270,10 @@ func (t *jobProgress) event(e krrlab.Event) error {
 	return nil
 }
 
+// note writes a note.
 func (t *jobProgress) note(text string) { t.line("note", text) }
 
+// line writes a line of JSON, an object with one key.
 func (t *jobProgress) line(key string, v any) {
 	// An event with a residual that is not finite cannot be written as JSON, and is skipped.
 	if b, err := json.Marshal(map[string]any{key: v}); err == nil {

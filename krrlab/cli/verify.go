@@ -81,7 +81,7 @@ func (a *app) verify(ctx context.Context, f *verifyFlags) error {
 	if err = a.agree(ctx, err); err != nil {
 		return err
 	}
-	if err = a.sameData(ctx, o.Train, o.Test); err != nil {
+	if err = a.requireSameData(ctx, o.Train, o.Test); err != nil {
 		return err
 	}
 	v, err := krrlab.Verify(ctx, m, o)

@@ -14,8 +14,8 @@ import (
 	"github.com/krrlab/lab/plots/internal/text"
 )
 
-// jsonFloats is encoded in JSON as an array. NaN becomes null, and ±Inf becomes ±1e999, which JavaScript reads as
-// infinite.
+// jsonFloats is encoded in JSON as an array of numbers with 8 significant digits. NaN becomes null, and ±Inf becomes
+// ±1e999, which JavaScript reads as infinite.
 type jsonFloats []float64
 
 // MarshalJSON implements json.Marshaler.
@@ -40,7 +40,8 @@ func (v jsonFloats) MarshalJSON() ([]byte, error) {
 // jsonObject is a part of the data that are passed to the script of a figure.
 type jsonObject map[string]any
 
-// figureData returns the data for the script as JSON. drawings are the drawings of f that drawTo returned.
+// figureData returns the data for the script as JSON. drawings are the drawings of f that drawTo returned. If the data
+// cannot be encoded, the result has no panels.
 func figureData(f *plots.Figure, drawings []*drawing) string {
 	var panels []jsonObject
 	for _, d := range drawings {
@@ -104,22 +105,24 @@ func refLineData(refLines []plots.RefLine) [][2]any {
 	return out
 }
 
-// maxSamples limits the amount of data passed to the script. A series with more samples is passed without those that
-// are drawn less than 0.25 points from the previous one.
-const maxSamples = 4000
+// thinningThreshold is the number of samples above which a series is thinned before it is passed to the script. A
+// sample inside the axes, other than the first and the last of the series, is then omitted if it is drawn less than
+// 0.25 points from the previous such sample that was passed. Samples outside the axes are never omitted.
+const thinningThreshold = 4000
 
-// seriesData returns the data of series i: its name, style, color, dashes, marker and samples.
+// seriesData returns the data of series i: its name (n), style (s), color (c), dashes (d), marker (m), and samples (x,
+// y, and lo and hi for a band).
 func (d *drawing) seriesData(i int) jsonObject {
-	s, l := &d.f.Series[i], d.appearanceOf(i)
+	s, style := &d.f.Series[i], d.appearanceOf(i)
 	dashes := ""
-	for _, w := range l.dash {
+	for _, w := range style.dash {
 		dashes = strings.TrimSpace(fmt.Sprintf("%s %g", dashes, w.Points()))
 	}
 	var previousPoint vg.Point
 	x, y, lo, hi := jsonFloats{}, jsonFloats{}, jsonFloats{}, jsonFloats{}
 	for j, v := range s.Y {
 		pt := point(d.px(s.Abscissa(j)), d.py(v))
-		if len(s.Y) > maxSamples && j > 0 && j < len(s.Y)-1 && d.f.X.Shows(s.Abscissa(j)) && d.f.Y.Shows(v) {
+		if len(s.Y) > thinningThreshold && j > 0 && j < len(s.Y)-1 && d.f.X.Shows(s.Abscissa(j)) && d.f.Y.Shows(v) {
 			if distance(pt, previousPoint) < 0.25 {
 				continue
 			}
@@ -132,7 +135,8 @@ func (d *drawing) seriesData(i int) jsonObject {
 	}
 	out := jsonObject{"n": text.Flat(s.Name), "s": []string{"line", "points", "steps", "bars"}[s.Style], "d": dashes, "x": x,
 		"y": y,
-		"c": fmt.Sprintf("#%02X%02X%02X", l.color.R, l.color.G, l.color.B), "m": markers[l.marker].svg()}
+		"c": fmt.Sprintf("#%02X%02X%02X", style.color.R, style.color.G, style.color.B),
+		"m": markers[style.marker].svg()}
 	if s.Lo != nil {
 		out["lo"], out["hi"] = lo, hi
 	}

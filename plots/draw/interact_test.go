@@ -67,9 +67,9 @@ func TestInteractive(t *testing.T) {
 	if page := plots.OneScript(h + h); page != strings.Replace(h, h[strings.LastIndex(h, "<script>"):], "</figure>\n", 1)+h {
 		t.Error("a page of two figures has not one script at its end")
 	}
-	long := &plots.Figure{Series: []plots.Series{{Y: make([]float64, 3*maxSamples)}}}
+	long := &plots.Figure{Series: []plots.Series{{Y: make([]float64, 3*thinningThreshold)}}}
 	long.Series[0].Y[7] = math.NaN()
-	if n := strings.Count(long.HTML(), "0,0,0,0"); n > maxSamples {
+	if n := strings.Count(long.HTML(), "0,0,0,0"); n > thinningThreshold {
 		t.Errorf("a long series is carried whole")
 	}
 	if g := plots.Grid("g", 0, sample(), plots.Map("m", "x", "y", "z", []float64{1}, []float64{1},

@@ -27,25 +27,25 @@ import (
 //	state
 //	sum      sha256 of everything before
 const (
-	magic   = "krrlabCP"
-	version = 3
-	head    = len(magic) + 4 + sha256.Size + 8 // bytes before the state
-	prefix  = "checkpoint-"
-	suffix  = ".krrc"
+	magic      = "krrlabCP"
+	version    = 3
+	headerSize = len(magic) + 4 + sha256.Size + 8 // bytes before the state
+	prefix     = "checkpoint-"
+	suffix     = ".krrc"
 
 	maxFiles = 2 // number of files that remain after Save
 )
 
 // Store is a folder with the checkpoints of one computation.
 type Store struct {
-	dir      string
-	owner    [sha256.Size]byte
-	number   int      // number of the next file
-	lockFile *os.File // locked while the store is open; nil if there is no lock
+	dir        string
+	owner      [sha256.Size]byte
+	nextNumber int      // number in the name of the next file
+	lockFile   *os.File // locked while the store is open; nil if the file system does not support locks
 }
 
 // Open creates the folder dir if needed and returns its store, for the computation with the fingerprint owner. The
-// folder is locked until Close. Open returns an error if another run has locked it.
+// folder is locked until Close if the file system supports locks. Open returns an error if another run has locked it.
 func Open(dir string, owner [sha256.Size]byte) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("checkpoint folder: %w", err)
@@ -60,14 +60,15 @@ func Open(dir string, owner [sha256.Size]byte) (*Store, error) {
 		return nil, err
 	}
 	if len(numbers) > 0 {
-		s.number = numbers[len(numbers)-1] + 1
+		s.nextNumber = numbers[len(numbers)-1] + 1
 	}
 	return s, nil
 }
 
 // Begin opens the store in dir. If resume is true, it returns the newest state, or nil if there is none, and note
-// receives a line for each file that cannot be used and a line if there is no checkpoint. If resume is false, a
-// folder with checkpoints is an error.
+// receives a line for each newer file that cannot be used and a line if there is no checkpoint. If there are files and
+// none can be used, Begin returns an error with the reasons, and note receives nothing. If resume is false, a folder
+// with checkpoints is an error.
 func Begin(dir string, owner [sha256.Size]byte, resume bool, note func(string)) (s *Store, state []byte, err error) {
 	if s, err = Open(dir, owner); err != nil {
 		return nil, nil, err
@@ -81,7 +82,7 @@ func Begin(dir string, owner [sha256.Size]byte, resume bool, note func(string)) 
 		if err == nil && state == nil {
 			note(fmt.Sprintf("no checkpoint in %s; beginning", dir))
 		}
-	} else if s.number > 0 {
+	} else if s.nextNumber > 0 {
 		err = fmt.Errorf("%s has a checkpoint: resume from it (--resume), or take another folder", dir)
 	}
 	if err != nil {
@@ -130,15 +131,16 @@ func (e *SaveError) Error() string { return fmt.Sprintf("checkpoint: %v", e.Err)
 func (e *SaveError) Unwrap() error { return e.Err }
 
 // Save writes a state. It then removes all but the two newest states, and the temporary files of an interrupted Save.
-// It returns a *SaveError if the state cannot be written.
+// It returns a *SaveError if the state cannot be written. Any other error means that the state was written, but that
+// old files could not be listed or removed.
 func (s *Store) Save(state []byte) error {
 	if err := s.checkOwnership(); err != nil {
 		return &SaveError{err}
 	}
-	if err := write(s.path(s.number), s.owner, state); err != nil {
+	if err := write(s.path(s.nextNumber), s.owner, state); err != nil {
 		return &SaveError{err}
 	}
-	s.number++
+	s.nextNumber++
 	syncFolder(s.dir)
 	numbers, err := s.files()
 	if err != nil {
@@ -174,8 +176,8 @@ func syncFolder(dir string) {
 }
 
 // remove removes the files with the given numbers, and all temporary files.
-func (s *Store) remove(list []int) error {
-	for _, k := range list {
+func (s *Store) remove(numbers []int) error {
+	for _, k := range numbers {
 		if err := os.Remove(s.path(k)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("checkpoint: %w", err)
 		}
@@ -250,7 +252,7 @@ func Read(name string, owner [sha256.Size]byte) ([]byte, error) {
 	bad := func(format string, args ...any) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...))
 	}
-	if len(b) < head+sha256.Size {
+	if len(b) < headerSize+sha256.Size {
 		return bad("cut off after %s", plural.Count(len(b), "byte"))
 	}
 	if !bytes.HasPrefix(b, []byte(magic)) {
@@ -260,8 +262,8 @@ func Read(name string, owner [sha256.Size]byte) ([]byte, error) {
 		return bad("format version %d, want %d", v, version)
 	}
 	body := b[:len(b)-sha256.Size]
-	if n := binary.LittleEndian.Uint64(b[head-8:]); n != uint64(len(body)-head) {
-		return bad("%d bytes of state, want %d", len(body)-head, n)
+	if n := binary.LittleEndian.Uint64(b[headerSize-8:]); n != uint64(len(body)-headerSize) {
+		return bad("%d bytes of state, want %d", len(body)-headerSize, n)
 	}
 	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], b[len(body):]) {
 		return bad("damaged, the checksum is wrong")
@@ -269,5 +271,5 @@ func Read(name string, owner [sha256.Size]byte) ([]byte, error) {
 	if !bytes.Equal(b[len(magic)+4:][:sha256.Size], owner[:]) {
 		return bad("of other data or another configuration")
 	}
-	return body[head:], nil
+	return body[headerSize:], nil
 }

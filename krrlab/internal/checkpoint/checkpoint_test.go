@@ -76,7 +76,7 @@ func TestDamage(t *testing.T) {
 		"empty":   {func([]byte) []byte { return nil }, "cut off"},
 		"cut off": {func(b []byte) []byte { return b[:len(b)-1] }, "bytes of state"},
 		"longer":  {func(b []byte) []byte { return append(b, 0) }, "bytes of state"},
-		"a bit":   {func(b []byte) []byte { b[head+3] ^= 4; return b }, "checksum"},
+		"a bit":   {func(b []byte) []byte { b[headerSize+3] ^= 4; return b }, "checksum"},
 		"version": {func(b []byte) []byte { b[len(magic)]++; return b }, "format version 4, want 3"},
 		"other":   {func(b []byte) []byte { return bytes.Repeat([]byte{'x'}, len(b)) }, "no checkpoint"},
 		"owner":   {func(b []byte) []byte { b[len(magic)+4]++; return b }, "checksum"},
@@ -142,7 +142,7 @@ func TestBegin(t *testing.T) {
 		t.Fatalf("%q, %q, %v", found, notes, err)
 	}
 	testkit.OK(t, s.Save([]byte("state")))
-	testkit.OK(t, os.WriteFile(s.path(s.number), nil, 0o644))
+	testkit.OK(t, os.WriteFile(s.path(s.nextNumber), nil, 0o644))
 	s.Close()
 	if _, _, err := Begin(dir, [32]byte{1}, false, note); err == nil ||
 		!strings.Contains(err.Error(), "resume from it") {

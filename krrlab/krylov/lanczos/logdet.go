@@ -38,27 +38,31 @@ func Quadrature(alpha, beta []float64) (nodes, weights []float64) {
 // LogDet returns two intervals of ln det(M⁻¹A) = tr L, L = ln(M^(-1/2)AM^(-1/2)), from m processes with independent
 // starts. Both have the confidence of the first process. The argument lowerBound satisfies
 // 0 < lowerBound ≤ λ_min(M⁻¹A), or is 0 to use the lower bound from the first process, which takes half of the failure
-// probability. If that bound is also 0, nothing is known, and ends may be NaN. The extreme eigenvalues of L are bounded
-// by lowerBound and by Max of the first process.
+// probability. If no positive lower bound is known, the intervals are not usable: their ends may be infinite or NaN.
+// The extreme eigenvalues of L are bounded by lowerBound and by Max of the first process. LogDet does not detect a
+// process whose eigenvalues Quadrature cannot compute: it counts as 0 in the means.
 //
 // One part is certain up to rounding: v₁ᵀLv₁ is at most the Gauss rule of T and at least the Gauss–Radau rule with a
 // node at lowerBound (Golub and Meurant, Matrices, Moments and Quadrature with Applications, Princeton 2010, theorems
 // 6.3 and 6.4). Both intervals are centered at the means of these rules.
 //
-// The interval proved is as follows. With v₁ uniform on the sphere, the moments of n·v₁ᵀLv₁ − tr L are at most those of
-// gᵀL₀g, with L₀ = L−(tr L/n)I and g standard normal (Jensen). The mean of m of them therefore exceeds
+// The first interval, bound, follows from a concentration inequality. With v₁ uniform on the sphere, the exponential
+// moments of n·v₁ᵀLv₁ − tr L are at most those of gᵀL₀g, with L₀ = L−(tr L/n)I and g standard normal (Jensen). The mean
+// of m of them therefore exceeds
 //
 //	2‖L₀‖_F·√(x/m) + 2λ_max(L₀)·x/m
 //
 // with probability at most e^−x, and has the analogous lower bound (Laurent and Massart, Ann. Statist. 28 (2000), lemma
-// 1). The value of ‖L₀‖_F is itself an estimate from the Gauss rule. One direction is added at the farther end of L₀,
-// because the start vectors may hardly have a component along it. Slack·tr(A⁻¹M) is added for Slack.
+// 1). This interval is not proved, because ‖L₀‖_F is itself estimated by the Gauss rule. An eigenvalue at the end of
+// the spectrum of L₀ that is farther from 0 is added to ‖L₀‖_F², because the start vectors may have almost no component
+// along its eigenvector. Result.Slack estimates the effect of inaccurate products on the eigenvalues; its effect on tr
+// L, Slack·tr(A⁻¹M), widens the interval at both ends.
 //
-// The interval estimated needs at least two processes. It is Student's interval for the mean of m numbers n·v₁ᵀLv₁, as
-// if these were normal. Its standard deviation is the larger of the sample's and √2·‖L₀‖_F from all Gauss rules, which
-// is the true one up to a factor √(n/(n+2)). 1/√n of the term above is added for Slack, as if the errors of products
-// had random directions.
-func LogDet(results []*Result, lowerBound float64) (proved, estimated estimate.Interval) {
+// The second interval, student, is Student's interval for the mean of m numbers n·v₁ᵀLv₁, as if these were normal. For
+// one process it is (−∞, ∞). Its standard deviation is the larger of the sample's and √2·‖L₀‖_F from all Gauss rules,
+// which is the true one up to a factor √(n/(n+2)). Slack·tr(A⁻¹M)/√n widens it at both ends, as if the errors of
+// products had random directions.
+func LogDet(results []*Result, lowerBound float64) (bound, student estimate.Interval) {
 	n, m, firstResult := float64(results[0].N), float64(len(results)), results[0]
 	delta, hi := 1-firstResult.confidence, firstResult.Max.Hi
 	if lowerBound == 0 {
@@ -77,20 +81,20 @@ func LogDet(results []*Result, lowerBound float64) (proved, estimated estimate.I
 		mean, values = mean+sum/m, append(values, n*sum)
 		lowerMean += radauLog(r, lowerBound) / m
 	}
-	x, meanAboveMin, maxAboveMean := math.Log(2/delta)/m, mean-math.Log(lowerBound), math.Log(hi)-mean
-	variance := n * max(0, square-mean*mean) // ‖L₀‖_F²
-	spread := 2*math.Sqrt(x*(variance+math.Pow(max(meanAboveMin, maxAboveMean), 2))) + n*slack
-	proved = estimate.Interval{Value: n * mean, Lo: n*lowerMean - spread - 2*x*maxAboveMean,
-		Hi: n*mean + spread + 2*x*meanAboveMin, Confidence: firstResult.confidence,
+	xOverM, meanAboveMin, maxAboveMean := math.Log(2/delta)/m, mean-math.Log(lowerBound), math.Log(hi)-mean
+	frobeniusSq := n * max(0, square-mean*mean) // ‖L₀‖_F²
+	spread := 2*math.Sqrt(xOverM*(frobeniusSq+math.Pow(max(meanAboveMin, maxAboveMean), 2))) + n*slack
+	bound = estimate.Interval{Value: n * mean, Lo: n*lowerMean - spread - 2*xOverM*maxAboveMean,
+		Hi: n*mean + spread + 2*xOverM*meanAboveMin, Confidence: firstResult.confidence,
 		Method: "stochastic Lanczos quadrature"}
-	estimated = proved
+	student = bound
 	if spread = math.Inf(1); m > 1 {
-		t := distuv.StudentsT{Sigma: 1, Nu: m - 1}.Quantile(1 - delta/2)
-		spread = t*math.Sqrt(max(stat.Variance(values, nil), 2*variance)/m) + math.Sqrt(n)*slack
+		quantile := distuv.StudentsT{Sigma: 1, Nu: m - 1}.Quantile(1 - delta/2)
+		spread = quantile*math.Sqrt(max(stat.Variance(values, nil), 2*frobeniusSq)/m) + math.Sqrt(n)*slack
 	}
-	estimated.Lo, estimated.Hi = n*lowerMean-spread, n*mean+spread
-	estimated.Method = fmt.Sprintf("Student's t, %d Lanczos processes", len(results))
-	return proved, estimated
+	student.Lo, student.Hi = n*lowerMean-spread, n*mean+spread
+	student.Method = fmt.Sprintf("Student's t, %d Lanczos processes", len(results))
+	return bound, student
 }
 
 // LogDetSpread returns the difference of the two quadrature rules that LogDet uses, and the standard deviation over

@@ -6,14 +6,17 @@ import (
 )
 
 // RitzIterations predicts, from the tridiagonal matrix T of the Lanczos process, the number of iterations of PCG until
-// the relative residual is tau. The two methods are equivalent: for the same start, T = LDLᵀ with pivots d_j gives the
-// residuals of PCG,
+// ‖r_k‖_{M⁻¹}/‖r_0‖_{M⁻¹} ≤ tau. alpha is the diagonal of T, and beta its off-diagonal including the last β_k; both
+// have length k. The two methods are equivalent: for the same start, T = LDLᵀ with pivots d_j gives the residuals of
+// PCG,
 //
-//	‖r_k‖_{M⁻¹} / ‖r_0‖_{M⁻¹} = Π_{j≤k} β_j/d_j,
+//	‖r_k‖_{M⁻¹} / ‖r_0‖_{M⁻¹} = Π_{j≤k} β_j/d_j.
 //
-// The prediction is therefore exact for a random right-hand side of covariance M, as far as T extends. For later
-// iterations it assumes the asymptotic rate (√κ−1)/(√κ+1) with κ = kappa. The result is +Inf if T is not positive
-// definite, or if κ is needed and not finite. RitzIterations panics unless 0 < τ < 1.
+// In exact arithmetic, the prediction is therefore exact for the right-hand side b = M^(1/2)v₁, as far as T extends.
+// For a start v₁ that is uniform on the sphere, b has the direction of a random draw of covariance M, and the
+// prediction for another draw is an estimate. For later iterations it assumes the asymptotic rate (√κ−1)/(√κ+1) with κ
+// = kappa ≥ 1. The result is +Inf if a pivot is not positive before a residual is at most tau, or if κ is needed and
+// not finite. RitzIterations panics unless 0 < tau < 1.
 func RitzIterations(alpha, beta []float64, tau, kappa float64) float64 {
 	if !(tau > 0 && tau < 1) {
 		panic(fmt.Sprintf("lanczos: iterations to a residual of %g", tau))

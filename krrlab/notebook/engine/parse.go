@@ -11,16 +11,19 @@ import (
 	"strings"
 )
 
-// Kinds of top-level items of a cell.
+// itemKind is the kind of a top-level item of a cell.
+type itemKind int
+
 const (
-	statement = iota
+	statement itemKind = iota
 	declaration
 	importDecl
 )
 
 // item is a top-level import, declaration or statement of a cell, or the part of a statement between two semicolons.
+// The header of a for statement is thus split into several items, which groupItems puts into the same section again.
 type item struct {
-	kind       int
+	kind       itemKind
 	start, end int  // byte range in the cell
 	hoistOrder int  // 2 for an import, 1 for a function, method or type, which may follow its first use, else 0
 	isList     bool // the statement is a comma-separated list of expressions, all of which are displayed
@@ -29,9 +32,10 @@ type item struct {
 // funcDecl matches the start of a function or method declaration, but not that of a function literal.
 var funcDecl = regexp.MustCompile(`^func(?:\s+[\pL_]|\s*\([^()]*\)\s*([\pL_][\pL\pN_]*)\s*\()`)
 
-// splitItems splits a cell into items, imports first. closed reports whether its last statement ends with a semicolon,
-// which suppresses the display of its value.
-func (e *Engine) splitItems(name, code string) (out []item, closed bool, err error) {
+// splitItems splits a cell into items, imports first, and drops package clauses. endsWithSemicolon reports whether the
+// last statement ends with a semicolon, which suppresses the display of its value. The error is a scanner.ErrorList
+// with the errors of the scanner, brackets without a partner, and directives that have no effect in a cell.
+func (e *Engine) splitItems(name, code string) (out []item, endsWithSemicolon bool, err error) {
 	var imports []item
 	var errs scanner.ErrorList
 	file := token.NewFileSet().AddFile(name, -1, len(code))
@@ -62,12 +66,12 @@ func (e *Engine) splitItems(name, code string) (out []item, closed bool, err err
 		itemEnds := atEOF || t == token.SEMICOLON && len(openBrackets) == 0
 		switch n := len(out); {
 		case itemEnds && start >= 0:
-			newest := newItem(code, start, prevEnd, firstToken)
-			start, closed = -1, lit == ";"
-			if newest.kind == importDecl {
-				imports = append(imports, newest)
+			cellItem := newItem(code, start, prevEnd, firstToken)
+			start, endsWithSemicolon = -1, lit == ";"
+			if cellItem.kind == importDecl {
+				imports = append(imports, cellItem)
 			} else if firstToken != token.PACKAGE {
-				out = append(out, newest)
+				out = append(out, cellItem)
 			}
 		case itemEnds && lit == ";" && n > 0 && out[n-1].kind == statement: // for example in the header of a for loop
 			out[n-1].end = offset
@@ -86,30 +90,30 @@ func (e *Engine) splitItems(name, code string) (out []item, closed bool, err err
 	if len(errs) > 0 {
 		return nil, false, errs
 	}
-	if n := len(out); n > 0 && !closed && out[n-1].kind == statement {
+	if n := len(out); n > 0 && !endsWithSemicolon && out[n-1].kind == statement {
 		x, err := parser.ParseExpr("f(" + code[out[n-1].start:out[n-1].end] + ")")
 		call, ok := x.(*ast.CallExpr)
 		out[n-1].isList = err == nil && ok && len(call.Args) > 1
 	}
-	return append(imports, out...), closed, nil
+	return append(imports, out...), endsWithSemicolon, nil
 }
 
 // newItem returns the item code[start:end], which begins with the given token.
 func newItem(code string, start, end int, firstToken token.Token) item {
-	created := item{start: start, end: end}
+	cellItem := item{start: start, end: end}
 	switch firstToken {
 	case token.IMPORT:
-		created.kind, created.hoistOrder = importDecl, 2
+		cellItem.kind, cellItem.hoistOrder = importDecl, 2
 	case token.TYPE:
-		created.kind, created.hoistOrder = declaration, 1
+		cellItem.kind, cellItem.hoistOrder = declaration, 1
 	case token.VAR, token.CONST:
-		created.kind = declaration
+		cellItem.kind = declaration
 	case token.FUNC:
 		if m := funcDecl.FindStringSubmatch(code[start:end]); m != nil && !token.IsKeyword(m[1]) {
-			created.kind, created.hoistOrder = declaration, 1
+			cellItem.kind, cellItem.hoistOrder = declaration, 1
 		}
 	}
-	return created
+	return cellItem
 }
 
 // directives are compiler directives that have no effect in cells, each with advice on an alternative.
@@ -120,9 +124,10 @@ var directives = map[string]string{
 
 var directive = regexp.MustCompile(`^//(go:(embed|linkname|generate)|export)\b`)
 
-// section is a sequence of items of one kind. It becomes one unit, or several if statements define a variable twice.
+// section is a sequence of items of one kind. It is compiled as one unit, or as several if statements define a variable
+// twice.
 type section struct {
-	kind  int
+	kind  itemKind
 	items []item
 }
 
@@ -137,11 +142,11 @@ func (s section) head() string {
 // groupItems groups adjacent items of the same kind into sections. The declarations of one section may refer to each
 // other.
 func groupItems(items []item) (out []section) {
-	for _, current := range items {
-		if n := len(out); n > 0 && out[n-1].kind == current.kind {
-			out[n-1].items = append(out[n-1].items, current)
+	for _, cellItem := range items {
+		if n := len(out); n > 0 && out[n-1].kind == cellItem.kind {
+			out[n-1].items = append(out[n-1].items, cellItem)
 		} else {
-			out = append(out, section{current.kind, []item{current}})
+			out = append(out, section{cellItem.kind, []item{cellItem}})
 		}
 	}
 	return out
@@ -153,8 +158,11 @@ const runFunc = HiddenPrefix + "run"
 // HiddenPrefix starts the names that are reserved for the engine.
 const HiddenPrefix = "krrlab_"
 
-// parse parses a section of a cell as a file. Everything else in the cell is replaced by spaces, so positions are those
-// in the cell.
+// parse parses a section of a cell as a file, between the code that head returns and a closing brace if needed. The
+// rest of the cell is replaced by spaces, except for line breaks, and each item is followed by a line break or a
+// semicolon. The lines of the file are therefore those of the cell, but offsets, and columns in line 1, are larger by
+// the length of the head. A list in the last item becomes the arguments of a call of showFunc, which shifts the rest of
+// its line.
 func (e *Engine) parse(name, code string, sec section) (*ast.File, error) {
 	blank := []byte(code)
 	for i, b := range blank {
@@ -162,12 +170,12 @@ func (e *Engine) parse(name, code string, sec section) (*ast.File, error) {
 			blank[i] = ' '
 		}
 	}
-	for _, current := range sec.items {
-		copy(blank[current.start:], code[current.start:current.end])
-		if current.end < len(blank) {
-			blank[current.end] = code[current.end]
-			if blank[current.end] != '\n' {
-				blank[current.end] = ';'
+	for _, cellItem := range sec.items {
+		copy(blank[cellItem.start:], code[cellItem.start:cellItem.end])
+		if cellItem.end < len(blank) {
+			blank[cellItem.end] = code[cellItem.end]
+			if blank[cellItem.end] != '\n' {
+				blank[cellItem.end] = ';'
 			}
 		}
 	}
@@ -179,6 +187,8 @@ func (e *Engine) parse(name, code string, sec section) (*ast.File, error) {
 		tail = "\n}"
 	}
 	file, err := parser.ParseFile(e.fset, name, head+body+tail, parser.SkipObjectResolution)
+	// An error behind the end of the cell quotes code that the user did not write. It is reported at the end of the
+	// section.
 	if list := (scanner.ErrorList)(nil); errors.As(err, &list) && list[0].Pos.Offset >= len(head)+len(body) {
 		message, _, _ := strings.Cut(list[0].Msg, ", found")
 		end := sec.items[len(sec.items)-1].end

@@ -16,11 +16,12 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/engine"
 )
 
-// Complete returns the possible completions at the cursor and the byte range of code that they replace.
+// Complete returns the possible completions at the cursor, a byte offset, and the byte range of code that they replace.
+// The range ends at the cursor, which is moved into the code if it is outside.
 func (s *Session) Complete(code string, cursor int) (matches []string, start, end int) {
 	cursor = min(max(cursor, 0), len(code))
 	s.do(func() {
-		defer func() { _ = recover() }()
+		defer func() { _ = recover() }() // no completions if the analysis of unfinished code panics
 		matches, start = s.complete(code, cursor)
 	})
 	if matches == nil {
@@ -37,6 +38,7 @@ func (s *Session) complete(code string, cursor int) ([]string, int) {
 			return matches, cursor - n
 		}
 	}
+	// The cursor is inside a string, or in a comment if there is a slash at the quote.
 	if _, quote := engine.OpenBrackets(blankCommands(head)); quote >= 0 && head[quote] != '/' {
 		return s.completeString(head, head[quote+1:]), quote + 1
 	}
@@ -112,7 +114,8 @@ func isNameRune(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode
 var inImportPath = regexp.MustCompile(`(?s)(^|\n)\s*import\s*(\([^)]*|[\w.]*\s*)["` + "`" + `][^"` + "`" + `\n]*$`)
 
 // completeString completes an import path or file name. head is the code before the quote and quoted is the text after
-// it.
+// it. An import path matches by its beginning or by the beginning of its last element. Hidden files match only if the
+// name begins with a dot.
 func (s *Session) completeString(head, quoted string) []string {
 	if inImportPath.MatchString(head) {
 		var out []string

@@ -17,28 +17,28 @@ import (
 // since the current cell began.
 type cellContext struct {
 	context.Context
-	stop    context.CancelFunc
-	watched atomic.Bool // Done or Err was called
+	stop context.CancelFunc
+	used atomic.Bool // code of the current cell has called Done or Err
 }
 
 // Done returns the channel that an interrupt closes.
 func (c *cellContext) Done() <-chan struct{} {
-	c.watched.Store(true)
+	c.used.Store(true)
 	return c.Context.Done()
 }
 
 // Err returns nil until an interrupt cancels the context.
 func (c *cellContext) Err() error {
-	c.watched.Store(true)
+	c.used.Store(true)
 	return c.Context.Err()
 }
 
 func (c *cellContext) String() string { return "context of the cell" }
 
-// cancel cancels the context and reports whether it was watched.
+// cancel cancels the context and reports whether code of the current cell has called Done or Err.
 func (c *cellContext) cancel() bool {
 	c.stop()
-	return c.watched.Load()
+	return c.used.Load()
 }
 
 func newCellContext() *cellContext {
@@ -50,7 +50,7 @@ func newCellContext() *cellContext {
 // and in all variables of cells. An abandoned cell keeps the canceled context.
 func (s *Session) renewContext() *cellContext {
 	old := s.ctx.Load()
-	old.watched.Store(false)
+	old.used.Store(false)
 	if old.Context.Err() == nil {
 		return old
 	}
@@ -66,6 +66,7 @@ func (s *Session) renewContext() *cellContext {
 
 // progressLine is an output line of a cell that is updated in place, with a plot below it.
 type progressLine struct {
+	// mu protects the fields below. update and finish hold it while they call show.
 	mu         sync.Mutex
 	id         string // display_id of the line
 	start      time.Time
@@ -75,20 +76,21 @@ type progressLine struct {
 }
 
 // Progress returns a monitor that displays one line with the stage, the fraction done or the iteration, the residual
-// and the remaining time. If the stage iterates, a plot of its progress appears below the line.
+// and the remaining time. If the stage iterates, a plot of its progress appears below the line. A late event of a cell
+// that has ended starts a new line.
 func (s *Session) Progress() func(krrlab.Event) error {
 	return func(e krrlab.Event) error {
 		now := time.Now()
 		s.progress.CompareAndSwap(nil, &progressLine{id: fmt.Sprint("krrlab-progress-", now.UnixNano()), start: now})
-		if p := s.progress.Load(); p != nil { // nil if the cell has ended
+		if p := s.progress.Load(); p != nil { // nil if endProgress has just removed the line
 			p.update(s, e, now)
 		}
 		return nil
 	}
 }
 
-// show displays text and a picture as the progress line, replacing its previous contents. If the event knows its total,
-// a progress bar precedes the text.
+// show displays text and a picture as the progress line, replacing its previous contents. If e.Total is positive, a
+// progress bar precedes the text.
 func (p *progressLine) show(s *Session, e krrlab.Event, text, picture string) {
 	bar := ""
 	if e.Total > 0 {

@@ -168,9 +168,9 @@ func (s *Session) interrupt(c *cell) bool {
 	if !accepted {
 		return false
 	}
-	watched := c.ctx.cancel()
+	used := c.ctx.cancel()
 	go func() {
-		if isFirst && watched {
+		if isFirst && used {
 			select {
 			case <-c.finished:
 				return

@@ -52,10 +52,12 @@ type Finder struct {
 	packages map[string]*Package    // packages found so far, by path
 }
 
-// buildTags selects files without assembly and without unsafe memory access, in packages that offer a choice.
-const buildTags = "-tags=purego,noasm,safe"
+// tagsFlag selects files without assembly and without unsafe memory access, in packages that offer a choice.
+const tagsFlag = "-tags=purego,noasm,safe"
 
-// Find finds a package and the packages that it imports. A path that begins with a dot is the path of a folder.
+// Find finds a package and the packages that it imports. It looks in the module of the current folder, then in the
+// module cache, where it takes the newest version. A path that begins with a dot is the path of a folder. Find returns
+// ErrNotFound if no available module contains the package.
 func (f *Finder) Find(ctx context.Context, path string) (*Package, error) {
 	if p := f.packages[path]; p != nil {
 		return p, nil
@@ -109,6 +111,9 @@ func (f *Finder) Download(ctx context.Context, name string) (*Package, error) {
 var offline = []string{"GOPROXY=off", "GOSUMDB=off", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local", "GOWORK=off", "GOOS=" +
 	runtime.GOOS, "GOARCH=" + runtime.GOARCH}
 
+// noDownload is the environment in which the go command downloads nothing and leaves the user's module unchanged.
+var noDownload = []string{"GOPROXY=off"}
+
 // resolve returns a temporary module that requires the newest version of a package in the module cache. If possible,
 // the module also requires the modules of this program in their versions.
 func (f *Finder) resolve(ctx context.Context, path string) (dir string, err error) {
@@ -154,11 +159,11 @@ func (f *Finder) tempModule(ctx context.Context, name string) (dir string, err e
 }
 
 // requireLocal makes the module in dir require a package in the same way as the module of the current folder or, if
-// that does not have it, the checkout around this program. It reports whether one of them has the package.
+// that does not have it, the source tree that contains this program. It reports whether one of them has the package.
 func requireLocal(ctx context.Context, dir, path string) bool {
 	program, _ := os.Executable()
 	for _, folder := range []string{".", filepath.Dir(program)} {
-		info, err := runGo(ctx, folder, offline[:1], "list", "-find", "-f",
+		info, err := runGo(ctx, folder, noDownload, "list", "-find", "-f",
 			"{{with .Module}}{{.Path}} {{or .Version 0}} {{if or .Main .Replace}}{{.Dir}}{{end}}{{end}}", path)
 		fields := strings.SplitN(strings.TrimSuffix(info, "\n"), " ", 3)
 		if err != nil || len(fields) < 3 {
@@ -251,9 +256,9 @@ var linkedVersions = sync.OnceValue(func() map[string]string {
 })
 
 // Doc returns the output of go doc for a name in a package (Name, Type.Method or Type.Field), or for the package if
-// name is "". It searches for the source in the module of the current folder, in the checkout around this program, and
-// in the module cache, there in the versions that are linked into this program. It returns ErrNoGo if there is no go
-// command.
+// name is "". It searches for the source in the module of the current folder, in the source tree that contains this
+// program, and in the module cache. From the cache it takes the version that is linked into this program, or the newest
+// one if the package is not linked. It returns ErrNoGo if there is no go command.
 func (f *Finder) Doc(ctx context.Context, path, name string) (string, error) {
 	// a generous limit, because the go command starts slowly on a loaded machine
 	ctx, stop := context.WithTimeout(ctx, 30*time.Second)
@@ -266,9 +271,9 @@ func (f *Finder) Doc(ctx context.Context, path, name string) (string, error) {
 	findDir := func(dir string, env []string) (string, error) {
 		return runGo(ctx, dir, env, "list", "-find", "-f", "{{.Dir}}", path)
 	}
-	source, err := findDir(".", offline[:1]) // leaves the user's module unchanged
+	source, err := findDir(".", noDownload)
 	if err != nil {
-		source, err = findDir(filepath.Dir(program), offline[:1])
+		source, err = findDir(filepath.Dir(program), noDownload)
 	}
 	if err != nil {
 		source, err = findDir(moduleDir, offline)
@@ -286,9 +291,10 @@ func (f *Finder) Doc(ctx context.Context, path, name string) (string, error) {
 	return strings.TrimSpace(text), err
 }
 
-// list finds a package and its dependencies with go list, in the module of dir, and adds them to f.packages.
+// list finds a package and its dependencies with go list, in the module of dir, and adds them to f.packages. It omits
+// packages of the standard library, and dependencies that are compiled into this program.
 func (f *Finder) list(ctx context.Context, dir, path string, env []string) (*Package, error) {
-	text, err := runGo(ctx, dir, append([]string{"CGO_ENABLED=0"}, env...), "list", "-deps", buildTags,
+	text, err := runGo(ctx, dir, append([]string{"CGO_ENABLED=0"}, env...), "list", "-deps", tagsFlag,
 		"-json=ImportPath,Dir,GoFiles,Standard,DepOnly,Module", path)
 	if err != nil {
 		return nil, err
@@ -345,8 +351,9 @@ func (f *Finder) list(ctx context.Context, dir, path string, env []string) (*Pac
 	return requested, nil
 }
 
-// runGo runs the go command in dir and returns its output. If it fails, the error contains its messages. No process
-// that the command started remains when runGo returns, or if this process is killed.
+// runGo runs the go command in dir and returns its output. If it fails, the error contains its messages. If it fails or
+// ctx ends, the processes that it started are killed too; after a success they may go on. On Linux, the go command is
+// interrupted if this process is killed.
 func runGo(ctx context.Context, dir string, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
@@ -382,8 +389,8 @@ func runGo(ctx context.Context, dir string, env []string, args ...string) (strin
 }
 
 // Program builds a program from the given files, as a file named program in a new folder, which the caller removes. It
-// does not use the network: imports are resolved in the module of the current folder, in the checkout around this
-// program, or in the module cache.
+// does not use the network: imports are resolved in the module of the current folder, in the source tree that contains
+// this program, or in the module cache.
 func (f *Finder) Program(ctx context.Context, files map[string]string, imports []string) (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "krrlab-program-"); err != nil {
 		return "", err

@@ -20,7 +20,8 @@ import (
 
 const (
 	// pivotFloor is the largest residual diagonal entry, in units of k(x, x), that is regarded as rounding error: 16
-	// units of float32, the precision of F and often of the stored K. A larger value ends the factorization earlier.
+	// unit roundoffs (2⁻²⁴) of float32, the precision of F and often of the stored K. A larger value ends the
+	// factorization earlier.
 	pivotFloor = 0x1p-20
 	// traceFloor ends the factorization: the residual diagonal entries of the points that may still be drawn must sum
 	// to more than traceFloor·tr K. A larger value ends it earlier.
@@ -32,11 +33,11 @@ const (
 )
 
 // partial is a partial Cholesky factor that grows by blocks of columns. Until it is complete, F is stored to 48 bits,
-// as the sum f + lo.
+// as the sum f + lowPart.
 type partial struct {
 	*builder
-	lo        []float32 // len(rows)×rank
-	nu        float64   // ν
+	lowPart   []float32 // F minus its float32 rounding, len(rows)×rank
+	nu        float64   // ν, the shift of the pivots in units of K_ii; see extend
 	residuals []float64 // K_ii − ‖F_i‖² of the rows of this rank, with F to 48 bits
 	landmarks []int
 	excluded  []bool // landmarks, and points that were found to depend on them
@@ -48,7 +49,7 @@ type partial struct {
 	proposedRows []float64 // for each proposal a row of F in float64, and its residual
 	gathered     []float64 // the same rows in the order of the ranks; later the rows of F at the accepted proposals
 	h            []float64 // residual matrix H of the proposals
-	l            []float64 // L of the accepted proposals
+	l            []float64 // Cholesky factor L of the accepted proposals; see acceptProposals
 	panels       []panel   // one for each worker
 }
 
@@ -58,7 +59,7 @@ type panel struct{ wide, row []float64 }
 func newPartial(b *builder) *partial {
 	block := b.block
 	p := &partial{builder: b, residuals: slices.Clone(b.residualDiag), nu: b.shift()}
-	p.lo, p.lower = make([]float32, len(p.f.Data)), make([]float64, p.f.D*p.f.D)
+	p.lowPart, p.lower = make([]float32, len(p.f.Data)), make([]float64, p.f.D*p.f.D)
 	p.excluded = make([]bool, p.n)
 	p.prefixSums = make([]float64, len(p.rows))
 	p.blockSums = make([]float64, (p.n+precond.RankRows-1)/precond.RankRows)
@@ -100,8 +101,8 @@ func (p *partial) updatePrefixSums(ctx context.Context) (sum float64, err error)
 	return sum, nil
 }
 
-// findPoints returns for each v < Σ_l d_l the eligible point i with d_1 + … + d_{i-1} ≤ v < d_1 + … + d_i, where the
-// sums are over eligible points. It inverts their cumulative distribution.
+// findPoints returns for each v < Σ_l d_l the eligible point i with d_1 + … + d_{i-1} ≤ v < d_1 + … + d_i, where d_l is
+// the residual of point l and the sums are over eligible points. It inverts their cumulative distribution.
 func (p *partial) findPoints(ctx context.Context, vs []float64) ([]int64, error) {
 	found := make([]int64, len(vs))
 	for k, v := range vs {
@@ -122,7 +123,8 @@ func (p *partial) findPoints(ctx context.Context, vs []float64) ([]int64, error)
 // for which a point was proposed and its pivot.
 //
 // A repeated proposal is tried again unless it was accepted.
-func (p *partial) extend(ctx context.Context, proposals []int64, accept func(proposed, pivot float64) bool) error {
+func (p *partial) extend(ctx context.Context, proposals []int64,
+	accept func(residualWhenDrawn, pivot float64) bool) error {
 	var candidates []int // the distinct proposals
 	var order []int      // for each proposal its position in candidates
 	for _, s := range proposals {
@@ -148,7 +150,7 @@ func (p *partial) extend(ctx context.Context, proposals []int64, accept func(pro
 	if err := p.computeH(ctx, m); err != nil {
 		return err
 	}
-	accepted := p.thin(candidates, order, accept)
+	accepted := p.acceptProposals(candidates, order, accept)
 	if len(accepted) == 0 {
 		return nil
 	}
@@ -184,7 +186,7 @@ func (p *partial) gatherRows(ctx context.Context, candidates []int) error {
 // widenRow sets dst to columns k0, …, k1-1 of row i of F in float64.
 func (p *partial) widenRow(dst []float64, i, k0, k1 int) {
 	points.Widen(dst, p.f.Row(i)[k0:k1])
-	for k, v := range p.lo[i*p.f.Stride+k0 : i*p.f.Stride+k1] {
+	for k, v := range p.lowPart[i*p.f.Stride+k0 : i*p.f.Stride+k1] {
 		dst[k] += float64(v)
 	}
 }
@@ -201,12 +203,13 @@ func (p *partial) computeH(ctx context.Context, m int) error {
 	})
 }
 
-// thin returns the accepted proposals as positions in points. order has the positions of all proposals in the order in
-// which they were drawn. thin also computes the rows of p.l, of stride len(candidates): for proposal q and the
-// proposals A accepted before it,
+// acceptProposals returns the accepted proposals as positions in candidates. order has the positions of all proposals
+// in the order in which they were drawn. acceptProposals also computes the rows of p.l, of stride len(candidates): for
+// proposal q and the proposals A accepted before it,
 //
 //	L_qA = (L_AA⁻¹H_Aq)ᵀ,  pivot = H_qq − ‖L_qA‖²,  L_qq = √(pivot + νK_qq).
-func (p *partial) thin(candidates, order []int, accept func(proposed, pivot float64) bool) (accepted []int) {
+func (p *partial) acceptProposals(candidates, order []int,
+	accept func(residualWhenDrawn, pivot float64) bool) (accepted []int) {
 	m, width := len(candidates), len(p.landmarks)+1
 	isAccepted := make([]bool, m)
 	for _, q := range order {
@@ -221,7 +224,8 @@ func (p *partial) thin(candidates, order []int, accept func(proposed, pivot floa
 		pivot := p.h[q*m+q] - floats.Dot(row[:a], row[:a])
 		s := candidates[q]
 		if !(pivot > pivotFloor*p.diag[s]) {
-			p.excluded[s] = p.excluded[s] || a == 0 // otherwise it could be proposed forever
+			// If no proposal was accepted, the residuals do not change, and s could be proposed in every later block.
+			p.excluded[s] = p.excluded[s] || a == 0
 			continue
 		}
 		if accept(p.proposedRows[q*width+width-1], pivot) {
@@ -264,11 +268,11 @@ func (p *partial) appendColumns(ctx context.Context, candidates, accepted []int,
 		blas64.Trsm(blas.Right, blas.Trans, 1, l, g) // G ← G·L⁻ᵀ
 		for i := lo; i < hi; i++ {
 			src := g.Data[(i-lo)*g.Stride : (i-lo)*g.Stride+a]
-			hi := p.f.Row(i)[r : r+a]
-			errorSq += p.roundRow(i, hi, src)
+			highPart := p.f.Row(i)[r : r+a]
+			errorSq += p.roundRow(i, highPart, src)
 			for k, v := range src {
 				p.residuals[i] -= v * v
-				p.lo[i*p.f.Stride+r+k] = float32(v - float64(hi[k]))
+				p.lowPart[i*p.f.Stride+r+k] = float32(v - float64(highPart[k]))
 			}
 		}
 		return errorSq

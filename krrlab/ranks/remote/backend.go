@@ -20,14 +20,17 @@ import (
 type Backend struct {
 	Ranks int // number of ranks, at least 1
 	// Hosts lists the hosts of the ranks, each optionally with its number of ranks as in "node1:8". If it is nil, the
-	// ranks run on this machine, or with srun on the nodes that Slurm allocated. The launcher must be able to start
-	// programs on the hosts, and the paths Program and Dir must be the same there as here.
+	// ranks run on this machine, or with srun on the nodes that Slurm allocated; srun ignores the numbers of ranks. The
+	// launcher must be able to start programs on the hosts, and the paths Program and Dir must be the same there as
+	// here.
 	Hosts []string
 	// Launcher is the program that starts the ranks: "mpirun", "mpiexec" (Open MPI or MPICH), "srun", or a path that
 	// ends in one of them. Default: "mpirun".
 	Launcher string
-	// Options are additional arguments of the launcher. They follow the arguments that are always passed, which for
-	// srun are --kill-on-bad-exit=1 and --mpi=pmix or --mpi=pmi2, depending on the MPI library found on this machine.
+	// Options are additional arguments of the launcher. They follow the arguments that Backend passes: for srun,
+	// --kill-on-bad-exit=1, --nodelist for Hosts, and --mpi=pmix or --mpi=pmi2, depending on the MPI library found on
+	// this machine; for the mpirun of Open MPI, --bind-to none, --host and keep-alive settings for Hosts,
+	// --oversubscribe for more ranks than processors, and --allow-run-as-root for root; for that of MPICH, -hosts.
 	Options []string
 	// Program is the program that the ranks run: krrlab, or for user-defined kernels a program that registers them
 	// (kernel.Register) and calls cli.Main as krrlab does. Default: this program if its name begins with krrlab,
@@ -57,22 +60,22 @@ func (b *Backend) check() error {
 		return fmt.Errorf("a backend of %d ranks: want at least 1", b.Ranks)
 	case b.Limit < 0:
 		return fmt.Errorf("rank timeout %v: want a positive time", b.Limit)
-	case b.kind() == "sbatch":
+	case b.launcherName() == "sbatch":
 		return fmt.Errorf("the launcher sbatch starts no ranks that are waited for: take srun, or submit a script " +
 			"that ends with srun krrlab")
-	case b.Dir == "" && (len(b.Hosts) > 0 || b.kind() == "srun"):
+	case b.Dir == "" && (len(b.Hosts) > 0 || b.launcherName() == "srun"):
 		return fmt.Errorf("ranks on other machines need a folder that all of them see: set Dir of the Backend")
 	}
 	return nil
 }
 
-// kind returns the base name of the launcher.
-func (b *Backend) kind() string {
+// launcherName returns the base name of the launcher.
+func (b *Backend) launcherName() string {
 	return filepath.Base(cmp.Or(b.Launcher, "mpirun"))
 }
 
-// program returns the command line of one rank.
-func (b *Backend) program(file string) ([]string, error) {
+// rankCommand returns the command line of one rank.
+func (b *Backend) rankCommand(file string) ([]string, error) {
 	name := b.Program
 	if name == "" {
 		self, err := os.Executable()
@@ -84,13 +87,13 @@ func (b *Backend) program(file string) ([]string, error) {
 		}
 	}
 	limit := cmp.Or(b.Limit, comm.DefaultLimit)
-	words := append([]string{name, "job", "--rank-timeout", limit.String()}, b.Flags...)
-	return append(words, file), nil
+	args := append([]string{name, "job", "--rank-timeout", limit.String()}, b.Flags...)
+	return append(args, file), nil
 }
 
 // command returns the command line that starts the ranks.
 func (b *Backend) command(ctx context.Context, file string) ([]string, error) {
-	program, err := b.program(file)
+	program, err := b.rankCommand(file)
 	if err != nil {
 		return nil, err
 	}
@@ -99,12 +102,12 @@ func (b *Backend) command(ctx context.Context, file string) ([]string, error) {
 		return nil, fmt.Errorf("%s, which starts the ranks, was not found: install Open MPI, MPICH or Slurm (Debian, "+
 			"Ubuntu: openmpi-bin, mpich or slurm-client)", name)
 	}
-	words := []string{name, "-n", fmt.Sprint(b.Ranks)}
-	if b.kind() == "srun" {
-		words = append(words, "--kill-on-bad-exit=1") // also ends the others if a rank fails in MPI_Init
+	args := []string{name, "-n", fmt.Sprint(b.Ranks)}
+	if b.launcherName() == "srun" {
+		args = append(args, "--kill-on-bad-exit=1") // also ends the others if a rank fails in MPI_Init
 		list, _ := exec.CommandContext(ctx, name, "--mpi=list").CombinedOutput()
 		if mpi := comm.SrunInterface(string(list)); mpi != "" {
-			words = append(words, "--mpi="+mpi)
+			args = append(args, "--mpi="+mpi)
 		}
 		var hosts []string
 		for _, h := range b.Hosts {
@@ -112,49 +115,49 @@ func (b *Backend) command(ctx context.Context, file string) ([]string, error) {
 			hosts = append(hosts, name)
 		}
 		if len(hosts) > 0 {
-			words = append(words, "--nodelist", strings.Join(hosts, ","))
+			args = append(args, "--nodelist", strings.Join(hosts, ","))
 		}
 	} else {
 		version, _ := exec.CommandContext(ctx, name, "--version").Output()
-		words = append(words, b.mpirunWords(string(version))...)
+		args = append(args, b.mpirunArgs(string(version))...)
 	}
-	return slices.Concat(words, b.Options, program), nil
+	return slices.Concat(args, b.Options, program), nil
 }
 
-// mpirunWords returns the arguments for mpirun. Open MPI and MPICH take different ones; version is the output of
+// mpirunArgs returns the arguments for mpirun. Open MPI and MPICH take different ones; version is the output of
 // mpirun --version.
-func (b *Backend) mpirunWords(version string) (words []string) {
+func (b *Backend) mpirunArgs(version string) (args []string) {
 	if !strings.Contains(version, "Open MPI") && !strings.Contains(version, "OpenRTE") { // MPICH and its relatives
 		if len(b.Hosts) > 0 {
-			words = append(words, "-hosts", strings.Join(b.Hosts, ","))
+			args = append(args, "-hosts", strings.Join(b.Hosts, ","))
 		}
-		return words
+		return args
 	}
-	words = append(words, "--bind-to", "none") // krrlab distributes the processors over threads
+	args = append(args, "--bind-to", "none") // krrlab distributes the processors over threads
 	if os.Geteuid() == 0 {
-		words = append(words, "--allow-run-as-root")
+		args = append(args, "--allow-run-as-root")
 	}
 	switch {
 	case len(b.Hosts) > 0:
-		words = append(words, "--host", strings.Join(b.Hosts, ","))
-		words = append(words, keepAlive(b.Limit)...)
+		args = append(args, "--host", strings.Join(b.Hosts, ","))
+		args = append(args, keepAlive(b.Limit)...)
 	case b.Ranks > runtime.NumCPU():
-		words = append(words, "--oversubscribe")
+		args = append(args, "--oversubscribe")
 	}
-	return words
+	return args
 }
 
 // keepAlive returns arguments that make the mpirun of Open MPI notice a lost host before the ranks do, so that mpirun
 // ends the run. It gives up a silent host after a third of the limit, but after at most a minute and at least 3
 // seconds.
-func keepAlive(limit time.Duration) (words []string) {
+func keepAlive(limit time.Duration) (args []string) {
 	limit = cmp.Or(limit, comm.DefaultLimit)
 	seconds := max(3, min(60, int(limit.Seconds()/3)))
 	for _, p := range []struct {
 		name  string
 		value int
 	}{{"time", seconds - 2*max(1, seconds/5)}, {"intvl", max(1, seconds/5)}, {"probes", 2}} {
-		words = append(words, "--mca", "oob_tcp_keepalive_"+p.name, fmt.Sprint(p.value))
+		args = append(args, "--mca", "oob_tcp_keepalive_"+p.name, fmt.Sprint(p.value))
 	}
-	return words
+	return args
 }

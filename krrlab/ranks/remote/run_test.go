@@ -20,20 +20,20 @@ import (
 func TestCommands(t *testing.T) {
 	b := &Backend{Ranks: 3, Hosts: []string{"n1:2", "n2"}, Program: "/opt/krrlab", Options: []string{"--quiet"},
 		Flags: []string{"--blas", "go"}, Limit: time.Minute}
-	if got, want := strings.Join(b.mpirunWords("HYDRA build details"), " "), "-hosts n1:2,n2"; got != want {
+	if got, want := strings.Join(b.mpirunArgs("HYDRA build details"), " "), "-hosts n1:2,n2"; got != want {
 		t.Errorf("MPICH: %s", got)
 	}
-	got := strings.Join(b.mpirunWords("mpirun (Open MPI) 4.1.4"), " ")
+	got := strings.Join(b.mpirunArgs("mpirun (Open MPI) 4.1.4"), " ")
 	testkit.Contains(t, got, "--bind-to none", "--host n1:2,n2",
 		"--mca oob_tcp_keepalive_time 12 --mca oob_tcp_keepalive_intvl 4 --mca oob_tcp_keepalive_probes 2")
 	if strings.Contains(got, "oversubscribe") {
 		t.Error("hosts are oversubscribed")
 	}
-	if got := strings.Join((&Backend{Ranks: 10000}).mpirunWords("Open MPI"), " "); !strings.Contains(got,
+	if got := strings.Join((&Backend{Ranks: 10000}).mpirunArgs("Open MPI"), " "); !strings.Contains(got,
 		"--oversubscribe") || strings.Contains(got, "keepalive") {
 		t.Errorf("one machine: %s", got)
 	}
-	words, err := b.program("/jobs/a b/job.json")
+	words, err := b.rankCommand("/jobs/a b/job.json")
 	if want := []string{"/opt/krrlab", "job", "--rank-timeout", "1m0s", "--blas", "go",
 		"/jobs/a b/job.json"}; err != nil || !reflect.DeepEqual(words, want) {
 		t.Errorf("%v, %q", err, words)

@@ -17,9 +17,11 @@ import (
 )
 
 // Dense computes s_λ = Σ_i μ_i/(μ_i+λ) from all eigenvalues of K, which it overwrites, at λ = lambda and at the lambdas
-// of the curve. err bounds the error of k's entries in the 2-norm. The eigenvalues then have an error of at most
-// ε = err + n·2⁻⁵²·max|μ|, and the interval is that of Weyl, Σ g((μ_i−ε)₊) … Σ g((μ_i)₊+ε).
-func Dense(k *mat.Dense, err, lambda float64, lambdas []float64) (*Numbers, error) {
+// of the curve. storageError bounds ‖E‖₂, the 2-norm of the error of the stored matrix. The eigenvalues then have an
+// error of at most ε = ‖E‖₂ + n·2⁻⁵²·max|μ|, where the second term is the customary allowance for LAPACK's rounding
+// errors and not a proved bound. By Weyl's inequality the interval is Σ g((μ_i−ε)₊) … Σ g((μ_i)₊+ε), with g(μ) =
+// μ/(μ+λ).
+func Dense(k *mat.Dense, storageError, lambda float64, lambdas []float64) (*Numbers, error) {
 	curveLambdas := grid(lambda, lambdas)
 	start := time.Now()
 	raw := k.RawMatrix()
@@ -29,7 +31,7 @@ func Dense(k *mat.Dense, err, lambda float64, lambdas []float64) (*Numbers, erro
 		return nil, eigErr
 	}
 	n := len(mu)
-	eps := err + float64(n)*0x1p-52*max(-mu[0], mu[n-1])
+	eps := storageError + float64(n)*0x1p-52*max(-mu[0], mu[n-1])
 	res := &Numbers{WidthReached: true}
 	for _, l := range curveLambdas {
 		interval := estimate.Interval{Confidence: 1, Method: "exact", Seconds: time.Since(start).Seconds()}
@@ -66,6 +68,7 @@ func factorDistance(f *lowrank.Factor) distance {
 	if !f.Certain() {
 		return unknownDistance
 	}
+	// The second term is n·u·tr K for the inner products of FᵀF, and 10·rank·u·tr K for its eigenvalues.
 	e := f.Rounding + float64(f.N+10*f.Rank())*0x1p-53*f.Trace
 	return distance{Below: e, Above: max(0, f.Residual) + 2*e}
 }
@@ -81,13 +84,13 @@ func degreesAt(mu, lambdas []float64) []float64 {
 	return sums
 }
 
-// freeCurve returns s_λ(ZZᵀ) = Σ_i σ_i²/(σ_i²+λ) at each λ, from the eigenvalues σ_i² of ZᵀZ, as the estimate of s_λ(K)
-// for K of order n and the given trace. At λ = λ_p it is ‖U‖_F².
+// featureCurve returns s_λ(ZZᵀ) = Σ_i σ_i²/(σ_i²+λ) at each λ as the estimate of s_λ(K), for K of order n and the given
+// trace. The preconditioner has already computed the eigenvalues σ_i² of ZᵀZ, so that the curve costs almost nothing.
 //
 // The interval has the smallest and the largest s_λ of any K with this trace whose eigenvalues are within the distance
-// d of those of ZZᵀ. For an unknown distance it is that of the trace; it is narrower the closer Z is known to be. A
-// value outside of the interval is moved to its nearer end.
-func freeCurve(n int, trace float64, sigma2 []float64, d distance, lambdas []float64) []Point {
+// d of those of ZZᵀ. If d is unknown, only the trace restricts the eigenvalues. The interval shrinks with d. A value
+// outside of the interval is moved to its nearer end.
+func featureCurve(n int, trace float64, sigma2 []float64, d distance, lambdas []float64) []Point {
 	lo, hi := eigenvalueBoxes(n, trace, sigma2, d)
 	concentrated, leveled := majorant(trace, lo, hi), minorant(trace, lo, hi)
 	var points []Point

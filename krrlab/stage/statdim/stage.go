@@ -158,8 +158,8 @@ func (r *run) runAuto(ctx context.Context) error {
 
 var errNoSeries = errors.New("krrlab: K has no Fourier series with few modes here: take another method")
 
-// runFourier computes s_λ(K̃) for a Fourier series K̃ of K. Because μ/(μ+λ) grows by at most 1/λ, it differs from s_λ(K)
-// by at most Σ|μ_i(K̃)−μ_i(K)|/λ ≤ √n‖E‖_F/λ ≤ √n·n·ε/λ, with nε the bound of the series.
+// runFourier computes s_λ(K̃) for a Fourier series K̃ of K. Because μ/(μ+λ) grows by at most 1/λ, it differs from
+// s_λ(K) by at most Σ|μ_i(K̃)−μ_i(K)|/λ ≤ √n‖E‖_F/λ ≤ √n·n·ε/λ, with nε the bound of the series.
 func (r *run) runFourier(ctx context.Context) error {
 	s, bound := r.problem.Series()
 	if s == nil {
@@ -296,7 +296,7 @@ func (r *run) runFree(ctx context.Context) error {
 		return err
 	}
 	trace := floats.Sum(kernel.Diag(r.problem.Kernel, r.problem.X))
-	r.Method, r.Curve = Free, freeCurve(r.N, trace, w.Eigenvalues(), d, r.ZLambdas)
+	r.Method, r.Curve = Free, featureCurve(r.N, trace, w.Eigenvalues(), d, r.ZLambdas)
 	for i := range r.Curve {
 		point := &r.Curve[i]
 		if point.Estimate.Seconds = time.Since(start).Seconds(); point.Lambda == r.Lambda {

@@ -168,7 +168,7 @@ func TestFree(t *testing.T) {
 		}
 		width := math.Inf(1)
 		for _, d := range []distance{unknownDistance, {2 * eta, 2 * eta}, {eta, eta}} {
-			c := freeCurve(n, trace, sigma2, d, []float64{lambda})
+			c := featureCurve(n, trace, sigma2, d, []float64{lambda})
 			e := c[0].Estimate
 			if !e.Covers(exact) || e.Hi-e.Lo > width*(1+1e-9) {
 				t.Fatalf("trial %d: s_λ = %.6g, %v at distance %v", trial, exact, e, d)
@@ -177,7 +177,7 @@ func TestFree(t *testing.T) {
 		}
 	}
 	lo, hi := traceBounds(n, 7, lambda)
-	c := freeCurve(n, 7, []float64{1}, unknownDistance, []float64{lambda})
+	c := featureCurve(n, 7, []float64{1}, unknownDistance, []float64{lambda})
 	if math.Abs(c[0].Estimate.Lo-lo) > 1e-9 || math.Abs(c[0].Estimate.Hi-hi) > 1e-9 {
 		t.Errorf("%v, want the trace's bounds [%g, %g]", c, lo, hi)
 	}

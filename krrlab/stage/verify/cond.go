@@ -25,7 +25,7 @@ type Spectrum struct {
 // from v = 1, and the others are Lanczos steps from a random start of the stream. With at most one pass the bounds are
 // wider, but also certain.
 func (m *Matrix) Cond(ctx context.Context, lambda float64, passes int, g rng.Stream) (*Spectrum, error) {
-	const roundUp = 1 + 4*unit // covers a few roundings
+	const roundUp = 1 + 4*unitRoundoff // covers a few roundings
 	n := float64(m.N)
 	traceBound := n * m.Largest * roundUp // λ_max(K) ≤ tr K
 	if m.function.signed {                // then K(x, x) has rounding errors
@@ -83,7 +83,7 @@ func (m *Matrix) perron(ctx context.Context, steps int) (lo, hi float64, err err
 			ratio = max(ratio, y/v[i])
 			norm = max(norm, y)
 		}
-		hi = min(hi, ratio*(1+4*unit))
+		hi = min(hi, ratio*(1+4*unitRoundoff))
 		if !m.function.signed {
 			lo = max(lo, vw/vv)
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// unit is u, the unit roundoff of float64.
-const unit = 0x1p-53
+// unitRoundoff is u, the unit roundoff of float64.
+const unitRoundoff = 0x1p-53
 
 // function is a kernel in the form k(x, z) = finish(s), where s is ‖x−z‖₂², ‖x−z‖₁ or xᵀz. For a user-defined kernel s
 // is the value of its Eval, and finish is the identity.
@@ -83,11 +83,11 @@ func (m *Matrix) entryError(largest, maxSqNorm float64) float64 {
 	case f.usesEval:
 		return 0
 	case f.degree > 0:
-		return float64(f.degree*(d+4)+8) * unit * largest
+		return float64(f.degree*(d+4)+8) * unitRoundoff * largest
 	case m.sqNorms != nil && f.squares:
-		return 4*maxSqNorm*float64(d+6)*unit*f.maxSlope + 16*unit
+		return 4*maxSqNorm*float64(d+6)*unitRoundoff*f.maxSlope + 16*unitRoundoff
 	}
-	return float64(d+16) * unit
+	return float64(d+16) * unitRoundoff
 }
 
 // byFour sets dst_j to a sum over row j of z, of length d, four rows at a time. In the last call the last row may

@@ -291,4 +291,4 @@ func blockedDot(dst, row, v []float64, t int) {
 }
 
 // sumError returns (n/256+260)·u, a bound of the relative error of a sum of n products in blocks.
-func (m *Matrix) sumError() float64 { return (float64(m.N)/block + 260) * unit }
+func (m *Matrix) sumError() float64 { return (float64(m.N)/block + 260) * unitRoundoff }

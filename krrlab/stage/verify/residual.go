@@ -20,8 +20,9 @@ type Residual struct {
 	OneNorm  []float64 // ‖c_j‖₁
 }
 
-// Apply returns v = (K+λI)C, n×t, and for each column a bound of the rounding errors of its entries. The bound does not
-// include rounding errors that depend on y.
+// Apply returns v = (K+λI)C, n×t, and for each column a bound of the errors of the entries of KC. The bound does not
+// include the rounding errors of λC, of its addition to KC and of Y−v, which Residual adds. Apply panics if C does not
+// have N·t entries.
 func (m *Matrix) Apply(ctx context.Context, c []float64, t int, lambda float64) (v, rounding []float64, err error) {
 	if len(c) != m.N*t {
 		panic(fmt.Sprintf("verify: %d coefficients for %d points and %d columns", len(c), m.N, t))
@@ -49,7 +50,8 @@ func (m *Matrix) Residual(v, rounding, c, y []float64, t int, lambda float64) *R
 		terms := norm2(n, func(i int) float64 { return math.Abs(y[i*t+j]) + lambda*math.Abs(c[i*t+j]) })
 		r.Norm[j] = norm2(n, func(i int) float64 { return r.R[i*t+j] })
 		r.Target[j] = norm2(n, func(i int) float64 { return y[i*t+j] })
-		r.Rounding[j] = math.Sqrt(float64(n))*rounding[j] + 4*unit*terms + float64(n)*unit*r.Norm[j]
+		// 4u for λC, its addition to KC and the difference Y−v; n·u for the sum of squares in Norm.
+		r.Rounding[j] = math.Sqrt(float64(n))*rounding[j] + 4*unitRoundoff*terms + float64(n)*unitRoundoff*r.Norm[j]
 		for k := range j {
 			s := norm2(n, func(i int) float64 { return r.R[i*t+j] - r.R[i*t+k] })
 			r.Cross[j*t+k], r.Cross[k*t+j] = s, s
@@ -95,17 +97,19 @@ func (r *Residual) upperNorms() []float64 {
 	return floats.AddTo(make([]float64, len(r.Norm)), r.Norm, r.Rounding)
 }
 
-// Prediction has the predictions f̃ at new points and the bounds for f that follow from the residual.
+// Prediction has the predictions f̃ at m new points and bounds of their distance from the exact solution f, that is,
+// √k(x,x)/(2√λ)·‖r‖₂ and the rounding errors.
 type Prediction struct {
 	F     []float64 // m×t: f̃_j(x_a)
 	Bound []float64 // m×t: bound of |f_j(x_a)−f̃_j(x_a)|
-	// Gap is, for each point, the smallest (f̃_w−f̃_j)/(its bound) over the classes j other than the predicted class w,
-	// or |f̃|/bound for one column. The label is proved if Gap exceeds 1. It is +Inf if all bounds are zero.
+	// Gap is, for each point, the margin f̃_w−f̃_j divided by the bound of its error, the smallest over the classes j
+	// other than the predicted class w. For one column it is |f̃|/Bound. The label is proved if Gap exceeds 1. Gap is
+	// +Inf if all bounds are zero.
 	Gap []float64
 }
 
-// Predict evaluates f̃(z) = Σ_i C_ij k(x_i, z) at the points z by plain sums. It returns an error if their dimension is
-// not that of K's points.
+// Predict evaluates f̃(z) = Σ_i C_ij k(x_i, z) at the points z by blocked sums in float64. It returns an error if their
+// dimension is not that of K's points.
 func (m *Matrix) Predict(ctx context.Context, z points.Points, c []float64, t int, r *Residual,
 	lambda float64) (*Prediction, error) {
 	rows, d := z.Dims()
@@ -144,11 +148,11 @@ func (m *Matrix) boundAndGap(f, b, x []float64, r *Residual, lambda float64) flo
 			winner = j
 		}
 	}
-	ratio := func(gap, bound float64) float64 {
+	ratio := func(margin, bound float64) float64 {
 		if bound == 0 {
 			return math.Inf(1)
 		}
-		return gap / bound
+		return margin / bound
 	}
 	if t == 1 {
 		return ratio(math.Abs(f[0]), b[0])

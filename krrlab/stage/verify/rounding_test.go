@@ -89,8 +89,8 @@ func TestEntryError(t *testing.T) {
 			"matern32": (1 + math.Sqrt(3)*r) * math.Exp(-math.Sqrt(3)*r),
 			"matern52": (1 + math.Sqrt(5)*r + 5*r*r/3) * math.Exp(-math.Sqrt(5)*r),
 		}[spec.Name]
-		if off := math.Abs(m.entries[1] - want); off > m.EntryError || off < 20*unit {
-			t.Errorf("%s: off by %.3g u, bound %.3g u", spec.Name, off/unit, m.EntryError/unit)
+		if off := math.Abs(m.entries[1] - want); off > m.EntryError || off < 20*unitRoundoff {
+			t.Errorf("%s: off by %.3g u, bound %.3g u", spec.Name, off/unitRoundoff, m.EntryError/unitRoundoff)
 		}
 	}
 }

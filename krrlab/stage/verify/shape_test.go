@@ -68,6 +68,6 @@ func TestResidualFormula(t *testing.T) {
 	}
 	r = m.Residual(v, []float64{0, 0}, c, y, 2, 10)
 	for j, want := range []float64{4*norm(11, 35, 57) + 3*5, 4*norm(24, 40, 61) + 3*4} { // 4u‖|y|+λ|c|‖ + nu‖r‖
-		testkit.Near(t, r.Rounding[j]/unit, want, 1e-12*want, j)
+		testkit.Near(t, r.Rounding[j]/unitRoundoff, want, 1e-12*want, j)
 	}
 }
