@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"cmp"
+	"encoding/csv"
 	"fmt"
 	"math"
 	"slices"
@@ -300,8 +301,9 @@ func (s *Space) projected(d *Dataset, r *Reading) (*Dataset, error) {
 
 // Grid returns the centers of the cells of a grid over the box of the coordinates: the values of each coordinate, and the
 // points with their features, without a scaling. sizes are the numbers of cells; nil means 200 along the longer side of a
-// plane, 500 on a line, and 40 along each axis of a volume. The first coordinate changes fastest. It is an error if there
-// are not as many sizes as coordinates, or more than 10⁸ cells.
+// plane, 500 on a line, and 40 along each axis of a volume. A coordinate that all points share has one cell, whatever its
+// size. The first coordinate changes fastest. It is an error if there are not as many sizes as coordinates, or more than
+// 10⁸ cells.
 func (s *Space) Grid(sizes []int) (values [][]float64, cells *Dataset, err error) {
 	if err := s.validate(); err != nil {
 		return nil, nil, err
@@ -309,8 +311,12 @@ func (s *Space) Grid(sizes []int) (values [][]float64, cells *Dataset, err error
 	if sizes == nil {
 		sizes = s.defaultSizes()
 	}
+	sizes = slices.Clone(sizes)
 	total := 1.0
-	for _, k := range sizes {
+	for j, k := range sizes {
+		if j < len(s.Columns) && k > 1 && s.isShared(j) {
+			sizes[j], k = 1, 1
+		}
 		total *= float64(k)
 	}
 	if len(sizes) != len(s.Columns) || !(slices.Min(sizes) >= 1 && total <= 1e8) {
@@ -340,6 +346,11 @@ func (s *Space) gridPoints(values [][]float64, total int) *Dataset {
 	return &Dataset{Name: "grid", Source: "grid", X: points.NewDense(total, s.dim(), data), Columns: s.names(), Space: s}
 }
 
+// isShared reports whether all points have the same coordinate j, up to rounding.
+func (s *Space) isShared(j int) bool {
+	return !(s.High[j]-s.Low[j] > 1e-10*max(math.Abs(s.Low[j]), math.Abs(s.High[j])))
+}
+
 // Aspect returns the ratio of the sides of a map of the first two coordinates: that of their distances. It is 1 for one
 // coordinate, and if the box is flat.
 func (s *Space) Aspect() float64 {
@@ -361,6 +372,9 @@ func (s *Space) defaultSizes() []int {
 	case 1:
 		return []int{500}
 	case 2:
+		if s.isShared(0) || s.isShared(1) { // a line
+			return []int{500, 500}
+		}
 		const longer = 200.0
 		aspect := s.Aspect()
 		return []int{max(10, int(math.Round(longer*min(1, aspect)))), max(10, int(math.Round(longer*min(1, 1/aspect))))}
@@ -368,13 +382,18 @@ func (s *Space) defaultSizes() []int {
 	return []int{40, 40, 40}
 }
 
-// Set sets the columns from a list of names or numbers, separated by commas.
+// Set appends columns from a list of names or numbers, separated by commas and quoted as in a csv file.
 func (s *Space) Set(text string) error {
-	*s = Space{Columns: strings.Split(text, ",")}
+	columns, err := csv.NewReader(strings.NewReader(text)).Read()
+	want := fmt.Errorf("want the names or numbers of 1 to %d different columns, such as lon,lat", maxCoordinates)
+	if err != nil {
+		return want
+	}
+	*s = Space{Columns: slices.Concat(s.Columns, columns)}
 	for j, name := range s.Columns {
 		s.Columns[j] = strings.TrimSpace(name)
 		if s.Columns[j] == "" || slices.Contains(s.Columns[:j], s.Columns[j]) || j >= maxCoordinates {
-			return fmt.Errorf("want the names or numbers of 1 to %d different columns, such as lon,lat", maxCoordinates)
+			return want
 		}
 	}
 	if lon, lat, ok := s.degrees(); ok && lat < lon { // longitude is drawn to the right
@@ -391,5 +410,5 @@ func (s *Space) String() string {
 	if s == nil {
 		return ""
 	}
-	return safe.Line(strings.Join(s.Columns, ","))
+	return safe.Line(joinNames(s.Columns))
 }

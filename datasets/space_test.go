@@ -214,3 +214,37 @@ func TestSpaceImpossible(t *testing.T) {
 		}
 	}
 }
+
+// TestSpaceSet: names may have commas in quotes, and a second flag adds columns.
+func TestSpaceSet(t *testing.T) {
+	s := &Space{}
+	if err := s.Set(`a b,"c,d"`); err != nil || !slices.Equal(s.Columns, []string{"a b", "c,d"}) || s.String() != `a b,"c,d"` {
+		t.Errorf("%q, %v", s.Columns, err)
+	}
+	s = &Space{}
+	for _, name := range []string{"lat", "lon"} {
+		if err := s.Set(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(s.Columns, []string{"lon", "lat"}) {
+		t.Errorf("%q", s.Columns)
+	}
+	for _, text := range []string{"", "lon", `"a`} {
+		if (&Space{Columns: []string{"lon", "lat"}}).Set(text) == nil {
+			t.Errorf("%q: no error", text)
+		}
+	}
+}
+
+// TestSpaceGlobe: the box of points around the globe goes from -180 to 180, and a note says that a third coordinate is in km.
+func TestSpaceGlobe(t *testing.T) {
+	text := "lon,lat,depth,y\n"
+	for i := range 60 {
+		text += fmt.Sprintf("%d,%d,%d,1\n", 6*i-177, i%50, i)
+	}
+	d := must(Read(strings.NewReader(text), "a.csv", &ReadOptions{Space: &Space{Columns: []string{"lon", "lat", "depth"}}}))
+	if d.Space.Low[0] != -180 || d.Space.High[0] != 180 || !strings.Contains(d.Read.String(), `"depth" is taken as it is: give it in km`) {
+		t.Errorf("%+v %v", d.Space, d.Read)
+	}
+}
