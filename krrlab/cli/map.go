@@ -108,7 +108,9 @@ func (a *app) drawMap(ctx context.Context, f *mapFlags) error {
 	if err != nil {
 		return err
 	}
-	g.values = values
+	if g.values = values; f.Plot != "" && g.axes() == nil {
+		return fmt.Errorf("--plot: a grid of one cell is no map to draw: --out writes its prediction")
+	}
 	progress := a.newProgress()
 	defer progress.clear()
 	o := &model.Options{Accuracy: model.AccuracyFor(m.Origin.Tol), Progress: func(completed, total int) {
@@ -182,18 +184,29 @@ func (g *gridMap) write(file string) error {
 	return atomicfile.Write(file, func(w io.Writer) error { return model.WriteCSV(w, len(g.Value), columns) })
 }
 
-// figure draws maps of two coordinates with the given ratio of width to height, or a curve over one.
+// axes returns the coordinates along which there are several cells.
+func (g *gridMap) axes() (axes []int) {
+	for j, v := range g.values {
+		if len(v) > 1 {
+			axes = append(axes, j)
+		}
+	}
+	return axes
+}
+
+// figure draws maps of two coordinates with the given ratio of width to height, or a curve if there are several cells
+// along one of them only.
 func (g *gridMap) figure(aspect float64) *plots.Figure {
 	target := cmp.Or(g.target, "prediction")
-	if len(g.values) == 1 {
-		s := plots.Series{Name: target, X: g.values[0], Y: g.Value}
+	if axes := g.axes(); len(axes) == 1 {
+		s := plots.Series{Name: target, X: g.values[axes[0]], Y: g.Value}
 		if g.posterior != nil {
 			s.Name += " ± std"
 			for i, std := range g.posterior.Std.RawMatrix().Data {
 				s.Lo, s.Hi = append(s.Lo, g.Value[i]-std), append(s.Hi, g.Value[i]+std)
 			}
 		}
-		return &plots.Figure{Title: target, X: plots.Axis{Label: g.names[0]}, Y: plots.Axis{Label: target}, Series: []plots.Series{s}}
+		return &plots.Figure{Title: target, X: plots.Axis{Label: g.names[axes[0]]}, Y: plots.Axis{Label: target}, Series: []plots.Series{s}}
 	}
 	var panels []*plots.Figure
 	for k, layer := range g.layers() {

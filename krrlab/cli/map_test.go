@@ -102,3 +102,29 @@ $ map all.krr --grid 2x2 --out map.csv`)
 		t.Error(x)
 	}
 }
+
+// TestMapOfLine: points on a line give a curve, those of one place no picture and no file, and a constant target has the
+// standard deviation 0.
+func TestMapOfLine(t *testing.T) {
+	line, place := "x,y,z\n", "x,y,z\n"
+	for i := range 200 {
+		line += fmt.Sprintf("%g,5,1\n", float64(i)/40)
+		place += fmt.Sprintf("3,5,%d\n", i%3)
+	}
+	files(t, map[string]string{"line.csv": line, "place.csv": place})
+	script(t, `
+$ fit --train line.csv --target z --task regression --space x,y --kernel gaussian --sigma 1 --lambda 0.1 --center yes --out line.krr
+$ map line.krr --plot line.svg --out line-map.csv
+	500×1 cells of x, y, prediction
+	!NaN
+$ map line.krr --grid 20x10 --plot line.svg
+	20×1 cells
+$ fit --train place.csv --target z --task regression --space x,y --kernel gaussian --sigma 1 --lambda 0.1 --repeats apart --out place.krr
+1$ map place.krr --plot place.svg --out place-map.csv
+	a grid of one cell is no map to draw
+$ map place.krr --out one.csv
+	1×1 cells`)
+	if _, err := os.Stat("place-map.csv"); err == nil {
+		t.Error("a file was written before the refusal")
+	}
+}

@@ -165,7 +165,11 @@ func (o *Posterior) bySeries(ctx context.Context, m *model.Model) error {
 		e := truncationError(v, m.Lambda, n, o.series.EntryError())
 		for j, noise := range o.Noise {
 			scale := noise / math.Sqrt(m.Lambda)
-			o.TruncationError = max(o.TruncationError, min(scale*math.Sqrt(e), scale*scale*e/o.Std.At(i, j)))
+			bound := scale * math.Sqrt(e)
+			if std := o.Std.At(i, j); std > 0 {
+				bound = min(bound, scale*scale*e/std)
+			}
+			o.TruncationError = max(o.TruncationError, bound)
 		}
 	}
 	return err
