@@ -84,7 +84,7 @@ func noFeatures(k kernel.Kernel) bool {
 type PrecondSpec struct {
 	// Name is a name of stage.Names with options, such as "nystrom features=500". Default: features, or rpcholesky for
 	// a kernel without random features.
-	Name    string        `json:"precond,omitempty" flag:"precond"`
+	Name    string        `json:"precond,omitempty" flag:"precond" options:"own"`
 	S       int           `json:"features,omitempty" flag:"features" check:">=1" hidden:"yes"`
 	LambdaP float64       `json:"lambda_p,omitempty" flag:"lambda-p" check:"positive" hidden:"yes"`
 	Race    stage.Entries `json:"race,omitempty" flag:"race" in:"precond"`

@@ -359,12 +359,15 @@ func TestFlagsWithin(t *testing.T) {
 		t.Error(read)
 	}
 	for args, want := range map[string]string{
-		"--format|csv separator= header=no":  "--format separator \"\": want a character, or blank for a blank",
-		"--format|comment=":                  "--format comment \"\": want one character, or none",
-		"--format|separator=ab":              "separator \"ab\": want auto, one character",
-		"--tune=distance=far":                "--tune distance \"far\": want one of",
-		"--precond|auto race=none race=nope": "--precond \"nope\": want one of",
-		"--plot|a.svg size=5":                "--plot size \"5\": want width and height",
+		"--format|csv separator= header=no":         "--format separator \"\": want a character, or blank for a blank",
+		"--plot|a.svg solv=b.svg":                   "there is no option solv=: want title= or size= or solve=",
+		"--checkpoint|ck evry=30s":                  "there is no option evry=: want every=",
+		"--dates|a order=day|--dates|b order=month": `--dates order: both "day" and "month" are given`,
+		"--format|comment=":                         "--format comment \"\": want one character, or none",
+		"--format|separator=ab":                     "separator \"ab\": want auto, one character",
+		"--tune=distance=far":                       "--tune distance \"far\": want one of",
+		"--precond|auto race=none race=nope":        "--precond \"nope\": want one of",
+		"--plot|a.svg size=5":                       "--plot size \"5\": want width and height",
 	} {
 		code, _, errs := command(t, append([]string{"fit", "--train", "a.csv"}, strings.Split(args, "|")...)...)
 		if code != exitUsage || !strings.Contains(errs, want) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -170,9 +171,13 @@ func (f *Field) ownFlag() string {
 }
 
 // Set parses and checks a value from a command line, and the values of the options that are written in it. If a list
-// option is set several times, the elements are appended.
+// option is set several times, the elements are appended. An option that is written in the flag of another must not be
+// set to two different values.
 func (f *Field) Set(text string) error {
 	text, members := f.split(text)
+	if err := f.checkUnknownMember(text); err != nil {
+		return err
+	}
 	for _, m := range members {
 		m.field.inOwner = true
 		if m.isEmpty() {
@@ -188,6 +193,7 @@ func (f *Field) Set(text string) error {
 		}
 		text = "true"
 	}
+	wasSet, previous := f.isSet && f.inOwner && f.value.Kind() != reflect.Slice, f.String()
 	if f.value.Kind() == reflect.Slice && !f.isSet {
 		f.value.SetZero() // remove the default
 	}
@@ -195,10 +201,44 @@ func (f *Field) Set(text string) error {
 		return err
 	}
 	f.isSet = true
+	if wasSet && f.String() != previous {
+		return fmt.Errorf("%s: both %q and %q are given: want one value", f.title(), previous, f.String())
+	}
 	if zero := f.tag("zero"); zero != "" && f.value.IsZero() {
 		return f.read(zero)
 	}
 	return f.verify()
+}
+
+// unknownMember matches a text whose last word looks like an option that is written in the flag of another.
+var unknownMember = regexp.MustCompile(`(?:^| )([a-z-]+)=[^ ]*$`)
+
+// checkUnknownMember returns an error if the last word of a value looks like an option, as in --plot "a.svg titel=x",
+// and the flag has options. Types that parse their own text, and options with the tag
+// options, decide themselves.
+func (f *Field) checkUnknownMember(text string) error {
+	match := unknownMember.FindStringSubmatch(text)
+	kind := f.structField.Type
+	if kind.Kind() == reflect.Slice {
+		kind = kind.Elem()
+	}
+	if match == nil || kind != reflect.TypeFor[string]() || f.tag("options") != "" {
+		return nil
+	}
+	var keys []string
+	for _, o := range f.schema.Fields {
+		if owner, key := o.Owner(); owner == f {
+			keys = append(keys, key+"=")
+		}
+	}
+	if keys == nil {
+		return nil
+	}
+	advice := ""
+	if kind == f.structField.Type { // a file or folder
+		advice = "; a file of this name is ./" + match[1] + "=…"
+	}
+	return fmt.Errorf("%s %q: there is no option %s=: want %s%s", f.title(), text, match[1], strings.Join(keys, " or "), advice)
 }
 
 // read parses a value. Its errors describe the valid texts.

@@ -115,7 +115,9 @@ func TestMembers(t *testing.T) {
 		{"plot=my fig.svg", "my fig.svg", "-", "a", " --plot 'my fig.svg'"},
 		{"plot=my fig.svg title=A b = c wait=5m", "my fig.svg", "A b = c", "a",
 			" --plot 'my fig.svg title=A b = c wait=5m0s'"},
-		{"plot=a.svg subtitle=x title=", "a.svg subtitle=x", "", "a", " --plot 'a.svg subtitle=x title='"},
+		{"plot=a.svg ./subtitle=x title=", "a.svg ./subtitle=x", "", "a", " --plot 'a.svg ./subtitle=x title='"},
+		{"plot=a.svg title=x wait=60s|plot=b.svg title=x wait=1m", "b.svg", "x", "a", " --plot 'b.svg title=x wait=1m0s'"},
+		{"title=x|title=y", "", "y", "a", " --plot=title=y"},
 		{"plot=title=x y|plot=a.svg", "a.svg", "x y", "a", " --plot 'a.svg title=x y'"},
 		{"title=x|tune=kind=b", "", "x", "b", " --plot=title=x --tune=kind=b"},
 		{"kind=b|tune=true", "", "-", "b", " --tune=kind=b"},
@@ -143,6 +145,15 @@ func TestMembers(t *testing.T) {
 	}
 	s := Of(new(written))
 	testkit.Equal(t, s.Lookup("tune").Set("kind=c").Error(), `--tune kind "c": want one of a, b`)
+	testkit.OK(t, s.Lookup("plot").Set("a.svg wait=5m"))
+	testkit.Equal(t, s.Lookup("plot").Set("b.svg wait=1m").Error(), `--plot wait: both "5m0s" and "1m0s" are given: want one value`)
+	for _, text := range []string{"a.svg titel=x", "a.svg titel=x wait=5m", "titel=x"} {
+		err := s.Lookup("plot").Set(text)
+		if err == nil || !strings.Contains(err.Error(), "there is no option titel=: want title= or wait= or racer= or mark=; a file") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	testkit.OK(t, s.Lookup("title").Set("titel=x"))
 	testkit.Equal(t, s.Lookup("plot").Set("a.svg mark=  title=x").Error(), `--plot mark "": want a character`)
 	owner, key := s.Lookup("plot-wait").Owner()
 	testkit.Equal(t, owner.Name+key, "plotwait")
