@@ -11,12 +11,15 @@ import (
 // helpWidth is the number of columns at which the descriptions of flags are wrapped.
 const helpWidth = 120
 
+// kernelGroup is the title of the flags that choose the kernel and λ, in commands with the flag kernel.
+const kernelGroup = "Kernel and λ"
+
 // flagGroups lists the flags of all commands by purpose, in the order of the help text. Flags in none of the groups
-// are shown first, under the title "Flags".
+// are shown first, under the title "Flags", as are those of kernelGroup in commands without the flag kernel.
 var flagGroups = []struct{ title, names string }{
 	{"Flags", ""},
 	{"Data", "data train test holdout in valid target n format"},
-	{"Kernel and λ", "kernel sigma lambda tune distance metric threshold folds"},
+	{kernelGroup, "kernel sigma lambda tune distance metric threshold folds"},
 	{"Output", "out grid no-std calibrate json csv plot verbose help"},
 	{"Columns and rows", "drop space keep categorical dates impute scale task center weights class-weights repeats groups"},
 	{"Solve", "solver precond features lambda-p process-timeout tol stop max-iter storage residual memory seed"},
@@ -66,6 +69,13 @@ func groupedUsage(flags *pflag.FlagSet) string {
 			groups[0].names += " " + f.Name
 		}
 	})
+	if flags.Lookup("kernel") == nil { // the metric of explain belongs to its own options
+		for i, g := range groups {
+			if g.title == kernelGroup {
+				groups[0].names, groups[i].names = groups[0].names+" "+g.names, ""
+			}
+		}
+	}
 	if flags.SortFlags = false; count <= maxUngrouped {
 		return "Flags:\n" + flags.FlagUsagesWrapped(helpWidth)
 	}

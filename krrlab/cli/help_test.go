@@ -51,6 +51,10 @@ func TestHelpGroups(t *testing.T) {
 			t.Errorf("%d characters: %s", n, line)
 		}
 	}
+	_, out, _ = command(t, "explain", "--help")
+	if first, _, _ := strings.Cut(out, "\nData:"); !strings.Contains(first, "--metric") || !strings.Contains(first, "--permutations") {
+		t.Errorf("--metric is not among the options of explain:\n%s", out)
+	}
 	if _, out, _ := command(t, "help"); !strings.Contains(out, "The paper:\n  check ") ||
 		strings.Contains(out, "Additional Commands") {
 		t.Error(out)
