@@ -22,24 +22,33 @@ import (
 // qualityText describes the picture of explain.Quality.
 const qualityText = "predicted against actual, or ROC, confusion and calibration,"
 
-// qualityFigure draws predictions against the answers of d. unseen reports that the rows of d are not those of the fit.
+// qualityFigure draws predictions against the answers of d, of whose rows fittedRows are of the fit.
 func qualityFigure(name string, p *model.Prediction, d *datasets.Dataset, probabilities *mat.Dense,
-	unseen bool) (*plots.Figure, error) {
+	fittedRows int) (*plots.Figure, error) {
 	if !canScore(p, d) {
 		return nil, fmt.Errorf("--plot: there are no answers to compare the predictions with")
 	}
-	score, subset := p.Score(d), "training"
-	if unseen {
-		subset = "test"
-	}
+	score := p.Score(d)
 	quality := fmt.Sprintf("RMSE %s, R² %.3f", outward.Plain(score.RMSE, 4), score.R2)
 	if p.Labels != nil {
 		quality = fmt.Sprintf("error %.2f %%", 100*score.ErrorRate)
 	} else if score.Targets != nil {
 		quality = "RMSE " + outward.PlainList(score.Targets, 3)
 	}
-	f := explain.Quality(fmt.Sprintf("%s: %s on %d %s points", name, quality, score.N, subset), p, d, probabilities, unseen)
+	title := fmt.Sprintf("%s: %s on %d %s points", name, quality, score.N, subsetName(fittedRows, d))
+	if fittedRows > 0 && fittedRows < d.Len() {
+		title += fmt.Sprintf(", %d of the fit", fittedRows)
+	}
+	f := explain.Quality(title, p, d, probabilities, fittedRows == 0)
 	return f, f.Validate()
+}
+
+// subsetName returns what the rows of d are, of which fittedRows are of the fit: training or test rows.
+func subsetName(fittedRows int, d *datasets.Dataset) string {
+	if fittedRows == d.Len() {
+		return "training"
+	}
+	return "test"
 }
 
 // canScore reports whether d has answers of the kind that is predicted.
@@ -49,14 +58,15 @@ func canScore(p *model.Prediction, d *datasets.Dataset) bool {
 
 // plotPredictions sets r.plot to the picture of the test rows, or of training rows if there are no test rows.
 func (r *fitted) plotPredictions(ctx context.Context) (err error) {
-	rows, p := r.data.test, r.test
+	rows, p, fittedRows := r.data.test, r.test, 0
 	if p == nil {
 		rows = r.data.train.Subset(explain.SpacedRows(r.data.train.Len()))
 		if p, err = r.sol.Model.Predict(ctx, rows, r.sol.PredictOptions()); err != nil {
 			return err
 		}
+		fittedRows = rows.Len()
 	}
-	r.plot, err = qualityFigure(r.sol.Dataset, p, rows, nil, r.test != nil)
+	r.plot, err = qualityFigure(r.sol.Dataset, p, rows, nil, fittedRows)
 	return err
 }
 

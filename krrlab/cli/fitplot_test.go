@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,13 +59,28 @@ func TestFitPlot(t *testing.T) {
 // TestPredictPlot: predict draws the predictions against the answers of the rows, and refuses rows without answers.
 func TestPredictPlot(t *testing.T) {
 	rows := table(60, nil, true)
-	files(t, map[string]string{"a.csv": rows, "x.csv": strings.ReplaceAll(rows, ",y\n", ",z\n")})
+	// rows of the fit in another order, and among others
+	head, body, _ := strings.Cut(strings.TrimSpace(rows), "\n")
+	all := strings.Split(body, "\n")
+	slices.Reverse(all)
+	mixed := strings.Join(append([]string{head}, all[:40]...), "\n")
+	for _, line := range all[40:] {
+		mixed += "\n9" + strings.TrimLeft(line, "-")
+	}
+	files(t, map[string]string{"a.csv": rows, "x.csv": strings.ReplaceAll(rows, ",y\n", ",z\n"),
+		"r.csv": head + "\n" + strings.Join(all, "\n"), "m.csv": mixed})
 	script(t, "$ fit --train a.csv --out m.krr --sigma 2")
 	if out := script(t, "$ predict m.krr --in a.csv --out p.csv --plot p.html"); !strings.Contains(out, "wrote        p.html\n") ||
 		!strings.Contains(string(read(t, "p.html")), "on 60 training points") {
 		t.Error(out)
 	}
 	script(t, "1$ predict m.krr --in x.csv --out q.csv --plot q.svg\n no answers")
+	script(t, "$ predict m.krr --in r.csv --out p.csv\n\ttraining ")
+	if out := script(t, "$ predict m.krr --in m.csv --out p.csv --plot m.html"); !strings.Contains(out, "40 of 60 rows are of the fit") ||
+		!strings.Contains(string(read(t, "m.html")), "on 60 test points, 40 of the fit") {
+		t.Error(out)
+	}
+	script(t, "$ explain m.krr --in m.csv --permutations 2\n 40 of 60 rows are of the fit")
 }
 
 // TestExplain: the command prints, draws and writes the importance, and says that rows are of the fit.

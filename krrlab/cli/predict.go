@@ -186,9 +186,12 @@ func (a *app) predict(ctx context.Context, f *predictFlags) error {
 	if f.Digits == "auto" && !f.Decision && !f.Bound && filepath.Ext(f.Out) != ".npy" && a.isFirstRank() && err == nil {
 		p.setUnit(m.Calibration)
 	}
+	if canScore(p.Prediction, data) && (f.Out != "" || f.Plot != "") && a.isFirstRank() {
+		p.fittedRows = m.FittedRows(data)
+	}
 	var figure *plots.Figure
 	if f.Plot != "" && err == nil {
-		figure, err = qualityFigure(m.Origin.Dataset, p.Prediction, data, p.probabilities, !m.FittedOn(data))
+		figure, err = qualityFigure(m.Origin.Dataset, p.Prediction, data, p.probabilities, p.fittedRows)
 	}
 	if err = a.agree(ctx, err); err != nil {
 		return err
@@ -207,7 +210,14 @@ func (a *app) predict(ctx context.Context, f *predictFlags) error {
 // reportPredictions prints the file that was read, the scores of the predictions if the answers are known, and the
 // file that was written.
 func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.Dataset, p *predictions) {
+	fitNote := ""
+	if p.fittedRows > 0 && p.fittedRows < data.Len() {
+		fitNote = fmt.Sprintf("%d of %d rows are of the fit, whose errors say little about new rows", p.fittedRows, data.Len())
+	}
 	if f.Out == "" { // the predictions were written to the output stream
+		if fitNote != "" {
+			a.notef("note: %s", fitNote)
+		}
 		if data.Read != nil {
 			a.notef("read: %v", data.Read)
 		}
@@ -221,7 +231,10 @@ func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.
 		lines.Add("read", "%s", data.Read)
 	}
 	if canScore(p.Prediction, data) {
-		lines.Score(map[bool]string{true: "training", false: "test"}[m.FittedOn(data)], p.Score(data))
+		lines.Score(subsetName(p.fittedRows, data), p.Score(data))
+		if fitNote != "" {
+			lines.Add("note", "%s", fitNote)
+		}
 	}
 	if p.bounds != nil {
 		lines.Add("bound", "%s", p.boundText(m))

@@ -23,6 +23,7 @@ type predictions struct {
 	writesDecision        bool                // whether to write the decision values
 	bounds, probabilities *mat.Dense          // one row per point; nil if not requested
 	intervals             *interval.Intervals // nil if not requested
+	fittedRows            int                 // number of rows that are of the fit, if answers are known
 	unit                  float64             // power of ten to which predictions in CSV are rounded; 0 for all digits
 }
 

@@ -1,21 +1,68 @@
 package model
 
 import (
+	"hash/maphash"
 	"math"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// rowTolerance is the largest difference between features of equal rows, relative to the feature or to 1. The model's
-// features may be stored in float32; a smaller value would not recognize such rows.
-const rowTolerance = 1e-6
+const (
+	// rowTolerance is the largest difference between features of equal rows, relative to the feature or to 1. The
+	// model's features may be stored in float32; a smaller value would not recognize such rows.
+	rowTolerance = 1e-6
+	// chanceFactor is the largest ratio of the share of rows that equal a row of the fit to the share of rows of the fit
+	// that repeat an earlier one, at which equal rows are explained by chance. A larger value overlooks more rows of the
+	// fit; a smaller one takes more independent rows with few distinct values for rows of the fit.
+	chanceFactor = 3
+)
 
-// FittedOn reports whether the rows of d, raw or scaled as the model's points, are equal to the model's first points.
-func (m *Model) FittedOn(d *datasets.Dataset) bool {
+// FittedRows returns the number of rows of d, raw or scaled as the model's points, that are rows of the fit. These are
+// all rows if they are equal to the model's first points; otherwise the rows that are equal to one of the model's points
+// in the precision of float32, and in the answers if both are known. It returns 0 if independent rows would be equal as
+// often, because the rows of the fit also repeat each other, and are no copies.
+func (m *Model) FittedRows(d *datasets.Dataset) int {
+	scaled, err := m.Scaled(d)
+	if err != nil {
+		return 0
+	}
+	if m.beginsWith(scaled) {
+		return d.Len()
+	}
+	if kernel.AsPrecomputed(m.Kernel) != nil {
+		return 0
+	}
+	n, _, _ := m.Dims()
+	seed := maphash.MakeSeed()
+	fit, rows := points.Hashes32(m.X, seed), points.Hashes32(scaled.X, seed)
+	if answers := m.answersOf(d); answers != nil {
+		addAnswers(fit, m.Answers, seed)
+		addAnswers(rows, answers, seed)
+	}
+	counts := make(map[uint64]int, len(rows)) // rows of d that were not found yet, by their hashes
+	for _, h := range rows {
+		counts[h]++
+	}
+	count := 0
+	for _, h := range fit {
+		if c, ok := counts[h]; ok {
+			count += c
+			delete(counts, h)
+		}
+	}
+	if r := m.Repeats; r != nil && r.Grouped == 0 &&
+		float64(count)*float64(n) <= chanceFactor*float64(r.Repeated)*float64(len(rows)) {
+		return 0
+	}
+	return count
+}
+
+// beginsWith reports whether the rows of d are equal to the model's first points.
+func (m *Model) beginsWith(d *datasets.Dataset) bool {
 	n, dim, _ := m.Dims()
-	d, err := m.Scaled(d)
-	if err != nil || d.Len() > n {
+	if d.Len() > n {
 		return false
 	}
 	const block = 256
@@ -31,4 +78,41 @@ func (m *Model) FittedOn(d *datasets.Dataset) bool {
 		}
 	}
 	return true
+}
+
+// answersOf returns the answers of d in the form of m.Answers, or nil if those of d or of the model are not known.
+func (m *Model) answersOf(d *datasets.Dataset) (answers []float64) {
+	switch {
+	case m.Answers == nil || d.Task != m.Task() || !d.HasAnswers():
+		return nil
+	case m.Labels != nil:
+		if d.Class == nil {
+			return nil
+		}
+		place := d.ClassIn(m.Labels)
+		for _, c := range d.Class {
+			answers = append(answers, float64(place[c]))
+		}
+		return answers
+	}
+	targets := append([][]float64{d.Target}, d.MoreTargets...)
+	if len(targets) != max(1, len(m.Targets)) {
+		return nil
+	}
+	for i := range d.Len() {
+		for _, t := range targets {
+			answers = append(answers, t[i])
+		}
+	}
+	return answers
+}
+
+// addAnswers replaces the hash of each row by one of the hash and the answers of the row.
+func addAnswers(hash []uint64, answers []float64, seed maphash.Seed) {
+	t := len(answers) / max(1, len(hash))
+	for i := range hash {
+		for _, v := range answers[i*t : (i+1)*t] {
+			hash[i] = maphash.Comparable(seed, [2]uint64{hash[i], uint64(math.Float32bits(float32(v + 0)))}) // +0 makes −0 a 0
+		}
+	}
 }

@@ -60,9 +60,25 @@ func FirstEqualColumns(lo, hi int, sets ...Points) (result []int) {
 	return result
 }
 
+// Hashes32 returns a hash of each point after its numbers were rounded to float32. Points of the same dimension with
+// equal rounded numbers have equal hashes, regardless of the type in which they are stored.
+func Hashes32(x Points, seed maphash.Seed) []uint64 {
+	n, _ := x.Dims()
+	hash, keys := make([]uint64, n), make([]rowKey, accel.Threads())
+	for i := range keys {
+		keys[i].hi, keys[i].rounds = math.MaxInt, true
+	}
+	forEachPoint(n, func(thread, i int) bool {
+		hash[i] = maphash.Bytes(seed, keys[thread].keyOf([]Points{x}, i))
+		return true
+	})
+	return hash
+}
+
 // rowKey computes keys of points. Two points have the same key if and only if they are equal.
 type rowKey struct {
 	lo, hi int       // range of the columns that are compared
+	rounds bool      // numbers are rounded to float32
 	key    []byte    // the last key
 	row    []float64 // scratch memory for one point
 }
@@ -79,6 +95,9 @@ func (r *rowKey) keyOf(sets []Points, i int) []byte {
 	col, val := storedValues(x, i, &r.row)
 	for k, v := range val {
 		j := columnOf(col, k)
+		if r.rounds {
+			v = float64(float32(v))
+		}
 		switch {
 		case v == 0 || j < r.lo || j >= r.hi:
 			continue

@@ -34,10 +34,11 @@ type Options struct {
 
 // Explanation is the result of Run. It is a stage.Stage.
 type Explanation struct {
-	Data         string       `json:"data"` // file or name of the rows
-	Rows         int          `json:"rows"` // number of rows that were used
-	Of           int          `json:"of"`   // number of rows in the data
-	Fitted       bool         `json:"rows_of_fit"`
+	Data         string       `json:"data"`        // file or name of the rows
+	Rows         int          `json:"rows"`        // number of rows that were used
+	Of           int          `json:"of"`          // number of rows in the data
+	Fitted       bool         `json:"rows_of_fit"` // all rows are of the fit
+	FittedRows   int          `json:"fitted_rows"` // number of rows in the data that are of the fit
 	Permutations int          `json:"permutations"`
 	Metric       model.Metric `json:"metric"`
 	Loss         float64      `json:"loss"` // loss of the metric on the rows, see model.Metric.Value
@@ -126,8 +127,9 @@ func Run(ctx context.Context, m *model.Model, d *datasets.Dataset, o Options) (*
 	case len(columns) > maxColumns:
 		return nil, fmt.Errorf("explain: %d columns: want at most %d", len(columns), maxColumns)
 	}
-	e := &Explanation{Data: d.Name, Rows: min(o.Rows, d.Len()), Of: d.Len(), Fitted: m.FittedOn(d), Permutations: o.Permutations,
+	e := &Explanation{Data: d.Name, Rows: min(o.Rows, d.Len()), Of: d.Len(), FittedRows: m.FittedRows(d), Permutations: o.Permutations,
 		Metric: metric, Seed: o.Seed}
+	e.Fitted = e.FittedRows == e.Of
 	random := rng.New(o.Seed).Sub("explain")
 	if d.Len() > o.Rows {
 		rows := random.Sub("rows").Perm(d.Len())[:o.Rows]

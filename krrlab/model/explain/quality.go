@@ -29,7 +29,7 @@ func SpacedRows(n int) (rows []int) {
 }
 
 // Quality returns the figure of predictions p and the answers of d. probabilities are those of the labels for each row,
-// as interval.Probabilities returns them. If they are nil and the rows are unseen, that is not among those of the fit,
+// as interval.Probabilities returns them. If they are nil and the rows are unseen, that is none of them is of the fit,
 // Platt's method is fitted to each half of the rows for the other half. Rows of the fit get no calibration panel, since
 // probabilities fitted to them are too good.
 func Quality(title string, p *model.Prediction, d *datasets.Dataset, probabilities *mat.Dense, unseen bool) *plots.Figure {
@@ -51,7 +51,10 @@ func Quality(title string, p *model.Prediction, d *datasets.Dataset, probabiliti
 		f.Panels = append(f.Panels, confusionPanel(c))
 	}
 	f.Panels = append(f.Panels, curvePanels(p, d, f)...)
-	if probabilities == nil && unseen {
+	switch {
+	case !unseen:
+		probabilities = nil
+	case probabilities == nil:
 		probabilities = crossFitted(p, d)
 	}
 	if probabilities != nil {

@@ -60,6 +60,9 @@ func TestQuality(t *testing.T) {
 	if f := Quality("t", p, d, nil, false); len(f.Panels) != 3 { // probabilities of rows of the fit would be too good
 		t.Errorf("%d panels of rows of the fit", len(f.Panels))
 	}
+	if f := Quality("t", p, d, prob, false); len(f.Panels) != 3 {
+		t.Errorf("%d panels of rows of the fit with probabilities", len(f.Panels))
+	}
 	// A map that is fitted to other rows: the labels of one half are wrong, those of the other right.
 	for i := range d.Class {
 		d.Class[i] = p.Class[i]

@@ -42,6 +42,9 @@ func (e *Explanation) String() string {
 	b.Add("rows", "%s, %s: %s", e.Data, rows, e.Metric.Text(e.Loss))
 	if e.Fitted {
 		b.Add("note", "these rows are of the fit: the importance is that for rows that the model has learned")
+	} else if e.FittedRows > 0 {
+		b.Add("note", "%d of %d rows are of the fit: the model has learned them, and their importance differs from that of new rows",
+			e.FittedRows, e.Of)
 	}
 	b.Add("importance", "%s if a column is permuted, mean of %d permutations ± standard error", e.change(), e.Permutations)
 	factor, unit := e.unit()
