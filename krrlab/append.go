@@ -3,6 +3,7 @@ package krrlab
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -67,7 +68,9 @@ func (l *Lab) Append(ctx context.Context, sol *Solution, rows *datasets.Dataset)
 	if err != nil {
 		return nil, err
 	}
-	out.policy, out.startTrace = l.policy, sol.Noise.Appended(float64(l.data.Len())/float64(data.Len()))
+	if out.policy = l.policy; l.sameFactors(out) { // otherwise the eigenvalues of the two systems do not interlace
+		out.startTrace = sol.Noise.Appended(float64(l.data.Len()) / float64(data.Len()))
+	}
 	if out.appended.NewParts = nil; l.comm.Size() > 1 {
 		out.appended.NewParts = []string{"K and preconditioner, as they are distributed over ranks"}
 	} else if !out.Planning() {
@@ -79,6 +82,9 @@ func (l *Lab) Append(ctx context.Context, sol *Solution, rows *datasets.Dataset)
 	l.Free()
 	return out, nil
 }
+
+// startPart is the name in solve.Appended of the coefficients that the solve starts from.
+const startPart = "coefficients, as a start"
 
 // StartFrom is New for a solve that starts from coefficients c of the first rows of train, such as those of the model of
 // an earlier fit, and from zeros for the other rows. It returns an error if c has more rows than train, or another
@@ -94,7 +100,7 @@ func StartFrom(c *mat.Dense, train *datasets.Dataset, cfg Config) (*Lab, error) 
 		return nil, fmt.Errorf("krrlab: coefficients %d×%d to start from, for %d rows and %d columns", rows, columns, n, t)
 	}
 	l.start, l.appended = mat.NewDense(n, t, nil), &solve.Appended{Rows: n - rows,
-		KeptParts: []string{"coefficients, as a start"}, NewParts: []string{"K and preconditioner, as they are not stored"}}
+		KeptParts: []string{startPart}, NewParts: []string{"K and preconditioner, as they are not stored"}}
 	l.start.Slice(0, rows, 0, t).(*mat.Dense).Copy(c)
 	if _, factors := points.Split(l.train.X); factors != nil { // from c = W^½ĉ to ĉ
 		for i, f := range factors {
@@ -102,6 +108,44 @@ func StartFrom(c *mat.Dense, train *datasets.Dataset, cfg Config) (*Lab, error) 
 		}
 	}
 	return l, nil
+}
+
+// sharedMatrices are the K, Z and M that a problem had at one time.
+type sharedMatrices struct {
+	k cached[*gram.Matrix]
+	z cached[*stage.Drawn]
+	m cached[pcg.Preconditioner]
+}
+
+// matricesForMethod returns K, and Z and M if they are those of the method of the lab: labs of one problem share them
+// (With), so that they may belong to the method of another lab.
+func (l *Lab) matricesForMethod() (s sharedMatrices) {
+	l.mu.Lock()
+	s = sharedMatrices{k: l.k.cached, z: l.z, m: l.m}
+	l.mu.Unlock()
+	var key, source any = l.cfg.Precond, nil
+	if approx := l.approximation(); approx != nil {
+		key, source = *approx, zKey(approx)
+	} else if p, ok := l.cfg.Precond.(stage.WithFactor); ok && p.Factor() != nil {
+		source = zKey(p.Factor())
+	}
+	if source == nil || !reflect.DeepEqual(s.z.key, []any{source, l.cfg.Seed}) {
+		s.z.free()
+	}
+	if !reflect.DeepEqual(s.m.key, []any{key, l.cfg.Seed}) {
+		s.m.free()
+	}
+	return s
+}
+
+// sameFactors reports whether the factors of the rows of the lab are also those of the first rows of out.
+func (l *Lab) sameFactors(out *Lab) bool {
+	_, old := points.Split(l.train.X)
+	_, factors := points.Split(out.train.X)
+	if old == nil || factors == nil {
+		return old == nil && factors == nil
+	}
+	return slices.Equal(old, factors[:len(old)])
 }
 
 // extendMatrices extends K, Z and M of the lab for the rows of out, which has more, and adds the parts to
@@ -115,22 +159,23 @@ func (l *Lab) extendMatrices(ctx context.Context, out *Lab) {
 		}
 	}
 	var err error
-	if l.k.key != nil {
-		report("kernel matrix", extend(&out.k.cached, &l.k.cached, func() (*gram.Matrix, error) { return l.extendK(ctx, out) }))
+	old := l.matricesForMethod()
+	if old.k.key != nil {
+		report("kernel matrix", extend(&out.k.cached, &old.k, func() (*gram.Matrix, error) {
+			return l.extendK(ctx, out, old.k.value)
+		}))
 	}
 	b := &bench{Lab: out}
-	if _, old := points.Split(l.train.X); old != nil || out.weighted() {
-		if _, factors := points.Split(out.train.X); old == nil || !slices.Equal(old, factors[:len(old)]) {
-			if l.m.key != nil {
-				report("preconditioner", fmt.Errorf("the weights of the earlier rows change"))
-			}
-			return
+	if !l.sameFactors(out) {
+		if old.m.key != nil {
+			report("preconditioner", fmt.Errorf("the weights of the earlier rows change"))
 		}
+		return
 	}
-	if l.z.key != nil {
-		source, _ := l.z.key[0].(stage.Approximation).Source.(stage.Extender)
-		err = extend(&out.z, &l.z, func() (*stage.Drawn, error) {
-			z := l.z.value.Z
+	if old.z.key != nil {
+		source, _ := old.z.key[0].(stage.Approximation).Source.(stage.Extender)
+		err = extend(&out.z, &old.z, func() (*stage.Drawn, error) {
+			z := old.z.value.Z
 			need := 4 * int64(z.D) * int64(out.data.Len()+z.N)
 			if limit := l.cfg.Memory; limit > 0 && need+out.vectorBytes() > limit {
 				return nil, fmt.Errorf("its old and new rows take %s", accel.Bytes(need))
@@ -138,23 +183,23 @@ func (l *Lab) extendMatrices(ctx context.Context, out *Lab) {
 			if source == nil {
 				return nil, fmt.Errorf("it is of a user-defined kind")
 			}
-			drawn, err := source.Extend(ctx, b, l.z.value)
+			drawn, err := source.Extend(ctx, b, old.z.value)
 			if err == nil {
-				drawn.Text = l.z.value.Text
+				drawn.Text = old.z.value.Text
 			}
 			return drawn, err
 		})
 		report("rows of Z", err)
 	}
-	if l.m.key == nil || err != nil {
+	if old.m.key == nil || err != nil {
 		return
 	}
-	report("preconditioner", extend(&out.m, &l.m, func() (pcg.Preconditioner, error) {
-		if w, ok := l.m.value.(*precond.Woodbury); ok && out.z.key != nil {
+	report("preconditioner", extend(&out.m, &old.m, func() (pcg.Preconditioner, error) {
+		if w, ok := old.m.value.(*precond.Woodbury); ok && out.z.key != nil {
 			return w.Extend(ctx, out.z.value.Z)
 		}
 		if p, ok := l.cfg.Precond.(stage.Extensible); ok {
-			return p.Extend(ctx, b, l.m.value)
+			return p.Extend(ctx, b, old.m.value)
 		}
 		return nil, fmt.Errorf("%s has no rule for more points", stage.NameOf(l.cfg.Precond))
 	}))
@@ -174,13 +219,13 @@ func extend[T any](dst, src *cached[T], form func() (T, error)) error {
 // a K formed anew would have. A larger value costs restarts of the iteration; a smaller one forms K anew more often.
 const maxErrorGrowth = 2
 
-// extendK returns K of the lab extended to the rows of out.
-func (l *Lab) extendK(ctx context.Context, out *Lab) (*gram.Matrix, error) {
+// extendK returns the K of the lab, old, extended to the rows of out.
+func (l *Lab) extendK(ctx context.Context, out *Lab, old *gram.Matrix) (*gram.Matrix, error) {
 	t, r := out.system(), kernelRequest{extraBytes: out.vectorBytes(), refined: out.cfg.Exact == AutoResidual}
 	if p, ok := out.cfg.Precond.(stage.FromK); ok {
 		r.extraBytes += p.MaxBytes(out.data.Len())
 	}
-	k, err := l.k.value.Extend(ctx, out.train.X, out.storageOptions(ctx, t, r))
+	k, err := old.Extend(ctx, out.train.X, out.storageOptions(ctx, t, r))
 	if err != nil {
 		return nil, err
 	}

@@ -154,11 +154,41 @@ func TestAppendWeights(t *testing.T) {
 	}
 	cfg := Config{Kernel: kernel.Gaussian{Sigma: 1.2}, Lambda: 0.1, Tol: 1e-7, Precond: Nystrom{S: 20}}
 	l := newLab(t, d.Head(80), cfg)
-	l = testkit.Must(l.Append(t.Context(), solveLab(t, l), &more))
+	earlier := solveLab(t, l)
+	earlier.Noise = &bound.Noise{Trace: 0.5}
+	l = testkit.Must(l.Append(t.Context(), earlier, &more))
+	testkit.Equal(t, l.startTrace, 0.)
 	sol := solveLab(t, l)
 	judgeAnswer(t, "balanced", l, sol)
 	testkit.Equal(t, fmt.Sprint(sol.Appended), "30 rows; kept: coefficients, as a start, kernel matrix; made anew: "+
 		"preconditioner: the weights of the earlier rows change")
+}
+
+// TestAppendOtherLab: labs of one problem share Z and M, and Append extends only those of the method of its lab. With the
+// stopping rule anorm, the report does not say that the coefficients are kept.
+func TestAppendOtherLab(t *testing.T) {
+	d := datasets.SyntheticRegression(110, 3, 0.1, 12)
+	cfg := Config{Kernel: kernel.Gaussian{Sigma: 1.2}, Lambda: 0.1, Tol: 1e-7}
+	methods := []Preconditioner{Vecchia{Neighbors: 8}, Vecchia{S: 12, Neighbors: 8}, RPCholesky{S: 20}, Nystrom{S: 12},
+		RPCholesky{S: 12, LambdaP: 1}}
+	for i, first := range methods {
+		for j, second := range methods {
+			cfg.Precond = first
+			l := newLab(t, d.Head(80), cfg)
+			sol := solveLab(t, l)
+			solveLab(t, testkit.Must(l.With(func(c *Config) { c.Precond = second })))
+			l = testkit.Must(l.Append(t.Context(), sol, d.Slice(80, 110)))
+			sol = solveLab(t, l)
+			judgeAnswer(t, fmt.Sprint(first, second), l, sol)
+			if parts := strings.Join(sol.Appended.KeptParts, ", "); strings.Contains(parts, "preconditioner") != (i == j) {
+				t.Errorf("%v after %v: %v", first, second, sol.Appended)
+			}
+		}
+	}
+	cfg.Precond, cfg.Stop, cfg.Tol = RPCholesky{S: 20}, bound.Stop{Rule: bound.ANorm}, 1e-3
+	_, sol := appendTo(t, d, cfg, 80, 110)
+	testkit.Equal(t, fmt.Sprint(sol.Appended), "30 rows; kept: kernel matrix, rows of Z, preconditioner; made anew: "+
+		"coefficients, as the stopping rule anorm starts from zeros")
 }
 
 // TestAppendPlanned: the method is the one that was planned, and the noise comes from the first rows.

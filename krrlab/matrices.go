@@ -111,9 +111,7 @@ func (l *Lab) lowRankFactor(ctx context.Context, b stage.Bench, approx *stage.Ap
 	error) {
 	l.makingZ.Lock()
 	defer l.makingZ.Unlock()
-	drawn := *approx
-	drawn.LambdaP, drawn.Form = 0, precond.AutoForm // Z does not depend on these
-	return l.z.getGuarded(&l.mu, []any{drawn, l.cfg.Seed}, func() (*stage.Drawn, error) {
+	return l.z.getGuarded(&l.mu, []any{zKey(approx), l.cfg.Seed}, func() (*stage.Drawn, error) {
 		l.mu.Lock()
 		l.m.free()
 		l.mu.Unlock()
@@ -129,6 +127,13 @@ func (l *Lab) lowRankFactor(ctx context.Context, b stage.Bench, approx *stage.Ap
 		}
 		return z, comm.Agree(ctx, l.comm, err)
 	})
+}
+
+// zKey returns the options of an approximation on which its Z depends.
+func zKey(approx *stage.Approximation) stage.Approximation {
+	key := *approx
+	key.LambdaP, key.Form = 0, precond.AutoForm
+	return key
 }
 
 // vectorBytes returns the bytes of the points, the targets, PCG's n×t blocks and the sample of rows that Stop watches.

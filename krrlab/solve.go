@@ -104,6 +104,17 @@ func (l *Lab) newSolution() *Solution {
 	if s.Appended != nil && (c.Solver == Direct || c.Solver == Fourier) {
 		s.Appended = &solve.Appended{Rows: s.Appended.Rows, NewParts: []string{"all, as a solver without iterations keeps nothing"}}
 	}
+	if s.Appended != nil && c.Stop.Rule == bound.ANorm { // solve.Run then starts from zeros
+		if i := slices.Index(s.Appended.KeptParts, startPart); i >= 0 {
+			s.Appended = &solve.Appended{Rows: s.Appended.Rows,
+				KeptParts: slices.Delete(slices.Clone(s.Appended.KeptParts), i, i+1),
+				NewParts: slices.Insert(slices.Clone(s.Appended.NewParts), 0,
+					"coefficients, as the stopping rule anorm starts from zeros")}
+			if len(s.Appended.KeptParts) == 0 {
+				s.Appended.KeptParts = nil
+			}
+		}
+	}
 	if !l.isIdentity() {
 		s.Precond = stage.NameOf(c.Precond)
 	}

@@ -43,6 +43,13 @@ type Extensible interface {
 	Extend(ctx context.Context, b Bench, m pcg.Preconditioner) (pcg.Preconditioner, error)
 }
 
+// WithFactor is a Preconditioner that is built from a Z (Bench.Z) and is not LowRank.
+type WithFactor interface {
+	Preconditioner
+	// Factor returns the Z, or nil if the options need none.
+	Factor() *Approximation
+}
+
 // Defaults are the values that a Settler uses for options that are not set.
 type Defaults struct {
 	Kernel  kernel.Kernel

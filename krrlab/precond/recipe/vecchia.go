@@ -103,12 +103,21 @@ func (p Vecchia) Extend(ctx context.Context, b stage.Bench, m pcg.Preconditioner
 	return inverseWithPivots{inverse, old.pivotFlops * float64(k.Dim()) / float64(m.Dim())}, err
 }
 
+// Factor implements stage.WithFactor.
+func (p Vecchia) Factor() *stage.Approximation {
+	if p.S == 0 {
+		return nil
+	}
+	return &stage.Approximation{Source: pivotSource{}, S: p.S}
+}
+
 // pivots returns F, or nil without pivots.
 func (p Vecchia) pivots(ctx context.Context, b stage.Bench) (*points.Dense32, error) {
-	if p.S == 0 {
+	approx := p.Factor()
+	if approx == nil {
 		return nil, nil
 	}
-	z, err := b.Z(ctx, stage.Approximation{Source: pivotSource{}, S: p.S})
+	z, err := b.Z(ctx, *approx)
 	if err != nil {
 		return nil, err
 	}
