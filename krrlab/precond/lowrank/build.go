@@ -41,7 +41,7 @@ type builder struct {
 	minRelativeError float64
 	formedColumns    int       // number of columns of K formed so far
 	roundingSq       []float64 // for each panel of rows, ‖δ‖_F² of the rounding δ of F to float32
-	lower            []float64 // T of certify.go, rank×rank
+	lower            []float64 // T of certify.go, rank×rank; nil if it is not kept
 }
 
 // newBuilder checks the diagonal of K and allocates F with the given rank. It returns an error if the rank is not in
@@ -173,11 +173,13 @@ func (p *builder) finish(ctx context.Context, method string, landmarks []int, sh
 	r, stride := len(landmarks), p.f.D
 	factor := &Factor{Method: method, N: p.n, F: leadingColumns(p.f, r), Landmarks: landmarks, RequestedRank: stride,
 		Columns: p.formedColumns, Trace: p.trace, Shift: shift}
-	if p.lower != nil {
+	if p.lower != nil && p.comm.Size() == 1 { // Extend is for one process
 		for i := range r {
 			copy(p.lower[i*r:(i+1)*r], p.lower[i*stride:])
 		}
-		factor.lower = p.lower[:r*r]
+		if factor.lower = p.lower; r < stride {
+			factor.lower = slices.Clone(p.lower[:r*r])
+		}
 	}
 	return factor, p.certify(ctx, factor)
 }

@@ -35,7 +35,8 @@ type Options struct {
 	// the landmarks that RPCholesky draws, but not their distribution. Default: min(rank/10, 200), at least 10.
 	Block int
 	// StopResidual γ ends RPCholesky before it reaches its rank: after the first block with which tr(K−K̂) is at most γ
-	// times the number of columns of F. 0: never.
+	// times the number of columns of F. Points that are not drawn, as their residual is at the level of rounding, do not
+	// count: tr(K−K̂) may be larger by up to n·2⁻²⁰·max_i k(x_i, x_i). 0: never.
 	StopResidual float64
 	// Progress, if not nil, is called after each block; done increases to total.
 	Progress func(done, total int)

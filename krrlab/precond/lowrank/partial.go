@@ -59,7 +59,9 @@ type panel struct{ wide, row []float64 }
 func newPartial(b *builder) *partial {
 	block := b.block
 	p := &partial{builder: b, residuals: slices.Clone(b.residualDiag), nu: b.shift()}
-	p.lowPart, p.lower = make([]float32, len(p.f.Data)), make([]float64, p.f.D*p.f.D)
+	if p.lowPart = make([]float32, len(p.f.Data)); p.comm.Size() == 1 {
+		p.lower = make([]float64, p.f.D*p.f.D)
+	}
 	p.excluded = make([]bool, p.n)
 	p.prefixSums = make([]float64, len(p.rows))
 	p.blockSums = make([]float64, (p.n+precond.RankRows-1)/precond.RankRows)
@@ -244,9 +246,11 @@ func (p *partial) appendColumns(ctx context.Context, candidates, accepted []int,
 	fa := blas64.General{Rows: a, Cols: r, Stride: max(r, 1), Data: p.gathered}
 	for k, q := range accepted {
 		copy(p.gathered[k*r:(k+1)*r], p.proposedRows[q*(r+1):])
-		row := p.lower[(r+k)*p.f.D:]
-		copy(row, p.gathered[k*r:(k+1)*r])
-		copy(row[r:], p.l[k*len(candidates):k*len(candidates)+k+1])
+		if p.lower != nil {
+			row := p.lower[(r+k)*p.f.D:]
+			copy(row, p.gathered[k*r:(k+1)*r])
+			copy(row[r:], p.l[k*len(candidates):k*len(candidates)+k+1])
+		}
 		p.excluded[candidates[q]] = true
 		p.landmarks = append(p.landmarks, candidates[q])
 	}

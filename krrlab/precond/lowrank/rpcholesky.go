@@ -22,7 +22,7 @@ import (
 // The landmarks have the same distribution as if they were drawn one at a time, for any block size (Epperly, Tropp,
 // Webber). Points with d_i ≤ 2⁻²⁰k(x_i, x_i) are not drawn. If no other points are left, or if the sum of their d_i is
 // at most 2⁻²⁴ of the trace, K̂ equals K up to rounding, and F has fewer columns than requested, as it also has with
-// Options.StopResidual.
+// Options.StopResidual. The points with d_i ≤ 2⁻²⁰k(x_i, x_i) have a sum of d_i of at most n·2⁻²⁰·max_i k(x_i, x_i).
 //
 // The cost is n·rank² flops and the formation of the columns of K of all proposals; for memory see the package
 // documentation. The landmarks and F are functions of g and Options.Block, with the same bits for any number of threads

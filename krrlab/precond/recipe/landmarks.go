@@ -90,10 +90,10 @@ func addPivotCost(m *cost.Model, s int, p *cost.Parts) {
 		m.WriteSeconds(4*rows*order)
 	// the low-order part of F, a block of columns of K, rows of F at the proposals, and conversions on each thread
 	b := int64(pivotBlock(s))
-	p.Bytes.Features += 8 * int64(s) * int64(s) // the Cholesky factor at the pivots
 	p.Bytes.Columns = (4*int64(s)+8*b+32)*maxRows + 8*b*(3*int64(s)+2*b) + 9*int64(m.N) +
 		2048*min(int64(s), 512)*int64(accel.Threads())
 	if m.Ranks < 2 {
+		p.Bytes.Features += 8 * int64(s) * int64(s) // the Cholesky factor at the pivots, for Extend
 		return
 	}
 	r := m.Group()

@@ -19,7 +19,8 @@ type RPCholesky struct {
 	Form     precond.Form `flag:"form" default:"auto"`
 	Spectral bool         `flag:"spectral"` // see Nystrom.Spectral
 	// Residual γ ends the factor before rank S, after the first block of columns with which tr(K−FFᵀ) is at most γ times
-	// the rank r. The mean of the r largest eigenvalues of K−FFᵀ is then at most γ. Default: rank S.
+	// the rank r, up to n·2⁻²⁰·max k(x, x) (lowrank.Options.StopResidual). The mean of the r largest eigenvalues of K−FFᵀ
+	// is then at most γ + n·2⁻²⁰·max k(x, x)/r. Default: rank S.
 	Residual float64 `flag:"residual" symbol:"γ" check:"positive"`
 }
 

@@ -1,0 +1,42 @@
+package lowrank
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/gram"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
+)
+
+// TestLowerMemory: after an early stop, a factor holds r×r numbers of T, with which it can be extended. On ranks it holds
+// none.
+func TestLowerMemory(t *testing.T) {
+	const n, rank = 600, 300
+	x := points.NewDense(n, 2, nil)
+	rng.New(1).Normals(x.Data, 0)
+	k := testkit.Must(gram.NewExact(kernel.Gaussian{Sigma: 1}, x, 1, 1e-9, nil))
+	first := testkit.Must(gram.NewExact(kernel.Gaussian{Sigma: 1}, x.Slice(0, 500), 1, 1e-9, nil))
+	f := testkit.Must(RPCholesky(t.Context(), first, rank, rng.New(2), &Options{StopResidual: 0.1}))
+	if r := f.Rank(); r >= rank || cap(f.lower) > 2*r*r {
+		t.Errorf("rank %d, room for %d numbers", r, cap(f.lower))
+	}
+	testkit.Must(f.Extend(t.Context(), k, nil))
+	var wg sync.WaitGroup
+	for _, c := range comm.Local(2, comm.Options{}) {
+		wg.Go(func() {
+			for _, method := range []func() (*Factor, error){
+				func() (*Factor, error) { return RPCholesky(t.Context(), k, 20, rng.New(2), &Options{Comm: c}) },
+				func() (*Factor, error) { return Nystrom(t.Context(), k, 20, rng.New(2), &Options{Comm: c}) },
+			} {
+				if f, err := method(); err != nil || f.lower != nil {
+					t.Errorf("error %v, or T on ranks", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
