@@ -17,7 +17,7 @@
 //
 // Load loads a data set of the Registry by its name: the nine data sets of the paper (docs/notation.md), substitutes
 // for and subsets of them (described by Note), and three built-in problems that need no file. The best possible error
-// is known for two of these. By default Load searches the folders of Dirs, $KRRLAB_DATA and the user's cache. A missing
+// is known for two of these. Load searches the folders of Dirs by default: $KRRLAB_DATA and the user's cache. A missing
 // file is a *MissingError that says where to get it and where to put it. Fetch downloads files.
 //
 // Holdout splits user files without a test file at random, with rows of one group on the same side. Data sets that come

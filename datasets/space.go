@@ -101,13 +101,13 @@ func (s *Space) positions(width int) (columns []string) {
 	}
 	for _, column := range s.Columns {
 		number, _ := strconv.Atoi(column)
-		before := 0 // coordinates to the left of column
-		for _, other := range s.Columns {
-			if k, _ := strconv.Atoi(other); k < number {
-				before++
+		position := 0 // number of coordinates to the left of column
+		for _, coordinate := range s.Columns {
+			if k, _ := strconv.Atoi(coordinate); k < number {
+				position++
 			}
 		}
-		columns = append(columns, strconv.Itoa(before))
+		columns = append(columns, strconv.Itoa(position))
 	}
 	return columns
 }
@@ -233,12 +233,12 @@ func (s *Space) roundBox() {
 	}
 }
 
-// extended returns s with a box that contains that of other, too. Both have the same columns and projection.
-func (s *Space) extended(other *Space) *Space {
+// extended returns s with a box that contains that of more, too. Both have the same columns and projection.
+func (s *Space) extended(more *Space) *Space {
 	out := *s
 	out.Low, out.High = slices.Clone(s.Low), slices.Clone(s.High)
 	for j := range out.Low {
-		out.Low[j], out.High[j] = min(s.Low[j], other.Low[j]), max(s.High[j], other.High[j])
+		out.Low[j], out.High[j] = min(s.Low[j], more.Low[j]), max(s.High[j], more.High[j])
 	}
 	out.roundBox()
 	return &out

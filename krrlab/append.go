@@ -83,9 +83,6 @@ func (l *Lab) Append(ctx context.Context, sol *Solution, rows *datasets.Dataset)
 	return out, nil
 }
 
-// startPart is the name in solve.Appended of the coefficients that the solve starts from.
-const startPart = "coefficients, as a start"
-
 // StartFrom is New for a solve that starts from coefficients c of the first rows of train, such as those of the model of
 // an earlier fit, and from zeros for the other rows. It returns an error if c has more rows than train, or another
 // number of columns than its targets have.

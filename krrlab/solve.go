@@ -30,6 +30,9 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/solve"
 )
 
+// startPart is the name in solve.Appended of the coefficients that the solve starts from.
+const startPart = "coefficients, as a start"
+
 // solve solves by the configured method. It returns a solution without a model and solve.ErrLate if the plan's method
 // is late, and the error if the solve failed. Otherwise the solution has a model, and an error, if there is one, says
 // why the solve ended early.

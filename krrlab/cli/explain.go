@@ -119,8 +119,8 @@ func (a *app) explain(ctx context.Context, f *explainFlags) error {
 	progress := a.newProgress()
 	defer progress.clear()
 	o := f.Options
-	o.Progress = func(done, total int) {
-		progress.show(krrlab.Event{Stage: stage.Predict, Done: done, Total: total, Remaining: -1})
+	o.Progress = func(count, total int) {
+		progress.show(krrlab.Event{Stage: stage.Predict, Done: count, Total: total, Remaining: -1})
 	}
 	e, err := explain.Run(ctx, m, rows, o)
 	if err != nil {

@@ -23,7 +23,7 @@
 //   - symbol is the name of the option in plots, such as "λ_p".
 //   - in:"plot title" states that the option is written in the flag of another, by a key (default: its own flag), as in
 //     --plot "fit.svg title=Prices". Its own flag is an older spelling, which commands accept but do not show.
-//   - options:"own" states that a value has words name=value of its own, so that unknown ones are no error here.
+//   - options:"own" states that a value may have further words name=value, which are no error here.
 //   - empty states what to write in the flag of another option instead of an empty value, which is an error there:
 //     empty:"a character, or blank".
 //   - hidden:"yes" omits an option from the help: it is an older spelling of another.

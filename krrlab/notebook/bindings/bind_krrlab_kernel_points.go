@@ -26,6 +26,7 @@ func init() {
 			"FirstEqualColumns": r.ValueOf(points.FirstEqualColumns),
 			"FromArrays":        r.ValueOf(points.FromArrays),
 			"Gather":            r.ValueOf(points.Gather),
+			"Hashes32":          r.ValueOf(points.Hashes32),
 			"Inner32":           r.ValueOf(points.Inner32),
 			"Inner64":           r.ValueOf(points.Inner64),
 			"InnerInt":          r.ValueOf(points.InnerInt),

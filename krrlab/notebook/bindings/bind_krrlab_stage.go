@@ -96,6 +96,7 @@ func init() {
 			"Stage":          r.TypeOf((*stage.Stage)(nil)).Elem(),
 			"Table":          r.TypeOf((*stage.Table)(nil)).Elem(),
 			"TooLarge":       r.TypeOf((*stage.TooLarge)(nil)).Elem(),
+			"WithFactor":     r.TypeOf((*stage.WithFactor)(nil)).Elem(),
 		},
 		Untypeds: map[string]string{
 			"Aim": "float:97/100",
