@@ -12,7 +12,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/suite"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -82,7 +81,7 @@ func interrupted(t *testing.T, p, iterations int, cfg Config) *Solution {
 // state, and compares with the unbroken solve: bitwise the same coefficients. On ranks
 // their number changes each time, from none on; make test leaves out those without ranks.
 func TestCheckpoint(t *testing.T) {
-	accel.Use(nil)
+	testkit.UseBLAS(t, nil)
 	for name, cfg := range map[string]Config{
 		"pcg":       {Precond: Features{S: 100}, Solver: PCG, Tol: 1e-8},
 		"block-pcg": {Precond: Features{S: 100}, Solver: BlockPCG, Tol: 1e-8},
@@ -138,7 +137,7 @@ func TestCheckpoint(t *testing.T) {
 // TestCheckpointStorage resumes with another memory, for which K would be stored otherwise: it is
 // stored as it was, or refused where that does not fit.
 func TestCheckpointStorage(t *testing.T) {
-	accel.Use(nil)
+	testkit.UseBLAS(t, nil)
 	setThreads(t, 2)
 	const tight = 2_300_000 // float64 tiles alone take this
 	for storage, memory := range map[string]struct{ first, second int64 }{

@@ -41,8 +41,7 @@ func dimension(mu []float64, lambda float64) (s float64) {
 func TestStatDimCoverage(t *testing.T) {
 	dir := suite.RealData(t)
 	if lib, err := accel.OpenBLAS(); err == nil { // for the time it takes
-		accel.Use(lib)
-		defer accel.Use(nil)
+		testkit.UseBLAS(t, lib)
 	}
 	for name, sigma := range map[string]float64{"mnist": 8.5, "ijcnn1": 0.3} {
 		p := testkit.Must(datasets.Load(t.Context(), name, &datasets.LoadOptions{Dirs: []string{dir}, N: 2000}))

@@ -138,8 +138,7 @@ func TestQualityCoverage(t *testing.T) {
 		return
 	}
 	if lib, err := accel.OpenBLAS(); err == nil {
-		accel.Use(lib)
-		defer accel.Use(nil)
+		testkit.UseBLAS(t, lib)
 	}
 	for name, cfg := range map[string]Config{
 		"mnist":  {Kernel: kernel.Gaussian{Sigma: 8.5}, Precond: Features{S: 1000, LambdaP: 0.1}},

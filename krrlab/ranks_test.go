@@ -116,8 +116,7 @@ func TestRanks(t *testing.T) {
 		if err != nil {
 			t.Skip(err)
 		}
-		accel.Use(lib)
-		defer accel.Use(nil)
+		testkit.UseBLAS(t, lib)
 		run(t, cases["openblas"])
 	})
 }

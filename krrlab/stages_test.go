@@ -57,7 +57,7 @@ var stageCases = map[string]struct {
 // test: on 2): the same JSON, times aside, that comes back as the same value, and a table, a picture and a page of
 // it.
 func TestStages(t *testing.T) {
-	accel.Use(nil)
+	testkit.UseBLAS(t, nil)
 	setThreads(t, 1)
 	n := suite.Scale(520, 700, 700)
 	for name, c := range stageCases {

@@ -163,15 +163,17 @@ func large(m, n, k, work int) bool {
 
 // level3 holds the expensive BLAS routines in one precision, and chooses the implementation of each call.
 //
-// If a library is in use, it gets the calls with valid arguments that are large enough. All others go to gonum: small
-// or empty problems, α = 0, dimensions beyond 32 bits, and misuse, for which gonum panics.
+// If a library is in use, it gets the calls with valid arguments that are large enough. Smaller products go to package
+// gemm, which rounds them as a library with fused multiply-adds does, unlike gonum. The error of K is measured on
+// blocks of another size than its tiles, and the measurement holds only if both are rounded alike. Empty problems, α =
+// 0, dimensions beyond 32 bits, and misuse, for which gonum panics, go to gonum.
 //
 // Without a library, products and triangular solves go to package gemm, on all threads outside ForEach and on one
 // inside it, with the same bits for any number of threads. If gemm has no assembly for the processor they go to gonum,
 // whose routines are faster than portable ones of gemm on x86-64.
 //
 // A library that is older than the processor may not use its AVX-512. Then package gemm also computes large products,
-// but the library keeps the triangular solves.
+// but the library keeps the triangular solves. If it does not even use fused multiply-adds, package gemm computes all.
 type level3[T real] struct {
 	// avx2Order is the smallest dimension of a product for which package gemm replaces a library on one thread with
 	// AVX2.
@@ -217,10 +219,10 @@ var (
 const avx512Order = 256
 
 // usesGemm reports whether package gemm computes a product whose smallest dimension is order, when the library in use
-// is l (nil if there is none).
-func usesGemm(l *Library, order int) bool {
+// is l (nil if there is none). isLarge says whether a call of the library pays.
+func usesGemm(l *Library, order int, isLarge bool) bool {
 	path := simd.InUse()
-	if l == nil {
+	if l == nil || !isLarge || l.lacksFMA {
 		return path != simd.Portable
 	}
 	return l.lacksAVX512 && path == simd.AVX512 && order >= avx512Order
@@ -241,7 +243,7 @@ func (p *level3[T]) gemm(arguments productArgs[T]) {
 		fitsMatrix(rb, cb, x.LDB, len(x.B)) && fitsMatrix(x.M, x.N, x.LDC, len(x.C))
 	smallest := min(x.M, x.N, x.K)
 	switch {
-	case good && usesGemm(l, smallest):
+	case good && usesGemm(l, smallest, large(x.M, x.N, x.K, gemmWork)):
 		gemmGo(x)
 	case !good || l == nil || !large(x.M, x.N, x.K, gemmWork):
 		p.gonum.gemm(x.TransA, x.TransB, x.M, x.N, x.K, x.Alpha, x.A, x.LDA, x.B, x.LDB, x.Beta, x.C, x.LDC)
@@ -261,7 +263,7 @@ func (p *level3[T]) syrk(ul blas.Uplo, arguments productArgs[T]) {
 	good := isUplo(ul) && isTrans(x.TransA) && x.Alpha != 0 && fitsMatrix(ra, ca, x.LDA, len(x.A)) &&
 		fitsMatrix(n, n, x.LDC, len(x.C))
 	switch {
-	case good && usesGemm(l, min(n, x.K)):
+	case good && usesGemm(l, min(n, x.K), large(n, n, x.K, syrkWork)):
 		syrkGo(ul, x)
 	case !good || l == nil || !large(n, n, x.K, syrkWork):
 		p.gonum.syrk(ul, x.TransA, n, x.K, x.Alpha, x.A, x.LDA, x.Beta, x.C, x.LDC)
@@ -285,7 +287,7 @@ func (p *level3[T]) trxm(arguments triangleArgs[T]) {
 	good := isSide(x.Side) && isUplo(x.Uplo) && isTrans(x.TransA) && isDiag(x.Diag) && x.Alpha != 0 &&
 		fitsMatrix(q, q, x.LDA, len(x.A)) && fitsMatrix(x.M, x.N, x.LDB, len(x.B))
 	switch {
-	case good && usesGemm(l, 0) && large(x.M, x.N, q, trxmGoWork):
+	case good && usesGemm(l, 0, true) && large(x.M, x.N, q, trxmGoWork):
 		trxmGo(x)
 	case !good || l == nil || !large(x.M, x.N, q, trxmWork):
 		gonumRoutine(x.Side, x.Uplo, x.TransA, x.Diag, x.M, x.N, x.Alpha, x.A, x.LDA, x.B, x.LDB)

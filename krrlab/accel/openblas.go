@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -41,6 +42,7 @@ type Library struct {
 
 	wantedThreads atomic.Int32 // number of threads requested by Library.threads
 	lacksAVX512   bool         // the library has no AVX-512 kernels for this processor
+	lacksFMA      bool         // nor fused multiply-adds
 
 	getThreads uintptr // address of openblas_get_num_threads; 0 in some serial builds
 	setThreads uintptr // address of openblas_set_num_threads; 0 in some serial builds
@@ -161,15 +163,16 @@ func (e *LibraryError) Error() string {
 	return fmt.Sprintf("accel: OpenBLAS not found, %s; tried %s", install, strings.Join(e.Tried, ", "))
 }
 
-// lacksAVX512 reports whether a library with this configuration has no AVX-512 kernels for the core that the
-// configuration names.
-func lacksAVX512(config string) bool {
-	for _, core := range []string{"skylakex", "cooperlake", "sapphirerapids"} {
-		if strings.Contains(strings.ToLower(config), core) {
-			return false
-		}
-	}
-	return true
+// The cores for which OpenBLAS has kernels with AVX-512, and those for which it has kernels with fused multiply-adds
+// but without AVX-512.
+var (
+	avx512Cores = []string{"skylakex", "cooperlake", "sapphirerapids"}
+	fmaCores    = []string{"haswell", "zen", "piledriver", "steamroller", "excavator"}
+)
+
+// namesCore reports whether the configuration of a library names one of the cores.
+func namesCore(config string, cores []string) bool {
+	return slices.ContainsFunc(cores, func(core string) bool { return strings.Contains(strings.ToLower(config), core) })
 }
 
 // timeoutVariable is an environment variable that OpenBLAS reads when it is loaded. Its value is the binary logarithm
@@ -203,7 +206,8 @@ func load(name string) (*Library, error) {
 			l.info.Config += " " + s
 		}
 	}
-	l.lacksAVX512 = lacksAVX512(l.info.Config)
+	l.lacksAVX512 = !namesCore(l.info.Config, avx512Cores)
+	l.lacksFMA = l.lacksAVX512 && !namesCore(l.info.Config, fmaCores)
 	if strings.Contains(l.info.Config, "USE64BITINT") {
 		return nil, fmt.Errorf("built with 64-bit integers, 32-bit wanted: %s", l.info.Config)
 	}

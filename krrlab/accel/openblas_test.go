@@ -59,28 +59,32 @@ func TestMappedFile(t *testing.T) {
 
 // TestNarrow: a library that leaves AVX-512 unused is not asked for large products where the processor has it.
 func TestNarrow(t *testing.T) {
-	for config, want := range map[string]bool{
-		"OpenBLAS 0.3.21 DYNAMIC_ARCH NO_AFFINITY Haswell MAX_THREADS=64": true,
-		"OpenBLAS 0.3.21 NO_AFFINITY SkylakeX":                            false,
-		"OpenBLAS 0.3.26 Cooperlake":                                      false,
-		"OpenBLAS 0.3.26 SAPPHIRERAPIDS":                                  false,
-		"OpenBLAS 0.3.26 Zen":                                             true,
-		"":                                                                true,
+	for config, want := range map[string][2]bool{ // AVX-512, and fused multiply-adds without it
+		"OpenBLAS 0.3.21 DYNAMIC_ARCH NO_AFFINITY Haswell MAX_THREADS=64": {false, true},
+		"OpenBLAS 0.3.21 NO_AFFINITY SkylakeX":                            {true, false},
+		"OpenBLAS 0.3.26 Cooperlake":                                      {true, false},
+		"OpenBLAS 0.3.26 SAPPHIRERAPIDS":                                  {true, false},
+		"OpenBLAS 0.3.26 Zen":                                             {false, true},
+		"OpenBLAS 0.3.21 DYNAMIC_ARCH Sandybridge":                        {false, false},
+		"": {false, false},
 	} {
-		if lacksAVX512(config) != want {
-			t.Errorf("%s: AVX-512 left unused %v, want %v", config, !want, want)
+		if got := [2]bool{namesCore(config, avx512Cores), namesCore(config, fmaCores)}; got != want {
+			t.Errorf("%s: %v, want %v", config, got, want)
 		}
 	}
 	wide := simd.InUse() == simd.AVX512
 	for _, c := range []struct {
-		l     *Library
-		order int
-		want  bool
+		l       *Library
+		order   int
+		isLarge bool
+		want    bool
 	}{
-		{nil, 1, simd.InUse() != simd.Portable}, {&Library{}, 1000, false}, {&Library{lacksAVX512: true}, avx512Order, wide},
-		{&Library{lacksAVX512: true}, avx512Order - 1, false},
+		{nil, 1, true, simd.InUse() != simd.Portable}, {&Library{}, 1000, true, false},
+		{&Library{}, 4, false, simd.InUse() != simd.Portable},
+		{&Library{lacksAVX512: true}, avx512Order, true, wide}, {&Library{lacksAVX512: true}, avx512Order - 1, true, false},
+		{&Library{lacksFMA: true}, 100, true, simd.InUse() != simd.Portable},
 	} {
-		if got := usesGemm(c.l, c.order); got != c.want {
+		if got := usesGemm(c.l, c.order, c.isLarge); got != c.want {
 			t.Errorf("%+v, order %d: %v, want %v", c.l, c.order, got, c.want)
 		}
 	}

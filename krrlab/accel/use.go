@@ -45,14 +45,19 @@ func init() {
 // gonum's code, with products and triangular solves from package gemm.
 //
 // The choice applies to the whole process. A main program should call Use before it computes. Without a call of Use,
-// the process chooses at its first product or factorization; see the package comment.
-func Use(l *Library) {
+// the process chooses at its first product or factorization; see the package comment. Use returns the library that was
+// in use, for callers that restore it; nil if there was none or no choice yet.
+func Use(l *Library) (previous *Library) {
 	choiceMutex.Lock()
 	defer choiceMutex.Unlock()
 	blas64.Use(float64s{})
 	blas32.Use(float32s{})
 	lapack64.Use(lapacks{})
+	if c := currentChoice.Load(); c != nil {
+		previous = c.lib
+	}
 	useLocked(l)
+	return previous
 }
 
 // useLocked is Use for callers that hold choiceMutex. It does not register this package with gonum.

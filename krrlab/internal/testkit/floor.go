@@ -25,8 +25,7 @@ func MeasureRates() Rates {
 // FastBLAS selects OpenBLAS until the benchmark ends, if the machine has it.
 func FastBLAS(b *testing.B) {
 	if lib, err := accel.OpenBLAS(); err == nil {
-		accel.Use(lib)
-		b.Cleanup(func() { accel.Use(nil) })
+		UseBLAS(b, lib)
 	}
 }
 
@@ -49,16 +48,26 @@ func Floor(b *testing.B, bytes, flops32, flops64 float64, f func() error) {
 	b.ReportMetric(shortest.Seconds()/min(floor(rates), floor(MeasureRates())), "x-floor")
 }
 
+// UseBLAS selects a library, or with nil the BLAS in Go, until the test ends. Then it restores the one that KRRLAB_BLAS
+// or an earlier call has selected.
+func UseBLAS(t testing.TB, lib *accel.Library) {
+	accel.InUse() // chooses by KRRLAB_BLAS if nothing has chosen yet
+	previous := accel.Use(lib)
+	t.Cleanup(func() { accel.Use(previous) })
+}
+
 // EachBLAS runs a test with the BLAS in Go, and with OpenBLAS if there is one.
 func EachBLAS(t *testing.T, run func(t *testing.T)) {
-	t.Run("go", run)
+	t.Run("go", func(t *testing.T) {
+		UseBLAS(t, nil)
+		run(t)
+	})
 	t.Run("openblas", func(t *testing.T) {
 		lib, err := accel.OpenBLAS()
 		if err != nil {
 			t.Skip(err)
 		}
-		accel.Use(lib)
-		defer accel.Use(nil)
+		UseBLAS(t, lib)
 		run(t)
 	})
 }

@@ -20,8 +20,7 @@ func openBLAS(t testing.TB) {
 	if err != nil {
 		t.Skip(err)
 	}
-	accel.Use(lib)
-	t.Cleanup(func() { accel.Use(nil) })
+	testkit.UseBLAS(t, lib)
 }
 
 // TestOpenBLAS repeats on OpenBLAS what depends on the BLAS.
