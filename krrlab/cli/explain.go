@@ -39,7 +39,7 @@ func qualityFigure(name string, p *model.Prediction, d *datasets.Dataset, probab
 	if fittedRows > 0 && fittedRows < d.Len() {
 		title += fmt.Sprintf(", %d of the fit", fittedRows)
 	}
-	f := explain.Quality(title, p, d, probabilities, fittedRows == 0)
+	f := explain.Quality(title, p, d, probabilities, fittedRows)
 	return f, f.Validate()
 }
 

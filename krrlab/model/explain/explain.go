@@ -28,8 +28,9 @@ type Options struct {
 	Top          int    `flag:"top" default:"5" check:">=1" help:"number of leading columns whose partial dependence is computed"`
 	Metric       string `flag:"metric" default:"auto" check:"one of auto error auc balanced-error f1 rmse" help:"metric whose loss a permutation increases (auto: error of classes, rmse of numbers)"`
 	Seed         uint64 `flag:"seed" default:"1" help:"seed of the rows and permutations"`
-	// Progress, if not nil, is called with the number of predictions of all rows that are done, and of those in all.
-	Progress func(done, total int)
+	// Progress, if not nil, is called with the number of predictions so far and their total number. A prediction is that
+	// of all rows for one permutation or value.
+	Progress func(predicted, total int)
 }
 
 // Explanation is the result of Run. It is a stage.Stage.
@@ -37,7 +38,6 @@ type Explanation struct {
 	Data         string       `json:"data"`        // file or name of the rows
 	Rows         int          `json:"rows"`        // number of rows that were used
 	Of           int          `json:"of"`          // number of rows in the data
-	Fitted       bool         `json:"rows_of_fit"` // all rows are of the fit
 	FittedRows   int          `json:"fitted_rows"` // number of rows in the data that are of the fit
 	Permutations int          `json:"permutations"`
 	Metric       model.Metric `json:"metric"`
@@ -90,17 +90,17 @@ const (
 
 // explainer is the state of a Run.
 type explainer struct {
-	m           *model.Model
-	d           *datasets.Dataset // the rows that are used, with their answers
-	x           []float64         // their features, by rows
-	dim         int
-	progress    func(done, total int)
-	done, total int
+	m                *model.Model
+	d                *datasets.Dataset // the rows that are used, with their answers
+	x                []float64         // features of d by rows, rows×dim
+	dim              int
+	progress         func(predicted, total int)
+	predicted, total int
 }
 
-// variant replaces features of all rows: the features from first on of row i become those that values returns.
+// variant replaces features of all rows: the features of row i from the one of index start on become values(i).
 type variant struct {
-	first  int
+	start  int
 	values func(i int) []float64
 }
 
@@ -129,7 +129,6 @@ func Run(ctx context.Context, m *model.Model, d *datasets.Dataset, o Options) (*
 	}
 	e := &Explanation{Data: d.Name, Rows: min(o.Rows, d.Len()), Of: d.Len(), FittedRows: m.FittedRows(d), Permutations: o.Permutations,
 		Metric: metric, Seed: o.Seed}
-	e.Fitted = e.FittedRows == e.Of
 	random := rng.New(o.Seed).Sub("explain")
 	if d.Len() > o.Rows {
 		rows := random.Sub("rows").Perm(d.Len())[:o.Rows]
@@ -167,16 +166,15 @@ func Run(ctx context.Context, m *model.Model, d *datasets.Dataset, o Options) (*
 // predict returns the prediction of all rows for each variant.
 func (x *explainer) predict(ctx context.Context, variants []variant) (out []*model.Prediction, err error) {
 	rows := x.d.Len()
-	batch := max(1, blockNumbers/len(x.x))
-	for lo := 0; lo < len(variants); lo += batch {
-		part := variants[lo:min(lo+batch, len(variants))]
-		z := points.NewDense(rows*len(part), x.dim, nil)
-		for k, v := range part {
+	size := max(1, blockNumbers/len(x.x))
+	for batch := range slices.Chunk(variants, size) {
+		z := points.NewDense(rows*len(batch), x.dim, nil)
+		for k, v := range batch {
 			for i := range rows {
 				row := z.Row(k*rows + i)
 				copy(row, x.x[i*x.dim:(i+1)*x.dim])
 				if v.values != nil {
-					copy(row[v.first:], v.values(i))
+					copy(row[v.start:], v.values(i))
 				}
 			}
 		}
@@ -185,20 +183,20 @@ func (x *explainer) predict(ctx context.Context, variants []variant) (out []*mod
 			return nil, err
 		}
 		index := make([]int, rows)
-		for k := range part {
+		for k := range batch {
 			for i := range index {
 				index[i] = k*rows + i
 			}
 			out = append(out, p.Subset(index))
 		}
-		if x.done += len(part); x.progress != nil {
-			x.progress(x.done, max(x.done, x.total))
+		if x.predicted += len(batch); x.progress != nil {
+			x.progress(x.predicted, max(x.predicted, x.total))
 		}
 	}
 	return out, nil
 }
 
-// importance sets e.Columns, in the order of columns, and returns the loss of the rows as they are.
+// importance sets e.Columns, in the order of columns, and returns the loss of the unchanged rows.
 func (x *explainer) importance(ctx context.Context, e *Explanation, columns []datasets.SourceColumn,
 	random rng.Stream) (float64, error) {
 	plain, err := x.predict(ctx, []variant{{}})
@@ -220,11 +218,11 @@ func (x *explainer) importance(ctx context.Context, e *Explanation, columns []da
 	losses := func(p *model.Prediction) []float64 { // of each subset; NaN if it is not known
 		all := make([]float64, len(subsets))
 		for g, index := range subsets {
-			part := p.Subset(index)
-			if e.Metric != model.AUC && part.Labels != nil {
-				part.Decision = nil // then Score computes no ROC curves
+			predictions := p.Subset(index)
+			if e.Metric != model.AUC && predictions.Labels != nil {
+				predictions.Decision = nil // then Score computes no ROC curves
 			}
-			if all[g], err = e.Metric.Loss(part.Score(data[g])); err != nil {
+			if all[g], err = e.Metric.Loss(predictions.Score(data[g])); err != nil {
 				all[g] = math.NaN()
 			}
 		}

@@ -73,22 +73,22 @@ func (x *explainer) time(c datasets.SourceColumn, i int) float64 {
 
 // spacedDates returns rows whose times are nearest to those of a grid, in the order of time.
 func (x *explainer) spacedDates(c datasets.SourceColumn) (rows []int) {
-	var known []int
+	var dated []int
 	var times []float64
 	for i := range x.d.Len() {
 		if t := x.time(c, i); !math.IsNaN(t) {
-			known, times = append(known, i), append(times, t)
+			dated, times = append(dated, i), append(times, t)
 		}
 	}
 	sorted := slices.Sorted(slices.Values(times))
 	for _, want := range grid(sorted) {
-		nearest := 0
+		closest := 0
 		for k, t := range times {
-			if math.Abs(t-want) < math.Abs(times[nearest]-want) {
-				nearest = k
+			if math.Abs(t-want) < math.Abs(times[closest]-want) {
+				closest = k
 			}
 		}
-		rows = append(rows, known[nearest])
+		rows = append(rows, dated[closest])
 	}
 	return slices.Compact(rows)
 }

@@ -29,10 +29,11 @@ func SpacedRows(n int) (rows []int) {
 }
 
 // Quality returns the figure of predictions p and the answers of d. probabilities are those of the labels for each row,
-// as interval.Probabilities returns them. If they are nil and the rows are unseen, that is none of them is of the fit,
-// Platt's method is fitted to each half of the rows for the other half. Rows of the fit get no calibration panel, since
-// probabilities fitted to them are too good.
-func Quality(title string, p *model.Prediction, d *datasets.Dataset, probabilities *mat.Dense, unseen bool) *plots.Figure {
+// as interval.Probabilities returns them. If they are nil, Platt's method is fitted to each half of the rows for the
+// other half. fittedRows is the number of rows that are of the fit. If it is positive, there is no calibration panel,
+// since the probabilities of these rows are too good.
+func Quality(title string, p *model.Prediction, d *datasets.Dataset, probabilities *mat.Dense,
+	fittedRows int) *plots.Figure {
 	f := &plots.Figure{Title: title, Columns: 2}
 	if p.Labels == nil {
 		answers := append([][]float64{d.Target}, d.MoreTargets...)
@@ -52,7 +53,7 @@ func Quality(title string, p *model.Prediction, d *datasets.Dataset, probabiliti
 	}
 	f.Panels = append(f.Panels, curvePanels(p, d, f)...)
 	switch {
-	case !unseen:
+	case fittedRows > 0:
 		probabilities = nil
 	case probabilities == nil:
 		probabilities = crossFitted(p, d)
@@ -120,8 +121,8 @@ func classErrorPanel(c *model.Classes) plots.Figure {
 		Y: plots.Axis{Label: "predicted as another class (%)"}, Series: []plots.Series{s}}
 }
 
-// curvePanels draws the ROC and precision-recall curves of each class against the rest. Of many classes it draws those
-// with the smallest areas under the ROC curve, and says so in the caption of f.
+// curvePanels draws the ROC and precision-recall curves of each class against the rest. If there are many classes, it
+// draws those with the smallest areas under the ROC curve, and says so in the caption of f.
 func curvePanels(p *model.Prediction, d *datasets.Dataset, f *plots.Figure) []plots.Figure {
 	curves := p.Curves(d)
 	if len(curves) == 0 {
@@ -210,11 +211,11 @@ func calibrationPanel(prob *mat.Dense, labels []string, d *datasets.Dataset) plo
 			s.AddBand(sum[b]/n, right[b]/n, lo, hi)
 		}
 	}
-	what := "share of " + shortName(labels[rarer])
+	label := "share of " + shortName(labels[rarer])
 	if len(labels) > 2 {
-		what = "share that is right"
+		label = "share that is right"
 	}
-	return plots.Figure{Title: "Calibration", X: plots.Axis{Label: "probability", Max: 1}, Y: plots.Axis{Label: what, Max: 1},
+	return plots.Figure{Title: "Calibration", X: plots.Axis{Label: "probability", Max: 1}, Y: plots.Axis{Label: label, Max: 1},
 		Series: []plots.Series{s, {Name: "calibrated", X: []float64{0, 1}, Y: []float64{0, 1}}}}
 }
 

@@ -48,19 +48,19 @@ func TestQuality(t *testing.T) {
 			yes += d.Class[i]
 		}
 	}
-	f := Quality("t", p, d, prob, true)
+	f := Quality("t", p, d, prob, 0)
 	last := f.Panels[len(f.Panels)-1]
 	found := slices.Index(last.Series[0].Y, float64(yes)/float64(inBin))
 	if len(f.Panels) != 4 || last.Y.Label != "share of yes" || found < 0 || !(last.Series[0].X[found] > 0.5 && last.Series[0].X[found] < 0.6) {
 		t.Errorf("%v, want %d of %d in a bin", last.Series[0], yes, inBin)
 	}
-	if f := Quality("t", p, d, nil, true); len(f.Panels) != 4 {
+	if f := Quality("t", p, d, nil, 0); len(f.Panels) != 4 {
 		t.Errorf("%d panels of unseen rows", len(f.Panels))
 	}
-	if f := Quality("t", p, d, nil, false); len(f.Panels) != 3 { // probabilities of rows of the fit would be too good
+	if f := Quality("t", p, d, nil, len(d.Class)); len(f.Panels) != 3 { // probabilities of rows of the fit would be too good
 		t.Errorf("%d panels of rows of the fit", len(f.Panels))
 	}
-	if f := Quality("t", p, d, prob, false); len(f.Panels) != 3 {
+	if f := Quality("t", p, d, prob, len(d.Class)); len(f.Panels) != 3 {
 		t.Errorf("%d panels of rows of the fit with probabilities", len(f.Panels))
 	}
 	// A map that is fitted to other rows: the labels of one half are wrong, those of the other right.
@@ -77,7 +77,7 @@ func TestQuality(t *testing.T) {
 		}
 	}
 	regression := &model.Prediction{Value: []float64{1, 3}, Decision: mat.NewDense(2, 1, []float64{1, 3})}
-	r := Quality("t", regression, &datasets.Dataset{X: points.NewDense(2, 1, nil), Target: []float64{2, 2.5}}, nil, true)
+	r := Quality("t", regression, &datasets.Dataset{X: points.NewDense(2, 1, nil), Target: []float64{2, 2.5}}, nil, 0)
 	if s := r.Panels[1].Series[0]; !slices.Equal(s.X, []float64{1, 3}) || !slices.Equal(s.Y, []float64{1, -0.5}) ||
 		strings.Contains(r.String(), "ROC") {
 		t.Errorf("residuals %v", s)

@@ -25,7 +25,7 @@ func (e *Explanation) unit() (factor float64, unit string) {
 	return 1, ""
 }
 
-// change says what a permutation does to the metric.
+// change names the effect of a permutation on the metric.
 func (e *Explanation) change() string {
 	if e.Metric == model.AUC || e.Metric == model.F1 {
 		return "decrease of the " + e.Metric.Name()
@@ -40,7 +40,7 @@ func (e *Explanation) String() string {
 		rows += fmt.Sprintf(" of %d, drawn at random", e.Of)
 	}
 	b.Add("rows", "%s, %s: %s", e.Data, rows, e.Metric.Text(e.Loss))
-	if e.Fitted {
+	if e.FittedRows == e.Of {
 		b.Add("note", "these rows are of the fit: the importance is that for rows that the model has learned")
 	} else if e.FittedRows > 0 {
 		b.Add("note", "%d of %d rows are of the fit: the model has learned them, and their importance differs from that of new rows",
@@ -82,10 +82,10 @@ func (e *Explanation) Plot() *plots.Figure {
 	bars := plots.Series{Style: plots.Bars}
 	y := plots.Axis{}
 	for k := min(len(e.Columns), maxBars) - 1; k >= 0; k-- { // the ticks ascend
-		c, at := e.Columns[k], float64(-k)
+		c, tick := e.Columns[k], float64(-k)
 		se := factor * float64(c.StandardError)
-		bars.AddBand(factor*c.Mean, at, factor*c.Mean-se, factor*c.Mean+se)
-		y.Ticks, y.Names = append(y.Ticks, at), append(y.Names, shortName(c.Column))
+		bars.AddBand(factor*c.Mean, tick, factor*c.Mean-se, factor*c.Mean+se)
+		y.Ticks, y.Names = append(y.Ticks, tick), append(y.Names, shortName(c.Column))
 	}
 	label := e.change()
 	if unit != "" {
@@ -136,15 +136,15 @@ func (e *Explanation) dependencePanel(d *Dependence) plots.Figure {
 			s.Name = shortName(c.Class)
 		}
 		for k, v := range c.Mean {
-			at := float64(k)
+			position := float64(k)
 			if d.Words == nil {
-				at = d.Values[k]
+				position = d.Values[k]
 			}
 			se := 2 * c.StandardError[k]
 			if len(d.Curves) > 1 { // bands would hide one another
 				se = 0
 			}
-			s.AddBand(at, v, v-se, v+se)
+			s.AddBand(position, v, v-se, v+se)
 		}
 		f.Series = append(f.Series, s)
 	}
