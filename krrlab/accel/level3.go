@@ -219,10 +219,10 @@ var (
 const avx512Order = 256
 
 // usesGemm reports whether package gemm computes a product whose smallest dimension is order, when the library in use
-// is l (nil if there is none). isLarge says whether a call of the library pays.
-func usesGemm(l *Library, order int, isLarge bool) bool {
+// is l (nil if there is none).
+func usesGemm(l *Library, order int) bool {
 	path := simd.InUse()
-	if l == nil || !isLarge || l.lacksFMA {
+	if l == nil || l.lacksFMA {
 		return path != simd.Portable
 	}
 	return l.lacksAVX512 && path == simd.AVX512 && order >= avx512Order
@@ -242,10 +242,13 @@ func (p *level3[T]) gemm(arguments productArgs[T]) {
 	good := isTrans(x.TransA) && isTrans(x.TransB) && x.Alpha != 0 && fitsMatrix(ra, ca, x.LDA, len(x.A)) &&
 		fitsMatrix(rb, cb, x.LDB, len(x.B)) && fitsMatrix(x.M, x.N, x.LDC, len(x.C))
 	smallest := min(x.M, x.N, x.K)
+	if !large(x.M, x.N, x.K, gemmWork) {
+		l = nil // a call of the library costs more than the product
+	}
 	switch {
-	case good && usesGemm(l, smallest, large(x.M, x.N, x.K, gemmWork)):
+	case good && usesGemm(l, smallest):
 		gemmGo(x)
-	case !good || l == nil || !large(x.M, x.N, x.K, gemmWork):
+	case !good || l == nil:
 		p.gonum.gemm(x.TransA, x.TransB, x.M, x.N, x.K, x.Alpha, x.A, x.LDA, x.B, x.LDB, x.Beta, x.C, x.LDC)
 	case goThreads.Load() == 1 && smallest >= p.avx2Order && simd.InUse() == simd.AVX2:
 		gogemm.Gemm(x)
@@ -262,10 +265,13 @@ func (p *level3[T]) syrk(ul blas.Uplo, arguments productArgs[T]) {
 	ra, ca := opDims(x.TransA, n, x.K)
 	good := isUplo(ul) && isTrans(x.TransA) && x.Alpha != 0 && fitsMatrix(ra, ca, x.LDA, len(x.A)) &&
 		fitsMatrix(n, n, x.LDC, len(x.C))
+	if !large(n, n, x.K, syrkWork) {
+		l = nil
+	}
 	switch {
-	case good && usesGemm(l, min(n, x.K), large(n, n, x.K, syrkWork)):
+	case good && usesGemm(l, min(n, x.K)):
 		syrkGo(ul, x)
-	case !good || l == nil || !large(n, n, x.K, syrkWork):
+	case !good || l == nil:
 		p.gonum.syrk(ul, x.TransA, n, x.K, x.Alpha, x.A, x.LDA, x.Beta, x.C, x.LDC)
 	default:
 		if x.Beta == 0 {
@@ -287,7 +293,7 @@ func (p *level3[T]) trxm(arguments triangleArgs[T]) {
 	good := isSide(x.Side) && isUplo(x.Uplo) && isTrans(x.TransA) && isDiag(x.Diag) && x.Alpha != 0 &&
 		fitsMatrix(q, q, x.LDA, len(x.A)) && fitsMatrix(x.M, x.N, x.LDB, len(x.B))
 	switch {
-	case good && usesGemm(l, 0, true) && large(x.M, x.N, q, trxmGoWork):
+	case good && usesGemm(l, 0) && large(x.M, x.N, q, trxmGoWork):
 		trxmGo(x)
 	case !good || l == nil || !large(x.M, x.N, q, trxmWork):
 		gonumRoutine(x.Side, x.Uplo, x.TransA, x.Diag, x.M, x.N, x.Alpha, x.A, x.LDA, x.B, x.LDB)

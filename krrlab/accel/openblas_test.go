@@ -74,17 +74,14 @@ func TestNarrow(t *testing.T) {
 	}
 	wide := simd.InUse() == simd.AVX512
 	for _, c := range []struct {
-		l       *Library
-		order   int
-		isLarge bool
-		want    bool
+		l     *Library
+		order int
+		want  bool
 	}{
-		{nil, 1, true, simd.InUse() != simd.Portable}, {&Library{}, 1000, true, false},
-		{&Library{}, 4, false, simd.InUse() != simd.Portable},
-		{&Library{lacksAVX512: true}, avx512Order, true, wide}, {&Library{lacksAVX512: true}, avx512Order - 1, true, false},
-		{&Library{lacksFMA: true}, 100, true, simd.InUse() != simd.Portable},
+		{nil, 1, simd.InUse() != simd.Portable}, {&Library{}, 1000, false}, {&Library{lacksAVX512: true}, avx512Order, wide},
+		{&Library{lacksAVX512: true}, avx512Order - 1, false}, {&Library{lacksFMA: true}, 100, simd.InUse() != simd.Portable},
 	} {
-		if got := usesGemm(c.l, c.order, c.isLarge); got != c.want {
+		if got := usesGemm(c.l, c.order); got != c.want {
 			t.Errorf("%+v, order %d: %v, want %v", c.l, c.order, got, c.want)
 		}
 	}
