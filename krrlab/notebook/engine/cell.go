@@ -141,8 +141,8 @@ func (c *Cell) isProgram() bool {
 func (e *Engine) resolveImports(file *ast.File, visible view, dotImported map[string]types.Object) error {
 	var missing *MissingError
 	for _, spec := range file.Imports {
-		path, _ := strconv.Unquote(spec.Path.Value)
-		pkg, err := importer{e}.Import(path)
+		importPath, _ := strconv.Unquote(spec.Path.Value)
+		pkg, err := importer{e}.Import(importPath)
 		if notFound := (*MissingError)(nil); errors.As(err, &notFound) {
 			if missing == nil {
 				missing = &MissingError{Line: e.fset.Position(spec.Pos()).Line}
@@ -153,8 +153,7 @@ func (e *Engine) resolveImports(file *ast.File, visible view, dotImported map[st
 		if err != nil {
 			return types.Error{Fset: e.fset, Pos: spec.Pos(), Msg: err.Error()}
 		}
-		path = pkg.Path()
-		name := pkg.Name()
+		path, name := ImportPath(pkg), pkg.Name()
 		if spec.Name != nil {
 			name = spec.Name.Name
 		}

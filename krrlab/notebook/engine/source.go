@@ -37,6 +37,14 @@ func (i importer) Import(path string) (*types.Package, error) {
 	return i.importSource(path)
 }
 
+// sourcePrefix begins the paths of the types.Packages of interpreted packages. A package can also be part of this program
+// without being importable, as gonum's internal/set is. ixgo recognizes interpreted types by the paths of their packages
+// and would otherwise look for the code of the compiled types, too.
+const sourcePrefix = "source:"
+
+// ImportPath returns the path by which cells import a package.
+func ImportPath(p *types.Package) string { return strings.TrimPrefix(p.Path(), sourcePrefix) }
+
 // importSource returns a package after finding its source and type-checking it, including its imports. The package is
 // initialized before the next cell runs.
 func (e *Engine) importSource(path string) (*types.Package, error) {
@@ -65,7 +73,7 @@ func (e *Engine) importSource(path string) (*types.Package, error) {
 		ensureDefers(f)
 		src.files = append(src.files, f)
 	}
-	u := &unit{src: src, vars: map[string]reflect.Value{}, pkg: types.NewPackage(strings.Clone(foundSource.Path),
+	u := &unit{src: src, vars: map[string]reflect.Value{}, pkg: types.NewPackage(sourcePrefix+foundSource.Path,
 		src.files[0].Name.Name)}
 	firstErr := e.typeCheck(u.pkg, src, foundSource.Go)
 	for _, f := range src.files {

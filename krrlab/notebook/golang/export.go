@@ -261,7 +261,7 @@ func (x *exporter) addObject(name string, o types.Object) error {
 
 // addImport adds an import of a package by a name.
 func (x *exporter) addImport(p *types.Package, name string) string {
-	path := p.Path()
+	path := engine.ImportPath(p)
 	if path == "display" {
 		path = engine.DisplayPath
 	}

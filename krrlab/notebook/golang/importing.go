@@ -80,6 +80,9 @@ func (s *Session) printNotices() {
 	}
 	s.missing = nil
 	for _, p := range s.unreported {
+		if s.interp.Package(p.Path) == nil { // its import failed
+			continue
+		}
 		text := fmt.Sprintf("%s (%s) is interpreted; in a %%%%go cell it is compiled", p.Path, p.Module)
 		if len(p.VersionConflicts) > 0 {
 			text += "; used with " + strings.Join(p.VersionConflicts, ", ")

@@ -61,7 +61,7 @@ func (s *Session) describe(head string, length docLength) (string, bool) {
 			}
 		case *ast.SelectorExpr:
 			if p := importedPackage(cur, x.X); p != nil {
-				return s.describeObject(p.Path(), x.Sel.Name, p.Scope().Lookup(x.Sel.Name), length)
+				return s.describeObject(engine.ImportPath(p), x.Sel.Name, p.Scope().Lookup(x.Sel.Name), length)
 			}
 			if t := cur.Info.TypeOf(x.X); t != nil {
 				path, name := typeName(t)
@@ -143,7 +143,7 @@ func typeName(t types.Type) (path, name string) {
 		t = types.Unalias(p.Elem())
 	}
 	if n, ok := t.(*types.Named); ok && n.Obj().Pkg() != nil {
-		return n.Obj().Pkg().Path(), n.Obj().Name()
+		return engine.ImportPath(n.Obj().Pkg()), n.Obj().Name()
 	}
 	return "", ""
 }
@@ -172,7 +172,7 @@ func (s *Session) describeWord(cur *engine.Cursor, name string, length docLength
 	case nil:
 		path = implicitImport(name)
 	case *types.PkgName:
-		path = o.Imported().Path()
+		path = engine.ImportPath(o.Imported())
 	default:
 		return engine.ObjectString(o) + s.typeDoc(o.Type(), shortDoc), true
 	}
