@@ -167,7 +167,7 @@ def _check_finite(x: np.ndarray, names: list[str] | None, owner: str, missing: b
     raise ValueError(f"Input X contains NaN{place}. impute='median' lets {owner} fill missing numbers in.")
 
 
-def _names_given(option: Any, parameter: str, names: list[str]) -> list[str] | None:
+def names_given(option: Any, parameter: str, names: list[str]) -> list[str] | None:
     """Return the columns that a parameter names; None for "auto"."""
     if isinstance(option, str):
         if option == "auto":
@@ -188,7 +188,7 @@ def _frame(x: Any, owner: str, missing: bool, categorical: Any, dates: Any, kind
         if trimmed.count(name) > 1:
             raise ValueError(f"several columns are named {name!r}")
     x = x.set_axis(names, axis=1).reset_index(drop=True)
-    given = {"words": _names_given(categorical, "categorical", names), "dates": _names_given(dates, "dates", names)}
+    given = {"words": names_given(categorical, "categorical", names), "dates": names_given(dates, "dates", names)}
     columns, found = {}, {}
     for name in names:
         kind = kinds[name] if kinds else next((k for k, v in given.items() if name in (v or ())), None)

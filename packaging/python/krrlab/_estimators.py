@@ -88,6 +88,9 @@ _PARAMETERS = """kernel : str, default=None
         of different spreads, and leaves sparse ones as they are.
     impute : str, default="none"
         "median" or "mean" fills missing numbers in; "none" refuses them.
+    space : str or sequence of str or int, default=None
+        One to three columns that are coordinates; they are the only features, without scaling. Columns named lon and
+        lat are degrees, which become kilometers. None takes all columns as features.
     categorical, dates : "auto" or sequence of str, default="auto"
         Columns of a frame that have words, or dates. "auto" takes texts and categories as words, and datetimes and
         texts such as 2024-12-31 as dates. A missing word is a value.
@@ -161,7 +164,10 @@ class _KernelMachine(BaseEstimator):
             seed = seed.randint(2 ** 31)
         if isinstance(sigma, np.ndarray):
             sigma = sigma.tolist()
-        scaled = {} if kernel == "precomputed" else {"scale": self.scale, "impute": self.impute}
+        if self.space is not None and (self.scale, self.impute) not in (("auto", "none"), ("none", "none")):
+            raise ValueError("space takes coordinates as they are: it does not go with scale or impute")
+        is_scaled = self.space is None and kernel != "precomputed"
+        scaled = {"scale": self.scale, "impute": self.impute} if is_scaled else {}
         for name in "precond", "solver":
             if getattr(self, name) != "auto":
                 options[name] = getattr(self, name)
@@ -169,6 +175,19 @@ class _KernelMachine(BaseEstimator):
                 "lambda": lam, "tune": None if self.tune in (False, "auto") else True,
                 "metric": self.metric, "tol": self.tol, "max_iter": self.max_iter, "seed": seed,
                 "threads": self.threads, "memory": self.memory, **(self.options or {})}
+
+    def _coordinates(self, X: Any) -> Any:
+        """Return the columns of X that are coordinates, or X itself without ``space``."""
+        if self.space is None:
+            return X
+        if _data.is_frame(X):
+            places = _data.names_given(self.space, "space", [str(name) for name in X.columns])
+            return X.set_axis([str(name) for name in X.columns], axis=1)[places]
+        X = _data.numeric(X)
+        places = [self.space] if isinstance(self.space, numbers.Integral) else self.space
+        if isinstance(places, str) or not all(isinstance(j, numbers.Integral) and 0 <= j < X.shape[-1] for j in places):
+            raise ValueError(f"space == {self.space!r}, must be numbers of columns from 0, as X is no DataFrame")
+        return X[:, list(places)]
 
     def _read(self, X: Any) -> _data.Table:
         """Check new rows against the fit."""
@@ -181,22 +200,28 @@ class _KernelMachine(BaseEstimator):
         if kinds and not _data.is_frame(X) and set(kinds.values()) != {"numbers"}:
             coded = [name for name, kind in kinds.items() if kind != "numbers"]
             raise ValueError(f"the columns {coded} have words or dates: X must be a DataFrame")
+        if _data.is_frame(X) or self.space is not None:
+            _check_columns(np.shape(X)[1], self.n_features_in_, owner)
+            X = self._coordinates(X)
         if _data.is_frame(X):
-            _check_columns(X.shape[1], self.n_features_in_, owner)
             kinds = dict(zip(map(str, X.columns), kinds.values())) if kinds else None
         t = _data.table(X, owner, missing=self.impute != "none", kinds=kinds)
-        _check_columns(t.values.shape[1], self.n_features_in_, owner)
+        if self.space is None:
+            _check_columns(t.values.shape[1], self.n_features_in_, owner)
+        if self.model_.space and not t.names:  # the program finds coordinates by their names
+            t.names = list(self.model_.kinds or ()) or None
         return t
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, options: dict[str, Any]) -> None:
         """Run the program; y(rows) returns the targets as vectors, of numbers or labels."""
         owner = type(self).__name__
         names = _data.feature_names(X)
-        t = _data.table(X, owner, missing=self.impute != "none", categorical=self.categorical, dates=self.dates)
-        rows, n_features = t.values.shape
+        places = self._coordinates(X)
+        t = _data.table(places, owner, missing=self.impute != "none", categorical=self.categorical, dates=self.dates)
+        rows, n_columns = t.values.shape
         if self.kernel == "precomputed":
-            if rows != n_features or t.is_mixed:
-                raise ValueError(f"Precomputed matrix must be a square matrix. Input is a {rows}x{n_features} matrix.")
+            if rows != n_columns or t.is_mixed:
+                raise ValueError(f"Precomputed matrix must be a square matrix. Input is a {rows}x{n_columns} matrix.")
             t = _data.Table(t.values.toarray() if t.is_sparse else t.values)
         targets = y(rows)
         if rows < 2:
@@ -226,13 +251,15 @@ class _KernelMachine(BaseEstimator):
             model, report = os.path.join(folder, "model.krr"), os.path.join(folder, "report.json")
             if self.kernel == "precomputed":
                 where["matrix"] = file
+            if self.space is not None:
+                where["space"] = t.names or list(range(n_columns))
             flags = _program.flags(**{**where, **self._options(), **options, "train": file, "out": model,
                                       "json": report})
             notes = _program.run(["fit", *flags], file)
             self.report_ = _program.report(report)
             self.report_["notes"] = notes.splitlines()
             self.model_ = Model.load(model)
-        self.n_features_in_ = n_features
+        self.n_features_in_ = n_columns if self.space is None else np.shape(X)[1]
         self.column_kinds_ = t.kinds
         if names is not None:
             self.feature_names_in_ = names
@@ -244,32 +271,39 @@ class _KernelMachine(BaseEstimator):
     def _decisions(self, X: Any) -> np.ndarray:
         """Return the decision values of the model, of shape (rows, columns of c)."""
         t = self._read(X)
-        if self.model_.space and not t.names:  # the program finds coordinates by their names
-            t = _data.Table(t.values, list(self.model_.kinds or ()) or None)
         features = self.model_.features(t) if self.model_.is_supported else None
         if features is not None and (len(self.model_.c) * features.shape[0] <= LARGE or self.model_.is_precomputed):
             f = self.model_.decision(features)
             if f is not None:
                 return f
+        if not self.model_.labels:
+            f = self._run_predict(t)
+        else:
+            f = self._run_predict(t, decision=True)[:, 1:].astype(float)
+        return f.reshape(len(f), -1)
+
+    def _run_predict(self, t: _data.Table, **options: Any) -> np.ndarray:
+        """Return the columns that krrlab predict writes for the rows of t, but that of row numbers.
+
+        They are numbers for a regression and texts for classes.
+        """
         with tempfile.TemporaryDirectory(prefix="krrlab-") as folder:
             file, where = t.write(folder)
             model, out = os.path.join(folder, "model.krr"), os.path.join(folder, "out")
             self.model_.save(model)
             out += ".csv" if self.model_.labels else ".npy"
-            flags = _program.flags(**where, threads=self.threads, decision=True if self.model_.labels else None,
-                                   **{"in": file, "out": out})
-            notes = _program.run(["predict", model, *flags], file)
-            for note in notes.splitlines():
+            flags = _program.flags(**where, threads=self.threads, **options, **{"in": file, "out": out})
+            for note in _program.run(["predict", model, *flags], file).splitlines():
                 if note.startswith("note: "):
-                    warnings.warn(note[6:], stacklevel=3)
+                    warnings.warn(note[6:], stacklevel=4)
             if not self.model_.labels:
-                f = np.load(out)
+                columns = np.load(out)
             else:
                 with open(out, newline="") as lines:
-                    f = np.array([row[2:] for row in list(csv.reader(lines))[1:]], dtype=float)
-        if len(f) != t.values.shape[0]:
-            raise ValueError(f"{len(f)} predictions of {t.values.shape[0]} rows")
-        return f.reshape(len(f), -1)
+                    columns = np.array([row[1:] for row in list(csv.reader(lines))[1:]], dtype=object)
+        if len(columns) != t.values.shape[0]:
+            raise ValueError(f"{len(columns)} predictions of {t.values.shape[0]} rows")
+        return columns
 
 
 def _check_columns(found: int, expected: int, owner: str) -> None:
@@ -304,8 +338,9 @@ class KernelRidge(RegressorMixin, _KernelMachine):
                  alpha: float | None = None, gamma: float | None = None, degree: int = 3, coef0: float = 1,
                  tune: bool | str = "auto", metric: str = "auto", precond: str = "auto", solver: str = "auto",
                  tol: float | None = None, max_iter: int = 1000, scale: str = "auto", center: str = "auto",
-                 impute: str = "none", categorical: Any = "auto", dates: Any = "auto", random_state: Any = None,
-                 threads: int | None = None, memory: str | None = None, options: dict[str, Any] | None = None):
+                 impute: str = "none", space: Any = None, categorical: Any = "auto", dates: Any = "auto",
+                 random_state: Any = None, threads: int | None = None, memory: str | None = None,
+                 options: dict[str, Any] | None = None):
         self.kernel = kernel
         self.sigma = sigma
         self.lam = lam
@@ -322,6 +357,7 @@ class KernelRidge(RegressorMixin, _KernelMachine):
         self.scale = scale
         self.center = center
         self.impute = impute
+        self.space = space
         self.categorical = categorical
         self.dates = dates
         self.random_state = random_state
@@ -363,15 +399,46 @@ class KernelRidge(RegressorMixin, _KernelMachine):
     def _coded(self, targets: list[np.ndarray]) -> list[Any]:
         return targets
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predict the targets of the rows of X.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (m, d)
+        return_std : bool, default=False
+            Whether to return standard deviations too. They are those of f, without the noise of the answers, if the
+            answers are a Gaussian process with the kernel and the ridge of the model.
 
         Returns
         -------
-        ndarray of shape (m,) or (m, t), as y had in ``fit``
+        ndarray of shape (m,) or (m, t), as y had in ``fit``; with ``return_std`` a pair of it and an ndarray (m,)
         """
+        if return_std:
+            columns = self._run_predict(self._read(X), interval="90%", method="posterior")
+            return columns[:, 0], columns[:, 3]
         f = self._decisions(X)
         return f[:, 0] if self._is_vector else f
+
+    def predict_interval(self, X: Any, level: float = 0.9, method: str = "auto") -> np.ndarray:
+        """Return intervals that contain the answers of new rows with probability ``level``.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (m, d)
+        level : float, default=0.9
+            The probability, above 0 and below 1.
+        method : str, default="auto"
+            "jackknife+", "jackknife" or "posterior". The first two use leave-one-out errors and hold if new rows are
+            drawn as those of the fit; they factor K again, unless the fit had ``options={"calibrate": "loo"}``.
+            "posterior" assumes a Gaussian process. "auto" is "jackknife+", or what the fit has saved errors for.
+
+        Returns
+        -------
+        ndarray of shape (m, 2) : lower and upper ends
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"level == {level}, must be above 0 and below 1")
+        return self._run_predict(self._read(X), interval=f"{100 * level:.10g}%", method=method)[:, 1:3]
 
 
 class _Probability:
@@ -409,7 +476,7 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
     def __init__(self, kernel: str | None = None, sigma: Any = None, lam: float | None = None, *,
                  alpha: float | None = None, gamma: float | None = None, degree: int = 3, coef0: float = 1,
                  tune: bool | str = "auto", metric: str = "auto", precond: str = "auto", solver: str = "auto",
-                 tol: float | None = None, max_iter: int = 1000, scale: str = "auto", impute: str = "none",
+                 tol: float | None = None, max_iter: int = 1000, scale: str = "auto", impute: str = "none", space: Any = None,
                  categorical: Any = "auto", dates: Any = "auto", class_weight: Any = None,
                  threshold: float | str = 0.0, probability: bool = False, random_state: Any = None,
                  threads: int | None = None, memory: str | None = None, options: dict[str, Any] | None = None):
@@ -428,6 +495,7 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
         self.max_iter = max_iter
         self.scale = scale
         self.impute = impute
+        self.space = space
         self.categorical = categorical
         self.dates = dates
         self.class_weight = class_weight
@@ -524,6 +592,21 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
         """Predict the labels of the rows of X, of the type that y had in ``fit``."""
         f = self._columns(X)
         return self.classes_[f.argmax(1) if f.shape[1] > 1 else (f[:, 0] > 0).astype(int)]
+
+    def predict_set(self, X: Any, level: float = 0.9) -> np.ndarray:
+        """Return sets of classes that contain the labels of new rows with probability ``level``.
+
+        They use leave-one-out errors, for which K is factored again unless ``probability`` is set, and hold if new rows
+        are drawn as those of the fit.
+
+        Returns
+        -------
+        ndarray of bool of shape (m, classes), in the order of ``classes_``
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"level == {level}, must be above 0 and below 1")
+        sets = self._run_predict(self._read(X), interval=f"{100 * level:.10g}%")[:, -1]
+        return np.array([[text in labels.split("|") for text in self._texts] for labels in sets])
 
     @_Probability
     def predict_proba(self, X: Any) -> np.ndarray:

@@ -93,6 +93,37 @@ class Predictions(unittest.TestCase):
             self.assertEqual(again.predict(Z).dtype.kind, t.dtype.kind)
         self.assertFalse(hasattr(KernelRidgeClassifier(), "predict_proba"))
 
+    def test_intervals(self):
+        """Standard deviations and intervals are those of dense linear algebra."""
+        lam, noisy = 0.1, y + 0.3 * g.normal(size=len(y))
+        model = KernelRidge("gaussian", sigma=1, lam=lam, scale="standard", center="no", solver="direct").fit(X, noisy)
+        scaled, rows = ((x - X.mean(0)) / X.std(0) for x in (X, Z))
+
+        def kernel(a, b):
+            return np.exp(-0.5 * ((a[:, None] - b) ** 2).sum(2))
+
+        inverse = np.linalg.inv(kernel(scaled, scaled) + lam * np.eye(len(X)))
+        c, k = inverse @ noisy, kernel(rows, scaled)
+        variance = np.mean(c ** 2 / np.diag(inverse)) * (1 - np.einsum("ij,jk,ik->i", k, inverse, k))
+        f, std = model.predict(Z, return_std=True)
+        np.testing.assert_allclose(f, k @ c, atol=1e-5)
+        np.testing.assert_allclose(std, np.sqrt(variance), rtol=1e-5)
+        left = np.empty((len(X), len(Z))), np.empty(len(X))
+        for i in range(len(X)):
+            others = np.arange(len(X)) != i
+            part = np.linalg.solve(kernel(scaled[others], scaled[others]) + lam * np.eye(len(X) - 1), noisy[others])
+            left[0][i], left[1][i] = k[:, others] @ part, abs(noisy[i] - kernel(scaled[i:i + 1], scaled[others]) @ part)
+        low = np.sort(left[0] - left[1][:, None], axis=0)[int(0.2 * (len(X) + 1)) - 1]
+        high = np.sort(left[0] + left[1][:, None], axis=0)[int(np.ceil(0.8 * (len(X) + 1))) - 1]
+        np.testing.assert_allclose(model.predict_interval(Z, 0.8), np.column_stack([low, high]), atol=1e-5)
+        labels = np.digitize(noisy, [-0.5, 0.5])
+        classes = KernelRidgeClassifier(lam=0.1, probability=True).fit(X, labels)
+        sets = classes.predict_set(X, 0.9)
+        self.assertTrue(sets[np.arange(len(X)), classes.predict(X)].all())
+        self.assertGreaterEqual(sets[np.arange(len(X)), labels].mean(), 0.9)
+        with self.assertRaisesRegex(ValueError, "level == 90"):
+            model.predict_interval(Z, 90)
+
 
 class ScikitLearn(unittest.TestCase):
     def test_check_estimator(self):

@@ -151,6 +151,19 @@ class Frames(unittest.TestCase):
         np.testing.assert_allclose(m.predict(places), height, atol=0.1)
         with self.assertWarnsRegex(UserWarning, "does not have valid feature names"):
             np.testing.assert_allclose(m.predict(places.to_numpy()), height, atol=0.1)
+        rows = places.assign(town="x", depth=r.normal(size=n))[["town", "lat", "depth", "lon"]]
+        named = KernelRidge("gaussian", sigma=80, lam=1e-4, space=["lat", "lon"]).fit(rows, height)
+        np.testing.assert_allclose(named.predict(rows), m.predict(places), atol=1e-8)
+        self.assertEqual(named.n_features_in_, 4)
+        plane = KernelRidge("gaussian", sigma=1, lam=1e-2, scale="none").fit(places.to_numpy(), height)
+        numbered = KernelRidge("gaussian", sigma=1, lam=1e-2, space=[3, 1]).fit(
+            rows.assign(town=0.0).to_numpy(float), height)
+        np.testing.assert_allclose(numbered.predict(rows.assign(town=0.0).to_numpy(float)),
+                                   plane.predict(places.to_numpy()), atol=1e-6)
+        self.refused("space: there is no column 'x'", lambda: KernelRidge(space="x").fit(rows, height))
+        self.refused("numbers of columns", lambda: KernelRidge(space="lon").fit(places.to_numpy(), height))
+        self.refused("does not go with", lambda: KernelRidge(space="lon", impute="mean").fit(rows, height))
+        self.refused("X has 2 features", lambda: numbered.predict(places.to_numpy()))
 
     def test_weights(self):
         w = pd.Series(r.integers(0, 3, n))
