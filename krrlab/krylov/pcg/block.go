@@ -53,8 +53,7 @@ func SolveBlock(ctx context.Context, a Operator, m Preconditioner, b *mat.Dense,
 	if err != nil {
 		return nil, err
 	}
-	s := newBlock(base)
-	return s.run(ctx, s.iterate)
+	return newBlock(base).run(ctx)
 }
 
 // BlockFlops returns the number of floating-point additions and multiplications in an iteration of SolveBlock with a
@@ -97,71 +96,49 @@ func newBlock(base *solver) *block {
 	for _, v := range []*[]float64{&s.c, &s.scratch, &s.d, &s.pi, &s.h, &s.s, &s.f, &s.ft} {
 		*v = make([]float64, t*t)
 	}
-	s.gram, base.block = newFactor(t), s
+	s.gram, base.block, base.method = newFactor(t), s, s
 	s.relSize, s.selected, s.rowScratch = make([]float64, t), make([]int, 0, t), make([]float64, t)
 	s.bounds = newBounds(base.opt.LambdaMin, t, t*t, base.initialHistoryRows())
 	return s
 }
 
-// iterate processes the columns s.cols, whose residuals are in R, until all have ended or the maximum number of
-// iterations is reached.
-func (s *block) iterate(ctx context.Context) error {
-	if len(s.cols) == 0 {
-		return nil
+// firstDirections implements method: P = Z, after R = QC.
+func (s *block) firstDirections(ctx context.Context) error {
+	s.k = len(s.cols)
+	if err := s.orthonormalise(ctx, 0); err != nil { // R = QS, QᵀM⁻¹Q = I
+		return err
 	}
-	if !s.resumed {
-		s.k = len(s.cols)
-		if err := s.orthonormalise(ctx, 0); err != nil { // R = QS, QᵀM⁻¹Q = I
-			return err
-		}
-		copy(s.c, s.s[:s.k*s.width]) // C = S
-		s.width = s.k
-		s.reshape(s.p, 1, s.k)
-		s.p.Copy(s.z) // P = Z
-		s.startErrorBounds()
-	}
-	s.resumed = false
-	for s.active() {
-		if err := s.multiply(ctx); err != nil { // W = AP
-			return err
-		}
-		s.startIteration()
-		for _, c := range s.cols {
-			s.res.Columns[c].Iterations++
-		}
-		s.crossProduct(s.pi, s.p, s.w) // Π = PᵀAP
-		if s.invertPi() {              // H = Π⁻¹
-			s.step() // X ← X + P·HC,  Q ← Q − W·H
-			s.updateErrorBounds()
-			s.checkConvergence() // ‖r_j‖₂ ≤ τ‖y_j‖₂: column j has converged
-		}
-		if err := s.callMonitor(); err != nil {
-			return err
-		}
-		s.removeEndedColumns()
-		if !s.active() || s.res.Iterations == s.opt.MaxIter {
-			return nil
-		}
-		if err := s.orthonormalise(ctx, roundingNorm); err != nil { // Q ← Q', Z = M⁻¹Q', S
-			return err
-		}
-		s.advanceGamma()
-		a := len(s.cols)
-		product(s.scratch, s.s, s.c, s.k, s.width, a) // C ← SC
-		s.c, s.scratch = s.scratch, s.c
-		s.updateDirections() // P ← Z + P·Sᵀ
-		if s.active() {
-			if err := s.checkpoint(ctx); err != nil {
-				return err
-			}
-		}
-	}
+	copy(s.c, s.s[:s.k*s.width]) // C = S
+	s.width = s.k
+	s.reshape(s.p, 1, s.k)
+	s.p.Copy(s.z) // P = Z
+	s.startErrorBounds()
 	return nil
 }
 
-// active reports whether there are columns that are still iterating.
-func (s *block) active() bool {
-	return s.k > 0 && len(s.cols) > 0 && s.res.Columns[s.cols[0]].Status == Active
+// step implements method. It sets rr_j = ‖Qc_j‖², xx_j = ‖x_j‖², dx_j = ‖Pd_j‖² for the active columns.
+func (s *block) step() {
+	s.crossProduct(s.pi, s.p, s.w) // Π = PᵀAP
+	if !s.invertPi() {             // H = Π⁻¹
+		return
+	}
+	product(s.d, s.h, s.c, s.k, s.k, len(s.cols)) // D = HC
+	s.runStep((*blockRows)(s), s.t)               // X ← X + PD,  Q ← Q − W·H
+	copy(s.pAp, s.rr)                             // checkConvergence reports pAp as the curvature if a norm is not finite
+	s.updateErrorBounds()
+	s.checkConvergence() // ‖r_j‖₂ ≤ τ‖y_j‖₂: column j has converged
+}
+
+// nextDirections implements method.
+func (s *block) nextDirections(ctx context.Context) error {
+	if err := s.orthonormalise(ctx, roundingNorm); err != nil { // Q ← Q', Z = M⁻¹Q', S
+		return err
+	}
+	s.advanceGamma()
+	product(s.scratch, s.s, s.c, s.k, s.width, len(s.cols)) // C ← SC
+	s.c, s.scratch = s.scratch, s.c
+	s.updateDirections() // P ← Z + P·Sᵀ
+	return nil
 }
 
 // endAll ends all active columns with the same status and curvature.
@@ -169,22 +146,6 @@ func (s *block) endAll(status Status, curvature float64) {
 	for _, c := range s.cols {
 		s.res.Columns[c].Status, s.res.Columns[c].Curvature = status, curvature
 	}
-}
-
-// removeEndedColumns removes the columns that have ended from s.cols and from C.
-func (s *block) removeEndedColumns() {
-	s.keptPositions = s.keptPositions[:0]
-	for j, c := range s.cols {
-		if s.res.Columns[c].Status == Active {
-			s.keptPositions = append(s.keptPositions, j)
-		}
-	}
-	s.saveEndResiduals()
-	compact(s.c, s.k, len(s.cols), s.keptPositions)
-	for i, j := range s.keptPositions {
-		s.cols[i] = s.cols[j]
-	}
-	s.cols = s.cols[:len(s.keptPositions)]
 }
 
 // invertPi sets H = Π⁻¹ and returns true. If Π shows that A is not positive definite, it ends all columns and returns
@@ -207,13 +168,6 @@ func (s *block) invertPi() bool {
 	}
 	product(s.h, s.f, s.ft, s.k, g.rank, s.k) // H = FFᵀ
 	return true
-}
-
-// step updates X and Q and sets rr_j = ‖Qc_j‖², xx_j = ‖x_j‖², dx_j = ‖Pd_j‖² for the active columns.
-func (s *block) step() {
-	product(s.d, s.h, s.c, s.k, s.k, len(s.cols)) // D = HC
-	s.runStep((*blockRows)(s), s.t)
-	copy(s.pAp, s.rr) // checkConvergence reports pAp as the curvature if a norm is not finite
 }
 
 type blockRows block

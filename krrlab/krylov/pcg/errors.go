@@ -49,6 +49,9 @@ func (b *bounds) addRow() {
 // startIteration counts an iteration and appends rows for its decrease and bounds of the error.
 func (s *solver) startIteration() {
 	s.res.Iterations++
+	for _, c := range s.cols {
+		s.res.Columns[c].Iterations++
+	}
 	s.decreaseRow = s.decreases.addRow()
 	if s.bounds.mu > 0 {
 		s.bounds.addRow()
@@ -223,24 +226,20 @@ func (s *block) advanceGamma() {
 		return
 	}
 	k, width := s.k, s.width
-	spoil := func() {
+	factor, ok := lapack64.Potrf(symmetric(b.remaining, width)) // Γ−Π⁻¹ = UᵀU
+	if ok {
+		transpose(b.scratch, s.s, k, width)
+		st := blas64.General{Rows: width, Cols: k, Stride: k, Data: b.scratch[:width*k]}
+		blas64.Trsm(blas.Left, blas.Trans, 1, factor, st) // T = U⁻ᵀSᵀ
+		g := symmetric(b.gamma, k)
+		identity(b.gamma, k)
+		blas64.Syrk(blas.Trans, 1, st, b.mu, g) // μI + TᵀT
+		factor, ok = lapack64.Potrf(g)
+	}
+	if !ok {
 		for i := range b.gamma {
 			b.gamma[i] = math.NaN()
 		}
-	}
-	factor, ok := lapack64.Potrf(symmetric(b.remaining, width)) // Γ−Π⁻¹ = UᵀU
-	if !ok {
-		spoil()
-		return
-	}
-	transpose(b.scratch, s.s, k, width)
-	st := blas64.General{Rows: width, Cols: k, Stride: k, Data: b.scratch[:width*k]}
-	blas64.Trsm(blas.Left, blas.Trans, 1, factor, st) // T = U⁻ᵀSᵀ
-	g := symmetric(b.gamma, k)
-	identity(b.gamma, k)
-	blas64.Syrk(blas.Trans, 1, st, b.mu, g) // μI + TᵀT
-	if factor, ok = lapack64.Potrf(g); !ok {
-		spoil()
 		return
 	}
 	lapack64.Potri(factor)

@@ -27,12 +27,12 @@ func Solve(ctx context.Context, a Operator, m Preconditioner, b *mat.Dense, o *O
 	rows := s.initialHistoryRows()
 	s.alphas, s.betas = newTable(s.t, rows), newTable(s.t, rows)
 	s.bounds = newBounds(s.opt.LambdaMin, s.t, s.t, rows)
-	return s.run(ctx, s.iterate)
+	s.method = s
+	return s.run(ctx)
 }
 
-// run starts, iterates, verifies, restarts and finishes a solve. The function iterate processes the columns s.cols,
-// whose residuals are in R, until they have ended.
-func (s *solver) run(ctx context.Context, iterate func(context.Context) error) (*Result, error) {
+// run starts, iterates, verifies, restarts and finishes a solve.
+func (s *solver) run(ctx context.Context) (*Result, error) {
 	startTime := time.Now()
 	var err error
 	if s.opt.Resume != nil {
@@ -42,70 +42,106 @@ func (s *solver) run(ctx context.Context, iterate func(context.Context) error) (
 	} else {
 		err = s.start(ctx)
 	}
-	if err == nil {
-		err = iterate(ctx)
-	}
 	for err == nil {
-		if err = s.verify(ctx); err != nil || !s.restart() {
+		if err = s.iterate(ctx); err == nil {
+			err = s.verify(ctx)
+		}
+		if err != nil || !s.restart() {
 			break
 		}
-		err = iterate(ctx)
 	}
 	res, err := s.finish(ctx, err)
 	res.Stats.Seconds = time.Since(startTime).Seconds()
 	return res, err
 }
 
+// method is the part of an iteration in which Solve and SolveBlock differ: the directions P and the step along them.
+// The method of Solve is the solver itself, and that of SolveBlock is a block.
+type method interface {
+	// firstDirections sets P from the residuals R, and starts the error bounds.
+	firstDirections(ctx context.Context) error
+	// step updates X and R, given W = AP, and the statuses and error bounds of the columns.
+	step()
+	// nextDirections sets the P of the next iteration, and advances the error bounds.
+	nextDirections(ctx context.Context) error
+}
+
 // iterate processes the columns s.cols, whose residuals are in R, until all have ended or the maximum number of
-// iterations is reached. Blocks contain only the active columns, and vectors only their entries: position j stands for
-// column s.cols[j].
+// iterations is reached.
 func (s *solver) iterate(ctx context.Context) error {
 	if len(s.cols) == 0 {
 		return nil
 	}
 	if !s.resumed {
-		if err := s.precondition(ctx); err != nil { // z_j = M⁻¹r_j
+		if err := s.method.firstDirections(ctx); err != nil {
 			return err
 		}
-		s.dots(s.rho, s.r, s.z) // ρ_j = r_jᵀz_j
-		s.checkRho(s.rho)
-		s.p.Copy(s.z) // p_j = z_j
-		s.startErrorBounds()
 	}
 	s.resumed = false
-	for len(s.cols) > 0 {
-		if err := s.multiply(ctx); err != nil { // w_j = Ap_j
+	for s.isActive() {
+		if err := s.multiply(ctx); err != nil { // W = AP
 			return err
 		}
 		s.startIteration()
-		s.dots(s.pAp, s.p, s.w) // π_j = p_jᵀAp_j
-		s.stepLengths()         // α_j = ρ_j / π_j
-		s.step()                // x_j ← x_j + α_jp_j,  r_j ← r_j − α_jw_j
-		s.updateErrorBounds()
-		s.checkConvergence() // ‖r_j‖₂ ≤ τ‖y_j‖₂: column j has converged
+		s.method.step()
 		if err := s.callMonitor(); err != nil {
 			return err
 		}
 		s.removeEnded()
-		if len(s.cols) == 0 || s.res.Iterations == s.opt.MaxIter {
+		if !s.isActive() || s.res.Iterations == s.opt.MaxIter {
 			return nil
 		}
-		if err := s.precondition(ctx); err != nil { // z_j = M⁻¹r_j
+		if err := s.method.nextDirections(ctx); err != nil {
 			return err
 		}
-		s.dots(s.rhoNew, s.r, s.z) // ρ'_j = r_jᵀz_j
-		s.checkRho(s.rhoNew)
-		for j, c := range s.cols {
-			s.beta[j] = s.rhoNew[j] / s.rho[j] // β_j = ρ'_j / ρ_j
-			s.rho[j] = s.rhoNew[j]             // ρ_j ← ρ'_j
-			s.betaRow[c] = s.beta[j]
-		}
-		s.advanceGamma()
-		s.updateDirections() // p_j ← z_j + β_jp_j
 		if err := s.checkpoint(ctx); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// isActive reports whether columns are still iterating. In a block they end together, or are removed from s.cols.
+func (s *solver) isActive() bool {
+	return len(s.cols) > 0 && s.res.Columns[s.cols[0]].Status == Active
+}
+
+// firstDirections implements method for Solve. Blocks contain only the active columns, and vectors only their entries:
+// position j stands for column s.cols[j].
+func (s *solver) firstDirections(ctx context.Context) error {
+	if err := s.precondition(ctx); err != nil { // z_j = M⁻¹r_j
+		return err
+	}
+	s.dots(s.rho, s.r, s.z) // ρ_j = r_jᵀz_j
+	s.checkRho(s.rho)
+	s.p.Copy(s.z) // p_j = z_j
+	s.startErrorBounds()
+	return nil
+}
+
+// step implements method for Solve. It sets rr_j = ‖r_j‖², xx_j = ‖x_j‖², dx_j = ‖α_jp_j‖².
+func (s *solver) step() {
+	s.dots(s.pAp, s.p, s.w)      // π_j = p_jᵀAp_j
+	s.stepLengths()              // α_j = ρ_j / π_j
+	s.runStep((*stepRows)(s), 0) // x_j ← x_j + α_jp_j,  r_j ← r_j − α_jw_j
+	s.updateErrorBounds()
+	s.checkConvergence() // ‖r_j‖₂ ≤ τ‖y_j‖₂: column j has converged
+}
+
+// nextDirections implements method for Solve.
+func (s *solver) nextDirections(ctx context.Context) error {
+	if err := s.precondition(ctx); err != nil { // z_j = M⁻¹r_j
+		return err
+	}
+	s.dots(s.rhoNew, s.r, s.z) // ρ'_j = r_jᵀz_j
+	s.checkRho(s.rhoNew)
+	for j, c := range s.cols {
+		s.beta[j] = s.rhoNew[j] / s.rho[j] // β_j = ρ'_j / ρ_j
+		s.rho[j] = s.rhoNew[j]             // ρ_j ← ρ'_j
+		s.betaRow[c] = s.beta[j]
+	}
+	s.advanceGamma()
+	s.updateDirections() // p_j ← z_j + β_jp_j
 	return nil
 }
 
@@ -114,8 +150,6 @@ func (s *solver) iterate(ctx context.Context) error {
 func (s *solver) stepLengths() {
 	s.alphaRow, s.betaRow = s.alphas.addRow(), s.betas.addRow()
 	for j, c := range s.cols {
-		col := &s.res.Columns[c]
-		col.Iterations++
 		s.alpha[j] = 0
 		switch pi := s.pAp[j]; {
 		case !finite(pi):
@@ -130,9 +164,6 @@ func (s *solver) stepLengths() {
 		s.alphaRow[c] = s.alpha[j]
 	}
 }
-
-// step updates x_j and r_j and sets rr_j = ‖r_j‖², xx_j = ‖x_j‖², dx_j = ‖α_jp_j‖².
-func (s *solver) step() { s.runStep((*stepRows)(s), 0) }
 
 // runStep runs a task whose sums are rr, xx and dx of the active columns, with scratch memory of t numbers per row.
 func (s *solver) runStep(task rowTask, t int) {

@@ -62,7 +62,8 @@ type solver struct {
 	decreaseRow           []float64  // the row of decreases of the current iteration
 	totalDecrease         []float64  // sum of the rows of decreases before the first restart
 	endResiduals          *mat.Dense // recursive residuals of ended columns, n×t; nil without Options.LambdaMin
-	block                 *block     // nil in Solve
+	method                method
+	block                 *block // the method of SolveBlock; nil in Solve
 	bounds                bounds
 	resumed               bool // a state was restored, so iterate must skip its initialization
 	iteration             Iteration
@@ -236,7 +237,8 @@ func (s *solver) packActive() {
 	}
 }
 
-// removeEnded removes the columns that have ended from s.cols and from the blocks.
+// removeEnded removes the columns that have ended from s.cols and from everything that has a column or a number for each
+// of them. In a block solve that is C; directions remain.
 func (s *solver) removeEnded() {
 	s.keptPositions = s.keptPositions[:0]
 	for j, c := range s.cols {
@@ -248,16 +250,25 @@ func (s *solver) removeEnded() {
 		return
 	}
 	s.saveEndResiduals()
-	for _, b := range s.buf {
-		compact(b, s.n, len(s.cols), s.keptPositions)
-	}
+	width := len(s.cols)
 	for i, j := range s.keptPositions {
-		s.cols[i], s.rho[i], s.rhoNew[i] = s.cols[j], s.rho[j], s.rhoNew[j]
-		if s.bounds.mu > 0 {
-			s.bounds.remaining[i] = s.bounds.remaining[j]
-		}
+		s.cols[i] = s.cols[j]
 	}
 	s.cols = s.cols[:len(s.keptPositions)]
+	if s.block != nil {
+		compact(s.block.c, s.block.k, width, s.keptPositions)
+		return
+	}
+	for _, b := range s.buf {
+		compact(b, s.n, width, s.keptPositions)
+	}
+	vectors := [][]float64{s.rho, s.rhoNew}
+	if s.bounds.mu > 0 {
+		vectors = append(vectors, s.bounds.remaining)
+	}
+	for _, v := range vectors {
+		compact(v, 1, width, s.keptPositions)
+	}
 	if len(s.cols) > 0 {
 		s.resize(len(s.cols))
 	}

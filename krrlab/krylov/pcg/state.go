@@ -129,7 +129,7 @@ func (s *solver) restore() error {
 
 // checkpoint calls Options.Checkpoint with the current state.
 func (s *solver) checkpoint(ctx context.Context) error {
-	if s.opt.Checkpoint == nil || len(s.cols) == 0 || ctx.Err() != nil {
+	if s.opt.Checkpoint == nil || !s.isActive() || ctx.Err() != nil {
 		return nil
 	}
 	return s.opt.Checkpoint(&State{s})
