@@ -182,6 +182,12 @@ func ForEach(ctx context.Context, n int, body func(worker, i int)) error {
 	return ctx.Err()
 }
 
+// ForEachBlock is ForEach over the blocks of size consecutive indices that make up 0, …, n-1: it calls body for the
+// indices lo, …, hi-1 of each block. Only the last block may be shorter. ForEachBlock allocates a closure.
+func ForEachBlock(ctx context.Context, n, size int, body func(worker, lo, hi int)) error {
+	return ForEach(ctx, (n+size-1)/size, func(worker, b int) { body(worker, b*size, min((b+1)*size, n)) })
+}
+
 // Each is ForEach without a context: it calls body for all indices.
 func Each(n int, body func(worker, i int)) {
 	if err := ForEach(context.Background(), n, body); err != nil {

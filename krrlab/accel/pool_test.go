@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,6 +34,26 @@ func TestForEachEveryIndexOnce(t *testing.T) {
 					t.Fatalf("threads %d, n %d: index %d was run %d times", threads, n, i, c)
 				}
 			}
+		}
+	}
+}
+
+func TestForEachBlock(t *testing.T) {
+	for _, c := range [][2]int{{0, 4}, {1, 4}, {4, 4}, {11, 4}, {3, 1}} {
+		n, size := c[0], c[1]
+		seen := make([]int, n)
+		if err := ForEachBlock(t.Context(), n, size, func(_, lo, hi int) {
+			if lo%size != 0 || hi != min(lo+size, n) {
+				t.Errorf("n = %d, blocks of %d: one from %d to %d", n, size, lo, hi)
+			}
+			for i := lo; i < hi; i++ {
+				seen[i]++
+			}
+		}); err != nil {
+			t.Error(err)
+		}
+		if !slices.Equal(seen, slices.Repeat([]int{1}, n)) {
+			t.Errorf("n = %d, blocks of %d: calls for each index %v", n, size, seen)
 		}
 	}
 }

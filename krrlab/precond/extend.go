@@ -43,8 +43,7 @@ func (w *Woodbury) Extend(ctx context.Context, z *points.Dense32) (*Woodbury, er
 		return nil, err
 	}
 	v.factor = g.TakeShifted(-w.lambdaP)
-	err = accel.ForEach(ctx, (s+extendRows-1)/extendRows, func(_, b int) { // add LLᵀ = ZᵀZ+λ_pI of the earlier rows
-		lo, hi := b*extendRows, min((b+1)*extendRows, s)
+	err = accel.ForEachBlock(ctx, s, extendRows, func(_, lo, hi int) { // add LLᵀ = ZᵀZ+λ_pI of the earlier rows
 		rows := blas64.General{Rows: hi - lo, Cols: hi, Stride: s, Data: l[lo*s:]}
 		blas64.Gemm(blas.NoTrans, blas.Trans, 1, rows, blas64.General{Rows: hi, Cols: hi, Stride: s, Data: l}, 1,
 			blas64.General{Rows: hi - lo, Cols: hi, Stride: s, Data: v.factor[lo*s:]})

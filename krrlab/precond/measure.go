@@ -172,10 +172,8 @@ func (m *measurement) product(ctx context.Context, fixed comm.Fixed) error {
 		simd simd.Workspace
 	}
 	workers := make([]scratch, accel.Threads())
-	panels := (m.z.N + RankRows - 1) / RankRows
-	err := accel.ForEach(ctx, panels, func(worker, p int) {
+	err := accel.ForEachBlock(ctx, m.z.N, RankRows, func(worker, i0, i1 int) {
 		w := &workers[worker]
-		i0, i1 := p*RankRows, min((p+1)*RankRows, m.z.N)
 		rows, data := i1-i0, m.z.Data[i0*m.z.Stride:]
 		buffer.Grow(&w.y, t*rows)
 		buffer.Grow(&w.u, t*s)

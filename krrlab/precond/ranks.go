@@ -72,10 +72,9 @@ func (k *rows) units() int { return (k.count + RankRows - 1) / RankRows }
 func (k *rows) columnPeaks(ctx context.Context, peaks []float64, z *points.Dense32) error {
 	const sign = 1 << 31
 	workers := make([][]uint32, accel.Threads()) // bits of max|Z_ij|; they are ordered like the numbers
-	err := accel.ForEach(ctx, k.units(), func(worker, u int) {
+	err := accel.ForEachBlock(ctx, k.count, RankRows, func(worker, i0, i1 int) {
 		buffer.Grow(&workers[worker], z.D) // initially zero
 		maxBits := workers[worker]
-		i0, i1 := u*RankRows, min((u+1)*RankRows, k.count)
 		for i := i0; i < i1; i++ {
 			for j, v := range z.Row(i) {
 				maxBits[j] = max(maxBits[j], math.Float32bits(v)&^sign)

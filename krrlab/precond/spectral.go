@@ -59,14 +59,13 @@ func Spectral(ctx context.Context, c comm.Comm, z *points.Dense32) (t []float64,
 func normBound(ctx context.Context, v blas64.General) (float64, error) {
 	s := v.Cols
 	const normCols = 128
-	sums := make([]float64, (s+normCols-1)/normCols)
-	err := accel.ForEach(ctx, len(sums), func(_, b int) {
-		c0 := b * normCols
-		columns := blas64.General{Rows: s, Cols: min(normCols, s-c0), Stride: s, Data: v.Data[c0:]}
+	sums := make([]float64, s) // ‖·‖₁ of the columns of VᵀV
+	err := accel.ForEachBlock(ctx, s, normCols, func(_, c0, c1 int) {
+		columns := blas64.General{Rows: s, Cols: c1 - c0, Stride: s, Data: v.Data[c0:]}
 		product := blas64.General{Rows: columns.Cols, Cols: s, Stride: s, Data: make([]float64, columns.Cols*s)}
 		blas64.Gemm(blas.Trans, blas.NoTrans, 1, columns, v, 0, product)
 		for c := range product.Rows {
-			sums[b] = max(sums[b], floats.Norm(product.Data[c*s:(c+1)*s], 1))
+			sums[c0+c] = floats.Norm(product.Data[c*s:(c+1)*s], 1)
 		}
 	})
 	return math.Sqrt(floats.Max(sums) + float64(s)*float64(s)*0x1p-51), err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -169,7 +170,8 @@ func (b *Basis) Final(a *Answer) *Errors {
 		}
 		e.SolutionNormBounds[j] = solutionNormBound(a.C.ColView(j), a.Y.ColView(j), y, residualBound*math.Sqrt(b.Lambda))
 	}
-	if !allFinite(e.Bounds) || !allFinite(e.SolutionNormBounds) {
+	if notFinite := func(v float64) bool { return v-v != 0 }; slices.ContainsFunc(e.Bounds, notFinite) ||
+		slices.ContainsFunc(e.SolutionNormBounds, notFinite) {
 		return nil
 	}
 	e.setRelative()
@@ -194,16 +196,6 @@ func solutionNormBound(c, y mat.Vector, ynorm, rnorm float64) float64 {
 	}
 	return (cosine - errorBound) * math.Sqrt(cnorm) * (ynorm / math.Sqrt((cosine+errorBound)*ynorm+rnorm)) /
 		roundoffFactor
-}
-
-// allFinite reports whether no number is NaN or infinite.
-func allFinite(list []float64) bool {
-	for _, v := range list {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return false
-		}
-	}
-	return true
 }
 
 // setRelative sets the relative bounds. If the norm of a solution has no lower bound, its relative bound is 1.
@@ -263,7 +255,7 @@ type multiplier interface {
 //
 // The bound is therefore proved in spite of the error of M⁻¹. The product Mz has an error of at most
 // 8(n+s+64)u·(‖F‖_F²+λ_p)·‖z‖₂, where ‖F‖_F² ≤ tr K + η + |f.Residual|. If ctx ends, TightenCertain returns its error.
-// Sharpen changes nothing if the products with M are not available.
+// It changes nothing if the products with M are not available.
 func (e *Errors) TightenCertain(ctx context.Context, b *Basis, m pcg.Preconditioner, f *lowrank.Factor, lambdaP float64,
 	r *mat.Dense, rounding []float64) error {
 	mult, ok := m.(multiplier)

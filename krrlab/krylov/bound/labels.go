@@ -3,6 +3,7 @@ package bound
 import (
 	"context"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -82,7 +83,7 @@ func NewSample(ctx context.Context, k kernel.Kernel, x, rows points.Points, shar
 	s.k, s.roots = make([]float64, s.m*n), Roots(k, rows)
 	rowPanel, trainingPanel := placement.Apply(rows), placement.Panel
 	work := make([]kernel.Workspace, accel.Threads())
-	return s, s.forEachStrip(ctx, func(w, lo, hi int) {
+	return s, accel.ForEachBlock(ctx, s.m, stripRows, func(w, lo, hi int) {
 		kernel.Tile64(s.k[lo*n:hi*n], n, k, rowPanel.Slice(lo, hi), trainingPanel, arith, &work[w])
 	})
 }
@@ -90,18 +91,9 @@ func NewSample(ctx context.Context, k kernel.Kernel, x, rows points.Points, shar
 // stripRows is the number of rows that a worker processes together.
 const stripRows = 64
 
-func (s *Sample) forEachStrip(ctx context.Context, f func(w, lo, hi int)) error {
-	return accel.ForEach(ctx, (s.m+stripRows-1)/stripRows, func(w, b int) {
-		f(w, b*stripRows, min((b+1)*stripRows, s.m))
-	})
-}
-
 // isDue reports whether the largest error bound has decreased by a fifth since isDue last returned true.
 func (s *Sample) isDue(errors []float64) bool {
-	var worst float64
-	for _, e := range errors {
-		worst = math.Max(worst, e)
-	}
+	worst := slices.Max(errors)
 	if !(worst <= s.nextError) {
 		return false
 	}
@@ -116,7 +108,7 @@ func (s *Sample) fewOpen(ctx context.Context, c *mat.Dense, errors []float64) (b
 	_, t := c.Dims()
 	f := mat.NewDense(s.m, t, nil)
 	coefficients, out := c.RawMatrix(), f.RawMatrix()
-	err := s.forEachStrip(ctx, func(_, lo, hi int) {
+	err := accel.ForEachBlock(ctx, s.m, stripRows, func(_, lo, hi int) {
 		kernelRows := blas64.General{Rows: hi - lo, Cols: s.n, Stride: s.n, Data: s.k[lo*s.n:]}
 		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, kernelRows, coefficients, 0,
 			blas64.General{Rows: hi - lo, Cols: t, Stride: t, Data: out.Data[lo*t:]})
@@ -152,22 +144,22 @@ type Watch struct {
 
 // Enough returns the bound of the error relative to the solution. The error is pcg.ErrStop if the rule Stop is
 // satisfied.
-func (w *Watch) Enough(ctx context.Context, it *pcg.Iteration) (float64, error) {
+func (w *Watch) Enough(ctx context.Context, iteration *pcg.Iteration) (float64, error) {
 	if w.errors == nil {
 		w.errors = make([]float64, len(w.Basis.Norms))
 	}
-	w.Basis.Errors(w.errors, it.RelRes, it.Error)
-	worst := w.Basis.largestRelative(w.errors, it.TotalDecrease)
+	w.Basis.Errors(w.errors, iteration.RelRes, iteration.Error)
+	worst := w.Basis.largestRelative(w.errors, iteration.TotalDecrease)
 	switch {
 	case w.Stop.Rule == Predictions:
-		return worst, w.checkNoise(ctx, it)
+		return worst, w.checkNoise(ctx, iteration)
 	case w.Stop.Rule == ANorm:
 		w.Ended = worst <= w.Tau
-	case w.Stop.Rule == Labels && w.Sample.isDue(w.decisionErrors(it.RelRes)):
+	case w.Stop.Rule == Labels && w.Sample.isDue(w.decisionErrors(iteration.RelRes)):
 		if w.c == nil {
 			w.c = mat.NewDense(w.Sample.n, len(w.errors), nil)
 		}
-		it.AnswerTo(w.c)
+		iteration.AnswerTo(w.c)
 		var err error
 		if w.Ended, err = w.Sample.fewOpen(ctx, w.c, w.errors); err != nil {
 			return worst, err

@@ -37,8 +37,8 @@ type Options struct {
 	Tol float64
 	// Memory is the maximum number of bytes that Solve may use, 0 for no limit.
 	Memory int64
-	// Progress, if not nil, is called with the number of tiles of K that have been formed, out of total.
-	Progress func(done, total int)
+	// Progress, if not nil, is called with the number of tiles of K that have been formed, and of all tiles.
+	Progress func(completed, total int)
 }
 
 // Result is the result of Solve.

@@ -28,7 +28,7 @@ const tileSize = 512
 
 // forEachTile calls body for the tiles of the lower triangle. A tile consists of rows i0, …, i1-1 and columns j0, …,
 // j1-1, with j0 ≤ i0.
-func forEachTile(ctx context.Context, n int, progress func(done, total int),
+func forEachTile(ctx context.Context, n int, progress func(completed, total int),
 	body func(worker, i0, i1, j0, j1 int)) error {
 	var tiles [][2]int
 	for i := 0; i < n; i += tileSize {
@@ -36,11 +36,11 @@ func forEachTile(ctx context.Context, n int, progress func(done, total int),
 			tiles = append(tiles, [2]int{i, j})
 		}
 	}
-	addDone := accel.Counter(len(tiles), progress)
+	count := accel.Counter(len(tiles), progress)
 	return accel.ForEach(ctx, len(tiles), func(worker, q int) {
 		i, j := tiles[q][0], tiles[q][1]
 		body(worker, i, min(i+tileSize, n), j, min(j+tileSize, n))
-		addDone(1)
+		count(1)
 	})
 }
 
@@ -113,9 +113,9 @@ func (f *factorOf[T]) solve(r *mat.Dense) {
 	work := make([]simd.Workspace, accel.Threads())
 	for lo := 0; lo < n; lo += blockRows {
 		rows := min(blockRows, n-lo)
-		f.forEachStrip(rows, stripRows, func(_, i, m int) {
+		forEachStrip(rows, stripRows, func(_, i, end int) {
 			simd.Forward(f.a[(lo+i)*n:], n, blas64.General{Rows: t, Cols: lo, Stride: n, Data: v},
-				blas64.General{Rows: t, Cols: m, Stride: n, Data: v[lo+i:]})
+				blas64.General{Rows: t, Cols: end - i, Stride: n, Data: v[lo+i:]})
 		})
 		f.solveDiagonalBlock(blas.NoTrans, lo, rows, v)
 	}
@@ -123,8 +123,8 @@ func (f *factorOf[T]) solve(r *mat.Dense) {
 	for lo := (n - 1) / blockRows * blockRows; lo >= 0; lo -= blockRows {
 		rows := min(blockRows, n-lo)
 		f.solveDiagonalBlock(blas.Trans, lo, rows, v)
-		f.forEachStrip(lo, stripColumns, func(worker, j, m int) {
-			simd.Backward(f.a[lo*n+j:], n, blas64.General{Rows: t, Cols: m, Stride: n, Data: v[j:]},
+		forEachStrip(lo, stripColumns, func(worker, j, end int) {
+			simd.Backward(f.a[lo*n+j:], n, blas64.General{Rows: t, Cols: end - j, Stride: n, Data: v[j:]},
 				blas64.General{Rows: t, Cols: rows, Stride: n, Data: v[lo:]}, &work[worker])
 		})
 	}
@@ -134,11 +134,9 @@ func (f *factorOf[T]) solve(r *mat.Dense) {
 	}
 }
 
-// forEachStrip calls body for strips of m ≤ strip consecutive indices, starting at i, of 0, …, n-1.
-func (f *factorOf[T]) forEachStrip(n, strip int, body func(worker, i, m int)) {
-	_ = accel.ForEach(context.Background(), (n+strip-1)/strip, func(worker, b int) {
-		body(worker, b*strip, min(strip, n-b*strip))
-	})
+// forEachStrip is accel.ForEachBlock without a context, because a solve is short.
+func forEachStrip(n, strip int, body func(worker, lo, hi int)) {
+	_ = accel.ForEachBlock(context.Background(), n, strip, body)
 }
 
 // solveDiagonalBlock solves with the diagonal block of L that starts at row lo, and stores the negative result.
@@ -152,7 +150,7 @@ func (f *factorOf[T]) solveDiagonalBlock(trans blas.Transpose, lo, rows int, v [
 			b[i*f.t+j] = v[j*f.n+lo+i]
 		}
 	}
-	f.forEachStrip(1, 1, func(int, int, int) { // on one thread, so that the bits do not depend on their number
+	forEachStrip(1, 1, func(int, int, int) { // on one thread, so that the bits do not depend on their number
 		tri := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: rows, Stride: rows, Data: l}
 		blas64.Trsm(blas.Left, trans, 1, tri, blas64.General{Rows: rows, Cols: f.t, Stride: f.t, Data: b})
 	})

@@ -72,17 +72,13 @@ func multiplyByFactor(ctx context.Context, a blas64.General, m pcg.Preconditione
 		return 0, 0, false, nil
 	}
 	t := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: n, Data: lower.Data}
-	blocks := (n + blockColumns - 1) / blockColumns
-	err = accel.ForEach(ctx, blocks, func(_, b int) { // A ← LᵀA, in blocks of columns
-		j := b * blockColumns
-		blas64.Trmm(blas.Left, blas.Trans, 1, t,
-			blas64.General{Rows: n, Cols: min(blockColumns, n-j), Stride: a.Stride, Data: a.Data[j:]})
+	err = accel.ForEachBlock(ctx, n, blockColumns, func(_, j, k int) { // A ← LᵀA, in blocks of columns
+		blas64.Trmm(blas.Left, blas.Trans, 1, t, blas64.General{Rows: n, Cols: k - j, Stride: a.Stride, Data: a.Data[j:]})
 	})
 	if err == nil {
-		err = accel.ForEach(ctx, blocks, func(_, b int) { // A ← AL, in blocks of rows
-			i := b * blockColumns
+		err = accel.ForEachBlock(ctx, n, blockColumns, func(_, i, k int) { // A ← AL, in blocks of rows
 			blas64.Trmm(blas.Right, blas.NoTrans, 1, t,
-				blas64.General{Rows: min(blockColumns, n-i), Cols: n, Stride: a.Stride, Data: a.Data[i*a.Stride:]})
+				blas64.General{Rows: k - i, Cols: n, Stride: a.Stride, Data: a.Data[i*a.Stride:]})
 		})
 	}
 	return norm, skew, err == nil, err

@@ -3,6 +3,7 @@ package pencil
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/outward"
@@ -149,10 +150,7 @@ func (s *Set) setSolve(res *pcg.Result, c, t int) {
 		r.Nodes = ritz
 	}
 	for k := range min(iterations+1, len(rows)) {
-		v := 0.0
-		for _, columnResidual := range rows[k][c*t : (c+1)*t] {
-			v = math.Max(v, columnResidual)
-		}
+		v := slices.Max(rows[k][c*t : (c+1)*t])
 		r.Residuals = append(r.Residuals, v)
 		for len(r.Reached) < len(Levels) && v <= Levels[len(r.Reached)] {
 			r.Reached = append(r.Reached, k)

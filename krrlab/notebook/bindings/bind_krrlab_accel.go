@@ -28,6 +28,7 @@ func init() {
 			"ErrAddresses":         r.ValueOf(&accel.ErrAddresses).Elem(),
 			"ErrFault":             r.ValueOf(&accel.ErrFault).Elem(),
 			"ForEach":              r.ValueOf(accel.ForEach),
+			"ForEachBlock":         r.ValueOf(accel.ForEachBlock),
 			"GemmRate32":           r.ValueOf(accel.GemmRate32),
 			"GemmRate64":           r.ValueOf(accel.GemmRate64),
 			"InUse":                r.ValueOf(accel.InUse),

@@ -3,6 +3,7 @@ package feature
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/kernel/points"
@@ -85,9 +86,7 @@ func (m *FourierMap) tail(start int) *FourierMap {
 	for c := range m.d {
 		copy(t.wt[c*s:(c+1)*s], m.wt[c*m.s+start:(c+1)*m.s])
 	}
-	for _, v := range t.norm {
-		t.maxNorm = max(t.maxNorm, v)
-	}
+	t.maxNorm = slices.Max(t.norm)
 	return t
 }
 

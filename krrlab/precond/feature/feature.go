@@ -106,7 +106,7 @@ const panelRows = 256
 //
 // Matrix returns the error of ctx if ctx ends. It returns an error that names the first point with a feature that is
 // not finite in float32, which happens for a polynomial kernel on large points.
-func Matrix(ctx context.Context, m Map, x points.Points, progress func(done, total int)) (*points.Dense32, error) {
+func Matrix(ctx context.Context, m Map, x points.Points, progress func(completed, total int)) (*points.Dense32, error) {
 	_, s := m.Dims()
 	n, _ := x.Dims()
 	z := points.NewDense32(n, s, nil)
@@ -119,7 +119,7 @@ func Matrix(ctx context.Context, m Map, x points.Points, progress func(done, tot
 // MatrixTo computes Matrix in columns firstColumn, …, firstColumn+s-1 of z, which has a row for every point. After an
 // error these columns are undefined.
 func MatrixTo(ctx context.Context, z *points.Dense32, firstColumn int, m Map, x points.Points,
-	progress func(done, total int)) error {
+	progress func(completed, total int)) error {
 	d, s := m.Dims()
 	x, factors := points.Split(x)
 	n, dx := x.Dims()
@@ -140,24 +140,22 @@ func MatrixTo(ctx context.Context, z *points.Dense32, firstColumn int, m Map, x 
 		tmp     = make([][]float64, len(workers))
 		count   = accel.Counter(n, progress)
 	)
-	err := accel.ForEach(ctx, (n+panelRows-1)/panelRows, func(worker, p int) {
-		i, j := p*panelRows, min((p+1)*panelRows, n)
+	err := accel.ForEachBlock(ctx, n, panelRows, func(worker, i, j int) {
 		rows := z.Data[i*z.Stride+firstColumn : (j-1)*z.Stride+firstColumn+s]
 		mapTo32(m, rows, z.Stride, x.Slice(i, j), &workers[worker], &tmp[worker])
-		for k := i; k < j && factors != nil; k++ {
-			for c, v := range z.Row(k)[firstColumn : firstColumn+s] {
-				z.Row(k)[firstColumn+c] = float32(float64(v) * factors[k])
-			}
-		}
-		count(j - i)
 		for k := i; k < j; k++ {
-			if !finite(z.Row(k)[firstColumn : firstColumn+s]) {
+			row := z.Row(k)[firstColumn : firstColumn+s]
+			for c := 0; c < s && factors != nil; c++ {
+				row[c] = float32(float64(row[c]) * factors[k])
+			}
+			if !finite(row) {
 				mu.Lock()
 				bad = min(bad, k)
 				mu.Unlock()
 				return
 			}
 		}
+		count(j - i)
 	})
 	if err != nil {
 		return err

@@ -114,11 +114,7 @@ func (m *FourierMap) store(rows []float64, j0, j1 int) {
 		}
 	}
 	for j := j0; j < j1; j++ {
-		var sum float64
-		for _, v := range rows[(j-j0)*m.d : (j-j0+1)*m.d] {
-			sum += v * v
-		}
-		m.norm[j] = math.Sqrt(sum)
+		m.norm[j] = math.Sqrt(sumSq(rows[(j-j0)*m.d : (j-j0+1)*m.d]))
 	}
 }
 

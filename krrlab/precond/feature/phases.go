@@ -152,24 +152,22 @@ func (m *FourierMap) phases32(z []float32, ld int, x points.Points, w *Workspace
 		}
 	}
 	w.wideFeatures = wideFeatures
-	if 4*len(wideFeatures) > m.s {
-		p := buffer.Grow(&w.phase64, n*m.s)
-		m.phases64(p, m.s, x, nil, w)
-		for i := range n {
-			row := z[i*ld : i*ld+m.s]
-			for j, v := range p[i*m.s : (i+1)*m.s] {
-				row[j] = reduceAngle(v)
-			}
-		}
-		return
+	count := len(wideFeatures)
+	if 4*count > m.s {
+		wideFeatures, count = nil, m.s // all features
+	} else {
+		m.products32(z, ld, x, w)
 	}
-	m.products32(z, ld, x, w)
-	p := buffer.Grow(&w.phase64, n*len(wideFeatures))
-	m.phases64(p, len(wideFeatures), x, wideFeatures, w)
+	p := buffer.Grow(&w.phase64, n*count)
+	m.phases64(p, count, x, wideFeatures, w)
 	for i := range n {
 		row := z[i*ld : i*ld+m.s]
-		for k, j := range wideFeatures {
-			row[j] = reduceAngle(p[i*len(wideFeatures)+k])
+		for k, v := range p[i*count : (i+1)*count] {
+			j := k
+			if wideFeatures != nil {
+				j = wideFeatures[k]
+			}
+			row[j] = reduceAngle(v)
 		}
 	}
 }
@@ -231,31 +229,26 @@ func dense32(x points.Points, w *Workspace) blas32.General {
 // maxNorm returns max_i ‖x_i‖₂, or +Inf if a norm is NaN or overflows.
 func maxNorm(x points.Points, w *Workspace) float64 {
 	n, d := x.Dims()
-	var maxSq float64
-	update := func(sum float64) {
-		if !(sum <= maxSq) {
-			maxSq = sum
-			if math.IsNaN(sum) {
-				maxSq = math.Inf(1)
-			}
-		}
-	}
+	var maxSq float64 // NaN if a coordinate is NaN
 	switch x := x.(type) {
 	case *points.Dense32:
 		for i := range n {
-			update(sumSq(x.Row(i)))
+			maxSq = max(maxSq, sumSq(x.Row(i)))
 		}
 	case *points.CSR:
 		for i := range n {
 			_, val := x.Row(i)
-			update(sumSq(val))
+			maxSq = max(maxSq, sumSq(val))
 		}
 	default:
 		row := buffer.Grow(&w.norms, d)
 		for i := range n {
 			x.RowTo(row, i)
-			update(sumSq(row))
+			maxSq = max(maxSq, sumSq(row))
 		}
+	}
+	if math.IsNaN(maxSq) {
+		return math.Inf(1)
 	}
 	return math.Sqrt(maxSq)
 }

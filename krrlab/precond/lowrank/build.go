@@ -97,15 +97,16 @@ func (p *builder) formBlock(ctx context.Context, rows, columns []int, c blas64.G
 		return err
 	}
 	bad := make([]error, (len(rows)+panelRows-1)/panelRows)
-	err := accel.ForEach(ctx, len(bad), func(_, b int) {
-		for a := b * panelRows; a < min((b+1)*panelRows, len(rows)); a++ {
+	err := accel.ForEachBlock(ctx, len(rows), panelRows, func(_, lo, hi int) {
+		for a := lo; a < hi; a++ {
 			i := rows[a]
 			for j, v := range c.Data[a*c.Stride : a*c.Stride+c.Cols] {
 				if v-v != 0 {
-					bad[b] = fmt.Errorf("lowrank: K(%d, %d) is %v", i, columns[j], v)
+					bad[lo/panelRows] = fmt.Errorf("lowrank: K(%d, %d) is %v", i, columns[j], v)
 				}
 				if want := p.diag[i]; i == columns[j] && !(math.Abs(v-want) <= diagError*want) {
-					bad[b] = fmt.Errorf("lowrank: K(%d, %d) is %v in its column and %v on the diagonal", i, i, v, want)
+					bad[lo/panelRows] = fmt.Errorf("lowrank: K(%d, %d) is %v in its column and %v on the diagonal", i, i, v,
+						want)
 				}
 			}
 		}
@@ -130,23 +131,27 @@ func addInRankOrder(ctx context.Context, c comm.Comm, x []float64, add func()) e
 // roundRow sets dst to src rounded to float32, subtracts the sum of squares of dst from residualDiag[k], and returns
 // the sum of squares of the rounding errors. k is an index in p.rows.
 func (p *builder) roundRow(k int, dst []float32, src []float64) (errorSq float64) {
-	var sum float64
+	normSq, errorSq := round(dst, src)
+	p.residualDiag[k] -= normSq
+	return errorSq
+}
+
+// round sets dst to src rounded to float32. It returns the sums of squares of dst and of the rounding errors.
+func round(dst []float32, src []float64) (normSq, errorSq float64) {
 	for j, v := range src {
 		dst[j] = float32(v)
 		w := float64(dst[j])
-		sum += w * w
+		normSq += w * w
 		errorSq += (v - w) * (v - w)
 	}
-	p.residualDiag[k] -= sum
-	return errorSq
+	return normSq, errorSq
 }
 
 // forEachPanel calls body for each panel of panelRows rows of F from lo to hi-1, in parallel. body returns the sum of
 // squares of the rounding errors of its rows.
 func (p *builder) forEachPanel(ctx context.Context, lo, hi int, body func(worker, lo, hi int) float64) error {
-	return accel.ForEach(ctx, (hi-lo+panelRows-1)/panelRows, func(worker, b int) {
-		start := lo + b*panelRows
-		p.roundingSq[start/panelRows] += body(worker, start, min(start+panelRows, hi))
+	return accel.ForEachBlock(ctx, hi-lo, panelRows, func(worker, start, end int) {
+		p.roundingSq[(lo+start)/panelRows] += body(worker, lo+start, lo+end)
 	})
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+
+	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // Extend returns the factor of src, a K whose first f.N rows and columns are those of f. The landmarks S and the rows of
@@ -44,9 +46,7 @@ func (f *Factor) Extend(ctx context.Context, src Source, o *Options) (*Factor, e
 	floats.Scale(math.Ldexp(1, -p.exponent), p.l)
 	row := make([]float64, r)
 	for i := range f.N {
-		for k, v := range f.F.Row(i) {
-			row[k] = float64(v)
-		}
+		points.Widen(row, f.F.Row(i))
 		b.roundRow(i, b.f.Row(i), row)
 	}
 	if err := p.computeF(ctx, f.N, opt.Progress); err != nil {

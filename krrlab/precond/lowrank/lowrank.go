@@ -38,8 +38,8 @@ type Options struct {
 	// times the number of columns of F. Points that are not drawn, as their residual is at the level of rounding, do not
 	// count: tr(K−K̂) may be larger by up to n·2⁻²⁰·max_i k(x_i, x_i). 0: never.
 	StopResidual float64
-	// Progress, if not nil, is called after each block; done increases to total.
-	Progress func(done, total int)
+	// Progress, if not nil, is called after each block; completed increases to total.
+	Progress func(completed, total int)
 	// Comm is the group of ranks over which the rows of F are distributed (comm.Rows, in units of precond.RankRows).
 	// Each rank computes its own rows, and replicates W or the residual diagonal. All ranks must call the method
 	// together. Default: comm.Alone().

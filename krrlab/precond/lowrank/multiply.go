@@ -14,17 +14,16 @@ import (
 )
 
 // MulRight replaces F by fl(F·T), where T is r×r, row-major, with ‖T‖₂ ≤ 1. The new K̂ ≼ FFᵀ of the old F no longer
-// equals K at the landmarks, and Extend then returns an error. MulRight computes f.Residual anew and adds a bound of the rounding errors of the product
-// to f.Rounding, so the certified bounds remain valid. The cost is 2nr² flops. The result has the same bits for any
-// number of threads and of ranks; all ranks must call MulRight together. If ctx ends or a rank fails, MulRight returns
-// an error, and f is undefined.
+// equals K at the landmarks, and Extend then returns an error. MulRight computes f.Residual anew and adds a bound of the
+// rounding errors of the product to f.Rounding, so the certified bounds remain valid. The cost is 2nr² flops. The
+// result has the same bits for any number of threads and of ranks; all ranks must call MulRight together. If ctx ends
+// or a rank fails, MulRight returns an error, and f is undefined.
 func (f *Factor) MulRight(ctx context.Context, c comm.Comm, t []float64) error {
 	n, r := f.F.N, f.F.D // n is the number of rows of this rank; f.N is the number of all rows
 	factorT := blas64.General{Rows: r, Cols: r, Stride: r, Data: t}
 	sums := make([][2]float64, (n+panelRows-1)/panelRows) // for each panel, ‖fl(F·T)‖_F² and ‖δ‖_F² of its rounding δ
 	scratch := make([][2][]float64, accel.Threads())
-	err := accel.ForEach(ctx, len(sums), func(worker, b int) {
-		lo, hi := b*panelRows, min((b+1)*panelRows, n)
+	err := accel.ForEachBlock(ctx, n, panelRows, func(worker, lo, hi int) {
 		in := blas64.General{Rows: hi - lo, Cols: r, Stride: r, Data: buffer.Grow(&scratch[worker][0], (hi-lo)*r)}
 		out := in
 		out.Data = buffer.Grow(&scratch[worker][1], (hi-lo)*r)
@@ -33,12 +32,9 @@ func (f *Factor) MulRight(ctx context.Context, c comm.Comm, t []float64) error {
 		}
 		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, in, factorT, 0, out)
 		for i := lo; i < hi; i++ {
-			for k, v := range out.Data[(i-lo)*r : (i-lo+1)*r] {
-				w := float32(v)
-				f.F.Row(i)[k] = w
-				sums[b][0] += float64(w) * float64(w)
-				sums[b][1] += (v - float64(w)) * (v - float64(w))
-			}
+			normSq, errorSq := round(f.F.Row(i), out.Data[(i-lo)*r:(i-lo+1)*r])
+			sum := &sums[lo/panelRows]
+			sum[0], sum[1] = sum[0]+normSq, sum[1]+errorSq
 		}
 	})
 	if err = comm.Agree(ctx, c, err); err != nil {

@@ -167,7 +167,7 @@ func (p *builder) exponent() int {
 
 // computeF sets the rows of F = fl(C·L⁻ᵀ) from the given one on, in strips of panelRows rows per thread, which take
 // 2048r bytes per thread. Smaller strips would be slow, because the BLAS copies L for each of them.
-func (p *nystrom) computeF(ctx context.Context, firstRow int, progress func(done, total int)) error {
+func (p *nystrom) computeF(ctx context.Context, firstRow int, progress func(completed, total int)) error {
 	r, n, unscale := p.f.D, len(p.rows), math.Ldexp(1, p.exponent)
 	l := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: r, Stride: r, Data: p.l}
 	height := min(accel.Threads()*panelRows, n-firstRow)
@@ -199,8 +199,7 @@ func (p *nystrom) dropDependent(ctx context.Context) error {
 	squares := make([]float64, r)
 	err := addInRankOrder(ctx, p.comm, squares, func() {
 		// the error of ForEach may be ignored: if ctx has ended, the communication that follows fails, too
-		_ = accel.ForEach(ctx, (r+normColumns-1)/normColumns, func(_, b int) {
-			lo, hi := b*normColumns, min((b+1)*normColumns, r)
+		_ = accel.ForEachBlock(ctx, r, normColumns, func(_, lo, hi int) {
 			for i := range p.rows {
 				for k, v := range p.f.Row(i)[lo:hi] {
 					squares[lo+k] += float64(v) * float64(v)

@@ -106,14 +106,14 @@ func (p *partial) updatePrefixSums(ctx context.Context) (sum float64, err error)
 // findPoints returns for each v < Σ_l d_l the eligible point i with d_1 + … + d_{i-1} ≤ v < d_1 + … + d_i, where d_l is
 // the residual of point l and the sums are over eligible points. It inverts their cumulative distribution.
 func (p *partial) findPoints(ctx context.Context, vs []float64) ([]int64, error) {
-	found := make([]int64, len(vs))
+	chosen := make([]int64, len(vs))
 	for k, v := range vs {
 		a := sort.Search(len(p.prefixSums), func(a int) bool { return p.prefixSums[a] > v })
 		if a < len(p.rows) && v >= p.blockSums[p.rows[0]/precond.RankRows] { // otherwise the point is on another rank
-			found[k] = int64(p.rows[a])
+			chosen[k] = int64(p.rows[a])
 		}
 	}
-	return found, p.comm.AllReduceInt64(ctx, found)
+	return chosen, p.comm.AllReduceInt64(ctx, chosen)
 }
 
 // extend goes through the proposals S in their order. It adds a column to F for each proposal that has a pivot above
@@ -197,8 +197,7 @@ func (p *partial) widenRow(dst []float64, i, k0, k1 int) {
 func (p *partial) computeH(ctx context.Context, m int) error {
 	r := len(p.landmarks)
 	fs := blas64.General{Rows: m, Cols: r, Stride: r + 1, Data: p.proposedRows}
-	return accel.ForEach(ctx, (m+productRows-1)/productRows, func(_, b int) {
-		lo, hi := b*productRows, min((b+1)*productRows, m)
+	return accel.ForEachBlock(ctx, m, productRows, func(_, lo, hi int) {
 		rows := blas64.General{Rows: hi - lo, Cols: r, Stride: r + 1, Data: p.proposedRows[lo*(r+1):]}
 		blas64.Gemm(blas.NoTrans, blas.Trans, -1, rows, fs, 1,
 			blas64.General{Rows: hi - lo, Cols: m, Stride: m, Data: p.h[lo*m:]})

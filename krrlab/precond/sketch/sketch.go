@@ -99,7 +99,7 @@ const panelRows = 256
 // number of threads. progress, if not nil, is called with the number of finished rows and the number of all rows; calls
 // do not overlap, and the numbers increase. Apply returns the error of ctx if ctx ends, and panics if Z does not have m
 // columns.
-func Apply(ctx context.Context, o Operator, z *points.Dense32, progress func(done, total int)) (*points.Dense32,
+func Apply(ctx context.Context, o Operator, z *points.Dense32, progress func(completed, total int)) (*points.Dense32,
 	error) {
 	m, s := o.Dims()
 	if z.D != m {
@@ -111,8 +111,7 @@ func Apply(ctx context.Context, o Operator, z *points.Dense32, progress func(don
 	out := points.NewDense32(z.N, s, nil)
 	workers := make([]Workspace, accel.Threads())
 	count := accel.Counter(z.N, progress)
-	err := accel.ForEach(ctx, (z.N+panelRows-1)/panelRows, func(worker, p int) {
-		i, j := p*panelRows, min((p+1)*panelRows, z.N)
+	err := accel.ForEachBlock(ctx, z.N, panelRows, func(worker, i, j int) {
 		o.Apply32(Rows32{out.Data[i*s : j*s], s, z.Data[i*z.Stride:], z.Stride, j - i}, &workers[worker])
 		count(j - i)
 	})

@@ -132,15 +132,12 @@ func (b *build) computeG(ctx context.Context) error {
 	firstRow := b.firstRow()
 	workers := make([]worker, accel.Threads())
 	var failed atomic.Int64 // 1 + a point whose (ωR+λI)_JJ is not positive definite; 0: none
-	blocks := (b.hi - firstRow + buildRows - 1) / buildRows
-	count := accel.Counter(blocks, b.o.Progress)
-	err := accel.ForEach(ctx, blocks, func(w, block int) {
-		for i := firstRow + block*buildRows; i < min(firstRow+(block+1)*buildRows, b.hi); i++ {
+	err := accel.ForEachBlock(ctx, b.hi-firstRow, buildRows, func(w, lo, hi int) {
+		for i := firstRow + lo; i < firstRow+hi; i++ {
 			if !b.computeRow(&workers[w], i) {
 				failed.CompareAndSwap(0, int64(b.pointOf[i])+1)
 			}
 		}
-		count(1)
 	})
 	if i := failed.Load(); err == nil && i > 0 {
 		err = fmt.Errorf("vecchia: K+λI among point %d and its neighbors is not positive definite: take a larger λ",

@@ -35,8 +35,6 @@ type Options struct {
 	// Comm is the group of ranks over which the tiles of K, and the rows of F, G and H, are distributed. Each rank
 	// stores all of G, and all of F during the construction. Default: comm.Alone().
 	Comm comm.Comm
-	// Progress, if not nil, reports completed blocks of rows of G. done increases to total; calls do not overlap.
-	Progress func(done, total int)
 }
 
 // Inverse represents M = FFᵀ+V by its inverse GᵀW⁻¹G; see the package documentation. Rows of G are stored in an order
@@ -196,8 +194,7 @@ const applyRows = 512
 func (s *csr) mulTo(ctx context.Context, dst, src *mat.Dense) error {
 	y, x := dst.RawMatrix(), src.RawMatrix()
 	n, t := len(s.start)-1, x.Cols
-	return accel.ForEach(ctx, (n+applyRows-1)/applyRows, func(_, b int) {
-		lo, hi := b*applyRows, min((b+1)*applyRows, n)
+	return accel.ForEachBlock(ctx, n, applyRows, func(_, lo, hi int) {
 		simd.GatherDot(s.start[lo:hi+1], s.col, s.value, x.Data, y.Data[lo*t:hi*t], t)
 	})
 }
