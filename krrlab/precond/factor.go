@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/lapack"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -59,7 +60,11 @@ func (w *Woodbury) invert() error {
 		c0 := b * colBlock
 		w.linv.rows[b], w.linv.columns[b] = w.factor[c0*w.s:], w.factor[c0*w.s+c0:]
 	}
-	w.statDim = float64(w.s) - w.lambdaP*sumSquares(w.factor) // s − λ_p‖L⁻¹‖_F²
+	var norm float64 // ‖L⁻¹‖_F²
+	for i := range w.s {
+		norm += sumSquares(w.factor[i*w.s : i*w.s+i+1])
+	}
+	w.statDim = float64(w.s) - w.lambdaP*norm
 	return nil
 }
 
@@ -67,24 +72,18 @@ func (w *Woodbury) invert() error {
 // blocks E of columns of the identity, and uses that column j of L⁻¹ is zero above row j.
 func (w *Woodbury) statDimFromL() float64 {
 	const width = 128
-	blocks := (w.s + width - 1) / width
-	sums := make([]float64, blocks)
-	_ = accel.ForEach(context.Background(), blocks, func(_, b int) {
-		j := b * width
-		rows, cols := w.s-j, min(width, w.s-j)
+	sums := make([]float64, (w.s+width-1)/width) // ‖X‖_F² of each block
+	_ = accel.ForEachBlock(context.Background(), w.s, width, func(_, j, end int) {
+		rows, cols := w.s-j, end-j
 		x := make([]float64, rows*cols)
 		for i := range cols {
 			x[i*cols+i] = 1
 		}
 		blas64.Trsm(blas.Left, blas.NoTrans, 1, w.lower(j, rows),
 			blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: x})
-		sums[b] = sumSquares(x)
+		sums[j/width] = sumSquares(x)
 	})
-	var norm float64
-	for _, v := range sums {
-		norm += v
-	}
-	return float64(w.s) - w.lambdaP*norm
+	return float64(w.s) - w.lambdaP*floats.Sum(sums)
 }
 
 // computeU computes this rank's rows of Uᵀ = ZL⁻ᵀ, n×s, by panels of rows. It sets w.u and w.statDim, and releases L
@@ -161,41 +160,10 @@ func (w *Woodbury) WithLambda(lambdaP float64) (*Woodbury, error) {
 	return v, nil
 }
 
-// sumSquares returns Σ x_i².
-func sumSquares(x []float64) float64 {
-	var q squares
-	q.add(x)
-	return q.total()
-}
-
-// squares is a running sum of squares. Blocks of 1,024 numbers are summed separately, for accuracy.
-type squares struct {
-	sum   float64 // sum of the complete blocks
-	block float64 // sum of the current block
-	count int     // how many numbers have been added or skipped
-}
-
-// add adds the squares of x.
-func (q *squares) add(x []float64) {
-	for len(x) > 0 {
-		k := min(len(x), 1024-q.count%1024)
-		block := q.block
-		for _, v := range x[:k] {
-			block += v * v
-		}
-		q.block = block
-		q.skip(k)
-		x = x[k:]
+// sumSquares returns Σ x_i². It adds the sums of blocks of 1,024 numbers, for accuracy.
+func sumSquares(x []float64) (sum float64) {
+	for block := range slices.Chunk(x, 1024) {
+		sum += floats.Dot(block, block)
 	}
+	return sum
 }
-
-// skip counts n further numbers. Called alone, it treats them as zeros.
-func (q *squares) skip(n int) {
-	if (q.count+n)/1024 > q.count/1024 {
-		q.sum, q.block = q.sum+q.block, 0
-	}
-	q.count += n
-}
-
-// total returns the sum of all squares.
-func (q *squares) total() float64 { return q.sum + q.block }

@@ -68,10 +68,9 @@ func (k *rows) newShared(ctx context.Context, s int) *accel.DistributedMatrix {
 func (w *Woodbury) invertShared(m *accel.DistributedMatrix) error {
 	d := newLinv(w.s)
 	d.hasBlock = func(b int) bool { return b%m.Size == m.Rank }
-	var q squares
+	var norm float64 // ‖L⁻¹‖_F²
 	err := m.Invert(func(i int, row []float64) {
-		q.add(row)
-		q.skip(w.s - len(row))
+		norm += sumSquares(row)
 		for b := range i/colBlock + 1 {
 			c0, c1 := d.block(b)
 			if !d.hasBlock(b) {
@@ -86,7 +85,7 @@ func (w *Woodbury) invertShared(m *accel.DistributedMatrix) error {
 			}
 		}
 	})
-	w.linv, w.statDim = d, float64(w.s)-w.lambdaP*q.total() // s − λ_p‖L⁻¹‖_F²
+	w.linv, w.statDim = d, float64(w.s)-w.lambdaP*norm
 	return err
 }
 

@@ -51,18 +51,19 @@ func (o *CountSketchOperator) Hash(j int) (h int, g float64) {
 
 // Apply32 implements Operator.
 func (o *CountSketchOperator) Apply32(b Rows32, w *Workspace) {
-	sumBuckets(o, b, buffer.Grow(&w.row32, 2*o.s))
+	sumBuckets(o, b, &w.row32)
 }
 
 // Apply64 implements Operator.
 func (o *CountSketchOperator) Apply64(b Rows64, w *Workspace) {
-	sumBuckets(o, b, buffer.Grow(&w.row64, 2*o.s))
+	sumBuckets(o, b, &w.row64)
 }
 
 // sumBuckets applies o. Numbers with sign +1 and with sign −1 are added to two adjacent sums per bucket, whose
 // difference is the result; the inner loop therefore needs no multiplication by signs.
-func sumBuckets[T float](o *CountSketchOperator, b rowBlock[T], sums []T) {
+func sumBuckets[T float](o *CountSketchOperator, b rowBlock[T], buf *[]T) {
 	b.check(o)
+	sums := buffer.Grow(buf, 2*o.s)
 	for r := range b.Count {
 		clear(sums)
 		for j, v := range b.Src[r*b.SrcStride : r*b.SrcStride+o.m] {

@@ -77,14 +77,12 @@ func (o *SRHTOperator) padded() int { return max(o.size, 8) }
 
 // Apply32 implements Operator.
 func (o *SRHTOperator) Apply32(b Rows32, w *Workspace) {
-	transform(o, b, buffer.Grow(&w.row32, groupRows*o.padded()),
-		simd.Butterfly[float32])
+	transform(o, b, &w.row32)
 }
 
 // Apply64 implements Operator.
 func (o *SRHTOperator) Apply64(b Rows64, w *Workspace) {
-	transform(o, b, buffer.Grow(&w.row64, groupRows*o.padded()),
-		simd.Butterfly[float64])
+	transform(o, b, &w.row64)
 }
 
 // The fast Walsh–Hadamard transform y ← H·y of length M = 2^k, H_ij = (−1)^|i∧j|, is k
@@ -143,38 +141,38 @@ func load8[T float](y, x []T, d []float32) {
 
 // stages performs the stages h = 8, …, M/2 of the R rows in y, of length MR. Only the first live numbers of y are set;
 // the others are treated as zeros. minRun is 8R, the length of the runs of the first of these stages.
-func stages[T float](y []T, live, minRun int, butterfly func(a, b []T)) {
+func stages[T float](y []T, live, minRun int) {
 	half := len(y) / 2
 	switch {
 	case half < minRun:
 	case live <= half: // the second half is zero: (a+0, a−0)
-		stages(y[:half], live, minRun, butterfly)
+		stages(y[:half], live, minRun)
 		copy(y[half:], y[:half])
 	case len(y) > inCache:
-		stages(y[:half], half, minRun, butterfly)
-		stages(y[half:], live-half, minRun, butterfly)
-		butterfly(y[:half], y[half:])
+		stages(y[:half], half, minRun)
+		stages(y[half:], live-half, minRun)
+		simd.Butterfly(y[:half], y[half:])
 	default:
 		clear(y[live:])
 		for run := minRun; run < len(y); run *= 2 {
 			for i := 0; i < len(y); i += 2 * run {
-				butterfly(y[i:i+run], y[i+run:i+2*run])
+				simd.Butterfly(y[i:i+run], y[i+run:i+2*run])
 			}
 		}
 	}
 }
 
-// transform applies o. y is scratch memory for groupRows rows.
-func transform[T float](o *SRHTOperator, b rowBlock[T], y []T, butterfly func(a, b []T)) {
+// transform applies o, with scratch memory for groupRows rows in buf.
+func transform[T float](o *SRHTOperator, b rowBlock[T], buf *[]T) {
 	b.check(o)
-	scale := T(o.scale)
+	group, scale := buffer.Grow(buf, groupRows*o.padded()), T(o.scale)
 	for r0 := 0; r0 < b.Count; r0 += groupRows {
 		k := min(groupRows, b.Count-r0)
-		y := y[:k*o.padded()]
+		y := group[:k*o.padded()]
 		for r := range k {
 			load(y, b.Src[(r0+r)*b.SrcStride:(r0+r)*b.SrcStride+o.m], o.signs, r, k)
 		}
-		stages(y, k*((o.m+7)&^7), 8*k, butterfly)
+		stages(y, k*((o.m+7)&^7), 8*k)
 		for r := range k {
 			out := b.Dst[(r0+r)*b.DstStride : (r0+r)*b.DstStride+o.s]
 			transformed := y[8*r:]
