@@ -4,7 +4,7 @@ import (
 	"context"
 	"math"
 
-	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/rng"
@@ -16,29 +16,21 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
-// factorFunc computes a factor F of K of rank s from columns of K.
-type factorFunc func(ctx context.Context, k lowrank.Source, s int, g rng.Stream, o *lowrank.Options) (*lowrank.Factor,
-	error)
+// factorFunc computes a factor F of K from the columns of K. The stream g is for the landmarks.
+type factorFunc func(k lowrank.Source, g rng.Stream, o *lowrank.Options) (*lowrank.Factor, error)
 
-// draw computes F of rank s with its own landmark stream. It recomputes the columns of K in float64 for any storage of
-// K, so the bounds that the factor certifies refer to the exact K. Distances are computed from differences of points if
-// inner products would cancel more digits than a factorization of this rank loses by rounding.
-func (compute factorFunc) draw(ctx context.Context, b stage.Bench, s int) (*stage.Drawn, error) {
-	return fromColumns(ctx, b, s, func(k lowrank.Source, o *lowrank.Options) (*lowrank.Factor, error) {
-		return compute(ctx, k, s, rng.New(b.Problem().Seed).Sub("landmarks", 0), o)
-	})
-}
-
-// fromColumns calls compute with the source of columns for a factor of rank s.
-func fromColumns(ctx context.Context, b stage.Bench, s int,
-	compute func(k lowrank.Source, o *lowrank.Options) (*lowrank.Factor, error)) (*stage.Drawn, error) {
+// fromColumns computes a factor F of rank s from columns of K. They are recomputed in float64 for any storage of K, so
+// the bounds that the factor certifies refer to the exact K. Distances are computed from differences of points if inner
+// products would cancel more digits than a factorization of this rank loses by rounding.
+func fromColumns(ctx context.Context, b stage.Bench, s int, compute factorFunc) (*stage.Drawn, error) {
 	p := b.Problem()
-	trace := mat.Trace(mat.NewDiagDense(p.N, kernel.Diag(p.Kernel, p.X)))
+	trace := floats.Sum(kernel.Diag(p.Kernel, p.X))
 	k, err := gram.NewExact(p.Kernel, p.X, p.Lambda, max(p.Lambda/1000, 0x1p-52*float64(s)*trace), p.Comm)
 	if err != nil {
 		return nil, err
 	}
-	f, err := compute(k, &lowrank.Options{Progress: stage.Progress(ctx, b.Tell, stage.Features), Comm: p.Comm})
+	f, err := compute(k, rng.New(p.Seed).Sub("landmarks", 0),
+		&lowrank.Options{Progress: stage.Progress(ctx, b.Tell, stage.Features), Comm: p.Comm})
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +42,7 @@ type extension struct{}
 
 // Extend implements stage.Extender.
 func (extension) Extend(ctx context.Context, b stage.Bench, z *stage.Drawn) (*stage.Drawn, error) {
-	return fromColumns(ctx, b, z.Z.D, func(k lowrank.Source, o *lowrank.Options) (*lowrank.Factor, error) {
+	return fromColumns(ctx, b, z.Z.D, func(k lowrank.Source, _ rng.Stream, o *lowrank.Options) (*lowrank.Factor, error) {
 		o.Comm = nil
 		return z.Factor.Extend(ctx, k, o)
 	})
@@ -66,11 +58,10 @@ func (pivotSource) String() string { return "randomly pivoted Cholesky" }
 
 // Draw computes F of rank s.
 func (c pivotSource) Draw(ctx context.Context, b stage.Bench, s int) (*stage.Drawn, error) {
-	return factorFunc(func(ctx context.Context, k lowrank.Source, s int, g rng.Stream, o *lowrank.Options) (*lowrank.Factor,
-		error) {
+	return fromColumns(ctx, b, s, func(k lowrank.Source, g rng.Stream, o *lowrank.Options) (*lowrank.Factor, error) {
 		o.StopResidual = c.stopResidual
 		return lowrank.RPCholesky(ctx, k, s, g, o)
-	}).draw(ctx, b, s)
+	})
 }
 
 // Costs of landmarks in units of the rates of cost.Model. Larger values predict more seconds.

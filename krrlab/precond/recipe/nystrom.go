@@ -62,17 +62,15 @@ func (c landmarkSource) String() string {
 
 // Draw computes F of rank s.
 func (c landmarkSource) Draw(ctx context.Context, b stage.Bench, s int) (*stage.Drawn, error) {
-	if len(c.landmarks) > 0 && s > len(c.landmarks) {
-		return nil, fmt.Errorf("krrlab: %d of %d landmarks: want at most as many as are given", s, len(c.landmarks))
-	}
-	compute := factorFunc(lowrank.Nystrom)
-	if len(c.landmarks) > 0 {
-		compute = func(ctx context.Context, k lowrank.Source, s int, _ rng.Stream, o *lowrank.Options) (*lowrank.Factor,
-			error) {
-			return lowrank.NystromAt(ctx, k, c.landmarks[:s], o)
+	return fromColumns(ctx, b, s, func(k lowrank.Source, g rng.Stream, o *lowrank.Options) (*lowrank.Factor, error) {
+		switch count := len(c.landmarks); {
+		case count == 0:
+			return lowrank.Nystrom(ctx, k, s, g, o)
+		case s > count:
+			return nil, fmt.Errorf("krrlab: %d of %d landmarks: want at most as many as are given", s, count)
 		}
-	}
-	return compute.draw(ctx, b, s)
+		return lowrank.NystromAt(ctx, k, c.landmarks[:s], o)
+	})
 }
 
 // Make implements stage.Preconditioner.
