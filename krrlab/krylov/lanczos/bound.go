@@ -3,6 +3,7 @@ package lanczos
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mathext"
 
@@ -69,10 +70,7 @@ func christoffelExceeds(alpha, beta []float64, sign, x, limit float64) bool {
 // outerBound returns U ≥ theta, where theta is the largest Ritz value of sign·T: λ_max of sign·A is at most U if the
 // squared component of the start vector along its eigenvector is at least mass.
 func outerBound(alpha, beta []float64, sign, theta, mass float64) float64 {
-	scale := math.Abs(theta)
-	for j := range alpha {
-		scale = max(scale, math.Abs(alpha[j]), beta[j])
-	}
+	scale := max(math.Abs(theta), largestEntry(alpha, beta))
 	if scale == 0 {
 		return theta
 	}
@@ -93,9 +91,8 @@ func outerBound(alpha, beta []float64, sign, theta, mass float64) float64 {
 // Ritz returns the eigenvalues of T in ascending order. Its diagonal is alpha, and its off-diagonal is beta, in which
 // an additional last number is ignored.
 func Ritz(alpha, beta []float64) []float64 {
-	d := append([]float64(nil), alpha...)
-	e := append([]float64(nil), beta[:len(alpha)-1]...)
-	if !accel.Dsterf(d, e) {
+	d := slices.Clone(alpha)
+	if !accel.Dsterf(d, slices.Clone(beta[:len(alpha)-1])) {
 		panic("lanczos: the eigenvalues of a tridiagonal matrix did not converge")
 	}
 	return d

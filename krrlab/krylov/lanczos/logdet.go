@@ -72,14 +72,10 @@ func LogDet(results []*Result, lowerBound float64) (bound, student estimate.Inte
 	var mean, square, lowerMean, slack float64
 	var values []float64
 	for _, r := range results {
-		nodes, weights := Quadrature(r.Alpha, r.Beta)
-		var sum float64
-		for i, w := range weights {
-			l := math.Log(max(nodes[i], lowerBound)) // in exact arithmetic no node is below
-			sum, square, slack = sum+w*l, square+w/m*l*l, slack+w/m/nodes[i]*r.Slack
-		}
-		mean, values = mean+sum/m, append(values, n*sum)
-		lowerMean += radauLog(r, lowerBound) / m
+		q := r.logRules(lowerBound)
+		values = append(values, n*q.mean)
+		mean, square = mean+q.mean/m, square+q.square/m
+		lowerMean, slack = lowerMean+q.radau/m, slack+q.inverse/m*r.Slack
 	}
 	xOverM, meanAboveMin, maxAboveMean := math.Log(2/delta)/m, mean-math.Log(lowerBound), math.Log(hi)-mean
 	frobeniusSq := n * max(0, square-mean*mean) // ‖L₀‖_F²
@@ -100,27 +96,34 @@ func LogDet(results []*Result, lowerBound float64) (bound, student estimate.Inte
 // LogDetSpread returns the difference of the two quadrature rules that LogDet uses, and the standard deviation over
 // starts, as estimated from this process. lowerBound has the same meaning as in LogDet, and must be positive.
 func (r *Result) LogDetSpread(lowerBound float64) (gap, deviation float64) {
-	nodes, weights := Quadrature(r.Alpha, r.Beta)
-	var mean, square float64
-	for i, w := range weights {
-		l := math.Log(max(nodes[i], lowerBound))
-		mean, square = mean+w*l, square+w*l*l
-	}
-	n := float64(r.N)
-	return n * (mean - radauLog(r, lowerBound)), math.Sqrt(2 * n * max(0, square-mean*mean))
+	q, n := r.logRules(lowerBound), float64(r.N)
+	return n * (q.mean - q.radau), math.Sqrt(2 * n * max(0, q.square-q.mean*q.mean))
 }
 
-// radauLog returns the Gauss–Radau rule of ln with a node at lowerBound, or −∞ if the rule does not exist.
-func radauLog(r *Result, lowerBound float64) (sum float64) {
+// logRules has the quadrature rules of one process for integrals over the spectral measure of v₁.
+type logRules struct {
+	mean, square float64 // Gauss rules of ln θ and ln²θ
+	inverse      float64 // Gauss rule of 1/θ
+	radau        float64 // Gauss–Radau rule of ln θ with a node at the lower bound, or −∞ if the rule does not exist
+}
+
+// logRules returns the rules for a spectrum above lowerBound.
+func (r *Result) logRules(lowerBound float64) (q logRules) {
+	nodes, weights := Quadrature(r.Alpha, r.Beta)
+	for i, w := range weights {
+		l := math.Log(max(nodes[i], lowerBound)) // in exact arithmetic no node is below
+		q.mean, q.square, q.inverse = q.mean+w*l, q.square+w*l*l, q.inverse+w/nodes[i]
+	}
 	alpha := r.Radau(lowerBound)
 	if alpha == nil {
-		return math.Inf(-1)
+		q.radau = math.Inf(-1)
+		return q
 	}
-	nodes, weights := Quadrature(alpha, r.Beta)
+	nodes, weights = Quadrature(alpha, r.Beta)
 	for i, w := range weights {
-		sum += w * math.Log(max(nodes[i], lowerBound))
+		q.radau += w * math.Log(max(nodes[i], lowerBound))
 	}
-	return sum
+	return q
 }
 
 // Radau returns the diagonal of T extended by β_k and by a last element that makes node an eigenvalue. If β_k is 0, it

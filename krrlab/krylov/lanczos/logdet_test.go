@@ -34,14 +34,14 @@ func TestQuadratureBounds(t *testing.T) {
 				high += w * math.Log(nodes[i])
 			}
 			for _, share := range []float64{1, 0.5, 1e-6} {
-				low := radauLog(r, share*least)
+				low := r.logRules(share * least).radau
 				if !(low <= want+1e-10 && want <= high+1e-10) || k == n && high-low > 1e-9 {
 					t.Errorf("%s, %d steps, μ = %g·λ_min: %g not in [%g, %g]", name, k, share, want, low, high)
 				}
 			}
 		}
 	}
-	if low := radauLog(&Result{Steps: 1, Alpha: []float64{1}, Beta: []float64{0.5}}, 2); !math.IsInf(low, -1) {
+	if low := (&Result{Steps: 1, Alpha: []float64{1}, Beta: []float64{0.5}}).logRules(2).radau; !math.IsInf(low, -1) {
 		t.Errorf("%g by what is no lower bound of the spectrum", low)
 	}
 }

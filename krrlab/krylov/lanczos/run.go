@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/floats"
@@ -265,12 +266,11 @@ func (g *group) step(ctx context.Context) error {
 func (p *process) lastVector() []float64 { return p.z[p.res.Steps] }
 
 // largestEntry returns the largest absolute value of the entries of T.
-func (p *process) largestEntry() float64 {
-	var s float64
-	for j, a := range p.res.Alpha {
-		s = max(s, math.Abs(a), p.res.Beta[j])
+func largestEntry(alpha, beta []float64) (largest float64) {
+	for j, a := range alpha {
+		largest = max(largest, math.Abs(a), beta[j])
 	}
-	return s
+	return largest
 }
 
 // norm returns √(wᵀy), with y = w if M = I.
@@ -332,7 +332,7 @@ func (p *process) orthogonalize(ctx context.Context) error {
 // extendT appends α_j and β_j to T, and updates Slack.
 func (p *process) extendT(beta float64) {
 	r := p.res
-	if r.Steps+1 == p.n || beta <= 8*unitRoundoff*max(p.largestEntry(), math.Abs(p.alpha)) {
+	if r.Steps+1 == p.n || beta <= 8*unitRoundoff*max(largestEntry(r.Alpha, r.Beta), math.Abs(p.alpha)) {
 		beta = 0
 	}
 	r.Alpha, r.Beta, r.Steps = append(r.Alpha, p.alpha), append(r.Beta, beta), r.Steps+1
@@ -340,7 +340,7 @@ func (p *process) extendT(beta float64) {
 	// √(defect/k)·(1+√(k/n)). Slack is twice that, and more if the estimate of the defect is based on few numbers.
 	k := float64(r.Steps)
 	r.Slack = 2*sampleFactor(r.Steps)*math.Sqrt(p.squaredDefect/k)*(1+math.Sqrt(k/float64(p.n))) +
-		4*unitRoundoff*k*p.largestEntry()
+		4*unitRoundoff*k*largestEntry(r.Alpha, r.Beta)
 }
 
 // sampleFactor returns √(ν/χ²), where χ² is the 1 % quantile with ν = k(k−1)/2 degrees of freedom. With high
@@ -361,42 +361,31 @@ func (p *process) squaredError(j int) float64 {
 	if j == 0 {
 		return 0
 	}
-	e := p.h[j-1] - p.res.Beta[j-1]
-	sum := e * e
-	for _, h := range p.h[:j-1] {
-		sum += h * h
-	}
-	return sum * float64(p.n) / float64(j)
+	e, smaller := p.h[j-1]-p.res.Beta[j-1], p.h[:j-1]
+	return (e*e + floats.Dot(smaller, smaller)) * float64(p.n) / float64(j)
 }
 
 // dots sets h_i = x_iᵀw. Partial sums of rowBlock rows are added in row order, so the bits do not depend on the number
 // of threads.
 func (p *process) dots(ctx context.Context, x [][]float64) error {
-	k := len(x)
-	blocks := (p.n + rowBlock - 1) / rowBlock
-	err := accel.ForEach(ctx, blocks, func(_, b int) {
-		i0, i1 := b*rowBlock, min((b+1)*rowBlock, p.n)
-		wb := p.w[i0:i1]
+	steps := p.o.Steps
+	err := accel.ForEachBlock(ctx, p.n, rowBlock, func(_, i0, i1 int) {
+		sums := p.partialSums[i0/rowBlock*steps:]
 		for i, xi := range x {
-			p.partialSums[b*p.o.Steps+i] = floats.Dot(xi[i0:i1], wb)
+			sums[i] = floats.Dot(xi[i0:i1], p.w[i0:i1])
 		}
 	})
-	if err != nil {
-		return err
+	h := p.h[:len(x)]
+	clear(h)
+	for sums := range slices.Chunk(p.partialSums, steps) {
+		floats.Add(h, sums[:len(h)])
 	}
-	clear(p.h[:k])
-	for b := range blocks {
-		for i := range k {
-			p.h[i] += p.partialSums[b*p.o.Steps+i]
-		}
-	}
-	return nil
+	return err
 }
 
 // subtract sets w ← w − Σ_i h_i r_i.
 func (p *process) subtract(ctx context.Context) error {
-	return accel.ForEach(ctx, (p.n+rowBlock-1)/rowBlock, func(_, b int) {
-		i0, i1 := b*rowBlock, min((b+1)*rowBlock, p.n)
+	return accel.ForEachBlock(ctx, p.n, rowBlock, func(_, i0, i1 int) {
 		for i, r := range p.r {
 			floats.AddScaled(p.w[i0:i1], -p.h[i], r[i0:i1])
 		}

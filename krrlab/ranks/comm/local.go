@@ -14,7 +14,12 @@ func Local(p int, o Options) []Comm {
 	if p < 1 {
 		panic(fmt.Sprintf("comm: %d ranks", p))
 	}
-	return newGroup(p, o.limit()).members()
+	g := &group{size: p, limit: o.limit(), dead: make(chan struct{})}
+	all := make([]Comm, p)
+	for r := range all {
+		all[r] = &local{g: g, rank: r}
+	}
+	return all
 }
 
 // group is the state that the ranks of one call of Local share.
@@ -26,18 +31,6 @@ type group struct {
 	pending *meeting      // collective that some ranks have called and others have not; nil if there is none
 	broken  error         // first failure, nil while the group works
 	dead    chan struct{} // closed when broken is set
-}
-
-func newGroup(p int, limit time.Duration) *group {
-	return &group{size: p, limit: limit, dead: make(chan struct{})}
-}
-
-func (g *group) members() []Comm {
-	all := make([]Comm, g.size)
-	for r := range all {
-		all[r] = &local{g: g, rank: r}
-	}
-	return all
 }
 
 // call is the call of a collective by one rank.
