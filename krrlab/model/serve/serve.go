@@ -151,6 +151,10 @@ func (h *handler) answer(r *http.Request, media string, body []byte) (answer []b
 		if body, o.Header, err = csvRows(body); err != nil {
 			return nil, "", http.StatusBadRequest, err
 		}
+		if o.Header == "yes" && h.m.Columns == nil {
+			return nil, "", http.StatusBadRequest, errors.New("the columns of the model have no names: " +
+				"want rows as lists of cells, in the order of the columns")
+		}
 		o.Separator, o.Comment = ",", "none"
 	}
 	p, rows, err := h.m.PredictRows(ctx, bytes.NewReader(body), o)

@@ -109,6 +109,27 @@ func TestPredict(t *testing.T) {
 	testkit.Fails(t, err, "precomputed")
 }
 
+// TestNoHeader: a model of a file without a header takes the coordinates of --space by their positions in that file, or
+// alone, in the order that they have there. Rows with names, which have no order in JSON, are an error.
+func TestNoHeader(t *testing.T) {
+	fit := testkit.Must(datasets.Read(strings.NewReader("5,0,1\n6,1,0\n7,2,4\n"), "fit",
+		&datasets.ReadOptions{Space: &datasets.Space{Columns: []string{"2", "1"}}, Target: "0"}))
+	m := &model.Model{Kernel: kernel.Gaussian{Sigma: 2}, Lambda: 0.1, X: fit.X, C: mat.NewDense(3, 1, fit.Target),
+		Origin: model.Origin{Target: "0", Space: fit.Space}}
+	h := testkit.Must(serve.Handler(m, limits))
+	want := fmt.Sprint(testkit.Must(m.Decision(t.Context(), points.NewDense(1, 2, []float64{3, 2}), nil)).At(0, 0))
+	for _, c := range [][2]string{{"application/json", "[[9, 2, 3]]"}, {"application/json", "[[2, 3]]"}, {"text/csv", "2,3\n"}} {
+		if status, got := post(t, h, c[0], c[1]); !strings.Contains(got, want) {
+			t.Errorf("%s: %d %s, want %s", c[1], status, got, want)
+		}
+	}
+	for body, problem := range map[string]string{`[{"y": 9, "b": 2, "a": 3}]`: "have no names", "[[3]]": "column 2"} {
+		if status, got := post(t, h, "application/json", body); status != 400 || !strings.Contains(got, problem) {
+			t.Errorf("%s: %d %s", body, status, got)
+		}
+	}
+}
+
 // run serves sums on a free port of this machine until the returned function is called, which returns Run's error.
 func run(t *testing.T, o serve.Options) (address string, end func() error) {
 	t.Helper()
