@@ -81,21 +81,15 @@ func (a *app) check(ctx context.Context, f *checkFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	progress := a.newProgress()
-	defer progress.clear()
 	f.Progress = func(claim string, completed, total int) {
-		progress.show(krrlab.Event{Stage: stage.Name(claim), Done: completed, Total: total})
+		a.show(krrlab.Event{Stage: stage.Name(claim), Done: completed, Total: total})
 	}
 	o := &f.Options
 	if f.Figures != "" {
-		return a.checkFigures(ctx, f, list, o, progress)
+		return a.checkFigures(ctx, f.Figures, list, o)
 	}
 	start := time.Now()
-	report, err := theory.Check(ctx, list, o, func(r *theory.Result) {
-		progress.clear()
-		a.printResult(f, r)
-	})
-	progress.clear()
+	report, err := theory.Check(ctx, list, o, func(r *theory.Result) { a.printResult(f, r) })
 	if err != nil && ctx.Err() == nil {
 		return err
 	}
@@ -145,10 +139,9 @@ func (a *app) finishCheck(ctx context.Context, f *checkFlags, report *theory.Rep
 	return nil
 }
 
-func (a *app) checkFigures(ctx context.Context, f *checkFlags, list []theory.Claim, o *theory.Options,
-	progress *progress) error {
-	names, err := theory.Figures(ctx, f.Figures, list, o)
-	progress.clear()
+// checkFigures draws the figures of the claims into a folder.
+func (a *app) checkFigures(ctx context.Context, dir string, list []theory.Claim, o *theory.Options) error {
+	names, err := theory.Figures(ctx, dir, list, o)
 	if err != nil {
 		return err
 	}

@@ -62,17 +62,14 @@ func (c *checkpointInterval) Set(text string) (err error) {
 
 // setCheckpoint sets cfg.Checkpoint from the flags. Unless --quiet is set, the solve reports on stderr whether it
 // resumed from a checkpoint or refused one.
-func (a *app) setCheckpoint(cfg *krrlab.Config, f *checkpointFlags, progress *progress) {
+func (a *app) setCheckpoint(cfg *krrlab.Config, f *checkpointFlags) {
 	if f.Dir == "" {
 		return
 	}
 	a.checkpointDir.Store(f.Dir)
 	cfg.Checkpoint = &krrlab.Checkpoint{Dir: f.Dir, Resume: f.Resume, Every: f.Every.time,
 		EveryIter: f.Every.iterations}
-	cfg.Checkpoint.Note = func(text string) {
-		progress.clear()
-		a.notef("%s", text)
-	}
+	cfg.Checkpoint.Note = func(text string) { a.notef("%s", text) }
 }
 
 // resumeHint returns a note on how to continue from the checkpoint of this run, or "" if there is no checkpoint.

@@ -68,6 +68,7 @@ type app struct {
 	ranks           *rankGroup     // the ranks of this run, after joinRanks; nil for a single process
 	checkpointDir   atomic.Value   // folder of checkpoints, a string
 	commandPath     string         // name of the running command, such as "krrlab fit"
+	progress        *progress      // the progress line, which any output removes
 	deadline        *deadline      // expires some time after the command's context ended
 	args            []string       // the command line without the program's name
 	interruptedNote string         // results that an interrupted command has produced, for its last line of output
@@ -93,9 +94,10 @@ func (globalFlags) Help() map[string]string {
 // Main runs the command line args (without the program's name) and returns the
 // exit code.
 func Main(ctx context.Context, args []string, env Env) int {
-	out := &output{w: env.Stdout}
-	env.Stdout, env.Stderr = out, safe.Writer{W: env.Stderr}
-	a := &app{env: env, args: args, deadline: newDeadline(grace)}
+	p := &progress{w: safe.Writer{W: env.Stderr}, columns: env.Width}
+	out := &output{w: env.Stdout, progress: p}
+	env.Stdout, env.Stderr = out, &output{w: p.w, progress: p}
+	a := &app{env: env, args: args, progress: p, deadline: newDeadline(grace)}
 	if env.Launch != nil {
 		a.deadline = newDeadline(rankGrace)
 	}
@@ -125,6 +127,7 @@ func (a *app) execute(ctx context.Context, out *output) int {
 	if cmd != nil {
 		a.commandPath = cmd.CommandPath()
 	}
+	a.progress.clear()
 	code, text := a.verdict(ctx, err)
 	if e := out.failure(); e != nil && code == exitOK {
 		code, text = exitError, e.Error()
@@ -154,29 +157,22 @@ func (a *app) verdict(ctx context.Context, err error) (code int, text string) {
 // failureText returns the message of an error. If the run has left a checkpoint and err is a lost rank or a failed
 // save, the message also explains how to continue from the checkpoint.
 func (a *app) failureText(err error) string {
-	text := ""
 	if rankErr, ok := errors.AsType[*comm.Error](err); ok {
-		text = strings.TrimPrefix(rankErr.Error(), "comm: ")
-	} else if saveErr, ok := errors.AsType[*checkpoint.SaveError](err); ok {
-		text = saveErr.Error()
-	} else if parseErr, ok := errors.AsType[*datasets.ParseError](err); ok && parseErr.Flags != nil {
+		return strings.TrimPrefix(rankErr.Error(), "comm: ") + a.resumeHint()
+	}
+	if saveErr, ok := errors.AsType[*checkpoint.SaveError](err); ok {
+		return saveErr.Error() + a.resumeHint()
+	}
+	if parseErr, ok := errors.AsType[*datasets.ParseError](err); ok && parseErr.Flags != nil {
 		withoutFlags := *parseErr
 		withoutFlags.Flags = nil
-		args := append(a.args[:len(a.args):len(a.args)], parseErr.Flags...)
-		return fmt.Sprintf("%v; say %s", &withoutFlags, shellCommand(args))
-	} else {
-		return strings.TrimPrefix(err.Error(), "krrlab: ")
+		text := fmt.Sprintf("%v; say krrlab", &withoutFlags)
+		for _, arg := range slices.Concat(a.args, parseErr.Flags) {
+			text += " " + safe.Shell(arg)
+		}
+		return text
 	}
-	return text + a.resumeHint()
-}
-
-// shellCommand returns the command line with these arguments, quoted for a shell.
-func shellCommand(args []string) string {
-	text := "krrlab"
-	for _, arg := range args {
-		text += " " + safe.Shell(arg)
-	}
-	return text
+	return strings.TrimPrefix(err.Error(), "krrlab: ")
 }
 
 func (a *app) root() *cobra.Command {
@@ -196,9 +192,7 @@ Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results wr
   krrlab doctor                                 what this machine has, what to install`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
-		Args:              noArgs,
 		PersistentPreRunE: a.setUp,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.Version = a.versionText()
 	root.SetVersionTemplate("{{.Version}}\n")
@@ -207,7 +201,7 @@ Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results wr
 	a.Threads = runtime.GOMAXPROCS(0)
 	a.flags = schema.Of(&a.globalFlags)
 	addOptions(root.PersistentFlags(), a.flags)
-	root.AddCommand(a.fitCommand(), a.predictCommand(), a.mapCommand(), a.explainCommand(), a.serveCommand(), a.verifyCommand(), a.modelCommand(),
+	parentCommand(root, a.fitCommand(), a.predictCommand(), a.mapCommand(), a.explainCommand(), a.serveCommand(), a.verifyCommand(), a.modelCommand(),
 		a.dataCommand(), a.demoCommand(),
 		a.checkCommand(), a.reproduceCommand(), a.testbedCommand(),
 		a.notebookCommand(), a.doctorCommand(), a.versionCommand(), a.licensesCommand(),

@@ -17,32 +17,22 @@ import (
 )
 
 func (a *app) dataCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	oneName := oneArg("want one name; krrlab data list shows them")
+	return parentCommand(&cobra.Command{
 		Use:   "data",
 		Short: "List, describe, download and pack data sets",
 		Long: `Data sets are searched for in --data-dir, then in $KRRLAB_DATA, then in the user's cache.
 fetch downloads them into the cache, or into --data-dir if it is set.`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(
-		&cobra.Command{
-			Use: "list", Short: "List the data sets, and which of them are on this machine", Args: noArgs,
-			RunE: func(*cobra.Command, []string) error { return a.dataList() },
-		},
-		&cobra.Command{
-			Use: "info NAME", Short: "Describe a data set, and check its files", Args: oneArg("want one name; krrlab " +
-				"data list shows them"),
-			RunE: func(_ *cobra.Command, args []string) error { return a.dataInfo(args[0]) },
-		},
-		&cobra.Command{
-			Use: "fetch NAME", Short: "Download a data set into --data-dir, or the user's cache",
-			Args: oneArg("want one name; krrlab data list shows them"),
-			RunE: func(cmd *cobra.Command, args []string) error { return a.dataFetch(cmd.Context(), args[0]) },
-		},
-		a.packCommand(),
-	)
-	return cmd
+	}, &cobra.Command{
+		Use: "list", Short: "List the data sets, and which of them are on this machine", Args: noArgs,
+		RunE: func(*cobra.Command, []string) error { return a.dataList() },
+	}, &cobra.Command{
+		Use: "info NAME", Short: "Describe a data set, and check its files", Args: oneName,
+		RunE: func(_ *cobra.Command, args []string) error { return a.dataInfo(args[0]) },
+	}, &cobra.Command{
+		Use: "fetch NAME", Short: "Download a data set into --data-dir, or the user's cache", Args: oneName,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.dataFetch(cmd.Context(), args[0]) },
+	}, a.packCommand())
 }
 
 // packFlags are the flags of krrlab data pack.
@@ -56,7 +46,7 @@ func (a *app) packCommand() *cobra.Command {
 	f := &packFlags{}
 	f.Target = "-1"
 	s := schema.Of(f).Without("keep", "center", "class-weights")
-	return withOptions(&cobra.Command{
+	return flagCommand(&cobra.Command{
 		Use:   "pack --data NAME | --train FILE [--test FILE] --out FOLDER",
 		Short: "Write data into a folder that loads at once",
 		Long: `Pack reads and scales data exactly as fit does with the same flags, and writes them into
@@ -67,8 +57,7 @@ memory instead of being read, and all processes of a machine share them.`,
 		Example: `  krrlab data pack --data mnist --out packed
   krrlab data pack --train train.csv --test test.csv --target price --out packed
   krrlab fit --data packed`,
-		Args: noArgs,
-	}, s, func(ctx context.Context, _ []string) error { return a.pack(ctx, f) })
+	}, s, f, a.pack)
 }
 
 func (a *app) pack(ctx context.Context, f *packFlags) error {
@@ -89,7 +78,7 @@ func (a *app) pack(ctx context.Context, f *packFlags) error {
 	if err := datasets.Pack(f.Out, p); err != nil {
 		return err
 	}
-	a.showHints(d, a.newProgress())
+	a.showHints(d)
 	a.printf("%s%-8s %s\n", p, "wrote", f.Out)
 	return nil
 }
@@ -195,14 +184,12 @@ func (a *app) dataFetch(ctx context.Context, name string) error {
 	if a.DataDir != "" {
 		dir = a.DataDir
 	}
-	progress := a.newProgress()
-	defer progress.clear()
 	err := datasets.Fetch(ctx, name, dir, &datasets.FetchOptions{Progress: func(file string, completed, total int64) {
 		e := krrlab.Event{Stage: stage.Name(file), Done: int(completed), Total: int(total), Remaining: -1}
 		if total <= 0 {
 			e.Detail = accel.Bytes(completed)
 		}
-		progress.show(e)
+		a.show(e)
 	}})
 	if err != nil && ctx.Err() != nil {
 		a.interruptedNote = "; whole files are kept: run it again for the others"
@@ -211,7 +198,6 @@ func (a *app) dataFetch(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	progress.clear()
 	a.printf("%s is in %s\n", name, dir)
 	return nil
 }

@@ -33,25 +33,27 @@ var demoCases = []demoCase{
 	{data: "mnist", n: 10000, s: 2000, lambdaP: 0.1},
 }
 
+// demoFlags are the flags of krrlab demo.
+type demoFlags struct {
+	Dir string `flag:"dir" default:"." help:"folder to write the figure to"`
+}
+
 func (a *app) demoCommand() *cobra.Command {
-	var f struct {
-		Dir string `flag:"dir" default:"." help:"folder to write the figure to"`
-	}
-	return withOptions(&cobra.Command{
+	f := &demoFlags{}
+	return flagCommand(&cobra.Command{
 		Use:   "demo [--dir DIR]",
 		Short: "Solve the built-in problems, and MNIST when it is found",
 		Long: `Demo solves two built-in problems whose best possible error is known, and a problem with
 the first 10,000 rows of MNIST if that data set is found. It solves each problem twice: with
 the preconditioner, and by conjugate gradients without one. It then prints a table and draws
 the convergence of all solves.`,
-		Args: noArgs,
-	}, schema.Of(&f), func(ctx context.Context, _ []string) error { return a.demo(ctx, f.Dir) })
+	}, schema.Of(f), f, a.demo)
 }
 
-// demo solves the cases, prints a table of the results and writes the convergence figure into dir.
-func (a *app) demo(ctx context.Context, dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("cannot write to %s: %w", dir, err)
+// demo solves the cases, prints a table of the results and writes the convergence figure into the folder --dir.
+func (a *app) demo(ctx context.Context, f *demoFlags) error {
+	if err := os.MkdirAll(f.Dir, 0o755); err != nil {
+		return fmt.Errorf("cannot write to %s: %w", f.Dir, err)
 	}
 	start := time.Now()
 	a.printf("BLAS: %v, %s\n\n", accel.InUse(), plural.Count(accel.Threads(), "thread"))
@@ -80,7 +82,7 @@ func (a *app) demo(ctx context.Context, dir string) error {
 	figure.X.Log = true // there are hundreds of iterations without the preconditioner and tens with it
 	figure.HLines = []plots.RefLine{{At: 1e-3, Label: "asked of classifiers"}, {At: 1e-5, Label: "asked of regression"}}
 	for _, ext := range []string{".svg", ".png"} {
-		name := filepath.Join(dir, "demo-convergence"+ext)
+		name := filepath.Join(f.Dir, "demo-convergence"+ext)
 		if err := figure.Save(name); err != nil {
 			return err
 		}
@@ -97,9 +99,7 @@ func (a *app) demoFit(ctx context.Context, c demoCase, solver krrlab.Solver) (*f
 	if f.Name = "none"; solver == krrlab.PCG {
 		f.PrecondSpec = krrlab.PrecondSpec{Name: "features", S: c.s, LambdaP: c.lambdaP}
 	}
-	progress := a.newProgress()
-	defer progress.clear()
-	return a.solve(ctx, f, progress)
+	return a.solve(ctx, f)
 }
 
 func demoRow(r *krrlab.Solution) []any {

@@ -10,19 +10,17 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/model/explain"
-	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
 
 // qualityText describes the picture of explain.Quality.
 const qualityText = "predicted against actual, or ROC, confusion and calibration,"
 
-// qualityFigure draws predictions against the answers of d, of whose rows fittedRows are of the fit.
+// qualityFigure draws predictions against the answers of d. fittedRows is the number of rows of d that are of the fit.
 func qualityFigure(name string, p *model.Prediction, d *datasets.Dataset, probabilities *mat.Dense,
 	fittedRows int) (*plots.Figure, error) {
 	if !canScore(p, d) {
@@ -43,7 +41,7 @@ func qualityFigure(name string, p *model.Prediction, d *datasets.Dataset, probab
 	return f, f.Validate()
 }
 
-// subsetName returns what the rows of d are, of which fittedRows are of the fit: training or test rows.
+// subsetName returns "training" if all rows of d are rows of the fit, and "test" otherwise.
 func subsetName(fittedRows int, d *datasets.Dataset) string {
 	if fittedRows == d.Len() {
 		return "training"
@@ -87,7 +85,7 @@ func (explainFlags) Help() map[string]string {
 func (a *app) explainCommand() *cobra.Command {
 	f := &explainFlags{}
 	f.flags = schema.Of(f).Without(append(ownReadOptions, "keep")...)
-	return withOptions(&cobra.Command{
+	return flagCommand(&cobra.Command{
 		Use:   "explain MODEL (--in FILE | --data NAME:test)",
 		Short: "Show which columns the predictions of a saved model depend on",
 		Long: `Explain measures, on rows with answers, by how much the error increases if the cells of one
@@ -98,7 +96,7 @@ information share its importance.`,
 		Example: `  krrlab explain m.krr --in rows.csv
   krrlab explain m.krr --in rows.csv --permutations 30 --plot explain.html --json explain.json`,
 		Args: f.takeModelArg,
-	}, f.flags, func(ctx context.Context, _ []string) error { return a.explain(ctx, f) })
+	}, f.flags, f, a.explain)
 }
 
 func (a *app) explain(ctx context.Context, f *explainFlags) error {
@@ -116,17 +114,12 @@ func (a *app) explain(ctx context.Context, f *explainFlags) error {
 	if err != nil {
 		return err
 	}
-	progress := a.newProgress()
-	defer progress.clear()
 	o := f.Options
-	o.Progress = func(count, total int) {
-		progress.show(krrlab.Event{Stage: stage.Predict, Done: count, Total: total, Remaining: -1})
-	}
+	o.Progress = a.showPredicted
 	e, err := explain.Run(ctx, m, rows, o)
 	if err != nil {
 		return err
 	}
-	progress.clear()
 	err = a.printAndWrite(&f.stageFiles, e)
 	a.printWritten(14, "", "")
 	return err

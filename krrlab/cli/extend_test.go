@@ -123,4 +123,15 @@ $ fit --extend m.krr --train more.csv --test test.csv `+c.flags+` --json r.json 
 	script(t, `
 2$ fit --extend m.krr --train more.csv --stop labels=5%
 	--stop labels counts labels at the threshold 0, and that of m.krr is 0.7`)
+	// without one, --stop labels counts the labels of the test rows
+	script(t, `
+$ fit --train old.csv --sigma 0.1 --lambda 1 --out zero.krr
+$ fit --extend zero.krr --train more.csv --test test.csv --solver cg --stop labels=3% --json labels.json`)
+	var report struct {
+		Open int `json:"labels_open"`
+	}
+	testkit.OK(t, json.Unmarshal(read(t, "labels.json"), &report))
+	if share := float64(report.Open) / 50; share > 0.03 {
+		t.Errorf("%.0f %% of the labels are open", 100*share)
+	}
 }

@@ -78,7 +78,7 @@ func newFitFlags() *fitFlags {
 
 func (a *app) fitCommand() *cobra.Command {
 	f := newFitFlags()
-	return withOptions(&cobra.Command{
+	return flagCommand(&cobra.Command{
 		Use:   "fit (--data NAME | --train FILE [--test FILE | --holdout SHARE])",
 		Short: "Fit a model, test it on test data, save it",
 		Long: `Fit reads a table, solves (K+λI)c = y for its rows, and tests the model on the test rows. Only
@@ -101,9 +101,8 @@ and rank 0 prints and writes the results. --resume continues an interrupted run 
       --holdout 0.2 --tune --out m.krr --plot fit.svg
   krrlab fit --data mnist --sigma 8.5 --lambda 0.01 --solver pcg --precond 'features features=6000 lambda-p=0.1'
   mpirun -n 8 krrlab fit --data mnist --precond 'auto features=6000' --checkpoint run1 --resume`,
-		Args:        noArgs,
 		Annotations: onRanks,
-	}, f.flags, func(ctx context.Context, _ []string) error { return a.fit(ctx, f) })
+	}, f.flags, f, a.fit)
 }
 
 func (a *app) fit(ctx context.Context, f *fitFlags) error {
@@ -115,9 +114,7 @@ func (a *app) fit(ctx context.Context, f *fitFlags) error {
 			a.notef("note: --%s: of no effect without a preconditioner", name)
 		}
 	}
-	progress := a.newProgress()
-	defer progress.clear()
-	r, err := a.solve(ctx, f, progress)
+	r, err := a.solve(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -136,7 +133,6 @@ func (a *app) fit(ctx context.Context, f *fitFlags) error {
 			return err
 		}
 	}
-	progress.clear()
 	err = a.writeResults(ctx, f, r)
 	if _, silent := errors.AsType[errStatus](err); silent && unsolved != nil {
 		a.warnf("--calibrate loo: %v", unsolved)
@@ -157,40 +153,32 @@ func (a *app) writeResults(ctx context.Context, f *fitFlags, r *fitted) error {
 }
 
 // solve loads the data, chooses kernel and λ if --tune is set, solves the problem and tests the model.
-func (a *app) solve(ctx context.Context, f *fitFlags, progress *progress) (*fitted, error) {
+func (a *app) solve(ctx context.Context, f *fitFlags) (*fitted, error) {
 	start := time.Now()
-	var extended *model.Model
-	load := func() (*problemData, krrlab.Config, error) {
-		return a.loadAndConfigure(ctx, &f.labFlags, progress, f.addHints)
-	}
-	if f.Extend != "" {
-		load = func() (data *problemData, cfg krrlab.Config, err error) {
-			extended, data, err = a.loadExtension(ctx, f, progress)
-			if err == nil {
-				cfg, err = f.extensionConfig(extended)
-				cfg.Comm, cfg.Memory, cfg.Monitor = a.comm(), a.memoryBudget(f.Memory), progress.show
-			}
-			return data, cfg, err
+	data, cfg, err := a.loadAndConfigure(ctx, &f.labFlags, func(ctx context.Context) (*problemData, error) {
+		if f.Extend != "" {
+			return a.loadExtension(ctx, f)
 		}
-	}
-	data, cfg, err := load()
+		data, err := a.loadData(ctx, &f.labFlags)
+		if err == nil && data.test == nil && f.Train != "" && data.kernel == nil {
+			data.addHint("there are no test data: --test FILE, or --holdout 0.2, shows how well the model predicts")
+		}
+		return data, err
+	})
 	if err != nil {
 		return nil, err
 	}
 	loadSeconds := time.Since(start).Seconds()
 	var tuned stage.Choice
 	tuneStart := time.Now()
-	if extended == nil && f.chooses(data) {
+	if f.chooses(data) {
 		if tuned, err = a.tune(ctx, f, data, &cfg); err != nil {
 			return nil, err
 		}
 	}
 	tuneSeconds := time.Since(tuneStart).Seconds()
-	a.setCheckpoint(&cfg, &f.checkpointFlags, progress)
+	a.setCheckpoint(&cfg, &f.checkpointFlags)
 	r, err := a.solveAndScore(ctx, data, cfg, loadSeconds, f)
-	if err == nil && extended != nil {
-		r.sol.Model.Origin.Tuned = extended.Origin.Tuned
-	}
 	if err == nil && tuned != nil {
 		r.sol.Tune, r.sol.Model.Origin.Tuned = tuned, true
 		r.sol.Seconds.Total += tuneSeconds
@@ -198,38 +186,34 @@ func (a *app) solve(ctx context.Context, f *fitFlags, progress *progress) (*fitt
 	return r, err
 }
 
-// loadAndConfigure joins the ranks, loads the data and returns it with the configuration that the flags describe. An
-// option that is not set comes from the registry's settings for the data or else is the default that its help text
-// states. addHints is called to add the command's own hints on the data before all hints are printed.
-func (a *app) loadAndConfigure(ctx context.Context, f *labFlags, progress *progress,
-	addHints func(*problemData)) (*problemData, krrlab.Config, error) {
+// loadAndConfigure joins the ranks, loads the data by load and returns it with the configuration that the flags describe.
+// An option that is not set comes from the model of --extend or from the registry's settings for the data, or else is the
+// default that its help text states. It returns an error if the ranks do not read the same data.
+func (a *app) loadAndConfigure(ctx context.Context, f *labFlags, load func(context.Context) (*problemData, error)) (
+	*problemData, krrlab.Config, error) {
 	if err := a.startRun(ctx, &f.rankFlags, f.flags); err != nil {
 		return nil, krrlab.Config{}, err
 	}
-	data, err := a.loadSame(ctx, f, progress)
-	if err != nil {
+	a.show(krrlab.Event{Stage: stage.Load})
+	data, err := load(ctx)
+	if err = a.agree(ctx, err); err != nil {
 		return nil, krrlab.Config{}, err
 	}
-	addHints(data)
+	if err := a.requireSameData(ctx, data.train, data.test); err != nil {
+		return nil, krrlab.Config{}, err
+	}
 	data.addHint("%s", f.Levels.Hint())
-	a.showHints(data, progress)
+	a.showHints(data)
 	cfg, err := f.configFor(data)
 	cfg.Memory = 0 // it may differ between ranks, and is set below
 	if ownOptions, _ := json.Marshal([]any{cfg, f.PrecondSpec, f.kernelFlags}); err == nil {
 		err = a.requireSame(ctx, ownOptions, "the options here, or the files that they name, are not those of rank 0")
 	}
-	if cfg.Monitor = progress.show; cfg.Stop.Rule == bound.Labels {
+	if cfg.Monitor = a.show; cfg.Stop.Rule == bound.Labels {
 		cfg.StopRows = data.test
 	}
 	cfg.Comm, cfg.Memory = a.comm(), a.memoryBudget(f.Memory)
 	return data, cfg, err
-}
-
-// addHints adds a hint on test data if there are none.
-func (f *fitFlags) addHints(data *problemData) {
-	if data.test == nil && f.Train != "" && data.precomputed == nil {
-		data.addHint("there are no test data: --test FILE, or --holdout 0.2, shows how well the model predicts")
-	}
 }
 
 // fitted is a solved problem with its test results.
@@ -241,13 +225,14 @@ type fitted struct {
 }
 
 // solveAndScore solves the problem, sets the threshold and tests the model on the test data. The threshold is that of the
-// flags, or else that of the data. f may be nil.
+// flags, or else that of the model of --extend.
 func (a *app) solveAndScore(ctx context.Context, data *problemData, cfg krrlab.Config, loadSeconds float64,
 	f *fitFlags) (*fitted, error) {
 	start := time.Now()
 	lab, err := krrlab.New(data.train, cfg)
-	if data.start != nil {
-		lab, err = krrlab.StartFrom(data.start, data.train, cfg)
+	extended := data.extended
+	if extended != nil {
+		lab, err = krrlab.StartFrom(extended.C, data.train, cfg)
 	}
 	if err != nil {
 		return nil, err
@@ -269,14 +254,14 @@ func (a *app) solveAndScore(ctx context.Context, data *problemData, cfg krrlab.C
 	if sol.Threshold, err = f.threshold(ctx, lab, data.train); err != nil {
 		return nil, err
 	}
-	if sol.Threshold == nil {
-		sol.Threshold = data.threshold
+	if sol.Threshold == nil && extended != nil && extended.Threshold != 0 {
+		sol.Threshold = &solve.Threshold{Value: extended.Threshold, Source: f.Extend}
 	}
 	if t := sol.Threshold; t != nil && t.Value != 0 {
 		sol.Model.Threshold = t.Value
 		sol.SetTraining(data.train)
 	}
-	if f != nil && f.Folds > 0 {
+	if f.Folds > 0 {
 		if sol.Folds, err = lab.CrossValidate(ctx, f.Folds, sol.Model.Threshold); err != nil {
 			if ctx.Err() != nil {
 				return nil, err
@@ -289,6 +274,7 @@ func (a *app) solveAndScore(ctx context.Context, data *problemData, cfg krrlab.C
 	origin.Version, origin.Categorical = a.env.Version, data.train.Categories
 	origin.Target, origin.Drop, origin.Rows, origin.Holdout = data.target, data.drop, data.sourceRows, data.holdout
 	origin.Groups, origin.Space = data.groups, data.train.Space
+	origin.Tuned = extended != nil && extended.Origin.Tuned
 	r := &fitted{sol: sol, data: data}
 	if data.test != nil {
 		if data.test.Read != nil && data.test.Read != data.train.Read { // the test rows come from a file of their own
@@ -314,9 +300,6 @@ func (a *app) solveAndScore(ctx context.Context, data *problemData, cfg krrlab.C
 // threshold returns the number that f(x) is compared with to decide between two classes. It is nil if neither
 // --threshold nor --metric is set so that the threshold may differ from 0.
 func (f *fitFlags) threshold(ctx context.Context, lab *krrlab.Lab, train *datasets.Dataset) (*solve.Threshold, error) {
-	if f == nil {
-		return nil, nil
-	}
 	m, err := model.MetricOf(f.Metric, train.Class != nil)
 	if err != nil {
 		return nil, errUsage{err}
@@ -376,6 +359,11 @@ func (f *fitFlags) nextSteps(saved bool) string {
 
 // check returns an error if the flags are invalid for any data.
 func (f *fitFlags) check() error {
+	for _, name := range fixedByModel {
+		if f.Extend != "" && f.flags.Given(name) {
+			return usagef("--%s: with --extend the model determines it: leave it out", name)
+		}
+	}
 	switch weights := f.Weights != "" || f.Classes == "balanced"; {
 	case f.Calibrate == "test" && f.Train != "" && f.Test == "" && f.Holdout == 0:
 		return errNoTestRows

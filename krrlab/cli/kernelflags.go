@@ -137,11 +137,11 @@ func (f *kernelFlags) buildKernel(sigma float64) (kernel.Kernel, error) {
 	return k, kernel.Validate(k)
 }
 
-// kernelFor returns the kernel for the data. Its length scale σ is --sigma if that is set, else the registry's value
+// kernelFor returns the kernel for the data, which may determine it. Its length scale σ is --sigma if that is set, else the registry's value
 // for the data if the kernel is Gaussian, else the median distance between points.
 func (f *kernelFlags) kernelFor(data *problemData) (kernel.Kernel, error) {
-	if data.precomputed != nil {
-		return data.precomputed, nil
+	if data.kernel != nil {
+		return data.kernel, nil
 	}
 	sigma, _ := f.Sigma.scaleAndDistance()
 	if sigma == 0 && f.KernelName == defaultKernel {
@@ -168,11 +168,13 @@ func (d *problemData) usePrecomputed(ctx context.Context, f *labFlags) error {
 	if err != nil {
 		return err
 	}
-	if d.precomputed, err = kernel.NewPrecomputed(x); err != nil {
+	k, err := kernel.NewPrecomputed(x)
+	if err != nil {
 		return fmt.Errorf("%s: %w", f.Matrix, err)
 	}
+	d.kernel = k
 	n := d.train.Len()
-	if rows := d.precomputed.N(); rows < n || rows > n && (f.MaxRows == 0 || n < f.MaxRows) {
+	if rows := k.N(); rows < n || rows > n && (f.MaxRows == 0 || n < f.MaxRows) {
 		header := ""
 		if n == rows+1 {
 			header = "; if its first line is a header, say --format header=yes"
@@ -184,6 +186,6 @@ func (d *problemData) usePrecomputed(ctx context.Context, f *labFlags) error {
 		d.train = d.train.GroupBy(d.train.Groups)
 		return nil
 	}
-	d.train, err = d.train.Group(f.Repeats, kernel.FirstEqual(d.precomputed, d.train.X))
+	d.train, err = d.train.Group(f.Repeats, kernel.FirstEqual(k, d.train.X))
 	return err
 }

@@ -9,12 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/stage/solve"
+	"github.com/krrlab/lab/krrlab/model"
 )
 
 // dataFlags are the flags that select the data and describe how to prepare them.
@@ -63,17 +61,16 @@ func (f *dataFlags) check() error {
 
 // problemData contains the training and test data of a problem after scaling, and where they come from.
 type problemData struct {
-	train, test   *datasets.Dataset   // test is nil if there are no test data
-	target        string              // target column of the csv file
-	drop          []string            // columns of the csv file that are no features
-	groups        string              // column of the csv file with the groups of rows
-	holdout       float64             // share of the rows read that are test data; 0 without --holdout
-	sourceRows    int                 // number of training and test rows that were read; 0 without --holdout
-	sigma, lambda float64             // σ and λ of the registry; 0 if it has none
-	hints         []string            // notes to print before the work begins
-	start         *mat.Dense          // coefficients of the first rows, from which the solve starts; nil: none
-	threshold     *solve.Threshold    // threshold of the model of --extend; nil means 0
-	precomputed   *kernel.Precomputed // K of --matrix; nil if the flags choose another kernel
+	train, test   *datasets.Dataset // test is nil if there are no test data
+	target        string            // target column of the csv file
+	drop          []string          // columns of the csv file that are no features
+	groups        string            // column of the csv file with the groups of rows
+	holdout       float64           // share of the rows read that are test data; 0 without --holdout
+	sourceRows    int               // number of training and test rows that were read; 0 without --holdout
+	sigma, lambda float64           // σ and λ of the registry, or λ of the model of --extend; 0 if there is none
+	hints         []string          // notes to print before the work begins
+	kernel        kernel.Kernel     // K of --matrix, or the kernel of the model of --extend; nil if the flags choose it
+	extended      *model.Model      // model of --extend, whose coefficients are those of the first rows; nil without it
 }
 
 // addHint adds a note for the user, which is printed before the work begins. An empty text is ignored.
@@ -198,7 +195,7 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*problemData, error) 
 			return nil, err
 		}
 	}
-	if d.train, err = d.impute(f.Impute); err != nil || d.precomputed != nil {
+	if d.train, err = d.impute(f.Impute); err != nil || d.kernel != nil {
 		return d, err
 	}
 	scale := cmp.Or(f.Scale, "auto")
@@ -268,8 +265,7 @@ func (d *problemData) impute(rule string) (*datasets.Dataset, error) {
 const holdoutSeed = 1
 
 // showHints prints the hints that were added while the data were read.
-func (a *app) showHints(d *problemData, progress *progress) {
-	progress.clear()
+func (a *app) showHints(d *problemData) {
 	for _, text := range d.hints {
 		a.printf("note: %s\n", text)
 	}

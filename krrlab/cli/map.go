@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/atomicfile"
 	"github.com/krrlab/lab/krrlab/base/npy"
@@ -20,7 +19,6 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/model/interval"
-	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -60,7 +58,7 @@ func (gridSizes) Type() string { return "NxM" }
 
 func (a *app) mapCommand() *cobra.Command {
 	f := &mapFlags{}
-	return withOptions(&cobra.Command{
+	return flagCommand(&cobra.Command{
 		Use:   "map MODEL [--grid 200x150] [--out FILE] [--plot FILE]",
 		Short: "Predict on a grid, and draw a map with standard deviations",
 		Long: `Map predicts the centers of the cells of a grid over the box of the training points, for a
@@ -71,7 +69,7 @@ horizontal and changes fastest; rows and layers go upward.`,
 		Example: `  krrlab fit --train wells.csv --target depth --space lon,lat --out wells.krr
   krrlab map wells.krr --plot map.svg --out map.npy`,
 		Args: f.takeModelArg,
-	}, schema.Of(f), func(ctx context.Context, _ []string) error { return a.drawMap(ctx, f) })
+	}, schema.Of(f), f, a.drawMap)
 }
 
 // gridMap is a prediction on a grid.
@@ -111,17 +109,12 @@ func (a *app) drawMap(ctx context.Context, f *mapFlags) error {
 	if g.values = values; f.Plot != "" && g.axes() == nil {
 		return fmt.Errorf("--plot: a grid of one cell is no map to draw: --out writes its prediction")
 	}
-	progress := a.newProgress()
-	defer progress.clear()
-	o := &model.Options{Accuracy: model.AccuracyFor(m.Origin.Tol), Progress: func(completed, total int) {
-		progress.show(krrlab.Event{Stage: stage.Predict, Done: completed, Total: total, Remaining: -1})
-	}}
+	o := &model.Options{Accuracy: model.AccuracyFor(m.Origin.Tol), Progress: a.showPredicted}
 	if g.Prediction, err = m.Predict(ctx, cells, o); err == nil && !f.NoStd {
 		if g.posterior, err = interval.NewPosterior(ctx, m, g.Prediction, cells, accel.MemoryAvailable()); err != nil {
 			err = fmt.Errorf("%w; --no-std draws the map without standard deviations", err)
 		}
 	}
-	progress.clear()
 	if err != nil {
 		return err
 	}

@@ -37,12 +37,8 @@ func (f *modelFlag) takeModelArg(cmd *cobra.Command, args []string) error {
 	return noArgs(cmd, args)
 }
 
-// loadModel joins the ranks and reads the model file. It returns an error on all ranks if they did not read the same
-// model.
-func (a *app) loadModel(ctx context.Context, file string, f *rankFlags, s *schema.Schema) (*model.Model, error) {
-	if err := a.startRun(ctx, f, s); err != nil {
-		return nil, err
-	}
+// loadModel reads the model file. It returns an error on all ranks if they did not read the same model.
+func (a *app) loadModel(ctx context.Context, file string) (*model.Model, error) {
 	m, err := model.Load(file)
 	if err = a.agree(ctx, err); err == nil {
 		err = a.requireSame(ctx, model.Digest(file), "the model read here is not that of rank 0")
@@ -63,26 +59,22 @@ type modelInfo struct {
 }
 
 func (a *app) modelCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	f := &modelInfoFlags{}
+	return parentCommand(&cobra.Command{
 		Use:   "model",
 		Short: "Show the contents of a model file",
-		Args:  noArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	f := &modelInfoFlags{}
-	cmd.AddCommand(withOptions(&cobra.Command{
+	}, flagCommand(&cobra.Command{
 		Use:   "info FILE",
 		Short: "Print kernel, λ, sizes, scaling, columns, origin and bounds of a model file",
 		Long: `Info reads the whole model file, and detects a damaged file. It prints the kernel, the
 training data, the status of the solve, and, if it is known, a bound on the distance of the
 coefficients from the exact solution. --json writes all metadata of the file.`,
 		Args: f.takeModelArg,
-	}, schema.Of(f), func(context.Context, []string) error { return a.modelInfo(f) }))
-	return cmd
+	}, schema.Of(f), f, a.modelInfo))
 }
 
 // modelInfo prints the metadata of a model file and writes it as JSON if --json is set.
-func (a *app) modelInfo(f *modelInfoFlags) error {
+func (a *app) modelInfo(_ context.Context, f *modelInfoFlags) error {
 	m, err := model.Load(f.Model)
 	if err != nil {
 		return err
@@ -166,7 +158,8 @@ func originText(o *model.Origin) string {
 	return text
 }
 
-// joinNames returns the names separated by commas. Of more than maxShown names it returns the first and their number.
+// joinNames returns the names separated by commas. If there are more than maxShown, it returns the first and the number
+// of all.
 func joinNames(names []string) string {
 	const maxShown = 12
 	var shown []string

@@ -41,14 +41,10 @@ func (a *app) kernelCommand() *cobra.Command {
 }
 
 func (a *app) notebookCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return parentCommand(&cobra.Command{
 		Use:   "notebook",
 		Short: "Install the Jupyter kernel, download packages for it, run a notebook, or make a program of it",
-		Args:  noArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(a.installCommand(), a.uninstallCommand(), a.runCommand(), a.exportCommand(), a.importCommand(), a.addCommand())
-	return cmd
+	}, a.installCommand(), a.uninstallCommand(), a.runCommand(), a.exportCommand(), a.importCommand(), a.addCommand())
 }
 
 // installFlags select the location and the name of an installed kernel.

@@ -18,7 +18,7 @@ func (a *app) operatorsCommand() *cobra.Command {
 	f := newLabFlags()
 	f.flags = schema.Of(&f).Without("test", "holdout", "keep", "precond", "features", "lambda-p", "race", "solver",
 		"max-iter", "residual", "stop", "json", "csv", "plot", "title", "size")
-	return withOptions(&cobra.Command{
+	return flagCommand(&cobra.Command{
 		Use:   "operators (--data NAME | --train FILE)",
 		Short: "Compute products with K and M⁻¹ for another program",
 		Long: `Operators reads requests from its standard input, and answers them on its standard output,
@@ -26,9 +26,8 @@ until the input ends: a line "product" and an array V, n×k, gives KV (without �
 "solve PRECONDITIONER", such as "solve nystrom features=500", and an array R gives M⁻¹R. The
 answer is a line "answer" and an array, or a line "error TEXT". Arrays are float64 in NumPy's
 .npy format. The Python package uses this command. K and each M are computed once.`,
-		Args:   noArgs,
 		Hidden: true,
-	}, f.flags, func(ctx context.Context, _ []string) error { return a.operators(ctx, &f) })
+	}, f.flags, &f, a.operators)
 }
 
 // operators serves requests for products with K and M⁻¹ one after the other. A preconditioner that could not be
@@ -38,9 +37,8 @@ func (a *app) operators(ctx context.Context, f *labFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	progress := a.newProgress()
-	data, cfg, err := a.loadAndConfigure(ctx, f, progress, func(*problemData) {})
-	if progress.clear(); err != nil {
+	data, cfg, err := a.loadAndConfigure(ctx, f, func(ctx context.Context) (*problemData, error) { return a.loadData(ctx, f) })
+	if err != nil {
 		return err
 	}
 	lab, err := krrlab.New(data.train, cfg)

@@ -43,6 +43,22 @@ func withOptions(cmd *cobra.Command, s *schema.Schema, run func(ctx context.Cont
 	return cmd
 }
 
+// flagCommand is withOptions for a command that needs only its flags f. It has no arguments unless cmd.Args takes them.
+func flagCommand[F any](cmd *cobra.Command, s *schema.Schema, f F, run func(ctx context.Context,
+	f F) error) *cobra.Command {
+	if cmd.Args == nil {
+		cmd.Args = noArgs
+	}
+	return withOptions(cmd, s, func(ctx context.Context, _ []string) error { return run(ctx, f) })
+}
+
+// parentCommand adds the subcommands to cmd, which shows its help if it is called without one of them.
+func parentCommand(cmd *cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
+	cmd.Args, cmd.RunE = noArgs, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.AddCommand(subcommands...)
+	return cmd
+}
+
 // commandLine returns the flags that were set on the command line, quoted for a shell.
 func commandLine(s *schema.Schema) (text string) {
 	for _, o := range s.Fields {

@@ -18,6 +18,7 @@ import (
 	"github.com/krrlab/lab/krrlab/base/atomicfile"
 	"github.com/krrlab/lab/krrlab/base/safe"
 	"github.com/krrlab/lab/krrlab/base/schema"
+	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -84,14 +85,16 @@ func checkPlot(name string) error {
 	return asUsageError(plots.CheckFormat(name))
 }
 
-// output is a writer that passes everything on to w and remembers the first error.
+// output is a writer that removes the progress line, passes everything on to w and remembers the first error.
 type output struct {
-	mu  sync.Mutex
-	w   io.Writer
-	err error
+	w        io.Writer
+	progress *progress
+	mu       sync.Mutex
+	err      error
 }
 
 func (o *output) Write(p []byte) (int, error) {
+	o.progress.clear()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n, err := o.w.Write(p)
@@ -116,7 +119,7 @@ func (o *output) failure() error {
 // progress shows one line that is updated in place: the stage, the iteration or the finished share, the residual and
 // the remaining time.
 type progress struct {
-	w          io.Writer  // nil to show nothing
+	w          io.Writer  // the terminal
 	columns    func() int // returns the number of columns of the terminal, or 0 if unknown; may be nil
 	mu         sync.Mutex
 	lastUpdate time.Time
@@ -126,29 +129,29 @@ type progress struct {
 // updateInterval is the minimum time between two updates of the progress line.
 const updateInterval = 100 * time.Millisecond
 
-func (a *app) newProgress() *progress {
-	if a.Quiet || !a.env.Terminal {
-		return &progress{}
-	}
-	return &progress{w: a.env.Stderr, columns: a.env.Width}
-}
-
-// show shows an event. It is the Monitor of a krrlab.Config. The last event of a stage is always shown, others only
-// after updateInterval.
-func (p *progress) show(e krrlab.Event) error {
+// show shows an event on the progress line. It is the Monitor of a krrlab.Config. The last event of a stage is always
+// shown, others only after updateInterval.
+func (a *app) show(e krrlab.Event) error {
 	wait := updateInterval
 	if e.Total > 0 && e.Done == e.Total {
 		wait = 0
 	}
-	p.showText(e.String, wait)
+	a.showText(e.String, wait)
 	return nil
 }
 
-// showText shows a text, unless another text was shown less than wait ago.
-func (p *progress) showText(text func() string, wait time.Duration) {
-	if p.w == nil {
+// showPredicted shows how many of the predictions are completed.
+func (a *app) showPredicted(completed, total int) {
+	a.show(krrlab.Event{Stage: stage.Predict, Done: completed, Total: total, Remaining: -1})
+}
+
+// showText shows a text on the progress line, unless another text was shown less than wait ago. Without a terminal, and
+// with --quiet, it shows nothing.
+func (a *app) showText(text func() string, wait time.Duration) {
+	if a.Quiet || !a.env.Terminal {
 		return
 	}
+	p := a.progress
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if now := time.Now(); now.Sub(p.lastUpdate) >= wait {
@@ -157,15 +160,12 @@ func (p *progress) showText(text func() string, wait time.Duration) {
 	}
 }
 
-// clear removes the progress line, so that other output starts on an empty line.
+// clear removes the progress line, if there is one, so that other output starts on an empty line.
 func (p *progress) clear() {
-	if p.w == nil {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.draw("")
-	if p.lineWidth == 0 {
+	if p.lineWidth > 0 {
+		p.draw("")
 		io.WriteString(p.w, "\r")
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -23,7 +22,6 @@ import (
 	"github.com/krrlab/lab/krrlab/model/interval"
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 	"github.com/krrlab/lab/krrlab/stage"
-	"github.com/krrlab/lab/plots"
 )
 
 // rowsFlags are the flags of commands that apply a model to rows.
@@ -91,7 +89,7 @@ func (l *level) Set(text string) error {
 func (a *app) predictCommand() *cobra.Command {
 	f := &predictFlags{rankFlags: rankFlags{comm.DefaultLimit}}
 	f.flags = schema.Of(f).Without(ownReadOptions...)
-	return withOptions(&cobra.Command{
+	return flagCommand(&cobra.Command{
 		Use:   "predict MODEL (--data NAME:test | --in FILE) [--out FILE]",
 		Short: "Predict with a saved model",
 		Long: `Predict writes a csv file with the columns row (numbered from 0) and prediction (the label
@@ -129,7 +127,7 @@ file. It has a column for each row of the K of the fit, including rows that were
   krrlab predict --model m.krr --in new.csv --interval 90%`,
 		Args:        f.takeModelArg,
 		Annotations: onRanks,
-	}, f.flags, func(ctx context.Context, _ []string) error { return a.predict(ctx, f) })
+	}, f.flags, f, a.predict)
 }
 
 // ownReadOptions lists the options of reading that a model determines, or that are for training rows.
@@ -151,7 +149,10 @@ func (a *app) predict(ctx context.Context, f *predictFlags) error {
 	if err := cmp.Or(f.check(), checkPlot(f.Plot)); err != nil {
 		return err
 	}
-	m, err := a.loadModel(ctx, f.Model, &f.rankFlags, f.flags)
+	if err := a.startRun(ctx, &f.rankFlags, f.flags); err != nil {
+		return err
+	}
+	m, err := a.loadModel(ctx, f.Model)
 	if err != nil {
 		return err
 	}
@@ -168,41 +169,48 @@ func (a *app) predict(ctx context.Context, f *predictFlags) error {
 			return fmt.Errorf("%s: %w", f.Model, err)
 		}
 	}
-	progress := a.newProgress()
-	defer progress.clear()
-	o := &model.Options{Float64: f.Bound, Accuracy: model.AccuracyFor(m.Origin.Tol), Comm: a.comm()}
-	o.Progress = func(completed, total int) {
-		progress.show(krrlab.Event{Stage: stage.Predict, Done: completed, Total: total, Remaining: -1})
-	}
+	o := &model.Options{Float64: f.Bound, Accuracy: model.AccuracyFor(m.Origin.Tol), Comm: a.comm(),
+		Progress: a.showPredicted}
 	if p.Prediction, err = m.Predict(ctx, data, o); err != nil {
 		return err
 	}
-	if f.Interval > 0 && a.isFirstRank() {
-		p.intervals, err = a.intervals(ctx, f, m, data, p.Prediction)
-	}
-	if f.Probabilities && a.isFirstRank() && err == nil {
-		p.probabilities, err = a.probabilities(ctx, f, m, p.Prediction)
-	}
-	if f.Digits == "auto" && !f.Decision && !f.Bound && filepath.Ext(f.Out) != ".npy" && a.isFirstRank() && err == nil {
-		p.setUnit(m.Calibration)
-	}
-	if canScore(p.Prediction, data) && (f.Out != "" || f.Plot != "") && a.isFirstRank() {
-		p.fittedRows = m.FittedRows(data)
-	}
-	var figure *plots.Figure
-	if f.Plot != "" && err == nil {
-		figure, err = qualityFigure(m.Origin.Dataset, p.Prediction, data, p.probabilities, p.fittedRows)
+	if a.isFirstRank() {
+		err = a.addOutputs(ctx, f, m, data, p)
 	}
 	if err = a.agree(ctx, err); err != nil {
 		return err
 	}
-	progress.clear()
 	if a.isFirstRank() {
 		err = p.write(a.env.Stdout, f.Out)
 	}
-	err = cmp.Or(err, a.writeOutput(f.Plot, func(file string) error { return f.save(figure, file) }))
+	err = cmp.Or(err, a.writeOutput(f.Plot, func(file string) error { return f.save(p.figure, file) }))
 	if err = a.agree(ctx, err); err == nil {
 		a.reportPredictions(f, m, data, p)
+	}
+	return err
+}
+
+// addOutputs adds the further columns, the unit of rounding and the picture that the flags select to the predictions.
+func (a *app) addOutputs(ctx context.Context, f *predictFlags, m *model.Model, data *datasets.Dataset,
+	p *predictions) (err error) {
+	if f.Interval > 0 {
+		if p.intervals, err = a.intervals(ctx, f, m, data, p.Prediction); err != nil {
+			return err
+		}
+	}
+	if f.Probabilities {
+		if p.probabilities, err = a.probabilities(ctx, f, m, p.Prediction); err != nil {
+			return err
+		}
+	}
+	if f.Digits == "auto" && !f.Decision && !f.Bound && filepath.Ext(f.Out) != ".npy" {
+		p.setUnit(m.Calibration)
+	}
+	if canScore(p.Prediction, data) && (f.Out != "" || f.Plot != "") {
+		p.fittedRows = m.FittedRows(data)
+	}
+	if f.Plot != "" {
+		p.figure, err = qualityFigure(m.Origin.Dataset, p.Prediction, data, p.probabilities, p.fittedRows)
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/base/atomicfile"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/model/interval"
+	"github.com/krrlab/lab/plots"
 )
 
 // predictions is the output of krrlab predict.
@@ -23,6 +24,7 @@ type predictions struct {
 	writesDecision        bool                // whether to write the decision values
 	bounds, probabilities *mat.Dense          // one row per point; nil if not requested
 	intervals             *interval.Intervals // nil if not requested
+	figure                *plots.Figure       // picture for --plot; nil without it
 	fittedRows            int                 // number of rows that are of the fit, if answers are known
 	unit                  float64             // power of ten to which predictions in CSV are rounded; 0 for all digits
 }

@@ -87,8 +87,12 @@ func (a *app) joinRanks(ctx context.Context, f *rankFlags) error {
 // isFirstRank reports whether this process prints and writes the results: it is the first rank or the only process.
 func (a *app) isFirstRank() bool { return a.env.Launch == nil || a.env.Launch.Rank == 0 }
 
-// agree returns nil if err is nil on all ranks, and otherwise an error on all ranks.
+// agree returns nil if err is nil on all ranks, and otherwise an error on all ranks. An error that all ranks have
+// already agreed on stays as it is.
 func (a *app) agree(ctx context.Context, err error) error {
+	if _, agreed := errors.AsType[*comm.RankError](err); agreed {
+		return err
+	}
 	return comm.Agree(ctx, comm.OrAlone(a.comm()), err)
 }
 
@@ -99,16 +103,6 @@ func (a *app) startRun(ctx context.Context, f *rankFlags, s *schema.Schema) erro
 		err = checkFiles(filesNamedBy(s))
 	}
 	return a.agree(ctx, err)
-}
-
-// loadSame loads the data that the flags select. It returns an error if the ranks do not read the same data.
-func (a *app) loadSame(ctx context.Context, f *labFlags, progress *progress) (*problemData, error) {
-	progress.show(krrlab.Event{Stage: stage.Load})
-	data, err := a.loadData(ctx, f)
-	if err = a.agree(ctx, err); err != nil {
-		return nil, err
-	}
-	return data, a.requireSameData(ctx, data.train, data.test)
 }
 
 // requireSameData returns an error if this rank's data differ from those of the first rank.

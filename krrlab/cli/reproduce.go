@@ -155,17 +155,11 @@ func (a *app) printPlan(ctx context.Context, f *reproduceFlags, s experiments.Sc
 // runPlans runs the plans, prints their reports and writes tables and figures.
 func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, plans []*experiments.Report,
 	o *experiments.Options) error {
-	progress := a.newProgress()
-	defer progress.clear()
 	o.Monitor = func(p experiments.Progress) {
-		progress.showText(func() string { return reproduceProgressText(p) }, updateInterval)
+		a.showText(func() string { return reproduceProgressText(p) }, updateInterval)
 	}
-	o.Finished = func(c experiments.Case, r *experiments.Result) {
-		progress.clear()
-		a.printf("%s\n", finishedText(c, r))
-	}
+	o.Finished = func(c experiments.Case, r *experiments.Result) { a.printf("%s\n", finishedText(c, r)) }
 	reports, err := experiments.Run(ctx, plans, o)
-	progress.clear()
 	if err != nil && ctx.Err() != nil {
 		a.interruptedNote = fmt.Sprintf("; finished cases are kept; to continue: krrlab reproduce %s%s",
 			strings.Join(ids, " "), commandLine(f.flags))

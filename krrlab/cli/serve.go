@@ -20,7 +20,7 @@ type serveFlags struct {
 
 func (a *app) serveCommand() *cobra.Command {
 	f := &serveFlags{}
-	return withOptions(&cobra.Command{
+	return flagCommand(&cobra.Command{
 		Use:   "serve MODEL",
 		Short: "Answer requests for predictions over HTTP",
 		Long: `Serve answers POST /predict with predictions of rows in CSV (Content-Type text/csv) or JSON
@@ -32,7 +32,7 @@ otherwise. It ends on Ctrl-C or SIGTERM, after it has answered the requests that
   curl -H 'Content-Type: text/csv' --data-binary @new.csv http://127.0.0.1:8080/predict
   curl -H 'Content-Type: application/json' -d '[{"rooms": 5, "city": "Bonn"}]' http://127.0.0.1:8080/predict`,
 		Args: f.takeModelArg,
-	}, schema.Of(f), func(ctx context.Context, _ []string) error { return a.serve(ctx, f) })
+	}, schema.Of(f), f, a.serve)
 }
 
 func (a *app) serve(ctx context.Context, f *serveFlags) error {

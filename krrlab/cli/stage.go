@@ -32,8 +32,8 @@ func (a *app) stageCommand(d *stage.Definition) *cobra.Command {
 		use += " [--test FILE | --holdout SHARE]"
 	}
 	cmd := &cobra.Command{Use: use + ")", Aliases: d.Aliases, Short: d.Short, Long: d.Long, Example: d.Example,
-		Args: noArgs, Annotations: onRanks, GroupID: studyGroup}
-	return withOptions(cmd, c.flags, func(ctx context.Context, _ []string) error { return a.runStage(ctx, c) })
+		Annotations: onRanks, GroupID: studyGroup}
+	return flagCommand(cmd, c.flags, c, a.runStage)
 }
 
 // stageCommand is the state of a stage's command. If the stage is interrupted, the command prints the results obtained
@@ -119,16 +119,19 @@ func (a *app) runStage(ctx context.Context, c *stageCommand) error {
 	if err := c.prepare(); err != nil {
 		return err
 	}
-	progress := a.newProgress()
-	defer progress.clear()
 	start := time.Now()
-	data, cfg, err := a.loadAndConfigure(ctx, &c.labFlags, progress, func(data *problemData) {
+	data, cfg, err := a.loadAndConfigure(ctx, &c.labFlags, func(ctx context.Context) (*problemData, error) {
+		data, err := a.loadData(ctx, &c.labFlags)
+		if err != nil {
+			return nil, err
+		}
 		if c.prepared.Tested != nil && data.test != nil {
 			c.prepared.Tested(data.test)
 		}
 		if h, ok := c.options.(stage.Hinter); ok {
 			data.addHint("%s", h.Hint())
 		}
+		return data, nil
 	})
 	if err != nil {
 		return err
@@ -141,7 +144,6 @@ func (a *app) runStage(ctx context.Context, c *stageCommand) error {
 		return err
 	}
 	s, err := lab.Run(ctx, c.options)
-	progress.clear()
 	if s == nil || err != nil && ctx.Err() == nil {
 		return err
 	}

@@ -19,7 +19,7 @@ type testbedFlags struct {
 
 func (a *app) testbedCommand() *cobra.Command {
 	f := &testbedFlags{}
-	return withOptions(&cobra.Command{
+	return flagCommand(&cobra.Command{
 		Use:   "testbed",
 		Short: "Compare preconditioners on many problems by performance profiles",
 		Long: `Testbed runs conjugate gradients with preconditioners of several ranks, each with several
@@ -28,8 +28,7 @@ and with λ/100. A run is a line of JSON in the file --out. Runs in this file ar
 the same command continues an interrupted one.`,
 		Example: `  krrlab testbed --out testbed.jsonl --page testbed.html
   krrlab testbed --out testbed.jsonl --add mine.jsonl --page testbed.html`,
-		Args: noArgs,
-	}, schema.Of(f), func(ctx context.Context, _ []string) error { return a.testbed(ctx, f) })
+	}, schema.Of(f), f, a.testbed)
 }
 
 // testbed adds or makes runs, and writes the page if --page is set.

@@ -28,7 +28,7 @@ func (f *labFlags) fitCommandLine() string {
 // chooses reports whether fit chooses kernel, σ and λ by a search: with --tune, or, if neither flags nor the registry
 // set σ or λ, by the quick search of a first fit.
 func (f *fitFlags) chooses(data *problemData) bool {
-	return f.Tune || data.precomputed == nil && data.sigma == 0 && data.lambda == 0 &&
+	return f.Tune || data.kernel == nil && data.sigma == 0 && data.lambda == 0 &&
 		!f.flags.Given("sigma", "gamma", "lambda") && !strings.Contains(string(f.KernelName), " ")
 }
 

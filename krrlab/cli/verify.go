@@ -44,7 +44,7 @@ func (verifyFlags) Help() map[string]string {
 func (a *app) verifyCommand() *cobra.Command {
 	f := &verifyFlags{rankFlags: rankFlags{comm.DefaultLimit}}
 	f.flags = schema.Of(f).Without("task", "space", "drop", "weights", "repeats", "groups", "keep", "dim", "n")
-	return withOptions(&cobra.Command{
+	return flagCommand(&cobra.Command{
 		Use:   "verify MODEL [--data NAME | --train FILE [--test FILE]]",
 		Short: "Recompute the proved properties of a model: residual, κ, prediction bound",
 		Long: `Verify checks a saved model with simple loops in float64 that do not use the solver. It
@@ -58,21 +58,22 @@ the tolerance of the fit.`,
   krrlab verify m.krr --train train.csv --test test.csv --target price --json proof.json`,
 		Args:        f.takeModelArg,
 		Annotations: onRanks,
-	}, f.flags, func(ctx context.Context, _ []string) error { return a.verify(ctx, f) })
+	}, f.flags, f, a.verify)
 }
 
 func (a *app) verify(ctx context.Context, f *verifyFlags) error {
 	if err := cmp.Or(checkDataName(f.Data), checkPlot(f.Plot)); err != nil {
 		return err
 	}
-	m, err := a.loadModel(ctx, f.Model, &f.rankFlags, f.flags)
+	if err := a.startRun(ctx, &f.rankFlags, f.flags); err != nil {
+		return err
+	}
+	m, err := a.loadModel(ctx, f.Model)
 	if err != nil {
 		return err
 	}
-	progress := a.newProgress()
-	defer progress.clear()
 	o := f.VerifyOptions
-	o.Monitor, o.Comm = progress.show, a.comm()
+	o.Monitor, o.Comm = a.show, a.comm()
 	if a.ranks != nil && o.Memory == 0 { // half of this rank's share; rounded up, because 0 stands for an unknown limit
 		parts := 2 * int64(a.ranks.node.Ranks)
 		o.Memory = (accel.MemoryAvailable() + parts - 1) / parts
@@ -88,7 +89,6 @@ func (a *app) verify(ctx context.Context, f *verifyFlags) error {
 	if err != nil {
 		return err
 	}
-	progress.clear()
 	err = a.agree(ctx, a.printAndWrite(&f.stageFiles, v))
 	a.printWritten(14, "", "")
 	if err != nil {
