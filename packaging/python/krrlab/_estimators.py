@@ -296,6 +296,8 @@ class _KernelMachine(BaseEstimator):
             for note in _program.run(["predict", model, *flags], file).splitlines():
                 if note.startswith("note: "):
                     warnings.warn(note[6:], stacklevel=4)
+                elif note.startswith("interval "):
+                    self.interval_ = " ".join(note.split()[1:])
             if not self.model_.labels:
                 columns = np.load(out)
             else:
@@ -420,17 +422,20 @@ class KernelRidge(RegressorMixin, _KernelMachine):
         return f[:, 0] if self._is_vector else f
 
     def predict_interval(self, X: Any, level: float = 0.9, method: str = "auto") -> np.ndarray:
-        """Return intervals that contain the answers of new rows with probability ``level``.
+        """Return intervals for the answers of new rows.
+
+        The attribute ``interval_`` then says by which method, and with which probability they contain the answers.
 
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (m, d)
         level : float, default=0.9
-            The probability, above 0 and below 1.
+            The share of the answers that the intervals are meant to contain, above 0 and below 1.
         method : str, default="auto"
-            "jackknife+", "jackknife" or "posterior". The first two use leave-one-out errors and hold if new rows are
-            drawn as those of the fit; they factor K again, unless the fit had ``options={"calibrate": "loo"}``.
-            "posterior" assumes a Gaussian process. "auto" is "jackknife+", or what the fit has saved errors for.
+            "jackknife+" and "jackknife" use leave-one-out errors, for new rows that are drawn as those of the fit. They
+            factor K again; "jackknife" does not if the fit had ``options={"calibrate": "loo"}``. "split" uses the rows
+            that the fit held out, as by ``options={"holdout": 0.2}``. "posterior" assumes a Gaussian process. "auto" is
+            what the fit has saved errors for, else "jackknife+".
 
         Returns
         -------
@@ -594,10 +599,10 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
         return self.classes_[f.argmax(1) if f.shape[1] > 1 else (f[:, 0] > 0).astype(int)]
 
     def predict_set(self, X: Any, level: float = 0.9) -> np.ndarray:
-        """Return sets of classes that contain the labels of new rows with probability ``level``.
+        """Return sets of classes for new rows, a share ``level`` of which is meant to contain the right class.
 
-        They use leave-one-out errors, for which K is factored again unless ``probability`` is set, and hold if new rows
-        are drawn as those of the fit.
+        They use leave-one-out errors, for which K is factored again unless ``probability`` is set. The attribute
+        ``interval_`` then says what is guaranteed. A class ``another label`` of the program is not returned.
 
         Returns
         -------
@@ -606,7 +611,7 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
         if not 0 < level < 1:
             raise ValueError(f"level == {level}, must be above 0 and below 1")
         sets = self._run_predict(self._read(X), interval=f"{100 * level:.10g}%")[:, -1]
-        return np.array([[text in labels.split("|") for text in self._texts] for labels in sets])
+        return np.array([[text in labels for text in self._texts] for labels in csv.reader(sets, delimiter="|")])
 
     @_Probability
     def predict_proba(self, X: Any) -> np.ndarray:

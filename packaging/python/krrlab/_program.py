@@ -54,7 +54,7 @@ def flags(**options: Any) -> list[str]:
 
 
 def run(command: Sequence[str], data: str = "") -> str:
-    """Run the program and return its notes; the exit status NOT_CONVERGED is a ConvergenceWarning.
+    """Run the program and return its notes, and what it says of intervals; NOT_CONVERGED is a ConvergenceWarning.
 
     ``data`` is the file that the program reads. Messages say "the data" for it, parameters for flags, and rows counted
     from 0 for lines. Any other exit status but 0 is a ValueError.
@@ -63,7 +63,7 @@ def run(command: Sequence[str], data: str = "") -> str:
                           encoding="utf-8", errors="replace")
     if done.returncode not in (0, NOT_CONVERGED):
         raise ValueError(readable(done.stderr, [*command], data) or "krrlab failed without a message")
-    notes = done.stderr + "".join(line for line in done.stdout.splitlines(True) if line.startswith("note: "))
+    notes = done.stderr + "".join(line for line in done.stdout.splitlines(True) if line.startswith(("note: ", "interval ")))
     notes = readable(notes, [*command], data)
     if done.returncode == NOT_CONVERGED:
         warnings.warn(notes, ConvergenceWarning, stacklevel=4)

@@ -116,11 +116,13 @@ class Predictions(unittest.TestCase):
         low = np.sort(left[0] - left[1][:, None], axis=0)[int(0.2 * (len(X) + 1)) - 1]
         high = np.sort(left[0] + left[1][:, None], axis=0)[int(np.ceil(0.8 * (len(X) + 1))) - 1]
         np.testing.assert_allclose(model.predict_interval(Z, 0.8), np.column_stack([low, high]), atol=1e-5)
+        self.assertRegex(model.interval_, "^80 % by jackknife.*probability 0.6 at least")
         labels = np.digitize(noisy, [-0.5, 0.5])
         classes = KernelRidgeClassifier(lam=0.1, probability=True).fit(X, labels)
         sets = classes.predict_set(X, 0.9)
         self.assertTrue(sets[np.arange(len(X)), classes.predict(X)].all())
         self.assertGreaterEqual(sets[np.arange(len(X)), labels].mean(), 0.9)
+        self.assertIn("not guaranteed", classes.interval_)
         with self.assertRaisesRegex(ValueError, "level == 90"):
             model.predict_interval(Z, 90)
 
