@@ -66,6 +66,24 @@ func (s *Series) AddBand(x, y, lo, hi float64) {
 	s.Lo, s.Hi = append(s.Lo, lo), append(s.Hi, hi)
 }
 
+// AddInterval appends a sample whose value and bounds are those of an interval, such as an estimate.Interval.
+func (s *Series) AddInterval(x float64, e interface {
+	Ends() (value, lo, hi float64)
+}) {
+	value, lo, hi := e.Ends()
+	s.AddBand(x, value, lo, hi)
+}
+
+// SeriesNamed returns the series of that name, or appends an empty one with the style if there is none. The pointer is
+// valid until a series is appended.
+func (f *Figure) SeriesNamed(name string, style Style) *Series {
+	i := slices.IndexFunc(f.Series, func(s Series) bool { return s.Name == name })
+	if i < 0 {
+		i, f.Series = len(f.Series), append(f.Series, Series{Name: name, Style: style})
+	}
+	return &f.Series[i]
+}
+
 // RefLine is a dashed straight line across the plot at one value of an axis.
 type RefLine struct {
 	At    float64

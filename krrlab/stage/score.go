@@ -31,7 +31,7 @@ func (b *Lines) Classes(c *model.Classes) {
 	if c.AUC != nil {
 		text += fmt.Sprintf("; AUC %.4f, %s", *c.AUC, c.AUCOf)
 	}
-	b.Add("classes", "%s", text)
+	b.AddText("classes", text)
 	if len(c.Labels) > maxTableClasses {
 		b.confusions(c)
 		return
@@ -57,7 +57,7 @@ func (b *Lines) Classes(c *model.Classes) {
 		for j := range line {
 			line[j] = fmt.Sprintf("%*s", widths[j], line[j])
 		}
-		b.Add(map[bool]string{true: "confusion"}[i == 0], "%s", strings.Join(line, "  "))
+		b.AddText(map[bool]string{true: "confusion"}[i == 0], strings.Join(line, "  "))
 	}
 }
 
@@ -83,7 +83,7 @@ func (b *Lines) confusions(c *model.Classes) {
 	if omitted := len(errors) - maxErrors; omitted > 0 {
 		errors = append(errors[:maxErrors], plural.Count(omitted, "other")+" in the JSON")
 	}
-	b.Add("errors", "%s", strings.Join(errors, ", "))
+	b.AddText("errors", strings.Join(errors, ", "))
 }
 
 // labels returns the names in printable form, shortened if they are long.

@@ -315,7 +315,7 @@ func Evidence(b *stage.Lines, rows ...*Row) {
 			}
 		}
 		if text != "" {
-			b.Add(name, "%s", text)
+			b.AddText(name, text)
 			name = ""
 		}
 	}

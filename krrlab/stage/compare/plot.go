@@ -104,12 +104,7 @@ func (r *Result) plotAgainst() *plots.Figure {
 		name := strings.Join(slices.DeleteFunc(strings.Fields(row.Name), func(word string) bool {
 			return strings.HasPrefix(word, "features=") || strings.HasPrefix(word, "(")
 		}), " ")
-		name = stage.Label(name)
-		index := slices.IndexFunc(f.Series, func(s plots.Series) bool { return s.Name == name })
-		if index < 0 {
-			index, f.Series = len(f.Series), append(f.Series, plots.Series{Name: name, Style: plots.Points})
-		}
-		f.Series[index].Add(x, float64(max(*row.Iterations, 1)))
+		f.SeriesNamed(stage.Label(name), plots.Points).Add(x, float64(max(*row.Iterations, 1)))
 	}
 	return f
 }

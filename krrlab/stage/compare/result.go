@@ -69,7 +69,7 @@ func (r *Result) String() string {
 	b.Add("K", "%s, %s%s; a product with t = %d takes %.3g s", r.Storage, accel.Bytes(r.KBytes),
 		stage.KernelBound(stage.Number(r.KError)), r.T, r.Product)
 	for _, row := range rows {
-		b.Add(row.Name, "%s", row.Text(r.To, r.totalSeconds(row)))
+		b.AddText(row.Name, row.Text(r.To, r.totalSeconds(row)))
 	}
 	pencil.Evidence(&b, rows...)
 	b.Took(r.Seconds.Total, "kernel", r.Seconds.Kernel)

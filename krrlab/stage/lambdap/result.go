@@ -39,16 +39,16 @@ func (s *Result) addSweep(r *Sweep) {
 func (s *Result) String() string {
 	var b stage.Lines
 	b.Problem(&s.Header)
-	b.Add("Z", "%s", s.Features)
+	b.AddText("Z", s.Features)
 	for _, r := range s.Sweeps {
 		b.Add("η = ‖K−ZZᵀ‖₂", "%s (s = %d)", stage.Bounds(r.Eta), r.S)
 		b.Add("", "an iteration takes %.3g s, the set-up %.3g s; %s of λ_p", r.IterationSeconds, r.SetUpSeconds,
 			plural.Count(len(r.Points), "value"))
 		if r.Best >= 0 {
-			b.Add("  best", "%s", r.Points[r.Best].summary(s.Tol))
+			b.AddText("  best", r.Points[r.Best].summary(s.Tol))
 		}
 		if p := r.At(s.Lambda); p != nil {
-			b.Add("  λ_p = λ", "%s", p.summary(s.Tol))
+			b.AddText("  λ_p = λ", p.summary(s.Tol))
 		}
 	}
 	if s.BestS > 0 && len(s.Sweeps) > 1 {
@@ -162,7 +162,7 @@ func plotSeries(r *Sweep) (kappa, bound, iterations plots.Series) {
 		iterations.Name = "PCG iterations"
 	}
 	for _, p := range r.Points {
-		kappa.AddBand(p.LambdaP, p.Kappa.Value, p.Kappa.Lo, p.Kappa.Hi)
+		kappa.AddInterval(p.LambdaP, p.Kappa)
 		bound.Add(p.LambdaP, p.Bound)
 		y := math.NaN()
 		switch {

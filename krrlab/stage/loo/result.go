@@ -107,7 +107,7 @@ func (r *Result) String() string {
 		b.Add("repeats", "%s; they are not left out together, so that errors are too small and no interval is "+
 			"claimed: %s", text, r.NoIntervalReason)
 	} else if text != "" {
-		b.Add("repeats", "%s", text)
+		b.AddText("repeats", text)
 	}
 	scores := r.displayedScores()
 	intervals, width := make([]string, len(scores)), 0
@@ -185,7 +185,7 @@ func (r *Result) Plot() *plots.Figure {
 	}
 	errorSeries, gcvSeries := plots.Series{Name: "leave-one-out"}, plots.Series{Name: r.gcvName()}
 	for _, s := range scores {
-		errorSeries.AddBand(s.Lambda, s.Error.Value, s.Error.Lo, s.Error.Hi)
+		errorSeries.AddInterval(s.Lambda, s.Error)
 		gcvSeries.Add(s.Lambda, s.GCV)
 	}
 	f.Series = append(f.Series, errorSeries)

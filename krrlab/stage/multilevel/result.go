@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/krrlab/lab/krrlab/krylov/estimate"
 	"github.com/krrlab/lab/krrlab/precond/feature"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
@@ -101,19 +100,23 @@ func (m *Result) Plot() *plots.Figure {
 	f.Caption = fmt.Sprintf("The levels of the chain %s, to be read from right to left, beside features alone of "+
 		"the same widths; "+
 		"the two intervals of a level hold with probability %g.", m.Levels.String(), m.Confidence)
-	valueIfMeasured := func(l *LevelResult, v float64) *estimate.Interval {
-		if l.Kappa == nil {
-			return nil
-		}
-		return &estimate.Interval{Value: v}
-	}
 	for _, panel := range []plots.Figure{
-		m.panel("κ(M_k⁻¹A)", addBand, func(l *LevelResult) *estimate.Interval { return l.Kappa }),
-		m.panel("iterations", addValue,
-			func(l *LevelResult) *estimate.Interval { return valueIfMeasured(l, float64(l.Iterations)) }),
-		m.panel("‖Z_{k}Z_{k}ᵀ−K‖₂", addBand, func(l *LevelResult) *estimate.Interval { return &l.Error }),
-		m.panel("seconds of a fit, without K", addValue,
-			func(l *LevelResult) *estimate.Interval { return valueIfMeasured(l, l.Seconds.fitTotal()) }),
+		m.panel("κ(M_k⁻¹A)", func(s *plots.Series, x float64, l *LevelResult) {
+			if l.Kappa != nil {
+				s.AddInterval(x, l.Kappa)
+			}
+		}),
+		m.panel("iterations", func(s *plots.Series, x float64, l *LevelResult) {
+			if l.Kappa != nil {
+				s.Add(x, float64(l.Iterations))
+			}
+		}),
+		m.panel("‖Z_{k}Z_{k}ᵀ−K‖₂", func(s *plots.Series, x float64, l *LevelResult) { s.AddInterval(x, l.Error) }),
+		m.panel("seconds of a fit, without K", func(s *plots.Series, x float64, l *LevelResult) {
+			if l.Kappa != nil {
+				s.Add(x, l.Seconds.fitTotal())
+			}
+		}),
 	} {
 		if len(panel.Series) > 0 {
 			f.Panels = append(f.Panels, panel)
@@ -122,15 +125,9 @@ func (m *Result) Plot() *plots.Figure {
 	return f
 }
 
-// addBand adds a value with its interval to a series.
-func addBand(s *plots.Series, x float64, e *estimate.Interval) { s.AddBand(x, e.Value, e.Lo, e.Hi) }
-
-// addValue adds a value without its interval to a series.
-func addValue(s *plots.Series, x float64, e *estimate.Interval) { s.Add(x, e.Value) }
-
-// panel draws a value against the width, by add, for the levels at which it is not nil.
-func (m *Result) panel(label string, add func(*plots.Series, float64, *estimate.Interval),
-	value func(l *LevelResult) *estimate.Interval) plots.Figure {
+// panel draws a quantity against the width. addTo adds the quantity of a level at the width x to a series, or nothing if
+// the level does not have it.
+func (m *Result) panel(label string, addTo func(s *plots.Series, x float64, l *LevelResult)) plots.Figure {
 	f := plots.Figure{Title: label, X: plots.Axis{Label: "width s_k", Log: true, Ticks: m.widths()},
 		Y: plots.Axis{Log: true}}
 	for _, line := range []struct {
@@ -139,9 +136,7 @@ func (m *Result) panel(label string, add func(*plots.Series, float64, *estimate.
 	}{{"levels of the chain", m.Chain}, {"features alone", m.allFeatureLevels()}} {
 		s := plots.Series{Name: line.name}
 		for i := range line.levels {
-			if e := value(&line.levels[i]); e != nil {
-				add(&s, float64(line.levels[i].Width), e)
-			}
+			addTo(&s, float64(line.levels[i].Width), &line.levels[i])
 		}
 		if len(s.X) > 0 {
 			f.Series = append(f.Series, s)

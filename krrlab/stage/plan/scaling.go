@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/plural"
@@ -156,9 +155,7 @@ func (s *Scaling) String() string {
 	if m.Price > 0 {
 		b.Add("money", "%.2f", on.Money)
 	}
-	if s.Choice.RefusalReason != "" {
-		b.Add("does not fit", "%s", s.Choice.RefusalReason)
-	}
+	b.AddText("does not fit", s.Choice.RefusalReason)
 	name := "limits"
 	for _, l := range on.Limits {
 		if l.Resource != "" {
@@ -180,16 +177,9 @@ func (s *Scaling) HTML() string { return stage.HTML(s) }
 
 // Table has one row for each number of machines.
 func (s *Scaling) Table() *plots.Table {
-	t := &plots.Table{Title: "Scaling: " + s.Dataset}
-	for _, name := range strings.Fields("scaling nodes n K") {
-		t.Columns = append(t.Columns, plots.Column{Name: name, Format: "%v"})
-	}
-	for _, name := range append(slices.Clone(stageNames), "network", "total") {
-		t.Columns = append(t.Columns, plots.Column{Name: name, Unit: "s", Format: "%.3g"})
-	}
-	for _, name := range strings.Fields("memory sent money limit") {
-		t.Columns = append(t.Columns, plots.Column{Name: name})
-	}
+	t := &plots.Table{Title: "Scaling: " + s.Dataset, Columns: plots.Heads("scaling %v", "nodes %v", "n %v", "K %v",
+		"kernel (s) %.3g", "features (s) %.3g", "factor (s) %.3g", "solve (s) %.3g", "residual (s) %.3g",
+		"network (s) %.3g", "total (s) %.3g", "memory", "sent", "money", "limit")}
 	for i, list := range [][]Extent{{s.Requested}, s.Strong, s.Weak} {
 		for _, e := range list {
 			v := e.Seconds

@@ -55,17 +55,15 @@ func (p *Plan) String() string {
 	if add("choice", &p.Choice); p.RunnerUp != nil {
 		add("runner-up", p.RunnerUp)
 	}
-	if p.NoSeries != "" {
-		b.Add("no series", "%s", p.NoSeries)
-	}
+	b.AddText("no series", p.NoSeries)
 	for i, f := range p.Flips {
 		b.Add([]string{"changes with", ""}[min(i, 1)], "%s", f)
 	}
 	s := p.Report.Seconds
 	b.Took(s.Total, "kernel", s.Kernel, "features", s.Features, "factor", s.Factor, "solve", s.Solve,
 		"residual", s.Residual, "predict", s.Predict)
-	b.Add("memory", "%s", accel.Bytes(p.Bytes))
-	b.Add("by name", "%s", p.Flags)
+	b.AddText("memory", accel.Bytes(p.Bytes))
+	b.AddText("by name", p.Flags)
 	b.Add("plan", "%.2g s, of which %.2g s for K at %s; rates of %s%s", p.Took, p.Pilot.Seconds,
 		plural.Count(p.Pilot.M, "point"), folderPattern.ReplaceAllString(p.Rates.Machine, "("),
 		spreadText(&p.Pilot.Entries))
@@ -74,14 +72,9 @@ func (p *Plan) String() string {
 
 // Table has one row for each candidate.
 func (p *Plan) Table() *plots.Table {
-	t := &plots.Table{Title: "Plan: " + p.Dataset}
-	for _, name := range strings.Fields("solver preconditioner s λ_p K iterations") {
-		t.Columns = append(t.Columns, plots.Column{Name: name, Format: "%v"})
-	}
-	for _, name := range strings.Fields("kernel features factor solve residual predict total") {
-		t.Columns = append(t.Columns, plots.Column{Name: name, Unit: "s", Format: "%.3g"})
-	}
-	t.Columns = append(t.Columns, plots.Column{Name: "memory"}, plots.Column{Name: "refused"})
+	t := &plots.Table{Title: "Plan: " + p.Dataset, Columns: plots.Heads("solver %v", "preconditioner %v", "s %v",
+		"λ_p %v", "K %v", "iterations %v", "kernel (s) %.3g", "features (s) %.3g", "factor (s) %.3g", "solve (s) %.3g",
+		"residual (s) %.3g", "predict (s) %.3g", "total (s) %.3g", "memory", "refused")}
 	for _, c := range p.Candidates {
 		s := c.Seconds
 		t.Add(c.Solver, c.Precond, c.S, c.LambdaP, c.Storage, c.Iterations, s.Kernel, s.Features, s.Factor, s.Solve,

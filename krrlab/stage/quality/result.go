@@ -51,7 +51,7 @@ type Seconds struct {
 
 func (q *Result) String() string {
 	var b stage.Lines
-	b.Add("M", "%s", q.metricText())
+	b.AddText("M", q.metricText())
 	if q.Unplanned {
 		b.Add("auto", "M is the fixed rule's, a fit takes what the plan chooses: name a preconditioner to judge that")
 	}
@@ -61,7 +61,7 @@ func (q *Result) String() string {
 			"K+λI as stored has a negative eigenvalue: ‖K_stored−K‖₂ is above λ = %g (predicted %.2g), and "+
 				"nothing is known of κ; take float64 storage or a larger λ", q.Lambda, q.KError)
 	}
-	b.Add("κ(M⁻¹A)", "%s", stage.Bounds(q.Kappa))
+	b.AddText("κ(M⁻¹A)", stage.Bounds(q.Kappa))
 	b.Add("λ_max, λ_min", "%s; %s", stage.Bounds(q.Max), stage.Bounds(q.Min))
 	if q.Certain > 0 {
 		b.Add("certain", "κ ≤ %s from the trace of what the landmarks leave", outward.Up(q.Certain, 4))

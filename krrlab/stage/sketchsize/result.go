@@ -42,14 +42,12 @@ func (s *Result) String() string {
 	b.Problem(&s.Header)
 	b.Add("Z", "%s, λ_p = %g", s.Kernel.Shorten(s.Features), s.LambdaP)
 	b.Add("K", "%s%s", s.Storage, stage.KernelBound(s.KBound))
-	b.Add("test", "%s", s.testText())
-	if s.Coverage != "" {
-		b.Add("note", "%s", s.Coverage)
-	}
+	b.AddText("test", s.testText())
+	b.AddText("note", s.Coverage)
 	for _, r := range s.Rungs {
 		b.Add(fmt.Sprintf("s = %d", r.S), "%s", s.rungText(r))
 	}
-	b.Add("result", "%s", s.resultText())
+	b.AddText("result", s.resultText())
 	b.Took(s.Seconds)
 	return b.String()
 }
@@ -130,7 +128,7 @@ func (s *Result) Plot() *plots.Figure {
 	chosen := -1
 	kappa := plots.Series{Name: "κ(M⁻¹A)"}
 	for i, r := range s.Rungs {
-		kappa.AddBand(float64(r.S), r.Kappa.Value, r.Kappa.Lo, r.Kappa.Hi)
+		kappa.AddInterval(float64(r.S), r.Kappa)
 		if s.Status == Found && r.S == s.S {
 			chosen = i
 		}
@@ -160,7 +158,7 @@ func (s *Result) conditionSeries() []plots.Series {
 	for _, r := range s.Rungs {
 		if c := r.Conditions; c != nil {
 			width, alpha, gamma := float64(r.S), s.Constants.Alpha, s.Constants.Gamma
-			condition1.AddBand(width, c.Norm.Value/alpha, c.Norm.Lo/alpha, c.Norm.Hi/alpha)
+			condition1.AddInterval(width, scaledInterval(c.Norm, 1/alpha))
 			condition2.AddBand(width, math.Max(1-c.Low.Value, c.High.Value-1)/gamma,
 				math.Max(1-c.Low.Hi, c.High.Lo-1)/gamma, math.Max(1-c.Low.Lo, c.High.Hi-1)/gamma)
 		}

@@ -32,13 +32,13 @@ func (s *Solution) String() string {
 	if s.Appended != nil {
 		b.Add("appended", "%v", s.Appended)
 	}
-	b.Add("K", "%s", s.kernelText())
+	b.AddText("K", s.kernelText())
 	b.Add("result", "%v%s%s", s.Status, s.iterationText(), s.residualText())
 	if s.Error != nil {
 		b.Add("error", "%v%s", s.Error, s.doubt())
 	}
 	if s.Stop.Rule > bound.Residual {
-		b.Add("stop", "%s", s.stopText())
+		b.AddText("stop", s.stopText())
 	}
 	if s.Kappa.Known() {
 		b.Add("κ(M⁻¹A)", "≈ %.3g (from the iteration's α, β)", s.Kappa)

@@ -142,7 +142,7 @@ func (s *Result) Plot() *plots.Figure {
 	if len(s.Curve) > 0 {
 		curve := plots.Series{Name: s.curveName()}
 		for _, p := range s.Curve {
-			curve.AddBand(p.Lambda, p.Estimate.Value, p.Estimate.Lo, p.Estimate.Hi)
+			curve.AddInterval(p.Lambda, p.Estimate)
 		}
 		f.Series = append(f.Series, curve)
 	}
@@ -150,7 +150,7 @@ func (s *Result) Plot() *plots.Figure {
 		f.Series = append(f.Series, plots.Series{Name: fmt.Sprintf("ZZᵀ, s = %d", s.S), X: s.ZLambdas, Y: s.ZCurve})
 	}
 	chosen := plots.Series{Name: fmt.Sprintf("s_λ = %.4g (%s)", s.Estimate.Value, s.Method), Style: plots.Points}
-	chosen.AddBand(s.Lambda, s.Estimate.Value, s.Estimate.Lo, s.Estimate.Hi)
+	chosen.AddInterval(s.Lambda, s.Estimate)
 	f.Series = append(f.Series, chosen)
 	return f
 }

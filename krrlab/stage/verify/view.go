@@ -32,7 +32,7 @@ func (v *Verification) String() string {
 			outward.Up(float64(v.PredictionBound), 4))
 	}
 	if v.TestN > 0 {
-		b.Add("test", "%s", v.testText())
+		b.AddText("test", v.testText())
 		b.Classes(v.Classes)
 	}
 	b.Add("κ(M⁻¹A)", "not recomputed: the preconditioner is no part of the model, and the answer does not depend on it")
@@ -103,7 +103,7 @@ func (v *Verification) Table() *plots.Table {
 // bound that needs no product.
 func (v *Verification) Plot() *plots.Figure {
 	kappa := plots.Series{Name: "certain interval of κ", Style: plots.Points}
-	kappa.AddBand(1, v.Cond.Value, v.Cond.Lo, v.Cond.Hi)
+	kappa.AddInterval(1, v.Cond)
 	panels := []*plots.Figure{{Y: plots.Axis{Label: "κ(K+λI)", Log: true}, X: plots.Axis{Ticks: []float64{}},
 		Series: []plots.Series{kappa}, HLines: []plots.RefLine{{At: v.SimpleBound, Label: "1+n·max k/λ"}}}}
 	if residual := (plots.Series{Name: "residual", Style: plots.Points, Y: v.Residuals}); v.Residual > 0 {
