@@ -337,16 +337,12 @@ func builtinParts() Parts {
 			error) {
 			return precond.New(ctx, z, lambdaP, &precond.Options{Form: form})
 		},
-		Kernel:     storedKernel,
-		Solve:      pcg.Solve,
-		Choose:     pcg.MedianByNorm,
-		RidgeBound: lambdap.Bound,
-		LowRank:    []lowRank{lowrank.Nystrom, lowrank.RPCholesky},
-		TestBound: func(c sketchsize.Test) (low, high float64) {
-			low, _ = c.Lower()
-			high, _ = c.Upper()
-			return low, high
-		},
+		Kernel:          storedKernel,
+		Solve:           pcg.Solve,
+		Choose:          pcg.MedianByNorm,
+		RidgeBound:      lambdap.Bound,
+		LowRank:         []lowRank{lowrank.Nystrom, lowrank.RPCholesky},
+		TestBound:       func(c sketchsize.Test) (low, high float64) { return c.Lower(), c.Upper() },
 		Iterations:      pcg.IterationBound,
 		PredictionBound: PredictionBound,
 		LeaveOneOut:     LeaveOneOut,

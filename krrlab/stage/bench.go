@@ -221,6 +221,14 @@ type Drawn struct {
 	Text         string          // description of the method, for reports
 }
 
+// Operator is A = K+λI for n points. *Gram and *gram.Matrix implement it.
+type Operator interface {
+	pcg.Operator     // products (K+λI)·src of n×t matrices
+	Lambda() float64 // λ
+	// KMulTo sets dst = K·src, n×t.
+	KMulTo(ctx context.Context, dst, src *mat.Dense) error
+}
+
 // Gram is K+λI with the stored kernel matrix K̃.
 type Gram struct {
 	*gram.Matrix

@@ -92,7 +92,7 @@ func TestSet(t *testing.T) {
 	for _, columns := range []int{1, 2} {
 		sides := NewPreconditioners(n, comm.Alone(), ms...)
 		s := &Set{A: stored, M: sides, StorageError: off, LambdaMinA: 0.9, LambdaMin: make([]float64, len(ms)), Probes: 3,
-			Tell: func(stage.Event) {}, RecursiveResiduals: true}
+			Tell: func(context.Context, stage.Event) {}, RecursiveResiduals: true}
 		for range ms {
 			row := NewRow("M")
 			row.Why = NotReached

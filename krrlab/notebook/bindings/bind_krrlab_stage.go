@@ -85,6 +85,7 @@ func init() {
 			"Made":           r.TypeOf((*stage.Made)(nil)).Elem(),
 			"Name":           r.TypeOf((*stage.Name)(nil)).Elem(),
 			"Number":         r.TypeOf((*stage.Number)(nil)).Elem(),
+			"Operator":       r.TypeOf((*stage.Operator)(nil)).Elem(),
 			"Preconditioner": r.TypeOf((*stage.Preconditioner)(nil)).Elem(),
 			"Preparer":       r.TypeOf((*stage.Preparer)(nil)).Elem(),
 			"Problem":        r.TypeOf((*stage.Problem)(nil)).Elem(),

@@ -31,7 +31,6 @@ func init() {
 		Types: map[string]r.Type{
 			"Conditions": r.TypeOf((*sketchsize.Conditions)(nil)).Elem(),
 			"Kind":       r.TypeOf((*sketchsize.Kind)(nil)).Elem(),
-			"Operator":   r.TypeOf((*sketchsize.Operator)(nil)).Elem(),
 			"Options":    r.TypeOf((*sketchsize.Options)(nil)).Elem(),
 			"Problem":    r.TypeOf((*sketchsize.Problem)(nil)).Elem(),
 			"Result":     r.TypeOf((*sketchsize.Result)(nil)).Elem(),

@@ -196,7 +196,7 @@ func (c *comparison) judgeGroup(ctx context.Context) error {
 	s := &pencil.Set{A: c.k, StorageError: c.k.Error / c.problem.Lambda, LambdaMinA: c.lambdaMin, RecursiveResiduals: true,
 		MixedTargets: c.problem.T > 1,
 		Probes:       c.options.Probes,
-		Tell:         func(e stage.Event) { c.bench.Tell(ctx, e) }}
+		Tell:         c.bench.Tell}
 	var ms []pcg.Preconditioner
 	for i, m := range c.preconditioners {
 		s.Rows, s.LambdaMin = append(s.Rows, &c.result.Rows[c.group[i]]), append(s.LambdaMin, m.LambdaMin)

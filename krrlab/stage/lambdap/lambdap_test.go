@@ -45,13 +45,13 @@ func (a ridge) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 }
 
 // swept sweeps with the defaults of the options in place.
-func swept(ctx context.Context, a matrix, z *points.Dense32, y *mat.Dense, formed float64, o *Options) (*Sweep, error) {
+func swept(ctx context.Context, a stage.Operator, z *points.Dense32, y *mat.Dense, formed float64, o *Options) (*Sweep, error) {
 	err := schema.Settle(o)
 	if o.tol, o.comm = 1e-3, comm.OrAlone(o.comm); o.Columns == 0 && !o.NoSolve {
 		o.Columns = 1
 	}
-	if o.notify == nil {
-		o.notify = func(stage.Event) {}
+	if o.tell == nil {
+		o.tell = func(context.Context, stage.Event) {}
 	}
 	if err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func TestSweep(t *testing.T) {
 	rng.New(4).Normals(y.RawMatrix().Data, 0)
 	parts := map[stage.Name]bool{}
 	r := testkit.Must(swept(t.Context(), a, z, y, 0.5, &Options{Points: 7, Columns: 2, stream: rng.New(5),
-		notify: func(e stage.Event) { parts[e.Stage] = true }}))
+		tell: func(_ context.Context, e stage.Event) { parts[e.Stage] = true }}))
 	zz := outer(z)
 	v := testkit.Eigenvalues(t, less(a.k, zz))
 	if eta := max(-v[0], v[n-1]); !r.Eta.Covers(eta) || r.Eta.Width() > 0.05 {
@@ -242,7 +242,7 @@ func TestInterrupted(t *testing.T) {
 	rng.New(4).Normals(y.RawMatrix().Data, 0)
 	for part, at := range map[stage.Name]int{"lanczos": 4, "solve": 76} {
 		ctx, cancel := context.WithCancel(t.Context())
-		r, err := swept(ctx, a, z, y, 0, &Options{Points: 7, notify: func(e stage.Event) {
+		r, err := swept(ctx, a, z, y, 0, &Options{Points: 7, tell: func(_ context.Context, e stage.Event) {
 			if e.Stage == part && max(e.Done, e.Iteration) == at {
 				cancel()
 			}

@@ -50,7 +50,7 @@ type Options struct {
 	kError float64 // e ≥ ‖K_stored−K‖₂, by which the intervals are widened
 	comm   comm.Comm
 	stream rng.Stream
-	notify func(stage.Event)
+	tell   func(context.Context, stage.Event) // receives progress events
 }
 
 // Prepare returns an error for a preconditioner without λ_p.
@@ -82,7 +82,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if err := o.setDefaults(p); err != nil {
 		return nil, err
 	}
-	o.notify = func(e stage.Event) { b.Tell(ctx, e) }
+	o.tell = b.Tell
 	r := &Result{Header: p.Header, Features: p.Precond}
 	if p.Z.Map() != nil {
 		r.Features = p.Z.String()

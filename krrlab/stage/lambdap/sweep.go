@@ -18,17 +18,6 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// matrix is K+λI, which also multiplies by K alone. *gram.Matrix implements it.
-type matrix interface {
-	// Dim returns n.
-	Dim() int
-	// Lambda returns λ.
-	Lambda() float64
-	// MulTo sets dst = (K+λI)·src, and KMulTo dst = K·src, all n×k.
-	MulTo(ctx context.Context, dst, src *mat.Dense) error
-	KMulTo(ctx context.Context, dst, src *mat.Dense) error
-}
-
 // Point is the result for one λ_p of a sweep. Its intervals are cut to those that follow from η (Bound).
 type Point struct {
 	pencil.Row
@@ -55,11 +44,11 @@ type Sweep struct {
 // for the predicted times. If ctx ends, measure returns the results so far together with ctx's error: intervals are
 // valid, though wide, after any step. The work is ns² + 9s³ flops, and for each step or iteration a product of K with
 // one column per λ_p.
-func measure(ctx context.Context, a matrix, z *points.Dense32, y *mat.Dense, zSeconds float64, o *Options) (*Sweep,
+func measure(ctx context.Context, a stage.Operator, z *points.Dense32, y *mat.Dense, zSeconds float64, o *Options) (*Sweep,
 	error) {
 	start := time.Now()
 	s := &sweep{Sweep: &Sweep{N: a.Dim(), S: z.D, Lambda: a.Lambda(), Best: -1}, a: a, z: z, y: y, zSeconds: zSeconds,
-		options: o, set: pencil.Set{A: a, StorageError: o.kError / a.Lambda(), Tell: o.notify}}
+		options: o, set: pencil.Set{A: a, StorageError: o.kError / a.Lambda(), Tell: o.tell}}
 	var err error
 	steps := []func(context.Context) error{s.decompose, s.measureEta, s.measureCost, s.measureKappas, s.countIterations}
 	for _, step := range steps {
@@ -78,7 +67,7 @@ func measure(ctx context.Context, a matrix, z *points.Dense32, y *mat.Dense, zSe
 // sweep is the state of a sweep.
 type sweep struct {
 	*Sweep
-	a         matrix
+	a         stage.Operator
 	z         *points.Dense32
 	y         *mat.Dense
 	zSeconds  float64 // time to form Z
@@ -127,7 +116,7 @@ func (s *sweep) lanczosOptions(tol float64, stream string) lanczos.Options {
 func (s *sweep) measureEta(ctx context.Context) error {
 	o := s.lanczosOptions(0.05, "eta")
 	o.Norm, o.Monitor = true, func(r *lanczos.Result) error {
-		s.options.notify(stage.Event{Stage: "eta", Done: r.Steps, Total: s.options.Steps, Remaining: -1})
+		s.options.tell(ctx, stage.Event{Stage: "eta", Done: r.Steps, Total: s.options.Steps, Remaining: -1})
 		return nil
 	}
 	r, err := lanczos.Run(ctx, s.eigenForm.Outer().SubtractFrom(s.a), &o)

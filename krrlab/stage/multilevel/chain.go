@@ -33,9 +33,7 @@ func measureChain(ctx context.Context, p *problem, chain feature.Chain, levels f
 	// measureLevel completes r by the measurement of m, and appends it to results.
 	measureLevel := func(results *[]LevelResult, r LevelResult, name string, m feature.Map, g rng.Stream) error {
 		opt := *o
-		if o.progress != nil {
-			opt.progress = func(_, step string, completed, total int) { o.progress(name, step, completed, total) }
-		}
+		opt.progress = func(_, step string, completed, total int) { o.progress(name, step, completed, total) }
 		measured, err := measure(ctx, p, m, g, &opt)
 		if err == nil {
 			r.Measurement = *measured

@@ -19,11 +19,11 @@ func TestMeasureChain(t *testing.T) {
 		{Sketch: "gaussian", Width: 40}, {Sketch: "gaussian", Width: 20}}
 	chain := testkit.Must(feature.ChainFor(gauss, levels))
 	var names []string
-	o := &Options{progress: func(level, _ string, _, _ int) {
+	o := settled(Options{progress: func(level, _ string, _, _ int) {
 		if len(names) == 0 || names[len(names)-1] != level {
 			names = append(names, level)
 		}
-	}}
+	}})
 	g := rng.New(3)
 	all, alone, err := measureChain(t.Context(), p, chain, levels, g, o)
 	if err != nil || len(all) != 4 || len(alone) != 2 {
@@ -35,7 +35,7 @@ func TestMeasureChain(t *testing.T) {
 	}
 	same := func(got LevelResult, m feature.Map, g rng.Stream) {
 		t.Helper()
-		want := testkit.Must(measure(t.Context(), p, m, g, &Options{}))
+		want := testkit.Must(measure(t.Context(), p, m, g, settled(Options{})))
 		got.Seconds, want.Seconds = Seconds{}, Seconds{}
 		got.Error.Seconds, want.Error.Seconds, got.Kappa.Seconds, want.Kappa.Seconds = 0, 0, 0, 0
 		if !reflect.DeepEqual(got.Measurement, *want) {

@@ -1,7 +1,6 @@
 package multilevel
 
 import (
-	"context"
 	"math"
 	"testing"
 
@@ -74,9 +73,14 @@ func Exact(t testing.TB, zz, k *mat.SymDense, lambda, lambdaP float64) (norm, ka
 	return max(math.Abs(v[0]), math.Abs(v[n-1])), w[n-1] / w[0]
 }
 
-// canceled is a context that has ended.
-func canceled() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
+// settled completes options, whose solves have the tolerance 1e-3.
+func settled(o Options) *Options {
+	o.tol, o.maxIter = 1e-3, 1000
+	if o.progress == nil {
+		o.progress = func(string, string, int, int) {}
+	}
+	if err := o.setDefaults(); err != nil {
+		panic(err)
+	}
+	return &o
 }

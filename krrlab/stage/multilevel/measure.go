@@ -19,21 +19,9 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// matrix is A = K+λI. *gram.Matrix implements it.
-type matrix interface {
-	// Dim returns n.
-	Dim() int
-	// MulTo sets dst = (K+λI)·src for n×t matrices.
-	MulTo(ctx context.Context, dst, src *mat.Dense) error
-	// Lambda returns λ.
-	Lambda() float64
-	// KMulTo sets dst = K·src.
-	KMulTo(ctx context.Context, dst, src *mat.Dense) error
-}
-
 // problem is (K+λI)C = Y with the ridge λ_p > 0 of its preconditioners.
 type problem struct {
-	A       matrix
+	A       stage.Operator
 	X       points.Points
 	Y       *mat.Dense // n×t
 	LambdaP float64
@@ -80,42 +68,41 @@ type metric interface {
 // g. If ctx ends, measure returns no result and ctx's error. It returns an error if a feature or a product is not
 // finite, or if M is not positive definite.
 func measure(ctx context.Context, p *problem, m feature.Map, g rng.Stream, o *Options) (*Measurement, error) {
-	opt := o.withDefaults()
 	_, width := m.Dims()
 	n := p.A.Dim()
 	level := &Measurement{}
 	work := float64(width) * float64(width) * (float64(n) + float64(width)/3)
 	requiredBytes := 24 * int64(width) * int64(width) // ZᵀZ, its factor and the inverse of the factor
 	switch {
-	case opt.memory > 0 && p.featureBytes(width)+requiredBytes > opt.memory:
+	case o.memory > 0 && p.featureBytes(width)+requiredBytes > o.memory:
 		level.SkipReason = fmt.Sprintf("it would take %.3g GB in addition to Z", float64(requiredBytes)/1e9)
-	case work > opt.Work:
+	case work > o.Work:
 		level.SkipReason = fmt.Sprintf("its set-up would take %.2g flops", work)
 	}
 	clock := time.Now()
-	z, err := formFeatures(ctx, m, p, func(completed, total int) { opt.progress("", "features", completed, total) })
+	z, err := formFeatures(ctx, m, p, func(completed, total int) { o.progress("", "features", completed, total) })
 	if err != nil {
 		return nil, err
 	}
 	level.Seconds.Form = stage.Lap(&clock)
-	if err := level.measureError(ctx, p, z, g, &opt); err != nil {
+	if err := level.measureError(ctx, p, z, g, o); err != nil {
 		return nil, err
 	}
 	level.Seconds.Error = stage.Lap(&clock)
 	if level.SkipReason != "" {
 		return level, nil
 	}
-	opt.progress("", "factor", 0, 0)
+	o.progress("", "factor", 0, 0)
 	preconditioner, err := level.factor(ctx, p, z)
 	if err != nil {
 		return nil, err
 	}
 	level.Seconds.Factor = stage.Lap(&clock)
-	if err := level.measureKappa(ctx, p, preconditioner, g, &opt); err != nil {
+	if err := level.measureKappa(ctx, p, preconditioner, g, o); err != nil {
 		return nil, err
 	}
 	level.Seconds.Kappa = stage.Lap(&clock)
-	if err := level.solve(ctx, p, preconditioner, width, &opt); err != nil {
+	if err := level.solve(ctx, p, preconditioner, width, o); err != nil {
 		return nil, err
 	}
 	level.Seconds.Solve = stage.Lap(&clock)

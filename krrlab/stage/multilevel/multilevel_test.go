@@ -28,7 +28,7 @@ func TestCoverage(t *testing.T) {
 		covered, narrow := 0, 0
 		for seed := range uint64(seeds) {
 			m := drawn(t, c.width, c.sketches, seed)
-			l := testkit.Must(measure(t.Context(), p, m, rng.New(seed).Sub("measure"), &Options{}))
+			l := testkit.Must(measure(t.Context(), p, m, rng.New(seed).Sub("measure"), settled(Options{})))
 			norm, kappa := Exact(t, OuterOf(m, p.X), k, lambda, lambdaP)
 			slack := 1e-4 // Z is rounded to float32
 			in := func(lo, hi, v float64) bool { return lo <= v*(1+slack) && v*(1-slack) <= hi }
@@ -56,7 +56,7 @@ func TestOpenEnd(t *testing.T) {
 	const n, lambda = 120, 0.01
 	p, k := setup(t, n, lambda, lambda)
 	m := drawn(t, 20, nil, 3)
-	l := testkit.Must(measure(t.Context(), p, m, rng.New(1), &Options{steps: 4, width: 1e-3}))
+	l := testkit.Must(measure(t.Context(), p, m, rng.New(1), settled(Options{steps: 4, width: 1e-3})))
 	_, kappa := Exact(t, OuterOf(m, p.X), k, lambda, lambda)
 	if math.IsInf(l.Kappa.Hi, 1) || l.Kappa.Hi < kappa || l.Kappa.Lo > kappa {
 		t.Errorf("κ in [%g, %g] after 4 steps, want bounds of %g", l.Kappa.Lo, l.Kappa.Hi, kappa)
@@ -69,9 +69,9 @@ func TestLimits(t *testing.T) {
 	const n = 300
 	p, _ := setup(t, n, 0.1, 0.1)
 	m := drawn(t, 90, nil, 1)
-	full := testkit.Must(measure(t.Context(), p, m, rng.New(1), &Options{}))
-	for what, o := range map[string]*Options{"flops": {Work: 1e5}, "GB": {memory: 4*n*90 + 1000}} {
-		l := testkit.Must(measure(t.Context(), p, m, rng.New(1), o))
+	full := testkit.Must(measure(t.Context(), p, m, rng.New(1), settled(Options{})))
+	for what, o := range map[string]Options{"flops": {Work: 1e5}, "GB": {memory: 4*n*90 + 1000}} {
+		l := testkit.Must(measure(t.Context(), p, m, rng.New(1), settled(o)))
 		if !strings.Contains(l.SkipReason, what) || l.Iterations != 0 || l.Form != "" {
 			t.Errorf("%s: %+v", what, l)
 		}
@@ -85,18 +85,18 @@ func TestLimits(t *testing.T) {
 func TestControl(t *testing.T) {
 	p, _ := setup(t, 200, 0.1, 0.1)
 	m := drawn(t, 50, nil, 1)
-	if _, err := measure(canceled(), p, m, rng.New(1), &Options{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want that of the context", err)
-	}
-	for _, part := range []string{"features", "error", "factor", "kappa", "solve"} {
+	for _, part := range []string{"start", "features", "error", "factor", "kappa", "solve"} {
 		ctx, cancel := context.WithCancel(t.Context())
-		seen := false
-		_, err := measure(ctx, p, m, rng.New(1), &Options{progress: func(_, what string, done, total int) {
+		seen := part == "start"
+		if seen {
+			cancel()
+		}
+		_, err := measure(ctx, p, m, rng.New(1), settled(Options{progress: func(_, what string, done, total int) {
 			if what == part {
 				seen = true
 				cancel()
 			}
-		}})
+		}}))
 		if !seen || !errors.Is(err, context.Canceled) {
 			t.Errorf("canceled in %s: seen %v, error %v", part, seen, err)
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/base/schema"
-	"github.com/krrlab/lab/krrlab/krylov/estimate"
 	"github.com/krrlab/lab/krrlab/precond/feature"
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -38,8 +37,8 @@ type Options struct {
 	// M⁻¹A; default: 0.2.
 	width   float64
 	steps   int     // maximum number of steps of a Lanczos process; default: 200
-	tol     float64 // tolerance τ of the solve; default: 1e-3
-	maxIter int     // maximum number of iterations of the solve; default: 1000
+	tol     float64 // tolerance τ of the solve
+	maxIter int     // maximum number of iterations of the solve
 	memory  int64   // bytes available to Z and the preconditioner, the same on all ranks; 0: unlimited
 	// progress is called in the steps "features", "error", "factor", "kappa" and "solve". completed counts mapped
 	// points, Lanczos steps or iterations; a total of 0 means that the total is not known. measureChain sets the level.
@@ -49,16 +48,10 @@ type Options struct {
 // Hint returns a hint for a chain of features without a sketch, or "".
 func (o Options) Hint() string { return o.Levels.Hint() }
 
-// withDefaults returns a copy with defaults for the zero values.
-func (o *Options) withDefaults() Options {
-	s := *o
-	s.Confidence, s.Work = cmp.Or(s.Confidence, estimate.DefaultConfidence), cmp.Or(s.Work, 5e12)
-	s.width, s.steps, s.tol, s.maxIter = cmp.Or(s.width, 0.2), cmp.Or(s.steps, 200), cmp.Or(s.tol,
-		1e-3), cmp.Or(s.maxIter, 1000)
-	if s.progress == nil {
-		s.progress = func(string, string, int, int) {}
-	}
-	return s
+// setDefaults replaces zeros by the defaults, and returns an error for invalid options.
+func (o *Options) setDefaults() error {
+	o.width, o.steps = cmp.Or(o.width, 0.2), cmp.Or(o.steps, 200)
+	return schema.Settle(o)
 }
 
 // Run measures each level of a chain, and features alone of each width after the first, the narrowest first. The chain
@@ -108,7 +101,7 @@ func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 // chain.
 func (o *Options) newResult(p *stage.Problem) (*Result, feature.Chain, error) {
 	var chain feature.Chain
-	if err := schema.Settle(o); err != nil {
+	if err := o.setDefaults(); err != nil {
 		return nil, chain, err
 	}
 	z := stage.Approximation{S: p.S, LambdaP: p.Lambda}

@@ -9,11 +9,12 @@ import (
 
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // stored is K as it is stored: K + size·uuᵀ, ‖u‖₂ = 1.
 type stored struct {
-	matrix
+	stage.Operator
 	size float64
 	u    []float64
 }
@@ -29,11 +30,11 @@ func (k *stored) add(dst, src *mat.Dense, err error) error {
 }
 
 func (k *stored) MulTo(ctx context.Context, dst, src *mat.Dense) error {
-	return k.add(dst, src, k.matrix.MulTo(ctx, dst, src))
+	return k.add(dst, src, k.Operator.MulTo(ctx, dst, src))
 }
 
 func (k *stored) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
-	return k.add(dst, src, k.matrix.KMulTo(ctx, dst, src))
+	return k.add(dst, src, k.Operator.KMulTo(ctx, dst, src))
 }
 
 // TestStored: with a K that is stored with an error, of the size stated, along the leading eigenvector
@@ -58,7 +59,7 @@ func TestStored(t *testing.T) {
 			if size == -0.2 {
 				q.Error = 0.01 // a prediction that is far off
 			}
-			l := testkit.Must(measure(t.Context(), &q, m, rng.New(3), &Options{}))
+			l := testkit.Must(measure(t.Context(), &q, m, rng.New(3), settled(Options{})))
 			indefinite := size == -0.2 && col == 0
 			testkit.Equal(t, l.Indefinite, indefinite, size, col)
 			if size != -0.2 && !(l.Error.Lo <= norm*1.0001 && norm <= l.Error.Hi*1.0001) {

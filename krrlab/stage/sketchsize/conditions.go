@@ -10,6 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
 	"github.com/krrlab/lab/krrlab/krylov/lanczos"
 	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // Conditions are the quantities of Theorem 7's conditions, measured for one Z. All intervals hold together with the
@@ -59,18 +60,13 @@ func atMost(e estimate.Interval, limit float64) Verdict {
 
 // atLeast returns the verdict on the condition that a number with the interval e is at least limit.
 func atLeast(e estimate.Interval, limit float64) Verdict {
-	switch {
-	case e.Hi < limit:
-		return Reject
-	case e.Lo >= limit:
-		return Accept
-	}
-	return Open
+	return atMost(estimate.Interval{Lo: -e.Hi, Hi: -e.Lo}, -limit)
 }
 
 // eigenprojector is the projector P, represented by eigenvectors. With ẐᵀẐ = VΣ̂²Vᵀ, the columns of W = ẐV_rΣ̂_r⁻¹ are
 // the r eigenvectors of ZZᵀ whose eigenvalues σ̂²/c exceed θλ; they belong to the last r entries of Σ̂².
 type eigenprojector struct {
+	k          stage.Operator
 	inverse    *precond.Woodbury // ẐẐᵀ+I in the eigen form, which multiplies by ẐV
 	scale      float64           // c
 	sigma2     []float64         // Σ̂², ascending
@@ -80,12 +76,13 @@ type eigenprojector struct {
 }
 
 // newEigenprojector decomposes ẐᵀẐ. Eigenvalues below the resolution of float64, 64·2⁻⁵³·s·σ₁², count as zero.
-func newEigenprojector(ctx context.Context, ladder *ladder, threshold float64) (*eigenprojector, error) {
+func newEigenprojector(ctx context.Context, k stage.Operator, ladder *ladder, threshold float64) (*eigenprojector,
+	error) {
 	w, err := ladder.woodbury(ctx, 1, precond.FormEigen)
 	if err != nil {
 		return nil, err
 	}
-	projector := &eigenprojector{inverse: w, scale: ladder.scale(), sigma2: w.Eigenvalues(),
+	projector := &eigenprojector{k: k, inverse: w, scale: ladder.scale(), sigma2: w.Eigenvalues(),
 		featureVec: mat.NewDense(ladder.zHat.D, 1, nil),
 		x:          mat.NewDense(w.Dim(), 1, nil), y: mat.NewDense(w.Dim(), 1, nil)}
 	features := len(projector.sigma2)
@@ -123,10 +120,7 @@ func (p *eigenprojector) complement(ctx context.Context, dst, src *mat.Dense) er
 }
 
 // complementOperator is (I−P)K(I−P), of order n.
-type complementOperator struct {
-	*eigenprojector
-	k Operator
-}
+type complementOperator struct{ *eigenprojector }
 
 func (a *complementOperator) Dim() int { return a.inverse.Dim() }
 
@@ -142,10 +136,7 @@ func (a *complementOperator) MulTo(ctx context.Context, dst, src *mat.Dense) err
 
 // rangeOperator is D^(-½)WᵀKWD^(-½), of order r, where D = WᵀZZᵀW = Σ̂_r²/c is diagonal. With B = WD^(-½) =
 // √c·ẐV_rΣ̂_r⁻² it is BᵀKB.
-type rangeOperator struct {
-	*eigenprojector
-	k Operator
-}
+type rangeOperator struct{ *eigenprojector }
 
 func (a *rangeOperator) Dim() int { return a.rank }
 
@@ -175,7 +166,7 @@ func (a *rangeOperator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 func (s *search) conditions(ctx context.Context, ladder *ladder, test Test, delta float64,
 	g rng.Stream) (result *Conditions, products int, err error) {
 	start := time.Now()
-	projector, err := newEigenprojector(ctx, ladder, test.Theta*s.problem.Lambda)
+	projector, err := newEigenprojector(ctx, s.problem.K, ladder, test.Theta*s.problem.Lambda)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -188,7 +179,7 @@ func (s *search) conditions(ctx context.Context, ladder *ladder, test Test, delt
 			return judgeNorm(r, s.problem.Error, test.Alpha*s.problem.Lambda)
 		})
 		o.Ends = lanczos.Largest
-		r, err := lanczos.Run(ctx, &complementOperator{projector, s.problem.K}, o)
+		r, err := lanczos.Run(ctx, &complementOperator{projector}, o)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -198,7 +189,7 @@ func (s *search) conditions(ctx context.Context, ladder *ladder, test Test, delt
 	if projector.rank > 0 {
 		// With E = K_stored−K, ‖D^(-½)WᵀEWD^(-½)‖₂ ≤ ‖E‖₂/min σ².
 		e := s.problem.Error * projector.scale / projector.sigma2[len(projector.sigma2)-projector.rank]
-		r, err := lanczos.Run(ctx, &rangeOperator{projector, s.problem.K}, s.lanczosOptions(
+		r, err := lanczos.Run(ctx, &rangeOperator{projector}, s.lanczosOptions(
 			1-2*delta/3, g.Sub("condition 2"),
 			func(r *lanczos.Result) judgement { return judgeRatios(r, e, test.Gamma) }))
 		if err != nil {

@@ -15,16 +15,9 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Operator is A = K+λI for n points. *gram.Matrix implements it.
-type Operator interface {
-	Dim() int
-	MulTo(ctx context.Context, dst, src *mat.Dense) error  // (K+λI)·src, n×t
-	KMulTo(ctx context.Context, dst, src *mat.Dense) error // K·src
-}
-
 // Problem is the problem to choose the number of features for.
 type Problem struct {
-	K       Operator
+	K       stage.Operator
 	X       points.Points // n points
 	Map     feature.Dist  // distribution of the features; Search makes it nested, see feature.Doubling
 	Lambda  float64

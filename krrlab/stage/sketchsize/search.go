@@ -71,7 +71,6 @@ func Search(ctx context.Context, p Problem, o *Options, g rng.Stream) (*Result, 
 	if err != nil {
 		return nil, err
 	}
-	bestRung := -1
 	c := s.problem.Comm
 	l := &ladder{x: s.problem.X.Slice(comm.Rows(s.n, precond.RankRows, c.Rank(), c.Size())), comm: s.problem.Comm,
 		features: feature.Doubling{Dist: s.problem.Map, First: s.options.First}, g: g.Sub("features", 0)}
@@ -93,10 +92,8 @@ func Search(ctx context.Context, p Problem, o *Options, g rng.Stream) (*Result, 
 		}
 	}
 	res.Status = None
-	for i, r := range res.Rungs {
-		if bestRung < 0 || r.PredictedSeconds < res.Rungs[bestRung].PredictedSeconds {
-			bestRung, res.S = i, r.S
-		}
+	if len(res.Rungs) > 0 {
+		res.S = slices.MinFunc(res.Rungs, func(a, b Rung) int { return cmp.Compare(a.PredictedSeconds, b.PredictedSeconds) }).S
 	}
 	switch {
 	case err == nil:
@@ -236,9 +233,7 @@ func (s *search) measureKappa(ctx context.Context, rung *Rung, metric *metric, d
 // conditions imply, they are refuted, and above Options.Eigen they are then not measured.
 func (s *search) testTheorem7(ctx context.Context, rung *Rung, ladder *ladder, delta float64, g rng.Stream) error {
 	test := s.options.Constants
-	up, _ := test.Upper()
-	low, _ := test.Lower()
-	refuted := rung.Max.Lo > up || rung.Min.Hi < low
+	refuted := rung.Max.Lo > test.Upper() || rung.Min.Hi < test.Lower()
 	if refuted && rung.S > s.options.Eigen {
 		rung.Verdict = Reject
 		return nil

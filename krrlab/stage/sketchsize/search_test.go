@@ -13,6 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
 	"github.com/krrlab/lab/krrlab/ranks/comm"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // TestAgainstDense compares every number of a ladder with dense linear algebra, for features
@@ -117,7 +118,7 @@ func TestMemory(t *testing.T) {
 
 // slow is K whose products take longer on a rank but the first.
 type slow struct {
-	Operator
+	stage.Operator
 	rank int
 }
 

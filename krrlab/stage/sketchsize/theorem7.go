@@ -80,53 +80,43 @@ func (c Test) validate() {
 // 0 ≤ γ < 1.
 func (c Test) Bound() float64 {
 	c.validate()
-	hi, _ := c.Upper()
-	lo, _ := c.Lower()
-	return hi / lo
+	return c.Upper() / c.Lower()
 }
 
-// Upper returns max_t hi(t), so that A ≼ hi·M, and the t of the maximum. t is +Inf if hi(t) only approaches its
-// supremum 1+γ.
+// Upper returns max_t hi(t), so that A ≼ hi·M. It is 1+γ if hi(t) only approaches this supremum for t → ∞.
 //
 // With a = 1+γ and x = √t, hi = [1+(√a·x+√α)²]/(1+x²), and hi' = 0 if
 //
 //	√(aα)·x² + (1+α−a)·x − √(aα) = 0.
-func (c Test) Upper() (hi, t float64) {
+func (c Test) Upper() float64 {
 	c.validate()
 	a := 1 + c.Gamma
-	f := func(x float64) float64 { return (1 + sq(math.Sqrt(a)*x+math.Sqrt(c.Alpha))) / (1 + x*x) }
-	hi, t = f(0), 0
-	if a > hi { // t → ∞
-		hi, t = a, math.Inf(1)
+	hiAt := func(x float64) float64 { return (1 + sq(math.Sqrt(a)*x+math.Sqrt(c.Alpha))) / (1 + x*x) }
+	hi := max(hiAt(0), a)
+	if x, ok := root(math.Sqrt(a*c.Alpha), 1+c.Alpha-a, -math.Sqrt(a*c.Alpha)); ok {
+		hi = max(hi, hiAt(x))
 	}
-	if x, ok := root(math.Sqrt(a*c.Alpha), 1+c.Alpha-a, -math.Sqrt(a*c.Alpha)); ok && f(x) > hi {
-		hi, t = f(x), x*x
-	}
-	return hi, t
+	return hi
 }
 
-// Lower returns min_t lo(t), so that A ≽ lo·M, and the t of the minimum. t is +Inf if lo(t) only approaches its infimum
-// 1−γ.
+// Lower returns min_t lo(t), so that A ≽ lo·M. It is 1−γ if lo(t) only approaches this infimum for t → ∞.
 //
 // With b = 1−γ, x = √t and T = 1+θ: as long as √b·x ≤ √α, lo = 1/(T+x²) decreases, to its minimum at x² = α/b. Beyond
 // that, lo = [1+(√b·x−√α)²]/(T+x²), and lo' = 0 if
 //
 //	√(bα)·x² + (bT−1−α)·x − T√(bα) = 0.
-func (c Test) Lower() (lo, t float64) {
+func (c Test) Lower() float64 {
 	c.validate()
 	b, top := 1-c.Gamma, 1+c.Theta
-	f := func(x float64) float64 {
-		return (1 + sq(math.Max(math.Sqrt(b)*x-math.Sqrt(c.Alpha), 0))) / (top + x*x)
+	loAt := func(x float64) float64 {
+		return (1 + sq(max(math.Sqrt(b)*x-math.Sqrt(c.Alpha), 0))) / (top + x*x)
 	}
 	kink := math.Sqrt(c.Alpha / b)
-	lo, t = f(kink), kink*kink
-	if b < lo { // t → ∞
-		lo, t = b, math.Inf(1)
+	lo := min(loAt(kink), b)
+	if x, ok := root(math.Sqrt(b*c.Alpha), b*top-1-c.Alpha, -top*math.Sqrt(b*c.Alpha)); ok && x > kink {
+		lo = min(lo, loAt(x))
 	}
-	if x, ok := root(math.Sqrt(b*c.Alpha), b*top-1-c.Alpha, -top*math.Sqrt(b*c.Alpha)); ok && x > kink && f(x) < lo {
-		lo, t = f(x), x*x
-	}
-	return lo, t
+	return lo
 }
 
 // Margin returns the ε below which (1−ε)A ≼ M ≼ (1+ε)A implies both conditions:
@@ -140,7 +130,7 @@ func (c Test) Lower() (lo, t float64) {
 // suffices.
 func (c Test) Margin() float64 {
 	c.validate()
-	return math.Min(1-(1+c.Theta)/(1+c.Alpha), c.Gamma/(1+c.Gamma+1/c.Theta))
+	return min(1-(1+c.Theta)/(1+c.Alpha), c.Gamma/(1+c.Gamma+1/c.Theta))
 }
 
 // FeatureFactor returns the multiple of Theorem 1's number of features with which TensorSketch passes the test with the

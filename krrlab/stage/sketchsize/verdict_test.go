@@ -14,6 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
 	"github.com/krrlab/lab/krrlab/krylov/lanczos"
 	"github.com/krrlab/lab/krrlab/precond/feature"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // TestThresholds: each condition turns at its own constant, to the width of the interval.
@@ -94,7 +95,7 @@ func (m biasedMap) MapTo(z []float64, ld int, x points.Points, _ *feature.Worksp
 
 // stored is K as it is stored: K + size·uuᵀ, ‖u‖₂ = 1.
 type stored struct {
-	Operator
+	stage.Operator
 	size float64
 	u    []float64
 }
