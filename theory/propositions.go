@@ -1,6 +1,7 @@
 package theory
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"sync/atomic"
@@ -99,7 +100,8 @@ func checkProposition9(e *experiment) {
 
 // statDimError returns the absolute error of the s_λ of package statdim, if want is the exact value.
 func statDimError(k *mat.SymDense, lambda, wantStatDim float64) float64 {
-	return math.Abs(must(statdim.Dense(mat.DenseCopyOf(k), 0, lambda, nil)).Estimate.Value - wantStatDim)
+	numbers := must(statdim.Dense(context.Background(), mat.DenseCopyOf(k), 0, lambda, nil))
+	return math.Abs(numbers.Estimate.Value - wantStatDim)
 }
 
 // scaledInverse returns λL⁻¹L⁻ᵀ.

@@ -1,9 +1,12 @@
 package statdim
 
 import (
+	"context"
 	"math"
 	"slices"
 	"testing"
+
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
@@ -47,4 +50,7 @@ func TestDistances(t *testing.T) {
 	if got := grid(2, []float64{5, 1, 2}); !slices.Equal(got, []float64{1, 2, 5}) {
 		t.Errorf("grid %v", got)
 	}
+	testkit.Canceled(t, func(ctx context.Context) error {
+		return testkit.ErrOf(Dense(ctx, mat.NewDense(2, 2, []float64{1, 0, 0, 1}), 0, 1, nil))
+	})
 }

@@ -21,14 +21,14 @@ import (
 // error of at most ε = ‖E‖₂ + n·2⁻⁵²·max|μ|, where the second term is the customary allowance for LAPACK's rounding
 // errors and not a proved bound. By Weyl's inequality the interval is Σ g((μ_i−ε)₊) … Σ g((μ_i)₊+ε), with g(μ) =
 // μ/(μ+λ).
-func Dense(k *mat.Dense, storageError, lambda float64, lambdas []float64) (*Numbers, error) {
+func Dense(ctx context.Context, k *mat.Dense, storageError, lambda float64, lambdas []float64) (*Numbers, error) {
 	curveLambdas := grid(lambda, lambdas)
 	start := time.Now()
 	raw := k.RawMatrix()
-	mu, eigErr := accel.Eigen(context.Background(), lapack.EVNone,
+	mu, err := accel.Eigen(ctx, lapack.EVNone,
 		blas64.Symmetric{Uplo: blas.Lower, N: raw.Rows, Stride: raw.Stride, Data: raw.Data})
-	if eigErr != nil {
-		return nil, eigErr
+	if err != nil {
+		return nil, err
 	}
 	n := len(mu)
 	eps := storageError + float64(n)*0x1p-52*max(-mu[0], mu[n-1])
@@ -44,7 +44,7 @@ func Dense(k *mat.Dense, storageError, lambda float64, lambdas []float64) (*Numb
 		interval.Lo, interval.Hi = max(interval.Lo-rounding, 0), min(interval.Hi+rounding, float64(n))
 		res.Curve = append(res.Curve, Point{l, interval})
 		if l == lambda {
-			res.Estimate, res.Storage = interval, math.Max(interval.Hi-interval.Value, interval.Value-interval.Lo)
+			res.Estimate, res.Storage = interval, max(interval.Hi-interval.Value, interval.Value-interval.Lo)
 		}
 	}
 	return res, nil

@@ -20,13 +20,12 @@ import (
 // The work is iterations·m·(2n²+4ns) flops. If ctx ends, it returns the result of the complete batches, or nil if there
 // is none, together with ctx's error.
 func hutchinson(ctx context.Context, p *problem, o *Options) (*Numbers, error) {
-	opt := o.withDefaults()
 	var s sample
 	columns, steps := 0, 0
-	return p.narrowInterval(&opt, opt.probes, func(m int, tol float64, current *Numbers) (*Numbers, error) {
+	return p.narrowInterval(o, func(m int, tol float64, current estimate.Interval) (*Numbers, error) {
 		for len(s.y) < m {
-			z := estimate.Signs(p.K.Dim(), len(s.y), min(m-len(s.y), blockColumns), opt.stream)
-			solution, err := p.solveProbes(ctx, z, tol, &opt, current)
+			z := estimate.Signs(p.K.Dim(), len(s.y), min(m-len(s.y), blockColumns), o.stream)
+			solution, err := p.solveProbes(ctx, z, tol, o, current)
 			if err == nil {
 				err = p.appendControl(ctx, &s, z)
 			}
@@ -39,7 +38,7 @@ func hutchinson(ctx context.Context, p *problem, o *Options) (*Numbers, error) {
 			columns += solution.columns
 		}
 		numbers := &Numbers{Probes: m, Steps: steps, Columns: columns}
-		p.setEstimate(numbers, &s, &opt, "hutchinson")
+		p.setEstimate(numbers, &s, o, "hutchinson")
 		return numbers, nil
 	})
 }
@@ -111,20 +110,16 @@ func (q *solution) quadraticForms(p *problem) (y, half []float64) {
 // solveProbes solves Ax = z for the columns of z to the relative residual tol, or for at most maxSteps iterations, and
 // forms the true residual.
 func (p *problem) solveProbes(ctx context.Context, z *mat.Dense, tol float64, o *Options,
-	current *Numbers) (*solution, error) {
+	current estimate.Interval) (*solution, error) {
 	var preconditioner pcg.Preconditioner
 	if p.Control != nil {
 		preconditioner = p.Control
-	}
-	var interval estimate.Interval
-	if current != nil {
-		interval = current.Estimate
 	}
 	a := shifted{p.K, p.Lambda}
 	res, err := pcg.SolveBlock(ctx, a, preconditioner, z, &pcg.Options{Tol: tol, MaxIter: maxSteps,
 		Monitor: func(iteration *pcg.Iteration) error {
 			share := math.Log(iteration.MaxRelRes) / math.Log(tol)
-			o.progress(int(100*max(0, min(share, 1))), 100, interval)
+			o.progress(int(100*max(0, min(share, 1))), 100, current)
 			return nil
 		}})
 	if err != nil {

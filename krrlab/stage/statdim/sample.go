@@ -76,13 +76,13 @@ func (p *problem) minHalfWidth(s float64, m int, confidence float64) float64 {
 
 // setEstimate sets the estimate and the parts of its half-width from the samples.
 func (p *problem) setEstimate(r *Numbers, samples *sample, o *Options, method string) {
-	var mean, a float64
+	var mean, intercept float64
 	if p.Control != nil {
 		mean = p.Control.StatDim()
 	}
-	a, r.Sampling, r.Truncation, r.VarianceExplained = samples.fitIntercept(mean, o.Confidence)
-	r.Sampling = max(r.Sampling, p.minHalfWidth(a, len(samples.y), o.Confidence))
-	r.Estimate = p.interval(r, a, o, method)
+	intercept, r.Sampling, r.Truncation, r.VarianceExplained = samples.fitIntercept(mean, o.Confidence)
+	r.Sampling = max(r.Sampling, p.minHalfWidth(intercept, len(samples.y), o.Confidence))
+	r.Estimate = p.interval(r, intercept, o, method)
 }
 
 // interval returns value ± (sampling+truncation+storage), cut to the certain bounds of the trace. It sets r.Storage.
@@ -96,23 +96,23 @@ func (p *problem) interval(r *Numbers, value float64, o *Options, method string)
 	}
 }
 
-// narrowInterval calls batch with an increasing total number of probes, beginning with m, until the interval is as
-// narrow as requested or more probes cannot make it so. If a batch fails, it returns the result of the previous batches
-// together with the error.
-func (p *problem) narrowInterval(o *Options, m int, batch func(m int, tol float64, current *Numbers) (*Numbers,
+// narrowInterval calls batch with an increasing total number m of probes, the tolerance of their solves and the estimate
+// so far, until the interval is as narrow as requested or more probes cannot make it so. If a batch fails, it returns
+// the result of the previous batches together with the error.
+func (p *problem) narrowInterval(o *Options, batch func(m int, tol float64, current estimate.Interval) (*Numbers,
 	error)) (res *Numbers, err error) {
-	start := time.Now()
-	for guess := p.initialGuess(); ; guess = res.Estimate.Value {
-		nextNumbers, err := batch(m, p.tolerance(o, guess), res)
+	start, m, current := time.Now(), o.probes, estimate.Interval{}
+	for guess := p.initialGuess(); ; guess = current.Value {
+		nextNumbers, err := batch(m, p.tolerance(o, guess), current)
 		if err != nil {
 			return res, err
 		}
-		res = nextNumbers
-		res.Estimate.Seconds, res.WidthReached = time.Since(start).Seconds(), res.Estimate.Width() <= o.Width
+		res, current = nextNumbers, nextNumbers.Estimate
+		res.Estimate.Seconds, res.WidthReached = time.Since(start).Seconds(), current.Width() <= o.Width
 		if res.WidthReached || m >= o.MaxProbes || !res.probesCanNarrow(o) {
 			return res, nil
 		}
-		m = o.nextProbeCount(m, res.Estimate.Width())
+		m = o.nextProbeCount(m, current.Width())
 	}
 }
 
@@ -145,55 +145,40 @@ const minFitProbes = 8
 // If y−w varies mostly along one direction, the probes far from w̄ have the large errors, which σ̂ averages out. The
 // half-width is therefore at least t times the jackknife's deviation, √(Σ_i v_i²r_i²/(1−h_i)²), h_i = 1/m +
 // (w_i−w̄)²/S_ww.
-func (s *sample) fitIntercept(mean, confidence float64) (a, sampling, truncation, explained float64) {
-	m := float64(len(s.y))
-	ybar, wbar, slope, sww := stat.Mean(s.y, nil), 0.0, 0.0, 0.0
-	dof := m - 1
-	if len(s.w) > 0 && len(s.y) >= minFitProbes {
-		wbar = stat.Mean(s.w, nil)
-		var swy float64
-		for i, w := range s.w {
-			sww += (w - wbar) * (w - wbar)
-			swy += (w - wbar) * (s.y[i] - ybar)
-		}
-		if sww > 0 {
-			slope = swy / sww
-			dof = m - 2
-		}
+func (s *sample) fitIntercept(mean, confidence float64) (intercept, sampling, truncation, explained float64) {
+	w := s.w
+	if len(w) == 0 || len(s.y) < minFitProbes {
+		w = make([]float64, len(s.y))
 	}
-	var rss, syy float64
-	centered := func(i int) float64 {
-		if sww == 0 {
-			return 0
-		}
-		return s.w[i] - wbar
+	m, ybar, wbar := float64(len(s.y)), stat.Mean(s.y, nil), stat.Mean(w, nil)
+	var sww, swy, syy, rss, jackknife float64
+	for i, y := range s.y {
+		sww += (w[i] - wbar) * (w[i] - wbar)
+		swy += (w[i] - wbar) * (y - ybar)
+		syy += (y - ybar) * (y - ybar)
 	}
-	leverage := 1 / m
+	intercept, slope, dof, leverage := ybar, 0.0, m-1, 1/m
 	if sww > 0 {
+		slope, dof = swy/sww, m-2
+		intercept += slope * (mean - wbar)
 		leverage += (mean - wbar) * (mean - wbar) / sww
 	}
-	var jackknife float64
 	for i, y := range s.y {
-		r := y - ybar - slope*centered(i)
+		centered := w[i] - wbar
+		r, v, h := y-ybar-slope*centered, 1/m, 1/m
 		rss += r * r
-		syy += (y - ybar) * (y - ybar)
-		v, h := 1/m, 1/m
 		if sww > 0 {
-			v += (mean - wbar) * centered(i) / sww
-			h += centered(i) * centered(i) / sww
+			v += (mean - wbar) * centered / sww
+			h += centered * centered / sww
 			jackknife += v * v * r * r / max(0x1p-40, (1-h)*(1-h))
 		}
 		truncation += math.Abs(v) * s.half[i]
-	}
-	a = ybar
-	if sww > 0 {
-		a += slope * (mean - wbar)
 	}
 	if syy > 0 {
 		explained = 1 - rss/syy
 	}
 	sampling = estimate.Student(confidence, dof) * math.Sqrt(max(rss/dof*leverage, jackknife))
-	return a, sampling, truncation, explained
+	return intercept, sampling, truncation, explained
 }
 
 // dots returns a_jᵀb_j for all columns j, summed in an order that depends only on n.

@@ -20,9 +20,8 @@ import (
 // size of a batch limits it to about 1 GB. If ctx ends, slq returns the result of the complete batches, or nil if there
 // is none, together with ctx's error.
 func slq(ctx context.Context, p *problem, o *Options) (*Numbers, error) {
-	opt := o.withDefaults()
-	state := &slqRun{options: &opt}
-	for _, l := range grid(p.Lambda, opt.Lambdas) {
+	state := &slqRun{options: o}
+	for _, l := range grid(p.Lambda, o.Lambdas) {
 		shiftedProblem := *p
 		if shiftedProblem.Lambda = l; p.Control != nil {
 			var err error
@@ -36,7 +35,7 @@ func slq(ctx context.Context, p *problem, o *Options) (*Numbers, error) {
 		}
 	}
 	state.samples = make([]sample, len(state.problems))
-	res, err := p.narrowInterval(&opt, opt.probes, func(m int, _ float64, current *Numbers) (*Numbers, error) {
+	res, err := p.narrowInterval(o, func(m int, _ float64, current estimate.Interval) (*Numbers, error) {
 		for state.probes < m {
 			if err := state.batch(ctx, min(m-state.probes, state.batchSize()), current); err != nil {
 				return nil, err
@@ -85,13 +84,9 @@ func (c *slqRun) result() *Numbers {
 }
 
 // batch runs the next m probes.
-func (c *slqRun) batch(ctx context.Context, m int, current *Numbers) error {
+func (c *slqRun) batch(ctx context.Context, m int, current estimate.Interval) error {
 	n := c.problem.K.Dim()
 	z := estimate.Signs(n, c.probes, m, c.options.stream)
-	var interval estimate.Interval
-	if current != nil {
-		interval = current.Estimate
-	}
 	var running []*lanczos.Result
 	y, half := make([]float64, m), slices.Repeat([]float64{float64(n)}, m)
 	results, err := lanczos.RunFrom(ctx, shifted{c.problem.K, 0}, z, &lanczos.Options{
@@ -109,7 +104,7 @@ func (c *slqRun) batch(ctx context.Context, m int, current *Numbers) error {
 			if truncation > target {
 				share = math.Log(float64(n)/truncation) / math.Log(float64(n)/target)
 			}
-			if c.options.progress(int(100*max(0, share)), 100, interval); truncation > target {
+			if c.options.progress(int(100*max(0, share)), 100, current); truncation > target {
 				return nil
 			}
 			return lanczos.ErrStop

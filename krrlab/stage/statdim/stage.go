@@ -77,22 +77,17 @@ type Options struct {
 	progress func(done, total int, e estimate.Interval)
 }
 
-// withDefaults returns a copy with defaults for the zero values that the randomized methods use.
-func (o *Options) withDefaults() Options {
-	s := *o
-	s.Confidence, s.Width = cmp.Or(s.Confidence, estimate.DefaultConfidence), cmp.Or(s.Width, 0.1)
-	s.probes, s.MaxProbes = cmp.Or(s.probes, 16), cmp.Or(s.MaxProbes, 256)
-	if s.progress == nil {
-		s.progress = func(int, int, estimate.Interval) {}
-	}
-	return s
+// setDefaults replaces zeros by the defaults, and returns an error for invalid options.
+func (o *Options) setDefaults() error {
+	o.probes = cmp.Or(o.probes, 16)
+	return schema.Settle(o)
 }
 
 // Run computes the statistical dimension. If ctx ends while a randomized method adds probes, Run returns the result of
 // the previous batches together with ctx's error.
 func (o Options) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	start := time.Now()
-	if err := schema.Settle(&o); err != nil {
+	if err := o.setDefaults(); err != nil {
 		return nil, err
 	}
 	p := b.Problem()
@@ -148,10 +143,10 @@ func (r *run) runAuto(ctx context.Context) error {
 	if r.WidthReached || r.problem.Z == nil || 2*r.Truncation < 0.5*r.Estimate.Width()*r.Estimate.Value {
 		return nil
 	}
-	slqRun := r.Curve
+	curve := r.Curve
 	r.options.Method = Hutchinson
 	err = r.runProbes(ctx)
-	r.Curve = slqRun
+	r.Curve = curve
 	r.Why = "quadrature without a preconditioner did not reach the width at λ; the curve is from it"
 	return err
 }
@@ -212,7 +207,7 @@ func (r *run) runExact(ctx context.Context) error {
 		return err
 	}
 	r.bench.Tell(ctx, stage.Event{Stage: stage.Eigenvalues, Remaining: -1})
-	numbers, err := Dense(k, kernelError, r.Lambda, r.options.Lambdas)
+	numbers, err := Dense(ctx, k, kernelError, r.Lambda, r.options.Lambdas)
 	if err != nil {
 		return err
 	}
