@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/rng"
@@ -123,7 +122,8 @@ func (a *askotch) direction(block []int, b, z []float64, g rng.Stream) ([]float6
 	var factor mat.Cholesky
 	rho := a.lambda
 	if factor.Factorize(&small) { // otherwise the r-th eigenvalue is 0 up to rounding
-		rho += smallestEigenvalue(&factor, g)
+		_, product := powerMethod(r, g.Sub("inverse"), func(x *mat.VecDense) { _ = factor.SolveVecTo(x, x) })
+		rho += 1 / mat.Norm(product, 2) // an estimate from above
 	}
 	approximation := mat.NewSymDense(size, nil)
 	approximation.SymOuterK(1, f)
@@ -133,52 +133,46 @@ func (a *askotch) direction(block []int, b, z []float64, g rng.Stream) ([]float6
 	if !factor.Factorize(approximation) {
 		return nil, fmt.Errorf("the approximation of a block of %d points is not positive definite", size)
 	}
-	x, largest := mat.NewVecDense(size, nil), 0.
-	g.Sub("power").Normals(x.RawVector().Data, 0)
-	for range powerSteps {
-		x.ScaleVec(1/mat.Norm(x, 2), x)
-		previous := mat.VecDenseCopyOf(x)
+	x, image := powerMethod(size, g.Sub("power"), func(x *mat.VecDense) {
 		_ = factor.SolveVecTo(x, x) // an error only says that the matrix is badly conditioned
 		product.MulVec(k, x)
 		x.AddScaledVec(product, a.lambda, x)
-		largest = mat.Dot(previous, x)
-	}
+	})
 	gradient := mat.NewVecDense(size, nil)
 	a.residualTo(gradient.RawVector().Data, block, b, z)
 	_ = factor.SolveVecTo(gradient, gradient)
-	gradient.ScaleVec(1/largest, gradient)
+	gradient.ScaleVec(1/mat.Dot(x, image), gradient)
 	return gradient.RawVector().Data, nil
 }
 
-// smallestEigenvalue estimates the smallest eigenvalue of a factored matrix from above, by steps of the inverse power
-// method.
-func smallestEigenvalue(factor *mat.Cholesky, g rng.Stream) float64 {
-	x, largest := mat.NewVecDense(factor.SymmetricDim(), nil), 0.
-	g.Sub("inverse").Normals(x.RawVector().Data, 0)
+// powerMethod makes powerSteps steps of the power method with an n×n matrix, from a random vector. multiply replaces a
+// vector by the product of the matrix with it. The results are the last unit vector x and its product.
+func powerMethod(n int, g rng.Stream, multiply func(x *mat.VecDense)) (x, product *mat.VecDense) {
+	product = mat.NewVecDense(n, nil)
+	g.Normals(product.RawVector().Data, 0)
 	for range powerSteps {
-		x.ScaleVec(1/mat.Norm(x, 2), x)
-		_ = factor.SolveVecTo(x, x) // an error only says that the matrix is badly conditioned
-		largest = mat.Norm(x, 2)
+		product.ScaleVec(1/mat.Norm(product, 2), product)
+		x = mat.VecDenseCopyOf(product)
+		multiply(product)
 	}
-	return 1 / largest
+	return x, product
 }
 
-// runASkotch makes o.Seeds runs of ASkotch with blocks of base.Rank points. Their flops of M⁻¹r are those of a pass over
+// runASkotch makes Options.Seeds runs of ASkotch with blocks of base.Rank points. Their flops of M⁻¹r are those of a pass over
 // K in addition to 2n². Seconds and bytes are unknown, since K would not be stored.
-func runASkotch(ctx context.Context, lab *krrlab.Lab, p *Problem, data *datasets.Dataset, base Line,
-	o *Options) ([]Line, error) {
-	k, _, err := denseK(ctx, p, data, base.Lambda)
+func (s *setup) runASkotch(ctx context.Context, lab *krrlab.Lab, base Line) ([]Line, error) {
+	k, _, err := s.denseK(ctx, base.Lambda)
 	if err != nil {
 		return nil, err
 	}
 	b := mat.Col(nil, 0, compare.CombinedTargets(lab.Targets(), lab.Config().Seed))
-	runs, errs := make([]Line, o.Seeds), make([]error, o.Seeds)
-	err = accel.ForEach(ctx, o.Seeds, func(_, draw int) {
+	runs, errs := make([]Line, s.o.Seeds), make([]error, s.o.Seeds)
+	err = accel.ForEach(ctx, s.o.Seeds, func(_, draw int) {
 		a := askotch{k: k, lambda: base.Lambda, size: base.Rank, random: rng.New(uint64(draw)).Sub("askotch")}
 		l := &runs[draw]
 		*l = base
 		l.Preconditioner, l.Draw, l.ApplyFlops = askotchName, draw, roundMeasured(a.flops())
-		l.Reached, errs[draw] = a.passes(ctx, b, o.MaxIter)
+		l.Reached, errs[draw] = a.passes(ctx, b, s.o.MaxIter)
 	})
 	return runs, cmp.Or(append(errs, err)...)
 }

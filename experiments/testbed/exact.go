@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/lapack"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
 )
@@ -22,23 +21,23 @@ type spectrum struct {
 
 // denseK returns K, n×n, in float64. Its entries are computed so that its error is at most lambda/10⁶, if possible; the
 // bound on its error in the 2-norm is returned too.
-func denseK(ctx context.Context, p *Problem, data *datasets.Dataset, lambda float64) (*mat.Dense, float64, error) {
-	a, err := gram.NewExact(p.Kernel, data.X, lambda, 1e-6*lambda, nil)
+func (s *setup) denseK(ctx context.Context, lambda float64) (*mat.Dense, float64, error) {
+	a, err := gram.NewExact(s.Kernel, s.data.X, lambda, 1e-6*lambda, nil)
 	if err != nil {
 		return nil, 0, err
 	}
-	k := mat.NewDense(data.Len(), data.Len(), nil)
+	k := mat.NewDense(a.Dim(), a.Dim(), nil)
 	return k, a.Choice().Error, a.DenseTo(ctx, k)
 }
 
-// newSpectrum computes all eigenvalues of K. It returns nil if there are more than o.Exact points.
-func newSpectrum(ctx context.Context, p *Problem, data *datasets.Dataset, minLambda float64,
-	o *Options) (*spectrum, error) {
-	n := data.Len()
-	if n > o.Exact {
+// spectrum computes all eigenvalues of K, with an error that is negligible compared with minLambda if possible. It
+// returns nil if there are more than Options.Exact points.
+func (s *setup) spectrum(ctx context.Context, minLambda float64) (*spectrum, error) {
+	n := s.data.Len()
+	if n > s.o.Exact {
 		return nil, nil
 	}
-	k, errorBound, err := denseK(ctx, p, data, minLambda)
+	k, errorBound, err := s.denseK(ctx, minLambda)
 	if err != nil {
 		return nil, err
 	}

@@ -111,8 +111,8 @@ type blocks struct {
 
 func (p blocks) String() string { return fmt.Sprintf("block Jacobi, blocks of %d", p.Size) }
 
-// Make returns a factorized inverse without landmarks: if row i of G has the earlier points of a leaf, GᵀG is the
-// inverse of the block.
+// Make implements stage.Preconditioner. It returns a factorized inverse without landmarks: if row i of G has the earlier
+// points of a leaf, GᵀG is the inverse of the block.
 func (p blocks) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, error) {
 	t, err := tree.New(ctx, b.Problem().X, p.Size)
 	if err != nil {
@@ -148,6 +148,7 @@ func (p factorized) String() string {
 	return fmt.Sprintf("factorized Nyström, %d landmarks, %d neighbors", p.Landmarks, p.Neighbors)
 }
 
+// Make implements stage.Preconditioner.
 func (p factorized) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, error) {
 	e := newEntries(b)
 	s := min(p.Landmarks, e.n-1)
@@ -215,9 +216,10 @@ type sparseRow struct {
 	values  []float64
 }
 
+// Dim implements pcg.Preconditioner.
 func (m *inverse) Dim() int { return len(m.order) }
 
-// Flops does not count the search for neighbors.
+// Flops returns the flops of forming M, without the search for neighbors, and of a product of M⁻¹ with a vector.
 func (m *inverse) Flops() (build, apply float64) {
 	n, s := float64(len(m.order)), float64(m.s)
 	build, apply = s*s*s/3+n*s*s, 4*n*s+2*s*s
@@ -229,6 +231,7 @@ func (m *inverse) Flops() (build, apply float64) {
 	return build, apply
 }
 
+// Bytes returns the memory of M.
 func (m *inverse) Bytes() (bytes int64) {
 	for i, row := range m.rows {
 		bytes += int64(16*len(row.columns) + 8*len(m.b[i]))
@@ -236,6 +239,7 @@ func (m *inverse) Bytes() (bytes int64) {
 	return bytes + int64(8*m.s*m.s)
 }
 
+// SolveTo implements pcg.Preconditioner.
 func (m *inverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	_, t := r.Dims()
 	return accel.ForEach(ctx, t, func(_, c int) {
@@ -276,23 +280,24 @@ func (m *inverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 
 // entries computes entries of K and distances of points.
 type entries struct {
-	problem *stage.Problem
-	n       int
-	lambda  float64
-	x       *mat.Dense
+	kernel kernel.Kernel
+	n      int
+	lambda float64
+	x      *mat.Dense // n×d, the points
 }
 
 func newEntries(b stage.Bench) *entries {
 	p := b.Problem()
-	e := &entries{problem: p, n: p.N, lambda: p.Lambda, x: mat.NewDense(p.N, p.D, nil)}
+	e := &entries{p.Kernel, p.N, p.Lambda, mat.NewDense(p.N, p.D, nil)}
 	for i := range e.n {
 		p.X.RowTo(e.x.RawRowView(i), i)
 	}
 	return e
 }
 
+// k returns k(x_i, x_j).
 func (e *entries) k(i, j int) float64 {
-	return e.problem.Kernel.Eval(e.x.RawRowView(i), e.x.RawRowView(j))
+	return e.kernel.Eval(e.x.RawRowView(i), e.x.RawRowView(j))
 }
 
 // shifted returns entry ij of K+λI.

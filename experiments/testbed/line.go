@@ -9,8 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"reflect"
-	"slices"
-	"strings"
 
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -56,14 +54,6 @@ type Exact struct {
 	Error  float64 `json:"error"`      // bound on the absolute errors of Min and Max
 	Degree float64 `json:"s_lambda"`   // statistical dimension s_λ
 	LogDet float64 `json:"log_det"`    // ln det A
-}
-
-// group identifies the runs that are made together, by one comparison.
-type group struct {
-	problem string
-	n       int
-	lambda  float64
-	rank    int
 }
 
 // File is a file of lines.
@@ -153,33 +143,31 @@ func (f *File) Save() error {
 	return stage.WriteFile(f.Name, b.Bytes())
 }
 
-// missing returns the preconditioners that a group lacks; those without a rank belong to the first group of a problem
-// and a λ. It returns an error if the file has runs of the group with other options.
-func (f *File) missing(g group, isFirst bool, o *Options) (names []string, err error) {
-	for _, name := range Preconditioners() {
-		if len(o.Only) > 0 && !slices.Contains(o.Only, name) || name == askotchName && g.n > o.Exact {
-			continue
-		}
-		rank, draws, maxIter := g.rank, 0, 0
-		if strings.HasSuffix(name, " alone") {
-			if rank = 0; !isFirst {
-				continue
-			}
-		}
-		for i := range f.Lines {
-			l := &f.Lines[i]
-			if l.Rank == rank && l.Problem == g.problem && l.N == g.n && l.Lambda == g.lambda &&
-				l.Preconditioner == name {
-				draws, maxIter = max(draws, l.Draw+1), l.MaxIter
-			}
-		}
-		switch {
-		case draws == 0:
-			names = append(names, name)
-		case draws != o.Seeds || maxIter != o.MaxIter:
-			return nil, fmt.Errorf("%s has runs of %s with --seeds %d --max-iter %d: ask for the same, or name another "+
-				"file", f.Name, g.problem, draws, maxIter)
+// runsOf returns the number of random draws of a preconditioner in the file that have the problem, the n, the λ and the
+// rank of base, and the number of iterations allowed in the last of these runs. The rank is 0 if the preconditioner has
+// none.
+func (f *File) runsOf(preconditioner string, base *Line) (draws, maxIter int) {
+	rank := rankOf(preconditioner, base.Rank)
+	for i := range f.Lines {
+		if l := &f.Lines[i]; l.Rank == rank && l.Preconditioner == preconditioner && l.Problem == base.Problem &&
+			l.N == base.N && l.Lambda == base.Lambda {
+			draws, maxIter = max(draws, l.Draw+1), l.MaxIter
 		}
 	}
-	return names, nil
+	return draws, maxIter
+}
+
+// missing returns the preconditioners of names of which the file has no runs with the problem, n, λ and rank of base. It
+// returns an error if the file has such runs with another number of draws or of iterations.
+func (f *File) missing(names []string, base *Line, o *Options) (missing []string, err error) {
+	for _, name := range names {
+		switch draws, maxIter := f.runsOf(name, base); {
+		case draws == 0:
+			missing = append(missing, name)
+		case draws != o.Seeds || maxIter != o.MaxIter:
+			return nil, fmt.Errorf("%s has runs of %s with --seeds %d --max-iter %d: ask for the same, or name another "+
+				"file", f.Name, base.Problem, draws, maxIter)
+		}
+	}
+	return missing, nil
 }

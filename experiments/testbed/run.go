@@ -44,6 +44,15 @@ func Preconditioners() (names []string) {
 	return append(append(names, externalNames...), askotchName)
 }
 
+// rankOf returns the rank of the runs of a preconditioner in a group of runs with the given rank. It is 0 if the
+// preconditioner has no rank.
+func rankOf(preconditioner string, rank int) int {
+	if preconditioner == "none" || strings.HasSuffix(preconditioner, " alone") {
+		return 0
+	}
+	return rank
+}
+
 // compareEntry returns the entry of the stage compare for one of the names of Preconditioners. If the name contains
 // lambda-p=10, λ_p is 10λ. The rank is added unless the name ends in " alone".
 func compareEntry(name string, rank int, lambda float64) stage.Entry {
@@ -53,6 +62,13 @@ func compareEntry(name string, rank int, lambda float64) stage.Entry {
 		text += fmt.Sprintf(" features=%d", rank)
 	}
 	return stage.Entry{Text: text}
+}
+
+// setup is a problem with its data and the options of Run.
+type setup struct {
+	*Problem
+	data *datasets.Dataset
+	o    *Options
 }
 
 // Run makes the runs that the file does not contain yet. It saves the file after each group of runs with the same
@@ -83,12 +99,11 @@ func Run(ctx context.Context, f *File, o Options) error {
 		if err != nil {
 			return err
 		}
+		s := &setup{&p, data, &o}
 		lambdas := p.lambdas(data.Len())
-		spectrumOnce := sync.OnceValues(func() (*spectrum, error) {
-			return newSpectrum(ctx, &p, data, slices.Min(lambdas), &o)
-		})
+		spectrumOnce := sync.OnceValues(func() (*spectrum, error) { return s.spectrum(ctx, slices.Min(lambdas)) })
 		for _, lambda := range lambdas {
-			if err := f.run(ctx, &p, data, lambda, spectrumOnce, &o); err != nil {
+			if err := f.run(ctx, s, lambda, spectrumOnce); err != nil {
 				return err
 			}
 		}
@@ -97,41 +112,42 @@ func Run(ctx context.Context, f *File, o Options) error {
 }
 
 // run makes the runs of a problem with one λ. spectrumOnce computes the eigenvalues of K.
-func (f *File) run(ctx context.Context, p *Problem, data *datasets.Dataset, lambda float64,
-	spectrumOnce func() (*spectrum, error), o *Options) error {
-	lab, err := krrlab.New(data, krrlab.Config{Kernel: p.Kernel, Lambda: lambda, Solver: krrlab.PCG,
-		Precond: krrlab.None{}, MaxIter: o.MaxIter, Seed: 1, Tol: 1e-3})
+func (f *File) run(ctx context.Context, s *setup, lambda float64, spectrumOnce func() (*spectrum, error)) error {
+	lab, err := krrlab.New(s.data, krrlab.Config{Kernel: s.Kernel, Lambda: lambda, Solver: krrlab.PCG,
+		Precond: krrlab.None{}, MaxIter: s.o.MaxIter, Seed: 1, Tol: 1e-3})
 	if err != nil {
 		return err
 	}
 	defer lab.Free()
-	n := data.Len()
-	for i, share := range o.Shares {
-		g := group{p.Name, n, lambda, max(1, n/share)}
-		names, err := f.missing(g, i == 0, o)
+	n, d, t := lab.Dims()
+	base := Line{Schema: version, Problem: s.Name, Source: s.Source, N: n, D: d, T: t, Kernel: s.Kernel.String(),
+		Lambda: lambda, Machine: machineName(), MaxIter: s.o.MaxIter}
+	names := slices.DeleteFunc(Preconditioners(), func(name string) bool {
+		return len(s.o.Only) > 0 && !slices.Contains(s.o.Only, name) || name == askotchName && n > s.o.Exact
+	})
+	for _, share := range s.o.Shares {
+		base.Rank = max(1, n/share)
+		missing, err := f.missing(names, &base, s.o)
 		if err != nil {
 			return err
 		}
-		if names == nil {
+		if missing == nil {
 			continue
 		}
 		startSeconds := accel.ProcessorSeconds()
-		newLines, err := runGroup(ctx, lab, p, data, g, names, o)
+		newLines, err := s.runGroup(ctx, lab, base, missing)
 		if err != nil {
-			return fmt.Errorf("%s: %w", p.Name, err)
+			return fmt.Errorf("%s: %w", s.Name, err)
 		}
 		// The comparison begins with a run without a preconditioner. It is kept once for each problem and λ, with the
 		// eigenvalues, and not if the user has selected preconditioners.
 		if newLines[0].Preconditioner == "none" {
-			exists := slices.ContainsFunc(f.Lines, func(l Line) bool {
-				return l.Preconditioner == "none" && l.Problem == p.Name && l.N == n && l.Lambda == lambda
-			})
-			if exists || len(o.Only) > 0 {
+			if draws, _ := f.runsOf("none", &base); draws > 0 || len(s.o.Only) > 0 {
 				newLines = newLines[1:]
 			} else {
 				eigenvalues, err := spectrumOnce()
 				if err != nil {
-					return fmt.Errorf("%s: %w", p.Name, err)
+					return fmt.Errorf("%s: %w", s.Name, err)
 				}
 				newLines[0].Exact = eigenvalues.exact(lambda)
 			}
@@ -141,63 +157,53 @@ func (f *File) run(ctx context.Context, p *Problem, data *datasets.Dataset, lamb
 		if err := f.Save(); err != nil {
 			return err
 		}
-		o.Tell(fmt.Sprintf("%s, n = %d, λ = %g, rank %d: %.0f s of processors", p.Name, n, lambda, g.rank,
+		s.o.Tell(fmt.Sprintf("%s, n = %d, λ = %g, rank %d: %.0f s of processors", s.Name, n, lambda, base.Rank,
 			newLines[0].Group))
 	}
 	return nil
 }
 
-// runGroup makes the runs of a group with the given names.
-func runGroup(ctx context.Context, lab *krrlab.Lab, p *Problem, data *datasets.Dataset, g group, names []string,
-	o *Options) (all []Line, err error) {
-	n, d, t := lab.Dims()
-	base := Line{Schema: version, Problem: p.Name, Source: p.Source, N: n, D: d, T: t, Kernel: p.Kernel.String(),
-		Lambda: g.lambda, Machine: machineName(), MaxIter: o.MaxIter, Rank: g.rank}
+// runGroup makes the runs of the named preconditioners with the λ and the rank of base.
+func (s *setup) runGroup(ctx context.Context, lab *krrlab.Lab, base Line, names []string) (all []Line, err error) {
 	var entries stage.Entries
 	compared := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == askotchName })
 	for _, name := range compared {
-		entries = append(entries, compareEntry(name, g.rank, g.lambda))
+		entries = append(entries, compareEntry(name, base.Rank, base.Lambda))
 	}
 	if entries != nil {
-		r, err := lab.Compare(ctx, krrlab.CompareOptions{With: entries, Seeds: o.Seeds, To: 1e-6, Steps: 60,
+		r, err := lab.Compare(ctx, krrlab.CompareOptions{With: entries, Seeds: s.o.Seeds, To: 1e-6, Steps: 60,
 			ExactBelow: -1})
 		if err != nil {
 			return nil, err
 		}
-		all = lines(base, r, compared)
+		all = lines(base, r, append([]string{"none"}, compared...))
 	}
-	if len(compared) == len(names) || n > o.Exact {
+	if len(compared) == len(names) {
 		return all, nil
 	}
-	runs, err := runASkotch(ctx, lab, p, data, base, o)
+	runs, err := s.runASkotch(ctx, lab, base)
 	return append(all, runs...), err
 }
 
-// lines returns the runs of a comparison, completed from base. The first line is the run without a preconditioner; the
-// names belong to the other preconditioners, in order.
+// lines returns the runs of a comparison, completed from base. names are the preconditioners of the runs in order, each
+// with its draws.
 func lines(base Line, r *krrlab.Compare, names []string) (all []Line) {
-	nameIndex := -1
 	for i := range r.Rows {
 		row, l := &r.Rows[i], base
+		if i > 0 && row.Draw == 0 {
+			names = names[1:]
+		}
+		l.Preconditioner, l.Rank = names[0], rankOf(names[0], base.Rank)
 		l.Draw, l.Reached, l.Failed, l.Bytes, l.KBytes = row.Draw, row.Reached, row.Why, row.Bytes, r.KBytes
 		l.Build, l.Apply, l.Product = roundMeasured(row.Build), roundMeasured(row.Solve), roundMeasured(r.Product)
 		l.BuildFlops, l.ApplyFlops = roundMeasured(row.BuildFlops), roundMeasured(row.ApplyFlops)
-		for e, v := range []float64{row.Kappa.Lo, row.Kappa.Hi} {
-			if stage.Number(v).Known() {
-				l.Kappa[e] = v
+		for k, end := range []float64{row.Kappa.Lo, row.Kappa.Hi} {
+			if stage.Number(end).Known() {
+				l.Kappa[k] = end
 			}
 		}
 		if row.LogDet.Known() {
 			l.LogDet = roundMeasured(float64(row.LogDet))
-		}
-		if i > 0 && row.Draw == 0 {
-			nameIndex++
-		}
-		if l.Preconditioner = "none"; i > 0 {
-			l.Preconditioner = names[nameIndex]
-		}
-		if i == 0 || strings.HasSuffix(l.Preconditioner, " alone") {
-			l.Rank = 0
 		}
 		all = append(all, l)
 	}
