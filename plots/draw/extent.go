@@ -9,13 +9,9 @@ import (
 
 // sizeOf returns the figure's width and height in inches, with defaults for those that are zero.
 func sizeOf(f *plots.Figure) (w, h float64) {
-	w, h = f.Width, f.Height
-	w = cmp.Or(w, 6.5)
-	if h == 0 {
-		h = 4
-		if len(f.Panels) > 0 {
-			h = gridHeight(f)
-		}
+	w, h = cmp.Or(f.Width, 6.5), cmp.Or(f.Height, 4)
+	if f.Height == 0 && len(f.Panels) > 0 {
+		h = gridHeight(f)
 	}
 	return w, h
 }
@@ -42,18 +38,20 @@ type extent struct{ x, y limits }
 // cannot show are ignored.
 func (e *extent) add(f *plots.Figure, s *plots.Series) {
 	for j, y := range s.Y {
-		if x := s.Abscissa(j); f.X.Shows(x) && f.Y.Shows(y) {
-			if e.x.add(&f.X, x); s.Style == plots.Bars {
-				e.x.add(&f.X, 0)
-				e.y.add(&f.Y, y-barHeight, y+barHeight)
-				if s.Lo != nil {
-					e.x.add(&f.X, s.Lo[j], s.Hi[j])
-				}
-				continue
-			}
-			if e.y.add(&f.Y, y); s.Lo != nil {
-				e.y.add(&f.Y, s.Lo[j], s.Hi[j])
-			}
+		x := s.Abscissa(j)
+		if !f.X.Shows(x) || !f.Y.Shows(y) {
+			continue
+		}
+		e.x.add(&f.X, x)
+		e.y.add(&f.Y, y)
+		bounded, axis := &e.y, &f.Y // what Lo and Hi bound
+		if s.Style == plots.Bars {
+			e.x.add(&f.X, 0)
+			e.y.add(&f.Y, y-barHeight, y+barHeight)
+			bounded, axis = &e.x, &f.X
+		}
+		if s.Lo != nil {
+			bounded.add(axis, s.Lo[j], s.Hi[j])
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	imagedraw "image/draw"
 	"math"
 	"slices"
 
@@ -19,20 +20,18 @@ import (
 // edges returns the len(v)+1 borders of the cells at the values v of an axis. Inner borders are half-way between
 // values, geometrically on a log axis; the outer cells extend equally far to both sides of their values.
 func edges(v []float64, a *plots.Axis) []float64 {
-	to, from := transform(a)
+	forward, inverse := transform(a)
 	n := len(v)
+	first, last := forward(v[0]), forward(v[n-1])
 	e := make([]float64, n+1)
 	for i := 1; i < n; i++ {
-		e[i] = to(v[i-1])/2 + to(v[i])/2
+		e[i] = forward(v[i-1])/2 + forward(v[i])/2
 	}
-	if n == 1 {
-		e[0], e[1] = to(v[0])-0.5, to(v[0])+0.5
-	} else {
-		e[0] = to(v[0]) - (e[1] - to(v[0]))
-		e[n] = to(v[n-1]) + (to(v[n-1]) - e[n-1])
+	if e[0], e[n] = first-(e[1]-first), last+(last-e[n-1]); n == 1 {
+		e[0], e[1] = first-0.5, last+0.5
 	}
 	for i := range e {
-		e[i] = from(e[i])
+		e[i] = inverse(e[i])
 	}
 	return e
 }
@@ -83,51 +82,43 @@ const (
 
 // drawImage draws the cells as an image.
 func (d *drawing) drawImage() {
-	m, b := d.f.Map, d.box
-	size := b.Size()
-	img := image.NewNRGBA(image.Rect(0, 0, int(size.X*imageDots), int(size.Y*imageDots)))
-	// cellsOf returns the index of the cell at each pixel along an axis, or -1
-	cellsOf := func(pixels int, low vg.Length, ends []float64, place func(float64) vg.Length) []int {
-		index := slices.Repeat([]int{-1}, pixels)
-		for j := range ends[1:] {
-			begin, end := float64(place(ends[j])-low)*imageDots, float64(place(ends[j+1])-low)*imageDots
-			for k := max(0, int(math.Round(begin))); k < min(pixels, int(math.Round(end))); k++ {
-				index[k] = j
-			}
-		}
-		return index
-	}
-	columns := cellsOf(img.Rect.Dx(), b.Min.X, edges(m.X, &d.f.X), d.px)
-	rows := cellsOf(img.Rect.Dy(), b.Min.Y, edges(m.Y, &d.f.Y), d.py)
-	for y, i := range rows {
-		for x, j := range columns {
-			switch {
-			case i < 0 || j < 0: // outside of the cells
-			case m.Color.Shows(m.Z[i][j]):
-				img.Set(x, len(rows)-1-y, d.shadeOf(m.Z[i][j]))
-			default:
-				img.Set(x, len(rows)-1-y, gridColor)
-			}
-		}
-	}
+	b := d.box
+	pixels := func(length vg.Length) int { return int(math.Round(float64(length) * imageDots)) }
+	img := image.NewNRGBA(image.Rect(0, 0, int(b.Size().X*imageDots), int(b.Size().Y*imageDots)))
+	height := img.Rect.Dy()
+	d.eachCell(func(r vg.Rectangle, z float64) {
+		cell := image.Rect(pixels(r.Min.X-b.Min.X), height-pixels(r.Max.Y-b.Min.Y), pixels(r.Max.X-b.Min.X),
+			height-pixels(r.Min.Y-b.Min.Y))
+		imagedraw.Draw(img, cell, image.NewUniform(d.shadeOf(z)), image.Point{}, imagedraw.Src)
+	})
 	d.pen.DrawImage(b, img)
+}
+
+// cellBorders returns the positions of the borders of the map's columns and rows on the canvas, from the left and from
+// below. Borders outside the plot are moved to its side.
+func (d *drawing) cellBorders() (x, y []vg.Length) {
+	b := d.box
+	for _, v := range edges(d.f.Map.X, &d.f.X) {
+		x = append(x, min(max(d.px(v), b.Min.X), b.Max.X))
+	}
+	for _, v := range edges(d.f.Map.Y, &d.f.Y) {
+		y = append(y, min(max(d.py(v), b.Min.Y), b.Max.Y))
+	}
+	return x, y
 }
 
 // cell returns the rectangle of cell (i, j), cut off at the plot's border.
 func (d *drawing) cell(i, j int) vg.Rectangle {
-	ex, ey := edges(d.f.Map.X, &d.f.X), edges(d.f.Map.Y, &d.f.Y)
-	b := d.box
-	return vg.Rectangle{
-		Min: point(max(d.px(ex[j]), b.Min.X), max(d.py(ey[i]), b.Min.Y)),
-		Max: point(min(d.px(ex[j+1]), b.Max.X), min(d.py(ey[i+1]), b.Max.Y)),
-	}
+	x, y := d.cellBorders()
+	return vg.Rectangle{Min: point(x[j], y[i]), Max: point(x[j+1], y[i+1])}
 }
 
 // eachCell calls visit with the rectangle and the value of each cell that is at least partly inside the plot.
 func (d *drawing) eachCell(visit func(r vg.Rectangle, z float64)) {
-	for i := range d.f.Map.Z {
-		for j, z := range d.f.Map.Z[i] {
-			if r := d.cell(i, j); isVisible(r) {
+	x, y := d.cellBorders()
+	for i, row := range d.f.Map.Z {
+		for j, z := range row {
+			if r := (vg.Rectangle{Min: point(x[j], y[i]), Max: point(x[j+1], y[i+1])}); isVisible(r) {
 				visit(r, z)
 			}
 		}
@@ -137,20 +128,14 @@ func (d *drawing) eachCell(visit func(r vg.Rectangle, z float64)) {
 // isVisible reports whether the area of r is positive.
 func isVisible(r vg.Rectangle) bool { return r.Max.X > r.Min.X && r.Max.Y > r.Min.Y }
 
-// drawCell fills a cell with the color of its value z. The cell is gray if the color scale cannot show z, and also
-// crossed out if z is NaN.
+// drawCell fills a cell with the color of its value z. The cell is also crossed out if z is NaN.
 func (d *drawing) drawCell(r vg.Rectangle, z float64) {
 	if s := r.Size(); s.X > 8 && s.Y > 8 { // leaves a thin white line between cells
 		r = inset(r, 0.4)
 	} else { // avoids visible seams; the next cell covers the excess
 		r.Max.X, r.Max.Y = min(r.Max.X+0.5, d.box.Max.X), min(r.Max.Y+0.5, d.box.Max.Y)
 	}
-	if d.f.Map.Color.Shows(z) {
-		d.pen.SetColor(d.shadeOf(z))
-		d.pen.Fill(r.Path())
-		return
-	}
-	d.pen.SetColor(gridColor)
+	d.pen.SetColor(d.shadeOf(z))
 	d.pen.Fill(r.Path())
 	if math.IsNaN(z) {
 		d.area().StrokeLines(lineStyle(backgroundColor, 1), []vg.Point{r.Min, r.Max})
@@ -198,8 +183,13 @@ func colorAt(t float64) color.NRGBA {
 // nrgba returns the components of a color, not multiplied by its opacity.
 func nrgba(c color.Color) color.NRGBA { return color.NRGBAModel.Convert(c).(color.NRGBA) }
 
-// shadeOf returns the color of the value z of a cell.
-func (d *drawing) shadeOf(z float64) color.NRGBA { return colorAt(d.color.norm(z)) }
+// shadeOf returns the color of a cell with the value z. The cell is gray if the color scale cannot show z.
+func (d *drawing) shadeOf(z float64) color.NRGBA {
+	if !d.f.Map.Color.Shows(z) {
+		return gridColor
+	}
+	return colorAt(d.color.norm(z))
+}
 
 // textColorOn returns the text color on a cell of the value z: dark on light cells and white on dark ones.
 func (d *drawing) textColorOn(z float64) color.NRGBA {
@@ -278,10 +268,8 @@ func (d *drawing) tagRoom() vg.Length {
 	if d.f.Map == nil {
 		return 0
 	}
-	for _, l := range d.f.VLines {
-		if l.Label != "" {
-			return markSize*1.2 + 7
-		}
+	if slices.ContainsFunc(d.f.VLines, func(l plots.RefLine) bool { return l.Label != "" }) {
+		return markSize*1.2 + 7
 	}
 	return 0
 }

@@ -27,8 +27,8 @@ type drawing struct {
 	raster raster        // image of the data drawn in box, used to find free places for labels
 
 	gridPanel
-	lookNumbers  numbering // numbers of the series' looks by name: one name has one look in all panels
-	frameNumbers numbering // numbers of the frames around marked cells of a map, by the mark's name
+	appearanceNumbers numbering // arguments of standardAppearance by series name: the same in all panels of a grid
+	frameNumbers      numbering // numbers of the frames around marked cells of a map, by the mark's label
 }
 
 // gridPanel holds the settings that a panel gets from its grid. The zero value is for a figure that stands alone.
@@ -56,9 +56,9 @@ func (n numbering) numberOf(name string, fallback int) int {
 	return n[name]
 }
 
-// lookOf returns the look of series i. In a grid it depends on the name of the series only.
+// appearanceOf returns the appearance of series i. In a grid it depends only on the name of the series.
 func (d *drawing) appearanceOf(i int) appearance {
-	return standardAppearance(d.lookNumbers.numberOf(d.f.Series[i].Name, i))
+	return standardAppearance(d.appearanceNumbers.numberOf(d.f.Series[i].Name, i))
 }
 
 // drawTo draws a valid figure on a canvas of w×h points. It returns the drawings of its panels, or a single drawing if
@@ -254,11 +254,11 @@ func panelsOf(f *plots.Figure, p pen) []*drawing {
 		sharedX.add(&f.Panels[i].X, x.lo, x.hi)
 	}
 	cols := columnsOf(f)
-	lookNumbers, frameNumbers := numbering{}, numbering{}
+	appearanceNumbers, frameNumbers := numbering{}, numbering{}
 	ds := make([]*drawing, len(f.Panels))
 	for i := range ds {
 		g := f.Panels[i] // a copy, because the shared ends of the x axis are set in it
-		d := &drawing{f: &g, pen: p, extent: extentOf(&g), lookNumbers: lookNumbers, frameNumbers: frameNumbers,
+		d := &drawing{f: &g, pen: p, extent: extentOf(&g), appearanceNumbers: appearanceNumbers, frameNumbers: frameNumbers,
 			gridPanel: gridPanel{inGrid: true}}
 		if f.ShareX {
 			d.extent.x, d.hideX = sharedX, i+cols < len(ds)

@@ -156,36 +156,39 @@ const barHeight = 0.36
 
 // drawBars draws the bars of series i, and a line with caps from Lo to Hi over each.
 func (d *drawing) drawBars(i int) {
-	s, c, style := &d.f.Series[i], d.area(), lineStyle(textColor, 1)
+	s, c := &d.f.Series[i], d.area()
 	for j, y := range s.Y {
 		x := s.Abscissa(j)
 		if !d.f.X.Shows(x) || !d.f.Y.Shows(y) {
 			continue
 		}
-		left, right, low, high := d.px(0), d.px(x), d.py(y-barHeight), d.py(y+barHeight)
-		c.FillPolygon(d.appearanceOf(i).color, c.ClipPolygonXY([]vg.Point{point(left, low), point(right, low),
-			point(right, high), point(left, high)}))
+		base, end, low, high := d.px(0), d.px(x), d.py(y-barHeight), d.py(y+barHeight)
+		c.FillPolygon(d.appearanceOf(i).color, c.ClipPolygonXY([]vg.Point{point(base, low), point(end, low),
+			point(end, high), point(base, high)}))
 		if s.Lo != nil && hasInterval(s, j) {
-			lo, hi, py := d.px(s.Lo[j]), d.px(s.Hi[j]), d.py(y)
-			c.StrokeLines(style, c.ClipLinesXY([]vg.Point{point(lo, py), point(hi, py)},
-				[]vg.Point{point(lo, py-3), point(lo, py+3)}, []vg.Point{point(hi, py-3), point(hi, py+3)})...)
+			d.drawInterval(point(d.px(s.Lo[j]), d.py(y)), point(d.px(s.Hi[j]), d.py(y)), point(0, 3), textColor)
 		}
 	}
 }
 
 // drawErrorBars draws a bar with caps from Lo to Hi at each point of series i.
 func (d *drawing) drawErrorBars(i int) {
-	s, c := &d.f.Series[i], d.area()
-	style := lineStyle(d.appearanceOf(i).color, 1)
+	s := &d.f.Series[i]
 	for j := range s.Lo {
 		x := s.Abscissa(j)
 		if !d.f.X.Shows(x) || !d.f.Y.Shows(s.Y[j]) || !hasInterval(s, j) {
 			continue
 		}
-		px, lo, hi := d.px(x), d.lowerEnd(s.Lo[j]), d.upperEnd(s.Hi[j])
-		c.StrokeLines(style, c.ClipLinesXY([]vg.Point{point(px, lo), point(px, hi)},
-			[]vg.Point{point(px-3, lo), point(px+3, lo)}, []vg.Point{point(px-3, hi), point(px+3, hi)})...)
+		d.drawInterval(point(d.px(x), d.lowerEnd(s.Lo[j])), point(d.px(x), d.upperEnd(s.Hi[j])), point(3, 0),
+			d.appearanceOf(i).color)
 	}
+}
+
+// drawInterval draws a thin line from lo to hi. At each end it has a cap that extends by halfCap to both sides.
+func (d *drawing) drawInterval(lo, hi, halfCap vg.Point, clr color.Color) {
+	c := d.area()
+	c.StrokeLines(lineStyle(clr, 1), c.ClipLinesXY([]vg.Point{lo, hi},
+		[]vg.Point{lo.Sub(halfCap), lo.Add(halfCap)}, []vg.Point{hi.Sub(halfCap), hi.Add(halfCap)})...)
 }
 
 // orientation is the direction of a line, an axis or a text.
