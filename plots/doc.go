@@ -1,8 +1,7 @@
-// Package plots holds figures and tables as data and draws them in one style.
+// Package plots contains figures and tables as data and draws them in one style.
 //
-// A Figure is a list of series, reference lines and marks with two axes; a Table is
-// a list of columns and rows. Both are plain values, and nothing is drawn until asked.
-// The package knows nothing of kernels, solvers or data sets.
+// A Figure is a list of series, reference lines and marks with two axes. A Table is a list of columns and rows. Both are
+// plain values, which are drawn when a method asks for it. The package knows nothing about kernels, solvers or data sets.
 //
 // # Figures
 //
@@ -14,78 +13,71 @@
 //	}
 //	err := f.Save("statdim.svg")    // or .png, .pdf, .html
 //
-// Save writes the whole file or none, and returns an error for what Validate refuses. SVG, PNG, HTML and String show
-// the figure by the convention of Jupyter kernels for Go, where a value with such methods displays itself, and so they
-// have no error: they show the reason instead.
+// Save writes the file atomically and returns the error of Validate if the figure is not valid. SVG, PNG, HTML and String
+// follow the convention of Jupyter kernels for Go that a value with such methods displays itself. They return no error,
+// but show it.
 //
-// A program that draws figures imports package plots/draw, which registers what draws them:
+// A program that draws figures imports package plots/draw, which registers the drawer:
 //
 //	import _ "github.com/krrlab/lab/plots/draw"
 //
 // # Ready-made figures
 //
-// Each returns a *Figure, to which more can be added before it is drawn:
+// These functions return a *Figure. More can be added to it before it is drawn:
 //
-//	Convergence   relative residuals against the iteration, the tolerance marked
-//	Spectrum      eigenvalues against their index, the ridge λ marked
-//	Ladder        a quantity on each rung of doubled sketch sizes, the target and the rung taken
-//	Sweep         a quantity with its interval, bounds and measurements over a parameter
-//	Map           a heat map over two parameters such as (s, λ_p), values in the cells
-//	Grid          panels in rows, one legend, with one x axis or each its own
+//	Convergence   relative residuals against the iteration, with the tolerance
+//	Spectrum      eigenvalues against their index, with the ridge λ
+//	Ladder        a quantity for each of several sketch sizes, with a target and the chosen size
+//	Sweep         quantities with intervals over a parameter
+//	Map           a heat map over two parameters such as (s, λ_p), with values in the cells
+//	Grid          panels in rows with one legend, each with its own x axis or all with the same
 //
-// How to choose a series' Style: Line for a quantity that has a value between the
-// samples (a bound, a curve over λ), Points for separate measurements, Steps for a
-// quantity that keeps its value until the next sample (the best so far, a ladder of
-// sketch sizes), Bars for a quantity of named things, whose names are those of the y axis. Lo and Hi give a Line or Steps a shaded band, and Points error bars.
+// The Style of a series: Line is for a quantity that has a value between the samples (a bound, a curve over λ),
+// and Points is for separate measurements. Steps is for a quantity that keeps its value until the next sample (the best
+// value so far). Bars is for a quantity of several things, whose names are the names of the y axis. A series with Lo and
+// Hi has a shaded band if it is a Line or Steps, and error bars if it is Points or Bars.
 //
-// How to choose an axis: Log when the values span more than a factor of ten or so,
-// and always for residuals. A value that an axis cannot show (NaN, ±Inf, or ≤ 0 on a
-// log axis) leaves a gap in its line, and an infinite or non-positive end of a band
-// runs to the edge of the picture; neither is an error. A figure without one value
-// that can be shown is an error, for there is nothing to draw.
+// The scale of an axis: use Log if the values span more than a factor of about ten, and always for residuals. If an axis
+// cannot show a value (NaN, ±Inf, or a value ≤ 0 on a log axis), the line has a gap. An infinite or non-positive end of a
+// band extends to the edge of the picture. Neither is an error. A figure without any value that can be shown is an error.
 //
 // # Maps and panels
 //
-// A figure with a Map draws a HeatMap under its series. Its cells fill the axes, the
-// ticks are the cells' own values while there are few, and reference lines, at values of
-// x only, are pointers at the upper border, for a line would strike out the values in the
-// cells. A Mark frames its cell and stands in the legend. A figure with Panels is a grid:
-// plots in line, one legend above, one look for one name, and with ShareX one x axis for
-// all, labeled at the grid's edge.
+// A figure with a Map draws a HeatMap under its series. Its cells fill the axes. The ticks are the values of the cells, if
+// there are few of them. Reference lines are possible at values of x only. They are drawn as pointers at the upper border,
+// since a line would make the values in the cells unreadable. A Mark frames its cell and is listed in the legend. A figure
+// with Panels is a grid of aligned plots with one legend above. Series with the same name look the same in all panels.
+// With ShareX all panels have the same x axis, which is labeled at the grid's edge.
 //
 // # Style
 //
-// There is one style, to be read at the width of a notebook (6.5 × 4 inches unless
-// Width and Height say otherwise). The colors are those of Okabe and Ito, told apart
-// with every common form of color blindness; lines also differ by dash and marker,
-// so that a print in gray can be read. The legend stands inside the plot where a
-// corner is free of data, and above it otherwise. One series without a name needs no
-// legend.
+// There is one style, made to be read at the width of a notebook (6.5 × 4 inches unless Width and Height differ). The
+// colors are those of Okabe and Ito, which can be distinguished with every common form of color blindness. Lines also
+// differ in dashes and markers, so that a gray print can be read. The legend is inside the plot if a corner has no data,
+// and above it otherwise. A single series without a name has no legend.
 //
-// Superscripts and subscripts are drawn as such, whether written in Unicode (10⁻³, λₚ,
-// ZZᵀ) or as s_λ, λ_p, x^{k+1}, r_{max}: a group in braces is lowered or raised, and a
-// single character is after a letter that stands alone, so that the underscore of
-// cal_housing remains.
+// Superscripts and subscripts can be written in Unicode (10⁻³, λₚ, ZZᵀ) or as s_λ, λ_p, x^{k+1}, r_{max}. A group in
+// braces is raised or lowered. A single character is raised or lowered if it follows a letter that stands alone, so that
+// the underscore of cal_housing remains.
 //
-// Labels are axis quantities with their unit in parentheses: "time (s)".
+// The label of an axis is the quantity with its unit in parentheses: "time (s)".
 //
 // # Formats
 //
-// SVG keeps its text as text, in a sans-serif of Helvetica's metrics, and carries
-// Title and Caption for screen readers. PNG has 160 dots per inch. In PDF the text is
-// drawn as outlines, so that Greek letters appear everywhere and no font is embedded.
-// The same figure gives the same bytes each time: nothing holds a date.
+// The text of an SVG file remains text, in a sans-serif font with the metrics of Helvetica. The file contains Title and
+// Caption for screen readers. PNG images have 160 dots per inch. PDF files draw text as outlines, so that Greek letters
+// appear everywhere without an embedded font. The same figure always gives the same bytes, since no format contains a
+// date.
 //
-// HTML is the SVG, its data, and its own script, without library or network: values on hover and by the arrow
-// keys, zoom by dragging, series on and off by their names, logarithms by buttons, and Controls, sliders that
-// recompute something. Where scripts are forbidden the picture is the static one.
+// HTML contains the SVG, its data and a script, and uses neither a library nor the network. It shows values on hover and
+// by the arrow keys, zooms by dragging, hides a series at a click on its name, and has buttons for logarithmic axes. Its
+// Controls are sliders that recompute something. If scripts are forbidden, the picture is static.
 //
 // # Tables
 //
-// A Table renders as Text for a terminal, Markdown, CSV and HTML. Each escapes what its
-// format treats as special. CSV carries
-// every digit of a number; the others show what Column.Format asks, by default whole
-// numbers in full with separators (60,000) and others to four significant digits.
+// A Table is rendered as Text for a terminal, Markdown, CSV or HTML, which escape their special characters. Numbers in CSV
+// have all digits. The other formats use Column.Format. By default they show whole numbers in full with separators
+// (60,000) and other numbers with four significant digits.
 //
 // # References
 //

@@ -10,7 +10,7 @@ import (
 	"github.com/krrlab/lab/plots/internal/text"
 )
 
-// Style says how a series is drawn.
+// Style is the way in which a series is drawn.
 type Style int
 
 const (
@@ -26,15 +26,28 @@ type Axis struct {
 	Label string
 	// Log makes the axis logarithmic, base 10.
 	Log bool
-	// Min and Max are the ends of the axis. If they are equal, as when both are
-	// zero, both ends follow the data; a NaN leaves that end to the data.
+	// Min and Max are the ends of the axis. If they are equal, for example both zero, both ends follow the data. An end
+	// that is NaN follows the data too.
 	Min, Max float64
-	// Ticks are the values to label, as many as there is room for; nil chooses
-	// round ones, or the cells' values where the figure has a Map.
+	// Ticks are the values to label; some labels are omitted if there is no room for all. Default: round values, or the
+	// values of the cells if the figure has a Map.
 	Ticks []float64
-	// Names are the labels of Ticks, one for each; nil writes their values. A figure
-	// with names on an axis cannot be zoomed.
+	// Names are the labels of Ticks, one for each; default: their values. A figure with names on an axis cannot be
+	// zoomed.
 	Names []string
+}
+
+// Shows reports whether the axis has a place for v: v must be finite, and positive on a log axis.
+func (a *Axis) Shows(v float64) bool {
+	return !math.IsNaN(v) && !math.IsInf(v, 0) && (!a.Log || v > 0)
+}
+
+// Ends returns the ends that the caller fixed. An end that follows the data is NaN.
+func (a *Axis) Ends() (lo, hi float64) {
+	if a.Min == a.Max {
+		return math.NaN(), math.NaN()
+	}
+	return a.Min, a.Max
 }
 
 // Series is one named set of samples (X[i], Y[i]).
@@ -42,10 +55,10 @@ type Series struct {
 	Name string
 	// Style is Line by default.
 	Style Style
-	// X and Y have one length. X nil means 0, 1, 2, ….
+	// X and Y have the same length. If X is nil, it is 0, 1, 2, ….
 	X, Y []float64
-	// Lo and Hi, of Y's length or both nil, bound each value: a band for Line and
-	// Steps, error bars for Points. For Bars they bound X.
+	// Lo and Hi are bounds of each value of Y, or of X for Bars. They have the length of Y or are both nil. They are drawn
+	// as a band for Line and Steps, and as error bars for Points and Bars.
 	Lo, Hi []float64
 }
 
@@ -60,7 +73,7 @@ func (s *Series) Abscissa(i int) float64 {
 // Add appends a sample.
 func (s *Series) Add(x, y float64) { s.X, s.Y = append(s.X, x), append(s.Y, y) }
 
-// AddBand appends a sample with its bounds.
+// AddBand appends a sample and its bounds.
 func (s *Series) AddBand(x, y, lo, hi float64) {
 	s.Add(x, y)
 	s.Lo, s.Hi = append(s.Lo, lo), append(s.Hi, hi)
@@ -86,8 +99,8 @@ func (f *Figure) SeriesNamed(name string, style Style) *Series {
 
 // RefLine is a dashed straight line across the plot at one value of an axis.
 type RefLine struct {
-	At    float64
-	Label string // drawn along the line
+	At    float64 // the value
+	Label string  // text along the line
 }
 
 // Mark is a labeled point.
@@ -96,26 +109,25 @@ type Mark struct {
 	Label string
 }
 
-// Figure is a picture as data. The zero values of its optional fields mean the
-// defaults; see the package documentation for the style.
+// Figure is a picture as data. Zero values of optional fields mean the defaults. The package documentation describes the
+// style.
 type Figure struct {
 	Title   string
-	Caption string // not drawn: SVG carries it as its description, HTML shows it
+	Caption string // not drawn; SVG contains it as its description, and HTML shows it
 	X, Y    Axis
 	Series  []Series
 
-	// Map lies under the series; a figure with a Map needs no series.
+	// Map is drawn under the series. A figure with a Map needs no series.
 	Map *HeatMap
 
-	HLines []RefLine // at values of Y; not on a Map
-	VLines []RefLine // at values of X
-	Marks  []Mark    // on a Map each frames the cell that it is in
+	HLines []RefLine // lines at values of Y; none are allowed with a Map
+	VLines []RefLine // lines at values of X
+	Marks  []Mark    // labeled points; on a Map each one frames the cell that contains it
 
-	// Panels makes the figure a grid of figures, row by row, with one legend: series
-	// of the same name have the same style in all panels. Of the other fields, a grid
-	// uses Title, Caption and those below.
+	// Panels makes the figure a grid of figures, row by row, with one legend. Series with the same name look the same in
+	// all panels. A grid uses only the fields Title and Caption and the fields below.
 	Panels []Figure
-	// Columns is the number of panels side by side; 0 chooses it, three at most.
+	// Columns is the number of panels in a row; default: at most three.
 	Columns int
 	// ShareX gives all panels the same x axis, labeled at the grid's edge.
 	ShareX bool
@@ -123,13 +135,29 @@ type Figure struct {
 	// Controls are sliders of the interactive figure (HTML); nil for none.
 	Controls *Controls
 
-	// Width and Height are in inches; 0 means 6.5 and 4, and for Panels the height
-	// that its rows need.
+	// Width and Height are in inches. Default: 6.5 and 4, and for Panels the height that the rows need.
 	Width, Height float64
 }
 
-// String returns a summary of the figure in a few lines: the title, the quantities, and
-// for each series its number of samples and their range.
+// HeatMap is a quantity over a grid of two others. It is drawn as colored cells, light for small values and dark for
+// large ones, with the values in the cells and a bar that explains the colors. The borders of the cells are half-way
+// between the values of the axes, geometrically on a log axis.
+type HeatMap struct {
+	// X and Y are the values of the cells on the axes, ascending.
+	X, Y []float64
+	// Z[i][j] is the value of the cell at Y[i] and X[j]. A cell with NaN has no value and is gray.
+	Z [][]float64
+	// Color is the scale of the colors: its label, its ends, and whether it is logarithmic. Values beyond the ends have
+	// the colors of the ends.
+	Color Axis
+	// Format is a fmt verb for the values, such as "%.1f"; default: three digits.
+	Format string
+	// Bare omits the values. They are also omitted if they do not fit into the cells.
+	Bare bool
+}
+
+// String returns a summary of the figure in a few lines: the title, the quantities, and for each series the number and
+// the range of its samples.
 func (f *Figure) String() string {
 	var b strings.Builder
 	if f.Title != "" {
@@ -158,7 +186,7 @@ func (f *Figure) String() string {
 	return b.String()
 }
 
-// span writes the range of the finite values.
+// span returns text with the range of the finite values; empty if there are none.
 func span(v []float64) string {
 	v = slices.DeleteFunc(slices.Clone(v), func(x float64) bool { return !new(Axis).Shows(x) })
 	if len(v) == 0 {
@@ -167,9 +195,9 @@ func span(v []float64) string {
 	return " from " + text.Scientific(slices.Min(v)) + " to " + text.Scientific(slices.Max(v))
 }
 
-// Validate reports, in one line, why the figure cannot be drawn: nothing in it,
-// samples of unequal numbers, nothing that the axes can show, a map whose cells do not
-// fit its axes, impossible ends of an axis, or panels that cannot share one.
+// Validate returns an error of one line if the figure cannot be drawn: if it is empty, if its numbers of samples differ,
+// if the axes can show no value, if the cells of a map do not fit its axes, if the ends of an axis are impossible, or if
+// panels cannot share an axis.
 func (f *Figure) Validate() error {
 	err := f.validate()
 	if err == nil {
@@ -184,7 +212,7 @@ func (f *Figure) Validate() error {
 	return nil
 }
 
-// validate is Validate without the figure's name: its errors go on after it.
+// validate does the work of Validate. Its errors continue a sentence that begins with the figure's name.
 func (f *Figure) validate() error {
 	if len(f.Panels) > 0 {
 		return f.validatePanels()
@@ -192,25 +220,24 @@ func (f *Figure) validate() error {
 	if len(f.Series) == 0 && f.Map == nil {
 		return fmt.Errorf(" has no series, no map and no panels")
 	}
-	err, isEmpty := cmp.Or(f.X.validate("x"), f.Y.validate("y")), f.Map == nil
-	if f.Map != nil {
-		err = cmp.Or(err, f.Map.validate(f))
-	}
+	errs := []error{f.X.validate("x"), f.Y.validate("y"), f.Map.validate(f)}
 	for i := range f.Series {
-		if err = cmp.Or(err, f.Series[i].validate()); err == nil {
-			s := &f.Series[i]
-			for j, y := range s.Y {
-				isEmpty = isEmpty && !(f.X.Shows(s.Abscissa(j)) && f.Y.Shows(y))
-			}
-		}
+		errs = append(errs, f.Series[i].validate())
 	}
-	if err != nil {
+	if err := cmp.Or(errs...); err != nil || f.Map != nil || slices.ContainsFunc(f.Series, f.showsSample) {
 		return err
 	}
-	if isEmpty {
-		return fmt.Errorf(" has no value that its axes can show")
+	return fmt.Errorf(" has no value that its axes can show")
+}
+
+// showsSample reports whether the axes can show a sample of a valid series.
+func (f *Figure) showsSample(s Series) bool {
+	for i, y := range s.Y {
+		if f.X.Shows(s.Abscissa(i)) && f.Y.Shows(y) {
+			return true
+		}
 	}
-	return nil
+	return false
 }
 
 func (s *Series) validate() error {
@@ -242,24 +269,29 @@ func (a *Axis) validate(name string) error {
 	return nil
 }
 
-// validate checks the map against the axes of its figure.
+// validateCells checks the values of a map's cells on the axis.
+func (a *Axis) validateCells(name string, values []float64) error {
+	if len(values) == 0 {
+		return fmt.Errorf(": the map has no values of %s", name)
+	}
+	for i, v := range values {
+		if !a.Shows(v) {
+			return fmt.Errorf(": the map has a cell at %s = %g, which the axis cannot show", name, v)
+		}
+		if i > 0 && v <= values[i-1] {
+			return fmt.Errorf(": the map's values of %s must rise, and %g follows %g", name, v, values[i-1])
+		}
+	}
+	return nil
+}
+
+// validate checks the map against the axes of its figure. A nil map is valid.
 func (m *HeatMap) validate(f *Figure) error {
-	for _, t := range []struct {
-		name   string
-		axis   *Axis
-		values []float64
-	}{{"x", &f.X, m.X}, {"y", &f.Y, m.Y}} {
-		if len(t.values) == 0 {
-			return fmt.Errorf(": the map has no values of %s", t.name)
-		}
-		for i, v := range t.values {
-			if !t.axis.Shows(v) {
-				return fmt.Errorf(": the map has a cell at %s = %g, which the axis cannot show", t.name, v)
-			}
-			if i > 0 && v <= t.values[i-1] {
-				return fmt.Errorf(": the map's values of %s must rise, and %g follows %g", t.name, v, t.values[i-1])
-			}
-		}
+	if m == nil {
+		return nil
+	}
+	if err := cmp.Or(f.X.validateCells("x", m.X), f.Y.validateCells("y", m.Y)); err != nil {
+		return err
 	}
 	if len(m.Z) != len(m.Y) {
 		return fmt.Errorf(": the map has %d rows for %d values of y", len(m.Z), len(m.Y))
@@ -298,35 +330,4 @@ func (f *Figure) validatePanels() error {
 		}
 	}
 	return nil
-}
-
-// HeatMap is a quantity over a grid of two others, drawn as colored cells with their
-// values in them and a bar that explains the colors, light for small and dark for
-// large. The cells meet half-way between the values of the axes, geometrically on a
-// log axis.
-type HeatMap struct {
-	// X and Y are the cells' values on the axes, rising.
-	X, Y []float64
-	// Z[i][j] belongs to Y[i] and X[j]. A NaN is a cell without a value, left gray.
-	Z [][]float64
-	// Color is the scale of the colors: its label, whether it is logarithmic, and its
-	// ends. Values beyond the ends have the colors of the ends.
-	Color Axis
-	// Format is a fmt verb for the values, such as "%.1f"; empty means three digits.
-	Format string
-	// Bare leaves the values out. They are left out, too, where they do not fit.
-	Bare bool
-}
-
-// Shows reports whether the axis has a place for v.
-func (a *Axis) Shows(v float64) bool {
-	return !math.IsNaN(v) && !math.IsInf(v, 0) && (!a.Log || v > 0)
-}
-
-// Ends returns the ends that the caller fixed; NaN where an end follows the data.
-func (a *Axis) Ends() (lo, hi float64) {
-	if a.Min == a.Max {
-		return math.NaN(), math.NaN()
-	}
-	return a.Min, a.Max
 }

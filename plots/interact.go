@@ -13,40 +13,44 @@ import (
 //go:embed interact.js
 var interactJS string
 
-// script is interact.js as a figure carries it: without comments and indents.
+// liveScript is the script element with interact.js that an interactive figure contains.
 var liveScript = "<script>" + slim(interactJS) + "</script>\n"
 
-// slim takes the lines of comment and the indents out of a script.
+// slim removes the comment lines and the indentation from a script.
 func slim(js string) string { return jsSpace.ReplaceAllString(js, "") }
 
+// jsSpace matches an indentation or a comment line.
 var jsSpace = regexp.MustCompile(`(?m)^\s+|^\s*//.*\n`)
 
-// Controls are the sliders of an interactive figure and the computation that they drive.
+// Controls are the sliders of an interactive figure and the computation that depends on them.
 type Controls struct {
 	Sliders []Slider
-	// Name is that of the computation, Script the JavaScript expression of a function
+	// Name identifies the computation. Figures of one page with the same name use the same script.
+	Name string
+	// Script is the JavaScript expression of the computation, a function
 	//
 	//	(data, values, number) => ({text, numbers: {name: value}, at: [{x, y}]})
 	//
-	// of Data, as encoding/json writes it, of the sliders' values and of a function that writes a number.
-	// text is shown below the sliders; at has, for each panel, where a line and a dot stand.
-	Name, Script string
-	Data         any
+	// data is Data in JSON, values are the values of the sliders, and number is a function that formats a number. text is
+	// shown below the sliders. at contains, for each panel, the position of a vertical line and a dot.
+	Script string
+	// Data is passed to the computation as encoding/json encodes it.
+	Data any
 }
 
-// Slider is one number to choose: from Min to Max, or one of Values.
+// Slider chooses a number between Min and Max, or one of Values.
 type Slider struct {
 	Name   string    `json:"name"`
 	Min    float64   `json:"min"`
 	Max    float64   `json:"max"`
-	Value  float64   `json:"value"` // at first
-	Log    bool      `json:"log"`
-	Values []float64 `json:"values,omitempty"`
+	Value  float64   `json:"value"`            // initial value
+	Log    bool      `json:"log"`              // the scale of the slider is logarithmic
+	Values []float64 `json:"values,omitempty"` // if not nil, the only values that can be chosen
 }
 
-// HTML returns the figure as an HTML figure element: inline SVG, the Caption, and the data with a small script
-// that makes it answer: it shows values on hover, zooms, switches series and logarithms, and has the Controls.
-// Without scripts the picture is the same. A figure that cannot be drawn is the reason as a pre element.
+// HTML returns the figure as an HTML figure element. It contains the SVG, the Caption, and the data with a small script,
+// which shows values on hover, zooms, hides series, switches to logarithmic axes, and runs the Controls. If scripts are
+// forbidden, the picture is the same. If the figure cannot be drawn, HTML returns the error as a pre element.
 func (f *Figure) HTML() string {
 	if err := f.drawable(); err != nil {
 		return "<pre>" + html.EscapeString(text.OneLine(err.Error())) + "</pre>\n"
@@ -66,13 +70,13 @@ func (f *Figure) HTML() string {
 	return b.String()
 }
 
-// OneScript leaves in a page of several figures one copy of their script.
+// OneScript returns a page with several figures in which only the last one contains their script.
 func OneScript(page string) string {
 	n := strings.Count(page, liveScript)
-	return strings.Replace(page, liveScript, "", max(n-1, 0)) // the last one finds the figures before it
+	return strings.Replace(page, liveScript, "", max(n-1, 0)) // the script handles all figures before it
 }
 
-// page returns the figure as a whole HTML document.
+// page returns the figure as an HTML document.
 func (f *Figure) page() []byte {
 	return fmt.Appendf(nil, `<!DOCTYPE html>
 <html lang="en">

@@ -6,5 +6,5 @@ import (
 	"github.com/krrlab/lab/plots/internal/text"
 )
 
-// Count writes a whole number as tables and figures do: with commas from five digits on.
+// Count formats a whole number as in tables and figures, with commas if it has five digits or more.
 func Count(n int) string { return text.Group(strconv.Itoa(n)) }

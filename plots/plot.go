@@ -7,10 +7,9 @@ import (
 	"github.com/krrlab/lab/plots/internal/text"
 )
 
-// Convergence returns the figure of an iterative solve: relative residuals
-// ‖y−Ac‖₂/‖y‖₂ on a log axis against the iteration, and the tolerance τ as a dashed
-// line. The Y of each series are the residuals after 0, 1, 2, … iterations; its X may
-// say otherwise. A tolerance that is not positive is left out.
+// Convergence returns the figure of an iterative solve: relative residuals ‖y−Ac‖₂/‖y‖₂ on a log axis against the
+// iteration. The Y of each series are the residuals after 0, 1, 2, … iterations, or after the iterations in its X. The
+// tolerance is a dashed line. There is none if tol is not positive.
 func Convergence(title string, tol float64, series ...Series) *Figure {
 	f := &Figure{
 		Title:  title,
@@ -22,19 +21,20 @@ func Convergence(title string, tol float64, series ...Series) *Figure {
 	return f
 }
 
-// level adds a horizontal line at a positive value, named with it.
+// level adds a horizontal line at a value, labeled with the name and the value. It adds nothing unless the value is
+// positive and finite.
 func (f *Figure) level(name string, value float64) {
 	if value > 0 && !math.IsInf(value, 1) {
 		f.HLines = append(f.HLines, RefLine{At: value, Label: name + text.Scientific(value)})
 	}
 }
 
-// Spectrum returns the figure of one or more spectra. The Y of each series are
-// eigenvalues, drawn in decreasing order (in the given order if they have bounds) on a
-// log axis. The other axis is the index from 1, or the X of a series if it has any; it
-// is logarithmic, too, if there are more than fifty eigenvalues.
-// The ridge λ is a dashed line, left out if it is not positive: how many eigenvalues
-// are above it is what a sketch must catch.
+// Spectrum returns the figure of one or more spectra. The Y of each series are eigenvalues, on a log axis. They are drawn
+// against the X of the series or, if it has none, against the index from 1 in decreasing order (in the given order if
+// they have bounds). The x axis is logarithmic if there are more than fifty eigenvalues.
+//
+// The ridge λ is a dashed line. There is none if lambda is not positive. A sketch must represent the eigenvalues above
+// this line.
 func Spectrum(title string, lambda float64, series ...Series) *Figure {
 	f := &Figure{
 		Title: title,
@@ -58,11 +58,11 @@ func Spectrum(title string, lambda float64, series ...Series) *Figure {
 	return f
 }
 
-// Ladder returns the figure of a ladder of sketch sizes, each usually twice the last: a
-// quantity such as κ against s, both on log axes, every rung a point with its interval,
-// and the target as a dashed line, left out if it is not positive. The rungs are the
-// ticks. chosen is the index of the rung taken, marked in the first series; none is
-// marked if it is out of range. A series that is a Line is drawn as Points.
+// Ladder returns the figure of a ladder of sketch sizes, each of which is usually twice the previous one. It shows a
+// quantity such as κ against s, both on log axes, with a point and its interval for each rung. The rungs are the ticks. A
+// series with the style Line is drawn as Points. The target is a dashed line. There is none if target is not positive.
+// chosen is the index of the rung that was chosen, which is marked in the first series. No rung is marked if it is out of
+// range.
 func Ladder(title, quantity string, target float64, chosen int, rungs ...Series) *Figure {
 	f := &Figure{
 		Title: title,
@@ -86,10 +86,8 @@ func Ladder(title, quantity string, target float64, chosen int, rungs ...Series)
 	return f
 }
 
-// Sweep returns the figure of a sweep over a parameter: quantities on a log axis
-// against the parameter on another. An estimate has its Lo and Hi as a band. Named
-// values of the parameter, such as λ and λ+η in a sweep over λ_p, are dashed vertical
-// lines.
+// Sweep returns the figure of a sweep over a parameter: quantities against the parameter, both on log axes. marks are
+// named values of the parameter, such as λ and λ+η in a sweep over λ_p. They are drawn as dashed vertical lines.
 func Sweep(title, parameter, quantity string, marks []RefLine, series ...Series) *Figure {
 	return &Figure{
 		Title:  title,
@@ -100,10 +98,9 @@ func Sweep(title, parameter, quantity string, marks []RefLine, series ...Series)
 	}
 }
 
-// Map returns the heat map of a quantity over two parameters on log axes, such as κ or
-// seconds over the sketch size s and λ_p: z[i][j] belongs to y[i] and x[j]. The values
-// are in the cells, and the colors are logarithmic. Each Mark added to the figure
-// frames the cell it is in and stands in the legend.
+// Map returns the heat map of a quantity over two parameters on log axes, for example of κ over the sketch size s and λ_p.
+// z[i][j] is the value at y[i] and x[j]. The cells show their values, and the scale of the colors is logarithmic. A Mark
+// that is added to the figure frames the cell that contains it and is listed in the legend.
 func Map(title, xLabel, yLabel, quantity string, x, y []float64, z [][]float64) *Figure {
 	return &Figure{
 		Title: title,
@@ -113,9 +110,9 @@ func Map(title, xLabel, yLabel, quantity string, x, y []float64, z [][]float64) 
 	}
 }
 
-// Grid returns the figure of several panels in rows, columns side by side (0 chooses).
-// Each panel keeps its title and its axes; set ShareX to give all of them the
-// same x axis, labeled once. The panels are copied.
+// Grid returns a figure with several panels in rows of the given number of columns (0 for the default). Each panel keeps
+// its title and its axes. If ShareX is set in the result, all panels have the same x axis, which is labeled once. The
+// panels are copied.
 func Grid(title string, columns int, panels ...*Figure) *Figure {
 	f := &Figure{Title: title, Columns: columns}
 	for _, p := range panels {

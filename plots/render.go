@@ -12,10 +12,10 @@ import (
 	"github.com/krrlab/lab/plots/internal/text"
 )
 
+// String implements fmt.Stringer. It returns the table for a terminal.
 func (t *Table) String() string { return t.Text() }
 
-// Text returns the table with aligned columns, for a terminal or a log. A line break
-// or a tab in a cell becomes a space.
+// Text returns the table with aligned columns, for a terminal or a log. Line breaks and tabs in a cell become spaces.
 func (t *Table) Text() string {
 	var b strings.Builder
 	if t.Title != "" {
@@ -46,17 +46,19 @@ func (t *Table) Text() string {
 	return b.String()
 }
 
+// markdownEscape escapes the characters that Markdown treats as special.
 var markdownEscape = strings.NewReplacer("\\", "\\\\", "|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`",
 	"<", "&lt;", ">", "&gt;", "&", "&amp;", "[", "\\[", "]", "\\]", "~", "\\~", "$", "\\$", "\r\n", "<br>", "\n",
 	"<br>", "\r", " ")
 
-// Markdown returns the table in the form GitHub and Jupyter know, with the title in
-// bold above and the caption below.
+// Markdown returns the table in GitHub's extension of Markdown, which Jupyter shows too. The title is above the table, in
+// bold, and the caption below.
 func (t *Table) Markdown() string {
 	return t.fill(markdown, markdownEscape.Replace, ":---", "---:")
 }
 
-// The forms of a table: templates of its escaped title, caption, heading and rows, and of the alignment of its columns.
+// Templates of a table. Their data are the escaped title, caption, headings and rows, and a word for the alignment of each
+// column.
 var (
 	markdown = template.Must(template.New("").Parse(`{{with .Title}}**{{.}}**
 
@@ -80,7 +82,8 @@ var (
 `))
 )
 
-// fill returns the table in one of its forms, its texts escaped, with the form's words for the two alignments.
+// fill executes a template with the texts of the table, which escape escapes. leftWord and rightWord are the template's
+// words for the two alignments.
 func (t *Table) fill(form *template.Template, escape func(string) string, leftWord, rightWord string) string {
 	sides := make([]string, len(t.Columns))
 	for j := range sides {
@@ -92,80 +95,75 @@ func (t *Table) fill(form *template.Template, escape func(string) string, leftWo
 	var b strings.Builder
 	err := form.Execute(&b, map[string]any{"Title": escape(t.Title), "Caption": escape(t.Caption), "Sides": sides,
 		"Head": rows[0], "Rows": rows[1:]})
-	if err != nil { // the forms are ours
+	if err != nil { // the templates are part of this program
 		panic(err)
 	}
 	return b.String()
 }
 
-// CSV returns the table as comma-separated values (RFC 4180, lines end in a line
-// feed) with one line of headings. Numbers have every digit, blank cells are empty,
-// and neither title nor caption is in it.
+// CSV returns the table as comma-separated values (RFC 4180, but lines end in a line feed) with one line of headings. It
+// contains neither title nor caption. Numbers have all digits, and blank cells are empty. A column in which a cell is a
+// Spread with ends takes three columns.
 func (t *Table) CSV() string {
+	records := make([][]string, len(t.Rows)+1)
+	for j := range t.Columns {
+		name, width := t.Columns[j].head(), 1
+		fields := [][3]string{{name, name + " least", name + " most"}}
+		for i := range t.Rows {
+			c := t.cell(i, j)
+			if fields = append(fields, c.csv()); c.kind == sampled && !math.IsNaN(c.ends[0]) {
+				width = 3
+			}
+		}
+		for i := range fields {
+			records[i] = append(records[i], fields[i][:width]...)
+		}
+	}
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
-	for i := -1; i < len(t.Rows); i++ {
-		var rec []string
-		for j := range t.Columns {
-			rec = append(rec, t.record(i, j)...)
-		}
-		if len(rec) == 1 && rec[0] == "" {
+	for _, record := range records {
+		if len(record) == 1 && record[0] == "" {
 			w.Flush()
-			b.WriteString("\"\"\n") // an empty line would be no record
+			b.WriteString("\"\"\n") // an empty line would not be a record
 			continue
 		}
-		w.Write(rec) // a bytes.Buffer does not fail
+		w.Write(record) // a bytes.Buffer does not fail
 	}
 	w.Flush()
 	return b.String()
 }
 
-// record returns the CSV fields of a cell, or of the heading of a column if i = -1: one field, or three in a column with
-// a spread that has ends.
-func (t *Table) record(i, j int) []string {
-	hasEnds := false
-	for k := range t.Rows {
-		c := t.cell(k, j)
-		hasEnds = hasEnds || c.kind == sampled && !math.IsNaN(c.ends[0])
-	}
-	name := t.Columns[j].head()
-	rec := []string{name, name + " least", name + " most"}
-	if i >= 0 {
-		c := t.cell(i, j)
-		rec = []string{c.String(), "", ""}
-		switch c.kind {
-		case numeral:
-			rec[1], rec[2] = rec[0], rec[0]
-		case sampled:
-			for k, v := range []float64{c.value, c.ends[0], c.ends[1]} {
-				if rec[k] = ""; !math.IsNaN(v) {
-					rec[k] = Number(v).String()
-				}
+// csv returns the value, the lower and the upper end of the cell for CSV. A number is its own ends, and a text has none.
+func (c Cell) csv() (fields [3]string) {
+	switch c.kind {
+	case numeral:
+		return [3]string{c.String(), c.String(), c.String()}
+	case sampled:
+		for k, v := range []float64{c.value, c.ends[0], c.ends[1]} {
+			if !math.IsNaN(v) {
+				fields[k] = Number(v).String()
 			}
 		}
+		return fields
 	}
-	if !hasEnds {
-		rec = rec[:1]
-	}
-	return rec
+	return [3]string{c.text}
 }
 
-// HTML returns the table as an HTML table element, the title and the caption in its
-// caption element.
+// HTML returns the table as an HTML table element. Its caption element contains the title and the caption.
 func (t *Table) HTML() string {
 	escape := func(s string) string { return strings.ReplaceAll(text.Markup(s), "\n", "<br>") }
 	return t.fill(tableHTML, escape, "left", "right")
 }
 
-// PreHTML returns lines of text as preformatted HTML: a line that is too wide scrolls and does not wrap. If subscripts
-// make the name at the head of a line narrower, blanks are added after it.
+// PreHTML returns lines of text as preformatted HTML. A line that is too wide scrolls and does not wrap. The name at the
+// beginning of a line ends before two blanks. If it is narrower with subscripts, blanks are added after it.
 func PreHTML(lines string) string {
 	var b strings.Builder
 	for line := range strings.Lines(lines) {
 		line, end := strings.CutSuffix(line, "\n")
-		if head, rest, ok := strings.Cut(line, "  "); ok {
-			short := text.Flat(head)
-			line = short + strings.Repeat(" ", max(0, text.Columns(head)-text.Columns(short))) + "  " + rest
+		if name, value, ok := strings.Cut(line, "  "); ok {
+			short := text.Flat(name)
+			line = short + strings.Repeat(" ", max(0, text.Columns(name)-text.Columns(short))) + "  " + value
 		}
 		if b.WriteString(text.Markup(line)); end {
 			b.WriteByte('\n')
@@ -174,7 +172,7 @@ func PreHTML(lines string) string {
 	return `<pre style="white-space:pre;overflow-x:auto">` + b.String() + "</pre>\n"
 }
 
-// FoldedHTML returns HTML that is shown at a click on its name.
+// FoldedHTML returns HTML that is hidden until the reader clicks on its name.
 func FoldedHTML(name, inner string) string {
 	return `<details><summary style="display:list-item;cursor:pointer;text-decoration:underline">show ` +
 		html.EscapeString(name) + "</summary>\n" + inner + "</details>\n"

@@ -11,11 +11,11 @@ import (
 	"github.com/krrlab/lab/plots/internal/text"
 )
 
-// DotsPerInch is the resolution of PNG.
+// DotsPerInch is the resolution of PNG images.
 const DotsPerInch = 160
 
-// CheckFormat reports whether Save knows the format that a file's name asks for; ask
-// before a long computation whose figure is to be saved.
+// CheckFormat returns an error if Save cannot write a file with this name, because its extension is not that of a known
+// format. Call it before a long computation whose figure is to be saved.
 func CheckFormat(path string) error {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".svg", ".png", ".pdf", ".html":
@@ -24,8 +24,8 @@ func CheckFormat(path string) error {
 	return fmt.Errorf("plots: %s: the name of a figure ends in .svg, .png, .pdf or .html", path)
 }
 
-// Save writes the figure to a file in the format of its extension: .svg, .png, .pdf, or .html for a page that answers
-// (HTML). The file is written whole or not at all: after an error the earlier file is unchanged.
+// Save writes the figure to a file in the format of its extension: .svg, .png, .pdf, or .html for an interactive page. The
+// file is written atomically: after an error an existing file is unchanged.
 func (f *Figure) Save(path string) error {
 	if err := CheckFormat(path); err != nil {
 		return err
@@ -37,30 +37,31 @@ func (f *Figure) Save(path string) error {
 	return atomicfile.Put(path, b)
 }
 
-// SVG returns the figure as an SVG document. It implements a notebook's convention
-// that a value shows itself, and so has no error: of a figure that Validate refuses it
-// draws the reason. Save returns it.
+// SVG returns the figure as an SVG document. Jupyter kernels for Go call this method to display the figure, so it returns
+// no error: if Validate returns one, the document shows its text.
 func (f *Figure) SVG() string { return string(f.show("svg")) }
 
-// PNG returns the figure as a PNG image, of the reason where it cannot be drawn.
+// PNG returns the figure as a PNG image. If Validate returns an error, the image shows its text. It returns nil if the
+// program does not import package plots/draw.
 func (f *Figure) PNG() []byte { return f.show("png") }
 
 // Drawer draws valid figures. Package plots/draw registers one.
 type Drawer interface {
-	// Draw returns a figure in the format svg, png or pdf.
+	// Draw encodes a figure in the format "svg", "png" or "pdf".
 	Draw(f *Figure, format string) ([]byte, error)
-	// DrawText returns a line of text in the format svg or png.
+	// DrawText encodes a picture of a line of text in the format "svg" or "png".
 	DrawText(line, format string) []byte
 	// Interactive returns a figure as an SVG element, and the data for its script as JSON.
 	Interactive(f *Figure) (svg, data string)
 }
 
+// drawer is the registered Drawer, or nil.
 var drawer Drawer
 
-// Register sets what draws figures.
+// Register makes all figures be drawn by d.
 func Register(d Drawer) { drawer = d }
 
-// show encodes the figure, or the reason why it cannot be drawn.
+// show encodes the figure. If it cannot be drawn, the result is a picture of the error.
 func (f *Figure) show(format string) []byte {
 	b, err := f.encode(format)
 	switch {
@@ -75,7 +76,7 @@ func (f *Figure) show(format string) []byte {
 	return nil
 }
 
-// encode draws the figure in one of the formats.
+// encode returns the figure in the format "svg", "png", "pdf" or "html".
 func (f *Figure) encode(format string) ([]byte, error) {
 	if err := f.drawable(); err != nil {
 		return nil, err
@@ -86,7 +87,7 @@ func (f *Figure) encode(format string) ([]byte, error) {
 	return drawer.Draw(f, format)
 }
 
-// drawable returns an error if the figure is not valid, or nothing draws figures.
+// drawable returns an error if the figure is not valid or if no Drawer is registered.
 func (f *Figure) drawable() error {
 	if err := f.Validate(); err != nil || drawer != nil {
 		return err

@@ -15,16 +15,15 @@ type Column struct {
 	Name string
 	// Unit follows the name in parentheses: "time (s)".
 	Unit string
-	// Right puts the cells on the right, where they are if all are numbers.
+	// Right aligns the cells right. A column without texts is aligned right in any case.
 	Right bool
-	// Format is a fmt verb for the column's numbers as float64, such as "%.2f" or
-	// "%.3g". Empty: whole numbers in full, others to four significant digits. CSV
-	// does not use it: there a number has all its digits.
+	// Format is a fmt verb for the column's numbers as float64, such as "%.2f" or "%.3g". Default: whole numbers in full,
+	// others to four significant digits. CSV does not use it, since numbers there have all digits.
 	Format string
 }
 
-// Heads returns columns by their names, each with its unit and, after a blank, the verb of its numbers if it has one,
-// or a colon if it stands right whatever it holds: "n", "time (s)", "κ %.3g", "status :".
+// Heads returns columns with the given names. After a name and a blank, a verb is the column's Format, and a colon sets
+// its Right: "n", "time (s)", "κ %.3g", "status :".
 func Heads(names ...string) (all []Column) {
 	for _, name := range names {
 		c := Column{Name: name}
@@ -38,6 +37,7 @@ func Heads(names ...string) (all []Column) {
 	return all
 }
 
+// head returns the heading: the name and the unit.
 func (c *Column) head() string {
 	if c.Unit == "" {
 		return c.Name
@@ -45,55 +45,56 @@ func (c *Column) head() string {
 	return c.Name + " (" + c.Unit + ")"
 }
 
-// Cell is one entry of a Table: blank (the zero value), a text or a number. Make them
-// with Blank, Text, Number, AtLeast and AtMost. Cells compare with ==, except numbers that are NaN.
+// Cell is one entry of a Table: blank (the zero value), a text or a number. Blank, Text, Number, AtLeast, AtMost and
+// Spread return cells. Cells can be compared with ==, except numbers that are NaN.
 type Cell struct {
 	kind  cellKind
 	text  string
 	value float64
-	ends  [2]float64 // of a spread
-	side  int8       // to which a number is rounded: −1 down, 1 up, 0 to the nearest
+	ends  [2]float64 // the ends of a spread
+	side  int8       // direction in which a number is rounded: −1 down, 1 up, 0 to nearest
 }
 
+// cellKind is the kind of a cell's content.
 type cellKind uint8
 
 const (
-	blank cellKind = iota
-	words
-	numeral
-	sampled
+	blank   cellKind = iota
+	words            // a text
+	numeral          // a number
+	sampled          // a number with the ends of a sample, shown as a text
 )
 
-// Blank returns the cell that holds nothing.
+// Blank returns an empty cell.
 func Blank() Cell { return Cell{} }
 
-// Text returns a cell that holds a text.
+// Text returns a cell with a text.
 func Text(s string) Cell { return Cell{kind: words, text: s} }
 
-// Number returns a cell that holds a number; whole numbers are numbers too.
+// Number returns a cell with a number.
 func Number(v float64) Cell { return Cell{kind: numeral, value: v} }
 
-// AtLeast returns the cell of a lower bound, such as the lower end of an interval. It is rounded down when it is shown.
+// AtLeast returns a cell with a lower bound, such as the lower end of an interval. It is rounded down when it is shown.
 func AtLeast(v float64) Cell { return Cell{kind: numeral, value: v, side: -1} }
 
-// AtMost returns the cell of an upper bound. It is rounded up when it is shown.
+// AtMost returns a cell with an upper bound. It is rounded up when it is shown.
 func AtMost(v float64) Cell { return Cell{kind: numeral, value: v, side: 1} }
 
-// Spread returns the cell of a number, such as a median, with the least and the largest of a sample, which is shown as
-// text. In CSV it is the numbers, blank where they are NaN; those of a column are in three columns if any has ends.
+// Spread returns a cell with a number, such as a median, and the minimum and the maximum of a sample. It is shown as text.
+// CSV contains the three numbers; a NaN is blank.
 func Spread(v, minimum, maximum float64, text string) Cell {
 	return Cell{kind: sampled, text: text, value: v, ends: [2]float64{minimum, maximum}}
 }
 
-// Float returns the cell's number, and whether it holds one.
+// Float returns the cell's number. ok reports whether it has one.
 func (c Cell) Float() (v float64, ok bool) {
 	return c.value, c.kind == numeral || c.kind == sampled && !math.IsNaN(c.value)
 }
 
-// IsBlank reports whether the cell holds nothing.
+// IsBlank reports whether the cell is empty.
 func (c Cell) IsBlank() bool { return c.kind == blank }
 
-// String returns the cell's text, or its number with every digit.
+// String returns the cell's text, or its number with all digits.
 func (c Cell) String() string {
 	if c.kind == numeral {
 		return strconv.FormatFloat(c.value, 'g', -1, 64)
@@ -101,16 +102,15 @@ func (c Cell) String() string {
 	return c.text
 }
 
-// Table is a table as data. Rows may be shorter than Columns: missing cells are
-// blank.
+// Table is a table as data.
 type Table struct {
 	Title   string
 	Caption string
 	Columns []Column
-	Rows    [][]Cell
+	Rows    [][]Cell // a row may be shorter than Columns; its missing cells are blank
 }
 
-// interval is a number with its ends, which are three cells.
+// interval is a value that Add converts to three cells: a number and the ends of an interval.
 type interval interface {
 	Ends() (value, lo, hi float64)
 }
@@ -142,6 +142,7 @@ func (t *Table) Add(values ...any) {
 	t.Rows = append(t.Rows, row)
 }
 
+// cellOf converts a string or a number to a cell. It panics on any other type.
 func cellOf(v any) Cell {
 	r := reflect.ValueOf(v)
 	text, named := v.(fmt.Stringer)
@@ -158,7 +159,7 @@ func cellOf(v any) Cell {
 	panic(fmt.Sprintf("plots: a value of type %T in a table; want a string, a number, nil or a Cell", v))
 }
 
-// cell returns the cell at row i, column j.
+// cell returns the cell at row i and column j.
 func (t *Table) cell(i, j int) Cell {
 	if j < len(t.Rows[i]) {
 		return t.Rows[i][j]
@@ -180,7 +181,7 @@ func (t *Table) alignedRight(j int) bool {
 	return numbers
 }
 
-// show writes a cell as its column asks.
+// show returns the text of the cell at row i and column j, in the format of its column.
 func (t *Table) show(i, j int) string {
 	c := t.cell(i, j)
 	if c.kind != numeral {
@@ -203,8 +204,9 @@ func (t *Table) show(i, j int) string {
 	}
 }
 
-// rounded writes the cell's number: of a bound that the digits put on the wrong side, the next number that they can
-// write. Steps from it that double find that one, for the first to reach it is shorter than a unit of the last digit.
+// rounded formats the cell's number by write. If the result is on the wrong side of a bound, it formats the next number
+// that write can represent. This number is found by steps of doubling size from the bound, because the first step that
+// reaches it is shorter than a unit of the last digit.
 func (c Cell) rounded(write func(float64) string) string {
 	s, step := write(c.value), max(math.Abs(c.value)*0x1p-52, math.SmallestNonzeroFloat64)
 	for side := float64(c.side); side != 0; step *= 2 {
@@ -216,11 +218,10 @@ func (c Cell) rounded(write func(float64) string) string {
 	return s
 }
 
-// tidyExponent writes 1.2e-05 as 1.2e-5.
+// tidyExponent removes leading zeros from an exponent: 1.2e-05 becomes 1.2e-5.
 var tidyExponent = strings.NewReplacer("e+0", "e", "e-0", "e-", "e+", "e").Replace
 
-// cells returns the heading and the rows as text, each cell escaped; missing cells are
-// blank.
+// cells returns the headings and then the rows as escaped texts.
 func (t *Table) cells(escape func(string) string) [][]string {
 	out := make([][]string, len(t.Rows)+1)
 	for j := range t.Columns {

@@ -22,13 +22,13 @@ import (
 func edges(v []float64, a *plots.Axis) []float64 {
 	forward, inverse := transform(a)
 	n := len(v)
-	first, last := forward(v[0]), forward(v[n-1])
+	lowest, highest := forward(v[0]), forward(v[n-1])
 	e := make([]float64, n+1)
 	for i := 1; i < n; i++ {
 		e[i] = forward(v[i-1])/2 + forward(v[i])/2
 	}
-	if e[0], e[n] = first-(e[1]-first), last+(last-e[n-1]); n == 1 {
-		e[0], e[1] = first-0.5, last+0.5
+	if e[0], e[n] = lowest-(e[1]-lowest), highest+(highest-e[n-1]); n == 1 {
+		e[0], e[1] = lowest-0.5, highest+0.5
 	}
 	for i := range e {
 		e[i] = inverse(e[i])

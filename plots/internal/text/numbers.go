@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Power writes m·10^p.
+// Power returns the text of m·10^p, where m is the text of a number. The factor 1 is omitted.
 func Power(m string, p int) string {
 	exp := Flat(fmt.Sprintf("10^{%d}", p))
 	switch m {
@@ -19,7 +19,7 @@ func Power(m string, p int) string {
 	return Minus(m) + "×" + exp
 }
 
-// Minus replaces a leading hyphen by a minus sign.
+// Minus replaces a leading hyphen with a minus sign.
 func Minus(s string) string {
 	if strings.HasPrefix(s, "-") {
 		return "−" + s[1:]
@@ -27,8 +27,7 @@ func Minus(s string) string {
 	return s
 }
 
-// Group puts a comma between each three digits of the whole part of a decimal
-// number of five digits or more.
+// Group inserts commas between groups of three digits into a decimal number whose integer part has five digits or more.
 func Group(s string) string { return Commas(s, 5) }
 
 // Commas is like Group, for numbers whose integer part has minDigits digits or more.
@@ -44,11 +43,11 @@ func Commas(s string, minDigits int) string {
 	return s
 }
 
-// Scientific writes v in at most three digits: 10⁻³, 2.5×10⁻⁴, 0.1, 20.
+// Scientific formats v with at most three significant digits: 10⁻³, 2.5×10⁻⁴, 0.1, 20.
 func Scientific(v float64) string { return Rounded(v, -1, 3) }
 
-// Rounded writes v in at most three digits, or as a whole number: plainly from 10^low to below 10^(high+1), and with a
-// Power of ten otherwise.
+// Rounded formats v with at most three significant digits, or as a whole number if it is at least 1000. If its magnitude is
+// below 10^low, or 10^(high+1) or more, it is written with a Power of ten.
 func Rounded(v float64, low, high int) string {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return strconv.FormatFloat(v, 'g', 3, 64)
@@ -63,8 +62,7 @@ func Rounded(v float64, low, high int) string {
 	return Plain(v)
 }
 
-// Plain writes v without a power of ten: whole numbers in full, others to three
-// digits.
+// Plain formats v without a power of ten: a whole number in full, and any other with three significant digits.
 func Plain(v float64) string {
 	if v == math.Trunc(v) {
 		return Group(Minus(strconv.FormatFloat(v, 'f', 0, 64)))

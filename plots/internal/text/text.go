@@ -1,4 +1,4 @@
-// Package text writes texts and numbers as tables and figures show them.
+// Package text formats texts and numbers for tables and figures.
 package text
 
 import (
@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// IsMark reports whether a character is private, and so of no use in a label.
+// IsMark reports whether r is a private-use character. Labels cannot contain them; package draw uses them as marks.
 func IsMark(r rune) bool { return r >= '\ue000' && r <= '\uf8ff' }
 
-// OneLine returns the text without control characters and private ones.
+// OneLine returns s with blanks for control characters and private-use characters.
 func OneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || IsMark(r) {
@@ -23,7 +23,7 @@ func OneLine(s string) string {
 	}, s)
 }
 
-// Columns returns how many columns of a terminal s takes.
+// Columns returns the number of columns that s needs in a terminal.
 func Columns(s string) (n int) {
 	for _, r := range s {
 		if !unicode.Is(unicode.Mn, r) {
@@ -33,12 +33,13 @@ func Columns(s string) (n int) {
 	return n
 }
 
-// Run is a piece of text at one height: level +1 is raised, −1 lowered.
+// Run is a piece of text at one height.
 type Run struct {
 	Text  string
-	Level int
+	Level int // 1 for a superscript, −1 for a subscript, 0 for other text
 }
 
+// The superscript and subscript characters of Unicode, each with the plain character at the same position.
 const (
 	raised   = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺⁽⁾ⁿᵀ"
 	raisedP  = "0123456789−+()nT"
@@ -46,7 +47,7 @@ const (
 	loweredP = "0123456789−+()aeijkmnpstx"
 )
 
-// translate maps the super- and subscript characters to plain ones.
+// translate maps superscript and subscript characters, and two characters that the font lacks, to plain text.
 var translate = func() map[rune]Run {
 	m := map[rune]Run{'ℝ': {"R", 0}, '‑': {"-", 0}}
 	for _, t := range []struct {
@@ -61,7 +62,7 @@ var translate = func() map[rune]Run {
 	return m
 }()
 
-// Runs splits a line of text by height. See the package documentation for the rules.
+// Runs splits a line of text into pieces of one height. The documentation of package plots has the rules.
 func Runs(s string) (out []Run) {
 	add := func(text string, level int) string {
 		if n := len(out); n > 0 && out[n-1].Level == level {
@@ -84,28 +85,28 @@ func Runs(s string) (out []Run) {
 	return out
 }
 
-// inWord are the characters of words in a class of a regular expression: letters and digits, none that is raised or
-// lowered.
+// inWord contains the characters of words, for a class of a regular expression: letters and digits, but no superscripts
+// and subscripts.
 const inWord = `\p{Lu}\p{Ll}\p{Lt}\p{Lo}\p{Nd}`
 
-// Sub- and superscripts. The expressions for those without braces match from the character before the mark on.
+// Regular expressions for subscripts and superscripts. Those without braces begin with the character before the mark.
 var (
 	braced = regexp.MustCompile(`^[_^]\{([^}]*)\}`)
-	// a short word after a symbol, as in λ_max and λ_pI
+	// a short word after a symbol, such as λ_max and λ_pI
 	afterSymbol = regexp.MustCompile(`^(?:‖|[^\P{L}\x00-\x7F])[_^](\p{Ll}{1,4}|[` + inWord +
 		`])(?:\p{Lu}|[^_` + inWord + `]|$)`)
-	// one character after a letter, as in s_λ and Z_kZ
+	// one character after a letter, such as s_λ and Z_kZ
 	afterLetter = regexp.MustCompile(`^(?:[A-Z][_^]([` + inWord + `])\p{Lu}|[A-Za-z][_^]([` + inWord +
 		`])(?:[^_` + inWord + `]|$))`)
-	// a letter that stands alone, or is the second Z of Z_kZ_kᵀ
+	// a letter that stands alone, or follows a subscript, such as the second Z of Z_kZ_kᵀ
 	alone = regexp.MustCompile(`(?:^|[^_` + inWord + `]|\p{Lu}_.)\pL$`)
 )
 
-// levels are those of the marks.
+// levels contains the Level of the text after a mark.
 var levels = map[rune]int{'^': 1, '_': -1}
 
-// script reads the sub- or superscript that starts with the mark at s[i], and returns its text and the index behind it;
-// ok is false if there is none.
+// script returns the text of the subscript or superscript that begins with the mark at s[i], and the index of its end. ok
+// reports whether there is one.
 func script(s string, i int) (group string, end int, ok bool) {
 	if m := braced.FindStringSubmatch(s[i:]); m != nil && i > 0 {
 		return strings.NewReplacer("-", "−", "_", "").Replace(m[1]), i + len(m[0]), true
@@ -121,8 +122,8 @@ func script(s string, i int) (group string, end int, ok bool) {
 	return "", 0, false
 }
 
-// scripted rewrites a line. It replaces each sub- or superscript by write(text, level), and the text between them by
-// plain(text).
+// scripted returns a line in which each subscript or superscript is replaced with write(text, level), and the text between
+// them with plain(text).
 func scripted(s string, plain func(string) string, write func(text string, level int) string) string {
 	var b strings.Builder
 	start := 0
@@ -137,8 +138,8 @@ func scripted(s string, plain func(string) string, write func(text string, level
 	return b.String() + plain(s[start:])
 }
 
-// Flat returns a text in one line with its sub- and superscripts in Unicode characters: λₚ, λₘₐₓ. A sub- or superscript
-// without such characters remains in the notation with _ or ^.
+// Flat returns a text in one line in which subscripts and superscripts are Unicode characters: λₚ, λₘₐₓ. A script for which
+// Unicode has no characters remains in the notation with _ or ^.
 func Flat(s string) string {
 	identity := func(s string) string { return s }
 	return scripted(OneLine(s), identity, func(text string, level int) string {
@@ -161,7 +162,7 @@ func Flat(s string) string {
 	})
 }
 
-// Markup returns a text as HTML with its sub- and superscripts.
+// Markup returns a text as HTML with its subscripts and superscripts.
 func Markup(s string) string {
 	return scripted(s, html.EscapeString, func(text string, level int) string {
 		tag := map[int]string{1: "sup", -1: "sub"}[level]
