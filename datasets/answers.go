@@ -51,16 +51,13 @@ func parseShort[T string | []byte](text T) (v float64, ok bool) {
 		return 0, false
 	}
 	if v = float64(mantissa); point >= 0 {
-		v /= powersOf10[digits-point]
+		v /= math.Pow10(digits - point) // exact
 	}
 	if text[0] == '-' {
 		v = -v
 	}
 	return v, true
 }
-
-// powersOf10 are the powers 10⁰ … 10¹⁵, all exact.
-var powersOf10 = [16]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
 
 // isSyntaxError reports whether err, returned by parseNumber, says that the text does not have the form of a number.
 func isSyntaxError(err error) bool { return errors.Is(err, strconv.ErrSyntax) }
@@ -315,7 +312,7 @@ func (d *Dataset) Center() *Dataset {
 	}
 	out := *d
 	out.Mean = nil
-	for _, y := range append([][]float64{d.Target}, d.MoreTargets...) {
+	for _, y := range d.TargetColumns() {
 		mean := slices.Min(y)
 		if mean < slices.Max(y) { // the mean of a constant target is exact, without rounding
 			mean = stat.Mean(y, d.Weights)
@@ -371,7 +368,7 @@ func (c Coding) Encode(d *Dataset) (*mat.Dense, error) {
 			return nil, fmt.Errorf("%s: %d targets, and means of %d", d.Name, t, len(c.Mean))
 		}
 		y := mat.NewDense(n, t, nil)
-		for j, target := range append([][]float64{d.Target}, d.MoreTargets...) {
+		for j, target := range d.TargetColumns() {
 			for i, v := range target {
 				if !(math.Abs(v) <= maxTarget) {
 					return nil,

@@ -55,15 +55,13 @@ const maxCategories = 1000
 // category is a Category while its file is read.
 type category struct {
 	Category
-	codeOf        map[string]int    // code of each text that has occurred, as a cache
-	index         *wordIndex        // index of Values; nil if the values are collected from the file
-	codeOfKey     map[string]int    // code of each collected value, by wordKey
-	foundValues   []string          // collected values: their text, or the wordKey if several texts share it
-	missingValue  int               // index in Values of the value for a missing cell, noPlace or severalPlaces
-	aliases       map[string]string // texts that differ from the value they are read as, with that value
-	unknownRows   map[string]int    // number of rows of each word that is not in Values
-	hasKnownValue bool              // at least one row has a value that is in Values
-	dates         *dateReader       // reader of a column of dates; nil for words
+	codeOf        map[string]int // codes of the first 2·maxCategories texts that have a value
+	index         *wordIndex     // index of Values; nil if the values are collected from the file
+	valueSet      *wordSet       // the values collected from the file
+	missingValue  int            // index in Values of the value for a missing cell, noPlace or severalPlaces
+	unknownRows   map[string]int // number of rows of each word that is not in Values
+	hasKnownValue bool           // at least one row has a value that is in Values
+	dates         *dateReader    // reader of a column of dates; nil for words
 }
 
 // sourceColumns returns the file columns that the named features were made of. For each column it returns its name, and
@@ -126,8 +124,8 @@ func (d *Dataset) SourceColumns() (columns []SourceColumn) {
 }
 
 func newCategory(k Category) *category {
-	c := &category{Category: k, codeOf: map[string]int{}, codeOfKey: map[string]int{}, missingValue: noPlace,
-		aliases: map[string]string{}, unknownRows: map[string]int{}}
+	c := &category{Category: k, codeOf: map[string]int{}, valueSet: newWordSet(), missingValue: noPlace,
+		unknownRows: map[string]int{}}
 	if k.Dates != nil {
 		c.dates = &dateReader{Dates: *k.Dates, isFitted: k.Dates.Form != ""}
 		c.Dates = &c.dates.Dates
@@ -171,23 +169,10 @@ func (w *category) encode(text string) (float64, error) {
 // newCode returns the code of a text that is not in codeOf; a negative number if the value is unknown.
 func (w *category) newCode(text string) (i int) {
 	if w.index == nil {
-		key := wordKey(text)
-		i, ok := w.codeOfKey[key]
-		if !ok {
-			i = len(w.foundValues)
-			w.codeOfKey[key], w.foundValues = i, append(w.foundValues, strings.Clone(text))
-		} else if w.foundValues[i] != text {
-			w.aliases[strings.Clone(text)] = key
-			w.aliases[w.foundValues[i]] = key
-			w.foundValues[i] = key
-		}
-		return i
+		return w.valueSet.add(text)
 	}
 	if i, _ = w.index.find(text); i < 0 && isMissing(text) {
 		i = w.missingValue
-	}
-	if i >= 0 && w.Values[i] != text {
-		w.aliases[strings.Clone(text)] = w.Values[i]
 	}
 	return i
 }
@@ -196,24 +181,24 @@ func (w *category) newCode(text string) (i int) {
 // each code.
 func (w *category) sortValues() (place []int) {
 	if w.index == nil {
-		w.Values = slices.Sorted(slices.Values(w.foundValues))
+		w.Values = slices.Sorted(slices.Values(w.valueSet.words))
 	}
-	place = make([]int, max(len(w.foundValues), len(w.Values)))
+	place = make([]int, len(w.Values))
 	for i := range place {
 		place[i] = i
 		if w.index == nil {
-			place[i], _ = slices.BinarySearch(w.Values, w.foundValues[i])
+			place[i], _ = slices.BinarySearch(w.Values, w.valueSet.words[i])
 		}
 	}
 	return place
 }
 
-// report notes which texts were read as a different value, and returns the unknown words, the most frequent first. It
-// returns an error if no row has a known word.
-func (w *category) report(r *Reading, column string) (u UnknownWords, err error) {
+// report notes which texts were read as a different value, and returns the unknown words, the most frequent first.
+// place has the index in Values of each code. report returns an error if no row has a known word.
+func (w *category) report(r *Reading, column string, place []int) (u UnknownWords, err error) {
 	var aliases []string
-	for text, v := range w.aliases {
-		if norm.NFC.String(text) != norm.NFC.String(v) { // texts with equal NFC look the same
+	for text, code := range w.codeOf {
+		if v := w.Values[place[code]]; norm.NFC.String(text) != norm.NFC.String(v) { // texts with equal NFC look the same
 			aliases = append(aliases, equalWords(text, v))
 		}
 	}
@@ -261,7 +246,7 @@ func (c *Table) finishColumn(d *Dataset, j, k int) (put func(row []float64, v fl
 		return w.Dates.setFeatures, err
 	}
 	place := w.sortValues()
-	u, err := w.report(c.reading, c.columnName(j))
+	u, err := w.report(c.reading, c.columnName(j), place)
 	if u.Words != nil {
 		d.Unknown = append(d.Unknown, u)
 	}

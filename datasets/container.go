@@ -213,7 +213,7 @@ func (s *Source) ReaderAt() (io.ReaderAt, int64, error) {
 	if file, size := s.regularFile(); file != nil {
 		return file, size, nil
 	}
-	content, err := s.readUpTo(math.MaxInt64, byteGrowth)
+	content, err := s.readUpTo(math.MaxInt64)
 	return bytes.NewReader(content), int64(len(content)), err
 }
 

@@ -88,6 +88,9 @@ func (d *Dataset) Dim() int {
 	return dim
 }
 
+// TargetColumns returns the answers of a regression: one list of n numbers for each target.
+func (d *Dataset) TargetColumns() [][]float64 { return append([][]float64{d.Target}, d.MoreTargets...) }
+
 // HasAnswers reports whether the answers are known.
 func (d *Dataset) HasAnswers() bool { return d.Target != nil || d.Class != nil }
 

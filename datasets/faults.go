@@ -16,8 +16,7 @@ import (
 // for the error.
 type columnFaults struct {
 	missingCells, wordCells int
-	missingLine, wordLine   int             // lines of the first missing cell and of the first word
-	missingErr, wordErr     error           // errors of the first missing cell and of the first word
+	missing, word           *ParseError     // errors of the first missing cell and of the first word
 	firstWord               string          // text of the first word
 	distinctWords           map[string]bool // the distinct words, maxCategories+1 at most
 	isDate                  bool            // the first word is a date or a time of day
@@ -37,17 +36,16 @@ func (c *Table) faultsOf(j int) *columnFaults {
 	return c.faults[j]
 }
 
-func (f *columnFaults) addMissing(line int, err error) {
-	if f.missingCells++; f.missingErr == nil {
-		f.missingLine, f.missingErr = line, err
-	}
+func (f *columnFaults) addMissing(fault *ParseError) {
+	f.missingCells++
+	f.missing = cmp.Or(f.missing, fault)
 }
 
 // noteMissing records a missing cell of a feature.
 func (c *Table) noteMissing(line, j int, cell string) {
 	if c.reading.Missing++; !c.o.KeepMissing {
 		_, err := parseFinite(cell)
-		c.faultsOf(j).addMissing(line, err)
+		c.faultsOf(j).addMissing(c.cellFault(line, j, err))
 	}
 }
 
@@ -69,8 +67,8 @@ func (c *Table) noteNonNumber(line, j int, cell string) error {
 		return c.cellFault(line, j, err)
 	}
 	f := c.faultsOf(j)
-	if f.wordCells++; f.wordErr == nil {
-		f.wordLine, f.wordErr, f.firstWord, f.isDate = line, err, strings.Clone(cell), isTime
+	if f.wordCells++; f.word == nil {
+		f.word, f.firstWord, f.isDate = c.cellFault(line, j, err), strings.Clone(cell), isTime
 		f.distinctWords, f.dates = map[string]bool{}, &dateReader{}
 	}
 	if f.dateErr == nil {
@@ -104,9 +102,9 @@ func (c *Table) faultError() error {
 			continue
 		case c.booleanLine[j] == 0 && 2*f.wordCells <= c.rows-f.missingCells || c.rows == 1:
 			if f.wordCells > 1 {
-				f.wordErr = fmt.Errorf("%w, and %d cells more of the column", f.wordErr, f.wordCells-1)
+				f.word.Reason += fmt.Sprintf(", and %d cells more of the column", f.wordCells-1)
 			}
-			return c.cellFault(f.wordLine, j, f.wordErr)
+			return f.word
 		case f.isDate:
 			text += " has dates or times"
 			if err := cmp.Or(f.dateErr, f.dates.decideOrder(noCodes)); err != nil {
@@ -132,13 +130,9 @@ func (c *Table) faultError() error {
 	}
 	if len(missingColumns) > 0 && (missingCells == 1 || wordColumns == nil) {
 		j := slices.MinFunc(missingColumns, func(a, b int) int {
-			return cmp.Or(c.faults[a].missingLine-c.faults[b].missingLine, a-b)
+			return cmp.Or(c.faults[a].missing.Line-c.faults[b].missing.Line, a-b)
 		})
-		f := c.faults[j]
-		pe, _ = c.cellFault(f.missingLine, j, f.missingErr).(*ParseError)
-		if j == c.target {
-			pe, _ = c.s.Fault(f.missingLine, 0, "%v", f.missingErr).(*ParseError)
-		}
+		pe = c.faults[j].missing
 		reason = append(reason, pe.Reason)
 	}
 	if missingCells > 1 {

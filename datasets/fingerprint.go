@@ -29,32 +29,29 @@ func blockSums(data any) [][sha256.Size]byte {
 // that d has.
 func (d *Dataset) arrays() (kind string, unit float64, all []points.Array) {
 	kind, unit, all = points.ToArrays(d.X)
-	if d.Class != nil {
-		class := make([]int32, len(d.Class))
-		for i, c := range d.Class {
-			class[i] = int32(c)
-		}
-		all = append(all, points.Array{Name: "class", Data: class, Shape: []int{len(class)}})
-	}
-	if d.Groups != nil {
-		groups := make([]int64, len(d.Groups))
-		for i, g := range d.Groups {
-			groups[i] = int64(g)
-		}
-		all = append(all, points.Array{Name: "groups", Data: groups, Shape: []int{len(groups)}})
-	}
-	add := func(name string, v []float64) {
-		if v != nil {
-			all = append(all, points.Array{Name: name, Data: v, Shape: []int{len(v)}})
+	add := func(name string, data any, length int) {
+		if length > 0 {
+			all = append(all, points.Array{Name: name, Data: data, Shape: []int{length}})
 		}
 	}
-	add("y", d.Target)
-	for j, y := range d.MoreTargets {
-		add(fmt.Sprint("y", j+1), y)
+	add("class", convertInts[int32](d.Class), len(d.Class))
+	add("groups", convertInts[int64](d.Groups), len(d.Groups))
+	name, weights := "y", d.FitWeights()
+	for j, y := range d.TargetColumns() {
+		add(name, y, len(y))
+		name = fmt.Sprint("y", j+1)
 	}
-	add("weights", d.FitWeights())
-	add("best", d.bestErrors)
+	add("weights", weights, len(weights))
+	add("best", d.bestErrors, len(d.bestErrors))
 	return kind, unit, all
+}
+
+func convertInts[T int32 | int64](v []int) []T {
+	out := make([]T, len(v))
+	for i, k := range v {
+		out[i] = T(k)
+	}
+	return out
 }
 
 // Fingerprint returns a SHA-256 of the points, the answers, their Mean and the weights. It is equal for equal numbers

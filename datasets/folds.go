@@ -13,19 +13,10 @@ import (
 // groups.
 func (d *Dataset) Folds(k int, seed uint64) ([][]int, error) {
 	groupOf := d.Grouping(nil).First
-	var groups []int
-	for i, f := range groupOf {
-		if f == i {
-			groups = append(groups, i)
-		}
-	}
-	if k < 2 || k > len(groups) {
+	order := shuffledGroups(groupOf, rng.New(seed).Sub("folds", 0))
+	if k < 2 || k > len(order) {
 		return nil, fmt.Errorf("%d folds of %d rows in %d groups: want at least 2, and no more than there are groups", k,
-			len(groupOf), len(groups))
-	}
-	order := make([]int, len(groups))
-	for p, g := range rng.New(seed).Sub("folds", 0).Perm(len(groups)) {
-		order[p] = groups[g]
+			len(groupOf), len(order))
 	}
 	if d.Class != nil {
 		slices.SortStableFunc(order, func(a, b int) int { return d.Class[a] - d.Class[b] })
@@ -39,4 +30,15 @@ func (d *Dataset) Folds(k int, seed uint64) ([][]int, error) {
 		folds[foldOf[f]] = append(folds[foldOf[f]], i)
 	}
 	return folds, nil
+}
+
+// shuffledGroups returns the first row of each group, in random order. groupOf has the first row of each row's group.
+func shuffledGroups(groupOf []int, random rng.Stream) []int {
+	var groups []int
+	for i, first := range groupOf {
+		if first == i {
+			groups = append(groups, i)
+		}
+	}
+	return selectIndices[int](random.Perm(len(groups)))(groups)
 }

@@ -10,12 +10,10 @@ import (
 	"strings"
 )
 
-// missingWords are the cells that stand for a missing value, in lower case; their case is ignored.
-var missingWords = []string{
-	"", "na", "n/a", "n.a.", "null", "(null)", "none", "missing", "nan", "nat", "?", "-", "--", "---", ".", "..",
-	"...", `\n`,
-	"<na>", "#n/a", "#na", "#n/a n/a", "#null!", "#div/0!", "#value!", "#ref!", "#name?", "#num!",
-}
+// missingWords are the cells that stand for a missing value, in lower case; their case is ignored. The first is the
+// empty cell.
+var missingWords = strings.Split(`|na|n/a|n.a.|null|(null)|none|missing|nan|nat|?|-|--|---|.|..|...|\n|<na>|`+
+	`#n/a|#na|#n/a n/a|#null!|#div/0!|#value!|#ref!|#name?|#num!`, "|")
 
 func isMissing(cell string) bool {
 	return len(cell) < 12 && slices.Contains(missingWords, strings.ToLower(cell))

@@ -42,7 +42,7 @@ func (s *Source) idx(o *ReadOptions) (*Dataset, error) {
 	if o.MaxRows > 0 {
 		n = min(n, o.MaxRows)
 	}
-	pixels, err := s.idxBytes(n, d, "images")
+	pixels, err := s.idxBytes(n, size[0], d, "images")
 	if err != nil {
 		return nil, err
 	}
@@ -75,11 +75,14 @@ func (s *Source) idxHeader(magic uint32, dims int) (size []int, err error) {
 	return size, nil
 }
 
-// idxBytes reads n items of d bytes each.
-func (s *Source) idxBytes(n, d int, items string) ([]byte, error) {
-	out, err := s.readUpTo(int64(n)*int64(d), byteGrowth)
+// idxBytes reads the first n of all total items, of d bytes each.
+func (s *Source) idxBytes(n, total, d int, items string) ([]byte, error) {
+	out, err := s.readUpTo(int64(n) * int64(d))
 	if err == nil && len(out) < n*d {
 		err = s.fileFault("the file is cut short: %d of %d %s; get it again", len(out)/d, n, items)
+	}
+	if err == nil && n == total {
+		err = s.readToEnd(s.r)
 	}
 	return out, err
 }
@@ -110,7 +113,7 @@ func (s *Source) idxLabels(total, n int) (*answers, error) {
 	if size[0] != total {
 		return nil, l.fileFault("%d labels for %d images", size[0], total)
 	}
-	raw, err := l.idxBytes(n, 1, "labels")
+	raw, err := l.idxBytes(n, total, 1, "labels")
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
 )
 
 // wholeNumber matches texts that may say no more than the value of a whole number: digits, possibly with an exponent in
@@ -35,41 +37,35 @@ func wholeValue(text string) (v float64, ok bool) {
 // the text of all its rows. It is the wordKey of the class if these texts differ, or if all labels are numbers without
 // further information (wholeValue).
 func (d *Dataset) setClasses(r *Reading, a *answers) {
-	nameOfKey, index, allNumbers := map[string]string{}, map[string]int{}, true
-	var merged []string
-	for _, text := range a.texts {
-		k := wordKey(text)
+	set, class, allNumbers := newWordSet(), make([]int, len(a.texts)), true
+	for k, text := range a.texts {
+		class[k] = set.add(text)
 		_, isNumber := wholeValue(text)
 		allNumbers = allNumbers && isNumber
-		if previous := nameOfKey[k]; previous == "" {
-			nameOfKey[k] = text
-		} else if previous != text {
-			if !isNumber || strings.ContainsAny(previous+text, "eE") { // no note for 1, +1 and 1.0
-				other := text
-				if text == k {
-					other = previous
-				}
-				merged = append(merged, equalWords(other, k))
-			}
-			nameOfKey[k] = k
+	}
+	var merged []string
+	for k, text := range a.texts {
+		_, isNumber := wholeValue(text)
+		if label := set.words[class[k]]; text != label && !(isNumber && !strings.ContainsAny(text, "eE")) {
+			merged = append(merged, equalWords(text, label)) // no note for 1, +1 and 1.0
 		}
 	}
 	if merged != nil {
 		r.note("labels taken as equal: %s", listed(merged))
 	}
-	for k, l := range nameOfKey {
+	labels, index := set.words, map[string]int{}
+	for k, label := range labels {
 		if allNumbers {
-			l = k
+			labels[k] = wordKey(label)
 		}
-		d.Labels = append(d.Labels, l)
 	}
+	d.Labels = slices.Clone(labels)
 	sortLabels(d.Labels)
-	for i, l := range d.Labels {
-		index[wordKey(l)] = i
+	for i, label := range d.Labels {
+		index[label] = i
 	}
-	class := make([]int, len(a.texts))
-	for k, text := range a.texts {
-		class[k] = index[wordKey(text)]
+	for k, code := range class {
+		class[k] = index[labels[code]]
 	}
 	d.Class = selectIndices[int](a.codes)(class)
 }
@@ -169,9 +165,6 @@ func (s *Source) decodeText(text string) string {
 		s.isLatin1 = true
 		s.reading.note("text that is not UTF-8 is read as Latin-1")
 	}
-	runes := make([]rune, len(text))
-	for i := range len(text) {
-		runes[i] = rune(text[i])
-	}
-	return string(runes)
+	text, _ = charmap.ISO8859_1.NewDecoder().String(text) // all bytes are valid
+	return text
 }

@@ -81,9 +81,17 @@ func (s *Source) checkLine(line int, bytes int64) error {
 		accel.Bytes(limit))
 }
 
-// readUpTo reads maxBytes bytes, or fewer at the end of the content, and reserves bytesPerByte bytes for each. Memory
-// grows with the data that are read, and does not depend on a length that a header claims.
-func (s *Source) readUpTo(maxBytes int64, bytesPerByte int) ([]byte, error) {
+// readToEnd reads the rest of the content, because the checksum of packed content is verified at its end.
+func (s *Source) readToEnd(r io.Reader) error {
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		return s.readError(0, err)
+	}
+	return nil
+}
+
+// readUpTo reads maxBytes bytes, or fewer at the end of the content, and reserves memory for them. Memory grows with the
+// data that are read, and does not depend on a length that a header claims.
+func (s *Source) readUpTo(maxBytes int64) ([]byte, error) {
 	const chunk = 1 << 20
 	var content bytes.Buffer
 	for {
@@ -92,7 +100,7 @@ func (s *Source) readUpTo(maxBytes int64, bytesPerByte int) ([]byte, error) {
 		case errors.Is(err, io.EOF) || err == nil && n == 0:
 			return content.Bytes(), nil
 		case err == nil:
-			err = s.reserve(bytesPerByte*int(n), 0)
+			err = s.reserve(byteGrowth*int(n), 0)
 		}
 		if err != nil {
 			return nil, s.readError(0, err)

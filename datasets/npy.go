@@ -129,19 +129,16 @@ func (s *Source) arrayFault(err error) error {
 	return s.fileFault("%v", err)
 }
 
-// readArrayHeader reads the header of an array. A vector becomes a matrix of one column; in an array of more than two
+// newArray returns an array without its elements. A vector becomes a matrix of one column; in an array of more than two
 // dimensions, all dimensions after the first are combined.
-func (s *Source) readArrayHeader(name string, r io.Reader) (a *array, err error) {
-	a = &array{name: strings.TrimSuffix(name, ".npy"), n: 1, d: 1}
-	if a.Header, err = npy.ReadHeader(r); err != nil {
-		return nil, s.arrayFault(err)
-	}
-	if size, _ := a.Size(); len(a.Shape) > 0 {
-		if a.n = a.Shape[0]; a.n > 0 {
+func newArray(name string, h npy.Header) *array {
+	a := &array{name: strings.TrimSuffix(name, ".npy"), Header: h, n: 1, d: 1}
+	if size, _ := h.Size(); len(h.Shape) > 0 {
+		if a.n = h.Shape[0]; a.n > 0 {
 			a.d = size / a.n
 		}
 	}
-	return a, nil
+	return a
 }
 
 // arrayRow is the current row of several arrays as cells: the columns of the points, followed by those of the other
@@ -251,10 +248,12 @@ func (s *Source) npy(o *ReadOptions) (*Dataset, error) {
 // if the answers are a column of x, or if there are none.
 func (s *Source) readMatrices(o *ReadOptions) (x, y *array, namedArrays []*array, err error) {
 	if s.arrays == nil {
-		if x, err = s.readArrayHeader("", s.r); err == nil {
-			err = s.readElements(x, s.r)
-		}
+		h, err := npy.ReadHeader(s.r)
 		if err != nil {
+			return nil, nil, nil, s.arrayFault(err)
+		}
+		x = newArray("", h)
+		if err := s.readElements(x, s.r); err != nil {
 			return nil, nil, nil, err
 		}
 		s.reading.Format += fmt.Sprintf(", of shape %v", x.Shape)
@@ -263,11 +262,16 @@ func (s *Source) readMatrices(o *ReadOptions) (x, y *array, namedArrays []*array
 		} else if len(trailing) > 0 {
 			err = s.fileFault("more bytes follow the array, of shape %v: the file holds something else, too", x.Shape)
 		}
-		return x, nil, nil, err
+		return x, nil, nil, cmp.Or(err, s.readToEnd(s.r))
 	}
-	arrays, err := s.readArchiveHeaders()
-	if err != nil {
-		return nil, nil, nil, err
+	var arrays []*array
+	for _, f := range s.arrays {
+		if err := s.readMember(f, func(h npy.Header, _ io.Reader) error {
+			arrays = append(arrays, newArray(f.Name, h))
+			return nil
+		}); err != nil {
+			return nil, nil, nil, err
+		}
 	}
 	columns := findArray(arrays, "columns")
 	isNames := columns != nil && len(columns.Shape) == 1 && strings.ContainsRune(columns.Descr, 'U')
@@ -294,8 +298,16 @@ func (s *Source) readMatrices(o *ReadOptions) (x, y *array, namedArrays []*array
 	if unused != nil {
 		s.reading.note("arrays not read: %s", listed(unused))
 	}
-	if err := s.loadArrays(arrays, append(namedArrays, x, y, x.columns)...); err != nil {
-		return nil, nil, nil, err
+	arraysToRead := append(namedArrays, x, y, x.columns)
+	for k, a := range arrays {
+		if !slices.Contains(arraysToRead, a) {
+			continue
+		}
+		if err := s.readMember(s.arrays[k], func(_ npy.Header, r io.Reader) error {
+			return cmp.Or(s.readElements(a, r), s.readToEnd(r))
+		}); err != nil {
+			return nil, nil, nil, err
+		}
 	}
 	s.reading.Format += fmt.Sprintf(": points %s of shape %v", x.name, x.Shape)
 	if y != nil {
@@ -306,58 +318,26 @@ func (s *Source) readMatrices(o *ReadOptions) (x, y *array, namedArrays []*array
 
 func (a *array) describe() string { return fmt.Sprintf("%s of shape %v", quoteIfLong(a.name), a.Shape) }
 
-// readArchiveHeaders returns the arrays of the archive without their elements.
-func (s *Source) readArchiveHeaders() (arrays []*array, err error) {
-	for _, f := range s.arrays {
-		if err := s.readMember(f, func(r io.Reader) error {
-			a, err := s.readArrayHeader(f.Name, r)
-			arrays = append(arrays, a)
-			return err
-		}); err != nil {
-			return nil, err
-		}
-	}
-	return arrays, nil
-}
-
-// loadArrays reads the elements of the wanted arrays. arrays are all arrays of the archive, in its order.
-func (s *Source) loadArrays(arrays []*array, wanted ...*array) error {
-	for k, a := range arrays {
-		if !slices.Contains(wanted, a) {
-			continue
-		}
-		if err := s.readMember(s.arrays[k], func(r io.Reader) error {
-			if _, err := npy.ReadHeader(r); err != nil {
-				return err
-			}
-			return s.readElements(a, r)
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// readMember reads a file of the archive to its end, so that the checksum is verified.
-func (s *Source) readMember(f *zip.File, read func(r io.Reader) error) error {
+// readMember reads the header of an array of the archive, and calls read to read its elements.
+func (s *Source) readMember(f *zip.File, read func(h npy.Header, elements io.Reader) error) error {
 	s.zipped = f
-	r, err := f.Open()
-	if err == nil {
-		err = read(&cancelableReader{ctx: s.ctx, r: r})
-		r.Close()
-	}
+	file, err := f.Open()
 	if err != nil {
 		return s.readError(0, err)
 	}
-	return nil
+	defer file.Close()
+	r := &cancelableReader{ctx: s.ctx, r: file}
+	h, err := npy.ReadHeader(r)
+	if err != nil {
+		return s.arrayFault(err)
+	}
+	return read(h, r)
 }
 
 // Names of arrays that programs commonly use, in lower case, the preferred ones first.
 var (
-	pointNames = []string{"x", "x_train", "train_x", "train_images", "train_data", "data", "features", "images",
-		"arr_0"}
-	answerNames = []string{"y", "y_train", "train_y", "train_labels", "train_targets", "target", "targets", "labels",
-		"label", "arr_1"}
+	pointNames  = strings.Fields("x x_train train_x train_images train_data data features images arr_0")
+	answerNames = strings.Fields("y y_train train_y train_labels train_targets target targets labels label arr_1")
 )
 
 // findArray returns the array with the first of the names that occurs, in any case; nil if there is none.

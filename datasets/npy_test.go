@@ -110,9 +110,14 @@ func TestArrays(t *testing.T) {
 }
 
 func TestArrayFaults(t *testing.T) {
+	damaged := []byte(zipped(t, "X.npy", saved(t, []float64{1, 2, 3, 4}, 2, 2), "y.npy", saved(t, []float64{1, 2}, 2)))
+	damaged[bytes.Index(damaged, []byte("PK\x01\x02"))+16] ^= 1
 	nan, whole := saved(t, []float64{1, 2, 3, 4, math.NaN(), math.NaN()}, 3, 2), saved(t, []float64{1, 2, 3, 4}, 2, 2)
 	checkReadings(t, []reading{
 		{"cut", whole[:len(whole)-3], ReadOptions{}, "!the file is cut short; get it again"},
+		{"checksum in an archive", string(damaged), ReadOptions{}, "!bad checksum: the file is damaged"},
+		{"checksum of gzip", gzipped(whole)[:len(gzipped(whole))-8] + "\x00\x00\x00\x00\xa0\x00\x00\x00", ReadOptions{},
+			"!bad checksum: the file is damaged"},
 		{"not finite", nan, ReadOptions{Target: "none"}, "!add --impute median"},
 		{"huge", stored("<f8", "(4000000000, 2)", ""), ReadOptions{Memory: 1 << 20},
 			"!takes 64 GB, the limit is 1.05 MB"},

@@ -64,10 +64,7 @@ func (c *csvReader) readPreamble() error {
 		return s.fileFault("all %d lines begin with #, such as %s: say --format comment=none if they are rows", len(comments),
 			quote(comments[0]))
 	}
-	if len(rows) == 0 {
-		return nil
-	}
-	if c.width > 0 { // the columns are known
+	if len(rows) == 0 || c.width > 0 { // the file is empty, or the columns are known
 		return nil
 	}
 	width, _ := commonWidth(rows)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -146,6 +147,10 @@ func TestIDX(t *testing.T) {
 			}
 		}
 	}
+	path := idxFiles(t, 4, 2, 3, nil)
+	labels := gzipped("\x00\x00\x08\x01\x00\x00\x00\x04\x00\x01\x02\x00")
+	put(t, filepath.Dir(path), "t-labels-idx1-ubyte.gz", labels[:len(labels)-8]+"none"+labels[len(labels)-4:])
+	fails(t, errOf(ReadFile(t.Context(), path, nil)), "bad checksum: the file is damaged")
 	if d, err := ReadFile(t.Context(), idxFiles(t, 2, 2, 3, func(i, _ []byte) (_, _ []byte) { return i, nil }),
 		&ReadOptions{Target: "none"}); err != nil || d.HasAnswers() {
 		t.Errorf("without labels: %v", err)

@@ -3,6 +3,7 @@ package datasets
 import (
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"slices"
 
 	"github.com/krrlab/lab/krrlab/kernel/points"
@@ -188,11 +189,7 @@ const (
 // description of the decision.
 func groupRows(rule string, cells []int, sets ...*Dataset) ([]int, *Repeats) {
 	if cells == nil {
-		var x []points.Points
-		for _, d := range sets {
-			x = append(x, d.X)
-		}
-		cells = points.FirstEqual(x...)
+		cells = points.FirstEqual(pointsOf(sets)...)
 	}
 	r := &Repeats{Rule: rule, Question: NewRow, Repeated: points.CountRepeated(cells)}
 	var groups []int
@@ -205,6 +202,14 @@ func groupRows(rule string, cells []int, sets ...*Dataset) ([]int, *Repeats) {
 	}
 	r.Grouped = points.CountRepeated(groups)
 	return groups, r
+}
+
+// pointsOf returns the points of each set.
+func pointsOf(sets []*Dataset) (x []points.Points) {
+	for _, d := range sets {
+		x = append(x, d.X)
+	}
+	return x
 }
 
 // findCopies returns the groups of rows that are copies of one record, and the reason. The groups are nil if rows of
@@ -228,13 +233,7 @@ func findCopies(cells []int, sets []*Dataset) (groups []int, reason string) {
 		distinguishes := float64(count) >= minDistinctShare*float64(n-points.CountRepeated(records))
 		return distinguishes && maxRows*count >= n && !dominated(records)
 	}
-	half := func(lo, hi int) []int {
-		var x []points.Points
-		for _, d := range sets {
-			x = append(x, d.X)
-		}
-		return points.FirstEqualColumns(lo, hi, x...)
-	}
+	half := func(lo, hi int) []int { return points.FirstEqualColumns(lo, hi, pointsOf(sets)...) }
 	answersDiffer := mixedShare(cells, records) > maxMixedShare
 	switch {
 	case answersDiffer && determines(answers, records, maxRowsPerRecord):
@@ -349,37 +348,32 @@ func firstOfPairs(a, b []int) []int {
 	return firstOf(combined)
 }
 
-// answersOf returns for each row of the sets the first row with equal answers and weight.
+// answersOf returns for each row of the sets the first row with equal answers and weight. Answers that some of the sets
+// lack are not compared.
 func answersOf(sets []*Dataset) []int {
-	var columns [][]float64
-	add := func(j int, v []float64) {
-		if j == len(columns) {
-			columns = append(columns, nil)
-		}
-		columns[j] = append(columns[j], v...)
-	}
+	var weights, classes []float64
+	targets := map[int][]float64{}
 	for _, d := range sets {
-		j, class := 0, make([]float64, len(d.Class))
+		for i := range d.Len() {
+			weights = append(weights, d.Weight(i))
+		}
 		place := d.ClassIn(sets[0].Labels)
-		for i, c := range d.Class {
-			if class[i] = float64(place[c]); place[c] < 0 {
-				class[i] = -1 - float64(c)
+		for _, c := range d.Class {
+			class := place[c]
+			if class < 0 {
+				class = -1 - c
 			}
+			classes = append(classes, float64(class))
 		}
-		for _, v := range append([][]float64{class, d.Target, d.Weights}, d.MoreTargets...) {
-			if v != nil && len(v) == d.Len() {
-				add(j, v)
-				j++
-			}
+		for j, y := range d.TargetColumns() {
+			targets[j] = append(targets[j], y...)
 		}
 	}
-	rows := 0
-	for _, d := range sets {
-		rows += d.Len()
-	}
-	out := make([]int, rows)
-	for _, v := range columns {
-		out = firstOfPairs(out, firstOf(v))
+	out := firstOf(weights)
+	for _, v := range append(slices.Collect(maps.Values(targets)), classes) {
+		if len(v) == len(out) {
+			out = firstOfPairs(out, firstOf(v))
+		}
 	}
 	return out
 }

@@ -404,21 +404,15 @@ func (d *Dataset) HoldoutRows(share float64, seed uint64) (trainRows, testRows [
 	if !(share > 0 && share < 1) {
 		return nil, nil, fmt.Errorf("a holdout of %g of the rows: want a number between 0 and 1, such as 0.2", share)
 	}
-	groups := d.Grouping(nil).First
-	size, heldOut := groupSizes(groups), make([]bool, n)
-	var groupFirst []int
-	for i, f := range groups {
-		if f == i {
-			groupFirst = append(groupFirst, i)
-		}
-	}
-	want := max(1, int(math.Round(share*float64(n))))
-	for _, g := range rng.New(seed).Sub("holdout", 0).Perm(len(groupFirst)) {
-		if f := groupFirst[g]; want > 0 {
+	groupOf := d.Grouping(nil).First
+	size, heldOut := groupSizes(groupOf), make([]bool, n)
+	want, order := max(1, int(math.Round(share*float64(n)))), shuffledGroups(groupOf, rng.New(seed).Sub("holdout", 0))
+	for _, f := range order {
+		if want > 0 {
 			heldOut[f], want = true, want-size[f]
 		}
 	}
-	for i, f := range groups {
+	for i, f := range groupOf {
 		if heldOut[f] {
 			testRows = append(testRows, i)
 		} else {
@@ -428,7 +422,7 @@ func (d *Dataset) HoldoutRows(share float64, seed uint64) (trainRows, testRows [
 	if len(trainRows) == 0 {
 		return nil, nil,
 			fmt.Errorf("a holdout of %g of %d rows in %d groups leaves no row to train on: give more rows, or a test "+
-				"file", share, n, len(groupFirst))
+				"file", share, n, len(order))
 	}
 	return trainRows, testRows, nil
 }

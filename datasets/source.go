@@ -76,7 +76,11 @@ func (s *Source) Reader() *bufio.Reader { return s.r }
 // Fault returns a *ParseError at a line and a column, both counted from 1. They are 0 for an error of the whole file or
 // line.
 func (s *Source) Fault(line, column int, format string, args ...any) error {
-	return &ParseError{File: s.name, Line: line, Column: column, Reason: fmt.Sprintf(format, args...)}
+	return s.fault(line, column, fmt.Sprintf(format, args...))
+}
+
+func (s *Source) fault(line, column int, reason string) *ParseError {
+	return &ParseError{File: s.name, Line: line, Column: column, Reason: reason}
 }
 
 // fileFault returns a *ParseError that concerns the whole file.

@@ -266,17 +266,19 @@ func (c *Table) Add(r Cells, line int) error {
 		if err == nil && math.Abs(v) > maxTarget {
 			err = fmt.Errorf("%g is too large to be squared: give the target in another unit", v)
 		}
-		if err != nil && !c.o.TargetOptional {
-			return c.cellFault(line, j, err)
-		} else if err != nil {
-			v, c.moreErr = math.NaN(), cmp.Or(c.moreErr, c.cellFault(line, j, err))
+		if err != nil {
+			err = c.cellFault(line, j, err)
+			if !c.o.TargetOptional {
+				return err
+			}
+			v, c.moreErr = math.NaN(), cmp.Or(c.moreErr, err)
 		}
 		c.moreAnswers[k] = append(c.moreAnswers[k], v)
 	}
 	answer := c.s.decodeText(r.Text(c.target))
 	if !c.o.TargetOptional && (answer == "" || c.o.Task == "regression" && isMissing(answer)) {
 		_, err := parseFinite(answer)
-		c.faultsOf(c.target).addMissing(line, fmt.Errorf("target: %w", err))
+		c.faultsOf(c.target).addMissing(c.s.fault(line, 0, "target: "+err.Error()))
 	}
 	return c.answers.addRow(c.s, answer, line)
 }
@@ -388,11 +390,12 @@ func (c *Table) findCopied(firstRow []string) error {
 }
 
 // cellFault returns the error err at cell j of a line, with the name of the column if there is a header.
-func (c *Table) cellFault(line, j int, err error) error {
-	if c.header == nil {
-		return c.s.Fault(line, j+1, "%v", err)
+func (c *Table) cellFault(line, j int, err error) *ParseError {
+	fault := c.s.fault(line, j+1, err.Error())
+	if c.header != nil {
+		fault.Reason = quoteIfLong(c.header[j]) + ": " + fault.Reason
 	}
-	return c.s.Fault(line, j+1, "%s: %v", quoteIfLong(c.header[j]), err)
+	return fault
 }
 
 // featureNames returns the names of the features; nil if there is no header.

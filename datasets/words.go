@@ -21,6 +21,28 @@ func wordKey(text string) string {
 	return norm.NFC.String(text)
 }
 
+// wordSet collects words. Texts with the same wordKey are one word.
+type wordSet struct {
+	// words are the words in the order of first occurrence: the text of all occurrences, or the wordKey if texts differ.
+	words  []string
+	codeOf map[string]int // index in words of each wordKey
+}
+
+func newWordSet() *wordSet { return &wordSet{codeOf: map[string]int{}} }
+
+// add adds the text to the set, and returns the index of its word.
+func (s *wordSet) add(text string) (code int) {
+	key := wordKey(text)
+	code, exists := s.codeOf[key]
+	if !exists {
+		code = len(s.words)
+		s.codeOf[key], s.words = code, append(s.words, strings.Clone(text))
+	} else if s.words[code] != text {
+		s.words[code] = key
+	}
+	return code
+}
+
 // Results of a search for a word that a list does not have, or that several of its words match.
 const (
 	noPlace       = -1

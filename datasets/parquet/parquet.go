@@ -89,10 +89,6 @@ func (r cells) Text(j int) string {
 	switch v.Kind() {
 	case parquet.Boolean:
 		return map[bool]string{true: "True", false: "False"}[v.Boolean()]
-	case parquet.Float:
-		return strconv.FormatFloat(float64(v.Float()), 'g', -1, 32)
-	case parquet.Double:
-		return strconv.FormatFloat(v.Double(), 'g', -1, 64)
 	case parquet.ByteArray, parquet.FixedLenByteArray:
 		if text := string(v.ByteArray()); !r[j].isText() && (r[j].logicalType != nil || v.Kind() != parquet.ByteArray ||
 			safe.Line(text) != text) {

@@ -95,7 +95,7 @@ func (m *Model) answersOf(d *datasets.Dataset) (answers []float64) {
 		}
 		return answers
 	}
-	targets := append([][]float64{d.Target}, d.MoreTargets...)
+	targets := d.TargetColumns()
 	if len(targets) != max(1, len(m.Targets)) {
 		return nil
 	}

@@ -375,7 +375,7 @@ func (p *Prediction) Score(d *datasets.Dataset) *Score {
 		s.ErrorRate = wrong / total
 		return s
 	}
-	values, answers := [][]float64{p.Value}, append([][]float64{d.Target}, d.MoreTargets...)
+	values, answers := [][]float64{p.Value}, d.TargetColumns()
 	for j := 1; j < len(answers); j++ {
 		values = append(values, mat.Col(nil, j, p.Decision))
 	}

@@ -127,7 +127,7 @@ func (m *Model) SetAnswers(d *datasets.Dataset) {
 	if d.ClassWeights != nil {
 		return
 	}
-	columns := append([][]float64{d.Target}, d.MoreTargets...)
+	columns := d.TargetColumns()
 	if d.Class != nil {
 		columns = [][]float64{make([]float64, d.Len())}
 		for i, c := range d.Class {

@@ -36,7 +36,7 @@ func Quality(title string, p *model.Prediction, d *datasets.Dataset, probabiliti
 	fittedRows int) *plots.Figure {
 	f := &plots.Figure{Title: title, Columns: 2}
 	if p.Labels == nil {
-		answers := append([][]float64{d.Target}, d.MoreTargets...)
+		answers := d.TargetColumns()
 		for j, answer := range answers[:min(len(answers), maxCurves)] {
 			name := ""
 			if p.Targets != nil {
