@@ -60,7 +60,12 @@ func (e *Engine) Compile(name, code string) (c *Cell, err error) {
 		(strings.Contains(typeErr.Msg, "undefined") || strings.Contains(typeErr.Msg, "non-local type")) {
 		hideResult = hideResult || items[len(items)-1].kind != statement
 		slices.SortStableFunc(items, func(a, b item) int { return b.hoistOrder - a.hoistOrder })
+		inOrder, orderErr := c, err
 		c, err = e.compile(name, code, groupItems(items), hideResult)
+		// The new order is at fault if the name is known in the order of the cell.
+		if errors.As(err, &typeErr) && inOrder.finalView.names[strings.TrimPrefix(typeErr.Msg, "undefined: ")] != nil {
+			err = orderErr
+		}
 	}
 	if err == nil && len(items) > 0 && c.isProgram() {
 		code += callMain
@@ -74,18 +79,18 @@ func (e *Engine) Compile(name, code string) (c *Cell, err error) {
 const callMain = "\nmain()"
 
 // compile checks the given sections of a cell, in order. If hideResult is set, the value of the last expression is not
-// displayed.
+// displayed. After an error, the final view of the cell is that of the last unit without one.
 func (e *Engine) compile(name, code string, sections []section, hideResult bool) (c *Cell, err error) {
 	visible := e.view.clone()
 	c = &Cell{e: e, errorLines: map[string]int{}, sections: sections, finalView: visible}
 	for i, section := range sections {
 		file, err := e.parse(name, code, section)
 		if err != nil {
-			return nil, err
+			return c, err
 		}
 		dotImported := map[string]types.Object{}
 		if err := e.resolveImports(file, visible, dotImported); err != nil {
-			return nil, err
+			return c, err
 		}
 		if section.kind == importDecl {
 			c.units = append(c.units, &unit{imports: visible.clone().imports, dotImported: dotImported})
@@ -105,7 +110,7 @@ func (e *Engine) compile(name, code string, sections []section, hideResult bool)
 				u, err = e.checkStatements(c, file, visible, i+1 == len(sections) && j+1 == len(files) && !hideResult)
 			}
 			if err != nil {
-				return nil, err
+				return c, err
 			}
 			c.units = append(c.units, u)
 		}

@@ -7,14 +7,10 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"maps"
 	"os"
-	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/krrlab/lab/krrlab/notebook/display"
-	"github.com/krrlab/lab/krrlab/notebook/engine"
 )
 
 // magic is a command of cells. Either run executes it, or code returns Go code that does.
@@ -53,8 +49,10 @@ func init() {
 		{name: "%timeit", arg: "code",
 			text: "say how long code takes on average over many runs; %%timeit: the rest of the cell", code: timingCode},
 		{name: "%%timeit", code: timingCode},
-		{name: "%bench", arg: "[PATTERN]", text: "run the functions BenchmarkXxx(*testing.B) of cells",
-			code: (*Session).benchmarkCode},
+		{name: "%test", arg: "[FLAGS] [PATTERN]", text: "run the functions TestXxx(*testing.T) of cells by go test",
+			run: func(s *Session, l magicLine) error { return s.runTests(l.arg, "Test", "-run", "-bench=^$") }},
+		{name: "%bench", arg: "[FLAGS] [PATTERN]", text: "run the functions BenchmarkXxx(*testing.B) by go test -bench",
+			run: func(s *Session, l magicLine) error { return s.runTests(l.arg, "Benchmark", "-bench", "-run=^$") }},
 		{name: "%%html", text: "show the rest of the cell as HTML; %%markdown as formatted text",
 			run: func(s *Session, l magicLine) error { s.out.show(display.HTML(l.body)); return nil }},
 		{name: "%%markdown",
@@ -233,37 +231,13 @@ func timingCode(_ *Session, l magicLine) (string, error) {
 			code = "_ = " + code
 		}
 	}
-	return measuringCode("a run", "300ms", "for range krrlab_b.N { "+code+" }"), nil
-}
-
-// benchmarkCode returns code that runs those benchmarks of cells whose names match a pattern.
-func (s *Session) benchmarkCode(l magicLine) (code string, err error) {
-	pattern, err := regexp.Compile(l.arg)
-	if err != nil {
-		return "", err
-	}
-	objects, _ := s.interp.Names()
-	for _, name := range slices.Sorted(maps.Keys(objects)) {
-		if strings.HasPrefix(name, "Benchmark") && pattern.MatchString(name) &&
-			strings.HasSuffix(engine.TypeString(objects[name].Type()), "*testing.B)") {
-			code += measuringCode(name, "1s", name+"(krrlab_b)") + "; "
-		}
-	}
-	if code == "" {
-		err = errors.New("no such function BenchmarkXxx(b *testing.B) in the cells")
-	}
-	return code, err
-}
-
-// measuringCode returns code that runs the body of a benchmark with the variable krrlab_b and prints the result. Package
-// testing runs it in a separate goroutine, in which a panic would end the process; so panics are recovered there and
-// repeated afterwards.
-func measuringCode(label, duration, body string) string {
-	return fmt.Sprintf(`if true { testing.Init(); flag.Set("test.benchtime", %q); var krrlab_p any; krrlab_r := `+
-		`testing.Benchmark(func(krrlab_b *testing.B) { `+
-		`defer func() { if krrlab_p = recover(); krrlab_p != nil { krrlab_b.FailNow() } }(); `+
-		`%s }); if krrlab_p != nil { panic(krrlab_p) }; fmt.Println(%q, krrlab_r, krrlab_r.MemString()) }`,
-		duration, body, label)
+	// Package testing runs the code in another goroutine, in which a panic would end the process. So it is recovered
+	// there, and repeated afterwards.
+	return `if true { testing.Init(); flag.Set("test.benchtime", "300ms"); var krrlab_p any; krrlab_r := ` +
+		`testing.Benchmark(func(krrlab_b *testing.B) { ` +
+		`defer func() { if krrlab_p = recover(); krrlab_p != nil { krrlab_b.FailNow() } }(); ` +
+		`for range krrlab_b.N { ` + code + ` } }); if krrlab_p != nil { panic(krrlab_p) }; ` +
+		`fmt.Println("a run", krrlab_r, krrlab_r.MemString()) }`, nil
 }
 
 // completeMagic completes a command at the end of a line, or the file name that is its argument. n is the number of

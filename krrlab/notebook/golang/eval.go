@@ -88,17 +88,18 @@ func (s *Session) runSegments(c *cell) (res Result) {
 		}
 	}()
 	for _, seg := range splitCell(c.lines) {
+		c.currentLine = seg.line
 		if c.state.Load() != stateRunning || c.interrupts.Load() > 0 { // abandoned or interrupted
 			return res
 		}
-		if seg.command != "" && !strings.HasPrefix(seg.command, "%%go\n") {
+		if seg.command != "" && !isCompiledCell(seg) {
 			var err error
 			if seg.code, err = s.command(seg.command); err != nil {
 				return Result{Err: c.failure("CommandError", err.Error(), seg.line)}
 			}
 		}
 		switch {
-		case seg.code == "" && strings.HasPrefix(seg.command, "%%go\n"):
+		case isCompiledCell(seg):
 			res = s.compile(c, seg)
 		case seg.code == "":
 			res = Result{}
@@ -114,6 +115,7 @@ func (s *Session) runSegments(c *cell) (res Result) {
 		if res.Err != nil {
 			return res
 		}
+		s.recordSegment(c, seg)
 	}
 	return res
 }
@@ -126,10 +128,10 @@ func (s *Session) runGo(c *cell, seg segment) Result {
 	}
 	s.printNotices()
 	values, err := compiled.Run(func() bool { return c.state.Load() == stateAbandoned }, func(line int) {
+		c.currentLine = line
 		if c.interrupts.Load() > 0 {
 			panic(engine.Halted{})
 		}
-		c.currentLine = line
 	})
 	if err != nil {
 		return Result{Err: s.runFailure(c, err)}

@@ -27,28 +27,39 @@ type NotebookCell struct {
 // Program returns a program, in the format of ProgramCells, that executes the cells of a notebook in order. If a name
 // is declared again in a way that no program can follow, it returns an error that names the cell. Notes names the lines
 // that are only comments of the program: commands, and cells that fail to compile or have the tag raises-exception.
-// pictures begins the names of the files to which the program writes pictures. The session must be new, and can only be
-// closed afterwards.
+// pictures begins the names of the files to which the program writes pictures.
 func (s *Session) Program(cells []NotebookCell, pictures string) (src []byte, notes []string, err error) {
-	x := &exporter{s: s, objects: maps.Clone(s.builtIns), imports: map[string]string{}, hoisted: map[types.Object]bool{},
-		declared: map[types.Object]bool{}, helpers: map[string]string{}}
 	s.do(func() {
-		x.outline(cells)
-		for x.hoist() {
+		x := s.newExporter()
+		for _, c := range cells {
+			if c.Kind == "code" {
+				x.outline(fmt.Sprint("Cell ", len(x.cells)+1), c)
+			}
 		}
-		err = x.write(cells)
-		if err == nil {
+		notes = x.notes
+		if err = x.write(cells); err == nil {
 			src, err = x.complete(pictures)
 		}
 	})
-	return src, x.notes, err
+	return src, notes, err
+}
+
+// newExporter returns an exporter without cells.
+func (s *Session) newExporter() *exporter {
+	x := &exporter{s: s, imports: map[string]string{}, hoisted: map[types.Object]bool{},
+		declared: map[types.Object]bool{}, helpers: map[string]string{}}
+	x.interp, x.builtIns = s.newInterpreter()
+	x.objects = maps.Clone(x.builtIns)
+	return x
 }
 
 // exporter writes the cells of a notebook as a program.
 type exporter struct {
-	s       *Session
-	cells   []exportedCell          // the code cells
-	objects map[string]types.Object // by name
+	s        *Session
+	interp   *engine.Engine          // type-checks the cells
+	builtIns map[string]types.Object // names that cells can use without declaring or importing them
+	cells    []exportedCell          // the code cells
+	objects  map[string]types.Object // by name
 	// hoisted has the variables that functions use. They are variables of the package, all others of main.
 	hoisted  map[types.Object]bool
 	declared map[types.Object]bool // variables that the program declares so far
@@ -59,11 +70,12 @@ type exporter struct {
 	helpers  map[string]string     // declarations for built-in names of cells, by name
 	unused   []string              // variables of main without a use
 	notes    []string
+	isTest   bool // the program is a file of go test (see runTests)
 }
 
 // exportedCell is a code cell.
 type exportedCell struct {
-	number     int // from 1
+	name       string // for example Cell 5
 	code       string
 	parts      []engine.Fragment
 	isComment  bool
@@ -78,44 +90,38 @@ func commented(text string) string {
 	return commentMark + strings.ReplaceAll(text, "\n", "\n"+commentMark)
 }
 
-// outline sets x.cells.
-func (x *exporter) outline(cells []NotebookCell) {
-	for _, c := range cells {
-		if c.Kind != "code" {
-			continue
-		}
-		e := exportedCell{number: len(x.cells) + 1}
-		note := func(text string) {
-			x.notes = append(x.notes, fmt.Sprintf("cell %d: %s: a comment in the program", e.number, text))
-		}
-		lines := strings.Split(c.Text, "\n")
-		for i, l := range lines {
-			switch {
-			case !isCommand(l) || insideGo(lines[:i]):
-			case strings.TrimSpace(l) == "%%go":
-				e.isCompiled, lines[i] = true, "" // the mark of the cell has it
-			default:
-				note(strings.TrimSpace(l))
-				e.isComment, lines[i] = e.isComment || isCellCommand(l), commented(l)
-			}
-		}
-		if slices.Contains(c.Tags, "raises-exception") {
-			e.isComment = true
-			note("its tag raises-exception")
-		}
-		if !e.isComment {
-			var err error
-			name := fmt.Sprint("cell ", e.number)
-			if e.parts, e.code, err = x.s.interp.Outline(name, strings.Join(lines, "\n")); err != nil {
-				e.isComment = true
-				note(x.s.compileFailure(&cell{name: name}, err).Value)
-			}
-		}
-		if e.isComment {
-			e.code = commented(c.Text)
-		}
-		x.cells = append(x.cells, e)
+// outline adds a code cell to x.cells.
+func (x *exporter) outline(name string, c NotebookCell) {
+	e := exportedCell{name: name}
+	note := func(text string) {
+		x.notes = append(x.notes, fmt.Sprintf("%s: %s: a comment in the program", strings.ToLower(name), text))
 	}
+	lines := strings.Split(c.Text, "\n")
+	for i, l := range lines {
+		switch {
+		case !isCommand(l) || insideGo(lines[:i]):
+		case strings.TrimSpace(l) == "%%go":
+			e.isCompiled, lines[i] = true, "" // the mark of the cell has it
+		default:
+			note(strings.TrimSpace(l))
+			e.isComment, lines[i] = e.isComment || isCellCommand(l), commented(l)
+		}
+	}
+	if slices.Contains(c.Tags, "raises-exception") {
+		e.isComment = true
+		note("its tag raises-exception")
+	}
+	if !e.isComment {
+		var err error
+		if e.parts, e.code, err = x.interp.Outline(name, strings.Join(lines, "\n")); err != nil {
+			e.isComment = true
+			note(x.s.compileFailure(&cell{name: name}, err).Value)
+		}
+	}
+	if e.isComment {
+		e.code = commented(c.Text)
+	}
+	x.cells = append(x.cells, e)
 }
 
 // hoist adds variables to x.hoisted, and reports whether it has added one: those that declarations of the package use,
@@ -138,7 +144,7 @@ func (x *exporter) hoist() (added bool) {
 	return added
 }
 
-// definedBy returns the variables that a := or var of a cell declares.
+// definedBy returns the objects that a declaration or a := of a cell declares, without methods.
 func definedBy(p engine.Fragment) (out []types.Object) {
 	var names []ast.Expr
 	switch n := p.Node.(type) {
@@ -146,10 +152,17 @@ func definedBy(p engine.Fragment) (out []types.Object) {
 		if n.Tok == token.DEFINE {
 			names = n.Lhs
 		}
+	case *ast.FuncDecl:
+		if n.Recv == nil {
+			names = append(names, n.Name)
+		}
 	case *ast.GenDecl:
 		for _, spec := range n.Specs {
-			if v, ok := spec.(*ast.ValueSpec); ok && n.Tok == token.VAR {
-				for _, id := range v.Names {
+			switch spec := spec.(type) {
+			case *ast.TypeSpec:
+				names = append(names, spec.Name)
+			case *ast.ValueSpec:
+				for _, id := range spec.Names {
 					names = append(names, id)
 				}
 			}
@@ -174,15 +187,17 @@ func isDecl(p engine.Fragment, keywords ...token.Token) bool {
 	return false
 }
 
-// write writes all cells.
+// write writes all cells, of which x.cells has the code cells.
 func (x *exporter) write(cells []NotebookCell) error {
+	for x.hoist() {
+	}
 	number := 0
 	for _, c := range cells {
 		mark, text := "["+c.Kind+"]", "// "+strings.ReplaceAll(c.Text, "\n", "\n// ")
 		if c.Kind == "code" {
 			e := x.cells[number]
 			number++
-			if mark, text = fmt.Sprint("cell ", number), ""; e.isCompiled {
+			if mark, text = strings.ToLower(e.name), ""; e.isCompiled {
 				mark += " %%go"
 			}
 			if e.parts == nil {
@@ -195,7 +210,7 @@ func (x *exporter) write(cells []NotebookCell) error {
 		fmt.Fprintf(&x.main, "\n// %%%% %s\n%s\n", mark, text)
 		if c.Kind == "code" {
 			if err := x.writeParts(x.cells[number-1]); err != nil {
-				return fmt.Errorf("cell %d: %w", number, err)
+				return fmt.Errorf("%s: %w", mark, err)
 			}
 		}
 	}
@@ -230,6 +245,13 @@ func (x *exporter) writeParts(c exportedCell) error {
 			trail = " " + commented(";") + trail
 		}
 		declarations += x.newVars
+		if x.isTest { // without comments, but with the lines of the cell for messages
+			format := "/*line %s:%d:1*/ "
+			if isPackage {
+				format = "\n//line %s:%d\n"
+			}
+			lead, trail = fmt.Sprintf(format, c.name, 1+strings.Count(c.code[:p.Start], "\n")), ""
+		}
 		if text = lead + text + trail + "\n"; isPackage {
 			declarations += text
 		} else {
@@ -237,7 +259,7 @@ func (x *exporter) writeParts(c exportedCell) error {
 		}
 	}
 	if declarations != "" {
-		fmt.Fprintf(&x.decls, "\n// %%%% declarations of cell %d\n\n%s", c.number, declarations)
+		fmt.Fprintf(&x.decls, "\n// %%%% declarations of %s\n\n%s", strings.ToLower(c.name), declarations)
 	}
 	return nil
 }
@@ -275,7 +297,7 @@ func (x *exporter) addImport(p *types.Package, name string) string {
 func (x *exporter) partText(c exportedCell, p engine.Fragment) (text string, isPackage bool, err error) {
 	text, x.newVars = c.code[p.Start:p.End], ""
 	vars := definedBy(p)
-	isNew := func(o types.Object) bool { return !x.declared[o] && x.s.builtIns[o.Name()] != o }
+	isNew := func(o types.Object) bool { return !x.declared[o] && x.builtIns[o.Name()] != o }
 	declares := slices.ContainsFunc(vars, isNew)
 	isHoisted := slices.ContainsFunc(vars, func(o types.Object) bool { return x.hoisted[o] })
 	for _, o := range vars {
@@ -357,11 +379,14 @@ func (x *exporter) complete(pictures string) ([]byte, error) {
 		for _, name := range x.unused {
 			fmt.Fprintf(&b, "_ = %s\n", name)
 		}
-		src, err := format.Source([]byte(b.String() + "}\n"))
-		if err != nil {
-			return nil, err
+		src := []byte(b.String() + "}\n")
+		if !x.isTest { // which keeps the lines of cells
+			var err error
+			if src, err = format.Source(src); err != nil {
+				return nil, err
+			}
 		}
-		errs := x.s.interp.Check(src)
+		errs := x.interp.Check(src)
 		if len(errs) == 0 {
 			return src, nil
 		}
@@ -370,7 +395,9 @@ func (x *exporter) complete(pictures string) ([]byte, error) {
 			errs = slices.DeleteFunc(errs, func(e types.Error) bool { return !isUndefined(e) })
 		}
 		for _, e := range errs {
-			if !x.mend(e.Msg) {
+			if pos := e.Fset.Position(e.Pos); pos.Filename != "" && !x.mend(e.Msg) {
+				return nil, fmt.Errorf("%s (%s, line %d)", e.Msg, pos.Filename, pos.Line)
+			} else if pos.Filename == "" && !x.mend(e.Msg) {
 				marks := cellMark.FindAllString(string(src[:e.Fset.Position(e.Pos).Offset]), -1)
 				return nil, fmt.Errorf("%s: %s", strings.TrimLeft(marks[len(marks)-1], "\t/% "), e.Msg)
 			}
@@ -405,7 +432,9 @@ func (x *exporter) mend(message string) bool {
 	}
 	for _, helper := range strings.Split(helperFile, "\n\n") {
 		if strings.HasPrefix(helper, "// "+name+" ") {
-			x.helpers[name] = helper
+			if x.helpers[name] = helper; x.isTest && name == "showLast" {
+				x.helpers[name] = "func showLast(...any) {}"
+			}
 			return true
 		}
 	}

@@ -170,20 +170,8 @@ func Must[T any](v T, err error) T {
 	return v
 }`
 
-// compileBuiltIns declares the built-in functions that are written in interpreted Go.
-func (s *Session) compileBuiltIns() {
-	cell, err := s.interp.Compile("built-in.go", mustSource)
-	if err == nil {
-		_, err = cell.Run(func() bool { return false }, func(int) {})
-	}
-	if err != nil {
-		panic(err)
-	}
-	s.builtIns, _ = s.interp.Names()
-}
-
 // declareBuiltIns declares the variables and functions that cells can use without an import.
-func (s *Session) declareBuiltIns() {
+func (s *Session) declareBuiltIns(e *engine.Engine) {
 	ctx, dirs := context.Context(s.ctx.Load()), append([]string{}, s.dirs...)
 	show := func(v any) {
 		d, err := display.Show(v)
@@ -198,7 +186,7 @@ func (s *Session) declareBuiltIns() {
 	input := func(prompt string) string { return s.input(prompt, false) }
 	password := func(prompt string) string { return s.input(prompt, true) }
 	progress, explore := s.Progress, s.explore
-	s.interp.Declare(map[string]any{
+	e.Declare(map[string]any{
 		"ctx": &ctx, "DataDirs": &dirs, "Display": &show, "Update": &update, "DisplayID": &showNamed,
 		"Clear": &clearOutput, "Input": &input, "Password": &password, "Progress": &progress,
 		"Explore": &explore,

@@ -55,7 +55,8 @@ type Session struct {
 	workerNumber atomic.Int32                 // number of the goroutine that runs cells
 	models       widget.Set                   // controls of panels
 	panels       panels
-	autoget      bool // download packages that an import misses
+	autoget      bool              // download packages that an import misses
+	history      []recordedSegment // the Go code that has run without an error, in order
 }
 
 // cell is a cell that is running.
@@ -146,11 +147,25 @@ func (s *Session) startInterpreter() {
 	s.panels.closeAll()
 	s.unreported = nil
 	s.finder = &modules.Finder{Compiled: func(path string) bool { return engine.Packages()[path] != "" }}
-	s.interp = engine.New(s.hooks())
-	s.interp.ImplicitImport, s.interp.FindSource = implicitImport, s.findSource
-	s.declareBuiltIns()
-	s.compileBuiltIns()
+	s.history = nil
+	s.interp, s.builtIns = s.newInterpreter()
 	go s.reportPanics(s.interp)
+}
+
+// newInterpreter returns an interpreter that contains only the built-in names, and their objects.
+func (s *Session) newInterpreter() (*engine.Engine, map[string]types.Object) {
+	e := engine.New(s.hooks())
+	e.ImplicitImport, e.FindSource = implicitImport, s.findSource
+	s.declareBuiltIns(e)
+	cell, err := e.Compile("built-in.go", mustSource)
+	if err == nil {
+		_, err = cell.Run(func() bool { return false }, func(int) {})
+	}
+	if err != nil {
+		panic(err)
+	}
+	builtIns, _ := e.Names()
+	return e, builtIns
 }
 
 // interruptGrace is the time that an interrupted cell has to return voluntarily if some code in it watches the context.

@@ -351,69 +351,94 @@ func (f *Finder) list(ctx context.Context, dir, path string, env []string) (*Pac
 	return requested, nil
 }
 
-// runGo runs the go command in dir and returns its output. If it fails, the error contains its messages. If it fails or
-// ctx ends, the processes that it started are killed too; after a success they may go on. On Linux, the go command is
-// interrupted if this process is killed.
+// runGo runs the go command in dir and returns its output. If it fails, the error contains its messages.
 func runGo(ctx context.Context, dir string, env []string, args ...string) (string, error) {
+	var out, messages strings.Builder
+	err := startGo(ctx, dir, env, &out, &messages, args...)
+	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) {
+		return out.String(), err
+	}
+	var lines []string
+	for line := range strings.Lines(messages.String()) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "go: downloading") &&
+			!strings.HasPrefix(line, "go: finding") {
+			lines = append(lines, strings.TrimPrefix(line, "go: "))
+		}
+	}
+	return "", errors.New(strings.Join(lines, "; "))
+}
+
+// startGo runs the go command in dir with the given output streams. If it fails or ctx ends, the processes that it
+// started are killed too; after a success they may go on. On Linux, the go command is interrupted if this process is
+// killed.
+func startGo(ctx context.Context, dir string, env []string, stdout, stderr io.Writer, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(cmd.Environ(), env...)
-	var out, messages strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &messages
+	cmd.Stdout, cmd.Stderr = stdout, stderr
 	group.Cancel(cmd, syscall.SIGINT)
 	cmd.WaitDelay = killDelay
 	err := cmd.Start()
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", ErrNoGo
+		return ErrNoGo
 	}
 	if err == nil {
 		if err = cmd.Wait(); err != nil {
 			group.Kill(cmd)
 		}
 	}
-	if ctx.Err() != nil {
-		return "", ctx.Err()
-	}
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		var lines []string
-		for line := range strings.Lines(messages.String()) {
-			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "go: downloading") &&
-				!strings.HasPrefix(line, "go: finding") {
-				lines = append(lines, strings.TrimPrefix(line, "go: "))
-			}
-		}
-		return "", errors.New(strings.Join(lines, "; "))
-	}
-	return out.String(), err
+	return cmp.Or(ctx.Err(), err)
 }
 
 // Program builds a program from the given files, as a file named program in a new folder, which the caller removes. It
 // does not use the network: imports are resolved in the module of the current folder, in the source tree that contains
 // this program, or in the module cache.
 func (f *Finder) Program(ctx context.Context, files map[string]string, imports []string) (dir string, err error) {
-	if dir, err = os.MkdirTemp("", "krrlab-program-"); err != nil {
-		return "", err
+	dir, err = f.module(ctx, files, imports)
+	if err == nil {
+		_, err = runGo(ctx, dir, buildEnv(dir), "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", "program", ".")
 	}
-	if err := f.buildProgram(ctx, dir, maps.Clone(files), imports); err != nil {
+	if err != nil {
 		_ = os.RemoveAll(dir)
 		return "", err
 	}
 	return dir, nil
 }
 
+// Test runs go test with the given flags on a package of the given files, whose imports are resolved as those of
+// Program are. It writes the output to out. If a test fails, it returns an *exec.ExitError.
+func (f *Finder) Test(ctx context.Context, files map[string]string, imports, flags []string, out io.Writer) error {
+	dir, err := f.module(ctx, files, imports)
+	defer os.RemoveAll(dir)
+	if err != nil {
+		return err
+	}
+	return startGo(ctx, dir, buildEnv(dir), out, out, append([]string{"test", "-trimpath"}, flags...)...)
+}
+
 // killDelay is the time that the go command has to end after an interrupt, before it is killed.
 const killDelay = time.Second
 
-// buildProgram writes the files to dir and builds the program there.
-func (f *Finder) buildProgram(ctx context.Context, dir string, files map[string]string, imports []string) error {
+// buildEnv returns the environment in which the go command builds programs in dir. An interrupted go command leaves
+// temporary files; they are in dir, which is removed.
+func buildEnv(dir string) []string {
+	return append([]string{"CGO_ENABLED=0", "GOTMPDIR=" + dir}, offline...)
+}
+
+// module writes the files and a go.mod file, which requires the modules of the imports, to a new folder. The caller
+// removes the folder, also after an error.
+func (f *Finder) module(ctx context.Context, files map[string]string, imports []string) (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "krrlab-program-"); err != nil {
+		return "", err
+	}
+	files = maps.Clone(files)
 	for _, path := range imports {
 		moduleDir, err := f.tempModule(ctx, withProgram)
 		if err == nil && !requireLocal(ctx, moduleDir, path) {
 			moduleDir, err = f.resolve(ctx, path)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w: %w", path, ErrNotFound, err)
+			return dir, fmt.Errorf("%s: %w: %w", path, ErrNotFound, err)
 		}
 		for _, name := range []string{"go.mod", "go.sum"} {
 			text, err := os.ReadFile(filepath.Join(moduleDir, name))
@@ -425,20 +450,15 @@ func (f *Finder) buildProgram(ctx context.Context, dir string, files map[string]
 	for name, text := range files {
 		name = filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			return err
+			return dir, err
 		}
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			return err
+			return dir, err
 		}
 	}
 	if len(imports) == 0 {
 		// creates a go.mod with the language version of the go command
-		if _, err := runGo(ctx, dir, offline, "mod", "init", "notebook"); err != nil {
-			return err
-		}
+		_, err = runGo(ctx, dir, offline, "mod", "init", "notebook")
 	}
-	// An interrupted go command leaves temporary files. They are in dir, which is removed.
-	env := append([]string{"CGO_ENABLED=0", "GOTMPDIR=" + dir}, offline...)
-	_, err := runGo(ctx, dir, env, "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", "program", ".")
-	return err
+	return dir, err
 }

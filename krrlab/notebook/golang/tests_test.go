@@ -1,0 +1,32 @@
+package golang
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+)
+
+// TestTestPrograms looks at the programs and flags that %test and %bench give to go test, with a go command that prints them.
+func TestTestPrograms(t *testing.T) {
+	dir := t.TempDir()
+	const printing = "#!/bin/sh\n[ $1 = mod ] || { echo $*; cat cells_test.go; }\n"
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "go"), []byte(printing), 0o755))
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	s := open(t, nil)
+	for i, c := range script(t, "Tests") {
+		if got := numbered(s, i, c.code); !strings.Contains(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("Cell %d: %s\n got %s\nwant %s", i, c.code, got, c.want)
+		}
+	}
+}
+
+// TestGoTest runs tests and benchmarks of cells by go test.
+func TestGoTest(t *testing.T) {
+	needGo(t)
+	t.Chdir(t.TempDir())
+	s := open(t, nil)
+	cells(t, s, strings.Contains, script(t, "GoTest")...)
+}
