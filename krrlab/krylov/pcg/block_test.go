@@ -12,12 +12,6 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-func solveBlock(t testing.TB, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, o *pcg.Options) *pcg.Result {
-	t.Helper()
-	res := testkit.Must(pcg.SolveBlock(context.Background(), a, m, b, o))
-	return res
-}
-
 // accurate checks a result against the residuals formed here.
 func accurate(t *testing.T, label string, a mat.Matrix, b *mat.Dense, res *pcg.Result) {
 	t.Helper()
@@ -189,11 +183,7 @@ func TestBlockSinks(t *testing.T) {
 	for i := range spectrum {
 		spectrum[i] = []float64{1, 3, 10, 40}[i%4]
 	}
-	a := spd(16, spectrum)
-	var eig mat.EigenSym
-	eig.Factorize(a, true)
-	var v mat.Dense
-	eig.VectorsTo(&v)
+	a, v := testkit.Designed(16, spectrum)
 	b := random(17, n, k)
 	for i := range n {
 		b.Set(i, 1, v.At(i, 3))              // one eigenvector: ends after one iteration

@@ -19,7 +19,7 @@ func TestIndefiniteAtOnce(t *testing.T) {
 	minus := dense{mat.NewSymDense(3, []float64{-1, 0, 0, 0, -1, 0, 0, 0, -1})}
 	for _, size := range []float64{1, 3, 1e-99, 1e99} {
 		b := mat.NewDense(3, 1, []float64{size, 2 * size, 3 * size})
-		for name, solve := range map[string]solver{"single": pcg.Solve, "block": pcg.SolveBlock} {
+		for name, solve := range solvers {
 			res, err := solve(t.Context(), minus, nil, b, nil)
 			if err != nil || res.Status != pcg.Indefinite || res.TrueRelRes[0] != 1 || mat.Norm(res.X, 2) != 0 {
 				t.Errorf("%s, %g: %v, %v", name, size, err, res)
@@ -48,7 +48,7 @@ func TestBlockIndefinite(t *testing.T) {
 				!strings.Contains(res.String(), "A is not positive definite") {
 				t.Errorf("A, t = %d: %v %+v", k, res, c)
 			}
-			res = solveBlock(t, dense{good}, dense2{bad}, b, &pcg.Options{Tol: 1e-10})
+			res = solveBlock(t, dense{good}, fn{n, dense{bad}.MulTo}, b, &pcg.Options{Tol: 1e-10})
 			if c := res.Columns[k-1]; res.Status != pcg.IndefinitePreconditioner || !(c.Curvature < 0) {
 				t.Errorf("M, t = %d: %v %+v", k, res, c)
 			}
@@ -59,7 +59,7 @@ func TestBlockIndefinite(t *testing.T) {
 		}
 		res := solveBlock(t, dense{swap}, nil, e, nil)
 		testkit.Equal(t, res.Status, pcg.Indefinite, k, res)
-		res = solveBlock(t, dense{good}, dense2{swap}, e, nil)
+		res = solveBlock(t, dense{good}, fn{n, dense{swap}.MulTo}, e, nil)
 		if res.Status != pcg.IndefinitePreconditioner || res.Iterations != 0 || mat.Norm(res.X, 2) != 0 {
 			t.Errorf("swap as M, t = %d: %v", k, res)
 		}
@@ -84,15 +84,6 @@ func TestBlockIndefinite(t *testing.T) {
 			t.Errorf("M gives NaN, t = %d: %v", k, res)
 		}
 	}
-}
-
-// dense2 is a preconditioner whose inverse is given.
-type dense2 struct{ *mat.SymDense }
-
-func (m dense2) Dim() int { return m.SymmetricDim() }
-
-func (m dense2) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
-	return dense{m.SymDense}.MulTo(ctx, dst, r)
 }
 
 // TestInaccurate tests products that are too inaccurate for the convergence of the recursive residual, and that exact
@@ -202,7 +193,7 @@ func BenchmarkSolveBlock(b *testing.B) {
 	d, m := diagonal(geometric(n, 1e6)), diagonal(geometric(n, 2))
 	for _, k := range []int{1, 10, 40} {
 		y := random(1, n, k)
-		for name, f := range map[string]solver{"Solve": pcg.Solve, "SolveBlock": pcg.SolveBlock} {
+		for name, f := range solvers {
 			b.Run(fmt.Sprintf("%s/%d", name, k), func(b *testing.B) {
 				for range b.N {
 					res := testkit.Must(f(context.Background(), d, m, y, &pcg.Options{Tol: 1e-14, MaxIter: 10}))

@@ -2,6 +2,7 @@ package pcg_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"reflect"
 	"testing"
@@ -111,12 +112,25 @@ func TestTrueResidual(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := pcg.TrueResidual(ctx, r, failing{}, y, c); err == nil {
+	if _, _, err := pcg.TrueResidual(ctx, r, one, y, c); err == nil {
 		t.Error("no error of a product that fails")
 	}
 }
 
-type failing struct{}
-
-func (failing) Dim() int                                         { return 2 }
-func (failing) MulTo(ctx context.Context, _, _ *mat.Dense) error { return ctx.Err() }
+// TestExactNotFinite: a column that has converged by its recurrence, and whose true residual is not finite, has broken
+// down; and one whose guess is the answer takes no step and no solve.
+func TestExactNotFinite(t *testing.T) {
+	a, nan, b := diagonal{2, 4}, diagonal{2, math.NaN()}, mat.NewDense(2, 1, []float64{2, 4})
+	for name, solve := range solvers {
+		res, err := solve(t.Context(), a, nil, b, &pcg.Options{Exact: nan, Tol: 1e-9})
+		if err != nil || res.Columns[0].Status != pcg.Breakdown || res.Status != pcg.Breakdown ||
+			!math.IsNaN(res.Columns[0].Curvature) {
+			t.Errorf("%s: %v, %+v, %v", name, res, res.Columns, err)
+		}
+		unused := fn{2, func(context.Context, *mat.Dense, *mat.Dense) error { return errors.New("called") }}
+		res, err = solve(t.Context(), a, unused, b, &pcg.Options{InitX: mat.NewDense(2, 1, []float64{1, 1}), Tol: 1e-9})
+		if err != nil || res.Status != pcg.Converged || res.Iterations != 0 {
+			t.Errorf("%s of the answer: %v, %v", name, res, err)
+		}
+	}
+}

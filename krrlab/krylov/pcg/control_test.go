@@ -18,14 +18,11 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// solver is Solve and SolveBlock.
-type solver = func(context.Context, pcg.Operator, pcg.Preconditioner, *mat.Dense, *pcg.Options) (*pcg.Result, error)
-
 func TestCancel(t *testing.T) {
 	const n = 60
 	a := spd(20, geometric(n, 1e5))
 	b := random(21, n, 3)
-	for _, run := range []solver{pcg.Solve, pcg.SolveBlock} {
+	for _, run := range solvers {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		o := &pcg.Options{Tol: 1e-10, Monitor: func(it *pcg.Iteration) error {
@@ -75,7 +72,7 @@ func TestCancel(t *testing.T) {
 func TestStop(t *testing.T) {
 	const n = 60
 	a, b := spd(20, geometric(n, 1e5)), random(21, n, 3)
-	for _, run := range []solver{pcg.Solve, pcg.SolveBlock} {
+	for _, run := range solvers {
 		for _, stop := range []error{pcg.ErrStop, fmt.Errorf("enough: %w", pcg.ErrStop)} {
 			res, err := run(t.Context(), dense{a}, nil, b, &pcg.Options{Tol: 1e-10,
 				Monitor: func(it *pcg.Iteration) error {
@@ -100,7 +97,7 @@ func TestErrors(t *testing.T) {
 	a := spd(22, geometric(n, 1e5))
 	b := random(23, n, 2)
 	boom := errors.New("boom")
-	for _, run := range []solver{pcg.Solve, pcg.SolveBlock} {
+	for _, run := range solvers {
 		for calls := range 4 { // the call that fails; the last one is for the true residual
 			count := 0
 			fail := fn{n, func(ctx context.Context, dst, src *mat.Dense) error {
@@ -338,7 +335,7 @@ func TestDoor(t *testing.T) {
 	a := diagonal{1, 2}
 	for size, want := range map[float64]string{0: "", 1e-99: "", 1e99: "", 1e-101: "column 1", 1e101: "column 1"} {
 		b := mat.NewDense(2, 2, []float64{1, size, 1, size / 2})
-		for _, run := range []solver{pcg.Solve, pcg.SolveBlock} {
+		for _, run := range solvers {
 			res, err := run(t.Context(), a, nil, b, nil)
 			if want != "" {
 				testkit.Fails(t, err, want)

@@ -18,12 +18,7 @@ import (
 func errorsOf(t *testing.T, solve solver, a *mat.SymDense, op pcg.Operator, m pcg.Preconditioner, b *mat.Dense,
 	o pcg.Options) (*pcg.Result, [][]float64) {
 	t.Helper()
-	var chol mat.Cholesky
-	if !chol.Factorize(a) {
-		t.Fatal("A is not positive definite")
-	}
-	var x mat.Dense
-	testkit.OK(t, chol.SolveTo(&x, b))
+	x := solveDense(t, a, b)
 	last := testkit.Must(solve(t.Context(), op, m, b, &o))
 	n, cols := b.Dims()
 	all := make([][]float64, last.Iterations+1)
@@ -32,43 +27,30 @@ func errorsOf(t *testing.T, solve solver, a *mat.SymDense, op pcg.Operator, m pc
 		if k > 0 {
 			part := o
 			part.MaxIter = k
-			res := testkit.Must(solve(t.Context(), op, m, b, &part))
-			at = res.X
+			at = testkit.Must(solve(t.Context(), op, m, b, &part)).X
 		}
-		at.Sub(&x, at)
+		at.Sub(x, at)
 		for j := range cols {
 			e := at.ColView(j)
-			all[k] = append(all[k], math.Sqrt(mat.Inner(e, a, e))/mat.Norm(b.ColView(j), 2))
+			all[k] = append(all[k], aNorm(a, e)/mat.Norm(b.ColView(j), 2))
 		}
 	}
 	return last, all
-}
-
-// pencil returns M, its inverse and λ_min(M⁻¹A).
-func pencil(t *testing.T, a, m *mat.SymDense) (pcg.Preconditioner, float64) {
-	if m == nil {
-		var e mat.EigenSym
-		e.Factorize(a, false)
-		return nil, e.Values(nil)[0]
-	}
-	inv := invert(t, m)
-	var l, s mat.Dense
-	var lower mat.TriDense
-	inv.chol.LTo(&lower)
-	testkit.OK(t, l.Inverse(&lower))
-	s.Product(&l, a, l.T())
-	return inv, testkit.Eigenvalues(t, testkit.Symmetric(&s))[0]
 }
 
 // TestErrorBounds: bounds are at least the error of every iterate, for a node at and below the
 // smallest eigenvalue; and they are near where the node is.
 func TestErrorBounds(t *testing.T) {
 	const n, cols = 60, 3
-	for name, solve := range map[string]solver{"Solve": pcg.Solve, "SolveBlock": pcg.SolveBlock} {
+	for name, solve := range solvers {
 		for i, cond := range []float64{3, 100, 1e4} {
 			a := spd(uint64(40+i), geometric(n, cond))
 			for j, m := range []*mat.SymDense{nil, spd(uint64(50+i), geometric(n, 5))} {
-				inv, least := pencil(t, a, m)
+				var inv pcg.Preconditioner
+				if m != nil {
+					inv = invert(t, m)
+				}
+				least := eigenvalues(t, a, m)[0]
 				b := random(uint64(60+i), n, cols)
 				for _, share := range []float64{1 - 1e-10, 0.9, 0.1, 1e-3} {
 					o := pcg.Options{Tol: 1e-6, MaxIter: 25, LambdaMin: share * least}
@@ -109,9 +91,14 @@ func TestErrorBoundsRounding(t *testing.T) {
 	const n = 40
 	a := spd(70, geometric(n, 300))
 	b := random(71, n, 2)
-	for name, solve := range map[string]solver{"Solve": pcg.Solve, "SolveBlock": pcg.SolveBlock} {
+	noisy := fn{n, func(ctx context.Context, dst, src *mat.Dense) error {
+		err := dense{a}.MulTo(ctx, dst, src)
+		dst.Apply(func(i, j int, v float64) float64 { return v * (1 + 1e-7*math.Sin(1e9*v+float64(7*i+j))) }, dst)
+		return err
+	}}
+	for name, solve := range solvers {
 		o := pcg.Options{Tol: 1e-12, MaxIter: 250, LambdaMin: 0.5}
-		res, want := errorsOf(t, solve, a, noisy{dense{a}, 1e-7}, nil, b, o)
+		res, want := errorsOf(t, solve, a, noisy, nil, b, o)
 		last := want[len(want)-1]
 		for j, e := range last {
 			upper := res.History.Error[res.Iterations][j]
@@ -131,38 +118,21 @@ func TestErrorBoundsRounding(t *testing.T) {
 	}
 }
 
-// noisy multiplies by A with relative errors that depend on the place and the value.
-type noisy struct {
-	dense
-	size float64
-}
-
-func (a noisy) MulTo(ctx context.Context, dst, src *mat.Dense) error {
-	if err := a.dense.MulTo(ctx, dst, src); err != nil {
-		return err
-	}
-	dst.Apply(func(i, j int, v float64) float64 { return v * (1 + a.size*math.Sin(1e9*v+float64(7*i+j))) }, dst)
-	return nil
-}
-
 // TestErrorBoundsRestart: the bounds go on over restarts, by those of the iterations since.
 func TestErrorBoundsRestart(t *testing.T) {
 	exact, rough := stored(60)
 	b := random(72, 60, 2)
-	_, least := pencil(t, rough, nil)
+	least := eigenvalues(t, rough, nil)[0]
 	res, err := pcg.Solve(t.Context(), dense{rough}, nil, b, &pcg.Options{Tol: 1e-5, Exact: dense{exact},
 		LambdaMin: 0.9 * least})
 	if err != nil || len(res.History.Restarts) == 0 {
 		t.Fatalf("%v, %v: not the case that was meant", res, err)
 	}
-	var chol mat.Cholesky
-	chol.Factorize(exact)
-	var e mat.Dense
-	_ = chol.SolveTo(&e, b)
-	e.Sub(&e, res.X)
+	e := solveDense(t, exact, b)
+	e.Sub(e, res.X)
 	for j := range 2 {
-		v, upper := e.ColView(j), res.History.Error[res.Iterations][j]
-		if got := math.Sqrt(mat.Inner(v, exact, v)) / mat.Norm(b.ColView(j), 2); !(got <= 1.1*upper) {
+		upper := res.History.Error[res.Iterations][j]
+		if got := aNorm(exact, e.ColView(j)) / mat.Norm(b.ColView(j), 2); !(got <= 1.1*upper) {
 			t.Errorf("column %d: %.4g, at most %.4g", j, got, upper)
 		}
 	}
@@ -174,7 +144,7 @@ func TestErrorBoundsOptions(t *testing.T) {
 	const n = 50
 	a := spd(73, geometric(n, 1e3))
 	b := random(74, n, 3)
-	for name, f := range map[string]solver{"Solve": pcg.Solve, "SolveBlock": pcg.SolveBlock} {
+	for name, f := range solvers {
 		run := func(o pcg.Options) *pcg.Result {
 			t.Helper()
 			res, err := f(t.Context(), dense{a}, nil, b, &o)
@@ -208,8 +178,7 @@ func TestErrorBoundsOptions(t *testing.T) {
 		if !mat.EqualApprox(x, stopped.X, 1e-15) {
 			t.Errorf("%s: the answer that the monitor sees is another one", name)
 		}
-		var exact mat.Dense
-		testkit.OK(t, exact.Solve(a, b))
+		exact := solveDense(t, a, b)
 		for j, v := range fallen {
 			var e mat.VecDense
 			e.SubVec(exact.ColView(j), x.ColView(j))

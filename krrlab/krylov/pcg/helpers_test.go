@@ -3,7 +3,6 @@ package pcg_test
 import (
 	"context"
 	"math"
-	"math/rand/v2"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -84,27 +83,15 @@ func (o fn) Dim() int                                               { return o.n
 func (o fn) MulTo(ctx context.Context, dst, src *mat.Dense) error   { return o.f(ctx, dst, src) }
 func (o fn) SolveTo(ctx context.Context, dst, src *mat.Dense) error { return o.f(ctx, dst, src) }
 
+// random returns an n×k matrix of standard normal numbers.
 func random(seed uint64, n, k int) *mat.Dense {
-	rnd := rand.New(rand.NewPCG(seed, 7))
-	x := mat.NewDense(n, k, nil)
-	for i := range n {
-		for j := range k {
-			x.Set(i, j, rnd.NormFloat64())
-		}
-	}
-	return x
+	return mat.NewDense(n, k, testkit.Normals(seed, 7, n*k))
 }
 
-// spd returns Q·diag(spectrum)·Qᵀ with a random orthogonal Q.
+// spd returns a random matrix with the given eigenvalues.
 func spd(seed uint64, spectrum []float64) *mat.SymDense {
-	n := len(spectrum)
-	var qr mat.QR
-	qr.Factorize(random(seed, n, n))
-	var q, a mat.Dense
-	qr.QTo(&q)
-	a.Mul(&q, mat.NewDiagDense(n, spectrum))
-	a.Mul(&a, q.T())
-	return testkit.Symmetric(&a)
+	a, _ := testkit.Designed(seed, spectrum)
+	return a
 }
 
 // geometric returns n numbers from 1 to kappa in geometric progression.
@@ -157,7 +144,22 @@ func residuals(a mat.Matrix, x, b *mat.Dense) []float64 {
 func aNorm(a mat.Matrix, x mat.Vector) float64 { return math.Sqrt(mat.Inner(x, a, x)) }
 
 func solve(t testing.TB, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, o *pcg.Options) *pcg.Result {
-	t.Helper()
-	res := testkit.Must(pcg.Solve(context.Background(), a, m, b, o))
-	return res
+	return testkit.Must(pcg.Solve(t.Context(), a, m, b, o))
+}
+
+func solveBlock(t testing.TB, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, o *pcg.Options) *pcg.Result {
+	return testkit.Must(pcg.SolveBlock(t.Context(), a, m, b, o))
+}
+
+// solver is Solve or SolveBlock, and solvers has both by name.
+type solver = func(context.Context, pcg.Operator, pcg.Preconditioner, *mat.Dense, *pcg.Options) (*pcg.Result, error)
+
+var solvers = map[string]solver{"Solve": pcg.Solve, "SolveBlock": pcg.SolveBlock}
+
+// eigenvalues returns those of M⁻¹A, ascending; M = I if nil.
+func eigenvalues(t *testing.T, a, m *mat.SymDense) []float64 {
+	if m == nil {
+		return testkit.Eigenvalues(t, a)
+	}
+	return testkit.Pencil(t, a, m)
 }

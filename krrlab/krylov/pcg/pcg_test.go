@@ -84,12 +84,8 @@ func near(t *testing.T, what string, got, want, tol float64) {
 // zero and repeated ones.
 func TestFrozen(t *testing.T) {
 	const n = 150
-	a := spd(6, geometric(n, 1e4))
+	a, v := testkit.Designed(6, geometric(n, 1e4))
 	b := random(7, n, 6)
-	var eig mat.EigenSym
-	eig.Factorize(a, true)
-	var v mat.Dense
-	eig.VectorsTo(&v)
 	for i := range n {
 		b.Set(i, 1, v.At(i, 3)) // an eigenvector: one iteration
 		b.Set(i, 2, 0)
@@ -165,11 +161,7 @@ func TestIndefinite(t *testing.T) {
 	const n = 50
 	spectrum := geometric(n, 100)
 	spectrum[10] = -3
-	a := spd(12, spectrum)
-	var eig mat.EigenSym
-	eig.Factorize(a, true)
-	var v mat.Dense
-	eig.VectorsTo(&v)
+	a, v := testkit.Designed(12, spectrum)
 	b := random(13, n, 3)
 	for i := range n {
 		b.Set(i, 1, v.At(i, n-1)) // never leaves the positive part
@@ -209,12 +201,11 @@ func TestNaN(t *testing.T) {
 	kept := b.At(3, 1)
 	for _, v := range []float64{math.NaN(), math.Inf(-1)} {
 		b.Set(3, 1, v)
-		if res, err := pcg.Solve(context.Background(), dense{a}, nil, b, nil); res != nil || err == nil ||
-			!strings.Contains(err.Error(), "row 3, column 1") {
-			t.Errorf("B with %v: %v, %v", v, res, err)
-		}
-		if res, err := pcg.SolveBlock(context.Background(), dense{a}, nil, b, nil); err == nil || res != nil {
-			t.Errorf("block, B with %v: %v, %v", v, res, err)
+		for name, run := range solvers {
+			if res, err := run(t.Context(), dense{a}, nil, b, nil); res != nil || err == nil ||
+				!strings.Contains(err.Error(), "row 3, column 1") {
+				t.Errorf("%s, B with %v: %v, %v", name, v, res, err)
+			}
 		}
 		b.Set(3, 1, kept)
 		if _, err := pcg.Solve(context.Background(), dense{a}, nil, b,

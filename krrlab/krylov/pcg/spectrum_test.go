@@ -19,7 +19,7 @@ func TestRitz(t *testing.T) {
 	a := spd(30, geometric(n, 1e3))
 	m := spd(31, geometric(n, 30))
 	for _, pre := range []*mat.SymDense{nil, m} {
-		exact := generalized(t, a, pre)
+		exact := eigenvalues(t, a, pre)
 		var prec pcg.Preconditioner
 		if pre != nil {
 			prec = invert(t, pre)
@@ -54,15 +54,6 @@ func TestRitz(t *testing.T) {
 	if got := res.Ritz(0); !slices.EqualFunc(got, want, func(x, y float64) bool { return math.Abs(x-y) <= 1e-8 }) {
 		t.Errorf("Ritz values %v, want %v", got, want)
 	}
-}
-
-// generalized returns the eigenvalues of M⁻¹A, ascending, M = I if nil.
-func generalized(t *testing.T, a, m *mat.SymDense) []float64 {
-	t.Helper()
-	if m == nil {
-		return testkit.Eigenvalues(t, a)
-	}
-	return testkit.Pencil(t, a, m)
 }
 
 // TestBound: after IterationBound(κ, ε) iterations the A-norm of the error is at most

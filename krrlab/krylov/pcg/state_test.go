@@ -36,21 +36,13 @@ func stored(n int) (exact, rough *mat.SymDense) {
 func TestResume(t *testing.T) {
 	const n, cols = 80, 4
 	exact, rough := stored(n)
-	b := mat.NewDense(n, cols, nil)
-	rnd := rand.New(rand.NewPCG(5, 6))
-	for i := range n {
-		for j := range cols {
-			b.Set(i, j, rnd.NormFloat64())
-		}
-	}
+	b := mat.NewDense(n, cols, testkit.Normals(5, 6, n*cols))
 	b.SetCol(2, make([]float64, n)) // a column of zeros
 	m := diagonal(make([]float64, n))
 	for i := range m {
 		m[i] = 1 + 0.1*float64(i%7)
 	}
-	for name, solve := range map[string]solver{
-		"Solve": pcg.Solve, "SolveBlock": pcg.SolveBlock,
-	} {
+	for name, solve := range solvers {
 		o := pcg.Options{Tol: 1e-5, Exact: dense{exact}, LambdaMin: 1e-3}
 		var states [][]byte
 		o.Checkpoint = func(st *pcg.State) error {
