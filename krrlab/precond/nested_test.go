@@ -72,9 +72,7 @@ func TestBasis(t *testing.T) {
 	w := testkit.Must(New(ctx, z, 0.1, &Options{Form: FormEigen}))
 	dense := mat.NewDense(n, s, nil)
 	for i := range n {
-		for j, v := range z.Row(i) {
-			dense.Set(i, j, float64(v))
-		}
+		points.Widen(dense.RawRowView(i), z.Row(i))
 	}
 	identity := mat.NewDense(s, s, nil)
 	for j := range s {

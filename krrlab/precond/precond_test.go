@@ -42,26 +42,16 @@ func features(seed uint64, n, s int, decay float64) (*points.Dense32, *mat.Dense
 	return z, wide
 }
 
+// random returns an n×k matrix of standard normal numbers.
 func random(seed uint64, n, k int) *mat.Dense {
-	rnd := rand.New(rand.NewPCG(seed, 7))
-	x := mat.NewDense(n, k, nil)
-	for i := range n {
-		for j := range k {
-			x.Set(i, j, rnd.NormFloat64())
-		}
-	}
-	return x
+	return mat.NewDense(n, k, testkit.Normals(seed, 7, n*k))
 }
 
 // full returns ZZᵀ+λ_pI.
 func full(z *mat.Dense, lambdaP float64) *mat.SymDense {
-	n, _ := z.Dims()
-	m := mat.NewSymDense(n, nil)
-	m.SymOuterK(1, z)
-	for i := range n {
-		m.SetSym(i, i, m.At(i, i)+lambdaP)
-	}
-	return m
+	var outer mat.SymDense
+	outer.SymOuterK(1, z)
+	return testkit.Plus(&outer, lambdaP)
 }
 
 func build(t testing.TB, z *points.Dense32, lambdaP float64, form precond.Form) *precond.Woodbury {

@@ -2,7 +2,6 @@ package precond
 
 import (
 	"math"
-	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -16,14 +15,10 @@ import (
 
 // onRanks runs body on p goroutine ranks, each with its rows of z.
 func onRanks(p int, z *points.Dense32, body func(c comm.Comm, own *points.Dense32)) {
-	var wg sync.WaitGroup
-	for _, c := range comm.Local(p, comm.Options{}) {
-		wg.Go(func() {
-			lo, hi := comm.Rows(z.N, RankRows, c.Rank(), p)
-			body(c, points.NewDense32(hi-lo, z.D, z.Data[lo*z.D:hi*z.D]))
-		})
-	}
-	wg.Wait()
+	comm.RunLocal(p, func(c comm.Comm) {
+		lo, hi := comm.Rows(z.N, RankRows, c.Rank(), p)
+		body(c, points.NewDense32(hi-lo, z.D, z.Data[lo*z.D:hi*z.D]))
+	})
 }
 
 // TestRanks solves with M without ranks and on 1, 2, 3 and 5, some of them without rows, with

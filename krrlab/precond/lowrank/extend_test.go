@@ -46,25 +46,7 @@ func TestExtend(t *testing.T) {
 					f.Residual != one.Residual || f.Rounding != one.Rounding || !f.Certain() || f.RequestedRank != 20 {
 					t.Errorf("%s%s: rows of F that differ between threads or from before, or %v", name, scale, f)
 				}
-				r := f.Rank()
-				c, w := mat.NewDense(n, r, nil), mat.NewSymDense(r, nil)
-				for b, j := range f.Landmarks {
-					for i := range n {
-						c.Set(i, b, k.At(i, j))
-					}
-					for a := range b + 1 {
-						w.SetSym(a, b, k.At(f.Landmarks[a], j))
-					}
-					w.SetSym(b, b, w.At(b, b)*(1+f.Shift))
-				}
-				var chol mat.Cholesky
-				var weights, want mat.Dense
-				if !chol.Factorize(w) {
-					t.Fatal("W is not positive definite")
-				}
-				testkit.OK(t, chol.SolveTo(&weights, c.T()))
-				want.Mul(c, &weights)
-				approximation := hat(f)
+				want, approximation := reference(t, k, f.Landmarks, f.Shift), hat(f)
 				for i := range n {
 					for j := range n {
 						if e := math.Abs(approximation.At(i, j) - want.At(i, j)); !(e <= 1e-6*math.Sqrt(k.At(i, i)*k.At(j, j))) {
@@ -76,11 +58,6 @@ func TestExtend(t *testing.T) {
 		}
 	}
 }
-
-// coarse is a K whose entries have a large error.
-type coarse struct{ *dense }
-
-func (coarse) EntryError() float64 { return 1e-9 }
 
 // inexact is a K whose entries have errors of up to epsilon.
 type inexact struct {
@@ -123,17 +100,7 @@ func TestExtendInexact(t *testing.T) {
 				continue
 			}
 			testkit.OK(t, err)
-			difference, approximation := mat.NewSymDense(n, nil), hat(f)
-			for i := range n {
-				for j := range i + 1 {
-					difference.SetSym(i, j, k.At(i, j)-approximation.At(i, j))
-				}
-			}
-			var eigen mat.EigenSym
-			if !eigen.Factorize(difference, false) {
-				t.Fatal("no eigenvalues")
-			}
-			if least := eigen.Values(nil)[0]; !(least >= -f.Rounding) || !(f.Rounding >= first.Rounding) ||
+			if least := testkit.Eigenvalues(t, rest(k, f))[0]; !(least >= -f.Rounding) || !(f.Rounding >= first.Rounding) ||
 				f.EntryError != old.epsilon {
 				t.Errorf("%s: the smallest eigenvalue of K−FFᵀ is %g, the rounding %g, before %g", name, least, f.Rounding,
 					first.Rounding)
@@ -151,7 +118,7 @@ func TestExtendInexact(t *testing.T) {
 func TestNotExtended(t *testing.T) {
 	k := gaussian(1, 60, 2, 1)
 	f := testkit.Must(lowrank.RPCholesky(ctx, head(k, 40), 10, rng.New(1), nil))
-	_, err := f.Extend(ctx, coarse{k}, nil)
+	_, err := f.Extend(ctx, inexact{k, 1e-9}, nil)
 	testkit.Fails(t, err, "rounding errors of K have grown")
 	testkit.Canceled(t, func(ctx context.Context) error { return testkit.ErrOf(f.Extend(ctx, k, nil)) })
 	testkit.Panics(t, map[string]func(){"40 rows extended to 30": func() { _, _ = f.Extend(ctx, head(k, 30), nil) }})

@@ -7,7 +7,6 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -153,35 +152,31 @@ func TestRanks(t *testing.T) {
 		for what, m := range methods {
 			want := testkit.Must(m(ctx, k, rank, rng.New(5), &lowrank.Options{Block: block}))
 			for _, p := range []int{2, 3, 5} {
-				var wg sync.WaitGroup
-				for r, c := range comm.Local(p, comm.Options{}) {
-					wg.Go(func() {
-						f, err := m(ctx, &dense{SymDense: k.SymDense}, rank, rng.New(5),
-							&lowrank.Options{Block: block, Comm: c})
-						if err != nil {
-							t.Error(err)
-							return
-						}
-						lo, hi := comm.Rows(n, precond.RankRows, r, p)
-						blocks := int64(want.Columns+block-1) / block
-						most := blocks * int64(8*block*(want.Rank()+2)+64*p)
-						if what == "Nyström" {
-							most = int64(8*rank + 24 + 64*p)
-						}
-						if got := c.Traffic().Bytes; got > most {
-							t.Errorf("%s, %s: rank %d of %d sent %d bytes, want at most %d", name, what, r, p, got, most)
-						}
-						if !slices.Equal(f.F.Data, want.F.Data[lo*want.Rank():hi*want.Rank()]) {
-							t.Errorf("%s, %s: other rows at rank %d of %d", name, what, r, p)
-						}
-						other := *f
-						other.F = want.F
-						if !reflect.DeepEqual(lowrank.WithoutT(&other), lowrank.WithoutT(want)) { // no rank keeps T
-							t.Errorf("%s, %s: rank %d of %d: %v, want %v", name, what, r, p, f, want)
-						}
-					})
-				}
-				wg.Wait()
+				comm.RunLocal(p, func(c comm.Comm) {
+					f, err := m(ctx, &dense{SymDense: k.SymDense}, rank, rng.New(5), &lowrank.Options{Block: block, Comm: c})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					r := c.Rank()
+					lo, hi := comm.Rows(n, precond.RankRows, r, p)
+					blocks := int64(want.Columns+block-1) / block
+					most := blocks * int64(8*block*(want.Rank()+2)+64*p)
+					if what == "Nyström" {
+						most = int64(8*rank + 24 + 64*p)
+					}
+					if got := c.Traffic().Bytes; got > most {
+						t.Errorf("%s, %s: rank %d of %d sent %d bytes, want at most %d", name, what, r, p, got, most)
+					}
+					if !slices.Equal(f.F.Data, want.F.Data[lo*want.Rank():hi*want.Rank()]) {
+						t.Errorf("%s, %s: other rows at rank %d of %d", name, what, r, p)
+					}
+					other := *f
+					other.F = want.F
+					if !reflect.DeepEqual(lowrank.WithoutT(&other), lowrank.WithoutT(want)) { // no rank keeps T
+						t.Errorf("%s, %s: rank %d of %d: %v, want %v", name, what, r, p, f, want)
+					}
+				})
 			}
 		}
 	}
@@ -191,15 +186,11 @@ func TestRanks(t *testing.T) {
 func TestRanksFail(t *testing.T) {
 	k := gaussian(7, 600, 6, 2)
 	for _, m := range methods {
-		var wg sync.WaitGroup
-		for r, c := range comm.Local(2, comm.Options{}) {
-			wg.Go(func() {
-				_, err := m(ctx, &dense{SymDense: k.SymDense, fail: 2 * r}, 20, rng.New(5),
-					&lowrank.Options{Block: 5, Comm: c})
-				testkit.Fails(t, err, "rank 1 of 2: "+errSource.Error())
-			})
-		}
-		wg.Wait()
+		comm.RunLocal(2, func(c comm.Comm) {
+			_, err := m(ctx, &dense{SymDense: k.SymDense, fail: 2 * c.Rank()}, 20, rng.New(5),
+				&lowrank.Options{Block: 5, Comm: c})
+			testkit.Fails(t, err, "rank 1 of 2: "+errSource.Error())
+		})
 	}
 }
 
@@ -213,20 +204,16 @@ func TestBroken(t *testing.T) {
 	for what, m := range methods {
 		for at, whole := 1, false; !whole; at++ {
 			var errs [2]error
-			var wg sync.WaitGroup
-			for r, c := range comm.Local(2, comm.Options{}) {
-				wg.Go(func() {
-					b := &broken{Comm: c, left: at}
-					f, err := m(ctx, &dense{SymDense: k.SymDense}, 20, rng.New(5), &lowrank.Options{Block: 10, Comm: b})
-					if err == nil {
-						err = f.MulRight(ctx, b, eye[:f.F.D*f.F.D])
-					}
-					if errs[r] = err; (err == nil) != (b.left > 0) || err != nil && !errors.Is(err, errLink) {
-						t.Errorf("%s, rank %d: collective %d fails: %v", what, r, at, err)
-					}
-				})
-			}
-			wg.Wait()
+			comm.RunLocal(2, func(c comm.Comm) {
+				b := &broken{Comm: c, left: at}
+				f, err := m(ctx, &dense{SymDense: k.SymDense}, 20, rng.New(5), &lowrank.Options{Block: 10, Comm: b})
+				if err == nil {
+					err = f.MulRight(ctx, b, eye[:f.F.D*f.F.D])
+				}
+				if errs[c.Rank()] = err; (err == nil) != (b.left > 0) || err != nil && !errors.Is(err, errLink) {
+					t.Errorf("%s, rank %d: collective %d fails: %v", what, c.Rank(), at, err)
+				}
+			})
 			whole = errs[0] == nil
 		}
 	}

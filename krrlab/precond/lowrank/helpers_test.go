@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -71,15 +70,7 @@ func (k *dense) Part(ctx context.Context, rows, cols []int, dst blas64.General) 
 
 // gaussian returns exp(−‖x−z‖²/2σ²) of n normal points of dimension d.
 func gaussian(seed uint64, n, d int, sigma float64) *dense {
-	rnd := rand.New(rand.NewPCG(seed, 1))
-	x := make([][]float64, n)
-	for i := range x {
-		x[i] = make([]float64, d)
-		for j := range x[i] {
-			x[i][j] = rnd.NormFloat64()
-		}
-	}
-	return gaussianOf(x, sigma)
+	return gaussianOf(slices.Collect(slices.Chunk(testkit.Normals(seed, 1, n*d), d)), sigma)
 }
 
 func gaussianOf(x [][]float64, sigma float64) *dense {
@@ -118,9 +109,7 @@ var methods = map[string]method{"Nyström": lowrank.Nystrom, "RPCholesky": lowra
 func wide(f *points.Dense32) *mat.Dense {
 	w := mat.NewDense(f.N, f.D, nil)
 	for i := range f.N {
-		for j, v := range f.Row(i) {
-			w.Set(i, j, float64(v))
-		}
+		points.Widen(w.RawRowView(i), f.Row(i))
 	}
 	return w
 }

@@ -1,7 +1,7 @@
 package lowrank
 
 import (
-	"sync"
+	"context"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/base/rng"
@@ -25,18 +25,11 @@ func TestLowerMemory(t *testing.T) {
 		t.Errorf("rank %d, room for %d numbers", r, cap(f.lower))
 	}
 	testkit.Must(f.Extend(t.Context(), k, nil))
-	var wg sync.WaitGroup
-	for _, c := range comm.Local(2, comm.Options{}) {
-		wg.Go(func() {
-			for _, method := range []func() (*Factor, error){
-				func() (*Factor, error) { return RPCholesky(t.Context(), k, 20, rng.New(2), &Options{Comm: c}) },
-				func() (*Factor, error) { return Nystrom(t.Context(), k, 20, rng.New(2), &Options{Comm: c}) },
-			} {
-				if f, err := method(); err != nil || f.lower != nil {
-					t.Errorf("error %v, or T on ranks", err)
-				}
+	comm.RunLocal(2, func(c comm.Comm) {
+		for _, method := range []func(context.Context, Source, int, rng.Stream, *Options) (*Factor, error){RPCholesky, Nystrom} {
+			if f, err := method(t.Context(), k, 20, rng.New(2), &Options{Comm: c}); err != nil || f.lower != nil {
+				t.Errorf("error %v, or T on ranks", err)
 			}
-		})
-	}
-	wg.Wait()
+		}
+	})
 }

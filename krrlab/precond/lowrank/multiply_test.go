@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -59,19 +58,15 @@ func TestTimes(t *testing.T) {
 	if low := floats.Min(testkit.Eigenvalues(t, r)); low < -whole.Rounding || whole.Rounding > 1e-5*whole.Trace {
 		t.Errorf("least eigenvalue of K−K̂ is %g, rounding %g", low, whole.Rounding)
 	}
-	var all sync.WaitGroup
-	for _, c := range comm.Local(3, comm.Options{}) {
-		all.Go(func() {
-			f := made(c)
-			lo, hi := comm.Rows(n, precond.RankRows, c.Rank(), 3)
-			if err := f.MulRight(ctx, c, turn.RawMatrix().Data); err != nil || f.Residual != whole.Residual ||
-				f.Rounding != whole.Rounding || !slices.Equal(f.F.Data, whole.F.Data[lo*rank:hi*rank]) {
-				t.Errorf("rank %d: %v, %v, want %v", c.Rank(), err, f, whole)
-			}
-		})
-	}
-	all.Wait()
-	ended, cancel := context.WithCancel(ctx)
-	cancel()
-	testkit.Equal(t, made(nil).MulRight(ended, comm.Alone(), turn.RawMatrix().Data), context.Canceled)
+	comm.RunLocal(3, func(c comm.Comm) {
+		f := made(c)
+		lo, hi := comm.Rows(n, precond.RankRows, c.Rank(), 3)
+		if err := f.MulRight(ctx, c, turn.RawMatrix().Data); err != nil || f.Residual != whole.Residual ||
+			f.Rounding != whole.Rounding || !slices.Equal(f.F.Data, whole.F.Data[lo*rank:hi*rank]) {
+			t.Errorf("rank %d: %v, %v, want %v", c.Rank(), err, f, whole)
+		}
+	})
+	testkit.Canceled(t, func(ctx context.Context) error {
+		return made(nil).MulRight(ctx, comm.Alone(), turn.RawMatrix().Data)
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -227,16 +226,12 @@ func TestStopResidual(t *testing.T) {
 					t.Fatalf("seed %d, γ = %g: row %d of F is not that of the full rank", seed, gamma, i)
 				}
 			}
-			var wg sync.WaitGroup
-			for r, c := range comm.Local(3, comm.Options{}) {
-				wg.Go(func() {
-					lo, hi := comm.Rows(n, precond.RankRows, r, 3)
-					if part := made(c); part != nil && !slices.Equal(part.F.Data, f.F.Data[lo*want:hi*want]) {
-						t.Errorf("seed %d, γ = %g: other rows at rank %d", seed, gamma, r)
-					}
-				})
-			}
-			wg.Wait()
+			comm.RunLocal(3, func(c comm.Comm) {
+				lo, hi := comm.Rows(n, precond.RankRows, c.Rank(), 3)
+				if part := made(c); part != nil && !slices.Equal(part.F.Data, f.F.Data[lo*want:hi*want]) {
+					t.Errorf("seed %d, γ = %g: other rows at rank %d", seed, gamma, c.Rank())
+				}
+			})
 		}
 	}
 }

@@ -85,15 +85,11 @@ func TestLandmarksHeld(t *testing.T) {
 		for _, ranks := range []int{1, 3} {
 			allocated := func() int64 {
 				return testkit.Allocated(func() {
-					var wg sync.WaitGroup
-					for _, c := range comm.Local(ranks, comm.Options{}) {
-						wg.Go(func() {
-							if _, err := m(t.Context(), k, s, rng.New(2), &lowrank.Options{Comm: c}); err != nil {
-								t.Error(err)
-							}
-						})
-					}
-					wg.Wait()
+					comm.RunLocal(ranks, func(c comm.Comm) {
+						if _, err := m(t.Context(), k, s, rng.New(2), &lowrank.Options{Comm: c}); err != nil {
+							t.Error(err)
+						}
+					})
 				}) / int64(ranks)
 			}
 			got := allocated()

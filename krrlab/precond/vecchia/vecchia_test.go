@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -359,15 +358,11 @@ func TestSame(t *testing.T) {
 	places := order(n, rng.New(5))
 	want := testkit.Must(answer(p, nil, places, in))
 	for _, ranks := range []int{1, 2, 3} {
-		var wg sync.WaitGroup
-		for _, c := range comm.Local(ranks, comm.Options{}) {
-			wg.Go(func() {
-				if got, err := answer(p, c, places, in); err != nil || !mat.Equal(got, want) {
-					t.Errorf("rank %d of %d: other bits (%v)", c.Rank(), ranks, err)
-				}
-			})
-		}
-		wg.Wait()
+		comm.RunLocal(ranks, func(c comm.Comm) {
+			if got, err := answer(p, c, places, in); err != nil || !mat.Equal(got, want) {
+				t.Errorf("rank %d of %d: other bits (%v)", c.Rank(), ranks, err)
+			}
+		})
 	}
 	defer accel.SetThreads(accel.Threads())
 	accel.SetThreads(3)

@@ -22,6 +22,15 @@ func Local(p int, o Options) []Comm {
 	return all
 }
 
+// RunLocal calls body on p goroutines, each with one rank of Local, and waits for all of them.
+func RunLocal(p int, body func(c Comm)) {
+	var group sync.WaitGroup
+	for _, c := range Local(p, Options{}) {
+		group.Go(func() { body(c) })
+	}
+	group.Wait()
+}
+
 // group is the state that the ranks of one call of Local share.
 type group struct {
 	size  int

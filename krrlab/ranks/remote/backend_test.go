@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -100,29 +99,21 @@ func runJob(t *testing.T, file string, p int) {
 		testkit.OK(t, RunJob(t.Context(), file, Options{}))
 		return
 	}
-	var wg sync.WaitGroup
-	for _, c := range comm.Local(p, comm.Options{}) {
-		wg.Go(func() {
-			if err := RunJob(t.Context(), file, Options{Comm: c}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
+	comm.RunLocal(p, func(c comm.Comm) {
+		if err := RunJob(t.Context(), file, Options{Comm: c}); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func onTwoRanks(t *testing.T, train *datasets.Dataset, cfg krrlab.Config,
 	run func(ctx context.Context, l *krrlab.Lab) (any, error)) (any, error) {
 	values, errs := make([]any, 2), make([]error, 2)
-	var wg sync.WaitGroup
-	for r, c := range comm.Local(2, comm.Options{}) {
-		wg.Go(func() {
-			cfg := cfg
-			cfg.Comm = c
-			values[r], errs[r] = run(t.Context(), newLab(t, train, cfg))
-		})
-	}
-	wg.Wait()
+	comm.RunLocal(2, func(c comm.Comm) {
+		cfg := cfg
+		cfg.Comm = c
+		values[c.Rank()], errs[c.Rank()] = run(t.Context(), newLab(t, train, cfg))
+	})
 	return values[0], errs[0]
 }
 
