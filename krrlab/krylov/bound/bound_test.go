@@ -71,28 +71,11 @@ func newProblem(t *testing.T, n int, lambda, lambdaP float64) *problem {
 	t.Helper()
 	x := points.NewDense(n, 2, nil)
 	rng.New(5).Normals(x.Data, 0)
-	p := &problem{x: x, lambda: lambda}
-	var err error
-	if p.k, err = gram.NewExact(kernel.Gaussian{Sigma: 1}, x, lambda, 1e-12, nil); err != nil {
-		t.Fatal(err)
-	}
-	if p.f, err = lowrank.Nystrom(t.Context(), p.k, 15, rng.New(6), nil); err != nil {
-		t.Fatal(err)
-	}
-	if p.m, err = precond.New(t.Context(), p.f.F, lambdaP, &precond.Options{Form: precond.FormL}); err != nil {
-		t.Fatal(err)
-	}
-	dense := mat.NewDense(n, n, nil)
-	testkit.OK(t, p.k.DenseTo(t.Context(), dense))
-	p.a = mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := range i + 1 {
-			p.a.SetSym(i, j, dense.At(i, j))
-		}
-		if p.a.At(i, i) < 1+lambda/2 {
-			p.a.SetSym(i, i, p.a.At(i, i)+lambda)
-		}
-	}
+	gaussian := kernel.Gaussian{Sigma: 1}
+	p := &problem{x: x, a: testkit.Plus(testkit.Gram(gaussian, x), lambda), lambda: lambda}
+	p.k = testkit.Must(gram.NewExact(gaussian, x, lambda, 1e-12, nil))
+	p.f = testkit.Must(lowrank.Nystrom(t.Context(), p.k, 15, rng.New(6), nil))
+	p.m = testkit.Must(precond.New(t.Context(), p.f.F, lambdaP, &precond.Options{Form: precond.FormL}))
 	return p
 }
 

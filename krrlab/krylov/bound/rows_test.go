@@ -57,15 +57,8 @@ func TestEstimate(t *testing.T) {
 			y.Set(i, 2, 0)
 			c.Set(i, 2, 0)
 		}
-		for i := range n {
-			for j := range 3 {
-				v := y.At(i, j) - lambda*c.At(i, j)
-				for l := range n {
-					v -= k.Eval(x.Row(i), x.Row(l)) * c.At(l, j)
-				}
-				r.Set(i, j, v)
-			}
-		}
+		r.Mul(testkit.Plus(testkit.Gram(k, x), lambda), c)
+		r.Sub(y, r)
 		stored := mat.DenseCopyOf(r)
 		rng.New(5).Normals(stored.RawMatrix().Data, 0)
 		stored.Scale(math.Ldexp(1, -600), stored)
@@ -157,15 +150,14 @@ func TestEstimateWeighted(t *testing.T) {
 			y.Set(i, 0, f*y.At(i, 0))
 			c.Set(i, 1, c.At(i, 1)/max(1, f*f))
 		}
-		for i := range n {
-			for j := range 2 {
-				v := y.At(i, j) - lambda*c.At(i, j)
-				for l := range n {
-					v -= x.Factors[i] * k.Eval(base.Row(i), base.Row(l)) * x.Factors[l] * c.At(l, j)
-				}
-				r.Set(i, j, v)
+		a := testkit.Gram(k, base) // SKS
+		for i, f := range x.Factors {
+			for l := range i + 1 {
+				a.SetSym(i, l, f*a.At(i, l)*x.Factors[l])
 			}
 		}
+		r.Mul(testkit.Plus(a, lambda), c)
+		r.Sub(y, r)
 		for seed := range uint64(5) {
 			rows := NewRows(k, x, lambda, 1e-3, gram.Choice{}, rng.New(seed))
 			residual, _, err := rows.Estimate(t.Context(), comm.Alone(), y, c, nil)

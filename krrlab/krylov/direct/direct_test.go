@@ -2,7 +2,6 @@ package direct_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -29,18 +28,6 @@ func targets(seed uint64, n, t int) *mat.Dense {
 	return mat.NewDense(n, t, testkit.Normals(seed, 6, n*t))
 }
 
-// full is the reference K+λI, pair by pair.
-func full(k kernel.Kernel, x *points.Dense, lambda float64) *mat.SymDense {
-	a := mat.NewSymDense(x.N, nil)
-	for i := range x.N {
-		for j := i; j < x.N; j++ {
-			a.SetSym(i, j, k.Eval(x.Row(i), x.Row(j)))
-		}
-		a.SetSym(i, i, a.At(i, i)+lambda)
-	}
-	return a
-}
-
 func check(t *testing.T, label string, k kernel.Kernel, x *points.Dense, pts points.Points, lambda float64,
 	y *mat.Dense, o *direct.Options) {
 	t.Helper()
@@ -48,7 +35,7 @@ func check(t *testing.T, label string, k kernel.Kernel, x *points.Dense, pts poi
 	if err != nil {
 		t.Fatalf("%s: %v", label, err)
 	}
-	a := full(k, x, lambda)
+	a := testkit.Plus(testkit.Gram(k, x), lambda)
 	var chol mat.Cholesky
 	if !chol.Factorize(a) {
 		t.Fatal("reference")
@@ -225,11 +212,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%v: %v", v, res)
 		}
 	}
-	canceled, cancel := context.WithCancel(ctx)
-	cancel()
-	if _, err := direct.Solve(canceled, g, x, 1, y, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("canceled: %v", err)
-	}
+	testkit.Canceled(t, func(ctx context.Context) error { return testkit.ErrOf(direct.Solve(ctx, g, x, 1, y, nil)) })
 	testkit.Panics(t, map[string]func(){"targets of other points": func() {
 		_, _ = direct.Solve(ctx, g, x, 1, targets(1, 79, 1), nil)
 	}})

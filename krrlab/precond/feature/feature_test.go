@@ -2,7 +2,6 @@ package feature_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -131,12 +130,9 @@ func TestMatrixErrors(t *testing.T) {
 	x.Data[2*7] = math.NaN()
 	gauss := sample(t, feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1}}, 2, 8, 1)
 	testkit.Fails(t, testkit.ErrOf(feature.Matrix(t.Context(), gauss, x, nil)), "point 7")
-
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := feature.Matrix(ctx, m, x, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: error %v", err)
-	}
+	testkit.Canceled(t, func(ctx context.Context) error {
+		return testkit.ErrOf(feature.Matrix(ctx, m, normal(300, 2, 1, 1), nil))
+	})
 }
 
 // TestMisuse checks that arguments that no caller may pass panic.

@@ -25,7 +25,7 @@ func TestSampleLimits(t *testing.T) {
 	if err := checkSample(Gaussian{}, math.MaxInt32, math.MaxInt32); err != nil {
 		t.Error(err)
 	}
-	for _, c := range []struct{ m, s int }{{1, 1}, {2, 2}, {3, 4}, {5, 8}, {8, 8}, {9, 16}} {
+	for _, c := range []struct{ m, s int }{{1, 1}, {2, 2}, {3, 4}, {5, 8}, {8, 8}, {9, 16}, {33, 64}} {
 		if _, err := (SRHT{}).Sample(c.m, c.s, rng.New(1)); err != nil {
 			t.Errorf("all rows of the transform: %v", err)
 		}
@@ -34,8 +34,7 @@ func TestSampleLimits(t *testing.T) {
 	for _, c := range []struct {
 		need, have float64
 		lacks      bool
-	}{{2e8, 1e8, true}, {2e8, 2e8, false}, {2e8, 3e8, false}, {1e8, 5e7, false}, {1e8 + 1, 5e7, true},
-		{1e8, 5e7, false}} {
+	}{{2e8, 1e8, true}, {2e8, 2e8, false}, {2e8, 3e8, false}, {1e8, 5e7, false}, {1e8 + 1, 5e7, true}} {
 		testkit.Equal(t, exceedsMemory(c.need, c.have), c.lacks, c.need, c.have, !c.lacks)
 	}
 }

@@ -70,9 +70,7 @@ func byDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, omega 
 	if f != nil {
 		w := mat.NewDense(n, f.D, nil)
 		for i := range n {
-			for c, v := range f.Row(i) {
-				w.Set(i, c, float64(v))
-			}
+			points.Widen(w.RawRowView(i), f.Row(i))
 		}
 		ff.Mul(w, w.T())
 	}
@@ -133,6 +131,10 @@ func byDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, omega 
 	testkit.OK(t, v.Inverse(&p))
 	v.Add(&v, ff)
 	return &v, s
+}
+
+func identity(n int) *mat.Dense {
+	return mat.DenseCopyOf(mat.NewDiagDense(n, slices.Repeat([]float64{1}, n)))
 }
 
 func order(n int, g rng.Stream) []int32 {
@@ -196,10 +198,7 @@ func TestDefinition(t *testing.T) {
 			t.Fatalf("%+v: %v", c, err)
 		}
 		want, left := byDefinition(t, a, f, min(c.k, c.n-1), c.omega, o.Order)
-		id := mat.NewDense(c.n, c.n, nil)
-		for i := range c.n {
-			id.Set(i, i, 1)
-		}
+		id := identity(c.n)
 		inv, one := mat.NewDense(c.n, c.n, nil), mat.NewDense(c.n, 1, nil)
 		e0 := mat.DenseCopyOf(id.Slice(0, c.n, 0, 1))
 		if err := errors.Join(m.SolveTo(t.Context(), inv, id), m.SolveTo(t.Context(), one, e0),
@@ -257,11 +256,8 @@ func TestPermuted(t *testing.T) {
 		a := testkit.Must(gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, p, lambda, nil))
 		f := testkit.Must(lowrank.NystromAt(t.Context(), a.Exact(1e-9), landmarks, nil))
 		m := testkit.Must(vecchia.New(t.Context(), a, f.F, &vecchia.Options{Order: o, Neighbors: 9, Damping: 0.7}))
-		id, out := mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
-		for i := range n {
-			id.Set(i, i, 1)
-		}
-		testkit.OK(t, errors.Join(m.SolveTo(t.Context(), out, id), sound(m, o)))
+		out := mat.NewDense(n, n, nil)
+		testkit.OK(t, errors.Join(m.SolveTo(t.Context(), out, identity(n)), sound(m, o)))
 		return m, o, out
 	}
 	_, _, want := inverse(func(i int) int { return i })
@@ -295,9 +291,7 @@ func TestDraws(t *testing.T) {
 		testkit.OK(t, err)
 		dense, _ := byDefinition(t, a, f, 5, 0.5, o.Order)
 		var chol mat.Cholesky
-		if !chol.Factorize(mat.NewSymDense(n, dense.RawMatrix().Data)) {
-			t.Fatal("M is not positive definite")
-		}
+		testkit.Equal(t, chol.Factorize(mat.NewSymDense(n, dense.RawMatrix().Data)), true)
 		var l mat.TriDense
 		chol.LTo(&l)
 		var white, cov mat.Dense

@@ -7,21 +7,11 @@ import (
 	"math/big"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
-
-// together runs body on p goroutine ranks.
-func together(p int, o Options, body func(c Comm)) {
-	var wg sync.WaitGroup
-	for _, c := range Local(p, o) {
-		wg.Go(func() { body(c) })
-	}
-	wg.Wait()
-}
 
 // TestFixedRange: a bound has 61 to 62 bits, and the unit is a power of two; bounds that are not finite
 // have none. Over of a scale is the fixed point of sums that are so much smaller.
@@ -109,7 +99,7 @@ func TestAgreeAlone(t *testing.T) {
 func TestSame(t *testing.T) {
 	other := errors.New("other")
 	for _, last := range []string{"ab", "aB", "abc", ""} {
-		together(3, Options{}, func(c Comm) {
+		RunLocal(3, func(c Comm) {
 			own := "ab"
 			if c.Rank() == 2 {
 				own = last
@@ -125,7 +115,7 @@ func TestSame(t *testing.T) {
 // TestAgreeRanks: all ranks have the error of the lowest that met one, which only that one unwraps.
 func TestAgreeRanks(t *testing.T) {
 	own := []error{nil, errors.New("one"), errors.New("")}
-	together(3, Options{}, func(c Comm) {
+	RunLocal(3, func(c Comm) {
 		if err := Agree(t.Context(), c, nil); err != nil {
 			t.Error(err)
 		}
@@ -155,7 +145,7 @@ func TestAgreeRanks(t *testing.T) {
 
 // TestShared: bytes of any length, numbers of one rank and of each, and the least of what ranks have.
 func TestShared(t *testing.T) {
-	together(3, Options{}, func(c Comm) {
+	RunLocal(3, func(c Comm) {
 		for _, text := range []string{"", "a", "longer"} {
 			mine := []byte("another, and longer")
 			if c.Rank() == 1 {
@@ -203,7 +193,7 @@ func TestUnlikeCalls(t *testing.T) {
 		"another length": func(c Comm) error { return c.Broadcast(t.Context(), make([]byte, 4+c.Rank()), 0) },
 		"another sum":    func(c Comm) error { return c.AllReduceInt64(t.Context(), make([]int64, 4+c.Rank())) },
 	} {
-		together(2, Options{}, func(c Comm) {
+		RunLocal(2, func(c Comm) {
 			if err := f(c); err == nil || !strings.Contains(err.Error(), "rank 0 called") ||
 				!strings.Contains(err.Error(), "rank 1 ") {
 				t.Errorf("%s: %v", name, err)

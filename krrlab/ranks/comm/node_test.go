@@ -6,7 +6,6 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -65,17 +64,13 @@ func TestMisuse(t *testing.T) {
 }
 
 func TestLocate(t *testing.T) {
-	var wg sync.WaitGroup
-	for _, c := range Local(3, Options{}) {
-		wg.Go(func() {
-			n, err := Locate(t.Context(), c)
-			if want := max(1, min(runtime.NumCPU(), runtime.GOMAXPROCS(0))/3); err != nil || n.Ranks != 3 ||
-				n.CPUs != want || n.BoundCPUs != count(affinity(0)) || n.LauncherCPUs < 1 {
-				t.Errorf("%+v, %v, want %d processors", n, err, want)
-			}
-		})
-	}
-	wg.Wait()
+	RunLocal(3, func(c Comm) {
+		n, err := Locate(t.Context(), c)
+		if want := max(1, min(runtime.NumCPU(), runtime.GOMAXPROCS(0))/3); err != nil || n.Ranks != 3 ||
+			n.CPUs != want || n.BoundCPUs != count(affinity(0)) || n.LauncherCPUs < 1 {
+			t.Errorf("%+v, %v, want %d processors", n, err, want)
+		}
+	})
 }
 
 // TestMachine: a machine is the system that was booted, and a container with a limit is one by itself.
