@@ -64,8 +64,8 @@ func TestGramGrows(t *testing.T) {
 	}
 }
 
-// TestBasis compares VᵀZᵀx and ZVy with dense products, and W = ZVΣ⁻¹ with eigenvectors of ZZᵀ.
-func TestBasis(t *testing.T) {
+// TestZV compares VᵀZᵀx and ZVy with dense products, and W = ZVΣ⁻¹ with eigenvectors of ZZᵀ.
+func TestZV(t *testing.T) {
 	ctx := context.Background()
 	const n, s = 130, 60
 	z := randomFeatures(n, s)

@@ -14,10 +14,10 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestDealt: L⁻¹ shared by ranks has the bits of one process, of M⁻¹R and of the statistical dimension, with either
+// TestSharedInverse: L⁻¹ shared by ranks has the bits of one process, of M⁻¹R and of the statistical dimension, with either
 // BLAS, by float32 products and where they are refused; for few columns and many, and orders that tiles and blocks
 // divide and do not.
-func TestDealt(t *testing.T) {
+func TestSharedInverse(t *testing.T) {
 	defer func(above int) { maxReplicatedOrder = above }(maxReplicatedOrder)
 	maxReplicatedOrder = 0
 	run := func(t *testing.T) {
@@ -68,9 +68,9 @@ func TestDealt(t *testing.T) {
 	testkit.EachBLAS(t, run)
 }
 
-// TestDealtNotDefinite: all ranks refuse a ZᵀZ that float64 cannot see as definite, and name the pivot that one process
+// TestSharedNotDefinite: all ranks refuse a ZᵀZ that float64 cannot see as definite, and name the pivot that one process
 // names.
-func TestDealtNotDefinite(t *testing.T) {
+func TestSharedNotDefinite(t *testing.T) {
 	defer func(above int) { maxReplicatedOrder = above }(maxReplicatedOrder)
 	maxReplicatedOrder = 0
 	testkit.UseBLAS(t, nil) // the pivot is a rounding error, whose sign depends on the BLAS

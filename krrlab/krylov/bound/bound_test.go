@@ -38,7 +38,7 @@ func TestParseStop(t *testing.T) {
 	}
 }
 
-// TestOpen: a lead must exceed both bounds; numbers that are not are open.
+// TestOpen tests that a label is open unless its lead exceeds the sum of the two bounds, and that NaN is open.
 func TestOpen(t *testing.T) {
 	one := func(f, root, e float64) int {
 		return Open(mat.NewDense(1, 1, []float64{f}), []float64{root}, []float64{e})
@@ -115,7 +115,7 @@ func TestLambdaMin(t *testing.T) {
 	}
 }
 
-// wrong is M with an inverse that is far from right.
+// wrong is M with an inverse that has large relative errors.
 type wrong struct {
 	*precond.Woodbury
 	off float64
@@ -127,8 +127,9 @@ func (w wrong) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	return err
 }
 
-// TestSharpen: the certain bound by M is near, and holds however wrong M⁻¹ is.
-func TestSharpen(t *testing.T) {
+// TestTightenCertain tests that the certain bound is valid for any error of M⁻¹, and close to the error for an accurate
+// M⁻¹.
+func TestTightenCertain(t *testing.T) {
 	const n = 60
 	p := newProblem(t, n, 0.01, 0.05)
 	for i := range uint64(30) {
@@ -173,7 +174,7 @@ func TestFinal(t *testing.T) {
 	}
 }
 
-// TestSample: it counts as Open does, of all rows where they are few.
+// TestSample tests that a sample that contains all rows decides by the count of Open.
 func TestSample(t *testing.T) {
 	p := newProblem(t, 50, 0.1, 0.1)
 	k := kernel.Gaussian{Sigma: 1}

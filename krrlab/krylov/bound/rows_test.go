@@ -83,9 +83,9 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// TestDoubtful: points so far out that an entry of two of them may be off by a quarter of τ, if they are an eighth of
-// all or fewer, and no more than mostFar.
-func TestDoubtful(t *testing.T) {
+// TestCountOutliers counts points that are so far from the origin that an entry between two of them may be wrong by a
+// quarter of τ. The count is 0 if they are more than an eighth of all points, and at most maxOutlierRows.
+func TestCountOutliers(t *testing.T) {
 	const n = 64
 	gauss := kernel.Gaussian{Sigma: 1.5}
 	r := &Rows{k: gauss, x: points.NewDense(n, 4, nil), tol: 1e-3}
@@ -119,7 +119,7 @@ func TestDoubtful(t *testing.T) {
 	testkit.Equal(t, poly.countOutliers(norms[:5], gram.Choice{}), 0)
 }
 
-// TestSlack: an estimate from all rows is exact.
+// TestSlack tests that the factor is 1 if all rows are in the sample.
 func TestSlack(t *testing.T) {
 	if Slack(RowsChecked) != 1 || Slack(RowsChecked+1) != 1.15 {
 		t.Errorf("%g, %g", Slack(RowsChecked), Slack(RowsChecked+1))

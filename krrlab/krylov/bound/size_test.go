@@ -10,8 +10,8 @@ import (
 	"github.com/krrlab/lab/krrlab/base/rng"
 )
 
-// TestSize: the lower bound of ‖c*‖_A holds where yᵀc cancels, and is the same in every unit of y.
-func TestSize(t *testing.T) {
+// TestSolutionNormBound: the lower bound of ‖c*‖_A holds where yᵀc cancels, and is the same in every unit of y.
+func TestSolutionNormBound(t *testing.T) {
 	const n = 100
 	for trial := range uint64(50) {
 		g := rng.New(trial)

@@ -53,8 +53,8 @@ func (m *metric) NormalTo(_ context.Context, dst *mat.Dense, g rng.Stream) error
 	return nil
 }
 
-// diagonal is the matrix of the given eigenvalues, which is as good as any other to a
-// start uniform on the sphere.
+// diagonal is the diagonal matrix with the given eigenvalues. For a start that is uniform on the sphere, the process does
+// not depend on the eigenvectors.
 type diagonal []float64
 
 func (a diagonal) Dim() int { return len(a) }
@@ -76,7 +76,7 @@ func run(t testing.TB, a Operator, o *Options) *Result {
 	return r
 }
 
-// spectra are the eigenvalues the bounds are tested on, ascending.
+// spectra returns lists of n eigenvalues, by name. They are not all sorted.
 func spectra(n int) map[string][]float64 {
 	make := func(f func(i int) float64) []float64 {
 		v := make([]float64, n)

@@ -118,7 +118,7 @@ func upTo(n, misses int, p float64) float64 {
 	return 1 - distuv.Binomial{N: float64(n), P: p}.CDF(float64(misses)-1)
 }
 
-// TestOneEnd: all of δ on one end gives a bound as sharp as half of it on both with twice δ.
+// TestOneEnd tests that a bound of one end with failure probability δ equals that of two ends with 2δ.
 func TestOneEnd(t *testing.T) {
 	v := spectra(200)["even"]
 	both := run(t, diagonal(v), &Options{Steps: 20, Confidence: 0.9, Tol: -1})
@@ -128,8 +128,8 @@ func TestOneEnd(t *testing.T) {
 	}
 }
 
-// TestStops: with a tolerance it ends early, with intervals that narrow.
-func TestStops(t *testing.T) {
+// TestTolerance tests that a process with a tolerance ends early, with intervals that are as narrow as requested.
+func TestTolerance(t *testing.T) {
 	for name, v := range spectra(400) {
 		res := run(t, diagonal(v), &Options{Steps: 400, Tol: 0.2})
 		if !res.Converged || res.Min.Width() > 0.2 || res.Max.Width() > 0.2 || name != "geometric" && res.Steps > 200 {
@@ -152,8 +152,8 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// TestMass compares with the distribution of the squared component of normal vectors.
-func TestMass(t *testing.T) {
+// TestStartMass compares with the distribution of the squared component of normal vectors.
+func TestStartMass(t *testing.T) {
 	for _, n := range []int{2, 3, 50, 3000} {
 		for _, delta := range []float64{0.01, 0.3} {
 			q := startMass(n, delta)
@@ -217,8 +217,7 @@ func (a inexact) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return err
 }
 
-// TestSlack: products that are off by ε in norm give a slack of about ε for each, and
-// intervals that hold all the same.
+// TestSlack tests that products with errors of norm ε give a slack of about ε, and intervals that are still valid.
 func TestSlack(t *testing.T) {
 	v := spectra(500)["cluster"]
 	for _, noise := range []float64{1e-8, 1e-4} {
@@ -233,7 +232,7 @@ func TestSlack(t *testing.T) {
 	}
 }
 
-func TestInvariant(t *testing.T) {
+func TestFewEigenvalues(t *testing.T) {
 	// Three different eigenvalues: three steps are all there is.
 	v := make([]float64, 60)
 	for i := range v {
@@ -337,7 +336,8 @@ func (m scaled) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) erro
 	return err
 }
 
-// TestCovariance: draws of another covariance than M are refused, those of M never.
+// TestCovariance tests that draws with another covariance than M are an error, and that draws with covariance M never
+// are.
 func TestCovariance(t *testing.T) {
 	for _, n := range []int{1, 2, 7, 150} {
 		b, a := mat.NewDense(n, n, nil), make(diagonal, n)
@@ -416,8 +416,8 @@ func (m single) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) erro
 	return err
 }
 
-// TestMany: side by side each pencil takes the steps it takes alone, and ends when it would.
-func TestMany(t *testing.T) {
+// TestRunMany tests that each of several pencils takes the same steps as in a separate run, and ends after as many.
+func TestRunMany(t *testing.T) {
 	v := spectra(400)["geometric"]
 	m := shifted{diagonal(v), []float64{0.001, 0.1, 10}}
 	o := &Options{Steps: 60, Tol: 0.05, Start: rng.New(4)}

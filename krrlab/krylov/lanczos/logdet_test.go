@@ -105,7 +105,7 @@ func TestLogDet(t *testing.T) {
 	}
 }
 
-// TestLogDetInaccurate: products that are off widen it.
+// TestLogDetInaccurate tests that inaccurate products widen the interval.
 func TestLogDetInaccurate(t *testing.T) {
 	v := spectra(200)["cluster"]
 	calls := 0

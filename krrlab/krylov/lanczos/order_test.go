@@ -18,8 +18,8 @@ func ordered(e estimate.Interval) bool {
 	return math.IsNaN(e.Value) || e.Lo <= e.Value && e.Value <= e.Hi
 }
 
-// TestIndefinite: where Definite was claimed of a spectrum that reaches below zero, the interval of λ_min
-// is not cut off at 0 and turned upside down, and the result says so.
+// TestIndefinite runs processes with Options.Definite on spectra with a negative eigenvalue. The result must be
+// Indefinite, with an interval of λ_min that is ordered and not cut off at 0.
 func TestIndefinite(t *testing.T) {
 	v := []float64{-10.8}
 	for i := range 60 {
@@ -63,8 +63,8 @@ func spectrum(g rng.Stream, n int) []float64 {
 	return v
 }
 
-// TestRandomSpectra: on spectra drawn at random every interval, after every step, is ordered, its inner
-// ends hold for certain, and its outer ones as often as they must.
+// TestRandomSpectra tests, on random spectra and after every step, that intervals are ordered, that their inner ends are
+// valid, and that their outer ends fail no more often than stated.
 func TestRandomSpectra(t *testing.T) {
 	const problems, confidence = 400, 0.8
 	g := rng.New(11)
@@ -114,8 +114,8 @@ func TestRandomSpectra(t *testing.T) {
 	}
 }
 
-// TestAllowing: intervals of a perturbed matrix, with the allowance for the perturbation, hold for the
-// matrix meant: λ, κ and both ends, perturbations up to above λ, and an indefinite one.
+// TestAllowing tests that intervals from a perturbed matrix, with the allowance for the perturbation, are valid for the
+// unperturbed matrix. Perturbations are up to larger than λ, so some of the perturbed matrices are indefinite.
 func TestAllowing(t *testing.T) {
 	const n, lambda = 30, 1e-3
 	missed := 0

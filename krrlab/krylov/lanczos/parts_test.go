@@ -8,9 +8,9 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
 )
 
-// TestPolynomials: Σ p_j(x)² of T with diagonal 1, 2, 3 and β = 1, 2, 1, by hand: 1, 4, 5½, 3 at x = 5, and
+// TestChristoffel: Σ p_j(x)² of T with diagonal 1, 2, 3 and β = 1, 2, 1, by hand: 1, 4, 5½, 3 at x = 5, and
 // 1, 1, ½, −½ of −T at 0. Beyond the Ritz values it reaches the limit where documented.
-func TestPolynomials(t *testing.T) {
+func TestChristoffel(t *testing.T) {
 	alpha, beta := []float64{1, 2, 3}, []float64{1, 2, 1}
 	for _, c := range []struct{ sign, x, sum float64 }{{1, 5, 56.25}, {-1, 0, 2.5}} {
 		if christoffelExceeds(alpha, beta, c.sign, c.x, c.sum) || !christoffelExceeds(alpha, beta, c.sign, c.x, c.sum*(1-1e-15)) {
@@ -43,8 +43,8 @@ func TestPolynomials(t *testing.T) {
 	testkit.Equal(t, outerBound([]float64{0, 0}, []float64{0, 0}, 1, 0, 0.1), 0)
 }
 
-// TestScarce: √(ν/χ²) with the 1 % quantiles of the usual tables.
-func TestScarce(t *testing.T) {
+// TestSampleFactor: √(ν/χ²) with the 1 % quantiles of the usual tables.
+func TestSampleFactor(t *testing.T) {
 	for k, chi := range map[int]float64{2: 0.000157088, 3: 0.114832, 4: 0.872090, 5: 2.558212, 6: 5.229349} {
 		nu := float64(k*(k-1)) / 2
 		if got, want := sampleFactor(k), math.Sqrt(nu/chi); math.Abs(got-want) > 1e-5*want {
@@ -56,8 +56,8 @@ func TestScarce(t *testing.T) {
 	}
 }
 
-// TestAtZero: where λ_min is 0 nothing is claimed about κ, and the matrix is not called indefinite.
-func TestAtZero(t *testing.T) {
+// TestCondOfSingular tests that κ is unbounded if λ_min is 0, and that the matrix is then not called indefinite.
+func TestCondOfSingular(t *testing.T) {
 	r := &Result{Min: estimate.Interval{}, Max: estimate.Interval{Value: 2, Lo: 2, Hi: 3}}
 	if k := r.Cond(); !math.IsNaN(k.Value) || k.Lo != 1 || !math.IsInf(k.Hi, 1) || r.Indefinite() {
 		t.Errorf("%+v, indefinite %v", k, r.Indefinite())
@@ -68,9 +68,9 @@ func TestAtZero(t *testing.T) {
 	}
 }
 
-// TestDefect: what should be zero in step 3 of order 12, by hand: (h₂−β₂)²+h₁²+h₀², times 12/3; the slack of it,
-// and β taken for 0 in the last step or at rounding level.
-func TestDefect(t *testing.T) {
+// TestSquaredError compares the squared error of step 3 for order 12 with (h₂−β₂)²+h₁²+h₀², times 12/3. It also compares
+// the slack with its formula, and tests that β becomes 0 in the last step and at the level of rounding.
+func TestSquaredError(t *testing.T) {
 	p := &process{n: 12, h: []float64{0.5, -1, 3, 9}, res: &Result{Beta: []float64{7, 8, 1}}}
 	testkit.Equal(t, p.squaredError(3), 4*(4+1+0.25))
 	testkit.Equal(t, p.squaredError(0), 0)

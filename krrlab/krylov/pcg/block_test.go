@@ -138,7 +138,7 @@ func TestBlockReference(t *testing.T) {
 	}
 }
 
-// TestBlockDependent: columns that are equal, zero, multiples, combinations, or all but.
+// TestBlockDependent solves for columns that are equal, zero, multiples or combinations of others, exactly or nearly.
 func TestBlockDependent(t *testing.T) {
 	const n = 100
 	a := spd(10, geometric(n, 1e4))
@@ -176,8 +176,9 @@ func TestBlockDependent(t *testing.T) {
 	}
 }
 
-// TestBlockSinks: the space is used up in the middle, direction by direction.
-func TestBlockSinks(t *testing.T) {
+// TestBlockShrinks solves with few distinct eigenvalues and eigenvectors as right-hand sides, so that directions of the
+// block become dependent one after the other.
+func TestBlockShrinks(t *testing.T) {
 	const n, k = 64, 6
 	spectrum := make([]float64, n)
 	for i := range spectrum {

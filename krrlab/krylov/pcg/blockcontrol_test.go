@@ -14,7 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// TestIndefiniteAtOnce: an answer of 0, as of A that is not positive definite in the first step, has the residual 1.
+// TestIndefiniteAtOnce tests that the relative residual is 1 if A proves indefinite in the first step, so X is 0.
 func TestIndefiniteAtOnce(t *testing.T) {
 	minus := dense{mat.NewSymDense(3, []float64{-1, 0, 0, 0, -1, 0, 0, 0, -1})}
 	for _, size := range []float64{1, 3, 1e-99, 1e99} {
@@ -119,8 +119,8 @@ func TestInaccurate(t *testing.T) {
 	}
 }
 
-// TestBlockGuess: an initial guess, a good one, the solution, and one so bad that a
-// step to the solution leaves nothing but rounding errors.
+// TestBlockGuess solves from good guesses and from the solution itself, and from a guess that is so far away that the
+// step to the solution leaves only rounding errors.
 func TestBlockGuess(t *testing.T) {
 	const n, k = 70, 4
 	a := spd(30, geometric(n, 100))
@@ -143,8 +143,9 @@ func TestBlockGuess(t *testing.T) {
 	}
 }
 
-// TestEnds: a hopeless tolerance ends, and a slow solve is not stagnation.
-func TestEnds(t *testing.T) {
+// TestHopelessTolerance tests that a solve with an unreachable tolerance ends, and that slow convergence is not
+// reported as stagnation.
+func TestHopelessTolerance(t *testing.T) {
 	for _, k := range []int{1, 2, 20} {
 		res := solveBlock(t, dense{spd(33, geometric(50, 100))}, nil, random(34, 50, k),
 			&pcg.Options{Tol: 1e-30, MaxIter: 100_000})
@@ -174,7 +175,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestBlockMemory: 4nt numbers, and nothing for an iteration.
+// TestBlockMemory tests that SolveBlock allocates 4nt numbers, and nothing in an iteration.
 func TestBlockMemory(t *testing.T) {
 	const n, k = 4000, 24
 	small := 26*k*8 + 12*k*k*8 + 8*512*k

@@ -20,8 +20,8 @@ type bounded struct {
 
 func (b bounded) Rounding(x *mat.Dense) []float64 { return b.rounding(x) }
 
-// TestResumeWithinRounding: a column restarted because its rounding alone takes it past the tolerance is
-// resumed from every state, bit for bit.
+// TestResumeWithinRounding restarts a column because its residual exceeds the tolerance only with the rounding error
+// bound. Resumed from every state, the solve must end with the same bits.
 func TestResumeWithinRounding(t *testing.T) {
 	const n, tol = 60, 1e-5
 	exact, rough := stored(n)
@@ -62,8 +62,8 @@ func TestResumeWithinRounding(t *testing.T) {
 	}
 }
 
-// TestConvergedIsProved: of two answers, one with less of a residual and one with less of its rounding, the
-// one that is returned as converged is the one that is proved.
+// TestConvergedIsProved compares an answer with a smaller residual and one with a smaller rounding error bound. An answer
+// that is returned as converged must be the one whose convergence is proved.
 func TestConvergedIsProved(t *testing.T) {
 	const tol = 1e-3
 	b := mat.NewDense(2, 1, []float64{0.75, 0.75})
@@ -91,7 +91,7 @@ func TestConvergedIsProved(t *testing.T) {
 	}
 }
 
-// TestTrueResidual: norms against those of the targets, with the bound of a product where there is one.
+// TestTrueResidual compares relative residuals, and their rounding error bounds, with values computed by hand.
 func TestTrueResidual(t *testing.T) {
 	y, c, r := mat.NewDense(2, 4, []float64{10, 0, 0, 1, 0, 0, 1, 1}),
 		mat.NewDense(2, 4, []float64{7, 0, 0, math.NaN(), -4, 0, 0, 1}), mat.NewDense(2, 4, nil)
@@ -117,8 +117,8 @@ func TestTrueResidual(t *testing.T) {
 	}
 }
 
-// TestExactNotFinite: a column that has converged by its recurrence, and whose true residual is not finite, has broken
-// down; and one whose guess is the answer takes no step and no solve.
+// TestExactNotFinite tests that a column whose recursive residual has converged ends as a Breakdown if its true residual
+// is not finite. It also tests that a solve that starts at the solution takes no step and no solve with M.
 func TestExactNotFinite(t *testing.T) {
 	a, nan, b := diagonal{2, 4}, diagonal{2, math.NaN()}, mat.NewDense(2, 1, []float64{2, 4})
 	for name, solve := range solvers {

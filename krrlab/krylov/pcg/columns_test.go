@@ -30,8 +30,8 @@ func (m columns) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []i
 	return ctx.Err()
 }
 
-// TestColumnPreconditioner: a column with the preconditioner M_c takes the steps it takes
-// alone with M_c, whatever the others do and whenever they end.
+// TestColumnPreconditioner tests that a column with the preconditioner M_c takes the same steps as in a separate solve
+// with M_c, although the other columns end earlier or later.
 func TestColumnPreconditioner(t *testing.T) {
 	const n = 200
 	a, m, b := make(diagonal, n), columns{}, mat.NewDense(n, 4, nil)

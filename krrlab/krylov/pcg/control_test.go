@@ -67,8 +67,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestStop: ErrStop of the monitor, wrapped or not, ends a solve without an error, with the true residual of what
-// there is.
+// TestStop tests that ErrStop of the monitor, wrapped or not, ends a solve without an error, and that the result has the
+// true residual of the current iterate.
 func TestStop(t *testing.T) {
 	const n = 60
 	a, b := spd(20, geometric(n, 1e5)), random(21, n, 3)
@@ -160,8 +160,8 @@ func TestMonitor(t *testing.T) {
 	}
 }
 
-// TestDeterministic: the same bits each time, on any number of threads, and in any scale of the columns; those of Solve
-// alone, too.
+// TestDeterministic tests that results have the same bits in repeated solves, on any number of threads and in any scale
+// of the columns. A column of Solve also has the bits of a solve of that column alone.
 func TestDeterministic(t *testing.T) {
 	const n, k = 1100, 5 // more than two blocks of rows
 	a, m := diagonal(geometric(n, 1e4)), diagonal(geometric(n, 10))
@@ -200,7 +200,7 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// TestMemory: 4nt numbers and the history, and nothing for an iteration.
+// TestMemory tests that Solve allocates 4nt numbers and the history, and nothing in an iteration.
 func TestMemory(t *testing.T) {
 	const n, k = 4000, 40
 	history := 4 * 61 * k * 8
@@ -208,9 +208,9 @@ func TestMemory(t *testing.T) {
 	testMemory(t, pcg.Solve, k, 10, 60, 4*8*n*k+history+sums+50_000)
 }
 
-// testMemory solves for k columns of n = 4000 rows in few and in many iterations: many allocate at most
-// limit bytes, and no more often than few. It counts on one thread and without the collector: each thread
-// has its own scratch in a pool, which the collector empties.
+// testMemory solves for k columns of n = 4000 rows in few and in many iterations. The many must allocate at most limit
+// bytes, and as often as the few. It counts on one thread and without the collector, because each thread takes its
+// scratch memory from a pool that the collector empties.
 func testMemory(t *testing.T, solve solver, k, few, many, limit int) {
 	t.Helper()
 	if race.Enabled {
@@ -263,7 +263,7 @@ func TestPanics(t *testing.T) {
 	})
 }
 
-// TestStatusText: statuses are read as they are written, and no others.
+// TestStatusText tests that every status can be read from its text, and that other texts are errors.
 func TestStatusText(t *testing.T) {
 	for want := pcg.Active; want <= pcg.Undecided; want++ {
 		var got pcg.Status
@@ -291,8 +291,8 @@ func TestAim(t *testing.T) {
 	if all.RelRes[0] <= tol/2 || half.RelRes[0] > tol/2 || half.Iterations <= all.Iterations {
 		t.Errorf("aim 1: %v\naim ½: %v", all, half)
 	}
-	// Exact products are off by a constant along all's residual, just so much that it misses a
-	// tolerance that it just meets: 2 % is much more than rounding moves the residual of that iteration.
+	// Exact products differ by a constant along the residual of all, so that it just misses a tolerance that its recursive
+	// residual just meets. The difference of 2 % is much larger than the rounding errors of that residual.
 	last := all.RelRes[0]
 	near := min(1.02*last, tol)
 	e := mat.NewDense(n, 1, nil)
@@ -313,9 +313,9 @@ func TestAim(t *testing.T) {
 	}
 }
 
-// TestTakenBack: where A is a third of the matrix that the true residual is taken with, a restart doubles it: of 2 it
-// becomes 4, and is taken back.
-func TestTakenBack(t *testing.T) {
+// TestUndoRestart solves with an A that is a third of Options.Exact. A restart doubles the true residual, from 2 to 4,
+// and must be undone.
+func TestUndoRestart(t *testing.T) {
 	b := mat.NewDense(4, 2, []float64{1, 0, 2, 1, -1, 3, 0.5, -2})
 	o := &pcg.Options{Exact: diagonal{3, 3, 3, 3}}
 	for name, res := range map[string]*pcg.Result{"pcg": solve(t, diagonal{1, 1, 1, 1}, nil, b, o),
@@ -330,8 +330,9 @@ func TestTakenBack(t *testing.T) {
 	}
 }
 
-// TestDoor: right-hand sides whose squares might under- or overflow are refused, a column of zeros is not.
-func TestDoor(t *testing.T) {
+// TestRightHandSideRange tests that right-hand sides whose squares might underflow or overflow are errors, and that a
+// column of zeros is not.
+func TestRightHandSideRange(t *testing.T) {
 	a := diagonal{1, 2}
 	for size, want := range map[float64]string{0: "", 1e-99: "", 1e99: "", 1e-101: "column 1", 1e101: "column 1"} {
 		b := mat.NewDense(2, 2, []float64{1, size, 1, size / 2})

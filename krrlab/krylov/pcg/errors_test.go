@@ -13,8 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// errorsOf runs a solve and returns ‖x_j−x_jk‖_A/‖y_j‖₂ after every iteration, by columns, of iterates that
-// solves of that many iterations end with.
+// errorsOf runs a solve and returns ‖x_j−x_jk‖_A/‖y_j‖₂ for every iteration k and column j. The iterates are the results
+// of solves that end after k iterations.
 func errorsOf(t *testing.T, solve solver, a *mat.SymDense, op pcg.Operator, m pcg.Preconditioner, b *mat.Dense,
 	o pcg.Options) (*pcg.Result, [][]float64) {
 	t.Helper()
@@ -38,8 +38,8 @@ func errorsOf(t *testing.T, solve solver, a *mat.SymDense, op pcg.Operator, m pc
 	return last, all
 }
 
-// TestErrorBounds: bounds are at least the error of every iterate, for a node at and below the
-// smallest eigenvalue; and they are near where the node is.
+// TestErrorBounds tests that the bounds are at least the error of every iterate for lower bounds μ at and below the
+// smallest eigenvalue, and that they are close to the error if μ is close to the smallest eigenvalue.
 func TestErrorBounds(t *testing.T) {
 	const n, cols = 60, 3
 	for name, solve := range solvers {
@@ -85,8 +85,8 @@ func enclose(t *testing.T, what string, res *pcg.Result, want [][]float64, gap f
 	return near
 }
 
-// TestErrorBoundsRounding: products that are off by 10⁻⁷ of themselves, in no symmetric way, make the bounds
-// miss by no more than the gap between the true residual and the recurrence's.
+// TestErrorBoundsRounding multiplies with relative errors of 10⁻⁷ that are not symmetric. The bounds may then be too
+// small by at most the gap between the true and the recursive residual.
 func TestErrorBoundsRounding(t *testing.T) {
 	const n = 40
 	a := spd(70, geometric(n, 300))
@@ -118,7 +118,7 @@ func TestErrorBoundsRounding(t *testing.T) {
 	}
 }
 
-// TestErrorBoundsRestart: the bounds go on over restarts, by those of the iterations since.
+// TestErrorBoundsRestart tests that the bounds remain valid after restarts.
 func TestErrorBoundsRestart(t *testing.T) {
 	exact, rough := stored(60)
 	b := random(72, 60, 2)
@@ -138,8 +138,8 @@ func TestErrorBoundsRestart(t *testing.T) {
 	}
 }
 
-// TestErrorBoundsOptions: bounds change no bit of an answer, and are NaN without λ_min, or where
-// that is refuted; a monitor stops by them.
+// TestErrorBoundsOptions tests that bounds change no bit of an answer, that they are nil without LambdaMin and NaN if
+// LambdaMin is refuted, and that a monitor can end a solve by them.
 func TestErrorBoundsOptions(t *testing.T) {
 	const n = 50
 	a := spd(73, geometric(n, 1e3))

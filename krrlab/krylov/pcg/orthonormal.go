@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack/lapack64"
+	"gonum.org/v1/gonum/mat"
 )
 
 const (
@@ -93,13 +94,8 @@ func (s *block) zeroNegligible(pass int, negligible float64) {
 // hasZeroNorm reports whether a nonzero column of Q has a zero on the diagonal of G.
 func (s *block) hasZeroNorm() bool {
 	for i := range s.k {
-		if s.h[i*s.k+i] != 0 {
-			continue
-		}
-		for row := range s.n {
-			if s.r.At(row, i) != 0 {
-				return true
-			}
+		if s.h[i*s.k+i] == 0 && mat.Norm(s.r.ColView(i), math.Inf(1)) != 0 {
+			return true
 		}
 	}
 	return false

@@ -80,9 +80,9 @@ func near(t *testing.T, what string, got, want, tol float64) {
 	testkit.Near(t, got, want, tol*(math.Abs(want)+1e-3), what)
 }
 
-// TestFrozen: columns that need very different numbers of iterations, among them
+// TestEndedColumns: columns that need very different numbers of iterations, among them
 // zero and repeated ones.
-func TestFrozen(t *testing.T) {
+func TestEndedColumns(t *testing.T) {
 	const n = 150
 	a, v := testkit.Designed(6, geometric(n, 1e4))
 	b := random(7, n, 6)

@@ -154,8 +154,8 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// TestMedianMajority: with a majority of good candidates within ε the choice is
-// within 3ε, wherever the bad ones are, NaN included.
+// TestMedianMajority tests that the choice is within 3ε if a majority of the candidates is within ε, whatever the others
+// are, including NaN.
 func TestMedianMajority(t *testing.T) {
 	const n = 20
 	a := spd(71, geometric(n, 1e4))

@@ -31,8 +31,8 @@ func stored(n int) (exact, rough *mat.SymDense) {
 	return exact, rough
 }
 
-// TestResume resumes solves from every iteration that can be: bit for bit the result of an
-// unbroken one, restarts included.
+// TestResume resumes solves from every checkpoint. The results, including restarts, must have the same bits as those of
+// an uninterrupted solve.
 func TestResume(t *testing.T) {
 	const n, cols = 80, 4
 	exact, rough := stored(n)
@@ -74,7 +74,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// refuse gives a solve states that do not fit.
+// refuse tests that states that are damaged or have too many iterations are errors.
 func refuse(t *testing.T, resume func(state []byte, maxIter int) error, state []byte) {
 	for _, s := range map[string][]byte{
 		"no bytes": {}, "few bytes": state[:4], "half a head": state[:100], "half a state": state[:len(state)-9],
@@ -84,7 +84,7 @@ func refuse(t *testing.T, resume func(state []byte, maxIter int) error, state []
 	testkit.Fails(t, resume(state, 3), "of at most 3")
 }
 
-// TestResumeOther: a state of Solve is none of SolveBlock, nor of another size.
+// TestResumeOther tests that a state of Solve is an error in SolveBlock, and in a solve of another size.
 func TestResumeOther(t *testing.T) {
 	exact, _ := stored(20)
 	b := mat.NewDense(20, 1, nil)

@@ -194,8 +194,8 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// TestCut: 1/max(1, (λ_p+η)/λ) ≤ λ_min and λ_max ≤ max(1, (λ+η)/λ_p), which never make an interval empty.
-func TestCut(t *testing.T) {
+// TestClipByEta: 1/max(1, (λ_p+η)/λ) ≤ λ_min and λ_max ≤ max(1, (λ+η)/λ_p), which never make an interval empty.
+func TestClipByEta(t *testing.T) {
 	for _, c := range []struct{ lambda, eta, lambdaP, lo, hi, kappa float64 }{
 		{2, 1, 4, 0.4, 1, 2.5}, {2, 1, 1, 1, 3, 3}, {1, 9, 1, 0.2, 6, 30}, {1, 0, 1, 1, 1, 1},
 	} {

@@ -27,6 +27,7 @@ func init() {
 			"Open":          r.ValueOf(comm.Open),
 			"OrAlone":       r.ValueOf(comm.OrAlone),
 			"Rows":          r.ValueOf(comm.Rows),
+			"RunLocal":      r.ValueOf(comm.RunLocal),
 			"Same":          r.ValueOf(comm.Same),
 			"Share":         r.ValueOf(comm.Share),
 			"ShareNumbers":  r.ValueOf(comm.ShareNumbers),

@@ -23,9 +23,9 @@ func sparse(n, d int, size float64) (*points.Dense, *points.CSR) {
 	return x, testkit.Sparse(x)
 }
 
-// TestWalkedPhases compares phases by a walk over nonzeros with those of the same points as dense
+// TestSparsePhases compares phases by a walk over nonzeros with those of the same points as dense
 // ones: in float64, in float32, and where some or all of the features go by float64 for their size.
-func TestWalkedPhases(t *testing.T) {
+func TestSparsePhases(t *testing.T) {
 	const n, d, s = 40, 64, 48
 	for _, dist := range []Dist{Fourier{Kernel: kernel.Gaussian{Sigma: 1}},
 		Fourier{Kernel: kernel.Laplacian{Sigma: 1}}} {

@@ -82,8 +82,8 @@ func TestShiftRaised(t *testing.T) {
 	}
 }
 
-// TestAllowance: q, ν and the rounding that is certified are those of the derivation.
-func TestAllowance(t *testing.T) {
+// TestCertify: q, ν and the rounding that is certified are those of the derivation.
+func TestCertify(t *testing.T) {
 	const u = 0x1p-53
 	b := &builder{n: 4, comm: comm.Alone(), f: points.NewDense32(4, 10, nil), block: 5, entryError: 1e-13, diag: []float64{1, 1, 1, 1}}
 	q := 1e-13 + 2.2*(10+5+64)*u

@@ -16,9 +16,9 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestTimes: F·T is that of float64, rounded once; the traces are those of K−K̂, which stays positive semi-definite to
+// TestMulRight: F·T is that of float64, rounded once; the traces are those of K−K̂, which stays positive semi-definite to
 // Rounding; ranks have the bits of one process.
-func TestTimes(t *testing.T) {
+func TestMulRight(t *testing.T) {
 	const n, rank = 600, 30
 	k := gaussian(7, n, 3, 2)
 	draws := mat.NewDense(rank, rank, nil)

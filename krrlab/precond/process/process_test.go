@@ -306,8 +306,8 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// TestLeftOver: output that is there before a request does not pass for its answer.
-func TestLeftOver(t *testing.T) {
+// TestUnexpectedOutput: output that is there before a request does not pass for its answer.
+func TestUnexpectedOutput(t *testing.T) {
 	m, err := start(t, "twice", 0)
 	testkit.OK(t, err)
 	r, dst := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)

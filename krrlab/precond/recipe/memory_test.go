@@ -19,9 +19,9 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
-// TestHeld compares with what matrices and preconditioners on 1 to 5 ranks say they hold: no less
+// TestMemory compares with what matrices and preconditioners on 1 to 5 ranks say they hold: no less
 // than any rank, and no more than a tile and a block of rows above the fullest.
-func TestHeld(t *testing.T) {
+func TestMemory(t *testing.T) {
 	const n, d, s = 3000, 4, 90
 	x := points.NewDense(n, d, nil)
 	rng.New(1).Normals(x.Data, 0)
@@ -73,9 +73,9 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestLandmarksHeld compares what landmarks allocate on 1 and 3 ranks, which is little more than they hold, with the
+// TestLandmarkMemory compares what landmarks allocate on 1 and 3 ranks, which is little more than they hold, with the
 // forecast.
-func TestLandmarksHeld(t *testing.T) {
+func TestLandmarkMemory(t *testing.T) {
 	const n, d, s = 3072, 3, 300 // two units of rows to a rank
 	x := points.NewDense(n, d, nil)
 	rng.New(1).Normals(x.Data, 0)

@@ -39,12 +39,12 @@ type build struct {
 	leading     *Inverse            // M of the first points, whose rows of G and H stay; nil: none
 }
 
-// firstRow returns the first row of G and H that this rank computes.
-func (b *build) firstRow() int {
-	if b.leading != nil {
-		return b.leading.n
+// leadingRows returns the number of rows of G and H that stay.
+func (b *build) leadingRows() int {
+	if b.leading == nil {
+		return 0
 	}
-	return b.lo
+	return b.leading.n
 }
 
 // gatherF replaces the rows of F of this rank by all rows of F.
@@ -86,11 +86,7 @@ func (b *build) findCandidates(ctx context.Context) (err error) {
 	if b.f != nil {
 		count = min(candidateFactor*count, b.n-1)
 	}
-	firstRow := 0
-	if b.leading != nil {
-		firstRow = b.leading.n
-	}
-	b.candidates, err = b.matrix.NeighborsFrom(ctx, b.o.Order, count, firstRow)
+	b.candidates, err = b.matrix.NeighborsFrom(ctx, b.o.Order, count, b.leadingRows())
 	return err
 }
 
@@ -129,7 +125,7 @@ func (b *build) computeG(ctx context.Context) error {
 			copy(b.h.Data, b.leading.h.Data)
 		}
 	}
-	firstRow := b.firstRow()
+	firstRow := max(b.lo, b.leadingRows())
 	workers := make([]worker, accel.Threads())
 	var failed atomic.Int64 // 1 + a point whose (ωR+λI)_JJ is not positive definite; 0: none
 	err := accel.ForEachBlock(ctx, b.hi-firstRow, buildRows, func(w, lo, hi int) {
@@ -192,7 +188,7 @@ func (b *build) allocateG() {
 	for row, i := range b.pointOf {
 		start[row+1], b.rowOf[i] = 1, int32(row)
 		switch {
-		case b.leading != nil && row < b.leading.n:
+		case row < b.leadingRows():
 			start[row+1] = b.leading.g.start[row+1] - b.leading.g.start[row]
 		case b.candidates != nil:
 			index, _ := b.candidates.Of(i)

@@ -187,8 +187,8 @@ func TestMPI(t *testing.T) {
 	}
 }
 
-// TestGuest: MPI leaves the code of the C library, and Go's signals, as they are.
-func TestGuest(t *testing.T) {
+// TestProcessUnchanged: MPI leaves the code of the C library, and Go's signals, as they are.
+func TestProcessUnchanged(t *testing.T) {
 	start(t, 2, "guest", func(t *testing.T, out string, err error) {
 		if n := strings.Count(out, "passed rank"); err != nil || n != 2 {
 			t.Errorf("%d of 2 ranks passed, %v:\n%s", n, err, out)
@@ -215,9 +215,9 @@ func TestMPIFaults(t *testing.T) {
 	}
 }
 
-// TestAloneThoughRanked: a process that was started as a rank, and that its library takes for the
+// TestAloneAsRank: a process that was started as a rank, and that its library takes for the
 // only one, gets an error.
-func TestAloneThoughRanked(t *testing.T) {
+func TestAloneAsRank(t *testing.T) {
 	if !dl.Able {
 		t.Skip("this build loads no MPI library")
 	}
