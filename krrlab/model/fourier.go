@@ -17,7 +17,7 @@ const (
 	fourierPairs = 2e9
 	// fourierGain is how many multiplications of a series cost as much as one kernel value in a tile. A larger value
 	// chooses the series more often.
-	fourierGain = 10
+	fourierGain = 4
 	// fourierTrial is the number of points that are predicted without the series too, as a check.
 	fourierTrial = 64
 	// fourierShare is the share of the accuracy that the difference at these points may be.
@@ -37,7 +37,7 @@ func (m *Model) fourierDecision(ctx context.Context, z points.Points, o *Options
 	if err != nil {
 		return nil, nil
 	}
-	if work, _ := s.Work(); work*float64(n+rows) > fourierGain*float64(n)*float64(rows) {
+	if work := s.Work(n+rows, t, m.Lambda).Pass; work > fourierGain*float64(n)*float64(rows) {
 		return nil, nil
 	}
 	b, err := s.Project(ctx, m.X, m.C)

@@ -98,10 +98,13 @@ const (
 // to be factored. It is an error if there is none, on ranks, or if its matrices do not fit into the memory budget.
 func (p *Problem) SeriesOf(k kernel.Kernel, x points.Points) (*fourier.Series, error) {
 	s, err := fourier.New(k, fourier.Options{EntryError: seriesError, MaxModes: seriesModes}, x)
-	if err == nil && (p.Comm.Size() > 1 || p.Memory > 0 && p.HeldBytes+4*s.Bytes() > p.Memory) {
-		err = fmt.Errorf("a Fourier series of %d modes takes one process and %s", s.Modes(), accel.Bytes(4*s.Bytes()))
+	if err != nil {
+		return nil, err
 	}
-	return s, err
+	if need := 4 * s.Bytes(p.N, p.Lambda); p.Comm.Size() > 1 || p.Memory > 0 && p.HeldBytes+need > p.Memory {
+		return nil, fmt.Errorf("a Fourier series of %d modes takes one process and %s", s.Modes(), accel.Bytes(need))
+	}
+	return s, nil
 }
 
 // Defaults returns the defaults for the options of a preconditioner of this problem.

@@ -15,13 +15,13 @@ import (
 // leverageParts is the number of parts in which the tensor of leverages is summed, for any number of threads.
 const leverageParts = 4
 
-// Leverages calls use, for every point x_i, with row i of Φβ and h(x_i) = φ(x_i)ᵀ(ΦᵀWΦ+λI)⁻¹φ(x_i), in one pass. The
+// Leverages calls use, for one point x_i after the other, with row i of Φβ and h(x_i) = φ(x_i)ᵀ(ΦᵀWΦ+λI)⁻¹φ(x_i), in one pass. The
 // posterior variance of a Gaussian process with noise variance λ at x is λh(x), that of its function; and for a point
 // of weight w of the fit w·h is the leverage, 1 − λ((W^½K̃W^½+λI)⁻¹)_ii.
 //
 // h is a trigonometric polynomial of twice the frequencies, so that a pass costs as much as the moments. The first call
-// takes another 3M² numbers and M³ multiply-adds. β may be nil, for no values. use must not keep values. Leverages
-// returns an error if ΦᵀΦ+λI was not factored.
+// takes another 3M² numbers and M³ multiply-adds, each call n numbers and n for each column of β. β may be nil, for no
+// values. use must not keep values. Leverages returns an error if ΦᵀΦ+λI was not factored.
 func (f *Factor) Leverages(ctx context.Context, x points.Points, beta *mat.Dense, use func(i int, values []float64, h float64)) error {
 	if f.lower == nil {
 		return fmt.Errorf("leverages take a Cholesky factor, and %d modes are more than the %d that are factored",
@@ -35,17 +35,19 @@ func (f *Factor) Leverages(ctx context.Context, x points.Points, beta *mat.Dense
 			return err
 		}
 	}
-	top, double, tensors := s.frequencies(1), s.frequencies(2), [][]float64(nil)
+	evaluated := []tensor{s.newTensor(2)}
+	evaluated[0].data = f.leverage
 	if beta != nil {
-		tensors = s.coefficients(beta)
+		evaluated = append(evaluated, s.coefficients(beta)...)
 	}
-	values := mat.NewDense(blockRows, max(1, len(tensors)), nil)
-	return s.scan(ctx, x, double, func(b *block) {
-		for j := range tensors {
-			b.eval(tensors[j], top, func(i int, v float64) { values.Set(i, j, v) })
-		}
-		b.eval(f.leverage, double, func(i int, h float64) { use(b.begin+i, values.RawRowView(i)[:len(tensors)], h) })
-	})
+	n, _ := x.Dims()
+	all := mat.NewDense(n, len(evaluated), nil)
+	err := s.pass(ctx, x, 2, evaluated, nil, func(i int, values, _ []float64) { all.SetRow(i, values) })
+	for i := 0; i < n && err == nil; i++ {
+		row := all.RawRowView(i)
+		use(i, row[1:], row[0])
+	}
+	return err
 }
 
 // leverageTensor returns the tensor of φᵀ(ΦᵀΦ+λI)⁻¹φ, among the frequencies up to 2m: products of two modes are written
@@ -68,14 +70,16 @@ func (f *Factor) leverageTensor(ctx context.Context) ([]float64, error) {
 	widths := newMomentWidths(s)
 	parts := make([][]float64, leverageParts)
 	err := accel.ForEach(ctx, leverageParts, func(_, index int) {
-		tensor := make([]float64, cells(s.frequencies(2)))
-		add := func(cell int, factor float64) { tensor[cell] += factor }
+		tensor := s.newTensor(2).data
 		for p := index; p < size; p += leverageParts {
 			for k, v := range inverse.RawRowView(p)[:p+1] {
 				if v *= s.modes[p].root * s.modes[k].root; k < p {
 					v *= 2
 				}
-				widths.visit(&s.modes[p], &s.modes[k], 0, 0, v, add)
+				terms, count := widths.terms(&s.modes[p], &s.modes[k], v)
+				for _, t := range terms[:count] {
+					tensor[t.place] += t.coefficient
+				}
 			}
 		}
 		parts[index] = tensor

@@ -17,19 +17,33 @@ import (
 // threads itself do. Larger pieces are faster, but leave threads without work.
 const pieceRows, pieceCols = 96, 192
 
+// matrix returns numbers as a matrix, row by row.
+func matrix(rows, cols int, data []float64) blas64.General {
+	return blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: data}
+}
+
+// general returns a matrix of zeros.
+func general(rows, cols int) blas64.General { return matrix(rows, cols, make([]float64, rows*cols)) }
+
 // submatrix returns the rows from i and the columns from j on of a matrix, at most as many as given.
 func submatrix(a blas64.General, i, rows, j, cols int) blas64.General {
 	a.Data, a.Rows, a.Cols = a.Data[i*a.Stride+j:], min(rows, a.Rows-i), min(cols, a.Cols-j)
 	return a
 }
 
-// multiplyTransposed sets C = AᵀB + βC, in pieces.
-func multiplyTransposed(a, b blas64.General, beta float64, c blas64.General) {
+// multiply sets C = op(A)op(B) + βC, in pieces.
+func multiply(transposeA, transposeB blas.Transpose, a, b blas64.General, beta float64, c blas64.General) {
+	strip := func(a blas64.General, rows bool, begin, count int) blas64.General {
+		if rows {
+			return submatrix(a, begin, count, 0, a.Cols)
+		}
+		return submatrix(a, 0, a.Rows, begin, count)
+	}
 	across := (c.Cols + pieceCols - 1) / pieceCols
 	accel.Each((c.Rows+pieceRows-1)/pieceRows*across, func(_, k int) {
 		i, j := k/across*pieceRows, k%across*pieceCols
-		blas64.Gemm(blas.Trans, blas.NoTrans, 1, submatrix(a, 0, a.Rows, i, pieceRows), submatrix(b, 0, b.Rows, j, pieceCols), beta,
-			submatrix(c, i, pieceRows, j, pieceCols))
+		blas64.Gemm(transposeA, transposeB, 1, strip(a, transposeA == blas.NoTrans, i, pieceRows),
+			strip(b, transposeB == blas.Trans, j, pieceCols), beta, submatrix(c, i, pieceRows, j, pieceCols))
 	})
 }
 

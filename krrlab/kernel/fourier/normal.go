@@ -23,19 +23,15 @@ type Normal struct {
 func (s *Series) Normal(ctx context.Context, x points.Points, weights []float64, v *mat.Dense) (*Normal, *mat.Dense, error) {
 	n, _ := x.Dims()
 	_, t := v.Dims()
-	double, top, sums := s.frequencies(2), s.frequencies(1), s.tensors(t)
-	b := &Normal{series: s, moments: make([]float64, cells(double)), n: n}
-	err := s.scan(ctx, x, double, func(block *block) {
-		var weight func(i int) float64
+	summed := append([]tensor{s.newTensor(2)}, s.tensors(t)...)
+	err := s.pass(ctx, x, 2, nil, summed, func(i int, _, coefficients []float64) {
+		coefficients[0] = 1
 		if weights != nil {
-			weight = func(i int) float64 { return weights[block.begin+i] }
+			coefficients[0] = weights[i]
 		}
-		block.add(b.moments, double, weight)
-		for j := range sums {
-			block.add(sums[j], top, func(i int) float64 { return v.At(block.begin+i, j) })
-		}
+		copy(coefficients[1:], v.RawRowView(i))
 	})
-	return b, s.project(sums), err
+	return &Normal{series: s, moments: summed[0].data, n: n}, s.project(summed[1:]), err
 }
 
 // term is one of the two terms of a product of two functions of one axis: coefficient times the moment at a place.
@@ -75,9 +71,11 @@ func (b *Normal) Matrix(ctx context.Context) (*mat.Dense, error) {
 	return a, accel.ForEach(ctx, size, func(_, p int) {
 		row, mp := a.RawRowView(p), &s.modes[p]
 		for r := range p + 1 {
-			mr, sum := &s.modes[r], 0.0
-			t.visit(mp, mr, 0, 0, mp.root*mr.root, func(cell int, factor float64) { sum += factor * b.moments[cell] })
-			row[r] = sum
+			mr := &s.modes[r]
+			terms, count := t.terms(mp, mr, mp.root*mr.root)
+			for _, term := range terms[:count] {
+				row[r] += term.coefficient * b.moments[term.place]
+			}
 		}
 	})
 }
@@ -92,17 +90,18 @@ func newMomentWidths(s *Series) (w momentWidths) {
 	return w
 }
 
-// visit writes v times the product of two modes, without their weights, as a sum, and calls use with the cell and the
-// factor of each term, by the axes from axis on, whose cells begin at place.
-func (w momentWidths) visit(p, r *mode, axis, place int, v float64, use func(cell int, factor float64)) {
-	for _, term := range product(p.index[axis], r.index[axis]) {
-		cell := place*w[axis] + term.place
-		if axis == len(w)-1 {
-			use(cell, v*term.coefficient)
-			continue
+// terms writes v times the product of two modes, without their weights, as a sum of count terms.
+func (w momentWidths) terms(p, r *mode, v float64) (sum [1 << MaxDim]term, count int) {
+	sum[0], count = term{0, v}, 1
+	for a, width := range w {
+		pair := product(p.index[a], r.index[a])
+		for k, t := range sum[:count] {
+			sum[k] = term{t.place*width + pair[0].place, t.coefficient * pair[0].coefficient}
+			sum[count+k] = term{t.place*width + pair[1].place, t.coefficient * pair[1].coefficient}
 		}
-		w.visit(p, r, axis+1, cell, v*term.coefficient, use)
+		count *= 2
 	}
+	return sum, count
 }
 
 // Factor solves (ΦᵀΦ + λI)β = b for one λ.
@@ -111,7 +110,7 @@ type Factor struct {
 	series  *Series
 	lambda  float64
 	lower   *mat.Dense // L of ΦᵀΦ + λI = LLᵀ; nil: conjugate gradients
-	applied *toeplitz
+	applied *grid
 	precond *weightPreconditioner
 
 	leverage []float64 // tensor of φᵀ(ΦᵀΦ+λI)⁻¹φ; nil before the first call of Leverages
@@ -123,7 +122,7 @@ func (b *Normal) Factor(ctx context.Context, lambda float64) (f *Factor, err err
 	f = &Factor{LogDet: math.NaN(), series: b.series, lambda: lambda}
 	size := len(b.series.modes)
 	if !b.series.Direct() {
-		if f.applied, err = newToeplitz(ctx, b); err == nil {
+		if f.applied, err = newGrid(ctx, b); err == nil {
 			f.precond, err = newWeightPreconditioner(ctx, b, lambda)
 		}
 		return f, err

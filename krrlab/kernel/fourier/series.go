@@ -37,12 +37,12 @@ type Options struct {
 	DirectModes int // most modes for which ΦᵀΦ + λI is factored; default 8,000
 
 	// exactModes is the number of modes of largest weight on which the preconditioner of conjugate gradients is exact.
-	// More cost a larger factor, fewer cost iterations. Only tests change the default of 1,500.
+	// Only tests set it; see Series.exactModes.
 	exactModes int
 }
 
 func (o Options) withDefaults() Options {
-	o.MaxModes, o.DirectModes, o.exactModes = cmp.Or(o.MaxModes, 300_000), cmp.Or(o.DirectModes, 8000), cmp.Or(o.exactModes, 1500)
+	o.MaxModes, o.DirectModes = cmp.Or(o.MaxModes, 300_000), cmp.Or(o.DirectModes, 8000)
 	return o
 }
 
@@ -61,6 +61,7 @@ type Density interface {
 // axis is one axis of the box of the points.
 type axis struct {
 	low     float64
+	side    float64 // of the box
 	spacing float64 // 1/P
 	top     int     // highest frequency
 }
@@ -159,7 +160,7 @@ func (s *Series) gaussianBox(low, high []float64, sigma float64) weightOf {
 			return 2 * weight(m) * math.Exp(-ratio) / -math.Expm1(-ratio)
 		}
 		m := sort.Search(maxFrequency, func(m int) bool { return tail(m) <= delta/2 }) // the tail decreases
-		s.axes = append(s.axes, axis{low: low[a], spacing: h, top: m})
+		s.axes = append(s.axes, axis{low: low[a], side: side, spacing: h, top: m})
 		s.entry *= 1 + images() + tail(m)
 		weights[a] = func(j int) float64 { return weight(j) * float64(min(j, 1)+1) }
 	}
@@ -213,7 +214,7 @@ func (s *Series) densityBox(low, high []float64, k Density) weightOf {
 	volume := 1.0
 	for a := range d {
 		volume *= h[a]
-		s.axes = append(s.axes, axis{low: low[a], spacing: h[a], top: int(math.Ceil(top / h[a]))})
+		s.axes = append(s.axes, axis{low: low[a], side: high[a] - low[a], spacing: h[a], top: int(math.Ceil(top / h[a]))})
 	}
 	s.entry = images + tail(top)
 	return func(j *[MaxDim]int) float64 {
@@ -226,8 +227,8 @@ func (s *Series) densityBox(low, high []float64, k Density) weightOf {
 	}
 }
 
-// chooseModes lists the modes of the box, without those of least weight: these add up to at most half of the error. It
-// returns an error if there are too many.
+// chooseModes lists the modes of the box, without those of least weight: these and the error of expansions add up to at
+// most half of the error. It returns an error if there are too many, or if the expansions alone have a larger error.
 func (s *Series) chooseModes(weight weightOf) error {
 	boxSize := 1.0
 	for _, a := range s.axes {
@@ -259,7 +260,17 @@ func (s *Series) chooseModes(weight weightOf) error {
 	}
 	list(0)
 	slices.SortStableFunc(all, func(m, o mode) int { return cmp.Compare(o.weight, m.weight) })
-	for budget := s.options.EntryError / 2; len(all) > 1 && all[len(all)-1].weight <= budget; all = all[:len(all)-1] {
+	total := 0.0
+	for _, m := range all {
+		total += m.weight
+	}
+	budget, expansions := s.options.EntryError/2, evaluationError(len(s.axes), total)
+	if budget <= expansions {
+		return fmt.Errorf("an error of %.2g of the entries of K is too small for a Fourier series in float64; %.2g is possible",
+			s.options.EntryError, 4*expansions)
+	}
+	s.entry += expansions
+	for budget -= expansions; len(all) > 1 && all[len(all)-1].weight <= budget; all = all[:len(all)-1] {
 		budget -= all[len(all)-1].weight
 		s.entry += all[len(all)-1].weight
 	}
@@ -302,49 +313,5 @@ func (s *Series) Modes() int { return len(s.modes) }
 // Direct reports whether ΦᵀΦ + λI is factored.
 func (s *Series) Direct() bool { return len(s.modes) <= s.options.DirectModes }
 
-// Iterations returns a guess of the iterations of conjugate gradients for n points; 0 if ΦᵀΦ + λI is factored. It is a
-// third of the usual bound for the modes on which the preconditioner is diagonal.
-func (s *Series) Iterations(n int, lambda float64) int {
-	switch exact := s.options.exactModes; {
-	case s.Direct():
-		return 0
-	case exact >= len(s.modes): // the preconditioner is exact
-		return 1
-	default:
-		return min(maxIterations, 1+int(4*math.Sqrt(1+float64(n)*s.modes[exact].weight/lambda)))
-	}
-}
-
-// Work returns the multiplications that Project and Eval take for each point and column, and those of the moments.
-func (s *Series) Work() (pass, moments float64) {
-	return float64(cells(s.frequencies(1))), float64(cells(s.frequencies(2)))
-}
-
-// Bytes returns the memory that Normal and Factor take: the moments, the factors of a block of points, and the matrix of
-// the modes, or the grids of the transforms with the factor of the preconditioner.
-func (s *Series) Bytes() int64 {
-	top := s.frequencies(2)
-	block, grid := 0.0, 1.0
-	for _, q := range top {
-		block += float64(width(q))
-		grid *= float64(smooth(2*q + 1))
-	}
-	trailing := float64(width(top[len(top)-1]))
-	leading := float64(cells(top)) / trailing
-	block += trailing + leading // scaled factor, and the product of Eval
-	if len(top) == MaxDim {
-		block += leading
-	}
-	modes, exact := float64(len(s.modes)), float64(min(s.options.exactModes, len(s.modes)))
-	bytes := 8*(2*float64(cells(top))+blockRows*block) + 80*modes
-	if s.Direct() {
-		return int64(bytes + 8*modes*modes)
-	}
-	return int64(bytes + 32*grid + 8*exact*exact)
-}
-
 // EntryError returns a bound of |K̃_ij − K_ij| for all points of the box; ‖K̃ − K‖₂ is at most n times as much.
 func (s *Series) EntryError() float64 { return s.entry }
-
-// angle returns θ = 2π(x−low)/P.
-func (a *axis) angle(x float64) float64 { return 2 * math.Pi * a.spacing * (x - a.low) }

@@ -65,13 +65,13 @@ func allResults(t *testing.T, k kernel.Kernel, x *points.Dense, o Options) map[s
 	if s.Direct() != (iterations == 0) || iterations == 1 {
 		t.Errorf("%d modes, direct %v: %d iterations", s.Modes(), s.Direct(), iterations)
 	}
-	var updated []float64
+	updated := mat.NewDense(x.N, 2, nil)
 	projected := testkit.Must(s.EvalProject(ctx, x, beta, func(i, j int, f float64) float64 {
-		updated = append(updated, f)
+		updated.Set(i, j, f)
 		return y.At(i, j) - f
 	}))
 	all := map[string][]float64{"ΦᵀY": b.RawMatrix().Data, "Project": testkit.Must(s.Project(ctx, x, y)).RawMatrix().Data,
-		"β": beta.RawMatrix().Data, "Φβ": testkit.Must(s.Eval(ctx, x, beta)).RawMatrix().Data, "EvalProject": updated,
+		"β": beta.RawMatrix().Data, "Φβ": testkit.Must(s.Eval(ctx, x, beta)).RawMatrix().Data, "EvalProject": updated.RawMatrix().Data,
 		"its projection": projected.RawMatrix().Data, "ln det": {factor.LogDet},
 		"s_λ": {testkit.Must(factor.StatDim(ctx))}, "iterations": {float64(iterations)}}
 	if s.Direct() {

@@ -23,6 +23,7 @@ func init() {
 			"Normal":  r.TypeOf((*fourier.Normal)(nil)).Elem(),
 			"Options": r.TypeOf((*fourier.Options)(nil)).Elem(),
 			"Series":  r.TypeOf((*fourier.Series)(nil)).Elem(),
+			"Work":    r.TypeOf((*fourier.Work)(nil)).Elem(),
 		},
 		Untypeds: map[string]string{
 			"MaxDim": "int:3",

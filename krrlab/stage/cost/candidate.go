@@ -34,8 +34,9 @@ type Candidate struct {
 	LambdaP        float64              `json:"lambda_p"`
 	// Neighbors is the number of neighbors per point of a sparse inverse. It is a guess if Recipe does not set it.
 	Neighbors int `json:"neighbors,omitempty"`
-	// Series is the Fourier series of the solver Fourier, and Modes the number of its modes.
+	// Series is the Fourier series of the solver Fourier, Modes the number of its modes, and Work the work of a solve.
 	Series  *fourier.Series `json:"-"`
+	Work    fourier.Work    `json:"-"`
 	Modes   int             `json:"modes,omitempty"`
 	Storage gram.Storage    `json:"storage"`
 	// Iterations is the predicted number of iterations. For the direct solver it counts rounds of refinement.

@@ -341,7 +341,7 @@ func (m *Model) memory(c *Candidate, parts *Parts) Memory {
 	}
 	if c.Solver == Direct || c.Solver == Fourier {
 		if v.Kernel = direct.MemoryNeeded(factorPrecision(c.Storage), m.N, m.T); c.Series != nil {
-			v.Kernel = SeriesBytes(c.Series, m.N, m.D, m.T)
+			v.Kernel = SeriesBytes(c.Work.Bytes, m.N, m.D, m.T)
 		}
 		v.Peak = v.Points + v.Kernel
 		return v

@@ -233,7 +233,8 @@ func (m *model) predictIterations(c *cost.Candidate) float64 {
 // budget.
 func (m *model) predict(c *cost.Candidate) {
 	if c.Solver == cost.Fourier {
-		c.Iterations = c.Series.Iterations(m.N, m.Lambda)
+		c.Work = c.Series.Work(m.N, m.T, m.Lambda)
+		c.Iterations = c.Work.Iterations
 	} else if c.Solver != cost.Direct {
 		c.Iterations = int(m.predictIterations(c))
 	} else if c.Storage == gram.Float32 {

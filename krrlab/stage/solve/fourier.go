@@ -50,8 +50,8 @@ func (s *run) fourier(ctx context.Context) (*mat.Dense, error) {
 	if f.series, err = fourier.New(s.Kernel, fourier.Options{}, f.x); err != nil {
 		return nil, fmt.Errorf("krrlab: solver fourier: %w", err)
 	}
-	sol.KBytes = f.series.Bytes()
-	if need := cost.SeriesBytes(f.series, s.Train.Len(), s.Train.Dim(), s.columns()); s.Memory > 0 && need > s.Memory {
+	sol.KBytes = f.series.Bytes(s.Train.Len(), s.Lambda)
+	if need := cost.SeriesBytes(sol.KBytes, s.Train.Len(), s.Train.Dim(), s.columns()); s.Memory > 0 && need > s.Memory {
 		return nil, fmt.Errorf("krrlab: solver fourier: %d modes and %d points need %s, the limit is %s beside the points",
 			f.series.Modes(), s.Train.Len(), accel.Bytes(need), accel.Bytes(s.Memory))
 	}

@@ -1,0 +1,116 @@
+package fourier
+
+import (
+	"math"
+	"math/cmplx"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+// TestExpansion: no e^{iqθ} is farther from its expansion than truncation says, for several sizes of cells and numbers of
+// polynomials, and one polynomial less is noticed where qr is below a third of their number: there |J_j(z)| is about (z/2)^j/j!.
+func TestExpansion(t *testing.T) {
+	const rounding = 3e-14
+	noticed := 0
+	for _, top := range []int{1, 7, 40} {
+		for cells := 1; cells <= 16; cells *= 2 {
+			for terms := 1; terms < 40; terms += 3 {
+				e := expansion{axis: axis{low: -1, side: 3, spacing: 0.2}, top: top, width: width(top), cells: cells, terms: terms,
+					half: 0.2 * math.Pi * 3 / float64(cells)}
+				e.setBessel()
+				error, bound := worstError(&e, terms), truncation(float64(top)*e.half, terms)
+				if error > bound+rounding {
+					t.Errorf("frequency %d, %d cells, %d polynomials: error %.3g, bound %.3g", top, cells, terms, error, bound)
+				}
+				if bound > 1e-12 && bound < 1e-5 && float64(top)*e.half < float64(terms)/3 {
+					noticed++
+					if less := worstError(&e, terms-1); less <= bound {
+						t.Errorf("frequency %d, %d cells, %d polynomials: without the last the error is %.3g, bound %.3g",
+							top, cells, terms, less, bound)
+					}
+				}
+			}
+		}
+	}
+	if noticed < 10 {
+		t.Errorf("one polynomial less was tried %d times only", noticed)
+	}
+}
+
+// worstError returns the largest error of the first polynomials of an expansion.
+func worstError(e *expansion, terms int) (worst float64) {
+	var scratch []float64
+	row := make([]float64, terms)
+	for cell := range e.cells {
+		coefficients := e.coefficients(cell, &scratch)
+		for place := -1.0; place <= 1; place += 1.0 / 16 {
+			chebyshev(row, place)
+			for q := range e.top + 1 {
+				sum := -cmplx.Exp(complex(0, float64(q)*(float64(2*cell+1)+place)*e.half))
+				for j, v := range row {
+					at := coefficients.Data[j*coefficients.Stride+2*q:]
+					sum += complex(v*at[0], v*at[1])
+				}
+				worst = max(worst, cmplx.Abs(sum))
+			}
+		}
+	}
+	return worst
+}
+
+// TestPass compares sums and values with those of cosines and sines, one point and mode at a time, for each size of a cell.
+func TestPass(t *testing.T) {
+	defer func(angles []float64) { cellAngles = angles }(cellAngles)
+	for _, angle := range cellAngles {
+		cellAngles = []float64{angle}
+		for d := 1; d <= 3; d++ {
+			for name, x := range clouds(40, d, 5) {
+				if name == "line" || name == "duplicates" {
+					continue
+				}
+				s := testkit.Must(New(kernel.Gaussian{Sigma: []float64{0.02, 0.3, 1}[d-1]}, Options{EntryError: 1e-3}, x))
+				phi, v, beta := features(s, x), mat.NewDense(x.N, 2, nil), mat.NewDense(s.Modes(), 2, nil)
+				rng.New(6).Normals(v.RawMatrix().Data, 0)
+				rng.New(7).Normals(beta.RawMatrix().Data, 0)
+				normal, projected, err := s.Normal(t.Context(), x, nil, v)
+				testkit.OK(t, err)
+				gram := testkit.Must(normal.Matrix(t.Context()))
+				for i := range s.Modes() {
+					for j := range i {
+						gram.Set(j, i, gram.At(i, j))
+					}
+				}
+				var wantGram, wantProjected, wantValues mat.Dense
+				wantGram.Mul(phi.T(), phi)
+				wantProjected.Mul(phi.T(), v)
+				wantValues.Mul(phi, beta)
+				for what, pair := range map[string][2]*mat.Dense{"ΦᵀΦ": {gram, &wantGram}, "Normal's ΦᵀV": {projected, &wantProjected},
+					"Project": {testkit.Must(s.Project(t.Context(), x, v)), &wantProjected},
+					"Eval":    {testkit.Must(s.Eval(t.Context(), x, beta)), &wantValues}} {
+					var difference mat.Dense
+					difference.Sub(pair[0], pair[1])
+					if e := mat.Norm(&difference, 2) / mat.Norm(pair[1], 2); !(e < 2e-14) {
+						t.Errorf("d = %d, %s, angle %g, %s: relative error %.3g", d, name, angle, what, e)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestOutside: a point outside the box panics, as the expansions are of no use there.
+func TestOutside(t *testing.T) {
+	for _, x := range []*points.Dense{points.NewDense(2, 1, []float64{0, 1}), points.NewDense(1, 1, nil)} {
+		s := testkit.Must(New(kernel.Gaussian{Sigma: 0.3}, Options{}, x))
+		for _, v := range []float64{-0.1, 1.1, math.NaN()} {
+			outside := points.NewDense(1, 1, []float64{v})
+			testkit.Panics(t, map[string]func(){"outside": func() { _, _ = s.Eval(t.Context(), outside, mat.NewDense(s.Modes(), 1, nil)) }})
+		}
+	}
+}

@@ -1,0 +1,294 @@
+package fourier
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+)
+
+// blockRows is how many points of a cell are multiplied together. More take memory that no cache holds, fewer waste the
+// matrix product.
+const blockRows = 256
+
+// tensor is an array of numbers for all products over the axes of cos 0, sin 0, cos θ, sin θ, … up to a frequency: sums of
+// such products over points, or the coefficients of a sum of them.
+type tensor struct {
+	widths [MaxDim]int // along each axis; 1 along an axis that the points do not have
+	data   []float64
+}
+
+// newTensor returns a tensor of zeros with the frequencies of the series times a factor.
+func (s *Series) newTensor(factor int) tensor {
+	w := s.tensorWidths(factor)
+	return tensor{widths: w, data: make([]float64, w[0]*w[1]*w[2])}
+}
+
+// tensorWidths returns the widths of such a tensor.
+func (s *Series) tensorWidths(factor int) [MaxDim]int {
+	w := [MaxDim]int{1, 1, 1}
+	for a := range s.axes {
+		w[slot(a, len(s.axes))] = width(factor * s.axes[a].top)
+	}
+	return w
+}
+
+// slot returns the place of axis a of d among three. With fewer axes the first place is empty, because threads share the
+// cells along the second.
+func slot(a, d int) int { return a + min(1, MaxDim-d) }
+
+// pass is one pass over points, which evaluates tensors at them and sums others over them.
+//
+// In each cell the cosines and sines of an axis are combinations of Chebyshev polynomials, of which there are few. The axes
+// are treated one after the other: the first for a slab of cells, the second for a row of cells in it, the last for a cell.
+// Threads share the rows. The sums of the rows are added in the order of the rows.
+type pass struct {
+	points            points.Points
+	expansions        [MaxDim]expansion
+	starts            []int   // points of cell k are order[starts[k]:starts[k+1]]
+	order             []int32 // the points, cell by cell
+	evaluated, summed []tensor
+	use               pointUse
+	slabs             []blas64.General   // for each evaluated tensor: polynomials of the first axis × widths of the others
+	sums              [][]blas64.General // for each row of the slab and summed tensor: polynomials of two axes × width of the last
+	workers           []*passWorker
+}
+
+// pointUse takes the values of the evaluated tensors at point i, and sets the coefficients of the point in the sums. It
+// is called once for each point, and for different points at the same time.
+type pointUse func(i int, values, coefficients []float64)
+
+// pass evaluates and sums tensors with frequencies of at most those of the series times a factor. The order of all sums
+// depends on the points alone, so that the bits do not depend on the number of threads.
+func (s *Series) pass(ctx context.Context, x points.Points, factor int, evaluated, summed []tensor, use pointUse) error {
+	n, _ := x.Dims()
+	if n > math.MaxInt32 {
+		return fmt.Errorf("a Fourier series takes at most %d points, not %d", math.MaxInt32, n)
+	}
+	p := &pass{points: x, evaluated: evaluated, summed: summed, use: use, workers: make([]*passWorker, accel.Threads())}
+	p.expansions, _ = s.expansions(factor, n, len(evaluated)+len(summed))
+	if err := p.sort(ctx); err != nil {
+		return err
+	}
+	for place := range p.expansions {
+		p.expansions[place].setBessel()
+	}
+	for cell := range p.expansions[0].cells {
+		if err := p.slab(ctx, cell); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sort orders the points by their cells.
+func (p *pass) sort(ctx context.Context) error {
+	const chunk = 1024
+	n, d := p.points.Dims()
+	e := &p.expansions
+	cells := make([]int32, n)
+	err := accel.ForEach(ctx, (n+chunk-1)/chunk, func(_, c int) {
+		row := make([]float64, d)
+		for i := c * chunk; i < min((c+1)*chunk, n); i++ {
+			p.points.RowTo(row, i)
+			cell := 0
+			for a, v := range row {
+				index, _ := e[slot(a, d)].locate(v)
+				cell = cell*e[slot(a, d)].cells + index
+			}
+			cells[i] = int32(cell)
+		}
+	})
+	p.starts, p.order = make([]int, e[0].cells*e[1].cells*e[2].cells+1), make([]int32, n)
+	for _, c := range cells {
+		p.starts[c+1]++
+	}
+	for c := range len(p.starts) - 1 {
+		p.starts[c+1] += p.starts[c]
+	}
+	free := slices.Clone(p.starts)
+	for i, c := range cells {
+		p.order[free[c]] = int32(i)
+		free[c]++
+	}
+	return err
+}
+
+// slab treats the cells of one slab.
+func (p *pass) slab(ctx context.Context, cell int) error {
+	e, scratch := &p.expansions, []float64(nil)
+	rows := e[1].cells
+	if p.starts[cell*rows*e[2].cells] == p.starts[(cell+1)*rows*e[2].cells] {
+		return nil
+	}
+	slabCoefficients := e[0].coefficients(cell, &scratch)
+	p.slabs, p.sums = p.slabs[:0], make([][]blas64.General, rows)
+	for _, t := range p.evaluated {
+		slab := general(slabCoefficients.Rows, t.widths[1]*t.widths[2])
+		multiply(blas.NoTrans, blas.NoTrans, submatrix(slabCoefficients, 0, slabCoefficients.Rows, 0, t.widths[0]), matrix(t.widths[0], slab.Cols, t.data), 0, slab)
+		p.slabs = append(p.slabs, slab)
+	}
+	if err := accel.ForEach(ctx, rows, func(worker, row int) { p.row(worker, cell, row) }); err != nil {
+		return err
+	}
+	p.addRows(slabCoefficients)
+	return ctx.Err()
+}
+
+// addRows adds the sums of the rows of a slab to the summed tensors.
+func (p *pass) addRows(slabCoefficients blas64.General) {
+	second, scratch := &p.expansions[1], []float64(nil)
+	slabs := make([]blas64.General, len(p.summed))
+	for j, t := range p.summed {
+		slabs[j] = general(slabCoefficients.Rows, t.widths[1]*t.widths[2])
+	}
+	for row, sums := range p.sums {
+		if sums == nil {
+			continue
+		}
+		coefficients := second.coefficients(row, &scratch)
+		for j, t := range p.summed {
+			pieces := (t.widths[1] + pieceRows - 1) / pieceRows
+			accel.Each(slabCoefficients.Rows*pieces, func(_, k int) {
+				k, begin := k/pieces, k%pieces*pieceRows
+				sum := submatrix(sums[j], k*second.terms, second.terms, 0, t.widths[2])
+				into := matrix(t.widths[1], t.widths[2], slabs[j].Data[k*slabs[j].Stride:])
+				blas64.Gemm(blas.Trans, blas.NoTrans, 1, submatrix(coefficients, 0, second.terms, begin, min(pieceRows, t.widths[1]-begin)), sum,
+					1, submatrix(into, begin, pieceRows, 0, t.widths[2]))
+			})
+		}
+	}
+	for j, t := range p.summed {
+		multiply(blas.Trans, blas.NoTrans, submatrix(slabCoefficients, 0, slabCoefficients.Rows, 0, t.widths[0]), slabs[j], 1, matrix(t.widths[0], slabs[j].Cols, t.data))
+	}
+}
+
+// passWorker is the scratch memory of one goroutine.
+type passWorker struct {
+	point                []float64
+	factors              [MaxDim]blas64.General // values of the polynomials of each axis, one row for each point
+	pairs                blas64.General         // products of those of the first two axes
+	scaled               blas64.General         // those of the last axis times the coefficients of a sum
+	product              blas64.General         // those of the last axis times an evaluated tensor
+	values, coefficients blas64.General         // one row for each point, one column for each tensor
+	rows                 []blas64.General       // evaluated tensors: polynomials of two axes × width of the last
+	evaluated, summed    []blas64.General       // tensors in the polynomials of a cell: those of two axes × those of the last
+	second, third        []float64              // scratch memory of coefficients
+}
+
+func (p *pass) worker(index int) *passWorker {
+	if w := p.workers[index]; w != nil {
+		return w
+	}
+	_, d := p.points.Dims()
+	e := &p.expansions
+	pairs := e[0].terms * e[1].terms
+	w := &passWorker{point: make([]float64, d), pairs: general(blockRows, pairs), scaled: general(blockRows, e[2].terms),
+		product: general(blockRows, pairs), values: general(blockRows, len(p.evaluated)), coefficients: general(blockRows, len(p.summed))}
+	for place := range e {
+		w.factors[place] = general(blockRows, e[place].terms)
+	}
+	for _, t := range p.evaluated {
+		w.rows = append(w.rows, general(pairs, t.widths[2]))
+		w.evaluated = append(w.evaluated, general(pairs, e[2].terms))
+	}
+	for range p.summed {
+		w.summed = append(w.summed, general(pairs, e[2].terms))
+	}
+	p.workers[index] = w
+	return w
+}
+
+// row treats the cells of one row of a slab.
+func (p *pass) row(worker, slab, row int) {
+	e := &p.expansions
+	starts := p.starts[(slab*e[1].cells+row)*e[2].cells:][:e[2].cells+1]
+	if starts[0] == starts[len(starts)-1] {
+		return
+	}
+	w := p.worker(worker)
+	sums := make([]blas64.General, len(p.summed))
+	for j, t := range p.summed {
+		sums[j] = general(w.pairs.Cols, t.widths[2])
+	}
+	p.sums[row] = sums
+	if len(p.evaluated) > 0 {
+		second := e[1].coefficients(row, &w.second)
+		for j, t := range p.evaluated {
+			for k := range e[0].terms {
+				blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, submatrix(second, 0, second.Rows, 0, t.widths[1]),
+					matrix(t.widths[1], t.widths[2], p.slabs[j].Data[k*p.slabs[j].Stride:]), 0, submatrix(w.rows[j], k*second.Rows, second.Rows, 0, t.widths[2]))
+			}
+		}
+	}
+	for cell := range e[2].cells {
+		if members := p.order[starts[cell]:starts[cell+1]]; len(members) > 0 {
+			p.cell(w, cell, members, sums)
+		}
+	}
+}
+
+// cell treats the points of one cell.
+func (p *pass) cell(w *passWorker, cell int, members []int32, sums []blas64.General) {
+	third := p.expansions[2].coefficients(cell, &w.third)
+	for j, t := range p.evaluated {
+		blas64.Gemm(blas.NoTrans, blas.Trans, 1, w.rows[j], submatrix(third, 0, third.Rows, 0, t.widths[2]), 0, w.evaluated[j])
+	}
+	for j := range sums {
+		clear(w.summed[j].Data)
+	}
+	for block := range slices.Chunk(members, blockRows) {
+		p.block(w, block)
+	}
+	for j, t := range p.summed {
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, w.summed[j], submatrix(third, 0, third.Rows, 0, t.widths[2]), 1, sums[j])
+	}
+}
+
+// block evaluates and sums at most blockRows points of a cell.
+func (p *pass) block(w *passWorker, members []int32) {
+	rows := len(members)
+	head := func(g blas64.General) blas64.General { return submatrix(g, 0, rows, 0, g.Cols) }
+	row := func(g blas64.General, k int) []float64 { return g.Data[k*g.Stride : k*g.Stride+g.Cols] }
+	for k, i := range members {
+		p.points.RowTo(w.point, int(i))
+		for place := range w.factors {
+			x := 0.0
+			if a := place - slot(0, len(w.point)); a >= 0 && a < len(w.point) {
+				_, x = p.expansions[place].locate(w.point[a])
+			}
+			chebyshev(row(w.factors[place], k), x)
+		}
+		pairs, second := row(w.pairs, k), row(w.factors[1], k)
+		for q, f := range row(w.factors[0], k) {
+			for l, v := range second {
+				pairs[q*len(second)+l] = f * v
+			}
+		}
+	}
+	for j, tensor := range w.evaluated {
+		blas64.Gemm(blas.NoTrans, blas.Trans, 1, head(w.factors[2]), tensor, 0, head(w.product))
+		for k := range members {
+			w.values.Data[k*w.values.Stride+j] = blas64.Dot(blas64.Vector{N: w.pairs.Cols, Inc: 1, Data: row(w.pairs, k)},
+				blas64.Vector{N: w.pairs.Cols, Inc: 1, Data: row(w.product, k)})
+		}
+	}
+	for k, i := range members {
+		p.use(int(i), row(w.values, k), row(w.coefficients, k))
+	}
+	for j, tensor := range w.summed {
+		for k := range members {
+			f, scaled := w.coefficients.Data[k*w.coefficients.Stride+j], row(w.scaled, k)
+			for l, v := range row(w.factors[2], k) {
+				scaled[l] = f * v
+			}
+		}
+		blas64.Gemm(blas.Trans, blas.NoTrans, 1, head(w.pairs), head(w.scaled), 1, tensor)
+	}
+}
