@@ -230,4 +230,9 @@ func TestADMMIsRandomFeatures(t *testing.T) {
 	if zero.Iterations != 1 || zero.Objective != 0 || zero.Gap != 0 || mat.Norm(zero.W, 2) != 0 {
 		t.Errorf("zero targets: %+v", zero)
 	}
+	y.Set(7, 1, math.NaN())
+	if r := must(baseline.ADMM(t.Context(), m, x, 1, y, &baseline.ADMMOptions{MaxIter: 2})); r.Gap == 0 ||
+		r.Status == pcg.Converged {
+		t.Errorf("a target is not a number, and still the gap is %g: %v", r.Gap, r.Status)
+	}
 }

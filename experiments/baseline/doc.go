@@ -29,7 +29,7 @@
 //	y^½ = prox_{loss/ρ}(y−ỹ),  w_j^½ = ρ(w_j−x̃)/(λ+ρ)
 //	(x_j, y_j) = the point of {y = Z_jx} nearest to (w_j−x̃_j, y_j+ỹ)
 //	w_j ← (w_j^½+x_j)/2,  y, y_j ← the nearest with y = Σ_j y_j
-//	the duals are increased by what the last line took away.
+//	each dual increases by the amount that the last line subtracted.
 //
 // The projection needs the inverse of I+Z_jᵀZ_j, which does not depend on ρ. One pass over Z computes the second
 // product of an iteration and the first product of the next one. The loop ends when the residuals of the splitting are

@@ -257,7 +257,7 @@ func (s *iteration) measure(ctx context.Context, res *Result) error {
 	}
 	res.Objective = sum.loss + s.lambda/2*floats.Dot(s.x, s.x)
 	res.Dual = dualBound(sum.conj, floats.Dot(zg, zg)/s.lambda)
-	if res.Gap = 0; res.Objective > res.Dual {
+	if res.Gap = 0; !(res.Objective <= res.Dual) { // NaN if the objective or the bound is NaN
 		res.Gap = (res.Objective - res.Dual) / res.Objective
 	}
 	return nil
