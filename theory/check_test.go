@@ -48,10 +48,12 @@ func TestMeasures(t *testing.T) {
 	e.mean("d", z, 0, 0)
 	e.mean("e", z, 0.5, 1)
 	e.mean("f", z, 0.01, 0.005) // as expected, which is above the bound
+	e.atMost("g", []float64{math.NaN(), 0.1}, 1)
 	e.finish()
 	m := e.Measures
-	if m[0].Ratio != 0.5 || m[0].Failures != 0 || m[1].Ratio != worstRatio || m[1].Failures != 1 {
-		t.Errorf("atMost: %+v, %+v", m[0], m[1])
+	if m[0].Ratio != 0.5 || m[0].Failures != 0 || m[1].Ratio != worstRatio || m[1].Failures != 1 ||
+		m[6].Ratio != worstRatio {
+		t.Errorf("atMost: %+v, %+v, %+v", m[0], m[1], m[6])
 	}
 	if m[2].Failures != 2 || m[2].Value != 0.5 || math.Abs(m[2].Ratio-10*clopperPearson(2, 4)) > 1e-12 {
 		t.Errorf("share: %+v", m[2])
@@ -59,7 +61,7 @@ func TestMeasures(t *testing.T) {
 	if m[3].Ratio > 0.6 || m[4].Ratio < 2 || m[4].Tightness != 0.5 || m[5].Ratio != 2 || m[5].Failures != 1 {
 		t.Errorf("mean: %+v, %+v, %+v", m[3], m[4], m[5])
 	}
-	if e.Verdict != Fail || e.Trials != 2+2+4+3000 {
+	if e.Verdict != Fail || e.Trials != 2+2+4+3000+2 {
 		t.Errorf("%+v", e.Result)
 	}
 	none := &experiment{}

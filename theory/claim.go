@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -257,13 +258,7 @@ func (r *Result) finish() {
 
 // worst returns the measure with the largest ratio. It panics if there are no measures.
 func (r *Result) worst() Measure {
-	worst := r.Measures[0]
-	for _, m := range r.Measures {
-		if m.Ratio > worst.Ratio {
-			worst = m
-		}
-	}
-	return worst
+	return slices.MaxFunc(r.Measures, func(a, b Measure) int { return cmp.Compare(a.Ratio, b.Ratio) })
 }
 
 // Line returns the result in one line.
@@ -323,4 +318,5 @@ func (r *Report) Table() *plots.Table {
 	return t
 }
 
+// String returns the table of the results for a terminal.
 func (r *Report) String() string { return r.Table().Text() }

@@ -77,7 +77,7 @@ func checkDefinition1(e *experiment) {
 	})
 }
 
-// orthonormal returns |QQᵀ−I| at λ = 0 for a well-conditioned m×n matrix, n ≥ m.
+// orthonormal returns |QQᵀ−I| of the factorization at λ = 0 for a well-conditioned m×n matrix, n ≥ m.
 func orthonormal(g rng.Stream) float64 {
 	size := g.Sub("orthonormal sizes")
 	m := 1 + size.IntN(0, 8)
@@ -102,14 +102,13 @@ func checkDefinition2(e *experiment) {
 	gauss := kernel.Gaussian{Sigma: 1.5}
 	x := cloud(e.g.Sub("cloud"), 8, 12, 0.85)
 	const nu, delta, fewFeatures = 0.5, 0.1, 24 // with more features hardly a draw has a collision: see skewness
-	noBound := func(int) float64 { return 0 }
 	e.checkProducts(e.products("TensorSketch", poly, x, e.parts.TensorSketch(poly),
 		func(s int) covariance { return tensorSketchCovariance(lift(poly, x), poly.Degree, s) }),
-		multiplyFeatures(2, nu, delta), nu, delta, noBound, fewFeatures)
+		multiplyFeatures(2, nu, delta), nu, delta, fewFeatures)
 	p := e.products("Fourier", gauss, x, e.parts.Fourier(gauss),
 		func(s int) covariance { return fourierCovariance(gauss, x, s) })
 	s := int(math.Ceil(p.expectation(1) / (nu * nu * p.size * delta))) // Chebyshev's
-	e.checkProducts(p, s, nu, delta, noBound, s, fewFeatures)
+	e.checkProducts(p, s, nu, delta, s, fewFeatures)
 }
 
 // srhtEntries gives access to the random signs and rows of an SRHT. *sketch.SRHTOperator implements it.
@@ -140,13 +139,16 @@ func checkDefinition3(e *experiment) {
 // linear uses a sketch as a feature map of the kernel xᵀz.
 type linear struct{ sketch.Dist }
 
+// Sample implements feature.Dist.
 func (l linear) Sample(d, s int, g rng.Stream) (feature.Map, error) {
 	o, err := l.Dist.Sample(d, s, g)
 	return linearMap{o}, err
 }
 
+// linearMap uses the sketch S as the feature map φ(x) = Sx.
 type linearMap struct{ sketch.Operator }
 
+// MapTo implements feature.Map. x must be *points.Dense.
 func (m linearMap) MapTo(z []float64, ld int, x points.Points, _ *feature.Workspace) {
 	dense := x.(*points.Dense)
 	m.Apply64(sketch.Rows64{Dst: z, DstStride: ld, Src: dense.Data, SrcStride: dense.D, Count: dense.N},

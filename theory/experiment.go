@@ -121,6 +121,11 @@ func (e *experiment) sample(name string, n, k int, body func(i int, g rng.Stream
 	return values
 }
 
+// draws runs n trials of a body that returns a number, and returns the number of every trial.
+func (e *experiment) draws(name string, n int, body func(g rng.Stream) float64) []float64 {
+	return e.sample(name, n, 1, func(_ int, g rng.Stream, v []float64) { v[0] = body(g) })[0]
+}
+
 // trial collects the observations of one random instance.
 type trial struct{ observations []observation }
 
@@ -154,16 +159,16 @@ func (e *experiment) runTrials(name string, body func(i int, g rng.Stream, t *tr
 	trials := make([]trial, e.trials)
 	e.forEachTrial(name, e.trials, func(i int, g rng.Stream) { body(i, g, &trials[i]) })
 	values := map[string][]float64{}
-	var names []observation
+	var distinct []observation // the first observation of each name
 	for _, t := range trials {
 		for _, o := range t.observations {
 			if values[o.name] == nil {
-				names = append(names, o)
+				distinct = append(distinct, o)
 			}
 			values[o.name] = append(values[o.name], o.value)
 		}
 	}
-	for _, o := range names {
+	for _, o := range distinct {
 		o.judge(e, values[o.name])
 	}
 }
@@ -188,20 +193,19 @@ func (e *experiment) solve(a mat.Symmetric, m pcg.Preconditioner, y *mat.VecDens
 	return must(e.parts.Solve(e.ctx, operator{a}, m, mat.DenseCopyOf(y), o)).X.ColView(0)
 }
 
-func (e *experiment) add(m Measure) { e.Measures = append(e.Measures, m) }
-
 // atMost adds the measure of values that must not exceed limit. The values are errors, or, with limit 1, quantities
-// divided by their bounds.
+// divided by their bounds. A value that is not a number contradicts the claim.
 func (e *experiment) atMost(name string, values []float64, limit float64) {
 	m := Measure{Name: name, Limit: limit, Trials: len(values), Failures: countAbove(values, limit)}
 	for _, v := range values {
-		if !(v <= m.Value) {
-			m.Value = v
-		}
+		m.Value = max(m.Value, v) // NaN if a value is NaN
 	}
 	m.Ratio = m.Value / limit
 	e.add(m)
 }
+
+// add appends a measure to the result.
+func (e *experiment) add(m Measure) { e.Measures = append(e.Measures, m) }
 
 // countAbove returns the number of values that are above the limit or not a number.
 func countAbove(values []float64, limit float64) int {

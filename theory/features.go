@@ -63,8 +63,8 @@ func (e *experiment) checkUnbiased(name string, k kernel.Kernel, d feature.Dist,
 	gram := kernelMatrix(k, x)
 	v := normals(e.g.Sub("direction"), x.N, 3)
 	expectedSquare := 0.0
-	if singleSum := identity(x.N); cov != nil {
-		expectedSquare = expected(singleSum, singleSum, cov)
+	if unweighted := identity(x.N); cov != nil {
+		expectedSquare = expected(unweighted, unweighted, cov)
 	}
 	e.runTrials(name, func(_ int, g rng.Stream, t *trial) {
 		z := featureMatrix(d, x, s, g)
@@ -169,8 +169,8 @@ func (e *experiment) checkSketchMatrix(q int) {
 // covariance returns Cov[φ(x_i)ᵀφ(x_j), φ(x_k)ᵀφ(x_l)].
 type covariance func(i, j, k, l int) float64
 
-// expected returns E[Σ_{ijkl} P_ik Q_jl E_ij E_kl] for E = ZZᵀ−K, which is E‖BEC‖_F² for
-// P = BᵀB and Q = CCᵀ.
+// expected returns E[Σ_{ijkl} P_ik Q_jl E_ij E_kl] for the error E = ZZᵀ−K of features whose products have the covariance
+// cov. This is the expectation of ‖BEC‖_F² for P = BᵀB and Q = CCᵀ.
 func expected(p, q mat.Symmetric, cov covariance) (sum float64) {
 	n := p.SymmetricDim()
 	for i := range n {

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/krrlab/lab/plots"
-	_ "github.com/krrlab/lab/plots/draw" // pictures
+	_ "github.com/krrlab/lab/plots/draw" // draws the figures
 )
 
 // Figures draws the figures of the claims into the folder dir, as SVG files named after the claims, and returns the
@@ -37,6 +37,9 @@ func Figures(ctx context.Context, dir string, claims []Claim, o *Options) (names
 	return names, nil
 }
 
+// pointSeries returns a series without samples that is drawn as points.
+func pointSeries(name string) plots.Series { return plots.Series{Name: name, Style: plots.Points} }
+
 // addPoint appends the point (x, y) to a series.
 func addPoint(s *plots.Series, x int, y float64) { s.Add(float64(x), y) }
 
@@ -47,4 +50,5 @@ func addDraws(s *plots.Series, x float64, draws []float64) {
 	s.AddBand(x, quantile(0.5), quantile(0.05), quantile(0.95))
 }
 
+// ticks returns v as the ticks of an axis.
 func ticks(v []int) []float64 { return tabulate(len(v), func(i int) float64 { return float64(v[i]) }) }

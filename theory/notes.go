@@ -210,28 +210,27 @@ const fixedStep = 1.0 / 65535
 
 // storedError returns the storage error E = K̃ − K of the 16-bit kernel matrix K̃ of n random points, and K.
 func (e *experiment) storedError(n int, g rng.Stream) (storageError, k *mat.SymDense) {
-	kernel := kernel.Gaussian{Sigma: uniform(g.Sub("sigma"), 1, 3)}
+	gauss := kernel.Gaussian{Sigma: uniform(g.Sub("sigma"), 1, 3)}
 	x := cloud(g, n, 5, 0.9)
-	stored := e.kernel(kernel, x, gram.Fixed16)
-	k = kernelMatrix(kernel, x)
-	return subtract(stored, k), k
+	k = kernelMatrix(gauss, x)
+	return subtract(e.kernel(gauss, x, gram.Fixed16), k), k
 }
 
 func checkFixed16(e *experiment) {
 	const n = 100
 	e.runTrials("trial", func(_ int, g rng.Stream, t *trial) {
-		d, k := e.storedError(n, g)
-		t.atMost("|E_ij| over h/2", maxAbs(d)/(fixedStep/2), 1.1) // 1.1 also allows for the float32 distances
-		rms := math.Sqrt(frobeniusSquared(d) / (n * (n - 1)))
+		storageError, k := e.storedError(n, g)
+		t.atMost("|E_ij| over h/2", maxAbs(storageError)/(fixedStep/2), 1.1) // 1.1 also allows for the float32 distances
+		rms := math.Sqrt(frobeniusSquared(storageError) / (n * (n - 1)))
 		t.mean("mean of rms(E) over h/√12", rms/(fixedStep/math.Sqrt(12)), 1)
-		size := norm(d)
+		size := norm(storageError)
 		edge := size / (2 * rms * math.Sqrt(n))
 		t.atMost("‖E‖₂ over 2·rms·√n", edge, 1.15)
 		t.atMost("2·rms·√n over ‖E‖₂", 1/edge, 1.3)
 		lambda := logUniform(g.Sub("lambda"), 3*size, 1e-2)
 		a := addRidge(k, lambda)
 		stored := mat.NewSymDense(n, nil)
-		stored.AddSym(a, d)
+		stored.AddSym(a, storageError)
 		y := vector(g.Sub("y"), n)
 		x, r, chol := mat.NewVecDense(n, nil), mat.VecDenseCopyOf(y), cholesky(stored)
 		for j := 1.0; j <= 3; j++ {
@@ -247,15 +246,14 @@ func checkFixed16(e *experiment) {
 
 func figureFixed16(e *experiment) *plots.Figure {
 	semicircle := plots.Series{Name: "2·h/√12·√n"}
-	measured := plots.Series{Name: "‖E‖₂, median and 5 to 95 %", Style: plots.Points}
+	measured := pointSeries("‖E‖₂, median and 5 to 95 %")
 	sizes := []int{16, 32, 64, 128, 256}
 	for _, n := range sizes {
-		out := e.sample(fmt.Sprintf("figure %d", n), max(minTrials, e.trials/8), 1,
-			func(_ int, g rng.Stream, out []float64) {
-				d, _ := e.storedError(n, g)
-				out[0] = norm(d)
-			})
-		addDraws(&measured, float64(n), out[0])
+		addDraws(&measured, float64(n), e.draws(fmt.Sprintf("figure %d", n), max(minTrials, e.trials/8),
+			func(g rng.Stream) float64 {
+				storageError, _ := e.storedError(n, g)
+				return norm(storageError)
+			}))
 		addPoint(&semicircle, n, 2*fixedStep/math.Sqrt(12*1.0)*math.Sqrt(float64(n)))
 	}
 	f := plots.Sweep("K in 16-bit fixed point", "n", "‖E‖₂", nil, semicircle, measured)

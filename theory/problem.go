@@ -121,8 +121,10 @@ func cond(v []float64) float64 {
 // operator adapts a dense symmetric matrix to pcg.Operator.
 type operator struct{ mat.Symmetric }
 
+// Dim implements pcg.Operator.
 func (o operator) Dim() int { return o.SymmetricDim() }
 
+// MulTo implements pcg.Operator.
 func (o operator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	dst.Mul(o.Symmetric, src)
 	return ctx.Err()
@@ -140,7 +142,7 @@ func (p *problem) distance(x mat.Vector) float64 {
 	return math.Sqrt(mat.Inner(&d, p.a, &d) / mat.Inner(p.c, p.a, p.c))
 }
 
-// residual returns y−ax.
+// residual returns y − a·x.
 func residual(a mat.Symmetric, x mat.Vector, y *mat.VecDense) *mat.VecDense {
 	r := new(mat.VecDense)
 	r.MulVec(a, x)

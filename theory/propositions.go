@@ -134,14 +134,14 @@ func checkRemark1(e *experiment) {
 func checkRemark2(e *experiment) {
 	p := e.problem(homogeneous(2), 40, 8, 0.8, 10)
 	kappaA := (p.mu[p.n-1] + p.lambda) / (math.Max(p.mu[0], 0) + p.lambda)
-	norm := mat.Norm(p.y, 2)
+	yNorm := mat.Norm(p.y, 2)
 	var insufficient atomic.Int64
 	e.runTrials("trial", func(i int, g rng.Stream, t *trial) {
 		z := p.features(e, e.parts.TensorSketch(homogeneous(2)), 16, g)
 		m := e.precond(z, p.lambda, p.lambda, forms[i%len(forms)])
 		tau := logUniform(g.Sub("tau"), 1e-6, 1e-1)
 		c := e.solve(p.a, m, p.y, &pcg.Options{Tol: tau})
-		t.atMost("‖y−Ac̃‖₂ over τ‖y‖₂", mat.Norm(residual(p.a, c, p.y), 2)/(tau*norm), 1+1e-9)
+		t.atMost("‖y−Ac̃‖₂ over τ‖y‖₂", mat.Norm(residual(p.a, c, p.y), 2)/(tau*yNorm), 1+1e-9)
 		t.atMost("‖c̃−c‖_A over τ√κ(A)·‖c‖_A", p.distance(c)/(tau*math.Sqrt(kappaA)), 1+1e-9)
 		if p.pcgError(e, m, e.parts.Iterations(3, epsilon)) > epsilon {
 			insufficient.Add(1)
@@ -151,10 +151,10 @@ func checkRemark2(e *experiment) {
 	e.requireSeen("share of draws in which the count does not suffice (wanted: some)", share, 1, share > 0)
 }
 
-// requireSeen adds a measure that fails if seen is false: without the observation, the check would be meaningless.
-func (e *experiment) requireSeen(name string, value, limit float64, seen bool) {
+// requireSeen adds a measure that fails if isSeen is false: without the observation, the check would be meaningless.
+func (e *experiment) requireSeen(name string, value, limit float64, isSeen bool) {
 	m := Measure{Name: name, Value: value, Limit: limit}
-	if !seen {
+	if !isSeen {
 		m.Ratio = 2
 	}
 	e.add(m)

@@ -88,6 +88,7 @@ func (e *experiment) checkSharp(name string, out [][]float64) {
 	}
 }
 
+// theorem1Problem returns a problem with the kernel (xᵀz)^q, for q = 2 or 3.
 func (e *experiment) theorem1Problem(q int) *problem {
 	return e.problem(homogeneous(q), 16, 12, 0.8, map[int]float64{2: 2, 3: 1.5}[q])
 }
@@ -148,8 +149,8 @@ func addKappa(series *plots.Series, s int, square float64) {
 func (p *problem) chainFigure(e *experiment, d feature.Dist, sizes []int, expectation func(s int) float64,
 	square string, delta float64, need plots.RefLine, bound plots.Series) (leftPanel, rightPanel *plots.Figure) {
 	exact := plots.Series{Name: "expectation"}
-	mean := plots.Series{Name: "mean of draws", Style: plots.Points}
-	kappa := plots.Series{Name: "κ of draws, median and 5 to 95 %", Style: plots.Points}
+	mean := pointSeries("mean of draws")
+	kappa := pointSeries("κ of draws, median and 5 to 95 %")
 	for _, s := range sizes {
 		out := p.drawChain(e, fmt.Sprintf("figure %d", s), d, s)
 		addPoint(&exact, s, expectation(s))
@@ -178,11 +179,13 @@ type products struct {
 	x           *points.Dense
 	dist        feature.Dist
 	cov         func(s int) covariance
+	degree      int           // degree q of a homogeneous polynomial kernel; 0 for other kernels
 	gram        *mat.SymDense // K = φ(x)φ(x)ᵀ
 	alpha, beta *mat.Dense
 	size        float64 // ‖A‖_F²‖B‖_F² = tr(αKαᵀ)·tr(βKβᵀ)
 }
 
+// products returns the matrices for random coefficients α and β.
 func (e *experiment) products(name string, k kernel.Kernel, x *points.Dense, d feature.Dist,
 	cov func(s int) covariance) *products {
 	const rows = 6
@@ -203,20 +206,25 @@ func (e *experiment) tensorProducts(q, d int) *products {
 	for i, v := range x.Data {
 		x.Data[i] = math.Abs(v)
 	}
-	return e.products(fmt.Sprintf("q = %d", q), homogeneous(q), x, e.parts.TensorSketch(homogeneous(q)),
+	p := e.products(fmt.Sprintf("q = %d", q), homogeneous(q), x, e.parts.TensorSketch(homogeneous(q)),
 		func(s int) covariance { return tensorSketchCovariance(x, q, s) })
+	p.degree = q
+	return p
 }
 
 // checkProducts adds the measures of approximate matrix products. With s features, the squared error exceeds
 // ν²‖A‖_F²‖B‖_F² with probability at most δ. For each number of features in meanFeatures, the mean squared error is
-// compared with its expectation. bound returns the bound of Lemma 4 on the mean, or 0 if there is none.
-func (e *experiment) checkProducts(p *products, s int, nu, delta float64, bound func(s int) float64,
-	meanFeatures ...int) {
+// compared with its expectation, and for a homogeneous kernel also with the bound of Lemma 4.
+func (e *experiment) checkProducts(p *products, s int, nu, delta float64, meanFeatures ...int) {
 	e.atMostProbability(fmt.Sprintf("share above ν²‖A‖_F²‖B‖_F², %s, s = %d, δ = %g", p.name, s, delta),
 		p.squaredErrors(e, s), nu*nu*p.size, delta)
 	for _, s := range meanFeatures {
+		bound := 0.0
+		if p.degree > 0 {
+			bound = multiplyBound(p.degree, s) * p.size
+		}
 		e.mean(fmt.Sprintf("mean of ‖ASᵀSBᵀ−ABᵀ‖_F², %s, s = %d", p.name, s), p.squaredErrors(e, s), p.expectation(s),
-			bound(s)*p.size)
+			bound)
 	}
 }
 
@@ -227,11 +235,11 @@ func (p *products) expectation(s int) float64 {
 
 // squaredErrors returns ‖ASᵀSBᵀ−ABᵀ‖_F² = ‖α(ZZᵀ−K)βᵀ‖_F² for e.trials draws of s features.
 func (p *products) squaredErrors(e *experiment, s int) []float64 {
-	return e.sample(fmt.Sprintf("%s %d", p.name, s), e.trials, 1, func(_ int, g rng.Stream, out []float64) {
+	return e.draws(fmt.Sprintf("%s %d", p.name, s), e.trials, func(g rng.Stream) float64 {
 		var b mat.Dense
 		b.Product(p.alpha, subtract(outer(featureMatrix(p.dist, p.x, s, g)), p.gram), p.beta.T())
-		out[0] = frobeniusSquared(&b)
-	})[0]
+		return frobeniusSquared(&b)
+	})
 }
 
 // multiplyBound returns the bound of Lemma 4 on the expectation of the squared error, divided by ‖A‖_F²‖B‖_F².
@@ -248,8 +256,7 @@ func checkLemma4(e *experiment) {
 		q, d  int
 		delta float64
 	}{{1, 30, 0.1}, {2, 14, 0.1}, {3, 8, 0.2}} {
-		e.checkProducts(e.tensorProducts(c.q, c.d), multiplyFeatures(c.q, nu, c.delta), nu, c.delta,
-			func(s int) float64 { return multiplyBound(c.q, s) }, 32, 15)
+		e.checkProducts(e.tensorProducts(c.q, c.d), multiplyFeatures(c.q, nu, c.delta), nu, c.delta, 32, 15)
 	}
 	e.checkAnyMatrices()
 }
@@ -261,17 +268,17 @@ func (e *experiment) checkAnyMatrices() {
 	a, b := normals(e.g.Sub("any A"), rows, d*d), normals(e.g.Sub("any B"), rows, d*d)
 	var ab mat.Dense
 	ab.Mul(a, b.T())
-	out := e.sample("any", e.trials, 1, func(_ int, g rng.Stream, out []float64) {
+	squaredErrors := e.draws("any", e.trials, func(g rng.Stream) float64 {
 		_, h := e.tensorSketch(homogeneous(q), d, s, g)
 		sk := sketchMatrix(h, q, d, s)
-		var as, bs, product mat.Dense
-		as.Mul(a, sk.T())
-		bs.Mul(b, sk.T())
-		product.Mul(&as, bs.T())
+		var aSketch, bSketch, product mat.Dense
+		aSketch.Mul(a, sk.T())
+		bSketch.Mul(b, sk.T())
+		product.Mul(&aSketch, bSketch.T())
 		product.Sub(&product, &ab)
-		out[0] = frobeniusSquared(&product)
+		return frobeniusSquared(&product)
 	})
-	e.atMostProbability(fmt.Sprintf("share above ν²‖A‖²‖B‖², any A and B, s = %d, δ = %g", s, delta), out[0],
+	e.atMostProbability(fmt.Sprintf("share above ν²‖A‖²‖B‖², any A and B, s = %d, δ = %g", s, delta), squaredErrors,
 		nu*nu*frobeniusSquared(a)*frobeniusSquared(b), delta)
 }
 
@@ -282,7 +289,7 @@ func figureLemma4(e *experiment) *plots.Figure {
 		p := e.tensorProducts(q, map[int]int{2: 14, 3: 8}[q])
 		bound := plots.Series{Name: fmt.Sprintf("bound (2+3^{q})/s, q = %d", q)}
 		exact := plots.Series{Name: fmt.Sprintf("expectation, q = %d", q)}
-		mean := plots.Series{Name: fmt.Sprintf("mean of draws, q = %d", q), Style: plots.Points}
+		mean := pointSeries(fmt.Sprintf("mean of draws, q = %d", q))
 		for _, s := range sizes {
 			v := p.squaredErrors(e, s)
 			addPoint(&bound, s, multiplyBound(q, s))
@@ -297,6 +304,7 @@ func figureLemma4(e *experiment) *plots.Figure {
 	return f
 }
 
+// gaussProblem returns a problem with a Gaussian kernel, and the kernel.
 func (e *experiment) gaussProblem() (*problem, kernel.Gaussian) {
 	k := kernel.Gaussian{Sigma: 2}
 	return e.problem(k, 16, 4, 0.8, 3), k

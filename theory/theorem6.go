@@ -27,19 +27,16 @@ func srhtFeatures(statDim, delta float64) int {
 	return int(math.Ceil(srhtConstant * statDim * math.Max(1, math.Log(statDim)) / (delta * delta)))
 }
 
-func (e *experiment) theorem6Problem(q int) *problem {
-	return e.problem(homogeneous(q), 12, 12, 0.6, 1.8)
-}
+// theorem6Problem returns a problem with the kernel (xᵀz)².
+func (e *experiment) theorem6Problem() *problem { return e.problem(homogeneous(2), 12, 12, 0.6, 1.8) }
 
 func checkTheorem6(e *experiment) {
 	const q, delta = 2, 0.2
-	p := e.theorem6Problem(q)
+	p := e.theorem6Problem()
 	e.atMost("λ/‖K‖₂", []float64{p.lambda / p.mu[p.n-1]}, 1)
 	s1 := 1 << bits.Len(uint(32*(2+9)*p.statDim*p.statDim/delta)) // at least the s₁ of the theorem
 	s2 := srhtFeatures(p.statDim, delta)
-	out := e.sample("two levels", e.trials, 6, func(i int, g rng.Stream, out []float64) {
-		p.twoLevels(e, q, s1, s2, g, out)
-	})
+	out := p.drawTwoLevels(e, "two levels", s1, s2)
 	name := fmt.Sprintf("s_λ = %.2g, δ = %g, s₁ = %d, s₂ = %d", p.statDim, delta, s1, s2)
 	e.atMostProbability("share of ‖QS₁ᵀS₁Qᵀ−QQᵀ‖_F > ¼, "+name, out[0], 1.0/16, delta/2)
 	e.atMostProbability("share of ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖ > ¼, "+name, out[1], 0.25, delta/2)
@@ -54,21 +51,23 @@ func checkTheorem6(e *experiment) {
 		[]float64{fitPower(e.scaling()) / 1.5}, 1)
 }
 
-// twoLevels draws Z₁ = V_qS₁ᵀ and Z₂ = Z₁S₂ᵀ and sets out. With the errors E₁ = QS₁ᵀS₁Qᵀ−QQᵀ of the first level and E₂
-// = QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ of the second one, out[0] is ‖E₁‖_F², out[1] is ‖E₂‖₂, out[2] is κ, out[3] is the error of PCG,
-// out[4] is ‖E₂‖_F² divided by its expectation given S₁, and out[5] is ‖E₁+E₂‖₂.
-func (p *problem) twoLevels(e *experiment, q, s1, s2 int, g rng.Stream, out []float64) {
-	z1, z2 := e.drawLevels(q, s1, s2, p.x, g)
-	y := solveLower(p.l, toFloat64(z1)) // QS₁ᵀ
-	out[0] = frobeniusSquared(p.whitenedError(toFloat64(z1)))
-	secondError, identityMatrix := subtract(outer(solveLower(p.l, toFloat64(z2))), outer(y)), identity(p.n)
-	out[1] = norm(secondError)
-	out[4] = frobeniusSquared(secondError) / expected(identityMatrix, identityMatrix, srhtCovariance(rowsOf(y), s1, s2))
-	z2 = compressColumns(z2)
-	out[5] = norm(p.whitenedError(toFloat64(z2)))
-	preconditioner := e.precond(z2, p.lambda, p.lambda, precond.FormLInv)
-	out[2] = cond(e.preconditionedEigenvalues(p.l, preconditioner))
-	out[3] = p.pcgError(e, preconditioner, e.parts.Iterations(3, epsilon))
+// drawTwoLevels draws, in every trial, Z₁ = V_qS₁ᵀ and Z₂ = Z₁S₂ᵀ for the kernel (xᵀz)². With the errors
+// E₁ = QS₁ᵀS₁Qᵀ−QQᵀ of the first level and E₂ = QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ of the second one, it returns ‖E₁‖_F², ‖E₂‖₂, κ, the
+// error of PCG, ‖E₂‖_F² divided by its expectation given S₁, and ‖E₁+E₂‖₂.
+func (p *problem) drawTwoLevels(e *experiment, name string, s1, s2 int) [][]float64 {
+	return e.sample(name, e.trials, 6, func(_ int, g rng.Stream, out []float64) {
+		z1, z2 := e.drawLevels(2, s1, s2, p.x, g)
+		y := solveLower(p.l, toFloat64(z1)) // QS₁ᵀ
+		out[0] = frobeniusSquared(p.whitenedError(toFloat64(z1)))
+		secondError, unweighted := subtract(outer(solveLower(p.l, toFloat64(z2))), outer(y)), identity(p.n)
+		out[1] = norm(secondError)
+		out[4] = frobeniusSquared(secondError) / expected(unweighted, unweighted, srhtCovariance(rowsOf(y), s1, s2))
+		z2 = compressColumns(z2)
+		out[5] = norm(p.whitenedError(toFloat64(z2)))
+		preconditioner := e.precond(z2, p.lambda, p.lambda, precond.FormLInv)
+		out[2] = cond(e.preconditionedEigenvalues(p.l, preconditioner))
+		out[3] = p.pcgError(e, preconditioner, e.parts.Iterations(3, epsilon))
+	})
 }
 
 // drawLevels draws the features Z₁ of x for the kernel (xᵀz)^q, and Z₂ = Z₁S₂ᵀ.
@@ -100,13 +99,12 @@ func (e *experiment) scaling() (dims, needed []float64) {
 		q := rowsOf(rows)
 		statDim := 0.9 * float64(rank)
 		s2 := int(16 * statDim * math.Max(1, math.Log(statDim)))
-		norms := e.sample(fmt.Sprintf("flat %d", dim), max(minTrials, e.trials/4), 1,
-			func(_ int, g rng.Stream, out []float64) {
-				z1, z2 := e.drawLevels(1, s1, s2, q, g)
-				out[0] = norm(subtract(outer(toFloat64(z2)), outer(toFloat64(z1))))
-			})
-		sorted := slices.Sorted(slices.Values(norms[0]))
-		quantile := stat.Quantile(1-scalingDelta, stat.Empirical, sorted, nil)
+		norms := e.draws(fmt.Sprintf("flat %d", dim), max(minTrials, e.trials/4), func(g rng.Stream) float64 {
+			z1, z2 := e.drawLevels(1, s1, s2, q, g)
+			return norm(subtract(outer(toFloat64(z2)), outer(toFloat64(z1))))
+		})
+		slices.Sort(norms)
+		quantile := stat.Quantile(1-scalingDelta, stat.Empirical, norms, nil)
 		dims, needed = append(dims, statDim), append(needed, float64(s2)*16*quantile*quantile)
 	}
 	return dims, needed
@@ -121,22 +119,20 @@ func fitPower(x, y []float64) float64 {
 
 func figureTheorem6(e *experiment) *plots.Figure {
 	const q = 2
-	p := e.theorem6Problem(q)
-	kappa := plots.Series{Name: "κ of two levels, median and 5 to 95 %", Style: plots.Points}
-	identityMatrix := plots.Series{Name: "κ of TensorSketch alone", Style: plots.Points}
+	p := e.theorem6Problem()
+	twoLevels := pointSeries("κ of two levels, median and 5 to 95 %")
+	oneLevel := pointSeries("κ of TensorSketch alone")
 	for _, s := range []int{8, 16, 32, 64, 128, 256, 512} {
-		out := e.sample(fmt.Sprintf("figure %d", s), e.trials, 6, func(_ int, g rng.Stream, out []float64) {
-			p.twoLevels(e, q, 4096, s, g, out)
-		})
-		addDraws(&kappa, float64(s), out[2])
+		out := p.drawTwoLevels(e, fmt.Sprintf("figure %d", s), 4096, s)
+		addDraws(&twoLevels, float64(s), out[2])
 		out = p.drawChain(e, fmt.Sprintf("one level %d", s), e.parts.TensorSketch(homogeneous(q)), s)
-		addDraws(&identityMatrix, float64(s)*1.12, out[2])
+		addDraws(&oneLevel, float64(s)*1.12, out[2])
 	}
 	leftPanel := plots.Sweep("κ after the second level", "s₂", "κ(M⁻¹A)",
-		[]plots.RefLine{{At: float64(srhtFeatures(p.statDim, 0.2)), Label: "s₂ of the check"}}, kappa, identityMatrix)
+		[]plots.RefLine{{At: float64(srhtFeatures(p.statDim, 0.2)), Label: "s₂ of the check"}}, twoLevels, oneLevel)
 	leftPanel.HLines = []plots.RefLine{{At: 3, Label: "3"}}
 	dims, needed := e.scaling()
-	needSeries := plots.Series{Name: "s₂ that brings ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖ to ¼", Style: plots.Points}
+	needSeries := pointSeries("s₂ that brings ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖ to ¼")
 	logSeries := plots.Series{Name: "s_λ·ln s_λ, scaled"}
 	squareSeries := plots.Series{Name: "s_λ², scaled"}
 	growthLaw := func(d float64) float64 { return d * math.Max(1, math.Log(d)) }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/base/rng"
@@ -27,10 +28,12 @@ var presets = []sketchsize.Test{sketchsize.PaperTest, sketchsize.Kappa5, sketchs
 // + ε·N/√d)ᵀx with standard normal N and ε uniform in [0, maxPerturbation]. Features beyond the first d are 0.
 type perturbed struct{ maxPerturbation float64 }
 
+// String implements feature.Dist.
 func (f perturbed) String() string {
 	return fmt.Sprintf("linear features off by up to %g", f.maxPerturbation)
 }
 
+// Sample implements feature.Dist. It returns an error if s < d.
 func (f perturbed) Sample(d, s int, g rng.Stream) (feature.Map, error) {
 	if s < d {
 		return nil, fmt.Errorf("%v: %d features of points of dimension %d", f, s, d)
@@ -41,16 +44,19 @@ func (f perturbed) Sample(d, s int, g rng.Stream) (feature.Map, error) {
 	return m, nil
 }
 
+// perturbedMap is the feature map φ(x) = Aᵀx, with zeros up to s features.
 type perturbedMap struct {
 	s int
-	a *mat.Dense
+	a *mat.Dense // the d×d matrix A
 }
 
+// Dims implements feature.Map.
 func (m perturbedMap) Dims() (d, s int) {
 	d, _ = m.a.Dims()
 	return d, m.s
 }
 
+// MapTo implements feature.Map.
 func (m perturbedMap) MapTo(z []float64, ld int, x points.Points, _ *feature.Workspace) {
 	n, d := x.Dims()
 	row := make([]float64, d)
@@ -59,9 +65,7 @@ func (m perturbedMap) MapTo(z []float64, ld int, x points.Points, _ *feature.Wor
 		out := z[i*ld : i*ld+m.s]
 		clear(out)
 		for c, v := range row {
-			for j := range d {
-				out[j] += v * m.a.At(c, j)
-			}
+			floats.AddScaled(out[:d], v, m.a.RawRowView(c))
 		}
 	}
 }
@@ -108,6 +112,7 @@ func (e *experiment) testProblems(c sketchsize.Test) []testProblem {
 	}
 }
 
+// searchDelta is the probability with which the test may accept a rung wrongly, for a whole ladder.
 const searchDelta = 0.05
 
 // runLadder runs the test once on a ladder of at most three rungs and returns the rungs that it reached. The confidence
@@ -116,8 +121,7 @@ func (a testProblem) runLadder(e *experiment, op *gram.Matrix, k *mat.SymDense, 
 	g rng.Stream) (out []outcome) {
 	p := sketchsize.Problem{K: op, X: a.x, Map: a.dist, Lambda: a.lambda, Error: op.Choice().Error}
 	r := must(e.parts.Search(e.ctx, p, &sketchsize.Options{Test: sketchsize.Theorem7, Constants: c, First: a.s,
-		Max:        4 * a.s,
-		Confidence: 1 - searchDelta}, g))
+		Max: 4 * a.s, Confidence: 1 - searchDelta}, g))
 	for _, rung := range r.Rungs {
 		m := must(feature.Doubling{Dist: a.dist, First: a.s}.Sample(a.x.D, rung.S, g.Sub("features", 0)))
 		worst, kappa := a.conditionRatio(e, k, c, m)
@@ -147,23 +151,23 @@ func checkTheorem7(e *experiment) {
 				falseAccept, falseReject := 0.0, 0.0
 				ladder := a.runLadder(e, op, k, c, g)
 				rungCount.Add(int64(len(ladder)))
-				for _, j := range ladder {
-					accepted := j.verdict == sketchsize.Accept
-					if j.worst <= 1 {
+				for _, rung := range ladder {
+					accepted := rung.verdict == sketchsize.Accept
+					if rung.worst <= 1 {
 						metCount.Add(1)
 						if !accepted {
 							missedCount.Add(1)
 						}
 					}
 					if accepted {
-						t.atMostProbability("share of κ above the bound where accepted, "+name, j.kappa*low/high,
+						t.atMostProbability("share of κ above the bound where accepted, "+name, rung.kappa*low/high,
 							1+1e-6, searchDelta)
 					}
 					// Z is rounded to float32 both in the test and in the exact values.
-					if accepted && !(j.worst <= 1+1e-6) {
+					if accepted && !(rung.worst <= 1+1e-6) {
 						falseAccept = 1
 					}
-					if j.verdict == sketchsize.Reject && j.worst < 1-1e-6 {
+					if rung.verdict == sketchsize.Reject && rung.worst < 1-1e-6 {
 						falseReject = 1
 					}
 				}
@@ -188,15 +192,14 @@ func figureTheorem7(e *experiment) *plots.Figure {
 	for _, c := range presets {
 		a := e.testProblems(c)[0]
 		k := kernelMatrix(a.k, a.x)
-		s := plots.Series{Name: fmt.Sprintf("κ where the conditions hold, θ = %g, α = %g, γ = %g", c.Theta, c.Alpha,
-			c.Gamma), Style: plots.Points}
+		s := pointSeries(fmt.Sprintf("κ where the conditions hold, θ = %g, α = %g, γ = %g", c.Theta, c.Alpha, c.Gamma))
 		low, high := e.parts.TestBound(c)
-		total := make([]outcome, max(minTrials, e.trials/4))
-		e.forEachTrial("figure "+c.Name, len(total), func(i int, g rng.Stream) {
-			total[i].worst, total[i].kappa = a.conditionRatio(e, k, c, must(a.dist.Sample(a.x.D, a.s, g)))
+		draws := make([]outcome, max(minTrials, e.trials/4))
+		e.forEachTrial("figure "+c.Name, len(draws), func(i int, g rng.Stream) {
+			draws[i].worst, draws[i].kappa = a.conditionRatio(e, k, c, must(a.dist.Sample(a.x.D, a.s, g)))
 		})
-		slices.SortFunc(total, func(a, b outcome) int { return cmp.Compare(a.worst, b.worst) })
-		for _, v := range total {
+		slices.SortFunc(draws, func(a, b outcome) int { return cmp.Compare(a.worst, b.worst) })
+		for _, v := range draws {
 			if v.worst <= 1 {
 				s.Add(v.worst, v.kappa)
 			}
