@@ -72,8 +72,8 @@ func (s *session) baseline(ctx context.Context, c Case) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := baseline.Options{Memory: s.baselineMemory(), Progress: func(name string, done, total int) {
-		s.monitor(krrlab.Event{Stage: stage.Name(name), Done: done, Total: total, Remaining: -1})
+	o := baseline.Options{Memory: s.baselineMemory(), Progress: func(name string, completed, total int) {
+		s.monitor(krrlab.Event{Stage: stage.Name(name), Done: completed, Total: total, Remaining: -1})
 	}}
 	var fit *baseline.Result
 	values := map[string]float64{}

@@ -36,10 +36,10 @@ func optionalCell(v *float64) plots.Cell {
 // ratio returns a cell with ours/theirs, blank if one of them is NaN or if the entry's problem is not the published
 // one.
 func ratio(e *Entry, ours, theirs float64) plots.Cell {
-	if e == nil || !e.sameProblem() || math.IsNaN(ours) || math.IsNaN(theirs) {
+	if e == nil || !e.sameProblem() {
 		return plots.Blank()
 	}
-	return plots.Number(ours / theirs)
+	return numberCell(ours / theirs)
 }
 
 // compareIterations returns three cells: our iterations, the published iterations of a column, and their ratio.
@@ -81,6 +81,7 @@ func errorCell(r *Result) plots.Cell {
 	return plots.Blank()
 }
 
+// percentText returns a fraction as text in percent, such as "1.33 %".
 func percentText(v float64) string { return fmt.Sprintf("%.2f %%", 100*v) }
 
 // firstEntry returns the first entry for which ok returns true, or nil if there is none.
@@ -134,8 +135,8 @@ func (r *Report) newTable(caption string, heads ...string) *plots.Table {
 
 // caption returns text followed by the conventions of all tables, the scale, and the methods that Auto chose.
 func (r *Report) caption(text string) string {
-	s := text + " Iterations and training seconds: median of the seeds (least–most); all else: first seed. Ratios only if all of " +
-		"the paper's training data were used. " + firstUpper(string(r.Scale)) + " scale."
+	s := text + " Iterations and training seconds: median of the seeds (least–most); all else: first seed. Ratios only if " +
+		"all of the paper's training data were used. " + firstUpper(string(r.Scale)) + " scale."
 	if r.Scale == Smoke {
 		s += " Small problems that show that everything runs; none of the numbers says anything of the paper's."
 	}

@@ -134,6 +134,7 @@ func (c Case) key() string {
 	return string(js)
 }
 
+// String describes the case in one line: the data set, n, and the method with its options.
 func (c Case) String() string {
 	var b strings.Builder
 	if c.Data != "" {

@@ -18,21 +18,22 @@ const (
 	featuresRole = "random features"
 )
 
+// figure1Plan runs the exact method and random features with increasing s for each kernel.
 func figure1Plan(scale Scale) []Entry {
-	z := figures.Figure1[scale]
+	sizes := figures.Figure1[scale]
 	var out []Entry
 	for k, w := range figures.Kernels {
-		c := Case{Data: z.Data, N: z.N, TestN: z.TestN, Kernel: w.Kernel,
+		c := Case{Data: sizes.Data, N: sizes.N, TestN: sizes.TestN, Kernel: w.Kernel,
 			PrecondSpec: krrlab.PrecondSpec{LambdaP: 0.01},
 			Config:      krrlab.Config{Solver: krrlab.PCG, Lambda: 0.01, Tol: 1e-3}}
-		for i, expect := range z.Expect[k] {
-			c.S = z.Points >> (z.From[k] - i)
-			out = append(out, entriesPerSeed(w.Name, exactRole, c, z.Seeds, expect)...)
+		for i, expect := range sizes.Expect[k] {
+			c.S = sizes.Points >> (sizes.From[k] - i)
+			out = append(out, entriesPerSeed(w.Name, exactRole, c, sizes.Seeds, expect)...)
 		}
 		c.Method, c.Solver, c.LambdaP, c.Tol = RandomFeatures, 0, 0, 0
-		for i := z.First; i >= 0; i-- {
-			c.S = z.Points >> i
-			out = append(out, entriesPerSeed(w.Name, featuresRole, c, z.Seeds, 0)...)
+		for i := sizes.First; i >= 0; i-- {
+			c.S = sizes.Points >> i
+			out = append(out, entriesPerSeed(w.Name, featuresRole, c, sizes.Seeds, 0)...)
 		}
 	}
 	return out
@@ -48,6 +49,7 @@ func entriesPerSeed(row, role string, c Case, seeds, expect int) []Entry {
 	return out
 }
 
+// figure1Table returns a table of all points of the figure.
 func figure1Table(r *Report) *plots.Table {
 	return r.curveTable("The exact method is Algorithm 1 with λ_p = λ = 0.01, τ = 10⁻³; random "+
 		"features: ridge regression on s features, the same λ.", "kernel", exactRole, featuresRole)
@@ -102,13 +104,13 @@ func errorPercents(p *sample) []float64 {
 
 // dataCaption returns the titles of the data and the scale, for a caption.
 func (r *Report) dataCaption() string {
-	var text []string
+	var sentences []string
 	for _, e := range r.Entries {
 		if e.Result.Ran() {
-			text = appendUnique(text, firstUpper(e.Result.Data.Title)+".")
+			sentences = appendUnique(sentences, firstUpper(e.Result.Data.Title)+".")
 		}
 	}
-	return strings.Join(append(text, firstUpper(string(r.Scale)), "scale."), " ")
+	return strings.Join(append(sentences, firstUpper(string(r.Scale)), "scale."), " ")
 }
 
 // panel describes one of the two panels of a row, which shows the medians of yValues over those of xValues.
@@ -143,6 +145,7 @@ func (r *Report) curveFigure(title, caption string, roles []string, sides ...pan
 	return f
 }
 
+// figure1Plot draws the errors and the seconds of training against s, with two panels for each kernel.
 func figure1Plot(r *Report) *plots.Figure {
 	n := 0
 	for _, row := range r.ranRows() {
@@ -170,6 +173,8 @@ func allErrors(curve []*sample) []float64 {
 // closeFactor is the largest ratio of an error to the error of the exact method for which the two count as close.
 const closeFactor = 1.05
 
+// figure1Verdicts judges three claims: the error of random features with s = n is above that of the exact method, the
+// latter does not depend on s, and random features take longer to come close to it.
 func figure1Verdicts(r *Report) []Verdict {
 	gap := &evidence{claim: "the gap of random features persists at s = n: every seed's error is above every one of " +
 		"the exact method"}

@@ -39,13 +39,11 @@ func profile(role string, n, d, largestN int) int {
 	return int(math.Round(0.2 * float64(n)))
 }
 
+// figure2Plan runs the exact method and the profiles of random features for all n of each data set, and Auto for some n.
 func figure2Plan(scale Scale) []Entry {
 	var out []Entry
 	for _, w := range figures.Figure2[scale] {
-		info, err := datasets.Lookup(w.Data)
-		if err != nil {
-			panic(err) // the file is part of this program
-		}
+		info := must(datasets.Lookup(w.Data))
 		largestN := w.N[len(w.N)-1]
 		c := Case{Data: w.Data, TestN: w.TestN, Kernel: kernel.Spec{Name: "gaussian", Sigma: info.Sigma},
 			Config: krrlab.Config{Lambda: info.Lambda}}
@@ -54,31 +52,33 @@ func figure2Plan(scale Scale) []Entry {
 			if n > 20000 {
 				seeds = min(seeds, 3)
 			}
-			e := c
-			e.N, e.Solver, e.LambdaP, e.Tol, e.S = n, krrlab.PCG, info.Lambda, 1e-3,
+			exact := c
+			exact.N, exact.Solver, exact.LambdaP, exact.Tol, exact.S = n, krrlab.PCG, info.Lambda, 1e-3,
 				max(1, int(math.Round(w.Share[0]/w.Share[1]*float64(n))))
 			iterations := int(w.Iterations * math.Pow(float64(n)/float64(largestN), w.Power))
-			out = append(out, entriesPerSeed(w.Name, exactRole, e, seeds, iterations)...)
+			out = append(out, entriesPerSeed(w.Name, exactRole, exact, seeds, iterations)...)
 			for _, role := range profiles {
-				f := c
-				f.N, f.Method, f.S = n, RandomFeatures, profile(role, n, info.D, largestN)
+				features := c
+				features.N, features.Method, features.S = n, RandomFeatures, profile(role, n, info.D, largestN)
 				if role == constantRole && w.Constant > 0 {
-					f.S = w.Constant
+					features.S = w.Constant
 				}
-				out = append(out, entriesPerSeed(w.Name, role, f, seeds, 0)...)
+				out = append(out, entriesPerSeed(w.Name, role, features, seeds, 0)...)
 			}
 		}
 		for _, n := range w.Auto {
-			a := c
-			a.N, a.Tol = n, 1e-3
-			out = append(out, entriesPerSeed(w.Name, autoRole, a, 1, 0)...)
+			auto := c
+			auto.N, auto.Tol = n, 1e-3
+			out = append(out, entriesPerSeed(w.Name, autoRole, auto, 1, 0)...)
 		}
 	}
 	return out
 }
 
+// figure2Caption explains the profile with constant s.
 const figure2Caption = "The constant s is 0.2n at 2/9 of the largest n, as the paper's 20,000 is."
 
+// figure2Table returns a table of all points of the figure.
 func figure2Table(r *Report) *plots.Table {
 	return r.curveTable("Gaussian kernel with table 1's σ and λ; the exact method is Algorithm 1 with "+
 		"table 1's share of n for s, λ_p = λ and τ = 10⁻³; auto is what the plan chooses, the plan's seconds "+
@@ -100,6 +100,7 @@ func (r *Report) publishedPoint(row, column string) []plots.Series {
 	return []plots.Series{s}
 }
 
+// figure2Plot draws the errors against n and against the seconds of training, with two panels for each data set.
 func figure2Plot(r *Report) *plots.Figure {
 	return r.curveFigure("Error against data and against time",
 		"Test error against the number n of training points (left) and against the seconds of training on them "+
@@ -109,6 +110,8 @@ func figure2Plot(r *Report) *plots.Figure {
 		panel{"training time (s)", "test error (%)", secondsOf, errorPercents, "time"})
 }
 
+// figure2Verdicts judges three claims about the error of the exact method: it is below that of random features at the
+// largest n, it decreases with n, and random features do not reach it in the same time.
 func figure2Verdicts(r *Report) []Verdict {
 	lowerError := &evidence{claim: "the exact method's error is below that of random features with each profile of s " +
 		"at the largest n"}

@@ -19,17 +19,17 @@ import (
 //go:embed paper/*.csv rows.csv
 var tableFiles embed.FS
 
-// readCSV returns the records of a file in tableFiles. It panics if there is no such file or if it is malformed.
-func readCSV(name string) [][]string {
-	text, err := tableFiles.ReadFile(name)
+// must returns v, and panics if err is not nil. It is for files and names that are part of this program.
+func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
 	}
-	lines, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
-	if err != nil {
-		panic(err) // the files are part of this program
-	}
-	return lines
+	return v
+}
+
+// readCSV returns the records of a file in tableFiles. It panics if there is no such file or if it is malformed.
+func readCSV(name string) [][]string {
+	return must(csv.NewReader(bytes.NewReader(must(tableFiles.ReadFile(name)))).ReadAll())
 }
 
 // paperTitles are the titles of the tables in the paper.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
-	_ "github.com/krrlab/lab/plots/draw" // pictures
+	_ "github.com/krrlab/lab/plots/draw" // draws the figures
 )
 
 // Report contains the entries of an experiment at one scale, with the results of those that were run. The table, the
@@ -34,6 +34,7 @@ type Report struct {
 // FileName returns the name of the report's file: <id>.<scale>.json.
 func (r *Report) FileName() string { return r.baseName() + ".json" }
 
+// baseName returns the name of the report's files without the extension.
 func (r *Report) baseName() string { return r.ID + "." + string(r.Scale) }
 
 // Save writes the report as JSON, atomically. It creates the folder if it does not exist.
@@ -66,6 +67,7 @@ func readReport(name string) (*Report, error) {
 // if the folder has none or does not exist.
 func LoadReports(dir string) ([]*Report, error) { return loadReports(dir, IDs()) }
 
+// loadReports reads the reports of the given experiments in a folder, as LoadReports does.
 func loadReports(dir string, ids []string) (out []*Report, err error) {
 	for _, id := range ids {
 		for _, s := range scales {
@@ -185,6 +187,7 @@ func (r *Report) Markdown() string {
 	return b.String()
 }
 
+// markdownTemplate is the template of Report.Markdown.
 var markdownTemplate = template.Must(template.New("").Parse(`# {{.Report.ID}}: {{.Report.Title}}
 
 {{.Section}} of the paper, {{.Report.Scale}} scale.
@@ -225,6 +228,7 @@ func (v Verdict) abbreviate(text string) Verdict {
 	return v
 }
 
+// String returns the outcome, the claim and the details in one line.
 func (v Verdict) String() string {
 	s := v.Outcome + ": " + v.Claim
 	if v.Detail != "" {
@@ -233,6 +237,7 @@ func (v Verdict) String() string {
 	return s
 }
 
+// firstUpper returns s with its first letter, which must be an ASCII letter, in upper case.
 func firstUpper(s string) string {
 	if s == "" {
 		return s

@@ -161,7 +161,7 @@ func (r *Report) Provenance() *plots.Table {
 	}
 	values := map[string][]string{}
 	largest := map[string]Data{} // for each data set, its use with the most rows
-	add := func(what, s string) { values[what] = appendUnique(values[what], s) }
+	add := func(name, value string) { values[name] = appendUnique(values[name], value) }
 	for _, e := range r.Entries {
 		x := e.Result
 		if !x.Ran() {
@@ -177,8 +177,8 @@ func (r *Report) Provenance() *plots.Table {
 		}
 	}
 	slices.Sort(values["date"])
-	for _, what := range []string{"machine", "date", "version", "seeds"} {
-		t.Add(what, strings.Join(values[what], ", "))
+	for _, name := range []string{"machine", "date", "version", "seeds"} {
+		t.Add(name, strings.Join(values[name], ", "))
 	}
 	for _, name := range slices.Sorted(maps.Keys(largest)) {
 		t.Add("data", largest[name].String())
@@ -186,8 +186,10 @@ func (r *Report) Provenance() *plots.Table {
 	return t
 }
 
+// shortName returns the processor and the number of threads.
 func (m Machine) shortName() string { return fmt.Sprintf("%s with %d threads", m.CPU, m.Threads) }
 
+// String describes the machine in one line.
 func (m Machine) String() string {
 	return fmt.Sprintf("%s, %d threads, %s of memory, BLAS %s, %s", m.CPU, m.Threads, accel.Bytes(m.Memory), m.BLAS,
 		m.OS)

@@ -28,9 +28,7 @@ func rowsOf(table string, s Scale) []row {
 	var out []row
 	for _, x := range readCSV("rows.csv")[1:] {
 		w := row{name: x[1], paper: x[2], data: x[3], usesAuto: x[7] != "", skipReason: x[8]}
-		if _, err := fmt.Sscan(strings.Join(x[4:7], " "), &w.n, &w.testN, &w.seeds); err != nil {
-			panic(err)
-		}
+		must(fmt.Sscan(strings.Join(x[4:7], " "), &w.n, &w.testN, &w.seeds))
 		if x[0] != string(s) || w.usesAuto && table != "table1" && table != "table4" {
 			continue
 		}
@@ -43,13 +41,7 @@ func rowsOf(table string, s Scale) []row {
 
 // info returns the description of the row's data set. It panics if package datasets does not have it, since the rows
 // are part of this program.
-func (w row) info() *datasets.Info {
-	info, err := datasets.Lookup(w.data)
-	if err != nil {
-		panic(err)
-	}
-	return info
-}
+func (w row) info() *datasets.Info { return must(datasets.Lookup(w.data)) }
 
 // trainingPoints returns the number of training points of the row.
 func (w row) trainingPoints() int { return sizeOf(Case{Data: w.data, N: w.n}).N }

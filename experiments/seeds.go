@@ -32,23 +32,23 @@ func newSample(entries []*Entry, tol float64) *sample {
 		if i == 0 {
 			s.firstCase = e.Case
 		}
-		position := e.Result
-		if !position.Ran() {
+		result := e.Result
+		if !result.Ran() {
 			continue
 		}
 		s.ranSeeds++
 		s.firstRun = cmp.Or(s.firstRun, e)
-		s.seconds = append(s.seconds, position.Train())
-		iterations, ok := position.Iterations, position.Converged
+		s.seconds = append(s.seconds, result.Train())
+		iterations, ok := result.Iterations, result.Converged
 		if e.Case.Tol < tol {
-			iterations, ok = position.iterationsTo(tol)
+			iterations, ok = result.iterationsTo(tol)
 		}
 		if !ok {
 			s.unconverged = cmp.Or(s.unconverged, e)
 			continue
 		}
 		s.iterations = append(s.iterations, float64(iterations))
-		if v := position.Error(); !math.IsNaN(v) {
+		if v := result.Error(); !math.IsNaN(v) {
 			s.errors = append(s.errors, v)
 		}
 	}
@@ -64,17 +64,17 @@ func (r *Report) sampleOf(row, role string) *sample { return newSample(r.Find(ro
 // curve returns a sample for each position of a row and a role, in the order of the plan. The position is s in figure 1
 // and n in figure 2.
 func (r *Report) curve(row, role string) []*sample {
-	var places []int
+	var positions []int
 	entriesAt := map[int][]*Entry{}
 	for _, e := range r.Find(row, role) {
 		position := e.Case.S
 		if r.ID == "figure2" {
 			position = sizeOf(e.Case).N
 		}
-		places, entriesAt[position] = appendUnique(places, position), append(entriesAt[position], e)
+		positions, entriesAt[position] = appendUnique(positions, position), append(entriesAt[position], e)
 	}
 	var out []*sample
-	for _, position := range places {
+	for _, position := range positions {
 		s := newSample(entriesAt[position], 0)
 		s.position = float64(position)
 		out = append(out, s)
@@ -123,16 +123,16 @@ func spreadCell(v []float64, verb, note string) plots.Cell {
 		return plots.Text(note)
 	}
 	lo, hi := minMax(v)
-	iterationsCell := fmt.Sprintf(verb, median(v))
-	if a, b := fmt.Sprintf(verb, lo), fmt.Sprintf(verb, hi); a != b {
-		iterationsCell += fmt.Sprintf(" (%s–%s)", a, b)
+	text := fmt.Sprintf(verb, median(v))
+	if loText, hiText := fmt.Sprintf(verb, lo), fmt.Sprintf(verb, hi); loText != hiText {
+		text += fmt.Sprintf(" (%s–%s)", loText, hiText)
 	}
-	return plots.Spread(median(v), lo, hi, iterationsCell+note)
+	return plots.Spread(median(v), lo, hi, text+note)
 }
 
 // iterationsCell returns a cell with the iterations, as spreadCell does. If a seed did not converge within the allowed
-// iterations, the text is "FAIL (1000)", the paper's word; if a seed ended in another way, the text has its status
-// instead. The text also has the number of seeds that ran, if not all of them did. The cell is blank if none ran.
+// iterations, the text is "FAIL (1000)", the paper's word. If a seed ended in another way without converging, its status
+// replaces FAIL. The text also has the number of seeds that ran, if not all of them did. The cell is blank if none ran.
 func (s *sample) iterationsCell() plots.Cell {
 	switch {
 	case s.unconverged != nil:
@@ -141,8 +141,8 @@ func (s *sample) iterationsCell() plots.Cell {
 			status = "FAIL"
 		}
 		b := s.iterationBounds()
-		iterationsCell := fmt.Sprintf("%s (%d)%s", status, s.unconverged.Result.Iterations, s.seedShare())
-		return plots.Spread(math.NaN(), b.lo, b.hi, iterationsCell)
+		return plots.Spread(math.NaN(), b.lo, b.hi,
+			fmt.Sprintf("%s (%d)%s", status, s.unconverged.Result.Iterations, s.seedShare()))
 	case s.ranSeeds == 1 && s.plannedSeeds == 1:
 		return plots.Number(s.median())
 	}

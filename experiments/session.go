@@ -31,6 +31,7 @@ type group struct {
 	lambda float64
 }
 
+// groupOf returns the group of a case.
 func groupOf(c Case) group { return group{c.Data, c.N, c.Kernel, c.Lambda} }
 
 // openSession reads the data of a group and verifies the checksums of its files.

@@ -11,9 +11,10 @@ import (
 
 const (
 	proposedRole = "proposed" // role of Algorithm 1 with the table's s and λ_p = λ
-	autoRole     = "auto"     // role of the method that the plan chooses, in rows of its own
+	autoRole     = "auto"     // role of the method that the plan chooses, in separate rows
 )
 
+// table1Plan runs Algorithm 1 on each data set, or Auto in the rows that it solves.
 func table1Plan(s Scale) []Entry {
 	var out []Entry
 	for _, w := range rowsOf("table1", s) {
@@ -48,6 +49,7 @@ func (r *Report) autoText() string {
 	return text.String()
 }
 
+// table1Table returns our iterations, times, errors and residuals next to the published numbers.
 func table1Table(r *Report) *plots.Table {
 	t := r.newTable(
 		r.caption("Algorithm 1 with λ_p = λ, τ = 10⁻³ for classification and 10⁻⁵ for regression. The "+
@@ -74,6 +76,7 @@ var paperErrors = []struct {
 	value, allowed float64
 }{{"ADULT", 0.1499, 0.001}, {"IJCNN1", 0.0139, 0.001}, {"MNIST", 0.0133, 0.0005}}
 
+// table1Verdicts judges whether the errors and the iterations agree with the published ones.
 func table1Verdicts(r *Report) []Verdict {
 	errors := evidence{claim: "errors agree with the published (ADULT and IJCNN1 within 0.1 %, MNIST within 0.05 %)"}
 	for _, want := range paperErrors {

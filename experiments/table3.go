@@ -37,6 +37,7 @@ func table3Plan(scale Scale) []Entry {
 	return out
 }
 
+// table3Table returns the times and errors of both methods next to the published ones.
 func table3Table(r *Report) *plots.Table {
 	t := r.newTable(
 		r.caption("ADMM: hinge loss, for regression square loss, as many random features as s says, at most "+
@@ -61,6 +62,7 @@ func table3Table(r *Report) *plots.Table {
 	return t
 }
 
+// table3Verdicts judges whether the error of Algorithm 1 is below that of ADMM.
 func table3Verdicts(r *Report) []Verdict {
 	j := evidence{claim: fmt.Sprintf("the method's error is below that of ADMM on random features after at most %d "+
 		"iterations", admmMaxIter)}

@@ -113,8 +113,8 @@ func table4Verdicts(r *Report) []Verdict {
 		}
 		plain, proposed := r.sampleOf(plainEntry.Row, plainRole), r.sampleOf(proposedEntry.Row, proposedRole)
 		needed := proposed.iterationBounds()
-		several := bounds{severalTimes * needed.lo, severalTimes * needed.hi}
-		claim.addRow(negate(judgeLess(plain.iterationBounds(), several)), "%s %s against %s", name,
+		threshold := bounds{severalTimes * needed.lo, severalTimes * needed.hi}
+		claim.addRow(negate(judgeLess(plain.iterationBounds(), threshold)), "%s %s against %s", name,
 			plain.iterationsText(), strings.TrimSuffix(proposed.iterationsText(), " iterations"))
 	}
 	plain := r.iterationsVerdict("iterations of plain CG", r.comparison(plainRole, "cg_iterations"))

@@ -67,7 +67,7 @@ type evidence struct {
 	claim       string
 	rows        map[string][]string // texts about the rows, by outcome
 	missingRows []string            // rows of the claim that have no result at the paper's n
-	basis       []string            // rows or data for Verdict.On
+	basis       []string            // rows or data for Verdict.Basis
 }
 
 // addRow adds a row with its outcome. The format and the arguments make the text of the row.
@@ -140,10 +140,9 @@ func (r *Report) comparison(role, column string) func(row string) (ours *sample,
 }
 
 // iterationsVerdict judges the claim that the iterations of the subject agree with the published ones up to
-// iterationTolerance. It uses
-// the rows with the paper's data and n. compare returns our sample and the published number, which is NaN if there is
-// none. A row that did not run leaves the claim open, unless its data are not on this machine. The verdict names the
-// rows.
+// iterationTolerance. It uses the rows with the paper's data and n. compare returns our sample and the published number,
+// which is NaN if there is none. A row that did not run leaves the claim open, unless its data are not on this machine.
+// The verdict names the rows.
 func (r *Report) iterationsVerdict(subject string, compare func(row string) (ours *sample, theirs float64)) Verdict {
 	judged := evidence{claim: fmt.Sprintf("%s within %.0f %% of the published", subject, 100*iterationTolerance)}
 	for _, row := range r.Rows() {

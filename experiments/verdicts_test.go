@@ -105,14 +105,6 @@ func TestRuleForClaims(t *testing.T) {
 	}
 }
 
-// must returns v of a call that a test begins with, and panics with its error.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
 func errOf[T any](_ T, err error) error { return err }
 
 // fails reports an error that does not say what it is to say, or that there is none.
