@@ -123,15 +123,11 @@ func TestFigure1Verdicts(t *testing.T) {
 	} {
 		for _, key := range strings.Fields(c.claims) {
 			claim := map[string]string{"gap": gap, "s": flat, "random": slow}[key]
-			if got, _ := outcome(t, invented(t, "figure1", c.of), claim); got != c.want {
-				t.Errorf("%s: %s: %s", claim, c.what, got)
-			}
+			t.Run(c.what, func(t *testing.T) { expectOutcome(t, invented(t, "figure1", c.of), claim, c.want) })
 		}
 	}
 	r.Scale = Smoke
-	if got, _ := outcome(t, r, gap); got != Open {
-		t.Errorf("at smoke scale: %s", got)
-	}
+	expectOutcome(t, r, gap, Open)
 }
 
 // mnist2 are invented results of figure 2: errors fall as 1/√n, random features' by a factor
@@ -153,20 +149,12 @@ func TestFigure2(t *testing.T) {
 	const below, falls, time = "the exact method's error is below", "the exact method's error keeps", "in the time that"
 	r := invented(t, "figure2", mnist2(1.2, 0.5))
 	for _, claim := range []string{below, falls, time} {
-		if got, _ := outcome(t, r, claim); got != Holds {
-			t.Errorf("%s: %s", claim, got)
-		}
+		expectOutcome(t, r, claim, Holds)
 	}
-	better := invented(t, "figure2", mnist2(0.9, 0.5))
-	for _, claim := range []string{below, time} {
-		if got, _ := outcome(t, better, claim); got != Fails {
-			t.Errorf("random features are better and faster: %s: %s", claim, got)
-		}
+	for _, claim := range []string{below, time} { // random features are better and faster
+		expectOutcome(t, invented(t, "figure2", mnist2(0.9, 0.5)), claim, Fails)
 	}
-	slower := invented(t, "figure2", mnist2(0.9, 2))
-	if got, _ := outcome(t, slower, time); got != Holds {
-		t.Errorf("random features are better in twice the time: %s", got)
-	}
+	expectOutcome(t, invented(t, "figure2", mnist2(0.9, 2)), time, Holds) // better in twice the time
 	// What did not run leaves open what it would decide, and is not mentioned.
 	for name, c := range map[string]struct {
 		without func(e *Entry) bool
@@ -198,15 +186,11 @@ func TestFigure2(t *testing.T) {
 			if slices.Contains(c.open, claim) {
 				want = Open
 			}
-			if got, _ := outcome(t, r, claim); got != want {
-				t.Errorf("without %s: %s: %s", name, claim, got)
-			}
+			t.Run("without "+name, func(t *testing.T) { expectOutcome(t, r, claim, want) })
 		}
 	}
 	flat := invented(t, "figure2", func(e *Entry) *Result { return answer(50, 0.02) })
-	if got, _ := outcome(t, flat, falls); got != Fails {
-		t.Errorf("an error that does not fall: %s", got)
-	}
+	expectOutcome(t, flat, falls, Fails)
 	for _, row := range r.Rows() {
 		for _, p := range r.curve(row, exactRole) {
 			want := 5

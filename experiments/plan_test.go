@@ -155,10 +155,7 @@ func TestTableSettings(t *testing.T) {
 // TestPaperScale: every row printed is planned at scale Paper, with the published n.
 func TestPaperScale(t *testing.T) {
 	for _, id := range []string{"table1", "table2", "table3", "table4", "table5"} {
-		e, err := Find(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must(Find(id))
 		r := NewPlan(e, Paper)
 		p := must(Published(id))
 		for _, row := range p.Rows {

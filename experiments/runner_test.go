@@ -215,18 +215,12 @@ func TestFailures(t *testing.T) {
 func TestReportJSON(t *testing.T) {
 	w := row{name: "built-in", data: "synthetic-classes", n: 300, testN: 100, seeds: 2}
 	p := &Report{ID: "table1", Scale: Smoke, Entries: w.seedEntries(proposedRole, w.pcgCase(30, 1), "", "")}
-	reports, err := Run(t.Context(), []*Report{p}, &Options{Out: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	reports := must(Run(t.Context(), []*Report{p}, &Options{Out: t.TempDir()}))
 	name := filepath.Join(t.TempDir(), reports[0].FileName())
 	if err := reports[0].Save(name); err != nil {
 		t.Fatal(err)
 	}
-	back, err := readReport(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	back := must(readReport(name))
 	a, _ := json.Marshal(reports[0])
 	b, _ := json.Marshal(back)
 	if string(a) != string(b) || reports[0].String() != back.String() {

@@ -13,14 +13,8 @@ import (
 // TestResultsPageIsCurrent: the table of docs/results.md is the one that the kept laptop results give; where
 // there are none the page says so.
 func TestResultsPageIsCurrent(t *testing.T) {
-	reports, err := LoadReports("results")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join("..", "docs", "results.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	reports := must(LoadReports("results"))
+	text := must(os.ReadFile(filepath.Join("..", "docs", "results.md")))
 	want := must(UpdateSection(string(text), Section(reports)))
 	if want != string(text) {
 		t.Error("docs/results.md is not of experiments/results: make figures")
@@ -30,24 +24,15 @@ func TestResultsPageIsCurrent(t *testing.T) {
 // TestResultsAreCurrent: the tables and figures that lie beside the kept results are those that they
 // give, byte for byte, all of them and no others.
 func TestResultsAreCurrent(t *testing.T) {
-	reports, err := LoadReports("results")
-	if err != nil {
-		t.Fatal(err)
-	}
+	reports := must(LoadReports("results"))
 	dir, want := t.TempDir(), map[string]bool{}
 	for _, r := range reports {
 		want[r.FileName()] = true
-		names, err := r.WriteFiles(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		names := must(r.WriteFiles(dir))
 		for _, name := range names {
 			base := filepath.Base(name)
 			want[base] = true
-			made, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			made := must(os.ReadFile(name))
 			kept, err := os.ReadFile(filepath.Join("results", base))
 			if err != nil || string(kept) != string(made) {
 				t.Errorf("results/%s is not of %s: make figures (%v)", base, r.FileName(), err)

@@ -74,10 +74,7 @@ func TestMeasures(t *testing.T) {
 func named(t *testing.T, names ...string) (claims []Claim) {
 	t.Helper()
 	for _, name := range names {
-		c, err := Find(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must(Find(name))
 		claims = append(claims, c)
 	}
 	return claims
@@ -85,14 +82,8 @@ func named(t *testing.T, names ...string) (claims []Claim) {
 
 // TestReport checks that the JSON round-trips.
 func TestReport(t *testing.T) {
-	r, err := Check(t.Context(), named(t, "proposition2", "lambda-p"), &Options{Trials: 20}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	js, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(Check(t.Context(), named(t, "proposition2", "lambda-p"), &Options{Trials: 20}, nil))
+	js := must(json.Marshal(r))
 	var back Report
 	if err := json.Unmarshal(js, &back); err != nil || !reflect.DeepEqual(&back, r) {
 		t.Errorf("%v: %s", err, js)
@@ -112,10 +103,7 @@ func TestThreads(t *testing.T) {
 		var out []*Result
 		for _, n := range []int{1, 3} {
 			accel.SetThreads(n)
-			r, err := c.Check(context.Background(), &Options{Trials: 20, Seed: 4})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must(c.Check(context.Background(), &Options{Trials: 20, Seed: 4}))
 			r.Seconds = 0
 			out = append(out, r)
 		}
@@ -174,18 +162,12 @@ func TestFigures(t *testing.T) {
 	}
 	var files [2][][]byte
 	for i := range files {
-		names, err := Figures(context.Background(), t.TempDir(), claims, &Options{Trials: 20})
-		if err != nil {
-			t.Fatal(err)
-		}
+		names := must(Figures(context.Background(), t.TempDir(), claims, &Options{Trials: 20}))
 		if len(names) < 5 || filepath.Base(names[0]) != "lemma4.svg" {
 			t.Fatal(names)
 		}
 		for _, name := range names {
-			b, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := must(os.ReadFile(name))
 			files[i] = append(files[i], b)
 		}
 	}
@@ -207,10 +189,7 @@ func TestFalseAlarms(t *testing.T) {
 		}
 	}
 	for seed := range seeds {
-		r, err := Check(context.Background(), claims, &Options{Trials: 60, Seed: 1000 + seed}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must(Check(context.Background(), claims, &Options{Trials: 60, Seed: 1000 + seed}, nil))
 		for _, c := range r.Claims {
 			if c.Verdict != Pass {
 				t.Errorf("seed %d: %v", 1000+seed, &c)

@@ -47,10 +47,7 @@ func TestErratum5(t *testing.T) {
 	x := cloud(g, 6, 4, 0.8)
 	c := feature.Chain{Features: feature.TensorSketch{Kernel: homogeneous(2)}, Width: 24,
 		Sketches: sketch.Composition{{Dist: sketch.SRHT{}, Width: 8}, {Dist: sketch.Gaussian{}}}}
-	m, err := c.Sample(4, 5, g)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(c.Sample(4, 5, g))
 	z3 := must(feature.Matrix(t.Context(), m, x, nil))
 	z1 := must(feature.Matrix(t.Context(), m.(*feature.ChainMap).Level(1), x, nil))
 	want := inverse(addRidge(outer(toFloat64(z3)), 0.5))
@@ -60,10 +57,7 @@ func TestErratum5(t *testing.T) {
 			t.Errorf("C = Z_%dᵀZ_%[1]d+λI: off by %g", 3-2*i, d)
 		}
 	}
-	o, err := sketch.SRHT{}.Sample(24, 32, g) // padded to 32
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must(sketch.SRHT{}.Sample(24, 32, g)) // padded to 32
 	if d := maxDifference(outer(matrixOf(o).T()), identity(24)); d > 1e-12 {
 		t.Errorf("padded: |SᵀS−I| = %g", d)
 	}

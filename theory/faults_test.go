@@ -178,10 +178,7 @@ func TestFaults(t *testing.T) {
 // checked returns the result of a claim's check that comes to an end.
 func checked(t *testing.T, name string, o *Options) *Result {
 	t.Helper()
-	r, err := named(t, name)[0].Check(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(named(t, name)[0].Check(t.Context(), o))
 	return r
 }
 

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/experiments/baseline"
@@ -102,39 +103,22 @@ func hingeOptimum(t testing.TB, z *mat.Dense, y []float64, lambda float64) float
 	a, w, rnd := make([]float64, n), make([]float64, s), rand.New(rand.NewPCG(1, 2))
 	norms := make([]float64, n)
 	for i := range n {
-		for _, v := range z.RawRowView(i) {
-			norms[i] += v * v
-		}
+		norms[i] = floats.Dot(z.RawRowView(i), z.RawRowView(i))
 	}
 	order := rnd.Perm(n)
 	for epoch := range 3000 {
 		rnd.Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
 		for _, i := range order {
 			row := z.RawRowView(i)
-			var o float64
-			for k, v := range row {
-				o += v * w[k]
-			}
-			next := math.Max(0, math.Min(1, a[i]+lambda*(1-y[i]*o)/norms[i]))
-			if d := (next - a[i]) * y[i] / lambda; d != 0 {
-				for k, v := range row {
-					w[k] += d * v
-				}
-				a[i] = next
-			}
+			next := math.Max(0, math.Min(1, a[i]+lambda*(1-y[i]*floats.Dot(row, w))/norms[i]))
+			floats.AddScaled(w, (next-a[i])*y[i]/lambda, row)
+			a[i] = next
 		}
 		if epoch%10 != 9 {
 			continue
 		}
 		primal := lossObjective(baseline.Hinge, z, mat.NewDense(n, 1, y), mat.NewDense(s, 1, w), lambda)
-		var dual, norm float64
-		for i := range n {
-			dual += a[i]
-		}
-		for _, v := range w {
-			norm += v * v
-		}
-		if dual -= lambda / 2 * norm; primal-dual < 4e-7*primal {
+		if dual := floats.Sum(a) - lambda/2*floats.Dot(w, w); primal-dual < 4e-7*primal {
 			return primal
 		}
 	}

@@ -49,21 +49,17 @@ func ways(n int, lambda float64) []way {
 // problem returns that of a name, a number of points and, for a data set, σ, with colons between.
 func problem(t *testing.T, text string) (p testbed.Problem, data *datasets.Dataset) {
 	parts := strings.Split(text, ":")
-	n, err := strconv.Atoi(parts[1])
-	ok(t, err)
+	n := must(strconv.Atoi(parts[1]))
 	dirs := []string{os.Getenv("KRRLAB_DATA")}
 	all := testbed.Problems()
 	if i := slices.IndexFunc(all, func(p testbed.Problem) bool { return p.Name == parts[0] }); i >= 0 && len(parts) == 2 {
-		data, err = all[i].Data(t.Context(), n, dirs)
-		ok(t, err)
+		data = must(all[i].Data(t.Context(), n, dirs))
 		return all[i], data
 	}
-	pair, err := datasets.Load(t.Context(), parts[0], &datasets.LoadOptions{N: n, Dirs: dirs})
-	ok(t, err)
+	pair := must(datasets.Load(t.Context(), parts[0], &datasets.LoadOptions{N: n, Dirs: dirs}))
 	sigma := pair.Info.Sigma
 	if len(parts) > 2 {
-		sigma, err = strconv.ParseFloat(parts[2], 64)
-		ok(t, err)
+		sigma = must(strconv.ParseFloat(parts[2], 64))
 	}
 	return testbed.Problem{Name: parts[0], Kernel: kernel.Gaussian{Sigma: sigma}, Lambda: pair.Info.Lambda}, pair.Train
 }
@@ -184,10 +180,8 @@ func solved(t *testing.T, p *testbed.Problem, data *datasets.Dataset, cfg krrlab
 	}
 	runtime.GC() // what the one before left is not this one's
 	start, before := time.Now(), accel.ProcessorSeconds()
-	lab, err := krrlab.New(data, cfg)
-	ok(t, err)
+	lab := must(krrlab.New(data, cfg))
 	defer lab.Free()
-	sol, err := lab.Solve(t.Context())
-	ok(t, err)
+	sol := must(lab.Solve(t.Context()))
 	return sol, [2]float64{time.Since(start).Seconds(), accel.ProcessorSeconds() - before}
 }

@@ -28,17 +28,8 @@ func TestField(t *testing.T) {
 	for seed := range uint64(3) {
 		train := datasets.SyntheticRegression(n, 3, 0.1, seed+1)
 		k := kernel.Matern32{Sigma: 1}
-		a := mat.NewDense(n, n, nil)
 		x := train.X.(*points.Dense)
-		for i := range n {
-			for j := range n {
-				a.Set(i, j, k.Eval(x.Row(i), x.Row(j)))
-			}
-		}
-		shifted := mat.DenseCopyOf(a)
-		for i := range n {
-			shifted.Set(i, i, a.At(i, i)+lambda)
-		}
+		a, shifted := denseMatrices(k, x, lambda)
 		leaves, err := tree.New(t.Context(), x, 15)
 		if err != nil {
 			t.Fatal(err)
@@ -96,6 +87,17 @@ func TestField(t *testing.T) {
 	}
 }
 
+// denseMatrices returns K and K+λI.
+func denseMatrices(k kernel.Kernel, x *points.Dense, lambda float64) (gram, shifted *mat.Dense) {
+	gram = mat.NewDense(x.N, x.N, nil)
+	gram.Apply(func(i, j int, _ float64) float64 { return k.Eval(x.Row(i), x.Row(j)) }, gram)
+	shifted = mat.DenseCopyOf(gram)
+	for i := range x.N {
+		shifted.Set(i, i, gram.At(i, i)+lambda)
+	}
+	return gram, shifted
+}
+
 // nystromDense returns U(Σ²+λI)Uᵀ + (σ_s²+λ)(I−UUᵀ) for the Nyström approximation UΣ²Uᵀ of K from a sketch of rank s.
 func nystromDense(t *testing.T, k *mat.Dense, seed uint64, s int, lambda float64) *mat.Dense {
 	n, _ := k.Dims()
@@ -130,19 +132,10 @@ func TestASkotch(t *testing.T) {
 	const n, size = 60, 15
 	for seed := range uint64(3) {
 		train := datasets.SyntheticRegression(n, 2, 0.1, seed+1)
-		x, lambda := train.X.(*points.Dense), math.Pow10(-int(seed))
-		k, shifted := mat.NewDense(n, n, nil), mat.NewSymDense(n, nil)
-		for i := range n {
-			for j := range n {
-				k.Set(i, j, kernel.Matern32{Sigma: 1}.Eval(x.Row(i), x.Row(j)))
-				shifted.SetSym(i, j, k.At(i, j))
-			}
-			shifted.SetSym(i, i, k.At(i, i)+lambda)
-		}
-		var factor mat.Cholesky
-		factor.Factorize(shifted)
+		lambda := math.Pow10(-int(seed))
+		k, shifted := denseMatrices(kernel.Matern32{Sigma: 1}, train.X.(*points.Dense), lambda)
 		b, solution := mat.NewVecDense(n, train.Target), mat.NewVecDense(n, nil)
-		if err := factor.SolveVecTo(solution, b); err != nil {
+		if err := solution.SolveVec(shifted, b); err != nil {
 			t.Fatal(err)
 		}
 		a := askotch{k: k, lambda: lambda, size: size, random: rng.New(seed)}

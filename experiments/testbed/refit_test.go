@@ -33,8 +33,7 @@ type measurement struct {
 // measurements returns the pilot samples and the kept iterations of the problems of n points whose data are here. The
 // iterations with pivots are those of rank n/20, the geometric mean of the ranks n/40 and n/10.
 func measurements(t *testing.T, n int, problems ...string) (list []measurement) {
-	f, err := testbed.Open("../results/testbed.jsonl")
-	ok(t, err)
+	f := must(testbed.Open("../results/testbed.jsonl"))
 	for _, p := range testbed.Problems() {
 		if len(problems) > 0 && !slices.Contains(problems, p.Name) {
 			continue
@@ -85,10 +84,8 @@ func measurements(t *testing.T, n int, problems ...string) (list []measurement) 
 					m.iterations[name+" n/40"] = median(40)
 				}
 			}
-			lab, err := krrlab.New(data, krrlab.Config{Kernel: p.Kernel, Lambda: lambda, Tol: 1e-3})
-			ok(t, err)
-			plan, err := lab.Plan(t.Context(), krrlab.PlanOptions{})
-			ok(t, err)
+			lab := must(krrlab.New(data, krrlab.Config{Kernel: p.Kernel, Lambda: lambda, Tol: 1e-3}))
+			plan := must(lab.Plan(t.Context(), krrlab.PlanOptions{}))
 			v := plan.Pilot
 			m.Outlook = cost.Outlook{Kernel: p.Kernel, N: size, M: v.M, Lambda: lambda, PilotResidual: v.Residual,
 				LowRank: v.LowRank, MeanRowSum: v.MeanRowSum, LargestRowSum: v.LargestRowSum, MaxDiagonal: 1}

@@ -24,14 +24,21 @@ func ok(t *testing.T, err error) {
 	}
 }
 
+// must returns v of a call that a test begins with, and panics with its error.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
 // TestResume: a run is continued where it ended, to the same lines but for seconds, and what is there is not run again.
 func TestResume(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "runs.jsonl")
 	groups := 0
 	o := testbed.Options{Problems: []string{"grid", "pairs"}, N: 150, Seeds: 2, Shares: []int{30, 5}, MaxIter: 60,
 		Tell: func(string) { groups++ }}
-	f, err := testbed.Open(name)
-	ok(t, err)
+	f := must(testbed.Open(name))
 	ok(t, testbed.Run(t.Context(), f, o))
 	first, one := 1+2*len(testbed.Preconditioners()), 2*(len(testbed.Preconditioners())-5) // those alone have no rank
 	if groups != 8 || len(f.Lines) != 4*(first+one) {
@@ -43,8 +50,7 @@ func TestResume(t *testing.T) {
 			t.Errorf("%+v", l)
 		}
 	}
-	again, err := testbed.Open(name)
-	ok(t, err)
+	again := must(testbed.Open(name))
 	if !reflect.DeepEqual(again.Lines, f.Lines) {
 		t.Fatal("lines differ after they were read")
 	}
@@ -71,8 +77,7 @@ func TestResume(t *testing.T) {
 	}
 	page := filepath.Join(t.TempDir(), "page.html")
 	ok(t, f.WritePage(page))
-	text, err := os.ReadFile(page)
-	ok(t, err)
+	text := must(os.ReadFile(page))
 	_, js, _ := strings.Cut(string(text), "const lines = ")
 	js, script, _ := strings.Cut(js, "; //")
 	var shown []map[string]any
@@ -87,8 +92,7 @@ func TestResume(t *testing.T) {
 			maps.Copy(fields, shown[i])
 			shown[i] = fields
 		}
-		js, err := json.Marshal(l)
-		ok(t, err)
+		js := must(json.Marshal(l))
 		var want map[string]any
 		ok(t, json.Unmarshal(js, &want))
 		for _, name := range used {
@@ -106,8 +110,7 @@ func TestForeign(t *testing.T) {
 	mine := filepath.Join(dir, "mine.jsonl")
 	line := `{"schema":1,"problem":"grid","n":100,"lambda":0.001,"preconditioner":"mine","rank":10,"iterations_to":[3,5]}`
 	ok(t, os.WriteFile(mine, []byte(line+"\n"), 0o600))
-	f, err := testbed.Open(filepath.Join(dir, "runs.jsonl"))
-	ok(t, err)
+	f := must(testbed.Open(filepath.Join(dir, "runs.jsonl")))
 	ok(t, f.Add(mine))
 	if len(f.Lines) != 1 || f.Lines[0].Preconditioner != "mine" || !reflect.DeepEqual(f.Lines[0].Reached, []int{3, 5}) {
 		t.Errorf("%+v", f.Lines)
@@ -138,7 +141,7 @@ func TestForeign(t *testing.T) {
 	if err := testbed.Run(t.Context(), f, testbed.Options{Problems: []string{"nope"}}); err == nil || !strings.Contains(err.Error(), "want one of mnist, ") {
 		t.Error(err)
 	}
-	err = testbed.Run(t.Context(), f, testbed.Options{Problems: []string{"grid"}, Only: []string{"field.afn", "nope"}})
+	err := testbed.Run(t.Context(), f, testbed.Options{Problems: []string{"grid"}, Only: []string{"field.afn", "nope"}})
 	if err == nil || !strings.Contains(err.Error(), `no preconditioner "nope": want one of features, `) {
 		t.Error(err)
 	}
@@ -146,14 +149,11 @@ func TestForeign(t *testing.T) {
 
 // TestResultsAreCurrent: the page that is kept is that of the lines that are.
 func TestResultsAreCurrent(t *testing.T) {
-	f, err := testbed.Open("../results/testbed.jsonl")
-	ok(t, err)
+	f := must(testbed.Open("../results/testbed.jsonl"))
 	page := filepath.Join(t.TempDir(), "testbed.html")
 	ok(t, f.WritePage(page))
-	made, err := os.ReadFile(page)
-	ok(t, err)
-	kept, err := os.ReadFile("../results/testbed.html")
-	ok(t, err)
+	made := must(os.ReadFile(page))
+	kept := must(os.ReadFile("../results/testbed.html"))
 	if len(f.Lines) < 1000 || string(made) != string(kept) {
 		t.Errorf("results/testbed.html is not of the %d lines: krrlab testbed --add with --page writes it", len(f.Lines))
 	}
@@ -162,8 +162,7 @@ func TestResultsAreCurrent(t *testing.T) {
 // TestExact: what is told of A is of its eigenvalues, against Cholesky and a matrix formed here, and the intervals of κ
 // that are estimated hold it.
 func TestExact(t *testing.T) {
-	f, err := testbed.Open(filepath.Join(t.TempDir(), "runs.jsonl"))
-	ok(t, err)
+	f := must(testbed.Open(filepath.Join(t.TempDir(), "runs.jsonl")))
 	o := testbed.Options{Problems: []string{"noise", "pairs"}, N: 120, Seeds: 1, Shares: []int{10}}
 	ok(t, testbed.Run(t.Context(), f, o))
 	count := 0
@@ -176,8 +175,7 @@ func TestExact(t *testing.T) {
 		}
 		count++
 		p := testbed.Problems()[slices.IndexFunc(testbed.Problems(), func(p testbed.Problem) bool { return p.Name == l.Problem })]
-		data, err := p.Data(t.Context(), 120, nil)
-		ok(t, err)
+		data := must(p.Data(t.Context(), 120, nil))
 		a := mat.NewSymDense(120, nil)
 		x, z := make([]float64, l.D), make([]float64, l.D)
 		for i := range 120 {

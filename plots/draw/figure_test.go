@@ -45,10 +45,7 @@ func TestFormats(t *testing.T) {
 			t.Errorf("the SVG holds %q", no)
 		}
 	}
-	img, err := png.Decode(bytes.NewReader(f.PNG()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := must(png.Decode(bytes.NewReader(f.PNG())))
 	if s := img.Bounds().Size(); s.X != 800 || s.Y != 640 {
 		t.Errorf("the PNG of 5×4 inches has %v pixels, want 800×640", s)
 	}
@@ -61,10 +58,7 @@ func TestFormats(t *testing.T) {
 
 func TestSameBytes(t *testing.T) {
 	for _, format := range []string{"svg", "png", "pdf"} {
-		a, err := (drawer{}).Draw(sample(), format)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must((drawer{}).Draw(sample(), format))
 		if b, _ := (drawer{}).Draw(sample(), format); !bytes.Equal(a, b) {
 			t.Errorf("two drawings of one figure differ as %s", format)
 		}
@@ -115,15 +109,15 @@ func TestValidate(t *testing.T) {
 	for want, f := range map[string]*plots.Figure{
 		"has no series":                       {},
 		"has no value that its axes can show": {Series: []plots.Series{{}}},
-		"no value that its axes":              {Series: []plots.Series{{Y: []float64{nan, inf}}}},
-		"no value that":                       {Y: plots.Axis{Log: true}, Series: []plots.Series{{Y: []float64{0, -1}}}},
+		"no value that its axes":              {Series: line(nan, inf)},
+		"no value that":                       {Y: plots.Axis{Log: true}, Series: line(0, -1)},
 		"1 values of x and 2 of y":            {Series: []plots.Series{{X: []float64{1}, Y: []float64{1, 2}}}},
 		"with 1 lower and 0 upper bounds":     {Series: []plots.Series{{Lo: []float64{1}, Y: []float64{1}}}},
 		"unknown style 9":                     {Series: []plots.Series{{Y: []float64{1}, Style: 9}}},
-		"the x axis runs from 2 down to 1":    {X: plots.Axis{Min: 2, Max: 1}, Series: []plots.Series{{Y: []float64{1}}}},
-		"the y axis cannot end at 0":          {Y: plots.Axis{Log: true, Max: 1}, Series: []plots.Series{{Y: []float64{1}}}},
-		"the y axis cannot end at +Inf":       {Y: plots.Axis{Min: 0, Max: inf}, Series: []plots.Series{{Y: []float64{1}}}},
-		"is 0.1 by 4 inches":                  {Width: 0.1, Series: []plots.Series{{Y: []float64{1}}}},
+		"the x axis runs from 2 down to 1":    {X: plots.Axis{Min: 2, Max: 1}, Series: line(1)},
+		"the y axis cannot end at 0":          {Y: plots.Axis{Log: true, Max: 1}, Series: line(1)},
+		"the y axis cannot end at +Inf":       {Y: plots.Axis{Min: 0, Max: inf}, Series: line(1)},
+		"is 0.1 by 4 inches":                  {Width: 0.1, Series: line(1)},
 	} {
 		refused(t, f, want)
 	}
@@ -165,22 +159,22 @@ func TestHardData(t *testing.T) {
 		many.Series = append(many.Series, plots.Series{Name: strings.Repeat("long name ", 12), Y: []float64{1, 2}})
 	}
 	for name, f := range map[string]*plots.Figure{
-		"one point":  {Series: []plots.Series{{Y: []float64{3}}}},
-		"zero":       {Series: []plots.Series{{Y: []float64{0, 0}}}},
-		"constant":   {Y: plots.Axis{Log: true}, Series: []plots.Series{{Y: []float64{1e-300, 1e-300}}}},
-		"huge":       {Series: []plots.Series{{Y: []float64{-math.MaxFloat64, math.MaxFloat64}}}},
-		"huge log":   {Y: plots.Axis{Log: true}, Series: []plots.Series{{Y: []float64{5e-324, math.MaxFloat64}}}},
-		"tiny range": {Series: []plots.Series{{Y: []float64{1, 1 + 1e-15, 1}}}},
-		"tiny log":   {Y: plots.Axis{Log: true}, Series: []plots.Series{{Y: []float64{1, 1.0001}}}},
+		"one point":  {Series: line(3)},
+		"zero":       {Series: line(0, 0)},
+		"constant":   {Y: plots.Axis{Log: true}, Series: line(1e-300, 1e-300)},
+		"huge":       {Series: line(-math.MaxFloat64, math.MaxFloat64)},
+		"huge log":   {Y: plots.Axis{Log: true}, Series: line(5e-324, math.MaxFloat64)},
+		"tiny range": {Series: line(1, 1+1e-15, 1)},
+		"tiny log":   {Y: plots.Axis{Log: true}, Series: line(1, 1.0001)},
 		"outside": {Y: plots.Axis{Min: 10, Max: 11}, X: plots.Axis{Min: math.NaN(), Max: -5},
-			Series: []plots.Series{{Y: []float64{1, 2}}}},
-		"outside log": {Y: plots.Axis{Log: true, Min: 10, Max: math.NaN()}, Series: []plots.Series{{Y: []float64{1, 2}}}},
-		"long":        {Series: []plots.Series{{Y: big}}},
+			Series: line(1, 2)},
+		"outside log": {Y: plots.Axis{Log: true, Min: 10, Max: math.NaN()}, Series: line(1, 2)},
+		"long":        {Series: line(big...)},
 		"many":        many,
 		"small": {Width: 1, Height: 1, Title: strings.Repeat("title ", 20), X: plots.Axis{Label: "x"},
 			Y: plots.Axis{Label: "y"}, Series: []plots.Series{{Name: "n", Y: []float64{1, 2}}}},
 		"odd text":      {Title: "_a^ ^{ _{} 日本 \x00", Series: []plots.Series{{Name: "^", Y: []float64{1, 2}}}},
-		"two marks":     {Series: []plots.Series{{Y: []float64{1, 2}}}, Marks: []plots.Mark{{X: 0, Y: 1, Label: "a"}, {X: 0, Y: 1, Label: "b"}}},
+		"two marks":     {Series: line(1, 2), Marks: []plots.Mark{{X: 0, Y: 1, Label: "a"}, {X: 0, Y: 1, Label: "b"}}},
 		"band of lines": {Series: []plots.Series{{Y: []float64{1}, Lo: []float64{0}, Hi: []float64{2}}}},
 		"one panel":     plots.Grid("", 0, wide),
 		"long titles":   plots.Grid(strings.Repeat("title ", 50), 8, wide, wide, wide, wide, wide, wide, wide, wide),

@@ -114,13 +114,10 @@ func TestGridValidate(t *testing.T) {
 // edges, so that they stand in line; else all begin at their plots.
 func TestPanelTitles(t *testing.T) {
 	begin := func(second string) (x []float64) {
-		a := &plots.Figure{Title: "short", Series: []plots.Series{{Y: []float64{1, 2}}}}
-		b := &plots.Figure{Title: second, Series: []plots.Series{{Y: []float64{1, 2}}}}
+		a := &plots.Figure{Title: "short", Series: line(1, 2)}
+		b := &plots.Figure{Title: second, Series: line(1, 2)}
 		for _, m := range regexp.MustCompile(`(?s)<text x="([0-9.]+)"[^>]*font-weight:bold`).FindAllStringSubmatch(plots.Grid("", 1, a, b).SVG(), -1) {
-			v, err := strconv.ParseFloat(m[1], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must(strconv.ParseFloat(m[1], 64))
 			x = append(x, v)
 		}
 		return x
@@ -152,7 +149,7 @@ func TestGroupAlike(t *testing.T) {
 // TestLabelsFit: the label of an axis, or of a map's colors, is not longer than the axis, in panels too.
 func TestLabelsFit(t *testing.T) {
 	long := plots.Axis{Label: strings.Repeat("a long label ", 9)}
-	plain := &plots.Figure{X: long, Y: long, Series: []plots.Series{{Y: []float64{1, 2}}}}
+	plain := &plots.Figure{X: long, Y: long, Series: line(1, 2)}
 	colors := &plots.Figure{X: long, Y: long, Map: &plots.HeatMap{X: []float64{1, 2}, Y: []float64{1}, Z: [][]float64{{1, 2}},
 		Color: long}}
 	for _, f := range []*plots.Figure{plain, colors, plots.Grid("", 2, plain, colors)} {

@@ -66,10 +66,7 @@ func TestMapImage(t *testing.T) {
 	if !strings.Contains(svg, "<image") || len(svg) > 50*nx*ny {
 		t.Errorf("%d bytes", len(svg))
 	}
-	img, err := png.Decode(bytes.NewReader(f.PNG()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := must(png.Decode(bytes.NewReader(f.PNG())))
 	at := func(x, y float64) color.NRGBA { // of the picture
 		scale := float64(img.Bounds().Dx()) / float64(d.w)
 		return nrgba(img.At(int(float64(d.px(x))*scale), img.Bounds().Dy()-1-int(float64(d.py(y))*scale)))

@@ -32,7 +32,7 @@ func TestMarkLabel(t *testing.T) {
 // TestSVGText makes sure that each run of a line says how long it is, so that raised and
 // lowered ones stand where they should in any font.
 func TestSVGText(t *testing.T) {
-	svg := (&plots.Figure{Title: "κ of M⁻¹A <λ_p>", X: plots.Axis{Label: "10⁻³ s"}, Series: []plots.Series{{Y: []float64{1, 2}}}}).SVG()
+	svg := (&plots.Figure{Title: "κ of M⁻¹A <λ_p>", X: plots.Axis{Label: "10⁻³ s"}, Series: line(1, 2)}).SVG()
 	var end float64
 	for _, want := range []string{"κ of M", "−1", "A &lt;λ", "p", "&gt;"} {
 		m := regexp.MustCompile(`<text x="([0-9.]+)"[^>]* textLength="([0-9.]+)"[^>]*>` + want +
@@ -50,12 +50,24 @@ func TestSVGText(t *testing.T) {
 	if i := strings.IndexFunc(svg, text.IsMark); i >= 0 {
 		t.Errorf("a mark is left: %.80q", svg[i:])
 	}
-	if svg := (&plots.Figure{Title: "a\ue001\ue000b", Series: []plots.Series{{Y: []float64{1, 2}}}}).SVG(); !strings.Contains(svg,
+	if svg := (&plots.Figure{Title: "a\ue001\ue000b", Series: line(1, 2)}).SVG(); !strings.Contains(svg,
 		">a  b</text>") {
 		t.Error("private characters in a label")
 	}
 }
 
+// must returns v, and panics with an error.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// line returns one series without a name.
+func line(y ...float64) []plots.Series { return []plots.Series{{Y: y}} }
+
+// contains reports the parts that a text lacks.
 func contains(t testing.TB, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {

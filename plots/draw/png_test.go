@@ -15,10 +15,7 @@ import (
 func TestPNGPalette(t *testing.T) {
 	f := &plots.Figure{Title: "κ", Series: []plots.Series{{Name: "a", Y: []float64{1, 2}}, {Name: "b", Y: []float64{2, 1}}}}
 	b := f.PNG()
-	img, err := png.Decode(bytes.NewReader(b))
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := must(png.Decode(bytes.NewReader(b)))
 	if _, ok := img.(*image.Paletted); !ok || len(b) > 40000 {
 		t.Errorf("a %T of %d bytes", img, len(b))
 	}
