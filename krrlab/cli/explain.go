@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,7 +99,7 @@ information share its importance.`,
 }
 
 func (a *app) explain(ctx context.Context, f *explainFlags) error {
-	if err := cmp.Or(f.check(), checkPlot(f.Plot)); err != nil {
+	if err := f.check(); err != nil {
 		return err
 	}
 	m, err := model.Load(f.Model)

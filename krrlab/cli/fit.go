@@ -36,7 +36,7 @@ type fitFlags struct {
 	Metric    string `flag:"metric" default:"auto" check:"one of auto error auc logloss balanced-error f1 rmse"`
 	Threshold string `flag:"threshold" default:"0"`
 	Folds     int    `flag:"folds" check:">=2"`
-	PlotSolve string `flag:"plot-solve" in:"plot solve" file:"write"`
+	PlotSolve string `flag:"plot-solve" in:"plot solve" file:"picture"`
 	Out       string `flag:"out" file:"write" help:"write the model to this file"`
 	Verbose   bool   `flag:"verbose"`
 	Calibrate string `flag:"calibrate" default:"auto" check:"one of auto test loo none"`
@@ -376,5 +376,5 @@ func (f *fitFlags) check() error {
 	if f.Stop.Rule == bound.Labels && (f.flags.Given("threshold") || model.Metric(f.Metric).Thresholded()) {
 		return usagef("--stop labels counts labels at the threshold 0: leave --threshold and --metric %s out", f.Metric)
 	}
-	return cmp.Or(f.labFlags.check(), checkPlot(f.PlotSolve))
+	return f.labFlags.check()
 }

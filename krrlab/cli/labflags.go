@@ -50,8 +50,7 @@ func (f *labFlags) check() error {
 			f.Solver)
 	}
 	_, err := f.effectivePrecond(nil).Preconditioner(nil)
-	return cmp.Or(asUsageError(err), asUsageError(f.dataFlags.check()), asUsageError(f.kernelFlags.check()),
-		checkPlot(f.Plot))
+	return cmp.Or(asUsageError(err), asUsageError(f.dataFlags.check()), asUsageError(f.kernelFlags.check()))
 }
 
 // effectivePrecond returns the preconditioner that the flags select. If --sketch or --form is set without --precond,
@@ -119,7 +118,7 @@ type stageFiles struct {
 
 // pictureFlags are the file, the title and the size of a picture.
 type pictureFlags struct {
-	Plot  string      `flag:"plot" file:"write"`
+	Plot  string      `flag:"plot" file:"picture"`
 	Title *string     `flag:"title" in:"plot" with:"plot|plot-solve"`
 	Size  pictureSize `flag:"size" in:"plot" with:"plot|plot-solve"`
 }

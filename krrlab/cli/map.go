@@ -85,9 +85,6 @@ func (a *app) drawMap(ctx context.Context, f *mapFlags) error {
 	if f.Out == "" && f.Plot == "" {
 		return usagef("nothing to write: want --plot FILE or --out FILE")
 	}
-	if err := checkPlot(f.Plot); err != nil {
-		return err
-	}
 	m, err := model.Load(f.Model)
 	if err != nil {
 		return err

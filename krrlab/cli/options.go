@@ -34,7 +34,7 @@ func withOptions(cmd *cobra.Command, s *schema.Schema, run func(ctx context.Cont
 			return errUsage{err}
 		}
 		if cmd.Annotations == nil { // commands on ranks check the files in startRun
-			if err := checkFiles(filesNamedBy(s)); err != nil {
+			if err := checkOptionFiles(s); err != nil {
 				return err
 			}
 		}

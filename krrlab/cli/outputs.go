@@ -25,17 +25,25 @@ import (
 // namedFile is the path of a file and the flag that sets it.
 type namedFile struct{ flag, path string }
 
-// filesNamedBy returns the files that the options name.
-func filesNamedBy(s *schema.Schema) (reads, writes []namedFile) {
+// checkOptionFiles applies checkFiles to the files that the options name. It also returns an error if the name of a
+// picture does not end in a supported format.
+func checkOptionFiles(s *schema.Schema) error {
+	var reads, writes []namedFile
 	for _, o := range s.Fields {
-		switch f := (namedFile{"--" + o.Name, o.String()}); o.File {
+		f := namedFile{"--" + o.Name, o.String()}
+		if o.File == "picture" && f.path != "" {
+			if err := plots.CheckFormat(f.path); err != nil {
+				return errUsage{err}
+			}
+		}
+		switch o.File {
 		case "read":
 			reads = append(reads, f)
-		case "write":
+		case "write", "picture":
 			writes = append(writes, f)
 		}
 	}
-	return reads, writes
+	return checkFiles(reads, writes)
 }
 
 // checkFiles returns an error if one of the files to write cannot be written, or is also read or written by another
@@ -75,14 +83,6 @@ func sameFile(a, b string) bool {
 	x, errX = os.Stat(filepath.Dir(a))
 	y, errY = os.Stat(filepath.Dir(b))
 	return errX == nil && errY == nil && os.SameFile(x, y)
-}
-
-// checkPlot returns an error if the name of a figure does not end in a supported format. It accepts "".
-func checkPlot(name string) error {
-	if name == "" {
-		return nil
-	}
-	return asUsageError(plots.CheckFormat(name))
 }
 
 // output is a writer that removes the progress line, passes everything on to w and remembers the first error.

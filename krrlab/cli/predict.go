@@ -146,7 +146,7 @@ func (f *rowsFlags) check() error {
 }
 
 func (a *app) predict(ctx context.Context, f *predictFlags) error {
-	if err := cmp.Or(f.check(), checkPlot(f.Plot)); err != nil {
+	if err := f.check(); err != nil {
 		return err
 	}
 	if err := a.startRun(ctx, &f.rankFlags, f.flags); err != nil {

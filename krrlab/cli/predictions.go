@@ -57,13 +57,10 @@ func (p *predictions) setUnit(c *model.Calibration) {
 	if !(w > 0) || math.IsInf(w, 0) {
 		return
 	}
-	unit, largest := math.Pow(10, math.Floor(math.Log10(w/100))), 0.0
+	unit := math.Pow(10, math.Floor(math.Log10(w/100)))
+	largest := 0.0 // largest absolute value of the single column of each matrix; NaN if a number is NaN
 	for _, m := range []*mat.Dense{p.Decision, v.Lo, v.Hi} {
-		for i := range m.RawMatrix().Rows {
-			for _, number := range m.RawRowView(i) {
-				largest = max(largest, math.Abs(number)) // NaN if a number is NaN
-			}
-		}
+		largest = max(largest, mat.Norm(m, math.Inf(1)))
 	}
 	if largest/unit <= maxMultiple && unit <= maxUnit {
 		p.unit = unit

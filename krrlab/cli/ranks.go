@@ -100,7 +100,7 @@ func (a *app) agree(ctx context.Context, err error) error {
 func (a *app) startRun(ctx context.Context, f *rankFlags, s *schema.Schema) error {
 	err := a.joinRanks(ctx, f)
 	if err == nil && a.isFirstRank() {
-		err = checkFiles(filesNamedBy(s))
+		err = checkOptionFiles(s)
 	}
 	return a.agree(ctx, err)
 }

@@ -62,7 +62,7 @@ the tolerance of the fit.`,
 }
 
 func (a *app) verify(ctx context.Context, f *verifyFlags) error {
-	if err := cmp.Or(checkDataName(f.Data), checkPlot(f.Plot)); err != nil {
+	if err := checkDataName(f.Data); err != nil {
 		return err
 	}
 	if err := a.startRun(ctx, &f.rankFlags, f.flags); err != nil {

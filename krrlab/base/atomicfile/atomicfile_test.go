@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 func TestWrite(t *testing.T) {
@@ -17,9 +19,7 @@ func TestWrite(t *testing.T) {
 			return err
 		})
 	}
-	if err := put("one", nil); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, put("one", nil))
 	broken := errors.New("broken")
 	if err := put("two", broken); !errors.Is(err, broken) || !strings.Contains(err.Error(), name) {
 		t.Errorf("error %v", err)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // text returns what writes s.
@@ -18,23 +20,13 @@ func text(s string) func(io.Writer) error {
 // TestLink: a link stays a link, and its target gets the content, whether it was there or not.
 func TestLink(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
 	a, b, file := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "sub", "file")
-	if err := os.Symlink("b", a); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join("sub", "file"), b); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Symlink("b", a))
+	testkit.OK(t, os.Symlink(filepath.Join("sub", "file"), b))
 	for _, want := range []string{"new", "replaced"} {
-		if err := Check(a); err != nil {
-			t.Fatal(err)
-		}
-		if err := Write(a, text(want)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, Check(a))
+		testkit.OK(t, Write(a, text(want)))
 		if got, err := os.ReadFile(file); string(got) != want {
 			t.Errorf("the target has %q, %v", got, err)
 		}
@@ -55,16 +47,10 @@ func TestMode(t *testing.T) {
 	defer syscall.Umask(old)
 	name := filepath.Join(t.TempDir(), "a")
 	for _, want := range []os.FileMode{0o640, 0o600, 0o664} {
-		if err := Write(name, text("x")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, Write(name, text("x")))
 		if want != 0o640 {
-			if err := os.Chmod(name, want); err != nil {
-				t.Fatal(err)
-			}
-			if err := Write(name, text("y")); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Chmod(name, want))
+			testkit.OK(t, Write(name, text("y")))
 		}
 		if st, err := os.Stat(name); err != nil || st.Mode() != want {
 			t.Errorf("mode %v, want %v", st.Mode(), want)
@@ -75,22 +61,15 @@ func TestMode(t *testing.T) {
 // TestOutput: the file that the process's output goes to is written on, not replaced, by whatever name.
 func TestOutput(t *testing.T) {
 	dir := t.TempDir()
-	f, err := os.Create(filepath.Join(dir, "f"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(os.Create(filepath.Join(dir, "f")))
 	defer f.Close()
 	Streams = []*os.File{f}
 	defer func() { Streams = nil }()
 	link := filepath.Join(dir, "stdout")
-	if err := os.Symlink("f", link); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Symlink("f", link))
 	io.WriteString(f, "before ")
 	for _, name := range []string{f.Name(), link} {
-		if err := Write(name, text("written ")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, Write(name, text("written ")))
 	}
 	io.WriteString(f, "after")
 	if b, _ := os.ReadFile(f.Name()); string(b) != "before written written after" {
@@ -109,12 +88,8 @@ func TestPipe(t *testing.T) {
 		b, _ := os.ReadFile(name)
 		got <- string(b)
 	}()
-	if err := Check(name); err != nil {
-		t.Fatal(err)
-	}
-	if err := Write(name, text("through")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, Check(name))
+	testkit.OK(t, Write(name, text("through")))
 	if s := <-got; s != "through" {
 		t.Errorf("read %q", s)
 	}

@@ -18,9 +18,7 @@ func TestMap(t *testing.T) {
 		var b bytes.Buffer
 		testkit.OK(t, Write(&b, data, 2, 2))
 		write := func(content []byte) (Header, any, error) {
-			if err := os.WriteFile(name+".new", content, 0o666); err != nil { // what is mapped stays
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.WriteFile(name+".new", content, 0o666)) // what is mapped stays
 			testkit.OK(t, os.Rename(name+".new", name))
 			return Map(name)
 		}

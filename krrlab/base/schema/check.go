@@ -10,48 +10,58 @@ import (
 	"time"
 )
 
-// check is a condition on the value of an option: a numeric interval, or a list of words.
-type check struct {
-	low, high         float64  // ends of the interval, which is closed unless openLow or openHigh
-	openLow, openHigh bool     // the interval excludes low, or high
-	text              string   // description of the interval for errors; "" if any number is valid
-	words             []string // valid words; nil if any word is valid
+// Interval is a condition on a number: it lies between Low and High.
+type Interval struct {
+	Low, High         float64 // infinite if there is no bound
+	OpenLow, OpenHigh bool    // Low, or High, is not a valid value itself
 }
 
 // contains reports whether v is in the interval.
-func (c *check) contains(v float64) bool {
-	return (v > c.low || v == c.low && !c.openLow) && (v < c.high || v == c.high && !c.openHigh)
+func (c Interval) contains(v float64) bool {
+	return (v > c.Low || v == c.Low && !c.OpenLow) && (v < c.High || v == c.High && !c.OpenHigh)
+}
+
+// check is a condition on the value of an option: a numeric interval, or a list of words.
+type check struct {
+	Interval
+	text  string   // description of the interval for errors; "" if any number is valid
+	words []string // valid words; nil if any word is valid
 }
 
 // parseCheck parses the text of a check tag. It panics if the text is not valid.
 func parseCheck(tag string) check {
+	c := check{Interval: Interval{Low: math.Inf(-1), High: math.Inf(1)}}
 	if tag == "" {
-		return check{}
+		return c
 	}
 	if words, ok := strings.CutPrefix(tag, "one of "); ok {
-		return check{words: strings.Fields(words)}
+		c.words = strings.Fields(words)
+		return c
 	}
 	if tag == "positive" {
-		return check{0, math.Inf(1), true, true, "a positive number", nil}
+		c.Low, c.OpenLow, c.OpenHigh, c.text = 0, true, true, "a positive number"
+		return c
 	}
 	if bound, ok := strings.CutPrefix(tag, ">="); ok {
-		return check{low: parse(tag, bound), high: math.Inf(1), text: "at least " + bound}
+		c.Low, c.text = parse(tag, bound), "at least "+bound
+		return c
 	}
 	if bound, ok := strings.CutPrefix(tag, ">"); ok {
-		return check{parse(tag, bound), math.Inf(1), true, true, "a number above " + bound, nil}
+		c.Low, c.OpenLow, c.OpenHigh, c.text = parse(tag, bound), true, true, "a number above "+bound
+		return c
 	}
 	low, high, ok := strings.Cut(strings.Trim(tag, "([])"), ",")
 	if !ok || !strings.ContainsAny(tag[:1], "([") || !strings.HasSuffix(tag, ")") && !strings.HasSuffix(tag, "]") {
 		panic("schema: unknown check " + tag)
 	}
-	c := check{low: parse(tag, low), high: parse(tag, high), openLow: tag[0] == '(', openHigh: strings.HasSuffix(tag, ")")}
+	c.Interval = Interval{parse(tag, low), parse(tag, high), tag[0] == '(', strings.HasSuffix(tag, ")")}
 	text := "a number from %s to %s"
 	switch {
-	case c.openLow && c.openHigh:
+	case c.OpenLow && c.OpenHigh:
 		text = "a number between %s and %s"
-	case c.openLow:
+	case c.OpenLow:
 		text = "a number above %s and at most %s"
-	case c.openHigh:
+	case c.OpenHigh:
 		text = "a number of at least %s and below %s"
 	}
 	c.text = fmt.Sprintf(text, low, high)
@@ -92,19 +102,8 @@ func number(v reflect.Value) float64 {
 	return math.NaN()
 }
 
-// Interval is a condition on a number: it lies between Low and High.
-type Interval struct {
-	Low, High         float64 // infinite if there is no bound
-	OpenLow, OpenHigh bool    // Low, or High, is not a valid value itself
-}
-
 // Interval returns the interval in which the numeric value of the option must lie.
-func (f *Field) Interval() Interval {
-	if f.check.text == "" {
-		return Interval{Low: math.Inf(-1), High: math.Inf(1)}
-	}
-	return Interval{f.check.low, f.check.high, f.check.openLow, f.check.openHigh}
-}
+func (f *Field) Interval() Interval { return f.check.Interval }
 
 // Choices returns the valid texts of an option that has a fixed list of them, and nil for any other option.
 func (f *Field) Choices() []string {

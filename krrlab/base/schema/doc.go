@@ -19,7 +19,8 @@
 //   - with lists options by their flags, as "train" or "precond=vecchia", separated by |. If this option is set, at
 //     least one of them must be set, or have this value. not lists options that must not be set together with this
 //     one. Options that the struct does not have are ignored.
-//   - unit:"bytes" parses a whole number such as 20GB; file states that the value names a file to "read" or to "write".
+//   - unit:"bytes" parses a whole number such as 20GB; file states that the value names a file to
+//     "read", to "write" or, for a "picture", to draw to.
 //   - symbol is the name of the option in plots, such as "λ_p".
 //   - in:"plot title" states that the option is written in the flag of another, by a key (default: its own flag), as in
 //     --plot "fit.svg title=Prices". Its own flag is an older spelling, which commands accept but do not show.

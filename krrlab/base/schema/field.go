@@ -21,7 +21,7 @@ type Field struct {
 	Name    string // name of the flag, "" if there is none
 	Help    string // help text of the flag
 	Default string // text of the default in the help, "" if there is none
-	File    string // "read" or "write" if the value names a file, else ""
+	File    string // "read", "write" or "picture" if the value names a file, else ""
 	Hidden  bool   // the help omits the option
 
 	schema      *Schema // the options that this one was read with

@@ -76,9 +76,7 @@ func krrlab(ctx context.Context, t *testing.T, launcher, p int, args ...string) 
 	cmd.Env = append(os.Environ(), playVariable+"=1")
 	cmd.WaitDelay = 20 * time.Second
 	if launcher >= 0 {
-		if _, err := cmd.StdinPipe(); err != nil { // open until the end, for MPICH's mpirun: see docs/ranks.md
-			t.Fatal(err)
-		}
+		testkit.Must(cmd.StdinPipe()) // open until the end, for MPICH's mpirun: see docs/ranks.md
 	}
 	return cmd
 }
@@ -138,12 +136,9 @@ func TestFitOnRanks(t *testing.T) {
 						Bytes int64
 					}
 				}
-				b, err := os.ReadFile(js)
-				if err == nil {
-					err = json.Unmarshal(b, &r)
-				}
-				if err != nil || r.Ranks.Count != p || r.Ranks.Bytes == 0 {
-					t.Errorf("%v, %+v", err, r)
+				testkit.OK(t, json.Unmarshal(testkit.Must(os.ReadFile(js)), &r))
+				if r.Ranks.Count != p || r.Ranks.Bytes == 0 {
+					t.Errorf("%+v", r)
 				}
 			})
 		}

@@ -57,20 +57,12 @@ func TestHangUp(t *testing.T) {
 		cmd := krrlab(limited(t), t, -1, 0, args...)
 		if nohup {
 			cmd.Args = append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
-			var err error
-			if cmd.Path, err = exec.LookPath("sh"); err != nil {
-				t.Skip(err)
-			}
+			cmd.Path = testkit.Must(exec.LookPath("sh"))
 		}
 		var stderr strings.Builder
 		cmd.Stderr = &stderr
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		out := testkit.Must(cmd.StdoutPipe())
+		testkit.OK(t, cmd.Start())
 		// The note on --n is the first line: it is at work.
 		lines := bufio.NewReader(out)
 		if _, err := lines.ReadString('\n'); err != nil {
@@ -115,17 +107,10 @@ func TestSecondSignal(t *testing.T) {
 func interruptReading(t *testing.T, after time.Duration) *os.ProcessState {
 	t.Helper()
 	cmd := krrlab(limited(t), t, -1, 0, "fit", "--train", "/dev/stdin", "--format", "csv")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := testkit.Must(cmd.StdinPipe())
+	testkit.OK(t, cmd.Start())
 	// more than a pipe holds: it is being read
-	if _, err := in.Write([]byte(strings.Repeat("1,2,3\n", 100000))); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(in.Write([]byte(strings.Repeat("1,2,3\n", 100000))))
 	time.Sleep(after)
 	ended := make(chan struct{})
 	go func() {

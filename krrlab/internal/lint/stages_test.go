@@ -108,48 +108,14 @@ func TestForeignPackages(t *testing.T) {
 // but what usesStage says needs it. The laboratory itself needs plan, and compare for races.
 func TestStageRemoved(t *testing.T) {
 	stages, _ := stageFolders(t)
-	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{.Name}} {{join .Deps " "}}`, module+"/...").Output()
-	testkit.OK(t, err)
 	for _, stage := range stages {
 		if stage == "krrlab/stage/plan" || stage == "krrlab/stage/compare" || suite.Scale(0, 1, 1) == 0 && stage != "krrlab/stage/multilevel" {
 			continue
 		}
 		t.Run(stage, func(t *testing.T) {
-			replace, gone := map[string]string{}, withoutStage(t, stage)
-			dir := t.TempDir()
-			put := func(file string, content []byte) {
-				to := ""
-				if content != nil {
-					to = filepath.Join(dir, strings.ReplaceAll(strings.TrimPrefix(file, root), "/", "_"))
-					testkit.OK(t, os.WriteFile(to, content, 0o600))
-				}
-				replace[testkit.Must(filepath.Abs(file))] = to
-			}
-			for file, content := range gone {
-				put(file, content)
-			}
-			overlay := filepath.Join(dir, "overlay.json")
-			testkit.OK(t, os.WriteFile(overlay, testkit.Must(json.Marshal(map[string]any{"Replace": replace})), 0o600))
-			args := []string{"build", "-overlay", overlay}
-			for line := range strings.Lines(string(out)) {
-				words := strings.Fields(line)
-				needs := func(path string) bool {
-					path = strings.TrimPrefix(path, module+"/")
-					return path == bindings || usesStage[[2]string{path, stage}] != ""
-				}
-				if words[1] != "main" && words[0] != module+"/"+stage &&
-					!slices.ContainsFunc(append(words[2:], words[0]), needs) {
-					args = append(args, words[0])
-				}
-			}
-			if len(args) < 40 || !slices.Contains(args, module+"/krrlab") {
-				t.Fatalf("too little is built: %q", args)
-			}
-			build := exec.Command("go", args...)
-			build.Dir = root
-			if text, err := build.CombinedOutput(); err != nil {
-				t.Errorf("%v\n%s", err, text)
-			}
+			buildWithout(t, withoutStage(t, stage), stage, func(path string) bool {
+				return path == bindings || usesStage[[2]string{path, stage}] != ""
+			})
 		})
 	}
 }
@@ -164,36 +130,47 @@ func TestKindRemoved(t *testing.T) {
 		"krrlab/kernel/laplacian.go":       {bindings, "experiments/testbed", "theory"},
 		"krrlab/precond/recipe/vecchia.go": {bindings},
 	} {
-		replace := map[string]string{testkit.Must(filepath.Abs(filepath.Join(root, kind))): ""}
-		dir := t.TempDir()
+		files := map[string][]byte{filepath.Join(root, kind): nil}
 		if kind == "krrlab/precond/recipe/vecchia.go" { // but for the short name that the root package has for each
-			aliases := testkit.Must(filepath.Abs(filepath.Join(root, "krrlab", "precond.go")))
-			text := string(testkit.Must(os.ReadFile(aliases)))
-			without := strings.Replace(text, "\tVecchia        = recipe.Vecchia\n", "", 1)
-			testkit.Equal(t, len(without) < len(text), true)
-			replace[aliases] = filepath.Join(dir, "precond.go")
-			testkit.OK(t, os.WriteFile(replace[aliases], []byte(without), 0o600))
+			aliases := filepath.Join(root, "krrlab", "precond.go")
+			text := testkit.Must(os.ReadFile(aliases))
+			files[aliases] = bytes.Replace(text, []byte("\tVecchia        = recipe.Vecchia\n"), nil, 1)
+			testkit.Equal(t, len(files[aliases]) < len(text), true)
 		}
-		overlay := filepath.Join(dir, "overlay.json")
-		testkit.OK(t, os.WriteFile(overlay, testkit.Must(json.Marshal(map[string]any{"Replace": replace})), 0o600))
-		out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{.Name}} {{join .Deps " "}}`, module+"/...").Output()
-		testkit.OK(t, err)
-		args := []string{"build", "-overlay", overlay}
-		for line := range strings.Lines(string(out)) {
-			words := strings.Fields(line)
-			needs := func(path string) bool { return slices.Contains(naming, strings.TrimPrefix(path, module+"/")) }
-			if words[1] != "main" && !slices.ContainsFunc(append(words[2:], words[0]), needs) {
-				args = append(args, words[0])
-			}
+		buildWithout(t, files, "", func(path string) bool { return slices.Contains(naming, path) })
+	}
+}
+
+// buildWithout builds all packages with other contents of some files; nil is for a file that is gone. It does not build
+// programs, the package removed, and packages that need one for which skip returns true.
+func buildWithout(t *testing.T, files map[string][]byte, removed string, skip func(path string) bool) {
+	replace, dir := map[string]string{}, t.TempDir()
+	for file, content := range files {
+		to := ""
+		if content != nil {
+			to = filepath.Join(dir, strings.ReplaceAll(strings.TrimPrefix(file, root), "/", "_"))
+			testkit.OK(t, os.WriteFile(to, content, 0o600))
 		}
-		if !slices.Contains(args, module+"/krrlab") || !slices.Contains(args, module+"/krrlab/stage/tune") {
-			t.Fatalf("%s: too little is built: %q", kind, args)
+		replace[testkit.Must(filepath.Abs(file))] = to
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	testkit.OK(t, os.WriteFile(overlay, testkit.Must(json.Marshal(map[string]any{"Replace": replace})), 0o600))
+	out := testkit.Must(exec.Command("go", "list", "-f", `{{.ImportPath}} {{.Name}} {{join .Deps " "}}`, module+"/...").Output())
+	args := []string{"build", "-overlay", overlay}
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		skipped := func(path string) bool { return skip(strings.TrimPrefix(path, module+"/")) }
+		if words[1] != "main" && words[0] != module+"/"+removed && !slices.ContainsFunc(append(words[2:], words[0]), skipped) {
+			args = append(args, words[0])
 		}
-		build := exec.Command("go", args...)
-		build.Dir = root
-		if text, err := build.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", kind, err, text)
-		}
+	}
+	if len(args) < 40 || !slices.Contains(args, module+"/krrlab") || !slices.Contains(args, module+"/krrlab/stage/solve") {
+		t.Fatalf("too little is built: %q", args)
+	}
+	build := exec.Command("go", args...)
+	build.Dir = root
+	if text, err := build.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, text)
 	}
 }
 
