@@ -2,97 +2,167 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strconv"
 )
 
 var errRows = errors.New(`want {"rows": [{"column": value, …}, …]}, a list of such rows, or one row`)
 
-// csvRows returns rows in JSON as CSV, and whether it has a header, yes or no.
-func csvRows(body []byte) (text []byte, header string, err error) {
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber()
-	var value any
-	if err = decoder.Decode(&value); err != nil {
-		return nil, "", fmt.Errorf("JSON: %w", err)
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return nil, "", fmt.Errorf("JSON: more text follows the rows")
-	}
-	if object, ok := value.(map[string]any); ok {
-		if value = any([]any{object}); len(object) == 1 && isList(object["rows"]) {
-			value = object["rows"]
-		}
-	}
-	rows, ok := value.([]any)
-	if !ok || len(rows) == 0 {
-		return nil, "", errRows
-	}
-	var b bytes.Buffer
-	out := csv.NewWriter(&b)
-	columns, hasNames := rows[0].(map[string]any)
-	names := slices.Sorted(maps.Keys(columns))
-	if header = "no"; hasNames {
-		header = "yes"
-		out.Write(names)
-	}
-	for i, row := range rows {
-		cells, ok := row.([]any)
-		if hasNames {
-			cells, ok = nil, isRow(row)
-			object, _ := row.(map[string]any)
-			for _, name := range names {
-				v, exists := object[name]
-				if !exists && ok {
-					return nil, "", fmt.Errorf("row %d has no %q, which row 0 has; null is a missing value", i, name)
-				}
-				cells = append(cells, v)
-			}
-			for name := range object {
-				if _, exists := columns[name]; !exists {
-					return nil, "", fmt.Errorf("row %d has %q, which row 0 has not; null is a missing value", i, name)
-				}
-			}
-		}
-		if !ok || len(cells) == 0 {
-			return nil, "", fmt.Errorf("row %d: %w", i, errRows)
-		}
-		record := make([]string, len(cells))
-		for j, v := range cells {
-			if record[j], ok = cellText(v); !ok {
-				column := strconv.Itoa(j)
-				if hasNames {
-					column = names[j]
-				}
-				return nil, "", fmt.Errorf("row %d, column %s: want a number, a text, true, false or null", i, column)
-			}
-		}
-		out.Write(record) // b does not fail
-	}
-	out.Flush()
-	return b.Bytes(), header, nil
+// rowReader converts rows in JSON to CSV. It reads one token after the other, so that the memory for a body does not
+// depend on its structure. After an error it reads nothing more.
+type rowReader struct {
+	json   *json.Decoder
+	csv    *csv.Writer
+	count  int      // number of rows that were read
+	names  []string // columns of row 0, in its order; nil if the rows are lists of cells
+	inList bool     // whether the rows are in a list
+	err    error    // the first error
 }
 
-func isList(v any) bool { _, ok := v.([]any); return ok }
-func isRow(v any) bool  { _, ok := v.(map[string]any); return ok }
-
-// cellText returns a value of JSON as a cell of CSV; false for lists and objects.
-func cellText(v any) (text string, ok bool) {
-	switch v := v.(type) {
-	case nil:
-		return "", true
-	case bool:
-		return strconv.FormatBool(v), true
-	case json.Number:
-		return v.String(), true
-	case string:
-		return v, true
+// csvRows returns rows in JSON as CSV, and whether it has a header, yes or no.
+func csvRows(body []byte) (text []byte, header string, err error) {
+	var rows bytes.Buffer
+	r := &rowReader{json: json.NewDecoder(bytes.NewReader(body)), csv: csv.NewWriter(&rows)}
+	r.json.UseNumber()
+	switch r.token() {
+	case json.Delim('['):
+		r.list()
+	case json.Delim('{'):
+		r.object()
+	default:
+		r.fail(errRows)
 	}
-	return "", false
+	if _, err := r.json.Token(); err != io.EOF {
+		r.fail(errors.New("JSON: more text follows the rows"))
+	}
+	r.csv.Flush()
+	if header = "yes"; r.names == nil {
+		header = "no"
+	}
+	return rows.Bytes(), header, r.err
+}
+
+// fail sets the error, unless there is one already.
+func (r *rowReader) fail(err error) { r.err = cmp.Or(r.err, err) }
+
+// failRow sets the error of the current row.
+func (r *rowReader) failRow(format string, args ...any) {
+	r.fail(fmt.Errorf("row %d"+format, append([]any{r.count}, args...)...))
+}
+
+// token returns the next token, or nil after an error.
+func (r *rowReader) token() json.Token {
+	if r.err != nil {
+		return nil
+	}
+	t, err := r.json.Token()
+	if err == io.EOF && r.json.InputOffset() > 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		r.fail(fmt.Errorf("JSON: %w", err))
+	}
+	return t
+}
+
+// hasMore reports whether another element of the list or of the object follows.
+func (r *rowReader) hasMore() bool { return r.err == nil && r.json.More() }
+
+// list reads a list of rows after its opening bracket.
+func (r *rowReader) list() {
+	for r.inList = true; r.hasMore(); {
+		switch r.token() {
+		case json.Delim('{'):
+			r.object()
+		case json.Delim('['):
+			var record []string
+			for r.hasMore() {
+				record = append(record, r.cell(r.token(), strconv.Itoa(len(record))))
+			}
+			r.token()
+			if r.names != nil {
+				record = nil
+			}
+			r.write(record)
+		default:
+			r.write(nil)
+		}
+	}
+	if r.token(); r.count == 0 {
+		r.fail(errRows)
+	}
+}
+
+// object reads a row after its opening brace, or the object {"rows": […]}, which has all rows.
+func (r *rowReader) object() {
+	var names []string
+	cells := map[string]string{}
+	for r.hasMore() {
+		name, _ := r.token().(string)
+		value := r.token()
+		if name == "rows" && value == json.Delim('[') && names == nil && !r.inList {
+			if r.list(); r.token() != json.Delim('}') {
+				r.fail(errRows)
+			}
+			return
+		}
+		if _, exists := cells[name]; exists {
+			r.failRow(" has %q twice", name)
+		}
+		cells[name] = r.cell(value, name)
+		names = append(names, name)
+	}
+	if r.token(); r.count == 0 && names != nil {
+		r.names = names
+		r.csv.Write(names)
+	}
+	var record []string
+	for _, name := range r.names {
+		text, exists := cells[name]
+		if !exists {
+			r.failRow(" has no %q, which row 0 has; null is a missing value", name)
+		}
+		record = append(record, text)
+		delete(cells, name)
+	}
+	if r.names == nil {
+		r.failRow(": %w", errRows)
+	}
+	for name := range cells {
+		r.failRow(" has %q, which row 0 has not; null is a missing value", name)
+	}
+	r.write(record)
+}
+
+// cell returns a value of JSON as a cell of CSV. A list or an object is an error.
+func (r *rowReader) cell(value json.Token, column string) string {
+	switch v := value.(type) {
+	case bool:
+		return strconv.FormatBool(v)
+	case json.Number:
+		return v.String()
+	case string:
+		return v
+	case json.Delim:
+		r.failRow(", column %s: want a number, a text, true, false or null", column)
+	}
+	return ""
+}
+
+// write writes a row of CSV, which must not be empty. A missing value that is the only cell becomes NA, because readers
+// skip some empty lines.
+func (r *rowReader) write(record []string) {
+	switch {
+	case len(record) == 0:
+		r.failRow(": %w", errRows)
+	case len(record) == 1 && record[0] == "":
+		record[0] = "NA"
+	}
+	r.csv.Write(record) // a buffer accepts everything
+	r.count++
 }

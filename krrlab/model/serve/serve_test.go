@@ -78,7 +78,12 @@ func TestPredict(t *testing.T) {
 		{"application/json", `[{"a": 1}] 2`, 400, "more text follows"},
 		{"application/json", `[]`, 400, "want {"}, {"application/json", `7`, 400, "want {"},
 		{"application/json", `[[]]`, 400, "row 0: want"}, {"application/json", ``, 400, "JSON: EOF"},
-		{"application/json", strings.Repeat("[", 1500), 400, "JSON"},
+		{"application/json", strings.Repeat("[", 1500), 400, "row 0, column 0: want a number"},
+		{"application/json", `[{"a": 1, "city": "x", "a": 2}]`, 400, `row 0 has \"a\" twice`},
+		{"application/json", `{"rows": [{"a": 1, "city": "x"}], "more": 1}`, 400, "want {"},
+		{"application/json", `{"rows": 5, "a": 1, "city": "x"}`, 200, one},
+		{"application/json", `[{"a": 1, "city": "x"}}`, 400, "JSON: "}, {"application/json", `[{"a": 1,}]`, 400, "JSON: "},
+		{"application/json", `[[1], {"a": 1}]`, 400, "row 1: want"}, {"application/json", `[1]`, 400, "row 0: want"},
 		{"text/csv", "", 400, "rows"}, {"text/csv", "a,city\n", 400, "rows"},
 		{"text/csv", "\x1f\x8b garbage", 400, "rows"}, {"text/csv", "a,city\n1e400,x\n", 400, "1e400"},
 		{"text/csv", huge, 413, "more than 2000 bytes"}, {"application/json", huge, 413, "more than 2000 bytes"},
@@ -126,6 +131,22 @@ func TestNoHeader(t *testing.T) {
 	for body, problem := range map[string]string{`[{"y": 9, "b": 2, "a": 3}]`: "have no names", "[[3]]": "column 2"} {
 		if status, got := post(t, h, "application/json", body); status != 400 || !strings.Contains(got, problem) {
 			t.Errorf("%s: %d %s", body, status, got)
+		}
+	}
+}
+
+// TestGapAlone: each row has a prediction, also where the only column has a missing value.
+func TestGapAlone(t *testing.T) {
+	m := &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Columns: []string{"x"}, X: points.NewDense(1, 1, []float64{0}),
+		C: mat.NewDense(1, 1, []float64{1}), Scaling: &datasets.Scaling{Kind: "fill", Scale: []float64{1}, Fill: []float64{0}}}
+	h := testkit.Must(serve.Handler(m, limits))
+	for _, named := range []string{`[{"x": null}, {"x": 0}, {"x": null}]`, `[{"x": null}]`} {
+		rows := strings.Count(named, "x")
+		m.Columns = []string{"x"}
+		for _, body := range []string{named, strings.NewReplacer(`{"x": `, "[", "}", "]").Replace(named)} {
+			status, got := post(t, h, "application/json", body)
+			testkit.Equal(t, got, `{"value":[`+strings.TrimSuffix(strings.Repeat("1,", rows), ",")+`]}`, body, status)
+			m.Columns = nil // for the second body
 		}
 	}
 }
