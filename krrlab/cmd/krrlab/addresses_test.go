@@ -57,7 +57,7 @@ var fitSmall = []string{"fit", "--data", "synthetic-classes", "--n", "600", "--f
 // TestInterruptedLoad: a library that does not load is not waited for when a signal comes.
 func TestInterruptedLoad(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := loading(ctx, func() (*accel.Library, error) {
+	_, err := loadInterruptibly(ctx, func() (*accel.Library, error) {
 		cancel()
 		select {}
 	})

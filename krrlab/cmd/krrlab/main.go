@@ -55,7 +55,8 @@ func main() {
 	os.Exit(code)
 }
 
-// screen is the output stream: as it is to a file or a pipe, and to a terminal without what could command it.
+// screen returns the output stream. On a terminal, control characters in the output are escaped, so that text from a
+// file cannot control the terminal; a file or a pipe gets the output unchanged.
 func screen(f *os.File) io.Writer {
 	if term.IsTerminal(int(f.Fd())) {
 		return safe.Writer{W: f}
@@ -63,7 +64,7 @@ func screen(f *os.File) io.Writer {
 	return f
 }
 
-// launch says how mpirun, mpiexec or srun started this process, nil if none did.
+// launch returns how mpirun, mpiexec or srun started this process, or nil if none of them did.
 func launch() *comm.Launch {
 	if l, ok := comm.Detect(os.Getenv); ok {
 		return &l
@@ -71,7 +72,8 @@ func launch() *comm.Launch {
 	return nil
 }
 
-// jupyterData is the folder of the user's data that Jupyter looks into on a system (jupyter_data_dir of jupyter_core).
+// jupyterData returns Jupyter's data folder of the user on the given operating system, as jupyter_data_dir of
+// jupyter_core does. env returns the value of an environment variable. The result is "" if there is no home folder.
 func jupyterData(system string, env func(name string) string) string {
 	home := env("HOME")
 	switch dir, xdg := env("JUPYTER_DATA_DIR"), env("XDG_DATA_HOME"); {
@@ -87,8 +89,9 @@ func jupyterData(system string, env func(name string) string) string {
 	return filepath.Join(home, ".local", "share", "jupyter")
 }
 
-// loading calls load, unless a signal comes first: C code knows of none.
-func loading(ctx context.Context, load func() (*accel.Library, error)) (lib *accel.Library, err error) {
+// loadInterruptibly calls load and returns its result, or the error of ctx if that ends first. The code of a shared
+// library that is being loaded does not handle signals.
+func loadInterruptibly(ctx context.Context, load func() (*accel.Library, error)) (lib *accel.Library, err error) {
 	type result struct {
 		lib *accel.Library
 		err error
@@ -106,7 +109,8 @@ func loading(ctx context.Context, load func() (*accel.Library, error)) (lib *acc
 	}
 }
 
-// useBLAS installs a BLAS, for auto the one that the environment names.
+// useBLAS installs the BLAS with the given name, as Env.UseBLAS of package cli describes. For "auto", the environment
+// variable accel.EnvBLAS may name another one.
 func useBLAS(ctx context.Context, name string) (note string, err error) {
 	if v := os.Getenv(accel.EnvBLAS); name == "auto" && v != "" {
 		name = v
@@ -119,9 +123,9 @@ func useBLAS(ctx context.Context, name string) (note string, err error) {
 	default:
 		return "", fmt.Errorf("%s=%q in the environment: want auto, openblas or go", accel.EnvBLAS, name)
 	}
-	lib, err := loading(ctx, accel.OpenBLAS)
-	if e := ctx.Err(); e != nil {
-		return "", e
+	lib, err := loadInterruptibly(ctx, accel.OpenBLAS)
+	if ctxErr := ctx.Err(); ctxErr != nil {
+		return "", ctxErr
 	}
 	switch {
 	case err != nil && name == "openblas":
@@ -133,10 +137,10 @@ func useBLAS(ctx context.Context, name string) (note string, err error) {
 	return note, nil
 }
 
-// tag is the version as git describe has it, set by the linker (make build, make release).
+// tag is the version that git describe prints. The linker sets it (make build, make release).
 var tag string
 
-// version is the tag, or for go install and go build what Go knows of the module.
+// version returns the tag, or without a tag the version of the module that the Go command has recorded, or "devel".
 func version() string {
 	if tag != "" {
 		return tag
