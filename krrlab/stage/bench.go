@@ -74,15 +74,13 @@ type Problem struct {
 
 // Series returns a Fourier series of K by SeriesOf, with a bound of ‖K̃−K‖₂, or nil if there is none.
 func (p *Problem) Series() (s *fourier.Series, errorBound float64) {
-	x, roots := points.Split(p.X)
+	x, weights := points.SplitWeights(p.X)
 	s, err := p.SeriesOf(p.Kernel, x)
 	if err != nil {
 		return nil, 0
 	}
-	errorBound = float64(p.N) * s.EntryError()
-	if roots != nil {
-		largest := floats.Max(roots)
-		errorBound *= largest * largest
+	if errorBound = float64(p.N) * s.EntryError(); weights != nil {
+		errorBound *= floats.Max(weights)
 	}
 	return s, errorBound
 }

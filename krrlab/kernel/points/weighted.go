@@ -3,6 +3,8 @@ package points
 import (
 	"fmt"
 	"math"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // Weighted is a set of points with positive weights w_i, for kernel ridge regression with sample weights. The minimizer
@@ -43,6 +45,25 @@ func Split(x Points) (base Points, factors []float64) {
 		return w.Points, w.Factors
 	}
 	return x, nil
+}
+
+// SplitWeights returns the points without their weights, and w_i, which is nil for points without weights.
+func SplitWeights(x Points) (base Points, weights []float64) {
+	base, factors := Split(x)
+	for _, root := range factors {
+		weights = append(weights, root*root)
+	}
+	return base, weights
+}
+
+// ScaleRows returns diag(factors)·V, or V itself if factors is nil.
+func ScaleRows(factors []float64, v *mat.Dense) *mat.Dense {
+	if factors == nil {
+		return v
+	}
+	var scaled mat.Dense
+	scaled.Apply(func(i, _ int, x float64) float64 { return factors[i] * x }, v)
+	return &scaled
 }
 
 // Slice implements Points.

@@ -142,12 +142,7 @@ func (r *Rows) Len() int { return len(r.indices) }
 func (r *Rows) Estimate(ctx context.Context, ranks comm.Comm, y, c, stored *mat.Dense) (residual,
 	storageError []float64, err error) {
 	base, factors := points.Split(r.x)
-	scaled := c // Sc
-	if factors != nil {
-		scaled = mat.DenseCopyOf(c)
-		scaled.Apply(func(i, _ int, v float64) float64 { return factors[i] * v }, c)
-	}
-	f, err := (&model.Model{Kernel: r.k, Lambda: r.lambda, X: base, C: scaled}).
+	f, err := (&model.Model{Kernel: r.k, Lambda: r.lambda, X: base, C: points.ScaleRows(factors, c)}).
 		Decision(ctx, points.Gather(base, r.indices), &model.Options{Float64: true, Accuracy: r.tol / 1000,
 			Comm: ranks})
 	if err != nil {

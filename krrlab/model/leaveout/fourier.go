@@ -44,16 +44,11 @@ func Fourier(ctx context.Context, s *fourier.Series, x points.Points, y *mat.Den
 		x = points.Gather(x, m.firstRows)
 	}
 	rhs, weights, total := m.rightHandSides(), make([]float64, len(m.firstRows)), 0.0
-	weigh := func(v *mat.Dense) *mat.Dense {
-		var out mat.Dense
-		out.Apply(func(i, _ int, f float64) float64 { return f * m.rootWeights[i] }, v)
-		return &out
-	}
 	for g, root := range m.rootWeights {
 		weights[g] = root * root
 		total += weights[g]
 	}
-	normal, projected, err := s.Normal(ctx, x, weights, weigh(rhs))
+	normal, projected, err := s.Normal(ctx, x, weights, points.ScaleRows(m.rootWeights, rhs))
 	if err != nil {
 		return nil, err
 	}

@@ -161,19 +161,13 @@ func (r *run) runFourier(ctx context.Context) error {
 		return errNoSeries
 	}
 	r.bench.Tell(ctx, stage.Event{Stage: stage.Kernel, Remaining: -1})
-	x, roots := points.Split(r.problem.X)
-	weights := make([]float64, r.N)
-	for i := range weights {
-		if weights[i] = 1; roots != nil {
-			weights[i] = roots[i] * roots[i]
-		}
-	}
+	x, weights := points.SplitWeights(r.problem.X)
 	normal, _, err := s.Normal(ctx, x, weights, r.problem.Y)
 	if err != nil {
 		return err
 	}
 	r.KError, r.Method = bound, Fourier
-	trace := floats.Sum(weights)
+	trace := floats.Sum(kernel.Diag(r.problem.Kernel, r.problem.X))
 	for _, lambda := range r.options.Lambdas {
 		start := time.Now()
 		f, err := normal.Factor(ctx, lambda)

@@ -166,7 +166,7 @@ func (s *search) join(ctx context.Context, level int, base *family, result *Dist
 	f.start[1] = []float64{f.grid[1][nearestIndex(f.grid[1], math.Log(result.Lambda))]}
 	s.families = append(s.families, &f)
 	s.models[level] = append(s.models[level], nil)
-	s.levels[level].maxPoints = s.pointCount(level) + maxJoinPoints
+	s.levels[level].maxPoints = len(s.levels[level].points) + maxJoinPoints
 	return s.explore(ctx, level, []*family{&f})
 }
 
@@ -189,7 +189,7 @@ func (s *search) newDistanceFit(p *point, m int) *distanceFit {
 	rows := s.distinctRows() // judging rows must not be copies of fitted ones
 	f := &distanceFit{name: p.family.name, m: m, judged: judgingCount(len(rows), m), lambda: p.lambda()}
 	f.sample = s.trainingSample(rows[:m])
-	f.relevance = relevance{y: f.sample.weighted(f.sample.y), k: p.family.kernel(1).(kernel.Differentiable),
+	f.relevance = relevance{y: points.ScaleRows(f.sample.sqrtWeights, f.sample.y), k: p.family.kernel(1).(kernel.Differentiable),
 		sqrtWeights: f.sample.sqrtWeights, freeLambda: s.opt.Lambda == 0}
 	judging := s.trainingSample(rows[m : m+f.judged])
 	f.sample.appendJudging(judging.x, judging.y, judging.judgment.weights)

@@ -164,21 +164,11 @@ func (s *sample) leaveOut(ctx context.Context, lambda float64, firstOfGroup []in
 	for _, f := range s.sqrtWeights {
 		o.Weights = append(o.Weights, f*f)
 	}
-	scores, err := leaveout.Dense(ctx, s.k, s.weighted(s.y), []float64{lambda}, o)
+	scores, err := leaveout.Dense(ctx, s.k, points.ScaleRows(s.sqrtWeights, s.y), []float64{lambda}, o)
 	if err != nil {
 		return nil, err
 	}
 	return s.judgment.loss(s.y, scores[0].Residuals), nil
-}
-
-// weighted returns y with row i multiplied by √w_i.
-func (s *sample) weighted(y *mat.Dense) *mat.Dense {
-	if s.sqrtWeights == nil {
-		return y
-	}
-	out := mat.DenseCopyOf(y)
-	out.Apply(func(i, _ int, v float64) float64 { return s.sqrtWeights[i] * v }, out)
-	return out
 }
 
 // predictionLoss returns the loss of the judging rows, predicted from the fitted rows.
@@ -199,7 +189,7 @@ func (s *sample) predictionLoss(ctx context.Context, lambda float64) (*loss, err
 		mean[j] = stat.Mean(mat.Col(nil, j, c), weights)
 	}
 	c.Apply(func(_, j int, v float64) float64 { return v - mean[j] }, c)
-	c = s.weighted(c)
+	c = points.ScaleRows(s.sqrtWeights, c)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
