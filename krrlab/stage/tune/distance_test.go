@@ -38,7 +38,7 @@ func TestRelevanceGradient(t *testing.T) {
 		for _, k := range []kernel.Differentiable{kernel.Gaussian{Sigma: 1}, kernel.Laplacian{Sigma: 1},
 			kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}} {
 			for _, matrix := range []bool{true, false} {
-				r := &relevance{x: x, y: all.weighted(one.y), sqrtWeights: all.sqrtWeights, k: k, freeLambda: true,
+				r := &relevance{x: x, y: points.ScaleRows(all.sqrtWeights, one.y), sqrtWeights: all.sqrtWeights, k: k, freeLambda: true,
 					matrix: matrix, priorPrecision: 0.01, priorMean: []float64{0, 0.1, 0.2, 0}}
 				theta := []float64{-0.3, 0.4, 0.9, math.Log(0.2)}
 				if matrix {
@@ -47,13 +47,12 @@ func TestRelevanceGradient(t *testing.T) {
 				}
 				checkGradient(t, r, theta, name)
 				by := &problem{train: &datasets.Dataset{X: stretch(x, r.shape(theta)), Weights: set.Weights}, y: one.y}
-				want := judge(false).loss(one.y, all.weighted(leaveOut(t, by, k, 0.2))).objective()
+				want := judge(false).loss(one.y, points.ScaleRows(all.sqrtWeights, leaveOut(t, by, k, 0.2))).objective()
 				for j, v := range theta[:len(theta)-1] {
 					want += 0.005 * (v - r.priorMean[j]) * (v - r.priorMean[j])
 				}
 				grad := make([]float64, len(theta))
-				value, err := r.value(ctx, theta, grad)
-				testkit.OK(t, err)
+				value := testkit.Must(r.value(ctx, theta, grad))
 				testkit.Near(t, value, want, 1e-8, name, k)
 				r.freeLambda = false
 				if _, err := r.value(ctx, theta, grad); err != nil || grad[len(theta)-1] != 0 {

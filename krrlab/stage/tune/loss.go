@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -84,14 +85,17 @@ func (j *judgment) loss(y, e *mat.Dense) *loss {
 	switch j.metric {
 	case model.LogLoss:
 		l.rows = s.logLoss()
-		l.smoothed = l.rows
 	case model.AUC:
 		l.rows = s.auc()
-		l.smoothed = l.rows
 	case model.F1:
 		l.rows, l.smoothed = s.f1(j.positiveClass)
-	default:
+	case model.ErrorRate, model.BalancedError:
 		l.rows, l.smoothed = s.errorLosses(j.metric)
+	default:
+		panic(fmt.Sprintf("tune: the metric %s has no row losses", j.metric))
+	}
+	if l.smoothed == nil { // the metric has no step
+		l.smoothed = l.rows
 	}
 	return l
 }
@@ -132,32 +136,30 @@ func (l *loss) Error() (v, lo, hi float64) {
 	return v, v / r, v * r
 }
 
-// objective returns the quantity that the search minimizes: half the logarithm of the mean square, or the logarithm of
-// the smoothed loss of classes, plus 0.25/n so that it is finite.
-func (l *loss) objective() float64 {
+// compared returns the losses of the rows by which the search compares points. An error is the given power of their
+// mean plus the offset, which makes the logarithm of an error of classes finite.
+func (l *loss) compared() (rows []float64, power, offset float64) {
 	if l.classes {
-		mean, _ := meanAndError(l.smoothed)
-		return math.Log(max(mean, 0) + 0.25/float64(len(l.smoothed)))
+		return l.smoothed, 1, 0.25 / float64(len(l.smoothed))
 	}
-	mean, _ := meanAndError(l.rows)
-	return 0.5 * math.Log(mean+math.SmallestNonzeroFloat64)
+	return l.rows, 0.5, 0 // the square root of a mean square
+}
+
+// objective returns the quantity that the search minimizes: the logarithm of the compared error.
+func (l *loss) objective() float64 {
+	rows, power, offset := l.compared()
+	mean, _ := meanAndError(rows)
+	return power * math.Log(max(mean, 0)+offset+math.SmallestNonzeroFloat64)
 }
 
 // relativeExcess returns the excess of l's error over m's relative to m's, and its standard error, which is computed
 // from the differences of rows. For squared losses it is the first-order excess of the root mean square.
 func (l *loss) relativeExcess(m *loss) (excess, se float64) {
-	a, b, power := l.rows, m.rows, 0.5 // the square root of a mean square
-	if l.classes {
-		a, b, power = l.smoothed, m.smoothed, 1
-	}
-	d := make([]float64, len(a))
-	for i, v := range a {
-		d[i] = v - b[i]
-	}
-	mean, se := meanAndError(d)
-	base, _ := meanAndError(b)
-	base += 0.25 / float64(len(b)) * (2*power - 1)
-	if base <= 0 {
+	rows, power, offset := l.compared()
+	baseRows, _, _ := m.compared()
+	mean, se := meanAndError(floats.SubTo(make([]float64, len(rows)), rows, baseRows))
+	base, _ := meanAndError(baseRows)
+	if base += offset; base <= 0 {
 		return 0, 0
 	}
 	return power * mean / base, power * se / base

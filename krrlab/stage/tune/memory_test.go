@@ -55,8 +55,7 @@ func TestLimit(t *testing.T) {
 func TestJudgedSample(t *testing.T) {
 	set := datasets.SyntheticRegression(60, 3, 0.1, 1)
 	one := &sample{x: set.X, y: data(t, set).y, fittedRows: 20, tables: map[string][]float64{}}
-	_, err := one.loss(t.Context(), kernel.Gaussian{Sigma: 1}, 0.1)
-	testkit.OK(t, err)
+	testkit.Must(one.loss(t.Context(), kernel.Gaussian{Sigma: 1}, 0.1))
 	if rows, columns := one.k.Dims(); rows != 60 || columns != 20 || len(one.tables["squares"]) != 60*20 {
 		t.Errorf("K is %d×%d", rows, columns)
 	}

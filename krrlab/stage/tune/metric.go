@@ -2,6 +2,7 @@ package tune
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -88,42 +89,28 @@ func stepWidth(v []float64, center float64) float64 {
 func (s *scores) f1(positive int) (rows, soft []float64) {
 	n, t := s.f.Dims()
 	rows, soft = make([]float64, n), make([]float64, n)
-	hard, smooth := make([]float64, n), make([]float64, n)
-	if t == 1 {
-		f := mat.Col(nil, 0, s.f)
-		for i := range f {
-			f[i] *= float64(2*positive - 1)
-		}
-		in, width := s.isClass(positive), stepWidth(f, stat.Mean(f, nil))
-		threshold, _ := model.F1.BestThreshold(f, in, s.weights)
-		for i, v := range f {
-			hard[i], smooth[i] = 0, smoothStep(v-threshold, width)
-			if v > threshold {
-				hard[i] = 1
-			}
-		}
-		s.addF1(rows, hard, in, 1)
-		s.addF1(soft, smooth, in, 1)
-		return rows, soft
-	}
+	margins, hard, smooth := make([]float64, n), make([]float64, n), make([]float64, n)
 	for c, w := range s.classWeights {
-		if w == 0 {
+		if t == 1 && c != positive || t > 1 && w == 0 {
 			continue
 		}
-		margins := make([]float64, n)
 		for i := range n {
 			margins[i] = datasets.Margin(s.f.RawRowView(i), c)
 		}
-		width := stepWidth(margins, 0)
+		in, threshold, center, share := s.isClass(c), 0.0, 0.0, 1/float64(s.presentClasses)
+		if t == 1 {
+			threshold, _ = model.F1.BestThreshold(margins, in, s.weights)
+			center, share = stat.Mean(margins, nil), 1
+		}
+		width := stepWidth(margins, center)
 		for i, margin := range margins {
-			hard[i], smooth[i] = 0, smoothStep(margin, width)
-			if datasets.PredictedClass(s.f.RawRowView(i)) == c {
+			hard[i], smooth[i] = 0, smoothStep(margin-threshold, width)
+			if t == 1 && margin > threshold || t > 1 && datasets.PredictedClass(s.f.RawRowView(i)) == c {
 				hard[i] = 1
 			}
 		}
-		in := s.isClass(c)
-		s.addF1(rows, hard, in, 1/float64(s.presentClasses))
-		s.addF1(soft, smooth, in, 1/float64(s.presentClasses))
+		s.addF1(rows, hard, in, share)
+		s.addF1(soft, smooth, in, share)
 	}
 	return rows, soft
 }
@@ -143,7 +130,8 @@ func (s *scores) addF1(rows, predicted []float64, in []bool, factor float64) {
 		n, d := parts(i)
 		num, den = num+n, den+d
 	}
-	if den == 0 {
+	if den == 0 { // no row is of the class, or predicted as it: F1 = 0, as in model.ClassScore
+		floats.AddConst(factor, rows)
 		return
 	}
 	l := num / den
@@ -159,53 +147,48 @@ func (s *scores) addF1(rows, predicted []float64, in []bool, factor float64) {
 // 1988).
 func (s *scores) auc() []float64 {
 	n, t := s.f.Dims()
-	rows, count := make([]float64, n), 0.0
+	rows, order, count := make([]float64, n), make([]int, n), 0.0
 	for j := range t {
-		f, sides := mat.Col(nil, j, s.f), s.sides(max(j, 2-t))
+		f, in := mat.Col(nil, j, s.f), s.isClass(max(j, 2-t))
+		side := func(i int) int {
+			if in[i] {
+				return 1
+			}
+			return 0
+		}
 		var total [2]float64
-		for i, side := range sides {
-			total[side] += s.weights[i]
+		for i, w := range s.weights {
+			total[side(i)] += w
 		}
 		if total[0] == 0 || total[1] == 0 {
 			continue
 		}
 		count++
-		order := make([]int, n)
 		floats.ArgsortStable(f, order)
 		var below [2]float64 // weights of the rows with smaller scores, by side
 		for lo, hi := 0, 0; lo < n; lo = hi {
 			var equal [2]float64
 			for ; hi < n && f[hi] == f[lo]; hi++ {
-				equal[sides[order[hi]]] += s.weights[order[hi]]
+				equal[side(order[hi])] += s.weights[order[hi]]
 			}
 			for _, i := range order[lo:hi] {
-				side := sides[i]
-				wrong := (below[1-side] + equal[1-side]/2) / total[1-side] // for a row outside of the class
-				if side == 1 {
+				own, other := side(i), 1-side(i)
+				wrong := (below[other] + equal[other]/2) / total[other] // for a row outside of the class
+				if own == 1 {
 					wrong = 1 - wrong
 				}
-				rows[i] += wrong * s.weights[i] * float64(n) / (2 * total[side])
+				rows[i] += wrong * s.weights[i] * float64(n) / (2 * total[own])
 			}
 			below[0], below[1] = below[0]+equal[0], below[1]+equal[1]
 		}
 	}
+	if count == 0 {
+		return slices.Repeat([]float64{0.5}, n)
+	}
 	for i := range rows {
-		if rows[i] /= max(count, 1); count == 0 {
-			rows[i] = 0.5
-		}
+		rows[i] /= count
 	}
 	return rows
-}
-
-// sides returns 1 for each row of the class and 0 for all others.
-func (s *scores) sides(class int) []int {
-	sides := make([]int, len(s.truth))
-	for i, c := range s.truth {
-		if c == class {
-			sides[i] = 1
-		}
-	}
-	return sides
 }
 
 // logLoss returns the row losses −log p of the true label. Platt scaling, fitted to these rows, gives p.

@@ -241,17 +241,11 @@ func (o *Options) family(name string, k kernel.Kernel) (*family, error) {
 	return f, kernel.Validate(f.base)
 }
 
-// setGrids centers the grids at a typical scale of the rows and at λ = diagonal, the mean of K's diagonal.
-func (f *family) setGrids(o *Options, scale, diagonal float64) {
-	f.grid[0], f.start[0] = scaleAxis.grid(f.fixed[0], scale)
-	f.grid[1], f.start[1] = lambdaAxis.grid(o.Lambda, diagonal)
-}
-
-// gridPoints yields all points of the grid.
-func (f *family) gridPoints() iter.Seq[gridPoint] {
+// product yields all points whose coordinates are in the two lists.
+func product(axes [2][]float64) iter.Seq[gridPoint] {
 	return func(yield func(gridPoint) bool) {
-		for _, u := range f.grid[0] {
-			for _, v := range f.grid[1] {
+		for _, u := range axes[0] {
+			for _, v := range axes[1] {
 				if !yield(gridPoint{u, v}) {
 					return
 				}

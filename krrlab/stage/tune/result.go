@@ -110,12 +110,12 @@ type Result struct {
 
 // result returns the result of the points evaluated so far, or nil if none of them has a loss.
 func (s *search) result() *Result {
-	if len(s.points) == 0 {
-		return nil
+	level := len(s.levels) - 1
+	for level > 0 && s.levels[level].points == nil {
+		level--
 	}
-	level := s.points[len(s.points)-1].level
 	best := s.choosePoint(level)
-	if best == nil && s.levels[level].suits != nil { // no series: the level before decides
+	if best == nil && level > 0 && s.levels[level].suits != nil { // no series: the level before decides
 		best = s.choosePoint(level - 1)
 	}
 	if best == nil {
@@ -125,16 +125,16 @@ func (s *search) result() *Result {
 		Baseline: s.baseline(), Gain: stage.Number(s.expectedGain), Best: s.describe(best), Distances: s.distances,
 		DistanceNote: s.distanceNote, Seconds: time.Since(s.start).Seconds()}
 	for _, l := range s.levels {
-		r.Levels = append(r.Levels, Level{Name: l.name, Rows: l.rows})
+		reported := Level{Name: l.name, Rows: l.rows, Points: len(l.points)}
+		for _, p := range l.points {
+			described := s.describe(p)
+			r.Points = append(r.Points, described)
+			reported.Seconds += described.Seconds
+		}
+		r.Levels = append(r.Levels, reported)
 	}
 	if k := len(r.Levels) - 1; r.Best.Level < k && s.lastFailure != nil {
 		r.Levels[k].Name += fmt.Sprintf(", without a fit: %v", s.lastFailure)
-	}
-	for _, p := range s.points {
-		described := s.describe(p)
-		r.Points = append(r.Points, described)
-		r.Levels[p.level].Points++
-		r.Levels[p.level].Seconds += described.Seconds
 	}
 	r.Map, r.Repeats, r.OtherError = s.errorMap(best), s.groups.Repeats, stage.Unknown
 	if r.edge = best.edge(); r.edge != "" {
@@ -246,8 +246,8 @@ func (s *search) choosePoint(q int) *point {
 		return nil
 	}
 	var tied []*point
-	for _, p := range s.points {
-		if p.level != q || p.loss == nil {
+	for _, p := range s.levels[q].points {
+		if p.loss == nil {
 			continue
 		}
 		share, se := p.loss.relativeExcess(best.loss)
@@ -294,8 +294,7 @@ func (s *search) describe(p *point) Point {
 	}
 	v, lo, hi := p.loss.Error()
 	r.Error, r.Lo, r.Hi, r.Seconds = stage.Number(v), stage.Number(lo), stage.Number(hi), p.loss.seconds
-	if r.Model = stage.Number(math.Exp(s.model(p.level, p.family).mean(p.location))); p.loss.classes {
-		r.Model -= stage.Number(0.25 / float64(len(p.loss.rows)))
-	}
+	_, _, offset := p.loss.compared()
+	r.Model = stage.Number(math.Exp(s.model(p.level, p.family).mean(p.location)) - offset)
 	return r
 }

@@ -33,6 +33,7 @@ type level struct {
 	rows      int     // number of fitted rows
 	maxPoints int     // number of points after which the level ends
 	minPoints int     // number of points evaluated even if the expected improvement is small
+	points    []*point
 }
 
 // point is an evaluated point of the search.
@@ -57,8 +58,7 @@ type search struct {
 	classFactors []float64          // factors of the weights of sampled rows by class (addRareClasses); nil: ones
 	lastFailure  error              // error of the latest point without a loss
 	levels       []level
-	sampleLevels int // number of levels with a sample; they are the first ones
-	points       []*point
+	sampleLevels int          // number of levels with a sample; they are the first ones
 	models       [][]*process // fitted models by level and family; nil: to be fitted
 	expectedGain float64      // expected improvement when the latest level ended
 	distances    []*Distance  // distances that were fitted
@@ -146,7 +146,7 @@ func (s *search) prepare(ctx context.Context, full *evaluator) error {
 			return sample.loss(ctx, k, lambda)
 		}
 		name := fmt.Sprintf("%s, %d rows", s.data.criterion(), rows)
-		s.levels = append(s.levels, level{evaluator{name: name, loss: loss}, sample, rows, maxPoints, minPoints})
+		s.levels = append(s.levels, level{evaluator{name: name, loss: loss}, sample, rows, maxPoints, minPoints, nil})
 		// With a few hundred rows the first level is unreliable, and a point of all rows costs only milliseconds.
 		if maxPoints = maxLaterPoints; n <= 1000 {
 			maxPoints, minPoints = 24000/n, 8000/n
@@ -157,12 +157,12 @@ func (s *search) prepare(ctx context.Context, full *evaluator) error {
 				if err != nil {
 					return err
 				}
-				f.setGrids(&s.opt, scale, 1)
-				d, err := sample.meanDiagonal(ctx, f.kernel(math.Exp(f.start[0][0])))
+				f.grid[0], f.start[0] = scaleAxis.grid(f.fixed[0], scale)
+				diagonal, err := sample.meanDiagonal(ctx, f.kernel(math.Exp(f.start[0][0])))
 				if err != nil {
 					return err
 				}
-				f.setGrids(&s.opt, scale, d)
+				f.grid[1], f.start[1] = lambdaAxis.grid(s.opt.Lambda, diagonal)
 			}
 		}
 	}
@@ -170,7 +170,7 @@ func (s *search) prepare(ctx context.Context, full *evaluator) error {
 		if maxPoints = maxLaterPoints / 2; full.suits != nil {
 			maxPoints = maxLaterPoints
 		}
-		s.levels = append(s.levels, level{*full, nil, n, maxPoints, 0})
+		s.levels = append(s.levels, level{*full, nil, n, maxPoints, 0, nil})
 	}
 	s.sampleLevels = len(sizes)
 	return nil
@@ -193,7 +193,7 @@ func (s *search) explore(ctx context.Context, q int, families []*family) error {
 	for {
 		f, x, gain := s.bestImprovement(q, families)
 		s.expectedGain = gain
-		count := s.pointCount(q)
+		count := len(s.levels[q].points)
 		if f == nil || gain < minGain && count >= s.levels[q].minPoints || count >= s.levels[q].maxPoints {
 			break
 		}
@@ -254,18 +254,13 @@ func (s *search) startPoints(q int, f *family) (starts []gridPoint) {
 		}
 		return starts
 	}
-	for _, u := range f.start[0] {
-		for _, v := range f.start[1] {
-			starts = append(starts, gridPoint{u, v})
-		}
-	}
-	return starts
+	return slices.Collect(product(f.start))
 }
 
 // modelMinimum returns the grid point at which the mean of a process is smallest, and that mean.
 func (s *search) modelMinimum(p *process, f *family) (x gridPoint, y float64) {
 	y = math.Inf(1)
-	for z := range f.gridPoints() {
+	for z := range product(f.grid) {
 		if m := p.mean(z); m < y {
 			x, y = z, m
 		}
@@ -277,7 +272,7 @@ func (s *search) modelMinimum(p *process, f *family) (x gridPoint, y float64) {
 // be at most tieTolerance/2 above its minimum.
 func (s *search) smoothestTied(p *process, f *family) gridPoint {
 	x, lowest := s.modelMinimum(p, f)
-	for z := range f.gridPoints() {
+	for z := range product(f.grid) {
 		if z[1] >= x[1] && p.mean(z) <= lowest+tieTolerance/2 {
 			x = z
 		}
@@ -344,24 +339,18 @@ func (s *search) evaluate(ctx context.Context, q int, f *family, x gridPoint) er
 	if s.isEvaluated(q, f, x) {
 		return nil
 	}
-	p := &point{family: f, location: x, level: q}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	start := time.Now()
-	loss, err := s.levels[q].loss(ctx, f.shape, f.kernel(p.scale()), p.lambda())
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return err
-	case err != nil:
-		loss, s.lastFailure = nil, err
-	default:
+	start, level, p := time.Now(), &s.levels[q], &point{family: f, location: x, level: q}
+	loss, err := level.loss(ctx, f.shape, f.kernel(p.scale()), p.lambda())
+	if err == nil {
 		loss.seconds = time.Since(start).Seconds()
+		p.loss, p.objective = loss, loss.objective()
+	} else if s.lastFailure = err; ctx.Err() != nil {
+		return err
 	}
-	if p.loss = loss; loss != nil {
-		p.objective = loss.objective()
-	}
-	s.points = append(s.points, p)
+	level.points = append(level.points, p)
 	s.models[q][f.index] = nil
 	s.reportProgress(q)
 	return nil
@@ -374,8 +363,8 @@ func (s *search) model(q int, f *family) *process {
 	}
 	var x []gridPoint
 	var y []float64
-	for _, p := range s.points {
-		if p.level == q && p.family == f && p.loss != nil {
+	for _, p := range s.levels[q].points {
+		if p.family == f && p.loss != nil {
 			x, y = append(x, p.location), append(y, p.objective)
 		}
 	}
@@ -407,7 +396,7 @@ func (s *search) bestImprovement(q int, families []*family) (best *family, x gri
 			continue
 		}
 		inRegion := s.searchRegion(q, f)
-		for z := range f.gridPoints() {
+		for z := range product(f.grid) {
 			if !inRegion(z) || s.isEvaluated(q, f, z) {
 				continue
 			}
@@ -438,25 +427,14 @@ func (s *search) searchRegion(q int, f *family) func(gridPoint) bool {
 }
 
 func (s *search) isEvaluated(q int, f *family, x gridPoint) bool {
-	return slices.ContainsFunc(s.points, func(p *point) bool {
-		return p.level == q && p.family == f && p.location == x
-	})
-}
-
-func (s *search) pointCount(q int) (n int) {
-	for _, p := range s.points {
-		if p.level == q {
-			n++
-		}
-	}
-	return n
+	return slices.ContainsFunc(s.levels[q].points, func(p *point) bool { return p.family == f && p.location == x })
 }
 
 // bestPoint returns the point of level q with the smallest modeled objective, and that objective; nil without points.
 func (s *search) bestPoint(q int) (best *point, y float64) {
 	y = math.Inf(1)
-	for _, p := range s.points {
-		if p.level == q && p.loss != nil {
+	for _, p := range s.levels[q].points {
+		if p.loss != nil {
 			if v := s.model(q, p.family).mean(p.location); v < y {
 				best, y = p, v
 			}
@@ -470,7 +448,7 @@ func (s *search) bestPoint(q int) (best *point, y float64) {
 func (s *search) reportProgress(q int) {
 	work := func(q int) float64 { return math.Pow(float64(s.levels[q].rows), 3) }
 	s.workDone += work(q)
-	total := s.workDone + float64(max(0, s.levels[q].maxPoints-s.pointCount(q)))*work(q)
+	total := s.workDone + float64(max(0, s.levels[q].maxPoints-len(s.levels[q].points)))*work(q)
 	for p := q + 1; p < len(s.levels); p++ {
 		total += float64(s.levels[p].maxPoints) * work(p)
 	}
@@ -479,7 +457,7 @@ func (s *search) reportProgress(q int) {
 	if p, _ := s.bestPoint(q); p != nil {
 		described := s.describe(p)
 		e.Loss = math.Exp(p.objective)
-		e.Detail = fmt.Sprintf("%s: best of %d %s", s.levels[q].name, s.pointCount(q),
+		e.Detail = fmt.Sprintf("%s: best of %d %s", s.levels[q].name, len(s.levels[q].points),
 			described.summary(s.data.judgment.metric))
 	}
 	if s.notify != nil {

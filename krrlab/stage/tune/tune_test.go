@@ -16,6 +16,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -213,6 +214,10 @@ func TestLoss(t *testing.T) {
 	if three.rows[0] != 0 || three.rows[1] != 1 { // the second: −1, −0.5, 0
 		t.Errorf("%v", three.rows)
 	}
+	f1 := &judgment{metric: model.F1, positiveClass: 1} // of a class without rows, which none is predicted as
+	if v, _, _ := f1.loss(mat.NewDense(2, 1, []float64{-1, -1}), mat.NewDense(2, 1, nil)).Error(); v != 1 {
+		t.Errorf("1 − F1 = %g, want 1", v)
+	}
 	r := judge(false).loss(y, e)
 	if v, lo, hi := r.Error(); math.Abs(v-math.Sqrt(2.75/4)) > 1e-7 || !(lo < v && v < hi) {
 		t.Errorf("%g in [%g, %g]", v, lo, hi)
@@ -270,15 +275,13 @@ func TestSearch(t *testing.T) {
 func TestHeld(t *testing.T) {
 	ctx := context.Background()
 	d := data(t, datasets.SyntheticRegression(120, 2, 0.1, 1))
-	r, err := run(ctx, d, Options{Kernels: []string{"laplacian", "gaussian"}, Sigma: 0.71234567}, nil, nil)
-	testkit.OK(t, err)
+	r := testkit.Must(run(ctx, d, Options{Kernels: []string{"laplacian", "gaussian"}, Sigma: 0.71234567}, nil, nil))
 	for _, p := range r.Points {
 		testkit.Equal(t, p.Sigma, 0.71234567)
 	}
 	c := 0.5
-	r, err = run(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 3, Coef0: &c, Lambda: 0.051234567},
-		nil, nil)
-	testkit.OK(t, err)
+	r = testkit.Must(run(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 3, Coef0: &c, Lambda: 0.051234567},
+		nil, nil))
 	for _, p := range r.Points {
 		if p.Lambda != 0.051234567 || p.Degree != 3 || p.Coef0 != 0.5 || p.Sigma != 0 || p.Gamma == 0 {
 			t.Errorf("%+v", p)
@@ -288,8 +291,7 @@ func TestHeld(t *testing.T) {
 		!strings.HasSuffix(flags, "coef0=0.5 degree=3' --lambda 0.051234567") {
 		t.Error(flags)
 	}
-	r, err = run(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 2, Gamma: 0.12345678}, nil, nil)
-	testkit.OK(t, err)
+	r = testkit.Must(run(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 2, Gamma: 0.12345678}, nil, nil))
 	testkit.Equal(t, r.Best.Gamma, 0.12345678)
 }
 
