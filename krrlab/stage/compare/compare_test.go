@@ -28,8 +28,7 @@ func problem(t *testing.T, c krrlab.Config) *krrlab.Lab {
 	t.Helper()
 	c.Kernel, c.Lambda, c.Solver = kernel.Gaussian{Sigma: 1.5}, lambda, krrlab.PCG
 	c.Storage = gram.Float64
-	lab, err := krrlab.New(datasets.SyntheticRegression(n, 4, 0.1, 1), c)
-	testkit.OK(t, err)
+	lab := testkit.Must(krrlab.New(datasets.SyntheticRegression(n, 4, 0.1, 1), c))
 	return lab
 }
 
@@ -75,9 +74,8 @@ func TestLeftOutLate(t *testing.T) {
 		draws = 0
 		draw := c.m.draw
 		c.m.draw = func(dst *mat.Dense) error { draws++; return draw(dst) }
-		r, err := problem(t, krrlab.Config{}).Compare(context.Background(), krrlab.CompareOptions{},
-			krrlab.Given{M: c.m, Name: name}, krrlab.Nystrom{S: 30})
-		testkit.OK(t, err)
+		r := testkit.Must(problem(t, krrlab.Config{}).Compare(context.Background(), krrlab.CompareOptions{},
+			krrlab.Given{M: c.m, Name: name}, krrlab.Nystrom{S: 30}))
 		for _, row := range r.Rows {
 			if bad := row.Name == name; bad != (row.Why != "") || bad && !strings.Contains(row.Why, c.want) ||
 				!bad && (row.Steps == 0 || math.IsInf(row.Kappa.Hi, 1)) {
@@ -89,9 +87,8 @@ func TestLeftOutLate(t *testing.T) {
 
 // TestSameNames: entries of one name are rows and lines of their own.
 func TestSameNames(t *testing.T) {
-	r, err := problem(t, krrlab.Config{}).Compare(context.Background(), krrlab.CompareOptions{Steps: -1, Seeds: 2},
-		krrlab.Nystrom{S: 30}, krrlab.Nystrom{S: 60})
-	testkit.OK(t, err)
+	r := testkit.Must(problem(t, krrlab.Config{}).Compare(context.Background(), krrlab.CompareOptions{Steps: -1, Seeds: 2},
+		krrlab.Nystrom{S: 30}, krrlab.Nystrom{S: 60}))
 	text := r.String()
 	for _, row := range r.Rows[1:] {
 		if !strings.Contains(text, "\n"+row.Name+" ") || (row.S == 60) != strings.HasSuffix(row.Name, " (2)") {
@@ -115,8 +112,7 @@ func TestNames(t *testing.T) {
 // TestRanks: two ranks of little memory find what one with enough does.
 func TestRanks(t *testing.T) {
 	o := krrlab.CompareOptions{Steps: 20, With: stage.Entries{{Text: "nystrom features=40"}}}
-	one, err := problem(t, krrlab.Config{}).Compare(context.Background(), o)
-	testkit.OK(t, err)
+	one := testkit.Must(problem(t, krrlab.Config{}).Compare(context.Background(), o))
 	for i, row := range ranks(t, krrlab.Config{Memory: 500_000, Precond: krrlab.None{}}, o)[0].Rows { // two groups
 		if row.Why != "" || !reflect.DeepEqual(row.Residuals, one.Rows[i].Residuals) {
 			t.Errorf("%s differs on ranks of little memory: %s", row.Name, row.Why)
@@ -146,11 +142,9 @@ func ranks(t *testing.T, c krrlab.Config, o krrlab.CompareOptions) [2]*krrlab.Co
 func TestDraws(t *testing.T) {
 	o := krrlab.CompareOptions{Steps: -1, Seeds: 2, With: stage.Entries{{Text: "features features=50"},
 		{Text: "vecchia features=10 neighbors=5"}}}
-	both, err := problem(t, krrlab.Config{Seed: 3}).Compare(context.Background(), o)
-	testkit.OK(t, err)
+	both := testkit.Must(problem(t, krrlab.Config{Seed: 3}).Compare(context.Background(), o))
 	o.Seeds = 1
-	next, err := problem(t, krrlab.Config{Seed: 4}).Compare(context.Background(), o)
-	testkit.OK(t, err)
+	next := testkit.Must(problem(t, krrlab.Config{Seed: 4}).Compare(context.Background(), o))
 	for i, row := range next.Rows[1:] {
 		if first, second := both.Rows[1+2*i], both.Rows[2+2*i]; second.Draw != 1 ||
 			!reflect.DeepEqual(second.Residuals, row.Residuals) || reflect.DeepEqual(first.Residuals, row.Residuals) {

@@ -59,13 +59,11 @@ func python(t *testing.T) string {
 func TestProcess(t *testing.T) {
 	const rank = 40
 	python := python(t)
-	script, err := filepath.Abs("../../../experiments/peers/nystrom_process.py")
-	testkit.OK(t, err)
+	script := testkit.Must(filepath.Abs("../../../experiments/peers/nystrom_process.py"))
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	lab := problem(t, krrlab.Config{Precond: krrlab.Process{Command: python + " '" + script + "' 40"}})
-	theirs, err := lab.M(ctx)
-	testkit.OK(t, err)
+	theirs := testkit.Must(lab.M(ctx))
 	unit, inverse := mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
 	for i := range n {
 		unit.Set(i, i, 1)
@@ -87,15 +85,11 @@ func TestProcess(t *testing.T) {
 	if len(landmarks) != rank {
 		t.Fatalf("%d landmarks, want %d", len(landmarks), rank)
 	}
-	k, err := lab.K(ctx)
-	testkit.OK(t, err)
-	f, err := lowrank.NystromAt(ctx, k, landmarks, nil)
-	testkit.OK(t, err)
-	ours, err := precond.New(ctx, f.F, lambda, nil)
-	testkit.OK(t, err)
-	r, err := lab.Compare(ctx, krrlab.CompareOptions{Steps: n, Width: 1e-6}, krrlab.Given{M: theirs, Name: "NumPy"},
-		krrlab.Given{M: ours, Name: "Go"})
-	testkit.OK(t, err)
+	k := testkit.Must(lab.K(ctx))
+	f := testkit.Must(lowrank.NystromAt(ctx, k, landmarks, nil))
+	ours := testkit.Must(precond.New(ctx, f.F, lambda, nil))
+	r := testkit.Must(lab.Compare(ctx, krrlab.CompareOptions{Steps: n, Width: 1e-6}, krrlab.Given{M: theirs, Name: "NumPy"},
+		krrlab.Given{M: ours, Name: "Go"}))
 	x, y := r.Rows[1], r.Rows[2]
 	if *x.Iterations != *y.Iterations || len(x.Why)+len(y.Why) > 0 || math.Abs(x.Kappa.Lo/y.Kappa.Lo-1) > 1e-5 ||
 		math.Abs(x.Kappa.Hi/y.Kappa.Hi-1) > 1e-5 || math.IsInf(x.Kappa.Hi, 1) {

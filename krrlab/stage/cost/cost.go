@@ -134,7 +134,7 @@ func (m Model) Predict(c *Candidate) {
 	n, sec, parts := float64(m.N), &c.Seconds, m.precondParts(c)
 	c.S, c.LambdaP, c.Neighbors = parts.S, parts.LambdaP, parts.Neighbors
 	*sec = Seconds{Predict: n * float64(m.Tests) / float64(m.Ranks) * (m.EntrySeconds + 2*float64(m.T)/m.Gemm32)}
-	c.Bytes = m.memory(c, &parts).Peak
+	c.Bytes = m.Memory(c).Peak
 	if c.Solver == Direct {
 		m.predictDirect(c)
 		sec.Total = sec.Sum()
@@ -155,7 +155,7 @@ func (m Model) Predict(c *Candidate) {
 	sec.Solve = float64(c.Iterations)*(product+m.vectorSeconds(c.Solver, c.Preconditioner != nil)+parts.Apply) + product
 	sec.Residual = m.residualSeconds()
 	if m.Ranks > 1 {
-		v := m.traffic(c, &parts)
+		v := m.Traffic(c)
 		for _, part := range []struct {
 			seconds *float64
 			traffic Traffic
@@ -330,12 +330,7 @@ type Memory struct {
 
 // Memory returns the memory of one rank for a candidate whose solver, preconditioner and storage are set.
 func (m Model) Memory(c *Candidate) Memory {
-	parts := m.precondParts(c)
-	return m.memory(c, &parts)
-}
-
-func (m *Model) memory(c *Candidate, parts *Parts) Memory {
-	v := parts.Bytes
+	v := m.precondParts(c).Bytes
 	if v.Points = m.PointBytes; v.Points == 0 {
 		v.Points = 8 * int64(m.N) * int64(m.D)
 	}

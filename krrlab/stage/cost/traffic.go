@@ -129,15 +129,10 @@ func (r Group) Broadcast(bytes, contributed float64) Traffic {
 // exchanges of M. The prediction is exact if all columns take all iterations, except for random pivots, whose exchanges
 // depend on the pivots.
 func (m Model) Traffic(c *Candidate) Exchange {
-	parts := m.precondParts(c)
-	return m.traffic(c, &parts)
-}
-
-func (m *Model) traffic(c *Candidate, parts *Parts) Exchange {
 	if m.Ranks < 2 || c.Solver == Direct {
 		return Exchange{}
 	}
-	e, t := parts.Traffic, float64(max(1, m.T))
+	e, t := m.precondParts(c).Traffic, float64(max(1, m.T))
 	r := m.Group()
 	exact, product := r.Reduce(2*r.Rows*t+2), r.Reduce(r.Rows*t+2)
 	if c.Storage == gram.Float64 {

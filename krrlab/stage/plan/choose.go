@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/stage/cost"
@@ -152,7 +151,8 @@ func (m *model) candidates(ctx context.Context) (list []*cost.Candidate, err err
 	}
 	proposed, err := m.proposals()
 	for _, p := range proposed {
-		add(cost.Candidate{Solver: precondSolver, Precond: stage.NameOf(p), Recipe: recipeText(p, m.Kernel), Preconditioner: p})
+		recipe, _ := stage.PreconditionerText(p, m.Kernel) // "" if some part of it has no text
+		add(cost.Candidate{Solver: precondSolver, Precond: stage.NameOf(p), Recipe: recipe, Preconditioner: p})
 	}
 	return list, err
 }
@@ -161,12 +161,6 @@ func (m *model) candidates(ctx context.Context) (list []*cost.Candidate, err err
 func isIdentity(p stage.Preconditioner) bool {
 	k, _ := stage.KindOf(p)
 	return k.Name == cost.None
-}
-
-// recipeText returns the name and options of a preconditioner as text, or "" if some part of it has no text.
-func recipeText(p stage.Preconditioner, k kernel.Kernel) string {
-	text, _ := stage.PreconditionerText(p, k)
-	return text
 }
 
 // proposals returns the preconditioner that the task fixes, or else those that the kinds propose. It returns an error

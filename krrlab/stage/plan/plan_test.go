@@ -42,16 +42,14 @@ func smooth(n, d int) *Task {
 // chosen plans a task.
 func chosen(t *testing.T, task *Task, r cost.Rates) *Plan {
 	t.Helper()
-	p, err := choose(t.Context(), task, r)
-	testkit.OK(t, err)
+	p := testkit.Must(choose(t.Context(), task, r))
 	return p
 }
 
 // pilotOf returns the pilot of a task.
 func pilotOf(t *testing.T, task *Task) *Pilot {
 	t.Helper()
-	p, err := newPilot(t.Context(), task)
-	testkit.OK(t, err)
+	p := testkit.Must(newPilot(t.Context(), task))
 	return p
 }
 
@@ -277,8 +275,7 @@ func TestGiven(t *testing.T) {
 			k.Row(i)[j] = x.Kernel.Eval(x.X.(*points.Dense).Row(i), x.X.(*points.Dense).Row(j))
 		}
 	}
-	given, err := kernel.NewPrecomputed(k)
-	testkit.OK(t, err)
+	given := testkit.Must(kernel.NewPrecomputed(k))
 	x.Kernel, x.X = given, kernel.Rows(n)
 	for _, c := range chosen(t, x, rates()).Candidates {
 		if c.Solver != cost.Direct && c.Storage != gram.Recompute {

@@ -170,8 +170,7 @@ func TestRun(t *testing.T) {
 			sol.Tol = s.Tol
 			var last stage.Event
 			s.Monitor = func(e stage.Event) error { last = e; return nil }
-			x, err := Run(t.Context(), s, s.source, sol)
-			testkit.OK(t, err)
+			x := testkit.Must(Run(t.Context(), s, s.source, sol))
 			if end := sol.History[len(sol.History)-1]; last.Stage == stage.Solve && (last.Residual != end.Residual ||
 				last.Bound != float64(end.Bound)) {
 				t.Errorf("the last event is %v, the last row of the history %+v", last, end)
