@@ -134,10 +134,10 @@ func (o *Options) setDefaults(p *stage.Problem) error {
 	if p.Z == nil {
 		return errNoRidge(p.Precond)
 	}
-	if s := p.Z.S; o.Map && len(o.Sizes) == 0 {
-		o.Sizes = []int{max(1, s/8), max(1, s/4), max(1, s/2), s}
-	} else if len(o.Sizes) == 0 {
-		o.Sizes = []int{s}
+	if s := p.Z.S; len(o.Sizes) == 0 {
+		if o.Sizes = []int{s}; o.Map {
+			o.Sizes = []int{max(1, s/8), max(1, s/4), max(1, s/2), s}
+		}
 	}
 	o.Grid = slices.Compact(slices.Sorted(slices.Values(o.Grid)))
 	o.Sizes = slices.Compact(slices.Sorted(slices.Values(o.Sizes)))
