@@ -32,6 +32,7 @@ type fourierRun struct {
 	series  *fourier.Series
 	factor  *fourier.Factor
 	x       points.Points // the points, as they are without weights
+	roots   []float64     // √w_i; nil without weights
 	weights []float64     // w_i; nil without weights
 }
 
@@ -40,11 +41,8 @@ type fourierRun struct {
 func (s *run) fourier(ctx context.Context) (*mat.Dense, error) {
 	start, sol := time.Now(), s.sol
 	f := &fourierRun{run: s}
-	var roots []float64
-	f.x, roots = points.Split(s.Train.X)
-	for _, r := range roots {
-		f.weights = append(f.weights, r*r)
-	}
+	_, f.roots = points.Split(s.Train.X)
+	f.x, f.weights = points.SplitWeights(s.Train.X)
 	s.tell(ctx, stage.Event{Stage: stage.Kernel, Remaining: -1})
 	var err error
 	if f.series, err = fourier.New(s.Kernel, fourier.Options{}, f.x); err != nil {
@@ -55,7 +53,7 @@ func (s *run) fourier(ctx context.Context) (*mat.Dense, error) {
 		return nil, fmt.Errorf("krrlab: solver fourier: %d modes and %d points need %s, the limit is %s beside the points",
 			f.series.Modes(), s.Train.Len(), accel.Bytes(need), accel.Bytes(s.Memory))
 	}
-	normal, b, err := f.series.Normal(ctx, f.x, f.weights, f.weigh(s.Y))
+	normal, b, err := f.series.Normal(ctx, f.x, f.weights, points.ScaleRows(f.roots, s.Y))
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +137,7 @@ func (f *fourierRun) refine(ctx context.Context, b *mat.Dense) (*mat.Dense, erro
 			}
 			return c, nil
 		}
-		if b, err = f.series.Project(ctx, f.x, f.weigh(r)); err != nil {
+		if b, err = f.series.Project(ctx, f.x, points.ScaleRows(f.roots, r)); err != nil {
 			return nil, err
 		}
 	}
@@ -156,18 +154,8 @@ func (f *fourierRun) residual(ctx context.Context, c, b *mat.Dense) (*mat.Dense,
 
 // root returns √w_i.
 func (f *fourierRun) root(i int) float64 {
-	if f.weights == nil {
+	if f.roots == nil {
 		return 1
 	}
-	return math.Sqrt(f.weights[i])
-}
-
-// weigh returns the rows of v times √w_i: v itself without weights.
-func (f *fourierRun) weigh(v *mat.Dense) *mat.Dense {
-	if f.weights == nil {
-		return v
-	}
-	var scaled mat.Dense
-	scaled.Apply(func(i, _ int, x float64) float64 { return x * f.root(i) }, v)
-	return &scaled
+	return f.roots[i]
 }

@@ -86,6 +86,7 @@ func (s *Solution) Summary() string {
 
 // addScores adds the threshold and the errors on test and training rows.
 func (s *Solution) addScores(b *stage.Lines) {
+	isClassification := s.Task == datasets.Classification.String()
 	if s.Threshold != nil {
 		b.Add("threshold", "%v", s.Threshold)
 	}
@@ -96,10 +97,9 @@ func (s *Solution) addScores(b *stage.Lines) {
 	}
 	if f := s.Folds; f != nil {
 		text := fmt.Sprintf("RMSE %s ± %s", outward.Plain(f.Mean, 4), outward.Plain(f.StandardError, 2))
-		if s.Task == datasets.Classification.String() {
+		if isClassification {
 			text = fmt.Sprintf("error %.2f ± %.2f %%", 100*f.Mean, 100*f.StandardError)
-		}
-		if s.T > 1 && s.Task != datasets.Classification.String() {
+		} else if s.T > 1 {
 			text += " over all targets"
 		}
 		b.Add("folds", "%s%s (mean and its standard error), each of %d folds predicted by a fit to the others", text,
@@ -118,7 +118,7 @@ func (s *Solution) addScores(b *stage.Lines) {
 	}
 	if s.TrainError.Known() && s.TrueResidual.Known() {
 		text := "RMSE " + outward.Plain(float64(s.TrainError), 4)
-		if s.Task == datasets.Classification.String() {
+		if isClassification {
 			text = fmt.Sprintf("error %.2f %%", 100*s.TrainError)
 		}
 		b.Add("training", "%s on the %s of the fit%s", text, plural.Count(s.N, "point"),
