@@ -172,12 +172,12 @@ func (s *scores) auc() []float64 {
 				equal[side(order[hi])] += s.weights[order[hi]]
 			}
 			for _, i := range order[lo:hi] {
-				own, other := side(i), 1-side(i)
-				wrong := (below[other] + equal[other]/2) / total[other] // for a row outside of the class
-				if own == 1 {
+				rowSide, opposite := side(i), 1-side(i)
+				wrong := (below[opposite] + equal[opposite]/2) / total[opposite] // for a row outside of the class
+				if rowSide == 1 {
 					wrong = 1 - wrong
 				}
-				rows[i] += wrong * s.weights[i] * float64(n) / (2 * total[own])
+				rows[i] += wrong * s.weights[i] * float64(n) / (2 * total[rowSide])
 			}
 			below[0], below[1] = below[0]+equal[0], below[1]+equal[1]
 		}
