@@ -50,36 +50,3 @@ func TestAmounts(t *testing.T) {
 		contains(t, target.Read.String(), "target: amounts in parentheses, in ")
 	}
 }
-
-// TestDoubtfulLabels: labels that look like something else are classes where the task says so, which a line says.
-func TestDoubtfulLabels(t *testing.T) {
-	rows := func(labels string, form string) string {
-		return lines(30, func(i int) string {
-			l := strings.Fields(labels)
-			return fmt.Sprintf(form, l[i%len(l)], i%7)
-		})
-	}
-	csv, svm := "%s,%d", "%s 1:%d"
-	for _, c := range []struct{ labels, form, task, comment, want string }{
-		{"nan b", csv, "auto", "", `!"nan" is not finite; fill in or remove missing values; if it is a label, say --task classification`},
-		{"nan b", csv, "classification", "", `"nan", in 15 of the rows, is taken for a class`},
-		{"inf b", csv, "classification", "", "labels b (15), inf (15)"},
-		{"1e3 1000 x", csv, "classification", "", `labels taken as equal: "1e3" = "1000"`},
-		{"1000 1e3 x", csv, "classification", "", `labels taken as equal: "1e3" = "1000"`},
-		{"#1 #2", csv, "auto", "", `!all 30 lines begin with #, such as "#1,0": say --format comment=none if they are rows`},
-		{"#1 #2", csv, "auto", "none", "labels #1 (15), #2 (15)"},
-		{"1,3 2", svm, "auto", "", `!"1,3" is a set of labels, or a number with a decimal comma: --task classification`},
-		{"1,35 2,5", svm, "regression", "", `!"1,35" is a set of labels, or a number`},
-		{"1,3 2", svm, "classification", "", `labels such as "1,3" are sets of labels`},
-	} {
-		o := ReadOptions{Task: c.task, Comment: c.comment, Target: map[string]string{csv: "0"}[c.form]}
-		d, err := Read(strings.NewReader(rows(c.labels, c.form)), "f", &o)
-		if text, bad := strings.CutPrefix(c.want, "!"); bad {
-			fails(t, err, text)
-		} else if err != nil {
-			t.Errorf("%s: %v", c.labels, err)
-		} else {
-			contains(t, d.Read.String(), c.want)
-		}
-	}
-}

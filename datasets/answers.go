@@ -257,6 +257,23 @@ func (d *Dataset) Weight(i int) float64 {
 	return d.Weights[i]
 }
 
+// allWeights returns Weights, or ones.
+func (d *Dataset) allWeights() []float64 {
+	if d.Weights == nil {
+		return slices.Repeat([]float64{1}, d.Len())
+	}
+	return d.Weights
+}
+
+// rowsOfClasses returns the number of rows of each class.
+func (d *Dataset) rowsOfClasses() []int {
+	rows := make([]int, len(d.Labels))
+	for _, c := range d.Class {
+		rows[c]++
+	}
+	return rows
+}
+
 // RarerClass returns the class, 0 or 1, that has fewer points in a problem of two classes, and 1 in a tie.
 func (d *Dataset) RarerClass() int {
 	var count [2]int
@@ -287,17 +304,15 @@ func (d *Dataset) Balance() (*Dataset, error) {
 	if d.Class == nil {
 		return nil, fmt.Errorf("%s: class weights need classes, and the answers are numbers", d.Name)
 	}
-	out, count := *d, make([]float64, len(d.Labels))
-	k := 0.0
-	for _, c := range d.Class {
-		if count[c]++; count[c] == 1 {
-			k++
-		}
+	out, classes := *d, 0
+	rows := d.rowsOfClasses()
+	for _, n := range rows {
+		classes += min(n, 1)
 	}
-	out.ClassWeights = make([]float64, len(d.Labels))
-	for c, n := range count {
+	out.ClassWeights = make([]float64, len(rows))
+	for c, n := range rows {
 		if n > 0 {
-			out.ClassWeights[c] = float64(len(d.Class)) / (k * n)
+			out.ClassWeights[c] = float64(len(d.Class)) / float64(classes*n)
 		}
 	}
 	return &out, nil

@@ -35,7 +35,7 @@ func (d *Dataset) Append(tail *Dataset) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, n := *d, d.Len()
+	out := *d
 	out.X = points.Concat(d.X, tail.X)
 	if d.Space != nil && tail.Space != nil {
 		out.Space = d.Space.extended(tail.Space)
@@ -46,14 +46,7 @@ func (d *Dataset) Append(tail *Dataset) (*Dataset, error) {
 		out.MoreTargets = append(out.MoreTargets, slices.Concat(y, tail.MoreTargets[j]))
 	}
 	if d.Weights != nil || tail.Weights != nil {
-		out.Weights = make([]float64, 0, out.Len())
-		for i := range out.Len() {
-			if i < n {
-				out.Weights = append(out.Weights, d.Weight(i))
-			} else {
-				out.Weights = append(out.Weights, tail.Weight(i-n))
-			}
-		}
+		out.Weights = slices.Concat(d.allWeights(), tail.allWeights())
 	}
 	place := tail.ClassIn(d.Labels)
 	out.Class = slices.Clone(d.Class)

@@ -15,14 +15,6 @@ func TestAppend(t *testing.T) {
 		MoreTargets: [][]float64{{5, 6, 5}}, Targets: []string{"u", "v"}, Columns: []string{"x"}}
 	more := &Dataset{Name: "b", X: points.NewDense(1, 1, []float64{1}), Target: []float64{8},
 		MoreTargets: [][]float64{{9}}, Weights: []float64{2}, Columns: []string{"x"}}
-	check := func(_ *Dataset, err error) func(want string) {
-		return func(want string) {
-			t.Helper()
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("error %v, want one with %s", err, want)
-			}
-		}
-	}
 	d = must(d.Center().Group("together", nil))
 	got := must(d.Append(more))
 	if fmt.Sprint(got.Target, got.MoreTargets, got.Weights, got.Mean, got.Groups) !=
@@ -43,15 +35,15 @@ func TestAppend(t *testing.T) {
 		t.Errorf("%v, weights %v", joined.Class, joined.ClassWeights)
 	}
 	e.Class[1] = 1
-	check(c.Append(e))(`the label "maybe" is not among those of the fit`)
+	fails(t, errOf(c.Append(e)), `the label "maybe" is not among those of the fit`)
 	named := *more
 	named.Columns = []string{"y"}
-	check(d.Append(&named))(`"y" here, "x" in the data to append to`)
-	check(d.GroupBy([]int{0, 0, 1}).Append(more))("numbers of given groups")
-	check(d.Append(c))("need answers for the same regression of 2 targets")
+	fails(t, errOf(d.Append(&named)), `"y" here, "x" in the data to append to`)
+	fails(t, errOf(d.GroupBy([]int{0, 0, 1}).Append(more)), "numbers of given groups")
+	fails(t, errOf(d.Append(c)), "need answers for the same regression of 2 targets")
 	swapped := *more
 	swapped.Targets = []string{"v", "u"}
-	check(d.Append(&swapped))(`have the targets "v", "u", the others "u", "v": give both in the same order`)
+	fails(t, errOf(d.Append(&swapped)), `have the targets "v", "u", the others "u", "v": give both in the same order`)
 }
 
 // TestAppendCodings: rows whose words, dates or coordinates are coded differently are not appended, and rows that are read
@@ -72,9 +64,7 @@ func TestAppendCodings(t *testing.T) {
 	} {
 		c.o.Format = "csv"
 		first, next := read(c.first, c.o), read(c.next, c.o)
-		if _, err := first.Append(next); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("error %v, want %s", err, c.want)
-		}
+		fails(t, errOf(first.Append(next)), c.want)
 		if _, err := next.Append(&Dataset{X: next.X, Target: next.Target, Columns: next.Columns}); err == nil {
 			t.Errorf("%s: rows without a coding are appended", c.want)
 		}

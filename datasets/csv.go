@@ -73,7 +73,7 @@ func (c *csvReader) readRecords() error {
 		return pipelineDepth()
 	}
 	return c.s.eachRow(c.nextLine, c.endsInQuotes, limit, c.splitBlock, func(r *textRow) error {
-		if c.o.MaxRows > 0 && c.rows >= c.o.MaxRows {
+		if c.rows >= c.o.MaxRows {
 			return io.EOF
 		}
 		return c.addRecord(r)

@@ -122,9 +122,9 @@ func TestSynthetic(t *testing.T) {
 	if e := c.BestError(); math.Abs(e-0.05) > 5*math.Sqrt(0.05*0.95/n) {
 		t.Errorf("share of wrong labels %g, want 0.05", e)
 	}
-	for _, k := range classCounts(c) {
+	for _, k := range c.rowsOfClasses() {
 		if k < n/100 {
-			t.Errorf("classes of %v points", classCounts(c))
+			t.Errorf("classes of %v points", c.rowsOfClasses())
 		}
 	}
 	if a := SyntheticRegression(10, 4, 0.1, 1).Target; !slices.Equal(a, r.Target[:10]) {

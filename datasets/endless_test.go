@@ -137,7 +137,7 @@ func TestElasticField(t *testing.T) {
 // TestSyntheticDigits: there are digits of all classes; rows do not depend on their number.
 func TestSyntheticDigits(t *testing.T) {
 	p := must(Load(context.Background(), "synthetic-digits", &LoadOptions{N: 300}))
-	for k, c := range classCounts(p.Train) {
+	for k, c := range p.Train.rowsOfClasses() {
 		if c < 12 {
 			t.Errorf("%d of the digit %d", c, k)
 		}

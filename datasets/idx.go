@@ -32,15 +32,12 @@ func (s *Source) idx(o *ReadOptions) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, d := size[0], 0
+	n, d := min(size[0], o.MaxRows), 0
 	if max(size[1], size[2]) <= maxSide {
 		d = size[1] * size[2]
 	}
 	if n == 0 || d == 0 {
 		return nil, s.fileFault("%d images of %d×%d pixels", n, size[1], size[2])
-	}
-	if o.MaxRows > 0 {
-		n = min(n, o.MaxRows)
 	}
 	pixels, err := s.idxBytes(n, size[0], d, "images")
 	if err != nil {

@@ -103,12 +103,9 @@ func (d *Dataset) ClassIn(labels []string) []int {
 // and about those that match a label in labels except for case; "" if all labels match exactly. It returns an error if
 // no row has a label in labels.
 func (d *Dataset) CheckLabels(labels []string) (note string, err error) {
-	index, unknownRows, count := newWordIndex(labels), 0, make([]int, len(d.Labels))
-	for _, c := range d.Class {
-		count[c]++
-	}
+	index, unknownRows := newWordIndex(labels), 0
 	var unknownLabels, equalPairs []string
-	for c, n := range count {
+	for c, n := range d.rowsOfClasses() {
 		i, caseDiffers := index.find(d.Labels[c])
 		if caseDiffers {
 			equalPairs = append(equalPairs, equalWords(d.Labels[c], labels[i]))

@@ -96,7 +96,7 @@ func (s *Source) libsvmRows(x *points.CSR, a *answers, o *ReadOptions) (widestLi
 	}, func(r *textRow) error {
 		nextLine = r.line + 1
 		switch {
-		case o.MaxRows > 0 && len(a.codes) == o.MaxRows:
+		case len(a.codes) == o.MaxRows:
 			return io.EOF
 		case r.err != nil:
 			return r.err

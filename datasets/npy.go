@@ -222,10 +222,7 @@ func (s *Source) npy(o *ReadOptions) (*Dataset, error) {
 	if c.reading.Header, c.isArray = "", !c.hasCategories && !isText && o.Space == nil; isText {
 		c.reading.note("the points are texts, which are read as numbers")
 	}
-	n := x.n
-	if o.MaxRows > 0 {
-		n = min(n, o.MaxRows)
-	}
+	n := min(x.n, o.MaxRows)
 	for row.row = range n {
 		if err := c.Add(row, row.row+1); err != nil {
 			return nil, err

@@ -178,14 +178,7 @@ func unpackFolder(dir string, n int) (*Pair, error) {
 }
 
 // hasAllLabels reports whether each class has a point.
-func (d *Dataset) hasAllLabels() bool {
-	for c := range d.Labels {
-		if !slices.Contains(d.Class, c) {
-			return false
-		}
-	}
-	return true
-}
+func (d *Dataset) hasAllLabels() bool { return !slices.Contains(d.rowsOfClasses(), 0) }
 
 // read returns the data set described by p, whose arrays are files of the folder that begin with role.
 func (m *manifest) read(p *packedPart, dir, role string) (d *Dataset, err error) {

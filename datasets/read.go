@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -147,6 +148,7 @@ func (o *ReadOptions) withDefaults() (ReadOptions, error) {
 	if e := schema.Settle(&s); e != nil {
 		err = fmt.Errorf("datasets: %w", e)
 	}
+	s.MaxRows = cmp.Or(s.MaxRows, math.MaxInt)
 	if err == nil && s.Groups != "" && s.Repeats != "auto" {
 		err = fmt.Errorf("groups %s and repeats %s: want one of the two", quote(s.Groups), s.Repeats)
 	}

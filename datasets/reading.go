@@ -56,10 +56,7 @@ func (r *Reading) countRows(d *Dataset) {
 	if d.Class == nil {
 		return
 	}
-	rows := make([]int, len(d.Labels))
-	for _, c := range d.Class {
-		rows[c]++
-	}
+	rows := d.rowsOfClasses()
 	for k, l := range d.Labels {
 		r.Labels = append(r.Labels, LabelCount{l, rows[k]})
 		if isMissing(l) {

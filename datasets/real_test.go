@@ -58,19 +58,11 @@ func TestRealData(t *testing.T) {
 				}
 			}
 			if want, ok := counts[info.Name]; ok {
-				if got := [2][]int{classCounts(p.Train), classCounts(p.Test)}; !slices.Equal(got[0], want[0]) ||
+				if got := [2][]int{p.Train.rowsOfClasses(), p.Test.rowsOfClasses()}; !slices.Equal(got[0], want[0]) ||
 					!slices.Equal(got[1], want[1]) {
 					t.Errorf("points per class %v, want %v", got, want)
 				}
 			}
 		})
 	}
-}
-
-func classCounts(d *Dataset) []int {
-	counts := make([]int, len(d.Labels))
-	for _, c := range d.Class {
-		counts[c]++
-	}
-	return counts
 }

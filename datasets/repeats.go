@@ -354,9 +354,7 @@ func answersOf(sets []*Dataset) []int {
 	var weights, classes []float64
 	targets := map[int][]float64{}
 	for _, d := range sets {
-		for i := range d.Len() {
-			weights = append(weights, d.Weight(i))
-		}
+		weights = append(weights, d.allWeights()...)
 		place := d.ClassIn(sets[0].Labels)
 		for _, c := range d.Class {
 			class := place[c]

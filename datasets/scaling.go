@@ -386,9 +386,9 @@ func (d *Dataset) WithoutUnusedLabels() *Dataset {
 	}
 	out, newIndex := *d, make([]int, len(d.Labels))
 	out.Labels = nil
-	for c, l := range d.Labels {
-		if newIndex[c] = len(out.Labels); slices.Contains(d.Class, c) {
-			out.Labels = append(out.Labels, l)
+	for c, rows := range d.rowsOfClasses() {
+		if newIndex[c] = len(out.Labels); rows > 0 {
+			out.Labels = append(out.Labels, d.Labels[c])
 		}
 	}
 	out.Class = selectIndices[int](d.Class)(newIndex)

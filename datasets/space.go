@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/spatial/r3"
+
 	"github.com/krrlab/lab/krrlab/base/safe"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
@@ -113,10 +115,10 @@ func (s *Space) positions(width int) (columns []string) {
 }
 
 // unit returns the point of the unit sphere at a longitude and latitude in degrees.
-func unit(lon, lat float64) [3]float64 {
+func unit(lon, lat float64) r3.Vec {
 	sinLon, cosLon := math.Sincos(lon * math.Pi / 180)
 	sinLat, cosLat := math.Sincos(lat * math.Pi / 180)
-	return [3]float64{cosLat * cosLon, cosLat * sinLon, sinLat}
+	return r3.Vec{X: cosLat * cosLon, Y: cosLat * sinLon, Z: sinLat}
 }
 
 // features appends the features of a point with the given coordinates.
@@ -126,9 +128,8 @@ func (s *Space) features(dst, row []float64) []float64 {
 	case Plane:
 		return append(dst, row...)
 	case Chord:
-		for _, v := range unit(row[lon], row[lat]) {
-			dst = append(dst, earthRadius*v)
-		}
+		p := r3.Scale(earthRadius, unit(row[lon], row[lat]))
+		dst = append(dst, p.X, p.Y, p.Z)
 	default: // Azimuthal, by fit and validate
 		sinLat, cosLat := math.Sincos(row[lat] * math.Pi / 180)
 		sinCenter, cosCenter := math.Sincos(s.Center[1] * math.Pi / 180)
@@ -164,19 +165,12 @@ func (s *Space) fit(x points.Points) (note string, err error) {
 	if err := s.checkDegrees(x); err != nil {
 		return "", fmt.Errorf("%w: rename it if it is a coordinate in a plane", err)
 	}
-	var sum [3]float64
-	visitRows(x, func(row []float64) {
-		for a, v := range unit(row[lon], row[lat]) {
-			sum[a] += v
-		}
-	})
-	norm := math.Sqrt(sum[0]*sum[0] + sum[1]*sum[1] + sum[2]*sum[2])
-	s.Center = []float64{math.Atan2(sum[1], sum[0]) * 180 / math.Pi, math.Asin(sum[2]/cmp.Or(norm, 1)) * 180 / math.Pi}
+	var sum r3.Vec
+	visitRows(x, func(row []float64) { sum = r3.Add(sum, unit(row[lon], row[lat])) })
+	norm := math.Sqrt(r3.Norm2(sum))
+	s.Center = []float64{math.Atan2(sum.Y, sum.X) * 180 / math.Pi, math.Asin(sum.Z/cmp.Or(norm, 1)) * 180 / math.Pi}
 	center, cosine := unit(s.Center[0], s.Center[1]), 1.0
-	visitRows(x, func(row []float64) {
-		p := unit(row[lon], row[lat])
-		cosine = min(cosine, p[0]*center[0]+p[1]*center[1]+p[2]*center[2])
-	})
+	visitRows(x, func(row []float64) { cosine = min(cosine, r3.Dot(unit(row[lon], row[lat]), center)) })
 	names := nameList([]string{s.Columns[lon], s.Columns[lat]})
 	asTheyAre := ""
 	for j, name := range s.Columns {
@@ -292,10 +286,9 @@ func (s *Space) projected(d *Dataset, r *Reading) (*Dataset, error) {
 	out := *d
 	out.Space, out.fileColumns = &fitted, nil
 	out.Columns = fitted.names()
-	x := points.NewDense(n, fitted.dim(), nil)
-	data := x.Data[:0]
+	data := make([]float64, 0, n*fitted.dim())
 	visitRows(d.X, func(row []float64) { data = fitted.features(data, row) })
-	out.X = x
+	out.X = points.NewDense(n, fitted.dim(), data)
 	return &out, nil
 }
 

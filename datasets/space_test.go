@@ -134,30 +134,24 @@ func TestSpaceRead(t *testing.T) {
 // TestSpaceRefusals: names that lie about degrees, missing coordinates, formats without columns, unknown columns, damaged
 // projections and wrong grids are errors.
 func TestSpaceRefusals(t *testing.T) {
-	fails := func(err error, want string) {
-		t.Helper()
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
-	}
 	read := func(text string, o ReadOptions) error {
 		_, err := Read(strings.NewReader(text), "a.csv", &o)
 		return err
 	}
 	space := &Space{Columns: []string{"lon", "lat"}}
-	fails(read("lon,lat,y\n512000,48,1\n3,4,5\n", ReadOptions{Space: space}), `"lon" goes from 3 to 512000, and a longitude`)
-	fails(read("lon,lat,y\n1,91,1\n3,4,5\n", ReadOptions{Space: space}), "a latitude in degrees from -90 to 90")
-	fails(read("lon,lat,y\n1,,1\n3,4,5\n", ReadOptions{Space: space, KeepMissing: true}), "a coordinate is missing")
-	fails(read("lon,b,y\n1,9,1\n3,4,5\n", ReadOptions{Space: space}), `no column is named "lat"`)
-	fails(read("lon,lat\n1,9\n3,4\n", ReadOptions{Space: space, Target: "lat"}), "is in --target too")
-	fails(read("1 1:2 2:3\n0 1:3\n", ReadOptions{Space: space, Format: "libsvm"}), "--space is for csv files")
-	fails(read("lon,lat,y\n1,9,1\n3,4,5\n", ReadOptions{Space: &Space{Columns: space.Columns, Projection: "mercator"}}), "is damaged")
-	fails((&Space{}).Set("a,b,c,d"), "want the names")
-	fails((&Space{}).Set("a,,b"), "want the names")
+	fails(t, read("lon,lat,y\n512000,48,1\n3,4,5\n", ReadOptions{Space: space}), `"lon" goes from 3 to 512000, and a longitude`)
+	fails(t, read("lon,lat,y\n1,91,1\n3,4,5\n", ReadOptions{Space: space}), "a latitude in degrees from -90 to 90")
+	fails(t, read("lon,lat,y\n1,,1\n3,4,5\n", ReadOptions{Space: space, KeepMissing: true}), "a coordinate is missing")
+	fails(t, read("lon,b,y\n1,9,1\n3,4,5\n", ReadOptions{Space: space}), `no column is named "lat"`)
+	fails(t, read("lon,lat\n1,9\n3,4\n", ReadOptions{Space: space, Target: "lat"}), "is in --target too")
+	fails(t, read("1 1:2 2:3\n0 1:3\n", ReadOptions{Space: space, Format: "libsvm"}), "--space is for csv files")
+	fails(t, read("lon,lat,y\n1,9,1\n3,4,5\n", ReadOptions{Space: &Space{Columns: space.Columns, Projection: "mercator"}}), "is damaged")
+	fails(t, (&Space{}).Set("a,b,c,d"), "want the names")
+	fails(t, (&Space{}).Set("a,,b"), "want the names")
 	s := &Space{Columns: []string{"x", "y"}, Projection: Plane, Low: []float64{0, 0}, High: []float64{1, 1}}
 	for _, sizes := range [][]int{{3}, {3, 0}, {1 << 20, 1 << 20}} {
 		_, _, err := s.Grid(sizes)
-		fails(err, "at most 10⁸ cells")
+		fails(t, err, "at most 10⁸ cells")
 	}
 }
 

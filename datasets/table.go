@@ -215,7 +215,7 @@ func (s *Source) setAnswers(d *Dataset, a *answers, o *ReadOptions, err error) e
 
 // Add adds a row; line is its place in errors. It returns io.EOF if no more rows are wanted.
 func (c *Table) Add(r Cells, line int) error {
-	if c.o.MaxRows > 0 && c.rows >= c.o.MaxRows {
+	if c.rows >= c.o.MaxRows {
 		return io.EOF
 	}
 	if c.rows%1024 == 0 && c.s.ctx.Err() != nil {

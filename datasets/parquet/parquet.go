@@ -180,7 +180,7 @@ func read(s *datasets.Source, o *datasets.ReadOptions) (d *datasets.Dataset, err
 	if err != nil {
 		return nil, err
 	}
-	x := &rowReader{s: s, f: f, t: t, columns: columns, maxRows: cmp.Or(o.MaxRows, math.MaxInt)}
+	x := &rowReader{s: s, f: f, t: t, columns: columns, maxRows: o.MaxRows}
 	for g := range f.RowGroups() {
 		if err := x.addRowGroup(g); err != nil {
 			return nil, err
