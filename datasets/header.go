@@ -143,7 +143,10 @@ func (c *Table) matchByName(firstRow []string) (named, matched bool, err error) 
 	if renamed != nil {
 		c.reading.note("columns taken as equal: %s", listed(renamed))
 	}
-	if c.target, _ = index.find(c.o.Target); c.target < 0 && !c.o.TargetOptional && c.o.Target != "none" {
+	if c.target = noPlace; c.o.Target != "" && c.o.Target != "none" { // even if a column has this name
+		c.target, _ = index.find(c.o.Target)
+	}
+	if c.target < 0 && !c.o.TargetOptional && c.o.Target != "none" {
 		if c.target, _, err = findColumn(firstRow, cmp.Or(c.o.Target, "-1")); err != nil {
 			return false, false, fmt.Errorf("target: %w", err)
 		}

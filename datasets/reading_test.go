@@ -76,6 +76,23 @@ func TestByName(t *testing.T) {
 	}
 }
 
+// TestUnnamedColumn: a column without a name, such as an index that pandas writes, is not taken for the target if no
+// target is named, nor is a column with the name none if there is none.
+func TestUnnamedColumn(t *testing.T) {
+	o := ReadOptions{Columns: []string{"a", "b"}, Dim: 2, Task: "regression"}
+	d := must(Read(strings.NewReader(",a,b,y\n7,1,2,0.5\n8,3,4,0.6\n"), "f.csv", &o))
+	if !slices.Equal(d.Target, []float64{0.5, 0.6}) {
+		t.Errorf("the last column is the target by default: %v", d.Read)
+	}
+	o.TargetOptional = true
+	for target, head := range map[string]string{"": ",a,b\n", "none": "none,a,b\n"} {
+		o.Target = target
+		if d := must(Read(strings.NewReader(head+"7,1,2\n8,3,4\n"), "f.csv", &o)); d.HasAnswers() {
+			t.Errorf("answers %v: %v", d.Target, d.Read)
+		}
+	}
+}
+
 // TestClassIn: labels of other files are those of the same text, or else of the same number, boolean or Unicode text, or
 // else, with a note, the only one that differs in case.
 func TestClassIn(t *testing.T) {
