@@ -8,8 +8,9 @@ import (
 )
 
 // Append returns the rows of d followed by those of tail, which may be raw or scaled as d. The scaling, the coding of
-// words, the columns and the labels are those of d. The box of coordinates grows by the rows of tail. The mean of a centered data set, the class weights of a balanced
-// one, and groups that a rule formed are computed again for all rows. Rows without weights have the weight 1.
+// words, the columns and the labels are those of d. The box of coordinates grows by the rows of tail. The mean of a
+// centered data set, the class weights of a balanced one, and groups that a rule formed are computed again for all rows.
+// Rows without weights have the weight 1.
 //
 // Append returns an error if tail has another task, dimension, scaling or number of targets, other names of targets or
 // columns, no answers or a label that d lacks. It also returns one if words or dates are coded differently or coordinates

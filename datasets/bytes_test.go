@@ -33,10 +33,7 @@ func TestScaleToBytes(t *testing.T) {
 		"sparse with few nonzeros": {&points.CSR{N: 1, D: 25, Ptr: []int{0, 2}, Col: []int32{0, 24},
 			Val: []float64{1, 1}}, "none", 0},
 	} {
-		train, test, err := Scale(c.kind, &Dataset{X: c.x}, &Dataset{X: c.x})
-		if err != nil {
-			t.Fatal(err)
-		}
+		train, test := must2(Scale(c.kind, &Dataset{X: c.x}, &Dataset{X: c.x}))
 		for _, d := range []*Dataset{train, test} {
 			b, ok := d.X.(*points.Bytes)
 			if ok != (c.scale != 0) || ok && math.Abs(b.Scale-c.scale) > 1e-17 {
@@ -74,10 +71,7 @@ func TestScaleTestToBytes(t *testing.T) {
 		test []float64
 		ok   bool
 	}{{[]float64{1, 2}, true}, {[]float64{0.25, 1}, false}, {[]float64{-0.5, 1}, false}, {[]float64{0, 0}, true}} {
-		_, test, err := Scale("none", train, &Dataset{X: points.NewDense(1, 2, c.test)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, test := must2(Scale("none", train, &Dataset{X: points.NewDense(1, 2, c.test)}))
 		if b, ok := test.X.(*points.Bytes); ok != c.ok || ok && b.Scale != 0.5 {
 			t.Errorf("%v: %T", c.test, test.X)
 		}

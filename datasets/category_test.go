@@ -16,11 +16,8 @@ func TestCategorical(t *testing.T) {
 	want := [][]float64{{1, 0, 0, 1}, {2, 0, 1, 0}, {3, 1, 0, 0}, {4, 0, 0, 1}}
 	for _, c := range []struct{ text, column string }{{text, "color"}, {text, "1"}, {text, "-2"},
 		{text[strings.Index(text, "\n")+1:], "1"}} {
-		d, err := Read(strings.NewReader(c.text), "file", &ReadOptions{Task: "regression",
-			Categorical: []Category{{Column: c.column}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must(Read(strings.NewReader(c.text), "file", &ReadOptions{Task: "regression",
+			Categorical: []Category{{Column: c.column}}}))
 		if !reflect.DeepEqual(dense(d.X), want) || d.Target[3] != 40 ||
 			!reflect.DeepEqual(d.Categories, []Category{{Column: c.column, Values: []string{"", "blue", "red"}}}) {
 			t.Errorf("column %s: %v, %v", c.column, dense(d.X), d.Categories)
@@ -86,18 +83,12 @@ func TestEqualWords(t *testing.T) {
 			return text
 		}
 		o := ReadOptions{Task: "regression", Categorical: []Category{{Column: "k"}}}
-		d, err := Read(strings.NewReader(rows(c.words)), "file", &o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must(Read(strings.NewReader(rows(c.words)), "file", &o))
 		if got := strings.Join(d.Categories[0].Values, " "); got != c.values {
 			t.Errorf("%s: values %s, want %s", c.words, got, c.values)
 		}
 		o = ReadOptions{Task: "regression", Categorical: d.Categories, Columns: d.Columns, Dim: d.Dim()}
-		z, err := Read(strings.NewReader(strings.Replace(rows(c.other), "size", "SIZE", 1)), "other", &o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		z := must(Read(strings.NewReader(strings.Replace(rows(c.other), "size", "SIZE", 1)), "other", &o))
 		codes := ""
 		for _, row := range dense(z.X) {
 			codes += strings.Replace(fmt.Sprint(slices.Index(row[1:], 1)), "-1", "-", 1)

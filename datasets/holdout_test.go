@@ -25,10 +25,7 @@ func TestHoldout(t *testing.T) {
 		[]int{3})
 	d := classed(class, "a", "b", "c", "d")
 	for _, share := range []float64{0.01, 0.2, 0.5, 0.9} {
-		train, held, err := d.Holdout(share, 7)
-		if err != nil {
-			t.Fatal(err)
-		}
+		train, held := must2(d.Holdout(share, 7))
 		if want := max(1, int(share*78+0.5)); held.Len() != want && share < 0.9 {
 			t.Errorf("%g: %d rows are held out, want %d", share, held.Len(), want)
 		}
@@ -52,10 +49,7 @@ func TestHoldout(t *testing.T) {
 	}
 	count := make([]float64, 78)
 	for seed := range uint64(1000) {
-		_, held, err := d.Holdout(0.25, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, held := must2(d.Holdout(0.25, seed))
 		for _, v := range held.X.(*points.Dense).Data {
 			count[int(v)]++
 		}

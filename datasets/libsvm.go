@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"math"
 	"strconv"
@@ -54,12 +55,11 @@ func (s *Source) libsvm(o *ReadOptions) (*Dataset, error) {
 		return nil, s.fileFault("the file is empty: no rows")
 	}
 	if o.Dim > 0 && x.D > o.Dim {
-		if o.DimSource == "" {
-			return nil, s.Fault(widestLine, 0, "%s", o.dimMessage(x.D))
+		advice := ""
+		if o.DimSource != "" {
+			advice = fmt.Sprintf("; where the last features of sparse data are all zero, say --format dim=%d for both files", x.D)
 		}
-		return nil, s.Fault(widestLine, 0,
-			"%s; where the last features of sparse data are all zero, say --format dim=%d for both files", o.dimMessage(x.D),
-			x.D)
+		return nil, s.Fault(widestLine, 0, "%s%s", o.dimMessage(x.D), advice)
 	}
 	if o.Dim > x.D {
 		x.D, widestLine = o.Dim, 0

@@ -254,12 +254,15 @@ func (s *Source) readMatrices(o *ReadOptions) (x, y *array, namedArrays []*array
 			return nil, nil, nil, err
 		}
 		s.reading.Format += fmt.Sprintf(", of shape %v", x.Shape)
-		if trailing, _ := s.r.Peek(len(npy.Magic)); string(trailing) == npy.Magic {
+		switch trailing, _ := s.r.Peek(len(npy.Magic)); {
+		case string(trailing) == npy.Magic:
 			err = s.fileFault("a second array follows the first: write both by np.savez('data.npz', X=X, y=y)")
-		} else if len(trailing) > 0 {
+		case len(trailing) > 0:
 			err = s.fileFault("more bytes follow the array, of shape %v: the file holds something else, too", x.Shape)
+		default:
+			err = s.readToEnd(s.r)
 		}
-		return x, nil, nil, cmp.Or(err, s.readToEnd(s.r))
+		return x, nil, nil, err
 	}
 	var arrays []*array
 	for _, f := range s.arrays {
@@ -301,7 +304,10 @@ func (s *Source) readMatrices(o *ReadOptions) (x, y *array, namedArrays []*array
 			continue
 		}
 		if err := s.readMember(s.arrays[k], func(_ npy.Header, r io.Reader) error {
-			return cmp.Or(s.readElements(a, r), s.readToEnd(r))
+			if err := s.readElements(a, r); err != nil {
+				return err
+			}
+			return s.readToEnd(r)
 		}); err != nil {
 			return nil, nil, nil, err
 		}

@@ -29,6 +29,16 @@ func packedSets() map[string]*Dataset {
 	}
 }
 
+// packedFolder returns a folder with packed training data.
+func packedFolder(t testing.TB, train *Dataset) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := Pack(dir, &Pair{Train: train, Info: &Info{}}); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // TestPack: packed data are loaded as they were, to the bit.
 func TestPack(t *testing.T) {
 	for name, d := range packedSets() {
@@ -63,28 +73,16 @@ func TestPack(t *testing.T) {
 	}
 	d := packedSets()["float32"]
 	d.Class = []int{1, 1, 0}
-	dir := t.TempDir()
-	if err := Pack(dir, &Pair{Train: d, Info: &Info{}}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Load(t.Context(), dir, &LoadOptions{N: 2}); err == nil || !strings.Contains(err.Error(), "--n 2") {
-		t.Errorf("two rows of one label: %v", err)
-	}
+	fails(t, errOf(Load(t.Context(), packedFolder(t, d), &LoadOptions{N: 2})), "--n 2")
 }
 
 // TestPackDamaged: each file changed, cut short, longer or missing is refused in one line that names it.
 func TestPackDamaged(t *testing.T) {
 	for kind, d := range packedSets() {
-		dir := t.TempDir()
-		if err := Pack(dir, &Pair{Train: d, Info: &Info{}}); err != nil {
-			t.Fatal(err)
-		}
+		dir := packedFolder(t, d)
 		files, _ := filepath.Glob(filepath.Join(dir, "*"))
 		for _, name := range files {
-			whole, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			whole := must(os.ReadFile(name))
 			flipped := append([]byte(nil), whole...)
 			flipped[len(flipped)-5] ^= 1
 			for what, b := range map[string][]byte{"changed": flipped, "short": whole[:len(whole)-3], "empty": {},
@@ -130,13 +128,10 @@ func TestPackWrong(t *testing.T) {
 		"no features":    {"bytes", func(_ *Dataset, m *manifest) { m.Train.D = 0 }},
 		"sigma":          {"bytes", func(_ *Dataset, m *manifest) { m.Sigma = -1 }},
 	} {
-		dir := t.TempDir()
-		file := filepath.Join(dir, manifestName)
 		d, m := packedSets()[c.kind], &manifest{Train: &packedPart{}}
 		c.change(d, m)
-		if err := Pack(dir, &Pair{Train: d, Info: &Info{}}); err != nil {
-			t.Fatal(what, err)
-		}
+		dir := packedFolder(t, d)
+		file := filepath.Join(dir, manifestName)
 		if err := json.Unmarshal(must(os.ReadFile(file)), &m); err != nil {
 			t.Fatal(err)
 		}
@@ -154,10 +149,7 @@ func TestPackWrong(t *testing.T) {
 // FuzzPack: whatever the signed manifest says, loading ends with data that check accepts, or with an error.
 func FuzzPack(f *testing.F) {
 	for _, d := range packedSets() {
-		dir := f.TempDir()
-		if err := Pack(dir, &Pair{Train: d, Info: &Info{}}); err != nil {
-			f.Fatal(err)
-		}
+		dir := packedFolder(f, d)
 		f.Add(must(os.ReadFile(filepath.Join(dir, manifestName))))
 		f.Fuzz(func(t *testing.T, text []byte) {
 			var m manifest

@@ -13,7 +13,7 @@ const oneLineReason = "one line only: a header without rows, or CR line ends (sa
 // decides how records are split.
 func (c *csvReader) readPreamble() error {
 	s := c.s
-	if head, _ := s.r.Peek(windowBytes); bytes.IndexByte(head, '\n') < 0 {
+	if head := s.Head(); bytes.IndexByte(head, '\n') < 0 {
 		if i := bytes.IndexByte(head, '\r'); i >= 0 && i < len(head)-1 {
 			return s.fileFault(oneLineReason)
 		}
@@ -26,7 +26,7 @@ func (c *csvReader) readPreamble() error {
 	firstLine := c.linesBefore
 	var comments []string
 	for err == nil {
-		head, _ := s.r.Peek(windowBytes)
+		head := s.Head()
 		line, _, _ := bytes.Cut(head, []byte("\n"))
 		text := strings.TrimSpace(string(line))
 		declared, isDeclaration := strings.CutPrefix(strings.ToLower(strings.TrimRight(string(line), "\r")), "sep=")
@@ -47,7 +47,7 @@ func (c *csvReader) readPreamble() error {
 		return s.fileFault("%v", err)
 	}
 	c.reading.skip(firstLine+1, c.linesBefore-firstLine)
-	head, _ := s.r.Peek(windowBytes)
+	head := s.Head()
 	mark := rune(0)
 	if c.o.Comment != "none" && c.o.Comment != "" {
 		mark = c.commentPrefix()

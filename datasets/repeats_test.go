@@ -180,11 +180,7 @@ func TestReadRepeats(t *testing.T) {
 	if err != nil || d.Dim() != 1 || d.Repeats.Grouped != 33 || held.Overlap(train) != held.Len()-3 {
 		t.Errorf("%v: %+v, %d of %d", err, d.Repeats, held.Overlap(train), held.Len())
 	}
-	dir := t.TempDir()
-	if err := Pack(dir, &Pair{Train: d, Info: &Info{}}); err != nil {
-		t.Fatal(err)
-	}
-	if p := must(unpackFolder(dir, 0)).Train; p.Fingerprint() != d.Fingerprint() || *p.Repeats != *d.Repeats {
+	if p := must(unpackFolder(packedFolder(t, d), 0)).Train; p.Fingerprint() != d.Fingerprint() || *p.Repeats != *d.Repeats {
 		t.Errorf("packed: %+v", p.Repeats)
 	}
 	for want, o := range map[int]ReadOptions{40: {Drop: []string{"0", "1"}}, 76: {Drop: []string{"0", "1"}, Repeats: "together"},

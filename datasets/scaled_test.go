@@ -23,21 +23,14 @@ func TestScaled(t *testing.T) {
 		raw.Scaling != nil || raw.X.(*points.Dense).Data[0] != 1 {
 		t.Fatalf("%+v, %+v of %+v", d, other, raw)
 	}
-	in, out, err := d.Holdout(0.5, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	in, out := must2(d.Holdout(0.5, 1))
 	for what, part := range map[string]*Dataset{"slice": d.Slice(1, 4), "head": d.Head(2),
 		"subset": d.Subset([]int{5, 0}), "kept": in, "held out": out} {
 		if part.Scaling != s {
 			t.Errorf("%s: %v", what, part.Scaling)
 		}
 	}
-	var read *Scaling
-	if err := json.Unmarshal(must(json.Marshal(s)), &read); err != nil {
-		t.Fatal(err)
-	}
-	for _, same := range []*Scaling{s, read} {
+	for _, same := range []*Scaling{s, must(readJSON(s))} {
 		if again, err := same.Apply(d); err != nil || again != d {
 			t.Errorf("scaled again: %v", err)
 		}
@@ -45,9 +38,8 @@ func TestScaled(t *testing.T) {
 	if again, err := (*Scaling)(nil).Apply(raw); err != nil || again != raw {
 		t.Errorf("not scaled: %v", err)
 	}
-	if _, _, err := Scale("unit", d, nil); err == nil || !strings.Contains(err.Error(), "scaled already (standard)") {
-		t.Errorf("scaled twice: %v", err)
-	}
+	_, _, err = Scale("unit", d, nil)
+	fails(t, err, "scaled already (standard)")
 	unit, _ := fitScaling("unit", raw.X)
 	shifted := &Scaling{Kind: "standard", Shift: slices.Clone(s.Shift), Scale: s.Scale}
 	shifted.Shift[1]++
@@ -135,12 +127,9 @@ func TestStretch(t *testing.T) {
 	}
 }
 
-// readJSON returns the scaling that is read from its JSON.
-func readJSON(s *Scaling) (read *Scaling, err error) {
-	text, err := json.Marshal(s)
-	if err == nil {
-		err = json.Unmarshal(text, &read)
-	}
+// readJSON returns the value that is read from the JSON of v.
+func readJSON[T any](v T) (read T, err error) {
+	err = json.Unmarshal(must(json.Marshal(v)), &read)
 	return read, err
 }
 

@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -97,10 +96,7 @@ func TestSpaceRead(t *testing.T) {
 		!slices.Equal(d.Columns, []string{"east km", "north km"}) || !strings.Contains(d.Read.String(), `left out "word"`) {
 		t.Errorf("%v, %v, %v", d.Space, d.Columns, d.Read)
 	}
-	var s *Space
-	if err := json.Unmarshal(must(json.Marshal(d.Space)), &s); err != nil {
-		t.Fatal(err)
-	}
+	s := must(readJSON(d.Space))
 	o := &ReadOptions{Target: "y", TargetOptional: true, Columns: d.Columns, Dim: 2, Space: s}
 	for _, text := range []string{"extra,lon,Lat\n1,8,51\n2,7,50\n", "Lat,y,lon\n51,3,8\n50,4,7\n"} {
 		other := must(Read(strings.NewReader(text), "new.csv", o))
