@@ -17,11 +17,12 @@ func (s *solver) computeResidual(ctx context.Context, a Operator, op *Op, rel []
 		return err
 	}
 	s.r.Sub(s.b, s.w)
-	s.dots(s.rr, s.r, s.r)
+	squares := s.stepSums[:s.t] // ‖r_j‖₂²
+	s.dots(squares, s.r, s.r)
 	for c, y := range s.ynorm {
 		rel[c] = 0
 		if y > 0 {
-			rel[c] = math.Sqrt(s.rr[c]) / y
+			rel[c] = math.Sqrt(squares[c]) / y
 		}
 	}
 	return nil

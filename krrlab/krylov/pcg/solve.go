@@ -170,10 +170,7 @@ func (s *solver) runStep(task rowTask, t int) {
 	a := len(s.cols)
 	sums := s.stepSums[:3*a]
 	s.sweep.run(sums, s.n, t, task)
-	for i, v := range [][]float64{s.rr, s.xx, s.dx} {
-		clear(v)
-		copy(v, sums[i*a:(i+1)*a])
-	}
+	s.rr, s.xx, s.dx = sums[:a], sums[a:2*a], sums[2*a:]
 }
 
 type stepRows solver

@@ -48,8 +48,9 @@ type solver struct {
 	xAtRestart      *mat.Dense // columns of X at their last restart; nil before the first restart
 
 	// The following vectors are indexed by the position in cols.
-	rho, rhoNew, pAp, alpha, beta, rr, xx, dx []float64
-	stepSums                                  []float64 // sums of one step: rr, xx and dx, one after the other
+	rho, rhoNew, pAp, alpha, beta []float64
+	rr, xx, dx                    []float64 // parts of stepSums
+	stepSums                      []float64 // sums of one step: rr, xx and dx, one after the other
 
 	sweep                 sweep
 	leftBlock, rightBlock []float64 // operands of the current sweep
@@ -102,7 +103,7 @@ func newSolver(a Operator, m Preconditioner, b *mat.Dense, o *Options) (*solver,
 		s.buf[i] = make([]float64, n*t)
 	}
 	for _, v := range []*[]float64{&s.ynorm, &s.xnorm, &s.target, &s.restartResidual, &s.rho, &s.rhoNew, &s.pAp, &s.alpha,
-		&s.beta, &s.rr, &s.xx, &s.dx, &s.totalDecrease} {
+		&s.beta, &s.totalDecrease} {
 		*v = make([]float64, t)
 	}
 	s.stepSums = make([]float64, 3*t)
