@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"unsafe"
 
 	"gonum.org/v1/gonum/blas"
@@ -127,17 +127,20 @@ func (b *build) computeG(ctx context.Context) error {
 	}
 	firstRow := max(b.lo, b.leadingRows())
 	workers := make([]worker, accel.Threads())
-	var failed atomic.Int64 // 1 + a point whose (ωR+λI)_JJ is not positive definite; 0: none
+	var mu sync.Mutex
+	failed := b.n // first row of G whose (ωR+λI)_JJ is not positive definite
 	err := accel.ForEachBlock(ctx, b.hi-firstRow, buildRows, func(w, lo, hi int) {
 		for i := firstRow + lo; i < firstRow+hi; i++ {
 			if !b.computeRow(&workers[w], i) {
-				failed.CompareAndSwap(0, int64(b.pointOf[i])+1)
+				mu.Lock()
+				failed = min(failed, i)
+				mu.Unlock()
 			}
 		}
 	})
-	if i := failed.Load(); err == nil && i > 0 {
+	if err == nil && failed < b.n {
 		err = fmt.Errorf("vecchia: K+λI among point %d and its neighbors is not positive definite: take a larger λ",
-			i-1)
+			b.pointOf[failed])
 	}
 	if err = comm.Agree(ctx, b.comm, err); err != nil {
 		return err

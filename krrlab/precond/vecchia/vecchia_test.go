@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -433,12 +432,20 @@ func TestRule(t *testing.T) {
 }
 
 // TestNotDefinite: a matrix that is no K+λI is refused with the point.
+// TestNotDefinite: of all points whose local matrix is not positive definite, the error names the first in the order of
+// the rows of G, on any number of threads.
 func TestNotDefinite(t *testing.T) {
-	f := points.NewDense32(50, 1, nil)
-	f.Row(0)[0] = 9 // FFᵀ is above K
-	a, _ := problem(t, 50, 0, kernel.Gaussian{Sigma: 1}, "", nil)
-	if m, err := vecchia.New(t.Context(), a, f, &vecchia.Options{Neighbors: 5}); err == nil ||
-		!strings.Contains(err.Error(), "not positive definite") {
-		t.Errorf("%v, %v", m, err)
+	const n = 500
+	f := points.NewDense32(n, 1, nil)
+	a, _ := problem(t, n, 0, kernel.Gaussian{Sigma: 1}, "", nil)
+	for _, i := range a.TreeOrder()[31:] {
+		f.Row(i)[0] = 9 // FFᵀ is above K
+	}
+	defer accel.SetThreads(accel.Threads())
+	for _, threads := range []int{1, 2, 2, 2, 2, 2, 5, 5, 5, 5} {
+		accel.SetThreads(threads)
+		// without neighbors, a local matrix has one entry
+		_, err := vecchia.New(t.Context(), a, f, &vecchia.Options{Neighbors: -1, Damping: 1})
+		testkit.Fails(t, err, fmt.Sprintf("among point %d and its neighbors is not positive definite", a.TreeOrder()[31]))
 	}
 }
