@@ -20,6 +20,18 @@ func Normals(seed, stream uint64, n int) []float64 {
 	return v
 }
 
+// RandomPoints returns n points of dimension d whose coordinates are the normal numbers of rng.New(seed).
+func RandomPoints(seed uint64, n, d int) *points.Dense {
+	x := points.NewDense(n, d, nil)
+	rng.New(seed).Normals(x.Data, 0)
+	return x
+}
+
+// Random returns an n×k matrix of the normal numbers of rng.New(seed).
+func Random(seed uint64, n, k int) *mat.Dense {
+	return mat.NewDense(n, k, RandomPoints(seed, n, k).Data)
+}
+
 // Gram returns the kernel matrix of the points, computed with Eval for each pair.
 func Gram(k interface{ Eval(x, z []float64) float64 }, x points.Points) *mat.SymDense {
 	n, d := x.Dims()

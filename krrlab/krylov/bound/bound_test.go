@@ -69,8 +69,7 @@ type problem struct {
 
 func newProblem(t *testing.T, n int, lambda, lambdaP float64) *problem {
 	t.Helper()
-	x := points.NewDense(n, 2, nil)
-	rng.New(5).Normals(x.Data, 0)
+	x := testkit.RandomPoints(5, n, 2)
 	gaussian := kernel.Gaussian{Sigma: 1}
 	p := &problem{x: x, a: testkit.Plus(testkit.Gram(gaussian, x), lambda), lambda: lambda}
 	p.k = testkit.Must(gram.NewExact(gaussian, x, lambda, 1e-12, nil))
@@ -94,10 +93,8 @@ func (p *problem) size(t *testing.T, r mat.Vector) float64 {
 // TestLambdaMin: μ is a lower bound of the spectrum, nothing where products are off by λ, and has seven bits.
 func TestLambdaMin(t *testing.T) {
 	p := newProblem(t, 40, 0.1, 0.5)
-	r := mat.NewDense(40, 1, nil)
 	for i := range uint64(20) {
-		rng.New(i).Normals(r.RawMatrix().Data, 0)
-		z := mat.NewDense(40, 1, nil)
+		r, z := testkit.Random(i, 40, 1), mat.NewDense(40, 1, nil)
 		testkit.OK(t, p.m.SolveTo(t.Context(), z, r))
 		e := p.size(t, r.ColView(0))
 		if mu := LambdaMin(p.f, 0.1, 0.5, 0); !(mu > 0.17 && mu < 0.181) ||
@@ -178,10 +175,8 @@ func TestFinal(t *testing.T) {
 func TestSample(t *testing.T) {
 	p := newProblem(t, 50, 0.1, 0.1)
 	k := kernel.Gaussian{Sigma: 1}
-	rows := points.NewDense(37, 2, nil)
-	rng.New(8).Normals(rows.Data, 0)
-	c := mat.NewDense(50, 3, nil)
-	rng.New(9).Normals(c.RawMatrix().Data, 0)
+	rows := testkit.RandomPoints(8, 37, 2)
+	c := testkit.Random(9, 50, 3)
 	f := mat.NewDense(37, 3, nil)
 	for a := range 37 {
 		for i := range 50 {

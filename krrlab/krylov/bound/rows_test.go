@@ -46,11 +46,8 @@ func TestRows(t *testing.T) {
 func TestEstimate(t *testing.T) {
 	k, lambda := kernel.Gaussian{Sigma: 1.5}, 0.1
 	for _, n := range []int{1200, RowsChecked} {
-		x := points.NewDense(n, 3, nil)
-		rng.New(2).Normals(x.Data, 0)
-		y, c, r := mat.NewDense(n, 3, nil), mat.NewDense(n, 3, nil), mat.NewDense(n, 3, nil)
-		rng.New(3).Normals(y.RawMatrix().Data, 0)
-		rng.New(4).Normals(c.RawMatrix().Data, 0)
+		x := testkit.RandomPoints(2, n, 3)
+		y, c, r := testkit.Random(3, n, 3), testkit.Random(4, n, 3), mat.NewDense(n, 3, nil)
 		for i := range n {
 			y.Set(i, 1, math.Ldexp(y.At(i, 0), -600))
 			c.Set(i, 1, math.Ldexp(c.At(i, 0), -600))
@@ -59,8 +56,7 @@ func TestEstimate(t *testing.T) {
 		}
 		r.Mul(testkit.Plus(testkit.Gram(k, x), lambda), c)
 		r.Sub(y, r)
-		stored := mat.DenseCopyOf(r)
-		rng.New(5).Normals(stored.RawMatrix().Data, 0)
+		stored := testkit.Random(5, n, 3)
 		stored.Scale(math.Ldexp(1, -600), stored)
 		rows := NewRows(k, x, lambda, 1e-3, gram.Choice{}, rng.New(6))
 		residual, off, err := rows.Estimate(t.Context(), comm.Alone(), y, c, stored)
@@ -131,8 +127,7 @@ func TestSlack(t *testing.T) {
 func TestEstimateWeighted(t *testing.T) {
 	const n, lambda = 1500, 0.1
 	k := kernel.Gaussian{Sigma: 1.5}
-	base := points.NewDense(n, 3, nil)
-	rng.New(2).Normals(base.Data, 0)
+	base := testkit.RandomPoints(2, n, 3)
 	for wi, weight := range []func(i int) float64{
 		func(i int) float64 { return map[bool]float64{true: 40, false: 0.5}[i%80 == 3] },
 		func(i int) float64 { return math.Exp(6 * math.Sin(float64(i*i))) },
@@ -143,9 +138,7 @@ func TestEstimateWeighted(t *testing.T) {
 			w[i] = weight(i)
 		}
 		x := testkit.Must(points.Weigh(base, w))
-		y, c, r := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
-		rng.New(3).Normals(y.RawMatrix().Data, 0)
-		rng.New(4).Normals(c.RawMatrix().Data, 0)
+		y, c, r := testkit.Random(3, n, 2), testkit.Random(4, n, 2), mat.NewDense(n, 2, nil)
 		for i, f := range x.Factors { // light rows have as much of column 1 as heavy ones
 			y.Set(i, 0, f*y.At(i, 0))
 			c.Set(i, 1, c.At(i, 1)/max(1, f*f))

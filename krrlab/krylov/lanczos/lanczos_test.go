@@ -46,8 +46,7 @@ func TestPencil(t *testing.T) {
 	const n = 30
 	v := spectra(n)["geometric"]
 	a, _ := testkit.Designed(2, v)
-	b := mat.NewDense(n, n+5, nil)
-	rng.New(3).Normals(b.RawMatrix().Data, 0)
+	b := testkit.Random(3, n, n+5)
 	m := newMetric(t, b)
 	want := testkit.Pencil(t, a, m)
 	res := testkit.Must(RunPencil(t.Context(), dense{a}, m, &Options{Tol: -1}))

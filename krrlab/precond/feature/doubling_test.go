@@ -18,17 +18,11 @@ var doublings = []Dist{
 	TensorSketch{Kernel: kernel.Polynomial{Gamma: 0.3, Coef0: 1, Degree: 3}},
 }
 
-func doublingPoints(n, d int) *points.Dense {
-	x := points.NewDense(n, d, nil)
-	rng.New(5).Normals(x.Data, 0)
-	return x
-}
-
 // TestDoublingNests checks Z_2s = [Z_s Z_new]/√2, with Z_s and Z_new from Part, for widths
 // of the ladder and one off it.
 func TestDoublingNests(t *testing.T) {
 	const n, d, first = 300, 7, 24 // more than one panel of points
-	x, g := doublingPoints(n, d), rng.New(3)
+	x, g := testkit.RandomPoints(5, n, d), rng.New(3)
 	z := func(m Map, err error) *points.Dense32 {
 		t.Helper()
 		testkit.OK(t, err)
@@ -65,7 +59,7 @@ func TestDoublingNests(t *testing.T) {
 func TestDoublingMean(t *testing.T) {
 	k := kernel.Polynomial{Gamma: 0.3, Coef0: 1, Degree: 2}
 	const s, draws = 40, 3000
-	x := doublingPoints(2, 4)
+	x := testkit.RandomPoints(5, 2, 4)
 	f := Doubling{TensorSketch{k}, 8}
 	want := k.Eval(x.Data[:4], x.Data[4:])
 	scale := (2 + 9.0) / s * k.Eval(x.Data[:4], x.Data[:4]) * k.Eval(x.Data[4:], x.Data[4:])
@@ -96,7 +90,7 @@ func TestDoublingMisuse(t *testing.T) {
 		"First = 0":      func() { _, _ = Doubling{poly, 0}.Sample(3, 8, rng.New(1)) },
 		"columns": func() {
 			m, _ := poly.Sample(7, 8, rng.New(1))
-			_ = MatrixTo(context.Background(), points.NewDense32(4, 10, nil), 3, m, doublingPoints(4, 7), nil)
+			_ = MatrixTo(context.Background(), points.NewDense32(4, 10, nil), 3, m, testkit.RandomPoints(5, 4, 7), nil)
 		},
 	})
 	if _, err := (Doubling{Fourier{Kernel: kernel.Gaussian{}}, 8}).Sample(3, 8, rng.New(1)); err == nil {
@@ -107,7 +101,7 @@ func TestDoublingMisuse(t *testing.T) {
 
 // TestStack: parts of a stack are those maps, scaled by √(b/s); fewer parts are a prefix.
 func TestStack(t *testing.T) {
-	x := doublingPoints(20, 4)
+	x := testkit.RandomPoints(5, 20, 4)
 	var parts []Map
 	for j, s := range []int{5, 9, 2} {
 		m := testkit.Must(TensorSketch{Kernel: kernel.Polynomial{Gamma: 0.3, Coef0: 1, Degree: 2}}.Sample(4, s,

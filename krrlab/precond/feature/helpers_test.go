@@ -31,8 +31,7 @@ func mapped(m feature.Map, x points.Points) []float64 {
 
 // normal returns n points of dimension d with independent normal coordinates.
 func normal(n, d int, scale float64, seed uint64) *points.Dense {
-	x := points.NewDense(n, d, nil)
-	rng.New(seed).Normals(x.Data, 0)
+	x := testkit.RandomPoints(seed, n, d)
 	for i := range x.Data {
 		x.Data[i] *= scale
 	}

@@ -250,8 +250,7 @@ func (b *broken) Broadcast(ctx context.Context, x []byte, root int) error {
 // whatever is stored.
 func TestGram(t *testing.T) {
 	const n, d = 130, 5
-	x := points.NewDense(n, d, nil)
-	rng.New(8).Normals(x.Data, 0)
+	x := testkit.RandomPoints(8, n, d)
 	for i, v := range x.Data {
 		x.Data[i] = max(v, 0)
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
-	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
@@ -16,8 +15,7 @@ import (
 // none.
 func TestLowerMemory(t *testing.T) {
 	const n, rank = 600, 300
-	x := points.NewDense(n, 2, nil)
-	rng.New(1).Normals(x.Data, 0)
+	x := testkit.RandomPoints(1, n, 2)
 	k := testkit.Must(gram.NewExact(kernel.Gaussian{Sigma: 1}, x, 1, 1e-9, nil))
 	first := testkit.Must(gram.NewExact(kernel.Gaussian{Sigma: 1}, x.Slice(0, 500), 1, 1e-9, nil))
 	f := testkit.Must(RPCholesky(t.Context(), first, rank, rng.New(2), &Options{StopResidual: 0.1}))

@@ -21,8 +21,7 @@ import (
 func TestMulRight(t *testing.T) {
 	const n, rank = 600, 30
 	k := gaussian(7, n, 3, 2)
-	draws := mat.NewDense(rank, rank, nil)
-	rng.New(4).Normals(draws.RawMatrix().Data, 0)
+	draws := testkit.Random(4, rank, rank)
 	var qr mat.QR
 	qr.Factorize(draws)
 	var turn mat.Dense

@@ -23,8 +23,7 @@ import (
 // than any rank, and no more than a tile and a block of rows above the fullest.
 func TestMemory(t *testing.T) {
 	const n, d, s = 3000, 4, 90
-	x := points.NewDense(n, d, nil)
-	rng.New(1).Normals(x.Data, 0)
+	x := testkit.RandomPoints(1, n, d)
 	z := points.NewDense32(n, s, nil)
 	for i := range z.Data {
 		z.Data[i] = float32(rng.New(2).Normal(uint64(i)))
@@ -77,8 +76,7 @@ func TestMemory(t *testing.T) {
 // forecast.
 func TestLandmarkMemory(t *testing.T) {
 	const n, d, s = 3072, 3, 300 // two units of rows to a rank
-	x := points.NewDense(n, d, nil)
-	rng.New(1).Normals(x.Data, 0)
+	x := testkit.RandomPoints(1, n, d)
 	for name, m := range map[string]func(context.Context, lowrank.Source, int, rng.Stream, *lowrank.Options) (
 		*lowrank.Factor, error){"nystrom": lowrank.Nystrom, "rpcholesky": lowrank.RPCholesky} {
 		k := testkit.Must(gram.NewExact(kernel.Gaussian{Sigma: 0.1}, x, 1, 1e-9, nil))
