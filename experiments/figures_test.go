@@ -12,8 +12,8 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// TestProfiles: the three profiles of s meet at n = 100,000 of MNIST, as the paper's do, and the
-// constant is the paper's where n goes as far as there.
+// TestProfiles checks the numbers of features of the three profiles. They meet at n = 100,000 of MNIST, as in the
+// paper, and the constant is the paper's if the largest n is the paper's.
 func TestProfiles(t *testing.T) {
 	if s := profile(constantRole, 1000, 780, 450000); s != 20000 {
 		t.Errorf("the constant s is %d", s)
@@ -35,7 +35,8 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// TestCurve: medians, ends and counts of seeds; what did not converge is no point.
+// TestCurve checks the medians, the ends and the counts of seeds at the positions of a curve. A position without a
+// seed that converged is no point of the series.
 func TestCurve(t *testing.T) {
 	r := &Report{ID: "figure1", Scale: Laptop}
 	add := func(s int, seed uint64, x *Result) {
@@ -78,8 +79,9 @@ func TestCurve(t *testing.T) {
 	}
 }
 
-// mnist1 are invented results of figure 1: the exact error is 2 %, that of random features
-// 2 % + gap·n/s, five times as long with s = n. The seed moves errors by a ten-thousandth.
+// mnist1 returns a function that makes up results of figure 1. The exact error is 2 %, plus exactSpread
+// ten-thousandths for each seed. The error of random features is 2 % + gap·n/s, plus a ten-thousandth for each seed,
+// and their factorization takes 50·s/n seconds.
 func mnist1(gap, exactSpread float64) func(e *Entry) *Result {
 	return func(e *Entry) *Result {
 		jitter := 1e-4 * float64(e.Case.Seed)
@@ -95,7 +97,7 @@ func mnist1(gap, exactSpread float64) func(e *Entry) *Result {
 	}
 }
 
-// TestFigure1Verdicts: each claim holds, fails and stays open when it should.
+// TestFigure1Verdicts checks results for which each claim of figure 1 holds, fails, or is open.
 func TestFigure1Verdicts(t *testing.T) {
 	const gap, flat, slow = "the gap", "s does not change", "random features take longer"
 	changed := func(f func(e *Entry, x *Result) *Result) func(e *Entry) *Result {
@@ -130,8 +132,8 @@ func TestFigure1Verdicts(t *testing.T) {
 	expectOutcome(t, r, gap, Open)
 }
 
-// mnist2 are invented results of figure 2: errors fall as 1/√n, random features' by a factor
-// above them, a share of their time.
+// mnist2 returns a function that makes up results of figure 2. The errors decrease as 1/√n. The error of random
+// features is that of the exact method times factor, and their time is the share of its time.
 func mnist2(factor, share float64) func(e *Entry) *Result {
 	return func(e *Entry) *Result {
 		n := float64(e.Case.N)
@@ -145,6 +147,7 @@ func mnist2(factor, share float64) func(e *Entry) *Result {
 	}
 }
 
+// TestFigure2 checks results for which each claim of figure 2 holds, fails, or is open, and the number of seeds.
 func TestFigure2(t *testing.T) {
 	const below, falls, time = "the exact method's error is below", "the exact method's error keeps", "in the time that"
 	r := invented(t, "figure2", mnist2(1.2, 0.5))

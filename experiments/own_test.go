@@ -13,6 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
+// TestMeasure checks that equal user-defined cases are run once, that a case that fails does not stop the others, and
+// that no file is written.
 func TestMeasure(t *testing.T) {
 	c := Case{Data: "synthetic-classes", N: 200, TestN: 100, Kernel: kernel.Spec{Name: "gaussian", Sigma: 0.5},
 		Config: krrlab.Config{Lambda: 0.5, Solver: krrlab.Direct, Seed: 1}}
@@ -45,6 +47,8 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// TestFindReport checks that a report is found from a folder below the root, and the errors for missing and malformed
+// files.
 func TestFindReport(t *testing.T) {
 	root := t.TempDir()
 	below := filepath.Join(root, "a", "b")

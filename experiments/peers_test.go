@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// python is the interpreter that Debian's packages are for.
+// python is the interpreter for which Debian installs packages.
 const python = "/usr/bin/python3"
 
-// modules skips the test unless python has the modules named.
+// modules skips the test unless python can import the named modules. install is the package that contains them.
 func modules(t *testing.T, names, install string) {
 	t.Helper()
 	if err := exec.Command(python, "-c", "import "+names).Run(); err != nil {
@@ -23,7 +23,7 @@ func modules(t *testing.T, names, install string) {
 	}
 }
 
-// selfTest runs a script's self-test.
+// selfTest runs the self-test of a script in the folder peers.
 func selfTest(t *testing.T, script string) {
 	t.Helper()
 	out, err := exec.Command(python, "peers/"+script, "--self-test").CombinedOutput()
@@ -32,7 +32,7 @@ func selfTest(t *testing.T, script string) {
 	}
 }
 
-// refuses checks that a script ends each command line with an error, not a traceback.
+// refuses checks that a script ends with an error message, and without a traceback, for each of the command lines.
 func refuses(t *testing.T, script string, lines ...[]string) {
 	t.Helper()
 	for _, args := range lines {
@@ -44,7 +44,7 @@ func refuses(t *testing.T, script string, lines ...[]string) {
 	}
 }
 
-// TestPeers checks the script that scikit-learn is compared with by.
+// TestPeers checks the script for the comparison with scikit-learn.
 func TestPeers(t *testing.T) {
 	modules(t, "numpy, sklearn.kernel_ridge", "python3-sklearn")
 	selfTest(t, "krr_sklearn.py")
@@ -54,7 +54,7 @@ func TestPeers(t *testing.T) {
 		[]string{"--mnist", "0"}, []string{"--mnist", "9", "--kernel", "laplacian"}, []string{"--mnist", "9"})
 }
 
-// TestNumPy checks the script that NumPy's speed is compared with by.
+// TestNumPy checks the script for the comparison with NumPy.
 func TestNumPy(t *testing.T) {
 	modules(t, "numpy", "python3-numpy")
 	selfTest(t, "krr_numpy.py")
@@ -63,7 +63,7 @@ func TestNumPy(t *testing.T) {
 		[]string{"--n", "9", "--features", "10", "--precond", "nystrom"}, []string{"--n", "9"})
 }
 
-// TestBenchPeers runs every program on a few points in MNIST's form, and reads the tables.
+// TestBenchPeers runs the benchmark of all programs on a few points in the format of MNIST, and checks its tables.
 func TestBenchPeers(t *testing.T) {
 	modules(t, "numpy, sklearn.kernel_ridge", "python3-sklearn")
 	refuses(t, "bench_peers.py", []string{"--n", "0"}, []string{"--krrlab", "none"}, []string{"--krrlab", python})
@@ -94,7 +94,7 @@ func TestBenchPeers(t *testing.T) {
 	}
 }
 
-// digits returns n pictures of 784 pixels, noise with a bright row that says the label.
+// digits returns n images of 784 random pixels and their labels. A bright row of an image encodes its label.
 func digits(n int) (images, labels []byte) {
 	rng := rand.New(rand.NewPCG(1, uint64(n)))
 	for i := range n {
@@ -110,7 +110,7 @@ func digits(n int) (images, labels []byte) {
 	return images, labels
 }
 
-// packed writes an idx file of bytes, packed by gzip.
+// packed writes data of the given shape as an idx file, compressed by gzip.
 func packed(t *testing.T, name string, data []byte, shape ...int) {
 	t.Helper()
 	head := binary.BigEndian.AppendUint32(nil, uint32(0x800+len(shape)))

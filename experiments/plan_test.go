@@ -17,7 +17,7 @@ func plansAt(s Scale) []*Report {
 	return plans
 }
 
-// everything is a list of jobs as if all data were at hand.
+// everything returns the jobs of the plans as if no data set were missing.
 func everything(plans []*Report) []*job {
 	list := planJobs(plans, new((*Options)(nil).withDefaults()))
 	for _, j := range list {
@@ -29,8 +29,8 @@ func everything(plans []*Report) []*job {
 	return list
 }
 
-// TestLaptopBudget: no experiment is predicted to take more than an hour and a half at scale Laptop, and no case more
-// than 20 GiB.
+// TestLaptopBudget checks that no experiment at scale Laptop is predicted to take more than an hour and a half, and no
+// case more than 20 GiB.
 func TestLaptopBudget(t *testing.T) {
 	for _, e := range registry {
 		var total float64
@@ -50,13 +50,13 @@ func TestLaptopBudget(t *testing.T) {
 	}
 }
 
-// atHand are the data sets with files that the laptop scale counts on.
+// atHand contains the data sets in files that are counted in the budget of the laptop scale.
 var atHand = map[string]bool{
 	"adult": true, "ijcnn1": true, "mnist": true, "covtype-sample": true, "covtype7-sample": true, "cal-housing": true,
 	"protein": true,
 }
 
-// TestSharedCases: what several tables ask for is run once.
+// TestSharedCases checks that a case of several tables is run once.
 func TestSharedCases(t *testing.T) {
 	list := everything(plansAt(Laptop))
 	seen := map[string]bool{}
@@ -83,8 +83,8 @@ func TestSharedCases(t *testing.T) {
 	}
 }
 
-// TestOrder: the jobs of one group, and in it those of one Z, follow each other, and only the
-// first of them is charged for what they share.
+// TestOrder checks that the jobs of one group follow each other, and that only the first of them has the cost of what
+// they share.
 func TestOrder(t *testing.T) {
 	list := everything(plansAt(Laptop))
 	closed := map[group]bool{}
@@ -107,7 +107,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestTableSettings holds the laptop's whole data sets to the s, σ, λ and λ_p that are printed.
+// TestTableSettings compares s, σ, λ, τ and λ_p of rows with complete data sets with the printed values.
 func TestTableSettings(t *testing.T) {
 	for _, c := range []struct {
 		table, row, role   string
@@ -152,7 +152,7 @@ func TestTableSettings(t *testing.T) {
 	}
 }
 
-// TestPaperScale: every row printed is planned at scale Paper, with the published n.
+// TestPaperScale checks that every printed row is planned at scale Paper, with the published n.
 func TestPaperScale(t *testing.T) {
 	for _, id := range []string{"table1", "table2", "table3", "table4", "table5"} {
 		e := must(Find(id))
@@ -167,7 +167,7 @@ func TestPaperScale(t *testing.T) {
 	}
 }
 
-// TestCaseKey: what kept results are known by changes on purpose only.
+// TestCaseKey checks the key that identifies a kept result. If it changes, all kept results are run again.
 func TestCaseKey(t *testing.T) {
 	c := row{data: "adult"}.pcgCase(5000, 10)
 	if got, want := c.key(), `{"data":"adult","kernel":{"name":"gaussian","sigma":8},"features":5000,"lambda_p":0.1,`+

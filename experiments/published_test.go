@@ -8,6 +8,7 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
+// value returns the number in a published table. The test ends if there is none.
 func value(t *testing.T, id, dataset, column string) float64 {
 	t.Helper()
 	v := publishedRow{id, dataset}.number(column)
@@ -17,6 +18,7 @@ func value(t *testing.T, id, dataset, column string) float64 {
 	return v
 }
 
+// TestSpotValues compares numbers of the tables with the paper, among them numbers that contradict each other.
 func TestSpotValues(t *testing.T) {
 	if _, err := Published("table6"); err == nil {
 		t.Error("a table that is not in the paper was found")
@@ -55,8 +57,8 @@ func TestSpotValues(t *testing.T) {
 	}
 }
 
-// TestDiscrepancies pins the tables' contradictions (theory/ERRATA.md, point 13), so
-// that nobody mends them here.
+// TestDiscrepancies checks that the contradictions of the printed tables (theory/ERRATA.md, point 13) are not
+// corrected in the transcription.
 func TestDiscrepancies(t *testing.T) {
 	if c := (publishedRow{"table2", "ADULT"}).cell("lambda_p"); !c.IsBlank() {
 		t.Errorf("λ_p of ADULT is %v, want a blank", c)
@@ -79,7 +81,7 @@ func TestDiscrepancies(t *testing.T) {
 	}
 }
 
-// TestYearError: the error rate of YEARMSD is relative to years near 2,000 (point 12).
+// TestYearError checks that the printed error of YEARMSD is relative to years near 2,000 (theory/ERRATA.md, point 12).
 func TestYearError(t *testing.T) {
 	const meanYear = 1998.4
 	if rmse := value(t, "table1", "YEARMSD", "error_rate") * meanYear; math.Abs(rmse-9.15) > 0.01 {

@@ -8,8 +8,8 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// invented returns the laptop report of an experiment with results made up by a function, which
-// returns nil for a case that was not run. Their data are those of the case.
+// invented returns the laptop report of an experiment with made-up results. The function of returns the result of an
+// entry, or nil if its case was not run. The data of the results are those of the cases.
 func invented(t *testing.T, id string, of func(e *Entry) *Result) *Report {
 	t.Helper()
 	e := must(Find(id))
@@ -26,7 +26,7 @@ func invented(t *testing.T, id string, of func(e *Entry) *Result) *Report {
 	return r
 }
 
-// answer is a result that converged.
+// answer returns a result that converged.
 func answer(iterations int, err float64) *Result {
 	r := &Result{Status: "converged", Converged: true, Iterations: iterations, TestError: &err}
 	r.Seconds.Kernel, r.Seconds.Features, r.Seconds.Factor, r.Seconds.Solve, r.Seconds.Predict = 1, 2, 3, 4, 100
@@ -34,7 +34,7 @@ func answer(iterations int, err float64) *Result {
 	return r
 }
 
-// cellAt returns what a table shows in the row of a name, in the column number j from 1.
+// cellAt returns the text of a table in column j, counted from 1, of the row with the given name.
 func cellAt(t *testing.T, tab *plots.Table, row string, j int) string {
 	t.Helper()
 	for _, r := range tab.Rows {
@@ -46,6 +46,7 @@ func cellAt(t *testing.T, tab *plots.Table, row string, j int) string {
 	return ""
 }
 
+// expectCells compares the cells of a row with the wanted texts, by the number of the column.
 func expectCells(t *testing.T, tab *plots.Table, row string, want map[int]string) {
 	t.Helper()
 	for j, w := range want {
@@ -82,8 +83,8 @@ const (
 	covtypeAuto = "COVTYPE, 341,278 rows of a subset, auto"
 )
 
-// table1Report has three seeds' iterations for MNIST, one that did not converge for ADULT, a
-// subset, and errors that are off by the given amount.
+// table1Report returns results of table 1 with three seeds for MNIST, one seed of ADULT that did not converge, and a
+// subset of COVTYPE. The error of MNIST differs from the published one by off.
 func table1Report(t *testing.T, off float64) *Report {
 	return invented(t, "table1", func(e *Entry) *Result {
 		switch e.Row {
@@ -108,6 +109,7 @@ func table1Report(t *testing.T, off float64) *Report {
 	})
 }
 
+// TestTable1 checks cells, verdicts and the list of rows that were not run.
 func TestTable1(t *testing.T) {
 	r := table1Report(t, 0)
 	tab := r.Table()
@@ -135,8 +137,8 @@ func TestTable1(t *testing.T) {
 	}
 }
 
-// TestRowsThatDidNotRun: without a row of the paper's problem that was to be run a claim on all of them
-// is open; seeds that did not run are counted; the first that ran stands for the one that was tested.
+// TestRowsThatDidNotRun checks that a claim about all rows is open if a row with the paper's problem was not run
+// although its data are here. Seeds that did not run are counted, and the first seed that ran replaces the tested one.
 func TestRowsThatDidNotRun(t *testing.T) {
 	report := func(mnist func(e *Entry) *Result) *Report {
 		return invented(t, "table1", func(e *Entry) *Result {
@@ -177,6 +179,7 @@ func TestRowsThatDidNotRun(t *testing.T) {
 	expectOutcome(t, r, "errors agree", Open, "not run at the paper's n: MNIST")
 }
 
+// table2Report returns results of table 2 with the given iterations for λ_p = 10λ on MNIST and ADULT.
 func table2Report(t *testing.T, mnist, adult int) *Report {
 	return invented(t, "table2", func(e *Entry) *Result {
 		its := map[string][3]int{"MNIST": {85, mnist, 0}, "ADULT": {13, adult, 0}, covtype: {500, 300, 200}}[e.Row]
@@ -192,6 +195,7 @@ func table2Report(t *testing.T, mnist, adult int) *Report {
 	})
 }
 
+// TestTable2 checks the verdict on λ_p = 10λ, also if a solve did not converge.
 func TestTable2(t *testing.T) {
 	for _, c := range []struct {
 		mnist, adult int
@@ -213,6 +217,7 @@ func TestTable2(t *testing.T) {
 	}
 }
 
+// TestTable3 checks the verdict on the errors of ADMM and the method. A subset is judged, and a stand-in is not.
 func TestTable3(t *testing.T) {
 	report := func(admm float64) *Report {
 		return invented(t, "table3", func(e *Entry) *Result {
@@ -247,6 +252,7 @@ func TestTable3(t *testing.T) {
 	}
 }
 
+// TestTable5 checks the iterations to 10⁻² and the verdict on the difference of the errors.
 func TestTable5(t *testing.T) {
 	report := func(coarse float64) *Report {
 		return invented(t, "table5", func(e *Entry) *Result {

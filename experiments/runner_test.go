@@ -16,7 +16,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/gram"
 )
 
-// toy is a plan of small cases on built-in data.
+// toy returns a plan with small cases on built-in data.
 func toy(cases ...Case) *Report {
 	r := &Report{ID: "toy", Title: "Small cases", Scale: Smoke}
 	for _, c := range cases {
@@ -25,7 +25,7 @@ func toy(cases ...Case) *Report {
 	return r
 }
 
-// small is a case of 400 points of five classes.
+// small returns a case with 400 points of five classes.
 func small(s krrlab.Solver) Case {
 	return Case{
 		Data: "synthetic-classes", N: 400, TestN: 300, Kernel: kernel.Spec{Name: "gaussian", Sigma: 0.5},
@@ -33,19 +33,21 @@ func small(s krrlab.Solver) Case {
 	}
 }
 
+// featured returns a small case with s random features.
 func featured(solver krrlab.Solver, s int) Case {
 	c := small(solver)
 	c.S = s
 	return c
 }
 
+// rival returns a small case of a competing method with s features.
 func rival(m Method, s int) Case {
 	c := small(0)
 	c.Method, c.S = m, s
 	return c
 }
 
-// run runs a plan and returns its entries.
+// run runs a plan and returns its entries with results.
 func run(t *testing.T, p *Report, o *Options) []Entry {
 	t.Helper()
 	if o == nil {
@@ -56,8 +58,8 @@ func run(t *testing.T, p *Report, o *Options) []Entry {
 	return reports[0].Entries
 }
 
-// TestMethods holds the methods that solve the exact problem to the dense solution, and the others to what they must
-// be against each other.
+// TestMethods compares the methods that solve the exact problem with the dense solver, and the objectives of ADMM and
+// of random features with each other.
 func TestMethods(t *testing.T) {
 	square := rival(ADMM, 60)
 	square.Loss, square.Tol, square.MaxIter = "square", 1e-6, 2000
@@ -91,7 +93,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestReached: the iterations to 10⁻² read off a finer solve are those of a solve to 10⁻².
+// TestReached checks that the iterations to 10⁻² within a more accurate solve are those of a solve to 10⁻².
 func TestReached(t *testing.T) {
 	fine, coarse := featured(krrlab.PCG, 30), featured(krrlab.PCG, 30)
 	fine.Tol, coarse.Tol = 1e-6, 1e-2
@@ -112,7 +114,7 @@ func TestReached(t *testing.T) {
 	}
 }
 
-// strip leaves out of results what differs from run to run: dates, seconds and what was shared.
+// strip returns entries without the measurements that differ between runs: dates, seconds, bytes and shared stages.
 func strip(es []Entry) []Entry {
 	var out []Entry
 	for _, e := range es {
@@ -126,8 +128,8 @@ func strip(es []Entry) []Entry {
 	return out
 }
 
-// TestResume interrupts a run after two cases and resumes it: what was done is not run again, and
-// all is as without the interruption.
+// TestResume interrupts a run after two cases and resumes it. The finished cases are not run again, and the results
+// are those of an uninterrupted run.
 func TestResume(t *testing.T) {
 	cases := []Case{featured(krrlab.PCG, 30), featured(krrlab.PCG, 60), featured(krrlab.BlockPCG, 60), small(krrlab.CG)}
 	whole := run(t, toy(cases...), nil)
@@ -168,7 +170,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestFailures: a case that fails, or cannot begin, says why, and the others go on.
+// TestFailures checks that a case that fails, or cannot be started, has a result with the reason, and that the other
+// cases are run.
 func TestFailures(t *testing.T) {
 	unknown := small(krrlab.PCG)
 	unknown.Kernel.Name = "none"
@@ -211,7 +214,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestReportJSON: a report comes back from its file as it was.
+// TestReportJSON checks that a report is unchanged after it was saved and read, and the errors for malformed files.
 func TestReportJSON(t *testing.T) {
 	w := row{name: "built-in", data: "synthetic-classes", n: 300, testN: 100, seeds: 2}
 	p := &Report{ID: "table1", Scale: Smoke, Entries: w.seedEntries(proposedRole, w.pcgCase(30, 1), "", "")}

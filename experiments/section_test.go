@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// TestResultsPageIsCurrent: the table of docs/results.md is the one that the kept laptop results give; where
-// there are none the page says so.
+// TestResultsPageIsCurrent checks that the section of docs/results.md is made from the kept laptop results.
 func TestResultsPageIsCurrent(t *testing.T) {
 	reports := must(LoadReports("results"))
 	text := must(os.ReadFile(filepath.Join("..", "docs", "results.md")))
@@ -21,8 +20,8 @@ func TestResultsPageIsCurrent(t *testing.T) {
 	}
 }
 
-// TestResultsAreCurrent: the tables and figures that lie beside the kept results are those that they
-// give, byte for byte, all of them and no others.
+// TestResultsAreCurrent checks that the tables and figures in the folder results are made from the kept reports, byte
+// for byte, and that there are no other files.
 func TestResultsAreCurrent(t *testing.T) {
 	reports := must(LoadReports("results"))
 	dir, want := t.TempDir(), map[string]bool{}
@@ -47,6 +46,7 @@ func TestResultsAreCurrent(t *testing.T) {
 	}
 }
 
+// TestSection checks the section for several sets of reports, and that UpdateSection replaces it.
 func TestSection(t *testing.T) {
 	if s := Section(nil); !strings.Contains(s, "No results at laptop scale are kept yet") {
 		t.Error(s)
@@ -78,7 +78,7 @@ func TestSection(t *testing.T) {
 	}
 }
 
-// TestReadmeRows: the numbers of the README's rows of results are those of docs/results.md.
+// TestReadmeRows checks that the numbers in the table of README.md are those of docs/results.md.
 func TestReadmeRows(t *testing.T) {
 	rows := func(name string) map[string][]string {
 		text := must(os.ReadFile(filepath.Join("..", name)))
@@ -114,7 +114,8 @@ func TestReadmeRows(t *testing.T) {
 	}
 }
 
-// TestPartsSum: seconds that a page gives in parts add up to their total, to rounding.
+// TestPartsSum checks that seconds that a page of the documentation lists in parts add up to their total, up to
+// rounding.
 func TestPartsSum(t *testing.T) {
 	for _, name := range must(filepath.Glob("../docs/*.md")) {
 		text := strings.ReplaceAll(string(must(os.ReadFile(name))), "\n", " ")

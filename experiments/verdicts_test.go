@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// stopped is the result of a solve that needs and is allowed the given iterations.
+// stopped returns the result of a solve that needs a number of iterations and is stopped after the allowed number.
 func stopped(needs, allowed int) *Result {
 	x := answer(min(needs, allowed), 0.01)
 	if needs > allowed {
@@ -15,9 +15,9 @@ func stopped(needs, allowed int) *Result {
 	return x
 }
 
-// TestClaimsFollowTheTruth: the number of iterations that plain CG truly needs on MNIST goes from 300
-// to 5000, under caps from far below the published 979 to far above it. No verdict
-// contradicts the truth, each is decided where the cap allows it, and all three outcomes come.
+// TestClaimsFollowTheTruth varies the number of iterations that plain CG needs on MNIST from 300 to 5000, with limits
+// far below and far above the published 979. No verdict contradicts the truth, each claim is decided if the limit
+// allows it, and all three outcomes occur.
 func TestClaimsFollowTheTruth(t *testing.T) {
 	const agrees, several = "iterations of plain CG", "plain CG needs several"
 	seen := map[string]map[string]int{agrees: {}, several: {}}
@@ -72,8 +72,8 @@ func TestClaimsFollowTheTruth(t *testing.T) {
 	}
 }
 
-// TestRuleForClaims: a row that contradicts a claim settles it, one that is open or was not run leaves it
-// open, and so does no row at all.
+// TestRuleForClaims checks the rule for claims: a row that contradicts a claim makes it fail, and a row that is open
+// or was not run leaves it open, as does the absence of rows.
 func TestRuleForClaims(t *testing.T) {
 	for rows, want := range map[string]string{
 		"holds": "holds: c (0)", "holds holds": "holds: c (0; 1)", "holds fails": "fails: c (1; 0)",
@@ -105,9 +105,10 @@ func TestRuleForClaims(t *testing.T) {
 	}
 }
 
+// errOf returns the error of a call.
 func errOf[T any](_ T, err error) error { return err }
 
-// fails reports an error that does not say what it is to say, or that there is none.
+// fails reports an error unless err is not nil and its text contains want.
 func fails(t *testing.T, err error, want string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), want) {
@@ -115,7 +116,7 @@ func fails(t *testing.T, err error, want string) {
 	}
 }
 
-// contains reports the parts that a text lacks.
+// contains reports an error for each of the parts that the text does not contain.
 func contains(t testing.TB, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {

@@ -13,6 +13,7 @@ import (
 	"time"
 )
 
+// results returns a table with all kinds of cells.
 func results() *Table {
 	t := &Table{Title: "Results", Caption: "s_λ & 100 %",
 		Columns: []Column{{Name: "data set"}, {Name: "n"}, {Name: "time", Unit: "s", Format: "%.1f"}, {Name: "κ"},
@@ -23,6 +24,7 @@ func results() *Table {
 	return t
 }
 
+// TestText checks the alignment of columns.
 func TestText(t *testing.T) {
 	got := strings.Split(results().Text(), "\n")
 	if got[0] != "Results" || got[len(got)-2] != "s_λ & 100 %" {
@@ -41,12 +43,14 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestMarkdown checks that special characters are escaped.
 func TestMarkdown(t *testing.T) {
 	got := results().Markdown()
 	contains(t, got, "**Results**\n\n| data set | n | time (s) | κ | note |\n|:---|---:|---:|---:|---:|\n",
 		"| a\\|b, \"q\"<br>&lt;i&gt; |\n", "| cal\\_housing | 640 | NaN | -1e300 |  |\n", "\ns\\_λ &amp; 100 %\n")
 }
 
+// TestCSV checks that all digits and all characters are preserved, and a blank row.
 func TestCSV(t *testing.T) {
 	tab := results()
 	rows, err := csv.NewReader(strings.NewReader(tab.CSV())).ReadAll()
@@ -65,7 +69,8 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// TestCSVSpreads: the numbers of samples are columns of their own, and what is shown of them is the text.
+// TestCSVSpreads checks that the numbers of a sample have separate columns in CSV, and that the other formats show its
+// text.
 func TestCSVSpreads(t *testing.T) {
 	tab := &Table{Columns: Heads("its", "error")}
 	tab.Add(Spread(85, 83, 88.5, "85 (83–88.5)"), Spread(0.25, math.NaN(), math.NaN(), "25 %"))
@@ -78,6 +83,7 @@ func TestCSVSpreads(t *testing.T) {
 	contains(t, tab.Markdown(), "| 85 (83–88.5) | 25 % |\n", "| FAIL (1000) | unknown |\n")
 }
 
+// TestTableHTML checks that the element is well-formed, and that special characters are escaped.
 func TestTableHTML(t *testing.T) {
 	got := results().HTML()
 	wellFormed(t, strings.ReplaceAll(got, "<br>", "<br/>"))
@@ -85,7 +91,7 @@ func TestTableHTML(t *testing.T) {
 		"<caption><b>Results</b><br>s<sub>λ</sub> &amp; 100 %</caption>")
 }
 
-// TestAddTypes: a string of any type is a text, and so is a number with a name.
+// TestAddTypes checks that a value of any string type, and a number with a String method, becomes a text.
 func TestAddTypes(t *testing.T) {
 	type word string
 	tb := &Table{Columns: make([]Column, 4)}
@@ -95,6 +101,7 @@ func TestAddTypes(t *testing.T) {
 	}
 }
 
+// TestAddPanics checks that too many cells, or an unknown type, cause a panic.
 func TestAddPanics(t *testing.T) {
 	for _, v := range [][]any{{1, 2}, {true}} {
 		func() {
@@ -108,8 +115,8 @@ func TestAddPanics(t *testing.T) {
 	}
 }
 
-// TestBounds: what is shown of a bound is one, and less than a unit of the last digit from it, whatever the format;
-// CSV has all digits.
+// TestBounds checks that the text of a bound is a bound, and differs from it by less than a unit of the last digit, in
+// any format.
 func TestBounds(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	values := []float64{0, 1500, 9.9996, 9.9994, -9.9996, 99999.6, 150003.9, 0.1, 1e-300, 5e-324, math.MaxFloat64 / 2}
@@ -146,7 +153,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// contains reports the parts that a text lacks.
+// contains reports an error for each of the parts that the text does not contain.
 func contains(t testing.TB, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
@@ -156,7 +163,7 @@ func contains(t testing.TB, text string, parts ...string) {
 	}
 }
 
-// TestPreHTML: subscripts keep their columns.
+// TestPreHTML checks that the columns of a text remain aligned if subscripts make names narrower.
 func TestPreHTML(t *testing.T) {
 	if got := PreHTML("λ_max  4\n x_y  λ_p\n"); got != `<pre style="white-space:pre;overflow-x:auto">`+
 		"λₘₐₓ   4\n x<sub>y</sub>  λ<sub>p</sub>\n</pre>\n" {
@@ -164,7 +171,7 @@ func TestPreHTML(t *testing.T) {
 	}
 }
 
-// wellFormed ends the test if a text is not XML.
+// wellFormed ends the test if a text is not well-formed XML.
 func wellFormed(t *testing.T, text string) {
 	t.Helper()
 	for dec := xml.NewDecoder(strings.NewReader(text)); ; {

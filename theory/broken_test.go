@@ -13,22 +13,25 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/sketch"
 )
 
-// altered draws maps whose features are changed.
+// altered is a distribution of feature maps whose features are changed by a function.
 type altered struct {
 	feature.Dist
-	to func(m hashFunctions, x *points.Dense, z *mat.Dense) // z, n×s, has the features of x
+	to func(m hashFunctions, x *points.Dense, z *mat.Dense) // changes the n×s features z of the points x
 }
 
+// Sample implements feature.Dist.
 func (d altered) Sample(dim, s int, g rng.Stream) (feature.Map, error) {
 	m, err := d.Dist.Sample(dim, s, g)
 	return alteredMap{m, d}, err
 }
 
+// alteredMap is a feature map whose features are changed.
 type alteredMap struct {
 	feature.Map
 	altered
 }
 
+// MapTo implements feature.Map.
 func (m alteredMap) MapTo(z []float64, ld int, x points.Points, w *feature.Workspace) {
 	n, d := x.Dims()
 	_, s := m.Dims()
@@ -43,16 +46,16 @@ func (m alteredMap) MapTo(z []float64, ld int, x points.Points, w *feature.Works
 	}
 }
 
-// Hash lets a TensorSketch say what its hashes are.
+// Hash implements hashFunctions. It returns the hashes of the TensorSketch that is changed.
 func (m alteredMap) Hash(t, i int) (int, float64) { return m.Map.(hashFunctions).Hash(t, i) }
 
-// scaledBy are features times a number.
+// scaledBy returns features that are multiplied by a number.
 func scaledBy(d feature.Dist, by float64) feature.Dist {
 	return altered{d, func(_ hashFunctions, _ *points.Dense, z *mat.Dense) { z.Scale(by, z) }}
 }
 
-// byTuples is a TensorSketch by the definition, all tuples of coordinates in turn, with g₁(i₁)g₂(i₂)…, or as printed
-// with g₂(i₁).
+// byTuples returns a TensorSketch computed by its definition, as a sum over all tuples of coordinates with the signs
+// g₁(i₁)g₂(i₂)…. If printed is set, the second sign is g₂(i₁), as the paper prints it.
 func byTuples(k kernel.Polynomial, printed bool) feature.Dist {
 	return altered{feature.TensorSketch{Kernel: k}, func(m hashFunctions, x *points.Dense, z *mat.Dense) {
 		n, s := z.Dims()
@@ -61,12 +64,12 @@ func byTuples(k kernel.Polynomial, printed bool) feature.Dist {
 		z.Zero()
 		for c := range power(up.D, k.Degree) {
 			h, sign := 0, 1.0
-			for t, rest := 0, c; t < k.Degree; t, rest = t+1, rest/up.D {
-				at, g := m.Hash(t, rest%up.D)
+			for t, remaining := 0, c; t < k.Degree; t, remaining = t+1, remaining/up.D {
+				hash, g := m.Hash(t, remaining%up.D)
 				if printed && t == 1 {
 					_, g = m.Hash(t, c%up.D)
 				}
-				h, sign = h+at, sign*g
+				h, sign = h+hash, sign*g
 			}
 			for i := range n {
 				z.Set(i, h%s, z.At(i, h%s)+sign*v.At(i, c))
@@ -75,12 +78,13 @@ func byTuples(k kernel.Polynomial, printed bool) feature.Dist {
 	}}
 }
 
-// changed is a sketch whose output, and what it reports about itself, is changed.
+// changed is a distribution of sketches whose results are changed by the function out.
 type changed struct {
 	sketch.Dist
 	out func(o sketch.Operator, v []float64)
 }
 
+// Sample implements sketch.Dist. The sketch gives access to its signs and rows if the original one does.
 func (d changed) Sample(m, s int, g rng.Stream) (sketch.Operator, error) {
 	o, err := d.Dist.Sample(m, s, g)
 	if err != nil {
@@ -92,16 +96,19 @@ func (d changed) Sample(m, s int, g rng.Stream) (sketch.Operator, error) {
 	return changedOp{o, d.out}, nil
 }
 
+// changedOp is a sketch whose results are changed.
 type changedOp struct {
 	sketch.Operator
 	out func(o sketch.Operator, v []float64)
 }
 
+// changedRows is a changedOp that gives access to the signs and rows of an SRHT.
 type changedRows struct {
 	changedOp
 	srhtEntries
 }
 
+// Apply64 implements sketch.Operator.
 func (o changedOp) Apply64(b sketch.Rows64, w *sketch.Workspace) {
 	o.Operator.Apply64(b, w)
 	_, s := o.Dims()
@@ -110,6 +117,7 @@ func (o changedOp) Apply64(b sketch.Rows64, w *sketch.Workspace) {
 	}
 }
 
+// Apply32 implements sketch.Operator.
 func (o changedOp) Apply32(b sketch.Rows32, w *sketch.Workspace) {
 	o.Operator.Apply32(b, w)
 	_, s := o.Dims()
@@ -125,26 +133,29 @@ func (o changedOp) Apply32(b sketch.Rows32, w *sketch.Workspace) {
 	}
 }
 
-// withReplacement is an SRHT whose row 1 is its row 0 once more.
+// withReplacement makes row 1 of an SRHT equal to its row 0.
 func withReplacement(_ sketch.Operator, v []float64) {
 	if len(v) > 1 {
 		v[1] = v[0]
 	}
 }
 
-// transposed is M⁻¹ by the text's U = L⁻ᵀZᵀ.
+// transposed applies an M⁻¹ that is given as a matrix.
 type transposed struct {
 	inv *mat.Dense
 	precond.Identity
 }
 
+// SolveTo implements pcg.Preconditioner.
 func (m transposed) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	dst.Mul(m.inv, r)
 	return ctx.Err()
 }
 
+// StatDim implements Preconditioner with a wrong value.
 func (m transposed) StatDim() float64 { return 0 }
 
+// printedU returns M⁻¹ with U = L⁻ᵀZᵀ, as the paper prints it.
 func printedU(_ context.Context, z *points.Dense32, _, lambdaP float64, _ precond.Form) (Preconditioner, error) {
 	w := toFloat64(z)
 	var c mat.Dense
@@ -158,12 +169,13 @@ func printedU(_ context.Context, z *points.Dense32, _, lambdaP float64, _ precon
 	return transposed{&inv, precond.Identity{N: z.N}}, nil
 }
 
-// halfRidge is M⁻¹ with λ in C and λ_p in front.
+// halfRidge is M⁻¹ multiplied by a number: with λ in C and λ_p in front of the formula.
 type halfRidge struct {
 	Preconditioner
 	by float64
 }
 
+// SolveTo implements pcg.Preconditioner.
 func (m halfRidge) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	if err := m.Preconditioner.SolveTo(ctx, dst, r); err != nil {
 		return err

@@ -20,7 +20,7 @@ import (
 	"github.com/krrlab/lab/krrlab/base/suite"
 )
 
-// TestClopperPearson checks the ends by the sums of binomial probabilities that define them.
+// TestClopperPearson checks both ends of the interval by the binomial probabilities that define them.
 func TestClopperPearson(t *testing.T) {
 	for _, c := range []struct{ k, n int }{{1, 10}, {3, 40}, {25, 400}, {399, 400}, {400, 400}} {
 		p := clopperPearson(c.k, c.n)
@@ -37,7 +37,7 @@ func TestClopperPearson(t *testing.T) {
 	}
 }
 
-// TestMeasures checks the ratios on numbers that are known.
+// TestMeasures checks the ratios of measures of known numbers.
 func TestMeasures(t *testing.T) {
 	e := &experiment{}
 	e.atMost("a", []float64{0.1, 0.5}, 1)
@@ -70,8 +70,8 @@ func TestMeasures(t *testing.T) {
 	}
 }
 
-// named returns the claims of these names.
-func named(t *testing.T, names ...string) (claims []Claim) {
+// findClaims returns the claims with the given names.
+func findClaims(t *testing.T, names ...string) (claims []Claim) {
 	t.Helper()
 	for _, name := range names {
 		c := must(Find(name))
@@ -80,9 +80,9 @@ func named(t *testing.T, names ...string) (claims []Claim) {
 	return claims
 }
 
-// TestReport checks that the JSON round-trips.
+// TestReport checks that a report is unchanged after it was encoded and decoded as JSON, and its texts.
 func TestReport(t *testing.T) {
-	r := must(Check(t.Context(), named(t, "proposition2", "lambda-p"), &Options{Trials: 20}, nil))
+	r := must(Check(t.Context(), findClaims(t, "proposition2", "lambda-p"), &Options{Trials: 20}, nil))
 	js := must(json.Marshal(r))
 	var back Report
 	if err := json.Unmarshal(js, &back); err != nil || !reflect.DeepEqual(&back, r) {
@@ -96,10 +96,10 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestThreads runs claims of each kind on one thread and on three.
+// TestThreads compares the results of claims of each kind with one and three threads.
 func TestThreads(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
-	for _, c := range named(t, "lemma4", "definition1", "theorem7", "lambda-p", "fixed16") {
+	for _, c := range findClaims(t, "lemma4", "definition1", "theorem7", "lambda-p", "fixed16") {
 		var out []*Result
 		for _, n := range []int{1, 3} {
 			accel.SetThreads(n)
@@ -113,6 +113,7 @@ func TestThreads(t *testing.T) {
 	}
 }
 
+// TestInterrupted checks that a check ends if its context ends, and returns the finished results.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -121,12 +122,13 @@ func TestInterrupted(t *testing.T) {
 			cancel()
 		}
 	}}
-	r, err := Check(ctx, named(t, "proposition2", "lambda-p", "lemma4"), o, nil)
+	r, err := Check(ctx, findClaims(t, "proposition2", "lambda-p", "lemma4"), o, nil)
 	if !errors.Is(err, context.Canceled) || len(r.Claims) != 1 || r.Claims[0].Claim != "proposition2" {
 		t.Errorf("%v, %+v", err, r)
 	}
 }
 
+// TestBadOptions checks the errors and panics for invalid arguments.
 func TestBadOptions(t *testing.T) {
 	if _, err := Check(context.Background(), Claims(), &Options{Trials: 3}, nil); err == nil ||
 		!strings.Contains(err.Error(), "at least 20") {
@@ -139,7 +141,7 @@ func TestBadOptions(t *testing.T) {
 		t.Errorf("Features: %g", s)
 	}
 	for name, f := range map[string]func(){
-		"a figure of a claim that has none": func() { _, _ = named(t, "proposition2")[0].Figure(t.Context(), nil) },
+		"a figure of a claim that has none": func() { _, _ = findClaims(t, "proposition2")[0].Figure(t.Context(), nil) },
 		"q = 0":                             func() { Features(0, 1, 0.1) },
 		"δ = 1":                             func() { Features(2, 1, 1) },
 	} {
@@ -154,9 +156,9 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-// TestFigures draws the cheaper figures twice and compares the files.
+// TestFigures draws figures twice and compares the files. Only the fast ones are drawn unless the long tests are run.
 func TestFigures(t *testing.T) {
-	claims := named(t, "proposition2", "lemma4", "theorem7", "lambda-p", "iterations", "fixed16")
+	claims := findClaims(t, "proposition2", "lemma4", "theorem7", "lambda-p", "iterations", "fixed16")
 	if suite.Scale(0, 0, 1) == 1 {
 		claims = Claims()
 	}
@@ -178,8 +180,8 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestFalseAlarms runs all claims on the project's own parts with many seeds, but
-// for test-long only the cheaper claims.
+// TestFalseAlarms checks that all claims pass with many seeds. The slow claims are checked only if the long tests are
+// run.
 func TestFalseAlarms(t *testing.T) {
 	seeds, long := uint64(suite.Scale(2, 4, 60)), suite.Scale(0, 0, 1) == 1
 	var claims []Claim
@@ -198,7 +200,8 @@ func TestFalseAlarms(t *testing.T) {
 	}
 }
 
-// TestMargin: of random pairs with (1−ε)A ≼ M ≼ (1+ε)A those with ε within the margin of a preset meet its conditions.
+// TestMargin draws random pairs with (1−ε)A ≼ M ≼ (1+ε)A. If ε is within the margin of a preset, its conditions must
+// hold.
 func TestMargin(t *testing.T) {
 	used := 0
 	for i := range uint64(2000) {

@@ -17,11 +17,12 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/sketchsize"
 )
 
-// The tests of this file show for entries of ERRATA.md that the printed form fails and the
-// right one does not. Entries 1, 2, 3, 4 and 6 are faults of TestFaults; 12 and 13 are about tables, and are tested
-// where these are.
+// The tests of this file show for entries of ERRATA.md that the printed form is wrong and the corrected one is right.
+// Entries 1, 2, 3, 4 and 6 are among the faults of TestFaults. Entries 12 and 13 are about tables and are tested in package
+// experiments.
 
-// TestErratum2: the distinct monomials alone have not the product (xᵀz)².
+// TestErratum2 checks that (xᵀz)² is the product of all ordered pairs of coordinates, and not of the distinct
+// monomials alone.
 func TestErratum2(t *testing.T) {
 	two := points.NewDense(2, 3, []float64{1, -2, 0.5, 3, 1, 2})
 	want := homogeneous(2).Eval(two.Row(0), two.Row(1))
@@ -39,9 +40,8 @@ func TestErratum2(t *testing.T) {
 	}
 }
 
-// TestErratum5: Algorithm 2 with the L of Algorithm 1, which is Z₁'s, does not give M of Z₃; and
-// the transform of a length that is no power of two is not orthogonal, while that of the padded
-// vector is.
+// TestErratum5 checks that M of Z₃ needs the factor of Z₃, and not the factor of Z₁ that Algorithm 1 has computed. It
+// also checks that a Hadamard transform is orthogonal for a padded vector, and not if its order is no power of two.
 func TestErratum5(t *testing.T) {
 	g := rng.New(3)
 	x := cloud(g, 6, 4, 0.8)
@@ -68,7 +68,7 @@ func TestErratum5(t *testing.T) {
 	}
 }
 
-// TestErratum7: n − λ·tr((K+I)⁻¹) is not s_λ(K), but for λ = 1.
+// TestErratum7 checks that n − λ·tr((K+I)⁻¹), as printed, is s_λ(K) only for λ = 1.
 func TestErratum7(t *testing.T) {
 	mu := []float64{0.2, 1, 5, 40}
 	for _, lambda := range []float64{0.1, 1, 10} {
@@ -87,8 +87,8 @@ func TestErratum7(t *testing.T) {
 	}
 }
 
-// TestErratum8: s_λ⁻¹/2√2 read from left to right, (s_λ⁻¹/2)·√2, gives ν²s_λ²+ξ² = 1, not ¼; the
-// norm of S₁Qᵀ that Theorem 6 needs may be below ½.
+// TestErratum8 checks that ν²s_λ²+ξ² is ¼ for the corrected constants and 1 if the printed s_λ⁻¹/2√2 is read from left
+// to right. It also checks that the norm of S₁Qᵀ in the proof of Theorem 6 may be below ½.
 func TestErratum8(t *testing.T) {
 	const sLambda = 7.0
 	goal := func(nu, xi float64) float64 { return nu*nu*sLambda*sLambda + xi*xi }
@@ -116,12 +116,13 @@ func TestErratum8(t *testing.T) {
 	}
 }
 
-// TestErratum9: what each preset guarantees, where the paper's own chain has c = 0.21 + 11/15, κ ≤ (1+c)/(1−c).
+// TestErratum9 checks the bounds that the presets guarantee, and the bound that the paper's own inequalities give: κ ≤
+// (1+c)/(1−c) with c = 0.21 + 11/15.
 func TestErratum9(t *testing.T) {
-	near := func(what string, got, want, tol float64) {
+	near := func(name string, got, want, tol float64) {
 		t.Helper()
 		if !(math.Abs(got-want) <= tol*want) {
-			t.Errorf("%s = %.8g, want %.8g", what, got, want)
+			t.Errorf("%s = %.8g, want %.8g", name, got, want)
 		}
 	}
 	near("hi of the paper's constants", sketchsize.PaperTest.Upper(), 1.432, 5e-4)
@@ -135,8 +136,8 @@ func TestErratum9(t *testing.T) {
 	near("the paper's chain", (1+c)/(1-c), 34.3, 1e-3)
 }
 
-// TestErratum10: power iteration accepts a matrix that it should refuse; Lanczos's upper end, at
-// 95 %, refuses or leaves open in all but δ of the starts.
+// TestErratum10 checks that power iteration accepts a matrix that it should reject. The upper end of Lanczos at 95 %
+// accepts it for at most 5 % of the starts.
 func TestErratum10(t *testing.T) {
 	const n, limit, steps = 60, 1.0, 3
 	v := tabulate(n, func(i int) float64 { return 0.9 * float64(i) / n })
@@ -171,8 +172,8 @@ func TestErratum10(t *testing.T) {
 	}
 }
 
-// TestErratum11: after the count for ε the error in the A-norm is below ε, while the residual is
-// not below ε‖y‖; it is for ε = τ/√κ(A).
+// TestErratum11 checks that an error in the A-norm below ε = τ does not imply a residual below τ‖y‖, and that an error
+// below τ/√κ(A) does.
 func TestErratum11(t *testing.T) {
 	const n, tau = 60, 0.05
 	kappa := 2000.0
@@ -201,8 +202,7 @@ func TestErratum11(t *testing.T) {
 	}
 }
 
-// TestMoments compares the closed forms with the mean over all hashes and signs of a small
-// TensorSketch, so that they rest on nothing that they check.
+// TestMoments compares the closed forms of the moments with means over all hashes and signs of a small TensorSketch.
 func TestMoments(t *testing.T) {
 	x := points.NewDense(2, 2, []float64{0.7, -1.2, 0.4, 0.9})
 	for _, s := range []int{2, 3} {
@@ -212,26 +212,28 @@ func TestMoments(t *testing.T) {
 	}
 }
 
-// table is a draw given by its hashes and signs, h[t][i] and g[t][i].
+// table contains the hashes h[t][i] and the signs g[t][i] of a TensorSketch.
 type table struct{ h, g [][]int }
 
+// Hash implements hashFunctions.
 func (t table) Hash(f, i int) (int, float64) { return t.h[f][i], float64(t.g[f][i]) }
 
+// momentsByEnumeration checks the first two moments of the product of two points.
 func momentsByEnumeration(t *testing.T, x *points.Dense, q, s int) {
 	d := x.D
 	v := tensors(x, q)
 	var first, second float64
 	count := 0
-	each := power(2*s, q*d) // a hash and a sign for every factor and coordinate
-	for code := range each {
+	// The digits of code are a hash and a sign for every factor and coordinate.
+	for code := range power(2*s, q*d) {
 		m := table{h: make([][]int, q), g: make([][]int, q)}
-		rest := code
+		remaining := code
 		for f := range q {
 			for range d {
-				m.h[f] = append(m.h[f], rest%s)
-				rest /= s
-				m.g[f] = append(m.g[f], 1-2*(rest%2))
-				rest /= 2
+				m.h[f] = append(m.h[f], remaining%s)
+				remaining /= s
+				m.g[f] = append(m.g[f], 1-2*(remaining%2))
+				remaining /= 2
 			}
 		}
 		var z mat.Dense

@@ -21,16 +21,17 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/sketchsize"
 )
 
-// printedSigns is a fault that takes more trials than others.
+// printedSigns is the name of a fault that needs more trials than the others.
 const printedSigns = "TensorSketch with g₂(i₁)"
 
-// fault is one thing broken, and the claims whose checks must notice.
+// fault is a broken part, and the names of the claims whose checks must detect it.
 type fault struct {
 	name   string
 	parts  Parts
 	caught string
 }
 
+// faults returns all faults that are tested.
 func faults() []fault {
 	own := builtinParts()
 	tensor := func(by float64) func(kernel.Polynomial) feature.Dist {
@@ -138,7 +139,7 @@ func faults() []fault {
 	}
 }
 
-// truncated rounds the numbers of 16 bits down.
+// truncated returns the stored kernel matrix with 16-bit numbers rounded down.
 func truncated(ctx context.Context, k kernel.Kernel, x points.Points, st gram.Storage) (*mat.Dense, error) {
 	m, err := storedKernel(ctx, k, x, gram.Float64)
 	if err == nil && st == gram.Fixed16 {
@@ -147,8 +148,8 @@ func truncated(ctx context.Context, k kernel.Kernel, x points.Points, st gram.St
 	return m, err
 }
 
-// TestFaults breaks one thing at a time; each must be noticed by every claim that it is listed with, and every claim
-// notices one.
+// TestFaults checks that every fault is detected by every claim that is listed with it, and that every claim detects a
+// fault.
 func TestFaults(t *testing.T) {
 	noticed := ""
 	for _, f := range faults() {
@@ -159,7 +160,7 @@ func TestFaults(t *testing.T) {
 				trials = 1000
 			}
 			for name := range strings.FieldsSeq(f.caught) {
-				got := checked(t, name, &Options{Trials: trials, Parts: f.parts})
+				got := runCheck(t, name, &Options{Trials: trials, Parts: f.parts})
 				if got.Verdict != Fail || got.Margin >= 0 {
 					t.Errorf("%s did not notice: %v", name, got)
 				} else {
@@ -175,24 +176,26 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// checked returns the result of a claim's check that comes to an end.
-func checked(t *testing.T, name string, o *Options) *Result {
+// runCheck returns the result of the check of a claim. The test ends if the check does.
+func runCheck(t *testing.T, name string, o *Options) *Result {
 	t.Helper()
-	r := must(named(t, name)[0].Check(t.Context(), o))
+	r := must(findClaims(t, name)[0].Check(t.Context(), o))
 	return r
 }
 
-// TestTuplesAreTensorSketch makes sure that the faulty TensorSketch is faulty by its signs alone.
+// TestTuplesAreTensorSketch checks that byTuples with the right signs passes, so that printedSigns is wrong only in
+// its signs.
 func TestTuplesAreTensorSketch(t *testing.T) {
 	parts := Parts{TensorSketch: func(k kernel.Polynomial) feature.Dist { return byTuples(k, false) }}
 	for _, name := range []string{"features", "lemma4"} {
-		if r := checked(t, name, &Options{Trials: 40, Parts: parts}); r.Verdict != Pass {
+		if r := runCheck(t, name, &Options{Trials: 40, Parts: parts}); r.Verdict != Pass {
 			t.Error(r)
 		}
 	}
 }
 
-// TestAllPass checks the project's own parts, and that every claim is stated in full, once.
+// TestAllPass checks that all claims pass on the project's own parts, and that every claim has all its texts and a
+// program.
 func TestAllPass(t *testing.T) {
 	if len(Claims()) != len(programsByName) {
 		t.Errorf("%d claims have %d programs", len(Claims()), len(programsByName))
@@ -201,7 +204,7 @@ func TestAllPass(t *testing.T) {
 		if c.Name == "" || c.Place == "" || c.Statement == "" || c.Measured == "" || c.Fails == "" || c.run == nil {
 			t.Errorf("claim %+v is not told in full", c)
 		}
-		if r := checked(t, c.Name, &Options{Trials: 40}); r.Verdict != Pass || r.Trials < 40 || r.Kind != c.Kind {
+		if r := runCheck(t, c.Name, &Options{Trials: 40}); r.Verdict != Pass || r.Trials < 40 || r.Kind != c.Kind {
 			t.Error(r)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 
 var losses = []baseline.Loss{baseline.Square, baseline.Hinge}
 
-// value is the loss written plainly.
+// value returns loss(y, o), written plainly.
 func value(l baseline.Loss, y, o float64) float64 {
 	if l == baseline.Square {
 		return 0.5 * math.Pow(y-o, 2)
@@ -25,8 +25,8 @@ func value(l baseline.Loss, y, o float64) float64 {
 	return math.Max(0, 1-y*o)
 }
 
-// TestLoss holds values, proximal points and conjugates to a search over a fine grid and to
-// the inequalities that define them.
+// TestLoss compares the values, the proximal points and the conjugates of the losses with a search over a fine grid
+// and with the inequalities that define them.
 func TestLoss(t *testing.T) {
 	for _, l := range losses {
 		for _, y := range []float64{1, -1} {
@@ -65,7 +65,7 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-// lossObjective is F(W), written plainly.
+// lossObjective returns F(W), written plainly.
 func lossObjective(l baseline.Loss, z, y, w *mat.Dense, lambda float64) float64 {
 	var out mat.Dense
 	out.Mul(z, w)
@@ -80,8 +80,8 @@ func lossObjective(l baseline.Loss, z, y, w *mat.Dense, lambda float64) float64 
 	return sum
 }
 
-// lossOptimum is the reference for one loss: the normal equations, or dual coordinate
-// ascent. Columns are independent.
+// lossOptimum returns the minimum of F for a loss, by the normal equations or by dual coordinate ascent for each
+// column.
 func lossOptimum(t testing.TB, l baseline.Loss, z, y *mat.Dense, lambda float64) float64 {
 	t.Helper()
 	if l == baseline.Square {
@@ -96,7 +96,8 @@ func lossOptimum(t testing.TB, l baseline.Loss, z, y *mat.Dense, lambda float64)
 	return sum
 }
 
-// hingeOptimum is dual coordinate ascent (Hsieh et al. 2008): W = Zᵀ(a∘y)/λ, 0 ≤ a ≤ 1.
+// hingeOptimum returns the minimum of F for the hinge loss, by dual coordinate ascent (Hsieh et al. 2008): W =
+// Zᵀ(a∘y)/λ with 0 ≤ a ≤ 1.
 func hingeOptimum(t testing.TB, z *mat.Dense, y []float64, lambda float64) float64 {
 	t.Helper()
 	n, s := z.Dims()
@@ -126,7 +127,7 @@ func hingeOptimum(t testing.TB, z *mat.Dense, y []float64, lambda float64) float
 	return 0
 }
 
-// targetsOf returns t columns of targets of the points: ±1 where the loss wants classes.
+// targetsOf returns t columns of targets for the points, ±1 if the loss is Hinge.
 func targetsOf(l baseline.Loss, x *points.Dense, t int) *mat.Dense {
 	y := wave(x, t)
 	if l != baseline.Square {
@@ -135,8 +136,9 @@ func targetsOf(l baseline.Loss, x *points.Dense, t int) *mat.Dense {
 	return y
 }
 
-// held checks that a result is of the optimum, its objective that of W, and its dual value a lower bound.
-func held(t testing.TB, label string, r *baseline.Result, l baseline.Loss, z, y *mat.Dense, lambda float64) {
+// expectOptimum checks that the objective of a result is that of its W, and close to the optimum, and that the dual
+// value is a lower bound.
+func expectOptimum(t testing.TB, label string, r *baseline.Result, l baseline.Loss, z, y *mat.Dense, lambda float64) {
 	t.Helper()
 	best, own := lossOptimum(t, l, z, y, lambda), lossObjective(l, z, y, r.W, lambda)
 	if r.Status != pcg.Converged || !(math.Abs(r.Objective-best) <= 1e-6*best) || r.Gap > 1e-5 ||
@@ -146,8 +148,8 @@ func held(t testing.TB, label string, r *baseline.Result, l baseline.Loss, z, y 
 	}
 }
 
-// TestADMMDual: after a few iterations with any ρ the dual value is a lower bound that is of use: not
-// below 0 and not above the optimum.
+// TestADMMDual checks that the dual value after a few iterations with any ρ is a lower bound on the optimum, and not
+// negative.
 func TestADMMDual(t *testing.T) {
 	const n, d, s, lambda = 200, 4, 40, 0.1
 	x := draw(31, n, d)
@@ -171,7 +173,8 @@ func TestADMMDual(t *testing.T) {
 	}
 }
 
-// TestADMM: the optimum to 1e-6, with uneven blocks, several columns, sparse points and a TensorSketch too.
+// TestADMM compares the objective with the optimum, also with blocks of different sizes, several columns, sparse
+// points and a TensorSketch.
 func TestADMM(t *testing.T) {
 	for _, c := range []struct {
 		n, d, s, cols, blocks int
@@ -187,13 +190,13 @@ func TestADMM(t *testing.T) {
 			y := targetsOf(l, x, c.cols)
 			r := must(baseline.ADMM(t.Context(), m, sparse(x), c.lambda, y, &baseline.ADMMOptions{Loss: l,
 				Blocks: c.blocks, Rho: []float64{0.5}, Tol: c.tol, MaxIter: 20000}))
-			held(t, fmt.Sprint(c), r, l, z, y, c.lambda)
+			expectOptimum(t, fmt.Sprint(c), r, l, z, y, c.lambda)
 		}
 	}
 }
 
-// TestADMMIsRandomFeatures: with the square loss W is that of RandomFeatures with the same λ; ρ is the one of the
-// least objective.
+// TestADMMIsRandomFeatures checks that with the square loss W is that of RandomFeatures with the same λ, and that the
+// chosen ρ has the smallest objective.
 func TestADMMIsRandomFeatures(t *testing.T) {
 	x := draw(22, 400, 3)
 	y := wave(x, 2)

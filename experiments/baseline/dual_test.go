@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestDualBound: dualBound is at least the quadratic at every θ of a grid, and attained on it; also for q = 0.
+// TestDualBound checks that dualBound is at least the quadratic at every θ of a grid, and close to its maximum there,
+// also for q = 0.
 func TestDualBound(t *testing.T) {
 	for _, c := range []float64{-3, -1, -0.25, 0, 0.25, 2} {
 		for _, q := range []float64{0, 0.5, 1, 4} {

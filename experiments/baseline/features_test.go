@@ -23,13 +23,14 @@ var (
 	sketched = feature.TensorSketch{Kernel: kernel.Polynomial{Gamma: 0.1, Coef0: 1, Degree: 3}}
 )
 
+// sample draws s features of points in R^d.
 func sample(t testing.TB, dist feature.Dist, d, s int) feature.Map {
 	t.Helper()
 	m := must(dist.Sample(d, s, rng.New(1).Sub("features")))
 	return m
 }
 
-// wave returns smooth targets with some noise: column j is sin of coordinate j and on.
+// wave returns t columns of smooth targets with some noise.
 func wave(x *points.Dense, t int) *mat.Dense {
 	noise := targets(9, x.N, t)
 	y := mat.NewDense(x.N, t, nil)
@@ -41,7 +42,7 @@ func wave(x *points.Dense, t int) *mat.Dense {
 	return y
 }
 
-// denseZ is Z in float64, of the features as they are stored.
+// denseZ returns the stored features Z in float64.
 func denseZ(t testing.TB, m feature.Map, x points.Points) *mat.Dense {
 	t.Helper()
 	z := must(feature.Matrix(context.Background(), m, x, nil))
@@ -54,7 +55,8 @@ func denseZ(t testing.TB, m feature.Map, x points.Points) *mat.Dense {
 	return out
 }
 
-// ridgeOptimum is the reference: W of the normal equations by gonum's Cholesky, and ‖ZW−Y‖_F²+λ‖W‖_F².
+// ridgeOptimum returns the reference: W from the normal equations, by gonum's Cholesky factorization, and
+// ‖ZW−Y‖_F²+λ‖W‖_F².
 func ridgeOptimum(t testing.TB, z, y *mat.Dense, lambda float64) (*mat.Dense, float64) {
 	t.Helper()
 	_, s := z.Dims()
@@ -72,6 +74,7 @@ func ridgeOptimum(t testing.TB, z, y *mat.Dense, lambda float64) (*mat.Dense, fl
 	return &w, ridgeObjective(z, y, &w, lambda)
 }
 
+// ridgeObjective returns ‖ZW−Y‖_F²+λ‖W‖_F².
 func ridgeObjective(z, y, w *mat.Dense, lambda float64) float64 {
 	var e mat.Dense
 	e.Mul(z, w)
@@ -80,7 +83,7 @@ func ridgeObjective(z, y, w *mat.Dense, lambda float64) float64 {
 	return a*a + lambda*b*b
 }
 
-// TestRandomFeatures: W, objective and residual are those of the dense solution, also with products in float32.
+// TestRandomFeatures compares W and the objective with the dense solution, also if products are in float32.
 func TestRandomFeatures(t *testing.T) {
 	for _, c := range []struct {
 		n, d, s int
@@ -104,7 +107,7 @@ func TestRandomFeatures(t *testing.T) {
 	}
 }
 
-// TestSameBits: the results of one thread, two and three.
+// TestSameBits compares the results with one, two and three threads.
 func TestSameBits(t *testing.T) {
 	x := draw(24, 900, 3)
 	y := signs(wave(x, 2))
@@ -134,6 +137,7 @@ func TestSameBits(t *testing.T) {
 	}
 }
 
+// TestFeaturePredict compares predictions with products of the dense features.
 func TestFeaturePredict(t *testing.T) {
 	x, other := draw(14, 300, 3), draw(15, 700, 3)
 	y := wave(x, 2)
@@ -152,7 +156,7 @@ func TestFeaturePredict(t *testing.T) {
 	}
 }
 
-// TestErrors: what is refused, and by which words, of both methods.
+// TestErrors checks the errors and the panics of both methods.
 func TestErrors(t *testing.T) {
 	x := draw(18, 600, 3)
 	y := wave(x, 1)
@@ -191,7 +195,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestInterrupted: every stage ends with its context.
+// TestInterrupted checks that every stage ends if its context ends.
 func TestInterrupted(t *testing.T) {
 	x := draw(26, 300, 2)
 	y := wave(x, 1)
@@ -239,7 +243,7 @@ func ExampleRandomFeatures() {
 	// [1.0  2.0  3.0  2.0  1.0]
 }
 
-// signs returns ±1 for the signs of y.
+// signs returns the signs of the entries of y, as ±1.
 func signs(y *mat.Dense) *mat.Dense {
 	n, t := y.Dims()
 	out := mat.NewDense(n, t, nil)

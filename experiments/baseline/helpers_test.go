@@ -14,17 +14,19 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
+// draw returns n normally distributed points of R^d.
 func draw(seed uint64, n, d int) *points.Dense {
 	x := points.NewDense(n, d, nil)
 	rng.New(seed).Normals(x.Data, 0)
 	return x
 }
 
+// targets returns an n×t matrix of normally distributed numbers.
 func targets(seed uint64, n, t int) *mat.Dense {
 	return mat.NewDense(n, t, draw(seed, n, t).Data)
 }
 
-// must returns v, and panics with an error.
+// must returns v, and panics if err is not nil.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -32,7 +34,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// fails reports an error that does not say what it is to say, or that there is none.
+// fails reports an error unless err is not nil and its text contains want.
 func fails(t *testing.T, err error, want string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), want) {
@@ -40,7 +42,7 @@ func fails(t *testing.T, err error, want string) {
 	}
 }
 
-// panics reports a call that does not panic.
+// panics reports an error if call does not panic.
 func panics(t *testing.T, name string, call func() error) {
 	t.Helper()
 	defer func() {
@@ -51,7 +53,7 @@ func panics(t *testing.T, name string, call func() error) {
 	_ = call()
 }
 
-// near reports a value that is farther from the one wanted than off, or not a number.
+// near reports an error unless got differs from want by at most off.
 func near(t *testing.T, label string, got, want, off float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= off) {
@@ -59,7 +61,7 @@ func near(t *testing.T, label string, got, want, off float64) {
 	}
 }
 
-// sparse returns points with the numbers that are not zero alone.
+// sparse returns the points in CSR format, without the zeros.
 func sparse(x *points.Dense) *points.CSR {
 	s := &points.CSR{N: x.N, D: x.D, Ptr: []int{0}}
 	for i := range x.N {
@@ -73,7 +75,7 @@ func sparse(x *points.Dense) *points.CSR {
 	return s
 }
 
-// allocated returns the bytes that f allocates in all when it runs again, on one thread.
+// allocated returns the total number of bytes that f allocates when it is called again, on one thread.
 func allocated(f func()) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

@@ -7,8 +7,8 @@ import (
 	"github.com/krrlab/lab/experiments/baseline"
 )
 
-// TestNeeds: all that a method allocates, scratch that lives shortly too, is at most 1.5 times what it
-// said it needs, and what it says is no gross exaggeration.
+// TestNeeds checks that the bytes that a method allocates, including temporary memory, are between a fourth of and 1.5
+// times its stated need.
 func TestNeeds(t *testing.T) {
 	ctx := context.Background()
 	x := draw(41, 3000, 4)

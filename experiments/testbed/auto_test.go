@@ -21,18 +21,19 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// tried are the twelve problems that auto is tuned on, pairs of near duplicates, and four more, and how many points.
-const tried = "synthetic-regression:4000 synthetic-classes:4000 abalone:3341 usps:7291 mnist:5000 mnist:10000 " +
+// benchProblems contains the problems of make bench-plan with their numbers of points: the twelve problems that auto
+// is tuned on, a problem with near duplicates, and four more.
+const benchProblems = "synthetic-regression:4000 synthetic-classes:4000 abalone:3341 usps:7291 mnist:5000 mnist:10000 " +
 	"ijcnn1:20000 adult:20000 covtype-sample:20000 covtype7-sample:10000:0.3 cal-housing:16512 protein:20000 pairs:3600 " +
 	"curve:10000 clusters:10000 cal-laplacian:10000 plane:20000"
 
-// way is one to solve a problem.
+// way is a configuration that a problem is solved with.
 type way struct {
 	name string
 	krrlab.Config
 }
 
-// ways are auto and its candidates, of n points.
+// ways returns auto and its candidates for n points.
 func ways(n int, lambda float64) []way {
 	return []way{
 		{"direct", krrlab.Config{Solver: krrlab.Direct, Storage: gram.Float32}},
@@ -46,7 +47,8 @@ func ways(n int, lambda float64) []way {
 	}
 }
 
-// problem returns that of a name, a number of points and, for a data set, σ, with colons between.
+// problem returns the problem that text describes: a name and a number of points, separated by a colon. For a data set
+// that is not in the testbed, σ may follow after another colon.
 func problem(t *testing.T, text string) (p testbed.Problem, data *datasets.Dataset) {
 	parts := strings.Split(text, ":")
 	n := must(strconv.Atoi(parts[1]))
@@ -64,12 +66,13 @@ func problem(t *testing.T, text string) (p testbed.Problem, data *datasets.Datas
 	return testbed.Problem{Name: parts[0], Kernel: kernel.Gaussian{Sigma: sigma}, Lambda: pair.Info.Lambda}, pair.Train
 }
 
-// TestAuto compares what auto takes with the best of the candidates: of KRRLAB_PLAN, problems of the testbed and how
-// many points, "all" for those above, which make bench-plan sets, or else of a few points.
+// TestAuto compares the time of auto with the time of the best candidate. KRRLAB_PLAN contains the problems and their
+// numbers of points, or "all" for benchProblems, which make bench-plan sets. The default is one problem with few
+// points.
 func TestAuto(t *testing.T) {
 	which := cmp.Or(os.Getenv("KRRLAB_PLAN"), "grid:300")
 	if which == "all" {
-		which = tried
+		which = benchProblems
 	}
 	if which == "refit" {
 		t.Skip("TestRefit runs")
@@ -83,30 +86,32 @@ func TestAuto(t *testing.T) {
 	var all [2]ratios
 	for _, text := range strings.Fields(which) {
 		p, data := problem(t, text)
-		for k, took := range try(t, &p, data) {
+		for k, took := range solveAllWays(t, &p, data) {
 			all[k].add(took)
 		}
 	}
-	for k, what := range []string{"seconds", "processor seconds"} {
+	for k, unit := range []string{"seconds", "processor seconds"} {
 		r := &all[k]
 		slices.Sort(r.best)
 		t.Logf("%s: auto ÷ best %.2f in the median, %.2f at worst, %.2f where the best takes more than %g s; "+
-			"auto ÷ direct at most %.2f", what, r.best[len(r.best)/2], r.best[len(r.best)-1], r.slow, counts, r.direct)
+			"auto ÷ direct at most %.2f", unit, r.best[len(r.best)/2], r.best[len(r.best)-1], r.slow, slowSeconds, r.direct)
 		if !(r.best[0] > 0 && r.direct > 0) {
-			t.Errorf("%s: %+v", what, r)
+			t.Errorf("%s: %+v", unit, r)
 		}
 	}
 }
 
-// counts is the least seconds of the best that the ratio at worst counts of.
-const counts = 0.3
+// slowSeconds is the smallest time of the best candidate, in seconds, for which a problem counts in ratios.slow.
+const slowSeconds = 0.3
 
-// ratios are what auto takes over what others take, of some problems.
+// ratios contains, for some problems, the time of auto divided by the times of others.
 type ratios struct {
-	best         []float64
-	slow, direct float64 // the largest
+	best   []float64 // divided by the time of the best candidate, for each problem
+	slow   float64   // the largest of best on problems whose best candidate takes more than slowSeconds
+	direct float64   // the largest ratio to the time of the direct solver
 }
 
+// add adds a problem with the given times by the name of the way.
 func (r *ratios) add(took map[string]float64) {
 	best := math.Inf(1)
 	for name, v := range took {
@@ -114,32 +119,33 @@ func (r *ratios) add(took map[string]float64) {
 			best = min(best, v)
 		}
 	}
-	if r.best = append(r.best, took["auto"]/best); best > counts {
+	if r.best = append(r.best, took["auto"]/best); best > slowSeconds {
 		r.slow = max(r.slow, took["auto"]/best)
 	}
 	r.direct = max(r.direct, took["auto"]/took["direct"])
 }
 
-// How often a way is tried: more often where it is quick, and no more where it takes twice as long as another.
+// Numbers of solves with each way. A fast problem is solved more often, and a slow way only once.
 const (
-	turns, most = 3, 15
-	enough      = 2 // seconds of a problem's best
-	far         = 1.5
+	minTurns      = 3
+	maxTurns      = 15
+	enoughSeconds = 2   // after minTurns, a problem is repeated until auto has taken so many seconds
+	slowRatio     = 1.5 // a way that takes so many times as long as the best one is not repeated
 )
 
-// try solves a problem in every way, in turns, and returns the least seconds and processor seconds of each that reached
-// the tolerance.
-func try(t *testing.T, p *testbed.Problem, data *datasets.Dataset) (least [2]map[string]float64) {
+// solveAllWays solves a problem in every way, in turns. It returns the least seconds and the least processor seconds
+// of each way that reached the tolerance.
+func solveAllWays(t *testing.T, p *testbed.Problem, data *datasets.Dataset) (least [2]map[string]float64) {
 	n := data.Len()
 	least = [2]map[string]float64{{}, {}}
 	rows := make([][]any, len(ways(n, p.Lambda)))
 	best, spent := math.Inf(1), 0.0
-	for turn := 0; turn < turns || turn < most && spent < enough; turn++ {
+	for turn := 0; turn < minTurns || turn < maxTurns && spent < enoughSeconds; turn++ {
 		for i, w := range ways(n, p.Lambda) {
-			if v, ok := least[0][w.name]; turn > 0 && w.name != "auto" && !(ok && v < far*best) {
+			if v, ok := least[0][w.name]; turn > 0 && w.name != "auto" && !(ok && v < slowRatio*best) {
 				continue
 			}
-			sol, took := solved(t, p, data, w.Config)
+			sol, took := solveTimed(t, p, data, w.Config)
 			for k, v := range took {
 				if before, ok := least[k][w.name]; sol.Reached() && !(ok && before < v) {
 					least[k][w.name] = v
@@ -170,15 +176,15 @@ func try(t *testing.T, p *testbed.Problem, data *datasets.Dataset) (least [2]map
 	return least
 }
 
-// solved solves a problem in one way, and returns the seconds and processor seconds it took.
-func solved(t *testing.T, p *testbed.Problem, data *datasets.Dataset, cfg krrlab.Config) (*krrlab.Solution, [2]float64) {
+// solveTimed solves a problem with a configuration and returns the seconds and the processor seconds.
+func solveTimed(t *testing.T, p *testbed.Problem, data *datasets.Dataset, cfg krrlab.Config) (*krrlab.Solution, [2]float64) {
 	if cfg.Kernel, cfg.Lambda = p.Kernel, p.Lambda; p.Name == "pairs" {
 		cfg.Tol = p.Lambda
 	}
 	if len(data.Labels) > 2 && cfg.Precond != nil {
 		cfg.Solver = krrlab.BlockPCG
 	}
-	runtime.GC() // what the one before left is not this one's
+	runtime.GC() // garbage of the previous solve must not count
 	start, before := time.Now(), accel.ProcessorSeconds()
 	lab := must(krrlab.New(data, cfg))
 	defer lab.Free()

@@ -17,9 +17,9 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestField compares M⁻¹ of each kind with dense algebra: factorized Nyström with all neighbors is the inverse of K+λI
-// for any number of landmarks, block Jacobi that of the blocks, greedy pivots are those of largest remaining diagonal,
-// and sketched Nyström has the eigenvalues of the approximation from the same sketch.
+// TestField compares M⁻¹ of each kind with dense algebra. Factorized Nyström with all neighbors is the inverse of K+λI
+// for any number of landmarks, and block Jacobi is the inverse of the blocks. Greedy pivots have the largest remaining
+// diagonal entries, and sketched Nyström has the eigenvalues of the approximation from the same sketch.
 func TestField(t *testing.T) {
 	if err := registerField(); err != nil {
 		t.Fatal(err)
@@ -47,17 +47,17 @@ func TestField(t *testing.T) {
 			}
 			return v
 		}, blocks)
-		left, greedy := mat.DenseCopyOf(a), mat.NewDense(n, n, nil) // K−FFᵀ, and FFᵀ+λI
+		residual, greedy := mat.DenseCopyOf(a), mat.NewDense(n, n, nil) // K−FFᵀ, and FFᵀ+λI
 		for range 8 {
 			diag := make([]float64, n)
 			for i := range n {
-				diag[i] = left.At(i, i)
+				diag[i] = residual.At(i, i)
 			}
 			pivot := floats.MaxIdx(diag)
-			column := mat.VecDenseCopyOf(left.ColView(pivot))
-			left.RankOne(left, -1/diag[pivot], column, column)
+			column := mat.VecDenseCopyOf(residual.ColView(pivot))
+			residual.RankOne(residual, -1/diag[pivot], column, column)
 		}
-		greedy.Sub(shifted, left)
+		greedy.Sub(shifted, residual)
 		sketchedM := nystromDense(t, a, seed+1, 8, lambda)
 		for text, want := range map[string]*mat.Dense{"field.sketched features=8": sketchedM, "field.afn features=20 neighbors=60": shifted,
 			"field.afn features=1 neighbors=60": shifted, "field.blocks size=15": blocks, "field.greedy rank=8": greedy} {
@@ -179,9 +179,9 @@ func TestASkotch(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := mat.NewVecDense(size, direction)
-		scale := mat.Norm(want, 2) / mat.Norm(got, 2) // L, from below by few power steps
-		if most := (mu[size-1] + lambda) / (mu[size-1] + rho); scale > 1.0001*most || scale < most/2 {
-			t.Errorf("seed %d: step divided by %g, largest eigenvalue %g", seed, scale, most)
+		scale := mat.Norm(want, 2) / mat.Norm(got, 2) // L, which a few power steps estimate from below
+		if largest := (mu[size-1] + lambda) / (mu[size-1] + rho); scale > 1.0001*largest || scale < largest/2 {
+			t.Errorf("seed %d: step divided by %g, largest eigenvalue %g", seed, scale, largest)
 		}
 		if got.AddScaledVec(want, -scale, got); mat.Norm(got, 2) > 1e-4*mat.Norm(want, 2) { // ρ has a few digits
 			t.Errorf("seed %d: the direction of a step is off by %g of %g", seed, mat.Norm(got, 2), mat.Norm(want, 2))

@@ -18,11 +18,12 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
-// fitted are the problems of the testbed to which the rules of auto may be fitted. The others judge them.
+// fitted contains the problems of the testbed to which the rules of auto may be fitted. The rules are judged on the
+// other problems.
 const fitted = "abalone usps mnist ijcnn1 adult covtype-sample covtype7-sample cal-housing protein pairs curve clusters " +
 	"cal-laplacian"
 
-// measurement is what a pilot sample tells of a problem, and the measured iterations to 10⁻³.
+// measurement contains the result of the pilot sample of a problem, and the measured iterations to 10⁻³.
 type measurement struct {
 	cost.Outlook
 	name       string
@@ -30,8 +31,9 @@ type measurement struct {
 	iterations map[string]float64 // of a preconditioner; +Inf if it failed
 }
 
-// measurements returns the pilot samples and the kept iterations of the problems of n points whose data are here. The
-// iterations with pivots are those of rank n/20, the geometric mean of the ranks n/40 and n/10.
+// measurements returns the pilot samples and the kept iterations of the problems of at most n points whose data are on
+// this machine. The iterations of a preconditioner with rank are those of rank n/20, the geometric mean of the ranks
+// n/40 and n/10.
 func measurements(t *testing.T, n int, problems ...string) (list []measurement) {
 	f := must(testbed.Open("../results/testbed.jsonl"))
 	for _, p := range testbed.Problems() {
@@ -97,13 +99,13 @@ func measurements(t *testing.T, n int, problems ...string) (list []measurement) 
 	return list
 }
 
-// gamma returns γ/λ of the rule.
+// gamma returns γ/λ, on which the rule depends.
 func (m *measurement) gamma() float64 {
 	r := float64(m.M)
 	return min((float64(m.N)-r)*m.PilotResidual/r, m.LargestRowSum) / m.Lambda
 }
 
-// pivots returns the measured iterations with pivots and the ridge that the rule chooses.
+// pivots returns the measured iterations with pivots and with the ridge that the rule chooses.
 func (m *measurement) pivots() float64 {
 	if _, lambdaP := m.Pivots(); lambdaP == m.Lambda {
 		return m.iterations["rpcholesky"]
@@ -111,12 +113,12 @@ func (m *measurement) pivots() float64 {
 	return m.iterations["rpcholesky lambda-p=10"]
 }
 
-// part returns the name of the part of the problems that m belongs to.
+// part returns whether the rules may be fitted to the problem, as text.
 func (m *measurement) part() string {
 	return map[bool]string{true: "fitted", false: "kept aside"}[m.fitted]
 }
 
-// rule is a part of the rule of thumb: x ↦ c·x^p.
+// rule is a part of the rule of thumb: it predicts c·x^p iterations.
 type rule struct {
 	name     string
 	x        func(m *measurement) float64
@@ -124,10 +126,10 @@ type rule struct {
 	inCode   func(m *measurement) float64
 }
 
-// TestRefit fits the rule of thumb of auto, c·(1+γ/λ)^p iterations with pivots and c'·p^q with a sparse inverse next to
-// them, and the largest γ/λ for λ_p = λ, to the kept runs of the problems in fitted. On the other problems, the rules in
-// the code must predict nearly as well as the fitted ones. Problems count on which the preconditioner takes at most 0.8
-// of the iterations without one.
+// TestRefit fits the rule of thumb of auto to the kept runs of the problems in fitted: c·(1+γ/λ)^p iterations with
+// pivots, c'·p^q iterations with a sparse inverse next to pivots, and the largest γ/λ for λ_p = λ. On the other
+// problems, the rules in the code must predict nearly as well as the fitted ones. A problem counts if the
+// preconditioner takes at most 0.8 of the iterations without one.
 func TestRefit(t *testing.T) {
 	if os.Getenv("KRRLAB_PLAN") != "refit" {
 		t.Skip("KRRLAB_PLAN=refit fits the rule of thumb of auto to the kept runs; make bench-plan PLAN=refit sets it")

@@ -17,6 +17,7 @@ import (
 	"github.com/krrlab/lab/experiments/testbed"
 )
 
+// ok ends the test if there is an error.
 func ok(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -24,7 +25,7 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// must returns v of a call that a test begins with, and panics with its error.
+// must returns v, and panics if err is not nil.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -32,7 +33,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// TestResume: a run is continued where it ended, to the same lines but for seconds, and what is there is not run again.
+// TestResume checks that a run continues where an earlier one ended, with the same results, and does not repeat runs.
+// The page must show the lines.
 func TestResume(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "runs.jsonl")
 	groups := 0
@@ -40,9 +42,10 @@ func TestResume(t *testing.T) {
 		Tell: func(string) { groups++ }}
 	f := must(testbed.Open(name))
 	ok(t, testbed.Run(t.Context(), f, o))
-	first, one := 1+2*len(testbed.Preconditioners()), 2*(len(testbed.Preconditioners())-5) // those alone have no rank
-	if groups != 8 || len(f.Lines) != 4*(first+one) {
-		t.Fatalf("%d groups of %d lines in all, want 8 of %d", groups, len(f.Lines), 4*(first+one))
+	// The first group of a problem and a λ also has the run without a preconditioner, and the five without a rank.
+	firstGroup, otherGroup := 1+2*len(testbed.Preconditioners()), 2*(len(testbed.Preconditioners())-5)
+	if groups != 8 || len(f.Lines) != 4*(firstGroup+otherGroup) {
+		t.Fatalf("%d groups of %d lines in all, want 8 of %d", groups, len(f.Lines), 4*(firstGroup+otherGroup))
 	}
 	for _, l := range f.Lines {
 		isASkotch := l.Preconditioner == "field.askotch" // a solver without M
@@ -60,7 +63,7 @@ func TestResume(t *testing.T) {
 			t.Errorf("%d draws, %d iterations: %v", other.Seeds, other.MaxIter, err)
 		}
 	}
-	foreign, end := again.Lines[len(again.Lines)-1], len(again.Lines)-one // does not stand for ours
+	foreign, end := again.Lines[len(again.Lines)-1], len(again.Lines)-otherGroup // a run of ours is not replaced by it
 	foreign.Preconditioner = "mine"
 	again.Lines = append(again.Lines[:end], foreign) // as if killed before the last group
 	groups = 0
@@ -103,8 +106,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestForeign: lines of others are added, each run once and without a line that is cut short at the end; what is no
-// line of a run is refused by its place and in words.
+// TestForeign checks that lines of other files are added, each run once and without an incomplete last line. The error
+// for any other text names its line and the reason.
 func TestForeign(t *testing.T) {
 	dir := t.TempDir()
 	mine := filepath.Join(dir, "mine.jsonl")
@@ -147,7 +150,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestResultsAreCurrent: the page that is kept is that of the lines that are.
+// TestResultsAreCurrent checks that the kept page is made from the kept lines.
 func TestResultsAreCurrent(t *testing.T) {
 	f := must(testbed.Open("../results/testbed.jsonl"))
 	page := filepath.Join(t.TempDir(), "testbed.html")
@@ -159,8 +162,8 @@ func TestResultsAreCurrent(t *testing.T) {
 	}
 }
 
-// TestExact: what is told of A is of its eigenvalues, against Cholesky and a matrix formed here, and the intervals of κ
-// that are estimated hold it.
+// TestExact compares the properties of A that are computed from its eigenvalues with a dense factorization. The
+// estimated intervals of κ must contain the exact value.
 func TestExact(t *testing.T) {
 	f := must(testbed.Open(filepath.Join(t.TempDir(), "runs.jsonl")))
 	o := testbed.Options{Problems: []string{"noise", "pairs"}, N: 120, Seeds: 1, Shares: []int{10}}
@@ -197,11 +200,11 @@ func TestExact(t *testing.T) {
 			t.Fatal("no eigenvalues")
 		}
 		mu, e := eigen.Values(nil), l.Exact
-		for what, v := range map[string][2]float64{"log det": {e.LogDet, c.LogDet()},
+		for name, v := range map[string][2]float64{"log det": {e.LogDet, c.LogDet()},
 			"s_λ": {e.Degree, 120 - l.Lambda*mat.Trace(&inverse)}, "λ_max": {e.Max, mu[119]},
 			"λ_min": {e.Min, mu[0]}} {
 			if math.Abs(v[0]-v[1]) > 1e-6*math.Abs(v[1]) {
-				t.Errorf("%s: %s = %g, want %g", l.Problem, what, v[0], v[1])
+				t.Errorf("%s: %s = %g, want %g", l.Problem, name, v[0], v[1])
 			}
 		}
 		if k := e.Max / e.Min; l.Kappa[0] > k*1.000001 || l.Kappa[1] > 0 && l.Kappa[1] < k*0.999999 {

@@ -16,6 +16,7 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
+// sample returns a figure with all styles and with values that cannot be shown.
 func sample() *plots.Figure {
 	return &plots.Figure{
 		Title: "σ_i² & more", Caption: "a <b> caption",
@@ -34,6 +35,7 @@ func sample() *plots.Figure {
 	}
 }
 
+// TestFormats checks the texts and the size of a figure in SVG, PNG and HTML.
 func TestFormats(t *testing.T) {
 	f := sample()
 	svg := f.SVG()
@@ -56,6 +58,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// TestSameBytes checks that a figure gives the same bytes each time.
 func TestSameBytes(t *testing.T) {
 	for _, format := range []string{"svg", "png", "pdf"} {
 		a := must((drawer{}).Draw(sample(), format))
@@ -69,6 +72,7 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
+// TestSave checks the files of all formats, and that a failed Save leaves the existing file unchanged.
 func TestSave(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a.svg", "a.PNG", "a.pdf", "a.html"} {
@@ -104,6 +108,7 @@ func TestSave(t *testing.T) {
 	}
 }
 
+// TestValidate checks the errors of figures that cannot be drawn.
 func TestValidate(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for want, f := range map[string]*plots.Figure{
@@ -123,7 +128,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// refused checks that a figure cannot be drawn, for a reason in one line, and shows it.
+// refused checks that a figure cannot be drawn for a reason in one line, and that all formats show it.
 func refused(t *testing.T, f *plots.Figure, why string) {
 	t.Helper()
 	err := f.Validate()
@@ -143,7 +148,7 @@ func refused(t *testing.T, f *plots.Figure, why string) {
 	}
 }
 
-// TestHardData draws what is valid but awkward, in every format.
+// TestHardData draws extreme but valid data in every format.
 func TestHardData(t *testing.T) {
 	big := make([]float64, 200000)
 	for i := range big {
@@ -204,7 +209,7 @@ func TestHardData(t *testing.T) {
 	wellFormed(t, odd)
 }
 
-// wellFormed ends the test if a text is not XML.
+// wellFormed ends the test if a text is not well-formed XML.
 func wellFormed(t *testing.T, text string) {
 	t.Helper()
 	for dec := xml.NewDecoder(strings.NewReader(text)); ; {
@@ -216,8 +221,8 @@ func wellFormed(t *testing.T, text string) {
 	}
 }
 
-// TestLegendClear checks that the legend covers no sample: with a free corner it stands
-// there, without one above the plot.
+// TestLegendClear checks that the legend covers no sample: it is in a free corner of the plot, or above the plot if
+// there is none.
 func TestLegendClear(t *testing.T) {
 	f := &plots.Figure{Series: []plots.Series{{Name: "rise", Y: []float64{0, 1, 2, 3}}}}
 	d := laidOut(f)
@@ -237,7 +242,7 @@ func TestLegendClear(t *testing.T) {
 	}
 }
 
-// laidOut returns the drawing of a figure on 468×288 points.
+// laidOut returns the drawing of a figure on 468×288 points, with its layout.
 func laidOut(f *plots.Figure) *drawing {
 	d := &drawing{f: f, w: 468, h: 288, extent: extentOf(f)}
 	d.layout(0)

@@ -14,6 +14,7 @@ import (
 	"github.com/krrlab/lab/plots/internal/text"
 )
 
+// sampleGrid returns a grid of three panels in two columns.
 func sampleGrid() *plots.Figure {
 	a := plots.Convergence("first", 1e-3, plots.Series{Name: "pcg", Y: []float64{1, 0.1, 1e-4}},
 		plots.Series{Name: "cg", Y: []float64{1, 0.8, 0.5}})
@@ -23,15 +24,17 @@ func sampleGrid() *plots.Figure {
 	return plots.Grid("grid", 2, a, b, c)
 }
 
-// arranged returns the panels' drawings as they are laid out on 468×400 points.
+// arranged returns the drawings of the panels, laid out on 468×400 points.
 func arranged(f *plots.Figure) []*drawing {
 	ds := panelsOf(f, pen{Canvas: new(recorder.Canvas)})
 	alignPanels(f, ds, 468, 400)
 	return ds
 }
 
+// near reports whether two lengths differ by less than half a point.
 func near(a, b vg.Length) bool { return a-b < 0.5 && b-a < 0.5 }
 
+// TestGridLayout checks that plots have the same size and are aligned, and that ShareX gives them the same axis.
 func TestGridLayout(t *testing.T) {
 	f := sampleGrid()
 	ds := arranged(f)
@@ -61,7 +64,7 @@ func TestGridLayout(t *testing.T) {
 	}
 }
 
-// TestGridLegend checks that one name has one look and stands in the legend once.
+// TestGridLegend checks that a name has the same appearance in all panels and is listed once in the legend.
 func TestGridLegend(t *testing.T) {
 	ds := arranged(sampleGrid())
 	var names []string
@@ -82,6 +85,7 @@ func TestGridLegend(t *testing.T) {
 	}
 }
 
+// TestGridColumns checks the numbers of columns and rows.
 func TestGridColumns(t *testing.T) {
 	for n, want := range map[int][2]int{1: {1, 1}, 2: {2, 1}, 3: {2, 2}, 4: {2, 2}, 5: {3, 2}, 9: {3, 3}, 10: {3, 4}} {
 		f := &plots.Figure{Panels: make([]plots.Figure, n)}
@@ -94,6 +98,7 @@ func TestGridColumns(t *testing.T) {
 	}
 }
 
+// TestGridValidate checks the errors of grids that cannot be drawn.
 func TestGridValidate(t *testing.T) {
 	for want, change := range map[string]func(f *plots.Figure){
 		"has both panels and data":               func(f *plots.Figure) { f.HLines = []plots.RefLine{{At: 1}} },
@@ -110,8 +115,8 @@ func TestGridValidate(t *testing.T) {
 	}
 }
 
-// TestPanelTitles: where the title of one panel has no room over its plot, all begin at their panels'
-// edges, so that they stand in line; else all begin at their plots.
+// TestPanelTitles checks that the titles of panels are aligned. They begin at the plots, or at the edges of the panels
+// if one of them is wider than its plot.
 func TestPanelTitles(t *testing.T) {
 	begin := func(second string) (x []float64) {
 		a := &plots.Figure{Title: "short", Series: line(1, 2)}
@@ -128,7 +133,7 @@ func TestPanelTitles(t *testing.T) {
 	}
 }
 
-// TestGroupAlike: on one axis all numbers of four digits have a comma if a longer one has.
+// TestGroupAlike checks that all numbers of four digits on an axis have a comma if a longer number has one.
 func TestGroupAlike(t *testing.T) {
 	for want, ticks := range map[string][]float64{"625 2,500 10,000": {625, 2500, 10000},
 		"625 2500 5000": {625, 2500, 5000}} {
@@ -146,7 +151,7 @@ func TestGroupAlike(t *testing.T) {
 	}
 }
 
-// TestLabelsFit: the label of an axis, or of a map's colors, is not longer than the axis, in panels too.
+// TestLabelsFit checks that the label of an axis, or of the colors of a map, is not longer than the axis.
 func TestLabelsFit(t *testing.T) {
 	long := plots.Axis{Label: strings.Repeat("a long label ", 9)}
 	plain := &plots.Figure{X: long, Y: long, Series: line(1, 2)}

@@ -12,6 +12,7 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
+// sampleMap returns a map with values that cannot be shown.
 func sampleMap() *plots.Figure {
 	f := plots.Map("κ", "s", "λ_p", "κ(M⁻¹A)", []float64{500, 1000, 2000}, []float64{1e-6, 1e-4},
 		[][]float64{{100, 40, 10}, {7, math.NaN(), math.Inf(1)}})
@@ -20,7 +21,7 @@ func sampleMap() *plots.Figure {
 	return f
 }
 
-// TestMapCells checks where the cells lie and which one a point is in.
+// TestMapCells checks the rectangles of the cells, and which cell contains a point.
 func TestMapCells(t *testing.T) {
 	f := sampleMap()
 	d := laidOut(f)
@@ -49,7 +50,8 @@ func TestMapCells(t *testing.T) {
 	}
 }
 
-// TestMapImage: a map of many cells is an image, in which each pixel has the color of its cell, and none outside of the cells.
+// TestMapImage checks that a map with many cells is an image. Each pixel must have the color of its cell, and pixels
+// outside the cells must be white.
 func TestMapImage(t *testing.T) {
 	const nx, ny = 60, 50
 	z, x, y := make([][]float64, ny), make([]float64, nx), make([]float64, ny)
@@ -87,6 +89,7 @@ func TestMapImage(t *testing.T) {
 	}
 }
 
+// TestMapText checks the texts of values in cells.
 func TestMapText(t *testing.T) {
 	m := &plots.HeatMap{}
 	for v, want := range map[float64]string{1.234: "1.23", 12.34: "12.3", 999.7: "1000", 12345: "12,345",
@@ -111,7 +114,7 @@ func TestMapText(t *testing.T) {
 	}
 }
 
-// TestColors checks that lightness falls all the way, and that values stand out.
+// TestColors checks that the lightness of the colors decreases, and that the values in the cells have enough contrast.
 func TestColors(t *testing.T) {
 	last := 2.0
 	for k := range 101 {
@@ -131,7 +134,7 @@ func TestColors(t *testing.T) {
 	}
 }
 
-// luminance is the relative luminance of sRGB, in [0, 1].
+// luminance returns the relative luminance of a color in sRGB, from 0 to 1.
 func luminance(c color.NRGBA) float64 {
 	lin := func(v uint8) float64 {
 		x := float64(v) / 255
@@ -143,6 +146,7 @@ func luminance(c color.NRGBA) float64 {
 	return 0.2126*lin(c.R) + 0.7152*lin(c.G) + 0.0722*lin(c.B)
 }
 
+// TestMapValidate checks the errors of maps that cannot be drawn.
 func TestMapValidate(t *testing.T) {
 	nan := math.NaN()
 	for want, change := range map[string]func(m *plots.HeatMap){

@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/plots/internal/text"
 )
 
-// TestMarkLabel checks that the label of a mark in a crowd stands clear of it.
+// TestMarkLabel checks that the label of a mark inside a crowd of points is placed outside of it.
 func TestMarkLabel(t *testing.T) {
 	var x, y []float64
 	for i := range 41 {
@@ -29,8 +29,8 @@ func TestMarkLabel(t *testing.T) {
 	}
 }
 
-// TestSVGText makes sure that each run of a line says how long it is, so that raised and
-// lowered ones stand where they should in any font.
+// TestSVGText checks that each piece of a line has its length, so that superscripts and subscripts have the right
+// position in any font.
 func TestSVGText(t *testing.T) {
 	svg := (&plots.Figure{Title: "κ of M⁻¹A <λ_p>", X: plots.Axis{Label: "10⁻³ s"}, Series: line(1, 2)}).SVG()
 	var end float64
@@ -56,7 +56,7 @@ func TestSVGText(t *testing.T) {
 	}
 }
 
-// must returns v, and panics with an error.
+// must returns v, and panics if err is not nil.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -67,7 +67,7 @@ func must[T any](v T, err error) T {
 // line returns one series without a name.
 func line(y ...float64) []plots.Series { return []plots.Series{{Y: y}} }
 
-// contains reports the parts that a text lacks.
+// contains reports an error for each of the parts that the text does not contain.
 func contains(t testing.TB, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {

@@ -10,8 +10,8 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// TestInteractive checks what a figure gives its script: the data as drawn, groups for the plot and each name of the
-// legend, in well-formed SVG, and nothing that ends the script element early.
+// TestInteractive checks what an interactive figure contains for its script: the data as drawn, and groups for the
+// plot and for each name of the legend, in well-formed SVG. Nothing in the data may end the script element.
 func TestInteractive(t *testing.T) {
 	f := sample()
 	f.Series[0].Name = `one</script>"<`

@@ -10,8 +10,8 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// TestPNGPalette writes a figure with a palette, whose colors are those of the drawing or look the same, and
-// a picture of too many colors with all of them.
+// TestPNGPalette checks that a PNG image has a palette whose colors look like those of the drawing. An image with too
+// many colors has none.
 func TestPNGPalette(t *testing.T) {
 	f := &plots.Figure{Title: "κ", Series: []plots.Series{{Name: "a", Y: []float64{1, 2}}, {Name: "b", Y: []float64{2, 1}}}}
 	b := f.PNG()

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/plot"
 )
 
+// labels returns the labels of ticks.
 func labels(ts []plot.Tick) (out []string) {
 	for _, t := range ts {
 		if t.Label != "" {
@@ -17,6 +18,7 @@ func labels(ts []plot.Tick) (out []string) {
 	return out
 }
 
+// TestTicks checks the labels of linear and logarithmic axes, and that all ticks are on the axis.
 func TestTicks(t *testing.T) {
 	for _, c := range []struct {
 		lo, hi float64

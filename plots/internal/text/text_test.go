@@ -5,6 +5,7 @@ import (
 	"testing"
 )
 
+// TestRuns checks which characters are raised and lowered.
 func TestRuns(t *testing.T) {
 	for _, c := range []struct {
 		in, want string
@@ -26,7 +27,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// TestScripts: subscripts in HTML are elements, and in names the characters of Unicode where it has them.
+// TestScripts checks subscripts and superscripts in Unicode characters and in HTML.
 func TestScripts(t *testing.T) {
 	for _, c := range []struct{ in, flat, markup string }{
 		{"λ_p, λ_max(M_k⁻¹A)", "λₚ, λₘₐₓ(Mₖ⁻¹A)", "λ<sub>p</sub>, λ<sub>max</sub>(M<sub>k</sub>⁻¹A)"},
@@ -43,6 +44,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
+// TestScientific checks numbers with and without a power of ten.
 func TestScientific(t *testing.T) {
 	for v, want := range map[float64]string{1e-3: "10⁻³", 2.5e-4: "2.5×10⁻⁴", 0.1: "0.1", 20: "20", -1e5: "−10⁵",
 		0: "0", 1e10: "10¹⁰", 1: "1"} {
