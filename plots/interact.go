@@ -19,8 +19,9 @@ var liveScript = "<script>" + slim(interactJS) + "</script>\n"
 // slim removes the comment lines and the indentation from a script.
 func slim(js string) string { return jsSpace.ReplaceAllString(js, "") }
 
-// jsSpace matches an indentation or a comment line.
-var jsSpace = regexp.MustCompile(`(?m)^\s+|^\s*//.*\n`)
+// jsSpace matches a comment line or an indentation. The comment is first, since otherwise the indentation of a comment
+// matches alone.
+var jsSpace = regexp.MustCompile(`(?m)^\s*//.*\n|^\s+`)
 
 // Controls are the sliders of an interactive figure and the computation that depends on them.
 type Controls struct {

@@ -1,6 +1,6 @@
-// Makes the figures of package plots answer: values on hover, zoom, series on and off, log switches,
-// sliders. Each figure carries its drawing, which is complete without this script, and its data as
-// JSON. No library, no network; whatever a browser forbids leaves the drawing as it is.
+// This script makes the figures of package plots interactive: it shows values on hover, zooms, hides series, switches to
+// logarithmic axes, and runs sliders. Each figure contains its drawing, which is complete without this script, and its
+// data as JSON. The script needs no library and no network. If a browser forbids something, the drawing remains as it is.
 (() => {
   "use strict";
   const element = (parent, name, attributes, text) => {
@@ -12,7 +12,7 @@
   };
   const clamp = (v, lo, hi) => Math.min(Math.max(v, lo), hi);
   const superscript = (n) => String(n).replace(/./g, (c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]);
-  // number writes v in some four digits: 1,234; 0.0123; 1.5×10⁻⁷.
+  // number formats v with about four significant digits: 1,234; 0.0123; 1.5×10⁻⁷.
   const number = (v, digits = 4) => {
     if (v === null || Number.isNaN(v)) return "–";
     if (!Number.isFinite(v)) return v > 0 ? "∞" : "−∞";
@@ -27,7 +27,7 @@
     }
     return (v < 0 ? "−" : "") + s;
   };
-  // ticks returns round values of an axis from lo to hi, some n of them.
+  // ticks returns about n round values of an axis from lo to hi.
   const ticks = (lo, hi, log, n) => {
     const out = [];
     if (log && hi / lo >= 4) {
@@ -43,7 +43,7 @@
     return out.filter((v) => v >= lo && v <= hi);
   };
 
-  // Panel is one plot with its axes.
+  // Panel is one plot with its axes. spec contains its data, and drawing the groups of its static drawing.
   class Panel {
     constructor(figure, spec, drawing) {
       Object.assign(this, { figure, spec, drawing, box: spec.box });
@@ -66,7 +66,7 @@
     }
     copy(v) { return { x: { ...v.x }, y: { ...v.y } }; }
     reset() { this.view = this.copy(this.home); }
-    // to maps a value of an axis to a coordinate, from the other way.
+    // to maps a value of the axis k, "x" or "y", to a coordinate. from is the inverse function.
     to(k, v) {
       const a = this.view[k], t = a.log ? Math.log : (u) => u, [p, q] = k === "x" ? [this.box[0], this.box[2]] : [-this.box[1], -this.box[3]];
       if (a.log && v <= 0) return k === "x" ? -1e4 : 1e4;
@@ -78,7 +78,7 @@
     }
     shows(k, v) { return v !== null && Number.isFinite(v) && (!this.view[k].log || v > 0); }
     inside(x, y) { const [l, b, r, t] = this.box; return x >= l - 1 && x <= r + 1 && y <= -b + 1 && y >= -t - 1; }
-    // extent returns the ends of an axis that show all values, with some room.
+    // extent returns the ends of an axis that show all values with a margin, or null if there are no values.
     extent(k) {
       const log = this.view[k].log;
       let lo = Infinity, hi = -Infinity;
@@ -120,7 +120,7 @@
     }
     same() { return ["x", "y"].every((k) => ["log", "min", "max"].every((p) => this.view[k][p] === this.home[k][p])); }
 
-    // draw shows the drawing where nothing has changed, and else draws anew.
+    // draw shows the static drawing if the view is unchanged, and otherwise draws the plot again.
     draw() {
       const off = this.spec.series.some((s) => this.figure.off.has(s.n));
       this.drawn.replaceChildren();
@@ -175,7 +175,7 @@
       const e = this.text(g, x ? at - 3 : r - 4, x ? -t + 4 : at - 3, label, "end", 9);
       if (x) e.setAttribute("transform", `rotate(-90 ${at - 3} ${-t + 4})`);
     }
-    // runs returns the pieces of a series between values that the axes cannot show.
+    // runs returns the pieces of a series between the values that the axes cannot show. y returns the coordinate of sample i.
     runs(s, y) {
       const out = [];
       let run = null, last = 0;
@@ -212,7 +212,7 @@
         for (const [x, y] of seen) element(g, "path", { d: s.m, transform: `translate(${x},${y})`, fill: s.c, stroke: "#fff", "stroke-width": 0.6 });
       }
     }
-    // drawAt marks what the sliders stand for.
+    // drawAt marks the point that the sliders have chosen.
     drawAt() {
       const [l, b, r, t] = this.box, { x, y } = this.at, g = element(this.drawn, "g", { "clip-path": this.clip, class: "krr-at" });
       const px = this.to("x", x);
@@ -220,7 +220,7 @@
       if (y !== undefined && this.shows("y", y)) element(g, "circle", { cx: px, cy: this.to("y", y), r: 4.5, fill: "#D55E00", stroke: "#fff" });
     }
 
-    // near returns the sample nearest to a place, of those that are seen.
+    // near returns the visible sample nearest to a point, or null.
     near(x, y) {
       let best = null, least = Infinity;
       this.spec.series.forEach((s, k) => {
@@ -233,7 +233,7 @@
       });
       return best;
     }
-    // step goes to the next sample of the series, or to the nearest of the next series.
+    // step shows the next sample of the series (dx = ±1), or the nearest sample of the next series (dy = ±1).
     step(dx, dy) {
       const all = this.spec.series, now = this.now || this.near(this.box[0], -this.box[3]);
       if (!now) return;
@@ -335,7 +335,7 @@
       this.svg = svg;
       this.data = data;
       this.off = new Set();
-      // A title would cover the values; who listens hears the same from the labels.
+      // The title element would cover the values as a tooltip. Screen readers get its text from the labels.
       for (const [name, label] of [["title", "aria-label"], ["desc", "aria-description"]]) {
         const e = svg.querySelector(`:scope > ${name}`);
         if (e) svg.setAttribute(label, e.textContent), e.remove();
@@ -422,7 +422,7 @@
       (this.logs || []).forEach((b, i) => b.setAttribute("aria-pressed", this.panels.some((p) => p.view["xy"[i]].log)));
       this.draw();
     }
-    // changed gives the axes that panels share the ends of the one that has changed.
+    // changed redraws the figure after the view of a panel has changed. If panels share the x axis, all get its ends.
     changed(panel) {
       if (this.data.shareX) for (const p of this.panels) Object.assign(p.view.x, { min: panel.view.x.min, max: panel.view.x.max });
       this.draw();
@@ -431,7 +431,7 @@
       this.tip(null);
       this.panels.forEach((p) => { p.now = null; p.draw(); });
     }
-    // tip shows the values of a sample beside it.
+    // tip shows the values of a sample next to it, or nothing if panel is null.
     tip(panel, p, lines) {
       this.tips.replaceChildren();
       if (!panel) return void (this.said.textContent = "");

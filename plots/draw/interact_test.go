@@ -16,7 +16,7 @@ func TestInteractive(t *testing.T) {
 	f := sample()
 	f.Series[0].Name = `one</script>"<`
 	f.Controls = &plots.Controls{Name: "c", Sliders: []plots.Slider{{Name: "λ", Min: 1, Max: 2, Value: 1}},
-		Script: "// what\n  () => 1\n", Data: []float64{3}}
+		Script: "// what\n  // why\n  () => 1\n", Data: []float64{3}}
 	h := f.HTML()
 	if n := strings.Count(h, "</script>"); n != 3 || strings.Count(h, "<script") != 3 {
 		t.Errorf("%d scripts end, want 3", n)
