@@ -33,15 +33,6 @@ func cosinesAndSines(row []float64, theta float64) {
 	}
 }
 
-// frequencies returns the highest frequency along each axis times a factor.
-func (s *Series) frequencies(factor int) []int {
-	top := make([]int, len(s.axes))
-	for a := range s.axes {
-		top[a] = factor * s.axes[a].top
-	}
-	return top
-}
-
 // position returns the place of a mode in a tensor with the frequencies of the series.
 func (s *Series) position(m *mode) int {
 	place := 0

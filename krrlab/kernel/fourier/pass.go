@@ -154,13 +154,10 @@ func (p *pass) addRows(slabCoefficients blas64.General) {
 		}
 		coefficients := second.coefficients(row, &scratch)
 		for j, t := range p.summed {
-			pieces := (t.widths[1] + pieceRows - 1) / pieceRows
-			accel.Each(slabCoefficients.Rows*pieces, func(_, k int) {
-				k, begin := k/pieces, k%pieces*pieceRows
-				sum := submatrix(sums[j], k*second.terms, second.terms, 0, t.widths[2])
-				into := matrix(t.widths[1], t.widths[2], slabs[j].Data[k*slabs[j].Stride:])
-				blas64.Gemm(blas.Trans, blas.NoTrans, 1, submatrix(coefficients, 0, second.terms, begin, min(pieceRows, t.widths[1]-begin)), sum,
-					1, submatrix(into, begin, pieceRows, 0, t.widths[2]))
+			columns := submatrix(coefficients, 0, second.terms, 0, t.widths[1])
+			accel.Each(slabCoefficients.Rows, func(_, k int) {
+				blas64.Gemm(blas.Trans, blas.NoTrans, 1, columns, submatrix(sums[j], k*second.terms, second.terms, 0, t.widths[2]), 1,
+					matrix(t.widths[1], t.widths[2], slabs[j].Data[k*slabs[j].Stride:]))
 			})
 		}
 	}

@@ -64,19 +64,12 @@ func (s *Series) factorWork(modes int) float64 {
 
 // iterationWork returns the work of an iteration with a preconditioner that is exact on some modes.
 func (s *Series) iterationWork(exact int) float64 {
-	work := triangleWork * float64(exact) * float64(exact) / 2
-	size := 1.0
-	for _, q := range s.frequencies(1) {
-		size *= float64(width(q))
-	}
-	for a, q := range s.frequencies(2) { // evaluation and sum along each axis
-		nodes, columns := float64(gridNodes(width(q))), float64(width(s.axes[a].top))
-		if nodes <= denseNodes {
-			work += 2 * nodes * size
-		} else {
-			work += 2 * transformWork * 5 * size / columns * nodes * math.Log2(nodes)
-		}
-		size *= nodes / columns
+	work, modes, moments := triangleWork*float64(exact)*float64(exact)/2, s.tensorWidths(1), s.tensorWidths(2)
+	size := float64(modes[0] * modes[1] * modes[2])
+	for place, width := range moments { // evaluation and sum along each axis
+		nodes, lines := float64(gridNodes(width)), size/float64(modes[place])
+		work += 2 * lines * min(nodes*float64(modes[place]), transformWork*5*nodes*math.Log2(nodes+1))
+		size = lines * nodes
 	}
 	return work
 }
@@ -113,8 +106,9 @@ func (s *Series) iterations(n int, lambda float64, exact int) float64 {
 	return min(maxIterations, iterationFactor*math.Sqrt(1+largest))
 }
 
-// expansions returns the expansions of the three axes for frequencies of the series times a factor n points and a
-// number of tensors: those of least work, and this work in multiplications. An axis that the points do not have gets one cell with one constant.
+// expansions returns the expansions of the three axes for frequencies of the series times a factor, n points and a
+// number of tensors: those of least work, and this work in multiplications. An axis that the points do not have gets one
+// cell with one constant.
 func (s *Series) expansions(factor, n, tensors int) (best [MaxDim]expansion, work float64) {
 	work = math.Inf(1)
 	for _, angle := range cellAngles {
