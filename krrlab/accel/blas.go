@@ -123,15 +123,12 @@ func fortran[T real](l *Library, r routine[T], arrays ...[]T) (info int32) {
 	return info
 }
 
-// clearTriangle sets the triangle ul of the n×n matrix c to 0.
-func clearTriangle[T real](ul blas.Uplo, n int, c []T, ldc int) {
-	for i := range n {
-		if ul == blas.Upper {
-			clear(c[i*ldc+i : i*ldc+n])
-		} else {
-			clear(c[i*ldc : i*ldc+i+1])
-		}
+// triangleRow returns the elements of row i of an n×n matrix that belong to its triangle ul.
+func triangleRow[T real](ul blas.Uplo, n int, a []T, lda, i int) []T {
+	if ul == blas.Upper {
+		return a[i*lda+i : i*lda+n]
 	}
+	return a[i*lda : i*lda+i+1]
 }
 
 // float32s is the blas.Float32 in use. It is gonum's, except for the most expensive routines, which level3 computes.

@@ -39,35 +39,40 @@ func widened[T real](n int, a []T, ld int) *mat.Dense {
 // Orders of one tile, of two and three.
 var tiled = []int{1, 40, tileOrder - 1, tileOrder, tileOrder + 1, 2*tileOrder + 100}
 
-// testCholesky checks L·Lᵀ = A, that nothing above the diagonal is read or written, and
-// that the bits do not depend on the number of threads.
+// lowerOnThreads returns what f makes of a wave, with zeros above the diagonal. It checks that nothing above the diagonal is
+// read or written, and that the bits do not depend on the number of threads.
+func lowerOnThreads[T real](t *testing.T, n, ld int, f func(n int, a []T, lda int) bool) (first []T) {
+	t.Helper()
+	for _, threads := range []int{1, 2, 5} {
+		withThreads(t, threads)
+		a := wave[T](n, ld)
+		if !f(n, a, ld) {
+			t.Fatalf("n = %d: not ok", n)
+		}
+		for i := range a {
+			if above := i%ld > i/ld; above != (a[i] != a[i]) {
+				t.Fatalf("n = %d: element (%d, %d) is %v", n, i/ld, i%ld, a[i])
+			}
+			if a[i] != a[i] {
+				a[i] = 0
+			}
+		}
+		if first == nil {
+			first = a
+		} else if !slices.Equal(a, first) {
+			t.Fatalf("n = %d: %d threads change the result", n, threads)
+		}
+	}
+	return first
+}
+
+// testCholesky checks L·Lᵀ = A.
 func testCholesky[T real](t *testing.T, tol float64, potrf func(n int, a []T, lda int) bool) {
 	onEach(t, func(t *testing.T) {
 		for _, n := range tiled {
 			ld := n + 3
 			want := widened(n, wave[T](n, ld), ld)
-			var first []T
-			for _, threads := range []int{1, 2, 5} {
-				withThreads(t, threads)
-				a := wave[T](n, ld)
-				if !potrf(n, a, ld) {
-					t.Fatalf("n = %d: not ok", n)
-				}
-				for i := range a {
-					if above := i%ld > i/ld; above != (a[i] != a[i]) {
-						t.Fatalf("n = %d: element (%d, %d) is %v", n, i/ld, i%ld, a[i])
-					}
-					if a[i] != a[i] {
-						a[i] = 0
-					}
-				}
-				if first == nil {
-					first = slices.Clone(a)
-				} else if !slices.Equal(a, first) {
-					t.Fatalf("n = %d: %d threads change the factor", n, threads)
-				}
-			}
-			l := widened(n, first, ld)
+			l := widened(n, lowerOnThreads(t, n, ld, potrf), ld)
 			var p mat.Dense
 			p.Mul(l, l.T())
 			for i := range n {
@@ -135,35 +140,13 @@ func TestBadPivot(t *testing.T) {
 func TestTiledDpotrf(t *testing.T) { testCholesky(t, 1e-14, Dpotrf) }
 func TestTiledSpotrf(t *testing.T) { testCholesky(t, 1e-6, Spotrf) }
 
-// TestTiledDtrtri checks L⁻¹L = I, that the rest of the array is left alone, and that
-// the bits do not depend on the number of threads.
+// TestTiledDtrtri checks L⁻¹L = I.
 func TestTiledDtrtri(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		for _, n := range tiled {
 			ld := n + 2
 			l := widened(n, wave[float64](n, ld), ld)
-			var first []float64
-			for _, threads := range []int{1, 2, 5} {
-				withThreads(t, threads)
-				a := wave[float64](n, ld)
-				if !Dtrtri(n, a, ld) {
-					t.Fatalf("n = %d: singular", n)
-				}
-				for i := range a {
-					if above := i%ld > i/ld; above != math.IsNaN(a[i]) {
-						t.Fatalf("n = %d: element (%d, %d) is %v", n, i/ld, i%ld, a[i])
-					}
-					if a[i] != a[i] {
-						a[i] = 0
-					}
-				}
-				if first == nil {
-					first = a
-				} else if !slices.Equal(a, first) {
-					t.Fatalf("n = %d: %d threads change the inverse", n, threads)
-				}
-			}
-			x := widened(n, first, ld)
+			x := widened(n, lowerOnThreads(t, n, ld, Dtrtri), ld)
 			var p mat.Dense
 			p.Mul(x, l)
 			var size mat.Dense // |X||L|, what rounding is relative to

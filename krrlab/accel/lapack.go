@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
@@ -104,14 +105,8 @@ func Eigen(ctx context.Context, jobz lapack.EVJob, a blas64.Symmetric) ([]float6
 // hasNaN reports whether the triangle ul of a contains a NaN. With a NaN, the iterations of LAPACK may not terminate.
 func hasNaN(ul blas.Uplo, n int, a []float64, lda int) bool {
 	for i := range n {
-		row := a[i*lda : i*lda+i+1]
-		if ul == blas.Upper {
-			row = a[i*lda+i : i*lda+n]
-		}
-		for _, v := range row {
-			if math.IsNaN(v) {
-				return true
-			}
+		if slices.ContainsFunc(triangleRow(ul, n, a, lda, i), math.IsNaN) {
+			return true
 		}
 	}
 	return false
@@ -241,10 +236,7 @@ func (o lapacks) syev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda i
 	}
 	_, inputExponent := math.Frexp(maxAbs)
 	for i := range n {
-		row := a[i*lda : i*lda+i+1]
-		if ul == blas.Upper {
-			row = a[i*lda+i : i*lda+n]
-		}
+		row := triangleRow(ul, n, a, lda, i)
 		for j, v := range row {
 			row[j] = math.Ldexp(v, -inputExponent)
 		}

@@ -274,8 +274,8 @@ func (p *level3[T]) syrk(ul blas.Uplo, arguments productArgs[T]) {
 	case !good || l == nil:
 		p.gonum.syrk(ul, x.TransA, n, x.K, x.Alpha, x.A, x.LDA, x.Beta, x.C, x.LDC)
 	default:
-		if x.Beta == 0 {
-			clearTriangle(ul, n, x.C, x.LDC) // some builds scale by β, and 0·NaN = NaN
+		for i := 0; x.Beta == 0 && i < n; i++ { // some builds scale by β, and 0·NaN = NaN
+			clear(triangleRow(ul, n, x.C, x.LDC, i))
 		}
 		fortran(l, routine[T]{p.routinesOf(l).syrk, "cciiapibpi", [4]byte{flipUplo(ul), flipTrans(x.TransA)},
 			[6]int{n, x.K, x.LDA, x.LDC}, x.Alpha, x.Beta}, x.A, x.C)

@@ -17,9 +17,9 @@ type transposer struct {
 }
 
 var transposers = []transposer{
-	{float32s, 4, square4x4s},
+	{float32s, 4, square4x4(XMM, VMOVUPS, VUNPCKLPS, VUNPCKHPS, joinPairs)},
 	{float32s, 2, square2x4s},
-	{float64s, 4, square4x4d},
+	{float64s, 4, square4x4(YMM, VMOVUPD, VUNPCKLPD, VUNPCKHPD, joinHalves)},
 	{float64s, 2, square2x4d},
 }
 
@@ -78,24 +78,39 @@ func (t transposer) build() {
 	RET()
 }
 
-// square4x4s interleaves the rows a, b, c, d twice: a0 b0 a1 b1 and c0 d0 c1 d1, then
-// a0 b0 c0 d0.
-func square4x4s(source, target func(i int) Mem) {
-	var x, y [4]VecVirtual
-	for i := range x {
-		x[i], y[i] = XMM(), XMM()
-		VMOVUPS(source(i), x[i])
+// square4x4 returns a routine that loads the rows a, b, c, d to registers x with move, interleaves a with b and c with d
+// to registers y with low and high, joins these to the columns x, and stores them with move.
+func square4x4(register func() VecVirtual, move, low, high op, join func(x, y [4]VecVirtual)) func(source, target func(i int) Mem) {
+	return func(source, target func(i int) Mem) {
+		var x, y [4]VecVirtual
+		for i := range x {
+			x[i], y[i] = register(), register()
+			move(source(i), x[i])
+		}
+		for i := 0; i < len(x); i += 2 {
+			low(x[i+1], x[i], y[i])
+			high(x[i+1], x[i], y[i+1])
+		}
+		join(x, y)
+		for p := range x {
+			move(x[p], target(p))
+		}
 	}
-	VUNPCKLPS(x[1], x[0], y[0])
-	VUNPCKHPS(x[1], x[0], y[1])
-	VUNPCKLPS(x[3], x[2], y[2])
-	VUNPCKHPS(x[3], x[2], y[3])
-	VUNPCKLPD(y[2], y[0], x[0])
-	VUNPCKHPD(y[2], y[0], x[1])
-	VUNPCKLPD(y[3], y[1], x[2])
-	VUNPCKHPD(y[3], y[1], x[3])
-	for p := range x {
-		VMOVUPS(x[p], target(p))
+}
+
+// joinPairs turns a0 b0 a1 b1, a2 b2 a3 b3, and the same of c and d, into a0 b0 c0 d0 ….
+func joinPairs(x, y [4]VecVirtual) {
+	for i := range 2 {
+		VUNPCKLPD(y[i+2], y[i], x[2*i])
+		VUNPCKHPD(y[i+2], y[i], x[2*i+1])
+	}
+}
+
+// joinHalves turns the halves a0 b0 | a2 b2, a1 b1 | a3 b3, and the same of c and d, into a0 b0 c0 d0 ….
+func joinHalves(x, y [4]VecVirtual) {
+	for half, selector := range []U8{0x20, 0x31} {
+		VPERM2F128(selector, y[2], y[0], x[2*half])
+		VPERM2F128(selector, y[3], y[1], x[2*half+1])
 	}
 }
 
@@ -110,28 +125,6 @@ func square2x4s(source, target func(i int) Mem) {
 	VMOVHPS(y, target(1))
 	VMOVLPS(a, target(2))
 	VMOVHPS(a, target(3))
-}
-
-// square4x4d interleaves the rows a, b, c, d in the halves of registers, a0 b0 | a2 b2
-// and c0 d0 | c2 d2, then joins the halves: a0 b0 c0 d0.
-func square4x4d(source, target func(i int) Mem) {
-	var x, y [4]VecVirtual
-	for i := range x {
-		x[i], y[i] = YMM(), YMM()
-		VMOVUPD(source(i), x[i])
-	}
-	VUNPCKLPD(x[1], x[0], y[0])
-	VUNPCKHPD(x[1], x[0], y[1])
-	VUNPCKLPD(x[3], x[2], y[2])
-	VUNPCKHPD(x[3], x[2], y[3])
-	const low, high = 0x20, 0x31
-	VPERM2F128(U8(low), y[2], y[0], x[0])
-	VPERM2F128(U8(low), y[3], y[1], x[1])
-	VPERM2F128(U8(high), y[2], y[0], x[2])
-	VPERM2F128(U8(high), y[3], y[1], x[3])
-	for p := range x {
-		VMOVUPD(x[p], target(p))
-	}
 }
 
 // square2x4d interleaves two rows in the halves of registers: a0 b0 | a2 b2 and

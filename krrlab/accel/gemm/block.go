@@ -99,18 +99,10 @@ func (w *workspace[T]) gemm(k kernel[T], x *partialProduct[T]) {
 		n := min(nc, x.N-j)
 		for p := 0; p < x.K; p += kc {
 			kp := min(kc, x.K-p)
-			if x.TransB != blas.NoTrans {
-				packAcross(k, w.b, x.B[j*x.LDB+p:], x.LDB, panelShape{n, kp, k.nr})
-			} else {
-				packAlong(k, w.b, x.B[p*x.LDB+j:], x.LDB, panelShape{n, kp, k.nr})
-			}
+			pack(k, w.b, x.B, x.LDB, j, p, x.TransB == blas.NoTrans, panelShape{n, kp, k.nr})
 			for i := 0; i < x.M; i += mc {
 				m := min(mc, x.M-i)
-				if x.TransA != blas.NoTrans {
-					packAlong(k, w.a, x.A[p*x.LDA+i:], x.LDA, panelShape{m, kp, k.mr})
-				} else {
-					packAcross(k, w.a, x.A[i*x.LDA+p:], x.LDA, panelShape{m, kp, k.mr})
-				}
+				pack(k, w.a, x.A, x.LDA, i, p, x.TransA != blas.NoTrans, panelShape{m, kp, k.mr})
 				w.block(k, x, block{i, j, m, n, kp, p > 0 || x.Beta != 0})
 			}
 		}

@@ -7,6 +7,16 @@ package gemm
 // panelShape describes a packed block: count vectors of k elements, in panels of width vectors.
 type panelShape struct{ count, k, width int }
 
+// pack packs the vectors of a block, which are the columns of src if along is set, and otherwise its rows. Element p of
+// vector i is at row p0+p and column i0+i, or at row i0+i and column p0+p.
+func pack[T real](f kernel[T], dst, src []T, ld, i0, p0 int, along bool, shape panelShape) {
+	if along {
+		packAlong(f, dst, src[p0*ld+i0:], ld, shape)
+	} else {
+		packAcross(f, dst, src[i0*ld+p0:], ld, shape)
+	}
+}
+
 // packAlong packs the vectors of a block, where element p of vector i is src[p·ld+i]. It uses the routine f.pack
 // unless that is nil.
 func packAlong[T real](f kernel[T], dst, src []T, ld int, shape panelShape) {

@@ -159,11 +159,7 @@ func (w *workspace[T]) diagonal(k kernel[T], x *Triangle[T], i0, i1 int, alpha T
 	for v := 0; v < x.vectors(); v += k.nr {
 		cols := min(k.nr, x.vectors()-v)
 		clear(w.x[h*k.nr : panels*k.mr*k.nr])
-		if x.isLeft() {
-			packAlong(k, w.x, x.B[i0*x.LDB+v:], x.LDB, panelShape{cols, h, k.nr})
-		} else {
-			packAcross(k, w.x, x.B[v*x.LDB+i0:], x.LDB, panelShape{cols, h, k.nr})
-		}
+		pack(k, w.x, x.B, x.LDB, v, i0, x.isLeft(), panelShape{cols, h, k.nr})
 		if alpha != 1 {
 			for i := range w.x[:h*k.nr] {
 				w.x[i] *= alpha
