@@ -99,26 +99,31 @@ func present(t *testing.T, name, run string) {
 	}
 }
 
-// TestPictures converts notebooks to HTML with Debian's nbconvert, all of them where time is no matter: the page has
-// every picture that the notebook keeps. Of a drawing in SVG without an image beside it nbconvert leaves an svg
-// element without a path.
+// TestPictures converts notebooks with Debian's nbconvert, all of them where time is no matter: pages and slides have
+// every picture of the notebook, and scripts have the code of all cells. nbconvert shows an SVG that has no other form
+// beside it as an svg element without a path.
 func TestPictures(t *testing.T) {
 	if out, err := exec.Command(python, "-m", "nbconvert", "--version").CombinedOutput(); err != nil {
 		t.Skipf("no nbconvert for %s (apt-get install python3-nbconvert): %s", python, out)
 	}
 	picture, shown := regexp.MustCompile(`<img\b|<svg\b`), regexp.MustCompile(`<img\b[^>]*\bsrc="data:image/[^"]{100,}|<svg\b[^>]*>\s*<`)
-	dir, names := t.TempDir(), all(t)
+	dir, names, formats := t.TempDir(), all(t), []string{"html", "slides", "script"}
 	if os.Getenv("KRRLAB_LONG") == "" {
-		names = []string{"00_start.ipynb", "02_statistical_dimension.ipynb"}
+		names, formats = []string{"00_start.ipynb", "02_statistical_dimension.ipynb"}, formats[:1]
 	}
-	if out, err := exec.Command(python, append([]string{"-m", "nbconvert", "--to", "html", "--output-dir", dir},
-		names...)...).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	for _, format := range formats {
+		if out, err := exec.Command(python, append([]string{"-m", "nbconvert", "--to", format, "--output-dir", dir},
+			names...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", format, err, out)
+		}
 	}
 	pictures := 0
 	for _, name := range names {
-		want := 0
+		want, code := 0, []string{}
 		for _, c := range cells(t, name) {
+			if c.Type == "code" {
+				code = append(code, joined(c.Source))
+			}
 			for _, o := range c.Outputs {
 				n := len(picture.FindAllString(joined(o.Data["text/html"]), -1))
 				if o.Data["image/png"] != nil || o.Data["image/svg+xml"] != nil {
@@ -127,16 +132,26 @@ func TestPictures(t *testing.T) {
 				want += n
 			}
 		}
-		page, err := os.ReadFile(filepath.Join(dir, strings.TrimSuffix(name, ".ipynb")+".html"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := len(shown.FindAll(page, -1)); got != want {
-			t.Errorf("%s: nbconvert shows %d of %d pictures", name, got, want)
+		for _, format := range formats {
+			suffix := map[string]string{"html": ".html", "slides": ".slides.html", "script": ".go"}[format]
+			text, err := os.ReadFile(filepath.Join(dir, strings.TrimSuffix(name, ".ipynb")+suffix))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if format == "script" {
+				for _, source := range code {
+					if !strings.Contains(string(text), strings.TrimSpace(source)) {
+						t.Errorf("%s: the script lacks %s", name, source)
+					}
+				}
+			} else if got := len(shown.FindAll(text, -1)); got != want {
+				t.Errorf("%s: nbconvert to %s shows %d of %d pictures", name, format, got, want)
+			}
 		}
 		pictures += want
 	}
 	if pictures < len(names) {
 		t.Errorf("%d pictures in %d notebooks", pictures, len(names))
 	}
+	t.Logf("%d pictures of %d notebooks, in %v", pictures, len(names), formats)
 }
