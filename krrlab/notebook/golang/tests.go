@@ -23,12 +23,15 @@ type recordedSegment struct {
 	code string // at the lines that it has in the cell; a compiled cell begins with %%go
 }
 
-// recordSegment adds a segment of a cell to s.history, unless it is a command.
+// recordSegment adds a segment of a cell to s.history, unless it is a command or the cell is no longer running.
 func (s *Session) recordSegment(c *cell, seg segment) {
 	code := seg.code
 	if isCompiledCell(seg) {
 		code = seg.command
-	} else if seg.command != "" || code == "" {
+	} else if seg.command != "" {
+		return
+	}
+	if c.state.Load() != stateRunning {
 		return
 	}
 	s.history = append(s.history, recordedSegment{c.name, strings.Repeat("\n", seg.line-1) + code})
