@@ -31,6 +31,17 @@ func (s Spec) dir() string { return filepath.Join(s.Data, "kernels", s.Name) }
 // file returns the path of the kernel's kernel.json.
 func (s Spec) file() string { return filepath.Join(s.dir(), "kernel.json") }
 
+// script returns the path of the kernel's kernel.js, which Notebook 6 loads and other front ends ignore.
+func (s Spec) script() string { return filepath.Join(s.dir(), "kernel.js") }
+
+// withoutArrows is the content of kernel.js. Notebook 6 shows the tabs of a cell as arrows; the script hides them.
+const withoutArrows = `define({onload: function () {
+	var style = document.createElement("style");
+	style.textContent = ".cm-s-ipython span.cm-tab { background: none }";
+	document.head.appendChild(style);
+}});
+`
+
 // check returns an error if the name is invalid, or if it is the name of a kernel that another program has installed.
 // advice completes the message in the second case.
 func (s Spec) check(advice string) error {
@@ -53,7 +64,7 @@ func (s Spec) check(advice string) error {
 		advice)
 }
 
-// Install writes the kernel.json of the kernel and returns its folder. It does not overwrite the kernel of another
+// Install writes the kernel.json and kernel.js of the kernel and returns its folder. It does not overwrite the kernel of another
 // program unless s.Force is set.
 func Install(s Spec) (string, error) {
 	if err := s.check("choose another --name"); err != nil {
@@ -70,13 +81,14 @@ func Install(s Spec) (string, error) {
 	if err := os.MkdirAll(s.dir(), 0o755); err != nil {
 		return "", fmt.Errorf("cannot install the kernel: %w", err)
 	}
-	if err := atomicfile.Put(s.file(), append(spec, '\n')); err != nil {
+	err = errors.Join(atomicfile.Put(s.script(), []byte(withoutArrows)), atomicfile.Put(s.file(), append(spec, '\n')))
+	if err != nil {
 		return "", fmt.Errorf("cannot install the kernel: %w", err)
 	}
 	return s.dir(), nil
 }
 
-// Uninstall removes the kernel.json of the kernel, and its folder if that is then empty. It returns the path of the
+// Uninstall removes what Install has written, and the folder of the kernel if that is then empty. It returns the path of the
 // folder or file that was removed. It does not remove the kernel of another program unless s.Force is set.
 func Uninstall(s Spec) (string, error) {
 	if err := s.check("remove it by jupyter kernelspec uninstall " + s.Name); err != nil {
@@ -86,6 +98,9 @@ func Uninstall(s Spec) (string, error) {
 		return "", fmt.Errorf("no kernel %s in %s", s.Name, s.dir())
 	} else if err != nil {
 		return "", fmt.Errorf("cannot remove the kernel: %w", err)
+	}
+	if b, err := os.ReadFile(s.script()); err == nil && string(b) == withoutArrows {
+		_ = os.Remove(s.script()) // if it remains, so does the folder
 	}
 	if os.Remove(s.dir()) != nil {
 		return s.file(), nil

@@ -77,6 +77,12 @@ func TestOtherKernels(t *testing.T) {
 	}
 	testkit.OK(t, os.Remove(logo))
 	testkit.Must(Install(s))
+	testkit.OK(t, os.WriteFile(s.script(), []byte("another"), 0o644))
+	if removed, err := Uninstall(s); err != nil || removed != file {
+		t.Errorf("removed %s, %v", removed, err)
+	}
+	testkit.OK(t, os.Remove(s.script()))
+	testkit.Must(Install(s))
 	if removed, err := Uninstall(s); err != nil || removed != s.dir() {
 		t.Errorf("removed %s, %v", removed, err)
 	}

@@ -55,6 +55,10 @@ await step("all cells run", async () => {
   });
   if (await page.locator(".output_error").count()) throw new Error("a cell failed");
 });
+await step("tabs are blank", async () => {
+  const image = await page.locator(".cm-tab").first().evaluate((tab) => getComputedStyle(tab).backgroundImage);
+  if (image !== "none") throw new Error(`a tab has the background ${image}`);
+});
 await step("a figure is seen", async () => {
   const svg = page.locator(".output_svg svg, .output_html svg").first();
   await svg.scrollIntoViewIfNeeded();
