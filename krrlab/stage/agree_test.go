@@ -11,7 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestAgreeToStop: all ranks go on, stop or fail as the one does that says the worst; one rank alone says what it says.
+// TestAgreeToStop checks that all ranks do what the rank with the most severe outcome does: continue, stop or fail. A
+// single rank keeps its own error.
 func TestAgreeToStop(t *testing.T) {
 	bad := errors.New("bad")
 	for _, c := range []struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// A stage of three steps, which its monitor stops after the second; it keeps what it has.
+// The monitor of a stage of three steps stops it after the second step. The stage returns its partial result.
 func Example() {
 	monitor := func(e stage.Event) error {
 		fmt.Println(e)

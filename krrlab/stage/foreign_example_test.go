@@ -20,13 +20,14 @@ type Growth struct {
 	Steps int `flag:"steps" default:"20" check:">=1" help:"products with K"`
 }
 
-// Norms are what it returns.
+// Norms is the result of Growth.
 type Norms struct {
 	stage.Header
 	Norms []float64 `json:"norms"`
 }
 
-// Run implements stage.Runner: it takes K of the bench, reports progress, and keeps what it has where it is stopped.
+// Run implements stage.Runner. It uses K of the bench, reports progress, and returns its partial result if it is
+// stopped.
 func (o Growth) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
 	if err := schema.Settle(&o); err != nil {
 		return nil, err
@@ -74,7 +75,8 @@ func (r *Norms) Plot() *plots.Figure {
 
 func (r *Norms) HTML() string { return stage.HTML(r) }
 
-// A stage of a user's own: its monitor ends it after three products, and it is shown and kept as ours are.
+// The monitor of a user-defined stage ends it after three products. Its result is shown and saved like those of
+// built-in stages.
 func Example_userDefined() {
 	lab, err := krrlab.New(datasets.SyntheticRegression(200, 2, 0.1, 1), krrlab.Config{
 		Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Monitor: func(e stage.Event) error {

@@ -8,7 +8,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestTook: the unit goes by the total.
+// TestTook checks that the total determines the unit of all seconds.
 func TestTook(t *testing.T) {
 	for total, want := range map[float64]string{
 		0.00004: "milliseconds a 0.0, total 0.0\n", 0.0421: "milliseconds a 21.1, total 42.1\n",
@@ -26,7 +26,7 @@ func TestTook(t *testing.T) {
 	}
 }
 
-// TestEntryNames: what reports and pictures call a preconditioner.
+// TestEntryNames checks the names of preconditioners in reports and figures.
 func TestEntryNames(t *testing.T) {
 	for text, want := range map[string][3]string{
 		"nystrom features=500 lambda-p=0.1": {"nystrom features=500 lambda-p=0.1", "Nyström, s = 500, λ_p = 0.1"},
@@ -54,7 +54,7 @@ func TestEntryNames(t *testing.T) {
 // Measured is embedded by the struct of TestSetUnknown.
 type Measured struct{ A, B stage.Number }
 
-// TestSetUnknown sets the numbers of a struct and of what it embeds, and no others.
+// TestSetUnknown checks that the numbers of a struct and of the structs that it embeds become unknown, and no others.
 func TestSetUnknown(t *testing.T) {
 	var v struct {
 		Measured

@@ -20,7 +20,7 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// TestWords: bounds are rounded outward, and what is not known is said to be so.
+// TestWords checks that bounds are rounded outward, and that texts say what is unknown.
 func TestWords(t *testing.T) {
 	for _, c := range [][2]string{
 		{"[" + KernelBound(0) + KernelBound(Unknown) + "]", "[]"}, {KernelBound(2e-3), ", ‖E‖₂ ≲ 2.0e-03"},
@@ -33,7 +33,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// named is the options and the result of a stage.
+// named is the options and the result of a stage in one type.
 type named struct {
 	With  Entries
 	Value Number
@@ -45,12 +45,13 @@ func (n *named) Table() *plots.Table                       { return &plots.Table
 func (n *named) Plot() *plots.Figure                       { return &plots.Figure{} }
 func (n *named) HTML() string                              { return HTML(n) }
 
-// options are those of a Definition, a value.
+// options are the options of a Definition, as a value.
 type options struct{ named }
 
 func (o options) Run(context.Context, Bench) (Stage, error) { return &o.named, nil }
 
-// TestNoDrawer: a program without plots/draw, as this test, shows what it has to import, and saves nothing.
+// TestNoDrawer checks that a program without plots/draw, such as this test, shows which package it must import, and
+// saves nothing.
 func TestNoDrawer(t *testing.T) {
 	f, file := plots.Convergence("t", 0, plots.Series{Y: []float64{1, 2}}), filepath.Join(t.TempDir(), "f.svg")
 	const want = `has to import _ "github.com/krrlab/lab/plots/draw"`
@@ -61,7 +62,7 @@ func TestNoDrawer(t *testing.T) {
 	}
 }
 
-// TestJSON: options and numbers come back from JSON; unknown keys and entries without a text are refused.
+// TestJSON checks that options and numbers survive JSON, and that unknown keys and entries without a text are refused.
 func TestJSON(t *testing.T) {
 	d := &Definition{Name: "x", Options: options{}, Result: (*named)(nil)}
 	r, err := d.Decode([]byte(`{"With": ["a b", "c"], "Value": 2}`))
@@ -87,7 +88,8 @@ func TestJSON(t *testing.T) {
 	testkit.Equal(t, RoundDigits(1.23456, 3), 1.23)
 }
 
-// TestMemory: what a stage may take beside K, and what it takes for Z.
+// TestMemory checks the memory that remains for a stage, the memory of Z, and the progress and the times that stages
+// report.
 func TestMemory(t *testing.T) {
 	k := &Gram{Matrix: testkit.Must(gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, points.NewDense(9, 1, nil), 1, nil))}
 	p := &Problem{Header: Header{N: 10}, HeldBytes: 7}

@@ -23,7 +23,7 @@ import (
 
 const n, lambda = 300, 0.01
 
-// problem is a regression with K in float64.
+// problem returns a regression problem whose K is stored in float64.
 func problem(t *testing.T, c krrlab.Config) *krrlab.Lab {
 	t.Helper()
 	c.Kernel, c.Lambda, c.Solver = kernel.Gaussian{Sigma: 1.5}, lambda, krrlab.PCG
@@ -32,7 +32,7 @@ func problem(t *testing.T, c krrlab.Config) *krrlab.Lab {
 	return lab
 }
 
-// own is an M⁻¹ = f of a user.
+// own is a user-defined preconditioner with M⁻¹ = f.
 type own struct {
 	order int
 	f     func(dst, r *mat.Dense) error
@@ -42,7 +42,7 @@ func (o own) Dim() int { return o.order }
 
 func (o own) SolveTo(_ context.Context, dst, r *mat.Dense) error { return o.f(dst, r) }
 
-// metric is an own that draws.
+// metric is an own that can also sample normal vectors of covariance M.
 type metric struct {
 	own
 	draw func(dst *mat.Dense) error
@@ -50,7 +50,8 @@ type metric struct {
 
 func (m metric) NormalTo(_ context.Context, dst *mat.Dense, _ rng.Stream) error { return m.draw(dst) }
 
-// TestLeftOutLate: one that fails as intervals of κ are found does not take those of others with it.
+// TestLeftOutLate checks that a preconditioner that fails during the Lanczos processes is excluded, and that the other
+// preconditioners keep their results.
 func TestLeftOutLate(t *testing.T) {
 	draws := 0
 	same := func(dst, r *mat.Dense) error { dst.Copy(r); return nil }
@@ -85,7 +86,7 @@ func TestLeftOutLate(t *testing.T) {
 	}
 }
 
-// TestSameNames: entries of one name are rows and lines of their own.
+// TestSameNames checks that entries of the same name have rows and lines of their own.
 func TestSameNames(t *testing.T) {
 	r := testkit.Must(problem(t, krrlab.Config{}).Compare(context.Background(), krrlab.CompareOptions{Steps: -1, Seeds: 2},
 		krrlab.Nystrom{S: 30}, krrlab.Nystrom{S: 60}))
@@ -97,7 +98,7 @@ func TestSameNames(t *testing.T) {
 	}
 }
 
-// TestNames: an entry that names no preconditioner is refused before anything is formed.
+// TestNames checks that invalid entries are refused by an error of one line.
 func TestNames(t *testing.T) {
 	for _, text := range []string{"", "nope", "nystrom s=3", "nystrom features", "nystrom features=0",
 		"vecchia lambda-p=1", "features sketch=x", "nystrom features=20 features=30", "nystrom precond=none"} {
@@ -109,7 +110,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestRanks: two ranks of little memory find what one with enough does.
+// TestRanks checks that two ranks whose memory requires two groups have the residuals of a single process with enough
+// memory.
 func TestRanks(t *testing.T) {
 	o := krrlab.CompareOptions{Steps: 20, With: stage.Entries{{Text: "nystrom features=40"}}}
 	one := testkit.Must(problem(t, krrlab.Config{}).Compare(context.Background(), o))
@@ -120,7 +122,7 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// ranks returns what each of two finds.
+// ranks returns the results of two ranks.
 func ranks(t *testing.T, c krrlab.Config, o krrlab.CompareOptions) [2]*krrlab.Compare {
 	t.Helper()
 	var results [2]*krrlab.Compare
@@ -138,7 +140,7 @@ func ranks(t *testing.T, c krrlab.Config, o krrlab.CompareOptions) [2]*krrlab.Co
 	return results
 }
 
-// TestDraws: draw 1 is what the next seed draws.
+// TestDraws checks that draw 1 has the random numbers of the next seed.
 func TestDraws(t *testing.T) {
 	o := krrlab.CompareOptions{Steps: -1, Seeds: 2, With: stage.Entries{{Text: "features features=50"},
 		{Text: "vecchia features=10 neighbors=5"}}}

@@ -18,8 +18,9 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestEvidence counts over seeds how often the intervals of ln det(K+λI) and −2 ln p(y) miss what a dense Cholesky
-// factor gives, of K in float64 and in 16 bits, with one Lanczos process and with four, for every kind of M.
+// TestEvidence counts over seeds how often the intervals of ln det(K+λI) and −2 ln p(y) miss the values from a dense
+// Cholesky factorization: for K in float64 and in 16 bits, for one and for several Lanczos processes, and for every
+// kind of M.
 func TestEvidence(t *testing.T) {
 	const n = 200
 	seeds := suite.Scale(8, 8, 200)
@@ -110,7 +111,7 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// plain returns K+λI, K in float64 however it is stored.
+// plain returns K+λI with the entries of K in float64, whatever the storage of the lab.
 func plain(t *testing.T, lab *krrlab.Lab) *mat.SymDense {
 	t.Helper()
 	n, _ := lab.Targets().Dims()

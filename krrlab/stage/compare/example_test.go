@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// jacobi is a user's own preconditioner: the diagonal.
+// jacobi is a user-defined preconditioner: the diagonal of A.
 type jacobi struct {
 	n    int
 	diag float64
@@ -24,7 +24,7 @@ func (m jacobi) SolveTo(_ context.Context, dst, r *mat.Dense) error {
 	return nil
 }
 
-// A user's own preconditioner stands beside ours.
+// A user-defined preconditioner is compared with built-in ones.
 func Example() {
 	lab, err := krrlab.New(datasets.SyntheticRegression(1000, 4, 0.1, 1), krrlab.Config{
 		Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: krrlab.PCG})

@@ -17,8 +17,8 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// TestAgainst: iterations are drawn against rank and bytes, those of the same name but for the rank in one series,
-// without what has no rank, failed, or did not come to the residual.
+// TestAgainst checks the plot of iterations against rank and bytes. Names that differ only in the rank form one series.
+// Rows without a rank, failed rows and rows that did not converge are omitted.
 func TestAgainst(t *testing.T) {
 	row := func(name string, s, its int) pencil.Row {
 		return pencil.Row{Name: name, S: s, Cost: pencil.Cost{Bytes: int64(s)}, Iteration: pencil.Iteration{Iterations: &its, Status: pcg.Converged}}
@@ -49,8 +49,9 @@ func TestAgainst(t *testing.T) {
 	}
 }
 
-// TestPictures draws two preconditioners: the draw with the median number of iterations, its residuals against
-// iterations and against seconds, bounds where they are known, and the share of the eigenvalues up to each.
+// TestPictures checks the plot of two preconditioners: only the draw with the median number of iterations is shown,
+// with its residuals against iterations and seconds, its error bounds if they are known, and the cumulative share of
+// its eigenvalues.
 func TestPictures(t *testing.T) {
 	row := func(name string, draw, its int) pencil.Row {
 		r := pencil.Row{Name: name, Draw: draw, Iteration: pencil.Iteration{Iterations: &its, Residuals: make([]float64, its+1)}, Cost: pencil.Cost{Build: 3, Solve: 2}, Spectrum: pencil.Spectrum{Exact: new(estimate.Interval), Nodes: []float64{1, 2, 4, 8}}}

@@ -18,7 +18,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// differing is a diagonal M that each process draws anew.
+// differing is a program for a diagonal M that each process draws anew.
 const differing = `
 import sys, io, numpy as np
 i, o = sys.stdin.buffer, sys.stdout.buffer
@@ -32,7 +32,7 @@ for line in i:
     b = io.BytesIO(); np.lib.format.write_array(b, r * w)
     o.write(b"answer\n" + b.getvalue()); o.flush()`
 
-// TestProcessRanks: ranks whose processes differ take the M of the first.
+// TestProcessRanks checks that all ranks use the M of the first rank, although their processes have different ones.
 func TestProcessRanks(t *testing.T) {
 	r := ranks(t, krrlab.Config{}, krrlab.CompareOptions{Steps: -1,
 		With: stage.Entries{{Text: "process:" + python(t) + " -c '" + differing + "'"}}})
@@ -44,7 +44,7 @@ func TestProcessRanks(t *testing.T) {
 	}
 }
 
-// python returns a Python that has NumPy.
+// python returns a Python interpreter with NumPy, or skips the test.
 func python(t *testing.T) string {
 	t.Helper()
 	name := "/usr/bin/python3"
@@ -54,8 +54,8 @@ func python(t *testing.T) string {
 	return name
 }
 
-// TestProcess: M of NumPy has the iterations and the κ that the same M has in Go. The landmarks that NumPy draws are
-// the columns in which M−λI and K agree.
+// TestProcess checks that an M computed by NumPy has the same iterations and κ as the same M in Go. The landmarks that
+// NumPy drew are the columns in which M−λI and K agree.
 func TestProcess(t *testing.T) {
 	const rank = 40
 	python := python(t)

@@ -19,8 +19,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// bench has K of 30 points on a line, and makes M = I of every entry, but M = K+λI of "exact", and none of the one that
-// is refused.
+// bench has K for 30 points on a line. It returns M = I for most entries, M = K+λI for the entry "exact", and an error
+// for the entry refused.
 type bench struct {
 	stage.Bench
 	problem stage.Problem
@@ -67,7 +67,7 @@ func (b *bench) Make(ctx context.Context, e stage.Entry, _ int) (*stage.Made, er
 	return m, nil
 }
 
-// inverse is M by a dense solve.
+// inverse is a preconditioner that solves with M by a dense Cholesky factorization.
 type inverse struct{ m *mat.SymDense }
 
 func (m inverse) Dim() int { return m.m.SymmetricDim() }
@@ -78,9 +78,10 @@ func (m inverse) SolveTo(_ context.Context, dst, r *mat.Dense) error {
 	return c.SolveTo(dst, r)
 }
 
-// TestGroupsOfMemory: preconditioners are judged side by side as long as their bytes and vectors, 8n(5+2·steps), fit
-// the memory beside K, the last byte included, and a group begins with iteration 1 of its first; what does not fit
-// alone is left out. Those of one group are reported until they meet the tolerance.
+// TestGroupsOfMemory checks how preconditioners are divided into groups. A group may take the memory that K leaves, to
+// the last byte, where each member takes its own bytes and 8n(5+2·steps) bytes of vectors. A preconditioner that does
+// not fit alone is excluded. Each group begins with iteration 1 of its first member, and a member is reported until it
+// meets the tolerance.
 func TestGroupsOfMemory(t *testing.T) {
 	const need = 1000 + 8*30*(5+2*7)
 	for memory, want := range map[int64]int{1 << 40: 1, 3*need - 1000: 1, 3*need - 1001: 2, 2*need - 1001: 3, need: 3, need - 1: 1} {
@@ -110,7 +111,7 @@ func TestGroupsOfMemory(t *testing.T) {
 	}
 }
 
-// TestDefaults: which preconditioners there are without --with, and for which n all eigenvalues are computed.
+// TestDefaults checks which preconditioners are compared by default, and for which n all eigenvalues are computed.
 func TestDefaults(t *testing.T) {
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Func{F: kernel.Gaussian{Sigma: 1}.Eval}} {
 		for below, exact := range map[int]bool{30: true, 29: false, 0: true, -1: false} {
@@ -140,7 +141,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestCombined: one target is taken as it is, and several with a sign each.
+// TestCombined checks that a single target is used unchanged, and that several targets are added with random signs.
 func TestCombined(t *testing.T) {
 	y := mat.NewDense(2, 2, []float64{1, 10, 2, 20})
 	seen := map[float64]bool{}

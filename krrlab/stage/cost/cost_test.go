@@ -12,13 +12,13 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/gram"
 )
 
-// rates are those of a machine that is not there.
+// rates returns the rates of an imaginary machine.
 func rates() Rates {
 	return Rates{Machine: "made up", Read: 3e10, Gemm32: 2e11, Gemm64: 1e11, Exp: 3e9}
 }
 
-// TestCache: rates that are kept are taken, what is damaged is replaced, and a folder that cannot be written stops
-// nothing.
+// TestCache checks that cached rates are used, that damaged or foreign files are replaced, and that a folder that
+// cannot be written causes no error.
 func TestCache(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", dir)
@@ -53,7 +53,7 @@ func TestCache(t *testing.T) {
 	read()
 }
 
-// TestMeasure: every rate of this machine is a positive number, and little memory is taken.
+// TestMeasure checks that every measured rate is positive, and that the measurement takes little memory.
 func TestMeasure(t *testing.T) {
 	got := testkit.Allocated(func() {
 		if r := Measure(t.Context()); !(min(r.Read, r.Gemm32, r.Gemm64, r.Exp) > 0) {
@@ -66,8 +66,8 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestCosts: no iteration is faster than memory; less of K is read where tiles are left out; and the panels of a small
-// factorization do not slow a large one.
+// TestCosts checks three predictions: no iteration is faster than reading its data from memory, sparse tiles cost less
+// than dense ones, and the serial part of a Cholesky factorization is negligible for a large order.
 func TestCosts(t *testing.T) {
 	quick := rates()
 	quick.Exp = 1e15

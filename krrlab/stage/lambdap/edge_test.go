@@ -8,8 +8,8 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pencil"
 )
 
-// TestFinish checks the predicted times and the choice: the least time, the smaller κ where times are
-// equal, and no point that is unknown or has not converged.
+// TestFinish checks the predicted times and the choice: the point with the least time, or of equal times the one with
+// the smaller κ. Points that are unknown or have not converged are not chosen.
 func TestFinish(t *testing.T) {
 	its := func(n int) *int { return &n }
 	point := func(predicted int, iterations *int, status pcg.Status, kappa float64) Point {

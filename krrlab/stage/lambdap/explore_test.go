@@ -13,8 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pencil"
 )
 
-// TestExplore moves the sliders of the figure over λ_p, in JavaScript, for K and ZZᵀ that commute, so that κ is known
-// at every λ_p: at those measured the numbers are Go's, between them the interval has κ.
+// TestExplore moves the sliders of the figure in JavaScript. K and ZZᵀ commute here, so that κ is known at every λ_p.
+// At the measured λ_p the numbers must be those of Go, and between them the interval must contain κ.
 func TestExplore(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {

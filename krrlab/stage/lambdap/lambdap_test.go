@@ -44,7 +44,7 @@ func (a ridge) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return err
 }
 
-// swept sweeps with the defaults of the options in place.
+// swept replaces the zero options by their defaults and measures a sweep.
 func swept(ctx context.Context, a stage.Operator, z *points.Dense32, y *mat.Dense, formed float64, o *Options) (*Sweep, error) {
 	err := schema.Settle(o)
 	if o.tol, o.comm = 1e-3, comm.OrAlone(o.comm); o.Columns == 0 && !o.NoSolve {
@@ -59,8 +59,8 @@ func swept(ctx context.Context, a stage.Operator, z *points.Dense32, y *mat.Dens
 	return measure(ctx, a, z, y, formed, o)
 }
 
-// problem returns a Gaussian kernel matrix of n random points, and Z whose ZZᵀ is near it:
-// random Fourier features made here.
+// problem returns the Gaussian kernel matrix of n random points, and a Z of s random Fourier features, so that ZZᵀ ≈ K.
+// It draws the features itself.
 func problem(n, s int, lambda float64, seed uint64) (ridge, *points.Dense32) {
 	const d = 3
 	x := make([]float64, n*d)
@@ -117,7 +117,7 @@ func less(a, b *mat.SymDense) *mat.SymDense {
 	return e
 }
 
-// TestBound: the bound holds for every λ_p, and where K is 0 or ZZᵀ is, it is reached.
+// TestBound checks that the bound holds for every λ_p of the grid, and its values for λ = 0.1 and η = 1.
 func TestBound(t *testing.T) {
 	const n, lambda = 80, 0.1
 	a, z := problem(n, 30, lambda, 2)
@@ -155,8 +155,8 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// TestSweep compares a sweep with dense references: η, κ for each λ_p, and the iterations of
-// PCG with each λ_p alone.
+// TestSweep compares a sweep with dense linear algebra: η, κ for each λ_p, and the iterations of PCG for each λ_p
+// alone.
 func TestSweep(t *testing.T) {
 	const n, lambda = 200, 0.01
 	a, z := problem(n, 50, lambda, 3)
@@ -204,7 +204,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestSweepStored: the intervals allow for the error of K as stored, here all of the diagonal.
+// TestSweepStored checks that the intervals allow for the storage error of K, which changes the diagonal here.
 func TestSweepStored(t *testing.T) {
 	const n, lambda, e = 200, 0.01, 0.4 * 0.01
 	a, z := problem(n, 50, lambda, 3)
@@ -233,8 +233,8 @@ func TestSweepStored(t *testing.T) {
 	}
 }
 
-// TestInterrupted: the points a sweep has come back, with intervals that hold, and counts of
-// the solves that had ended.
+// TestInterrupted checks that an interrupted sweep returns the points measured so far, with valid intervals, and the
+// iterations of the solves that had ended.
 func TestInterrupted(t *testing.T) {
 	const n = 200
 	a, z := problem(n, 50, 0.01, 3)
@@ -273,7 +273,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestRanksChoose: ranks whose clocks differ predict the same times, and choose the same λ_p.
+// TestRanksChoose checks that ranks with different clocks predict the same times and choose the same λ_p.
 func TestRanksChoose(t *testing.T) {
 	const n = 60
 	a, z := problem(n, 12, 0.1, 1)

@@ -10,8 +10,8 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pencil"
 )
 
-// TestKappaOfBoth: κ's interval is that of Lanczos, widened for K as stored, and no wider than η allows: with λ = 1,
-// η = 3 and λ_p = 2 the spectrum lies in [1/5, 2].
+// TestKappaOfBoth checks that the interval of κ combines the Lanczos process, widened for the storage error, with the
+// bounds by η: for λ = 1, η = 3 and λ_p = 2 the spectrum lies in [1/5, 2].
 func TestKappaOfBoth(t *testing.T) {
 	at := func(lo, hi float64) estimate.Interval { return estimate.Interval{Value: lo, Lo: lo, Hi: hi} }
 	for _, c := range []struct {
@@ -40,7 +40,7 @@ func TestKappaOfBoth(t *testing.T) {
 	}
 }
 
-// TestAt: points by their λ_p, and what Bound refuses.
+// TestAt checks that At finds points by their λ_p, and that Bound panics on invalid arguments.
 func TestAt(t *testing.T) {
 	r := &Sweep{Points: []Point{{Row: pencil.Row{LambdaP: 1}}, {Row: pencil.Row{LambdaP: 2}}}}
 	if r.At(2) != &r.Points[1] || r.At(1) != &r.Points[0] || r.At(3) != nil {

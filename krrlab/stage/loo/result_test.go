@@ -10,7 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/model/leaveout"
 )
 
-// TestPlot: the band has the roots of the intervals; plots draws one without upper end to the top.
+// TestPlot checks that the band of a regression shows the square roots of the intervals of the mean square.
 func TestPlot(t *testing.T) {
 	r := &Result{Best: 1}
 	for i, hi := range []float64{math.Inf(1), 3, 7} {
@@ -22,7 +22,7 @@ func TestPlot(t *testing.T) {
 	}
 }
 
-// TestLines: the last but one line says what to fit with, and whether that is an end of the grid.
+// TestLines checks the line with the recommended λ, and the note if it is at an end of the grid.
 func TestLines(t *testing.T) {
 	r := &Result{Best: 1}
 	for i, hi := range []float64{math.Inf(1), 4.5, 1.23456e9} {

@@ -13,8 +13,8 @@ import (
 	_ "github.com/krrlab/lab/plots/draw"
 )
 
-// TestRepeats: rows that repeat are left out together and counted; where probes cannot do so, of classes, no interval
-// is claimed, and the lines say so.
+// TestRepeats checks that repeated rows are left out together and counted. For classes, probes cannot leave them out
+// together; then no interval is claimed, and the report says so.
 func TestRepeats(t *testing.T) {
 	o := loo.Options{Lambdas: []float64{10, 0.1, 1}}
 	for _, classes := range []bool{false, true} {
@@ -56,8 +56,8 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
-// TestMemoryRefusesDense: where dense factors do not fit the memory a subspace is taken, which says so, with intervals
-// that cover; a λ that is none is refused.
+// TestMemoryRefusesDense checks that a subspace is used if dense factors do not fit into the memory budget, that the
+// report says so, and that the intervals cover the exact error. A negative λ is an error.
 func TestMemoryRefusesDense(t *testing.T) {
 	set := datasets.SyntheticRegression(1200, 3, 0.1, 5)
 	ones := make([]float64, 1200)

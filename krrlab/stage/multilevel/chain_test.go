@@ -11,8 +11,9 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/feature"
 )
 
-// TestMeasureChain: every level is what Measure returns for the map that the seed draws, in the order of the chain, and
-// features alone come once for a width; the progress names each; the end of ctx leaves those that were finished.
+// TestMeasureChain checks that each level has the result of measure for the map of the same seed, in the order of the
+// chain, and that features alone are measured once per width. Progress names each level, and an interrupted chain
+// returns the completed levels.
 func TestMeasureChain(t *testing.T) {
 	p, _ := setup(t, 120, 0.1, 0.1)
 	levels := feature.Levels{{Sketch: "features", Width: 80}, {Sketch: "srht", Width: 40},

@@ -18,7 +18,7 @@ import (
 
 var gauss = kernel.Gaussian{Sigma: 1.5}
 
-// setup returns a problem of n points of dimension 4 with K in float64, and K alone from Eval.
+// setup returns a problem of n points in R⁴ with K in float64, and the kernel matrix computed by Eval.
 func setup(t testing.TB, n int, lambda, lambdaP float64) (*problem, *mat.SymDense) {
 	t.Helper()
 	x := points.NewDense(n, 4, nil)
@@ -37,7 +37,7 @@ func setup(t testing.TB, n int, lambda, lambdaP float64) (*problem, *mat.SymDens
 	return &problem{A: a, X: x, Y: y, LambdaP: lambdaP, Comm: comm.Alone()}, k
 }
 
-// drawn draws features of the given width, and a chain of sketches behind them.
+// drawn draws a map of features of the given width, followed by the sketches.
 func drawn(t testing.TB, width int, sketches sketch.Composition, seed uint64) feature.Map {
 	t.Helper()
 	s := width
@@ -51,7 +51,7 @@ func drawn(t testing.TB, width int, sketches sketch.Composition, seed uint64) fe
 
 var srhtGauss = sketch.Composition{{Dist: sketch.SRHT{}, Width: 60}, {Dist: sketch.Gaussian{}, Width: 30}}
 
-// OuterOf returns ZZᵀ of a map, from its float64 path.
+// OuterOf returns ZZᵀ of a map, computed in float64.
 func OuterOf(m feature.Map, x points.Points) *mat.SymDense {
 	n, _ := x.Dims()
 	_, s := m.Dims()

@@ -13,9 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/sketch"
 )
 
-// TestCoverage counts how often the intervals of ‖ZZᵀ−K‖₂ and κ(M⁻¹A) cover the values that
-// dense eigenvalues give, for Z narrower and wider than n and for a chain: at least 90 % at
-// confidence 0.95 for both together. 40 seeds each; 200 with KRRLAB_LONG=1.
+// TestCoverage counts how often the intervals of ‖ZZᵀ−K‖₂ and κ(M⁻¹A) both contain the values from dense eigenvalues:
+// at least in 90 % of the seeds for a confidence of 0.95. Z is narrower than n, wider than n, or from a chain.
 func TestCoverage(t *testing.T) {
 	const n, lambda, lambdaP = 120, 0.05, 0.1
 	seeds := suite.Scale(20, 40, 200)
@@ -50,8 +49,8 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// TestOpenEnd checks that where the Lanczos process is too short to say anything of λ_min,
-// the error gives κ an upper bound, and that it holds.
+// TestOpenEnd checks that the error ‖ZZᵀ−K‖₂ gives κ a valid upper bound if the Lanczos process is too short to bound
+// λ_min.
 func TestOpenEnd(t *testing.T) {
 	const n, lambda = 120, 0.01
 	p, k := setup(t, n, lambda, lambda)
@@ -63,8 +62,7 @@ func TestOpenEnd(t *testing.T) {
 	}
 }
 
-// TestLimits checks that a level too expensive to make a preconditioner of is measured for its
-// error alone.
+// TestLimits checks that only the error is measured for a level whose preconditioner is too expensive.
 func TestLimits(t *testing.T) {
 	const n = 300
 	p, _ := setup(t, n, 0.1, 0.1)
@@ -81,7 +79,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestControl checks progress, and the ends of contexts at every part.
+// TestControl checks that each part of a measurement reports progress and ends if its context is canceled.
 func TestControl(t *testing.T) {
 	p, _ := setup(t, 200, 0.1, 0.1)
 	m := drawn(t, 50, nil, 1)

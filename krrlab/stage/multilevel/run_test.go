@@ -14,8 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/multilevel"
 )
 
-// TestRun checks what the stage says against the parts it is made of: the maps that fit
-// draws, the iterations that PCG takes with M of them, and the views of the numbers.
+// TestRun compares the result of the stage with independent computations: the same maps, the iterations of PCG with
+// their M, and the texts and figures.
 func TestRun(t *testing.T) {
 	train := datasets.SyntheticRegression(400, 5, 0.1, 4)
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1.5}, kernel.Polynomial{Gamma: 0.2, Coef0: 1, Degree: 3}} {
@@ -49,8 +49,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunLimited: of levels that would take too much work only the error is measured, and all views say so;
-// levels beyond the points are refused.
+// TestRunLimited checks that only the error is measured for levels that take too much work, that all views say so, and
+// that a level wider than n is an error.
 func TestRunLimited(t *testing.T) {
 	train := datasets.SyntheticRegression(200, 3, 0.1, 4)
 	cfg := krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Solver: krrlab.PCG, Lambda: 0.05}
@@ -70,8 +70,7 @@ func TestRunLimited(t *testing.T) {
 
 func levels(spec string) feature.Levels { return testkit.Must(feature.ParseLevels(spec)) }
 
-// checkLevel compares a level, of a map that fit draws too, with dense eigenvalues, and with the iterations that the
-// map's quality has.
+// checkLevel compares a level with dense eigenvalues, and with the iterations that Quality counts for the same map.
 func checkLevel(t *testing.T, lab *krrlab.Lab, lambdaP float64, l multilevel.LevelResult, dist feature.Dist) {
 	t.Helper()
 	cfg := lab.Config()

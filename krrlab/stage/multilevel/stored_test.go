@@ -12,7 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// stored is K as it is stored: K + size·uuᵀ, ‖u‖₂ = 1.
+// stored is K+λI with the storage error size·uuᵀ, ‖u‖₂ = 1.
 type stored struct {
 	stage.Operator
 	size float64
@@ -37,9 +37,8 @@ func (k *stored) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return k.add(dst, src, k.Operator.KMulTo(ctx, dst, src))
 }
 
-// TestStored: with a K that is stored with an error, of the size stated, along the leading eigenvector
-// of K or its last, the intervals are of K itself; where the error makes K+λI indefinite that is
-// said, and nothing else of κ.
+// TestStored checks that the intervals contain the values of K itself although K is stored with an error along its
+// first or last eigenvector. If the stored K+λI is indefinite, the result must say so and claim nothing about κ.
 func TestStored(t *testing.T) {
 	const n, lambda, lambdaP = 120, 0.05, 0.1
 	p, k := setup(t, n, lambda, lambdaP)

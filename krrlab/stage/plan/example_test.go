@@ -10,7 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/plan"
 )
 
-// What a way to solve a million points takes on machines that are not there.
+// The predicted costs of a solve for a million points on imaginary machines.
 func Example() {
 	o := plan.Options{Nodes: 8, Cores: 32, Bandwidth: 10, Latency: 50e3, Memory: 64e9,
 		Rates: "gemm32=3000,gemm64=1500,read=100,exp=40,entry=11"}

@@ -21,12 +21,12 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
-// rates are those of a machine that is not there.
+// rates returns the rates of an imaginary machine.
 func rates() cost.Rates {
 	return cost.Rates{Machine: "made up", Read: 3e10, Gemm32: 2e11, Gemm64: 1e11, Exp: 3e9}
 }
 
-// smooth is a problem of n points in R^d.
+// smooth returns a task with n points in R^d and a Gaussian kernel.
 func smooth(n, d int) *Task {
 	x := points.NewDense(n, d, nil)
 	rng.New(1).Normals(x.Data, 0)
@@ -39,21 +39,21 @@ func smooth(n, d int) *Task {
 		ExactResidual: true}
 }
 
-// chosen plans a task.
+// chosen returns the plan of a task.
 func chosen(t *testing.T, task *Task, r cost.Rates) *Plan {
 	t.Helper()
 	p := testkit.Must(choose(t.Context(), task, r))
 	return p
 }
 
-// pilotOf returns the pilot of a task.
+// pilotOf returns the pilot sample of a task.
 func pilotOf(t *testing.T, task *Task) *Pilot {
 	t.Helper()
 	p := testkit.Must(newPilot(t.Context(), task))
 	return p
 }
 
-// TestPilot compares what the pilot tells of K with dense linear algebra.
+// TestPilot compares the row sums and the residual of the pilot sample with dense linear algebra.
 func TestPilot(t *testing.T) {
 	task := smooth(minPilotPoints, 8) // all points
 	task.Lambda, task.Kernel = 1, kernel.Gaussian{Sigma: 2}
@@ -97,8 +97,9 @@ func TestPilot(t *testing.T) {
 	}
 }
 
-// TestLowRank compares the rank by the pilot with tr(K−FFᵀ) of a dense, randomly pivoted Cholesky factorization: at most
-// λ times the rank, and more with a fourth of the pivots. A rough kernel has no such rank among the points of the pilot.
+// TestLowRank compares the rank of the pilot sample with a dense, randomly pivoted Cholesky factorization: with that
+// many pivots tr(K−FFᵀ) is at most λ times their number, and with a fourth of them it is not. A rough kernel has no
+// such rank below the size of the pilot sample.
 func TestLowRank(t *testing.T) {
 	for _, lambda := range []float64{1e-2, 1e-3, 1e-4} {
 		task := smooth(300, 2)
@@ -133,8 +134,8 @@ func TestLowRank(t *testing.T) {
 	}
 }
 
-// TestChoice: what is set is held, what does not fit is refused, and the choice is the least of what is left, or as
-// good.
+// TestChoice checks that all candidates respect the choices of the user, that candidates that need too much memory are
+// refused, and that no other candidate is predicted to be faster than the choice.
 func TestChoice(t *testing.T) {
 	for name, c := range map[string]struct {
 		set  func(*Task)
@@ -205,8 +206,8 @@ func TestChoice(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(choose(t.Context(), task, rates())), "no method whose costs it knows")
 }
 
-// TestRule: the sparse inverse where K is local, pivots where it is not, and a direct solver where factorizations are
-// fast or there are near duplicates; what would change the choice does.
+// TestRule checks which method is chosen for local, wide and rough kernels, for fast factorizations and for near
+// duplicates.
 func TestRule(t *testing.T) {
 	local := smooth(4200, 2)
 	local.Kernel, local.Lambda, local.MaxDropped = kernel.Gaussian{Sigma: 0.02}, 0.01, 1e-4
@@ -265,7 +266,7 @@ func TestRule(t *testing.T) {
 	}
 }
 
-// TestGiven: a K that is given is read where it is, and planned as that.
+// TestGiven checks that a precomputed K is planned without storing it again.
 func TestGiven(t *testing.T) {
 	const n = 700
 	k := points.NewDense(n, n, nil)
@@ -284,8 +285,8 @@ func TestGiven(t *testing.T) {
 	}
 }
 
-// TestSmall: where the fixed rule holds it is direct, as stored by the rule; also of one point, with seconds that are
-// finite.
+// TestSmall checks that the fixed rule for few points leads to the direct solver in the storage of the rule, and that a
+// plan for a single point has finite numbers.
 func TestSmall(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5, 300, 1200} {
 		task := smooth(n, 2)
@@ -303,8 +304,8 @@ func TestSmall(t *testing.T) {
 	}
 }
 
-// TestTinyEntries: a plan of a K that is 0, or whose entries are about or below the least normal number, ends, also
-// of one that is indefinite by their rounding.
+// TestTinyEntries checks that planning ends with finite numbers if K is zero or has subnormal entries, even if their
+// rounding makes K indefinite.
 func TestTinyEntries(t *testing.T) {
 	for _, size := range []float64{0, 5e-324, 1e-310, 1e-300} {
 		for name, k := range map[string]func(x, z []float64) float64{
@@ -323,7 +324,7 @@ func TestTinyEntries(t *testing.T) {
 	}
 }
 
-// TestShown looks for a plan that names the BLAS by its file, without the folder of one machine, and for its pictures.
+// TestShown checks the report and the figures of a plan. The BLAS library is named without its folder.
 func TestShown(t *testing.T) {
 	r := rates()
 	r.Machine = "a processor, 2 threads, openblas 0.3.21 (/usr/lib/some-where/libopenblas.so), avx2"
@@ -335,8 +336,8 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// TestLate: a solve is late by the seconds predicted alone, and at its end goes over to nothing that is far more
-// expensive than it was.
+// TestLate checks when an iteration is late according to the predicted seconds, and when the direct solver runs after
+// an iteration that did not converge.
 func TestLate(t *testing.T) {
 	pcg := &cost.Candidate{Solver: cost.PCG, Precond: "nystrom", Iterations: 9, Seconds: cost.Seconds{Solve: 10, Total: 10}}
 	direct := &cost.Candidate{Solver: cost.Direct, Precond: cost.None, Seconds: cost.Seconds{Factor: 16, Total: 16}}
@@ -361,7 +362,7 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// TestTouch: every matrix that is formed takes the time of writing its bytes for the first time.
+// TestTouch checks that the predicted seconds include the first write of every matrix that is formed.
 func TestTouch(t *testing.T) {
 	const n, s = 10_000, 100
 	for _, c := range []cost.Candidate{{Solver: cost.PCG, Preconditioner: recipe.Features{S: s}},

@@ -16,8 +16,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/plan"
 )
 
-// TestRun: ranks plan alike, with a network that was measured; machines are given the best
-// of the ways but a direct one.
+// TestRun checks that ranks make the same plan, with a measured network, and that the prediction for several machines
+// uses an iterative candidate.
 func TestRun(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	set := datasets.SyntheticRegression(600, 3, 0.1, 5)
@@ -53,8 +53,8 @@ func TestRun(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(made(nil, krrlab.Direct).Run(t.Context(), o)), "a direct solver is for one machine")
 }
 
-// TestFewAsSolved: of few points the plan chooses what Solve takes, also where that is not direct, and refuses what
-// does not fit, as Solve does.
+// TestFewAsSolved checks that for few points Plan chooses what Solve uses, and that both refuse a problem that does not
+// fit into memory.
 func TestFewAsSolved(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	set := datasets.SyntheticRegression(600, 3, 0.1, 5)

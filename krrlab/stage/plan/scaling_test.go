@@ -13,14 +13,15 @@ import (
 	_ "github.com/krrlab/lab/plots/draw"
 )
 
-// cluster is 8 machines of made-up rates.
+// cluster describes 8 imaginary machines.
 func cluster() Options {
 	return Options{Nodes: 8, Cores: 32, Bandwidth: 10, Latency: 50e3, Price: 2, Memory: 64e9,
 		Rates: "gemm32=3000,gemm64=1500,read=100,exp=40,entry=11"}
 }
 
-// TestScale: of the machines asked for the prediction is that among 1, 2, 4, … 1,024 of them, and that of Cost; work
-// that is divided takes less on more, memory, money and storage follow; weak scaling keeps n²/P.
+// TestScale checks that the prediction for the requested number of machines is the same as in the list for 1, 2, 4, …
+// 1,024 machines and as that of package cost. More machines need less memory each and form K sooner, and weak scaling
+// keeps n²/P constant.
 func TestScale(t *testing.T) {
 	h := stage.Header{Dataset: "made", N: 1e6, D: 784, T: 10}
 	for _, way := range []cost.Candidate{
@@ -73,7 +74,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// TestBetter: what fits the memory goes before what does not, and then the sooner.
+// TestBetter checks that a candidate that fits into memory is preferred, and of two such candidates the faster one.
 func TestBetter(t *testing.T) {
 	h, o := stage.Header{N: 1e5, D: 20, T: 1}, cluster()
 	fits := testkit.Must(o.Scale(t.Context(), h, false, cost.Candidate{Solver: cost.PCG,
@@ -93,7 +94,8 @@ func TestBetter(t *testing.T) {
 	}
 }
 
-// TestHere: rates that are not given are of this machine, times the cores; of memory no more than a socket reads.
+// TestHere checks that missing rates are those of this machine times the ratio of the cores, with a limit on the memory
+// bandwidth.
 func TestHere(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	threads := accel.Threads()

@@ -10,7 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/quality"
 )
 
-// How good is a preconditioner? An interval of κ that holds with 99 %, and the iterations.
+// The quality of a preconditioner: an interval of κ with 99 % confidence, and the iterations.
 func Example() {
 	train := datasets.SyntheticRegression(400, 4, 0.1, 1)
 	lab, err := krrlab.New(train, krrlab.Config{

@@ -16,10 +16,11 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/quality"
 )
 
-// inverse is M⁻¹ of a preconditioner of which no more is known.
+// inverse hides all methods of a preconditioner except those of M⁻¹.
 type inverse struct{ pcg.Preconditioner }
 
-// TestViews: the lines, the table and the picture of each kind of M say what is known of κ, and what is not.
+// TestViews checks that the report, the table and the figure say what is known of κ for each kind of M, and what is
+// not.
 func TestViews(t *testing.T) {
 	train := datasets.SyntheticRegression(60, 2, 0.1, 1)
 	cfg := krrlab.Config{Kernel: kernel.Gaussian{Sigma: 2}, Lambda: 1e-2, Precond: krrlab.Nystrom{S: 20}}
@@ -53,8 +54,8 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// TestUnknown: where rows repeat and λ is below the rounding of K nothing bounds κ from above, and no
-// eigenvalue tells it: the lines say so in words.
+// TestUnknown checks the report for repeated rows and a λ below the rounding error of K, for which neither the Lanczos
+// process nor all eigenvalues give an upper bound of κ.
 func TestUnknown(t *testing.T) {
 	x := make([]float64, 60)
 	for i := range x {

@@ -48,7 +48,7 @@ func (c design) points() *points.Dense {
 	return points.NewDense(n, d, x.RawMatrix().Data)
 }
 
-// tally counts what a test decided against what dense linear algebra finds.
+// tally counts the decisions of a test that dense linear algebra contradicts.
 type tally struct {
 	accepts      int
 	falseAccepts int // κ above the bound

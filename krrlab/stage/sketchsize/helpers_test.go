@@ -34,7 +34,7 @@ func problem(t testing.TB, k kernel.Kernel, x points.Points, lambda float64) Pro
 	return Problem{K: a, X: x, Map: dist, Lambda: lambda}
 }
 
-// reference holds what a Z has by dense float64 linear algebra, written from the definitions.
+// reference has the quantities of one Z, computed from their definitions by dense linear algebra in float64.
 type reference struct {
 	kappa             float64
 	norm              float64 // ‖(I−P)K(I−P)‖₂/λ
@@ -43,7 +43,7 @@ type reference struct {
 	lambdaMin, lamMax float64
 }
 
-// denseFeatures returns Z for s features of a ladder from first, as Search has it.
+// denseFeatures returns Z for s features of a ladder that begins at first, as in Search.
 func denseFeatures(t testing.TB, dist feature.Dist, x points.Points, first, s int, g rng.Stream) *mat.Dense {
 	t.Helper()
 	n, d := x.Dims()
@@ -102,7 +102,7 @@ func newReference(t testing.TB, k *mat.SymDense, z *mat.Dense, lambda, theta flo
 	return r
 }
 
-// holds compares the intervals of a rung, which may be off by 1e-5 (Z in float32, scaled in another order).
+// holds checks that the intervals of a rung contain the reference values, up to 1e-5 because Z is in float32.
 func (r reference) holds(t *testing.T, u Rung, about ...any) {
 	t.Helper()
 	for what, e := range map[string]struct {
@@ -124,7 +124,7 @@ func search1(t testing.TB, p Problem, o Options, seed uint64) *Result {
 	return testkit.Must(Search(context.Background(), p, &o, rng.New(seed)))
 }
 
-// chosen returns the index of the rung that a search names, −1 for none.
+// chosen returns the index of the rung that a search names, or −1.
 func chosen(r *Result) int {
 	return slices.IndexFunc(r.Rungs, func(u Rung) bool { return u.S == r.S })
 }

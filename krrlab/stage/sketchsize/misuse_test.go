@@ -10,7 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// TestBadArguments checks that each is refused in one line that has the number.
+// TestBadArguments checks that each invalid argument is an error of one line with the number.
 func TestBadArguments(t *testing.T) {
 	p := problem(t, kernel.Gaussian{Sigma: 2}, cloud(60, 4, 0.7), 0.05)
 	ridged := p

@@ -16,8 +16,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestAgainstDense compares every number of a ladder with dense linear algebra, for features
-// nested by counter and by stacking.
+// TestAgainstDense compares every quantity of a ladder with dense linear algebra, for features that are nested by index
+// and by stacking.
 func TestAgainstDense(t *testing.T) {
 	const lambda = 0.5
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 2}, kernel.Polynomial{Gamma: 0.5, Coef0: 0.3, Degree: 2}} {
@@ -48,8 +48,8 @@ func TestAgainstDense(t *testing.T) {
 	}
 }
 
-// TestKappa checks that the first rung within the target is taken, by dense linear algebra,
-// and the rung of least predicted time where there is none.
+// TestKappa checks by dense linear algebra that the first rung within the target is accepted, and that the rung with
+// the least predicted time is named if there is none.
 func TestKappa(t *testing.T) {
 	const lambda = 0.2
 	k := kernel.Gaussian{Sigma: 1.5}
@@ -79,7 +79,7 @@ func TestKappa(t *testing.T) {
 	testkit.Equal(t, none.Rungs[len(none.Rungs)-1].S, 256)
 }
 
-// TestEigenLimit: of rungs that κ rules out, the conditions are measured up to s = Eigen.
+// TestEigenLimit checks that the conditions of rungs that κ refutes are measured only up to s = Options.Eigen.
 func TestEigenLimit(t *testing.T) {
 	p := problem(t, kernel.Gaussian{Sigma: 2}, cloud(150, 4, 0.7), 0.05)
 	for _, r := range search1(t, p, Options{Test: Theorem7, First: 8, Max: 32, Eigen: 16}, 3).Rungs {
@@ -89,7 +89,7 @@ func TestEigenLimit(t *testing.T) {
 	}
 }
 
-// TestInterrupted checks that the rungs climbed so far come beside the context's error.
+// TestInterrupted checks that an interrupted search returns the completed rungs together with the error of the context.
 func TestInterrupted(t *testing.T) {
 	p := problem(t, kernel.Gaussian{Sigma: 2}, cloud(300, 4, 0.7), 0.05)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -104,7 +104,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestMemory checks that the ladder ends below the memory allowed.
+// TestMemory checks that the ladder ends within the memory budget.
 func TestMemory(t *testing.T) {
 	p := problem(t, kernel.Gaussian{Sigma: 2}, cloud(300, 4, 0.7), 0.05)
 	res := search1(t, p, Options{First: 16, Target: 1.01, memory: 200e3}, 1)
@@ -116,7 +116,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// slow is K whose products take longer on a rank but the first.
+// slow is an operator whose products take longer on all ranks but the first.
 type slow struct {
 	stage.Operator
 	rank int
@@ -130,7 +130,7 @@ func (k slow) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return err
 }
 
-// TestRanksChoose: ranks whose clocks differ predict the same times, and choose the same rung.
+// TestRanksChoose checks that ranks with different clocks predict the same times and choose the same rung.
 func TestRanksChoose(t *testing.T) {
 	p := problem(t, kernel.Gaussian{Sigma: 1.5}, cloud(200, 3, 0.8), 0.05)
 	all := make([]*Result, 2)

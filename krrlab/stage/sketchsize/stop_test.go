@@ -6,7 +6,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestDefaults: the documented defaults, and the bytes of a rung by the formula.
+// TestDefaults checks the documented defaults, and the memory of a rung by its formula.
 func TestDefaults(t *testing.T) {
 	settled := func(n int) (o Options, err error) { err = o.setDefaults(n, 1, 1); return o, err }
 	o, err := settled(2000)

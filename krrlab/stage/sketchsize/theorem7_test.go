@@ -7,7 +7,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestExtremes compares the bounds' extremes over t, and where they lie, with a fine grid.
+// TestExtremes compares the extremes over t with those on a fine grid, and the bound with their ratio.
 func TestExtremes(t *testing.T) {
 	for _, c := range []Test{PaperTest, Kappa5, Kappa10, {Theta: 0.3, Alpha: 0.5, Gamma: 0.2},
 		{Theta: 0, Alpha: 0, Gamma: 0.5}, {Theta: 3, Alpha: 0.01, Gamma: 0.9}, {Theta: 5, Alpha: 4, Gamma: 0}} {
@@ -42,7 +42,7 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
-// TestMargin checks the margin by hand, and the factor that goes with it.
+// TestMargin compares the margin, and the factor that follows from it, with values computed by hand.
 func TestMargin(t *testing.T) {
 	for _, c := range []struct {
 		test Test

@@ -17,7 +17,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestThresholds: each condition turns at its own constant, to the width of the interval.
+// TestThresholds checks that each condition is accepted for a constant 1 % above the value of Z, and rejected for one 1
+// % below.
 func TestThresholds(t *testing.T) {
 	const lambda, near = 0.5, 0.01
 	k := kernel.Polynomial{Gamma: 1, Degree: 1}
@@ -43,8 +44,8 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// TestUpperEnd: a rung whose κ lies below the target is not accepted as long as the interval reaches
-// above it.
+// TestUpperEnd checks that a rung is accepted only if the upper end of the interval of κ is at most the target, even if
+// κ itself is below the target.
 func TestUpperEnd(t *testing.T) {
 	p := problem(t, kernel.Gaussian{Sigma: 1.5}, cloud(400, 3, 0.8), 0.2)
 	open := 0
@@ -63,7 +64,7 @@ func TestUpperEnd(t *testing.T) {
 	}
 }
 
-// biased are linear features of the kernel xᵀz, too large by a factor: E[ZZᵀ] = factor·K.
+// biased are linear features of the kernel xᵀz that are too large by a factor: E[ZZᵀ] = factor·K.
 type biased struct{ factor float64 }
 
 func (f biased) String() string { return "biased linear features" }
@@ -93,7 +94,7 @@ func (m biasedMap) MapTo(z []float64, ld int, x points.Points, _ *feature.Worksp
 	}
 }
 
-// stored is K as it is stored: K + size·uuᵀ, ‖u‖₂ = 1.
+// stored is K+λI with the storage error size·uuᵀ, ‖u‖₂ = 1.
 type stored struct {
 	stage.Operator
 	size float64
@@ -118,8 +119,8 @@ func (k stored) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return k.add(dst, src, k.Operator.KMulTo(ctx, dst, src))
 }
 
-// TestStored: all claims are about K itself, within the error with which it is stored; one that
-// makes K+λI indefinite is an error.
+// TestStored checks that the intervals contain the values of K itself although K is stored with an error. A stored K+λI
+// that is indefinite is an error.
 func TestStored(t *testing.T) {
 	const lambda = 0.5
 	k := kernel.Polynomial{Gamma: 0.5, Coef0: 0.3, Degree: 2}
@@ -152,7 +153,8 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// TestJudgements: the verdict, the relative width and the inner end of κ, a norm and two ratios, by hand.
+// TestJudgements compares the verdict, the relative width and the inner end for κ, for a norm and for two ratios with
+// values computed by hand.
 func TestJudgements(t *testing.T) {
 	at := func(value, lo, hi float64) estimate.Interval { return estimate.Interval{Value: value, Lo: lo, Hi: hi} }
 	r := &lanczos.Result{Min: at(2, 1, 2), Max: at(8, 8, 10)} // κ in [4, 10]

@@ -9,7 +9,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/solve"
 )
 
-// What a tolerance asks of K: up to n²d = 5e11 that the true residual decides, and beyond it λ/10.
+// The storage error that a tolerance allows: up to n²d = 5e11 it follows from the true residual, and beyond that it is
+// λ/10.
 func ExampleSystem_StorageErrorBound() {
 	for _, n := range []int{1000, 1_000_000} {
 		s := solve.System{

@@ -14,8 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/plan"
 )
 
-// TestWork: the true residual is taken with K in float64 up to a number of multiply-adds, the limit included, which for
-// a kernel that is evaluated pair by pair counts evaluations too, and the accuracy asked of K follows from that.
+// TestWork checks for which work the true residuals are computed with K in float64, the limit included, and which
+// storage error is then requested. For a kernel without a profile, evaluations count as work.
 func TestWork(t *testing.T) {
 	const work = 2 * order * order // n²d
 	for _, c := range []struct {
@@ -45,10 +45,11 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// mine is a kernel of the user's, which is said to decrease.
+// mine is a user-defined kernel that is declared to decrease with distance.
 type mine struct{ kernel.Gaussian }
 
-// TestWorkOfSparse: tiles that are not formed count for nothing, unless the user's word is all that leaves them out.
+// TestWorkOfSparse checks that tiles that are not formed do not count as work, unless they are omitted only because a
+// user-defined kernel is declared to decrease.
 func TestWorkOfSparse(t *testing.T) {
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1e-3}, mine{kernel.Gaussian{Sigma: 1e-3}}} {
 		s := system(func(s *System) { s.Kernel = k })
@@ -63,7 +64,7 @@ func TestWorkOfSparse(t *testing.T) {
 	}
 }
 
-// TestAims: what is left of the tolerance for the error of K as stored.
+// TestAims checks how much of the tolerance remains for the storage error of K.
 func TestAims(t *testing.T) {
 	s := system(func(s *System) { s.Storage, s.Residual = gram.Float32, StoredResidual })
 	a := testkit.Must(s.source(t.Context(), nil, nil)).A
@@ -98,8 +99,9 @@ func TestAims(t *testing.T) {
 	testkit.Near(t, s.RecomputedErrorBound(), s.Tol*s.Lambda/20, 0)
 }
 
-// TestWatch: the time left is told from the third iteration on, while residuals fall, the Monitor's error counts before
-// that of the bounds, and a plan ends the iteration once those before and these take longer than the direct solver.
+// TestWatch checks the monitor of an iteration: the time left is reported from the third iteration on while residuals
+// decrease, the error of the Monitor takes precedence over that of the bounds, and a plan ends the iteration once its
+// earlier and remaining iterations take longer than the direct solver.
 func TestWatch(t *testing.T) {
 	s := system(func(s *System) { s.Tol = 1e-8 })
 	var told stage.Event

@@ -40,7 +40,7 @@ func system(change func(*System)) *System {
 	return s
 }
 
-// source makes K as the system asks for it and M = FFᵀ+λI from 20 landmarks, none for CG.
+// source makes K as the system requires it, and M = FFᵀ+λI from 20 landmarks unless the solver is CG.
 func (t *System) source(ctx context.Context, as *gram.Choice, _ *Solution) (m Matrices, err error) {
 	m.LambdaP = t.Lambda
 	o := &gram.Options{Storage: t.Storage, SameAs: as, Accuracy: t.Lambda / 10, PreferredAccuracy: t.StorageErrorBound()}
@@ -58,7 +58,7 @@ func (t *System) dense() *mat.SymDense {
 	return testkit.Plus(testkit.Gram(t.Kernel, t.Train.X), t.Lambda)
 }
 
-// judge compares what a solution says with the answer x itself, by dense linear algebra.
+// judge compares the claims of a solution with its coefficients x by dense linear algebra.
 func (t *System) judge(tb testing.TB, sol *Solution, x *mat.Dense) {
 	tb.Helper()
 	var chol mat.Cholesky
@@ -109,8 +109,8 @@ func (t *System) judge(tb testing.TB, sol *Solution, x *mat.Dense) {
 	}
 }
 
-// TestRun compares answers with dense linear algebra in float64, for each way to solve and each way to take the true
-// residual: every residual, estimate and bound of a Solution must hold for the answer that is returned.
+// TestRun compares answers with dense linear algebra in float64, for each solver and each way to compute the true
+// residual. Every residual, estimate and bound of a Solution must hold for the returned coefficients.
 func TestRun(t *testing.T) {
 	stored := func(s *System) { s.Residual, s.Storage = StoredResidual, gram.Float32 }
 	fixed := func(s *System) { s.Policy.ExactWork, s.Storage = -1, gram.Fixed16 }
@@ -183,9 +183,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestEnd ends solves after five iterations: by the Monitor, which asks for what there is, or fails, and by the
-// context. The answer comes with its residual, which after the end of the context is that of the recurrence, and with
-// the error.
+// TestEnd ends solves after five iterations: by a Monitor that asks for the partial answer, by one that fails, and by
+// the context. The last iterate is returned together with the error. After the end of the context its residual is the
+// recursive one.
 func TestEnd(t *testing.T) {
 	failure := errors.New("failure")
 	for name, change := range map[string]func(*System){

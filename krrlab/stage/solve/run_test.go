@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// TestSettleStatus: what the rows checked take back, and what rounding alone hides.
+// TestSettleStatus checks how the checked rows, and the rounding bound of the residual, change the status of an answer.
 func TestSettleStatus(t *testing.T) {
 	one := func(v float64) []float64 { return []float64{v} }
 	for _, n := range []int{bound.RowsChecked, bound.RowsChecked + 1} {
@@ -51,8 +51,8 @@ func TestSettleStatus(t *testing.T) {
 	}
 }
 
-// TestWithin: stored residuals with what the rows say they are off by, or those of the rows, either with its sampling
-// error.
+// TestWithin checks that an answer is accepted by the smaller of two bounds: the residual with the stored K plus its
+// estimated error, or the sampled residual, each with its sampling error.
 func TestWithin(t *testing.T) {
 	const tau = 1e-3
 	for _, c := range []struct {

@@ -14,9 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestCountOpenLabels: f(z) = k(z, 1) − k(z, −1) is 0 at z = 0 but for rounding, which leaves the label open
-// however near
-// the answer is to the solution; farther away a bound of the error opens it.
+// TestCountOpenLabels uses f(z) = k(z, 1) − k(z, −1), which is zero at z = 0. The label there is open for every error,
+// and other labels become open as the error bound grows.
 func TestCountOpenLabels(t *testing.T) {
 	x, rows := points.NewDense(2, 1, []float64{1, -1}), points.NewDense(4, 1, []float64{0, 0.05, 1, -1})
 	d := &datasets.Dataset{Task: datasets.Classification, X: rows, Labels: []string{"a", "b"}, Class: make([]int, 4)}
@@ -36,7 +35,8 @@ func TestCountOpenLabels(t *testing.T) {
 	}
 }
 
-// TestSetTraining: y − λc are the decision values on the rows of the fit, while the residual is small.
+// TestSetTraining checks that y − λc gives the decision values on the rows of the fit if the residual is small, and
+// that the training error is unknown otherwise.
 func TestSetTraining(t *testing.T) {
 	s := NewSolution(stage.Header{})
 	x := points.NewDense(4, 1, []float64{0, 1, 2, 3})

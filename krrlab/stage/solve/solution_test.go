@@ -15,8 +15,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/plan"
 )
 
-// TestWordsOfAReport: the kernel's parameters are written to four digits and the seconds in a unit that
-// shows them; JSON has all digits.
+// TestWordsOfAReport checks that a report writes the parameters of the kernel to four digits and seconds in a suitable
+// unit, and that the JSON has all digits.
 func TestWordsOfAReport(t *testing.T) {
 	r := &Solution{Header: stage.Header{Dataset: "a", Task: "regression", N: 100, D: 3, T: 1,
 		Kernel: kernel.Spec{Name: "gaussian", Sigma: 1.575566020014298}, Lambda: 0.25},
@@ -46,7 +46,7 @@ machine      go, 2 threads, peak memory 50 MB
 	testkit.Equal(t, r.Plot().Title, "a: Gaussian kernel, σ = 1.576, λ = 0.25")
 }
 
-// TestResidualWords: what is known of a residual, and no more.
+// TestResidualWords checks that the text on the residual says what is known, and no more.
 func TestResidualWords(t *testing.T) {
 	s := NewSolution(stage.Header{Tol: 1e-3})
 	testkit.Equal(t, s.residualText(), "")
@@ -57,7 +57,7 @@ func TestResidualWords(t *testing.T) {
 		", true residual 1.23e-03 (K as stored; about 1.4e-03, off by 2e-04, by 288 rows in float64), asked 0.001")
 }
 
-// TestSetScore: what a score does not know is unknown.
+// TestSetScore checks that numbers that a score does not know remain unknown.
 func TestSetScore(t *testing.T) {
 	s := new(Solution)
 	s.SetScore(&model.Score{N: 4, ErrorRate: math.NaN(), RMSE: 2, RelErr: math.Inf(1), R2: 0.5, BestError: 1})
@@ -66,7 +66,7 @@ func TestSetScore(t *testing.T) {
 	}
 }
 
-// TestNewSolution: nothing is known of it but the problem.
+// TestNewSolution checks that all results of a new solution are unknown.
 func TestNewSolution(t *testing.T) {
 	s := NewSolution(stage.Header{N: 3})
 	v := reflect.ValueOf(*s)
@@ -81,7 +81,7 @@ func TestNewSolution(t *testing.T) {
 	}
 }
 
-// TestTableOutward: the table shows bounds rounded outward.
+// TestTableOutward checks that the table rounds bounds outward.
 func TestTableOutward(t *testing.T) {
 	s := NewSolution(stage.Header{})
 	s.Kappa, s.KappaBound = 1.2343, 2.34543

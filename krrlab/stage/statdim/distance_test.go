@@ -17,8 +17,8 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/lowrank"
 )
 
-// TestDistances: the eigenvalues of K lie as far from those of FFᵀ as the factor says for certain, and no
-// closer by much; the degrees are those of the eigenvalues.
+// TestDistances checks that the certain distance of a landmark factor bounds the differences of the eigenvalues of K
+// and FFᵀ, and is not much too large. It also checks degreesAt, grid, and that a canceled context ends Dense.
 func TestDistances(t *testing.T) {
 	const n = 60
 	x := points.NewDense(n, 2, nil)

@@ -11,8 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/lanczos"
 )
 
-// TestControlExplains: features close to K remove nearly all of the probes' variance, and narrow the
-// interval, with the same probes; without a control nothing is explained.
+// TestControlExplains checks that features close to K explain nearly all of the variance of the probes and narrow the
+// interval. Without a control variate nothing is explained.
 func TestControlExplains(t *testing.T) {
 	s := spectra[1]
 	d := s.design(150, 3)
@@ -36,7 +36,7 @@ func TestControlExplains(t *testing.T) {
 	}
 }
 
-// TestTraceBoundsAttained: one eigenvalue that has all of the trace, and equal ones, attain the ends.
+// TestTraceBoundsAttained checks that a single nonzero eigenvalue and equal eigenvalues attain the bounds by the trace.
 func TestTraceBoundsAttained(t *testing.T) {
 	lo, hi := traceBounds(10, 20, 0.5)
 	if want := degree(20, 0.5); math.Abs(lo-want) > 1e-15*want {
@@ -50,8 +50,8 @@ func TestTraceBoundsAttained(t *testing.T) {
 	}
 }
 
-// TestRadauPivot: where the last pivot of T − aI is zero or less, by rounding, the upper bound is that
-// of an eigenvalue at the end, not the Gauss rule's lower one.
+// TestRadauPivot checks the upper bound if rounding makes the last pivot of T − aI zero or negative: it is the one for
+// an eigenvalue at a, not the lower bound of the Gauss rule.
 func TestRadauPivot(t *testing.T) {
 	const lambda = 0.5
 	for _, last := range []float64{1, 0.5} { // pivots 1 and last − 1
@@ -62,8 +62,8 @@ func TestRadauPivot(t *testing.T) {
 	}
 }
 
-// TestUnseen: where a group of equal rows among others is all that probes vary by, a few of them may have the same
-// value: the interval still covers s_λ as often as it says.
+// TestUnseen checks that the interval covers s_λ often enough if a group of equal rows is the only source of variance,
+// which a few probes may miss.
 func TestUnseen(t *testing.T) {
 	const seeds, lambda = 200, 0.01
 	for _, c := range []struct{ n, group int }{{30, 3}, {60, 50}, {2, 2}} {

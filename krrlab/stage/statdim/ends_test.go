@@ -9,8 +9,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestMajorization: in boxes [0, 1], [1, 3] and [0, 2] with sum 4 the vector that majorizes all has the upper ends
-// first, and the one that all majorize is as level as the boxes let it.
+// TestMajorization compares the vectors in given boxes that majorize all others, and that all others majorize, with
+// values computed by hand. It also checks the boxes of the eigenvalues.
 func TestMajorization(t *testing.T) {
 	lo, hi := []float64{1, 0, 0}, []float64{3, 2, 1}
 	for _, c := range []struct {
@@ -44,8 +44,8 @@ func TestMajorization(t *testing.T) {
 	}
 }
 
-// TestInterval: value ± (sampling+truncation+storage) within the bounds of the trace, by hand for n = 10 and
-// tr K = 10 at λ = 1: from 10/11 to 5.
+// TestInterval checks value ± (sampling+truncation+storage), cut to the bounds by the trace. For n = 10, tr K = 10 and
+// λ = 1 these are 10/11 and 5.
 func TestInterval(t *testing.T) {
 	id := testkit.Plus(mat.NewSymDense(10, nil), 1)
 	for _, c := range []struct {
@@ -75,7 +75,7 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// TestMissed: a width that is not reached is told with what limits it.
+// TestMissed checks that the report says why a requested width was not reached.
 func TestMissed(t *testing.T) {
 	s := Result{Numbers: Numbers{Truncation: 1}}
 	testkit.Contains(t, s.missedWidthNote(), "(asked 0 %)", "truncation and storage limit it")

@@ -10,8 +10,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// quantiles are those of Student's distribution at 0.975 and at 0.9, by degrees of freedom,
-// from the usual tables.
+// quantiles are the quantiles of Student's distribution at 0.975 and at 0.9, by degrees of freedom, from the usual
+// tables.
 var quantiles = map[int][2]float64{
 	6: {2.446912, 1.439756}, 7: {2.364624, 1.414924}, 9: {2.262157, 1.383029}, 13: {2.160369, 1.350171},
 	14: {2.144787, 1.345030}, 15: {2.131450, 1.340606},
@@ -29,8 +29,8 @@ func line(w, y []float64, out int, x float64) float64 {
 	return sy/m + slope*(x-sw/m)
 }
 
-// TestFit compares the fit with the textbook's regression, by normal equations, and with refits that leave out one
-// probe each, for samples with and without a control.
+// TestFit compares the fit with a linear regression by the normal equations, and its jackknife with refits without one
+// probe each, for samples with and without a control variate.
 func TestFit(t *testing.T) {
 	for _, c := range []struct {
 		m       int
@@ -102,9 +102,9 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestCoverageRate pools seeds and spectra with no more probes than the first batch: enough to tell
-// a 95 % interval from a 90 % one. Of 1,200 at 95 %, fewer than 1,117 cover with probability 0.1 %; at 90 %,
-// 1,117 or more with probability 0.02 %.
+// TestCoverageRate pools seeds and spectra, with the probes of the first batch only. The number of intervals
+// distinguishes a coverage of 95 % from one of 90 %: at 95 %, fewer than 1,117 of 1,200 intervals cover with
+// probability 0.1 %; at 90 %, 1,117 or more cover with probability 0.02 %.
 func TestCoverageRate(t *testing.T) {
 	const n, each, least = 48, 200, 1117
 	for _, m := range methods {
@@ -128,9 +128,9 @@ func TestCoverageRate(t *testing.T) {
 	}
 }
 
-// TestOneDirection: where K has one large eigenvalue, and the control's eigenvector is near to its own, the largest
-// errors are of the probes far from the mean. 16 of them cover more often than by Student's interval alone, in 346 of
-// 400.
+// TestOneDirection checks the coverage if K has one large eigenvalue whose eigenvector is close to that of the control
+// variate. The probes far from the mean then have the largest errors, and Student's interval alone covers in only 346
+// of 400 samples of 16 probes.
 func TestOneDirection(t *testing.T) {
 	const n, m, count = 60, 16, 400
 	covered := 0

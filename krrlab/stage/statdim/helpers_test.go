@@ -26,14 +26,14 @@ func (d dense) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return ctx.Err()
 }
 
-// spectrum is a law of eigenvalues μ_i, i = 0 … n−1.
+// spectrum is a formula for the eigenvalues μ_i, i = 0 … n−1.
 type spectrum struct {
 	name   string
 	mu     func(i, n int) float64
 	lambda float64
 }
 
-// spectra range from flat to steep, and from s_λ near n down to 1.
+// spectra range from flat to steep, and from s_λ near n to s_λ near 1.
 var spectra = []spectrum{
 	{"power", func(i, n int) float64 { return float64(n) * math.Pow(float64(i+1), -2) }, 0.01},
 	{"exponential", func(i, n int) float64 { return float64(n) * math.Exp(-float64(i)/5) }, 0.01},
@@ -78,7 +78,7 @@ func (s spectrum) design(n int, seed uint64) *designed {
 	return d
 }
 
-// features returns Z, n×s, with ZZᵀ like K: the leading eigenvectors, stirred by noise.
+// features returns Z, n×s, from the leading eigenvectors with noise, so that ZZᵀ is close to K.
 func (d *designed) features(s int, noise float64, seed uint64) *points.Dense32 {
 	n := len(d.mu)
 	z := points.NewDense32(n, s, nil)
@@ -99,13 +99,13 @@ func control(t testing.TB, z *points.Dense32, lambdaP float64) *precond.Woodbury
 	return w
 }
 
-// seeds is how many seeds the counts run over.
+// seeds returns the number of seeds over which tests count.
 func seeds() int {
 	return suite.Scale(10, 10, 100)
 }
 
-// least is how many of the seeds a 95 % interval must cover in: 90 of 100, and less where chance
-// allows (6 or fewer of 10 have probability 6e-5 at a coverage of 95 %).
+// least returns in how many of count seeds a 95 % interval must cover: 90 of 100. Of fewer seeds all but three; at a
+// coverage of 95 %, 6 or fewer of 10 have probability 6e-5.
 func least(count int) int {
 	if count >= 100 {
 		return 90

@@ -11,8 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/statdim"
 )
 
-// TestRun checks every method and preconditioner against the eigenvalues of K, at the λ
-// asked and along the curve, and the views of both.
+// TestRun compares every method, with every preconditioner, with the eigenvalues of K, at the λ of the problem and
+// along the curve. It also checks the report, the table and the figure.
 func TestRun(t *testing.T) {
 	train, k := datasets.SyntheticRegression(250, 4, 0.1, 3), kernel.Gaussian{Sigma: 1.5}
 	mu := testkit.Eigenvalues(t, testkit.Gram(k, train.X))
@@ -60,8 +60,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestMemoryRefusesDense: where all eigenvalues do not fit the memory probes are taken, which says so, as it says of a
-// width that was missed.
+// TestMemoryRefusesDense checks that probes are used if all eigenvalues do not fit into the memory budget, and that the
+// report says so. It also checks the notes on a width that was not reached.
 func TestMemoryRefusesDense(t *testing.T) {
 	made := func(n int, memory int64) *krrlab.Lab {
 		return testkit.Must(krrlab.New(datasets.SyntheticRegression(n, 3, 0.1, 5), krrlab.Config{Memory: memory,

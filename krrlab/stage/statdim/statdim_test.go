@@ -39,9 +39,8 @@ func settled(run func(context.Context, *problem, *Options) (*Numbers, error)) fu
 	}
 }
 
-// TestCoverage counts over seeds how often the 95 % interval covers the exact value, for
-// designed spectra with and without a control variate, and that the width is reached
-// wherever probes are not used up.
+// TestCoverage counts over seeds how often the 95 % interval covers the exact value, for designed spectra with and
+// without a control variate. It also checks that the requested width is reached unless the probes are used up.
 func TestCoverage(t *testing.T) {
 	const n = 200
 	for _, s := range spectra {
@@ -81,8 +80,8 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// TestForms checks that each probe's quadratic form lies within its certain bounds, however
-// early the solve or the Lanczos process is ended.
+// TestForms checks that the quadratic form of each probe lies within its certain bounds, however early the solve or the
+// Lanczos process ends.
 func TestForms(t *testing.T) {
 	const n, m = 120, 6
 	for _, s := range spectra {
@@ -120,7 +119,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// steps takes Lanczos steps from the columns of z, and calls each with the processes after every step.
+// steps runs Lanczos processes from the columns of z, and calls each after every step of a process.
 func steps(t *testing.T, k dense, z *mat.Dense, count int, each func(j int, r *lanczos.Result)) {
 	t.Helper()
 	var all []*lanczos.Result
@@ -134,8 +133,7 @@ func steps(t *testing.T, k dense, z *mat.Dense, count int, each func(j int, r *l
 		}}))
 }
 
-// TestTinyRidge: with a λ below the rounding of ‖K‖ the quadratic forms are as far from the truth as reported,
-// and never claimed to be exact.
+// TestTinyRidge checks the bounds of the quadratic forms for a λ below the rounding error of ‖K‖.
 func TestTinyRidge(t *testing.T) {
 	const n, m, lambda = 60, 4, 1e-7
 	d := spectrum{"steep", func(i, n int) float64 { return 1e6 * float64(n) * math.Exp(-float64(i)/1.5) },
@@ -159,8 +157,8 @@ func TestTinyRidge(t *testing.T) {
 	})
 }
 
-// TestFree checks the certain interval for K within a known distance of ZZᵀ, that it shrinks with
-// the distance, and that it is no wider than what any spectrum in the boxes attains.
+// TestFree checks that the certain interval covers s_λ of any K within a known distance of ZZᵀ, and that it shrinks
+// with the distance. Without a distance it is as wide as the trace allows.
 func TestFree(t *testing.T) {
 	const n, lambda = 50, 0.3
 	g := rng.New(8)
@@ -198,7 +196,7 @@ func TestFree(t *testing.T) {
 	}
 }
 
-// TestUnit: where the products' rounding is the only error, as for K = I, the interval allows for it.
+// TestUnit checks that the interval allows for the rounding of products, which is the only error for K = I.
 func TestUnit(t *testing.T) {
 	const n, u, lambda = 40, 1e-3, 0.5
 	k := dense{testkit.Plus(mat.NewSymDense(n, nil), 1)}
@@ -224,7 +222,7 @@ func (r rounded) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return err
 }
 
-// TestStorage checks the allowance for K as stored against perturbed matrices.
+// TestStorage compares the allowance for the storage error with s_λ of perturbed matrices.
 func TestStorage(t *testing.T) {
 	const n = 80
 	for _, s := range spectra {

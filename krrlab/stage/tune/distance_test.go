@@ -19,8 +19,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestRelevanceGradient compares the gradient by all log ℓ_j and log λ with central differences, and the value with
-// leave-one-out by refits, of rows with weights too.
+// TestRelevanceGradient compares the gradient by the shape and log λ with central differences, and the value with
+// leave-one-out by refits, with and without weights of rows.
 func TestRelevanceGradient(t *testing.T) {
 	ctx := context.Background()
 	const n, d = 30, 3
@@ -85,7 +85,7 @@ func checkGradient(t *testing.T, r *relevance, theta []float64, name string) {
 	}
 }
 
-// columns returns n rows of d features, the first two of which matter.
+// columns returns n rows of d features, of which only the first two matter.
 func columns(n, d int, f func(a, b, noise float64) float64) *datasets.Dataset {
 	g := rng.New(3)
 	x, noise := points.NewDense(n, d, nil), make([]float64, n)
@@ -103,7 +103,7 @@ func columns(n, d int, f func(a, b, noise float64) float64) *datasets.Dataset {
 
 func bowl(a, b, noise float64) float64 { return a + b*b - 1 + noise }
 
-// cut returns the set with classes between some answers.
+// cut turns a regression into a classification: the classes are the intervals between the given answers.
 func cut(set *datasets.Dataset, at ...float64) *datasets.Dataset {
 	set.Task, set.Labels = datasets.Classification, []string{"0", "1", "2"}[:len(at)+1]
 	for _, v := range set.Target {
@@ -114,8 +114,8 @@ func cut(set *datasets.Dataset, at ...float64) *datasets.Dataset {
 	return set
 }
 
-// TestLengths: columns that do not matter get long lengths, which are taken by rows that took no part, and say so;
-// without such columns nothing is taken.
+// TestLengths checks that irrelevant features get long length scales, which are accepted by rows that were not used for
+// the fit, and that the result describes them. If all features are relevant, nothing is accepted.
 func TestLengths(t *testing.T) {
 	ctx := context.Background()
 	f := func(a, b, noise float64) float64 { return math.Sin(a+b) + math.Cos(a-b) + 0.1*noise }
@@ -181,7 +181,7 @@ func TestLengths(t *testing.T) {
 	}
 }
 
-// rotated returns rows of a function of three directions in d features, at random, with noise 0.1.
+// rotated returns rows of a function of three random directions of d features, with noise 0.1.
 func rotated(n, d int, seed uint64) *datasets.Dataset {
 	g := rng.New(seed)
 	x, noise, r := points.NewDense(n, d, nil), make([]float64, n), make([]float64, d*d)
@@ -202,8 +202,8 @@ func rotated(n, d int, seed uint64) *datasets.Dataset {
 	return set
 }
 
-// TestMatrix: on data rotated at random a matrix has at most 0.75 of the error of length scales on new rows, and the
-// result says what a refit of it finds.
+// TestMatrix checks on randomly rotated data that a matrix has at most 0.75 of the error of length scales on new rows,
+// and that refits with the result agree with the search.
 func TestMatrix(t *testing.T) {
 	const n, tested = 400, 300
 	for seed := range uint64(suite.Scale(1, 1, 10)) {
@@ -264,8 +264,8 @@ func (k bare) WithScale(sigma float64) kernel.Kernel { return bare{sigma} }
 
 var registerBare = sync.OnceValue(func() error { return kernel.Register("tunetest.bare", bare{1}) })
 
-// TestNoDistance: a distance that is asked for and cannot be searched is an error with the reason, and with auto a line
-// of the result.
+// TestNoDistance checks that a distance that cannot be searched is an error with the reason if it was requested, and
+// with auto a line of the result.
 func TestNoDistance(t *testing.T) {
 	f := func(a, b, noise float64) float64 { return a + b + noise }
 	testkit.OK(t, registerBare())

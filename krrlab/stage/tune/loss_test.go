@@ -10,8 +10,8 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// TestErrorCovers: the interval of an RMSE covers that of the law of the errors nearly as often as stated for few rows
-// too; of one row nothing is known.
+// TestErrorCovers checks that the interval of an RMSE covers the true one nearly as often as stated, even for few rows.
+// For one row nothing is known.
 func TestErrorCovers(t *testing.T) {
 	const trials = 2000
 	for n, least := range map[int]float64{3: 0.85, 5: 0.89, 20: 0.90, 100: 0.92} {
@@ -36,9 +36,9 @@ func TestErrorCovers(t *testing.T) {
 	}
 }
 
-// TestSmoothedLossIgnoresScale: a factor of all scores changes no label, and thus not the loss by which the search
-// compares points. Random scores of four classes have three labels of four wrong, and scores near zero must not look
-// better than that.
+// TestSmoothedLossIgnoresScale checks that a factor of all scores, which changes no label, does not change the loss by
+// which the search compares points. Random scores of four classes give the wrong label to three of four rows, and
+// scores near zero must not look better than that.
 func TestSmoothedLossIgnoresScale(t *testing.T) {
 	const n = 400
 	for _, metric := range []model.Metric{model.ErrorRate, model.BalancedError, model.F1} {
@@ -77,7 +77,7 @@ func TestSmoothedLossIgnoresScale(t *testing.T) {
 	}
 }
 
-// judge returns the usual judgment.
+// judge returns the default judgment.
 func judge(classes bool) *judgment {
 	if classes {
 		return &judgment{metric: model.ErrorRate}

@@ -12,8 +12,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestLimit: the matrices of a search fit the memory, a line says that they limit the rows, and fewer than leastRows
-// are refused.
+// TestLimit checks that the matrices of a search fit into the memory budget, that a note says so if it limits the rows,
+// and that fewer than minRows rows are refused.
 func TestLimit(t *testing.T) {
 	const d = 3
 	valid := datasets.SyntheticRegression(50, d, 0, 1)
@@ -51,7 +51,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestJudgedSample: K of rows that judge has columns for the fitted rows only.
+// TestJudgedSample checks that K has columns for the fitted rows only if other rows judge.
 func TestJudgedSample(t *testing.T) {
 	set := datasets.SyntheticRegression(60, 3, 0.1, 1)
 	one := &sample{x: set.X, y: data(t, set).y, fittedRows: 20, tables: map[string][]float64{}}

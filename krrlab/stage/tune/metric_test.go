@@ -14,7 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// drawn returns coded answers of n rows, scores that know something of them, with ties, and whole weights.
+// drawn returns coded answers of n rows, scores with ties that are correlated with them, and integer weights.
 func drawn(n, t int, seed uint64) (y, f *mat.Dense, w []float64, d *datasets.Dataset) {
 	g := rng.New(seed)
 	y, f = mat.NewDense(n, t, nil), mat.NewDense(n, t, nil)
@@ -36,8 +36,9 @@ func drawn(n, t int, seed uint64) (y, f *mat.Dense, w []float64, d *datasets.Dat
 	return y, f, w, d
 }
 
-// TestMetrics: the mean of the rows of a loss is what the report of a model says of the same scores, of two classes and
-// of three; whole weights are as many equal rows; and the interval holds the value.
+// TestMetrics checks that the loss of each metric is the one that the report of a model gives for the same scores, for
+// two classes and for three. Integer weights must have the effect of repeated rows, and the interval must contain the
+// value.
 func TestMetrics(t *testing.T) {
 	for _, cols := range []int{1, 3} {
 		y, f, w, d := drawn(80, cols, 5)
@@ -101,8 +102,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestWeightedLoss: tuning with weights judges the fit with weights: leave-one-out of whole weights is that of repeated
-// rows left out together.
+// TestWeightedLoss checks that the leave-one-out loss with integer weights is that of repeated rows that are left out
+// together.
 func TestWeightedLoss(t *testing.T) {
 	for _, set := range []*datasets.Dataset{datasets.SyntheticRegression(40, 3, 0.1, 5),
 		datasets.SyntheticClasses(40, 3, 2, 0.1, 5)} {

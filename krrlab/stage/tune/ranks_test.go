@@ -15,8 +15,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestRunOnRanks: all ranks evaluate the same points on all rows and have one result, that of one process; where the
-// first cannot go on, or the context of one ends, all return.
+// TestRunOnRanks checks that all ranks evaluate the same points and have the result of a single process, and that all
+// ranks return if one of them is stopped.
 func TestRunOnRanks(t *testing.T) {
 	d := data(t, datasets.SyntheticRegression(500, 2, 0.1, 1))
 	o := Options{Kernels: []string{"gaussian", "laplacian"}, Rows: 150, Distance: "lengths"}

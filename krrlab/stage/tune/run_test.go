@@ -21,7 +21,8 @@ func newLab(train *datasets.Dataset, cfg krrlab.Config) *krrlab.Lab {
 	return testkit.Must(krrlab.New(train, cfg))
 }
 
-// TestTune: beyond the subsample the last level fits and judges by rows held out, as New, Solve and Predict would.
+// TestTune checks that the last level fits and judges by rows held out, with the error that New, Solve and Predict give
+// for them.
 func TestTune(t *testing.T) {
 	ctx := context.Background()
 	set := datasets.SyntheticRegression(700, 2, 0.1, 1)
@@ -42,7 +43,8 @@ func TestTune(t *testing.T) {
 	}
 }
 
-// TestTuneRareClasses: classes of one or two rows are tuned, on a subsample of all rows and beyond one.
+// TestTuneRareClasses checks that classes of one or two rows can be tuned, with a sample of all rows and with a
+// subsample.
 func TestTuneRareClasses(t *testing.T) {
 	for _, rows := range []int{0, 60} {
 		for rare := 1; rare <= 2; rare++ {
@@ -60,7 +62,8 @@ func TestTuneRareClasses(t *testing.T) {
 	}
 }
 
-// TestTuneUnconverged: the loss of a solve that did not converge is none, and what ends the lab's solve ends none.
+// TestTuneUnconverged checks that a solve that does not converge has no loss, and that the stopping rule of the lab
+// does not apply to the fits of the search.
 func TestTuneUnconverged(t *testing.T) {
 	set := datasets.SyntheticRegression(400, 2, 0.1, 1)
 	lab := newLab(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 10, Solver: krrlab.CG, MaxIter: 1, Seed: 3})
@@ -70,7 +73,8 @@ func TestTuneUnconverged(t *testing.T) {
 	testkit.Must(lab.Tune(t.Context(), o))
 }
 
-// TestTuneTargets: the units of several targets do not count, on the subsample, on all rows and on rows to validate by.
+// TestTuneTargets checks that the units of several targets do not matter: on a subsample, on all rows and with
+// validation rows.
 func TestTuneTargets(t *testing.T) {
 	set := datasets.SyntheticRegression(500, 2, 0.1, 1)
 	other := make([]float64, set.Len())
@@ -107,7 +111,8 @@ func TestTuneTargets(t *testing.T) {
 	}
 }
 
-// TestTuneValid: rows to judge by may be raw where those of the fit are scaled; of other features they are refused.
+// TestTuneValid checks that validation rows may be raw although the rows of the fit are scaled, and that rows with
+// other features are refused.
 func TestTuneValid(t *testing.T) {
 	raw := datasets.SyntheticRegression(120, 2, 0.1, 1)
 	train, valid, err := datasets.Scale("standard", raw.Head(80), raw)
@@ -124,8 +129,8 @@ func TestTuneValid(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(judged(datasets.SyntheticRegression(9, 1, 0.1, 1))), "have 1 feature")
 }
 
-// TestBaseline: the baseline is the standard deviation of the answers of a regression, and for classes the share of rows
-// outside of the most frequent one, of the rows that judge; the report compares the choice with it.
+// TestBaseline checks the baseline: the standard deviation of the answers for a regression, and the share of all
+// classes but the most frequent one among the judged rows for classes. The report compares the choice with it.
 func TestBaseline(t *testing.T) {
 	kernels := tune.Options{Kernels: []string{"gaussian"}, Points: 5}
 	set := datasets.SyntheticRegression(120, 2, 0.1, 1)
@@ -152,8 +157,8 @@ func TestBaseline(t *testing.T) {
 	}
 }
 
-// TestQuick: the quick search has one level. Of a rare class its sample has more rows, with weights that keep the
-// class's share, so that its error is near the leave-one-out error of all rows.
+// TestQuick checks that a quick search has one level. Its sample has more rows of a rare class, with weights that
+// preserve the share of the class, so that its error is close to the leave-one-out error of all rows.
 func TestQuick(t *testing.T) {
 	for seed := uint64(1); seed <= 3; seed++ {
 		set := datasets.SyntheticClasses(900, 2, 2, 0.05, seed)

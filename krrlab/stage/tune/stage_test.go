@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestPrepare: what is said of the kernel on the command line is fixed, and the rest is free.
+// TestPrepare checks that the parameters on the command line are fixed, and that all others are searched.
 func TestPrepare(t *testing.T) {
 	given := []string{}
 	c := &stage.Command{Lambda: 0.5, Kernel: kernel.Spec{Name: "polynomial", Sigma: 2, Gamma: 3, Degree: 4, Coef0: 5},

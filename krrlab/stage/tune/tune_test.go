@@ -27,8 +27,7 @@ func data(t *testing.T, set *datasets.Dataset) *problem {
 	return &problem{train: set, y: y, seed: 1, judgment: *judge(set.Class != nil)}
 }
 
-// predict fits the rows in, with their weights, and returns the residuals of the rows out, by dense algebra written
-// plainly.
+// predict fits the rows in, with their weights, and returns the residuals of the rows out, by plain dense algebra.
 func predict(t *testing.T, d *problem, k kernel.Kernel, lambda float64, in, out []int) *mat.Dense {
 	t.Helper()
 	row := func(i int) []float64 {
@@ -60,7 +59,7 @@ func predict(t *testing.T, d *problem, k kernel.Kernel, lambda float64, in, out 
 	return e
 }
 
-// leaveOut returns the residuals of fits without one row each.
+// leaveOut returns the leave-one-out residuals by one fit for each row.
 func leaveOut(t *testing.T, d *problem, k kernel.Kernel, lambda float64) *mat.Dense {
 	t.Helper()
 	n, cols := d.y.Dims()
@@ -71,8 +70,8 @@ func leaveOut(t *testing.T, d *problem, k kernel.Kernel, lambda float64) *mat.De
 	return e
 }
 
-// TestSeriesLevel: the losses of a level by a Fourier series are those of leave-one-out by dense factors, with length
-// scales; a kernel without a series does not suit, and one with too many modes has no loss.
+// TestSeriesLevel checks that the losses by a Fourier series are those of leave-one-out by dense factors, also with
+// length scales. A kernel without a series does not suit, and one with too many modes has no loss.
 func TestSeriesLevel(t *testing.T) {
 	const n = 60
 	set := datasets.SyntheticRegression(n, 2, 0.1, 1)
@@ -102,8 +101,8 @@ func TestSeriesLevel(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(e.loss(t.Context(), nil, kernel.Gaussian{Sigma: 1e-4}, 0.1)), "the kernel is narrow")
 }
 
-// TestSeriesLevelOrHoldout: a last level that evaluates only the Gaussian is taken for a smooth signal. For a random walk,
-// for which the Laplacian is better, the other evaluator takes its place, and the Laplacian is chosen.
+// TestSeriesLevelOrHoldout checks that a last level that evaluates only the Gaussian is used for a smooth signal. For a
+// random walk, for which the Laplacian is better, the other evaluator replaces it, and the Laplacian is chosen.
 func TestSeriesLevelOrHoldout(t *testing.T) {
 	const n = 300
 	for seed := uint64(1); seed <= 3; seed++ {
@@ -147,7 +146,7 @@ func upTo(n int) []int {
 	return rows
 }
 
-// TestCriteria compares each criterion with fits of the rows that it leaves in, for each kernel.
+// TestCriteria compares leave-one-out and validation with plain fits, for each kernel.
 func TestCriteria(t *testing.T) {
 	ctx := context.Background()
 	const n = 40
@@ -180,8 +179,8 @@ func TestCriteria(t *testing.T) {
 	}
 }
 
-// TestClusters: distances within groups that lie far apart, so that no shift brings them near zero, are not lost to
-// cancellation.
+// TestClusters checks that distances within groups do not suffer from cancellation if the groups are so far apart that
+// no shift moves all of them close to zero.
 func TestClusters(t *testing.T) {
 	const n = 60
 	set := datasets.SyntheticRegression(n, 3, 0.1, 1)
@@ -228,7 +227,7 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-// TestSearch: what the search finds is as good as the best of a grid, or within its interval.
+// TestSearch checks that the result of the search is as good as the best point of a grid, or within its interval.
 func TestSearch(t *testing.T) {
 	ctx := context.Background()
 	for _, set := range []*datasets.Dataset{datasets.SyntheticRegression(160, 3, 0.2, 1),
@@ -271,7 +270,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestHeld: what options set is held, and smoother points win ties.
+// TestHeld checks that the search does not vary parameters that the options set.
 func TestHeld(t *testing.T) {
 	ctx := context.Background()
 	d := data(t, datasets.SyntheticRegression(120, 2, 0.1, 1))
@@ -295,8 +294,8 @@ func TestHeld(t *testing.T) {
 	testkit.Equal(t, r.Best.Gamma, 0.12345678)
 }
 
-// TestSmoothest: where λ makes no difference, the largest is chosen, though no step of the search needs it; where it
-// does, it is not.
+// TestSmoothest checks that the largest λ is chosen if λ does not matter, although the search does not evaluate it by
+// itself, and that it is not chosen if λ matters.
 func TestSmoothest(t *testing.T) {
 	d := data(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
 	for name, slope := range map[string]float64{"flat": 0, "steep": 0.02} {
@@ -324,7 +323,7 @@ func TestSmoothest(t *testing.T) {
 	}
 }
 
-// TestEdge: where the best point is at an end of the grid the report says so, of a fixed value it does not.
+// TestEdge checks that the report notes a best point at an end of the grid, but not for a fixed value.
 func TestEdge(t *testing.T) {
 	set := datasets.SyntheticRegression(80, 1, 0, 1) // without noise, so that no λ is too small
 	for i := range set.Target {
@@ -349,7 +348,7 @@ func TestEdge(t *testing.T) {
 	}
 }
 
-// TestLevels: a large problem begins on a subsample, and the last level decides; what full says is followed.
+// TestLevels checks that a large problem begins on a subsample, and that the last level decides.
 func TestLevels(t *testing.T) {
 	d := data(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
 	var calls int
@@ -381,8 +380,8 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestRepeated: of rows that occur two or three times, with their answers, the answer of a row that is
-// judged is not known: the error is not below the noise, and random labels are no better than chance.
+// TestRepeated checks that copies of a judged row do not reveal its answer: the error stays above the noise, and random
+// labels are not predicted better than by chance.
 func TestRepeated(t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 2))
 	for _, times := range []int{2, 3} {
@@ -430,7 +429,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestReport: what is said of models that are not told apart, and the picture of a search.
+// TestReport checks the note on a smoother choice among tied points, and the figure of a search.
 func TestReport(t *testing.T) {
 	d := data(t, datasets.SyntheticClasses(120, 2, 3, 0.05, 1))
 	r := testkit.Must(run(context.Background(), d, Options{Kernels: []string{"gaussian", "matern32"}}, nil,
@@ -454,8 +453,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestFewRows: of a few hundred rows half come first, and all of them get some points whatever is expected; the work is
-// a small part of that of all points with all rows. Of fewer than 200 there is one level.
+// TestFewRows checks the levels of small problems. With a few hundred rows half of them come first, and then all rows
+// get some points, whatever the expected improvement. With fewer than 200 rows there is one level.
 func TestFewRows(t *testing.T) {
 	for _, c := range []struct {
 		n    int

@@ -8,8 +8,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestInUnits: targets in other units have the same errors, all together in the root mean square; one target, and
-// classes, stay.
+// TestInUnits checks that the units of several targets do not matter, and that a single target and classes are
+// unchanged.
 func TestInUnits(t *testing.T) {
 	of := mat.NewDense(2, 2, []float64{3, 0.3, 4, 0.4})
 	y := judge(false).inTargetUnits(mat.DenseCopyOf(of), of)

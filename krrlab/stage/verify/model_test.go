@@ -9,7 +9,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestRecovered: codes ±1 within ½ of the numbers, and one +1 in every row of several columns.
+// TestRecovered checks that labels are recovered only if each number is within ½ of ±1, and if each row of several
+// columns has exactly one +1.
 func TestRecovered(t *testing.T) {
 	for _, c := range []struct {
 		v    []float64
@@ -29,7 +30,7 @@ func TestRecovered(t *testing.T) {
 	}
 }
 
-// TestFirstDifference: numbers that differ by a millionth of the larger one are the same.
+// TestFirstDifference checks that numbers count as equal if they differ by at most a millionth of the larger one.
 func TestFirstDifference(t *testing.T) {
 	a := points.NewDense(3, 2, []float64{1, 2, 0, -4, 1e-20, 6})
 	for _, c := range []struct{ row, col, want int }{{-1, 0, -1}, {0, 0, 0}, {1, 1, 1}, {2, 0, 2}, {2, 1, 2}} {

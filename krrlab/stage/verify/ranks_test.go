@@ -9,7 +9,7 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// found is all that a Matrix reports about an answer.
+// found has all results of a Matrix for one answer.
 type found struct {
 	Applied, Rounding []float64
 	Spectrum          *Spectrum
@@ -17,8 +17,7 @@ type found struct {
 	Stored            bool
 }
 
-// TestRanks proves the same on 1, 2, 3 and 5 ranks as in one process, number by number, with K
-// held and formed again.
+// TestRanks checks that 1, 2, 3 and 5 ranks have exactly the results of one process, with K stored and formed again.
 func TestRanks(t *testing.T) {
 	const n, cols, lambda = 333, 2, 0.1
 	for _, spec := range specs {

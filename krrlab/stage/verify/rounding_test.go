@@ -12,9 +12,9 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestRoundingOfPredictions: with coefficients so large that predictions are rounded visibly, and a
-// residual of zero, the bound covers what was rounded, against sums of 300 bits;
-// and the gap of two labels is judged by it.
+// TestRoundingOfPredictions compares predictions whose coefficients are so large that rounding is visible with sums in
+// 300 bits. The residual is zero, so that the bound covers rounding alone. It also checks the gap of two labels, and
+// that the rounding of a residual counts like the residual.
 func TestRoundingOfPredictions(t *testing.T) {
 	const n, cols, lambda = 70, 2, 0.1
 	spec := kernel.Spec{Name: "polynomial", Gamma: 0.5, Coef0: 1, Degree: 3}
@@ -70,8 +70,8 @@ func TestRoundingOfPredictions(t *testing.T) {
 	}
 }
 
-// TestEntryError: of 2,000 equal terms, which a running sum rounds the same way for long, the value of
-// the kernel is within Entry, and off by far more than one of few terms.
+// TestEntryError checks the bound of an entry for 2,000 equal terms, which a running sum rounds in the same direction
+// for long, so that the error is large.
 func TestEntryError(t *testing.T) {
 	const d = 2000
 	x := points.NewDense(2, d, nil)

@@ -10,7 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestOne: one point, and one coordinate, make a matrix of one number; no point or no coordinate is an error.
+// TestOne checks a matrix of a single point, and that no points or no coordinates are an error.
 func TestOne(t *testing.T) {
 	poly := kernel.Spec{Name: "polynomial", Gamma: 1, Coef0: 1, Degree: 2}
 	for _, memory := range []int64{0, 8} {
@@ -39,7 +39,8 @@ func within(a, b []float64, tol float64) bool {
 	return len(a) == len(b)
 }
 
-// TestResidualFormula: R, its norms and the bound of their rounding for three points and two columns, by hand.
+// TestResidualFormula compares R, its norms and their rounding bounds with values computed by hand, for three points
+// and two columns.
 func TestResidualFormula(t *testing.T) {
 	m := &Matrix{N: 3}
 	v, y, c := []float64{1, 0, 2, 0, 3, 1}, []float64{1, 4, 5, 0, 7, 1}, []float64{-1, 2, 3, -4, 5, 6}

@@ -11,8 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestRankOne: the certain ends of spectrum and κ hold of K = xxᵀ, whose one eigenvalue ‖x‖² is computed in more
-// digits, for x of all sizes.
+// TestRankOne checks the certain bounds of the spectrum and of κ for K = xxᵀ, with x of very different sizes. The only
+// nonzero eigenvalue ‖x‖² is computed in 400 bits.
 func TestRankOne(t *testing.T) {
 	for trial := range uint64(200) {
 		g := rng.New(trial)

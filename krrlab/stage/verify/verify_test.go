@@ -19,13 +19,13 @@ var specs = []kernel.Spec{
 	{Name: "polynomial", Gamma: 0.2, Coef0: 1, Degree: 3},
 }
 
-// formed makes a matrix or ends the test.
+// formed returns the matrix of a kernel, or ends the test.
 func formed(t testing.TB, spec kernel.Spec, x points.Points, memory int64) *Matrix {
 	t.Helper()
 	return testkit.Must(New(t.Context(), nil, spec, x, memory, nil))
 }
 
-// cloud returns n normal points of dimension d, the given share of the numbers not zero.
+// cloud returns n normal points in R^d, of which the given share of the coordinates is not zero.
 func cloud(n, d int, density float64, seed uint64) *points.Dense {
 	x := points.NewDense(n, d, nil)
 	g := rng.New(seed)
@@ -37,7 +37,7 @@ func cloud(n, d int, density float64, seed uint64) *points.Dense {
 	return x
 }
 
-// reference is K by kernel.Eval.
+// reference returns the kernel matrix by kernel.Eval.
 func reference(t *testing.T, spec kernel.Spec, x *points.Dense) *mat.SymDense {
 	t.Helper()
 	return testkit.Gram(testkit.Must(kernel.FromSpec(spec)), x)
@@ -84,7 +84,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// TestCond checks the intervals against all eigenvalues.
+// TestCond compares the intervals with all eigenvalues.
 func TestCond(t *testing.T) {
 	const lambda = 0.3
 	for _, spec := range specs {
@@ -113,7 +113,7 @@ func TestCond(t *testing.T) {
 	}
 }
 
-// TestCondOfZeros: a point whose row of K is zero, and a K of zeros, leave the interval finite.
+// TestCondOfZeros checks that the intervals are finite and valid if K has a row of zeros or is zero.
 func TestCondOfZeros(t *testing.T) {
 	const lambda = 0.5
 	for _, nonzero := range []int{9, 0} {
@@ -131,8 +131,8 @@ func TestCondOfZeros(t *testing.T) {
 	}
 }
 
-// TestBounds checks the prediction bound and the residual on answers that are off on purpose:
-// against the exact answer the bound holds everywhere, and no label that it proves is another.
+// TestBounds checks the residual and the prediction bound for answers with deliberate errors: the bound must hold
+// against the exact answer, and a proved label must be that of the exact answer.
 func TestBounds(t *testing.T) {
 	const n, lambda = 90, 0.05
 	for _, cols := range []int{1, 3} {
@@ -201,7 +201,8 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// TestRelative: the worst column, 0 for no targets and no residual, no bound where there is one, and NaN stays.
+// TestRelative checks the worst relative norm: it is 0 if target and residual are zero, infinite if only the target is,
+// and NaN if a norm is NaN.
 func TestRelative(t *testing.T) {
 	r := &Residual{Norm: []float64{0, 3, 1}, Rounding: []float64{0, 0, 2}, Target: []float64{0, 6, 4}}
 	testkit.Equal(t, r.worstRelative(r.Norm), 0.5)
