@@ -34,7 +34,7 @@ func Example() {
 	// fewer iterations than λ_p = λ: true
 }
 
-// The bound by η is smallest at λ_p = λ+η, and grows slowly on both sides.
+// The bound by η is smallest at λ_p = λ+η, and about equal for a λ_p ten times smaller and ten times larger.
 func ExampleBound() {
 	const lambda, eta = 0.01, 1.0
 	for _, lambdaP := range []float64{lambda, 10 * lambda, lambda + eta, 10} {

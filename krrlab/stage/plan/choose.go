@@ -115,9 +115,9 @@ func (m *model) sortKey(c *cost.Candidate) float64 {
 
 // candidates lists the predicted candidates that respect the choices in Task.Fixed.
 func (m *model) candidates(ctx context.Context) (list []*cost.Candidate, err error) {
-	h, storages := m.Fixed, m.kernelStorages(ctx)
+	fixed, storages := m.Fixed, m.kernelStorages(ctx)
 	add := func(c cost.Candidate) {
-		if h.Solver != "" && h.Solver != c.Solver {
+		if fixed.Solver != "" && fixed.Solver != c.Solver {
 			return
 		}
 		allowed := storages
@@ -126,7 +126,7 @@ func (m *model) candidates(ctx context.Context) (list []*cost.Candidate, err err
 		}
 		_, needsExactK := c.Preconditioner.(stage.FromK) // M is built from exact entries of K, for example from the largest ones
 		for _, c.Storage = range allowed {
-			autoFixed16 := c.Storage == gram.Fixed16 && h.Storage == gram.Auto
+			autoFixed16 := c.Storage == gram.Fixed16 && fixed.Storage == gram.Auto
 			if m.predict(&c); c.RefusalReason == "" && !(autoFixed16 && needsExactK) {
 				break
 			}
@@ -137,13 +137,13 @@ func (m *model) candidates(ctx context.Context) (list []*cost.Candidate, err err
 	if cost.BlockPays(m.N, m.outlook.Rank(), m.T) {
 		precondSolver = cost.BlockPCG
 	}
-	switch h.Solver {
+	switch fixed.Solver {
 	case cost.PCG:
 		precondSolver = cost.PCG
 	case cost.BlockPCG:
 		plainSolver, precondSolver = cost.BlockPCG, cost.BlockPCG
 	}
-	if h.S == 0 && h.LambdaP == 0 && (h.Precond == nil || isIdentity(h.Precond)) {
+	if fixed.S == 0 && fixed.LambdaP == 0 && (fixed.Precond == nil || isIdentity(fixed.Precond)) {
 		for _, s := range m.directStorages() {
 			add(cost.Candidate{Solver: cost.Direct, Precond: cost.None, Storage: s})
 		}

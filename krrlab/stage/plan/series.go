@@ -23,13 +23,13 @@ const (
 // series returns the candidate that solves by a Fourier series, or the reason why there is none. Both are zero for
 // points in more dimensions, and where the user or a fixed rule has chosen another method.
 func (m *model) series() (c *cost.Candidate, reason string) {
-	h, byName := m.Fixed, m.Fixed.Solver == cost.Fourier
+	fixed, byName := m.Fixed, m.Fixed.Solver == cost.Fourier
 	x, _ := points.Split(m.X)
-	if !byName && (h.Solver != "" || h.Precond != nil || h.S > 0 || h.LambdaP > 0 || m.DirectStorage != gram.Auto ||
+	if !byName && (fixed.Solver != "" || fixed.Precond != nil || fixed.S > 0 || fixed.LambdaP > 0 || m.DirectStorage != gram.Auto ||
 		m.D > fourier.MaxDim) {
 		return nil, ""
 	}
-	if m.IterativeOnly || h.Storage != gram.Auto {
+	if m.IterativeOnly || fixed.Storage != gram.Auto {
 		return nil, "a Fourier series takes one process, no checkpoints, no sparse tiles, no storage and no stop by bounds"
 	}
 	s, err := fourier.New(m.Kernel, fourier.Options{}, x)

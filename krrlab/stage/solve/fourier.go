@@ -31,7 +31,7 @@ type fourierRun struct {
 	*run
 	series  *fourier.Series
 	factor  *fourier.Factor
-	x       points.Points // the points, as they are without weights
+	x       points.Points // points without their weights
 	roots   []float64     // √w_i; nil without weights
 	weights []float64     // w_i; nil without weights
 }

@@ -119,8 +119,8 @@ func (p *problem) narrowInterval(o *Options, batch func(m int, tol float64, curr
 // nextProbeCount returns the next total number of probes, after m probes gave an interval of relative width w. It
 // assumes a width proportional to 1/√m and adds a tenth, but at most doubles m and adds at least 8.
 func (o *Options) nextProbeCount(m int, w float64) int {
-	wanted := int(math.Ceil(1.1 * float64(m) * (w / o.Width) * (w / o.Width)))
-	return min(max(min(wanted, 2*m), m+8), o.MaxProbes)
+	required := int(math.Ceil(1.1 * float64(m) * (w / o.Width) * (w / o.Width)))
+	return min(max(min(required, 2*m), m+8), o.MaxProbes)
 }
 
 // sample holds the values of the probes. The expectation of w is known.

@@ -74,7 +74,7 @@ type Options struct {
 	stream rng.Stream
 	// progress is called with the completed share of the current batch and the estimate so far, whose Value is 0 before
 	// the end of the first batch.
-	progress func(done, total int, e estimate.Interval)
+	progress func(completed, total int, e estimate.Interval)
 }
 
 // setDefaults replaces zeros by the defaults, and returns an error for invalid options.
@@ -234,12 +234,12 @@ func (r *run) runProbes(ctx context.Context) error {
 		estimator, key = slq, 4
 	}
 	o.stream = rng.New(r.Seed).Sub("statdim", key)
-	o.progress = func(doneShare, total int, e estimate.Interval) {
+	o.progress = func(completed, total int, e estimate.Interval) {
 		detail := ""
 		if e.Value > 0 {
 			detail = "s_λ in " + outward.Span(e.Lo, e.Hi, 4)
 		}
-		r.bench.Tell(ctx, stage.Event{Stage: stage.Probes, Detail: detail, Done: doneShare, Total: total,
+		r.bench.Tell(ctx, stage.Event{Stage: stage.Probes, Detail: detail, Done: completed, Total: total,
 			Remaining: -1})
 	}
 	numbers, err := estimator(ctx, p, &o)

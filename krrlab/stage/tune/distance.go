@@ -68,8 +68,8 @@ type Distance struct {
 // Direction is a right singular vector of L·diag(s), where s_j is the standard deviation of feature j.
 type Direction struct {
 	Length   float64   `json:"length"`   // length scale along the direction: 1 over the singular value
-	Features []float64 `json:"features"` // its coordinates in standard deviations; the largest is positive
-	Text     string    `json:"text"`     // its largest coordinates, such as "0.71 a − 0.7 b"
+	Features []float64 `json:"features"` // coordinates of the direction in standard deviations; the largest is positive
+	Text     string    `json:"text"`     // largest coordinates of the direction, such as "0.71 a − 0.7 b"
 }
 
 // summary returns the result as one line.
@@ -177,7 +177,7 @@ func judgingCount(n, m int) int { return min(maxJudgingRatio*m, n-m) }
 type distanceFit struct {
 	relevance               // objective, without points and prior
 	sample    *sample       // all rows
-	x         *points.Dense // their points, centered
+	x         *points.Dense // points of all rows, centered
 	name      string        // name of the kernel
 	m, judged int           // numbers of fitted rows and of judging rows
 	lengths   []float64     // length scales of the distance accepted last
