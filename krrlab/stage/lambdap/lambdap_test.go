@@ -106,15 +106,24 @@ func outer(z *points.Dense32) *mat.SymDense {
 	return m
 }
 
-// less returns a−b.
-func less(a, b *mat.SymDense) *mat.SymDense {
-	e := mat.NewSymDense(a.SymmetricDim(), nil)
-	for i := range a.SymmetricDim() {
-		for j := range i + 1 {
-			e.SetSym(i, j, a.At(i, j)-b.At(i, j))
-		}
-	}
-	return e
+// distance returns ‖K−ZZᵀ‖₂.
+func distance(t *testing.T, a ridge, zz *mat.SymDense) float64 {
+	var difference mat.Dense
+	difference.Sub(a.k, zz)
+	v := testkit.Eigenvalues(t, testkit.Symmetric(&difference))
+	return max(-v[0], v[len(v)-1])
+}
+
+// spectrum returns the eigenvalues of M⁻¹(K+λI) in ascending order, M = ZZᵀ+λ_pI.
+func spectrum(t *testing.T, a ridge, zz *mat.SymDense, lambdaP float64) []float64 {
+	return testkit.Pencil(t, testkit.Plus(a.k, a.lambda), testkit.Plus(zz, lambdaP))
+}
+
+// normals returns an n×t matrix of normal numbers.
+func normals(n, t int, seed uint64) *mat.Dense {
+	y := mat.NewDense(n, t, nil)
+	rng.New(seed).Normals(y.RawMatrix().Data, 0)
+	return y
 }
 
 // TestBound checks that the bound holds for every λ_p of the grid, and its values for λ = 0.1 and η = 1.
@@ -122,10 +131,9 @@ func TestBound(t *testing.T) {
 	const n, lambda = 80, 0.1
 	a, z := problem(n, 30, lambda, 2)
 	zz := outer(z)
-	v := testkit.Eigenvalues(t, less(a.k, zz))
-	eta := max(-v[0], v[n-1])
+	eta := distance(t, a, zz)
 	for _, lambdaP := range defaultGrid(lambda, eta, 9) {
-		m := testkit.Pencil(t, testkit.Plus(a.k, a.lambda), testkit.Plus(zz, lambdaP))
+		m := spectrum(t, a, zz, lambdaP)
 		if kappa, bound := m[n-1]/m[0], Bound(lambda, lambdaP, eta); kappa > bound*(1+1e-9) {
 			t.Errorf("λ_p = %g: κ = %g beyond the bound %g", lambdaP, kappa, bound)
 		}
@@ -160,14 +168,12 @@ func TestGrid(t *testing.T) {
 func TestSweep(t *testing.T) {
 	const n, lambda = 200, 0.01
 	a, z := problem(n, 50, lambda, 3)
-	y := mat.NewDense(n, 3, nil)
-	rng.New(4).Normals(y.RawMatrix().Data, 0)
+	y := normals(n, 3, 4)
 	parts := map[stage.Name]bool{}
 	r := testkit.Must(swept(t.Context(), a, z, y, 0.5, &Options{Points: 7, Columns: 2, stream: rng.New(5),
 		tell: func(_ context.Context, e stage.Event) { parts[e.Stage] = true }}))
 	zz := outer(z)
-	v := testkit.Eigenvalues(t, less(a.k, zz))
-	if eta := max(-v[0], v[n-1]); !r.Eta.Covers(eta) || r.Eta.Width() > 0.05 {
+	if eta := distance(t, a, zz); !r.Eta.Covers(eta) || r.Eta.Width() > 0.05 {
 		t.Errorf("η = %v, is %g", r.Eta, eta)
 	}
 	for _, p := range r.Points { // Cut by η, they hold where η and the process do
@@ -176,7 +182,7 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	for _, p := range r.Points {
-		m := testkit.Pencil(t, testkit.Plus(a.k, a.lambda), testkit.Plus(zz, p.LambdaP))
+		m := spectrum(t, a, zz, p.LambdaP)
 		kappa := m[n-1] / m[0]
 		if !p.Kappa.Covers(kappa*(1+1e-8)) && !p.Kappa.Covers(kappa*(1-1e-8)) || p.Bound < kappa {
 			t.Errorf("λ_p = %g: κ %v, bound %g, is %g", p.LambdaP, p.Kappa, p.Bound, kappa)
@@ -213,16 +219,14 @@ func TestSweepStored(t *testing.T) {
 	for i := range n {
 		stored.k.SetSym(i, i, a.k.At(i, i)+e)
 	}
-	y := mat.NewDense(n, 1, nil)
-	rng.New(4).Normals(y.RawMatrix().Data, 0)
+	y := normals(n, 1, 4)
 	r := testkit.Must(swept(t.Context(), stored, z, y, 0.5, &Options{Points: 5, kError: e}))
 	zz := outer(z)
-	v := testkit.Eigenvalues(t, less(a.k, zz))
-	if eta := max(-v[0], v[n-1]); !r.Eta.Covers(eta) {
+	if eta := distance(t, a, zz); !r.Eta.Covers(eta) {
 		t.Errorf("η = %v, is %g", r.Eta, eta)
 	}
 	for _, p := range r.Points {
-		m := testkit.Pencil(t, testkit.Plus(a.k, a.lambda), testkit.Plus(zz, p.LambdaP))
+		m := spectrum(t, a, zz, p.LambdaP)
 		if !p.Kappa.Covers(m[n-1] / m[0]) {
 			t.Errorf("λ_p = %g: κ %v, is %g", p.LambdaP, p.Kappa, m[n-1]/m[0])
 		}
@@ -238,8 +242,7 @@ func TestSweepStored(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	const n = 200
 	a, z := problem(n, 50, 0.01, 3)
-	y := mat.NewDense(n, 1, nil)
-	rng.New(4).Normals(y.RawMatrix().Data, 0)
+	y := normals(n, 1, 4)
 	for part, at := range map[stage.Name]int{"lanczos": 4, "solve": 76} {
 		ctx, cancel := context.WithCancel(t.Context())
 		r, err := swept(ctx, a, z, y, 0, &Options{Points: 7, tell: func(_ context.Context, e stage.Event) {
@@ -253,7 +256,7 @@ func TestInterrupted(t *testing.T) {
 		}
 		counted := 0
 		for _, p := range r.Points {
-			m := testkit.Pencil(t, testkit.Plus(a.k, a.lambda), testkit.Plus(outer(z), p.LambdaP))
+			m := spectrum(t, a, outer(z), p.LambdaP)
 			kappa := m[n-1] / m[0]
 			if !p.Kappa.Covers(kappa) && math.Abs(p.Kappa.Value/kappa-1) > 1e-6 {
 				t.Errorf("%s: λ_p = %g: κ %v, is %g", part, p.LambdaP, p.Kappa, kappa)
@@ -277,8 +280,7 @@ func TestInterrupted(t *testing.T) {
 func TestRanksChoose(t *testing.T) {
 	const n = 60
 	a, z := problem(n, 12, 0.1, 1)
-	y := mat.NewDense(n, 2, nil)
-	rng.New(2).Normals(y.RawMatrix().Data, 0)
+	y := normals(n, 2, 2)
 	all := make([]*Sweep, 2)
 	var wg sync.WaitGroup
 	for r, c := range comm.Local(2, comm.Options{}) {

@@ -2,6 +2,7 @@ package loo_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
@@ -60,10 +61,6 @@ func TestRepeats(t *testing.T) {
 // report says so, and that the intervals cover the exact error. A negative λ is an error.
 func TestMemoryRefusesDense(t *testing.T) {
 	set := datasets.SyntheticRegression(1200, 3, 0.1, 5)
-	ones := make([]float64, 1200)
-	for i := range ones {
-		ones[i] = 1
-	}
 	run := func(memory int64) *loo.Result {
 		lab := testkit.Must(krrlab.New(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 1, Memory: memory,
 			Solver: krrlab.PCG, Precond: krrlab.RPCholesky{S: 40}}))
@@ -72,7 +69,7 @@ func TestMemoryRefusesDense(t *testing.T) {
 		return testkit.Must(lab.LeaveOneOut(t.Context(), loo.Options{Lambdas: []float64{1}}))
 	}
 	exact := run(0)
-	set.Weights = ones
+	set.Weights = slices.Repeat([]float64{1}, 1200)
 	less := run(11e6)
 	if !less.Scores[0].Error.Covers(exact.Scores[0].Error.Value) || exact.NotDenseReason != "" {
 		t.Errorf("%v, exactly %v", less, exact)

@@ -44,9 +44,8 @@ func drawn(t testing.TB, width int, sketches sketch.Composition, seed uint64) fe
 	if k := len(sketches); k > 0 {
 		s = sketches[k-1].Width
 	}
-	m := testkit.Must(feature.Chain{Features: feature.Fourier{Kernel: gauss}, Width: width,
+	return testkit.Must(feature.Chain{Features: feature.Fourier{Kernel: gauss}, Width: width,
 		Sketches: sketches}.Sample(4, s, rng.New(seed)))
-	return m
 }
 
 var srhtGauss = sketch.Composition{{Dist: sketch.SRHT{}, Width: 60}, {Dist: sketch.Gaussian{}, Width: 30}}

@@ -42,15 +42,13 @@ func smooth(n, d int) *Task {
 // chosen returns the plan of a task.
 func chosen(t *testing.T, task *Task, r cost.Rates) *Plan {
 	t.Helper()
-	p := testkit.Must(choose(t.Context(), task, r))
-	return p
+	return testkit.Must(choose(t.Context(), task, r))
 }
 
 // pilotOf returns the pilot sample of a task.
 func pilotOf(t *testing.T, task *Task) *Pilot {
 	t.Helper()
-	p := testkit.Must(newPilot(t.Context(), task))
-	return p
+	return testkit.Must(newPilot(t.Context(), task))
 }
 
 // TestPilot compares the row sums and the residual of the pilot sample with dense linear algebra.

@@ -8,7 +8,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/base/rng"
-	"github.com/krrlab/lab/krrlab/base/suite"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -95,13 +94,7 @@ func (d *designed) features(s int, noise float64, seed uint64) *points.Dense32 {
 // control returns ZZᵀ+λ_pI in the eigen form.
 func control(t testing.TB, z *points.Dense32, lambdaP float64) *precond.Woodbury {
 	t.Helper()
-	w := testkit.Must(precond.New(t.Context(), z, lambdaP, &precond.Options{Form: precond.FormEigen}))
-	return w
-}
-
-// seeds returns the number of seeds over which tests count.
-func seeds() int {
-	return suite.Scale(10, 10, 100)
+	return testkit.Must(precond.New(t.Context(), z, lambdaP, &precond.Options{Form: precond.FormEigen}))
 }
 
 // least returns in how many of count seeds a 95 % interval must cover: 90 of 100. Of fewer seeds all but three; at a

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/base/suite"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
@@ -54,7 +55,7 @@ func TestCoverage(t *testing.T) {
 					name += "/controlled"
 				}
 				t.Run(name, func(t *testing.T) {
-					covered, reached, probes, count := 0, 0, 0, seeds()
+					covered, reached, probes, count := 0, 0, 0, suite.Scale(10, 10, 100)
 					for seed := range count {
 						r := testkit.Must(m.run(t.Context(), p, &Options{stream: rng.New(uint64(seed))}))
 						if r.Estimate.Covers(d.exact) {
