@@ -77,13 +77,13 @@ func TestScale(t *testing.T) {
 // TestBetter checks that a candidate that fits into memory is preferred, and of two such candidates the faster one.
 func TestBetter(t *testing.T) {
 	h, o := stage.Header{N: 1e5, D: 20, T: 1}, cluster()
-	fits := testkit.Must(o.Scale(t.Context(), h, false, cost.Candidate{Solver: cost.PCG,
-		Preconditioner: recipe.Features{S: 1000}, Iterations: 100}))
-	longer := testkit.Must(o.Scale(t.Context(), h, false, cost.Candidate{Solver: cost.PCG,
-		Preconditioner: recipe.Features{S: 1000}, Iterations: 200}))
+	scaled := func(iterations int) *Scaling {
+		return testkit.Must(o.Scale(t.Context(), h, false, cost.Candidate{Solver: cost.PCG,
+			Preconditioner: recipe.Features{S: 1000}, Iterations: iterations}))
+	}
+	fits, longer := scaled(100), scaled(200)
 	o.Memory = 1e6
-	not := testkit.Must(o.Scale(t.Context(), h, false, cost.Candidate{Solver: cost.PCG,
-		Preconditioner: recipe.Features{S: 1000}, Iterations: 1}))
+	not := scaled(1)
 	testkit.Contains(t, not.String(), "does not fit", "a machine has 1 MB")
 	if !fits.betterThan(longer) || longer.betterThan(fits) || !longer.betterThan(not) || not.betterThan(longer) {
 		t.Errorf("%v\n%v\n%v", fits, longer, not)

@@ -283,6 +283,12 @@ func (s *Solution) Table() *plots.Table {
 	}
 	tested, checked := plural.Count(s.TestN, "point"), plural.Count(s.SampledRows, "row")+" in float64"
 	t.Add("iterations", s.Iterations, s.Status.String())
+	baseRate, auc := stage.Unknown, stage.Unknown
+	if c := s.Classes; c != nil {
+		if baseRate = stage.Number(c.BaseRate); c.AUC != nil {
+			auc = stage.Number(*c.AUC)
+		}
+	}
 	for _, v := range []struct {
 		name  string
 		value stage.Number
@@ -297,8 +303,8 @@ func (s *Solution) Table() *plots.Table {
 		{"κ(M⁻¹A) at most", s.KappaBound, "certain, from the trace of K−FFᵀ", plots.AtMost},
 		{"s_{λ_p}(ZZᵀ)", s.StatDim, "‖U‖_F²", plots.Number},
 		{"test error", s.TestError, tested, plots.Number},
-		{"share of the largest class", s.baseRate(), tested, plots.Number},
-		{"AUC", s.auc(), "test", plots.Number},
+		{"share of the largest class", baseRate, tested, plots.Number},
+		{"AUC", auc, "test", plots.Number},
 		{"training error", s.TrainError, plural.Count(s.N, "point"), plots.Number},
 		{"RMSE", s.RMSE, tested, plots.Number},
 		{"R²", s.R2, tested, plots.Number},
@@ -363,18 +369,4 @@ func (r *Ranks) String() string {
 		s += fmt.Sprintf(" (%d on this machine)", r.OnNode)
 	}
 	return s + fmt.Sprintf("; %s sent by each, %.1f s in collectives", accel.Bytes(r.Bytes), r.Seconds)
-}
-
-func (s *Solution) baseRate() stage.Number {
-	if s.Classes == nil {
-		return stage.Unknown
-	}
-	return stage.Number(s.Classes.BaseRate)
-}
-
-func (s *Solution) auc() stage.Number {
-	if s.Classes == nil || s.Classes.AUC == nil {
-		return stage.Unknown
-	}
-	return stage.Number(*s.Classes.AUC)
 }
