@@ -158,7 +158,7 @@ func (s *Result) conditionSeries() []plots.Series {
 	for _, r := range s.Rungs {
 		if c := r.Conditions; c != nil {
 			width, alpha, gamma := float64(r.S), s.Constants.Alpha, s.Constants.Gamma
-			condition1.AddInterval(width, scaledInterval(c.Norm, 1/alpha))
+			condition1.AddBand(width, c.Norm.Value/alpha, c.Norm.Lo/alpha, c.Norm.Hi/alpha)
 			condition2.AddBand(width, math.Max(1-c.Low.Value, c.High.Value-1)/gamma,
 				math.Max(1-c.Low.Hi, c.High.Lo-1)/gamma, math.Max(1-c.Low.Lo, c.High.Hi-1)/gamma)
 		}
