@@ -75,7 +75,7 @@ func (a *app) setCheckpoint(cfg *krrlab.Config, f *checkpointFlags) {
 // resumeHint returns a note on how to continue from the checkpoint of this run, or "" if there is no checkpoint.
 func (a *app) resumeHint() string {
 	dir, _ := a.checkpointDir.Load().(string)
-	if !checkpoint.Kept(dir) {
+	if !checkpoint.Exists(dir) {
 		return ""
 	}
 	return fmt.Sprintf("; the checkpoint in %s is kept; --resume continues from it", dir)

@@ -347,11 +347,11 @@ func (p *predictions) boundText(m *model.Model) string {
 	if p.Labels == nil {
 		return text
 	}
-	count, kernelRows := 0, p.Decision.RawMatrix().Rows
-	for i := range kernelRows {
+	settled, rows := 0, p.Decision.RawMatrix().Rows
+	for i := range rows {
 		if p.isSettled(i) {
-			count++
+			settled++
 		}
 	}
-	return text + fmt.Sprintf("; %d of %d labels are settled", count, kernelRows)
+	return text + fmt.Sprintf("; %d of %d labels are settled", settled, rows)
 }

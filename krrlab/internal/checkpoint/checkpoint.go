@@ -116,8 +116,8 @@ func (s *Store) path(k int) string {
 	return filepath.Join(s.dir, fmt.Sprintf("%s%08d%s", prefix, k, suffix))
 }
 
-// Kept reports whether the folder has checkpoints of any computation.
-func Kept(dir string) bool {
+// Exists reports whether the folder has checkpoints of any computation.
+func Exists(dir string) bool {
 	numbers, err := (&Store{dir: dir}).files()
 	return err == nil && len(numbers) > 0
 }

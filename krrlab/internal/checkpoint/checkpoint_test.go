@@ -34,14 +34,14 @@ func TestStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	s := open(t, dir, 1)
 	load(t, s, "", 0, "")
-	if Kept(dir) || Kept(filepath.Join(dir, "none")) {
+	if Exists(dir) || Exists(filepath.Join(dir, "none")) {
 		t.Error("a folder without checkpoints has some")
 	}
 	for k := range 5 {
 		testkit.OK(t, s.Save(fmt.Appendf(nil, "state %d", k)))
 	}
 	load(t, s, "state 4", 0, "")
-	if !Kept(dir) {
+	if !Exists(dir) {
 		t.Error("a folder with checkpoints has none")
 	}
 	if all, _ := s.files(); len(all) != maxFiles {

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Own does nothing.
-func Own(*exec.Cmd) {}
+// Isolate does nothing.
+func Isolate(*exec.Cmd) {}
 
 // Cancel does nothing. When its context ends, only the command itself is killed.
 func Cancel(*exec.Cmd, syscall.Signal) {}
@@ -17,8 +17,8 @@ func Cancel(*exec.Cmd, syscall.Signal) {}
 // Kill does nothing.
 func Kill(*exec.Cmd) {}
 
-// Leave does nothing.
-func Leave(*exec.Cmd) {}
+// EndWithProgram does nothing.
+func EndWithProgram(*exec.Cmd) {}
 
 // EndAll does nothing.
 func EndAll() {}

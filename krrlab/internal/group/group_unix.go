@@ -10,13 +10,13 @@ import (
 	"syscall"
 )
 
-// Own makes a command that has not been started run in a new process group.
-func Own(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+// Isolate makes a command that has not been started run in a new process group.
+func Isolate(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// Cancel is Own, and also sends a signal to the group when the context of the command ends. On Linux, the command
+// Cancel does what Isolate does, and also sends a signal to the group when the context of the command ends. On Linux, the command
 // also receives the signal when this process is killed.
 func Cancel(cmd *exec.Cmd, sig syscall.Signal) {
-	Own(cmd)
+	Isolate(cmd)
 	follow(cmd.SysProcAttr, sig)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, sig) }
 }
@@ -29,9 +29,9 @@ var (
 	background = map[int]bool{} // groups of commands that have ended, while child processes still run
 )
 
-// Leave records the process group of a command that has ended, if some of its child processes still run. EndAll ends
-// them.
-func Leave(cmd *exec.Cmd) {
+// EndWithProgram records the process group of a command that has ended, if some of its child processes still run, for
+// EndAll.
+func EndWithProgram(cmd *exec.Cmd) {
 	if cmd.Process == nil {
 		return
 	}
@@ -45,7 +45,7 @@ func Leave(cmd *exec.Cmd) {
 	}
 }
 
-// EndAll kills the process groups that Leave has recorded.
+// EndAll kills the process groups that EndWithProgram has recorded. The program calls it before it exits.
 func EndAll() {
 	mu.Lock()
 	defer mu.Unlock()

@@ -157,7 +157,7 @@ func (s *Session) shell(program, script string) error {
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	group.Cancel(cmd, syscall.SIGKILL)
 	err := cmd.Run()
-	group.Leave(cmd)
+	group.EndWithProgram(cmd)
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:

@@ -111,7 +111,7 @@ func (b *Backend) start(ctx context.Context, words []string, l *krrlab.Lab, dir 
 	cmd.WaitDelay = grace
 	// without this, Slurm may let a rank return from MPI_Init too early: docs/ranks.md
 	cmd.Env = append([]string{"SLURM_PMIX_DIRECT_CONN=false"}, cmd.Environ()...)
-	group.Own(cmd) // signals from a terminal or Jupyter to our process group do not reach the launcher a second time
+	group.Isolate(cmd) // signals from a terminal or Jupyter to our process group do not reach the launcher a second time
 	h := &output{ctx: ctx, lab: l}
 	cmd.Stdout, cmd.Stderr = h, h
 	if _, err := cmd.StdinPipe(); err != nil { // keep standard input open until the end: see docs/ranks.md

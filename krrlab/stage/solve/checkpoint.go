@@ -67,7 +67,7 @@ type Checkpoint struct {
 }
 
 // HasState reports whether Dir has checkpoints.
-func (k *Checkpoint) HasState() bool { return checkpoint.Kept(k.Dir) }
+func (k *Checkpoint) HasState() bool { return checkpoint.Exists(k.Dir) }
 
 // openCheckpoints opens the folder of checkpoints and reads the state to resume into sol. It also returns the storage
 // of K when the state was written, or nil if nothing is resumed.
