@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
@@ -252,10 +254,7 @@ func (d *Dataset) describeSpread() string {
 	if len(varies) < 2 {
 		return ""
 	}
-	width := make([]float64, len(sd))
-	for j := range width {
-		width[j] = hi[j] - lo[j]
-	}
+	width := floats.SubTo(make([]float64, len(sd)), hi, lo)
 	smallest, largest := extremes(varies, sd)
 	narrow, wide := extremes(varies, width)
 	ratio := sd[largest] / sd[smallest]

@@ -23,23 +23,19 @@ var imputations = []string{"none", "median", "mean"}
 // A scaling that Scale fits to the result, or to a part of it, stores the replacements as Scaling.Fill and fills other
 // data with them.
 func (d *Dataset) Impute(method string) (filled *Dataset, count []int, err error) {
-	_, table := d.X.(*points.Dense)
-	// only dense points can have missing values
-	if err := requireOneOf("imputation", method, imputations); err != nil || method == "none" || !table {
+	x, isDense := d.X.(*points.Dense) // only dense points can have missing values
+	if err := requireOneOf("imputation", method, imputations); err != nil || method == "none" || !isDense {
 		return d, nil, err
 	}
-	n, dim := d.X.Dims()
-	column, count := make([]float64, 0, n), make([]int, dim)
-	x, fill := points.NewDense(n, dim, nil), make([]float64, dim)
-	points.Panel64To(d.X, x.Data, dim)
+	column, count, fill := make([]float64, 0, x.N), make([]int, x.D), make([]float64, x.D)
 	for j := range fill {
 		column = column[:0]
-		for i := range n {
+		for i := range x.N {
 			if v := x.Row(i)[j]; !math.IsNaN(v) {
 				column = append(column, v)
 			}
 		}
-		if count[j] = n - len(column); len(column) == 0 {
+		if count[j] = x.N - len(column); len(column) == 0 {
 			return nil, nil, fmt.Errorf("%s: %s has no value at all: leave it out by --drop", d.Source,
 				d.featureName(j))
 		}
@@ -48,14 +44,10 @@ func (d *Dataset) Impute(method string) (filled *Dataset, count []int, err error
 			m := len(column)
 			fill[j] = column[(m-1)/2]/2 + column[m/2]/2
 		}
-		for i := range n {
-			if v := &x.Row(i)[j]; math.IsNaN(*v) {
-				*v = fill[j]
-			}
-		}
 	}
+	filling := &Scaling{Scale: slices.Repeat([]float64{1}, x.D), Fill: fill}
 	out := *d
-	out.X, out.imputed = x, fill
+	out.X, out.imputed = filling.scalePoints(x), fill
 	return &out, count, nil
 }
 

@@ -79,6 +79,7 @@ func (s *Source) Fault(line, column int, format string, args ...any) error {
 	return s.fault(line, column, fmt.Sprintf(format, args...))
 }
 
+// fault is Fault with a given reason.
 func (s *Source) fault(line, column int, reason string) *ParseError {
 	return &ParseError{File: s.name, Line: line, Column: column, Reason: reason}
 }
