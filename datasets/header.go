@@ -31,7 +31,8 @@ func (c *Table) readFirstRow(record []string, line int) (isHeader bool, err erro
 		c.reading.note("the first column, which the header does not name, is left out: row names")
 	}
 	c.width, c.weight, c.group, c.categories = len(firstRow), -1, -1, make([]*category, len(firstRow))
-	named, matched, err := c.matchByName(firstRow)
+	matched, err := c.matchByName(firstRow)
+	named := matched
 	if err == nil && !matched && c.o.Columns != nil {
 		err = c.checkUnmatched(firstRow)
 	}
@@ -99,19 +100,19 @@ func (c *Table) checkWidth(line int) error {
 	return nil
 }
 
-// matchByName finds the features that o.Columns names, in any order and among other columns. named reports that a
-// column was found by its name, and matched that the features were; both are false if none of them is there.
-func (c *Table) matchByName(firstRow []string) (named, matched bool, err error) {
+// matchByName finds the features that o.Columns names, in any order and among other columns. matched reports that they
+// were found; it is false if none of them is there.
+func (c *Table) matchByName(firstRow []string) (matched bool, err error) {
 	names, words := sourceColumns(c.o.Columns, c.o.Categorical)
 	if space := c.o.Space; space != nil && c.o.Columns != nil {
 		if c.o.Header == "no" {
-			return false, false, fmt.Errorf("the coordinates of %s have names, %s, and a file without a header has none",
+			return false, fmt.Errorf("the coordinates of %s have names, %s, and a file without a header has none",
 				cmp.Or(c.o.DimSource, "the model"), nameList(space.Columns))
 		}
 		names, words = c.o.Space.Columns, make([]*category, len(c.o.Space.Columns))
 	}
 	if len(names) == 0 {
-		return false, false, nil
+		return false, nil
 	}
 	var missing, renamed []string
 	index, used := newWordIndex(firstRow), map[int]bool{}
@@ -120,7 +121,7 @@ func (c *Table) matchByName(firstRow []string) (named, matched bool, err error) 
 		j, caseDiffers := index.find(name)
 		switch {
 		case j == severalPlaces:
-			return false, false, fmt.Errorf("several columns are named %s: rename them in all files, and fit again",
+			return false, fmt.Errorf("several columns are named %s: rename them in all files, and fit again",
 				quote(name))
 		case j == noPlace || used[j]:
 			missing = append(missing, name)
@@ -134,10 +135,10 @@ func (c *Table) matchByName(firstRow []string) (named, matched bool, err error) 
 		}
 	}
 	if len(missing) == len(names) {
-		return false, false, nil
+		return false, nil
 	}
 	if missing != nil {
-		return false, false, fmt.Errorf("the columns %s of %s are missing: there are %s",
+		return false, fmt.Errorf("the columns %s of %s are missing: there are %s",
 			nameList(missing), cmp.Or(c.o.DimSource, "the model"), available)
 	}
 	if renamed != nil {
@@ -148,17 +149,17 @@ func (c *Table) matchByName(firstRow []string) (named, matched bool, err error) 
 	}
 	if c.target < 0 && !c.o.TargetOptional && c.o.Target != "none" {
 		if c.target, _, err = findColumn(firstRow, cmp.Or(c.o.Target, "-1")); err != nil {
-			return false, false, fmt.Errorf("target: %w", err)
+			return false, fmt.Errorf("target: %w", err)
 		}
 	}
 	if used[c.target] {
-		return false, false, fmt.Errorf("the target, column %d, is a feature of %s: name the target by --target",
+		return false, fmt.Errorf("the target, column %d, is a feature of %s: name the target by --target",
 			c.target, cmp.Or(c.o.DimSource, "the model"))
 	}
 	used[c.target] = true
 	if c.o.Groups != "" {
 		if c.group, _, err = findColumn(firstRow, c.o.Groups); err != nil {
-			return false, false, fmt.Errorf("groups: %w", err)
+			return false, fmt.Errorf("groups: %w", err)
 		}
 		used[c.group] = true
 	}
@@ -180,7 +181,7 @@ func (c *Table) matchByName(firstRow []string) (named, matched bool, err error) 
 			c.reading.Ignored = append(c.reading.Ignored, name)
 		}
 	}
-	return true, true, nil
+	return true, nil
 }
 
 // checkUnmatched returns an error if none of the names in o.Columns is in the first row, and either that row is a
