@@ -81,7 +81,7 @@ func (s *Source) checkLine(line int, bytes int64) error {
 		accel.Bytes(limit))
 }
 
-// readToEnd reads the rest of the content, because the checksum of packed content is verified at its end.
+// readToEnd reads the rest of r, the content of s or an array of an archive, because checksums are verified at the end.
 func (s *Source) readToEnd(r io.Reader) error {
 	if _, err := io.Copy(io.Discard, r); err != nil {
 		return s.readError(0, err)

@@ -21,9 +21,10 @@ func wordKey(text string) string {
 	return norm.NFC.String(text)
 }
 
-// wordSet collects words. Texts with the same wordKey are one word.
+// wordSet collects the words of labels or of a category. Texts with the same wordKey are one word.
 type wordSet struct {
-	// words are the words in the order of first occurrence: the text of all occurrences, or the wordKey if texts differ.
+	// words has a text for each word, in the order of first occurrence: that of all its occurrences if they are equal,
+	// else the wordKey.
 	words  []string
 	codeOf map[string]int // index in words of each wordKey
 }
