@@ -36,7 +36,8 @@ type Claim struct {
 	Measured  string // description of the measured quantities
 	Fails     string // reason why the check can fail
 
-	program
+	run    func(e *experiment)               // runs the check
+	figure func(e *experiment) *plots.Figure // draws the figure; nil if there is none
 }
 
 // Options of a check. Zero values, and a nil *Options, mean the defaults.
@@ -66,38 +67,44 @@ func (o *Options) withDefaults() (Options, error) {
 //go:embed claims.json
 var claimsJSON []byte
 
-// program contains the functions of a claim.
-type program struct {
-	run    func(e *experiment)               // runs the check
-	figure func(e *experiment) *plots.Figure // draws the figure; nil if there is none
+// checks contains the function that runs the check of each claim, by the name of the claim.
+var checks = map[string]func(e *experiment){
+	"features":      checkFeatures,
+	"definition1":   checkDefinition1,
+	"proposition2":  checkProposition2,
+	"proposition3":  checkProposition3,
+	"lemma4":        checkLemma4,
+	"theorem1":      checkTheorem1,
+	"remark1":       checkRemark1,
+	"remark2":       checkRemark2,
+	"definition2":   checkDefinition2,
+	"theorem5":      checkTheorem5,
+	"definition3":   checkDefinition3,
+	"theorem6":      checkTheorem6,
+	"remark3":       checkRemark3,
+	"remark4":       checkRemark4,
+	"theorem7":      checkTheorem7,
+	"proposition8":  checkProposition8,
+	"proposition9":  checkProposition9,
+	"iterations":    checkIterations,
+	"general":       checkGeneral,
+	"lambda-p":      checkLambdaP,
+	"nystrom":       checkNystrom,
+	"prediction":    checkPrediction,
+	"leave-one-out": checkLeaveOneOut,
+	"fixed16":       checkFixed16,
 }
 
-// programsByName contains the program of each claim, by the name of the claim.
-var programsByName = map[string]program{
-	"features":      {run: checkFeatures},
-	"definition1":   {run: checkDefinition1},
-	"proposition2":  {run: checkProposition2},
-	"proposition3":  {run: checkProposition3},
-	"lemma4":        {run: checkLemma4, figure: figureLemma4},
-	"theorem1":      {run: checkTheorem1, figure: figureTheorem1},
-	"remark1":       {run: checkRemark1},
-	"remark2":       {run: checkRemark2},
-	"definition2":   {run: checkDefinition2},
-	"theorem5":      {run: checkTheorem5, figure: figureTheorem5},
-	"definition3":   {run: checkDefinition3},
-	"theorem6":      {run: checkTheorem6, figure: figureTheorem6},
-	"remark3":       {run: checkRemark3},
-	"remark4":       {run: checkRemark4},
-	"theorem7":      {run: checkTheorem7, figure: figureTheorem7},
-	"proposition8":  {run: checkProposition8},
-	"proposition9":  {run: checkProposition9},
-	"iterations":    {run: checkIterations, figure: figureIterations},
-	"general":       {run: checkGeneral},
-	"lambda-p":      {run: checkLambdaP, figure: figureLambdaP},
-	"nystrom":       {run: checkNystrom},
-	"prediction":    {run: checkPrediction},
-	"leave-one-out": {run: checkLeaveOneOut},
-	"fixed16":       {run: checkFixed16, figure: figureFixed16},
+// figures contains the function that draws the figure of a claim, for the claims that have one.
+var figures = map[string]func(e *experiment) *plots.Figure{
+	"lemma4":     figureLemma4,
+	"theorem1":   figureTheorem1,
+	"theorem5":   figureTheorem5,
+	"theorem6":   figureTheorem6,
+	"theorem7":   figureTheorem7,
+	"iterations": figureIterations,
+	"lambda-p":   figureLambdaP,
+	"fixed16":    figureFixed16,
 }
 
 // Claims returns all claims, in the order of the paper, then those of the notes.
@@ -107,7 +114,7 @@ func Claims() []Claim {
 		panic(err)
 	}
 	for i := range all {
-		all[i].program = programsByName[all[i].Name]
+		all[i].run, all[i].figure = checks[all[i].Name], figures[all[i].Name]
 	}
 	return all
 }
