@@ -39,8 +39,8 @@ func Quadrature(alpha, beta []float64) (nodes, weights []float64) {
 // starts. Both have the confidence of the first process. The argument lowerBound satisfies
 // 0 < lowerBound ≤ λ_min(M⁻¹A), or is 0 to use the lower bound from the first process, which takes half of the failure
 // probability. If no positive lower bound is known, the intervals are not usable: their ends may be infinite or NaN.
-// The extreme eigenvalues of L are bounded by lowerBound and by Max of the first process. LogDet does not detect a
-// process whose eigenvalues Quadrature cannot compute: it counts as 0 in the means.
+// The extreme eigenvalues of L are bounded by lowerBound and by Max of the first process. If Quadrature cannot compute the rule of a
+// process, the intervals are NaN.
 //
 // One part is certain up to rounding: v₁ᵀLv₁ is at most the Gauss rule of T and at least the Gauss–Radau rule with a
 // node at lowerBound (Golub and Meurant, Matrices, Moments and Quadrature with Applications, Princeton 2010, theorems
@@ -94,9 +94,13 @@ func LogDet(results []*Result, lowerBound float64) (bound, student estimate.Inte
 }
 
 // LogDetSpread returns the difference of the two quadrature rules that LogDet uses, and the standard deviation over
-// starts, as estimated from this process. lowerBound has the same meaning as in LogDet, and must be positive.
+// starts, as estimated from this process. lowerBound has the same meaning as in LogDet, and must be positive. Both are
+// +Inf if Quadrature cannot compute the rule.
 func (r *Result) LogDetSpread(lowerBound float64) (gap, deviation float64) {
 	q, n := r.logRules(lowerBound), float64(r.N)
+	if math.IsNaN(q.mean) {
+		return math.Inf(1), math.Inf(1)
+	}
 	return n * (q.mean - q.radau), math.Sqrt(2 * n * max(0, q.square-q.mean*q.mean))
 }
 
@@ -107,9 +111,12 @@ type logRules struct {
 	radau        float64 // Gauss–Radau rule of ln θ with a node at the lower bound, or −∞ if the rule does not exist
 }
 
-// logRules returns the rules for a spectrum above lowerBound.
+// logRules returns the rules for a spectrum above lowerBound. mean is NaN if Quadrature cannot compute the Gauss rule.
 func (r *Result) logRules(lowerBound float64) (q logRules) {
 	nodes, weights := Quadrature(r.Alpha, r.Beta)
+	if nodes == nil {
+		q.mean = math.NaN()
+	}
 	for i, w := range weights {
 		l := math.Log(max(nodes[i], lowerBound)) // in exact arithmetic no node is below
 		q.mean, q.square, q.inverse = q.mean+w*l, q.square+w*l*l, q.inverse+w/nodes[i]

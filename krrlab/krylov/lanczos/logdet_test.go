@@ -132,3 +132,19 @@ func TestLogDetInaccurate(t *testing.T) {
 		}
 	}
 }
+
+// TestLogDetFails: a process whose quadrature fails does not count as 0.
+func TestLogDetFails(t *testing.T) {
+	r := run(t, diagonal(spectra(20)["geometric"]), &Options{Steps: 5, Tol: -1, Start: rng.New(3)})
+	broken := *r
+	broken.Alpha = slices.Repeat([]float64{math.NaN()}, len(r.Alpha))
+	if nodes, _ := Quadrature(broken.Alpha, broken.Beta); nodes != nil {
+		t.Fatal(nodes)
+	}
+	if proved, student := LogDet([]*Result{r, &broken}, 0.5); !math.IsNaN(proved.Value+proved.Lo) || !math.IsNaN(student.Hi) {
+		t.Errorf("%v, %v", proved, student)
+	}
+	if gap, deviation := broken.LogDetSpread(0.5); !math.IsInf(gap, 1) || !math.IsInf(deviation, 1) {
+		t.Errorf("gap %g, deviation %g", gap, deviation)
+	}
+}
