@@ -45,6 +45,7 @@ func TestScalingSlice(t *testing.T) {
 			Shift: make([]float64, 1)},
 		"feature 1 is not finite": {Kind: "unit", Scale: []float64{0, 1}, Shift: []float64{0, math.Inf(1)}},
 		"feature 0 is":            {Kind: "unit", Scale: []float64{math.NaN()}},
+		"2 features has 4 shifts": {Kind: "matrix", Scale: []float64{1, 1}, Shift: make([]float64, 4), Matrix: make([]float64, 4)},
 	} {
 		fails(t, sc.Validate(), want)
 	}

@@ -264,8 +264,8 @@ func (s *Scaling) Validate() error {
 	if d := len(s.Scale); s.Matrix != nil && len(s.Matrix) != d*d {
 		return fmt.Errorf("scaling of %d features has a matrix of %d numbers", d, len(s.Matrix))
 	}
-	for _, list := range [][]float64{s.Scale, s.Shift, s.Fill, s.Lengths, s.Matrix} {
-		if list != nil && len(list) != len(s.Scale) && len(list) != len(s.Matrix) {
+	for k, list := range [][]float64{s.Matrix, s.Scale, s.Shift, s.Fill, s.Lengths} {
+		if k > 0 && list != nil && len(list) != len(s.Scale) {
 			return fmt.Errorf("scaling of %d features has %d shifts, fills or lengths", len(s.Scale), len(list))
 		}
 		if j := slices.IndexFunc(list, func(v float64) bool { return !isFinite(v) }); j >= 0 {
