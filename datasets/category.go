@@ -92,13 +92,17 @@ func sourceColumns(columns []string, categories []Category) (names []string, wor
 
 // SourceColumn is a column of a file, and the features that were made of it.
 type SourceColumn struct {
-	Name         string    // from the header, or "column 3" of a file, or "feature 3", counted from 0
+	Name         string    // from the header, or "column 3" of a file, or "feature 3", counted from 0; "lon, lat" for two columns
 	First, Count int       // index of the first feature, and number of features
-	Category     *Category // coding of words or dates; nil for numbers
+	Category     *Category // coding of words or dates; nil for numbers and places
 }
 
-// SourceColumns returns the columns that the features of d were made of, in the order of the features.
+// SourceColumns returns the columns that the features of d were made of, in the order of the features. A longitude and a
+// latitude that are projected together are one.
 func (d *Dataset) SourceColumns() (columns []SourceColumn) {
+	if d.Space != nil {
+		return d.Space.sourceColumns()
+	}
 	byColumn := map[string]*Category{}
 	for i := range d.Categories {
 		byColumn[d.Categories[i].Column] = &d.Categories[i]

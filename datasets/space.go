@@ -87,6 +87,27 @@ func (s *Space) names() (names []string) {
 	return names
 }
 
+// sourceColumns returns the coordinates in the order of the features, with longitude and latitude as one column if they are
+// projected.
+func (s *Space) sourceColumns() (columns []SourceColumn) {
+	lon, lat, _ := s.degrees()
+	feature := 0 // index of the next feature
+	if s.Projection != Plane {
+		feature = s.dim() - len(s.Columns) + 2
+		columns = append(columns, SourceColumn{Name: s.Columns[lon] + ", " + s.Columns[lat], Count: feature})
+	}
+	for j, name := range s.Columns {
+		if s.Projection != Plane && (j == lon || j == lat) {
+			continue
+		}
+		if s.ByNumber {
+			name = "column " + name
+		}
+		columns, feature = append(columns, SourceColumn{Name: name, First: feature, Count: 1}), feature+1
+	}
+	return columns
+}
+
 // dim returns the number of features.
 func (s *Space) dim() int {
 	if s.Projection == Chord {

@@ -238,3 +238,26 @@ func TestSpaceGlobe(t *testing.T) {
 		t.Errorf("%+v %v", d.Space, d.Read)
 	}
 }
+
+// TestSpaceSourceColumns: a projected longitude and latitude are one column, with the names of the file, and other
+// coordinates are columns of their own.
+func TestSpaceSourceColumns(t *testing.T) {
+	for want, c := range map[string]struct {
+		text, header string
+		columns      []string
+	}{
+		"[{lon, lat 0 2 <nil>} {alt 2 1 <nil>}]":      {"alt,lat,lon,y\n1,47,8,3\n2,47.1,8.1,4\n", "", []string{"lat", "alt", "lon"}},
+		"[{Long, Lat 0 3 <nil>} {h 3 1 <nil>}]":       {"Long,Lat,h,y\n0,0,1,3\n150,60,2,4\n", "", []string{"Long", "Lat", "h"}},
+		"[{u 0 1 <nil>} {v 1 1 <nil>}]":               {"u,v,y\n0,0,3\n150,60,4\n", "", []string{"u", "v"}},
+		"[{column 2 0 1 <nil>} {column 0 1 1 <nil>}]": {"1,7,50,3\n2,8,51,4\n", "no", []string{"2", "0"}},
+	} {
+		o := &ReadOptions{Target: "y", Header: c.header, Space: &Space{Columns: c.columns}}
+		if c.header == "no" {
+			o.Target = "3"
+		}
+		d := must(Read(strings.NewReader(c.text), "wells.csv", o))
+		if got := fmt.Sprint(d.SourceColumns()); got != want {
+			t.Errorf("%v: %s, want %s", c.columns, got, want)
+		}
+	}
+}

@@ -12,7 +12,7 @@
 //	I_j = (1/R) Σ_r L_jr − L
 //
 // (Breiman 2001; Fisher, Rudin and Dominici 2019). A column of words or dates is permuted as a whole, with all features
-// that were made of it. Two columns that carry the same information share its importance: the model can use one of them
+// that were made of it, and so is a place of which longitude and latitude are projected. Two columns that carry the same information share its importance: the model can use one of them
 // while the other is permuted.
 //
 // The standard error is that of the jackknife over 20 groups of rows: I_j is computed without each group. It covers the

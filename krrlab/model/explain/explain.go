@@ -45,7 +45,8 @@ type Explanation struct {
 	Seed         uint64       `json:"seed"`
 	// Columns has the most important column first.
 	Columns []Importance `json:"columns"`
-	// Dependence has the partial dependence on the leading columns.
+	// Dependence has the partial dependence on the leading columns. A longitude and latitude that are projected, which
+	// count as one column, have none.
 	Dependence []Dependence `json:"dependence"`
 	// Quantity is the quantity whose means are in Dependence: prediction, probability or decision value.
 	Quantity string  `json:"quantity"`
@@ -153,6 +154,9 @@ func Run(ctx context.Context, m *model.Model, d *datasets.Dataset, o Options) (*
 	}
 	e.Columns = sorted
 	for _, j := range order[:min(o.Top, len(order))] {
+		if columns[j].Category == nil && columns[j].Count > 1 { // a place is no axis; krrlab map draws predictions
+			continue
+		}
 		dependence, err := x.dependence(ctx, columns[j], e)
 		if err != nil {
 			return nil, err

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -202,5 +203,52 @@ func TestGrid(t *testing.T) {
 	}
 	if g := grid([]float64{1, 1, 3}); !slices.Equal(g, []float64{1, 3}) {
 		t.Error(g)
+	}
+}
+
+// TestPlace: a projected longitude and latitude are permuted together, under the names of the file, and the importance is
+// the mean increase of the loss by plain loops over whole rows.
+func TestPlace(t *testing.T) {
+	text := "lon,lat,alt,y\n"
+	for i := range 40 {
+		u := rng.New(5).Sub("u").Normal(uint64(i))
+		v := rng.New(5).Sub("v").Normal(uint64(i))
+		text += fmt.Sprintf("%g,%g,%g,%g\n", 8+0.1*u, 47+0.1*v, float64(i%3), u-v)
+	}
+	d := testkit.Must(datasets.Read(strings.NewReader(text), "t.csv", &datasets.ReadOptions{Target: "y",
+		Space: &datasets.Space{Columns: []string{"lon", "lat", "alt"}}}))
+	c := mat.NewDense(40, 1, nil)
+	for i := range 40 {
+		c.Set(i, 0, rng.New(6).Normal(uint64(i)))
+	}
+	m := &model.Model{Kernel: kernel.Gaussian{Sigma: 40}, Lambda: 1, X: d.X, C: c, Columns: d.Columns}
+	x := make([]float64, 40*3)
+	points.Panel64To(d.X, x, 3)
+	for i := range d.Target {
+		d.Target[i] = decision(m, x[i*3:][:3])[0] + 0.1*d.Target[i]
+	}
+	e := testkit.Must(Run(t.Context(), m, d, Options{Permutations: 3}))
+	if len(e.Columns) != 2 || e.Columns[0].Column != "lon, lat" || e.Columns[1].Column != "alt" ||
+		len(e.Dependence) != 1 || e.Dependence[0].Column != "alt" {
+		t.Fatalf("%+v", e)
+	}
+	loss := func(order []int) float64 {
+		sum := 0.0
+		for i := range 40 {
+			f := decision(m, []float64{x[order[i]*3], x[order[i]*3+1], x[i*3+2]})[0]
+			sum += (f - d.Target[i]) * (f - d.Target[i])
+		}
+		return math.Sqrt(sum / 40)
+	}
+	plain, mean := make([]int, 40), 0.0
+	for i := range plain {
+		plain[i] = i
+	}
+	for r := range 3 {
+		mean += (loss(rng.New(0).Sub("explain").Sub("permutations").Sub("column", 0, uint64(r)).Perm(40)) - loss(plain)) / 3
+	}
+	testkit.Near(t, e.Columns[0].Mean, mean, 1e-6)
+	if !strings.Contains(e.String(), "lon, lat") || e.Plot() == nil {
+		t.Error(e)
 	}
 }
