@@ -44,9 +44,12 @@ func (w *Woodbury) Extend(ctx context.Context, z *points.Dense32) (*Woodbury, er
 	}
 	v.factor = g.TakeShifted(-w.lambdaP)
 	err = accel.ForEachBlock(ctx, s, extendRows, func(_, lo, hi int) { // add LLᵀ = ZᵀZ+λ_pI of the earlier rows
-		rows := blas64.General{Rows: hi - lo, Cols: hi, Stride: s, Data: l[lo*s:]}
-		blas64.Gemm(blas.NoTrans, blas.Trans, 1, rows, blas64.General{Rows: hi, Cols: hi, Stride: s, Data: l}, 1,
-			blas64.General{Rows: hi - lo, Cols: hi, Stride: s, Data: v.factor[lo*s:]})
+		for j := 0; j < hi; j += extendRows { // rows j, …, end-1 of L are zero from column end on
+			end := min(j+extendRows, hi)
+			rows := blas64.General{Rows: hi - lo, Cols: end, Stride: s, Data: l[lo*s:]}
+			blas64.Gemm(blas.NoTrans, blas.Trans, 1, rows, blas64.General{Rows: end - j, Cols: end, Stride: s, Data: l[j*s:]}, 1,
+				blas64.General{Rows: hi - lo, Cols: end - j, Stride: s, Data: v.factor[lo*s+j:]})
+		}
 	})
 	if err != nil {
 		return nil, err

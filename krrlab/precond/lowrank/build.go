@@ -185,6 +185,7 @@ func (p *builder) finish(ctx context.Context, method string, landmarks []int, sh
 		if factor.lower = p.lower; r < stride {
 			factor.lower = slices.Clone(p.lower[:r*r])
 		}
+		factor.residualDiag = p.residualDiag
 	}
 	return factor, p.certify(ctx, factor)
 }

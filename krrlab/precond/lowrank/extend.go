@@ -8,8 +8,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
-
-	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
 // Extend returns the factor of src, a K whose first f.N rows and columns are those of f. The landmarks S and the rows of
@@ -44,10 +42,9 @@ func (f *Factor) Extend(ctx context.Context, src Source, o *Options) (*Factor, e
 	b.roundingSq[0], b.lower, b.formedColumns = f.roundingSq, f.lower, f.Columns
 	p := &nystrom{builder: b, landmarks: f.Landmarks, exponent: b.exponent(), l: slices.Clone(f.lower)}
 	floats.Scale(math.Ldexp(1, -p.exponent), p.l)
-	row := make([]float64, r)
-	for i := range f.N {
-		points.Widen(row, f.F.Row(i))
-		b.roundRow(i, b.f.Row(i), row)
+	for i, v := range f.residualDiag {
+		copy(b.f.Row(i), f.F.Row(i))
+		b.residualDiag[i] = v
 	}
 	if err := p.computeF(ctx, f.N, opt.Progress); err != nil {
 		return nil, err

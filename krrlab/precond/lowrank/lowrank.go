@@ -92,6 +92,7 @@ type Factor struct {
 
 	relativeError float64   // q of certify.go, for Extend
 	lower         []float64 // T of certify.go, r×r in float64, for Extend; nil if F is not CT⁻ᵀ
+	residualDiag  []float64 // K_ii − ‖F_i‖², for Extend
 	roundingSq    float64   // ‖δ‖_F² of the rounding δ of F to float32
 }
 
