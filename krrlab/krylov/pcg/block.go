@@ -49,6 +49,9 @@ func SolveBlock(ctx context.Context, a Operator, m Preconditioner, b *mat.Dense,
 	if _, ok := m.(ColumnPreconditioner); ok {
 		panic("pcg: SolveBlock with a preconditioner for each column: its columns are combined")
 	}
+	if o != nil && o.Smooth {
+		panic("pcg: SolveBlock does not smooth its iterates")
+	}
 	base, err := newSolver(a, m, b, o)
 	if err != nil {
 		return nil, err

@@ -60,6 +60,11 @@ type Options struct {
 	MaxIter int
 	// InitX is the initial guess, n×t. It costs one additional product with A. Default 0.
 	InitX *mat.Dense
+	// Smooth smooths the iterates of Solve, so that their residuals never increase. An iteration from an InitX with few
+	// wrong entries, whose residuals first increase, then takes about a third fewer steps to the tolerance. The answer
+	// is no longer the iterate with the least A-norm of the error. It takes 2nt numbers more and two passes in each
+	// iteration. Solve panics if Checkpoint or Resume is also set, and SolveBlock if Smooth is set. Default: false.
+	Smooth bool
 	// Monitor, if not nil, is called after every iteration. If it returns an error, Solve ends with Status Stopped and
 	// returns that error; it returns a nil error if the monitor returned ErrStop.
 	Monitor func(*Iteration) error
@@ -104,7 +109,16 @@ type Iteration struct {
 }
 
 // AnswerTo copies the current iterate X, n×t, to dst.
-func (i *Iteration) AnswerTo(dst *mat.Dense) { dst.Copy(i.s.x) }
+func (i *Iteration) AnswerTo(dst *mat.Dense) {
+	dst.Copy(i.s.x)
+	if i.s.opt.Smooth {
+		for _, c := range i.s.cols {
+			for row := range i.s.n {
+				dst.Set(row, c, i.s.smooth.x[row*i.s.t+c])
+			}
+		}
+	}
+}
 
 // Accept replaces the tolerance τ of the solve by tol if every recursive residual is at most Aim·tol. The iteration
 // then ends, and the true residuals are tested with tol. Otherwise Accept changes nothing and returns false.

@@ -69,6 +69,7 @@ func (s *solver) verify(ctx context.Context) error {
 			s.res.Columns[c].Status = MaxIterations
 		}
 	}
+	s.takeAllSmoothed()
 	s.saveEndResiduals()
 	op := &s.res.Stats.MulTo
 	if s.opt.Exact != nil {
@@ -201,6 +202,9 @@ func (s *solver) undoRestart(c int) {
 // finish completes the result of a solve that ended with err.
 func (s *solver) finish(ctx context.Context, err error) (*Result, error) {
 	res := s.res
+	if err != nil {
+		s.takeAllSmoothed()
+	}
 	switch {
 	case err == nil:
 	case s.monitorErr != nil:

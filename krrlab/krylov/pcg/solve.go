@@ -109,6 +109,7 @@ func (s *solver) isActive() bool {
 // firstDirections implements method for Solve. Blocks contain only the active columns, and vectors only their entries:
 // position j stands for column s.cols[j].
 func (s *solver) firstDirections(ctx context.Context) error {
+	s.startSmoothing()
 	if err := s.precondition(ctx); err != nil { // z_j = M⁻¹r_j
 		return err
 	}
@@ -116,6 +117,7 @@ func (s *solver) firstDirections(ctx context.Context) error {
 	s.checkRho(s.rho)
 	s.p.Copy(s.z) // p_j = z_j
 	s.startErrorBounds()
+	s.smooth.bounds = append(s.smooth.bounds[:0], s.bounds.history.lastRow()...)
 	return nil
 }
 
@@ -125,6 +127,7 @@ func (s *solver) step() {
 	s.stepLengths()              // α_j = ρ_j / π_j
 	s.runStep((*stepRows)(s), 0) // x_j ← x_j + α_jp_j,  r_j ← r_j − α_jw_j
 	s.updateErrorBounds()
+	s.smoothStep()
 	s.checkConvergence() // ‖r_j‖₂ ≤ τ‖y_j‖₂: column j has converged
 }
 

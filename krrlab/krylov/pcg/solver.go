@@ -66,6 +66,7 @@ type solver struct {
 	method                method
 	block                 *block // the method of SolveBlock; nil in Solve
 	bounds                bounds
+	smooth                smoothing
 	resumed               bool // a state was restored, so iterate must skip its initialization
 	iteration             Iteration
 	monitorErr            error // error returned by the monitor
@@ -128,6 +129,9 @@ func (s *solver) checkShapes() {
 		}
 	}
 	o := &s.opt
+	if o.Smooth && (o.Checkpoint != nil || o.Resume != nil) {
+		panic("pcg: Options.Smooth with checkpoints: the smoothed iterates are not part of a State")
+	}
 	if x := o.InitX; x != nil {
 		if n, t := x.Dims(); n != s.n || t != s.t {
 			panic(fmt.Sprintf("pcg: B is %d×%d, Options.InitX %d×%d", s.n, s.t, n, t))
@@ -245,6 +249,8 @@ func (s *solver) removeEnded() {
 	for j, c := range s.cols {
 		if s.res.Columns[c].Status == Active {
 			s.keptPositions = append(s.keptPositions, j)
+		} else {
+			s.takeSmoothed(j, c)
 		}
 	}
 	if len(s.keptPositions) == len(s.cols) {

@@ -1,0 +1,115 @@
+package pcg
+
+import "math"
+
+// smoothing has the iterates of minimal residual smoothing (Options.Smooth). From the iterates x of conjugate gradients
+// and their residuals r it computes, for every column,
+//
+//	d = r − r̄,  θ = −r̄ᵀd/dᵀd,  r̄ ← r̄ + θd,  x̄ ← x̄ + θ(x − x̄),
+//
+// so that ‖r̄‖₂ never increases and is at most ‖r‖₂. The recurrence of x does not change. With bounds b of ‖e‖_A for x,
+// the bound for x̄ is b̄ ← |1−θ|b̄ + |θ|b.
+//
+// Source: L. Zhou and H. F. Walker, Residual smoothing techniques for iterative methods, SIAM J. Sci. Comput. 15 (1994),
+// doi:10.1137/0915021.
+type smoothing struct {
+	x, r   []float64 // X̄ and R̄, n×t
+	theta  []float64 // θ by position in solver.cols
+	bounds []float64 // bounds of ‖ē_c‖_A/‖y_c‖₂; none without Options.LambdaMin
+	sums   []float64 // sums of the two sweeps
+}
+
+// startSmoothing sets X̄ = X and R̄ = R for the columns s.cols.
+func (s *solver) startSmoothing() {
+	if !s.opt.Smooth {
+		return
+	}
+	m := &s.smooth
+	if m.x == nil {
+		m.x, m.r = make([]float64, s.n*s.t), make([]float64, s.n*s.t)
+		m.theta, m.sums = make([]float64, s.t), make([]float64, 2*s.t)
+	}
+	k := len(s.cols)
+	copy(m.x, s.x.RawMatrix().Data)
+	for i := range s.n {
+		for j, c := range s.cols {
+			m.r[i*s.t+c] = s.buf[0][i*k+j]
+		}
+	}
+}
+
+// smoothStep updates X̄ and R̄ after a step, sets rr_j = ‖r̄_j‖² and xx_j = ‖x̄_j‖², and replaces the last bounds of the
+// error by those of X̄.
+func (s *solver) smoothStep() {
+	if !s.opt.Smooth {
+		return
+	}
+	m, k := &s.smooth, len(s.cols)
+	sums := m.sums[:2*k]
+	s.sweep.run(sums, s.n, 0, (*smoothingAngles)(s))
+	for j := range s.cols {
+		m.theta[j] = 0
+		if dd := sums[k+j]; dd > 0 {
+			m.theta[j] = -sums[j] / dd
+		}
+	}
+	s.sweep.run(sums, s.n, 0, (*smoothingRows)(s))
+	copy(s.rr, sums[:k])
+	copy(s.xx, sums[k:])
+	for j, c := range s.cols {
+		if len(m.bounds) > 0 {
+			row, theta := s.bounds.history.lastRow(), m.theta[j]
+			row[c] = math.Abs(1-theta)*m.bounds[c] + math.Abs(theta)*row[c]
+			m.bounds[c] = row[c]
+		}
+	}
+}
+
+// smoothingAngles is a solver as the rowTask that adds r̄_jᵀd_j and d_jᵀd_j.
+type smoothingAngles solver
+
+func (s *smoothingAngles) rows(i0, i1 int, sum, _ []float64) {
+	k := len(s.cols)
+	for i := i0; i < i1; i++ {
+		smoothed, r := s.smooth.r[i*s.t:(i+1)*s.t], s.buf[0][i*k:(i+1)*k]
+		for j, c := range s.cols {
+			d := r[j] - smoothed[c]
+			sum[j] += smoothed[c] * d
+			sum[k+j] += d * d
+		}
+	}
+}
+
+// smoothingRows is a solver as the rowTask that updates X̄ and R̄ and adds their squares.
+type smoothingRows solver
+
+func (s *smoothingRows) rows(i0, i1 int, sum, _ []float64) {
+	k, x := len(s.cols), s.x.RawMatrix().Data
+	for i := i0; i < i1; i++ {
+		for j, c := range s.cols {
+			theta, smoothedR, smoothedX := s.smooth.theta[j], &s.smooth.r[i*s.t+c], &s.smooth.x[i*s.t+c]
+			*smoothedR += theta * (s.buf[0][i*k+j] - *smoothedR)
+			*smoothedX += theta * (x[i*s.t+c] - *smoothedX)
+			sum[j] += *smoothedR * *smoothedR
+			sum[k+j] += *smoothedX * *smoothedX
+		}
+	}
+}
+
+// takeAllSmoothed is takeSmoothed for the columns s.cols.
+func (s *solver) takeAllSmoothed() {
+	for j, c := range s.cols {
+		s.takeSmoothed(j, c)
+	}
+}
+
+// takeSmoothed sets x_c and its recursive residual, at position j, to the smoothed ones.
+func (s *solver) takeSmoothed(j, c int) {
+	if !s.opt.Smooth {
+		return
+	}
+	k, x := len(s.cols), s.x.RawMatrix().Data
+	for i := range s.n {
+		x[i*s.t+c], s.buf[0][i*k+j] = s.smooth.x[i*s.t+c], s.smooth.r[i*s.t+c]
+	}
+}

@@ -1,0 +1,100 @@
+package pcg_test
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+)
+
+// TestSmooth tests that residuals are those of the returned iterates, never increase, and are at most those of conjugate
+// gradients; bounds are at least the errors of the smoothed iterates; the answer does not depend on the threads; and the
+// tolerance is met, for columns that end at different times, from a guess that is wrong in a few rows.
+func TestSmooth(t *testing.T) {
+	const n, cols = 40, 3
+	for i, cond := range []float64{3, 1e3} {
+		a, b := spd(uint64(40+i), geometric(n, cond)), random(uint64(60+i), n, cols)
+		x := solveDense(t, a, b)
+		guess := mat.DenseCopyOf(x)
+		for r := range 5 {
+			guess.SetRow(r, make([]float64, cols))
+		}
+		guess.SetCol(1, mat.Col(nil, 1, x)) // ends at once
+		preconditioner := spd(uint64(50+i), geometric(n, 5))
+		m, mu := invert(t, preconditioner), eigenvalues(t, a, preconditioner)[0]
+		plain := pcg.Options{Tol: 1e-9, InitX: guess, LambdaMin: mu / 2}
+		smooth := plain
+		smooth.Smooth = true
+		want, got := solve(t, dense{a}, m, b, &plain), solve(t, dense{a}, m, b, &smooth)
+		if got.Status != pcg.Converged || got.Iterations > want.Iterations {
+			t.Errorf("condition %g: %v; without smoothing %v", cond, got, want)
+		}
+		for k := 0; k <= got.Iterations; k += 3 {
+			part := smooth
+			part.MaxIter = max(1, k)
+			res := solve(t, dense{a}, m, b, &part)
+			for j, rel := range got.History.RelRes[k] {
+				if rel > plain.Tol && rel > want.History.RelRes[k][j]*(1+1e-9) || k > 0 && rel > got.History.RelRes[k-1][j] {
+					t.Errorf("condition %g, iteration %d, column %d: residual %g, without smoothing %g", cond, k, j, rel,
+						want.History.RelRes[k][j])
+				}
+				if k == 0 || rel < 1e-8 {
+					continue
+				}
+				if v := residuals(a, res.X, b)[j]; math.Abs(v-rel) > 1e-10 || math.Abs(res.TrueRelRes[j]-v) > 1e-12 {
+					t.Errorf("condition %g, iteration %d, column %d: residual %g, reported %g", cond, k, j, v, rel)
+				}
+				var e mat.VecDense
+				e.SubVec(x.ColView(j), res.X.ColView(j))
+				size := aNorm(a, &e) / mat.Norm(b.ColView(j), 2)
+				if bound := got.History.Error[k][j]; !(bound >= size*(1-1e-9)) || bound > 1e3*size {
+					t.Errorf("condition %g, iteration %d, column %d: error %g, bound %g", cond, k, j, size, bound)
+				}
+			}
+		}
+		func() {
+			defer accel.SetThreads(accel.Threads())
+			accel.SetThreads(3 - min(2, accel.Threads()))
+			if other := solve(t, dense{a}, m, b, &smooth); !mat.Equal(other.X, got.X) {
+				t.Errorf("condition %g: other bits with another number of threads", cond)
+			}
+		}()
+	}
+}
+
+// TestSmoothRestarts tests that products with an inaccurate matrix are refined to the tolerance of the exact one, and a monitor
+// sees the smoothed iterate.
+func TestSmoothRestarts(t *testing.T) {
+	const n = 60
+	a, b := spd(1, geometric(n, 1e3)), random(2, n, 2)
+	rounded := fn{n, nil}
+	rounded.f = dense{spd(1, geometric(n, 1e3*(1+1e-4)))}.MulTo
+	seen := mat.NewDense(n, 2, nil)
+	o := &pcg.Options{Tol: 1e-8, InitX: random(3, n, 2), Smooth: true, Exact: dense{a}, Refine: 1e-3,
+		Monitor: func(it *pcg.Iteration) error {
+			it.AnswerTo(seen)
+			if it.Restart > 0 {
+				return nil
+			}
+			for j, v := range residuals(spd(1, geometric(n, 1e3*(1+1e-4))), seen, b) {
+				if math.Abs(v-it.RelRes[j]) > 1e-6 {
+					t.Errorf("iteration %d, column %d: residual %g, reported %g", it.Index, j, v, it.RelRes[j])
+				}
+			}
+			return nil
+		}}
+	res := solve(t, rounded, nil, b, o)
+	if v := residuals(a, res.X, b); res.Status != pcg.Converged || max(v[0], v[1]) > 1e-8 || res.History.Restarts == nil {
+		t.Errorf("%v: %v", res, v)
+	}
+	saving := *o
+	saving.Checkpoint = func(*pcg.State) error { return nil }
+	testkit.Panics(t, map[string]func(){
+		"checkpoints": func() { _, _ = pcg.Solve(t.Context(), rounded, nil, b, &saving) },
+		"SolveBlock":  func() { _, _ = pcg.SolveBlock(t.Context(), rounded, nil, b, o) },
+	})
+}
