@@ -28,9 +28,10 @@ var kept = map[string]string{
 
 	"experiments.Report.*": "what a notebook shows of a report",
 
-	"krrlab/stage/solve.InStored":  "a value of Solution.ResidualKind",
-	"krrlab/stage/solve.InFloat64": "a value of Solution.ResidualKind",
-	"krrlab/stage/solve.Recursive": "a value of Solution.ResidualKind",
+	"krrlab/stage/solve.InStored":   "a value of Solution.ResidualKind",
+	"krrlab/stage/solve.InFloat64":  "a value of Solution.ResidualKind",
+	"krrlab/stage/solve.InStored64": "a value of Solution.ResidualKind",
+	"krrlab/stage/solve.Recursive":  "a value of Solution.ResidualKind",
 
 	"krrlab/precond/feature.Map32":              "a user-defined map's way to float32",
 	"krrlab/precond/feature.FourierMap":         "W and b of a sampled map",

@@ -29,6 +29,9 @@ func TestRounding(t *testing.T) {
 		{kernel.Polynomial{Gamma: 1, Degree: 2}, points.NewDense(n, 3, nil), 0},
 	} {
 		m := testkit.Must(New(t.Context(), p.k, p.x, lambda, nil))
+		if m.Certified() != nil {
+			t.Errorf("%v: a %v K is certified", p.k, m.Storage())
+		}
 		m = m.Exact(1e-9)
 		c, y := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
 		for i := range n {
@@ -102,5 +105,44 @@ func columnsBeside(t *testing.T, x *points.Dense, idx []int, c comm.Comm) {
 	}
 	for _, j := range []int{0, len(idx) + 1} {
 		testkit.Equal(t, blas64.Asum(wide.ColView(j).(*mat.VecDense).RawVector()), float64(n), c.Rank(), j)
+	}
+}
+
+// TestCertified: products with stored float64 tiles, of points near and far from the origin, also after an extension, are
+// within Rounding of those of big floats, and the tiles are the same.
+func TestCertified(t *testing.T) {
+	const n, first, lambda = 150, 100, 0.5
+	for shift, k := range map[float64]kernel.Kernel{0: kernel.Gaussian{Sigma: 1}, 1e4: kernel.Gaussian{Sigma: 1},
+		1: kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 3}, 2: kernel.Laplacian{Sigma: 2}} {
+		x := cloud(n, 3)
+		for i := range x.Data {
+			x.Data[i] += shift
+		}
+		whole := testkit.Must(New(t.Context(), k, x, lambda, &Options{Storage: Float64}))
+		part := testkit.Must(New(t.Context(), k, x.Slice(0, first), lambda, &Options{Storage: Float64, TileSize: whole.choice.Tile}))
+		for name, m := range map[string]*Matrix{"whole": whole, "extended": testkit.Must(part.Extend(t.Context(), x, nil))} {
+			certified := m.Certified()
+			if c := certified.Choice(); !c.Certain || c.Error > 1e-3 || m.choice.Certain || certified.ops != m.ops {
+				t.Fatalf("%v, %s: %+v", k, name, c)
+			}
+			c, y := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
+			for i := range n {
+				c.Set(i, 0, rng.New(2).Normal(uint64(i)))
+			}
+			testkit.OK(t, certified.MulTo(t.Context(), y, c))
+			var errorSq float64
+			for i := range n {
+				want := new(big.Float).SetPrec(200).Mul(big.NewFloat(lambda), big.NewFloat(c.At(i, 0)))
+				for j := range n {
+					entry := new(big.Float).SetPrec(200).SetFloat64(k.Eval(x.Row(i), x.Row(j)))
+					want.Add(want, entry.Mul(entry, big.NewFloat(c.At(j, 0))))
+				}
+				e, _ := want.Sub(want, big.NewFloat(y.At(i, 0))).Float64()
+				errorSq += e * e
+			}
+			if bound := certified.Rounding(c)[0]; !(math.Sqrt(errorSq) <= bound) || bound > 1e-2 {
+				t.Errorf("%v, %s: error %g, bound %g", k, name, math.Sqrt(errorSq), bound)
+			}
+		}
 	}
 }

@@ -134,7 +134,7 @@ type Watch struct {
 	Classes bool
 	// Trace estimates λ·tr(A⁻¹)/n from above with at most the given number of iterations for a random vector.
 	Trace    func(ctx context.Context, iterations int) (trace float64, products int, err error)
-	Tol      float64 // tolerance τ of the solve
+	Tol      float64 // tolerance τ of the solve, then the one that the rule Predictions accepted
 	TolShare float64 // share of the tolerance that the iteration is asked for
 	Ended    bool    // Watch ended the iteration by ANorm or Labels
 	target   float64 // tolerance by the latest estimate of the noise; 0: none

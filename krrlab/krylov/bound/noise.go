@@ -86,7 +86,7 @@ func (w *Watch) checkNoise(ctx context.Context, iteration *pcg.Iteration) error 
 	deciding := w.decidingNoise(iteration)
 	w.target = w.noiseTol(deciding)
 	if w.target > w.Tol && iteration.Accept(w.target*w.TolShare) {
-		w.Noise.Deciding = deciding
+		w.Noise.Deciding, w.Tol = deciding, w.target
 		for j, y := range w.Basis.Norms {
 			w.Noise.Relative = append(w.Noise.Relative, 0)
 			if y > 0 {

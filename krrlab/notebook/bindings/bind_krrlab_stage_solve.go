@@ -25,6 +25,7 @@ func init() {
 			"Fourier":        r.ValueOf(solve.Fourier),
 			"InFloat64":      r.ValueOf(*new(string)),
 			"InStored":       r.ValueOf(*new(string)),
+			"InStored64":     r.ValueOf(*new(string)),
 			"NewSolution":    r.ValueOf(solve.NewSolution),
 			"PCG":            r.ValueOf(solve.PCG),
 			"Recursive":      r.ValueOf(*new(string)),
@@ -54,9 +55,10 @@ func init() {
 			"Threshold":      r.TypeOf((*solve.Threshold)(nil)).Elem(),
 		},
 		Untypeds: map[string]string{
-			"InFloat64": "string:K recomputed in float64",
-			"InStored":  "string:K as stored",
-			"Recursive": "string:by recurrence",
+			"InFloat64":  "string:K recomputed in float64",
+			"InStored":   "string:K as stored",
+			"InStored64": "string:K as stored, in float64",
+			"Recursive":  "string:by recurrence",
 		},
 	}
 }

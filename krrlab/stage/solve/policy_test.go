@@ -85,7 +85,7 @@ func TestAims(t *testing.T) {
 	}
 	for _, reduce := range []float64{0.05, 1e9} {
 		s.Policy.RestartReduction = reduce
-		if refinement.setAim(&o, a, exact); o.Aim != s.Policy.Aim || o.Exact != pcg.Operator(exact) ||
+		if refinement.setAim(&o, a, exact); o.Aim != s.Policy.Aim || o.Exact.(*residualOperator).Matrix != exact ||
 			math.Abs(o.Refine-min(reduce*e/s.Lambda, 0.5)) > 1e-12 {
 			t.Errorf("with K in float64: aim %g, a reduction by %g", o.Aim, o.Refine)
 		}

@@ -81,6 +81,43 @@ func (s *run) residualMatrix(ctx context.Context, inaccurate bool) (*gram.Matrix
 	return f, recomputedIn(f.Choice().Arithmetic), tau, nil
 }
 
+// residualOperator is the K+λI with which pcg computes true residuals: the stored one where its proved error is
+// negligible, and otherwise Matrix.
+type residualOperator struct {
+	*gram.Matrix
+	stored     *gram.Matrix                  // K̃ in float64 with a proved error; nil: K̃ is stored otherwise
+	negligible func(rounding []float64) bool // whether errors ‖fl(Ac_j)−Ac_j‖₂ are negligible
+}
+
+// residualOperator returns the operator for true residuals that uses the stored matrix a where it can, and otherwise
+// exact. The error of a is negligible if it is at most the share 1/Policy.Finest of the tolerance.
+func (s *run) residualOperator(a, exact *gram.Matrix) *residualOperator {
+	return &residualOperator{exact, a.Certified(), func(rounding []float64) bool {
+		for j, v := range rounding {
+			if !(v <= s.bounds.Tol*s.bounds.TolShare/s.Policy.Finest*mat.Norm(s.Y.ColView(j), 2)) {
+				return false
+			}
+		}
+		return true
+	}}
+}
+
+// matrixFor returns the matrix for the residual of x.
+func (o *residualOperator) matrixFor(x *mat.Dense) *gram.Matrix {
+	if o.stored != nil && o.negligible(o.stored.Rounding(x)) {
+		return o.stored
+	}
+	return o.Matrix
+}
+
+// MulTo implements pcg.Operator.
+func (o *residualOperator) MulTo(ctx context.Context, dst, x *mat.Dense) error {
+	return o.matrixFor(x).MulTo(ctx, dst, x)
+}
+
+// Rounding implements pcg.Bounded.
+func (o *residualOperator) Rounding(x *mat.Dense) []float64 { return o.matrixFor(x).Rounding(x) }
+
 // trueResidual computes the true residuals r = Y − Ac of c with the matrix a.
 func (s *run) trueResidual(ctx context.Context, a *gram.Matrix, c *mat.Dense) error {
 	r := mat.DenseCopyOf(c)

@@ -89,6 +89,7 @@ func (s *run) iterate(ctx context.Context) (c *mat.Dense, err error) {
 	o := new(pcg.Options)
 	if s.Start != nil && s.Stop.Rule != bound.ANorm {
 		o.InitX, s.solutionNorms = s.Start, make([]float64, s.columns())
+		o.Smooth = s.Solver != BlockPCG && s.checkpoints == nil
 		if s.StartTrace > 0 && s.bounds.Noise == nil {
 			s.bounds.Noise = &bound.Noise{Trace: s.StartTrace}
 		}
@@ -145,6 +146,9 @@ func (s *run) pcg(ctx context.Context, o *pcg.Options, exact *gram.Matrix, kind 
 		s.stopError, err = err, ctx.Err()
 	}
 	s.residuals = res.R
+	if exact != nil && o.Exact.(*residualOperator).matrixFor(res.X) != exact {
+		sol.ResidualKind = InStored64
+	}
 	if res.Tol > o.Tol { // also if the run was resumed after that
 		s.takeTolerance(res.Tol/s.bounds.TolShare, s.bounds.Noise)
 	}

@@ -121,9 +121,9 @@ func TestRun(t *testing.T) {
 		rows   int // that were checked
 		met    string
 	}{
-		"pcg":                {func(s *System) {}, pcg.Converged, InFloat64, 0, "residual"},
-		"cg":                 {func(s *System) { s.Solver = CG }, pcg.Converged, InFloat64, 0, "residual"},
-		"block":              {func(s *System) { s.Solver = BlockPCG }, pcg.Converged, InFloat64, 0, "residual"},
+		"pcg":                {func(s *System) {}, pcg.Converged, InStored64, 0, "residual"},
+		"cg":                 {func(s *System) { s.Solver = CG }, pcg.Converged, InStored64, 0, "residual"},
+		"block":              {func(s *System) { s.Solver = BlockPCG }, pcg.Converged, InStored64, 0, "residual"},
 		"stored":             {func(s *System) { stored(s); s.Tol = 1e-3 }, pcg.Converged, InStored, order, "residual"},
 		"stored, refined":    {func(s *System) { stored(s); s.Tol = 1e-4 }, pcg.Converged, InStored, order, "residual"},
 		"stored, too coarse": {stored, pcg.Inaccurate, InStored, order, ""},
@@ -155,12 +155,12 @@ func TestRun(t *testing.T) {
 			s.Train = &datasets.Dataset{X: x}
 		}, pcg.Converged, InFloat64, 0, "residual"},
 		"anorm":  {func(s *System) { s.Stop, s.Tol = bound.Stop{Rule: bound.ANorm}, 1e-2 }, pcg.Stopped, InFloat64, 0, "anorm"},
-		"labels": {func(s *System) { s.Stop = bound.Stop{Rule: bound.Labels, Share: 0.05} }, pcg.Stopped, InFloat64, 0, "labels"},
+		"labels": {func(s *System) { s.Stop = bound.Stop{Rule: bound.Labels, Share: 0.05} }, pcg.Stopped, InStored64, 0, "labels"},
 		"labels of 16 bits": {func(s *System) {
 			s.Stop, s.Storage, s.Tol = bound.Stop{Rule: bound.Labels, Share: 0.1}, gram.Fixed16, 1e-9
 		}, pcg.Converged, InFloat64, 0, "residual"},
-		"few iterations": {func(s *System) { s.MaxIter = 3 }, pcg.MaxIterations, InFloat64, 0, ""},
-		"costly":         {func(s *System) { s.Kernel = kernel.Func{F: s.Kernel.Eval} }, pcg.Converged, InFloat64, 0, "residual"},
+		"few iterations": {func(s *System) { s.MaxIter = 3 }, pcg.MaxIterations, InStored64, 0, ""},
+		"costly":         {func(s *System) { s.Kernel = kernel.Func{F: s.Kernel.Eval} }, pcg.Converged, InStored64, 0, "residual"},
 		"direct":         {func(s *System) { s.Solver = Direct }, pcg.Converged, InFloat64, 0, "residual"},
 		"direct again": {func(s *System) { s.Solver, s.Storage, s.Lambda, s.RetryFloat64 = Direct, gram.Float32, 1e-6, true },
 			pcg.Undecided, InFloat64, 0, "residual"},

@@ -170,8 +170,9 @@ type KernelMatrix struct {
 // Values of Solution.ResidualKind, which describe the matrix of the true residual. Other values are those of
 // recomputedIn.
 const (
-	InFloat64 = "K recomputed in float64"
-	InStored  = "K as stored"
+	InFloat64  = "K recomputed in float64"
+	InStored64 = "K as stored, in float64" // its error is proved to be negligible (gram.Matrix.Certified)
+	InStored   = "K as stored"
 	// Recursive means that the true residual was not computed; the last row of the History has the recursive residual.
 	Recursive = "by recurrence"
 )
