@@ -11,6 +11,8 @@ const (
 	// pointWork is that of reading and sorting a point, columnWork that of one value of a polynomial at it, and cellWork
 	// that of a cell, as a number of points.
 	pointWork, columnWork, cellWork = 1500, 8, 64
+	// tableWork is that of a cell in the table of cells, whether it has points or not.
+	tableWork = 10
 	// coefficientWork is that of one coefficient of a cosine or sine in the polynomials of a cell.
 	coefficientWork = 20
 	// termWork is that of one term of an entry of ΦᵀΦ.
@@ -44,7 +46,7 @@ type Work struct {
 
 // Work predicts the cost of a solve with n points, t columns and λ.
 func (s *Series) Work(n, t int, lambda float64) (w Work) {
-	w.Bytes = s.Bytes(n, lambda)
+	w.Bytes = s.bytes(n, t+1, lambda)
 	_, w.Moments = s.expansions(2, n, t+1)
 	_, w.Pass = s.expansions(1, n, t)
 	if s.Direct() {
@@ -135,7 +137,7 @@ func passWork(e *[MaxDim]expansion, n, tensors float64) float64 {
 	slabs := min(n, float64(e[0].cells))
 	rows := min(n, slabs*float64(e[1].cells))
 	cells := min(n, rows*float64(e[2].cells))
-	values := n*(pointWork+columnWork*(terms[0]+terms[1]+terms[2])) +
+	values := tableWork*tableCells(e) + n*(pointWork+columnWork*(terms[0]+terms[1]+terms[2])) +
 		coefficientWork*(slabs*terms[0]*widths[0]+rows*terms[1]*widths[1]+cells*terms[2]*widths[2])
 	products := (n+cells*(cellWork+widths[2]))*terms[0]*terms[1]*terms[2] +
 		rows*terms[0]*terms[1]*widths[1]*widths[2] +
@@ -143,20 +145,26 @@ func passWork(e *[MaxDim]expansion, n, tensors float64) float64 {
 	return values + tensors*products
 }
 
-// Bytes returns the memory that Normal and Factor take for n points and λ: the order of the points, the moments, the
+// tableCells returns the number of cells.
+func tableCells(e *[MaxDim]expansion) float64 {
+	return float64(e[0].cells) * float64(e[1].cells) * float64(e[2].cells)
+}
+
+// bytes returns the memory that Normal and Factor take for n points, a number of tensors and λ: the order of the points, the moments, the
 // memory of a pass, and the matrix of the modes, or the grid with the factor of the preconditioner.
-func (s *Series) Bytes(n int, lambda float64) int64 {
+func (s *Series) bytes(n, tensors int, lambda float64) int64 {
 	double := s.tensorWidths(2)
 	cells := float64(double[0] * double[1] * double[2])
-	e, _ := s.expansions(2, n, 2)
+	e, _ := s.expansions(2, n, tensors)
 	pairs, terms := float64(e[0].terms*e[1].terms), float64(e[2].terms)
-	threads := float64(accel.Threads())
+	threads, sums := float64(accel.Threads()), float64(tensors)
 	numbers := cells + float64(n) + // order: two arrays of int32
-		2*float64(e[1].cells)*pairs*float64(double[2]) + // sums of the rows of cells
-		2*float64(e[0].terms*double[1]*double[2]) + // sums of a slab
-		threads*(blockRows*(2*pairs+3*terms)+4*pairs*terms+2*pairs*float64(double[2]))
+		2*tableCells(&e) +
+		sums*float64(e[1].cells)*pairs*float64(double[2]) + // sums of the rows of cells
+		sums*float64(e[0].terms*double[1]*double[2]) + // sums of a slab
+		threads*(blockRows*(2*pairs+3*terms+sums)+sums*pairs*(terms+float64(double[2])))
 	for place := range e {
-		numbers += float64(2*e[place].terms*double[place]) + float64(2*e[place].cells)
+		numbers += float64(2 * e[place].terms * double[place])
 	}
 	modes := float64(len(s.modes))
 	if s.Direct() {

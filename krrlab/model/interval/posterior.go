@@ -68,12 +68,12 @@ func NewPosterior(ctx context.Context, m *model.Model, p *model.Prediction, d *d
 	if err != nil {
 		return nil, err
 	}
-	n, dim, _ := m.Dims()
+	n, dim, t := m.Dims()
 	o := &Posterior{prediction: p, z: scaled.X}
 	var noSeries error
 	if o.series, noSeries = fourier.New(m.Kernel, fourier.Options{EntryError: posteriorEntryError, MaxModes: posteriorModes},
 		m.X, o.z); noSeries == nil && o.series.Modes() < n {
-		if need := 4 * o.series.Bytes(n, m.Lambda); memory > 0 && need > memory {
+		if need := 4 * o.series.Work(n, t, m.Lambda).Bytes; memory > 0 && need > memory {
 			return nil, fmt.Errorf("interval: %d modes need %s, %s is allowed", o.series.Modes(), accel.Bytes(need), accel.Bytes(memory))
 		}
 		return o, o.bySeries(ctx, m)

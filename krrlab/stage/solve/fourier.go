@@ -48,7 +48,7 @@ func (s *run) fourier(ctx context.Context) (*mat.Dense, error) {
 	if f.series, err = fourier.New(s.Kernel, fourier.Options{}, f.x); err != nil {
 		return nil, fmt.Errorf("krrlab: solver fourier: %w", err)
 	}
-	sol.KBytes = f.series.Bytes(s.Train.Len(), s.Lambda)
+	sol.KBytes = f.series.Work(s.Train.Len(), s.columns(), s.Lambda).Bytes
 	if need := cost.SeriesBytes(sol.KBytes, s.Train.Len(), s.Train.Dim(), s.columns()); s.Memory > 0 && need > s.Memory {
 		return nil, fmt.Errorf("krrlab: solver fourier: %d modes and %d points need %s, the limit is %s beside the points",
 			f.series.Modes(), s.Train.Len(), accel.Bytes(need), accel.Bytes(s.Memory))
