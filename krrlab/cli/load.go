@@ -163,7 +163,7 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*problemData, error) 
 		d.target = train.Targets[0]
 	}
 	for _, column := range []string{f.Weights, f.Groups} { // they are not features in other files either
-		if column != "" {
+		if column != "" && train.Space == nil {
 			d.drop = append(d.drop[:len(d.drop):len(d.drop)], column)
 		}
 	}

@@ -304,7 +304,7 @@ func (p *Prediction) Subset(index []int) *Prediction {
 // and gaps are converted as in the fit. Options in o that the fit does not determine, such as Format, Keep and Memory,
 // are kept. Drop and Target of o replace those of the fit if they are set. Answers are optional unless o has a Target.
 func (m *Model) ReadOptions(o datasets.ReadOptions) datasets.ReadOptions {
-	if o.Drop == nil {
+	if o.Drop == nil && m.Origin.Space == nil { // with coordinates, all other columns are left out
 		o.Drop = m.Origin.Drop
 	}
 	o.Task, o.Categorical, o.Columns = m.Task().String(), m.Origin.Categorical, m.Columns
