@@ -91,8 +91,9 @@ func probabilityText(prob *mat.Dense, m *model.Model, d *datasets.Dataset) strin
 // factorSystem returns a Cholesky factorization of the model's K+λI, for leave-one-out.
 func (a *app) factorSystem(ctx context.Context, m *model.Model) (*interval.System, error) {
 	if m.Weighted {
-		return nil, fmt.Errorf("%s was fitted with weights, which its model does not hold and leave-one-out "+
-			"needs: fit with --holdout or --test, whose rows are then used", m.Origin.Dataset)
+		return nil, fmt.Errorf("%s was fitted with weights, with which leave-one-out errors are not those of new rows: fit "+
+			"with --holdout or --test, whose rows are then used; for a regression --method posterior takes weights",
+			m.Origin.Dataset)
 	}
 	if p := kernel.AsPrecomputed(m.Kernel); p != nil && p.Bytes() == 0 {
 		return nil, fmt.Errorf("the model of %s holds no K: fit with --holdout or --calibrate loo, whose scores are "+

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -19,7 +20,8 @@ import (
 )
 
 // Posterior holds the standard deviations of predictions by a Gaussian process: f has the covariance τ²k, and each
-// answer has independent noise of variance λτ². Then f(z) has the mean of the model and the variance
+// answer has independent noise of variance λτ²/w_i, with weights w_i of the rows of the fit (1 if there are none) and w = 1
+// for new ones. With A = K + λ·diag(1/w_i), f(z) has the mean of the model and the variance
 //
 //	v(z) = τ²(k(z, z) − k_zᵀA⁻¹k_z).
 //
@@ -52,15 +54,17 @@ const (
 // 2M³ multiply-adds; memory: 32M² bytes, which may not exceed memory unless that is 0.
 //
 // With a series of entry error ε, v has an error of at most τ²ε(1+√(nv/λτ²))², because v is the minimum over u of the
-// variance of f(z) − uᵀy, and ‖u‖₂² ≤ v/λτ² at the minimum. The bound does not cover rounding.
+// variance of f(z) − uᵀy, and Σu_i²/w_i ≤ v/λτ² at the minimum. With weights, n is their sum. The bound does not cover
+// rounding.
 //
-// It is an error if the model is for classes, has weights or a precomputed kernel, or is too far from the solution.
+// It is an error if the model is for classes, has weights but not in its file, has a precomputed kernel, or is too far
+// from the solution.
 func NewPosterior(ctx context.Context, m *model.Model, p *model.Prediction, d *datasets.Dataset, memory int64) (*Posterior, error) {
 	switch {
 	case m.Labels != nil:
 		return nil, errors.New("interval: the posterior of a Gaussian process is for regression, and the model is for classification")
-	case m.Weighted:
-		return nil, errWeighted
+	case m.Weighted && m.Weights == nil:
+		return nil, errUnknownWeights
 	case kernel.AsPrecomputed(m.Kernel) != nil:
 		return nil, errors.New("interval: a precomputed kernel does not say k(z, z) of new points, which the posterior needs")
 	}
@@ -86,7 +90,7 @@ func NewPosterior(ctx context.Context, m *model.Model, p *model.Prediction, d *d
 
 // byFactor computes the posterior by a Cholesky factor of A.
 func (o *Posterior) byFactor(ctx context.Context, m *model.Model, d *datasets.Dataset, memory int64) error {
-	s, err := Cholesky(ctx, m, memory)
+	s, err := newFactored(ctx, m, memory)
 	if err != nil {
 		return err
 	}
@@ -126,34 +130,36 @@ func (o *Posterior) setStd(lambda float64, variances []float64) {
 	o.Std.Apply(func(i, j int, _ float64) float64 { return o.Noise[j] * math.Sqrt(variances[i]/lambda) }, o.Std)
 }
 
-// bySeries computes the posterior by the series, where v = λτ²φ(z)ᵀ(ΦᵀΦ+λI)⁻¹φ(z).
+// bySeries computes the posterior by the series, where v = λτ²φ(z)ᵀ(ΦᵀWΦ+λI)⁻¹φ(z).
 func (o *Posterior) bySeries(ctx context.Context, m *model.Model) error {
 	n, _, t := m.Dims()
 	o.Modes = o.series.Modes()
-	normal, projected, err := o.series.Normal(ctx, m.X, nil, m.C)
+	normal, projected, err := o.series.Normal(ctx, m.X, m.Weights, m.C)
 	if err != nil {
 		return err
 	}
 	if o.factor, err = normal.Factor(ctx, m.Lambda); err != nil {
 		return err
 	}
-	targets := make([]float64, t) // ‖(K̃+λI)c_j‖₂²
+	targets := make([]float64, t) // ‖W^½Ac_j‖₂²
 	o.setNoise(m, func(add func(i int, inverse float64)) {
 		err = o.factor.Leverages(ctx, m.X, projected, func(i int, values []float64, h float64) {
+			w := weight(m, i)
 			for j, c := range m.C.RawRowView(i) {
-				y := values[j] + m.Lambda*c
-				targets[j] += y * y
+				y := values[j] + m.Lambda*c/w
+				targets[j] += w * y * y
 			}
-			add(i, (1-h)/m.Lambda)
+			add(i, w*(1-w*h)/m.Lambda)
 		})
 	})
 	if err != nil {
 		return err
 	}
 	residual := (&System{m: m}).worstResidual()
-	for j, sum := range targets { // ‖c−c*‖₂ ≤ ‖y−Ac‖₂/λ
+	_, largest := weightRange(m)
+	for j, sum := range targets { // ‖W^−½(c−c*)‖₂ ≤ ‖W^½(y−Ac)‖₂/λ
 		norm := mat.Norm(m.C.ColView(j), 2)
-		if limit := residual / (1 - residual) * math.Sqrt(sum) / m.Lambda; !(residual >= 0 && residual < 1 && limit <= maxSolveError*norm) {
+		if limit := residual / (1 - residual) * math.Sqrt(largest*sum) / m.Lambda; !(residual >= 0 && residual < 1 && limit <= maxSolveError*norm) {
 			return fmt.Errorf("%w (residual %.2g, ‖c−c*‖₂ may be %.2g, ‖c‖₂ = %.2g)", ErrUnsolved, residual, limit, norm)
 		}
 	}
@@ -161,8 +167,12 @@ func (o *Posterior) bySeries(ctx context.Context, m *model.Model) error {
 	variances := make([]float64, rows)
 	err = o.factor.Leverages(ctx, o.z, nil, func(i int, _ []float64, h float64) { variances[i] = m.Lambda * h })
 	o.setStd(m.Lambda, variances)
+	total := float64(n)
+	if m.Weights != nil {
+		total = floats.Sum(m.Weights)
+	}
 	for i, v := range variances {
-		e := truncationError(v, m.Lambda, n, o.series.EntryError())
+		e := truncationError(v, m.Lambda, total, o.series.EntryError())
 		for j, noise := range o.Noise {
 			scale := noise / math.Sqrt(m.Lambda)
 			bound := scale * math.Sqrt(e)
@@ -175,10 +185,11 @@ func (o *Posterior) bySeries(ctx context.Context, m *model.Model) error {
 	return err
 }
 
-// truncationError bounds the error of v/τ² for n points, where entries of K̃ have errors of at most epsilon.
-func truncationError(v, lambda float64, n int, epsilon float64) float64 {
+// truncationError bounds the error of v/τ² for points with weights of the sum n, where entries of K̃ have errors of at most
+// epsilon.
+func truncationError(v, lambda, n, epsilon float64) float64 {
 	bound := func(v float64) float64 {
-		root := 1 + math.Sqrt(float64(n)*v/lambda)
+		root := 1 + math.Sqrt(n*v/lambda)
 		return epsilon * root * root
 	}
 	return bound(v + bound(v)) // the first is an upper bound of v, the second also covers the other side

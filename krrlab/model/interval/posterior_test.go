@@ -3,6 +3,7 @@ package interval
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -86,6 +87,57 @@ func TestPosterior(t *testing.T) {
 			}
 			testkit.Contains(t, v.Guarantee(), "are a Gaussian process", "assumed and not checked")
 		}
+	}
+}
+
+// TestPosteriorWeights: a row of weight 2 or 3 is as good as two or three rows with the same answer. The noise is that of a
+// dense inverse of K+λW⁻¹.
+func TestPosteriorWeights(t *testing.T) {
+	for _, c := range []struct {
+		k      kernel.Kernel
+		n      int
+		series bool
+	}{{kernel.Gaussian{Sigma: 0.5}, 200, true}, {kernel.Matern32{Sigma: 1}, 60, false}} {
+		const lambda = 0.1
+		d, at := datasets.SyntheticRegression(c.n, 1, 0.1, 1), datasets.SyntheticRegression(30, 1, 0.1, 2)
+		d.Mean = nil
+		var rows []int
+		weights := make([]float64, c.n)
+		for i := range c.n {
+			weights[i] = float64(1 + i%3)
+			rows = append(rows, slices.Repeat([]int{i}, 1+i%3)...)
+		}
+		repeated := fit(t, d.Subset(rows), c.k, lambda)
+		m := fit(t, d, c.k, lambda)
+		m.Weighted, m.Weights = true, weights
+		m.C.Zero()
+		for p, i := range rows {
+			m.C.Set(i, 0, m.C.At(i, 0)+repeated.C.At(p, 0))
+		}
+		a := testkit.Gram(c.k, d.X)
+		for i, w := range weights {
+			a.SetSym(i, i, a.At(i, i)+lambda/w)
+		}
+		var inverse mat.Dense
+		testkit.OK(t, inverse.Inverse(a))
+		sum := 0.0
+		for i := range c.n {
+			sum += m.C.At(i, 0) * m.C.At(i, 0) / inverse.At(i, i)
+		}
+		got := testkit.Must(NewPosterior(t.Context(), m, predict(t, m, at), at, 0))
+		want := testkit.Must(NewPosterior(t.Context(), repeated, predict(t, repeated, at), at, 0))
+		if noise := math.Sqrt(lambda * sum / float64(c.n)); !(math.Abs(got.Noise[0]-noise) < 1e-8*noise) || (got.Modes > 0) != c.series {
+			t.Errorf("%v: noise %g, want %g; %d modes", c.k, got.Noise[0], noise, got.Modes)
+		}
+		for i := range 30 {
+			if a, b := got.Std.At(i, 0)/got.Noise[0], want.Std.At(i, 0)/want.Noise[0]; !(math.Abs(a-b) < 1e-6*b) {
+				t.Errorf("%v: std ÷ noise %g, want %g", c.k, a, b)
+			}
+		}
+		testkit.Fails(t, testkit.ErrOf(Cholesky(t.Context(), m, 0)), "or for a regression the posterior")
+		m.C.Scale(1.5, m.C)
+		m.Origin.TrueResidual = new(0.5)
+		testkit.Fails(t, testkit.ErrOf(NewPosterior(t.Context(), m, predict(t, m, at), at, 0)), "too far from the solution")
 	}
 }
 

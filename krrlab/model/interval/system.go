@@ -27,7 +27,7 @@ const (
 	blockPoints = 64  // number of points whose systems are solved together; more need more memory
 )
 
-// System is the factored matrix A = K+λI of a model's training points.
+// System is the factored matrix A = K+λI of a model's training points; K+λW⁻¹ if they have weights W.
 type System struct {
 	m            *model.Model
 	arith        kernel.Arithmetic
@@ -50,7 +50,10 @@ var ErrUnsolved = errors.New("interval: the model is too far from the solution o
 var errThreshold = errors.New("interval: the model has a threshold, which rows left out would have to choose again: " +
 	"take split intervals, of test rows")
 
-var errWeighted = errors.New("interval: the model was fitted with weights, which its file does not have: take split " +
+var errWeighted = errors.New("interval: the model was fitted with weights: errors of its rows are not those of rows that " +
+	"all count once: take split conformal intervals, of test rows, or for a regression the posterior")
+
+var errUnknownWeights = errors.New("interval: the model was fitted with weights, which its file does not have: take split " +
 	"conformal intervals")
 
 func newSystem(m *model.Model) *System {
@@ -85,6 +88,11 @@ func Cholesky(ctx context.Context, m *model.Model, memory int64) (*System, error
 	if m.Threshold != 0 {
 		return nil, errThreshold
 	}
+	return newFactored(ctx, m, memory)
+}
+
+// newFactored is Cholesky for all regressions, also with weights that the model has.
+func newFactored(ctx context.Context, m *model.Model, memory int64) (*System, error) {
 	n, _, t := m.Dims()
 	if need := 8 * int64(n) * int64(n); memory > 0 && need > memory {
 		return nil, fmt.Errorf("interval: the factor of K+λI of %d points needs %s, %s is allowed: take split "+
@@ -100,7 +108,7 @@ func Cholesky(ctx context.Context, m *model.Model, memory int64) (*System, error
 		return nil, err
 	}
 	for i := range n {
-		a.Set(i, i, a.At(i, i)+m.Lambda)
+		a.Set(i, i, a.At(i, i)+m.Lambda/weight(m, i))
 	}
 	s.y = mat.NewDense(n, t, nil)
 	s.y.Mul(a, m.C)
@@ -127,13 +135,18 @@ const maxSolveError = 0.1
 func (s *System) checkSolved() error {
 	_, _, t := s.m.Dims()
 	rel, rootBound := s.worstResidual(), s.inverseRootBound()
+	least, _ := weightRange(s.m)
 	if math.IsNaN(rel) {
 		return fmt.Errorf("%w (its residual is not known)", ErrUnsolved)
 	}
 	for j := range t {
-		residualBound := math.Inf(1) // bound of ‖y−Ac‖₂, from ‖y‖₂ ≤ ‖Ac‖₂+‖y−Ac‖₂
+		residualBound := math.Inf(1) // bound of ‖y−Ac‖₂, from ‖W^½y‖₂ ≤ ‖W^½Ac‖₂+‖W^½(y−Ac)‖₂
 		if rel >= 0 && rel < 1 {
-			residualBound = rel / (1 - rel) * mat.Norm(s.y.ColView(j), 2)
+			sum := 0.0
+			for i := range s.y.RawMatrix().Rows {
+				sum += weight(s.m, i) * s.y.At(i, j) * s.y.At(i, j)
+			}
+			residualBound = rel / (1 - rel) * math.Sqrt(sum/least)
 		}
 		errorBound := 0.0
 		if e := s.m.Error; e != nil {
@@ -152,7 +165,23 @@ func (s *System) checkSolved() error {
 	return nil
 }
 
-// worstResidual returns ‖y−Ac‖₂/‖y‖₂ of the worst column, or NaN if it is unknown. It is unknown if it was not
+// weight returns the weight of row i of the fit.
+func weight(m *model.Model, i int) float64 {
+	if m.Weights == nil {
+		return 1
+	}
+	return m.Weights[i]
+}
+
+// weightRange returns the least and the largest weight of the rows of the fit.
+func weightRange(m *model.Model) (least, largest float64) {
+	if m.Weights == nil {
+		return 1, 1
+	}
+	return slices.Min(m.Weights), slices.Max(m.Weights)
+}
+
+// worstResidual returns ‖W^½(y−Ac)‖₂/‖W^½y‖₂ of the worst column, or NaN if it is unknown. It is unknown if it was not
 // measured, or if it was measured with a stored K that the fit found to be too inaccurate.
 func (s *System) worstResidual() float64 {
 	o := s.m.Origin
@@ -162,11 +191,12 @@ func (s *System) worstResidual() float64 {
 	return *o.TrueResidual
 }
 
-// inverseRootBound returns a bound of 1/√λ_min(A): 1/√λ, or √tr A⁻¹ if K is precomputed and may not be positive
+// inverseRootBound returns a bound of 1/√λ_min(A): √(max w_i/λ), or √tr A⁻¹ if K is precomputed and may not be positive
 // semi-definite.
 func (s *System) inverseRootBound() float64 {
 	if kernel.Semidefinite(s.m.Kernel) {
-		return 1 / math.Sqrt(s.m.Lambda)
+		_, largest := weightRange(s.m)
+		return math.Sqrt(largest / s.m.Lambda)
 	}
 	return math.Sqrt(floats.Sum(s.factor.Diag))
 }
