@@ -61,7 +61,13 @@ func TestWeights(t *testing.T) {
 				sol.Model.Kernel != kernel.Kernel(k) {
 				t.Errorf("%v: a model of %d points in R^%d, report %+v", cfg.Solver, n, d, sol.Header)
 			}
-			testkit.Fails(t, testkit.ErrOf(Verify(t.Context(), sol.Model, VerifyOptions{})), "weights")
+			v := testkit.Must(Verify(t.Context(), sol.Model, VerifyOptions{Train: given}))
+			if e := math.Abs(float64(v.Residual) - *sol.Model.Origin.TrueResidual); !v.Weighted || !(e <= 1e-12+1e-5*float64(v.Residual)) {
+				t.Errorf("%v: residual %g, verified %g", cfg.Solver, *sol.Model.Origin.TrueResidual, v.Residual)
+			}
+			unknown := *sol.Model
+			unknown.Weights = nil
+			testkit.Fails(t, testkit.ErrOf(Verify(t.Context(), &unknown, VerifyOptions{})), "weights")
 		}
 	}
 	if _, err := datasets.SyntheticRegression(9, 2, 0, 1).Balance(); err == nil {

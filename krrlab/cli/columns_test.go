@@ -110,9 +110,17 @@ $ predict --model w.krr --in test.csv --interval 90%%
 2$ fit --data mnist --weights w
 	--weights goes with --train (see krrlab fit --help)
 1$ predict --model w.krr --in test.csv --interval 0.9 --method jackknife+
-	weights, which its model does not hold and leave-one-out needs: fit with --holdout or --test
-1$ verify w.krr --train once.csv
-	the model was fitted with weights, which its file does not have: its residual cannot be recomputed
+	fitted with weights, with which leave-one-out errors are not those of new rows: fit with --holdout or --test
+$ predict --model w.krr --in test.csv --interval 0.9 --method posterior
+	row,prediction,lo,hi,std
+$ verify w.krr --train once.csv
+	‖W^½(y−(K+λW⁻¹)c)‖/‖W^½y‖, with the weights of the model, = 
+	: proved
+$ fit --train once.csv --weights w --space x --kernel gaussian --sigma 1 --lambda 0.3 --out place.krr
+$ predict place.krr --in test.csv --method posterior --interval 90%
+	left out, not in the model: "w"
+$ verify place.krr --train once.csv
+	: proved
 $ fit --verbose --train once.csv --weights w --solver pcg --precond features --features 9
 	Fourier features`)
 	found := func(classes string) int {

@@ -133,7 +133,7 @@ func (r *Result) scoreSeries(ctx context.Context, b stage.Bench, q *leaveout.Pro
 	if o.Precond != "" || o.Rank > 0 || q.Groups != nil {
 		return 0, nil
 	}
-	s, bound := p.Series()
+	s, bound := p.AffordableSeries()
 	if s == nil {
 		return 0, nil
 	}

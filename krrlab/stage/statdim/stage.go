@@ -14,6 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/base/schema"
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/kernel/fourier"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -130,7 +131,7 @@ func (r *run) runAuto(ctx context.Context) error {
 		reason = fmt.Sprintf("all eigenvalues need %v", tooLarge)
 	}
 	r.Why, r.options.Method = reason, SLQ
-	err := r.runFourier(ctx)
+	err := r.runSeries(ctx, r.problem.AffordableSeries)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -153,10 +154,13 @@ func (r *run) runAuto(ctx context.Context) error {
 
 var errNoSeries = errors.New("krrlab: K has no Fourier series with few modes here: take another method")
 
-// runFourier computes s_λ(K̃) for a Fourier series K̃ of K. Because μ/(μ+λ) grows by at most 1/λ, it differs from
+// runFourier runs the method that the options name.
+func (r *run) runFourier(ctx context.Context) error { return r.runSeries(ctx, r.problem.Series) }
+
+// runSeries computes s_λ(K̃) for a Fourier series K̃ of K, which seriesOf returns with its error. Because μ/(μ+λ) grows by at most 1/λ, it differs from
 // s_λ(K) by at most Σ|μ_i(K̃)−μ_i(K)|/λ ≤ √n‖E‖_F/λ ≤ √n·n·ε/λ, with nε the bound of the series.
-func (r *run) runFourier(ctx context.Context) error {
-	s, bound := r.problem.Series()
+func (r *run) runSeries(ctx context.Context, seriesOf func() (*fourier.Series, float64)) error {
+	s, bound := seriesOf()
 	if s == nil {
 		return errNoSeries
 	}

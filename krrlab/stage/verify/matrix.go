@@ -22,6 +22,8 @@ type Matrix struct {
 	Largest    float64 // max_i k(x_i, x_i)
 	EntryError float64 // δ, a bound of the error of an entry
 	Stored     bool    // K is stored; otherwise its rows are formed again for each product
+	// Weights are the weights w_i of the rows, for Apply and Residual; nil means ones.
+	Weights []float64
 
 	function  *function
 	x         []float64 // n×d

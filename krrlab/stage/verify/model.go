@@ -65,13 +65,15 @@ type Verification struct {
 	Targets         string              `json:"targets"`          // source of the targets
 	Read            []*datasets.Reading `json:"read,omitempty"`   // how the files were read, the training file first
 	Mean            []float64           `json:"mean,omitempty"`   // mean that the model subtracted from the targets
+	// Weighted states whether the rows have weights W, those of the model. A is then K+λW⁻¹.
+	Weighted bool `json:"weighted,omitempty"`
 
-	Residuals []float64    `json:"true_residuals"`    // ‖y_j−Ac_j‖₂/‖y_j‖₂ of each column
+	Residuals []float64    `json:"true_residuals"`    // ‖W^½(y_j−Ac_j)‖₂/‖W^½y_j‖₂ of each column
 	Residual  stage.Number `json:"true_residual"`     // the largest of Residuals; null if the targets are unknown
 	Rounding  stage.Number `json:"residual_rounding"` // bound of the error of Residual
-	Norm      stage.Number `json:"residual_norm"`     // upper bound of the largest ‖y_j−Ac_j‖₂
+	Norm      stage.Number `json:"residual_norm"`     // upper bound of the largest ‖W^½(y_j−Ac_j)‖₂
 
-	Spectrum // rigorous bounds of the spectrum of K+λI
+	Spectrum // rigorous bounds of the spectrum of K+λI, without weights
 
 	PredictionBound stage.Number   `json:"prediction_bound"` // largest √k(x,x)·‖r_j‖₂/(2√λ) over the training points
 	TestN           int            `json:"test_n"`
@@ -104,6 +106,7 @@ func verifyModel(ctx context.Context, m *model.Model, o Options) (*Verification,
 	if err != nil {
 		return nil, err
 	}
+	checker.matrix.Weights = m.Weights
 	checks := []func(context.Context) error{checker.checkResidual, checker.checkSpectrum, checker.checkPredictions}
 	for _, check := range checks {
 		if err := check(ctx); err != nil {
@@ -127,7 +130,7 @@ type checker struct {
 }
 
 func newChecker(m *model.Model, o *Options) (*checker, error) {
-	if m.Weighted {
+	if m.Weighted && m.Weights == nil {
 		return nil, fmt.Errorf("the model was fitted with weights, which its file does not have: its residual " +
 			"cannot be recomputed")
 	}
@@ -150,7 +153,7 @@ func newChecker(m *model.Model, o *Options) (*checker, error) {
 	o.Memory = cmp.Or(o.Memory, accel.MemoryAvailable()/2)
 	checker := &checker{model: m, options: o, c: mat.DenseCopyOf(m.C).RawMatrix().Data, result: &Verification{
 		Model: m.Origin.Dataset, N: n, D: d, T: t, Kernel: spec, Lambda: m.Lambda, Tol: m.Origin.Tol,
-		ClaimedResidual: m.Origin.TrueResidual, Targets: targetsUnknown, Mean: m.Mean,
+		ClaimedResidual: m.Origin.TrueResidual, Targets: targetsUnknown, Mean: m.Mean, Weighted: m.Weighted,
 	}}
 	stage.SetUnknown(checker.result)
 	for _, d := range []*datasets.Dataset{o.Train, o.Test} {

@@ -10,18 +10,18 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Residual is R = Y−(K+λI)C, n×t, with the norms of its columns.
+// Residual is R = W^½(Y−AC), n×t, with the norms of its columns. A is K+λW⁻¹, and W = I without weights.
 type Residual struct {
 	R        []float64 // n×t
 	Norm     []float64 // ‖r_j‖₂
-	Target   []float64 // ‖y_j‖₂
+	Target   []float64 // ‖W^½y_j‖₂
 	Rounding []float64 // bound of the error of Norm
 	Cross    []float64 // t×t: ‖r_a−r_b‖₂
 	OneNorm  []float64 // ‖c_j‖₁
 }
 
-// Apply returns v = (K+λI)C, n×t, and for each column a bound of the errors of the entries of KC. The bound does not
-// include the rounding errors of λC, of its addition to KC and of Y−v, which Residual adds. Apply panics if C does not
+// Apply returns v = AC = (K+λW⁻¹)C, n×t, and for each column a bound of the errors of the entries of KC. The bound does not
+// include the rounding errors of λW⁻¹C, of its addition to KC and of Y−v, which Residual adds. Apply panics if C does not
 // have N·t entries.
 func (m *Matrix) Apply(ctx context.Context, c []float64, t int, lambda float64) (v, rounding []float64, err error) {
 	if len(c) != m.N*t {
@@ -31,7 +31,9 @@ func (m *Matrix) Apply(ctx context.Context, c []float64, t int, lambda float64) 
 	if err := m.Mul(ctx, v, c, t); err != nil {
 		return nil, nil, err
 	}
-	floats.AddScaled(v, lambda, c)
+	for p := range v {
+		v[p] += lambda * c[p] / m.weight(p/t)
+	}
 	rounding = make([]float64, t)
 	for j, norm := range oneNorms(c, t) {
 		rounding[j] = (m.EntryError + m.sumError()*m.Largest) * norm
@@ -39,19 +41,42 @@ func (m *Matrix) Apply(ctx context.Context, c []float64, t int, lambda float64) 
 	return v, rounding, nil
 }
 
-// Residual returns Y−v with its norms, where v = (K+λI)C and rounding are the results of Apply.
+// weight returns w_i.
+func (m *Matrix) weight(i int) float64 {
+	if m.Weights == nil {
+		return 1
+	}
+	return m.Weights[i]
+}
+
+// Residual returns W^½(Y−v) with its norms, where v = AC and rounding are the results of Apply.
 func (m *Matrix) Residual(v, rounding, c, y []float64, t int, lambda float64) *Residual {
 	n := m.N
 	r := &Residual{R: make([]float64, n*t), Norm: make([]float64, t), Target: make([]float64, t),
 		Rounding: make([]float64, t),
 		Cross:    make([]float64, t*t), OneNorm: oneNorms(c, t)}
-	floats.SubTo(r.R, y, v)
+	// Unit roundoffs for λC, its addition to KC and the difference Y−v; with weights also for W⁻¹ and W^½.
+	steps := 4.0
+	if m.Weights != nil {
+		steps = 8
+	}
+	roots := make([]float64, n) // √w_i
+	for i := range roots {
+		roots[i] = math.Sqrt(m.weight(i))
+	}
+	for p := range y {
+		r.R[p] = roots[p/t] * (y[p] - v[p])
+	}
+	rootNorm := norm2(n, func(i int) float64 { return roots[i] })
 	for j := range t {
-		terms := norm2(n, func(i int) float64 { return math.Abs(y[i*t+j]) + lambda*math.Abs(c[i*t+j]) })
+		terms := norm2(n, func(i int) float64 {
+			return roots[i] * (math.Abs(y[i*t+j]) + lambda*math.Abs(c[i*t+j])/m.weight(i))
+		})
 		r.Norm[j] = norm2(n, func(i int) float64 { return r.R[i*t+j] })
-		r.Target[j] = norm2(n, func(i int) float64 { return y[i*t+j] })
-		// 4u for λC, its addition to KC and the difference Y−v; n·u for the sum of squares in Norm.
-		r.Rounding[j] = math.Sqrt(float64(n))*rounding[j] + 4*unitRoundoff*terms + float64(n)*unitRoundoff*r.Norm[j]
+		r.Target[j] = norm2(n, func(i int) float64 { return roots[i] * y[i*t+j] })
+		// n·u for the sum of squares in rootNorm and Norm
+		squares := float64(n) * unitRoundoff
+		r.Rounding[j] = (1+squares)*rootNorm*rounding[j] + steps*unitRoundoff*terms + squares*r.Norm[j]
 		for k := range j {
 			s := norm2(n, func(i int) float64 { return r.R[i*t+j] - r.R[i*t+k] })
 			r.Cross[j*t+k], r.Cross[k*t+j] = s, s

@@ -132,13 +132,23 @@ func TestCondOfZeros(t *testing.T) {
 }
 
 // TestBounds checks the residual and the prediction bound for answers with deliberate errors: the bound must hold
-// against the exact answer, and a proved label must be that of the exact answer.
+// against the exact answer, and a proved label must be that of the exact answer. Some of the problems have weights.
 func TestBounds(t *testing.T) {
 	const n, lambda = 90, 0.05
 	for _, cols := range []int{1, 3} {
-		for _, spec := range specs {
+		for k, spec := range specs {
 			x, z := cloud(n, 4, 1, 9), cloud(200, 4, 1, 10)
-			a := testkit.Plus(reference(t, spec, x), lambda)
+			a := reference(t, spec, x)
+			m := formed(t, spec, x, 1<<30)
+			if k%2 == 1 {
+				m.Weights = make([]float64, n)
+				for i := range n {
+					m.Weights[i] = math.Exp(rng.New(6).Normal(uint64(i)))
+				}
+			}
+			for i := range n {
+				a.SetSym(i, i, a.At(i, i)+lambda/m.weight(i))
+			}
 			y := mat.NewDense(n, cols, nil)
 			for i := range n {
 				for j := range cols {
@@ -156,7 +166,6 @@ func TestBounds(t *testing.T) {
 			off := mat.DenseCopyOf(&c)
 			off.Apply(func(i, j int, v float64) float64 { return v * (1 + 0.05*rng.New(4).Normal(uint64(i*cols+j))) },
 				off)
-			m := formed(t, spec, x, 1<<30)
 			raw := off.RawMatrix().Data
 			v, rounding, err := m.Apply(t.Context(), raw, cols, lambda)
 			testkit.OK(t, err)
@@ -164,6 +173,7 @@ func TestBounds(t *testing.T) {
 			var want mat.Dense
 			want.Mul(a, off)
 			want.Sub(y, &want)
+			want.Apply(func(i, _ int, v float64) float64 { return math.Sqrt(m.weight(i)) * v }, &want)
 			for j := range cols {
 				if norm := mat.Norm(want.ColView(j), 2); math.Abs(norm-r.Norm[j]) > r.Rounding[j] ||
 					r.Rounding[j] > 1e-9*norm {

@@ -19,12 +19,16 @@ func (v *Verification) String() string {
 		if v.ClaimedResidual != nil {
 			claimed = fmt.Sprintf("%.4e", *v.ClaimedResidual)
 		}
-		b.Add("residual", "‖y−(K+λI)c‖/‖y‖ = %.4e ± %.1e of the worst column, in float64; the file says %s, asked "+
+		norms := "‖y−(K+λI)c‖/‖y‖"
+		if v.Weighted {
+			norms = "‖W^½(y−(K+λW⁻¹)c)‖/‖W^½y‖, with the weights of the model,"
+		}
+		b.Add("residual", "%s = %.4e ± %.1e of the worst column, in float64; the file says %s, asked "+
 			"%g: %s",
-			v.Residual, v.Rounding, claimed, v.Tol, v.verdict())
+			norms, v.Residual, v.Rounding, claimed, v.Tol, v.verdict())
 	}
-	b.Add("κ(K+λI)", "in %s, certain; at most 1+n·max k/λ = %s", outward.Span(v.Cond.Lo, v.Cond.Hi, 4),
-		outward.Up(v.SimpleBound, 4))
+	b.Add("κ(K+λI)", "in %s, certain; at most 1+n·max k/λ = %s%s", outward.Span(v.Cond.Lo, v.Cond.Hi, 4),
+		outward.Up(v.SimpleBound, 4), map[bool]string{true: "; of K without the weights"}[v.Weighted])
 	b.Add("eigenvalues", "λ_max(K) in %s, λ_min(K) in [0, %s], %d passes over K",
 		outward.Span(v.Largest.Lo, v.Largest.Hi, 5), outward.Up(v.Smallest.Hi, 3), v.Passes)
 	if v.PredictionBound.Known() {
