@@ -135,7 +135,7 @@ const maxSolveError = 0.1
 func (s *System) checkSolved() error {
 	_, _, t := s.m.Dims()
 	rel, rootBound := s.worstResidual(), s.inverseRootBound()
-	least, _ := weightRange(s.m)
+	smallest, _ := weightRange(s.m)
 	if math.IsNaN(rel) {
 		return fmt.Errorf("%w (its residual is not known)", ErrUnsolved)
 	}
@@ -146,7 +146,7 @@ func (s *System) checkSolved() error {
 			for i := range s.y.RawMatrix().Rows {
 				sum += weight(s.m, i) * s.y.At(i, j) * s.y.At(i, j)
 			}
-			residualBound = rel / (1 - rel) * math.Sqrt(sum/least)
+			residualBound = rel / (1 - rel) * math.Sqrt(sum/smallest)
 		}
 		errorBound := 0.0
 		if e := s.m.Error; e != nil {
@@ -173,8 +173,8 @@ func weight(m *model.Model, i int) float64 {
 	return m.Weights[i]
 }
 
-// weightRange returns the least and the largest weight of the rows of the fit.
-func weightRange(m *model.Model) (least, largest float64) {
+// weightRange returns the smallest and the largest weight of the rows of the fit.
+func weightRange(m *model.Model) (smallest, largest float64) {
 	if m.Weights == nil {
 		return 1, 1
 	}
