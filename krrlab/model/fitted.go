@@ -13,16 +13,17 @@ const (
 	// rowTolerance is the largest difference between features of equal rows, relative to the feature or to 1. The
 	// model's features may be stored in float32; a smaller value would not recognize such rows.
 	rowTolerance = 1e-6
-	// chanceFactor is the largest ratio of the share of rows that equal a row of the fit to the share of rows of the fit
-	// that repeat an earlier one, at which equal rows are explained by chance. A larger value overlooks more rows of the
-	// fit; a smaller one takes more independent rows with few distinct values for rows of the fit.
-	chanceFactor = 3
+	// chanceErrors is the number of standard errors by which the share of rows that equal a row of the fit may exceed the
+	// share expected of independent rows, and is still explained by chance. A larger value overlooks more rows of the fit;
+	// a smaller one takes more independent rows with few distinct values for rows of the fit.
+	chanceErrors = 3
 )
 
 // FittedRows returns the number of rows of d, raw or scaled as the model's points, that are rows of the fit. These are
 // all rows if they are equal to the model's first points; otherwise the rows that are equal to one of the model's points
 // in the precision of float32, and in the answers if both are known. It returns 0 if independent rows would be equal as
-// often, because the rows of the fit also repeat each other, and are no copies.
+// often, because the rows of the fit also repeat each other, and are no copies. By Good and Turing, the share q of the rows
+// of the fit that another one equals is that of independent rows that equal a row of the fit.
 func (m *Model) FittedRows(d *datasets.Dataset) int {
 	scaled, err := m.Scaled(d)
 	if err != nil {
@@ -41,19 +42,24 @@ func (m *Model) FittedRows(d *datasets.Dataset) int {
 		addAnswers(fit, m.Answers, seed)
 		addAnswers(rows, answers, seed)
 	}
-	counts := make(map[uint64]int, len(rows)) // rows of d that were not found yet, by their hashes
-	for _, h := range rows {
-		counts[h]++
-	}
-	count := 0
+	multiplicity := make(map[uint64]int, n) // numbers of the rows of the fit, by their hashes
 	for _, h := range fit {
-		if c, ok := counts[h]; ok {
-			count += c
-			delete(counts, h)
+		multiplicity[h]++
+	}
+	count, repeated := 0, 0
+	for _, h := range rows {
+		count += min(1, multiplicity[h])
+	}
+	for _, k := range multiplicity {
+		if k > 1 {
+			repeated += k
 		}
 	}
-	if r := m.Repeats; r != nil && r.Grouped == 0 &&
-		float64(count)*float64(n) <= chanceFactor*float64(r.Repeated)*float64(len(rows)) {
+	q := float64(repeated) / float64(n)
+	// the variance of the share in d, and a bound of that of q (Good 1953)
+	variance := q*(1-q)*(1/float64(len(rows))+1/float64(n)) + q/float64(n)
+	chance := q + chanceErrors*math.Sqrt(variance)
+	if areCopies := m.Repeats != nil && m.Repeats.Grouped > 0; !areCopies && float64(count) <= chance*float64(len(rows)) {
 		return 0
 	}
 	return count

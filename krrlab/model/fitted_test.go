@@ -44,9 +44,39 @@ func TestFittedRows(t *testing.T) {
 		rows.Target[i]++
 	}
 	testkit.Equal(t, m.FittedRows(rows), n-100)
-	m.Repeats = &datasets.Repeats{Question: datasets.NewRow, Repeated: n / 2}
-	testkit.Equal(t, m.FittedRows(rows), 0)
-	m.Repeats.Grouped = n / 2
-	testkit.Equal(t, m.FittedRows(rows), n-100)
 	testkit.Equal(t, m.FittedRows(&datasets.Dataset{X: points.NewDense(3, 2, nil)}), 0)
+}
+
+// TestFittedRowsChance draws the rows of a fit from 400 values, so that half of them repeat. Rows drawn independently equal
+// many of them by chance; a copy in another order, and one of which a quarter is new, are rows of the fit.
+func TestFittedRowsChance(t *testing.T) {
+	const n, values = 300, 400
+	draw := func(seed uint64) *points.Dense {
+		x := points.NewDense(n, 1, nil)
+		for i := range n {
+			x.Data[i] = float64(rng.New(seed).IntN(uint64(i), values))
+		}
+		return x
+	}
+	falseAlarms := 0
+	for seed := range uint64(100) {
+		x := draw(2 * seed)
+		m, independent := random(kernel.Gaussian{Sigma: 1}, x, 1), draw(2*seed+1)
+		if m.FittedRows(&datasets.Dataset{X: independent}) > 0 {
+			falseAlarms++
+		}
+		rows := points.Gather(x, rng.New(seed).Perm(n)).(*points.Dense)
+		testkit.Equal(t, m.FittedRows(&datasets.Dataset{X: rows}), n, seed)
+		copy(rows.Data, independent.Data[:n/4])
+		if got := m.FittedRows(&datasets.Dataset{X: rows}); got < n-n/4 {
+			t.Errorf("seed %d: %d rows are found", seed, got)
+		}
+		m.Repeats = &datasets.Repeats{Question: datasets.NewCell, Grouped: n / 2}
+		if got := m.FittedRows(&datasets.Dataset{X: independent}); got < n/4 {
+			t.Errorf("seed %d: %d rows equal copies", seed, got)
+		}
+	}
+	if falseAlarms > 2 {
+		t.Errorf("%d of 100 independent draws are taken for rows of the fit", falseAlarms)
+	}
 }
