@@ -141,6 +141,24 @@ func TestPosteriorWeights(t *testing.T) {
 	}
 }
 
+// TestPosteriorConstant tests that a constant target, whose coefficients are 0 after centering, has no noise, and that its
+// standard deviations and their truncation error are 0 and not NaN.
+func TestPosteriorConstant(t *testing.T) {
+	d, at := datasets.SyntheticRegression(200, 1, 0.1, 1), datasets.SyntheticRegression(5, 1, 0.1, 2)
+	m := fit(t, d, kernel.Gaussian{Sigma: 0.5}, 0.1)
+	m.C.Zero()
+	m.Mean, m.Origin.TrueResidual = []float64{7}, new(float64)
+	p := predict(t, m, at)
+	o := testkit.Must(NewPosterior(t.Context(), m, p, at, 0))
+	v := testkit.Must(o.Intervals(0.9))
+	for i := range at.Len() {
+		if o.Modes == 0 || o.Noise[0] != 0 || o.Std.At(i, 0) != 0 || o.TruncationError != 0 || v.Lo.At(i, 0) != 7 || v.Hi.At(i, 0) != 7 {
+			t.Fatalf("%d modes, noise %g, std %g ± %g, [%g, %g]", o.Modes, o.Noise[0], o.Std.At(i, 0), o.TruncationError,
+				v.Lo.At(i, 0), v.Hi.At(i, 0))
+		}
+	}
+}
+
 // TestTruncationError: a series of few modes has an error of v above that of rounding, and below its bound, which is not
 // more than a thousand times as much.
 func TestTruncationError(t *testing.T) {
