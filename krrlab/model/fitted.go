@@ -100,14 +100,18 @@ func (m *Model) answersOf(d *datasets.Dataset) (answers []float64) {
 			answers = append(answers, float64(place[c]))
 		}
 		return answers
-	}
-	targets := d.TargetColumns()
-	if len(targets) != max(1, len(m.Targets)) {
+	case len(d.TargetColumns()) != max(1, len(m.Targets)):
 		return nil
 	}
-	for i := range d.Len() {
-		for _, t := range targets {
-			answers = append(answers, t[i])
+	return targetsByRows(d)
+}
+
+// targetsByRows returns the answers of a regression, n×(number of targets) by rows.
+func targetsByRows(d *datasets.Dataset) (answers []float64) {
+	columns := d.TargetColumns()
+	for i := range d.Target {
+		for _, target := range columns {
+			answers = append(answers, target[i])
 		}
 	}
 	return answers

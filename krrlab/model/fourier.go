@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"math"
 
@@ -48,10 +49,7 @@ func (m *Model) fourierDecision(ctx context.Context, z points.Points, o *Options
 	if err != nil {
 		return nil, err
 	}
-	accuracy := o.Accuracy
-	if accuracy == 0 {
-		accuracy = defaultAccuracy
-	}
+	accuracy := cmp.Or(o.Accuracy, defaultAccuracy)
 	m.AddMean(f.RawMatrix().Data)
 	sample := make([]int, min(fourierTrial, rows))
 	for k := range sample {

@@ -127,18 +127,11 @@ func (m *Model) SetAnswers(d *datasets.Dataset) {
 	if d.ClassWeights != nil {
 		return
 	}
-	columns := d.TargetColumns()
-	if d.Class != nil {
-		columns = [][]float64{make([]float64, d.Len())}
-		for i, c := range d.Class {
-			columns[0][i] = float64(c)
-		}
+	if m.Answers = nil; d.Class == nil {
+		m.Answers = targetsByRows(d)
 	}
-	m.Answers = make([]float64, 0, d.Len()*len(columns))
-	for i := range d.Len() {
-		for _, v := range columns {
-			m.Answers = append(m.Answers, v[i])
-		}
+	for _, c := range d.Class {
+		m.Answers = append(m.Answers, float64(c))
 	}
 	m.Weights = d.Weights
 }
