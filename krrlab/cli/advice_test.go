@@ -45,4 +45,10 @@ func TestAdvice(t *testing.T) {
 			t.Errorf("%v with a process: %q", c.status, got)
 		}
 	}
+	// A residual below the tolerance, whose rounding may be above it, is not kept up by anything.
+	hidden := &krrlab.Solution{Ending: solve.Ending{Status: pcg.Inaccurate}, Residuals: solve.Residuals{TrueResidual: 5e-13, Rounding: 3e-9}}
+	hidden.Tol = 1e-10
+	if got := advice(hidden); !strings.Contains(got, "by 3e-09, so that float64 cannot tell") {
+		t.Errorf("%q", got)
+	}
 }
