@@ -9,12 +9,12 @@ import (
 
 // Append returns the rows of d followed by those of tail, which may be raw or scaled as d. The scaling, the coding of
 // words, the columns and the labels are those of d. The box of coordinates grows by the rows of tail. The mean of a
-// centered data set, the class weights of a balanced one, and groups that a rule formed are computed again for all rows.
-// Rows without weights have the weight 1.
+// centered data set, the class weights of a balanced one, and groups that a rule formed are computed again for all
+// rows. Rows without weights have the weight 1.
 //
 // Append returns an error if tail has another task, dimension, scaling or number of targets, other names of targets or
-// columns, no answers or a label that d lacks. It also returns one if words or dates are coded differently or coordinates
-// are projected differently, and if groups were given (GroupBy), as their numbers differ between files.
+// columns, no answers or a label that d lacks. It also returns one if words or dates are coded differently or
+// coordinates are projected differently, and if groups were given (GroupBy), as their numbers differ between files.
 func (d *Dataset) Append(tail *Dataset) (*Dataset, error) {
 	switch {
 	case tail.Task != d.Task || len(tail.MoreTargets) != len(d.MoreTargets) || !tail.HasAnswers():
@@ -74,8 +74,8 @@ func (d *Dataset) Append(tail *Dataset) (*Dataset, error) {
 	return &out, nil
 }
 
-// checkCoding returns an error if the features of tail are computed from the columns of a file in another way than those
-// of d, or if the targets have other names or another order.
+// checkCoding returns an error if the features of tail are computed from the columns of a file in another way than
+// those of d, or if the targets have other names or another order.
 func (d *Dataset) checkCoding(tail *Dataset) error {
 	if d.Targets != nil && tail.Targets != nil && !slices.Equal(d.Targets, tail.Targets) {
 		return fmt.Errorf("%s: the rows to append have the targets %s, the others %s: give both in the same order", tail.Name,

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Format is a file format. Readers, the flag --format, its help and the messages take all facts about formats from these
-// values.
+// Format is a file format. Readers, the flag --format, its help and the messages take all facts about formats from
+// these values.
 type Format struct {
 	Name    string   // name in ReadOptions.Format and Reading.Format: lower-case letters and digits
 	Endings []string // endings of file names, such as ".csv"; they are removed from the name of a data set

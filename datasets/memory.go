@@ -89,8 +89,8 @@ func (s *Source) readToEnd(r io.Reader) error {
 	return nil
 }
 
-// readUpTo reads maxBytes bytes, or fewer at the end of the content, and reserves memory for them. Memory grows with the
-// data that are read, and does not depend on a length that a header claims.
+// readUpTo reads maxBytes bytes, or fewer at the end of the content, and reserves memory for them. Memory grows with
+// the data that are read, and does not depend on a length that a header claims.
 func (s *Source) readUpTo(maxBytes int64) ([]byte, error) {
 	const chunk = 1 << 20
 	var content bytes.Buffer

@@ -90,8 +90,8 @@ type ReadOptions struct {
 	// Categorical are the columns of a csv file that are coded by several features: columns of words by features of 0
 	// and 1, and columns of dates as Dates describes. Dim counts these features.
 	Categorical []Category
-	// Space names the columns of a csv file that are coordinates and the only features (Space). Columns and Dim then count
-	// the features of its projection; without a projection, it is chosen for the points of the file.
+	// Space names the columns of a csv file that are coordinates and the only features (Space). Columns and Dim then
+	// count the features of its projection; without a projection, it is chosen for the points of the file.
 	Space *Space `flag:"space" with:"train" not:"drop|categorical|dates|impute"`
 	// KeepMissing reads missing cells of features in a csv file as NaN, for Impute; otherwise they are an error.
 	KeepMissing bool

@@ -21,8 +21,9 @@ type Projection string
 const (
 	// Plane takes coordinates as they are, so that the distance is √Σ(x−z)².
 	Plane Projection = "plane"
-	// Azimuthal maps longitude and latitude to kilometers in a plane by Lambert's azimuthal equal-area projection around
-	// the center of the points. Within a radius R of the center, distances are right within a factor of cos(R/2).
+	// Azimuthal maps longitude and latitude to kilometers in a plane by Lambert's azimuthal equal-area projection
+	// around the center of the points. Within a radius R of the center, distances are right within a factor of
+	// cos(R/2).
 	Azimuthal Projection = "azimuthal"
 	// Chord maps longitude and latitude to three coordinates in kilometers on a sphere, so that the distance is the
 	// length of the chord between two points.
@@ -32,8 +33,9 @@ const (
 const (
 	// earthRadius is the mean radius of the earth in kilometers.
 	earthRadius = 6371.0088
-	// azimuthalRadius is the largest angle between a point and the center, in radians, for which Azimuthal is chosen: 1,593
-	// km, with distances within 0.8 %. A larger value distorts more; Chord takes about ten times as many Fourier modes.
+	// azimuthalRadius is the largest angle between a point and the center, in radians, for which Azimuthal is chosen:
+	// 1,593 km, with distances within 0.8 %. A larger value distorts more; Chord takes about ten times as many Fourier
+	// modes.
 	azimuthalRadius = 0.25
 	// maxCoordinates is the largest number of coordinates.
 	maxCoordinates = 3
@@ -41,8 +43,8 @@ const (
 
 // Space says which columns of a table are coordinates, and how they become features. The other columns are no features.
 // Columns that are named as longitude and latitude, and have degrees, are projected (Azimuthal if all points are within
-// 1,593 km of their center, else Chord); other coordinates are taken as they are. A stationary kernel is positive definite
-// for each projection, because it is a kernel of the features.
+// 1,593 km of their center, else Chord); other coordinates are taken as they are. A stationary kernel is positive
+// definite for each projection, because it is a kernel of the features.
 type Space struct {
 	Columns []string `json:"columns"` // names, or numbers counted from 0 if ByNumber
 	// ByNumber says that the file of the fit had no header. The columns of other files are then taken by their numbers,
@@ -87,8 +89,8 @@ func (s *Space) names() (names []string) {
 	return names
 }
 
-// sourceColumns returns the coordinates in the order of the features, with longitude and latitude as one column if they are
-// projected.
+// sourceColumns returns the coordinates in the order of the features, with longitude and latitude as one column if they
+// are projected.
 func (s *Space) sourceColumns() (columns []SourceColumn) {
 	lon, lat, _ := s.degrees()
 	feature := 0 // index of the next feature
@@ -313,11 +315,11 @@ func (s *Space) projected(d *Dataset, r *Reading) (*Dataset, error) {
 	return &out, nil
 }
 
-// Grid returns the centers of the cells of a grid over the box of the coordinates: the values of each coordinate, and the
-// points with their features, without a scaling. sizes are the numbers of cells; nil means 200 along the longer side of a
-// plane, 500 on a line, and 40 along each axis of a volume. A coordinate that all points share has one cell, whatever its
-// size. The first coordinate changes fastest. It is an error if there are not as many sizes as coordinates, or more than
-// 10⁸ cells.
+// Grid returns the centers of the cells of a grid over the box of the coordinates: the values of each coordinate, and
+// the points with their features, without a scaling. sizes are the numbers of cells; nil means 200 along the longer
+// side of a plane, 500 on a line, and 40 along each axis of a volume. A coordinate that all points share has one cell,
+// whatever its size. The first coordinate changes fastest. It is an error if there are not as many sizes as
+// coordinates, or more than 10⁸ cells.
 func (s *Space) Grid(sizes []int) (values [][]float64, cells *Dataset, err error) {
 	if err := s.validate(); err != nil {
 		return nil, nil, err

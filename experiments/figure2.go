@@ -39,7 +39,8 @@ func profile(role string, n, d, largestN int) int {
 	return int(math.Round(0.2 * float64(n)))
 }
 
-// figure2Plan runs the exact method and the profiles of random features for all n of each data set, and Auto for some n.
+// figure2Plan runs the exact method and the profiles of random features for all n of each data set, and Auto for some
+// n.
 func figure2Plan(scale Scale) []Entry {
 	var out []Entry
 	for _, w := range figures.Figure2[scale] {

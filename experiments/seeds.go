@@ -131,8 +131,9 @@ func spreadCell(v []float64, verb, note string) plots.Cell {
 }
 
 // iterationsCell returns a cell with the iterations, as spreadCell does. If a seed did not converge within the allowed
-// iterations, the text is "FAIL (1000)", the paper's word. If a seed ended in another way without converging, its status
-// replaces FAIL. The text also has the number of seeds that ran, if not all of them did. The cell is blank if none ran.
+// iterations, the text is "FAIL (1000)", the paper's word. If a seed ended in another way without converging, its
+// status replaces FAIL. The text also has the number of seeds that ran, if not all of them did. The cell is blank if
+// none ran.
 func (s *sample) iterationsCell() plots.Cell {
 	switch {
 	case s.unconverged != nil:

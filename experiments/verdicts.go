@@ -140,9 +140,9 @@ func (r *Report) comparison(role, column string) func(row string) (ours *sample,
 }
 
 // iterationsVerdict judges the claim that the iterations of the subject agree with the published ones up to
-// iterationTolerance. It uses the rows with the paper's data and n. compare returns our sample and the published number,
-// which is NaN if there is none. A row that did not run leaves the claim open, unless its data are not on this machine.
-// The verdict names the rows.
+// iterationTolerance. It uses the rows with the paper's data and n. compare returns our sample and the published
+// number, which is NaN if there is none. A row that did not run leaves the claim open, unless its data are not on this
+// machine. The verdict names the rows.
 func (r *Report) iterationsVerdict(subject string, compare func(row string) (ours *sample, theirs float64)) Verdict {
 	judged := evidence{claim: fmt.Sprintf("%s within %.0f %% of the published", subject, 100*iterationTolerance)}
 	for _, row := range r.Rows() {

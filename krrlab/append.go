@@ -83,8 +83,8 @@ func (l *Lab) Append(ctx context.Context, sol *Solution, rows *datasets.Dataset)
 	return out, nil
 }
 
-// StartFrom is New for a solve that starts from coefficients c of the first rows of train, such as those of the model of
-// an earlier fit, and from zeros for the other rows. It returns an error if c has more rows than train, or another
+// StartFrom is New for a solve that starts from coefficients c of the first rows of train, such as those of the model
+// of an earlier fit, and from zeros for the other rows. It returns an error if c has more rows than train, or another
 // number of columns than its targets have.
 func StartFrom(c *mat.Dense, train *datasets.Dataset, cfg Config) (*Lab, error) {
 	l, err := New(train, cfg)

@@ -77,9 +77,9 @@ func (p *problem) scaleRows(y *mat.Dense) {
 }
 
 // With returns a lab of the same problem (data, kernel, λ and ranks) with a different method. The function change
-// modifies a copy of the configuration, in which all defaults but those of Tol and Stop are set. Defaults that New chose
-// adapt to the change: the solver to a new preconditioner, and the preconditioner to a new solver. The labs share K, and
-// also Z and M if these are the same. With returns an error if kernel, λ or ranks change.
+// modifies a copy of the configuration, in which all defaults but those of Tol and Stop are set. Defaults that New
+// chose adapt to the change: the solver to a new preconditioner, and the preconditioner to a new solver. The labs share
+// K, and also Z and M if these are the same. With returns an error if kernel, λ or ranks change.
 func (l *Lab) With(change func(*Config)) (*Lab, error) {
 	cfg := l.cfg
 	if cfg.Stop = l.requested.stop; cfg.openTol {

@@ -14,8 +14,8 @@ import (
 )
 
 // CrossValidate divides the training rows into k folds (datasets.Dataset.Folds), predicts each by a fit of the lab's
-// method, kernel and λ to the others, with the given threshold for two classes, and returns the errors. The kernel and λ
-// are not chosen again in each fold. It returns an error if a fit fails, such as one without rows of a class.
+// method, kernel and λ to the others, with the given threshold for two classes, and returns the errors. The kernel and
+// λ are not chosen again in each fold. It returns an error if a fit fails, such as one without rows of a class.
 func (l *Lab) CrossValidate(ctx context.Context, k int, threshold float64) (*solve.Folds, error) {
 	folds, err := l.data.Folds(k, l.cfg.Seed)
 	if err != nil {

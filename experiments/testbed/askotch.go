@@ -32,8 +32,8 @@ const (
 //	g = (K̂_BB+ρI)⁻¹((K+λI)_B,: z − b_B)/L,  w = z − I_B g,  v ← βv + (1−β)z − γI_B g,  z ← αv + (1−α)w,
 //
 // where K̂_BB is a Nyström approximation of K_BB of rank r = min(100, |B|), ρ is λ plus its r-th eigenvalue, and L is
-// the largest eigenvalue of (K̂_BB+ρI)⁻¹(K_BB+λI), both by ten power steps. With ν = n/|B| and μ = min(λ, 1/ν), which the
-// theory requires to be at most 1/ν, β = 1−√(μ/ν), γ = 1/√(μν) and α = 1/(1+γν).
+// the largest eigenvalue of (K̂_BB+ρI)⁻¹(K_BB+λI), both by ten power steps. With ν = n/|B| and μ = min(λ, 1/ν), which
+// the theory requires to be at most 1/ν, β = 1−√(μ/ν), γ = 1/√(μν) and α = 1/(1+γν).
 type askotch struct {
 	k      *mat.Dense // n×n
 	lambda float64
@@ -158,8 +158,8 @@ func powerMethod(n int, g rng.Stream, multiply func(x *mat.VecDense)) (x, produc
 	return x, product
 }
 
-// runASkotch makes Options.Seeds runs of ASkotch with blocks of base.Rank points. Their flops of M⁻¹r are those of a pass over
-// K in addition to 2n². Seconds and bytes are unknown, since K would not be stored.
+// runASkotch makes Options.Seeds runs of ASkotch with blocks of base.Rank points. Their flops of M⁻¹r are those of a
+// pass over K in addition to 2n². Seconds and bytes are unknown, since K would not be stored.
 func (s *setup) runASkotch(ctx context.Context, lab *krrlab.Lab, base Line) ([]Line, error) {
 	k, _, err := s.denseK(ctx, base.Lambda)
 	if err != nil {

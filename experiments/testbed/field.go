@@ -111,8 +111,8 @@ type blocks struct {
 
 func (p blocks) String() string { return fmt.Sprintf("block Jacobi, blocks of %d", p.Size) }
 
-// Make implements stage.Preconditioner. It returns a factorized inverse without landmarks: if row i of G has the earlier
-// points of a leaf, GᵀG is the inverse of the block.
+// Make implements stage.Preconditioner. It returns a factorized inverse without landmarks: if row i of G has the
+// earlier points of a leaf, GᵀG is the inverse of the block.
 func (p blocks) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, error) {
 	t, err := tree.New(ctx, b.Problem().X, p.Size)
 	if err != nil {

@@ -157,8 +157,8 @@ func (f *File) runsOf(preconditioner string, base *Line) (draws, maxIter int) {
 	return draws, maxIter
 }
 
-// missing returns the preconditioners of names of which the file has no runs with the problem, n, λ and rank of base. It
-// returns an error if the file has such runs with another number of draws or of iterations.
+// missing returns the preconditioners of names of which the file has no runs with the problem, n, λ and rank of base.
+// It returns an error if the file has such runs with another number of draws or of iterations.
 func (f *File) missing(names []string, base *Line, o *Options) (missing []string, err error) {
 	for _, name := range names {
 		switch draws, maxIter := f.runsOf(name, base); {

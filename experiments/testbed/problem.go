@@ -93,8 +93,8 @@ func dataSetProblem(name string, info *datasets.Info, k kernel.Kernel) Problem {
 		}}
 }
 
-// formula returns a problem that needs no data set. It has a Gaussian kernel and points in R^d that setPoint computes by
-// the formula in source. Point i and its target are computed from random numbers of rand.NewPCG(1, i).
+// formula returns a problem that needs no data set. It has a Gaussian kernel and points in R^d that setPoint computes
+// by the formula in source. Point i and its target are computed from random numbers of rand.NewPCG(1, i).
 func formula(name string, sigma, lambda float64, d int, source string) Problem {
 	return Problem{Name: name, Kernel: kernel.Gaussian{Sigma: sigma}, Lambda: lambda, Source: source,
 		Data: func(_ context.Context, n int, _ []string) (*datasets.Dataset, error) {

@@ -65,8 +65,8 @@ func (m sketchedInverse) Flops() (build, apply float64) {
 	return 2*n*n*s + 5*n*s*s + 10*s*s*s, 4*n*s + 2*s*s
 }
 
-// nystromFactor replaces Y = KΩ by F, n×s, with FFᵀ = Y_ν(ΩᵀY_ν)⁻¹Y_νᵀ and Y_ν = Y+νΩ. The shift ν is of the size of the
-// rounding errors of Y, and ten times as large for each attempt at which ΩᵀY_ν is not positive definite.
+// nystromFactor replaces Y = KΩ by F, n×s, with FFᵀ = Y_ν(ΩᵀY_ν)⁻¹Y_νᵀ and Y_ν = Y+νΩ. The shift ν is of the size of
+// the rounding errors of Y, and ten times as large for each attempt at which ΩᵀY_ν is not positive definite.
 func nystromFactor(y, omega *mat.Dense) error {
 	const attempts = 6
 	_, s := y.Dims()

@@ -72,8 +72,8 @@ func order(s blas.Side, m, n int) int {
 const gemmForm = "cciiiapipibpi"
 
 // routine is a call of the library's routine at an address. The letters of form list the parameters of the routine in
-// order: c is the next of chars, i the next of ints, p the next of the arrays of the call, a and b are α and β, and o is
-// the result info.
+// order: c is the next of chars, i the next of ints, p the next of the arrays of the call, a and b are α and β, and o
+// is the result info.
 type routine[T real] struct {
 	address     uintptr
 	form        string

@@ -186,9 +186,9 @@ func (a *app) solve(ctx context.Context, f *fitFlags) (*fitted, error) {
 	return r, err
 }
 
-// loadAndConfigure joins the ranks, loads the data by load and returns it with the configuration that the flags describe.
-// An option that is not set comes from the model of --extend or from the registry's settings for the data, or else is the
-// default that its help text states. It returns an error if the ranks do not read the same data.
+// loadAndConfigure joins the ranks, loads the data by load and returns it with the configuration that the flags
+// describe. An option that is not set comes from the model of --extend or from the registry's settings for the data, or
+// else is the default that its help text states. It returns an error if the ranks do not read the same data.
 func (a *app) loadAndConfigure(ctx context.Context, f *labFlags, load func(context.Context) (*problemData, error)) (
 	*problemData, krrlab.Config, error) {
 	if err := a.startRun(ctx, &f.rankFlags, f.flags); err != nil {
@@ -224,8 +224,8 @@ type fitted struct {
 	plot *plots.Figure     // picture for --plot; nil without it
 }
 
-// solveAndScore solves the problem, sets the threshold and tests the model on the test data. The threshold is that of the
-// flags, or else that of the model of --extend.
+// solveAndScore solves the problem, sets the threshold and tests the model on the test data. The threshold is that of
+// the flags, or else that of the model of --extend.
 func (a *app) solveAndScore(ctx context.Context, data *problemData, cfg krrlab.Config, loadSeconds float64,
 	f *fitFlags) (*fitted, error) {
 	start := time.Now()

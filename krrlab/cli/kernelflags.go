@@ -88,8 +88,8 @@ func (b *bandwidth) Set(text string) error {
 	return nil
 }
 
-// scaleAndDistance returns the bandwidth σ of the kernel and the distance for datasets.Stretch. σ is 0 if --sigma is not
-// set, and 1 if there is a distance, which is nil otherwise.
+// scaleAndDistance returns the bandwidth σ of the kernel and the distance for datasets.Stretch. σ is 0 if --sigma is
+// not set, and 1 if there is a distance, which is nil otherwise.
 func (b bandwidth) scaleAndDistance() (sigma float64, distance []float64) {
 	switch len(b) {
 	case 0:
@@ -137,8 +137,8 @@ func (f *kernelFlags) buildKernel(sigma float64) (kernel.Kernel, error) {
 	return k, kernel.Validate(k)
 }
 
-// kernelFor returns the kernel for the data, which may determine it. Its length scale σ is --sigma if that is set, else the registry's value
-// for the data if the kernel is Gaussian, else the median distance between points.
+// kernelFor returns the kernel for the data, which may determine it. Its length scale σ is --sigma if that is set, else
+// the registry's value for the data if the kernel is Gaussian, else the median distance between points.
 func (f *kernelFlags) kernelFor(data *problemData) (kernel.Kernel, error) {
 	if data.kernel != nil {
 		return data.kernel, nil

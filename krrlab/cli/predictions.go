@@ -155,8 +155,8 @@ func (p *predictions) writeCSV(w io.Writer) error {
 }
 
 // writeNPY writes the columns as a matrix in NumPy's format; the column settled has 1 for true and 0 for false. It
-// returns an error if a label or a cell of the input file is not a finite decimal number: strconv.ParseFloat alone would
-// also accept words such as inf and nan.
+// returns an error if a label or a cell of the input file is not a finite decimal number: strconv.ParseFloat alone
+// would also accept words such as inf and nan.
 func (p *predictions) writeNPY(file string) error {
 	all := p.columns()
 	return writeArray(file, p.Decision.RawMatrix().Rows, len(all), func(i, j int) (float64, error) {

@@ -131,8 +131,8 @@ func (c *Classes) setConfusion(counts map[[2]int]float64) {
 	}
 }
 
-// Curve is the ROC curve and the precision-recall curve of one class against the others. The points belong to thresholds
-// from high to low, one for each different decision value, and above all of them.
+// Curve is the ROC curve and the precision-recall curve of one class against the others. The points belong to
+// thresholds from high to low, one for each different decision value, and above all of them.
 type Curve struct {
 	Class         string
 	FalsePositive []float64 // share of the other rows that are predicted as the class; from 0 to 1
@@ -143,8 +143,9 @@ type Curve struct {
 	AveragePrecision float64
 }
 
-// Curves returns the curves of each class of a classifier against the others, compared with the answers of d. Rows with labels that the model does not know are ignored, and classes without
-// rows, or without others, are left out. Rows with weights count by their weights.
+// Curves returns the curves of each class of a classifier against the others, compared with the answers of d. Rows with
+// labels that the model does not know are ignored, and classes without rows, or without others, are left out. Rows with
+// weights count by their weights.
 func (p *Prediction) Curves(d *datasets.Dataset) (curves []Curve) {
 	classIndex := d.ClassIn(p.Labels)
 	_, t := p.Decision.Dims()

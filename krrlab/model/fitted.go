@@ -13,17 +13,17 @@ const (
 	// rowTolerance is the largest difference between features of equal rows, relative to the feature or to 1. The
 	// model's features may be stored in float32; a smaller value would not recognize such rows.
 	rowTolerance = 1e-6
-	// chanceErrors is the number of standard errors by which the share of rows that equal a row of the fit may exceed the
-	// share expected of independent rows, and is still explained by chance. A larger value overlooks more rows of the fit;
-	// a smaller one takes more independent rows with few distinct values for rows of the fit.
+	// chanceErrors is the number of standard errors by which the share of rows that equal a row of the fit may exceed
+	// the share expected of independent rows, and is still explained by chance. A larger value overlooks more rows of
+	// the fit; a smaller one takes more independent rows with few distinct values for rows of the fit.
 	chanceErrors = 3
 )
 
 // FittedRows returns the number of rows of d, raw or scaled as the model's points, that are rows of the fit. These are
-// all rows if they are equal to the model's first points; otherwise the rows that are equal to one of the model's points
-// in the precision of float32, and in the answers if both are known. It returns 0 if independent rows would be equal as
-// often, because the rows of the fit also repeat each other, and are no copies. By Good and Turing, the share q of the rows
-// of the fit that another one equals is that of independent rows that equal a row of the fit.
+// all rows if they are equal to the model's first points; otherwise the rows that are equal to one of the model's
+// points in the precision of float32, and in the answers if both are known. It returns 0 if independent rows would be
+// equal as often, because the rows of the fit also repeat each other, and are no copies. By Good and Turing, the share
+// q of the rows of the fit that another one equals is that of independent rows that equal a row of the fit.
 func (m *Model) FittedRows(d *datasets.Dataset) int {
 	scaled, err := m.Scaled(d)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// fourierPairs is the number of pairs of points from which on a Fourier series is considered. For fewer, tiles take a
-	// second or less.
+	// fourierPairs is the number of pairs of points from which on a Fourier series is considered. For fewer, tiles take
+	// a second or less.
 	fourierPairs = 2e9
 	// fourierGain is how many multiplications of a series cost as much as one kernel value in a tile. A larger value
 	// chooses the series more often.
@@ -26,8 +26,9 @@ const (
 )
 
 // fourierDecision returns F by a Fourier series of the kernel, with Φ(Z)Φ(X)ᵀC in place of K(Z, X)C. It returns nil if
-// tiles are to be used: if the kernel has no series for these points, if it would not save time, or if 64 points, evenly spread over the
-// rows of Z and predicted in float64 too, differ by more than a quarter of the accuracy that is asked for.
+// tiles are to be used: if the kernel has no series for these points, if it would not save time, or if 64 points,
+// evenly spread over the rows of Z and predicted in float64 too, differ by more than a quarter of the accuracy that is
+// asked for.
 func (m *Model) fourierDecision(ctx context.Context, z points.Points, o *Options) (*mat.Dense, error) {
 	n, d, t := m.Dims()
 	rows, _ := z.Dims()

@@ -60,7 +60,8 @@ func (m Metric) Value(loss float64) float64 {
 }
 
 // Loss returns the loss of a score. The loss of F1 is that of the rarer class of two, or the mean over several classes.
-// Loss returns an error if the score does not determine the metric: LogLoss needs probabilities, AUC two classes of rows.
+// Loss returns an error if the score does not determine the metric: LogLoss needs probabilities, AUC two classes of
+// rows.
 func (m Metric) Loss(s *Score) (float64, error) {
 	switch {
 	case m == RMSE:

@@ -41,8 +41,8 @@ type Model struct {
 	Groups  []int
 	Repeats *datasets.Repeats
 	// Answers are the answers of the rows, n×(number of targets) by rows, for a classification the indices into Labels.
-	// They are nil in files of older versions, and if classes had weights. Weights are the weights of the rows; nil means
-	// ones.
+	// They are nil in files of older versions, and if classes had weights. Weights are the weights of the rows; nil
+	// means ones.
 	Answers, Weights []float64
 	// Calibration contains the scores for prediction intervals (package interval); nil if there are none.
 	Calibration *Calibration

@@ -64,8 +64,8 @@ func WriteCSV(w io.Writer, n int, columns []Column) error {
 	return c.Error()
 }
 
-// PredictRows reads rows in CSV, with the options of ReadOptions, and predicts them. Answers among the rows are ignored.
-// Words that the fit has not seen are in Unknown of the rows.
+// PredictRows reads rows in CSV, with the options of ReadOptions, and predicts them. Answers among the rows are
+// ignored. Words that the fit has not seen are in Unknown of the rows.
 func (m *Model) PredictRows(ctx context.Context, r io.Reader, o datasets.ReadOptions) (*Prediction, *datasets.Dataset,
 	error) {
 	o.Format, o.TestPart = "csv", true

@@ -64,8 +64,8 @@ func (s Spec) check(advice string) error {
 		advice)
 }
 
-// Install writes the kernel.json and kernel.js of the kernel and returns its folder. It does not overwrite the kernel of another
-// program unless s.Force is set.
+// Install writes the kernel.json and kernel.js of the kernel and returns its folder. It does not overwrite the kernel
+// of another program unless s.Force is set.
 func Install(s Spec) (string, error) {
 	if err := s.check("choose another --name"); err != nil {
 		return "", err
@@ -88,8 +88,8 @@ func Install(s Spec) (string, error) {
 	return s.dir(), nil
 }
 
-// Uninstall removes what Install has written, and the folder of the kernel if that is then empty. It returns the path of the
-// folder or file that was removed. It does not remove the kernel of another program unless s.Force is set.
+// Uninstall removes what Install has written, and the folder of the kernel if that is then empty. It returns the path
+// of the folder or file that was removed. It does not remove the kernel of another program unless s.Force is set.
 func Uninstall(s Spec) (string, error) {
 	if err := s.check("remove it by jupyter kernelspec uninstall " + s.Name); err != nil {
 		return "", err

@@ -8,8 +8,8 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// maxReplicatedOrder is the largest number of features for which the ranks of FormLInv replicate the factor. Above it, the
-// ranks share one factor. Up to it, the 16s² bytes during construction, at most 64 MiB, and the time to compute the
+// maxReplicatedOrder is the largest number of features for which the ranks of FormLInv replicate the factor. Above it,
+// the ranks share one factor. Up to it, the 16s² bytes during construction, at most 64 MiB, and the time to compute the
 // factor matter less than the two additional collectives that each solve with a shared factor needs.
 var maxReplicatedOrder = 2048
 

@@ -72,12 +72,12 @@ type Problem struct {
 	ProcessTimeout time.Duration
 }
 
-// smallSeries is the number of modes of a Fourier series that AffordableSeries accepts for any number of points: its factor
-// takes about a second. A larger value takes the series in place of other methods for fewer points.
+// smallSeries is the number of modes of a Fourier series that AffordableSeries accepts for any number of points: its
+// factor takes about a second. A larger value takes the series in place of other methods for fewer points.
 const smallSeries = 2000
 
-// AffordableSeries is Series for a stage that has other methods: it returns nil also if the series has more modes than K
-// has points, unless it is small. Work with M modes takes M³ multiply-adds.
+// AffordableSeries is Series for a stage that has other methods: it returns nil also if the series has more modes than
+// K has points, unless it is small. Work with M modes takes M³ multiply-adds.
 func (p *Problem) AffordableSeries() (s *fourier.Series, errorBound float64) {
 	if s, errorBound = p.Series(); s != nil && s.Modes() > max(p.N, smallSeries) {
 		return nil, 0

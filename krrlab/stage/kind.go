@@ -38,8 +38,8 @@ type Settler interface {
 
 // Extensible is a Preconditioner whose M can be extended to more points.
 type Extensible interface {
-	// Extend returns M for the problem of b, one process without ranks, whose first points are those of m. It returns an
-	// error that says why if M must be made anew.
+	// Extend returns M for the problem of b, one process without ranks, whose first points are those of m. It returns
+	// an error that says why if M must be made anew.
 	Extend(ctx context.Context, b Bench, m pcg.Preconditioner) (pcg.Preconditioner, error)
 }
 

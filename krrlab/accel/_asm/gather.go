@@ -6,9 +6,9 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// gathering generates a routine of GatherDot. It processes eight entries of a row at a time, each in a lane of the sums,
-// and the remaining entries one by one. Its fields are the registers with the addresses of the columns, the values and
-// x, and with the index of the current entry.
+// gathering generates a routine of GatherDot. It processes eight entries of a row at a time, each in a lane of the
+// sums, and the remaining entries one by one. Its fields are the registers with the addresses of the columns, the
+// values and x, and with the index of the current entry.
 type gathering struct {
 	col, value, x, entry GPVirtual
 }
@@ -66,8 +66,8 @@ func (g gathering) index(n int) GPVirtual {
 	return j
 }
 
-// gather generates the product with one vector. It loads the numbers of x one by one. The gather instructions are slower,
-// by much on processors whose microcode works around a security fault of these instructions.
+// gather generates the product with one vector. It loads the numbers of x one by one. The gather instructions are
+// slower, by much on processors whose microcode works around a security fault of these instructions.
 func gather() {
 	param := begin("gatherAVX2", "func(rows int, start *int64, col *int32, value *float32, x, y *float64)",
 		"gatherAVX2 is GatherDot for one vector.")

@@ -78,8 +78,8 @@ func (t transposer) build() {
 	RET()
 }
 
-// square4x4 returns a routine that loads the rows a, b, c, d to registers x with move, interleaves a with b and c with d
-// to registers y with low and high, joins these to the columns x, and stores them with move.
+// square4x4 returns a routine that loads the rows a, b, c, d to registers x with move, interleaves a with b and c with
+// d to registers y with low and high, joins these to the columns x, and stores them with move.
 func square4x4(register func() VecVirtual, move, low, high op, join func(x, y [4]VecVirtual)) func(source, target func(i int) Mem) {
 	return func(source, target func(i int) Mem) {
 		var x, y [4]VecVirtual

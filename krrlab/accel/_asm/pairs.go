@@ -19,8 +19,8 @@ const (
 	sumOfAbsolutes pairSum = "Absolutes" // |x_c−z_cj|
 )
 
-// pairs generates the routine for the sums over c of one kind. It adds the terms in the order of c and rounds after each
-// step, as the Go code does. magnitudes is the constant with all bits except the sign.
+// pairs generates the routine for the sums over c of one kind. It adds the terms in the order of c and rounds after
+// each step, as the Go code does. magnitudes is the constant with all bits except the sign.
 func pairs(s set, f format, kind pairSum, magnitudes Mem) {
 	name := f.letter + string(kind) + s.name
 	param := begin(name, fmt.Sprintf("func(n int, dst, x, z *%s)", f.number),

@@ -9,8 +9,8 @@ const (
 	expMax = 88.72283
 )
 
-// The sum of roundMagic = 1.5·2⁵² and a number t with |t| < 2⁵¹ has round(t), as an integer, in its low bits. The sum of
-// expMagic and t has round(t) + 1023 there, the biased exponent of 2^round(t).
+// The sum of roundMagic = 1.5·2⁵² and a number t with |t| < 2⁵¹ has round(t), as an integer, in its low bits. The sum
+// of expMagic and t has round(t) + 1023 there, the biased exponent of 2^round(t).
 const (
 	roundMagic = 3 << 51
 	expMagic   = roundMagic + 1023
@@ -25,9 +25,9 @@ const (
 // prefix returns the first n elements of s. It panics if s is shorter, even if its capacity suffices.
 func prefix[T any](s []T, n int) []T { return s[:n:len(s)] }
 
-// Exp32 sets dst[i] = e^x[i] for every i. The error is at most 0.55 ulp of float32. Results below 2⁻¹²⁶, which occur for
-// x < −87.33654, are flushed to zero, because later products with subnormal numbers would be slow. Results above the
-// range of float32 are +Inf, and e^NaN is NaN. dst may be x. Exp32 panics if dst is shorter than x.
+// Exp32 sets dst[i] = e^x[i] for every i. The error is at most 0.55 ulp of float32. Results below 2⁻¹²⁶, which occur
+// for x < −87.33654, are flushed to zero, because later products with subnormal numbers would be slow. Results above
+// the range of float32 are +Inf, and e^NaN is NaN. dst may be x. Exp32 panics if dst is shorter than x.
 //
 // With n = round(x/ln 2) and r = x − n·ln 2, so that |r| ≤ ½·ln 2, it computes
 //
@@ -147,8 +147,8 @@ func expOutside(v float32) float32 {
 const cosMax = 1 << 20
 
 // Cos32 sets dst[i] = cos x[i] for every i, with x in radians. The absolute error is at most 3.1e-8 for every finite x,
-// which is about the error of rounding to float32, and |dst[i]| ≤ 1. cos(±Inf) and cos(NaN) are NaN. dst may be x. Cos32
-// panics if dst is shorter than x.
+// which is about the error of rounding to float32, and |dst[i]| ≤ 1. cos(±Inf) and cos(NaN) are NaN. dst may be x.
+// Cos32 panics if dst is shorter than x.
 //
 // With n = round(x/π) and r = x − n·π, so that |r| ≤ π/2, it computes
 //
@@ -224,8 +224,8 @@ func SquaredDistances[T number](dst []float64, inner []T, zz []float64, xx float
 	}
 }
 
-// Round sets dst[i] to x[i] rounded to float32, or to 0 if |x[i]| < 2⁻¹²⁶, because later products with subnormal numbers
-// would be slow. It panics if dst is shorter than x.
+// Round sets dst[i] to x[i] rounded to float32, or to 0 if |x[i]| < 2⁻¹²⁶, because later products with subnormal
+// numbers would be slow. It panics if dst is shorter than x.
 func Round(dst []float32, x []float64) {
 	dst = prefix(dst, len(x))
 	n := assemblyCount(len(x), 8)
@@ -260,8 +260,8 @@ func Widen(dst []float32, x []uint16) {
 	}
 }
 
-// Narrow sets dst[i] to scale·x[i] rounded to the nearest integer, to even on a tie. The products must be in [0, 65535];
-// other results are undefined. It panics if dst is shorter than x.
+// Narrow sets dst[i] to scale·x[i] rounded to the nearest integer, to even on a tie. The products must be in [0,
+// 65535]; other results are undefined. It panics if dst is shorter than x.
 func Narrow(dst []uint16, x []float32, scale float32) {
 	dst = prefix(dst, len(x))
 	n := assemblyCount(len(x), 16)

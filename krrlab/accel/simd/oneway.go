@@ -8,8 +8,8 @@ import (
 )
 
 // blockCols is the number of columns of a piece of a tile when only one product is formed. With five right-hand sides,
-// the piece uses 20 kB of x or y, which stay in the first-level cache for all rows of a chunk. More columns would exceed
-// that cache.
+// the piece uses 20 kB of x or y, which stay in the first-level cache for all rows of a chunk. More columns would
+// exceed that cache.
 const blockCols = 512
 
 // Forward computes U += X·Tᵀ, u_c += T·x_c for every row c of X, t×cols, and of U, t×rows. The tile T, rows×cols, is

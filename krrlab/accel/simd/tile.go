@@ -18,10 +18,10 @@ type (
 // columns of x and y have the given stride, those of z and u have rowStride. A pointer that the pass does not use may
 // be nil.
 //
-// Each iteration of the loop also loads entries into the cache, from the address prefetch. A pass that forms both products
-// prefetches one row of the columns of the iteration, or as many bytes as it reads; the next iteration prefetches step
-// bytes later. A pass that forms one product prefetches, during each group, cols columns of one row, or of as many rows
-// as the group has, with stride ld; the next group prefetches step bytes later.
+// Each iteration of the loop also loads entries into the cache, from the address prefetch. A pass that forms both
+// products prefetches one row of the columns of the iteration, or as many bytes as it reads; the next iteration
+// prefetches step bytes later. A pass that forms one product prefetches, during each group, cols columns of one row, or
+// of as many rows as the group has, with stride ld; the next group prefetches step bytes later.
 type pass[T entry, V number] = func(groups, cols int, tile *T, ld int, x, y *V, stride int, z, u *V, rowStride int,
 	prefetch *T, step int)
 

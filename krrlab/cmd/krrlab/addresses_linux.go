@@ -6,8 +6,8 @@ import (
 )
 
 // spareAddresses restarts the program with MALLOC_ARENA_MAX=1 in the environment if the address space is limited
-// (ulimit -v). glibc's malloc, which reads this variable once before main, otherwise reserves up to 128 MiB of addresses
-// for each thread, although Go allocates its memory without malloc.
+// (ulimit -v). glibc's malloc, which reads this variable once before main, otherwise reserves up to 128 MiB of
+// addresses for each thread, although Go allocates its memory without malloc.
 func spareAddresses() {
 	var r syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_AS, &r); err != nil || r.Cur >= 1<<60 {

@@ -13,8 +13,8 @@ import (
 // Isolate makes a command that has not been started run in a new process group.
 func Isolate(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// Cancel does what Isolate does, and also sends a signal to the group when the context of the command ends. On Linux, the command
-// also receives the signal when this process is killed.
+// Cancel does what Isolate does, and also sends a signal to the group when the context of the command ends. On Linux,
+// the command also receives the signal when this process is killed.
 func Cancel(cmd *exec.Cmd, sig syscall.Signal) {
 	Isolate(cmd)
 	follow(cmd.SysProcAttr, sig)

@@ -9,7 +9,8 @@ import (
 const (
 	// expansionError bounds |e^{iqθ} − its Chebyshev expansion|. A smaller value needs more polynomials in a cell.
 	expansionError = 2e-16
-	// boxTolerance is the distance, relative to the side of the box, by which rounding may place a point outside the box.
+	// boxTolerance is the distance, relative to the side of the box, by which rounding may place a point outside the
+	// box.
 	boxTolerance = 1e-9
 )
 
@@ -22,8 +23,8 @@ var cellAngles = []float64{0.5, 1, 2, 4, 8}
 //
 //	e^{iqθ} = e^{iqc} Σ_{j<terms} (2−δ_j0) i^j J_j(qr) T_j((θ−c)/r) + e,   |e| ≤ 2 Σ_{j≥terms} (qr/2)^j/j!,
 //
-// by the Jacobi-Anger expansion and |J_j(z)| ≤ (z/2)^j/j! (DLMF 10.12.2 and 10.14.4). A point then takes terms values of
-// polynomials, and all further work is done once for a cell.
+// by the Jacobi-Anger expansion and |J_j(z)| ≤ (z/2)^j/j! (DLMF 10.12.2 and 10.14.4). A point then takes terms values
+// of polynomials, and all further work is done once for a cell.
 type expansion struct {
 	axis
 	top    int // highest frequency
@@ -34,7 +35,8 @@ type expansion struct {
 	bessel []float64 // (2−δ_j0) J_j(qr), terms×(top+1)
 }
 
-// newExpansion returns an expansion up to a frequency, without the Bessel functions, with cells of at most the size angle.
+// newExpansion returns an expansion up to a frequency, without the Bessel functions, with cells of at most the size
+// angle.
 func newExpansion(a axis, top int, angle float64) expansion {
 	span := 2 * math.Pi * a.spacing * a.side // angle of the box
 	e := expansion{axis: a, top: top, width: width(top), cells: max(1, int(math.Ceil(float64(top)*span/2/angle))), terms: 1}
@@ -58,9 +60,10 @@ func truncation(z float64, terms int) float64 {
 	return bound / (1 - ratio)
 }
 
-// evaluationError bounds the error of the expansions in an entry of K̃, and in ΦᵀΦ by the moments, as ‖·‖₂/n, for a sum of
-// all weights. Each cosine and sine of an axis has an error η of at most expansionError, so that an entry of K̃, a sum of
-// products of 2d of them, has an error of at most (1+η)^2d − 1 times the sum. The M weights of ΦᵀΦ add up to at most 2^d times it.
+// evaluationError bounds the error of the expansions in an entry of K̃, and in ΦᵀΦ by the moments, as ‖·‖₂/n, for a sum
+// of all weights. Each cosine and sine of an axis has an error η of at most expansionError, so that an entry of K̃, a
+// sum of products of 2d of them, has an error of at most (1+η)^2d − 1 times the sum. The M weights of ΦᵀΦ add up to at
+// most 2^d times it.
 func evaluationError(d int, weights float64) float64 {
 	return weights * math.Pow(2, float64(d)) * math.Expm1(2*float64(d)*math.Log1p(expansionError))
 }
@@ -98,8 +101,8 @@ func chebyshev(row []float64, x float64) {
 	}
 }
 
-// coefficients returns the coefficients of cos 0, sin 0, cos θ, sin θ, cos 2θ, …, one in each column, in the polynomials of
-// a cell: terms×width numbers. It uses the memory of scratch.
+// coefficients returns the coefficients of cos 0, sin 0, cos θ, sin θ, cos 2θ, …, one in each column, in the
+// polynomials of a cell: terms×width numbers. It uses the memory of scratch.
 func (e *expansion) coefficients(cell int, scratch *[]float64) blas64.General {
 	head := width(e.top)
 	if need := head + e.terms*e.width; len(*scratch) < need {

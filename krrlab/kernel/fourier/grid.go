@@ -13,8 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 )
 
-// denseNodes is the largest number of nodes of an axis for which its transform is a matrix product. For more it is a fast
-// Fourier transform, which has fewer operations, but slower ones.
+// denseNodes is the largest number of nodes of an axis for which its transform is a matrix product. For more it is a
+// fast Fourier transform, which has fewer operations, but slower ones.
 const denseNodes = 1024
 
 // grid applies ΦᵀΦ by a quadrature rule whose nodes are equispaced over the periods of the axes:
@@ -22,7 +22,8 @@ const denseNodes = 1024
 //	ΦᵀΦ = TᵀDT,   T: the modes at the nodes,   D = diag(μ).
 //
 // The weights μ, some of which are negative, are those for which the products of two modes have the same sums over the
-// nodes as over the points. Such products have frequencies of at most 2m, for which N ≥ 4m+1 nodes along each axis suffice.
+// nodes as over the points. Such products have frequencies of at most 2m, for which N ≥ 4m+1 nodes along each axis
+// suffice.
 type grid struct {
 	series    *Series
 	weights   []float64 // μ
@@ -31,8 +32,8 @@ type grid struct {
 	transform [2][]float64 // scratch memory of evaluate and sum
 }
 
-// newGrid computes the weights from the moments: μ = Σ_q 2^k moment_q t_q/N, where k is the number of axes along which t_q
-// is not constant, and N the number of nodes.
+// newGrid computes the weights from the moments: μ = Σ_q 2^k moment_q t_q/N, where k is the number of axes along which
+// t_q is not constant, and N the number of nodes.
 func newGrid(ctx context.Context, b *Normal) (*grid, error) {
 	s := b.series
 	g, moments := &grid{series: s, modes: s.newTensor(1)}, s.newTensor(2)
@@ -120,8 +121,8 @@ func (g *grid) evaluate(ctx context.Context, axes *[MaxDim]gridAxis, coefficient
 	return data, nil
 }
 
-// sum returns the tensor of the sums of values over the nodes, each times a product of cosines and sines: the transpose of
-// evaluate. values must be its result.
+// sum returns the tensor of the sums of values over the nodes, each times a product of cosines and sines: the transpose
+// of evaluate. values must be its result.
 func (g *grid) sum(ctx context.Context, values []float64) ([]float64, error) {
 	data, buffer := values, 1   // the third result of evaluate is in the first memory
 	for place := range g.axes { // each transform makes the first axis the last
@@ -136,8 +137,8 @@ func (g *grid) sum(ctx context.Context, values []float64) ([]float64, error) {
 	return data, nil
 }
 
-// gridAxis is the transform along an axis between the coefficients of cos 0, sin 0, cos θ, sin θ, … and the values at the
-// nodes.
+// gridAxis is the transform along an axis between the coefficients of cos 0, sin 0, cos θ, sin θ, … and the values at
+// the nodes.
 type gridAxis struct {
 	nodes, width int
 	dense        blas64.General // nodes×width; without numbers for a fast Fourier transform

@@ -44,7 +44,8 @@ func newWeightPreconditioner(ctx context.Context, b *Normal, lambda float64) (*w
 	return p, nil
 }
 
-// oscillating returns along how many axes a mode is not constant: the mean of its square is 2 to the power of minus that.
+// oscillating returns along how many axes a mode is not constant: the mean of its square is 2 to the power of minus
+// that.
 func (m *mode) oscillating(s *Series) (axes int) {
 	for a := range s.axes {
 		if m.index[a] != 0 {

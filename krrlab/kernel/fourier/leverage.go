@@ -15,9 +15,9 @@ import (
 // leverageParts is the number of parts in which the tensor of leverages is summed, for any number of threads.
 const leverageParts = 4
 
-// Leverages calls use, for one point x_i after the other, with row i of Φβ and h(x_i) = φ(x_i)ᵀ(ΦᵀWΦ+λI)⁻¹φ(x_i), in one pass. The
-// posterior variance of a Gaussian process with noise variance λ at x is λh(x), that of its function; and for a point
-// of weight w of the fit w·h is the leverage, 1 − λ((W^½K̃W^½+λI)⁻¹)_ii.
+// Leverages calls use, for one point x_i after the other, with row i of Φβ and h(x_i) = φ(x_i)ᵀ(ΦᵀWΦ+λI)⁻¹φ(x_i), in
+// one pass. The posterior variance of a Gaussian process with noise variance λ at x is λh(x), that of its function; and
+// for a point of weight w of the fit w·h is the leverage, 1 − λ((W^½K̃W^½+λI)⁻¹)_ii.
 //
 // h is a trigonometric polynomial of twice the frequencies, so that a pass costs as much as the moments. The first call
 // takes another 3M² numbers and M³ multiply-adds, each call n numbers and n for each column of β. β may be nil, for no

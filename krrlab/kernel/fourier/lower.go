@@ -12,8 +12,8 @@ import (
 	"github.com/krrlab/lab/krrlab/base/rng"
 )
 
-// pieceRows and pieceCols are the size of the pieces into which the results of products and solves are cut. Each piece is
-// computed on one thread, so that the bits do not depend on the number of threads: those of a BLAS library that uses
+// pieceRows and pieceCols are the size of the pieces into which the results of products and solves are cut. Each piece
+// is computed on one thread, so that the bits do not depend on the number of threads: those of a BLAS library that uses
 // threads itself do. Larger pieces are faster, but leave threads without work.
 const pieceRows, pieceCols = 96, 192
 
@@ -63,8 +63,8 @@ func solveLower(l, b *mat.Dense) {
 	})
 }
 
-// Draw returns L⁻ᵀΞ, M×count, for standard normal Ξ from g: columns of the covariance (ΦᵀΦ+λI)⁻¹. It panics if ΦᵀΦ+λI was
-// not factored.
+// Draw returns L⁻ᵀΞ, M×count, for standard normal Ξ from g: columns of the covariance (ΦᵀΦ+λI)⁻¹. It panics if ΦᵀΦ+λI
+// was not factored.
 func (f *Factor) Draw(count int, g rng.Stream) *mat.Dense {
 	xi := mat.NewDense(len(f.series.modes), count, nil)
 	all := xi.RawMatrix()

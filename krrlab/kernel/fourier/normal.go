@@ -116,8 +116,8 @@ type Factor struct {
 	leverage []float64 // tensor of φᵀ(ΦᵀΦ+λI)⁻¹φ; nil before the first call of Leverages
 }
 
-// Factor prepares the solution for a λ: up to Options.DirectModes modes by a Cholesky factor, for more by what conjugate
-// gradients need. It returns an error if ΦᵀΦ + λI is not positive definite in float64.
+// Factor prepares the solution for a λ: up to Options.DirectModes modes by a Cholesky factor, for more by what
+// conjugate gradients need. It returns an error if ΦᵀΦ + λI is not positive definite in float64.
 func (b *Normal) Factor(ctx context.Context, lambda float64) (f *Factor, err error) {
 	f = &Factor{LogDet: math.NaN(), series: b.series, lambda: lambda}
 	size := len(b.series.modes)
@@ -153,8 +153,8 @@ func (b *Normal) lower(ctx context.Context, lambda float64) (*mat.Dense, error) 
 	return a, nil
 }
 
-// Solve returns β, M×t, for the right-hand sides b = ΦᵀY: exactly by the factor, or by conjugate gradients to a relative
-// residual of tol, with the number of iterations.
+// Solve returns β, M×t, for the right-hand sides b = ΦᵀY: exactly by the factor, or by conjugate gradients to a
+// relative residual of tol, with the number of iterations.
 func (f *Factor) Solve(ctx context.Context, b *mat.Dense, tol float64) (beta *mat.Dense, iterations int, err error) {
 	if f.lower == nil {
 		return f.iterate(ctx, b, tol)

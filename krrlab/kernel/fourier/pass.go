@@ -17,8 +17,8 @@ import (
 // matrix product.
 const blockRows = 256
 
-// tensor is an array of numbers for all products over the axes of cos 0, sin 0, cos θ, sin θ, … up to a frequency: sums of
-// such products over points, or the coefficients of a sum of them.
+// tensor is an array of numbers for all products over the axes of cos 0, sin 0, cos θ, sin θ, … up to a frequency: sums
+// of such products over points, or the coefficients of a sum of them.
 type tensor struct {
 	widths [MaxDim]int // along each axis; 1 along an axis that the points do not have
 	data   []float64
@@ -39,15 +39,15 @@ func (s *Series) tensorWidths(factor int) [MaxDim]int {
 	return w
 }
 
-// slot returns the place of axis a of d among three. With fewer axes the first place is empty, because threads share the
-// cells along the second.
+// slot returns the place of axis a of d among three. With fewer axes the first place is empty, because threads share
+// the cells along the second.
 func slot(a, d int) int { return a + min(1, MaxDim-d) }
 
 // pass is one pass over points, which evaluates tensors at them and sums others over them.
 //
-// In each cell the cosines and sines of an axis are combinations of Chebyshev polynomials, of which there are few. The axes
-// are treated one after the other: the first for a slab of cells, the second for a row of cells in it, the last for a cell.
-// Threads share the rows. The sums of the rows are added in the order of the rows.
+// In each cell the cosines and sines of an axis are combinations of Chebyshev polynomials, of which there are few. The
+// axes are treated one after the other: the first for a slab of cells, the second for a row of cells in it, the last
+// for a cell. Threads share the rows. The sums of the rows are added in the order of the rows.
 type pass struct {
 	points            points.Points
 	expansions        [MaxDim]expansion

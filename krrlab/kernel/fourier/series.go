@@ -21,8 +21,8 @@ const (
 	// finestError and coarsestError are the limits of the default of Options.EntryError for a Density, whose number of
 	// modes grows as a power of 1/error.
 	finestError, coarsestError = 1e-12, 1e-6
-	// boxFactor is the largest number of frequencies of a box for each mode that is allowed. There are 2^d modes for most
-	// frequencies, and New takes those of largest weight.
+	// boxFactor is the largest number of frequencies of a box for each mode that is allowed. There are 2^d modes for
+	// most frequencies, and New takes those of largest weight.
 	boxFactor = 2
 	// maxFrequency limits the search for the top frequency of an axis: a series with so many modes is refused.
 	maxFrequency = 1 << 40
@@ -30,8 +30,8 @@ const (
 
 // Options say how accurate and how large a series may be. Zero values mean the defaults.
 type Options struct {
-	// EntryError is the bound of |K̃_ij − K_ij| to reach. Default: 10⁻¹³ for a Gaussian; for a Density the least power of
-	// ten from 10⁻¹² to 10⁻⁶ that MaxModes reach.
+	// EntryError is the bound of |K̃_ij − K_ij| to reach. Default: 10⁻¹³ for a Gaussian; for a Density the least power
+	// of ten from 10⁻¹² to 10⁻⁶ that MaxModes reach.
 	EntryError  float64
 	MaxModes    int // more modes are an error; default 300,000
 	DirectModes int // most modes for which ΦᵀΦ + λI is factored; default 8,000
@@ -81,8 +81,8 @@ type mode struct {
 	weight float64
 }
 
-// New returns the series of a kernel for some sets of points, all in the same one to three dimensions. It returns an error
-// if the kernel is neither Gaussian nor a Density, if the points have more dimensions, or if more modes than
+// New returns the series of a kernel for some sets of points, all in the same one to three dimensions. It returns an
+// error if the kernel is neither Gaussian nor a Density, if the points have more dimensions, or if more modes than
 // Options.MaxModes are needed.
 func New(k kernel.Kernel, o Options, sets ...points.Points) (*Series, error) {
 	n, d := sets[0].Dims()
@@ -176,8 +176,8 @@ func (s *Series) gaussianBox(low, high []float64, sigma float64) weightOf {
 
 // densityBox sets the axes for a Density, with an error of at most ε/2 before modes are left out.
 //
-// With |k(x)| ≤ A exp(−‖x‖/b) and a margin R on each axis, an image whose largest index is q is at a distance of at least
-// qR, and there are (2q+1)^d − (2q−1)^d ≤ 2d(2q+1)^(d−1) of them, so that all images add up to at most
+// With |k(x)| ≤ A exp(−‖x‖/b) and a margin R on each axis, an image whose largest index is q is at a distance of at
+// least qR, and there are (2q+1)^d − (2q−1)^d ≤ 2d(2q+1)^(d−1) of them, so that all images add up to at most
 // 2d·3^(d−1)·A·z/(1−3z), z = exp(−R/b). The weights of frequencies outside the box |j_a|h_a ≤ F are compared with
 // integrals: for the coordinates in which j is not 0, the cell between j and its neighbor toward the origin.
 func (s *Series) densityBox(low, high []float64, k Density) weightOf {

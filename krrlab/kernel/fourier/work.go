@@ -8,8 +8,8 @@ import (
 
 // Work, in multiplications of matrix products; fitted to processor seconds.
 const (
-	// pointWork is that of reading and sorting a point, columnWork that of one value of a polynomial at it, and cellWork
-	// that of a cell, as a number of points.
+	// pointWork is that of reading and sorting a point, columnWork that of one value of a polynomial at it, and
+	// cellWork that of a cell, as a number of points.
 	pointWork, columnWork, cellWork = 1500, 8, 64
 	// tableWork is that of a cell in the table of cells, whether it has points or not.
 	tableWork = 10
@@ -17,8 +17,8 @@ const (
 	coefficientWork = 20
 	// termWork is that of one term of an entry of ΦᵀΦ.
 	termWork = 240
-	// triangleWork is that of one number of a Cholesky factor in the two triangular solves of an iteration, which take as
-	// long as it takes to read the factor.
+	// triangleWork is that of one number of a Cholesky factor in the two triangular solves of an iteration, which take
+	// as long as it takes to read the factor.
 	triangleWork = 32
 	// transformWork is that of one of the 5N log₂N operations of a fast Fourier transform.
 	transformWork = 10
@@ -29,8 +29,8 @@ const (
 	iterationFactor = 16
 )
 
-// exactCounts are the numbers of modes on which the preconditioner of conjugate gradients may be exact. More cost a larger
-// factor, fewer cost iterations.
+// exactCounts are the numbers of modes on which the preconditioner of conjugate gradients may be exact. More cost a
+// larger factor, fewer cost iterations.
 var exactCounts = []int{1000, 1500, 2000, 3000, 4000, 6000, 8000}
 
 // Work predicts the cost of a solve; work is in multiplications of matrix products.
@@ -76,8 +76,8 @@ func (s *Series) iterationWork(exact int) float64 {
 	return work
 }
 
-// exactModes returns on how many modes of largest weight the preconditioner of conjugate gradients is exact, for n points:
-// the number for which factor and iterations are predicted to take the least work.
+// exactModes returns on how many modes of largest weight the preconditioner of conjugate gradients is exact, for n
+// points: the number for which factor and iterations are predicted to take the least work.
 func (s *Series) exactModes(n int, lambda float64) (best int) {
 	if s.options.exactModes > 0 {
 		return min(s.options.exactModes, len(s.modes))
@@ -92,9 +92,9 @@ func (s *Series) exactModes(n int, lambda float64) (best int) {
 	return best
 }
 
-// iterations predicts the iterations of conjugate gradients to a relative residual of 10⁻¹² with a preconditioner that is
-// exact on some modes. For points spread evenly over the box the largest eigenvalue of the preconditioned matrix is about
-// 1 + nw/(λ Π_a 2L_a/P_a), where w is the largest weight of the other modes.
+// iterations predicts the iterations of conjugate gradients to a relative residual of 10⁻¹² with a preconditioner that
+// is exact on some modes. For points spread evenly over the box the largest eigenvalue of the preconditioned matrix is
+// about 1 + nw/(λ Π_a 2L_a/P_a), where w is the largest weight of the other modes.
 func (s *Series) iterations(n int, lambda float64, exact int) float64 {
 	if exact >= len(s.modes) {
 		return 1
@@ -109,8 +109,8 @@ func (s *Series) iterations(n int, lambda float64, exact int) float64 {
 }
 
 // expansions returns the expansions of the three axes for frequencies of the series times a factor, n points and a
-// number of tensors: those of least work, and this work in multiplications. An axis that the points do not have gets one
-// cell with one constant.
+// number of tensors: those of least work, and this work in multiplications. An axis that the points do not have gets
+// one cell with one constant.
 func (s *Series) expansions(factor, n, tensors int) (best [MaxDim]expansion, work float64) {
 	work = math.Inf(1)
 	for _, angle := range cellAngles {
@@ -129,8 +129,8 @@ func (s *Series) expansions(factor, n, tensors int) (best [MaxDim]expansion, wor
 	return best, work
 }
 
-// passWork returns the multiplications of a pass over n points with a number of tensors: of the points, and of the cells, rows of
-// cells and slabs that they may occupy.
+// passWork returns the multiplications of a pass over n points with a number of tensors: of the points, and of the
+// cells, rows of cells and slabs that they may occupy.
 func passWork(e *[MaxDim]expansion, n, tensors float64) float64 {
 	terms := [MaxDim]float64{float64(e[0].terms), float64(e[1].terms), float64(e[2].terms)}
 	widths := [MaxDim]float64{float64(e[0].width), float64(e[1].width), float64(e[2].width)}
@@ -150,8 +150,9 @@ func tableCells(e *[MaxDim]expansion) float64 {
 	return float64(e[0].cells) * float64(e[1].cells) * float64(e[2].cells)
 }
 
-// bytes returns the memory that Normal and Factor take for n points, a number of tensors and λ: the order of the points, the moments, the
-// memory of a pass, and the matrix of the modes, or the grid with the factor of the preconditioner.
+// bytes returns the memory that Normal and Factor take for n points, a number of tensors and λ: the order of the
+// points, the moments, the memory of a pass, and the matrix of the modes, or the grid with the factor of the
+// preconditioner.
 func (s *Series) bytes(n, tensors int, lambda float64) int64 {
 	double := s.tensorWidths(2)
 	cells := float64(double[0] * double[1] * double[2])

@@ -285,7 +285,8 @@ func (m *Matrix) Exact(accuracy float64) *Matrix {
 }
 
 // Certified returns a matrix with the tiles of m whose Choice is Certain, or nil unless these are dense and in float64.
-// Its Rounding is often larger than that of Exact, but a product takes only as long as one with m. Certified costs O(nd).
+// Its Rounding is often larger than that of Exact, but a product takes only as long as one with m. Certified costs
+// O(nd).
 func (m *Matrix) Certified() *Matrix {
 	if m.choice.Storage != Float64 || m.choice.Sparse != nil {
 		return nil

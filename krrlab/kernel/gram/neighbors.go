@@ -42,8 +42,8 @@ func (m *Matrix) Neighbors(ctx context.Context, position []int32, count int) (*N
 	return m.NeighborsFrom(ctx, position, count, 0)
 }
 
-// NeighborsFrom is Neighbors for the points from the given first one on; the lists of the others are undefined. It skips
-// the rows of dense tiles that contain none of these points.
+// NeighborsFrom is Neighbors for the points from the given first one on; the lists of the others are undefined. It
+// skips the rows of dense tiles that contain none of these points.
 func (m *Matrix) NeighborsFrom(ctx context.Context, position []int32, count, firstPoint int) (*NeighborLists, error) {
 	n := m.tiling.n
 	if len(position) != n || count < 1 {

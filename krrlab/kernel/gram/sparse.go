@@ -255,8 +255,8 @@ func (m *Matrix) entryCutoff(ctx context.Context, drawn []int, target float64) (
 	return math.Ldexp(1, topExponent-octave), keptShare, err
 }
 
-// dropSums accumulates the dropped entries of each row, by position, in units of 2⁻²⁴·cutoff. The sums are integers and do
-// not depend on the order of summation.
+// dropSums accumulates the dropped entries of each row, by position, in units of 2⁻²⁴·cutoff. The sums are integers and
+// do not depend on the order of summation.
 type dropSums struct {
 	cutoff float64
 	rows   []atomic.Int64
@@ -316,8 +316,9 @@ func (e *engine[T]) unpackTile(w *worker[T], p int) []T {
 	return tile
 }
 
-// droppedSums returns, for the tiles of this rank, the sum of the dropped entries of each row by position, followed by the
-// number of stored entries. Entries of tiles off the diagonal count twice. It returns nil if no entries are dropped.
+// droppedSums returns, for the tiles of this rank, the sum of the dropped entries of each row by position, followed by
+// the number of stored entries. Entries of tiles off the diagonal count twice. It returns nil if no entries are
+// dropped.
 func (e *engine[T]) droppedSums() []int64 {
 	if e.dropped == nil {
 		return nil

@@ -12,8 +12,8 @@ const (
 	// noiseShare is the size of a residual, relative to the noise of the data, at which the rule Predictions ends an
 	// iteration. Half of it takes some 15 % more iterations. Twice of it changed test errors by up to 0.3 %.
 	noiseShare = 0.03
-	// expectedNoise is the noise relative to RMS(y) that a prediction of iterations assumes. Measured values are between
-	// 0.07 and 0.8.
+	// expectedNoise is the noise relative to RMS(y) that a prediction of iterations assumes. Measured values are
+	// between 0.07 and 0.8.
 	expectedNoise = 1. / 3
 	// traceShare is the largest share of the remaining iterations that the estimate of the trace may take for one
 	// column; for several, up to half of them, as a product with one column is then the cheaper one. A larger share
@@ -32,8 +32,8 @@ type Noise struct {
 	// Deciding is the noise that the tolerance was taken from: for classes the root mean square over the columns, and
 	// otherwise the least of the columns whose residual is still above τ.
 	Deciding float64 `json:"deciding"`
-	// Trace estimates λ·tr(A⁻¹)/n from above. If Products is 0, it is 1, which holds for every K, or follows from that of
-	// the first rows (Appended).
+	// Trace estimates λ·tr(A⁻¹)/n from above. If Products is 0, it is 1, which holds for every K, or follows from that
+	// of the first rows (Appended).
 	Trace    float64 `json:"trace"`
 	Products int     `json:"products"` // products with A for the estimate of Trace
 }
@@ -66,8 +66,8 @@ func (w *Watch) Target() float64 { return cmp.Or(w.target, w.Stop.Expected(w.Tol
 // ‖λc−λc*‖₂ = ‖λA⁻¹r‖₂ ≤ ‖r‖₂. A residual of at most s/(s+b)·‖λc‖₂ with b ≥ λ·tr(A⁻¹)/n is therefore at most s times
 // the noise that belongs to c*, and not only to c. The estimate does not depend on threads or ranks.
 func (w *Watch) checkNoise(ctx context.Context, iteration *pcg.Iteration) error {
-	// The noise is not above RMS(y). A residual below τ ends the iteration anyway. After a restart the tolerance that was
-	// accepted stays.
+	// The noise is not above RMS(y). A residual below τ ends the iteration anyway. After a restart the tolerance that
+	// was accepted stays.
 	if iteration.MaxRelRes > noiseShare || iteration.MaxRelRes <= w.Tol*w.TolShare || w.Noise != nil && w.Noise.Relative != nil {
 		return nil
 	}

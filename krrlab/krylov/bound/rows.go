@@ -87,7 +87,8 @@ func NewRows(k kernel.Kernel, x points.Points, lambda, tol float64, storage gram
 	return r
 }
 
-// largest returns the first k elements of order, sorted stably by decreasing norm, in O(n + k² log n) operations on average.
+// largest returns the first k elements of order, sorted stably by decreasing norm, in O(n + k² log n) operations on
+// average.
 func largest(order []int, norms []float64, k int) []int {
 	top := make([]int, 0, k+1)
 	for _, i := range order {

@@ -36,11 +36,11 @@ func Quadrature(alpha, beta []float64) (nodes, weights []float64) {
 }
 
 // LogDet returns two intervals of ln det(M⁻¹A) = tr L, L = ln(M^(-1/2)AM^(-1/2)), from m processes with independent
-// starts. Both have the confidence of the first process. The argument lowerBound satisfies
-// 0 < lowerBound ≤ λ_min(M⁻¹A), or is 0 to use the lower bound from the first process, which takes half of the failure
-// probability. If no positive lower bound is known, the intervals are not usable: their ends may be infinite or NaN.
-// The extreme eigenvalues of L are bounded by lowerBound and by Max of the first process. If Quadrature cannot compute the rule of a
-// process, the intervals are NaN.
+// starts. Both have the confidence of the first process. The argument lowerBound satisfies 0 < lowerBound ≤
+// λ_min(M⁻¹A), or is 0 to use the lower bound from the first process, which takes half of the failure probability. If
+// no positive lower bound is known, the intervals are not usable: their ends may be infinite or NaN. The extreme
+// eigenvalues of L are bounded by lowerBound and by Max of the first process. If Quadrature cannot compute the rule of
+// a process, the intervals are NaN.
 //
 // One part is certain up to rounding: v₁ᵀLv₁ is at most the Gauss rule of T and at least the Gauss–Radau rule with a
 // node at lowerBound (Golub and Meurant, Matrices, Moments and Quadrature with Applications, Princeton 2010, theorems

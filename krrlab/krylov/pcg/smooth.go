@@ -10,8 +10,8 @@ import "math"
 // so that ‖r̄‖₂ never increases and is at most ‖r‖₂. The recurrence of x does not change. With bounds b of ‖e‖_A for x,
 // the bound for x̄ is b̄ ← |1−θ|b̄ + |θ|b.
 //
-// Source: L. Zhou and H. F. Walker, Residual smoothing techniques for iterative methods, SIAM J. Sci. Comput. 15 (1994),
-// doi:10.1137/0915021.
+// Source: L. Zhou and H. F. Walker, Residual smoothing techniques for iterative methods, SIAM J. Sci. Comput. 15
+// (1994), doi:10.1137/0915021.
 type smoothing struct {
 	x, r   []float64 // X̄ and R̄, n×t
 	theta  []float64 // θ by position in solver.cols
@@ -38,8 +38,8 @@ func (s *solver) startSmoothing() {
 	}
 }
 
-// smoothStep updates X̄ and R̄ after a step, sets rr_j = ‖r̄_j‖² and xx_j = ‖x̄_j‖², and replaces the last bounds of the
-// error by those of X̄.
+// smoothStep updates X̄ and R̄ after a step, sets rr_j = ‖r̄_j‖² and xx_j = ‖x̄_j‖², and replaces the last bounds of
+// the error by those of X̄.
 func (s *solver) smoothStep() {
 	if !s.opt.Smooth {
 		return

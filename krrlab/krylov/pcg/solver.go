@@ -242,8 +242,8 @@ func (s *solver) packActive() {
 	}
 }
 
-// removeEnded removes the columns that have ended from s.cols and from everything that has a column or a number for each
-// of them. In a block solve that is C; directions remain.
+// removeEnded removes the columns that have ended from s.cols and from everything that has a column or a number for
+// each of them. In a block solve that is C; directions remain.
 func (s *solver) removeEnded() {
 	s.keptPositions = s.keptPositions[:0]
 	for j, c := range s.cols {

@@ -16,8 +16,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Preconditioners are the M_c that are compared side by side. If M_c⁻¹ fails or is not positive definite, Errs[c] is set
-// to the error and all later results for M_c are NaN, which ends only its own columns.
+// Preconditioners are the M_c that are compared side by side. If M_c⁻¹ fails or is not positive definite, Errs[c] is
+// set to the error and all later results for M_c are NaN, which ends only its own columns.
 type Preconditioners struct {
 	N    int                  // order n of all M_c
 	Ms   []pcg.Preconditioner // the M_c; nil means M_c = I

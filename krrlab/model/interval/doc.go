@@ -47,6 +47,6 @@
 // Tibshirani, L. Wasserman, Distribution-free predictive inference for regression, JASA 113 (2018),
 // doi:10.1080/01621459.2017.1307116. R. F. Barber, E. J. Candès, A. Ramdas, R. J. Tibshirani, Predictive inference with
 // the jackknife+, Ann. Statist. 49 (2021), doi:10.1214/20-AOS1965. C. E. Rasmussen and C. K. I. Williams, Gaussian
-// Processes for Machine Learning, MIT Press 2006, section 2.2 (posterior). J. C. Platt, Probabilistic outputs for support
-// vector machines, in: Advances in Large Margin Classifiers (2000).
+// Processes for Machine Learning, MIT Press 2006, section 2.2 (posterior). J. C. Platt, Probabilistic outputs for
+// support vector machines, in: Advances in Large Margin Classifiers (2000).
 package interval

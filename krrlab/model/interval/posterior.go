@@ -20,8 +20,8 @@ import (
 )
 
 // Posterior holds the standard deviations of predictions by a Gaussian process: f has the covariance τ²k, and each
-// answer has independent noise of variance λτ²/w_i, with weights w_i of the rows of the fit (1 if there are none) and w = 1
-// for new ones. With A = K + λ·diag(1/w_i), f(z) has the mean of the model and the variance
+// answer has independent noise of variance λτ²/w_i, with weights w_i of the rows of the fit (1 if there are none) and w
+// = 1 for new ones. With A = K + λ·diag(1/w_i), f(z) has the mean of the model and the variance
 //
 //	v(z) = τ²(k(z, z) − k_zᵀA⁻¹k_z).
 //
@@ -44,7 +44,8 @@ type Posterior struct {
 const (
 	// posteriorEntryError is the error of an entry of K by the series of a posterior. A smaller one takes more modes.
 	posteriorEntryError = 1e-12
-	// posteriorModes is the largest number of modes of such a series. Its matrices take 32 bytes for each pair of modes.
+	// posteriorModes is the largest number of modes of such a series. Its matrices take 32 bytes for each pair of
+	// modes.
 	posteriorModes = 8000
 )
 
@@ -185,8 +186,8 @@ func (o *Posterior) bySeries(ctx context.Context, m *model.Model) error {
 	return err
 }
 
-// truncationError bounds the error of v/τ² for points with weights of the sum n, where entries of K̃ have errors of at most
-// epsilon.
+// truncationError bounds the error of v/τ² for points with weights of the sum n, where entries of K̃ have errors of at
+// most epsilon.
 func truncationError(v, lambda, n, epsilon float64) float64 {
 	bound := func(v float64) float64 {
 		root := 1 + math.Sqrt(n*v/lambda)

@@ -20,10 +20,10 @@ const minComplement = 1e-9
 //
 //	C = (Ỹ − W^½Φβ)/λ,  (Ã⁻¹)_gg = (1 − W_g φ_gᵀ(ΦᵀWΦ+λI)⁻¹φ_g)/λ.
 //
-// It also sets Score.Minus2LogLikelihood. The intervals include Problem.KError and 4(M+1)·2⁻⁵³·tr(ΦᵀWΦ+λI) for rounding,
-// which is an estimate and no proof. Work: a pass over the points for the moments, and for each λ a pass and 5M³/3
-// multiply-adds. It returns an error for Problem.Groups, if the series has too many modes to be factored, or if λ is too
-// small for float64.
+// It also sets Score.Minus2LogLikelihood. The intervals include Problem.KError and 4(M+1)·2⁻⁵³·tr(ΦᵀWΦ+λI) for
+// rounding, which is an estimate and no proof. Work: a pass over the points for the moments, and for each λ a pass and
+// 5M³/3 multiply-adds. It returns an error for Problem.Groups, if the series has too many modes to be factored, or if λ
+// is too small for float64.
 func Fourier(ctx context.Context, s *fourier.Series, x points.Points, y *mat.Dense, lambdas []float64, o *Problem) ([]Score, error) {
 	n, t := y.Dims()
 	if err := check(n, y, lambdas); err != nil {

@@ -110,8 +110,8 @@ func (l *leverages) fitDistribution(omitted int) *distribution {
 }
 
 // contradicts reports whether a point's own estimates, with the given mean and its variance, are far from the mean μ of
-// its distribution: by more than three standard deviations and a fifth. Such a point differs from the others in its bin, for
-// instance because it is far from all points and landmarks.
+// its distribution: by more than three standard deviations and a fifth. Such a point differs from the others in its
+// bin, for instance because it is far from all points and landmarks.
 func contradicts(mu, mean, variance float64) bool {
 	margin := 3 * math.Sqrt(variance)
 	return mean+margin < 0.8*mu || mean-margin > mu/0.8

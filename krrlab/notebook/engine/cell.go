@@ -413,8 +413,8 @@ const (
 )
 
 // Run executes a cell and returns the values of its last expression. It calls onLine with the line of each statement
-// before executing it. Declarations become visible to later cells one by one during execution. If abandoned returns true
-// before a statement or at the end of a unit, Run stops with the error Halted and publishes nothing more.
+// before executing it. Declarations become visible to later cells one by one during execution. If abandoned returns
+// true before a statement or at the end of a unit, Run stops with the error Halted and publishes nothing more.
 func (c *Cell) Run(abandoned func() bool, onLine func(line int)) (out []Value, err error) {
 	if err := c.e.initializePackages(); err != nil {
 		return nil, err

@@ -121,8 +121,8 @@ type execution struct {
 	show       func([]any)    // called with the values of the last expression
 }
 
-// currentExecution returns the execution in progress. It panics with Halted if the caller is an abandoned goroutine: one
-// that continues to run an earlier cell, while another goroutine runs the current one.
+// currentExecution returns the execution in progress. It panics with Halted if the caller is an abandoned goroutine:
+// one that continues to run an earlier cell, while another goroutine runs the current one.
 func (e *Engine) currentExecution() *execution {
 	exec := e.current.Load()
 	if exec.goid != Goid() {

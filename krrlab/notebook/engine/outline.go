@@ -18,8 +18,8 @@ type Fragment struct {
 	ShowsCall  bool                    // the displayed expression is a call
 }
 
-// Outline type-checks a cell and returns its parts in the order of the code. If the cell is a program, a call of main is
-// appended to the code. Its declarations become visible to later calls of Compile and Outline, but cannot be run: an
+// Outline type-checks a cell and returns its parts in the order of the code. If the cell is a program, a call of main
+// is appended to the code. Its declarations become visible to later calls of Compile and Outline, but cannot be run: an
 // engine must be used for outlines only.
 func (e *Engine) Outline(name, code string) (parts []Fragment, wholeCode string, err error) {
 	c, err := e.Compile(name, code)

@@ -37,9 +37,9 @@ func (i importer) Import(path string) (*types.Package, error) {
 	return i.importSource(path)
 }
 
-// sourcePrefix begins the paths of the types.Packages of interpreted packages. A package can also be part of this program
-// without being importable, as gonum's internal/set is. ixgo recognizes interpreted types by the paths of their packages
-// and would otherwise look for the code of the compiled types, too.
+// sourcePrefix begins the paths of the types.Packages of interpreted packages. A package can also be part of this
+// program without being importable, as gonum's internal/set is. ixgo recognizes interpreted types by the paths of their
+// packages and would otherwise look for the code of the compiled types, too.
 const sourcePrefix = "source:"
 
 // ImportPath returns the path by which cells import a package.

@@ -100,8 +100,8 @@ func (s *Session) runTests(arg, prefix, patternFlag, otherFlag string) error {
 // keepTests removes the parts of all cells that no selected function needs: a function whose name has the prefix and
 // matches the pattern, as go test defines it. A function needs the last declaration of each name that it mentions, the
 // methods of a type, and all statements that mention a variable. It is an error if there is no such function, or if a
-// statement is needed that uses a variable which was declared again later. keepTests returns the names of the cells with
-// needed statements.
+// statement is needed that uses a variable which was declared again later. keepTests returns the names of the cells
+// with needed statements.
 func (x *exporter) keepTests(prefix string, pattern *regexp.Regexp) (rerun []string, err error) {
 	latest := map[string]types.Object{}
 	for _, c := range x.cells {
@@ -159,8 +159,8 @@ func (x *exporter) keepTests(prefix string, pattern *regexp.Regexp) (rerun []str
 	return rerun, nil
 }
 
-// isNeeded reports whether a part of a cell is needed because it declares a needed object, is a method of a needed type,
-// or is a statement that mentions a needed variable. Imports are needed.
+// isNeeded reports whether a part of a cell is needed because it declares a needed object, is a method of a needed
+// type, or is a statement that mentions a needed variable. Imports are needed.
 func isNeeded(p engine.Fragment, needed map[types.Object]bool) bool {
 	objects := definedBy(p)
 	switch n := p.Node.(type) {

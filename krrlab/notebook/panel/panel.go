@@ -324,8 +324,8 @@ func (p *Panel) setStatus(text string) {
 	p.status.Change(func(s *widget.Spec) { s.Value = html.EscapeString(text) })
 }
 
-// script matches the scripts of interactive figures, which the HTML control does not run. Their data remain: in Notebook
-// 6, the script in the output makes the figure of the control interactive, too.
+// script matches the scripts of interactive figures, which the HTML control does not run. Their data remain: in
+// Notebook 6, the script in the output makes the figure of the control interactive, too.
 var script = regexp.MustCompile(`(?s)<script>.*?</script>`)
 
 // hideStatic hides the static picture of a cell that shows its controls in Notebook 6.

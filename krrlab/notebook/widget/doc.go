@@ -6,8 +6,8 @@
 // user has changed is checked, stored and passed to the callback of the model.
 //
 // Two versions of the protocol are in use. Version 2 is that of ipywidgets 7 and 8, in JupyterLab, VS Code and current
-// notebooks, with the modules @jupyter-widgets/base and @jupyter-widgets/controls. Version 1 is that of ipywidgets 6, in
-// Debian's Notebook 6, with the module jupyter-js-widgets. A front end of version 1 opens a comm of the target
+// notebooks, with the modules @jupyter-widgets/base and @jupyter-widgets/controls. Version 1 is that of ipywidgets 6,
+// in Debian's Notebook 6, with the module jupyter-js-widgets. A front end of version 1 opens a comm of the target
 // jupyter.widget.version when it connects, and one of version 2 may open jupyter.widget.control; the set speaks the
 // version of the front end that connected last, and version 2 if none has told. Version 1 has no logarithmic slider; a
 // slider over a list of numbers replaces it.

@@ -152,9 +152,9 @@ func (s *Socket) admit(rw net.Conn) bool {
 	return true
 }
 
-// leastProtected returns the index of the peer that is displaced by a new one, or −1 if there is none. This is the oldest
-// peer in its handshake, or else the peer that has been silent for longest. Trusted peers, and subscribers of an XPUB,
-// are never displaced.
+// leastProtected returns the index of the peer that is displaced by a new one, or −1 if there is none. This is the
+// oldest peer in its handshake, or else the peer that has been silent for longest. Trusted peers, and subscribers of an
+// XPUB, are never displaced.
 func (s *Socket) leastProtected() (index int) {
 	for i, p := range s.peers {
 		if p.protection.Load() < s.peers[index].protection.Load() {
@@ -222,8 +222,8 @@ func (s *Socket) Close(deadline time.Time) {
 	}
 }
 
-// Values of Peer.protection, in ascending order of protection from displacement: 0 during the handshake; greeted plus the
-// number of messages that the socket had received at the peer's latest message; trusted.
+// Values of Peer.protection, in ascending order of protection from displacement: 0 during the handshake; greeted plus
+// the number of messages that the socket had received at the peer's latest message; trusted.
 const (
 	greeted = 1 // the handshake is completed
 	trusted = math.MaxInt64

@@ -39,9 +39,9 @@ const unitRoundoff = 0x1p-53 // unit roundoff u of float64
 // The computed trace of K−FFᵀ has an error of at most 2qt + nuΣ|K_ii−‖F_i‖²|. Dropping columns of F only makes K̂
 // smaller.
 //
-// Extend computes further rows of F̄ with the same T. Its q is the larger one of the q of the earlier rows and of the q of
-// the new rows. As NV⁻¹Nᵀ is at most 1.1rq²t/(ν−1.1rq), (2) holds for ν ≥ 2.2rq, and therefore also for a q of all rows
-// that is up to 1.8 times as large as the one from which ν was taken.
+// Extend computes further rows of F̄ with the same T. Its q is the larger one of the q of the earlier rows and of the q
+// of the new rows. As NV⁻¹Nᵀ is at most 1.1rq²t/(ν−1.1rq), (2) holds for ν ≥ 2.2rq, and therefore also for a q of all
+// rows that is up to 1.8 times as large as the one from which ν was taken.
 
 // relativeError returns q, the error of an entry relative to the diagonal. It is at least minRelativeError.
 func (p *builder) relativeError() float64 {

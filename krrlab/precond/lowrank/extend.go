@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Extend returns the factor of src, a K whose first f.N rows and columns are those of f. The landmarks S and the rows of
-// F stay, and the other rows are those that the same landmarks would have had from the start:
+// Extend returns the factor of src, a K whose first f.N rows and columns are those of f. The landmarks S and the rows
+// of F stay, and the other rows are those that the same landmarks would have had from the start:
 //
 //	F(new, :) = fl(K(new, S)·T⁻ᵀ),  TTᵀ = K(S, S)+νD.
 //
@@ -20,8 +20,8 @@ import (
 // threads. It is for one process, without ranks.
 //
 // Extend returns an error if T is not known, since landmarks were dropped or F was multiplied (MulRight), or if the
-// entries of src are so much less accurate than those of f that the certificate would be lost. It also returns the errors
-// of Nystrom, and panics if src has fewer rows than f.
+// entries of src are so much less accurate than those of f that the certificate would be lost. It also returns the
+// errors of Nystrom, and panics if src has fewer rows than f.
 func (f *Factor) Extend(ctx context.Context, src Source, o *Options) (*Factor, error) {
 	r := f.Rank()
 	opt := o.withDefaults(r)

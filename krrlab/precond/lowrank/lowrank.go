@@ -35,8 +35,8 @@ type Options struct {
 	// the landmarks that RPCholesky draws, but not their distribution. Default: min(rank/10, 200), at least 10.
 	Block int
 	// StopResidual γ ends RPCholesky before it reaches its rank: after the first block with which tr(K−K̂) is at most γ
-	// times the number of columns of F. Points that are not drawn, as their residual is at the level of rounding, do not
-	// count: tr(K−K̂) may be larger by up to n·2⁻²⁰·max_i k(x_i, x_i). 0: never.
+	// times the number of columns of F. Points that are not drawn, as their residual is at the level of rounding, do
+	// not count: tr(K−K̂) may be larger by up to n·2⁻²⁰·max_i k(x_i, x_i). 0: never.
 	StopResidual float64
 	// Progress, if not nil, is called after each block; completed increases to total.
 	Progress func(completed, total int)
@@ -86,8 +86,8 @@ type Factor struct {
 	Rounding float64
 	// Shift is ν: FFᵀ = C(W+νD)⁻¹Cᵀ, with the landmarks' columns C of K, their rows W of C, and D = diag W.
 	Shift float64
-	// EntryError is the EntryError of the Source, or after Extend the largest one of all sources; +Inf means that nothing is
-	// certain.
+	// EntryError is the EntryError of the Source, or after Extend the largest one of all sources; +Inf means that
+	// nothing is certain.
 	EntryError float64
 
 	relativeError float64   // q of certify.go, for Extend

@@ -14,8 +14,8 @@ import (
 )
 
 // MulRight replaces F by fl(F·T), where T is r×r, row-major, with ‖T‖₂ ≤ 1. The new K̂ ≼ FFᵀ of the old F no longer
-// equals K at the landmarks, and Extend then returns an error. MulRight computes f.Residual anew and adds a bound of the
-// rounding errors of the product to f.Rounding, so the certified bounds remain valid. The cost is 2nr² flops. The
+// equals K at the landmarks, and Extend then returns an error. MulRight computes f.Residual anew and adds a bound of
+// the rounding errors of the product to f.Rounding, so the certified bounds remain valid. The cost is 2nr² flops. The
 // result has the same bits for any number of threads and of ranks; all ranks must call MulRight together. If ctx ends
 // or a rank fails, MulRight returns an error, and f is undefined.
 func (f *Factor) MulRight(ctx context.Context, c comm.Comm, t []float64) error {

@@ -18,9 +18,9 @@ type RPCholesky struct {
 	LambdaP  float64      `flag:"lambda-p" symbol:"λ_p" check:"positive"`
 	Form     precond.Form `flag:"form" default:"auto"`
 	Spectral bool         `flag:"spectral"` // see Nystrom.Spectral
-	// Residual γ ends the factor before rank S, after the first block of columns with which tr(K−FFᵀ) is at most γ times
-	// the rank r, up to n·2⁻²⁰·max k(x, x) (lowrank.Options.StopResidual). The mean of the r largest eigenvalues of K−FFᵀ
-	// is then at most γ + n·2⁻²⁰·max k(x, x)/r. Default: rank S.
+	// Residual γ ends the factor before rank S, after the first block of columns with which tr(K−FFᵀ) is at most γ
+	// times the rank r, up to n·2⁻²⁰·max k(x, x) (lowrank.Options.StopResidual). The mean of the r largest eigenvalues
+	// of K−FFᵀ is then at most γ + n·2⁻²⁰·max k(x, x)/r. Default: rank S.
 	Residual float64 `flag:"residual" symbol:"γ" check:"positive"`
 }
 
@@ -52,8 +52,8 @@ func (p RPCholesky) Cost(m *cost.Model, _ gram.Storage) cost.Parts {
 // Iterations implements cost.IterationPredictor.
 func (RPCholesky) Iterations(o *cost.Outlook) float64 { return o.PivotIterations() }
 
-// Propose implements cost.Proposer. By default it proposes the pivots of cost.Outlook.Pivots, and to end the factor where
-// its residual is λ.
+// Propose implements cost.Proposer. By default it proposes the pivots of cost.Outlook.Pivots, and to end the factor
+// where its residual is λ.
 func (RPCholesky) Propose(o *cost.Outlook) []stage.Preconditioner {
 	p := RPCholesky{}
 	if p.S, p.LambdaP = o.Pivots(); o.S == 0 {

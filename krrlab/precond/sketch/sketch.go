@@ -24,8 +24,8 @@ type Dist interface {
 type Operator interface {
 	// Dims returns m and s.
 	Dims() (m, s int)
-	// Apply32 sets every row of Dst, s numbers, to S times the row of Src, m numbers, in float32. It panics if a slice is
-	// too short or a stride too small.
+	// Apply32 sets every row of Dst, s numbers, to S times the row of Src, m numbers, in float32. It panics if a slice
+	// is too short or a stride too small.
 	Apply32(b Rows32, w *Workspace)
 	// Apply64 is Apply32 in float64.
 	Apply64(b Rows64, w *Workspace)

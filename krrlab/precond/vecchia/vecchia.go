@@ -79,9 +79,9 @@ func New(ctx context.Context, k *gram.Matrix, f *points.Dense32, o *Options) (*I
 	return b.Inverse, nil
 }
 
-// Extend returns M for the matrix that k represents, whose first points are those of m, with the k, the ω and the rows of
-// F, G and H of m. The other points come last in π, so that their neighbors are among all points. f has the rows of F
-// for all points, of which the first are those of m. The result is for one process, without ranks; the factor of W
+// Extend returns M for the matrix that k represents, whose first points are those of m, with the k, the ω and the rows
+// of F, G and H of m. The other points come last in π, so that their neighbors are among all points. f has the rows of
+// F for all points, of which the first are those of m. The result is for one process, without ranks; the factor of W
 // follows precond.Woodbury.Extend. Extend returns the errors of New, and panics if the shapes do not fit.
 func (m *Inverse) Extend(ctx context.Context, k *gram.Matrix, f *points.Dense32) (*Inverse, error) {
 	n := k.Dim()

@@ -184,8 +184,8 @@ func (m *Model) setEntrySeconds(c *Candidate) {
 	}
 }
 
-// residualSeconds returns the seconds of the residuals with K recomputed in float64, or, if there are none, of forming the
-// rows of K that check an answer.
+// residualSeconds returns the seconds of the residuals with K recomputed in float64, or, if there are none, of forming
+// the rows of K that check an answer.
 func (m *Model) residualSeconds() float64 {
 	if m.ResidualRounds == 0 {
 		return bound.RowsChecked * m.OwnRows() * m.ExactEntrySeconds

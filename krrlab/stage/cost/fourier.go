@@ -8,8 +8,8 @@ const (
 	seriesRows    = 64 // points that are predicted without the series too
 )
 
-// SeriesBytes returns the memory of a solve by a Fourier series that takes seriesBytes itself, for n points in R^d and t
-// right-hand sides, without the points.
+// SeriesBytes returns the memory of a solve by a Fourier series that takes seriesBytes itself, for n points in R^d and
+// t right-hand sides, without the points.
 func SeriesBytes(seriesBytes int64, n, d, t int) int64 {
 	return seriesBytes + 8*int64(n)*int64(seriesVectors*t+seriesNumbers+d)
 }

@@ -19,8 +19,8 @@ type Outlook struct {
 	LambdaP float64 // λ_p
 	// PilotResidual is the mean residual of a point after projection on M others.
 	PilotResidual float64
-	// LowRank is the number r of random pivots with which tr(K−FFᵀ) is expected to be at most rλ, according to the pilot
-	// sample; 0 if it is not known to be below n.
+	// LowRank is the number r of random pivots with which tr(K−FFᵀ) is expected to be at most rλ, according to the
+	// pilot sample; 0 if it is not known to be below n.
 	LowRank int
 	// MeanRowSum estimates the mean over rows i of Σ_{j≠i}|k(x_i, x_j)|, LargestRowSum the largest such sum with k(x_i,
 	// x_i) added.

@@ -125,8 +125,8 @@ func (m *Result) Plot() *plots.Figure {
 	return f
 }
 
-// panel draws a quantity against the width. addTo adds the quantity of a level at the width x to a series, or nothing if
-// the level does not have it.
+// panel draws a quantity against the width. addTo adds the quantity of a level at the width x to a series, or nothing
+// if the level does not have it.
 func (m *Result) panel(label string, addTo func(s *plots.Series, x float64, l *LevelResult)) plots.Figure {
 	f := plots.Figure{Title: label, X: plots.Axis{Label: "width s_k", Log: true, Ticks: m.widths()},
 		Y: plots.Axis{Log: true}}

@@ -25,8 +25,8 @@ type Pilot struct {
 	// Residual is the mean residual of a point after projection on M others: the mean of the last squared pivots of the
 	// Cholesky factor of K, taken in random order.
 	Residual float64 `json:"left"`
-	// LowRank is the number r of points after projection on which the other points have a total residual of at most rλ: a
-	// number below M that was found, or one extrapolated by a power of the number of points; 0 if it is not below N.
+	// LowRank is the number r of points after projection on which the other points have a total residual of at most rλ:
+	// a number below M that was found, or one extrapolated by a power of the number of points; 0 if it is not below N.
 	LowRank int `json:"low_rank"`
 	// MeanRowSum estimates the mean over rows i of Σ_{j≠i}|k(x_i, x_j)|.
 	MeanRowSum float64 `json:"row_sum"`

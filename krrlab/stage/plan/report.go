@@ -83,8 +83,8 @@ func (r *Report) Late(iterations int, minRemaining, remaining float64) bool {
 		spent >= 1+maxOverrunShare
 }
 
-// PrefersSeriesFallback reports whether the Fallback should run after a Fourier series that missed τ: if it is predicted
-// to take at most ten times as long as the series.
+// PrefersSeriesFallback reports whether the Fallback should run after a Fourier series that missed τ: if it is
+// predicted to take at most ten times as long as the series.
 func (r *Report) PrefersSeriesFallback() bool {
 	return r.Fallback.Seconds.Training() <= maxDirectRatio*r.Seconds.Training()
 }

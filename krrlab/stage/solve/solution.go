@@ -249,7 +249,8 @@ type Threshold struct {
 type Folds struct {
 	Errors []float64 `json:"errors"` // of each fold: share of wrong labels, or RMSE
 	Mean   float64   `json:"mean"`
-	// StandardError is the standard deviation of Errors over √k. It understates the error of Mean, as the fits share rows.
+	// StandardError is the standard deviation of Errors over √k. It understates the error of Mean, as the fits share
+	// rows.
 	StandardError float64 `json:"standard_error"`
 }
 

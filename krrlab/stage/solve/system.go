@@ -27,8 +27,8 @@ type Solver int
 const (
 	// AutoSolver, with the preconditioner Auto{} or nil, means the choice of Plan for n > DirectBelow. If there is no
 	// plan (fewer points, a Backend), a fixed rule applies: PCG if the preconditioner or the storage is set; otherwise
-	// Direct, in the precision of direct.FasterPrecision, if n ≤ DirectBelow and there are no ranks, no checkpoints and no Stop
-	// by bounds; otherwise BlockPCG or PCG according to cost.BlockPays.
+	// Direct, in the precision of direct.FasterPrecision, if n ≤ DirectBelow and there are no ranks, no checkpoints and
+	// no Stop by bounds; otherwise BlockPCG or PCG according to cost.BlockPays.
 	AutoSolver Solver = iota
 	// PCG is Algorithm 1 of the paper.
 	PCG
@@ -39,8 +39,8 @@ const (
 	// BlockPCG is block conjugate gradients, preconditioned or not. All right-hand sides share one search space, which
 	// takes fewer iterations.
 	BlockPCG
-	// Fourier solves with a Fourier series of a Gaussian or Matérn 5/2 kernel for points in one to three dimensions (package fourier).
-	// Its cost grows with the number of modes, and K is never formed.
+	// Fourier solves with a Fourier series of a Gaussian or Matérn 5/2 kernel for points in one to three dimensions
+	// (package fourier). Its cost grows with the number of modes, and K is never formed.
 	Fourier
 )
 
@@ -87,8 +87,8 @@ type System struct {
 	Monitor    func(stage.Event) error
 	Plan       *plan.Report // plan that chose the method; nil: none
 	Checkpoint *Checkpoint
-	// Start has coefficients from which the iteration starts, n×t; nil: from 0. Stop rule anorm always starts from 0, as
-	// its relative bound then needs no other estimate of ‖c*‖_A. Direct solvers ignore Start.
+	// Start has coefficients from which the iteration starts, n×t; nil: from 0. Stop rule anorm always starts from 0,
+	// as its relative bound then needs no other estimate of ‖c*‖_A. Direct solvers ignore Start.
 	Start *mat.Dense
 	// StartTrace is an upper bound of λ·tr(A⁻¹)/n that stop rule predictions uses and does not estimate; 0: none.
 	StartTrace float64

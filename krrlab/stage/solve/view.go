@@ -55,9 +55,9 @@ func (s *Solution) String() string {
 	return b.String()
 }
 
-// Summary returns the report for a reader who wants a model rather than its numerics: the data, the choice of kernel and
-// λ, the status of the solve, and the errors next to that of a constant prediction. String also has the method and the
-// certainty of the solution.
+// Summary returns the report for a reader who wants a model rather than its numerics: the data, the choice of kernel
+// and λ, the status of the solve, and the errors next to that of a constant prediction. String also has the method and
+// the certainty of the solution.
 func (s *Solution) Summary() string {
 	b, fit, choice := stage.Lines{Width: 12}, stage.Lines{Width: 12}, ""
 	b.Data(&s.Header)

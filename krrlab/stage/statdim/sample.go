@@ -96,9 +96,9 @@ func (p *problem) interval(r *Numbers, value float64, o *Options, method string)
 	}
 }
 
-// narrowInterval calls batch with an increasing total number m of probes, the tolerance of their solves and the estimate
-// so far, until the interval is as narrow as requested or more probes cannot make it so. If a batch fails, it returns
-// the result of the previous batches together with the error.
+// narrowInterval calls batch with an increasing total number m of probes, the tolerance of their solves and the
+// estimate so far, until the interval is as narrow as requested or more probes cannot make it so. If a batch fails, it
+// returns the result of the previous batches together with the error.
 func (p *problem) narrowInterval(o *Options, batch func(m int, tol float64, current estimate.Interval) (*Numbers,
 	error)) (res *Numbers, err error) {
 	start, m, current := time.Now(), o.probes, estimate.Interval{}

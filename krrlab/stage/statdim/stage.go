@@ -157,8 +157,9 @@ var errNoSeries = errors.New("krrlab: K has no Fourier series with few modes her
 // runFourier runs the method that the options name.
 func (r *run) runFourier(ctx context.Context) error { return r.runSeries(ctx, r.problem.Series) }
 
-// runSeries computes s_λ(K̃) for a Fourier series K̃ of K, which seriesOf returns with its error. Because μ/(μ+λ) grows by at most 1/λ, it differs from
-// s_λ(K) by at most Σ|μ_i(K̃)−μ_i(K)|/λ ≤ √n‖E‖_F/λ ≤ √n·n·ε/λ, with nε the bound of the series.
+// runSeries computes s_λ(K̃) for a Fourier series K̃ of K, which seriesOf returns with its error. Because μ/(μ+λ) grows
+// by at most 1/λ, it differs from s_λ(K) by at most Σ|μ_i(K̃)−μ_i(K)|/λ ≤ √n‖E‖_F/λ ≤ √n·n·ε/λ, with nε the bound of
+// the series.
 func (r *run) runSeries(ctx context.Context, seriesOf func() (*fourier.Series, float64)) error {
 	s, bound := seriesOf()
 	if s == nil {

@@ -20,9 +20,9 @@ type Residual struct {
 	OneNorm  []float64 // ‖c_j‖₁
 }
 
-// Apply returns v = AC = (K+λW⁻¹)C, n×t, and for each column a bound of the errors of the entries of KC. The bound does not
-// include the rounding errors of λW⁻¹C, of its addition to KC and of Y−v, which Residual adds. Apply panics if C does not
-// have N·t entries.
+// Apply returns v = AC = (K+λW⁻¹)C, n×t, and for each column a bound of the errors of the entries of KC. The bound does
+// not include the rounding errors of λW⁻¹C, of its addition to KC and of Y−v, which Residual adds. Apply panics if C
+// does not have N·t entries.
 func (m *Matrix) Apply(ctx context.Context, c []float64, t int, lambda float64) (v, rounding []float64, err error) {
 	if len(c) != m.N*t {
 		panic(fmt.Sprintf("verify: %d coefficients for %d points and %d columns", len(c), m.N, t))
