@@ -45,8 +45,8 @@
 //
 // A figure with a Map draws a HeatMap under its series. Its cells fill the axes. The ticks are the values of the cells, if
 // there are few of them. Reference lines are possible at values of x only. They are drawn as pointers at the upper border,
-// since a line would make the values in the cells unreadable. A Mark frames its cell and is listed in the legend. A figure
-// with Panels is a grid of aligned plots with one legend above. Series with the same name look the same in all panels.
+// since a line would make the values in the cells unreadable. A Mark frames its cell, or is a
+// ring on a Bare map, and is listed in the legend. A figure with Panels is a grid of aligned plots with one legend above. Series with the same name look the same in all panels.
 // With ShareX all panels have the same x axis, which is labeled at the grid's edge.
 //
 // # Style

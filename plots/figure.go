@@ -60,6 +60,9 @@ type Series struct {
 	// Lo and Hi are bounds of each value of Y, or of X for Bars. They have the length of Y or are both nil. They are drawn
 	// as a band for Line and Steps, and as error bars for Points and Bars.
 	Lo, Hi []float64
+	// Neutral draws the series in dark gray, for a line or points that belong to none of the other series. The line is
+	// dashed and has no markers.
+	Neutral bool
 }
 
 // Abscissa returns X[i], or i if X is nil.
@@ -122,7 +125,7 @@ type Figure struct {
 
 	HLines []RefLine // lines at values of Y; none are allowed with a Map
 	VLines []RefLine // lines at values of X
-	Marks  []Mark    // labeled points; on a Map each one frames the cell that contains it
+	Marks  []Mark    // labeled points; on a Map, unless it is Bare, each one frames the cell that contains it
 
 	// Panels makes the figure a grid of figures, row by row, with one legend. Series with the same name look the same in
 	// all panels. A grid uses only the fields Title and Caption and the fields below.
@@ -152,7 +155,8 @@ type HeatMap struct {
 	Color Axis
 	// Format is a fmt verb for the values, such as "%.1f"; default: three digits.
 	Format string
-	// Bare omits the values. They are also omitted if they do not fit into the cells.
+	// Bare omits the values, and draws a ring at a Mark where other maps frame its cell. The values are also omitted if
+	// they do not fit into the cells.
 	Bare bool
 }
 

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/plot/vg"
+
 	"github.com/krrlab/lab/plots"
 )
 
@@ -247,4 +249,19 @@ func laidOut(f *plots.Figure) *drawing {
 	d := &drawing{f: f, w: 468, h: 288, extent: extentOf(f)}
 	d.layout(0)
 	return d
+}
+
+// TestNeutral checks that a neutral line has no markers and takes no color from the named series, that neutral points
+// have markers, and that those of many points are small.
+func TestNeutral(t *testing.T) {
+	xy := []float64{0, 1}
+	f := &plots.Figure{Panels: []plots.Figure{{Series: []plots.Series{{Name: "reference", X: xy, Y: xy, Neutral: true},
+		{Name: "bins", Style: plots.Points, X: xy, Y: xy, Neutral: true}, {Name: "a", X: xy, Y: xy},
+		{Name: "many", Style: plots.Points, Y: make([]float64, 2*manyPoints)}}}}}
+	var d *drawing
+	must(document{format: "png", width: 6, height: 4}.render(func(p pen, w, h vg.Length) { d = drawTo(f, p, w, h)[0] }))
+	if a := d.appearanceOf(2); len(d.markerPoints(0)) != 0 || len(d.markerPoints(1)) != 2 || a.color != palette[0] ||
+		d.appearanceOf(1).color != axisColor || a.radius != markRadius || d.appearanceOf(3).radius >= markRadius {
+		t.Errorf("%v %v %+v", d.markerPoints(0), d.markerPoints(1), a)
+	}
 }

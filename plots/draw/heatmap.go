@@ -245,14 +245,20 @@ func (d *drawing) placeBar() {
 	d.bar = vg.Rectangle{Min: point(x, d.box.Min.Y), Max: point(x+barWidth, d.box.Max.Y)}
 }
 
+// strips is the number of colors of the color bar, and of maps in a PNG image with a palette. A smaller number shows
+// bands.
+const strips = 96
+
+// stripColor returns color k of the color bar.
+func stripColor(k int) color.NRGBA { return colorAt((float64(k) + 0.5) / strips) }
+
 // drawBar draws the color bar with its ticks and its label.
 func (d *drawing) drawBar() {
-	const strips = 96
 	b, p := d.bar, d.pen
 	for k := range strips { // each strip covers the bar up to its top, so that no seams are visible
 		r := b
 		r.Min.Y += b.Size().Y * vg.Length(k) / strips
-		p.SetColor(colorAt((float64(k) + 0.5) / strips))
+		p.SetColor(stripColor(k))
 		p.Fill(r.Path())
 	}
 	position := func(v float64) vg.Point {

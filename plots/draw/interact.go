@@ -136,21 +136,21 @@ func (d *drawing) seriesData(i int) jsonObject {
 	out := jsonObject{"n": text.Flat(s.Name), "s": []string{"line", "points", "steps", "bars"}[s.Style], "d": dashes, "x": x,
 		"y": y,
 		"c": fmt.Sprintf("#%02X%02X%02X", style.color.R, style.color.G, style.color.B),
-		"m": markers[style.marker].svg()}
+		"m": markers[style.marker].svg(style.radius)}
 	if s.Lo != nil {
 		out["lo"], out["hi"] = lo, hi
 	}
 	return out
 }
 
-// svg returns the outline of the marker, centered at the origin, in the syntax of the d attribute of an SVG path.
-func (m shape) svg() string {
+// svg returns the outline of the marker for a radius, centered at the origin, in the syntax of the d attribute of an SVG path.
+func (m shape) svg(radius vg.Length) string {
 	if m.corners == 0 {
-		r := float64(m.outer * markRadius)
+		r := float64(m.outer * radius)
 		return fmt.Sprintf("M%.3g,0A%.3g,%.3g 0 1 0 %.3g,0A%.3g,%.3g 0 1 0 %.3g,0Z", r, r, r, -r, r, r, r)
 	}
 	d := "M"
-	for i, c := range m.path(vg.Point{}, markRadius) {
+	for i, c := range m.path(vg.Point{}, radius) {
 		if c.Type == vg.CloseComp {
 			break
 		}

@@ -56,9 +56,17 @@ func (n numbering) numberOf(name string, fallback int) int {
 	return n[name]
 }
 
-// appearanceOf returns the appearance of series i. In a grid it depends only on the name of the series.
+// appearanceOf returns the appearance of series i. In a grid the color, the dashes and the marker depend
+// only on the name of the series.
 func (d *drawing) appearanceOf(i int) appearance {
-	return standardAppearance(d.appearanceNumbers.numberOf(d.f.Series[i].Name, i))
+	s, l := &d.f.Series[i], appearance{color: axisColor, dash: dashPatterns[1]}
+	if !s.Neutral {
+		l = standardAppearance(d.appearanceNumbers.numberOf(s.Name, i))
+	}
+	if s.Style == plots.Points { // many large markers would hide one another
+		l.radius = markRadius * vg.Length(min(1, max(0.55, manyPoints/float64(len(s.Y)))))
+	}
+	return l
 }
 
 // drawTo draws a valid figure on a canvas of w×h points. It returns the drawings of its panels, or a single drawing if

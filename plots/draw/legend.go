@@ -101,6 +101,10 @@ func (e entry) draw(p pen, pt vg.Point) {
 // marker. start is the middle of the sample's left side.
 func (e entry) drawSample(p pen, start vg.Point) {
 	mid, end := start.Add(point(sampleLength/2, 0)), start.Add(point(sampleLength, 0))
+	if e.isMark && e.d.f.Map.Bare {
+		p.drawRing(mid)
+		return
+	}
 	if e.isMark {
 		half := point(8, 4.5)
 		p.drawFrame(vg.Rectangle{Min: mid.Sub(half), Max: mid.Add(half)}, e.d.frameNumbers.numberOf(e.name, e.index))
@@ -118,7 +122,7 @@ func (e entry) drawSample(p pen, start vg.Point) {
 		c.StrokeLine2(line, start.X, mid.Y, end.X, mid.Y)
 	}
 	if len(e.d.markerPoints(e.index)) > 0 {
-		p.drawMarker(l.marker, mid, l.color)
+		p.drawMarker(l, mid)
 	}
 }
 

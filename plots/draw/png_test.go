@@ -37,3 +37,18 @@ func TestPNGPalette(t *testing.T) {
 		}
 	}
 }
+
+// TestMapPalette checks that a palette keeps the colors of a color bar apart, although neighboring ones look alike.
+func TestMapPalette(t *testing.T) {
+	bar := image.NewRGBA(image.Rect(0, 0, strips, 1))
+	for k := range strips {
+		bar.Set(k, 0, stripColor(k))
+	}
+	p, seen := withPalette(bar), map[color.Color]bool{}
+	for k := range strips {
+		seen[p.At(k, 0)] = true
+	}
+	if len(seen) != strips {
+		t.Errorf("%d of %d colors", len(seen), strips)
+	}
+}

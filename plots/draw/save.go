@@ -181,12 +181,15 @@ func encodePNG(img image.Image) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// withPalette returns the image with a palette of at most 256 colors, which begins with the colors of the style. Each
-// pixel gets a color that looks like its own. withPalette returns nil if the image has too many colors.
+// withPalette returns the image with a palette of at most 256 colors, which begins with the colors of the style and of
+// maps. Each pixel gets a color that looks like its own. withPalette returns nil if the image has too many colors.
 func withPalette(img image.Image) *image.Paletted {
 	var colors color.Palette
 	for _, c := range append(palette, backgroundColor, textColor, axisColor, gridColor, minorGridColor) {
 		colors = append(colors, color.RGBA(c))
+	}
+	for k := range strips { // without them, one color of a map would stand for several that look like it
+		colors = append(colors, color.RGBA(stripColor(k)))
 	}
 	index := map[color.RGBA]int{} // palette indices by pixel color
 	r := img.Bounds()

@@ -80,16 +80,16 @@ func (d *drawing) drawSeries(i int) {
 	}
 	for _, pt := range markerPoints {
 		if c.Contains(pt) {
-			d.pen.drawMarker(l.marker, pt, l.color)
+			d.pen.drawMarker(l, pt)
 		}
 	}
 }
 
 // markerPoints returns the positions of the markers of series i: every sample for Points and for lines of at most 16
-// samples, and about ten points along a longer line if the figure has several series. Steps have no markers.
+// samples, and about ten points along a longer line if the figure has several series. Steps and neutral lines have no markers.
 func (d *drawing) markerPoints(i int) []vg.Point {
 	s := &d.f.Series[i]
-	if s.Style == plots.Steps || s.Style == plots.Bars {
+	if s.Style == plots.Steps || s.Style == plots.Bars || d.appearanceOf(i).radius == 0 {
 		return nil
 	}
 	samples := slices.Concat(d.shownRuns(i)...)
@@ -263,17 +263,24 @@ func (p pen) drawFrame(r vg.Rectangle, k int) {
 	p.strokePath(inset(r, 0.9).Path(), lineStyle(textColor, 1.8, dashPatterns[k%len(dashPatterns)]...))
 }
 
-// drawMarks draws a ring around each mark or, on a map, a frame around the cell that contains it.
+// drawMarks draws a ring around each mark or, on a map with values, a frame around the cell that contains it.
 func (d *drawing) drawMarks() {
 	for k, m := range d.f.Marks {
-		if d.f.Map != nil {
+		if d.f.Map != nil && !d.f.Map.Bare {
 			if i, j, ok := cellAt(d.f, m.X, m.Y); ok && isVisible(d.cell(i, j)) {
 				d.pen.drawFrame(widen(d.cell(i, j), 3*markRadius), d.frameNumbers.numberOf(m.Label, k))
 			}
 		} else if pt, ok := d.markPoint(m); ok {
-			d.pen.strokePath(markers[0].path(pt, markRadius*1.7), lineStyle(textColor, 1.4))
+			d.pen.drawRing(pt)
 		}
 	}
+}
+
+// drawRing draws a dark ring with a white rim around pt.
+func (p pen) drawRing(pt vg.Point) {
+	path := markers[0].path(pt, markRadius*1.7)
+	p.strokePath(path, lineStyle(backgroundColor, 3))
+	p.strokePath(path, lineStyle(textColor, 1.4))
 }
 
 // widen returns a rectangle with the center of r whose width and height are those of r, but at least minSize.
@@ -350,16 +357,21 @@ const (
 	margin         vg.Length = 7
 )
 
+// manyPoints is the number of points of a series above which its markers become smaller. At a larger value more of them
+// hide one another.
+const manyPoints = 500
+
 // appearance holds the properties that distinguish a series from the others.
 type appearance struct {
 	color  color.NRGBA
 	dash   []vg.Length // lengths of dashes and gaps; nil for a solid line
 	marker int         // index in markers
+	radius vg.Length   // of the markers; 0 for none
 }
 
 // standardAppearance returns appearance number i. Colors, dash patterns and markers repeat with different periods.
 func standardAppearance(i int) appearance {
-	return appearance{palette[i%len(palette)], dashPatterns[(i+i/len(palette))%len(dashPatterns)], i % len(markers)}
+	return appearance{palette[i%len(palette)], dashPatterns[(i+i/len(palette))%len(dashPatterns)], i % len(markers), markRadius}
 }
 
 // tint returns the translucent color of a band.
@@ -412,10 +424,10 @@ func (m shape) path(pt vg.Point, r vg.Length) (path vg.Path) {
 	return path
 }
 
-// drawMarker fills marker k at pt. A white rim separates markers that overlap.
-func (p pen) drawMarker(k int, pt vg.Point, clr color.Color) {
-	path := markers[k].path(pt, markRadius)
-	p.SetColor(clr)
+// drawMarker fills the marker of a series at pt. A white rim separates markers that overlap.
+func (p pen) drawMarker(l appearance, pt vg.Point) {
+	path := markers[l.marker].path(pt, l.radius)
+	p.SetColor(l.color)
 	p.Fill(path)
-	p.strokePath(path, lineStyle(backgroundColor, 0.6))
+	p.strokePath(path, lineStyle(backgroundColor, l.radius/5))
 }
