@@ -263,7 +263,7 @@ func (r *Result) Table() *plots.Table {
 	return t
 }
 
-// Plot returns panels: the modeled error of the chosen kernel over σ and λ, with the evaluated points and a frame around
+// Plot returns panels: the modeled error of the chosen kernel over σ and λ, with the evaluated points and a ring around
 // the chosen one; the error of each point of the last level against λ, with its interval; and the directions of a
 // matrix.
 func (r *Result) Plot() *plots.Figure {
@@ -280,9 +280,9 @@ func (r *Result) Plot() *plots.Figure {
 	}
 	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %.3g", r.Dataset, r.N, r.Best.kernelTitle(), r.Lambda),
 		len(panels), panels...)
-	f.Caption = "The error of rows that the fit has not seen. The frame and the ring are the point that was chosen; " +
+	f.Caption = "The error of rows that the fit has not seen. The ring is the point that was chosen; " +
 		"other points of the map were tried, between them it is by the model, " +
-		"and errors of twice the least and more have one color."
+		"and errors of 1.5 times the least and more have one color."
 	if text := r.directions(maxDirections); text != "" {
 		f.Caption += " Directions in which the points' distance changes most: " + text + "."
 	}
@@ -293,7 +293,8 @@ func (r *Result) Plot() *plots.Figure {
 	return f
 }
 
-// errorMapFigure returns the map of the chosen kernel. All errors of at least twice the smallest have the same color.
+// errorMapFigure returns the map of the chosen kernel. All errors of at least 1.5 times the smallest have the
+// same color.
 func (r *Result) errorMapFigure(quantity string) *plots.Figure {
 	label, title := "σ", r.Best.kernelKeyTitle()
 	if features := r.mostRelevant(3); features != "" {
@@ -302,12 +303,12 @@ func (r *Result) errorMapFigure(quantity string) *plots.Figure {
 	if r.Best.Gamma > 0 {
 		label = "γ"
 	}
-	m := plots.Map(title, label, "λ", quantity, r.Map.Scale, r.Map.Lambda, r.Map.Error)
+	m := plots.Map(title, label, "λ", quantity+" (≤ 1.5 × least)", r.Map.Scale, r.Map.Lambda, r.Map.Error)
 	lowest := math.Inf(1)
 	for _, row := range r.Map.Error {
 		lowest = min(lowest, slices.Min(row))
 	}
-	m.Map.Bare, m.Map.Color.Min, m.Map.Color.Max = true, lowest, 2*lowest
+	m.Map.Bare, m.Map.Color.Min, m.Map.Color.Max = true, lowest, 1.5*lowest
 	m.Marks = append(m.Marks, plots.Mark{X: r.Best.Sigma + r.Best.Gamma, Y: r.Best.Lambda, Label: "chosen"})
 	tried := plots.Series{Name: "tried", Style: plots.Points}
 	for _, p := range r.Points {
@@ -324,7 +325,8 @@ func (r *Result) errorMapFigure(quantity string) *plots.Figure {
 // errorFigure returns the errors of the last level with their intervals.
 func (r *Result) errorFigure(quantity string) *plots.Figure {
 	lastLevel := r.Points[len(r.Points)-1].Level
-	f := &plots.Figure{Title: r.Levels[lastLevel].Name, X: plots.Axis{Label: "λ", Log: true},
+	f := &plots.Figure{Title: strings.Replace(r.Levels[lastLevel].Name, "loo", "leave-one-out", 1),
+		X: plots.Axis{Label: "λ", Log: true},
 		Y: plots.Axis{Label: quantity}}
 	for _, p := range r.Points {
 		if p.Level != lastLevel || !p.Error.Known() || float64(p.Error) >= 2*float64(r.Best.Hi) {
