@@ -32,20 +32,9 @@ func qualityFigure(name string, p *model.Prediction, d *datasets.Dataset, probab
 	} else if score.Targets != nil {
 		quality = "RMSE " + outward.PlainList(score.Targets, 3)
 	}
-	title := fmt.Sprintf("%s: %s on %d %s points", name, quality, score.N, subsetName(fittedRows, d))
-	if fittedRows > 0 && fittedRows < d.Len() {
-		title += fmt.Sprintf(", %d of the fit", fittedRows)
-	}
+	title := fmt.Sprintf("%s: %s on %s", name, quality, explain.RowsText(score.N, score.N, fittedRows))
 	f := explain.Quality(title, p, d, probabilities, fittedRows)
 	return f, f.Validate()
-}
-
-// subsetName returns "training" if all rows of d are rows of the fit, and "test" otherwise.
-func subsetName(fittedRows int, d *datasets.Dataset) string {
-	if fittedRows == d.Len() {
-		return "training"
-	}
-	return "test"
 }
 
 // canScore reports whether d has answers of the kind that is predicted.

@@ -77,10 +77,10 @@ func TestPredictPlot(t *testing.T) {
 	script(t, "1$ predict m.krr --in x.csv --out q.csv --plot q.svg\n no answers")
 	script(t, "$ predict m.krr --in r.csv --out p.csv\n\ttraining ")
 	if out := script(t, "$ predict m.krr --in m.csv --out p.csv --plot m.html"); !strings.Contains(out, "40 of 60 rows are of the fit") ||
-		!strings.Contains(string(read(t, "m.html")), "on 60 test points, 40 of the fit") {
+		!strings.Contains(string(read(t, "m.html")), "on 60 rows, of which 40 are of the fit, with smaller errors") {
 		t.Error(out)
 	}
-	script(t, "$ explain m.krr --in m.csv --permutations 2\n 40 of 60 rows are of the fit")
+	script(t, "$ explain m.krr --in m.csv --permutations 2\n 60 rows, of which 40 are of the fit")
 }
 
 // TestExplain: the command prints, draws and writes the importance, and says that rows are of the fit.
@@ -88,7 +88,7 @@ func TestExplain(t *testing.T) {
 	files(t, map[string]string{"a.csv": table(60, nil, true), "x.csv": "a,b,c\n1,2,3\n4,5,6\n"})
 	script(t, "$ fit --train a.csv --out m.krr --sigma 2")
 	out := script(t, "$ explain m.krr --in a.csv --permutations 2 --top 2 --json e.json --plot e.svg")
-	if !strings.Contains(out, "these rows are of the fit") || !strings.Contains(out, "mean of 2 permutations") {
+	if !strings.Contains(out, "60 training points: ") || !strings.Contains(out, "mean of 2 permutations") {
 		t.Error(out)
 	}
 	var e explain.Explanation

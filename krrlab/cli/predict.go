@@ -239,7 +239,11 @@ func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.
 		lines.Add("read", "%s", data.Read)
 	}
 	if canScore(p.Prediction, data) {
-		lines.Score(subsetName(p.fittedRows, data), p.Score(data))
+		subset := "test"
+		if p.fittedRows == data.Len() {
+			subset = "training"
+		}
+		lines.Score(subset, p.Score(data))
 		if fitNote != "" {
 			lines.Add("note", "%s", fitNote)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/plots"
 )
 
 const csv = `a,word,day,y
@@ -250,5 +251,20 @@ func TestPlace(t *testing.T) {
 	testkit.Near(t, e.Columns[0].Mean, mean, 1e-6)
 	if !strings.Contains(e.String(), "lon, lat") || e.Plot() == nil {
 		t.Error(e)
+	}
+}
+
+// TestDependencePanel: two values are points, few whole numbers are the ticks of a line, and the axis ends beyond them.
+func TestDependencePanel(t *testing.T) {
+	for _, c := range []struct {
+		values, ticks []float64
+		style         plots.Style
+	}{{[]float64{0, 0.5}, []float64{0, 0.5}, plots.Points}, {[]float64{1, 2, 4}, []float64{1, 2, 4}, plots.Line},
+		{[]float64{1, 2.5, 4}, nil, plots.Line}} {
+		zeros := make([]float64, len(c.values))
+		f := new(Explanation).dependencePanel(&Dependence{Values: c.values, Curves: []DependenceCurve{{Mean: zeros, StandardError: zeros}}})
+		if !slices.Equal(f.X.Ticks, c.ticks) || f.Series[0].Style != c.style || c.ticks != nil && !(f.X.Min < c.ticks[0]) {
+			t.Errorf("%v: %+v", c.values, f)
+		}
 	}
 }

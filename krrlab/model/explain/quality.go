@@ -79,22 +79,29 @@ func residualPanels(target string, predictions, answers []float64) []plots.Figur
 	return []plots.Figure{
 		{Title: target, X: plots.Axis{Label: "answer"}, Y: plots.Axis{Label: "prediction"},
 			// The line is drawn over the points.
-			Series: []plots.Series{actual, {Name: "prediction = answer", X: []float64{lo, hi}, Y: []float64{lo, hi}}}},
+			Series: []plots.Series{actual, diagonal("prediction = answer", lo, hi)}},
 		{Title: target, X: plots.Axis{Label: "prediction"}, Y: plots.Axis{Label: "residual, answer − prediction"},
 			Series: []plots.Series{residuals}, HLines: []plots.RefLine{{At: 0}}},
 	}
 }
 
+// diagonal returns the reference line of equal x and y from lo to hi.
+func diagonal(name string, lo, hi float64) plots.Series {
+	return plots.Series{Name: name, X: []float64{lo, hi}, Y: []float64{lo, hi}, Neutral: true}
+}
+
 // confusionPanel draws the number of rows of each class by predicted class.
 func confusionPanel(c *model.Classes) plots.Figure {
-	axis := plots.Axis{}
+	x, y := plots.Axis{Label: "predicted class"}, plots.Axis{Label: "class"}
+	m := &plots.HeatMap{Color: plots.Axis{Label: "rows"}, Format: "%.0f"}
 	for i, label := range c.Labels {
-		axis.Ticks, axis.Names = append(axis.Ticks, float64(i)), append(axis.Names, shortName(label))
+		x.Names, m.X = append(x.Names, shortName(label)), append(m.X, float64(i))
 	}
-	f := plots.Figure{Title: "Confusion", X: axis, Y: axis,
-		Map: &plots.HeatMap{X: axis.Ticks, Y: axis.Ticks, Z: c.Counts, Color: plots.Axis{Label: "rows"}, Format: "%.0f"}}
-	f.X.Label, f.Y.Label = "predicted class", "class"
-	return f
+	for i, row := range slices.Backward(c.Counts) { // the first class is on top, and y ascends
+		y.Names, m.Y, m.Z = append(y.Names, x.Names[i]), append(m.Y, float64(-i)), append(m.Z, row)
+	}
+	x.Ticks, y.Ticks = m.X, m.Y
+	return plots.Figure{Title: "Confusion", X: x, Y: y, Map: m}
 }
 
 // maxName is the largest number of characters of a name in a figure; longer ones leave less room for the data.
@@ -121,21 +128,17 @@ func classErrorPanel(c *model.Classes) plots.Figure {
 		Y: plots.Axis{Label: "predicted as another class (%)"}, Series: []plots.Series{s}}
 }
 
-// curvePanels draws the ROC and precision-recall curves of each class against the rest. If there are many classes, it
-// draws those with the smallest areas under the ROC curve, and says so in the caption of f.
+// curvePanels draws the ROC and precision-recall curves of each class against the rest, or of the rarer of two
+// classes. If there are many classes, it draws those with the smallest areas under the ROC curve, and says so in the
+// caption of f.
 func curvePanels(p *model.Prediction, d *datasets.Dataset, f *plots.Figure) []plots.Figure {
 	curves := p.Curves(d)
 	if len(curves) == 0 {
 		return nil
 	}
-	area, precision := 0.0, 0.0
-	for _, c := range curves {
-		area, precision = area+c.AUC/float64(len(curves)), precision+c.AveragePrecision/float64(len(curves))
-	}
-	rocTitle, recallTitle := fmt.Sprintf("ROC, mean AUC %.4f", area), fmt.Sprintf("Precision-recall, mean AP %.4f", precision)
-	if len(p.Labels) == 2 { // the areas are equal
-		rocTitle = fmt.Sprintf("ROC, AUC %.4f", area)
-		recallTitle = fmt.Sprintf("Precision-recall, AP %.3f and %.3f", curves[0].AveragePrecision, curves[1].AveragePrecision)
+	if len(p.Labels) == 2 && len(curves) == 2 {
+		rarer := p.Labels[rarerOfTwo(p.Labels, d)]
+		curves = slices.DeleteFunc(curves, func(c model.Curve) bool { return c.Class != rarer })
 	}
 	if len(curves) > maxCurves {
 		slices.SortStableFunc(curves, func(a, b model.Curve) int { return cmp.Compare(a.AUC, b.AUC) })
@@ -143,20 +146,19 @@ func curvePanels(p *model.Prediction, d *datasets.Dataset, f *plots.Figure) []pl
 		curves = curves[:maxCurves]
 	}
 	share := func(label string) plots.Axis { return plots.Axis{Label: label, Max: 1} }
-	roc := plots.Figure{Title: rocTitle, X: share("false positive rate"),
-		Y: share("true positive rate")}
-	recall := plots.Figure{Title: recallTitle, X: share("recall"),
-		Y: share("precision")}
+	roc := plots.Figure{Title: "ROC", X: share("false positive rate"), Y: share("true positive rate")}
+	recall := plots.Figure{Title: "Precision-recall", X: share("recall"), Y: share("precision")}
 	for _, c := range curves {
-		roc.Series = append(roc.Series, plots.Series{Name: shortName(c.Class), X: c.FalsePositive, Y: c.TruePositive})
-		steps := plots.Series{Name: shortName(c.Class)} // precision k holds between recalls k−1 and k
+		name := fmt.Sprintf("%s (AUC %.3f, AP %.3f)", shortName(c.Class), c.AUC, c.AveragePrecision)
+		roc.Series = append(roc.Series, plots.Series{Name: name, X: c.FalsePositive, Y: c.TruePositive})
+		steps := plots.Series{Name: name} // precision k holds between recalls k−1 and k
 		for k := 1; k < len(c.Precision); k++ {
 			steps.Add(c.TruePositive[k-1], c.Precision[k])
 			steps.Add(c.TruePositive[k], c.Precision[k])
 		}
 		recall.Series = append(recall.Series, steps)
 	}
-	roc.Series = append(roc.Series, plots.Series{Name: "chance", X: []float64{0, 1}, Y: []float64{0, 1}})
+	roc.Series = append(roc.Series, diagonal("chance", 0, 1))
 	return []plots.Figure{roc, recall}
 }
 
@@ -204,7 +206,7 @@ func calibrationPanel(prob *mat.Dense, labels []string, d *datasets.Dataset) plo
 			right[b]++
 		}
 	}
-	s := plots.Series{Style: plots.Points}
+	s := plots.Series{Name: "bin of probabilities, 95 % interval", Style: plots.Points, Neutral: true}
 	for b, n := range count {
 		if n > 0 {
 			lo, hi := wilson(right[b], n)
@@ -216,7 +218,7 @@ func calibrationPanel(prob *mat.Dense, labels []string, d *datasets.Dataset) plo
 		label = "share that is right"
 	}
 	return plots.Figure{Title: "Calibration", X: plots.Axis{Label: "probability", Max: 1}, Y: plots.Axis{Label: label, Max: 1},
-		Series: []plots.Series{s, {Name: "calibrated", X: []float64{0, 1}, Y: []float64{0, 1}}}}
+		Series: []plots.Series{s, diagonal("calibrated", 0, 1)}}
 }
 
 // classCounts returns the number of rows of each label.

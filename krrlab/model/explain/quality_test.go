@@ -15,16 +15,16 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// TestConfusion: rows are the answers, columns the predictions; labels are matched by their text, and one that the model
+// TestConfusion: rows are the answers, columns the predictions, the first on top; labels are matched by their text, and one that the model
 // does not know has a row.
 func TestConfusion(t *testing.T) {
 	p := &model.Prediction{Labels: []string{"a", "a long name of a class"}, Class: []int{0, 0, 1, 1, 1}}
 	d := &datasets.Dataset{X: points.NewDense(5, 1, make([]float64, 5)), Labels: []string{p.Labels[1], "a", "z"},
 		Class: []int{1, 1, 1, 0, 2}}
 	f := confusionPanel(p.Score(d).Classes)
-	if want := [][]float64{{2, 1, 0}, {0, 1, 0}, {0, 1, 0}}; !reflect.DeepEqual(f.Map.Z, want) ||
-		!slices.Equal(f.X.Names, []string{"a", "a long name of a …", "z"}) {
-		t.Errorf("%v %v, want %v", f.Map.Z, f.X.Names, want)
+	if want := [][]float64{{0, 1, 0}, {0, 1, 0}, {2, 1, 0}}; !reflect.DeepEqual(f.Map.Z, want) || // from below
+		!slices.Equal(f.X.Names, []string{"a", "a long name of a …", "z"}) || f.Y.Names[2] != "a" {
+		t.Errorf("%v %v %v, want %v", f.Map.Z, f.X.Names, f.Y.Names, want)
 	}
 }
 

@@ -35,24 +35,17 @@ func (e *Explanation) change() string {
 
 func (e *Explanation) String() string {
 	var b stage.Lines
-	rows := plural.Count(e.Rows, "row")
-	if e.Rows < e.Of {
-		rows += fmt.Sprintf(" of %d, drawn at random", e.Of)
-	}
-	b.Add("rows", "%s, %s: %s", e.Data, rows, e.Metric.Text(e.Loss))
-	if e.FittedRows == e.Of {
-		b.Add("note", "these rows are of the fit: the importance is that for rows that the model has learned")
-	} else if e.FittedRows > 0 {
-		b.Add("note", "%d of %d rows are of the fit: the model has learned them, and their importance differs from that of new rows",
-			e.FittedRows, e.Of)
+	b.Add("rows", "%s, %s: %s", e.Data, RowsText(e.Rows, e.Of, e.FittedRows), e.Metric.Text(e.Loss))
+	if e.FittedRows > 0 {
+		b.Add("note", "the model has learned the rows of the fit, and their importance differs from that of new rows")
 	}
 	b.Add("importance", "%s if a column is permuted, mean of %d permutations ± standard error", e.change(), e.Permutations)
 	factor, unit := e.unit()
-	width := 0
-	for _, c := range e.Columns[:min(len(e.Columns), maxBars)] {
+	width, shown := 0, e.Columns[:min(len(e.Columns), maxBars)]
+	for _, c := range shown {
 		width = max(width, len([]rune(shortName(c.Column))))
 	}
-	for _, c := range e.Columns[:min(len(e.Columns), maxBars)] {
+	for _, c := range shown {
 		name, se := shortName(c.Column), "not known"
 		if c.StandardError.Known() {
 			se = outward.Plain(factor*float64(c.StandardError), 2)
@@ -87,21 +80,24 @@ func (e *Explanation) Plot() *plots.Figure {
 		bars.AddBand(factor*c.Mean, tick, factor*c.Mean-se, factor*c.Mean+se)
 		y.Ticks, y.Names = append(y.Ticks, tick), append(y.Names, shortName(c.Column))
 	}
-	label := e.change()
+	label := e.change() + " by permutation"
 	if unit != "" {
 		label += " (%)"
 	}
-	f := &plots.Figure{Columns: 2, Title: fmt.Sprintf("%s: %s on %s", e.Data, e.Metric.Text(e.Loss), plural.Count(e.Rows, "row")),
+	f := &plots.Figure{Columns: 2, Title: fmt.Sprintf("%s: %s on %s", e.Data, e.Metric.Text(e.Loss), RowsText(e.Rows, e.Of, e.FittedRows)),
 		Caption: fmt.Sprintf("Importance by %d permutations of each column, ± one standard error. Partial dependence: mean %s "+
 			"of the rows if all have the same value of a column, ± two standard errors of that mean for a single curve.", e.Permutations,
 			cmp.Or(e.Quantity, "prediction")),
-		Panels: []plots.Figure{{Title: "Importance", X: plots.Axis{Label: label}, Y: y, Series: []plots.Series{bars}}}}
+		Panels: []plots.Figure{{Title: "Importance, ± standard error", X: plots.Axis{Label: label}, Y: y, Series: []plots.Series{bars}}}}
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, d := range e.Dependence {
 		if len(d.Curves) == 0 {
 			continue
 		}
 		panel := e.dependencePanel(&d)
+		if len(f.Panels) == 1 {
+			panel.Title = "Partial dependence"
+		}
 		for _, s := range panel.Series {
 			lo, hi = min(lo, slices.Min(s.Lo)), max(hi, slices.Max(s.Hi))
 		}
@@ -109,9 +105,25 @@ func (e *Explanation) Plot() *plots.Figure {
 	}
 	f.Height = 0.4 + 2.9*float64((len(f.Panels)+1)/2) // the names of maxBars columns need it
 	for k := range f.Panels[1:] {                     // one y axis shows which dependence is large
-		f.Panels[k+1].Y.Min, f.Panels[k+1].Y.Max = lo-0.03*(hi-lo), hi+0.03*(hi-lo)
+		y := &f.Panels[k+1].Y
+		y.Min, y.Max = lo-0.03*(hi-lo), hi+0.03*(hi-lo)
 	}
 	return f
+}
+
+// RowsText describes a sample of the given size of n rows, of which fittedRows are rows of the fit.
+func RowsText(sample, n, fittedRows int) string {
+	text := fmt.Sprintf("%d rows, of which %d are of the fit, with smaller errors", n, fittedRows)
+	switch fittedRows {
+	case 0:
+		text = fmt.Sprintf("%d test points", n)
+	case n:
+		text = fmt.Sprintf("%d training points", n)
+	}
+	if sample < n {
+		text = fmt.Sprintf("%d, drawn at random, of %s", sample, text)
+	}
+	return text
 }
 
 func (e *Explanation) dependencePanel(d *Dependence) plots.Figure {
@@ -119,8 +131,18 @@ func (e *Explanation) dependencePanel(d *Dependence) plots.Figure {
 	if d.First != "" {
 		x.Label += " (days from " + d.First + ")"
 	}
+	style, values := plots.Line, d.Values
 	for k, word := range d.Words {
-		x.Ticks, x.Names = append(x.Ticks, float64(k)), append(x.Names, shortName(word))
+		values, x.Names = append(values, float64(k)), append(x.Names, shortName(word))
+	}
+	n := len(values)
+	if d.Words != nil || d.First != "" || n == 2 { // between two dates there are other hours and weekdays
+		style = plots.Points
+	}
+	isFraction := func(v float64) bool { return v != math.Trunc(v) }
+	if d.First == "" && (style == plots.Points || n <= maxBars && !slices.ContainsFunc(values, isFraction)) {
+		pad := cmp.Or(values[n-1]-values[0], 1) / float64(2*n)
+		x.Ticks, x.Min, x.Max = values, values[0]-pad, values[n-1]+pad
 	}
 	y := "mean " + e.Quantity
 	if len(d.Curves) == 1 && d.Curves[0].Class != "" {
@@ -128,23 +150,16 @@ func (e *Explanation) dependencePanel(d *Dependence) plots.Figure {
 	}
 	f := plots.Figure{X: x, Y: plots.Axis{Label: y}}
 	for _, c := range d.Curves {
-		s := plots.Series{}
-		if d.Words != nil || d.First != "" { // between two dates there are other hours and weekdays
-			s.Style = plots.Points
-		}
+		s := plots.Series{Style: style}
 		if len(d.Curves) > 1 {
 			s.Name = shortName(c.Class)
 		}
 		for k, v := range c.Mean {
-			position := float64(k)
-			if d.Words == nil {
-				position = d.Values[k]
-			}
 			se := 2 * c.StandardError[k]
 			if len(d.Curves) > 1 { // bands would hide one another
 				se = 0
 			}
-			s.AddBand(position, v, v-se, v+se)
+			s.AddBand(values[k], v, v-se, v+se)
 		}
 		f.Series = append(f.Series, s)
 	}

@@ -15,6 +15,7 @@ func init() {
 		Name: "explain",
 		Binds: map[string]r.Value{
 			"Quality":    r.ValueOf(explain.Quality),
+			"RowsText":   r.ValueOf(explain.RowsText),
 			"Run":        r.ValueOf(explain.Run),
 			"SpacedRows": r.ValueOf(explain.SpacedRows),
 		},
