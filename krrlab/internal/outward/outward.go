@@ -4,19 +4,20 @@
 package outward
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
 )
 
 // Down formats v with the given number of digits, as %g does, rounded so that the result is at most v.
-func Down(v float64, digits int) string { return toward(v, 'g', digits, digits, -1) }
+func Down(v float64, digits int) string { return formatDirected(v, 'g', digits, digits, -1) }
 
 // Up formats v with the given number of digits, as %g does, rounded so that the result is at least v.
-func Up(v float64, digits int) string { return toward(v, 'g', digits, digits, 1) }
+func Up(v float64, digits int) string { return formatDirected(v, 'g', digits, digits, 1) }
 
 // UpE is Up with the format %e.
-func UpE(v float64, digits int) string { return toward(v, 'e', digits-1, digits, 1) }
+func UpE(v float64, digits int) string { return formatDirected(v, 'e', digits-1, digits, 1) }
 
 // Rounded returns v rounded to the given number of significant digits, or v itself if the rounded number overflows
 // float64.
@@ -41,11 +42,13 @@ func Span(lo, hi float64, digits int) string {
 
 // Plain formats v with the given number of digits for readers, as 63,310 or 0.1006. It uses an exponent only below
 // 10⁻⁴ and from 10⁹ on.
-func Plain(v float64, digits int) string { return plain(strconv.FormatFloat(v, 'g', digits, 64)) }
+func Plain(v float64, digits int) string {
+	return removeExponent(strconv.FormatFloat(v, 'g', digits, 64))
+}
 
 // PlainSpan is Span with the format of Plain.
 func PlainSpan(lo, hi float64, digits int) string {
-	return "[" + plain(Down(lo, digits)) + ", " + plain(Up(hi, digits)) + "]"
+	return "[" + removeExponent(Down(lo, digits)) + ", " + removeExponent(Up(hi, digits)) + "]"
 }
 
 // PlainList formats each number as Plain does. The separator is a comma, or a semicolon if a number contains a comma.
@@ -60,9 +63,9 @@ func PlainList(v []float64, digits int) string {
 	return strings.Join(text, separator)
 }
 
-// plain rewrites a decimal number without an exponent, with commas between thousands, unless its absolute value is
-// nonzero and below 10⁻⁴, or at least 10⁹.
-func plain(s string) string {
+// removeExponent rewrites a decimal number without an exponent, with commas between thousands, unless its absolute value
+// is nonzero and below 10⁻⁴, or at least 10⁹.
+func removeExponent(s string) string {
 	v, err := strconv.ParseFloat(s, 64)
 	if a := math.Abs(v); err != nil || v != 0 && a < 1e-4 || !(a < 1e9) {
 		return s
@@ -83,13 +86,23 @@ func plain(s string) string {
 	return integer + decimals
 }
 
-// toward formats v. If rounding went against the sign of direction, it adds one unit of the last digit in that
-// direction.
-func toward(v float64, format byte, precision, digits int, direction float64) string {
+// formatDirected formats v. If rounding went against the sign of direction, it returns the next number with as many
+// digits in that direction.
+func formatDirected(v float64, format byte, precision, digits int, direction float64) string {
 	s := strconv.FormatFloat(v, format, precision, 64)
-	if r, err := strconv.ParseFloat(s, 64); err == nil && direction*r < direction*v {
-		unit := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))-float64(digits-1))
-		s = strconv.FormatFloat(r+direction*unit, format, precision, 64)
+	r, _ := strconv.ParseFloat(s, 64) // ±Inf if s exceeds float64
+	if !(direction*r < direction*v) {
+		return s
 	}
-	return s
+	// The exponent of the shortest text is that of v, which math.Log10 is too inexact for. In units of the last digit,
+	// the number is an integer; its text is converted, because r may be infinite.
+	_, exponent, _ := strings.Cut(strconv.FormatFloat(v, 'e', -1, 64), "e")
+	rounded, roundedExponent, _ := strings.Cut(strconv.FormatFloat(v, 'e', digits-1, 64), "e")
+	units, _ := strconv.ParseInt(strings.Replace(rounded, ".", "", 1), 10, 64)
+	if roundedExponent != exponent {
+		units *= 10
+	}
+	lastPlace, _ := strconv.Atoi(exponent)
+	r, _ = strconv.ParseFloat(fmt.Sprintf("%de%d", units+int64(direction), lastPlace-digits+1), 64)
+	return strconv.FormatFloat(r, format, precision, 64)
 }

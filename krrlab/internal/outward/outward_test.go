@@ -23,19 +23,30 @@ func TestOutward(t *testing.T) {
 	for range 10000 {
 		values = append(values, r.NormFloat64()*math.Pow(10, float64(r.IntN(40)-20)))
 	}
+	for _, power := range []float64{1e-25, 1e23, 1e46} { // the logarithm of the next numbers is rounded to an integer
+		for v, k := math.Nextafter(power, 0), 0; k < 8; v, k = math.Nextafter(v, math.Inf(1)), k+1 {
+			values = append(values, v, -v)
+		}
+	}
 	for _, v := range values {
 		for digits := 1; digits <= 6; digits++ {
 			lo, e1 := strconv.ParseFloat(Down(v, digits), 64)
 			hi, e2 := strconv.ParseFloat(Up(v, digits), 64)
-			unit := math.Abs(v) * math.Pow(10, 1-float64(digits)) * (1 + 1e-12)
+			unit := math.Abs(v) * (math.Pow(10, 1-float64(digits))*(1+1e-12) + 0x1p-51) // lo and hi are rounded
 			if up, err := strconv.ParseFloat(UpE(v, digits), 64); err != nil || up != hi {
 				t.Fatalf("%v in %d digits: %s, %s", v, digits, UpE(v, digits), Up(v, digits))
 			}
 			if e1 != nil || e2 != nil || lo > v || hi < v || hi-lo > unit {
-				t.Fatalf("%v in %d digits: [%s, %s]", v, digits, Down(v, digits), Up(v, digits))
+				t.Errorf("%v in %d digits: [%s, %s]", v, digits, Down(v, digits), Up(v, digits))
 			}
 		}
 	}
+}
+
+// TestLargest: numbers that round to more than the largest float64 are bounded, too.
+func TestLargest(t *testing.T) {
+	testkit.Equal(t, Down(1.797e308, 2)+" "+Down(math.MaxFloat64, 1)+" "+Up(-1.797e308, 2), "1.7e+308 1e+308 -1.7e+308")
+	testkit.Equal(t, Up(1.797e308, 2)+" "+Down(-1.797e308, 2), "1.8e+308 -1.8e+308")
 }
 
 func TestPlain(t *testing.T) {
