@@ -355,15 +355,16 @@ func findArray(arrays []*array, names ...string) *array {
 	return nil
 }
 
-// partNames returns the names of an array in the part of the data that o selects: for the test part, the names with
-// "test" instead of "train" come first.
+// partNames returns the names of an array in the part of the data that o selects, the preferred ones first. For the
+// test part, each name with "train" also occurs with "test", and these names precede all others.
 func (o *ReadOptions) partNames(names []string) []string {
+	var testNames []string
 	for _, name := range names {
 		if o.TestPart && strings.Contains(name, "train") {
-			names = append([]string{strings.Replace(name, "train", "test", 1)}, names...)
+			testNames = append(testNames, strings.Replace(name, "train", "test", 1))
 		}
 	}
-	return names
+	return append(testNames, names...)
 }
 
 // onlyMatch returns the one array for which fits is true; nil if there are none or several.

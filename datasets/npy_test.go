@@ -92,6 +92,8 @@ func TestArrays(t *testing.T) {
 				"arrays not read: x_test of shape [2], y_test of shape [2]"},
 		{"MedMNIST", medical, ReadOptions{}, "[[1 2 3 4] [5 6 7 8]] [0.5 1.5] [] [] []"},
 		{"its test part", medical, ReadOptions{TestPart: true, Dim: 4, DimSource: "f"}, "[[9 8 7 6]] [7.5] [] [] []"},
+		{"two test parts", zipped(t, "test_images.npy", whole, "x_test.npy", saved(t, []float64{6, 7, 8, 9}, 2, 2)),
+			ReadOptions{TestPart: true, Target: "none"}, "[[6 7] [8 9]] [] [] [] []"},
 		{"points by name", medical, ReadOptions{Points: "test_images", Target: "none"}, "[[9 8 7 6]] [] [] [] []"},
 		{"scikit-learn", xy("data", "target"), ReadOptions{}, "[[1 2] [4 5]] [3.5 6.5]"},
 		{"without names", zipped(t, "arr_0.npy", whole, "arr_1.npy", saved(t, []float64{.5, 1.5}, 2, 1)), ReadOptions{},
