@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -20,7 +21,7 @@ func NewPlan(e *Experiment, s Scale) *Report {
 
 // job is a case that is run once, for all entries with this case.
 type job struct {
-	c          Case
+	testCase   Case
 	cost       caseCost
 	skipReason string   // why the case is not run; empty if it is run
 	entries    []*Entry // the entries with this case
@@ -28,8 +29,9 @@ type job struct {
 	result     *Result  // nil until the case was run or its result was loaded
 }
 
-// planJobs returns one job for each different case of the plans. Jobs that share data, K, Z and M follow each other. A
-// case is skipped only if all its entries skip it.
+// planJobs returns one job for each different case of the plans. Jobs that share data, the kernel matrix K, the random
+// features Z and the preconditioner M = ZZᵀ + λ_p·I follow each other. A case is skipped only if all its entries skip
+// it.
 func planJobs(plans []*Report, o *Options) []*job {
 	var out []*job
 	byKey := map[string]*job{}
@@ -38,7 +40,7 @@ func planJobs(plans []*Report, o *Options) []*job {
 			e := &p.Entries[i]
 			j := byKey[e.Case.key()]
 			if j == nil {
-				j = &job{c: e.Case, skipReason: e.Skip, cost: costOf(o.Rates, e.Case, sizeOf(e.Case), e.Expect)}
+				j = &job{testCase: e.Case, skipReason: e.Skip, cost: costOf(o.Rates, e.Case, sizeOf(e.Case), e.Expect)}
 				byKey[e.Case.key()] = j
 				out = append(out, j)
 			}
@@ -56,12 +58,20 @@ func planJobs(plans []*Report, o *Options) []*job {
 				"%d ranks on as many machines",
 				accel.Bytes(j.cost.Bytes), accel.Bytes(o.Memory), (j.cost.Bytes+o.Memory-1)/o.Memory)
 		default:
-			j.skipReason = missingFile(j.c.Data, o.Dirs)
+			j.skipReason = missingFile(j.testCase.Data, o.Dirs)
 		}
 	}
 	sortJobs(out)
-	removeSharedCosts(out)
 	return out
+}
+
+// loadJobs returns the jobs of the plans with the results that o.Out has for them. The costs are those of running the
+// jobs without a result one after another.
+func loadJobs(plans []*Report, o *Options) ([]*job, error) {
+	list := planJobs(plans, o)
+	err := loadResults(list, plans, o)
+	removeSharedCosts(list)
+	return list, err
 }
 
 // missingFilePrefix is the beginning of the reason for skipping a case whose data are not on this machine.
@@ -87,50 +97,59 @@ func (c Case) sharesK() bool {
 	return c.Method == "" && c.Solver != krrlab.AutoSolver && c.Solver != krrlab.Direct
 }
 
+// Sort orders of the cases that do not share K. They are larger than every krrlab.Solver.
+const (
+	methodOrder = 100 // direct solver and competing methods
+	autoOrder   = 200 // solver auto
+)
+
 // sortOrder returns a number to sort by: cases that share K come first, and those with the solver auto last.
 func (c Case) sortOrder() int {
 	switch {
 	case c.sharesK():
 		return int(c.Solver)
 	case c.Method == "" && c.Solver == krrlab.AutoSolver:
-		return 200
+		return autoOrder
 	}
-	return 100
+	return methodOrder
 }
 
 // sortJobs sorts the jobs so that jobs of a group follow each other, and within a group jobs with the same Z and M.
 func sortJobs(list []*job) {
 	groupOrder := map[group]int{} // position of each group, in the order of first appearance
 	for _, j := range list {
-		if _, ok := groupOrder[groupOf(j.c)]; !ok {
-			groupOrder[groupOf(j.c)] = len(groupOrder)
+		if _, ok := groupOrder[groupOf(j.testCase)]; !ok {
+			groupOrder[groupOf(j.testCase)] = len(groupOrder)
 		}
 	}
 	slices.SortStableFunc(list, func(a, b *job) int {
 		return cmp.Or(
-			cmp.Compare(groupOrder[groupOf(a.c)], groupOrder[groupOf(b.c)]),
-			cmp.Compare(a.c.sortOrder(), b.c.sortOrder()),
-			cmp.Compare(a.c.method(), b.c.method()),
-			cmp.Compare(a.c.Seed, b.c.Seed),
-			cmp.Compare(a.c.S, b.c.S),
-			cmp.Compare(a.c.LambdaP, b.c.LambdaP),
-			cmp.Compare(a.c.Tol, b.c.Tol),
+			cmp.Compare(groupOrder[groupOf(a.testCase)], groupOrder[groupOf(b.testCase)]),
+			cmp.Compare(a.testCase.sortOrder(), b.testCase.sortOrder()),
+			cmp.Compare(a.testCase.method(), b.testCase.method()),
+			cmp.Compare(a.testCase.Seed, b.testCase.Seed),
+			cmp.Compare(a.testCase.S, b.testCase.S),
+			cmp.Compare(a.testCase.LambdaP, b.testCase.LambdaP),
+			cmp.Compare(a.testCase.Tol, b.testCase.Tol),
 		)
 	})
 }
 
-// removeSharedCosts sets the predicted cost of K, Z and ZᵀZ to 0 for jobs that share them with the previous job.
+// removeSharedCosts sets the predicted cost of K, Z and the factorization of M to 0 for jobs that share them with the
+// previous job that is run.
 func removeSharedCosts(list []*job) {
 	var previous *job
 	for _, j := range list {
-		if j.skipReason != "" {
+		if j.skipReason != "" || j.result != nil {
 			continue
 		}
-		if previous != nil && j.c.sharesK() && previous.c.sharesK() && groupOf(j.c) == groupOf(previous.c) {
+		if previous != nil && j.testCase.sharesK() && previous.testCase.sharesK() && groupOf(j.testCase) == groupOf(previous.testCase) {
 			j.cost.Kernel = 0
-			if j.c.S == previous.c.S && j.c.Seed == previous.c.Seed {
+			spec, previousSpec := j.testCase.PrecondSpec, previous.testCase.PrecondSpec
+			spec.LambdaP, previousSpec.LambdaP = 0, 0
+			if previous.testCase.Solver != krrlab.CG && j.testCase.Seed == previous.testCase.Seed && reflect.DeepEqual(spec, previousSpec) {
 				j.cost.Features = 0
-				if j.c.LambdaP == previous.c.LambdaP {
+				if j.testCase.LambdaP == previous.testCase.LambdaP {
 					j.cost.Factor = 0
 				}
 			}
@@ -165,12 +184,12 @@ type Estimate struct {
 // reason why it is not run. Cases with a result in o.Out count as done.
 func Predict(ctx context.Context, plans []*Report, o *Options) (*Estimate, error) {
 	opt := o.withDefaults()
-	list := planJobs(plans, &opt)
-	estimate := &Estimate{Table: &plots.Table{Title: "What is to be run",
-		Columns: plots.Heads("data", "n", "case", "for", "predicted :", "memory", "note")}}
-	if err := loadResults(list, plans, &opt); err != nil {
+	list, err := loadJobs(plans, &opt)
+	if err != nil {
 		return nil, err
 	}
+	estimate := &Estimate{Table: &plots.Table{Title: "What is to be run",
+		Columns: plots.Heads("data", "n", "case", "for", "predicted :", "memory", "note")}}
 	for _, j := range list {
 		estimate.addJob(j)
 	}
@@ -189,15 +208,15 @@ func (estimate *Estimate) addJob(j *job) {
 	case j.skipReason != "":
 		estimate.Skipped++
 		if strings.HasPrefix(j.skipReason, missingFilePrefix) {
-			estimate.MissingData = appendUnique(estimate.MissingData, j.c.Data)
+			estimate.MissingData = appendUnique(estimate.MissingData, j.testCase.Data)
 		}
 	default:
 		estimate.Cases++
 		estimate.Seconds += j.cost.Sum()
 		estimate.Bytes = max(estimate.Bytes, j.cost.Bytes)
 	}
-	size := sizeOf(j.c)
-	estimate.Table.Add(j.c.Data, size.N, j.c.settings(), strings.Join(j.ids, " "), FormatSeconds(j.cost.Sum()),
+	size := sizeOf(j.testCase)
+	estimate.Table.Add(j.testCase.Data, size.N, j.testCase.settings(), strings.Join(j.ids, " "), FormatSeconds(j.cost.Sum()),
 		accel.Bytes(j.cost.Bytes), note)
 }
 

@@ -1,11 +1,13 @@
 package experiments
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
 )
 
 // plansAt returns the plans of all experiments at a scale.
@@ -35,12 +37,12 @@ func TestLaptopBudget(t *testing.T) {
 	for _, e := range registry {
 		var total float64
 		for _, j := range everything([]*Report{NewPlan(&e, Laptop)}) {
-			if files := must(datasets.Lookup(j.c.Data)).Files; j.skipReason != "" || len(files) > 0 && !atHand[j.c.Data] {
+			if files := must(datasets.Lookup(j.testCase.Data)).Files; j.skipReason != "" || len(files) > 0 && !atHand[j.testCase.Data] {
 				continue // the user may have it; it is not in the budget
 			}
 			total += j.cost.Sum()
 			if j.cost.Bytes > 20<<30 {
-				t.Errorf("%s: %v takes %d bytes", e.ID, j.c, j.cost.Bytes)
+				t.Errorf("%s: %v takes %d bytes", e.ID, j.testCase, j.cost.Bytes)
 			}
 		}
 		t.Logf("%s: %.0f s", e.ID, total)
@@ -62,10 +64,10 @@ func TestSharedCases(t *testing.T) {
 	seen := map[string]bool{}
 	shared := 0
 	for _, j := range list {
-		if seen[j.c.key()] {
-			t.Errorf("%v is there twice", j.c)
+		if seen[j.testCase.key()] {
+			t.Errorf("%v is there twice", j.testCase)
 		}
-		seen[j.c.key()] = true
+		seen[j.testCase.key()] = true
 		if len(j.entries) > 1 {
 			shared++
 		}
@@ -74,7 +76,7 @@ func TestSharedCases(t *testing.T) {
 		t.Error("no case is shared")
 	}
 	w := row{data: "mnist"}
-	i := slices.IndexFunc(list, func(j *job) bool { return j.c.key() == w.pcgCase(10000, 1).key() })
+	i := slices.IndexFunc(list, func(j *job) bool { return j.testCase.key() == w.pcgCase(10000, 1).key() })
 	if i < 0 {
 		t.Fatal("MNIST with s = 10,000, λ_p = λ, τ = 10⁻³ is not planned")
 	}
@@ -89,21 +91,48 @@ func TestOrder(t *testing.T) {
 	list := everything(plansAt(Laptop))
 	closed := map[group]bool{}
 	for i, j := range list {
-		if i > 0 && groupOf(list[i-1].c) != groupOf(j.c) {
-			closed[groupOf(list[i-1].c)] = true
+		if i > 0 && groupOf(list[i-1].testCase) != groupOf(j.testCase) {
+			closed[groupOf(list[i-1].testCase)] = true
 		}
-		if closed[groupOf(j.c)] {
-			t.Errorf("%v is away from its group", j.c)
+		if closed[groupOf(j.testCase)] {
+			t.Errorf("%v is away from its group", j.testCase)
 		}
 	}
 	var charged int
 	for _, j := range list {
-		if j.c.Data == "mnist" && j.c.N == 0 && j.c.sharesK() && j.cost.Kernel > 0 {
+		if j.testCase.Data == "mnist" && j.testCase.N == 0 && j.testCase.sharesK() && j.cost.Kernel > 0 {
 			charged++
 		}
 	}
 	if charged != 1 {
 		t.Errorf("K of MNIST is charged %d times", charged)
+	}
+}
+
+// TestSharedCosts checks that a job whose predecessor is done has the cost of all that it computes, and that solvers
+// share Z only with the same preconditioner.
+func TestSharedCosts(t *testing.T) {
+	costs := func(done int, cases ...Case) (charged string) {
+		list := planJobs([]*Report{toy(cases...)}, new((*Options)(nil).withDefaults()))
+		for i := range done {
+			list[i].result = &Result{}
+		}
+		removeSharedCosts(list)
+		for _, j := range list[done:] {
+			charged += fmt.Sprintf("%v %v; ", j.cost.Kernel > 0, j.cost.Features > 0)
+		}
+		return charged
+	}
+	pcg, block, other := featured(krrlab.PCG, 60), featured(krrlab.BlockPCG, 60), featured(krrlab.BlockPCG, 60)
+	other.Name = "rpcholesky"
+	if got := costs(0, pcg, block); got != "true true; false false; " {
+		t.Error("two jobs:", got)
+	}
+	if got := costs(1, pcg, block); got != "true true; " {
+		t.Error("the first job is done:", got)
+	}
+	if got := costs(0, pcg, other); got != "true true; false true; " {
+		t.Error("another preconditioner:", got)
 	}
 }
 

@@ -64,10 +64,11 @@ type Progress struct {
 // or writing the reports.
 func Run(ctx context.Context, plans []*Report, o *Options) ([]*Report, error) {
 	opt := o.withDefaults()
-	r := &runner{opt: &opt, jobs: planJobs(plans, &opt), reports: plans}
-	if err := loadResults(r.jobs, plans, &opt); err != nil {
+	jobs, err := loadJobs(plans, &opt)
+	if err != nil {
 		return nil, err
 	}
+	r := &runner{opt: &opt, jobs: jobs, reports: plans}
 	return plans, r.runAll(ctx)
 }
 
@@ -90,7 +91,7 @@ func loadResults(jobs []*job, plans []*Report, o *Options) error {
 		}
 	}
 	for _, j := range jobs {
-		if x := saved[j.c.key()]; x != nil {
+		if x := saved[j.testCase.key()]; x != nil {
 			j.setResult(x)
 		}
 	}
@@ -129,7 +130,7 @@ func (r *runner) runAll(ctx context.Context) error {
 		switch {
 		case j.result != nil:
 		case j.skipReason != "":
-			j.setResult(&Result{Status: NotRun, Reason: j.skipReason, Data: Data{Name: j.c.Data}})
+			j.setResult(&Result{Status: NotRun, Reason: j.skipReason, Data: Data{Name: j.testCase.Data}})
 		default:
 			r.index = i + 1
 			if err := r.runJob(ctx, j); err != nil {
@@ -157,19 +158,19 @@ func (r *runner) save() error {
 // Result.Bytes is the peak of the physical memory of this process so far, so it includes the earlier cases.
 func (r *runner) runJob(ctx context.Context, j *job) error {
 	r.started = time.Now()
-	res, err := r.measure(ctx, j.c)
+	res, err := r.measure(ctx, j.testCase)
 	if e := ctx.Err(); e != nil {
 		return e
 	}
 	r.secondsTaken += time.Since(r.started).Seconds()
 	r.secondsPredicted += j.cost.Sum()
 	if err != nil {
-		res = &Result{Status: Failed, Reason: oneLine(err), Data: Data{Name: j.c.Data}}
+		res = &Result{Status: Failed, Reason: oneLine(err), Data: Data{Name: j.testCase.Data}}
 	}
 	res.Machine, res.Commit, res.Bytes = machine(), r.opt.Version, accel.PeakRSS()
 	res.Date = time.Now().UTC().Format(time.RFC3339)
 	j.setResult(res)
-	r.opt.Finished(j.c, res)
+	r.opt.Finished(j.testCase, res)
 	return r.save()
 }
 
@@ -222,7 +223,7 @@ func (r *runner) openSessionFor(ctx context.Context, c Case) error {
 // notifyMonitor passes the progress of the current job on to the monitor.
 func (r *runner) notifyMonitor(e krrlab.Event) error {
 	r.opt.Monitor(Progress{
-		Case: r.jobs[r.index-1].c, Index: r.index, Total: len(r.jobs), Event: e,
+		Case: r.jobs[r.index-1].testCase, Index: r.index, Total: len(r.jobs), Event: e,
 		Remaining: r.remaining(),
 	})
 	return nil
