@@ -51,49 +51,49 @@ type config struct {
 
 // newConfig returns the JSON form of c, with an absolute path for the folder of checkpoints. It returns an error if a
 // part of c cannot be serialized.
-func newConfig(c *krrlab.Config) (j config, err error) {
-	j.Config = *c
-	if j.Spec, err = kernel.ToSpec(c.Kernel); err != nil {
-		return j, fmt.Errorf("%w; without a Backend it can be used", err)
+func newConfig(c *krrlab.Config) (cfg config, err error) {
+	cfg.Config = *c
+	if cfg.Spec, err = kernel.ToSpec(c.Kernel); err != nil {
+		return cfg, fmt.Errorf("%w; without a Backend it can be used", err)
 	}
 	if c.Precond != nil {
-		if j.Recipe, err = stage.PreconditionerText(c.Precond, c.Kernel); err != nil {
-			return j, fmt.Errorf("%w and cannot be sent to ranks: use a registered one, or no Backend", err)
+		if cfg.Recipe, err = stage.PreconditionerText(c.Precond, c.Kernel); err != nil {
+			return cfg, fmt.Errorf("%w and cannot be sent to ranks: use a registered one, or no Backend", err)
 		}
 	}
 	if c.StopRows != nil {
-		return j, fmt.Errorf("krrlab: StopRows cannot be sent to ranks: leave them out, so that the training points " +
+		return cfg, fmt.Errorf("krrlab: StopRows cannot be sent to ranks: leave them out, so that the training points " +
 			"count, or use no Backend")
 	}
 	if k := c.Checkpoint; k != nil {
-		j.Checkpoint = new(*k)
-		if j.Checkpoint.Dir, err = filepath.Abs(k.Dir); err != nil { // the ranks run elsewhere
-			return j, fmt.Errorf("krrlab: folder of checkpoints: %w", err)
+		cfg.Checkpoint = new(*k)
+		if cfg.Checkpoint.Dir, err = filepath.Abs(k.Dir); err != nil { // the ranks run elsewhere
+			return cfg, fmt.Errorf("krrlab: folder of checkpoints: %w", err)
 		}
 	}
-	return j, nil
+	return cfg, nil
 }
 
-// config converts j back to a krrlab.Config.
-func (j *config) config() (c krrlab.Config, err error) {
-	c = j.Config
-	if c.Kernel, err = kernel.FromSpec(j.Spec); err == nil && j.Recipe != "" {
-		c.Precond, err = stage.ParsePreconditioner(j.Recipe)
+// config converts cfg back to a krrlab.Config.
+func (cfg *config) config() (c krrlab.Config, err error) {
+	c = cfg.Config
+	if c.Kernel, err = kernel.FromSpec(cfg.Spec); err == nil && cfg.Recipe != "" {
+		c.Precond, err = stage.ParsePreconditioner(cfg.Recipe)
 	}
 	return c, err
 }
 
 // writeJob writes the job of a stage, and its data, below dir.root. It sets dir.name to the name of the job folder,
 // which consists of the stage and a hash of the job.
-func (b *Backend) writeJob(dir *jobDir, l *krrlab.Lab, stage stage.Name, options any) error {
-	j := &job{Version: jobVersion, Stage: stage}
+func (b *Backend) writeJob(dir *jobDir, l *krrlab.Lab, stageName stage.Name, options any) error {
+	j := &job{Version: jobVersion, Stage: stageName}
 	cfg := l.Config()
 	var err error
 	if j.Config, err = newConfig(&cfg); err != nil {
 		return err
 	}
 	if j.Options, err = json.Marshal(options); err != nil {
-		return fmt.Errorf("krrlab: job: options of %s: %w", stage, err)
+		return fmt.Errorf("krrlab: job: options of %s: %w", stageName, err)
 	}
 	if err := os.MkdirAll(dir.root, 0o755); err != nil {
 		return fmt.Errorf("krrlab: job: %w", err)
@@ -106,7 +106,7 @@ func (b *Backend) writeJob(dir *jobDir, l *krrlab.Lab, stage stage.Name, options
 		return fmt.Errorf("krrlab: job: %w", err)
 	}
 	sum := sha256.Sum256(text)
-	dir.name = string(stage) + "-" + hex.EncodeToString(sum[:6])
+	dir.name = string(stageName) + "-" + hex.EncodeToString(sum[:6])
 	if err := os.MkdirAll(dir.path(""), 0o755); err != nil {
 		return fmt.Errorf("krrlab: job: %w", err)
 	}
@@ -138,11 +138,14 @@ type outcome struct {
 	Interrupted bool            `json:"interrupted,omitempty"` // the stage ended early, and Value is partial
 }
 
-// readOutcome reads the result file of a job. It returns an error if there is none or if it has another version.
+// readOutcome reads the result file of a job. It returns an error if there is none, if it cannot be read, or if it has
+// another version.
 func readOutcome(dir *jobDir) (*outcome, error) {
 	b, err := os.ReadFile(dir.result())
-	if err != nil {
+	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("the ranks ended without a result: %w", err)
+	} else if err != nil {
+		return nil, fmt.Errorf("krrlab: result of the ranks: %w", err)
 	}
 	out := &outcome{}
 	if err := json.Unmarshal(b, out); err != nil {
@@ -164,8 +167,8 @@ type Options struct {
 }
 
 // RunJob runs the job in a file, on ranks or in one process, and writes the result to the folder of the file. The
-// command krrlab job calls it; it is the counterpart of a Backend on the ranks. If ctx ends and the stage has a
-// partial value, RunJob writes that value and returns the error of ctx.
+// command krrlab job calls it; it is the counterpart of a Backend on the ranks. If the stage returns an error and a
+// partial value, for example because ctx ended, RunJob writes that value and returns the error.
 func RunJob(ctx context.Context, file string, o Options) error {
 	c := comm.OrAlone(o.Comm)
 	agree := func(err error) error { return comm.Agree(ctx, c, err) }
@@ -186,6 +189,7 @@ func RunJob(ctx context.Context, file string, o Options) error {
 	if err == nil {
 		return agree(writeErr)
 	}
+	// There is no agreement on writeErr: ctx has usually ended, and then collectives fail.
 	return errors.Join(err, writeErr)
 }
 

@@ -106,6 +106,7 @@ func TestBackendRuns(t *testing.T) {
 		"echo first; echo last >&2; exit 9":                                    "exit status 9: last",
 		"exit 7":                                                               "exit status 7: no output",
 		"exit 0":                                                               "ended without a result",
+		"mkdir $(dirname \"$file\")/result.json":                               "result of the ranks: read",
 		fmt.Sprintf(quality, `,"interrupted":true`):                            "were interrupted",
 		fmt.Sprintf(quality, `,"interrupted":true`) +
 			"echo 'krrlab: a scheduler'; exit 130": "until then: the job on 2 ranks failed: exit status 130: a " +
