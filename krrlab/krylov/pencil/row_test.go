@@ -11,6 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/plots"
 )
 
 // diagonal is A.
@@ -64,5 +65,15 @@ func TestLikelihoodOfStored(t *testing.T) {
 	s.noteFailures()
 	if l, want := s.Rows[0].Likelihood, 1e6+math.Log(2*math.Pi); !l.Covers(want) {
 		t.Errorf("%v, want %g in it", l, want)
+	}
+}
+
+// TestExploreTolerance checks that the slider of the tolerance contains its value and is the second one.
+func TestExploreTolerance(t *testing.T) {
+	for _, tau := range []float64{1e-9, 1e-3, 0.7} {
+		s := Explore(map[string]any{}, 0.9, tau, plots.Slider{Name: "λ_p"}, plots.Slider{Name: "s"}).Sliders
+		if len(s) != 3 || s[1].Name != "τ" || s[1].Value != tau || s[1].Min > tau || s[1].Max < tau {
+			t.Errorf("τ = %g: %+v", tau, s)
+		}
 	}
 }
