@@ -50,7 +50,7 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 		return nil, err
 	}
 	series, noSeries := m.series()
-	chosen := series != nil && (t.Fixed.Solver == cost.Fourier || m.seriesPays(series, list))
+	chosen := series != nil && (t.Fixed.Solver == cost.Fourier || m.seriesIsFastest(series, list))
 	if series != nil {
 		list = append(list, series)
 	}

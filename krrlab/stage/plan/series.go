@@ -11,21 +11,26 @@ import (
 )
 
 const (
-	// seriesGain is how many times the seconds of a Fourier series the fastest other candidate must take, and
-	// seriesSeconds the number of seconds, for the plan to choose the series. Larger values choose it less often.
-	seriesGain, seriesSeconds = 2, 0.25
-	// seriesDigits is the share of the tolerance that rounding may take: an answer in modes divides it by λ.
-	seriesDigits = 0.1
-	// boxShare is the share of the points, along each axis, whose box shows whether outliers enlarge the box.
+	// seriesGain is the smallest ratio of the seconds of the fastest other candidate to those of a Fourier series at
+	// which the plan chooses the series. A larger value chooses it less often.
+	seriesGain = 2
+	// seriesSeconds is the smallest number of seconds of the fastest other candidate at which the plan chooses a Fourier
+	// series. A larger value chooses it less often.
+	seriesSeconds = 0.25
+	// maxRoundingShare is the largest rounding error of a series solve, 2⁻⁵³‖K‖/λ, as a fraction of the tolerance. A
+	// larger value allows the series at a smaller λ, where it may miss the tolerance.
+	maxRoundingShare = 0.1
+	// boxShare is the share of the points, along each axis, that the box without outliers contains. A smaller value
+	// counts more points as outliers.
 	boxShare = 0.98
 )
 
-// series returns the candidate that solves by a Fourier series, or the reason why there is none. Both are zero for
-// points in more dimensions, and where the user or a fixed rule has chosen another method.
+// series returns the candidate that solves by a Fourier series, or the reason why there is none. If the series is not
+// requested, both are zero for points in more than fourier.MaxDim dimensions, and if an option of another method is set.
 func (m *model) series() (c *cost.Candidate, reason string) {
-	fixed, byName := m.Fixed, m.Fixed.Solver == cost.Fourier
+	fixed, isRequested := m.Fixed, m.Fixed.Solver == cost.Fourier
 	x, _ := points.Split(m.X)
-	if !byName && (fixed.Solver != "" || fixed.Precond != nil || fixed.S > 0 || fixed.LambdaP > 0 || m.DirectStorage != gram.Auto ||
+	if !isRequested && (fixed.Solver != "" || fixed.Precond != nil || fixed.S > 0 || fixed.LambdaP > 0 || m.DirectStorage != gram.Auto ||
 		m.D > fourier.MaxDim) {
 		return nil, ""
 	}
@@ -34,9 +39,9 @@ func (m *model) series() (c *cost.Candidate, reason string) {
 	}
 	s, err := fourier.New(m.Kernel, fourier.Options{}, x)
 	if err != nil {
-		return nil, err.Error() + m.outliers(x)
+		return nil, err.Error() + m.outlierRemark(x)
 	}
-	if rounding := 0x1p-53 * (m.MeanRowSum + m.maxDiagonal) / m.Lambda; !byName && rounding > seriesDigits*m.Tol {
+	if rounding := 0x1p-53 * (m.MeanRowSum + m.maxDiagonal) / m.Lambda; !isRequested && rounding > maxRoundingShare*m.Tol {
 		return nil, fmt.Sprintf("λ = %g is so small that a Fourier series in float64 may miss the tolerance", m.Lambda)
 	}
 	c = &cost.Candidate{Solver: cost.Fourier, Precond: cost.None, Series: s, Modes: s.Modes()}
@@ -44,9 +49,13 @@ func (m *model) series() (c *cost.Candidate, reason string) {
 	return c, ""
 }
 
-// outliers returns a remark if a few outlying points enlarge the box of x, so that the series takes too many modes.
-func (m *model) outliers(x points.Points) string {
+// outlierRemark returns a remark for points x whose box has no series. It says how many modes the series of a box
+// without outliers would take, and is empty if that box has no series either, as for a kernel without one.
+func (m *model) outlierRemark(x points.Points) string {
 	n, d := x.Dims()
+	if n < 2 {
+		return ""
+	}
 	sample, inner := points.Gather(x, m.sample), points.NewDense(2, d, nil)
 	column, row := make([]float64, len(m.sample)), make([]float64, d)
 	for a := range d {
@@ -55,18 +64,19 @@ func (m *model) outliers(x points.Points) string {
 			column[i] = row[a]
 		}
 		slices.Sort(column)
-		cut := int((1 - boxShare) / 2 * float64(len(column)))
-		inner.Row(0)[a], inner.Row(1)[a] = column[cut], column[len(column)-1-cut]
+		trimCount := int((1 - boxShare) / 2 * float64(len(column)))
+		inner.Row(0)[a], inner.Row(1)[a] = column[trimCount], column[len(column)-1-trimCount]
 	}
-	if s, err := fourier.New(m.Kernel, fourier.Options{}, inner); err == nil && n > 1 {
+	if s, err := fourier.New(m.Kernel, fourier.Options{}, inner); err == nil {
 		return fmt.Sprintf("; without outliers it would take some %d modes", s.Modes())
 	}
 	return ""
 }
 
-// seriesPays reports whether the series takes at most half of the seconds of every other candidate, by counts at the
-// rates of the reference machine, so that the choice is the same on every machine.
-func (m *model) seriesPays(series *cost.Candidate, rivals []*cost.Candidate) bool {
+// seriesIsFastest reports whether every rival that is not refused takes at least seriesSeconds, and at least seriesGain
+// times the seconds of the series. The seconds are predicted from operation counts at the rates of the reference
+// machine, so that the choice is the same on every machine.
+func (m *model) seriesIsFastest(series *cost.Candidate, rivals []*cost.Candidate) bool {
 	reference := *m
 	reference.cost.Rates, reference.cost.Entries, reference.cost.Cores = cost.Reference(), cost.Entries{}, 2
 	seconds := func(c *cost.Candidate) float64 {
