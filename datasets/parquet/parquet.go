@@ -43,10 +43,10 @@ func init() {
 const batchSize = 256
 
 // cells is the current row of a Parquet file. It implements datasets.Cells.
-type cells []*leafColumn
+type cells []*column
 
-// leafColumn is a column of a Parquet file, with its value in the current row.
-type leafColumn struct {
+// column is a column of a Parquet file, with its value in the current row.
+type column struct {
 	*parquet.Column
 	logicalType   format.LogicalTypeValue // logical type of the values; nil if the file declares none
 	cell          parquet.Value           // value in the current row
@@ -98,13 +98,13 @@ func (r cells) Text(j int) string {
 	return strings.TrimSpace(v.String())
 }
 
-// isReadable reports whether the cells of the column are numbers, texts or bytes.
-func (c *leafColumn) isReadable() bool {
+// isReadable reports whether the cells of the column are booleans, numbers, texts or bytes.
+func (c *column) isReadable() bool {
 	return c.Leaf() && !c.Repeated() && c.Type().Kind() != parquet.Int96
 }
 
 // isText reports whether the file declares the column as texts.
-func (c *leafColumn) isText() bool {
+func (c *column) isText() bool {
 	switch c.logicalType.(type) {
 	case *format.StringType, *format.EnumType, *format.JsonType:
 		return true
@@ -115,8 +115,8 @@ func (c *leafColumn) isText() bool {
 // timeOf returns the time that is v units after 1970 in UTC. For a time of day v counts from midnight.
 func timeOf(v parquet.Value, unit format.TimeUnit) time.Time {
 	d := unit.Value.Duration()
-	per := int64(time.Second / d)
-	return time.Unix(v.Int64()/per, v.Int64()%per*int64(d)).UTC()
+	unitsPerSecond := int64(time.Second / d)
+	return time.Unix(v.Int64()/unitsPerSecond, v.Int64()%unitsPerSecond*int64(d)).UTC()
 }
 
 // Number returns the number in column j: NaN for a missing cell, and 1 and 0 for true and false. ok is false if the
@@ -200,7 +200,7 @@ func listColumns(f *parquet.File) (columns cells, descriptions []datasets.Column
 	text, _ := f.Lookup("pandas")
 	_ = json.Unmarshal([]byte(text), &pandas) // if it fails, an index is recognized by its name only
 	for _, c := range f.Root().Columns() {
-		k, name := &leafColumn{Column: c}, c.Name()
+		k, name := &column{Column: c}, c.Name()
 		if c.Leaf() && c.Type().LogicalType() != nil {
 			k.logicalType = c.Type().LogicalType().Value
 		} else if c.Leaf() { // the library does not support float16
@@ -229,6 +229,9 @@ type rowReader struct {
 // addRowGroup adds the rows of row group g, up to maxRows rows in total.
 func (x *rowReader) addRowGroup(g int) error {
 	rows := min(int64(x.maxRows-x.addedRows), x.f.RowGroups()[g].NumRows())
+	if rows == 0 {
+		return nil
+	}
 	columns, err := x.chooseColumns(g, rows)
 	if err != nil {
 		return err
@@ -254,7 +257,7 @@ func (x *rowReader) addRowGroup(g int) error {
 // chooseColumns returns the columns of row group g to decode: all that the table reads, and those that it only compares
 // if the memory budget suffices. It returns an error if the budget does not suffice for the columns that the table
 // reads.
-func (x *rowReader) chooseColumns(g int, rows int64) (columns []*leafColumn, err error) {
+func (x *rowReader) chooseColumns(g int, rows int64) (columns []*column, err error) {
 	memory := int64(0) // of the pages of the chosen columns, in bytes
 	free := x.s.FreeMemory()
 	for _, isRead := range []bool{true, false} {
@@ -262,14 +265,14 @@ func (x *rowReader) chooseColumns(g int, rows int64) (columns []*leafColumn, err
 			if x.t.Reads(j) != isRead || !isRead && !x.t.Compares(j) {
 				continue
 			}
-			bytes, err := pageMemory(x.f, &x.f.Metadata().RowGroups[g].Columns[k.Index()].MetaData, rows, free)
+			pageBytes, err := pageMemory(x.f, &x.f.Metadata().RowGroups[g].Columns[k.Index()].MetaData, rows, free)
 			switch {
 			case err != nil && isRead:
 				return nil, err
-			case err != nil || !isRead && memory+bytes > free:
+			case err != nil || !isRead && memory+pageBytes > free:
 				x.t.ExcludeFromComparison(j)
 			default:
-				columns, memory = append(columns, k), memory+bytes
+				columns, memory = append(columns, k), memory+pageBytes
 			}
 		}
 	}
@@ -282,7 +285,7 @@ func (x *rowReader) chooseColumns(g int, rows int64) (columns []*leafColumn, err
 }
 
 // readNext sets c.cell to the next value of the column, which is valid until the next call.
-func (c *leafColumn) readNext() error {
+func (c *column) readNext() error {
 	for len(c.pendingValues) == 0 {
 		n, err := 0, io.EOF
 		if c.values != nil {
@@ -303,7 +306,7 @@ func (c *leafColumn) readNext() error {
 	return nil
 }
 
-func (c *leafColumn) close() {
+func (c *column) close() {
 	parquet.Release(c.page)
 	c.pages.Close()
 	c.page, c.values, c.cell = nil, nil, parquet.Value{}
