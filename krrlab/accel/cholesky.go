@@ -13,18 +13,18 @@ import (
 // definite n×n matrix a, row-major with row stride lda, in place. Only the lower
 // triangle of a is read, and L overwrites it; the upper triangle is not touched.
 // Dpotrf reports whether it succeeded. It fails if a pivot is ≤ 0 or NaN; then a is partly
-// overwritten, and its diagonal holds that pivot. Dpotrf panics if n < 0, lda < n or a is too
-// short.
+// overwritten, and its diagonal holds that pivot. Dpotrf panics if n < 0, lda < max(1, n) or a is
+// too short.
 //
 // The computed factor satisfies L·Lᵀ = A + E, |E| ≤ c·n·u·|L|·|L|ᵀ with u = 2⁻⁵³ and
 // c about 1 (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
-// theorem 10.3). The work is n³/3 multiplications. The workers of ForEach factor tiles with the
-// BLAS and LAPACK in use. Unlike that of lapack64.Potrf, the result has the same bits for any
-// number of threads. Call Dpotrf outside ForEach.
+// theorem 10.3). The work is n³/3 flops. The tiles are factored through Each, with the BLAS and
+// LAPACK in use. Unlike that of lapack64.Potrf, the result has the same bits for any number of
+// threads. Call Dpotrf outside Each and ForEach.
 func Dpotrf(n int, a []float64, lda int) bool {
 	checkSquare("Dpotrf", n, lda, len(a))
-	bad, _, _ := tileOperations64().cholesky(wrap(n, a, lda))
-	return bad == n
+	failedPivot, _, _ := tileOperations64().cholesky(wrap(n, a, lda))
+	return failedPivot == n
 }
 
 // tileOperations64 returns the operations in float64, with the BLAS and LAPACK in use.
@@ -38,13 +38,13 @@ func tileOperations64() tileOperations[float64] {
 // Spotrf is Dpotrf in float32, with u = 2⁻²⁴. It succeeds if λ_min(A) is above about n·u·max a_ii.
 func Spotrf(n int, a []float32, lda int) bool {
 	checkSquare("Spotrf", n, lda, len(a))
-	bad, _, _ := tileOperations[float32]{of32(blas32.Implementation()), func(n int, a []float32, lda int) bool {
+	failedPivot, _, _ := tileOperations[float32]{of32(blas32.Implementation()), func(n int, a []float32, lda int) bool {
 		if l := inUse(); l != nil && n >= lapackOrder && fitsMatrix(n, n, lda, len(a)) {
 			return potrf(l, l.s.potrf, blas.Lower, n, a, lda)
 		}
 		return spotrfGo(n, a, lda)
 	}}.cholesky(wrap(n, a, lda))
-	return bad == n
+	return failedPivot == n
 }
 
 // checkSquare panics, with the name of the calling routine, if an n×n matrix with stride lda is invalid or does not fit
@@ -67,7 +67,9 @@ const tileOrder = 384
 // tileOperations holds the operations on tiles of a Cholesky factorization. Each of them runs on one thread.
 type tileOperations[T real] struct {
 	level3Routines[T]
-	potrf func(n int, a []T, lda int) bool // A = L·Lᵀ
+	// potrf computes A = L·Lᵀ and reports whether it succeeded. On failure the failing pivot, ≤ 0 or NaN, is left on the
+	// diagonal.
+	potrf func(n int, a []T, lda int) bool
 }
 
 // cholesky factors m with the right-looking algorithm. For each block column J:
@@ -84,10 +86,11 @@ func (op tileOperations[T]) cholesky(m *distributed[T]) (int, T, error) {
 		panel, ld := m.column(j)
 		rows := func(i int) []T { return panel[(i-j)*tileOrder*ld:] }
 		below := blocks - j - 1
-		if ok := false; m.ownsColumn(j) {
-			Each(1, func(_, _ int) { ok = op.potrf(m.order(j), panel, ld) })
+		if m.ownsColumn(j) {
+			factored := false
+			Each(1, func(_, _ int) { factored = op.potrf(m.order(j), panel, ld) })
 			Each(below, func(_, i int) {
-				if i += j + 1; ok {
+				if i += j + 1; factored {
 					op.trsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, m.order(i), m.order(j), 1, panel, ld,
 						rows(i), ld)
 				}
@@ -121,8 +124,8 @@ func (op tileOperations[T]) cholesky(m *distributed[T]) (int, T, error) {
 
 // Dtrtri overwrites the lower triangular n×n matrix a, row-major with row stride lda, with
 // its inverse, and reports whether a is nonsingular. A singular a is not changed. The upper
-// triangle is not touched. The work is n³/3 multiplications. As for Dpotrf, the result has the
-// same bits for any number of threads. Call Dtrtri outside ForEach.
+// triangle is not touched. The work is n³/3 flops. As for Dpotrf, the result has the same bits
+// for any number of threads. Call Dtrtri outside Each and ForEach.
 func Dtrtri(n int, a []float64, lda int) bool {
 	checkSquare("Dtrtri", n, lda, len(a))
 	for i := range n {
