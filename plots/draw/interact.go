@@ -45,7 +45,7 @@ type jsonObject map[string]any
 func figureData(f *plots.Figure, drawings []*drawing) string {
 	var panels []jsonObject
 	for _, d := range drawings {
-		panels = append(panels, d.data())
+		panels = append(panels, d.plotData())
 	}
 	out := jsonObject{"panels": panels, "shareX": f.ShareX}
 	if c := f.Controls; c != nil {
@@ -62,10 +62,10 @@ func figureData(f *plots.Figure, drawings []*drawing) string {
 	return string(b)
 }
 
-// data returns the data of one drawn plot: the sides of its box (left, bottom, right, top) in points, its axes,
+// plotData returns the data of one drawn plot: the sides of its box (left, bottom, right, top) in points, its axes,
 // series, reference lines (h and v) and marks, and the cells of its map. A plot with a map or with
 // names on an axis is fixed: it shows values on hover, but cannot be zoomed.
-func (d *drawing) data() jsonObject {
+func (d *drawing) plotData() jsonObject {
 	axis := func(s *scale) jsonObject {
 		return jsonObject{"log": s.axis.Log, "min": s.min, "max": s.max, "label": text.Flat(s.axis.Label),
 			"ticks": jsonFloats(s.axis.Ticks), "names": s.axis.Names}
@@ -136,15 +136,16 @@ func (d *drawing) seriesData(i int) jsonObject {
 	out := jsonObject{"n": text.Flat(s.Name), "s": []string{"line", "points", "steps", "bars"}[s.Style], "d": dashes, "x": x,
 		"y": y,
 		"c": fmt.Sprintf("#%02X%02X%02X", style.color.R, style.color.G, style.color.B),
-		"m": markers[style.marker].svg(style.radius)}
+		"m": markers[style.marker].pathData(style.radius)}
 	if s.Lo != nil {
 		out["lo"], out["hi"] = lo, hi
 	}
 	return out
 }
 
-// svg returns the outline of the marker for a radius, centered at the origin, in the syntax of the d attribute of an SVG path.
-func (m shape) svg(radius vg.Length) string {
+// pathData returns the outline of the marker for a radius, centered at the origin, in the syntax of the d attribute of
+// an SVG path.
+func (m shape) pathData(radius vg.Length) string {
 	if m.corners == 0 {
 		r := float64(m.outer * radius)
 		return fmt.Sprintf("M%.3g,0A%.3g,%.3g 0 1 0 %.3g,0A%.3g,%.3g 0 1 0 %.3g,0Z", r, r, r, -r, r, r, r)
