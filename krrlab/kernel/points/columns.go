@@ -2,10 +2,11 @@ package points
 
 import "sort"
 
-// realNumber is the type of a coordinate.
+// realNumber is the type of a coordinate that is written.
 type realNumber interface{ float32 | float64 }
 
-// Panel64To writes all points to dst as dense rows with stride ld ≥ d.
+// Panel64To writes the n points of dimension d to dst as dense rows: coordinate j of point i to dst[i·ld+j]. The stride
+// ld must be at least d.
 func Panel64To(x Points, dst []float64, ld int) {
 	_, d := x.Dims()
 	columnsTo(dst, ld, x, 0, d)
