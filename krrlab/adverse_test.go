@@ -126,7 +126,7 @@ func (h *adverse) as(kind string) {
 		h.train.X = testkit.Sparse(points.NewDense(n, d, slices.Concat(h.rows...)))
 	case "float32":
 		x := points.NewDense(n, d, slices.Concat(h.rows...))
-		h.train.X, h.rows = testkit.Single(x), rows(x)
+		h.train.X, h.rows = testkit.RoundToFloat32(x), rows(x)
 	case "moved": // along a separate coordinate, so that the others keep their digits
 		top := 1.0
 		for _, row := range h.rows {

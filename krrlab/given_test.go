@@ -37,7 +37,7 @@ func given(t *testing.T, n int, k kernel.Kernel, single bool) (byPoints, byRows 
 		}
 	}
 	if p = testkit.Must(kernel.NewPrecomputed(dense)); single {
-		p = testkit.Must(kernel.NewPrecomputed(testkit.Single(dense)))
+		p = testkit.Must(kernel.NewPrecomputed(testkit.RoundToFloat32(dense)))
 	}
 	rows := *d
 	rows.X = kernel.Rows(n)

@@ -124,7 +124,7 @@ func rows(x points.Points) [][]float64 {
 // kinds returns n points of dimension d, a third of their numbers not zero, in every
 // form there is.
 func kinds(n, d int, seed uint64) map[string]points.Points {
-	all := testkit.Kinds(n, d, rng.New(seed).Sub("points"))
+	all := testkit.PointsInEachFormat(n, d, rng.New(seed).Sub("points"))
 	delete(all, "bytes")
 	return all
 }

@@ -76,7 +76,7 @@ func draw(seed uint64, n, d int, density float64) []points.Points {
 			a.Data[p] = rnd.NormFloat64()
 		}
 	}
-	return []points.Points{a, testkit.Single(a), testkit.Sparse(a)}
+	return []points.Points{a, testkit.RoundToFloat32(a), testkit.Sparse(a)}
 }
 
 // TestTiles holds tiles of every kernel, type of points and precision against

@@ -20,7 +20,7 @@ var kernels = []kernel.Kernel{
 // kinds returns the same n points of dimension d, a third of their numbers not zero, in
 // every form there is; in bytes others.
 func kinds(n, d int, seed uint64) map[string]points.Points {
-	return testkit.Kinds(n, d, rng.New(seed).Sub("points"))
+	return testkit.PointsInEachFormat(n, d, rng.New(seed).Sub("points"))
 }
 
 // random returns a model with random coefficients; t = 1 without labels is regression.

@@ -77,7 +77,7 @@ func TestFast(t *testing.T) {
 	const n, s = 400, 50
 	z := cosines(n, s)
 	limit := 10 * fastError(t, z)
-	r := testkit.Random(1, n, 3)
+	r := testkit.RandomMatrix(1, n, 3)
 	for _, lambdaP := range []float64{limit * 1.01, limit * 0.99} {
 		var x [2]*mat.Dense
 		for i, fast := range []bool{false, true} {

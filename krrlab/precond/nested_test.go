@@ -34,7 +34,7 @@ func TestGramGrows(t *testing.T) {
 	}
 	grown := testkit.Must(NewFromGram(ctx, z, &g, 0.5, &Options{Form: FormL}))
 	whole := testkit.Must(New(ctx, z, 0.5, &Options{Form: FormL}))
-	r, a, b := testkit.Random(4, z.N, 2), mat.NewDense(z.N, 2, nil), mat.NewDense(z.N, 2, nil)
+	r, a, b := testkit.RandomMatrix(4, z.N, 2), mat.NewDense(z.N, 2, nil), mat.NewDense(z.N, 2, nil)
 	testkit.OK(t, grown.SolveTo(ctx, a, r))
 	testkit.OK(t, whole.SolveTo(ctx, b, r))
 	b.Sub(a, b)

@@ -43,7 +43,7 @@ func TestRanks(t *testing.T) {
 
 func sameOnRanks(t *testing.T, n, s, cols int, o Options) {
 	z := randomFeatures(n, s)
-	r, want := testkit.Random(4, n, cols), mat.NewDense(n, cols, nil)
+	r, want := testkit.RandomMatrix(4, n, cols), mat.NewDense(n, cols, nil)
 	var stat float64
 	for i, threads := range []int{1, 2, 8} {
 		accel.SetThreads(threads)
@@ -104,7 +104,7 @@ func TestRanksProducts(t *testing.T) {
 	const n, s, cols = 1300, 96, 2
 	z := randomFeatures(n, s)
 	lambdas := []float64{0.01, 1}
-	src, short := testkit.Random(4, n, cols), testkit.Random(5, s, cols)
+	src, short := testkit.RandomMatrix(4, n, cols), testkit.RandomMatrix(5, s, cols)
 	// all returns every result; outer is ZZᵀ.
 	all := func(w *Woodbury, outer *Outer) (list []*mat.Dense) {
 		put := func(err error, m *mat.Dense) {

@@ -27,8 +27,8 @@ func RandomPoints(seed uint64, n, d int) *points.Dense {
 	return x
 }
 
-// Random returns an n×k matrix of the normal numbers of rng.New(seed).
-func Random(seed uint64, n, k int) *mat.Dense {
+// RandomMatrix returns an n×k matrix of the normal numbers of rng.New(seed).
+func RandomMatrix(seed uint64, n, k int) *mat.Dense {
 	return mat.NewDense(n, k, RandomPoints(seed, n, k).Data)
 }
 
@@ -60,8 +60,8 @@ func Sparse(x *points.Dense) *points.CSR {
 	return s
 }
 
-// Single converts points to float32, and rounds x to the same numbers.
-func Single(x *points.Dense) *points.Dense32 {
+// RoundToFloat32 rounds the coordinates of x to float32, in place, and returns the same points in that format.
+func RoundToFloat32(x *points.Dense) *points.Dense32 {
 	y := points.NewDense32(x.N, x.D, nil)
 	for i := range x.N {
 		for j, v := range x.Row(i) {
@@ -72,18 +72,18 @@ func Single(x *points.Dense) *points.Dense32 {
 	return y
 }
 
-// Kinds returns n points of dimension d in each storage format. One third of the numbers are nonzero. The points in
-// bytes are different ones; the others are equal.
-func Kinds(n, d int, g rng.Stream) map[string]points.Points {
+// PointsInEachFormat returns n points of dimension d in each storage format, by name. Each coordinate is nonzero with
+// probability 1/3. The formats float64, float32 and sparse have the same points; the format bytes has others.
+func PointsInEachFormat(n, d int, g rng.Stream) map[string]points.Points {
 	x, bytePoints := points.NewDense(n, d, nil), points.NewBytes(n, d, 0.01, nil)
 	for p := range x.Data {
 		if g.Sub("zero").IntN(uint64(p), 3) == 0 {
 			x.Data[p] = g.Normal(uint64(p))
 		}
 	}
-	float32Points := Single(x)
+	float32Points := RoundToFloat32(x)
 	for p, v := range x.Data {
-		bytePoints.Row(p / d)[p%d] = uint8(100 * math.Abs(v))
+		bytePoints.Row(p / d)[p%d] = uint8(math.Mod(100*math.Abs(v), 256)) // the conversion of larger numbers depends on the machine
 	}
 	return map[string]points.Points{"float64": x, "float32": float32Points, "sparse": Sparse(x), "bytes": bytePoints}
 }

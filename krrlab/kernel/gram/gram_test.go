@@ -57,7 +57,7 @@ func draw(seed uint64, n, d int, density float64) []points.Points {
 			a.Data[i*d+j] = v
 		}
 	}
-	return []points.Points{a, testkit.Single(a), testkit.Sparse(a)}
+	return []points.Points{a, testkit.RoundToFloat32(a), testkit.Sparse(a)}
 }
 
 // full returns K by Eval.

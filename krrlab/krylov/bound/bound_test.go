@@ -94,7 +94,7 @@ func (p *problem) size(t *testing.T, r mat.Vector) float64 {
 func TestLambdaMin(t *testing.T) {
 	p := newProblem(t, 40, 0.1, 0.5)
 	for i := range uint64(20) {
-		r, z := testkit.Random(i, 40, 1), mat.NewDense(40, 1, nil)
+		r, z := testkit.RandomMatrix(i, 40, 1), mat.NewDense(40, 1, nil)
 		testkit.OK(t, p.m.SolveTo(t.Context(), z, r))
 		e := p.size(t, r.ColView(0))
 		if mu := LambdaMin(p.f, 0.1, 0.5, 0); !(mu > 0.17 && mu < 0.181) ||
@@ -176,7 +176,7 @@ func TestSample(t *testing.T) {
 	p := newProblem(t, 50, 0.1, 0.1)
 	k := kernel.Gaussian{Sigma: 1}
 	rows := testkit.RandomPoints(8, 37, 2)
-	c := testkit.Random(9, 50, 3)
+	c := testkit.RandomMatrix(9, 50, 3)
 	f := mat.NewDense(37, 3, nil)
 	for a := range 37 {
 		for i := range 50 {

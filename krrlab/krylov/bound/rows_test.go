@@ -47,7 +47,7 @@ func TestEstimate(t *testing.T) {
 	k, lambda := kernel.Gaussian{Sigma: 1.5}, 0.1
 	for _, n := range []int{1200, RowsChecked} {
 		x := testkit.RandomPoints(2, n, 3)
-		y, c, r := testkit.Random(3, n, 3), testkit.Random(4, n, 3), mat.NewDense(n, 3, nil)
+		y, c, r := testkit.RandomMatrix(3, n, 3), testkit.RandomMatrix(4, n, 3), mat.NewDense(n, 3, nil)
 		for i := range n {
 			y.Set(i, 1, math.Ldexp(y.At(i, 0), -600))
 			c.Set(i, 1, math.Ldexp(c.At(i, 0), -600))
@@ -56,7 +56,7 @@ func TestEstimate(t *testing.T) {
 		}
 		r.Mul(testkit.Plus(testkit.Gram(k, x), lambda), c)
 		r.Sub(y, r)
-		stored := testkit.Random(5, n, 3)
+		stored := testkit.RandomMatrix(5, n, 3)
 		stored.Scale(math.Ldexp(1, -600), stored)
 		rows := NewRows(k, x, lambda, 1e-3, gram.Choice{}, rng.New(6))
 		residual, off, err := rows.Estimate(t.Context(), comm.Alone(), y, c, stored)
@@ -138,7 +138,7 @@ func TestEstimateWeighted(t *testing.T) {
 			w[i] = weight(i)
 		}
 		x := testkit.Must(points.Weigh(base, w))
-		y, c, r := testkit.Random(3, n, 2), testkit.Random(4, n, 2), mat.NewDense(n, 2, nil)
+		y, c, r := testkit.RandomMatrix(3, n, 2), testkit.RandomMatrix(4, n, 2), mat.NewDense(n, 2, nil)
 		for i, f := range x.Factors { // light rows have as much of column 1 as heavy ones
 			y.Set(i, 0, f*y.At(i, 0))
 			c.Set(i, 1, c.At(i, 1)/max(1, f*f))

@@ -46,7 +46,7 @@ func TestPencil(t *testing.T) {
 	const n = 30
 	v := spectra(n)["geometric"]
 	a, _ := testkit.Designed(2, v)
-	b := testkit.Random(3, n, n+5)
+	b := testkit.RandomMatrix(3, n, n+5)
 	m := newMetric(t, b)
 	want := testkit.Pencil(t, a, m)
 	res := testkit.Must(RunPencil(t.Context(), dense{a}, m, &Options{Tol: -1}))

@@ -180,7 +180,7 @@ func TestNoAllocation(t *testing.T) {
 	z, z32 := make([]float64, n*s), make([]float32, n*s)
 	for _, dist := range allDists() {
 		m := sample(t, dist, d, s, 1)
-		for _, p := range []points.Points{x, testkit.Single(x), csr} {
+		for _, p := range []points.Points{x, testkit.RoundToFloat32(x), csr} {
 			var w feature.Workspace
 			f := func() {
 				m.MapTo(z, s, p, &w)

@@ -187,7 +187,7 @@ func TestFourierFormula(t *testing.T) {
 	for _, dist := range fourierDists() {
 		m := sample(t, dist, d, s, 21).(*feature.FourierMap)
 		x, csr := sparsify(normal(n, d, 0.5, 2))
-		x32 := testkit.Single(x)
+		x32 := testkit.RoundToFloat32(x)
 		for i, v := range csr.Val {
 			csr.Val[i] = float64(float32(v))
 		}

@@ -54,7 +54,7 @@ func TestTensorSketchDefinition(t *testing.T) {
 		for _, s := range []int{1, 2, 16, 30, 37, 211} {
 			k := kernel.Polynomial{Gamma: 0.7, Coef0: 1.3, Degree: q}
 			x, csr := sparsify(normal(5, 4, 1, 9))
-			x32 := testkit.Single(x)
+			x32 := testkit.RoundToFloat32(x)
 			for i, v := range csr.Val {
 				csr.Val[i] = float64(float32(v))
 			}

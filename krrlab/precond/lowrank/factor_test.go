@@ -254,7 +254,7 @@ func TestGram(t *testing.T) {
 	for i, v := range x.Data {
 		x.Data[i] = max(v, 0)
 	}
-	x32, csr := testkit.Single(x), testkit.Sparse(x)
+	x32, csr := testkit.RoundToFloat32(x), testkit.Sparse(x)
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Gaussian{Sigma: 20}, kernel.Laplacian{Sigma: 3},
 		kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3}} {
 		for what, m := range methods {

@@ -21,7 +21,7 @@ import (
 func TestMulRight(t *testing.T) {
 	const n, rank = 600, 30
 	k := gaussian(7, n, 3, 2)
-	draws := testkit.Random(4, rank, rank)
+	draws := testkit.RandomMatrix(4, rank, rank)
 	var qr mat.QR
 	qr.Factorize(draws)
 	var turn mat.Dense

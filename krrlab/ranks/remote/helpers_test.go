@@ -15,7 +15,7 @@ var gauss = kernel.Gaussian{Sigma: 1.5}
 
 // kinds returns the same points in each storage, a third of their numbers not zero; in bytes others.
 func kinds(n, d int) map[string]points.Points {
-	return testkit.Kinds(n, d, rng.New(8))
+	return testkit.PointsInEachFormat(n, d, rng.New(8))
 }
 
 // classes gives the points one of k labels in turn.
