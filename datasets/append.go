@@ -85,11 +85,12 @@ func (d *Dataset) checkCoding(tail *Dataset) error {
 		return fmt.Errorf("%s: the coordinates of the rows to append are projected differently: read them with the Space of "+
 			"the others", tail.Name)
 	}
-	for i := range max(len(d.Categories), len(tail.Categories)) {
-		if i >= len(d.Categories) || i >= len(tail.Categories) || !d.Categories[i].equal(&tail.Categories[i]) {
-			column := slices.Concat(d.Categories[min(i, len(d.Categories)):], tail.Categories)[0].Column
-			return fmt.Errorf("%s: the column %s of the rows to append is coded differently: read them with the Categories of "+
-				"the others", tail.Name, quote(column))
+	for _, lists := range [][2][]Category{{d.Categories, tail.Categories}, {tail.Categories, d.Categories}} {
+		for _, k := range lists[0] {
+			if !slices.ContainsFunc(lists[1], func(o Category) bool { return k.equal(&o) }) {
+				return fmt.Errorf("%s: the column %s of the rows to append is coded differently: read them with the Categories "+
+					"of the others", tail.Name, quote(k.Column))
+			}
 		}
 	}
 	return nil

@@ -55,44 +55,73 @@ const maxCategories = 1000
 // category is a Category while its file is read.
 type category struct {
 	Category
-	codeOf        map[string]int // codes of the first 2·maxCategories texts that have a value
+	codeOf        map[string]int // cache of the codes of known texts, of at most 2·maxCategories of them
 	index         *wordIndex     // index of Values; nil if the values are collected from the file
 	valueSet      *wordSet       // the values collected from the file
-	missingValue  int            // index in Values of the value for a missing cell, noPlace or severalPlaces
-	unknownRows   map[string]int // number of rows of each word that is not in Values
+	missingValue  int            // index in Values of the only value that means missing; notFound, or ambiguous if there are several
+	unknownRows   map[string]int // number of rows of each word that is not in Values, for the first maxCategories of them
 	hasKnownValue bool           // at least one row has a value that is in Values
 	dates         *dateReader    // reader of a column of dates; nil for words
 }
 
 // sourceColumns returns the file columns that the named features were made of. For each column it returns its name, and
 // its category or nil.
-func sourceColumns(columns []string, categories []Category) (names []string, words []*category) {
+func sourceColumns(columns []string, coded []Category) (names []string, categories []*category) {
+	unused := slices.Clone(coded)
 	for len(columns) > 0 {
-		name, used := columns[0], 1
-		var w *category
-		for _, k := range categories {
-			suffixes := k.suffixes()
-			n := len(suffixes)
-			if n == 0 || n > len(columns) {
-				continue
-			}
-			base, ok := strings.CutSuffix(columns[0], suffixes[0])
-			for i, suffix := range suffixes {
-				ok = ok && columns[i] == base+suffix
-			}
-			if ok {
-				name, used, w = base, n, newCategory(k)
-				break
-			}
+		name, count := columns[0], 1
+		var c *category
+		if i, base := firstCategory(columns, unused); i >= 0 {
+			name, count, c = base, len(unused[i].suffixes()), newCategory(unused[i])
+			unused = slices.Delete(unused, i, i+1)
 		}
-		names, words, columns = append(names, name), append(words, w), columns[used:]
+		names, categories, columns = append(names, name), append(categories, c), columns[count:]
 	}
-	return names, words
+	return names, categories
+}
+
+// firstCategory returns the index of the category that codes the first of the named features, and the name of its
+// column, or notFound. The category has the name of the column. If there is none, it is the first of those that are
+// given by numbers and have the values or dates of these features, where the numbers from 0 are in ascending order, and
+// so are the negative ones.
+func firstCategory(columns []string, unused []Category) (first int, name string) {
+	first = notFound
+	var firstNumber int
+	for i := range unused {
+		base, ok := unused[i].columnName(columns)
+		if !ok {
+			continue
+		}
+		number, err := strconv.Atoi(unused[i].Column)
+		if err != nil {
+			if k, caseDiffers := newWordIndex([]string{base}).find(unused[i].Column); k == 0 && !caseDiffers {
+				return i, base
+			}
+		} else if first == notFound || number < firstNumber && (number < 0) == (firstNumber < 0) {
+			first, firstNumber, name = i, number, base
+		}
+	}
+	return first, name
+}
+
+// columnName returns the name of the column if the first of the named features have the suffixes of k.
+func (k *Category) columnName(columns []string) (name string, ok bool) {
+	suffixes := k.suffixes()
+	if len(suffixes) == 0 || len(suffixes) > len(columns) {
+		return "", false
+	}
+	name, ok = strings.CutSuffix(columns[0], suffixes[0])
+	for i, suffix := range suffixes {
+		ok = ok && columns[i] == name+suffix
+	}
+	return name, ok
 }
 
 // SourceColumn is a column of a file, and the features that were made of it.
 type SourceColumn struct {
-	Name         string    // from the header, or "column 3" of a file, or "feature 3", counted from 0; "lon, lat" for two columns
+	// Name is from the header. Without one it is "column 3" of a file, or "feature 3" of other points, counted from 0. It
+	// is "lon, lat" for two columns that are projected together.
+	Name         string
 	First, Count int       // index of the first feature, and number of features
 	Category     *Category // coding of words or dates; nil for numbers and places
 }
@@ -107,7 +136,7 @@ func (d *Dataset) SourceColumns() (columns []SourceColumn) {
 	for i := range d.Categories {
 		byColumn[d.Categories[i].Column] = &d.Categories[i]
 	}
-	names, words := sourceColumns(d.Columns, d.Categories)
+	names, categories := sourceColumns(d.Columns, d.Categories)
 	for j, k := 0, 0; j < d.Dim(); k++ {
 		s := SourceColumn{Name: fmt.Sprintf("feature %d", j), First: j, Count: 1}
 		if d.fileColumns != nil {
@@ -115,8 +144,8 @@ func (d *Dataset) SourceColumns() (columns []SourceColumn) {
 			s.Category = byColumn[strconv.Itoa(d.fileColumns[j])]
 		}
 		if d.Columns != nil {
-			if s.Name, s.Category = names[k], nil; words[k] != nil {
-				s.Category = &words[k].Category
+			if s.Name, s.Category = names[k], nil; categories[k] != nil {
+				s.Category = &categories[k].Category
 			}
 		}
 		if s.Category != nil {
@@ -128,7 +157,7 @@ func (d *Dataset) SourceColumns() (columns []SourceColumn) {
 }
 
 func newCategory(k Category) *category {
-	c := &category{Category: k, codeOf: map[string]int{}, valueSet: newWordSet(), missingValue: noPlace,
+	c := &category{Category: k, codeOf: map[string]int{}, valueSet: newWordSet(), missingValue: notFound,
 		unknownRows: map[string]int{}}
 	if k.Dates != nil {
 		c.dates = &dateReader{Dates: *k.Dates, isFitted: k.Dates.Form != ""}
@@ -139,17 +168,17 @@ func newCategory(k Category) *category {
 	}
 	c.index = newWordIndex(k.Values)
 	for i, v := range k.Values {
-		if isMissing(v) && c.missingValue == noPlace {
+		if isMissing(v) && c.missingValue == notFound {
 			c.missingValue = i
 		} else if isMissing(v) {
-			c.missingValue = severalPlaces
+			c.missingValue = ambiguous
 		}
 	}
 	return c
 }
 
 // encode returns the code of a cell: the index of its value, in the order of first occurrence if the values are
-// collected from the file, noPlace for an unknown word, or the code of dateReader for a date.
+// collected from the file, notFound for an unknown word, or the code of dateReader for a date.
 func (w *category) encode(text string) (float64, error) {
 	if w.dates != nil {
 		return w.dates.parseCell(text)
@@ -167,7 +196,7 @@ func (w *category) encode(text string) (float64, error) {
 	if i < 0 && (w.unknownRows[text] > 0 || len(w.unknownRows) < maxCategories) {
 		w.unknownRows[strings.Clone(text)]++
 	}
-	return float64(max(i, noPlace)), nil
+	return float64(max(i, notFound)), nil
 }
 
 // newCode returns the code of a text that is not in codeOf; a negative number if the value is unknown.
@@ -308,11 +337,9 @@ func (c *Table) encodeCategories(d *Dataset) error {
 	if d.X = x; d.Columns != nil {
 		d.Columns = names
 	}
-	for _, k := range c.o.Categorical { // in the order of the options
-		for _, w := range c.categories {
-			if w != nil && w.Column == k.Column {
-				d.Categories = append(d.Categories, w.Category)
-			}
+	for _, j := range c.featureColumns {
+		if w := c.categories[j]; w != nil {
+			d.Categories = append(d.Categories, w.Category)
 		}
 	}
 	return nil

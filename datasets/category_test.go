@@ -63,6 +63,41 @@ func TestCategorical(t *testing.T) {
 	}
 }
 
+// TestCategoriesOfEqualFeatures: each of two columns with the same values, or of two columns of dates, has its own
+// category, given by names or by numbers in any order, in this data set and in a file that is read by its features.
+func TestCategoriesOfEqualFeatures(t *testing.T) {
+	const text = "a,b,start,end,y\nno,yes,2020-01-01,2021-01-01,1\nyes,no,2020-03-05,2021-02-03,2\nno,no,2020-05-06,2021-03-01,3\n"
+	for _, columns := range [][]string{{"b", "a", "end", "start"}, {"1", "0", "3", "2"}, {"-4", "-5", "-2", "-3"},
+		{"1", "-5", "3", "-3"}, {"b", "0", "3", "start"}} {
+		o := &ReadOptions{Target: "y", Task: "regression"}
+		for i, column := range columns {
+			k := Category{Column: column}
+			if i >= 2 {
+				k.Dates = &Dates{}
+			}
+			o.Categorical = append(o.Categorical, k)
+		}
+		d := must(Read(strings.NewReader(text), "train", o))
+		want := []string{columns[1], columns[0], columns[3], columns[2]}
+		for i, s := range d.SourceColumns() {
+			if s.Category == nil || s.Category.Column != want[i] {
+				t.Errorf("column %s: %+v, want the category of %s", s.Name, s.Category, want[i])
+			}
+		}
+		o = &ReadOptions{Target: "y", Task: "regression", Columns: d.Columns, Categorical: d.Categories}
+		again := must(Read(strings.NewReader(text), "again", o))
+		if !reflect.DeepEqual(dense(again.X), dense(d.X)) || !reflect.DeepEqual(again.Categories, d.Categories) {
+			t.Errorf("%q: %v\n%v, want\n%v\n%v", columns, again.Categories, dense(again.X), d.Categories, dense(d.X))
+		}
+		if err := d.checkCoding(again); err != nil {
+			t.Error(err)
+		}
+		slices.Reverse(again.Categories)
+		again.Categories[0].Column = "other"
+		fails(t, d.checkCoding(again), "is coded differently")
+	}
+}
+
 // TestEqualWords: words of a category and names of columns that people take for the same are the same, in one file and
 // in others; what was taken is noted, unknown words are counted, and a column without a known word is refused.
 func TestEqualWords(t *testing.T) {

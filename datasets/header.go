@@ -103,13 +103,13 @@ func (c *Table) checkWidth(line int) error {
 // matchByName finds the features that o.Columns names, in any order and among other columns. matched reports that they
 // were found; it is false if none of them is there.
 func (c *Table) matchByName(firstRow []string) (matched bool, err error) {
-	names, words := sourceColumns(c.o.Columns, c.o.Categorical)
+	names, categories := sourceColumns(c.o.Columns, c.o.Categorical)
 	if space := c.o.Space; space != nil && c.o.Columns != nil {
 		if c.o.Header == "no" {
 			return false, fmt.Errorf("the coordinates of %s have names, %s, and a file without a header has none",
 				cmp.Or(c.o.DimSource, "the model"), nameList(space.Columns))
 		}
-		names, words = c.o.Space.Columns, make([]*category, len(c.o.Space.Columns))
+		names, categories = c.o.Space.Columns, make([]*category, len(c.o.Space.Columns))
 	}
 	if len(names) == 0 {
 		return false, nil
@@ -120,18 +120,18 @@ func (c *Table) matchByName(firstRow []string) (matched bool, err error) {
 	for k, name := range names {
 		j, caseDiffers := index.find(name)
 		switch {
-		case j == severalPlaces:
+		case j == ambiguous:
 			return false, fmt.Errorf("several columns are named %s: rename them in all files, and fit again",
 				quote(name))
-		case j == noPlace || used[j]:
+		case j == notFound || used[j]:
 			missing = append(missing, name)
 			continue
 		case caseDiffers:
 			renamed = append(renamed, equalWords(firstRow[j], name))
 		}
 		firstRow[j] = name
-		if c.featureColumns, used[j] = append(c.featureColumns, j), true; words[k] != nil {
-			c.categories[j] = words[k]
+		if c.featureColumns, used[j] = append(c.featureColumns, j), true; categories[k] != nil {
+			c.categories[j] = categories[k]
 		}
 	}
 	if len(missing) == len(names) {
@@ -144,7 +144,7 @@ func (c *Table) matchByName(firstRow []string) (matched bool, err error) {
 	if renamed != nil {
 		c.reading.note("columns taken as equal: %s", listed(renamed))
 	}
-	if c.target = noPlace; c.o.Target != "" && c.o.Target != "none" { // even if a column has this name
+	if c.target = notFound; c.o.Target != "" && c.o.Target != "none" { // even if a column has this name
 		c.target, _ = index.find(c.o.Target)
 	}
 	if c.target < 0 && !c.o.TargetOptional && c.o.Target != "none" {
@@ -329,10 +329,10 @@ func findColumn(firstRow []string, column string) (col int, named bool, err erro
 	i, err := strconv.Atoi(column)
 	if err != nil {
 		i, caseDiffers := newWordIndex(firstRow).find(column)
-		if i == noPlace || caseDiffers {
+		if i == notFound || caseDiffers {
 			return 0, false, fmt.Errorf("no column is named %s: %s", quote(column), describeNames(firstRow))
 		}
-		if i == severalPlaces {
+		if i == ambiguous {
 			return 0, false, fmt.Errorf("several columns are named %s: say which by its number, counted from 0",
 				quote(column))
 		}

@@ -94,7 +94,7 @@ func (d *Dataset) ClassIn(labels []string) []int {
 	index, place := newWordIndex(labels), make([]int, len(d.Labels))
 	for i, l := range d.Labels {
 		place[i], _ = index.find(l)
-		place[i] = max(place[i], noPlace)
+		place[i] = max(place[i], notFound)
 	}
 	return place
 }

@@ -44,10 +44,10 @@ func (s *wordSet) add(text string) (code int) {
 	return code
 }
 
-// Results of a search for a word that a list does not have, or that several of its words match.
+// Results of a search for a word in a list without a single match.
 const (
-	noPlace       = -1
-	severalPlaces = -2
+	notFound  = -1 // no word of the list matches
+	ambiguous = -2 // several words of the list match
 )
 
 // wordForms returns the forms by which a word is compared, in this order: its text, its wordKey, and the key in lower
@@ -66,7 +66,7 @@ func newWordIndex(words []string) *wordIndex {
 		for k, form := range wordForms(word) {
 			place := i
 			if _, exists := x[k][form]; exists {
-				place = severalPlaces
+				place = ambiguous
 			}
 			x[k][form] = place
 		}
@@ -78,14 +78,14 @@ func newWordIndex(words []string) *wordIndex {
 func equalWords(word, target string) string { return quote(word) + " = " + quote(target) }
 
 // find returns the place of a word in the list: of the word with the same text, else with the same wordKey, else of the
-// only word that differs in case alone, which caseDiffers reports. It returns noPlace if there is no such word, and
-// severalPlaces if there are several.
+// only word that differs in case alone, which caseDiffers reports. It returns notFound if there is no such word, and
+// ambiguous if there are several.
 func (x *wordIndex) find(word string) (i int, caseDiffers bool) {
 	for k, form := range wordForms(word) {
 		caseDiffers = k == 2
-		if i, ok := x[k][form]; ok && !(caseDiffers && i == severalPlaces) {
+		if i, ok := x[k][form]; ok && !(caseDiffers && i == ambiguous) {
 			return i, caseDiffers
 		}
 	}
-	return noPlace, false
+	return notFound, false
 }
