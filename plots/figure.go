@@ -196,7 +196,7 @@ func span(v []float64) string {
 	if len(v) == 0 {
 		return ""
 	}
-	return " from " + text.Scientific(slices.Min(v)) + " to " + text.Scientific(slices.Max(v))
+	return " from " + text.Compact(slices.Min(v)) + " to " + text.Compact(slices.Max(v))
 }
 
 // Validate returns an error of one line if the figure cannot be drawn: if it is empty, if its numbers of samples differ,

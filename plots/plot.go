@@ -25,7 +25,7 @@ func Convergence(title string, tol float64, series ...Series) *Figure {
 // positive and finite.
 func (f *Figure) level(name string, value float64) {
 	if value > 0 && !math.IsInf(value, 1) {
-		f.HLines = append(f.HLines, RefLine{At: value, Label: name + text.Scientific(value)})
+		f.HLines = append(f.HLines, RefLine{At: value, Label: name + text.Compact(value)})
 	}
 }
 

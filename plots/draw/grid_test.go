@@ -145,7 +145,7 @@ func TestGroupAlike(t *testing.T) {
 	}
 	for number, want := range map[string]string{"5000": "5,000", "−5000.5": "−5,000.5", "5×10³": "5×10³", "500": "500",
 		"20,000": "20,000"} {
-		if got := text.Commas(number, 4); got != want {
+		if got := text.GroupFrom(number, 4); got != want {
 			t.Errorf("%s: %s, want %s", number, got, want)
 		}
 	}

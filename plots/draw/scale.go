@@ -118,7 +118,7 @@ func (s *scale) valueTicks(values []float64, every int) (ts []plot.Tick) {
 	write := text.Plain
 	for _, v := range values {
 		if s.axis.Shows(v) && !isShortPlain(v) {
-			write = text.Scientific
+			write = text.Compact
 		}
 	}
 	for i, v := range values {
@@ -144,7 +144,7 @@ func unifyCommas(ts []plot.Tick) {
 		return
 	}
 	for i, t := range ts {
-		ts[i].Label = text.Commas(t.Label, 4)
+		ts[i].Label = text.GroupFrom(t.Label, 4)
 	}
 }
 

@@ -28,10 +28,10 @@ func Minus(s string) string {
 }
 
 // Group inserts commas between groups of three digits into a decimal number whose integer part has five digits or more.
-func Group(s string) string { return Commas(s, 5) }
+func Group(s string) string { return GroupFrom(s, 5) }
 
-// Commas is like Group, for numbers whose integer part has minDigits digits or more.
-func Commas(s string, minDigits int) string {
+// GroupFrom is like Group, for numbers whose integer part has minDigits digits or more.
+func GroupFrom(s string, minDigits int) string {
 	integerPart, _, _ := strings.Cut(s, ".")
 	digits := strings.TrimLeft(integerPart, "−-")
 	if len(digits) < minDigits || strings.Trim(digits, "0123456789") != "" {
@@ -43,29 +43,45 @@ func Commas(s string, minDigits int) string {
 	return s
 }
 
-// Scientific formats v with at most three significant digits: 10⁻³, 2.5×10⁻⁴, 0.1, 20.
-func Scientific(v float64) string { return Rounded(v, -1, 3) }
+// Compact formats v like Rounded, with a power of ten if its magnitude is below 0.1, or 10,000 or more: 10⁻³, 2.5×10⁻⁴,
+// 0.1, 20, 1234.
+func Compact(v float64) string { return Rounded(v, -1, 3) }
 
-// Rounded formats v with at most three significant digits, or as a whole number if it is at least 1000. If its magnitude is
-// below 10^low, or 10^(high+1) or more, it is written with a Power of ten.
-func Rounded(v float64, low, high int) string {
-	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-		return strconv.FormatFloat(v, 'g', 3, 64)
-	}
-	m, e, _ := strings.Cut(strconv.FormatFloat(v, 'e', 2, 64), "e")
-	switch p, _ := strconv.Atoi(e); {
-	case p < low || p > high:
+// Rounded formats v like Plain if its magnitude, rounded to three significant digits, is from 10^minExp to below
+// 10^(maxExp+1). Otherwise it formats v with at most three significant digits and a Power of ten.
+func Rounded(v float64, minExp, maxExp int) string {
+	m, p := threeDigits(v)
+	if v != 0 && !math.IsNaN(v) && !math.IsInf(v, 0) && (p < minExp || p > maxExp) {
 		return Power(strings.TrimRight(strings.TrimRight(m, "0"), "."), p)
-	case p >= 3:
-		v = math.RoundToEven(v)
 	}
 	return Plain(v)
 }
 
-// Plain formats v without a power of ten: a whole number in full, and any other with three significant digits.
+// Plain formats v without a power of ten. A whole number is written in full. Any other number is rounded to at most three
+// significant digits if it is below 1000, and otherwise to a whole number. Infinities are ∞ and −∞.
 func Plain(v float64) string {
-	if v == math.Trunc(v) {
-		return Group(Minus(strconv.FormatFloat(v, 'f', 0, 64)))
+	switch {
+	case math.IsNaN(v):
+		return "NaN"
+	case math.IsInf(v, 1):
+		return "∞"
+	case math.IsInf(v, -1):
+		return "−∞"
+	case v == 0: // no sign for −0
+		return "0"
 	}
-	return Minus(strconv.FormatFloat(v, 'g', 3, 64))
+	_, p := threeDigits(v)
+	s := strconv.FormatFloat(v, 'f', max(0, 2-p), 64)
+	if p < 2 {
+		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
+	}
+	return Group(Minus(s))
+}
+
+// threeDigits returns the text m of the significand of v, such as "2.50", and the exponent p: v ≈ m·10^p, rounded to
+// three digits. p is 0 if v is 0, infinite or NaN.
+func threeDigits(v float64) (m string, p int) {
+	m, exponent, _ := strings.Cut(strconv.FormatFloat(v, 'e', 2, 64), "e")
+	p, _ = strconv.Atoi(exponent)
+	return m, p
 }

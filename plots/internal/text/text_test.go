@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"math"
 	"testing"
 )
 
@@ -44,12 +45,26 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// TestScientific checks numbers with and without a power of ten.
-func TestScientific(t *testing.T) {
+// TestCompact checks numbers with and without a power of ten.
+func TestCompact(t *testing.T) {
 	for v, want := range map[float64]string{1e-3: "10⁻³", 2.5e-4: "2.5×10⁻⁴", 0.1: "0.1", 20: "20", -1e5: "−10⁵",
-		0: "0", 1e10: "10¹⁰", 1: "1"} {
-		if got := Scientific(v); got != want {
-			t.Errorf("scientific(%g) = %q, want %q", v, got, want)
+		0: "0", 1e10: "10¹⁰", 1: "1", 1234.5: "1234", 9999.9: "10⁴", math.Inf(-1): "−∞", math.Copysign(0, -1): "0"} {
+		if got := Compact(v); got != want {
+			t.Errorf("Compact(%g) = %q, want %q", v, got, want)
 		}
+	}
+}
+
+// TestPlain: there is never a power of ten.
+func TestPlain(t *testing.T) {
+	for v, want := range map[float64]string{1234.5: "1234", 0.00001234: "0.0000123", -0.00002: "−0.00002", 999.7: "1000",
+		12345.6: "12,346", 1e15: "1,000,000,000,000,000", 100: "100", 99.96: "100", 0.25: "0.25", -2.5: "−2.5",
+		3e-3: "0.003", math.Inf(1): "∞", math.NaN(): "NaN"} {
+		if got := Plain(v); got != want {
+			t.Errorf("Plain(%g) = %q, want %q", v, got, want)
+		}
+	}
+	if got := Rounded(1e-5, -6, 3); got != "0.00001" {
+		t.Errorf("Rounded(1e-5) = %q", got)
 	}
 }
