@@ -329,13 +329,13 @@ func TestAdverseCertificates(t *testing.T) {
 			kappa.missed++
 			t.Logf("%s: κ = %.6g, in [%.6g, %.6g]", h.name, want, q.Kappa.Lo, q.Kappa.Hi)
 		}
-		if q.Certain > 0 {
+		if q.KappaUpperBound > 0 {
 			certain++
-			if q.Kappa.Lo > q.Certain {
-				t.Errorf("%s: κ in [%.6g, %.6g], certainly at most %.6g", h.name, q.Kappa.Lo, q.Kappa.Hi, q.Certain)
+			if q.Kappa.Lo > q.KappaUpperBound {
+				t.Errorf("%s: κ in [%.6g, %.6g], certainly at most %.6g", h.name, q.Kappa.Lo, q.Kappa.Hi, q.KappaUpperBound)
 			}
-			if want*(1-off) > q.Certain {
-				t.Errorf("%s: κ = %.6g, certainly at most %.6g", h.name, want, q.Certain)
+			if want*(1-off) > q.KappaUpperBound {
+				t.Errorf("%s: κ = %.6g, certainly at most %.6g", h.name, want, q.KappaUpperBound)
 			}
 		}
 		s, err := lab.StatDim(t.Context(), StatDimOptions{})

@@ -143,7 +143,7 @@ func TestGivenStages(t *testing.T) {
 	}
 	want := testkit.Must(labs["points"].Quality(t.Context(), QualityOptions{}))
 	got, err := labs["rows"].Quality(t.Context(), QualityOptions{})
-	if err != nil || got.Certain != 0 || got.Kappa.Hi < want.Kappa.Lo || got.Kappa.Lo > want.Kappa.Hi {
+	if err != nil || got.KappaUpperBound != 0 || got.Kappa.Hi < want.Kappa.Lo || got.Kappa.Lo > want.Kappa.Hi {
 		t.Errorf("κ %v, want %v; %v", got, want.Kappa, err)
 	}
 	rows := labs["rows"] // K+under·I is what is known to be positive semi-definite

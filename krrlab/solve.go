@@ -398,7 +398,7 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, racers []Preconditioner)
 		leastSeconds = direct.Seconds.Total
 	}
 	for i, r := range compared.Rows {
-		a := plan.Raced{Name: r.Name, Seconds: r.Build, Why: r.Why}
+		a := plan.Raced{Name: r.Name, Seconds: r.Build, Why: r.FailureReason}
 		if a.Why == "" {
 			_, iterations := pcg.Forecast(r.Residuals, tol)
 			a.Iterations, a.Remaining = len(r.Residuals)-1, stage.Number(iterations*(compared.Product+r.Solve))

@@ -20,7 +20,7 @@ import (
 // TestTablesOutward: tables show the ends of intervals, and bounds, rounded outward, as the lines do.
 func TestTablesOutward(t *testing.T) {
 	e := estimate.Interval{Value: 2, Lo: 1.23456, Hi: 2.34543, Confidence: 0.95}
-	row := pencil.Row{Spectrum: pencil.Spectrum{Kappa: e, Max: e, Min: e, Certain: 2.34543}}
+	row := pencil.Row{Spectrum: pencil.Spectrum{Kappa: e, Max: e, Min: e, KappaUpperBound: 2.34543}}
 	rung := sketchsize.Rung{Kappa: estimate.Interval{Value: 2, Lo: 1, Hi: 3},
 		Conditions: &sketchsize.Conditions{Norm: e, Low: e, High: e}}
 	for _, s := range []stage.Stage{

@@ -194,7 +194,7 @@ func lines(base Line, r *krrlab.Compare, names []string) (all []Line) {
 			names = names[1:]
 		}
 		l.Preconditioner, l.Rank = names[0], rankOf(names[0], base.Rank)
-		l.Draw, l.Reached, l.Failed, l.Bytes, l.KBytes = row.Draw, row.Reached, row.Why, row.Bytes, r.KBytes
+		l.Draw, l.Reached, l.Failed, l.Bytes, l.KBytes = row.Draw, row.Reached, row.FailureReason, row.Bytes, r.KBytes
 		l.Build, l.Apply, l.Product = roundMeasured(row.Build), roundMeasured(row.Solve), roundMeasured(r.Product)
 		l.BuildFlops, l.ApplyFlops = roundMeasured(row.BuildFlops), roundMeasured(row.ApplyFlops)
 		for k, end := range []float64{row.Kappa.Lo, row.Kappa.Hi} {

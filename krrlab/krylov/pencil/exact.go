@@ -13,13 +13,14 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// eigenvalues returns the eigenvalues of M⁻¹A in ascending order, and a bound of their rounding error, for A = K+λI.
-// They are the eigenvalues of LᵀAL, where M⁻¹ = LLᵀ is formed by applying M⁻¹; all computations are in float64. The
-// argument k contains K, n×n, and is overwritten; m is nil for M = I. The result ok is false if the computed M⁻¹ is not
-// positive definite in float64.
+// eigenvalues returns the eigenvalues of M⁻¹A in ascending order, for A = K+λI, and an estimate of the size of their
+// rounding errors, (nu‖M⁻¹‖_∞ + ‖M⁻¹−M⁻ᵀ‖_∞)·‖A‖_∞ with u = 2⁻⁵³. They are the eigenvalues of LᵀAL, where M⁻¹ = LLᵀ is
+// formed by applying M⁻¹; all computations are in float64. The argument k contains K, n×n, and is overwritten; m is nil
+// for M = I. The result ok is false if the computed M⁻¹ is not positive definite in float64.
 //
-// The cost is n columns of M⁻¹, 1/3+2+4/3 n³ multiply-adds and 16n² bytes in addition to k. The last third of the work
-// runs on one thread, so that the bits of the result do not depend on the number of threads.
+// The cost is n columns of M⁻¹ and (1/3 + 2 + 4/3)n³ flops, for the factorization of M⁻¹, the two triangular products and
+// the eigenvalues. The memory in addition to k is 8n² bytes for M⁻¹, and two n×64 blocks. The eigenvalues are computed on
+// one thread, so that the bits of the result do not depend on the number of threads.
 func eigenvalues(ctx context.Context, k *mat.Dense, lambda float64, m pcg.Preconditioner) (values []float64,
 	roundingBound float64, ok bool, err error) {
 	raw := k.RawMatrix()

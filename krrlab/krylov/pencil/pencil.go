@@ -17,7 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// NotReached is the value of Row.Why for a preconditioner that the stage did not reach before it ended.
+// NotReached is the value of Row.FailureReason for a preconditioner that the stage did not reach before it ended.
 const NotReached = "the stage ended before"
 
 // Set is a set of pencils (A, M_c), where A = K+λI with the stored K, and the results for each of them.
@@ -43,8 +43,8 @@ type Set struct {
 func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error {
 	preconditioners, _ := s.M.(*Preconditioners)
 	for c, r := range s.Rows {
-		if preconditioners != nil && preconditioners.Errs[c] == nil && r.Why != "" && r.Why != NotReached {
-			preconditioners.Errs[c] = errors.New(r.Why)
+		if preconditioners != nil && preconditioners.Errs[c] == nil && r.FailureReason != "" && r.FailureReason != NotReached {
+			preconditioners.Errs[c] = errors.New(r.FailureReason)
 		}
 	}
 	doneSteps, monitor := 0, o.Monitor
@@ -86,7 +86,7 @@ func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error
 			preconditioners.Errs[c] = nil // M cannot draw, but can still be used otherwise
 		case l == nil:
 		case l.Err != nil:
-			if s.Rows[c].Why = l.Err.Error(); preconditioners != nil {
+			if s.Rows[c].FailureReason = l.Err.Error(); preconditioners != nil {
 				preconditioners.Errs[c] = cmp.Or(preconditioners.Errs[c], l.Err)
 			}
 		default:
@@ -182,7 +182,7 @@ func (s *Set) noteFailures() {
 	if preconditioners, ok := s.M.(*Preconditioners); ok {
 		for c, err := range preconditioners.Errs {
 			if err != nil {
-				s.Rows[c].Why = err.Error()
+				s.Rows[c].FailureReason = err.Error()
 			}
 		}
 	}

@@ -139,7 +139,7 @@ func Make(ctx context.Context, b stage.Bench, e stage.Entry, row *Row) (*stage.M
 	row.S, row.LambdaP, row.Bytes, row.Build = m.S, m.LambdaP, m.Bytes, m.Seconds
 	row.BuildFlops, row.ApplyFlops = m.BuildFlops, m.ApplyFlops
 	if !math.IsInf(m.CondBound, 1) {
-		row.Certain = m.CondBound
+		row.KappaUpperBound = m.CondBound
 	}
 	return m, nil
 }

@@ -21,10 +21,11 @@ var Levels = []float64{1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9}
 // Row contains the results for one preconditioner of one draw.
 type Row struct {
 	Name    string  `json:"preconditioner"`
-	Draw    int     `json:"draw"`          // number of the random draw, from 0
-	S       int     `json:"s,omitempty"`   // rank of ZZᵀ or FFᵀ
-	LambdaP float64 `json:"lambda_p"`      // λ_p; 0 if M has none
-	Why     string  `json:"why,omitempty"` // reason why M was left out or failed; empty if it did not
+	Draw    int     `json:"draw"`        // number of the random draw, from 0
+	S       int     `json:"s,omitempty"` // rank of ZZᵀ or FFᵀ
+	LambdaP float64 `json:"lambda_p"`    // λ_p; 0 if M has none
+	// FailureReason says why M was left out or failed; it is empty if M succeeded.
+	FailureReason string `json:"why,omitempty"`
 	Cost
 	Iteration
 	Spectrum
@@ -86,10 +87,10 @@ type Spectrum struct {
 	// reports that they could not be computed because the computed M⁻¹ is not positive definite in float64.
 	Exact       *estimate.Interval `json:"kappa_exact"`
 	NotDefinite bool               `json:"inverse_indefinite,omitempty"`
-	// Certain is an upper bound of κ that is certain, for preconditioners with landmarks; 0 otherwise. It covers the
-	// rounding errors of K's columns, of the factorization and of F, and does not depend on the storage of K. It is
-	// also 0 if these rounding errors exceed λ, and for user-defined kernels.
-	Certain float64 `json:"kappa_certain,omitempty"`
+	// KappaUpperBound is a proved upper bound of κ, for preconditioners with landmarks. It covers the rounding errors of
+	// K's columns, of the factorization and of F, and does not depend on the storage of K. It is 0 for other
+	// preconditioners and for user-defined kernels, and if these rounding errors exceed λ.
+	KappaUpperBound float64 `json:"kappa_certain,omitempty"`
 	// Nodes are all eigenvalues of M⁻¹A if Exact is known, and otherwise the Ritz values, ascending. Weights are the
 	// quadrature weights of the Lanczos process: the fraction of all eigenvalues that each node represents.
 	Nodes   []float64 `json:"nodes,omitempty"`
@@ -98,8 +99,8 @@ type Spectrum struct {
 
 // Determinant has numbers that combine all eigenvalues of M⁻¹A.
 type Determinant struct {
-	// Trace is tr(M⁻¹A)/n, LogDet is ln det(M⁻¹A), and Kaporin is Kaporin's number, all computed from Nodes and
-	// Weights.
+	// Trace is tr(M⁻¹A)/n, LogDet is ln det(M⁻¹A), and Kaporin is the logarithm of Kaporin's condition number,
+	// n·ln Trace − LogDet. All are computed from Nodes and Weights.
 	Trace   stage.Number `json:"trace_mean"`
 	LogDet  stage.Number `json:"log_det"`
 	Kaporin stage.Number `json:"kaporin"`
@@ -121,7 +122,8 @@ func NewRow(name string) Row {
 	return r
 }
 
-// decreaseFactor multiplies the decrease of the error in a step, to allow for rounding, as in package pcg.
+// decreaseFactor multiplies the step length α_{k−1} in the bound of boundErrors, to allow for rounding errors of α. A
+// smaller factor makes the bound larger. Package pcg uses the same factor.
 const decreaseFactor = 1 - 0x1p-20
 
 // setSolve sets the results of row c from the t columns of a solve with M_c.
@@ -162,11 +164,11 @@ func (s *Set) setSolve(res *pcg.Result, c, t int) {
 	if r.Status = status; status >= pcg.Canceled {
 		return
 	}
-	if r.Iterations = &iterations; r.Why == NotReached {
-		r.Why = ""
+	if r.Iterations = &iterations; r.FailureReason == NotReached {
+		r.FailureReason = ""
 	}
-	if status >= pcg.Stagnated && r.Why == "" {
-		r.Why = "conjugate gradients end: " + status.String()
+	if status >= pcg.Stagnated && r.FailureReason == "" {
+		r.FailureReason = "conjugate gradients end: " + status.String()
 	}
 }
 
@@ -216,7 +218,7 @@ func (s *Set) setLanczos(r *Row, l *lanczos.Result, tau float64) {
 		r.Predicted = int(k)
 	}
 	if r.Indefinite {
-		r.Why = "A as stored is indefinite"
+		r.FailureReason = "A as stored is indefinite"
 		return
 	}
 	if nodes, weights := lanczos.Quadrature(l.Alpha, l.Beta); nodes != nil {
@@ -230,7 +232,7 @@ func (s *Set) setLanczos(r *Row, l *lanczos.Result, tau float64) {
 //
 // because M ≼ K+(λ_p+η)I and A ≼ ZZᵀ+(λ+η)I. It does nothing for rows that failed: K may then be too inaccurate for η.
 func (r *Row) ClipByEta(lambda, eta float64) {
-	if r.Why != "" {
+	if r.FailureReason != "" {
 		return
 	}
 	r.Min.Lo = min(r.Min.Hi, max(r.Min.Lo, 1/max(1, (r.LambdaP+eta)/lambda)))
@@ -238,17 +240,17 @@ func (r *Row) ClipByEta(lambda, eta float64) {
 	r.Kappa.Hi = max(r.Kappa.Lo, r.Max.Hi/r.Min.Lo)
 }
 
-// setSpectrum sets the spectrum of n eigenvalues, given by nodes and weights. If weights is nil, all nodes have equal
-// weight.
+// setSpectrum sets Nodes, Weights, Trace, LogDet and Kaporin for a spectrum of n eigenvalues. If the nodes are all
+// eigenvalues, weights is nil, and r.Exact must be set already (Share).
 func (r *Row) setSpectrum(n int, nodes, weights []float64) {
 	r.Nodes, r.Weights = nodes, weights
-	var meanTrace, meanLog float64
+	var mean, meanLog float64
 	for i, v := range nodes {
-		meanTrace += r.Share(i) * v
+		mean += r.Share(i) * v
 		meanLog += r.Share(i) * math.Log(v)
 	}
-	r.Trace, r.LogDet = stage.Number(meanTrace), stage.Number(float64(n)*meanLog)
-	r.Kaporin = stage.Number(float64(n) * (math.Log(meanTrace) - meanLog))
+	r.Trace, r.LogDet = stage.Number(mean), stage.Number(float64(n)*meanLog)
+	r.Kaporin = stage.Number(float64(n) * (math.Log(mean) - meanLog))
 }
 
 // Share returns the fraction of all eigenvalues that Nodes[i] represents, or 0 if it is unknown.
@@ -262,10 +264,11 @@ func (r *Row) Share(i int) float64 {
 	return 0
 }
 
-// Text summarizes in a few words the results of M for a residual of tol, and the given total time.
+// Text summarizes the results of M in one line, for iterations to the relative residual tol and a total time in seconds,
+// which is omitted if it is 0.
 func (r *Row) Text(tol, seconds float64) string {
-	if r.Why != "" {
-		return "left out: " + r.Why
+	if r.FailureReason != "" {
+		return "left out: " + r.FailureReason
 	}
 	text := "iterations unknown"
 	switch {
@@ -298,9 +301,9 @@ func (r *Row) Text(tol, seconds float64) string {
 	return text
 }
 
-// Evidence adds lines with the narrowest intervals of ln det(K+λI) and of the likelihood, if there are any: first the
-// estimated intervals, then the proved ones.
-func Evidence(b *stage.Lines, rows ...*Row) {
+// AddLogDetLines adds lines with the narrowest intervals of ln det(K+λI) and of the likelihood, if there are any: first
+// the estimated intervals, then the proved ones.
+func AddLogDetLines(b *stage.Lines, rows ...*Row) {
 	name := "ln det(K+λI)"
 	addNarrowest := func(write func(estimate.Interval) string, kind string,
 		get func(r *Row) (det, likelihood *estimate.Interval)) {
@@ -324,11 +327,20 @@ func Evidence(b *stage.Lines, rows ...*Row) {
 	addNarrowest(stage.Bounds, "proved", func(r *Row) (_, _ *estimate.Interval) { return r.LogDetA, r.Likelihood })
 }
 
-// formatEstimated formats an interval with as many digits as its width justifies.
+// formatEstimated formats an interval with as many digits as its width justifies: two digits of half the width, and at
+// most maxDecimals decimals.
 func formatEstimated(e estimate.Interval) string {
+	const maxDecimals = 17 // as many as distinguish all float64 numbers from 0.1 to 1
 	halfWidth := max(e.Hi-e.Value, e.Value-e.Lo)
-	return fmt.Sprintf("%.*f ± %s with %.3g %% (%s)", max(0, 1-int(math.Floor(math.Log10(halfWidth)))), e.Value,
-		outward.Up(halfWidth, 2), 100*e.Confidence, e.Method)
+	decimals := 0
+	switch {
+	case halfWidth == 0:
+		decimals = maxDecimals
+	case halfWidth < 10: // false for NaN
+		decimals = min(maxDecimals, 1-int(math.Floor(math.Log10(halfWidth))))
+	}
+	return fmt.Sprintf("%.*f ± %s with %.3g %% (%s)", decimals, e.Value, outward.Up(halfWidth, 2), 100*e.Confidence,
+		e.Method)
 }
 
 // Table returns the results of rows that were iterated to the residual tol. The function seconds returns the total time
@@ -368,7 +380,7 @@ func Table(title string, rows []*Row, tol float64, seconds func(*Row) float64) *
 		}
 		number := plots.Number
 		for _, c := range []plots.Cell{plots.AtLeast(r.Kappa.Lo), plots.AtMost(r.Kappa.Hi), number(kappa),
-			plots.AtMost(r.Certain), plots.AtLeast(r.Min.Lo), plots.AtMost(r.Max.Hi), number(float64(r.Predicted)),
+			plots.AtMost(r.KappaUpperBound), plots.AtLeast(r.Min.Lo), plots.AtMost(r.Max.Hi), number(float64(r.Predicted)),
 			number(float64(r.Trace)), number(float64(r.LogDet)), number(float64(r.Kaporin)), number(r.Build),
 			number(r.Solve), number(seconds(r)), number(float64(r.Bytes))} {
 			if v, _ := c.Float(); v == 0 || math.IsNaN(v) || math.IsInf(v, 0) { // these mean unknown
@@ -376,7 +388,7 @@ func Table(title string, rows []*Row, tol float64, seconds func(*Row) float64) *
 			}
 			cells = append(cells, c)
 		}
-		t.Add(append(cells, r.Why)...)
+		t.Add(append(cells, r.FailureReason)...)
 	}
 	return t
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -74,6 +75,20 @@ func TestExploreTolerance(t *testing.T) {
 		s := Explore(map[string]any{}, 0.9, tau, plots.Slider{Name: "λ_p"}, plots.Slider{Name: "s"}).Sliders
 		if len(s) != 3 || s[1].Name != "τ" || s[1].Value != tau || s[1].Min > tau || s[1].Max < tau {
 			t.Errorf("τ = %g: %+v", tau, s)
+		}
+	}
+}
+
+// TestFormatEstimated: the width of an interval decides the number of decimals, also if it is 0 or infinite.
+func TestFormatEstimated(t *testing.T) {
+	for halfWidth, want := range map[float64]string{0.25: "3.14 ± 0.25", 30: "3 ± 30", 0: "3.14158999999999988 ± 0",
+		math.Inf(1): "3 ± +Inf"} {
+		e := estimate.Interval{Value: 3.14159, Lo: 3.14159 - halfWidth, Hi: 3.14159 + halfWidth}
+		if halfWidth == 0.25 {
+			e.Lo, e.Hi = e.Value, e.Value+0.2444
+		}
+		if got := formatEstimated(e); !strings.HasPrefix(got, want+" with") {
+			t.Errorf("%g: %s, want %s", halfWidth, got, want)
 		}
 	}
 }

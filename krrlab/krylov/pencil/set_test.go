@@ -95,7 +95,7 @@ func TestSet(t *testing.T) {
 			Tell: func(context.Context, stage.Event) {}, RecursiveResiduals: true}
 		for range ms {
 			row := NewRow("M")
-			row.Why = NotReached
+			row.FailureReason = NotReached
 			s.Rows = append(s.Rows, &row)
 		}
 		s.LambdaMin[0], s.LambdaMin[1] = 0.9, 0.05
@@ -124,9 +124,9 @@ func TestSet(t *testing.T) {
 			for k, v := range r.Residuals {
 				testkit.Near(t, v, floats.Max(alone.History.RelRes[k]), 1e-9*v, c, k)
 			}
-			if r.Why != "" || *r.Iterations != alone.Iterations || r.Status != pcg.Converged ||
+			if r.FailureReason != "" || *r.Iterations != alone.Iterations || r.Status != pcg.Converged ||
 				len(r.Residuals) != *r.Iterations+1 || r.Residuals[r.Reached[3]] > 1e-5 && r.Residuals[r.Reached[3]-1] < 1e-5 {
-				t.Errorf("M %d: %s, %v iterations, alone %d, reached %v", c, r.Why, *r.Iterations, alone.Iterations, r.Reached)
+				t.Errorf("M %d: %s, %v iterations, alone %d, reached %v", c, r.FailureReason, *r.Iterations, alone.Iterations, r.Reached)
 			}
 			if !r.Kappa.Covers(kappa) || !r.Min.Covers(floats.Min(ratio)) || !r.Max.Covers(floats.Max(ratio)) ||
 				!r.Exact.Covers(kappa) || r.Exact.Width() > 1e-6 || math.IsInf(r.Kappa.Hi, 1) != (c == 2) {
@@ -143,8 +143,8 @@ func TestSet(t *testing.T) {
 				t.Errorf("M %d: −2 ln p = %g, %v", c, energy, l)
 			}
 		}
-		testkit.Equal(t, s.Rows[3].Why, "broken")
-		testkit.Contains(t, s.Rows[4].Why, "M⁻¹ is not positive definite")
+		testkit.Equal(t, s.Rows[3].FailureReason, "broken")
+		testkit.Contains(t, s.Rows[4].FailureReason, "M⁻¹ is not positive definite")
 		row := NewRow("skew")
 		s.M, s.Rows = NewPreconditioners(n, comm.Alone(), skewed{m, 9}), []*Row{&row}
 		testkit.OK(t, s.Exact(t.Context(), bench{a: a}))
@@ -180,7 +180,7 @@ func TestMake(t *testing.T) {
 			testkit.Equal(t, row.S, 0)
 			continue
 		}
-		if err != nil || made.S != 3 || row.S != 3 || row.LambdaP != 2 || row.Bytes != 5 || row.Certain != 0 || row.Solve <= 0 {
+		if err != nil || made.S != 3 || row.S != 3 || row.LambdaP != 2 || row.Bytes != 5 || row.KappaUpperBound != 0 || row.Solve <= 0 {
 			t.Errorf("%+v, %v", row, err)
 		}
 	}
@@ -203,7 +203,7 @@ func TestClipByEta(t *testing.T) {
 		r.ClipByEta(c.lambda, c.eta)
 		got := [3]float64{r.Min.Lo, r.Max.Hi, r.Kappa.Hi}
 		testkit.Near(t, floats.Distance(got[:], []float64{c.lo, c.hi, c.kappa}, 2), 0, 1e-12, c, got)
-		r.Why, r.Min.Lo = "failed", 0
+		r.FailureReason, r.Min.Lo = "failed", 0
 		r.ClipByEta(c.lambda, c.eta)
 		testkit.Equal(t, r.Min.Lo, 0)
 	}

@@ -14,7 +14,7 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/krylov/pencil"] = imports.Package{
 		Name: "pencil",
 		Binds: map[string]r.Value{
-			"Evidence":           r.ValueOf(pencil.Evidence),
+			"AddLogDetLines":     r.ValueOf(pencil.AddLogDetLines),
 			"Explore":            r.ValueOf(pencil.Explore),
 			"Levels":             r.ValueOf(&pencil.Levels).Elem(),
 			"Make":               r.ValueOf(pencil.Make),

@@ -78,9 +78,9 @@ func TestLeftOutLate(t *testing.T) {
 		r := testkit.Must(problem(t, krrlab.Config{}).Compare(context.Background(), krrlab.CompareOptions{},
 			krrlab.Given{M: c.m, Name: name}, krrlab.Nystrom{S: 30}))
 		for _, row := range r.Rows {
-			if bad := row.Name == name; bad != (row.Why != "") || bad && !strings.Contains(row.Why, c.want) ||
+			if bad := row.Name == name; bad != (row.FailureReason != "") || bad && !strings.Contains(row.FailureReason, c.want) ||
 				!bad && (row.Steps == 0 || math.IsInf(row.Kappa.Hi, 1)) {
-				t.Errorf("%s: %s after %d steps: κ %v %q", name, row.Name, row.Steps, row.Kappa, row.Why)
+				t.Errorf("%s: %s after %d steps: κ %v %q", name, row.Name, row.Steps, row.Kappa, row.FailureReason)
 			}
 		}
 	}
@@ -116,8 +116,8 @@ func TestRanks(t *testing.T) {
 	o := krrlab.CompareOptions{Steps: 20, With: stage.Entries{{Text: "nystrom features=40"}}}
 	one := testkit.Must(problem(t, krrlab.Config{}).Compare(context.Background(), o))
 	for i, row := range ranks(t, krrlab.Config{Memory: 500_000, Precond: krrlab.None{}}, o)[0].Rows { // two groups
-		if row.Why != "" || !reflect.DeepEqual(row.Residuals, one.Rows[i].Residuals) {
-			t.Errorf("%s differs on ranks of little memory: %s", row.Name, row.Why)
+		if row.FailureReason != "" || !reflect.DeepEqual(row.Residuals, one.Rows[i].Residuals) {
+			t.Errorf("%s differs on ranks of little memory: %s", row.Name, row.FailureReason)
 		}
 	}
 }

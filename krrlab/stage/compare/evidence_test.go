@@ -61,7 +61,7 @@ func TestEvidence(t *testing.T) {
 					continue
 				}
 				if d == nil || l == nil || d.Confidence != c.confidence {
-					t.Fatalf("%s: %v, %v, %s", row.Name, d, l, row.Why)
+					t.Fatalf("%s: %v, %v, %s", row.Name, d, l, row.FailureReason)
 				}
 				if !(d.Lo <= d.Value && d.Value <= d.Hi && l.Lo <= l.Value && l.Value <= l.Hi) {
 					t.Errorf("%s: %v, %v", row.Name, d, l)

@@ -98,7 +98,7 @@ func (r *Result) plotAgainst() *plots.Figure {
 		if r.Against == "bytes" {
 			x = float64(r.KBytes + row.Bytes)
 		}
-		if row.Iterations == nil || row.Status != pcg.Converged || row.Why != "" || !(x > 0) {
+		if row.Iterations == nil || row.Status != pcg.Converged || row.FailureReason != "" || !(x > 0) {
 			continue
 		}
 		name := strings.Join(slices.DeleteFunc(strings.Fields(row.Name), func(word string) bool {

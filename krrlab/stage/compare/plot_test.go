@@ -27,7 +27,7 @@ func TestAgainst(t *testing.T) {
 		row("none", 0, 99), row("nystrom features=10 form=u", 10, 20), row("nystrom features=40 form=u", 40, 5), row("b", 10, 7),
 		row("b (2)", 20, 6)}}
 	failed, slow := row("b", 30, 1), row("b", 40, 1)
-	failed.Why, slow.Status = "M", pcg.MaxIterations
+	failed.FailureReason, slow.Status = "M", pcg.MaxIterations
 	r.Rows = append(r.Rows, failed, slow)
 	for _, c := range []struct {
 		against string

@@ -37,9 +37,9 @@ func TestProcessRanks(t *testing.T) {
 	r := ranks(t, krrlab.Config{}, krrlab.CompareOptions{Steps: -1,
 		With: stage.Entries{{Text: "process:" + python(t) + " -c '" + differing + "'"}}})
 	for i, row := range r[0].Rows {
-		if row.Status != pcg.Converged || row.Why != "" || !reflect.DeepEqual(row.Residuals, r[1].Rows[i].Residuals) {
+		if row.Status != pcg.Converged || row.FailureReason != "" || !reflect.DeepEqual(row.Residuals, r[1].Rows[i].Residuals) {
 			t.Errorf("%.10s: %v after %d iterations, %d: %s", row.Name, row.Status, *row.Iterations,
-				*r[1].Rows[i].Iterations, row.Why)
+				*r[1].Rows[i].Iterations, row.FailureReason)
 		}
 	}
 }
@@ -91,8 +91,8 @@ func TestProcess(t *testing.T) {
 	r := testkit.Must(lab.Compare(ctx, krrlab.CompareOptions{Steps: n, Width: 1e-6}, krrlab.Given{M: theirs, Name: "NumPy"},
 		krrlab.Given{M: ours, Name: "Go"}))
 	x, y := r.Rows[1], r.Rows[2]
-	if *x.Iterations != *y.Iterations || len(x.Why)+len(y.Why) > 0 || math.Abs(x.Kappa.Lo/y.Kappa.Lo-1) > 1e-5 ||
+	if *x.Iterations != *y.Iterations || len(x.FailureReason)+len(y.FailureReason) > 0 || math.Abs(x.Kappa.Lo/y.Kappa.Lo-1) > 1e-5 ||
 		math.Abs(x.Kappa.Hi/y.Kappa.Hi-1) > 1e-5 || math.IsInf(x.Kappa.Hi, 1) {
-		t.Errorf("NumPy %d iterations, κ %v %s; Go %d, κ %v %s", *x.Iterations, x.Kappa, x.Why, *y.Iterations, y.Kappa, y.Why)
+		t.Errorf("NumPy %d iterations, κ %v %s; Go %d, κ %v %s", *x.Iterations, x.Kappa, x.FailureReason, *y.Iterations, y.Kappa, y.FailureReason)
 	}
 }

@@ -45,7 +45,7 @@ func (r *Result) medianDraws() (medians []*pencil.Row) {
 		}
 		var draws []*pencil.Row
 		for j := range r.Rows {
-			if row := &r.Rows[j]; row.Name == median.Name && row.Why == "" && row.Iterations != nil {
+			if row := &r.Rows[j]; row.Name == median.Name && row.FailureReason == "" && row.Iterations != nil {
 				draws = append(draws, row)
 			}
 		}
@@ -71,7 +71,7 @@ func (r *Result) String() string {
 	for _, row := range rows {
 		b.AddText(row.Name, row.Text(r.To, r.totalSeconds(row)))
 	}
-	pencil.Evidence(&b, rows...)
+	pencil.AddLogDetLines(&b, rows...)
 	b.Took(r.Seconds.Total, "kernel", r.Seconds.Kernel)
 	return b.String()
 }

@@ -154,7 +154,7 @@ func (c *comparison) requiredBytes(m *stage.Made) int64 {
 
 // addToGroup adds a preconditioner to the group, and its row to the result.
 func (c *comparison) addToGroup(row pencil.Row, m *stage.Made, required int64) {
-	row.Why = pencil.NotReached // replaced when it is judged
+	row.FailureReason = pencil.NotReached // replaced when it is judged
 	c.group, c.preconditioners, c.groupBytes = append(c.group, len(c.result.Rows)),
 		append(c.preconditioners, m), c.groupBytes+required
 	c.result.Rows = append(c.result.Rows, row)
@@ -178,7 +178,7 @@ func (c *comparison) addDraw(ctx context.Context, e stage.Entry, row pencil.Row)
 		}
 	}
 	if err != nil {
-		row.Why, row.Solve = err.Error(), 0
+		row.FailureReason, row.Solve = err.Error(), 0
 		c.result.Rows = append(c.result.Rows, row)
 		return nil
 	}

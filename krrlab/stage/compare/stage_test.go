@@ -102,11 +102,11 @@ func TestGroupsOfMemory(t *testing.T) {
 			t.Errorf("memory %d: %d groups, want %d, events %v", memory, groups, want, told)
 		}
 		for _, row := range r.Rows[1:3] {
-			if left := strings.Contains(row.Why, "it takes"); left != (memory < need) || !left && row.Steps == 0 && row.Name == "a" {
+			if left := strings.Contains(row.FailureReason, "it takes"); left != (memory < need) || !left && row.Steps == 0 && row.Name == "a" {
 				t.Errorf("memory %d: %+v", memory, row)
 			}
 		}
-		testkit.Equal(t, r.Rows[3].Why, "it cannot be made")
+		testkit.Equal(t, r.Rows[3].FailureReason, "it cannot be made")
 		testkit.Contains(t, r.String(), "\na "+strings.Repeat(" ", len(refused))) // texts are aligned
 	}
 }
@@ -125,7 +125,7 @@ func TestDefaults(t *testing.T) {
 				t.Errorf("%v: %v", k, b.entries)
 			}
 			for _, row := range r.Rows {
-				if (row.Exact != nil) != exact || row.Steps != 0 || row.Why != "" {
+				if (row.Exact != nil) != exact || row.Steps != 0 || row.FailureReason != "" {
 					t.Errorf("up to n = %d: %+v", below, row)
 				}
 			}

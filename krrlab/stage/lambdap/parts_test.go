@@ -33,7 +33,7 @@ func TestKappaOfBoth(t *testing.T) {
 			t.Errorf("%s: %+v, want [%g, %g]", c.what, p.Kappa, c.lo, c.hi)
 		}
 	}
-	p := Point{Row: pencil.Row{LambdaP: 2, Why: "A as stored is indefinite"}}
+	p := Point{Row: pencil.Row{LambdaP: 2, FailureReason: "A as stored is indefinite"}}
 	p.Kappa, p.Min, p.Max = lanczos.Known(at(-2, -1), at(1, 2)).Allowing(0)
 	if p.ClipByEta(1, 3); !math.IsInf(p.Kappa.Hi, 1) {
 		t.Errorf("of an indefinite K+λI: %+v", p.Kappa)

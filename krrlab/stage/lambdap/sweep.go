@@ -146,8 +146,8 @@ func (s *sweep) measureKappas(ctx context.Context) error {
 	err = s.set.Lanczos(ctx, s.lanczosOptions(s.options.Width, "kappa"), s.options.tol)
 	for i := range s.Points {
 		p := &s.Points[i]
-		if p.Steps == 0 && p.Why != "" {
-			return fmt.Errorf("%s: %s", p.Name, p.Why)
+		if p.Steps == 0 && p.FailureReason != "" {
+			return fmt.Errorf("%s: %s", p.Name, p.FailureReason)
 		}
 		p.ClipByEta(s.Lambda, s.Eta.Hi)
 		for _, i := range []*estimate.Interval{&p.Kappa, &p.Min, &p.Max} { // each includes the probability that η fails

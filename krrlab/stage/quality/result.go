@@ -63,8 +63,8 @@ func (q *Result) String() string {
 	}
 	b.AddText("κ(M⁻¹A)", stage.Bounds(q.Kappa))
 	b.Add("λ_max, λ_min", "%s; %s", stage.Bounds(q.Max), stage.Bounds(q.Min))
-	if q.Certain > 0 {
-		b.Add("certain", "κ ≤ %s from the trace of what the landmarks leave", outward.Up(q.Certain, 4))
+	if q.KappaUpperBound > 0 {
+		b.Add("certain", "κ ≤ %s from the trace of what the landmarks leave", outward.Up(q.KappaUpperBound, 4))
 	}
 	if q.NotDefinite {
 		b.Add("exact", "no κ by all eigenvalues: M⁻¹ as applied is not positive definite in float64; take a larger λ_p")
@@ -76,7 +76,7 @@ func (q *Result) String() string {
 		}
 		b.Add("exact", "by all %d eigenvalues κ is %s", q.N, text)
 	}
-	pencil.Evidence(&b, &q.Row)
+	pencil.AddLogDetLines(&b, &q.Row)
 	reached := "the width asked was reached"
 	if !q.WidthReached {
 		reached = "the width asked was not reached"
