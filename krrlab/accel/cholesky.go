@@ -13,8 +13,9 @@ import (
 // definite n×n matrix a, row-major with row stride lda, in place. Only the lower
 // triangle of a is read, and L overwrites it; the upper triangle is not touched.
 // Dpotrf reports whether it succeeded. It fails if a pivot is ≤ 0 or NaN; then a is partly
-// overwritten, and its diagonal holds that pivot. Dpotrf panics if n < 0, lda < max(1, n) or a is
-// too short.
+// overwritten, and its diagonal holds that pivot. A pivot of +Inf is accepted, so a must be
+// finite for the result to prove that it is definite. Dpotrf panics if n < 0, lda < max(1, n)
+// or a is too short.
 //
 // The computed factor satisfies L·Lᵀ = A + E, |E| ≤ c·n·u·|L|·|L|ᵀ with u = 2⁻⁵³ and
 // c about 1 (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,

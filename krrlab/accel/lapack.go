@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
@@ -14,22 +13,22 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// lapacks is the lapack.Float64 in use. It is gonum's, except that a library, if there is one, computes the
+// libraryLAPACK is the lapack.Float64 in use. It is gonum's, except that a library, if there is one, computes the
 // factorizations that the project calls. As in level3, small or empty problems and misuse go to gonum. Other routines
 // of gonum call blas64, so they use the library if they spend their time in level 3 (Dpotrs and Dtrtrs are calls of
-// Dtrsm).
-type lapacks struct {
+// Dtrsm). For the form of a call, such as "cipio", see routine.
+type libraryLAPACK struct {
 	gonum.Implementation
 }
 
-var _ lapack.Float64 = lapacks{}
+var _ lapack.Float64 = libraryLAPACK{}
 
 // lapackOrder is the smallest order for which the library is called; gonum solves smaller problems.
 const lapackOrder = 32
 
 // Dpotrf computes the Cholesky factor L (A = L·Lᵀ) or U (A = Uᵀ·U) in the
 // triangle ul of a, and reports whether A was positive definite.
-func (o lapacks) Dpotrf(ul blas.Uplo, n int, a []float64, lda int) (ok bool) {
+func (o libraryLAPACK) Dpotrf(ul blas.Uplo, n int, a []float64, lda int) (ok bool) {
 	l := inUse()
 	if l == nil || n < lapackOrder || !isUplo(ul) || !fitsMatrix(n, n, lda, len(a)) {
 		return o.Implementation.Dpotrf(ul, n, a, lda)
@@ -37,7 +36,8 @@ func (o lapacks) Dpotrf(ul blas.Uplo, n int, a []float64, lda int) (ok bool) {
 	return potrf(l, l.d.potrf, ul, n, a, lda)
 }
 
-// potrf calls the library's xPOTRF at address fn, and reports whether A was positive definite.
+// potrf calls the library's xPOTRF at address fn, and reports whether all pivots were positive, as gonum's Dpotrf does.
+// A pivot of +Inf counts as positive in both.
 func potrf[T real](l *Library, fn uintptr, ul blas.Uplo, n int, a []T, lda int) bool {
 	ok := fortran(l, routine[T]{address: fn, form: "cipio", chars: [4]byte{flipUplo(ul)}, ints: [6]int{n, lda}}, a) == 0
 	// A NaN in A propagates to the diagonal, where the library's pivot test, a_jj ≤ 0, does not detect it.
@@ -49,7 +49,7 @@ func potrf[T real](l *Library, fn uintptr, ul blas.Uplo, n int, a []T, lda int) 
 
 // Dtrtri computes the inverse of the triangular matrix a in place and reports
 // whether a was nonsingular.
-func (o lapacks) Dtrtri(ul blas.Uplo, d blas.Diag, n int, a []float64, lda int) (ok bool) {
+func (o libraryLAPACK) Dtrtri(ul blas.Uplo, d blas.Diag, n int, a []float64, lda int) (ok bool) {
 	l := inUse()
 	if l == nil || n < lapackOrder || !isUplo(ul) || !isDiag(d) || !fitsMatrix(n, n, lda, len(a)) {
 		return o.Implementation.Dtrtri(ul, d, n, a, lda)
@@ -68,11 +68,21 @@ func (o lapacks) Dtrtri(ul blas.Uplo, d blas.Diag, n int, a []float64, lda int) 
 // symmetric a with triangle ul stored. It runs LAPACK's divide and conquer, dsyevd, and allocates the workspace of 2n²
 // numbers itself; the length of work is checked, but work is not used. Above n = 32,000 the size of that workspace
 // exceeds 32 bits, and gonum's Dsyev is used.
-func (o lapacks) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64,
+//
+// If an entry of the triangle is NaN or infinite, Dsyev sets w to NaN and returns false. The iterations of a library may
+// not terminate then, and those of gonum may return numbers.
+func (o libraryLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64,
 	lwork int) (ok bool) {
+	isValid := n > 0 && (jobz == lapack.EVNone || jobz == lapack.EVCompute) && isUplo(ul) &&
+		fitsMatrix(n, n, lda, len(a)) && len(w) >= n && lwork >= max(1, 3*n-1) && len(work) >= lwork
+	if isValid && !isFiniteTriangle(ul, n, a, lda) {
+		for i := range n {
+			w[i] = math.NaN()
+		}
+		return false
+	}
 	l := inUse()
-	if l == nil || n < lapackOrder || n > 32000 || jobz != lapack.EVNone && jobz != lapack.EVCompute || !isUplo(ul) ||
-		!fitsMatrix(n, n, lda, len(a)) || len(w) < n || lwork < 3*n-1 || len(work) < lwork || hasNaN(ul, n, a, lda) {
+	if l == nil || n < lapackOrder || n > 32000 || !isValid {
 		return o.syev(jobz, ul, n, a, lda, w, work, lwork)
 	}
 	lw, liw := 1+2*n, 1
@@ -102,14 +112,16 @@ func Eigen(ctx context.Context, jobz lapack.EVJob, a blas64.Symmetric) ([]float6
 	return values, err
 }
 
-// hasNaN reports whether the triangle ul of a contains a NaN. With a NaN, the iterations of LAPACK may not terminate.
-func hasNaN(ul blas.Uplo, n int, a []float64, lda int) bool {
+// isFiniteTriangle reports whether all numbers in the triangle ul of a are finite.
+func isFiniteTriangle(ul blas.Uplo, n int, a []float64, lda int) bool {
 	for i := range n {
-		if slices.ContainsFunc(triangleRow(ul, n, a, lda, i), math.IsNaN) {
-			return true
+		for _, v := range triangleRow(ul, n, a, lda, i) {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return false
+			}
 		}
 	}
-	return false
+	return true
 }
 
 // transpose transposes the n×n matrix a in place, by blocks that fit a cache.
@@ -126,9 +138,10 @@ func transpose(n int, a []float64, lda int) {
 	}
 }
 
-// negligible is the largest entry that normalize sets to 0 in a tridiagonal matrix whose largest entry is between ½ and
-// 1.
-const negligible = 0x1p-400
+// dropThreshold is relative to the largest entry of a tridiagonal matrix, which normalize scales to between ½ and 1.
+// normalize sets the entries below it to 0. A larger threshold drops more entries; the errors of the eigenvalues are at
+// most about the threshold, which is far below the rounding errors.
+const dropThreshold = 0x1p-400
 
 // Dsterf computes the eigenvalues of a symmetric tridiagonal matrix with the diagonal diag and the off-diagonal off. It
 // replaces diag by the eigenvalues, in ascending order, and overwrites off with scratch values. It reports false if a
@@ -174,7 +187,7 @@ func spotrfGo(n int, a []float32, lda int) bool {
 }
 
 // spotf2 factors a diagonal block row by row, with sums in float64. It reports false at the first pivot that is not
-// positive, and stores that pivot in the diagonal:
+// positive, and stores that pivot in the diagonal. As in the library and in gonum, +Inf counts as positive:
 //
 //	l_ij = (a_ij − Σ_{k<j} l_ik·l_jk)/l_jj, j < i;  l_ii = √(a_ii − Σ_{k<i} l_ik²)
 func spotf2(n int, a []float32, lda int) bool {
@@ -200,8 +213,9 @@ func spotf2(n int, a []float32, lda int) bool {
 	return true
 }
 
-// normalize multiplies a tridiagonal matrix by 2^−e, so that its largest entry is between ½ and 1, and then sets
-// entries below negligible to 0. ok is false if a number is not finite.
+// normalize multiplies a tridiagonal matrix by 2^−e, so that its largest entry is at least ½ and below 1, and then sets
+// entries below dropThreshold to 0. It returns e, which is 0 for a zero matrix. If a number is not finite, ok is false and
+// the matrix is not changed.
 func normalize(diag, off []float64) (e int, ok bool) {
 	var maxAbs float64
 	for _, list := range [][]float64{diag, off} {
@@ -215,7 +229,7 @@ func normalize(diag, off []float64) (e int, ok bool) {
 	_, e = math.Frexp(maxAbs)
 	for _, list := range [][]float64{diag, off} {
 		for i, v := range list {
-			if list[i] = math.Ldexp(v, -e); math.Abs(list[i]) < negligible {
+			if list[i] = math.Ldexp(v, -e); math.Abs(list[i]) < dropThreshold {
 				list[i] = 0
 			}
 		}
@@ -225,7 +239,7 @@ func normalize(diag, off []float64) (e int, ok bool) {
 
 // syev is gonum's Dsyev, except that the tridiagonal matrix is normalized, because gonum's own scaling panics for tiny
 // or huge blocks.
-func (o lapacks) syev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64,
+func (o libraryLAPACK) syev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64,
 	lwork int) (ok bool) {
 	var maxAbs float64
 	if lwork >= 3*n-1 && len(work) >= lwork && n > 1 && isUplo(ul) && fitsMatrix(n, n, lda, len(a)) && len(w) >= n {

@@ -39,7 +39,7 @@ var orders = []int{0, 1, 2, 31, 32, 33, 64, 65, 130, 200}
 func TestDpotrf(t *testing.T) {
 	g := rand.New(rand.NewPCG(11, 12))
 	withBLAS(t, library(t))
-	o, ref := lapacks{}, gonum.Implementation{}
+	o, ref := libraryLAPACK{}, gonum.Implementation{}
 	for _, n := range orders {
 		for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
 			ld := n + 1 + g.IntN(4)
@@ -75,7 +75,7 @@ func TestDpotrf(t *testing.T) {
 func TestDtrtri(t *testing.T) {
 	g := draw[float64]{rand.New(rand.NewPCG(13, 14))}
 	withBLAS(t, library(t))
-	o, ref := lapacks{}, gonum.Implementation{}
+	o, ref := libraryLAPACK{}, gonum.Implementation{}
 	for _, n := range orders[1:] {
 		for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
 			for _, d := range []blas.Diag{blas.NonUnit, blas.Unit} {
@@ -104,7 +104,7 @@ func TestDtrtri(t *testing.T) {
 func TestDsyev(t *testing.T) {
 	g := rand.New(rand.NewPCG(15, 16))
 	withBLAS(t, library(t))
-	o, ref := lapacks{}, gonum.Implementation{}
+	o, ref := libraryLAPACK{}, gonum.Implementation{}
 	for _, n := range orders[1:] {
 		for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
 			ld := n + g.IntN(4)
@@ -161,7 +161,7 @@ func TestDsyev(t *testing.T) {
 // Misuse panics as gonum's does.
 func TestLapackMisuse(t *testing.T) {
 	withBLAS(t, library(t))
-	o, ref := lapacks{}, gonum.Implementation{}
+	o, ref := libraryLAPACK{}, gonum.Implementation{}
 	const n = 40
 	for _, ul := range []blas.Uplo{blas.Lower, 'X'} {
 		for _, m := range []int{-1, n} {
@@ -306,4 +306,23 @@ func TestEigenRange(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestDsyevNotFinite: a matrix with a NaN or an infinite entry in the triangle that is read has no eigenvalues.
+func TestDsyevNotFinite(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		for _, n := range []int{1, 2, 40} {
+			for _, jobz := range []lapack.EVJob{lapack.EVNone, lapack.EVCompute} {
+				for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+					for _, at := range []int{0, (n - 1) * n, n*n - 1} {
+						a, w, work := wave[float64](n, n), make([]float64, n), make([]float64, 3*n)
+						a[at] = bad
+						if (libraryLAPACK{}).Dsyev(jobz, blas.Lower, n, a, n, w, work, len(work)) || w[0] == w[0] {
+							t.Errorf("n = %d, %v at %d: %v", n, bad, at, w)
+						}
+					}
+				}
+			}
+		}
+	})
 }

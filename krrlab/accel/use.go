@@ -37,7 +37,7 @@ func init() {
 	if _, ok := blas32.Implementation().(gonum.Implementation); ok {
 		blas32.Use(float32s{})
 	}
-	lapack64.Use(lapacks{})
+	lapack64.Use(libraryLAPACK{})
 }
 
 // Use selects the library l for this package and for gonum's blas64, blas32 and lapack64. From then on this package
@@ -52,7 +52,7 @@ func Use(l *Library) (previous *Library) {
 	defer choiceMutex.Unlock()
 	blas64.Use(float64s{})
 	blas32.Use(float32s{})
-	lapack64.Use(lapacks{})
+	lapack64.Use(libraryLAPACK{})
 	if c := currentChoice.Load(); c != nil {
 		previous = c.lib
 	}
