@@ -48,6 +48,7 @@ func newCapture() (*capture, error) {
 	for i := range c.writeEnds {
 		r, w, err := os.Pipe()
 		if err != nil {
+			c.closePipes()
 			return nil, fmt.Errorf("golang: cannot capture output: %w", err)
 		}
 		c.readEnds[i], c.writeEnds[i] = r, w
@@ -67,8 +68,13 @@ func (c *capture) close() {
 	c.timer.Stop()
 	os.Stdout, os.Stderr = c.original[stdout], c.original[stderr]
 	c.mu.Unlock() // followPipe locks once more when its pipe is closed
+	c.closePipes()
+}
+
+// closePipes closes the pipes that were opened.
+func (c *capture) closePipes() {
 	for i := range c.writeEnds {
-		c.writeEnds[i].Close()
+		c.writeEnds[i].Close() // an error if it is nil
 		c.readEnds[i].Close()
 	}
 }
@@ -138,7 +144,9 @@ func (c *capture) add(stream int, p []byte) {
 	}
 	if remaining := maxOutput - c.accepted; len(p) > remaining {
 		if c.dropped == 0 {
-			c.pending[stream] = append(c.pending[stream], p[:remaining]...)
+			pending := append(c.pending[stream], p[:remaining]...)
+			whole := wholeLength(pending)
+			c.pending[stream], c.dropped = pending[:whole], len(pending)-whole
 			c.accepted += remaining
 			c.flushAll()
 			if c.out != nil {

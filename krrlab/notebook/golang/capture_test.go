@@ -1,0 +1,23 @@
+package golang
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestCutCharacter: output that is cut at maxOutput ends with a whole character, also if it was printed in parts.
+func TestCutCharacter(t *testing.T) {
+	for _, parts := range [][]string{{"aλb"}, {"a\xce", "\xbbb"}, {"a", "λ", "b"}} {
+		var out sheet
+		c := &capture{out: &out, timer: time.NewTimer(time.Hour), accepted: maxOutput - 2}
+		for _, part := range parts {
+			c.add(stdout, []byte(part))
+		}
+		c.end()
+		got := out.all()
+		if !strings.HasPrefix(got, "stdout: a") || strings.Contains(got, "\xce") || !strings.Contains(got, "[3 more bytes") {
+			t.Errorf("%q: %q", parts, got)
+		}
+	}
+}
