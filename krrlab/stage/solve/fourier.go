@@ -19,14 +19,15 @@ import (
 )
 
 const (
-	// fourierRefinements bounds the rounds of iterative refinement: each takes three passes over the points.
+	// fourierRefinements is the largest number of rounds of iterative refinement after the first solve. Each takes three
+	// passes over the points.
 	fourierRefinements = 3
-	// fourierInner is the relative residual to which conjugate gradients solve for the modes in each round.
-	fourierInner = 1e-12
+	// fourierInnerTol is the relative residual to which conjugate gradients solve for the modes in each round.
+	fourierInnerTol = 1e-12
 )
 
-// fourierRun solves with the Fourier series K̃ of K in place of K. K is never formed; the answer is judged by rows of K
-// in float64, as an answer with a stored K is.
+// fourierRun solves with the Fourier series K̃ of K. K is never stored. As with a stored K, the answer is judged by its true
+// residual with K in float64 if UsesExactResidual, and by a sample of rows of K in float64 otherwise.
 type fourierRun struct {
 	*run
 	series  *fourier.Series
@@ -36,9 +37,9 @@ type fourierRun struct {
 	weights []float64     // w_i; nil without weights
 }
 
-// fourier solves (K̃+λI)C = Y for points in one to three dimensions (package fourier). It returns an error if the kernel
+// solveFourier solves (K̃+λI)C = Y for points in one to three dimensions (package fourier). It returns an error if the kernel
 // has no series or needs too many modes.
-func (s *run) fourier(ctx context.Context) (*mat.Dense, error) {
+func (s *run) solveFourier(ctx context.Context) (*mat.Dense, error) {
 	start, sol := time.Now(), s.sol
 	f := &fourierRun{run: s}
 	_, f.roots = points.Split(s.Train.X)
@@ -63,10 +64,10 @@ func (s *run) fourier(ctx context.Context) (*mat.Dense, error) {
 		return nil, fmt.Errorf("krrlab: solver fourier: %w", err)
 	}
 	sol.Seconds.Factor = time.Since(start).Seconds()
-	choice := f.choice()
-	sol.Storage, sol.KBound = "Fourier series", stage.Number(choice.Error)
+	stored := f.storageDescription()
+	sol.Storage, sol.KBound = "Fourier series", stage.Number(stored.Error)
 	sol.StorageReason = fmt.Sprintf("a Fourier series of %d modes, each entry within %.2g, ‖K̃−K‖₂ at most %.2g",
-		f.series.Modes(), f.series.EntryError(), choice.Error)
+		f.series.Modes(), f.series.EntryError(), stored.Error)
 	start = time.Now()
 	c, err := f.refine(ctx, b)
 	sol.Seconds.Solve = time.Since(start).Seconds()
@@ -74,22 +75,26 @@ func (s *run) fourier(ctx context.Context) (*mat.Dense, error) {
 		return nil, err
 	}
 	if !s.UsesExactResidual(nil) {
-		return c, s.checkRowsOf(ctx, choice, c)
+		return c, s.checkRowsOf(ctx, stored, c)
 	}
 	return c, stage.Timed(&sol.Seconds.Residual, func() error {
 		exact, err := gram.NewExact(s.Kernel, s.Train.X, s.Lambda, s.RecomputedErrorBound(), s.Comm)
 		if err == nil {
 			err = s.trueResidual(ctx, exact, c)
 		}
-		if sol.ResidualKind = InFloat64; err == nil && sol.Converged() && !(floats.Max(sol.TrueResiduals) <= s.Tol) {
+		if err != nil { // the true residuals remain those with K̃
+			return err
+		}
+		if sol.ResidualKind = InFloat64; sol.Converged() && !(floats.Max(sol.TrueResiduals) <= s.Tol) {
 			sol.Status = pcg.Inaccurate
 		}
-		return err
+		return nil
 	})
 }
 
-// choice describes K̃ as a stored K is described: ‖K̃ − K‖₂ ≤ nε, with weights at most n·max(w)·ε.
-func (f *fourierRun) choice() gram.Choice {
+// storageDescription describes K̃ as if it were a stored K. Its error bound is ‖K̃ − K‖₂ ≤ nε, or n·max(w)·ε with weights,
+// for entries of K̃ within ε.
+func (f *fourierRun) storageDescription() gram.Choice {
 	bound := float64(f.Train.Len()) * f.series.EntryError()
 	if f.weights != nil {
 		bound *= floats.Max(f.weights)
@@ -97,14 +102,14 @@ func (f *fourierRun) choice() gram.Choice {
 	return gram.Choice{N: f.Train.Len(), Storage: gram.Float64, Error: bound}
 }
 
-// refine returns the answer after as many rounds of iterative refinement as the residual with K̃ asks for, at least one.
-// b is ΦᵀW^½Y.
+// refine solves with K̃ and refines the answer until its residual with K̃ is at most Policy.Aim·Tol, or after
+// fourierRefinements rounds. b is ΦᵀW^½Y.
 func (f *fourierRun) refine(ctx context.Context, b *mat.Dense) (*mat.Dense, error) {
 	sol := f.sol
 	n, t := f.Y.Dims()
 	c, r := mat.NewDense(n, t, nil), mat.DenseCopyOf(f.Y)
 	for round := 0; ; round++ {
-		beta, iterations, err := f.factor.Solve(ctx, b, fourierInner)
+		beta, iterations, err := f.factor.Solve(ctx, b, fourierInnerTol)
 		sol.Iterations += iterations
 		if err == nil { // C + (K̃+λI)⁻¹R, where the second term is (R − W^½Φβ)/λ
 			b, err = f.series.EvalProject(ctx, f.x, beta, func(i, j int, value float64) float64 {

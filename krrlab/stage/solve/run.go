@@ -40,7 +40,7 @@ func Run(ctx context.Context, t *System, source Source, sol *Solution) (*mat.Den
 	case Direct:
 		solver = s.direct
 	case Fourier:
-		solver = s.fourier
+		solver = s.solveFourier
 	}
 	c, err := solver(ctx)
 	if err == nil && s.stopError == ErrLate {

@@ -1,0 +1,31 @@
+package solve
+
+import (
+	"context"
+	"testing"
+)
+
+// solvedContext is canceled as soon as a solve has residuals.
+type solvedContext struct {
+	context.Context
+	sol *Solution
+}
+
+func (c solvedContext) Err() error {
+	if c.sol.ResidualKind != "" {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestFourierCanceled: a solve that is canceled before it has computed residuals with K in float64 names those with the
+// series.
+func TestFourierCanceled(t *testing.T) {
+	s, sol := system(func(s *System) { s.Solver, s.Residual = Fourier, ExactResidual }), new(Solution)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // for statusOf
+	c, err := Run(solvedContext{ctx, sol}, s, nil, sol)
+	if c == nil || err != context.Canceled || sol.ResidualKind != InStored || sol.Roundings != nil {
+		t.Errorf("%v: residuals of %q with rounding errors %v", err, sol.ResidualKind, sol.Roundings)
+	}
+}
