@@ -48,7 +48,8 @@ func (a *array) text(i, j int) string {
 	return strings.TrimSpace(fmt.Sprint(v))
 }
 
-// number returns element (i, j); ok is false for texts and for numeric types that are not converted exactly.
+// number returns element (i, j), rounded to float64. ok is false for texts and for numeric types other than those below;
+// the number then has to be parsed from the text.
 func (a *array) number(i, j int) (v float64, ok bool) {
 	k := i*a.d + j
 	switch v := a.data.(type) {
@@ -67,11 +68,11 @@ func (a *array) number(i, j int) (v float64, ok bool) {
 }
 
 // arrayPoints returns the first n rows of the given columns as points. Arrays of floats share their memory with the
-// points if possible. If fill is set, missing values will be filled in, and float32 is converted to float64.
-func (s *Source) arrayPoints(a *array, n int, columns []int, fill bool) (points.Points, error) {
+// points if possible. If asFloat64 is set, float32 is converted to float64.
+func (s *Source) arrayPoints(a *array, n int, columns []int, asFloat64 bool) (points.Points, error) {
 	switch v := a.data.(type) {
 	case []float32:
-		if !fill {
+		if !asFloat64 {
 			return points.NewDense32(n, len(columns), selectColumns(v, n, a.d, columns)), nil
 		}
 	case []float64:
@@ -153,6 +154,37 @@ type arrayColumn struct {
 	j int
 }
 
+// add appends the columns of an array.
+func (r *arrayRow) add(a *array) {
+	for j := range a.d {
+		r.columns = append(r.columns, arrayColumn{a, j})
+	}
+}
+
+// pointColumnNames returns the names of the columns of the points: those in the file, or the indices of the columns.
+func (a *array) pointColumnNames() []string {
+	names := make([]string, a.d)
+	for j := range names {
+		if names[j] = strconv.Itoa(j); a.columns != nil {
+			names[j] = a.columns.text(j, 0)
+		}
+	}
+	return names
+}
+
+// columnNames returns the names of the columns of an array other than the points: the name of the array, followed by
+// the index of the column if there are several.
+func (a *array) columnNames() []string {
+	if a.d == 1 {
+		return []string{a.name}
+	}
+	names := make([]string, a.d)
+	for j := range names {
+		names[j] = a.name + "_" + strconv.Itoa(j)
+	}
+	return names
+}
+
 func (r *arrayRow) Text(j int) string {
 	c := r.columns[j]
 	return c.text(r.row, c.j)
@@ -177,25 +209,13 @@ func (s *Source) npy(o *ReadOptions) (*Dataset, error) {
 	if c.o.Header = "no"; x.columns != nil {
 		c.o.Header = "yes"
 	}
-	row, names := &arrayRow{}, []string(nil)
-	add := func(a *array) (answerColumns []string) {
-		for j := range a.d {
-			name := a.name
-			if a == x && a.columns != nil {
-				name = a.columns.text(j, 0)
-			} else if a == x {
-				name = strconv.Itoa(j)
-			} else if a.d > 1 {
-				name += "_" + strconv.Itoa(j)
-			}
-			row.columns, answerColumns = append(row.columns, arrayColumn{a, j}), append(answerColumns, name)
-		}
-		names = append(names, answerColumns...)
-		return answerColumns
-	}
-	switch add(x); {
+	row, names := &arrayRow{}, x.pointColumnNames()
+	row.add(x)
+	switch {
 	case y != nil:
-		answerColumns := add(y)
+		answerColumns := y.columnNames()
+		row.add(y)
+		names = append(names, answerColumns...)
 		if c.o.Target, c.o.MoreTargets, c.o.Columns = answerColumns[0], answerColumns[1:], nil; len(answerColumns) > 1 {
 			c.o.Task = "regression"
 		}
@@ -211,7 +231,9 @@ func (s *Source) npy(o *ReadOptions) (*Dataset, error) {
 		c.o.Target = "none"
 	}
 	for _, a := range namedArrays {
-		if add(a); a.name != o.Weights {
+		row.add(a)
+		names = append(names, a.columnNames()...)
+		if a.name != o.Weights {
 			c.o.Drop = append(slices.Clip(c.o.Drop), strconv.Itoa(len(names)-1))
 		}
 	}
@@ -439,8 +461,8 @@ func (s *Source) chooseArrays(arrays []*array, o *ReadOptions) (x, y *array, err
 	return x, y, nil
 }
 
-// ReadMatrix reads a matrix of numbers from a .npy file, or from an .npz file with one matrix; either may be packed.
-// The numbers need not be finite. Reading uses at most memory bytes, or the available memory of the machine if memory
+// ReadMatrix reads a matrix of numbers from a .npy file, or from an .npz file: there, the array with one of the usual
+// names of points, such as X, or the only matrix. Either file may be packed. The numbers need not be finite. Reading uses at most memory bytes, or the available memory of the machine if memory
 // is 0.
 func ReadMatrix(ctx context.Context, name string, memory int64) (points.Points, error) {
 	s, err := openSource(ctx, name)
@@ -456,9 +478,9 @@ func ReadMatrix(ctx context.Context, name string, memory int64) (points.Points, 
 	if _, texts := x.data.([]string); texts || len(x.Shape) != 2 {
 		return nil, s.fileFault("an array of shape %v and type %s: want a matrix of numbers", x.Shape, x.Descr)
 	}
-	keep := make([]int, x.d)
-	for j := range keep {
-		keep[j] = j
+	allColumns := make([]int, x.d)
+	for j := range allColumns {
+		allColumns[j] = j
 	}
-	return s.arrayPoints(x, x.n, keep, false)
+	return s.arrayPoints(x, x.n, allColumns, false)
 }
