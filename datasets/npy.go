@@ -201,9 +201,10 @@ func (s *Source) npy(o *ReadOptions) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	if x.n == 0 || x.d == 0 {
-		return nil, s.fileFault("%s has shape %v: no rows or no columns",
-			strings.TrimSpace("the array "+x.name), x.Shape)
+	for _, a := range []*array{x, y} {
+		if a != nil && (a.n == 0 || a.d == 0) {
+			return nil, s.fileFault("%s has shape %v: no rows or no columns", strings.TrimSpace("the array "+a.name), a.Shape)
+		}
 	}
 	c := s.newTable(o)
 	if c.o.Header = "no"; x.columns != nil {

@@ -130,6 +130,8 @@ func TestArrayFaults(t *testing.T) {
 		{"complex", stored("<c8", "(1, 2)", "0123456789abcdef"), ReadOptions{},
 			"!neither numbers nor short texts: convert them by astype"},
 		{"empty", saved(t, []float64{}, 0, 3), ReadOptions{}, "!the array has shape [0 3]: no rows"},
+		{"empty answers", zipped(t, "X.npy", whole, "y.npy", saved(t, []float64{}, 2, 0)), ReadOptions{},
+			"!the array y has shape [2 0]: no rows or no columns"},
 		{"one column", saved(t, []float64{1, 2}, 2), ReadOptions{}, "!one column only: no features beside the target"},
 		{"target by name", whole, ReadOptions{Target: "price"}, `!no column is named "price"`},
 		{"target beyond", whole, ReadOptions{Target: "2"}, "!column 2: the rows have 2 columns"},
