@@ -30,33 +30,39 @@ func parseAmount(text string) (v float64, negative, ok bool) {
 		if !certain {
 			return 0, false, false
 		}
-		v, _ = parseNumber(number)
+		if v, err = parseNumber(number); err != nil {
+			return 0, false, false
+		}
 	} else if !negative {
 		return 0, false, false
 	}
 	if negative {
-		v = 0 - v
+		v = 0 - v // not −v, which would be −0 for (0)
 	}
 	return v, negative, isFinite(v)
 }
 
-// removeSeparators returns a number without its separators of thousands, or "" if the text has none. certain reports
-// that they cannot be a decimal point or comma: there are several of them, or the decimals follow a different
-// character.
+// removeSeparators returns a number without its separators of thousands, or "" if the text is not a number with
+// separators that are all the same character. certain reports that they cannot be a decimal point or comma: there are
+// several of them, or the decimals follow a different character.
 func removeSeparators(text string) (number string, certain bool) {
 	m := groupedNumber.FindStringSubmatch(text)
-	if m == nil || strings.Trim(m[4], "0123456789"+m[2]) != "" {
+	if m == nil {
 		return "", false
 	}
-	if number = m[1] + m[3] + strings.ReplaceAll(m[4], m[2], ""); m[5] == "" {
-		return number, m[4] != ""
+	leading, separator, secondGroup, otherGroups, decimals := m[1], m[2], m[3], m[4], m[5]
+	if strings.Trim(otherGroups, "0123456789"+separator) != "" {
+		return "", false
 	}
-	return number + "." + m[5], !strings.HasSuffix(text, m[2]+m[5])
+	if number = leading + secondGroup + strings.ReplaceAll(otherGroups, separator, ""); decimals == "" {
+		return number, otherGroups != ""
+	}
+	return number + "." + decimals, !strings.HasSuffix(text, separator+decimals)
 }
 
-// noteAmount parses a cell of column j as an amount, and ok reports whether it is one. It records the amount in the
+// recordAmount parses a cell of column j as an amount, and ok reports whether it is one. It records the amount in the
 // column's faults, because only the end of the file shows whether the column has amounts in parentheses.
-func (c *Table) noteAmount(line, j int, text string) (v float64, ok bool) {
+func (c *Table) recordAmount(line, j int, text string) (v float64, ok bool) {
 	v, negative, ok := parseAmount(text)
 	if !ok {
 		return 0, false
@@ -71,10 +77,10 @@ func (c *Table) noteAmount(line, j int, text string) (v float64, ok bool) {
 	return v, true
 }
 
-// noteAmounts adds a note for each column with amounts in parentheses, and deletes the faults of such columns that have
-// no other fault. It returns the error of the first number with separators of thousands in a column without amounts in
+// reportAmounts adds a note for each column that has amounts in parentheses and no words, and deletes its faults if it has
+// no missing cells either. It returns the error of the first number with separators of thousands in a column without amounts in
 // parentheses.
-func (c *Table) noteAmounts() error {
+func (c *Table) reportAmounts() error {
 	for _, j := range slices.Sorted(maps.Keys(c.faults)) {
 		switch f := c.faults[j]; {
 		case f.negatives == 0 && f.groupedErr != nil:

@@ -52,15 +52,17 @@ const (
 	zipStart  = "PK\x03\x04"
 	// maxNesting is the largest number of containers that may be nested in one another.
 	maxNesting = 3
-	// maxWindow is the largest window of zstd and LZMA that is accepted, in bytes. It is the limit of the zstd program,
-	// and bounds the memory for unpacking.
+	// maxWindow is the largest window of zstd, and of LZMA in zip archives, that is accepted, in bytes. It is the limit of
+	// the zstd program, and bounds the memory for unpacking. It does not apply to xz: the dictionary of LZMA2 has the size
+	// that the file states, as the reader has no upper limit for it.
 	maxWindow = 1 << 27
 )
 
 // errTrailing is the error for bytes after the packed data that do not belong to them.
 var errTrailing = errors.New("bytes follow that are not packed data")
 
-// unpack sets s.r to the unpacked content of r, and s.packed to the containers it was packed in.
+// unpack sets s.r to the unpacked content of r, and s.packed to the names of the containers it was packed in, the
+// outermost first. It sets s.arrays for a zip archive of .npy files.
 func (s *Source) unpack(r io.Reader) error {
 	s.r = bufio.NewReaderSize(&cancelableReader{ctx: s.ctx, r: r}, 1<<18)
 	for range maxNesting {

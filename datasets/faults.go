@@ -85,7 +85,7 @@ func (c *Table) noteNonNumber(line, j int, cell string) error {
 // faulty cells, and the column is not proposed as a categorical one. In a categorical column a missing cell is a value
 // like any other.
 func (c *Table) faultError() error {
-	if err := c.noteAmounts(); err != nil || len(c.faults) == 0 {
+	if err := c.reportAmounts(); err != nil || len(c.faults) == 0 {
 		return err
 	}
 	var wordColumns []string

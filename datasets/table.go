@@ -319,7 +319,7 @@ func (c *Table) addFeatures(r Cells, line int) error {
 		if err != nil || !isFinite(v) {
 			text, isNaN := r.Text(j), math.IsNaN(v)
 			isAmount, isBoolean := false, false
-			if v, isAmount = c.noteAmount(line, j, text); !isAmount {
+			if v, isAmount = c.recordAmount(line, j, text); !isAmount {
 				v, isBoolean = boolean(text)
 			}
 			if isBoolean {

@@ -64,7 +64,7 @@ func (e *experiment) checkUnbiased(name string, k kernel.Kernel, d feature.Dist,
 	v := normals(e.g.Sub("direction"), x.N, 3)
 	expectedSquare := 0.0
 	if unweighted := identity(x.N); cov != nil {
-		expectedSquare = expected(unweighted, unweighted, cov)
+		expectedSquare = expectedWeightedSquare(unweighted, unweighted, cov)
 	}
 	e.runTrials(name, func(_ int, g rng.Stream, t *trial) {
 		z := featureMatrix(d, x, s, g)
@@ -163,15 +163,15 @@ func (e *experiment) checkSketchMatrix(q int) {
 	e.atMost(fmt.Sprintf("|V_qV_qᵀ − K|, q = %d", q), []float64{maxDifference(outer(v), k0) / (1 + maxAbs(k0))}, 1e-12)
 }
 
-// The following functions return second moments of sketches in closed form. The paper bounds them. If a bound is too
-// loose to be contradicted, measurements are compared with the closed form in a two-sided test.
+// The following functions return second moments of sketches in closed form. The paper has upper bounds of them. If such
+// a bound is too loose to fail, measurements are compared with the closed form, in a two-sided test.
 
 // covariance returns Cov[φ(x_i)ᵀφ(x_j), φ(x_k)ᵀφ(x_l)].
 type covariance func(i, j, k, l int) float64
 
-// expected returns E[Σ_{ijkl} P_ik Q_jl E_ij E_kl] for the error E = ZZᵀ−K of features whose products have the covariance
-// cov. This is the expectation of ‖BEC‖_F² for P = BᵀB and Q = CCᵀ.
-func expected(p, q mat.Symmetric, cov covariance) (sum float64) {
+// expectedWeightedSquare returns the expectation of Σ_{ijkl} P_ik Q_jl E_ij E_kl for the error E = ZZᵀ−K of features whose
+// products have the covariance cov. This is the expectation of ‖BEC‖_F² for P = BᵀB and Q = CCᵀ.
+func expectedWeightedSquare(p, q mat.Symmetric, cov covariance) (sum float64) {
 	n := p.SymmetricDim()
 	for i := range n {
 		for k := range n {
@@ -192,10 +192,12 @@ func expected(p, q mat.Symmetric, cov covariance) (sum float64) {
 //
 //	D = Σ_c x_c z_c x'_c z'_c,  a = (xᵀz)(x'ᵀz'),  b = (xᵀx')(zᵀz') − D,  c = (xᵀz')(zᵀx') − D,
 //
-// each of the q factors of a tuple of indices pairs them in one of three ways, with the weights a, b and c. The hashes
-// must agree for the factors with b or c. For the two kinds this is independent, up to the parity of s:
+// the expectation of the product φ(x)ᵀφ(z)·φ(x')ᵀφ(z') is a sum over the ways to pair the four indices of each of the q
+// factors. The three ways to pair them have the weights a, b and c. Pairings with b or c contribute only if the hashes
+// agree, with probability 1/s for each of the two kinds. The two events are independent if s is odd. Without a^q, the
+// product of the expectations, the covariance is
 //
-//	E = a^q + [(a+b)^q + (a+c)^q − 2a^q]/s + gcd(2, s)·[(a+b+c)^q − (a+b)^q − (a+c)^q + a^q]/s².
+//	Cov = [(a+b)^q + (a+c)^q − 2a^q]/s + gcd(2, s)·[(a+b+c)^q − (a+b)^q − (a+c)^q + a^q]/s².
 //
 // The formula requires 4-wise independent signs and 2-wise independent hashes. It implies the factor 2+3^q of Lemma 4:
 // the first bracket is at most 2^(q+1)−2, the second at most 3^q−2^(q+1)+1.
@@ -232,7 +234,8 @@ func lift(k kernel.Polynomial, x *points.Dense) *points.Dense {
 }
 
 // fourierCovariance returns the covariance for s Fourier features of a Gaussian kernel. The expectation of a product of
-// four cosines with the same random phase is the mean of the three cosines in which the phase cancels,
+// four cosines with the same random phase is an eighth of the sum of the three cosines in which the phase cancels. Each
+// cosine has the factor √2, so that E is four times that expectation,
 //
 //	E = ½[k₀(x−z+x'−z') + k₀(x−z−x'+z') + k₀(x+z−x'−z')],  Cov = (E − k(x,z)k(x',z'))/s.
 func fourierCovariance(k kernel.Gaussian, x *points.Dense, s int) covariance {

@@ -110,7 +110,7 @@ func checkTheorem1(e *experiment) {
 
 // expectation returns E‖QSᵀSQᵀ−QQᵀ‖_F² for TensorSketch with s features.
 func (p *problem) expectation(q, s int) float64 {
-	return expected(p.inv, p.inv, tensorSketchCovariance(p.x, q, s))
+	return expectedWeightedSquare(p.inv, p.inv, tensorSketchCovariance(p.x, q, s))
 }
 
 // bound returns the bound of Lemma 4 on expectation, (2+3^q)s_λ²/s.
@@ -230,7 +230,7 @@ func (e *experiment) checkProducts(p *products, s int, nu, delta float64, meanFe
 
 // expectation returns E‖ASᵀSBᵀ−ABᵀ‖_F² for s features.
 func (p *products) expectation(s int) float64 {
-	return expected(outer(p.alpha.T()), outer(p.beta.T()), p.cov(s))
+	return expectedWeightedSquare(outer(p.alpha.T()), outer(p.beta.T()), p.cov(s))
 }
 
 // squaredErrors returns ‖ASᵀSBᵀ−ABᵀ‖_F² = ‖α(ZZᵀ−K)βᵀ‖_F² for e.trials draws of s features.
@@ -325,9 +325,9 @@ func checkTheorem5(e *experiment) {
 	const fewFeatures = 60
 	out := p.drawChain(e, "TensorSketch", d, fewFeatures)
 	e.mean(fmt.Sprintf("mean of ‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_F², TensorSketch, s = %d", fewFeatures), out[0],
-		expected(p.inv, p.inv, tensorSketchCovariance(lift(poly, p.x), 2, fewFeatures)), p.bound(2, fewFeatures))
+		expectedWeightedSquare(p.inv, p.inv, tensorSketchCovariance(lift(poly, p.x), 2, fewFeatures)), p.bound(2, fewFeatures))
 	pg, k := e.gaussProblem()
-	oneFeature := expected(pg.inv, pg.inv, fourierCovariance(k, pg.x, 1))
+	oneFeature := expectedWeightedSquare(pg.inv, pg.inv, fourierCovariance(k, pg.x, 1))
 	s := int(math.Ceil(4 * oneFeature / delta))
 	out = e.checkGuarantee(pg, "Fourier", e.parts.Fourier(k), s, delta)
 	e.checkSharp("Fourier", out)
@@ -337,7 +337,7 @@ func checkTheorem5(e *experiment) {
 func figureTheorem5(e *experiment) *plots.Figure {
 	const delta = 0.2
 	p, k := e.gaussProblem()
-	oneFeature := expected(p.inv, p.inv, fourierCovariance(k, p.x, 1))
+	oneFeature := expectedWeightedSquare(p.inv, p.inv, fourierCovariance(k, p.x, 1))
 	exact := func(s int) float64 { return oneFeature / float64(s) }
 	bound := plots.Series{Name: "κ with probability 1−δ, by Chebyshev"}
 	sizes := []int{16, 32, 64, 128, 256, 512, 1024}

@@ -145,8 +145,8 @@ func (c *capture) add(stream int, p []byte) {
 	if remaining := maxOutput - c.accepted; len(p) > remaining {
 		if c.dropped == 0 {
 			pending := append(c.pending[stream], p[:remaining]...)
-			whole := wholeLength(pending)
-			c.pending[stream], c.dropped = pending[:whole], len(pending)-whole
+			n := wholeLength(pending)
+			c.pending[stream], c.dropped = pending[:n], len(pending)-n
 			c.accepted += remaining
 			c.flushAll()
 			if c.out != nil {

@@ -11,7 +11,8 @@ import (
 	"unsafe"
 )
 
-// World is the group of all ranks of an MPI run.
+// World is the group of all ranks of an MPI run. Its methods must not be called by two goroutines at the same time, except
+// for Abort, Rank and Size: collectives have an order that is the same on all ranks, and broken and traffic have no lock.
 type World struct {
 	lib        *library
 	limit      time.Duration
@@ -43,15 +44,15 @@ type request struct {
 // most longPause: larger values save processor time and add latency. The thread sleeps in C, because the sleep of a
 // goroutine lasts at least a millisecond on an otherwise idle process and wakes three threads.
 const (
-	shortSpin  = 200 * time.Microsecond
-	longSpin   = 2 * time.Millisecond
-	pauses     = 100 // ratio of the idle time to a pause
-	shortPause = 20 * time.Microsecond
-	longPause  = 3 * time.Millisecond
+	shortSpin        = 200 * time.Microsecond
+	longSpin         = 2 * time.Millisecond
+	idleToPauseRatio = 100 // ratio of the idle time to a pause
+	shortPause       = 20 * time.Microsecond
+	longPause        = 3 * time.Millisecond
 )
 
-// stopped is a return code that MPI does not use: the caller has given up the request.
-const stopped = -1
+// codeAbandoned is a return code that MPI does not use: the caller has given up the request.
+const codeAbandoned = -1
 
 // finish starts non-blocking MPI calls and polls until all have completed or the caller has given up the request. The
 // MPI thread therefore never blocks inside MPI because of a missing peer.
@@ -75,9 +76,9 @@ func (r *request) finish(start ...func(req *handle) int32) int32 {
 			i++
 			lastCompletion = now
 		case r.stop.Load():
-			return stopped
+			return codeAbandoned
 		case now.Sub(begin) > r.spin:
-			pause := max(shortPause, min(now.Sub(lastCompletion)/pauses, longPause))
+			pause := max(shortPause, min(now.Sub(lastCompletion)/idleToPauseRatio, longPause))
 			invoke(r.lib.usleep, uintptr(pause.Microseconds()))
 		}
 	}
@@ -202,8 +203,8 @@ func (w *World) collective(ctx context.Context, op string, bytes int, f func(r *
 	return nil
 }
 
-// pieces splits n elements into pieces of at most maxCount, and starts and finishes one MPI call after the other.
-func (r *request) pieces(n int, start func(lo, m int, req *handle) int32) int32 {
+// callInChunks splits n elements into chunks of at most maxCount, and starts and finishes one MPI call after the other.
+func (r *request) callInChunks(n int, start func(lo, m int, req *handle) int32) int32 {
 	for lo := 0; lo < n; lo += maxCount {
 		m := min(maxCount, n-lo)
 		if code := r.finish(func(req *handle) int32 { return start(lo, m, req) }); code != 0 {
@@ -219,7 +220,7 @@ func (w *World) AllReduceInt64(ctx context.Context, x []int64) error {
 		if w.size <= maxPairRanks {
 			return r.addPairs(x)
 		}
-		return r.pieces(len(x), func(lo, m int, req *handle) int32 {
+		return r.callInChunks(len(x), func(lo, m int, req *handle) int32 {
 			return invoke(w.lib.iallreduce, w.lib.inPlace, uintptr(unsafe.Pointer(&x[lo])), uintptr(m), w.lib.int64,
 				w.lib.sum, w.lib.world, uintptr(unsafe.Pointer(req)))
 		})
@@ -246,7 +247,7 @@ func (w *World) Broadcast(ctx context.Context, x []byte, root int) error {
 		bytes = len(x)
 	}
 	return w.collective(ctx, opBroadcast, bytes, func(r *request) int32 {
-		return r.pieces(len(x), func(lo, m int, req *handle) int32 {
+		return r.callInChunks(len(x), func(lo, m int, req *handle) int32 {
 			return invoke(w.lib.ibcast, uintptr(unsafe.Pointer(&x[lo])), uintptr(m), w.lib.byte, uintptr(root),
 				w.lib.world, uintptr(unsafe.Pointer(req)))
 		})
