@@ -77,9 +77,9 @@ func (c *Table) recordAmount(line, j int, text string) (v float64, ok bool) {
 	return v, true
 }
 
-// reportAmounts adds a note for each column that has amounts in parentheses and no words, and deletes its faults if it has
-// no missing cells either. It returns the error of the first number with separators of thousands in a column without amounts in
-// parentheses.
+// reportAmounts adds a note for each column that has amounts in parentheses and no words, and deletes its faults if it
+// has no missing cells either. It returns the error of the first number with separators of thousands in a column
+// without amounts in parentheses.
 func (c *Table) reportAmounts() error {
 	for _, j := range slices.Sorted(maps.Keys(c.faults)) {
 		switch f := c.faults[j]; {

@@ -119,15 +119,15 @@ func (k *Category) columnName(columns []string) (name string, ok bool) {
 
 // SourceColumn is a column of a file, and the features that were made of it.
 type SourceColumn struct {
-	// Name is from the header. Without one it is "column 3" of a file, or "feature 3" of other points, counted from 0. It
-	// is "lon, lat" for two columns that are projected together.
+	// Name is from the header. Without one it is "column 3" of a file, or "feature 3" of other points, counted from 0.
+	// It is "lon, lat" for two columns that are projected together.
 	Name         string
 	First, Count int       // index of the first feature, and number of features
 	Category     *Category // coding of words or dates; nil for numbers and places
 }
 
-// SourceColumns returns the columns that the features of d were made of, in the order of the features. A longitude and a
-// latitude that are projected together are one.
+// SourceColumns returns the columns that the features of d were made of, in the order of the features. A longitude and
+// a latitude that are projected together are one.
 func (d *Dataset) SourceColumns() (columns []SourceColumn) {
 	if d.Space != nil {
 		return d.Space.sourceColumns()

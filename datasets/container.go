@@ -52,9 +52,9 @@ const (
 	zipStart  = "PK\x03\x04"
 	// maxNesting is the largest number of containers that may be nested in one another.
 	maxNesting = 3
-	// maxWindow is the largest window of zstd, and of LZMA in zip archives, that is accepted, in bytes. It is the limit of
-	// the zstd program, and bounds the memory for unpacking. It does not apply to xz: the dictionary of LZMA2 has the size
-	// that the file states, as the reader has no upper limit for it.
+	// maxWindow is the largest window of zstd, and of LZMA in zip archives, that is accepted, in bytes. It is the limit
+	// of the zstd program, and bounds the memory for unpacking. It does not apply to xz: the dictionary of LZMA2 has
+	// the size that the file states, as the reader has no upper limit for it.
 	maxWindow = 1 << 27
 )
 

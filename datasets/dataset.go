@@ -48,11 +48,11 @@ type Dataset struct {
 	// KeptColumns are the columns of ReadOptions.Keep. Each column is its name, followed by the trimmed cells of all
 	// rows. It is nil in parts of a data set (Slice, Subset, Holdout).
 	KeptColumns [][]string
-	// Categories are the columns of words or dates that are coded by several features, in the order of the features; nil
-	// for none.
+	// Categories are the columns of words or dates that are coded by several features, in the order of the features;
+	// nil for none.
 	Categories []Category
-	// Unknown lists the words of Categories that have no feature, because they are not among the category's Values. Their
-	// features are all 0.
+	// Unknown lists the words of Categories that have no feature, because they are not among the category's Values.
+	// Their features are all 0.
 	Unknown []UnknownWords
 	// Space says which coordinates the features were computed from; nil for other features.
 	Space *Space

@@ -48,8 +48,8 @@ func (a *array) text(i, j int) string {
 	return strings.TrimSpace(fmt.Sprint(v))
 }
 
-// number returns element (i, j), rounded to float64. ok is false for texts and for numeric types other than those below;
-// the number then has to be parsed from the text.
+// number returns element (i, j), rounded to float64. ok is false for texts and for numeric types other than those
+// below; the number then has to be parsed from the text.
 func (a *array) number(i, j int) (v float64, ok bool) {
 	k := i*a.d + j
 	switch v := a.data.(type) {
@@ -463,8 +463,8 @@ func (s *Source) chooseArrays(arrays []*array, o *ReadOptions) (x, y *array, err
 }
 
 // ReadMatrix reads a matrix of numbers from a .npy file, or from an .npz file: there, the array with one of the usual
-// names of points, such as X, or the only matrix. Either file may be packed. The numbers need not be finite. Reading uses at most memory bytes, or the available memory of the machine if memory
-// is 0.
+// names of points, such as X, or the only matrix. Either file may be packed. The numbers need not be finite. Reading
+// uses at most memory bytes, or the available memory of the machine if memory is 0.
 func ReadMatrix(ctx context.Context, name string, memory int64) (points.Points, error) {
 	s, err := openSource(ctx, name)
 	if err != nil {

@@ -57,8 +57,8 @@ type Series struct {
 	Style Style
 	// X and Y have the same length. If X is nil, it is 0, 1, 2, ….
 	X, Y []float64
-	// Lo and Hi are bounds of each value of Y, or of X for Bars. They have the length of Y or are both nil. They are drawn
-	// as a band for Line and Steps, and as error bars for Points and Bars.
+	// Lo and Hi are bounds of each value of Y, or of X for Bars. They have the length of Y or are both nil. They are
+	// drawn as a band for Line and Steps, and as error bars for Points and Bars.
 	Lo, Hi []float64
 	// Neutral draws the series in dark gray, for a line or points that belong to none of the other series. The line is
 	// dashed and has no markers.
@@ -112,8 +112,8 @@ type Mark struct {
 	Label string
 }
 
-// Figure is a picture as data. Zero values of optional fields mean the defaults. The package documentation describes the
-// style.
+// Figure is a picture as data. Zero values of optional fields mean the defaults. The package documentation describes
+// the style.
 type Figure struct {
 	Title   string
 	Caption string // not drawn; SVG contains it as its description, and HTML shows it
@@ -127,8 +127,8 @@ type Figure struct {
 	VLines []RefLine // lines at values of X
 	Marks  []Mark    // labeled points; on a Map, unless it is Bare, each one frames the cell that contains it
 
-	// Panels makes the figure a grid of figures, row by row, with one legend. Series with the same name look the same in
-	// all panels. A grid uses only the fields Title and Caption and the fields below.
+	// Panels makes the figure a grid of figures, row by row, with one legend. Series with the same name look the same
+	// in all panels. A grid uses only the fields Title and Caption and the fields below.
 	Panels []Figure
 	// Columns is the number of panels in a row; default: at most three.
 	Columns int
@@ -199,9 +199,9 @@ func span(v []float64) string {
 	return " from " + text.Compact(slices.Min(v)) + " to " + text.Compact(slices.Max(v))
 }
 
-// Validate returns an error of one line if the figure cannot be drawn: if it is empty, if its numbers of samples differ,
-// if the axes can show no value, if the cells of a map do not fit its axes, if the ends of an axis are impossible, or if
-// panels cannot share an axis.
+// Validate returns an error of one line if the figure cannot be drawn: if it is empty, if its numbers of samples
+// differ, if the axes can show no value, if the cells of a map do not fit its axes, if the ends of an axis are
+// impossible, or if panels cannot share an axis.
 func (f *Figure) Validate() error {
 	err := f.validate()
 	if err == nil {

@@ -32,8 +32,8 @@ type Controls struct {
 	//
 	//	(data, values, number) => ({text, numbers: {name: value}, at: [{x, y}]})
 	//
-	// data is Data in JSON, values are the values of the sliders, and number is a function that formats a number. text is
-	// shown below the sliders. at contains, for each panel, the position of a vertical line and a dot.
+	// data is Data in JSON, values are the values of the sliders, and number is a function that formats a number. text
+	// is shown below the sliders. at contains, for each panel, the position of a vertical line and a dot.
 	Script string
 	// Data is passed to the computation as encoding/json encodes it.
 	Data any
@@ -49,9 +49,10 @@ type Slider struct {
 	Values []float64 `json:"values,omitempty"` // if not nil, the only values that can be chosen
 }
 
-// HTML returns the figure as an HTML figure element. It contains the SVG, the Caption, and the data with a small script,
-// which shows values on hover, zooms, hides series, switches to logarithmic axes, and runs the Controls. If scripts are
-// forbidden, the picture is the same. If the figure cannot be drawn, HTML returns the error as a pre element.
+// HTML returns the figure as an HTML figure element. It contains the SVG, the Caption, and the data with a small
+// script, which shows values on hover, zooms, hides series, switches to logarithmic axes, and runs the Controls. If
+// scripts are forbidden, the picture is the same. If the figure cannot be drawn, HTML returns the error as a pre
+// element.
 func (f *Figure) HTML() string {
 	if err := f.drawable(); err != nil {
 		return "<pre>" + html.EscapeString(text.OneLine(err.Error())) + "</pre>\n"

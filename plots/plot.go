@@ -29,9 +29,9 @@ func (f *Figure) level(name string, value float64) {
 	}
 }
 
-// Spectrum returns the figure of one or more spectra. The Y of each series are eigenvalues, on a log axis. They are drawn
-// against the X of the series or, if it has none, against the index from 1 in decreasing order (in the given order if
-// they have bounds). The x axis is logarithmic if there are more than fifty eigenvalues.
+// Spectrum returns the figure of one or more spectra. The Y of each series are eigenvalues, on a log axis. They are
+// drawn against the X of the series or, if it has none, against the index from 1 in decreasing order (in the given
+// order if they have bounds). The x axis is logarithmic if there are more than fifty eigenvalues.
 //
 // The ridge λ is a dashed line. There is none if lambda is not positive. A sketch must represent the eigenvalues above
 // this line.
@@ -59,10 +59,10 @@ func Spectrum(title string, lambda float64, series ...Series) *Figure {
 }
 
 // Ladder returns the figure of a ladder of sketch sizes, each of which is usually twice the previous one. It shows a
-// quantity such as κ against s, both on log axes, with a point and its interval for each rung. The rungs are the ticks. A
-// series with the style Line is drawn as Points. The target is a dashed line. There is none if target is not positive.
-// chosen is the index of the rung that was chosen, which is marked in the first series. No rung is marked if it is out of
-// range.
+// quantity such as κ against s, both on log axes, with a point and its interval for each rung. The rungs are the ticks.
+// A series with the style Line is drawn as Points. The target is a dashed line. There is none if target is not
+// positive. chosen is the index of the rung that was chosen, which is marked in the first series. No rung is marked if
+// it is out of range.
 func Ladder(title, quantity string, target float64, chosen int, rungs ...Series) *Figure {
 	f := &Figure{
 		Title: title,
@@ -98,9 +98,9 @@ func Sweep(title, parameter, quantity string, marks []RefLine, series ...Series)
 	}
 }
 
-// Map returns the heat map of a quantity over two parameters on log axes, for example of κ over the sketch size s and λ_p.
-// z[i][j] is the value at y[i] and x[j]. The cells show their values, and the scale of the colors is logarithmic. A Mark
-// that is added to the figure frames the cell that contains it and is listed in the legend.
+// Map returns the heat map of a quantity over two parameters on log axes, for example of κ over the sketch size s and
+// λ_p. z[i][j] is the value at y[i] and x[j]. The cells show their values, and the scale of the colors is logarithmic.
+// A Mark that is added to the figure frames the cell that contains it and is listed in the legend.
 func Map(title, xLabel, yLabel, quantity string, x, y []float64, z [][]float64) *Figure {
 	return &Figure{
 		Title: title,
@@ -110,9 +110,9 @@ func Map(title, xLabel, yLabel, quantity string, x, y []float64, z [][]float64) 
 	}
 }
 
-// Grid returns a figure with several panels in rows of the given number of columns (0 for the default). Each panel keeps
-// its title and its axes. If ShareX is set in the result, all panels have the same x axis, which is labeled once. The
-// panels are copied.
+// Grid returns a figure with several panels in rows of the given number of columns (0 for the default). Each panel
+// keeps its title and its axes. If ShareX is set in the result, all panels have the same x axis, which is labeled once.
+// The panels are copied.
 func Grid(title string, columns int, panels ...*Figure) *Figure {
 	f := &Figure{Title: title, Columns: columns}
 	for _, p := range panels {

@@ -51,14 +51,14 @@ var markdownEscape = strings.NewReplacer("\\", "\\\\", "|", "\\|", "*", "\\*", "
 	"<", "&lt;", ">", "&gt;", "&", "&amp;", "[", "\\[", "]", "\\]", "~", "\\~", "$", "\\$", "\r\n", "<br>", "\n",
 	"<br>", "\r", " ")
 
-// Markdown returns the table in GitHub's extension of Markdown, which Jupyter shows too. The title is above the table, in
-// bold, and the caption below.
+// Markdown returns the table in GitHub's extension of Markdown, which Jupyter shows too. The title is above the table,
+// in bold, and the caption below.
 func (t *Table) Markdown() string {
 	return t.fill(markdown, markdownEscape.Replace, ":---", "---:")
 }
 
-// Templates of a table. Their data are the escaped title, caption, headings and rows, and a word for the alignment of each
-// column.
+// Templates of a table. Their data are the escaped title, caption, headings and rows, and a word for the alignment of
+// each column.
 var (
 	markdown = template.Must(template.New("").Parse(`{{with .Title}}**{{.}}**
 
@@ -101,9 +101,9 @@ func (t *Table) fill(form *template.Template, escape func(string) string, leftWo
 	return b.String()
 }
 
-// CSV returns the table as comma-separated values (RFC 4180, but lines end in a line feed) with one line of headings. It
-// contains neither title nor caption. Numbers have all digits, and blank cells are empty. A column in which a cell is a
-// Spread with ends takes three columns.
+// CSV returns the table as comma-separated values (RFC 4180, but lines end in a line feed) with one line of headings.
+// It contains neither title nor caption. Numbers have all digits, and blank cells are empty. A column in which a cell
+// is a Spread with ends takes three columns.
 func (t *Table) CSV() string {
 	records := make([][]string, len(t.Rows)+1)
 	for j := range t.Columns {
@@ -133,7 +133,8 @@ func (t *Table) CSV() string {
 	return b.String()
 }
 
-// csv returns the value, the lower and the upper end of the cell for CSV. A number is its own ends, and a text has none.
+// csv returns the value, the lower and the upper end of the cell for CSV. A number is its own ends, and a text has
+// none.
 func (c Cell) csv() (fields [3]string) {
 	switch c.kind {
 	case numeral:
@@ -155,8 +156,8 @@ func (t *Table) HTML() string {
 	return t.fill(tableHTML, escape, "left", "right")
 }
 
-// PreHTML returns lines of text as preformatted HTML. A line that is too wide scrolls and does not wrap. The name at the
-// beginning of a line ends before two blanks. If it is narrower with subscripts, blanks are added after it.
+// PreHTML returns lines of text as preformatted HTML. A line that is too wide scrolls and does not wrap. The name at
+// the beginning of a line ends before two blanks. If it is narrower with subscripts, blanks are added after it.
 func PreHTML(lines string) string {
 	var b strings.Builder
 	for line := range strings.Lines(lines) {

@@ -24,8 +24,8 @@ func CheckFormat(path string) error {
 	return fmt.Errorf("plots: %s: the name of a figure ends in .svg, .png, .pdf or .html", path)
 }
 
-// Save writes the figure to a file in the format of its extension: .svg, .png, .pdf, or .html for an interactive page. The
-// file is written atomically: after an error an existing file is unchanged.
+// Save writes the figure to a file in the format of its extension: .svg, .png, .pdf, or .html for an interactive page.
+// The file is written atomically: after an error an existing file is unchanged.
 func (f *Figure) Save(path string) error {
 	if err := CheckFormat(path); err != nil {
 		return err
@@ -37,8 +37,8 @@ func (f *Figure) Save(path string) error {
 	return atomicfile.Put(path, b)
 }
 
-// SVG returns the figure as an SVG document. Jupyter kernels for Go call this method to display the figure, so it returns
-// no error: if Validate returns one, the document shows its text.
+// SVG returns the figure as an SVG document. Jupyter kernels for Go call this method to display the figure, so it
+// returns no error: if Validate returns one, the document shows its text.
 func (f *Figure) SVG() string { return string(f.show("svg")) }
 
 // PNG returns the figure as a PNG image. If Validate returns an error, the image shows its text. It returns nil if the

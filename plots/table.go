@@ -17,8 +17,8 @@ type Column struct {
 	Unit string
 	// Right aligns the cells right. A column without texts is aligned right in any case.
 	Right bool
-	// Format is a fmt verb for the column's numbers as float64, such as "%.2f" or "%.3g". Default: whole numbers in full,
-	// others to four significant digits. CSV does not use it, since numbers there have all digits.
+	// Format is a fmt verb for the column's numbers as float64, such as "%.2f" or "%.3g". Default: whole numbers in
+	// full, others to four significant digits. CSV does not use it, since numbers there have all digits.
 	Format string
 }
 
@@ -80,8 +80,8 @@ func AtLeast(v float64) Cell { return Cell{kind: numeral, value: v, side: -1} }
 // AtMost returns a cell with an upper bound. It is rounded up when it is shown.
 func AtMost(v float64) Cell { return Cell{kind: numeral, value: v, side: 1} }
 
-// Spread returns a cell with a number, such as a median, and the minimum and the maximum of a sample. It is shown as text.
-// CSV contains the three numbers; a NaN is blank.
+// Spread returns a cell with a number, such as a median, and the minimum and the maximum of a sample. It is shown as
+// text. CSV contains the three numbers; a NaN is blank.
 func Spread(v, minimum, maximum float64, text string) Cell {
 	return Cell{kind: sampled, text: text, value: v, ends: [2]float64{minimum, maximum}}
 }

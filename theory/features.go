@@ -169,8 +169,8 @@ func (e *experiment) checkSketchMatrix(q int) {
 // covariance returns Cov[φ(x_i)ᵀφ(x_j), φ(x_k)ᵀφ(x_l)].
 type covariance func(i, j, k, l int) float64
 
-// expectedWeightedSquare returns the expectation of Σ_{ijkl} P_ik Q_jl E_ij E_kl for the error E = ZZᵀ−K of features whose
-// products have the covariance cov. This is the expectation of ‖BEC‖_F² for P = BᵀB and Q = CCᵀ.
+// expectedWeightedSquare returns the expectation of Σ_{ijkl} P_ik Q_jl E_ij E_kl for the error E = ZZᵀ−K of features
+// whose products have the covariance cov. This is the expectation of ‖BEC‖_F² for P = BᵀB and Q = CCᵀ.
 func expectedWeightedSquare(p, q mat.Symmetric, cov covariance) (sum float64) {
 	n := p.SymmetricDim()
 	for i := range n {

@@ -68,8 +68,8 @@ const tileOrder = 384
 // tileOperations holds the operations on tiles of a Cholesky factorization. Each of them runs on one thread.
 type tileOperations[T real] struct {
 	level3Routines[T]
-	// potrf computes A = L·Lᵀ and reports whether it succeeded. On failure the failing pivot, ≤ 0 or NaN, is left on the
-	// diagonal.
+	// potrf computes A = L·Lᵀ and reports whether it succeeded. On failure the failing pivot, ≤ 0 or NaN, is left on
+	// the diagonal.
 	potrf func(n int, a []T, lda int) bool
 }
 

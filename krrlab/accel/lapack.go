@@ -69,8 +69,8 @@ func (o libraryLAPACK) Dtrtri(ul blas.Uplo, d blas.Diag, n int, a []float64, lda
 // numbers itself; the length of work is checked, but work is not used. Above n = 32,000 the size of that workspace
 // exceeds 32 bits, and gonum's Dsyev is used.
 //
-// If an entry of the triangle is NaN or infinite, Dsyev sets w to NaN and returns false. The iterations of a library may
-// not terminate then, and those of gonum may return numbers.
+// If an entry of the triangle is NaN or infinite, Dsyev sets w to NaN and returns false. The iterations of a library
+// may not terminate then, and those of gonum may return numbers.
 func (o libraryLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64,
 	lwork int) (ok bool) {
 	isValid := n > 0 && (jobz == lapack.EVNone || jobz == lapack.EVCompute) && isUplo(ul) &&
@@ -214,8 +214,8 @@ func spotf2(n int, a []float32, lda int) bool {
 }
 
 // normalize multiplies a tridiagonal matrix by 2^−e, so that its largest entry is at least ½ and below 1, and then sets
-// entries below dropThreshold to 0. It returns e, which is 0 for a zero matrix. If a number is not finite, ok is false and
-// the matrix is not changed.
+// entries below dropThreshold to 0. It returns e, which is 0 for a zero matrix. If a number is not finite, ok is false
+// and the matrix is not changed.
 func normalize(diag, off []float64) (e int, ok bool) {
 	var maxAbs float64
 	for _, list := range [][]float64{diag, off} {

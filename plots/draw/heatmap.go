@@ -73,8 +73,8 @@ func (d *drawing) drawMap() {
 }
 
 const (
-	// imageCells is the number of cells above which a map is drawn as an image. A larger value makes larger files, of some
-	// 90 bytes for each cell.
+	// imageCells is the number of cells above which a map is drawn as an image. A larger value makes larger files, of
+	// some 90 bytes for each cell.
 	imageCells = 2000
 	// imageDots is the number of pixels of such an image for each point of length.
 	imageDots = 3

@@ -86,7 +86,8 @@ func (d *drawing) drawSeries(i int) {
 }
 
 // markerPoints returns the positions of the markers of series i: every sample for Points and for lines of at most 16
-// samples, and about ten points along a longer line if the figure has several series. Steps and neutral lines have no markers.
+// samples, and about ten points along a longer line if the figure has several series. Steps and neutral lines have no
+// markers.
 func (d *drawing) markerPoints(i int) []vg.Point {
 	s := &d.f.Series[i]
 	if s.Style == plots.Steps || s.Style == plots.Bars || d.appearanceOf(i).radius == 0 {

@@ -63,8 +63,8 @@ func PlainList(v []float64, digits int) string {
 	return strings.Join(text, separator)
 }
 
-// removeExponent rewrites a decimal number without an exponent, with commas between thousands, unless its absolute value
-// is nonzero and below 10⁻⁴, or at least 10⁹.
+// removeExponent rewrites a decimal number without an exponent, with commas between thousands, unless its absolute
+// value is nonzero and below 10⁻⁴, or at least 10⁹.
 func removeExponent(s string) string {
 	v, err := strconv.ParseFloat(s, 64)
 	if a := math.Abs(v); err != nil || v != 0 && a < 1e-4 || !(a < 1e9) {

@@ -18,9 +18,9 @@ import (
 // formed by applying M⁻¹; all computations are in float64. The argument k contains K, n×n, and is overwritten; m is nil
 // for M = I. The result ok is false if the computed M⁻¹ is not positive definite in float64.
 //
-// The cost is n columns of M⁻¹ and (1/3 + 2 + 4/3)n³ flops, for the factorization of M⁻¹, the two triangular products and
-// the eigenvalues. The memory in addition to k is 8n² bytes for M⁻¹, and two n×64 blocks. The eigenvalues are computed on
-// one thread, so that the bits of the result do not depend on the number of threads.
+// The cost is n columns of M⁻¹ and (1/3 + 2 + 4/3)n³ flops, for the factorization of M⁻¹, the two triangular products
+// and the eigenvalues. The memory in addition to k is 8n² bytes for M⁻¹, and two n×64 blocks. The eigenvalues are
+// computed on one thread, so that the bits of the result do not depend on the number of threads.
 func eigenvalues(ctx context.Context, k *mat.Dense, lambda float64, m pcg.Preconditioner) (values []float64,
 	roundingBound float64, ok bool, err error) {
 	raw := k.RawMatrix()

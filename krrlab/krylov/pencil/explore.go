@@ -14,9 +14,9 @@ import (
 //go:embed explore.js
 var exploreJS string
 
-// Explore returns sliders that recompute κ and the predicted iterations. confidence is the probability that the interval
-// of κ at a measured λ_p contains κ, and tau the initial tolerance. The slider of the tolerance becomes the second one
-// after the first of the given sliders, or the only one if there are none.
+// Explore returns sliders that recompute κ and the predicted iterations. confidence is the probability that the
+// interval of κ at a measured λ_p contains κ, and tau the initial tolerance. The slider of the tolerance becomes the
+// second one after the first of the given sliders, or the only one if there are none.
 //
 // The format of data is described in explore.js. Explore adds the confidence to data.
 func Explore(data map[string]any, confidence, tau float64, sliders ...plots.Slider) *plots.Controls {

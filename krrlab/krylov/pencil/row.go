@@ -87,8 +87,8 @@ type Spectrum struct {
 	// reports that they could not be computed because the computed M⁻¹ is not positive definite in float64.
 	Exact       *estimate.Interval `json:"kappa_exact"`
 	NotDefinite bool               `json:"inverse_indefinite,omitempty"`
-	// KappaUpperBound is a proved upper bound of κ, for preconditioners with landmarks. It covers the rounding errors of
-	// K's columns, of the factorization and of F, and does not depend on the storage of K. It is 0 for other
+	// KappaUpperBound is a proved upper bound of κ, for preconditioners with landmarks. It covers the rounding errors
+	// of K's columns, of the factorization and of F, and does not depend on the storage of K. It is 0 for other
 	// preconditioners and for user-defined kernels, and if these rounding errors exceed λ.
 	KappaUpperBound float64 `json:"kappa_certain,omitempty"`
 	// Nodes are all eigenvalues of M⁻¹A if Exact is known, and otherwise the Ritz values, ascending. Weights are the
@@ -264,8 +264,8 @@ func (r *Row) Share(i int) float64 {
 	return 0
 }
 
-// Text summarizes the results of M in one line, for iterations to the relative residual tol and a total time in seconds,
-// which is omitted if it is 0.
+// Text summarizes the results of M in one line, for iterations to the relative residual tol and a total time in
+// seconds, which is omitted if it is 0.
 func (r *Row) Text(tol, seconds float64) string {
 	if r.FailureReason != "" {
 		return "left out: " + r.FailureReason

@@ -6,18 +6,18 @@
 //
 // # Importance by permutation
 //
-// Let L be a loss, such as the RMSE, of the model on rows that the fit has not seen, and L_jr the loss after the cells of
-// column j were permuted at random among the rows, for the r-th of R permutations. The importance is
+// Let L be a loss, such as the RMSE, of the model on rows that the fit has not seen, and L_jr the loss after the cells
+// of column j were permuted at random among the rows, for the r-th of R permutations. The importance is
 //
 //	I_j = (1/R) Σ_r L_jr − L
 //
 // (Breiman 2001; Fisher, Rudin and Dominici 2019). A column of words or dates is permuted as a whole, with all features
-// that were made of it, and so is a place of which longitude and latitude are projected. Two columns that carry the same information share its importance: the model can use one of them
-// while the other is permuted.
+// that were made of it, and so is a place of which longitude and latitude are projected. Two columns that carry the
+// same information share its importance: the model can use one of them while the other is permuted.
 //
 // The standard error is that of the jackknife over 20 groups of rows: I_j is computed without each group. It covers the
-// drawing of independent rows, and approximately that of the permutations, whose standard deviation is also returned. It
-// does not cover the fit: another sample of training rows gives another model.
+// drawing of independent rows, and approximately that of the permutations, whose standard deviation is also returned.
+// It does not cover the fit: another sample of training rows gives another model.
 //
 // # Partial dependence
 //

@@ -28,8 +28,8 @@ type Options struct {
 	Top          int    `flag:"top" default:"5" check:">=1" help:"number of leading columns whose partial dependence is computed"`
 	Metric       string `flag:"metric" default:"auto" check:"one of auto error auc balanced-error f1 rmse" help:"metric whose loss a permutation increases (auto: error of classes, rmse of numbers)"`
 	Seed         uint64 `flag:"seed" default:"1" help:"seed of the rows and permutations"`
-	// Progress, if not nil, is called with the number of predictions so far and their total number. A prediction is that
-	// of all rows for one permutation or value.
+	// Progress, if not nil, is called with the number of predictions so far and their total number. A prediction is
+	// that of all rows for one permutation or value.
 	Progress func(predicted, total int)
 }
 
@@ -57,7 +57,8 @@ type Explanation struct {
 type Importance struct {
 	Column string  `json:"column"`
 	Mean   float64 `json:"importance"` // mean increase over the permutations
-	// StandardError is that of Mean by the jackknife over groups of rows; unknown if a group is the only one of a class.
+	// StandardError is that of Mean by the jackknife over groups of rows; unknown if a group is the only one of a
+	// class.
 	StandardError stage.Number `json:"standard_error"`
 	Deviation     float64      `json:"deviation"` // standard deviation of the increase over the permutations
 }
@@ -68,8 +69,8 @@ type Dependence struct {
 	Values []float64 `json:"values,omitempty"` // numbers, days from First, or hours of a time
 	First  string    `json:"first,omitempty"`  // day from which days are counted
 	Words  []string  `json:"words,omitempty"`
-	// Curves has one curve for a regression, the rarer of two classes (the second for decision values), or one for each of
-	// the at most six most frequent classes.
+	// Curves has one curve for a regression, the rarer of two classes (the second for decision values), or one for each
+	// of the at most six most frequent classes.
 	Curves []DependenceCurve `json:"curves"`
 }
 
@@ -83,7 +84,8 @@ type DependenceCurve struct {
 const (
 	jackknifeGroups = 20 // more groups make the standard error less variable, and cost as much
 	gridSize        = 20 // largest number of values of a partial dependence
-	// blockNumbers is the number of features of the rows that are predicted together. A larger number needs more memory.
+	// blockNumbers is the number of features of the rows that are predicted together. A larger number needs more
+	// memory.
 	blockNumbers = 1 << 22
 	// maxColumns is the largest number of columns: of more, few are important, and each costs Permutations predictions.
 	maxColumns = 2000

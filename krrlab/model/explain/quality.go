@@ -189,8 +189,8 @@ func crossFitted(p *model.Prediction, d *datasets.Dataset) *mat.Dense {
 	return out
 }
 
-// calibrationPanel draws the share of the rarer of two classes, or else how often the most likely class is right, against
-// its mean probability in ten bins, with Wilson's intervals of 95 %.
+// calibrationPanel draws the share of the rarer of two classes, or else how often the most likely class is right,
+// against its mean probability in ten bins, with Wilson's intervals of 95 %.
 func calibrationPanel(prob *mat.Dense, labels []string, d *datasets.Dataset) plots.Figure {
 	var count, sum, right [calibrationBins]float64
 	classIndex := d.ClassIn(labels)

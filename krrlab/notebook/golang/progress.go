@@ -23,9 +23,9 @@ type progressCurves struct {
 // curves and larger pictures.
 const maxSamples = 1000
 
-// add adds the samples that an event reports, at the given time in seconds. An event with a loss belongs to a search: its
-// curve is named by the text before the colon of Event.Detail, and from then on iterations are ignored. A comparison has
-// a curve of residuals for each Event.Detail, and any other stage has one.
+// add adds the samples that an event reports, at the given time in seconds. An event with a loss belongs to a search:
+// its curve is named by the text before the colon of Event.Detail, and from then on iterations are ignored. A
+// comparison has a curve of residuals for each Event.Detail, and any other stage has one.
 func (g *progressCurves) add(e krrlab.Event, seconds float64) {
 	if e.Loss > 0 {
 		curveName, _, _ := strings.Cut(e.Detail, ":")
@@ -92,8 +92,8 @@ const (
 	pictureInterval  = 500 * time.Millisecond // minimum time between updates of a line with a plot
 )
 
-// update adds an event to the curves. It displays the event, unless the stage has only just begun or the previous update
-// is too recent.
+// update adds an event to the curves. It displays the event, unless the stage has only just begun or the previous
+// update is too recent.
 func (p *progressLine) update(s *Session, e krrlab.Event, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

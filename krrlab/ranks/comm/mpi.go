@@ -11,8 +11,9 @@ import (
 	"unsafe"
 )
 
-// World is the group of all ranks of an MPI run. Its methods must not be called by two goroutines at the same time, except
-// for Abort, Rank and Size: collectives have an order that is the same on all ranks, and broken and traffic have no lock.
+// World is the group of all ranks of an MPI run. Its methods must not be called by two goroutines at the same time,
+// except for Abort, Rank and Size: collectives have an order that is the same on all ranks, and broken and traffic have
+// no lock.
 type World struct {
 	lib        *library
 	limit      time.Duration

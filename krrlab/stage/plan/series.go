@@ -14,8 +14,8 @@ const (
 	// seriesGain is the smallest ratio of the seconds of the fastest other candidate to those of a Fourier series at
 	// which the plan chooses the series. A larger value chooses it less often.
 	seriesGain = 2
-	// seriesSeconds is the smallest number of seconds of the fastest other candidate at which the plan chooses a Fourier
-	// series. A larger value chooses it less often.
+	// seriesSeconds is the smallest number of seconds of the fastest other candidate at which the plan chooses a
+	// Fourier series. A larger value chooses it less often.
 	seriesSeconds = 0.25
 	// maxRoundingShare is the largest rounding error of a series solve, 2⁻⁵³‖K‖/λ, as a fraction of the tolerance. A
 	// larger value allows the series at a smaller λ, where it may miss the tolerance.
@@ -26,7 +26,8 @@ const (
 )
 
 // series returns the candidate that solves by a Fourier series, or the reason why there is none. If the series is not
-// requested, both are zero for points in more than fourier.MaxDim dimensions, and if an option of another method is set.
+// requested, both are zero for points in more than fourier.MaxDim dimensions, and if an option of another method is
+// set.
 func (m *model) series() (c *cost.Candidate, reason string) {
 	fixed, isRequested := m.Fixed, m.Fixed.Solver == cost.Fourier
 	x, _ := points.Split(m.X)

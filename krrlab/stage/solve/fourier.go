@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// fourierRefinements is the largest number of rounds of iterative refinement after the first solve. Each takes three
-	// passes over the points.
+	// fourierRefinements is the largest number of rounds of iterative refinement after the first solve. Each takes
+	// three passes over the points.
 	fourierRefinements = 3
 	// fourierInnerTol is the relative residual to which conjugate gradients solve for the modes in each round.
 	fourierInnerTol = 1e-12
 )
 
-// fourierRun solves with the Fourier series K̃ of K. K is never stored. As with a stored K, the answer is judged by its true
-// residual with K in float64 if UsesExactResidual, and by a sample of rows of K in float64 otherwise.
+// fourierRun solves with the Fourier series K̃ of K. K is never stored. As with a stored K, the answer is judged by its
+// true residual with K in float64 if UsesExactResidual, and by a sample of rows of K in float64 otherwise.
 type fourierRun struct {
 	*run
 	series  *fourier.Series
@@ -37,8 +37,8 @@ type fourierRun struct {
 	weights []float64     // w_i; nil without weights
 }
 
-// solveFourier solves (K̃+λI)C = Y for points in one to three dimensions (package fourier). It returns an error if the kernel
-// has no series or needs too many modes.
+// solveFourier solves (K̃+λI)C = Y for points in one to three dimensions (package fourier). It returns an error if the
+// kernel has no series or needs too many modes.
 func (s *run) solveFourier(ctx context.Context) (*mat.Dense, error) {
 	start, sol := time.Now(), s.sol
 	f := &fourierRun{run: s}
@@ -92,8 +92,8 @@ func (s *run) solveFourier(ctx context.Context) (*mat.Dense, error) {
 	})
 }
 
-// storageDescription describes K̃ as if it were a stored K. Its error bound is ‖K̃ − K‖₂ ≤ nε, or n·max(w)·ε with weights,
-// for entries of K̃ within ε.
+// storageDescription describes K̃ as if it were a stored K. Its error bound is ‖K̃ − K‖₂ ≤ nε, or n·max(w)·ε with
+// weights, for entries of K̃ within ε.
 func (f *fourierRun) storageDescription() gram.Choice {
 	bound := float64(f.Train.Len()) * f.series.EntryError()
 	if f.weights != nil {

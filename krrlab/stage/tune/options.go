@@ -30,10 +30,10 @@ type Options struct {
 	Lambda  float64  // ridge λ; default: searched
 
 	// Distance is the distance of points that the kernel is a function of: sigma, with one length scale for all
-	// features; lengths, one length scale for each feature (automatic relevance determination, ARD); full, ‖L(x−z)‖ with
-	// a matrix L; or auto, as full, but without an error if there is a reason not to search. Length scales and
-	// matrices become Point.Lengths or Point.Matrix if they reduce the error on rows that were not used to fit them; the
-	// result then applies to data stretched by them (datasets.Stretch). The default is sigma.
+	// features; lengths, one length scale for each feature (automatic relevance determination, ARD); full, ‖L(x−z)‖
+	// with a matrix L; or auto, as full, but without an error if there is a reason not to search. Length scales and
+	// matrices become Point.Lengths or Point.Matrix if they reduce the error on rows that were not used to fit them;
+	// the result then applies to data stretched by them (datasets.Stretch). The default is sigma.
 	Distance string `default:"sigma" check:"one of auto sigma lengths full"`
 
 	// Rows is the number of rows of the subsample. If the problem has at most twice as many, there is no subsample:

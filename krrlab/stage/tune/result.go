@@ -29,8 +29,8 @@ type Point struct {
 	Params kernel.Params `json:"params,omitempty"`
 	Lambda float64       `json:"lambda"`
 	// Lengths are the length scales of the features, and Matrix has the entries of the matrix L of the distance
-	// ‖L(x−z)‖ by rows, in the form of krrlab fit --sigma and datasets.Stretch. If both are nil, σ is the length scale of
-	// all features.
+	// ‖L(x−z)‖ by rows, in the form of krrlab fit --sigma and datasets.Stretch. If both are nil, σ is the length scale
+	// of all features.
 	Lengths []float64 `json:"lengths,omitempty"`
 	Matrix  []float64 `json:"matrix,omitempty"`
 	// Error is the share of wrong labels, or √(Σ(y_i−f(x_i))²/n). It is null if K+λI is not positive definite in
@@ -101,8 +101,8 @@ type Result struct {
 	Seconds    float64 `json:"seconds"`
 	// Repeats states which rows are left out, or held out, together, and which question Error answers.
 	Repeats datasets.Repeats `json:"repeats"`
-	// OtherError is the error of Best for the question Repeats.OtherQuestion. It is null if there is no such question, or
-	// the last level did not use leave-one-out.
+	// OtherError is the error of Best for the question Repeats.OtherQuestion. It is null if there is no such question,
+	// or the last level did not use leave-one-out.
 	OtherError stage.Number `json:"other_error"`
 
 	edge string // report line if Best is at an end of its grid
@@ -147,8 +147,8 @@ func (s *search) result() *Result {
 // maxBaselineRows is the largest number of rows of the baseline. A larger one is more accurate and takes more memory.
 const maxBaselineRows = 20000
 
-// baseline returns Result.Baseline, of the validation rows if there are any, and else of at most maxBaselineRows training
-// rows.
+// baseline returns Result.Baseline, of the validation rows if there are any, and else of at most maxBaselineRows
+// training rows.
 func (s *search) baseline() stage.Number {
 	judgment := s.data.judgment
 	if judgment.classes() && judgment.metric != model.ErrorRate && judgment.metric != model.LogLoss {

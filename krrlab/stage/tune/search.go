@@ -280,8 +280,8 @@ func (s *search) smoothestTied(p *process, f *family) gridPoint {
 	return x
 }
 
-// lastLevelExcess is the largest excess of the logarithm of a family's predicted error, over that of the best family, with
-// which it is searched on the last level. A larger number searches more families there.
+// lastLevelExcess is the largest excess of the logarithm of a family's predicted error, over that of the best family,
+// with which it is searched on the last level. A larger number searches more families there.
 const lastLevelExcess = 0.02
 
 // prefersSuited reports whether the model of level q−1 has a family that level q can evaluate among the best.
@@ -409,8 +409,8 @@ func (s *search) bestImprovement(q int, families []*family) (best *family, x gri
 }
 
 // searchRegion returns the condition for points to be searched on level q. On a family's first level all points are
-// searched, or with length scales or a matrix those near the start point; on later levels, the points that are promising
-// by the model of the previous level.
+// searched, or with length scales or a matrix those near the start point; on later levels, the points that are
+// promising by the model of the previous level.
 func (s *search) searchRegion(q int, f *family) func(gridPoint) bool {
 	if q == f.firstLevel || s.levels[q].suits != nil {
 		return func(x gridPoint) bool {

@@ -205,7 +205,8 @@ type evaluator struct {
 	name string // description of the rows, such as "3000 rows held out, fits of 13000"
 	// suits reports whether the level can evaluate a family; nil: it evaluates all families.
 	suits func(f *family) bool
-	// otherwise makes the evaluator of the level if the previous level prefers a family that does not suit; nil if all do.
+	// otherwise makes the evaluator of the level if the previous level prefers a family that does not suit; nil if all
+	// do.
 	otherwise func() (*evaluator, error)
 
 	// loss returns the loss of k and λ, for points stretched by shape unless shape is nil. Every call returns the

@@ -57,8 +57,8 @@ func Rounded(v float64, minExp, maxExp int) string {
 	return Plain(v)
 }
 
-// Plain formats v without a power of ten. A whole number is written in full. Any other number is rounded to at most three
-// significant digits if it is below 1000, and otherwise to a whole number. Infinities are ∞ and −∞.
+// Plain formats v without a power of ten. A whole number is written in full. Any other number is rounded to at most
+// three significant digits if it is below 1000, and otherwise to a whole number. Infinities are ∞ and −∞.
 func Plain(v float64) string {
 	switch {
 	case math.IsNaN(v):

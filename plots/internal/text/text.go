@@ -105,8 +105,8 @@ var (
 // levels contains the Level of the text after a mark.
 var levels = map[rune]int{'^': 1, '_': -1}
 
-// script returns the text of the subscript or superscript that begins with the mark at s[i], and the index of its end. ok
-// reports whether there is one.
+// script returns the text of the subscript or superscript that begins with the mark at s[i], and the index of its end.
+// ok reports whether there is one.
 func script(s string, i int) (group string, end int, ok bool) {
 	if m := braced.FindStringSubmatch(s[i:]); m != nil && i > 0 {
 		return strings.NewReplacer("-", "−", "_", "").Replace(m[1]), i + len(m[0]), true
@@ -122,8 +122,8 @@ func script(s string, i int) (group string, end int, ok bool) {
 	return "", 0, false
 }
 
-// scripted returns a line in which each subscript or superscript is replaced with write(text, level), and the text between
-// them with plain(text).
+// scripted returns a line in which each subscript or superscript is replaced with write(text, level), and the text
+// between them with plain(text).
 func scripted(s string, plain func(string) string, write func(text string, level int) string) string {
 	var b strings.Builder
 	start := 0
@@ -138,8 +138,8 @@ func scripted(s string, plain func(string) string, write func(text string, level
 	return b.String() + plain(s[start:])
 }
 
-// Flat returns a text in one line in which subscripts and superscripts are Unicode characters: λₚ, λₘₐₓ. A script for which
-// Unicode has no characters remains in the notation with _ or ^.
+// Flat returns a text in one line in which subscripts and superscripts are Unicode characters: λₚ, λₘₐₓ. A script for
+// which Unicode has no characters remains in the notation with _ or ^.
 func Flat(s string) string {
 	identity := func(s string) string { return s }
 	return scripted(OneLine(s), identity, func(text string, level int) string {
