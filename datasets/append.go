@@ -23,8 +23,8 @@ func (d *Dataset) Append(tail *Dataset) (*Dataset, error) {
 	case tail.Dim() != d.Dim():
 		return nil, fmt.Errorf("%s: the rows to append have %d features, the others %d", tail.Name, tail.Dim(), d.Dim())
 	case d.givenGroups() || tail.givenGroups():
-		return nil, fmt.Errorf("%s: the numbers of given groups do not tell which rows of two data sets belong together: "+
-			"fit all rows anew", tail.Name)
+		return nil, fmt.Errorf("%s: the numbers of given groups do not tell which rows of two data sets belong "+
+			"together: fit all rows anew", tail.Name)
 	}
 	if err := tail.CheckColumns(d.Columns, "the data to append to"); err != nil {
 		return nil, err
@@ -78,18 +78,18 @@ func (d *Dataset) Append(tail *Dataset) (*Dataset, error) {
 // those of d, or if the targets have other names or another order.
 func (d *Dataset) checkCoding(tail *Dataset) error {
 	if d.Targets != nil && tail.Targets != nil && !slices.Equal(d.Targets, tail.Targets) {
-		return fmt.Errorf("%s: the rows to append have the targets %s, the others %s: give both in the same order", tail.Name,
-			nameList(tail.Targets), nameList(d.Targets))
+		return fmt.Errorf("%s: the rows to append have the targets %s, the others %s: give both in the same order",
+			tail.Name, nameList(tail.Targets), nameList(d.Targets))
 	}
 	if !d.Space.sameFeatures(tail.Space) {
-		return fmt.Errorf("%s: the coordinates of the rows to append are projected differently: read them with the Space of "+
-			"the others", tail.Name)
+		return fmt.Errorf("%s: the coordinates of the rows to append are projected differently: read them with the "+
+			"Space of the others", tail.Name)
 	}
 	for _, lists := range [][2][]Category{{d.Categories, tail.Categories}, {tail.Categories, d.Categories}} {
 		for _, k := range lists[0] {
 			if !slices.ContainsFunc(lists[1], func(o Category) bool { return k.equal(&o) }) {
-				return fmt.Errorf("%s: the column %s of the rows to append is coded differently: read them with the Categories "+
-					"of the others", tail.Name, quote(k.Column))
+				return fmt.Errorf("%s: the column %s of the rows to append is coded differently: read them with the "+
+					"Categories of the others", tail.Name, quote(k.Column))
 			}
 		}
 	}

@@ -15,8 +15,8 @@ func (d *Dataset) Folds(k int, seed uint64) ([][]int, error) {
 	groupOf := d.Grouping(nil).First
 	order := shuffledGroups(groupOf, rng.New(seed).Sub("folds", 0))
 	if k < 2 || k > len(order) {
-		return nil, fmt.Errorf("%d folds of %d rows in %d groups: want at least 2, and no more than there are groups", k,
-			len(groupOf), len(order))
+		return nil, fmt.Errorf("%d folds of %d rows in %d groups: want at least 2, and no more than there are groups",
+			k, len(groupOf), len(order))
 	}
 	if d.Class != nil {
 		slices.SortStableFunc(order, func(a, b int) int { return d.Class[a] - d.Class[b] })

@@ -57,7 +57,8 @@ func (s *Source) libsvm(o *ReadOptions) (*Dataset, error) {
 	if o.Dim > 0 && x.D > o.Dim {
 		advice := ""
 		if o.DimSource != "" {
-			advice = fmt.Sprintf("; where the last features of sparse data are all zero, say --format dim=%d for both files", x.D)
+			advice = fmt.Sprintf("; where the last features of sparse data are all zero, say --format dim=%d for "+
+				"both files", x.D)
 		}
 		return nil, s.Fault(widestLine, 0, "%s%s", o.dimMessage(x.D), advice)
 	}

@@ -61,8 +61,8 @@ func (s *Source) reserve(bytes, rows int) error {
 	if limit := s.memoryBudget(); limit == 0 || s.usedBytes <= limit {
 		return nil
 	}
-	return s.fileFault("more than %d rows do not fit into %s, the memory for reading: read fewer rows by --n, or allow more "+
-		"memory by --memory", rows, accel.Bytes(s.memoryLimit))
+	return s.fileFault("more than %d rows do not fit into %s, the memory for reading: read fewer rows by --n, or "+
+		"allow more memory by --memory", rows, accel.Bytes(s.memoryLimit))
 }
 
 // checkLine returns an error if a line of this length exceeds its share of the memory budget (lineFraction).

@@ -203,7 +203,8 @@ func (s *Source) npy(o *ReadOptions) (*Dataset, error) {
 	}
 	for _, a := range []*array{x, y} {
 		if a != nil && (a.n == 0 || a.d == 0) {
-			return nil, s.fileFault("%s has shape %v: no rows or no columns", strings.TrimSpace("the array "+a.name), a.Shape)
+			return nil, s.fileFault("%s has shape %v: no rows or no columns", strings.TrimSpace("the array "+a.name),
+				a.Shape)
 		}
 	}
 	c := s.newTable(o)

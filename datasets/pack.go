@@ -68,7 +68,8 @@ func Pack(dir string, p *Pair) (err error) {
 		return fmt.Errorf("cannot write to %s: %w", dir, err)
 	}
 	t := p.Train
-	m := &manifest{Version: packVersion, Columns: t.Columns, Targets: t.Targets, Categories: t.Categories, Space: t.Space,
+	m := &manifest{Version: packVersion, Columns: t.Columns, Targets: t.Targets, Categories: t.Categories,
+		Space:   t.Space,
 		Scaling: t.Scaling, Sigma: p.Info.Sigma, Lambda: p.Info.Lambda, Target: p.Target, Drop: p.Drop}
 	if m.Train, err = t.pack(dir, "train"); err == nil && p.Test != nil {
 		m.Test, err = p.Test.pack(dir, "test")

@@ -61,8 +61,8 @@ func (c *csvReader) readPreamble() error {
 	c.sep, c.commentMark = sep, mark
 	rows := firstRows(newTextHead(head), sep, mark)
 	if len(rows) == 0 && len(comments) > 0 && c.o.Comment == "" {
-		return s.fileFault("all %d lines begin with #, such as %s: say --format comment=none if they are rows", len(comments),
-			quote(comments[0]))
+		return s.fileFault("all %d lines begin with #, such as %s: say --format comment=none if they are rows",
+			len(comments), quote(comments[0]))
 	}
 	if len(rows) == 0 || c.width > 0 { // the file is empty, or the columns are known
 		return nil

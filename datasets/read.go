@@ -117,16 +117,18 @@ type ReadOptions struct {
 func (ReadOptions) Help() map[string]string {
 	return map[string]string{
 		"format": "format of the files: " + strings.Join(formatNames(), ", ") + "; options after it, such as " +
-			"'csv separator=; header=no comment=%' (separator may be a word such as tab or blank), x=NAME for the array of " +
+			"'csv separator=; header=no comment=%' (separator may be a word such as tab or blank), x=NAME for the " +
+			"array of " +
 			"an .npz file, dim=D for a libsvm file (default: found by the first rows)",
 		"target": "column of a csv file to predict: a name, or a number from 0, -1 for the last; several for several " +
 			"targets, separated by commas",
 		"drop":    "columns of a csv file that are not features, such as an index, separated by commas",
 		"task":    "classification, regression, or auto: words, and few whole numbers, are classes",
 		"repeats": "rows of equal features in splits and leave-one-out: together, apart, or auto: copies together",
-		"groups":  "column of a csv file, no feature, whose rows of equal values stay together in splits and leave-one-out",
-		"space": "columns of a csv file that are coordinates, such as lon,lat, and the only features; longitude and latitude, " +
-			"recognized by name, become kilometers",
+		"groups": "column of a csv file, no feature, whose rows of equal values stay together in splits and " +
+			"leave-one-out",
+		"space": "columns of a csv file that are coordinates, such as lon,lat, and the only features; longitude and " +
+			"latitude, recognized by name, become kilometers",
 		"weights": "column of a csv file with the weights of the rows: 2 counts as two equal rows",
 		"keep":    "columns of a csv file --in, such as an id, that are copied to the output, separated by commas",
 	}

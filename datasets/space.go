@@ -183,7 +183,8 @@ func (s *Space) fit(x points.Points) (note string, err error) {
 	lon, lat, geographic := s.degrees()
 	s.Projection = Plane
 	if !geographic {
-		return nameList(s.Columns) + " are coordinates as they are, with one unit (columns named lon and lat would be projected)", nil
+		return nameList(s.Columns) + " are coordinates as they are, with one unit (columns named lon and lat would " +
+			"be projected)", nil
 	}
 	if err := s.checkDegrees(x); err != nil {
 		return "", fmt.Errorf("%w: rename it if it is a coordinate in a plane", err)
@@ -204,11 +205,12 @@ func (s *Space) fit(x points.Points) (note string, err error) {
 	n, _ := x.Dims()
 	radius := math.Acos(min(max(cosine, -1), 1))
 	if s.Projection = Chord; radius > azimuthalRadius || norm < float64(n)/2 {
-		return names + " are degrees on a sphere: features are x, y, z in km, so that the distance is the chord" + asTheyAre, nil
+		return names + " are degrees on a sphere: features are x, y, z in km, so that the distance is the chord" +
+			asTheyAre, nil
 	}
 	s.Projection = Azimuthal
-	return fmt.Sprintf("%s are degrees: projected to km around %.4g, %.4g (Lambert azimuthal equal-area), distances within %.2g %%%s",
-		names, s.Center[0], s.Center[1], 100*(1-math.Cos(radius/2)), asTheyAre), nil
+	return fmt.Sprintf("%s are degrees: projected to km around %.4g, %.4g (Lambert azimuthal equal-area), distances "+
+		"within %.2g %%%s", names, s.Center[0], s.Center[1], 100*(1-math.Cos(radius/2)), asTheyAre), nil
 }
 
 // checkDegrees returns an error if a longitude or latitude of x is impossible.
@@ -265,7 +267,8 @@ func (s *Space) extended(more *Space) *Space {
 func (s *Space) validate() error {
 	_, _, geographic := s.degrees()
 	d, ok := len(s.Columns), slices.Contains([]Projection{Plane, Azimuthal, Chord}, s.Projection)
-	if !ok || s.Projection != Plane && (!geographic || len(s.Center) != 2) || d > maxCoordinates || len(s.Low) != d || len(s.High) != d {
+	if !ok || s.Projection != Plane && (!geographic || len(s.Center) != 2) || d > maxCoordinates || len(s.Low) != d ||
+		len(s.High) != d {
 		return fmt.Errorf("the projection %q of the coordinates %s is damaged", s.Projection, nameList(s.Columns))
 	}
 	return nil
@@ -336,8 +339,8 @@ func (s *Space) Grid(sizes []int) (values [][]float64, cells *Dataset, err error
 		total *= float64(k)
 	}
 	if len(sizes) != len(s.Columns) || !(slices.Min(sizes) >= 1 && total <= 1e8) {
-		return nil, nil, fmt.Errorf("a grid of %v cells for the coordinates %s: want a number from 1 on for each, and at most 10⁸ cells",
-			sizes, nameList(s.Columns))
+		return nil, nil, fmt.Errorf("a grid of %v cells for the coordinates %s: want a number from 1 on for each, "+
+			"and at most 10⁸ cells", sizes, nameList(s.Columns))
 	}
 	for j, k := range sizes {
 		axis := make([]float64, k)
@@ -359,7 +362,8 @@ func (s *Space) gridPoints(values [][]float64, total int) *Dataset {
 		}
 		data = s.features(data, row)
 	}
-	return &Dataset{Name: "grid", Source: "grid", X: points.NewDense(total, s.dim(), data), Columns: s.names(), Space: s}
+	return &Dataset{Name: "grid", Source: "grid", X: points.NewDense(total, s.dim(), data), Columns: s.names(),
+		Space: s}
 }
 
 // isShared reports whether all points have the same coordinate j, up to rounding.

@@ -135,8 +135,8 @@ func (r *Report) newTable(caption string, heads ...string) *plots.Table {
 
 // caption returns text followed by the conventions of all tables, the scale, and the methods that Auto chose.
 func (r *Report) caption(text string) string {
-	s := text + " Iterations and training seconds: median of the seeds (least–most); all else: first seed. Ratios only if " +
-		"all of the paper's training data were used. " + firstUpper(string(r.Scale)) + " scale."
+	s := text + " Iterations and training seconds: median of the seeds (least–most); all else: first seed. Ratios " +
+		"only if all of the paper's training data were used. " + firstUpper(string(r.Scale)) + " scale."
 	if r.Scale == Smoke {
 		s += " Small problems that show that everything runs; none of the numbers says anything of the paper's."
 	}

@@ -68,7 +68,8 @@ func costOf(r *cost.Rates, c Case, size problemSize, iterations int) caseCost {
 		candidate.Solver = krrlab.PCG.String()
 		fallthrough
 	case c.Solver == krrlab.PCG || c.Solver == krrlab.BlockPCG:
-		candidate.Preconditioner, candidate.Iterations = krrlab.Features{S: min(c.S, size.N)}, cmp.Or(iterations, pcgIterations)
+		candidate.Preconditioner, candidate.Iterations = krrlab.Features{S: min(c.S, size.N)},
+			cmp.Or(iterations, pcgIterations)
 	case c.Solver == krrlab.AutoSolver:
 		return caseCost{cost.Seconds{Solve: n * n * (autoSeconds + autoColumnSeconds*t)}, int64(autoBytes * n * n)}
 	case c.Solver == krrlab.Direct:
@@ -78,7 +79,8 @@ func costOf(r *cost.Rates, c Case, size problemSize, iterations int) caseCost {
 		c.Solver != krrlab.Direct {
 		candidate.Storage = gram.Float64
 	}
-	cost.Model{Rates: *r, N: max(size.N, 1), D: max(size.D, 1), T: max(size.T, 1), Tests: size.TestN}.Predict(&candidate)
+	cost.Model{Rates: *r, N: max(size.N, 1), D: max(size.D, 1), T: max(size.T, 1),
+		Tests: size.TestN}.Predict(&candidate)
 	predicted := caseCost{candidate.Seconds, candidate.Bytes}
 	if passes := 2. * featuresIterations; c.Method != "" {
 		widthRatio := max(1, s/n) // the model limits s to n

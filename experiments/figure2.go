@@ -139,7 +139,8 @@ func figure2Verdicts(r *Report) []Verdict {
 		if r.canJudge([]*evidence{lowerError}, basis, row, atLargestN...) {
 			for i, p := range atLargestN {
 				maxExact, minFeatures := largest.errors[len(largest.errors)-1], p.errors[0]
-				lowerError.addRow(outcomeOf(minFeatures > maxExact), "%s, n = %d: at least %s by %s, at most %s exactly",
+				lowerError.addRow(outcomeOf(minFeatures > maxExact),
+					"%s, n = %d: at least %s by %s, at most %s exactly",
 					row, p.firstCase.N, percentText(minFeatures), profiles[i], percentText(maxExact))
 			}
 		}

@@ -143,11 +143,13 @@ func removeSharedCosts(list []*job) {
 		if j.skipReason != "" || j.result != nil {
 			continue
 		}
-		if previous != nil && j.testCase.sharesK() && previous.testCase.sharesK() && groupOf(j.testCase) == groupOf(previous.testCase) {
+		if previous != nil && j.testCase.sharesK() && previous.testCase.sharesK() &&
+			groupOf(j.testCase) == groupOf(previous.testCase) {
 			j.cost.Kernel = 0
 			spec, previousSpec := j.testCase.PrecondSpec, previous.testCase.PrecondSpec
 			spec.LambdaP, previousSpec.LambdaP = 0, 0
-			if previous.testCase.Solver != krrlab.CG && j.testCase.Seed == previous.testCase.Seed && reflect.DeepEqual(spec, previousSpec) {
+			if previous.testCase.Solver != krrlab.CG && j.testCase.Seed == previous.testCase.Seed &&
+				reflect.DeepEqual(spec, previousSpec) {
 				j.cost.Features = 0
 				if j.testCase.LambdaP == previous.testCase.LambdaP {
 					j.cost.Factor = 0
@@ -216,8 +218,8 @@ func (estimate *Estimate) addJob(j *job) {
 		estimate.Bytes = max(estimate.Bytes, j.cost.Bytes)
 	}
 	size := sizeOf(j.testCase)
-	estimate.Table.Add(j.testCase.Data, size.N, j.testCase.settings(), strings.Join(j.ids, " "), FormatSeconds(j.cost.Sum()),
-		accel.Bytes(j.cost.Bytes), note)
+	estimate.Table.Add(j.testCase.Data, size.N, j.testCase.settings(), strings.Join(j.ids, " "),
+		FormatSeconds(j.cost.Sum()), accel.Bytes(j.cost.Bytes), note)
 }
 
 // Scale is the size of the cases of an experiment.

@@ -47,7 +47,8 @@ var paperTitles = map[string]string{
 func Published(id string) (*plots.Table, error) {
 	title, ok := paperTitles[id]
 	if !ok {
-		return nil, fmt.Errorf("experiments: the paper has no table %q; there are table1 to table%d", id, len(paperTitles))
+		return nil, fmt.Errorf("experiments: the paper has no table %q; there are table1 to table%d", id,
+			len(paperTitles))
 	}
 	rows := readCSV("paper/" + id + ".csv")
 	t := &plots.Table{Title: title, Caption: "As published by Avron, Clarkson and Woodruff (2017)."}

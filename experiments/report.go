@@ -180,7 +180,8 @@ func (r *Report) Markdown() string {
 	}
 	var b strings.Builder
 	err := markdownTemplate.Execute(&b, map[string]any{"Report": r, "Section": firstUpper(r.Section),
-		"Base": r.baseName(), "Figure": strings.HasPrefix(r.ID, "figure"), "Verdicts": verdicts, "Machines": machineNames(r)})
+		"Base": r.baseName(), "Figure": strings.HasPrefix(r.ID, "figure"), "Verdicts": verdicts,
+		"Machines": machineNames(r)})
 	if err != nil { // the template is part of this program
 		panic(err)
 	}

@@ -62,7 +62,8 @@ func summaryTable(table1, table2, table4 *Report) *plots.Table {
 		Title: "The paper's table 1 on this laboratory",
 		Caption: "λ_p = λ; iterations are the median (least–most) of the seeds, seconds the median of those of " +
 			"training, " +
-			machineNames(table1) + ". Published numbers are given only where data and n are the paper's. All tables and " +
+			machineNames(table1) + ". Published numbers are given only where data and n are the paper's. All tables " +
+			"and " +
 			"figures: experiments/results.",
 		Columns: plots.Heads("data", "n", "s", "iterations :", "published :", "with 10λ :",
 			"without preconditioner :", "seconds %.0f", "error :", "published :"),

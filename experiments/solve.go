@@ -51,7 +51,8 @@ func (s *session) solve(ctx context.Context, c Case) (*Result, error) {
 		r.Chosen = sol.Method()
 	}
 	if sol.KeptShare.Known() {
-		r.Values = finiteValues(map[string]float64{"kept": float64(sol.KeptShare), "dropped": float64(sol.DroppedBound)})
+		r.Values = finiteValues(map[string]float64{"kept": float64(sol.KeptShare),
+			"dropped": float64(sol.DroppedBound)})
 	}
 	return r, s.addScores(c, r, func(test *datasets.Dataset) (*model.Score, error) {
 		return sol.Model.Evaluate(ctx, test, sol.PredictOptions())

@@ -59,9 +59,9 @@ func publishedFor(e *Entry) (p publishedRow, prefix string) {
 // table2Table returns our iterations and times for each λ_p next to the published ones.
 func table2Table(r *Report) *plots.Table {
 	t := r.newTable(
-		r.caption("Algorithm 1 with the s of the paper's table 2. Rows with λ_p = λ are compared with table 1 or 4 if s "+
-			"is the same. The λ_p of ADULT is blank in the paper; its numbers are compared with our λ_p = 10λ. The "+
-			"column against λ is our iterations divided by ours with λ_p = λ."),
+		r.caption("Algorithm 1 with the s of the paper's table 2. Rows with λ_p = λ are compared with table 1 or 4 "+
+			"if s is the same. The λ_p of ADULT is blank in the paper; its numbers are compared with our λ_p = 10λ. "+
+			"The column against λ is our iterations divided by ours with λ_p = λ."),
 		"data", "s", "λ_p", "iterations :", "published :", "ratio %.2f", "against λ %.2f",
 		"time (s) %.1f", "published (s) %.1f", "ratio %.2f")
 	for _, row := range r.ranRows() {
@@ -94,7 +94,8 @@ func table2Verdicts(r *Report) []Verdict {
 		if name == "ADULT" {
 			outcome = negate(outcome)
 		}
-		helps.addRow(outcome, "%s %s with λ, %s with 10λ", name, withLambda.iterationsText(), with10Lambda.iterationsText())
+		helps.addRow(outcome, "%s %s with λ, %s with 10λ", name, withLambda.iterationsText(),
+			with10Lambda.iterationsText())
 	}
 	agree := r.iterationsVerdict("iterations of table 2", func(row string) (*sample, float64) {
 		s := r.sampleOf(row, printedRole)

@@ -94,7 +94,8 @@ func StartFrom(c *mat.Dense, train *datasets.Dataset, cfg Config) (*Lab, error) 
 	n, _, t := l.Dims()
 	rows, columns := c.Dims()
 	if rows > n || columns != t {
-		return nil, fmt.Errorf("krrlab: coefficients %d×%d to start from, for %d rows and %d columns", rows, columns, n, t)
+		return nil, fmt.Errorf("krrlab: coefficients %d×%d to start from, for %d rows and %d columns", rows, columns, n,
+			t)
 	}
 	l.start, l.appended = mat.NewDense(n, t, nil), &solve.Appended{Rows: n - rows,
 		KeptParts: []string{startPart}, NewParts: []string{"K and preconditioner, as they are not stored"}}

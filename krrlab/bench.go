@@ -196,8 +196,9 @@ func (l *Lab) makeLowRank(ctx context.Context, p stage.LowRank) (*stage.Made, er
 		return nil, err
 	}
 	n, d, s := float64(l.train.Len()), float64(l.train.Dim()), float64(f.value.Z.D)
-	result := &stage.Made{M: w, BuildFlops: n*s*s + 2*s*s*s/3, ApplyFlops: 4*n*s + 2*s*s, S: f.value.Z.D, LambdaP: lambdaP,
-		Bytes: w.Bytes(), Text: f.value.Text, Seconds: f.seconds + time.Since(start).Seconds()}
+	result := &stage.Made{M: w, BuildFlops: n*s*s + 2*s*s*s/3, ApplyFlops: 4*n*s + 2*s*s, S: f.value.Z.D,
+		LambdaP: lambdaP,
+		Bytes:   w.Bytes(), Text: f.value.Text, Seconds: f.seconds + time.Since(start).Seconds()}
 	landmarks := f.value.Factor
 	if landmarks == nil {
 		result.BuildFlops += 2 * n * s * d

@@ -146,11 +146,13 @@ func (p *problem) newLab(cfg Config) (*Lab, error) {
 	if l.cfg, err = cfg.withDefaults(n, t); err != nil {
 		return nil, err
 	}
-	if l.openChoices != nil && l.openChoices.fixedRule && l.cfg.Solver != Direct { // the fixed rule already chose a method
+	if l.openChoices != nil && l.openChoices.fixedRule &&
+		l.cfg.Solver != Direct { // the fixed rule already chose a method
 		l.openChoices = nil
 	}
 	for j := range t {
-		if y := mat.Norm(p.y.ColView(j), math.Inf(1)); y > 0 && cmp.Or(stage.CheckSize("y", y), stage.CheckSize("y/λ", y/l.cfg.Lambda)) != nil {
+		if y := mat.Norm(p.y.ColView(j), math.Inf(1)); y > 0 &&
+			cmp.Or(stage.CheckSize("y", y), stage.CheckSize("y/λ", y/l.cfg.Lambda)) != nil {
 			return nil, fmt.Errorf("krrlab: targets of size %.2g, λ = %g: want both and y/λ from 1e-100 to 1e100; "+
 				"give the targets in another unit", y, l.cfg.Lambda)
 		}

@@ -138,8 +138,8 @@ func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 	}
 	a, ok := p.(Auto)
 	if !ok {
-		return nil, fmt.Errorf("a race tries preconditioners next to the planned one: name auto first, and %v after race=",
-			p)
+		return nil, fmt.Errorf("a race tries preconditioners next to the planned one: name auto first, and %v after "+
+			"race=", p)
 	}
 	for _, e := range s.Race {
 		_, text := e.Split()

@@ -105,7 +105,8 @@ func (l *Lab) newSolution() *Solution {
 	s := solve.NewSolution(l.header())
 	s.Stop, s.MaxIter, s.Solver, s.Appended = c.Stop, c.MaxIter, c.Solver, l.appended
 	if s.Appended != nil && (c.Solver == Direct || c.Solver == Fourier) {
-		s.Appended = &solve.Appended{Rows: s.Appended.Rows, NewParts: []string{"all, as a solver without iterations keeps nothing"}}
+		s.Appended = &solve.Appended{Rows: s.Appended.Rows, NewParts: []string{"all, as a solver without iterations " +
+			"keeps nothing"}}
 	}
 	if s.Appended != nil && c.Stop.Rule == bound.ANorm { // solve.Run then starts from zeros
 		if i := slices.Index(s.Appended.KeptParts, startPart); i >= 0 {
@@ -338,8 +339,8 @@ func (l *Lab) labForPlan(p *plan.Report) (*Lab, error) {
 	}
 	if cfg.Precond = p.Choice.Preconditioner; cfg.Precond == nil {
 		if p.Choice.Recipe == "" && p.Choice.Precond != cost.None {
-			return nil, fmt.Errorf("krrlab: a plan has the preconditioner %q without its options: it was saved by an older "+
-				"version; plan again", p.Choice.Precond)
+			return nil, fmt.Errorf("krrlab: a plan has the preconditioner %q without its options: it was saved by an "+
+				"older version; plan again", p.Choice.Precond)
 		}
 		if cfg.Precond, err = stage.ParsePreconditioner(cmp.Or(p.Choice.Recipe, cost.None)); err != nil {
 			return nil, err
@@ -456,7 +457,8 @@ const gramFactor = 1.1 / 0.9
 func (l *Lab) matrices(ctx context.Context, resumed *gram.Choice, sol *Solution) (m solve.Matrices, err error) {
 	p, kernelFirst := l.cfg.Precond.(stage.FromK)
 	if kernelFirst {
-		if m.A, err = l.formKernel(ctx, kernelRequest{extraBytes: p.MaxBytes(l.train.Len()), resumed: resumed}, sol); err != nil {
+		if m.A, err = l.formKernel(ctx, kernelRequest{extraBytes: p.MaxBytes(l.train.Len()), resumed: resumed},
+			sol); err != nil {
 			return m, err
 		}
 	}
@@ -556,8 +558,8 @@ func (l *Lab) checkMemory(ctx context.Context) error {
 		if ranks > 1 {
 			holder = fmt.Sprintf("each of %d ranks", ranks)
 		}
-		err = fmt.Errorf("krrlab: %s needs %s in addition to K, and %s are available in addition to the program: %s", holder,
-			accel.Bytes(m.Peak),
+		err = fmt.Errorf("krrlab: %s needs %s in addition to K, and %s are available in addition to the program: %s",
+			holder, accel.Bytes(m.Peak),
 			accel.Bytes(l.cfg.Memory), m.Reason())
 	}
 	return comm.Agree(ctx, l.comm, err)

@@ -220,7 +220,8 @@ func checkFixed16(e *experiment) {
 	const n = 100
 	e.runTrials("trial", func(_ int, g rng.Stream, t *trial) {
 		storageError, k := e.storedError(n, g)
-		t.atMost("|E_ij| over h/2", maxAbs(storageError)/(fixedStep/2), 1.1) // 1.1 also allows for the float32 distances
+		t.atMost("|E_ij| over h/2", maxAbs(storageError)/(fixedStep/2),
+			1.1) // 1.1 also allows for the float32 distances
 		rms := math.Sqrt(frobeniusSquared(storageError) / (n * (n - 1)))
 		t.mean("mean of rms(E) over h/√12", rms/(fixedStep/math.Sqrt(12)), 1)
 		size := norm(storageError)

@@ -325,7 +325,8 @@ func checkTheorem5(e *experiment) {
 	const fewFeatures = 60
 	out := p.drawChain(e, "TensorSketch", d, fewFeatures)
 	e.mean(fmt.Sprintf("mean of ‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_F², TensorSketch, s = %d", fewFeatures), out[0],
-		expectedWeightedSquare(p.inv, p.inv, tensorSketchCovariance(lift(poly, p.x), 2, fewFeatures)), p.bound(2, fewFeatures))
+		expectedWeightedSquare(p.inv, p.inv, tensorSketchCovariance(lift(poly, p.x), 2, fewFeatures)),
+		p.bound(2, fewFeatures))
 	pg, k := e.gaussProblem()
 	oneFeature := expectedWeightedSquare(pg.inv, pg.inv, fourierCovariance(k, pg.x, 1))
 	s := int(math.Ceil(4 * oneFeature / delta))

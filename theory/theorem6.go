@@ -61,7 +61,8 @@ func (p *problem) drawTwoLevels(e *experiment, name string, s1, s2 int) [][]floa
 		out[0] = frobeniusSquared(p.whitenedError(toFloat64(z1)))
 		secondError, unweighted := subtract(outer(solveLower(p.l, toFloat64(z2))), outer(y)), identity(p.n)
 		out[1] = norm(secondError)
-		out[4] = frobeniusSquared(secondError) / expectedWeightedSquare(unweighted, unweighted, srhtCovariance(rowsOf(y), s1, s2))
+		out[4] = frobeniusSquared(secondError) / expectedWeightedSquare(unweighted, unweighted,
+			srhtCovariance(rowsOf(y), s1, s2))
 		z2 = compressColumns(z2)
 		out[5] = norm(p.whitenedError(toFloat64(z2)))
 		preconditioner := e.precond(z2, p.lambda, p.lambda, precond.FormLInv)

@@ -61,7 +61,8 @@ func (o libraryLAPACK) Dtrtri(ul blas.Uplo, d blas.Diag, n int, a []float64, lda
 			}
 		}
 	}
-	return fortran(l, routine[float64]{l.dtrtri, "ccipio", [4]byte{flipUplo(ul), byte(d)}, [6]int{n, lda}, 0, 0}, a) == 0
+	return fortran(l, routine[float64]{l.dtrtri, "ccipio", [4]byte{flipUplo(ul), byte(d)}, [6]int{n, lda}, 0, 0},
+		a) == 0
 }
 
 // Dsyev computes the eigenvalues w, ascending, and with jobz = EVCompute the eigenvectors, in the columns of a, of the
@@ -89,7 +90,8 @@ func (o libraryLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64
 	if jobz == lapack.EVCompute {
 		lw, liw = 1+6*n+2*n*n, 3+5*n
 	}
-	ok = fortran(l, routine[float64]{l.dsyevd, "ccipippipio", [4]byte{byte(jobz), flipUplo(ul)}, [6]int{n, lda, lw, liw}, 0, 0},
+	ok = fortran(l, routine[float64]{l.dsyevd, "ccipippipio", [4]byte{byte(jobz), flipUplo(ul)},
+		[6]int{n, lda, lw, liw}, 0, 0},
 		a, w, make([]float64, lw), make([]float64, liw/2+1)) == 0 // the last slice is memory for 32-bit integers
 	if ok && jobz == lapack.EVCompute {
 		transpose(n, a, lda) // the library returned eigenvector i in row i

@@ -85,7 +85,8 @@ func (j *job) run(worker int) {
 var errGoexit = errors.New("accel: the body of a ForEach called runtime.Goexit")
 
 // ErrFault is the error of CatchFaults: a mapped file can no longer be read.
-var ErrFault = errors.New("a file that is mapped to memory cannot be read any more: it was made shorter, or its disk fails")
+var ErrFault = errors.New("a file that is mapped to memory cannot be read any more: it was made shorter, or its disk " +
+	"fails")
 
 // CatchFaults calls f and returns its error. It returns ErrFault if f, or a body of a ForEach that it runs, accesses
 // memory of a mapped file that can no longer be read.

@@ -22,7 +22,8 @@ func TouchRate(ctx context.Context, bytes int) (rate float64) {
 	}
 	page := os.Getpagesize()
 	threadBytes := max(page, bytes/parts/Threads()/page*page) // bytes per thread and part
-	m, err := unix.Mmap(-1, 0, parts*Threads()*threadBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	m, err := unix.Mmap(-1, 0, parts*Threads()*threadBytes, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		return 0
 	}

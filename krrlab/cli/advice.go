@@ -63,8 +63,8 @@ func advice(sol *krrlab.Solution) string {
 	case limitedByRounding && sol.Storage == gram.Float32.String():
 		return "float32 is too coarse for this tolerance: try --storage float64, or --residual exact"
 	case limitedByRounding && sol.Rounding.Known() && sol.TrueResidual <= stage.Number(sol.Tol):
-		return fmt.Sprintf("rounding may change this residual by %.0e, so that float64 cannot tell whether it meets the "+
-			"tolerance: try a larger --lambda or a larger --tol", sol.Rounding)
+		return fmt.Sprintf("rounding may change this residual by %.0e, so that float64 cannot tell whether it meets "+
+			"the tolerance: try a larger --lambda or a larger --tol", sol.Rounding)
 	case limitedByRounding:
 		return "rounding keeps the residual up: try a larger --lambda or a larger --tol"
 	}

@@ -21,8 +21,8 @@ type checkpointFlags struct {
 
 func (checkpointFlags) Help() map[string]string {
 	return map[string]string{
-		"checkpoint": "save the state of the solve in this folder, once a minute, or every=30s or every=10it (iterations) " +
-			"after its name",
+		"checkpoint": "save the state of the solve in this folder, once a minute, or every=30s or every=10it " +
+			"(iterations) after its name",
 		"resume": "continue from the newest checkpoint in --checkpoint, if there is one",
 	}
 }

@@ -201,8 +201,8 @@ Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results wr
 	a.Threads = runtime.GOMAXPROCS(0)
 	a.flags = schema.Of(&a.globalFlags)
 	addOptions(root.PersistentFlags(), a.flags)
-	parentCommand(root, a.fitCommand(), a.predictCommand(), a.mapCommand(), a.explainCommand(), a.serveCommand(), a.verifyCommand(), a.modelCommand(),
-		a.dataCommand(), a.demoCommand(),
+	parentCommand(root, a.fitCommand(), a.predictCommand(), a.mapCommand(), a.explainCommand(), a.serveCommand(),
+		a.verifyCommand(), a.modelCommand(), a.dataCommand(), a.demoCommand(),
 		a.checkCommand(), a.reproduceCommand(), a.testbedCommand(),
 		a.notebookCommand(), a.doctorCommand(), a.versionCommand(), a.licensesCommand(),
 		a.kernelCommand(), a.jobCommand(), a.operatorsCommand())

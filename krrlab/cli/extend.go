@@ -21,7 +21,8 @@ func (a *app) loadExtension(ctx context.Context, f *fitFlags) (*problemData, err
 		return nil, err
 	}
 	if f.Stop.Rule == bound.Labels && m.Threshold != 0 {
-		return nil, usagef("--stop labels counts labels at the threshold 0, and that of %s is %.6g", f.Extend, m.Threshold)
+		return nil, usagef("--stop labels counts labels at the threshold 0, and that of %s is %.6g", f.Extend,
+			m.Threshold)
 	}
 	return f.extension(ctx, m)
 }
@@ -44,10 +45,11 @@ func (f *fitFlags) extension(ctx context.Context, m *model.Model) (*problemData,
 		return nil, errors.New(reason)
 	}
 	if m.Weights != nil && newRows.Weights == nil {
-		return nil, usagef("the rows of the fit of %s have weights: name the column of %s with the weights of the new rows, "+
-			"--weights COLUMN", f.Extend, f.Train)
+		return nil, usagef("the rows of the fit of %s have weights: name the column of %s with the weights of the "+
+			"new rows, --weights COLUMN", f.Extend, f.Train)
 	}
-	d := &problemData{target: m.Origin.Target, drop: m.Origin.Drop, groups: m.Origin.Groups, extended: m, kernel: m.Kernel,
+	d := &problemData{target: m.Origin.Target, drop: m.Origin.Drop, groups: m.Origin.Groups, extended: m,
+		kernel: m.Kernel,
 		lambda: m.Lambda}
 	if d.train, err = rows.Append(newRows); err != nil {
 		return nil, err
@@ -60,7 +62,8 @@ func (f *fitFlags) extension(ctx context.Context, m *model.Model) (*problemData,
 	}
 	d.addHint("%s before it was extended: %v of %s", f.Extend, score, f.Train)
 	if d.train.Len() >= 2*rows.Len() {
-		d.addHint("the rows have at least doubled, and kernel and λ are those of before: --tune on all rows may do better")
+		d.addHint("the rows have at least doubled, and kernel and λ are those of before: --tune on all rows may do " +
+			"better")
 	}
 	if f.Test == "" {
 		return d, nil

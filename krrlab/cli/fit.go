@@ -44,11 +44,12 @@ type fitFlags struct {
 
 func (fitFlags) Help() map[string]string {
 	return map[string]string{
-		"extend": "model to which the rows of --train are appended: the rows of its fit stay, with its kernel, λ, scaling, " +
-			"columns and labels, and the solve starts from its coefficients",
-		"tune": "choose kernel, σ and λ by leave-one-out, except those that are set; --tune=distance=D says what distance: " +
-			"sigma, lengths, full or auto (krrlab tune); without it a quick search chooses them on 500 rows",
-		"lambda": "ridge λ > 0 (default: the registry's for --data, or chosen by the quick search, or 0.01 with --sigma)",
+		"extend": "model to which the rows of --train are appended: the rows of its fit stay, with its kernel, λ, " +
+			"scaling, columns and labels, and the solve starts from its coefficients",
+		"tune": "choose kernel, σ and λ by leave-one-out, except those that are set; --tune=distance=D says what " +
+			"distance: sigma, lengths, full or auto (krrlab tune); without it a quick search chooses them on 500 rows",
+		"lambda": "ridge λ > 0 (default: the registry's for --data, or chosen by the quick search, or 0.01 with " +
+			"--sigma)",
 		"calibrate": "errors to save in the model for intervals and probabilities of krrlab predict: test, of the test " +
 			"rows; loo, leave-one-out (factors K again); none; or auto: test if there are test rows",
 		"metric": "quantity that --tune and --threshold optimize: auto, or see krrlab tune",
@@ -57,8 +58,8 @@ func (fitFlags) Help() map[string]string {
 		"verbose": "print the whole report (default: for --data, and if the solve misses the tolerance)",
 		"folds":   "cross-validate kernel and λ of the fit on the training rows, in this many folds",
 		"json":    "write the report as JSON to this file",
-		"plot": "draw " + qualityText + " of the test rows, or else of training rows, to this file" + formats + ", solve=FILE " +
-			"for the convergence of the solve",
+		"plot": "draw " + qualityText + " of the test rows, or else of training rows, to this file" + formats +
+			", solve=FILE for the convergence of the solve",
 	}
 }
 

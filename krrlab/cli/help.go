@@ -21,7 +21,8 @@ var flagGroups = []struct{ title, names string }{
 	{"Data", "data train test holdout in valid target n format"},
 	{kernelGroup, "kernel sigma lambda tune distance metric threshold folds"},
 	{"Output", "out grid no-std calibrate json csv plot verbose help"},
-	{"Columns and rows", "drop space keep categorical dates impute scale task center weights class-weights repeats groups"},
+	{"Columns and rows", "drop space keep categorical dates impute scale task center weights class-weights repeats " +
+		"groups"},
 	{"Solve", "solver precond features lambda-p process-timeout tol stop max-iter storage residual memory seed"},
 	{"Checkpoints and ranks", "checkpoint resume rank-timeout"},
 }

@@ -91,8 +91,9 @@ func probabilityText(prob *mat.Dense, m *model.Model, d *datasets.Dataset) strin
 // factorSystem returns a Cholesky factorization of the model's K+λI, for leave-one-out.
 func (a *app) factorSystem(ctx context.Context, m *model.Model) (*interval.System, error) {
 	if m.Weighted {
-		return nil, fmt.Errorf("%s was fitted with weights, with which leave-one-out errors are not those of new rows: fit "+
-			"with --holdout or --test, whose rows are then used; for a regression --method posterior takes weights",
+		return nil, fmt.Errorf("%s was fitted with weights, with which leave-one-out errors are not those of new "+
+			"rows: fit with --holdout or --test, whose rows are then used; for a regression --method posterior takes "+
+			"weights",
 			m.Origin.Dataset)
 	}
 	if p := kernel.AsPrecomputed(m.Kernel); p != nil && p.Bytes() == 0 {
@@ -140,7 +141,8 @@ func intervalText(v *interval.Intervals, p *model.Prediction, d *datasets.Datase
 	if v.Sets != nil {
 		text += fmt.Sprintf("%.3g labels a set", size)
 		if v.Unknown > 0 {
-			text += fmt.Sprintf("; %.3g %% of the rows of the scores have labels that the model does not know", 100*v.Unknown)
+			text += fmt.Sprintf("; %.3g %% of the rows of the scores have labels that the model does not know",
+				100*v.Unknown)
 			if slices.Contains(v.Sets[0], len(p.Labels)) {
 				text += fmt.Sprintf(", too many for sets of known labels: each set has all of these and %q",
 					otherLabel(p.Labels))

@@ -33,9 +33,9 @@ func (kernelFlags) Help() map[string]string {
 	return map[string]string{
 		"kernel": "kernel and its parameters, such as 'polynomial gamma=0.01 coef0=1 degree=3': " +
 			strings.Join(kernel.Names(), ", ") + ", or 'precomputed matrix=K.npy'; rbf is gaussian",
-		"sigma": "bandwidth σ for the scaled features: a number, or one for each feature, or the d² numbers of a matrix " +
-			"L for the distance ‖L(x−z)‖, separated by commas or in a file (default: the registry's for --data, else " +
-			"the median distance)",
+		"sigma": "bandwidth σ for the scaled features: a number, or one for each feature, or the d² numbers of a " +
+			"matrix L for the distance ‖L(x−z)‖, separated by commas or in a file (default: the registry's for " +
+			"--data, else the median distance)",
 	}
 }
 

@@ -35,9 +35,9 @@ func (dataFlags) Help() map[string]string {
 	return map[string]string{
 		"train":       "file of training data (.gz, .bz2, .xz, .zst, and a .zip of one file, are unpacked)",
 		"categorical": "columns of words in a csv file; each becomes one 0/1 feature per value (one-hot)",
-		"dates": "columns of dates or times in a csv file; each becomes features for the days since the first date, the " +
-			"time of day, the weekday and the day of the year; order=day or order=month after them says what comes " +
-			"first in 31/12/2024",
+		"dates": "columns of dates or times in a csv file; each becomes features for the days since the first date, " +
+			"the time of day, the weekday and the day of the year; order=day or order=month after them says what " +
+			"comes first in 31/12/2024",
 		"impute": "what replaces missing features in a csv file (empty, NA, NaN, ?): median or mean of the column in " +
 			"the training rows; none refuses them",
 		"scale": "scaling of the features: none, unit, standard, pixel (x/255), or auto: none for bytes, sparse points " +
@@ -254,8 +254,8 @@ func (d *problemData) impute(rule string) (*datasets.Dataset, error) {
 		}
 	}
 	if cells > 0 {
-		d.addHint("--impute %s: filled %s in the training rows, in %d of %s", rule, plural.Count(cells, "missing value"),
-			columns, plural.Count(len(count), "feature"))
+		d.addHint("--impute %s: filled %s in the training rows, in %d of %s", rule,
+			plural.Count(cells, "missing value"), columns, plural.Count(len(count), "feature"))
 	}
 	return train, err
 }

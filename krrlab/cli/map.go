@@ -34,8 +34,8 @@ type mapFlags struct {
 func (mapFlags) Help() map[string]string {
 	return map[string]string{
 		"plot": "draw prediction and standard deviation to this file" + formats,
-		"out": "file to write: CSV with a row for each cell, or, if the name ends in .npy, an array of the shape (2, rows, " +
-			"columns): the predictions, and their standard deviations",
+		"out": "file to write: CSV with a row for each cell, or, if the name ends in .npy, an array of the shape (2, " +
+			"rows, columns): the predictions, and their standard deviations",
 	}
 }
 
@@ -132,11 +132,11 @@ func (g *gridMap) text() string {
 		outward.Plain(slices.Min(g.Value), 4), outward.Plain(slices.Max(g.Value), 4))
 	if p := g.posterior; p != nil {
 		std := p.Std.RawMatrix().Data
-		text += fmt.Sprintf("; std %s to %s, noise %s", outward.Plain(slices.Min(std), 3), outward.Plain(slices.Max(std), 3),
-			outward.Plain(p.Noise[0], 3))
+		text += fmt.Sprintf("; std %s to %s, noise %s", outward.Plain(slices.Min(std), 3),
+			outward.Plain(slices.Max(std), 3), outward.Plain(p.Noise[0], 3))
 		if text += ", by a factor of K"; p.Modes > 0 {
-			text = strings.TrimSuffix(text, "a factor of K") + fmt.Sprintf("a Fourier series of %d modes, whose truncation changes it by at most %.1g",
-				p.Modes, p.TruncationError)
+			text = strings.TrimSuffix(text, "a factor of K") + fmt.Sprintf("a Fourier series of %d modes, whose "+
+				"truncation changes it by at most %.1g", p.Modes, p.TruncationError)
 		}
 	}
 	return text
@@ -164,7 +164,8 @@ func (g *gridMap) write(file string) error {
 	stride := 1
 	for j, v := range g.values {
 		s := stride
-		columns = append(columns, model.Column{Name: g.names[j], Cell: func(i int) string { return model.FullPrecision(v[i/s%len(v)]) }})
+		columns = append(columns, model.Column{Name: g.names[j],
+			Cell: func(i int) string { return model.FullPrecision(v[i/s%len(v)]) }})
 		stride *= len(v)
 	}
 	for k, layer := range layers {
@@ -196,15 +197,18 @@ func (g *gridMap) figure(aspect float64) *plots.Figure {
 				s.Lo, s.Hi = append(s.Lo, g.Value[i]-std), append(s.Hi, g.Value[i]+std)
 			}
 		}
-		return &plots.Figure{Title: target, X: plots.Axis{Label: g.names[axes[0]]}, Y: plots.Axis{Label: target}, Series: []plots.Series{s}}
+		return &plots.Figure{Title: target, X: plots.Axis{Label: g.names[axes[0]]}, Y: plots.Axis{Label: target},
+			Series: []plots.Series{s}}
 	}
 	var panels []*plots.Figure
 	for k, layer := range g.layers() {
-		h := &plots.HeatMap{X: g.values[0], Y: g.values[1], Color: plots.Axis{Label: []string{target, "standard deviation"}[k]}, Bare: true}
+		h := &plots.HeatMap{X: g.values[0], Y: g.values[1],
+			Color: plots.Axis{Label: []string{target, "standard deviation"}[k]}, Bare: true}
 		for row := range slices.Chunk(layer, len(g.values[0])) {
 			h.Z = append(h.Z, row)
 		}
-		panels = append(panels, &plots.Figure{Title: h.Color.Label, X: plots.Axis{Label: g.names[0]}, Y: plots.Axis{Label: g.names[1]}, Map: h})
+		panels = append(panels, &plots.Figure{Title: h.Color.Label, X: plots.Axis{Label: g.names[0]},
+			Y: plots.Axis{Label: g.names[1]}, Map: h})
 	}
 	all := plots.Grid("", len(panels), panels...)
 	const side = 4.0 // of a panel, in inches

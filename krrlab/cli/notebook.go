@@ -127,9 +127,10 @@ func (a *app) installLocationCommand(name, short string, p *installFlags, flags 
 
 func (a *app) exportCommand() *cobra.Command {
 	return a.convertCommand(&cobra.Command{
-		Use:     "export FILE.ipynb MAIN.go",
-		Short:   "Write a notebook as a Go program",
-		Long:    "Write a notebook as a program for go run, which prints what the cells show and writes their pictures to files.",
+		Use:   "export FILE.ipynb MAIN.go",
+		Short: "Write a notebook as a Go program",
+		Long: "Write a notebook as a program for go run, which prints what the cells show and writes their " +
+			"pictures to files.",
 		Example: "  krrlab notebook export notebooks/00_start.ipynb main.go\n  go run main.go",
 	}, func(source, target string) error {
 		notes, err := notebook.Export(source, target, &notebook.Options{DataDirs: a.dirs()})
@@ -142,9 +143,10 @@ func (a *app) exportCommand() *cobra.Command {
 
 func (a *app) importCommand() *cobra.Command {
 	return a.convertCommand(&cobra.Command{
-		Use:     "import MAIN.go FILE.ipynb",
-		Short:   "Write a Go program as a notebook",
-		Long:    "Write a program of krrlab notebook export as a notebook again, or any other program as a notebook of one cell.",
+		Use:   "import MAIN.go FILE.ipynb",
+		Short: "Write a Go program as a notebook",
+		Long: "Write a program of krrlab notebook export as a notebook again, or any other program as a notebook " +
+			"of one cell.",
 		Example: "  krrlab notebook import main.go main.ipynb\n  krrlab notebook run main.ipynb",
 	}, notebook.Import)
 }
@@ -235,7 +237,7 @@ func (a *app) runCommand() *cobra.Command {
 		}
 		return err
 	})
-	cmd.Flags().StringArrayVarP(&parameters, "parameter", "p", nil, "NAME=VALUE, assigned in a new cell after the cell "+
-		"with the tag parameters, as papermill does; once for each")
+	cmd.Flags().StringArrayVarP(&parameters, "parameter", "p", nil,
+		"NAME=VALUE, assigned in a new cell after the cell with the tag parameters, as papermill does; once for each")
 	return cmd
 }

@@ -63,8 +63,9 @@ func (predictFlags) Help() map[string]string {
 			"to the output stream)",
 		"probabilities": "write the probability of each class by Platt's method, fitted to the errors that fit " +
 			"--calibrate saved in the model, or else to leave-one-out errors, for which K is factored again",
-		"digits": "full, or auto: predictions in CSV are rounded to a hundredth of half the width of a 90% interval, or of that of " +
-			"--interval, if the model knows it; .npy files, --decision, --bound and krrlab serve have all digits",
+		"digits": "full, or auto: predictions in CSV are rounded to a hundredth of half the width of a 90% interval, " +
+			"or of that of --interval, if the model knows it; .npy files, --decision, --bound and krrlab serve have " +
+			"all digits",
 		"method": "method of --interval: auto, " + strings.Join(interval.Methods, ", "),
 		"plot":   "draw " + qualityText + " to this file" + formats,
 	}
@@ -220,7 +221,8 @@ func (a *app) addOutputs(ctx context.Context, f *predictFlags, m *model.Model, d
 func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.Dataset, p *predictions) {
 	fitNote := ""
 	if p.fittedRows > 0 && p.fittedRows < data.Len() {
-		fitNote = fmt.Sprintf("%d of %d rows are of the fit, whose errors say little about new rows", p.fittedRows, data.Len())
+		fitNote = fmt.Sprintf("%d of %d rows are of the fit, whose errors say little about new rows", p.fittedRows,
+			data.Len())
 	}
 	if f.Out == "" { // the predictions were written to the output stream
 		if fitNote != "" {
@@ -258,8 +260,8 @@ func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.
 		lines.Add("interval", "%s", intervalText(p.intervals, p.Prediction, data))
 	}
 	if p.unit > 0 {
-		lines.Add("digits", "predictions are rounded to %g, at most a hundredth of half an interval's width; --digits full "+
-			"writes all", p.unit)
+		lines.Add("digits", "predictions are rounded to %g, at most a hundredth of half an interval's width; "+
+			"--digits full writes all", p.unit)
 	}
 	lines.Add("wrote", "%s (%s)", f.Out, plural.Count(data.Len(), "row"))
 	a.printf("%s", lines.String())

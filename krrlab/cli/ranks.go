@@ -68,7 +68,8 @@ func (a *app) joinRanks(ctx context.Context, f *rankFlags) error {
 		a.setThreads(n.CPUs)
 		if n.BoundCPUs < n.LauncherCPUs && !a.env.Launch.RequestedCPUs {
 			a.notef("note: the launcher has bound the ranks of this machine to %d of %d processors: mpirun --bind-to "+
-				"none or srun --cpus-per-task gives more, --threads %d is silent (docs/ranks.md)", n.BoundCPUs, n.LauncherCPUs,
+				"none or srun --cpus-per-task gives more, --threads %d is silent (docs/ranks.md)", n.BoundCPUs,
+				n.LauncherCPUs,
 				n.CPUs)
 		}
 	}

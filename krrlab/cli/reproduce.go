@@ -37,8 +37,8 @@ func (reproduceFlags) Help() map[string]string {
 	return map[string]string{
 		"memory": "memory limit of a case, such as 20GB (default: what the machine allows)",
 		"list":   "list the cases with their predicted time and memory; run nothing",
-		"into": "folder for reports, tables and figures; cases whose results are in the reports there are not run again " +
-			"(default: out/reproduce)",
+		"into": "folder for reports, tables and figures; cases whose results are in the reports there are not run " +
+			"again (default: out/reproduce)",
 		"page": "with --from or --into: replace the table of results between the markers in this file",
 	}
 }

@@ -99,7 +99,8 @@ func (a *app) verify(ctx context.Context, f *verifyFlags) error {
 		if v.ClaimedResidual != nil && *v.ClaimedResidual > v.Tol { // the fit itself reported a larger residual
 			remedy = "a larger --max-iter or --lambda"
 		}
-		a.warnf("the residual is %.2e, the model was fitted to %g: fit it again with %s", float64(v.Residual), v.Tol, remedy)
+		a.warnf("the residual is %.2e, the model was fitted to %g: fit it again with %s", float64(v.Residual), v.Tol,
+			remedy)
 		return errStatus(exitNotConverged)
 	}
 	return nil

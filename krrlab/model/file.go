@@ -88,7 +88,8 @@ func (m *Model) Info() (*Info, error) {
 	meta := &Info{
 		Format: formatName, Version: 1, Task: m.Task().String(), Kernel: spec, Lambda: m.Lambda, N: n, D: d, T: t,
 		Labels: m.Labels, Targets: m.Targets, Mean: m.Mean, Weighted: m.Weighted,
-		Scaling: m.Scaling, Columns: m.Columns, Error: m.Error, Repeats: m.Repeats, Calibration: m.Calibration, Origin: m.Origin,
+		Scaling: m.Scaling, Columns: m.Columns, Error: m.Error, Repeats: m.Repeats, Calibration: m.Calibration,
+		Origin: m.Origin,
 	}
 	switch x := m.X.(type) {
 	case *points.CSR:

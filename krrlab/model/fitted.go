@@ -59,7 +59,8 @@ func (m *Model) FittedRows(d *datasets.Dataset) int {
 	// the variance of the share in d, and a bound of that of q (Good 1953)
 	variance := q*(1-q)*(1/float64(len(rows))+1/float64(n)) + q/float64(n)
 	chance := q + chanceErrors*math.Sqrt(variance)
-	if areCopies := m.Repeats != nil && m.Repeats.Grouped > 0; !areCopies && float64(count) <= chance*float64(len(rows)) {
+	if areCopies := m.Repeats != nil && m.Repeats.Grouped > 0; !areCopies &&
+		float64(count) <= chance*float64(len(rows)) {
 		return 0
 	}
 	return count
@@ -122,7 +123,8 @@ func addAnswers(hash []uint64, answers []float64, seed maphash.Seed) {
 	t := len(answers) / max(1, len(hash))
 	for i := range hash {
 		for _, v := range answers[i*t : (i+1)*t] {
-			hash[i] = maphash.Comparable(seed, [2]uint64{hash[i], uint64(math.Float32bits(float32(v + 0)))}) // +0 makes −0 a 0
+			hash[i] = maphash.Comparable(seed, [2]uint64{hash[i],
+				uint64(math.Float32bits(float32(v + 0)))}) // +0 makes −0 a 0
 		}
 	}
 }

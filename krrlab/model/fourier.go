@@ -32,7 +32,8 @@ const (
 func (m *Model) fourierDecision(ctx context.Context, z points.Points, o *Options) (*mat.Dense, error) {
 	n, d, t := m.Dims()
 	rows, _ := z.Dims()
-	if o.Float64 || o.Comm != nil && o.Comm.Size() > 1 || float64(n)*float64(rows) < fourierPairs || d > fourier.MaxDim {
+	if o.Float64 || o.Comm != nil && o.Comm.Size() > 1 || float64(n)*float64(rows) < fourierPairs ||
+		d > fourier.MaxDim {
 		return nil, nil
 	}
 	s, err := fourier.New(m.Kernel, fourier.Options{}, m.X, z)

@@ -164,7 +164,8 @@ func commandCharacter(command string) string {
 		return c
 	}
 	c := html.UnescapeString("&" + command + ";")
-	if r, n := utf8.DecodeRuneInString(c); n < len(c) || !unicode.In(r, unicode.Greek, unicode.Sm, unicode.Ps, unicode.Pe) {
+	if r, n := utf8.DecodeRuneInString(c); n < len(c) ||
+		!unicode.In(r, unicode.Greek, unicode.Sm, unicode.Ps, unicode.Pe) {
 		return ""
 	}
 	return c

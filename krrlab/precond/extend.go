@@ -47,7 +47,8 @@ func (w *Woodbury) Extend(ctx context.Context, z *points.Dense32) (*Woodbury, er
 		for j := 0; j < hi; j += extendRows { // rows j, …, end-1 of L are zero from column end on
 			end := min(j+extendRows, hi)
 			rows := blas64.General{Rows: hi - lo, Cols: end, Stride: s, Data: l[lo*s:]}
-			blas64.Gemm(blas.NoTrans, blas.Trans, 1, rows, blas64.General{Rows: end - j, Cols: end, Stride: s, Data: l[j*s:]}, 1,
+			blas64.Gemm(blas.NoTrans, blas.Trans, 1, rows,
+				blas64.General{Rows: end - j, Cols: end, Stride: s, Data: l[j*s:]}, 1,
 				blas64.General{Rows: hi - lo, Cols: end - j, Stride: s, Data: v.factor[lo*s+j:]})
 		}
 	})

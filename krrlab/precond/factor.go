@@ -45,7 +45,8 @@ func (w *Woodbury) factorize(ctx context.Context, c gramian) error {
 // notDefinite returns the error of a factorization that failed at the given row, counted from 0.
 func (w *Woodbury) notDefinite(row int, pivot, trace float64) error {
 	return fmt.Errorf("precond: ZᵀZ+λ_pI is not positive definite in float64: pivot %d of %d, %.3g, is not positive, "+
-		"at λ_p = %.3g and tr ZᵀZ = %.3g; take λ_p above s·2⁻⁵²·tr ZᵀZ = %.3g, fewer features, or the eigen form", row+1,
+		"at λ_p = %.3g and tr ZᵀZ = %.3g; take λ_p above s·2⁻⁵²·tr ZᵀZ = %.3g, fewer features, or the eigen form",
+		row+1,
 		w.s, pivot, w.lambdaP, trace, float64(w.s)*0x1p-52*trace)
 }
 

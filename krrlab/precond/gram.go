@@ -128,8 +128,8 @@ func (g *gramSum) columns(buf *[]float64, p0, m, j, cols int) blas64.General {
 
 // gram computes rows firstRow, …, s-1 of the lower triangle of ZᵀZ, summed over all ranks, in c. It returns the sum of
 // their diagonal entries.
-func (k *rows) gram(ctx context.Context, z *points.Dense32, firstRow int, p precision, c *accel.DistributedMatrix) (float64,
-	error) {
+func (k *rows) gram(ctx context.Context, z *points.Dense32, firstRow int, p precision,
+	c *accel.DistributedMatrix) (float64, error) {
 	s, g := z.D, k.gramSum(z, p)
 	diag := make([]float64, s)
 	var buf []int64

@@ -128,7 +128,8 @@ func register(k Kind) error {
 	if k.Zero == nil || strings.ContainsAny(k.Name, " =") {
 		return fmt.Errorf("the kind of preconditioner %q has no Zero, or its name has a blank or =", k.Name)
 	}
-	index, exists := slices.BinarySearchFunc(kinds.all, k, func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
+	index, exists := slices.BinarySearchFunc(kinds.all, k,
+		func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
 	sameType := func(o Kind) bool { return reflect.TypeOf(o.Zero) == reflect.TypeOf(k.Zero) }
 	if exists || slices.ContainsFunc(kinds.all, sameType) {
 		return fmt.Errorf("the preconditioner %s, or its type %T, is registered already", k.Name, k.Zero)

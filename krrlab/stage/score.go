@@ -36,7 +36,8 @@ func (b *Lines) Classes(c *model.Classes) {
 		b.confusions(c)
 		return
 	}
-	cells := [][]string{append([]string{"class, taken for →"}, append(labels(c.Labels), "error", "precision", "recall", "F1")...)}
+	cells := [][]string{append([]string{"class, taken for →"},
+		append(labels(c.Labels), "error", "precision", "recall", "F1")...)}
 	for i, row := range c.Counts {
 		line := labels(c.Labels[i : i+1])
 		for _, count := range row {
@@ -66,7 +67,8 @@ func (b *Lines) confusions(c *model.Classes) {
 	confusions := c.Confusions
 	var pairs, errors []string
 	for _, v := range confusions[:min(maxShownPairs, len(confusions))] {
-		pairs = append(pairs, fmt.Sprintf("%s for %s %.6g of %.6g", safe.Name(v.Class), safe.Name(v.For), v.Wrong, v.Of))
+		pairs = append(pairs, fmt.Sprintf("%s for %s %.6g of %.6g", safe.Name(v.Class), safe.Name(v.For), v.Wrong,
+			v.Of))
 	}
 	if omitted := len(confusions) - len(pairs); omitted > 0 {
 		pairs = append(pairs, fmt.Sprintf("%s less often", plural.Count(omitted, "other pair")))

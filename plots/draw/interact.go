@@ -133,7 +133,8 @@ func (d *drawing) seriesData(i int) jsonObject {
 			lo, hi = append(lo, s.Lo[j]), append(hi, s.Hi[j])
 		}
 	}
-	out := jsonObject{"n": text.Flat(s.Name), "s": []string{"line", "points", "steps", "bars"}[s.Style], "d": dashes, "x": x,
+	out := jsonObject{"n": text.Flat(s.Name), "s": []string{"line", "points", "steps", "bars"}[s.Style], "d": dashes,
+		"x": x,
 		"y": y,
 		"c": fmt.Sprintf("#%02X%02X%02X", style.color.R, style.color.G, style.color.B),
 		"m": markers[style.marker].pathData(style.radius)}

@@ -266,8 +266,9 @@ func panelsOf(f *plots.Figure, p pen) []*drawing {
 	ds := make([]*drawing, len(f.Panels))
 	for i := range ds {
 		g := f.Panels[i] // a copy, because the shared ends of the x axis are set in it
-		d := &drawing{f: &g, pen: p, extent: extentOf(&g), appearanceNumbers: appearanceNumbers, frameNumbers: frameNumbers,
-			gridPanel: gridPanel{inGrid: true}}
+		d := &drawing{f: &g, pen: p, extent: extentOf(&g), appearanceNumbers: appearanceNumbers,
+			frameNumbers: frameNumbers,
+			gridPanel:    gridPanel{inGrid: true}}
 		if f.ShareX {
 			d.extent.x, d.hideX = sharedX, i+cols < len(ds)
 			g.X.Min, g.X.Max = f.Panels[0].X.Min, f.Panels[0].X.Max

@@ -372,7 +372,8 @@ type appearance struct {
 
 // standardAppearance returns appearance number i. Colors, dash patterns and markers repeat with different periods.
 func standardAppearance(i int) appearance {
-	return appearance{palette[i%len(palette)], dashPatterns[(i+i/len(palette))%len(dashPatterns)], i % len(markers), markRadius}
+	return appearance{palette[i%len(palette)], dashPatterns[(i+i/len(palette))%len(dashPatterns)], i % len(markers),
+		markRadius}
 }
 
 // tint returns the translucent color of a band.

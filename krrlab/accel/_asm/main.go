@@ -111,7 +111,8 @@ func kits() string {
 				passes+narrow)
 		}
 		out += strings.ReplaceAll("vectors: true, gaussian32: gaussian32$, "+
-			"gaussian64: gaussian64$, gaussianInt: gaussianInt$,\npack: sPackAVX2, unpack: sUnpack$, squares64: dSquares$, "+
+			"gaussian64: gaussian64$, gaussianInt: gaussianInt$,\npack: sPackAVX2, unpack: sUnpack$, squares64: "+
+			"dSquares$, "+
 			"absolutes64: dAbsolutes$, absolutes32: sAbsolutes$,\n},\n", "$", s.name)
 	}
 	return out + "}\n"
@@ -123,7 +124,8 @@ var kinds = []struct {
 	format
 	way
 }{
-	{"both32", float32s, bothWays}, {"both16", fixed, bothWays}, {"both64", float64s, bothWays}, {"forward", widened, forward},
+	{"both32", float32s, bothWays}, {"both16", fixed, bothWays}, {"both64", float64s, bothWays},
+	{"forward", widened, forward},
 	{"forward64", float64s, forward}, {"backward", widened, backward}, {"backward64", float64s, backward},
 }
 

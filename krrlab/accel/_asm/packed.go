@@ -177,8 +177,8 @@ func candidates(magnitudes Mem) {
 	param := begin("candidates32AVX2",
 		"func(n int, at *int32, row, floors *float32, before *int32, own float32, place int32, table *uint64) int",
 		"candidates32AVX2 is Candidates for n numbers, n a multiple of 8.")
-	n, row, floors, rowOrder, table, start := param("n"), param("row"), param("floors"), param("before"), param("table"),
-		GP64()
+	n, row, floors, rowOrder, table, start := param("n"), param("row"), param("floors"), param("before"),
+		param("table"), GP64()
 	p.values = param("at")
 	MOVQ(p.values, start)
 	ownFloor, place, magnitude := YMM(), YMM(), YMM()

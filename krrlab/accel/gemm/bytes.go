@@ -55,8 +55,8 @@ var bytePool = sync.Pool{New: func() any { return new(byteWorkspace) }}
 func Bytes(x ByteProduct) {
 	if x.K < 0 || x.K > MaxBytesK || !byteMatrix(x.M, x.K, x.LDA, len(x.A)) || !byteMatrix(x.N, x.K, x.LDB, len(x.B)) ||
 		!byteMatrix(x.M, x.N, x.LDC, len(x.C)) {
-		panic(fmt.Sprintf("gemm: Bytes of %d×%d and %d×%d with strides %d, %d and %d in slices of %d, %d and %d", x.M, x.K,
-			x.N, x.K, x.LDA, x.LDB, x.LDC, len(x.A), len(x.B), len(x.C)))
+		panic(fmt.Sprintf("gemm: Bytes of %d×%d and %d×%d with strides %d, %d and %d in slices of %d, %d and %d", x.M,
+			x.K, x.N, x.K, x.LDA, x.LDB, x.LDC, len(x.A), len(x.B), len(x.C)))
 	}
 	if x.M == 0 || x.N == 0 {
 		return

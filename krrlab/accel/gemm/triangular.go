@@ -136,8 +136,9 @@ type rowRange struct{ start, end int }
 // addOffDiagonal computes X_I ← β·X_I + α·T_IJ·X_J, where alphaBeta holds α and β.
 func (w *workspace[T]) addOffDiagonal(k kernel[T], x *Triangle[T], i, j rowRange, alphaBeta [2]T) {
 	i0, i1, j0, j1 := i.start, i.end, j.start, j.end
-	p := partialProduct[T]{Product: Product[T]{TransA: blas.NoTrans, TransB: blas.NoTrans, K: j1 - j0, Alpha: alphaBeta[0],
-		Beta: alphaBeta[1], C: x.xFrom(i0), LDC: x.LDB}}
+	p := partialProduct[T]{Product: Product[T]{TransA: blas.NoTrans, TransB: blas.NoTrans, K: j1 - j0,
+		Alpha: alphaBeta[0],
+		Beta:  alphaBeta[1], C: x.xFrom(i0), LDC: x.LDB}}
 	if x.isLeft() {
 		p.M, p.N, p.TransA = i1-i0, x.N, x.TransA
 		p.A, p.LDA, p.B, p.LDB = x.tFrom(i0, j0), x.LDA, x.xFrom(j0), x.LDB

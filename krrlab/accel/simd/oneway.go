@@ -31,7 +31,8 @@ func Backward[T number](tile []T, ld int, y, z blas64.General, w *Workspace) {
 	for c := range y.Rows {
 		copy(py[c*stride:c*stride+y.Cols], y.Data[c*y.Stride:c*y.Stride+y.Cols])
 	}
-	p.run(&tileProduct[T, float64]{false, true, z.Cols, y.Cols, tile, ld, nil, py, stride, z.Data, nil, z.Stride, y.Rows})
+	p.run(&tileProduct[T, float64]{false, true, z.Cols, y.Cols, tile, ld, nil, py, stride, z.Data, nil, z.Stride,
+		y.Rows})
 	for c := range y.Rows {
 		copy(y.Data[c*y.Stride:c*y.Stride+y.Cols], py[c*stride:c*stride+y.Cols])
 	}
@@ -46,7 +47,8 @@ func checkOneWay(length, ld int, byCols, byRows blas64.General) {
 	checkTile(byRows.Cols, byCols.Cols, length, ld, byRows.Rows)
 	for _, v := range []blas64.General{byCols, byRows} {
 		if v.Stride < v.Cols || v.Rows > 0 && len(v.Data) < (v.Rows-1)*v.Stride+v.Cols {
-			panic(fmt.Sprintf("simd: %d numbers for %d vectors of %d with stride %d", len(v.Data), v.Rows, v.Cols, v.Stride))
+			panic(fmt.Sprintf("simd: %d numbers for %d vectors of %d with stride %d", len(v.Data), v.Rows, v.Cols,
+				v.Stride))
 		}
 	}
 }
@@ -86,8 +88,8 @@ func (p *passes[T, V]) oneWay(body int, a *tileProduct[T, V]) {
 			multiply := func(f pass[T, V], groups, fetchOffset, step int) {
 				if groups > 0 {
 					j := c*a.stride + current.c
-					f(groups, current.k, &a.tile[r*a.ld+current.c], a.ld, addressOf(a.x, j), addressOf(a.y, j), a.stride,
-						addressOf(a.z, c*a.rowStride+r), addressOf(a.u, c*a.rowStride+r), a.rowStride,
+					f(groups, current.k, &a.tile[r*a.ld+current.c], a.ld, addressOf(a.x, j), addressOf(a.y, j),
+						a.stride, addressOf(a.z, c*a.rowStride+r), addressOf(a.u, c*a.rowStride+r), a.rowStride,
 						&a.tile[min(fetchOffset, len(a.tile)-1)], step*a.ld*int(unsafe.Sizeof(a.tile[0])))
 				}
 			}

@@ -318,7 +318,8 @@ func parse(dict string) (Header, error) {
 	}
 	h.Descr = strings.Trim(value(dict, "descr", ","), " '\"")
 	if strings.HasPrefix(h.Descr, "[") {
-		return bad("a structured array, of named fields: write it by pandas.DataFrame(a).to_csv('data.csv', index=False)")
+		return bad("a structured array, of named fields: write it by pandas.DataFrame(a).to_csv('data.csv', " +
+			"index=False)")
 	}
 	if h.kind().decode == nil {
 		return bad("the elements are neither numbers nor short texts: convert them by astype")

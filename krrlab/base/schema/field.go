@@ -144,7 +144,8 @@ func (f *Field) Flag() string {
 	if f.isSet && !f.IsBoolFlag() {
 		text = f.String()
 	}
-	if value, read := f.split(text + members); value != text || !slices.Equal(read, texts) || slices.ContainsFunc(read, member.isEmpty) {
+	if value, read := f.split(text + members); value != text || !slices.Equal(read, texts) ||
+		slices.ContainsFunc(read, member.isEmpty) {
 		// Set would read these words differently, for instance a separator that is a blank.
 		return f.ownFlag() + ownFlags
 	}
@@ -238,7 +239,8 @@ func (f *Field) checkUnknownMember(text string) error {
 	if kind == f.structField.Type { // a file or folder
 		advice = "; a file of this name is ./" + match[1] + "=…"
 	}
-	return fmt.Errorf("%s %q: there is no option %s=: want %s%s", f.title(), text, match[1], strings.Join(keys, " or "), advice)
+	return fmt.Errorf("%s %q: there is no option %s=: want %s%s", f.title(), text, match[1], strings.Join(keys, " or "),
+		advice)
 }
 
 // read parses a value. Its errors describe the valid texts.

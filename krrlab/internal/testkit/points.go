@@ -83,7 +83,8 @@ func PointsInEachFormat(n, d int, g rng.Stream) map[string]points.Points {
 	}
 	float32Points := RoundToFloat32(x)
 	for p, v := range x.Data {
-		bytePoints.Row(p / d)[p%d] = uint8(math.Mod(100*math.Abs(v), 256)) // the conversion of larger numbers depends on the machine
+		// the conversion of numbers above 255 depends on the machine
+		bytePoints.Row(p / d)[p%d] = uint8(math.Mod(100*math.Abs(v), 256))
 	}
 	return map[string]points.Points{"float64": x, "float32": float32Points, "sparse": Sparse(x), "bytes": bytePoints}
 }

@@ -156,7 +156,8 @@ func newGridAxis(nodes, width int) gridAxis {
 	g := gridAxis{nodes: nodes, width: width}
 	if nodes > denseNodes {
 		for range accel.Threads() {
-			g.lines = append(g.lines, line{fourier.NewFFT(nodes), make([]float64, nodes), make([]complex128, nodes/2+1)})
+			g.lines = append(g.lines, line{fourier.NewFFT(nodes), make([]float64, nodes),
+				make([]complex128, nodes/2+1)})
 		}
 		return g
 	}

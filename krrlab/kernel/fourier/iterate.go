@@ -84,7 +84,8 @@ func (f *Factor) iterate(ctx context.Context, b *mat.Dense, tol float64) (*mat.D
 			}
 			alpha := rho / floats.Dot(direction, image)
 			if !(alpha > 0) {
-				return nil, count, fmt.Errorf("ΦᵀΦ + λI is not positive definite in float64: λ = %g is too small", f.lambda)
+				return nil, count, fmt.Errorf("ΦᵀΦ + λI is not positive definite in float64: λ = %g is too small",
+					f.lambda)
 			}
 			floats.AddScaled(beta, alpha, direction)
 			floats.AddScaled(residual, -alpha, image)

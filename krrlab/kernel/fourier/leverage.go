@@ -22,7 +22,8 @@ const leverageParts = 4
 // h is a trigonometric polynomial of twice the frequencies, so that a pass costs as much as the moments. The first call
 // takes another 3M² numbers and M³ multiply-adds, each call n numbers and n for each column of β. β may be nil, for no
 // values. use must not keep values. Leverages returns an error if ΦᵀΦ+λI was not factored.
-func (f *Factor) Leverages(ctx context.Context, x points.Points, beta *mat.Dense, use func(i int, values []float64, h float64)) error {
+func (f *Factor) Leverages(ctx context.Context, x points.Points, beta *mat.Dense,
+	use func(i int, values []float64, h float64)) error {
 	if f.lower == nil {
 		return fmt.Errorf("leverages take a Cholesky factor, and %d modes are more than the %d that are factored",
 			f.series.Modes(), f.series.options.DirectModes)
@@ -64,8 +65,8 @@ func (f *Factor) leverageTensor(ctx context.Context) ([]float64, error) {
 	accel.Each(strips, func(_, k int) { // the lower triangle of RᵀR, R = L⁻¹, on one thread for each strip of rows
 		i := k * pieceRows
 		below := submatrix(r, i, size-i, 0, size) // the rows above do not contribute to this strip
-		blas64.Gemm(blas.Trans, blas.NoTrans, 1, submatrix(below, 0, size, i, pieceRows), submatrix(below, 0, size, 0, i+pieceRows), 0,
-			submatrix(inverse.RawMatrix(), i, pieceRows, 0, i+pieceRows))
+		blas64.Gemm(blas.Trans, blas.NoTrans, 1, submatrix(below, 0, size, i, pieceRows),
+			submatrix(below, 0, size, 0, i+pieceRows), 0, submatrix(inverse.RawMatrix(), i, pieceRows, 0, i+pieceRows))
 	})
 	widths := newMomentWidths(s)
 	parts := make([][]float64, leverageParts)

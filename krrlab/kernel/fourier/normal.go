@@ -20,7 +20,8 @@ type Normal struct {
 
 // Normal sums the moments of the points, and ΦᵀV for V n×t, in one pass. The weights w, which may be nil for w = 1, are
 // those of the problem (W^½KW^½ + λI)Ĉ = W^½Y, W = diag(w); V is WY.
-func (s *Series) Normal(ctx context.Context, x points.Points, weights []float64, v *mat.Dense) (*Normal, *mat.Dense, error) {
+func (s *Series) Normal(ctx context.Context, x points.Points, weights []float64,
+	v *mat.Dense) (*Normal, *mat.Dense, error) {
 	n, _ := x.Dims()
 	_, t := v.Dims()
 	summed := append([]tensor{s.newTensor(2)}, s.tensors(t)...)

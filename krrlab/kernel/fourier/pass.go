@@ -66,7 +66,8 @@ type pointUse func(i int, values, coefficients []float64)
 
 // pass evaluates and sums tensors with frequencies of at most those of the series times a factor. The order of all sums
 // depends on the points alone, so that the bits do not depend on the number of threads.
-func (s *Series) pass(ctx context.Context, x points.Points, factor int, evaluated, summed []tensor, use pointUse) error {
+func (s *Series) pass(ctx context.Context, x points.Points, factor int, evaluated, summed []tensor,
+	use pointUse) error {
 	n, _ := x.Dims()
 	if n > math.MaxInt32 {
 		return fmt.Errorf("a Fourier series takes at most %d points, not %d", math.MaxInt32, n)
@@ -131,7 +132,8 @@ func (p *pass) slab(ctx context.Context, cell int) error {
 	p.slabs, p.sums = p.slabs[:0], make([][]blas64.General, rows)
 	for _, t := range p.evaluated {
 		slab := general(slabCoefficients.Rows, t.widths[1]*t.widths[2])
-		multiply(blas.NoTrans, blas.NoTrans, submatrix(slabCoefficients, 0, slabCoefficients.Rows, 0, t.widths[0]), matrix(t.widths[0], slab.Cols, t.data), 0, slab)
+		multiply(blas.NoTrans, blas.NoTrans, submatrix(slabCoefficients, 0, slabCoefficients.Rows, 0, t.widths[0]),
+			matrix(t.widths[0], slab.Cols, t.data), 0, slab)
 		p.slabs = append(p.slabs, slab)
 	}
 	if err := accel.ForEach(ctx, rows, func(worker, row int) { p.row(worker, cell, row) }); err != nil {
@@ -156,13 +158,15 @@ func (p *pass) addRows(slabCoefficients blas64.General) {
 		for j, t := range p.summed {
 			columns := submatrix(coefficients, 0, second.terms, 0, t.widths[1])
 			accel.Each(slabCoefficients.Rows, func(_, k int) {
-				blas64.Gemm(blas.Trans, blas.NoTrans, 1, columns, submatrix(sums[j], k*second.terms, second.terms, 0, t.widths[2]), 1,
+				blas64.Gemm(blas.Trans, blas.NoTrans, 1, columns,
+					submatrix(sums[j], k*second.terms, second.terms, 0, t.widths[2]), 1,
 					matrix(t.widths[1], t.widths[2], slabs[j].Data[k*slabs[j].Stride:]))
 			})
 		}
 	}
 	for j, t := range p.summed {
-		multiply(blas.Trans, blas.NoTrans, submatrix(slabCoefficients, 0, slabCoefficients.Rows, 0, t.widths[0]), slabs[j], 1, matrix(t.widths[0], slabs[j].Cols, t.data))
+		multiply(blas.Trans, blas.NoTrans, submatrix(slabCoefficients, 0, slabCoefficients.Rows, 0, t.widths[0]),
+			slabs[j], 1, matrix(t.widths[0], slabs[j].Cols, t.data))
 	}
 }
 
@@ -186,8 +190,10 @@ func (p *pass) worker(index int) *passWorker {
 	_, d := p.points.Dims()
 	e := &p.expansions
 	pairs := e[0].terms * e[1].terms
-	w := &passWorker{point: make([]float64, d), pairs: general(blockRows, pairs), scaled: general(blockRows, e[2].terms),
-		product: general(blockRows, pairs), values: general(blockRows, len(p.evaluated)), coefficients: general(blockRows, len(p.summed))}
+	w := &passWorker{point: make([]float64, d), pairs: general(blockRows, pairs),
+		scaled:  general(blockRows, e[2].terms),
+		product: general(blockRows, pairs), values: general(blockRows, len(p.evaluated)),
+		coefficients: general(blockRows, len(p.summed))}
 	for place := range e {
 		w.factors[place] = general(blockRows, e[place].terms)
 	}
@@ -220,7 +226,8 @@ func (p *pass) row(worker, slab, row int) {
 		for j, t := range p.evaluated {
 			for k := range e[0].terms {
 				blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, submatrix(second, 0, second.Rows, 0, t.widths[1]),
-					matrix(t.widths[1], t.widths[2], p.slabs[j].Data[k*p.slabs[j].Stride:]), 0, submatrix(w.rows[j], k*second.Rows, second.Rows, 0, t.widths[2]))
+					matrix(t.widths[1], t.widths[2], p.slabs[j].Data[k*p.slabs[j].Stride:]), 0,
+					submatrix(w.rows[j], k*second.Rows, second.Rows, 0, t.widths[2]))
 			}
 		}
 	}
@@ -235,7 +242,8 @@ func (p *pass) row(worker, slab, row int) {
 func (p *pass) cell(w *passWorker, cell int, members []int32, sums []blas64.General) {
 	third := p.expansions[2].coefficients(cell, &w.third)
 	for j, t := range p.evaluated {
-		blas64.Gemm(blas.NoTrans, blas.Trans, 1, w.rows[j], submatrix(third, 0, third.Rows, 0, t.widths[2]), 0, w.evaluated[j])
+		blas64.Gemm(blas.NoTrans, blas.Trans, 1, w.rows[j], submatrix(third, 0, third.Rows, 0, t.widths[2]), 0,
+			w.evaluated[j])
 	}
 	for j := range sums {
 		clear(w.summed[j].Data)
@@ -244,7 +252,8 @@ func (p *pass) cell(w *passWorker, cell int, members []int32, sums []blas64.Gene
 		p.block(w, block)
 	}
 	for j, t := range p.summed {
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, w.summed[j], submatrix(third, 0, third.Rows, 0, t.widths[2]), 1, sums[j])
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, w.summed[j], submatrix(third, 0, third.Rows, 0, t.widths[2]), 1,
+			sums[j])
 	}
 }
 
@@ -272,8 +281,8 @@ func (p *pass) block(w *passWorker, members []int32) {
 	for j, tensor := range w.evaluated {
 		blas64.Gemm(blas.NoTrans, blas.Trans, 1, head(w.factors[2]), tensor, 0, head(w.product))
 		for k := range members {
-			w.values.Data[k*w.values.Stride+j] = blas64.Dot(blas64.Vector{N: w.pairs.Cols, Inc: 1, Data: row(w.pairs, k)},
-				blas64.Vector{N: w.pairs.Cols, Inc: 1, Data: row(w.product, k)})
+			w.values.Data[k*w.values.Stride+j] = blas64.Dot(blas64.Vector{N: w.pairs.Cols, Inc: 1,
+				Data: row(w.pairs, k)}, blas64.Vector{N: w.pairs.Cols, Inc: 1, Data: row(w.product, k)})
 		}
 	}
 	for k, i := range members {

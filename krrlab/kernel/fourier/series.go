@@ -90,8 +90,8 @@ func New(k kernel.Kernel, o Options, sets ...points.Points) (*Series, error) {
 	density, isDensity := k.(Density)
 	switch {
 	case !isGaussian && !isDensity:
-		return nil, fmt.Errorf("the kernel %v has no Fourier series with a proved bound: its spectral density decays too "+
-			"slowly, or is not known; take the Gaussian kernel or matern52", k)
+		return nil, fmt.Errorf("the kernel %v has no Fourier series with a proved bound: its spectral density decays "+
+			"too slowly, or is not known; take the Gaussian kernel or matern52", k)
 	case d < 1 || d > MaxDim:
 		return nil, fmt.Errorf("points in %d dimensions: a Fourier series needs 1 to %d", d, MaxDim)
 	case n < 1:
@@ -214,7 +214,8 @@ func (s *Series) densityBox(low, high []float64, k Density) weightOf {
 	volume := 1.0
 	for a := range d {
 		volume *= h[a]
-		s.axes = append(s.axes, axis{low: low[a], side: high[a] - low[a], spacing: h[a], top: int(math.Ceil(top / h[a]))})
+		s.axes = append(s.axes, axis{low: low[a], side: high[a] - low[a], spacing: h[a],
+			top: int(math.Ceil(top / h[a]))})
 	}
 	s.entry = images + tail(top)
 	return func(j *[MaxDim]int) float64 {
@@ -235,8 +236,9 @@ func (s *Series) chooseModes(weight weightOf) error {
 		boxSize *= float64(a.top + 1)
 	}
 	tooMany := func(modes float64) error {
-		return fmt.Errorf("the kernel is narrow for the box of the points: a Fourier series with an error of %.2g takes %.3g modes, "+
-			"more than the %d that are allowed; sparse tiles suit a narrow kernel, and an outlying point enlarges the box",
+		return fmt.Errorf("the kernel is narrow for the box of the points: a Fourier series with an error of %.2g "+
+			"takes %.3g modes, more than the %d that are allowed; sparse tiles suit a narrow kernel, and an outlying "+
+			"point enlarges the box",
 			s.options.EntryError, modes, s.options.MaxModes)
 	}
 	if boxSize > boxFactor*float64(s.options.MaxModes) {
@@ -266,8 +268,8 @@ func (s *Series) chooseModes(weight weightOf) error {
 	}
 	budget, expansions := s.options.EntryError/2, evaluationError(len(s.axes), total)
 	if budget <= expansions {
-		return fmt.Errorf("an error of %.2g of the entries of K is too small for a Fourier series in float64; %.2g is possible",
-			s.options.EntryError, 4*expansions)
+		return fmt.Errorf("an error of %.2g of the entries of K is too small for a Fourier series in float64; %.2g "+
+			"is possible", s.options.EntryError, 4*expansions)
 	}
 	s.entry += expansions
 	for budget -= expansions; len(all) > 1 && all[len(all)-1].weight <= budget; all = all[:len(all)-1] {

@@ -54,7 +54,8 @@ func (s *Series) Work(n, t int, lambda float64) (w Work) {
 		return w
 	}
 	exact := s.exactModes(n, lambda)
-	w.Factor, w.Iteration, w.Iterations = s.factorWork(exact), s.iterationWork(exact), int(s.iterations(n, lambda, exact))
+	w.Factor, w.Iteration, w.Iterations = s.factorWork(exact), s.iterationWork(exact),
+		int(s.iterations(n, lambda, exact))
 	return w
 }
 

@@ -116,7 +116,8 @@ func newMatrix(k kernel.Kernel, x points.Points, lambda float64, o *Options) (*M
 		return nil, opt, err
 	}
 	diag := kernel.Diag(k, x)
-	m := &Matrix{k: k, x: x, factors: factors, lambda: lambda, diag: diag, diagonalBounds: kernel.DiagonalBounds(k, x, diag), frame: fr,
+	m := &Matrix{k: k, x: x, factors: factors, lambda: lambda, diag: diag,
+		diagonalBounds: kernel.DiagonalBounds(k, x, diag), frame: fr,
 		levels: kernel.NewDistanceTable(k, x, fr.Panel.Norms), comm: opt.Comm}
 	m.tiling = newTiling(n, opt.TileSize, rankShare{m.comm.Rank(), m.comm.Size()})
 	m.choice = Choice{N: n, Tile: m.tiling.size}
@@ -270,7 +271,8 @@ func (m *Matrix) Exact(accuracy float64) *Matrix {
 		return m
 	}
 	n := m.tiling.n
-	e := &Matrix{k: m.k, x: m.x, factors: m.factors, lambda: m.lambda, diag: m.diag, diagonalBounds: m.diagonalBounds, frame: m.frame,
+	e := &Matrix{k: m.k, x: m.x, factors: m.factors, lambda: m.lambda, diag: m.diag, diagonalBounds: m.diagonalBounds,
+		frame:  m.frame,
 		levels: m.levels, comm: m.comm}
 	e.tiling = newTiling(n, min(n, exactTileSize), rankShare{m.comm.Rank(), m.comm.Size()})
 	e.choice = Choice{N: n, Storage: Recompute, Accuracy: accuracy, Certain: true, Reason: "exact",

@@ -168,7 +168,8 @@ func (b *Basis) Final(a *Answer) *Errors {
 		if a.Certain {
 			e.Certain = append(e.Certain, residualBound)
 		}
-		e.SolutionNormBounds[j] = solutionNormBound(a.C.ColView(j), a.Y.ColView(j), y, residualBound*math.Sqrt(b.Lambda))
+		e.SolutionNormBounds[j] = solutionNormBound(a.C.ColView(j), a.Y.ColView(j), y,
+			residualBound*math.Sqrt(b.Lambda))
 	}
 	if notFinite := func(v float64) bool { return v-v != 0 }; slices.ContainsFunc(e.Bounds, notFinite) ||
 		slices.ContainsFunc(e.SolutionNormBounds, notFinite) {

@@ -68,7 +68,8 @@ func (w *Watch) Target() float64 { return cmp.Or(w.target, w.Stop.Expected(w.Tol
 func (w *Watch) checkNoise(ctx context.Context, iteration *pcg.Iteration) error {
 	// The noise is not above RMS(y). A residual below τ ends the iteration anyway. After a restart the tolerance that
 	// was accepted stays.
-	if iteration.MaxRelRes > noiseShare || iteration.MaxRelRes <= w.Tol*w.TolShare || w.Noise != nil && w.Noise.Relative != nil {
+	if iteration.MaxRelRes > noiseShare || iteration.MaxRelRes <= w.Tol*w.TolShare || w.Noise != nil &&
+		w.Noise.Relative != nil {
 		return nil
 	}
 	if w.Noise == nil {

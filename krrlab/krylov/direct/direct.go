@@ -230,7 +230,8 @@ func (d *state) requiredMemory() (int64, error) {
 		return need, nil
 	}
 	hint := "take an iterative solver"
-	if singleBytes := MemoryNeeded(Float32Refined, d.n, d.t); d.opt.Precision == Float64 && singleBytes <= d.opt.Memory {
+	if singleBytes := MemoryNeeded(Float32Refined, d.n, d.t); d.opt.Precision == Float64 &&
+		singleBytes <= d.opt.Memory {
 		hint = fmt.Sprintf("float32-refined (%s) fits", accel.Bytes(singleBytes))
 	}
 	return need, fmt.Errorf("direct: the Cholesky factor with %d points in %v needs %s, %s is allowed; %s",

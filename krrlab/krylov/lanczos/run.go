@@ -173,8 +173,8 @@ func (g *group) startVectors(ctx context.Context) error {
 		case q == 0:
 			p.res.Err = errors.New("lanczos: the start vector is zero")
 		case g.m != nil && (q > n+deviation+2*tailExponent || q < n-deviation): // Laurent and Massart 2000
-			p.res.Err = fmt.Errorf("lanczos: xᵀM⁻¹x = %.3g for a draw x of N(0, M), n = %d: another covariance, or an inaccurate M⁻¹",
-				q, p.n)
+			p.res.Err = fmt.Errorf("lanczos: xᵀM⁻¹x = %.3g for a draw x of N(0, M), n = %d: another covariance, or "+
+				"an inaccurate M⁻¹", q, p.n)
 		}
 		if p.res.Err == nil {
 			p.appendVectors(norms[j])

@@ -103,8 +103,8 @@ func newSolver(a Operator, m Preconditioner, b *mat.Dense, o *Options) (*solver,
 	for i := range s.buf {
 		s.buf[i] = make([]float64, n*t)
 	}
-	for _, v := range []*[]float64{&s.ynorm, &s.xnorm, &s.target, &s.restartResidual, &s.rho, &s.rhoNew, &s.pAp, &s.alpha,
-		&s.beta, &s.totalDecrease} {
+	for _, v := range []*[]float64{&s.ynorm, &s.xnorm, &s.target, &s.restartResidual, &s.rho, &s.rhoNew, &s.pAp,
+		&s.alpha, &s.beta, &s.totalDecrease} {
 		*v = make([]float64, t)
 	}
 	s.stepSums = make([]float64, 3*t)

@@ -74,7 +74,8 @@ func multiplyByFactor(ctx context.Context, a blas64.General, m pcg.Preconditione
 	}
 	t := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: n, Data: lower.Data}
 	err = accel.ForEachBlock(ctx, n, blockColumns, func(_, j, k int) { // A ← LᵀA, in blocks of columns
-		blas64.Trmm(blas.Left, blas.Trans, 1, t, blas64.General{Rows: n, Cols: k - j, Stride: a.Stride, Data: a.Data[j:]})
+		blas64.Trmm(blas.Left, blas.Trans, 1, t, blas64.General{Rows: n, Cols: k - j, Stride: a.Stride,
+			Data: a.Data[j:]})
 	})
 	if err == nil {
 		err = accel.ForEachBlock(ctx, n, blockColumns, func(_, i, k int) { // A ← AL, in blocks of rows

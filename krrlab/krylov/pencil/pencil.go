@@ -43,7 +43,8 @@ type Set struct {
 func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error {
 	preconditioners, _ := s.M.(*Preconditioners)
 	for c, r := range s.Rows {
-		if preconditioners != nil && preconditioners.Errs[c] == nil && r.FailureReason != "" && r.FailureReason != NotReached {
+		if preconditioners != nil && preconditioners.Errs[c] == nil && r.FailureReason != "" &&
+			r.FailureReason != NotReached {
 			preconditioners.Errs[c] = errors.New(r.FailureReason)
 		}
 	}

@@ -100,7 +100,8 @@ func (s *Preconditioners) NormalColumnsTo(ctx context.Context, dst *mat.Dense, g
 
 // runGuarded calls f, which computes result with M_c. If f fails on any rank, or failed before, it fills result with
 // NaN.
-func (s *Preconditioners) runGuarded(ctx context.Context, result *mat.Dense, c int, f func(m pcg.Preconditioner) error) error {
+func (s *Preconditioners) runGuarded(ctx context.Context, result *mat.Dense, c int,
+	f func(m pcg.Preconditioner) error) error {
 	if s.Errs[c] == nil {
 		err := f(s.Ms[c])
 		agreed := comm.Agree(ctx, s.Comm, err)

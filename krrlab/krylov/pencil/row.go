@@ -358,7 +358,8 @@ func Table(title string, rows []*Row, tol float64, seconds func(*Row) float64) *
 	}
 	t.Columns = append(t.Columns, plots.Heads("κ, at least %.4g", "κ, at most %.4g", "κ %.4g",
 		"κ, certainly at most %.4g", "λ_min, at least %.4g", "λ_max, at most %.4g", "predicted iterations %.4g",
-		"tr/n %.4g", "ln det %.4g", "Kaporin %.4g", "M (s) %.4g", "M⁻¹R (s) %.4g", "in all (s) %.4g", "bytes", "note")...)
+		"tr/n %.4g", "ln det %.4g", "Kaporin %.4g", "M (s) %.4g", "M⁻¹R (s) %.4g", "in all (s) %.4g", "bytes",
+		"note")...)
 	for _, r := range rows {
 		cells := []any{r.Name, r.Draw, r.S, nil, nil, nil}
 		if r.LambdaP > 0 {
@@ -380,7 +381,8 @@ func Table(title string, rows []*Row, tol float64, seconds func(*Row) float64) *
 		}
 		number := plots.Number
 		for _, c := range []plots.Cell{plots.AtLeast(r.Kappa.Lo), plots.AtMost(r.Kappa.Hi), number(kappa),
-			plots.AtMost(r.KappaUpperBound), plots.AtLeast(r.Min.Lo), plots.AtMost(r.Max.Hi), number(float64(r.Predicted)),
+			plots.AtMost(r.KappaUpperBound), plots.AtLeast(r.Min.Lo), plots.AtMost(r.Max.Hi),
+			number(float64(r.Predicted)),
 			number(float64(r.Trace)), number(float64(r.LogDet)), number(float64(r.Kaporin)), number(r.Build),
 			number(r.Solve), number(seconds(r)), number(float64(r.Bytes))} {
 			if v, _ := c.Float(); v == 0 || math.IsNaN(v) || math.IsInf(v, 0) { // these mean unknown

@@ -130,8 +130,9 @@ func Run(ctx context.Context, m *model.Model, d *datasets.Dataset, o Options) (*
 	case len(columns) > maxColumns:
 		return nil, fmt.Errorf("explain: %d columns: want at most %d", len(columns), maxColumns)
 	}
-	e := &Explanation{Data: d.Name, Rows: min(o.Rows, d.Len()), Of: d.Len(), FittedRows: m.FittedRows(d), Permutations: o.Permutations,
-		Metric: metric, Seed: o.Seed}
+	e := &Explanation{Data: d.Name, Rows: min(o.Rows, d.Len()), Of: d.Len(), FittedRows: m.FittedRows(d),
+		Permutations: o.Permutations,
+		Metric:       metric, Seed: o.Seed}
 	random := rng.New(o.Seed).Sub("explain")
 	if d.Len() > o.Rows {
 		rows := random.Sub("rows").Perm(d.Len())[:o.Rows]
@@ -236,7 +237,8 @@ func (x *explainer) importance(ctx context.Context, e *Explanation, columns []da
 	}
 	reference := losses(plain[0])
 	if math.IsNaN(reference[0]) {
-		return 0, fmt.Errorf("explain: the %s of these %d rows is not known: want rows of two classes", e.Metric.Name(), rows)
+		return 0, fmt.Errorf("explain: the %s of these %d rows is not known: want rows of two classes", e.Metric.Name(),
+			rows)
 	}
 	for k, c := range columns {
 		variants := make([]variant, e.Permutations)

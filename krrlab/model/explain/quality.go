@@ -142,7 +142,8 @@ func curvePanels(p *model.Prediction, d *datasets.Dataset, f *plots.Figure) []pl
 	}
 	if len(curves) > maxCurves {
 		slices.SortStableFunc(curves, func(a, b model.Curve) int { return cmp.Compare(a.AUC, b.AUC) })
-		f.Caption = fmt.Sprintf("The curves are those of the %d of %d classes with the smallest AUC.", maxCurves, len(curves))
+		f.Caption = fmt.Sprintf("The curves are those of the %d of %d classes with the smallest AUC.", maxCurves,
+			len(curves))
 		curves = curves[:maxCurves]
 	}
 	share := func(label string) plots.Axis { return plots.Axis{Label: label, Max: 1} }
@@ -217,7 +218,8 @@ func calibrationPanel(prob *mat.Dense, labels []string, d *datasets.Dataset) plo
 	if len(labels) > 2 {
 		label = "share that is right"
 	}
-	return plots.Figure{Title: "Calibration", X: plots.Axis{Label: "probability", Max: 1}, Y: plots.Axis{Label: label, Max: 1},
+	return plots.Figure{Title: "Calibration", X: plots.Axis{Label: "probability", Max: 1},
+		Y:      plots.Axis{Label: label, Max: 1},
 		Series: []plots.Series{s, diagonal("calibrated", 0, 1)}}
 }
 

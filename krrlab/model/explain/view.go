@@ -39,7 +39,8 @@ func (e *Explanation) String() string {
 	if e.FittedRows > 0 {
 		b.Add("note", "the model has learned the rows of the fit, and their importance differs from that of new rows")
 	}
-	b.Add("importance", "%s if a column is permuted, mean of %d permutations ± standard error", e.change(), e.Permutations)
+	b.Add("importance", "%s if a column is permuted, mean of %d permutations ± standard error", e.change(),
+		e.Permutations)
 	factor, unit := e.unit()
 	width, shown := 0, e.Columns[:min(len(e.Columns), maxBars)]
 	for _, c := range shown {
@@ -50,7 +51,8 @@ func (e *Explanation) String() string {
 		if c.StandardError.Known() {
 			se = outward.Plain(factor*float64(c.StandardError), 2)
 		}
-		b.Add("", "%s%s  %s ± %s%s", name, strings.Repeat(" ", width-len([]rune(name))), outward.Plain(factor*c.Mean, 3), se, unit)
+		b.Add("", "%s%s  %s ± %s%s", name, strings.Repeat(" ", width-len([]rune(name))),
+			outward.Plain(factor*c.Mean, 3), se, unit)
 	}
 	if hidden := len(e.Columns) - maxBars; hidden > 0 {
 		b.Add("", "%s less important", plural.Count(hidden, "other column"))
@@ -84,11 +86,14 @@ func (e *Explanation) Plot() *plots.Figure {
 	if unit != "" {
 		label += " (%)"
 	}
-	f := &plots.Figure{Columns: 2, Title: fmt.Sprintf("%s: %s on %s", e.Data, e.Metric.Text(e.Loss), RowsText(e.Rows, e.Of, e.FittedRows)),
-		Caption: fmt.Sprintf("Importance by %d permutations of each column, ± one standard error. Partial dependence: mean %s "+
-			"of the rows if all have the same value of a column, ± two standard errors of that mean for a single curve.", e.Permutations,
+	f := &plots.Figure{Columns: 2, Title: fmt.Sprintf("%s: %s on %s", e.Data, e.Metric.Text(e.Loss),
+		RowsText(e.Rows, e.Of, e.FittedRows)),
+		Caption: fmt.Sprintf("Importance by %d permutations of each column, ± one standard error. Partial "+
+			"dependence: mean %s of the rows if all have the same value of a column, ± two standard errors of that "+
+			"mean for a single curve.", e.Permutations,
 			cmp.Or(e.Quantity, "prediction")),
-		Panels: []plots.Figure{{Title: "Importance, ± standard error", X: plots.Axis{Label: label}, Y: y, Series: []plots.Series{bars}}}}
+		Panels: []plots.Figure{{Title: "Importance, ± standard error", X: plots.Axis{Label: label}, Y: y,
+			Series: []plots.Series{bars}}}}
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, d := range e.Dependence {
 		if len(d.Curves) == 0 {

@@ -34,8 +34,8 @@ func (v *Intervals) Guarantee() string {
 		return fmt.Sprintf("covers with probability %.4g at least if rows are exchangeable and did not choose "+
 			"kernel, λ and scaling, mostly near %g", max(0, 2*v.Level-1), v.Level)
 	case v.Method == GaussianProcess:
-		return fmt.Sprintf("covers with probability %g if the answers are a Gaussian process with this kernel and λ, which is "+
-			"assumed and not checked", v.Level)
+		return fmt.Sprintf("covers with probability %g if the answers are a Gaussian process with this kernel and λ, "+
+			"which is assumed and not checked", v.Level)
 	}
 	return fmt.Sprintf("coverage mostly near %g, not guaranteed", v.Level)
 }

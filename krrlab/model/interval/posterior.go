@@ -60,14 +60,17 @@ const (
 //
 // It is an error if the model is for classes, has weights but not in its file, has a precomputed kernel, or is too far
 // from the solution.
-func NewPosterior(ctx context.Context, m *model.Model, p *model.Prediction, d *datasets.Dataset, memory int64) (*Posterior, error) {
+func NewPosterior(ctx context.Context, m *model.Model, p *model.Prediction, d *datasets.Dataset,
+	memory int64) (*Posterior, error) {
 	switch {
 	case m.Labels != nil:
-		return nil, errors.New("interval: the posterior of a Gaussian process is for regression, and the model is for classification")
+		return nil, errors.New("interval: the posterior of a Gaussian process is for regression, and the model is " +
+			"for classification")
 	case m.Weighted && m.Weights == nil:
 		return nil, errUnknownWeights
 	case kernel.AsPrecomputed(m.Kernel) != nil:
-		return nil, errors.New("interval: a precomputed kernel does not say k(z, z) of new points, which the posterior needs")
+		return nil, errors.New("interval: a precomputed kernel does not say k(z, z) of new points, which the " +
+			"posterior needs")
 	}
 	scaled, err := m.Scaled(d)
 	if err != nil {
@@ -76,10 +79,11 @@ func NewPosterior(ctx context.Context, m *model.Model, p *model.Prediction, d *d
 	n, dim, t := m.Dims()
 	o := &Posterior{prediction: p, z: scaled.X}
 	var noSeries error
-	if o.series, noSeries = fourier.New(m.Kernel, fourier.Options{EntryError: posteriorEntryError, MaxModes: posteriorModes},
-		m.X, o.z); noSeries == nil && o.series.Modes() < n {
+	if o.series, noSeries = fourier.New(m.Kernel, fourier.Options{EntryError: posteriorEntryError,
+		MaxModes: posteriorModes}, m.X, o.z); noSeries == nil && o.series.Modes() < n {
 		if need := 4 * o.series.Work(n, t, m.Lambda).Bytes; memory > 0 && need > memory {
-			return nil, fmt.Errorf("interval: %d modes need %s, %s is allowed", o.series.Modes(), accel.Bytes(need), accel.Bytes(memory))
+			return nil, fmt.Errorf("interval: %d modes need %s, %s is allowed", o.series.Modes(), accel.Bytes(need),
+				accel.Bytes(memory))
 		}
 		return o, o.bySeries(ctx, m)
 	}
@@ -160,8 +164,10 @@ func (o *Posterior) bySeries(ctx context.Context, m *model.Model) error {
 	_, largest := weightRange(m)
 	for j, sum := range targets { // ‖W^−½(c−c*)‖₂ ≤ ‖W^½(y−Ac)‖₂/λ
 		norm := mat.Norm(m.C.ColView(j), 2)
-		if limit := residual / (1 - residual) * math.Sqrt(largest*sum) / m.Lambda; !(residual >= 0 && residual < 1 && limit <= maxSolveError*norm) {
-			return fmt.Errorf("%w (residual %.2g, ‖c−c*‖₂ may be %.2g, ‖c‖₂ = %.2g)", ErrUnsolved, residual, limit, norm)
+		if limit := residual / (1 - residual) * math.Sqrt(largest*sum) / m.Lambda; !(residual >= 0 && residual < 1 &&
+			limit <= maxSolveError*norm) {
+			return fmt.Errorf("%w (residual %.2g, ‖c−c*‖₂ may be %.2g, ‖c‖₂ = %.2g)", ErrUnsolved, residual, limit,
+				norm)
 		}
 	}
 	rows, _ := o.z.Dims()
@@ -203,7 +209,8 @@ func (o *Posterior) Intervals(level float64) (*Intervals, error) {
 		return nil, levelError(level)
 	}
 	quantile := distuv.UnitNormal.Quantile((1 + level) / 2)
-	v := &Intervals{Method: GaussianProcess, Level: level, Std: o.Std, Lo: mat.DenseCopyOf(o.Std), Hi: mat.DenseCopyOf(o.Std)}
+	v := &Intervals{Method: GaussianProcess, Level: level, Std: o.Std, Lo: mat.DenseCopyOf(o.Std),
+		Hi: mat.DenseCopyOf(o.Std)}
 	bound := func(sign float64, m *mat.Dense) {
 		m.Apply(func(i, j int, std float64) float64 {
 			return o.prediction.Decision.At(i, j) + sign*quantile*math.Hypot(std, o.Noise[j])
@@ -218,7 +225,8 @@ func (o *Posterior) Intervals(level float64) (*Intervals, error) {
 // target. All points of one sample belong to one function. It is an error unless the posterior is by a Fourier series.
 func (o *Posterior) Samples(ctx context.Context, target, count int, seed uint64) (*mat.Dense, error) {
 	if o.factor == nil {
-		return nil, errors.New("interval: samples of the posterior take a Fourier series with fewer modes than points, and there is none")
+		return nil, errors.New("interval: samples of the posterior take a Fourier series with fewer modes than " +
+			"points, and there is none")
 	}
 	samples, err := o.series.Eval(ctx, o.z, o.factor.Draw(count, rng.New(seed).Sub("posterior samples")))
 	if err != nil {

@@ -50,11 +50,11 @@ var ErrUnsolved = errors.New("interval: the model is too far from the solution o
 var errThreshold = errors.New("interval: the model has a threshold, which rows left out would have to choose again: " +
 	"take split intervals, of test rows")
 
-var errWeighted = errors.New("interval: the model was fitted with weights: errors of its rows are not those of rows that " +
-	"all count once: take split conformal intervals, of test rows, or for a regression the posterior")
+var errWeighted = errors.New("interval: the model was fitted with weights: errors of its rows are not those of rows " +
+	"that all count once: take split conformal intervals, of test rows, or for a regression the posterior")
 
-var errUnknownWeights = errors.New("interval: the model was fitted with weights, which its file does not have: take split " +
-	"conformal intervals")
+var errUnknownWeights = errors.New("interval: the model was fitted with weights, which its file does not have: take " +
+	"split conformal intervals")
 
 func newSystem(m *model.Model) *System {
 	d, firstEqual := &datasets.Dataset{X: m.X, Groups: m.Groups, Repeats: m.Repeats}, kernel.FirstEqual(m.Kernel, m.X)

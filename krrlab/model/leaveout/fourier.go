@@ -24,7 +24,8 @@ const minComplement = 1e-9
 // rounding, which is an estimate and no proof. Work: a pass over the points for the moments, and for each λ a pass and
 // 5M³/3 multiply-adds. It returns an error for Problem.Groups, if the series has too many modes to be factored, or if λ
 // is too small for float64.
-func Fourier(ctx context.Context, s *fourier.Series, x points.Points, y *mat.Dense, lambdas []float64, o *Problem) ([]Score, error) {
+func Fourier(ctx context.Context, s *fourier.Series, x points.Points, y *mat.Dense, lambdas []float64,
+	o *Problem) ([]Score, error) {
 	n, t := y.Dims()
 	if err := check(n, y, lambdas); err != nil {
 		return nil, err
@@ -79,7 +80,8 @@ func Fourier(ctx context.Context, s *fourier.Series, x points.Points, y *mat.Den
 			return nil, fmt.Errorf("leaveout: λ = %g: %w", lambda, err)
 		}
 		size := float64(s.Modes())
-		scores[q], err = m.exactScore(solution, inverse, lambda, opt.KError+4*(size+1)*0x1p-53*(total+size*lambda), &opt)
+		scores[q], err = m.exactScore(solution, inverse, lambda, opt.KError+4*(size+1)*0x1p-53*(total+size*lambda),
+			&opt)
 		if err != nil {
 			return nil, err
 		}

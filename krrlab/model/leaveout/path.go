@@ -359,7 +359,8 @@ func (e *estimator) score(previous *estimator) Score {
 		bias = math.Abs(v-e.leverages.extrapolatedShare(e.tau)) + 0.5/float64(n)
 	} else {
 		slack += v * ((1+relKError)*(1+relKError) - 1)
-		bias = max(math.Abs(v-meanSquareFor(e.r, e.distribution.model)), math.Abs(v-e.leverages.seriesEstimate(e.distribution, e.r)))
+		bias = max(math.Abs(v-meanSquareFor(e.r, e.distribution.model)),
+			math.Abs(v-e.leverages.seriesEstimate(e.distribution, e.r)))
 	}
 	halfWidth += bias + slack
 	s.Error = estimate.Interval{Value: v, Lo: v - halfWidth, Hi: v + halfWidth, Confidence: o.Confidence,

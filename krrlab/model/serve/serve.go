@@ -138,7 +138,8 @@ func (h *handler) predict(w http.ResponseWriter, r *http.Request) {
 // answer reads the rows of a body and returns the predictions for them with their media type, or an error with its
 // status. It holds one of the slots, and returns the slot before anything is written to the client, who may read
 // slowly.
-func (h *handler) answer(r *http.Request, media string, body []byte) (answer []byte, answerType string, status int, err error) {
+func (h *handler) answer(r *http.Request, media string,
+	body []byte) (answer []byte, answerType string, status int, err error) {
 	ctx, stop := context.WithTimeout(r.Context(), h.Timeout)
 	defer stop()
 	select {

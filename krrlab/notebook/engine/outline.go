@@ -93,8 +93,9 @@ func (e *Engine) addObjects(parts []Fragment, sec section, u *unit) {
 			return true
 		}
 		o := u.src.info.ObjectOf(id)
-		if _, isPackage := o.(*types.PkgName); !isPackage && (o == nil || o.Pkg() == nil || o.Pkg().Path() != mainPath ||
-			o.Pkg().Scope().Lookup(o.Name()) != o) {
+		if _, isPackage := o.(*types.PkgName); !isPackage &&
+			(o == nil || o.Pkg() == nil || o.Pkg().Path() != mainPath ||
+				o.Pkg().Scope().Lookup(o.Name()) != o) {
 			return true
 		}
 		offset := e.offset(sec, id.Pos())

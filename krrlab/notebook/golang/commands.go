@@ -47,7 +47,8 @@ func init() {
 			run: (*Session).record},
 		{name: "%time", arg: "[code]", text: "say how long code, or the rest of the cell, takes once"},
 		{name: "%timeit", arg: "code",
-			text: "say how long code takes on average over many runs; %%timeit: the rest of the cell", code: timingCode},
+			text: "say how long code takes on average over many runs; %%timeit: the rest of the cell",
+			code: timingCode},
 		{name: "%%timeit", code: timingCode},
 		{name: "%test", arg: "[FLAGS] [PATTERN]", text: "run the functions TestXxx(*testing.T) of cells by go test",
 			run: func(s *Session, l magicLine) error { return s.runTests(l.arg, "Test", "-run", "-bench=^$") }},
@@ -128,7 +129,8 @@ func environmentCode(_ *Session, l magicLine) (string, error) {
 	name = strings.TrimSpace(name)
 	switch {
 	case isSet:
-		return fmt.Sprintf("if err := os.Setenv(%q, %q); err != nil { panic(err) }", name, strings.TrimSpace(value)), nil
+		return fmt.Sprintf("if err := os.Setenv(%q, %q); err != nil { panic(err) }", name, strings.TrimSpace(value)),
+			nil
 	case name == "":
 		return `for _, line := range os.Environ() { fmt.Println(line) }`, nil
 	}

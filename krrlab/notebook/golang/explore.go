@@ -121,7 +121,8 @@ func newSubject(subject any, options []any, name string) (panel.Subject, error) 
 	}
 	runner, ok := options[0].(stage.Runner)
 	if !ok {
-		return nil, fmt.Errorf("Explore of a lab and a %T: want the options of a stage, such as quality.Options{}", options[0])
+		return nil, fmt.Errorf("Explore of a lab and a %T: want the options of a stage, such as quality.Options{}",
+			options[0])
 	}
 	return panel.Stage(lab, runner, cmp.Or(name, "lab"))
 }

@@ -302,12 +302,13 @@ func (x *exporter) partText(c exportedCell, p engine.Fragment) (text string, isP
 	isHoisted := slices.ContainsFunc(vars, func(o types.Object) bool { return x.hoisted[o] })
 	for _, o := range vars {
 		if isHoisted && isNew(o) {
-			x.newVars += fmt.Sprintf("var %s %s\n\n", o.Name(), types.TypeString(o.Type(), func(p *types.Package) string {
-				if p.Path() == "main" {
-					return ""
-				}
-				return x.addImport(p, p.Name())
-			}))
+			x.newVars += fmt.Sprintf("var %s %s\n\n", o.Name(),
+				types.TypeString(o.Type(), func(p *types.Package) string {
+					if p.Path() == "main" {
+						return ""
+					}
+					return x.addImport(p, p.Name())
+				}))
 		}
 		x.declared[o] = true
 	}
@@ -339,7 +340,8 @@ func (x *exporter) partText(c exportedCell, p engine.Fragment) (text string, isP
 			text = ""
 			for _, spec := range n.Specs {
 				s := spec.(*ast.ImportSpec)
-				if path, _ := strconv.Unquote(s.Path.Value); s.Name != nil && (s.Name.Name == "_" || s.Name.Name == ".") {
+				if path, _ := strconv.Unquote(s.Path.Value); s.Name != nil &&
+					(s.Name.Name == "_" || s.Name.Name == ".") {
 					x.imports[path] = s.Name.Name
 				}
 			}
@@ -362,7 +364,8 @@ func (x *exporter) partText(c exportedCell, p engine.Fragment) (text string, isP
 func (x *exporter) complete(pictures string) ([]byte, error) {
 	for {
 		var b strings.Builder
-		b.WriteString("// The command krrlab notebook import makes a notebook of this program.\npackage main\n\nimport (\n")
+		b.WriteString("// The command krrlab notebook import makes a notebook of this program.\npackage " +
+			"main\n\nimport (\n")
 		for _, std := range []bool{true, false} {
 			for _, p := range slices.Sorted(maps.Keys(x.imports)) {
 				if isStandard(p) == std {

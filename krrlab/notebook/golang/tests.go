@@ -83,7 +83,8 @@ func (s *Session) runTests(arg, prefix, patternFlag, otherFlag string) error {
 		return err
 	}
 	if rerun != nil {
-		s.printLine("for the variables of these functions, go test first runs statements of " + strings.Join(rerun, ", "))
+		s.printLine("for the variables of these functions, go test first runs statements of " +
+			strings.Join(rerun, ", "))
 	}
 	imports := slices.DeleteFunc(slices.Sorted(maps.Keys(x.imports)), isStandard)
 	err = s.finder.Test(s.ctx.Load(), map[string]string{"cells_test.go": string(src)}, imports,
@@ -120,8 +121,8 @@ func (x *exporter) keepTests(prefix string, pattern *regexp.Regexp) (rerun []str
 		}
 	}
 	if len(needed) == 0 {
-		return nil, fmt.Errorf("no such function %sXxx(%s *testing.%s) in the cells that have run without an error", prefix,
-			strings.ToLower(prefix[:1]), prefix[:1])
+		return nil, fmt.Errorf("no such function %sXxx(%s *testing.%s) in the cells that have run without an error",
+			prefix, strings.ToLower(prefix[:1]), prefix[:1])
 	}
 	for isChanged := true; isChanged; {
 		isChanged = false
@@ -149,8 +150,8 @@ func (x *exporter) keepTests(prefix string, pattern *regexp.Regexp) (rerun []str
 			for name, o := range p.Objects {
 				latestObject := cmp.Or(latest[name], o)
 				if _, isVar := o.(*types.Var); isVar && isStatement && o != latestObject {
-					return nil, fmt.Errorf("%s uses the %s of before it was declared again: run %[1]s again, or give one "+
-						"of them another name", c.name, name)
+					return nil, fmt.Errorf("%s uses the %s of before it was declared again: run %[1]s again, or give "+
+						"one of them another name", c.name, name)
 				}
 				p.Objects[name] = latestObject
 			}

@@ -182,7 +182,8 @@ func (s *laboratory) openPreconditioner(p *Panel) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.precondColumn, err = p.openModel(widget.Spec{Kind: widget.VBox, Children: []*widget.Model{s.kind}}, nil); err != nil {
+	if s.precondColumn, err = p.openModel(widget.Spec{Kind: widget.VBox, Children: []*widget.Model{s.kind}},
+		nil); err != nil {
 		return err
 	}
 	return s.openOptions(p)

@@ -105,8 +105,8 @@ func (p *builder) formBlock(ctx context.Context, rows, columns []int, c blas64.G
 					bad[lo/panelRows] = fmt.Errorf("lowrank: K(%d, %d) is %v", i, columns[j], v)
 				}
 				if want := p.diag[i]; i == columns[j] && !(math.Abs(v-want) <= diagError*want) {
-					bad[lo/panelRows] = fmt.Errorf("lowrank: K(%d, %d) is %v in its column and %v on the diagonal", i, i, v,
-						want)
+					bad[lo/panelRows] = fmt.Errorf("lowrank: K(%d, %d) is %v in its column and %v on the diagonal", i,
+						i, v, want)
 				}
 			}
 		}

@@ -85,6 +85,7 @@ func (p *builder) certify(ctx context.Context, f *Factor) error {
 	square := max(0, f.Trace-f.Residual) // ‖F‖_F² = tr K̂
 	delta := 1.001 * math.Sqrt(sums[2])
 	t := 1.001 * max(f.Trace, square)
-	f.Rounding = 1.001*(2*math.Sqrt(square)*delta+delta*delta) + 3*p.relativeError()*t + float64(p.n)*unitRoundoff*sums[1]
+	f.Rounding = 1.001*(2*math.Sqrt(square)*delta+delta*delta) + 3*p.relativeError()*t +
+		float64(p.n)*unitRoundoff*sums[1]
 	return err
 }

@@ -36,7 +36,8 @@ func (s *suite) checkMetric(m lanczos.Metric) {
 	y := s.must("SolveTo", s.solve, x)
 	share := floats.Dot(x.RawMatrix().Data, y.RawMatrix().Data) / count
 	if tolerance := sigmas * math.Sqrt(2/count); !(math.Abs(share-1) <= tolerance) {
-		s.add("NormalTo does not have the covariance M: the mean of xᵀM⁻¹x is %.4g·n, want n to %.2g·n", share, tolerance)
+		s.add("NormalTo does not have the covariance M: the mean of xᵀM⁻¹x is %.4g·n, want n to %.2g·n", share,
+			tolerance)
 	}
 	v := s.directions(x)
 	u := s.must("SolveTo", s.solve, v)

@@ -170,8 +170,8 @@ func (p *Preconditioner) request(ctx context.Context, line string, x *mat.Dense,
 		return nil, err
 	}
 	word, _, _ := strings.Cut(line, " ")
-	limited, cancel := context.WithTimeoutCause(ctx, p.timeout, fmt.Errorf("no answer to %q within %v (process-timeout= in --precond)",
-		word, p.timeout))
+	limited, cancel := context.WithTimeoutCause(ctx, p.timeout, fmt.Errorf("no answer to %q within %v "+
+		"(process-timeout= in --precond)", word, p.timeout))
 	defer cancel()
 	stop := context.AfterFunc(limited, func() { group.Kill(p.cmd) })
 	defer stop()
@@ -366,7 +366,8 @@ func (p *Preconditioner) answer(ctx context.Context, word, args string) error {
 			return err
 		}
 	default:
-		return fmt.Errorf("it says %q: want points, columns, neighbors, product, ready, answer or error%s", word, protocol)
+		return fmt.Errorf("it says %q: want points, columns, neighbors, product, ready, answer or error%s", word,
+			protocol)
 	}
 	return send(p.stdin, "", reply)
 }

@@ -42,7 +42,8 @@ func (p Nystrom) Settled(d stage.Defaults) (stage.Preconditioner, error) {
 
 // Approximation implements stage.LowRank.
 func (p Nystrom) Approximation(kernel.Kernel) *stage.Approximation {
-	return &stage.Approximation{Source: landmarkSource{landmarks: p.Landmarks}, S: p.S, LambdaP: p.LambdaP, Form: p.Form,
+	return &stage.Approximation{Source: landmarkSource{landmarks: p.Landmarks}, S: p.S, LambdaP: p.LambdaP,
+		Form:     p.Form,
 		Spectral: p.Spectral}
 }
 

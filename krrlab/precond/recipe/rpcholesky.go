@@ -34,7 +34,8 @@ func (p RPCholesky) Settled(d stage.Defaults) (stage.Preconditioner, error) {
 
 // Approximation implements stage.LowRank.
 func (p RPCholesky) Approximation(kernel.Kernel) *stage.Approximation {
-	return &stage.Approximation{Source: pivotSource{stopResidual: p.Residual}, S: p.S, LambdaP: p.LambdaP, Form: p.Form, Spectral: p.Spectral}
+	return &stage.Approximation{Source: pivotSource{stopResidual: p.Residual}, S: p.S, LambdaP: p.LambdaP, Form: p.Form,
+		Spectral: p.Spectral}
 }
 
 // Make implements stage.Preconditioner.

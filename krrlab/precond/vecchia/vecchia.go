@@ -88,7 +88,8 @@ func (m *Inverse) Extend(ctx context.Context, k *gram.Matrix, f *points.Dense32)
 	if n < m.n || (f == nil) != (m.w == nil) || f != nil && (f.N != n || f.D != m.h.D) {
 		panic(fmt.Sprintf("vecchia: order %d and rank %d extended to order %d", m.n, m.Rank(), n))
 	}
-	e := &Inverse{n: n, k: m.k, damping: m.damping, pointOf: slices.Clone(m.pointOf), rowsInOrder: slices.Clone(m.rowsInOrder)}
+	e := &Inverse{n: n, k: m.k, damping: m.damping, pointOf: slices.Clone(m.pointOf),
+		rowsInOrder: slices.Clone(m.rowsInOrder)}
 	o := &Options{Order: make([]int32, n)}
 	for i := m.n; i < n; i++ {
 		e.pointOf, e.rowsInOrder = append(e.pointOf, i), append(e.rowsInOrder, int32(i))
@@ -96,7 +97,8 @@ func (m *Inverse) Extend(ctx context.Context, k *gram.Matrix, f *points.Dense32)
 	for position, row := range e.rowsInOrder {
 		o.Order[e.pointOf[row]] = int32(position)
 	}
-	b := &build{Inverse: e, matrix: k, exact: k.Exact(k.Lambda() / 1000), f: f, o: o, comm: comm.Alone(), hi: n, leading: m}
+	b := &build{Inverse: e, matrix: k, exact: k.Exact(k.Lambda() / 1000), f: f, o: o, comm: comm.Alone(), hi: n,
+		leading: m}
 	err := b.findCandidates(ctx)
 	if err == nil {
 		err = b.computeG(ctx)

@@ -121,8 +121,8 @@ func readJob(name string) (*job, error) {
 	}
 	j := &job{}
 	if err = json.Unmarshal(b, j); err == nil && j.Version != jobVersion {
-		err = fmt.Errorf("format version %d, want %d: the ranks run another version of krrlab than the one that wrote it",
-			j.Version, jobVersion)
+		err = fmt.Errorf("format version %d, want %d: the ranks run another version of krrlab than the one that "+
+			"wrote it", j.Version, jobVersion)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", name, err)

@@ -193,10 +193,11 @@ func (c *comparison) addDraw(ctx context.Context, e stage.Entry, row pencil.Row)
 
 // judgeGroup judges the preconditioners of the group together, and removes them from it.
 func (c *comparison) judgeGroup(ctx context.Context) error {
-	s := &pencil.Set{A: c.k, StorageError: c.k.Error / c.problem.Lambda, LambdaMinA: c.lambdaMin, RecursiveResiduals: true,
-		MixedTargets: c.problem.T > 1,
-		Probes:       c.options.Probes,
-		Tell:         c.bench.Tell}
+	s := &pencil.Set{A: c.k, StorageError: c.k.Error / c.problem.Lambda, LambdaMinA: c.lambdaMin,
+		RecursiveResiduals: true,
+		MixedTargets:       c.problem.T > 1,
+		Probes:             c.options.Probes,
+		Tell:               c.bench.Tell}
 	var ms []pcg.Preconditioner
 	for i, m := range c.preconditioners {
 		s.Rows, s.LambdaMin = append(s.Rows, &c.result.Rows[c.group[i]]), append(s.LambdaMin, m.LambdaMin)

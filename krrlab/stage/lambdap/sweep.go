@@ -44,8 +44,8 @@ type Sweep struct {
 // for the predicted times. If ctx ends, measure returns the results so far together with ctx's error: intervals are
 // valid, though wide, after any step. The work is ns² + 9s³ flops, and for each step or iteration a product of K with
 // one column per λ_p.
-func measure(ctx context.Context, a stage.Operator, z *points.Dense32, y *mat.Dense, zSeconds float64, o *Options) (*Sweep,
-	error) {
+func measure(ctx context.Context, a stage.Operator, z *points.Dense32, y *mat.Dense, zSeconds float64,
+	o *Options) (*Sweep, error) {
 	start := time.Now()
 	s := &sweep{Sweep: &Sweep{N: a.Dim(), S: z.D, Lambda: a.Lambda(), Best: -1}, a: a, z: z, y: y, zSeconds: zSeconds,
 		options: o, set: pencil.Set{A: a, StorageError: o.kError / a.Lambda(), Tell: o.tell}}

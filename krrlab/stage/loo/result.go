@@ -97,7 +97,8 @@ func (r *Result) String() string {
 		method = fmt.Sprintf("one subspace for all λ with %s, s = %d", r.Precond, r.S)
 	}
 	if r.Modes > 0 {
-		method = fmt.Sprintf("a Fourier series of %d modes, ‖K̃−K‖₂ at most %.2g, exact up to that and rounding", r.Modes, r.KError)
+		method = fmt.Sprintf("a Fourier series of %d modes, ‖K̃−K‖₂ at most %.2g, exact up to that and rounding",
+			r.Modes, r.KError)
 	}
 	if r.NotDenseReason != "" {
 		method += ", as " + r.NotDenseReason

@@ -128,7 +128,8 @@ func (r *Result) scoreDense(ctx context.Context, b stage.Bench, q *leaveout.Prob
 
 // scoreSeries computes the scores by a Fourier series, and returns its modes, or 0 if there is none, or if the options
 // ask for landmarks.
-func (r *Result) scoreSeries(ctx context.Context, b stage.Bench, q *leaveout.Problem, o *Options) (modes int, err error) {
+func (r *Result) scoreSeries(ctx context.Context, b stage.Bench, q *leaveout.Problem,
+	o *Options) (modes int, err error) {
 	p := b.Problem()
 	if o.Precond != "" || o.Rank > 0 || q.Groups != nil {
 		return 0, nil

@@ -44,7 +44,8 @@ func measureChain(ctx context.Context, p *problem, chain feature.Chain, levels f
 	for index := lastLevel; index >= 0 && err == nil; index-- {
 		level := levels[index]
 		if index > 0 && (index == lastLevel || level.Width != levels[index+1].Width) {
-			plain := LevelResult{ChainLevel: feature.ChainLevel{Sketch: "features", Width: level.Width}, Index: index + 1}
+			plain := LevelResult{ChainLevel: feature.ChainLevel{Sketch: "features", Width: level.Width},
+				Index: index + 1}
 			var m feature.Map
 			if m, err = chain.Features.Sample(d, level.Width, g.Sub("features", 0)); err == nil {
 				err = measureLevel(&featureLevels, plain, fmt.Sprintf("features alone, %d", level.Width), m,

@@ -43,8 +43,9 @@ func choose(ctx context.Context, t *Task, rates cost.Rates) (*Plan, error) {
 		PointBytes: t.PointBytes, Ranks: t.Comm.Size(), MeanRowSum: pilot.MeanRowSum, K: &pilot.choice,
 		ErrorKnown: t.Comm.Size() == 1},
 		cost.Outlook{Kernel: t.Kernel, N: t.N, M: pilot.M, Lambda: t.Lambda, S: t.Fixed.S, LambdaP: t.Fixed.LambdaP,
-			PilotResidual: pilot.Residual, LowRank: pilot.LowRank, MeanRowSum: pilot.MeanRowSum, LargestRowSum: pilot.LargestRowSum,
-			MaxDiagonal: pilot.maxDiagonal}}
+			PilotResidual: pilot.Residual, LowRank: pilot.LowRank, MeanRowSum: pilot.MeanRowSum,
+			LargestRowSum: pilot.LargestRowSum,
+			MaxDiagonal:   pilot.maxDiagonal}}
 	list, err := m.candidates(ctx)
 	if err != nil {
 		return nil, err
@@ -243,8 +244,8 @@ func (m *model) predict(c *cost.Candidate) {
 	}
 	c.RefusalReason = ""
 	if m.cost.Predict(c); m.Memory > 0 && c.Bytes > m.Memory {
-		c.RefusalReason = fmt.Sprintf("it needs %s, and %s are available in addition to the program", accel.Bytes(c.Bytes),
-			accel.Bytes(m.Memory))
+		c.RefusalReason = fmt.Sprintf("it needs %s, and %s are available in addition to the program",
+			accel.Bytes(c.Bytes), accel.Bytes(m.Memory))
 	}
 }
 

@@ -103,8 +103,8 @@ func (o Options) checkCountable(h stage.Header, way cost.Candidate) error {
 	if bytes < 1<<62 {
 		return nil
 	}
-	return fmt.Errorf("n = %d, d = %d, t = %d, s = %d: up to %.0e bytes, more than a plan counts (2⁶²): take fewer points",
-		h.N, h.D, h.T, way.S, bytes)
+	return fmt.Errorf("n = %d, d = %d, t = %d, s = %d: up to %.0e bytes, more than a plan counts (2⁶²): take fewer "+
+		"points", h.N, h.D, h.T, way.S, bytes)
 }
 
 // setEntrySeconds sets the seconds per entry of K on the machines from those measured on this one.
@@ -127,8 +127,9 @@ func (o Options) bestScaling(ctx context.Context, p *Plan, problem *stage.Proble
 		if way.Solver == cost.Direct || way.Solver == cost.Fourier {
 			continue
 		}
-		c := cost.Model{N: problem.N, D: problem.D, T: problem.T, Tests: o.Tests, PointBytes: points.MemoryBytes(problem.X),
-			K: &p.Pilot.choice}
+		c := cost.Model{N: problem.N, D: problem.D, T: problem.T, Tests: o.Tests,
+			PointBytes: points.MemoryBytes(problem.X),
+			K:          &p.Pilot.choice}
 		candidate := *way
 		if candidate.Iterations = cmp.Or(o.Iterations, way.Iterations); c.K.Sparse == nil &&
 			p.Pilot.task.Fixed.Storage == gram.Auto {

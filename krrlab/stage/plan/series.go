@@ -31,18 +31,21 @@ const (
 func (m *model) series() (c *cost.Candidate, reason string) {
 	fixed, isRequested := m.Fixed, m.Fixed.Solver == cost.Fourier
 	x, _ := points.Split(m.X)
-	if !isRequested && (fixed.Solver != "" || fixed.Precond != nil || fixed.S > 0 || fixed.LambdaP > 0 || m.DirectStorage != gram.Auto ||
+	if !isRequested && (fixed.Solver != "" || fixed.Precond != nil || fixed.S > 0 || fixed.LambdaP > 0 ||
+		m.DirectStorage != gram.Auto ||
 		m.D > fourier.MaxDim) {
 		return nil, ""
 	}
 	if m.IterativeOnly || fixed.Storage != gram.Auto {
-		return nil, "a Fourier series takes one process, no checkpoints, no sparse tiles, no storage and no stop by bounds"
+		return nil, "a Fourier series takes one process, no checkpoints, no sparse tiles, no storage and no stop by " +
+			"bounds"
 	}
 	s, err := fourier.New(m.Kernel, fourier.Options{}, x)
 	if err != nil {
 		return nil, err.Error() + m.outlierRemark(x)
 	}
-	if rounding := 0x1p-53 * (m.MeanRowSum + m.maxDiagonal) / m.Lambda; !isRequested && rounding > maxRoundingShare*m.Tol {
+	if rounding := 0x1p-53 * (m.MeanRowSum + m.maxDiagonal) / m.Lambda; !isRequested &&
+		rounding > maxRoundingShare*m.Tol {
 		return nil, fmt.Sprintf("λ = %g is so small that a Fourier series in float64 may miss the tolerance", m.Lambda)
 	}
 	c = &cost.Candidate{Solver: cost.Fourier, Precond: cost.None, Series: s, Modes: s.Modes()}

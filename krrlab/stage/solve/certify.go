@@ -127,7 +127,8 @@ func (s *run) certify(ctx context.Context, c *mat.Dense) error {
 	}
 	basis := s.newBasis(nil)
 	if s.Landmarks != nil {
-		if err := sol.Error.TightenCertain(ctx, basis, s.M, s.Landmarks, s.LambdaP, s.residuals, sol.Roundings); err != nil {
+		if err := sol.Error.TightenCertain(ctx, basis, s.M, s.Landmarks, s.LambdaP, s.residuals,
+			sol.Roundings); err != nil {
 			return err
 		}
 	}

@@ -50,9 +50,10 @@ func (s *run) solveFourier(ctx context.Context) (*mat.Dense, error) {
 		return nil, fmt.Errorf("krrlab: solver fourier: %w", err)
 	}
 	sol.KBytes = f.series.Work(s.Train.Len(), s.columns(), s.Lambda).Bytes
-	if need := cost.SeriesBytes(sol.KBytes, s.Train.Len(), s.Train.Dim(), s.columns()); s.Memory > 0 && need > s.Memory {
-		return nil, fmt.Errorf("krrlab: solver fourier: %d modes and %d points need %s, the limit is %s beside the points",
-			f.series.Modes(), s.Train.Len(), accel.Bytes(need), accel.Bytes(s.Memory))
+	if need := cost.SeriesBytes(sol.KBytes, s.Train.Len(), s.Train.Dim(), s.columns()); s.Memory > 0 &&
+		need > s.Memory {
+		return nil, fmt.Errorf("krrlab: solver fourier: %d modes and %d points need %s, the limit is %s beside the "+
+			"points", f.series.Modes(), s.Train.Len(), accel.Bytes(need), accel.Bytes(s.Memory))
 	}
 	normal, b, err := f.series.Normal(ctx, f.x, f.weights, points.ScaleRows(f.roots, s.Y))
 	if err != nil {

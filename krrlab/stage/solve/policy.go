@@ -185,7 +185,8 @@ func (t *run) setAim(o *pcg.Options, a, exact *gram.Matrix) {
 		o.Aim = max(p.AimStored-p.ErrorShare*stored.Error/(t.Lambda*t.Tol), p.MinAim)
 	}
 	if exact != nil {
-		o.Exact, o.Refine = t.residualOperator(a, exact), min(p.RestartReduction*stored.Error/t.Lambda, p.MaxRestartReduction)
+		o.Exact, o.Refine = t.residualOperator(a, exact),
+			min(p.RestartReduction*stored.Error/t.Lambda, p.MaxRestartReduction)
 	}
 }
 

@@ -67,11 +67,12 @@ func (s *Solution) Summary() string {
 	fit.Add("fitted", "kernel %s, λ = %g: %v, residual %.1e, asked %.4g; %.3g s", s.Kernel.Short(), s.Lambda, s.Status,
 		s.TrueResidual, s.Tol, s.Seconds.Total)
 	if s.Status == pcg.Undecided && s.Rounding.Known() {
-		fit.AddText("", fmt.Sprintf("undecided: rounding may add %.0e to the residual, so float64 cannot prove that it is "+
-			"below %.4g; it can for a larger --lambda or --tol", s.Rounding, s.Tol))
+		fit.AddText("", fmt.Sprintf("undecided: rounding may add %.0e to the residual, so float64 cannot prove that "+
+			"it is below %.4g; it can for a larger --lambda or --tol", s.Rounding, s.Tol))
 	}
 	if s.KeptShare.Known() {
-		fit.AddText("", fmt.Sprintf("sparse tiles keep %s of the entries of K", outward.Percent(float64(s.KeptShare), 2)))
+		fit.AddText("", fmt.Sprintf("sparse tiles keep %s of the entries of K",
+			outward.Percent(float64(s.KeptShare), 2)))
 	}
 	if s.Appended != nil {
 		fit.Add("appended", "%v", s.Appended)

@@ -189,7 +189,8 @@ func (s *search) newDistanceFit(p *point, m int) *distanceFit {
 	rows := s.distinctRows() // judging rows must not be copies of fitted ones
 	f := &distanceFit{name: p.family.name, m: m, judged: judgingCount(len(rows), m), lambda: p.lambda()}
 	f.sample = s.trainingSample(rows[:m])
-	f.relevance = relevance{y: points.ScaleRows(f.sample.sqrtWeights, f.sample.y), k: p.family.kernel(1).(kernel.Differentiable),
+	f.relevance = relevance{y: points.ScaleRows(f.sample.sqrtWeights, f.sample.y),
+		k:           p.family.kernel(1).(kernel.Differentiable),
 		sqrtWeights: f.sample.sqrtWeights, freeLambda: s.opt.Lambda == 0}
 	judging := s.trainingSample(rows[m : m+f.judged])
 	f.sample.appendJudging(judging.x, judging.y, judging.judgment.weights)

@@ -332,7 +332,8 @@ func (r *Result) errorFigure(quantity string) *plots.Figure {
 		if p.Level != lastLevel || !p.Error.Known() || float64(p.Error) >= 2*float64(r.Best.Hi) {
 			continue
 		}
-		f.SeriesNamed(p.kernelKeyTitle(), plots.Points).AddBand(p.Lambda, float64(p.Error), float64(p.Lo), float64(p.Hi))
+		f.SeriesNamed(p.kernelKeyTitle(), plots.Points).AddBand(p.Lambda, float64(p.Error), float64(p.Lo),
+			float64(p.Hi))
 	}
 	f.Marks = []plots.Mark{{X: r.Best.Lambda, Y: float64(r.Best.Error), Label: "chosen"}}
 	return f

@@ -286,7 +286,8 @@ func (s *search) describe(p *point) Point {
 		if len(p.family.shape) > s.data.train.Dim() {
 			r.Matrix = append(r.Matrix, outward.Rounded(v/r.Sigma, 7))
 		} else {
-			r.Lengths = append(r.Lengths, outward.Rounded(r.Sigma*v, 6)) // exact: a product of two numbers of three digits
+			r.Lengths = append(r.Lengths, outward.Rounded(r.Sigma*v,
+				6)) // exact: a product of two numbers of three digits
 		}
 	}
 	if p.loss == nil {

@@ -176,7 +176,8 @@ func (o *Options) seriesEvaluator(p *stage.Problem, y *mat.Dense, judgment judgm
 		return nil
 	}
 	train := p.Train.WithGroups()
-	q := &leaveout.Problem{Classes: judgment.classes(), Weights: train.FitWeights(), Mean: p.Coding.Mean != nil, Residuals: true}
+	q := &leaveout.Problem{Classes: judgment.classes(), Weights: train.FitWeights(), Mean: p.Coding.Mean != nil,
+		Residuals: true}
 	groups := train.Grouping(nil)
 	if q.Same, q.Groups = groups.Equal(groups.First); q.Groups != nil {
 		return nil

@@ -92,7 +92,8 @@ func (v *Verification) Table() *plots.Table {
 		for j, r := range v.Residuals {
 			t.Add(fmt.Sprintf("residual of column %d", j+1), r, plots.Blank(), plots.Blank())
 		}
-		t.Add("prediction bound", plots.AtMost(float64(v.PredictionBound)), 0.0, plots.AtMost(float64(v.PredictionBound)))
+		t.Add("prediction bound", plots.AtMost(float64(v.PredictionBound)), 0.0,
+			plots.AtMost(float64(v.PredictionBound)))
 	}
 	t.Add("κ(K+λI)", v.Cond)
 	t.Add("λ_max(K)", v.Largest)
