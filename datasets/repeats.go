@@ -348,13 +348,14 @@ func firstOfPairs(a, b []int) []int {
 	return firstOf(combined)
 }
 
-// answersOf returns for each row of the sets the first row with equal answers and weight. Answers that some of the sets
-// lack are not compared.
+// answersOf returns for each row of the sets the first row with equal answers and weight. Answers and weights that some of
+// the sets lack are not compared.
 func answersOf(sets []*Dataset) []int {
 	var weights, classes []float64
-	targets := map[int][]float64{}
+	targets, rows := map[int][]float64{}, 0
 	for _, d := range sets {
-		weights = append(weights, d.allWeights()...)
+		rows += d.Len()
+		weights = append(weights, d.Weights...)
 		place := d.ClassIn(sets[0].Labels)
 		for _, c := range d.Class {
 			class := place[c]
@@ -367,8 +368,8 @@ func answersOf(sets []*Dataset) []int {
 			targets[j] = append(targets[j], y...)
 		}
 	}
-	out := firstOf(weights)
-	for _, v := range append(slices.Collect(maps.Values(targets)), classes) {
+	out := make([]int, rows)
+	for _, v := range append(slices.Collect(maps.Values(targets)), classes, weights) {
 		if len(v) == len(out) {
 			out = firstOfPairs(out, firstOf(v))
 		}

@@ -192,8 +192,12 @@ func TestReadRepeats(t *testing.T) {
 	// The rows of a test file may lack weights that those of the fit have.
 	weighted := &Dataset{X: points.NewDense(4, 1, []float64{1, 2, 3, 1}), Target: []float64{1, 2, 3, 1}, Weights: []float64{1, 2, 3, 1}}
 	bare := &Dataset{X: points.NewDense(2, 1, []float64{1, 2}), Target: []float64{1, 2}}
+	if got := bare.Overlap(weighted); got != 2 {
+		t.Errorf("%d rows without weights are copies of rows with weights, want 2", got)
+	}
+	bare.Weights = []float64{1, 5}
 	if got := bare.Overlap(weighted); got != 1 {
-		t.Errorf("%d rows without weights are copies of rows with weights, want 1", got)
+		t.Errorf("%d rows of equal weight are copies, want 1", got)
 	}
 	if _, err := Read(strings.NewReader(text.String()), "t.csv", &ReadOptions{Groups: "1", Repeats: "apart"}); err == nil {
 		t.Error("groups and a rule")

@@ -59,8 +59,9 @@ func (m *Model) FittedRows(d *datasets.Dataset) int {
 	// the variance of the share in d, and a bound of that of q (Good 1953)
 	variance := q*(1-q)*(1/float64(len(rows))+1/float64(n)) + q/float64(n)
 	chance := q + chanceErrors*math.Sqrt(variance)
-	if areCopies := m.Repeats != nil && m.Repeats.Grouped > 0; !areCopies &&
-		float64(count) <= chance*float64(len(rows)) {
+	// groups that the user names are not copies
+	areCopies := m.Repeats != nil && m.Repeats.Grouped > 0 && m.Repeats.Question != datasets.NewGroup
+	if !areCopies && float64(count) <= chance*float64(len(rows)) {
 		return 0
 	}
 	return count
