@@ -39,8 +39,8 @@ func Quadrature(alpha, beta []float64) (nodes, weights []float64) {
 // starts. Both have the confidence of the first process. The argument lowerBound satisfies 0 < lowerBound ≤
 // λ_min(M⁻¹A), or is 0 to use the lower bound from the first process, which takes half of the failure probability. If
 // no positive lower bound is known, the intervals are not usable: their ends may be infinite or NaN. The extreme
-// eigenvalues of L are bounded by lowerBound and by Max of the first process. If Quadrature cannot compute the rule of
-// a process, the intervals are NaN.
+// eigenvalues of L are bounded by lowerBound and by Max of the first process. If Quadrature cannot compute the Gauss
+// rule of a process, the intervals are NaN; without its Gauss–Radau rule, they have no lower end.
 //
 // One part is certain up to rounding: v₁ᵀLv₁ is at most the Gauss rule of T and at least the Gauss–Radau rule with a
 // node at lowerBound (Golub and Meurant, Matrices, Moments and Quadrature with Applications, Princeton 2010, theorems
@@ -108,7 +108,7 @@ func (r *Result) LogDetSpread(lowerBound float64) (gap, deviation float64) {
 type logRules struct {
 	mean, square float64 // Gauss rules of ln θ and ln²θ
 	inverse      float64 // Gauss rule of 1/θ
-	radau        float64 // Gauss–Radau rule of ln θ with a node at the lower bound, or −∞ if the rule does not exist
+	radau        float64 // Gauss–Radau rule of ln θ with a node at the lower bound, or −∞ if there is none
 }
 
 // logRules returns the rules for a spectrum above lowerBound. mean is NaN if Quadrature cannot compute the Gauss rule.
@@ -126,7 +126,9 @@ func (r *Result) logRules(lowerBound float64) (q logRules) {
 		q.radau = math.Inf(-1)
 		return q
 	}
-	nodes, weights = Quadrature(alpha, r.Beta)
+	if nodes, weights = Quadrature(alpha, r.Beta); nodes == nil {
+		q.radau = math.Inf(-1)
+	}
 	for i, w := range weights {
 		q.radau += w * math.Log(max(nodes[i], lowerBound))
 	}

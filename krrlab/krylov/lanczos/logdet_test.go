@@ -147,4 +147,15 @@ func TestLogDetFails(t *testing.T) {
 	if gap, deviation := broken.LogDetSpread(0.5); !math.IsInf(gap, 1) || !math.IsInf(deviation, 1) {
 		t.Errorf("gap %g, deviation %g", gap, deviation)
 	}
+	// Here only the last element of the Gauss–Radau matrix overflows.
+	huge := *r
+	huge.Beta = slices.Clone(r.Beta)
+	huge.Beta[len(huge.Beta)-1] = 1e200
+	if alpha := huge.Radau(1e-12); alpha == nil || !math.IsInf(alpha[len(alpha)-1], 1) {
+		t.Fatal(alpha)
+	}
+	proved, student := LogDet([]*Result{r, &huge}, 1e-12)
+	if !math.IsInf(proved.Lo, -1) || !math.IsInf(student.Lo, -1) || math.IsInf(proved.Hi, 1) || math.IsNaN(proved.Hi) {
+		t.Errorf("%v, %v", proved, student)
+	}
 }
