@@ -117,7 +117,7 @@ func (Config) Help() map[string]string {
 		"memory":          "memory limit of this process, such as 20GB (default: what the machine allows)",
 		"solver": "pcg, block-pcg, cg, direct, fourier (a Gaussian or matern52 kernel, at most 3 features), or auto: " +
 			"direct up to 3,000 points, else chosen by a plan (krrlab plan)",
-		"residual": "matrix of the true residual: exact (K recomputed in float64), stored (K as stored, checked by 288 " +
+		"residual": "matrix of the true residual: exact (K in float64), stored (K as stored, checked by 288 " +
 			"rows), or auto: exact up to n²d = 2e10, else stored",
 		"stop": "what ends the iteration: predictions (‖y−Ac‖ at 0.03 of the noise of the data, or at τ), residual (at " +
 			"τ), anorm (the error bound at τ), or labels=1% (that share of the labels may still change) (default: " +

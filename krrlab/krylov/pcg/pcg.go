@@ -62,7 +62,8 @@ type Options struct {
 	InitX *mat.Dense
 	// Smooth smooths the iterates of Solve, so that their residuals never increase. An iteration from an InitX with few
 	// wrong entries, whose residuals first increase, then takes about a third fewer steps to the tolerance. The answer
-	// is no longer the iterate with the least A-norm of the error. It takes 2nt numbers more and two passes in each
+	// is no longer the iterate with the least A-norm of the error. Alpha, Beta, Decrease and TotalDecrease remain those
+	// of the iterates before smoothing. It takes 2nt numbers more and two passes in each
 	// iteration. Solve panics if Checkpoint or Resume is also set, and SolveBlock if Smooth is set. Default: false.
 	Smooth bool
 	// Monitor, if not nil, is called after every iteration. If it returns an error, Solve ends with Status Stopped and

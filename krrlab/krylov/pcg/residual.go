@@ -202,7 +202,7 @@ func (s *solver) undoRestart(c int) {
 // finish completes the result of a solve that ended with err.
 func (s *solver) finish(ctx context.Context, err error) (*Result, error) {
 	res := s.res
-	if err != nil {
+	if err != nil && s.monitorErr == nil { // otherwise verify does it
 		s.takeAllSmoothed()
 	}
 	switch {

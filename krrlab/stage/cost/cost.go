@@ -154,6 +154,9 @@ func (m Model) Predict(c *Candidate) {
 	}
 	sec.Solve = float64(c.Iterations)*(product+m.vectorSeconds(c.Solver, c.Preconditioner != nil)+parts.Apply) + product
 	sec.Residual = m.residualSeconds()
+	if c.Storage == gram.Float64 && !m.isSparse(c.Storage) && m.ResidualRounds > 0 { // see gram.Matrix.Certified
+		sec.Residual = float64(m.ResidualRounds) * product
+	}
 	if m.Ranks > 1 {
 		v := m.Traffic(c)
 		for _, part := range []struct {

@@ -15,7 +15,7 @@ type Task struct {
 	PeakBytes      int64   // peak memory of the process until now
 	Tests          int     // number of points to predict
 	ExpectedTol    float64 // tolerance at which an iteration is expected to end; 0: Tol
-	ExactResidual  bool    // true residuals are computed with a recomputed K
+	ExactResidual  bool    // true residuals are computed with K in float64
 
 	Fixed         Fixed // choices that the plan must respect
 	Tiles         gram.Tiles

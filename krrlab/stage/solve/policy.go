@@ -20,7 +20,8 @@ const (
 	// 16-bit tiles of points in bytes. Otherwise it means StoredResidual, followed by ExactResidual for a work of up to
 	// 5e11, some seconds, if the checked rows leave less than half of the tolerance.
 	AutoResidual ResidualPolicy = iota
-	// ExactResidual computes K again in float64, tile by tile. It takes n²d/2 multiply-adds and gives a certain bound
+	// ExactResidual computes K again in float64, tile by tile, unless K is stored in float64 and its proved error is
+	// negligible. It takes n²d/2 multiply-adds and gives a certain bound
 	// of the rounding errors (Solution.Rounding). If K̃ was too inaccurate for the tolerance, the answer is refined.
 	ExactResidual
 	// StoredResidual takes one product with K̃ and estimates its error from rows of K in float64: 256 rows drawn at
@@ -121,8 +122,8 @@ func formedShare(a *gram.Matrix) float64 {
 	return c.Formed()
 }
 
-// UsesExactResidual reports whether every true residual is computed with a float64 kernel matrix, either recomputed or,
-// for expensive kernels, stored. a is K̃, or nil if it was not formed yet.
+// UsesExactResidual reports whether every true residual is computed with a float64 kernel matrix: a recomputed one, or
+// a stored one for expensive kernels and where the proved error of a is negligible. a is K̃, or nil if it was not formed yet.
 func (t *System) UsesExactResidual(a *gram.Matrix) bool {
 	maxWork := t.Policy.ExactWork
 	if kernel.Costly(t.Kernel) {
@@ -177,7 +178,7 @@ func (t *System) DirectStorage() gram.Storage {
 }
 
 // setAim sets the share of the tolerance at which an iteration with products by a ends. If exact is not nil, it also
-// makes pcg compute true residuals with exact and restart from them.
+// makes pcg compute true residuals with exact, or with a where that is as good, and restart from them.
 func (t *run) setAim(o *pcg.Options, a, exact *gram.Matrix) {
 	p, stored := &t.Policy, a.Choice()
 	// leave room for the error that the checked rows will reveal

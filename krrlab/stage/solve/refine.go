@@ -87,12 +87,15 @@ type residualOperator struct {
 	*gram.Matrix
 	stored     *gram.Matrix                  // K̃ in float64 with a proved error; nil: K̃ is stored otherwise
 	negligible func(rounding []float64) bool // whether errors ‖fl(Ac_j)−Ac_j‖₂ are negligible
+	// Products so far were taken with these matrices, last with the last one. A solve keeps residuals of some columns
+	// when it takes those of others again.
+	used []*gram.Matrix
 }
 
 // residualOperator returns the operator for true residuals that uses the stored matrix a where it can, and otherwise
 // exact. The error of a is negligible if it is at most the share 1/Policy.Finest of the tolerance.
 func (s *run) residualOperator(a, exact *gram.Matrix) *residualOperator {
-	return &residualOperator{exact, a.Certified(), func(rounding []float64) bool {
+	return &residualOperator{Matrix: exact, stored: a.Certified(), negligible: func(rounding []float64) bool {
 		for j, v := range rounding {
 			if !(v <= s.bounds.Tol*s.bounds.TolShare/s.Policy.Finest*mat.Norm(s.Y.ColView(j), 2)) {
 				return false
@@ -112,11 +115,34 @@ func (o *residualOperator) matrixFor(x *mat.Dense) *gram.Matrix {
 
 // MulTo implements pcg.Operator.
 func (o *residualOperator) MulTo(ctx context.Context, dst, x *mat.Dense) error {
-	return o.matrixFor(x).MulTo(ctx, dst, x)
+	a := o.matrixFor(x)
+	o.used = append(slices.DeleteFunc(o.used, func(b *gram.Matrix) bool { return a == b }), a)
+	return a.MulTo(ctx, dst, x)
 }
 
-// Rounding implements pcg.Bounded.
-func (o *residualOperator) Rounding(x *mat.Dense) []float64 { return o.matrixFor(x).Rounding(x) }
+// Rounding implements pcg.Bounded. It returns bounds for products with x by any matrix that was used, or nil if one of
+// them has none.
+func (o *residualOperator) Rounding(x *mat.Dense) []float64 {
+	var largest []float64
+	for _, a := range o.used {
+		rounding := a.Rounding(x)
+		if rounding == nil {
+			return nil
+		}
+		if largest == nil {
+			largest = make([]float64, len(rounding))
+		}
+		for j, v := range rounding {
+			largest[j] = max(largest[j], v)
+		}
+	}
+	return largest
+}
+
+// usedStored reports whether the last product was taken with the stored matrix.
+func (o *residualOperator) usedStored() bool {
+	return len(o.used) > 0 && o.used[len(o.used)-1] == o.stored
+}
 
 // trueResidual computes the true residuals r = Y − Ac of c with the matrix a.
 func (s *run) trueResidual(ctx context.Context, a *gram.Matrix, c *mat.Dense) error {

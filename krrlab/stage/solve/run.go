@@ -146,7 +146,7 @@ func (s *run) pcg(ctx context.Context, o *pcg.Options, exact *gram.Matrix, kind 
 		s.stopError, err = err, ctx.Err()
 	}
 	s.residuals = res.R
-	if exact != nil && o.Exact.(*residualOperator).matrixFor(res.X) != exact {
+	if exact != nil && o.Exact.(*residualOperator).usedStored() {
 		sol.ResidualKind = InStored64
 	}
 	if res.Tol > o.Tol { // also if the run was resumed after that
