@@ -112,7 +112,8 @@ func (p *Problem) SeriesOf(k kernel.Kernel, x points.Points) (*fourier.Series, e
 	if err != nil {
 		return nil, err
 	}
-	if need := 4 * s.Work(p.N, p.T, p.Lambda).Bytes; p.Comm.Size() > 1 || p.Memory > 0 && p.HeldBytes+need > p.Memory {
+	need := 4*s.Work(p.N, p.T, p.Lambda).Bytes + fourier.LeverageBytes(p.N, p.T)
+	if p.Comm.Size() > 1 || p.Memory > 0 && p.HeldBytes+need > p.Memory {
 		return nil, fmt.Errorf("a Fourier series of %d modes takes one process and %s", s.Modes(), accel.Bytes(need))
 	}
 	return s, nil

@@ -15,6 +15,9 @@ import (
 // leverageParts is the number of parts in which the tensor of leverages is summed, for any number of threads.
 const leverageParts = 4
 
+// LeverageBytes returns the bytes of the numbers of n points that Leverages takes, with t columns of β.
+func LeverageBytes(n, t int) int64 { return 8 * int64(n) * int64(t+1) }
+
 // Leverages calls use, for one point x_i after the other, with row i of Φβ and h(x_i) = φ(x_i)ᵀ(ΦᵀWΦ+λI)⁻¹φ(x_i), in
 // one pass. The posterior variance of a Gaussian process with noise variance λ at x is λh(x), that of its function; and
 // for a point of weight w of the fit w·h is the leverage, 1 − λ((W^½K̃W^½+λI)⁻¹)_ii.

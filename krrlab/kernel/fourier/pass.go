@@ -145,6 +145,9 @@ func (p *pass) slab(ctx context.Context, cell int) error {
 
 // addRows adds the sums of the rows of a slab to the summed tensors.
 func (p *pass) addRows(slabCoefficients blas64.General) {
+	if len(p.summed) == 0 {
+		return
+	}
 	second, scratch := &p.expansions[1], []float64(nil)
 	slabs := make([]blas64.General, len(p.summed))
 	for j, t := range p.summed {

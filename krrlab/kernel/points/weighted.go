@@ -50,8 +50,12 @@ func Split(x Points) (base Points, factors []float64) {
 // SplitWeights returns the points without their weights, and w_i, which is nil for points without weights.
 func SplitWeights(x Points) (base Points, weights []float64) {
 	base, factors := Split(x)
-	for _, root := range factors {
-		weights = append(weights, root*root)
+	if factors == nil {
+		return base, nil
+	}
+	weights = make([]float64, len(factors))
+	for i, root := range factors {
+		weights[i] = root * root
 	}
 	return base, weights
 }

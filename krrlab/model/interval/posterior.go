@@ -81,7 +81,8 @@ func NewPosterior(ctx context.Context, m *model.Model, p *model.Prediction, d *d
 	var noSeries error
 	if o.series, noSeries = fourier.New(m.Kernel, fourier.Options{EntryError: posteriorEntryError,
 		MaxModes: posteriorModes}, m.X, o.z); noSeries == nil && o.series.Modes() < n {
-		if need := 4 * o.series.Work(n, t, m.Lambda).Bytes; memory > 0 && need > memory {
+		need := 4*o.series.Work(n, t, m.Lambda).Bytes + fourier.LeverageBytes(n, t)
+		if memory > 0 && need > memory {
 			return nil, fmt.Errorf("interval: %d modes need %s, %s is allowed", o.series.Modes(), accel.Bytes(need),
 				accel.Bytes(memory))
 		}
