@@ -215,15 +215,15 @@ func (f *Field) Set(text string) error {
 var unknownMember = regexp.MustCompile(`(?:^| )([a-z-]+)=[^ ]*$`)
 
 // checkUnknownMember returns an error if the last word of a value looks like an option, as in --plot "a.svg titel=x",
-// and the flag has options. Types that parse their own text, and options with the tag
-// options, decide themselves.
+// and the flag has options. A name of a file that begins with ./ is no such text. Types that parse their own text, and
+// options with the tag options, decide themselves.
 func (f *Field) checkUnknownMember(text string) error {
 	match := unknownMember.FindStringSubmatch(text)
 	kind := f.structField.Type
 	if kind.Kind() == reflect.Slice {
 		kind = kind.Elem()
 	}
-	if match == nil || kind != reflect.TypeFor[string]() || f.tag("options") != "" {
+	if match == nil || strings.HasPrefix(text, "./") || kind != reflect.TypeFor[string]() || f.tag("options") != "" {
 		return nil
 	}
 	var keys []string
@@ -237,7 +237,7 @@ func (f *Field) checkUnknownMember(text string) error {
 	}
 	advice := ""
 	if kind == f.structField.Type { // a file or folder
-		advice = "; a file of this name is ./" + match[1] + "=…"
+		advice = "; a file of this name is ./" + text
 	}
 	return fmt.Errorf("%s %q: there is no option %s=: want %s%s", f.title(), text, match[1], strings.Join(keys, " or "),
 		advice)

@@ -153,6 +153,7 @@ func TestMembers(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
+	testkit.OK(t, Of(new(written)).Lookup("plot").Set("./my titel=x"))
 	testkit.OK(t, s.Lookup("title").Set("titel=x"))
 	testkit.Equal(t, s.Lookup("plot").Set("a.svg mark=  title=x").Error(), `--plot mark "": want a character`)
 	owner, key := s.Lookup("plot-wait").Owner()

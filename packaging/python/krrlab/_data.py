@@ -78,11 +78,11 @@ class Table:
         frame.to_csv(file, index=False)
         if y is not None:
             for kind, flag in (("words", "categorical"), ("dates", "dates")):
-                options[flag] = [_reference(j, n) for j, (n, k) in enumerate(self.kinds.items()) if k == kind] or None
+                options[flag] = [reference(j, n) for j, (n, k) in enumerate(self.kinds.items()) if k == kind] or None
         return file, {"format": "csv", "separator": "comma", "header": "yes", "comment": "none", **options}
 
 
-def _reference(index: int, name: str) -> str:
+def reference(index: int, name: str) -> str:
     """Return how a flag names a column: by its number if the name reads as a number, or is trimmed."""
     return name if re.fullmatch(r"\S(.*\S)?", name) and not re.fullmatch(r"[+-]?\d+", name) else str(index)
 

@@ -183,11 +183,16 @@ class _KernelMachine(BaseEstimator):
         if _data.is_frame(X):
             places = _data.names_given(self.space, "space", [str(name) for name in X.columns])
             return X.set_axis([str(name) for name in X.columns], axis=1)[places]
-        X = _data.numeric(X)
+        X = X.tocsc() if hasattr(X, "tocsc") else _data.numeric(X)
+        if X.ndim != 2:
+            return X  # refused with all others
         places = [self.space] if isinstance(self.space, numbers.Integral) else self.space
-        if isinstance(places, str) or not all(isinstance(j, numbers.Integral) and 0 <= j < X.shape[-1] for j in places):
-            raise ValueError(f"space == {self.space!r}, must be numbers of columns from 0, as X is no DataFrame")
-        return X[:, list(places)]
+        if isinstance(places, str) or len(set(places)) < len(places) or not all(
+                isinstance(j, numbers.Integral) and 0 <= j < X.shape[1] for j in places):
+            raise ValueError(f"space == {self.space!r}, must be different numbers of columns from 0, as X is no "
+                             "DataFrame")
+        X = X[:, list(places)]
+        return X.toarray() if hasattr(X, "toarray") else X
 
     def _read(self, X: Any) -> _data.Table:
         """Check new rows against the fit."""
@@ -201,7 +206,8 @@ class _KernelMachine(BaseEstimator):
             coded = [name for name, kind in kinds.items() if kind != "numbers"]
             raise ValueError(f"the columns {coded} have words or dates: X must be a DataFrame")
         if _data.is_frame(X) or self.space is not None:
-            _check_columns(np.shape(X)[1], self.n_features_in_, owner)
+            if len(np.shape(X)) == 2:
+                _check_columns(np.shape(X)[1], self.n_features_in_, owner)
             X = self._coordinates(X)
         if _data.is_frame(X):
             kinds = dict(zip(map(str, X.columns), kinds.values())) if kinds else None
@@ -252,13 +258,14 @@ class _KernelMachine(BaseEstimator):
             if self.kernel == "precomputed":
                 where["matrix"] = file
             if self.space is not None:
-                where["space"] = t.names or list(range(n_columns))
+                where["space"] = [_data.reference(j, str(n)) for j, n in enumerate(t.names or range(n_columns))]
             flags = _program.flags(**{**where, **self._options(), **options, "train": file, "out": model,
                                       "json": report})
             notes = _program.run(["fit", *flags], file)
             self.report_ = _program.report(report)
             self.report_["notes"] = notes.splitlines()
             self.model_ = Model.load(model)
+        self.__dict__.pop("interval_", None)
         self.n_features_in_ = n_columns if self.space is None else np.shape(X)[1]
         self.column_kinds_ = t.kinds
         if names is not None:
@@ -277,16 +284,17 @@ class _KernelMachine(BaseEstimator):
             if f is not None:
                 return f
         if not self.model_.labels:
-            f = self._run_predict(t)
+            f, _ = self._run_predict(t)
         else:
-            f = self._run_predict(t, decision=True)[:, 1:].astype(float)
+            f = self._run_predict(t, decision=True)[0][:, 1:].astype(float)
         return f.reshape(len(f), -1)
 
-    def _run_predict(self, t: _data.Table, **options: Any) -> np.ndarray:
-        """Return the columns that krrlab predict writes for the rows of t, but that of row numbers.
+    def _run_predict(self, t: _data.Table, **options: Any) -> tuple[np.ndarray, str]:
+        """Return the columns that krrlab predict writes for the rows of t, and what it says of intervals.
 
-        They are numbers for a regression and texts for classes.
+        The column of row numbers is left out. The others are numbers for a regression and texts for classes.
         """
+        interval = ""
         with tempfile.TemporaryDirectory(prefix="krrlab-") as folder:
             file, where = t.write(folder)
             model, out = os.path.join(folder, "model.krr"), os.path.join(folder, "out")
@@ -295,9 +303,9 @@ class _KernelMachine(BaseEstimator):
             flags = _program.flags(**where, threads=self.threads, **options, **{"in": file, "out": out})
             for note in _program.run(["predict", model, *flags], file).splitlines():
                 if note.startswith("note: "):
-                    warnings.warn(note[6:], stacklevel=4)
+                    warnings.warn(note[6:], stacklevel=_program.stack_level())
                 elif note.startswith("interval "):
-                    self.interval_ = " ".join(note.split()[1:])
+                    interval = " ".join(note.split()[1:])
             if not self.model_.labels:
                 columns = np.load(out)
             else:
@@ -305,7 +313,7 @@ class _KernelMachine(BaseEstimator):
                     columns = np.array([row[1:] for row in list(csv.reader(lines))[1:]], dtype=object)
         if len(columns) != t.values.shape[0]:
             raise ValueError(f"{len(columns)} predictions of {t.values.shape[0]} rows")
-        return columns
+        return columns, interval
 
 
 def _check_columns(found: int, expected: int, owner: str) -> None:
@@ -416,8 +424,8 @@ class KernelRidge(RegressorMixin, _KernelMachine):
         ndarray of shape (m,) or (m, t), as y had in ``fit``; with ``return_std`` a pair of it and an ndarray (m,)
         """
         if return_std:
-            columns = self._run_predict(self._read(X), interval="90%", method="posterior")
-            return columns[:, 0], columns[:, 3]
+            columns, _ = self._run_predict(self._read(X), interval="90%", method="posterior")
+            return columns[:, 0] if self._is_vector else columns[:, :1], columns[:, 3]
         f = self._decisions(X)
         return f[:, 0] if self._is_vector else f
 
@@ -443,7 +451,8 @@ class KernelRidge(RegressorMixin, _KernelMachine):
         """
         if not 0 < level < 1:
             raise ValueError(f"level == {level}, must be above 0 and below 1")
-        return self._run_predict(self._read(X), interval=f"{100 * level:.10g}%", method=method)[:, 1:3]
+        columns, self.interval_ = self._run_predict(self._read(X), interval=f"{100 * level:.10g}%", method=method)
+        return columns[:, 1:3]
 
 
 class _Probability:
@@ -610,8 +619,9 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
         """
         if not 0 < level < 1:
             raise ValueError(f"level == {level}, must be above 0 and below 1")
-        sets = self._run_predict(self._read(X), interval=f"{100 * level:.10g}%")[:, -1]
-        return np.array([[text in labels for text in self._texts] for labels in csv.reader(sets, delimiter="|")])
+        columns, self.interval_ = self._run_predict(self._read(X), interval=f"{100 * level:.10g}%")
+        sets = csv.reader(columns[:, -1], delimiter="|")
+        return np.array([[text in labels for text in self._texts] for labels in sets])
 
     @_Probability
     def predict_proba(self, X: Any) -> np.ndarray:

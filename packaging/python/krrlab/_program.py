@@ -63,11 +63,20 @@ def run(command: Sequence[str], data: str = "") -> str:
                           encoding="utf-8", errors="replace")
     if done.returncode not in (0, NOT_CONVERGED):
         raise ValueError(readable(done.stderr, [*command], data) or "krrlab failed without a message")
-    notes = done.stderr + "".join(line for line in done.stdout.splitlines(True) if line.startswith(("note: ", "interval ")))
+    kept = [line for line in done.stdout.splitlines(True) if line.startswith(("note: ", "interval "))]
+    notes = done.stderr + "".join(kept)
     notes = readable(notes, [*command], data)
     if done.returncode == NOT_CONVERGED:
         warnings.warn(notes, ConvergenceWarning, stacklevel=4)
     return notes
+
+
+def stack_level() -> int:
+    """Return the level for warnings.warn in the calling function at which the user's code called this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and os.path.dirname(frame.f_code.co_filename) == os.path.dirname(__file__):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def report(file: str) -> dict[str, Any]:

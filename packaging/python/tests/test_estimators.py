@@ -116,6 +116,7 @@ class Predictions(unittest.TestCase):
         low = np.sort(left[0] - left[1][:, None], axis=0)[int(0.2 * (len(X) + 1)) - 1]
         high = np.sort(left[0] + left[1][:, None], axis=0)[int(np.ceil(0.8 * (len(X) + 1))) - 1]
         np.testing.assert_allclose(model.predict_interval(Z, 0.8), np.column_stack([low, high]), atol=1e-5)
+        model.predict(Z, return_std=True)
         self.assertRegex(model.interval_, "^80 % by jackknife.*probability 0.6 at least")
         labels = np.digitize(noisy, [-0.5, 0.5])
         classes = KernelRidgeClassifier(lam=0.1, probability=True).fit(X, labels)
@@ -125,6 +126,8 @@ class Predictions(unittest.TestCase):
         self.assertIn("not guaranteed", classes.interval_)
         with self.assertRaisesRegex(ValueError, "level == 90"):
             model.predict_interval(Z, 90)
+        self.assertFalse(hasattr(model.fit(X, noisy[:, None]), "interval_"))
+        self.assertEqual([v.shape for v in model.predict(Z, return_std=True)], [(len(Z), 1), (len(Z),)])
 
 
 class ScikitLearn(unittest.TestCase):

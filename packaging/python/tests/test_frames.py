@@ -160,6 +160,15 @@ class Frames(unittest.TestCase):
             rows.assign(town=0.0).to_numpy(float), height)
         np.testing.assert_allclose(numbered.predict(rows.assign(town=0.0).to_numpy(float)),
                                    plane.predict(places.to_numpy()), atol=1e-6)
+        counted = places.set_axis([1, 2], axis=1)
+        whole = KernelRidge("gaussian", sigma=1, lam=1e-2, space=[1, 2]).fit(counted, height)
+        np.testing.assert_allclose(whole.predict(counted), plane.predict(places.to_numpy()), atol=1e-6)
+        sparse = KernelRidge("gaussian", sigma=1, lam=1e-2, space=[0, 1]).fit(scipy.sparse.csr_matrix(places), height)
+        np.testing.assert_allclose(sparse.predict(scipy.sparse.csr_matrix(places)), plane.predict(places.to_numpy()),
+                                   atol=1e-6)
+        self.refused("different numbers of columns", lambda: KernelRidge(space=[1, 1]).fit(places.to_numpy(), height))
+        self.refused("Expected 2D array", lambda: KernelRidge(space=[0]).fit(places.lon.to_numpy(), height))
+        self.refused("Expected 2D array", lambda: numbered.predict(places.lon.to_numpy()))
         self.refused("space: there is no column 'x'", lambda: KernelRidge(space="x").fit(rows, height))
         self.refused("numbers of columns", lambda: KernelRidge(space="lon").fit(places.to_numpy(), height))
         self.refused("does not go with", lambda: KernelRidge(space="lon", impute="mean").fit(rows, height))
