@@ -185,9 +185,12 @@ func (s *Session) endRecord(c *cell) {
 		s.printLine(text)
 		return
 	}
-	if r := s.runGo(c, segment{line: 1, code: fmt.Sprintf("%s := %q", c.recorder.variable, text)}); r.Err != nil {
+	assignment := segment{line: 1, code: fmt.Sprintf("%s := %q", c.recorder.variable, text)}
+	if r := s.runGo(c, assignment); r.Err != nil {
 		s.out.printf(stderr, "%s\n", r.Err.Value)
+		return
 	}
+	s.recordSegment(c, assignment)
 }
 
 // unquoted removes the quotes around a file name.

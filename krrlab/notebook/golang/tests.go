@@ -44,15 +44,22 @@ func isCompiledCell(seg segment) bool { return strings.HasPrefix(seg.command, "%
 // functions with the given prefix and everything that they need (see exporter.keepTests). arg is a pattern of names,
 // after flags of go test. patternFlag selects functions by the pattern; otherFlag deselects those of the other kind.
 func (s *Session) runTests(arg, prefix, patternFlag, otherFlag string) error {
-	flags, pattern := []string{otherFlag}, "."
+	flags, pattern := []string{otherFlag}, ""
 	for _, field := range strings.Fields(arg) {
-		if strings.HasPrefix(field, "-") {
+		switch {
+		case strings.HasPrefix(field, "-"):
 			flags = append(flags, field)
-		} else {
+		case pattern != "":
+			return fmt.Errorf("%q and %q: want one pattern of names, and values of flags after =, as in -count=3", pattern, field)
+		default:
 			pattern = field
 		}
 	}
-	name, _, _ := strings.Cut(pattern, "/") // without the names of subtests
+	pattern = cmp.Or(pattern, ".")
+	name, subtests, _ := strings.Cut(pattern, "/")
+	if strings.Contains(subtests, "|") { // alternatives, each with its own subtests
+		name = "."
+	}
 	names, err := regexp.Compile(name)
 	if err != nil {
 		return err
@@ -68,6 +75,9 @@ func (s *Session) runTests(arg, prefix, patternFlag, otherFlag string) error {
 	for _, r := range s.history {
 		cells = append(cells, NotebookCell{Kind: "code", Text: r.code})
 		x.outline(r.cell, cells[len(cells)-1])
+	}
+	for _, note := range x.notes {
+		s.printLine(strings.TrimSuffix(note, ": a comment in the program") + ": go test leaves it out")
 	}
 	rerun, err := x.keepTests(prefix, names)
 	if err != nil {
