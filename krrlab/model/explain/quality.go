@@ -55,6 +55,7 @@ func Quality(title string, p *model.Prediction, d *datasets.Dataset, probabiliti
 	switch {
 	case fittedRows > 0:
 		probabilities = nil
+		f.Caption += " Calibration is not drawn, since that of rows of the fit is not that of new rows."
 	case probabilities == nil:
 		probabilities = crossFitted(p, d)
 	}

@@ -431,7 +431,6 @@ func TestRule(t *testing.T) {
 	testkit.Equal(t, len(seen) > 1, true, seen)
 }
 
-// TestNotDefinite: a matrix that is no K+λI is refused with the point.
 // TestNotDefinite: of all points whose local matrix is not positive definite, the error names the first in the order of
 // the rows of G, on any number of threads.
 func TestNotDefinite(t *testing.T) {
