@@ -75,6 +75,30 @@ func TestWeights(t *testing.T) {
 	}
 }
 
+// TestWeightsFar: points far from zero, which are shifted before inner products are formed, keep their weights: the
+// predictions are those of the same points near zero.
+func TestWeightsFar(t *testing.T) {
+	for seed := range uint64(2) {
+		near := datasets.SyntheticRegression(120, 3, 0.1, seed)
+		near.Weights = make([]float64, near.Len())
+		for i := range near.Weights {
+			near.Weights[i] = math.Pow(10, float64(i%4)-2)
+		}
+		far := *near
+		far.X = points.Shift(near.X, []float64{-4096, 1 << 14, -1 << 16})
+		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1.2}, kernel.Matern32{Sigma: 1.2}, kernel.Laplacian{Sigma: 2}} {
+			for _, cfg := range []Config{{Solver: Direct}, {Solver: CG}, {Precond: RPCholesky{S: 40}}} {
+				cfg.Kernel, cfg.Lambda, cfg.Tol = k, 0.1, 1e-8
+				want, got := mustSolve(t, near, cfg), mustSolve(t, &far, cfg)
+				v := apart(predictions(t, got.Model, &far), predictions(t, want.Model, near))
+				if got.Status != pcg.Converged || v > 1e-6 {
+					t.Errorf("seed %d, %v, %v: %v, predictions %g apart", seed, k, cfg.Solver, got.Status, v)
+				}
+			}
+		}
+	}
+}
+
 // withRoots returns the points (x_i, √w_i).
 func withRoots(train *datasets.Dataset) *points.Dense {
 	n, d := train.X.Dims()

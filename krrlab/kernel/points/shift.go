@@ -13,11 +13,14 @@ type Shifted struct {
 
 var _ Points = (*Shifted)(nil)
 
-// Shift returns the view with rows x_i − c. The view keeps c without a copy. Shift panics if len(c) is not the
-// dimension.
-func Shift(x Points, c []float64) *Shifted {
+// Shift returns the view with rows x_i − c, and with the weights of x if it is Weighted. The view keeps c without a
+// copy. Shift panics if len(c) is not the dimension.
+func Shift(x Points, c []float64) Points {
 	if _, d := x.Dims(); d != len(c) {
 		panic(fmt.Sprintf("points: Shift of points of dimension %d by a vector of %d", d, len(c)))
+	}
+	if w, ok := x.(*Weighted); ok {
+		return &Weighted{Shift(w.Points, c), w.Factors}
 	}
 	return &Shifted{x, c}
 }

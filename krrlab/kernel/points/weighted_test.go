@@ -13,7 +13,8 @@ import (
 func TestWeigh(t *testing.T) {
 	base := points.NewDense(4, 1, []float64{3, 4, 5, 6})
 	x := testkit.Must(points.Weigh(base, []float64{1, 4, 9, 16}))
-	for name, got := range map[string]points.Points{"slice": x.Slice(1, 3), "copy": points.Gather(x, []int{1, 2})} {
+	for name, got := range map[string]points.Points{"slice": x.Slice(1, 3), "copy": points.Gather(x, []int{1, 2}),
+		"shifted": points.Shift(points.Shift(x, []float64{2}), []float64{-2}).Slice(1, 3)} {
 		p := points.NewPanel(got)
 		if _, weighted := p.X.(*points.Weighted); weighted || !slices.Equal(p.Factors, []float64{2, 3}) ||
 			!slices.Equal(p.Norms, []float64{16, 25}) || !slices.Equal(points.NewPanel32(got).Slice(1, 2).Factors, []float64{3}) {
