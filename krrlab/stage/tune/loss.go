@@ -32,9 +32,7 @@ type loss struct {
 // softness is the width of the smoothed step of loss.smoothed, in units of the root mean square of the margins, or of
 // the standard deviation of the scores if the metric chooses a threshold. A larger width reduces the noise of
 // differences between points, and shifts the optimum. At this value the noise is halved, and the shift is smaller than
-// that. In these units a factor of all scores changes nothing, as it changes no label. A fixed width would give scores
-// near zero, which a large λ makes, the loss ½ for each row, and that is better than the truth where more than half of
-// all labels are wrong.
+// that. In these units a factor of all scores changes nothing, as it changes no label.
 const softness = 0.15
 
 // judgment describes how predictions are judged.

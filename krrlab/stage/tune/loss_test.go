@@ -77,6 +77,41 @@ func TestSmoothedLossIgnoresScale(t *testing.T) {
 	}
 }
 
+// TestSmoothedLossOfVanishingScores checks that scores that vanish for nearly all rows, as a narrow kernel makes them,
+// are not better by the compared loss than scores that find the right one of many classes for a third of all rows.
+func TestSmoothedLossOfVanishingScores(t *testing.T) {
+	const n, classes = 600, 12
+	y, vanishing, right := mat.NewDense(n, classes, nil), mat.NewDense(n, classes, nil), mat.NewDense(n, classes, nil)
+	g := rng.New(5)
+	for i := range n {
+		for k := range classes {
+			y.Set(i, k, -1)
+			right.Set(i, k, g.Normal(uint64(i*classes+k)))
+			if vanishing.Set(i, k, 1e-9*right.At(i, k)); i < n/50 {
+				vanishing.Set(i, k, right.At(i, k))
+			}
+		}
+		class := min(i%classes, i%7) // not all classes are as frequent
+		y.Set(i, class, 1)
+		right.Set(i, class, right.At(i, class)+1)
+	}
+	for _, metric := range []model.Metric{model.ErrorRate, model.BalancedError, model.F1} {
+		j, e := &judgment{metric: metric}, mat.NewDense(n, classes, nil)
+		e.Sub(y, vanishing)
+		a := j.loss(y, e)
+		e.Sub(y, right)
+		b := j.loss(y, e)
+		exact, _ := meanAndError(b.rows)
+		if worse, _ := meanAndError(a.smoothed); worse < 0.85 {
+			t.Errorf("%s: smoothed loss %.3f of scores that vanish", metric, worse)
+		}
+		if v, _ := meanAndError(b.smoothed); math.Abs(v-exact) > 0.03 || a.objective() < b.objective() {
+			t.Errorf("%s: smoothed loss %.3f, loss %.3f; objective %.3f, of scores that vanish %.3f", metric, v, exact,
+				b.objective(), a.objective())
+		}
+	}
+}
+
 // judge returns the default judgment.
 func judge(classes bool) *judgment {
 	if classes {

@@ -47,30 +47,31 @@ func (s *scores) balancedWeights() []float64 {
 func (s *scores) errorLosses(m model.Metric) (rows, soft []float64) {
 	n, t := s.f.Dims()
 	rows, soft = make([]float64, n), make([]float64, n)
-	v, threshold, width := s.weights, 0.0, 0.0
+	v := s.weights
 	if m == model.BalancedError {
-		if v = s.balancedWeights(); t == 1 {
-			f := mat.Col(nil, 0, s.f)
-			threshold, _ = m.BestThreshold(f, s.isClass(1), s.weights)
-			width = 2 * stepWidth(f, stat.Mean(f, nil)) // a margin is twice a score
-		}
+		v = s.balancedWeights()
 	}
-	row, margins := make([]float64, t), make([]float64, n)
-	for i := range n {
-		copy(row, s.f.RawRowView(i))
-		if t == 1 {
-			row[0] -= threshold
+	if t > 1 {
+		degrees := s.degrees()
+		for i, c := range s.truth {
+			if soft[i] = v[i] * (1 - degrees.At(i, c)); datasets.PredictedClass(s.f.RawRowView(i)) != c {
+				rows[i] = v[i]
+			}
 		}
-		margins[i] = datasets.Margin(row, s.truth[i])
-		if datasets.PredictedClass(row) != s.truth[i] {
+		return rows, soft
+	}
+	f, threshold, width := mat.Col(nil, 0, s.f), 0.0, 0.0
+	if m == model.BalancedError {
+		threshold, _ = m.BestThreshold(f, s.isClass(1), s.weights)
+		width = stepWidth(f, stat.Mean(f, nil))
+	} else {
+		width = stepWidth(f, 0)
+	}
+	for i, c := range s.truth {
+		above := []float64{f[i] - threshold}
+		if soft[i] = v[i] * smoothStep(-datasets.Margin(above, c), 2*width); datasets.PredictedClass(above) != c {
 			rows[i] = v[i]
 		}
-	}
-	if width == 0 {
-		width = stepWidth(margins, 0)
-	}
-	for i, margin := range margins {
-		soft[i] = v[i] * smoothStep(-margin, width)
 	}
 	return rows, soft
 }
@@ -84,33 +85,66 @@ func stepWidth(v []float64, center float64) float64 {
 	return softness
 }
 
+// degrees returns the degree p_ij, n×t, to which row i is assigned to each of t > 1 classes: the softmax of its scores,
+// which is 1/t for each class if all scores are equal. A smoothed step of the margin would give the true class ½ then.
+// That is better than the truth if more than half of all labels are wrong, and a kernel so narrow that most scores
+// vanish would look like the best. If two scores are far above the others, p is smoothStep of their difference, up to
+// 0.01.
+func (s *scores) degrees() *mat.Dense {
+	n, t := s.f.Dims()
+	margins := make([]float64, n)
+	for i, c := range s.truth {
+		margins[i] = datasets.Margin(s.f.RawRowView(i), c)
+	}
+	p, factor := mat.NewDense(n, t, nil), logisticScale/stepWidth(margins, 0)
+	for i := range n {
+		f, row := s.f.RawRowView(i), p.RawRowView(i)
+		highest := slices.Max(f)
+		for j := range row {
+			row[j] = math.Exp(factor * (f[j] - highest))
+		}
+		floats.Scale(1/floats.Sum(row), row)
+	}
+	return p
+}
+
+// logisticScale is the factor of x with which the logistic function is closest to the normal distribution function.
+const logisticScale = 1.702
+
 // f1 returns the row losses of 1 − F1, exact and smoothed: for two classes the F1 of the positive class at the best
 // threshold, for more classes the mean over all classes.
 func (s *scores) f1(positive int) (rows, soft []float64) {
 	n, t := s.f.Dims()
 	rows, soft = make([]float64, n), make([]float64, n)
-	margins, hard, smooth := make([]float64, n), make([]float64, n), make([]float64, n)
-	for c, w := range s.classWeights {
-		if t == 1 && c != positive || t > 1 && w == 0 {
-			continue
-		}
+	hard, smooth := make([]float64, n), make([]float64, n)
+	if t == 1 {
+		margins, in := make([]float64, n), s.isClass(positive)
 		for i := range n {
-			margins[i] = datasets.Margin(s.f.RawRowView(i), c)
+			margins[i] = datasets.Margin(s.f.RawRowView(i), positive)
 		}
-		in, threshold, center, share := s.isClass(c), 0.0, 0.0, 1/float64(s.presentClasses)
-		if t == 1 {
-			threshold, _ = model.F1.BestThreshold(margins, in, s.weights)
-			center, share = stat.Mean(margins, nil), 1
-		}
-		width := stepWidth(margins, center)
+		threshold, _ := model.F1.BestThreshold(margins, in, s.weights)
+		width := stepWidth(margins, stat.Mean(margins, nil))
 		for i, margin := range margins {
-			hard[i], smooth[i] = 0, smoothStep(margin-threshold, width)
-			if t == 1 && margin > threshold || t > 1 && datasets.PredictedClass(s.f.RawRowView(i)) == c {
+			if smooth[i] = smoothStep(margin-threshold, width); margin > threshold {
 				hard[i] = 1
 			}
 		}
-		s.addF1(rows, hard, in, share)
-		s.addF1(soft, smooth, in, share)
+		s.addF1(rows, hard, in, 1)
+		s.addF1(soft, smooth, in, 1)
+		return rows, soft
+	}
+	degrees, share := s.degrees(), 1/float64(s.presentClasses)
+	for c, w := range s.classWeights {
+		if w == 0 {
+			continue
+		}
+		for i := range n {
+			if hard[i] = 0; datasets.PredictedClass(s.f.RawRowView(i)) == c {
+				hard[i] = 1
+			}
+		}
+		s.addF1(rows, hard, s.isClass(c), share)
+		s.addF1(soft, mat.Col(smooth, c, degrees), s.isClass(c), share)
 	}
 	return rows, soft
 }
