@@ -199,6 +199,9 @@ func (l *Lab) makeLowRank(ctx context.Context, p stage.LowRank) (*stage.Made, er
 	result := &stage.Made{M: w, BuildFlops: n*s*s + 2*s*s*s/3, ApplyFlops: 4*n*s + 2*s*s, S: f.value.Z.D,
 		LambdaP: lambdaP,
 		Bytes:   w.Bytes(), Text: f.value.Text, Seconds: f.seconds + time.Since(start).Seconds()}
+	if w.Corrects() {
+		result.ApplyFlops *= 2
+	}
 	landmarks := f.value.Factor
 	if landmarks == nil {
 		result.BuildFlops += 2 * n * s * d

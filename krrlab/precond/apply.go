@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -29,6 +30,7 @@ type solve struct {
 	t         int
 	skinny    bool // t is so small that products are computed column by column
 	assembly  bool // package simd has assembly for this processor
+	corrects  bool // M⁻¹R is corrected, see Woodbury.Corrects
 	colBlocks int  // the number of blocks of columns of Z
 
 	dst, r  blas64.General // n×t
@@ -42,6 +44,7 @@ type solve struct {
 	locks   []sync.Mutex   // one for each block of columns of sums
 	v       []float64      // t×s: ZᵀR, then (ZᵀZ+λ_pI)⁻¹ZᵀR
 	u       []float64      // t×s: intermediate result, L⁻¹v or (Σ²+λ_pI)⁻¹Vᵀv
+	first   []float64      // t×s: the first (ZᵀZ+λ_pI)⁻¹ZᵀR, if M⁻¹R is corrected
 	dense   []float64      // contiguous copy of dst, if dst is strided and distributed
 	counts  []int          // the number of entries of an n×t matrix on each rank
 	workers []scratch
@@ -59,7 +62,7 @@ type scratch struct {
 
 // bytes returns the size of the scratch memory.
 func (p *solve) bytes() int64 {
-	b := cap(p.sums) + cap(p.v) + cap(p.u) + cap(p.dense)
+	b := cap(p.sums) + cap(p.v) + cap(p.u) + cap(p.first) + cap(p.dense)
 	for _, w := range p.workers {
 		b += cap(w.rt) + cap(w.out) + int(w.simd.Bytes()/8)
 	}
@@ -68,7 +71,9 @@ func (p *solve) bytes() int64 {
 
 // SolveTo sets dst = M⁻¹r for n×t matrices:
 //
-//	v = Zᵀr,  v ← (ZᵀZ+λ_pI)⁻¹v,  dst = λ_p⁻¹(r − Zv).
+//	v = Zᵀr,  v ← (ZᵀZ+λ_pI)⁻¹v,  dst = λ_p⁻¹(r − Zv),
+//
+// followed, if Corrects returns true, by dst ← dst + Z(ZᵀZ+λ_pI)⁻¹(v − Zᵀdst).
 //
 // dst may be r, but must not overlap it otherwise. SolveTo allocates memory only in the first call with a given number
 // of columns. It panics if the shapes do not match. If ctx ends, it returns the error of ctx, and dst is undefined.
@@ -86,7 +91,22 @@ func (p *solve) run(ctx context.Context) error {
 	if err := p.solveInner(ctx); err != nil { // v ← (ZᵀZ+λ_pI)⁻¹v
 		return err
 	}
-	return p.expand(ctx) // λ_p⁻¹(r − Zv)
+	if !p.corrects {
+		return p.expand(ctx) // λ_p⁻¹(r − Zv)
+	}
+	p.first = append(p.first[:0], p.v...)
+	if err := p.expand(ctx); err != nil {
+		return err
+	}
+	p.r, p.kind, p.ridge = p.dst, forward, 1
+	if err := p.project(ctx); err != nil { // v = Zᵀdst
+		return err
+	}
+	floats.SubTo(p.v, p.first, p.v)
+	if err := p.solveInner(ctx); err != nil {
+		return err
+	}
+	return p.expand(ctx) // dst + Z(ZᵀZ+λ_pI)⁻¹(v − Zᵀdst)
 }
 
 // solveInner sets v ← (ZᵀZ+λ_pI)⁻¹v. For FormU it does nothing, because M⁻¹ = λ_p⁻¹(I − UᵀU).
@@ -139,6 +159,7 @@ func (w *Woodbury) start(dst, r *mat.Dense, kind product) *solve {
 		p.locks = make([]sync.Mutex, p.colBlocks)
 	}
 	p.dst, p.r, p.kind, p.ridge = dst.RawMatrix(), r.RawMatrix(), kind, 0
+	p.corrects = kind == inverse && w.Corrects()
 	p.t, p.skinny, p.assembly = t, t <= gemvColumns(), simd.InUse() != simd.Portable
 	buffer.Grow(&p.sums, t*w.s)
 	buffer.Grow(&p.norm, t)

@@ -24,7 +24,8 @@ const (
 //	eigen  9s³         + iterations·(4ns(t+readZ) + 4s²t)
 //
 // Counting flops only (readZ = readU = 0), U is cheaper than L if iterations·t·ρ > n/2, and Linv is cheaper than L if
-// iterations·t·(ρ−1) > s/6. Cost panics for AutoForm.
+// iterations·t·(ρ−1) > s/6. If Woodbury.Corrects returns true, an iteration costs twice as much, which Cost does not
+// know. Cost panics for AutoForm.
 func Cost(form Form, n, s, t, iterations int) float64 {
 	fn, fs, ft, fi := float64(n), float64(s), float64(t), float64(iterations)
 	gram, chol := fn*fs*fs, fs*fs*fs/3

@@ -156,7 +156,7 @@ func (w *Woodbury) WithLambda(lambdaP float64) (*Woodbury, error) {
 		return nil, err
 	}
 	v := &Woodbury{n: w.n, s: w.s, lambdaP: lambdaP, form: w.form, rows: w.rows, z: w.z, factor: w.factor,
-		sigma2: w.sigma2, seconds: w.seconds}
+		sigma2: w.sigma2, trace: w.trace, seconds: w.seconds}
 	v.setFromEigenvalues()
 	return v, nil
 }

@@ -54,7 +54,7 @@ func (f *Family) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []i
 	if p.t != len(cols) {
 		panic(fmt.Sprintf("precond: %d λ_p for %d columns", len(cols), p.t))
 	}
-	p.ridges = make([]float64, p.t)
+	p.ridges, p.corrects = make([]float64, p.t), f.w.correctsAt(slices.Min(f.lambdas))
 	for j, c := range cols {
 		p.ridges[j] = f.lambdas[c]
 	}

@@ -19,7 +19,7 @@ import (
 type Form int
 
 const (
-	AutoForm  Form = iota // Linv, or U if n ≤ 2s and its Cost is lower
+	AutoForm  Form = iota // Linv, or U if n ≤ 2s, its Cost is lower and no correction is needed
 	FormL                 // triangular solves with L
 	FormLInv              // products with L⁻¹
 	FormU                 // products with U = L⁻¹Zᵀ
@@ -53,7 +53,8 @@ type Options struct {
 	// Comm is the group of ranks over which Z is distributed. Each rank has the rows of Z that comm.Rows determines in
 	// units of RankRows, its part of the factor (FactorBytes), and all rows of the n×t matrices of SolveTo. A SolveTo
 	// takes one all-reduce of st integers, one all-gather of nt numbers, and two all-reduces of st numbers if the
-	// factor is shared. All ranks must call the methods together. Default: comm.Alone().
+	// factor is shared; if Corrects returns true, twice as many. All ranks must call the methods together. Default:
+	// comm.Alone().
 	Comm comm.Comm
 }
 
@@ -64,17 +65,23 @@ type Seconds struct {
 	Form   float64 // L⁻¹ or U
 }
 
+// correctionLimit is the ratio tr ZᵀZ/λ_p above which M⁻¹r is corrected. The relative error of rᵀM⁻¹r without the
+// correction is about 1e-15 times this ratio. A smaller limit doubles the cost of M⁻¹ for more problems.
+const correctionLimit = 1e10
+
 // Woodbury is M = ZZᵀ+λ_pI with its inverse. Its methods are safe for concurrent use.
 type Woodbury struct {
 	n, s    int
 	lambdaP float64
 	form    Form
+	auto    bool            // the form was AutoForm
 	rows    *rows           // distribution of the rows of Z
 	z       *points.Dense32 // this rank's rows of Z; nil for FormU
 	u       []float64       // for FormU, this rank's rows of Uᵀ
 	factor  []float64       // s×s row-major: L, L⁻¹ (lower) or V; nil for FormU, and if ranks share the factor
 	linv    *linv           // L⁻¹, for FormLInv
 	sigma2  []float64       // eigenvalues σ² of ZᵀZ, for FormEigen
+	trace   float64         // tr ZᵀZ
 	logDet  float64         // ln det(ZᵀZ+λ_pI)
 	seconds Seconds
 
@@ -127,8 +134,8 @@ func newWoodbury(ctx context.Context, z *points.Dense32, lambdaP float64, o *Opt
 	if err != nil {
 		return nil, err
 	}
-	w := &Woodbury{n: k.n, s: z.D, lambdaP: lambdaP, form: opt.Form, z: z, rows: k}
-	if w.form == AutoForm {
+	w := &Woodbury{n: k.n, s: z.D, lambdaP: lambdaP, form: opt.Form, auto: opt.Form == AutoForm, z: z, rows: k}
+	if w.auto {
 		w.form = cheaperForm(w.n, w.s, cmp.Or(opt.RHS, 1))
 	}
 	return w, nil
@@ -145,6 +152,9 @@ func checkRidge(lambdaP float64) error {
 // finish computes the form of w from ZᵀZ.
 func (w *Woodbury) finish(ctx context.Context, c gramian) (err error) {
 	lap := stopwatch()
+	if w.trace = c.trace; w.auto && w.trace > correctionLimit*w.lambdaP {
+		w.form = FormLInv // FormU cannot be corrected
+	}
 	if w.form == FormEigen {
 		err = w.eigen()
 	} else {
@@ -189,6 +199,15 @@ func (w *Woodbury) LambdaP() float64 { return w.lambdaP }
 
 // Form returns the form of M⁻¹, never AutoForm.
 func (w *Woodbury) Form() Form { return w.form }
+
+// Corrects reports whether SolveTo corrects M⁻¹r, which doubles its cost. It does so if tr ZᵀZ > 10¹⁰·λ_p, except for
+// FormU, which does not store Z.
+func (w *Woodbury) Corrects() bool { return w.correctsAt(w.lambdaP) }
+
+// correctsAt is Corrects for another λ_p.
+func (w *Woodbury) correctsAt(lambdaP float64) bool {
+	return w.form != FormU && w.trace > correctionLimit*lambdaP
+}
 
 // Seconds returns the time that New spent on each of its steps.
 func (w *Woodbury) Seconds() Seconds { return w.seconds }

@@ -1,0 +1,106 @@
+package precond_test
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/krylov/pcg"
+	"github.com/krrlab/lab/krrlab/precond"
+)
+
+// TestCorrection: for an M so ill-conditioned that λ_p⁻¹(r−Zv) leaves few digits of rᵀM⁻¹r, or none, the correction
+// leaves four. Conjugate gradients and the Lanczos process apply M⁻¹ to vectors such as these: draws of N(0, M), and
+// their products with M.
+func TestCorrection(t *testing.T) {
+	const n = 60
+	kinds := map[string]func(j int) (mean, size float64){
+		"decaying": func(j int) (float64, float64) { return 0, math.Pow(0.4, float64(j)) },
+		"graded":   func(j int) (float64, float64) { return 1, math.Pow(10, float64(-1-2*(j%4))) },
+		"flat":     func(int) (float64, float64) { return 0, 1 },
+	}
+	testkit.EachBLAS(t, func(t *testing.T) {
+		for kind, column := range kinds {
+			for _, s := range []int{20, n} {
+				z, wide := points.NewDense32(n, s, nil), mat.NewDense(n, s, nil)
+				for i, x := range testkit.Normals(9, 2, n*s) {
+					mean, size := column(i % s)
+					z.Data[i] = float32(mean + size*x)
+					wide.Set(i/s, i%s, float64(z.Data[i]))
+				}
+				top := mat.Norm(wide, 2)
+				for _, ratio := range []float64{1e11, 1e12, 1e13} { // tr ZᵀZ/λ_p
+					lambdaP := top * top / ratio
+					for _, form := range append(forms, precond.AutoForm) {
+						w := build(t, z, lambdaP, form)
+						bound := 1e-4
+						if w.Form() == precond.FormU {
+							bound = 1e-14 * ratio
+						}
+						testkit.Equal(t, w.Corrects(), w.Form() != precond.FormU, form)
+						first := build(t, z.Slice(0, n-5).(*points.Dense32), lambdaP, form)
+						extended := testkit.Must(first.Extend(t.Context(), z))
+						ms := map[string]pcg.Preconditioner{form.String(): w, form.String() + " extended": extended}
+						if form == precond.FormEigen {
+							ms["family"] = member{testkit.Must(w.Family([]float64{top, lambdaP})), 1}
+						}
+						for name, m := range ms {
+							if e := quadraticError(t, m, wide, lambdaP); !(e < bound) {
+								t.Errorf("%s, s = %d, tr ZᵀZ/λ_p = %.0e, %s: relative error %.2g of rᵀM⁻¹r", kind, s,
+									ratio, name, e)
+							}
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// quadraticError returns the largest relative error of rᵀM⁻¹r, M = ZZᵀ+λ_pI, for draws r of N(0, M) and for Mr. The
+// reference is ‖UᵀD r‖² + λ_p⁻¹‖r−UUᵀr‖² with the singular vectors U of Z and D = (Σ²+λ_pI)^(-1/2).
+func quadraticError(t *testing.T, m pcg.Preconditioner, z *mat.Dense, lambdaP float64) (worst float64) {
+	t.Helper()
+	n, s := z.Dims()
+	const draws = 4
+	var svd mat.SVD
+	if !svd.Factorize(z, mat.SVDThin) {
+		t.Fatal("reference")
+	}
+	var u, half, zTrans, mr, r mat.Dense
+	svd.UTo(&u)
+	half.Mul(z, random(3, s, draws))
+	noise := random(4, n, draws)
+	noise.Scale(math.Sqrt(lambdaP), noise)
+	half.Add(&half, noise)
+	zTrans.Mul(z.T(), &half)
+	mr.Mul(z, &zTrans)
+	noise.Scale(lambdaP, &half)
+	mr.Add(&mr, noise)
+	r.Augment(&half, &mr)
+	x := apply(t, m, &r)
+	var inside, rest mat.Dense
+	for range 2 { // the second pass removes rounding errors of the first
+		var c, p mat.Dense
+		if rest.IsEmpty() {
+			rest.CloneFrom(&r)
+		}
+		c.Mul(u.T(), &rest)
+		if inside.IsEmpty() {
+			inside.CloneFrom(&c)
+		}
+		p.Mul(&u, &c)
+		rest.Sub(&rest, &p)
+	}
+	for j := range 2 * draws {
+		want := math.Pow(mat.Norm(rest.ColView(j), 2), 2) / lambdaP
+		for k, v := range svd.Values(nil) {
+			want += inside.At(k, j) * inside.At(k, j) / (v*v + lambdaP)
+		}
+		worst = max(worst, math.Abs(mat.Dot(r.ColView(j), x.ColView(j))/want-1))
+	}
+	return worst
+}
