@@ -183,7 +183,7 @@ func TestFigures(t *testing.T) {
 // TestFalseAlarms checks that all claims pass with many seeds. The slow claims are checked only if the long tests are
 // run.
 func TestFalseAlarms(t *testing.T) {
-	seeds, long := uint64(suite.Scale(2, 4, 60)), suite.Scale(0, 0, 1) == 1
+	seeds, long := uint64(suite.Scale(1, 4, 60)), suite.Scale(0, 0, 1) == 1
 	var claims []Claim
 	for _, c := range Claims() {
 		if long || !slices.Contains([]string{"theorem1", "theorem5", "theorem6"}, c.Name) {
