@@ -123,6 +123,9 @@ func (o *residualOperator) MulTo(ctx context.Context, dst, x *mat.Dense) error {
 // Rounding implements pcg.Bounded. It returns bounds for products with x by any matrix that was used, or nil if one of
 // them has none.
 func (o *residualOperator) Rounding(x *mat.Dense) []float64 {
+	if len(o.used) == 0 { // Y = 0
+		return o.Matrix.Rounding(x)
+	}
 	var largest []float64
 	for _, a := range o.used {
 		rounding := a.Rounding(x)
