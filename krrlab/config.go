@@ -253,8 +253,6 @@ func (c Config) validate() error {
 		return fmt.Errorf("the direct solver holds a dense K; sparse tiles go with pcg, block-pcg or cg")
 	case c.Solver == Fourier && (c.Storage != gram.Auto || c.Tiles != gram.AutoTiles):
 		return fmt.Errorf("the solver fourier stores no kernel matrix: leave Storage and Tiles out (--storage)")
-	case c.Solver == Fourier && (c.onRanks() || c.Checkpoint != nil):
-		return fmt.Errorf("the solver fourier runs in one process, without checkpoints; take pcg or block-pcg")
 	case c.Comm != nil && c.Backend != nil:
 		return fmt.Errorf("krrlab: Comm and Backend are both set: want at most one of them")
 	case c.Solver == Direct && c.onRanks():

@@ -14,6 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
 	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/krylov/bound"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
 	"github.com/krrlab/lab/krrlab/stage/cost"
 	"github.com/krrlab/lab/krrlab/stage/plan"
 )
@@ -48,12 +50,11 @@ func TestFourier(t *testing.T) {
 	}
 	plane := datasets.SyntheticRegression(60, 2, 0.1, 1)
 	for want, c := range map[string]Config{
-		"take the Gaussian kernel":       {Kernel: kernel.Laplacian{Sigma: 1}, Solver: Fourier},
-		"sparse tiles suit":              {Kernel: kernel.Gaussian{Sigma: 1e-5}, Solver: Fourier},
-		"stores no kernel matrix":        {Kernel: gauss, Solver: Fourier, Storage: gram.Float32},
-		"has no preconditioner":          {Kernel: gauss, Solver: Fourier, Precond: Nystrom{S: 9}},
-		"modes and 60 points need":       {Kernel: kernel.Gaussian{Sigma: 0.1}, Solver: Fourier, Memory: 1 << 20},
-		"in one process, without checkp": {Kernel: gauss, Solver: Fourier, Checkpoint: &Checkpoint{Dir: t.TempDir()}},
+		"take the Gaussian kernel": {Kernel: kernel.Laplacian{Sigma: 1}, Solver: Fourier},
+		"sparse tiles suit":        {Kernel: kernel.Gaussian{Sigma: 1e-5}, Solver: Fourier},
+		"stores no kernel matrix":  {Kernel: gauss, Solver: Fourier, Storage: gram.Float32},
+		"has no preconditioner":    {Kernel: gauss, Solver: Fourier, Precond: Nystrom{S: 9}},
+		"modes and 60 points need": {Kernel: kernel.Gaussian{Sigma: 0.1}, Solver: Fourier, Memory: 1 << 20},
 	} {
 		c.Lambda = 0.1
 		l, err := New(plane, c)
@@ -65,7 +66,7 @@ func TestFourier(t *testing.T) {
 }
 
 // TestAutoFourier: auto takes the series by counts for many points in the plane, and says why not for a narrow kernel or
-// with checkpoints; a series that cannot be solved is replaced by the runner-up.
+// with a stop by bounds; a series that cannot be solved is replaced by the runner-up.
 func TestAutoFourier(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	const n = 12_000
@@ -84,10 +85,10 @@ func TestAutoFourier(t *testing.T) {
 	far.Row(7)[0] = 1e5
 	outlier := *train
 	outlier.X = far
-	ranks := cfg
-	ranks.Checkpoint = &Checkpoint{Dir: t.TempDir()}
+	bounded := cfg
+	bounded.Stop.Rule = bound.ANorm
 	for want, l := range map[string]*Lab{"is narrow for the box": newLab(t, train, narrow),
-		"without outliers it would": newLab(t, &outlier, cfg), "one process, no checkpoints": newLab(t, train, ranks)} {
+		"without outliers it would": newLab(t, &outlier, cfg), "no stop by bounds": newLab(t, train, bounded)} {
 		p := testkit.Must(l.Plan(t.Context(), PlanOptions{}))
 		if testkit.Contains(t, p.String(), "no series", want); p.Choice.Solver == cost.Fourier {
 			t.Errorf("%s: %v", want, p)
@@ -146,6 +147,24 @@ func classesInPlane(n int) *datasets.Dataset {
 		d.Class[i] = min(2, int(3*x.Row(i)[0]))
 	}
 	return d
+}
+
+// TestFourierRanks: the solver has the same answer on ranks, by a factor and by conjugate gradients, and with a folder of
+// checkpoints, into which it writes nothing.
+func TestFourierRanks(t *testing.T) {
+	data := datasets.SyntheticRegression(300, 2, 0.1, 3)
+	notes, folder := 0, t.TempDir()
+	cfg := Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.05, Solver: Fourier}
+	want := mustSolve(t, data, cfg)
+	onRanks(3, func(c comm.Comm) {
+		if got := solveOn(t, c, data, cfg); got == nil || sameAnswer(got, want) != "" || got.KBytes < want.KBytes {
+			t.Errorf("rank %d of %d: %v\none process: %v", c.Rank(), c.Size(), got, want)
+		}
+	})
+	cfg.Checkpoint = &Checkpoint{Dir: folder, Resume: true, Note: func(string) { notes++ }}
+	if got := mustSolve(t, data, cfg); sameAnswer(got, want) != "" || notes != 1 || cfg.Checkpoint.HasState() {
+		t.Errorf("%d notes, %v\nwithout checkpoints: %v", notes, got, want)
+	}
 }
 
 // TestFourierThreads: the solver's coefficients and predictions, and the scores of leave-one-out with ln p(y), have the

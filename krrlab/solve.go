@@ -179,13 +179,13 @@ func (l *Lab) fingerprint() (sum [sha256.Size]byte, err error) {
 func (b *bench) PlanTask() *plan.Task {
 	l := b.Lab
 	c, s := l.cfg, l.system()
+	noSeries := c.Tiles == gram.SparseTiles || l.requested.stop.Rule > bound.Residual
 	t := &plan.Task{
 		Problem: b.Problem(), PreferredError: s.StorageErrorBound(), MaxDropped: s.PreferredError() / 4,
 		PointBytes: l.pointBytes(), Tiles: c.Tiles,
-		ExactResidual: s.UsesExactResidual(l.k.value), Refined: c.Exact == AutoResidual, IterativeOnly: c.onRanks() ||
-			c.Tiles == gram.SparseTiles ||
-			c.Checkpoint != nil || l.requested.stop.Rule > bound.Residual,
-		ExpectedTol: c.Stop.Expected(c.Tol),
+		ExactResidual: s.UsesExactResidual(l.k.value), Refined: c.Exact == AutoResidual, NoSeries: noSeries,
+		IterativeOnly: noSeries || c.onRanks() || c.Checkpoint != nil,
+		ExpectedTol:   c.Stop.Expected(c.Tol),
 	}
 	if l.openChoices != nil && l.openChoices.fixedRule {
 		t.DirectStorage = s.DirectStorage()

@@ -60,7 +60,7 @@ func (a *app) predictNodes(ctx context.Context, c *stageCommand, o *plan.Options
 	case candidate.Iterations == 0:
 		return false, usagef("--nodes without data: want --iterations, which no rule expects without points")
 	case c.Solver == krrlab.Direct || c.Solver == krrlab.Fourier:
-		return false, usagef("--solver %v is for one machine: leave it out with --nodes", c.Solver)
+		return false, usagef("--nodes predicts solvers with iterations on K: leave --solver %v out", c.Solver)
 	}
 	if c.Solver != krrlab.AutoSolver {
 		candidate.Solver = c.Solver.String()

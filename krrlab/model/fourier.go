@@ -32,11 +32,10 @@ const (
 func (m *Model) fourierDecision(ctx context.Context, z points.Points, o *Options) (*mat.Dense, error) {
 	n, d, t := m.Dims()
 	rows, _ := z.Dims()
-	if o.Float64 || o.Comm != nil && o.Comm.Size() > 1 || float64(n)*float64(rows) < fourierPairs ||
-		d > fourier.MaxDim {
+	if o.Float64 || float64(n)*float64(rows) < fourierPairs || d > fourier.MaxDim {
 		return nil, nil
 	}
-	s, err := fourier.New(m.Kernel, fourier.Options{}, m.X, z)
+	s, err := fourier.New(m.Kernel, fourier.Options{Comm: o.Comm}, m.X, z)
 	if err != nil {
 		return nil, nil
 	}
@@ -58,7 +57,7 @@ func (m *Model) fourierDecision(ctx context.Context, z points.Points, o *Options
 		sample[k] = k * rows / len(sample)
 	}
 	exact, err := m.decision(ctx, &datasets.Dataset{X: points.Gather(z, sample), Scaling: m.Scaling},
-		&Options{Float64: true})
+		&Options{Float64: true, Comm: o.Comm})
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
 // TestFourierDecision: for many points in the plane the series is used, also with a mean, and agrees with tiles in
@@ -35,6 +36,11 @@ func TestFourierDecision(t *testing.T) {
 	}
 	used := testkit.Must(m.Decision(t.Context(), z, nil))
 	testkit.Equal(t, used.At(5, 0), f.At(5, 0))
+	comm.RunLocal(2, func(c comm.Comm) {
+		if got, err := m.fourierDecision(t.Context(), z, &Options{Comm: c}); err != nil || !mat.Equal(got, f) {
+			t.Errorf("rank %d: %v, or other decisions than in one process", c.Rank(), err)
+		}
+	})
 	narrow, other := *m, *m
 	narrow.Kernel, other.Kernel = kernel.Gaussian{Sigma: 1e-4}, kernel.Laplacian{Sigma: 0.3}
 	for name, c := range map[string]struct {

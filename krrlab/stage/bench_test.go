@@ -20,7 +20,7 @@ func TestAffordableSeries(t *testing.T) {
 		{n: 6000, sigma: 0.3, affordable: true}, // more modes than 2,000, and more points
 	} {
 		p := &Problem{Header: Header{N: test.n, T: 1, Lambda: 0.1}, Kernel: kernel.Gaussian{Sigma: test.sigma},
-			X: testkit.RandomPoints(1, test.n, 2), Comm: comm.Local(1, comm.Options{})[0]}
+			X: testkit.RandomPoints(1, test.n, 2), Comm: comm.Alone()}
 		whole, _ := p.Series()
 		if whole == nil {
 			t.Fatalf("n = %d, σ = %g: no series", test.n, test.sigma)

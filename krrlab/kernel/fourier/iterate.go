@@ -66,10 +66,10 @@ func (p *weightPreconditioner) solve(dst, r []float64) {
 	blas64.Trsv(blas.Trans, triangle(p.factor), block)
 }
 
-// iterate solves the equations by conjugate gradients, one column after the other.
-func (f *Factor) iterate(ctx context.Context, b *mat.Dense, tol float64) (*mat.Dense, int, error) {
+// iterate replaces the right-hand sides b by the solutions of the equations, by conjugate gradients, one column after the
+// other.
+func (f *Factor) iterate(ctx context.Context, b *mat.Dense, tol float64) (iterations int, err error) {
 	size, columns := b.Dims()
-	all, iterations := mat.NewDense(size, columns, nil), 0
 	for j := range columns {
 		beta, residual := make([]float64, size), mat.Col(nil, j, b)
 		z, direction, image := make([]float64, size), make([]float64, size), make([]float64, size)
@@ -80,11 +80,11 @@ func (f *Factor) iterate(ctx context.Context, b *mat.Dense, tol float64) (*mat.D
 		count := 0
 		for ; count < maxIterations && floats.Norm(residual, 2) > tol*start; count++ {
 			if err := f.applied.multiply(ctx, image, direction, f.lambda); err != nil {
-				return nil, count, err
+				return count, err
 			}
 			alpha := rho / floats.Dot(direction, image)
 			if !(alpha > 0) {
-				return nil, count, fmt.Errorf("ΦᵀΦ + λI is not positive definite in float64: λ = %g is too small",
+				return count, fmt.Errorf("ΦᵀΦ + λI is not positive definite in float64: λ = %g is too small",
 					f.lambda)
 			}
 			floats.AddScaled(beta, alpha, direction)
@@ -96,7 +96,7 @@ func (f *Factor) iterate(ctx context.Context, b *mat.Dense, tol float64) (*mat.D
 			floats.Add(direction, z)
 		}
 		iterations = max(iterations, count)
-		all.SetCol(j, beta)
+		b.SetCol(j, beta)
 	}
-	return all, iterations, nil
+	return iterations, nil
 }

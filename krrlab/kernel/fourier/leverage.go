@@ -2,6 +2,7 @@ package fourier
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"gonum.org/v1/gonum/blas"
@@ -24,9 +25,13 @@ func LeverageBytes(n, t int) int64 { return 8 * int64(n) * int64(t+1) }
 //
 // h is a trigonometric polynomial of twice the frequencies, so that a pass costs as much as the moments. The first call
 // takes another 3M² numbers and M³ multiply-adds, each call n numbers and n for each column of β. β may be nil, for no
-// values. use must not keep values. Leverages returns an error if ΦᵀΦ+λI was not factored.
+// values. use must not keep values. Leverages returns an error if ΦᵀΦ+λI was not factored, and
+// on several ranks.
 func (f *Factor) Leverages(ctx context.Context, x points.Points, beta *mat.Dense,
 	use func(i int, values []float64, h float64)) error {
+	if f.series.options.Comm.Size() > 1 {
+		return errors.New("leverages take one process")
+	}
 	if f.lower == nil {
 		return fmt.Errorf("leverages take a Cholesky factor, and %d modes are more than the %d that are factored",
 			f.series.Modes(), f.series.options.DirectModes)

@@ -75,7 +75,7 @@ func (f *Factor) Draw(count int, g rng.Stream) *mat.Dense {
 	return xi
 }
 
-// StatDim returns s_λ(K̃) = tr K̃(K̃+λI)⁻¹ = M − λ‖L⁻¹‖_F², or NaN if ΦᵀΦ + λI was not factored. It copies and inverts
+// StatDim returns s_λ(K̃) = tr K̃(K̃+λI)⁻¹ = M − λ‖L⁻¹‖_F², or NaN if ΦᵀΦ + λI was not factored, or on several ranks. It copies and inverts
 // L: about a third of M³ operations.
 func (f *Factor) StatDim(ctx context.Context) (float64, error) {
 	if f.lower == nil {

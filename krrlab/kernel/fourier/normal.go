@@ -105,7 +105,8 @@ func (w momentWidths) terms(p, r *mode, v float64) (sum [1 << MaxDim]term, count
 	return sum, count
 }
 
-// Factor solves (ΦᵀΦ + λI)β = b for one λ.
+// Factor solves (ΦᵀΦ + λI)β = b for one λ. If ranks share the passes, only the first one has the factor, and StatDim and
+// Leverages are not available.
 type Factor struct {
 	LogDet  float64 // ln det(K̃ + λI); NaN if ΦᵀΦ + λI was not factored
 	series  *Series
@@ -119,23 +120,33 @@ type Factor struct {
 
 // Factor prepares the solution for a λ: up to Options.DirectModes modes by a Cholesky factor, for more by what
 // conjugate gradients need. It returns an error if ΦᵀΦ + λI is not positive definite in float64.
-func (b *Normal) Factor(ctx context.Context, lambda float64) (f *Factor, err error) {
-	f = &Factor{LogDet: math.NaN(), series: b.series, lambda: lambda}
-	size := len(b.series.modes)
-	if !b.series.Direct() {
+func (b *Normal) Factor(ctx context.Context, lambda float64) (*Factor, error) {
+	f, logDet := &Factor{series: b.series, lambda: lambda}, []float64{0}
+	err := b.series.onFirstRank(ctx, logDet, func() (err error) {
+		logDet[0], err = f.prepare(ctx, b)
+		return err
+	})
+	f.LogDet = logDet[0]
+	return f, err
+}
+
+// prepare factors ΦᵀΦ + λI and returns ln det(K̃ + λI), or prepares conjugate gradients and returns NaN.
+func (f *Factor) prepare(ctx context.Context, b *Normal) (logDet float64, err error) {
+	if !f.series.Direct() {
 		if f.applied, err = newGrid(ctx, b); err == nil {
-			f.precond, err = newWeightPreconditioner(ctx, b, lambda)
+			f.precond, err = newWeightPreconditioner(ctx, b, f.lambda)
 		}
-		return f, err
+		return math.NaN(), err
 	}
-	if f.lower, err = b.lower(ctx, lambda); err != nil {
-		return nil, err
+	if f.lower, err = b.lower(ctx, f.lambda); err != nil {
+		return 0, err
 	}
-	f.LogDet = float64(b.n-size) * math.Log(lambda)
+	size := len(f.series.modes)
+	logDet = float64(b.n-size) * math.Log(f.lambda)
 	for k := range size {
-		f.LogDet += 2 * math.Log(f.lower.At(k, k))
+		logDet += 2 * math.Log(f.lower.At(k, k))
 	}
-	return f, nil
+	return logDet, nil
 }
 
 // lower returns the Cholesky factor of ΦᵀΦ + λI.
@@ -157,10 +168,18 @@ func (b *Normal) lower(ctx context.Context, lambda float64) (*mat.Dense, error) 
 // Solve returns β, M×t, for the right-hand sides b = ΦᵀY: exactly by the factor, or by conjugate gradients to a
 // relative residual of tol, with the number of iterations.
 func (f *Factor) Solve(ctx context.Context, b *mat.Dense, tol float64) (beta *mat.Dense, iterations int, err error) {
-	if f.lower == nil {
-		return f.iterate(ctx, b, tol)
-	}
-	beta = mat.DenseCopyOf(b)
-	solveLower(f.lower, beta)
-	return beta, 0, nil
+	size, t := b.Dims()
+	results := make([]float64, size*t+1) // β and the iterations
+	err = f.series.onFirstRank(ctx, results, func() error {
+		solved := mat.NewDense(size, t, results[:size*t])
+		solved.Copy(b)
+		if f.lower != nil {
+			solveLower(f.lower, solved)
+			return nil
+		}
+		count, err := f.iterate(ctx, solved, tol)
+		results[size*t] = float64(count)
+		return err
+	})
+	return mat.NewDense(size, t, results[:size*t]), int(results[size*t]), err
 }

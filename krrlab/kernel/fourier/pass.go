@@ -11,6 +11,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
 // blockRows is how many points of a cell are multiplied together. More take memory that no cache holds, fewer waste the
@@ -47,32 +48,32 @@ func slot(a, d int) int { return a + min(1, MaxDim-d) }
 //
 // In each cell the cosines and sines of an axis are combinations of Chebyshev polynomials, of which there are few. The
 // axes are treated one after the other: the first for a slab of cells, the second for a row of cells in it, the last
-// for a cell. Threads share the rows. The sums of the rows are added in the order of the rows.
+// for a cell. Ranks and threads share the rows of a slab. The sums of the rows are added in the order of the rows.
 type pass struct {
+	comm              comm.Comm
 	points            points.Points
 	expansions        [MaxDim]expansion
 	starts            []int   // points of cell k are order[starts[k]:starts[k+1]]
 	order             []int32 // the points, cell by cell
 	evaluated, summed []tensor
 	use               pointUse
-	slabs             []blas64.General   // for each evaluated tensor: polynomials of the first axis × widths of the others
-	sums              [][]blas64.General // for each row of the slab and summed tensor: polynomials of two axes × width of the last
 	workers           []*passWorker
 }
 
 // pointUse takes the values of the evaluated tensors at point i, and sets the coefficients of the point in the sums. It
-// is called once for each point, and for different points at the same time.
+// is called once for each point, and for different points at the same time. If tensors are evaluated, every rank calls
+// it for all points, and otherwise for the points whose sums it computes.
 type pointUse func(i int, values, coefficients []float64)
 
 // pass evaluates and sums tensors with frequencies of at most those of the series times a factor. The order of all sums
-// depends on the points alone, so that the bits do not depend on the number of threads.
+// depends on the points alone, so that the bits do not depend on the number of threads and ranks.
 func (s *Series) pass(ctx context.Context, x points.Points, factor int, evaluated, summed []tensor,
 	use pointUse) error {
 	n, _ := x.Dims()
 	if n > math.MaxInt32 {
 		return fmt.Errorf("a Fourier series takes at most %d points, not %d", math.MaxInt32, n)
 	}
-	p := &pass{points: x, evaluated: evaluated, summed: summed, use: use, workers: make([]*passWorker, accel.Threads())}
+	p := &pass{comm: s.options.Comm, points: x, evaluated: evaluated, summed: summed, use: use, workers: make([]*passWorker, accel.Threads())}
 	p.expansions, _ = s.expansions(factor, n, len(evaluated)+len(summed))
 	if err := p.sort(ctx); err != nil {
 		return err
@@ -81,11 +82,11 @@ func (s *Series) pass(ctx context.Context, x points.Points, factor int, evaluate
 		p.expansions[place].setBessel()
 	}
 	for cell := range p.expansions[0].cells {
-		if err := p.slab(ctx, cell); err != nil {
+		if err := p.treatSlab(ctx, cell); err != nil {
 			return err
 		}
 	}
-	return nil
+	return p.shareSums(ctx)
 }
 
 // sort orders the points by their cells.
@@ -119,58 +120,6 @@ func (p *pass) sort(ctx context.Context) error {
 		free[c]++
 	}
 	return err
-}
-
-// slab treats the cells of one slab.
-func (p *pass) slab(ctx context.Context, cell int) error {
-	e, scratch := &p.expansions, []float64(nil)
-	rows := e[1].cells
-	if p.starts[cell*rows*e[2].cells] == p.starts[(cell+1)*rows*e[2].cells] {
-		return nil
-	}
-	slabCoefficients := e[0].coefficients(cell, &scratch)
-	p.slabs, p.sums = p.slabs[:0], make([][]blas64.General, rows)
-	for _, t := range p.evaluated {
-		slab := general(slabCoefficients.Rows, t.widths[1]*t.widths[2])
-		multiply(blas.NoTrans, blas.NoTrans, submatrix(slabCoefficients, 0, slabCoefficients.Rows, 0, t.widths[0]),
-			matrix(t.widths[0], slab.Cols, t.data), 0, slab)
-		p.slabs = append(p.slabs, slab)
-	}
-	if err := accel.ForEach(ctx, rows, func(worker, row int) { p.row(worker, cell, row) }); err != nil {
-		return err
-	}
-	p.addRows(slabCoefficients)
-	return ctx.Err()
-}
-
-// addRows adds the sums of the rows of a slab to the summed tensors.
-func (p *pass) addRows(slabCoefficients blas64.General) {
-	if len(p.summed) == 0 {
-		return
-	}
-	second, scratch := &p.expansions[1], []float64(nil)
-	slabs := make([]blas64.General, len(p.summed))
-	for j, t := range p.summed {
-		slabs[j] = general(slabCoefficients.Rows, t.widths[1]*t.widths[2])
-	}
-	for row, sums := range p.sums {
-		if sums == nil {
-			continue
-		}
-		coefficients := second.coefficients(row, &scratch)
-		for j, t := range p.summed {
-			columns := submatrix(coefficients, 0, second.terms, 0, t.widths[1])
-			accel.Each(slabCoefficients.Rows, func(_, k int) {
-				blas64.Gemm(blas.Trans, blas.NoTrans, 1, columns,
-					submatrix(sums[j], k*second.terms, second.terms, 0, t.widths[2]), 1,
-					matrix(t.widths[1], t.widths[2], slabs[j].Data[k*slabs[j].Stride:]))
-			})
-		}
-	}
-	for j, t := range p.summed {
-		multiply(blas.Trans, blas.NoTrans, submatrix(slabCoefficients, 0, slabCoefficients.Rows, 0, t.widths[0]),
-			slabs[j], 1, matrix(t.widths[0], slabs[j].Cols, t.data))
-	}
 }
 
 // passWorker is the scratch memory of one goroutine.
@@ -212,37 +161,29 @@ func (p *pass) worker(index int) *passWorker {
 }
 
 // row treats the cells of one row of a slab.
-func (p *pass) row(worker, slab, row int) {
+func (p *pass) row(worker int, s *slab, row int) {
 	e := &p.expansions
-	starts := p.starts[(slab*e[1].cells+row)*e[2].cells:][:e[2].cells+1]
-	if starts[0] == starts[len(starts)-1] {
-		return
-	}
+	starts := p.rowStarts(s.cell, row)
 	w := p.worker(worker)
-	sums := make([]blas64.General, len(p.summed))
-	for j, t := range p.summed {
-		sums[j] = general(w.pairs.Cols, t.widths[2])
-	}
-	p.sums[row] = sums
 	if len(p.evaluated) > 0 {
 		second := e[1].coefficients(row, &w.second)
 		for j, t := range p.evaluated {
 			for k := range e[0].terms {
 				blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, submatrix(second, 0, second.Rows, 0, t.widths[1]),
-					matrix(t.widths[1], t.widths[2], p.slabs[j].Data[k*p.slabs[j].Stride:]), 0,
+					matrix(t.widths[1], t.widths[2], s.evaluated[j].Data[k*s.evaluated[j].Stride:]), 0,
 					submatrix(w.rows[j], k*second.Rows, second.Rows, 0, t.widths[2]))
 			}
 		}
 	}
 	for cell := range e[2].cells {
-		if members := p.order[starts[cell]:starts[cell+1]]; len(members) > 0 {
-			p.cell(w, cell, members, sums)
+		if start, end := starts[cell], starts[cell+1]; start < end {
+			p.cell(w, s, cell, start, end, s.sums[row])
 		}
 	}
 }
 
-// cell treats the points of one cell.
-func (p *pass) cell(w *passWorker, cell int, members []int32, sums []blas64.General) {
+// cell treats the points order[start:end] of one cell.
+func (p *pass) cell(w *passWorker, s *slab, cell, start, end int, sums []blas64.General) {
 	third := p.expansions[2].coefficients(cell, &w.third)
 	for j, t := range p.evaluated {
 		blas64.Gemm(blas.NoTrans, blas.Trans, 1, w.rows[j], submatrix(third, 0, third.Rows, 0, t.widths[2]), 0,
@@ -251,8 +192,8 @@ func (p *pass) cell(w *passWorker, cell int, members []int32, sums []blas64.Gene
 	for j := range sums {
 		clear(w.summed[j].Data)
 	}
-	for block := range slices.Chunk(members, blockRows) {
-		p.block(w, block)
+	for ; start < end; start += blockRows {
+		p.block(w, s, start, min(start+blockRows, end))
 	}
 	for j, t := range p.summed {
 		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, w.summed[j], submatrix(third, 0, third.Rows, 0, t.widths[2]), 1,
@@ -260,9 +201,9 @@ func (p *pass) cell(w *passWorker, cell int, members []int32, sums []blas64.Gene
 	}
 }
 
-// block evaluates and sums at most blockRows points of a cell.
-func (p *pass) block(w *passWorker, members []int32) {
-	rows := len(members)
+// block evaluates and sums the points order[start:end] of a cell, at most blockRows.
+func (p *pass) block(w *passWorker, s *slab, start, end int) {
+	members, rows := p.order[start:end], end-start
 	head := func(g blas64.General) blas64.General { return submatrix(g, 0, rows, 0, g.Cols) }
 	row := func(g blas64.General, k int) []float64 { return g.Data[k*g.Stride : k*g.Stride+g.Cols] }
 	for k, i := range members {
@@ -290,6 +231,7 @@ func (p *pass) block(w *passWorker, members []int32) {
 	}
 	for k, i := range members {
 		p.use(int(i), row(w.values, k), row(w.coefficients, k))
+		s.keepValues(start+k, row(w.values, k))
 	}
 	for j, tensor := range w.summed {
 		for k := range members {

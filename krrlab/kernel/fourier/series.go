@@ -11,6 +11,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
 const (
@@ -35,6 +36,9 @@ type Options struct {
 	EntryError  float64
 	MaxModes    int // more modes are an error; default 300,000
 	DirectModes int // most modes for which ΦᵀΦ + λI is factored; default 8,000
+	// Comm are the ranks that share the passes over the points: all of them have all points, and each takes some of the
+	// rows of cells. The first rank alone factors. All results have the same bits as in one process. Default: one process.
+	Comm comm.Comm
 
 	// exactModes is the number of modes of largest weight on which the preconditioner of conjugate gradients is exact.
 	// Only tests set it; see Series.exactModes.
@@ -43,6 +47,9 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.MaxModes, o.DirectModes = cmp.Or(o.MaxModes, 300_000), cmp.Or(o.DirectModes, 8000)
+	if o.Comm == nil {
+		o.Comm = comm.Alone()
+	}
 	return o
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/points"
+	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
 // TestThreads: the coefficients, predictions, leverages, ln det and statistical dimension have the same bits for any
@@ -38,7 +39,7 @@ func eachNumberOfThreads(t *testing.T) {
 					first = got
 				}
 				for name, v := range got {
-					if !slices.EqualFunc(v, first[name], func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }) {
+					if !slices.EqualFunc(v, first[name], sameBits) {
 						t.Errorf("d = %d, %+v: %s differs between 1 and %d threads", c.d, o, name, threads)
 					}
 				}
@@ -47,7 +48,34 @@ func eachNumberOfThreads(t *testing.T) {
 	}
 }
 
-// allResults returns every number that a series gives for two targets at the points x, with weights.
+// TestRanks: the same for ranks, on each of them. Some ranks have no row of cells.
+func TestRanks(t *testing.T) {
+	for _, c := range []struct {
+		d     int
+		sigma float64
+	}{{1, 0.01}, {2, 0.25}, {3, 4}} {
+		for _, o := range []Options{{EntryError: 1e-4}, {EntryError: 1e-4, DirectModes: 1, exactModes: 40}} {
+			x := clouds(2200, c.d, 4)["clusters"]
+			want := allResults(t, kernel.Gaussian{Sigma: c.sigma}, x, o)
+			for _, size := range []int{2, 3, 50} {
+				comm.RunLocal(size, func(rank comm.Comm) {
+					o := o
+					o.Comm = rank
+					for name, v := range allResults(t, kernel.Gaussian{Sigma: c.sigma}, x, o) {
+						if !slices.EqualFunc(v, want[name], sameBits) {
+							t.Errorf("d = %d, %d ranks: %s differs on rank %d", c.d, size, name, rank.Rank())
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+func sameBits(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
+
+// allResults returns every number that a series gives for two targets at the points x, with weights; on ranks without
+// those for one process.
 func allResults(t *testing.T, k kernel.Kernel, x *points.Dense, o Options) map[string][]float64 {
 	t.Helper()
 	ctx := t.Context()
@@ -72,9 +100,11 @@ func allResults(t *testing.T, k kernel.Kernel, x *points.Dense, o Options) map[s
 	}))
 	all := map[string][]float64{"ΦᵀY": b.RawMatrix().Data, "Project": testkit.Must(s.Project(ctx, x, y)).RawMatrix().Data,
 		"β": beta.RawMatrix().Data, "Φβ": testkit.Must(s.Eval(ctx, x, beta)).RawMatrix().Data, "EvalProject": updated.RawMatrix().Data,
-		"its projection": projected.RawMatrix().Data, "ln det": {factor.LogDet},
-		"s_λ": {testkit.Must(factor.StatDim(ctx))}, "iterations": {float64(iterations)}}
-	if s.Direct() {
+		"its projection": projected.RawMatrix().Data, "ln det": {factor.LogDet}, "iterations": {float64(iterations)}}
+	if o.Comm != nil {
+		return all
+	}
+	if all["s_λ"] = []float64{testkit.Must(factor.StatDim(ctx))}; s.Direct() {
 		testkit.OK(t, factor.Leverages(ctx, x, beta, func(_ int, values []float64, h float64) {
 			all["leverages"] = append(append(all["leverages"], values...), h)
 		}))

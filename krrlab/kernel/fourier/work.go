@@ -42,12 +42,15 @@ type Work struct {
 
 	Iterations int   // predicted iterations; 0 if ΦᵀΦ + λI is factored
 	Bytes      int64 // memory of Normal and Factor
+	RowSums    int64 // numbers of the sums of rows of cells in Normal, which ranks exchange
 }
 
 // Work predicts the cost of a solve with n points, t columns and λ.
 func (s *Series) Work(n, t int, lambda float64) (w Work) {
 	w.Bytes = s.bytes(n, t+1, lambda)
-	_, w.Moments = s.expansions(2, n, t+1)
+	e, moments := s.expansions(2, n, t+1)
+	w.Moments = moments
+	w.RowSums = int64(e[0].cells*e[1].cells*e[0].terms*e[1].terms*e[2].width) * int64(t+1)
 	_, w.Pass = s.expansions(1, n, t)
 	if s.Direct() {
 		w.Factor = s.factorWork(len(s.modes))
@@ -167,6 +170,9 @@ func (s *Series) bytes(n, tensors int, lambda float64) int64 {
 		threads*(blockRows*(2*pairs+3*terms+sums)+sums*pairs*(terms+float64(double[2])))
 	for place := range e {
 		numbers += float64(2 * e[place].terms * double[place])
+	}
+	if s.options.Comm.Size() > 1 {
+		numbers += float64(n) * sums // values of the points of the other ranks
 	}
 	modes := float64(len(s.modes))
 	if s.Direct() {

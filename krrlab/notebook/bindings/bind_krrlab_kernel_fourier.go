@@ -14,8 +14,9 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/kernel/fourier"] = imports.Package{
 		Name: "fourier",
 		Binds: map[string]r.Value{
-			"MaxDim": r.ValueOf(*new(int)),
-			"New":    r.ValueOf(fourier.New),
+			"LeverageBytes": r.ValueOf(fourier.LeverageBytes),
+			"MaxDim":        r.ValueOf(*new(int)),
+			"New":           r.ValueOf(fourier.New),
 		},
 		Types: map[string]r.Type{
 			"Density": r.TypeOf((*fourier.Density)(nil)).Elem(),

@@ -15,16 +15,20 @@ func SeriesBytes(seriesBytes int64, n, d, t int) int64 {
 }
 
 // predictFourier sets the seconds of a solve by a Fourier series: a pass for the moments, three for the answer and its
-// residual, the factor and the iterations.
+// residual, the factor and the iterations. Ranks share the passes, and the first factors.
 func (m *Model) predictFourier(c *Candidate) {
-	n, sec := float64(m.N), &c.Seconds
+	n, ranks, sec := float64(m.N), float64(max(1, m.Ranks)), &c.Seconds
 	work := &c.Work
 	seconds := func(products float64) float64 { return 2 * products / m.Gemm64 }
-	sec.Kernel, sec.Factor = seriesFactor*seconds(work.Moments), seconds(work.Factor)
-	sec.Solve = 3*seriesFactor*seconds(work.Pass) + seconds(float64(c.Iterations*m.T)*work.Iteration)
+	sec.Kernel, sec.Factor = seriesFactor*seconds(work.Moments)/ranks, seconds(work.Factor)
+	sec.Solve = 3*seriesFactor*seconds(work.Pass)/ranks + seconds(float64(c.Iterations*m.T)*work.Iteration)
 	sec.Residual = m.residualSeconds()
 	if tests := float64(m.Tests); tests > 0 {
 		sec.Predict = min(sec.Predict, seriesFactor*seconds(work.Pass*(n+tests)/n)+seriesRows*n*m.ExactEntrySeconds)
+	}
+	if m.Ranks > 1 {
+		sec.Network = m.collectiveSeconds(m.Traffic(c).Factor)
+		sec.Factor += sec.Network
 	}
 	sec.Total = sec.Sum()
 }

@@ -134,6 +134,12 @@ func (m Model) Traffic(c *Candidate) Exchange {
 	}
 	e, t := m.precondParts(c).Traffic, float64(max(1, m.T))
 	r := m.Group()
+	if c.Solver == Fourier { // about: moments and a projection gather sums of cells, and two passes values
+		sums := float64(c.Work.RowSums)
+		e.Factor.Add(Group{r.P, sums / r.P, sums}.Gather(1), 2)
+		e.Factor.Add(r.Gather(t), 2)
+		return e
+	}
 	exact, product := r.Reduce(2*r.Rows*t+2), r.Reduce(r.Rows*t+2)
 	if c.Storage == gram.Float64 {
 		product = exact

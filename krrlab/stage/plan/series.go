@@ -36,11 +36,10 @@ func (m *model) series() (c *cost.Candidate, reason string) {
 		m.D > fourier.MaxDim) {
 		return nil, ""
 	}
-	if m.IterativeOnly || fixed.Storage != gram.Auto {
-		return nil, "a Fourier series takes one process, no checkpoints, no sparse tiles, no storage and no stop by " +
-			"bounds"
+	if m.NoSeries || fixed.Storage != gram.Auto {
+		return nil, "a Fourier series takes no sparse tiles, no storage and no stop by bounds"
 	}
-	s, err := fourier.New(m.Kernel, fourier.Options{}, x)
+	s, err := fourier.New(m.Kernel, fourier.Options{Comm: m.Comm}, x)
 	if err != nil {
 		return nil, err.Error() + m.outlierRemark(x)
 	}

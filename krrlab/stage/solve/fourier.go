@@ -46,8 +46,11 @@ func (s *run) solveFourier(ctx context.Context) (*mat.Dense, error) {
 	f.x, f.weights = points.SplitWeights(s.Train.X)
 	s.tell(ctx, stage.Event{Stage: stage.Kernel, Remaining: -1})
 	var err error
-	if f.series, err = fourier.New(s.Kernel, fourier.Options{}, f.x); err != nil {
+	if f.series, err = fourier.New(s.Kernel, fourier.Options{Comm: s.Comm}, f.x); err != nil {
 		return nil, fmt.Errorf("krrlab: solver fourier: %w", err)
+	}
+	if k := s.Checkpoint; k != nil && k.Note != nil {
+		k.Note(fmt.Sprintf("the solver fourier writes no checkpoint into %s: after an interruption it starts again", k.Dir))
 	}
 	sol.KBytes = f.series.Work(s.Train.Len(), s.columns(), s.Lambda).Bytes
 	if need := cost.SeriesBytes(sol.KBytes, s.Train.Len(), s.Train.Dim(), s.columns()); s.Memory > 0 &&
