@@ -111,7 +111,7 @@ func (c *Table) faultError() error {
 				text += fmt.Sprintf(", which --dates cannot read: %v", err)
 			} else if f.wordCells+f.missingCells < c.rows {
 				text += " and numbers"
-			} else {
+			} else if c.o.Space == nil {
 				text += fmt.Sprintf(" (--drop %s leaves them out)", safe.Shell(joinNames([]string{c.flagName(j)})))
 				flags, r.impute = &r.dates, r.impute || f.missingCells > 0
 			}
@@ -163,6 +163,8 @@ func (c *Table) addRemedies(pe *ParseError, r remedies) (notes []string) {
 	switch {
 	case f != nil && f.missingCells > 0:
 		notes = append(notes, "rows without a target have to be removed")
+	case c.o.Space != nil:
+		notes = append(notes, "coordinates have to be numbers, such as -12.5: write them so, or remove these rows")
 	case c.o.Dim > 0:
 		notes = append(notes, "a fit with --impute median fills them in")
 	default:

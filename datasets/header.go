@@ -104,12 +104,9 @@ func (c *Table) checkWidth(line int) error {
 // were found; it is false if none of them is there.
 func (c *Table) matchByName(firstRow []string) (matched bool, err error) {
 	names, categories := sourceColumns(c.o.Columns, c.o.Categorical)
-	if space := c.o.Space; space != nil && c.o.Columns != nil {
-		if c.o.Header == "no" {
-			return false, fmt.Errorf("the coordinates of %s have names, %s, and a file without a header has none",
-				cmp.Or(c.o.DimSource, "the model"), nameList(space.Columns))
-		}
-		names, categories = c.o.Space.Columns, make([]*category, len(c.o.Space.Columns))
+	if c.o.Space != nil && names != nil && c.o.Header == "no" {
+		return false, fmt.Errorf("the coordinates of %s have names, %s, and a file without a header has none",
+			cmp.Or(c.o.DimSource, "the model"), nameList(names))
 	}
 	if len(names) == 0 {
 		return false, nil

@@ -199,7 +199,7 @@ func (s *Space) fit(x points.Points) (note string, err error) {
 	asTheyAre := ""
 	for j, name := range s.Columns {
 		if j != lon && j != lat {
-			asTheyAre += fmt.Sprintf("; %s is taken as it is: give it in km", quote(name))
+			asTheyAre += fmt.Sprintf("; %s is the next feature, as it is: give it in km, or a length scale of its own", quote(name))
 		}
 	}
 	n, _ := x.Dims()
@@ -221,7 +221,7 @@ func (s *Space) checkDegrees(x points.Points) error {
 		kind      string
 		column    int
 		low, high float64
-	}{{"longitude", lon, -180, 360}, {"latitude", lat, -90, 90}} {
+	}{{"longitude", lon, -360, 360}, {"latitude", lat, -90, 90}} {
 		if low, high := lows[c.column], highs[c.column]; !(low >= c.low && high <= c.high) {
 			return fmt.Errorf("%s goes from %g to %g, and a %s in degrees from %g to %g",
 				quote(s.Columns[c.column]), low, high, c.kind, c.low, c.high)
@@ -322,7 +322,7 @@ func (s *Space) projected(d *Dataset, r *Reading) (*Dataset, error) {
 // the points with their features, without a scaling. sizes are the numbers of cells; nil means 200 along the longer
 // side of a plane, 500 on a line, and 40 along each axis of a volume. A coordinate that all points share has one cell,
 // whatever its size. The first coordinate changes fastest. It is an error if there are not as many sizes as
-// coordinates, or more than 10⁸ cells.
+// coordinates, or more than 10⁸ cells. Longitudes that go from below -180 to at most 0 are given from 0 to 360.
 func (s *Space) Grid(sizes []int) (values [][]float64, cells *Dataset, err error) {
 	if err := s.validate(); err != nil {
 		return nil, nil, err
@@ -343,9 +343,12 @@ func (s *Space) Grid(sizes []int) (values [][]float64, cells *Dataset, err error
 			"and at most 10⁸ cells", sizes, nameList(s.Columns))
 	}
 	for j, k := range sizes {
-		axis := make([]float64, k)
+		axis, low := make([]float64, k), s.Low[j]
+		if lon, _, _ := s.degrees(); j == lon && s.Projection != Plane && low < -180 && s.High[j] <= 0 {
+			low += 360
+		}
 		for i := range axis {
-			axis[i] = s.Low[j] + (float64(i)+0.5)*(s.High[j]-s.Low[j])/float64(k)
+			axis[i] = low + (float64(i)+0.5)*(s.High[j]-s.Low[j])/float64(k)
 		}
 		values = append(values, axis)
 	}

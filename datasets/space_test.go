@@ -205,6 +205,57 @@ func TestSpaceImpossible(t *testing.T) {
 	}
 }
 
+// TestSpaceWords: coordinates that are words, missing or dates are refused, at the fit and later, without flags that exclude
+// --space.
+func TestSpaceWords(t *testing.T) {
+	fitted := readSpace(t, [][]float64{{7, 50}, {8, 51}})
+	for _, o := range []ReadOptions{{Space: &Space{Columns: []string{"lon", "Lat"}}},
+		{Space: fitted.Space, Columns: fitted.Columns, Dim: 2}} {
+		for _, text := range []string{"E7,50N,1\nW8,51N,1\n", "7,,1\n8,50,1\n", ",,1\n,,1\n", "2024-01-01,4,1\n2024-01-02,5,1\n"} {
+			_, err := Read(strings.NewReader("lon,Lat,y\n"+text), "a.csv", &o)
+			if err == nil || strings.Contains(err.Error(), "--") || !strings.Contains(err.Error(), "number") {
+				t.Errorf("%q: %v", text, err)
+			}
+		}
+	}
+}
+
+// TestSpaceNames: other files have the names of the coordinates, not those of the features, also in a comment above the
+// rows.
+func TestSpaceNames(t *testing.T) {
+	fitted := readSpace(t, [][]float64{{7, 50}, {8, 51}})
+	o := &ReadOptions{Target: "none", Space: fitted.Space, Columns: fitted.Columns, Dim: 2}
+	_, err := Read(strings.NewReader("e,n\n7,50\n"), "a.csv", o)
+	fails(t, err, `none of the columns "lon", "Lat" of the model is here`)
+	d := must(Read(strings.NewReader("# lon,Lat,a\n8,51,1\n7,50,2\n"), "a.csv", o))
+	if x := d.X.(*points.Dense).Data; !slices.Equal(x[:2], fitted.X.(*points.Dense).Data[2:]) {
+		t.Errorf("%v of %v", x, fitted.X)
+	}
+}
+
+// TestSpaceGridIsRead: the cells of a map are read again as the same points, across the 180th meridian too.
+func TestSpaceGridIsRead(t *testing.T) {
+	for want, rows := range map[float64][][]float64{175: {{175, -20}, {-173, -12}}, 173: {{173, -20}, {-175, -12}},
+		-190: {{170, -20}, {-100, 3}, {-60, 3}, {10, -12}}, -124: {{-124, 40}, {-120, 45}}} {
+		d := readSpace(t, rows)
+		values, cells, err := d.Space.Grid([]int{6, 2})
+		step := values[0][1] - values[0][0]
+		if err != nil || math.Abs(values[0][0]-step/2-want) > 1e-9 {
+			t.Errorf("%v: longitudes from %v, %v", rows, values[0], err)
+		}
+		text := "lon,Lat\n"
+		for i := range 12 {
+			text += fmt.Sprintf("%.17g,%.17g\n", values[0][i%6], values[1][i/6])
+		}
+		again := must(Read(strings.NewReader(text), "map.csv", &ReadOptions{Target: "none", Space: d.Space, Columns: d.Columns, Dim: d.Dim()}))
+		for i, v := range again.X.(*points.Dense).Data {
+			if math.Abs(v-cells.X.(*points.Dense).Data[i]) > 1e-9 {
+				t.Fatalf("%v: cell %d: %g", rows, i, v)
+			}
+		}
+	}
+}
+
 // TestSpaceSet: names may have commas in quotes, and a second flag adds columns.
 func TestSpaceSet(t *testing.T) {
 	s := &Space{}
@@ -234,7 +285,7 @@ func TestSpaceGlobe(t *testing.T) {
 		text += fmt.Sprintf("%d,%d,%d,1\n", 6*i-177, i%50, i)
 	}
 	d := must(Read(strings.NewReader(text), "a.csv", &ReadOptions{Space: &Space{Columns: []string{"lon", "lat", "depth"}}}))
-	if d.Space.Low[0] != -180 || d.Space.High[0] != 180 || !strings.Contains(d.Read.String(), `"depth" is taken as it is: give it in km`) {
+	if d.Space.Low[0] != -180 || d.Space.High[0] != 180 || !strings.Contains(d.Read.String(), `"depth" is the next feature, as it is: give it in km`) {
 		t.Errorf("%+v %v", d.Space, d.Read)
 	}
 }

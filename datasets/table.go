@@ -157,6 +157,9 @@ func (s *Source) newTable(o *ReadOptions) *Table {
 	}
 	if s := o.Space; s != nil && s.Projection != "" {
 		options.Dim = len(s.Columns)
+		if options.Columns != nil { // the coordinates stand for their features
+			options.Columns = s.Columns
+		}
 	}
 	return &Table{s: s, o: &options, reading: s.reading, faults: map[int]*columnFaults{}, booleanLine: map[int]int{}}
 }
