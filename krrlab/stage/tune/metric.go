@@ -86,10 +86,9 @@ func stepWidth(v []float64, center float64) float64 {
 }
 
 // degrees returns the degree p_ij, n×t, to which row i is assigned to each of t > 1 classes: the softmax of its scores,
-// which is 1/t for each class if all scores are equal. A smoothed step of the margin would give the true class ½ then.
-// That is better than the truth if more than half of all labels are wrong, and a kernel so narrow that most scores
-// vanish would look like the best. If two scores are far above the others, p is smoothStep of their difference, up to
-// 0.01.
+// which is 1/t for each class if all scores are equal. A smoothed step of the margin would give the true class ½ then,
+// which is better than the truth if more than half of all labels are wrong. A kernel so narrow that most scores vanish
+// would look like the best. If two scores are far above the others, p is smoothStep of their difference, up to 0.01.
 func (s *scores) degrees() *mat.Dense {
 	n, t := s.f.Dims()
 	margins := make([]float64, n)
