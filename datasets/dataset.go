@@ -227,7 +227,8 @@ const maxHintFeatures = 1 << 20
 //
 // Two features have similar spreads if their standard deviations or their ranges differ at most by a factor of 3.
 // Pixels and indicators that are rarely nonzero have small standard deviations, but equal ranges, and are therefore not
-// scaled. The tenth of the features that varies least is ignored.
+// scaled. A tenth of the features at most is ignored: those that vary least, if nine of ten rows have their smallest
+// value, or their largest one. Pixels at the edge do, and a feature in a smaller unit does not.
 func (d *Dataset) AutoScaling() (kind, reason string) {
 	c, sparse := d.X.(*points.CSR)
 	_, bytes := d.X.(*points.Bytes)
@@ -247,18 +248,19 @@ func (d *Dataset) AutoScaling() (kind, reason string) {
 func (d *Dataset) describeSpread() string {
 	lo, hi := featureRanges(d.X)
 	mean, sd := featureMoments(d.X)
+	width := floats.SubTo(make([]float64, len(sd)), hi, lo)
 	var varies []int
-	for j, s := range sd {
-		if s > roundingTolerance*math.Abs(mean[j]) {
+	for j, s := range sd { // s is 0 also if its square underflows
+		if width[j] > 0 && (s == 0 || s > roundingTolerance*math.Abs(mean[j])) {
 			varies = append(varies, j)
 		}
 	}
 	if len(varies) < 2 {
 		return ""
 	}
-	width := floats.SubTo(make([]float64, len(sd)), hi, lo)
-	smallest, largest := extremes(varies, sd)
-	narrow, wide := extremes(varies, width)
+	rare := rarelyVaries(d.X, lo, hi)
+	smallest, largest := extremes(varies, sd, rare)
+	narrow, wide := extremes(varies, width, rare)
 	ratio := sd[largest] / sd[smallest]
 	if min(ratio, width[wide]/width[narrow]) <= maxSimilarRatio {
 		return ""
@@ -272,12 +274,36 @@ func (d *Dataset) describeSpread() string {
 		ratio, sd[largest], d.featureName(largest), sd[smallest], d.featureName(smallest))
 }
 
-// extremes returns the features with the smallest and the largest v. The tenth of the features with the smallest v is
-// ignored.
-func extremes(features []int, v []float64) (smallest, largest int) {
+// rarelyVaries reports for each feature, whose range is lo to hi, whether at least nine of ten rows have one of its ends.
+func rarelyVaries(x points.Points, lo, hi []float64) []bool {
+	n, d := x.Dims()
+	lowest, highest, rare := make([]int, d), make([]int, d), make([]bool, d)
+	visitRows(x, func(row []float64) {
+		for j, v := range row {
+			if v == lo[j] {
+				lowest[j]++
+			}
+			if v == hi[j] {
+				highest[j]++
+			}
+		}
+	})
+	for j := range rare {
+		rare[j] = 10*max(lowest[j], highest[j]) >= 9*n
+	}
+	return rare
+}
+
+// extremes returns the features with the smallest and the largest v. It ignores the first features in the order of v,
+// a tenth at most, as long as they are rare.
+func extremes(features []int, v []float64, rare []bool) (smallest, largest int) {
 	order := slices.Clone(features)
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(v[a], v[b]) })
-	return order[len(order)/10], order[len(order)-1]
+	ignored := 0
+	for ignored < len(order)/10 && rare[order[ignored]] {
+		ignored++
+	}
+	return order[ignored], order[len(order)-1]
 }
 
 // featureName names feature j in messages.

@@ -3,6 +3,7 @@ package datasets
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -49,6 +50,11 @@ func TestAutoScaling(t *testing.T) {
 			}
 		}
 	}
+	edge := points.NewDense(1000, 40, slices.Clone(pixels.Data)) // two pixels that are set rarely, and never fully
+	for i := range edge.N {
+		edge.Row(i)[38] /= 50
+		edge.Row(i)[39] /= 80
+	}
 	rare, age := columnsOf(150, 1, 50, 1, 1), points.NewDense(90, 3, nil)
 	for i := range rare.N {
 		rare.Row(i)[2], rare.Row(i)[3], rare.Row(i)[i%2] = 0, 0, 0
@@ -68,7 +74,7 @@ func TestAutoScaling(t *testing.T) {
 		kind string
 		want []string // in the reason
 	}{
-		{"wine", &Dataset{X: wine}, "standard", []string{"feature 12", "feature 10"}},
+		{"wine", &Dataset{X: wine}, "standard", []string{"feature 12", "feature 7"}},
 		{"wine in sparse form", &Dataset{X: sparseOf(wine)}, "standard", []string{"feature 12"}},
 		{"sparse", &Dataset{X: sparseOf(rare)}, "none", []string{"most entries are zero", "feature 1", "--scale unit"}},
 		{"with names", &Dataset{X: wine, Columns: names}, "standard", []string{`"pro\x1b[31mline"`}},
@@ -76,6 +82,9 @@ func TestAutoScaling(t *testing.T) {
 		{"indicators and an age", &Dataset{X: age}, "standard", []string{"feature 1,"}},
 		{"two", &Dataset{X: columnsOf(150, 1, 50)}, "standard", []string{"feature 1,", "feature 0"}},
 		{"pixels", &Dataset{X: pixels}, "none", nil},
+		{"pixels at the edge", &Dataset{X: edge}, "none", nil},
+		{"one of ten in another unit", &Dataset{X: columnsOf(150, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1e-3)}, "standard",
+			[]string{"feature 9"}},
 		{"bytes", &Dataset{X: points.NewBytes(3, 2, 1, []uint8{0, 200, 1, 100, 0, 0})}, "none", nil},
 		{"constant", &Dataset{X: constant}, "none", nil},
 		{"one", &Dataset{X: columnsOf(9, 5)}, "none", nil},
@@ -164,6 +173,11 @@ func TestIDHint(t *testing.T) {
 		o.Categorical = nil
 		fails(t, errOf(Read(strings.NewReader(head+text), "f", &o)), "add --drop"+strings.TrimPrefix(want, "by --drop"))
 	}
+	days := lines(20, func(i int) string { return fmt.Sprintf("2024-01-%02d,%g", i+1, 0.37*float64(i%3)) })
+	o := ReadOptions{Target: "1", Categorical: []Category{{Column: "0", Dates: &Dates{}}}}
+	if got := must(Read(strings.NewReader(days), "f", &o)).IDHint(); got != "" {
+		t.Errorf("a column of days: %s", got)
+	}
 }
 
 // TestScalingRange: features beyond what can be squared are refused.
@@ -176,4 +190,7 @@ func TestScalingRange(t *testing.T) {
 			fails(t, errOf(fitScaling(kind, x)), want)
 		}
 	}
+	tiny := points.NewDense(3, 2, []float64{1, 1e-300, 2, 3e-300, 3, -1e-300}) // the squares underflow
+	_, _, err := Scale("auto", &Dataset{X: tiny}, nil)
+	fails(t, err, "feature 1 goes from -1e-300 to 3e-300")
 }

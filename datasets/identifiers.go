@@ -72,12 +72,13 @@ func (d *Dataset) IDHint() string {
 		return ""
 	}
 	var names, drop []string
-	for j := range x.D {
-		name, column := "", j
+	for _, source := range d.SourceColumns() {
+		j, name := source.First, ""
+		column := j
 		if d.Columns != nil {
 			name = d.Columns[j]
 		}
-		if !isIdentifier(name, x.N, func(i int) float64 { return x.Row(i)[j] }) {
+		if source.Category != nil || !isIdentifier(name, x.N, func(i int) float64 { return x.Row(i)[j] }) {
 			continue
 		}
 		if d.fileColumns != nil {

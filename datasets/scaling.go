@@ -123,7 +123,7 @@ func fitScaling(kind string, x points.Points) (*Scaling, error) {
 		// The squares of accepted values neither overflow nor underflow.
 		if width > 0 && largest < 1e-100 || !(largest <= 1e100) {
 			return nil,
-				fmt.Errorf("feature %d goes from %g to %g: want values from 1e-100 to 1e100, give it in another unit",
+				fmt.Errorf("feature %d goes from %g to %g: want sizes from 1e-100 to 1e100, give it in another unit",
 					j, lo[j], hi[j])
 		}
 		switch {
