@@ -225,6 +225,18 @@ func (l *leverages) wrongShare(d *distribution, tau []float64, f float64) (mean,
 	return mean / total, math.Sqrt(deviation) / total
 }
 
+// shareBelow returns the share of the points with p_i < τ_i, weighted by the rows.
+func (l *leverages) shareBelow(p, tau []float64) float64 {
+	var below, total float64
+	for i, t := range tau {
+		w := l.problem.scoreWeight(i)
+		if total += w; p[i] < t {
+			below += w
+		}
+	}
+	return below / total
+}
+
 // seriesEstimate returns the mean of (r_ij/p_i)² by the series of 1/p² about the model p̄. Let x_k = q_k/p̄−1, and let
 // u_s be the mean over all subsets of s probes of the product of their x_k, which has the expectation (p/p̄−1)^s:
 //
@@ -262,23 +274,20 @@ func (l *leverages) seriesEstimate(d *distribution, r *mat.Dense) float64 {
 func (l *leverages) extrapolatedShare(tau []float64) float64 {
 	n, m := l.estimates.Dims()
 	var shares [3]float64
+	means := make([]float64, n)
 	for level := range shares {
 		parts := 1 << level
 		for shift := range m { // the probes are divided into parts in cyclic order, starting at each probe
 			for part := range parts {
-				var wrong, total float64
 				for i := range n {
 					row, sum, count := l.estimates.RawRowView(i), 0.0, 0.0
 					for k := part * m / parts; k < (part+1)*m/parts; k++ {
 						sum += row[(k+shift)%m]
 						count++
 					}
-					if min(max(sum/count, l.lower[i]), l.upper[i]) < tau[i] {
-						wrong += l.problem.scoreWeight(i)
-					}
-					total += l.problem.scoreWeight(i)
+					means[i] = min(max(sum/count, l.lower[i]), l.upper[i])
 				}
-				shares[level] += wrong / (total * float64(m*parts))
+				shares[level] += l.shareBelow(means, tau) / float64(m*parts)
 			}
 		}
 	}

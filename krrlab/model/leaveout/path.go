@@ -391,15 +391,7 @@ func (e *estimator) ownError() float64 {
 func (e *estimator) widen(v *estimate.Interval, slack float64) {
 	lo, hi := meanSquareFor(e.r, e.leverages.upper), math.Inf(1)
 	if e.tau != nil {
-		lo, hi = 0, 0
-		for i, t := range e.tau {
-			if t > e.leverages.upper[i] {
-				lo += 1 / float64(len(e.tau))
-			}
-			if t > e.leverages.lower[i] {
-				hi += 1 / float64(len(e.tau))
-			}
-		}
+		lo, hi = e.leverages.shareBelow(e.leverages.upper, e.tau), e.leverages.shareBelow(e.leverages.lower, e.tau)
 	}
 	if solutionKnown := 2*e.p.o.KError < e.lambda; !solutionKnown {
 		v.Lo, v.Hi, v.Method = 0, math.Inf(1), "bounds"

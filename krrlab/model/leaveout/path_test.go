@@ -179,3 +179,47 @@ func TestPathAlone(t *testing.T) {
 	}
 	t.Logf("%d of %d by probes", claimed, 10*len(lambdas))
 }
+
+// TestPathWeights: of classes whose rows have unequal weights, proved bounds contain the weighted share of wrong labels
+// from Dense in every seed, and intervals at the stated rate.
+func TestPathWeights(t *testing.T) {
+	const n, seeds = 120, 12
+	lambdas, covered, proved := []float64{3, 0.03}, 0, 0
+	for seed := range uint64(seeds) {
+		g := rand.New(rand.NewPCG(seed, 11))
+		x, plain, y := points.NewDense(n, 3, nil), mat.NewDense(n, 3, nil), mat.NewDense(n, 3, nil)
+		weights := make([]float64, n)
+		for i := range n {
+			for j := range x.Row(i) {
+				x.Row(i)[j] = g.NormFloat64()
+			}
+			weights[i] = 0.01 + 20*math.Pow(g.Float64(), 6)
+			code(plain.RawRowView(i), int(math.Abs(2*x.Row(i)[0]+g.NormFloat64()))%3)
+			for j, v := range plain.RawRowView(i) {
+				y.Set(i, j, math.Sqrt(weights[i])*v)
+			}
+		}
+		k := testkit.Must(gram.New(t.Context(), kernel.Laplacian{Sigma: 1.5}, testkit.Must(points.Weigh(x, weights)), 1e-3,
+			&gram.Options{Storage: gram.Float64}))
+		dense := mat.NewDense(n, n, nil)
+		testkit.OK(t, k.DenseTo(t.Context(), dense))
+		o := &Problem{Classes: true, Weights: weights, Stream: rng.New(seed)}
+		want := testkit.Must(Dense(t.Context(), dense, y, lambdas, o))
+		m, e := precondOf(t, k, n/8, seed)
+		o.Below = e
+		for j, v := range testkit.Must(Path(t.Context(), k, m, y, lambdas, o)) {
+			if v.Error.Covers(want[j].Error.Value) {
+				covered++
+			} else if v.Error.Method == "bounds" {
+				t.Errorf("seed %d, λ = %g: %v misses %g", seed, lambdas[j], v.Error, want[j].Error.Value)
+			}
+			if v.Error.Method == "bounds" {
+				proved++
+			}
+		}
+	}
+	t.Logf("%d of %d intervals cover, %d of them proved", covered, seeds*len(lambdas), proved)
+	if covered < rate(seeds*len(lambdas)) || proved == 0 {
+		t.Errorf("%d of %d intervals cover, %d are proved", covered, seeds*len(lambdas), proved)
+	}
+}
