@@ -35,7 +35,7 @@ func Example() {
 		fmt.Printf("%s: %.2f ± %.2f\n", c.Column, c.Mean, float64(c.StandardError))
 	}
 	// Output:
-	// feature 2: 0.81 ± 0.03
+	// feature 2: 0.81 ± 0.04
 	// feature 0: 0.67 ± 0.03
 	// feature 1: 0.26 ± 0.02
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -57,8 +56,8 @@ type Explanation struct {
 type Importance struct {
 	Column string  `json:"column"`
 	Mean   float64 `json:"importance"` // mean increase over the permutations
-	// StandardError is that of Mean by the jackknife over groups of rows; unknown if a group is the only one of a
-	// class.
+	// StandardError is that of Mean by the jackknife over groups of rows, as scored rows and as rows whose cells others
+	// get; unknown if a group is the only one of a class, or the rows are too few to leave one out.
 	StandardError stage.Number `json:"standard_error"`
 	Deviation     float64      `json:"deviation"` // standard deviation of the increase over the permutations
 }
@@ -212,39 +211,33 @@ func (x *explainer) importance(ctx context.Context, e *Explanation, columns []da
 	}
 	rows := x.d.Len()
 	groups := min(jackknifeGroups, rows)
-	// subsets are all rows, and the rows without each group
-	subsets, data := make([][]int, groups+1), make([]*datasets.Dataset, groups+1)
-	for g := range subsets {
-		for i := range rows {
-			if i%groups != g-1 {
-				subsets[g] = append(subsets[g], i)
-			}
-		}
-		data[g] = x.d.Subset(subsets[g])
+	answers := *x.d
+	answers.X = points.NewDense(rows, 1, nil) // Score does not read the features
+	all := make([]int, rows)
+	for i := range all {
+		all[i] = i
 	}
-	losses := func(p *model.Prediction) []float64 { // of each subset; NaN if it is not known
-		all := make([]float64, len(subsets))
-		for g, index := range subsets {
-			predictions := p.Subset(index)
-			if e.Metric != model.AUC && predictions.Labels != nil {
-				predictions.Decision = nil // then Score computes no ROC curves
-			}
-			if all[g], err = e.Metric.Loss(predictions.Score(data[g])); err != nil {
-				all[g] = math.NaN()
-			}
+	loss := func(p *model.Prediction, index []int) float64 { // NaN if it is not known
+		predictions := p.Subset(index)
+		if e.Metric != model.AUC && predictions.Labels != nil {
+			predictions.Decision = nil // then Score computes no ROC curves
 		}
-		return all
+		v, err := e.Metric.Loss(predictions.Score(answers.Subset(index)))
+		if err != nil {
+			return math.NaN()
+		}
+		return v
 	}
-	reference := losses(plain[0])
-	if math.IsNaN(reference[0]) {
+	reference := loss(plain[0], all)
+	if math.IsNaN(reference) {
 		return 0, fmt.Errorf("explain: the %s of these %d rows is not known: want rows of two classes", e.Metric.Name(),
 			rows)
 	}
 	for k, c := range columns {
-		variants := make([]variant, e.Permutations)
+		variants, orders := make([]variant, e.Permutations), make([][]int, e.Permutations)
 		for r := range variants {
 			order := random.Sub("column", uint64(k), uint64(r)).Perm(rows)
-			variants[r] = variant{c.First, func(i int) []float64 {
+			orders[r], variants[r] = order, variant{c.First, func(i int) []float64 {
 				return x.x[order[i]*x.dim+c.First:][:c.Count]
 			}}
 		}
@@ -252,18 +245,29 @@ func (x *explainer) importance(ctx context.Context, e *Explanation, columns []da
 		if err != nil {
 			return 0, err
 		}
-		mean, increases := make([]float64, len(subsets)), make([]float64, 0, e.Permutations)
-		for _, p := range permuted {
-			l := losses(p)
-			floats.Sub(l, reference)
-			floats.AddScaled(mean, 1/float64(e.Permutations), l)
-			increases = append(increases, l[0])
+		increases, jackknife := make([]float64, e.Permutations), make([]float64, groups)
+		for r, p := range permuted {
+			increases[r] = loss(p, all) - reference
+			for g := range jackknife {
+				var index []int // rows that are not in group g and whose cells are not of a row of group g
+				for i, donor := range orders[r] {
+					if i%groups != g && donor%groups != g {
+						index = append(index, i)
+					}
+				}
+				increase := math.NaN()
+				if index != nil {
+					increase = loss(p, index) - loss(plain[0], index)
+				}
+				jackknife[g] += increase / float64(e.Permutations)
+			}
 		}
-		_, variance := stat.PopMeanVariance(mean[1:], nil)
-		e.Columns = append(e.Columns, Importance{Column: c.Name, Mean: mean[0], Deviation: stat.StdDev(increases, nil),
+		_, variance := stat.PopMeanVariance(jackknife, nil)
+		mean, deviation := stat.MeanStdDev(increases, nil)
+		e.Columns = append(e.Columns, Importance{Column: c.Name, Mean: mean, Deviation: deviation,
 			StandardError: stage.Number(math.Sqrt(variance * float64(groups-1)))})
 	}
-	return reference[0], nil
+	return reference, nil
 }
 
 // dependence returns the partial dependence on a column.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/base/rng"
@@ -91,15 +92,15 @@ func TestRun(t *testing.T) {
 		x := make([]float64, n*dim)
 		points.Panel64To(d.X, x, dim)
 		// loss is the RMSE or the share of wrong labels of rows whose features first, …, first+count−1 are permuted,
-		// without group omitted.
+		// without group omitted, and without the rows whose cells order takes from this group.
 		loss := func(first, count int, order []int, omitted int) float64 {
 			sum, rows := 0.0, 0.0
 			for i := range n {
-				if omitted >= 0 && i%20 == omitted {
+				if omitted >= 0 && (i%20 == omitted || order[i]%20 == omitted) {
 					continue
 				}
 				z := slices.Clone(x[i*dim : (i+1)*dim])
-				if order != nil {
+				if count > 0 {
 					copy(z[first:], x[order[i]*dim+first:][:count])
 				}
 				f := decision(m, z)
@@ -128,7 +129,7 @@ func TestRun(t *testing.T) {
 				increase := 0.0
 				for r := range 3 {
 					order := rng.New(seed).Sub("explain").Sub("permutations").Sub("column", uint64(k), uint64(r)).Perm(n)
-					increase += (loss(c.first, c.count, order, g) - loss(0, 0, nil, g)) / 3
+					increase += (loss(c.first, c.count, order, g) - loss(0, 0, order, g)) / 3
 				}
 				if without = append(without, increase); g >= 0 {
 					mean += increase / 20
@@ -166,6 +167,35 @@ func TestRun(t *testing.T) {
 			}
 		}
 		testkit.OK(t, e.Plot().Validate())
+	}
+}
+
+// TestStandardError: over samples of rows, the standard deviation of the importance of a feature whose square is
+// predicted is about its mean standard error. Rows with a large cell have a large loss if it is replaced, and give a large
+// loss to the row that gets it; without the second part the standard error would be three quarters of the deviation.
+func TestStandardError(t *testing.T) {
+	const samples, n = 120, 60
+	m := &model.Model{Kernel: kernel.Polynomial{Gamma: 1, Degree: 2}, Lambda: 1, X: points.NewDense(1, 2, []float64{1, 0}),
+		C: mat.NewDense(1, 1, []float64{1})}
+	var importance []float64
+	variance := 0.0
+	for seed := range uint64(samples) {
+		d := &datasets.Dataset{Name: "t", Task: datasets.Regression, X: points.NewDense(n, 2, nil)}
+		stream := rng.New(seed).Sub("t")
+		for i := range n {
+			row := d.X.(*points.Dense).Row(i)
+			row[0], row[1] = stream.Normal(uint64(2*i)), stream.Normal(uint64(2*i+1))
+			d.Target = append(d.Target, row[0]*row[0]+0.3*row[1])
+		}
+		e := testkit.Must(Run(t.Context(), m, d, Options{Permutations: 5, Top: 1, Seed: seed}))
+		c := e.Columns[0]
+		importance = append(importance, c.Mean)
+		variance += float64(c.StandardError*c.StandardError) / samples
+	}
+	if ratio := math.Sqrt(variance) / stat.StdDev(importance, nil); ratio < 0.9 || ratio > 1.35 {
+		t.Errorf("standard error %g times the standard deviation over samples", ratio)
+	} else {
+		t.Logf("ratio %g", ratio)
 	}
 }
 
