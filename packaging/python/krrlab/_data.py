@@ -12,6 +12,8 @@ from typing import Any, Iterable, Sequence
 
 import numpy as np
 
+from . import _program
+
 _DATE = re.compile(r"\d{4}[-/]\d\d?[-/]\d\d?([T ]\d\d?:\d\d.*)?$")
 
 
@@ -264,10 +266,12 @@ def check_names(x: Any, seen: np.ndarray | None, owner: str) -> None:
     if seen is None and names is None:
         return
     if seen is None:
-        warnings.warn(f"X has feature names, but {owner} was fitted without feature names", stacklevel=4)
+        warnings.warn(f"X has feature names, but {owner} was fitted without feature names",
+                      stacklevel=_program.stack_level())
         return
     if names is None:
-        warnings.warn(f"X does not have valid feature names, but {owner} was fitted with feature names", stacklevel=4)
+        warnings.warn(f"X does not have valid feature names, but {owner} was fitted with feature names",
+                      stacklevel=_program.stack_level())
         return
     if list(names) == list(seen):
         return
@@ -286,7 +290,7 @@ def vector(y: Any, name: str, rows: int) -> np.ndarray:
     if hasattr(y, "tocsr"):
         y = y.toarray()
     if hasattr(y, "to_numpy"):
-        gaps = y.isna().to_numpy() if hasattr(y, "isna") else np.zeros(0, bool)
+        gaps = np.asarray(y.isna()) if hasattr(y, "isna") else np.zeros(0, bool)
         if gaps.any():
             raise ValueError(f"Input {name} contains NaN: row {np.argwhere(gaps)[0][0]}.")
         y = y.to_numpy()
@@ -296,7 +300,14 @@ def vector(y: Any, name: str, rows: int) -> np.ndarray:
         gaps = [i for i, v in enumerate(y.ravel()) if v is None or v != v]
         if gaps:
             raise ValueError(f"Input {name} contains NaN: row {gaps[0] // max(1, y[0].size if y.ndim > 1 else 1)}.")
-        y = np.array(y.tolist()) if y.size else y.astype(float)
+        types = {type(v) for v in y.ravel()}
+        if len(types) > 1 and any(issubclass(t, str) for t in types) and not all(issubclass(t, str) for t in types):
+            raise ValueError(f"Input {name} has values of type {', '.join(sorted(t.__name__ for t in types))}: want "
+                             "numbers or texts")
+        if decimal.Decimal in types or not y.size:
+            y = y.astype(float)
+        else:
+            y = np.array(y.tolist())
         y = y.astype(object) if y.dtype.kind in "US" and not is_list else y
     if y.dtype.kind == "c":
         raise ValueError("Complex data not supported")

@@ -168,6 +168,8 @@ class _KernelMachine(BaseEstimator):
             raise ValueError("space takes coordinates as they are: it does not go with scale or impute")
         is_scaled = self.space is None and kernel != "precomputed"
         scaled = {"scale": self.scale, "impute": self.impute} if is_scaled else {}
+        if "drop" in (self.options or {}):
+            raise ValueError("drop is no option in Python: leave the columns out of X, as by X.drop(columns=...)")
         for name in "precond", "solver":
             if getattr(self, name) != "auto":
                 options[name] = getattr(self, name)
@@ -474,7 +476,8 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
     ----------
     {_PARAMETERS}
     class_weight : dict or "balanced", default=None
-        Weights of the classes, times those of the rows.
+        Weights of the classes, times those of the rows. "balanced" counts in the fit only. Those of a dict count as
+        ``sample_weight`` does, also in the errors that ``tune`` compares.
     threshold : float or "auto", default=0.0
         For two classes, what f is compared with; "auto" is the best for ``metric`` by leave-one-out.
     probability : bool, default=False

@@ -15,7 +15,7 @@ from typing import Any, Sequence
 NOT_CONVERGED = 3  # exit status of a fit that missed its tolerance; the results are written
 
 #: Flags of the program whose parameter in Python has another name than the flag with _ for -.
-PARAMETERS = {"lambda": "lam", "seed": "random_state", "weights": "sample_weight", "target": "y"}
+PARAMETERS = {"lambda": "lam", "seed": "random_state", "weights": "sample_weight", "target": "y", "drop": "X.drop"}
 
 
 class ConvergenceWarning(UserWarning):
@@ -95,6 +95,7 @@ def readable(text: str, command: list[str], data: str = "") -> str:
     text = re.sub(r"^krrlab: |\(see krrlab.*?--help\)", "", text.strip(), flags=re.M).strip()
     if data:
         text = text.replace(data, "the data").replace(os.path.basename(data), "the data")
+        text = text.replace(os.path.join(os.path.dirname(data), "model.krr"), "the model")
     text = re.sub(r"\bline (\d+)", lambda m: f"row {int(m[1]) - first}", text)
     text, _, advice = text.partition("; say krrlab ")
     words = shlex.split(advice)[len(command):]

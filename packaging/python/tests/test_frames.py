@@ -1,4 +1,5 @@
 """The calls that a user of pandas makes: they do what scikit-learn does, or an error names the column."""
+import decimal
 import os
 import subprocess
 import tempfile
@@ -58,6 +59,8 @@ class Frames(unittest.TestCase):
             self.assertEqual(m.score(frame, p), 1)
             np.testing.assert_array_equal(m.decision_function(frame) > 0, p == m.classes_[1])
         self.refused("y has labels such as 'high'|y has labels such as 'low'", lambda: KernelRidge().fit(frame, labels))
+        self.refused("Input y has values of type int, str",
+                     lambda: KernelRidgeClassifier().fit(frame, pd.Series([1, "a"] * (n // 2))))
         self.refused("Input y contains NaN: row 1", lambda: KernelRidgeClassifier().fit(frame[:3], ["a", np.nan, "b"]))
         self.refused("Input y contains NaN", lambda: KernelRidgeClassifier().fit(frame, labels.where(target > -1)))
 
@@ -88,8 +91,13 @@ class Frames(unittest.TestCase):
         self.refused("0 feature", lambda: KernelRidge().fit(frame[[]], target))
         self.refused("Expected 2D array, got 1D", lambda: KernelRidge().fit(frame.a, target))
         self.refused(r"inconsistent numbers of samples: \[80, 79\]", lambda: KernelRidge().fit(frame, target[:-1]))
+        for same in pd.Index(target), [decimal.Decimal(v) for v in target]:
+            np.testing.assert_array_equal(KernelRidge(lam=0.01).fit(frame, same).predict(frame), m.predict(frame))
+        self.refused("drop is no option", lambda: KernelRidge(options={"drop": "a"}).fit(frame, target))
         both = pd.DataFrame({"u": target, "v": -target})
-        np.testing.assert_allclose(KernelRidge(lam=0.01).fit(frame, both).predict(frame)[:, 1], -m.predict(frame))
+        pair = KernelRidge(lam=0.01).fit(frame, both)
+        np.testing.assert_allclose(pair.predict(frame)[:, 1], -m.predict(frame))
+        self.refused("^the model has 2 targets", lambda: pair.predict_interval(frame))
         lists = KernelRidge(lam=0.01).fit(frame.to_numpy().tolist(), target.tolist())
         np.testing.assert_allclose(lists.predict(frame.to_numpy().tolist()), m.predict(frame))
         single = KernelRidge(lam=0.01).fit(frame.to_numpy(np.float32), target).predict(frame.to_numpy(np.float32))
