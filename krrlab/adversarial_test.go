@@ -19,7 +19,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// adverse is a small problem drawn at random from those that break what rests on habit.
+// adverse is a small problem drawn at random, with data, kernel and options of a kind that often break numerical
+// code.
 type adverse struct {
 	name  string
 	train *datasets.Dataset
@@ -28,19 +29,20 @@ type adverse struct {
 	large bool // treat it as too large for residuals in float64
 }
 
-// pick returns one of the choices.
+// pick returns one of the choices, by random number i of the stream g.
 func pick[T any](g rng.Stream, i uint64, choices ...T) T { return choices[g.IntN(i, len(choices))] }
 
-// between returns 10^u, u uniform in [lo, hi].
-func between(g rng.Stream, i uint64, lo, hi float64) float64 {
+// logUniform returns 10^u, where u is random number i of the stream g, scaled to the interval [lo, hi].
+func logUniform(g rng.Stream, i uint64, lo, hi float64) float64 {
 	return math.Pow(10, lo+(hi-lo)*g.Float64(i))
 }
 
-// adversePoints draws n points of dimension d of one kind.
+// adversePoints draws n points of dimension d. The kind says how they are laid out, for example in distant groups or
+// with duplicates.
 func adversePoints(kind string, n, d int, g rng.Stream) [][]float64 {
 	x := make([][]float64, n)
 	normal, extra := g.Sub("normal"), g.Sub("extra")
-	size := between(extra, 0, 0, 7)
+	size := logUniform(extra, 0, 0, 7)
 	groups := 2 + extra.IntN(1, 4)
 	for i := range x {
 		x[i] = make([]float64, d)
@@ -83,7 +85,7 @@ func adversePoints(kind string, n, d int, g rng.Stream) [][]float64 {
 	return x
 }
 
-// newAdverse draws problem number i.
+// newAdverse draws the adverse problem number i.
 func newAdverse(i int) *adverse {
 	g := rng.New(77).Sub("hostile", uint64(i))
 	c, f := g.Sub("choice"), g.Sub("float")
@@ -91,7 +93,7 @@ func newAdverse(i int) *adverse {
 	kind := pick(c, 3, "plain", "groups", "blocks", "offset", "outliers", "duplicates", "scales", "bytes")
 	h := &adverse{rows: adversePoints(kind, n, d, g)}
 	x := points.NewDense(n, d, slices.Concat(h.rows...))
-	var gaps []float64 // of neighbors and of others
+	var gaps []float64 // distances between points, most of which are not neighbors
 	var norm float64
 	for i := 1; i < n; i++ {
 		var s float64
@@ -105,11 +107,11 @@ func newAdverse(i int) *adverse {
 	}
 	gaps = append(gaps, 1)
 	slices.Sort(gaps)
-	sigma := gaps[len(gaps)/pick(c, 4, 2, 2, 10)] * between(f, 0, -2, 2)
+	sigma := gaps[len(gaps)/pick(c, 4, 2, 2, 10)] * logUniform(f, 0, -2, 2)
 	k := pick[kernel.Kernel](c, 5, kernel.Gaussian{Sigma: sigma}, kernel.Gaussian{Sigma: sigma},
 		kernel.Laplacian{Sigma: sigma},
 		kernel.Matern32{Sigma: sigma}, kernel.Matern52{Sigma: sigma},
-		kernel.Polynomial{Gamma: between(f, 1, -2, 0) / norm, Coef0: f.Float64(2), Degree: 1 + c.IntN(6, 4)})
+		kernel.Polynomial{Gamma: logUniform(f, 1, -2, 0) / norm, Coef0: f.Float64(2), Degree: 1 + c.IntN(6, 4)})
 	y := make([]float64, n*t)
 	for q := range y {
 		y[q] = math.Sin(h.rows[q/t][0]/gaps[len(gaps)/2]*float64(1+q%t)) + 0.3*g.Sub("noise").Normal(uint64(q))
@@ -126,14 +128,14 @@ func newAdverse(i int) *adverse {
 		}
 	}
 	h.cfg = Config{
-		Kernel: k, Lambda: between(f, 3, -12, 1), Tol: between(f, 4, -10, -1), Seed: uint64(i), MaxIter: 400,
+		Kernel: k, Lambda: logUniform(f, 3, -12, 1), Tol: logUniform(f, 4, -10, -1), Seed: uint64(i), MaxIter: 400,
 		Storage: pick(c, 7, gram.Auto, gram.Auto, gram.Float64, gram.Float32, gram.Recompute, gram.Fixed16),
 		Solver:  pick(c, 8, PCG, BlockPCG, CG, Direct, AutoSolver),
 		Exact:   pick(c, 10, AutoResidual, AutoResidual, ExactResidual, StoredResidual),
 	}
-	if i%10 == 9 { // 16 bits that suffice for λ, and a kernel so wide that landmarks leave less than they
-		h.cfg.Storage, h.cfg.Lambda, h.cfg.Solver = gram.Fixed16, between(f, 3, -3.5, 0), pick(c, 8, PCG, BlockPCG, CG)
-		h.cfg.Kernel = kernel.Gaussian{Sigma: gaps[len(gaps)/2] * between(f, 0, 0, 2)}
+	if i%10 == 9 { // λ large enough for 16-bit tiles, and a kernel so wide that 16 bits round more than landmarks omit
+		h.cfg.Storage, h.cfg.Lambda, h.cfg.Solver = gram.Fixed16, logUniform(f, 3, -3.5, 0), pick(c, 8, PCG, BlockPCG, CG)
+		h.cfg.Kernel = kernel.Gaussian{Sigma: gaps[len(gaps)/2] * logUniform(f, 0, 0, 2)}
 	}
 	h.cfg.Precond = None{}
 	if m := pick[stage.LowRank](c, 9, Features{}, Nystrom{}, RPCholesky{}, nil); m != nil {
@@ -154,23 +156,24 @@ func newAdverse(i int) *adverse {
 	return h
 }
 
-// problems is how many adverse problems are drawn.
+// problems returns the number of adverse problems that a test draws.
 func problems() int {
 	return suite.Scale(60, 300, 3000)
 }
 
-// TestAdverseProblems: on problems drawn at random from what breaks habits, what is called converged
-// is, by an independent residual in twice the digits, and verify does not refute it; and what is refused has to be.
+// TestAdverseProblems solves adverse problems drawn at random. If the solver reports convergence, the residual
+// computed in twice the digits of float64 has to be within the tolerance and Verify must not refute it. If the solver
+// refuses a problem, rightlyRefused has to confirm the reason.
 func TestAdverseProblems(t *testing.T) {
 	count := map[string]int{}
 	for i := range problems() {
 		h := newAdverse(i)
 		h.solve(t, count)
 	}
-	enough(t, count)
+	checkConvergedShare(t, count)
 }
 
-// solve solves the problem, judges the answer, or the refusal, and counts how it ended.
+// solve solves the problem, checks the answer or the refusal, and counts the outcome in count.
 func (h *adverse) solve(t *testing.T, count map[string]int) {
 	t.Helper()
 	lab, err := New(h.train, h.cfg)
@@ -193,8 +196,9 @@ func (h *adverse) solve(t *testing.T, count map[string]int) {
 	h.judge(t, sol)
 }
 
-// enough fails unless a third of the problems converged.
-func enough(t *testing.T, count map[string]int) {
+// checkConvergedShare fails the test unless a third of the problems converged, because the checks mean little
+// otherwise.
+func checkConvergedShare(t *testing.T, count map[string]int) {
 	t.Helper()
 	t.Logf("%v", count)
 	if count["converged"] < problems()/3 {
@@ -202,7 +206,8 @@ func enough(t *testing.T, count map[string]int) {
 	}
 }
 
-// judge reports what refutes the solution, the residual in twice the digits or verify, and returns the former.
+// judge checks the solution with the residuals computed in twice the digits of float64 and with Verify. It returns
+// these residuals.
 func (h *adverse) judge(t *testing.T, sol *Solution) []float64 {
 	t.Helper()
 	want := trueResiduals(h.cfg.Kernel, h.rows, h.cfg.Lambda, sol.Model.C, sol.System.Y)
@@ -223,8 +228,8 @@ func (h *adverse) judge(t *testing.T, sol *Solution) []float64 {
 	return want
 }
 
-// verify reports a residual that verify finds above slack·τ though fit calls it converged. It returns nil where
-// verify has no formula for the kernel.
+// verify reports an error if the solver called the answer converged and Verify finds a residual above slack·τ. It
+// returns nil if Verify has no formula for the kernel.
 func (h *adverse) verify(t *testing.T, sol *Solution, slack float64) *Verification {
 	t.Helper()
 	if _, err := kernel.ToSpec(h.cfg.Kernel); err != nil {
@@ -241,9 +246,9 @@ func (h *adverse) verify(t *testing.T, sol *Solution, slack float64) *Verificati
 	return v
 }
 
-// pencil returns the eigenvalues of M⁻¹A, ascending, with a bound of their relative error; ok is false
-// where float64 cannot tell them. M is ZZᵀ+λ_pI, I where z is nil.
-func (h *adverse) pencil(l *Lab, z *points.Dense32) (values []float64, off float64, ok bool) {
+// pencil returns the eigenvalues of M⁻¹A in ascending order, with a bound of their relative error. It returns ok =
+// false if float64 cannot compute the eigenvalues to 1 %. M is ZZᵀ+λ_pI, or I if z is nil.
+func (h *adverse) pencil(l *Lab, z *points.Dense32) (values []float64, relError float64, ok bool) {
 	n := len(h.rows)
 	a, m := mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)
 	for i := range n {
@@ -275,17 +280,18 @@ func (h *adverse) pencil(l *Lab, z *points.Dense32) (values []float64, off float
 		return nil, 0, false
 	}
 	values = eig.Values(nil)
-	// Backward errors of some n·u of A and M, through L⁻¹: n·u·κ(M)·λ_max of the largest.
-	off = 10 * float64(n) * 0x1p-53 * chol.Cond() * values[n-1] / values[0]
-	return values, off, values[0] > 0 && off < 0.01
+	// A and M have backward errors of a few n·u. Multiplication by L⁻¹ and L⁻ᵀ amplifies them to at most
+	// n·u·κ(M)·λ_max, which is divided by the smallest eigenvalue.
+	relError = 10 * float64(n) * 0x1p-53 * chol.Cond() * values[n-1] / values[0]
+	return values, relError, values[0] > 0 && relError < 0.01
 }
 
-// TestAdverseCertificates: on adverse problems the intervals of κ(M⁻¹A) and of s_λ hold at their rate, no
-// interval is upside down, what is called certain always holds, and landmarks of a positive semi-definite
-// kernel are never refused as indefinite.
+// TestAdverseCertificates checks on adverse problems that the intervals of κ(M⁻¹A) and of s_λ cover the dense
+// reference at their confidence of 95 %, that the lower end of an interval is at most its upper end, that the certain
+// bounds of κ always hold, and that only problems for which rightlyRefused finds a reason are refused.
 func TestAdverseCertificates(t *testing.T) {
-	type rate struct{ held, missed int }
-	var kappa, dim rate
+	type rate struct{ covered, missed int }
+	var kappa, statDim rate
 	certain := 0
 	for i := range problems() {
 		h := newAdverse(i)
@@ -317,14 +323,14 @@ func TestAdverseCertificates(t *testing.T) {
 		}
 		testkit.Equal(t, q.Indefinite, math.IsNaN(q.Min.Value), h.name, q.Min.Value)
 		z := wholeZ(t, lab)
-		values, off, ok := h.pencil(lab, z)
+		values, relError, ok := h.pencil(lab, z)
 		if !ok {
 			continue
 		}
 		n := len(values)
 		want := values[n-1] / values[0]
-		if q.Kappa.Lo <= want*(1+off) && want*(1-off) <= q.Kappa.Hi {
-			kappa.held++
+		if q.Kappa.Lo <= want*(1+relError) && want*(1-relError) <= q.Kappa.Hi {
+			kappa.covered++
 		} else {
 			kappa.missed++
 			t.Logf("%s: κ = %.6g, in [%.6g, %.6g]", h.name, want, q.Kappa.Lo, q.Kappa.Hi)
@@ -334,7 +340,7 @@ func TestAdverseCertificates(t *testing.T) {
 			if q.Kappa.Lo > q.KappaUpperBound {
 				t.Errorf("%s: κ in [%.6g, %.6g], certainly at most %.6g", h.name, q.Kappa.Lo, q.Kappa.Hi, q.KappaUpperBound)
 			}
-			if want*(1-off) > q.KappaUpperBound {
+			if want*(1-relError) > q.KappaUpperBound {
 				t.Errorf("%s: κ = %.6g, certainly at most %.6g", h.name, want, q.KappaUpperBound)
 			}
 		}
@@ -345,21 +351,22 @@ func TestAdverseCertificates(t *testing.T) {
 		}
 		want = h.statDim(t)
 		if e := 1e-9 * want; s.Estimate.Lo <= want+e && want-e <= s.Estimate.Hi {
-			dim.held++
+			statDim.covered++
 		} else {
-			dim.missed++
+			statDim.missed++
 			t.Logf("%s: s_λ = %.9g, in [%.9g, %.9g] by %s", h.name, want, s.Estimate.Lo, s.Estimate.Hi, s.Method)
 		}
 	}
-	t.Logf("κ held %d of %d, s_λ %d of %d, %d certain bounds of κ", kappa.held, kappa.held+kappa.missed, dim.held,
-		dim.held+dim.missed, certain)
-	for name, r := range map[string]rate{"κ": kappa, "s_λ": dim} {
-		trials := float64(r.held + r.missed)
+	t.Logf("κ covered %d of %d, s_λ %d of %d, %d certain bounds of κ", kappa.covered, kappa.covered+kappa.missed, statDim.covered,
+		statDim.covered+statDim.missed, certain)
+	for name, r := range map[string]rate{"κ": kappa, "s_λ": statDim} {
+		trials := float64(r.covered + r.missed)
+		// The number of misses is at most binomial with probability 0.05. Three standard deviations are allowed.
 		if allowed := 0.05*trials + 3*math.Sqrt(0.05*0.95*trials); float64(r.missed) > allowed {
 			t.Errorf("%s: the interval of 95 %% missed %d of %.0f", name, r.missed, trials)
 		}
-		if r.held < problems()/10 {
-			t.Errorf("%s: judged %d times only", name, r.held)
+		if r.covered < problems()/10 {
+			t.Errorf("%s: judged %d times only", name, r.covered)
 		}
 	}
 	if certain < problems()/20 {
@@ -367,7 +374,7 @@ func TestAdverseCertificates(t *testing.T) {
 	}
 }
 
-// statDim returns tr K(K+λI)⁻¹.
+// statDim returns the statistical dimension tr K(K+λI)⁻¹ from the eigenvalues of the dense K.
 func (h *adverse) statDim(t *testing.T) float64 {
 	n := len(h.rows)
 	k := mat.NewSymDense(n, nil)
@@ -383,8 +390,9 @@ func (h *adverse) statDim(t *testing.T) float64 {
 	return dimension(mu, h.cfg.Lambda)
 }
 
-// TestStricterIsBetter: a smaller tolerance gives no larger residual, with 16-bit tiles, which have to
-// be refined as soon as they can tell no more, and with float32 ones.
+// TestStricterIsBetter checks that a smaller tolerance does not give a larger residual, up to a factor of 1.5 or the
+// rounding error of the residual. It runs with 16-bit tiles, whose answers have to be refined at small tolerances,
+// and with float32 tiles.
 func TestStricterIsBetter(t *testing.T) {
 	x := kinds(300, 4, 5)["float64"]
 	for _, storage := range []gram.Storage{gram.Fixed16, gram.Float32} {

@@ -21,7 +21,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// judgeAnswer compares the residual and the bounds of a converged solution with dense linear algebra for all rows.
+// judgeAnswer checks that the solution converged and compares its residuals and its error bounds with dense linear
+// algebra on all rows of the lab.
 func judgeAnswer(t *testing.T, name string, l *Lab, sol *Solution) {
 	t.Helper()
 	n, _, columns := l.Dims()
@@ -52,8 +53,8 @@ func judgeAnswer(t *testing.T, name string, l *Lab, sol *Solution) {
 	}
 }
 
-// appendTo solves for the first rows of d, appends the others in the given steps, and returns the last lab and its
-// solution.
+// appendTo solves for the first steps[0] rows of d, appends rows until steps[1], steps[2], … are reached, and solves
+// after each append. It returns the last lab and its solution.
 func appendTo(t *testing.T, d *datasets.Dataset, cfg Config, steps ...int) (*Lab, *Solution) {
 	t.Helper()
 	l := newLab(t, d.Head(steps[0]), cfg)
@@ -65,47 +66,47 @@ func appendTo(t *testing.T, d *datasets.Dataset, cfg Config, steps ...int) (*Lab
 	return l, sol
 }
 
-// TestAppend compares answers after two appends with dense linear algebra, for regression, centered, with two targets
-// and weights, for classes, and for each kind of preconditioner; what is kept, and what is made anew with its reason;
-// and the bits on one thread and on two.
+// TestAppend appends rows twice and compares the answers with dense linear algebra, for regression, for two weighted
+// and centered targets, for classes, and for each kind of preconditioner. It also checks which parts the report lists
+// as kept and as made anew, and that the answer has the same bits on one thread and on the default number of threads.
 func TestAppend(t *testing.T) {
-	two := datasets.SyntheticRegression(110, 3, 0.1, 3)
-	two.MoreTargets, two.Targets = [][]float64{datasets.SyntheticRegression(110, 3, 0.1, 4).Target}, []string{"a", "b"}
-	for i := range two.Len() {
-		two.Weights = append(two.Weights, 1+float64(i%3))
+	twoTargets := datasets.SyntheticRegression(110, 3, 0.1, 3)
+	twoTargets.MoreTargets, twoTargets.Targets = [][]float64{datasets.SyntheticRegression(110, 3, 0.1, 4).Target}, []string{"a", "b"}
+	for i := range twoTargets.Len() {
+		twoTargets.Weights = append(twoTargets.Weights, 1+float64(i%3))
 	}
-	all := "kernel matrix, rows of Z, preconditioner"
+	allKept := "kernel matrix, rows of Z, preconditioner"
 	for name, d := range map[string]*datasets.Dataset{"regression": datasets.SyntheticRegression(110, 3, 0.1, 5),
-		"targets": two.Center(), "classes": datasets.SyntheticClasses(110, 3, 4, 0.1, 6)} {
+		"targets": twoTargets.Center(), "classes": datasets.SyntheticClasses(110, 3, 4, 0.1, 6)} {
 		for _, c := range []struct {
 			cfg        Config
 			kept, anew string
 		}{
-			{Config{Precond: RPCholesky{S: 20}}, all, ""},
-			{Config{Precond: RPCholesky{S: 20, Form: precond.FormU}, Storage: gram.Float32}, all, ""},
-			{Config{Precond: Nystrom{S: 20}, Solver: BlockPCG, Storage: gram.Float32, Tol: 1e-4}, all, ""},
-			{Config{Precond: Nystrom{Landmarks: []int{7, 3, 50, 9}, LambdaP: 1}, Storage: gram.Recompute}, all, ""},
-			{Config{Precond: Features{S: 30, Form: precond.FormL}}, all, ""},
+			{Config{Precond: RPCholesky{S: 20}}, allKept, ""},
+			{Config{Precond: RPCholesky{S: 20, Form: precond.FormU}, Storage: gram.Float32}, allKept, ""},
+			{Config{Precond: Nystrom{S: 20}, Solver: BlockPCG, Storage: gram.Float32, Tol: 1e-4}, allKept, ""},
+			{Config{Precond: Nystrom{Landmarks: []int{7, 3, 50, 9}, LambdaP: 1}, Storage: gram.Recompute}, allKept, ""},
+			{Config{Precond: Features{S: 30, Form: precond.FormL}}, allKept, ""},
 			{Config{Precond: Vecchia{}}, "kernel matrix, preconditioner", ""},
-			{Config{Precond: Vecchia{S: 12, Neighbors: 8}, Solver: BlockPCG}, all, ""},
+			{Config{Precond: Vecchia{S: 12, Neighbors: 8}, Solver: BlockPCG}, allKept, ""},
 			{Config{Precond: RPCholesky{S: 20, Spectral: true}}, "kernel matrix", "rows of Z: lowrank: the Cholesky factor"},
 			{Config{Solver: CG}, "kernel matrix", ""},
 			{Config{Precond: RPCholesky{S: 20}, Tiles: gram.SparseTiles, Tol: 1e-4}, "rows of Z, preconditioner",
 				"kernel matrix: gram: sparse tiles"},
 			{Config{Solver: Direct}, "", "all, as a solver without iterations"},
-			{Config{Precond: RPCholesky{S: 20}, Stop: bound.Stop{Rule: bound.Predictions}, Tol: 1e-6}, all, ""},
+			{Config{Precond: RPCholesky{S: 20}, Stop: bound.Stop{Rule: bound.Predictions}, Tol: 1e-6}, allKept, ""},
 		} {
 			c.cfg.Kernel, c.cfg.Lambda, c.cfg.Seed = kernel.Gaussian{Sigma: 1.2}, 0.1, 1
 			if c.cfg.Tol == 0 {
 				c.cfg.Tol = 1e-7
 			}
 			l, sol := appendTo(t, d, c.cfg, 80, 81, 110)
-			what := fmt.Sprintf("%s, %v, %v", name, l.cfg.Solver, l.cfg.Precond)
-			judgeAnswer(t, what, l, sol)
+			description := fmt.Sprintf("%s, %v, %v", name, l.cfg.Solver, l.cfg.Precond)
+			judgeAnswer(t, description, l, sol)
 			kept := strings.TrimPrefix(strings.TrimPrefix(strings.Join(sol.Appended.KeptParts, ", "), "coefficients, as a start"), ", ")
 			if anew := strings.Join(sol.Appended.NewParts, "; "); kept != c.kept || !strings.HasPrefix(anew, c.anew) ||
 				(anew == "") != (c.anew == "") || sol.Appended.Rows != 29 {
-				t.Errorf("%s: %v", what, sol.Appended)
+				t.Errorf("%s: %v", description, sol.Appended)
 			}
 			if name != "targets" {
 				continue
@@ -113,15 +114,16 @@ func TestAppend(t *testing.T) {
 			func() {
 				defer accel.SetThreads(accel.Threads())
 				accel.SetThreads(1)
-				if _, one := appendTo(t, d, c.cfg, 80, 81, 110); !mat.Equal(one.Model.C, sol.Model.C) {
-					t.Errorf("%s: one thread and two give other coefficients", what)
+				if _, single := appendTo(t, d, c.cfg, 80, 81, 110); !mat.Equal(single.Model.C, sol.Model.C) {
+					t.Errorf("%s: one thread and two give other coefficients", description)
 				}
 			}()
 		}
 	}
 }
 
-// TestAppendManyTimes appends one row a hundred times. The answer is judged in between.
+// TestAppendManyTimes appends one row a hundred times. It judges the answer after every fifty appends and checks that
+// all parts are kept each time and that the appends together take fewer iterations than a hundred full solves.
 func TestAppendManyTimes(t *testing.T) {
 	d := datasets.SyntheticClasses(180, 3, 2, 0.1, 7)
 	for _, p := range []Preconditioner{RPCholesky{S: 25}, Vecchia{S: 10}} {
@@ -144,8 +146,9 @@ func TestAppendManyTimes(t *testing.T) {
 	}
 }
 
-// TestAppendWeights: balanced classes change the weights of all rows, so that only K stays, and the mean, the groups and
-// the class weights are those of all rows.
+// TestAppendWeights checks an append to balanced classes. The new rows change the weights of all earlier rows, so
+// only the kernel matrix and the coefficients, as a start, are kept, the preconditioner is made anew, and the noise
+// trace of the earlier solve is not reused.
 func TestAppendWeights(t *testing.T) {
 	d := testkit.Must(datasets.SyntheticClasses(110, 3, 2, 0.3, 8).Balance())
 	more := *d.Slice(80, 110)
@@ -164,8 +167,9 @@ func TestAppendWeights(t *testing.T) {
 		"preconditioner: the weights of the earlier rows change")
 }
 
-// TestAppendOtherLab: labs of one problem share Z and M, and Append extends only those of the method of its lab. With the
-// stopping rule anorm, the report does not say that the coefficients are kept.
+// TestAppendOtherLab checks that Append extends the preconditioner only if the last lab that solved the problem used
+// the same method. It also checks that with the stopping rule anorm the report says that the coefficients are not
+// kept, because that rule starts from zeros.
 func TestAppendOtherLab(t *testing.T) {
 	d := datasets.SyntheticRegression(110, 3, 0.1, 12)
 	cfg := Config{Kernel: kernel.Gaussian{Sigma: 1.2}, Lambda: 0.1, Tol: 1e-7}
@@ -191,7 +195,8 @@ func TestAppendOtherLab(t *testing.T) {
 		"coefficients, as the stopping rule anorm starts from zeros")
 }
 
-// TestAppendPlanned: the method is the one that was planned, and the noise comes from the first rows.
+// TestAppendPlanned checks that an append to a planned solve keeps the method without planning again, and takes the
+// noise trace from the first solve without new products.
 func TestAppendPlanned(t *testing.T) {
 	d := datasets.SyntheticRegression(DirectBelow+40, 3, 0.3, 9)
 	l := newLab(t, d.Head(DirectBelow+10), Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 0.3, Precond: Auto{S: 40},
@@ -208,7 +213,8 @@ func TestAppendPlanned(t *testing.T) {
 	}
 }
 
-// TestAppendRanks: on ranks all is made anew, with the answer of one process.
+// TestAppendRanks checks that an append on two ranks makes the kernel matrix and the preconditioner anew, says so,
+// and gives an answer that passes the comparison with dense linear algebra.
 func TestAppendRanks(t *testing.T) {
 	d := datasets.SyntheticRegression(110, 3, 0.1, 10)
 	cfg := Config{Kernel: kernel.Gaussian{Sigma: 1.2}, Lambda: 0.1, Tol: 1e-7, Precond: RPCholesky{S: 20}}
@@ -234,7 +240,8 @@ func TestAppendRanks(t *testing.T) {
 	})
 }
 
-// TestAppendRefused: misuse and rows that do not fit are errors that say so, and a canceled append ends.
+// TestAppendRefused checks that rows that do not fit the lab and solutions of another lab are refused with a reason,
+// and that a canceled append ends with the error of its context.
 func TestAppendRefused(t *testing.T) {
 	d := datasets.SyntheticClasses(110, 3, 2, 0.1, 11)
 	cfg := Config{Kernel: kernel.Gaussian{Sigma: 1.2}, Lambda: 0.1, Precond: RPCholesky{S: 20}}

@@ -30,7 +30,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/plan"
 )
 
-// TestAutoLeaves: what is left to the plan, and what the fixed rule or a name decides.
+// TestAutoLeaves checks which configurations leave choices to the plan, and which are decided by the fixed rule for
+// few points or by a named method. It also checks that the options of Auto reach the chosen preconditioner.
 func TestAutoLeaves(t *testing.T) {
 	for name, c := range map[string]struct {
 		n     int
@@ -55,12 +56,12 @@ func TestAutoLeaves(t *testing.T) {
 		if c.cfg.Lambda = 0.1; c.cfg.Kernel == nil {
 			c.cfg.Kernel = gauss
 		}
-		left, cfg, err := c.cfg.openChoices(c.n)
+		open, cfg, err := c.cfg.openChoices(c.n)
 		testkit.OK(t, err)
-		testkit.Equal(t, (left != nil && !left.fixedRule), c.plans, name, left)
-		if left != nil && (left.solverSet != (c.cfg.Solver != AutoSolver) ||
-			reflect.DeepEqual(c.cfg.Precond, Preconditioner(Auto{S: 70})) && left.s != 70) {
-			t.Errorf("%s: %+v", name, left)
+		testkit.Equal(t, (open != nil && !open.fixedRule), c.plans, name, open)
+		if open != nil && (open.solverSet != (c.cfg.Solver != AutoSolver) ||
+			reflect.DeepEqual(c.cfg.Precond, Preconditioner(Auto{S: 70})) && open.s != 70) {
+			t.Errorf("%s: %+v", name, open)
 		}
 		got := testkit.Must(cfg.withDefaults(c.n, 1))
 		if r, ok := got.Precond.(stage.LowRank); ok && strings.HasPrefix(name, "auto, few") &&
@@ -73,7 +74,8 @@ func TestAutoLeaves(t *testing.T) {
 	}
 }
 
-// TestSolvesAsPlanned: Solve does what Plan chose, and planning again chooses the same.
+// TestSolvesAsPlanned checks that Solve runs the method that Plan chose, that the plan is kept in the report and
+// survives JSON, and that a second plan makes the same choice.
 func TestSolvesAsPlanned(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	lab, err := New(regression(kinds(DirectBelow+100, 3, 5)["float64"]),
@@ -123,8 +125,10 @@ func TestSolvesAsPlanned(t *testing.T) {
 	}
 }
 
-// TestDirectPrecision: a direct solve whose precision is not asked for, by name or as planned, is in float32 where
-// that takes less time, and in float64 again where it does not come to τ.
+// TestDirectPrecision checks which precision a direct solve uses if none is asked for. It is float32 with refinement
+// if that takes less time, and float64 if the problem is small, the tolerance is out of reach in float32, or the
+// float32 factorization fails. It also checks that a cancellation and a memory limit during the second try are
+// respected.
 func TestDirectPrecision(t *testing.T) {
 	train := regression(kinds(2001, 2, 5)["float64"])
 	for _, c := range []struct {
@@ -201,8 +205,8 @@ func TestDirectPrecision(t *testing.T) {
 	}
 }
 
-// TestDirectRounding: where rounding hides which side of τ a residual is on, float64 would tell no more, and a direct
-// solve in float32 is not repeated.
+// TestDirectRounding checks that a planned direct solve in float32 is not repeated in float64 if rounding hides on
+// which side of τ the residual is, because float64 could not decide it either.
 func TestDirectRounding(t *testing.T) {
 	const n = 600
 	x, y := points.NewDense(n, 6, nil), make([]float64, n)
@@ -223,8 +227,8 @@ func TestDirectRounding(t *testing.T) {
 	}
 }
 
-// TestNearDuplicates: pairs of points at distances from 1e-5 to 1 end converged, by the direct solver or by a sparse
-// inverse, which holds such pairs, in few iterations, also where rates say that factorizations are slow.
+// TestNearDuplicates checks that a problem with pairs of points at distances from 1e-5 to 1 converges either with the
+// direct solver or with a sparse inverse in at most 10 iterations.
 func TestNearDuplicates(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	n := DirectBelow + 100
@@ -244,7 +248,8 @@ func TestNearDuplicates(t *testing.T) {
 	}
 }
 
-// TestCheckpointKeepsPlan: a run that is resumed does what was chosen when it began, whatever a clock would choose now.
+// TestCheckpointKeepsPlan checks that a resumed run uses the plan that was saved when the run began and does not plan
+// again, that a damaged plan file is an error, and that after the checkpoints are removed the lab plans anew.
 func TestCheckpointKeepsPlan(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	dir := filepath.Join(t.TempDir(), "run")
@@ -280,7 +285,8 @@ func TestCheckpointKeepsPlan(t *testing.T) {
 	}
 }
 
-// TestPlanOnRanks: ranks take what the first plans, and come to one answer.
+// TestPlanOnRanks checks that all ranks follow the plan of rank 0 and have the same answer, and that a rank of two
+// needs less memory than a single process.
 func TestPlanOnRanks(t *testing.T) {
 	sols := make([]*Solution, 2)
 	onEachRank(t, len(sols), DirectBelow+100, Config{Kernel: gauss, Lambda: 1, Exact: StoredResidual},
@@ -303,9 +309,10 @@ func TestPlanOnRanks(t *testing.T) {
 	}
 }
 
-// TestGoesOver: a planned solve that goes wrong, by its iterations or by how it ends, goes over to the direct solver,
-// says so, and comes to the same answer; one that is as planned, or only somewhat slower, does not. No clock enters.
-func TestGoesOver(t *testing.T) {
+// TestSwitchesToDirect checks when a planned iterative solve switches to the direct solver: if it needs far more
+// iterations than planned or does not converge, and if the direct solver costs little enough. The report must say so
+// and the answer must converge. The test fixes all planned times, so no clock has an influence.
+func TestSwitchesToDirect(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	pairs := kinds(DirectBelow+100, 4, 5)["float64"].(*points.Dense)
 	for i := 1; i < DirectBelow+100; i += 2 { // at distances from 1e-5 to 1
@@ -317,7 +324,7 @@ func TestGoesOver(t *testing.T) {
 		cfg     Config
 		planned int     // iterations of 1 s each
 		direct  float64 // seconds
-		most    int     // iterations done; −1: it stays
+		before  int     // iterations before the switch, or −1 if there is no switch
 	}{
 		"near duplicates":       {Config{Lambda: 1e-6, Tol: 1e-6}, 10, 30, 11},
 		"direct takes as long":  {Config{Lambda: 1e-6, Tol: 1e-6}, 20, 20, 5},
@@ -338,13 +345,13 @@ func TestGoesOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		if c.most < 0 {
+		if c.before < 0 { // the solve must not switch
 			if sol.Solver != CG || sol.Plan.Switched != "" {
 				t.Errorf("%s: %v", name, sol)
 			}
 			continue
 		}
-		done := fmt.Sprintf(" after %d iterations to a residual", c.most)
+		done := fmt.Sprintf(" after %d iterations to a residual", c.before)
 		if sol.Solver != Direct || !sol.Converged() || sol.Plan.Choice.Solver != cost.Direct ||
 			!strings.Contains(sol.Plan.Switched, done) || !strings.Contains(sol.String(), sol.Plan.Switched) ||
 			sol.Seconds.Plan > sol.Seconds.Total {
@@ -353,16 +360,16 @@ func TestGoesOver(t *testing.T) {
 	}
 }
 
-// exactly is M = K+λI, or one that is not symmetric.
-type exactly struct {
-	f     mat.Cholesky
-	wrong bool
+// exactInverse is the preconditioner M = K+λI. If asymmetric is set, it is an operator that is not symmetric.
+type exactInverse struct {
+	f          mat.Cholesky
+	asymmetric bool
 }
 
-func (m *exactly) Dim() int { return m.f.SymmetricDim() }
+func (m *exactInverse) Dim() int { return m.f.SymmetricDim() }
 
-func (m *exactly) SolveTo(_ context.Context, dst, r *mat.Dense) error {
-	if m.wrong {
+func (m *exactInverse) SolveTo(_ context.Context, dst, r *mat.Dense) error {
+	if m.asymmetric {
 		dst.Copy(r)
 		dst.Set(0, 0, r.At(1, 0))
 		return nil
@@ -370,7 +377,10 @@ func (m *exactly) SolveTo(_ context.Context, dst, r *mat.Dense) error {
 	return m.f.SolveTo(dst, r)
 }
 
-// TestRace: of those that are tried beside what is planned the one that is done first is taken; one that is no preconditioner is left out with the reason; a built-in one is asked for by its flags.
+// TestRace checks the race between the planned preconditioner and the ones given in Auto.Race. The one that finishes
+// first must solve the problem, an operator that is not symmetric must be excluded with that reason, and the report
+// must give the flags that select a built-in winner by name. It also checks that a race excludes checkpoints and that
+// two ranks choose the same winner.
 func TestRace(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	const n = 300
@@ -384,11 +394,11 @@ func TestRace(t *testing.T) {
 		}
 		a.SetSym(i, i, 1+cfg.Lambda)
 	}
-	m := &exactly{}
+	m := &exactInverse{}
 	if !m.f.Factorize(a) {
 		t.Fatal("not definite")
 	}
-	cfg.Precond = Auto{Race: []Preconditioner{Given{M: &exactly{f: m.f, wrong: true}, Name: "wrong"}, Nystrom{S: 5},
+	cfg.Precond = Auto{Race: []Preconditioner{Given{M: &exactInverse{f: m.f, asymmetric: true}, Name: "wrong"}, Nystrom{S: 5},
 		Given{M: m, Name: "exact"}}}
 	sol := mustSolve(t, train, cfg)
 	if r := sol.Plan.Raced; !sol.Converged() || sol.Iterations > 3 || sol.Precond != "exact" || len(r) != 5 ||

@@ -22,19 +22,18 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/plan"
 )
 
-// kept is the number of points of the problems here.
-const kept = 700
+// problemSize is the number of points of the problems in this file.
+const problemSize = 700
 
-// interrupted solves until the given number of iterations has been seen, on p ranks or, for
-// 0, without, and then ends the context. It returns the solution of rank 0 if it came to
-// one.
+// interrupted solves on p ranks, or without ranks if p is 0, and ends the context once the given number of iterations
+// has been seen. It returns the solution of rank 0, or nil if the solve was interrupted before it had one.
 func interrupted(t *testing.T, p, iterations int, cfg Config) *Solution {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	seen := 0
-	one := func(cfg Config) *Solution {
-		lab, err := New(ranksProblem(kept), cfg)
+	solve := func(cfg Config) *Solution {
+		lab, err := New(ranksProblem(problemSize), cfg)
 		if err != nil {
 			t.Error(err)
 			return nil
@@ -61,7 +60,7 @@ func interrupted(t *testing.T, p, iterations int, cfg Config) *Solution {
 		return nil
 	}
 	if p == 0 {
-		return one(watched)
+		return solve(watched)
 	}
 	var sol *Solution
 	onRanks(p, func(c comm.Comm) {
@@ -70,16 +69,16 @@ func interrupted(t *testing.T, p, iterations int, cfg Config) *Solution {
 			cfg = watched
 		}
 		cfg.Comm = c
-		if s := one(cfg); c.Rank() == 0 {
+		if s := solve(cfg); c.Rank() == 0 {
 			sol = s
 		}
 	})
 	return sol
 }
 
-// TestCheckpoint interrupts solves of each kind again and again, continues from the newest
-// state, and compares with the unbroken solve: bitwise the same coefficients. On ranks
-// their number changes each time, from none on; make test leaves out those without ranks.
+// TestCheckpoint interrupts solves of each kind again and again, resumes from the newest checkpoint each time, and
+// checks that the result has the same bits as an uninterrupted solve. Runs on ranks change the number of ranks with
+// each resumption. Only the longer suites also run without ranks.
 func TestCheckpoint(t *testing.T) {
 	testkit.UseBLAS(t, nil)
 	for name, cfg := range map[string]Config{
@@ -134,8 +133,8 @@ func TestCheckpoint(t *testing.T) {
 	}
 }
 
-// TestCheckpointStorage resumes with another memory, for which K would be stored otherwise: it is
-// stored as it was, or refused where that does not fit.
+// TestCheckpointStorage resumes a run under a memory limit for which K would be stored differently. K must be stored
+// as in the first run, or the resumption is refused if that does not fit into the memory.
 func TestCheckpointStorage(t *testing.T) {
 	testkit.UseBLAS(t, nil)
 	setThreads(t, 2)
@@ -155,7 +154,7 @@ func TestCheckpointStorage(t *testing.T) {
 			t.Fatal("not interrupted")
 		}
 		cfg.Memory, cfg.Checkpoint.Resume = memory.second, true
-		lab := newLab(t, ranksProblem(kept), cfg)
+		lab := newLab(t, ranksProblem(problemSize), cfg)
 		sol, err := lab.Solve(t.Context())
 		var full *gram.MemoryError
 		switch {
@@ -171,8 +170,8 @@ func TestCheckpointStorage(t *testing.T) {
 	}
 }
 
-// TestCheckpointRefused: checkpoints of another problem are refused, damaged ones as long as
-// there is another.
+// TestCheckpointRefused checks that checkpoints of another problem are refused, that a damaged checkpoint is skipped
+// with a note if there is an older one, and that user-defined kernels and a missing folder are errors.
 func TestCheckpointRefused(t *testing.T) {
 	dir := t.TempDir()
 	var notes []string
@@ -185,7 +184,7 @@ func TestCheckpointRefused(t *testing.T) {
 	}
 	fail := func(cfg Config, want string) {
 		t.Helper()
-		lab := newLab(t, ranksProblem(kept), cfg)
+		lab := newLab(t, ranksProblem(problemSize), cfg)
 		testkit.Fails(t, testkit.ErrOf(lab.Solve(t.Context())), want)
 	}
 	fail(cfg, "resume from it (--resume), or take another folder")
@@ -209,8 +208,8 @@ func TestCheckpointRefused(t *testing.T) {
 	}
 }
 
-// TestCheckpointTwoRuns: a second run in a folder is refused in a line, resumed or not, and the first
-// comes to its end with all that it kept.
+// TestCheckpointTwoRuns checks that a second run in the folder of a running one is refused, whether it resumes or
+// not, that the first run is not disturbed, and that the folder is free again afterwards.
 func TestCheckpointTwoRuns(t *testing.T) {
 	cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 50}, Tol: 1e-8}
 	want := interrupted(t, 0, -1, cfg)
@@ -222,7 +221,7 @@ func TestCheckpointTwoRuns(t *testing.T) {
 		}
 		for _, resume := range []bool{false, true} {
 			second.Checkpoint = &Checkpoint{Dir: cfg.Checkpoint.Dir, EveryIter: 1, Resume: resume}
-			lab, err := New(ranksProblem(kept), second)
+			lab, err := New(ranksProblem(problemSize), second)
 			if err == nil {
 				_, err = lab.Solve(t.Context())
 			}
@@ -233,13 +232,13 @@ func TestCheckpointTwoRuns(t *testing.T) {
 		}
 		return nil
 	}
-	lab := newLab(t, ranksProblem(kept), cfg)
+	lab := newLab(t, ranksProblem(problemSize), cfg)
 	sol, err := lab.Solve(t.Context())
 	if err != nil || !mat.Equal(sol.Model.C, want.Model.C) {
 		t.Fatalf("%v", err)
 	}
 	cfg.Monitor, cfg.Checkpoint.Resume = nil, true // free again
-	if lab, err = New(ranksProblem(kept), cfg); err == nil {
+	if lab, err = New(ranksProblem(problemSize), cfg); err == nil {
 		_, err = lab.Solve(t.Context())
 	}
 	if err != nil {
@@ -247,7 +246,7 @@ func TestCheckpointTwoRuns(t *testing.T) {
 	}
 }
 
-// TestCheckpointFails: a checkpoint that cannot be written ends the solve with the reason.
+// TestCheckpointFails checks that a solve ends with the reason if a checkpoint cannot be written.
 func TestCheckpointFails(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kept")
 	cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 50}, Tol: 1e-8}
@@ -258,15 +257,15 @@ func TestCheckpointFails(t *testing.T) {
 		}
 		return nil
 	}
-	lab := newLab(t, ranksProblem(kept), cfg)
+	lab := newLab(t, ranksProblem(problemSize), cfg)
 	if _, err := lab.Solve(t.Context()); !errors.Is(err, os.ErrNotExist) ||
 		!strings.Contains(err.Error(), "checkpoint") {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestRefusedLeavesPlan: what is refused a folder changes nothing in it, and a run that ends well leaves nothing there,
-// weights or not.
+// TestRefusedLeavesPlan checks that a run that is refused a folder in use does not change the plan saved there, and
+// that a run that ends well leaves no file there once its checkpoints are removed, with and without weights.
 func TestRefusedLeavesPlan(t *testing.T) {
 	train := regression(kinds(DirectBelow+100, 3, 5)["float64"])
 	weighted := *train

@@ -20,14 +20,14 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestCenter: a centered fit has the coefficients of a fit to y less its mean and predicts that plus the mean, so
-// that a constant added to the answers is added to what is predicted, and its residual is that of the centered
-// problem; its bounds hold the exact solution of that.
+// TestCenter checks fits to centered targets. The coefficients and the residual must equal those of a fit to y minus
+// its mean, predictions must add the mean again, and the error bounds must cover the prediction of an exact solution.
+// A constant target is predicted exactly, and classes are not centered.
 func TestCenter(t *testing.T) {
 	all := datasets.SyntheticRegression(360, 3, 0.1, 5)
-	const by = 1000
+	const offset = 1000
 	for i := range all.Target {
-		all.Target[i] += by
+		all.Target[i] += offset
 	}
 	train, test := all.Slice(0, 300), all.Slice(300, 360)
 	centered := train.Center()
@@ -37,7 +37,7 @@ func TestCenter(t *testing.T) {
 	for i := range less.Target {
 		less.Target[i] -= mean
 	}
-	if train.Mean != nil || math.Abs(mean-by) > 10 || centered.Fingerprint() == train.Fingerprint() {
+	if train.Mean != nil || math.Abs(mean-offset) > 10 || centered.Fingerprint() == train.Fingerprint() {
 		t.Fatalf("means %v, %v", train.Mean, centered.Mean)
 	}
 	k := kernel.Gaussian{Sigma: 1.5}
@@ -54,7 +54,7 @@ func TestCenter(t *testing.T) {
 		e := testkit.Must(exact.Model.Predict(t.Context(), test, o))
 		bounds := testkit.Must(got.Model.Bounds(test))
 		for i, v := range f.Value {
-			if off := math.Abs(v - e.Value[i]); off > bounds.At(i, 0)+1e-8 || math.Abs(v-by) > 10 {
+			if predictionError := math.Abs(v - e.Value[i]); predictionError > bounds.At(i, 0)+1e-8 || math.Abs(v-offset) > 10 {
 				t.Errorf("%v: row %d is predicted %g, by the exact solution %g, bound %g", got.Solver, i, v, e.Value[i],
 					bounds.At(i, 0))
 			}
@@ -78,7 +78,7 @@ func TestCenter(t *testing.T) {
 	}
 }
 
-// scale scales both by what is fitted on the first.
+// scale fits the scaling of the given kind on the training set and returns both sets scaled by it.
 func scale(t *testing.T, kind string, train, test *datasets.Dataset) [2]*datasets.Dataset {
 	t.Helper()
 	train, test, err := datasets.Scale(kind, train, test)
@@ -86,8 +86,9 @@ func scale(t *testing.T, kind string, train, test *datasets.Dataset) [2]*dataset
 	return [2]*datasets.Dataset{train, test}
 }
 
-// TestScalingTravels: a model fitted on scaled data predicts raw points and scaled ones alike, to the bit,
-// with no help of its user: as it is solved, saved and loaded, and on ranks, for every kind of points.
+// TestScalingTravels checks that a model fitted on scaled data predicts raw and scaled points with the same bits and
+// without help of its user. This holds for the solved model, the saved and loaded model and on ranks, for every
+// scaling and format of points.
 func TestScalingTravels(t *testing.T) {
 	for _, kind := range datasets.Scalings {
 		for form, x := range kinds(120, 4, 3) {
@@ -100,11 +101,11 @@ func TestScalingTravels(t *testing.T) {
 				testkit.OK(t, sol.Model.Save(name))
 				saved := testkit.Must(model.Load(name))
 				for _, m := range []*model.Model{sol.Model, saved} {
-					alike(t, m, sol.PredictOptions(), test, both[1])
+					checkSamePredictions(t, m, sol.PredictOptions(), test, both[1])
 				}
 				onRanks(2, func(c comm.Comm) {
 					if s := solveOn(t, c, both[0], cfg); s != nil {
-						alike(t, s.Model, s.PredictOptions(), test, both[1])
+						checkSamePredictions(t, s.Model, s.PredictOptions(), test, both[1])
 					}
 				})
 			})
@@ -112,8 +113,9 @@ func TestScalingTravels(t *testing.T) {
 	}
 }
 
-// alike: the decision values of raw points, bare or in a data set, are those of the scaled ones.
-func alike(t *testing.T, m *model.Model, o *model.Options, raw, scaled *datasets.Dataset) {
+// checkSamePredictions checks that the model gives the same decision values for raw points, alone or in a data set,
+// as for scaled points.
+func checkSamePredictions(t *testing.T, m *model.Model, o *model.Options, raw, scaled *datasets.Dataset) {
 	bare := *m
 	bare.Scaling = nil
 	want, err := bare.Decision(t.Context(), scaled.X, o)
@@ -131,8 +133,8 @@ func alike(t *testing.T, m *model.Model, o *model.Options, raw, scaled *datasets
 	}
 }
 
-// TestVerifyScaled: what is proved of a model is the same of raw and of scaled data, and data that were
-// scaled otherwise are refused.
+// TestVerifyScaled checks that Verify proves the same of raw data as of scaled data, and refuses data that were
+// scaled in another way.
 func TestVerifyScaled(t *testing.T) {
 	train, test := regression(kinds(90, 4, 3)["float64"]), regression(kinds(30, 4, 9)["float64"])
 	both := scale(t, "standard", train, test)
@@ -153,7 +155,8 @@ func TestVerifyScaled(t *testing.T) {
 	}
 }
 
-// TestConstantTarget: of a constant target, centered, the answer 0 is certain by every solver.
+// TestConstantTarget checks that every solver returns a certain error of 0 if a constant target is centered, because
+// the exact answer is then 0.
 func TestConstantTarget(t *testing.T) {
 	x := points.NewDense(40, 2, nil)
 	rng.New(5).Normals(x.Data, 0)
@@ -170,9 +173,9 @@ func TestConstantTarget(t *testing.T) {
 	}
 }
 
-// TestDoor: a target, a λ, a λ_p or a weight of a size that no problem has is refused in one line, before anything is
-// formed.
-func TestDoor(t *testing.T) {
+// TestNumberRanges checks that New refuses a target, a weight, a λ or a λ_p that is too large or too small, with a
+// message of one line, and accepts the extreme values that are allowed.
+func TestNumberRanges(t *testing.T) {
 	for _, c := range []struct {
 		target, weight, lambda, lambdaP float64
 		want                            string
@@ -199,7 +202,8 @@ func TestDoor(t *testing.T) {
 	}
 }
 
-// TestUnitOfTargets: targets times a power of two have the coefficients times it, to the bit, and the same residuals.
+// TestUnitOfTargets checks that targets multiplied by a power of two have the coefficients multiplied by it and the
+// same residuals, to the bit.
 func TestUnitOfTargets(t *testing.T) {
 	for _, solver := range []Solver{PCG, BlockPCG, CG, Direct} {
 		cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: solver, Precond: precondFor(solver, Features{S: 30}),

@@ -11,8 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// A problem whose noise is known is solved by the preconditioned method and by plain
-// conjugate gradients: the same answer, after fewer iterations.
+// This example solves a problem with known noise by the preconditioned method and by plain conjugate gradients. Both
+// give the same answer, and the preconditioned method needs fewer iterations.
 func Example() {
 	ctx := context.Background()
 	all := datasets.SyntheticRegression(3000, 4, 0.1, 1)
@@ -43,7 +43,7 @@ func Example() {
 	// cg  converged; fewer than 50 iterations: false; RMSE 0.104, noise 0.1
 }
 
-// What is proved of an answer, recomputed by code that shares nothing with the solver.
+// Verify recomputes the residual and the bounds of an answer with code that shares nothing with the solver.
 func ExampleVerify() {
 	ctx := context.Background()
 	train := datasets.SyntheticRegression(500, 4, 0.1, 1)
@@ -68,8 +68,8 @@ func ExampleVerify() {
 	// targets given; residual at most 1e-5: true; κ(K+λI) ≤ 1730
 }
 
-// A Monitor stops the solve after 8 iterations. The answer has its true residual, does not count as converged, and
-// predicts.
+// A Monitor stops the solve after 8 iterations. The report has the true residual of the answer and does not call it
+// converged, and the model can predict.
 func ExampleLab_Solve_stop() {
 	ctx := context.Background()
 	all := datasets.SyntheticRegression(3000, 4, 0.1, 1)

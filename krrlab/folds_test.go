@@ -12,8 +12,9 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// TestFolds: the folds are a partition that keeps groups together and the shares of classes; cross-validation gives the
-// errors of dense fits to the other folds, written plainly, with the mean of these rows subtracted.
+// TestFolds checks that the folds are a partition of the rows that keeps groups together and the shares of classes
+// equal. The errors of cross-validation must agree with those of dense fits to the other folds, centered by the mean
+// of their rows.
 func TestFolds(t *testing.T) {
 	const k = 4
 	for seed := uint64(1); seed <= 3; seed++ {
@@ -44,16 +45,16 @@ func TestFolds(t *testing.T) {
 		r := testkit.Must(lab.CrossValidate(t.Context(), k, 0))
 		mean := 0.0
 		for f, rows := range testkit.Must(set.Folds(k, seed)) {
-			out := make([]bool, 60)
+			heldOut := make([]bool, 60)
 			for _, i := range rows {
-				out[i] = true
+				heldOut[i] = true
 			}
 			for i := range groups {
-				if out[i] != out[i/3*3] {
+				if heldOut[i] != heldOut[i/3*3] {
 					t.Errorf("seed %d: the group of row %d is divided", seed, i)
 				}
 			}
-			want := denseFoldError(set, out)
+			want := denseFoldError(set, heldOut)
 			testkit.Near(t, r.Errors[f], want, 1e-3*want, "fold")
 			mean += want / k
 		}
@@ -71,26 +72,26 @@ func TestFolds(t *testing.T) {
 	}
 }
 
-// denseFoldError returns the RMSE on the rows out of a fit to the others.
-func denseFoldError(set *datasets.Dataset, out []bool) float64 {
+// denseFoldError returns the RMSE on the rows marked in heldOut of a dense fit to the other rows.
+func denseFoldError(set *datasets.Dataset, heldOut []bool) float64 {
 	row := func(i int) []float64 {
 		x := make([]float64, set.Dim())
 		set.X.RowTo(x, i)
 		return x
 	}
-	var in []int
+	var trainRows []int
 	mean := 0.0
-	for i, o := range out {
-		if !o {
-			in = append(in, i)
+	for i, isHeldOut := range heldOut {
+		if !isHeldOut {
+			trainRows = append(trainRows, i)
 			mean += set.Target[i]
 		}
 	}
-	mean /= float64(len(in))
+	mean /= float64(len(trainRows))
 	k := kernel.Gaussian{Sigma: 1}
-	a, y := mat.NewDense(len(in), len(in), nil), mat.NewVecDense(len(in), nil)
-	for p, i := range in {
-		for q, j := range in {
+	a, y := mat.NewDense(len(trainRows), len(trainRows), nil), mat.NewVecDense(len(trainRows), nil)
+	for p, i := range trainRows {
+		for q, j := range trainRows {
 			a.Set(p, q, k.Eval(row(i), row(j)))
 		}
 		a.Set(p, p, a.At(p, p)+0.1)
@@ -101,12 +102,12 @@ func denseFoldError(set *datasets.Dataset, out []bool) float64 {
 		return math.NaN()
 	}
 	sum, n := 0.0, 0.0
-	for i, o := range out {
-		if !o {
+	for i, isHeldOut := range heldOut {
+		if !isHeldOut {
 			continue
 		}
 		f := mean
-		for p, j := range in {
+		for p, j := range trainRows {
 			f += c.AtVec(p) * k.Eval(row(i), row(j))
 		}
 		sum, n = sum+(f-set.Target[i])*(f-set.Target[i]), n+1

@@ -20,8 +20,9 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/plan"
 )
 
-// TestFourier: the coefficients of the direct solver, for one and several targets, with and without weights; the residual
-// is certain for few points or checked by rows of K, and the bound of K's error is reported.
+// TestFourier checks that the Fourier solver has the coefficients of the direct solver, for one and several targets,
+// with and without weights. The residual must be certain or checked by rows of K, as the configuration asks, and the
+// bound of the error of K must be reported. Configurations that the solver does not support must be refused.
 func TestFourier(t *testing.T) {
 	n := suite.Scale(300, 1500, 1500)
 	for name, train := range map[string]*datasets.Dataset{"plane": datasets.SyntheticRegression(n, 2, 0.1, 1),
@@ -65,8 +66,9 @@ func TestFourier(t *testing.T) {
 	}
 }
 
-// TestAutoFourier: auto takes the series by counts for many points in the plane, and says why not for a narrow kernel or
-// with a stop by bounds; a series that cannot be solved is replaced by the runner-up.
+// TestAutoFourier checks that the plan chooses the Fourier solver for many points in the plane, gives the reason if
+// it does not for a narrow kernel, an outlier or a stop by bounds, and switches to the runner-up if the series cannot
+// be solved.
 func TestAutoFourier(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	const n = 12_000
@@ -106,8 +108,8 @@ func TestAutoFourier(t *testing.T) {
 	}
 }
 
-// TestFourierStages: leave-one-out and the statistical dimension by a series cover the values of dense factors, with and
-// without weights.
+// TestFourierStages checks that the intervals of leave-one-out and of the statistical dimension that come from a
+// Fourier series cover the values of dense factors, with and without weights.
 func TestFourierStages(t *testing.T) {
 	for _, weighted := range []bool{false, true} {
 		data := *datasets.SyntheticRegression(suite.Scale(200, 800, 800), 2, 0.1, 1)
@@ -137,7 +139,8 @@ func TestFourierStages(t *testing.T) {
 	}
 }
 
-// classesInPlane are three classes of points.
+// classesInPlane returns uniformly distributed points in the plane whose three classes are the thirds of the first
+// coordinate.
 func classesInPlane(n int) *datasets.Dataset {
 	x := points.NewDense(n, 2, nil)
 	rng.New(5).Float64s(x.Data, 0)
@@ -149,8 +152,8 @@ func classesInPlane(n int) *datasets.Dataset {
 	return d
 }
 
-// TestFourierRanks: the solver has the same answer on ranks, by a factor and by conjugate gradients, and with a folder of
-// checkpoints, into which it writes nothing.
+// TestFourierRanks checks that the Fourier solver has the same answer on three ranks as in one process, and that a
+// solve with a checkpoint folder notes once that it writes no state there.
 func TestFourierRanks(t *testing.T) {
 	data := datasets.SyntheticRegression(300, 2, 0.1, 3)
 	notes, folder := 0, t.TempDir()
@@ -167,8 +170,8 @@ func TestFourierRanks(t *testing.T) {
 	}
 }
 
-// TestFourierThreads: the solver's coefficients and predictions, and the scores of leave-one-out with ln p(y), have the
-// same bits for any number of threads.
+// TestFourierThreads checks that coefficients, predictions, leave-one-out scores and ln p(y) of the Fourier solver
+// have the same bits for any number of threads.
 func TestFourierThreads(t *testing.T) {
 	testkit.EachBLAS(t, func(t *testing.T) {
 		setThreads(t, accel.Threads())

@@ -22,30 +22,31 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/tune"
 )
 
-// given returns a data set, the same with the rows of K for points, and K, in float32 or float64.
+// given returns a data set, the same data set with the row numbers of K as points, and K as a precomputed matrix. K
+// is stored in float32 if single is set, and in float64 otherwise.
 func given(t *testing.T, n int, k kernel.Kernel, single bool) (byPoints, byRows *datasets.Dataset,
-	p *kernel.Precomputed) {
+	precomputed *kernel.Precomputed) {
 	t.Helper()
 	x := points.NewDense(n, 3, nil)
 	rng.New(3).Normals(x.Data, 0)
-	d := &datasets.Dataset{X: x, Target: make([]float64, n)}
+	data := &datasets.Dataset{X: x, Target: make([]float64, n)}
 	dense := points.NewDense(n, n, nil)
 	for i := range n {
-		d.Target[i] = math.Sin(x.Row(i)[0]) + x.Row(i)[1]
+		data.Target[i] = math.Sin(x.Row(i)[0]) + x.Row(i)[1]
 		for j := range n {
 			dense.Row(i)[j] = k.Eval(x.Row(i), x.Row(j))
 		}
 	}
-	if p = testkit.Must(kernel.NewPrecomputed(dense)); single {
-		p = testkit.Must(kernel.NewPrecomputed(testkit.RoundToFloat32(dense)))
+	if precomputed = testkit.Must(kernel.NewPrecomputed(dense)); single {
+		precomputed = testkit.Must(kernel.NewPrecomputed(testkit.RoundToFloat32(dense)))
 	}
-	rows := *d
+	rows := *data
 	rows.X = kernel.Rows(n)
-	return d, &rows, p
+	return data, &rows, precomputed
 }
 
-// TestGiven: with K given every solver finds the answer that it finds with the kernel, residuals are certified, errors
-// are not bounded, and K is not copied.
+// TestGiven checks that every solver finds the same answer with a precomputed K as with the kernel. Residuals must be
+// certified, no error bounds may be reported, and K must not be stored a second time.
 func TestGiven(t *testing.T) {
 	const n = 150
 	gauss := kernel.Gaussian{Sigma: 2}
@@ -73,14 +74,14 @@ func TestGiven(t *testing.T) {
 				answer[rows] = mustSolve(t, d, cfg)
 			}
 			sol := answer[true]
-			off := 1e-4
+			tolerance := 1e-4
 			if single {
-				off = 1e-3 // of K in float32, ‖E‖₂/λ ≈ 2√n·2⁻²⁵/λ times c
+				tolerance = 1e-3 // of K in float32, ‖E‖₂/λ ≈ 2√n·2⁻²⁵/λ times c
 			}
 			var diff mat.Dense
 			diff.Sub(sol.Model.C, answer[false].Model.C)
 			if !sol.Converged() || !(float64(sol.TrueResidual+sol.Rounding) <= 1e-6) ||
-				mat.Norm(&diff, 2) > off*mat.Norm(sol.Model.C, 2) {
+				mat.Norm(&diff, 2) > tolerance*mat.Norm(sol.Model.C, 2) {
 				t.Errorf("%s: off by %.2g of %.2g, %v", name, mat.Norm(&diff, 2), mat.Norm(sol.Model.C, 2), sol)
 			}
 			if sol.Error != nil || sol.Model.Error != nil || sol.KappaBound.Known() ||
@@ -105,15 +106,15 @@ func TestGiven(t *testing.T) {
 			if diff = (mat.Dense{}); err == nil {
 				diff.Sub(f, want)
 			}
-			if err != nil || mat.Norm(&diff, 2) > off*mat.Norm(want, 2) {
+			if err != nil || mat.Norm(&diff, 2) > tolerance*mat.Norm(want, 2) {
 				t.Errorf("%s: predictions off by %.2g, %v", name, mat.Norm(&diff, 2), err)
 			}
 		}
 	}
 }
 
-// TestGivenStages: leave-one-out, statistical dimension and quality of a given K are those of the kernel, within their
-// intervals.
+// TestGivenStages checks that the leave-one-out score, the statistical dimension and the quality with a precomputed K
+// agree with those of the kernel within their intervals.
 func TestGivenStages(t *testing.T) {
 	byPoints, byRows, p := given(t, 120, kernel.Gaussian{Sigma: 1}, false)
 	labs := map[string]*Lab{}
@@ -124,7 +125,7 @@ func TestGivenStages(t *testing.T) {
 		}
 		labs[name] = newLab(t, d, cfg)
 	}
-	for _, below := range []int{0, -1} { // dense factors, and the subspace
+	for _, below := range []int{0, -1} { // 0 uses dense factors for a small problem, −1 the subspace method
 		want := testkit.Must(labs["points"].LeaveOneOut(t.Context(), LeaveOneOutOptions{ExactBelow: 0}))
 		got := testkit.Must(labs["rows"].LeaveOneOut(t.Context(), LeaveOneOutOptions{ExactBelow: below}))
 		for i, s := range got.Scores {
@@ -146,15 +147,15 @@ func TestGivenStages(t *testing.T) {
 	if err != nil || got.KappaUpperBound != 0 || got.Kappa.Hi < want.Kappa.Lo || got.Kappa.Lo > want.Kappa.Hi {
 		t.Errorf("κ %v, want %v; %v", got, want.Kappa, err)
 	}
-	rows := labs["rows"] // K+under·I is what is known to be positive semi-definite
+	rows := labs["rows"] // only K+shift·I is known to be positive semi-definite
 	if e := rows.k.value.Choice().Error; !(rows.shift > 0) || got.KError != e+rows.shift ||
 		!(got.Exact.Hi > got.Exact.Value*(1+rows.shift/rows.cfg.Lambda)) {
-		t.Errorf("%g off as stored, %g in all, under %g; exactly κ is %v", e, got.KError, rows.shift, got.Exact)
+		t.Errorf("storage error %g, error in all %g, shift %g; exactly κ is %v", e, got.KError, rows.shift, got.Exact)
 	}
 }
 
-// TestGivenIndefinite: with a K that is not positive semi-definite the residual is certified, against sums in 200 bits,
-// and what rests on K ≽ 0 is refused.
+// TestGivenIndefinite uses a K that is not positive semi-definite. The certified residual is compared with sums in
+// 200-bit numbers, and stages that need K ≽ 0 must refuse it.
 func TestGivenIndefinite(t *testing.T) {
 	const n = 80
 	_, d, _ := given(t, n, kernel.Gaussian{Sigma: 1}, false)
@@ -193,7 +194,7 @@ func TestGivenIndefinite(t *testing.T) {
 			"not positive semi-definite")
 		testkit.Fails(t, testkit.ErrOf(lab.Compare(t.Context(), CompareOptions{})), "not positive semi-definite")
 	}
-	// Products in float64 are off by more than the diagonal would say.
+	// The diagonal of K is 0, so it does not bound the entries. The bound of the rounding error must still be positive.
 	a := testkit.Must(gram.NewExact(p, d.X, 0, 0, nil))
 	c := mat.NewDense(n, 1, nil)
 	for i := range n {
@@ -204,8 +205,8 @@ func TestGivenIndefinite(t *testing.T) {
 	}
 }
 
-// TestGivenNegative: with a diagonal below zero, which gives no bound of entries and a trace that is no norm, residuals
-// are known, with weights and by rows of K.
+// TestGivenNegative uses a K with a negative diagonal, which gives no bound of its entries and no norm from its
+// trace. Solves must still converge with a known residual, with and without weights.
 func TestGivenNegative(t *testing.T) {
 	const n = 40
 	_, d, _ := given(t, n, kernel.Gaussian{Sigma: 1}, false)
@@ -228,7 +229,8 @@ func TestGivenNegative(t *testing.T) {
 	}
 }
 
-// TestGivenRefused: what needs a kernel is refused in a line.
+// TestGivenRefused checks that everything that needs a kernel function is refused if K is precomputed, and that the
+// memory of K is counted.
 func TestGivenRefused(t *testing.T) {
 	_, d, p := given(t, 30, kernel.Gaussian{Sigma: 1}, false)
 	for want, cfg := range map[string]Config{
@@ -240,17 +242,17 @@ func TestGivenRefused(t *testing.T) {
 	}
 	lab := newLab(t, d, Config{Kernel: p, Lambda: 1})
 	testkit.Fails(t, testkit.ErrOf(lab.Tune(t.Context(), tune.Options{})), "leaves only λ to choose")
-	if held, points := lab.pointBytes(), int64(8*30+8*30*30); held != points {
-		t.Errorf("points and K hold %d bytes, want %d", held, points)
+	if bytes, want := lab.pointBytes(), int64(8*30+8*30*30); bytes != want {
+		t.Errorf("points and K hold %d bytes, want %d", bytes, want)
 	}
-	for _, less := range []int64{0, 1} { // dense factors beside K
-		lab.cfg.Memory = (16+8)*30*30 - less
+	for _, missing := range []int64{0, 1} { // memory for dense factors in addition to K, and one byte less
+		lab.cfg.Memory = (16+8)*30*30 - missing
 		_, _, err := (&bench{Lab: lab}).Dense(t.Context(), 16)
-		if _, much := errors.AsType[*stage.TooLarge](err); much != (less == 1) || !much && err != nil {
+		if _, tooLarge := errors.AsType[*stage.TooLarge](err); tooLarge != (missing == 1) || !tooLarge && err != nil {
 			t.Errorf("%d bytes: %v", lab.cfg.Memory, err)
 		}
 	}
-	// Of less memory than K the fewest rows are looked at.
+	// With less memory than K needs, only two rows are checked.
 	lab = newLab(t, d, Config{Kernel: p, Lambda: 1, Memory: 1})
 	if err := lab.checkSemidefinite(t.Context()); err != nil || !strings.Contains(lab.note, "as 2 rows of it are") {
 		t.Errorf("%v, %q", err, lab.note)

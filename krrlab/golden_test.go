@@ -14,9 +14,11 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
+// goldenRows is the number of points of the golden problem.
 const goldenRows = 40
 
-// goldenLab returns the lab that internal/checkpoint/testdata is of, with numbers that every machine has the same bits of.
+// goldenLab returns the lab whose checkpoint is in internal/checkpoint/testdata. Its data are numbers that have the
+// same bits on every machine.
 func goldenLab(t *testing.T, dir string, note func(string)) *Lab {
 	t.Helper()
 	const n = goldenRows
@@ -31,13 +33,13 @@ func goldenLab(t *testing.T, dir string, note func(string)) *Lab {
 		Storage: gram.Fixed16, Seed: 3,
 		Checkpoint: &Checkpoint{Dir: dir, EveryIter: 1, Resume: true, Note: note},
 	})
-	l.policy.ExactWork = -1 // so that it refines
+	l.policy.ExactWork = -1 // forces a refinement of the answer
 	return l
 }
 
-// TestCheckpointGolden: a checkpoint that version 0.3.0 wrote, in the refinement of an answer, is read in all its
-// parts and gone on from to the answer of an unbroken solve; of another problem it is refused. It changes only if the
-// format does, on purpose.
+// TestCheckpointGolden resumes from a checkpoint that version 0.3.0 wrote while it refined an answer. All parts of
+// the file must be read and the answer must agree with that of an uninterrupted solve. A lab with another tolerance
+// must refuse the file. The file changes only if the format is changed on purpose.
 func TestCheckpointGolden(t *testing.T) {
 	state := testkit.Must(os.ReadFile("internal/checkpoint/testdata/checkpoint-00000017.krrc"))
 	dir := t.TempDir()
@@ -49,10 +51,10 @@ func TestCheckpointGolden(t *testing.T) {
 		t.Errorf("notes: %s", all)
 	}
 	want := solveLab(t, goldenLab(t, t.TempDir(), nil))
-	var off mat.Dense
-	if off.Sub(sol.Model.C, want.Model.C); !sol.Converged() || !(mat.Norm(&off, 2) <= 1e-2*mat.Norm(want.Model.C, 2)) ||
+	var difference mat.Dense
+	if difference.Sub(sol.Model.C, want.Model.C); !sol.Converged() || !(mat.Norm(&difference, 2) <= 1e-2*mat.Norm(want.Model.C, 2)) ||
 		sol.Iterations <= 19 {
-		t.Errorf("%v after %d iterations, off by %g of %g", sol.Status, sol.Iterations, mat.Norm(&off, 2),
+		t.Errorf("%v after %d iterations, off by %g of %g", sol.Status, sol.Iterations, mat.Norm(&difference, 2),
 			mat.Norm(want.Model.C, 2))
 	}
 	if h := sol.History; len(h) <= sol.Iterations || h[0].Residual != 1 || h[16].Iteration != 16 ||

@@ -19,14 +19,14 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// kernels are all kernels with parameters.
+// kernels holds one kernel of each kind that has parameters.
 var kernels = []kernel.Kernel{
 	kernel.Gaussian{Sigma: 1.5}, kernel.Laplacian{Sigma: 3}, kernel.Matern32{Sigma: 1.5}, kernel.Matern52{Sigma: 1.5},
 	kernel.Polynomial{Gamma: 0.2, Coef0: 1, Degree: 3},
 }
 
-// setThreads sets the number of threads for the test: what tiles need grows with it, so that what
-// fits into a limit of memory depends on it.
+// setThreads sets the number of threads until the test ends. The scratch memory of tiles grows with the number of
+// threads, so a test of a memory limit has to fix it.
 func setThreads(t *testing.T, n int) {
 	was := accel.Threads()
 	t.Cleanup(func() { accel.SetThreads(was) })
@@ -41,7 +41,7 @@ func ridge(l *Lab) float64 {
 	return 1
 }
 
-// wholeZ returns Z of the configured preconditioner, nil for M = I.
+// wholeZ returns the matrix Z of the configured preconditioner, or nil for M = I.
 func wholeZ(t testing.TB, l *Lab) *points.Dense32 {
 	t.Helper()
 	if l.isIdentity() {
@@ -50,7 +50,7 @@ func wholeZ(t testing.TB, l *Lab) *points.Dense32 {
 	return testkit.Must(l.Z(t.Context()))
 }
 
-// reference is a dense float64 K+λI from Eval alone, and its solution.
+// reference holds the dense float64 matrix K+λI, formed with Eval alone, and the exact solution of the system.
 type reference struct {
 	x [][]float64
 	k kernel.Kernel
@@ -58,6 +58,7 @@ type reference struct {
 	c mat.Dense
 }
 
+// newReference forms K+λI in float64 with Eval and solves for the right-hand sides y by a Cholesky factorization.
 func newReference(t testing.TB, k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense) *reference {
 	t.Helper()
 	r := &reference{k: k, x: rows(x)}
@@ -77,7 +78,7 @@ func newReference(t testing.TB, k kernel.Kernel, x points.Points, lambda float64
 	return r
 }
 
-// residuals returns ‖y_j−Ac_j‖₂/‖y_j‖₂.
+// residuals returns ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ for each column j.
 func (r *reference) residuals(c, y *mat.Dense) []float64 {
 	n, t := y.Dims()
 	var res mat.Dense
@@ -95,7 +96,7 @@ func (r *reference) residuals(c, y *mat.Dense) []float64 {
 	return rel
 }
 
-// predict returns f at the points z.
+// predict returns the values of the exact solution's prediction function f at the points z.
 func (r *reference) predict(z points.Points) *mat.Dense {
 	_, t := r.c.Dims()
 	at := rows(z)
@@ -111,6 +112,7 @@ func (r *reference) predict(z points.Points) *mat.Dense {
 	return f
 }
 
+// rows returns the points as slices of float64 numbers, one for each row.
 func rows(x points.Points) [][]float64 {
 	n, d := x.Dims()
 	r := make([][]float64, n)
@@ -121,15 +123,15 @@ func rows(x points.Points) [][]float64 {
 	return r
 }
 
-// kinds returns n points of dimension d, a third of their numbers not zero, in every
-// form there is.
+// kinds returns the same n points of dimension d in each storage format except bytes. A third of their numbers are
+// not zero.
 func kinds(n, d int, seed uint64) map[string]points.Points {
 	all := testkit.PointsInEachFormat(n, d, rng.New(seed).Sub("points"))
 	delete(all, "bytes")
 	return all
 }
 
-// regression labels points with a smooth function.
+// regression returns a regression data set whose targets are a smooth function of the points.
 func regression(x points.Points) *datasets.Dataset {
 	d := &datasets.Dataset{Name: "test", Task: datasets.Regression, X: x}
 	for _, p := range rows(x) {
@@ -138,7 +140,7 @@ func regression(x points.Points) *datasets.Dataset {
 	return d
 }
 
-// classes gives the points one of k labels in turn.
+// classes returns a classification data set in which the points have the k labels in turn.
 func classes(x points.Points, k int) *datasets.Dataset {
 	n, _ := x.Dims()
 	d := &datasets.Dataset{Name: "test", Task: datasets.Classification, X: x}
@@ -151,7 +153,7 @@ func classes(x points.Points, k int) *datasets.Dataset {
 	return d
 }
 
-// precondFor returns p for a solver that has a preconditioner, nil for another.
+// precondFor returns p if the solver s uses a preconditioner, and nil otherwise.
 func precondFor(s Solver, p Preconditioner) Preconditioner {
 	if unpreconditioned(s) {
 		return nil
@@ -159,31 +161,31 @@ func precondFor(s Solver, p Preconditioner) Preconditioner {
 	return p
 }
 
-// newLab makes a lab or ends the test.
+// newLab returns a Lab for the training set and fails the test on an error.
 func newLab(t testing.TB, train *datasets.Dataset, cfg Config) *Lab {
 	t.Helper()
 	return testkit.Must(New(train, cfg))
 }
 
-// solveLab solves the problem of a lab or ends the test.
+// solveLab solves the lab's problem and fails the test on an error.
 func solveLab(t testing.TB, l *Lab) *Solution {
 	t.Helper()
 	return testkit.Must(l.Solve(t.Context()))
 }
 
-// mustSolve solves or ends the test.
+// mustSolve makes a lab, solves its problem and fails the test on an error.
 func mustSolve(t testing.TB, train *datasets.Dataset, cfg Config) *Solution {
 	t.Helper()
 	return solveLab(t, newLab(t, train, cfg))
 }
 
-// verified verifies a model or ends the test.
+// verified returns the verification of a model and fails the test on an error.
 func verified(t testing.TB, m *model.Model, o VerifyOptions) *Verification {
 	t.Helper()
 	return testkit.Must(Verify(t.Context(), m, o))
 }
 
-// onRanks does what p ranks do together, each with its group.
+// onRanks runs do on p goroutines that act as the ranks of one group, and waits for all of them.
 func onRanks(p int, do func(ranks comm.Comm)) {
 	var wg sync.WaitGroup
 	for _, c := range comm.Local(p, comm.Options{}) {
@@ -192,7 +194,7 @@ func onRanks(p int, do func(ranks comm.Comm)) {
 	wg.Wait()
 }
 
-// solveOn solves with a group of ranks, and reports an error.
+// solveOn solves the problem on one rank of a group. It reports an error to t and then returns nil.
 func solveOn(t testing.TB, ranks comm.Comm, train *datasets.Dataset, cfg Config) (sol *Solution) {
 	t.Helper()
 	cfg.Comm = ranks
@@ -206,28 +208,30 @@ func solveOn(t testing.TB, ranks comm.Comm, train *datasets.Dataset, cfg Config)
 	return sol
 }
 
-// off returns ‖c_j−c_j*‖_A and ‖c_j*‖_A of coefficients C.
-func (r *reference) off(c *mat.Dense, j int) (is, size float64) {
+// energyNorms returns the error ‖c_j−c_j*‖_A of column j of the coefficients c and the norm ‖c_j*‖_A of the exact
+// solution, with A = K+λI and ‖v‖_A = (vᵀAv)^½.
+func (r *reference) energyNorms(c *mat.Dense, j int) (errorNorm, solutionNorm float64) {
 	var e mat.VecDense
 	e.SubVec(r.c.ColView(j), c.ColView(j))
 	return math.Sqrt(mat.Inner(&e, r.a, &e)), math.Sqrt(mat.Inner(r.c.ColView(j), r.a, r.c.ColView(j)))
 }
 
-// apart returns max|a−b| / max|b|.
+// apart returns max|a−b| / max|b|, the largest difference relative to the largest entry of b.
 func apart(a, b mat.Matrix) float64 {
 	var d mat.Dense
 	d.Sub(a, b)
 	return maxAbs(&d) / maxAbs(b)
 }
 
-// worst returns the largest of v, NaN if there is one.
-func worst(v []float64) (w float64) {
+// worst returns the largest number in v, or NaN if v contains a NaN.
+func worst(v []float64) (largest float64) {
 	for _, x := range v {
-		w = math.Max(w, x)
+		largest = math.Max(largest, x)
 	}
-	return w
+	return largest
 }
 
+// maxAbs returns the largest absolute value of the entries of a.
 func maxAbs(a mat.Matrix) (m float64) {
 	n, t := a.Dims()
 	for i := range n {
@@ -238,7 +242,7 @@ func maxAbs(a mat.Matrix) (m float64) {
 	return m
 }
 
-// sized is a preconditioner of another size and λ_p.
+// sized returns the preconditioner p with s features or landmarks and the parameter λ_p.
 func sized(p stage.LowRank, s int, lambdaP float64) Preconditioner {
 	switch p := p.(type) {
 	case Features:

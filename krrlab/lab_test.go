@@ -20,9 +20,10 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
+// gauss is the kernel of most tests of this package.
 var gauss = kernel.Gaussian{Sigma: 1.5}
 
-// TestDefaults checks what AutoSolver and the zero values become.
+// TestDefaults checks which solver, number of features s and λ_p the zero values of a configuration become.
 func TestDefaults(t *testing.T) {
 	dist := feature.Fourier{Kernel: gauss}
 	for _, c := range []struct {
@@ -65,7 +66,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestConfigErrors checks that what cannot be is refused, with the number.
+// TestConfigErrors checks that impossible configurations are refused with the offending value.
 func TestConfigErrors(t *testing.T) {
 	train := regression(kinds(30, 4, 1)["float64"])
 	for _, c := range []struct {
@@ -96,6 +97,7 @@ func TestConfigErrors(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(New(one, Config{Kernel: gauss, Lambda: 1})), "class")
 }
 
+// dot returns the inner product of x and z.
 func dot(x, z []float64) (sum float64) {
 	for i, v := range x {
 		sum += v * z[i]
@@ -103,8 +105,9 @@ func dot(x, z []float64) (sum float64) {
 	return sum
 }
 
-// TestOwnKernelDefault: a kernel of which only Eval is known is preconditioned by landmarks where nothing
-// is asked for, the report says so, and the stages take it as it is. Its K is of low rank or not.
+// TestOwnKernelDefault checks that a user-defined kernel known by Eval only is preconditioned by randomly pivoted
+// Cholesky if nothing else is asked for. The report must give the reason, the coefficients must agree with a dense
+// reference and the stages must run. One of the kernels has a K of full rank and the other of low rank.
 func TestOwnKernelDefault(t *testing.T) {
 	x := kinds(90, 4, 3)["float64"]
 	for name, f := range map[string]func(x, z []float64) float64{
@@ -142,7 +145,8 @@ func TestOwnKernelDefault(t *testing.T) {
 	}
 }
 
-// TestFixed16Unasked: where float32 does not fit, a solve that is refined keeps K in 16 bits, and other stages do not.
+// TestFixed16Unasked checks that, if float32 does not fit into the memory, a solve stores K in 16 bits and refines
+// the answer, while other stages recompute K.
 func TestFixed16Unasked(t *testing.T) {
 	x := kinds(1200, 4, 5)["float64"]
 	lab := newLab(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.02, Precond: RPCholesky{S: 30}, Tol: 1e-4, Solver: PCG,
@@ -157,7 +161,7 @@ func TestFixed16Unasked(t *testing.T) {
 	}
 }
 
-// TestDegenerate checks that y = 0, duplicated points and constant columns just work.
+// TestDegenerate checks that duplicated points, constant columns and y = 0 are solved.
 func TestDegenerate(t *testing.T) {
 	x := points.NewDense(60, 3, nil)
 	for i := range 60 {
@@ -180,12 +184,13 @@ func TestDegenerate(t *testing.T) {
 	}
 }
 
-// TestSeedsAndThreads checks that the answer is a function of the seed, to the bit, and not
-// of the number of threads, with both kinds of BLAS.
+// TestSeedsAndThreads checks with each BLAS library that the answer has the same bits for any number of threads, and
+// that it depends on the seed exactly for the solvers that draw random numbers.
 func TestSeedsAndThreads(t *testing.T) {
 	testkit.EachBLAS(t, seedsAndThreads)
 }
 
+// seedsAndThreads is TestSeedsAndThreads for the BLAS library in use.
 func seedsAndThreads(t *testing.T) {
 	setThreads(t, accel.Threads())
 	train := classes(kinds(200, 5, 6)["float32"], 3)
@@ -209,7 +214,8 @@ func seedsAndThreads(t *testing.T) {
 	}
 }
 
-// TestEvents checks that the stages report in order, and to their ends.
+// TestEvents checks that the events of a solve and a prediction come in the order of the stages and that each stage
+// reports its end.
 func TestEvents(t *testing.T) {
 	var stages []stage.Name
 	last := map[stage.Name]Event{}
@@ -235,8 +241,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestMemory checks that what does not fit is refused with numbers, and that what
-// fits is kept.
+// TestMemory checks that a configuration that does not fit into the memory limit is refused with the number of bytes
+// or a remedy, and that K is recomputed if it does not fit and the storage is left open.
 func TestMemory(t *testing.T) {
 	setThreads(t, 2)
 	train := regression(kinds(3000, 5, 6)["float32"])
@@ -259,7 +265,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestNoNumbers: points without numbers are refused, at the fit and for a test of a model.
+// TestNoNumbers checks that points of dimension 0 are refused by New, and test points of another dimension by Verify.
 func TestNoNumbers(t *testing.T) {
 	train := regression(kinds(5, 3, 1)["float64"])
 	train.X = points.NewDense(5, 0, nil)
@@ -272,7 +278,8 @@ func TestNoNumbers(t *testing.T) {
 		"the test data have 2 features, the model was fitted on 3")
 }
 
-// TestSpecs: a preconditioner comes back from its data.
+// TestSpecs checks that a preconditioner that is written as text and parsed again is unchanged, and that unknown
+// names and options are refused.
 func TestSpecs(t *testing.T) {
 	for _, p := range []Preconditioner{None{}, Features{S: 3, LambdaP: 2, Form: precond.FormEigen},
 		Nystrom{S: 3}, RPCholesky{LambdaP: 1}, Features{S: 20, Map: testkit.Must(feature.ChainFor(gauss,

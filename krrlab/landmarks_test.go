@@ -15,20 +15,22 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestSpectral: M is U(Σ²+λI)Uᵀ+(σ_r²+λ)(I−UUᵀ) of the F that is not spectral, and what is certain of it holds.
+// TestSpectral checks the spectral form of landmark preconditioners. With the singular values Σ and vectors U of F,
+// the matrix M must equal U(Σ²+λI)Uᵀ+(σ_r²+λ)(I−UUᵀ), and the certain bounds of λ_min(M⁻¹A) and κ must hold for the
+// dense spectrum.
 func TestSpectral(t *testing.T) {
 	const n, s, lambda = 150, 20, 0.01
 	narrow := kernel.Gaussian{Sigma: 0.5}
 	train := ranksProblem(n)
 	for _, p := range []PrecondSpec{{Name: "nystrom", S: s}, {Name: "rpcholesky", S: s}} {
-		made := func(spectral bool) *Lab {
+		makeLab := func(spectral bool) *Lab {
 			p.Spectral = spectral
 			return newLab(t, train, Config{Kernel: narrow, Lambda: lambda, Seed: 3,
 				Precond: testkit.Must(p.Preconditioner(narrow))})
 		}
-		l := made(true)
+		l := makeLab(true)
 		var svd mat.SVD
-		z := testkit.Must(made(false).Z(t.Context()))
+		z := testkit.Must(makeLab(false).Z(t.Context()))
 		f := mat.NewDense(n, z.D, nil)
 		for i := range n {
 			z.RowTo(f.RawRowView(i), i)
@@ -39,13 +41,13 @@ func TestSpectral(t *testing.T) {
 		var u, v, want mat.Dense
 		svd.UTo(&u)
 		sigma := svd.Values(nil)
-		least := math.Pow(sigma[z.D-1], 2)
-		v.Apply(func(_, j int, u float64) float64 { return u * (sigma[j]*sigma[j] - least) }, &u)
+		residual := math.Pow(sigma[z.D-1], 2)
+		v.Apply(func(_, j int, u float64) float64 { return u * (sigma[j]*sigma[j] - residual) }, &u)
 		want.Mul(&v, u.T())
 		got := mat.NewDense(n, n, nil)
 		for i := range n {
 			got.Set(i, i, 1)
-			want.Set(i, i, want.At(i, i)+lambda+least)
+			want.Set(i, i, want.At(i, i)+lambda+residual)
 		}
 		m := testkit.Must(l.M(t.Context()))
 		testkit.OK(t, m.SolveTo(t.Context(), got, got))
@@ -64,32 +66,33 @@ func TestSpectral(t *testing.T) {
 		if !eigen.Factorize(&a, mat.EigenNone) {
 			t.Fatal("no eigenvalues")
 		}
-		lo, hi := math.Inf(1), 0.0
+		smallest, largest := math.Inf(1), 0.0
 		for _, v := range eigen.Values(nil) {
-			lo, hi = min(lo, real(v)), max(hi, real(v))
+			smallest, largest = min(smallest, real(v)), max(largest, real(v))
 		}
-		low := l.z.value.Factor
+		factor := l.z.value.Factor
 		lambdaP := lambda + l.z.value.ExtraLambdaP
-		if theta := low.LambdaMin(lambda, lambdaP); theta > lo || theta < 0.9*lambda/(lambda+least) ||
-			low.CondBound(lambda, lambdaP) < hi/lo {
-			t.Errorf("%v: λ_min %g, κ %g; claimed %g, %g", l.cfg.Precond, lo, hi/lo, theta,
-				low.CondBound(lambda, lambdaP))
+		if theta := factor.LambdaMin(lambda, lambdaP); theta > smallest || theta < 0.9*lambda/(lambda+residual) ||
+			factor.CondBound(lambda, lambdaP) < largest/smallest {
+			t.Errorf("%v: λ_min %g, κ %g; claimed %g, %g", l.cfg.Precond, smallest, largest/smallest, theta,
+				factor.CondBound(lambda, lambdaP))
 		}
 		sol := solveLab(t, l)
-		if least < lambda {
-			t.Fatalf("σ_s² = %g is too small to tell", least)
+		if residual < lambda {
+			t.Fatalf("σ_s² = %g is too small to tell", residual)
 		}
-		if v := float64(sol.LambdaP); math.Abs(v-lambda-least) > 1e-6*least {
-			t.Errorf("λ_p = %g, want %g", v, lambda+least)
+		if v := float64(sol.LambdaP); math.Abs(v-lambda-residual) > 1e-6*residual {
+			t.Errorf("λ_p = %g, want %g", v, lambda+residual)
 		}
 	}
 }
 
-// TestGivenLandmarks: M−λI and K agree in the columns that are given, also as text, and the spec says which they are.
+// TestGivenLandmarks checks that M−λI and K agree exactly in the columns of the landmarks that the user gives, that
+// the landmarks survive the text form of the preconditioner, and that impossible landmarks are refused.
 func TestGivenLandmarks(t *testing.T) {
 	const n, lambda = 90, 0.1
 	train := ranksProblem(n)
-	made := func(text string) (*mat.Dense, error) {
+	difference := func(text string) (*mat.Dense, error) {
 		p := testkit.Must(stage.ParsePreconditioner(text))
 		testkit.Equal(t, testkit.Must(stage.PreconditionerText(p, gauss)), text)
 		l := newLab(t, train, Config{Kernel: gauss, Lambda: lambda, Solver: PCG, Precond: p})
@@ -112,10 +115,10 @@ func TestGivenLandmarks(t *testing.T) {
 		"nystrom landmarks=60,3,41":            {60, 3, 41},
 		"nystrom features=2 landmarks=60,3,41": {60, 3},
 	} {
-		off, err := made(text)
+		diff, err := difference(text)
 		testkit.OK(t, err)
 		for j := range n {
-			testkit.Equal(t, mat.Norm(off.ColView(j), math.Inf(1)) < 1e-6, slices.Contains(want, j), text, j)
+			testkit.Equal(t, mat.Norm(diff.ColView(j), math.Inf(1)) < 1e-6, slices.Contains(want, j), text, j)
 		}
 	}
 	for text, want := range map[string]string{
@@ -123,7 +126,7 @@ func TestGivenLandmarks(t *testing.T) {
 		"nystrom landmarks=6,6":              "want rows from 0 to",
 		"nystrom features=3 landmarks=60,80": "3 of 2 landmarks",
 	} {
-		testkit.Fails(t, testkit.ErrOf(made(text)), want)
+		testkit.Fails(t, testkit.ErrOf(difference(text)), want)
 	}
 	for want, s := range map[string]PrecondSpec{"features has no such option": {Landmarks: []int{1}},
 		`"spectral=true": the preconditioner features has no`: {Spectral: true}, `"neighbors=9"`: {Neighbors: 9}} {
@@ -131,8 +134,9 @@ func TestGivenLandmarks(t *testing.T) {
 	}
 }
 
-// TestVecchia: the coefficients of the direct solver, in few iterations, in every storage; what was chosen is in the
-// JSON, and the preconditioner goes through data unchanged.
+// TestVecchia checks that the sparse inverse gives the coefficients of the direct solver in few iterations, for
+// several options and storages. The JSON report must contain the chosen options, and the preconditioner must survive
+// its text form.
 func TestVecchia(t *testing.T) {
 	train := datasets.SyntheticRegression(600, 3, 0.1, 1)
 	solve := func(p Preconditioner, solver Solver, s gram.Storage) *Solution {
@@ -179,7 +183,7 @@ func TestVecchia(t *testing.T) {
 	}
 }
 
-// TestVecchiaEval: a kernel of which only values are known, whose K is kept in float64.
+// TestVecchiaEval checks that the sparse inverse works with a user-defined kernel known by Eval only.
 func TestVecchiaEval(t *testing.T) {
 	k := kernel.Func{Name: "own", F: kernel.Gaussian{Sigma: 0.2}.Eval}
 	sol := mustSolve(t, datasets.SyntheticRegression(300, 3, 0.1, 1),

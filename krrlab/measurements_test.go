@@ -17,7 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/sketchsize"
 )
 
-// eigenvalues returns those of K formed from Eval, ascending.
+// eigenvalues returns the eigenvalues of K, formed with Eval, in ascending order.
 func eigenvalues(t testing.TB, l *Lab) []float64 {
 	t.Helper()
 	r := newReference(t, l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.y)
@@ -28,7 +28,7 @@ func eigenvalues(t testing.TB, l *Lab) []float64 {
 	return mu
 }
 
-// dimension returns Σ μ/(μ+λ).
+// dimension returns the statistical dimension Σ μ/(μ+λ) for the eigenvalues μ of K.
 func dimension(mu []float64, lambda float64) (s float64) {
 	for _, m := range mu {
 		s += m / (m + lambda)
@@ -36,8 +36,8 @@ func dimension(mu []float64, lambda float64) (s float64) {
 	return s
 }
 
-// TestStatDimCoverage counts how often the default interval covers the exact value on subsets of
-// real data. It takes some minutes: KRRLAB_LONG.
+// TestStatDimCoverage counts on subsets of real data how often the default interval of the statistical dimension
+// covers the exact value. It takes some minutes and runs only with KRRLAB_LONG.
 func TestStatDimCoverage(t *testing.T) {
 	dir := suite.RealData(t)
 	if lib, err := accel.OpenBLAS(); err == nil { // for the time it takes
@@ -68,20 +68,22 @@ func TestStatDimCoverage(t *testing.T) {
 	}
 }
 
+// lambdaPConfig returns the configuration of the tests of LambdaP.
 func lambdaPConfig() Config {
 	return Config{Kernel: kernel.Gaussian{Sigma: 2}, Lambda: 0.01, Solver: PCG, Precond: Features{S: 60}, Tol: 1e-4,
 		Seed: 2, Storage: gram.Float64}
 }
 
-// TestLambdaP compares the sweep with dense spectra, for features of both families and for landmarks.
+// TestLambdaP compares κ and its bound at each λ_p of a sweep with dense spectra, for random features of two kernels
+// and for landmarks.
 func TestLambdaP(t *testing.T) {
 	x := kinds(200, 5, 3)["float32"]
 	poly := lambdaPConfig()
 	poly.Kernel = kernel.Polynomial{Gamma: 0.2, Coef0: 1, Degree: 2}
-	marks := lambdaPConfig()
-	size := marks.Precond.(Features).S
-	marks.Precond = RPCholesky{S: size}
-	for name, cfg := range map[string]Config{"gaussian": lambdaPConfig(), "polynomial": poly, "landmarks": marks} {
+	landmarks := lambdaPConfig()
+	size := landmarks.Precond.(Features).S
+	landmarks.Precond = RPCholesky{S: size}
+	for name, cfg := range map[string]Config{"gaussian": lambdaPConfig(), "polynomial": poly, "landmarks": landmarks} {
 		l := newLab(t, regression(x), cfg)
 		z := wholeZ(t, l)
 		for _, p := range testkit.Must(l.LambdaP(t.Context(), LambdaPOptions{Points: 6})).Sweeps[0].Points {
@@ -93,8 +95,8 @@ func TestLambdaP(t *testing.T) {
 	}
 }
 
-// TestLambdaPMap: a row for each s on one grid; κ at the best λ_p falls as s grows, and the row
-// of an s is that of a sweep with it.
+// TestLambdaPMap checks the map of κ over s and λ_p. All rows must use one grid, κ at the best λ_p must fall as s
+// grows, and the row of one s must equal a sweep with that s alone.
 func TestLambdaPMap(t *testing.T) {
 	l := newLab(t, regression(kinds(300, 4, 3)["float64"]), lambdaPConfig())
 	m := testkit.Must(l.LambdaP(t.Context(), LambdaPOptions{Points: 5, Sizes: []int{80, 20, 40}}))
@@ -121,23 +123,23 @@ func TestLambdaPMap(t *testing.T) {
 	}
 	cfg := lambdaPConfig()
 	cfg.Precond = Features{S: 40}
-	one := testkit.Must(newLab(t, l.train, cfg).LambdaP(t.Context(), LambdaPOptions{Grid: grid, NoSolve: true}))
-	for i, p := range one.Sweeps[0].Points {
+	alone := testkit.Must(newLab(t, l.train, cfg).LambdaP(t.Context(), LambdaPOptions{Grid: grid, NoSolve: true}))
+	for i, p := range alone.Sweeps[0].Points {
 		if q := m.Sweeps[1].Points[i]; p.Kappa.Value != q.Kappa.Value || p.Kappa.Hi != q.Kappa.Hi {
 			t.Errorf("λ_p = %g: κ %v alone, %v in the map", p.LambdaP, p.Kappa, q.Kappa)
 		}
 	}
 }
 
+// sketchLab returns a lab with 500 points for the tests of SketchSize.
 func sketchLab(t testing.TB, cfg Config) *Lab {
 	t.Helper()
 	lab := newLab(t, datasets.SyntheticRegression(500, 3, 0.1, 1), cfg)
 	return lab
 }
 
-// TestSketchSizeChoosesZ checks that the Z of the s that was chosen, drawn by Features in a Lab
-// of that s, has a κ within the target, and that of the rung before has not, by dense
-// linear algebra.
+// TestSketchSizeChoosesZ checks with dense linear algebra that the features of the chosen s give a κ within the
+// target and that half as many features do not.
 func TestSketchSizeChoosesZ(t *testing.T) {
 	ctx := context.Background()
 	k := kernel.Gaussian{Sigma: 1}
@@ -155,7 +157,8 @@ func TestSketchSizeChoosesZ(t *testing.T) {
 	}
 }
 
-// TestSketchSizeViews checks the picture, for both tests.
+// TestSketchSizeViews checks the numbers in the picture of SketchSize for both of its tests, the target κ and Theorem
+// 7.
 func TestSketchSizeViews(t *testing.T) {
 	ctx := context.Background()
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}} {

@@ -17,8 +17,9 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// TestScikitLearn compares predictions at τ = 1e-6 with those of scikit-learn's KernelRidge, by every solver, for two
-// kernels, in the long suites for all, and 1 and 4 right-hand sides: equal to 1e-3 of the largest.
+// TestScikitLearn compares predictions at τ = 1e-6 with those of scikit-learn's KernelRidge, for three solvers and
+// one and four right-hand sides. They must agree to 1e-3 of the largest value. The short suite uses two kernels, and
+// the longer ones use all.
 func TestScikitLearn(t *testing.T) {
 	script := filepath.Join("..", "experiments", "peers", "krr_sklearn.py")
 	python := testkit.Python(t, "sklearn.kernel_ridge", "python3-sklearn")
@@ -37,7 +38,7 @@ func TestScikitLearn(t *testing.T) {
 		writeArray(t, file("x"), x.Data, n, d)
 		writeArray(t, file("at"), at.Data, m, d)
 		writeArray(t, file("y"), y.RawMatrix().Data, n, cols)
-		for _, k := range kernels[:suite.Scale(2, len(kernels), len(kernels))] { // a start of Python each
+		for _, k := range kernels[:suite.Scale(2, len(kernels), len(kernels))] { // Python is started for each
 			spec := testkit.Must(kernel.ToSpec(k))
 			number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 			args := []string{script, "--train", file("x"), "--target", file("y"), "--test", file("at"), "--out",
@@ -66,6 +67,7 @@ func TestScikitLearn(t *testing.T) {
 	}
 }
 
+// writeArray writes an array to an .npy file.
 func writeArray(t *testing.T, name string, data []float64, shape ...int) {
 	t.Helper()
 	f := testkit.Must(os.Create(name))
@@ -73,6 +75,7 @@ func writeArray(t *testing.T, name string, data []float64, shape ...int) {
 	testkit.OK(t, npy.Write(f, data, shape...))
 }
 
+// readArray returns the float64 numbers of an .npy file.
 func readArray(t *testing.T, name string) []float64 {
 	t.Helper()
 	f := testkit.Must(os.Open(name))

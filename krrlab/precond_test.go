@@ -21,10 +21,10 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// scaled is a user-defined preconditioner of which no more than the inverse is known, M = diag(1+i/n).
+// scaled is a user-defined preconditioner, M = diag(1+i/n), that can apply its inverse only.
 type scaled struct {
 	err   error
-	short int // by so much its order is wrong
+	short int // the order of M is n−short, which is wrong unless it is 0
 }
 
 func (scaled) String() string { return "scaled" }
@@ -33,6 +33,7 @@ func (s scaled) Make(_ context.Context, b stage.Bench) (pcg.Preconditioner, erro
 	return diagonal{b.Problem().N - s.short}, s.err
 }
 
+// diagonal is the matrix diag(1+i/n) of order n.
 type diagonal struct{ n int }
 
 func (d diagonal) at(i int) float64 { return 1 + float64(i)/float64(d.n) }
@@ -46,7 +47,8 @@ func (d diagonal) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	return ctx.Err()
 }
 
-// TestUserDefined solves with a user-defined preconditioner, alone and on two ranks.
+// TestUserDefined solves with a user-defined preconditioner and compares the answer with a dense reference, and that
+// of two ranks with the answer of one process.
 func TestUserDefined(t *testing.T) {
 	const n = 120
 	if err := precondtest.Test(t.Context(), diagonal{n}, nil); err != nil {
@@ -73,7 +75,7 @@ func TestUserDefined(t *testing.T) {
 	})
 }
 
-// TestInverseOnly: of an M whose draws are errors.ErrUnsupported, as those of the form U, κ has a lower bound.
+// TestInverseOnly checks that κ has only a lower bound if M cannot draw random vectors, as in the form U.
 func TestInverseOnly(t *testing.T) {
 	l := newLab(t, ranksProblem(60), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 40, Form: precond.FormU}})
 	given := testkit.Must(l.With(func(c *Config) { c.Precond = Given{M: testkit.Must(l.M(t.Context()))} }))
@@ -83,7 +85,7 @@ func TestInverseOnly(t *testing.T) {
 	}
 }
 
-// wide has draws that are 30 times too large.
+// wide draws random vectors that are 30 times too large for its matrix M.
 type wide struct{ diagonal }
 
 func (w wide) NormalTo(_ context.Context, dst *mat.Dense, g rng.Stream) error {
@@ -91,13 +93,13 @@ func (w wide) NormalTo(_ context.Context, dst *mat.Dense, g rng.Stream) error {
 	return nil
 }
 
-// narrow draws a feature less than is asked for.
+// narrow draws one feature less than the caller asks for.
 type narrow struct{ feature.Dist }
 
 func (n narrow) Sample(d, s int, g rng.Stream) (feature.Map, error) { return n.Dist.Sample(d, s-1, g) }
 
-// TestUserDefinedRefused: what a preconditioner without a name in files, or without Z, cannot do is reported in one
-// line, and errors of Make are the solve's, on all ranks.
+// TestUserDefinedRefused checks that everything a user-defined preconditioner cannot do is refused with a reason, for
+// example because it has no Z or no name in files. An error of Make must be the error of the solve, also on ranks.
 func TestUserDefinedRefused(t *testing.T) {
 	train := ranksProblem(30)
 	for want, run := range map[string]func(l *Lab) error{
@@ -144,8 +146,8 @@ func TestUserDefinedRefused(t *testing.T) {
 	}
 }
 
-// TestPrecondKept: a preconditioner that is given, to New, to With or as JSON, is the one that solves and that Quality
-// judges, whatever the solver was where that was left open, and with a solver that has none it is an error of a line.
+// TestPrecondKept checks that a preconditioner passed to New or With is the one that solves and that Quality judges,
+// for every solver that can use it. Together with a solver that uses no preconditioner it must be refused.
 func TestPrecondKept(t *testing.T) {
 	train := ranksProblem(60)
 	for _, p := range []Preconditioner{Features{}, Features{S: 20}, Nystrom{S: 30}, RPCholesky{S: 30},
@@ -191,7 +193,8 @@ func TestPrecondKept(t *testing.T) {
 	}
 }
 
-// TestVecchiaSeed: a lab of another seed takes no M that one of its problem holds.
+// TestVecchiaSeed checks that labs of one problem with different seeds do not share the sparse inverse. The problem
+// holds only the one that was made last.
 func TestVecchiaSeed(t *testing.T) {
 	l := newLab(t, ranksProblem(60), Config{Kernel: gauss, Lambda: 0.1, Precond: Vecchia{Neighbors: 5}})
 	m := testkit.Must(l.M(t.Context()))

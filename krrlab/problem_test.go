@@ -20,8 +20,8 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestShared solves a sequence of problems that share K, Z and M, and holds each to the
-// bits of the same solve alone, and what was shared to what can be.
+// TestShared solves a sequence of problems that share K, Z and M. Each answer must have the bits of the same solve
+// alone, and the report must name the parts that were shared.
 func TestShared(t *testing.T) {
 	ctx := context.Background()
 	train := datasets.SyntheticClasses(400, 3, 4, 0.05, 3)
@@ -66,8 +66,8 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// TestSharedRefines: a K too coarse for a finer tolerance is formed again, and a finer one
-// serves a coarser tolerance.
+// TestSharedRefines checks that K is formed again if it is stored too coarsely for a smaller tolerance, and that the
+// finer K then serves the larger tolerance.
 func TestSharedRefines(t *testing.T) {
 	ctx := context.Background()
 	train := datasets.SyntheticRegression(400, 3, 0.1, 3)
@@ -85,7 +85,8 @@ func TestSharedRefines(t *testing.T) {
 	}
 }
 
-// TestWithRefuses: another problem is none of the lab's, also where its kernel is a Go function, which labs share.
+// TestWithRefuses checks that With refuses changes that make another problem, such as another λ or kernel. It also
+// checks that labs share a problem whose kernel is a Go function.
 func TestWithRefuses(t *testing.T) {
 	for _, k := range []kernel.Kernel{gauss, kernel.Func{Name: "own", F: gauss.Eval}} {
 		l := newLab(t, datasets.SyntheticRegression(50, 3, 0.1, 3), Config{Kernel: k, Lambda: 0.1, Solver: PCG})
@@ -102,7 +103,7 @@ func TestWithRefuses(t *testing.T) {
 	}
 }
 
-// TestStagesWait: a stage that waits for another one ends with its context.
+// TestStagesWait checks that a stage that waits for another stage of the same lab ends with the error of its context.
 func TestStagesWait(t *testing.T) {
 	s := newLab(t, datasets.SyntheticRegression(50, 3, 0.1, 3), Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1})
 	end := testkit.Must(s.acquire(t.Context()))
@@ -115,8 +116,8 @@ func TestStagesWait(t *testing.T) {
 	testkit.Must(s.acquire(t.Context()))()
 }
 
-// TestOwner: the fingerprint of a computation changes with all that the answer depends on, and with
-// nothing that may differ when it is resumed.
+// TestOwner checks that the fingerprint of a computation changes with everything that the answer depends on, and with
+// nothing that may differ when the computation is resumed.
 func TestOwner(t *testing.T) {
 	owner := func(train *datasets.Dataset, change func(*Config)) [32]byte {
 		t.Helper()
@@ -188,9 +189,11 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// TestFingerprintOf: sparse points by their entries, of more numbers than are hashed at a time; and none are left out.
+// TestFingerprintOf checks that the fingerprint of a data set changes with every number of dense points and with
+// every value and row length of sparse points, also if there are more numbers than are hashed at a time. A view of
+// rows must have the fingerprint of the rows alone.
 func TestFingerprintOf(t *testing.T) {
-	of := func(x points.Points) [32]byte {
+	fingerprint := func(x points.Points) [32]byte {
 		return (&datasets.Dataset{Task: datasets.Regression, X: x, Target: []float64{1, 2}}).Fingerprint()
 	}
 	const d = 5000
@@ -199,23 +202,23 @@ func TestFingerprintOf(t *testing.T) {
 		dense.Data[i] = float64(i)
 		sparse.Col, sparse.Val = append(sparse.Col, int32(i%d)), append(sparse.Val, float64(i))
 	}
-	seen := map[[32]byte]bool{of(dense): true, of(sparse): true}
+	seen := map[[32]byte]bool{fingerprint(dense): true, fingerprint(sparse): true}
 	for _, i := range []int{0, 1, d - 1, d, 2*d - 1} {
 		x, s := points.NewDense(2, d, slices.Clone(dense.Data)), *sparse
 		x.Data[i]++
 		s.Val = slices.Clone(s.Val)
 		s.Val[i]++
-		seen[of(x)], seen[of(&s)] = true, true
+		seen[fingerprint(x)], seen[fingerprint(&s)] = true, true
 	}
 	moved, shorter := *sparse, *sparse
 	moved.Ptr, shorter.Ptr = []int{0, d - 1, 2 * d}, []int{0, d, 2*d - 1}
-	seen[of(&moved)], seen[of(&shorter)] = true, true
-	testkit.Equal(t, len(seen), 14)
+	seen[fingerprint(&moved)], seen[fingerprint(&shorter)] = true, true
+	testkit.Equal(t, len(seen), 2+2*5+2) // originals, one changed number each, and two changed row pointers
 	view := &points.CSR{N: 3, D: d, Ptr: []int{0, 0, d, 2 * d}, Col: sparse.Col, Val: sparse.Val}
-	testkit.Equal(t, of(view.Slice(1, 3)), of(sparse))
+	testkit.Equal(t, fingerprint(view.Slice(1, 3)), fingerprint(sparse))
 }
 
-// TestShown: what a notebook shows of a problem, of a direct solve, and of what is empty.
+// TestShown checks what a notebook shows of a problem, of a direct solve, and of empty values.
 func TestShown(t *testing.T) {
 	dense := newLab(t, datasets.SyntheticRegression(200, 4, 0.1, 1), Config{Kernel: gauss, Lambda: 0.1, Solver: Direct})
 	exact := solveLab(t, dense)
@@ -226,7 +229,7 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// TestNewWithoutData makes a laboratory of what failed to load.
+// TestNewWithoutData checks that New refuses a data set that is nil or empty, as after a failed load.
 func TestNewWithoutData(t *testing.T) {
 	for _, d := range []*datasets.Dataset{nil, {}} {
 		testkit.Fails(t, testkit.ErrOf(New(d, Config{})), "the data set is nil")

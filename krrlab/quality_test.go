@@ -20,7 +20,8 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 )
 
-// denseSpectrum returns the eigenvalues of M⁻¹A, ascending, from Eval and the features' entries alone.
+// denseSpectrum returns the eigenvalues of M⁻¹A in ascending order. It forms A = K+λI with Eval and M = ZZᵀ+λ_pI with
+// the entries of Z.
 func denseSpectrum(t testing.TB, k kernel.Kernel, x points.Points, lambda float64, z *points.Dense32,
 	lambdaP float64) []float64 {
 	t.Helper()
@@ -40,8 +41,8 @@ func denseSpectrum(t testing.TB, k kernel.Kernel, x points.Points, lambda float6
 	return testkit.Pencil(t, testkit.Plus(a, lambda), testkit.Plus(m, lambdaP))
 }
 
-// TestQualityAgainstDense compares κ, its ends and the exact spectrum with a dense reference,
-// for kernels of both families.
+// TestQualityAgainstDense compares κ, the extreme eigenvalues and the exact spectrum with a dense reference, and the
+// predicted number of iterations with that of a solve, for three kernels.
 func TestQualityAgainstDense(t *testing.T) {
 	x := kinds(150, 5, 4)["float64"]
 	for _, k := range kernels[2:] {
@@ -68,7 +69,8 @@ func TestQualityAgainstDense(t *testing.T) {
 	}
 }
 
-// TestQualityOfAuto: that M is not the one that the plan would choose is said, and only then.
+// TestQualityOfAuto checks that the quality of the preconditioner of Auto says that a plan might choose another one,
+// and that the quality of a named preconditioner does not.
 func TestQualityOfAuto(t *testing.T) {
 	train := regression(kinds(DirectBelow+1, 2, 5)["float32"])
 	for _, p := range []Preconditioner{Auto{S: 20}, Features{S: 20}} {
@@ -82,26 +84,27 @@ func TestQualityOfAuto(t *testing.T) {
 	}
 }
 
-// kappaCoverage counts over seeds how often κ's interval covers the exact value, and how often hi/lo is at most 1.5. Of
-// each so many seeds the first draws the features, and the others the start of Lanczos alone.
-func kappaCoverage(t *testing.T, train *datasets.Dataset, cfg Config, seeds, each int, o QualityOptions) (covered,
-	narrow int, most float64) {
+// kappaCoverage runs Quality with several seeds. It returns how often the interval of κ covers the exact value, how
+// often its upper end is at most 1.5 times its lower end, and the largest exact κ. Of every seedsPerDraw seeds, the
+// first draws new features and the others change only the start vector of Lanczos.
+func kappaCoverage(t *testing.T, train *datasets.Dataset, cfg Config, seeds, seedsPerDraw int, o QualityOptions) (covered,
+	narrow int, largestKappa float64) {
 	t.Helper()
 	o.NoSolve = true
 	drawn, exact := cfg.Precond, 0.0
 	for i := range seeds {
 		cfg.Seed = uint64(i)
-		with := o
-		if i%each > 0 {
-			with.ExactBelow = -1
-		} else if each > 1 {
+		options := o
+		if i%seedsPerDraw > 0 {
+			options.ExactBelow = -1
+		} else if seedsPerDraw > 1 {
 			cfg.Precond = drawn
 			l := newLab(t, train, cfg)
 			z := testkit.Must(l.Z(t.Context()))
 			cfg.Precond = Given{M: testkit.Must(precond.New(t.Context(), z, ridge(l),
 				&precond.Options{Form: precond.FormLInv}))}
 		}
-		q := testkit.Must(newLab(t, train, cfg).Quality(t.Context(), with))
+		q := testkit.Must(newLab(t, train, cfg).Quality(t.Context(), options))
 		if q.Exact != nil {
 			exact = q.Exact.Value
 		}
@@ -111,17 +114,17 @@ func kappaCoverage(t *testing.T, train *datasets.Dataset, cfg Config, seeds, eac
 		if q.Kappa.Hi <= 1.5*q.Kappa.Lo {
 			narrow++
 		}
-		most = max(most, exact)
+		largestKappa = max(largestKappa, exact)
 	}
-	return covered, narrow, most
+	return covered, narrow, largestKappa
 }
 
-// TestQualityCoverage: the 95 % interval covers the exact κ in 9 of 10 seeds, and is within
-// a factor of 1.5 as often where κ ≤ 100; on n = 2,000 of MNIST and IJCNN1 with
-// KRRLAB_LONG=1, else on 20 seeds of a small set.
+// TestQualityCoverage checks that the 95 % interval covers the exact κ for at least 9 of 10 seeds, and that for κ ≤
+// 100 its ends are as often within a factor of 1.5. The long suite uses 2,000 points of MNIST and of IJCNN1, and the
+// others use 20 seeds of a small data set.
 func TestQualityCoverage(t *testing.T) {
-	check := func(name string, train *datasets.Dataset, cfg Config, seeds, each int) {
-		covered, narrow, kappa := kappaCoverage(t, train, cfg, seeds, each, QualityOptions{})
+	check := func(name string, train *datasets.Dataset, cfg Config, seeds, seedsPerDraw int) {
+		covered, narrow, kappa := kappaCoverage(t, train, cfg, seeds, seedsPerDraw, QualityOptions{})
 		t.Logf("%s: covered %d of %d, hi/lo ≤ 1.5 in %d, κ ≤ %.4g", name, covered, seeds, narrow, kappa)
 		if 10*covered < 9*seeds {
 			t.Errorf("%s: covered in %d of %d", name, covered, seeds)
@@ -150,20 +153,21 @@ func TestQualityCoverage(t *testing.T) {
 	}
 }
 
-// TestVecchiaCoverage: intervals of the sparse inverse's κ cover the exact one at the rate they state, less three
-// standard deviations, with pivots, with neighbors and with both, after few steps of Lanczos as after many.
+// TestVecchiaCoverage checks that the intervals of κ of the sparse inverse cover the exact value at the stated
+// confidence, less three standard deviations of the count. It runs with pivots, with neighbors and with both, and
+// with few and many Lanczos steps.
 func TestVecchiaCoverage(t *testing.T) {
 	starts := suite.Scale(20, 60, 200)
 	train := regression(kinds(150, 3, 2)["float32"])
 	for _, p := range []Vecchia{{S: 10, Neighbors: 6, Damping: 0.5}, {Neighbors: 6, Damping: 1},
 		{S: 10, Neighbors: -1}} {
-		for _, o := range []QualityOptions{{}, {Confidence: 0.6, Steps: 12}} {
+		for _, options := range []QualityOptions{{}, {Confidence: 0.6, Steps: 12}} {
 			cfg := Config{Kernel: kernel.Matern32{Sigma: 1}, Lambda: 0.01, Precond: p, Storage: gram.Float64}
-			covered, _, kappa := kappaCoverage(t, train, cfg, starts, 1, o)
-			n, c := float64(starts), cmp.Or(o.Confidence, 0.95)
-			t.Logf("%v: %g covered in %d of %d, κ ≤ %.4g", p, c, covered, starts, kappa)
-			if least := c*n - 3*math.Sqrt(n*c*(1-c)); float64(covered) < least {
-				t.Errorf("%v: %g covered in %d of %d, want %.0f", p, c, covered, starts, least)
+			covered, _, kappa := kappaCoverage(t, train, cfg, starts, 1, options)
+			n, confidence := float64(starts), cmp.Or(options.Confidence, 0.95)
+			t.Logf("%v: %g covered in %d of %d, κ ≤ %.4g", p, confidence, covered, starts, kappa)
+			if least := confidence*n - 3*math.Sqrt(n*confidence*(1-confidence)); float64(covered) < least {
+				t.Errorf("%v: %g covered in %d of %d, want %.0f", p, confidence, covered, starts, least)
 			}
 		}
 	}

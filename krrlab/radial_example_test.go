@@ -20,7 +20,7 @@ type InverseMultiquadric struct{ C float64 }
 
 func (k InverseMultiquadric) String() string { return fmt.Sprintf("imq(c=%g)", k.C) }
 
-// Eval is k(x, z), by its formula.
+// Eval returns k(x, z).
 func (k InverseMultiquadric) Eval(x, z []float64) float64 {
 	var sq float64
 	for i := range x {
@@ -29,7 +29,7 @@ func (k InverseMultiquadric) Eval(x, z []float64) float64 {
 	return 1 / math.Sqrt(1+sq/(k.C*k.C))
 }
 
-// Profile is k as a function g of ‖x−z‖², a row at a time: tiles of K then come from BLAS.
+// Profile evaluates the kernel as a function g of squared distances. With it, tiles of K are formed by BLAS.
 func (k InverseMultiquadric) Profile(dst, sq []float64) {
 	c := 1 / (k.C * k.C)
 	for i, v := range sq {
@@ -37,16 +37,16 @@ func (k InverseMultiquadric) Profile(dst, sq []float64) {
 	}
 }
 
-// Slope is |g′(0)|.
+// Slope returns |g′(0)|.
 func (k InverseMultiquadric) Slope() float64 { return 1 / (2 * k.C * k.C) }
 
-// Spread draws s of the mixture of Gaussians E exp(−s²r²/2) that the kernel is, for random features:
-// (1+t)^−½ = E e^−tw with 2w ∼ χ²(1).
+// Spread draws the random number s for which the kernel is the mixture of Gaussians E exp(−s²r²/2), which random
+// features need. It follows from (1+t)^−½ = E e^−tw with 2w ∼ χ²(1).
 func (k InverseMultiquadric) Spread(g rng.Stream) float64 {
 	return math.Sqrt(g.ChiSquare(0, 1)) / k.C
 }
 
-// Validate checks what a file says.
+// Validate checks the parameter of a kernel that was read from a file.
 func (k InverseMultiquadric) Validate() error {
 	if !(k.C > 0) {
 		return fmt.Errorf("imq has c = %g, want a positive number", k.C)
@@ -54,8 +54,8 @@ func (k InverseMultiquadric) Validate() error {
 	return nil
 }
 
-// A user-defined radial kernel is solved with random features and with landmarks; a model of it is saved, and
-// predicts when it is loaded.
+// This example solves with a user-defined radial kernel, preconditioned with random features and with landmarks. The
+// model is saved and predicts after it is loaded.
 func Example_radialKernel() {
 	if err := kernel.Register("example.imq", InverseMultiquadric{}); err != nil { // its name in files
 		log.Fatal(err)

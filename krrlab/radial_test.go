@@ -23,8 +23,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/tune"
 )
 
-// quadric is a user-defined radial kernel, the rational quadratic one:
-// k(x, z) = (1+r²/(2ασ²))^−α for α = 1.
+// quadric is a user-defined radial kernel, the rational quadratic kernel k(x, z) = (1+r²/(2ασ²))^−α for α = 1.
 type quadric struct{ Sigma float64 }
 
 func (k quadric) String() string { return fmt.Sprintf("quadric(sigma=%g)", k.Sigma) }
@@ -46,10 +45,10 @@ func (k quadric) Profile(dst, sq []float64) {
 
 func (k quadric) Slope() float64 { return 1 / (2 * k.Sigma * k.Sigma) }
 
-// Spread: (1+t)^−1 = E e^−tw for w ∼ χ²(2)/2.
+// Spread draws s with k = E exp(−s²r²/2). It follows from (1+t)^−1 = E e^−tw for w ∼ χ²(2)/2.
 func (k quadric) Spread(g rng.Stream) float64 { return math.Sqrt(g.ChiSquare(0, 2)/2) / k.Sigma }
 
-// Derivative is dk/dr².
+// Derivative returns dk/dr².
 func (k quadric) Derivative(_, value float64) float64 { return -k.Slope() * value * value }
 
 func (k quadric) Scale() float64                        { return k.Sigma }
@@ -57,15 +56,15 @@ func (k quadric) WithScale(sigma float64) kernel.Kernel { return quadric{sigma} 
 
 var errQuadric = kernel.Register("test.quadric", quadric{})
 
-// unsloped is quadric of which Slope is not known.
+// unsloped is the kernel quadric with an unknown slope.
 type unsloped struct{ quadric }
 
 func (unsloped) Slope() float64                { return math.Inf(1) }
 func (k unsloped) Eval(x, z []float64) float64 { return k.quadric.Eval(x, z) }
 func (k unsloped) Profile(dst, sq []float64)   { k.quadric.Profile(dst, sq) }
 
-// TestRegisteredKernelEverywhere runs what a user does with a registered kernel: plan, compare, tune with length scales.
-// The example saves a fit, loads it and predicts.
+// TestRegisteredKernelEverywhere runs Plan, Compare and Tune with length scales for a registered user-defined kernel,
+// and checks that a kernel without a scale cannot be tuned.
 func TestRegisteredKernelEverywhere(t *testing.T) {
 	testkit.OK(t, errQuadric)
 	ctx := t.Context()
@@ -92,9 +91,9 @@ func TestRegisteredKernelEverywhere(t *testing.T) {
 	testkit.Fails(t, err, "the kernel test.nameless cannot be tuned: it has no")
 }
 
-// TestRadialAgainstDense solves with a user-defined radial kernel by every preconditioner, solver, storage and
-// kind of points, on all loops, and compares coefficients and predictions with dense linear algebra in
-// float64 on Eval.
+// TestRadialAgainstDense solves with a user-defined radial kernel and compares coefficients and predictions with
+// dense float64 linear algebra on Eval. It runs with all solvers, several preconditioners and storages, every format
+// of points and every SIMD path.
 func TestRadialAgainstDense(t *testing.T) {
 	const n, d, lambda, tol = 80, 5, 0.05, 1e-9
 	k := quadric{2}
@@ -130,8 +129,9 @@ func TestRadialAgainstDense(t *testing.T) {
 	}
 }
 
-// TestRegisteredKernel: a model of a registered kernel is saved, read, verified, and predicts the same; one that
-// is not registered is a line that says how. Checkpoints tell its parameters apart.
+// TestRegisteredKernel checks that a model of a registered kernel can be saved, loaded and verified, and that it then
+// predicts the same. The model of an unregistered kernel must be refused with a message that says how to register it,
+// and checkpoint fingerprints must distinguish kernel parameters, even if String does not print them.
 func TestRegisteredKernel(t *testing.T) {
 	train := regression(kinds(80, 4, 7)["float64"])
 	sol := mustSolve(t, train, Config{Kernel: quadric{2}, Lambda: 0.1, Tol: 1e-6})
@@ -160,7 +160,7 @@ func TestRegisteredKernel(t *testing.T) {
 	testkit.Equal(t, len(owners), 4)
 }
 
-// nameless is a kernel whose String does not tell its parameter.
+// nameless is a kernel whose String does not print its parameter.
 type nameless struct{ C float64 }
 
 var errNameless = kernel.Register("test.nameless", nameless{})
@@ -168,14 +168,14 @@ var errNameless = kernel.Register("test.nameless", nameless{})
 func (nameless) String() string                { return "nameless" }
 func (k nameless) Eval(x, z []float64) float64 { return quadric{k.C}.Eval(x, z) }
 
-// TestEvaluatedOnce: a kernel of which only Eval is known is evaluated once for each pair of points, and for the
-// columns of landmarks, and its residuals are in float64 with a certain rounding all the same; beyond the memory for
-// that, or of more points, residuals are of K as stored.
+// TestEvaluatedOnce checks that a kernel known by Eval only is evaluated about once for each pair of points, plus the
+// columns of landmarks. The residuals must still be those of float64 with a bound of their rounding error that holds
+// against residuals in twice the digits.
 func TestEvaluatedOnce(t *testing.T) {
 	for name, c := range map[string]struct {
-		n    int
-		cfg  Config
-		most float64 // evaluations ÷ n²/2, of tiles of 128 on the diagonal all
+		n     int
+		cfg   Config
+		limit float64 // limit of evaluations ÷ n²/2; tiles of 128 points on the diagonal are evaluated completely
 	}{
 		"default":          {600, Config{}, 1.25},
 		"direct":           {600, Config{Solver: Direct, Tol: 1e-9}, 1.25},
@@ -193,7 +193,7 @@ func TestEvaluatedOnce(t *testing.T) {
 		c.cfg.Lambda = 0.1
 		train := regression(kinds(c.n, 3, 5)["float64"])
 		sol := mustSolve(t, train, c.cfg)
-		if got := float64(calls.Load()) / float64(c.n*c.n/2); got > c.most {
+		if got := float64(calls.Load()) / float64(c.n*c.n/2); got > c.limit {
 			t.Errorf("%s: %.3g·n²/2 evaluations", name, got)
 		}
 		exact := trueResiduals(c.cfg.Kernel, rows(train.X), 0.1, sol.Model.C, sol.System.Y)[0]

@@ -18,10 +18,10 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// ranksProblem returns n points of three classes.
+// ranksProblem returns a classification problem with n points in three classes.
 func ranksProblem(n int) *datasets.Dataset { return classes(kinds(n, 4, 8)["float64"], 3) }
 
-// onEachRank solves on p goroutine ranks and hands every rank's solution to check.
+// onEachRank solves ranksProblem on p goroutine ranks and passes the solution of every rank to check.
 func onEachRank(t *testing.T, p, n int, cfg Config, check func(rank int, s *Solution)) {
 	t.Helper()
 	onRanks(p, func(c comm.Comm) {
@@ -31,7 +31,7 @@ func onEachRank(t *testing.T, p, n int, cfg Config, check func(rank int, s *Solu
 	})
 }
 
-// sameAnswer says in what two solutions differ, "" if in nothing that is not time or traffic.
+// sameAnswer describes in what two solutions differ. It returns "" if they agree in everything but times and traffic.
 func sameAnswer(a, b *Solution) string {
 	switch {
 	case a.Iterations != b.Iterations || a.Status != b.Status:
@@ -51,9 +51,9 @@ func sameAnswer(a, b *Solution) string {
 	return ""
 }
 
-// TestRanks solves without ranks, with 1, 2 and 8 threads, and on 1, 2, 3 and 5 ranks, some of
-// which have no rows, by each solver, storage and preconditioner: bitwise the same, by both
-// libraries. make test has each solver and preconditioner with one storage, and 3 ranks.
+// TestRanks solves without ranks, with 1, 2 and 8 threads, and on 1, 2, 3 and 5 ranks, some of which have no rows.
+// For each solver, storage and preconditioner and both BLAS libraries all answers must have the same bits. The short
+// suite runs each solver and preconditioner with one storage only, and on 3 ranks.
 func TestRanks(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	const n = 1100 // three units of rows
@@ -77,7 +77,7 @@ func TestRanks(t *testing.T) {
 				if suite.Small() && k != (2*i+j)%4 { // each with one storage
 					continue
 				}
-				library := []string{"go", "openblas"}[(i+j+k)%2] // either has half of them, and all pairs
+				library := []string{"go", "openblas"}[(i+j+k)%2] // each library gets half of the cases
 				cases[library][fmt.Sprintf("%v %v %v", stage.NameOf(p), s, st)] = Config{Solver: s, Precond: p,
 					Storage: st, Tol: 1e-6}
 			}
@@ -89,7 +89,7 @@ func TestRanks(t *testing.T) {
 				cfg.Kernel, cfg.Lambda, cfg.Seed = gauss, max(cfg.Lambda, 0.1), 5
 				accel.SetThreads(2)
 				lone := mustSolve(t, ranksProblem(n), cfg)
-				// float64 reaches 1e-12, certainly or not
+				// The tolerance 1e-12 may be reached without being certified.
 				if !(float64(lone.TrueResidual) <= cfg.Tol || cfg.Tol == 0 && lone.Converged()) {
 					t.Errorf("%s, residual %.2g", lone.Status, lone.TrueResidual)
 				}
@@ -121,7 +121,7 @@ func TestRanks(t *testing.T) {
 	})
 }
 
-// TestRanksPredict evaluates a model on ranks: the numbers of one process.
+// TestRanksPredict checks that the predictions on three ranks have the bits of those of one process.
 func TestRanksPredict(t *testing.T) {
 	test := kinds(600, 4, 9)["float64"]
 	sol := mustSolve(t, ranksProblem(700), Config{Kernel: gauss, Lambda: 0.1})
@@ -136,11 +136,11 @@ func TestRanksPredict(t *testing.T) {
 	})
 }
 
-// TestRanksMemory names what does not fit, on all ranks.
+// TestRanksMemory checks that all ranks report what does not fit if the memory limit of one rank is too small.
 func TestRanksMemory(t *testing.T) {
 	onRanks(3, func(c comm.Comm) {
 		cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 600}, Comm: c}
-		if c.Rank() == 1 { // the poorest decides
+		if c.Rank() == 1 { // the rank with the least memory decides
 			cfg.Memory = 4e6
 		}
 		err := testkit.ErrOf(newLab(t, ranksProblem(700), cfg).Solve(t.Context()))
@@ -149,7 +149,7 @@ func TestRanksMemory(t *testing.T) {
 	})
 }
 
-// TestRanksDefaults: a dense factorization is for one process.
+// TestRanksDefaults checks that the default solver on ranks is PCG and that the direct solver is refused.
 func TestRanksDefaults(t *testing.T) {
 	train := ranksProblem(100)
 	lab, err := New(train, Config{Kernel: gauss, Lambda: 0.1, Comm: comm.Alone()})

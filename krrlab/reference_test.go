@@ -16,8 +16,8 @@ var (
 	forms    = []precond.Form{precond.FormL, precond.FormLInv, precond.FormU, precond.FormEigen}
 )
 
-// TestSolversAgainstDense checks Solve, for every solver, storage and form of the preconditioner, regression and 2, 3,
-// 10 and 17 classes, by its residual and its predictions.
+// TestSolversAgainstDense compares residuals and predictions of Solve with a dense reference, for every solver,
+// storage and form of the preconditioner, for regression and for up to 17 classes.
 func TestSolversAgainstDense(t *testing.T) {
 	const n, d, tol = 85, 5, 1e-7
 	test := kinds(20, d, 9)

@@ -17,8 +17,8 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/lanczos"
 )
 
-// TestCertainOfLandmarks: the bound of κ is that of the factor, and what M⁻¹ in float32 adds: it is that
-// of M to a tenth, so that κ grows by (1+0.1)/(1−0.1) at most.
+// TestCertainOfLandmarks checks the reported bound of κ for landmarks. It is the bound of the factor times 11/9,
+// because the float32 inverse agrees with M⁻¹ to a tenth, so that κ grows at most by (1+0.1)/(1−0.1).
 func TestCertainOfLandmarks(t *testing.T) {
 	l := newLab(t, regression(kinds(200, 4, 6)["float64"]),
 		Config{Kernel: gauss, Lambda: 0.1, Precond: RPCholesky{S: 30}, Solver: PCG})
@@ -29,9 +29,9 @@ func TestCertainOfLandmarks(t *testing.T) {
 	}
 }
 
-// TestFewBadRows: among points with isolated outliers, more than the farthest ones that are checked in any
-// case, a few lie close together, where float32 inner products cannot tell their distance. Rows drawn at
-// random miss them: theirs are looked at in any case, and the answer is not called converged.
+// TestFewBadRows puts a few close pairs among many isolated outliers, where float32 inner products cannot resolve the
+// distance of a pair. Randomly sampled rows are unlikely to include these pairs, so the rows of all outliers have to
+// be checked, and the answer must not be called converged.
 func TestFewBadRows(t *testing.T) {
 	const n, outliers, pairs = 4000, 300, 2
 	for seed := range uint64(2) {
@@ -67,8 +67,9 @@ func TestFewBadRows(t *testing.T) {
 	}
 }
 
-// TestRowsRounding: near the least residual that float64 can tell, some √n·2⁻⁵³/λ for noise, what the rows checked
-// call converged is, by a residual in twice the digits. Points come in threes, whose errors add up.
+// TestRowsRounding uses tolerances near the smallest residual that float64 can resolve, which is about √n·2⁻⁵³/λ for
+// targets of noise. If the check of rows calls an answer converged, its residual in twice the digits has to be within
+// the tolerance. The points come in groups of three equal ones, whose rounding errors add up.
 func TestRowsRounding(t *testing.T) {
 	converged, count := 0, problems()
 	for i := range count {
@@ -83,16 +84,16 @@ func TestRowsRounding(t *testing.T) {
 		for _, v := range h.rows[0] {
 			norm += v * v
 		}
-		sigma := math.Sqrt(norm) * between(f, 0, -0.3, 1)
+		sigma := math.Sqrt(norm) * logUniform(f, 0, -0.3, 1)
 		if i%2 == 0 {
 			sigma *= 1e-4 // K of ones and zeros
 		}
 		h.cfg = Config{
-			Kernel: kernel.Matern52{Sigma: sigma}, Lambda: between(f, 1, -10, -5),
+			Kernel: kernel.Matern52{Sigma: sigma}, Lambda: logUniform(f, 1, -10, -5),
 			Precond: Nystrom{S: n / 2}, Solver: PCG, Storage: gram.Float64, Exact: StoredResidual, Seed: uint64(i),
 			MaxIter: 1000,
 		}
-		h.cfg.Tol = between(f, 2, -1, 2) * 0x1p-53 * math.Sqrt(float64(n)) / h.cfg.Lambda
+		h.cfg.Tol = logUniform(f, 2, -1, 2) * 0x1p-53 * math.Sqrt(float64(n)) / h.cfg.Lambda
 		sol := mustSolve(t, h.train, h.cfg)
 		if !sol.Converged() {
 			continue
@@ -109,9 +110,9 @@ func TestRowsRounding(t *testing.T) {
 	t.Logf("%d of %d converged", converged, count)
 }
 
-// quad is the unevaluated sum hi + lo of two float64 numbers, right to about 2⁻¹⁰⁰: what answers are
-// judged by where float64 does not suffice. Y. Hida, X. S. Li, D. H. Bailey, Algorithms for quad-double
-// precision floating point arithmetic, ARITH-15, 2001.
+// quad is the unevaluated sum hi + lo of two float64 numbers, which is accurate to about 2⁻¹⁰⁰. It computes reference
+// residuals where float64 does not suffice. See Y. Hida, X. S. Li, D. H. Bailey, Algorithms for quad-double precision
+// floating point arithmetic, ARITH-15, 2001.
 type quad struct{ hi, lo float64 }
 
 func twoSum(a, b float64) quad {
@@ -162,7 +163,7 @@ func (a quad) abs() quad {
 	return a
 }
 
-// exp is e^a for a ≤ 0: 2^k·(e^(r/512))^512 by Taylor's series.
+// exp returns e^a for a ≤ 0 as 2^k·(e^(r/512))^512, with a Taylor series for e^(r/512).
 func (a quad) exp() quad {
 	ln2 := quad{math.Ln2, 2.319046813846299558e-17}
 	if a.hi < -740 {
@@ -183,7 +184,7 @@ func (a quad) exp() quad {
 	return quad{math.Ldexp(sum.hi, int(k)), math.Ldexp(sum.lo, int(k))}
 }
 
-// weightedReference is √w√v·k(x, z) of rows whose last numbers are √w and √v.
+// weightedReference is the kernel √w·√v·k(x, z) of rows whose last numbers are the roots √w and √v of the weights.
 type weightedReference struct{ kernel.Kernel }
 
 func (k weightedReference) Eval(x, z []float64) float64 {
@@ -191,7 +192,7 @@ func (k weightedReference) Eval(x, z []float64) float64 {
 	return x[d] * k.Kernel.Eval(x[:d], z[:d]) * z[d]
 }
 
-// quadKernel is k(x, z) by its formula.
+// quadKernel returns k(x, z) computed with quad numbers by the kernel's formula.
 func quadKernel(k kernel.Kernel, x, z []float64) quad {
 	var sq, l1, dot quad
 	for j := range x {
@@ -220,13 +221,13 @@ func quadKernel(k kernel.Kernel, x, z []float64) quad {
 	case weightedReference:
 		d := len(x) - 1
 		return quadKernel(k.Kernel, x[:d], z[:d]).mul(twoProduct(x[d], z[d]))
-	case kernel.Func: // is what it returns
+	case kernel.Func: // its float64 value is exact by definition
 		return quad{k.F(x, z), 0}
 	}
 	panic("no formula")
 }
 
-// trueResiduals returns ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ in twice the digits of float64.
+// trueResiduals returns ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ computed in twice the digits of float64.
 func trueResiduals(k kernel.Kernel, x [][]float64, lambda float64, c, y *mat.Dense) []float64 {
 	n, t := y.Dims()
 	r := make([]quad, n*t)
@@ -250,7 +251,7 @@ func trueResiduals(k kernel.Kernel, x [][]float64, lambda float64, c, y *mat.Den
 	for j := range rel {
 		size := mat.Norm(y.ColView(j), 2)
 		for i := range n {
-			rel[j] = math.Hypot(rel[j], r[i*t+j].hi) // squares may be 0
+			rel[j] = math.Hypot(rel[j], r[i*t+j].hi) // squares could underflow
 		}
 		if rel[j] > 0 {
 			rel[j] /= size
@@ -259,10 +260,10 @@ func trueResiduals(k kernel.Kernel, x [][]float64, lambda float64, c, y *mat.Den
 	return rel
 }
 
-// TestStoredAllowance: the interval of κ is that of K itself: with 16-bit numbers that shift λ_min by a
-// good part of λ it covers κ, as narrow as the allowance lets it be.
+// TestStoredAllowance checks that the interval of κ covers κ of K itself if the 16-bit storage error shifts λ_min by
+// a good part of λ. The interval may be wider by the factor ((1+e)/(1−e))² with e = ‖E‖₂/λ only.
 func TestStoredAllowance(t *testing.T) {
-	alone := 0
+	different := 0
 	for seed := range uint64(6) {
 		train := regression(kinds(120, 4, seed)["float64"])
 		cfg := Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 1e-3, Solver: CG, Precond: None{},
@@ -279,13 +280,13 @@ func TestStoredAllowance(t *testing.T) {
 		e := q.KError / cfg.Lambda
 		ritz := lanczos.Ritz(q.Alpha, q.Beta)
 		if stored := ritz[len(ritz)-1] / ritz[0]; math.Abs(stored/kappa-1) > 0.01 {
-			alone++ // the stored matrix alone would miss
+			different++ // κ of the stored matrix is not κ of K
 		}
 		if q.Kappa.Hi > 1.05*q.Kappa.Lo*math.Pow((1+e)/(1-e), 2) {
 			t.Errorf("seed %d: %v is wider than ‖E‖₂ = %g·λ explains", seed, q.Kappa, e)
 		}
 	}
-	if alone < 4 {
-		t.Errorf("only %d of 6 stored matrices have another κ", alone)
+	if different < 4 {
+		t.Errorf("only %d of 6 stored matrices have another κ", different)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// solved returns a solved problem with its judgment.
+// solved returns the solution of a problem with three classes, with its score on the training set.
 func solved(t *testing.T, solver Solver) *Solution {
 	t.Helper()
 	x := kinds(90, 4, 3)["float64"]
@@ -22,8 +22,8 @@ func solved(t *testing.T, solver Solver) *Solution {
 	return sol
 }
 
-// TestReportJSON checks that a report is the same after JSON, and that what does not apply
-// is null.
+// TestReportJSON checks that a report is unchanged after it is written to JSON and read back, and that fields that do
+// not apply to the solver or the task are null.
 func TestReportJSON(t *testing.T) {
 	for _, solver := range []Solver{PCG, CG, Direct} {
 		r := solved(t, solver)

@@ -21,7 +21,7 @@ import (
 	_ "github.com/krrlab/lab/plots/draw"
 )
 
-// stageCases are the stages, each with the configuration that its path through ranks asks for, and its options.
+// stageCases are the stages to run, each with a configuration and options that reach its code for ranks.
 var stageCases = map[string]struct {
 	cfg     Config
 	stage   stage.Name
@@ -53,9 +53,9 @@ var stageCases = map[string]struct {
 	"tune exact": {Config{}, stage.Tune, `{"Kernels": ["gaussian"]}`},
 }
 
-// TestStages runs every stage without ranks on 1 and 2 threads, after another stage, and on 1, 2 and 3 ranks (make
-// test: on 2): the same JSON, times aside, that comes back as the same value, and a table, a picture and a page of
-// it.
+// TestStages runs every stage without ranks on one and two threads, the latter after another stage, and on 1, 2 and 3
+// ranks (2 in the short suite). All runs must give the same JSON apart from times, which can be read back, and a
+// table, a picture and a page.
 func TestStages(t *testing.T) {
 	testkit.UseBLAS(t, nil)
 	setThreads(t, 1)
@@ -66,7 +66,7 @@ func TestStages(t *testing.T) {
 			if c.cfg.Solver == AutoSolver {
 				c.cfg.Solver = PCG
 			}
-			one := func(group comm.Comm, before bool) any {
+			runStage := func(group comm.Comm, before bool) any {
 				cfg := c.cfg
 				cfg.Comm = group
 				lab, err := New(ranksProblem(n), cfg)
@@ -86,18 +86,19 @@ func TestStages(t *testing.T) {
 				}
 				return testkit.Timeless(s,
 					func(key string,
-						of map[string]any) bool {
-						return strings.HasSuffix(key, "bytes") || key == "s" && of["status"] == string(sketchsize.None) // of a rank's rows
+						object map[string]any) bool {
+						// These values depend on the rows of a rank.
+						return strings.HasSuffix(key, "bytes") || key == "s" && object["status"] == string(sketchsize.None)
 					})
 			}
-			lone := one(nil, false)
+			lone := runStage(nil, false)
 			accel.SetThreads(2)
-			if s := one(nil, true); !reflect.DeepEqual(s, lone) {
+			if s := runStage(nil, true); !reflect.DeepEqual(s, lone) {
 				t.Errorf("two threads, after another stage:\n%v\none thread:\n%v", s, lone)
 			}
 			for _, p := range [][]int{{2}, {1, 2, 3}}[suite.Scale(0, 1, 1)] {
 				all := make([]any, p)
-				onRanks(p, func(c comm.Comm) { all[c.Rank()] = one(c, false) })
+				onRanks(p, func(c comm.Comm) { all[c.Rank()] = runStage(c, false) })
 				if t.Failed() {
 					return
 				}
@@ -112,7 +113,8 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// checkStage checks what every stage promises: JSON that comes back, lines, a table, a picture and a page.
+// checkStage checks the promises of every stage: JSON that can be read back, lines of text, a table, a picture and a
+// page.
 func checkStage(t *testing.T, s Stage) {
 	t.Helper()
 	back := reflect.New(reflect.TypeOf(s).Elem())
@@ -122,7 +124,7 @@ func checkStage(t *testing.T, s Stage) {
 	}
 	again, _ := json.Marshal(back.Interface())
 	switch s.(type) {
-	case *StatDim, *SketchSize, *MultiLevel, *LambdaP, *Quality: // whose fields are all in it
+	case *StatDim, *SketchSize, *MultiLevel, *LambdaP, *Quality: // all fields of these types are in the JSON
 		if !reflect.DeepEqual(back.Interface(), s) {
 			again = nil
 		}
@@ -142,7 +144,8 @@ func checkStage(t *testing.T, s Stage) {
 	}
 }
 
-// TestStageArguments: a bad option is an error of one line that names it, before K is formed.
+// TestStageArguments checks that an invalid option of a stage is an error of one line that names the option.
+// SketchSize must refuse it before K is formed.
 func TestStageArguments(t *testing.T) {
 	for name, cases := range map[stage.Name]map[string]string{
 		"lambda-p": {
@@ -190,7 +193,8 @@ func TestStageArguments(t *testing.T) {
 	}
 }
 
-// TestStagesInterrupted: what a stage knows when its context ends comes beside the error, and can be looked at.
+// TestStagesInterrupted checks that a stage whose context ends returns its partial result together with the error,
+// and that the partial result can be printed and plotted.
 func TestStagesInterrupted(t *testing.T) {
 	seen := 0
 	for _, c := range []struct {
@@ -249,14 +253,16 @@ func TestStagesInterrupted(t *testing.T) {
 	}
 }
 
+// secondBatch reports whether the event is the first one of the second batch of probes.
 func secondBatch(e Event) bool { return e.Stage == stage.Probes && e.Detail != "" }
 
+// sixteenProbes reports whether the result has the interval of one batch of 16 probes and has not reached the width.
 func sixteenProbes(s Stage) bool {
 	d := s.(*StatDim)
 	return d.Probes == 16 && !d.WidthReached && d.Estimate.Lo < d.Estimate.Hi
 }
 
-// TestMultiLevelMemory: where one rank alone has no room for a preconditioner, all do without.
+// TestMultiLevelMemory checks that all ranks skip a preconditioner if one rank has no memory for it.
 func TestMultiLevelMemory(t *testing.T) {
 	setThreads(t, 2)
 	left := make([]string, 2)
@@ -280,7 +286,7 @@ func TestMultiLevelMemory(t *testing.T) {
 	}
 }
 
-// TestStagesOnRanksMemory: what does not fit one rank's memory is an error on all of them.
+// TestStagesOnRanksMemory checks that a stage that does not fit into the memory of one rank is an error on all ranks.
 func TestStagesOnRanksMemory(t *testing.T) {
 	for name, run := range map[string]func(l *Lab) error{
 		"is allowed": func(l *Lab) error {
@@ -309,7 +315,8 @@ func TestStagesOnRanksMemory(t *testing.T) {
 	}
 }
 
-// TestDecide: a fit to fewer rows is by the method as asked for, whose defaults are those of its rows and λ.
+// TestDecide checks that a fit to fewer rows works with the configured method and returns decision values for all
+// rows.
 func TestDecide(t *testing.T) {
 	train := datasets.SyntheticRegression(450, 3, 0.1, 5)
 	for name, cfg := range map[string]Config{"fixed": {Storage: gram.Float32}, "named": {Precond: Nystrom{}}} {
@@ -321,7 +328,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestTol: τ is by default the paper's for the task, in every lab of it.
+// TestTol checks that the default tolerance is the paper's for the task, 1e-5 for regression and 1e-3 for classes,
+// also in a lab derived by With.
 func TestTol(t *testing.T) {
 	x := datasets.SyntheticRegression(20, 2, 0.1, 5).X
 	for tol, train := range map[float64]*datasets.Dataset{1e-5: regression(x), 1e-3: classes(x, 2)} {

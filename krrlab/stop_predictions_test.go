@@ -21,8 +21,8 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// noisy returns a problem drawn at random: a regression with one to three targets and noise of size 0 to 1, with or
-// without weights, or two to four classes; number 3 modulo 7 has a constant target.
+// noisy returns random problem number i. It is a regression with one to three targets and noise of size 0 to 1, with
+// or without weights, or has two to four classes. Problems with i%7 = 3 have a constant target.
 func noisy(i int) (*datasets.Dataset, Config) {
 	g := rng.New(91).Sub("problem", uint64(i))
 	n := 60 + g.Sub("n").IntN(0, 100)
@@ -76,10 +76,10 @@ func noisy(i int) (*datasets.Dataset, Config) {
 	return d, cfg
 }
 
-// TestStopPredictions compares answers of the default stopping rule with dense float64 solutions. The fitted values are
-// within the certified residual, the residual within 0.03 of the noise of the exact solution by generalized
-// cross-validation with the trace that was measured, and that trace is not below the true one by more than 30 %. The
-// long run has 500 problems.
+// TestStopPredictions compares answers of the default stopping rule with dense float64 solutions. The error of the
+// fitted values must be at most the certified residual. The residual must be at most 0.03 of the noise estimate of
+// the exact solution by generalized cross-validation with the measured trace, and that trace may be at most 30 %
+// below the true one. The long suite has 500 problems.
 func TestStopPredictions(t *testing.T) {
 	met := map[string]int{}
 	var smallest, largest float64 = math.Inf(1), 0 // measured trace over the true one
@@ -128,10 +128,10 @@ func TestStopPredictions(t *testing.T) {
 		}
 		for j := range l.columns() {
 			y := mat.Norm(l.y.ColView(j), 2)
-			off, slack := mat.Norm(f.ColView(j), 2), 1e-9*y
+			fittedError, slack := mat.Norm(f.ColView(j), 2), 1e-9*y
 			certain := (sol.TrueResiduals[j] + sol.Roundings[j]) * y
-			if off > certain+slack {
-				t.Errorf("problem %d, column %d: fitted values differ by %.3g, certain %.3g", i, j, off, certain)
+			if fittedError > certain+slack {
+				t.Errorf("problem %d, column %d: fitted values differ by %.3g, certain %.3g", i, j, fittedError, certain)
 			}
 			if certain > float64(sol.Tol)*y*(1+1e-9) {
 				t.Errorf("problem %d, column %d: residual %.3g, τ %.3g", i, j, certain/y, sol.Tol)
@@ -150,7 +150,7 @@ func TestStopPredictions(t *testing.T) {
 	}
 }
 
-// gram64 returns K+λI of the lab's problem, with its weights, from Eval alone.
+// gram64 returns K+λI of the lab's problem with its weights, formed with Eval.
 func gram64(t *testing.T, l *Lab) *mat.SymDense {
 	a := newReference(t, l.cfg.Kernel, l.data.X, l.cfg.Lambda, l.y).a
 	if l.weighted() {
@@ -171,6 +171,7 @@ func gram64(t *testing.T, l *Lab) *mat.SymDense {
 	return a
 }
 
+// slicesOf returns n numbers v.
 func slicesOf(n int, v float64) []float64 {
 	s := make([]float64, n)
 	for i := range s {
@@ -179,8 +180,9 @@ func slicesOf(n int, v float64) []float64 {
 	return s
 }
 
-// TestStopDefault: the rule is predictions unless a tolerance, a direct solver or a given K says otherwise, also after
-// With; its answer has the same bits for any number of threads, with the trace measured.
+// TestStopDefault checks that the default stopping rule is predictions unless a tolerance, a direct solver or another
+// rule is configured, also after With. The answer of the rule, with a measured trace, must have the same bits for any
+// number of threads.
 func TestStopDefault(t *testing.T) {
 	d, k := datasets.SyntheticClasses(700, 4, 3, 0.05, 5), kernel.Gaussian{Sigma: 0.3}
 	cfg := Config{Kernel: k, Lambda: 1e-3, Precond: Nystrom{S: 20}, Seed: 3}
@@ -219,8 +221,8 @@ func TestStopDefault(t *testing.T) {
 	}
 }
 
-// checkDeciding: the tolerance is 0.03 of the deciding noise, rounded down to two digits, and that noise is the root mean
-// square over the columns of classes, and the noise of one of the targets of a regression.
+// checkDeciding checks that the tolerance is 0.03 of the deciding noise, rounded down to two digits. The deciding
+// noise is the root mean square over the columns of classes, and the noise of one of the targets of a regression.
 func checkDeciding(t *testing.T, problem int, task datasets.Task, sol *Solution) {
 	t.Helper()
 	if sol.Noise == nil {

@@ -36,27 +36,30 @@ func endAt(k int, end func() error) func(Event) error {
 	}
 }
 
-// TestStopStages: an error of the Monitor ends every stage, which returns what it has.
+// TestStopStages checks that an error of the Monitor ends every stage. pcg.ErrStop stops a stage that has a partial
+// result without an error, and any other error is returned together with that result. Stages without a partial result
+// return the Monitor's error.
 func TestStopStages(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	boom := errors.New("boom")
-	in := func(by error, name stage.Name, done int) func(Event) error {
+	// failIn returns a Monitor that returns err once the named stage has done the given number of steps.
+	failIn := func(err error, name stage.Name, done int) func(Event) error {
 		return func(e Event) error {
 			if e.Stage == name && e.Done >= done {
-				return by
+				return err
 			}
 			return nil
 		}
 	}
 	sol := mustSolve(t, ranksProblem(300), Config{Kernel: gauss, Lambda: 0.1})
-	for _, by := range []error{pcg.ErrStop, boom} {
+	for _, monitorErr := range []error{pcg.ErrStop, boom} {
 		cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Features{S: 20},
-			Monitor: in(by, stage.Lanczos, 5)}
+			Monitor: failIn(monitorErr, stage.Lanczos, 5)}
 		q, err := newLab(t, ranksProblem(300), cfg).Quality(t.Context(), QualityOptions{Width: 1e-6, ExactBelow: -1})
-		if q == nil || q.Steps != 5 || by == boom && err != boom || by == pcg.ErrStop && err != nil {
-			t.Errorf("%v: %v, %v", by, q, err)
+		if q == nil || q.Steps != 5 || monitorErr == boom && err != boom || monitorErr == pcg.ErrStop && err != nil {
+			t.Errorf("%v: %v, %v", monitorErr, q, err)
 		}
-		cfg.Monitor = in(by, stage.Kernel, 0)
+		cfg.Monitor = failIn(monitorErr, stage.Kernel, 0)
 		l := newLab(t, ranksProblem(300), cfg)
 		names := []stage.Name{stage.Solve}
 		for _, d := range stages {
@@ -70,37 +73,38 @@ func TestStopStages(t *testing.T) {
 			if name == "statdim" {
 				options = `{"Method": "hutchinson"}`
 			}
-			if v, err := l.RunNamed(t.Context(), name, []byte(options)); v != nil || err != by {
-				t.Errorf("%v in K of %s: %v, %v", by, name, v, err)
+			if v, err := l.RunNamed(t.Context(), name, []byte(options)); v != nil || err != monitorErr {
+				t.Errorf("%v in K of %s: %v, %v", monitorErr, name, v, err)
 			}
 		}
-		if v, err := Verify(t.Context(), sol.Model, VerifyOptions{Monitor: cfg.Monitor}); v != nil || err != by {
-			t.Errorf("%v in Verify: %v, %v", by, v, err)
+		if v, err := Verify(t.Context(), sol.Model, VerifyOptions{Monitor: cfg.Monitor}); v != nil || err != monitorErr {
+			t.Errorf("%v in Verify: %v, %v", monitorErr, v, err)
 		}
-		cfg.Monitor = in(by, stage.Plan, 0)
+		cfg.Monitor = failIn(monitorErr, stage.Plan, 0)
 		if v, err := newLab(t, ranksProblem(300), cfg).RunNamed(t.Context(), stage.Plan, []byte("{}")); v != nil ||
-			err != by {
-			t.Errorf("%v in a plan: %v, %v", by, v, err)
+			err != monitorErr {
+			t.Errorf("%v in a plan: %v, %v", monitorErr, v, err)
 		}
-		cfg.Monitor = in(by, stage.Tune, 0)
+		cfg.Monitor = failIn(monitorErr, stage.Tune, 0)
 		r, err := newLab(t, ranksProblem(300), cfg).Tune(t.Context(), tune.Options{})
-		if r == nil || len(r.Points) != 1 || by == boom && err != boom || by == pcg.ErrStop && err != nil {
-			t.Errorf("%v in a search: %v, %v", by, r, err)
+		if r == nil || len(r.Points) != 1 || monitorErr == boom && err != boom || monitorErr == pcg.ErrStop && err != nil {
+			t.Errorf("%v in a search: %v, %v", monitorErr, r, err)
 		}
 	}
 }
 
-// TestStopRanks: all ranks stop where the Monitor of one says so, with the same answer.
+// TestStopRanks checks that all ranks stop in the same iteration with the same answer if the Monitor of one rank
+// returns an error.
 func TestStopRanks(t *testing.T) {
 	boom := errors.New("boom")
-	for _, by := range []error{pcg.ErrStop, boom} {
-		const p, which = 3, 1
+	for _, monitorErr := range []error{pcg.ErrStop, boom} {
+		const p, stopRank = 3, 1
 		sols, errs := make([]*Solution, p), make([]error, p)
 		onRanks(p, func(c comm.Comm) {
 			cfg, r := Config{Kernel: gauss, Lambda: 0.1, Seed: 5, Tol: 1e-8, Solver: PCG, Precond: Features{S: 60},
 				Comm: c}, c.Rank()
-			if r == which {
-				cfg.Monitor = endAt(5, func() error { return by })
+			if r == stopRank {
+				cfg.Monitor = endAt(5, func() error { return monitorErr })
 			}
 			sols[r], errs[r] = newLab(t, ranksProblem(300), cfg).Solve(t.Context())
 		})
@@ -109,26 +113,27 @@ func TestStopRanks(t *testing.T) {
 				!mat.Equal(sol.Model.C, sols[0].Model.C) || sol.TrueResidual != sols[0].TrueResidual {
 				t.Fatalf("rank %d: %v, %v", r, sol, errs[r])
 			}
-			if by == pcg.ErrStop && errs[r] != nil ||
-				by == boom && (errs[r] == nil || !strings.Contains(errs[r].Error(), "boom")) {
+			if monitorErr == pcg.ErrStop && errs[r] != nil ||
+				monitorErr == boom && (errs[r] == nil || !strings.Contains(errs[r].Error(), "boom")) {
 				t.Errorf("rank %d: %v", r, errs[r])
 			}
 		}
-		if by == boom && !errors.Is(errs[which], boom) {
-			t.Errorf("%v", errs[which])
+		if monitorErr == boom && !errors.Is(errs[stopRank], boom) {
+			t.Errorf("%v", errs[stopRank])
 		}
 	}
 }
 
-// TestErrorBoundsHold: on problems drawn at random, no bound of the error is below it, whatever the preconditioner and
-// the storage, and however the residual is recomputed; and in float64 they are near, in the median, where μ is known.
-// The long run has 100 problems.
+// TestErrorBoundsHold checks on random problems that the bounds of ‖e‖_A, of ‖c‖_A and of the decision values hold
+// against a dense reference, for each preconditioner, storage and kind of residual. In float64 and with landmarks,
+// for which a lower bound μ of λ_min(M⁻¹A) is known, the median bound may be at most three times the error. The long
+// suite has 100 problems.
 func TestErrorBoundsHold(t *testing.T) {
 	problems := suite.Scale(4, 8, 100)
 	for name, p := range map[string]Preconditioner{"none": None{}, "features": Features{}, "nystrom": Nystrom{},
 		"rpcholesky": RPCholesky{}, "vecchia": Vecchia{S: 10}} {
 		for _, storage := range []gram.Storage{gram.Float64, gram.Float32, gram.Fixed16} {
-			var near, nearCertain []float64
+			var ratios, certainRatios []float64
 			for i := range problems {
 				g := rng.New(77).Sub("problem", uint64(i))
 				x := points.NewDense(60+g.Sub("n").IntN(0, 90), 3, nil)
@@ -140,8 +145,8 @@ func TestErrorBoundsHold(t *testing.T) {
 					Tol: []float64{1e-2, 1e-4}[i/2%2], MaxIter: 400,
 					Exact: []ResidualPolicy{ExactResidual, StoredResidual}[i%3/2],
 				}
-				if a, ok := p.(stage.LowRank); ok {
-					cfg.Precond = sized(a, 25, cfg.Lambda*[]float64{1, 10}[i%2])
+				if approximation, ok := p.(stage.LowRank); ok {
+					cfg.Precond = sized(approximation, 25, cfg.Lambda*[]float64{1, 10}[i%2])
 				}
 				l := newLab(t, classes(x, 2+i%3), cfg)
 				sol, err := l.Solve(t.Context())
@@ -160,14 +165,14 @@ func TestErrorBoundsHold(t *testing.T) {
 				}
 				ref := newReference(t, cfg.Kernel, x, cfg.Lambda, l.y)
 				for j, bound := range sol.Error.Bounds {
-					is, size := ref.off(sol.Model.C, j)
-					slack := 1e-9 * size // of the reference
-					if is > bound+slack || sol.Error.Certain != nil && is > sol.Error.Certain[j]+slack ||
-						sol.Error.SolutionNormBounds[j] > size+slack {
+					errorNorm, solutionNorm := ref.energyNorms(sol.Model.C, j)
+					slack := 1e-9 * solutionNorm // allows for the rounding error of the reference
+					if errorNorm > bound+slack || sol.Error.Certain != nil && errorNorm > sol.Error.Certain[j]+slack ||
+						sol.Error.SolutionNormBounds[j] > solutionNorm+slack {
 						t.Errorf("%s, %v, problem %d, column %d: ‖e‖_A = %.4g, ‖c‖_A = %.4g, bounds %+v", name, storage,
-							i, j, is, size, sol.Error)
+							i, j, errorNorm, solutionNorm, sol.Error)
 					}
-					near = append(near, bound/is)
+					ratios = append(ratios, bound/errorNorm)
 					decision := sol.Error.Decisions()[j]
 					if residual := (sol.TrueResiduals[j] + 1e-6) * mat.Norm(l.y.ColView(j),
 						2) / (2 * math.Sqrt(cfg.Lambda)); cfg.Exact == ExactResidual && decision > residual*(1+1e-6) {
@@ -178,57 +183,58 @@ func TestErrorBoundsHold(t *testing.T) {
 					e.SubVec(ref.c.ColView(j), sol.Model.C.ColView(j))
 					f.MulVec(ref.a, &e) // (K+λI)e
 					f.AddScaledVec(&f, -cfg.Lambda, &e)
-					if worst := mat.Norm(&f, math.Inf(1)); worst > decision+slack {
+					if largest := mat.Norm(&f, math.Inf(1)); largest > decision+slack {
 						t.Errorf("%s, %v, problem %d, column %d: decision values differ by %.4g, bound %.4g", name,
-							storage, i, j, worst, decision)
+							storage, i, j, largest, decision)
 					}
 					if sol.Error.Certain != nil {
-						nearCertain = append(nearCertain, sol.Error.Certain[j]/is)
+						certainRatios = append(certainRatios, sol.Error.Certain[j]/errorNorm)
 					}
 				}
 			}
-			slices.Sort(near)
-			slices.Sort(nearCertain)
-			if len(near) == 0 {
+			slices.Sort(ratios)
+			slices.Sort(certainRatios)
+			if len(ratios) == 0 {
 				continue
 			}
-			m := near[len(near)/2]
+			median := ratios[len(ratios)/2]
 			t.Logf("%s, %v: bounds %.3g times the error in the median, at most %.3g; certain ones %.3g", name, storage,
-				m, near[len(near)-1], nearCertain[len(nearCertain)/2])
-			if _, low := p.(stage.LowRank); storage == gram.Float64 && low && name != "features" && m > 3 {
-				t.Errorf("%s: bounds are %.3g times the error in the median", name, m)
+				median, ratios[len(ratios)-1], certainRatios[len(certainRatios)/2])
+			if _, lowRank := p.(stage.LowRank); storage == gram.Float64 && lowRank && name != "features" && median > 3 {
+				t.Errorf("%s: bounds are %.3g times the error in the median", name, median)
 			}
 		}
 	}
 }
 
-// TestStopLabels: no more labels are open than asked, those that are settled are the exact solution's, of the training
-// points and of others; and there are fewer iterations than at the tolerance.
+// TestStopLabels checks the stopping rule for labels. At most 5 % of the labels may be open when it stops, every
+// settled label must be that of the exact solution, and fewer iterations must be needed than at a small tolerance. It
+// runs for the labels of the training points and for those of other points.
 func TestStopLabels(t *testing.T) {
 	x, other := kinds(400, 3, 4)["float64"], classes(kinds(150, 3, 9)["float64"], 3)
-	for _, given := range []*datasets.Dataset{nil, other} {
+	for _, stopRows := range []*datasets.Dataset{nil, other} { // nil stands for the training points
 		cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: sized(Nystrom{}, 40, 0.1), Solver: PCG, Tol: 1e-8}
 		full := mustSolve(t, classes(x, 3), cfg)
-		cfg.Stop, cfg.StopRows = bound.Stop{Rule: bound.Labels, Share: 0.05}, given
+		cfg.Stop, cfg.StopRows = bound.Stop{Rule: bound.Labels, Share: 0.05}, stopRows
 		l := newLab(t, classes(x, 3), cfg)
 		sol := mustSolve(t, classes(x, 3), cfg)
 		rows := classes(x, 3)
-		if given != nil {
-			rows = given
+		if stopRows != nil {
+			rows = stopRows
 		}
 		p := testkit.Must(sol.Model.Predict(t.Context(), rows, sol.PredictOptions()))
-		if given != nil {
+		if stopRows != nil {
 			testkit.Equal(t, sol.LabelsCounted, 0)
 			sol.CountOpenLabels(p, rows)
 		}
 		exact := newReference(t, cfg.Kernel, x, cfg.Lambda, l.y).predict(rows.X)
 		changed, wrong := 0, 0
-		is := l.coding.Decode(exact)
+		exactLabels := l.coding.Decode(exact)
 		for i, c := range p.Class {
-			if c != is[i] {
+			if c != exactLabels[i] {
 				changed++
-				one := mat.NewDense(1, 3, p.Decision.RawRowView(i))
-				wrong += 1 - bound.Open(one, []float64{1}, sol.Error.Bounds)
+				row := mat.NewDense(1, 3, p.Decision.RawRowView(i))
+				wrong += 1 - bound.Open(row, []float64{1}, sol.Error.Bounds)
 			}
 		}
 		open := float64(sol.LabelsOpen) / float64(sol.LabelsCounted)
@@ -241,13 +247,15 @@ func TestStopLabels(t *testing.T) {
 			t.Errorf("%d iterations, %d in full; %s", sol.Iterations, full.Iterations, sol)
 		}
 		cfg.Tol = 0.3
+		// A loose tolerance is reached before the labels are settled.
 		if first := mustSolve(t, classes(x, 3), cfg); first.Criterion != "residual" || !first.Converged() {
 			t.Errorf("τ = 0.3: %v, criterion %q", first.Status, first.Criterion)
 		}
 	}
 }
 
-// TestStopRefused: a rule that the problem or the solver does not have is an error.
+// TestStopRefused checks that a stopping rule that does not suit the task or the solver is refused, and that the
+// default solver is one that supports the rule.
 func TestStopRefused(t *testing.T) {
 	x := kinds(30, 3, 1)["float64"]
 	labels := bound.Stop{Rule: bound.Labels, Share: 0.1}
@@ -267,9 +275,10 @@ func TestStopRefused(t *testing.T) {
 	}
 }
 
-// TestStopRulesOnRanks: on ranks the iteration ends where it does without them, with the same bounds.
+// TestStopRulesOnRanks checks that each stopping rule ends the iteration on three ranks with the same answer and
+// bounds as in one process.
 func TestStopRulesOnRanks(t *testing.T) {
-	const n = 560 // two units of rows
+	const n = 560 // two of the units in which rows are distributed over ranks
 	for name, cfg := range map[string]Config{
 		"anorm": {Precond: sized(Nystrom{}, 40, 0.1), Solver: PCG, Tol: 1e-2, Stop: bound.Stop{Rule: bound.ANorm}},
 		"labels": {Precond: sized(RPCholesky{}, 30, 0.1), Solver: BlockPCG, Tol: 1e-6,

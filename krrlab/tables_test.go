@@ -17,7 +17,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/statdim"
 )
 
-// TestTablesOutward: tables show the ends of intervals, and bounds, rounded outward, as the lines do.
+// TestTablesOutward checks that tables round the ends of intervals and the bounds outward. The lower end 1.23456 must
+// not appear as 1.235, nor the upper end 2.34543 as 2.345.
 func TestTablesOutward(t *testing.T) {
 	e := estimate.Interval{Value: 2, Lo: 1.23456, Hi: 2.34543, Confidence: 0.95}
 	row := pencil.Row{Spectrum: pencil.Spectrum{Kappa: e, Max: e, Min: e, KappaUpperBound: 2.34543}}

@@ -14,8 +14,9 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// TestVerify checks, for every kernel and kind of points, a saved model against dense references:
-// residual, κ, and predictions within the bound of the exact answer's.
+// TestVerify checks the verification of a saved model against dense references, for every kernel and format of
+// points. It compares the residual and κ, and checks that predictions are within the bound around those of the exact
+// answer.
 func TestVerify(t *testing.T) {
 	for _, k := range kernels {
 		for kind, x := range kinds(140, 4, 3) {
@@ -42,6 +43,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+// checkVerified compares the verification v of model m with the dense reference r of the same problem with targets y.
 func checkVerified(t *testing.T, k kernel.Kernel, v *Verification, m *model.Model, r *reference, y *mat.Dense,
 	test *datasets.Dataset) {
 	t.Helper()
@@ -88,8 +90,8 @@ func checkVerified(t *testing.T, k kernel.Kernel, v *Verification, m *model.Mode
 	}
 }
 
-// TestVerifyTargets checks where targets come from, and that other data than the model's are
-// refused.
+// TestVerifyTargets checks whether Verify takes the targets from the data, recovers them from the answer or calls
+// them unknown, and that it refuses data that are not those of the model.
 func TestVerifyTargets(t *testing.T) {
 	x := kinds(100, 4, 3)["float64"]
 	for _, c := range []struct {
@@ -124,7 +126,7 @@ func TestVerifyTargets(t *testing.T) {
 	}
 }
 
-// TestVerifyTampered checks that a changed coefficient is seen.
+// TestVerifyTampered checks that Verify detects a changed coefficient.
 func TestVerifyTampered(t *testing.T) {
 	train := classes(kinds(100, 4, 3)["float64"], 2)
 	sol := mustSolve(t, train, Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-3})
@@ -135,6 +137,8 @@ func TestVerifyTampered(t *testing.T) {
 	}
 }
 
+// TestVerifyView checks the text, JSON and pages of verifications with and without test data, targets and enough
+// memory.
 func TestVerifyView(t *testing.T) {
 	x := kinds(100, 4, 3)["float64"]
 	sol := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1})
