@@ -33,21 +33,21 @@ type solve struct {
 	corrects  bool // M⁻¹R is corrected, see Woodbury.Corrects
 	colBlocks int  // the number of blocks of columns of Z
 
-	dst, r  blas64.General // n×t
-	kind    product        // the result in dst
-	ridge   float64        // the factor of r if kind is forward
-	ridges  []float64      // λ_p of each column if kind is inverse; nil: that of w for all
-	sums    []int64        // t×s: ZᵀR in fixed point
-	norm    []float64      // ‖r_c‖₁
-	norms   []float64      // partial sums of norm over normRows rows, t for each block of rows
-	fixed   []comm.Fixed   // fixed-point format of each column of sums
-	locks   []sync.Mutex   // one for each block of columns of sums
-	v       []float64      // t×s: ZᵀR, then (ZᵀZ+λ_pI)⁻¹ZᵀR
-	u       []float64      // t×s: intermediate result, L⁻¹v or (Σ²+λ_pI)⁻¹Vᵀv
-	first   []float64      // t×s: the first (ZᵀZ+λ_pI)⁻¹ZᵀR, if M⁻¹R is corrected
-	dense   []float64      // contiguous copy of dst, if dst is strided and distributed
-	counts  []int          // the number of entries of an n×t matrix on each rank
-	workers []scratch
+	dst, r     blas64.General // n×t
+	kind       product        // the result in dst
+	ridge      float64        // the factor of r if kind is forward
+	ridges     []float64      // λ_p of each column if kind is inverse; nil: that of w for all
+	sums       []int64        // t×s: ZᵀR in fixed point
+	norm       []float64      // ‖r_c‖₁
+	norms      []float64      // partial sums of norm over normRows rows, t for each block of rows
+	fixed      []comm.Fixed   // fixed-point format of each column of sums
+	locks      []sync.Mutex   // one for each block of columns of sums
+	v          []float64      // t×s: ZᵀR, then (ZᵀZ+λ_pI)⁻¹ZᵀR
+	u          []float64      // t×s: intermediate result, L⁻¹v or (Σ²+λ_pI)⁻¹Vᵀv
+	projection []float64      // t×s: ZᵀM⁻¹R, if M⁻¹R is corrected
+	dense      []float64      // contiguous copy of dst, if dst is strided and distributed
+	counts     []int          // the number of entries of an n×t matrix on each rank
+	workers    []scratch
 
 	// Bodies of accel.ForEach, created once so that a solve does not allocate.
 	normBody, gatherBody, firstBody, secondBody, scatterBody, trsmBody func(worker, i int)
@@ -62,7 +62,7 @@ type scratch struct {
 
 // bytes returns the size of the scratch memory.
 func (p *solve) bytes() int64 {
-	b := cap(p.sums) + cap(p.v) + cap(p.u) + cap(p.first) + cap(p.dense)
+	b := cap(p.sums) + cap(p.v) + cap(p.u) + cap(p.projection) + cap(p.dense)
 	for _, w := range p.workers {
 		b += cap(w.rt) + cap(w.out) + int(w.simd.Bytes()/8)
 	}
@@ -94,7 +94,7 @@ func (p *solve) run(ctx context.Context) error {
 	if !p.corrects {
 		return p.expand(ctx) // λ_p⁻¹(r − Zv)
 	}
-	p.first = append(p.first[:0], p.v...)
+	p.projection = append(p.projection[:0], p.v...)
 	if err := p.expand(ctx); err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (p *solve) run(ctx context.Context) error {
 	if err := p.project(ctx); err != nil { // v = Zᵀdst
 		return err
 	}
-	floats.SubTo(p.v, p.first, p.v)
+	floats.SubTo(p.v, p.projection, p.v)
 	if err := p.solveInner(ctx); err != nil {
 		return err
 	}

@@ -42,7 +42,9 @@
 // exact arithmetic, show the size of the error. From them, Result.Slack estimates the norm of the perturbation of A for
 // which the process would be exact, assuming that the errors of different products have unrelated directions. The
 // intervals are widened by twice this estimate, which is of the order of 1e-14 in float64. The process cannot detect
-// the storage error of a stored K; the caller must add it.
+// the storage error of a stored K; the caller must add it. If M⁻¹ is so inaccurate that the estimate fails, Ritz values
+// become negative. The process then compares the smallest one with the Rayleigh quotient of its Ritz vector, and ends
+// if they differ.
 //
 // # References
 //

@@ -135,7 +135,8 @@ func Known(minInterval, maxInterval estimate.Interval) *Result {
 }
 
 // Indefinite reports whether a Ritz value is below −Slack, which proves that the matrix has a negative eigenvalue as it
-// is multiplied. The interval of λ_min is then not cut off at 0, whatever the value of Options.Definite, so that
+// is multiplied. For a pencil, the Rayleigh quotient of the Ritz vector confirms it; if it does not, Slack is increased
+// and the process ends. The interval of λ_min is then not cut off at 0, whatever the value of Options.Definite, so that
 // Lo ≤ Hi < 0. For A = K+λI it means that the storage error of K exceeds λ.
 func (r *Result) Indefinite() bool { return r.Min.Hi < 0 }
 

@@ -15,6 +15,15 @@ import (
 // its eigenvectors, so that v₁ᵀf(M^(-1/2)AM^(-1/2))v₁ ≈ Σ_i w_i·f(θ_i). It returns nil if the eigenvalues do not
 // converge. The last number of beta in a Result is not used.
 func Quadrature(alpha, beta []float64) (nodes, weights []float64) {
+	nodes, v := eigenT(alpha, beta)
+	for i := range nodes {
+		weights = append(weights, v.At(0, i)*v.At(0, i))
+	}
+	return nodes, weights
+}
+
+// eigenT returns the eigenvalues of T, ascending, and its eigenvectors, or nil if the eigenvalues do not converge.
+func eigenT(alpha, beta []float64) ([]float64, *mat.Dense) {
 	k := len(alpha)
 	t := mat.NewSymDense(k, nil)
 	for i := range k {
@@ -29,10 +38,7 @@ func Quadrature(alpha, beta []float64) (nodes, weights []float64) {
 	}
 	var v mat.Dense
 	eigen.VectorsTo(&v)
-	for i := range k {
-		weights = append(weights, v.At(0, i)*v.At(0, i))
-	}
-	return eigen.Values(nil), weights
+	return eigen.Values(nil), &v
 }
 
 // LogDet returns two intervals of ln det(M⁻¹A) = tr L, L = ln(M^(-1/2)AM^(-1/2)), from m processes with independent

@@ -6,7 +6,10 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/krrlab/lab/krrlab/base/rng"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
 )
 
@@ -39,6 +42,57 @@ func TestIndefinite(t *testing.T) {
 		Tol: -1})
 	if err != nil || r.Indefinite() || !ordered(r.Min) || !r.Min.Covers(0) || r.Min.Lo != 0 {
 		t.Errorf("with λ_min = 0: indefinite %v, λ_min %v, %v", r.Indefinite(), r.Min, err)
+	}
+}
+
+// inexactInverse is M = I whose computed inverse is a matrix near I.
+type inexactInverse struct{ *mat.Dense }
+
+func (m inexactInverse) Dim() int { return m.RawMatrix().Rows }
+
+func (m inexactInverse) SolveTo(_ context.Context, dst, r *mat.Dense) error {
+	dst.Mul(m.Dense, r)
+	return nil
+}
+
+func (m inexactInverse) NormalTo(_ context.Context, dst *mat.Dense, g rng.Stream) error {
+	g.Normals(dst.RawMatrix().Data, 0)
+	return nil
+}
+
+// TestInexactInverse: errors of M⁻¹ make Ritz values of a positive definite pencil negative, which is not called
+// indefinite, and the intervals cover what is there. A pencil with a negative eigenvalue is called so.
+func TestInexactInverse(t *testing.T) {
+	const n = 60
+	v, negative := make(diagonal, n), 0
+	for i := range v {
+		v[i] = math.Pow(10, float64(8-i%12))
+	}
+	shifted := slices.Clone(v)
+	shifted[n-1] = -1e7
+	for seed := range uint64(4) {
+		for _, e := range []float64{1e-12, 1e-7, 1e-4} {
+			inverse := mat.NewDense(n, n, nil)
+			rng.New(8).Normals(inverse.RawMatrix().Data, 0)
+			inverse.Scale(e/math.Sqrt(n), inverse)
+			for i := range n {
+				inverse.Set(i, i, 1+inverse.At(i, i))
+			}
+			o := &Options{Start: rng.New(seed), Steps: n, Tol: 1e-9, Definite: true}
+			r := testkit.Must(RunPencil(t.Context(), v, inexactInverse{inverse}, o))
+			if r.Ritz[0] < 0 {
+				negative++
+			}
+			if r.Indefinite() || !(r.Min.Lo <= 1e-3) || !(r.Min.Hi >= 1e-3) || !(r.Max.Lo <= 1e8 && 1e8 <= r.Max.Hi) {
+				t.Errorf("seed %d, error %g: indefinite %v, λ_min %v, λ_max %v", seed, e, r.Indefinite(), r.Min, r.Max)
+			}
+			if r = testkit.Must(RunPencil(t.Context(), shifted, inexactInverse{inverse}, o)); !r.Indefinite() {
+				t.Errorf("seed %d, error %g: λ_min = -1e7 in %v", seed, e, r.Min)
+			}
+		}
+	}
+	if negative == 0 {
+		t.Error("no Ritz value was negative")
 	}
 }
 

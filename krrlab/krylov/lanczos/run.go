@@ -98,6 +98,9 @@ type process struct {
 	partialSums   []float64   // partial sums of dots
 	alpha         float64     // α_j of the current step
 	squaredDefect float64     // sum of squares of the products that would be zero in exact arithmetic
+	negative      bool        // a Rayleigh quotient confirms that the pencil has a negative eigenvalue
+	refuted       bool        // a Rayleigh quotient refutes a negative Ritz value
+	norm2         float64     // largest ‖Az_j‖₂/‖z_j‖₂, a lower bound of ‖A‖₂
 }
 
 // group is the state of several processes that share products.
@@ -227,7 +230,9 @@ func (g *group) step(ctx context.Context) error {
 	g.scatter(w, func(p *process) []float64 { return p.w })
 	g.countCall(t, func(r *Result) *Op { return &r.MulTo })
 	for _, c := range g.active {
-		if err := g.processes[c].orthogonalize(ctx); err != nil {
+		p := g.processes[c]
+		p.norm2 = max(p.norm2, floats.Norm(p.w, 2)/floats.Norm(p.lastVector(), 2))
+		if err := p.orthogonalize(ctx); err != nil {
 			return err
 		}
 	}
@@ -245,12 +250,17 @@ func (g *group) step(ctx context.Context) error {
 		p.extendT(betas[j])
 		p.res.Seconds = time.Since(g.startTime).Seconds()
 		p.res.updateIntervals(&g.o)
+		if g.m != nil && p.res.Indefinite() && !p.negative {
+			if err := g.checkNegative(ctx, p); err != nil {
+				return err
+			}
+		}
 		if g.o.Monitor != nil {
 			if err := g.o.Monitor(p.res); err != nil {
 				return err
 			}
 		}
-		if k := p.res.Steps; k < g.o.Steps && !p.res.Converged && p.res.Beta[k-1] > 0 &&
+		if k := p.res.Steps; k < g.o.Steps && !p.res.Converged && p.res.Beta[k-1] > 0 && !p.refuted &&
 			(g.o.Done == nil || !g.o.Done(c, p.res)) {
 			p.appendVectors(p.res.Beta[k-1]) // r_{j+1} = w/β_j, z_{j+1} = M⁻¹w/β_j
 			active = append(active, c)
@@ -259,6 +269,35 @@ func (g *group) step(ctx context.Context) error {
 		}
 	}
 	g.active = active
+	return nil
+}
+
+// checkNegative compares the smallest Ritz value θ < 0 of a pencil with the Rayleigh quotient ρ = xᵀAx/xᵀMx of its
+// Ritz vector x = Σ_j s_j z_j, where Mx = Σ_j s_j r_j. An inaccurate M⁻¹ can make θ negative although A is positive
+// definite. If ρ is not negative beyond Slack and the rounding error of xᵀAx, θ is refuted and Slack is increased
+// by the difference: T no longer belongs to the pencil.
+func (g *group) checkNegative(ctx context.Context, p *process) error {
+	r := p.res
+	x, mx, ax := mat.NewDense(p.n, 1, nil), make([]float64, p.n), mat.NewDense(p.n, 1, nil)
+	_, s := eigenT(r.Alpha, r.Beta)
+	if s == nil {
+		return errors.New("lanczos: the eigenvalues of a tridiagonal matrix did not converge")
+	}
+	for j := range r.Steps {
+		floats.AddScaled(x.RawMatrix().Data, s.At(j, 0), p.z[j])
+		floats.AddScaled(mx, s.At(j, 0), p.r[j])
+	}
+	if err := g.a.MulTo(ctx, ax, x); err != nil {
+		return err
+	}
+	squaredNorm := math.Abs(floats.Dot(x.RawMatrix().Data, mx)) // xᵀMx
+	rho := mat.Dot(x.ColView(0), ax.ColView(0)) / squaredNorm
+	rounding := float64(p.n) * unitRoundoff * p.norm2 * math.Pow(mat.Norm(x, 2), 2) / squaredNorm
+	p.negative = rho+r.Slack+rounding < 0
+	if p.refuted = !p.negative; p.refuted {
+		r.Slack += max(0, rho-r.Ritz[0]) + rounding
+		r.updateIntervals(&g.o)
+	}
 	return nil
 }
 

@@ -65,7 +65,7 @@ func checkDefinite(x, y *mat.Dense, minCosine float64) error {
 	for j := range t {
 		x, y := x.ColView(j), y.ColView(j)
 		if q := mat.Dot(x, y); !(q >= minCosine*mat.Norm(x, 2)*mat.Norm(y, 2)) || math.IsInf(q, 0) {
-			return fmt.Errorf("M⁻¹ is not positive definite: xᵀM⁻¹x = %.3g", q)
+			return fmt.Errorf("M⁻¹ is not positive definite: xᵀM⁻¹x = %.3g; for M = ZZᵀ+λ_pI take a larger λ_p", q)
 		}
 	}
 	return nil
@@ -166,7 +166,8 @@ func checkInverse(ctx context.Context, m pcg.Preconditioner, n int) error {
 	case !(size > 0 && size <= math.MaxFloat64):
 		return fmt.Errorf("M⁻¹x is zero or not finite: ‖x‖₂‖M⁻¹x‖₂ = %g", size)
 	case math.Abs(e.At(0, 1)-e.At(1, 0)) > maxAsymmetry*size:
-		return fmt.Errorf("M⁻¹ is not symmetric: xᵀM⁻¹z = %.6g, zᵀM⁻¹x = %.6g", e.At(0, 1), e.At(1, 0))
+		return fmt.Errorf("M⁻¹ is not symmetric: xᵀM⁻¹z = %.6g, zᵀM⁻¹x = %.6g; for M = ZZᵀ+λ_pI take a larger "+
+			"λ_p", e.At(0, 1), e.At(1, 0))
 	}
 	firstSolve, secondSolve := z.Slice(0, n, 0, 1), mat.NewDense(n, 1, nil)
 	if err := m.SolveTo(ctx, secondSolve, mat.DenseCopyOf(x.Slice(0, n, 0, 1))); err != nil {

@@ -117,7 +117,9 @@ type Determinant struct {
 
 // NewRow returns a row without results.
 func NewRow(name string) Row {
-	r := Row{Name: name, Iteration: Iteration{Reached: []int{}}}
+	unknown := estimate.Interval{Value: math.NaN(), Lo: math.Inf(-1), Hi: math.Inf(1)}
+	r := Row{Name: name, Iteration: Iteration{Reached: []int{}},
+		Spectrum: Spectrum{Kappa: unknown, Min: unknown, Max: unknown}}
 	stage.SetUnknown(&r)
 	return r
 }

@@ -80,6 +80,9 @@ func (q *Result) String() string {
 	reached := "the width asked was reached"
 	if !q.WidthReached {
 		reached = "the width asked was not reached"
+		if q.Slack > q.Min.Value {
+			reached += fmt.Sprintf(", as rounding hides eigenvalues below %.2g: take a larger λ_p or λ", q.Slack)
+		}
 	}
 	if q.APriori.Known() {
 		b.Add("Lanczos", "%s, %s; a priori error ≤ %s", plural.Count(q.Steps, "step"), reached,

@@ -222,8 +222,12 @@ func (s *search) measureKappa(ctx context.Context, rung *Rung, metric *metric, d
 	rung.Kappa, rung.Min, rung.Max = r.Allowing(e)
 	rung.Products = r.MulTo.Calls
 	if !(rung.Kappa.Value >= 1) {
-		return fmt.Errorf("sketchsize: the spectrum of M⁻¹A at s = %d reaches down to %.3g: K as stored has "+
-			"an error above λ, take float64 storage or a larger λ", rung.S, r.Min.Value)
+		reason := "rounding in float64 hides its lower end, take a larger λ"
+		if r.Indefinite() {
+			reason = "K as stored has an error above λ, take float64 storage or a larger λ"
+		}
+		return fmt.Errorf("sketchsize: the spectrum of M⁻¹A at s = %d reaches down to %.3g: %s", rung.S, r.Min.Value,
+			reason)
 	}
 	rung.Verdict = atMost(rung.Kappa, s.options.Target)
 	return nil
