@@ -193,7 +193,7 @@ func (s *search) newDistanceFit(p *point, m int) *distanceFit {
 		k:           p.family.kernel(1).(kernel.Differentiable),
 		sqrtWeights: f.sample.sqrtWeights, freeLambda: s.opt.Lambda == 0}
 	judging := s.trainingSample(rows[m : m+f.judged])
-	f.sample.appendJudging(judging.x, judging.y, judging.judgment.weights)
+	f.sample.appendJudging(judging.x, judging.y, judging.judgment)
 	f.x = centeredDense(f.sample.x)
 	f.lengths = slices.Repeat([]float64{p.scale()}, f.x.D)
 	return f

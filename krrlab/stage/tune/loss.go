@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/kernel/points"
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
 	"github.com/krrlab/lab/krrlab/model"
 )
@@ -23,9 +24,10 @@ type loss struct {
 	rows []float64
 	// smoothed is rows with a smoothed step, for classification only. The search compares points by it.
 	smoothed []float64
-	classes  bool // classification
+	groups   []int // first row of the group of each row; nil: the rows are independent
+	classes  bool  // classification
 	metric   model.Metric
-	isShare  bool    // all rows are 0 or 1
+	isShare  bool    // all rows are independent, and 0 or 1
 	seconds  float64 // time of the evaluation
 }
 
@@ -39,7 +41,14 @@ const softness = 0.15
 type judgment struct {
 	metric        model.Metric
 	weights       []float64 // weights of the judged rows; nil: all ones
+	groups        []int     // first row of the group of each judged row; nil: each row is its own group
 	positiveClass int       // class whose F1 is optimized, if there are two
+}
+
+// onRows returns j with the weights and groups of d, whose rows are judged.
+func (j judgment) onRows(d *datasets.Dataset) judgment {
+	j.weights, j.groups = d.Weights, d.Grouping(nil).First
+	return j
 }
 
 func (j *judgment) classes() bool { return j.metric != model.RMSE && j.metric != "" }
@@ -57,8 +66,11 @@ func (j *judgment) relativeWeights(n int) []float64 {
 // classes, or one column per class for more.
 func (j *judgment) loss(y, e *mat.Dense) *loss {
 	n, t := y.Dims()
-	l := &loss{rows: make([]float64, n), classes: j.classes(), metric: j.metric,
-		isShare: j.metric == model.ErrorRate && j.weights == nil}
+	l := &loss{rows: make([]float64, n), classes: j.classes(), metric: j.metric}
+	if points.CountRepeated(j.groups) > 0 {
+		l.groups = j.groups
+	}
+	l.isShare = j.metric == model.ErrorRate && j.weights == nil && l.groups == nil
 	weights := j.relativeWeights(n)
 	if !l.classes {
 		for i := range n {
@@ -101,14 +113,14 @@ func (j *judgment) loss(y, e *mat.Dense) *loss {
 // z95 is the 97.5 % point of the normal distribution.
 const z95 = 1.959964
 
-// Error returns the loss and its 95 % interval over samples of rows. The interval is
-//   - Wilson's for a share of unweighted rows,
+// Error returns the loss and its 95 % interval over samples of rows, or of groups of rows. The interval is
+//   - Wilson's for a share of unweighted rows without groups,
 //   - normal on the scale of log m/(1−m) for other losses m in [0, 1],
 //   - normal and cut at 0 for the log loss, and
 //   - Student's on the scale of log m^½ for a root mean square m^½, because log m^½ is less skewed than m.
 func (l *loss) Error() (v, lo, hi float64) {
-	mean, se := meanAndError(l.rows)
-	n := float64(len(l.rows))
+	mean, se := l.meanAndError(l.rows)
+	n := float64(len(l.rows) - points.CountRepeated(l.groups))
 	switch {
 	case l.metric == model.LogLoss:
 		return mean, max(0, mean-z95*se), mean + z95*se
@@ -146,8 +158,7 @@ func (l *loss) compared() (rows []float64, power, offset float64) {
 // objective returns the quantity that the search minimizes: the logarithm of the compared error.
 func (l *loss) objective() float64 {
 	rows, power, offset := l.compared()
-	mean, _ := meanAndError(rows)
-	return power * math.Log(max(mean, 0)+offset+math.SmallestNonzeroFloat64)
+	return power * math.Log(max(stat.Mean(rows, nil), 0)+offset+math.SmallestNonzeroFloat64)
 }
 
 // relativeExcess returns the excess of l's error over m's relative to m's, and its standard error, which is computed
@@ -155,18 +166,26 @@ func (l *loss) objective() float64 {
 func (l *loss) relativeExcess(m *loss) (excess, se float64) {
 	rows, power, offset := l.compared()
 	baseRows, _, _ := m.compared()
-	mean, se := meanAndError(floats.SubTo(make([]float64, len(rows)), rows, baseRows))
-	base, _ := meanAndError(baseRows)
-	if base += offset; base <= 0 {
+	mean, se := l.meanAndError(floats.SubTo(make([]float64, len(rows)), rows, baseRows))
+	base := stat.Mean(baseRows, nil) + offset
+	if base <= 0 {
 		return 0, 0
 	}
 	return power * mean / base, power * se / base
 }
 
-// meanAndError returns the mean of v and its standard error.
-func meanAndError(v []float64) (mean, se float64) {
+// meanAndError returns the mean of a value for each row and its standard error, for groups that are drawn independently.
+func (l *loss) meanAndError(v []float64) (mean, se float64) {
 	mean, sd := stat.PopMeanStdDev(v, nil)
-	return mean, sd / math.Sqrt(float64(len(v)))
+	n := float64(len(v))
+	if l.groups == nil {
+		return mean, sd / math.Sqrt(n)
+	}
+	sums := make([]float64, len(v)) // of the deviations of each group, at its first row
+	for i, g := range l.groups {
+		sums[g] += v[i] - mean
+	}
+	return mean, floats.Norm(sums, 2) / n
 }
 
 // inTargetUnits divides column j of y, which may be residuals, by √t times the root mean square of column j of trainY,

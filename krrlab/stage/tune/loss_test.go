@@ -2,9 +2,11 @@ package tune
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/model"
@@ -36,6 +38,80 @@ func TestErrorCovers(t *testing.T) {
 	}
 }
 
+// TestErrorOfGroups checks that the interval of an error covers the true one nearly as often as stated if the rows of a
+// group have the same loss, as copies of a record have: for the RMSE, and for the error of two classes, of which every
+// third group has wrong labels.
+func TestErrorOfGroups(t *testing.T) {
+	const trials, groups, size = 400, 40, 5
+	var first []int
+	for g := range groups {
+		first = append(first, slices.Repeat([]int{g * size}, size)...)
+	}
+	for _, metric := range []model.Metric{model.RMSE, model.ErrorRate} {
+		covered, independent := 0, 0
+		for seed := range uint64(trials) {
+			g, y, e := rng.New(seed), mat.NewDense(groups*size, 1, nil), mat.NewDense(groups*size, 1, nil)
+			want := 1.0
+			for i, k := range first {
+				y.Set(i, 0, 1)
+				if e.Set(i, 0, g.Normal(uint64(k))); metric == model.ErrorRate {
+					want = 1 / 3.0
+					e.Set(i, 0, 2*math.Max(0, math.Copysign(1, 1/3.0-g.Float64(uint64(k)))))
+				}
+			}
+			for _, j := range []*judgment{{metric: metric, groups: first}, {metric: metric}} {
+				if _, lo, hi := j.loss(y, e).Error(); lo > want || want > hi {
+					continue
+				}
+				if j.groups == nil {
+					independent++
+				} else {
+					covered++
+				}
+			}
+		}
+		t.Logf("%s: %d of %d intervals cover, %d if the rows are taken for independent", metric, covered, trials, independent)
+		if covered < trials*91/100 || independent > trials*8/10 {
+			t.Errorf("%s: %d of %d intervals cover, %d if the rows are taken for independent", metric, covered, trials,
+				independent)
+		}
+	}
+}
+
+// TestAUCError checks the standard error of 1 − AUC against that of DeLong, DeLong and Clarke-Pearson by all pairs.
+func TestAUCError(t *testing.T) {
+	const n, positive = 60, 13
+	g, y, e := rng.New(4), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
+	for i := range n {
+		if y.Set(i, 0, -1); i < positive {
+			y.Set(i, 0, 1)
+		}
+		e.Set(i, 0, g.Normal(uint64(i))) // f = y−e
+	}
+	l := (&judgment{metric: model.AUC}).loss(y, e)
+	var inside, outside []float64
+	for i := range n {
+		share, opposite := 0.0, 0.0
+		for k := range n {
+			if y.At(k, 0) != y.At(i, 0) {
+				if opposite++; (y.At(i, 0)-e.At(i, 0)-y.At(k, 0)+e.At(k, 0))*y.At(i, 0) < 0 {
+					share++
+				}
+			}
+		}
+		if share /= opposite; i < positive {
+			inside = append(inside, share)
+		} else {
+			outside = append(outside, share)
+		}
+	}
+	want := math.Sqrt(stat.PopVariance(inside, nil)/positive + stat.PopVariance(outside, nil)/(n-positive))
+	mean, se := l.meanAndError(l.rows)
+	if math.Abs(mean-stat.Mean(inside, nil)) > 1e-12 || math.Abs(se-want) > 1e-12 {
+		t.Errorf("1 − AUC %g ± %g, want %g ± %g", mean, se, stat.Mean(inside, nil), want)
+	}
+}
+
 // TestSmoothedLossIgnoresScale checks that a factor of all scores, which changes no label, does not change the loss by
 // which the search compares points. Random scores of four classes give the wrong label to three of four rows, and
 // scores near zero must not look better than that.
@@ -60,8 +136,7 @@ func TestSmoothedLossIgnoresScale(t *testing.T) {
 			smoothed := func(factor float64) float64 {
 				e.Scale(-factor, f)
 				e.Add(e, y)
-				mean, _ := meanAndError(j.loss(y, e).smoothed)
-				return mean
+				return stat.Mean(j.loss(y, e).smoothed, nil)
 			}
 			want := smoothed(1)
 			for _, factor := range []float64{1e-6, 0.1, 30} {
@@ -70,7 +145,7 @@ func TestSmoothedLossIgnoresScale(t *testing.T) {
 						want, got, factor)
 				}
 			}
-			if rows, _ := meanAndError(j.loss(y, e).rows); math.Abs(want-rows) > 0.05 {
+			if rows := stat.Mean(j.loss(y, e).rows, nil); math.Abs(want-rows) > 0.05 {
 				t.Errorf("%s, %d columns: smoothed loss %.3f, loss %.3f", metric, columns, want, rows)
 			}
 		}
@@ -101,11 +176,11 @@ func TestSmoothedLossOfVanishingScores(t *testing.T) {
 		a := j.loss(y, e)
 		e.Sub(y, right)
 		b := j.loss(y, e)
-		exact, _ := meanAndError(b.rows)
-		if worse, _ := meanAndError(a.smoothed); worse < 0.85 {
+		exact := stat.Mean(b.rows, nil)
+		if worse := stat.Mean(a.smoothed, nil); worse < 0.85 {
 			t.Errorf("%s: smoothed loss %.3f of scores that vanish", metric, worse)
 		}
-		if v, _ := meanAndError(b.smoothed); math.Abs(v-exact) > 0.03 || a.objective() < b.objective() {
+		if v := stat.Mean(b.smoothed, nil); math.Abs(v-exact) > 0.03 || a.objective() < b.objective() {
 			t.Errorf("%s: smoothed loss %.3f, loss %.3f; objective %.3f, of scores that vanish %.3f", metric, v, exact,
 				b.objective(), a.objective())
 		}

@@ -174,10 +174,10 @@ func (s *scores) addF1(rows, predicted []float64, in []bool, factor float64) {
 	}
 }
 
-// auc returns the row losses of 1 − AUC, or for several classes of its mean over one class against all others. The loss
-// of row i is the share of opposite rows that are ranked wrongly relative to row i, with ties counted half; the class
-// and its opposite have the same total weight (E. R. DeLong, D. M. DeLong and D. L. Clarke-Pearson, Biometrics 44,
-// 1988).
+// auc returns the row losses of L = 1 − AUC, or for several classes of its mean over one class against all others. To
+// first order row i contributes L + (v_i−L)·w_i·n/W, where v_i is the share of opposite rows that are ranked wrongly
+// relative to row i, with ties counted half, and W the weight of the rows on the side of row i, in the class or outside
+// of it (E. R. DeLong, D. M. DeLong and D. L. Clarke-Pearson, Biometrics 44, 1988).
 func (s *scores) auc() []float64 {
 	n, t := s.f.Dims()
 	rows, order, count := make([]float64, n), make([]int, n), 0.0
@@ -197,6 +197,7 @@ func (s *scores) auc() []float64 {
 			continue
 		}
 		count++
+		loss, v, factor := 0.0, make([]float64, n), make([]float64, n)
 		floats.ArgsortStable(f, order)
 		var below [2]float64 // weights of the rows with smaller scores, by side
 		for lo, hi := 0, 0; lo < n; lo = hi {
@@ -210,9 +211,15 @@ func (s *scores) auc() []float64 {
 				if rowSide == 1 {
 					wrong = 1 - wrong
 				}
-				rows[i] += wrong * s.weights[i] * float64(n) / (2 * total[rowSide])
+				v[i] = wrong
+				if factor[i] = s.weights[i] * float64(n) / total[rowSide]; rowSide == 1 {
+					loss += wrong * s.weights[i] / total[1]
+				}
 			}
 			below[0], below[1] = below[0]+equal[0], below[1]+equal[1]
+		}
+		for i := range rows {
+			rows[i] += loss + (v[i]-loss)*factor[i]
 		}
 	}
 	if count == 0 {

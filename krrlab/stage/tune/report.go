@@ -350,8 +350,12 @@ func (r *Result) Short() string {
 	if r.Quick {
 		name, hint = "chosen", "a quick search; --tune tries more rows and other distances"
 	}
-	b.Add(name, "%s%s with 95 %% over samples of rows, by %s; %s, %.3g s", r.Best.summary(r.Metric), r.unitsNote(),
-		r.Levels[r.Best.Level].Name, plural.Count(len(r.Points), "point"), r.Seconds)
+	draws := "rows"
+	if r.Repeats.Grouped > 0 {
+		draws = "groups of rows"
+	}
+	b.Add(name, "%s%s with 95 %% over samples of %s, by %s; %s, %.3g s", r.Best.summary(r.Metric), r.unitsNote(),
+		draws, r.Levels[r.Best.Level].Name, plural.Count(len(r.Points), "point"), r.Seconds)
 	b.AddText("", r.baselineText())
 	b.AddText("", r.repeatsNote())
 	if features := r.mostRelevant(5); features != "" {

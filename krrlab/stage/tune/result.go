@@ -36,7 +36,7 @@ type Point struct {
 	// Error is the share of wrong labels, or √(Σ(y_i−f(x_i))²/n). It is null if K+λI is not positive definite in
 	// float64, or if the solve did not converge.
 	Error stage.Number `json:"error"`
-	Lo    stage.Number `json:"lo"` // lower end of the 95 % interval of Error over samples of rows
+	Lo    stage.Number `json:"lo"` // lower end of the 95 % interval of Error over samples of rows or groups of rows
 	Hi    stage.Number `json:"hi"` // upper end of that interval
 	// Model is the error by the model of the search, which also uses the errors of nearby points.
 	Model   stage.Number `json:"model"`

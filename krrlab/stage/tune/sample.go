@@ -168,7 +168,9 @@ func (s *sample) leaveOut(ctx context.Context, lambda float64, firstOfGroup []in
 	if err != nil {
 		return nil, err
 	}
-	return s.judgment.loss(s.y, scores[0].Residuals), nil
+	j := s.judgment
+	j.groups = firstOfGroup
+	return j.loss(s.y, scores[0].Residuals), nil
 }
 
 // predictionLoss returns the loss of the judging rows, predicted from the fitted rows.
@@ -209,8 +211,8 @@ func (s *sample) predictionLoss(ctx context.Context, lambda float64) (*loss, err
 	return s.judgment.loss(y, &e), nil
 }
 
-// appendJudging appends rows that are judged but not fitted, with their weights; nil weights are ones.
-func (s *sample) appendJudging(x points.Points, y *mat.Dense, weights []float64) {
+// appendJudging appends rows that are judged by j but not fitted.
+func (s *sample) appendJudging(x points.Points, y *mat.Dense, j judgment) {
 	n, d := s.x.Dims()
 	m, t := y.Dims()
 	stackedX := points.NewDense(n+m, d, nil)
@@ -218,7 +220,7 @@ func (s *sample) appendJudging(x points.Points, y *mat.Dense, weights []float64)
 	points.Panel64To(x, stackedX.Data[n*d:], d)
 	stackedY := mat.NewDense(n+m, t, nil)
 	stackedY.Stack(s.y, y)
-	s.x, s.y, s.fittedRows, s.judgment.weights = stackedX, stackedY, n, weights
+	s.x, s.y, s.fittedRows, s.judgment = stackedX, stackedY, n, j
 	if s.sqrtWeights != nil {
 		s.sqrtWeights = append(s.sqrtWeights, slices.Repeat([]float64{1}, m)...)
 	}
@@ -330,7 +332,7 @@ func (s *search) trainingSample(rows []int) *sample {
 func (s *search) newSample(rows []int) *sample {
 	sample := s.trainingSample(rows)
 	if s.data.valid != nil {
-		sample.appendJudging(s.data.valid.X, s.data.validY, s.data.valid.Weights)
+		sample.appendJudging(s.data.valid.X, s.data.validY, s.data.judgment.onRows(s.data.valid))
 	}
 	return sample
 }

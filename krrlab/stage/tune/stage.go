@@ -182,7 +182,7 @@ func (o *Options) seriesEvaluator(p *stage.Problem, y *mat.Dense, judgment judgm
 	if q.Same, q.Groups = groups.Equal(groups.First); q.Groups != nil {
 		return nil
 	}
-	judgment.weights = train.Weights
+	judgment.weights, judgment.groups = train.Weights, groups.First
 	return &evaluator{suits: hasSeries, name: fmt.Sprintf("loo, all %d rows, of kernels with a Fourier series", p.N),
 		loss: func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*loss, error) {
 			stretched, _, err := datasets.Stretch(shape, train, nil)
@@ -243,7 +243,7 @@ func (o *Options) holdout(b Bench, p *stage.Problem, trainY *mat.Dense, judgment
 	if err != nil {
 		return nil, err
 	}
-	judgment.weights = judgedRows.Weights
+	judgment = judgment.onRows(judgedRows)
 	return &evaluator{name: fmt.Sprintf("%d %s, fits of %d", judgedRows.Len(), name, train.Len()),
 		loss: func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*loss, error) {
 			train, judgedRows, err := datasets.Stretch(shape, train, judgedRows)
