@@ -11,7 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/solve"
 )
 
-// TestAdvice: what is advised fits how the solve ended: more features do not make a matrix definite.
+// TestAdvice checks that the advice after an unsuccessful solve fits its cause. For example, more features cannot make
+// an indefinite matrix definite, so they are not advised then.
 func TestAdvice(t *testing.T) {
 	for _, c := range []struct {
 		status  pcg.Status
@@ -27,25 +28,27 @@ func TestAdvice(t *testing.T) {
 		{pcg.Inaccurate, gram.Float64, "--tol", "features="},
 		{pcg.MaxIterations, gram.Float32, "features=", "--storage"},
 	} {
-		if c.status == pcg.Indefinite { // K that is given is what it is
+		if c.status == pcg.Indefinite { // no flag can improve a given K
 			given := &krrlab.Solution{Header: krrlab.Header{Kernel: kernel.Spec{Name: "precomputed"}}, Ending: solve.Ending{Status: c.status}, KernelMatrix: solve.KernelMatrix{Storage: gram.Recompute.String()}}
 			if got := advice(given); !strings.Contains(got, "not positive semi-definite") ||
 				strings.Contains(got, "--storage") {
 				t.Errorf("K given: %q", got)
 			}
 		}
-		r := &krrlab.Solution{Ending: solve.Ending{Status: c.status}, KernelMatrix: solve.KernelMatrix{Storage: c.storage.String()}, Approach: solve.Approach{Solver: krrlab.PCG, Precond: "features"}}
-		got := advice(r)
+		solution := &krrlab.Solution{Ending: solve.Ending{Status: c.status}, KernelMatrix: solve.KernelMatrix{Storage: c.storage.String()}, Approach: solve.Approach{Solver: krrlab.PCG, Precond: "features"}}
+		got := advice(solution)
 		if !strings.Contains(got, c.want) || strings.Contains(got, c.not) || strings.Contains(got, "\n") {
 			t.Errorf("%v in %v: %q, want %q and not %q", c.status, c.storage, got, c.want, c.not)
 		}
-		r.Precond = "process:./m"
-		if got, of := advice(r), c.status == pcg.Indefinite || c.status == pcg.Inaccurate; of == strings.Contains(got,
-			"compare --with") || strings.Contains(got, "features=") || strings.Contains(got, "lambda-p=") {
+		solution.Precond = "process:./m"
+		// After a solve with the user's own preconditioner, the advice is to compare it with others, unless the matrix or
+		// the residual is the cause.
+		blamesMatrix := c.status == pcg.Indefinite || c.status == pcg.Inaccurate
+		if got := advice(solution); blamesMatrix == strings.Contains(got, "compare --with") || strings.Contains(got, "features=") || strings.Contains(got, "lambda-p=") {
 			t.Errorf("%v with a process: %q", c.status, got)
 		}
 	}
-	// A residual below the tolerance, whose rounding may be above it, is not kept up by anything.
+	// The residual is below the tolerance, but its rounding error may be above it, so float64 cannot decide.
 	hidden := &krrlab.Solution{Ending: solve.Ending{Status: pcg.Inaccurate}, Residuals: solve.Residuals{TrueResidual: 5e-13, Rounding: 3e-9}}
 	hidden.Tol = 1e-10
 	if got := advice(hidden); !strings.Contains(got, "by 3e-09, so that float64 cannot tell") {

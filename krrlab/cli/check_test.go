@@ -9,7 +9,10 @@ import (
 	"github.com/krrlab/lab/theory"
 )
 
-// TestCheck runs claims as a user would, and reads back what is written.
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
+// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+
+// TestCheck runs krrlab check on single claims, and reads back the JSON report and the figure that it writes.
 func TestCheck(t *testing.T) {
 	files(t, nil)
 	script(t, `
@@ -31,20 +34,21 @@ $ check proposition2 lambda-p --trials 20 --json c.json
 	}
 }
 
-// TestCheckEnd checks the exit codes of a failure and of an interruption.
+// TestCheckEnd checks the exit code and the last lines of finishCheck for a claim that fails, and the note that it
+// leaves for an interrupted run.
 func TestCheckEnd(t *testing.T) {
 	var out strings.Builder
 	a := &app{env: Env{Stdout: &out}}
-	bad := &theory.Report{Trials: 20, Claims: []theory.Result{{Claim: "lemma4", Verdict: theory.Pass},
+	oneFailed := &theory.Report{Trials: 20, Claims: []theory.Result{{Claim: "lemma4", Verdict: theory.Pass},
 		{Claim: "theorem1", Verdict: theory.Fail}}}
-	if err := a.finishCheck(context.Background(), &checkFlags{}, bad, 2, 0); err != errStatus(exitError) ||
+	if err := a.finishCheck(context.Background(), &checkFlags{}, oneFailed, 2, 0); err != errStatus(exitError) ||
 		!strings.Contains(out.String(), "failed: theorem1") {
 		t.Errorf("%v: %s", err, &out)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	out.Reset()
-	if err := a.finishCheck(ctx, &checkFlags{}, bad, 24, 0); err != context.Canceled ||
+	if err := a.finishCheck(ctx, &checkFlags{}, oneFailed, 24, 0); err != context.Canceled ||
 		!strings.Contains(out.String(), "2 of 24") || !strings.Contains(a.interruptedNote, "until then") {
 		t.Errorf("%v: %s%s", err, &out, a.interruptedNote)
 	}

@@ -13,7 +13,12 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestCheckpoint stops a fit at its iteration limit, reports what is kept, and continues.
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
+// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+
+// TestCheckpoint stops a fit at its iteration limit and checks four things. A cancelled resume exits with the
+// interruption code; a fit without --resume refuses the existing checkpoint; a fit with --resume converges; and the
+// checkpoint is deleted at the end.
 func TestCheckpoint(t *testing.T) {
 	files(t, nil)
 	const fit = "fit --data synthetic-classes --n 300 --features 20 --lambda 0.01 --tol 1e-6 --checkpoint kept " +
@@ -36,14 +41,15 @@ $ FIT --resume
 	}
 }
 
-// TestInterruptedSolve: one line reports how far an interrupted solve came, and nothing is written.
+// TestInterruptedSolve checks that the last line of an interrupted fit says how many iterations were done, the residual
+// reached, and where the checkpoint is. The fit must print no results and write neither model nor report.
 func TestInterruptedSolve(t *testing.T) {
 	dir := t.TempDir()
 	kept, m, js := filepath.Join(dir, "kept"), filepath.Join(dir, "m.krr"), filepath.Join(dir, "fit.json")
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		for ctx.Err() == nil {
-			if files, _ := filepath.Glob(filepath.Join(kept, "checkpoint-*")); len(files) > 0 { // it iterates
+			if files, _ := filepath.Glob(filepath.Join(kept, "checkpoint-*")); len(files) > 0 { // the first checkpoint shows that the iteration runs
 				cancel()
 			}
 			time.Sleep(time.Millisecond)
@@ -65,7 +71,8 @@ func TestInterruptedSolve(t *testing.T) {
 	}
 }
 
-// TestHasCheckpoint: a folder's name is no pattern.
+// TestHasCheckpoint checks that the hint to resume finds a checkpoint in a folder whose name contains characters of
+// file patterns, and that there is no hint without a checkpoint.
 func TestHasCheckpoint(t *testing.T) {
 	a, dir := &app{}, filepath.Join(t.TempDir(), "run[1]")
 	a.checkpointDir.Store(dir)
@@ -80,11 +87,11 @@ func TestHasCheckpoint(t *testing.T) {
 	}
 }
 
-// TestCheckpointInterval: an interval is written as Set reads it.
+// TestCheckpointInterval checks that the interval of --checkpoint-every is printed in the form in which it was read.
 func TestCheckpointInterval(t *testing.T) {
 	for _, text := range []string{"30s", "1m", "1m30s", "10s", "500ms", "10it"} {
-		var h checkpointInterval
-		testkit.OK(t, h.Set(text))
-		testkit.Equal(t, h.String(), text)
+		var interval checkpointInterval
+		testkit.OK(t, interval.Set(text))
+		testkit.Equal(t, interval.String(), text)
 	}
 }

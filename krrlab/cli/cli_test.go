@@ -19,12 +19,13 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// command runs one command line and returns its exit code and what it printed.
+// command runs one command line with Main. It returns the exit code and the texts written to the two output streams.
 func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	return commandContext(t, context.Background(), args...)
 }
 
+// commandContext is like command, with a context that the test can cancel.
 func commandContext(t *testing.T, ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -41,35 +42,37 @@ var (
 	word   = regexp.MustCompile(`"[^"]*"|\S+`)
 )
 
-// script runs command lines in the working directory and returns what the last one printed. A line with a command
-// begins with $, after the exit code where that is not 0, and a word with blanks is in quotes. The lines below
-// it are parts of what it prints, or with a bang are not. An error is one line, and all that is printed of a command
-// line that is wrong.
+// script runs the command lines of text in the working directory and returns the standard output of the last one.
+//
+// A line "$ fit --n 9" runs krrlab with these arguments and expects the exit status 0; "2$ fit" expects the exit status
+// 2. An argument with blanks is written in double quotes. Every line below a command must appear in its output or error
+// output; a line that begins with "!" must not appear. A command that fails must write exactly one line of error
+// output. A wrong command line (exit status 2) must not write any standard output.
 func script(t *testing.T, text string) (out string) {
 	t.Helper()
-	var said, line string
-	for _, l := range strings.Split(text, "\n") {
-		if m := prompt.FindStringSubmatch(l); m != nil {
+	var printed, line string
+	for _, textLine := range strings.Split(text, "\n") {
+		if m := prompt.FindStringSubmatch(textLine); m != nil {
 			args := word.FindAllString(m[2], -1)
 			for i := range args {
 				args[i] = strings.Trim(args[i], `"`)
 			}
-			code, stdout, errs := command(t, args...)
-			if fmt.Sprint(code) != cmp.Or(m[1], "0") || code != exitOK && strings.Count(errs, "\n") != 1 ||
+			code, stdout, errOut := command(t, args...)
+			if fmt.Sprint(code) != cmp.Or(m[1], "0") || code != exitOK && strings.Count(errOut, "\n") != 1 ||
 				code == exitUsage && stdout != "" {
-				t.Errorf("%s: exit %d, %s%s", l, code, stdout, errs)
+				t.Errorf("%s: exit %d, %s%s", textLine, code, stdout, errOut)
 			}
-			out, said, line = stdout, stdout+errs, l
-		} else if want, not := strings.CutPrefix(strings.TrimSpace(l), "!"); strings.Contains(said, want) == not &&
-			l != "" {
-			t.Errorf("%s: %q: it prints\n%s", line, strings.TrimSpace(l), said)
+			out, printed, line = stdout, stdout+errOut, textLine
+		} else if want, not := strings.CutPrefix(strings.TrimSpace(textLine), "!"); strings.Contains(printed, want) == not &&
+			textLine != "" {
+			t.Errorf("%s: %q: it prints\n%s", line, strings.TrimSpace(textLine), printed)
 		}
 	}
 	return out
 }
 
-// staged runs the command of a stage, decodes the JSON that it writes, looks for its picture, and returns what it
-// prints.
+// staged runs the command of a stage with --json and --plot, decodes the JSON into the given value, checks that the
+// plot is an SVG picture, and returns the standard output.
 func staged(t *testing.T, into any, args ...string) string {
 	t.Helper()
 	js, svg := filepath.Join(t.TempDir(), "s.json"), filepath.Join(t.TempDir(), "s.svg")
@@ -84,14 +87,14 @@ func staged(t *testing.T, into any, args ...string) string {
 	return out
 }
 
-// read returns what is in a file, or ends the test.
+// read returns the content of a file, or ends the test.
 func read(t *testing.T, name string) []byte {
 	t.Helper()
 	b := testkit.Must(os.ReadFile(name))
 	return b
 }
 
-// write puts a file into dir and returns its path.
+// write writes a file into dir and returns its path.
 func write(t *testing.T, dir, name, content string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -99,7 +102,7 @@ func write(t *testing.T, dir, name, content string) string {
 	return path
 }
 
-// files makes a new folder with these the working directory.
+// files creates a temporary folder with the named files and makes it the working directory.
 func files(t *testing.T, named map[string]string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -108,8 +111,8 @@ func files(t *testing.T, named map[string]string) {
 	}
 }
 
-// table returns n rows of a csv file: three features and y = sin x₀ + x₁x₂ + noise, or
-// a label.
+// table returns n rows of a csv file with three features a, b, c and a last column y. The answer is sin a + bc plus
+// noise; if there are classes, y is a class chosen by the size of sin a + bc.
 func table(n int, classes []string, header bool) string {
 	rng := rand.New(rand.NewPCG(1, uint64(n)))
 	var b strings.Builder
@@ -130,7 +133,7 @@ func table(n int, classes []string, header bool) string {
 	return b.String()
 }
 
-// report reads the JSON that fit wrote.
+// report decodes the JSON report that a command wrote.
 func report(t *testing.T, path string) map[string]any {
 	t.Helper()
 	b := read(t, path)
@@ -139,7 +142,7 @@ func report(t *testing.T, path string) map[string]any {
 	return m
 }
 
-// fields looks for keys of JSON that are not null.
+// fields checks that the JSON object m has a value other than null for every key.
 func fields(t *testing.T, m any, keys string) {
 	t.Helper()
 	for _, key := range strings.Fields(keys) {
@@ -149,8 +152,8 @@ func fields(t *testing.T, m any, keys string) {
 	}
 }
 
-// TestFitPredict goes from files to predictions, for every solver and storage, and
-// finds the same predictions.
+// TestFitPredict fits a model and predicts with it from csv files, and checks that every solver, storage and form of
+// the preconditioner gives the same predicted labels.
 func TestFitPredict(t *testing.T) {
 	labels := []string{"low", "mid", "high"}
 	files(t, map[string]string{"train.csv": table(200, labels, false), "test.csv": table(60, labels, false)})
@@ -182,8 +185,9 @@ func TestFitPredict(t *testing.T) {
 	}
 }
 
-// TestBadInput checks that every bad input gets one line that says what and where,
-// the right exit code, and no file.
+// TestBadInput checks that each bad command line or data file gets one line of error output that names the cause and
+// its place, has the right exit code, and leaves no report behind. The replacer adds --json to every fit, and checks
+// that no output contains the word "result".
 func TestBadInput(t *testing.T) {
 	var gz bytes.Buffer
 	zw := gzip.NewWriter(&gz)
@@ -296,7 +300,8 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestNotConverged checks that results are written and the exit code is 3.
+// TestNotConverged checks that a fit that misses its tolerance exits with status 3, writes its model, report and
+// picture, and advises what to change.
 func TestNotConverged(t *testing.T) {
 	files(t, map[string]string{"train.csv": table(200, nil, false)})
 	script(t, `
@@ -316,7 +321,8 @@ func TestNotConverged(t *testing.T) {
 	}
 }
 
-// TestEasyOddities checks inputs that look wrong and must work.
+// TestEasyOddities checks that fits succeed on unusual but valid data: repeated rows, a constant feature, and a target
+// that is zero everywhere.
 func TestEasyOddities(t *testing.T) {
 	dir := t.TempDir()
 	rows := strings.SplitAfter(table(30, nil, false), "\n")
@@ -337,6 +343,8 @@ func TestEasyOddities(t *testing.T) {
 	}
 }
 
+// TestInterrupted checks that fit, multilevel and sketch-size exit with the interruption code if their context is
+// cancelled, and that fit writes no model then.
 func TestInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	train := write(t, dir, "train.csv", table(50, nil, false))
@@ -355,7 +363,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestVersionFlag: --version and -v print what the command version does.
+// TestVersionFlag checks that --version and -v print the same text as the command version.
 func TestVersionFlag(t *testing.T) {
 	_, want, _ := command(t, "version")
 	for _, flag := range []string{"--version", "-v"} {
@@ -365,7 +373,7 @@ func TestVersionFlag(t *testing.T) {
 	}
 }
 
-// TestRateText: a slow rate is printed as measured, and 0 as not measured.
+// TestRateText checks that rateText prints a slow rate with its digits, and the rate 0 as "not measured".
 func TestRateText(t *testing.T) {
 	for v, want := range map[float64]string{0: "(not measured)", 2.34e7: "0.0234 GB/s", 28.13e9: "28.1 GB/s",
 		185e9: "185 GB/s"} {

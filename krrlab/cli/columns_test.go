@@ -11,8 +11,12 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// TestCenter: regression is centered by default, which the report and the model say; predictions, bounds and verify are
-// those of the file's answers. --center no is the paper's, and classes are not centered.
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
+// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+
+// TestCenter checks that regression subtracts the mean of the answers by default, and that the report and the model say
+// so. The test errors that verify and predict print must equal the test error of the fit. With --center no, as in the
+// paper, nothing is subtracted; classes are never centered.
 func TestCenter(t *testing.T) {
 	files(t, map[string]string{
 		"a.csv": lines(60, func(i int) string {
@@ -23,15 +27,18 @@ func TestCenter(t *testing.T) {
 	})
 	rmse := map[string]float64{}
 	for _, center := range []string{"auto", "yes", "no"} {
-		bang := map[bool]string{true: "!"}[center == "no"]
+		absent := "" // "!" if the line about the mean must not appear
+		if center == "no" {
+			absent = "!"
+		}
 		script(t, "$ fit --verbose --train a.csv --test a.csv --sigma 1 --lambda 1 --out m.krr --json r.json --center "+
-			center+"\n"+bang+"y less its mean 500")
+			center+"\n"+absent+"y less its mean 500")
 		r := report(t, "r.json")
 		if (r["mean"] == nil) != (center == "no") {
 			t.Errorf("%s: mean %v", center, r["mean"])
 		}
 		rmse[center] = r["rmse"].(float64)
-		script(t, "$ verify m.krr --train a.csv --test a.csv --json v.json\n"+bang+"y less its mean")
+		script(t, "$ verify m.krr --train a.csv --test a.csv --json v.json\n"+absent+"y less its mean")
 		if v := report(t, "v.json"); math.Abs(v["test_error"].(float64)-rmse[center]) > 1e-5*(1+rmse[center]) {
 			t.Errorf("%s: RMSE %v, want %v", center, v["test_error"], rmse[center])
 		}
@@ -47,7 +54,7 @@ $ fit --train c.csv
 	--center yes: the answers are classes`)
 }
 
-// lines returns n lines of f(i).
+// lines returns f(0), …, f(n−1) joined into one text.
 func lines(n int, f func(i int) string) string {
 	var b strings.Builder
 	for i := range n {
@@ -56,24 +63,28 @@ func lines(n int, f func(i int) string) string {
 	return b.String()
 }
 
-// TestWeights: a column of weights is no feature of any file, whole weights are as many equal rows, and balanced
-// classes find the rare one.
+// TestWeights checks three properties of weights. The column of weights is not a feature in any file; rows of weight 3
+// give the same test error as three equal rows; and balanced class weights find a rare class that a fit without weights
+// never predicts. The scripts check the messages of predict, verify and refused command lines.
 func TestWeights(t *testing.T) {
-	at := func(i int) (x, y float64) { x = float64(i*7%40) / 10; return x, 5 + math.Sin(x) + float64(i%2) }
-	test := lines(40, func(i int) string { x, y := at(i); return fmt.Sprintf("%g,1,%g\n", x+0.05, y) })
+	rowAt := func(i int) (x, y float64) { x = float64(i*7%40) / 10; return x, 5 + math.Sin(x) + float64(i%2) }
+	testRows := lines(40, func(i int) string { x, y := rowAt(i); return fmt.Sprintf("%g,1,%g\n", x+0.05, y) })
 	files(t, map[string]string{
 		"once.csv": "x,w,y\n" + lines(40, func(i int) string {
-			x, y := at(i)
+			x, y := rowAt(i)
 			return fmt.Sprintf("%g,%d,%g\n", x, 1+i%2*2, y)
 		}),
 		"often.csv": "x,y\n" + lines(40, func(i int) string {
-			x, y := at(i)
+			x, y := rowAt(i)
 			return strings.Repeat(fmt.Sprintf("%g,%g\n", x, y), 1+i%2*2)
 		}),
-		"test.csv": "x,w,y\n" + test, "bare.csv": "x,y\n" + strings.ReplaceAll(test, ",1,", ","),
+		"test.csv": "x,w,y\n" + testRows, "bare.csv": "x,y\n" + strings.ReplaceAll(testRows, ",1,", ","),
 		"rare.csv": lines(40, func(i int) string {
-			x, _ := at(i)
-			return fmt.Sprintf("%g,%s\n", x, []string{"a", "b"}[btoi(i%8 == 0)])
+			x, _ := rowAt(i)
+			if i%8 == 0 {
+				return fmt.Sprintf("%g,b\n", x)
+			}
+			return fmt.Sprintf("%g,a\n", x)
 		}),
 		"huge.csv": "x,w,y\n1,1,2\n2,1e300,3\n3,1,5\n",
 	})
@@ -123,25 +134,19 @@ $ verify place.krr --train once.csv
 	: proved
 $ fit --verbose --train once.csv --weights w --solver pcg --precond features --features 9
 	Fourier features`)
-	found := func(classes string) int {
+	countRare := func(classes string) int {
 		return strings.Count(script(t,
 			"$ fit --train rare.csv --sigma 5 --lambda 1 --out c.krr --class-weights "+classes+"\n$ predict --model "+
 				"c.krr --in rare.csv"), ",b\n")
 	}
-	if none, balanced := found("none"), found("balanced"); none != 0 || balanced < 5 {
-		t.Errorf("the rare class is predicted %d times, balanced %d times", none, balanced)
+	if unweighted, balanced := countRare("none"), countRare("balanced"); unweighted != 0 || balanced < 5 {
+		t.Errorf("the rare class is predicted %d times, balanced %d times", unweighted, balanced)
 	}
 }
 
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// TestImpute: missing values are refused with a count by column, or filled by the training rows' median or mean, as if
-// the file had these; predict and verify fill by the same numbers.
+// TestImpute checks that --impute fills missing values with the median or mean of the training rows. The predictions
+// must agree with a fit to a file that has these numbers in the cells, also when predict fills rows with the same
+// numbers. A column without any value is an error, and without --impute, predict counts the missing cells by column.
 func TestImpute(t *testing.T) {
 	rows := func(missing func(i int) string) string {
 		return "a,b,y\n" + lines(31, func(i int) string {
@@ -158,14 +163,14 @@ func TestImpute(t *testing.T) {
 			known = append(known, float64(i*i))
 		}
 	}
-	words := []string{"", "NA", "NaN", "?"}
-	files(t, map[string]string{"a.csv": rows(func(i int) string { return words[i/10] }),
+	missingWords := []string{"", "NA", "NaN", "?"}
+	files(t, map[string]string{"a.csv": rows(func(i int) string { return missingWords[i/10] }),
 		"none.csv": "a,b\nNA,1\nNA,2\nNA,3\n"})
-	for how, fill := range map[string]float64{"median": (known[13] + known[14]) / 2, "mean": stat.Mean(known, nil)} {
+	for method, fill := range map[string]float64{"median": (known[13] + known[14]) / 2, "mean": stat.Mean(known, nil)} {
 		write(t, ".", "filled.csv", rows(func(int) string { return strconv.FormatFloat(fill, 'g', -1, 64) }))
 		for _, scale := range []string{"none", "standard"} {
 			common := " --sigma 2 --task regression --scale " + scale + " --out "
-			got := script(t, "$ fit --train a.csv --test a.csv --impute "+how+common+"a.krr\nnote: --impute "+how+
+			got := script(t, "$ fit --train a.csv --test a.csv --impute "+method+common+"a.krr\nnote: --impute "+method+
 				": filled 3 missing values in the training rows, in 1 of 2 features"+`
 $ verify a.krr --train a.csv
 	the points are those of the model
@@ -174,8 +179,8 @@ $ predict --model a.krr --in a.csv --digits full`)
 1$ predict --model b.krr --in a.csv
 	in 31 rows 3 cells are missing: "b" 3
 $ predict --model b.krr --in filled.csv --digits full`)
-			if far := farthest(t, got, want, 31); !(far <= 1e-9) {
-				t.Errorf("%s, %s: predictions are off by %g", how, scale, far)
+			if difference := maxDifference(t, got, want, 31); !(difference <= 1e-9) {
+				t.Errorf("%s, %s: predictions are off by %g", method, scale, difference)
 			}
 		}
 	}
@@ -184,7 +189,9 @@ $ predict --model b.krr --in filled.csv --digits full`)
 	"a" has no value at all`)
 }
 
-// TestLengths: one length scale for each feature is a fit with σ = 1 to features divided by them, after any scaling.
+// TestLengths checks that one length scale for each feature gives the same predictions as a fit with σ = 1 to features
+// that are divided by their length scales, after any scaling. A matrix in a file replaces the length scales in the same
+// way.
 func TestLengths(t *testing.T) {
 	rows := func(a, b float64) string {
 		return lines(40, func(i int) string {
@@ -206,21 +213,21 @@ $ predict --model m.krr --in %[1]s`, train, args))
 	for _, sigma := range []string{"2,0.25", "sigma.txt"} {
 		got, r := fitted("a.csv", "--scale none --sigma "+sigma)
 		script(t, "$ model info --model m.krr\nscaling      length scales 2, 0.25")
-		if far := farthest(t, got, want, 40); !(far <= 1e-9) || r["kernel"].(map[string]any)["sigma"] != 1.0 ||
+		if difference := maxDifference(t, got, want, 40); !(difference <= 1e-9) || r["kernel"].(map[string]any)["sigma"] != 1.0 ||
 			r["scaling"] != "length scales 2, 0.25" {
-			t.Errorf("--sigma %s: %v, kernel %v, predictions are off by %g", sigma, r["scaling"], r["kernel"], far)
+			t.Errorf("--sigma %s: %v, kernel %v, predictions are off by %g", sigma, r["scaling"], r["kernel"], difference)
 		}
 	}
 	write(t, ".", "l.txt", "0.5 0 0 4")
 	matrix, r := fitted("a.csv", "--scale none --sigma l.txt")
 	script(t, "$ model info --model m.krr\nscaling      distance by a 2×2 matrix")
-	if far := farthest(t, matrix, want, 40); !(far <= 1e-9) || r["scaling"] != "distance by a 2×2 matrix" {
-		t.Errorf("--sigma l.txt: %v, predictions are off by %g", r["scaling"], far)
+	if difference := maxDifference(t, matrix, want, 40); !(difference <= 1e-9) || r["scaling"] != "distance by a 2×2 matrix" {
+		t.Errorf("--sigma l.txt: %v, predictions are off by %g", r["scaling"], difference)
 	}
-	all, _ := fitted("a.csv", "--sigma 1.5 --scale standard")
-	each, _ := fitted("a.csv", "--sigma 1.5,1.5 --scale standard")
-	if far := farthest(t, each, all, 40); !(far <= 1e-4) {
-		t.Errorf("a length for each differs by %g from one for all", far)
+	common, _ := fitted("a.csv", "--sigma 1.5 --scale standard")
+	repeated, _ := fitted("a.csv", "--sigma 1.5,1.5 --scale standard")
+	if difference := maxDifference(t, repeated, common, 40); !(difference <= 1e-4) {
+		t.Errorf("equal length scales for each feature: predictions differ by %g from those of one length scale", difference)
 	}
 	script(t, `
 1$ fit --train a.csv --sigma 1,2,3
@@ -241,8 +248,9 @@ $ predict --model m.krr --in %[1]s`, train, args))
 	krrlab: 2 length scales for 4 features: want one for each`)
 }
 
-// TestCategorical: words are coded for the fit, its test file, predict and verify alike; words that the training rows
-// do not have are zeros, with a line that says so.
+// TestCategorical checks that fit, its test file, verify and predict encode words as indicator columns: the predictions
+// must equal those of a file whose indicator columns were written by hand. A word that the training rows do not have
+// gets zeros and a note.
 func TestCategorical(t *testing.T) {
 	rows := func(cities ...string) string {
 		return lines(45, func(i int) string {
@@ -274,16 +282,16 @@ $ predict --model b.krr --in b.csv`)
 	}
 }
 
-// TestTargets: a fit to several targets predicts each as a fit to it alone does, and judges each; no target is a
-// feature.
+// TestTargets checks that a fit to two targets predicts each of them as a separate fit to that target does, and reports
+// the RMSE of each. The other target must not become a feature.
 func TestTargets(t *testing.T) {
-	at := func(i int) (x, z float64) { return float64(i*7%60) / 10, float64(i*11%60) / 10 }
+	featuresAt := func(i int) (x, z float64) { return float64(i*7%60) / 10, float64(i*11%60) / 10 }
 	files(t, map[string]string{
 		"a.csv": "a,x,b,z,c\n" + lines(60, func(i int) string {
-			x, z := at(i)
+			x, z := featuresAt(i)
 			return fmt.Sprintf("%g,%g,%g,%g,%g\n", 100+math.Sin(x), x, x*z, z, -5+math.Cos(z))
 		}),
-		"alone.csv": "x,z\n" + lines(60, func(i int) string { x, z := at(i); return fmt.Sprintf("%g,%g\n", x, z) }),
+		"alone.csv": "x,z\n" + lines(60, func(i int) string { x, z := featuresAt(i); return fmt.Sprintf("%g,%g\n", x, z) }),
 	})
 	for _, solver := range []string{"direct", "pcg"} {
 		fit := "$ fit --train a.csv --test a.csv --task regression --sigma 1 --tol 1e-10 --out m.krr --json r.json " +
@@ -302,17 +310,17 @@ $ predict --model m.krr --in alone.csv`)
 		want := report(t, "r.json")["target_rmse"].([]any)
 		for j, drop := range []string{" --target a --drop b,c", " --target c --drop b,a"} {
 			single := script(t, fit+drop+"\n$ predict --model m.krr --in alone.csv")
-			if r, v := report(t, "r.json")["rmse"].(float64), want[j].(float64); math.Abs(r-v) > 1e-6 {
-				t.Errorf("%s%s: RMSE %v, alone %v", solver, drop, v, r)
+			if alone, jointly := report(t, "r.json")["rmse"].(float64), want[j].(float64); math.Abs(alone-jointly) > 1e-6 {
+				t.Errorf("%s%s: RMSE %v, in the separate fit %v", solver, drop, jointly, alone)
 			}
 			var cells strings.Builder
 			for line := range strings.Lines(together) {
-				c := strings.Split(strings.TrimSpace(line), ",")
-				fmt.Fprintf(&cells, "%s,%s\n", c[0], c[1+j])
+				row := strings.Split(strings.TrimSpace(line), ",")
+				fmt.Fprintf(&cells, "%s,%s\n", row[0], row[1+j])
 			}
-			if far := farthest(t, cells.String(), single, 60); !(far <= 1e-3) ||
+			if difference := maxDifference(t, cells.String(), single, 60); !(difference <= 1e-3) ||
 				!strings.HasPrefix(together, "row,prediction_a,prediction_c\n") {
-				t.Errorf("%s%s: off by %g of the fit to it alone", solver, drop, far)
+				t.Errorf("%s%s: predictions differ by %g from the separate fit", solver, drop, difference)
 			}
 		}
 	}
@@ -325,8 +333,9 @@ $ predict --model m.krr --in alone.csv`)
 	krrlab: a.csv, line 1: --target a,b: several targets need --task regression`)
 }
 
-// farthest returns the largest difference of the predictions, rows of them, in two files.
-func farthest(t *testing.T, a, b string, rows int) (far float64) {
+// maxDifference returns the largest absolute difference between the predictions in two csv outputs of the given number
+// of rows.
+func maxDifference(t *testing.T, a, b string, rows int) (largest float64) {
 	t.Helper()
 	x, z := strings.Fields(a), strings.Fields(b)
 	if len(x) != rows+1 || len(z) != rows+1 {
@@ -336,13 +345,13 @@ func farthest(t *testing.T, a, b string, rows int) (far float64) {
 		var row int
 		var v, w float64
 		testkit.Must(fmt.Sscanf(x[i+1]+" "+z[i+1], "%d,%g %d,%g", &row, &v, &row, &w))
-		far = max(far, math.Abs(v-w))
+		largest = max(largest, math.Abs(v-w))
 	}
-	return far
+	return largest
 }
 
-// TestThreshold: a threshold, given or chosen for a metric, is kept in the model, which predicts by it; what cannot be
-// meant is refused.
+// TestThreshold checks that the decision threshold, given or chosen for a metric, is saved in the model and used by
+// predict. Thresholds and metrics that do not fit the problem are refused.
 func TestThreshold(t *testing.T) {
 	var rows strings.Builder
 	rows.WriteString("x,w,y\n")

@@ -14,8 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestDeadline: a command that waits for the rest of its input ends soon after its context, and takes with it what it
-// has begun to write.
+// TestDeadline checks that a command that waits for more input from a pipe ends with the interruption code soon after
+// its context is cancelled, and says that it was interrupted. The grace period is shortened for the test.
 func TestDeadline(t *testing.T) {
 	defer func(was time.Duration) { grace = was }(grace)
 	grace = time.Millisecond

@@ -8,7 +8,7 @@ import (
 	"github.com/krrlab/lab/krrlab/cli"
 )
 
-// The exit code of a command line that cannot be understood is 2.
+// This example runs a command line with a wrong flag value: Main prints one line and returns the exit code 2.
 func ExampleMain() {
 	code := cli.Main(context.Background(), []string{"fit", "--lambda", "small"},
 		cli.Env{Stdout: os.Stdout, Stderr: os.Stdout})

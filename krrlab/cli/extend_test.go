@@ -14,9 +14,13 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// TestExtend: a model that was extended, regression with words and weights, and classes, predicts like a fit of all rows
-// to the tolerance, and verify proves its residual. What the model determines, what does not fit it, and a model without
-// answers are errors that say so.
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
+// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+
+// TestExtend checks the models that fit --extend makes. An extended classifier must predict like a fit to all rows
+// within 1e-6, and verify must prove its residual. An extended weighted regression, with words as features, must
+// satisfy the equations (K + λW⁻¹)c = y − mean of all its rows, which the test forms densely. Flags that the model
+// determines, rows that do not fit the model, and a model without answers are errors.
 func TestExtend(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	header, rows := "a,b,city,w,y,class\n", []string{}
@@ -69,17 +73,18 @@ $ verify c2.krr --train all.csv
 	for i, v := range got {
 		testkit.Near(t, v, want[i], 1e-6, i)
 	}
-	// the weighted fit of all rows, scaled as the first ones, is the dense solution for the rows in the file
+	// The extended weighted model must solve the dense equations of all its rows. The features of the new rows are scaled
+	// as those of the first fit.
 	m := testkit.Must(model.Load("m2.krr"))
-	d := testkit.Must(m.Training())
-	n := d.Len()
-	a := testkit.Gram(m.Kernel, d.X)
+	training := testkit.Must(m.Training())
+	n := training.Len()
+	gram := testkit.Gram(m.Kernel, training.X)
 	for i := range n {
-		var f float64
+		var fitted float64
 		for j := range n {
-			f += a.At(i, j) * m.C.At(j, 0)
+			fitted += gram.At(i, j) * m.C.At(j, 0)
 		}
-		residual := d.Target[i] - m.Mean[0] - f - m.Lambda*m.C.At(i, 0)/d.Weights[i]
+		residual := training.Target[i] - m.Mean[0] - fitted - m.Lambda*m.C.At(i, 0)/training.Weights[i]
 		testkit.Near(t, residual, 0, 1e-6, i)
 	}
 	m.Answers = nil
@@ -89,8 +94,9 @@ $ verify c2.krr --train all.csv
 	there are no answers of the rows of the fit`)
 }
 
-// TestExtendThreshold: the report of an extended model has the scores of the saved model, at the threshold of the first
-// one or at the one of the flags.
+// TestExtendThreshold checks that the report of fit --extend has the error rate of the saved model at its threshold:
+// the threshold of the extended model, or that of the flag --threshold. The option --stop labels is refused with a
+// threshold other than 0. Without a threshold, it counts the labels of the test rows.
 func TestExtendThreshold(t *testing.T) {
 	rnd, rows := rand.New(rand.NewPCG(3, 4)), []string{}
 	for range 160 {
@@ -123,7 +129,7 @@ $ fit --extend m.krr --train more.csv --test test.csv `+c.flags+` --json r.json 
 	script(t, `
 2$ fit --extend m.krr --train more.csv --stop labels=5%
 	--stop labels counts labels at the threshold 0, and that of m.krr is 0.7`)
-	// without one, --stop labels counts the labels of the test rows
+	// Without a threshold, --stop labels=3% stops when at most 3 % of the labels of the 50 test rows are still open.
 	script(t, `
 $ fit --train old.csv --sigma 0.1 --lambda 1 --out zero.krr
 $ fit --extend zero.krr --train more.csv --test test.csv --solver cg --stop labels=3% --json labels.json`)

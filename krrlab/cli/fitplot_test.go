@@ -12,8 +12,12 @@ import (
 	"github.com/krrlab/lab/krrlab/model/explain"
 )
 
-// TestFitPlot: --plot draws predictions against answers whatever the solver, of at most 2000 training points, and
-// of many classes the error of each; --plot-solve draws the convergence; a target that is zero is drawn too.
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
+// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+
+// TestFitPlot checks the pictures of a fit. For every solver, --plot draws predictions against answers of the test
+// points or of at most 2000 training points; for classes it draws labels or, if there are many, the error of each
+// class. A target that is zero everywhere is drawn too, and --plot-solve draws the convergence of the solver.
 func TestFitPlot(t *testing.T) {
 	rows := strings.Split(strings.TrimSpace(table(60, nil, false)), "\n")
 	var zero, words, many strings.Builder
@@ -28,7 +32,8 @@ func TestFitPlot(t *testing.T) {
 	files(t, map[string]string{"a.csv": strings.Join(rows, "\n"), "zero.csv": zero.String(),
 		"words.csv": words.String(), "many.csv": many.String(), "long.csv": table(2002, nil, false)})
 	const drawn = "p.svg (predictions against answers)\n"
-	for args, c := range map[string][2]string{
+	// The keys are flags of fit; the values are texts in the output and in the picture.
+	for args, want := range map[string][2]string{
 		"--train a.csv --test a.csv":                              {drawn, "on 60 test points"},
 		"--train a.csv --holdout 0.2 --solver pcg":                {drawn, "on 12 test points"},
 		"--train a.csv":                                           {drawn, "on 60 training points"},
@@ -40,11 +45,11 @@ func TestFitPlot(t *testing.T) {
 		"--train a.csv --plot-solve s.svg --solver pcg --title T": {"s.svg\n", "<title>T<"},
 	} {
 		out := script(t, "$ fit --verbose --plot p.svg "+args)
-		if !strings.Contains(out, "wrote        "+c[0]) {
+		if !strings.Contains(out, "wrote        "+want[0]) {
 			t.Errorf("%s: %s", args, out)
 		}
-		if !strings.Contains(string(read(t, "p.svg")), c[1]) {
-			t.Errorf("%s: %q is not drawn", args, c[1])
+		if !strings.Contains(string(read(t, "p.svg")), want[1]) {
+			t.Errorf("%s: %q is not drawn", args, want[1])
 		}
 	}
 	for _, args := range []string{"a.csv --solver pcg", "zero.csv --task regression --solver pcg",
@@ -56,19 +61,20 @@ func TestFitPlot(t *testing.T) {
 	}
 }
 
-// TestPredictPlot: predict draws the predictions against the answers of the rows, and refuses rows without answers.
+// TestPredictPlot checks that predict --plot draws predictions against answers, says how many of the rows were used for
+// the fit, and refuses rows without answers. The rows of the fit are recognized in any order and among other rows.
 func TestPredictPlot(t *testing.T) {
 	rows := table(60, nil, true)
-	// rows of the fit in another order, and among others
+	// r.csv has the rows of the fit in reverse order, and m.csv has 40 of them and 20 changed rows.
 	head, body, _ := strings.Cut(strings.TrimSpace(rows), "\n")
-	all := strings.Split(body, "\n")
-	slices.Reverse(all)
-	mixed := strings.Join(append([]string{head}, all[:40]...), "\n")
-	for _, line := range all[40:] {
+	reversed := strings.Split(body, "\n")
+	slices.Reverse(reversed)
+	mixed := strings.Join(append([]string{head}, reversed[:40]...), "\n")
+	for _, line := range reversed[40:] {
 		mixed += "\n9" + strings.TrimLeft(line, "-")
 	}
 	files(t, map[string]string{"a.csv": rows, "x.csv": strings.ReplaceAll(rows, ",y\n", ",z\n"),
-		"r.csv": head + "\n" + strings.Join(all, "\n"), "m.csv": mixed})
+		"r.csv": head + "\n" + strings.Join(reversed, "\n"), "m.csv": mixed})
 	script(t, "$ fit --train a.csv --out m.krr --sigma 2")
 	if out := script(t, "$ predict m.krr --in a.csv --out p.csv --plot p.html"); !strings.Contains(out, "wrote        p.html\n") ||
 		!strings.Contains(string(read(t, "p.html")), "on 60 training points") {
@@ -83,7 +89,8 @@ func TestPredictPlot(t *testing.T) {
 	script(t, "$ explain m.krr --in m.csv --permutations 2\n 60 rows, of which 40 are of the fit")
 }
 
-// TestExplain: the command prints, draws and writes the importance, and says that rows are of the fit.
+// TestExplain checks that krrlab explain prints, draws and writes the importance of the columns, the most important one
+// first, and says how many rows belong to the fit. Rows without answers and metrics of another task are refused.
 func TestExplain(t *testing.T) {
 	files(t, map[string]string{"a.csv": table(60, nil, true), "x.csv": "a,b,c\n1,2,3\n4,5,6\n"})
 	script(t, "$ fit --train a.csv --out m.krr --sigma 2")
@@ -91,12 +98,12 @@ func TestExplain(t *testing.T) {
 	if !strings.Contains(out, "60 training points: ") || !strings.Contains(out, "mean of 2 permutations") {
 		t.Error(out)
 	}
-	var e explain.Explanation
-	testkit.OK(t, json.Unmarshal(read(t, "e.json"), &e))
-	if len(e.Columns) != 3 || len(e.Dependence) != 2 || e.Rows != 60 || e.Columns[0].Mean < e.Columns[2].Mean {
-		t.Errorf("%+v", e)
+	var explanation explain.Explanation
+	testkit.OK(t, json.Unmarshal(read(t, "e.json"), &explanation))
+	if len(explanation.Columns) != 3 || len(explanation.Dependence) != 2 || explanation.Rows != 60 || explanation.Columns[0].Mean < explanation.Columns[2].Mean {
+		t.Errorf("%+v", explanation)
 	}
-	if svg := string(read(t, "e.svg")); !strings.Contains(svg, ">"+e.Columns[0].Column+"<") || !strings.Contains(svg, "Importance") {
+	if svg := string(read(t, "e.svg")); !strings.Contains(svg, ">"+explanation.Columns[0].Column+"<") || !strings.Contains(svg, "Importance") {
 		t.Error("the columns are not drawn")
 	}
 	script(t, `1$ explain m.krr --in x.csv
@@ -107,8 +114,8 @@ func TestExplain(t *testing.T) {
 		the answers are numbers`)
 }
 
-// TestPlotLook: --title and --size are the picture's, "" is no title; a look without a picture and sizes that cannot be
-// are refused.
+// TestPlotLook checks that --title and --size set the title and size of a picture, and that an empty --title draws
+// none.
 func TestPlotLook(t *testing.T) {
 	svg := filepath.Join(t.TempDir(), "p.svg")
 	for _, c := range []struct{ args, has, not string }{

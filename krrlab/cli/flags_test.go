@@ -14,8 +14,12 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestFlagsBeforeData: what is wrong with a command line is reported before any file is opened, in
-// one line that says where its help is.
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
+// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+
+// TestFlagsBeforeData checks that a wrong command line is reported before any file is opened: the data files and models
+// that these commands name do not exist. The replacer requires that each message ends with the command that prints the
+// help.
 func TestFlagsBeforeData(t *testing.T) {
 	script(t, strings.ReplaceAll(`
 2$ fit --train no.csv --solver qr
@@ -85,7 +89,8 @@ func TestFlagsBeforeData(t *testing.T) {
 `, "\n\t", "\n\t --help)\n\t"))
 }
 
-// TestMeant: a mistyped command, flag or data set is answered with the nearest, if one is near.
+// TestMeant checks the suggestion "did you mean" after a mistyped command, flag or data set, and that there is none if
+// no name is similar.
 func TestMeant(t *testing.T) {
 	files(t, map[string]string{"a.csv": "1,2\n"})
 	script(t, `
@@ -159,7 +164,8 @@ func TestMeant(t *testing.T) {
 	--comment goes with --train`)
 }
 
-// TestHelp: the exit codes are listed, no default is shown twice.
+// TestHelp checks that the help lists the exit codes, and that the help of a flag without a default shows no empty
+// default.
 func TestHelp(t *testing.T) {
 	if _, out, _ := command(t, "help"); !strings.Contains(
 		out, "Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached") {
@@ -173,7 +179,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestOutputsFirst: where an output cannot be written nothing is run.
+// TestOutputsFirst checks that a notebook is not run if its output file cannot be written.
 func TestOutputsFirst(t *testing.T) {
 	files(t, map[string]string{"n.ipynb": `{"cells": [{"cell_type": "code", "metadata": {}, "source": ` +
 		`"import \"os\"\nos.WriteFile(\"ran\", nil, 0o644)"}], ` +
@@ -186,7 +192,8 @@ func TestOutputsFirst(t *testing.T) {
 	}
 }
 
-// TestNothingDropped: what would have no effect is refused or reported.
+// TestNothingDropped checks that a flag without effect is either refused or reported by a note, and that flags with an
+// effect get no such note.
 func TestNothingDropped(t *testing.T) {
 	script(t, strings.NewReplacer("DATA", "--data synthetic-classes --n 80").Replace(`
 1$ lambda-p DATA --columns 99
@@ -218,7 +225,8 @@ $ fit DATA --lambda 1 --precond none --features 9 --solver pcg
 	note: --features: of no effect`))
 }
 
-// TestOutputsApart: no output takes the place of the data or of another output.
+// TestOutputsApart checks that an output that would overwrite an input or another output is refused, also through a
+// symbolic link or another spelling of the path. The null device may be named twice.
 func TestOutputsApart(t *testing.T) {
 	text := table(40, nil, false)
 	files(t, map[string]string{"a.csv": text})
@@ -245,14 +253,14 @@ $ fit --train a.csv --test a.csv --out `+os.DevNull+" --json "+os.DevNull)
 	testkit.Equal(t, string(read(t, "a.csv")), text)
 }
 
-// full is an output that takes nothing.
+// full is an output stream on a full disk: every write fails.
 type full struct{}
 
 func (full) Write([]byte) (int, error) {
 	return 0, &os.PathError{Op: "write", Path: "/dev/stdout", Err: errors.New("no space left")}
 }
 
-// TestOutputLost: results that could not be printed are an error.
+// TestOutputLost checks that a command exits with an error if its results cannot be printed.
 func TestOutputLost(t *testing.T) {
 	for _, args := range []string{"version", "licenses", "help", "data list"} {
 		var errs strings.Builder
@@ -268,7 +276,8 @@ func TestOutputLost(t *testing.T) {
 		UseBLAS: func(context.Context, string) (string, error) { return "", nil }}), exitOK)
 }
 
-// TestIterationsAsked: flags that mean an iteration are not dropped by the choice of the solver.
+// TestIterationsAsked checks that flags that apply only to an iterative solver make the automatic choice of the solver
+// an iterative one.
 func TestIterationsAsked(t *testing.T) {
 	files(t, nil)
 	for args, want := range map[string]string{"": "direct", "--form L": "pcg",
@@ -278,7 +287,8 @@ func TestIterationsAsked(t *testing.T) {
 	}
 }
 
-// TestQuiet: --quiet prints nothing, and leaves why a model is not verified, without notes of checkpoints.
+// TestQuiet checks that --quiet suppresses everything but the one line that says why a fit or a verification failed;
+// notes about resumed checkpoints do not appear either.
 func TestQuiet(t *testing.T) {
 	files(t, map[string]string{"train.csv": table(100, nil, false)})
 	if code, out, errs := command(t, "fit", "--train", "train.csv", "--quiet"); code != 0 || out != "" || errs != "" {
@@ -292,7 +302,7 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// TestFetchInterrupted: it says how to go on.
+// TestFetchInterrupted checks that an interrupted download says that complete files are kept and how to continue.
 func TestFetchInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -302,7 +312,8 @@ func TestFetchInterrupted(t *testing.T) {
 	}
 }
 
-// TestNotebookInterrupted ends a cell that would run for ever; the notebook stays as it was.
+// TestNotebookInterrupted interrupts a notebook in a cell with an endless loop. The command must exit with the
+// interruption code, not run the next cell, and leave the notebook file unchanged.
 func TestNotebookInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	text := `{"cells": [
@@ -331,7 +342,9 @@ func TestNotebookInterrupted(t *testing.T) {
 	}
 }
 
-// TestFlagsWithin: an option that is written in the flag of another means what its own flag means, also to a verdict.
+// TestFlagsWithin checks options that are written inside the value of another flag, such as --format "csv separator=;".
+// They must have the same effect as the separate flags, and their errors must name the flag and the option. In the
+// texts of this test, "|" stands for a blank within an argument, or for the end of an argument in the table of errors.
 func TestFlagsWithin(t *testing.T) {
 	files(t, map[string]string{"a.csv": strings.ReplaceAll(table(40, nil, false), ",", ";")})
 	reports := map[string]bool{}
@@ -345,8 +358,8 @@ func TestFlagsWithin(t *testing.T) {
 		}
 		code, out, errs := command(t, words...)
 		testkit.Equal(t, code, 0, out, errs)
-		r := report(t, "out.json")
-		reports[fmt.Sprint(r["kernel"], r["read"], r["true_residual"])] = true
+		fitReport := report(t, "out.json")
+		reports[fmt.Sprint(fitReport["kernel"], fitReport["read"], fitReport["true_residual"])] = true
 		if picture := string(read(t, "a.svg")); !strings.Contains(picture, "A b") || !strings.Contains(picture, "216") {
 			t.Error("the picture has no title, or another size")
 		}

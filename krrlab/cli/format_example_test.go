@@ -50,7 +50,7 @@ func readARFF(s *datasets.Source, o *datasets.ReadOptions) (*datasets.Dataset, e
 	}
 }
 
-// A program that registers a file format reads it in every command.
+// This example registers the ARFF file format, which every command of krrlab can then read.
 func ExampleMain_format() {
 	if err := registerARFF(); err != nil {
 		fmt.Println(err)

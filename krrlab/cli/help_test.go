@@ -9,8 +9,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestHelpGroups: every command stands under its task, every flag of fit under what it is for, each named flag is one
-// that there is, no line is wide, and fit shows at most 45 flags of its own.
+// TestHelpGroups checks the help pages. Every command belongs to a group, every flag named in a group exists in some
+// command, the flags of fit are printed by group and are at most 45, and no line is wider than the help width plus an
+// allowance of 12 characters.
 func TestHelpGroups(t *testing.T) {
 	root := (&app{env: Env{}}).root()
 	known := map[string]bool{}
@@ -30,9 +31,9 @@ func TestHelpGroups(t *testing.T) {
 		}
 	}
 	visit(root)
-	later := "in valid keep" // of some commands only
-	for name, is := range known {
-		if !is && !strings.Contains(later, name) {
+	const exempt = "in valid keep" // names that are not checked: flags of a few commands only
+	for name, exists := range known {
+		if !exists && !strings.Contains(exempt, name) {
 			t.Errorf("no command has the flag %s", name)
 		}
 	}
@@ -61,7 +62,9 @@ func TestHelpGroups(t *testing.T) {
 	}
 }
 
-// TestProgressWidth: a line of progress is shorter than the terminal is wide, and overwrites the one before.
+// TestProgressWidth checks that a line of progress starts with a carriage return, so that it overwrites the line
+// before, is cut to less than the width of the terminal, and shows control characters in escaped form. A width of 0
+// means that the width is unknown.
 func TestProgressWidth(t *testing.T) {
 	for _, c := range []struct {
 		width      int

@@ -9,7 +9,10 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// readColumns returns the columns of a csv file by name.
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
+// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+
+// readColumns returns the cells of each column of a csv file by the name of the column.
 func readColumns(t *testing.T, name string) map[string][]string {
 	t.Helper()
 	b := read(t, name)
@@ -24,23 +27,25 @@ func readColumns(t *testing.T, name string) map[string][]string {
 	return out
 }
 
-// TestIntervals: every method writes intervals around the predictions, names what it guarantees, and covers new rows
-// about as often as asked; a model without scores says how to get them.
+// TestIntervals checks prediction intervals of every method. Each interval must contain its prediction, the output must
+// name the method and its guarantee, and about 90 % of the answers of new rows must be inside. Leave-one-out scores
+// that predict computes again must give the same widths as saved ones. A model without test scores is refused for the
+// split method.
 func TestIntervals(t *testing.T) {
-	whole := strings.Split(table(700, nil, true), "\n")
-	files(t, map[string]string{"train.csv": strings.Join(whole[:301], "\n"),
-		"new.csv": strings.Join(append(whole[:1:1], whole[301:]...), "\n")})
+	rows := strings.Split(table(700, nil, true), "\n")
+	files(t, map[string]string{"train.csv": strings.Join(rows[:301], "\n"),
+		"new.csv": strings.Join(append(rows[:1:1], rows[301:]...), "\n")})
 	const predict = "$ predict --model m.krr --in new.csv --out pred.csv --interval "
 	number := func(text string) float64 {
 		v := testkit.Must(strconv.ParseFloat(text, 64))
 		return v
 	}
-	// measured returns how many answers are inside, and the sum of the widths.
+	// measured returns the number of answers inside their intervals, and the sum of the widths of the intervals.
 	measured := func() (inside, width float64) {
 		got := readColumns(t, "pred.csv")
 		for i, text := range got["lo"] {
 			lo, mid, hi, y := number(text), number(got["prediction"][i]), number(got["hi"][i]),
-				number(strings.Split(whole[301+i], ",")[3])
+				number(strings.Split(rows[301+i], ",")[3])
 			if !(lo < mid && mid < hi) {
 				t.Fatalf("row %d: %g, %g, %g", i, lo, mid, hi)
 			}
@@ -65,11 +70,12 @@ func TestIntervals(t *testing.T) {
 			"\n"+c.want+"\nof the 400 answers are inside")
 		inside, width := measured()
 		widths[c.fit+c.flags] = width
-		// 400 rows by 120 scores or more: a standard deviation of 3 %
+		// The coverage of 400 rows by at least 120 scores has a standard deviation of about 3 %,
+		// √(0.9·0.1·(1/400+1/120)); the tolerance is three of them.
 		testkit.Near(t, inside/400, 0.9, 0.09, c, inside/4)
 	}
-	if a, b := widths["calibrate loo"], widths["calibrate none--method jackknife"]; !(math.Abs(a/b-1) < 1e-9) {
-		t.Errorf("scores kept or recomputed: widths %g, %g", a, b)
+	if saved, recomputed := widths["calibrate loo"], widths["calibrate none--method jackknife"]; !(math.Abs(saved/recomputed-1) < 1e-9) {
+		t.Errorf("widths with saved scores %g, with recomputed scores %g", saved, recomputed)
 	}
 	if std := readColumns(t, "pred.csv")["std"]; len(std) != 400 || !(number(std[0]) > 0) {
 		t.Errorf("%d standard deviations", len(std))
@@ -90,29 +96,31 @@ func TestIntervals(t *testing.T) {
 	does not go with weights`)
 }
 
-// TestSets: classes get sets with the predicted label among them.
+// TestSets checks that a classifier predicts a set of labels for each row that contains the predicted label, and that
+// some sets have several labels at the level 97 %. The method jackknife+ is refused for classes.
 func TestSets(t *testing.T) {
 	files(t, map[string]string{"train.csv": table(300, []string{"low", "mid", "high"}, true)})
 	script(t, "$ fit --train train.csv --sigma 1.5 --holdout 0.4 --out m.krr")
 	for _, method := range []string{"split", "jackknife"} {
 		script(t, "$ predict --model m.krr --in train.csv --interval 0.97 --out pred.csv --method "+method+
 			"\n97 % by "+method+"\nlabels a set; ")
-		got, large := readColumns(t, "pred.csv"), 0
+		got, additional := readColumns(t, "pred.csv"), 0
 		for i, set := range got["set"] {
 			if !strings.Contains("|"+set+"|", "|"+got["prediction"][i]+"|") {
 				t.Errorf("%s: row %d: %s is not in %s", method, i, got["prediction"][i], set)
 			}
-			large += strings.Count(set, "|")
+			additional += strings.Count(set, "|")
 		}
-		if large == 0 {
+		if additional == 0 {
 			t.Errorf("%s: no set has two labels", method)
 		}
 	}
 	script(t, "1$ predict --model m.krr --in train.csv --interval 0.9 --method jackknife+\ntake split or jackknife")
 }
 
-// TestUnsolvedIntervals: a model that is too far from the solution for leave-one-out is refused by predict, and its fit
-// writes it all the same, beside the error.
+// TestUnsolvedIntervals checks a model whose coefficients are too far from the solution for leave-one-out formulas. Its
+// fit with --calibrate loo is an error, but the model is written. Every method of predict that uses leave-one-out
+// refuses this model. A fit that also misses its tolerance reports both problems.
 func TestUnsolvedIntervals(t *testing.T) {
 	files(t, map[string]string{"train.csv": table(200, nil, true)})
 	script(t, strings.ReplaceAll(`

@@ -7,8 +7,12 @@ import (
 	"testing"
 )
 
-// TestSecondCommand: a table with an index, dates, two columns of words and a hundredth of its cells missing is refused
-// with one line, whose command fits it; the model then predicts a table without answers, in another order.
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
+// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+
+// TestSecondCommand checks the way from a raw table to a model. The table has an index, dates, two columns of words and
+// missing cells in four of 200 rows. The first fit is refused with one line that names a command; this command fits the
+// table, and the model then predicts a table without answers and with its columns in another order.
 func TestSecondCommand(t *testing.T) {
 	table := func(order ...string) string {
 		var b strings.Builder
@@ -42,8 +46,8 @@ func TestSecondCommand(t *testing.T) {
 		"it's train.csv": table("Id", "sold on", "street, no", "color", "size", "rooms", "name", "price"),
 		"new.csv":        table("rooms", "Id", "color", "sold on", "street, no", "size"),
 	})
-	first := []string{"fit", "--train", "it's train.csv", "--target", "price", "--holdout", "0.2", "--out", "m.krr"}
-	code, _, errs := command(t, first...)
+	firstCommand := []string{"fit", "--train", "it's train.csv", "--target", "price", "--holdout", "0.2", "--out", "m.krr"}
+	code, _, errs := command(t, firstCommand...)
 	want := `krrlab: it's train.csv: columns that are no numbers: "sold on" has dates or times (--drop 'sold on' leaves them out), ` +
 		`"street, no" has words (3, such as "Main"), ` +
 		`"color" has words (2, such as "red"), "name" has words (200, such as "house 0"); ` +
@@ -54,7 +58,7 @@ func TestSecondCommand(t *testing.T) {
 	if code != exitError || errs != want {
 		t.Fatalf("exit %d, %swant %s", code, errs, want)
 	}
-	code, out, errs := command(t, append(first, "--drop", "Id,name", "--categorical", `"street, no",color`,
+	code, out, errs := command(t, append(firstCommand, "--drop", "Id,name", "--categorical", `"street, no",color`,
 		"--dates", "sold on", "--impute", "median")...)
 	if code != exitOK || !strings.Contains(out, `target "price"; left out "Id", "name"; missing cells: 8; "sold on": dates from 2024-03-01 to 2024-03-28`) {
 		t.Fatalf("exit %d, %s%s", code, out, errs)
@@ -65,7 +69,7 @@ func TestSecondCommand(t *testing.T) {
 	}
 }
 
-// TestForeignWords: words of other programs are known.
+// TestForeignWords checks that fit and tune accept "rbf", the name of the Gaussian kernel in other programs.
 func TestForeignWords(t *testing.T) {
 	files(t, map[string]string{"a.csv": priced(40, "x", "y", "price")})
 	script(t, `

@@ -9,7 +9,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// rational is a registered kernel with a parameter besides its length scale: k = (1+r²/(2ασ²))^−α.
+// rational is the rational quadratic kernel k = (1+r²/(2ασ²))^−α, registered by this test. It has the parameter α in
+// addition to its length scale σ.
 type rational struct{ Sigma, Alpha float64 }
 
 func (k rational) String() string { return fmt.Sprintf("rational(%g, %g)", k.Sigma, k.Alpha) }
@@ -25,7 +26,9 @@ func (k rational) WithScale(sigma float64) kernel.Kernel { return rational{sigma
 
 var errRational = kernel.Register("test.rational", rational{1, 1})
 
-// TestKernelFlag reads --kernel with and without parameters and --sigma.
+// TestKernelFlag checks which kernel --kernel, with and without parameters in its text, and --sigma make together.
+// Parameters that are not given come from the flags --gamma, --coef0 and --degree, and a missing length scale is 3
+// here. Two length scales and an unknown kernel are errors.
 func TestKernelFlag(t *testing.T) {
 	testkit.OK(t, errRational)
 	for _, c := range []struct {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestLicenses compares the modules that krrlab licenses names with those linked into the
-// command on each system, and finds a text of every one.
+// TestLicenses checks that krrlab licenses names exactly the modules that are linked into the command on Linux, macOS
+// and Windows, and prints a license text for each of them.
 func TestLicenses(t *testing.T) {
 	code, out, stderr := command(t, "licenses")
 	if code != exitOK {
@@ -17,27 +17,27 @@ func TestLicenses(t *testing.T) {
 	}
 	table, texts, _ := strings.Cut(out, "\n\n")
 	var got []string
-	for _, row := range strings.Split(table, "\n")[3:] { // the heading, krrlab, the standard library
-		f := strings.Fields(row)
-		module := strings.Join(f[len(f)-2:], " ")
+	for _, row := range strings.Split(table, "\n")[3:] { // the first three rows are the heading, krrlab and the standard library
+		columns := strings.Fields(row)
+		module := strings.Join(columns[len(columns)-2:], " ")
 		got = append(got, module)
 		if !strings.Contains(texts, "\n==== "+module+": ") {
 			t.Errorf("no license text of %s", module)
 		}
-		if strings.Contains(module, "/gomacro ") && f[0] != "MPL-2.0" {
-			t.Errorf("gomacro's license is %s, want MPL-2.0", f[0])
+		if strings.Contains(module, "/gomacro ") && columns[0] != "MPL-2.0" {
+			t.Errorf("gomacro's license is %s, want MPL-2.0", columns[0])
 		}
 	}
 	var want []string
 	for _, system := range []string{"linux", "darwin", "windows"} {
-		list := exec.Command("go", "list", "-deps", "-f",
+		goList := exec.Command("go", "list", "-deps", "-f",
 			"{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}", "../cmd/krrlab")
-		list.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
-		b, err := list.Output()
+		goList.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
+		modules, err := goList.Output()
 		if err != nil {
 			t.Skipf("go list: %v", err)
 		}
-		want = append(want, strings.Fields(strings.ReplaceAll(string(b), " ", "@"))...)
+		want = append(want, strings.Fields(strings.ReplaceAll(string(modules), " ", "@"))...)
 	}
 	slices.Sort(want)
 	want = slices.Compact(want)

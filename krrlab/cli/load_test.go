@@ -10,8 +10,11 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestDim: a LIBSVM test file with more features than the training file is refused with both
-// numbers, whose each is and the flag that reads them; with that flag it is read.
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
+// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+
+// TestDim checks that a LIBSVM test file with more features than the training file is refused with both numbers of
+// features, and that fit reads both files if --dim gives the larger number.
 func TestDim(t *testing.T) {
 	rows := func(last string) string {
 		return lines(40, func(i int) string {
@@ -35,7 +38,8 @@ $ predict --model m.krr --in test.svm`)
 	testkit.Equal(t, strings.Count(out, "\n"), 41, out)
 }
 
-// ids is a file whose first column counts the rows and whose features have spreads far apart.
+// ids returns a csv file of n rows. Its first column counts the rows, and the spreads of its features a and b differ by
+// orders of magnitude.
 func ids(n int) string {
 	return "id,a,b,y\n" + lines(n, func(i int) string {
 		a, c := float64(i*7%n)/float64(n), float64(i*11%n)
@@ -43,8 +47,8 @@ func ids(n int) string {
 	})
 }
 
-// TestHints: what a newcomer may want to know is printed before the work begins, and not where it was
-// asked for.
+// TestHints checks the notes that a fit prints before its work: identifiers among the features, the chosen scaling,
+// missing test data, and fewer rows than --n. A note must not appear if a flag answers its question.
 func TestHints(t *testing.T) {
 	files(t, map[string]string{"a.csv": ids(50)})
 	const scale = `note: --scale auto: standard, since the spreads of the features differ by a factor ` +
@@ -67,16 +71,16 @@ func TestHints(t *testing.T) {
 			"training rows; all are used\n",
 	} {
 		code, out, errs := command(t, strings.Fields(args)...)
-		head, _, _ := strings.Cut(out, "chosen  ")
-		head, _, _ = strings.Cut(head, "data  ")
-		if code != exitOK || errs != "" || head != want {
-			t.Errorf("%s: exit %d, %s\n%swant\n%s", args, code, errs, head, want)
+		notes, _, _ := strings.Cut(out, "chosen  ")
+		notes, _, _ = strings.Cut(notes, "data  ")
+		if code != exitOK || errs != "" || notes != want {
+			t.Errorf("%s: exit %d, %s\n%swant\n%s", args, code, errs, notes, want)
 		}
 	}
 }
 
-// TestDrop: columns that are no features are left out of the training and the test file; predict and
-// verify leave them out too, and take a file without them.
+// TestDrop checks that --drop leaves columns out of the training and the test file, that verify and predict leave out
+// the same columns, and that predict accepts a file without them.
 func TestDrop(t *testing.T) {
 	text := ids(50)
 	files(t, map[string]string{"a.csv": text,
@@ -101,19 +105,20 @@ $ predict --model m.krr --in bare.csv`)
 	}
 }
 
-// TestHoldout: the rows held out are those that Holdout draws, scaled by the others, whatever the
-// seed of the fit; verify finds them again. --memory bounds the reading of a file too, for fits and stages.
+// TestHoldout checks that verify finds the held-out rows of a fit again: for two seeds, it must report their number and
+// the test error of the fit. The scripts check that bad values of --holdout are refused, and that --memory limits the
+// reading of files by fits and stages.
 func TestHoldout(t *testing.T) {
 	files(t, map[string]string{"a.csv": ids(60), "large.csv": strings.Repeat("0.5,1.5,2.5\n", 20000)})
 	for _, seed := range []string{"1", "7"} {
 		script(t, "$ fit --train a.csv --n 50 --scale standard --holdout 0.3 --out m.krr --json r.json --seed "+seed+`
 $ verify m.krr --train a.csv --json v.json
 	given, and the points are those of the model`)
-		r, v := report(t, "r.json"), report(t, "v.json")
-		if r["n"] != 35.0 || r["test_n"] != 15.0 || v["test_n"] != 15.0 ||
-			math.Abs(v["test_error"].(float64)-r["rmse"].(float64)) > 1e-5*r["rmse"].(float64) {
-			t.Errorf("verify: %v points, RMSE %v, want %v of %v and %v", v["test_n"], v["test_error"], r["rmse"],
-				r["test_n"], r["n"])
+		fitReport, verifyReport := report(t, "r.json"), report(t, "v.json")
+		if fitReport["n"] != 35.0 || fitReport["test_n"] != 15.0 || verifyReport["test_n"] != 15.0 ||
+			math.Abs(verifyReport["test_error"].(float64)-fitReport["rmse"].(float64)) > 1e-5*fitReport["rmse"].(float64) {
+			t.Errorf("verify: %v points, RMSE %v, want %v of %v and %v", verifyReport["test_n"], verifyReport["test_error"], fitReport["rmse"],
+				fitReport["test_n"], fitReport["n"])
 		}
 	}
 	script(t, `
@@ -135,7 +140,8 @@ $ verify m.krr --train a.csv --json v.json
 	krrlab: large.csv: more than 18517 rows do not fit into 1 MB`)
 }
 
-// TestUseless: where a constant does no worse than the model the report says so.
+// TestUseless checks that the report has a note if a constant prediction, the mean or the most frequent class, is at
+// least as good as the model on the test data, and no note otherwise.
 func TestUseless(t *testing.T) {
 	files(t, map[string]string{
 		"train.csv": lines(40, func(i int) string { return fmt.Sprintf("%d,%g\n", i, 100+float64(i%3)) }),
@@ -157,8 +163,8 @@ func TestUseless(t *testing.T) {
 	}
 }
 
-// TestPacked: a fit of a packed folder has the coefficients of one of the files it was packed from, and its model
-// reads such files.
+// TestPacked checks that a fit to a packed folder gives the same predictions as a fit to the file from which the folder
+// was packed, and that its model predicts such files.
 func TestPacked(t *testing.T) {
 	files(t, map[string]string{"a.csv": ids(50), "b.svm": lines(30, func(i int) string {
 		return fmt.Sprintf("%d 1:%d 2:%d\n", i%2, i%7, i%5)
@@ -175,8 +181,8 @@ $ predict --model p.krr --in %[1]s --out p.csv --decision
 $ verify p.krr --data packed
 2$ fit --data packed --scale unit
 	pack the data again, or leave it out (see krrlab fit --help)`, from, with))
-		if m, p := string(read(t, "m.csv")), string(read(t, "p.csv")); m != p {
-			t.Errorf("%s: %s, packed %s", from, m, p)
+		if direct, packed := string(read(t, "m.csv")), string(read(t, "p.csv")); direct != packed {
+			t.Errorf("%s: %s, packed %s", from, direct, packed)
 		}
 	}
 	script(t, `

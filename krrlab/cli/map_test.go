@@ -13,16 +13,20 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestMap: a fit with --space names its projection; the map in CSV and as an array has the predictions and standard
-// deviations that predict gives for the same cells, and pictures are drawn, of one coordinate too.
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
+// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+
+// TestMap checks krrlab map for a fit with --space. The fit names its projection of degrees to kilometers. The map in
+// csv and in .npy format must have the predictions and standard deviations that predict gives for the same cells, and
+// maps of one and two coordinates are drawn.
 func TestMap(t *testing.T) {
-	u := make([]float64, 900)
-	rng.New(1).Float64s(u, 0)
-	text := "id,lat,lon,depth\n"
+	uniform := make([]float64, 900)
+	rng.New(1).Float64s(uniform, 0)
+	wells := "id,lat,lon,depth\n"
 	for i := range 300 {
-		text += fmt.Sprintf("%d,%g,%g,%g\n", i, 48+2*u[3*i], 8+3*u[3*i+1], math.Sin(4*u[3*i])+u[3*i+1]+0.1*u[3*i+2])
+		wells += fmt.Sprintf("%d,%g,%g,%g\n", i, 48+2*uniform[3*i], 8+3*uniform[3*i+1], math.Sin(4*uniform[3*i])+uniform[3*i+1]+0.1*uniform[3*i+2])
 	}
-	files(t, map[string]string{"wells.csv": text})
+	files(t, map[string]string{"wells.csv": wells})
 	script(t, `
 $ fit --train wells.csv --target depth --space lat,lon --kernel gaussian --sigma 80 --lambda 0.05 --tol 1e-8 --out w.krr
 	left out "id"
@@ -57,9 +61,9 @@ $ fit --train wells.csv --target depth --kernel gaussian --sigma 1 --lambda 0.1 
 	number := func(text string) float64 { return testkit.Must(strconv.ParseFloat(text, 64)) }
 	for i := range 35 {
 		for k, name := range []string{"prediction", "std"} {
-			a, b := number(grid[name][i]), number(again[name][i])
-			if math.Abs(a-b) > 1e-4 || math.Abs(array[35*k+i]-a) > 1e-12 {
-				t.Errorf("%s of cell %d: %g, %g, %g", name, i, a, b, array[35*k+i])
+			mapped, predicted := number(grid[name][i]), number(again[name][i])
+			if math.Abs(mapped-predicted) > 1e-4 || math.Abs(array[35*k+i]-mapped) > 1e-12 {
+				t.Errorf("%s of cell %d: %g, %g, %g", name, i, mapped, predicted, array[35*k+i])
 			}
 		}
 	}
@@ -69,8 +73,8 @@ $ fit --train wells.csv --target depth --kernel gaussian --sigma 1 --lambda 0.1 
 	}
 }
 
-// TestSpaceWithoutHeader: predict, --test and --extend take the columns of files without a header by their numbers, and an
-// extended model still has coordinates, with the box of all rows.
+// TestSpaceWithoutHeader checks that predict, --test and --extend find the columns of files without a header by their
+// numbers. An extended model keeps its coordinates, and the box of its map covers all rows.
 func TestSpaceWithoutHeader(t *testing.T) {
 	var rows [2]strings.Builder
 	for i := range 12 {
@@ -98,13 +102,14 @@ $ map all.krr --grid 2x2 --out map.csv`)
 			}
 		}
 	}
-	if x := readColumns(t, "map.csv")["0"]; x[1] != "8.25" { // of 0 to 11
+	if x := readColumns(t, "map.csv")["0"]; x[1] != "8.25" { // the center of the second of two cells between 0 and 11
 		t.Error(x)
 	}
 }
 
-// TestMapOfLine: points on a line give a curve, those of one place no picture and no file, and a constant target has the
-// standard deviation 0.
+// TestMapOfLine checks maps of degenerate points. Points on a line give a curve, and a constant target has finite
+// standard deviations. Points at one place give a map of one cell, which cannot be drawn; the refusal must come before
+// any file is written.
 func TestMapOfLine(t *testing.T) {
 	line, place := "x,y,z\n", "x,y,z\n"
 	for i := range 200 {

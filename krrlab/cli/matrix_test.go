@@ -14,50 +14,56 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// matrixFile writes an m×n array whose entry (i, j) is f(i, j).
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
+// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+
+// matrixFile writes an m×n array with the entries f(i, j) to a .npy file, in single or double precision, and returns
+// its path.
 func matrixFile(t *testing.T, name string, m, n int, single bool, f func(i, j int) float64) string {
 	t.Helper()
 	var data any
-	wide, narrow := make([]float64, m*n), make([]float32, m*n)
-	for k := range wide {
-		wide[k] = f(k/n, k%n)
-		narrow[k] = float32(wide[k])
+	entries64, entries32 := make([]float64, m*n), make([]float32, m*n)
+	for k := range entries64 {
+		entries64[k] = f(k/n, k%n)
+		entries32[k] = float32(entries64[k])
 	}
-	if data = wide; single {
-		data = narrow
+	if data = entries64; single {
+		data = entries32
 	}
 	var b bytes.Buffer
 	testkit.OK(t, npy.Write(&b, data, m, n))
 	return write(t, ".", name, b.String())
 }
 
-// TestPrecomputedK: a fit with K given predicts what one with the kernel does, from K(test, train); the model says that
-// it holds no K, and what needs points or kernel is refused in one line.
+// TestPrecomputedK checks fits to a given kernel matrix K. Their test errors and their predictions from the matrix
+// K(test, train) must agree with a fit that evaluates the kernel. The model file must say that it does not contain K.
+// Flags that need points or a kernel function, and matrices that are not symmetric, not finite or of the wrong shape,
+// are refused with one line.
 func TestPrecomputedK(t *testing.T) {
 	verifier := testkit.Must(filepath.Abs(filepath.Join("..", "..", "experiments", "peers", "verify_model.py")))
 	const n, fresh = 60, 7
-	at := func(i int) float64 { return float64(i*17%n)/10 + float64(i/n)/30 }
-	k := func(i, j int) float64 { return math.Exp(-(at(i) - at(j)) * (at(i) - at(j)) / 2) }
-	y := "name,y\n" + lines(n, func(i int) string { return fmt.Sprintf("row %d,%g\n", i, 100+math.Sin(at(i))) })
+	point := func(i int) float64 { return float64(i*17%n)/10 + float64(i/n)/30 }
+	kernel := func(i, j int) float64 { return math.Exp(-(point(i) - point(j)) * (point(i) - point(j)) / 2) }
+	targets := "name,y\n" + lines(n, func(i int) string { return fmt.Sprintf("row %d,%g\n", i, 100+math.Sin(point(i))) })
 	files(t, map[string]string{
 		"train.csv": "x,y\n" + lines(n, func(i int) string {
-			return fmt.Sprintf("%.17g,%g\n", at(i), 100+math.Sin(at(i)))
+			return fmt.Sprintf("%.17g,%g\n", point(i), 100+math.Sin(point(i)))
 		}),
-		"in.csv": "x\n" + lines(fresh, func(i int) string { return fmt.Sprintf("%.17g\n", at(n+i)) }),
-		"y.csv":  y, "more.csv": y + "row,3\n", "few.csv": "y\n1\n2\n3\n",
+		"in.csv": "x\n" + lines(fresh, func(i int) string { return fmt.Sprintf("%.17g\n", point(n+i)) }),
+		"y.csv":  targets, "more.csv": targets + "row,3\n", "few.csv": "y\n1\n2\n3\n",
 	})
 	spoiled := func(v float64) func(i, j int) float64 {
 		return func(i, j int) float64 {
 			if i == 3 && j == 9 {
 				return v
 			}
-			return k(i, j)
+			return kernel(i, j)
 		}
 	}
-	matrixFile(t, "K.npy", n, n, false, k)
-	matrixFile(t, "K32.npy", n, n, true, k)
-	matrixFile(t, "cross.npy", fresh, n, false, func(i, j int) float64 { return k(n+i, j) })
-	matrixFile(t, "short.npy", fresh, n-1, false, func(i, j int) float64 { return k(n+i, j) })
+	matrixFile(t, "K.npy", n, n, false, kernel)
+	matrixFile(t, "K32.npy", n, n, true, kernel)
+	matrixFile(t, "cross.npy", fresh, n, false, func(i, j int) float64 { return kernel(n+i, j) })
+	matrixFile(t, "short.npy", fresh, n-1, false, func(i, j int) float64 { return kernel(n+i, j) })
 	matrixFile(t, "off.npy", n, n, false, spoiled(2))
 	matrixFile(t, "nan.npy", n, n, false, spoiled(math.NaN()))
 	predicted := func(model, in string) string {
@@ -74,8 +80,8 @@ func TestPrecomputedK(t *testing.T) {
 			"--json r.json --matrix "+flags+
 			"\nnot known to be positive semi-definite\n!‖e‖_A")
 		testkit.Near(t, report(t, "r.json")["rmse"].(float64), rmse, 1e-4, flags)
-		if far := farthest(t, predicted("k.krr", "cross.npy"), want, fresh); !(far <= 1e-4) {
-			t.Errorf("%s: predictions are off by %g", flags, far)
+		if difference := maxDifference(t, predicted("k.krr", "cross.npy"), want, fresh); !(difference <= 1e-4) {
+			t.Errorf("%s: predictions are off by %g", flags, difference)
 		}
 	}
 	if m, err := model.Load("k.krr"); err != nil || m.Error != nil {
@@ -126,10 +132,12 @@ $ loo --train y.csv --target y --kernel precomputed --matrix K.npy --lambda 0.01
 	}
 	python := testkit.Python(t, "numpy", "python3-numpy")
 	for want, args := range map[string][]string{
-		"residual ": {"--matrix", "K32.npy"}, "refused: the K of the model is not in its file": nil,
-		"refused: k.krr: residual": {"--matrix", "wrong.npy"},
+		// The key is the text that the independent verifier in NumPy must print; all but "residual " are failures.
+		"residual ": {"--matrix", "K32.npy"},
+		"refused: the K of the model is not in its file": nil,
+		"refused: k.krr: residual":                       {"--matrix", "wrong.npy"},
 	} {
-		matrixFile(t, "wrong.npy", n, n, false, func(i, j int) float64 { return k(i, j) + 0.1 })
+		matrixFile(t, "wrong.npy", n, n, false, func(i, j int) float64 { return kernel(i, j) + 0.1 })
 		out, err := exec.CommandContext(t.Context(), python,
 			append([]string{verifier, "k.krr", "y.csv"}, args...)...).CombinedOutput()
 		if (err == nil) != (want == "residual ") || !strings.Contains(string(out), want) {

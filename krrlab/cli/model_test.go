@@ -14,7 +14,11 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestModelInfo: every number of the fit is there, in the lines and as JSON, and a damaged file is refused.
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
+// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+
+// TestModelInfo checks that krrlab model info prints the settings and results of a fit and writes them as JSON, and
+// that a file with one changed bit is refused.
 func TestModelInfo(t *testing.T) {
 	files(t, map[string]string{"train.csv": table(90, []string{"low", "mid", "high"}, true)})
 	script(t, `
@@ -33,13 +37,13 @@ $ model info m.krr --json m.json
 	‖c−c*‖_A ≤ 
 	(certain)
 	version 1, written by krrlab test`)
-	r, b := report(t, "m.json"), read(t, "m.krr")
-	if r["n"] != 81. || r["lambda"] != 0.03 || r["file_bytes"] != float64(len(b)) ||
-		r["origin"].(map[string]any)["seed"] != 7. {
-		t.Errorf("%v", r)
+	info, modelFile := report(t, "m.json"), read(t, "m.krr")
+	if info["n"] != 81. || info["lambda"] != 0.03 || info["file_bytes"] != float64(len(modelFile)) ||
+		info["origin"].(map[string]any)["seed"] != 7. {
+		t.Errorf("%v", info)
 	}
-	b[len(b)/2] ^= 1
-	write(t, ".", "bad.krr", string(b))
+	modelFile[len(modelFile)/2] ^= 1
+	write(t, ".", "bad.krr", string(modelFile))
 	script(t, `
 1$ model info bad.krr
 	bad.krr
@@ -47,8 +51,9 @@ $ model info m.krr --json m.json
 	want one model`)
 }
 
-// TestPythonVerifier: the script in NumPy finds the residual and the predictions of models of every kernel, and refuses
-// damaged files, other data and other coefficients.
+// TestPythonVerifier checks the independent verifier in NumPy, experiments/peers/verify_model.py. For models with each
+// kind of kernel, scaling and target it must confirm the claimed residual and reproduce the predictions of krrlab. It
+// must refuse models with weights, a missing file, other training data, and a model file with one changed bit.
 func TestPythonVerifier(t *testing.T) {
 	python := testkit.Python(t, "numpy", "python3-numpy")
 	verifier := filepath.Join("..", "..", "experiments", "peers", "verify_model.py")
@@ -62,7 +67,7 @@ func TestPythonVerifier(t *testing.T) {
 		return string(out), err
 	}
 	words := []string{"low", "mid", "high"}
-	mixed := "city,x,y,z\n" + lines(120, func(i int) string { // words, missing cells, two targets
+	mixed := "city,x,y,z\n" + lines(120, func(i int) string { // a table with words, missing cells and two targets
 		x := strconv.Itoa(i * 7 % 120)
 		if i%9 == 4 {
 			x = "NA"
@@ -83,17 +88,17 @@ func TestPythonVerifier(t *testing.T) {
 	} {
 		train := write(t, dir, "train.csv", c.train)
 		script(t, "$ fit --train "+train+" --out "+m+" "+c.flags)
-		new := train
+		newRows := train
 		if !strings.HasPrefix(c.train, "city") {
-			new = write(t, dir, "new.csv", withoutLast(c.train))
+			newRows = write(t, dir, "new.csv", withoutLast(c.train))
 		}
-		want := script(t, "$ predict --model "+m+" --digits full --in "+new)
-		got, err := run(m, train, "--predict", new)
+		want := script(t, "$ predict --model "+m+" --digits full --in "+newRows)
+		got, err := run(m, train, "--predict", newRows)
 		if err != nil || !strings.Contains(got, "claimed") || !samePredictions(want, got) {
 			t.Errorf("%s: %v: predictions\n%.300s, want\n%.300s", c.flags, err, got, want)
 		}
 		if i > 0 {
-			continue
+			continue // the refusals are checked only once, with the first model
 		}
 		script(t, "$ fit --train "+write(t, dir, "heavy.csv",
 			"x,w,y\n1,1,2\n2,2,3\n3,1,5\n4,2,4.5\n")+" --weights w --out "+filepath.Join(dir, "w.krr"))
@@ -110,15 +115,15 @@ func TestPythonVerifier(t *testing.T) {
 			t.Errorf("%s, other data: %v: %s", c.flags, err, out)
 		}
 		b := read(t, m)
-		at := strings.Index(string(b), "c.npy") + 600 // a coefficient
-		b[at] ^= 1
+		position := strings.Index(string(b), "c.npy") + 600 // a byte of the array of coefficients, after the header of c.npy
+		b[position] ^= 1
 		if out, err := run(write(t, dir, "bad.krr", string(b)), train); err == nil || !strings.Contains(out, "c.npy") {
 			t.Errorf("%s, damaged: %v: %s", c.flags, err, out)
 		}
 	}
 }
 
-// withoutLast leaves out the last column of a table.
+// withoutLast returns a table without its last column.
 func withoutLast(table string) string {
 	var b strings.Builder
 	for line := range strings.Lines(table) {
@@ -127,15 +132,16 @@ func withoutLast(table string) string {
 	return b.String()
 }
 
-// samePredictions compares what krrlab predict writes with lines of predictions alone, after a line of the script.
+// samePredictions compares the csv output of krrlab predict with the predictions that the NumPy script prints, one row
+// in a line after its messages. Numbers may differ by the relative error 1e-4; labels must be equal.
 func samePredictions(csv, lines string) bool {
-	a, texts := strings.Fields(csv)[1:], strings.Split(strings.TrimSpace(lines), "\n")
+	rows, texts := strings.Fields(csv)[1:], strings.Split(strings.TrimSpace(lines), "\n")
 	texts = slices.DeleteFunc(texts, func(l string) bool { return strings.HasPrefix(l, "verify_model.py") })
-	if len(a) != len(texts) {
+	if len(rows) != len(texts) {
 		return false
 	}
-	for i := range a {
-		want, got := strings.Split(a[i], ",")[1:], strings.Split(texts[i], ",")
+	for i := range rows {
+		want, got := strings.Split(rows[i], ",")[1:], strings.Split(texts[i], ",")
 		if len(want) != len(got) {
 			return false
 		}

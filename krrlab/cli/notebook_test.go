@@ -10,32 +10,33 @@ import (
 	"testing"
 )
 
-// TestInstall installs a kernel in the folders that the flags name, and removes it.
+// TestInstall installs the notebook kernel in the folder that each flag names and removes it again. Without a home
+// folder, --user is an error.
 func TestInstall(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct{ user, flag, want string }{
 		{dir + "/j", "--user", "j"}, {dir + "/j", "--prefix=" + dir + "/p", "p/share/jupyter"}, {"", "--user", ""},
 	} {
-		for _, there := range []bool{true, false} {
-			what := map[bool]string{true: "install", false: "uninstall"}[there]
+		for _, command := range []string{"install", "uninstall"} {
 			var out, errs bytes.Buffer
-			code := Main(t.Context(), []string{"notebook", what, c.flag},
+			code := Main(t.Context(), []string{"notebook", command, c.flag},
 				Env{Stdout: &out, Stderr: &errs, JupyterData: c.user})
 			if c.want == "" {
 				if code == 0 || !strings.Contains(errs.String(), "no home folder") {
-					t.Errorf("%s: %d, %s", what, code, &errs)
+					t.Errorf("%s: %d, %s", command, code, &errs)
 				}
 				continue
 			}
 			_, err := os.Stat(filepath.Join(dir, c.want, "kernels", "krrlab", "kernel.json"))
-			if code != 0 || errs.Len() > 0 || (err == nil) != there {
-				t.Errorf("%s %s: %d, %s%s, %v", what, c.flag, code, &out, &errs, err)
+			if code != 0 || errs.Len() > 0 || (err == nil) != (command == "install") {
+				t.Errorf("%s %s: %d, %s%s, %v", command, c.flag, code, &out, &errs, err)
 			}
 		}
 	}
 }
 
-// TestAddPackages: what is linked in needs no download, and something has to be named.
+// TestAddPackages checks that notebook add refuses a package that is linked into the program, which needs no download,
+// and a command line without packages.
 func TestAddPackages(t *testing.T) {
 	for want, args := range map[string][]string{"fmt needs no download: import it": {"fmt"}, "want packages": nil} {
 		var out, errs bytes.Buffer

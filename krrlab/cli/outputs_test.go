@@ -19,8 +19,9 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// TestOutputsThatFail: a model that cannot be saved does not keep the report, and its file, from the user, who is told
-// which files there are.
+// TestOutputsThatFail checks that a model that cannot be saved is an error, while the report is still printed and
+// written, and that the output does not claim to have written the model. The true residual NaN makes the model unfit
+// for saving.
 func TestOutputsThatFail(t *testing.T) {
 	dir := t.TempDir()
 	lab, err := krrlab.New(datasets.SyntheticRegression(40, 2, 0.1, 1),
@@ -43,7 +44,8 @@ func TestOutputsThatFail(t *testing.T) {
 	}
 }
 
-// TestPredictionsNPY: a .npy file has labels that are decimal numbers, and not words that strconv takes for numbers.
+// TestPredictionsNPY checks that a .npy file of predictions accepts labels that are decimal numbers, and refuses other
+// labels, even those that strconv parses as numbers.
 func TestPredictionsNPY(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "p.npy")
 	written := func(label string) ([]byte, error) {
@@ -58,9 +60,9 @@ func TestPredictionsNPY(t *testing.T) {
 			t.Errorf("label %q: %v", label, err)
 		}
 	}
-	for label, v := range map[string]float64{"1": 1, "-2.5": -2.5, "1e3": 1000} {
+	for label, number := range map[string]float64{"1": 1, "-2.5": -2.5, "1e3": 1000} {
 		data, err := written(label)
-		if want := binary.LittleEndian.AppendUint64(nil, math.Float64bits(v)); err != nil || !bytes.Contains(data, want) {
+		if want := binary.LittleEndian.AppendUint64(nil, math.Float64bits(number)); err != nil || !bytes.Contains(data, want) {
 			t.Errorf("label %q: %v", label, err)
 		}
 	}

@@ -13,12 +13,16 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
+// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+
 var (
-	inPicture = regexp.MustCompile(`[+−-]?[\d.,]+([e×][\d+−-]+)?( %)?`)
+	numbers   = regexp.MustCompile(`[+−-]?[\d.,]+([e×][\d+−-]+)?( %)?`)
 	dataNames = regexp.MustCompile(`synthetic-(regression|classes)|ijcnn1|mnist|cal-housing|houses`)
 )
 
-// words returns the texts of a picture without numbers and names of data: its title and caption, axes and legend.
+// words returns the sorted texts of an SVG picture: title, caption, axes and legend. Numbers are replaced by "#" and
+// names of data sets by "DATA".
 func words(t *testing.T, svg []byte) (all []string) {
 	t.Helper()
 	dec, text, depth := xml.NewDecoder(strings.NewReader(string(svg))), "", 0
@@ -38,7 +42,7 @@ func words(t *testing.T, svg []byte) (all []string) {
 			text += string(token)
 		case xml.EndElement:
 			if depth == 1 && token.Name.Local != "tspan" {
-				text = inPicture.ReplaceAllString(dataNames.ReplaceAllString(text, "DATA"), "#")
+				text = numbers.ReplaceAllString(dataNames.ReplaceAllString(text, "DATA"), "#")
 				text = strings.TrimSpace(strings.ReplaceAll(text, "##", "#"))
 				if text != "" && text != "#" {
 					all = append(all, text)
@@ -49,7 +53,9 @@ func words(t *testing.T, svg []byte) (all []string) {
 	}
 }
 
-// TestPictures: the words of every kept picture are those that the present code draws, on small data.
+// TestPictures checks that the pictures in docs are up to date: their words, without numbers, must be those of a
+// picture that the present code draws from small data. The file docs/pictures.txt lists the command of each picture; a
+// name with "~" in front is known to be out of date.
 func TestPictures(t *testing.T) {
 	docs := testkit.Must(filepath.Abs("../../docs"))
 	files(t, map[string]string{"houses.csv": strings.Replace(table(60, nil, true), "a,b,c,y", "a,b,c,price", 1)})
@@ -62,27 +68,30 @@ func TestPictures(t *testing.T) {
 		}
 		part := strings.Split(line, "|")
 		name, command := strings.TrimSpace(part[0]), strings.TrimSpace(part[1])
-		name, old := strings.CutPrefix(name, "~")
-		if listed = append(listed, filepath.Join(docs, name)); old {
+		name, outdated := strings.CutPrefix(name, "~")
+		if listed = append(listed, filepath.Join(docs, name)); outdated {
 			t.Logf("%s is older than the code: make pictures", name)
 			continue
 		}
-		small := "$ " + command + " p.svg " + part[2]
+		smallCommand := "$ " + command + " p.svg " + part[2]
 		switch {
 		case command == "demo":
-			small = "$ demo"
+			smallCommand = "$ demo"
 		case strings.HasPrefix(command, "verify"):
-			small = "$ verify m.krr --data synthetic-classes --plot p.svg"
+			smallCommand = "$ verify m.krr --data synthetic-classes --plot p.svg"
 		case strings.Contains(command, "--data"):
-			small = "$ " + command + " p.svg --data synthetic-classes --n 200 " + part[2]
+			smallCommand = "$ " + command + " p.svg --data synthetic-classes --n 200 " + part[2]
 		}
-		script(t, small)
-		drawn := filepath.Join(".", map[bool]string{true: name, false: "p.svg"}[command == "demo"])
+		script(t, smallCommand)
+		drawn := "p.svg"
+		if command == "demo" {
+			drawn = name // the command demo chooses the names of its pictures
+		}
 		compareWords(t, filepath.Join(docs, name), drawn)
 	}
-	all := append(testkit.Must(filepath.Glob(docs+"/*.svg")), testkit.Must(filepath.Glob(docs+"/stages/*.svg"))...)
-	for _, name := range all {
-		if !slices.Contains(listed, name) && filepath.Base(name) != "low-rank-and-sparse.svg" { // of a notebook
+	pictures := append(testkit.Must(filepath.Glob(docs+"/*.svg")), testkit.Must(filepath.Glob(docs+"/stages/*.svg"))...)
+	for _, name := range pictures {
+		if !slices.Contains(listed, name) && filepath.Base(name) != "low-rank-and-sparse.svg" { // that picture is drawn by a notebook
 			t.Errorf("%s is not in pictures.txt", name)
 		}
 	}
@@ -92,7 +101,8 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// compareWords compares the words of a kept picture with those of a new one.
+// compareWords reports an error if a picture in docs and a newly drawn picture have different words, or if one of the
+// files is missing.
 func compareWords(t *testing.T, kept, drawn string) {
 	t.Helper()
 	for _, name := range []string{kept, drawn} {

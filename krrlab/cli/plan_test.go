@@ -7,23 +7,27 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestPlanCommand runs the command with what is held, and looks at what it prints and writes.
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
+// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+
+// TestPlanCommand runs krrlab plan on data and checks its text, its JSON report and its picture. A choice that the
+// flags fix, such as a preconditioner and its number of features, must hold for every candidate.
 func TestPlanCommand(t *testing.T) {
 	files(t, map[string]string{"train.csv": table(150, []string{"a", "b", "c"}, true)})
 	t.Setenv("XDG_CACHE_HOME", ".")
-	var p map[string]any
-	out := staged(t, &p, "plan", "--train", "train.csv", "--target", "y", "--holdout", "0.2", "--sigma", "2")
+	var plan map[string]any
+	out := staged(t, &plan, "plan", "--train", "train.csv", "--target", "y", "--holdout", "0.2", "--sigma", "2")
 	testkit.Contains(t, out, "choice", "direct, float64", "runner-up", "--solver direct --storage float64", "wrote")
-	fields(t, p, "choice runner_up predicted_bytes candidates flags")
-	s := p["predicted_seconds"]
-	fields(t, s, "kernel features factor solve predict total")
-	if s.(map[string]any)["predict"].(float64) <= 0 {
+	fields(t, plan, "choice runner_up predicted_bytes candidates flags")
+	seconds := plan["predicted_seconds"]
+	fields(t, seconds, "kernel features factor solve predict total")
+	if seconds.(map[string]any)["predict"].(float64) <= 0 {
 		t.Error("the test points are not counted")
 	}
 	script(t, "$ plan --train train.csv --target y --sigma 2 --precond nystrom --features 40 --json p.json")
 	for _, c := range report(t, "p.json")["candidates"].([]any) {
 		if c := c.(map[string]any); c["precond"] != "nystrom" || c["s"] != 40.0 {
-			t.Errorf("held is nystrom with s = 40; a candidate is %v", c)
+			t.Errorf("the flags fix nystrom with s = 40; a candidate is %v", c)
 		}
 	}
 	script(t, `$ plan --train train.csv --target y --sigma 2 --precond nystrom --landmarks 3,1,4 --spectral
@@ -37,14 +41,16 @@ $ plan --train train.csv --target y --sigma 2 --precond vecchia --neighbors 7 --
     the preconditioner process:cat has no methods Cost and Iterations`)
 }
 
-// TestPlanNodes: what machines take for data that are here, by the rule, and for a size, whose iterations must be told.
+// TestPlanNodes checks plans for several machines. For data at hand the number of iterations is predicted by a rule;
+// for a problem that is given by its size alone, --iterations must give it. The scripts also check the machine
+// description, sizes too large to count, and missing flags.
 func TestPlanNodes(t *testing.T) {
 	files(t, map[string]string{"train.csv": table(150, []string{"a", "b", "c"}, true)})
 	t.Setenv("XDG_CACHE_HOME", ".")
-	var s map[string]any
-	out := staged(t, &s, "plan", "--train", "train.csv", "--target", "y", "--sigma", "2", "--nodes", "2")
+	var plan map[string]any
+	out := staged(t, &plan, "plan", "--train", "train.csv", "--target", "y", "--sigma", "2", "--nodes", "2")
 	testkit.Contains(t, out, "by the rule", "2 of", "limits")
-	fields(t, s, "machines choice on strong weak")
+	fields(t, plan, "machines choice on strong weak")
 	script(t, `$ plan --problem 1000000,784,10 --nodes 8 --cores 32 --memory 64GB --features 20000 --iterations 100 `+
 		`--price 2 --rates gemm32=3000,gemm64=1500,read=100,exp=40,entry=11 --plot p.svg
     pcg, features, s = 20000, K recompute; 100 iterations, as given

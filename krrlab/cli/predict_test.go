@@ -19,7 +19,10 @@ import (
 	"github.com/krrlab/lab/krrlab/model/interval"
 )
 
-// priced returns a table whose first column is 3x − 2y, with the columns in that order.
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
+// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+
+// priced returns n rows of a csv file with the given columns, in their order: x, y, and price = 3x − 2y.
 func priced(n int, order ...string) string {
 	var b strings.Builder
 	b.WriteString(strings.Join(order, ",") + "\n")
@@ -37,8 +40,8 @@ func priced(n int, order ...string) string {
 	return b.String()
 }
 
-// TestColumnsOfTheFit checks that predict and verify take the target's column of the fit,
-// whatever its place, and that features under other names are refused.
+// TestColumnsOfTheFit checks that fit, predict and verify find the target and the features of a file by the names of
+// its columns, in any order, and refuse a file that lacks a feature. A file in a format without columns needs no names.
 func TestColumnsOfTheFit(t *testing.T) {
 	svm := regexp.MustCompile(`(?m)^(.*),(.*),(.*)$`) // the same rows in a format that has no columns
 	_, rows, _ := strings.Cut(priced(40, "price", "x", "y"), "\n")
@@ -58,11 +61,11 @@ func TestColumnsOfTheFit(t *testing.T) {
 			}
 		}
 	}
-	for _, line := range []string{ // found by their names
+	for _, line := range []string{
 		"fit --train train.csv --target price --test IN", "predict --model m.krr --out p.csv --in IN",
 		"verify m.krr --train IN", "verify m.krr --train train.csv --test IN",
 	} {
-		line = "$ " + line
+		line = "$ " + line // IN stands for the file with other columns
 		script(t, strings.ReplaceAll(line, "IN",
 			"swapped.csv")+"\nswapped.csv: csv; separator comma (3 cells in 41 of 41 rows); header yes\n1"+
 			strings.ReplaceAll(line, "IN", "missing.csv")+"\nmissing.csv, line 1: the columns \"y\" of ")
@@ -75,18 +78,18 @@ $ fit --train train.csv --test other.csv --target price --solver direct
 	"prise": there are "price", "x", "y"`)
 }
 
-// TestPredictScaled: predict judges a model on the file of the test points as fit did, however
-// the points were scaled.
+// TestPredictScaled checks that predict prints the same test errors for the test file as the fit did, for every scaling
+// of the features and for dense and sparse files.
 func TestPredictScaled(t *testing.T) {
 	sparse := func(i int) string { return fmt.Sprintf("%d 1:%d 3:0.%d 4:%d\n", i%2, i%7, i, 100-i) }
 	files(t, map[string]string{"a.csv": table(90, nil, true), "b.csv": table(40, nil, true), "a.svm": lines(90, sparse),
 		"b.svm": lines(40, sparse)})
 	for _, form := range []string{"csv", "svm"} {
 		for _, scale := range datasets.Scalings {
-			judged := regexp.MustCompile(`(?m)^(?:test|training) +(.*)`)
-			want := judged.FindStringSubmatch(script(t,
+			errorLine := regexp.MustCompile(`(?m)^(?:test|training) +(.*)`)
+			want := errorLine.FindStringSubmatch(script(t,
 				fmt.Sprintf("$ fit --train a.%s --test b.%[1]s --scale %s --out m.krr", form, scale)))
-			got := judged.FindStringSubmatch(script(t, "$ predict --model m.krr --out p.csv --in b."+form))
+			got := errorLine.FindStringSubmatch(script(t, "$ predict --model m.krr --out p.csv --in b."+form))
 			if len(want) == 0 || len(got) == 0 || got[1] != want[1] {
 				t.Errorf("%s, %s: %s, of the fit: %s", form, scale, got, want)
 			}
@@ -94,15 +97,17 @@ func TestPredictScaled(t *testing.T) {
 	}
 }
 
-// TestPredictBound: exact answers are within the bounds that a loose fit's model gives, labels that it calls settled
-// are the exact fit's, and a model without bounds says so.
+// TestPredictBound checks the error bounds of a model that was solved to a loose tolerance. The predictions of an
+// accurate model must be within the bounds of the loose model, labels that the loose model calls settled must be those
+// of the accurate model, and a model file without bounds is refused. The test also requires that the two models differ,
+// so that the bounds are not trivial.
 func TestPredictBound(t *testing.T) {
 	files(t, nil)
 	rows := func(model string) [][]string {
 		t.Helper()
 		out := script(t, "$ predict --bound --decision --in train.csv --model "+model)
-		all := testkit.Must(csv.NewReader(strings.NewReader(out)).ReadAll())
-		return all
+		table := testkit.Must(csv.NewReader(strings.NewReader(out)).ReadAll())
+		return table
 	}
 	number := func(s string) float64 {
 		v := testkit.Must(strconv.ParseFloat(s, 64))
@@ -113,27 +118,27 @@ func TestPredictBound(t *testing.T) {
 		write(t, ".", "train.csv", data)
 		const fit = "fit --train train.csv --sigma 1 --lambda 0.01 --solver cg --residual exact"
 		script(t, "$ "+fit+" --tol 1e-1 --out loose")
-		command(t, strings.Fields(fit+" --tol 1e-12 --out exact")...) // perhaps not reached
+		command(t, strings.Fields(fit+" --tol 1e-12 --out exact")...) // the exit code does not matter: rounding may keep the fit from this tolerance
 		loose, exact := rows("loose"), rows("exact")
-		at, last := slices.Index(loose[0], "bound"), len(loose[0])-1
-		if at < 0 || (loose[0][last] == "settled") != (name == "classes") {
+		boundColumn, last := slices.Index(loose[0], "bound"), len(loose[0])-1
+		if boundColumn < 0 || (loose[0][last] == "settled") != (name == "classes") {
 			t.Fatalf("%s: columns %v", name, loose[0])
 		}
-		moved := 0.0
+		largest := 0.0
 		for i := range loose[1:] {
-			l, e := loose[i+1], exact[i+1]
-			for j := 2; j < at; j++ {
-				off := math.Abs(number(l[j]) - number(e[j]))
-				if moved = max(moved, off); off > number(l[at])+number(e[at]) {
-					t.Errorf("%s, row %d: %s, exactly %s, bound %s", name, i, l[j], e[j], l[at])
+			looseRow, exactRow := loose[i+1], exact[i+1]
+			for j := 2; j < boundColumn; j++ {
+				difference := math.Abs(number(looseRow[j]) - number(exactRow[j]))
+				if largest = max(largest, difference); difference > number(looseRow[boundColumn])+number(exactRow[boundColumn]) {
+					t.Errorf("%s, row %d: %s, exactly %s, bound %s", name, i, looseRow[j], exactRow[j], looseRow[boundColumn])
 				}
 			}
-			if l[last] == "true" && l[1] != e[1] {
-				t.Errorf("%s, row %d: %s is settled and becomes %s", name, i, l[1], e[1])
+			if looseRow[last] == "true" && looseRow[1] != exactRow[1] {
+				t.Errorf("%s, row %d: %s is settled and becomes %s", name, i, looseRow[1], exactRow[1])
 			}
 		}
-		if moved < 1e-4 {
-			t.Errorf("%s: the loose fit differs by only %g", name, moved)
+		if largest < 1e-4 {
+			t.Errorf("%s: the loose fit differs by only %g", name, largest)
 		}
 		m, err := model.Load("loose")
 		if err != nil || m.Error == nil || !m.Error.Certain {
@@ -145,7 +150,9 @@ func TestPredictBound(t *testing.T) {
 	}
 }
 
-// TestFitStop: --stop says what ended the iteration, and that is a success.
+// TestFitStop checks that --stop chooses the criterion that ends the iteration, and that the report names it. The
+// status is "converged" only if the residual met its tolerance, but every such fit exits with status 0. At most 20 % of
+// the 120 labels may be open after --stop labels=20%.
 func TestFitStop(t *testing.T) {
 	files(t, map[string]string{"train.csv": table(120, []string{"a", "b", "c"}, true)})
 	const fit = "$ fit --verbose --train train.csv --sigma 1 --lambda 0.1 --precond nystrom --features 20 --json r.json --stop "
@@ -167,12 +174,12 @@ func TestFitStop(t *testing.T) {
 	}
 }
 
-// TestClassifierReport: fit, predict and verify show of a classifier's answers the base rate, the AUC and the confusion
-// matrix, alike.
+// TestClassifierReport checks that fit, predict and verify print the same base rate, AUC and confusion matrix of a
+// classifier, and that the JSON reports of fit and verify agree.
 func TestClassifierReport(t *testing.T) {
 	labels := []string{"lo", "mid", "hi"}
 	files(t, map[string]string{"train.csv": table(120, labels, true), "test.csv": table(50, labels, true)})
-	var seen []string
+	var printed []string
 	for _, line := range []string{
 		"fit --train train.csv --test test.csv --out m.krr --json r.json", "predict m.krr --in test.csv --out p.csv",
 		"verify m.krr --train train.csv --test test.csv --json v.json",
@@ -182,22 +189,22 @@ func TestClassifierReport(t *testing.T) {
 		if !ok || len(rows) < 6 {
 			t.Fatalf("%s: %s", line, text)
 		}
-		seen = append(seen, strings.Join(strings.Fields(strings.Join(rows[:5], " ")), " "))
+		printed = append(printed, strings.Join(strings.Fields(strings.Join(rows[:5], " ")), " "))
 	}
-	if seen[0] != seen[1] || seen[0] != seen[2] || !strings.Contains(seen[0], "AUC 0.") ||
-		!strings.Contains(seen[0], "confusion class, taken for →") {
-		t.Errorf("%q", seen)
+	if printed[0] != printed[1] || printed[0] != printed[2] || !strings.Contains(printed[0], "AUC 0.") ||
+		!strings.Contains(printed[0], "confusion class, taken for →") {
+		t.Errorf("%q", printed)
 	}
-	r, w := report(t, "r.json"), report(t, "v.json")
-	c := r["classes"].(map[string]any)
-	if c["base_rate"].(float64) < 0.34 || c["auc"] == nil || len(c["confusion"].([]any)) != 3 ||
-		!reflect.DeepEqual(c, w["classes"]) || r["training_error"].(float64) > r["test_error"].(float64) {
-		t.Errorf("%v, %v", c, w["classes"])
+	fitReport, verifyReport := report(t, "r.json"), report(t, "v.json")
+	classes := fitReport["classes"].(map[string]any)
+	if classes["base_rate"].(float64) < 0.34 || classes["auc"] == nil || len(classes["confusion"].([]any)) != 3 ||
+		!reflect.DeepEqual(classes, verifyReport["classes"]) || fitReport["training_error"].(float64) > fitReport["test_error"].(float64) {
+		t.Errorf("%v, %v", classes, verifyReport["classes"])
 	}
 }
 
-// TestKeep: the columns that --keep names are copied as they stand in the file, by name and number, with and without a
-// header.
+// TestKeep checks that predict --keep copies the chosen columns of its input file unchanged, by name and by number,
+// with and without a header.
 func TestKeep(t *testing.T) {
 	files(t, map[string]string{
 		"train.csv": table(60, nil, true), "bare.csv": table(60, nil,
@@ -227,8 +234,9 @@ func TestKeep(t *testing.T) {
 	--keep is for csv files`)
 }
 
-// TestDigits: predictions in CSV have the digits that the intervals of the model deserve, and all of them if there are
-// none, with --digits full and in .npy files; intervals are rounded outward.
+// TestDigits checks how many digits of the predictions are written to csv. With intervals, a prediction is rounded to a
+// unit that is small compared with the half width of its interval, and the ends of the interval are rounded outward.
+// Without intervals in the model, with --digits full and with --decision, all digits are written.
 func TestDigits(t *testing.T) {
 	files(t, map[string]string{"a.csv": table(60, nil, true), "b.csv": table(9, nil, true)})
 	numbers := func(text string, column int) (v []float64, longest int) {
@@ -240,26 +248,28 @@ func TestDigits(t *testing.T) {
 	}
 	script(t, "$ fit --train a.csv --holdout 0.5 --out split.krr --sigma 2\n$ fit --train a.csv --out none.krr --sigma 2")
 	full, digits := numbers(script(t, "$ predict split.krr --in b.csv --interval 90% --digits full"), 1)
-	low, _ := numbers(script(t, "$ predict split.krr --in b.csv --interval 90% --digits full"), 2)
+	fullLow, _ := numbers(script(t, "$ predict split.krr --in b.csv --interval 90% --digits full"), 2)
 	out := script(t, "$ predict split.krr --in b.csv --interval 90%\n --digits full writes all")
 	short, shortDigits := numbers(out, 1)
 	lo, _ := numbers(out, 2)
 	hi, _ := numbers(out, 3)
 	for i, v := range full {
-		half := v - low[i]
-		if math.Abs(v-short[i]) > half/200*(1+1e-9) || lo[i] > low[i] || low[i]-lo[i] > half/100 || hi[i] < v+half {
-			t.Errorf("%g is %g in [%g, %g]; the interval begins at %g", v, short[i], lo[i], hi[i], low[i])
+		half := v - fullLow[i]
+		if math.Abs(v-short[i]) > half/200*(1+1e-9) || lo[i] > fullLow[i] || fullLow[i]-lo[i] > half/100 || hi[i] < v+half {
+			t.Errorf("%g is %g in [%g, %g]; the interval begins at %g", v, short[i], lo[i], hi[i], fullLow[i])
 		}
 	}
-	plain, _ := numbers(script(t, "$ predict split.krr --in b.csv"), 1)
-	if shortDigits > 7 || digits < 12 || !slices.Equal(plain, short) {
-		t.Errorf("%d and %d characters; %v without intervals, %v with them", shortDigits, digits, plain, short)
+	withoutIntervals, _ := numbers(script(t, "$ predict split.krr --in b.csv"), 1)
+	if shortDigits > 7 || digits < 12 || !slices.Equal(withoutIntervals, short) {
+		t.Errorf("%d and %d characters; %v without intervals, %v with them", shortDigits, digits, withoutIntervals, short)
 	}
-	all, _ := numbers(script(t, "$ predict split.krr --in b.csv --decision"), 1)
-	if _, n := numbers(script(t, "$ predict none.krr --in b.csv"), 1); n < 12 || !slices.Equal(all, full) {
-		t.Errorf("%d characters without intervals; %v with --decision, %v", n, all, full)
+	decisions, _ := numbers(script(t, "$ predict split.krr --in b.csv --decision"), 1)
+	if _, n := numbers(script(t, "$ predict none.krr --in b.csv"), 1); n < 12 || !slices.Equal(decisions, full) {
+		t.Errorf("%d characters without intervals; %v with --decision, %v", n, decisions, full)
 	}
-	for v, want := range map[[3]float64]float64{ // prediction, half width and largest end: unit
+	// The keys are a prediction, the half width of its interval and the upper end of the interval; the values are the
+	// unit to which predictions are rounded, 0 for no rounding.
+	for v, want := range map[[3]float64]float64{
 		{5, 0.3, 5.3}: 1e-3, {72767, 1e-10, 72767}: 0, {1e3, 1e-9, 1e3}: 1e-12, {1e30, 1e26, 1e30}: 0, {1e24, 3e24, 2e24}: 1e22,
 		{5, 0.3, math.Inf(1)}: 0, {5, 0.3, math.NaN()}: 0, {1, 1e-320, 1}: 0,
 	} {
@@ -270,6 +280,7 @@ func TestDigits(t *testing.T) {
 			t.Errorf("%v: unit %g, want %g", v, p.unit, want)
 		}
 	}
+	// The keys are a number, the unit and the direction of rounding: 0 is to nearest, −1 down and 1 up.
 	for v, want := range map[[3]float64]string{{1234.5, 100, 0}: "1200", {-0.05, 1, 0}: "0", {0.3, 0.1, -1}: "0.3",
 		{0.30000001, 0.1, 1}: "0.4", {-1.26, 0.01, 1}: "-1.26", {149, 100, 1}: "200"} {
 		if got := rounded(v[0], v[1], v[2]); got != want {

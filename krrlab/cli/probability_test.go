@@ -6,14 +6,19 @@ import (
 	"testing"
 )
 
-// TestProbabilities: a column for each class, of rows left out as the fit kept or found when predicting, and how good
-// they are.
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
+// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+
+// TestProbabilities checks predict --probabilities with two and three classes. There is one column for each class, its
+// values are between 0 and 1, and each row sums to 1. The calibration uses test rows or leave-one-out values of the
+// training rows, and values that predict computes again must agree with the saved ones. Regression has no
+// probabilities.
 func TestProbabilities(t *testing.T) {
 	files(t, map[string]string{"number.csv": table(40, nil, true)})
 	for _, labels := range [][]string{{"no", "yes"}, {"low", "mid", "high"}} {
 		write(t, ".", "train.csv", table(150, labels, true))
 		write(t, ".", "new.csv", table(90, labels, true))
-		var first []string
+		var saved []string
 		for _, c := range []struct{ flag, want string }{
 			{"--calibrate loo", "by 150 training rows, each left out; log loss 0."}, {"--calibrate none",
 				"by 150 training rows, each left out; log loss 0."},
@@ -24,8 +29,8 @@ func TestProbabilities(t *testing.T) {
 			got := readColumns(t, "p.csv")
 			for i := range 90 {
 				var sum float64
-				for _, l := range labels {
-					v, err := strconv.ParseFloat(got["p_"+l][i], 64)
+				for _, label := range labels {
+					v, err := strconv.ParseFloat(got["p_"+label][i], 64)
 					if err != nil || !(v > 0 && v < 1) {
 						t.Fatal(v, err)
 					}
@@ -35,13 +40,13 @@ func TestProbabilities(t *testing.T) {
 					t.Fatalf("row %d: the sum is %g", i, sum)
 				}
 			}
-			if column := got["p_"+labels[0]]; first == nil {
-				first = column
+			if column := got["p_"+labels[0]]; saved == nil {
+				saved = column
 			} else if c.flag == "--calibrate none" {
 				for i, v := range column {
-					a, _ := strconv.ParseFloat(v, 64)
-					if b, _ := strconv.ParseFloat(first[i], 64); math.Abs(a-b) > 1e-6 {
-						t.Fatalf("row %d: kept %g, recomputed %g", i, b, a)
+					recomputed, _ := strconv.ParseFloat(v, 64)
+					if kept, _ := strconv.ParseFloat(saved[i], 64); math.Abs(recomputed-kept) > 1e-6 {
+						t.Fatalf("row %d: kept %g, recomputed %g", i, kept, recomputed)
 					}
 				}
 			}

@@ -14,7 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestProcessorOfRank: what one rank's processor cannot run, that rank says.
+// TestProcessorOfRank checks that a rank whose processor lacks the instructions of --cpu reports this with its rank
+// number.
 func TestProcessorOfRank(t *testing.T) {
 	lacking := simd.AVX512
 	for slices.Contains(simd.Paths(), lacking) {
@@ -38,11 +39,12 @@ func TestProcessorOfRank(t *testing.T) {
 	}
 }
 
-// TestOthersWait: of an error that all ranks find before they are joined the first one speaks; the
-// others wait for the launcher to end them, since a rank that ends first would end that one.
+// TestOthersWait checks a rank other than the first with an error that all ranks find before they are connected. The
+// first rank reports such an error. The others print nothing and wait until the launcher ends them, because the
+// launcher would end the first rank as soon as any rank exits.
 func TestOthersWait(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	var told atomic.Bool
+	var cancelled atomic.Bool
 	ended := make(chan bool)
 	var errs bytes.Buffer
 	var code int
@@ -54,17 +56,18 @@ func TestOthersWait(t *testing.T) {
 			},
 			Launch: &comm.Launch{Launcher: "Open MPI", Rank: 1, Size: 2},
 		})
-		ended <- told.Load()
+		ended <- cancelled.Load()
 	}()
-	time.Sleep(200 * time.Millisecond) // only for one that does not wait
-	told.Store(true)
+	time.Sleep(200 * time.Millisecond) // gives a rank that does not wait the time to end, which the test would notice
+	cancelled.Store(true)
 	cancel()
 	if !<-ended || code == exitOK || strings.Contains(errs.String(), "no-such-data") {
 		t.Errorf("a rank ends with code %d before the launcher says so, and says %q", code, errs.String())
 	}
 }
 
-// TestUsageOfRank: what is wrong for one rank only, as a file that its machine lacks, that rank says after a while.
+// TestUsageOfRank checks that a rank reports, after a delay, an error that only it has, such as a file that its machine
+// lacks.
 func TestUsageOfRank(t *testing.T) {
 	defer func(d time.Duration) { reportDelay = d }(reportDelay)
 	reportDelay = 0

@@ -12,8 +12,11 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestReproduce runs an experiment as a user would, resumes it, and makes its tables again
-// from the report.
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
+// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+
+// TestReproduce runs an experiment, resumes it, and writes its tables again from the saved report. The tables must not
+// change, and the page of results keeps the text around its section.
 func TestReproduce(t *testing.T) {
 	files(t, map[string]string{"results.md": "before\n" + experiments.SectionBegin + "\n" + experiments.SectionEnd +
 		"\nafter\n"})
@@ -25,11 +28,11 @@ $ reproduce table5 table5 --into out
 	adult/a9a is not at hand
 	open: τ = 10⁻²
 	Where the numbers come from`)
-	r := testkit.Must(experiments.LoadReports("out"))[0]
-	if x := r.Find("built-in classes, n = 1,500", "τ = 10⁻³")[0].Result; !x.Ran() || x.Commit != "test" {
-		t.Errorf("result %+v", x)
+	report := testkit.Must(experiments.LoadReports("out"))[0]
+	if result := report.Find("built-in classes, n = 1,500", "τ = 10⁻³")[0].Result; !result.Ran() || result.Commit != "test" {
+		t.Errorf("result %+v", result)
 	}
-	md := string(read(t, "out/table5.smoke.md"))
+	tables := string(read(t, "out/table5.smoke.md"))
 	script(t, `
 $ reproduce table5 --into out --page results.md
 	0 cases, 
@@ -40,15 +43,15 @@ $ reproduce table5 --into out --page results.md
 	exclude each other
 $ reproduce --from out --page results.md
 	table5.smoke.md`)
-	testkit.Equal(t, string(read(t, "out/table5.smoke.md")), md)
-	if b := string(read(t, "results.md")); !strings.Contains(b, "No results at laptop scale") ||
-		!strings.HasSuffix(b, "after\n") {
-		t.Errorf("page: %s", b)
+	testkit.Equal(t, string(read(t, "out/table5.smoke.md")), tables)
+	if page := string(read(t, "results.md")); !strings.Contains(page, "No results at laptop scale") ||
+		!strings.HasSuffix(page, "after\n") {
+		t.Errorf("page: %s", page)
 	}
 }
 
-// TestReproduceFromNothing: a folder that is not there is an error, and one without reports takes no
-// table out of a page.
+// TestReproduceFromNothing checks that reproduce --from refuses a missing folder, and that a folder without reports
+// does not remove a table from the page.
 func TestReproduceFromNothing(t *testing.T) {
 	text := "before\n" + experiments.SectionBegin + "\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n" + experiments.SectionEnd +
 		"\nafter\n"
@@ -66,8 +69,7 @@ $ reproduce --from empty
 	testkit.Equal(t, string(read(t, "results.md")), text)
 }
 
-// TestReproduceList: without data the list says how many cases are left out, and for want of which
-// data.
+// TestReproduceList checks that --list names the missing data and counts the cases that cannot be run without them.
 func TestReproduceList(t *testing.T) {
 	files(t, nil)
 	script(t, `
@@ -81,11 +83,12 @@ $ reproduce table3 --list
 	4 cases,`)
 }
 
-// TestReproduceInterrupted: what was done is kept, and the command that resumes is printed.
+// TestReproduceInterrupted checks that an interrupted reproduction keeps its finished cases and prints the command that
+// resumes it.
 func TestReproduceInterrupted(t *testing.T) {
 	out := t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
-	go func() { // as soon as the first case is kept
+	go func() { // cancels as soon as the result of the first case is saved
 		for ctx.Err() == nil {
 			if m, _ := filepath.Glob(filepath.Join(out, "*.json")); len(m) > 0 {
 				cancel()
@@ -102,7 +105,7 @@ func TestReproduceInterrupted(t *testing.T) {
 	script(t, "$ reproduce table2 --into "+out+"\n!, 0 done before")
 }
 
-// TestReproducePaper: scale paper prints its plan and does not start unasked.
+// TestReproducePaper checks that --scale paper prints its plan and does not start without --yes.
 func TestReproducePaper(t *testing.T) {
 	code, out, errs := command(t, "reproduce", "table3", "--scale", "paper")
 	if code != exitUsage || !strings.Contains(out, "What is to be run") ||

@@ -13,8 +13,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestForeignNames: what files name themselves, their columns and labels reaches the terminal without what could
-// command it, by every command that prints it, in results and in errors.
+// TestForeignNames checks that control characters in names of files, columns, labels and flags never reach the
+// terminal, in the results and errors of every command that prints them. Otherwise a data file could send commands to
+// the terminal.
 func TestForeignNames(t *testing.T) {
 	dir := t.TempDir()
 	evil := "\x1b[2J\u009b1m\x1b]0;x\a"
@@ -39,7 +40,8 @@ func TestForeignNames(t *testing.T) {
 	}
 }
 
-// TestPasted: the command that tune prints names the data as bash reads them.
+// TestPasted checks that the command line that tune prints is quoted correctly: bash must pass the same values of the
+// data flags to krrlab fit, for names full of special characters.
 func TestPasted(t *testing.T) {
 	f, set := newFitFlags(), pflag.NewFlagSet("tune", pflag.ContinueOnError)
 	addOptions(set, f.flags)

@@ -14,42 +14,43 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// TestWriteTable: a table read back has every digit, NaN where there is a word or nothing; one column is a vector.
+// TestWriteTable writes tables to .npy and csv files and reads them back. All digits must be kept, words and missing
+// cells become NaN in the array, and a table of one column becomes a vector.
 func TestWriteTable(t *testing.T) {
 	wide := &plots.Table{Columns: []plots.Column{{Name: "n"}, {Name: "how"}, {Name: "v", Format: "%.2g"}}}
 	wide.Add(3, "exact", 1.0/3)
 	wide.Add(4, nil, math.Pi)
 	wide.Add(5)
-	one := &plots.Table{Columns: []plots.Column{{Name: "eigenvalue"}}}
-	one.Add(2.5)
-	one.Add(0x1p-40)
-	nan := math.NaN()
-	for name, c := range map[string]struct {
+	single := &plots.Table{Columns: []plots.Column{{Name: "eigenvalue"}}}
+	single.Add(2.5)
+	single.Add(0x1p-40)
+	nan := math.NaN() // a word or an empty cell
+	for name, tableCase := range map[string]struct {
 		table *plots.Table
 		shape []int
 		want  []float64
 	}{
 		"wide": {wide, []int{3, 3}, []float64{3, nan, 1.0 / 3, 4, nan, math.Pi, 5, nan, nan}},
-		"one":  {one, []int{2}, []float64{2.5, 0x1p-40}},
+		"one":  {single, []int{2}, []float64{2.5, 0x1p-40}},
 	} {
 		dir := t.TempDir()
 		array, text := filepath.Join(dir, "t.npy"), filepath.Join(dir, "t.csv")
 		for _, f := range []string{array, text} {
-			testkit.OK(t, writeTable(f, c.table))
+			testkit.OK(t, writeTable(f, tableCase.table))
 		}
 		file := testkit.Must(os.Open(array))
 		h, data, err := npy.Read(file, 1<<20)
 		file.Close()
 		got, ok := data.([]float64)
-		if err != nil || !ok || len(h.Shape) != len(c.shape) || h.Shape[0] != c.shape[0] || len(got) != len(c.want) {
+		if err != nil || !ok || len(h.Shape) != len(tableCase.shape) || h.Shape[0] != tableCase.shape[0] || len(got) != len(tableCase.want) {
 			t.Fatalf("%s: %v, %T (%v)", name, h.Shape, data, err)
 		}
 		content := read(t, text)
 		rows, err := csv.NewReader(strings.NewReader(string(content))).ReadAll()
-		if err != nil || len(rows) != c.shape[0]+1 {
+		if err != nil || len(rows) != tableCase.shape[0]+1 {
 			t.Fatalf("%s: %q (%v)", name, content, err)
 		}
-		for i, v := range c.want {
+		for i, v := range tableCase.want {
 			cell := rows[1+i/len(rows[0])][i%len(rows[0])]
 			w, err := strconv.ParseFloat(cell, 64)
 			if math.IsNaN(v) != math.IsNaN(got[i]) || !math.IsNaN(v) && (got[i] != v || err != nil || w != v) {

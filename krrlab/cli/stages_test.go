@@ -7,7 +7,11 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestStageCommands runs the command of each stage as a user would, and looks at what it prints and writes.
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
+// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+
+// TestStageCommands runs the command of each stage with various flags, and checks that it prints its data and outputs,
+// draws a picture, and writes the listed keys to its JSON report.
 func TestStageCommands(t *testing.T) {
 	files(t, map[string]string{"train.csv": table(200, []string{"a", "b", "c"}, true)})
 	for args, keys := range map[string]string{
@@ -32,14 +36,15 @@ func TestStageCommands(t *testing.T) {
 		if !strings.Contains(args, "--kernel") {
 			args += " --sigma 2"
 		}
-		var r map[string]any
-		out := staged(t, &r, append(strings.Fields(args), "--train", "train.csv", "--lambda", "0.1")...)
-		fields(t, r, keys)
+		var stageReport map[string]any
+		out := staged(t, &stageReport, append(strings.Fields(args), "--train", "train.csv", "--lambda", "0.1")...)
+		fields(t, stageReport, keys)
 		testkit.Contains(t, out, "data ", "wrote ")
 	}
 }
 
-// TestStageArguments: bad arguments get one clear line, before any data is read where they can be.
+// TestStageArguments checks that each wrong argument of a stage gets one line that names it. If the argument can be
+// judged without the data, this happens before the data are read: the file missing.csv does not exist.
 func TestStageArguments(t *testing.T) {
 	files(t, map[string]string{"train.csv": table(100, nil, true)})
 	script(t, `
@@ -241,7 +246,8 @@ func TestStageArguments(t *testing.T) {
 	want a positive time`)
 }
 
-// TestFitSketch fits with features in several levels.
+// TestFitSketch fits with a chain of three sketches of the random features, and checks the size and the description in
+// the report.
 func TestFitSketch(t *testing.T) {
 	files(t, map[string]string{"train.csv": table(300, nil, true)})
 	script(t, "$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --sketch "+

@@ -13,8 +13,11 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestTuneCommand: krrlab tune writes what scripts rely on, and prints the command that fits with it; krrlab fit --tune
-// does both, and comes to the same model.
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
+// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+
+// TestTuneCommand checks the JSON report of krrlab tune, and that the fit command that it prints gives the same test
+// error and parameters as krrlab fit --tune.
 func TestTuneCommand(t *testing.T) {
 	files(t, map[string]string{"train.csv": table(160, []string{"a", "b", "c"}, true)})
 	var r map[string]any
@@ -41,17 +44,18 @@ func TestTuneCommand(t *testing.T) {
 	script(t, "$ fit "+line+" --test train.csv --json 1.json\n$ fit --train train.csv --test train.csv --target y "+
 		"--scale standard --tune --json 2.json --kernel "+
 		fmt.Sprint(best["kernel"])+"\ntuned ")
-	a, b := report(t, "1.json"), report(t, "2.json")
-	tuned := b["tune"].(map[string]any)["best"].(map[string]any)
-	if a["rmse"] != b["rmse"] || tuned["sigma"] != best["sigma"] || tuned["lambda"] != best["lambda"] ||
-		b["lambda"] != best["lambda"] {
-		t.Errorf("by the command RMSE %v, by --tune %v: %v, want %v", a["rmse"], b["rmse"], tuned, best)
+	byCommand, byTune := report(t, "1.json"), report(t, "2.json")
+	tuned := byTune["tune"].(map[string]any)["best"].(map[string]any)
+	if byCommand["rmse"] != byTune["rmse"] || tuned["sigma"] != best["sigma"] || tuned["lambda"] != best["lambda"] ||
+		byTune["lambda"] != best["lambda"] {
+		t.Errorf("by the command RMSE %v, by --tune %v: %v, want %v", byCommand["rmse"], byTune["rmse"], tuned, best)
 	}
 }
 
-// TestTuneDistance: where most columns do not matter each feature gets its length, and where a combination matters the
-// distance gets a matrix; the command that is printed, krrlab fit --tune and the model agree, and --distance sigma has
-// none.
+// TestTuneDistance checks the search for a distance. If only two of five features matter, each feature gets its own
+// length scale; if a linear combination matters, the distance gets a 5×5 matrix. In both cases a and b must be the two
+// most relevant columns, and the printed command, fit --tune and the saved model must agree. With --distance sigma
+// there is only one length scale.
 func TestTuneDistance(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -87,11 +91,11 @@ func TestTuneDistance(t *testing.T) {
 			script(t, "$ fit "+flags+" --test "+kind+".csv --json "+js+" --out m.krr\n$ verify m.krr --train "+kind+
 				".csv\nproved")
 		}
-		one, two := report(t, "1.json"), report(t, "2.json")
-		if one["rmse"] != two["rmse"] || one["scaling"] != two["scaling"] ||
-			two["kernel"].(map[string]any)["sigma"] != 1.0 {
-			t.Errorf("by the command RMSE %v (%v), by --tune %v (%v)", one["rmse"], one["scaling"], two["rmse"],
-				two["scaling"])
+		byCommand, byTune := report(t, "1.json"), report(t, "2.json")
+		if byCommand["rmse"] != byTune["rmse"] || byCommand["scaling"] != byTune["scaling"] ||
+			byTune["kernel"].(map[string]any)["sigma"] != 1.0 {
+			t.Errorf("by the command RMSE %v (%v), by --tune %v (%v)", byCommand["rmse"], byCommand["scaling"], byTune["rmse"],
+				byTune["scaling"])
 		}
 		script(t, `
 $ loo --train `+kind+`.csv --target y --scale standard --kernel gaussian --sigma `+sigmaOf(line)+`
@@ -116,8 +120,9 @@ func sigmaOf(line string) string {
 	return text
 }
 
-// TestTuneCommandLine: the command has the length scales that the search was made with, and the rows held out; flags
-// hold what they name, validation rows judge, and a polynomial has γ.
+// TestTuneCommandLine checks that the command that tune prints contains the length scales, the scaling and the held-out
+// rows of the search, and that the search keeps a parameter that a flag sets. A polynomial kernel keeps its degree, and
+// validation rows can be given.
 func TestTuneCommandLine(t *testing.T) {
 	files(t, map[string]string{"train.csv": table(90, []string{"a", "b"}, true)})
 	for _, c := range []struct {
@@ -144,22 +149,23 @@ func TestTuneCommandLine(t *testing.T) {
 	}
 }
 
-// TestFirstFit: without --tune, σ and λ a quick search chooses the kernel, with the same bits for any number of threads;
-// flags that set σ or λ, or few rows, leave the defaults, and the report says which.
+// TestFirstFit checks the quick search of a fit without --tune, --sigma and --lambda. It chooses the kernel parameters
+// with the same bits for one and two threads. A fit with --sigma, --lambda or kernel parameters makes no search. A fit
+// to too few rows uses the defaults and says why.
 func TestFirstFit(t *testing.T) {
 	files(t, map[string]string{"train.csv": table(60, nil, true), "few.csv": table(12, nil, true)})
 	const fit = " fit --train train.csv --target y --json f.json "
-	var first any
+	var singleThreaded any
 	for _, threads := range []string{"1", "2"} {
 		out := script(t, "$"+fit+"--threads "+threads)
 		r := report(t, "f.json")
 		best := r["tune"].(map[string]any)["best"].(map[string]any)
-		if delete(best, "seconds"); first == nil {
-			first = fmt.Sprint(best, r["rmse"], r["true_residual"])
+		if delete(best, "seconds"); singleThreaded == nil {
+			singleThreaded = fmt.Sprint(best, r["rmse"], r["true_residual"])
 		}
-		if got := fmt.Sprint(best, r["rmse"], r["true_residual"]); got != first ||
+		if got := fmt.Sprint(best, r["rmse"], r["true_residual"]); got != singleThreaded ||
 			!strings.Contains(out, "a quick search") || best["lambda"] != r["lambda"] {
-			t.Errorf("%s threads: %s, want %v\n%s", threads, got, first, out)
+			t.Errorf("%s threads: %s, want %v\n%s", threads, got, singleThreaded, out)
 		}
 	}
 	for _, flags := range []string{"--lambda 0.5", "--sigma 2", "--kernel polynomial --gamma 0.1",
@@ -178,10 +184,12 @@ func TestFirstFit(t *testing.T) {
 	}
 }
 
-// TestShortReport: a fit of a file says what was read and chosen, the errors beside the baseline and what to do next;
-// --verbose, a named data set or a missed tolerance give the whole report.
+// TestShortReport checks the lines of the report of a fit. The short report says what was read and chosen, compares the
+// error with a baseline, and suggests the next command. With --verbose or after a missed tolerance, the report is
+// complete. The baseline must be the RMSE of the mean of the answers.
 func TestShortReport(t *testing.T) {
 	files(t, map[string]string{"train.csv": table(60, nil, true)})
+	// The values are the names of the lines that must be printed; the other names of the list below must be absent.
 	for args, want := range map[string]string{
 		"--holdout 0.3":          "read|chosen|fitted|test|baseline|next",
 		"--lambda 1 --out m.krr": "read|fitted|wrote|next",
@@ -212,14 +220,19 @@ func TestShortReport(t *testing.T) {
 	}
 }
 
-// TestFoldsFailed: if a fold cannot be fitted, the fit is kept, and report and JSON have the reason. The error of the
-// folds is called optimistic if the search saw the same rows.
+// TestFoldsFailed checks that a fit is kept if one of the folds of its cross-validation cannot be fitted, and that the
+// report and the JSON file give the reason; here one fold has the only row of the class "yes". The output calls the
+// error of the folds optimistic if the search for parameters saw the same rows.
 func TestFoldsFailed(t *testing.T) {
 	var rare, plain strings.Builder
 	rare.WriteString("a,b,y\n")
 	plain.WriteString("a,b,y\n")
 	for i := range 40 {
-		fmt.Fprintf(&rare, "%d,%d,%s\n", i, i*i%7, map[bool]string{true: "yes", false: "no"}[i == 7])
+		class := "no"
+		if i == 7 {
+			class = "yes"
+		}
+		fmt.Fprintf(&rare, "%d,%d,%s\n", i, i*i%7, class)
 		fmt.Fprintf(&plain, "%d,%d,%g\n", i, i*i%7, math.Sin(float64(i)))
 	}
 	files(t, map[string]string{"rare.csv": rare.String(), "plain.csv": plain.String()})

@@ -7,18 +7,23 @@ import (
 	"github.com/krrlab/lab/krrlab"
 )
 
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
+// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+
+// TestVerifyCommand checks the report of krrlab verify for a classifier with its training and test data, and the
+// messages for a model without its data and for wrong command lines and files.
 func TestVerifyCommand(t *testing.T) {
 	files(t, map[string]string{"train.csv": table(200, []string{"no", "yes"}, true),
 		"test.csv": table(90, []string{"no", "yes"}, true)})
 	script(t, "$ fit --train train.csv --scale standard --sigma 1 --lambda 0.1 --out m.krr")
-	var v krrlab.Verification
-	if out := staged(t, &v, "verify", "m.krr", "--train", "train.csv", "--test", "test.csv"); !strings.Contains(out,
+	var verification krrlab.Verification
+	if out := staged(t, &verification, "verify", "m.krr", "--train", "train.csv", "--test", "test.csv"); !strings.Contains(out,
 		"proved") {
 		t.Error(out)
 	}
-	if v.Targets != "given" || !(v.Residual <= 1e-3) || v.TestN != 90 || !v.OpenShare.Known() ||
-		!(v.Cond.Hi <= v.SimpleBound*(1+1e-9)) {
-		t.Errorf("%+v", v)
+	if verification.Targets != "given" || !(verification.Residual <= 1e-3) || verification.TestN != 90 || !verification.OpenShare.Known() ||
+		!(verification.Cond.Hi <= verification.SimpleBound*(1+1e-9)) {
+		t.Errorf("%+v", verification)
 	}
 	script(t, `
 $ verify m.krr
