@@ -15,10 +15,11 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook"
 )
 
-// python is the interpreter that Debian's python3-nbclient and jupyter-client are for.
+// python is Debian's Python interpreter, for which its packages python3-nbclient and jupyter-client are installed.
 const python = "/usr/bin/python3"
 
-// smoke returns the parameters with which a notebook takes few points, none if everything is to be run whole.
+// smoke returns the parameters with which a notebook uses few points, or none in the long suite, which runs the
+// notebooks in full.
 func smoke(t *testing.T, name string) []string {
 	t.Helper()
 	if suite.Scale(0, 0, 1) == 1 {
@@ -27,7 +28,7 @@ func smoke(t *testing.T, name string) []string {
 	return fewPoints(t, name)
 }
 
-// fewPoints returns the parameters, in the notebook's metadata, with which it takes few points.
+// fewPoints returns the parameters, saved in the metadata of a notebook, with which it uses few points.
 func fewPoints(t *testing.T, name string) []string {
 	t.Helper()
 	var nb struct {
@@ -43,8 +44,8 @@ func fewPoints(t *testing.T, name string) []string {
 	return nb.Metadata.Krrlab.Smoke
 }
 
-// all returns the notebooks.
-func all(t *testing.T) []string {
+// allNotebooks returns the file names of the notebooks.
+func allNotebooks(t *testing.T) []string {
 	t.Helper()
 	names, err := filepath.Glob("*.ipynb")
 	if err != nil || len(names) == 0 {
@@ -53,11 +54,11 @@ func all(t *testing.T) []string {
 	return names
 }
 
-// short are the notebooks that make test runs, some of each kind; the long suite runs all.
-var short = []string{"00_start.ipynb", "04_multilevel.ipynb", "09_plan.ipynb", "11_tuning.ipynb",
+// shortSuite lists the notebooks that make test runs, some of each kind; the long suite runs all.
+var shortSuite = []string{"00_start.ipynb", "04_multilevel.ipynb", "09_plan.ipynb", "11_tuning.ipynb",
 	"14_panels.ipynb", "table1.ipynb"}
 
-// useOpenBLAS uses OpenBLAS, where there is one, until the test ends.
+// useOpenBLAS uses OpenBLAS until the test ends, if it is installed.
 func useOpenBLAS(t *testing.T) {
 	if lib, err := accel.OpenBLAS(); err == nil {
 		accel.Use(lib)
@@ -65,13 +66,13 @@ func useOpenBLAS(t *testing.T) {
 	}
 }
 
-// TestRun runs the notebooks by krrlab itself, on OpenBLAS where there is one, as the program
-// does.
+// TestRun runs the notebooks with krrlab itself, as the program does, and checks that the outputs saved in them have
+// the form of the new ones.
 func TestRun(t *testing.T) {
 	useOpenBLAS(t)
-	names := all(t)
+	names := allNotebooks(t)
 	if suite.Small() {
-		names = short
+		names = shortSuite
 	}
 	for _, name := range names {
 		start, out := time.Now(), filepath.Join(t.TempDir(), name)
@@ -80,18 +81,18 @@ func TestRun(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		present(t, name, out)
+		checkPresent(t, name, out)
 		t.Logf("%s: %.0f seconds", name, time.Since(start).Seconds())
 	}
 }
 
-// ownPath is a path that means nothing on another machine.
+// ownPath matches absolute paths, which mean nothing on another machine.
 var ownPath = regexp.MustCompile(`/(usr|home|root|tmp|var|work|opt|mnt)/[\w./-]+`)
 
-// TestOutputsKept makes sure that every notebook was run, from top to bottom, without an
-// error.
+// TestOutputsKept checks that every notebook was saved after a run from top to bottom without an error, and contains no
+// path of the machine that ran it.
 func TestOutputsKept(t *testing.T) {
-	for _, name := range all(t) {
+	for _, name := range allNotebooks(t) {
 		b, _ := os.ReadFile(name)
 		if found := ownPath.Find(b); found != nil {
 			t.Errorf("%s: a path of one machine: %s", name, found)
@@ -118,10 +119,11 @@ func TestOutputsKept(t *testing.T) {
 	}
 }
 
-// TestSource makes sure that the code is seen whole on a screen of 1,280 pixels, and that a picture that a
-// notebook keeps is kept as PNG and in HTML too, which are seen where the notebook is not trusted, and by nbconvert.
+// TestSource checks two properties of the saved notebooks. No line of code is wider than 102 columns, which fit on a
+// screen of 1,280 pixels. An SVG picture is also saved as PNG and in HTML, which are shown by nbconvert and in
+// notebooks that are not trusted.
 func TestSource(t *testing.T) {
-	for _, name := range all(t) {
+	for _, name := range allNotebooks(t) {
 		for _, c := range cells(t, name) {
 			for line := range strings.Lines(joined(c.Source)) {
 				if n := len([]rune(strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t",
@@ -139,7 +141,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestPage makes sure that each test named on the notebook page is there.
+// TestPage checks that each test named on the page docs/notebook.md exists.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../docs/notebook.md")
 	if err != nil {
@@ -176,7 +178,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// needNbclient skips a test where Debian's nbclient is not installed.
+// needNbclient skips a test if Debian's nbclient is not installed.
 func needNbclient(t *testing.T) {
 	t.Helper()
 	if out, err := exec.Command(python, "-c", "import nbclient, jupyter_client").CombinedOutput(); err != nil {
@@ -185,8 +187,8 @@ func needNbclient(t *testing.T) {
 	}
 }
 
-// install builds krrlab, installs its kernel for both ways to interrupt, and returns the
-// environment in which Jupyter finds it.
+// install builds krrlab, installs its kernel for both ways to interrupt a cell, by message and by signal, and returns
+// the environment in which Jupyter finds it.
 func install(t *testing.T) []string {
 	t.Helper()
 	needNbclient(t)
@@ -210,7 +212,7 @@ func install(t *testing.T) []string {
 	return append(os.Environ(), "JUPYTER_PATH="+filepath.Join(dir, "share", "jupyter"))
 }
 
-// runPython runs a script of testdata.
+// runPython runs a Python script of the folder testdata, which must succeed.
 func runPython(t *testing.T, env []string, name string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(python, append([]string{filepath.Join("testdata", name)}, args...)...)
@@ -223,12 +225,13 @@ func runPython(t *testing.T, env []string, name string, args ...string) {
 	t.Logf("%s %v: %s", name, args, strings.TrimSpace(string(out)))
 }
 
-// TestJupyter speaks to the installed kernel with Debian's jupyter_client, and runs the
-// notebooks on it with nbclient; make test has the one way to interrupt and the first notebook.
+// TestJupyter checks the installed kernel with Debian's jupyter_client, and runs notebooks on it with nbclient. The
+// default suite checks interruption by message and runs the first notebook; the long suite also checks interruption by
+// signal and runs all notebooks.
 func TestJupyter(t *testing.T) {
 	env := install(t)
 	runPython(t, env, "conformance.py", "krrlab-message")
-	names := all(t)
+	names := allNotebooks(t)
 	if suite.Small() {
 		names = names[:1]
 	} else {
@@ -239,8 +242,8 @@ func TestJupyter(t *testing.T) {
 	}
 }
 
-// TestGophernotes builds gophernotes with the project's bindings and runs every notebook
-// on it.
+// TestGophernotes builds gophernotes, another Go kernel, with the bindings of this project and runs the notebooks on
+// it, except those that call Explore, a function of krrlab's own kernel.
 func TestGophernotes(t *testing.T) {
 	suite.Long(t, "another kernel, built by the Go command")
 	needNbclient(t)
@@ -261,8 +264,8 @@ func TestGophernotes(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(kernel, "kernel.json"), spec, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range all(t) {
-		if b, err := os.ReadFile(name); err != nil || strings.Contains(string(b), "Explore(") { // a function of our kernel
+	for _, name := range allNotebooks(t) {
+		if b, err := os.ReadFile(name); err != nil || strings.Contains(string(b), "Explore(") { // only krrlab's kernel has Explore
 			continue
 		}
 		runPython(t, append(os.Environ(), "JUPYTER_PATH="+filepath.Join(dir, "share", "jupyter")), "execute.py",

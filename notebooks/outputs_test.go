@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// cell is one of a notebook's file.
+// cell is a cell of a notebook file.
 type cell struct {
 	Type     string `json:"cell_type"`
 	Source   any    `json:"source"`
@@ -26,7 +26,7 @@ type cell struct {
 	}
 }
 
-// cells reads a notebook, without the cell that assigns parameters.
+// cells reads the cells of a notebook, except a cell that assigns parameters of a run.
 func cells(t *testing.T, name string) []cell {
 	t.Helper()
 	b, err := os.ReadFile(name)
@@ -40,7 +40,7 @@ func cells(t *testing.T, name string) []cell {
 	return slices.DeleteFunc(nb.Cells, func(c cell) bool { return slices.Contains(c.Metadata.Tags, "injected-parameters") })
 }
 
-// joined is a text that a notebook keeps whole or by lines.
+// joined returns a text that a notebook file stores either as one string or as a list of lines.
 func joined(v any) string {
 	lines, ok := v.([]any)
 	if !ok {
@@ -54,60 +54,65 @@ func joined(v any) string {
 }
 
 var (
-	took = regexp.MustCompile(`^[\d.]+ seconds$`) // what is left of a line of progress
-	// a line of a stage: its name, two blanks or more, and what it says
+	// A cell that showed its progress keeps a line with the time that it took.
+	timeOnly = regexp.MustCompile(`^[\d.]+ seconds$`)
+	// A line in the output of a stage has a name, at least two blanks, and a value.
 	labeled = regexp.MustCompile(`(?m)^([\pL][\pL ()⁻¹₂‖]*?)  +\S`)
 	columns = regexp.MustCompile(`<th[^>]*>\s*([^<]+)`)
 )
 
-// form is what a cell's outputs have in common however many points it takes and however fast the machine is: in what
-// representations each is, the names of its lines, and the columns of its tables.
+// form describes the outputs of a cell by properties that depend neither on the number of points nor on the speed of
+// the machine: the representations of each output, the names of its lines, and the columns of its tables.
 func form(c cell) (out []string) {
-	for _, o := range c.Outputs {
-		text := joined(o.Data["text/plain"])
-		if took.MatchString(text) {
+	for _, output := range c.Outputs {
+		text := joined(output.Data["text/plain"])
+		if timeOnly.MatchString(text) {
 			continue
 		}
-		line := o.Type
-		if o.Type != "stream" {
-			line += " " + strings.Join(slices.Sorted(maps.Keys(o.Data)), " ")
+		line := output.Type
+		if output.Type != "stream" {
+			line += " " + strings.Join(slices.Sorted(maps.Keys(output.Data)), " ")
 		}
 		names := map[string]bool{}
 		for _, m := range labeled.FindAllStringSubmatch(text, -1) {
 			names[strings.TrimPrefix(m[1], "milli")] = true
 		}
-		for _, m := range columns.FindAllStringSubmatch(joined(o.Data["text/html"]), -1) {
+		for _, m := range columns.FindAllStringSubmatch(joined(output.Data["text/html"]), -1) {
 			names[strings.TrimPrefix(m[1], "milli")] = true
 		}
-		for _, ofFiles := range []string{"read", "errors", "classes", "confusion"} { // not of the built-in problem
-			delete(names, ofFiles)
+		// These lines are printed for data from files, and a notebook with few points takes a built-in problem.
+		for _, fileLine := range []string{"read", "errors", "classes", "confusion"} {
+			delete(names, fileLine)
 		}
 		out = append(out, line+": "+strings.Join(slices.Sorted(maps.Keys(names)), ", "))
 	}
 	return slices.Compact(out)
 }
 
-// present reports where the outputs kept of a notebook have not the form that the present code gives them.
-func present(t *testing.T, name, run string) {
+// checkPresent checks that the outputs saved in a notebook have the same form as those of a new run with the present
+// code.
+func checkPresent(t *testing.T, name, run string) {
 	t.Helper()
 	kept, now := cells(t, name), cells(t, run)
 	for i, c := range kept {
-		if a, b := form(c), form(now[i]); !slices.Equal(a, b) {
+		if oldForm, newForm := form(c), form(now[i]); !slices.Equal(oldForm, newForm) {
 			t.Errorf("%s: the outputs of cell [%d] are not those of the present code; run: bin/krrlab notebook "+
-				"run notebooks/%s\nkept %q\n now %q", name, c.Count, name, a, b)
+				"run notebooks/%s\nkept %q\n now %q", name, c.Count, name, oldForm, newForm)
 		}
 	}
 }
 
-// TestPictures converts notebooks with Debian's nbconvert, all of them where time is no matter: pages and slides have
-// every picture of the notebook, and scripts have the code of all cells. nbconvert shows an SVG that has no other form
-// beside it as an svg element without a path.
+// TestPictures converts notebooks with Debian's nbconvert. Web pages and slides must show every picture of the
+// notebook, and scripts must contain the code of all cells. By default only two notebooks are converted to web pages;
+// KRRLAB_LONG=1 converts all of them to all formats. If an SVG picture has no other form in the notebook, nbconvert
+// shows it as an svg element without a path, which does not count as shown.
 func TestPictures(t *testing.T) {
 	if out, err := exec.Command(python, "-m", "nbconvert", "--version").CombinedOutput(); err != nil {
 		t.Skipf("no nbconvert for %s (apt-get install python3-nbconvert): %s", python, out)
 	}
-	picture, shown := regexp.MustCompile(`<img\b|<svg\b`), regexp.MustCompile(`<img\b[^>]*\bsrc="data:image/[^"]{100,}|<svg\b[^>]*>\s*<`)
-	dir, names, formats := t.TempDir(), all(t), []string{"html", "slides", "script"}
+	picture := regexp.MustCompile(`<img\b|<svg\b`)
+	shown := regexp.MustCompile(`<img\b[^>]*\bsrc="data:image/[^"]{100,}|<svg\b[^>]*>\s*<`)
+	dir, names, formats := t.TempDir(), allNotebooks(t), []string{"html", "slides", "script"}
 	if os.Getenv("KRRLAB_LONG") == "" {
 		names, formats = []string{"00_start.ipynb", "02_statistical_dimension.ipynb"}, formats[:1]
 	}

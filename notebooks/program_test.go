@@ -12,17 +12,17 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook"
 )
 
-// timed matches lines that differ from run to run.
+// timed matches lines with times and memory sizes, which differ from run to run.
 var timed = regexp.MustCompile(`(?m)^.*(seconds|peak memory).*\n?`)
 
-// shownTexts returns what a notebook shows as text, without times.
+// shownTexts returns the texts that the cells of a notebook show, without the lines that timed matches.
 func shownTexts(t *testing.T, name string) (out []string) {
 	t.Helper()
 	for _, c := range cells(t, name) {
-		for _, o := range c.Outputs {
-			text := joined(o.Data["text/plain"])
-			if o.Type == "stream" {
-				text = joined(o.Text)
+		for _, output := range c.Outputs {
+			text := joined(output.Data["text/plain"])
+			if output.Type == "stream" {
+				text = joined(output.Text)
 			}
 			if text = strings.TrimSpace(timed.ReplaceAllString(text, "")); text != "" {
 				out = append(out, text)
@@ -32,16 +32,16 @@ func shownTexts(t *testing.T, name string) (out []string) {
 	return out
 }
 
-// ok ends the test if there is an error.
-func ok(t *testing.T, err error) {
+// noError ends the test if there is an error.
+func noError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestPrograms makes programs of three notebooks. vet finds nothing in them, they print what the notebook shows, and
-// so does the notebook that is made of the program again.
+// TestPrograms exports three notebooks as Go programs. Each program must pass go vet and print all the texts that the
+// notebook shows. A notebook that is imported from the program must show the same texts as the original one.
 func TestPrograms(t *testing.T) {
 	if suite.Scale(0, 0, 1) == 0 {
 		t.Skip("long: builds and runs three programs")
@@ -50,12 +50,12 @@ func TestPrograms(t *testing.T) {
 	for _, name := range []string{"00_start", "06_quality", "10_low_rank_and_sparse"} {
 		dir := t.TempDir()
 		main, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
-		first, again := filepath.Join(dir, "a.ipynb"), filepath.Join(dir, "b.ipynb")
-		o := &notebook.Options{}
+		original, imported := filepath.Join(dir, "a.ipynb"), filepath.Join(dir, "b.ipynb")
+		options := &notebook.Options{}
 		name += ".ipynb"
-		ok(t, notebook.Run(t.Context(), name, first, &notebook.Options{Parameters: fewPoints(t, name)}))
-		notes, err := notebook.Export(first, main, o)
-		if ok(t, err); notes != nil {
+		noError(t, notebook.Run(t.Context(), name, original, &notebook.Options{Parameters: fewPoints(t, name)}))
+		notes, err := notebook.Export(original, main, options)
+		if noError(t, err); notes != nil {
 			t.Errorf("%s: %q", name, notes)
 		}
 		for _, args := range [][]string{{"vet", main}, {"build", "-o", program, main}} {
@@ -63,16 +63,16 @@ func TestPrograms(t *testing.T) {
 				t.Fatalf("%s: go %s: %s", name, args[0], out)
 			}
 		}
-		ok(t, notebook.Import(main, again))
-		ok(t, notebook.Run(t.Context(), again, again, o))
-		want, got := shownTexts(t, first), shownTexts(t, again)
+		noError(t, notebook.Import(main, imported))
+		noError(t, notebook.Run(t.Context(), imported, imported, options))
+		want, got := shownTexts(t, original), shownTexts(t, imported)
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %q\nnow %q", name, want, got)
 		}
 		cmd := exec.Command(program)
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
-		ok(t, err)
+		noError(t, err)
 		printed := timed.ReplaceAllString(string(out), "")
 		for _, text := range want {
 			if !strings.Contains(printed, text) {

@@ -41,8 +41,8 @@ func TestAdvice(t *testing.T) {
 			t.Errorf("%v in %v: %q, want %q and not %q", c.status, c.storage, got, c.want, c.not)
 		}
 		solution.Precond = "process:./m"
-		// After a solve with the user's own preconditioner, the advice is to compare it with others, unless the matrix or
-		// the residual is the cause.
+		// After a solve with the user's own preconditioner, the advice is to compare it with others, unless the matrix
+		// or the residual is the cause.
 		blamesMatrix := c.status == pcg.Indefinite || c.status == pcg.Inaccurate
 		if got := advice(solution); blamesMatrix == strings.Contains(got, "compare --with") || strings.Contains(got, "features=") || strings.Contains(got, "lambda-p=") {
 			t.Errorf("%v with a process: %q", c.status, got)

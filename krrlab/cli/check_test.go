@@ -9,8 +9,9 @@ import (
 	"github.com/krrlab/lab/theory"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
-// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
+// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
+// "!".
 
 // TestCheck runs krrlab check on single claims, and reads back the JSON report and the figure that it writes.
 func TestCheck(t *testing.T) {

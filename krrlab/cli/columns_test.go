@@ -11,8 +11,9 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
-// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
+// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
+// "!".
 
 // TestCenter checks that regression subtracts the mean of the answers by default, and that the report and the model say
 // so. The test errors that verify and predict print must equal the test error of the fit. With --center no, as in the

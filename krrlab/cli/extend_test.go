@@ -14,8 +14,9 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
-// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
+// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
+// "!".
 
 // TestExtend checks the models that fit --extend makes. An extended classifier must predict like a fit to all rows
 // within 1e-6, and verify must prove its residual. An extended weighted regression, with words as features, must
@@ -73,8 +74,8 @@ $ verify c2.krr --train all.csv
 	for i, v := range got {
 		testkit.Near(t, v, want[i], 1e-6, i)
 	}
-	// The extended weighted model must solve the dense equations of all its rows. The features of the new rows are scaled
-	// as those of the first fit.
+	// The extended weighted model must solve the dense equations of all its rows. The features of the new rows are
+	// scaled as those of the first fit.
 	m := testkit.Must(model.Load("m2.krr"))
 	training := testkit.Must(m.Training())
 	n := training.Len()

@@ -12,8 +12,9 @@ import (
 	"github.com/krrlab/lab/krrlab/model/explain"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
-// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
+// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
+// "!".
 
 // TestFitPlot checks the pictures of a fit. For every solver, --plot draws predictions against answers of the test
 // points or of at most 2000 training points; for classes it draws labels or, if there are many, the error of each

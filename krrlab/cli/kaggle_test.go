@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
-// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
+// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
+// "!".
 
 // TestSecondCommand checks the way from a raw table to a model. The table has an index, dates, two columns of words and
 // missing cells in four of 200 rows. The first fit is refused with one line that names a command; this command fits the

@@ -14,8 +14,9 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
-// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
+// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
+// "!".
 
 // matrixFile writes an m×n array with the entries f(i, j) to a .npy file, in single or double precision, and returns
 // its path.

@@ -7,8 +7,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
-// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
+// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
+// "!".
 
 // TestPlanCommand runs krrlab plan on data and checks its text, its JSON report and its picture. A choice that the
 // flags fix, such as a preconditioner and its number of features, must hold for every candidate.

@@ -19,8 +19,9 @@ import (
 	"github.com/krrlab/lab/krrlab/model/interval"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
-// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
+// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
+// "!".
 
 // priced returns n rows of a csv file with the given columns, in their order: x, y, and price = 3x − 2y.
 func priced(n int, order ...string) string {

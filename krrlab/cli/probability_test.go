@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
-// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
+// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
+// "!".
 
 // TestProbabilities checks predict --probabilities with two and three classes. There is one column for each class, its
 // values are between 0 and 1, and each row sums to 1. The calibration uses test rows or leave-one-out values of the

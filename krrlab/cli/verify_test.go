@@ -7,8 +7,9 @@ import (
 	"github.com/krrlab/lab/krrlab"
 )
 
-// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$" begins
-// one that must exit with status 2, and the lines below a command must appear in its output, or must not after "!".
+// The test scripts are explained at the function script in cli_test.go. In short, "$" begins a command line, "2$"
+// begins one that must exit with status 2, and the lines below a command must appear in its output, or must not after
+// "!".
 
 // TestVerifyCommand checks the report of krrlab verify for a classifier with its training and test data, and the
 // messages for a model without its data and for wrong command lines and files.

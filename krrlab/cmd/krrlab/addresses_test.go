@@ -12,11 +12,12 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 )
 
-// TestAddresses runs commands where addresses are limited (ulimit -v): they end well, or say in
-// one line that there are too few. Below some 1.7 GB Go's own runtime may not begin.
+// TestAddresses runs commands with limited virtual memory (ulimit -v). They must succeed, and must say in one line if
+// the addresses do not suffice for OpenBLAS. The lowest limit is above 1.7 GB, below which Go's own runtime may fail to
+// start.
 func TestAddresses(t *testing.T) {
-	// What computes nothing loads no library, whose wait for addresses has no end.
-	for _, c := range []struct {
+	// The command version must not load the BLAS: with too few addresses, loading it would never return.
+	for _, limit := range []struct {
 		gb   float64
 		args []string
 	}{
@@ -28,12 +29,12 @@ func TestAddresses(t *testing.T) {
 		{2.5, fitSmall},
 		{3.5, fitSmall},
 	} {
-		t.Run(fmt.Sprintf("%s-%.1f", c.args[0], c.gb), func(t *testing.T) {
-			cmd := krrlab(limited(t), t, -1, 0, c.args...)
+		t.Run(fmt.Sprintf("%s-%.1f", limit.args[0], limit.gb), func(t *testing.T) {
+			cmd := krrlab(limited(t), t, -1, 0, limit.args...)
 			cmd.Args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -s 8192 && ulimit -v %.0f && exec "$0" "$@"`,
-				c.gb*1e9/1024), cmd.Path}, cmd.Args[1:]...)
+				limit.gb*1e9/1024), cmd.Path}, cmd.Args[1:]...)
 			cmd.Path = "/bin/sh"
-			cmd.Env = append(cmd.Env, "GOMAXPROCS=2", "KRRLAB_BLAS=") // threads take addresses
+			cmd.Env = append(cmd.Env, "GOMAXPROCS=2", "KRRLAB_BLAS=") // every thread needs addresses, so their number is fixed
 			text, err := cmd.CombinedOutput()
 			if strings.Contains(string(text), "ThreadSanitizer") {
 				t.Skip("the race detector takes more addresses than that")
@@ -42,7 +43,7 @@ func TestAddresses(t *testing.T) {
 				strings.Count(string(text), "krrlab: ") > 1 {
 				t.Fatalf("%v:\n%s", err, text)
 			}
-			if _, err := accel.OpenBLAS(); err == nil && c.args[0] == "fit" &&
+			if _, err := accel.OpenBLAS(); err == nil && limit.args[0] == "fit" &&
 				!strings.Contains(string(text), "instead of OpenBLAS") {
 				t.Errorf("no word of what is slower:\n%s", text)
 			}
@@ -50,11 +51,11 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// fitSmall is a fit that uses the BLAS.
+// fitSmall is the command line of a small fit that uses the BLAS.
 var fitSmall = []string{"fit", "--data", "synthetic-classes", "--n", "600", "--features", "100", "--lambda", "0.1",
 	"--solver", "block-pcg"}
 
-// TestInterruptedLoad: a library that does not load is not waited for when a signal comes.
+// TestInterruptedLoad checks that loading a library ends with the context, even if the loader never returns.
 func TestInterruptedLoad(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := loadInterruptibly(ctx, func() (*accel.Library, error) {

@@ -20,7 +20,8 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/remote"
 )
 
-// backend is one of two ranks that run this program.
+// backend returns a Backend with two ranks that run this test binary as krrlab. It skips the test if the launcher is
+// missing.
 func backend(t *testing.T, launcher string) *remote.Backend {
 	t.Helper()
 	if err := findLauncher(launcher); err != nil {
@@ -32,14 +33,14 @@ func backend(t *testing.T, launcher string) *remote.Backend {
 		Dir: t.TempDir()}
 }
 
-// sentProblem is what backends are given.
+// sentProblem returns the data and the configuration that the tests send to a backend.
 func sentProblem() (*datasets.Dataset, bench.Config) {
 	return datasets.SyntheticClasses(900, 3, 4, 0.05, 1), bench.Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 0.1,
 		Precond: bench.Features{S: 80}, Tol: 1e-6, Seed: 3}
 }
 
-// TestBackend sends a solve and a stage to two ranks of each MPI, as a notebook does: the
-// coefficients of two ranks within this process, bit for bit, and progress on the way.
+// TestBackend sends a solve and a quality stage to two ranks of each MPI implementation, as a notebook does. The
+// coefficients must equal those of two ranks within this process, bit for bit, and the monitor must see progress.
 func TestBackend(t *testing.T) {
 	accel.Use(nil)
 	train, cfg := sentProblem()
@@ -88,15 +89,16 @@ func TestBackend(t *testing.T) {
 	}
 }
 
-// TestBackendInterrupted ends the context of a run that would take long: no process of it is
-// left, and the solve says that it was interrupted.
+// TestBackendInterrupted cancels the context of a long solve on a backend. The solve must report the cancellation, and
+// none of its processes may be left.
 func TestBackendInterrupted(t *testing.T) {
 	for _, l := range launchers {
 		t.Run(l.name, func(t *testing.T) { cancelSolve(t, backend(t, l.name)) })
 	}
 }
 
-// cancelSolve ends the context of a solve on a backend that would take long.
+// cancelSolve starts a long solve on a backend, cancels its context after a few iterations, and checks the error and
+// that no process is left.
 func cancelSolve(t *testing.T, b *remote.Backend) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(limited(t))

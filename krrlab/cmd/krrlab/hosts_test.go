@@ -16,15 +16,16 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// hosts are two machines with their own names, addresses and network: namespaces joined by a
-// virtual cable. a is where mpirun runs; agent starts what it wants on b, instead of ssh.
+// hosts describes two simulated machines with their own names, addresses and networks: Linux namespaces that are joined
+// by a virtual network cable. mpirun runs on host a; a script named agent starts its processes on host b, without ssh.
 type hosts struct {
 	dir   string
-	a, b  int // the processes that keep the namespaces
+	a, b  int // ids of the processes that keep the namespaces of the hosts alive
 	enter []string
 }
 
-// makeHosts is the script that makes them; $1 is the folder.
+// makeHosts is the shell script that creates the two hosts; its argument $1 is their folder. It also mounts a file
+// system of 4 MB, nearly filled, for TestDiskFull.
 const makeHosts = `set -e
 hostname krrlab-a
 ip link set lo up
@@ -49,7 +50,7 @@ echo $b >"$1/pid" && mv "$1/pid" "$1/ready"
 exec sleep 900
 `
 
-// newHosts makes two hosts, or skips the test and says why.
+// newHosts creates the two hosts, or skips the test and says why.
 func newHosts(t *testing.T) *hosts {
 	t.Helper()
 	if err := findLauncher("mpirun.openmpi"); err != nil {
@@ -99,11 +100,12 @@ func newHosts(t *testing.T) *hosts {
 	return nil
 }
 
-// on returns a command on host a.
+// on returns a command that runs on host a.
 func (h *hosts) on(ctx context.Context, words ...string) *exec.Cmd {
 	args := append([]string{"-t", fmt.Sprint(h.a)}, h.enter...)
 	cmd := exec.CommandContext(ctx, "nsenter", append(args, words...)...)
-	// In /tmp another user's run on hosts of these names may have left the folder that mpirun makes.
+	// mpirun makes a folder in TMPDIR that is named after the host; in /tmp it may already exist and belong to another
+	// user.
 	cmd.Env = append(os.Environ(), playVariable+"=1", "TMPDIR="+h.dir)
 	cmd.WaitDelay = 20 * time.Second
 	return cmd
@@ -115,31 +117,36 @@ func (h *hosts) link(t *testing.T, state string) {
 	runs(t, h.on(t.Context(), "ip", "link", "set", "krr0", state))
 }
 
-// krrlab returns the command on two ranks of each host, TCP between them. The launcher notices
-// after lost seconds that a host cannot be reached.
+// krrlab returns the command krrlab on two ranks of each host, connected by TCP. The launcher reports a host as lost
+// after it could not be reached for the given number of seconds.
 func (h *hosts) krrlab(ctx context.Context, lost int, args ...string) *exec.Cmd {
 	return h.ranks(ctx, 2, lost, args...)
 }
 
-// ranks returns the command on so many ranks of each host.
-func (h *hosts) ranks(ctx context.Context, each, lost int, args ...string) *exec.Cmd {
+// ranks returns the command krrlab on the given number of ranks of each host; see krrlab for lost.
+func (h *hosts) ranks(ctx context.Context, perHost, lost int, args ...string) *exec.Cmd {
 	self := testkit.Must(os.Executable())
 	words := []string{"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--host",
-		fmt.Sprintf("10.77.0.1:%d,10.77.0.2:%[1]d", each), "-n", fmt.Sprint(2 * each), "-x", playVariable}
-	for _, p := range [][2]string{
+		fmt.Sprintf("10.77.0.1:%d,10.77.0.2:%[1]d", perHost), "-n", fmt.Sprint(2 * perHost), "-x", playVariable}
+	for _, option := range [][2]string{
 		{"plm_rsh_agent", filepath.Join(h.dir, "agent")},
 		{"btl", "tcp,self"}, {"btl_tcp_if_include", "krr0"}, {"oob_tcp_if_include", "krr0"},
 		{"oob_tcp_keepalive_time", fmt.Sprint(lost - 2)}, {"oob_tcp_keepalive_intvl", "1"}, {"oob_tcp_keepalive_probes",
 			"2"},
 	} {
-		words = append(words, "--mca", p[0], p[1])
+		words = append(words, "--mca", option[0], option[1])
 	}
 	return h.on(ctx, append(append(words, self), args...)...)
 }
 
-// ranksOn returns the ranks of a run in dir that live on host b, or on a.
-func (h *hosts) ranksOn(dir string, b bool) (pids []int) {
-	space, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", map[bool]int{false: h.a, true: h.b}[b]))
+// ranksOn returns the process ids of the ranks of a run in dir that run on host b if onB is set, and on host a
+// otherwise.
+func (h *hosts) ranksOn(dir string, onB bool) (pids []int) {
+	host := h.a
+	if onB {
+		host = h.b
+	}
+	space, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", host))
 	for _, pid := range ranksOf(dir) {
 		if ns, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid)); err == nil && ns == space {
 			pids = append(pids, pid)
@@ -148,36 +155,36 @@ func (h *hosts) ranksOn(dir string, b bool) (pids []int) {
 	return pids
 }
 
-// TestTwoHosts fits on two hosts with their own addresses: the coefficients of one rank on
-// this machine, and half of the ranks on each host.
+// TestTwoHosts fits on two hosts with their own addresses, with half of the ranks on each, and checks that the
+// coefficients equal those of one process on this machine.
 func TestTwoHosts(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t)
-	one, two := filepath.Join(h.dir, "one.krr"), filepath.Join(h.dir, "two.krr")
-	text := runs(t, h.krrlab(limited(t), 30, quick(two)...), "ranks        4 (4 on this machine)")
+	oneProcess, twoHosts := filepath.Join(h.dir, "one.krr"), filepath.Join(h.dir, "two.krr")
+	text := runs(t, h.krrlab(limited(t), 30, quick(twoHosts)...), "ranks        4 (4 on this machine)")
 	testkit.Equal(t, strings.Count(text, "converged after"), 1, text)
-	runs(t, krrlab(limited(t), t, 0, 1, quick(one)...))
-	same(t, two, coefficients(one))
+	runs(t, krrlab(limited(t), t, 0, 1, quick(oneProcess)...))
+	same(t, twoHosts, coefficients(oneProcess))
 }
 
-// TestFaultsOfHosts kills a rank of the other host and cuts the cable, and with KRRLAB_LONG=1
-// stops ranks and ends the run as a scheduler does: each time all ranks and the launcher end,
-// the run says why in one line and has a code other than 0, and in the end it continues from its
-// checkpoint to the coefficients of an unbroken run.
+// TestFaultsOfHosts interrupts runs on two hosts. It kills a rank on the other host and cuts the cable; with
+// KRRLAB_LONG=1 it also stops ranks and ends a run by SIGTERM, as a scheduler does. Each time, all ranks and the
+// launcher must end with an exit code other than 0, and the run must say why in one line, unless the launcher ends it.
+// In the end, the run continues from its checkpoint to the coefficients of an uninterrupted run.
 func TestFaultsOfHosts(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t)
 	const limit = "6s"
 	dir := h.dir
-	late := "no answer within " + limit
+	noAnswer := "no answer within " + limit
 	for _, fault := range []struct {
-		name, says string // says "" where it is the launcher that ends the ranks
-		long       bool
-		strike     func(mpirun int)
+		name, message string // message is empty if the launcher ends the ranks
+		long          bool   // run only with KRRLAB_LONG=1
+		strike        func(mpirun int)
 	}{
 		{"killed rank", "", false, func(int) { _ = syscall.Kill(h.ranksOn(dir, true)[0], syscall.SIGKILL) }},
-		{"stopped rank", late, true, func(int) { _ = syscall.Kill(h.ranksOn(dir, true)[1], syscall.SIGSTOP) }},
-		{"stopped first rank", late, true, func(int) { _ = syscall.Kill(h.ranksOn(dir, false)[0], syscall.SIGSTOP) }},
+		{"stopped rank", noAnswer, true, func(int) { _ = syscall.Kill(h.ranksOn(dir, true)[1], syscall.SIGSTOP) }},
+		{"stopped first rank", noAnswer, true, func(int) { _ = syscall.Kill(h.ranksOn(dir, false)[0], syscall.SIGSTOP) }},
 		{"SIGTERM", "interrupted after", true, func(mpirun int) { _ = syscall.Kill(mpirun, syscall.SIGTERM) }},
 		{"cut cable", "interrupted after", false, func(int) { h.link(t, "down") }},
 	} {
@@ -185,7 +192,7 @@ func TestFaultsOfHosts(t *testing.T) {
 			if fault.long && suite.Scale(0, 0, 1) == 0 {
 				t.Skip("one of many faults (make test-long)")
 			}
-			// a resumed run could end before it is struck
+			// The run must not resume from the checkpoint of the previous fault, or it could end before this fault.
 			testkit.OK(t, os.RemoveAll(filepath.Join(dir, "kept")))
 			cmd := h.krrlab(limited(t), 4, slow(dir, "--rank-timeout", limit)...)
 			var out, text bytes.Buffer
@@ -200,18 +207,18 @@ func TestFaultsOfHosts(t *testing.T) {
 				t.Fatalf("the run ended well:\n%s%s", out.String(), text.String())
 			}
 			gone(t, dir, text.String())
-			if fault.says == "" {
+			if fault.message == "" {
 				return
 			}
-			lines := said(text.String())
-			// which wakes to be ended, and says that
-			if first := fault.name == "stopped first rank"; len(lines) == 2 && first {
+			lines := messages(text.String())
+			// The stopped first rank continues when it is terminated, and then adds a message of its own.
+			if stoppedFirst := fault.name == "stopped first rank"; len(lines) == 2 && stoppedFirst {
 				lines = lines[:1]
 			}
-			if len(lines) != 1 || !strings.Contains(lines[0], fault.says) ||
+			if len(lines) != 1 || !strings.Contains(lines[0], fault.message) ||
 				!strings.Contains(lines[0], "; the checkpoint in ") ||
 				!strings.Contains(lines[0], "is kept; --resume continues") {
-				t.Errorf("said %q, want one line with %q and how to go on:\n%s", lines, fault.says, text.String())
+				t.Errorf("said %q, want one line with %q and how to go on:\n%s", lines, fault.message, text.String())
 			}
 		})
 	}
@@ -220,8 +227,8 @@ func TestFaultsOfHosts(t *testing.T) {
 	same(t, filepath.Join(dir, "m.krr"), unbroken(t, true))
 }
 
-// TestDiskFull fills the disk with a checkpoint: the run ends and says so, the checkpoint
-// before is whole, and the run continues from it where there is room.
+// TestDiskFull fills the disk with a checkpoint. The run must end and say so, the checkpoint before must remain valid,
+// and the run must continue from it once the disk has room.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t)
@@ -230,21 +237,21 @@ func TestDiskFull(t *testing.T) {
 		return append(slow(h.dir, more...), "--checkpoint", filepath.Join(full, "kept"))
 	}
 	text, err := h.krrlab(limited(t), 30, fit()...).CombinedOutput()
-	if got := said(string(text)); err == nil || len(got) != 1 || !strings.Contains(got[0], "no space left on device") ||
+	if got := messages(string(text)); err == nil || len(got) != 1 || !strings.Contains(got[0], "no space left on device") ||
 		!strings.Contains(got[0], "--resume continues") {
 		t.Fatalf("%v:\n%s", err, text)
 	}
 	gone(t, h.dir, string(text))
 	runs(t, h.on(t.Context(), "rm", filepath.Join(full, "ballast")))
-	again := runs(t, h.krrlab(limited(t), 30, fit("--resume")...), "resuming from the checkpoint")
-	if strings.Contains(again, "refused") {
-		t.Error(again)
+	resumed := runs(t, h.krrlab(limited(t), 30, fit("--resume")...), "resuming from the checkpoint")
+	if strings.Contains(resumed, "refused") {
+		t.Error(resumed)
 	}
 	same(t, filepath.Join(h.dir, "m.krr"), unbroken(t, true))
 }
 
-// TestFileLimit writes a checkpoint that is larger than files may be, in one process: as a full
-// disk, without one.
+// TestFileLimit checks the same as TestDiskFull in one process, without a full disk: a limit on the size of files
+// (ulimit -f) is smaller than a checkpoint.
 func TestFileLimit(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -261,7 +268,7 @@ func TestFileLimit(t *testing.T) {
 	}
 	cmd.Path = shell
 	text, err := cmd.CombinedOutput()
-	if got := said(string(text)); err == nil || len(got) != 1 || !strings.Contains(got[0], "file too large") ||
+	if got := messages(string(text)); err == nil || len(got) != 1 || !strings.Contains(got[0], "file too large") ||
 		!strings.Contains(got[0], "--resume continues") {
 		t.Fatalf("%v:\n%s", err, text)
 	}
@@ -270,12 +277,13 @@ func TestFileLimit(t *testing.T) {
 	same(t, filepath.Join(dir, "m.krr"), unbroken(t, false))
 }
 
-// said returns the lines that krrlab itself has written, without what it resumes from.
-func said(text string) (lines []string) {
-	for _, l := range strings.Split(text, "\n") {
-		if strings.HasPrefix(l, "krrlab: ") && !strings.Contains(l, ": resuming from") &&
-			!strings.Contains(l, ": no checkpoint in") {
-			lines = append(lines, l)
+// messages returns the lines of text that krrlab itself has written, except the notes about the checkpoint from which
+// it resumes.
+func messages(text string) (lines []string) {
+	for _, line := range strings.Split(text, "\n") {
+		if strings.HasPrefix(line, "krrlab: ") && !strings.Contains(line, ": resuming from") &&
+			!strings.Contains(line, ": no checkpoint in") {
+			lines = append(lines, line)
 		}
 	}
 	return lines

@@ -21,10 +21,10 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// killsVariable says how many kills TestKills makes.
+// killsVariable is the environment variable with the number of kills that TestKills makes.
 const killsVariable = "KRRLAB_KILLS"
 
-// kills is how many there are: a few by default, 200 with KRRLAB_LONG=1.
+// kills returns the number of kills: the one given in the environment, or a few by default and 200 with KRRLAB_LONG=1.
 func kills(t *testing.T) int {
 	t.Helper()
 	if text := os.Getenv(killsVariable); text != "" {
@@ -37,18 +37,18 @@ func kills(t *testing.T) int {
 	return suite.Scale(2, 4, 200)
 }
 
-// brief are the flags of a fit that writes a checkpoint after every iteration.
+// brief returns the arguments of a short fit that writes a checkpoint after every iteration.
 func brief(dir string, more ...string) []string {
 	return append(slow(dir, "--n", "500", "--tol", "1e-4", "--rank-timeout", "20s", "--checkpoint-every", "1it"), more...)
 }
 
 // tally counts what TestKills has done.
 type tally struct {
-	kills, process, rank, all, launcher int // by victim
-	writing                             int // while a checkpoint was being written
-	early                               int // before the first checkpoint
-	refused                             int // damaged checkpoints that were found
-	runs                                int // that came to their end
+	kills, process, rank, all, launcher int // kills in total, and by what was killed
+	writing                             int // kills while a checkpoint was being written
+	early                               int // kills before the first checkpoint
+	refused                             int // damaged checkpoints that a resumed run refused
+	runs                                int // runs that ended with the right coefficients
 }
 
 func (c tally) String() string {
@@ -58,10 +58,9 @@ func (c tally) String() string {
 		c.kills, c.process, c.rank, c.all, c.launcher, c.writing, c.early, c.runs, c.refused)
 }
 
-// TestKills kills runs of one process and of ranks of both MPIs with SIGKILL, at random times
-// and while they write checkpoints, resumes them on another number of ranks, and kills them
-// again, until they end: each with the coefficients of an unbroken run, bit for bit.
-// KRRLAB_KILLS=N makes N kills.
+// TestKills kills runs of one process and of ranks of both MPI implementations with SIGKILL, at random times and while
+// they write checkpoints. Each run is resumed, on another number of ranks, and killed again until it ends with the
+// coefficients of an uninterrupted run, bit for bit. KRRLAB_KILLS=N sets the number of kills.
 func TestKills(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
@@ -69,7 +68,7 @@ func TestKills(t *testing.T) {
 	}
 	n := kills(t)
 	k := &killer{g: rand.New(rand.NewSource(1))}
-	var whole [2]*mat.Dense
+	var unbrokenC [2]*mat.Dense
 	for r, l := range []int{-1, 0} {
 		dir, start := t.TempDir(), time.Now()
 		if err := findLauncher(launchers[0].name); err != nil && l == 0 {
@@ -77,17 +76,17 @@ func TestKills(t *testing.T) {
 		}
 		runs(t, krrlab(limited(t), t, l, 2, brief(dir)...))
 		k.takes[r] = time.Since(start)
-		whole[r] = coefficients(filepath.Join(dir, "m.krr"))
+		unbrokenC[r] = coefficients(filepath.Join(dir, "m.krr"))
 	}
 	for life := 0; k.kills < n; life++ {
 		r := life % 2
-		if whole[r] == nil {
+		if unbrokenC[r] == nil {
 			continue
 		}
 		dir := t.TempDir()
 		for !k.run(t, dir, r == 1, k.kills < n) {
 		}
-		if !mat.Equal(coefficients(filepath.Join(dir, "m.krr")), whole[r]) {
+		if !mat.Equal(coefficients(filepath.Join(dir, "m.krr")), unbrokenC[r]) {
 			t.Fatalf("after %v: other coefficients than the unbroken run's", k.tally)
 		}
 		if left, _ := filepath.Glob(filepath.Join(dir, "kept", "*")); len(left) > 0 {
@@ -98,36 +97,36 @@ func TestKills(t *testing.T) {
 	t.Logf("%v", k.tally)
 }
 
-// killer kills runs.
+// killer kills the runs of TestKills and counts what it has done.
 type killer struct {
 	tally
 	g     *rand.Rand
-	takes [2]time.Duration // an unbroken run, in one process and on ranks
-	stale []string         // parts of checkpoints that an earlier kill has left
+	takes [2]time.Duration // the times of an uninterrupted run, in one process and on ranks
+	stale []string         // unfinished checkpoints that an earlier kill has left
 }
 
-// run starts or resumes the run in dir, kills it if asked to and it lives long enough, and
-// reports whether it came to its end.
+// run starts or resumes the run in dir. If kill is set, it kills the run at a random time, unless the run ends before.
+// It reports whether the run came to its end.
 func (k *killer) run(t *testing.T, dir string, ranks, kill bool) (ended bool) {
-	l, p, most := -1, 1, k.takes[0]
+	launcher, count, longest := -1, 1, k.takes[0]
 	if ranks {
-		l, p, most = k.g.Intn(len(launchers)), 1+k.g.Intn(3), k.takes[1]
-		if err := findLauncher(launchers[l].name); err != nil {
-			l = 0
+		launcher, count, longest = k.g.Intn(len(launchers)), 1+k.g.Intn(3), k.takes[1]
+		if err := findLauncher(launchers[launcher].name); err != nil {
+			launcher = 0
 		}
 	}
 	k.stale = parts(dir)
-	cmd := krrlab(limited(t), t, l, p, brief(dir, "--resume")...)
+	cmd := krrlab(limited(t), t, launcher, count, brief(dir, "--resume")...)
 	var text bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &text, &text
 	testkit.OK(t, cmd.Start())
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	var err error
-	if kill && !k.wait(dir, done, time.Duration(k.g.Int63n(int64(most)))) {
+	if kill && !k.wait(dir, done, time.Duration(k.g.Int63n(int64(longest)))) {
 		before := k.tally
 		k.strike(dir, cmd.Process.Pid, ranks)
-		if err = <-done; err == nil { // it had ended just before
+		if err = <-done; err == nil { // the run had ended just before the kill
 			k.tally = before
 		} else {
 			k.kills++
@@ -147,10 +146,10 @@ func (k *killer) run(t *testing.T, dir string, ranks, kill bool) (ended bool) {
 	return false
 }
 
-// wait waits so long, and every third time on, until a checkpoint is being written. It reports
-// whether the run ended before.
-func (k *killer) wait(dir string, done chan error, long time.Duration) (ended bool) {
-	ahead := func(d time.Duration) bool {
+// wait waits for the given time and, in a third of the calls, until a checkpoint is being written. It reports whether
+// the run ended before that.
+func (k *killer) wait(dir string, done chan error, delay time.Duration) (ended bool) {
+	endsWithin := func(d time.Duration) bool {
 		select {
 		case err := <-done:
 			done <- err
@@ -159,29 +158,30 @@ func (k *killer) wait(dir string, done chan error, long time.Duration) (ended bo
 			return false
 		}
 	}
-	if ahead(long) {
+	if endsWithin(delay) {
 		return true
 	}
-	for aim := k.g.Intn(3) == 0; aim && !k.inWrite(dir); {
-		if ahead(50 * time.Microsecond) {
+	for awaitWrite := k.g.Intn(3) == 0; awaitWrite && !k.inWrite(dir); {
+		if endsWithin(50 * time.Microsecond) {
 			return true
 		}
 	}
 	return false
 }
 
-// parts returns the unfinished checkpoints.
+// parts returns the paths of the unfinished checkpoints of a run in dir.
 func parts(dir string) []string {
 	names, _ := filepath.Glob(filepath.Join(dir, "kept", ".*.part"))
 	return names
 }
 
-// inWrite reports whether a checkpoint is being written.
+// inWrite reports whether a checkpoint is being written: whether there is an unfinished one that no earlier kill has
+// left.
 func (k *killer) inWrite(dir string) bool {
 	return slices.ContainsFunc(parts(dir), func(p string) bool { return !slices.Contains(k.stale, p) })
 }
 
-// strike kills the one process, or one rank, or all, or what has started them.
+// strike kills the single process, or one rank, all ranks, or the launcher, chosen at random, and counts the kill.
 func (k *killer) strike(dir string, pid int, ranks bool) {
 	if newestCheckpoint(dir) < 0 {
 		k.early++

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestJupyterData: where Jupyter looks for kernels of the user.
+// TestJupyterData checks the folder in which Jupyter looks for the user's kernels, by operating system and environment
+// variables.
 func TestJupyterData(t *testing.T) {
 	for _, c := range []struct{ system, home, jupyter, xdg, want string }{
 		{"linux", "/h", "", "", "/h/.local/share/jupyter"},

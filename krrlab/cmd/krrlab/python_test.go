@@ -9,7 +9,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestPython runs the tests of the Python package.
+// TestPython runs the tests of the Python package in packaging/python, with this test binary as the program krrlab.
 func TestPython(t *testing.T) {
 	python := testkit.Python(t, "numpy, sklearn, pandas", "python3-sklearn python3-pandas")
 	program := testkit.Must(os.Executable())

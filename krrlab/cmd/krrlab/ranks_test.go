@@ -26,7 +26,7 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// playVariable makes this test binary the command krrlab.
+// playVariable is the environment variable that makes this test binary act as the command krrlab.
 const playVariable = "KRRLAB_PLAY_KRRLAB"
 
 func TestMain(m *testing.M) {
@@ -36,8 +36,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// launchers are the commands that start ranks: Debian's names, by which both can be
-// installed together.
+// launchers are the commands that start MPI ranks. Debian gives them these names so that both can be installed
+// together.
 var launchers = []struct {
 	name string
 	args []string
@@ -46,7 +46,7 @@ var launchers = []struct {
 	{"mpirun.mpich", nil},
 }
 
-// findLauncher returns an error where ranks cannot be started by a launcher of this name.
+// findLauncher returns an error if no ranks can be started by the launcher of this name.
 func findLauncher(name string) error {
 	if suite.Small() {
 		return errors.New("ranks of MPI: a long suite (make test-machines ROW=ranks)")
@@ -60,7 +60,8 @@ func findLauncher(name string) error {
 	return nil
 }
 
-// krrlab returns the command on p ranks of a launcher, or in one process for none.
+// krrlab returns the command krrlab on p ranks of launchers[launcher], or in one process if launcher is −1. It skips
+// the test if the launcher is missing.
 func krrlab(ctx context.Context, t *testing.T, launcher, p int, args ...string) *exec.Cmd {
 	t.Helper()
 	self := testkit.Must(os.Executable())
@@ -81,17 +82,17 @@ func krrlab(ctx context.Context, t *testing.T, launcher, p int, args ...string) 
 	return cmd
 }
 
-// limited is a context for a run that must come to an end.
+// limited returns a context that ends after 15 minutes, for a run that could otherwise hang.
 func limited(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// coefficients reads C of a model file.
+// coefficients returns the matrix C of a model file.
 func coefficients(name string) *mat.Dense { return testkit.Must(model.Load(name)).C }
 
-// same compares the coefficients of a model file.
+// same checks that the coefficients of a model file equal want, bit for bit.
 func same(t *testing.T, name string, want *mat.Dense) {
 	t.Helper()
 	if !mat.Equal(coefficients(name), want) {
@@ -99,7 +100,7 @@ func same(t *testing.T, name string, want *mat.Dense) {
 	}
 }
 
-// runs runs a command that must end well and print what is wanted, and returns what it prints.
+// runs runs a command that must succeed and print all the wanted texts, and returns its output.
 func runs(t *testing.T, cmd *exec.Cmd, wants ...string) string {
 	t.Helper()
 	text, err := cmd.CombinedOutput()
@@ -110,14 +111,14 @@ func runs(t *testing.T, cmd *exec.Cmd, wants ...string) string {
 	return string(text)
 }
 
-// quick are the flags of a fit that is saved to a file.
+// quick returns the arguments of a fit that takes little time and saves its model to a file.
 func quick(out string) []string {
 	return []string{"fit", "--data", "synthetic-classes", "--n", "1200", "--features", "100", "--lambda", "0.1", "--tol",
 		"1e-6", "--blas", "go", "--out", out}
 }
 
-// TestFitOnRanks fits on 1, 2 and 4 ranks of each MPI: one report, one model, the same
-// coefficients everywhere, and the bytes of a product as the formula has them.
+// TestFitOnRanks fits on 1, 2 and 4 ranks of each MPI implementation. There must be one report and one model, the same
+// coefficients everywhere, and the report must count the ranks and the bytes that they exchange.
 func TestFitOnRanks(t *testing.T) {
 	var first *mat.Dense
 	for l := range launchers {
@@ -130,23 +131,23 @@ func TestFitOnRanks(t *testing.T) {
 				testkit.Equal(t, strings.Count(text, "converged after"), 1, text)
 				first = cmp.Or(first, coefficients(out))
 				same(t, out, first)
-				var r struct {
+				var report struct {
 					Ranks struct {
 						Count int
 						Bytes int64
 					}
 				}
-				testkit.OK(t, json.Unmarshal(testkit.Must(os.ReadFile(js)), &r))
-				if r.Ranks.Count != p || r.Ranks.Bytes == 0 {
-					t.Errorf("%+v", r)
+				testkit.OK(t, json.Unmarshal(testkit.Must(os.ReadFile(js)), &report))
+				if report.Ranks.Count != p || report.Ranks.Bytes == 0 {
+					t.Errorf("%+v", report)
 				}
 			})
 		}
 	}
 }
 
-// TestUnsolvedOnRanks: where the answer is too coarse for leave-one-out scores, which the first rank alone finds, all
-// ranks go on to the report, the model and the picture, and end with the error.
+// TestUnsolvedOnRanks fits to a tolerance that is too loose for leave-one-out scores, which only the first rank
+// computes. All ranks must still go on to the report, the model and the picture, and then exit with the error.
 func TestUnsolvedOnRanks(t *testing.T) {
 	for l := range launchers {
 		t.Run(launchers[l].name, func(t *testing.T) {
@@ -169,7 +170,8 @@ func TestUnsolvedOnRanks(t *testing.T) {
 	}
 }
 
-// TestOtherCommandsOnRanks: what does not run on ranks runs once.
+// TestOtherCommandsOnRanks checks that a command that does not use ranks, and the message of a wrong command line,
+// appear only once on several ranks.
 func TestOtherCommandsOnRanks(t *testing.T) {
 	for l := range launchers {
 		t.Run(launchers[l].name, func(t *testing.T) {
@@ -184,8 +186,8 @@ func TestOtherCommandsOnRanks(t *testing.T) {
 	}
 }
 
-// TestOtherFiles: a rank whose machine has another model, other data or other landmarks is refused, and nothing is
-// written.
+// TestOtherFiles checks that a run is refused if a rank reads another model, other data or other landmarks than the
+// first rank, as on a machine with other files, and that nothing is written.
 func TestOtherFiles(t *testing.T) {
 	dir := t.TempDir()
 	for r := range 2 {
@@ -196,13 +198,13 @@ func TestOtherFiles(t *testing.T) {
 		data += fmt.Sprintf("%d,%d\n", i, i%7)
 	}
 	for r, lambda := range []string{"0.1", "0.2"} {
-		own := filepath.Join(dir, fmt.Sprint(r))
+		rankDir := filepath.Join(dir, fmt.Sprint(r))
 		for name, text := range map[string]string{"x.csv": data, "y.csv": data + fmt.Sprintf("9,%d\n", r),
 			"marks": fmt.Sprint(r)} {
-			testkit.OK(t, os.WriteFile(filepath.Join(own, name), []byte(text), 0o644))
+			testkit.OK(t, os.WriteFile(filepath.Join(rankDir, name), []byte(text), 0o644))
 		}
-		runs(t, krrlab(limited(t), t, -1, 1, "fit", "--train", filepath.Join(own, "x.csv"), "--lambda", lambda, "--out",
-			filepath.Join(own, "m.krr")))
+		runs(t, krrlab(limited(t), t, -1, 1, "fit", "--train", filepath.Join(rankDir, "x.csv"), "--lambda", lambda, "--out",
+			filepath.Join(rankDir, "m.krr")))
 	}
 	const script = `cd "$0/${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" && exec "$@"`
 	for l := range launchers {
@@ -214,20 +216,21 @@ func TestOtherFiles(t *testing.T) {
 			"quality --train x.csv --json p.csv --precond nystrom --landmarks @marks": "the options here, or",
 		} {
 			cmd := krrlab(limited(t), t, l, 2, strings.Fields(line)...)
-			at := len(cmd.Args) - len(strings.Fields(line)) - 1
-			cmd.Args = slices.Insert(cmd.Args, at, "sh", "-c", script, dir)
+			position := len(cmd.Args) - len(strings.Fields(line)) - 1
+			cmd.Args = slices.Insert(cmd.Args, position, "sh", "-c", script, dir)
 			text, err := cmd.CombinedOutput()
 			if err == nil || strings.Count(string(text), "rank 1 of 2: "+want) != 1 {
 				t.Errorf("%s: %v:\n%s", line, err, text)
 			}
-			if made, _ := filepath.Glob(filepath.Join(dir, "*", "p.csv")); len(made) > 0 {
-				t.Errorf("%s: written %v", line, made)
+			if written, _ := filepath.Glob(filepath.Join(dir, "*", "p.csv")); len(written) > 0 {
+				t.Errorf("%s: written %v", line, written)
 			}
 		}
 	}
 }
 
-// TestBound: a launcher that leaves ranks fewer processors than it may use is noted, taskset is not.
+// TestBound checks the note that the launcher has bound the ranks to fewer processors than it may use. There must be no
+// note if taskset restricts the launcher itself.
 func TestBound(t *testing.T) {
 	if err := findLauncher("mpirun.openmpi"); err != nil {
 		t.Skip(err)
@@ -248,7 +251,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// slow are the flags of a fit of many short iterations.
+// slow returns the arguments of a fit of many short iterations that writes checkpoints to dir/kept and its model to
+// dir/m.krr.
 func slow(dir string, more ...string) []string {
 	return append([]string{"fit", "--data", "synthetic-classes", "--n", "1500", "--solver", "cg", "--storage",
 		"recompute", "--lambda", "0.01",
@@ -256,7 +260,7 @@ func slow(dir string, more ...string) []string {
 			"kept"), "--checkpoint-every", "5it"}, more...)
 }
 
-// await waits until there are checkpoints in dir of numbers above after.
+// await waits until the run in dir has written a checkpoint with a number above after.
 func await(t *testing.T, dir string, after int) {
 	t.Helper()
 	for range 9000 {
@@ -268,7 +272,7 @@ func await(t *testing.T, dir string, after int) {
 	t.Fatal("no checkpoint within three minutes")
 }
 
-// newestCheckpoint returns the number of the newest checkpoint of a run in dir, −1 for none.
+// newestCheckpoint returns the number of the newest checkpoint of a run in dir, or −1 if there is none.
 func newestCheckpoint(dir string) int {
 	newest := -1
 	files, _ := filepath.Glob(filepath.Join(dir, "kept", "checkpoint-*.krrc"))
@@ -281,33 +285,33 @@ func newestCheckpoint(dir string) int {
 	return newest
 }
 
-// unbroken returns the coefficients of an unbroken run of slow, in one process, or on ranks of
-// which any number of any MPI gives the same.
+// unbroken returns the coefficients of an uninterrupted run of slow, in one process or on two ranks. The coefficients
+// do not depend on the number of ranks and the MPI implementation, so each run is done only once.
 func unbroken(t *testing.T, ranks bool) *mat.Dense {
 	t.Helper()
-	u, l := &wholes[0], -1
+	run, launcher := &unbrokenRuns[0], -1
 	if ranks {
-		u, l = &wholes[1], 0
+		run, launcher = &unbrokenRuns[1], 0
 	}
-	u.Do(func() {
+	run.Do(func() {
 		dir := t.TempDir()
-		runs(t, krrlab(limited(t), t, l, 2, slow(dir)...))
-		u.c = coefficients(filepath.Join(dir, "m.krr"))
+		runs(t, krrlab(limited(t), t, launcher, 2, slow(dir)...))
+		run.c = coefficients(filepath.Join(dir, "m.krr"))
 	})
-	if u.c == nil {
+	if run.c == nil {
 		t.Skip("no unbroken run to compare with")
 	}
-	return u.c
+	return run.c
 }
 
-// wholes are the unbroken runs.
-var wholes [2]struct {
+// unbrokenRuns keeps the coefficients of the uninterrupted runs in one process and on ranks.
+var unbrokenRuns [2]struct {
 	sync.Once
 	c *mat.Dense
 }
 
-// processesOf returns the processes whose command line has the folder in it, launchers and
-// their daemons among them.
+// processesOf returns the ids of the processes whose command line contains the folder dir, including launchers and
+// their daemons.
 func processesOf(dir string) (pids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range files {
@@ -322,7 +326,7 @@ func processesOf(dir string) (pids []int) {
 	return pids
 }
 
-// ranksOf returns those of them that run this program.
+// ranksOf returns the ids of the processes of processesOf that run this program.
 func ranksOf(dir string) (pids []int) {
 	self, _ := os.Executable()
 	for _, pid := range processesOf(dir) {
@@ -334,8 +338,8 @@ func ranksOf(dir string) (pids []int) {
 	return pids
 }
 
-// gone waits until no process of the run in dir is left, as long as it takes ranks that their
-// launcher has left behind to notice.
+// gone waits until no process of the run in dir is left. It waits up to three minutes, since ranks whose launcher has
+// died need time to notice.
 func gone(t *testing.T, dir, text string) {
 	t.Helper()
 	for range 3600 {
@@ -347,9 +351,9 @@ func gone(t *testing.T, dir, text string) {
 	t.Errorf("processes %v are left:\n%s", processesOf(dir), text)
 }
 
-// TestFaults kills a rank, and ends a run as a scheduler does, for one process and for both
-// MPIs: the run ends with a code other than 0 and leaves no process, and a run resumed from its
-// checkpoint has the coefficients of an unbroken run.
+// TestFaults kills a rank, and then ends a resumed run by SIGTERM as a scheduler does, for one process and for both MPI
+// implementations. Each run must end with an exit code other than 0 and leave no process. The last run, resumed from
+// its checkpoint on one rank fewer, must give the coefficients of an uninterrupted run.
 func TestFaults(t *testing.T) {
 	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
 		t.Skip("no /proc to find processes by")

@@ -19,15 +19,15 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestServe starts the server on a free port, which its first line names, asks for predictions, and ends it by SIGTERM: it
-// exits with 0, and listens no more.
+// TestServe starts the prediction server on a free port, which its first line names, and requests predictions for a
+// correct and a wrong body. After SIGTERM, the server must exit with code 0 and no longer listen.
 func TestServe(t *testing.T) {
 	model := filepath.Join(t.TempDir(), "m.krr")
 	runs(t, krrlab(limited(t), t, -1, 0, "fit", "--data", "synthetic-regression", "--n", "50", "--out", model))
 	cmd := krrlab(limited(t), t, -1, 0, "serve", model, "--listen", "127.0.0.1:0")
 	out := testkit.Must(cmd.StdoutPipe())
 	testkit.OK(t, cmd.Start())
-	defer func() { _ = cmd.Process.Kill() }() // of no effect after Wait
+	defer func() { _ = cmd.Process.Kill() }() // has no effect once Wait has returned
 	line := testkit.Must(bufio.NewReader(out).ReadString('\n'))
 	address := strings.TrimSpace(line[strings.Index(line, "http://"):])
 	row := "[" + strings.TrimSuffix(strings.Repeat("0.5,", 4), ",") + "]"
@@ -47,9 +47,11 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestHangUp: SIGHUP ends a command as SIGTERM does, with a word and its code; under nohup it continues.
+// TestHangUp checks that SIGHUP ends a command as SIGTERM does, with a message and exit code 130, and that a command
+// under nohup ignores it.
 func TestHangUp(t *testing.T) {
-	// what is caught here has its default in a program started, even if we are under nohup
+	// The test itself may run under nohup, where SIGHUP is ignored. A signal that this process catches has its default
+	// effect in the programs that it starts.
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGHUP)
 	defer signal.Stop(caught)
@@ -63,7 +65,7 @@ func TestHangUp(t *testing.T) {
 		cmd.Stderr = &stderr
 		out := testkit.Must(cmd.StdoutPipe())
 		testkit.OK(t, cmd.Start())
-		// The note on --n is the first line: it is at work.
+		// The note on --n is the first line of output; once it is there, the fit is running.
 		lines := bufio.NewReader(out)
 		if _, err := lines.ReadString('\n'); err != nil {
 			t.Errorf("%v: %v", args, err)
@@ -85,9 +87,11 @@ func TestHangUp(t *testing.T) {
 	}
 }
 
-// TestSecondSignal: a second signal ends a process that waits for data, which knows of no signal.
+// TestSecondSignal checks that a second SIGINT kills a process that waits for input data and cannot react to the first
+// one. If the process still had data to read, it ends by itself with exit code 130; then the test tries again and waits
+// longer before the first signal.
 func TestSecondSignal(t *testing.T) {
-	caught := make(chan os.Signal, 1) // as in TestHangUp: a job in the background ignores it
+	caught := make(chan os.Signal, 1) // as in TestHangUp: background jobs may ignore this signal
 	signal.Notify(caught, os.Interrupt)
 	defer signal.Stop(caught)
 	for i := range 60 {
@@ -98,18 +102,19 @@ func TestSecondSignal(t *testing.T) {
 		if state.ExitCode() != 130 {
 			t.Fatalf("ended by %v", state)
 		}
-		t.Log("it read data still at the first signal, and ended by itself: once more")
+		t.Log("it was still reading data at the first signal and ended by itself; trying again")
 	}
-	t.Error("none waited for data")
+	t.Error("no process waited for data")
 }
 
-// interruptReading starts krrlab on data that do not end and, after a while, sends it signals until it does.
+// interruptReading starts krrlab on an input that does not end. After the given time it sends signals until the process
+// ends, and returns how it ended.
 func interruptReading(t *testing.T, after time.Duration) *os.ProcessState {
 	t.Helper()
 	cmd := krrlab(limited(t), t, -1, 0, "fit", "--train", "/dev/stdin", "--format", "csv")
 	in := testkit.Must(cmd.StdinPipe())
 	testkit.OK(t, cmd.Start())
-	// more than a pipe holds: it is being read
+	// This is more than a pipe holds, so the process reads once Write returns.
 	testkit.Must(in.Write([]byte(strings.Repeat("1,2,3\n", 100000))))
 	time.Sleep(after)
 	ended := make(chan struct{})

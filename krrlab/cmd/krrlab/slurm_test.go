@@ -20,12 +20,12 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/remote"
 )
 
-// slurm is Slurm with three nodes on this host, in namespaces of its own.
+// slurm describes a Slurm cluster with three nodes that runs on this host, in namespaces of its own.
 type slurm struct {
 	dir, self string
 }
 
-// newSlurm starts it, or skips the test and says why.
+// newSlurm starts the cluster, or skips the test and says why.
 func newSlurm(t *testing.T) *slurm {
 	t.Helper()
 	if os.Getenv("KRRLAB_SLURM") == "" {
@@ -55,7 +55,7 @@ func newSlurm(t *testing.T) *slurm {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	first := 0 // process of the namespace, with which all others end
+	first := 0 // the first process of the process namespace; all others end with it
 	t.Cleanup(func() {
 		if first > 0 {
 			_ = syscall.Kill(first, syscall.SIGKILL)
@@ -81,7 +81,8 @@ func newSlurm(t *testing.T) *slurm {
 	return nil
 }
 
-// wrap makes Slurm's commands in the folder, by which they run beside its first process.
+// wrap writes scripts with the names of Slurm's commands to the folder. Each runs the command in the namespaces of the
+// cluster's first process.
 func (s *slurm) wrap(t *testing.T, first int) {
 	for _, name := range []string{"srun", "sbatch", "scancel", "squeue", "scontrol"} {
 		text := fmt.Sprintf("#!/bin/sh\nSLURM_CONF=%s/slurm.conf exec nsenter -t %d --net --uts -- %s \"$@\"\n", s.dir, first,
@@ -91,17 +92,20 @@ func (s *slurm) wrap(t *testing.T, first int) {
 	t.Setenv(playVariable, "1")
 }
 
+// command returns one of Slurm's commands, run in the folder of the cluster.
 func (s *slurm) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(s.dir, name), args...)
 	cmd.Dir = s.dir
 	return cmd
 }
 
+// read returns the content of a file in the folder of the cluster, or nothing if it is missing.
 func (s *slurm) read(name string) string {
 	b, _ := os.ReadFile(filepath.Join(s.dir, name))
 	return string(b)
 }
 
+// folder makes a folder inside that of the cluster and returns its path.
 func (s *slurm) folder(t *testing.T, name string) string {
 	t.Helper()
 	dir := filepath.Join(s.dir, name)
@@ -109,7 +113,7 @@ func (s *slurm) folder(t *testing.T, name string) string {
 	return dir
 }
 
-// submit submits a script, whose output goes to the file of that name, and returns the number of its job.
+// submit submits a batch script whose output goes to the file out, and returns the number of its job.
 func (s *slurm) submit(t *testing.T, out string, options []string, script string) string {
 	t.Helper()
 	testkit.OK(t, os.WriteFile(filepath.Join(s.dir, out+".sh"), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
@@ -117,7 +121,7 @@ func (s *slurm) submit(t *testing.T, out string, options []string, script string
 	return strings.TrimSpace(runs(t, s.command(t.Context(), "sbatch", append(words, out+".sh")...)))
 }
 
-// until waits until Slurm says of a job what the expression matches.
+// until waits until Slurm's description of a job matches the regular expression want.
 func (s *slurm) until(t *testing.T, id, want string) {
 	t.Helper()
 	var text []byte
@@ -131,25 +135,26 @@ func (s *slurm) until(t *testing.T, id, want string) {
 	t.Fatalf("job %s is not %s:\n%s", id, want, text)
 }
 
-// crash ends all processes of a node at once, as a power failure does; it stays down until up.
+// crash kills all processes of a node at once, as a power failure does. The node stays down until the returned function
+// is called.
 func (s *slurm) crash(t *testing.T, node string) (up func()) {
 	t.Helper()
 	down := filepath.Join(s.dir, "down."+node)
 	testkit.OK(t, os.WriteFile(down, nil, 0o644))
-	space := ""
+	nodeSpace := ""
 	for _, pid := range processesOf(s.dir) {
 		if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); bytes.HasPrefix(line, []byte("slurmd\x00")) &&
 			bytes.HasSuffix(line, []byte("\x00"+node+"\x00")) {
-			space, _ = os.Readlink(fmt.Sprintf("/proc/%d/ns/uts", pid))
+			nodeSpace, _ = os.Readlink(fmt.Sprintf("/proc/%d/ns/uts", pid))
 		}
 	}
-	if space == "" {
+	if nodeSpace == "" {
 		t.Fatalf("no slurmd of %s", node)
 	}
 	spaces, _ := filepath.Glob("/proc/[0-9]*/ns/uts")
 	for _, name := range spaces {
 		var pid int
-		if at, err := os.Readlink(name); err != nil || at != space {
+		if namespace, err := os.Readlink(name); err != nil || namespace != nodeSpace {
 			continue
 		} else if _, err := fmt.Sscanf(name, "/proc/%d/", &pid); err == nil {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -158,8 +163,9 @@ func (s *slurm) crash(t *testing.T, node string) (up func()) {
 	return func() { testkit.OK(t, os.Remove(down)) }
 }
 
-// TestSlurm runs krrlab by srun and sbatch, with both MPIs, from a Backend, ended and requeued: the coefficients are
-// those of ranks by mpirun.
+// TestSlurm runs krrlab under Slurm: by srun with both MPI implementations, by sbatch, from a Backend, with a cancelled
+// job, and with a job that Slurm starts again after a node is lost. The coefficients must equal those of ranks that
+// mpirun starts.
 func TestSlurm(t *testing.T) {
 	s := newSlurm(t)
 	fit := func(name string, ranks ...string) []string {
@@ -169,16 +175,16 @@ func TestSlurm(t *testing.T) {
 	want := coefficients(filepath.Join(s.dir, "mpirun.krr"))
 	for name, options := range map[string][]string{"pmix": {"--mpi=pmix", "-N3", "-n3"}, "pmi2": {"--mpi=pmi2", "-N2", "-n2"}} {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv("SLURM_PMIX_DIRECT_CONN", "false") // docs/ranks.md; a Backend sets it
-			p := strings.TrimPrefix(options[2], "-n")
+			t.Setenv("SLURM_PMIX_DIRECT_CONN", "false") // needed for PMIx, see docs/ranks.md; a Backend sets it itself
+			count := strings.TrimPrefix(options[2], "-n")
 			text := runs(t, s.command(limited(t), "srun", fit(name+".krr", append(options, "-K")...)...))
-			testkit.Contains(t, text, fmt.Sprintf("ranks        %s (%[1]s on this machine)", p))
+			testkit.Contains(t, text, fmt.Sprintf("ranks        %s (%[1]s on this machine)", count))
 			same(t, filepath.Join(s.dir, name+".krr"), want)
 		})
 	}
 	t.Run("no interface", func(t *testing.T) {
 		text, err := s.command(limited(t), "srun", fit("none.krr", "-K", "-N3", "-n3")...).CombinedOutput()
-		if got := said(string(text)); err == nil || len(got) != 1 || !strings.Contains(got[0], "take srun --mpi=pmix") ||
+		if got := messages(string(text)); err == nil || len(got) != 1 || !strings.Contains(got[0], "take srun --mpi=pmix") ||
 			strings.Contains(string(text), "MPI_Init") {
 			t.Errorf("%v:\n%s", err, text)
 		}
@@ -202,7 +208,8 @@ func TestSlurm(t *testing.T) {
 	})
 	t.Run("lost node", func(t *testing.T) {
 		dir := s.folder(t, "lost")
-		// Ranks of other machines cannot read each other's memory (cma), for which UCX ends those left.
+		// The simulated nodes share one machine, where UCX would exchange data by reading the memory of other processes
+		// (cma) and end the remaining ranks when that fails. Ranks on separate machines cannot do this.
 		id := s.submit(t, "requeued", []string{"-N3", "-n3", "--requeue"}, "UCX_TLS=^cma srun --mpi=pmi2 "+s.self+" "+
 			strings.Join(slow(dir, "--resume", "--rank-timeout", "2m"), " "))
 		await(t, dir, 1)
@@ -217,15 +224,17 @@ func TestSlurm(t *testing.T) {
 	})
 }
 
-// testSlurmBackend sends a solve to ranks by srun, with the interface by itself and by Options, and ends one.
+// testSlurmBackend sends a solve to ranks that srun starts, once with the default interface to MPI and once with one
+// from Options, and checks that both give the same coefficients. It then cancels a solve and checks that no job step is
+// left.
 func testSlurmBackend(t *testing.T, s *slurm) {
 	train, cfg := sentProblem()
-	b := func(name string, options ...string) *remote.Backend {
+	newBackend := func(name string, options ...string) *remote.Backend {
 		return &remote.Backend{Ranks: 3, Launcher: filepath.Join(s.dir, "srun"), Program: s.self,
 			Flags: []string{"--blas", "go"}, Dir: filepath.Join(s.dir, name), Options: append(options, "-N3")}
 	}
 	var first *mat.Dense
-	for _, backend := range []*remote.Backend{b("alone"), b("options", "--mpi=pmi2")} {
+	for _, backend := range []*remote.Backend{newBackend("alone"), newBackend("options", "--mpi=pmi2")} {
 		events := 0
 		cfg.Backend = backend
 		cfg.Monitor = func(bench.Event) error { events++; return nil }
@@ -238,7 +247,7 @@ func testSlurmBackend(t *testing.T, s *slurm) {
 			t.Errorf("%s on %d ranks, %d events; or other coefficients", sol.Status, sol.Ranks.Count, events)
 		}
 	}
-	cancelSolve(t, b("ended", "--mpi=pmi2"))
+	cancelSolve(t, newBackend("ended", "--mpi=pmi2"))
 	if steps := runs(t, s.command(t.Context(), "squeue", "--noheader", "--steps")); strings.TrimSpace(steps) != "" {
 		t.Errorf("steps are left:\n%s", steps)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestStagesUnderMPI runs the command of every stage, and predict and verify, on ranks of the one MPI
-// and the other, of different numbers: one output, one set of files, and the same numbers.
+// TestStagesUnderMPI runs the command of every stage, and predict and verify, on two ranks of one MPI implementation
+// and three ranks of the other. There must be one output and one set of files, with the same numbers apart from times.
 func TestStagesUnderMPI(t *testing.T) {
 	dir := t.TempDir()
 	data := []string{"--data", "synthetic-classes", "--n", "500", "--lambda", "0.3"}
@@ -23,7 +23,7 @@ func TestStagesUnderMPI(t *testing.T) {
 		saved}, data...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v:\n%s", err, text)
 	}
-	for _, c := range []struct {
+	for _, stage := range []struct {
 		name string
 		args []string
 	}{
@@ -35,19 +35,19 @@ func TestStagesUnderMPI(t *testing.T) {
 		{"verify", []string{"verify", saved, "--data", "synthetic-classes"}},
 		{"predict", []string{"predict", "--model", saved, "--data", "synthetic-classes:test", "--decision"}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(stage.name, func(t *testing.T) {
 			var first any
 			for l, p := range []int{2, 3} {
-				file := filepath.Join(dir, fmt.Sprintf("%s-%d", c.name, l))
+				file := filepath.Join(dir, fmt.Sprintf("%s-%d", stage.name, l))
 				flag := "--json"
-				if c.name == "predict" {
+				if stage.name == "predict" {
 					flag = "--out"
 				}
-				text, err := krrlab(limited(t), t, l, p, append(c.args, "--blas", "go", flag, file)...).CombinedOutput()
+				text, err := krrlab(limited(t), t, l, p, append(stage.args, "--blas", "go", flag, file)...).CombinedOutput()
 				if err != nil || strings.Count(string(text), "wrote") != 1 {
 					t.Fatalf("%v:\n%s", err, text)
 				}
-				if want := fmt.Sprintf("ranks          %d (%d on this machine)", p, p); c.name != "predict" &&
+				if want := fmt.Sprintf("ranks          %d (%d on this machine)", p, p); stage.name != "predict" &&
 					strings.Count(string(text), want) != 1 {
 					t.Errorf("want one line %q:\n%s", want, text)
 				}
