@@ -16,9 +16,11 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestBytesMatrix compares K of points in bytes, far from zero and some close together, with that of the same points in
-// float64, whose distances come from differences: the error is what Choice says, float32 is accurate enough
-// where it is not of the numbers in float32, and products that are recomputed are certain.
+// TestBytesMatrix compares K of byte points with the K that a float64 copy of the same points gives by coordinate
+// differences. The points are far from zero and some are close together. For every storage ‖E‖₂ must be at most
+// Choice.Error, and a product of the recomputed matrix must be within its proved bound. Because inner products of
+// bytes are exact integers, float32 storage must meet the accuracy for which float64 copies of the points need a
+// second attempt.
 func TestBytesMatrix(t *testing.T) {
 	const n, d = 230, 900
 	x := points.NewBytes(n, d, 1.0/255, nil)
@@ -40,12 +42,12 @@ func TestBytesMatrix(t *testing.T) {
 		!strings.Contains(c.String(), "points in bytes, products exact in integers") {
 		t.Errorf("bytes: %v", c)
 	}
-	numbers := mustNew(t, k, dense, lambda, &gram.Options{Storage: gram.Float32}).Choice()
-	if numbers.Whole || len(numbers.Tried) < 2 {
-		t.Errorf("the same numbers in float64: %v", numbers)
+	float64Choice := mustNew(t, k, dense, lambda, &gram.Options{Storage: gram.Float32}).Choice()
+	if float64Choice.Whole || len(float64Choice.Tried) < 2 {
+		t.Errorf("the same numbers in float64: %v", float64Choice)
 	}
 	truth := mat.NewDense(n, n, nil)
-	exact := mustNew(t, k, dense, lambda, nil).Exact(0) // differences
+	exact := mustNew(t, k, dense, lambda, nil).Exact(0) // K from coordinate differences, the reference
 	testkit.OK(t, exact.DenseTo(t.Context(), truth))
 	for _, s := range []gram.Storage{gram.Float32, gram.Float64, gram.Recompute, gram.Fixed16} {
 		lambda := lambda
@@ -68,9 +70,9 @@ func TestBytesMatrix(t *testing.T) {
 		}
 		want.Sub(want, out)
 		bound := certain.Rounding(ones)[0]
-		if off := mat.Norm(want, 2); off > bound || bound > 1e-9 || !certain.Choice().Whole ||
+		if deviation := mat.Norm(want, 2); deviation > bound || bound > 1e-9 || !certain.Choice().Whole ||
 			certain.Choice().Arithmetic != kernel.Float64 {
-			t.Errorf("%v: a product has an error of %g, %g is certain; %v", s, off, bound, certain.Choice())
+			t.Errorf("%v: a product has an error of %g, %g is certain; %v", s, deviation, bound, certain.Choice())
 		}
 		if v := m.Exact(0).EntryError(); !(v < 1e-14) || math.IsInf(v, 0) {
 			t.Errorf("%v: entries are right to %g", s, v)
@@ -78,9 +80,10 @@ func TestBytesMatrix(t *testing.T) {
 	}
 }
 
-// TestShift: float32 tiles of a wide kernel of few distances hold K less its mean, to the rounding of these
-// differences; products, columns and the dense matrix are of K, and products lose less than the numbers in float32 have
-// digits for.
+// TestShift checks float32 tiles that store K − μ11ᵀ, for a wide kernel whose distances take few values. An entry
+// must be right to the float32 rounding of 1 − μ, the dense matrix and the columns must agree with each other, and
+// products must be within the rounding of 128 float32 terms of |k_ij − μ|. Storage in 16 bits has no shift, and
+// Options.SameAs fixes the shift of an earlier matrix.
 func TestShift(t *testing.T) {
 	const n, d, lambda = 700, 60, 0.01
 	x := points.NewBytes(n, d, 1, nil)
@@ -101,14 +104,14 @@ func TestShift(t *testing.T) {
 	want.Mul(truth, c)
 	for _, s := range []gram.Storage{gram.Float32, gram.Recompute} {
 		m := mustNew(t, k, x, lambda, &gram.Options{Storage: s, TileSize: 128})
-		kept := m.Choice()
-		if !(kept.Shift > 0.7 && kept.Shift < 1) || !strings.Contains(kept.String(), "entries less 0.") {
-			t.Fatalf("%v: %v", s, kept)
+		choice := m.Choice()
+		if !(choice.Shift > 0.7 && choice.Shift < 1) || !strings.Contains(choice.String(), "entries less 0.") {
+			t.Fatalf("%v: %v", s, choice)
 		}
 		all, cols, out := mat.NewDense(n, n, nil), mat.NewDense(n, len(idx), nil), mat.NewDense(n, 2, nil)
 		testkit.OK(t, errors.Join(m.DenseTo(t.Context(), all), m.Columns(t.Context(), idx, cols),
 			m.KMulTo(t.Context(), out, c)))
-		entry := 0x1p-24 * (1 - kept.Shift)
+		entry := 0x1p-24 * (1 - choice.Shift)
 		for i := range n {
 			for j := range n {
 				if off := math.Abs(all.At(i, j) - truth.At(i, j)); off > entry {
@@ -123,35 +126,35 @@ func TestShift(t *testing.T) {
 			}
 		}
 		out.Sub(out, &want)
-		var size float64 // of Σ_j |k_ij − shift|, at most
+		var largestRowSum float64 // max_i Σ_j |k_ij − shift|
 		for i := range n {
 			var sum float64
 			for j := range n {
-				sum += math.Abs(truth.At(i, j) - kept.Shift)
+				sum += math.Abs(truth.At(i, j) - choice.Shift)
 			}
-			size = max(size, sum)
+			largestRowSum = max(largestRowSum, sum)
 		}
-		// tiles of 128 terms in float32, each entry, product and sum rounded
-		if off := mat.Max(out) - mat.Min(out); off > 2*(128+4)*0x1p-24*size {
-			t.Errorf("%v: products are off by %g, want %g at most", s, off, 2*(128+4)*0x1p-24*size)
+		// A tile sums 128 terms in float32. Each entry, product and sum is rounded.
+		if off := mat.Max(out) - mat.Min(out); off > 2*(128+4)*0x1p-24*largestRowSum {
+			t.Errorf("%v: products are off by %g, want %g at most", s, off, 2*(128+4)*0x1p-24*largestRowSum)
 		}
-		if norm := errorNorm(t, m); !(norm <= kept.Error) {
-			t.Errorf("%v: ‖E‖₂ = %g, above %g", s, norm, kept.Error)
+		if norm := errorNorm(t, m); !(norm <= choice.Error) {
+			t.Errorf("%v: ‖E‖₂ = %g, above %g", s, norm, choice.Error)
 		}
 	}
 	if m := mustNew(t, k, x, 1, &gram.Options{Storage: gram.Fixed16}); m.Choice().Shift != 0 {
 		t.Errorf("16 bits: %v", m.Choice())
 	}
-	for _, shift := range []float64{0, 0.625} { // as before, whatever this sample's mean is
-		as := &gram.Choice{Storage: gram.Float32, Shift: shift}
-		if m := mustNew(t, k, x, lambda, &gram.Options{SameAs: as}); m.Choice().Shift != shift ||
+	for _, shift := range []float64{0, 0.625} { // SameAs fixes the shift, whatever the mean of this sample is
+		previous := &gram.Choice{Storage: gram.Float32, Shift: shift}
+		if m := mustNew(t, k, x, lambda, &gram.Options{SameAs: previous}); m.Choice().Shift != shift ||
 			errorNorm(t, m) > m.Choice().Error {
 			t.Errorf("as with %g: %v", shift, m.Choice())
 		}
 	}
 }
 
-// undefined is 1 but for one distance, at which it is not a number.
+// undefined is a kernel with the value 1 everywhere except at r² = 9, where it is NaN.
 type undefined struct{ radial }
 
 func (undefined) String() string { return "undefined" }
@@ -166,26 +169,27 @@ func (undefined) Profile(dst, sq []float64) {
 	}
 }
 
-// TestUndefinedDistance: a user-defined kernel that is not a number at one distance is refused, whether or not the rows
-// that are looked at have it.
+// TestUndefinedDistance checks that a user-defined kernel that is NaN at one distance is refused, whether or not the
+// sampled rows contain that distance. New must name the point if the matrix is stored. A recomputed matrix may report
+// the error only in its first product.
 func TestUndefinedDistance(t *testing.T) {
 	const n = 1600
-	for _, at := range []int{7, 8, 9, 1204, 1205, 1206} {
+	for _, outlier := range []int{7, 8, 9, 1204, 1205, 1206} {
 		x := points.NewBytes(n, 1, 1, nil)
 		for i := range n {
 			x.Row(i)[0] = 5
 		}
-		x.Row(at)[0] = 2
+		x.Row(outlier)[0] = 2
 		if m, err := gram.New(t.Context(), undefined{radial{1, 0, 0}}, x, 1,
-			&gram.Options{Storage: gram.Float32}); err == nil || !strings.Contains(err.Error(), fmt.Sprint(at)) {
-			t.Errorf("point %d: %v, %v", at, m, err)
+			&gram.Options{Storage: gram.Float32}); err == nil || !strings.Contains(err.Error(), fmt.Sprint(outlier)) {
+			t.Errorf("point %d: %v, %v", outlier, m, err)
 		}
 		m, err := gram.New(t.Context(), undefined{radial{1, 0, 0}}, x, 1, &gram.Options{Storage: gram.Recompute})
 		if err == nil {
 			err = m.KMulTo(t.Context(), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, slices.Repeat([]float64{1}, n)))
 		}
 		if err == nil {
-			t.Errorf("point %d, recomputed: no error", at)
+			t.Errorf("point %d, recomputed: no error", outlier)
 		}
 	}
 }

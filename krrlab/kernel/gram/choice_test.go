@@ -17,16 +17,16 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// moved returns points with the given number added to every coordinate.
-func moved(seed uint64, n, d int, by float64) *points.Dense {
+// moved returns dense points with shift added to every coordinate.
+func moved(seed uint64, n, d int, shift float64) *points.Dense {
 	x := draw(seed, n, d, 1)[0].(*points.Dense)
 	for i := range x.Data {
-		x.Data[i] += by
+		x.Data[i] += shift
 	}
 	return x
 }
 
-// errorNorm returns ‖K as stored − K by Eval‖₂.
+// errorNorm returns ‖E‖₂ for E = K̃ − K, where K comes from Eval.
 func errorNorm(t *testing.T, m *gram.Matrix) float64 {
 	t.Helper()
 	n := m.Dim()
@@ -37,24 +37,24 @@ func errorNorm(t *testing.T, m *gram.Matrix) float64 {
 	return max(-v[0], v[n-1])
 }
 
-// TestPrediction: ‖E‖₂ as predicted bounds what is there, without exaggeration,
-// for points near the origin and far from it.
+// TestPrediction checks that the predicted ‖E‖₂ is at least half and at most twenty times the true one, for points
+// near the origin and far from it.
 func TestPrediction(t *testing.T) {
-	for _, by := range []float64{0, 3, 30, 1e3} {
-		x := moved(1, 160, 10, by)
+	for _, shift := range []float64{0, 3, 30, 1e3} {
+		x := moved(1, 160, 10, shift)
 		for _, k := range kernels[:4] {
 			for _, s := range []gram.Storage{gram.Float32, gram.Float64, gram.Recompute, gram.Fixed16} {
 				for _, accuracy := range []float64{1e-20, 1e3} {
 					lambda := 1.0
 					if s == gram.Fixed16 {
-						lambda = 1e4 // any error goes
+						lambda = 1e4 // large enough for the error of 16 bits
 					}
 					m := mustNew(t, k, x, lambda, &gram.Options{Storage: s, TileSize: 64, Accuracy: accuracy})
-					c, e := m.Choice(), errorNorm(t, m)
-					t.Logf("%v moved by %g, %v/%v centered=%v: ‖E‖₂ = %.2g, predicted %.2g", k, by, c.Storage,
-						c.Arithmetic, c.Centred, e, c.Error)
-					if e > 2*c.Error+1e-12 || c.Error > 20*e+1e-12 {
-						t.Errorf("%v moved by %g, %v: ‖E‖₂ = %.2g, predicted %.2g", k, by, c, e, c.Error)
+					c, norm := m.Choice(), errorNorm(t, m)
+					t.Logf("%v moved by %g, %v/%v centered=%v: ‖E‖₂ = %.2g, predicted %.2g", k, shift, c.Storage,
+						c.Arithmetic, c.Centred, norm, c.Error)
+					if norm > 2*c.Error+1e-12 || c.Error > 20*norm+1e-12 {
+						t.Errorf("%v moved by %g, %v: ‖E‖₂ = %.2g, predicted %.2g", k, shift, c, norm, c.Error)
 					}
 				}
 			}
@@ -62,19 +62,20 @@ func TestPrediction(t *testing.T) {
 	}
 }
 
-// TestAuto: the storage and arithmetic taken for points near and far, loose and
-// tight bounds, ample and scarce memory; the bound asked for is kept.
+// TestAuto checks which storage and arithmetic are chosen for points near the origin and far from it, loose and tight
+// accuracies, and ample and scarce memory. The true ‖E‖₂ must be at most twice the accuracy λ/10, and the memory
+// limit must be kept.
 func TestAuto(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
-	accel.SetThreads(2) // each worker's scratch counts
+	accel.SetThreads(2) // the memory need depends on the number of threads
 	const n = 200
 	g := kernel.Gaussian{Sigma: 2}
 	for _, c := range []struct {
-		by, lambda float64
-		memory     int64
-		storage    gram.Storage
-		arith      kernel.Arithmetic
-		centered   bool
+		shift, lambda float64
+		memory        int64
+		storage       gram.Storage
+		arith         kernel.Arithmetic
+		centered      bool
 	}{
 		{0, 1e-2, 0, gram.Float32, kernel.Float32, false},
 		{100, 1e-2, 0, gram.Float32, kernel.Float32, true},
@@ -85,13 +86,13 @@ func TestAuto(t *testing.T) {
 		{0, 1e-7, 150e3, gram.Recompute, kernel.Float64, false},
 		{0, 1e-2, 150e3, gram.Float32, kernel.Float32, false},
 	} {
-		m := mustNew(t, g, moved(3, n, 5, c.by), c.lambda, &gram.Options{Memory: c.memory, TileSize: 32})
+		m := mustNew(t, g, moved(3, n, 5, c.shift), c.lambda, &gram.Options{Memory: c.memory, TileSize: 32})
 		got := m.Choice()
 		if got.Storage != c.storage || got.Arithmetic != c.arith || got.Centred != c.centered {
-			t.Errorf("moved by %g, λ = %g, memory %d: %v", c.by, c.lambda, c.memory, got)
+			t.Errorf("moved by %g, λ = %g, memory %d: %v", c.shift, c.lambda, c.memory, got)
 		}
-		if e := errorNorm(t, m); e > c.lambda/5 || got.Accuracy != c.lambda/10 {
-			t.Errorf("moved by %g, λ = %g: ‖E‖₂ = %.2g, asked %.2g", c.by, c.lambda, e, got.Accuracy)
+		if norm := errorNorm(t, m); norm > c.lambda/5 || got.Accuracy != c.lambda/10 {
+			t.Errorf("moved by %g, λ = %g: ‖E‖₂ = %.2g, asked %.2g", c.shift, c.lambda, norm, got.Accuracy)
 		}
 		if c.memory > 0 && got.Bytes > c.memory {
 			t.Errorf("holds %d bytes of %d allowed", got.Bytes, c.memory)
@@ -99,11 +100,11 @@ func TestAuto(t *testing.T) {
 	}
 }
 
-// TestPrefer: a bound that only float64 storage keeps is kept where that fits; where it
-// does not, float32 serves as long as it is within the bound asked.
+// TestPrefer checks Options.PreferredAccuracy. Float64 storage is chosen for it if it fits. If it does not fit,
+// float32 is chosen as long as Accuracy is met.
 func TestPrefer(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
-	accel.SetThreads(2) // each worker's scratch counts
+	accel.SetThreads(2) // the memory need depends on the number of threads
 	x := moved(3, 200, 5, 0)
 	for _, c := range []struct {
 		prefer float64
@@ -126,7 +127,8 @@ func TestPrefer(t *testing.T) {
 	}
 }
 
-// TestFixed16: refused where values may leave [0, 1], and where ‖E‖₂ is too near λ.
+// TestFixed16 checks that 16-bit storage is refused for kernels with values outside [0, 1] and for a predicted ‖E‖₂
+// above λ/2, and that the prediction bounds the true norm.
 func TestFixed16(t *testing.T) {
 	x := draw(4, 200, 3, 1)[1]
 	for want, c := range map[string]struct {
@@ -142,19 +144,19 @@ func TestFixed16(t *testing.T) {
 		}
 	}
 	m := mustNew(t, kernel.Gaussian{Sigma: 2}, x, 1e-2, &gram.Options{Storage: gram.Fixed16})
-	e := m.Choice().Error
-	if off := errorNorm(t, m); off > e || m.Storage().String() != "fixed16" {
-		t.Errorf("‖E‖₂ = %.2g, predicted %.2g", off, e)
+	predicted := m.Choice().Error
+	if norm := errorNorm(t, m); norm > predicted || m.Storage().String() != "fixed16" {
+		t.Errorf("‖E‖₂ = %.2g, predicted %.2g", norm, predicted)
 	}
-	for _, by := range []float64{1.9, 2.1} { // λ/‖E‖₂
-		_, err := gram.New(ctx, kernel.Gaussian{Sigma: 2}, x, by*e,
+	for _, ratio := range []float64{1.9, 2.1} { // λ/‖E‖₂
+		_, err := gram.New(ctx, kernel.Gaussian{Sigma: 2}, x, ratio*predicted,
 			&gram.Options{Storage: gram.Fixed16, Accuracy: 1e-3})
-		testkit.Equal(t, (err == nil), (by > 2), e, by, err)
+		testkit.Equal(t, (err == nil), (ratio > 2), predicted, ratio, err)
 	}
 }
 
-// TestHalf: what does not fit as float32 is kept in 16 bits where answers are refined and they are accurate enough, else
-// recomputed.
+// TestHalf checks that a matrix that does not fit in float32 is stored in 16 bits if Options.Refined is set and 16
+// bits are accurate enough, and is recomputed otherwise.
 func TestHalf(t *testing.T) {
 	for _, c := range []struct {
 		k       kernel.Kernel
@@ -176,6 +178,8 @@ func TestHalf(t *testing.T) {
 	}
 }
 
+// TestMemoryError checks that a matrix that exceeds the memory limit yields a MemoryError that lists the storages
+// that fit.
 func TestMemoryError(t *testing.T) {
 	x := draw(4, 1000, 3, 1)[1]
 	_, err := gram.New(ctx, kernels[0], x, 0.1, &gram.Options{Storage: gram.Float64, Memory: 4e6, TileSize: 50})
@@ -197,8 +201,8 @@ func TestMemoryError(t *testing.T) {
 	}
 }
 
-// TestPeriodicRows: what repeats along the rows at any step, and the few points far from all others,
-// are seen by the rows that ‖E‖₂ is predicted from.
+// TestPeriodicRows checks that the rows sampled to predict ‖E‖₂ include points of every kind, although the kind of a
+// point repeats with a fixed period of rows, or only ten points are outliers.
 func TestPeriodicRows(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -222,33 +226,33 @@ func TestPeriodicRows(t *testing.T) {
 		}
 		k := kernel.Gaussian{Sigma: 2}
 		m := mustNew(t, k, x, 0.01, nil)
-		e := powerNorm(t, m, c.n, 8) // to which products with float32 tiles add some 1e-6
-		if choice := m.Choice(); e > 2*choice.Error+1e-5 || choice.Error > choice.Accuracy {
-			t.Errorf("%s: ‖E‖₂ = %.2g: %v", c.name, e, choice)
+		norm := powerNorm(t, m, c.n, 8) // products with float32 tiles add about 1e-6
+		if choice := m.Choice(); norm > 2*choice.Error+1e-5 || choice.Error > choice.Accuracy {
+			t.Errorf("%s: ‖E‖₂ = %.2g: %v", c.name, norm, choice)
 		}
 	}
 }
 
-// TestProductError holds products with float32 tiles against products with the
-// same tiles in float64: the bound of the package doc, for random vectors and for
-// the leading eigenvector, and at scales where float32 would overflow or vanish.
+// TestProductError compares products with float32 tiles with float64 products of the same stored tiles. The error
+// must be at most 4u(rms·√n·‖v‖₂ + ‖Kv‖₂) for random vectors and for the leading eigenvector, also at scales where
+// float32 would overflow or underflow.
 func TestProductError(t *testing.T) {
 	const n, u = 1200, 0x1p-24
 	x := draw(6, n, 8, 1)[1]
 	m := mustNew(t, kernel.Gaussian{Sigma: 4}, x, 1, &gram.Options{Storage: gram.Float32})
 	k := mat.NewDense(n, n, nil)
 	testkit.OK(t, m.DenseTo(ctx, k))
-	rms := mat.Norm(k, 2) / n // mat's norm 2 is Frobenius'
-	lead := mat.NewDense(n, 1, nil)
+	rms := mat.Norm(k, 2) / n // mat.Norm(k, 2) is the Frobenius norm
+	eigenvector := mat.NewDense(n, 1, nil)
 	for i := range n {
-		lead.Set(i, 0, 1)
+		eigenvector.Set(i, 0, 1)
 	}
 	for range 10 {
 		var w mat.Dense
-		w.Mul(k, lead)
-		lead.Scale(1/mat.Norm(&w, 2), &w)
+		w.Mul(k, eigenvector)
+		eigenvector.Scale(1/mat.Norm(&w, 2), &w)
 	}
-	for name, v := range map[string]*mat.Dense{"random": normal(1, n, 3), "leading": lead} {
+	for name, v := range map[string]*mat.Dense{"random": normal(1, n, 3), "leading": eigenvector} {
 		for _, scale := range []float64{1, 1e-60, 1e60, 1e-290, 1e300} {
 			var src, want mat.Dense
 			src.Scale(scale, v)
@@ -262,10 +266,10 @@ func TestProductError(t *testing.T) {
 				var diff mat.VecDense
 				diff.SubVec(got.ColView(c), want.ColView(c))
 				bound := 4 * u * (rms*math.Sqrt(n)*mat.Norm(v.ColView(c), 2) + mat.Norm(want.ColView(c), 2))
-				e := mat.Norm(&diff, 2)
-				t.Logf("%s × %g: error %.2g, bound %.2g", name, scale, e, bound)
-				if !(e <= bound) {
-					t.Errorf("%s × %g: error %.2g of the product, bound %.2g", name, scale, e, bound)
+				norm := mat.Norm(&diff, 2)
+				t.Logf("%s × %g: error %.2g, bound %.2g", name, scale, norm, bound)
+				if !(norm <= bound) {
+					t.Errorf("%s × %g: error %.2g of the product, bound %.2g", name, scale, norm, bound)
 				}
 			}
 		}
@@ -287,8 +291,9 @@ func ExampleNew() {
 	// float32, λ = 0.5: first column [1.5000 0.6065 0.1353 0.0111]
 }
 
-// TestAs asks for the choice of an earlier matrix: the same bits, whatever would be chosen now.
-func TestAs(t *testing.T) {
+// TestSameAs checks that Options.SameAs reproduces an earlier matrix bit for bit, whatever Auto would choose for the
+// new accuracy.
+func TestSameAs(t *testing.T) {
 	k := kernel.Gaussian{Sigma: 2}
 	x := moved(3, 300, 5, 4)
 	src := normal(4, 300, 2)

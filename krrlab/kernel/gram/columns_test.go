@@ -16,9 +16,9 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestColumnsLayout holds columns in any order, repeated, one or all, and into a wider
-// matrix, to DenseTo of the same matrix, bit for bit; those of a matrix that is
-// recomputed to rounding, as their inner products may be summed in another order.
+// TestColumnsLayout compares Columns with DenseTo of the same matrix. The columns are in any order, repeated, one or
+// all of them, and part of a wider matrix. Stored matrices must agree bit for bit; a recomputed matrix may sum inner
+// products in another order, so it must agree to rounding. Part must agree to rounding for every storage.
 func TestColumnsLayout(t *testing.T) {
 	for _, c := range []struct{ n, tile int }{{53, 8}, {41, 41}, {30, 1}, {130, 0}} {
 		for _, x := range draw(4, c.n, 12, 1) {
@@ -28,7 +28,7 @@ func TestColumnsLayout(t *testing.T) {
 				testkit.OK(t, m.DenseTo(ctx, dense))
 				perm := rand.New(rand.NewPCG(5, uint64(c.n))).Perm(c.n)
 				for _, idx := range [][]int{{c.n - 1}, {7, 0, 7, 3, 0}, perm[:c.n/2], perm} {
-					whole := mat.NewDense(c.n+1, len(idx)+2, nil) // its edge must not be touched
+					whole := mat.NewDense(c.n+1, len(idx)+2, nil) // with a border of −7 that must not change
 					for i := range c.n + 1 {
 						for j := range len(idx) + 2 {
 							whole.Set(i, j, -7)
@@ -42,7 +42,7 @@ func TestColumnsLayout(t *testing.T) {
 					}
 					checkColumns(t, fmt.Sprintf("n=%d tile=%d %T %v, %d columns", c.n, c.tile, x, s, len(idx)), whole,
 						dense, idx, tol)
-					rows := slices.Concat(perm[c.n/3:], perm[:1]) // those of Part to rounding
+					rows := slices.Concat(perm[c.n/3:], perm[:1])
 					part := mat.NewDense(len(rows), len(idx), nil)
 					testkit.OK(t, m.Part(ctx, rows, idx, part.RawMatrix()))
 					for a, i := range rows {
@@ -58,7 +58,8 @@ func TestColumnsLayout(t *testing.T) {
 	}
 }
 
-// TestPartBits: entries of parts of any size have the bits of whole columns, those of the last block, of few points, too.
+// TestPartBits checks that an entry of Part has the bits of the same entry of Columns, for any number of rows and
+// also in the last, shorter block.
 func TestPartBits(t *testing.T) {
 	const n, d = 270, 40
 	x, perm := points.NewDense(n, d, nil), rng.New(2).Perm(n)
@@ -80,6 +81,7 @@ func TestPartBits(t *testing.T) {
 	})
 }
 
+// checkColumns compares the interior of whole with the columns idx of dense, and its border with −7.
 func checkColumns(t *testing.T, name string, whole, dense *mat.Dense, idx []int, tol float64) {
 	t.Helper()
 	rows, cols := whole.Dims()

@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// withSpectrum returns QDQᵀ, Q random orthogonal.
+// withSpectrum returns QDQᵀ with a random orthogonal Q.
 func withSpectrum(seed uint64, d []float64) *mat.Dense {
 	n := len(d)
 	a := mat.NewDense(n, n, nil)
@@ -25,9 +25,9 @@ func withSpectrum(seed uint64, d []float64) *mat.Dense {
 	return &e
 }
 
-// TestMeasure gives K on a sample an error of known spectrum, and takes the formula of Estimate of it:
-// where the leading eigenvalue is hidden among the others, and shows along v only; where it stands out;
-// where the far rows have more; and where there is nothing but the rounding of entries.
+// TestMeasure gives K on a sample an error of known spectrum and compares the measured estimate with the formula of
+// Estimate. The cases cover a leading eigenvalue that is hidden among the others and visible only along v, a leading
+// eigenvalue that stands out, a larger error in the rows of the outliers, and an error of rounding alone.
 func TestMeasure(t *testing.T) {
 	const n, rows, m = 400, 80, 60
 	x := cloud(n, 3)
@@ -36,8 +36,8 @@ func TestMeasure(t *testing.T) {
 	v := make([]float64, m)
 	rng.New(5).Normals(v, 0)
 	normalize(v)
-	by := method{inFloat64: true, arithmetic: kernel.Differences}
-	for _, c := range []struct{ lead, size, far, normK float64 }{
+	exactMethod := method{inFloat64: true, arithmetic: kernel.Differences}
+	for _, c := range []struct{ lead, size, outlier, normK float64 }{
 		{1, 1e-3, 0, 50}, {2.05, 1e-3, 0, 50}, {2.3, 1e-3, 0, 50}, {10, 1e-3, 0, 50}, {10, 1e-3, 300, 50},
 		{0, 0, 0, 50}, {1, 1e-3, 0, 1e16},
 	} {
@@ -49,14 +49,14 @@ func TestMeasure(t *testing.T) {
 		e := mat.NewDense(rows, rows, nil)
 		em := withSpectrum(7, d)
 		e.Slice(0, m, 0, m).(*mat.Dense).Copy(em)
-		e.Set(m+3, m+3, c.size*c.far)
+		e.Set(m+3, m+3, c.size*c.outlier)
 		s := &sample{m: mx, random: m, idx: make([]int, rows), x: x.Slice(0, rows), entries: make([]float64, rows*rows),
 			errorBound: 0.25 * c.size, normK: c.normK, eigenvector: v}
 		a := mat.NewDense(rows, rows, nil)
 		for i := range rows {
 			s.idx[i] = i
 		}
-		testkit.OK(t, s.formRows(t.Context(), by, mx.frame.mean, func(i int, row []float64) {
+		testkit.OK(t, s.formRows(t.Context(), exactMethod, mx.frame.mean, func(i int, row []float64) {
 			testkit.Equal(t, len(row), i+1, i)
 			for j, k := range row {
 				s.entries[i*rows+j] = k - e.At(i, j)
@@ -66,7 +66,7 @@ func TestMeasure(t *testing.T) {
 		if want := mx.k.Eval(x.Row(70), x.Row(9)); math.Abs(a.At(70, 9)-want) > 1e-14 {
 			t.Errorf("K(70, 9) = %v, want %v", a.At(70, 9), want)
 		}
-		got := testkit.Must(s.measure(t.Context(), by))
+		got := testkit.Must(s.measure(t.Context(), exactMethod))
 		rms := math.Sqrt((c.lead*c.lead+m-1)/m/m) * c.size
 		top := c.size * max(c.lead, 1)
 		var ev mat.VecDense
@@ -75,7 +75,7 @@ func TestMeasure(t *testing.T) {
 		if edge := rms * math.Sqrt(m); top > 2.1*edge {
 			along = max(along, (top+math.Sqrt(top*top-4*rms*rms*m))/2)
 		}
-		norm := max(top, c.size*c.far)
+		norm := max(top, c.size*c.outlier)
 		bound := max(2*rms*math.Sqrt(n)+along*n/m, 1.1*norm, 0x1p-52*c.normK*n/m) + s.errorBound
 		near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-6*b+1e-14 }
 		if !near(got.Rms, rms) || !near(got.Norm, norm) || !near(got.Bound, bound) || got.Rows != rows ||
@@ -83,7 +83,7 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("%+v: %+v, want rms %g, norm %g and bound %g", c, got, rms, norm, bound)
 		}
 		s.entries[50*rows+20] = math.Inf(1)
-		if got, err := s.measure(t.Context(), by); err != nil || !math.IsInf(got.Bound, 1) || !math.IsInf(got.Rms, 0) {
+		if got, err := s.measure(t.Context(), exactMethod); err != nil || !math.IsInf(got.Bound, 1) || !math.IsInf(got.Rms, 0) {
 			t.Errorf("an entry is infinite: %+v, %v", got, err)
 		}
 	}

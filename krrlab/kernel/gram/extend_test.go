@@ -15,21 +15,21 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestExtend extends matrices twice, within a block and over several, and compares products, columns and neighbors with
-// the kernel in float64: for every storage, kind of points and several kernels, with weights that change. The result
-// has the same bits on one thread and on two.
+// TestExtend extends a matrix of 70 points three times, within a block and over several blocks, the last time with
+// new weights. It compares products and columns with K from Eval, for every storage and kind of points. The result
+// must have the same bits on one thread and on two.
 func TestExtend(t *testing.T) {
 	const n, d, lambda = 160, 3, 0.5
-	whole := points.NewBytes(n, d, 0.25, nil)
-	for i := range whole.Data {
-		whole.Data[i] = uint8(i * i % 7)
+	bytePoints := points.NewBytes(n, d, 0.25, nil)
+	for i := range bytePoints.Data {
+		bytePoints.Data[i] = uint8(i * i % 7)
 	}
 	weights := make([]float64, n)
 	for i := range weights {
 		weights[i] = 1 + float64(i%3)
 	}
 	for kind, x := range map[string]points.Points{"dense": draw(1, n, d, 1)[0], "float32": draw(2, n, d, 1)[1],
-		"sparse": draw(3, n, d, 0.3)[2], "bytes": whole,
+		"sparse": draw(3, n, d, 0.3)[2], "bytes": bytePoints,
 		"far": points.Shift(draw(4, n, d, 1)[0], []float64{100, 100, 100})} {
 		if kind == "far" {
 			x = points.Gather(points.Transform(x, []float64{1, 0, 0, 0, 1, 0, 0, 0, 1}), seq(n))
@@ -71,8 +71,8 @@ func TestExtend(t *testing.T) {
 				columns := mat.NewDense(n, n, nil)
 				testkit.OK(t, m.Columns(ctx, seq(n), columns))
 				columns.Sub(columns, want)
-				e := testkit.Eigenvalues(t, testkit.Symmetric(columns))
-				if off := max(-e[0], e[n-1]); !(off <= c.Error+1e-13*mat.Norm(want, 2)) || storage != c.Storage {
+				eigenvalues := testkit.Eigenvalues(t, testkit.Symmetric(columns))
+				if off := max(-eigenvalues[0], eigenvalues[n-1]); !(off <= c.Error+1e-13*mat.Norm(want, 2)) || storage != c.Storage {
 					t.Errorf("%s: ‖E‖₂ = %g, predicted %g, as %v", name, off, c.Error, c.Storage)
 				}
 			}
@@ -80,6 +80,7 @@ func TestExtend(t *testing.T) {
 	}
 }
 
+// seq returns 0, 1, …, n−1.
 func seq(n int) []int {
 	index := make([]int, n)
 	for i := range index {
@@ -88,7 +89,8 @@ func seq(n int) []int {
 	return index
 }
 
-// TestNotExtended: what cannot be extended says why, and memory is not exceeded.
+// TestNotExtended checks that Extend names the reason if a matrix cannot be extended, keeps the memory limit, and can
+// be canceled.
 func TestNotExtended(t *testing.T) {
 	x := draw(6, 400, 2, 1)[0]
 	k := kernel.Gaussian{Sigma: 0.05}

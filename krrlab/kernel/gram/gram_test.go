@@ -20,7 +20,7 @@ import (
 
 var ctx = context.Background()
 
-// own is a user-defined kernel: 1 + Σ_j min(|x_j|, |z_j|).
+// own is the user-defined kernel 1 + Σ_j min(|x_j|, |z_j|).
 type own struct{}
 
 func (own) Eval(x, z []float64) float64 {
@@ -34,11 +34,11 @@ func (own) String() string { return "own" }
 
 var kernels = []kernel.Kernel{
 	kernel.Gaussian{Sigma: 2.5}, kernel.Laplacian{Sigma: 6}, kernel.Matern32{Sigma: 3}, kernel.Matern52{Sigma: 3},
-	kernel.Polynomial{Gamma: 0.1, Coef0: 1, Degree: 3}, own{}, radial{one: 1.5, c: 0.3},
+	kernel.Polynomial{Gamma: 0.1, Coef0: 1, Degree: 3}, own{}, radial{scale: 1.5, c: 0.3},
 }
 
-// draw returns n points of dimension d, as all three types; column 1 is
-// constant, and every fifth point repeats the one before.
+// draw returns n points of dimension d as dense float64, dense float32 and sparse points. Column 1 is constant, and
+// every fifth point repeats the previous one.
 func draw(seed uint64, n, d int, density float64) []points.Points {
 	rnd := rand.New(rand.NewPCG(seed, 3))
 	a := points.NewDense(n, d, nil)
@@ -60,7 +60,7 @@ func draw(seed uint64, n, d int, density float64) []points.Points {
 	return []points.Points{a, testkit.RoundToFloat32(a), testkit.Sparse(a)}
 }
 
-// full returns K by Eval.
+// full returns K from Eval.
 func full(k kernel.Kernel, x points.Points) *mat.Dense {
 	n, d := x.Dims()
 	out := mat.NewDense(n, n, nil)
@@ -75,6 +75,7 @@ func full(k kernel.Kernel, x points.Points) *mat.Dense {
 	return out
 }
 
+// normal returns an n×t matrix of standard normal numbers.
 func normal(seed uint64, n, t int) *mat.Dense {
 	rnd := rand.New(rand.NewPCG(seed, 4))
 	v := make([]float64, n*t)
@@ -91,7 +92,7 @@ func mustNew(t testing.TB, k kernel.Kernel, x points.Points, lambda float64, o *
 
 func maxAbs(a mat.Matrix) float64 { return max(mat.Max(a), -mat.Min(a)) }
 
-// tolerances of entries and products, relative to the largest entry of K.
+// tolerance returns the tolerance of entries and products, relative to the largest entry of K.
 func tolerance(s gram.Storage, a kernel.Arithmetic) float64 {
 	switch {
 	case s == gram.Float64 || s == gram.Recompute && a == kernel.Float64:
@@ -102,8 +103,8 @@ func tolerance(s gram.Storage, a kernel.Arithmetic) float64 {
 	return 3e-6
 }
 
-// TestProducts holds products with every kernel, storage, type of points, number
-// of right-hand sides and awkward sizes of tiles against K by Eval.
+// TestProducts compares products with K from Eval, for every kernel, storage, type of points and number of right-hand
+// sides. The tile sizes include 1, n, more than n, and sizes that do not divide n.
 func TestProducts(t *testing.T) {
 	const lambda = 0.3
 	for _, c := range []struct {
@@ -132,6 +133,7 @@ func TestProducts(t *testing.T) {
 	}
 }
 
+// checkMatrix compares the entries of m with want, and products of m with want and want + λI.
 func checkMatrix(t *testing.T, name string, m *gram.Matrix, want *mat.Dense, lambda float64) {
 	t.Helper()
 	n := m.Dim()
@@ -182,7 +184,8 @@ func checkClose(t *testing.T, name string, got, want *mat.Dense, tol float64) {
 	}
 }
 
-// TestSmall has one and two points, no dimension, and strided right-hand sides.
+// TestSmall checks one to three points, points without coordinates, and right-hand sides that are columns of a wider
+// matrix.
 func TestSmall(t *testing.T) {
 	for n := 1; n <= 3; n++ {
 		for _, d := range []int{0, 1, 4} {
@@ -212,8 +215,8 @@ func TestSmall(t *testing.T) {
 	}
 }
 
-// TestThreads wants the same bits for any number of threads, and for a second
-// product and for products at the same time.
+// TestThreads checks that a product has the same bits for any number of threads, when it is repeated, and when four
+// products run at the same time.
 func TestThreads(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	x := draw(5, 203, 6, 1)[1]
@@ -254,7 +257,7 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// TestNoAllocation: a product allocates nothing once warm.
+// TestNoAllocation checks that a product allocates nothing after the first one.
 func TestNoAllocation(t *testing.T) {
 	if pool := new(sync.Pool); forgetful(pool) {
 		t.Skip("the race detector makes sync.Pool forget")
@@ -271,6 +274,7 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
+// forgetful reports whether a sync.Pool loses values, as it does under the race detector.
 func forgetful(p *sync.Pool) bool {
 	for range 100 {
 		p.Put(p)
@@ -281,16 +285,16 @@ func forgetful(p *sync.Pool) bool {
 	return false
 }
 
-// TestPositive: the stored matrix is positive semidefinite up to its error.
+// TestPositive checks that the stored matrix is positive semidefinite up to its storage error.
 func TestPositive(t *testing.T) {
 	x := draw(8, 120, 4, 1)[0]
 	for _, k := range kernels {
 		m := mustNew(t, k, x, 0.1, &gram.Options{TileSize: 50})
 		dense := mat.NewDense(120, 120, nil)
 		testkit.OK(t, m.DenseTo(ctx, dense))
-		if low := slices.Min(testkit.Eigenvalues(t, mat.NewSymDense(120,
-			dense.RawMatrix().Data))); low < -2*m.Choice().Error-1e-12*maxAbs(dense)*120 {
-			t.Errorf("%v: least eigenvalue %v, ‖E‖₂ predicted %v", k, low, m.Choice().Error)
+		if smallest := slices.Min(testkit.Eigenvalues(t, mat.NewSymDense(120,
+			dense.RawMatrix().Data))); smallest < -2*m.Choice().Error-1e-12*maxAbs(dense)*120 {
+			t.Errorf("%v: least eigenvalue %v, ‖E‖₂ predicted %v", k, smallest, m.Choice().Error)
 		}
 	}
 }

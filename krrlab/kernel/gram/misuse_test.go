@@ -17,6 +17,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
+// TestProgressAndCancel checks that Progress is called once per tile, that New and MulTo stop when the context is
+// canceled, and that a product after a canceled one is correct.
 func TestProgressAndCancel(t *testing.T) {
 	x := draw(9, 100, 4, 1)[0]
 	var seen []int
@@ -51,8 +53,8 @@ func TestProgressAndCancel(t *testing.T) {
 	}
 }
 
-// TestPanicInKernel: a panic in a kernel comes back to the caller; nobody waits
-// for the tile that is lost.
+// TestPanicInKernel checks that a panic in a user-defined kernel reaches the caller of MulTo, and that no worker
+// waits forever for the lost tile.
 func TestPanicInKernel(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	accel.SetThreads(3)
@@ -75,6 +77,7 @@ func TestPanicInKernel(t *testing.T) {
 	t.Error("no panic")
 }
 
+// TestErrors checks the errors for unusable kernels, points and λ, and the panics for matrices of the wrong shape.
 func TestErrors(t *testing.T) {
 	x := draw(12, 20, 3, 1)[0]
 	huge := points.NewDense(2, 1, []float64{1e200, 1})

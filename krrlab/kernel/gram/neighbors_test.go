@@ -15,15 +15,15 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestNeighbors compares with a sort of K as it is stored, on points of which a third occur twice.
+// TestNeighbors compares Neighbors with a sort of the stored matrix, on points a third of which occur twice.
 func TestNeighbors(t *testing.T) {
 	const n, count = 130, 7
 	x := make([]float64, 3*n)
 	rng.New(1).Sub("points").Normals(x, 0)
 	copy(x[3*80:3*120], x)
-	before := make([]int32, n)
-	for at, i := range rng.New(2).Perm(n) {
-		before[i] = int32(at)
+	position := make([]int32, n)
+	for place, i := range rng.New(2).Perm(n) {
+		position[i] = int32(place)
 	}
 	for _, c := range []struct {
 		k kernel.Kernel
@@ -35,7 +35,7 @@ func TestNeighbors(t *testing.T) {
 	} {
 		a := testkit.Must(gram.New(t.Context(), c.k, points.NewDense(n, 3, x), 1,
 			&gram.Options{Storage: c.s, TileSize: 32}))
-		near := testkit.Must(a.Neighbors(t.Context(), before, count))
+		near := testkit.Must(a.Neighbors(t.Context(), position, count))
 		k := mat.NewDense(n, n, nil)
 		testkit.OK(t, a.DenseTo(t.Context(), k))
 		d := a.Diag()
@@ -48,7 +48,7 @@ func TestNeighbors(t *testing.T) {
 		for i := range n {
 			var want []int
 			for j := range n {
-				if before[j] < before[i] {
+				if position[j] < position[i] {
 					want = append(want, j)
 				}
 			}
@@ -62,7 +62,7 @@ func TestNeighbors(t *testing.T) {
 			}
 			for a, j := range index {
 				got, least := value(i, int(j)), value(i, want[a])
-				if before[j] >= before[i] || math.Abs(math.Abs(got)-math.Abs(least)) > 1e-6 ||
+				if position[j] >= position[i] || math.Abs(math.Abs(got)-math.Abs(least)) > 1e-6 ||
 					math.Abs(got-float64(values[a])) > 1e-6 {
 					t.Errorf("%v %v: neighbor %d of point %d is %d of %g (%g), want %d of %g", c.k, c.s, a, i, j, got,
 						values[a], want[a], least)

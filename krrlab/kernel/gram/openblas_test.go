@@ -13,7 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// openBLAS puts OpenBLAS to use until the test or benchmark ends.
+// openBLAS uses OpenBLAS until the test or benchmark ends.
 func openBLAS(t testing.TB) {
 	t.Helper()
 	lib, err := accel.OpenBLAS()
@@ -23,7 +23,7 @@ func openBLAS(t testing.TB) {
 	testkit.UseBLAS(t, lib)
 }
 
-// TestOpenBLAS repeats on OpenBLAS what depends on the BLAS.
+// TestOpenBLAS repeats the tests that depend on the BLAS with OpenBLAS.
 func TestOpenBLAS(t *testing.T) {
 	openBLAS(t)
 	for _, x := range draw(20, 150, 30, 0.9) {
@@ -39,7 +39,7 @@ func TestOpenBLAS(t *testing.T) {
 	t.Run("allocation", TestNoAllocation)
 }
 
-// images are points as MNIST's: of dimension 784, one number in five not 0.
+// images returns points like those of MNIST: 784 coordinates, 19 % of which are not zero.
 func images(b testing.TB, n int) *points.Dense32 {
 	b.Helper()
 	x := points.NewDense32(n, 784, nil)
@@ -51,7 +51,7 @@ func images(b testing.TB, n int) *points.Dense32 {
 
 const benchN = 10000
 
-// BenchmarkNew forms K, n = 10,000, d = 784: n²d flops and n²/2 exponentials.
+// BenchmarkNew forms K for n = 10,000 and d = 784, which takes n²d flops and n²/2 exponentials.
 func BenchmarkNew(b *testing.B) {
 	testkit.FastBLAS(b)
 	x := images(b, benchN)
@@ -75,7 +75,7 @@ func BenchmarkNew(b *testing.B) {
 	}
 }
 
-// BenchmarkMulTo multiplies by K, n = 10,000, in every storage: K read once or 2n²t flops.
+// BenchmarkMulTo multiplies t vectors by K for n = 10,000 in every storage, which reads K once and takes 2n²t flops.
 func BenchmarkMulTo(b *testing.B) {
 	testkit.FastBLAS(b)
 	x := images(b, benchN)

@@ -17,18 +17,18 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestRankBytes: as many bytes as the rank has that holds the most.
+// TestRankBytes compares RankBytes with the bytes of the rank that stores the most.
 func TestRankBytes(t *testing.T) {
 	for _, n := range []int{1, 2, 63, 64, 65, 500, 1000, 3585, 20000} {
 		size := (*Options)(nil).withDefaults(n, 1).TileSize
 		for s, width := range map[Storage]int64{Float64: 8, Float32: 4, Fixed16: 2, Recompute: 0} {
 			for _, ranks := range []int{1, 2, 3, 7, 64} {
-				var most int64
+				var largest int64
 				for r := range ranks {
 					tl := newTiling(n, size, rankShare{r, ranks})
-					most = max(most, tableBytes(tl)+width*tl.entryCount())
+					largest = max(largest, tableBytes(tl)+width*tl.entryCount())
 				}
-				testkit.Equal(t, RankBytes(n, s, ranks), most, n, s, ranks)
+				testkit.Equal(t, RankBytes(n, s, ranks), largest, n, s, ranks)
 			}
 		}
 	}
@@ -41,12 +41,12 @@ func TestRankBytes(t *testing.T) {
 	}
 }
 
-// offset returns n points around the given number, as dense or sparse points.
-func offset(n, d int, by float64, sparse bool) points.Points {
+// offset returns n points with shift added to every coordinate, as dense or sparse points.
+func offset(n, d int, shift float64, sparse bool) points.Points {
 	x := cloud(n, d)
 	s := &points.CSR{N: n, D: d, Ptr: []int{0}}
 	for i := range x.Data {
-		x.Data[i] += by
+		x.Data[i] += shift
 		s.Col, s.Val = append(s.Col, int32(i%d)), append(s.Val, x.Data[i])
 		if i%d == d-1 {
 			s.Ptr = append(s.Ptr, i+1)
@@ -58,51 +58,51 @@ func offset(n, d int, by float64, sparse bool) points.Points {
 	return x
 }
 
-// TestExtent: the points as float64 takes them, and the certain bound of the error of entries and of
-// K that follows from them.
+// TestExtent checks the summary of the points after their optional shift to the mean, and the proved bounds of the
+// errors of entries and of K that follow from the summary.
 func TestExtent(t *testing.T) {
 	const n, d = 60, 3
-	for _, by := range []float64{0, 1e4} {
+	for _, shift := range []float64{0, 1e4} {
 		for _, sparse := range []bool{false, true} {
 			for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 2},
 				kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}, tilted{}} {
-				x := offset(n, d, by, sparse)
+				x := offset(n, d, shift, sparse)
 				m, _, err := newMatrix(k, x, 1, nil)
 				testkit.OK(t, err)
-				far := by > 0 && kernel.ShiftInvariant(k)
-				dense, mean, row := offset(n, d, by, false).(*points.Dense), make([]float64, d), make([]float64, d)
+				shifted := shift > 0 && kernel.ShiftInvariant(k)
+				dense, mean, row := offset(n, d, shift, false).(*points.Dense), make([]float64, d), make([]float64, d)
 				for i := range n {
 					for j, v := range dense.Row(i) {
 						mean[j] += v / n
 					}
 				}
-				var largest, atOrigin float64
+				var largest, largestAtOrigin float64
 				for i := range n {
 					x.RowTo(row, i)
-					var sum, sum0 float64
+					var normSq, normSqAtOrigin float64
 					for j, v := range row {
-						sum0 += v * v
-						if far {
+						normSqAtOrigin += v * v
+						if shifted {
 							v -= mean[j]
 						}
-						sum += v * v
+						normSq += v * v
 					}
-					largest, atOrigin = max(largest, sum), max(atOrigin, sum0)
+					largest, largestAtOrigin = max(largest, normSq), max(largestAtOrigin, normSqAtOrigin)
 				}
-				e := m.frame.Summary
-				if e.Dim != d || e.Sparse != (sparse && !far) || e.Shifted != far ||
-					math.Abs(e.MaxSq-largest) > 1e-6*largest {
-					t.Errorf("%v, %T moved by %g: %+v, want the largest ‖x‖² %v", k, x, by, e, largest)
+				summary := m.frame.Summary
+				if summary.Dim != d || summary.Sparse != (sparse && !shifted) || summary.Shifted != shifted ||
+					math.Abs(summary.MaxSq-largest) > 1e-6*largest {
+					t.Errorf("%v, %T moved by %g: %+v, want the largest ‖x‖² %v", k, x, shift, summary, largest)
 				}
-				testkit.Near(t, m.frame.maxNormSq, atOrigin, 1e-6*atOrigin, k, x, by)
-				checkCertain(t, m, e)
+				testkit.Near(t, m.frame.maxNormSq, largestAtOrigin, 1e-6*largestAtOrigin, k, x, shift)
+				checkCertain(t, m, summary)
 			}
 		}
 	}
 }
 
-// checkCertain holds EntryError and the error of Exact, at two accuracies, against kernel.EntryError.
-func checkCertain(t *testing.T, m *Matrix, e kernel.PointSummary) {
+// checkCertain compares EntryError and the error bound of Exact, for two accuracies, with kernel.EntryError.
+func checkCertain(t *testing.T, m *Matrix, summary kernel.PointSummary) {
 	t.Helper()
 	for _, accuracy := range []float64{0, 1} {
 		exact := m.Exact(accuracy)
@@ -110,8 +110,8 @@ func checkCertain(t *testing.T, m *Matrix, e kernel.PointSummary) {
 		if accuracy == 0 && kernel.ShiftInvariant(m.k) {
 			want = kernel.Differences
 		}
-		bound := kernel.EntryError(m.k, want, e)
-		if c.Arithmetic != want || c.Centred != (want == kernel.Float64 && e.Shifted) || c.Error != bound*m.Trace() ||
+		bound := kernel.EntryError(m.k, want, summary)
+		if c.Arithmetic != want || c.Centred != (want == kernel.Float64 && summary.Shifted) || c.Error != bound*m.Trace() ||
 			!c.Certain || c.Accuracy != accuracy || c.Bytes != exact.Bytes() || c.N != exact.Dim() {
 			t.Errorf("%v: exact %+v, want %v and an error of %g", m.k, c, want, bound*m.Trace())
 		}
@@ -120,11 +120,11 @@ func checkCertain(t *testing.T, m *Matrix, e kernel.PointSummary) {
 		}
 		testkit.Equal(t, exact.EntryError(), bound, m.k)
 	}
-	if kernel.ShiftInvariant(m.k) { // inner products from their own bound on
-		least := kernel.EntryError(m.k, kernel.Float64, e) * m.Trace()
-		if at, below := m.Exact(1.001*least).Choice(), m.Exact(0.999*least).Choice(); at.Arithmetic != kernel.Float64 ||
+	if kernel.ShiftInvariant(m.k) { // inner products are used as soon as their own bound meets the accuracy
+		innerProductError := kernel.EntryError(m.k, kernel.Float64, summary) * m.Trace()
+		if at, below := m.Exact(1.001*innerProductError).Choice(), m.Exact(0.999*innerProductError).Choice(); at.Arithmetic != kernel.Float64 ||
 			below.Arithmetic != kernel.Differences {
-			t.Errorf("%v: %v at an error of %g, %v below", m.k, at.Arithmetic, least, below.Arithmetic)
+			t.Errorf("%v: %v at an error of %g, %v below", m.k, at.Arithmetic, innerProductError, below.Arithmetic)
 		}
 	}
 	if got := m.EntryError(); !math.IsInf(got, 1) {
@@ -132,7 +132,8 @@ func checkCertain(t *testing.T, m *Matrix, e kernel.PointSummary) {
 	}
 }
 
-// TestChoiceWords: an error that is not known is not within what was asked, and a MemoryError says what fits.
+// TestChoiceWords checks that a NaN error does not count as within the requested accuracy, and that a MemoryError
+// lists the storages that fit.
 func TestChoiceWords(t *testing.T) {
 	for e, want := range map[float64]string{1e-3: "within the 0.001 asked", math.NaN(): "‖E‖₂ ≲ NaN predicted, above", 0.002: "above"} {
 		testkit.Contains(t, fmt.Sprint(Choice{Accuracy: 1e-3, Error: e}), want)
@@ -150,7 +151,8 @@ func TestChoiceWords(t *testing.T) {
 	}
 }
 
-// TestNotFinite: of entries of a user's kernel the one that is not a number is named.
+// TestNotFinite checks that the error for an infinite or NaN entry of a user-defined kernel names the two points, and
+// that infinite norms or λ are refused.
 func TestNotFinite(t *testing.T) {
 	x := points.NewDense(50, 1, nil)
 	for i := range x.Data {
@@ -184,7 +186,7 @@ func TestNotFinite(t *testing.T) {
 	}
 }
 
-// TestOptionsAsText writes and reads storage and tiles by their names.
+// TestOptionsAsText writes storage and tiles to JSON by name and reads them back.
 func TestOptionsAsText(t *testing.T) {
 	type named struct {
 		Storage Storage
@@ -199,13 +201,13 @@ func TestOptionsAsText(t *testing.T) {
 	testkit.Fails(t, json.Unmarshal([]byte(`{"Tiles":"some"}`), &got), `tiles "some"`)
 }
 
-// TestCanceled ends the making of a matrix, and what is asked of it, at every place where the context is looked at.
+// TestCanceled cancels New, products, columns and neighbors at every place where they check the context.
 func TestCanceled(t *testing.T) {
 	const n = 60
-	x, k, before := narrow(n, 1, rng.New(5)), kernel.Gaussian{Sigma: 1}, make([]int32, n)
+	x, k, order := narrow(n, 1, rng.New(5)), kernel.Gaussian{Sigma: 1}, make([]int32, n)
 	v, columns := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
-	for i := range before {
-		before[i] = int32(i)
+	for i := range order {
+		order[i] = int32(i)
 	}
 	for _, o := range []Options{{Tiles: SparseTiles}, {Storage: Recompute, Tiles: SparseTiles}, {Storage: Fixed16}} {
 		o.TileSize = 32
@@ -216,7 +218,7 @@ func TestCanceled(t *testing.T) {
 		})
 		testkit.Canceled(t, func(ctx context.Context) error { return m.MulTo(ctx, v, v) })
 		testkit.Canceled(t, func(ctx context.Context) error { return m.Columns(ctx, []int{3, 1}, columns) })
-		testkit.Canceled(t, func(ctx context.Context) error { return testkit.ErrOf(m.Neighbors(ctx, before, 3)) })
+		testkit.Canceled(t, func(ctx context.Context) error { return testkit.ErrOf(m.Neighbors(ctx, order, 3)) })
 		if whole := m.choice.Sparse == nil; whole != (m.choice.Formed() == 1) || m.Unit() != 0x1p-22 || m.Exact(1).Unit() != 0x1p-51 {
 			t.Errorf("%v: %.3g of it formed, units %g and %g", m.choice, m.choice.Formed(), m.Unit(), m.Exact(1).Unit())
 		}

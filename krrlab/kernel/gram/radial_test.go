@@ -12,16 +12,16 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// radial is a user-defined radial kernel, one·(1−c+c·cos u)/(1+u²), u = r/4: negative somewhere for c > ½.
+// radial is the user-defined radial kernel scale·(1−c+c·cos u)/(1+u²) with u = r/4. It has negative values for c > ½.
 type radial struct {
-	one, c float64
-	slope  float64 // 0: as it is
+	scale, c float64
+	slope    float64 // what Slope returns; 0 stands for a bound of the true slope
 }
 
-func (k radial) String() string { return fmt.Sprintf("radial(%g, %g)", k.one, k.c) }
+func (k radial) String() string { return fmt.Sprintf("radial(%g, %g)", k.scale, k.c) }
 
 func (k radial) at(sq float64) float64 {
-	return k.one * (1 - k.c + k.c*math.Cos(math.Sqrt(sq/16))) / (1 + sq/16)
+	return k.scale * (1 - k.c + k.c*math.Cos(math.Sqrt(sq/16))) / (1 + sq/16)
 }
 
 func (k radial) Eval(x, z []float64) float64 {
@@ -38,15 +38,16 @@ func (k radial) Profile(dst, sq []float64) {
 	}
 }
 
+// returns the field slope if it is not 0, and a bound of the true slope otherwise.
 func (k radial) Slope() float64 {
 	if k.slope != 0 {
 		return k.slope
 	}
-	return k.one * (1 + k.c/2) / 16
+	return k.scale * (1 + k.c/2) / 16
 }
 
-// TestRadial holds every storage of a user-defined radial kernel, and the exact matrix, against K by Eval;
-// where its slope is not known, differences are what is certain.
+// TestRadial compares every storage of a user-defined radial kernel, and its exact matrix, with K from Eval. Exact
+// must form coordinate differences if the slope of the kernel is infinite, that is unknown.
 func TestRadial(t *testing.T) {
 	const lambda = 0.3
 	for _, k := range []radial{{1, 0.3, 0}, {2.5, 0.3, 0}, {1, 0.3, math.Inf(1)}, {1, 0.9, 0}} {
@@ -55,10 +56,12 @@ func TestRadial(t *testing.T) {
 			for _, s := range []gram.Storage{gram.Auto, gram.Float64, gram.Float32, gram.Recompute, gram.Fixed16} {
 				name := fmt.Sprintf("%v %T %v", k, x, s)
 				m, err := gram.New(ctx, k, x, lambda, &gram.Options{Storage: s, TileSize: 16, Accuracy: 1e-3})
-				if s == gram.Fixed16 && (k.one != 1 || k.c > 0.5) {
-					if word := map[bool]string{true: "[0, 1] of fixed16",
-						false: "is not known to be one"}[k.one == 1]; err == nil ||
-						!strings.Contains(err.Error(), word) {
+				if s == gram.Fixed16 && (k.scale != 1 || k.c > 0.5) {
+					word := "is not known to be one"
+					if k.scale == 1 {
+						word = "[0, 1] of fixed16"
+					}
+					if err == nil || !strings.Contains(err.Error(), word) {
 						t.Errorf("%s: %v, want %q", name, err, word)
 					}
 					continue
@@ -71,7 +74,7 @@ func TestRadial(t *testing.T) {
 					t.Errorf("%s: exact by %v", name, a)
 				}
 				if !math.IsInf(exact.EntryError(), 1) {
-					t.Errorf("%s: a certain error of entries that a user-defined function computes", name)
+					t.Errorf("%s: a proved bound of the error of entries that a user-defined function computes", name)
 				}
 			}
 		}

@@ -32,52 +32,53 @@ func cloud(n, d int) *points.Dense {
 	return points.NewDense(n, d, x)
 }
 
-// TestRanks multiplies by K without ranks and on 1, 2, 3, 5 and 7, with 1, 2, 3 and 8 threads:
-// the same bits everywhere, of products, columns and the dense matrix.
+// TestRanks compares K on 1, 2, 3, 5 and 7 ranks, and without ranks on 1, 2, 3 and 8 threads, with one process.
+// Products, columns and the dense matrix must have the same bits, and each rank must store about its share of the
+// tiles.
 func TestRanks(t *testing.T) {
 	const n, d, cols = 300, 5, 3
 	b := mat.NewDense(n, cols, nil)
 	rng.New(2).Sub("b").Normals(b.RawMatrix().Data, 0)
 	idx := []int{299, 0, 17, 64, 150}
 	defer accel.SetThreads(accel.Threads())
-	whole := points.NewBytes(n, d, 1.0/255, nil)
-	for i := range whole.Data {
-		whole.Data[i] = uint8(i * i)
+	bytePoints := points.NewBytes(n, d, 1.0/255, nil)
+	for i := range bytePoints.Data {
+		bytePoints.Data[i] = uint8(i * i)
 	}
 	bits := points.NewBytes(n, d, 1, nil)
 	for i := range bits.Data {
 		bits.Data[i] = uint8(i*i/7) & 1
 	}
-	for _, in := range []struct {
+	for _, problem := range []struct {
 		k kernel.Kernel
 		x points.Points
 	}{
 		{kernel.Gaussian{Sigma: 2}, cloud(n, d)}, {kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}, cloud(n, d)},
-		{kernel.Gaussian{Sigma: 2}, whole}, {kernel.Matern32{Sigma: 1}, whole},
+		{kernel.Gaussian{Sigma: 2}, bytePoints}, {kernel.Matern32{Sigma: 1}, bytePoints},
 		{kernel.Gaussian{Sigma: 2}, bits},
 	} {
-		k, x := in.k, in.x
+		k, x := problem.k, problem.x
 		for _, st := range []Storage{Float64, Float32, Recompute, Fixed16} {
 			if st == Fixed16 && !kernel.Bounded01(k) {
 				continue
 			}
 			o := Options{Storage: st, TileSize: 64}
-			lone := testkit.Must(New(t.Context(), k, x, 0.5, &o))
+			single := testkit.Must(New(t.Context(), k, x, 0.5, &o))
 			want, wantCols, wantAll := mat.NewDense(n, cols, nil), mat.NewDense(n, len(idx), nil),
 				mat.NewDense(n, n, nil)
-			testkit.OK(t, lone.MulTo(t.Context(), want, b))
-			_ = lone.Columns(t.Context(), idx, wantCols)
-			_ = lone.DenseTo(t.Context(), wantAll)
+			testkit.OK(t, single.MulTo(t.Context(), want, b))
+			_ = single.Columns(t.Context(), idx, wantCols)
+			_ = single.DenseTo(t.Context(), wantAll)
 			for _, threads := range []int{1, 2, 3, 8} {
 				accel.SetThreads(threads)
 				y := mat.NewDense(n, cols, nil)
-				if err := lone.MulTo(t.Context(), y, b); err != nil || !mat.Equal(y, want) {
+				if err := single.MulTo(t.Context(), y, b); err != nil || !mat.Equal(y, want) {
 					t.Errorf("%v %v: other bits on %d threads, %v", k, st, threads, err)
 				}
 			}
 			for i, p := range []int{1, 2, 3, 5, 7} {
 				accel.SetThreads(1 + i%3)
-				var held [7]int64
+				var tileBytes [7]int64
 				onRanks(p, func(c comm.Comm) {
 					o := o
 					o.Comm = c
@@ -107,41 +108,41 @@ func TestRanks(t *testing.T) {
 					if !mat.Equal(y, want) || !mat.Equal(cs, wantCols) || !mat.Equal(all, wantAll) {
 						t.Errorf("%v %v: rank %d of %d has other bits than one process", k, st, c.Rank(), p)
 					}
-					held[c.Rank()] = m.ops.tileBytes()
+					tileBytes[c.Rank()] = m.ops.tileBytes()
 				})
 				if t.Failed() {
 					return
 				}
 				var sum int64
 				for r := range p {
-					if sum += held[r]; held[r] > lone.ops.tileBytes()/int64(p)+8*64*64 {
-						t.Errorf("%v: rank %d of %d holds %d of %d bytes", st, r, p, held[r], lone.ops.tileBytes())
+					if sum += tileBytes[r]; tileBytes[r] > single.ops.tileBytes()/int64(p)+8*64*64 {
+						t.Errorf("%v: rank %d of %d holds %d of %d bytes", st, r, p, tileBytes[r], single.ops.tileBytes())
 					}
 				}
-				testkit.Equal(t, sum, lone.ops.tileBytes(), st, p)
+				testkit.Equal(t, sum, single.ops.tileBytes(), st, p)
 			}
 		}
 	}
 }
 
-// TestExactSums: products with float64 tiles are those of big floats to the rounding of the tiles'
-// own sums, γ = (w+1)u of Σ_j |K_ij||x_j| for tiles of width w, that of the sum of λx and
-// them, and 2⁻⁹⁹·√k_ii·Σ_j √k_jj|x_j| for each block. K is near the identity and x has entries of
-// all sizes, so that one word of 62 bits, off by 2⁻⁵⁹ of that, would show; or entries of K differ
-// by 10⁴⁰, so that one bound for all rows would.
+// TestExactSums compares products with float64 tiles with sums in big.Float. The error may be the rounding of the
+// sums within a tile of width w, (w+1)u·Σ_j|K_ij||x_j|, the rounding of λx and of its sum with them, and
+// 2⁻⁹⁹·√k_ii·Σ_j √k_jj|x_j| for each block. In the first problem K is near the identity and x has entries of all
+// sizes: a sum in one word of 62 bits, with an error of 2⁻⁵⁹ relative to the last sum, would fail. In the second
+// problem the entries of K differ by a factor of 10⁴⁰: one bound for all rows would fail.
 func TestExactSums(t *testing.T) {
 	const n, width = 400, 16
 	const u = 0x1p-53
-	apart := cloud(n, 3)
+	scaled := cloud(n, 3)
 	for i := range n {
 		for c := range 3 {
-			apart.Data[3*i+c] = math.Ldexp(apart.Data[3*i+c], i%24)
+			scaled.Data[3*i+c] = math.Ldexp(scaled.Data[3*i+c], i%24)
 		}
 	}
 	for _, p := range []struct {
 		k kernel.Kernel
 		x *points.Dense
-	}{{kernel.Gaussian{Sigma: 0.05}, cloud(n, 3)}, {kernel.Polynomial{Gamma: 1, Degree: 3}, apart}} {
+	}{{kernel.Gaussian{Sigma: 0.05}, cloud(n, 3)}, {kernel.Polynomial{Gamma: 1, Degree: 3}, scaled}} {
 		m := testkit.Must(New(t.Context(), p.k, p.x, 0.5, &Options{Storage: Float64, TileSize: width}))
 		src, y, k := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil), mat.NewDense(n, n, nil)
 		testkit.OK(t, m.DenseTo(t.Context(), k))
@@ -167,7 +168,7 @@ func TestExactSums(t *testing.T) {
 	}
 }
 
-// tilted is no kernel: its diagonal does not bound it.
+// tilted is not a valid kernel: its entries off the diagonal are larger than its diagonal.
 type tilted struct{}
 
 func (tilted) Eval(x, z []float64) float64 {
@@ -178,7 +179,8 @@ func (tilted) Eval(x, z []float64) float64 {
 }
 func (tilted) String() string { return "tilted" }
 
-// TestRanksNotFinite multiplies what has no finite product.
+// TestRanksNotFinite multiplies a vector with a NaN, whose column alone must become NaN, and a kernel that is not
+// positive semidefinite, which must be an error.
 func TestRanksNotFinite(t *testing.T) {
 	const n = 100
 	x := cloud(n, 2)
@@ -213,7 +215,8 @@ func TestRanksNotFinite(t *testing.T) {
 	})
 }
 
-// TestRanksMemory asks for storages that fit a share of K, but not all of it.
+// TestRanksMemory uses a memory limit that is too small for all of K but large enough for the share of each of two
+// ranks.
 func TestRanksMemory(t *testing.T) {
 	const n = 1000
 	x := cloud(n, 2)
@@ -233,8 +236,8 @@ func TestRanksMemory(t *testing.T) {
 	})
 }
 
-// TestRanksApart multiplies vectors that are not the same on all ranks: an error, instead of a
-// product of neither.
+// TestRanksApart checks that vectors that differ between the ranks are an error. A product would be right for neither
+// vector.
 func TestRanksApart(t *testing.T) {
 	x := cloud(300, 3)
 	for _, p := range []int{2, 3} {
@@ -242,7 +245,7 @@ func TestRanksApart(t *testing.T) {
 	}
 }
 
-// productsApart is TestRanksApart on one rank.
+// productsApart runs TestRanksApart on one rank.
 func productsApart(t *testing.T, x *points.Dense, c comm.Comm) {
 	t.Helper()
 	m, err := New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 0.1, &Options{Comm: c})

@@ -15,14 +15,15 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestRounding: products with K recomputed are within Rounding of those of big floats, which is not
-// far more than they are off by; also where K, or a column, is zero.
+// TestRounding compares products of a recomputed K with products in big.Float. The error must be at most Rounding,
+// Rounding must follow its documented formula, and it must not be needlessly large. The cases include a zero K and a
+// zero column.
 func TestRounding(t *testing.T) {
 	const n, lambda = 150, 0.5
 	for _, p := range []struct {
-		k    kernel.Kernel
-		x    *points.Dense
-		most float64 // of Rounding, relative to √(tr K)·Σ √k_ii|c_i|
+		k     kernel.Kernel
+		x     *points.Dense
+		limit float64 // upper limit of Rounding, relative to √(tr K)·Σ √k_ii|c_i|
 	}{
 		{kernel.Gaussian{Sigma: 1}, cloud(n, 3), 1e-12},
 		{kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 3}, cloud(n, 3), 1e-12},
@@ -38,7 +39,7 @@ func TestRounding(t *testing.T) {
 			c.Set(i, 0, math.Ldexp(rng.New(2).Normal(uint64(i)), -i%20))
 		}
 		testkit.OK(t, m.MulTo(t.Context(), y, c))
-		var off, size, norm float64 // ‖fl(Ac)−Ac‖₂², Σ √k_ii|c_i|, ‖c‖₂²
+		var errorSq, size, norm float64 // ‖fl(Ac)−Ac‖₂², Σ √k_ii|c_i|, ‖c‖₂²
 		for i := range n {
 			want := new(big.Float).SetPrec(200).SetFloat64(lambda)
 			want.Mul(want, big.NewFloat(c.At(i, 0)))
@@ -47,16 +48,16 @@ func TestRounding(t *testing.T) {
 				want.Add(want, k.Mul(k, big.NewFloat(c.At(j, 0))))
 			}
 			e, _ := want.Sub(want, big.NewFloat(y.At(i, 0))).Float64()
-			off += e * e
+			errorSq += e * e
 			size += math.Sqrt(p.k.Eval(p.x.Row(i), p.x.Row(i))) * math.Abs(c.At(i, 0))
 			norm += c.At(i, 0) * c.At(i, 0)
 		}
 		bound := m.Rounding(c)
-		if most := p.most*math.Sqrt(m.Trace())*size + 0x1p-50*lambda*math.Sqrt(norm); !(math.Sqrt(off) <= bound[0] &&
-			bound[0] <= most) {
-			t.Errorf("%v: off by %.3g, bound %.3g, at most %.3g wanted", p.k, math.Sqrt(off), bound[0], most)
+		if limit := p.limit*math.Sqrt(m.Trace())*size + 0x1p-50*lambda*math.Sqrt(norm); !(math.Sqrt(errorSq) <= bound[0] &&
+			bound[0] <= limit) {
+			t.Errorf("%v: off by %.3g, bound %.3g, at most %.3g wanted", p.k, math.Sqrt(errorSq), bound[0], limit)
 		}
-		// As it is documented, of 150 points in tiles of 128.
+		// The documented formula, for 150 points in tiles of 128.
 		root := 0.0
 		if size > 0 {
 			root = size / math.Sqrt(m.Trace())
@@ -71,8 +72,8 @@ func TestRounding(t *testing.T) {
 	}
 }
 
-// TestRanksBeside: on ranks columns of K go into columns of a wider matrix, and leave those beside
-// them as they are.
+// TestRanksBeside checks that Columns on several ranks writes into a part of a wider matrix and leaves the other
+// columns unchanged.
 func TestRanksBeside(t *testing.T) {
 	const n = 130
 	idx := []int{129, 0, 64}
@@ -82,7 +83,7 @@ func TestRanksBeside(t *testing.T) {
 	}
 }
 
-// columnsBeside is TestRanksBeside on one rank.
+// columnsBeside runs TestRanksBeside on one rank.
 func columnsBeside(t *testing.T, x *points.Dense, idx []int, c comm.Comm) {
 	n := x.N
 	m, err := New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 0.1, &Options{Storage: Float64, TileSize: 32, Comm: c})
@@ -108,8 +109,9 @@ func columnsBeside(t *testing.T, x *points.Dense, idx []int, c comm.Comm) {
 	}
 }
 
-// TestCertified: products with stored float64 tiles, of points near and far from the origin, also after an extension, are
-// within Rounding of those of big floats, and the tiles are the same.
+// TestCertified compares products of Certified with products in big.Float: the error must be at most Rounding. The
+// points are near and far from the origin, and the matrix is formed at once or extended. Certified must use the
+// stored tiles.
 func TestCertified(t *testing.T) {
 	const n, first, lambda = 150, 100, 0.5
 	for shift, k := range map[float64]kernel.Kernel{0: kernel.Gaussian{Sigma: 1}, 1e4: kernel.Gaussian{Sigma: 1},

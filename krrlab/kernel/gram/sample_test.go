@@ -12,8 +12,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// powerNorm returns ‖E‖₂ of E = K as stored − K by power iteration, from below.
-func powerNorm(t *testing.T, m *gram.Matrix, n, steps int) (e float64) {
+// powerNorm returns a lower bound of ‖E‖₂, E = K̃ − K, by power iteration.
+func powerNorm(t *testing.T, m *gram.Matrix, n, steps int) (norm float64) {
 	t.Helper()
 	exact := m.Exact(0)
 	v, w, u := normal(1, n, 1), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
@@ -21,13 +21,13 @@ func powerNorm(t *testing.T, m *gram.Matrix, n, steps int) (e float64) {
 		v.Scale(1/mat.Norm(v, 2), v)
 		testkit.OK(t, errors.Join(m.KMulTo(ctx, w, v), exact.KMulTo(ctx, u, v)))
 		v.Sub(w, u)
-		e = mat.Norm(v, 2)
+		norm = mat.Norm(v, 2)
 	}
-	return e
+	return norm
 }
 
-// TestGrowth predicts for five times the rows of the sample: the error of inner products of points
-// that lie off grows with n, and a prediction that did not would be a third of the truth.
+// TestGrowth predicts ‖E‖₂ from a sample of less than a quarter of the rows. The error of inner products of points
+// far from the origin grows with n: a prediction that ignored this would be a third of the true norm.
 func TestGrowth(t *testing.T) {
 	const n = 5000
 	x := moved(2, n, 6, 20)
@@ -36,56 +36,57 @@ func TestGrowth(t *testing.T) {
 	if c.Arithmetic != kernel.Float32 || c.Tried[0].Rows*4 > n {
 		t.Fatalf("choice %+v", c)
 	}
-	if e := powerNorm(t, m, n, 6); e > c.Error || c.Error > 5*e {
-		t.Errorf("‖E‖₂ = %.2g, predicted %.2g from %d rows", e, c.Error, c.Tried[0].Rows)
+	if norm := powerNorm(t, m, n, 6); norm > c.Error || c.Error > 5*norm {
+		t.Errorf("‖E‖₂ = %.2g, predicted %.2g from %d rows", norm, c.Error, c.Tried[0].Rows)
 	}
 }
 
-// TestLook: New decides as Look does, or as it is told.
-func TestLook(t *testing.T) {
+// TestChoose checks that New decides as Choose does, and that Options.Chosen replaces its decision.
+func TestChoose(t *testing.T) {
 	const n = 1300
 	x, k, o := moved(3, n, 4, 1), kernel.Gaussian{Sigma: 2}, &gram.Options{PreferredAccuracy: 1e-5, Seed: 7}
-	look, err := gram.Choose(ctx, k, x, 0.1, o)
+	choice, err := gram.Choose(ctx, k, x, 0.1, o)
 	if err != nil {
-		t.Fatal(look, err)
+		t.Fatal(choice, err)
 	}
 	m := mustNew(t, k, x, 0.1, o)
-	if c, l := m.Choice(), look; c.Storage != l.Storage || c.Arithmetic != l.Arithmetic || c.Centred != l.Centred ||
+	if c, l := m.Choice(), choice; c.Storage != l.Storage || c.Arithmetic != l.Arithmetic || c.Centred != l.Centred ||
 		c.Error != l.Error {
-		t.Errorf("%v, and by Look %v", c, l)
+		t.Errorf("%v, Choose returns %v", c, l)
 	}
-	told := look
-	told.Reason = "told"
-	o.Chosen = &told
+	given := choice
+	given.Reason = "told"
+	o.Chosen = &given
 	again := mustNew(t, k, x, 0.1, o)
-	one, two := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
+	first, second := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
 	y := normal(5, n, 2)
-	if err := errors.Join(m.MulTo(ctx, one, y), again.MulTo(ctx, two, y)); err != nil || !mat.Equal(one, two) ||
+	if err := errors.Join(m.MulTo(ctx, first, y), again.MulTo(ctx, second, y)); err != nil || !mat.Equal(first, second) ||
 		again.Choice().Reason != "told" {
 		t.Errorf("%v: other products than of the matrix that decides itself: %v", again.Choice(), err)
 	}
 	if _, err := gram.Choose(ctx, k, x, -1, o); err == nil {
-		t.Error("λ = −1 is looked at")
+		t.Error("λ = −1 is accepted")
 	}
 }
 
-// TestLookSparse: a K of sparse tiles that is formed as Look has cut the points is the one that New cuts itself.
-func TestLookSparse(t *testing.T) {
+// TestChooseSparse checks that New forms the same sparse tiles with the tree of an earlier Choose as with a tree of
+// its own.
+func TestChooseSparse(t *testing.T) {
 	const n = 900
 	x, k := points.NewDense(n, 2, normal(3, n, 2).RawMatrix().Data), kernel.Gaussian{Sigma: 0.05}
 	o := &gram.Options{PreferredAccuracy: 1e-5, Seed: 7, Tiles: gram.SparseTiles, MaxDroppedNorm: 1e-6}
 	alone := mustNew(t, k, x, 0.1, o)
-	look, err := gram.Choose(ctx, k, x, 0.1, o)
-	if err != nil || look.Sparse == nil {
-		t.Fatal(look, err)
+	choice, err := gram.Choose(ctx, k, x, 0.1, o)
+	if err != nil || choice.Sparse == nil {
+		t.Fatal(choice, err)
 	}
-	o.Chosen = &look
-	told := mustNew(t, k, x, 0.1, o)
-	one, two, y := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil), normal(5, n, 2)
-	if err := errors.Join(alone.MulTo(ctx, one, y), told.MulTo(ctx, two, y)); err != nil || !mat.Equal(one, two) {
+	o.Chosen = &choice
+	given := mustNew(t, k, x, 0.1, o)
+	first, second, y := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil), normal(5, n, 2)
+	if err := errors.Join(alone.MulTo(ctx, first, y), given.MulTo(ctx, second, y)); err != nil || !mat.Equal(first, second) {
 		t.Errorf("other products, %v", err)
 	}
-	if a, b := alone.Choice().Sparse, told.Choice().Sparse; a.Formed != b.Formed || a.Kept != b.Kept ||
+	if a, b := alone.Choice().Sparse, given.Choice().Sparse; a.Formed != b.Formed || a.Kept != b.Kept ||
 		a.Dropped != b.Dropped {
 		t.Errorf("%+v, told %+v", a, b)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestTables: a rank of 1,024 holds at most 40 bytes for each of its tiles of ten million points, of which all ranks
-// have 190 million.
+// TestTables checks that each of 1,024 ranks needs at most 40 bytes per own tile for ten million points, although all
+// ranks together have 190 million tiles.
 func TestTables(t *testing.T) {
 	const n, ranks = 10_000_000, 1024
 	for _, rank := range []int{0, 700, ranks - 1} {
@@ -23,24 +23,25 @@ func TestTables(t *testing.T) {
 			tl = newTiling(n, 512, rankShare{rank, ranks})
 			tl.assignTiles()
 		})
-		own := int64(len(tl.order))
-		if all := int64(tl.blocks) * int64(tl.blocks+1) / 2; own != (all-int64(rank)+ranks-1)/ranks {
-			t.Fatalf("rank %d has %d of %d tiles", rank, own, all)
+		ownTiles := int64(len(tl.order))
+		if all := int64(tl.blocks) * int64(tl.blocks+1) / 2; ownTiles != (all-int64(rank)+ranks-1)/ranks {
+			t.Fatalf("rank %d has %d of %d tiles", rank, ownTiles, all)
 		}
-		if bytes += own * int64(unsafe.Sizeof([]float32{})); bytes > 40*own {
-			t.Errorf("rank %d: %d bytes for %d tiles", rank, bytes, own)
+		if bytes += ownTiles * int64(unsafe.Sizeof([]float32{})); bytes > 40*ownTiles {
+			t.Errorf("rank %d: %d bytes for %d tiles", rank, bytes, ownTiles)
 		}
-		for _, q := range []int{0, 1, int(own) / 2, int(own) - 1} {
+		for _, q := range []int{0, 1, int(ownTiles) / 2, int(ownTiles) - 1} {
 			r := tl.order[q]
-			if at, ok := tl.indexOf(int(r.i), int(r.j)); !ok || at != q || r.j < 0 || int(r.i) >= tl.blocks {
-				t.Errorf("rank %d: tile %d is %v, found at %d, %v", rank, q, r, at, ok)
+			if position, found := tl.indexOf(int(r.i), int(r.j)); !found || position != q || r.j < 0 || int(r.i) >= tl.blocks {
+				t.Errorf("rank %d: tile %d is %v, found at %d, %v", rank, q, r, position, found)
 			}
 		}
 	}
 }
 
-// without returns what a product does beside its tiles, for n points and t columns.
-func without[T entry](n, t int, shift float64) (*product[T], []float64) {
+// without returns a product that has no tiles, with its result vector, for n points and t columns. It leaves the
+// passes over the vectors.
+func productWithoutTiles[T entry](n, t int, shift float64) (*product[T], []float64) {
 	tl := newTiling(n, 512, rankShare{0, 1})
 	tl.assignTiles()
 	e := &engine[T]{tiling: tl, comm: comm.Alone(), shift: shift, rowScale: make([]float64, n)}
@@ -57,15 +58,15 @@ func without[T entry](n, t int, shift float64) (*product[T], []float64) {
 	return p, y
 }
 
-// TestPasses holds what is made of src and the sums, but for tiles, to plain loops over all rows: the same bits on any
-// number of threads, and of the sum of src those of one loop.
+// TestPasses compares the passes over the right-hand sides and the results with plain loops over all rows. They must
+// have the same bits on any number of threads, and the sum of a column must have the bits of one loop.
 func TestPasses(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	const n, cols, shift = 5000, 3, 0.25
 	want := make([]float64, n*cols)
 	for _, threads := range []int{1, 2, 5} {
 		accel.SetThreads(threads)
-		p, y := without[float32](n, cols, shift)
+		p, y := productWithoutTiles[float32](n, cols, shift)
 		testkit.OK(t, p.run(t.Context()))
 		for c := range cols {
 			var top, sum float64

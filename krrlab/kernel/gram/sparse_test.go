@@ -18,7 +18,7 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// narrow draws points of which most are far apart, one kind after the other.
+// narrow draws points most of which are far apart, of one of seven kinds.
 func narrow(n, kind int, g rng.Stream) points.Points {
 	d := []int{1, 3, 3, 5, 2, 60, 4}[kind]
 	x := points.NewDense(n, d, nil)
@@ -28,13 +28,13 @@ func narrow(n, kind int, g rng.Stream) points.Points {
 	for i := range n {
 		row := x.Row(i)
 		switch kind {
-		case 0: // on a line
+		case 0: // points on a line
 			row[0] *= 30
-		case 1: // far groups
+		case 1: // distant groups
 			row[0] += 40 * math.Floor(8*u[i])
-		case 2: // duplicates, ten of each
+		case 2: // ten copies of each point
 			x.RowTo(row, i-i%10)
-		case 3: // features of very different scale
+		case 3: // features of very different scales
 			for c := range row {
 				row[c] *= math.Pow(10, float64(c-2))
 			}
@@ -44,7 +44,7 @@ func narrow(n, kind int, g rng.Stream) points.Points {
 					row[c] /= 1e4
 				}
 			}
-		case 5: // of 60 dimensions, zeros but for a few
+		case 5: // sparse points of 60 dimensions
 			for c := range row {
 				if c != i%7 && c != i%11 {
 					row[c] = 0
@@ -52,14 +52,14 @@ func narrow(n, kind int, g rng.Stream) points.Points {
 				row[c] *= 8
 			}
 			return testkit.Sparse(x)
-		case 6: // all the same
+		case 6: // identical points
 			x.RowTo(row, 0)
 		}
 	}
 	return x
 }
 
-// exactK returns K by its definition.
+// exactK returns K from Eval.
 func exactK(k kernel.Kernel, x points.Points) *mat.Dense {
 	n, d := x.Dims()
 	a, b, out := make([]float64, d), make([]float64, d), mat.NewDense(n, n, nil)
@@ -73,14 +73,14 @@ func exactK(k kernel.Kernel, x points.Points) *mat.Dense {
 	return out
 }
 
-// largestRow returns max_i Σ_j |A_ij−B_ij| ≥ ‖A−B‖₂ of symmetric matrices.
+// largestRow returns max_i Σ_j |A_ij−B_ij|, which is at least ‖A−B‖₂ for symmetric matrices.
 func largestRow(a, b *mat.Dense) float64 {
 	var e mat.Dense
 	e.Sub(a, b)
 	return mat.Norm(&e, math.Inf(1))
 }
 
-// flat is a Radial of the user's that decreases: 1/(1+(r²)²).
+// flat is a user-defined decreasing radial kernel, 1/(1+r⁴).
 type flat struct{}
 
 func (flat) Eval(x, z []float64) float64 {
@@ -100,8 +100,8 @@ func (flat) Slope() float64 { return math.Inf(1) }
 func (flat) String() string { return "flat" }
 func (flat) Decreasing()    {}
 
-// TestSparse holds sparse tiles of every storage against K by its definition: the bound of what is left out is at least
-// its norm, and products, columns and the whole matrix are those of K to the error reported.
+// TestSparse compares sparse tiles of every storage with K from Eval. The reported bound must be at least the norm of
+// the omitted entries, and products, columns and the dense matrix must be right to the reported error.
 func TestSparse(t *testing.T) {
 	draws := 4
 	if os.Getenv("KRRLAB_LONG") != "" {
@@ -110,7 +110,7 @@ func TestSparse(t *testing.T) {
 	ctx := context.Background()
 	kernels := []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Laplacian{Sigma: 0.5}, kernel.Matern32{Sigma: 0.5},
 		kernel.Matern52{Sigma: 0.5}, flat{}}
-	left := 0
+	skipped := 0
 	for draw := range draws * 7 {
 		g := rng.New(uint64(draw)).Sub("narrow")
 		k := kernels[(draw/7+draw)%len(kernels)]
@@ -129,36 +129,36 @@ func TestSparse(t *testing.T) {
 			}
 			c := m.Choice()
 			if c.Sparse.Formed < 0.5 {
-				left++
+				skipped++
 			}
 			dense, columns, got := mat.NewDense(n, n, nil), mat.NewDense(n, 3, nil), mat.NewDense(n, 2, nil)
 			idx := []int{n - 1, 0, n / 2}
 			for _, err := range []error{m.DenseTo(ctx, dense), m.Columns(ctx, idx, columns), m.KMulTo(ctx, got, v)} {
 				testkit.OK(t, err)
 			}
-			// K without what is left out, and how far entries that are there are off
-			kept, rounding := mat.DenseCopyOf(truth), 0.0
+			// withoutDropped is K without the omitted entries; rounding is the largest error of the stored entries.
+			withoutDropped, rounding := mat.DenseCopyOf(truth), 0.0
 			for i := range n {
 				for j := range n {
 					switch v, w := truth.At(i, j), dense.At(i, j); {
 					case w != 0:
 						rounding = max(rounding, math.Abs(v-w))
-					case s != Fixed16 || v > 1./65535: // which rounds the others to 0
-						kept.Set(i, j, 0)
+					case s != Fixed16 || v > 1./65535: // 16 bits round smaller entries to 0
+						withoutDropped.Set(i, j, 0)
 					}
 				}
 			}
-			if most := 2*(c.Error-c.Sparse.Dropped) + 1e-12; rounding > most {
-				t.Errorf("%s: an entry has an error of %.3g, bound %.3g", name, rounding, most)
+			if limit := 2*(c.Error-c.Sparse.Dropped) + 1e-12; rounding > limit {
+				t.Errorf("%s: an entry has an error of %.3g, bound %.3g", name, rounding, limit)
 			}
-			// what is below 2⁻¹⁰⁰ is 0 in float32
-			if norm := largestRow(kept, truth); norm > c.Sparse.Dropped*(1+1e-12)+1e-25 {
+			// float32 tiles set entries below 2⁻¹⁰⁰ to 0
+			if norm := largestRow(withoutDropped, truth); norm > c.Sparse.Dropped*(1+1e-12)+1e-25 {
 				t.Errorf("%s: a row of what is left out sums to %.3g, said %.3g", name, norm, c.Sparse.Dropped)
 			}
 			rounding = max(rounding, 1e-5*map[Storage]float64{Fixed16: 1}[s]) * float64(n)
 			got.Sub(got, &want)
-			if off := mat.Norm(got, 2); off > (c.Sparse.Dropped+rounding+4e-7*float64(n))*mat.Norm(v, 2) {
-				t.Errorf("%s: product off by %.3g", name, off)
+			if errorNorm := mat.Norm(got, 2); errorNorm > (c.Sparse.Dropped+rounding+4e-7*float64(n))*mat.Norm(v, 2) {
+				t.Errorf("%s: product off by %.3g", name, errorNorm)
 			}
 			for q, j := range idx {
 				for i := range n {
@@ -173,43 +173,43 @@ func TestSparse(t *testing.T) {
 			testkit.OK(t, exact.KMulTo(ctx, got, v))
 			got.Sub(got, &want)
 			for q, bound := range exact.Rounding(v) {
-				if off := mat.Norm(got.ColView(q), 2); off > bound+0.1*4e-16*mat.Norm(v.ColView(q), 2) {
-					t.Errorf("%s: exact product off by %.3g, said %.3g", name, off, bound)
+				if errorNorm := mat.Norm(got.ColView(q), 2); errorNorm > bound+0.1*4e-16*mat.Norm(v.ColView(q), 2) {
+					t.Errorf("%s: exact product off by %.3g, said %.3g", name, errorNorm, bound)
 				}
 			}
 			checkBlock(t, name, exact, truth)
 			testkit.OK(t, exact.DenseTo(ctx, dense))
 			dense.Sub(dense, truth)
-			if off := mat.Norm(dense, 2); !(off <= float64(n)*exact.EntryError()+1e-12) {
-				t.Errorf("%s: exact entries off by %.3g, said %.3g each", name, off, exact.EntryError())
+			if errorNorm := mat.Norm(dense, 2); !(errorNorm <= float64(n)*exact.EntryError()+1e-12) {
+				t.Errorf("%s: exact entries off by %.3g, said %.3g each", name, errorNorm, exact.EntryError())
 			}
 		}
 	}
-	if left < draws {
-		t.Errorf("tiles were left out of %d matrices only", left)
+	if skipped < draws {
+		t.Errorf("tiles were omitted from %d matrices only", skipped)
 	}
 }
 
-// checkBlock holds a block of an exact matrix, of points that lie together, against K by its definition.
+// checkBlock compares Block of an exact matrix, for consecutive points of the tree order, with K from Eval.
 func checkBlock(t *testing.T, name string, exact *Matrix, truth *mat.Dense) {
 	t.Helper()
 	const k, ld = blockRows + 9, blockRows + 10
-	lie, block := exact.TreeOrder(), make([]float64, k*ld)
-	exact.Block(block, ld, lie[5:5+k], new(BlockWorkspace))
-	for a, i := range lie[5 : 5+k] {
-		for b, j := range lie[5+a : 5+k] {
+	order, block := exact.TreeOrder(), make([]float64, k*ld)
+	exact.Block(block, ld, order[5:5+k], new(BlockWorkspace))
+	for a, i := range order[5 : 5+k] {
+		for b, j := range order[5+a : 5+k] {
 			if got, want := block[a*ld+a+b], truth.At(i, j); !(math.Abs(got-want) <= exact.EntryError()) {
 				t.Errorf("%s: entry (%d, %d) of a block is %v, want %v", name, i, j, got, want)
 			}
 		}
 	}
-	slices.Sort(lie)
-	if lie = slices.Compact(lie); len(lie) != exact.tiling.n {
-		t.Errorf("%s: %d different points lie together", name, len(lie))
+	slices.Sort(order)
+	if order = slices.Compact(order); len(order) != exact.tiling.n {
+		t.Errorf("%s: %d different points lie together", name, len(order))
 	}
 }
 
-// bumped says that it decreases and rises once, between the places that Check looks at.
+// bumped is a kernel that claims to decrease, but rises once between the distances that kernel.Check evaluates.
 type bumped struct{ flat }
 
 func (k bumped) Eval(x, z []float64) float64 {
@@ -228,8 +228,8 @@ func (bumped) Profile(dst, sq []float64) {
 	}
 }
 
-// TestSparseTold: where a kernel lies about decreasing, its sparse tiles are wrong, and Exact, which residuals are
-// taken with, is not.
+// TestSparseTold checks that a false claim of decreasing makes the sparse tiles wrong, but not those of Exact, which
+// the true residuals are computed with.
 func TestSparseTold(t *testing.T) {
 	const n = 200
 	x := points.NewDense(n, 1, nil)
@@ -240,71 +240,71 @@ func TestSparseTold(t *testing.T) {
 	v, got, want := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
 	rng.New(1).Normals(v.RawMatrix().Data, 0)
 	want.Mul(exactK(bumped{}, x), v)
-	off := func(m *Matrix) float64 {
+	productError := func(m *Matrix) float64 {
 		testkit.OK(t, m.KMulTo(t.Context(), got, v))
 		var e mat.Dense
 		e.Sub(got, want)
 		return mat.Norm(&e, 2)
 	}
 	exact := m.Exact(1e-6)
-	if a, b := off(m), off(exact); !m.Choice().Sparse.Told || a < 1e-3 || b > exact.Rounding(v)[0]+1e-12 {
+	if a, b := productError(m), productError(exact); !m.Choice().Sparse.Told || a < 1e-3 || b > exact.Rounding(v)[0]+1e-12 {
 		t.Errorf("sparse tiles off by %g, exact ones by %g, said %g", a, b, exact.Rounding(v)[0])
 	}
 }
 
-// TestSparseRanks has the same bits for ranks and threads, the same neighbors as all tiles, and the same matrix by an
-// earlier choice.
+// TestSparseRanks checks that sparse tiles on three ranks have the bits of one process, with the choice of an earlier
+// matrix. The neighbors must be those of dense tiles as far as the entries are above the cutoff.
 func TestSparseRanks(t *testing.T) {
 	ctx, n := context.Background(), 300
 	x := narrow(n, 1, rng.New(9))
 	k, v := kernel.Gaussian{Sigma: 0.7}, mat.NewDense(n, 1, nil)
 	rng.New(3).Normals(v.RawMatrix().Data, 0)
 	o := Options{Storage: Float64, Tiles: SparseTiles, TileSize: 24, Accuracy: 0.01}
-	one := testkit.Must(New(ctx, k, x, 0.1, &o))
+	single := testkit.Must(New(ctx, k, x, 0.1, &o))
 	want := mat.NewDense(n, 1, nil)
-	testkit.OK(t, one.MulTo(ctx, want, v))
-	before := make([]int32, n)
-	for at, i := range rng.New(4).Perm(n) {
-		before[i] = int32(at)
+	testkit.OK(t, single.MulTo(ctx, want, v))
+	position := make([]int32, n)
+	for place, i := range rng.New(4).Perm(n) {
+		position[i] = int32(place)
 	}
-	full := testkit.Must(New(ctx, k, x, 0.1, &Options{Storage: Float64, Tiles: DenseTiles}))
-	some, err1 := one.Neighbors(ctx, before, 3)
-	all, err2 := full.Neighbors(ctx, before, 3)
+	denseTiles := testkit.Must(New(ctx, k, x, 0.1, &Options{Storage: Float64, Tiles: DenseTiles}))
+	sparseNeighbors, err1 := single.Neighbors(ctx, position, 3)
+	denseNeighbors, err2 := denseTiles.Neighbors(ctx, position, 3)
 	if err1 != nil || err2 != nil {
 		t.Fatal(err1, err2)
 	}
-	least := one.Choice().Sparse.Least
-	for i := range all.Index {
-		if all.Value[i] > float32(2*least) && math.Abs(float64(all.Value[i]-some.Value[i])) > 1e-3 {
-			t.Fatalf("neighbor %d of point %d is %d at %v, of all tiles %d at %v", i%3, i/3, some.Index[i],
-				some.Value[i], all.Index[i], all.Value[i])
+	cutoff := single.Choice().Sparse.Least
+	for i := range denseNeighbors.Index {
+		if denseNeighbors.Value[i] > float32(2*cutoff) && math.Abs(float64(denseNeighbors.Value[i]-sparseNeighbors.Value[i])) > 1e-3 {
+			t.Fatalf("neighbor %d of point %d is %d at %v, of all tiles %d at %v", i%3, i/3, sparseNeighbors.Index[i],
+				sparseNeighbors.Value[i], denseNeighbors.Index[i], denseNeighbors.Value[i])
 		}
 	}
-	was := one.Choice()
+	previous := single.Choice()
 	onRanks(3, func(c comm.Comm) {
-		on := o
-		on.Comm, on.SameAs = c, &was
-		m, err := New(ctx, k, x, 0.1, &on)
+		rankOptions := o
+		rankOptions.Comm, rankOptions.SameAs = c, &previous
+		m, err := New(ctx, k, x, 0.1, &rankOptions)
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		if now := m.Choice(); !now.Same(was) || now.Sparse.Dropped != was.Sparse.Dropped ||
-			now.Sparse.Kept != was.Sparse.Kept {
-			t.Errorf("on ranks %+v, want %+v", *now.Sparse, *was.Sparse)
+		if current := m.Choice(); !current.Same(previous) || current.Sparse.Dropped != previous.Sparse.Dropped ||
+			current.Sparse.Kept != previous.Sparse.Kept {
+			t.Errorf("on ranks %+v, want %+v", *current.Sparse, *previous.Sparse)
 		}
 		got := mat.NewDense(n, 1, nil)
 		if err := m.MulTo(ctx, got, v); err != nil || !mat.Equal(got, want) {
 			t.Errorf("the product on ranks has other bits: %v", err)
 		}
-		if near, err := m.Neighbors(ctx, before, 3); err != nil || !reflect.DeepEqual(near, some) {
+		if near, err := m.Neighbors(ctx, position, 3); err != nil || !reflect.DeepEqual(near, sparseNeighbors) {
 			t.Errorf("the neighbors on ranks are others: %v", err)
 		}
 	})
 }
 
-// TestSparseChosen takes sparse tiles by itself where most of K is nothing, and says why it cannot where it is asked
-// to.
+// TestSparseChosen checks that sparse tiles are chosen automatically if and only if most entries of K are negligible,
+// and are an error if requested for a kernel without a tail bound.
 func TestSparseChosen(t *testing.T) {
 	ctx := context.Background()
 	x := narrow(5000, 1, rng.New(5))
@@ -323,7 +323,8 @@ func TestSparseChosen(t *testing.T) {
 	}
 }
 
-// TestSparseWeighted: what sparse tiles leave out of SKS is below the bound, for K as stored and as recomputed.
+// TestSparseWeighted checks that the norm of the entries that sparse tiles omit from SKS is at most the bound, for
+// the stored and the recomputed matrix.
 func TestSparseWeighted(t *testing.T) {
 	const n, lambda = 700, 20.0
 	base, k := narrow(n, 0, rng.New(3)), kernel.Gaussian{Sigma: 0.5}
@@ -343,9 +344,10 @@ func TestSparseWeighted(t *testing.T) {
 		}
 		testkit.OK(t, a.DenseTo(t.Context(), got))
 		e.Sub(want, got)
-		e.Apply(func(i, j int, v float64) float64 { return v / x.Factors[j] * x.Factors[i] }, e) // similar to it
-		if most := mat.Norm(e, math.Inf(1)); !(most <= s.Dropped*(1+1e-9)+1e-9) {
-			t.Errorf("%s: %g is left out, bound %g", name, most, s.Dropped)
+		// this matrix is similar to the error, so it has the same eigenvalues
+		e.Apply(func(i, j int, v float64) float64 { return v / x.Factors[j] * x.Factors[i] }, e)
+		if norm := mat.Norm(e, math.Inf(1)); !(norm <= s.Dropped*(1+1e-9)+1e-9) {
+			t.Errorf("%s: %g is left out, bound %g", name, norm, s.Dropped)
 		}
 		if s.Dropped > 0.25*m.Choice().Accuracy {
 			t.Errorf("%s: %g may be left out of the accuracy %g", name, s.Dropped, m.Choice().Accuracy)

@@ -14,7 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// weigh returns the points with weights from 1e-4 to 1e4.
+// weigh gives the points weights from 1e-4 to 1e4.
 func weigh(x points.Points) *points.Weighted {
 	n, _ := x.Dims()
 	rnd := rand.New(rand.NewPCG(7, 9))
@@ -25,8 +25,9 @@ func weigh(x points.Points) *points.Weighted {
 	return testkit.Must(points.Weigh(x, w))
 }
 
-// TestWeighted: of weighted points K is SKS, for all kernels, kinds of points, storages and tiles: products, columns,
-// parts, blocks, diagonal and trace, and the error that is claimed.
+// TestWeighted checks that the matrix of weighted points is SKS, S = diag(√w_i), for all kernels, kinds of points,
+// storages and tiles. It compares products, parts, blocks, the diagonal and the trace with S·K·S from Eval, and ‖E‖₂
+// with the reported error.
 func TestWeighted(t *testing.T) {
 	const n, lambda = 137, 0.5
 	precomputed := testkit.Must(kernel.NewPrecomputed(points.NewDense(n, n, full(kernels[0],
@@ -60,8 +61,8 @@ func TestWeighted(t *testing.T) {
 				testkit.OK(t, m.DenseTo(ctx, got))
 				var e mat.Dense
 				e.Sub(got, want)
-				if norm, most := power(&e), m.Choice().Error; !(norm <= most*(1+1e-9)+1e-12*mat.Norm(want, 2)) {
-					t.Errorf("%s: ‖E‖₂ = %g, claimed %g", name, norm, most)
+				if norm, claimed := power(&e), m.Choice().Error; !(norm <= claimed*(1+1e-9)+1e-12*mat.Norm(want, 2)) {
+					t.Errorf("%s: ‖E‖₂ = %g, claimed %g", name, norm, claimed)
 				}
 				sameWeighted(t, name, m, got, k)
 			}
@@ -69,20 +70,21 @@ func TestWeighted(t *testing.T) {
 	}
 }
 
-// sameWeighted compares what m says of K with its columns, and K recomputed with K itself.
-func sameWeighted(t *testing.T, name string, m *gram.Matrix, k *mat.Dense, of kernel.Kernel) {
+// sameWeighted compares products, parts, blocks, diagonal and trace of m and of its exact matrix with the weighted
+// kernel matrix k of the given kernel.
+func sameWeighted(t *testing.T, name string, m *gram.Matrix, k *mat.Dense, kern kernel.Kernel) {
 	n, _ := k.Dims()
 	exact := m.Exact(1e-9)
-	v, y, want, off := normal(5, n, 2), mat.NewDense(n, 2, nil), new(mat.Dense), new(mat.Dense)
+	v, y, want, difference := normal(5, n, 2), mat.NewDense(n, 2, nil), new(mat.Dense), new(mat.Dense)
 	want.Mul(k, v)
 	tol := 1e-12
 	if m.Storage() == gram.Float32 || m.Storage() == gram.Fixed16 || m.Storage() == gram.Recompute {
 		tol = 1e-5
 	}
-	for a, e := range map[*gram.Matrix]float64{m: 0, exact: m.Choice().Error + exact.Choice().Error} {
+	for a, allowed := range map[*gram.Matrix]float64{m: 0, exact: m.Choice().Error + exact.Choice().Error} {
 		testkit.OK(t, a.KMulTo(ctx, y, v))
-		if off.Sub(y, want); !(mat.Norm(off, 2) <= e*mat.Norm(v, 2)+tol*mat.Norm(want, 2)) {
-			t.Errorf("%s: a product of %v is off by %g", name, a.Choice(), mat.Norm(off, 2))
+		if difference.Sub(y, want); !(mat.Norm(difference, 2) <= allowed*mat.Norm(v, 2)+tol*mat.Norm(want, 2)) {
+			t.Errorf("%s: a product of %v is off by %g", name, a.Choice(), mat.Norm(difference, 2))
 		}
 	}
 	whole, part, block := mat.NewDense(n, n, nil), mat.NewDense(3, 2, nil), make([]float64, 9)
@@ -109,28 +111,28 @@ func sameWeighted(t *testing.T, name string, m *gram.Matrix, k *mat.Dense, of ke
 		trace += d
 	}
 	testkit.Near(t, m.Trace(), trace, 1e-9*math.Abs(trace), name, "trace")
-	if e := exact.EntryError(); kernel.BuiltIn(of) && !(e > 0 && e < 1e-9) {
-		t.Errorf("%s: entry error %g", name, e)
+	if allowed := exact.EntryError(); kernel.BuiltIn(kern) && !(allowed > 0 && allowed < 1e-9) {
+		t.Errorf("%s: entry error %g", name, allowed)
 	}
 }
 
-// TestWeightedEstimate: the error predicted from a sample is that of all rows to a factor, above it, however unequal
-// the weights: of float32 tiles of points far from zero, whose errors are alike along rows, and near, whose errors are
-// independent.
+// TestWeightedEstimate checks that the error predicted from a sample of the rows is at least the true ‖E‖₂ and at
+// most 30 times it, however unequal the weights are. It uses float32 tiles of points far from zero, where the errors
+// within a row are alike, and of points near zero, where they are independent.
 func TestWeightedEstimate(t *testing.T) {
 	const n = 1300
-	for _, away := range []float64{0, 8} {
+	for _, shift := range []float64{0, 8} {
 		for wi, weight := range []func(i int) float64{
 			func(i int) float64 { return 3 },
-			func(i int) float64 { return map[bool]float64{true: 40, false: 0.5}[i%80 == 3] },
+			func(i int) float64 { return either(i%80 == 3, 40, 0.5) },
 			func(i int) float64 { return math.Exp(6 * math.Sin(float64(i*i))) },
-			func(i int) float64 { return map[bool]float64{true: 1e5, false: 1}[i == 777] },
+			func(i int) float64 { return either(i == 777, 1e5, 1) },
 		} {
 			x := points.NewDense(n, 3, normal(2, n, 3).RawMatrix().Data)
 			w := make([]float64, n)
 			for i := range w {
 				w[i] = weight(i)
-				x.Row(i)[0] += away
+				x.Row(i)[0] += shift
 			}
 			weighted := testkit.Must(points.Weigh(x, w))
 			o := &gram.Options{Storage: gram.Float32, Accuracy: 1e9, Tiles: gram.DenseTiles}
@@ -140,11 +142,19 @@ func TestWeightedEstimate(t *testing.T) {
 			testkit.OK(t, m.Exact(1e-9).DenseTo(ctx, want))
 			got.Sub(got, want)
 			norm := power(got)
-			if e := m.Choice().Error; !(norm <= e && e <= 30*norm) {
-				t.Errorf("%g away, weights %d: ‖E‖₂ = %.3g, predicted %.3g", away, wi, norm, e)
+			if predicted := m.Choice().Error; !(norm <= predicted && predicted <= 30*norm) {
+				t.Errorf("%g away, weights %d: ‖E‖₂ = %.3g, predicted %.3g", shift, wi, norm, predicted)
 			}
 		}
 	}
+}
+
+// either returns a if the condition holds and b otherwise.
+func either(condition bool, a, b float64) float64 {
+	if condition {
+		return a
+	}
+	return b
 }
 
 // power returns ‖A‖₂ by power iteration.
