@@ -13,7 +13,8 @@ import (
 
 const benchN, benchS = 20000, 2000
 
-// BenchmarkNew reports the seconds of each stage at n = 20,000, s = 2,000, and those of ZᵀZ over half its flops.
+// BenchmarkNew reports the seconds of each stage for n = 20,000 and s = 2,000, and the ratio of the time of ZᵀZ to
+// that of ns² flops at the measured rate.
 func BenchmarkNew(b *testing.B) {
 	testkit.FastBLAS(b)
 	rates := testkit.MeasureRates()
@@ -40,8 +41,8 @@ func BenchmarkNew(b *testing.B) {
 	}
 }
 
-// BenchmarkSolveTo applies M⁻¹ at n = 20,000, s = 2,000: Z and the factor's triangle read twice, or 4ns+2s² flops
-// for each column.
+// BenchmarkSolveTo applies M⁻¹ for n = 20,000 and s = 2,000. The lower limit of the time is that of reading Z and the
+// triangular factor twice, or of 4ns+2s² flops for each column.
 func BenchmarkSolveTo(b *testing.B) {
 	testkit.FastBLAS(b)
 	z, _ := features(1, benchN, benchS, 0.999)
@@ -58,8 +59,8 @@ func BenchmarkSolveTo(b *testing.B) {
 	}
 }
 
-// BenchmarkMiddle times (ZᵀZ+λ_pI)⁻¹v alone, by form, as n = 1 leaves nothing else: the
-// ratio of L to Linv is ρ of precond.Cost.
+// BenchmarkMiddle times (ZᵀZ+λ_pI)⁻¹v alone: with n = 1 the products with Z cost nothing. The ratio of the times of
+// FormL and FormLInv is the constant ρ of precond.Cost.
 func BenchmarkMiddle(b *testing.B) {
 	testkit.FastBLAS(b)
 	for _, s := range []int{500, 2000, 4000} {

@@ -19,7 +19,8 @@ var (
 	_ lanczos.Metric           = (*precond.Woodbury)(nil)
 )
 
-// TestFamily compares each column with a dense solve with its own λ_p, in any order.
+// TestFamily compares each column with a dense solve with the λ_p of that column, for columns in any order. Draws
+// must be those of Woodbury with the same λ_p.
 func TestFamily(t *testing.T) {
 	const n = 700
 	z, wide := features(21, n, 60, 0.97)
@@ -43,11 +44,11 @@ func TestFamily(t *testing.T) {
 		t.Errorf("SolveTo is not SolveColumnsTo of all (%v)", err)
 	}
 	testkit.OK(t, f.NormalColumnsTo(t.Context(), x, rng.New(9)))
-	for c, l := range lambdas { // as Woodbury draws with that λ_p
+	for c, l := range lambdas { // compare with the draws of Woodbury with this λ_p
 		w := testkit.Must(build(t, z, 1, precond.FormEigen).WithLambda(l))
-		one := mat.NewDense(n, 1, nil)
-		if err := w.NormalTo(t.Context(), one, rng.New(9)); err != nil ||
-			!mat.EqualApprox(one, x.Slice(0, n, c, c+1), 1e-11) {
+		column := mat.NewDense(n, 1, nil)
+		if err := w.NormalTo(t.Context(), column, rng.New(9)); err != nil ||
+			!mat.EqualApprox(column, x.Slice(0, n, c, c+1), 1e-11) {
 			t.Errorf("λ_p = %g: another draw than NormalTo's (%v)", l, err)
 		}
 	}

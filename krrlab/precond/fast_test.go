@@ -14,7 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// cosines returns features like those of smooth data: columns with a mean, s of them.
+// cosines returns n×s features like those of smooth data, whose columns have a mean.
 func cosines(n, s int) *points.Dense32 {
 	z := points.NewDense32(n, s, nil)
 	g := rng.New(4)
@@ -27,7 +27,7 @@ func cosines(n, s int) *points.Dense32 {
 	return z
 }
 
-// gram returns ZᵀZ of a process without ranks, by float32 products if fast is set.
+// gram returns ZᵀZ without ranks, by products of the given precision.
 func gram(ctx context.Context, z *points.Dense32, p precision) ([]float64, error) {
 	k, err := newRows(ctx, nil, z)
 	if err != nil {
@@ -43,8 +43,8 @@ func fastError(t *testing.T, z *points.Dense32) float64 {
 	return testkit.Must(testkit.Must(newRows(t.Context(), nil, z)).fastError(t.Context(), z))
 }
 
-// TestFastError checks that ZᵀZ by float32 products has an error of at most what is predicted, which is
-// not 0, and the same for any number of threads.
+// TestFastError checks that the error of ZᵀZ from float32 products is not zero and at most the prediction, and that
+// the number of threads does not change a bit.
 func TestFastError(t *testing.T) {
 	run := func(t *testing.T) {
 		for _, size := range [][2]int{{3, 5}, {700, 60}, {2500, 530}} {
@@ -71,8 +71,8 @@ func TestFastError(t *testing.T) {
 	testkit.EachBLAS(t, run)
 }
 
-// TestFast checks M⁻¹ with the option: near the exact one where λ_p is large enough, and
-// the exact one, to the bit, where it is not.
+// TestFast checks M⁻¹ with Options.Fast. It must be close to the exact M⁻¹ if λ_p is at least ten times the predicted
+// error, and have the bits of the exact one otherwise. A NaN in Z is an error.
 func TestFast(t *testing.T) {
 	const n, s = 400, 50
 	z := cosines(n, s)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestNotDefinite: the error names the pivot, the trace and the λ_p that would do.
+// TestNotDefinite checks that the error for a matrix that is not positive definite names the pivot, the trace and a
+// sufficient λ_p.
 func TestNotDefinite(t *testing.T) {
 	w := &Woodbury{s: 3, lambdaP: 1e-30, factor: []float64{4, 0, 0, 4, 4, 0, 2, 2, 9}}
 	err := w.factorize(t.Context(), w.localGram())

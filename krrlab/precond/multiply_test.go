@@ -11,7 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 )
 
-// TestMultiply compares M·x and ZZᵀ·x with dense products, for every form.
+// TestMultiply compares M·x and ZZᵀ·x with dense products for every form. FormU does not store Z, so its products are
+// an error.
 func TestMultiply(t *testing.T) {
 	testkit.EachBLAS(t, func(t *testing.T) {
 		const n, lambdaP = 700, 0.3
@@ -44,8 +45,9 @@ func TestMultiply(t *testing.T) {
 	})
 }
 
-// TestNormal checks the covariance of the draws: for fixed u, uᵀx has variance uᵀMu, and
-// xᵀM⁻¹x the χ² distribution with n degrees of freedom.
+// TestNormal checks the covariance of the draws from N(0, M). For a fixed u the variance of uᵀx must be uᵀMu, and
+// xᵀM⁻¹x must have the mean n and the variance 2n of the χ² distribution with n degrees of freedom. The tolerances of
+// the means are five standard errors. A column must not depend on the number of columns.
 func TestNormal(t *testing.T) {
 	const n, draws = 60, 4000
 	z, wide := features(13, n, 20, 0.9)
@@ -54,32 +56,32 @@ func TestNormal(t *testing.T) {
 	testkit.OK(t, w.NormalTo(t.Context(), x, rng.New(3)))
 	m := full(wide, 0.2)
 	u := random(14, n, 4)
-	var mu, ux mat.Dense
-	mu.Mul(m, u)
+	var mTimesU, ux mat.Dense
+	mTimesU.Mul(m, u)
 	ux.Mul(u.T(), x)
 	for k := range 4 {
-		want := mat.Dot(u.ColView(k), mu.ColView(k))
+		want := mat.Dot(u.ColView(k), mTimesU.ColView(k))
 		row := ux.RowView(k)
 		if got := mat.Dot(row, row) / draws; math.Abs(got/want-1) > 5*math.Sqrt(2.0/draws) {
 			t.Errorf("variance %g, want %g", got, want)
 		}
 	}
 	y := apply(t, w, x)
-	var mean, square float64
+	var mean, variance float64
 	for j := range draws {
 		q := mat.Dot(x.ColView(j), y.ColView(j))
 		mean += q / draws
-		square += (q - n) * (q - n) / draws
+		variance += (q - n) * (q - n) / draws
 	}
-	if math.Abs(mean-n) > 5*math.Sqrt(2.0*n/draws) || math.Abs(square/(2*n)-1) > 0.15 {
-		t.Errorf("xᵀM⁻¹x has mean %g and variance %g, want %d and %d", mean, square, n, 2*n)
+	if math.Abs(mean-n) > 5*math.Sqrt(2.0*n/draws) || math.Abs(variance/(2*n)-1) > 0.15 {
+		t.Errorf("xᵀM⁻¹x has mean %g and variance %g, want %d and %d", mean, variance, n, 2*n)
 	}
-	one := mat.NewDense(n, 1, nil)
-	if err := w.NormalTo(t.Context(), one, rng.New(3)); err != nil ||
-		!mat.EqualApprox(one, x.Slice(0, n, 0, 1), 1e-14) {
+	column := mat.NewDense(n, 1, nil)
+	if err := w.NormalTo(t.Context(), column, rng.New(3)); err != nil ||
+		!mat.EqualApprox(column, x.Slice(0, n, 0, 1), 1e-14) {
 		t.Errorf("column 0 depends on the others (%v)", err)
 	}
-	if err := build(t, z, 0.2, precond.FormU).NormalTo(t.Context(), one, rng.New(3)); err == nil {
+	if err := build(t, z, 0.2, precond.FormU).NormalTo(t.Context(), column, rng.New(3)); err == nil {
 		t.Error("form U draws")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
+// randomFeatures returns an n×s matrix of independent normal numbers of variance 1/s.
 func randomFeatures(n, s int) *points.Dense32 {
 	z := points.NewDense32(n, s, nil)
 	for i := range z.Data {
@@ -20,8 +21,8 @@ func randomFeatures(n, s int) *points.Dense32 {
 	return z
 }
 
-// TestGramGrows compares ZᵀZ of features in a wider matrix, grown by steps, with blocks that do and do not meet those
-// of the whole, with plain sums, and M⁻¹ from it with New's.
+// TestGramGrows compares ZᵀZ that is extended in steps with plain sums, and its M⁻¹ with that of New. The features
+// are columns of a wider matrix, and some steps end within a block.
 func TestGramGrows(t *testing.T) {
 	ctx := t.Context()
 	all := randomFeatures(1100, 740) // more than one panel of rows, more than one block
@@ -63,7 +64,8 @@ func TestGramGrows(t *testing.T) {
 	}
 }
 
-// TestZV compares VᵀZᵀx and ZVy with dense products, and W = ZVΣ⁻¹ with eigenvectors of ZZᵀ.
+// TestZV compares V with the eigenvectors of ZᵀZ: ZᵀZV must equal VΣ² and the columns of ZV must be eigenvectors of
+// ZZᵀ. Only FormEigen has V.
 func TestZV(t *testing.T) {
 	ctx := context.Background()
 	const n, s = 130, 60
@@ -84,9 +86,9 @@ func TestZV(t *testing.T) {
 	if err := w.ZVTransMulTo(ctx, back, zv); err != nil { // VᵀZᵀZV = Σ²
 		t.Fatal(err)
 	}
-	var zzt, left mat.Dense
+	var zzt, product mat.Dense
 	zzt.Mul(dense, dense.T())
-	left.Mul(&zzt, zv) // ZZᵀ·ZV = ZV·Σ²
+	product.Mul(&zzt, zv) // ZZᵀ·ZV = ZV·Σ²
 	for j, sigma2 := range w.Eigenvalues() {
 		for i := range s {
 			want := 0.0
@@ -98,7 +100,7 @@ func TestZV(t *testing.T) {
 			}
 		}
 		for i := range n {
-			if math.Abs(left.At(i, j)-sigma2*zv.At(i, j)) > 1e-11 {
+			if math.Abs(product.At(i, j)-sigma2*zv.At(i, j)) > 1e-11 {
 				t.Fatalf("column %d of ZV is no eigenvector of ZZᵀ", j)
 			}
 		}

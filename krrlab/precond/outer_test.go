@@ -10,6 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 )
 
+// twice is the matrix 2ZZᵀ.
 type twice struct{ *precond.Outer }
 
 func (k twice) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
@@ -18,7 +19,8 @@ func (k twice) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return err
 }
 
-// TestOuter: ZZᵀ has the bits of M's products without λ_p.
+// TestOuter checks that the products with ZZᵀ have the same bits whether Outer comes from M or from NewOuter, and
+// that SubtractFrom gives K−ZZᵀ.
 func TestOuter(t *testing.T) {
 	const n, s = 1300, 600 // more than one block of columns, and a short unit of rows
 	z, _ := features(5, n, s, 0.999)

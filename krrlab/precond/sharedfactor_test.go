@@ -13,9 +13,9 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestSharedInverse: L⁻¹ shared by ranks has the bits of one process, of M⁻¹R and of the statistical dimension, with either
-// BLAS, by float32 products and where they are refused; for few columns and many, and orders that tiles and blocks
-// divide and do not.
+// TestSharedInverse checks that an L⁻¹ that is distributed over ranks gives M⁻¹R and the statistical dimension with
+// the bits of one process. It covers both BLAS, float32 products that are used and that are refused, few and many
+// columns, and orders that are and are not multiples of the tile and block sizes.
 func TestSharedInverse(t *testing.T) {
 	defer func(above int) { maxReplicatedOrder = above }(maxReplicatedOrder)
 	maxReplicatedOrder = 0
@@ -26,7 +26,7 @@ func TestSharedInverse(t *testing.T) {
 			lambdaP float64
 		}{{600, 900, 3, false, 0.3}, {1100, 1100, 12, true, 0.3}, {70, 5, 1, false, 1e-9}, {4096, 60, 2, true, 0.01}} {
 			z, r := randomFeatures(c.n, c.s), testkit.RandomMatrix(3, c.n, c.t)
-			for i := range z.N { // float32 products refuse themselves where rows repeat (TestMeasuredOnRanks)
+			for i := range z.N { // repeated rows make New refuse float32 products (TestMeasuredOnRanks)
 				if c.n > 4000 {
 					copy(z.Row(i), cosines(1, c.s).Row(0))
 				}
@@ -34,7 +34,7 @@ func TestSharedInverse(t *testing.T) {
 			var want mat.Dense
 			var stat, det float64
 			for _, p := range []int{1, 2, 3} {
-				var held [4]int64
+				var factorBytes [4]int64
 				onRanks(p, z, func(cm comm.Comm, own *points.Dense32) {
 					w, err := New(t.Context(), own, c.lambdaP, &Options{Form: FormLInv, Fast: c.fast, Comm: cm})
 					if err != nil {
@@ -42,7 +42,7 @@ func TestSharedInverse(t *testing.T) {
 						return
 					}
 					x := mat.NewDense(c.n, c.t, nil)
-					held[cm.Rank()] = w.Bytes() - 4*int64(own.N*own.D)
+					factorBytes[cm.Rank()] = w.Bytes() - 4*int64(own.N*own.D)
 					testkit.OK(t, w.SolveTo(t.Context(), x, r))
 					switch {
 					case p == 1:
@@ -54,11 +54,11 @@ func TestSharedInverse(t *testing.T) {
 					}
 				})
 				var sum int64
-				for _, b := range held {
+				for _, b := range factorBytes {
 					sum += b
 				}
-				if whole := 8 * int64(c.s) * int64(c.s); p > 1 && c.s > 500 && sum > whole+whole*colBlock/int64(c.s) {
-					t.Errorf("%+v: %d ranks hold %d bytes of the factor, one %d", c, p, held, whole)
+				if replicatedBytes := 8 * int64(c.s) * int64(c.s); p > 1 && c.s > 500 && sum > replicatedBytes+replicatedBytes*colBlock/int64(c.s) {
+					t.Errorf("%+v: %d ranks hold %d bytes of the factor, one %d", c, p, factorBytes, replicatedBytes)
 				}
 			}
 		}
@@ -66,8 +66,8 @@ func TestSharedInverse(t *testing.T) {
 	testkit.EachBLAS(t, run)
 }
 
-// TestSharedNotDefinite: all ranks refuse a ZᵀZ that float64 cannot see as definite, and name the pivot that one process
-// names.
+// TestSharedNotDefinite checks that all ranks refuse a ZᵀZ that is numerically singular, and that they name the same
+// pivot as one process.
 func TestSharedNotDefinite(t *testing.T) {
 	defer func(above int) { maxReplicatedOrder = above }(maxReplicatedOrder)
 	maxReplicatedOrder = 0
@@ -77,7 +77,7 @@ func TestSharedNotDefinite(t *testing.T) {
 		z.Row(i)[450] = z.Row(i)[20]
 	}
 	var mu sync.Mutex
-	var all []string
+	var messages []string
 	for _, p := range []int{1, 3} {
 		onRanks(p, z, func(c comm.Comm, own *points.Dense32) {
 			_, err := New(t.Context(), own, 1e-300, &Options{Form: FormLInv, Comm: c})
@@ -87,8 +87,8 @@ func TestSharedNotDefinite(t *testing.T) {
 				t.Errorf("rank %d of %d: no error", c.Rank(), p)
 				return
 			}
-			all = append(all, err.Error())
+			messages = append(messages, err.Error())
 		})
 	}
-	testkit.Equal(t, len(slices.Compact(all)), 1, all)
+	testkit.Equal(t, len(slices.Compact(messages)), 1, messages)
 }

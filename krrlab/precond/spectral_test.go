@@ -13,7 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestSpectral: TTᵀ = I − σ_s²(ZᵀZ)⁻¹ of ZᵀZ formed in float64, ‖T‖₂ ≤ 1, on ranks with the bits of one process.
+// TestSpectral checks TTᵀ = I − σ_s²(ZᵀZ)⁻¹ against ZᵀZ in float64, that ‖T‖₂ ≤ 1, and that ranks have the bits of
+// one process.
 func TestSpectral(t *testing.T) {
 	const n, s = 1100, 150 // more than one block of columns
 	z := randomFeatures(n, s)
@@ -23,19 +24,19 @@ func TestSpectral(t *testing.T) {
 	}
 	var g, outer mat.SymDense
 	g.SymOuterK(1, full.T())
-	least := testkit.Eigenvalues(t, &g)[0]
+	smallest := testkit.Eigenvalues(t, &g)[0]
 	got, sigma2, err := Spectral(t.Context(), comm.Alone(), z)
 	testkit.OK(t, err)
-	testkit.Near(t, sigma2, least, 1e-12*least)
+	testkit.Near(t, sigma2, smallest, 1e-12*smallest)
 	outer.SymOuterK(1, mat.NewDense(s, s, got))
 	if mu := testkit.Eigenvalues(t, &outer); mu[s-1] > 1+1e-14 || mu[s-1] < 0.5 {
 		t.Errorf("‖T‖₂² = %v", mu[s-1])
 	}
-	var left mat.Dense
-	left.Mul(&outer, &g) // ZᵀZ − σ_s²I
-	left.Sub(&left, testkit.Plus(&g, -least))
-	// T is less than V·diag(√(1−σ_s²/σ_j²)) by that share
-	if e := mat.Norm(&left, math.Inf(1)); e > 2*s*s*0x1p-51*mat.Norm(&g, math.Inf(1)) {
+	var difference mat.Dense
+	difference.Mul(&outer, &g) // ZᵀZ − σ_s²I
+	difference.Sub(&difference, testkit.Plus(&g, -smallest))
+	// T is shorter than V·diag(√(1−σ_s²/σ_j²)) by a relative amount of this size, which keeps ‖T‖₂ ≤ 1
+	if e := mat.Norm(&difference, math.Inf(1)); e > 2*s*s*0x1p-51*mat.Norm(&g, math.Inf(1)) {
 		t.Errorf("TTᵀZᵀZ is off ZᵀZ−σ_s²I by %g", e)
 	}
 	onRanks(3, z, func(c comm.Comm, own *points.Dense32) {
@@ -49,7 +50,7 @@ func TestSpectral(t *testing.T) {
 	})
 }
 
-// TestSharers: the factor is shared where it is L⁻¹ and wide, and takes memory accordingly.
+// TestSharers checks that only a wide L⁻¹ is distributed over the ranks, and the memory that it takes.
 func TestSharers(t *testing.T) {
 	for _, c := range []struct {
 		form    Form
@@ -59,10 +60,10 @@ func TestSharers(t *testing.T) {
 	}
 	const s = 20000
 	for _, p := range []int64{1, 2, 4} {
-		held, forming := FactorBytes(s, int(p))
-		least := 16 * s * s / p
-		if held != 8*s*s/p || p == 1 && forming != least || p > 1 && !(forming > least && forming < 16*s*s) {
-			t.Errorf("%d sharers of s = %d: %d and %d bytes", p, s, held, forming)
+		stored, forming := FactorBytes(s, int(p))
+		lowest := 16 * s * s / p
+		if stored != 8*s*s/p || p == 1 && forming != lowest || p > 1 && !(forming > lowest && forming < 16*s*s) {
+			t.Errorf("%d sharers of s = %d: %d and %d bytes", p, s, stored, forming)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/feature"
 )
 
-// BenchmarkMatrix forms Z for n=10,000 points of dimension 784 and 2,000 features
-// (one operation): MNIST's shape, with points of its length.
+// BenchmarkMatrix forms Z for n = 10,000 points of dimension 784 and 2,000 features. The points have the shape and
+// the norms of MNIST's.
 func BenchmarkMatrix(b *testing.B) {
 	const n, d, s = 10000, 784, 2000
 	dense := points.NewDense32(n, d, nil)
@@ -49,8 +49,8 @@ func BenchmarkMatrix(b *testing.B) {
 	}
 }
 
-// BenchmarkSparse maps 256 sparse points to 2,000 features; a step is one nonzero
-// times one feature. It is what sparseGain is measured by.
+// BenchmarkSparse maps 256 sparse points to 2,000 features and reports the time per nonzero and feature. The constant
+// sparseGain was fitted to it.
 func BenchmarkSparse(b *testing.B) {
 	const n, d, s = 256, 784, 2000
 	m, _ := feature.Fourier{Kernel: kernel.Gaussian{Sigma: 8.5}}.Sample(d, s, rng.New(1))

@@ -15,7 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/sketch"
 )
 
-// chains are Algorithm 2 in several forms, to 12 numbers.
+// chains returns chains of the paper's Algorithm 2 of several forms, with 12 final features.
 func chains() []feature.Chain {
 	gauss, tensor := fourierDists()[0], feature.TensorSketch{Kernel: poly}
 	return []feature.Chain{
@@ -28,8 +28,8 @@ func chains() []feature.Chain {
 	}
 }
 
-// TestChain compares a chain with its levels taken one by one: Z_{j+1} = Z_j·S_{j+1}ᵀ, in
-// float64 and in float32, for more points than a panel and with a stride.
+// TestChain compares a chain with its levels applied one by one, Z_{j+1} = Z_j·S_{j+1}ᵀ, in float64 and float32.
+// There are more points than one panel holds, and the result has a stride.
 func TestChain(t *testing.T) {
 	const n, d, s, ld = 300, 5, 12, 15
 	x := normal(n, d, 1, 6)
@@ -38,14 +38,14 @@ func TestChain(t *testing.T) {
 		if _, width := m.Level(1).Dims(); m.Levels() != 1+len(c.Sketches) || width != c.Width {
 			t.Errorf("%v: %d levels, the first of width %d", c, m.Levels(), width)
 		}
-		want := mapped(m.Level(1), x)
+		want := featuresOf(m.Level(1), x)
 		width := c.Width
 		for k := 2; k <= m.Levels(); k++ {
 			_, next := m.Sketch(k).Dims()
 			out := make([]float64, n*next)
 			m.Sketch(k).Apply64(sketch.Rows64{Dst: out, DstStride: next, Src: want, SrcStride: width, Count: n}, &sketch.Workspace{})
 			want, width = out, next
-			compare(t, fmt.Sprintf("%v, level %d", c, k), mapped(m.Level(k), x), want, 1e-13)
+			compare(t, fmt.Sprintf("%v, level %d", c, k), featuresOf(m.Level(k), x), want, 1e-13)
 		}
 		z, z32 := make([]float64, n*ld), make([]float32, n*ld)
 		var w feature.Workspace
@@ -59,7 +59,7 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// TestChainMean checks E[φ(x)ᵀφ(z)] = k(x, z) over 2,000 draws.
+// TestChainMean checks E[φ(x)ᵀφ(z)] = k(x, z) over 2,000 draws, see deviates.
 func TestChainMean(t *testing.T) {
 	const d = 4
 	x := normal(2, d, 0.7, 2)
@@ -70,16 +70,18 @@ func TestChainMean(t *testing.T) {
 		}
 		values := make([]float64, 2000)
 		for r := range values {
-			z := mapped(sample(t, c, d, 12, uint64(r)), x)
+			z := featuresOf(sample(t, c, d, 12, uint64(r)), x)
 			values[r] = dot(z[:12], z[12:])
 		}
-		if off(values, want) {
+		if deviates(values, want) {
 			mean, se := meanOf(values)
 			t.Errorf("%v: mean %.4f ± %.4f, want %.4f", c, mean, se, want)
 		}
 	}
 }
 
+// TestChainErrors checks the errors of incomplete and inconsistent chains, and that an overflow in the features is
+// reported although only their sketch is returned.
 func TestChainErrors(t *testing.T) {
 	gauss := fourierDists()[0]
 	for _, c := range []struct {
@@ -102,11 +104,11 @@ func TestChainErrors(t *testing.T) {
 	if s := chains()[0].String(); !strings.HasSuffix(s, " to 70 → srht to 30 → gaussian to 12") {
 		t.Error(s)
 	}
-	// What overflows in the features shows in the sketched ones.
+	// An overflow in the features must be visible in their sketch.
 	huge := points.NewDense(2, 3, []float64{1, 1, 1, 1e20, 1e20, 1e20})
 	testkit.Fails(t, testkit.ErrOf(feature.Matrix(t.Context(), sample(t, chains()[1], 3, 12, 1), huge, nil)), "point 1")
 	var worst float64
-	for _, v := range mapped(sample(t, chains()[1], 3, 12, 1), huge.Slice(0, 1)) {
+	for _, v := range featuresOf(sample(t, chains()[1], 3, 12, 1), huge.Slice(0, 1)) {
 		worst = max(worst, math.Abs(v))
 	}
 	if worst == 0 || worst > 1e3 {
@@ -114,7 +116,8 @@ func TestChainErrors(t *testing.T) {
 	}
 }
 
-// FuzzLevels: what ParseLevels takes is a chain, and formatLevels writes it.
+// FuzzLevels checks that every text that ParseLevels accepts describes a chain and that its String is parsed as the
+// same levels.
 func FuzzLevels(f *testing.F) {
 	f.Add("features:16000,srht:4000,gaussian:2000")
 	f.Add(" features:3, countsketch:3")

@@ -11,58 +11,58 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// doublings are the distributions that Doubling treats differently.
+// doublings are the distributions that Doubling handles in different ways.
 var doublings = []Dist{
 	Fourier{Kernel: kernel.Gaussian{Sigma: 1.5}},
 	Fourier{Kernel: kernel.Matern32{Sigma: 1.5}},
 	TensorSketch{Kernel: kernel.Polynomial{Gamma: 0.3, Coef0: 1, Degree: 3}},
 }
 
-// TestDoublingNests checks Z_2s = [Z_s Z_new]/√2, with Z_s and Z_new from Part, for widths
-// of the ladder and one off it.
+// TestDoublingNests checks Z_2s = [Z_s Z_new]/√2 with Z_s and Z_new from Part, for widths first·2^k and one other
+// width.
 func TestDoublingNests(t *testing.T) {
 	const n, d, first = 300, 7, 24 // more than one panel of points
 	x, g := testkit.RandomPoints(5, n, d), rng.New(3)
-	z := func(m Map, err error) *points.Dense32 {
+	matrix := func(m Map, err error) *points.Dense32 {
 		t.Helper()
 		testkit.OK(t, err)
-		z := testkit.Must(Matrix(context.Background(), m, x, nil))
-		return z
+		matrix := testkit.Must(Matrix(context.Background(), m, x, nil))
+		return matrix
 	}
 	for _, dist := range doublings {
 		f := Doubling{dist, first}
 		for _, c := range [][2]int{{24, 48}, {48, 96}, {96, 192}, {48, 77}} {
-			s, to := c[0], c[1]
-			whole, left, right := z(f.Sample(d, to, g)), z(f.Part(d, 0, s, g)), z(f.Part(d, s, to, g))
+			s, total := c[0], c[1]
+			whole, left, right := matrix(f.Sample(d, total, g)), matrix(f.Part(d, 0, s, g)), matrix(f.Part(d, s, total, g))
 			for i := range n {
 				for j, v := range whole.Row(i) {
 					var want float64
 					if j < s {
-						want = math.Sqrt(float64(s)/float64(to)) * float64(left.Row(i)[j])
+						want = math.Sqrt(float64(s)/float64(total)) * float64(left.Row(i)[j])
 					} else {
-						want = math.Sqrt(float64(to-s)/float64(to)) * float64(right.Row(i)[j-s])
+						want = math.Sqrt(float64(total-s)/float64(total)) * float64(right.Row(i)[j-s])
 					}
 					if math.Abs(float64(v)-want) > 1e-5 {
-						t.Fatalf("%v: feature %d of %d of point %d is %g, in its part %g", f, j, to, i, v, want)
+						t.Fatalf("%v: feature %d of %d of point %d is %g, in its part %g", f, j, total, i, v, want)
 					}
 				}
 			}
 		}
-		if whole, alone := z(f.Sample(d, first, g)), z(dist.Sample(d, first, g)); whole.Data[17] != alone.Data[17] {
+		if whole, alone := matrix(f.Sample(d, first, g)), matrix(dist.Sample(d, first, g)); whole.Data[17] != alone.Data[17] {
 			t.Errorf("%v: the first rung is not a draw of %v", f, dist)
 		}
 	}
 }
 
-// TestDoublingMean checks E[φ(x)ᵀφ(z)] = k(x, z) of stacked TensorSketches, and their
-// variance against the bound of a single one.
+// TestDoublingMean checks E[φ(x)ᵀφ(z)] = k(x, z) for stacked TensorSketches to five standard errors, and their
+// variance against the bound of a single TensorSketch with as many features.
 func TestDoublingMean(t *testing.T) {
 	k := kernel.Polynomial{Gamma: 0.3, Coef0: 1, Degree: 2}
 	const s, draws = 40, 3000
 	x := testkit.RandomPoints(5, 2, 4)
 	f := Doubling{TensorSketch{k}, 8}
 	want := k.Eval(x.Data[:4], x.Data[4:])
-	scale := (2 + 9.0) / s * k.Eval(x.Data[:4], x.Data[:4]) * k.Eval(x.Data[4:], x.Data[4:])
+	varianceBound := (2 + 9.0) / s * k.Eval(x.Data[:4], x.Data[:4]) * k.Eval(x.Data[4:], x.Data[4:])
 	var sum, sq float64
 	var w Workspace
 	z := make([]float64, 2*s)
@@ -76,12 +76,13 @@ func TestDoublingMean(t *testing.T) {
 		sum += v
 		sq += (v - want) * (v - want)
 	}
-	testkit.Near(t, sum/draws, want, 5*math.Sqrt(scale/draws))
-	if v := sq / draws; v > 1.1*scale {
-		t.Errorf("variance %g above the bound %g", v, scale)
+	testkit.Near(t, sum/draws, want, 5*math.Sqrt(varianceBound/draws))
+	if v := sq / draws; v > 1.1*varianceBound {
+		t.Errorf("variance %g above the bound %g", v, varianceBound)
 	}
 }
 
+// TestDoublingMisuse checks the panics and errors for widths, kernels and matrices that Doubling cannot use.
 func TestDoublingMisuse(t *testing.T) {
 	poly := doublings[2]
 	testkit.Panics(t, map[string]func(){
@@ -99,7 +100,8 @@ func TestDoublingMisuse(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf((Doubling{poly, 8}).Sample(3, 0, rng.New(1))), "0 features")
 }
 
-// TestStack: parts of a stack are those maps, scaled by √(b/s); fewer parts are a prefix.
+// TestStack checks that the parts of a stack of s features are the maps of b features scaled by √(b/s), and that a
+// stack of one map is that map.
 func TestStack(t *testing.T) {
 	x := testkit.RandomPoints(5, 20, 4)
 	var parts []Map
@@ -121,18 +123,18 @@ func TestStack(t *testing.T) {
 	all := make([]float64, 20*16)
 	m.MapTo(nil, 16, points.NewDense(0, 4, nil), &w)
 	m.MapTo(all, 16, x, &w)
-	at := 0
+	start := 0
 	for _, p := range parts {
 		_, b := p.Dims()
 		z := make([]float64, 20*b)
 		p.MapTo(z, b, x, &w)
 		for i := range 20 {
 			for k := range b {
-				if want := math.Sqrt(float64(b)/16) * z[i*b+k]; math.Abs(all[i*16+at+k]-want) > 1e-15 {
-					t.Fatalf("point %d, feature %d: %g, want %g", i, at+k, all[i*16+at+k], want)
+				if want := math.Sqrt(float64(b)/16) * z[i*b+k]; math.Abs(all[i*16+start+k]-want) > 1e-15 {
+					t.Fatalf("point %d, feature %d: %g, want %g", i, start+k, all[i*16+start+k], want)
 				}
 			}
 		}
-		at += b
+		start += b
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// sparse returns n points of dimension d with one or two nonzeros each, both ways.
+// sparse returns n points of dimension d with one or two nonzeros each, as dense and as sparse points.
 func sparse(n, d int, size float64) (*points.Dense, *points.CSR) {
 	x := points.NewDense(n, d, nil)
 	for i := range n {
@@ -23,8 +23,9 @@ func sparse(n, d int, size float64) (*points.Dense, *points.CSR) {
 	return x, testkit.Sparse(x)
 }
 
-// TestSparsePhases compares phases by a walk over nonzeros with those of the same points as dense
-// ones: in float64, in float32, and where some or all of the features go by float64 for their size.
+// TestSparsePhases compares the features of sparse points, whose phases are sums over nonzeros, with those of the
+// same dense points: in float64, in float32, and where some or all phases are so large that float32 features compute
+// them in float64.
 func TestSparsePhases(t *testing.T) {
 	const n, d, s = 40, 64, 48
 	for _, dist := range []Dist{Fourier{Kernel: kernel.Gaussian{Sigma: 1}},
@@ -42,36 +43,37 @@ func TestSparsePhases(t *testing.T) {
 			f.MapTo(got, s, csr, &w)
 			z := make([]float32, n*s)
 			f.MapTo32(z, s, csr, &w)
-			far, most := 0, 0.0
+			largePhases, largestIn32 := 0, 0.0
 			for _, v := range f.norm {
 				if v*maxNorm(x, &w) > phaseLimit {
-					far++
+					largePhases++
 				} else {
-					most = max(most, v*maxNorm(x, &w))
+					largestIn32 = max(largestIn32, v*maxNorm(x, &w))
 				}
 			}
-			// A phase of d+1 terms is known to (d+2)·ε of the sum of their sizes, ≤ ‖w‖₂‖x‖₁+π; cos and √(2/s)
-			// pass that on. In float32 that holds up to phaseLimit, beyond it phases are float64.
-			largest := 0.0
+			// A phase is a sum of d+1 terms, with an error of at most (d+2)·ε of the sum of their sizes, which is at
+			// most ‖w‖₂‖x‖₁+π. cos and √(2/s) do not increase it. Float32 features compute phases above phaseLimit in
+			// float64.
+			largestPhase := 0.0
 			for i := range n {
 				var l1 float64
 				for _, v := range x.Row(i) {
 					l1 += math.Abs(v)
 				}
 				for _, v := range f.norm {
-					largest = max(largest, v*l1)
+					largestPhase = max(largestPhase, v*l1)
 				}
 			}
 			scale := math.Sqrt(2.0 / s)
-			tol64 := 4 * scale * 0x1p-53 * (4*largest + 4)
-			tol32 := 4*scale*0x1p-24*(4*math.Sqrt2*most+8) + tol64
+			tol64 := 4 * scale * 0x1p-53 * (4*largestPhase + 4)
+			tol32 := 4*scale*0x1p-24*(4*math.Sqrt2*largestIn32+8) + tol64
 			for i := range got {
 				if math.Abs(got[i]-want[i]) > tol64 {
 					t.Fatalf("%v, size %g: feature %d is %v, of dense points %v", dist, size, i, got[i], want[i])
 				}
 				if math.Abs(float64(z[i])-want[i]) > tol32 {
 					t.Fatalf("%v, size %g, %d of %d far: float32 feature %d is %v, want %v within %.2g", dist, size,
-						far, s, i, z[i], want[i], tol32)
+						largePhases, s, i, z[i], want[i], tol32)
 				}
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/feature"
 )
 
-// The inner products of random features approach the kernel as 1/√s.
+// Example shows that the inner products of random features approach the kernel like 1/√s.
 func Example() {
 	k := kernel.Gaussian{Sigma: 1.5}
 	x := points.NewDense(2, 3, []float64{0, 0, 1, 1, 0, 0})

@@ -19,7 +19,7 @@ import (
 
 var poly = kernel.Polynomial{Gamma: 0.1, Coef0: 1, Degree: 3}
 
-// allDists are all distributions.
+// allDists returns one distribution of every kind.
 func allDists() (dists []feature.Dist) {
 	for _, f := range fourierDists() {
 		dists = append(dists, f)
@@ -32,8 +32,8 @@ func allDists() (dists []feature.Dist) {
 	return dists
 }
 
-// TestMatrix checks Z against the map applied point by point, over panels' edges, and
-// that neither the number of threads nor the BLAS's workers change a bit.
+// TestMatrix compares Z with the map applied to each point, for numbers of points around the panel size. The number
+// of threads must not change a bit.
 func TestMatrix(t *testing.T) {
 	const d, s = 12, 30
 	defer accel.SetThreads(accel.Threads())
@@ -60,7 +60,7 @@ func TestMatrix(t *testing.T) {
 						t.Errorf("%v, n=%d: %d threads change the result", dist, n, threads)
 					}
 				}
-				want := mapped(m, p)
+				want := featuresOf(m, p)
 				var size float64
 				for _, v := range want {
 					size = max(size, math.Abs(v))
@@ -71,19 +71,19 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// TestSeeds checks that the same stream gives the same map, and another one another.
+// TestSeeds checks that a map depends on its seed, and on nothing else.
 func TestSeeds(t *testing.T) {
 	x := normal(3, 5, 1, 1)
 	for _, dist := range allDists() {
-		a, b, c := mapped(sample(t, dist, 5, 8, 1), x), mapped(sample(t, dist, 5, 8, 1), x),
-			mapped(sample(t, dist, 5, 8, 2), x)
+		a, b, c := featuresOf(sample(t, dist, 5, 8, 1), x), featuresOf(sample(t, dist, 5, 8, 1), x),
+			featuresOf(sample(t, dist, 5, 8, 2), x)
 		if !slices.Equal(a, b) || slices.Equal(a, c) {
 			t.Errorf("%v: the map is not a function of its seed", dist)
 		}
 	}
 }
 
-// TestFor checks the pairing of kernels and maps, and the errors of what has none.
+// TestFor checks which distribution belongs to which kernel, and the errors for kernels without one.
 func TestFor(t *testing.T) {
 	for _, k := range fourierKernels {
 		if dist, err := feature.For(k); err != nil || dist != (feature.Fourier{Kernel: k}) {
@@ -98,7 +98,7 @@ func TestFor(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(feature.For(kernel.Gaussian{})), "sigma")
 }
 
-// TestSampleErrors checks that what cannot be drawn is refused with the numbers.
+// TestSampleErrors checks that the error for an invalid dimension, number of features or kernel names it.
 func TestSampleErrors(t *testing.T) {
 	gauss := feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1}}
 	for _, c := range []struct {
@@ -121,7 +121,7 @@ func TestSampleErrors(t *testing.T) {
 	}
 }
 
-// TestMatrixErrors checks that features beyond float32 and a canceled context are errors.
+// TestMatrixErrors checks that features outside the range of float32 and a canceled context are errors.
 func TestMatrixErrors(t *testing.T) {
 	x := points.NewDense(300, 2, nil)
 	x.Data[2*270], x.Data[2*290] = 1e80, 1e90
@@ -135,7 +135,7 @@ func TestMatrixErrors(t *testing.T) {
 	})
 }
 
-// TestMisuse checks that arguments that no caller may pass panic.
+// TestMisuse checks that arguments of the wrong shape panic.
 func TestMisuse(t *testing.T) {
 	m := sample(t, feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1}}, 3, 4, 1)
 	w := &feature.Workspace{}
@@ -148,13 +148,13 @@ func TestMisuse(t *testing.T) {
 	})
 }
 
-// TestStride checks that rows are written at their stride, and nothing between.
+// TestStride checks that rows are written with their stride, and that the elements between them are unchanged.
 func TestStride(t *testing.T) {
 	const n, s, ld = 4, 6, 9
 	x := normal(n, 3, 1, 1)
 	for _, dist := range allDists() {
 		m := sample(t, dist, 3, s, 1)
-		want := mapped(m, x)
+		want := featuresOf(m, x)
 		z, z32 := slices.Repeat([]float64{7}, n*ld), slices.Repeat([]float32{7}, n*ld)
 		m.MapTo(z, ld, x, &feature.Workspace{})
 		m.(feature.Map32).MapTo32(z32, ld, x, &feature.Workspace{})
@@ -170,7 +170,7 @@ func TestStride(t *testing.T) {
 	}
 }
 
-// TestNoAllocation checks that a warm workspace is enough.
+// TestNoAllocation checks that a map allocates nothing after the first use of a workspace.
 func TestNoAllocation(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector makes the pools of products forget")

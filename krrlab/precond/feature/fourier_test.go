@@ -15,7 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/feature"
 )
 
-// pairs are the points x and z = x+δ that the laws of the features are tested on.
+// pairs returns four points x and points z = x+δ, at which the tests compare features with kernels.
 func pairs() (x, z *points.Dense) {
 	x = points.NewDense(4, 3, []float64{0.3, -0.2, 0.5, 0, 0, 0, 1, 2, -1, 0.7, 0.1, -0.4})
 	delta := []float64{0, 0, 0, 0.2, -0.3, 0.1, 1, -0.5, 1.2, 3, 2, -2}
@@ -26,21 +26,20 @@ func pairs() (x, z *points.Dense) {
 	return x, z
 }
 
-// products returns, for pair i, the products 2cos(w_jᵀx+b_j)cos(w_jᵀz+b_j) of all
-// features: s times what each contributes to φ(x)ᵀφ(z).
+// products returns the products 2cos(w_jᵀx+b_j)cos(w_jᵀz+b_j) of all features for pair i. Each is s times the
+// contribution of a feature to φ(x)ᵀφ(z).
 func products(m feature.Map, i int, x, z *points.Dense) []float64 {
 	_, s := m.Dims()
-	p := mapped(m, x.Slice(i, i+1))
-	for j, v := range mapped(m, z.Slice(i, i+1)) {
+	p := featuresOf(m, x.Slice(i, i+1))
+	for j, v := range featuresOf(m, z.Slice(i, i+1)) {
 		p[j] *= v * float64(s)
 	}
 	return p
 }
 
-// TestFourierMoments checks E[φ(x)ᵀφ(z)] = k(x, z) and
-// s·Var[φ(x)ᵀφ(z)] = 1 + ½k(2δ) − k(δ)². The paper's section 2.2 prints the map
-// without its factor √2: that variant must fail. Statistics over 60,000 features,
-// threshold five standard errors: false alarm 6e-7 a number.
+// TestFourierMoments checks E[φ(x)ᵀφ(z)] = k(x, z) and s·Var[φ(x)ᵀφ(z)] = 1 + ½k(2δ) − k(δ)² over 60,000 features,
+// with the threshold of five standard errors (see deviates). Section 2.2 of the paper prints the map without its
+// factor √2: that map must fail.
 func TestFourierMoments(t *testing.T) {
 	x, z := pairs()
 	n, d := x.Dims()
@@ -50,7 +49,7 @@ func TestFourierMoments(t *testing.T) {
 		for i := range n {
 			p := products(m, i, x, z)
 			k := dist.Kernel.Eval(x.Row(i), z.Row(i))
-			if off(p, k) {
+			if deviates(p, k) {
 				mean, se := meanOf(p)
 				t.Errorf("%v, pair %d: mean of φ(x)ᵀφ(z) is %.4f ± %.4f, want %.4f", dist, i, mean, se, k)
 			}
@@ -58,7 +57,7 @@ func TestFourierMoments(t *testing.T) {
 			for j := range misprint {
 				misprint[j] /= 2 // φ(x) = √(1/s)·cos(Wx+b)
 			}
-			if k > 0.2 && !off(misprint, k) { // half of a small k is not told from it
+			if k > 0.2 && !deviates(misprint, k) { // half of a smaller k is within five standard errors
 				t.Errorf("%v, pair %d: the map without √2 passes for unbiased", dist, i)
 			}
 			twice := make([]float64, d)
@@ -69,7 +68,7 @@ func TestFourierMoments(t *testing.T) {
 			for j, v := range p {
 				p[j] = (v - k) * (v - k)
 			}
-			if off(p, want) {
+			if deviates(p, want) {
 				mean, se := meanOf(p)
 				t.Errorf("%v, pair %d: variance of a feature's product is %.4f ± %.4f, want %.4f", dist, i, mean, se,
 					want)
@@ -97,7 +96,7 @@ func (k quadric) Eval(x, z []float64) float64 {
 	return 2 / (1 + sq/k.c)
 }
 
-// cosine is a user-defined kernel of x−z with one frequency, cos wᵀ(x−z).
+// cosine is a user-defined shift-invariant kernel with a single frequency, cos(wᵀ(x−z)).
 type cosine struct{ w []float64 }
 
 func (k cosine) String() string { return "cosine" }
@@ -112,8 +111,8 @@ func (k cosine) Eval(x, z []float64) float64 {
 	return math.Cos(p)
 }
 
-// TestUserDefinedMeasure: features of a user-defined kernel have it as their mean, k(x, x) ≠ 1 too.
-// Statistics as in TestFourierMoments.
+// TestUserDefinedMeasure checks that features of a user-defined kernel have the kernel as their mean, also if k(x, x)
+// is not 1. The statistics are those of TestFourierMoments.
 func TestUserDefinedMeasure(t *testing.T) {
 	x, z := pairs()
 	n, d := x.Dims()
@@ -126,7 +125,7 @@ func TestUserDefinedMeasure(t *testing.T) {
 		m := sample(t, dist, d, 60000, 13)
 		for i := range n {
 			p := products(m, i, x, z)
-			if k := dist.Kernel.Eval(x.Row(i), z.Row(i)); off(p, k) {
+			if k := dist.Kernel.Eval(x.Row(i), z.Row(i)); deviates(p, k) {
 				mean, se := meanOf(p)
 				t.Errorf("%v, pair %d: mean of φ(x)ᵀφ(z) is %.4f ± %.4f, want %.4f", dist, i, mean, se, k)
 			}
@@ -134,10 +133,10 @@ func TestUserDefinedMeasure(t *testing.T) {
 	}
 }
 
-// TestSpectralLaws checks the marginal law of σ·w_jc and the law of σ‖w_j‖ (for
-// the isotropic kernels: d times an F variable, or χ²) by Kolmogorov-Smirnov over
-// 40,000 frequencies: √m·sup|F_m−F| > 2.7 has probability 9e-7. With the law of a
-// neighboring kernel the test must fail.
+// TestSpectralLaws checks the distribution of a coordinate of σw_j, of the phase, and of ‖σw_j‖² for the isotropic
+// kernels (χ², or d times an F variable) by the Kolmogorov-Smirnov test over 40,000 frequencies. The statistic
+// √m·sup|F_m−F| exceeds 2.7 with probability 9e-7. Compared with the distribution of another kernel, the test must
+// fail.
 func TestSpectralLaws(t *testing.T) {
 	const d, s = 3, 40000
 	student := func(nu float64) func(float64) float64 {
@@ -180,8 +179,8 @@ func TestSpectralLaws(t *testing.T) {
 	}
 }
 
-// TestFourierFormula checks φ(x) = √(2/s)·cos(Wx+b) from W and b as Frequency gives
-// them, for every kind of points, in float64 and float32.
+// TestFourierFormula compares the features with √(2/s)·cos(Wx+b), for W and b from Frequency, for every kind of
+// points, in float64 and float32.
 func TestFourierFormula(t *testing.T) {
 	const n, d, s = 300, 40, 37
 	for _, dist := range fourierDists() {
@@ -201,7 +200,7 @@ func TestFourierFormula(t *testing.T) {
 		}
 		for _, p := range []points.Points{x, x32, csr, points.Shift(x, make([]float64, d))} {
 			name := fmt.Sprintf("%v of %T", dist, p)
-			compare(t, name, mapped(m, p), want, 1e-11) // heavy tails: phases up to about 1e5
+			compare(t, name, featuresOf(m, p), want, 1e-11) // the Laplacian's frequencies have heavy tails, so phases reach about 1e5
 			z := make([]float32, n*s)
 			m.MapTo32(z, s, p, &feature.Workspace{})
 			compare(t, name+" in float32", widen(z), want, 1e-4*math.Sqrt(2.0/s))
@@ -209,8 +208,7 @@ func TestFourierFormula(t *testing.T) {
 	}
 }
 
-// TestFourierLargePhases checks that float32 features keep their accuracy where the
-// phases do not fit float32: the far features alone, and all of them.
+// TestFourierLargePhases checks that float32 features are accurate if some or all phases are too large for float32.
 func TestFourierLargePhases(t *testing.T) {
 	const d, s = 5, 64
 	dense, csr := sparsify(normal(20, d, 1, 8))
@@ -221,19 +219,19 @@ func TestFourierLargePhases(t *testing.T) {
 				z := make([]float32, 20*s)
 				m.MapTo32(z, s, p, &feature.Workspace{})
 				// Phases up to 1024 in float32 are off by 1024·2⁻²⁴ = 6e-5 and a few more roundings.
-				compare(t, fmt.Sprintf("%v of %T", k, p), widen(z), mapped(m, p), 3e-4*math.Sqrt(2.0/s)+1e-15/sigma)
+				compare(t, fmt.Sprintf("%v of %T", k, p), widen(z), featuresOf(m, p), 3e-4*math.Sqrt(2.0/s)+1e-15/sigma)
 			}
 		}
 	}
 }
 
-// TestFourierPrefix checks that the first s features of a map with 2s are those of
-// the map with s, times √½.
+// TestFourierPrefix checks that the first s features of a map with 2s features are √½ times those of the map with s
+// features.
 func TestFourierPrefix(t *testing.T) {
 	const d, s = 9, 25
 	x := normal(6, d, 1, 1)
 	for _, dist := range fourierDists() {
-		short, long := mapped(sample(t, dist, d, s, 7), x), mapped(sample(t, dist, d, 2*s, 7), x)
+		short, long := featuresOf(sample(t, dist, d, s, 7), x), featuresOf(sample(t, dist, d, 2*s, 7), x)
 		for i := range 6 {
 			got := slices.Clone(long[i*2*s : i*2*s+s])
 			for j := range got {
@@ -244,6 +242,7 @@ func TestFourierPrefix(t *testing.T) {
 	}
 }
 
+// widen returns z in float64.
 func widen(z []float32) []float64 {
 	w := make([]float64, len(z))
 	points.Widen(w, z)

@@ -8,7 +8,7 @@ import (
 	"github.com/krrlab/lab/krrlab/base/rng"
 )
 
-// TestHashArithmetic checks polyHash against big integers, at edges too.
+// TestHashArithmetic compares polyHash with big integers, also for arguments 0, 1 and p−1.
 func TestHashArithmetic(t *testing.T) {
 	p := big.NewInt(prime)
 	values := []uint64{0, 1, 2, 3, 1 << 30, 1 << 60, prime - 2, prime - 1}
@@ -42,9 +42,9 @@ func TestHashArithmetic(t *testing.T) {
 	}
 }
 
-// TestHashIndependence checks over 40,000 draws that P[h(1)=h(2)=h(3)] = 1/s² for
-// the buckets, s = 5, and E[g(0)g(1)g(2)g(3)] = 0 for the signs; threshold five
-// standard errors (6e-7).
+// TestHashIndependence checks over 40,000 draws that P[h(1) = h(2) = h(3)] = 1/s² for the buckets with s = 5, and
+// that E[g(0)g(1)g(2)g(3)] = 0 for the signs. The threshold of five standard errors is exceeded with probability
+// 6e-7.
 func TestHashIndependence(t *testing.T) {
 	const draws, s = 40000, 5
 	var same, sign float64

@@ -14,14 +14,14 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/feature"
 )
 
-// sample draws a map or ends the test.
+// sample draws a map, or ends the test if that is an error.
 func sample(t testing.TB, dist feature.Dist, d, s int, seed uint64) feature.Map {
 	t.Helper()
 	return testkit.Must(dist.Sample(d, s, rng.New(seed)))
 }
 
-// mapped returns φ(x_i)ᵀ of all points, one row after the other, in float64.
-func mapped(m feature.Map, x points.Points) []float64 {
+// featuresOf returns the features φ(x_i)ᵀ of all points in float64, one row after the other.
+func featuresOf(m feature.Map, x points.Points) []float64 {
 	n, _ := x.Dims()
 	_, s := m.Dims()
 	z := make([]float64, n*s)
@@ -29,7 +29,7 @@ func mapped(m feature.Map, x points.Points) []float64 {
 	return z
 }
 
-// normal returns n points of dimension d with independent normal coordinates.
+// normal returns n points of dimension d with independent normal coordinates of standard deviation scale.
 func normal(n, d int, scale float64, seed uint64) *points.Dense {
 	x := testkit.RandomPoints(seed, n, d)
 	for i := range x.Data {
@@ -38,8 +38,8 @@ func normal(n, d int, scale float64, seed uint64) *points.Dense {
 	return x
 }
 
-// sparsify zeroes all but every third number of x, from the first on, and returns
-// the same points dense and sparse. Point 1 is zero.
+// sparsify sets two of three coordinates of x to zero, and all of point 1. It returns the same points as dense and as
+// sparse points.
 func sparsify(x *points.Dense) (*points.Dense, *points.CSR) {
 	for i := range x.N {
 		row := x.Row(i)
@@ -60,9 +60,9 @@ func meanOf(v []float64) (mean, se float64) {
 	return mean, stat.StdErr(sd, float64(len(v)))
 }
 
-// off says whether the mean of v is more than five standard errors from want:
-// false alarm 6e-7 for a normal mean.
-func off(v []float64, want float64) bool {
+// deviates reports whether the mean of v differs from want by more than five standard errors. For a normal mean that
+// has probability 6e-7.
+func deviates(v []float64, want float64) bool {
 	mean, se := meanOf(v)
 	return !(math.Abs(mean-want) <= 5*se+1e-12*math.Abs(want))
 }
@@ -72,7 +72,7 @@ var fourierKernels = []kernel.Kernel{
 	kernel.Gaussian{Sigma: 1.5}, kernel.Laplacian{Sigma: 2}, kernel.Matern32{Sigma: 1.5}, kernel.Matern52{Sigma: 1.5},
 }
 
-// fourierDists are all distributions of Fourier features.
+// fourierDists returns the distributions of Fourier features of all fourierKernels.
 func fourierDists() (dists []feature.Fourier) {
 	for _, k := range fourierKernels {
 		dists = append(dists, feature.Fourier{Kernel: k})

@@ -11,16 +11,16 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/feature"
 )
 
-// naiveSketch returns φ(x) by its definition: it walks all (d+1)^q tuples
-// (i₁, …, i_q) and adds G(i₁, …, i_q)·x̂_{i₁}⋯x̂_{i_q} to bucket Σ h_t(i_t) mod s.
-// With misprint the sign is Π g_t(i₁), as the paper's section 2.2 prints it.
+// naiveSketch returns φ(x) by its definition. For each of the (d+1)^q tuples (i₁, …, i_q) it adds G(i₁, …,
+// i_q)·x̂_{i₁}⋯x̂_{i_q} to bucket Σ h_t(i_t) mod s. With misprint the sign is Π g_t(i₁), as section 2.2 of the paper
+// prints it.
 func naiveSketch(m *feature.TensorSketchMap, k kernel.Polynomial, x []float64, misprint bool) []float64 {
 	d, s := m.Dims()
-	hat := make([]float64, d+1)
+	extended := make([]float64, d+1)
 	for i, v := range x {
-		hat[i] = math.Sqrt(k.Gamma) * v
+		extended[i] = math.Sqrt(k.Gamma) * v
 	}
-	hat[d] = math.Sqrt(k.Coef0)
+	extended[d] = math.Sqrt(k.Coef0)
 	z := make([]float64, s)
 	tuple := make([]int, k.Degree)
 	for {
@@ -31,7 +31,7 @@ func naiveSketch(m *feature.TensorSketchMap, k kernel.Polynomial, x []float64, m
 				_, g = m.Hash(t, tuple[0])
 			}
 			bucket += h
-			value *= g * hat[i]
+			value *= g * extended[i]
 		}
 		z[bucket%s] += value
 		t := 0
@@ -47,8 +47,8 @@ func naiveSketch(m *feature.TensorSketchMap, k kernel.Polynomial, x []float64, m
 	}
 }
 
-// TestTensorSketchDefinition checks the FFT against the definition, for lengths with
-// small and large prime factors, and all kinds of points.
+// TestTensorSketchDefinition compares TensorSketch, which uses the FFT, with the definition, for lengths with small
+// and large prime factors and all kinds of points.
 func TestTensorSketchDefinition(t *testing.T) {
 	for _, q := range []int{1, 2, 3, 4} {
 		for _, s := range []int{1, 2, 16, 30, 37, 211} {
@@ -60,7 +60,7 @@ func TestTensorSketchDefinition(t *testing.T) {
 			}
 			m := sample(t, feature.TensorSketch{Kernel: k}, 4, s, uint64(q*1000+s)).(*feature.TensorSketchMap)
 			for _, p := range []points.Points{x, csr, x32} {
-				got := mapped(m, p)
+				got := featuresOf(m, p)
 				z := make([]float32, len(got))
 				m.MapTo32(z, s, p, &feature.Workspace{})
 				for i := range 5 {
@@ -75,10 +75,9 @@ func TestTensorSketchDefinition(t *testing.T) {
 	}
 }
 
-// TestTensorSketchMoments checks E[φ(x)ᵀφ(z)] = k(x, z) and Var ≤ (2+3^q)/s·k(x,x)k(z,z)
-// over 4,000 draws, threshold five standard errors (6e-7), and that the sign as the paper
-// prints it, g₁(i₁)g₂(i₁), is seen to be biased: for x = (1, 1, 1, 1), d = 4, q = 2, c = 0,
-// s = 16 its mean is 16 + 4·12/16 = 19, not 16.
+// TestTensorSketchMoments checks E[φ(x)ᵀφ(z)] = k(x, z) and Var ≤ (2+3^q)/s·k(x,x)k(z,z) over 4,000 draws, with the
+// threshold of five standard errors (see deviates). The sign that the paper prints, g₁(i₁)g₂(i₁), must be found
+// biased: for x = (1, 1, 1, 1), d = 4, q = 2, c = 0 and s = 16 its mean is 16 + 4·12/16 = 19, not 16.
 func TestTensorSketchMoments(t *testing.T) {
 	const draws = 4000
 	ones := []float64{1, 1, 1, 1}
@@ -95,13 +94,13 @@ func TestTensorSketchMoments(t *testing.T) {
 		v, wrong := make([]float64, draws), make([]float64, draws)
 		for r := range draws {
 			m := sample(t, feature.TensorSketch{Kernel: c.k}, 4, c.s, uint64(r)).(*feature.TensorSketchMap)
-			z := mapped(m, points.NewDense(2, 4, append(append([]float64{}, c.x...), c.z...)))
+			z := featuresOf(m, points.NewDense(2, 4, append(append([]float64{}, c.x...), c.z...)))
 			v[r] = dot(z[:c.s], z[c.s:])
 			wrong[r] = dot(naiveSketch(m, c.k, c.x, true), naiveSketch(m, c.k, c.z, true))
 		}
 		k := c.k.Eval(c.x, c.z)
 		mean, se := meanOf(v)
-		if off(v, k) {
+		if deviates(v, k) {
 			t.Errorf("%v: mean of φ(x)ᵀφ(z) is %.3f ± %.3f, want %.3f", c.k, mean, se, k)
 		}
 		bound := (2 + math.Pow(3, float64(c.k.Degree))) / float64(c.s) * c.k.Eval(c.x, c.x) * c.k.Eval(c.z, c.z)
@@ -109,7 +108,7 @@ func TestTensorSketchMoments(t *testing.T) {
 			t.Errorf("%v: variance of φ(x)ᵀφ(z) is %.3f, above the bound %.3f", c.k, variance, bound)
 		}
 		if c.k.Degree == 2 {
-			if !off(wrong, k) || off(wrong, 19) {
+			if !deviates(wrong, k) || deviates(wrong, 19) {
 				mean, se := meanOf(wrong)
 				t.Errorf("%v: with the printed sign the mean is %.3f ± %.3f, expected 19, biased", c.k, mean, se)
 			}

@@ -10,7 +10,8 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/feature"
 )
 
-// TestMatrixWeighted: features of a weighted point are √w times those of the point, dense and sparse.
+// TestMatrixWeighted checks that the features of a point of weight w are √w times those of the point, for dense and
+// sparse points.
 func TestMatrixWeighted(t *testing.T) {
 	dense := points.NewDense(3, 2, []float64{1, 0, 0, 2, -1, 3})
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}} {

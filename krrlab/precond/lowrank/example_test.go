@@ -15,7 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/lowrank"
 )
 
-// Kernel ridge regression on 600 points with a preconditioner from 60 columns of K.
+// Example solves kernel ridge regression on 600 points with a preconditioner from 60 columns of K.
 func Example() {
 	const n, lambda = 600, 0.01
 	ctx := context.Background()

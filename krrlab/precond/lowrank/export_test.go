@@ -1,6 +1,6 @@
 package lowrank
 
-// WithoutT returns a copy of f without T, which only factors of one process keep.
+// WithoutT returns a copy of f without the triangular factor T, which is stored only by factors of one process.
 func WithoutT(f *Factor) *Factor {
 	other := *f
 	other.lower, other.residualDiag = nil, nil

@@ -15,7 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// head is the leading part of a matrix.
+// head returns the leading n×n block of k.
 func head(k *dense, n int) *dense {
 	s := mat.NewSymDense(n, nil)
 	for i := range n {
@@ -26,8 +26,9 @@ func head(k *dense, n int) *dense {
 	return &dense{SymDense: s}
 }
 
-// TestExtend extends factors twice. All that holds for a factor must hold for the result, and K̂ must be that of the
-// same landmarks for the whole K, C(W+νD)⁻¹Cᵀ in float64. The bits are the same on one thread and on two.
+// TestExtend extends factors twice. The result must pass verify, and its K̂ must equal the Nyström approximation
+// C(W+νD)⁻¹Cᵀ of the whole K with the same landmarks (see reference). The bits must be the same on one thread and on
+// two.
 func TestExtend(t *testing.T) {
 	const n = 150
 	for seed := range uint64(3) {
@@ -46,7 +47,7 @@ func TestExtend(t *testing.T) {
 					f.Residual != one.Residual || f.Rounding != one.Rounding || !f.Certain() || f.RequestedRank != 20 {
 					t.Errorf("%s%s: rows of F that differ between threads or from before, or %v", name, scale, f)
 				}
-				want, approximation := reference(t, k, f.Landmarks, f.Shift), hat(f)
+				want, approximation := reference(t, k, f.Landmarks, f.Shift), approximationOf(f)
 				for i := range n {
 					for j := range n {
 						if e := math.Abs(approximation.At(i, j) - want.At(i, j)); !(e <= 1e-6*math.Sqrt(k.At(i, i)*k.At(j, j))) {
@@ -59,7 +60,7 @@ func TestExtend(t *testing.T) {
 	}
 }
 
-// inexact is a K whose entries have errors of up to epsilon.
+// inexact is a matrix whose entries have errors of up to epsilon.
 type inexact struct {
 	*dense
 	epsilon float64
@@ -67,9 +68,9 @@ type inexact struct {
 
 func (k inexact) EntryError() float64 { return k.epsilon }
 
-// TestExtendInexact extends factors of a K whose squared distances are ‖x‖²+‖z‖²−2xᵀz, in clusters far from the origin,
-// by a source with accurate entries. The certificate must hold for the rows that came from the inexact entries: it is
-// compared with the smallest eigenvalue of K−FFᵀ.
+// TestExtendInexact extends factors of a matrix whose squared distances are computed as ‖x‖²+‖z‖²−2xᵀz for clusters
+// far from the origin. The extension uses a source with accurate entries. The certificate must still cover the rows
+// from the inexact entries: it is compared with the smallest eigenvalue of K−FFᵀ.
 func TestExtendInexact(t *testing.T) {
 	const n, clusters, radius = 330, 10, 1e5
 	for seed := range uint64(3) {
@@ -82,31 +83,31 @@ func TestExtendInexact(t *testing.T) {
 			x[i] = []float64{centers[i%clusters] + rnd.NormFloat64(), centers[clusters+i%clusters] + rnd.NormFloat64()}
 		}
 		k := gaussianOf(x, 1)
-		old := inexact{head(k, 300), 16 * 0x1p-53 * radius * radius}
+		inexactHead := inexact{head(k, 300), 16 * 0x1p-53 * radius * radius}
 		for i := range 300 {
 			for j := range i {
 				cross := x[i][0]*x[j][0] + x[i][1]*x[j][1]
 				r2 := x[i][0]*x[i][0] + x[i][1]*x[i][1] + (x[j][0]*x[j][0] + x[j][1]*x[j][1]) - 2*cross
-				old.SetSym(i, j, math.Exp(-max(0, r2)/2))
-				if e := math.Abs(old.At(i, j) - k.At(i, j)); e > old.epsilon {
+				inexactHead.SetSym(i, j, math.Exp(-max(0, r2)/2))
+				if e := math.Abs(inexactHead.At(i, j) - k.At(i, j)); e > inexactHead.epsilon {
 					t.Fatalf("an entry is off by %g", e)
 				}
 			}
 		}
 		for name, method := range methods {
-			first := testkit.Must(method(ctx, old, 30, rng.New(seed), nil))
+			first := testkit.Must(method(ctx, inexactHead, 30, rng.New(seed), nil))
 			f, err := first.Extend(ctx, k, nil)
 			if err != nil && name == "Nyström" { // landmarks were dropped
 				continue
 			}
 			testkit.OK(t, err)
-			if least := testkit.Eigenvalues(t, rest(k, f))[0]; !(least >= -f.Rounding) || !(f.Rounding >= first.Rounding) ||
-				f.EntryError != old.epsilon {
-				t.Errorf("%s: the smallest eigenvalue of K−FFᵀ is %g, the rounding %g, before %g", name, least, f.Rounding,
+			if smallest := testkit.Eigenvalues(t, residualOf(k, f))[0]; !(smallest >= -f.Rounding) || !(f.Rounding >= first.Rounding) ||
+				f.EntryError != inexactHead.epsilon {
+				t.Errorf("%s: the smallest eigenvalue of K−FFᵀ is %g, the rounding %g, before %g", name, smallest, f.Rounding,
 					first.Rounding)
 			}
 			again := testkit.Must(f.Extend(ctx, k, nil))
-			testkit.Equal(t, again.EntryError, old.epsilon)
+			testkit.Equal(t, again.EntryError, inexactHead.epsilon)
 			if !(again.Rounding >= f.Rounding) {
 				t.Errorf("%s: the rounding %g of a second extension is below %g", name, again.Rounding, f.Rounding)
 			}
@@ -114,7 +115,8 @@ func TestExtendInexact(t *testing.T) {
 	}
 }
 
-// TestNotExtended: a factor without its Cholesky factor, and one whose certificate would be lost, are not extended.
+// TestNotExtended checks that Extend refuses a source with larger errors of its entries, and a factor whose Cholesky
+// factor is no longer known. It can be canceled.
 func TestNotExtended(t *testing.T) {
 	k := gaussian(1, 60, 2, 1)
 	f := testkit.Must(lowrank.RPCholesky(ctx, head(k, 40), 10, rng.New(1), nil))

@@ -22,15 +22,15 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// kappa returns the condition number of M⁻¹A.
+// kappa returns the condition number of (K̂+λ_pI)⁻¹(K+λI).
 func kappa(t *testing.T, k mat.Symmetric, f *lowrank.Factor, lambda, lambdaP float64) float64 {
 	t.Helper()
-	e := testkit.Pencil(t, testkit.Plus(k, lambda), testkit.Plus(hat(f), lambdaP))
+	e := testkit.Pencil(t, testkit.Plus(k, lambda), testkit.Plus(approximationOf(f), lambdaP))
 	return e[len(e)-1] / e[0]
 }
 
-// TestCondBound holds the bound to the condition number, and the bound without
-// allowance to its formula.
+// TestCondBound checks that CondBound is at least the condition number, and that without the allowance for rounding
+// it follows its formula, 1 + tr(K−K̂)/λ for λ_p = λ.
 func TestCondBound(t *testing.T) {
 	for name, k := range map[string]*dense{"gaussian": gaussian(1, 80, 4, 1.5), "smooth": gaussian(2, 80, 1, 2),
 		"scaled": spread(gaussian(3, 80, 4, 2))} {
@@ -65,7 +65,7 @@ func TestCondBound(t *testing.T) {
 	}
 }
 
-// TestCondBoundMisuse: λ ≥ 0 and λ_p > 0 are numbers.
+// TestCondBoundMisuse checks that CondBound panics unless λ ≥ 0 and λ_p > 0, and is infinite for λ = 0.
 func TestCondBoundMisuse(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range [][2]float64{{-1e-300, 1}, {nan, 1}, {1, 0}, {1, -1}, {1, nan}} {
@@ -76,15 +76,16 @@ func TestCondBoundMisuse(t *testing.T) {
 	}
 }
 
-// TestDuplicates: 60 points, 12 of them different, so rank 12; and one point 30 times.
+// TestDuplicates factors the matrix of 60 points with 12 different ones, which has rank 12, and of one point repeated
+// 30 times, which has rank 1. Progress must ascend to its total.
 func TestDuplicates(t *testing.T) {
 	var x [][]float64
 	for i := range 60 {
 		x = append(x, []float64{float64(i % 12), float64(i % 12 * i % 12)})
 	}
-	one := make([][]float64, 30)
-	for i := range one {
-		one[i] = []float64{0.5}
+	repeated := make([][]float64, 30)
+	for i := range repeated {
+		repeated[i] = []float64{0.5}
 	}
 	for what, m := range methods {
 		for _, block := range []int{1, 5, 40} {
@@ -103,8 +104,8 @@ func TestDuplicates(t *testing.T) {
 			if !slices.IsSorted(calls) || calls[len(calls)-1] != last {
 				t.Errorf("%s: progress %v", name, calls)
 			}
-			f = testkit.Must(m(ctx, gaussianOf(one, 1), 30, rng.New(1), &lowrank.Options{Block: block}))
-			verify(t, name, gaussianOf(one, 1), f)
+			f = testkit.Must(m(ctx, gaussianOf(repeated, 1), 30, rng.New(1), &lowrank.Options{Block: block}))
+			verify(t, name, gaussianOf(repeated, 1), f)
 			if f.Rank() != 1 || math.Abs(f.Residual) > 1e-5*f.Trace || f.F.Stride != 1 {
 				t.Errorf("%s, constant matrix: %v", name, f)
 			}
@@ -112,11 +113,11 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
-// TestDeterminism holds factors to the same bits on any number of threads, to other
-// ones for other seeds, and Nyström's to rounding for any block.
+// TestDeterminism checks that a factor has the same bits for any number of threads, and that another seed gives other
+// landmarks.
 func TestDeterminism(t *testing.T) {
-	was := accel.Threads()
-	defer accel.SetThreads(was)
+	threadsBefore := accel.Threads()
+	defer accel.SetThreads(threadsBefore)
 	k := gaussian(7, 700, 6, 2)
 	for what, m := range methods {
 		var first *lowrank.Factor
@@ -138,16 +139,17 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-// TestRanks: ranks, some of which have no rows, get their rows of the factor of one process, and what is certain of
-// it, whether landmarks are dropped (points that come twice) or not. Nyström's send W's columns no more, RPCholesky's
-// rows of F at proposals, but neither K there nor what is left of the diagonal.
+// TestRanks checks that every rank, also one without rows, gets its rows of the factor of one process and the same
+// certificate, whether landmarks are dropped (points that occur more than once) or not. The traffic is limited: a
+// rank sends its part of W for Nystrom, and rows of F at the proposed pivots for RPCholesky, but neither K nor the
+// residual diagonal.
 func TestRanks(t *testing.T) {
 	const n, rank, block = 1100, 60, 25
-	twice := make([][]float64, n)
-	for i := range twice {
-		twice[i] = []float64{float64(i % 40), 0}
+	repeated := make([][]float64, n)
+	for i := range repeated {
+		repeated[i] = []float64{float64(i % 40), 0}
 	}
-	for name, k := range map[string]*dense{"gaussian": gaussian(7, n, 6, 2), "twice": gaussianOf(twice, 1),
+	for name, k := range map[string]*dense{"gaussian": gaussian(7, n, 6, 2), "twice": gaussianOf(repeated, 1),
 		"scaled": spread(gaussian(3, n, 4, 1.5))} {
 		for what, m := range methods {
 			want := testkit.Must(m(ctx, k, rank, rng.New(5), &lowrank.Options{Block: block}))
@@ -161,12 +163,12 @@ func TestRanks(t *testing.T) {
 					r := c.Rank()
 					lo, hi := comm.Rows(n, precond.RankRows, r, p)
 					blocks := int64(want.Columns+block-1) / block
-					most := blocks * int64(8*block*(want.Rank()+2)+64*p)
+					limit := blocks * int64(8*block*(want.Rank()+2)+64*p)
 					if what == "Nyström" {
-						most = int64(8*rank + 24 + 64*p)
+						limit = int64(8*rank + 24 + 64*p)
 					}
-					if got := c.Traffic().Bytes; got > most {
-						t.Errorf("%s, %s: rank %d of %d sent %d bytes, want at most %d", name, what, r, p, got, most)
+					if got := c.Traffic().Bytes; got > limit {
+						t.Errorf("%s, %s: rank %d of %d sent %d bytes, want at most %d", name, what, r, p, got, limit)
 					}
 					if !slices.Equal(f.F.Data, want.F.Data[lo*want.Rank():hi*want.Rank()]) {
 						t.Errorf("%s, %s: other rows at rank %d of %d", name, what, r, p)
@@ -182,7 +184,7 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// TestRanksFail: what one rank meets ends all.
+// TestRanksFail checks that an error of one rank's Source is returned on all ranks.
 func TestRanksFail(t *testing.T) {
 	k := gaussian(7, 600, 6, 2)
 	for _, m := range methods {
@@ -194,41 +196,42 @@ func TestRanksFail(t *testing.T) {
 	}
 }
 
-// TestBroken: whichever collective fails, its error ends the factorization, and Times.
+// TestBroken lets each collective in turn fail, as do all later ones. The error must end the factorization or
+// MulRight, whichever calls it.
 func TestBroken(t *testing.T) {
 	k := gaussian(7, 600, 6, 2)
-	eye := make([]float64, 400)
+	half := make([]float64, 400)
 	for i := range 20 {
-		eye[21*i] = 0.5
+		half[21*i] = 0.5
 	}
 	for what, m := range methods {
-		for at, whole := 1, false; !whole; at++ {
+		for failingCall, succeeded := 1, false; !succeeded; failingCall++ {
 			var errs [2]error
 			comm.RunLocal(2, func(c comm.Comm) {
-				b := &broken{Comm: c, left: at}
+				b := &broken{Comm: c, callsLeft: failingCall}
 				f, err := m(ctx, &dense{SymDense: k.SymDense}, 20, rng.New(5), &lowrank.Options{Block: 10, Comm: b})
 				if err == nil {
-					err = f.MulRight(ctx, b, eye[:f.F.D*f.F.D])
+					err = f.MulRight(ctx, b, half[:f.F.D*f.F.D])
 				}
-				if errs[c.Rank()] = err; (err == nil) != (b.left > 0) || err != nil && !errors.Is(err, errLink) {
-					t.Errorf("%s, rank %d: collective %d fails: %v", what, c.Rank(), at, err)
+				if errs[c.Rank()] = err; (err == nil) != (b.callsLeft > 0) || err != nil && !errors.Is(err, errLink) {
+					t.Errorf("%s, rank %d: collective %d fails: %v", what, c.Rank(), failingCall, err)
 				}
 			})
-			whole = errs[0] == nil
+			succeeded = errs[0] == nil
 		}
 	}
 }
 
 var errLink = errors.New("no link")
 
-// broken is a group of which a collective, and each after it, fails.
+// broken is a communicator whose collectives fail from a given call on.
 type broken struct {
 	comm.Comm
-	left int // calls until then
+	callsLeft int // calls until the first failure, counting the failing one
 }
 
 func (b *broken) call(f func() error) error {
-	if b.left--; b.left <= 0 {
+	if b.callsLeft--; b.callsLeft <= 0 {
 		return errLink
 	}
 	return f()
@@ -246,8 +249,8 @@ func (b *broken) Broadcast(ctx context.Context, x []byte, root int) error {
 	return b.call(func() error { return b.Comm.Broadcast(ctx, x, root) })
 }
 
-// TestGram takes columns from gram's exact matrix for all types of points and storages: K̂ is held to K,
-// whatever is stored.
+// TestGram factors matrices of package gram for all types of points and storages. The factor of the exact matrix must
+// pass verify and have a certificate; the factor of a stored matrix must have no certificate.
 func TestGram(t *testing.T) {
 	const n, d = 130, 5
 	x := testkit.RandomPoints(8, n, d)
@@ -264,13 +267,13 @@ func TestGram(t *testing.T) {
 					name := fmt.Sprintf("%s, %v, %T, %v", what, k, p, s)
 					a := testkit.Must(gram.New(ctx, k, p, 0.1,
 						&gram.Options{Storage: s, TileSize: 48, Accuracy: 1e-12}))
-					e := a.Exact(1e-9)
+					exact := a.Exact(1e-9)
 					if f := testkit.Must(m(ctx, a, 40, rng.New(2), nil)); f.Certain() {
 						t.Errorf("%s: certain of columns as stored", name)
 					}
-					f := testkit.Must(m(ctx, e, 40, rng.New(2), nil))
+					f := testkit.Must(m(ctx, exact, 40, rng.New(2), nil))
 					full := mat.NewDense(n, n, nil)
-					testkit.OK(t, e.DenseTo(ctx, full))
+					testkit.OK(t, exact.DenseTo(ctx, full))
 					verify(t, name, mat.NewSymDense(n, full.RawMatrix().Data), f)
 					if !f.Certain() || math.IsInf(f.CondBound(0.1, 0.1), 1) {
 						t.Errorf("%s: no bound: %+v", name, f.Rounding)
@@ -287,22 +290,23 @@ func TestGram(t *testing.T) {
 	}
 }
 
-// TestErrors holds each error to one line that says what is wrong.
+// TestErrors checks that each invalid argument and each failure of the Source yields an error that names it, that a
+// factorization can be canceled at any time, and that invalid options panic.
 func TestErrors(t *testing.T) {
 	canceled, cancel := context.WithCancel(ctx)
 	cancel()
 	good := gaussian(1, 20, 2, 1)
-	change := func(i, j int, v float64) *dense {
+	withEntry := func(i, j int, v float64) *dense {
 		k := gaussian(1, 20, 2, 1)
 		k.SetSym(i, j, v)
 		return k
 	}
-	scale := func(s float64) *dense {
+	scaledBy := func(s float64) *dense {
 		k := mat.NewSymDense(20, nil)
 		k.ScaleSym(s, good)
 		return &dense{SymDense: k}
 	}
-	late, stop := context.WithCancel(ctx)
+	canceledLater, stop := context.WithCancel(ctx)
 	for _, c := range []struct {
 		what string
 		ctx  context.Context
@@ -314,15 +318,15 @@ func TestErrors(t *testing.T) {
 		{"rank -3", ctx, good, -3, "rank -3"},
 		{"rank n+1", ctx, good, 21, "rank 21 of a matrix of order 20"},
 		{"canceled", canceled, good, 3, "context canceled"},
-		{"canceled later", late, &dense{SymDense: good.SymDense, fail: 2, cancel: stop}, 20, "context canceled"},
+		{"canceled later", canceledLater, &dense{SymDense: good.SymDense, fail: 2, cancel: stop}, 20, "context canceled"},
 		{"source", ctx, &dense{SymDense: good.SymDense, fail: 2}, 20, errSource.Error()},
-		{"negative", ctx, change(7, 7, -1), 3, "diagonal entry 7 is -1, want a number ≥ 0"},
-		{"NaN", ctx, change(7, 7, math.NaN()), 3, "diagonal entry 7 is NaN"},
-		{"zero", ctx, scale(0), 3, "nothing to factor"},
-		{"indefinite", ctx, change(3, 11, 5), 20, "not positive semi-definite"},
-		{"NaN in a column", ctx, change(3, 11, math.NaN()), 20, " is NaN"},
-		{"huge", ctx, scale(1e90), 3, "of F does not fit float32; the diagonal entry of K is 1e+90"},
-		{"trace", ctx, scale(1.5e308), 3, "the trace of K, of order 20, is not finite"},
+		{"negative", ctx, withEntry(7, 7, -1), 3, "diagonal entry 7 is -1, want a number ≥ 0"},
+		{"NaN", ctx, withEntry(7, 7, math.NaN()), 3, "diagonal entry 7 is NaN"},
+		{"zero", ctx, scaledBy(0), 3, "nothing to factor"},
+		{"indefinite", ctx, withEntry(3, 11, 5), 20, "not positive semi-definite"},
+		{"NaN in a column", ctx, withEntry(3, 11, math.NaN()), 20, " is NaN"},
+		{"huge", ctx, scaledBy(1e90), 3, "of F does not fit float32; the diagonal entry of K is 1e+90"},
+		{"trace", ctx, scaledBy(1.5e308), 3, "the trace of K, of order 20, is not finite"},
 		{"diagonal", ctx, &liar{good}, 20, "on the diagonal"},
 	} {
 		for what, m := range methods {
@@ -348,7 +352,7 @@ func TestErrors(t *testing.T) {
 	})
 }
 
-// misfit says another error, or has a shorter diagonal.
+// misfit is a Source with a given EntryError and a diagonal of a given length.
 type misfit struct {
 	*dense
 	entry float64
@@ -358,7 +362,7 @@ type misfit struct {
 func (m *misfit) EntryError() float64 { return m.entry }
 func (m *misfit) Diag() []float64     { return m.dense.Diag()[:m.n] }
 
-// liar has another diagonal in Diag than in Columns.
+// liar is a Source whose Diag differs from the diagonal entries that Part returns.
 type liar struct{ *dense }
 
 func (l *liar) Diag() []float64 {

@@ -13,11 +13,11 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// numbers is a Source of columns that need not be of any matrix.
+// numbers is a Source with arbitrary columns, which need not belong to a symmetric matrix.
 type numbers struct {
 	diag    []float64
 	entry   float64
-	columns *mat.Dense // n×k: column j of K is column j mod k of it
+	columns *mat.Dense // n×k; column j of the Source is column j mod k
 }
 
 func (s *numbers) Dim() int            { return s.columns.RawMatrix().Rows }
@@ -34,8 +34,8 @@ func (s *numbers) Part(_ context.Context, rows, cols []int, dst blas64.General) 
 	return nil
 }
 
-// TestSmallLandmarks: nothing is certified of landmarks whose diagonal is below 2⁻⁹⁰ of the largest, zeros
-// excepted.
+// TestSmallLandmarks checks that certify gives no bound if the diagonal of a landmark is below 2⁻⁹⁰ times the
+// largest, unless it is zero.
 func TestSmallLandmarks(t *testing.T) {
 	b := &builder{n: 3, comm: comm.Alone(), f: points.NewDense32(3, 1, nil), residualDiag: make([]float64, 3), diag: []float64{2, 0, 0}}
 	for v, certain := range map[float64]bool{1: true, 0x1p-89: true, 0x1p-89 * (1 - 0x1p-52): false, 0x1p-200: false,
@@ -48,7 +48,7 @@ func TestSmallLandmarks(t *testing.T) {
 	}
 }
 
-// nystromOf is the state of Nystrom with the given landmarks, W being n×n.
+// nystromOf returns the state of Nystrom for the n×n matrix w and the given landmarks.
 func nystromOf(t *testing.T, w *mat.Dense, exponent int, landmarks []int) *nystrom {
 	t.Helper()
 	n, _ := w.Dims()
@@ -60,20 +60,20 @@ func nystromOf(t *testing.T, w *mat.Dense, exponent int, landmarks []int) *nystr
 	return &nystrom{builder: b, landmarks: landmarks, exponent: exponent}
 }
 
-// TestShiftRaised: ν is raised tenfold until W+νD is positive definite, and no further, up to 1e-4; a zero on
-// the diagonal counts as 1.
+// TestShiftRaised checks that the shift ν is raised by factors of ten until W+νD is positive definite, and no
+// further, up to 1e-4. A zero on the diagonal of W counts as 1 in D.
 func TestShiftRaised(t *testing.T) {
-	for _, over := range []float64{1e-9, 3e-6, 1e-5, 3e-3} {
-		w := mat.NewDense(2, 2, []float64{1, 1 + over, 1 + over, 1})
+	for _, excess := range []float64{1e-9, 3e-6, 1e-5, 3e-3} {
+		w := mat.NewDense(2, 2, []float64{1, 1 + excess, 1 + excess, 1})
 		p := nystromOf(t, w, 0, []int{0, 1})
 		err := p.factorW(t.Context())
-		if over > 1e-4 {
+		if excess > 1e-4 {
 			testkit.Fails(t, err, "order 2")
 			continue
 		}
-		tens := math.Log10(p.nu / p.shift())
-		if err != nil || p.nu < over || p.nu > 10.1*over || math.Abs(tens-math.Round(tens)) > 1e-9 {
-			t.Errorf("over by %g: ν = %g, %g of the first, %v", over, p.nu, p.nu/p.shift(), err)
+		exponent := math.Log10(p.nu / p.shift())
+		if err != nil || p.nu < excess || p.nu > 10.1*excess || math.Abs(exponent-math.Round(exponent)) > 1e-9 {
+			t.Errorf("over by %g: ν = %g, %g of the first, %v", excess, p.nu, p.nu/p.shift(), err)
 		}
 	}
 	p := nystromOf(t, mat.NewDense(2, 2, []float64{4, 0, 0, 0}), 0, []int{0, 1})
@@ -82,7 +82,8 @@ func TestShiftRaised(t *testing.T) {
 	}
 }
 
-// TestCertify: q, ν and the rounding that is certified are those of the derivation.
+// TestCertify compares the relative error q, the shift ν and the certified rounding with the derivation in the
+// package documentation.
 func TestCertify(t *testing.T) {
 	const u = 0x1p-53
 	b := &builder{n: 4, comm: comm.Alone(), f: points.NewDense32(4, 10, nil), block: 5, entryError: 1e-13, diag: []float64{1, 1, 1, 1}}
@@ -101,7 +102,7 @@ func TestCertify(t *testing.T) {
 		trace, delta2  float64
 		residual, want float64
 	}{
-		// With ‖F‖_F² = tr K − residual, t the larger of tr K and it.
+		// Here ‖F‖_F² = tr K − residual, and t is the larger of tr K and ‖F‖_F².
 		{[]float64{1, 0, 0, 0}, 4, 0, 1, 3*2.2*79*u*4 + 4*u*1},
 		{[]float64{-1, 0.5, -1, 0.5}, 4, 0, -1, 3*2.2*79*u*5 + 4*u*3},
 		{[]float64{1, 1, 1, 0}, 4, 0.01, 3, 2*1*0.1 + 0.01},
@@ -110,11 +111,12 @@ func TestCertify(t *testing.T) {
 		b.residualDiag, b.trace, b.roundingSq = c.d, c.trace, []float64{c.delta2}
 		f := &Factor{Trace: c.trace}
 		testkit.OK(t, b.certify(t.Context(), f))
-		if f.Residual != c.residual || !near(f.Rounding, c.want) {
+		if f.Residual != c.residual || !atMostOnePercentAbove(f.Rounding, c.want) {
 			t.Errorf("%+v: residual %g, rounding %g", c, f.Residual, f.Rounding)
 		}
 	}
 }
 
-// near reports whether v is at least want, and hardly more: what is allowed for is allowed for, and no more.
-func near(v, want float64) bool { return v >= want && v <= 1.01*want }
+// atMostOnePercentAbove reports whether v is at least want and at most 1 % larger: the bound must cover the derived
+// error and little more.
+func atMostOnePercentAbove(v, want float64) bool { return v >= want && v <= 1.01*want }

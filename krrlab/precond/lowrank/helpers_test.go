@@ -21,17 +21,17 @@ var ctx = context.Background()
 
 var _ lowrank.Source = (*gram.Matrix)(nil)
 
-// dense is a matrix held whole, as a Source.
+// dense is a Source that stores the whole matrix.
 type dense struct {
 	*mat.SymDense
-	fail   int // call of Part that fails, from 1
+	fail   int // number of the call of Part that fails, counted from 1
 	calls  int
 	cancel func()
 }
 
 var errSource = errors.New("no more columns")
 
-// EntryError: entries are formed of differences of few coordinates.
+// returns a bound for entries that are formed from differences of few coordinates.
 func (k *dense) EntryError() float64 { return 0x1p-48 }
 
 func (k *dense) Dim() int { return k.SymmetricDim() }
@@ -68,11 +68,12 @@ func (k *dense) Part(ctx context.Context, rows, cols []int, dst blas64.General) 
 	return ctx.Err()
 }
 
-// gaussian returns exp(−‖x−z‖²/2σ²) of n normal points of dimension d.
+// gaussian returns the Gaussian kernel matrix exp(−‖x−z‖²/2σ²) of n normal points of dimension d.
 func gaussian(seed uint64, n, d int, sigma float64) *dense {
 	return gaussianOf(slices.Collect(slices.Chunk(testkit.Normals(seed, 1, n*d), d)), sigma)
 }
 
+// gaussianOf returns the Gaussian kernel matrix of the points x.
 func gaussianOf(x [][]float64, sigma float64) *dense {
 	k := mat.NewSymDense(len(x), nil)
 	for i := range x {
@@ -114,32 +115,30 @@ func wide(f *points.Dense32) *mat.Dense {
 	return w
 }
 
-// hat returns K̂ = FFᵀ.
-func hat(f *lowrank.Factor) *mat.SymDense {
-	k := mat.NewSymDense(f.F.N, nil)
-	k.SymOuterK(1, wide(f.F))
-	return k
+// approximationOf returns K̂ = FFᵀ.
+func approximationOf(f *lowrank.Factor) *mat.SymDense {
+	product := mat.NewSymDense(f.F.N, nil)
+	product.SymOuterK(1, wide(f.F))
+	return product
 }
 
-// rest returns K−K̂.
-func rest(k mat.Symmetric, f *lowrank.Factor) *mat.SymDense {
-	h := hat(f)
-	r := mat.NewSymDense(f.F.N, nil)
+// residualOf returns K−K̂.
+func residualOf(k mat.Symmetric, f *lowrank.Factor) *mat.SymDense {
+	approximation := approximationOf(f)
+	residual := mat.NewSymDense(f.F.N, nil)
 	for i := range f.F.N {
 		for j := range i + 1 {
-			r.SetSym(i, j, k.At(i, j)-h.At(i, j))
+			residual.SetSym(i, j, k.At(i, j)-approximation.At(i, j))
 		}
 	}
-	return r
+	return residual
 }
 
-// verify holds a factor to what must be true of any: shapes, landmarks, K̂ equal to K
-// in their columns, the traces, and K−K̂ positive semi-definite to F's rounding.
-//
-// A K that was rounded to float32 is itself positive semi-definite to its rounding
-// only, which is then allowed for, enlarged by interpolation weights: 5 stands for
-// their squares. The shift moves the columns of landmarks by at most
-// ν‖C(W+νD)⁻¹D‖ ≤ √(ν‖K‖)/2, if the diagonal is 1.
+// verify checks the properties of every factor: the shapes, the landmarks, K̂ = K in the columns of the landmarks,
+// the traces, and that K−K̂ is positive semidefinite up to F's rounding. A K that was rounded to float32 is itself
+// positive semidefinite only up to its rounding. That rounding is allowed for, multiplied by 5 because the
+// interpolation weights enlarge it by about the sum of their squares. The shift ν changes the columns of the
+// landmarks by at most ν‖C(W+νD)⁻¹D‖ ≤ √(ν‖K‖)/2 if the diagonal is 1.
 func verify(t *testing.T, name string, k mat.Symmetric, f *lowrank.Factor) {
 	t.Helper()
 	n := k.SymmetricDim()
@@ -148,7 +147,7 @@ func verify(t *testing.T, name string, k mat.Symmetric, f *lowrank.Factor) {
 		t.Fatalf("%s: F is %d×%d with %d landmarks, %d numbers", name, f.F.N, f.F.D, len(f.Landmarks), len(f.F.Data))
 	}
 	testkit.Equal(t, len(slices.Compact(slices.Sorted(slices.Values(f.Landmarks)))), len(f.Landmarks), name, f.Landmarks)
-	r := rest(k, f)
+	residual := residualOf(k, f)
 	const u = 0x1p-24
 	rounded := true
 	for i := range n {
@@ -156,30 +155,30 @@ func verify(t *testing.T, name string, k mat.Symmetric, f *lowrank.Factor) {
 			rounded = rounded && float64(float32(k.At(i, j))) == k.At(i, j)
 		}
 	}
-	traces, least := 1e-12, -f.Rounding
+	traceTolerance, smallestAllowed := 1e-12, -f.Rounding
 	if rounded {
-		traces += u
-		least += 5 * min(0, testkit.Eigenvalues(t, k)[0])
+		traceTolerance += u
+		smallestAllowed += 5 * min(0, testkit.Eigenvalues(t, k)[0])
 	}
 	if f.Shift > 1e-12*float64(f.RequestedRank*f.RequestedRank)+1e-13*float64(f.RequestedRank) {
 		t.Errorf("%s: shift %.3g", name, f.Shift)
 	}
-	columns := 4*u + math.Sqrt(f.Shift*float64(n))/2
+	columnTolerance := 4*u + math.Sqrt(f.Shift*float64(n))/2
 	for _, j := range f.Landmarks {
 		for i := range n {
-			if e := math.Abs(r.At(i, j)); e > columns*math.Sqrt(k.At(i, i)*k.At(j, j)) {
+			if e := math.Abs(residual.At(i, j)); e > columnTolerance*math.Sqrt(k.At(i, i)*k.At(j, j)) {
 				t.Fatalf("%s: K−K̂ is %.3g at (%d, %d), in the column of a landmark", name, e, i, j)
 			}
 		}
 	}
 	trace := mat.Trace(k)
-	if math.Abs(f.Trace-trace) > traces*trace || math.Abs(f.Residual-mat.Trace(r)) > traces*trace {
-		t.Errorf("%s: traces %v and %v, want %v and %v", name, f.Trace, f.Residual, trace, mat.Trace(r))
+	if math.Abs(f.Trace-trace) > traceTolerance*trace || math.Abs(f.Residual-mat.Trace(residual)) > traceTolerance*trace {
+		t.Errorf("%s: traces %v and %v, want %v and %v", name, f.Trace, f.Residual, trace, mat.Trace(residual))
 	}
 	if f.Rounding < 0 || f.Rounding > 2.1*u*trace {
 		t.Errorf("%s: rounding %.3g of trace %.3g", name, f.Rounding, trace)
 	}
-	if low := testkit.Eigenvalues(t, r)[0]; low < least {
-		t.Errorf("%s: least eigenvalue of K−K̂ is %.3g, rounding is %.3g", name, low, -least)
+	if smallest := testkit.Eigenvalues(t, residual)[0]; smallest < smallestAllowed {
+		t.Errorf("%s: least eigenvalue of K−K̂ is %.3g, rounding is %.3g", name, smallest, -smallestAllowed)
 	}
 }

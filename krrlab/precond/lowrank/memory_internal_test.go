@@ -11,8 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestLowerMemory: after an early stop, a factor holds r×r numbers of T, with which it can be extended. On ranks it holds
-// none.
+// TestLowerMemory checks that a factor that stopped early stores at most 2r² numbers of the triangular factor T, with
+// which it can be extended, and that a factor on several ranks stores none.
 func TestLowerMemory(t *testing.T) {
 	const n, rank = 600, 300
 	x := testkit.RandomPoints(1, n, 2)

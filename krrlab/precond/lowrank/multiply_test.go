@@ -16,22 +16,22 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestMulRight: F·T is that of float64, rounded once; the traces are those of K−K̂, which stays positive semi-definite to
-// Rounding; ranks have the bits of one process.
+// TestMulRight compares F·T with the float64 product rounded once. The traces must be those of K−K̂, K−K̂ must stay
+// positive semidefinite up to Rounding, and ranks must have the bits of one process.
 func TestMulRight(t *testing.T) {
 	const n, rank = 600, 30
 	k := gaussian(7, n, 3, 2)
 	draws := testkit.RandomMatrix(4, rank, rank)
 	var qr mat.QR
 	qr.Factorize(draws)
-	var turn mat.Dense
-	qr.QTo(&turn)
-	for j := range rank { // ‖T‖₂ ≤ 1 in spite of rounding
+	var transform mat.Dense
+	qr.QTo(&transform)
+	for j := range rank { // the factor keeps ‖T‖₂ ≤ 1 in spite of rounding
 		for i := range rank {
-			turn.Set(i, j, turn.At(i, j)*math.Sqrt(1-float64(j)/rank)*(1-1e-12))
+			transform.Set(i, j, transform.At(i, j)*math.Sqrt(1-float64(j)/rank)*(1-1e-12))
 		}
 	}
-	made := func(c comm.Comm) *lowrank.Factor {
+	newFactor := func(c comm.Comm) *lowrank.Factor {
 		f, err := lowrank.RPCholesky(ctx, &dense{SymDense: k.SymDense}, rank, rng.New(5), &lowrank.Options{Comm: c})
 		if err == nil {
 			return f
@@ -39,10 +39,10 @@ func TestMulRight(t *testing.T) {
 		t.Error(err)
 		return nil
 	}
-	whole := made(nil)
+	whole := newFactor(nil)
 	var want mat.Dense
-	want.Mul(wide(whole.F), &turn)
-	testkit.OK(t, whole.MulRight(ctx, comm.Alone(), turn.RawMatrix().Data))
+	want.Mul(wide(whole.F), &transform)
+	testkit.OK(t, whole.MulRight(ctx, comm.Alone(), transform.RawMatrix().Data))
 	for i := range n {
 		for j, v := range whole.F.Row(i) {
 			if w := want.At(i, j); math.Abs(float64(v)-w) > 0x1p-24*math.Abs(w)+1e-14 {
@@ -50,22 +50,22 @@ func TestMulRight(t *testing.T) {
 			}
 		}
 	}
-	r := rest(k, whole)
+	r := residualOf(k, whole)
 	if e := math.Abs(whole.Residual - mat.Trace(r)); e > 1e-12*n {
 		t.Errorf("tr(K−K̂) = %v, want %v", whole.Residual, mat.Trace(r))
 	}
-	if low := floats.Min(testkit.Eigenvalues(t, r)); low < -whole.Rounding || whole.Rounding > 1e-5*whole.Trace {
-		t.Errorf("least eigenvalue of K−K̂ is %g, rounding %g", low, whole.Rounding)
+	if smallest := floats.Min(testkit.Eigenvalues(t, r)); smallest < -whole.Rounding || whole.Rounding > 1e-5*whole.Trace {
+		t.Errorf("least eigenvalue of K−K̂ is %g, rounding %g", smallest, whole.Rounding)
 	}
 	comm.RunLocal(3, func(c comm.Comm) {
-		f := made(c)
+		f := newFactor(c)
 		lo, hi := comm.Rows(n, precond.RankRows, c.Rank(), 3)
-		if err := f.MulRight(ctx, c, turn.RawMatrix().Data); err != nil || f.Residual != whole.Residual ||
+		if err := f.MulRight(ctx, c, transform.RawMatrix().Data); err != nil || f.Residual != whole.Residual ||
 			f.Rounding != whole.Rounding || !slices.Equal(f.F.Data, whole.F.Data[lo*rank:hi*rank]) {
 			t.Errorf("rank %d: %v, %v, want %v", c.Rank(), err, f, whole)
 		}
 	})
 	testkit.Canceled(t, func(ctx context.Context) error {
-		return made(nil).MulRight(ctx, comm.Alone(), turn.RawMatrix().Data)
+		return newFactor(nil).MulRight(ctx, comm.Alone(), transform.RawMatrix().Data)
 	})
 }

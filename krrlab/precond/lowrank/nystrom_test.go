@@ -12,7 +12,8 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/lowrank"
 )
 
-// reference returns C(W+νD)⁻¹Cᵀ in float64.
+// reference returns C(W+νD)⁻¹Cᵀ in float64. C is the n×r matrix of the columns of K at the landmarks s, W = K(s, s),
+// D is the diagonal of W, and ν is the shift.
 func reference(t *testing.T, k mat.Symmetric, s []int, nu float64) *mat.Dense {
 	t.Helper()
 	n, r := k.SymmetricDim(), len(s)
@@ -36,9 +37,9 @@ func reference(t *testing.T, k mat.Symmetric, s []int, nu float64) *mat.Dense {
 	return &out
 }
 
-// TestNystromReference holds K̂ to C(W+νD)⁻¹Cᵀ in float64, for all sizes of blocks, and
-// the landmarks to the stream. The distance is that of F's rounding where W is well
-// conditioned.
+// TestNystromReference compares K̂ with C(W+νD)⁻¹Cᵀ in float64 (see reference) for all block sizes, and the landmarks
+// with the random permutation of the stream. Where W is well conditioned the difference is F's rounding; elsewhere a
+// thousandth of ‖K−K̂‖₂ is allowed.
 func TestNystromReference(t *testing.T) {
 	for name, k := range map[string]*dense{
 		"gaussian": gaussian(1, 90, 5, 1.5), "ill conditioned": gaussian(2, 90, 2, 2.5),
@@ -56,15 +57,15 @@ func TestNystromReference(t *testing.T) {
 					t.Errorf("%s: %v", name, f)
 				}
 				if f.Rank() < rank {
-					continue // of the ill conditioned, a landmark was dropped
+					continue // a landmark of the ill-conditioned matrix was dropped, so reference has other columns
 				}
 				if !slices.Equal(f.Landmarks, s) {
 					t.Errorf("%s: landmarks %v, want %v", name, f.Landmarks, s)
 				}
 				var diff mat.Dense
-				diff.Sub(reference(t, k, s, f.Shift), hat(f))
-				low := testkit.Eigenvalues(t, rest(k, f))
-				if d := mat.Norm(&diff, 2); d > f.Rounding+1e-3*low[len(low)-1] {
+				diff.Sub(reference(t, k, s, f.Shift), approximationOf(f))
+				eigenvalues := testkit.Eigenvalues(t, residualOf(k, f))
+				if d := mat.Norm(&diff, 2); d > f.Rounding+1e-3*eigenvalues[len(eigenvalues)-1] {
 					t.Errorf("%s: ‖K̂−C(W+νD)⁻¹Cᵀ‖₂ = %.3g, rounding is %.3g", name, d, f.Rounding)
 				}
 			}
@@ -72,9 +73,9 @@ func TestNystromReference(t *testing.T) {
 	}
 }
 
-// TestNystromUniform counts how often each point is a landmark: 3 of 12, 4,000 times.
-// The counts have Σ(o−e)²/(e(1−3/12)·12/11) ≈ χ² of 11 degrees of freedom; 48 is passed
-// with probability 1.4e-6.
+// TestNystromUniform counts how often each of 12 points is one of 3 landmarks in 4,000 runs. The statistic
+// Σ(o−e)²/(e(1−3/12)·12/11) is approximately χ² distributed with 11 degrees of freedom and exceeds 48 with
+// probability 1.4e-6.
 func TestNystromUniform(t *testing.T) {
 	const n, rank, runs = 12, 3, 4000
 	k := gaussian(5, n, 3, 1)
@@ -84,31 +85,32 @@ func TestNystromUniform(t *testing.T) {
 			count[s]++
 		}
 	}
-	const e = runs * rank / n
+	const expected = runs * rank / n
 	var chi float64
-	for _, o := range count {
-		chi += (o - e) * (o - e) / e
+	for _, observed := range count {
+		chi += (observed - expected) * (observed - expected) / expected
 	}
 	if chi *= (n - 1.0) / (n - rank); chi > 48 {
 		t.Errorf("χ² = %.1f with counts %v", chi, count)
 	}
 }
 
-// TestNystromAt: given landmarks make the factor of the same ones drawn, and bad ones are an error.
+// TestNystromAt checks that NystromAt with the landmarks that Nystrom draws gives the same factor, and that invalid
+// landmarks are an error.
 func TestNystromAt(t *testing.T) {
 	k, g := gaussian(1, 90, 5, 1.5), rng.New(4)
 	f := testkit.Must(lowrank.Nystrom(ctx, k, 20, g, nil))
-	marks := g.Sub("landmarks").Perm(90)[:20]
-	if at := testkit.Must(lowrank.NystromAt(ctx, k, marks, nil)); !slices.Equal(f.F.Data, at.F.Data) ||
-		!slices.Equal(at.Landmarks, f.Landmarks) {
+	landmarks := g.Sub("landmarks").Perm(90)[:20]
+	if given := testkit.Must(lowrank.NystromAt(ctx, k, landmarks, nil)); !slices.Equal(f.F.Data, given.F.Data) ||
+		!slices.Equal(given.Landmarks, f.Landmarks) {
 		t.Error("another factor")
 	}
-	for want, marks := range map[string][]int{
+	for want, landmarks := range map[string][]int{
 		"rank 0 of a matrix of order 90":      {},
 		"landmark 2 of 2 is row 90":           {3, 90},
 		"landmark 1 of 1 is row -1":           {-1},
 		"landmark 3 of 3 is row 3: want rows": {3, 4, 3},
 	} {
-		testkit.Fails(t, testkit.ErrOf(lowrank.NystromAt(ctx, k, marks, nil)), want)
+		testkit.Fails(t, testkit.ErrOf(lowrank.NystromAt(ctx, k, landmarks, nil)), want)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// pairLaw returns the probabilities P(i then j) = K_ii/tr K · d_j/Σd, d_j = K_jj − K_ij²/K_ii,
-// of the first two pivots one at a time.
+// pairLaw returns the probabilities P(i then j) = K_ii/tr K · d_j/Σd with d_j = K_jj − K_ij²/K_ii of the first two
+// pivots, if pivots are drawn one at a time.
 func pairLaw(k mat.Symmetric) []float64 {
 	n := k.SymmetricDim()
 	p := make([]float64, n*n)
@@ -38,11 +38,12 @@ func pairLaw(k mat.Symmetric) []float64 {
 	return p
 }
 
-// TestPivotLaw compares the first two pivots of 8,000 draws with their exact law, for
-// blocks of one and, as rejection must leave the law as it is, of several. Two points
-// nearly coincide, and the diagonal varies. There are 30 pairs, those of fewer than 10
-// expected draws being one: with at most 29 degrees of freedom χ² passes 85 with
-// probability 2.1e-7, 1e-6 in the five tests together.
+// TestPivotLaw compares the first two pivots of 8,000 runs with their exact distribution, for blocks of one pivot and
+// of several: rejection sampling must not change the distribution. Two points nearly coincide, and the diagonal
+// varies.
+//
+// There are 30 pairs. Those with fewer than 10 expected draws form one cell, so χ² has at most 29 degrees of freedom
+// and exceeds 85 with probability 2.1e-7, which is 1e-6 for the five tests together.
 func TestPivotLaw(t *testing.T) {
 	const n, runs = 6, 8000
 	x := [][]float64{{0, 0}, {0.3, 0}, {1, 1}, {-1, 0.5}, {0.05, 0.1}, {2, -1}}
@@ -64,21 +65,21 @@ func TestPivotLaw(t *testing.T) {
 			f := testkit.Must(lowrank.RPCholesky(ctx, k, c.rank, g, &lowrank.Options{Block: c.block}))
 			count[f.Landmarks[0]*n+f.Landmarks[1]]++
 		}
-		var chi, rareO, rareE float64
+		var chi, rareObserved, rareExpected float64
 		cells := 0
 		for q, p := range law {
-			o, e := count[q], p*runs
-			if e < 10 { // merged into one cell
-				rareO, rareE = rareO+o, rareE+e
+			o, e := count[q], p*runs // observed and expected draws
+			if e < 10 {              // merged into one cell
+				rareObserved, rareExpected = rareObserved+o, rareExpected+e
 				continue
 			}
 			chi += (o - e) * (o - e) / e
 			cells++
 		}
-		if rareE > 0 {
-			chi += (rareO - rareE) * (rareO - rareE) / rareE
-		} else if rareO > 0 {
-			t.Errorf("rank %d, block %d: %v pairs that cannot be", c.rank, c.block, rareO)
+		if rareExpected > 0 {
+			chi += (rareObserved - rareExpected) * (rareObserved - rareExpected) / rareExpected
+		} else if rareObserved > 0 {
+			t.Errorf("rank %d, block %d: %v pairs that cannot be", c.rank, c.block, rareObserved)
 		}
 		t.Logf("rank %d, block %d: χ² = %.1f in %d cells", c.rank, c.block, chi, cells)
 		if chi > 85 {
@@ -87,7 +88,7 @@ func TestPivotLaw(t *testing.T) {
 	}
 }
 
-// asked notes the columns of the first part.
+// asked records the columns of the first call of Part.
 type asked struct {
 	*dense
 	cols []int
@@ -100,7 +101,8 @@ func (k *asked) Part(ctx context.Context, rows, cols []int, dst blas64.General) 
 	return k.dense.Part(ctx, rows, cols, dst)
 }
 
-// TestProposals: columns are formed in the order drawn, which the last digits of F depend on.
+// TestProposals checks that the columns of the first block are formed in the order in which they were drawn, because
+// the last digits of F depend on that order.
 func TestProposals(t *testing.T) {
 	const n = 90
 	k, g := &asked{dense: gaussian(1, n, 5, 1.5)}, rng.New(3)
@@ -116,7 +118,8 @@ func TestProposals(t *testing.T) {
 	}
 }
 
-// TestRPCholesky holds factors of any block to what must be true of them.
+// TestRPCholesky checks the properties of every factor (see verify) for several matrices, ranks and block sizes. A
+// factor may stop below the requested rank only at the rounding level.
 func TestRPCholesky(t *testing.T) {
 	for name, k := range map[string]*dense{
 		"gaussian": gaussian(1, 90, 5, 1.5), "ill conditioned": gaussian(2, 90, 2, 2.5),
@@ -139,9 +142,9 @@ func TestRPCholesky(t *testing.T) {
 	}
 }
 
-// TestSaturated asks for more rank than smooth kernels have to float32's rounding:
-// pivots become as small as they may, and K−K̂ must still be positive semi-definite
-// to F's rounding (half of that was measured), as CondBound needs.
+// TestSaturated requests a rank at which the residual of smooth kernels is below the rounding of float32. The last
+// pivots are then as small as allowed, and K−K̂ must still be positive semidefinite up to F's rounding, as CondBound
+// needs. Half of that rounding was measured.
 func TestSaturated(t *testing.T) {
 	for d := 1; d <= 3; d++ {
 		for _, sigma := range []float64{0.5, 5} {
@@ -156,9 +159,8 @@ func TestSaturated(t *testing.T) {
 	}
 }
 
-// TestOutliers compares mean tr(K−K̂) with that of Nyström on a cluster with outliers,
-// which uniform landmarks mostly miss: 95 points within 0.05 of each other, 8 far
-// from all. With 12 landmarks RPCholesky leaves almost nothing, Nyström most outliers.
+// TestOutliers compares the mean of tr(K−K̂) with that of Nyström on 95 points within 0.05 of each other and 8
+// outliers. With 12 landmarks RPCholesky finds all outliers, and uniform landmarks miss most of them.
 func TestOutliers(t *testing.T) {
 	var x [][]float64
 	for i := range 95 {
@@ -180,15 +182,15 @@ func TestOutliers(t *testing.T) {
 	}
 }
 
-// TestStopResidual: the factor has the first columns of that of full rank, and ends with the first block of columns that
-// leaves at most γ times the rank of the dense K, also on ranks.
+// TestStopResidual checks that a factor with StopResidual γ consists of the first columns of the factor of full rank,
+// and that it ends with the first block after which tr(K−K̂) is at most γ times the rank, also on ranks.
 func TestStopResidual(t *testing.T) {
 	const n, rank, block = 300, 60, 7
 	for seed := range uint64(3) {
 		k := gaussian(seed, n, 3, 1.5)
-		var ends []int // ranks after each block
+		var blockEnds []int // rank after each block
 		full := testkit.Must(lowrank.RPCholesky(ctx, k, rank, rng.New(seed), &lowrank.Options{Block: block,
-			Progress: func(done, _ int) { ends = append(ends, done) }}))
+			Progress: func(done, _ int) { blockEnds = append(blockEnds, done) }}))
 		remaining := func(r int) float64 {
 			trace := mat.Trace(k)
 			for i := range n {
@@ -200,12 +202,12 @@ func TestStopResidual(t *testing.T) {
 		}
 		for _, gamma := range []float64{1, 0.1, 0.01, 1e-9} {
 			want := full.Rank()
-			for _, r := range slices.Backward(ends) {
+			for _, r := range slices.Backward(blockEnds) {
 				if remaining(r) <= gamma*float64(r) {
 					want = r
 				}
 			}
-			made := func(c comm.Comm) *lowrank.Factor {
+			newFactor := func(c comm.Comm) *lowrank.Factor {
 				f, err := lowrank.RPCholesky(ctx, &dense{SymDense: k.SymDense}, rank, rng.New(seed),
 					&lowrank.Options{Block: block, StopResidual: gamma, Comm: c})
 				if err != nil {
@@ -213,12 +215,12 @@ func TestStopResidual(t *testing.T) {
 				}
 				return f
 			}
-			f := made(nil)
+			f := newFactor(nil)
 			if gamma == 1 && want == full.Rank() {
 				t.Fatalf("seed %d: no rank below %d leaves its trace", seed, want)
 			}
 			if f.Rank() != want || !slices.Equal(f.Landmarks, full.Landmarks[:want]) || f.RequestedRank != rank {
-				t.Fatalf("seed %d, γ = %g: %v, want rank %d of %v", seed, gamma, f, want, ends)
+				t.Fatalf("seed %d, γ = %g: %v, want rank %d of %v", seed, gamma, f, want, blockEnds)
 			}
 			verify(t, fmt.Sprintf("seed %d, γ = %g", seed, gamma), k, f)
 			for i := range n {
@@ -228,7 +230,7 @@ func TestStopResidual(t *testing.T) {
 			}
 			comm.RunLocal(3, func(c comm.Comm) {
 				lo, hi := comm.Rows(n, precond.RankRows, c.Rank(), 3)
-				if part := made(c); part != nil && !slices.Equal(part.F.Data, f.F.Data[lo*want:hi*want]) {
+				if part := newFactor(c); part != nil && !slices.Equal(part.F.Data, f.F.Data[lo*want:hi*want]) {
 					t.Errorf("seed %d, γ = %g: other rows at rank %d", seed, gamma, c.Rank())
 				}
 			})

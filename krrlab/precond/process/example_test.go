@@ -10,7 +10,8 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/process"
 )
 
-// A shell script that has no M says so; experiments/peers has ones in Python and C that have.
+// Example starts a shell script that reports that it has no preconditioner. The folder experiments/peers has working
+// ones in Python and C.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

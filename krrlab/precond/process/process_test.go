@@ -30,7 +30,21 @@ import (
 
 const n, d = 40, 3
 
-// childEnv makes this test the process, of the kind that it names.
+// childEnv is the environment variable that turns the test binary into the child process. Its value is the kind of
+// the child:
+//
+//   - good: a preconditioner with solves and draws;
+//   - plain: a preconditioner with solves only;
+//   - factor F: like good, with M⁻¹ multiplied by F;
+//   - ask Q: sends the request Q (see sendRequest) before each answer, and answers with the reply;
+//   - twice: writes the line "answer" again after each answer;
+//   - talks, long: writes a line that the protocol does not know, or that is too long, before it is ready;
+//   - column: requests a column that does not exist;
+//   - refuses, refuses later: reports an error before it is ready, or as its answer to a solve;
+//   - silent, hangs: stops writing before it is ready, or when it should answer a solve;
+//   - dies, killed: exits with status 3, or is killed, when it should answer a solve;
+//   - parent: exits with status 7, while its own child keeps the pipes open;
+//   - nan, shape: answers with a NaN, or with an array of the wrong shape.
 const childEnv = "KRRLAB_TEST_PROCESS"
 
 func TestMain(m *testing.M) {
@@ -44,7 +58,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child speaks the protocol: M = diag(2), built after one question of each kind.
+// child speaks the protocol for M = 2I. Before it is ready it sends one request of each kind and checks the shapes of
+// the replies. It then behaves as its kind says, see childEnv.
 func child(kind string, in *bufio.Reader, out io.Writer) error {
 	line, err := in.ReadString('\n')
 	if err != nil {
@@ -62,13 +77,13 @@ func child(kind string, in *bufio.Reader, out io.Writer) error {
 		ones[i] = 1
 	}
 	var shape []int
-	for _, q := range []func() error{
+	for _, request := range []func() error{
 		func() error { fmt.Fprintln(out, "points"); return nil },
 		func() error { fmt.Fprintln(out, "columns"); return npy.Write(out, []int64{3, 1}, 2) },
 		func() error { fmt.Fprintln(out, "neighbors 4"); return nil },
 		func() error { fmt.Fprintln(out, "product"); return npy.Write(out, ones, n, 1) },
 	} {
-		if err := q(); err != nil {
+		if err := request(); err != nil {
 			return err
 		}
 		h, _, err := npy.Read(in, 1<<20)
@@ -97,7 +112,11 @@ func child(kind string, in *bufio.Reader, out io.Writer) error {
 	if text, ok := strings.CutPrefix(kind, "factor "); ok {
 		factor, _ = strconv.ParseFloat(text, 64)
 	}
-	fmt.Fprintln(out, map[bool]string{true: "ready", false: "ready normal"}[kind == "plain"])
+	if kind == "plain" {
+		fmt.Fprintln(out, "ready")
+	} else {
+		fmt.Fprintln(out, "ready normal")
+	}
 	for {
 		line, err := in.ReadString('\n')
 		if err != nil {
@@ -119,8 +138,8 @@ func child(kind string, in *bufio.Reader, out io.Writer) error {
 				answer[i] = math.Sqrt2 / math.Sqrt(factor)
 			}
 		}
-		if question, ok := strings.CutPrefix(kind, "ask "); ok {
-			if answer, err = ask(question, in, out); err != nil {
+		if requested, ok := strings.CutPrefix(kind, "ask "); ok {
+			if answer, err = sendRequest(requested, in, out); err != nil {
 				return err
 			}
 			k = len(answer) / n
@@ -164,11 +183,12 @@ func child(kind string, in *bufio.Reader, out io.Writer) error {
 	}
 }
 
-// ask puts a question before it answers, and returns the numbers of what it gets.
-func ask(question string, in *bufio.Reader, out io.Writer) (all []float64, err error) {
-	word, of, _ := strings.Cut(question, "/")
-	fmt.Fprintln(out, word)
-	switch of {
+// sendRequest sends the request "LINE/ARRAY": the line, and the array of that name if there is one. It returns the
+// numbers of the reply.
+func sendRequest(question string, in *bufio.Reader, out io.Writer) (all []float64, err error) {
+	line, array, _ := strings.Cut(question, "/")
+	fmt.Fprintln(out, line)
+	switch array {
 	case "int32":
 		err = npy.Write(out, []int32{5, 2}, 2)
 	case "twice":
@@ -197,7 +217,8 @@ func ask(question string, in *bufio.Reader, out io.Writer) (all []float64, err e
 	return all, err
 }
 
-// TestQuestions: what M asks for is K's own, and what cannot be given ends it with the reason.
+// TestQuestions checks that the data that a preconditioner requests are those of K, that an invalid request ends the
+// process with the reason, and that NormalTo is an error for a preconditioner without draws.
 func TestQuestions(t *testing.T) {
 	for question, want := range map[string]func(k *gram.Matrix, dst *mat.Dense) error{
 		"points": func(k *gram.Matrix, dst *mat.Dense) error {
@@ -237,8 +258,8 @@ func TestQuestions(t *testing.T) {
 		"product/float64": "shape [1]: want float64 and 40×k", "error": "",
 	} {
 		m := testkit.Must(start(t, "ask "+question, 0))
-		one := mat.NewDense(n, 1, nil)
-		if err := m.SolveTo(t.Context(), one, one); question == "error" {
+		column := mat.NewDense(n, 1, nil)
+		if err := m.SolveTo(t.Context(), column, column); question == "error" {
 			testkit.Equal(t, strings.HasSuffix(err.Error(), ": error"), true, err)
 		} else {
 			testkit.Fails(t, err, want)
@@ -250,20 +271,20 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// hang waits for the end of its input.
+// hang waits until the input ends.
 func hang(in io.Reader) error {
 	_, err := io.Copy(io.Discard, in)
 	return err
 }
 
-// matrix is K.
+// matrix returns K + λI of 40 points with λ = 0.5.
 func matrix(t *testing.T) *gram.Matrix {
 	t.Helper()
 	x := points.NewDense(n, d, testkit.Normals(1, 2, n*d))
 	return testkit.Must(gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 0.5, nil))
 }
 
-// start starts the child of a kind.
+// starts the child of the given kind.
 func start(t *testing.T, kind string, timeout time.Duration) (*process.Preconditioner, error) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -272,7 +293,7 @@ func start(t *testing.T, kind string, timeout time.Duration) (*process.Precondit
 		process.Options{T: 2, Seed: 7, Timeout: timeout})
 }
 
-// TestAnswers: M of a process is applied, and draws; requests of it are served.
+// TestAnswers checks M⁻¹R and a draw from N(0, M) of a preconditioner in a child process.
 func TestAnswers(t *testing.T) {
 	m := testkit.Must(start(t, "good", 0))
 	r, dst := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
@@ -284,13 +305,14 @@ func TestAnswers(t *testing.T) {
 	if m.Dim() != n || !mat.Equal(dst, r) {
 		t.Errorf("order %d, M⁻¹R = %v", m.Dim(), mat.Formatted(dst.T()))
 	}
-	one := mat.NewDense(n, 1, nil)
-	if err := m.NormalTo(t.Context(), one, rng.New(1)); err != nil || one.At(5, 0) != math.Sqrt2 {
-		t.Errorf("draws %v: %v", one.At(5, 0), err)
+	column := mat.NewDense(n, 1, nil)
+	if err := m.NormalTo(t.Context(), column, rng.New(1)); err != nil || column.At(5, 0) != math.Sqrt2 {
+		t.Errorf("draws %v: %v", column.At(5, 0), err)
 	}
 }
 
-// TestScale: an M of any scale is applied in one where no product leaves the range of float64.
+// TestScale checks that the scale of a preconditioner is changed only if products could overflow or underflow: M⁻¹ of
+// size 10⁻³⁰ is used as given, but not M⁻¹ of size 10⁻³⁰⁰ or 10³⁰⁰. A draw and a solve must belong to the same M.
 func TestScale(t *testing.T) {
 	for _, factor := range []string{"1e-30", "1e-300", "1e300"} {
 		m := testkit.Must(start(t, "factor "+factor, 0))
@@ -300,30 +322,32 @@ func TestScale(t *testing.T) {
 		testkit.OK(t, m.SolveTo(t.Context(), dst, r))
 		size := dst.At(3, 0)
 		testkit.Equal(t, factor == "1e-30", (size < 1e-20), factor, size)
-		if v := draw.At(0, 0); math.Abs(v*v*size-1) > 1e-10 { // both of one M
+		if v := draw.At(0, 0); math.Abs(v*v*size-1) > 1e-10 { // v² is 1/M⁻¹, if both belong to the same M
 			t.Errorf("%s: a draw of %g for M⁻¹ of %g", factor, v, size)
 		}
 	}
 }
 
-// TestUnexpectedOutput: output that is there before a request does not pass for its answer.
+// TestUnexpectedOutput checks that output that arrives before a request is not read as the answer to that request.
 func TestUnexpectedOutput(t *testing.T) {
 	m, err := start(t, "twice", 0)
 	testkit.OK(t, err)
 	r, dst := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
-	for err == nil { // once the rest is there
+	for err == nil { // until the second line "answer" has arrived
 		err = m.SolveTo(t.Context(), dst, r)
 	}
 	testkit.Contains(t, err.Error(), "standard output")
 }
 
-// TestConforms: M of a process passes the tests of any M; a call of a context that has ended does not end it.
+// TestConforms checks that a preconditioner in a child process passes the tests of every preconditioner, and that a
+// call with a canceled context does not end the process.
 func TestConforms(t *testing.T) {
 	m := testkit.Must(start(t, "plain", 0))
 	testkit.OK(t, precondtest.Test(t.Context(), m, nil))
 }
 
-// TestFaults: a process that dies, hangs, refuses or lies ends in one line that says so.
+// TestFaults checks that a process that dies, hangs, refuses or sends wrong data yields an error of one line that
+// names the fault, and that no child survives.
 func TestFaults(t *testing.T) {
 	for kind, want := range map[string]string{
 		"talks":   "answer or error: its standard output carries the protocol; print to standard error",
@@ -357,7 +381,7 @@ func TestFaults(t *testing.T) {
 	k, pid := matrix(t), filepath.Join(t.TempDir(), "pid")
 	_, err := process.Start(t.Context(), "echo $$ >'"+pid+"'; echo error no; exec sleep 600", k, process.Options{})
 	id := testkit.Must(strconv.Atoi(strings.TrimSpace(string(testkit.Must(os.ReadFile(pid))))))
-	if it, e := os.FindProcess(id); err == nil || e == nil && it.Signal(syscall.Signal(0)) == nil {
+	if survivor, e := os.FindProcess(id); err == nil || e == nil && survivor.Signal(syscall.Signal(0)) == nil {
 		t.Errorf("it lives on after %v", err)
 	}
 	_, err = process.Start(t.Context(), "exec >&-; exec sleep 600", k, process.Options{})

@@ -17,7 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/process"
 )
 
-// operators are "scale FACTOR", "fail", and "cancel", which calls the function.
+// operators returns the operators "scale FACTOR", "fail", and "cancel", which calls the given function.
 func operators(cancel func()) process.Operators {
 	return process.Operators{
 		"scale": func(_ context.Context, args string, dst, x *mat.Dense) error {
@@ -41,7 +41,8 @@ func request(w io.Writer, line string, n, k int) {
 	_ = npy.Write(w, v, n, k)
 }
 
-// TestServe: requests are answered in turn; an operator's error is an answer, and a malformed request ends the service.
+// TestServe checks that requests are answered in order, that an operator's error is sent as an answer, and that a
+// malformed request ends the service.
 func TestServe(t *testing.T) {
 	var in, out bytes.Buffer
 	request(&in, "scale 2.5", 3, 2)
