@@ -7,7 +7,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestSlope: the bound of |∂k/∂r²| is what the difference quotient comes to near r = 0, and nowhere less than it.
+// TestSlope checks that the bound of |∂k/∂r²| is at least every difference quotient, and that it is attained near r =
+// 0.
 func TestSlope(t *testing.T) {
 	for _, sigma := range []float64{0.5, 1, 3} {
 		for _, k := range []Radial{Gaussian{sigma}, Matern32{sigma}, Matern52{sigma}} {
@@ -17,14 +18,15 @@ func TestSlope(t *testing.T) {
 				at := func(s float64) float64 { return k.Eval([]float64{math.Sqrt(s)}, []float64{0}) }
 				steepest = max(steepest, (at(s)-at(1.001*s))/(0.001*s))
 			}
-			if b := k.Slope(); steepest > b*(1+1e-6) || steepest < 0.99*b {
-				t.Errorf("%v: slope %g, bound %g", k, steepest, b)
+			if bound := k.Slope(); steepest > bound*(1+1e-6) || steepest < 0.99*bound {
+				t.Errorf("%v: slope %g, bound %g", k, steepest, bound)
 			}
 		}
 	}
 }
 
-// TestEntryErrorFormula: the bounds that the documentation gives, in units of rounding, worked out for d = 9.
+// TestEntryErrorFormula compares EntryError with the documented bounds, in units of the rounding 2⁻⁵³, for points of
+// dimension 9.
 func TestEntryErrorFormula(t *testing.T) {
 	const d = 9
 	near := PointSummary{Dim: d, MaxSq: 100}

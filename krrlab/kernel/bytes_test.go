@@ -14,7 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// nearBytes returns points of bytes of which many are close together, far from zero.
+// nearBytes returns byte points many of which are close together and far from zero.
 func nearBytes(n, d int, scale float64) *points.Bytes {
 	g := rand.New(rand.NewPCG(uint64(n), uint64(d)))
 	x := points.NewBytes(n, d, scale, nil)
@@ -27,8 +27,9 @@ func nearBytes(n, d int, scale float64) *points.Bytes {
 	return x
 }
 
-// TestBytesTile compares tiles of bytes, in every arithmetic, with the kernel of the exact distance: entries in float64
-// within EntryError, those in float32 within their rounding; and all have the same bits on all paths.
+// TestBytesTile compares tiles of byte points, in every arithmetic, with the kernel of the exact distance. Float64
+// entries must be right to EntryError, float32 entries to their rounding, and all SIMD paths must give the same bits.
+// The Laplacian, which uses no inner products, is excluded from the last two checks.
 func TestBytesTile(t *testing.T) {
 	defer simd.Use(simd.InUse())
 	for _, d := range []int{1, 3, 784, gemm.MaxBytesK + 9} {
@@ -74,7 +75,7 @@ func TestBytesTile(t *testing.T) {
 						if _, l1 := k.(kernel.Laplacian); l1 {
 							continue
 						}
-						// Arguments −a of the exponential are rounded to float32 for Matérn kernels.
+						// Matérn kernels round the argument of the exponential to float32.
 						tol := want*(0x1p-22+0x1p-23*math.Abs(math.Log(want+0x1p-140))) + 0x1p-100
 						if got := first32[a*(nz+1)+b]; math.Abs(float64(got)-want) > tol {
 							t.Errorf("%v in float32, d = %d, %v (%d, %d): %v, want %v", k, d, arith, a, b, got, want)
@@ -93,17 +94,17 @@ func exactValue(k kernel.Kernel, bx, bz []uint8, scale float64, x, z []float64) 
 		e := int64(b) - int64(bz[j])
 		sq, in, xx, zz = sq+e*e, in+int64(b)*int64(bz[j]), xx+int64(b)*int64(b), zz+int64(bz[j])*int64(bz[j])
 	}
-	times := func(n int64) float64 {
+	scaled := func(n int64) float64 {
 		s := new(big.Float).SetPrec(300).SetFloat64(scale)
 		f, _ := s.Mul(s, new(big.Float).SetPrec(300).SetFloat64(scale)).Mul(s, new(big.Float).SetInt64(n)).Float64()
 		return f
 	}
 	switch k := k.(type) {
 	case kernel.Polynomial:
-		f := func(p int64) float64 { return math.Pow(k.Gamma*times(p)+k.Coef0, float64(k.Degree)) }
+		f := func(p int64) float64 { return math.Pow(k.Gamma*scaled(p)+k.Coef0, float64(k.Degree)) }
 		return f(in), math.Sqrt(f(xx) * f(zz))
 	case kernel.Radial:
-		one := []float64{times(sq)}
+		one := []float64{scaled(sq)}
 		k.Profile(one, one)
 		return one[0], 1
 	}

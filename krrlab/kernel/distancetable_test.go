@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// few returns n points of 0, 1 and sometimes 3, times a scale.
+// few returns n byte points with coordinates 0, 1 and sometimes 3, times a scale.
 func few(n, d int, scale float64) *points.Bytes {
 	g := rand.New(rand.NewPCG(uint64(n), uint64(d)))
 	x := points.NewBytes(n, d, scale, nil)
@@ -23,9 +23,9 @@ func few(n, d int, scale float64) *points.Bytes {
 	return x
 }
 
-// TestLevels: tiles of a table have the bits of the kernel's in float64, and in float32 those of the difference,
-// rounded once.
-func TestLevels(t *testing.T) {
+// TestDistanceTable checks that float64 tiles from a DistanceTable have the bits of the kernel's own tiles, and
+// float32 tiles those of k−shift rounded once.
+func TestDistanceTable(t *testing.T) {
 	defer simd.Use(simd.InUse())
 	const nx, nz, ld = 7, 19, 23
 	for _, d := range []int{1, 9, 130} {
@@ -33,19 +33,19 @@ func TestLevels(t *testing.T) {
 		norms := append(append([]float64{}, x.Norms...), z.Norms...)
 		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 3}, kernel.Gaussian{Sigma: 0.06},
 			kernel.Matern32{Sigma: 2}, kernel.Matern52{Sigma: 0.02}, multiquadric{1, 1}} {
-			l := kernel.NewDistanceTable(k, x.X, norms)
-			if l == nil {
+			table := kernel.NewDistanceTable(k, x.X, norms)
+			if table == nil {
 				t.Fatalf("%v, d = %d: no table", k, d)
 			}
 			for _, shift := range []float64{0, 0.375, 0.9} {
-				less := l.Minus(shift)
+				shifted := table.Minus(shift)
 				for _, p := range simd.Paths() {
 					simd.Use(p)
 					want, wide, got := make([]float64, nx*ld), make([]float64, nx*ld), make([]float32, nx*ld)
 					var w kernel.Workspace
 					kernel.Tile64(want, ld, k, x, z, kernel.Differences, &w)
-					less.Tile64(wide, ld, x, z, &w)
-					less.Tile32(got, ld, x, z, &w)
+					shifted.Tile64(wide, ld, x, z, &w)
+					shifted.Tile32(got, ld, x, z, &w)
 					for i, v := range want {
 						if wide[i] != v {
 							t.Fatalf("%v, d = %d, %v: entry %d is %v, want %v", k, d, p, i, wide[i], v)
@@ -64,8 +64,9 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestLevelsNone: only radial kernels of bytes that lie close together have a table.
-func TestLevelsNone(t *testing.T) {
+// TestNoDistanceTable checks that only a radial kernel has a DistanceTable, and only for byte points whose distances
+// take few values.
+func TestNoDistanceTable(t *testing.T) {
 	x, gauss := few(5, 40, 1), kernel.Gaussian{Sigma: 1}
 	dense := points.NewDense(5, 40, nil)
 	points.Panel64To(x, dense.Data, 40)

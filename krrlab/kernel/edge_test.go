@@ -10,7 +10,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestTileDimensions: points of different dimensions have no tile, of any kernel, precision and arithmetic.
+// TestTileDimensions checks that a tile of points of different dimensions panics, for every kernel, precision and
+// arithmetic.
 func TestTileDimensions(t *testing.T) {
 	x, z := points.NewPanel(points.NewDense(2, 3, nil)), points.NewPanel(points.NewDense(2, 4, nil))
 	for _, k := range append(slices.Clone(kernels), own{}) {
@@ -25,9 +26,9 @@ func TestTileDimensions(t *testing.T) {
 	}
 }
 
-// TestWideOwn evaluates a user-defined kernel on more points than are held at once.
+// TestWideOwn evaluates a user-defined kernel on points so wide that only two of them are converted at a time.
 func TestWideOwn(t *testing.T) {
-	const d, n = 1 << 17, 5 // two points at once
+	const d, n = 1 << 17, 5 // the scratch memory takes two points at a time
 	x := points.NewDense(n, d, nil)
 	for i := range n {
 		x.Data[i*d+i] = float64(i + 1)

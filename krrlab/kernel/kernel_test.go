@@ -11,8 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestEval pins the formulas on numbers worked out by hand: x−z = (3, 4), so
-// that r = 5, ‖x−z‖₁ = 7 and xᵀz = −4.
+// TestEval compares the kernels with values worked out by hand: x−z = (3, 4), so r = 5, ‖x−z‖₁ = 7 and xᵀz = −5.
 func TestEval(t *testing.T) {
 	x, z := []float64{1, 3}, []float64{-2, -1}
 	// xᵀz = −2 − 3 = −5; r² = 9 + 16.
@@ -32,6 +31,7 @@ func TestEval(t *testing.T) {
 	}
 }
 
+// TestValidate checks that each invalid parameter is an error that names it.
 func TestValidate(t *testing.T) {
 	for _, c := range []struct {
 		k    kernel.Kernel
@@ -60,6 +60,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// strange is a kernel whose own Validate fails.
 type strange struct{}
 
 func (*strange) Eval(x, z []float64) float64 { return 0 }
@@ -70,6 +71,7 @@ type errStrange struct{}
 
 func (errStrange) Error() string { return "strange" }
 
+// TestSpecRoundTrip writes kernels to JSON and reads them back. A function has no Spec.
 func TestSpecRoundTrip(t *testing.T) {
 	for _, k := range []kernel.Kernel{
 		kernel.Gaussian{Sigma: 8.5}, kernel.Laplacian{Sigma: 1.0 / 3}, kernel.Matern32{Sigma: 1e-3},
@@ -90,6 +92,7 @@ func TestSpecRoundTrip(t *testing.T) {
 	}
 }
 
+// TestDiag compares Diag with Eval of each point with itself.
 func TestDiag(t *testing.T) {
 	x := points.NewDense(3, 2, []float64{0, 0, 1, 2, 1e3, -1e3})
 	for _, k := range kernels {
@@ -103,7 +106,7 @@ func TestDiag(t *testing.T) {
 	}
 }
 
-// TestShort: a kernel is named for a reader with its parameters to four digits.
+// TestShort checks that the short text of a kernel has its parameters with four digits.
 func TestShort(t *testing.T) {
 	for spec, want := range map[kernel.Spec]string{
 		{Name: "polynomial", Gamma: 0.0123456, Coef0: 1.00004,

@@ -10,7 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestMedianDistance checks the bandwidth's first guess against its definition.
+// TestMedianDistance compares MedianDistance with medians worked out by hand.
 func TestMedianDistance(t *testing.T) {
 	x := points.NewDense(4, 2, []float64{0, 0, 3, 4, 6, 8, 0, 1})
 	// ‖·‖₂: 5, 10, 1, 5, √18, √85; ‖·‖₁: 7, 14, 1, 7, 6, 13.
@@ -24,8 +24,8 @@ func TestMedianDistance(t *testing.T) {
 	testkit.Equal(t, kernel.MedianDistance(far, false), 4)
 }
 
-// TestMedianOfMany: of more than 1,000 points a sample counts, the same in every form, that the order of the points
-// does not mislead.
+// TestMedianOfMany checks that the median of more than 1,000 points comes from a sample that the order of the points
+// does not bias, and that it is the same for dense and sparse points.
 func TestMedianOfMany(t *testing.T) {
 	const n = 5000
 	x := points.NewDense(n, 3, nil)
@@ -39,11 +39,15 @@ func TestMedianOfMany(t *testing.T) {
 		for i := 0; i < n; i += 7 {
 			for j := 0; j < i; j += 7 {
 				a, b := math.Abs(x.Row(i)[0]-x.Row(j)[0]), math.Abs(x.Row(i)[2]-x.Row(j)[2])
-				all = append(all, map[bool]float64{true: a + b, false: math.Hypot(a, b)}[l1])
+				if l1 {
+					all = append(all, a+b)
+				} else {
+					all = append(all, math.Hypot(a, b))
+				}
 			}
 		}
 		slices.Sort(all)
-		want := all[len(all)/2] // 1 − √½ = 0.29 and a little more
+		want := all[len(all)/2] // slightly more than the median 1 − √½ = 0.29 of the first coordinate
 		a, b := kernel.MedianDistance(x, l1), kernel.MedianDistance(sparse, l1)
 		if math.Abs(a/want-1) > 0.1 || math.Abs(b/a-1) > 1e-14 {
 			t.Errorf("median %g and %g, want about %g", a, b, want)

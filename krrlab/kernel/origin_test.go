@@ -7,7 +7,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestOrigin: the mean of points that lie together far from zero, nil for others.
+// TestOrigin checks that NewPlacement shifts points by their mean if they are close together and far from zero, and
+// only for shift-invariant kernels.
 func TestOrigin(t *testing.T) {
 	g := kernel.Gaussian{Sigma: 1}
 	for _, c := range []struct {

@@ -23,7 +23,8 @@ func ExampleNewPrecomputed() {
 	// Output: 0.5 of rows of K; 0.2 of a new point and a row
 }
 
-// TestPrecomputed: tiles of any rows have the entries of K's lower half, in both precisions, whatever it is stored in.
+// TestPrecomputed checks that tiles of arbitrary rows consist of the entries of K's lower triangle, in both
+// precisions, whether K is dense or sparse. A kernel that is read back from its Spec has no entries.
 func TestPrecomputed(t *testing.T) {
 	const n = 9
 	k, k32, sparse := points.NewDense(n, n, nil), points.NewDense32(n, n, nil), &points.CSR{N: n, D: n, Ptr: []int{0}}
@@ -32,7 +33,7 @@ func TestPrecomputed(t *testing.T) {
 			v := float64(float32(math.Cos(float64(min(i, j)*n + max(i, j)))))
 			k.Row(i)[j], k32.Row(i)[j] = v, float32(v)
 			if j > i {
-				k.Row(i)[j] += 1e-8 // rounding, which does not count
+				k.Row(i)[j] += 1e-8 // rounding in the upper triangle, which is ignored
 			}
 			sparse.Col, sparse.Val = append(sparse.Col, int32(j)), append(sparse.Val, v)
 		}
@@ -59,7 +60,7 @@ func TestPrecomputed(t *testing.T) {
 				}
 			}
 		}
-		// The same kernel comes back, without K, and has no entries.
+		// The Spec identifies the kernel but does not contain K.
 		spec := testkit.Must(kernel.ToSpec(p))
 		back, err := kernel.FromSpec(spec)
 		if err != nil || back.String() != p.String() || !math.IsNaN(back.Eval([]float64{0}, []float64{0})) ||
@@ -76,15 +77,16 @@ func TestPrecomputed(t *testing.T) {
 	}
 }
 
-// largest returns max_j |K_ij| of the lower half.
-func largest(k *points.Dense, i int) (most float64) {
+// largest returns max_j |K_ij| from the lower triangle.
+func largest(k *points.Dense, i int) (maximum float64) {
 	for j := range k.N {
-		most = max(most, math.Abs(k.Row(max(i, j))[min(i, j)]))
+		maximum = max(maximum, math.Abs(k.Row(max(i, j))[min(i, j)]))
 	}
-	return most
+	return maximum
 }
 
-// TestPrecomputedRefused: what is no kernel matrix is refused with the place and the size of the error.
+// TestPrecomputedRefused checks that the error for an invalid kernel matrix names the entry and the size of its
+// error, and that invalid rows and Specs are errors.
 func TestPrecomputedRefused(t *testing.T) {
 	change := func(i, j int, v float64) points.Points {
 		k := points.NewDense(4, 4, nil)
@@ -115,13 +117,13 @@ func TestPrecomputedRefused(t *testing.T) {
 	}
 }
 
-// TestSymmetryBySize: the error that entries may have depends on their own rows, not on the largest entry of K; rows of
-// K that are equal are the same point.
+// TestSymmetryBySize checks that the allowed asymmetry of an entry depends on its own rows and not on the largest
+// entry of K, and that equal rows of K count as the same point.
 func TestSymmetryBySize(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		k    []float64
-		ok   bool
+		name  string
+		k     []float64
+		valid bool
 	}{
 		{"small rows beside a large one", []float64{1e12, 0, 0, 0, 1, 0.5, 0, 0.1, 1}, false},
 		{"rounding in small rows", []float64{1e12, 0, 0, 0, 1, 0.5, 0, 0.5 + 1e-8, 1}, true},
@@ -129,7 +131,7 @@ func TestSymmetryBySize(t *testing.T) {
 		{"off the diagonal only", []float64{0, 1, 0, 1.1, 0, 0, 0, 0, 0}, false},
 		{"tiny", []float64{1e-200, 1e-201, 0, 2e-201, 1e-200, 0, 0, 0, 1}, false},
 	} {
-		if _, err := kernel.NewPrecomputed(points.NewDense(3, 3, c.k)); (err == nil) != c.ok {
+		if _, err := kernel.NewPrecomputed(points.NewDense(3, 3, c.k)); (err == nil) != c.valid {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}

@@ -11,18 +11,19 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestProbeRows: one point of each part, then the far ones, none twice; all where they are few; and
-// every point is drawn some time, so that nothing that repeats with a step stays unseen.
+// TestProbeRows checks that ProbeRows returns one random point of each part of the rows and then the outliers, none
+// twice, and all points if there are few. Over many seeds every point must be drawn, so that a pattern with a fixed
+// period cannot be missed.
 func TestProbeRows(t *testing.T) {
 	norms := make([]float64, 103)
 	for i := range norms {
 		norms[i] = float64(i * 37 % 103)
 	}
-	far := make([]int, len(norms))
-	for i := range far {
-		far[i] = i
+	outliers := make([]int, len(norms))
+	for i := range outliers {
+		outliers[i] = i
 	}
-	slices.SortFunc(far, func(a, b int) int { return int(norms[b] - norms[a]) })
+	slices.SortFunc(outliers, func(a, b int) int { return int(norms[b] - norms[a]) })
 	for _, c := range []struct{ n, random, far int }{{103, 10, 5}, {103, 98, 4}, {103, 98, 5}, {103, 100, 4},
 		{103, 1, 0}, {103, 20, 20}} {
 		idx, first := kernel.ProbeRows(norms[:c.n], c.random, c.far, rng.New(1))
@@ -38,13 +39,13 @@ func TestProbeRows(t *testing.T) {
 				t.Errorf("%+v: part %d has point %d", c, k, i)
 			}
 		}
-		for _, i := range far[:c.far] {
+		for _, i := range outliers[:c.far] {
 			if !slices.Contains(idx, i) {
 				t.Errorf("%+v: far point %d is missing", c, i)
 			}
 		}
 		for _, i := range idx[first:] {
-			if !slices.Contains(far[:c.far], i) {
+			if !slices.Contains(outliers[:c.far], i) {
 				t.Errorf("%+v: point %d is not far", c, i)
 			}
 		}
@@ -62,8 +63,8 @@ func TestProbeRows(t *testing.T) {
 	testkit.Equal(t, len(drawn), len(norms))
 }
 
-// TestAccurateChoice: inner products in float64 where their certain error is small enough, and where the
-// kernel has nothing else.
+// TestAccurateChoice checks that Accurate chooses inner products in float64 if their proved error is small enough or
+// the kernel has no other arithmetic.
 func TestAccurateChoice(t *testing.T) {
 	near := kernel.SummaryOf(points.NewPanel(points.NewDense(2, 2, []float64{1, 0, 0, 1})))
 	far := kernel.SummaryOf(points.NewPanel(points.NewDense(2, 2, []float64{1e6, 0, -1e6, 1})))
@@ -88,8 +89,8 @@ func TestAccurateChoice(t *testing.T) {
 	}
 }
 
-// TestDifferenceTiles: tiles by differences are Eval's values to a few roundings, however far the points
-// lie, for every kernel of x − z.
+// TestDifferenceTiles checks that tiles from coordinate differences equal Eval to a few roundings, however far from
+// zero the points are, for every shift-invariant kernel.
 func TestDifferenceTiles(t *testing.T) {
 	const n, d = 9, 3
 	x := points.NewDense(n, d, nil)
@@ -105,14 +106,14 @@ func TestDifferenceTiles(t *testing.T) {
 		}
 		kernel.Tile64(got, n, k, p, p, kernel.Differences, &kernel.Workspace{})
 		for i, want := range evalAll(k, x, x) {
-			// r²/(2σ²) of at most some 700 where the value is not 0, with d+3 roundings.
+			// The exponent is at most about 700 if the value is not 0, and has d+3 roundings.
 			testkit.Near(t, got[i], want, 700*(d+3)*0x1p-52*want, k, i/n, i%n)
 		}
 	}
 }
 
-// TestMovedDistances: entries of points moved to their mean, which rounds, are off by no more than EntryError
-// says: the mean lies far from a group that is much closer together than what moving it rounds.
+// TestMovedDistances checks that EntryError covers the rounding of points that are shifted by their mean. Half of the
+// points form a group that is much smaller than that rounding.
 func TestMovedDistances(t *testing.T) {
 	const n = 40
 	g := rng.New(5)
@@ -134,7 +135,7 @@ func TestMovedDistances(t *testing.T) {
 		kernel.Tile64(tile, n, k, p, p, kernel.Float64, &kernel.Workspace{})
 		for i := range n {
 			for j := range n {
-				if e := math.Abs(tile[i*n+j] - k.Eval(x.Row(i), x.Row(j))); e > bound+20*0x1p-53 { // and Eval's
+				if e := math.Abs(tile[i*n+j] - k.Eval(x.Row(i), x.Row(j))); e > bound+20*0x1p-53 { // + Eval's rounding
 					t.Fatalf("%v: entry (%d, %d) has an error of %g, at most %g", k, i, j, e, bound)
 				}
 			}

@@ -12,17 +12,17 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestRadialErrors: of user-defined radial kernels the tiles from differences are what Profile returns, and
-// those from inner products are off by no more than the bound, of points at all distances from zero.
+// TestRadialErrors checks user-defined radial kernels at all distances from zero. Tiles from differences must equal
+// Profile, and the error of tiles from inner products must be at most EntryError.
 func TestRadialErrors(t *testing.T) {
 	const n, d = 30, 6
 	var w kernel.Workspace
 	tile, exact := make([]float64, n*n), make([]float64, n*n)
 	for _, k := range []multiquadric{{1, 1}, {0.25, 3}, {40, 0.01}} {
-		for _, far := range []float64{0, 1, 1e3, 1e6} {
+		for _, shift := range []float64{0, 1, 1e3, 1e6} {
 			x := draw(7, n, d, 1)[0].(*points.Dense)
 			for i := range x.Data {
-				x.Data[i] += far
+				x.Data[i] += shift
 			}
 			p := points.NewPanel(x)
 			kernel.Tile64(exact, n, k, p, p, kernel.Differences, &w)
@@ -32,7 +32,7 @@ func TestRadialErrors(t *testing.T) {
 				worst = max(worst, math.Abs(v-exact[i])/k.C)
 			}
 			if worst > bound || bound > 2 || k.Sigma >= 1 && bound > 1e4*worst {
-				t.Errorf("%v at %g: off by %g, bound %g", k, far, worst, bound)
+				t.Errorf("%v at %g: off by %g, bound %g", k, shift, worst, bound)
 			}
 		}
 		testkit.Equal(t, kernel.EntryError(k, kernel.Differences, kernel.PointSummary{Dim: d, MaxSq: 1}), 0, k)
@@ -46,7 +46,7 @@ func TestRadialErrors(t *testing.T) {
 	}
 }
 
-// ramp is a radial kernel whose slope is infinite, e^−r.
+// ramp is the radial kernel e^−r, whose slope with respect to r² is infinite.
 type ramp struct{}
 
 func (ramp) String() string              { return "ramp" }
@@ -58,7 +58,7 @@ func (ramp) Profile(dst, sq []float64) {
 	}
 }
 
-// liar is multiquadric{1, 1} with something wrong.
+// liar is multiquadric{1, 1} with a false Profile, Slope or maximum.
 type liar struct {
 	multiquadric
 	factor, slope float64
@@ -82,16 +82,17 @@ func (k liar) Eval(x, z []float64) float64 {
 	return k.multiquadric.Eval(x, z)
 }
 
-// embedded overrides Eval of a built-in kernel only, so that Profile is another one's.
+// embedded overrides only Eval of a built-in kernel, so Profile belongs to another kernel.
 type embedded struct{ kernel.Gaussian }
 
 func (embedded) Eval(x, z []float64) float64 { return 1 / (1 + math.Abs(x[0]-z[0])) }
 
-// falling says that multiquadric decreases, which is so; waving is a kernel that does not.
+// falling claims truly that multiquadric decreases.
 type falling struct{ multiquadric }
 
 func (falling) Decreasing() {}
 
+// waving claims falsely that it decreases.
 type waving struct{ falling }
 
 func (waving) Profile(dst, sq []float64) {
@@ -103,7 +104,8 @@ func (k waving) Eval(x, z []float64) float64 {
 	return math.Cos(math.Sqrt(1/math.Pow(k.falling.Eval(x, z), 2) - 1))
 }
 
-// TestCheck: the claims of a radial kernel are compared with its values, and a line says what is wrong.
+// TestCheck checks that Check compares the claims of a radial kernel with its values, and that the error names the
+// false one.
 func TestCheck(t *testing.T) {
 	one := multiquadric{1, 1}
 	x := draw(9, 200, 1, 1)[0]
@@ -136,17 +138,19 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// transposed has the rows and columns of its tiles the wrong way round; narrow leaves out a part.
+// transposed exchanges the rows and columns of its tiles.
 type transposed struct{ tiled }
 
 func (k transposed) EvalTile(dst, x, z []float64, nx, nz int) { k.tiled.EvalTile(dst, z, x, nz, nx) }
 
+// narrow omits the last entry of its tiles.
 type narrow struct{ tiled }
 
 func (k narrow) EvalTile(dst, x, z []float64, nx, nz int) {
 	k.tiled.EvalTile(dst[:len(dst)-1], x, z, nx, nz)
 }
 
+// hidden has an unexported field, which JSON cannot store.
 type hidden struct {
 	multiquadric
 	c int
@@ -159,8 +163,8 @@ func (h *multiquadric32) Validate() error {
 	return nil
 }
 
-// TestRegister: a registered kernel comes back from JSON, by value and by pointer, and what a file says is
-// checked.
+// TestRegister writes registered kernels, values and pointers, to JSON and reads them back, and checks the errors for
+// invalid files and invalid registrations.
 func TestRegister(t *testing.T) {
 	testkit.OK(t, kernel.Register("test.multiquadric", multiquadric{}))
 	testkit.OK(t, kernel.Register("test.multiquadric", multiquadric{1, 2})) // once more
@@ -215,7 +219,7 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// TestParse reads kernels as texts, built-in and registered ones, and writes them again.
+// TestParse reads built-in and registered kernels from texts and writes them again.
 func TestParse(t *testing.T) {
 	testkit.OK(t, kernel.Register("test.multiquadric", multiquadric{1, 2}))
 	testkit.OK(t, kernel.Register("test.multiquadric32", &multiquadric32{multiquadric{1, 2}}))
@@ -227,7 +231,7 @@ func TestParse(t *testing.T) {
 		"polynomial degree=2":            {"polynomial(gamma=0.01, coef0=1, degree=2)", false},
 		"polynomial gamma=2":             {"polynomial(gamma=2, coef0=1, degree=3)", true},
 		"test.multiquadric":              {multiquadric{1, 2}.String(), false},
-		" test.multiquadric  sigma=0.5 ": {multiquadric{1, 0.5}.String(), false}, // it is not Scaled
+		" test.multiquadric  sigma=0.5 ": {multiquadric{1, 0.5}.String(), false}, // it has no scale (Scaled)
 		"test.multiquadric32 C=3":        {(&multiquadric32{multiquadric{3, 2}}).String(), false},
 	} {
 		k, scaled, err := kernel.Parse(text)

@@ -11,8 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/tree"
 )
 
-// TestSpectrum: the kernel is the characteristic function of the frequencies drawn, to 5 standard errors at most of
-// numbers in [−1, 1].
+// TestSpectrum checks that the kernel is the characteristic function of the drawn frequencies. The terms are in [−1,
+// 1], so 5/√draws is at least five standard errors.
 func TestSpectrum(t *testing.T) {
 	const draws = 4000
 	g, w := rng.New(3).Sub("spectrum"), make([]float64, draws)
@@ -32,7 +32,7 @@ func TestSpectrum(t *testing.T) {
 		}{kernel.Gaussian{Sigma: 0.8}, kernel.Matern32{Sigma: 0.8}, kernel.Matern52{Sigma: 0.8}} {
 			check(k, func(i int) float64 {
 				v := k.Spread(g.Sub("draw", uint64(i))) * r
-				return math.Exp(-v * v / 2) // of normal frequencies of this spread
+				return math.Exp(-v * v / 2) // E cos(wr) for normal frequencies w with this spread
 			})
 		}
 		k := kernel.Laplacian{Sigma: 0.8}
@@ -41,18 +41,19 @@ func TestSpectrum(t *testing.T) {
 	}
 }
 
-// TestBeyond: what a kernel is at most from a distance on is what it is there, and little more.
-func TestBeyond(t *testing.T) {
+// TestTailBound checks that TailBound is at least the kernel at every distance and hardly larger, and which kernels
+// are bounded by 1 or costly.
+func TestTailBound(t *testing.T) {
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.8}, kernel.Matern32{Sigma: 0.8},
 		kernel.Matern52{Sigma: 0.8}, kernel.Laplacian{Sigma: 0.8}} {
-		most, by := kernel.TailBound(k)
-		testkit.Equal(t, (by == tree.Manhattan), (k == kernel.Laplacian{Sigma: 0.8}), k, by)
+		bound, metric := kernel.TailBound(k)
+		testkit.Equal(t, (metric == tree.Manhattan), (k == kernel.Laplacian{Sigma: 0.8}), k, metric)
 		for _, r := range []float64{0, 0.3, 2, 9, 1000} {
 			at := r
-			if by != tree.Manhattan {
+			if metric != tree.Manhattan {
 				at = r * r
 			}
-			if got, want := most(at), k.Eval([]float64{r}, []float64{0}); !(got >= want) || got > want*(1+1e-9)+1e-59 {
+			if got, want := bound(at), k.Eval([]float64{r}, []float64{0}); !(got >= want) || got > want*(1+1e-9)+1e-59 {
 				t.Errorf("%v: at most %g beyond %g, where it is %g", k, got, r, want)
 			}
 		}
@@ -61,14 +62,15 @@ func TestBeyond(t *testing.T) {
 		}
 	}
 	cube := kernel.Polynomial{Gamma: 1, Degree: 3}
-	if most, _ := kernel.TailBound(cube); most != nil || kernel.Bounded01(cube) {
+	if bound, _ := kernel.TailBound(cube); bound != nil || kernel.Bounded01(cube) {
 		t.Errorf("%v is bounded", cube)
 	}
 	if !kernel.Costly(own{}) || kernel.Costly(tiled{}) {
-		t.Error("costly is what is evaluated pair by pair")
+		t.Error("Costly must hold for kernels that are evaluated pair by pair only")
 	}
 }
 
+// TestProse checks the names of kernels in running text.
 func TestProse(t *testing.T) {
 	for want, k := range map[string]kernel.Kernel{
 		"Gaussian kernel, σ = 0.3333":                            kernel.Gaussian{Sigma: 1. / 3},

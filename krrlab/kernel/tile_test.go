@@ -12,7 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// own is a kernel of a researcher's own type.
+// own is the user-defined kernel 1 + Σ_j min(|x_j|, |z_j|).
 type own struct{}
 
 func (own) Eval(x, z []float64) float64 {
@@ -45,7 +45,7 @@ func (k multiquadric) Profile(dst, sq []float64) {
 
 func (k multiquadric) Slope() float64 { return k.C / (2 * k.Sigma * k.Sigma) }
 
-// multiquadric32 has its own row of float32.
+// multiquadric32 has a Profile in float32 as well.
 type multiquadric32 struct{ multiquadric }
 
 func (k multiquadric32) Profile32(dst []float32, sq []float64) {
@@ -67,7 +67,7 @@ var kernels = []kernel.Kernel{
 	multiquadric{0.5, 3}, multiquadric32{multiquadric{1, 2}},
 }
 
-// draw returns n points of dimension d in all three types.
+// draw returns n points of dimension d as dense float64, dense float32 and sparse points.
 func draw(seed uint64, n, d int, density float64) []points.Points {
 	rnd := rand.New(rand.NewPCG(seed, 2))
 	a := points.NewDense(n, d, nil)
@@ -79,8 +79,7 @@ func draw(seed uint64, n, d int, density float64) []points.Points {
 	return []points.Points{a, testkit.RoundToFloat32(a), testkit.Sparse(a)}
 }
 
-// TestTiles holds tiles of every kernel, type of points and precision against
-// Eval.
+// TestTiles compares tiles of every kernel, type of points and precision with Eval.
 func TestTiles(t *testing.T) {
 	var w kernel.Workspace
 	for _, shape := range []struct {
@@ -98,6 +97,7 @@ func TestTiles(t *testing.T) {
 	}
 }
 
+// evalAll returns the kernel of all pairs from Eval.
 func evalAll(k kernel.Kernel, x, z points.Points) []float64 {
 	n, d := x.Dims()
 	m, _ := z.Dims()
@@ -113,12 +113,14 @@ func evalAll(k kernel.Kernel, x, z points.Points) []float64 {
 	return out
 }
 
+// checkTiles compares Tile64 and Tile32 with want, and checks that they leave the elements between the rows
+// unchanged.
 func checkTiles(t *testing.T, name string, k kernel.Kernel, x, z points.Points, want []float64, w *kernel.Workspace) {
 	t.Helper()
 	nx, _ := x.Dims()
 	nz, _ := z.Dims()
 	ld := nz + 2
-	scale := 1.0 // of the absolute error
+	scale := 1.0 // unit of the absolute error
 	for _, v := range want {
 		scale = max(scale, math.Abs(v))
 	}
@@ -152,13 +154,13 @@ func checkTiles(t *testing.T, name string, k kernel.Kernel, x, z points.Points, 
 	check("Tile32 Float32", func(i int) float64 { return float64(t32[i]) }, 3e-6)
 }
 
-// constant is a kernel of which nothing but Eval is known.
+// constant is a constant kernel that implements nothing but Eval.
 type constant float64
 
 func (c constant) Eval(_, _ []float64) float64 { return float64(c) }
 func (c constant) String() string              { return "constant" }
 
-// TestFlush has pairs at all distances: no value may be subnormal or negative.
+// TestFlush checks that tiles contain no subnormal number: values below the limit are set to 0.
 func TestFlush(t *testing.T) {
 	const n = 400
 	x := points.NewDense(n, 1, nil)
@@ -205,7 +207,7 @@ func TestFlush(t *testing.T) {
 	}
 }
 
-// TestDuplicates has identical points: k = 1 to rounding, never above.
+// TestDuplicates checks that the kernel of identical points is 1 to rounding, and never larger.
 func TestDuplicates(t *testing.T) {
 	x := points.NewDense(3, 4, []float64{1, 2, 3, 1e3, 1, 2, 3, 1e3, 1, 2, 3, 1e3})
 	var w kernel.Workspace
@@ -220,6 +222,7 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
+// TestNoAllocation checks that tiles allocate nothing after the first use of a workspace.
 func TestNoAllocation(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector makes the pools of products forget")
@@ -256,7 +259,7 @@ func Example() {
 	// [1.0000 0.6065 0.6065 1.0000]
 }
 
-// tiled is own with a method for many pairs at once, and multiquadric counts calls of Profile.
+// tiled is own with EvalTile for many pairs at once. It counts the calls.
 type tiled struct {
 	own
 	calls *int
@@ -270,6 +273,7 @@ func (k tiled) EvalTile(dst, x, z []float64, nx, nz int) {
 	}
 }
 
+// counted is multiquadric, and counts the calls of Profile.
 type counted struct {
 	multiquadric
 	calls *int
@@ -280,33 +284,34 @@ func (k counted) Profile(dst, sq []float64) {
 	k.multiquadric.Profile(dst, sq)
 }
 
-// TestTogether: of a user-defined kernel a tile is one call, and has the bits of calls by rows and by pairs.
+// TestTogether checks that a user-defined kernel computes a tile in one call, and that the tile has the same bits as
+// calls for single pairs.
 func TestTogether(t *testing.T) {
 	var w kernel.Workspace
 	calls := 0
-	for _, d := range []int{4, 100000} { // more than the rows that are dense at once
+	for _, d := range []int{4, 100000} { // 100,000 coordinates exceed the rows that are converted at a time
 		xs, zs := draw(11, 9, d, 1e-2), draw(12, 7, d, 1e-2)
 		for _, ld := range []int{7, 10} {
 			for _, k := range []kernel.Kernel{tiled{own{}, &calls}, counted{multiquadric{1, 30}, &calls}} {
 				for i := range xs {
 					x, z := points.NewPanel(xs[i]), points.NewPanel(zs[i])
-					one, all, single, narrow := make([]float64, 1), make([]float64, 9*ld), make([]float32, 1),
+					pair64, tile64, pair32, tile32 := make([]float64, 1), make([]float64, 9*ld), make([]float32, 1),
 						make([]float32, 9*ld)
 					calls = 0
-					kernel.Tile64(all, ld, k, x, z, kernel.Differences, &w)
-					kernel.Tile32(narrow, ld, k, x, z, kernel.Float64, &w)
-					kernel.Tile32(narrow, ld, k, x, z, kernel.Differences, &w)
+					kernel.Tile64(tile64, ld, k, x, z, kernel.Differences, &w)
+					kernel.Tile32(tile32, ld, k, x, z, kernel.Float64, &w)
+					kernel.Tile32(tile32, ld, k, x, z, kernel.Differences, &w)
 					if _, pairs := k.(tiled); calls != 3 && !(pairs && d > 1000) {
 						t.Errorf("%v: %d calls for three tiles", k, calls)
 					}
 					for a := range 9 {
 						for b := range 7 {
 							x, z := x.Slice(a, a+1), z.Slice(b, b+1)
-							kernel.Tile64(one, 1, k, x, z, kernel.Differences, &w)
-							kernel.Tile32(single, 1, k, x, z, kernel.Differences, &w)
-							if all[a*ld+b] != one[0] || narrow[a*ld+b] != single[0] {
+							kernel.Tile64(pair64, 1, k, x, z, kernel.Differences, &w)
+							kernel.Tile32(pair32, 1, k, x, z, kernel.Differences, &w)
+							if tile64[a*ld+b] != pair64[0] || tile32[a*ld+b] != pair32[0] {
 								t.Fatalf("%v of %T, ld = %d: (%d, %d) is %v and %v, want %v and %v", k, xs[i], ld, a, b,
-									all[a*ld+b], narrow[a*ld+b], one[0], single[0])
+									tile64[a*ld+b], tile32[a*ld+b], pair64[0], pair32[0])
 							}
 						}
 					}

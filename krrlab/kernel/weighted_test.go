@@ -10,8 +10,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestDrawWeighted: sums over the drawn points, divided by their probabilities, are right on average, of the points and
-// of their weights; heavy points are always drawn, each at most once.
+// TestDrawWeighted checks that the drawn points, divided by their probabilities, estimate the number of points and
+// the sum of their weights without bias. A very heavy point must always be drawn, and no point twice.
 func TestDrawWeighted(t *testing.T) {
 	const n, count, draws = 300, 40, 400
 	w := make([]float64, n)

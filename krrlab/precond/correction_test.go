@@ -12,9 +12,10 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 )
 
-// TestCorrection: for an M so ill-conditioned that λ_p⁻¹(r−Zv) leaves few digits of rᵀM⁻¹r, or none, the correction
-// leaves four. Conjugate gradients and the Lanczos process apply M⁻¹ to vectors such as these: draws of N(0, M), and
-// their products with M.
+// TestCorrection checks that the correction of M⁻¹r leaves four digits of rᵀM⁻¹r if M is so ill-conditioned that
+// λ_p⁻¹(r−Zv) alone leaves few digits or none. The vectors r are those to which conjugate gradients and the Lanczos
+// process apply M⁻¹: draws from N(0, M), and their products with M. FormU cannot correct, and its error grows with
+// the condition number.
 func TestCorrection(t *testing.T) {
 	const n = 60
 	kinds := map[string]func(j int) (mean, size float64){
@@ -31,9 +32,9 @@ func TestCorrection(t *testing.T) {
 					z.Data[i] = float32(mean + size*x)
 					wide.Set(i/s, i%s, float64(z.Data[i]))
 				}
-				top := mat.Norm(wide, 2)
+				frobeniusNorm := mat.Norm(wide, 2)
 				for _, ratio := range []float64{1e11, 1e12, 1e13} { // tr ZᵀZ/λ_p
-					lambdaP := top * top / ratio
+					lambdaP := frobeniusNorm * frobeniusNorm / ratio
 					for _, form := range append(forms, precond.AutoForm) {
 						w := build(t, z, lambdaP, form)
 						bound := 1e-4
@@ -45,7 +46,7 @@ func TestCorrection(t *testing.T) {
 						extended := testkit.Must(first.Extend(t.Context(), z))
 						ms := map[string]pcg.Preconditioner{form.String(): w, form.String() + " extended": extended}
 						if form == precond.FormEigen {
-							ms["family"] = member{testkit.Must(w.Family([]float64{top, lambdaP})), 1}
+							ms["family"] = member{testkit.Must(w.Family([]float64{frobeniusNorm, lambdaP})), 1}
 						}
 						for name, m := range ms {
 							if e := quadraticError(t, m, wide, lambdaP); !(e < bound) {
@@ -70,33 +71,33 @@ func quadraticError(t *testing.T, m pcg.Preconditioner, z *mat.Dense, lambdaP fl
 	if !svd.Factorize(z, mat.SVDThin) {
 		t.Fatal("reference")
 	}
-	var u, half, zTrans, mr, r mat.Dense
+	var u, normal, zTrans, mr, r mat.Dense
 	svd.UTo(&u)
-	half.Mul(z, random(3, s, draws))
+	normal.Mul(z, random(3, s, draws))
 	noise := random(4, n, draws)
 	noise.Scale(math.Sqrt(lambdaP), noise)
-	half.Add(&half, noise)
-	zTrans.Mul(z.T(), &half)
+	normal.Add(&normal, noise)
+	zTrans.Mul(z.T(), &normal)
 	mr.Mul(z, &zTrans)
-	noise.Scale(lambdaP, &half)
+	noise.Scale(lambdaP, &normal)
 	mr.Add(&mr, noise)
-	r.Augment(&half, &mr)
+	r.Augment(&normal, &mr)
 	x := apply(t, m, &r)
-	var inside, rest mat.Dense
+	var inside, outside mat.Dense
 	for range 2 { // the second pass removes rounding errors of the first
 		var c, p mat.Dense
-		if rest.IsEmpty() {
-			rest.CloneFrom(&r)
+		if outside.IsEmpty() {
+			outside.CloneFrom(&r)
 		}
-		c.Mul(u.T(), &rest)
+		c.Mul(u.T(), &outside)
 		if inside.IsEmpty() {
 			inside.CloneFrom(&c)
 		}
 		p.Mul(&u, &c)
-		rest.Sub(&rest, &p)
+		outside.Sub(&outside, &p)
 	}
 	for j := range 2 * draws {
-		want := math.Pow(mat.Norm(rest.ColView(j), 2), 2) / lambdaP
+		want := math.Pow(mat.Norm(outside.ColView(j), 2), 2) / lambdaP
 		for k, v := range svd.Values(nil) {
 			want += inside.At(k, j) * inside.At(k, j) / (v*v + lambdaP)
 		}

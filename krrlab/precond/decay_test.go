@@ -14,8 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// decaying returns columns like those of a landmark factor of a smooth kernel: the first is
-// nearly constant and holds nearly all, the next are shorter by the factor rate each.
+// decaying returns columns like those of a landmark factor of a smooth kernel. The first one is nearly constant and
+// has most of the norm; each next one is shorter by the factor rate.
 func decaying(n, s int, rate float64) *points.Dense32 {
 	z := points.NewDense32(n, s, nil)
 	g := rng.New(6)
@@ -29,7 +29,7 @@ func decaying(n, s int, rate float64) *points.Dense32 {
 	return z
 }
 
-// spectralNorm returns ‖a−b‖₂ of the matrices of order s whose lower triangles are given.
+// spectralNorm returns ‖a−b‖₂ of two symmetric matrices of order s, given by their lower triangles.
 func spectralNorm(t *testing.T, a, b []float64, s int) float64 {
 	t.Helper()
 	e := mat.NewSymDense(s, nil)
@@ -42,13 +42,13 @@ func spectralNorm(t *testing.T, a, b []float64, s int) float64 {
 	return max(math.Abs(v[0]), math.Abs(v[s-1]))
 }
 
-// TestMeasuredError holds the measured bound of ‖E‖₂ to the norm itself, for columns of like and
-// of very different norm, for rows that repeat, so that their errors add up, and for rows of
-// which a few hold all; and M⁻¹ to being definite and within a tenth of the exact one.
+// TestMeasuredError compares the measured bound of the error E of float32 products with ‖E‖₂. The columns have
+// similar or very different norms, the rows repeat, so that their errors add up, or a few rows have most of the norm.
+// The factor of New with Options.Fast must be that of ZᵀZ+λ_pI to a tenth of λ_p.
 func TestMeasuredError(t *testing.T) {
-	repeated, one := points.NewDense32(4096, 60, nil), cosines(1, 60)
+	repeated, row := points.NewDense32(4096, 60, nil), cosines(1, 60)
 	for i := range repeated.N {
-		copy(repeated.Row(i), one.Row(0))
+		copy(repeated.Row(i), row.Row(0))
 	}
 	peaked := randomFeatures(2000, 80)
 	for i := range 20 {
@@ -84,6 +84,7 @@ func TestMeasuredError(t *testing.T) {
 	testkit.EachBLAS(t, run)
 }
 
+// trace returns the trace of the matrix c of order s.
 func trace(c []float64, s int) (sum float64) {
 	for j := range s {
 		sum += c[j*s+j]
@@ -91,8 +92,7 @@ func trace(c []float64, s int) (sum float64) {
 	return sum
 }
 
-// withinTenth says whether the factor that New makes with Fast is one of ZᵀZ+E+λ_pI with ‖E‖₂ ≤
-// λ_p/10.
+// withinTenth returns an error unless the factor of New with Options.Fast belongs to ZᵀZ+E+λ_pI with ‖E‖₂ ≤ λ_p/10.
 func withinTenth(t *testing.T, z *points.Dense32, lambdaP float64) error {
 	t.Helper()
 	if !(lambdaP > 0) {
@@ -119,15 +119,15 @@ func withinTenth(t *testing.T, z *points.Dense32, lambdaP float64) error {
 	return nil
 }
 
-// TestMeasuredOnRanks: rows that repeat make float32 products refuse themselves on any number of
-// ranks, and where they pass the factor has the same bits.
+// TestMeasuredOnRanks checks that repeated rows make New refuse float32 products on any number of ranks, and that the
+// factor has the same bits on all of them.
 func TestMeasuredOnRanks(t *testing.T) {
-	z, one := points.NewDense32(4096, 60, nil), cosines(1, 60)
+	z, row := points.NewDense32(4096, 60, nil), cosines(1, 60)
 	for i := range z.N {
-		copy(z.Row(i), one.Row(0))
+		copy(z.Row(i), row.Row(0))
 	}
 	exact := testkit.Must(gram(t.Context(), z, exactProducts))
-	for _, lambdaP := range []float64{0.01, 10} { // predicted 5.9e-4, true 5e-3
+	for _, lambdaP := range []float64{0.01, 10} { // the predicted error is 5.9e-4, the true one 5e-3
 		var first []float64
 		for _, p := range []int{1, 3} {
 			onRanks(p, z, func(c comm.Comm, own *points.Dense32) {

@@ -11,8 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 )
 
-// TestExtend extends M ten times and compares M·M⁻¹x with x for a dense M, and the statistical dimension and
-// ln det M with those of New. The bits are the same on one thread and on two.
+// TestExtend extends M eleven times. M·M⁻¹x must equal x for a dense M, and the statistical dimension and ln det M
+// must be those of New. The bits must be the same on one thread and on two.
 func TestExtend(t *testing.T) {
 	testkit.EachBLAS(t, func(t *testing.T) {
 		const n, lambdaP = 230, 1e-3
@@ -34,10 +34,10 @@ func TestExtend(t *testing.T) {
 						got[i] = apply(t, w, x)
 					}()
 				}
-				var back mat.Dense
-				back.Mul(m, got[1])
+				var product mat.Dense
+				product.Mul(m, got[1])
 				whole := build(t, z, lambdaP, form)
-				if off := testkit.Apart(&back, x); !(off <= 1e-8*mat.Norm(x, 2)) || !mat.Equal(got[0], got[1]) {
+				if off := testkit.Apart(&product, x); !(off <= 1e-8*mat.Norm(x, 2)) || !mat.Equal(got[0], got[1]) {
 					t.Errorf("form %v: M·M⁻¹x is off by %g, or differs between threads", form, off)
 				}
 				testkit.Near(t, w.StatDim(), whole.StatDim(), 1e-6*whole.StatDim(), form)

@@ -21,8 +21,8 @@ func onRanks(p int, z *points.Dense32, body func(c comm.Comm, own *points.Dense3
 	})
 }
 
-// TestRanks solves with M without ranks and on 1, 2, 3 and 5, some of them without rows, with
-// 1, 2, 3 and 8 threads: the same bits everywhere.
+// TestRanks checks that M⁻¹R and the statistical dimension have the same bits without ranks on 1, 2 and 8 threads,
+// and on 1, 2, 3 and 5 ranks, some of them without rows, with up to three threads.
 func TestRanks(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	run := func(t *testing.T) {
@@ -42,6 +42,8 @@ func TestRanks(t *testing.T) {
 	testkit.EachBLAS(t, run)
 }
 
+// sameOnRanks compares M⁻¹R and the statistical dimension with one process, for several numbers of threads and ranks,
+// and the traffic of a solve with its formula.
 func sameOnRanks(t *testing.T, n, s, cols int, lambdaP float64, o Options) {
 	z := randomFeatures(n, s)
 	r, want := testkit.RandomMatrix(4, n, cols), mat.NewDense(n, cols, nil)
@@ -79,8 +81,8 @@ func sameOnRanks(t *testing.T, n, s, cols int, lambdaP float64, o Options) {
 			if tr := c.Traffic().Sub(before); tr.Bytes != bytes && p > 1 {
 				t.Errorf("%+v for a solve, want %d bytes", tr, bytes)
 			}
-			gaps := mat.NewDense(n, cols+1, nil).Slice(0, n, 0, cols).(*mat.Dense)
-			if err := w.SolveTo(t.Context(), gaps, r); err != nil || !mat.Equal(gaps, y) {
+			strided := mat.NewDense(n, cols+1, nil).Slice(0, n, 0, cols).(*mat.Dense)
+			if err := w.SolveTo(t.Context(), strided, r); err != nil || !mat.Equal(strided, y) {
 				t.Errorf("into a matrix with gaps: %v", err)
 			}
 			if !mat.Equal(y, want) || w.StatDim() != stat {
@@ -90,28 +92,29 @@ func sameOnRanks(t *testing.T, n, s, cols int, lambdaP float64, o Options) {
 	}
 }
 
-// TestRanksRefuse asks for what ranks cannot do.
+// TestRanksRefuse checks that features of one rank that are not finite are an error on all ranks, which names that
+// rank.
 func TestRanksRefuse(t *testing.T) {
 	z := points.NewDense32(600, 2, nil)
-	// of the second rank; the last, and one before others
-	for at, bad := range map[int]float64{1199: math.Inf(1), 1100: math.NaN()} {
+	// entries of the second rank: the last one, and one before other finite entries
+	for position, bad := range map[int]float64{1199: math.Inf(1), 1100: math.NaN()} {
 		clear(z.Data)
-		z.Data[at] = float32(bad)
+		z.Data[position] = float32(bad)
 		onRanks(2, z, func(c comm.Comm, own *points.Dense32) {
 			testkit.Fails(t, testkit.ErrOf(New(t.Context(), own, 1, &Options{Comm: c})), "rank 1")
 		})
 	}
 }
 
-// TestRanksProducts takes everything that a Woodbury does besides solving without ranks and on 1,
-// 2, 3 and 5: the same bits everywhere.
+// TestRanksProducts checks that all methods of Woodbury besides solves, and Outer, have the same bits without ranks
+// and on 1, 2, 3 and 5 ranks.
 func TestRanksProducts(t *testing.T) {
 	const n, s, cols = 1300, 96, 2
 	z := randomFeatures(n, s)
 	lambdas := []float64{0.01, 1}
 	src, short := testkit.RandomMatrix(4, n, cols), testkit.RandomMatrix(5, s, cols)
-	// all returns every result; outer is ZZᵀ.
-	all := func(w *Woodbury, outer *Outer) (list []*mat.Dense) {
+	// results returns the result of every method of w and of outer, which is ZZᵀ.
+	results := func(w *Woodbury, outer *Outer) (list []*mat.Dense) {
 		put := func(err error, m *mat.Dense) {
 			if err != nil {
 				t.Error(err)
@@ -147,19 +150,19 @@ func TestRanksProducts(t *testing.T) {
 		put(v.SolveTo(t.Context(), y, src), y)
 		return list
 	}
-	one := func(c comm.Comm, own *points.Dense32) []*mat.Dense {
+	resultsOn := func(c comm.Comm, own *points.Dense32) []*mat.Dense {
 		w, err := New(t.Context(), own, 0.1, &Options{Form: FormEigen, Comm: c})
 		outer, err2 := NewOuter(t.Context(), c, own)
 		if err != nil || err2 != nil {
 			t.Error(err, err2)
 			return nil
 		}
-		return all(w, outer)
+		return results(w, outer)
 	}
-	want := one(nil, z)
+	want := resultsOn(nil, z)
 	for _, p := range []int{1, 2, 3, 5} {
 		onRanks(p, z, func(c comm.Comm, own *points.Dense32) {
-			for k, m := range one(c, own) {
+			for k, m := range resultsOn(c, own) {
 				if !mat.Equal(m, want[k]) {
 					t.Errorf("result %d of rank %d of %d has other bits than one process's", k, c.Rank(), p)
 				}

@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// BenchmarkPlane fits a million points of the plane and evaluates the fit at them.
+// BenchmarkPlane fits a million points in the plane and evaluates the fit at them.
 func BenchmarkPlane(b *testing.B) {
 	const n = 1_000_000
 	x, y := points.NewDense(n, 2, nil), mat.NewDense(n, 1, nil)

@@ -13,13 +13,14 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// TestBoundOfNorm: in random problems ‖K̃−K‖₂, from dense float64 matrices, is never above n·EntryError, without an
-// allowance for rounding, and modes that are missing are noticed.
+// TestBoundOfNorm checks in random problems that ‖K̃−K‖₂ of dense float64 matrices is at most n·EntryError, without
+// an allowance for rounding, and that missing modes would violate the bound.
 //
-// Shells of modes, one frequency wide, are removed from the outside until the error exceeds the bound. For an EntryError
-// ε of at most 0.01, one shell of a Gaussian must suffice, and four of a Matérn kernel, whose weights decrease slowly, so
-// that the removed modes are a small part of the tail that the bound allows for. For a larger ε the number is only
-// logged: nε is then close to ‖K‖₂, and even the loss of nearly all modes may satisfy the bound.
+// Shells of modes, one frequency wide, are removed from the outside until the error exceeds the bound. For an
+// EntryError ε of at most 0.01 one shell of a Gaussian must suffice. Four shells are allowed for a Matérn kernel,
+// whose weights decrease slowly, so that the removed modes are a small part of the tail that the bound allows for.
+// For a larger ε the number is only logged: nε is then close to ‖K‖₂, and even the loss of nearly all modes may
+// satisfy the bound.
 func TestBoundOfNorm(t *testing.T) {
 	problems, largest := suite.Scale(30, 300, 300), suite.Scale(60, 200, 200)
 	needed, loose, closest := map[int]int{}, 0, 0.0
@@ -41,7 +42,8 @@ func TestBoundOfNorm(t *testing.T) {
 		if seed/3%2 == 1 {
 			accuracy = math.Pow(10, -0.5-3*u[8]/float64(d))
 		}
-		for ; s == nil || err != nil; sigma, accuracy = 1.3*sigma, 2*accuracy { // until few enough modes suffice
+		// The loop ends when few enough modes suffice.
+		for ; s == nil || err != nil; sigma, accuracy = 1.3*sigma, 2*accuracy {
 			k = kernel.Gaussian{Sigma: sigma}
 			if seed/3%2 == 1 {
 				k = kernel.Matern52{Sigma: sigma}

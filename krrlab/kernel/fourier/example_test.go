@@ -13,7 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// The fit of 20,000 points of the plane by some two thousand modes.
+// Example fits 20,000 points in the plane with about two thousand modes.
 func Example() {
 	const n, lambda = 20_000, 0.1
 	ctx, x, y := context.Background(), points.NewDense(n, 2, nil), mat.NewDense(n, 1, nil)

@@ -13,8 +13,9 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestExpansion: no e^{iqθ} is farther from its expansion than truncation says, for several sizes of cells and numbers of
-// polynomials, and one polynomial less is noticed where qr is below a third of their number: there |J_j(z)| is about (z/2)^j/j!.
+// TestExpansion checks that the error of the Chebyshev expansion of e^{iqθ} is at most truncation, for several sizes
+// of cells and numbers of polynomials. With one polynomial less the error must exceed the bound if qr is below a
+// third of the number of polynomials, because |J_j(z)| is then about (z/2)^j/j!.
 func TestExpansion(t *testing.T) {
 	const rounding = 3e-14
 	noticed := 0
@@ -43,7 +44,7 @@ func TestExpansion(t *testing.T) {
 	}
 }
 
-// worstError returns the largest error of the first polynomials of an expansion.
+// worstError returns the largest error of the expansion with the given number of polynomials.
 func worstError(e *expansion, terms int) (worst float64) {
 	var scratch []float64
 	row := make([]float64, terms)
@@ -64,7 +65,8 @@ func worstError(e *expansion, terms int) (worst float64) {
 	return worst
 }
 
-// TestPass compares sums and values with those of cosines and sines, one point and mode at a time, for each size of a cell.
+// TestPass compares the sums and values of a series with sums of cosines and sines, one point and mode at a time, for
+// each size of a cell.
 func TestPass(t *testing.T) {
 	defer func(angles []float64) { cellAngles = angles }(cellAngles)
 	for _, angle := range cellAngles {
@@ -104,7 +106,8 @@ func TestPass(t *testing.T) {
 	}
 }
 
-// TestOutside: a point outside the box panics, as the expansions are of no use there.
+// TestOutside checks that a point outside the box of the training points panics, because the expansions do not hold
+// there.
 func TestOutside(t *testing.T) {
 	for _, x := range []*points.Dense{points.NewDense(2, 1, []float64{0, 1}), points.NewDense(1, 1, nil)} {
 		s := testkit.Must(New(kernel.Gaussian{Sigma: 0.3}, Options{}, x))

@@ -14,10 +14,11 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// clouds are points in the box of side 1 in d dimensions: even, in clusters, on a line, with duplicates, with an outlier.
+// clouds returns sets of points in the box of side 1 in d dimensions: evenly distributed, in clusters, on a line,
+// with duplicates, and with an outlier.
 func clouds(n, d int, seed uint64) map[string]*points.Dense {
 	g := rng.New(seed)
-	all := map[string]*points.Dense{}
+	sets := map[string]*points.Dense{}
 	for _, name := range []string{"even", "clusters", "line", "duplicates", "outlier"} {
 		x := points.NewDense(n, d, nil)
 		g.Sub(name).Float64s(x.Data, 0)
@@ -41,12 +42,12 @@ func clouds(n, d int, seed uint64) map[string]*points.Dense {
 				x.Row(n - 1)[a] = 1
 			}
 		}
-		all[name] = x
+		sets[name] = x
 	}
-	return all
+	return sets
 }
 
-// dense returns K of the points in float64, entry by entry.
+// dense returns K in float64, entry by entry.
 func dense(k kernel.Kernel, x *points.Dense) *mat.SymDense {
 	a := mat.NewSymDense(x.N, nil)
 	for i := range x.N {
@@ -57,7 +58,7 @@ func dense(k kernel.Kernel, x *points.Dense) *mat.SymDense {
 	return a
 }
 
-// features returns Φ of the points, one point and mode at a time.
+// features returns Φ, one point and mode at a time.
 func features(s *Series, x *points.Dense) *mat.Dense {
 	phi := mat.NewDense(x.N, len(s.modes), nil)
 	for i := range x.N {
@@ -73,8 +74,8 @@ func features(s *Series, x *points.Dense) *mat.Dense {
 	return phi
 }
 
-// TestBound: no entry of K̃ is farther from K than the bound says, for several accuracies, and a series with some modes
-// less is.
+// TestBound checks that no entry of K̃ differs from K by more than the bound, for several accuracies, and that a
+// series with fewer modes violates the bound.
 func TestBound(t *testing.T) {
 	problems := 0
 	for d := 1; d <= 3; d++ {
@@ -94,7 +95,8 @@ func TestBound(t *testing.T) {
 	t.Logf("%d problems", problems)
 }
 
-// checkBound compares a series with K, and the same without a quarter of its modes, or half of a Density's.
+// checkBound compares a series with K, and the same series without a quarter of its modes, or without half of them
+// for a Density.
 func checkBound(t *testing.T, name string, k kernel.Kernel, x *points.Dense, accuracy float64) {
 	t.Helper()
 	s := testkit.Must(New(k, Options{EntryError: accuracy, MaxModes: 30_000}, x))
@@ -114,19 +116,19 @@ func checkBound(t *testing.T, name string, k kernel.Kernel, x *points.Dense, acc
 	if e := worst(s); e > s.EntryError()+rounding || s.EntryError() > accuracy {
 		t.Errorf("%s: error %.3g, bound %.3g", name, e, s.EntryError())
 	}
-	less := *s
+	truncated := *s
 	share := 0.75
 	if _, ok := k.(Density); ok {
 		share = 0.5
 	}
-	less.modes = s.modes[:int(share*float64(len(s.modes)-1))+1]
-	if e := worst(&less); e <= s.EntryError() && len(s.modes) > 1 {
-		t.Errorf("%s: %d of %d modes have an error of %.3g, the bound is %.3g", name, len(less.modes), len(s.modes), e, s.EntryError())
+	truncated.modes = s.modes[:int(share*float64(len(s.modes)-1))+1]
+	if e := worst(&truncated); e <= s.EntryError() && len(s.modes) > 1 {
+		t.Errorf("%s: %d of %d modes have an error of %.3g, the bound is %.3g", name, len(truncated.modes), len(s.modes), e, s.EntryError())
 	}
 }
 
-// TestSolve compares coefficients, decision values, ln det and the statistical dimension with dense linear algebra, with
-// weights and several targets, by the factor and by conjugate gradients.
+// TestSolve compares coefficients, decision values, ln det and the statistical dimension with dense linear algebra,
+// with weights and several targets, by a factorization and by conjugate gradients.
 func TestSolve(t *testing.T) {
 	n := suite.Scale(150, 500, 2000)
 	for d := 1; d <= 3; d++ {
@@ -142,7 +144,8 @@ func TestSolve(t *testing.T) {
 					t.Run(fmt.Sprintf("%d %s %v %v", d, name, weighted, direct), func(t *testing.T) {
 						o := Options{}
 						if !direct {
-							o.DirectModes, o.exactModes = 1, []int{40, 150, 1500}[d-1] // fewer than there are
+							// The exact block has fewer than all modes, so the preconditioner is not exact.
+							o.DirectModes, o.exactModes = 1, []int{40, 150, 1500}[d-1]
 						}
 						compare(t, x, kernel.Gaussian{Sigma: []float64{0.1, 0.3, 1.2}[d-1]}, weighted, o)
 					})
@@ -152,6 +155,7 @@ func TestSolve(t *testing.T) {
 	}
 }
 
+// compare solves a problem of two targets and compares every result with dense linear algebra.
 func compare(t *testing.T, x *points.Dense, k kernel.Kernel, weighted bool, o Options) {
 	const lambda = 0.01
 	ctx, n := t.Context(), x.N
@@ -186,7 +190,7 @@ func compare(t *testing.T, x *points.Dense, k kernel.Kernel, weighted bool, o Op
 	if predicted := s.Work(n, 2, lambda).Iterations; !s.Direct() && (iterations < 2 || predicted < 2) {
 		t.Errorf("%d iterations, predicted %d: the preconditioner must not be exact here", iterations, predicted)
 	}
-	// the same values in one pass, and their projection
+	// EvalProject computes the same values and their projection in one pass.
 	again := mat.NewDense(n, 2, nil)
 	projected := testkit.Must(s.EvalProject(ctx, x, beta, func(i, j int, f float64) float64 {
 		again.Set(i, j, f)
@@ -246,13 +250,14 @@ func compare(t *testing.T, x *points.Dense, k kernel.Kernel, weighted bool, o Op
 	}
 }
 
+// scale returns f·a.
 func scale(f float64, a mat.Matrix) *mat.Dense {
 	var b mat.Dense
 	b.Scale(f, a)
 	return &b
 }
 
-// TestRefused names the reason where there is no series.
+// TestRefused checks that the error names the reason if a kernel or data set has no series.
 func TestRefused(t *testing.T) {
 	x := points.NewDense(3, 2, []float64{0, 0, 1, 1, 0, 1})
 	testkit.Fails(t, testkit.ErrOf(New(kernel.Laplacian{Sigma: 1}, Options{}, x)), "take the Gaussian kernel or matern52")

@@ -16,9 +16,9 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestThreads: the coefficients, predictions, leverages, ln det and statistical dimension have the same bits for any
-// number of threads, in each dimension, by the factor and by conjugate gradients, with each BLAS. The products are large
-// enough to be cut into pieces for threads.
+// TestThreads checks that the coefficients, predictions, leverages, ln det and statistical dimension have the same
+// bits for any number of threads, in each dimension, by a factorization and by conjugate gradients, with each BLAS.
+// The products are large enough to be divided among threads.
 func TestThreads(t *testing.T) { testkit.EachBLAS(t, eachNumberOfThreads) }
 
 func eachNumberOfThreads(t *testing.T) {
@@ -48,7 +48,8 @@ func eachNumberOfThreads(t *testing.T) {
 	}
 }
 
-// TestRanks: the same for ranks, on each of them. Some ranks have no row of cells.
+// TestRanks checks that the results of TestThreads have the same bits on all ranks of any number of ranks, also on
+// ranks without a row of cells.
 func TestRanks(t *testing.T) {
 	for _, c := range []struct {
 		d     int
@@ -74,8 +75,8 @@ func TestRanks(t *testing.T) {
 
 func sameBits(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
 
-// allResults returns every number that a series gives for two targets at the points x, with weights; on ranks without
-// those for one process.
+// allResults returns every number that a series computes for two targets at the points x, with weights. On ranks it
+// omits the statistical dimension and the leverages.
 func allResults(t *testing.T, k kernel.Kernel, x *points.Dense, o Options) map[string][]float64 {
 	t.Helper()
 	ctx := t.Context()

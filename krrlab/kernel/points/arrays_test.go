@@ -8,17 +8,18 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestArrays: points are made of their arrays again, whatever rows lie in them, and of no others.
+// TestArrays converts points to arrays and back, also if the rows are a part of larger arrays. Arrays of a wrong type
+// or with wrong columns are errors.
 func TestArrays(t *testing.T) {
 	sparse := &points.CSR{N: 3, D: 3, Ptr: []int{0, 1, 3, 4}, Col: []int32{2, 0, 2, 1}, Val: []float64{1, 2, 3, 4}}
-	of := map[string]points.Points{
+	sets := map[string]points.Points{
 		"dense":  points.NewDense(2, 3, []float64{1, 2, 3, 4, 5, 6}),
 		"single": points.NewDense32(3, 2, []float32{1, 2, 3, 4, 5, 6}),
 		"gaps":   &points.Dense32{N: 2, D: 2, Stride: 3, Data: []float32{1, 2, 9, 3, 4}},
 		"bytes":  &points.Bytes{N: 2, D: 3, Stride: 4, Scale: 0.5, Data: []uint8{1, 2, 3, 0, 4, 5, 6, 0}},
 		"csr":    sparse, "rows": sparse.Slice(1, 3),
 	}
-	for name, x := range of {
+	for name, x := range sets {
 		kind, unit, arrays := points.ToArrays(x)
 		n, d := x.Dims()
 		read := func(change func(name string, data any) any) (points.Points, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
-// drawBytes returns points of bytes; those of one row in three are 0, those of another 255.
+// drawBytes returns byte points. The rows are in turn 0, 255 and random.
 func drawBytes(g *rand.Rand, n, d int, scale float64) *Bytes {
 	x := NewBytes(n, d, scale, nil)
 	for i := range n {
@@ -22,18 +22,18 @@ func drawBytes(g *rand.Rand, n, d int, scale float64) *Bytes {
 	return x
 }
 
-// onGemmPaths runs f with every kind of product that the machine has.
+// onGemmPaths runs f with every SIMD path of the machine.
 func onGemmPaths(t *testing.T, f func(t *testing.T)) {
-	was := simd.InUse()
-	defer simd.Use(was)
+	previous := simd.InUse()
+	defer simd.Use(previous)
 	for _, p := range simd.Paths() {
 		simd.Use(p)
 		t.Run(p.String(), f)
 	}
 }
 
-// TestInnerWhole compares inner products of bytes with those of big integers, also of more dimensions than int32 has
-// room for.
+// TestInnerWhole compares inner products of bytes with big integers, also for so many dimensions that int32 would
+// overflow.
 func TestInnerWhole(t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 2))
 	onGemmPaths(t, func(t *testing.T) {
@@ -66,8 +66,8 @@ func TestInnerWhole(t *testing.T) {
 	})
 }
 
-// TestBytesPoints: bytes are the points that their numbers are, sliced, gathered, by rows and by columns, and their
-// norms come back as whole numbers.
+// TestBytesPoints compares byte points with dense points of the same numbers, sliced, gathered and by rows, and
+// checks that the norms are recovered as integers.
 func TestBytesPoints(t *testing.T) {
 	g := rand.New(rand.NewPCG(3, 4))
 	for _, scale := range []float64{1, 1.0 / 255, 0.3, minScale, maxScale} {
@@ -110,29 +110,30 @@ func TestBytesPoints(t *testing.T) {
 	}
 }
 
-// TestSameBytes: products are whole for two sets of bytes of one scale and nothing else.
+// TestSameBytes checks that products are exact integers for two sets of byte points with the same scale, and for
+// nothing else.
 func TestSameBytes(t *testing.T) {
 	x, y := NewBytes(2, 3, 0.5, nil), NewBytes(2, 3, 0.25, nil)
 	for i, c := range []struct {
-		a, b Points
-		ok   bool
+		a, b  Points
+		exact bool
 	}{{x, x, true}, {x, x.Slice(0, 1), true}, {x, y, false}, {x, NewDense(2, 3, nil), false},
 		{NewDense(2, 3, nil), x, false}, {Shift(x, make([]float64, 3)), x, false}} {
 		unit, ok := ExactProductUnit(c.a, c.b)
 		var w Workspace
-		if ok != c.ok || ok && unit != 0.25 || InnerWhole(make([]float64, 4), 2, c.a, c.b, &w) != ok ||
+		if ok != c.exact || ok && unit != 0.25 || InnerWhole(make([]float64, 4), 2, c.a, c.b, &w) != ok ||
 			InnerInt(make([]int32, 4), 2, c.a, c.b, &w) != ok {
 			t.Errorf("case %d: %v, %v", i, unit, ok)
 		}
 	}
 }
 
-// TestAsBytes: which numbers are bytes times a scale, and which are not.
+// TestAsBytes checks which points AsBytes recognizes as bytes times a scale.
 func TestAsBytes(t *testing.T) {
 	third := 1.0 / 3
 	for name, c := range map[string]struct {
 		x     Points
-		scale float64 // asked
+		scale float64 // requested scale, 0 for any
 		want  float64 // 0: refused
 	}{
 		"integers":       {NewDense(2, 2, []float64{0, 255, 2, 4}), 0, 1},

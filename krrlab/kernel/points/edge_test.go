@@ -6,6 +6,7 @@ import (
 	"testing"
 )
 
+// filled returns n numbers −9.
 func filled[T realNumber](n int) []T {
 	v := make([]T, n)
 	for i := range v {
@@ -14,7 +15,8 @@ func filled[T realNumber](n int) []T {
 	return v
 }
 
-// TestSlices: a slice, also of a slice, is those points, whatever its type; an empty one at the end too.
+// TestSlices checks that a slice, also of a slice, has the rows of the original for all types of points, and that it
+// may be empty.
 func TestSlices(t *testing.T) {
 	x, x32, s := random(9, 7, 3, 0.6)
 	for _, p := range []Points{x, x32, s, opaque{x}, Shift(x, make([]float64, 3)), Shift(s, make([]float64, 3))} {
@@ -30,7 +32,7 @@ func TestSlices(t *testing.T) {
 						t.Errorf("%T: point %d of [%d, %d) is %v, want %v", p, k, i, j, row, x.Row(i+k))
 					}
 				}
-				// entries are float32: the same
+				// all entries are float32 numbers, so both panels are exact
 				for _, panel := range []Panel{NewPanel(p).Slice(i, j), NewPanel32(p).Slice(i, j)} {
 					for k, v := range panel.Norms {
 						want := dot(x.Row(i+k), x.Row(i+k))
@@ -63,8 +65,8 @@ func TestSlices(t *testing.T) {
 	}
 }
 
-// TestRounded: inner products of points rounded to float32 are of those, walked or not, with the norms
-// that belong to them.
+// TestRounded checks that inner products of panels in float32 and their norms belong to the rounded points, whether
+// sparse rows are made dense or not.
 func TestRounded(t *testing.T) {
 	x := NewDense(2, 3, []float64{1 + 0x1p-30, 0, 3, 0.1, 2, 0})
 	s := &CSR{N: 2, D: 3, Ptr: []int{0, 2, 4}, Col: []int32{0, 2, 0, 1}, Val: []float64{1 + 0x1p-30, 3, 0.1, 2}}
@@ -84,7 +86,7 @@ func TestRounded(t *testing.T) {
 	if d32[0] != 1<<24 || d64[0] != 1<<24+0x1p-6 {
 		t.Errorf("%v and %v", d32[0], d64[0])
 	}
-	w.transposeIfCheap(wide, wide, true) // rounding of both sides, not of one
+	w.transposeIfCheap(wide, wide, true) // both sides are rounded
 	w.sparseInner(wide, 1, true, func(_ int, acc []float64) {
 		if acc[0] != 1 {
 			t.Errorf("a product of rounded numbers is %v, want 1", acc[0])
@@ -92,14 +94,14 @@ func TestRounded(t *testing.T) {
 	})
 }
 
-// TestCheckCSR: rows whose columns ascend within the dimension are taken, and no others.
+// TestCheckCSR checks that Check accepts only rows with ascending columns below the dimension.
 func TestCheckCSR(t *testing.T) {
 	csr := func(ptr []int, col ...int32) *CSR {
 		return &CSR{N: len(ptr) - 1, D: 3, Ptr: ptr, Col: col, Val: make([]float64, len(col))}
 	}
 	for name, c := range map[string]struct {
-		x  *CSR
-		ok bool
+		x     *CSR
+		valid bool
 	}{
 		"full rows":      {csr([]int{0, 3, 3, 5}, 0, 1, 2, 0, 2), true},
 		"twice":          {csr([]int{0, 2}, 1, 1), false},
@@ -113,7 +115,7 @@ func TestCheckCSR(t *testing.T) {
 		"no offsets":     {&CSR{N: -1}, false},
 		"ends early":     {csr([]int{0, 1}, 0, 1), false},
 	} {
-		if err := c.x.Check(); (err == nil) != c.ok {
+		if err := c.x.Check(); (err == nil) != c.valid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSame: points are equal by their numbers, in whatever they are stored, and told apart by any of them and by their
-// places.
+// TestSame checks that points are equal if their numbers are, whatever they are stored in, and different if any
+// coordinate differs.
 func TestSame(t *testing.T) {
 	nan, zero := math.NaN(), math.Copysign(0, -1)
 	dense := NewDense(6, 3, []float64{1, 2, 0, 1, 2, 1e-300, 1, 2, zero, nan, 2, 0, 2, 1, 0, nan, 2, 0})

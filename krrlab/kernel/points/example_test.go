@@ -6,7 +6,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Squared distances between two points and one, with the mean of the two moved to the origin.
+// ExampleShift computes squared distances between two points and one, with the mean of the two at the origin.
 func ExampleShift() {
 	a := points.NewDense(2, 2, []float64{0, 0, 6, 8})
 	c := points.Mean(a)

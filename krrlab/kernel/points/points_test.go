@@ -12,8 +12,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
-// random returns n points of dimension d of which a share density of the entries
-// is not zero, as all types; every entry is a float32.
+// random returns n points of dimension d as all three types. The share density of the entries is not zero, and every
+// entry is a float32 number.
 func random(seed uint64, n, d int, density float64) (*Dense, *Dense32, *CSR) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	a, b := NewDense(n, d, nil), NewDense32(n, d, nil)
@@ -31,9 +31,10 @@ func random(seed uint64, n, d int, density float64) (*Dense, *Dense32, *CSR) {
 	return a, b, s
 }
 
-// opaque hides the type of points from this package.
+// opaque hides the type of points from the package.
 type opaque struct{ Points }
 
+// naive returns f of all pairs of points.
 func naive(x, z Points, f func(x, z []float64) float64) []float64 {
 	n, d := x.Dims()
 	m, _ := z.Dims()
@@ -63,10 +64,10 @@ func dist1(x, z []float64) (s float64) {
 	return s
 }
 
-// TestPairs holds inner products and 1-distances, in both precisions, of all
-// pairs of types of points against two loops.
+// TestPairs compares inner products and 1-distances, in both precisions, of all pairs of types of points with plain
+// loops.
 func TestPairs(t *testing.T) {
-	var w Workspace // one for all: contents of earlier calls must not show
+	var w Workspace // a single workspace, so earlier contents must not matter
 	shapes := []struct {
 		na, nb, d int
 		density   float64
@@ -93,6 +94,8 @@ func TestPairs(t *testing.T) {
 	}
 }
 
+// checkPair compares the products and distances of a and b with the given ones, and checks that the elements between
+// the rows are unchanged.
 func checkPair(t *testing.T, a, b Points, wantIn, wantL1 []float64, w *Workspace) {
 	t.Helper()
 	na, d := a.Dims()
@@ -150,7 +153,8 @@ func maxAbs(v []float64) (m float64) {
 	return m
 }
 
-// TestSparseWalks pins when two sparse panels are walked.
+// TestSparseWalks checks at which densities products of sparse panels use the nonzeros only, and that a large sparse
+// product is not made dense.
 func TestSparseWalks(t *testing.T) {
 	var w Workspace
 	for _, c := range []struct {
@@ -170,8 +174,8 @@ func TestSparseWalks(t *testing.T) {
 	}
 }
 
-// TestMerge: distances of sparse points, of close ones too, are those of dense ones to rounding, and few nonzeros are
-// merged.
+// TestMerge compares distances of sparse points, also of close ones, with those of dense points. Rows with few
+// nonzeros must be merged and not made dense.
 func TestMerge(t *testing.T) {
 	var w Workspace
 	for _, c := range []struct {
@@ -206,6 +210,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// TestNoAllocation checks that products allocate nothing after the first use of a workspace.
 func TestNoAllocation(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector makes the pools of products forget")
@@ -227,6 +232,7 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
+// TestMeanGatherShift compares Mean, Gather and Shift with plain loops for all types of points.
 func TestMeanGatherShift(t *testing.T) {
 	a, a32, s := random(7, 11, 6, 0.5)
 	mean := make([]float64, 6)
@@ -270,6 +276,7 @@ func TestMeanGatherShift(t *testing.T) {
 	}
 }
 
+// TestMisusePanics checks that arguments of the wrong shape panic with the numbers.
 func TestMisusePanics(t *testing.T) {
 	x := NewDense(2, 3, nil)
 	for name, f := range map[string]func(){
@@ -300,7 +307,7 @@ func TestMisusePanics(t *testing.T) {
 	}
 }
 
-// TestHeld: as many bytes as the arrays of points have, but for one number of those of a CSR.
+// TestHeld compares MemoryBytes with the sizes of the arrays. One offset of a CSR is not counted.
 func TestHeld(t *testing.T) {
 	dense, single, sparse := random(3, 7, 4, 0.5)
 	for x, want := range map[Points]int{
@@ -314,6 +321,7 @@ func TestHeld(t *testing.T) {
 	}
 }
 
+// TestCheckFinite checks that the error names the entry that is not finite.
 func TestCheckFinite(t *testing.T) {
 	x := NewDense32(2, 2, []float32{0, 1, 2, float32(math.NaN())})
 	if err := CheckFinite(x); err == nil || !strings.Contains(err.Error(), "(1, 1)") {
@@ -324,8 +332,8 @@ func TestCheckFinite(t *testing.T) {
 	}
 }
 
-// TestInnerOfItself compares the products of points with themselves, which are formed by
-// half, with those of a copy.
+// TestInnerOfItself compares the products of points with themselves, of which only half are computed, with those of a
+// copy.
 func TestInnerOfItself(t *testing.T) {
 	for _, n := range []int{1, 7, 130} {
 		v := make([]float32, n*33)
@@ -352,7 +360,7 @@ func TestInnerOfItself(t *testing.T) {
 	}
 }
 
-// TestConcat joins points of equal and of different kinds, and parts of larger sets.
+// TestConcat joins points of the same and of different types, and parts of larger sets.
 func TestConcat(t *testing.T) {
 	a, a32, s := random(7, 11, 6, 0.5)
 	whole := NewBytes(11, 6, 0.5, nil)

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestTransform compares with a product of matrices, for each kind of points and matrices that are not square; a point
-// has the same bits alone.
+// TestTransform compares Transform with a matrix product, for each type of points and matrices that are not square. A
+// point alone must have the same bits.
 func TestTransform(t *testing.T) {
 	a, a32, s := random(3, 9, 4, 0.5)
 	for _, x := range []Points{a, a32, s, Shift(a, Mean(a))} {

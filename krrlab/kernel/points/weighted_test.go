@@ -9,7 +9,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestWeigh: weights go with their points through slices, copies and panels; what weights cannot be is refused.
+// TestWeigh checks that weights stay with their points in slices, copies and panels, and that invalid weights are
+// errors.
 func TestWeigh(t *testing.T) {
 	base := points.NewDense(4, 1, []float64{3, 4, 5, 6})
 	x := testkit.Must(points.Weigh(base, []float64{1, 4, 9, 16}))

@@ -9,7 +9,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/tree"
 )
 
-// Two groups of points, 9 apart: of the three pairs of leaves one is next to nothing.
+// Example forms the pairs of leaves of two groups of points at distance 9. The kernel is negligible between the
+// groups.
 func Example() {
 	x := points.NewDense(4, 1, []float64{0, 10, 1, 11})
 	t, err := tree.New(context.Background(), x, 2)

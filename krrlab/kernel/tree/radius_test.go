@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// exact returns Σ|x_c−z_c|^power without rounding, power 1 or 2.
+// exact returns Σ|x_c−z_c|^power without rounding, for power 1 or 2.
 func exact(x, z []float64, power int) *big.Float {
 	sum := new(big.Float).SetPrec(500)
 	for c, v := range x {
@@ -24,12 +24,12 @@ func exact(x, z []float64, power int) *big.Float {
 	return sum
 }
 
-// TestRounding searches for points on which floating point gives the bounds of the tree away. They lie at equal
-// distances on a line along the diagonal, shifted by a few units in the last place, so that the triangle inequalities
-// behind the radii and the gaps are equalities and rounding alone decides. For each pair of nodes no two points may be
-// nearer than gap, and each inner node must hold its points in its ball. Without the allowance in the radius of an inner
-// node the second fails; with a radius that is a little too small, the first does as well, and a tile of the kernel
-// matrix would be skipped that is not negligible.
+// TestRounding searches for points at which rounding violates the bounds of the tree. They lie at equal distances on
+// a line along the diagonal, shifted by a few units in the last place, so that the triangle inequalities behind the
+// radii and the gaps are equalities and rounding alone decides. No two points of two nodes may be closer than
+// minDistance, and each inner node must contain its points in its ball. Without the allowance in the radius of an
+// inner node the second check fails. With a slightly smaller radius the first fails as well, and a tile of the kernel
+// matrix that is not negligible would be skipped.
 func TestRounding(t *testing.T) {
 	const n = 16
 	for seed := range uint64(40) {
@@ -57,9 +57,9 @@ func TestRounding(t *testing.T) {
 			for b := range a + 1 {
 				for _, i := range inside(a) {
 					for _, j := range inside(b) {
-						for by, power := range map[Metric]int{SquaredEuclidean: 2, Manhattan: 1} {
+						for metric, power := range map[Metric]int{SquaredEuclidean: 2, Manhattan: 1} {
 							distance := exact(x.Row(i), x.Row(j), power)
-							if gap := tr.minDistance(a, tr, b, by); distance.Cmp(big.NewFloat(gap)) < 0 {
+							if gap := tr.minDistance(a, tr, b, metric); distance.Cmp(big.NewFloat(gap)) < 0 {
 								t.Fatalf("seed %d: nodes %d and %d are %g apart, points %d and %d %g", seed, a, b, gap, i, j,
 									distance)
 							}
@@ -71,8 +71,8 @@ func TestRounding(t *testing.T) {
 	}
 }
 
-// TestSplit: numbers are cut nearest to the median, or at the widest gap between the quartiles if it is an eighth of the
-// range or more; equal numbers stay together.
+// TestSplit checks that numbers are split nearest to the median, or at the widest gap between the quartiles if that
+// gap is at least an eighth of the range. Equal numbers stay together.
 func TestSplit(t *testing.T) {
 	for _, c := range []struct {
 		v    []float64
@@ -80,9 +80,9 @@ func TestSplit(t *testing.T) {
 		cut  bool
 	}{
 		{[]float64{3, 3, 3}, 0, false}, {[]float64{3}, 0, false}, {[]float64{1, 2}, 1, true}, {[]float64{1, 1, 1, 2}, 1, true},
-		{[]float64{0, 1, 2, 4, 6, 8, 14, 16}, 8, true},        // the gap of 6, with a quarter of the numbers above it
-		{[]float64{0, 1, 2, 4, 6, 8, 9, 16}, 2, true},         // that of 7 has an eighth above it; of equal ones the first
-		{[]float64{0, 6, 12, 18, 24, 30.5, 36, 52}, 24, true}, // no gap of an eighth but the last
+		{[]float64{0, 1, 2, 4, 6, 8, 14, 16}, 8, true},        // the gap of 6 has a quarter of the numbers above it
+		{[]float64{0, 1, 2, 4, 6, 8, 9, 16}, 2, true},         // the gap of 7 has an eighth above it; ties: the first
+		{[]float64{0, 6, 12, 18, 24, 30.5, 36, 52}, 24, true}, // only the last gap is an eighth of the range
 		{[]float64{0, 6, 12, 18, 24, 30.5, 36, 51}, 24, true},
 		{[]float64{0, 5, 11, 17, 23, 30, 36, 56}, 23, true}, // 7 is an eighth
 		{[]float64{0, 5, 11, 17, 23, 30, 36, 57}, 17, true}, // and here less
@@ -95,7 +95,7 @@ func TestSplit(t *testing.T) {
 			t.Errorf("%v: at %v, %v", c.v, at, cut)
 		}
 	}
-	// one point apart, among more than are sampled
+	// one point differs from all others, of which only some are sampled
 	x := points.NewDense(3*maxSampledPoints, 1, nil)
 	x.Data[1] = 1
 	tr := testkit.Must(New(context.Background(), x, 3*maxSampledPoints-1))
@@ -105,7 +105,8 @@ func TestSplit(t *testing.T) {
 	tr = testkit.Must(New(context.Background(), x, maxSampledPoints))
 	same := func(float64) float64 { return 0.5 }
 	all := tr.Leaves() * (tr.Leaves() + 1) / 2
-	for least, want := range map[float64]int{0.5: all, math.Nextafter(0.5, 1): 0} { // the bound itself is not negligible
+	// A kernel equal to the limit is not negligible.
+	for least, want := range map[float64]int{0.5: all, math.Nextafter(0.5, 1): 0} {
 		near, _, _, err := tr.Pairs(context.Background(), tr, SquaredEuclidean, same, least)
 		testkit.OK(t, err)
 		testkit.Equal(t, len(near), want)

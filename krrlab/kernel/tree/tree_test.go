@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// clouds are points of several kinds.
+// clouds returns point sets of several shapes.
 func clouds(n int) map[string]points.Points {
 	at := func(d int, f func(row []float64, i int)) *points.Dense {
 		x := points.NewDense(n, d, nil)
@@ -40,8 +40,8 @@ func clouds(n int) map[string]points.Points {
 	}
 }
 
-// TestTree: leaves hold each point once and no more points than asked; no pair of points is nearer than the pair of
-// leaves is reported to be, and what Pairs leaves out is summed.
+// TestTree checks that each point is in one leaf, that no leaf has more points than allowed, and that Pairs bounds
+// the kernel: the values between two leaves, and the row and column sums of the pairs that it omits.
 func TestTree(t *testing.T) {
 	const n, size = 300, 16
 	ctx := context.Background()
@@ -60,21 +60,21 @@ func TestTree(t *testing.T) {
 				t.Errorf("%s: leaf %d has %d points", name, l, k)
 			}
 		}
-		for _, by := range []Metric{SquaredEuclidean, Manhattan} {
+		for _, metric := range []Metric{SquaredEuclidean, Manhattan} {
 			for _, u := range []*Tree{tr, other} {
 				for _, scale := range []float64{0.1, 1, 1e6} {
-					check(t, name, x, tr, u, by, scale)
+					check(t, name, x, tr, u, metric, scale)
 				}
 			}
 		}
 	}
 }
 
-// check compares Pairs with all pairs of points, for a kernel of that scale.
-func check(t *testing.T, name string, x points.Points, tr, u *Tree, by Metric, scale float64) {
+// check compares Pairs with all pairs of points, for a kernel with the given scale.
+func check(t *testing.T, name string, x points.Points, tr, u *Tree, metric Metric, scale float64) {
 	k := func(distance float64) float64 { return math.Exp(-distance / scale) }
 	const least = 0.01
-	near, rows, columns, err := tr.Pairs(context.Background(), u, by, k, least)
+	near, rows, columns, err := tr.Pairs(context.Background(), u, metric, k, least)
 	testkit.OK(t, err)
 	bounds := map[[2]int]float64{}
 	for _, p := range near {
@@ -85,41 +85,41 @@ func check(t *testing.T, name string, x points.Points, tr, u *Tree, by Metric, s
 	}
 	_, d := x.Dims()
 	a, b := make([]float64, d), make([]float64, d)
-	lost := make([]float64, len(u.Order)) // by columns
+	columnSums := make([]float64, len(u.Order)) // sums of the omitted pairs, by columns
 	for la := range tr.Leaves() {
 		for _, i := range tr.Order[tr.Start[la]:tr.Start[la+1]] {
 			x.RowTo(a, i)
-			left := 0.0
+			rowSum := 0.0
 			for lb := range u.Leaves() {
-				bound, is := bounds[[2]int{la, lb}]
+				bound, listed := bounds[[2]int{la, lb}]
 				for place := u.Start[lb]; place < u.Start[lb+1]; place++ {
 					x.RowTo(b, u.Order[place])
 					var distance float64
 					for c := range a {
-						if v := a[c] - b[c]; by == SquaredEuclidean {
+						if v := a[c] - b[c]; metric == SquaredEuclidean {
 							distance += v * v
 						} else {
 							distance += math.Abs(v)
 						}
 					}
 					switch v := k(distance); {
-					case is && v > bound*(1+1e-14), !is && v >= least:
+					case listed && v > bound*(1+1e-14), !listed && v >= least:
 						t.Fatalf("%s: points of leaves %d and %d have %v, said at most %v", name, la, lb, v, bound)
-					case !is:
-						left += v
-						lost[place] += v
+					case !listed:
+						rowSum += v
+						columnSums[place] += v
 					}
 				}
 			}
-			if left > rows[la]*(1+1e-12) {
-				t.Fatalf("%s: a row of leaf %d lacks %v, said %v", name, la, left, rows[la])
+			if rowSum > rows[la]*(1+1e-12) {
+				t.Fatalf("%s: a row of leaf %d lacks %v, said %v", name, la, rowSum, rows[la])
 			}
 		}
 	}
 	for lb := range u.Leaves() {
 		for place := u.Start[lb]; place < u.Start[lb+1]; place++ {
-			if lost[place] > columns[lb]*(1+1e-12) {
-				t.Fatalf("%s: a column of leaf %d lacks %v, said %v", name, lb, lost[place], columns[lb])
+			if columnSums[place] > columns[lb]*(1+1e-12) {
+				t.Fatalf("%s: a column of leaf %d lacks %v, said %v", name, lb, columnSums[place], columns[lb])
 			}
 		}
 	}

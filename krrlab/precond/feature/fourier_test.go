@@ -200,7 +200,8 @@ func TestFourierFormula(t *testing.T) {
 		}
 		for _, p := range []points.Points{x, x32, csr, points.Shift(x, make([]float64, d))} {
 			name := fmt.Sprintf("%v of %T", dist, p)
-			compare(t, name, featuresOf(m, p), want, 1e-11) // the Laplacian's frequencies have heavy tails, so phases reach about 1e5
+			// The Laplacian's frequencies have heavy tails, so phases reach about 1e5.
+			compare(t, name, featuresOf(m, p), want, 1e-11)
 			z := make([]float32, n*s)
 			m.MapTo32(z, s, p, &feature.Workspace{})
 			compare(t, name+" in float32", widen(z), want, 1e-4*math.Sqrt(2.0/s))

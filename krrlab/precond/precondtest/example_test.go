@@ -9,7 +9,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/precondtest"
 )
 
-// skewed forgets that M must be symmetric: it adds the first row to the last.
+// skewed adds the first row to the last, so that the matrix is not symmetric.
 func skewed(dst, r *mat.Dense) { dst.Set(order-1, 0, dst.At(order-1, 0)+r.At(0, 0)) }
 
 func ExampleTest() {
@@ -21,7 +21,7 @@ func ExampleTest() {
 	// false
 }
 
-// A user-defined matrix, and one that is not symmetric.
+// ExampleOperator tests a user-defined matrix, and one that is not symmetric.
 func ExampleOperator() {
 	fmt.Println(precondtest.Operator(context.Background(), diagonal{}, nil))
 	fmt.Println(precondtest.Operator(context.Background(), fault("MulTo", skewed), nil) == nil)

@@ -21,7 +21,7 @@ import (
 
 const order = 40
 
-// diagonal is M = diag(1+i), which keeps every promise.
+// diagonal is the preconditioner M = diag(1, 2, …), which has all the properties that are tested.
 type diagonal struct{}
 
 func at(i int) float64 { return 1 + float64(i) }
@@ -48,14 +48,14 @@ func (d diagonal) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) er
 	return d.each(ctx, dst, dst, func(i int, _ float64) float64 { return math.Sqrt(at(i)) * g.Normal(uint64(i)) })
 }
 
-// double is diagonal with faults, by the names of methods.
+// double is diagonal with faults in the methods that the maps name.
 type double struct {
 	diagonal
 	dim   int
-	after map[string]func(dst, src *mat.Dense) // follows the method
-	err   map[string]error                     // comes instead of it
-	deaf  string                               // the method that does not notice the end of the context
-	solve func(v float64, i int) float64       // instead of SolveTo's, with no check of shapes
+	after map[string]func(dst, src *mat.Dense) // runs after the method of this name
+	err   map[string]error                     // returned by the method of this name
+	deaf  string                               // the method that ignores a canceled context
+	solve func(v float64, i int) float64       // replaces SolveTo, without a check of shapes
 }
 
 func (d double) Dim() int { return d.dim }
@@ -90,12 +90,12 @@ func (d double) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) erro
 	return d.run(ctx, "NormalTo", dst, dst, func(ctx context.Context) error { return d.diagonal.NormalTo(ctx, dst, g) })
 }
 
-// fault is diagonal with something that follows a method.
+// fault returns diagonal with f, which runs after the named method.
 func fault(method string, f func(dst, src *mat.Dense)) double {
 	return double{dim: order, after: map[string]func(dst, src *mat.Dense){method: f}}
 }
 
-// bare is no more than a pcg.Preconditioner.
+// bare is a pcg.Preconditioner without further methods.
 type bare struct{ m pcg.Preconditioner }
 
 func (b bare) Dim() int                                             { return b.m.Dim() }
@@ -103,6 +103,7 @@ func (b bare) SolveTo(ctx context.Context, dst, r *mat.Dense) error { return b.m
 
 var all = &precondtest.Options{InPlace: true, Strided: true, Concurrent: true}
 
+// TestGood checks that correct preconditioners pass for 20 seeds, also those without products or draws.
 func TestGood(t *testing.T) {
 	none := fmt.Errorf("no Z: %w", errors.ErrUnsupported)
 	unsupported := double{dim: order, err: map[string]error{"MulTo": none, "NormalTo": none}}
@@ -120,33 +121,34 @@ func TestGood(t *testing.T) {
 	}
 }
 
-// nudge moves the first entry by one unit in the last place.
+// nudge changes the first entry by one unit in the last place.
 func nudge(dst *mat.Dense) { dst.Set(0, 0, math.Nextafter(dst.At(0, 0), 9)) }
 
 // spoil sets the first entry to NaN.
 func spoil(dst, _ *mat.Dense) { dst.Set(0, 0, math.NaN()) }
 
+// cubic makes a result depend on the source nonlinearly.
 func cubic(dst, _ *mat.Dense) {
 	dst.Apply(func(_, _ int, v float64) float64 { return v + v*v*v }, dst)
 }
 
-// scaled multiplies rows up to the given one.
-func scaled(by float64, rows int) func(dst, _ *mat.Dense) {
+// scaled multiplies the first rows by a factor.
+func scaled(factor float64, rows int) func(dst, _ *mat.Dense) {
 	return func(dst, _ *mat.Dense) {
 		_, k := dst.Dims()
 		part := dst.Slice(0, rows, 0, k).(*mat.Dense)
-		part.Scale(by, part)
+		part.Scale(factor, part)
 	}
 }
 
-// TestBroken: every property that is tested can fail, and is then the one that is named.
+// TestBroken checks that every tested property can fail, and that the error names it.
 func TestBroken(t *testing.T) {
-	calls, inside, gone := 0, atomic.Int32{}, errors.New("gone")
-	again := func(dst, _ *mat.Dense) { // another result each time
+	calls, inside, errGone := 0, atomic.Int32{}, errors.New("gone")
+	again := func(dst, _ *mat.Dense) { // returns another result at each call
 		calls++
 		dst.Set(0, 0, dst.At(0, 0)*(1+float64(calls)*1e-15))
 	}
-	wide := func(f func(dst *mat.Dense, raw blas64.General)) double { // of columns of wider matrices
+	wide := func(f func(dst *mat.Dense, raw blas64.General)) double { // faults only in columns of wider matrices
 		return fault("SolveTo", func(dst, _ *mat.Dense) {
 			if raw := dst.RawMatrix(); raw.Stride != raw.Cols {
 				f(dst, raw)
@@ -155,7 +157,7 @@ func TestBroken(t *testing.T) {
 	}
 	for want, m := range map[string]double{
 		"M⁻¹: not linear": fault("SolveTo", cubic),
-		"M⁻¹: not symmetric": fault("SolveTo", func(dst, _ *mat.Dense) { // row 3 takes up row 30
+		"M⁻¹: not symmetric": fault("SolveTo", func(dst, _ *mat.Dense) { // adds a part of row 30 to row 3
 			_, k := dst.Dims()
 			for c := range k {
 				dst.Set(3, c, dst.At(3, c)+0.1*dst.At(30, c))
@@ -175,7 +177,7 @@ func TestBroken(t *testing.T) {
 		"M⁻¹: the same call gave another result": fault("SolveTo", again),
 		"M⁻¹: after the context was canceled":    {dim: order, deaf: "SolveTo"},
 		"M⁻¹: entry (0, 0) of the result is NaN": fault("SolveTo", spoil),
-		"M⁻¹: unexpected error: gone":            {dim: order, err: map[string]error{"SolveTo": gone}},
+		"M⁻¹: unexpected error: gone":            {dim: order, err: map[string]error{"SolveTo": errGone}},
 		"M⁻¹: unexpected error: unsupported operation": {dim: order,
 			err: map[string]error{"SolveTo": errors.ErrUnsupported}},
 		"M⁻¹: the order is 0": {},
@@ -208,7 +210,7 @@ func TestBroken(t *testing.T) {
 		}),
 		"M: not linear":                      fault("MulTo", cubic),
 		"M·M⁻¹x is wrong":                    fault("MulTo", scaled(1.001, order)),
-		"NormalTo: gone":                     {dim: order, err: map[string]error{"NormalTo": gone}},
+		"NormalTo: gone":                     {dim: order, err: map[string]error{"NormalTo": errGone}},
 		"NormalTo: the sum of a draw is NaN": fault("NormalTo", spoil),
 		"NormalTo with the same stream":      fault("NormalTo", again),
 		"NormalTo: after the context":        {dim: order, deaf: "NormalTo"},

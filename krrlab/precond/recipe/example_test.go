@@ -10,7 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
-// A preconditioner is a value, or text, and each kind says what it costs.
+// Example shows that a preconditioner is a value or a text, and that each kind predicts its cost.
 func Example() {
 	p, err := stage.ParsePreconditioner("nystrom features=500 lambda-p=0.1")
 	fmt.Println(p, err)

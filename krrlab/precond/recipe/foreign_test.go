@@ -18,26 +18,26 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
-// Blocks is a user-defined preconditioner: the diagonal blocks of K+λI.
+// Blocks is a user-defined preconditioner, the inverse of the diagonal blocks of K+λI.
 type Blocks struct {
-	Size int `flag:"size" symbol:"b" default:"20" check:">=1"` // of a block
+	Size int `flag:"size" symbol:"b" default:"20" check:">=1"` // number of rows of a block
 }
 
 func (p Blocks) String() string { return fmt.Sprintf("blocks of %d", p.Size) }
 
 func (p Blocks) Make(_ context.Context, b stage.Bench) (pcg.Preconditioner, error) {
-	of := b.Problem()
-	m, row, other := &blocks{n: of.N}, make([]float64, of.D), make([]float64, of.D)
-	for lo := 0; lo < of.N; lo += p.Size {
-		size := min(p.Size, of.N-lo)
+	problem := b.Problem()
+	m, row, other := &blocks{n: problem.N}, make([]float64, problem.D), make([]float64, problem.D)
+	for lo := 0; lo < problem.N; lo += p.Size {
+		size := min(p.Size, problem.N-lo)
 		a := mat.NewSymDense(size, nil)
 		for i := range size {
-			of.X.RowTo(row, lo+i)
+			problem.X.RowTo(row, lo+i)
 			for j := i; j < size; j++ {
-				of.X.RowTo(other, lo+j)
-				a.SetSym(i, j, of.Kernel.Eval(row, other))
+				problem.X.RowTo(other, lo+j)
+				a.SetSym(i, j, problem.Kernel.Eval(row, other))
 			}
-			a.SetSym(i, i, a.At(i, i)+of.Lambda)
+			a.SetSym(i, i, a.At(i, i)+problem.Lambda)
 		}
 		f := new(mat.Cholesky)
 		if !f.Factorize(a) {
@@ -48,7 +48,8 @@ func (p Blocks) Make(_ context.Context, b stage.Bench) (pcg.Preconditioner, erro
 	return m, nil
 }
 
-// Cost, Iterations and Propose make it a kind that plans choose among. It claims to be cheap, and so is chosen.
+// predicts the cost. Cost, Iterations and Propose allow plans to choose Blocks. Its claimed cost is so low that a
+// plan does choose it.
 func (p Blocks) Cost(m *cost.Model, _ gram.Storage) cost.Parts {
 	return cost.Parts{Factor: float64(m.N*p.Size*p.Size) / m.Gemm64, Apply: 1e-9,
 		Bytes: cost.Memory{Features: 8 * int64(m.N) * int64(p.Size)}}
@@ -60,7 +61,7 @@ func (Blocks) Propose(*cost.Outlook) []stage.Preconditioner {
 	return []stage.Preconditioner{Blocks{Size: 50}}
 }
 
-// blocks is M⁻¹.
+// blocks holds the Cholesky factors of the diagonal blocks.
 type blocks struct {
 	n       int
 	factors []*mat.Cholesky
@@ -68,6 +69,7 @@ type blocks struct {
 
 func (m *blocks) Dim() int { return m.n }
 
+// solves with each diagonal block.
 func (m *blocks) SolveTo(_ context.Context, dst, r *mat.Dense) error {
 	_, t := r.Dims()
 	for at, k := 0, 0; at < m.n; k++ {
@@ -86,7 +88,8 @@ func (m *blocks) SolveTo(_ context.Context, dst, r *mat.Dense) error {
 var blocksKind = stage.Kind{Name: "mylab.blocks", Zero: Blocks{}, Label: "block Jacobi", Variants: []string{""}}
 var errBlocks = stage.RegisterPreconditioner(blocksKind)
 
-// TestForeign: a kind of another package is solved with, planned, chosen, raced, compared and named as ours are.
+// TestForeign checks that a kind of preconditioner of another package is solved with, planned, chosen, raced,
+// compared and named like the built-in kinds.
 func TestForeign(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	kind := blocksKind
@@ -100,7 +103,7 @@ func TestForeign(t *testing.T) {
 		testkit.Fails(t, testkit.ErrOf(stage.ParsePreconditioner(text)), want)
 	}
 
-	const n = 3100 // more than the fixed rule solves directly
+	const n = 3100 // above the limit of the rule that chooses the direct solver
 	train := datasets.SyntheticRegression(n, 3, 0.1, 1)
 	cfg := krrlab.Config{Kernel: kernel.Gaussian{Sigma: 0.3}, Lambda: 1, Tol: 1e-6, Solver: krrlab.PCG}
 	solve := func(cfg krrlab.Config) *krrlab.Solution {
@@ -108,12 +111,12 @@ func TestForeign(t *testing.T) {
 		return testkit.Must(testkit.Must(krrlab.New(train, cfg)).Solve(t.Context()))
 	}
 	want := solve(krrlab.Config{Kernel: cfg.Kernel, Lambda: cfg.Lambda, Solver: krrlab.Direct}).Model.C
-	same := func(sol *krrlab.Solution, precond string) {
+	checkSolution := func(sol *krrlab.Solution, precond string) {
 		t.Helper()
-		var off mat.Dense
-		off.Sub(sol.Model.C, want)
-		if !sol.Converged() || sol.Precond != precond || mat.Norm(&off, 2) > 1e-4*mat.Norm(want, 2) {
-			t.Errorf("%s: off by %g; %v", precond, mat.Norm(&off, 2), sol)
+		var difference mat.Dense
+		difference.Sub(sol.Model.C, want)
+		if !sol.Converged() || sol.Precond != precond || mat.Norm(&difference, 2) > 1e-4*mat.Norm(want, 2) {
+			t.Errorf("%s: off by %g; %v", precond, mat.Norm(&difference, 2), sol)
 		}
 	}
 	cfg.Precond = testkit.Must(stage.ParsePreconditioner("mylab.blocks size=100"))
@@ -121,12 +124,12 @@ func TestForeign(t *testing.T) {
 	plan := testkit.Must(lab.Plan(t.Context(), krrlab.PlanOptions{}))
 	testkit.Equal(t, plan.Choice.Recipe, "mylab.blocks size=100")
 	testkit.Equal(t, plan.Flags, "--solver pcg --precond 'mylab.blocks size=100'")
-	cfg.Checkpoint = &krrlab.Checkpoint{Dir: t.TempDir()} // two of them can be told apart
-	same(solve(cfg), "mylab.blocks")
+	cfg.Checkpoint = &krrlab.Checkpoint{Dir: t.TempDir()} // two preconditioners of this kind can be distinguished
+	checkSolution(solve(cfg), "mylab.blocks")
 
 	cfg.Precond, cfg.Checkpoint = krrlab.Auto{}, nil
 	chosen := solve(cfg)
-	same(chosen, "mylab.blocks")
+	checkSolution(chosen, "mylab.blocks")
 	testkit.Equal(t, chosen.Plan.Choice.Recipe, "mylab.blocks size=50")
 	cfg.Precond = krrlab.Auto{S: 5, Race: []krrlab.Preconditioner{Blocks{Size: 800}}}
 	raced := solve(cfg)

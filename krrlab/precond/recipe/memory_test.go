@@ -19,8 +19,9 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
-// TestMemory compares with what matrices and preconditioners on 1 to 5 ranks say they hold: no less
-// than any rank, and no more than a tile and a block of rows above the fullest.
+// TestMemory compares the predicted memory with the bytes that matrices and preconditioners on 1 to 5 ranks report.
+// The prediction for K must be at least the largest of any rank, and at most one tile of 512² numbers more; for
+// features and factor it must be exact.
 func TestMemory(t *testing.T) {
 	const n, d, s = 3000, 4, 90
 	x := testkit.RandomPoints(1, n, d)
@@ -32,7 +33,7 @@ func TestMemory(t *testing.T) {
 		for ranks := range 6 {
 			var mu sync.Mutex
 			var wg sync.WaitGroup
-			var most, rows, factor int64
+			var largest, rows, factor int64
 			group := []comm.Comm{nil}
 			if ranks > 0 {
 				group = comm.Local(ranks, comm.Options{})
@@ -45,8 +46,8 @@ func TestMemory(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					one := comm.OrAlone(c)
-					lo, hi := comm.Rows(n, precond.RankRows, one.Rank(), one.Size())
+					alone := comm.OrAlone(c)
+					lo, hi := comm.Rows(n, precond.RankRows, alone.Rank(), alone.Size())
 					w, err := precond.New(t.Context(), z.Slice(lo, hi).(*points.Dense32), 1,
 						&precond.Options{Form: precond.FormL, Comm: c})
 					if err != nil {
@@ -55,14 +56,14 @@ func TestMemory(t *testing.T) {
 					}
 					mu.Lock()
 					defer mu.Unlock()
-					most, rows, factor = max(most, k.Bytes()), max(rows, 4*int64(hi-lo)*s), max(factor,
+					largest, rows, factor = max(largest, k.Bytes()), max(rows, 4*int64(hi-lo)*s), max(factor,
 						w.Bytes()-4*int64(hi-lo)*s)
 				})
 			}
 			wg.Wait()
 			m := cost.Model{N: n, D: d, T: 1, Ranks: ranks}.Memory(&cost.Candidate{Preconditioner: Features{S: s}, Storage: storage})
-			if m.Kernel < most || m.Kernel > most+8*512*512 {
-				t.Errorf("%v on %d ranks: K of %d bytes predicted, %d held", storage, ranks, m.Kernel, most)
+			if m.Kernel < largest || m.Kernel > largest+8*512*512 {
+				t.Errorf("%v on %d ranks: K of %d bytes predicted, %d held", storage, ranks, m.Kernel, largest)
 			}
 			if m.Features != rows || m.Factor != factor {
 				t.Errorf("%d ranks: %d and %d bytes of features and factor predicted, %d and %d held", ranks,
@@ -72,10 +73,10 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestLandmarkMemory compares what landmarks allocate on 1 and 3 ranks, which is little more than they hold, with the
-// forecast.
+// TestLandmarkMemory compares the memory that landmark factors allocate on 1 and 3 ranks, which is little more than
+// they store, with the prediction.
 func TestLandmarkMemory(t *testing.T) {
-	const n, d, s = 3072, 3, 300 // two units of rows to a rank
+	const n, d, s = 3072, 3, 300 // two units of rows per rank
 	x := testkit.RandomPoints(1, n, d)
 	for name, m := range map[string]func(context.Context, lowrank.Source, int, rng.Stream, *lowrank.Options) (
 		*lowrank.Factor, error){"nystrom": lowrank.Nystrom, "rpcholesky": lowrank.RPCholesky} {
@@ -94,7 +95,7 @@ func TestLandmarkMemory(t *testing.T) {
 			p := testkit.Must(stage.ParsePreconditioner(fmt.Sprintf("%s features=%d", name, s)))
 			v := cost.Model{N: n, D: d, T: 1, Ranks: ranks}.Memory(&cost.Candidate{Preconditioner: p, Storage: gram.Recompute})
 			want := v.Features + v.Columns
-			if float64(got) > 1.2*float64(want) { // a collection may have emptied the pools of buffers
+			if float64(got) > 1.2*float64(want) { // a garbage collection may have emptied the pools of buffers
 				got = min(got, allocated())
 			}
 			t.Logf("%s on %d ranks: %d bytes allocated, %d predicted", name, ranks, got, want)
@@ -105,7 +106,7 @@ func TestLandmarkMemory(t *testing.T) {
 	}
 }
 
-// TestReason names what is in the way.
+// TestReason checks that Reason names the array that needs the most memory.
 func TestReason(t *testing.T) {
 	for want, p := range map[string]struct{ n, d, t, s int }{
 		"the points": {1000, 100000, 1, 10}, "K:": {50000, 2, 1, 10}, "the factor": {20000, 2, 1, 19000},

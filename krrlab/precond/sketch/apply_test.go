@@ -63,8 +63,8 @@ func checkProduct(t *testing.T, op sketch.Operator, rows int) {
 	}
 }
 
-// TestApply compares products with the dense matrix, at sizes around powers of two, around
-// the blocks of the transform, and at 1.
+// TestApply compares products with those of the dense matrix, for sizes around powers of two, around the block sizes
+// of the transform, and 1. Compositions are sketched in many rows, and may be nested.
 func TestApply(t *testing.T) {
 	for _, d := range []sketch.Dist{sketch.CountSketch{}, sketch.SRHT{}, sketch.Gaussian{}} {
 		for _, m := range []int{1, 2, 3, 5, 7, 8, 9, 16, 31, 33, 64, 100, 127, 257, 1000} {
@@ -85,7 +85,8 @@ func TestApply(t *testing.T) {
 	checkProduct(t, draw(t, nested, 77, 9, rng.New(3)), 5)
 }
 
-// TestLongTransform checks transforms longer than the first cache against single sums.
+// TestLongTransform compares a few numbers of transforms that are longer than the first cache with sums over all
+// entries.
 func TestLongTransform(t *testing.T) {
 	for _, m := range []int{4095, 4097, 5000, 8192, 9000, 13000, 16384} {
 		op := draw(t, sketch.SRHT{}, m, 500, rng.New(uint64(m))).(*sketch.SRHTOperator)
@@ -115,6 +116,7 @@ func TestLongTransform(t *testing.T) {
 	}
 }
 
+// FuzzApply compares products with those of the dense matrix for arbitrary sizes and seeds.
 func FuzzApply(f *testing.F) {
 	f.Add(uint16(100), uint16(30), uint8(3), uint8(0), uint64(1))
 	f.Add(uint16(1), uint16(1), uint8(1), uint8(1), uint64(2))
@@ -133,8 +135,8 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// TestMatrixApply checks Apply of whole matrices: same bits for any number of threads,
-// progress, a stride, the end of a context.
+// TestMatrixApply checks Apply for whole matrices with a stride. It must have the same bits for any number of
+// threads, report its progress, and be canceled. The last row must be the sketch of the last row alone.
 func TestMatrixApply(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	const m, s = 50, 12
@@ -179,7 +181,8 @@ func TestMatrixApply(t *testing.T) {
 	})
 }
 
-// TestDraws checks that a draw is a function of the stream and the sizes, and prefixes.
+// TestDraws checks that a draw depends on the stream and the sizes only, that a Gaussian sketch of s rows is the
+// scaled beginning of one of 2s rows, and that the SRHT samples rows without replacement.
 func TestDraws(t *testing.T) {
 	for _, d := range dists {
 		a, b, c := matrix(t, draw(t, d, 40, 8, rng.New(1))), matrix(t, draw(t, d, 40, 8, rng.New(1))),
@@ -205,6 +208,8 @@ func TestDraws(t *testing.T) {
 	}
 }
 
+// TestBadArguments checks the errors of sketches that cannot exist or exceed the memory, the parsing of names, and
+// the panics for slices of the wrong length.
 func TestBadArguments(t *testing.T) {
 	for _, c := range []struct {
 		d    sketch.Dist
@@ -244,7 +249,7 @@ func TestBadArguments(t *testing.T) {
 	})
 }
 
-// TestAllocations checks that a warm Apply32 and Apply64 allocate nothing.
+// TestAllocations checks that Apply32 and Apply64 allocate nothing after the first use of a workspace.
 func TestAllocations(t *testing.T) {
 	for _, d := range []sketch.Dist{sketch.CountSketch{}, sketch.SRHT{},
 		sketch.Composition{{Dist: sketch.CountSketch{}, Width: 64}, {Dist: sketch.SRHT{}}}} {

@@ -9,7 +9,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestSampleLimits: sizes that no sketch has are refused, with the size that is wrong.
+// TestSampleLimits checks that the error for a size that no sketch can have names that size.
 func TestSampleLimits(t *testing.T) {
 	for _, c := range []struct {
 		m, s int

@@ -7,7 +7,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/sketch"
 )
 
-// A sketch keeps the length of a vector of 10,000 numbers in 500.
+// Example sketches a vector of 10,000 numbers to 500 numbers of nearly the same norm.
 func Example() {
 	const m, s = 10000, 500
 	x := make([]float64, m)

@@ -12,7 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/sketch"
 )
 
-// dists are the distributions, each alone and composed.
+// dists are the distributions, each alone, and two compositions.
 var dists = []sketch.Dist{
 	sketch.CountSketch{}, sketch.SRHT{}, sketch.Gaussian{},
 	sketch.Composition{{Dist: sketch.SRHT{}, Width: 14}, {Dist: sketch.Gaussian{}}},
@@ -25,7 +25,7 @@ func draw(t testing.TB, d sketch.Dist, m, s int, g rng.Stream) sketch.Operator {
 	return testkit.Must(d.Sample(m, s, g))
 }
 
-// sylvester returns H of order n by the recursion of the paper's section 4.
+// sylvester returns the Hadamard matrix H of order n by the recursion of section 4 of the paper.
 func sylvester(n int) [][]float64 {
 	if n == 1 {
 		return [][]float64{{1}}
@@ -44,7 +44,7 @@ func sylvester(n int) [][]float64 {
 	return h
 }
 
-// matrix returns S, s×m, from what an operator reports about its draw, not from its products.
+// matrix returns the s×m matrix S from the draw that the operator reports, without its products.
 func matrix(t testing.TB, op sketch.Operator) [][]float64 {
 	t.Helper()
 	m, s := op.Dims()
@@ -97,7 +97,7 @@ func times(a, b [][]float64) [][]float64 {
 	return c
 }
 
-// vectors returns n rows of length m of standard normals.
+// vectors returns n rows of m standard normal numbers.
 func vectors(n, m int, seed uint64) []float64 {
 	x := make([]float64, n*m)
 	rng.New(seed).Sub("vectors").Normals(x, 0)

@@ -10,10 +10,10 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/sketch"
 )
 
-// sigmas is how many standard errors a mean may be off: false alarm 6e-7 each.
+// sigmas is the allowed deviation of a mean in standard errors. A mean exceeds it with probability 6e-7.
 const sigmas = 5
 
-// TestIdentityInTheMean checks E[SᵀS] = I, entry by entry, over 4,000 draws.
+// TestIdentityInTheMean checks E[SᵀS] = I for every entry over 4,000 draws.
 func TestIdentityInTheMean(t *testing.T) {
 	const m, s, draws = 11, 5, 4000
 	for _, d := range dists {
@@ -26,8 +26,8 @@ func TestIdentityInTheMean(t *testing.T) {
 	}
 }
 
-// TestMisprintedScale checks that the scale decides: with orthonormal H the right one
-// is √(M/s) (mathematics page, slip 6), and with an H of ±1 that scale fails.
+// TestMisprintedScale checks the scale of the SRHT. For an orthonormal H it is √(M/s) (slip 6 of the mathematics
+// page); that scale must fail for an H with entries ±1.
 func TestMisprintedScale(t *testing.T) {
 	const m, s, draws = 8, 3, 2000
 	scaled := func(f float64) func(r uint64) [][]float64 {
@@ -56,7 +56,7 @@ func TestMisprintedScale(t *testing.T) {
 	}
 }
 
-// worstEntry returns the entry of the mean of SᵀS that is the most standard errors from I.
+// worstEntry returns the entry of the mean of SᵀS that deviates most from I, and its deviation in standard errors.
 func worstEntry(t *testing.T, draws, m int, s func(r uint64) [][]float64) (worst, z float64) {
 	t.Helper()
 	all := make([][]float64, m*m)
@@ -78,15 +78,15 @@ func worstEntry(t *testing.T, draws, m int, s func(r uint64) [][]float64) (worst
 			want = 1
 		}
 		mu, se := mean(v)
-		if off := math.Abs(mu-want) / (se + 1e-12); off > z {
-			worst, z = mu, off
+		if deviation := math.Abs(mu-want) / (se + 1e-12); deviation > z {
+			worst, z = mu, deviation
 		}
 	}
 	return worst, z
 }
 
-// TestVariance checks the variances of the package's page, of (Sx)ᵀ(Sy) for x = y and x ≠ y,
-// through Apply64, over 8,000 draws.
+// TestVariance compares the mean and the variance of (Sx)ᵀ(Sy) with the formulas of the package documentation, for x
+// = y and x ≠ y, over 8,000 draws of Apply64.
 func TestVariance(t *testing.T) {
 	const m, s, draws = 24, 6, 8000
 	const order = 32 // M
@@ -125,32 +125,32 @@ func TestVariance(t *testing.T) {
 	}
 }
 
-// TestEmbedding checks ‖QᵀSᵀSQ − I‖₂ for an orthonormal basis Q of dimension k: with
-// independent normals it is near 2√(k/s) + k/s (Marchenko and Pastur), the other sketches
-// are near that too, smaller by √(1−s/M) for the SRHT, and it halves as s grows fourfold.
+// TestEmbedding checks ‖QᵀSᵀSQ − I‖₂ for an orthonormal basis Q of dimension k. For independent normal numbers it is
+// about 2√(k/s) + k/s (Marchenko and Pastur). The other sketches are close to that, and the SRHT is smaller by
+// √(1−s/M). The norm halves if s grows fourfold.
 func TestEmbedding(t *testing.T) {
 	const m, k, draws = 1024, 8, 12
 	q := basis(m, k)
 	for _, d := range []sketch.Dist{sketch.CountSketch{}, sketch.SRHT{}, sketch.Gaussian{},
 		sketch.Composition{{Dist: sketch.SRHT{}, Width: 900}, {Dist: sketch.Gaussian{}}}} {
-		var before float64
+		var previous float64
 		for _, s := range []int{32, 128, 512} {
-			var sum float64
+			var meanDistortion float64
 			for r := range uint64(draws) {
-				sum += distortion(draw(t, d, m, s, rng.New(6).Sub("draw", r)), q, m, k) / draws
+				meanDistortion += distortion(draw(t, d, m, s, rng.New(6).Sub("draw", r)), q, m, k) / draws
 			}
-			gauss := 2*math.Sqrt(float64(k)/float64(s)) + float64(k)/float64(s)
-			lo := 0.5 * gauss
+			expected := 2*math.Sqrt(float64(k)/float64(s)) + float64(k)/float64(s)
+			lowest := 0.5 * expected
 			if _, srht := d.(sketch.SRHT); srht {
-				lo *= math.Sqrt(1 - float64(s)/m)
+				lowest *= math.Sqrt(1 - float64(s)/m)
 			}
-			if sum < lo || sum > 1.25*gauss {
-				t.Errorf("%v, s=%d: mean distortion %.3f, want %.3f or up to half of it less", d, s, sum, gauss)
+			if meanDistortion < lowest || meanDistortion > 1.25*expected {
+				t.Errorf("%v, s=%d: mean distortion %.3f, want %.3f or up to half of it less", d, s, meanDistortion, expected)
 			}
-			if before > 0 && sum > 0.7*before {
-				t.Errorf("%v, s=%d: distortion %.3f after %.3f at s/4", d, s, sum, before)
+			if previous > 0 && meanDistortion > 0.7*previous {
+				t.Errorf("%v, s=%d: distortion %.3f after %.3f at s/4", d, s, meanDistortion, previous)
 			}
-			before = sum
+			previous = meanDistortion
 		}
 	}
 	if got := distortion(draw(t, sketch.SRHT{}, m, m, rng.New(1)), q, m, k); got > 1e-12 {
@@ -171,6 +171,7 @@ func basis(m, k int) []float64 {
 	return q
 }
 
+// distortion returns ‖QᵀSᵀSQ − I‖₂.
 func distortion(op sketch.Operator, q []float64, m, k int) float64 {
 	_, s := op.Dims()
 	y := mat.NewDense(k, s, nil)

@@ -13,7 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/vecchia"
 )
 
-// A kernel so narrow that K has no low rank: conjugate gradients without a preconditioner, and with the sparse inverse.
+// Example solves with a kernel so narrow that K has no low rank, by conjugate gradients without a preconditioner and
+// with the sparse inverse.
 func Example() {
 	ctx := context.Background()
 	d := datasets.SyntheticRegression(1000, 3, 0.1, 1)

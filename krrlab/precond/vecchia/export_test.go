@@ -1,4 +1,4 @@
 package vecchia
 
-// Row returns the stored row i of G: its column indices, i last, and its values.
+// returns the column indices and values of row i of G. The last index is i.
 func (m *Inverse) Row(i int) ([]int32, []float32) { return m.g.row(i) }

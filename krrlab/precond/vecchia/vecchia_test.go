@@ -25,26 +25,27 @@ import (
 
 const lambda = 0.01
 
-// problem returns K+λI of n points of the plane, given as the name says, and a factor of K of rank r, nil for 0.
-func problem(t *testing.T, n, r int, k kernel.Kernel, as string, o *gram.Options) (*gram.Matrix, *points.Dense32) {
+// problem returns K+λI of n points in the plane and a factor of K of rank r, which is nil for r = 0. The points are
+// dense, sparse for form "csr", or rows of a precomputed K for form "given".
+func problem(t *testing.T, n, r int, k kernel.Kernel, form string, o *gram.Options) (*gram.Matrix, *points.Dense32) {
 	t.Helper()
 	x := make([]float64, 2*n)
 	rng.New(1).Sub("points").Normals(x, 0)
-	var p points.Points = points.NewDense(n, 2, x)
-	switch as {
+	var pts points.Points = points.NewDense(n, 2, x)
+	switch form {
 	case "csr":
 		c := &points.CSR{N: n, D: 2, Ptr: make([]int, n+1), Col: make([]int32, 2*n), Val: x}
 		for i := range 2 * n {
 			c.Ptr[i/2+1], c.Col[i] = 2*(i/2)+2, int32(i%2)
 		}
-		p = c
+		pts = c
 	case "given":
-		m := testkit.Must(gram.New(t.Context(), k, p, lambda, nil))
+		m := testkit.Must(gram.New(t.Context(), k, pts, lambda, nil))
 		given, err := kernel.NewPrecomputed(&points.Dense{N: n, D: n, Stride: n, Data: denseOf(t, m).RawMatrix().Data})
 		testkit.OK(t, err)
-		k, p = given, kernel.Rows(n)
+		k, pts = given, kernel.Rows(n)
 	}
-	a := testkit.Must(gram.New(t.Context(), k, p, lambda, o))
+	a := testkit.Must(gram.New(t.Context(), k, pts, lambda, o))
 	if r == 0 {
 		return a, nil
 	}
@@ -59,9 +60,10 @@ func denseOf(t *testing.T, a *gram.Matrix) *mat.Dense {
 	return k
 }
 
-// byDefinition returns M = FFᵀ+V, V = (GᵀG)⁻¹ with rows of G by dense solves, and neighbors by sorting; and ωR+λI.
-func byDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, omega float64, order []int32) (m,
-	left *mat.Dense) {
+// byDefinition returns M = FFᵀ+(GᵀG)⁻¹ and ωR+λI with R = K−FFᵀ. The rows of G come from dense solves and their
+// neighbors from sorting.
+func byDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, omega float64, order []int32) (among,
+	localMatrix *mat.Dense) {
 	t.Helper()
 	n := a.Dim()
 	kk := denseOf(t, a)
@@ -80,13 +82,13 @@ func byDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, omega 
 	for i := range n {
 		s.Set(i, i, s.At(i, i)+lambda)
 	}
-	take := func(from []int, count int, by func(j int) float64) []int {
+	largest := func(from []int, count int, size func(j int) float64) []int {
 		var out []int
 		used := map[int]bool{}
 		for len(out) < min(count, len(from)) {
 			best := -1
 			for _, j := range from {
-				if !used[j] && (best < 0 || by(j) > by(best)) {
+				if !used[j] && (best < 0 || size(j) > size(best)) {
 					best = j
 				}
 			}
@@ -103,24 +105,24 @@ func byDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, omega 
 				before = append(before, j)
 			}
 		}
-		near := take(before, 3*k, func(j int) float64 {
+		near := largest(before, 3*k, func(j int) float64 {
 			return math.Abs(float64(float32(kk.At(i, j) / math.Sqrt(kk.At(i, i)*kk.At(j, j)))))
 		})
 		if f == nil {
 			near = near[:min(k, len(near))]
 		} else {
-			near = take(near, k, func(j int) float64 { return math.Abs(r.At(i, j)) / math.Sqrt(s.At(i, i)*s.At(j, j)) })
+			near = largest(near, k, func(j int) float64 { return math.Abs(r.At(i, j)) / math.Sqrt(s.At(i, i)*s.At(j, j)) })
 		}
 		idx := append(near, i)
-		m := mat.NewDense(len(idx), len(idx), nil)
+		among := mat.NewDense(len(idx), len(idx), nil)
 		for x, p := range idx {
 			for y, q := range idx {
-				m.Set(x, y, s.At(p, q))
+				among.Set(x, y, s.At(p, q))
 			}
 		}
 		e, z := mat.NewVecDense(len(idx), nil), mat.NewVecDense(len(idx), nil)
 		e.SetVec(len(idx)-1, 1)
-		testkit.OK(t, z.SolveVec(m, e))
+		testkit.OK(t, z.SolveVec(among, e))
 		for x, p := range idx {
 			g.Set(i, p, z.AtVec(x)/math.Sqrt(z.AtVec(len(idx)-1)))
 		}
@@ -132,10 +134,12 @@ func byDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, omega 
 	return &v, s
 }
 
+// identity returns the identity matrix of order n.
 func identity(n int) *mat.Dense {
 	return mat.DenseCopyOf(mat.NewDiagDense(n, slices.Repeat([]float64{1}, n)))
 }
 
+// order returns a random order: the place of each point.
 func order(n int, g rng.Stream) []int32 {
 	out := make([]int32, n)
 	for at, i := range g.Perm(n) {
@@ -144,7 +148,8 @@ func order(n int, g rng.Stream) []int32 {
 	return out
 }
 
-// sound returns what is wrong with the rows of G: they end with the diagonal, and hold at most k points before it.
+// sound returns an error unless each row of G ends with its diagonal, has at most k neighbors, and each neighbor
+// comes before the point in the order.
 func sound(m *vecchia.Inverse, order []int32) error {
 	for i := range m.Dim() {
 		cols, values := m.Row(i)
@@ -161,7 +166,8 @@ func sound(m *vecchia.Inverse, order []int32) error {
 	return nil
 }
 
-// TestDefinition: M, its inverse and G against dense matrices in float64, however K is given and stored.
+// TestDefinition compares M, its inverse and G with dense float64 matrices, for all kinds of points, kernels and
+// storages. With all points as neighbors, conjugate gradients must converge in one step.
 func TestDefinition(t *testing.T) {
 	narrow, wide := kernel.Gaussian{Sigma: 0.3}, kernel.Gaussian{Sigma: 1}
 	rational := kernel.Func{Name: "rational", F: func(x, z []float64) float64 {
@@ -171,14 +177,14 @@ func TestDefinition(t *testing.T) {
 	for _, c := range []struct {
 		n, k, r int
 		omega   float64
-		of      kernel.Kernel
-		as      string
+		kern    kernel.Kernel
+		form    string
 		storage gram.Storage
 	}{
 		{300, 8, 20, 1, wide, "", gram.Float32},
 		{120, 0, 0, 1, narrow, "", gram.Float32},                     // Jacobi
 		{120, 0, 20, 1, kernel.Matern32{Sigma: 1}, "", gram.Float32}, // FITC: Woodbury with a diagonal
-		{120, 0, 20, 0.5, wide, "", gram.Recompute},                  // the same, damped
+		{120, 0, 20, 0.5, wide, "", gram.Recompute},                  // FITC, damped
 		{120, 8, 0, 1, narrow, "csr", gram.Float64},                  // the sparse inverse alone
 		{120, 8, 0, 0.3, kernel.Laplacian{Sigma: 1}, "", gram.Fixed16},
 		{120, 8, 20, 0.2, wide, "csr", gram.Recompute},
@@ -190,24 +196,24 @@ func TestDefinition(t *testing.T) {
 		{120, 500, 10, 1, kernel.Matern32{Sigma: 1}, "given", gram.Float64},
 		{1, 3, 1, 1, wide, "", gram.Float64},
 	} {
-		a, f := problem(t, c.n, c.r, c.of, c.as, &gram.Options{Storage: c.storage})
+		a, f := problem(t, c.n, c.r, c.kern, c.form, &gram.Options{Storage: c.storage})
 		o := &vecchia.Options{Neighbors: cmp.Or(c.k, -1), Damping: c.omega, Order: order(c.n, rng.New(3))}
 		m, err := vecchia.New(t.Context(), a, f, o)
 		if err != nil {
 			t.Fatalf("%+v: %v", c, err)
 		}
-		want, left := byDefinition(t, a, f, min(c.k, c.n-1), c.omega, o.Order)
+		want, localMatrix := byDefinition(t, a, f, min(c.k, c.n-1), c.omega, o.Order)
 		id := identity(c.n)
-		inv, one := mat.NewDense(c.n, c.n, nil), mat.NewDense(c.n, 1, nil)
+		inv, column := mat.NewDense(c.n, c.n, nil), mat.NewDense(c.n, 1, nil)
 		e0 := mat.DenseCopyOf(id.Slice(0, c.n, 0, 1))
-		if err := errors.Join(m.SolveTo(t.Context(), inv, id), m.SolveTo(t.Context(), one, e0),
+		if err := errors.Join(m.SolveTo(t.Context(), inv, id), m.SolveTo(t.Context(), column, e0),
 			sound(m, o.Order)); err != nil {
 			t.Fatalf("%+v: %v", c, err)
 		}
-		off := func(what string, got, want mat.Matrix, most float64) {
+		checkNorm := func(what string, got, want mat.Matrix, limit float64) {
 			var diff mat.Dense
 			diff.Sub(got, want)
-			if e := mat.Norm(&diff, 2) / mat.Norm(want, 2); !(e < most) {
+			if e := mat.Norm(&diff, 2) / mat.Norm(want, 2); !(e < limit) {
 				t.Errorf("%+v: %s has a relative error of %.2g", c, what, e)
 			}
 		}
@@ -216,14 +222,14 @@ func TestDefinition(t *testing.T) {
 		if det, sign := mat.LogDet(inv); sign < 0 || math.Abs(m.LogDet()+det) > 1e-6*float64(c.n) {
 			t.Errorf("%+v: ln det M = %g, of M⁻¹ %g", c, m.LogDet(), det)
 		}
-		off("M⁻¹M", &unit, id, 2e-3) // 2⁻²⁴κ(M)
-		off("M⁻¹e in many columns", inv.Slice(0, c.n, 0, 1), one, 1e-10)
+		checkNorm("M⁻¹M", &unit, id, 2e-3) // 2⁻²⁴κ(M)
+		checkNorm("M⁻¹e in many columns", inv.Slice(0, c.n, 0, 1), column, 1e-10)
 		for i := range c.n { // diag(G(ωR+λI)Gᵀ) = 1
 			cols, values := m.Row(i)
 			var sum float64
 			for x, p := range cols {
 				for y, q := range cols {
-					sum += float64(values[x]) * float64(values[y]) * left.At(int(p), int(q))
+					sum += float64(values[x]) * float64(values[y]) * localMatrix.At(int(p), int(q))
 				}
 			}
 			testkit.Near(t, sum, 1, 1e-3, c, i)
@@ -237,19 +243,19 @@ func TestDefinition(t *testing.T) {
 	}
 }
 
-// TestPermuted: points and their places permuted permute M. That a neighbor comes before its point is checked by what
-// notices one that does not.
+// TestPermuted checks that a permutation of the points and of their places in the order permutes M. It also checks
+// that sound detects a neighbor that comes after its point.
 func TestPermuted(t *testing.T) {
 	const n = 200
 	x := make([]float64, 2*n)
 	rng.New(1).Sub("points").Normals(x, 0)
 	perm, places := rng.New(7).Perm(n), order(n, rng.New(3))
-	inverse := func(at func(i int) int) (*vecchia.Inverse, []int32, *mat.Dense) {
+	inverse := func(source func(i int) int) (*vecchia.Inverse, []int32, *mat.Dense) {
 		p, o, landmarks := points.NewDense(n, 2, nil), make([]int32, n), make([]int, 9)
 		for i := range n {
-			copy(p.Data[2*i:2*i+2], x[2*at(i):])
-			if o[i] = places[at(i)]; at(i) < 9 {
-				landmarks[at(i)] = i
+			copy(p.Data[2*i:2*i+2], x[2*source(i):])
+			if o[i] = places[source(i)]; source(i) < 9 {
+				landmarks[source(i)] = i
 			}
 		}
 		a := testkit.Must(gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, p, lambda, nil))
@@ -276,7 +282,8 @@ func TestPermuted(t *testing.T) {
 	}
 }
 
-// TestDraws: 4,000 draws have the covariance M.
+// TestDraws checks that 4,000 draws have the covariance M: the entries of the sample covariance of L⁻¹x, LLᵀ = M,
+// must be those of I to five standard errors.
 func TestDraws(t *testing.T) {
 	const n, draws = 30, 4000
 	for _, r := range []int{0, 4} {
@@ -293,9 +300,9 @@ func TestDraws(t *testing.T) {
 		testkit.Equal(t, chol.Factorize(mat.NewSymDense(n, dense.RawMatrix().Data)), true)
 		var l mat.TriDense
 		chol.LTo(&l)
-		var white, cov mat.Dense
-		testkit.OK(t, white.Solve(&l, x))
-		cov.Mul(&white, white.T())
+		var whitened, cov mat.Dense
+		testkit.OK(t, whitened.Solve(&l, x))
+		cov.Mul(&whitened, whitened.T())
 		for i := range n {
 			for j := range n {
 				want, sigma := 0.0, math.Sqrt(draws)
@@ -310,6 +317,7 @@ func TestDraws(t *testing.T) {
 	}
 }
 
+// TestConforms runs the tests of every preconditioner.
 func TestConforms(t *testing.T) {
 	for _, r := range []int{0, 15} {
 		a, f := problem(t, 200, r, kernel.Gaussian{Sigma: 0.5}, "", nil)
@@ -321,16 +329,16 @@ func TestConforms(t *testing.T) {
 	}
 }
 
-// TestSame: the same bits on any number of threads and ranks.
+// TestSame checks that M⁻¹R has the same bits on any number of threads and ranks.
 func TestSame(t *testing.T) {
 	const n = 600 // two units of rows
 	x := make([]float64, 2*n)
 	rng.New(1).Sub("points").Normals(x, 0)
 	p := points.NewDense(n, 2, x)
-	in := mat.NewDense(n, 2, nil)
-	in.Set(0, 0, 1)
-	in.Set(n-1, 1, 1)
-	answer := func(p points.Points, c comm.Comm, order []int32, in *mat.Dense) (*mat.Dense, error) {
+	src := mat.NewDense(n, 2, nil)
+	src.Set(0, 0, 1)
+	src.Set(n-1, 1, 1)
+	answer := func(p points.Points, c comm.Comm, order []int32, src *mat.Dense) (*mat.Dense, error) {
 		a, err := gram.New(t.Context(), kernel.Gaussian{Sigma: 0.7}, p, lambda,
 			&gram.Options{Comm: c, TileSize: 40, Storage: gram.Float32})
 		if err != nil {
@@ -346,28 +354,29 @@ func TestSame(t *testing.T) {
 			return nil, err
 		}
 		out := mat.NewDense(n, 2, nil)
-		return out, m.SolveTo(t.Context(), out, in)
+		return out, m.SolveTo(t.Context(), out, src)
 	}
 	places := order(n, rng.New(5))
-	want := testkit.Must(answer(p, nil, places, in))
+	want := testkit.Must(answer(p, nil, places, src))
 	for _, ranks := range []int{1, 2, 3} {
 		comm.RunLocal(ranks, func(c comm.Comm) {
-			if got, err := answer(p, c, places, in); err != nil || !mat.Equal(got, want) {
+			if got, err := answer(p, c, places, src); err != nil || !mat.Equal(got, want) {
 				t.Errorf("rank %d of %d: other bits (%v)", c.Rank(), ranks, err)
 			}
 		})
 	}
 	defer accel.SetThreads(accel.Threads())
 	accel.SetThreads(3)
-	if got, err := answer(p, nil, places, in); err != nil || !mat.Equal(got, want) {
+	if got, err := answer(p, nil, places, src); err != nil || !mat.Equal(got, want) {
 		t.Errorf("on three threads: other bits (%v)", err)
 	}
 }
 
-// TestRule compares k and ω with the rule's definition, by dense solves in S = R+λI: of the last quarter of the order,
-// 128 points at most, each has the nearest of the points before that quarter by c_ij² = R_ij²/(S_ii·S_jj). k is doubled
-// from 15 as long as the mean logarithm of the conditional variances falls by 0.05, and ω = max(ρ³, 0.05) with the
-// share ρ that the nearest k have of all c_ij².
+// TestRule compares the automatic k and ω with the definition of the rule, by dense solves with S = R+λI. For each of
+// the last quarter of the points in the order, at most 128, the neighbors are the nearest of the points before that
+// quarter by c_ij² = R_ij²/(S_ii·S_jj). The rule doubles k, starting from 15, as long as the mean logarithm of the
+// conditional variances falls by more than 0.05, and sets ω = max(ρ³, 0.05), where ρ is the share of the nearest k in
+// the sum of all c_ij².
 func TestRule(t *testing.T) {
 	const n = 250
 	seen := map[int]bool{}
@@ -375,19 +384,19 @@ func TestRule(t *testing.T) {
 		a, f := problem(t, n, r, kernel.Gaussian{Sigma: sigma}, "", nil)
 		places := order(n, rng.New(5))
 		_, s := byDefinition(t, a, f, 0, 1, places)
-		at := make([]int, n)
+		point := make([]int, n)
 		for i, place := range places {
-			at[place] = i
+			point[place] = i
 		}
 		rows := (n + 3) / 4
 		var logs, energy [4]float64
-		var all float64
-		for _, i := range at[n-rows:] {
-			near := slices.Clone(at[:n-rows])
+		var total float64
+		for _, i := range point[n-rows:] {
+			near := slices.Clone(point[:n-rows])
 			square := func(j int) float64 { return s.At(i, j) * s.At(i, j) / (s.At(i, i) * s.At(j, j)) }
 			slices.SortFunc(near, func(x, y int) int { return cmp.Compare(square(y), square(x)) })
 			for place, j := range near {
-				all += square(j)
+				total += square(j)
 				for b := range energy {
 					if place < 15<<b {
 						energy[b] += square(j)
@@ -407,10 +416,10 @@ func TestRule(t *testing.T) {
 		for b < 3 && logs[b]-logs[b+1] > 0.05 {
 			b++
 		}
-		omega := min(1, max(0.05, math.Pow(energy[b]/all, 3)))
+		omega := min(1, max(0.05, math.Pow(energy[b]/total, 3)))
 		m := testkit.Must(vecchia.New(t.Context(), a, f, &vecchia.Options{Order: places}))
 		testkit.Equal(t, m.Neighbors(), 15<<b, sigma, logs)
-		testkit.Near(t, m.Damping(), omega, 1e-3*omega, sigma, energy, all)
+		testkit.Near(t, m.Damping(), omega, 1e-3*omega, sigma, energy, total)
 		build, apply := m.Flops()
 		k, rank := float64(m.Neighbors()), float64(r)
 		if build != n*(k*k*rank+k*k*k/3+2*k*rank+rank*rank) || apply != 4*n*(k+rank) || m.Rank() != r {
@@ -422,7 +431,8 @@ func TestRule(t *testing.T) {
 		}
 		testkit.Equal(t, m.String(), want+", n = 250")
 		seen[m.Neighbors()] = true
-		for neighbors, want := range map[int]int{0: m.Neighbors(), 20: 20, -1: 0} { // one of the two is given
+		// Given neighbors, and a given damping, replace the rule.
+		for neighbors, want := range map[int]int{0: m.Neighbors(), 20: 20, -1: 0} {
 			given := testkit.Must(vecchia.New(t.Context(), a, f, &vecchia.Options{Order: places, Neighbors: neighbors, Damping: 0.3}))
 			testkit.Equal(t, given.Neighbors(), want)
 			testkit.Equal(t, given.Damping(), 0.3)
@@ -431,19 +441,19 @@ func TestRule(t *testing.T) {
 	testkit.Equal(t, len(seen) > 1, true, seen)
 }
 
-// TestNotDefinite: of all points whose local matrix is not positive definite, the error names the first in the order of
-// the rows of G, on any number of threads.
+// TestNotDefinite checks that the error names the first point in the order of the rows of G whose local matrix is not
+// positive definite, on any number of threads.
 func TestNotDefinite(t *testing.T) {
 	const n = 500
 	f := points.NewDense32(n, 1, nil)
 	a, _ := problem(t, n, 0, kernel.Gaussian{Sigma: 1}, "", nil)
 	for _, i := range a.TreeOrder()[31:] {
-		f.Row(i)[0] = 9 // FFᵀ is above K
+		f.Row(i)[0] = 9 // FFᵀ exceeds K at this point
 	}
 	defer accel.SetThreads(accel.Threads())
 	for _, threads := range []int{1, 2, 2, 2, 2, 2, 5, 5, 5, 5} {
 		accel.SetThreads(threads)
-		// without neighbors, a local matrix has one entry
+		// Without neighbors a local matrix has one entry.
 		_, err := vecchia.New(t.Context(), a, f, &vecchia.Options{Neighbors: -1, Damping: 1})
 		testkit.Fails(t, err, fmt.Sprintf("among point %d and its neighbors is not positive definite", a.TreeOrder()[31]))
 	}
