@@ -11,6 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
+// TestWrite checks that a failed write leaves the old file and no temporary file.
 func TestWrite(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a")
 	put := func(s string, err error) error {
@@ -32,6 +33,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// TestCheck checks which files can be written, and that Check leaves nothing in the folder.
 func TestCheck(t *testing.T) {
 	dir := t.TempDir()
 	if err := Check(filepath.Join(dir, "a")); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/base/atomicfile"
 )
 
-// A write that fails leaves what was there.
+// ExampleWrite shows that a failed write leaves the old content.
 func ExampleWrite() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {

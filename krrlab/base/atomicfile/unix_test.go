@@ -12,12 +12,13 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// text returns what writes s.
+// text returns a function that writes s.
 func text(s string) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
 }
 
-// TestLink: a link stays a link, and its target gets the content, whether it was there or not.
+// TestLink checks that a symbolic link remains, and that its target gets the content, whether the target existed or
+// not.
 func TestLink(t *testing.T) {
 	dir := t.TempDir()
 	testkit.OK(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
@@ -41,7 +42,7 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestMode: a new file has what umask leaves, an old one what it had.
+// TestMode checks that a new file gets the mode that umask allows, and that an existing file keeps its mode.
 func TestMode(t *testing.T) {
 	old := syscall.Umask(0o027)
 	defer syscall.Umask(old)
@@ -58,7 +59,7 @@ func TestMode(t *testing.T) {
 	}
 }
 
-// TestOutput: the file that the process's output goes to is written on, not replaced, by whatever name.
+// TestOutput checks that the file that receives the process's output is appended to and not replaced, under any name.
 func TestOutput(t *testing.T) {
 	dir := t.TempDir()
 	f := testkit.Must(os.Create(filepath.Join(dir, "f")))
@@ -77,7 +78,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// TestPipe: a pipe is written to and stays.
+// TestPipe checks that a named pipe is written to and not replaced.
 func TestPipe(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(name, 0o600); err != nil {

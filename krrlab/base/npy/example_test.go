@@ -7,7 +7,7 @@ import (
 	"github.com/krrlab/lab/krrlab/base/npy"
 )
 
-// A matrix written and read back.
+// Example writes a matrix and reads it back.
 func Example() {
 	var b bytes.Buffer
 	if err := npy.Write(&b, []float64{1, 2, 3, 4, 5, 6}, 2, 3); err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestFault: an array whose file is cut while it is in use is an error, also where workers read it.
+// TestFault checks that an error results if the file of a mapped array is truncated while it is in use, also if
+// several workers read it.
 func TestFault(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.npy")
 	f := testkit.Must(os.Create(name))

@@ -10,7 +10,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestMap: files are mapped as they are read; those that are no files of Write are read, or refused.
+// TestMap checks that a mapped file has the same content as a file that is read. Arrays in Fortran order are read,
+// and damaged files are errors.
 func TestMap(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.npy")
 	for _, data := range []any{[]uint8{0, 255, 7, 9}, []float32{1, -2, 3.5, 4}, []float64{1, 2, 3, -0.5},
@@ -18,7 +19,7 @@ func TestMap(t *testing.T) {
 		var b bytes.Buffer
 		testkit.OK(t, Write(&b, data, 2, 2))
 		write := func(content []byte) (Header, any, error) {
-			testkit.OK(t, os.WriteFile(name+".new", content, 0o666)) // what is mapped stays
+			testkit.OK(t, os.WriteFile(name+".new", content, 0o666)) // a mapped file must not be overwritten
 			testkit.OK(t, os.Rename(name+".new", name))
 			return Map(name)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
+// TestRoundTrip writes arrays of every type and reads them back.
 func TestRoundTrip(t *testing.T) {
 	for _, c := range []struct {
 		data  any
@@ -39,7 +40,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestLayout pins the bytes NumPy writes for np.arange(3.).
+// TestLayout compares the bytes with those that NumPy writes for np.arange(3.).
 func TestLayout(t *testing.T) {
 	var buf bytes.Buffer
 	testkit.OK(t, Write(&buf, []float64{0, 1, 2}, 3))
@@ -50,6 +51,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
+// TestReadRefuses checks that the error for a damaged, unsupported or too large file names the reason.
 func TestReadRefuses(t *testing.T) {
 	var good bytes.Buffer
 	testkit.OK(t, Write(&good, []float64{0, 1, 2}, 3))
@@ -81,13 +83,13 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// file returns what NumPy writes of an array of the type, its elements given as bytes.
+// file returns the bytes of an .npy file with an array of the given type, order and shape.
 func file(descr, fortran, shape, elements string) string {
 	dict := "{'descr': '" + descr + "', 'fortran_order': " + fortran + ", 'shape': " + shape + ", }\n"
 	return magic + string([]byte{byte(len(dict)), 0}) + dict + elements
 }
 
-// TestTypes reads elements of every type and order that NumPy writes numbers and texts in.
+// TestTypes reads elements of every type and byte order in which NumPy writes numbers and texts.
 func TestTypes(t *testing.T) {
 	for _, c := range []struct {
 		descr, elements string
@@ -127,6 +129,8 @@ func TestTypes(t *testing.T) {
 	}
 }
 
+// FuzzRead checks that arbitrary bytes are read or refused, never read beyond the limit, and that a result can be
+// written.
 func FuzzRead(f *testing.F) {
 	var buf bytes.Buffer
 	testkit.OK(f, Write(&buf, []float32{1, 2, 3, 4}, 2, 2))
@@ -151,8 +155,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestMisuse: a shape of other elements and elements that are not written panic, and errors of writers and files are
-// handed on; float16 has infinities, and what is none of its numbers is NaN.
+// TestMisuse checks that a shape that does not match the elements, or an element type that cannot be written, panics,
+// and that errors of writers and files are returned. In float16 the largest exponent encodes infinities and NaN.
 func TestMisuse(t *testing.T) {
 	testkit.Panics(t, map[string]func(){
 		"shape": func() { _ = Write(io.Discard, []float64{1, 2}, 3) },

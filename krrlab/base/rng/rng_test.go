@@ -16,8 +16,7 @@ import (
 var update = flag.Bool("update", false,
 	"rewrite testdata/streams.golden: every seeded result of the project changes with it")
 
-// TestKnownAnswers holds the generator to the vectors published with Random123
-// (kat_vectors, philox4x32 10).
+// TestKnownAnswers compares the generator with the vectors published with Random123 (kat_vectors, philox4x32 10).
 func TestKnownAnswers(t *testing.T) {
 	for _, c := range []struct {
 		ctr  [4]uint32
@@ -43,8 +42,8 @@ func TestKnownAnswers(t *testing.T) {
 	}
 }
 
-// TestFrozen holds the streams to recorded values. Words are compared exactly,
-// numbers through math.Log and math.Sincos to 12 digits.
+// TestFrozen compares the streams with recorded values: words exactly, and numbers that depend on math.Log and
+// math.Sincos to 12 digits.
 func TestFrozen(t *testing.T) {
 	var b bytes.Buffer
 	for _, c := range []struct {
@@ -81,7 +80,7 @@ func TestFrozen(t *testing.T) {
 	}
 }
 
-// TestFills holds slices to single calls for every parity of start and length.
+// TestFills compares slices with single calls for every parity of start and length.
 func TestFills(t *testing.T) {
 	s := rng.New(5).Sub("fills")
 	for _, first := range []uint64{0, 1, 6, 7, 1<<64 - 3} {
@@ -99,11 +98,10 @@ func TestFills(t *testing.T) {
 	}
 }
 
-// TestPaths checks that unlike paths are unlike streams, also where a careless
-// encoding would run them together.
+// TestPaths checks that different paths give different streams, also paths that a careless encoding would confuse.
 func TestPaths(t *testing.T) {
 	r := rng.New(1)
-	all := []rng.Stream{
+	paths := []rng.Stream{
 		r, rng.New(2), r.Sub(""), r.Sub("", 0), r.Sub("", 0, 0), r.Sub("").Sub(""), r.Sub("a"), r.Sub("a", 0),
 		r.Sub("a", 1), r.Sub("b"),
 		r.Sub("a").Sub("b"), r.Sub("b").Sub("a"), r.Sub("ab"), r.Sub("a\x00"), r.Sub("a\x00\x00"), r.Sub("\x00a"),
@@ -112,10 +110,10 @@ func TestPaths(t *testing.T) {
 		r.Sub("a", 'b', 0), rng.New(2).Sub("a"),
 	}
 	for i := range uint64(20000) {
-		all = append(all, r.Sub("a", 200+i), r.Sub("a", 0, i), rng.New(3+i), rng.New(3+i).Sub("a"))
+		paths = append(paths, r.Sub("a", 200+i), r.Sub("a", 0, i), rng.New(3+i), rng.New(3+i).Sub("a"))
 	}
 	seen := make(map[rng.Stream]int)
-	for i, s := range all {
+	for i, s := range paths {
 		if j, ok := seen[s]; ok {
 			t.Errorf("paths %d and %d are the same stream", j, i)
 		}
@@ -124,11 +122,13 @@ func TestPaths(t *testing.T) {
 	testkit.Equal(t, r.Sub("a", 1, 2), rng.New(1).Sub("a", 1, 2))
 }
 
+// TestIntN checks that IntN is uniform where a modulus without rejection would be biased, and the panics for invalid
+// arguments.
 func TestIntN(t *testing.T) {
 	s := rng.New(4)
-	// For n = 3·2⁶¹, 2⁶⁴/n = 8/3: without redrawing a number would come from three
-	// words or from two, by its residue mod 3. 30,000 draws, σ = 82, threshold 5σ:
-	// false alarm 6e-7 for each of six counts.
+	// For n = 3·2⁶¹, 2⁶⁴/n = 8/3: without rejection a number would come from three words or from two, depending on
+	// its residue mod 3. For 30,000 draws σ is 82, and the threshold of 5σ is exceeded with probability 6e-7 for each
+	// of the six counts.
 	n := 3 << (strconv.IntSize - 3)
 	const draws = 30000
 	var third, residue [3]int
@@ -153,6 +153,7 @@ func TestIntN(t *testing.T) {
 	})
 }
 
+// TestNoAllocation checks that streams and their numbers allocate nothing.
 func TestNoAllocation(t *testing.T) {
 	s := rng.New(7)
 	buf := make([]float64, 33)

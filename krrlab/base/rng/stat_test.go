@@ -8,30 +8,30 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The statistical tests run at fixed seeds: they pass or fail for good. The
-// probability stated at each is that of failing at a fresh seed, if the numbers
-// were truly random.
+// The statistical tests use fixed seeds, so they always pass or always fail. The probability that each one states is
+// that of a failure with a new seed if the numbers were truly random.
 
 var streams = []rng.Stream{rng.New(0), rng.New(1), rng.New(1 << 63), rng.New(1).Sub("a"), rng.New(1).Sub("a", 1),
 	rng.New(1).Sub("a", 2), rng.New(2).Sub("b").Sub("c")}
 
 func normalCDF(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 
+// TestNormalDistribution checks the moments and the distribution function of normal numbers.
 func TestNormalDistribution(t *testing.T) {
 	const m = 100000
 	for k, s := range streams {
 		x := make([]float64, m)
 		s.Normals(x, 1000)
 		moments(t, k, "normal", x, 0, 1, 0, 3, 15, 105)
-		if d := testkit.KS(x, normalCDF); d > 2.7 { // false alarm 9e-7 a stream
+		if d := testkit.KS(x, normalCDF); d > 2.7 { // exceeded with probability 9e-7
 			t.Errorf("stream %d: Kolmogorov-Smirnov statistic of normals %.2f", k, d)
 		}
 	}
 }
 
-// moments compares the means of x, x², x³, x⁴ with m1, …, m4. The sampling error
-// of power p has variance (m_2p − m_p²)/m; m6 and m8 serve p = 3, 4. Threshold 5
-// standard errors: false alarm 6e-7 a moment (more for p = 4, whose tails are heavier; 1e-5).
+// moments compares the means of x, x², x³ and x⁴ with m1, …, m4. The sampling error of power p has the variance (m_2p
+// − m_p²)/m; m6 and m8 are needed for p = 3 and 4. The threshold of five standard errors is exceeded with probability
+// 6e-7 per moment, and 1e-5 for p = 4, whose tails are heavier.
 func moments(t *testing.T, k int, what string, x []float64, m1, m2, m3, m4, m6, m8 float64) {
 	t.Helper()
 	want := []float64{m1, m2, m3, m4}
@@ -48,8 +48,8 @@ func moments(t *testing.T, k int, what string, x []float64, m1, m2, m3, m4, m6, 
 	}
 }
 
-// TestNormalTail counts normals beyond 4: 3e6 draws, 190 expected; a Poisson count
-// is outside 190 ± 5√190 with probability 1e-6.
+// TestNormalTail counts normal numbers beyond 4 in 3e6 draws, of which 190 are expected. A Poisson count is outside
+// 190 ± 5√190 with probability 1e-6.
 func TestNormalTail(t *testing.T) {
 	const m = 3000000
 	buf := make([]float64, 1000)
@@ -67,20 +67,20 @@ func TestNormalTail(t *testing.T) {
 	}
 }
 
+// TestUniformDistribution checks the distribution function of uniform numbers.
 func TestUniformDistribution(t *testing.T) {
 	const m = 100000
 	for k, s := range streams {
 		x := make([]float64, m)
 		s.Float64s(x, 0)
-		if d := testkit.KS(x, func(u float64) float64 { return u }); d > 2.7 { // false alarm 9e-7 a stream
+		if d := testkit.KS(x, func(u float64) float64 { return u }); d > 2.7 { // exceeded with probability 9e-7
 			t.Errorf("stream %d: Kolmogorov-Smirnov statistic of uniforms %.2f", k, d)
 		}
 	}
 }
 
-// TestBytes counts all bytes of words at all eight positions: chi-square with 255
-// degrees of freedom, mean 255, standard deviation 22.6; above 395 with
-// probability 5e-8 (Wilson-Hilferty).
+// TestBytes counts the bytes of words at each of the eight positions. χ² has 255 degrees of freedom, mean 255 and
+// standard deviation 22.6, and exceeds 395 with probability 5e-8 (Wilson-Hilferty).
 func TestBytes(t *testing.T) {
 	for k, s := range streams {
 		var count [8][256]float64
@@ -103,9 +103,9 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestIndependence correlates normals, and their squares, at lags within a stream
-// and between streams of neighboring names, indices and seeds. Each correlation
-// has standard error 1/√m; |z| > 5 has probability 6e-7, of 60 or so 4e-5.
+// TestIndependence correlates normal numbers, and their squares, at lags within a stream and between streams of
+// similar names, indices and seeds. Each correlation has the standard error 1/√m. |z| > 5 has probability 6e-7, which
+// is 4e-5 for about 60 correlations.
 func TestIndependence(t *testing.T) {
 	const m = 50000
 	draw := func(s rng.Stream, first uint64) []float64 {
@@ -128,27 +128,27 @@ func TestIndependence(t *testing.T) {
 			xy += v * y[i]
 			x2y2 += (v*v - 1) * (y[i]*y[i] - 1) / 2
 		}
-		for what, c := range map[string]float64{"numbers": xy, "squares": x2y2} {
+		for kind, c := range map[string]float64{"numbers": xy, "squares": x2y2} {
 			if z := c / math.Sqrt(m); math.Abs(z) > 5 {
-				t.Errorf("%s: correlation of %s has z = %.1f", name, what, z)
+				t.Errorf("%s: correlation of %s has z = %.1f", name, kind, z)
 			}
 		}
 	}
-	// Across indices of streams: number 0 of streams 0, 1, 2, … is a sample too.
+	// The first numbers of the streams 0, 1, 2, … are a sample too.
 	x := make([]float64, m)
 	for i := range x {
 		x[i] = r.Sub("a", uint64(i)).Normal(0)
 	}
-	if d := testkit.KS(x, normalCDF); d > 2.7 { // false alarm 9e-7
+	if d := testkit.KS(x, normalCDF); d > 2.7 { // exceeded with probability 9e-7
 		t.Errorf("first numbers of streams: Kolmogorov-Smirnov statistic %.2f", d)
 	}
 }
 
-// TestAvalanche flips each bit of a seed, an index and a position: half of the 64
-// bits of the word change, ± 4 over 64 flips of 64 bits (variance 16 a flip; the
-// mean has standard error 0.5, threshold 5: 6e-7).
+// TestAvalanche flips each bit of a seed, an index and a position. On average half of the 64 bits of the word must
+// change. One flip has the variance 16, so the mean of 64 flips has the standard error 0.5; five of them have
+// probability 6e-7.
 func TestAvalanche(t *testing.T) {
-	for what, word := range map[string]func(v uint64) uint64{
+	for name, word := range map[string]func(v uint64) uint64{
 		"seed":  func(v uint64) uint64 { return rng.New(v).Uint64(0) },
 		"index": func(v uint64) uint64 { return rng.New(1).Sub("a", v).Uint64(0) },
 		"word":  func(v uint64) uint64 { return rng.New(1).Sub("a").Uint64(v) },
@@ -160,12 +160,12 @@ func TestAvalanche(t *testing.T) {
 				sum++
 			}
 		}
-		testkit.Near(t, sum/64, 32, 2.5, what)
+		testkit.Near(t, sum/64, 32, 2.5, name)
 	}
 }
 
-// TestGamma compares gamma and chi-square with exact distribution functions: for
-// whole a, P(Gamma(a) ≤ x) = 1 − e^(−x) Σ_{k<a} x^k/k!; for a = ½ and 3/2 by erf.
+// TestGamma compares gamma and χ² numbers with exact distribution functions: P(Gamma(a) ≤ x) = 1 − e^(−x) Σ_{k<a}
+// x^k/k! for integers a, and erf for a = ½ and 3/2.
 func TestGamma(t *testing.T) {
 	const m = 40000
 	erlang := func(a int) func(float64) float64 {
@@ -198,13 +198,13 @@ func TestGamma(t *testing.T) {
 			square += (x[i] - c.a) * (x[i] - c.a) / m
 		}
 		// Var x = a; Var (x−a)² = 2a²+6a.
-		if z := (mean - c.a) / math.Sqrt(c.a/m); math.Abs(z) > 5 { // false alarm 6e-7
+		if z := (mean - c.a) / math.Sqrt(c.a/m); math.Abs(z) > 5 { // exceeded with probability 6e-7
 			t.Errorf("Gamma(%v): mean %.4f, z = %.1f", c.a, mean, z)
 		}
 		if z := (square - c.a) / math.Sqrt((2*c.a*c.a+6*c.a)/m); math.Abs(z) > 5 {
 			t.Errorf("Gamma(%v): variance %.4f, z = %.1f", c.a, square, z)
 		}
-		if d := testkit.KS(x, c.cdf); d > 2.7 { // false alarm 9e-7
+		if d := testkit.KS(x, c.cdf); d > 2.7 { // exceeded with probability 9e-7
 			t.Errorf("Gamma(%v): Kolmogorov-Smirnov statistic %.2f", c.a, d)
 		}
 	}

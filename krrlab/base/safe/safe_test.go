@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestShell has bash read each word back.
+// TestShell compares quoted words with known ones, and lets bash read them back.
 func TestShell(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "''", "a.csv": "a.csv", "it's": `'it'\''s'`, "a`id`.csv": "'a`id`.csv'", "[ab].csv": "'[ab].csv'",
@@ -23,6 +23,7 @@ func TestShell(t *testing.T) {
 	}
 }
 
+// TestTerminal checks that names, lines and texts for a terminal contain no control characters.
 func TestTerminal(t *testing.T) {
 	for _, c := range []struct{ text, name, line, written string }{
 		{"price", "price", "price", "price"},

@@ -14,7 +14,7 @@ type options struct {
 	Grid  []float64 `flag:"grid" check:"positive" help:"values of λ, separated by commas (default: λ/10 to 10λ)"`
 }
 
-// A Go caller's options are settled; flags come from the same fields.
+// Example settles the options of a Go caller, and takes flags from the same fields.
 func Example() {
 	o := options{Steps: 20}
 	fmt.Println(schema.Settle(&o), o)

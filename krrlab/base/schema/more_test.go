@@ -10,7 +10,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestBytes: a number with a unit, of powers of 1000, or of 1024 with an i; at least one byte and at most 2⁶⁰.
+// TestBytes checks numbers of bytes with units, which are powers of 1000, or of 1024 with an i. A number must be at
+// least one byte and at most 2⁶⁰.
 func TestBytes(t *testing.T) {
 	for text, want := range map[string]int64{
 		"1": 1, "1B": 1, "2k": 2000, "2K": 2000, "3MB": 3e6, "1.5GB": 15e8, "2T": 2e12, "1KiB": 1024, "2MiB": 2 << 20, "3 GiB": 3 << 30,
@@ -23,9 +24,9 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestIntervals: which ends of an interval belong to it.
+// TestIntervals checks which ends belong to an interval.
 func TestIntervals(t *testing.T) {
-	for tag, want := range map[string][5]bool{ // of 0, 0.5, 1, ∞, NaN
+	for tag, want := range map[string][5]bool{ // whether 0, 0.5, 1, ∞ and NaN are inside
 		"(0,1)": {false, true, false, false, false}, "(0,1]": {false, true, true, false, false},
 		"[0,1)": {true, true, false, false, false}, "[0,1]": {true, true, true, false, false},
 		">0": {false, true, true, false, false}, ">=0": {true, true, true, true, false},
@@ -53,7 +54,8 @@ type more struct {
 	Zero  int      `flag:"zero" default:"3" zero:"-1" check:">=-1"`
 }
 
-// TestMore: words that begin with a name, options that go with a value of another, and what a command shows of them.
+// TestMore checks values that begin with a name, options that depend on a value of another option, and the texts,
+// defaults and types that a command shows.
 func TestMore(t *testing.T) {
 	for want, args := range map[string][]string{
 		"<nil>": {"kind", "run:a"}, "--kind \"run\": want one of plain, run:": {"kind", "run"},
@@ -108,8 +110,8 @@ type written struct {
 	Mark  string        `flag:"mark" in:"plot" empty:"a character"`
 }
 
-// TestMembers: options that are written in the flag of another, with blanks in values, by their own flag, and as words
-// of a command line.
+// TestMembers checks options that are written within the flag of another option, with blanks in values, or with their
+// own flag, and how they are written to a command line.
 func TestMembers(t *testing.T) {
 	for _, c := range []struct{ args, plot, title, kind, line string }{
 		{"plot=my fig.svg", "my fig.svg", "-", "a", " --plot 'my fig.svg'"},

@@ -65,7 +65,7 @@ type all struct {
 	Done    func()
 }
 
-// set sets flags, written --name=value, and settles.
+// set parses flags of the form --name=value and settles the options.
 func set(o *all, args ...string) (*Schema, error) {
 	s := Of(o)
 	for _, arg := range args {
@@ -77,9 +77,9 @@ func set(o *all, args ...string) (*Schema, error) {
 	return s, s.Settle()
 }
 
-// Every type is read, written as it was typed, and has its default.
+// TestValues checks that options of every type are read, written as they were typed, and have their defaults.
 func TestValues(t *testing.T) {
-	o := all{Mode: "yes"} // its default here
+	o := all{Mode: "yes"} // a value of the Go caller is the default of the flag
 	list := filepath.Join(t.TempDir(), "list")
 	testkit.OK(t, os.WriteFile(list, []byte("3\n 5,8\n"), 0o600))
 	s, err := set(&o, "--color=green", "--damping=1", "--below=0", "--counts=0x10, 3", "--counts=@"+list, "--counts=010", `--drop=a,"b,""c"`,
@@ -117,7 +117,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// What is wrong is reported in one line that names the flag, or the field of a Go caller.
+// TestErrors checks that an invalid option yields an error of one line that names the flag, or the field for a Go
+// caller.
 func TestErrors(t *testing.T) {
 	for args, want := range map[string]string{
 		"--share=1":               "--share 1: want a number between 0 and 1, such as 0.95",
@@ -171,9 +172,9 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// What a programmer types wrong panics when it is read.
+// TestMisuse checks that invalid struct tags panic when they are read.
 func TestMisuse(t *testing.T) {
-	for what, o := range map[string]any{
+	for name, o := range map[string]any{
 		"no pointer": all{},
 		"a check": &struct {
 			A int `check:"rather large"`
@@ -192,11 +193,12 @@ func TestMisuse(t *testing.T) {
 			B int `flag:"a"`
 		}{},
 	} {
-		testkit.Panics(t, map[string]func(){what: func() { Of(o) }})
+		testkit.Panics(t, map[string]func(){name: func() { Of(o) }})
 	}
 }
 
-// TestNearest: a mistyped word stands for the one with the fewest letters changed, and words of other letters for none.
+// TestNearest checks that a mistyped word is completed to the word with the fewest changed letters, and that an
+// unrelated word is not.
 func TestNearest(t *testing.T) {
 	words := []string{"iterations_to", "max_iter", "kappa"}
 	for typed, want := range map[string]string{"iterations": "iterations_to", "Kapa": "kappa", "maxiter": "max_iter",

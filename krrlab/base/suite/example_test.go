@@ -7,6 +7,7 @@ import (
 	"github.com/krrlab/lab/krrlab/base/suite"
 )
 
+// ExampleScale shows which size is used for each value of KRRLAB_LONG.
 func ExampleScale() {
 	defer os.Setenv("KRRLAB_LONG", os.Getenv("KRRLAB_LONG"))
 	for _, asked := range []string{"", "suite", "1"} {

@@ -15,7 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// onRanks runs body on p goroutine ranks and returns what each of them returned.
+// onRanks runs body on p goroutine ranks and returns the error of each.
 func onRanks(p int, o comm.Options, body func(c comm.Comm) error) []error {
 	errs := make([]error, p)
 	var wg sync.WaitGroup
@@ -26,12 +26,14 @@ func onRanks(p int, o comm.Options, body func(c comm.Comm) error) []error {
 	return errs
 }
 
+// TestAlone runs the conformance tests on the communicator of a single process.
 func TestAlone(t *testing.T) {
 	if err := conform(t.Context(), comm.Alone()); err != nil {
 		t.Error(err)
 	}
 }
 
+// TestLocal runs the conformance tests on goroutine ranks.
 func TestLocal(t *testing.T) {
 	for _, p := range []int{1, 2, 3, 4, 7} {
 		for _, err := range onRanks(p, comm.Options{}, func(c comm.Comm) error { return conform(t.Context(), c) }) {
@@ -45,6 +47,8 @@ func TestLocal(t *testing.T) {
 // meet waits for all ranks.
 func meet(ctx context.Context, c comm.Comm) error { return c.AllReduceInt64(ctx, []int64{0}) }
 
+// TestWatchdog lets one of three ranks never come. The other two must get an error of their own rank that names it as
+// missing.
 func TestWatchdog(t *testing.T) {
 	errs := onRanks(3, comm.Options{Limit: 50 * time.Millisecond}, func(c comm.Comm) error {
 		if c.Rank() == 1 {
@@ -54,7 +58,7 @@ func TestWatchdog(t *testing.T) {
 	})
 	for _, r := range []int{0, 2} {
 		var e *comm.Error
-		// the other of the two may come too late as well, on a busy machine
+		// On a busy machine the other waiting rank may be late as well, and is then also listed.
 		if !errors.As(errs[r], &e) || e.Rank != r || !regexp.MustCompile(fmt.Sprintf(`missing: \[(%d )?1( %d)?\]`, 2-r,
 			2-r)).MatchString(e.Error()) {
 			t.Errorf("rank %d: %v", r, errs[r])
@@ -62,6 +66,8 @@ func TestWatchdog(t *testing.T) {
 	}
 }
 
+// TestCancel cancels a collective while one rank is missing. The waiting ranks must get an error, and every later
+// collective must fail.
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	errs := onRanks(3, comm.Options{}, func(c comm.Comm) error {
@@ -82,11 +88,12 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// TestDetect checks which launcher, rank and size the environment variables of launchers give.
 func TestDetect(t *testing.T) {
 	for _, c := range []struct {
-		env  string
-		want comm.Launch
-		ok   bool
+		env    string
+		want   comm.Launch
+		ranked bool
 	}{
 		{"", comm.Launch{}, false},
 		{"OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=3 PMIX_RANK=3",
@@ -97,7 +104,7 @@ func TestDetect(t *testing.T) {
 		{"PMI_SIZE=2 PMI_RANK=0", comm.Launch{Launcher: "MPICH", Size: 2}, true},
 		{"PMIX_RANK=1", comm.Launch{Launcher: "PMIx", Rank: 1}, true},
 		{"PMIX_RANK=1 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=8", comm.Launch{Launcher: "PMIx", Rank: 1, Size: 8}, true},
-		// of another launcher within a step
+		// another launcher within a Slurm step
 		{"PMIX_RANK=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1", comm.Launch{Launcher: "PMIx"}, true},
 		{"PMIX_RANK=1 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=8 SLURM_CPUS_PER_TASK=4",
 			comm.Launch{Launcher: "PMIx", Rank: 1, Size: 8, RequestedCPUs: true}, true},
@@ -105,7 +112,7 @@ func TestDetect(t *testing.T) {
 		{"SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_MPI_TYPE=cray_shasta", comm.Launch{Launcher: "Slurm", Rank: 1,
 			Size: 2}, true},
 		{"PMI_SIZE=2 PMI_RANK=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2", comm.Launch{Launcher: "MPICH", Size: 2}, true},
-		{"SLURM_PROCID=0 SLURM_NTASKS=8", comm.Launch{}, false}, // a batch script
+		{"SLURM_PROCID=0 SLURM_NTASKS=8", comm.Launch{}, false}, // a batch script, which is not a rank
 		{"PMI_RANK=x PMI_SIZE=2", comm.Launch{}, false},
 	} {
 		env := map[string]string{}
@@ -114,12 +121,13 @@ func TestDetect(t *testing.T) {
 			env[k] = v
 		}
 		got, ok := comm.Detect(func(k string) string { return env[k] })
-		if got != c.want || ok != c.ok {
+		if got != c.want || ok != c.ranked {
 			t.Errorf("%q: %+v, %v", c.env, got, ok)
 		}
 	}
 }
 
+// TestSrunInterface checks which process manager interface is chosen from the list that srun prints.
 func TestSrunInterface(t *testing.T) {
 	for list, want := range map[string]string{
 		"MPI plugin types are...\n\tnone\n\tpmi2\n":                                                        "pmi2",
@@ -134,8 +142,8 @@ func TestSrunInterface(t *testing.T) {
 	}
 }
 
-// TestWithoutPMI: ranks that srun started without a process manager interface are told so before MPI is, which would
-// end the process.
+// TestWithoutPMI checks that a rank that srun started without a process manager interface gets an error before MPI
+// starts, because MPI would end the process.
 func TestWithoutPMI(t *testing.T) {
 	_, err := comm.Open(comm.Launch{Launcher: "Slurm", Rank: 1, Size: 3, NoPMI: true}, comm.Options{})
 	if err == nil || !strings.Contains(err.Error(), "take srun --mpi=pm") &&
@@ -144,23 +152,25 @@ func TestWithoutPMI(t *testing.T) {
 	}
 }
 
+// TestRows checks that the block distribution assigns every row to one rank, in blocks of 512 rows.
 func TestRows(t *testing.T) {
 	for _, n := range []int{1, 511, 512, 513, 5000} {
 		for _, p := range []int{1, 2, 3, 7} {
-			at := 0
+			next := 0
 			for r := range p {
 				lo, hi := comm.Rows(n, 512, r, p)
-				if lo != at || hi < lo || lo%512 != 0 && lo != n {
+				if lo != next || hi < lo || lo%512 != 0 && lo != n {
 					t.Errorf("n = %d: rank %d of %d has [%d, %d)", n, r, p, lo, hi)
 				}
 				testkit.Equal(t, comm.Counts(n, 512, p, 3)[r], 3*(hi-lo), n, r, p)
-				at = hi
+				next = hi
 			}
-			testkit.Equal(t, at, n, p)
+			testkit.Equal(t, next, n, p)
 		}
 	}
 }
 
+// TestFixed checks fixed-point sums for a bound of 3: the value of a sum, and which terms fit.
 func TestFixed(t *testing.T) {
 	terms := []float64{1, -0.25, 1e-9, -1e-13, 0.7}
 	f := comm.FixedFor(3)
@@ -178,7 +188,8 @@ func TestFixed(t *testing.T) {
 			t.Errorf("%v fits below 3", bad)
 		}
 	}
-	// What fits ends at 2⁶² units, on either side, scaled or not; a term there shows whatever follows.
+	// A term fits if it is at most 2⁶² units in size, scaled or not. A term that does not fit must be reported
+	// whatever follows it.
 	for v, fits := range map[float64]bool{4: true, -4: true, math.Nextafter(4, 5): false,
 		math.Nextafter(-4, -5): false} {
 		two, rest, narrow := []int64{0, 0}, []int64{0, 0}, float32(v)

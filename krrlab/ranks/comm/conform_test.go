@@ -10,11 +10,11 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// conform runs what every implementation of comm.Comm must do, on any number of ranks, all of which call it at once. It
-// returns what is wrong as that rank sees it, nil if nothing is; the group is usable after it. Failures of peers and
-// the end of a context break a group: those tests lie beside the implementations.
+// conform checks the requirements on every implementation of comm.Comm, for any number of ranks, which all call it at
+// the same time. It returns the errors that this rank finds. The group can be used afterwards. Failures of peers and
+// canceled contexts break a group: their tests are next to the implementations.
 func conform(ctx context.Context, c comm.Comm) error {
-	var all []error
+	var errs []error
 	for _, k := range []struct {
 		name string
 		run  func(ctx context.Context, c comm.Comm) error
@@ -28,16 +28,17 @@ func conform(ctx context.Context, c comm.Comm) error {
 		{"fixed-point sums", fixed},
 	} {
 		if err := k.run(ctx, c); err != nil {
-			all = append(all, fmt.Errorf("%s: rank %d of %d: %w", k.name, c.Rank(), c.Size(), err))
+			errs = append(errs, fmt.Errorf("%s: rank %d of %d: %w", k.name, c.Rank(), c.Size(), err))
 		}
 	}
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }
 
-// lengths are those of the buffers tried, with none, one, and more than a chunk of a
-// lowered limit.
+// lengths are the lengths of the buffers that are tried: none, one, and more than a chunk with the lowered limit of
+// Chunks.
 var lengths = []int{0, 1, 2, 7, 1000, 70001}
 
+// ranks checks that the ranks are 0, 1, …, p−1.
 func ranks(ctx context.Context, c comm.Comm) error {
 	if c.Size() < 1 || c.Rank() < 0 || c.Rank() >= c.Size() {
 		return fmt.Errorf("rank %d, size %d", c.Rank(), c.Size())
@@ -55,6 +56,7 @@ func ranks(ctx context.Context, c comm.Comm) error {
 	return nil
 }
 
+// allReduceInt64 checks sums of numbers that need more than the 53 bits of float64.
 func allReduceInt64(ctx context.Context, c comm.Comm) error {
 	p := int64(c.Size())
 	for _, n := range lengths {
@@ -74,6 +76,7 @@ func allReduceInt64(ctx context.Context, c comm.Comm) error {
 	return nil
 }
 
+// allGather checks blocks of different lengths, of which that of rank 0 is empty.
 func allGather(ctx context.Context, c comm.Comm) error {
 	for _, n := range lengths {
 		counts, sum := make([]int, c.Size()), 0
@@ -84,31 +87,32 @@ func allGather(ctx context.Context, c comm.Comm) error {
 			}
 			sum += counts[r]
 		}
-		x, at := make([]float64, sum), 0
+		x, start := make([]float64, sum), 0
 		for r, m := range counts {
 			for i := range m {
-				if x[at+i] = math.NaN(); r == c.Rank() {
-					x[at+i] = float64(1e6*r + i)
+				if x[start+i] = math.NaN(); r == c.Rank() {
+					x[start+i] = float64(1e6*r + i)
 				}
 			}
-			at += m
+			start += m
 		}
 		if err := c.AllGather(ctx, x, counts); err != nil {
 			return err
 		}
-		at = 0
+		start = 0
 		for r, m := range counts {
-			for i, v := range x[at : at+m] {
+			for i, v := range x[start : start+m] {
 				if v != float64(1e6*r+i) {
 					return fmt.Errorf("number %d of %d of rank %d is %v", i, m, r, v)
 				}
 			}
-			at += m
+			start += m
 		}
 	}
 	return nil
 }
 
+// broadcast checks broadcasts from every rank.
 func broadcast(ctx context.Context, c comm.Comm) error {
 	for root := range c.Size() {
 		for _, n := range lengths {
@@ -131,8 +135,9 @@ func broadcast(ctx context.Context, c comm.Comm) error {
 	return nil
 }
 
+// traffic checks the counted bytes and calls.
 func traffic(ctx context.Context, c comm.Comm) error {
-	if c.Size() == 1 { // Alone counts nothing
+	if c.Size() == 1 { // a single process counts nothing
 		return nil
 	}
 	before := c.Traffic()
@@ -159,6 +164,7 @@ func traffic(ctx context.Context, c comm.Comm) error {
 	return nil
 }
 
+// agree checks that an error of the last rank reaches all ranks.
 func agree(ctx context.Context, c comm.Comm) error {
 	if err := comm.Agree(ctx, c, nil); err != nil {
 		return fmt.Errorf("an error from nothing: %w", err)
@@ -179,7 +185,7 @@ func agree(ctx context.Context, c comm.Comm) error {
 	return nil
 }
 
-// fixed adds the same terms, dealt in two ways.
+// fixed adds the same terms on one rank and distributed over the ranks. The sums must be equal.
 func fixed(ctx context.Context, c comm.Comm) error {
 	const m = 1000
 	f := comm.FixedFor(m)

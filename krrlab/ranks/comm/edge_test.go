@@ -13,8 +13,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestFixedRange: a bound has 61 to 62 bits, and the unit is a power of two; bounds that are not finite
-// have none. Over of a scale is the fixed point of sums that are so much smaller.
+// TestFixedRange checks that a bound takes 61 to 62 bits and that the unit is a power of two. Bounds that are not
+// finite have no unit, and all their sums are NaN. Over(scale) is the fixed point of sums that are smaller by that
+// factor.
 func TestFixedRange(t *testing.T) {
 	for _, bound := range []float64{1, 1.5, 2, 3, -3, 1e-9, 1e-200, 1e200, math.MaxFloat64} {
 		f := FixedFor(bound)
@@ -50,7 +51,8 @@ func TestFixedRange(t *testing.T) {
 	}
 }
 
-// TestFine: with its rest a sum has an error of 2⁻⁴⁰ units per term, and its value one rounding more.
+// TestFine checks that a sum with its rest has an error of at most 2⁻⁴⁰ units per term, and that its value has one
+// rounding more.
 func TestFine(t *testing.T) {
 	f := FixedFor(1000)
 	sum, rest, scale := []int64{0}, []int64{0}, []float64{0.5}
@@ -67,13 +69,13 @@ func TestFine(t *testing.T) {
 	got := new(big.Float).SetPrec(300).SetInt64(rest[0])
 	got.Quo(got, big.NewFloat(0x1p40))
 	got.Add(got, new(big.Float).SetInt64(sum[0])).Mul(got, unit)
-	off, _ := new(big.Float).Sub(got, want).Float64()
-	if math.Abs(off) > terms*f.down*0x1p-40 {
-		t.Errorf("the sum has an error of %g units", off/f.down)
+	deviation, _ := new(big.Float).Sub(got, want).Float64()
+	if math.Abs(deviation) > terms*f.down*0x1p-40 {
+		t.Errorf("the sum has an error of %g units", deviation/f.down)
 	}
 	exact, _ := want.Float64()
 	testkit.Near(t, f.FineValue(sum[0], rest[0]), exact, 0x1p-51*math.Abs(exact))
-	// What carries over from the rest counts, of either sign.
+	// A rest of more than one unit, of either sign, is added to the value.
 	for _, r := range []int64{3<<40 + 1<<39, -3<<40 - 1<<39} {
 		if v, want := f.FineValue(10, r), (10+float64(r)/0x1p40)*f.down; v != want {
 			t.Errorf("10 and a rest of %d: %v, want %v", r, v, want)
@@ -81,7 +83,8 @@ func TestFine(t *testing.T) {
 	}
 }
 
-// TestAgreeAlone: alone, or with an error that broke the group, there is nobody to agree with.
+// TestAgreeAlone checks that Agree returns the own error without communication on a single process, and after an
+// error that broke the group.
 func TestAgreeAlone(t *testing.T) {
 	mine := errors.New("mine")
 	a := OrAlone(nil)
@@ -90,21 +93,21 @@ func TestAgreeAlone(t *testing.T) {
 	}
 	group := Local(2, Options{Limit: time.Minute})
 	broken := &Error{0, 2, opReduce, mine}
-	if err := Agree(t.Context(), group[0], broken); err != error(broken) { // without its peer
+	if err := Agree(t.Context(), group[0], broken); err != error(broken) { // rank 1 does not call Agree
 		t.Errorf("%v", err)
 	}
 }
 
-// TestSame: where one rank has other bytes than the first, or more, all have the error.
+// TestSame checks that all ranks get the error if one rank has other bytes than rank 0.
 func TestSame(t *testing.T) {
 	other := errors.New("other")
 	for _, last := range []string{"ab", "aB", "abc", ""} {
 		RunLocal(3, func(c Comm) {
-			own := "ab"
+			mine := "ab"
 			if c.Rank() == 2 {
-				own = last
+				mine = last
 			}
-			err := Same(t.Context(), c, []byte(own), other)
+			err := Same(t.Context(), c, []byte(mine), other)
 			if e, ok := errors.AsType[*RankError](err); ok != (last != "ab") || ok && e.Rank != 2 {
 				t.Errorf("rank 2 has %q: %v", last, err)
 			}
@@ -112,38 +115,40 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestAgreeRanks: all ranks have the error of the lowest that met one, which only that one unwraps.
+// TestAgreeRanks checks that all ranks get the error of the lowest rank with an error, and that only this rank can
+// unwrap it.
 func TestAgreeRanks(t *testing.T) {
-	own := []error{nil, errors.New("one"), errors.New("")}
+	errs := []error{nil, errors.New("one"), errors.New("")}
 	RunLocal(3, func(c Comm) {
 		if err := Agree(t.Context(), c, nil); err != nil {
 			t.Error(err)
 		}
-		err := Agree(t.Context(), c, own[c.Rank()])
+		err := Agree(t.Context(), c, errs[c.Rank()])
 		var e *RankError
 		if !errors.As(err, &e) || e.Rank != 1 || e.Size != 3 || e.Text != "one" || err.Error() != "rank 1 of 3: one" ||
-			errors.Is(err, own[1]) != (c.Rank() == 1) {
+			errors.Is(err, errs[1]) != (c.Rank() == 1) {
 			t.Errorf("rank %d: %#v", c.Rank(), err)
 		}
 		if c.Rank() != 1 && errors.Unwrap(err) != nil {
 			t.Errorf("rank %d unwraps %v", c.Rank(), errors.Unwrap(err))
 		}
-		if c.Rank() < 2 { // an error without words is one too
+		if c.Rank() < 2 { // an error with an empty text is an error
 			err = Agree(t.Context(), c, nil)
 		} else {
-			err = Agree(t.Context(), c, own[2])
+			err = Agree(t.Context(), c, errs[2])
 		}
 		if !errors.As(err, &e) || e.Rank != 2 || e.Text != "" {
 			t.Errorf("rank %d: %#v", c.Rank(), err)
 		}
 		err = Agree(t.Context(), c, errors.New("all"))
-		if err == nil || err.Error() != "all" { // of rank 0, without its number
+		if err == nil || err.Error() != "all" { // the error of rank 0 has no rank in its text
 			t.Errorf("rank %d: %v", c.Rank(), err)
 		}
 	})
 }
 
-// TestShared: bytes of any length, numbers of one rank and of each, and the least of what ranks have.
+// TestShared checks Share for bytes of any length, ShareNumbers, Merge, and the smallest positive number of all
+// ranks.
 func TestShared(t *testing.T) {
 	RunLocal(3, func(c Comm) {
 		for _, text := range []string{"", "a", "longer"} {
@@ -159,24 +164,25 @@ func TestShared(t *testing.T) {
 		if err := ShareNumbers(t.Context(), c, x, 2); err != nil || !slices.Equal(x, []float64{2, 7}) {
 			t.Errorf("rank %d: %v, %v", c.Rank(), x, err)
 		}
-		x, all := make([]float64, 3), []float64{-0.1, math.Inf(-1), math.Copysign(0, -1)}
-		x[c.Rank()] = all[c.Rank()]
-		if err := Merge(t.Context(), c, x); err != nil || !slices.Equal(x, all) || !math.Signbit(x[2]) {
+		x, values := make([]float64, 3), []float64{-0.1, math.Inf(-1), math.Copysign(0, -1)}
+		x[c.Rank()] = values[c.Rank()]
+		if err := Merge(t.Context(), c, x); err != nil || !slices.Equal(x, values) || !math.Signbit(x[2]) {
 			t.Errorf("rank %d: %v, %v", c.Rank(), x, err)
 		}
-		for _, of := range []struct {
+		for _, test := range []struct {
 			all  [3]int64
 			want int64
 		}{{[3]int64{0, 0, 0}, 0}, {[3]int64{5, 0, 3}, 3}, {[3]int64{3, 5, 0}, 3}, {[3]int64{-1, 4, 9}, 4},
 			{[3]int64{0, 0, 1}, 1}} {
-			if v, err := MinPositive(t.Context(), c, of.all[c.Rank()]); err != nil || v != of.want {
-				t.Errorf("the least of %v: %d, %v", of.all, v, err)
+			if v, err := MinPositive(t.Context(), c, test.all[c.Rank()]); err != nil || v != test.want {
+				t.Errorf("the least of %v: %d, %v", test.all, v, err)
 			}
 		}
 	})
 }
 
-// TestUnlikeCalls: ranks that make different calls get an error.
+// TestUnlikeCalls checks that ranks that call different collectives, or the same with different arguments, get an
+// error.
 func TestUnlikeCalls(t *testing.T) {
 	x := make([]float64, 4)
 	for name, f := range map[string]func(c Comm) error{
@@ -202,7 +208,7 @@ func TestUnlikeCalls(t *testing.T) {
 	}
 }
 
-// TestBroken: the first cause that broke a group stays, and a rank that stops says which it is.
+// TestBroken checks that the first error that breaks a group remains, and that it names the rank that stopped.
 func TestBroken(t *testing.T) {
 	done, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -8,7 +8,7 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// Four ranks add their numbers; every one of them has the sum.
+// Example adds numbers of four ranks, each of which gets the sum.
 func Example() {
 	var wg sync.WaitGroup
 	for _, c := range comm.Local(4, comm.Options{}) {

@@ -10,9 +10,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/dl"
 )
 
-// TestFinish: C finds the request and the mark of its end where it was told, though the stack
-// grows, and so moves, between the address and the call. Two functions of the C library stand
-// for MPI's: one stores a number in the request, the other takes it from there to the mark.
+// TestFinish checks that C code finds the request and its completion flag at the addresses it was given, although the
+// stack grows, and so moves, between taking the address and the call. Two functions of the C library replace those of
+// MPI: one stores a number in the request, the other copies it to the flag.
 func TestFinish(t *testing.T) {
 	libc, err := dl.Open("libc.so.6", true)
 	if err != nil {
@@ -36,9 +36,7 @@ func TestFinish(t *testing.T) {
 	}
 }
 
-// grow uses a kilobyte of stack per step.
-//
-//go:noinline
+// grow uses one kilobyte of stack per step.
 func grow(steps int) byte {
 	var b [1024]byte
 	if steps > 0 {

@@ -17,9 +17,9 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// playVariable says what this test binary plays when mpirun starts it as a rank, and
-// saidVariable the folder where ranks write what they say before they abort: a launcher
-// may lose their output.
+// playVariable is the environment variable with the part that this test binary plays when mpirun starts it as a rank.
+// saidVariable is the one with the folder for the messages of ranks that abort, because a launcher may lose their
+// output.
 const (
 	playVariable = "KRRLAB_COMM_PLAY"
 	saidVariable = "KRRLAB_COMM_SAID"
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// say writes what a rank has to say to the folder that saidVariable names, if it names one.
+// say writes the message of a rank to the folder of saidVariable, if it is set.
 func say(rank int, what error) error {
 	if os.Getenv(saidVariable) == "" {
 		return nil
@@ -48,12 +48,12 @@ func say(rank int, what error) error {
 	return os.WriteFile(filepath.Join(os.Getenv(saidVariable), fmt.Sprint(rank)), fmt.Appendln(nil, what), 0o644)
 }
 
-// perform is what one rank does.
+// perform plays one rank.
 func perform(play string, launch comm.Launch) error {
 	ctx := context.Background()
 	o := comm.Options{Limit: time.Minute}
 	switch play {
-	case "trees": // as of many ranks
+	case "trees": // uses the algorithm of many ranks
 		comm.Trees()
 		fallthrough
 	case "chunks":
@@ -78,7 +78,7 @@ func perform(play string, launch comm.Launch) error {
 			return err
 		}
 		w.Abort(1)
-	case "abort": // the last rank ends all
+	case "abort": // the last rank aborts all ranks
 		if w.Rank() == w.Size()-1 {
 			w.Abort(7)
 		}
@@ -101,8 +101,8 @@ func perform(play string, launch comm.Launch) error {
 	return w.Close()
 }
 
-// guest returns an error where MPI has written over code of the C library, which no thread can pass
-// meanwhile. A panic of Go's that is recovered ends the process if MPI has taken its signal.
+// guest returns an error if MPI has overwritten code of the C library, which no thread may run at that time. It also
+// panics and recovers: the process ends if MPI has replaced Go's signal handler.
 func guest() error {
 	func() {
 		defer func() { _ = recover() }()
@@ -125,8 +125,7 @@ func guest() error {
 	return err
 }
 
-// launchers are the commands that start ranks: Debian's names, by which both can be
-// installed together.
+// launchers are the commands that start ranks. These are Debian's names, under which both can be installed.
 var launchers = []struct {
 	name string
 	args []string
@@ -135,9 +134,9 @@ var launchers = []struct {
 	{"mpirun.mpich", nil},
 }
 
-// start runs this test binary on p ranks of each launcher that there is.
+// start runs this test binary on p ranks with each installed launcher.
 func start(t *testing.T, p int, play string, judge func(t *testing.T, out string, err error)) {
-	if p != 2 { // two ranks of each are started on every change
+	if p != 2 { // two ranks of each launcher are always tested
 		suite.Long(t, "ranks of MPI")
 	}
 	self, err := os.Executable()
@@ -159,7 +158,7 @@ func start(t *testing.T, p int, play string, judge func(t *testing.T, out string
 			dir := t.TempDir()
 			cmd.Env = append(os.Environ(), playVariable+"="+play, saidVariable+"="+dir)
 			cmd.WaitDelay = 10 * time.Second
-			if _, err := cmd.StdinPipe(); err != nil { // open until the end, for MPICH's mpirun: see docs/ranks.md
+			if _, err := cmd.StdinPipe(); err != nil { // stays open for MPICH's mpirun: see docs/ranks.md
 				t.Fatal(err)
 			}
 			out, err := cmd.CombinedOutput()
@@ -175,6 +174,7 @@ func start(t *testing.T, p int, play string, judge func(t *testing.T, out string
 	}
 }
 
+// TestMPI runs the conformance tests on MPI ranks.
 func TestMPI(t *testing.T) {
 	for _, play := range []string{"suite", "chunks", "trees"} {
 		for _, p := range [][]int{{2}, {1, 2, 3}}[suite.Scale(0, 1, 1)] {
@@ -187,7 +187,7 @@ func TestMPI(t *testing.T) {
 	}
 }
 
-// TestProcessUnchanged: MPI leaves the code of the C library, and Go's signals, as they are.
+// TestProcessUnchanged checks that MPI does not change the code of the C library or Go's signal handlers.
 func TestProcessUnchanged(t *testing.T) {
 	start(t, 2, "guest", func(t *testing.T, out string, err error) {
 		if n := strings.Count(out, "passed rank"); err != nil || n != 2 {
@@ -196,8 +196,7 @@ func TestProcessUnchanged(t *testing.T) {
 	})
 }
 
-// TestMPIFaults lets one rank of three hang or abort: the run ends with a message and a
-// code other than 0.
+// TestMPIFaults lets one of three ranks hang or abort. The run must end with a message and a nonzero exit code.
 func TestMPIFaults(t *testing.T) {
 	for play, want := range map[string]string{
 		"watchdog": "no answer within 2s: a peer has died, hangs, or cannot be reached",
@@ -215,8 +214,8 @@ func TestMPIFaults(t *testing.T) {
 	}
 }
 
-// TestAloneAsRank: a process that was started as a rank, and that its library takes for the
-// only one, gets an error.
+// TestAloneAsRank checks that a process that was started as one of several ranks gets an error if MPI takes it for
+// the only one.
 func TestAloneAsRank(t *testing.T) {
 	if !dl.Able {
 		t.Skip("this build loads no MPI library")

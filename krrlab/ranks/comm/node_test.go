@@ -12,10 +12,13 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// Trees lets the library add, however few the ranks, and Chunks gives it few numbers at once.
-func Trees()  { maxPairRanks = 0 }
+// Trees makes small groups use the reductions of the MPI library, which are otherwise for many ranks.
+func Trees() { maxPairRanks = 0 }
+
+// Chunks limits a message to few numbers.
 func Chunks() { maxCount = 999 }
 
+// TestShare checks the number of processors of a rank from the processors that it and its peers may use.
 func TestShare(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(64))
 	mask := func(m int64) []int64 { return []int64{1, m, 0} }
@@ -25,7 +28,7 @@ func TestShare(t *testing.T) {
 		want  int
 	}{
 		{0b1111, []int64{0b1111}, 4},
-		{0b1111, []int64{0b1111, 0b1111}, 2},       // not bound
+		{0b1111, []int64{0b1111, 0b1111}, 2},       // not bound to processors
 		{0b0011, []int64{0b0011, 0b1100}, 2},       // bound
 		{0b0001, []int64{0b0001, 0b0001, 0b10}, 0}, // more ranks than processors: none for each
 		{0b0111, []int64{0b0111, 0b0001, 0b10}, 2}, // 1/2 + 1/2 + 1
@@ -39,7 +42,8 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestQuota: of a quota of processor time, which Go knows of, each rank has its part, also of more processors.
+// TestQuota checks that the ranks divide a quota of processor time, which Go knows, even if they may use more
+// processors.
 func TestQuota(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	if own := []int64{1, 0b111111}; shareOfCPUs(own, [][]int64{own, own}) != 1 {
@@ -52,7 +56,7 @@ func TestQuota(t *testing.T) {
 	testkit.Equal(t, count, min(runtime.NumCPU(), 64*cpuWords), runtime.NumCPU())
 }
 
-// TestMisuse: what no group could do is refused before it is begun.
+// TestMisuse checks that invalid arguments of collectives panic before anything is sent.
 func TestMisuse(t *testing.T) {
 	c, v := Alone(), make([]float64, 3)
 	testkit.Panics(t, map[string]func(){
@@ -63,6 +67,7 @@ func TestMisuse(t *testing.T) {
 	})
 }
 
+// TestLocate checks the numbers of ranks and processors on this machine.
 func TestLocate(t *testing.T) {
 	RunLocal(3, func(c Comm) {
 		n, err := Locate(t.Context(), c)
@@ -73,7 +78,8 @@ func TestLocate(t *testing.T) {
 	})
 }
 
-// TestMachine: a machine is the system that was booted, and a container with a limit is one by itself.
+// TestMachine checks that a machine is identified by its boot, and a container with a limit additionally by its
+// cgroup.
 func TestMachine(t *testing.T) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	group, e := os.Readlink("/proc/self/ns/cgroup")

@@ -23,8 +23,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestJobs writes the job of every stage and runs it in one process and on two ranks: the values of
-// the stage run as it is.
+// TestJobs writes a job for every stage and runs it in one process and on two ranks. The results must equal those of
+// the same stage without a job.
 func TestJobs(t *testing.T) {
 	train := problem(300)
 	levels := testkit.Must(feature.ParseLevels("features:120,srht:60,gaussian:30"))
@@ -71,7 +71,7 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// inverse is a user-defined kernel that is registered, 1/(1+c‖x−z‖²).
+// inverse is the registered user-defined kernel 1/(1+c‖x−z‖²).
 type inverse struct{ C float64 }
 
 var errInverse = kernel.Register("test.inverse", inverse{})
@@ -92,7 +92,7 @@ func withBackend(c krrlab.Config, b *Backend) krrlab.Config {
 	return c
 }
 
-// runJob runs a job on p goroutine ranks, or in one process for p = 0.
+// runJob runs a job on p goroutine ranks, or without ranks for p = 0.
 func runJob(t *testing.T, file string, p int) {
 	t.Helper()
 	if p == 0 {
@@ -106,6 +106,7 @@ func runJob(t *testing.T, file string, p int) {
 	})
 }
 
+// onTwoRanks runs a stage on two goroutine ranks and returns the result of rank 0.
 func onTwoRanks(t *testing.T, train *datasets.Dataset, cfg krrlab.Config,
 	run func(ctx context.Context, l *krrlab.Lab) (any, error)) (any, error) {
 	values, errs := make([]any, 2), make([]error, 2)
@@ -117,8 +118,8 @@ func onTwoRanks(t *testing.T, train *datasets.Dataset, cfg krrlab.Config,
 	return values[0], errs[0]
 }
 
-// TestJobSolve brings a solution back from two ranks, for every kind of points and answers: the
-// bits of the coefficients, and all that is reported about them.
+// TestJobSolve runs a solve on two ranks, for every kind of points and targets. The coefficients must come back with
+// the same bits, and the report must be the same.
 func TestJobSolve(t *testing.T) {
 	root := t.TempDir()
 	for kind, x := range kinds(260, 4) {
@@ -146,17 +147,18 @@ func TestJobSolve(t *testing.T) {
 	}
 }
 
-// ownKernel is a kernel that no job can carry.
+// ownKernel is a kernel that is not registered, so no job can contain it.
 type ownKernel struct{}
 
 func (ownKernel) Eval(x, z []float64) float64 { return 1 / (1 + math.Abs(x[0]-z[0])) }
 func (ownKernel) String() string              { return "cauchy of x₁" }
 
-// TestBackendRefuses asks for what cannot be sent or started: one line that says what to do.
+// TestBackendRefuses checks that each configuration that cannot be sent or started yields an error of one line that
+// says what to do.
 func TestBackendRefuses(t *testing.T) {
 	train := problem(50)
-	ok := krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10}}
-	for what, c := range map[string]struct {
+	valid := krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10}}
+	for name, c := range map[string]struct {
 		change func(c *krrlab.Config, b *Backend)
 		want   string
 	}{
@@ -177,23 +179,23 @@ func TestBackendRefuses(t *testing.T) {
 		"negative limit": {func(c *krrlab.Config, b *Backend) { b.Limit = -time.Second }, "positive time"},
 	} {
 		b := testBackend(t.TempDir())
-		cfg := withBackend(ok, b)
+		cfg := withBackend(valid, b)
 		c.change(&cfg, b)
 		if _, err := krrlab.New(train, cfg); err == nil || !strings.Contains(err.Error(), c.want) ||
 			strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v, want %q", what, err, c.want)
+			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
 	b := testBackend(t.TempDir())
 	b.Launcher, b.Program = "/nowhere/mpirun", "/bin/true"
-	testkit.Fails(t, testkit.ErrOf(newLab(t, train, withBackend(ok, b)).Solve(t.Context())),
+	testkit.Fails(t, testkit.ErrOf(newLab(t, train, withBackend(valid, b)).Solve(t.Context())),
 		"/nowhere/mpirun, which starts the ranks, was not found")
 }
 
-// TestJobRefuses changes what a job consists of.
+// TestJobRefuses changes the files of a job. RunJob must refuse each changed job with the reason.
 func TestJobRefuses(t *testing.T) {
 	train := problem(50)
-	for what, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		change func(t *testing.T, root string, j *job)
 		want   string
 	}{
@@ -207,12 +209,12 @@ func TestJobRefuses(t *testing.T) {
 		}, "damaged model"},
 		"no data": {func(_ *testing.T, root string, j *job) { os.Remove(j.Data.path(root)) }, "no such file"},
 		"other data": {func(_ *testing.T, root string, j *job) {
-			to := data{Sum: strings.Repeat("0", 64)}
-			testkit.OK(t, os.Rename(j.Data.path(root), to.path(root)))
-			j.Data = to
+			other := data{Sum: strings.Repeat("0", 64)}
+			testkit.OK(t, os.Rename(j.Data.path(root), other.path(root)))
+			j.Data = other
 		}, "not those of the job"},
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
 			l := newLab(t, train, withBackend(krrlab.Config{Kernel: gauss, Lambda: 0.1,
 				Precond: krrlab.Features{S: 10}}, testBackend(root)))
@@ -230,7 +232,7 @@ func TestJobRefuses(t *testing.T) {
 	}
 }
 
-// TestData: points of every kind, scaling, mean, names and answers are read as they were written.
+// TestData checks that points of every kind, scaling, mean, names and targets are read as they were written.
 func TestData(t *testing.T) {
 	for kind, x := range kinds(60, 4) {
 		several := regression(x)
@@ -254,7 +256,7 @@ func TestData(t *testing.T) {
 	}
 }
 
-// TestGenerated: a generated problem, whose best errors are known, is read as the same data.
+// TestGenerated checks that a generated problem, whose smallest errors are known, can be written and read.
 func TestGenerated(t *testing.T) {
 	for _, d := range []*datasets.Dataset{datasets.SyntheticClasses(60, 3, 4, 0.05, 1),
 		datasets.SyntheticRegression(60, 2, 0.1, 1)} {
@@ -264,8 +266,8 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-// TestCoefficients: a job whose coefficients cannot be written has no result, and one without them, or with damaged ones, no
-// value.
+// TestCoefficients checks that no result is written if the coefficients cannot be written, and that missing or
+// damaged coefficients are an error.
 func TestCoefficients(t *testing.T) {
 	root := t.TempDir()
 	lab := newLab(t, problem(40), krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10}})
@@ -283,11 +285,12 @@ func TestCoefficients(t *testing.T) {
 	testkit.Fails(t, out.decode(new(krrlab.Solution), root), "no such file")
 }
 
-// TestJobFolders: the folder of checkpoints is the caller's, wherever the ranks run.
+// TestJobFolders checks that the folder of checkpoints is stored as an absolute path, so that it does not depend on
+// where the ranks run.
 func TestJobFolders(t *testing.T) {
 	j, err := newConfig(&krrlab.Config{Kernel: gauss, Checkpoint: &krrlab.Checkpoint{Dir: "kept"}})
-	here, e := filepath.Abs("kept")
-	if err != nil || e != nil || j.Checkpoint.Dir != here {
-		t.Errorf("%v, %v: %s, want %s", err, e, j.Checkpoint.Dir, here)
+	want, errAbs := filepath.Abs("kept")
+	if err != nil || errAbs != nil || j.Checkpoint.Dir != want {
+		t.Errorf("%v, %v: %s, want %s", err, errAbs, j.Checkpoint.Dir, want)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/remote"
 )
 
-// A solve on four ranks that mpirun starts on this machine.
+// ExampleBackend solves on four ranks that mpirun starts on this machine.
 func ExampleBackend() {
 	train := datasets.SyntheticClasses(2000, 5, 3, 0, 1)
 	lab, err := krrlab.New(train, krrlab.Config{

@@ -13,12 +13,12 @@ import (
 
 var gauss = kernel.Gaussian{Sigma: 1.5}
 
-// kinds returns the same points in each storage, a third of their numbers not zero; in bytes others.
+// kinds returns the same points in each storage; a third of their numbers is not zero. The byte points are others.
 func kinds(n, d int) map[string]points.Points {
 	return testkit.PointsInEachFormat(n, d, rng.New(8))
 }
 
-// classes gives the points one of k labels in turn.
+// classes assigns one of k labels to the points in turn.
 func classes(x points.Points, k int) *datasets.Dataset {
 	d := &datasets.Dataset{Name: "test", Task: datasets.Classification, X: x, Labels: []string{"a", "b", "c"}[:k]}
 	n, _ := x.Dims()
@@ -28,7 +28,7 @@ func classes(x points.Points, k int) *datasets.Dataset {
 	return d
 }
 
-// regression gives each point a number.
+// regression assigns a number to each point.
 func regression(x points.Points) *datasets.Dataset {
 	d := &datasets.Dataset{Name: "test", Task: datasets.Regression, X: x}
 	n, _ := x.Dims()
@@ -38,6 +38,7 @@ func regression(x points.Points) *datasets.Dataset {
 	return d
 }
 
+// problem returns a classification problem with three classes.
 func problem(n int) *datasets.Dataset { return classes(kinds(n, 4)["float64"], 3) }
 
 func newLab(t *testing.T, train *datasets.Dataset, cfg krrlab.Config) *krrlab.Lab {
@@ -46,8 +47,8 @@ func newLab(t *testing.T, train *datasets.Dataset, cfg krrlab.Config) *krrlab.La
 	return l
 }
 
-// timeless returns the JSON of a stage without what depends on the clock, on memory at the time, or on
-// how the ranks agreed.
+// timeless returns the JSON of a result without the values that depend on the clock, the free memory or the
+// communication of the ranks.
 func timeless(s any) any {
 	return testkit.Timeless(s, func(key string, _ map[string]any) bool { return key == "bytes" || key == "peak_bytes" })
 }

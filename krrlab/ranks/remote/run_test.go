@@ -16,7 +16,7 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// TestCommands checks what launchers are told.
+// TestCommands checks the command lines for MPICH, Open MPI and the ranks.
 func TestCommands(t *testing.T) {
 	b := &Backend{Ranks: 3, Hosts: []string{"n1:2", "n2"}, Program: "/opt/krrlab", Options: []string{"--quiet"},
 		Flags: []string{"--blas", "go"}, Limit: time.Minute}
@@ -40,8 +40,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestSrun: srun is told an interface that it offers, before the Options, which may name another, and the
-// hosts by their names, as it counts the ranks of each itself.
+// TestSrun checks the command line for srun. It names an interface that srun offers, before Options, which may name
+// another one, and the hosts without numbers, because srun distributes the ranks itself.
 func TestSrun(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "srun")
 	testkit.OK(t, os.WriteFile(name, []byte("#!/bin/sh\n[ $1 = --mpi=list ] && printf 'none\\n\\tpmi2\\n' >&2\n"), 0o755))
@@ -57,7 +57,7 @@ func TestSrun(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(b.command(t.Context(), "job.json")), "not on the path: install it")
 }
 
-// pretend makes a launcher that does what the script says, with $file the job's.
+// pretend writes a launcher that runs the given script, in which $file is the file of the job.
 func pretend(t *testing.T, script string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "mpirun")
@@ -66,14 +66,14 @@ func pretend(t *testing.T, script string) string {
 	return name
 }
 
-// TestBackendRuns drives launchers that only pretend: progress and notes are passed on, failures
-// say why in one line, and a context that ends ends the launcher and keeps what there is.
+// TestBackendRuns uses launchers that run a script and no ranks. Progress and notes must be passed on, failures must
+// be explained in one line, and a canceled context must end the launcher and keep the result so far.
 func TestBackendRuns(t *testing.T) {
 	train := problem(50)
 	var events []krrlab.Event
 	var notes []string
-	end := func() {} // when the script says that it is ready
-	var stop error   // of the Monitor then
+	end := func() {} // called when the script reports that it is ready
+	var stop error   // what the Monitor then returns
 	lab := func(script string) *krrlab.Lab {
 		events, notes = nil, nil
 		return newLab(t, train, krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10},
@@ -90,9 +90,9 @@ func TestBackendRuns(t *testing.T) {
 	const quality = `echo '{"version":5,"stage":"quality","value":{"n":50,"steps":7}%s}' >$(dirname "$file")/result.json
 `
 	done := fmt.Sprintf(quality, "")
-	const says = "printf " +
+	const report = "printf " +
 		"'{\"event\":{\"Stage\":\"solve\",\"Iteration\":3}}\\n{\"note\":\"resuming\"}\\nnoise\\n{bad\\n'\n"
-	q, err := lab(says+done).Quality(t.Context(), krrlab.QualityOptions{})
+	q, err := lab(report+done).Quality(t.Context(), krrlab.QualityOptions{})
 	if err != nil || q.N != 50 || q.Steps != 7 {
 		t.Errorf("%v, %+v", err, q)
 	}
@@ -146,7 +146,7 @@ func TestBackendRuns(t *testing.T) {
 		t.Errorf("%v, %+v", err, q)
 	}
 	end = func() {}
-	for _, stop = range []error{pcg.ErrStop, errors.New("boom")} { // of the Monitor: the ranks are told to end
+	for _, stop = range []error{pcg.ErrStop, errors.New("boom")} { // errors of the Monitor, which end the ranks
 		q, err = lab("trap 'printf \"%s\" \"$kept\" >$(dirname \"$file\")/result.json; exit 130' "+
 			"TERM\nkept='{\"version\":5,\"stage\":\"quality\",\"value\":{\"steps\":4},\"interrupted\":true}'\n"+
 			ready+"while :; do sleep 0.05; done").Quality(t.Context(), krrlab.QualityOptions{})

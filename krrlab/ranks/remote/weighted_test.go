@@ -7,7 +7,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestWeightsAreSent: ranks read the weights with the data.
+// TestWeightsAreSent checks that the weights are written and read with the data.
 func TestWeightsAreSent(t *testing.T) {
 	dir, d := t.TempDir(), problem(9)
 	d.Weights = []float64{1, 2, 3, 4, 5, 6, 7, 8, 1e-3}
