@@ -11,8 +11,9 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestBoundsOfBytes: points that are no bytes of the model's scale have the rounding of inner products in their bounds,
-// far from zero; bytes do not.
+// TestBoundsOfBytes checks the bounds of a model of byte points far from zero. Numbers between two bytes must have
+// the rounding error of inner products in their bounds, while bytes of the model's scale, whose inner products are
+// exact, must not.
 func TestBoundsOfBytes(t *testing.T) {
 	const n, d = 3, 500
 	x := points.NewBytes(n, d, 1, nil)
@@ -29,12 +30,12 @@ func TestBoundsOfBytes(t *testing.T) {
 		b := testkit.Must(m.Bounds(&datasets.Dataset{X: z}))
 		return b.At(0, 0) / mat.Norm(m.C, 1)
 	}
-	whole, _ := points.AsBytes(bytes, 1)
-	if v := bound(whole); !(v > 0 && v < 1e-14) {
+	bytePoints, _ := points.AsBytes(bytes, 1)
+	if v := bound(bytePoints); !(v > 0 && v < 1e-14) {
 		t.Errorf("bytes: %g", v)
 	}
-	if v, least := bound(between), kernel.EntryError(m.Kernel, kernel.Float64,
-		kernel.PointSummary{Dim: d, MaxSq: d * 255 * 255}); !(v >= least/2) {
-		t.Errorf("numbers between them: %g, below %g", v, least)
+	if v, entryError := bound(between), kernel.EntryError(m.Kernel, kernel.Float64,
+		kernel.PointSummary{Dim: d, MaxSq: d * 255 * 255}); !(v >= entryError/2) {
+		t.Errorf("numbers between them: %g, below %g", v, entryError)
 	}
 }

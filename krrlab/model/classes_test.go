@@ -14,25 +14,27 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// bruteAUC counts the pairs of a positive and another row that are in order, equal ones by half.
+// bruteAUC returns the share of pairs of a positive and another row that f orders correctly. Pairs with equal values
+// count one half. It returns false if there is no such pair.
 func bruteAUC(f []float64, positive []bool) (float64, bool) {
-	right, pairs := 0.0, 0.0
+	ordered, pairs := 0.0, 0.0
 	for i := range f {
 		for j := range f {
 			if positive[i] && !positive[j] {
 				if pairs++; f[i] > f[j] {
-					right++
+					ordered++
 				} else if f[i] == f[j] {
-					right += 0.5
+					ordered += 0.5
 				}
 			}
 		}
 	}
-	return right / pairs, pairs > 0
+	return ordered / pairs, pairs > 0
 }
 
-// TestClasses compares with counts of rows and of pairs of rows: values with many ties, classes without rows, and
-// answers with labels in another order and with other labels.
+// TestClasses compares the confusion matrix, the error shares and the AUC with counts of rows and of pairs of rows.
+// The cases have decision values with many ties, classes without rows, and answers whose labels are in another order
+// or unknown to the model.
 func TestClasses(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
@@ -62,26 +64,26 @@ func TestClasses(t *testing.T) {
 		m := &Model{Labels: c.model}
 		p := m.prediction(f)
 		got := p.Score(d).Classes
-		wrong, largest := 0, map[string]float64{}
+		wrong, rowsOf := 0, map[string]float64{} // number of wrong labels, and of rows with each answer
 		counts := map[[2]string]float64{}
 		for i := range c.rows {
-			is, says := c.answers[d.Class[i]], p.Text(i)
-			largest[is]++
-			if counts[[2]string{is, says}]++; is != says {
+			answer, predicted := c.answers[d.Class[i]], p.Text(i)
+			rowsOf[answer]++
+			if counts[[2]string{answer, predicted}]++; answer != predicted {
 				wrong++
 			}
 		}
-		var most float64
-		for _, n := range largest {
-			most = max(most, n)
+		var largestCount float64
+		for _, n := range rowsOf {
+			largestCount = max(largestCount, n)
 		}
-		if largest[got.Largest] != most || got.BaseRate != most/float64(c.rows) ||
+		if rowsOf[got.Largest] != largestCount || got.BaseRate != largestCount/float64(c.rows) ||
 			p.Score(d).ErrorRate != float64(wrong)/float64(c.rows) {
 			t.Errorf("%v: largest %q %g, error %g", c, got.Largest, got.BaseRate, p.Score(d).ErrorRate)
 		}
 		pairs := 0
 		for i, a := range got.Labels {
-			if e := got.Errors[i]; e.Of != largest[a] || e.Wrong != e.Of-counts[[2]string{a, a}] {
+			if e := got.Errors[i]; e.Of != rowsOf[a] || e.Wrong != e.Of-counts[[2]string{a, a}] {
 				t.Errorf("%v: class %s %v", c, a, e)
 			}
 			for j, b := range got.Labels {
@@ -93,7 +95,7 @@ func TestClasses(t *testing.T) {
 			}
 		}
 		for i, v := range got.Confusions {
-			if v.Wrong != counts[[2]string{v.Class, v.For}] || v.Of != largest[v.Class] ||
+			if v.Wrong != counts[[2]string{v.Class, v.For}] || v.Of != rowsOf[v.Class] ||
 				i > 0 && v.Wrong > got.Confusions[i-1].Wrong {
 				t.Errorf("%v: confusions %v", c, got.Confusions)
 			}
@@ -103,22 +105,23 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// checkAUC compares with the mean of the brute-force AUCs of the classes for which there is one.
+// checkAUC compares got with the mean of the brute-force AUCs of the classes that have one. It must be nil if no
+// class has one.
 func checkAUC(t *testing.T, labels []string, f *mat.Dense, d *datasets.Dataset, got *float64) {
 	t.Helper()
 	_, cols := f.Dims()
 	sum, count := 0.0, 0.0
 	for j := range cols {
-		of := labels[j]
+		positiveLabel := labels[j]
 		if cols == 1 {
-			of = labels[1]
+			positiveLabel = labels[1]
 		}
 		var values []float64
 		var positive []bool
 		for i, class := range d.Class {
 			for _, label := range labels {
 				if d.Labels[class] == label {
-					values, positive = append(values, f.At(i, j)), append(positive, label == of)
+					values, positive = append(values, f.At(i, j)), append(positive, label == positiveLabel)
 				}
 			}
 		}
@@ -131,8 +134,8 @@ func checkAUC(t *testing.T, labels []string, f *mat.Dense, d *datasets.Dataset, 
 	}
 }
 
-// TestTrained: f at the rows of the fit from y−λW⁻¹c−W^−½r is that of a pass over K, where c solves the problem except
-// for the residual r.
+// TestTrained checks that Model.Trained, which computes f at the rows of the fit as y−λW⁻¹c−W^−½r, gives the values
+// of the dense product Kc. The coefficients c solve the problem except for the residual r, with and without weights.
 func TestTrained(t *testing.T) {
 	for _, weights := range [][]float64{nil, {1, 2, 0.5, 3}} {
 		k := mat.NewSymDense(4, []float64{2, 1, 0, 0.5, 1, 2, 0.3, 0, 0, 0.3, 2, 1, 0.5, 0, 1, 2})
@@ -152,11 +155,11 @@ func TestTrained(t *testing.T) {
 		testkit.OK(t, c.SolveVec(a, rhs))
 		c.SetVec(1, c.AtVec(1)+0.3)
 		want.MulVec(k, &c)
-		var off mat.VecDense // (K+λW⁻¹)c − y
-		off.MulVec(a, &c)
+		var product mat.VecDense // (K+λW⁻¹)c − y
+		product.MulVec(a, &c)
 		r := mat.NewDense(4, 1, nil)
 		for i := range y {
-			r.Set(i, 0, rhs.AtVec(i)-off.AtVec(i))
+			r.Set(i, 0, rhs.AtVec(i)-product.AtVec(i))
 			if weights != nil {
 				r.Set(i, 0, math.Sqrt(weights[i])*r.At(i, 0))
 			}
@@ -170,7 +173,8 @@ func TestTrained(t *testing.T) {
 	}
 }
 
-// TestManyClasses: beyond 100 classes there is no matrix, and the pairs are there all the same.
+// TestManyClasses checks that a score with more than 100 classes omits the confusion matrix but lists the pairs of
+// confused classes.
 func TestManyClasses(t *testing.T) {
 	var labels []string
 	f, d := mat.NewDense(101, 101, nil), &datasets.Dataset{X: points.NewDense(101, 1, make([]float64, 101)),
@@ -187,7 +191,8 @@ func TestManyClasses(t *testing.T) {
 	}
 }
 
-// TestCurves compares areas and average precision with sums over pairs and over rows, with ties and weights.
+// TestCurves compares the area under the ROC curve and the average precision with sums over pairs and over rows, with
+// ties and weights.
 func TestCurves(t *testing.T) {
 	for seed := range uint64(4) {
 		random, n, labels := rng.New(seed), 60, []string{"a", "b", "c"}[:2+seed%2]
@@ -212,7 +217,7 @@ func TestCurves(t *testing.T) {
 			if columns == 1 && k == 0 {
 				f = func(i int) float64 { return -p.Decision.At(i, 0) }
 			}
-			var wins, pairs, ap, positives float64
+			var ordered, pairs, ap, positives float64
 			for i := range n {
 				for j := range n {
 					if d.Class[i] != k || d.Class[j] == k || d.Class[j] == len(labels) {
@@ -221,26 +226,26 @@ func TestCurves(t *testing.T) {
 					w := weight(i) * weight(j)
 					pairs += w
 					if f(i) > f(j) {
-						wins += w
+						ordered += w
 					} else if f(i) == f(j) {
-						wins += w / 2
+						ordered += w / 2
 					}
 				}
 				if d.Class[i] != k {
 					continue
 				}
-				found, all := 0.0, 0.0 // at the threshold of row i
+				truePositives, selected := 0.0, 0.0 // at the threshold of row i
 				for j := range n {
 					if d.Class[j] != len(labels) && f(j) >= f(i) {
-						if all += weight(j); d.Class[j] == k {
-							found += weight(j)
+						if selected += weight(j); d.Class[j] == k {
+							truePositives += weight(j)
 						}
 					}
 				}
-				positives, ap = positives+weight(i), ap+weight(i)*found/all
+				positives, ap = positives+weight(i), ap+weight(i)*truePositives/selected
 			}
-			if c.Class != labels[k] || math.Abs(c.AUC-wins/pairs) > 1e-12 || math.Abs(c.AveragePrecision-ap/positives) > 1e-12 {
-				t.Errorf("seed %d, %s: AUC %g, AP %g; want %g, %g", seed, c.Class, c.AUC, c.AveragePrecision, wins/pairs, ap/positives)
+			if c.Class != labels[k] || math.Abs(c.AUC-ordered/pairs) > 1e-12 || math.Abs(c.AveragePrecision-ap/positives) > 1e-12 {
+				t.Errorf("seed %d, %s: AUC %g, AP %g; want %g, %g", seed, c.Class, c.AUC, c.AveragePrecision, ordered/pairs, ap/positives)
 			}
 		}
 	}

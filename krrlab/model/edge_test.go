@@ -10,14 +10,15 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestAccuracyFor: a quarter of the tolerance, between its ends.
+// TestAccuracyFor checks that the accuracy of predictions is a quarter of the tolerance, but at least 1e-6 and at
+// most 2.5e-4.
 func TestAccuracyFor(t *testing.T) {
 	for tol, want := range map[float64]float64{1e-4: 2.5e-5, 1e-3: 2.5e-4, 1e-2: 2.5e-4, 4e-6: 1e-6, 1e-10: 1e-6} {
 		testkit.Near(t, AccuracyFor(tol), want, 1e-15, tol)
 	}
 }
 
-// TestScoreOfZero: relative figures where the answers, or the errors, are all zero.
+// TestScoreOfZero checks the relative figures of a score if all answers, or all errors, are zero.
 func TestScoreOfZero(t *testing.T) {
 	d := &datasets.Dataset{Task: datasets.Regression, X: points.NewDense(2, 1, nil), Target: []float64{0, 0}}
 	if s := (&Prediction{Value: []float64{0, 0}}).Score(d); s.RelErr != 0 || s.R2 != 1 || s.RMSE != 0 {

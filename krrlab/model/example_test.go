@@ -15,7 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// A model made by hand: f(x) = 2k(0, x) − k(3, x) with a Gaussian kernel.
+// This model is made by hand. It is f(x) = 2k(0, x) − k(3, x) with a Gaussian kernel.
 func ExampleModel_Decision() {
 	m := &model.Model{
 		Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1,
@@ -31,7 +31,8 @@ func ExampleModel_Decision() {
 	// ⎣-0.9778⎦
 }
 
-// A server reads rows as the fit did: columns by their names, others left out, answers or none.
+// A server reads rows in the way the fit read them. Columns are found by their names, other columns are ignored, and
+// answers may be missing.
 func ExampleModel_ReadOptions() {
 	m := &model.Model{
 		Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Labels: []string{"cold", "warm"}, Columns: []string{"a", "b"},

@@ -26,7 +26,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// models returns one model of every kind there is.
+// models returns a model of every kind: each format of points with each kernel, some with labels, scaling and column
+// names, and points that are empty or slices.
 func models() []*Model {
 	var all []*Model
 	for i, kind := range []string{"float64", "float32", "sparse", "bytes"} {
@@ -54,7 +55,7 @@ func models() []*Model {
 		random(kernels[0], kinds(9, 3, 1)["float64"].Slice(3, 5), 1))
 }
 
-// save returns the bytes of a model's file.
+// save returns the bytes of the file of a model.
 func save(t testing.TB, m *Model) []byte {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "m.krr")
@@ -63,9 +64,10 @@ func save(t testing.TB, m *Model) []byte {
 	return b
 }
 
+// read reads a model from the bytes of its file.
 func read(b []byte) (*Model, error) { return Read(bytes.NewReader(b), int64(len(b))) }
 
-// TestRoundTrip checks that a loaded model is the saved one, to the bit.
+// TestRoundTrip checks that a loaded model equals the saved one, to the bit.
 func TestRoundTrip(t *testing.T) {
 	for _, m := range models() {
 		name := filepath.Join(t.TempDir(), "m.krr")
@@ -94,8 +96,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestMatrixFile: a model whose scaling has a matrix predicts raw points as the model without scaling predicts their
-// products, from a file of version 5, which readers of earlier versions refuse.
+// TestMatrixFile checks a model whose scaling has a matrix. Its file has version 5, and the loaded model must predict
+// raw points as the model without scaling predicts their products with the matrix.
 func TestMatrixFile(t *testing.T) {
 	z := kinds(6, 3, 5)
 	for kind, x := range kinds(7, 3, 1) {
@@ -128,12 +130,14 @@ func TestMatrixFile(t *testing.T) {
 	}
 }
 
+// dense returns the points whose coordinates are the rows of m.
 func dense(m *mat.Dense) *points.Dense {
 	n, d := m.Dims()
 	return points.NewDense(n, d, m.RawMatrix().Data)
 }
 
-// TestDigest: a copy of a model file has its digest, one of another λ or coefficient has not.
+// TestDigest checks that a copy of a model file has the same digest, and that a model with another λ or coefficient
+// has another one.
 func TestDigest(t *testing.T) {
 	x := kinds(7, 3, 1)["float64"]
 	var all []*Model
@@ -154,7 +158,7 @@ func TestDigest(t *testing.T) {
 	testkit.Equal(t, len(Digest("no such file")), 0)
 }
 
-// TestSaveFails checks that what cannot be saved leaves nothing, and what was there whole.
+// TestSaveFails checks that a model that cannot be saved leaves no file and does not change a file that was there.
 func TestSaveFails(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "m.krr")
@@ -182,8 +186,8 @@ func TestSaveFails(t *testing.T) {
 	}
 }
 
-// TestDamaged checks that a file cut short, or with any one byte changed, is refused,
-// or else is the model that was saved (some bytes of a zip archive mean nothing).
+// TestDamaged checks that a file that is cut short is refused. A file with one changed byte must be refused or give
+// the model that was saved, because some bytes of a zip archive have no meaning.
 func TestDamaged(t *testing.T) {
 	z := kinds(4, 3, 5)["float64"]
 	all := models()
@@ -214,7 +218,8 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// rewrite returns the archive with entry name replaced by f of it; a nil result drops it.
+// rewrite returns the archive b with the contents of one entry replaced by f of them. If f returns nil, the entry is
+// removed.
 func rewrite(t testing.TB, b []byte, name string, f func([]byte) []byte) []byte {
 	t.Helper()
 	r := testkit.Must(zip.NewReader(bytes.NewReader(b), int64(len(b))))
@@ -234,26 +239,25 @@ func rewrite(t testing.TB, b []byte, name string, f func([]byte) []byte) []byte 
 	return out.Bytes()
 }
 
-// entry returns what an entry of the archive has.
+// entry returns the contents of an entry of the archive b.
 func entry(t testing.TB, b []byte, name string) (data []byte) {
 	t.Helper()
 	rewrite(t, b, name, func(b []byte) []byte { data = b; return b })
 	return data
 }
 
-// TestContradictions checks that archives that are whole but wrong are refused with what
-// is wrong.
+// TestContradictions checks that a complete archive with contradictory or wrong contents is refused with a reason.
 func TestContradictions(t *testing.T) {
 	dense, sparse := random(kernels[0], kinds(7, 3, 1)["float64"], 1), random(kernels[0], kinds(7, 3, 1)["sparse"], 1)
-	swap := func(old, by string) func([]byte) []byte {
+	swap := func(old, replacement string) func([]byte) []byte {
 		return func(b []byte) []byte {
 			if !bytes.Contains(b, []byte(old)) {
 				t.Fatalf("no %q in %q", old, b)
 			}
-			return bytes.ReplaceAll(b, []byte(old), []byte(by))
+			return bytes.ReplaceAll(b, []byte(old), []byte(replacement))
 		}
 	}
-	last := func(v byte) func([]byte) []byte { // of the column indices, int32
+	setColumn := func(v byte) func([]byte) []byte { // sets the lowest byte of the last column index, an int32
 		return func(b []byte) []byte { b[len(b)-4] = v; return b }
 	}
 	array := func(data any, shape ...int) func([]byte) []byte {
@@ -296,7 +300,7 @@ func TestContradictions(t *testing.T) {
 		{dense, "c.npy", func(b []byte) []byte { return append(b, 0) }, "more bytes"},
 		{dense, "c.npy", func(b []byte) []byte { return b[:len(b)-1] }, "c.npy"},
 		{dense, "x.npy", drop, "x.npy is missing"},
-		{sparse, "x_indices.npy", last(3), "column 3"},
+		{sparse, "x_indices.npy", setColumn(3), "column 3"},
 		{sparse, "x_indices.npy", func(b []byte) []byte { b[len(b)-1] = 0xff; return b }, "column -"},
 		{sparse, "x_indptr.npy", func(b []byte) []byte { b[len(b)-8]++; return b }, "offsets"},
 		{sparse, "x_indptr.npy", func(b []byte) []byte { b[len(b)-16] = 0; return b }, "row"},
@@ -323,7 +327,7 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// TestNumPy checks that NumPy opens the file and predicts the same.
+// TestNumPy checks that NumPy can read the file and compute the same predictions from it.
 func TestNumPy(t *testing.T) {
 	python := testkit.Python(t, "numpy", "python3-numpy")
 	const script = `
@@ -366,8 +370,8 @@ print(*[repr(float(v)) for v in k @ c + meta.get("mean", 0)])
 	}
 }
 
-// TestMemory: arrays that the machine has no memory for, or vectors as long as sparse points have
-// features, are refused before they are made.
+// TestMemory checks that a file is refused before its arrays are allocated if they do not fit into the available
+// memory, or if its sparse points have more features than a dense vector may have.
 func TestMemory(t *testing.T) {
 	defer func(f func() int64, b int64) { available, uncheckedBytes = f, b }(available, uncheckedBytes)
 	uncheckedBytes = 0
@@ -395,10 +399,9 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// FuzzRead checks that no entries make Read panic or return a model that cannot predict, nor a byte
-// of the archive that is changed. The entries are small and an archive is made of them, so that
-// the fuzzer changes what Read looks at, not bytes that a checksum covers, and is quick to shorten
-// what it has found.
+// FuzzRead checks that no contents of the entries, and no changed byte of the archive, make Read panic or return a
+// model that cannot predict. The fuzzer changes small entries, from which the test makes an archive. It therefore
+// does not waste its time on bytes that a checksum protects, and can shorten what it has found quickly.
 func FuzzRead(f *testing.F) {
 	add := func(m *Model, names ...string) {
 		b := save(f, m)
@@ -420,7 +423,7 @@ func FuzzRead(f *testing.F) {
 	add(m, "x_indptr.npy", "x_indices.npy", "x_data.npy")
 	defer accel.SetThreads(accel.Threads())
 	accel.SetThreads(1) // the same coverage each time
-	f.Fuzz(func(t *testing.T, meta, c, x, col, val []byte, at uint16, by byte) {
+	f.Fuzz(func(t *testing.T, meta, c, x, col, val []byte, at uint16, mask byte) {
 		var file bytes.Buffer
 		z := zip.NewWriter(&file)
 		entries := []struct {
@@ -434,7 +437,7 @@ func FuzzRead(f *testing.F) {
 		}
 		testkit.OK(t, z.Close())
 		b := file.Bytes()
-		b[int(at)%len(b)] ^= by
+		b[int(at)%len(b)] ^= mask
 		m, err := read(b)
 		if err != nil {
 			return
@@ -443,7 +446,7 @@ func FuzzRead(f *testing.F) {
 		if n*d*k > 1000 {
 			return
 		}
-		// The one error that is right is that of numbers that overflow.
+		// A model that was read can predict, except that its kernel values may overflow.
 		if _, err := m.Decision(t.Context(), points.NewDense(1, d, nil), nil); err != nil &&
 			!strings.Contains(err.Error(), "kernel values overflow") {
 			t.Fatal(err)
@@ -451,8 +454,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestCalibration: scores come back as they were, and what are none are refused, before a file is written and when one
-// is read.
+// TestCalibration checks that the scores of a calibration survive a file, and that invalid scores are refused when a
+// model is saved. Models of classes may have negative scores.
 func TestCalibration(t *testing.T) {
 	ascending := mat.NewDense(3, 1, []float64{0, 0.5, math.Inf(1)})
 	m := random(kernels[0], kinds(7, 3, 1)["float64"], 1)
@@ -474,7 +477,7 @@ func TestCalibration(t *testing.T) {
 	}
 }
 
-// TestGroups: a file keeps the groups of the rows, and groups of another length are refused.
+// TestGroups checks that a file keeps the groups of the rows, and that groups of another length are refused.
 func TestGroups(t *testing.T) {
 	d := testkit.Must(datasets.SyntheticRegression(20, 2, 0.1, 1).Subset(append(make([]int, 19), 1)).Group("together", nil))
 	m := random(kernel.Gaussian{Sigma: 1}, d.X, 1)

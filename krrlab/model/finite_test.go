@@ -15,8 +15,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestDecisionNotFinite: a row whose features overflow the kernel is an error that names it, for
-// labels and numbers, and no row of the first class.
+// TestDecisionNotFinite checks that a row whose features overflow the kernel is an error that names the row, for
+// classes and numbers. Such a row must not silently become one of the first class.
 func TestDecisionNotFinite(t *testing.T) {
 	z := points.NewDense(300, 3, nil)
 	z.Row(271)[1] = 1e200
@@ -39,15 +39,15 @@ func TestDecisionNotFinite(t *testing.T) {
 	}
 }
 
-// TestPrecisionAt: float32 tiles are taken if and only if they are within the accuracy: at a little
-// more than the error they have and not at a little less.
+// TestPrecisionAt checks that float32 tiles are used if and only if they are accurate enough. They must be used at an
+// accuracy 1 % above their error and not at one 1 % below it.
 func TestPrecisionAt(t *testing.T) {
 	x := kinds(60, 4, 1)["float64"]
 	for _, k := range kernels {
 		m := random(k, x, 1)
 		exact := mustDecide(t, m, x, &Options{Float64: true})
 		single := mustDecide(t, m, x, &Options{Accuracy: 1})
-		e := testkit.Apart(single, exact) // of all 60 points, which is the trial's
+		e := testkit.Apart(single, exact) // the model tries the same 60 points, so it finds this error
 		if e == 0 {
 			t.Fatalf("%v: float32 tiles are exact", k)
 		}
@@ -60,14 +60,16 @@ func TestPrecisionAt(t *testing.T) {
 	}
 }
 
-// TestTrialOfFar: differences are taken where the certain error of inner products is too large for the points that are
-// predicted, though it is small enough for those of the fit; and not at a little more than the error.
+// TestTrialOfFar checks the choice between inner products and differences of coordinates for a required accuracy.
+// Differences must be used if the error bound of inner products is too large for the predicted points, even if it is
+// small enough for the points of the fit. Inner products must be used if the accuracy is 1 % above their bound.
 func TestTrialOfFar(t *testing.T) {
 	x, z := points.NewDense(30, 1, floats.Span(make([]float64, 30), 0, 100)),
 		points.NewDense(30, 1, floats.Span(make([]float64, 30), 0, 200))
 	m := random(kernel.Gaussian{Sigma: 20}, x, 1)
 	scale := 100 * mat.Norm(m.C, 1) / testkit.MaxAbs(mustDecide(t, m, z, &Options{Float64: true}))
-	bound := func(p points.Points) float64 { // of the accuracy that inner products have
+	// bound returns the relative error that inner products with the points p certainly do not exceed.
+	bound := func(p points.Points) float64 {
 		return scale * kernel.EntryError(m.Kernel, kernel.Float64, kernel.SummaryOf(points.NewPanel(p)))
 	}
 	for accuracy, want := range map[float64]kernel.Arithmetic{1.01 * bound(z): kernel.Float64,

@@ -10,8 +10,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestFittedRows: rows of the fit are found in any order and in any storage, also among others; rows with other answers,
-// and rows of few values that are equal by chance, are new.
+// TestFittedRows checks that rows of the fit are recognized in any order, in any format of points and among other
+// rows. Rows with other answers are counted as new.
 func TestFittedRows(t *testing.T) {
 	const n, d = 300, 4
 	for name, x := range kinds(n, d, 3) {
@@ -19,15 +19,15 @@ func TestFittedRows(t *testing.T) {
 		values := make([]float64, n*d)
 		points.Panel64To(x, values, d)
 		rows := &datasets.Dataset{X: points.NewDense(n, d, values)}
-		all, mixed := rng.New(1).Perm(n), points.NewDense(n, d, nil)
+		permutation, mixed := rng.New(1).Perm(n), points.NewDense(n, d, nil)
 		for i := range n {
-			copy(mixed.Row(i), values[all[i]*d:][:d])
+			copy(mixed.Row(i), values[permutation[i]*d:][:d])
 			if i >= 210 {
 				mixed.Row(i)[0] += 1000
 			}
 		}
 		testkit.Equal(t, m.FittedRows(rows), n, name)
-		testkit.Equal(t, m.FittedRows(rows.Subset(all)), n, name)
+		testkit.Equal(t, m.FittedRows(rows.Subset(permutation)), n, name)
 		testkit.Equal(t, m.FittedRows(&datasets.Dataset{X: mixed}), 210, name)
 	}
 	x := points.NewDense(n, 1, nil)
@@ -47,8 +47,9 @@ func TestFittedRows(t *testing.T) {
 	testkit.Equal(t, m.FittedRows(&datasets.Dataset{X: points.NewDense(3, 2, nil)}), 0)
 }
 
-// TestFittedRowsChance draws the rows of a fit from 400 values, so that half of them repeat. Rows drawn independently equal
-// many of them by chance; a copy in another order, and one of which a quarter is new, are rows of the fit.
+// TestFittedRowsChance draws the rows of a fit from 400 values, so that many of them repeat. Rows that are drawn
+// independently equal many of them by chance and must count as new. A copy of the rows in another order, and a copy
+// of which a quarter is new, must be recognized.
 func TestFittedRowsChance(t *testing.T) {
 	const n, values = 300, 400
 	draw := func(seed uint64) *points.Dense {

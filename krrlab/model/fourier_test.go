@@ -13,8 +13,9 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestFourierDecision: for many points in the plane the series is used, also with a mean, and agrees with tiles in
-// float64; it is not used for few points, for a narrow kernel, for another kernel, or if tiles in float64 are asked for.
+// TestFourierDecision checks predictions by a Fourier series for many points in the plane, for a model with a mean.
+// They must agree with tiles in float64 and have the same bits on ranks. The series must not be used for few points,
+// for a narrow kernel, for another kernel, or if tiles in float64 are requested.
 func TestFourierDecision(t *testing.T) {
 	const n, rows = 50_000, 40_000 // the fewest pairs for which the series is used
 	x, z := points.NewDense(n, 2, nil), points.NewDense(rows, 2, nil)

@@ -12,18 +12,19 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
+// kernels holds one kernel of each kind that has parameters.
 var kernels = []kernel.Kernel{
 	kernel.Gaussian{Sigma: 1.5}, kernel.Laplacian{Sigma: 3}, kernel.Matern32{Sigma: 1.5}, kernel.Matern52{Sigma: 1.5},
 	kernel.Polynomial{Gamma: 0.2, Coef0: 1, Degree: 3},
 }
 
-// kinds returns the same n points of dimension d, a third of their numbers not zero, in
-// every form there is; in bytes others.
+// kinds returns the same n points of dimension d in each storage format. A third of their numbers are not zero. The
+// format bytes has other points.
 func kinds(n, d int, seed uint64) map[string]points.Points {
 	return testkit.PointsInEachFormat(n, d, rng.New(seed).Sub("points"))
 }
 
-// random returns a model with random coefficients; t = 1 without labels is regression.
+// random returns a model with random coefficients. It is a regression if t is 1 and there are no labels.
 func random(k kernel.Kernel, x points.Points, t int, labels ...string) *Model {
 	n, _ := x.Dims()
 	m := &Model{
@@ -35,7 +36,7 @@ func random(k kernel.Kernel, x points.Points, t int, labels ...string) *Model {
 	return m
 }
 
-// reference returns f at the points z by its definition.
+// reference returns f at the points z, computed with its definition.
 func reference(m *Model, z points.Points) *mat.Dense {
 	n, d, t := m.Dims()
 	rows, _ := z.Dims()
@@ -54,7 +55,7 @@ func reference(m *Model, z points.Points) *mat.Dense {
 	return f
 }
 
-// scaled is a scaling of d features.
+// scaled returns a scaling of d features.
 func scaled(d int) *datasets.Scaling {
 	s := &datasets.Scaling{Kind: "standard", Shift: make([]float64, d), Scale: make([]float64, d)}
 	for j := range d {
@@ -63,6 +64,7 @@ func scaled(d int) *datasets.Scaling {
 	return s
 }
 
+// mustDecide returns the decision values at the points z and fails the test on an error.
 func mustDecide(t testing.TB, m *Model, z points.Points, o *Options) *mat.Dense {
 	t.Helper()
 	return testkit.Must(m.Decision(t.Context(), z, o))

@@ -9,8 +9,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestMean: the mean of the targets is added to decision values and kept by a file that older programs refuse, its
-// rounding is in the bounds, and a model without one is a file of the version before.
+// TestMean checks a model with the mean of its targets. The mean is added to decision values and its rounding error
+// to their bounds. A file with a mean has version 3, which older programs refuse, and a file without one still has
+// version 1. Impossible means are refused.
 func TestMean(t *testing.T) {
 	z := &datasets.Dataset{X: kinds(300, 3, 2)["float64"]}
 	m := random(kernels[0], kinds(7, 3, 1)["float64"], 1)
@@ -36,8 +37,8 @@ func TestMean(t *testing.T) {
 	wide := testkit.Must(read.Bounds(z))
 	narrow := testkit.Must(plain.Bounds(z))
 	for i := range z.Len() {
-		off := math.Abs((with.At(i, 0) - 1e6) - without.At(i, 0)) // the difference is exact
-		if p.Value[i] != with.At(i, 0) || off > wide.At(i, 0)+narrow.At(i, 0) ||
+		difference := math.Abs((with.At(i, 0) - 1e6) - without.At(i, 0)) // the difference is exact
+		if p.Value[i] != with.At(i, 0) || difference > wide.At(i, 0)+narrow.At(i, 0) ||
 			wide.At(i, 0) < narrow.At(i, 0)+1e6*0x1p-53 {
 			t.Fatalf("row %d: %g with the mean, %g without; bounds %g, %g", i, with.At(i, 0), without.At(i, 0),
 				wide.At(i, 0), narrow.At(i, 0))

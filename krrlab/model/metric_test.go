@@ -8,29 +8,29 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestBestThreshold: no threshold has less loss, counted plainly, with ties and weights; rows with equal scores are on
-// one side.
+// TestBestThreshold compares the loss of the best threshold with a plain count at all thresholds, for random values
+// with ties and weights. No other threshold may have a smaller loss.
 func TestBestThreshold(t *testing.T) {
 	for seed := range uint64(60) {
 		g := rng.New(seed)
 		n := 1 + g.Sub("n").IntN(0, 12)
-		v, in, w := make([]float64, n), make([]bool, n), make([]float64, n)
+		v, positive, w := make([]float64, n), make([]bool, n), make([]float64, n)
 		for i := range v {
 			v[i] = float64(g.Sub("v").IntN(uint64(i), 6)) - 2.5
-			in[i] = g.Sub("in").IntN(uint64(i), 3) == 0
+			positive[i] = g.Sub("in").IntN(uint64(i), 3) == 0
 			w[i] = 0.5 + float64(g.Sub("w").IntN(uint64(i), 3))
 		}
 		for _, m := range []Metric{ErrorRate, BalancedError, F1} {
-			at, loss := m.BestThreshold(v, in, w)
-			plain := func(theta float64) float64 {
+			threshold, loss := m.BestThreshold(v, positive, w)
+			lossAt := func(theta float64) float64 {
 				var tp, fp, fn, tn float64
 				for i := range v {
-					switch taken := v[i] > theta; {
-					case taken && in[i]:
+					switch selected := v[i] > theta; {
+					case selected && positive[i]:
 						tp += w[i]
-					case taken:
+					case selected:
 						fp += w[i]
-					case in[i]:
+					case positive[i]:
 						fn += w[i]
 					default:
 						tn += w[i]
@@ -44,17 +44,18 @@ func TestBestThreshold(t *testing.T) {
 				}
 				return (fn/math.Max(tp+fn, 1e-300) + fp/math.Max(fp+tn, 1e-300)) / 2
 			}
-			testkit.Near(t, loss, plain(at), 1e-12, m, seed, at)
+			testkit.Near(t, loss, lossAt(threshold), 1e-12, m, seed, threshold)
 			for theta := -3.0; theta <= 3; theta += 0.5 {
-				if l := plain(theta); l < loss-1e-12 {
-					t.Errorf("%s, seed %d: %g at %g, %g at %g", m, seed, loss, at, l, theta)
+				if l := lossAt(theta); l < loss-1e-12 {
+					t.Errorf("%s, seed %d: %g at %g, %g at %g", m, seed, loss, threshold, l, theta)
 				}
 			}
 		}
 	}
 }
 
-// TestMetricText: metrics of which more is better are shown as themselves, their intervals rounded outward.
+// TestMetricText checks that metrics of which larger values are better are printed as themselves and not as losses,
+// and that the ends of their intervals are rounded outward.
 func TestMetricText(t *testing.T) {
 	for want, got := range map[string]string{
 		"AUC 0.9000, in [0.8765, 0.9124]":               AUC.Span(0.1, 0.08765, 0.12345),

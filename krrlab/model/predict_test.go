@@ -19,8 +19,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestDecision checks f against its definition for every kernel and kind of points, over
-// the edges of batches and tiles.
+// TestDecision compares f with its definition for every kernel and format of points, for sizes around the edges of
+// batches and tiles. The tolerances are the rounding errors in float64 and in float32.
 func TestDecision(t *testing.T) {
 	const d = 4
 	for _, size := range []struct{ n, m, t int }{{1, 1, 1}, {3, 300, 2}, {530, 5, 3}, {513, 257, 1}} {
@@ -28,9 +28,9 @@ func TestDecision(t *testing.T) {
 		for _, k := range kernels {
 			for kind := range train {
 				m := random(k, train[kind], size.t)
-				same, bytes := reference(m, test["float64"]), reference(m, test["bytes"])
+				common, bytes := reference(m, test["float64"]), reference(m, test["bytes"])
 				for other := range test {
-					want := same
+					want := common
 					if other == "bytes" {
 						want = bytes
 					}
@@ -47,10 +47,11 @@ func TestDecision(t *testing.T) {
 	}
 }
 
-// TestPrecision: points far from zero, and those of groups far from each other, are predicted as exactly as those near
-// it. Float32 tiles are given up where they are not accurate enough, moving points by their mean where it costs digits.
+// TestPrecision checks that points far from zero, and points in groups far from each other, are predicted as
+// accurately as points near zero. The model must use float64 tiles if float32 ones are not accurate enough, and shift
+// the points by their mean if that saves digits.
 func TestPrecision(t *testing.T) {
-	// cloud returns n points of which f makes the numbers, with a normal one.
+	// cloud returns n points. f computes coordinate j of point i from a normally distributed number.
 	cloud := func(n, d int, seed uint64, f func(i, j int, v float64) float64) *points.Dense {
 		x := points.NewDense(n, d, nil)
 		rng.New(seed).Normals(x.Data, 0)
@@ -61,15 +62,15 @@ func TestPrecision(t *testing.T) {
 		}
 		return x
 	}
-	apartBy := func(by float64) func(i, j int, v float64) float64 {
-		return func(i, _ int, v float64) float64 { return v + by*float64(1-2*(i%2)) }
+	apartBy := func(distance float64) func(i, j int, v float64) float64 {
+		return func(i, _ int, v float64) float64 { return v + distance*float64(1-2*(i%2)) }
 	}
-	shifted := func(by float64) func(i, j int, v float64) float64 {
-		return func(_, _ int, v float64) float64 { return v + by }
+	shifted := func(distance float64) func(i, j int, v float64) float64 {
+		return func(_, _ int, v float64) float64 { return v + distance }
 	}
 	unix := func(_, _ int, v float64) float64 { return 1.7e9 + 1e4*v }
-	both := func(i, j int, v float64) float64 { return []float64{1e9, 1e8*float64(i%2) + v}[j] }
-	few := func(n int) func(i, j int, v float64) float64 { // of three float32 has no digits left
+	twoGroupsFar := func(i, j int, v float64) float64 { return []float64{1e9, 1e8*float64(i%2) + v}[j] }
+	threeOutliers := func(n int) func(i, j int, v float64) float64 { // of three float32 has no digits left
 		return func(i, j int, v float64) float64 {
 			if j == 0 && (i == n/5 || i == n/2 || i == n-7) {
 				v += 1000
@@ -81,23 +82,23 @@ func TestPrecision(t *testing.T) {
 		return func(i, _ int, _ float64) float64 { return float64(i) * step }
 	}
 	gauss := kernel.Gaussian{Sigma: 1}
-	far := []kernel.Kernel{kernel.Gaussian{Sigma: 1e3}, kernel.Matern32{Sigma: 1e3}, kernel.Matern52{Sigma: 1e3},
+	wideKernels := []kernel.Kernel{kernel.Gaussian{Sigma: 1e3}, kernel.Matern32{Sigma: 1e3}, kernel.Matern52{Sigma: 1e3},
 		kernel.Laplacian{Sigma: 1e3}}
 	for _, c := range []struct {
-		what           string
+		name           string
 		kernels        []kernel.Kernel
 		x, z           *points.Dense
 		within, double float64 // the largest errors by default and in float64
-		is             string  // the default of float64 tiles or not, "" for either
+		usesFloat64    string  // "true" if the default uses float64 tiles, "false" if not, "" if either is right
 	}{
 		{"near zero", kernels[:1], cloud(200, 4, 1, shifted(0)), cloud(90, 4, 2, shifted(0)), 2e-5, 1e-9, "false"},
 		{"far", kernels[:1], cloud(200, 4, 1, shifted(1e3)), cloud(90, 4, 2, shifted(1e3)), 2e-5, 1e-9, "false"},
 		{"farther", kernels[:1], cloud(200, 4, 1, shifted(1e6)), cloud(90, 4, 2, shifted(1e6)), 2e-5, 1e-9, "false"},
 		{"two groups", kernels[:1], cloud(200, 4, 1, apartBy(1e3)), cloud(90, 4, 2, apartBy(1e3)), 2e-5, 1e-9, "true"},
-		{"seconds since 1970", far, cloud(120, 1, 1, unix), cloud(90, 1, 2, unix), 2e-5, 1e-9, ""},
-		{"two groups far from zero", []kernel.Kernel{gauss, kernel.Matern52{Sigma: 1}}, cloud(60, 2, 1, both),
-			cloud(50, 2, 2, both), 1e-12, 1e-12, ""},
-		{"three of many", []kernel.Kernel{gauss}, cloud(200, 2, 1, few(200)), cloud(3000, 2, 2, few(3000)),
+		{"seconds since 1970", wideKernels, cloud(120, 1, 1, unix), cloud(90, 1, 2, unix), 2e-5, 1e-9, ""},
+		{"two groups far from zero", []kernel.Kernel{gauss, kernel.Matern52{Sigma: 1}}, cloud(60, 2, 1, twoGroupsFar),
+			cloud(50, 2, 2, twoGroupsFar), 1e-12, 1e-12, ""},
+		{"three of many", []kernel.Kernel{gauss}, cloud(200, 2, 1, threeOutliers(200)), cloud(3000, 2, 2, threeOutliers(3000)),
 			defaultAccuracy, 1e-9, ""},
 		{"sorted", []kernel.Kernel{gauss}, cloud(2000, 1, 1, sorted(1./2)), cloud(6000, 1, 1, sorted(1./6)),
 			defaultAccuracy, 1e-9, ""},
@@ -108,16 +109,16 @@ func TestPrecision(t *testing.T) {
 				reference(m, c.z)
 			if e, double := testkit.Apart(got, want),
 				testkit.Apart(exact, want); e > c.within || double > c.double ||
-				!strings.Contains(fmt.Sprint(mat.Equal(got, exact)), c.is) {
-				t.Errorf("%s, %v: off by %.2g, in float64 %.2g, which it is: %v", c.what, k, e, double,
+				!strings.Contains(fmt.Sprint(mat.Equal(got, exact)), c.usesFloat64) {
+				t.Errorf("%s, %v: off by %.2g, in float64 %.2g, which it is: %v", c.name, k, e, double,
 					mat.Equal(got, exact))
 			}
 		}
 	}
 }
 
-// TestPrecisionOfColumns: each target is predicted as accurately as is asked for in its own unit, whatever the others',
-// also one that coefficients which cancel make up.
+// TestPrecisionOfColumns checks that each target is predicted with the required accuracy relative to its own size,
+// whatever the sizes of the others. One target has coefficients that nearly cancel.
 func TestPrecisionOfColumns(t *testing.T) {
 	x := kinds(300, 3, 1)["float64"].(*points.Dense)
 	for i := range x.Data { // near each other, so that K is nearly of rank one
@@ -140,10 +141,11 @@ func TestPrecisionOfColumns(t *testing.T) {
 					}
 				}
 				got, want := mustDecide(t, m, x, &Options{Accuracy: 1e-5}), reference(m, x)
-				off := mat.NewDense(300, 3, nil)
-				off.Sub(got, want)
+				difference := mat.NewDense(300, 3, nil)
+				difference.Sub(got, want)
 				for j, size := range columnMaxima(want) {
-					if e := columnMaxima(off)[j]; !(e <= 4e-5*size) { // not all points are tried
+					// The model tries its arithmetic on a sample of the points, so four times the accuracy is allowed.
+					if e := columnMaxima(difference)[j]; !(e <= 4e-5*size) {
 						t.Errorf("kernel %d, target %d of unit %g: off by %.2g of its size", k, hard, unit, e/size)
 					}
 				}
@@ -152,7 +154,8 @@ func TestPrecisionOfColumns(t *testing.T) {
 	}
 }
 
-// TestScaling checks that raw points are scaled, and scaled ones are not.
+// TestScaling checks that a model scales raw points, does not scale points that are scaled already, and refuses
+// points with another scaling.
 func TestScaling(t *testing.T) {
 	x, z := kinds(30, 4, 1)["float64"], kinds(20, 4, 2)["float64"]
 	m := random(kernels[0], x, 1)
@@ -176,7 +179,8 @@ func TestScaling(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(m.Predict(t.Context(), given, nil)), "want them unscaled")
 }
 
-// TestThreads checks that the number of threads does not change a bit, and the progress.
+// TestThreads checks that predictions have the same bits for any number of threads, and that the progress is reported
+// up to the last point.
 func TestThreads(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	m, z := random(kernels[0], kinds(700, 4, 1)["float32"], 3), kinds(900, 4, 2)["sparse"]
@@ -201,7 +205,7 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// TestDecisionErrors checks wrong dimensions, no points, and a context that ends.
+// TestDecisionErrors checks the errors for points of another dimension, no points, and a canceled context.
 func TestDecisionErrors(t *testing.T) {
 	m := random(kernels[0], kinds(30, 4, 1)["float64"], 1)
 	for _, c := range []struct {
@@ -220,9 +224,9 @@ func TestDecisionErrors(t *testing.T) {
 	}
 }
 
-// TestPredict checks labels of 2 and 3 classes, and values.
+// TestPredict checks the predicted labels of two and three classes, and predicted numbers.
 func TestPredict(t *testing.T) {
-	x := points.NewDense(3, 1, []float64{0, 100, 200}) // so far apart that K = I
+	x := points.NewDense(3, 1, []float64{0, 100, 200}) // with σ = 1 these points are so distant that K = I
 	k := kernel.Gaussian{Sigma: 1}
 	two := &Model{Kernel: k, Lambda: 1, X: x, C: mat.NewDense(3, 1, []float64{-1, 2, -3}),
 		Labels: []string{"no", "yes"}}
@@ -238,16 +242,16 @@ func TestPredict(t *testing.T) {
 	}
 }
 
-// TestScore checks the figures on numbers done by hand.
+// TestScore compares the figures of a score with values computed by hand.
 func TestScore(t *testing.T) {
-	for _, zero := range []float64{0, 1e8} { // far from zero beside their spread too
-		p := &Prediction{Value: []float64{zero + 1, zero + 2, zero + 4}}
+	for _, origin := range []float64{0, 1e8} { // the answers have an origin of 0, or one far larger than their spread
+		p := &Prediction{Value: []float64{origin + 1, origin + 2, origin + 4}}
 		s := p.Score(&datasets.Dataset{Task: datasets.Regression, X: points.NewDense(3, 1, nil),
-			Target: []float64{zero + 1, zero + 3, zero + 2}})
+			Target: []float64{origin + 1, origin + 3, origin + 2}})
 		// e = (0, −1, 2): RMSE √(5/3), Σ(y−2)² = 2, and from zero ‖y‖ = √14.
-		if math.Abs(s.RMSE-math.Sqrt(5.0/3)) > 1e-15 || zero == 0 && math.Abs(s.RelErr-math.Sqrt(5.0/14)) > 1e-15 ||
-			math.Abs(s.R2-(1-5.0/2)) > 1e-7*zero/1e8+1e-15 || !math.IsNaN(s.ErrorRate) || s.N != 3 {
-			t.Errorf("from %g: %+v", zero, s)
+		if math.Abs(s.RMSE-math.Sqrt(5.0/3)) > 1e-15 || origin == 0 && math.Abs(s.RelErr-math.Sqrt(5.0/14)) > 1e-15 ||
+			math.Abs(s.R2-(1-5.0/2)) > 1e-7*origin/1e8+1e-15 || !math.IsNaN(s.ErrorRate) || s.N != 3 {
+			t.Errorf("from %g: %+v", origin, s)
 		}
 	}
 	// Labels are compared by text; one that the model does not know is an error.
@@ -261,7 +265,7 @@ func TestScore(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(m.Evaluate(t.Context(), d, nil)), "regression")
 }
 
-// TestScoreText checks the line for both tasks.
+// TestScoreText checks the line that describes a score for both tasks.
 func TestScoreText(t *testing.T) {
 	nan := math.NaN()
 	for want, s := range map[string]Score{

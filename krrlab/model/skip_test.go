@@ -14,7 +14,9 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestFarLeaves holds predictions that leave out leaves that are far apart against all of them, on ranks too.
+// TestFarLeaves checks predictions that skip tiles between distant leaves of the point trees. They must agree with
+// the complete sum to the accuracy, and have the same bits on three ranks. In float64, where bounds have to hold,
+// nothing may be skipped.
 func TestFarLeaves(t *testing.T) {
 	const n, rows, d = 4200, 4100, 3
 	x, z := points.NewDense(n, d, nil), points.NewDense(rows, d, nil)
@@ -46,13 +48,13 @@ func TestFarLeaves(t *testing.T) {
 				want[1] += v * c.At(j, 1)
 			}
 			for q, v := range want {
-				if off := math.Abs(got.At(i, q) - v); off > o.Accuracy*largest {
+				if difference := math.Abs(got.At(i, q) - v); difference > o.Accuracy*largest {
 					t.Fatalf("%v: point %d has %v, want %v", k, i, got.At(i, q), v)
 				}
 			}
 		}
 		exact := testkit.Must(m.Decision(context.Background(), z.Slice(0, 4097), &Options{Accuracy: 1e6, Float64: true}))
-		for i := 0; i < 4097; i += 997 { // nothing is left out where bounds are to hold
+		for i := 0; i < 4097; i += 997 { // float64 predictions have to be complete, as bounds rely on them
 			z.RowTo(a, i)
 			var want, size float64
 			for j := range n {
@@ -60,15 +62,15 @@ func TestFarLeaves(t *testing.T) {
 				v := k.Eval(b, a) * c.At(j, 0)
 				want, size = want+v, size+math.Abs(v)
 			}
-			if off := math.Abs(exact.At(i, 0) - want); off > 1e-11*size+1e-15 {
+			if difference := math.Abs(exact.At(i, 0) - want); difference > 1e-11*size+1e-15 {
 				t.Fatalf("%v in float64: point %d has %v, want %v", k, i, exact.At(i, 0), want)
 			}
 		}
 		done := make(chan bool, 3)
 		for _, r := range comm.Local(3, comm.Options{}) {
 			go func() {
-				on, err := m.Decision(context.Background(), z, &Options{Accuracy: 1e-4, Comm: r})
-				done <- err == nil && mat.Equal(on, got)
+				f, err := m.Decision(context.Background(), z, &Options{Accuracy: 1e-4, Comm: r})
+				done <- err == nil && mat.Equal(f, got)
 			}()
 		}
 		for range 3 {

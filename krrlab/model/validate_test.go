@@ -13,8 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestValidate: a model that has been read is refused if any one of its parts does not fit or is not finite,
-// in whatever form its points are, and whatever else it has.
+// TestValidate checks that a model that was read from a file is refused if any one of its parts does not fit the
+// others or is not finite, for each format of its points.
 func TestValidate(t *testing.T) {
 	type change struct {
 		what string
@@ -73,8 +73,9 @@ func TestValidate(t *testing.T) {
 	testkit.Fails(t, m.validate(Info{Task: "regression"}), "coefficient 6 is NaN")
 }
 
-// TestDealt: batches are dealt to ranks, each of which gets all of F, as one process has it.
-func TestDealt(t *testing.T) {
+// TestDistributedBatches checks that batches of points are distributed over the ranks and that each rank receives all
+// of F, with the bits of one process.
+func TestDistributedBatches(t *testing.T) {
 	m, z := random(kernels[0], kinds(40, 4, 1)["float64"], 2), kinds(5*BatchRows+7, 4, 2)["float64"]
 	want := mustDecide(t, m, z, nil)
 	for _, p := range []int{2, 3, 7} {
@@ -93,8 +94,7 @@ func TestDealt(t *testing.T) {
 	}
 }
 
-// TestGivenRows: a model of a precomputed K whose points are no rows of it is refused, and does not reach beyond
-// K(test, train).
+// TestGivenRows checks that a model of a precomputed K is refused if its points are not row numbers of K.
 func TestGivenRows(t *testing.T) {
 	k := testkit.Must(kernel.NewPrecomputed(points.NewDense(3, 3, []float64{2, 1, 0, 1, 2, 1, 0, 1, 2})))
 	m := &Model{Kernel: k, Lambda: 1, X: kernel.Rows(3), C: mat.NewDense(3, 1, []float64{1, 2, 3})}

@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/model/explain"
 )
 
-// A model is fitted to some rows; other rows show which feature it depends on.
+// A model is fitted to some of the rows, and the importance of each feature is measured on other rows.
 func Example() {
 	ctx := context.Background()
 	rows := datasets.SyntheticRegression(300, 3, 0.1, 1)

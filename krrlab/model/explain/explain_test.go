@@ -20,6 +20,7 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
+// csv is a table with a number, a word, a date and an answer in each row.
 const csv = `a,word,day,y
 0.5,red,2024-01-03,1.5
 -1.25,blue,2024-02-01,0.5
@@ -30,7 +31,8 @@ const csv = `a,word,day,y
 0.25,red,2024-07-15,1
 `
 
-// fitted returns random rows of a table with numbers, words and dates, and a model with random coefficients for them.
+// fitted returns a model with random coefficients and random rows of the table csv to explain it with. The answers
+// are the given classes in turn, or the numbers y if classes is nil.
 func fitted(t *testing.T, seed uint64, classes []string) (*model.Model, *datasets.Dataset) {
 	t.Helper()
 	text := csv
@@ -65,7 +67,7 @@ func fitted(t *testing.T, seed uint64, classes []string) (*model.Model, *dataset
 	return &model.Model{Kernel: kernel.Gaussian{Sigma: 40}, Lambda: 1, X: x, C: c, Labels: classes, Columns: d.Columns}, d
 }
 
-// decision is f of one row by plain loops.
+// decision returns f of one row, computed with plain loops.
 func decision(m *model.Model, z []float64) []float64 {
 	n, _, t := m.Dims()
 	out, row := make([]float64, t), make([]float64, len(z))
@@ -82,7 +84,8 @@ func decision(m *model.Model, z []float64) []float64 {
 	return out
 }
 
-// TestRun compares importance, standard errors and partial dependence with plain loops over the definitions.
+// TestRun compares importance, standard errors and partial dependence with plain loops that follow their definitions.
+// The standard error is a jackknife over 20 groups of rows.
 func TestRun(t *testing.T) {
 	for seed, classes := range map[uint64][]string{1: nil, 2: {"no", "yes"}, 3: {"p", "q", "r"}} {
 		m, d := fitted(t, seed, classes)
@@ -125,7 +128,7 @@ func TestRun(t *testing.T) {
 			got := e.Columns[slices.IndexFunc(e.Columns, func(v Importance) bool { return v.Column == c.name })]
 			var without []float64
 			var mean float64
-			for g := -1; g < 20; g++ {
+			for g := -1; g < 20; g++ { // −1 omits no group
 				increase := 0.0
 				for r := range 3 {
 					order := rng.New(seed).Sub("explain").Sub("permutations").Sub("column", uint64(k), uint64(r)).Perm(n)
@@ -145,7 +148,7 @@ func TestRun(t *testing.T) {
 		}
 		for _, dependence := range e.Dependence {
 			for k, word := range dependence.Words {
-				place := map[string]int{"blue": 1, "green": 2, "red": 3}[word]
+				place := map[string]int{"blue": 1, "green": 2, "red": 3}[word] // feature of the word
 				mean := make([]float64, len(decision(m, x[:dim])))
 				for i := range n {
 					z := slices.Clone(x[i*dim : (i+1)*dim])
@@ -161,8 +164,12 @@ func TestRun(t *testing.T) {
 					}
 				}
 			}
-			if kind := dependence.Column; len(dependence.Words) != map[string]int{"word": 3}[kind] ||
-				(dependence.First != "") != (kind == "day") || !slices.IsSorted(dependence.Values) {
+			words := 0
+			if dependence.Column == "word" {
+				words = 3
+			}
+			if len(dependence.Words) != words || (dependence.First != "") != (dependence.Column == "day") ||
+				!slices.IsSorted(dependence.Values) {
 				t.Errorf("%+v", dependence)
 			}
 		}
@@ -170,9 +177,10 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestStandardError: over samples of rows, the standard deviation of the importance of a feature whose square is
-// predicted is about its mean standard error. Rows with a large cell have a large loss if it is replaced, and give a large
-// loss to the row that gets it; without the second part the standard error would be three quarters of the deviation.
+// TestStandardError compares the mean standard error of an importance with its standard deviation over samples of
+// rows. The model predicts the square of a feature. A row with a large cell has a large loss if the cell is replaced,
+// and gives a large loss to the row that gets the cell. If the standard error ignored the second effect, it would be
+// three quarters of the deviation.
 func TestStandardError(t *testing.T) {
 	const samples, n = 120, 60
 	m := &model.Model{Kernel: kernel.Polynomial{Gamma: 1, Degree: 2}, Lambda: 1, X: points.NewDense(1, 2, []float64{1, 0}),
@@ -199,7 +207,7 @@ func TestStandardError(t *testing.T) {
 	}
 }
 
-// TestRunRefuses lists data for which importance is not defined.
+// TestRunRefuses checks that Run refuses data for which importance is not defined, and ends with a canceled context.
 func TestRunRefuses(t *testing.T) {
 	m, d := fitted(t, 1, nil)
 	for want, change := range map[string]func(m *model.Model, d *datasets.Dataset, o *Options){
@@ -216,14 +224,14 @@ func TestRunRefuses(t *testing.T) {
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	if cancel(); true {
-		if _, err := Run(ctx, m, d, Options{}); err != context.Canceled {
-			t.Error(err)
-		}
+	cancel()
+	if _, err := Run(ctx, m, d, Options{}); err != context.Canceled {
+		t.Error(err)
 	}
 }
 
-// TestGrid: the values of a partial dependence are those of the rows, or lie between two percentiles.
+// TestGrid checks the values at which a partial dependence is computed. They are the values of the rows if there are
+// few, and otherwise lie between the 5th and the 95th percentile.
 func TestGrid(t *testing.T) {
 	many := make([]float64, 101)
 	for i := range many {
@@ -237,8 +245,8 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// TestPlace: a projected longitude and latitude are permuted together, under the names of the file, and the importance is
-// the mean increase of the loss by plain loops over whole rows.
+// TestPlace checks that a projected longitude and latitude are permuted together, under their names in the file. The
+// importance must be the mean increase of the loss computed with plain loops.
 func TestPlace(t *testing.T) {
 	text := "lon,lat,alt,y\n"
 	for i := range 40 {
@@ -284,7 +292,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestDependencePanel: two values are points, few whole numbers are the ticks of a line, and the axis ends beyond them.
+// TestDependencePanel checks that two values are drawn as points and more as a line, that a few whole numbers become
+// the ticks, and that the axis extends beyond them.
 func TestDependencePanel(t *testing.T) {
 	for _, c := range []struct {
 		values, ticks []float64

@@ -15,20 +15,30 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// TestConfusion: rows are the answers, columns the predictions, the first on top; labels are matched by their text, and one that the model
-// does not know has a row.
+// TestConfusion checks the panel of the confusion matrix. Its rows are the answers, the first on top, and its columns
+// the predictions. Labels are matched by their text, and a label that the model does not know has a row.
 func TestConfusion(t *testing.T) {
 	p := &model.Prediction{Labels: []string{"a", "a long name of a class"}, Class: []int{0, 0, 1, 1, 1}}
 	d := &datasets.Dataset{X: points.NewDense(5, 1, make([]float64, 5)), Labels: []string{p.Labels[1], "a", "z"},
 		Class: []int{1, 1, 1, 0, 2}}
 	f := confusionPanel(p.Score(d).Classes)
-	if want := [][]float64{{0, 1, 0}, {0, 1, 0}, {2, 1, 0}}; !reflect.DeepEqual(f.Map.Z, want) || // from below
+	// The rows of Z are drawn from the bottom to the top.
+	if want := [][]float64{{0, 1, 0}, {0, 1, 0}, {2, 1, 0}}; !reflect.DeepEqual(f.Map.Z, want) ||
 		!slices.Equal(f.X.Names, []string{"a", "a long name of a …", "z"}) || f.Y.Names[2] != "a" {
 		t.Errorf("%v %v %v, want %v", f.Map.Z, f.X.Names, f.Y.Names, want)
 	}
 }
 
-// TestQuality draws all panels, and compares the points of the calibration with a count.
+// classOf returns class 1 if positive is set, and class 0 otherwise.
+func classOf(positive bool) int {
+	if positive {
+		return 1
+	}
+	return 0
+}
+
+// TestQuality checks which panels are drawn, compares a point of the calibration curve with a count of rows, and
+// compares residuals and a Wilson interval with known values.
 func TestQuality(t *testing.T) {
 	const n = 200
 	random := rng.New(5)
@@ -41,8 +51,8 @@ func TestQuality(t *testing.T) {
 		q := 1 / (1 + math.Exp(-f))
 		p.Decision.Set(int(i), 0, f)
 		prob.SetRow(int(i), []float64{1 - q, q})
-		p.Class = append(p.Class, map[bool]int{true: 1}[f > 0])
-		d.Class = append(d.Class, map[bool]int{true: 1}[random.Sub("class").Float64(i) < 0.8*q])
+		p.Class = append(p.Class, classOf(f > 0))
+		d.Class = append(d.Class, classOf(random.Sub("class").Float64(i) < 0.8*q))
 		if q >= 0.5 && q < 0.6 {
 			inBin++
 			yes += d.Class[i]
@@ -57,13 +67,15 @@ func TestQuality(t *testing.T) {
 	if f := Quality("t", p, d, nil, 0); len(f.Panels) != 4 {
 		t.Errorf("%d panels of unseen rows", len(f.Panels))
 	}
-	if f := Quality("t", p, d, nil, len(d.Class)); len(f.Panels) != 3 { // probabilities of rows of the fit would be too good
+	// Probabilities of rows of the fit would be too good, so their panel is omitted.
+	if f := Quality("t", p, d, nil, len(d.Class)); len(f.Panels) != 3 {
 		t.Errorf("%d panels of rows of the fit", len(f.Panels))
 	}
 	if f := Quality("t", p, d, prob, len(d.Class)); len(f.Panels) != 3 {
 		t.Errorf("%d panels of rows of the fit with probabilities", len(f.Panels))
 	}
-	// A map that is fitted to other rows: the labels of one half are wrong, those of the other right.
+	// The probability of a row must come from a map that is fitted to other rows. Here the labels of one half of the
+	// rows are wrong and those of the other half are right.
 	for i := range d.Class {
 		d.Class[i] = p.Class[i]
 		if i%2 == 0 {

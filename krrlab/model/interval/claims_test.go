@@ -13,7 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// TestClaims tests that the printed guarantees are those of the theorems: 1−2α for jackknife+ at level 1−α.
+// TestClaims checks that the printed guarantees are those of the theorems, for example 1−2α for jackknife+ at level
+// 1−α, and that repeated rows are counted in a doubt.
 func TestClaims(t *testing.T) {
 	for want, v := range map[string]*Intervals{
 		"probability 0.8 at least":   {Method: JackknifePlus, Level: 0.9},
@@ -33,7 +34,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestCoverageOfTargets counts by hand, answers on the ends of their intervals included, of two targets.
+// TestCoverageOfTargets compares the coverage of two targets with a count by hand. An answer at the end of its
+// interval is covered.
 func TestCoverageOfTargets(t *testing.T) {
 	d := &datasets.Dataset{Task: datasets.Regression, X: points.NewDense(3, 1, []float64{1, 2, 3}),
 		Target: []float64{1, 2, 3}, MoreTargets: [][]float64{{4, 5, 6}}}
@@ -42,7 +44,8 @@ func TestCoverageOfTargets(t *testing.T) {
 	testkit.Equal(t, v.Coverage(&model.Prediction{}, d), 2.0/6)
 }
 
-// TestNoProbabilities: what has none is refused, not read.
+// TestNoProbabilities checks that a regression, a missing calibration and a calibration with another number of
+// columns have no probabilities, and that valid ones agree with the normalized logistic function.
 func TestNoProbabilities(t *testing.T) {
 	f := mat.NewDense(1, 3, []float64{1, 2, 3})
 	labels := []string{"a", "b", "c"}

@@ -17,7 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// seeds is how many draws a test of coverage takes: few by default.
+// seeds returns the number of draws of a coverage test, which is few by default and many in the long suite.
 func seeds(few, many int) int {
 	if os.Getenv("KRRLAB_LONG") != "" {
 		return many
@@ -25,16 +25,17 @@ func seeds(few, many int) int {
 	return few
 }
 
-// covers fails unless a share of n draws, each of the variance v at most, is the level within 3.5 standard errors, or
-// above if over is set.
+// covers fails the test unless the covered share of n draws is the level within 3.5 standard errors. The variance of
+// one draw is at most v. If over is set, a larger share is allowed.
 func covers(t *testing.T, name string, share, level float64, n int, v float64, over bool) {
 	t.Helper()
-	if off := 3.5 * math.Sqrt(v/float64(n)); share < level-off || share > level+off && !over {
-		t.Errorf("%s: %.2f %% of %d draws are covered, want %.4g %% ± %.2g %%", name, 100*share, n, 100*level, 100*off)
+	if tolerance := 3.5 * math.Sqrt(v/float64(n)); share < level-tolerance || share > level+tolerance && !over {
+		t.Errorf("%s: %.2f %% of %d draws are covered, want %.4g %% ± %.2g %%", name, 100*share, n, 100*level, 100*tolerance)
 	}
 }
 
-// zipf returns n rows of classes whose shares fall as 1/k, about the points of a line that are theirs.
+// zipf returns n rows of classes. The share of class k is proportional to 1/k, and its rows are near one point of a
+// line.
 func zipf(n, classes int, g *rand.Rand) *datasets.Dataset {
 	x, d := points.NewDense(n, 1, nil), &datasets.Dataset{Name: "zipf", Task: datasets.Classification}
 	for c := range classes {
@@ -45,9 +46,9 @@ func zipf(n, classes int, g *rand.Rand) *datasets.Dataset {
 		sum += 1 / float64(c+1)
 	}
 	for i := range n {
-		u, c := g.Float64()*sum, 0
-		for ; u > 1/float64(c+1) && c < classes-1; c++ {
-			u -= 1 / float64(c+1)
+		rest, c := g.Float64()*sum, 0
+		for ; rest > 1/float64(c+1) && c < classes-1; c++ {
+			rest -= 1 / float64(c+1)
 		}
 		d.Class, x.Data[i] = append(d.Class, c), float64(c*7%classes)+0.7*g.NormFloat64()
 	}
@@ -55,30 +56,33 @@ func zipf(n, classes int, g *rand.Rand) *datasets.Dataset {
 	return d
 }
 
-// TestHoldoutCovers: sets by scores of rows that Holdout took cover at their level where many classes have few rows.
+// TestHoldoutCovers checks that sets from scores of rows held out by Holdout cover at their level even if many
+// classes have few rows. Some held-out rows must have labels that the fit does not know, otherwise the test would
+// check little.
 func TestHoldoutCovers(t *testing.T) {
 	draws := seeds(40, 400)
 	const n, level = 120, 0.8
-	var in, unknown float64
+	var covered, unknown float64
 	for seed := range draws {
 		g := rand.New(rand.NewPCG(uint64(seed), 8))
-		d, at := zipf(n, 60, g).WithoutUnusedLabels(), zipf(400, 60, g) // a file has the labels of its rows
-		train, held, err := d.Holdout(0.5, uint64(seed))
+		d, test := zipf(n, 60, g).WithoutUnusedLabels(), zipf(400, 60, g) // a file has the labels of its rows
+		train, calibration, err := d.Holdout(0.5, uint64(seed))
 		testkit.OK(t, err)
 		m := fit(t, train, kernel.Gaussian{Sigma: 1}, 0.1)
-		c := testkit.Must(Calibrate(train, predict(t, m, held), held))
-		p := predict(t, m, at)
+		c := testkit.Must(Calibrate(train, predict(t, m, calibration), calibration))
+		p := predict(t, m, test)
 		v := testkit.Must(FromScores(c, p, level))
-		in += v.Coverage(p, at) / float64(draws)
+		covered += v.Coverage(p, test) / float64(draws)
 		unknown += v.Unknown / float64(draws)
 	}
-	covers(t, "Zipf", in, level, draws, 0.8*0.2/61+0.16/400, true)
+	covers(t, "Zipf", covered, level, draws, 0.8*0.2/61+0.16/400, true)
 	if unknown < 0.05 {
 		t.Errorf("%.2g %% of the rows held out have labels that the fit does not know", 100*unknown)
 	}
 }
 
-// TestLevels: every level has a rank among the scores, or is refused in a line that says how many are wanted.
+// TestLevels checks that every level that the number of scores allows has intervals, and that any other level is
+// refused with a line that says how many scores are needed.
 func TestLevels(t *testing.T) {
 	for _, m := range []int{1, 19, 1000} {
 		scores := mat.NewDense(m, 1, nil)
@@ -96,7 +100,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestDoubt: scores of rows that repeat one another or rows of the fit have no guarantee.
+// TestDoubt checks that scores of rows that repeat one another, or rows of the fit, have no guarantee.
 func TestDoubt(t *testing.T) {
 	d := datasets.SyntheticRegression(60, 2, 0.3, 1)
 	train := d.Slice(0, 30)

@@ -14,7 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/model/interval"
 )
 
-// A model of two points predicts a third, with an interval of jackknife+.
+// A model of two points predicts a third one, with an interval by jackknife+.
 func Example() {
 	ctx := context.Background()
 	m := &model.Model{

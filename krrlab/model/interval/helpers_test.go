@@ -12,7 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// dense returns k(x_i, z_j) by the kernel's own Eval.
+// dense returns the matrix k(x_i, z_j), computed with Eval.
 func dense(k kernel.Kernel, x, z points.Points) *mat.Dense {
 	n, d := x.Dims()
 	m, _ := z.Dims()
@@ -27,7 +27,7 @@ func dense(k kernel.Kernel, x, z points.Points) *mat.Dense {
 	return out
 }
 
-// inverse returns A⁻¹.
+// inverse returns A⁻¹ for A = K+λI.
 func inverse(t *testing.T, k kernel.Kernel, x points.Points, lambda float64) *mat.Dense {
 	t.Helper()
 	var inv mat.Dense
@@ -35,37 +35,39 @@ func inverse(t *testing.T, k kernel.Kernel, x points.Points, lambda float64) *ma
 	return &inv
 }
 
-// fit solves by a dense factorization.
+// fit returns the model that a dense Cholesky factorization gives.
 func fit(t *testing.T, d *datasets.Dataset, k kernel.Kernel, lambda float64) *model.Model {
 	t.Helper()
 	a := testkit.Plus(testkit.Gram(k, d.X), lambda)
 	coding := datasets.Coding{Labels: d.Labels, Mean: d.Mean}
 	y := testkit.Must(coding.EncodeForFit(d))
-	var ch mat.Cholesky
+	var chol mat.Cholesky
 	var c mat.Dense
-	if !ch.Factorize(a) || ch.SolveTo(&c, y) != nil {
+	if !chol.Factorize(a) || chol.SolveTo(&c, y) != nil {
 		t.Fatal("not positive definite")
 	}
-	var r mat.Dense
-	r.Mul(a, &c)
-	r.Sub(y, &r)
+	var residual mat.Dense
+	residual.Mul(a, &c)
+	residual.Sub(y, &residual)
 	return &model.Model{Kernel: k, Lambda: lambda, X: d.X, C: &c, Labels: d.Labels, Mean: d.Mean, Scaling: d.Scaling,
 		Groups: d.Groups, Repeats: d.Repeats,
-		Origin: model.Origin{TrueResidual: new(mat.Norm(&r, 2) / mat.Norm(y, 2))}}
+		Origin: model.Origin{TrueResidual: new(mat.Norm(&residual, 2) / mat.Norm(y, 2))}}
 }
 
+// predict returns the prediction of the model at the points of d, computed in float64.
 func predict(t *testing.T, m *model.Model, d *datasets.Dataset) *model.Prediction {
 	t.Helper()
 	return testkit.Must(m.Predict(t.Context(), d, &model.Options{Float64: true}))
 }
 
+// cholesky returns the dense System of the model.
 func cholesky(t *testing.T, m *model.Model) *System {
 	t.Helper()
 	return testkit.Must(Cholesky(t.Context(), m, 0))
 }
 
-// without returns d without the group of row i, or, if no groups were chosen, those of the same features, less the mean
-// of the others if d is less its mean.
+// without returns d without the group of row i. If no groups were chosen, the rows with the same features are a
+// group. If d is centered, the result is centered by the mean of its own rows.
 func without(d *datasets.Dataset, i int) *datasets.Dataset {
 	if d.Repeats == nil {
 		d = testkit.Must(d.Group("together", nil))
@@ -83,7 +85,7 @@ func without(d *datasets.Dataset, i int) *datasets.Dataset {
 	return d
 }
 
-// grouping returns d in groups of rows of different features.
+// grouping returns d with groups of rows that have different features.
 func grouping(d *datasets.Dataset) *datasets.Dataset {
 	groups := make([]int, d.Len())
 	for i := range groups {
@@ -103,6 +105,7 @@ func repeated(d *datasets.Dataset) *datasets.Dataset {
 	return &out
 }
 
+// kernels holds one kernel of each kind that has parameters.
 var kernels = []kernel.Kernel{
 	kernel.Gaussian{Sigma: 1.5}, kernel.Laplacian{Sigma: 3}, kernel.Matern32{Sigma: 1.5}, kernel.Matern52{Sigma: 2},
 	kernel.Polynomial{Gamma: 0.2, Coef0: 1, Degree: 2},

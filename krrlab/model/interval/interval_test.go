@@ -16,25 +16,26 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// TestJackknifePlus: for every kernel, on more points than a block and more rows than a tile, the intervals are those
-// of f(z) − r_i(A⁻¹k_z)_i, r_i = c_i/(A⁻¹)_ii, of dense linear algebra.
+// TestJackknifePlus compares the intervals of jackknife+ with dense linear algebra, for every kernel, on more points
+// than a block and more rows than a tile. The prediction of a fit without row i is f(z) − r_i(A⁻¹k_z)_i, where r_i =
+// c_i/(A⁻¹)_ii is its leave-one-out residual.
 func TestJackknifePlus(t *testing.T) {
 	const n, lambda, level = 300, 0.01, 0.9
-	d, at := datasets.SyntheticRegression(n, 3, 0.1, 1), datasets.SyntheticRegression(150, 3, 0.1, 2)
+	d, test := datasets.SyntheticRegression(n, 3, 0.1, 1), datasets.SyntheticRegression(150, 3, 0.1, 2)
 	for _, k := range kernels {
 		inv := inverse(t, k, d.X, lambda)
-		b := dense(k, d.X, at.X)
+		b := dense(k, d.X, test.X)
 		var w, f mat.Dense
 		w.Mul(inv, b)
 		m := fit(t, d, k, lambda)
 		f.Mul(b.T(), m.C)
-		v := testkit.Must(FromSystem(t.Context(), cholesky(t, m), predict(t, m, at), at, level))
+		v := testkit.Must(FromSystem(t.Context(), cholesky(t, m), predict(t, m, test), test, level))
 		low, high := make([]float64, n), make([]float64, n)
-		for q := range at.Len() {
+		for q := range test.Len() {
 			for i := range n {
 				r := m.C.At(i, 0) / inv.At(i, i)
-				without := f.At(q, 0) - r*w.At(i, q)
-				low[i], high[i] = without-math.Abs(r), without+math.Abs(r)
+				prediction := f.At(q, 0) - r*w.At(i, q)
+				low[i], high[i] = prediction-math.Abs(r), prediction+math.Abs(r)
 			}
 			slices.Sort(low)
 			slices.Sort(high)
@@ -52,7 +53,7 @@ func TestJackknifePlus(t *testing.T) {
 func TestLeaveOneOut(t *testing.T) {
 	const n, lambda, level = 40, 0.05, 0.8
 	k := kernel.Gaussian{Sigma: 1}
-	plain, at := datasets.SyntheticRegression(n, 2, 0.3, 1), datasets.SyntheticRegression(90, 2, 0.3, 2)
+	plain, test := datasets.SyntheticRegression(n, 2, 0.3, 1), datasets.SyntheticRegression(90, 2, 0.3, 2)
 	for i := range plain.Target {
 		plain.Target[i] += 5
 	}
@@ -62,19 +63,19 @@ func TestLeaveOneOut(t *testing.T) {
 		m := fit(t, d, k, lambda)
 		s := cholesky(t, m)
 		r, want := s.LeaveOneOut(), mat.NewDense(n, 1, nil)
-		low, high := make([][]float64, at.Len()), make([][]float64, at.Len())
+		low, high := make([][]float64, test.Len()), make([][]float64, test.Len())
 		for i := range n {
-			one := fit(t, without(d, i), k, lambda)
-			e := d.Target[i] - predict(t, one, d.Subset([]int{i})).Value[0]
+			refit := fit(t, without(d, i), k, lambda)
+			e := d.Target[i] - predict(t, refit, d.Subset([]int{i})).Value[0]
 			want.Set(i, 0, e)
-			for q, f := range predict(t, one, at).Value {
+			for q, f := range predict(t, refit, test).Value {
 				low[q], high[q] = append(low[q], f-math.Abs(e)), append(high[q], f+math.Abs(e))
 			}
 		}
 		if e := testkit.Apart(r, want); !(e < 1e-9) {
 			t.Errorf("%s: residuals are %g apart", name, e)
 		}
-		v, err := FromSystem(t.Context(), s, predict(t, m, at), at, level)
+		v, err := FromSystem(t.Context(), s, predict(t, m, test), test, level)
 		testkit.OK(t, err)
 		for q := range low {
 			slices.Sort(low[q])
@@ -91,7 +92,7 @@ func TestLeaveOneOut(t *testing.T) {
 			t.Errorf("%s: %s", name, v.Guarantee())
 		}
 		m.Origin.Tuned = true
-		if v, err = FromSystem(t.Context(), s, predict(t, m, at), at, level); err != nil || promised() {
+		if v, err = FromSystem(t.Context(), s, predict(t, m, test), test, level); err != nil || promised() {
 			t.Errorf("%s, tuned: %s, %v", name, v.Guarantee(), err)
 		}
 	}
@@ -101,19 +102,19 @@ func TestLeaveOneOut(t *testing.T) {
 		c := LeaveOneOut(s)
 		var scores []float64
 		for i := range n {
-			rest := without(d, i)
-			if !slices.Contains(rest.Class, d.Class[i]) {
+			others := without(d, i)
+			if !slices.Contains(others.Class, d.Class[i]) {
 				scores = append(scores, math.Inf(1))
 				continue
 			}
-			p := predict(t, fit(t, rest, k, lambda), d.Subset([]int{i}))
+			p := predict(t, fit(t, others, k, lambda), d.Subset([]int{i}))
 			f, y := slices.Clone(p.Decision.RawRowView(0)), d.Class[i]
 			if classes == 2 {
 				f = []float64{-f[0], f[0]}
 			}
-			own := f[y]
+			answerValue := f[y]
 			f[y] = math.Inf(-1)
-			scores = append(scores, slices.Max(f)-own)
+			scores = append(scores, slices.Max(f)-answerValue)
 		}
 		slices.Sort(scores)
 		if got := mat.Col(nil, 0, c.Scores); !slices.EqualFunc(got, scores,
@@ -123,7 +124,8 @@ func TestLeaveOneOut(t *testing.T) {
 	}
 }
 
-// TestScores: intervals and sets are of the right order statistic; labels that a model does not know have the score +∞.
+// TestScores checks that intervals and sets use the right order statistic of the scores, that levels without one are
+// refused, and that a label unknown to the model has the score +∞.
 func TestScores(t *testing.T) {
 	p := &model.Prediction{Decision: mat.NewDense(9, 1, []float64{1, 2, 3, 4, 5, 6, 7, 8, 9})}
 	p.Value = mat.Col(nil, 0, p.Decision)
@@ -149,7 +151,7 @@ func TestScores(t *testing.T) {
 		!math.IsInf(c.Scores.At(1, 0), 1) {
 		t.Errorf("%v, %v", c, err)
 	}
-	for _, e := range []struct {
+	for _, e := range []struct { // sets lists the labels of the sets of both rows if all scores are q
 		q    float64
 		sets string
 	}{{-3, "a b"}, {-0.01, "a b"}, {0.1, "a bc"}, {0.5, "ab bc"}, {2, "abc abc"}} {
@@ -167,7 +169,8 @@ func TestScores(t *testing.T) {
 	}
 }
 
-// TestUnknownLabels: sets at a level that needs labels that the model does not know have all labels and an unknown one.
+// TestUnknownLabels checks the set at a level that the scores of known labels cannot reach. It contains all labels
+// and an unknown one, and covers a new label.
 func TestUnknownLabels(t *testing.T) {
 	p := &model.Prediction{Labels: []string{"a", "b"}, Class: []int{0}, Decision: mat.NewDense(1, 1, []float64{-1})}
 	inf := math.Inf(1)
@@ -182,7 +185,7 @@ func TestUnknownLabels(t *testing.T) {
 	}
 }
 
-// TestRefusals: what cannot be computed is one line that says why.
+// TestRefusals checks that intervals that cannot be computed are refused with a reason.
 func TestRefusals(t *testing.T) {
 	d := datasets.SyntheticRegression(30, 2, 0.1, 1)
 	m := fit(t, d, kernel.Gaussian{Sigma: 1}, 0.1)
@@ -210,8 +213,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// coverage returns the mean over random splits of the share of held-out answers inside the intervals, by method and
-// level.
+// coverage returns the mean coverage over random splits of the rows, for each method and level. A split has n rows of
+// the fit, a number of rows to calibrate and up to 2,000 rows to test.
 func coverage(t *testing.T, d *datasets.Dataset, n, calibrate, splits int, k kernel.Kernel, lambda float64,
 	levels ...float64) map[string][]float64 {
 	t.Helper()
@@ -221,35 +224,35 @@ func coverage(t *testing.T, d *datasets.Dataset, n, calibrate, splits int, k ker
 	}
 	for q := range splits {
 		perm := rng.New(7).Sub("split", uint64(q)).Perm(d.Len())
-		train, given, held := d.Subset(perm[:n]), d.Subset(perm[n:n+calibrate]),
+		train, calibration, test := d.Subset(perm[:n]), d.Subset(perm[n:n+calibrate]),
 			d.Subset(perm[n+calibrate:min(d.Len(), n+calibrate+2000)])
-		train, held, err := datasets.Scale("standard", train, held)
+		train, test, err := datasets.Scale("standard", train, test)
 		testkit.OK(t, err)
 		m := fit(t, train, k, lambda)
-		p, s := predict(t, m, held), cholesky(t, m)
-		c := testkit.Must(Calibrate(nil, predict(t, m, given), given))
+		p, s := predict(t, m, test), cholesky(t, m)
+		c := testkit.Must(Calibrate(nil, predict(t, m, calibration), calibration))
 		for l, level := range levels {
 			add := func(v *Intervals, err error) {
 				testkit.OK(t, err)
-				out[v.Method][l] += v.Coverage(p, held) / float64(splits)
+				out[v.Method][l] += v.Coverage(p, test) / float64(splits)
 			}
 			add(FromScores(c, p, level))
 			add(FromScores(LeaveOneOut(s), p, level))
 			if d.Task == datasets.Regression {
-				add(FromSystem(t.Context(), s, p, held, level))
+				add(FromSystem(t.Context(), s, p, test, level))
 			}
 		}
 	}
 	return out
 }
 
-// TestCoverage: of data drawn independently intervals and sets cover as they should. The share of 4·2000 rows, by 4·400
-// scores, has a standard deviation of 0.8 %.
+// TestCoverage checks on independent random data that intervals and sets cover at their level within 3 %. The share
+// of 4·2000 rows by 4·400 scores has a standard deviation of 0.8 %.
 func TestCoverage(t *testing.T) {
 	for _, d := range []*datasets.Dataset{datasets.SyntheticRegression(2600, 3, 0.3, 1),
 		datasets.SyntheticClasses(2600, 3, 4, 0.1, 1)} {
 		level, methods := 0.9, []string{Split, Jackknife, JackknifePlus}
-		if d.Task == datasets.Classification { // sets are larger than the level asks below the share of right labels
+		if d.Task == datasets.Classification { // sets at a level below the share of correct labels cover too often
 			level, methods = 0.95, methods[:2]
 		}
 		got := coverage(t, d, 200, 400, 4, kernel.Gaussian{Sigma: 1.5}, 0.1, level)

@@ -9,8 +9,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// TestCoverageOfData: on held-out rows of five sets the coverage of the conformal methods, by 1,000 training points and
-// as many scores, is within 2 % of the level, over 5 random splits.
+// TestCoverageOfData checks on five data sets that the coverage of the conformal methods is within 2 % of the level,
+// with 1,000 rows of the fit and 1,000 scores, on average over 5 random splits.
 func TestCoverageOfData(t *testing.T) {
 	suite.RealData(t)
 	for _, c := range []struct {
@@ -20,7 +20,7 @@ func TestCoverageOfData(t *testing.T) {
 		{"synthetic-classes", 1, 0.1}} {
 		pair := testkit.Must(datasets.Load(t.Context(), c.name, &datasets.LoadOptions{Scale: "none"}))
 		levels, methods := []float64{0.8, 0.9, 0.95}, []string{Split, Jackknife, JackknifePlus}
-		// sets are larger than the level asks below the share of right labels
+		// Sets at a level below the share of correct labels would cover too often.
 		if pair.Train.Task == datasets.Classification {
 			levels, methods = []float64{0.96, 0.98, 0.99}, methods[:2]
 		}

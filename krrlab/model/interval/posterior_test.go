@@ -17,7 +17,8 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// denseVariances returns k(z, z) − k_zᵀA⁻¹k_z of each point of z, and τ of each column of C, by an explicit inverse.
+// denseVariances returns the posterior variance k(z, z) − k_zᵀA⁻¹k_z of each point of z and the scale τ of each
+// column of C, computed with an explicit inverse.
 func denseVariances(t *testing.T, m *model.Model, z points.Points) (variances, tau []float64) {
 	inv, cross := inverse(t, m.Kernel, m.X, m.Lambda), dense(m.Kernel, m.X, z)
 	n, _, columns := m.Dims()
@@ -36,8 +37,9 @@ func denseVariances(t *testing.T, m *model.Model, z points.Points) (variances, t
 	return variances, tau
 }
 
-// TestPosterior: by the series and by Cholesky, with one and two targets, standard deviations and noise are those of a
-// dense inverse, the bound of the truncation covers the difference, and the intervals are those of the formula.
+// TestPosterior compares standard deviations and noise with a dense inverse, by a Fourier series and by a Cholesky
+// factorization, for one and two targets. The bound of the truncation error must cover the difference, and the
+// intervals must follow the Gaussian formula.
 func TestPosterior(t *testing.T) {
 	for name, c := range map[string]struct {
 		k      kernel.Kernel
@@ -52,7 +54,7 @@ func TestPosterior(t *testing.T) {
 			continue
 		}
 		for seed := range uint64(2) {
-			d, at := datasets.SyntheticRegression(c.n, c.d, 0.1, seed), datasets.SyntheticRegression(40, c.d, 0.1, seed+9)
+			d, test := datasets.SyntheticRegression(c.n, c.d, 0.1, seed), datasets.SyntheticRegression(40, c.d, 0.1, seed+9)
 			lambda := []float64{0.02, 1}[seed]
 			m := fit(t, d, c.k, lambda)
 			if seed == 1 { // a second target
@@ -63,12 +65,12 @@ func TestPosterior(t *testing.T) {
 				}
 				m.C, m.Targets = both, []string{"a", "b"}
 			}
-			p := predict(t, m, at)
-			o := testkit.Must(NewPosterior(t.Context(), m, p, at, 0))
+			p := predict(t, m, test)
+			o := testkit.Must(NewPosterior(t.Context(), m, p, test, 0))
 			if (o.Modes > 0) != c.series {
 				t.Errorf("%s: %d modes", name, o.Modes)
 			}
-			variances, tau := denseVariances(t, m, at.X)
+			variances, tau := denseVariances(t, m, test.X)
 			const rounding = 1e-7 // of a standard deviation, from 1e-14·n/λ of a variance
 			for j, scale := range tau {
 				if e := math.Abs(o.Noise[j] - math.Sqrt(lambda)*scale); !(e < 1e-8*scale) {
@@ -81,7 +83,7 @@ func TestPosterior(t *testing.T) {
 				}
 			}
 			v := testkit.Must(o.Intervals(0.9))
-			half := 1.6448536269514722 * math.Hypot(o.Noise[0], o.Std.At(3, 0))
+			half := 1.6448536269514722 * math.Hypot(o.Noise[0], o.Std.At(3, 0)) // the 95 % quantile of a normal number
 			if e := math.Abs(v.Hi.At(3, 0)-p.Value[3]-half) + math.Abs(p.Value[3]-v.Lo.At(3, 0)-half); !(e < 1e-9) {
 				t.Errorf("%s: [%g, %g] around %g, want ± %g", name, v.Lo.At(3, 0), v.Hi.At(3, 0), p.Value[3], half)
 			}
@@ -90,8 +92,8 @@ func TestPosterior(t *testing.T) {
 	}
 }
 
-// TestPosteriorWeights: a row of weight 2 or 3 is as good as two or three rows with the same answer. The noise is that of a
-// dense inverse of K+λW⁻¹.
+// TestPosteriorWeights checks that a row of weight 2 or 3 gives the same ratio of standard deviation and noise as two
+// or three rows with the same answer. The noise must be that of a dense inverse of K+λW⁻¹.
 func TestPosteriorWeights(t *testing.T) {
 	for _, c := range []struct {
 		k      kernel.Kernel
@@ -141,8 +143,8 @@ func TestPosteriorWeights(t *testing.T) {
 	}
 }
 
-// TestPosteriorConstant tests that a constant target, whose coefficients are 0 after centering, has no noise, and that its
-// standard deviations and their truncation error are 0 and not NaN.
+// TestPosteriorConstant checks a constant target, whose coefficients are 0 after centering. Its noise, standard
+// deviations and truncation error must be 0 and not NaN.
 func TestPosteriorConstant(t *testing.T) {
 	d, at := datasets.SyntheticRegression(200, 1, 0.1, 1), datasets.SyntheticRegression(5, 1, 0.1, 2)
 	m := fit(t, d, kernel.Gaussian{Sigma: 0.5}, 0.1)
@@ -159,8 +161,8 @@ func TestPosteriorConstant(t *testing.T) {
 	}
 }
 
-// TestTruncationError: a series of few modes has an error of v above that of rounding, and below its bound, which is not
-// more than a thousand times as much.
+// TestTruncationError checks the bound of the error of a posterior variance if entries of the kernel matrix have an
+// error of at most 1e-4. The error of a perturbed kernel must be below the bound and above a thousandth of it.
 func TestTruncationError(t *testing.T) {
 	const n, lambda = 100, 0.5
 	d := datasets.SyntheticRegression(n, 1, 0.1, 1)
@@ -178,7 +180,8 @@ func TestTruncationError(t *testing.T) {
 	}
 }
 
-// offKernel is a Gaussian kernel with σ = 1 plus a cosine: entries are off by at most the amplitude.
+// offKernel is a Gaussian kernel with σ = 1 plus a cosine, so that its entries differ from the Gaussian ones by at
+// most the amplitude.
 type offKernel struct{ amplitude float64 }
 
 func (k offKernel) Eval(x, z []float64) float64 {
@@ -186,8 +189,8 @@ func (k offKernel) Eval(x, z []float64) float64 {
 }
 func (k offKernel) String() string { return "off" }
 
-// TestPosteriorCovers: answers that are drawn from a Gaussian process are inside as often as the level says, and τ and the
-// noise are found.
+// TestPosteriorCovers draws answers from a Gaussian process. The intervals must cover at their level, and the
+// estimated noise must be the true one within 10 %.
 func TestPosteriorCovers(t *testing.T) {
 	const n, tests, lambda, tau = 300, 200, 0.05, 3.0
 	k, inside, total, noise := kernel.Gaussian{Sigma: 0.4}, 0, 0, 0.0
@@ -196,16 +199,16 @@ func TestPosteriorCovers(t *testing.T) {
 		x := points.NewDense(n+tests, 2, nil)
 		g.Normals(x.Data, 0)
 		all := &datasets.Dataset{X: x, Target: make([]float64, n+tests)}
-		var ch mat.Cholesky
-		if !ch.Factorize(testkit.Plus(testkit.Gram(k, x), lambda)) {
+		var chol mat.Cholesky
+		if !chol.Factorize(testkit.Plus(testkit.Gram(k, x), lambda)) {
 			t.Fatal("not positive definite")
 		}
-		var l mat.TriDense
-		ch.LTo(&l)
-		xi := make([]float64, n+tests)
-		g.Sub("answers").Normals(xi, 0)
+		var lower mat.TriDense
+		chol.LTo(&lower)
+		normals := make([]float64, n+tests)
+		g.Sub("answers").Normals(normals, 0)
 		y := mat.NewVecDense(n+tests, all.Target)
-		y.MulVec(&l, mat.NewVecDense(n+tests, xi))
+		y.MulVec(&lower, mat.NewVecDense(n+tests, normals))
 		y.ScaleVec(tau, y)
 		train, test := all.Slice(0, n), all.Slice(n, n+tests)
 		m := fit(t, train, k, lambda)
@@ -215,7 +218,8 @@ func TestPosteriorCovers(t *testing.T) {
 		total += tests
 		noise += o.Noise[0] / 4
 	}
-	if share := float64(inside) / float64(total); math.Abs(share-0.8) > 0.06 { // three standard deviations: 0.042
+	// Three standard deviations of the share of independent answers are 0.042.
+	if share := float64(inside) / float64(total); math.Abs(share-0.8) > 0.06 {
 		t.Errorf("%.3g inside", share)
 	}
 	if want := tau * math.Sqrt(lambda); math.Abs(noise-want) > 0.1*want {
@@ -223,8 +227,8 @@ func TestPosteriorCovers(t *testing.T) {
 	}
 }
 
-// TestSamples: samples of the posterior have its mean and its dense covariance, are functions of the seed, and need a
-// series.
+// TestSamples checks that samples of the posterior have the mean and the dense covariance of the posterior, and the
+// same bits for the same seed. Kernels without a Fourier series are refused.
 func TestSamples(t *testing.T) {
 	const n, lambda, count = 150, 0.1, 20_000
 	d, at := datasets.SyntheticRegression(n, 1, 0.3, 1), datasets.SyntheticRegression(4, 1, 0.3, 2)
@@ -263,7 +267,8 @@ func TestSamples(t *testing.T) {
 	testkit.Fails(t, err, "take a Fourier series")
 }
 
-// TestPosteriorRefusals: classes, weights, precomputed kernels, levels and models that are not solved, by both ways.
+// TestPosteriorRefusals checks that the posterior is refused for classes, unknown weights, precomputed kernels,
+// unsolved models and too little memory, and that an invalid level is refused.
 func TestPosteriorRefusals(t *testing.T) {
 	d := datasets.SyntheticRegression(300, 1, 0.1, 1)
 	at := d.Head(5)
@@ -280,6 +285,7 @@ func TestPosteriorRefusals(t *testing.T) {
 		p := predict(t, m, at)
 		change(m)
 		memory := int64(0)
+		// The refusals for memory and for a narrow kernel need a limit that the dense factorization exceeds.
 		if want[0] == '1' || want[:2] == "is" && m.Labels == nil {
 			memory = 100_000
 		}

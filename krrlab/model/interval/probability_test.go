@@ -15,21 +15,22 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// TestPlatt: of labels that are drawn by a logistic law the map finds its parameters, whatever the unit of f; of values
-// that are separated, or all the same, it is finite, and no worse than the share of the class.
+// TestPlatt draws labels by a logistic law and checks that Platt finds its parameters, for any unit and origin of f.
+// For separated values the parameters must be finite, and for constant values the probability must be the mean of
+// Platt's targets.
 func TestPlatt(t *testing.T) {
 	const n = 20_000
-	f, u := make([]float64, n), make([]float64, n)
+	f, uniform := make([]float64, n), make([]float64, n)
 	rng.New(1).Normals(f, 0)
-	rng.New(2).Float64s(u, 0)
+	rng.New(2).Float64s(uniform, 0)
 	for _, c := range []struct{ unit, origin float64 }{{1, 0}, {1e-12, 0}, {1e12, 0}, {1e-6, 1}, {1, -1e6}} {
-		in, g := make([]bool, n), make([]float64, n)
+		positive, values := make([]bool, n), make([]float64, n)
 		for i, v := range f {
-			in[i], g[i] = u[i] < logistic(2*v-1), c.origin+c.unit*v
+			positive[i], values[i] = uniform[i] < logistic(2*v-1), c.origin+c.unit*v
 		}
-		a, b := model.Platt(g, in, nil)
+		a, b := model.Platt(values, positive, nil)
 		a, b = a*c.unit, b+a*c.origin
-		// standard errors of some 0.03
+		// The standard errors of a and b are about 0.03, so five of them are allowed.
 		if math.Abs(a-2) > 0.15 || math.Abs(b+1) > 0.15 {
 			t.Errorf("%+v: a = %g, b = %g, want 2 and -1", c, a, b)
 		}
@@ -40,27 +41,29 @@ func TestPlatt(t *testing.T) {
 	}
 	for _, v := range []float64{0, 1, 0.1, -0.7, 1e-9} {
 		a, b := model.Platt([]float64{v, v, v, v, v, v}, []bool{false, false, false, false, true, true}, nil)
-		if p := logistic(a*v + b); math.Abs(p-(4./6+2*0.75)/6) > 1e-6 { // the mean of the targets
+		// Platt's targets are (2+1)/(2+2) = 0.75 for the two positive rows and 1/(4+2) for the four others.
+		if p := logistic(a*v + b); math.Abs(p-(4./6+2*0.75)/6) > 1e-6 {
 			t.Errorf("constant %g: p = %g by %g, %g", v, p, a, b)
 		}
 	}
 }
 
-// TestProbabilities: those of leave-one-out are of the decision values of fits without the point, they add up to 1,
-// rise with the decision value, and say how often labels are right.
+// TestProbabilities checks that the leave-one-out probability maps are those of decision values of fits without the
+// point. Probabilities must add up to 1, rise with the decision value and be well calibrated, also if they are
+// calibrated on other rows.
 func TestProbabilities(t *testing.T) {
 	for _, classes := range []int{2, 3} {
 		draw := func(n int, seed uint64) *datasets.Dataset {
-			x, u := points.NewDense(n, 2, nil), make([]float64, n)
+			x, uniform := points.NewDense(n, 2, nil), make([]float64, n)
 			rng.New(seed).Normals(x.Data, 0)
-			rng.New(seed).Sub("labels").Float64s(u, 0)
+			rng.New(seed).Sub("labels").Float64s(uniform, 0)
 			d := &datasets.Dataset{X: x, Task: datasets.Classification, Class: make([]int, n)}
 			for j := range classes {
 				d.Labels = append(d.Labels, strconv.Itoa(j))
 			}
 			for i := range n {
-				if d.Class[i] = min(int(2*math.Abs(x.Row(i)[0])), classes-1); u[i] < 0.3 {
-					d.Class[i] = int(u[i]/0.3*float64(classes)) % classes
+				if d.Class[i] = min(int(2*math.Abs(x.Row(i)[0])), classes-1); uniform[i] < 0.3 {
+					d.Class[i] = int(uniform[i]/0.3*float64(classes)) % classes
 				}
 			}
 			return d
@@ -70,12 +73,12 @@ func TestProbabilities(t *testing.T) {
 		m := fit(t, train, k, lambda)
 		c := LeaveOneOut(cholesky(t, m))
 		_, cols := m.C.Dims()
-		left := mat.NewDense(60, cols, nil)
+		leftOut := mat.NewDense(60, cols, nil)
 		for i := range 60 {
-			one := predict(t, fit(t, without(train, i), k, lambda), train.Slice(i, i+1))
-			left.SetRow(i, one.Decision.RawRowView(0))
+			refit := predict(t, fit(t, without(train, i), k, lambda), train.Slice(i, i+1))
+			leftOut.SetRow(i, refit.Decision.RawRowView(0))
 		}
-		want := addProbabilityMaps(&model.Calibration{}, left, train.Class)
+		want := addProbabilityMaps(&model.Calibration{}, leftOut, train.Class)
 		for j := range c.Slope {
 			if math.Abs(c.Slope[j]-want.Slope[j]) > 1e-5*math.Abs(want.Slope[j]) ||
 				math.Abs(c.Offset[j]-want.Offset[j]) > 1e-5*(1+math.Abs(want.Offset[j])) {
@@ -85,7 +88,7 @@ func TestProbabilities(t *testing.T) {
 		}
 		p := predict(t, m, test)
 		for _, c := range []*model.Calibration{c, nil} {
-			if c == nil { // by other rows
+			if c == nil { // stands for a calibration on the test rows
 				var err error
 				if c, err = Calibrate(nil, p, test); err != nil {
 					t.Fatal(err)
@@ -101,17 +104,17 @@ func TestProbabilities(t *testing.T) {
 					t.Fatalf("row %d: f = %g, p = %g", i, p.Decision.At(i, 0), prob.At(i, 1))
 				}
 			}
-			loss, off := Reliability(prob, p.Labels, test)
-			// the least there is: 0.3 of labels by chance; by chance alone log(classes)
-			if !(loss < 0.9*math.Log(float64(classes))) || !(off < 0.12) {
-				t.Errorf("%d classes by %s: log loss %g, calibration error %g", classes, c.Method, loss, off)
+			loss, calibrationError := Reliability(prob, p.Labels, test)
+			// A guess has the log loss log(classes). As 30 % of the labels are random, it cannot become much smaller.
+			if !(loss < 0.9*math.Log(float64(classes))) || !(calibrationError < 0.12) {
+				t.Errorf("%d classes by %s: log loss %g, calibration error %g", classes, c.Method, loss, calibrationError)
 			}
 		}
 	}
 }
 
-// TestProbabilitiesUnknown: rows of a label that the model does not know say nothing of those that it knows; a
-// probability of 0 is none.
+// TestProbabilitiesUnknown checks that rows with a label unknown to the model do not influence the probabilities of
+// the known labels, and that no probability is 0.
 func TestProbabilitiesUnknown(t *testing.T) {
 	known := &datasets.Dataset{X: points.NewDense(4, 1, nil), Task: datasets.Classification, Labels: []string{"a", "b"},
 		Class: []int{0, 0, 1, 1}}
@@ -124,27 +127,27 @@ func TestProbabilitiesUnknown(t *testing.T) {
 	if err != nil || got.Slope[0] != want.Slope[0] || got.Offset[0] != want.Offset[0] {
 		t.Errorf("%v, %v, want %v, %v; %v", got.Slope, got.Offset, want.Slope, want.Offset, err)
 	}
-	none, err := Calibrate(nil, p, &datasets.Dataset{X: more.X, Task: datasets.Classification, Labels: more.Labels,
+	onlyUnknown, err := Calibrate(nil, p, &datasets.Dataset{X: more.X, Task: datasets.Classification, Labels: more.Labels,
 		Class: []int{2, 2, 2, 2, 2, 2}})
-	if err != nil || none.Slope[0] != 0 || none.Offset[0] != 0 {
-		t.Errorf("of unknown labels alone: %v, %v, %v", none.Slope, none.Offset, err)
+	if err != nil || onlyUnknown.Slope[0] != 0 || onlyUnknown.Offset[0] != 0 {
+		t.Errorf("of unknown labels alone: %v, %v, %v", onlyUnknown.Slope, onlyUnknown.Offset, err)
 	}
-	far, err := Probabilities(got, &model.Prediction{Labels: p.Labels,
+	extreme, err := Probabilities(got, &model.Prediction{Labels: p.Labels,
 		Decision: mat.NewDense(2, 1, []float64{1e6, -1e6})})
-	if err != nil || !(mat.Min(far) > 0) {
-		t.Errorf("%v, %v", far, err)
+	if err != nil || !(mat.Min(extreme) > 0) {
+		t.Errorf("%v, %v", extreme, err)
 	}
 }
 
-// TestReliability: by hand.
+// TestReliability compares log loss and calibration error with values computed by hand.
 func TestReliability(t *testing.T) {
 	d := &datasets.Dataset{Task: datasets.Classification, Labels: []string{"a", "b", "new"}, Class: []int{0, 0, 1, 2}}
-	loss, off := Reliability(mat.NewDense(4, 2, []float64{0.75, 0.25, 0.75, 0.25, 0.75, 0.25, 0.1, 0.9}),
+	loss, calibrationError := Reliability(mat.NewDense(4, 2, []float64{0.75, 0.25, 0.75, 0.25, 0.75, 0.25, 0.1, 0.9}),
 		[]string{"a", "b"}, d)
 	if want := -(2*math.Log(0.75) + math.Log(0.25) + math.Log(minProbability)) / 4; math.Abs(loss-want) > 1e-12 {
 		t.Errorf("log loss %g, want %g", loss, want)
 	}
-	if want := (3*0.75-2)/4 + 0.9/4; math.Abs(off-want) > 1e-12 {
-		t.Errorf("calibration error %g, want %g", off, want)
+	if want := (3*0.75-2)/4 + 0.9/4; math.Abs(calibrationError-want) > 1e-12 {
+		t.Errorf("calibration error %g, want %g", calibrationError, want)
 	}
 }

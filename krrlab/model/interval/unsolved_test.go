@@ -18,8 +18,9 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// TestUnsolved: intervals that take AC for the targets, which hold no answer where C was solved for coarsely, are
-// refused then, by the residual or the bound of the model, and not where C was solved for as is usual.
+// TestUnsolved checks that intervals that use AC as the targets are refused if C was solved too coarsely, because
+// they would then miss the answers. The residual or the error bound of the model decides. At a usual tolerance they
+// are allowed and cover.
 func TestUnsolved(t *testing.T) {
 	const n, lambda, level = 200, 1e-6, 0.9
 	k := kernel.Gaussian{Sigma: 1.5}
@@ -65,8 +66,8 @@ func TestUnsolved(t *testing.T) {
 	}
 }
 
-// TestUnknownResidual: a residual that was not measured is not 0, in a model made by hand and in a file without it, and
-// one of K as stored is not that of K where the fit says so; λ bounds the error of no given K.
+// TestUnknownResidual checks that an unmeasured residual does not count as 0, in a model made by hand and in a file,
+// and that a small residual of the stored K does not count if the fit calls it inaccurate.
 func TestUnknownResidual(t *testing.T) {
 	k := kernel.Gaussian{Sigma: 1}
 	m := fit(t, datasets.SyntheticRegression(40, 2, 0.3, 1), k, 0.1)
@@ -87,27 +88,28 @@ func TestUnknownResidual(t *testing.T) {
 	refused("inaccurate", m)
 }
 
-// TestGivenIndefinite: K+λI of a given K may have an eigenvalue far below λ, and the error of an answer is then far
-// above ‖r‖₂/√λ.
+// TestGivenIndefinite uses a precomputed K for which K+λI has an eigenvalue far below λ. The error of an answer can
+// then be far above ‖r‖₂/√λ, so intervals are allowed only if the residual is small enough for that eigenvalue.
 func TestGivenIndefinite(t *testing.T) {
-	const n, lambda, least, y = 4, 0.1, 1e-6, 0.01
+	const n, lambda, smallest, y = 4, 0.1, 1e-6, 0.01
 	a, c := mat.NewDense(n, n, nil), mat.NewDense(n, 1, nil)
 	for i := range n {
 		a.Set(i, i, 1+lambda)
 		c.Set(i, 0, 1/(1+lambda))
 	}
-	a.Set(0, 0, least)
+	a.Set(0, 0, smallest)
 	k := make([]float64, n*n)
 	for i := range n {
 		k[i*n+i] = a.At(i, i) - lambda
 	}
 	given := testkit.Must(kernel.NewPrecomputed(points.NewDense(n, n, k)))
-	// Y = (y, 1, 1, 1): ‖c*−c‖_A is 10 where c_0 = 0 and 0 where c_0 = c*_0, beside ‖c‖_A of 1.65 and 10.1
+	// With Y = (y, 1, 1, 1) the error ‖c*−c‖_A is 10 for c_0 = 0, where ‖c‖_A = 1.65, and 0 for c_0 = c*_0, where
+	// ‖c‖_A = 10.1.
 	for _, solved := range []bool{false, true} {
 		rel := y / math.Sqrt(n-1)
 		c.Set(0, 0, 0)
 		if solved {
-			c.Set(0, 0, y/least)
+			c.Set(0, 0, y/smallest)
 			rel = 1e-12
 		}
 		m := &model.Model{Kernel: given, Lambda: lambda, X: kernel.Rows(n), C: c,

@@ -10,7 +10,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestDenseAllows: the interval covers the error of each K within KError, and says when nothing is known.
+// TestDenseAllows checks that the interval of the leave-one-out error covers the error for each kernel matrix within
+// KError of K, and that it is unbounded if ‖E‖₂ may exceed λ.
 func TestDenseAllows(t *testing.T) {
 	const n, lambda, e = 60, 0.1, 0.002
 	for _, classes := range []bool{false, true} {
@@ -38,6 +39,7 @@ func TestDenseAllows(t *testing.T) {
 	}
 }
 
+// TestBadInput checks that Dense refuses invalid input and ends with a canceled context.
 func TestBadInput(t *testing.T) {
 	k, y := problem(5, 2, 1, 1, false, 1)
 	for want, f := range map[string]func() error{

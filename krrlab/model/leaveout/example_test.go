@@ -10,7 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/model/leaveout"
 )
 
-// Two points that know nothing of each other are predicted by 0 where they are left out.
+// Two points have a kernel value of zero with each other, so each is predicted by 0 if it is left out.
 func Example() {
 	k, y := mat.NewDense(2, 2, []float64{1, 0, 0, 1}), mat.NewDense(2, 1, []float64{3, 4})
 	scores, err := leaveout.Dense(context.Background(), k, y, []float64{0.5}, nil)

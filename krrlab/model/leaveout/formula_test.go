@@ -13,14 +13,14 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 )
 
-// inverseOf returns (K+λI)⁻¹ or (ZZᵀ+λI)⁻¹ by gonum.
+// inverseOf returns (K+λI)⁻¹, computed by gonum.
 func inverseOf(t *testing.T, k *mat.Dense, lambda float64) *mat.Dense {
 	inv := new(mat.Dense)
 	testkit.OK(t, inv.Inverse(testkit.Plus(testkit.Symmetric(k), lambda)))
 	return inv
 }
 
-// small returns a path ready to solve, with K and ZZᵀ dense.
+// small returns a run of Path that is ready to solve, with its dense matrices K and ZZᵀ.
 func small(t *testing.T, n int, o *Problem) (p *run, k, zz *mat.Dense, m *precond.Woodbury) {
 	s := sets(t, n)[0]
 	m, _ = precondOf(t, s.k, n/5, 3)
@@ -36,7 +36,8 @@ func small(t *testing.T, n int, o *Problem) (p *run, k, zz *mat.Dense, m *precon
 	return p, k, zz, m
 }
 
-// TestUnbiased: over all signs of 8 points the estimates of λ(A⁻¹)_ii have just that mean.
+// TestUnbiased checks that the estimates of λ(A⁻¹)_ii are unbiased. Their mean over all 2⁸ sign vectors of 8 points
+// must be the exact value, and so must the estimated trace of A⁻¹.
 func TestUnbiased(t *testing.T) {
 	const n, lambda = 8, 0.2
 	p, k, zz, _ := small(t, n, nil)
@@ -69,6 +70,7 @@ func TestUnbiased(t *testing.T) {
 	}
 }
 
+// TestPathMisuse checks that Path refuses an invalid λ and ends with a canceled context.
 func TestPathMisuse(t *testing.T) {
 	s := sets(t, 60)[0]
 	m, _ := precondOf(t, s.k, 10, 1)
@@ -80,7 +82,8 @@ func TestPathMisuse(t *testing.T) {
 	}
 }
 
-// TestPathStopped: an interval covers where passes over K did not suffice.
+// TestPathStopped checks that the interval of a run that ended after two passes over K covers the value of a complete
+// run.
 func TestPathStopped(t *testing.T) {
 	s, lambdas := sets(t, 400)[0], []float64{1, 3, 10}
 	m, e := precondOf(t, s.k, 60, 1)

@@ -16,8 +16,8 @@ import (
 	"github.com/krrlab/lab/krrlab/model/leaveout"
 )
 
-// TestFourier compares the scores by a series with those by dense factors: with repeated rows, weights, a mean, and
-// classes; and −2 ln p(Y) with a dense Cholesky factor.
+// TestFourier compares the scores by a Fourier series with those by dense factors, with repeated rows, weights, a
+// mean and classes, and compares −2 ln p(Y) with a dense Cholesky factorization.
 func TestFourier(t *testing.T) {
 	n, lambdas := suite.Scale(60, 300, 600), []float64{0.01, 1, 30}
 	for seed, c := range []struct{ weighted, repeated, mean, classes bool }{{}, {mean: true}, {weighted: true},
@@ -63,7 +63,7 @@ func TestFourier(t *testing.T) {
 				math.Abs(a.GCV-b.GCV) > 1e-7*b.GCV || !a.Error.Covers(b.Error.Value) || a.Error.Width() > 1e-3 && !c.classes {
 				t.Errorf("%s: %+v, want %+v", name, a, b)
 			}
-			if c.mean { // then Y minus its mean
+			if c.mean { // the likelihood is then that of Y minus its mean, which is not computed here
 				continue
 			}
 			sym, likelihood := mat.NewSymDense(n, nil), 0.0

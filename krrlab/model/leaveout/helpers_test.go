@@ -10,8 +10,8 @@ import (
 	"github.com/krrlab/lab/datasets"
 )
 
-// problem returns K of a Gaussian kernel of n points of dimension d, and targets n×t: a smooth function with
-// noise, or classes coded by ±1.
+// problem returns the Gaussian kernel matrix K of n random points of dimension d, and targets y with t columns. The
+// targets are a smooth function with noise, or classes coded by ±1.
 func problem(n, d, t int, sigma float64, classes bool, seed uint64) (k, y *mat.Dense) {
 	g := rand.New(rand.NewPCG(seed, 7))
 	x := mat.NewDense(n, d, nil)
@@ -38,7 +38,7 @@ func problem(n, d, t int, sigma float64, classes bool, seed uint64) (k, y *mat.D
 	return k, y
 }
 
-// code sets a row to the code of a class.
+// code sets a row of targets to the code of a class.
 func code(row []float64, class int) {
 	for j := range row {
 		row[j] = -1
@@ -50,7 +50,7 @@ func code(row []float64, class int) {
 	row[class] = 1
 }
 
-// score returns the error that residuals e stand for, of rows with their weights.
+// score returns the weighted mean square, or the weighted share of wrong labels, for leave-one-out residuals e.
 func score(y, e *mat.Dense, o *Problem) float64 {
 	n, t := y.Dims()
 	f, sum, total := make([]float64, t), 0.0, 0.0

@@ -17,8 +17,9 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 )
 
-// refit returns y_i − f(x_i) of each row by a fit to the rows that are not equal to it, all others without o.Same: the
-// minimizer of Σ w (y−ȳ−f)² + λ‖f‖², ȳ their weighted mean if that is taken.
+// refit returns the residual y_i − f(x_i) of each row for a fit without the rows that o.Same calls equal to it, or
+// without the row alone if o.Same is nil. A fit minimizes Σ w (y−ȳ−f)² + λ‖f‖², where ȳ is the weighted mean of its
+// targets if o.Mean is set, and 0 otherwise.
 func refit(t *testing.T, k, y *mat.Dense, lambda float64, o *Problem) *mat.Dense {
 	n, cols := y.Dims()
 	e, same, weights := mat.NewDense(n, cols, nil), o.Same, o.Weights
@@ -29,25 +30,25 @@ func refit(t *testing.T, k, y *mat.Dense, lambda float64, o *Problem) *mat.Dense
 		weights = slices.Repeat([]float64{1}, n)
 	}
 	for i := range n {
-		var rest []int
+		var others []int
 		for j := range n {
 			if same[j] != same[i] {
-				rest = append(rest, j)
+				others = append(others, j)
 			}
 		}
-		a, b := mat.NewDense(len(rest), len(rest), nil), mat.NewDense(len(rest), cols, nil)
+		a, b := mat.NewDense(len(others), len(others), nil), mat.NewDense(len(others), cols, nil)
 		mean := make([]float64, cols)
 		for j := range cols {
 			var v, w []float64
-			for _, r := range rest {
+			for _, r := range others {
 				v, w = append(v, y.At(r, j)), append(w, weights[r])
 			}
 			if o.Mean {
 				mean[j] = stat.Mean(v, w)
 			}
 		}
-		for p, r := range rest {
-			for q, s := range rest {
+		for p, r := range others {
+			for q, s := range others {
 				a.Set(p, q, k.At(r, s))
 			}
 			a.Set(p, p, k.At(r, r)+lambda/weights[r])
@@ -59,7 +60,7 @@ func refit(t *testing.T, k, y *mat.Dense, lambda float64, o *Problem) *mat.Dense
 		testkit.OK(t, c.Solve(a, b))
 		for j := range cols {
 			v := y.At(i, j) - mean[j]
-			for p, r := range rest {
+			for p, r := range others {
 				v -= k.At(i, r) * c.At(p, j)
 			}
 			e.Set(i, j, v)
@@ -68,27 +69,28 @@ func refit(t *testing.T, k, y *mat.Dense, lambda float64, o *Problem) *mat.Dense
 	return e
 }
 
-// repeating returns K and Y of n points of which those from different on repeat others, in no order, with weights.
+// repeating returns K and Y of n points in random order of which only the given number are different. The rows have
+// random weights if weights is set.
 func repeating(n, different, t int, classes, weights bool, seed uint64) (k, y *mat.Dense, o *Problem) {
 	g := rand.New(rand.NewPCG(seed, 5))
-	few, _ := problem(different, 2, t, 1, false, seed)
-	of := g.Perm(n)
-	for i, v := range of {
-		if of[i] = v; v >= different {
-			of[i] = g.IntN(different/2 + 1)
+	differentK, _ := problem(different, 2, t, 1, false, seed)
+	original := g.Perm(n)
+	for i, v := range original {
+		if original[i] = v; v >= different {
+			original[i] = g.IntN(different/2 + 1)
 		}
 	}
 	k, y = mat.NewDense(n, n, nil), mat.NewDense(n, t, nil)
 	o = &Problem{Classes: classes, Residuals: true, Weights: slices.Repeat([]float64{1}, n)}
-	k.Apply(func(i, j int, _ float64) float64 { return few.At(of[i], of[j]) }, k)
+	k.Apply(func(i, j int, _ float64) float64 { return differentK.At(original[i], original[j]) }, k)
 	for i := range n {
-		o.Same = append(o.Same, slices.Index(of, of[i]))
+		o.Same = append(o.Same, slices.Index(original, original[i]))
 		if weights {
 			o.Weights[i] = math.Exp(g.NormFloat64())
 		}
 		row := y.RawRowView(i)
 		for j := range row {
-			row[j] = 3*few.At(of[i], 0) + 2 + 0.5*g.NormFloat64()
+			row[j] = 3*differentK.At(original[i], 0) + 2 + 0.5*g.NormFloat64()
 		}
 		if classes {
 			code(row, datasets.PredictedClass([]float64{row[0] - 2.5}))
@@ -97,16 +99,17 @@ func repeating(n, different, t int, classes, weights bool, seed uint64) (k, y *m
 	return k, y, o
 }
 
-// plainOf returns the problem by which weighted rows are solved.
-func plainOf(k, y *mat.Dense, w []float64) (pk, py *mat.Dense) {
+// symmetricForm returns W^½KW^½ and W^½Y, the unweighted problem that is equivalent to one with weights w.
+func symmetricForm(k, y *mat.Dense, w []float64) (pk, py *mat.Dense) {
 	pk, py = mat.DenseCopyOf(k), mat.DenseCopyOf(y)
 	pk.Apply(func(i, j int, v float64) float64 { return v * math.Sqrt(w[i]*w[j]) }, pk)
 	py.Apply(func(i, _ int, v float64) float64 { return v * math.Sqrt(w[i]) }, py)
 	return pk, py
 }
 
-// TestGroups: rows that are not equal are left out together, with the mean of the others, with weights, of several
-// targets and classes, as fits without each group; intervals hold the exact error for a K that is wrong.
+// TestGroups checks that the rows of a group are left out together, even if they are not equal, with the mean of the
+// others, weights, several targets and classes. The residuals must be those of fits without each group, and the
+// intervals must cover the exact error for a wrong K with a given error.
 func TestGroups(t *testing.T) {
 	for name, c := range map[string]struct {
 		n, groups, t           int
@@ -126,22 +129,22 @@ func TestGroups(t *testing.T) {
 			o.Same[i] = first[g]
 		}
 		o.Mean = c.mean
-		pk, py := plainOf(k, y, o.Weights)
+		pk, py := symmetricForm(k, y, o.Weights)
 		blocks := *o
 		blocks.Same, blocks.Groups = nil, o.Same
 		s := testkit.Must(Dense(context.Background(), pk, py, []float64{0.1}, &blocks))[0]
 		e := refit(t, k, y, s.Lambda, o)
-		var off mat.Dense
-		if off.Sub(e, s.Residuals); mat.Norm(&off, math.Inf(1)) > 1e-9 {
-			t.Errorf("%s: residuals are off by %g", name, mat.Norm(&off, math.Inf(1)))
+		var difference mat.Dense
+		if difference.Sub(e, s.Residuals); mat.Norm(&difference, math.Inf(1)) > 1e-9 {
+			t.Errorf("%s: residuals are off by %g", name, mat.Norm(&difference, math.Inf(1)))
 		}
-		const wrong = 1e-4
-		bent := mat.DenseCopyOf(pk)
+		const kError = 1e-4
+		wrongK := mat.DenseCopyOf(pk)
 		for i := range c.n {
-			bent.Set(i, i, bent.At(i, i)+wrong*float64(i%2*2-1))
+			wrongK.Set(i, i, wrongK.At(i, i)+kError*float64(i%2*2-1))
 		}
-		blocks.KError = wrong
-		if b := testkit.Must(Dense(context.Background(), bent, py, []float64{0.1}, &blocks))[0].Error; !b.Covers(s.Error.Value) {
+		blocks.KError = kError
+		if b := testkit.Must(Dense(context.Background(), wrongK, py, []float64{0.1}, &blocks))[0].Error; !b.Covers(s.Error.Value) {
 			t.Errorf("%s: %v, exactly %g", name, b, s.Error.Value)
 		}
 		if _, err := Path(context.Background(), denseMatrix{pk}, nil, py, []float64{0.1}, &blocks); err == nil {
@@ -150,9 +153,9 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestTogether: rows that are equal are left out together, with the mean of the others, with weights, of several
-// targets and classes: the residuals and errors are those of a fit for each group. GCV is that of the group problem's
-// hat matrix, s_λ its trace.
+// TestTogether checks that equal rows are left out together, with the mean of the others, weights, several targets
+// and classes. Residuals and errors must be those of a fit without each set of equal rows. GCV must use the hat
+// matrix of the problem with merged rows, and s_λ must be its trace.
 func TestTogether(t *testing.T) {
 	for _, c := range []struct {
 		name           string
@@ -173,7 +176,7 @@ func TestTogether(t *testing.T) {
 		if o.Mean = c.means; c.name == "two rows" {
 			y = mat.NewDense(2, 1, []float64{1, 2})
 		}
-		pk, py := plainOf(k, y, o.Weights)
+		pk, py := symmetricForm(k, y, o.Weights)
 		plain, lambdas, before := *o, []float64{1, 1e-3, 0.01}, mat.DenseCopyOf(pk)
 		if c.different == c.n {
 			plain.Same = nil
@@ -188,13 +191,13 @@ func TestTogether(t *testing.T) {
 		for q, s := range scores {
 			e := refit(t, k, y, s.Lambda, o)
 			want := score(y, e, o)
-			var off mat.Dense
-			off.Sub(e, s.Residuals)
-			if mat.Norm(&off, math.Inf(1)) > 1e-8 || math.Abs(s.Error.Value-want) > 1e-8*max(1, want) ||
+			var difference mat.Dense
+			difference.Sub(e, s.Residuals)
+			if mat.Norm(&difference, math.Inf(1)) > 1e-8 || math.Abs(s.Error.Value-want) > 1e-8*max(1, want) ||
 				!(s.Error.Lo <= want+1e-12 && want <= s.Error.Hi+1e-12) || s.Error.Hi-s.Error.Lo > 1e-3 ||
 				s.Lambda != lambdas[q] {
 				t.Errorf("%s, λ = %g: %v, residuals off by %g, want error %g", c.name, s.Lambda, s.Error,
-					mat.Norm(&off, math.Inf(1)), want)
+					mat.Norm(&difference, math.Inf(1)), want)
 			}
 			if gcv, dim := smoother(k, y, s.Lambda, o); math.Abs(s.GCV/gcv-1) > 1e-6 || math.Abs(s.S-dim) > 1e-6 {
 				t.Errorf("%s, λ = %g: GCV %g, s_λ %g, want %g, %g", c.name, s.Lambda, s.GCV, s.S, gcv, dim)
@@ -210,8 +213,9 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// smoother returns GCV and the trace of the hat matrix H of one row for each group, of its weight and mean target:
-// Σ_g W_g((I−H)ȳ)_g²/(1−tr H/u)²/(S·t), and the groups' rows less their means.
+// smoother returns GCV and the trace of the hat matrix H of the problem with merged rows. Each set of equal rows
+// becomes one row with their weight W_g and mean target. GCV is Σ_g W_g((I−H)ȳ)_g²/(1−tr H/u)² plus the squares of
+// the rows minus their means, divided by the sum of weights and the number of columns.
 func smoother(k, y *mat.Dense, lambda float64, o *Problem) (gcv, dim float64) {
 	n, t := y.Dims()
 	var first []int
@@ -272,7 +276,7 @@ func smoother(k, y *mat.Dense, lambda float64, o *Problem) (gcv, dim float64) {
 	return gcv / total / float64(t), dim
 }
 
-// denseMatrix is K in memory.
+// denseMatrix is a kernel matrix in memory that Path can use.
 type denseMatrix struct{ *mat.Dense }
 
 func (k denseMatrix) Dim() int { return k.RawMatrix().Rows }
@@ -288,14 +292,14 @@ func (k denseMatrix) KMulTo(_ context.Context, dst, src *mat.Dense) error {
 	return nil
 }
 
-// TestPathTogether: probes leave equal rows out together too, with the mean of the others, of regression: 95 %
-// intervals hold the exact error, and of classes they say so.
+// TestPathTogether checks that Path also leaves equal rows out together, with weights and the mean of the others. For
+// regression its intervals must cover the exact error, and classes are refused.
 func TestPathTogether(t *testing.T) {
 	const n, different = 260, 200
 	for seed := range uint64(4) {
 		k, y, o := repeating(n, different, 1, false, seed%2 == 1, seed)
 		o.Mean = seed > 1
-		pk, py := plainOf(k, y, o.Weights)
+		pk, py := symmetricForm(k, y, o.Weights)
 		var eig mat.EigenSym
 		eig.Factorize(testkit.Symmetric(pk), true)
 		var v mat.Dense

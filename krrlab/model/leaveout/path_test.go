@@ -19,7 +19,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/lowrank"
 )
 
-// set is points with targets, numbers or classes, and the matrix.
+// set is a problem with a kernel matrix of points and targets, which are numbers or classes.
 type set struct {
 	name    string
 	classes bool
@@ -27,8 +27,8 @@ type set struct {
 	k       *gram.Matrix
 }
 
-// sets returns three: normal points and a smooth function; heavy tails, with points far from all others; classes in
-// clusters. σ is the median distance over √2.
+// sets returns three problems with n points: normal points with a smooth function, points with heavy tails and
+// outliers, and classes in clusters. The length scale σ is about the median distance divided by √2.
 func sets(t *testing.T, n int) (out []set) {
 	g := rand.New(rand.NewPCG(5, 6))
 	for _, s := range []struct {
@@ -77,14 +77,15 @@ func sets(t *testing.T, n int) (out []set) {
 	return out
 }
 
-// precondOf returns M of rank s, and e with FFᵀ ≼ K+eI.
+// precondOf returns a preconditioner of rank s and a number e with FFᵀ ≼ K+eI.
 func precondOf(t *testing.T, k *gram.Matrix, s int, seed uint64) (*precond.Woodbury, float64) {
 	f := testkit.Must(lowrank.RPCholesky(context.Background(), k.Exact(0), s, rng.New(seed), nil))
 	m := testkit.Must(precond.New(context.Background(), f.F, 1, &precond.Options{Form: precond.FormEigen}))
 	return m, f.Rounding
 }
 
-// TestPath: intervals cover what Dense finds, for each λ, at the stated rate; 100 seeds with KRRLAB_LONG.
+// TestPath checks that the intervals of Path cover the value of Dense for each λ at the stated rate. Intervals that
+// are proved bounds must cover always. The long suite uses 100 seeds.
 func TestPath(t *testing.T) {
 	n, seeds := suite.Scale(150, 300, 800), suite.Scale(8, 8, 100)
 	lambdas := []float64{10, 1, 0.1, 0.01}
@@ -94,7 +95,7 @@ func TestPath(t *testing.T) {
 		testkit.OK(t, s.k.DenseTo(ctx, dense))
 		want := testkit.Must(Dense(ctx, dense, s.y, lambdas, &Problem{Classes: s.classes, Residuals: true}))
 		covered, claimed := make([]int, len(lambdas)), make([]int, len(lambdas))
-		width, off := make([]float64, len(lambdas)), make([]float64, len(lambdas))
+		width, bias := make([]float64, len(lambdas)), make([]float64, len(lambdas))
 		for seed := range seeds {
 			m, e := precondOf(t, s.k, n/8, uint64(seed))
 			got := testkit.Must(Path(ctx, s.k, m, s.y, lambdas,
@@ -110,11 +111,11 @@ func TestPath(t *testing.T) {
 					claimed[j]++
 				}
 				width[j] += (g.Error.Hi - g.Error.Lo) / 2 / truth / float64(seeds)
-				off[j] += (g.Error.Value/truth - 1) / float64(seeds)
+				bias[j] += (g.Error.Value/truth - 1) / float64(seeds)
 			}
 		}
 		t.Logf("%s: λ = %v, covered %v of %d, %v by probes; half-widths %.4f, bias %.4f", s.name, lambdas, covered,
-			seeds, claimed, width, off)
+			seeds, claimed, width, bias)
 		for j, c := range covered {
 			if c < rate(seeds) {
 				t.Errorf("%s, λ = %g: %d of %d intervals cover", s.name, lambdas[j], c, seeds)
@@ -123,10 +124,12 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// rate returns how many of that many 95 % intervals cover at least, except with a probability of some 1e-4.
+// rate returns the least number of covering 95 % intervals among the given number of seeds. A correct method has
+// fewer with a probability of about 1e-4.
 func rate(seeds int) int { return seeds - 3 - seeds/10 }
 
-// TestPathCoarse: where K may be off by more than λ, nothing is claimed: neither (K+λI)⁻¹ nor C is known.
+// TestPathCoarse checks that no bound is claimed if the error of K may be 0.6λ or more, because neither (K+λI)⁻¹ nor
+// C is then known.
 func TestPathCoarse(t *testing.T) {
 	for _, s := range sets(t, 120) {
 		m, e := precondOf(t, s.k, 30, 1)
@@ -144,8 +147,8 @@ func TestPathCoarse(t *testing.T) {
 	}
 }
 
-// TestPathAlone: points far from all others and from the landmarks are their own, and no rate is claimed where the
-// laws of bins, which hold most of all like points, miss what leaving them out does.
+// TestPathAlone puts isolated points far from all others and from the landmarks, which the statistical model of the
+// probes does not describe. The intervals must cover the exact error all the same.
 func TestPathAlone(t *testing.T) {
 	const n, far = 300, 30
 	g := rand.New(rand.NewPCG(8, 9))
@@ -180,8 +183,8 @@ func TestPathAlone(t *testing.T) {
 	t.Logf("%d of %d by probes", claimed, 10*len(lambdas))
 }
 
-// TestPathWeights: of classes whose rows have unequal weights, proved bounds contain the weighted share of wrong labels
-// from Dense in every seed, and intervals at the stated rate.
+// TestPathWeights checks classes whose rows have unequal weights. Proved bounds must contain the weighted share of
+// wrong labels of Dense for every seed, and all intervals together at the stated rate.
 func TestPathWeights(t *testing.T) {
 	const n, seeds = 120, 12
 	lambdas, covered, proved := []float64{3, 0.03}, 0, 0

@@ -9,7 +9,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestUnits: scores of targets in another unit are those in that unit.
+// TestUnits checks that the scores of targets in another unit are those of the targets multiplied by a power of the
+// unit, to the bit, for units that are powers of two.
 func TestUnits(t *testing.T) {
 	const n = 60
 	lambdas := []float64{1e-3, 1}

@@ -11,7 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestThresholds: a row is wrong if and only if its leverage is below its threshold, of one column and of several.
+// TestThresholds checks that a row has a wrong leave-one-out label if and only if its leverage is below its
+// threshold, for one and several columns.
 func TestThresholds(t *testing.T) {
 	g := rand.New(rand.NewPCG(8, 9))
 	for _, cols := range []int{1, 2, 4} {
@@ -36,8 +37,8 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// TestTolerance tests that each column is solved to the tolerance, relative to bᵀx of the solution, for every λ, also
-// for λ far from those whose residuals were computed.
+// TestTolerance checks that each column is solved to the tolerance, relative to the energy bᵀx of the solution, for
+// every λ, also for a λ far from those whose residuals were computed.
 func TestTolerance(t *testing.T) {
 	p, k, _, _ := small(t, 150, nil)
 	p.lambdas = []float64{100, 10, 1, 0.1, 0.01, 0.001}
@@ -60,8 +61,8 @@ func TestTolerance(t *testing.T) {
 				tol *= probeTolFactor
 			}
 			e, size := mat.Inner(x.ColView(c), a, x.ColView(c)), mat.Dot(p.b.ColView(c), want.ColView(c))
-			if off := math.Sqrt(e / size); !(off <= tol) {
-				t.Errorf("λ = %g, column %d: off by %.2g of the solution, want %.2g at most", l, c, off, tol)
+			if relError := math.Sqrt(e / size); !(relError <= tol) {
+				t.Errorf("λ = %g, column %d: off by %.2g of the solution, want %.2g at most", l, c, relError, tol)
 			}
 		}
 	}

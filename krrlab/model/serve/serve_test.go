@@ -28,15 +28,18 @@ import (
 	"github.com/krrlab/lab/krrlab/model/serve"
 )
 
+// limits are the options of the servers in these tests.
 var limits = serve.Options{MaxBody: 2000, Timeout: time.Minute, Concurrent: 2, Waiting: 100}
 
-// sums is a model of f(x) = 2k(0, x) − k(3, x) of the columns a and city, whose words are x and y.
+// sums returns the model f(x) = 2k(0, x) − k(3, x) of the columns a and city. The column city has the words x and y.
 func sums() *model.Model {
 	return &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Columns: []string{"a", "city=x", "city=y"},
 		X: points.NewDense(2, 3, []float64{0, 0, 0, 3, 1, 0}), C: mat.NewDense(2, 1, []float64{2, -1}),
 		Origin: model.Origin{Target: "price", Categorical: []datasets.Category{{Column: "city", Values: []string{"x", "y"}}}}}
 }
 
+// post sends a request with the given media type and body to the handler. It returns the status and the body of the
+// response.
 func post(t *testing.T, h http.Handler, media, body string) (int, string) {
 	t.Helper()
 	r := httptest.NewRequest("POST", "/predict", strings.NewReader(body))
@@ -46,26 +49,26 @@ func post(t *testing.T, h http.Handler, media, body string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-// TestPredict: rows in JSON and CSV give the predictions of Model.Predict, for columns in any order; what is wrong is an
-// error that names the row or the column.
+// TestPredict checks that rows in JSON and CSV, with columns in any order, give the predictions of the model, and
+// that an invalid request is an error that names the row or the column.
 func TestPredict(t *testing.T) {
 	m := sums()
 	h := testkit.Must(serve.Handler(m, limits))
 	want := testkit.Must(m.Decision(t.Context(), points.NewDense(2, 3, []float64{1, 1, 0, 2.5, 0, 1}), nil))
-	a, b := fmt.Sprint(want.At(0, 0)), fmt.Sprint(want.At(1, 0))
-	js, one := `{"value":[`+a+`,`+b+`]}`, `{"value":[`+a+`]}`
+	first, second := fmt.Sprint(want.At(0, 0)), fmt.Sprint(want.At(1, 0))
+	twoValues, oneValue := `{"value":[`+first+`,`+second+`]}`, `{"value":[`+first+`]}`
 	var huge = "a,city\n" + strings.Repeat("1,x\n", 600)
 	for _, c := range []struct {
 		media, body string
 		status      int
 		want        string // whole answer, or part of an error
 	}{
-		{"application/json", `[{"a": 1, "city": "x"}, {"city": "y", "a": 2.5}]`, 200, js},
-		{"application/json; charset=utf-8", `{"rows": [{"a": 1, "city": "x"}, {"a": "2.5", "city": "y"}]}`, 200, js},
-		{"application/json", `{"city": "x", "a": 1}`, 200, one},
-		{"application/json", `{"city": "x", "a": 1, "price": 7, "else": null}`, 200, one},
-		{"text/csv", "city,a\nx,1\ny,2.5\n", 200, "row,prediction\n0," + a + "\n1," + b + "\n"},
-		{"text/csv", "a;city\n1;x\n", 200, "row,prediction\n0," + a + "\n"},
+		{"application/json", `[{"a": 1, "city": "x"}, {"city": "y", "a": 2.5}]`, 200, twoValues},
+		{"application/json; charset=utf-8", `{"rows": [{"a": 1, "city": "x"}, {"a": "2.5", "city": "y"}]}`, 200, twoValues},
+		{"application/json", `{"city": "x", "a": 1}`, 200, oneValue},
+		{"application/json", `{"city": "x", "a": 1, "price": 7, "else": null}`, 200, oneValue},
+		{"text/csv", "city,a\nx,1\ny,2.5\n", 200, "row,prediction\n0," + first + "\n1," + second + "\n"},
+		{"text/csv", "a;city\n1;x\n", 200, "row,prediction\n0," + first + "\n"},
 		{"application/json", `[{"a": 1, "city": "z"}, {"a": 1, "city": "x"}]`, 200, `"notes":["words that are not in the`},
 		{"application/json", `[{"a": 1, "city": "x"}, {"a": 1}]`, 400, `row 1 has no \"city\"`},
 		{"application/json", `[{"a": 1}, {"a": 1, "city": "x"}]`, 400, `row 1 has \"city\", which row 0 has not`},
@@ -81,7 +84,7 @@ func TestPredict(t *testing.T) {
 		{"application/json", strings.Repeat("[", 1500), 400, "row 0, column 0: want a number"},
 		{"application/json", `[{"a": 1, "city": "x", "a": 2}]`, 400, `row 0 has \"a\" twice`},
 		{"application/json", `{"rows": [{"a": 1, "city": "x"}], "more": 1}`, 400, "want {"},
-		{"application/json", `{"rows": 5, "a": 1, "city": "x"}`, 200, one},
+		{"application/json", `{"rows": 5, "a": 1, "city": "x"}`, 200, oneValue},
 		{"application/json", `[{"a": 1, "city": "x"}}`, 400, "JSON: "}, {"application/json", `[{"a": 1,}]`, 400, "JSON: "},
 		{"application/json", `[[1], {"a": 1}]`, 400, "row 1: want"}, {"application/json", `[1]`, 400, "row 0: want"},
 		{"text/csv", "", 400, "rows"}, {"text/csv", "a,city\n", 400, "rows"},
@@ -102,7 +105,7 @@ func TestPredict(t *testing.T) {
 	}
 	var csv bytes.Buffer
 	testkit.OK(t, m.PredictCSV(t.Context(), strings.NewReader("a,city\n1,x\n"), &csv))
-	testkit.Equal(t, csv.String(), "row,prediction\n0,"+a+"\n")
+	testkit.Equal(t, csv.String(), "row,prediction\n0,"+first+"\n")
 	for path, status := range map[string]int{"/": 200, "/predict": 405, "/other": 404} {
 		w := httptest.NewRecorder()
 		if h.ServeHTTP(w, httptest.NewRequest("GET", path, nil)); w.Code != status {
@@ -114,8 +117,8 @@ func TestPredict(t *testing.T) {
 	testkit.Fails(t, err, "precomputed")
 }
 
-// TestNoHeader: a model of a file without a header takes the coordinates of --space by their positions in that file, or
-// alone, in the order that they have there. Rows with names, which have no order in JSON, are an error.
+// TestNoHeader checks a model of a file without a header. It takes the coordinates of --space by their positions in
+// that file, or alone in the same order. JSON objects, whose names have no order, are refused.
 func TestNoHeader(t *testing.T) {
 	fit := testkit.Must(datasets.Read(strings.NewReader("5,0,1\n6,1,0\n7,2,4\n"), "fit",
 		&datasets.ReadOptions{Space: &datasets.Space{Columns: []string{"2", "1"}}, Target: "0"}))
@@ -135,7 +138,8 @@ func TestNoHeader(t *testing.T) {
 	}
 }
 
-// TestGapAlone: each row has a prediction, also where the only column has a missing value.
+// TestGapAlone checks that each row has a prediction, even if its only column has a missing value, for rows with and
+// without names.
 func TestGapAlone(t *testing.T) {
 	m := &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Columns: []string{"x"}, X: points.NewDense(1, 1, []float64{0}),
 		C: mat.NewDense(1, 1, []float64{1}), Scaling: &datasets.Scaling{Kind: "fill", Scale: []float64{1}, Fill: []float64{0}}}
@@ -151,7 +155,8 @@ func TestGapAlone(t *testing.T) {
 	}
 }
 
-// run serves sums on a free port of this machine until the returned function is called, which returns Run's error.
+// run serves the model sums on a free port of this machine. The returned function stops the server and returns the
+// error of Run.
 func run(t *testing.T, o serve.Options) (address string, end func() error) {
 	t.Helper()
 	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))
@@ -163,8 +168,8 @@ func run(t *testing.T, o serve.Options) (address string, end func() error) {
 	return l.Addr().String(), end
 }
 
-// TestSlowClients: a client that does not send its request loses its connection, and so does not block the others; a
-// request that has begun when the server ends is answered.
+// TestSlowClients checks that a client that does not complete its request loses its connection and does not block
+// other clients, and that the server ends without an error.
 func TestSlowClients(t *testing.T) {
 	o := limits
 	o.Timeout, o.Waiting = 2*time.Second, 3
@@ -197,7 +202,7 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
-// TestManyRequests: many requests at the same time are answered rightly, or refused with the status 503.
+// TestManyRequests checks that many simultaneous requests are answered correctly or refused with the status 503.
 func TestManyRequests(t *testing.T) {
 	const clients = 50
 	address, end := run(t, serve.Options{MaxBody: 1 << 20, Timeout: time.Minute, Concurrent: 2, Waiting: clients / 2})
@@ -237,6 +242,7 @@ func TestManyRequests(t *testing.T) {
 	}
 }
 
+// A handler answers a request with the prediction of the model.
 func ExampleHandler() {
 	m := &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Columns: []string{"x"},
 		X: points.NewDense(1, 1, []float64{0}), C: mat.NewDense(1, 1, []float64{2})}
