@@ -14,20 +14,20 @@ import (
 // TestAgreeToStop checks that all ranks do what the rank with the most severe outcome does: continue, stop or fail. A
 // single rank keeps its own error.
 func TestAgreeToStop(t *testing.T) {
-	bad := errors.New("bad")
+	failure := errors.New("bad")
 	for _, c := range []struct {
-		said        []error
+		errs        []error
 		fails, stop bool
 	}{{[]error{nil, nil, nil}, false, false}, {[]error{nil, pcg.ErrStop, nil}, false,
-		true}, {[]error{pcg.ErrStop, nil, bad}, true, false}, {[]error{bad}, true, false},
+		true}, {[]error{pcg.ErrStop, nil, failure}, true, false}, {[]error{failure}, true, false},
 		{[]error{pcg.ErrStop}, false, true}} {
 		var wg sync.WaitGroup
-		for r, ranks := range comm.Local(len(c.said), comm.Options{}) {
+		for r, ranks := range comm.Local(len(c.errs), comm.Options{}) {
 			wg.Go(func() {
-				err := stage.AgreeToStop(context.Background(), ranks, c.said[r])
+				err := stage.AgreeToStop(context.Background(), ranks, c.errs[r])
 				if errors.Is(err, pcg.ErrStop) != c.stop || (err != nil) != (c.stop || c.fails) || c.fails &&
-					c.said[r] == bad && !errors.Is(err, bad) {
-					t.Errorf("%v: rank %d: %v", c.said, r, err)
+					c.errs[r] == failure && !errors.Is(err, failure) {
+					t.Errorf("%v: rank %d: %v", c.errs, r, err)
 				}
 			})
 		}

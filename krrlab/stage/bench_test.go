@@ -8,7 +8,8 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestAffordableSeries: a stage that has other methods takes no series of many modes for fewer points.
+// TestAffordableSeries checks that a stage with other methods does not use a Fourier series if it has more than 2,000
+// modes and more modes than points.
 func TestAffordableSeries(t *testing.T) {
 	for _, test := range []struct {
 		n          int
@@ -21,15 +22,15 @@ func TestAffordableSeries(t *testing.T) {
 	} {
 		p := &Problem{Header: Header{N: test.n, T: 1, Lambda: 0.1}, Kernel: kernel.Gaussian{Sigma: test.sigma},
 			X: testkit.RandomPoints(1, test.n, 2), Comm: comm.Alone()}
-		whole, _ := p.Series()
-		if whole == nil {
+		complete, _ := p.Series()
+		if complete == nil {
 			t.Fatalf("n = %d, σ = %g: no series", test.n, test.sigma)
 		}
 		s, bound := p.AffordableSeries()
 		if (s != nil) != test.affordable || (bound > 0) != test.affordable {
-			t.Errorf("n = %d, %d modes: affordable %t, error %g; want %t", test.n, whole.Modes(), s != nil, bound,
+			t.Errorf("n = %d, %d modes: affordable %t, error %g; want %t", test.n, complete.Modes(), s != nil, bound,
 				test.affordable)
 		}
-		t.Logf("n = %d, σ = %g: %d modes", test.n, test.sigma, whole.Modes())
+		t.Logf("n = %d, σ = %g: %d modes", test.n, test.sigma, complete.Modes())
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Growth are the options of a user-defined stage: ‖K‖₂ by the power method.
+// Growth holds the options of a user-defined stage, which computes ‖K‖₂ by the power method.
 type Growth struct {
 	Steps int `flag:"steps" default:"20" check:">=1" help:"products with K"`
 }

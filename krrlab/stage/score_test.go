@@ -7,6 +7,9 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
+// TestClassesLines checks the lines that a report shows for classes. A small number of classes has a confusion
+// matrix, and a large one has the most frequent confusions and a part of the errors. Control characters are escaped
+// and long labels are cut.
 func TestClassesLines(t *testing.T) {
 	auc := 0.75
 	small := &model.Classes{Labels: []string{"lo\x1b", "high"}, Counts: [][]float64{{12, 1}, {0, 7}},

@@ -26,7 +26,8 @@ func TestTook(t *testing.T) {
 	}
 }
 
-// TestEntryNames checks the names of preconditioners in reports and figures.
+// TestEntryNames checks the name in reports, the name in figures and the text without the name= option of entries
+// that describe preconditioners.
 func TestEntryNames(t *testing.T) {
 	for text, want := range map[string][3]string{
 		"nystrom features=500 lambda-p=0.1": {"nystrom features=500 lambda-p=0.1", "Nyström, s = 500, λ_p = 0.1"},
@@ -42,7 +43,7 @@ func TestEntryNames(t *testing.T) {
 	} {
 		e := stage.Entry{Text: text}
 		_, spec := e.Split()
-		if want[2] == "" && want[0] != "m" {
+		if want[2] == "" && want[0] != "m" { // without name=, the text is unchanged
 			want[2] = text
 		}
 		if got := [3]string{e.String(), stage.Label(e.String()), spec}; got != want {
@@ -70,4 +71,5 @@ func TestSetUnknown(t *testing.T) {
 	testkit.Equal(t, v.D == 0 && v.Inner == Measured{} && v.hidden.E == 0, true)
 }
 
+// hidden is embedded by the struct of TestSetUnknown. Its type is not exported, so SetUnknown must not change it.
 type hidden struct{ E stage.Number }

@@ -33,7 +33,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// named is the options and the result of a stage in one type.
+// named is a type that is both the options and the result of a stage.
 type named struct {
 	With  Entries
 	Value Number
@@ -98,18 +98,18 @@ func TestMemory(t *testing.T) {
 		testkit.Equal(t, p.FreeBytes(k), want, memory)
 	}
 	testkit.Equal(t, p.LowRankBytes(3), 4*10*3+24*9)
-	var told []string
+	var events []string
 	progress := Progress(t.Context(), func(_ context.Context, e Event) {
-		told = append(told, fmt.Sprint(e.Stage, e.Done, e.Total, e.Remaining < 0, e.Remaining > 0))
+		events = append(events, fmt.Sprint(e.Stage, e.Done, e.Total, e.Remaining < 0, e.Remaining > 0))
 	}, Kernel)
 	for done := range 3 {
 		progress(done, 2)
 	}
-	testkit.Equal(t, strings.Join(told, "; "), "kernel0 2 true false; kernel1 2 false true; kernel2 2 false false")
-	hour := time.Now().Add(-time.Hour)
+	testkit.Equal(t, strings.Join(events, "; "), "kernel0 2 true false; kernel1 2 false true; kernel2 2 false false")
+	anHourAgo := time.Now().Add(-time.Hour)
 	seconds := 1.
 	testkit.OK(t, Timed(&seconds, func() error { return nil }))
-	if lap := Lap(&hour); lap < 3600 || lap > 7200 || time.Since(hour) > time.Hour/2 || seconds < 1 || seconds > 999 {
+	if lap := Lap(&anHourAgo); lap < 3600 || lap > 7200 || time.Since(anHourAgo) > time.Hour/2 || seconds < 1 || seconds > 999 {
 		t.Errorf("a lap of %g s, %g s", lap, seconds)
 	}
 }

@@ -32,7 +32,7 @@ func problem(t *testing.T, c krrlab.Config) *krrlab.Lab {
 	return lab
 }
 
-// own is a user-defined preconditioner with M⁻¹ = f.
+// own is a user-defined preconditioner that applies M⁻¹ with the function f.
 type own struct {
 	order int
 	f     func(dst, r *mat.Dense) error
@@ -42,7 +42,7 @@ func (o own) Dim() int { return o.order }
 
 func (o own) SolveTo(_ context.Context, dst, r *mat.Dense) error { return o.f(dst, r) }
 
-// metric is an own that can also sample normal vectors of covariance M.
+// metric is a preconditioner that can also sample normal vectors with covariance M.
 type metric struct {
 	own
 	draw func(dst *mat.Dense) error
@@ -54,8 +54,8 @@ func (m metric) NormalTo(_ context.Context, dst *mat.Dense, _ rng.Stream) error 
 // preconditioners keep their results.
 func TestLeftOutLate(t *testing.T) {
 	draws := 0
-	same := func(dst, r *mat.Dense) error { dst.Copy(r); return nil }
-	one := func(dst *mat.Dense) error {
+	identity := func(dst, r *mat.Dense) error { dst.Copy(r); return nil }
+	signs := func(dst *mat.Dense) error { // alternating signs, for which xᵀx = n as for a typical normal vector
 		for i := range n {
 			dst.Set(i, 0, float64(i%2*2-1))
 		}
@@ -65,9 +65,9 @@ func TestLeftOutLate(t *testing.T) {
 		m    metric
 		want string
 	}{
-		"draw": {metric{own{n, same}, func(*mat.Dense) error { return errors.New("no draws") }}, "no draws"},
-		"covariance": {metric{own{n, same}, func(dst *mat.Dense) error {
-			err := one(dst)
+		"draw": {metric{own{n, identity}, func(*mat.Dense) error { return errors.New("no draws") }}, "no draws"},
+		"covariance": {metric{own{n, identity}, func(dst *mat.Dense) error {
+			err := signs(dst)
 			dst.Scale(2, dst)
 			return err
 		}}, "xᵀM⁻¹x = 1.2e+03 for a draw x of N(0, M), n = 300"},
@@ -78,8 +78,8 @@ func TestLeftOutLate(t *testing.T) {
 		r := testkit.Must(problem(t, krrlab.Config{}).Compare(context.Background(), krrlab.CompareOptions{},
 			krrlab.Given{M: c.m, Name: name}, krrlab.Nystrom{S: 30}))
 		for _, row := range r.Rows {
-			if bad := row.Name == name; bad != (row.FailureReason != "") || bad && !strings.Contains(row.FailureReason, c.want) ||
-				!bad && (row.Steps == 0 || math.IsInf(row.Kappa.Hi, 1)) {
+			if fails := row.Name == name; fails != (row.FailureReason != "") || fails && !strings.Contains(row.FailureReason, c.want) ||
+				!fails && (row.Steps == 0 || math.IsInf(row.Kappa.Hi, 1)) {
 				t.Errorf("%s: %s after %d steps: κ %v %q", name, row.Name, row.Steps, row.Kappa, row.FailureReason)
 			}
 		}
@@ -114,9 +114,9 @@ func TestNames(t *testing.T) {
 // memory.
 func TestRanks(t *testing.T) {
 	o := krrlab.CompareOptions{Steps: 20, With: stage.Entries{{Text: "nystrom features=40"}}}
-	one := testkit.Must(problem(t, krrlab.Config{}).Compare(context.Background(), o))
+	single := testkit.Must(problem(t, krrlab.Config{}).Compare(context.Background(), o))
 	for i, row := range ranks(t, krrlab.Config{Memory: 500_000, Precond: krrlab.None{}}, o)[0].Rows { // two groups
-		if row.FailureReason != "" || !reflect.DeepEqual(row.Residuals, one.Rows[i].Residuals) {
+		if row.FailureReason != "" || !reflect.DeepEqual(row.Residuals, single.Rows[i].Residuals) {
 			t.Errorf("%s differs on ranks of little memory: %s", row.Name, row.FailureReason)
 		}
 	}
@@ -127,10 +127,10 @@ func ranks(t *testing.T, c krrlab.Config, o krrlab.CompareOptions) [2]*krrlab.Co
 	t.Helper()
 	var results [2]*krrlab.Compare
 	done := make(chan error, 2)
-	for i, of := range comm.Local(2, comm.Options{Limit: 10 * time.Second}) {
+	for i, group := range comm.Local(2, comm.Options{Limit: 10 * time.Second}) {
 		go func() {
 			c := c
-			c.Comm = of
+			c.Comm = group
 			var err error
 			results[i], err = problem(t, c).Compare(context.Background(), o)
 			done <- err
@@ -144,11 +144,11 @@ func ranks(t *testing.T, c krrlab.Config, o krrlab.CompareOptions) [2]*krrlab.Co
 func TestDraws(t *testing.T) {
 	o := krrlab.CompareOptions{Steps: -1, Seeds: 2, With: stage.Entries{{Text: "features features=50"},
 		{Text: "vecchia features=10 neighbors=5"}}}
-	both := testkit.Must(problem(t, krrlab.Config{Seed: 3}).Compare(context.Background(), o))
+	twoDraws := testkit.Must(problem(t, krrlab.Config{Seed: 3}).Compare(context.Background(), o))
 	o.Seeds = 1
 	next := testkit.Must(problem(t, krrlab.Config{Seed: 4}).Compare(context.Background(), o))
 	for i, row := range next.Rows[1:] {
-		if first, second := both.Rows[1+2*i], both.Rows[2+2*i]; second.Draw != 1 ||
+		if first, second := twoDraws.Rows[1+2*i], twoDraws.Rows[2+2*i]; second.Draw != 1 ||
 			!reflect.DeepEqual(second.Residuals, row.Residuals) || reflect.DeepEqual(first.Residuals, row.Residuals) {
 			t.Errorf("%s: draw %d differs from that of the next seed", row.Name, second.Draw)
 		}

@@ -29,20 +29,20 @@ func TestEvidence(t *testing.T) {
 		probes     int
 		confidence float64
 	}{{gram.Float64, 1, 0.95}, {gram.Float64, 10, 0.95}, {gram.Float64, 4, 0.5}, {gram.Fixed16, 2, 0.8}} {
-		misses, width, of, unknown := map[string]int{}, map[string]float64{}, 0, 0
+		misses, width, runs, unknown := map[string]int{}, map[string]float64{}, 0, 0
 		estimates, ratio := 0, 0.
 		for seed := range seeds {
 			lab := testkit.Must(krrlab.New(datasets.SyntheticRegression(n, 3, 0.1, uint64(seed%4)), krrlab.Config{
 				Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 0.05, Solver: krrlab.PCG, Storage: c.storage, Seed: uint64(seed)}))
-			var a mat.Cholesky
-			if !a.Factorize(plain(t, lab)) {
+			var chol mat.Cholesky
+			if !chol.Factorize(plain(t, lab)) {
 				t.Fatal("A is not definite")
 			}
 			var x mat.VecDense
 			y := lab.Targets().ColView(0)
-			testkit.OK(t, a.SolveVecTo(&x, y))
-			det := a.LogDet()
-			like := mat.Dot(y, &x) + det + n*math.Log(2*math.Pi)
+			testkit.OK(t, chol.SolveVecTo(&x, y))
+			logDet := chol.LogDet()
+			likelihood := mat.Dot(y, &x) + logDet + n*math.Log(2*math.Pi)
 			r := testkit.Must(lab.Compare(t.Context(), krrlab.CompareOptions{Probes: c.probes, Steps: 60,
 				Confidence: c.confidence, ExactBelow: -1, Width: 0.5, With: stage.Entries{
 					{Text: "features features=60"}, {Text: "nystrom features=40 lambda-p=0.2"},
@@ -66,12 +66,12 @@ func TestEvidence(t *testing.T) {
 				if !(d.Lo <= d.Value && d.Value <= d.Hi && l.Lo <= l.Value && l.Value <= l.Hi) {
 					t.Errorf("%s: %v, %v", row.Name, d, l)
 				}
-				if !d.Covers(det) || !l.Covers(like) {
+				if !d.Covers(logDet) || !l.Covers(likelihood) {
 					misses[row.Name]++
 				}
 				width[row.Name] += (d.Hi - d.Lo) / float64(seeds)
 			}
-			of++
+			runs++
 			var best *rows.Row
 			for i := range r.Rows {
 				if e := r.Rows[i].LogDetEstimate; e != nil && (best == nil || e.Width() < best.LogDetEstimate.Width()) {
@@ -83,7 +83,7 @@ func TestEvidence(t *testing.T) {
 			}
 			if best != nil {
 				d, l := best.LogDetEstimate, best.LikelihoodEstimate
-				if !d.Covers(det) || !l.Covers(like) {
+				if !d.Covers(logDet) || !l.Covers(likelihood) {
 					misses["estimate"]++
 				}
 				estimates++
@@ -102,10 +102,11 @@ func TestEvidence(t *testing.T) {
 		}
 		for name, w := range width {
 			t.Logf("%v, %d processes, %g: %s missed %d of %d, mean width %.3g", c.storage, c.probes, c.confidence, name,
-				misses[name], of, w)
-			law := distuv.Binomial{N: float64(of), P: 1 - c.confidence}
+				misses[name], runs, w)
+			// The number of misses is at most binomial. The test fails if it is improbable to less than 1e-4.
+			law := distuv.Binomial{N: float64(runs), P: 1 - c.confidence}
 			if m := misses[name]; m > 0 && 1-law.CDF(float64(m)-1) < 1e-4 {
-				t.Errorf("%s missed %d of %d, at %g", name, m, of, c.confidence)
+				t.Errorf("%s missed %d of %d, at %g", name, m, runs, c.confidence)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// jacobi is a user-defined preconditioner: the diagonal of A.
+// jacobi is a user-defined preconditioner, the diagonal of A.
 type jacobi struct {
 	n    int
 	diag float64

@@ -18,7 +18,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// differing is a program for a diagonal M that each process draws anew.
+// differing is a Python program for a diagonal M that each process draws anew.
 const differing = `
 import sys, io, numpy as np
 i, o = sys.stdin.buffer, sys.stdout.buffer
@@ -74,11 +74,11 @@ func TestProcess(t *testing.T) {
 	a := plain(t, lab)
 	var landmarks []int
 	for j := range n {
-		var off float64
+		var difference float64
 		for i := range n {
-			off = max(off, math.Abs(m.At(i, j)-a.At(i, j)))
+			difference = max(difference, math.Abs(m.At(i, j)-a.At(i, j)))
 		}
-		if off < 1e-6 {
+		if difference < 1e-6 {
 			landmarks = append(landmarks, j)
 		}
 	}

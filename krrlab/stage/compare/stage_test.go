@@ -89,20 +89,21 @@ func TestGroupsOfMemory(t *testing.T) {
 		b.problem.HeldBytes, b.problem.Memory = 17, memory+17+b.k.Bytes()
 		r := testkit.Must(Options{Steps: 7, ExactBelow: -1, To: 1e-3,
 			With: stage.Entries{{Text: "a"}, {Text: "exact"}, {Text: refused}}}.Run(t.Context(), b)).(*Result)
-		groups, told := 0, map[string]int{}
+		groups, eventsOf := 0, map[string]int{}
 		b.events = slices.DeleteFunc(b.events, func(e stage.Event) bool { return e.Stage != stage.Compare })
 		for i, e := range b.events {
-			told[e.Detail]++
+			eventsOf[e.Detail]++
 			if e.Iteration == 1 && (i == 0 || b.events[i-1].Iteration != 1 || b.events[i-1].Detail == "exact" || e.Detail == "exact" && want == 3) {
 				groups++
 			}
 		}
 		none := *r.Rows[0].Iterations
-		if groups != want || told["none"] != none-1 || told["exact"] > 1 || told["a"] != 0 && told["a"] != none-1 {
-			t.Errorf("memory %d: %d groups, want %d, events %v", memory, groups, want, told)
+		if groups != want || eventsOf["none"] != none-1 || eventsOf["exact"] > 1 || eventsOf["a"] != 0 && eventsOf["a"] != none-1 {
+			t.Errorf("memory %d: %d groups, want %d, events %v", memory, groups, want, eventsOf)
 		}
 		for _, row := range r.Rows[1:3] {
-			if left := strings.Contains(row.FailureReason, "it takes"); left != (memory < need) || !left && row.Steps == 0 && row.Name == "a" {
+			if excluded := strings.Contains(row.FailureReason, "it takes"); excluded != (memory < need) ||
+				!excluded && row.Steps == 0 && row.Name == "a" {
 				t.Errorf("memory %d: %+v", memory, row)
 			}
 		}
@@ -149,8 +150,8 @@ func TestCombined(t *testing.T) {
 		b := CombinedTargets(y, seed)
 		seen[math.Abs(b.At(0, 0))] = true
 		testkit.Equal(t, b.At(1, 0), 2*b.At(0, 0))
-		one := CombinedTargets(y.Slice(0, 2, 0, 1).(*mat.Dense), seed)
-		testkit.Equal(t, mat.Equal(one, y.Slice(0, 2, 0, 1)), true)
+		single := CombinedTargets(y.Slice(0, 2, 0, 1).(*mat.Dense), seed)
+		testkit.Equal(t, mat.Equal(single, y.Slice(0, 2, 0, 1)), true)
 	}
 	testkit.Equal(t, len(seen) == 2 && seen[9] && seen[11], true)
 }

@@ -33,19 +33,19 @@ func TestCache(t *testing.T) {
 	if first := read(); read() != first {
 		t.Error("measured again")
 	}
-	kept := Rates{Machine: ThisMachine(), Read: 1e18, Gemm32: 1e18, Gemm64: 1e18, Exp: 1e18}
-	if kept.Save(); read() != kept {
-		t.Error("what is kept is not taken")
+	cached := Rates{Machine: ThisMachine(), Read: 1e18, Gemm32: 1e18, Gemm64: 1e18, Exp: 1e18}
+	if cached.Save(); read() != cached {
+		t.Error("the cached rates are not used")
 	}
-	other := kept
+	other := cached
 	other.Machine = "another"
 	zero, _ := json.Marshal(Rates{Machine: ThisMachine()})
 	another, _ := json.Marshal(other)
-	for what, text := range map[string]string{"cut off": `{"a": {`, "nothing": "", "zeros": string(zero),
+	for name, text := range map[string]string{"cut off": `{"a": {`, "nothing": "", "zeros": string(zero),
 		"another": string(another)} {
 		testkit.OK(t, os.WriteFile(cacheFile(), []byte(text), 0o666))
 		if r := read(); r.Read == 1e18 || read() != r {
-			t.Errorf("%s: %+v", what, r)
+			t.Errorf("%s: %+v", name, r)
 		}
 	}
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o666))
@@ -60,7 +60,7 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	})
-	// with the detector pools lose what they have
+	// With the race detector, pools drop their buffers at random, so more memory is allocated.
 	if got > 160e6 && !race.Enabled {
 		t.Errorf("it allocates %d bytes", got)
 	}
@@ -74,23 +74,24 @@ func TestCosts(t *testing.T) {
 	for _, s := range []gram.Storage{gram.Float32, gram.Float64} {
 		m := &Model{Rates: quick, N: 40000, T: 1}
 		v := m.ProductSeconds(s) + m.vectorSeconds(PCG, true) + m.ApplyLowRankSeconds(500, 1)
-		if least := (float64(m.KernelBytes(s)) + 8*40000*500) / quick.Read; v < least || v > 1.2*least {
-			t.Errorf("%v: an iteration of %g s, memory is read in %g", s, v, least)
+		if readSeconds := (float64(m.KernelBytes(s)) + 8*40000*500) / quick.Read; v < readSeconds || v > 1.2*readSeconds {
+			t.Errorf("%v: an iteration of %g s, memory is read in %g", s, v, readSeconds)
 		}
 	}
 	model := Model{Rates: rates(), N: 30000, D: 3, T: 1, ErrorKnown: true, Entries: Entries{EntrySeconds: 1e-9,
 		ExactEntrySeconds: 1e-9}}
-	all := Candidate{Solver: CG, Precond: None, Storage: gram.Float32, Iterations: 100}
-	part := all
-	model.Predict(&all)
+	denseTiles := Candidate{Solver: CG, Precond: None, Storage: gram.Float32, Iterations: 100}
+	sparseTiles := denseTiles
+	model.Predict(&denseTiles)
 	model.K = &gram.Choice{Storage: gram.Float32, Bytes: gram.RankBytes(30000, gram.Float32, 1) / 100,
 		Sparse: &gram.Sparsity{Formed: 0.05, Kept: 0.01}}
-	model.Predict(&part)
-	if k := part.Seconds.Kernel / all.Seconds.Kernel; k > 0.06 || part.Seconds.Solve > 0.1*all.Seconds.Solve ||
-		part.Bytes > all.Bytes/20 {
-		t.Errorf("%+v of %d bytes, dense %+v of %d", part.Seconds, part.Bytes, all.Seconds, all.Bytes)
+	model.Predict(&sparseTiles)
+	if k := sparseTiles.Seconds.Kernel / denseTiles.Seconds.Kernel; k > 0.06 || sparseTiles.Seconds.Solve > 0.1*denseTiles.Seconds.Solve ||
+		sparseTiles.Bytes > denseTiles.Bytes/20 {
+		t.Errorf("%+v of %d bytes, dense %+v of %d", sparseTiles.Seconds, sparseTiles.Bytes, denseTiles.Seconds, denseTiles.Bytes)
 	}
 	const gemm = 1e11
+	// The rate of a large factorization is close to that of matrix products.
 	if v := math.Pow(1e5, 3) / 3 / gemm / (&Model{}).CholeskySeconds(1e5, gemm, 1); !(v > 0.87 && v < 1/1.12) {
 		t.Errorf("a large factorization at %g of the rate of products", v)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
+// The model predicts the memory of each rank of a large distributed problem, and says what most of it is needed for.
 func Example() {
 	p := cost.Model{N: 400_000, D: 784, T: 10, Ranks: 6, PointBytes: 4 * 400_000 * 784}
 	m := p.Memory(&cost.Candidate{Preconditioner: recipe.Features{S: 10_000}, Storage: gram.Float32})

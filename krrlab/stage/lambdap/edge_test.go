@@ -16,9 +16,9 @@ func TestFinish(t *testing.T) {
 		return Point{Row: pencil.Row{Iteration: pencil.Iteration{Predicted: predicted, Iterations: iterations, Status: status}, Spectrum: pencil.Spectrum{Kappa: estimate.Exact(kappa, 0, "")}}}
 	}
 	for name, c := range map[string]struct {
-		points []Point
-		best   int
-		second float64 // of the best
+		points  []Point
+		best    int
+		seconds float64 // predicted seconds of the best point
 	}{
 		"the least": {[]Point{point(20, nil, 0, 1), point(10, nil, 0, 9), point(30, nil, 0, 1)}, 1,
 			3 + 10*0.5},
@@ -37,8 +37,8 @@ func TestFinish(t *testing.T) {
 			t.Errorf("%s: %d, want %d", name, s.Best, c.best)
 			continue
 		}
-		if c.best >= 0 && s.Points[c.best].Seconds != c.second {
-			t.Errorf("%s: %g s, want %g", name, s.Points[c.best].Seconds, c.second)
+		if c.best >= 0 && s.Points[c.best].Seconds != c.seconds {
+			t.Errorf("%s: %g s, want %g", name, s.Points[c.best].Seconds, c.seconds)
 		}
 	}
 }

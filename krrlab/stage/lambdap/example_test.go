@@ -10,7 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/lambdap"
 )
 
-// Which λ_p takes the fewest iterations?
+// A sweep finds the λ_p with the fewest iterations and compares it with λ_p = λ.
 func Example() {
 	train := datasets.SyntheticRegression(400, 4, 0.1, 1)
 	lab, err := krrlab.New(train, krrlab.Config{

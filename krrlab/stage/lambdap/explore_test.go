@@ -22,7 +22,7 @@ func TestExplore(t *testing.T) {
 	}
 	const lambda, tau, confidence = 0.1, 1e-3, 0.95
 	k, g := []float64{40, 9, 3, 1, 0.2, 0}, []float64{44, 7, 3.5, 0.4, 0, 0.3} // eigenvalues of K and ZZᵀ
-	ends := func(p float64) (lo, hi float64) {
+	extremes := func(p float64) (lo, hi float64) {
 		lo, hi = math.Inf(1), 0
 		for i := range k {
 			r := (k[i] + lambda) / (g[i] + p)
@@ -30,16 +30,16 @@ func TestExplore(t *testing.T) {
 		}
 		return lo, hi
 	}
-	around := func(v float64) estimate.Interval {
+	intervalAround := func(v float64) estimate.Interval {
 		return estimate.Interval{Value: v, Lo: 0.99 * v, Hi: 1.02 * v, Confidence: confidence}
 	}
 	residuals := func(p float64) []float64 { return []float64{0.5, 0.2 + p/10, 0.01 + p/100} }
 	sweep := &Sweep{S: 5, Lambda: lambda, Best: -1}
 	for _, p := range []float64{0.01, 0.1, 0.7, 5} {
-		lo, hi := ends(p)
-		at := Point{Row: pencil.Row{LambdaP: p, Spectrum: pencil.Spectrum{Kappa: around(hi / lo), Min: around(lo), Max: around(hi)}, Iteration: pencil.Iteration{Predicted: 1}}}
+		lo, hi := extremes(p)
+		at := Point{Row: pencil.Row{LambdaP: p, Spectrum: pencil.Spectrum{Kappa: intervalAround(hi / lo), Min: intervalAround(lo), Max: intervalAround(hi)}, Iteration: pencil.Iteration{Predicted: 1}}}
 		last, beta := 1.0, 0.0
-		for _, r := range residuals(p) { // T of pivots 1
+		for _, r := range residuals(p) { // the tridiagonal matrix T of a process with unit pivots and these residuals
 			at.Alpha = append(at.Alpha, 1+beta*beta)
 			beta, last = r/last, r
 			at.Beta, at.Steps = append(at.Beta, beta), at.Steps+1
@@ -59,9 +59,9 @@ func TestExplore(t *testing.T) {
 		values = append(values, []float64{p, tau}, []float64{p, 0.3})
 	}
 	data, _ := json.Marshal(c.Data)
-	all, _ := json.Marshal(values)
+	arguments, _ := json.Marshal(values)
 	file := filepath.Join(t.TempDir(), "a.js")
-	src := "const f =\n" + c.Script + ";\nconsole.log(JSON.stringify(" + string(all) + ".map((v) => f(" +
+	src := "const f =\n" + c.Script + ";\nconsole.log(JSON.stringify(" + string(arguments) + ".map((v) => f(" +
 		string(data) + ", v, String).numbers)))\n"
 	if err := os.WriteFile(file, []byte(src), 0o600); err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestExplore(t *testing.T) {
 	}
 	for i, v := range values {
 		p, tau, n := v[0], v[1], got[i]
-		lo, hi := ends(p)
+		lo, hi := extremes(p)
 		if truth := hi / lo; !(n.Lo <= truth && truth <= n.Hi) || n.Hi > 12*n.Lo {
 			t.Errorf("λ_p = %g: κ in [%g, %g], is %g", p, n.Lo, n.Hi, truth)
 		}

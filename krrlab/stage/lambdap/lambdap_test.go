@@ -23,7 +23,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// ridge is K+λI as an ordinary matrix.
+// ridge is the operator K+λI with a dense matrix K.
 type ridge struct {
 	k      *mat.SymDense
 	lambda float64
@@ -32,8 +32,8 @@ type ridge struct {
 func (a ridge) Dim() int        { return a.k.SymmetricDim() }
 func (a ridge) Lambda() float64 { return a.lambda }
 
-// KMulTo forms the product on one thread of the BLAS, as a library's bits vary with their number;
-// gram's products do not.
+// KMulTo forms the product on one BLAS thread. The bits of a BLAS product may depend on the number of threads, and the
+// tests compare bits. Products of package gram have the same bits for any number of threads.
 func (a ridge) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return accel.ForEach(ctx, 1, func(_, _ int) { dst.Mul(a.k, src) })
 }
@@ -44,8 +44,8 @@ func (a ridge) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return err
 }
 
-// swept replaces the zero options by their defaults and measures a sweep.
-func swept(ctx context.Context, a stage.Operator, z *points.Dense32, y *mat.Dense, formed float64, o *Options) (*Sweep, error) {
+// measureSweep completes the options with their defaults and measures a sweep. zSeconds is the time to form Z.
+func measureSweep(ctx context.Context, a stage.Operator, z *points.Dense32, y *mat.Dense, zSeconds float64, o *Options) (*Sweep, error) {
 	err := schema.Settle(o)
 	if o.tol, o.comm = 1e-3, comm.OrAlone(o.comm); o.Columns == 0 && !o.NoSolve {
 		o.Columns = 1
@@ -56,7 +56,7 @@ func swept(ctx context.Context, a stage.Operator, z *points.Dense32, y *mat.Dens
 	if err != nil {
 		return nil, err
 	}
-	return measure(ctx, a, z, y, formed, o)
+	return measure(ctx, a, z, y, zSeconds, o)
 }
 
 // problem returns the Gaussian kernel matrix of n random points, and a Z of s random Fourier features, so that ZZᵀ ≈ K.
@@ -138,14 +138,16 @@ func TestBound(t *testing.T) {
 			t.Errorf("λ_p = %g: κ = %g beyond the bound %g", lambdaP, kappa, bound)
 		}
 	}
-	// K = diag(η, 0), Z = 0 and λ_p ≤ λ: M⁻¹A = diag(λ+η, λ)/λ_p; the bound has λ_p+η for λ_p, as
-	// ZZᵀ = diag(0, η) with K = 0 needs.
+	// These values are (1+η/λ)·(1+η/λ_p) for λ_p ≤ λ+η. The first factor is attained by K = diag(η, 0) with Z = 0, and
+	// the second by K = 0 with ZZᵀ = diag(0, η).
 	for _, c := range []struct{ lambdaP, want float64 }{{0.02, 11 * 51}, {0.5, 11 * 3}, {50, 510}, {1e-3, 11 * 1001}} {
 		testkit.Near(t, Bound(0.1, c.lambdaP, 1), c.want, 1e-9*c.want, c.lambdaP)
 	}
 	testkit.Equal(t, Bound(0.1, 0.1, 0), 1)
 }
 
+// TestGrid checks that the default grid of λ_p is ascending from λ/100 to 100·(λ+η), contains λ, 10λ and λ+η, and has
+// at most three points more than requested.
 func TestGrid(t *testing.T) {
 	const lambda, eta = 0.02, 7.0
 	g := defaultGrid(lambda, eta, 13)
@@ -153,9 +155,9 @@ func TestGrid(t *testing.T) {
 		math.Abs(g[len(g)-1]/(100*(lambda+eta))-1) > 1e-12 {
 		t.Errorf("%v", g)
 	}
-	for _, m := range []float64{lambda, 10 * lambda, lambda + eta} {
-		if !slices.Contains(g, m) {
-			t.Errorf("%g is not in %v", m, g)
+	for _, value := range []float64{lambda, 10 * lambda, lambda + eta} {
+		if !slices.Contains(g, value) {
+			t.Errorf("%g is not in %v", value, g)
 		}
 	}
 	if len(g) < 13 || len(g) > 16 {
@@ -170,13 +172,15 @@ func TestSweep(t *testing.T) {
 	a, z := problem(n, 50, lambda, 3)
 	y := normals(n, 3, 4)
 	parts := map[stage.Name]bool{}
-	r := testkit.Must(swept(t.Context(), a, z, y, 0.5, &Options{Points: 7, Columns: 2, stream: rng.New(5),
+	r := testkit.Must(measureSweep(t.Context(), a, z, y, 0.5, &Options{Points: 7, Columns: 2, stream: rng.New(5),
 		tell: func(_ context.Context, e stage.Event) { parts[e.Stage] = true }}))
 	zz := outer(z)
 	if eta := distance(t, a, zz); !r.Eta.Covers(eta) || r.Eta.Width() > 0.05 {
 		t.Errorf("η = %v, is %g", r.Eta, eta)
 	}
-	for _, p := range r.Points { // Cut by η, they hold where η and the process do
+	// The intervals are clipped by the bounds that η gives. They hold if both the interval of η and the Lanczos process
+	// hold, so their confidence is at most 0.95.
+	for _, p := range r.Points {
 		if p.Min.Confidence > 0.95 || p.Max.Confidence > 0.95 || p.Kappa.Confidence != 0.95 {
 			t.Errorf("λ_p = %g: %v, %v, κ %v", p.LambdaP, p.Min, p.Max, p.Kappa)
 		}
@@ -190,8 +194,8 @@ func TestSweep(t *testing.T) {
 		w := testkit.Must(precond.New(t.Context(), z, p.LambdaP, &precond.Options{Form: precond.FormEigen}))
 		res := testkit.Must(pcg.Solve(t.Context(), a, w, mat.DenseCopyOf(y.Slice(0, n, 0, 2)),
 			&pcg.Options{MaxIter: 200, Aim: stage.Aim}))
-		// The two M⁻¹ round differently, which moves a residual by less than a factor of two: the counts
-		// are apart by less than what it takes to halve the error.
+		// The preconditioner of the sweep and that of the solve alone round differently, which changes a residual by
+		// less than a factor of two. The numbers of iterations may differ by those that halve the error.
 		if p.Iterations == nil || math.Abs(float64(*p.Iterations-res.Iterations)) > float64(pcg.IterationBound(kappa,
 			0.5)) || p.Status != res.Status {
 			t.Errorf("λ_p = %g: %s, alone %v after %d", p.LambdaP, fmt.Sprint(p), res.Status, res.Iterations)
@@ -220,7 +224,7 @@ func TestSweepStored(t *testing.T) {
 		stored.k.SetSym(i, i, a.k.At(i, i)+e)
 	}
 	y := normals(n, 1, 4)
-	r := testkit.Must(swept(t.Context(), stored, z, y, 0.5, &Options{Points: 5, kError: e}))
+	r := testkit.Must(measureSweep(t.Context(), stored, z, y, 0.5, &Options{Points: 5, kError: e}))
 	zz := outer(z)
 	if eta := distance(t, a, zz); !r.Eta.Covers(eta) {
 		t.Errorf("η = %v, is %g", r.Eta, eta)
@@ -243,9 +247,10 @@ func TestInterrupted(t *testing.T) {
 	const n = 200
 	a, z := problem(n, 50, 0.01, 3)
 	y := normals(n, 1, 4)
+	// Each part is canceled in its fourth Lanczos step, or in iteration 76, when only some of the solves have ended.
 	for part, at := range map[stage.Name]int{"lanczos": 4, "solve": 76} {
 		ctx, cancel := context.WithCancel(t.Context())
-		r, err := swept(ctx, a, z, y, 0, &Options{Points: 7, tell: func(_ context.Context, e stage.Event) {
+		r, err := measureSweep(ctx, a, z, y, 0, &Options{Points: 7, tell: func(_ context.Context, e stage.Event) {
 			if e.Stage == part && max(e.Done, e.Iteration) == at {
 				cancel()
 			}
@@ -271,7 +276,7 @@ func TestInterrupted(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r, err := swept(ctx, a, z, y, 0, &Options{}); err == nil || r != nil {
+	if r, err := measureSweep(ctx, a, z, y, 0, &Options{}); err == nil || r != nil {
 		t.Errorf("a context that has ended: %v, %v", r, err)
 	}
 }
@@ -281,14 +286,14 @@ func TestRanksChoose(t *testing.T) {
 	const n = 60
 	a, z := problem(n, 12, 0.1, 1)
 	y := normals(n, 2, 2)
-	all := make([]*Sweep, 2)
+	sweeps := make([]*Sweep, 2)
 	var wg sync.WaitGroup
 	for r, c := range comm.Local(2, comm.Options{}) {
 		wg.Go(func() {
 			lo, hi := comm.Rows(n, precond.RankRows, r, 2)
 			o := &Options{Grid: []float64{0.1, 1, 10}, Steps: 10, NoSolve: true, stream: rng.New(3), comm: c}
 			var err error
-			if all[r], err = swept(t.Context(), a, z.Slice(lo, hi).(*points.Dense32), y, float64(r), o); err != nil {
+			if sweeps[r], err = measureSweep(t.Context(), a, z.Slice(lo, hi).(*points.Dense32), y, float64(r), o); err != nil {
 				t.Errorf("rank %d: %v", r, err)
 			}
 		})
@@ -297,12 +302,12 @@ func TestRanksChoose(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	a0, a1 := all[0], all[1]
-	if a0.Best < 0 || a0.Best != a1.Best || a0.SetUpSeconds != a1.SetUpSeconds || a0.IterationSeconds != a1.IterationSeconds || a0.Eigen != a1.Eigen {
-		t.Errorf("rank 0: %+v\nrank 1: %+v", a0, a1)
+	first, second := sweeps[0], sweeps[1]
+	if first.Best < 0 || first.Best != second.Best || first.SetUpSeconds != second.SetUpSeconds || first.IterationSeconds != second.IterationSeconds || first.Eigen != second.Eigen {
+		t.Errorf("rank 0: %+v\nrank 1: %+v", first, second)
 	}
-	for i, p := range a0.Points {
-		if q := a1.Points[i]; p.Seconds != q.Seconds {
+	for i, p := range first.Points {
+		if q := second.Points[i]; p.Seconds != q.Seconds {
 			t.Errorf("λ_p = %g: %g s predicted by rank 0, %g s by rank 1", p.LambdaP, p.Seconds, q.Seconds)
 		}
 	}

@@ -15,10 +15,10 @@ import (
 func TestKappaOfBoth(t *testing.T) {
 	at := func(lo, hi float64) estimate.Interval { return estimate.Interval{Value: lo, Lo: lo, Hi: hi} }
 	for _, c := range []struct {
-		what        string
-		least, most estimate.Interval
-		kError      float64
-		lo, hi      float64
+		name              string
+		smallest, largest estimate.Interval
+		kError            float64
+		lo, hi            float64
 	}{
 		{"η at both ends", at(0.1, 0.5), at(1.5, 4), 0, 3, 10},
 		{"Lanczos at both ends", at(0.25, 0.5), at(1.5, 1.75), 0, 3, 7},
@@ -27,10 +27,10 @@ func TestKappaOfBoth(t *testing.T) {
 		{"never below", at(1, 1), at(2.5, 2.5), 0, 2.5, 2.5},
 	} {
 		p := Point{Row: pencil.Row{LambdaP: 2}}
-		p.Kappa, p.Min, p.Max = lanczos.Known(c.least, c.most).Allowing(c.kError)
+		p.Kappa, p.Min, p.Max = lanczos.Known(c.smallest, c.largest).Allowing(c.kError)
 		p.ClipByEta(1, 3)
 		if k := p.Kappa; math.Abs(k.Lo-c.lo) > 1e-14*c.lo || math.Abs(k.Hi-c.hi) > 1e-14*c.hi {
-			t.Errorf("%s: %+v, want [%g, %g]", c.what, p.Kappa, c.lo, c.hi)
+			t.Errorf("%s: %+v, want [%g, %g]", c.name, p.Kappa, c.lo, c.hi)
 		}
 	}
 	p := Point{Row: pencil.Row{LambdaP: 2, FailureReason: "A as stored is indefinite"}}

@@ -10,7 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/loo"
 )
 
-// Leave-one-out for three ridges: exact, and from one subspace with an interval.
+// Leave-one-out scores for three values of λ are computed exactly, and from one subspace with an interval.
 func Example() {
 	ctx := context.Background()
 	lab, err := krrlab.New(datasets.SyntheticRegression(800, 4, 0.1, 1), krrlab.Config{

@@ -61,19 +61,19 @@ func TestRepeats(t *testing.T) {
 // report says so, and that the intervals cover the exact error. A negative λ is an error.
 func TestMemoryRefusesDense(t *testing.T) {
 	set := datasets.SyntheticRegression(1200, 3, 0.1, 5)
-	run := func(memory int64) *loo.Result {
+	leaveOneOut := func(memory int64) *loo.Result {
 		lab := testkit.Must(krrlab.New(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 1, Memory: memory,
 			Solver: krrlab.PCG, Precond: krrlab.RPCholesky{S: 40}}))
 		testkit.Fails(t, testkit.ErrOf(lab.LeaveOneOut(t.Context(), loo.Options{Lambdas: []float64{-1}})),
 			"Lambdas -1: want a positive number")
 		return testkit.Must(lab.LeaveOneOut(t.Context(), loo.Options{Lambdas: []float64{1}}))
 	}
-	exact := run(0)
+	exact := leaveOneOut(0)
 	set.Weights = slices.Repeat([]float64{1}, 1200)
-	less := run(11e6)
-	if !less.Scores[0].Error.Covers(exact.Scores[0].Error.Value) || exact.NotDenseReason != "" {
-		t.Errorf("%v, exactly %v", less, exact)
+	limited := leaveOneOut(11e6)
+	if !limited.Scores[0].Error.Covers(exact.Scores[0].Error.Value) || exact.NotDenseReason != "" {
+		t.Errorf("%v, exactly %v", limited, exact)
 	}
-	testkit.Contains(t, less.String(), "weighted RMSE", "as dense factors need 23 MB, the limit is 11 MB")
-	testkit.Contains(t, less.HTML(), "weighted RMSE", "<svg")
+	testkit.Contains(t, limited.String(), "weighted RMSE", "as dense factors need 23 MB, the limit is 11 MB")
+	testkit.Contains(t, limited.HTML(), "weighted RMSE", "<svg")
 }

@@ -34,7 +34,7 @@ func TestMeasureChain(t *testing.T) {
 		"level 2, srht:40", "level 1, features:80"}; !slices.Equal(names, want) {
 		t.Errorf("%q, want %q", names, want)
 	}
-	same := func(got LevelResult, m feature.Map, g rng.Stream) {
+	checkSame := func(got LevelResult, m feature.Map, g rng.Stream) {
 		t.Helper()
 		want := testkit.Must(measure(t.Context(), p, m, g, settled(Options{})))
 		got.Seconds, want.Seconds = Seconds{}, Seconds{}
@@ -43,19 +43,19 @@ func TestMeasureChain(t *testing.T) {
 			t.Errorf("level %d: %+v, want %+v", got.Index, got.Measurement, *want)
 		}
 	}
-	whole := testkit.Must(chain.Sample(4, 20, g.Sub("features", 0)))
+	chainMap := testkit.Must(chain.Sample(4, 20, g.Sub("features", 0)))
 	for k, l := range all {
 		if l.Index != k+1 || l.ChainLevel != levels[k] {
 			t.Errorf("level %d: %+v", k+1, l)
 		}
-		same(l, whole.(*feature.ChainMap).Level(k+1), g.Sub("multilevel chain", uint64(k)))
+		checkSame(l, chainMap.(*feature.ChainMap).Level(k+1), g.Sub("multilevel chain", uint64(k)))
 	}
 	for i, k := range []int{2, 3} {
 		m := testkit.Must(chain.Features.Sample(4, levels[k].Width, g.Sub("features", 0)))
 		if l := alone[i]; l.Index != k+1 || l.Sketch != "features" || l.Width != levels[k].Width {
 			t.Errorf("features alone: %+v", l)
 		}
-		same(alone[i], m, g.Sub("multilevel one level", uint64(k)))
+		checkSame(alone[i], m, g.Sub("multilevel one level", uint64(k)))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	o.progress = func(level, _ string, _, _ int) {

@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/multilevel"
 )
 
-// The levels of Algorithm 2, and features alone of the same widths.
+// The levels of Algorithm 2 are compared with features alone of the same widths.
 func Example() {
 	lab, err := krrlab.New(datasets.SyntheticRegression(1000, 4, 0.1, 1), krrlab.Config{
 		Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: krrlab.PCG,

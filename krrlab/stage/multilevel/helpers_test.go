@@ -16,6 +16,7 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
+// gauss is the kernel of the tests in this package.
 var gauss = kernel.Gaussian{Sigma: 1.5}
 
 // setup returns a problem of n points in R⁴ with K in float64, and the kernel matrix computed by Eval.
@@ -37,8 +38,8 @@ func setup(t testing.TB, n int, lambda, lambdaP float64) (*problem, *mat.SymDens
 	return &problem{A: a, X: x, Y: y, LambdaP: lambdaP, Comm: comm.Alone()}, k
 }
 
-// drawn draws a map of features of the given width, followed by the sketches.
-func drawn(t testing.TB, width int, sketches sketch.Composition, seed uint64) feature.Map {
+// drawFeatures draws a map of Fourier features of the given width, followed by the sketches.
+func drawFeatures(t testing.TB, width int, sketches sketch.Composition, seed uint64) feature.Map {
 	t.Helper()
 	s := width
 	if k := len(sketches); k > 0 {
@@ -48,6 +49,7 @@ func drawn(t testing.TB, width int, sketches sketch.Composition, seed uint64) fe
 		Sketches: sketches}.Sample(4, s, rng.New(seed)))
 }
 
+// srhtGauss is a composition of two sketches, to 60 and then to 30 columns.
 var srhtGauss = sketch.Composition{{Dist: sketch.SRHT{}, Width: 60}, {Dist: sketch.Gaussian{}, Width: 30}}
 
 // OuterOf returns ZZᵀ of a map, computed in float64.

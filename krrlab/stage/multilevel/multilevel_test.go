@@ -26,12 +26,12 @@ func TestCoverage(t *testing.T) {
 	}{{"narrow", 50, nil}, {"wide", 300, nil}, {"chain", 300, srhtGauss}} {
 		covered, narrow := 0, 0
 		for seed := range uint64(seeds) {
-			m := drawn(t, c.width, c.sketches, seed)
+			m := drawFeatures(t, c.width, c.sketches, seed)
 			l := testkit.Must(measure(t.Context(), p, m, rng.New(seed).Sub("measure"), settled(Options{})))
 			norm, kappa := Exact(t, OuterOf(m, p.X), k, lambda, lambdaP)
 			slack := 1e-4 // Z is rounded to float32
-			in := func(lo, hi, v float64) bool { return lo <= v*(1+slack) && v*(1-slack) <= hi }
-			if in(l.Error.Lo, l.Error.Hi, norm) && in(l.Kappa.Lo, l.Kappa.Hi, kappa) {
+			contains := func(lo, hi, v float64) bool { return lo <= v*(1+slack) && v*(1-slack) <= hi }
+			if contains(l.Error.Lo, l.Error.Hi, norm) && contains(l.Kappa.Lo, l.Kappa.Hi, kappa) {
 				covered++
 			}
 			if l.Kappa.Hi <= 1.5*l.Kappa.Lo && l.Error.Hi <= 1.3*l.Error.Lo {
@@ -54,7 +54,7 @@ func TestCoverage(t *testing.T) {
 func TestOpenEnd(t *testing.T) {
 	const n, lambda = 120, 0.01
 	p, k := setup(t, n, lambda, lambda)
-	m := drawn(t, 20, nil, 3)
+	m := drawFeatures(t, 20, nil, 3)
 	l := testkit.Must(measure(t.Context(), p, m, rng.New(1), settled(Options{steps: 4, width: 1e-3})))
 	_, kappa := Exact(t, OuterOf(m, p.X), k, lambda, lambda)
 	if math.IsInf(l.Kappa.Hi, 1) || l.Kappa.Hi < kappa || l.Kappa.Lo > kappa {
@@ -66,7 +66,7 @@ func TestOpenEnd(t *testing.T) {
 func TestLimits(t *testing.T) {
 	const n = 300
 	p, _ := setup(t, n, 0.1, 0.1)
-	m := drawn(t, 90, nil, 1)
+	m := drawFeatures(t, 90, nil, 1)
 	full := testkit.Must(measure(t.Context(), p, m, rng.New(1), settled(Options{})))
 	for what, o := range map[string]Options{"flops": {Work: 1e5}, "GB": {memory: 4*n*90 + 1000}} {
 		l := testkit.Must(measure(t.Context(), p, m, rng.New(1), settled(o)))
@@ -82,7 +82,7 @@ func TestLimits(t *testing.T) {
 // TestControl checks that each part of a measurement reports progress and ends if its context is canceled.
 func TestControl(t *testing.T) {
 	p, _ := setup(t, 200, 0.1, 0.1)
-	m := drawn(t, 50, nil, 1)
+	m := drawFeatures(t, 50, nil, 1)
 	for _, part := range []string{"start", "features", "error", "factor", "kappa", "solve"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		seen := part == "start"

@@ -68,6 +68,7 @@ func TestRunLimited(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(lab.MultiLevel(t.Context(), o)), "the last level has s = 300 for n = 200 points")
 }
 
+// levels parses the text of a chain.
 func levels(spec string) feature.Levels { return testkit.Must(feature.ParseLevels(spec)) }
 
 // checkLevel compares a level with dense eigenvalues, and with the iterations that Quality counts for the same map.

@@ -12,7 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// stored is K+λI with the storage error size·uuᵀ, ‖u‖₂ = 1.
+// stored is K+λI with the storage error size·uuᵀ, where ‖u‖₂ = 1.
 type stored struct {
 	stage.Operator
 	size float64
@@ -48,7 +48,7 @@ func TestStored(t *testing.T) {
 	}
 	var vectors mat.Dense
 	eig.VectorsTo(&vectors)
-	m := drawn(t, 50, nil, 1)
+	m := drawFeatures(t, 50, nil, 1)
 	norm, kappa := Exact(t, OuterOf(m, p.X), k, lambda, lambdaP)
 	for _, size := range []float64{0.02, -0.02, 0.045, -0.045, -0.2} {
 		for _, col := range []int{0, n - 1} {

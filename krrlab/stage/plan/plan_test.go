@@ -53,7 +53,7 @@ func pilotOf(t *testing.T, task *Task) *Pilot {
 
 // TestPilot compares the row sums and the residual of the pilot sample with dense linear algebra.
 func TestPilot(t *testing.T) {
-	task := smooth(minPilotPoints, 8) // all points
+	task := smooth(minPilotPoints, 8) // so few points that the pilot sample contains all of them
 	task.Lambda, task.Kernel = 1, kernel.Gaussian{Sigma: 2}
 	p := pilotOf(t, task)
 	x, k := task.X.(*points.Dense), mat.NewSymDense(p.M, nil)
@@ -104,7 +104,7 @@ func TestLowRank(t *testing.T) {
 		task.Lambda, task.Kernel = lambda, kernel.Gaussian{Sigma: 1}
 		p := pilotOf(t, task)
 		x := task.X.(*points.Dense)
-		left := func(r int) (trace float64) {
+		remainingTrace := func(r int) (trace float64) {
 			k := mat.NewDense(300, 300, nil)
 			for i := range 300 {
 				for j := range 300 {
@@ -121,8 +121,8 @@ func TestLowRank(t *testing.T) {
 			}
 			return mat.Trace(k)
 		}
-		if r := p.LowRank; r <= 0 || r >= 150 || left(r) > lambda*float64(r) || left(r/4) <= lambda*float64(r/4) {
-			t.Errorf("λ = %g: rank %d leaves %g, a fourth of it %g", lambda, r, left(r), left(r/4))
+		if r := p.LowRank; r <= 0 || r >= 150 || remainingTrace(r) > lambda*float64(r) || remainingTrace(r/4) <= lambda*float64(r/4) {
+			t.Errorf("λ = %g: rank %d leaves %g, a fourth of it %g", lambda, r, remainingTrace(r), remainingTrace(r/4))
 		}
 	}
 	task := smooth(300, 8)
@@ -215,11 +215,11 @@ func TestRule(t *testing.T) {
 	}
 	if p.Pilot.choice.Sparse == nil || p.StorageChoice(gram.Auto, 0) != &p.Pilot.choice || p.StorageChoice(gram.Float64,
 		0) != nil {
-		t.Error("how K is kept is not handed on")
+		t.Error("the storage choice of the pilot sample is not passed on")
 	}
-	both := smooth(4000, 5)
-	both.Kernel, both.Lambda, both.IterativeOnly = kernel.Gaussian{Sigma: 1}, 1e-4, true
-	if p = chosen(t, both, rates()); p.Choice.S != 100 || !strings.Contains(p.Flags,
+	mixed := smooth(4000, 5)
+	mixed.Kernel, mixed.Lambda, mixed.IterativeOnly = kernel.Gaussian{Sigma: 1}, 1e-4, true
+	if p = chosen(t, mixed, rates()); p.Choice.S != 100 || !strings.Contains(p.Flags,
 		"--precond 'vecchia features=100 neighbors=15'") {
 		t.Errorf("neither wide nor local: %v", p)
 	}
@@ -245,19 +245,19 @@ func TestRule(t *testing.T) {
 	if p = chosen(t, smooth(2000, 4), quick); p.Choice.Solver != cost.Direct || p.Fallback != nil || len(p.Flips) > 1 {
 		t.Errorf("fast factorizations: %v", p)
 	}
-	near := smooth(3600, 4)
-	x := near.X.(*points.Dense)
+	duplicates := smooth(3600, 4)
+	x := duplicates.X.(*points.Dense)
 	for i := 1; i < 3600; i += 2 {
 		copy(x.Row(i), x.Row(i-1))
 		x.Row(i)[i%4] += math.Pow(10, -5*float64(i)/3600)
 	}
-	near.Lambda, near.Tol = 1e-5, 1e-5
-	if p = chosen(t, near, rates()); p.Choice.Solver != cost.Direct || p.Choice.Storage != gram.Float64 {
+	duplicates.Lambda, duplicates.Tol = 1e-5, 1e-5
+	if p = chosen(t, duplicates, rates()); p.Choice.Solver != cost.Direct || p.Choice.Storage != gram.Float64 {
 		t.Errorf("near duplicates: %v", p)
 	}
-	near.Kernel = kernel.Gaussian{Sigma: 0.2} // u‖K‖₂ is less than λ, though u·n·max k(x, x) is more
-	near.Fixed.Solver = cost.Direct
-	if p = chosen(t, near, rates()); !slices.ContainsFunc(p.Candidates, func(c *cost.Candidate) bool {
+	duplicates.Kernel = kernel.Gaussian{Sigma: 0.2} // u‖K‖₂ is less than λ, though u·n·max k(x, x) is more
+	duplicates.Fixed.Solver = cost.Direct
+	if p = chosen(t, duplicates, rates()); !slices.ContainsFunc(p.Candidates, func(c *cost.Candidate) bool {
 		return c.Storage == gram.Float32 && c.Iterations > 0
 	}) {
 		t.Errorf("a narrow kernel: %v", p)
@@ -341,12 +341,12 @@ func TestLate(t *testing.T) {
 	direct := &cost.Candidate{Solver: cost.Direct, Precond: cost.None, Seconds: cost.Seconds{Factor: 16, Total: 16}}
 	r := &Report{Choice: *pcg, Seconds: pcg.Seconds, Fallback: direct} // an iteration takes 1 s
 	for _, c := range []struct {
-		done      int
-		low, left float64
-		late      bool
+		done             int     // iterations so far
+		fewest, expected float64 // the smallest and the expected number of remaining iterations
+		late             bool
 	}{{3, 100, 200, false}, {4, 16, 45, true}, {4, 15, 42, false}, {4, math.Inf(1), math.Inf(1), true}, {16, 1, 2.1,
 		true}, {16, 1, 2, false}, {17, 0, 1, false}, {18, 0, 1, true}} {
-		testkit.Equal(t, r.Late(c.done, c.low, c.left), c.late, c)
+		testkit.Equal(t, r.Late(c.done, c.fewest, c.expected), c.late, c)
 	}
 	r.Seconds = cost.Seconds{Kernel: 4, Solve: 10, Total: 14} // K and M count
 	if !r.Late(0, 16, 45) || !r.Late(12, 1, 2.1) {
@@ -374,8 +374,8 @@ func TestTouch(t *testing.T) {
 			cost.Model{Rates: r, N: n, D: 5, T: 1}.Predict(&c)
 			total[i] = c.Seconds.Total
 		}
-		if more := (total[1] - total[0]) / (1e-6 * (8*n*n/2 + 4*n*float64(c.S))); more < 0.95 || more > 1.1 {
-			t.Errorf("%v, %v: %g of the bytes", c.Solver, c.Precond, more)
+		if ratio := (total[1] - total[0]) / (1e-6 * (8*n*n/2 + 4*n*float64(c.S))); ratio < 0.95 || ratio > 1.1 {
+			t.Errorf("%v, %v: %g of the bytes", c.Solver, c.Precond, ratio)
 		}
 	}
 }

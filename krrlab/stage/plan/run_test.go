@@ -21,7 +21,7 @@ import (
 func TestRun(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	set := datasets.SyntheticRegression(600, 3, 0.1, 5)
-	made := func(c comm.Comm, s krrlab.Solver) *krrlab.Lab {
+	makeLab := func(c comm.Comm, s krrlab.Solver) *krrlab.Lab {
 		return testkit.Must(krrlab.New(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: s,
 			Comm: c}))
 	}
@@ -29,7 +29,7 @@ func TestRun(t *testing.T) {
 	var all sync.WaitGroup
 	for _, c := range comm.Local(2, comm.Options{}) {
 		all.Go(func() {
-			p, err := made(c, krrlab.AutoSolver).Plan(t.Context(), plan.Options{Tests: 10})
+			p, err := makeLab(c, krrlab.AutoSolver).Plan(t.Context(), plan.Options{Tests: 10})
 			if plans[c.Rank()] = p; err != nil {
 				t.Errorf("rank %d: %v", c.Rank(), err)
 			}
@@ -43,14 +43,14 @@ func TestRun(t *testing.T) {
 	}
 	o := plan.Options{Nodes: 4, Cores: 8, Bandwidth: 10, Latency: 50e3, Iterations: 77,
 		Rates: "gemm32=640,gemm64=320,read=90,exp=22"}
-	v := testkit.Must(made(nil, krrlab.AutoSolver).Run(t.Context(), o))
+	v := testkit.Must(makeLab(nil, krrlab.AutoSolver).Run(t.Context(), o))
 	s := v.(*plan.Scaling)
 	if c := s.Choice; s.Requested.Nodes != 4 || c.Iterations != 77 || c.Solver == cost.Direct || s.From != "as given" {
 		t.Errorf("%v", s)
 	}
 	o.Iterations = 0
-	testkit.Contains(t, testkit.Must(made(nil, krrlab.PCG).Run(t.Context(), o)).(*plan.Scaling).String(), "by the rule")
-	testkit.Fails(t, testkit.ErrOf(made(nil, krrlab.Direct).Run(t.Context(), o)), "a direct solver is for one machine")
+	testkit.Contains(t, testkit.Must(makeLab(nil, krrlab.PCG).Run(t.Context(), o)).(*plan.Scaling).String(), "by the rule")
+	testkit.Fails(t, testkit.ErrOf(makeLab(nil, krrlab.Direct).Run(t.Context(), o)), "a direct solver is for one machine")
 }
 
 // TestFewAsSolved checks that for few points Plan chooses what Solve uses, and that both refuse a problem that does not

@@ -24,44 +24,44 @@ func cluster() Options {
 // keeps n²/P constant.
 func TestScale(t *testing.T) {
 	h := stage.Header{Dataset: "made", N: 1e6, D: 784, T: 10}
-	for _, way := range []cost.Candidate{
+	for _, requested := range []cost.Candidate{
 		{Solver: cost.PCG, Preconditioner: recipe.Features{S: 20000}, Iterations: 100},
 		{Solver: cost.PCG, Preconditioner: recipe.Nystrom{S: 1000}, Iterations: 50},
 		{Solver: cost.PCG, Preconditioner: recipe.RPCholesky{S: 1000}, Iterations: 50}, {Solver: cost.BlockPCG, Iterations: 900},
 		{Solver: cost.PCG, Preconditioner: recipe.Vecchia{S: 1000, Neighbors: 30}, Iterations: 50},
 	} {
-		s := testkit.Must(cluster().Scale(t.Context(), h, true, way))
-		on := s.Strong[3]
-		if on.Seconds != s.Requested.Seconds || on.Bytes != s.Requested.Bytes || on.Sent != s.Requested.Sent ||
+		s := testkit.Must(cluster().Scale(t.Context(), h, true, requested))
+		eightMachines := s.Strong[3]
+		if eightMachines.Seconds != s.Requested.Seconds || eightMachines.Bytes != s.Requested.Bytes || eightMachines.Sent != s.Requested.Sent ||
 			s.Requested.Nodes != 8 ||
-			on.Money != s.Requested.Money || math.Abs(on.Money-16*on.Seconds.Total/3600) > 1e-9*on.Money {
-			t.Errorf("%v: 8 machines asked for %+v, among others %+v", &way, s.Requested, on)
+			eightMachines.Money != s.Requested.Money || math.Abs(eightMachines.Money-16*eightMachines.Seconds.Total/3600) > 1e-9*eightMachines.Money {
+			t.Errorf("%v: 8 machines asked for %+v, among others %+v", &requested, s.Requested, eightMachines)
 		}
 		if s.Requested.N != h.N || s.Weak[3].N != h.N || s.Weak[5].N != 2*h.N || len(s.Strong) != 11 ||
 			len(s.Weak) != 11 {
-			t.Errorf("%v: points %d and %d, %d and %d numbers of machines", &way, s.Requested.N, s.Weak[5].N,
+			t.Errorf("%v: points %d and %d, %d and %d numbers of machines", &requested, s.Requested.N, s.Weak[5].N,
 				len(s.Strong),
 				len(s.Weak))
 		}
 		for i, e := range s.Strong {
 			if i > 0 && e.Storage == s.Strong[i-1].Storage && (e.Bytes > s.Strong[i-1].Bytes ||
 				e.Seconds.Kernel > s.Strong[i-1].Seconds.Kernel) {
-				t.Errorf("%v: %d machines hold more, or form K later, than half as many: %+v, %+v", &way, e.Nodes, e,
+				t.Errorf("%v: %d machines hold more, or form K later, than half as many: %+v, %+v", &requested, e.Nodes, e,
 					s.Strong[i-1])
 			}
 			if (e.Seconds.Network > 0 || e.Sent > 0) != (i > 0) {
-				t.Errorf("%v: %d machines exchange for %g s, %d bytes", &way, e.Nodes, e.Seconds.Network, e.Sent)
+				t.Errorf("%v: %d machines exchange for %g s, %d bytes", &requested, e.Nodes, e.Seconds.Network, e.Sent)
 			}
 			c := cost.Model{Rates: s.Machines.Rates, Entries: s.Machines.Entries, Cores: 32, N: h.N, D: h.D, T: h.T,
 				Ranks: e.Nodes, PointBytes: int64(h.N * h.D)}
-			as := way
-			as.Storage = e.Storage
-			if c.Predict(&as); as.Seconds != e.Seconds {
-				t.Errorf("%v: %d machines take %+v, by Cost %+v", &way, e.Nodes, e.Seconds, as.Seconds)
+			candidate := requested
+			candidate.Storage = e.Storage
+			if c.Predict(&candidate); candidate.Seconds != e.Seconds {
+				t.Errorf("%v: %d machines take %+v, by Cost %+v", &requested, e.Nodes, e.Seconds, candidate.Seconds)
 			}
 		}
-		if one := s.Strong[0].Storage; one != gram.Recompute || s.Strong[10].Storage != gram.Float32 {
-			t.Errorf("%v: K is %v on one machine of 64 GB, %v on 1,024", &way, one, s.Strong[10].Storage)
+		if storageOfOne := s.Strong[0].Storage; storageOfOne != gram.Recompute || s.Strong[10].Storage != gram.Float32 {
+			t.Errorf("%v: K is %v on one machine of 64 GB, %v on 1,024", &requested, storageOfOne, s.Strong[10].Storage)
 		}
 		if n := len(s.Table().Rows); n != 23 || len(s.Plot().Panels) != 2 {
 			t.Errorf("%d rows, %d panels", n, len(s.Plot().Panels))
@@ -83,10 +83,10 @@ func TestBetter(t *testing.T) {
 	}
 	fits, longer := scaled(100), scaled(200)
 	o.Memory = 1e6
-	not := scaled(1)
-	testkit.Contains(t, not.String(), "does not fit", "a machine has 1 MB")
-	if !fits.betterThan(longer) || longer.betterThan(fits) || !longer.betterThan(not) || not.betterThan(longer) {
-		t.Errorf("%v\n%v\n%v", fits, longer, not)
+	tooLarge := scaled(1)
+	testkit.Contains(t, tooLarge.String(), "does not fit", "a machine has 1 MB")
+	if !fits.betterThan(longer) || longer.betterThan(fits) || !longer.betterThan(tooLarge) || tooLarge.betterThan(longer) {
+		t.Errorf("%v\n%v\n%v", fits, longer, tooLarge)
 	}
 	for _, rates := range []string{"speed=1", "read=0", "read", "exp=NaN", "gemm32=1e13"} {
 		o.Rates = rates

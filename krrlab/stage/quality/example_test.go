@@ -10,7 +10,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/quality"
 )
 
-// The quality of a preconditioner: an interval of κ with 99 % confidence, and the iterations.
+// The quality of a preconditioner has an interval of κ, here with 99 % confidence, and the predicted and actual
+// numbers of iterations.
 func Example() {
 	train := datasets.SyntheticRegression(400, 4, 0.1, 1)
 	lab, err := krrlab.New(train, krrlab.Config{

@@ -16,7 +16,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/quality"
 )
 
-// inverse hides all methods of a preconditioner except those of M⁻¹.
+// inverse hides all methods of a preconditioner except those that apply M⁻¹.
 type inverse struct{ pcg.Preconditioner }
 
 // TestViews checks that the report, the table and the figure say what is known of κ for each kind of M, and what is
@@ -29,8 +29,8 @@ func TestViews(t *testing.T) {
 		p      krrlab.Preconditioner
 		lines  []string
 		json   string
-		series int    // of the picture
-		title  string // of it
+		series int    // number of series in the figure
+		title  string // part of the title of the figure
 	}{
 		{krrlab.None{}, []string{"I (no preconditioner)", "by all 60 eigenvalues κ is", "PCG"}, "", 3, "κ(M⁻¹A) "},
 		{krrlab.Nystrom{S: 5}, []string{"ZZᵀ+λ_pI, s = 5, λ_p = 0.01, Nyström landmarks", "certain"}, "kappa_certain", 3, ""},

@@ -14,30 +14,32 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/feature"
 )
 
-// design is a spectrum for which some 30 to 70 % of the draws of Z have κ ≤ 5: that of the
-// polynomial (xᵀz+½)² on 150 points of R^r whose coordinates have standard deviations 1, ρ,
-// ρ², …, which has (r+1)(r+2)/2 eigenvalues. In their own coordinates, few hashes meet, and
-// TensorSketch is either exact or far off; turned into R⁴⁰, all meet and none dominates. In the
-// second design the eigenvalues reach down to about λ.
+// design is a spectrum for which about 30 to 70 % of the draws of Z have κ ≤ 5. It is that of the polynomial kernel
+// (xᵀz+½)² on 150 points of R^r whose coordinates have the standard deviations 1, ρ, ρ², …, which has (r+1)(r+2)/2
+// nonzero eigenvalues. In these coordinates few hashes collide, so TensorSketch is either exact or far off. If the
+// points are rotated into R⁴⁰, many coordinates collide and none dominates. In the second design the eigenvalues
+// reach down to about λ.
 type design struct {
-	name   string
-	r      int
-	rho    float64
-	turned bool
-	lambda float64
-	s      int
+	name    string
+	r       int
+	rho     float64
+	rotated bool
+	lambda  float64
+	s       int
 }
 
+// designs are the spectra of TestDesigned.
 var designs = []design{
 	{"own coordinates", 3, 0.8, false, 1, 64},
 	{"down to λ", 4, 0.6, false, 1, 128},
 	{"turned", 3, 0.8, true, 1, 64},
 }
 
+// points returns the points of the design.
 func (c design) points() *points.Dense {
 	const n, d = 150, 40
 	y := cloud(n, c.r, c.rho)
-	if !c.turned {
+	if !c.rotated {
 		return y
 	}
 	q := mat.NewDense(c.r, d, nil) // QQᵀ ≈ I
@@ -48,16 +50,17 @@ func (c design) points() *points.Dense {
 	return points.NewDense(n, d, x.RawMatrix().Data)
 }
 
-// tally counts the decisions of a test that dense linear algebra contradicts.
+// tally counts the decisions of a test that contradict the dense reference.
 type tally struct {
 	accepts      int
 	falseAccepts int // κ above the bound
 	falseRejects int // κ ≤ 5, not accepted
-	unmet        int // accepted though a condition fails
-	missed       int // not accepted though both hold
+	unmet        int // accepted although a condition does not hold
+	missed       int // not accepted although both conditions hold
 }
 
-// TestDesigned counts false accepts and false rejects over seeds; with KRRLAB_LONG=1 over 200.
+// TestDesigned counts over seeds how often the tests of Theorem 7 and of κ contradict dense linear algebra. False
+// accepts must be at most as frequent as the confidence of 95 % allows. The long suite uses 200 seeds.
 func TestDesigned(t *testing.T) {
 	seeds := uint64(suite.Scale(24, 24, 200))
 	const confidence = 0.95
@@ -71,7 +74,7 @@ func TestDesigned(t *testing.T) {
 			theta float64
 		}
 		known := make(map[draw]reference)
-		truth := func(seed uint64, theta float64) reference {
+		referenceOf := func(seed uint64, theta float64) reference {
 			d := draw{seed, theta}
 			if _, ok := known[d]; !ok {
 				known[d] = newReference(t, dense, denseFeatures(t, z, x, c.s, c.s, rng.New(seed)), c.lambda, theta)
@@ -80,7 +83,7 @@ func TestDesigned(t *testing.T) {
 		}
 		small := 0
 		for seed := range seeds {
-			if truth(seed, Kappa5.Theta).kappa <= 5 {
+			if referenceOf(seed, Kappa5.Theta).kappa <= 5 {
 				small++
 			}
 		}
@@ -97,18 +100,18 @@ func TestDesigned(t *testing.T) {
 			o.First, o.Max, o.Confidence = c.s, c.s, confidence
 			var n tally
 			for seed := range seeds {
-				r := search1(t, p, o, seed).Rungs[0]
+				r := searchSeed(t, p, o, seed).Rungs[0]
 				theta := o.Constants.Theta
 				if o.Test == Kappa {
 					theta = Kappa5.Theta
 				}
-				n.count(r, truth(seed, theta), o)
+				n.count(r, referenceOf(seed, theta), o)
 			}
 			t.Logf("%s, %s %s: %+v", c.name, o.Test, o.Constants.Name, n)
-			if most := (1 - confidence) * float64(seeds); float64(n.falseAccepts) > most || float64(n.unmet) > most {
-				t.Errorf("%s, %s %s: %+v, want at most %.0f false accepts", c.name, o.Test, o.Constants.Name, n, most)
+			if limit := (1 - confidence) * float64(seeds); float64(n.falseAccepts) > limit || float64(n.unmet) > limit {
+				t.Errorf("%s, %s %s: %+v, want at most %.0f false accepts", c.name, o.Test, o.Constants.Name, n, limit)
 			}
-			if !c.turned && o.Constants != PaperTest && (n.accepts == 0 || n.accepts == int(seeds)) {
+			if !c.rotated && o.Constants != PaperTest && (n.accepts == 0 || n.accepts == int(seeds)) {
 				t.Errorf("%s, %s %s: %d of %d accepted", c.name, o.Test, o.Constants.Name, n.accepts, seeds)
 			}
 			if float64(n.missed) > 0.1*float64(seeds) {
@@ -119,6 +122,7 @@ func TestDesigned(t *testing.T) {
 	}
 }
 
+// count adds the decision about rung r, for which the dense reference is ref.
 func (n *tally) count(r Rung, ref reference, o Options) {
 	bound, holds := o.Target, ref.kappa <= o.Target
 	if c := o.Constants; o.Test == Theorem7 {

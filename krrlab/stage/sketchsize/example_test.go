@@ -11,8 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/sketchsize"
 )
 
-// The number of features is doubled until κ(M⁻¹A) is surely below 30; a solve with them
-// then needs few iterations.
+// The number of features is doubled until κ(M⁻¹A) is certainly at most 30. A solve with these features then needs few
+// iterations.
 func Example() {
 	ctx := context.Background()
 	train := datasets.SyntheticRegression(1000, 4, 0.1, 1)
@@ -47,6 +47,7 @@ func Example() {
 	// found: s = 250; converged, iterations at most 20: true
 }
 
+// The three sets of constants of Theorem 7 trade a smaller bound of κ for fewer features.
 func ExampleTest_Bound() {
 	for _, c := range []sketchsize.Test{sketchsize.PaperTest, sketchsize.Kappa5, sketchsize.Kappa10} {
 		fmt.Printf("%-8s κ ≤ %5.2f  %2d iterations to 1e-3  %6.0f times the features of Theorem 1\n",

@@ -27,6 +27,7 @@ func cloud(n, d int, rho float64) *points.Dense {
 	return x
 }
 
+// problem returns the search problem of the points x with the default features of the kernel.
 func problem(t testing.TB, k kernel.Kernel, x points.Points, lambda float64) Problem {
 	t.Helper()
 	a := testkit.Must(gram.New(context.Background(), k, x, lambda, &gram.Options{Storage: gram.Float64}))
@@ -34,11 +35,11 @@ func problem(t testing.TB, k kernel.Kernel, x points.Points, lambda float64) Pro
 	return Problem{K: a, X: x, Map: dist, Lambda: lambda}
 }
 
-// reference has the quantities of one Z, computed from their definitions by dense linear algebra in float64.
+// reference holds the quantities of one Z, computed from their definitions by dense linear algebra in float64.
 type reference struct {
 	kappa             float64
 	norm              float64 // ‖(I−P)K(I−P)‖₂/λ
-	low, high         float64 // of (WᵀKW, WᵀZZᵀW)
+	low, high         float64 // smallest and largest eigenvalue of the pencil (WᵀKW, WᵀZZᵀW)
 	rank              int
 	lambdaMin, lamMax float64
 }
@@ -58,6 +59,7 @@ func denseFeatures(t testing.TB, dist feature.Dist, x points.Points, first, s in
 	return z
 }
 
+// newReference computes the reference of a Z for the kernel matrix k.
 func newReference(t testing.TB, k *mat.SymDense, z *mat.Dense, lambda, theta float64) reference {
 	t.Helper()
 	n := k.SymmetricDim()
@@ -92,7 +94,7 @@ func newReference(t testing.TB, k *mat.SymDense, z *mat.Dense, lambda, theta flo
 		v := block(cut, n, func(i int) float64 { return 1 / math.Sqrt(vals[i]) })
 		r.low, r.high = v[0], v[len(v)-1]
 	}
-	// M^(-½)AM^(-½) in the same eigenvectors: its diagonal part of λ is λ/(μ_i+λ).
+	// M^(-½)AM^(-½) in the basis of the same eigenvectors, in which M is the diagonal matrix of μ_i+λ.
 	for i := range n {
 		kv.Set(i, i, kv.At(i, i)+lambda)
 	}
@@ -119,7 +121,8 @@ func (r reference) holds(t *testing.T, u Rung, about ...any) {
 	}
 }
 
-func search1(t testing.TB, p Problem, o Options, seed uint64) *Result {
+// searchSeed runs a search with the random numbers of the seed.
+func searchSeed(t testing.TB, p Problem, o Options, seed uint64) *Result {
 	t.Helper()
 	return testkit.Must(Search(context.Background(), p, &o, rng.New(seed)))
 }

@@ -25,7 +25,7 @@ func TestAgainstDense(t *testing.T) {
 		p := problem(t, k, x, lambda)
 		dense := testkit.Gram(k, x)
 		o := Options{Test: Theorem7, First: 16, Max: 256, Constants: Test{Theta: 0.3, Alpha: 0.01, Gamma: 0.001}}
-		res := search1(t, p, o, 3)
+		res := searchSeed(t, p, o, 3)
 		if len(res.Rungs) != 5 || res.Status != None {
 			t.Fatalf("%v: %d rungs, status %s", k, len(res.Rungs), res.Status)
 		}
@@ -56,7 +56,7 @@ func TestKappa(t *testing.T) {
 	x := cloud(400, 3, 0.8)
 	p := problem(t, k, x, lambda)
 	dense := testkit.Gram(k, x)
-	res := search1(t, p, Options{First: 8, Target: 12}, 5)
+	res := searchSeed(t, p, Options{First: 8, Target: 12}, 5)
 	if res.Status != Found || chosen(res) != len(res.Rungs)-1 || chosen(res) < 1 {
 		t.Fatalf("status %s, rung %d of %d", res.Status, chosen(res), len(res.Rungs))
 	}
@@ -66,7 +66,7 @@ func TestKappa(t *testing.T) {
 			t.Errorf("s = %d: κ = %g, verdict %s", r.S, ref.kappa, r.Verdict)
 		}
 	}
-	none := search1(t, p, Options{First: 8, Target: 1.001}, 5)
+	none := searchSeed(t, p, Options{First: 8, Target: 1.001}, 5)
 	if none.Status != None || chosen(none) < 0 {
 		t.Fatalf("status %s, rung %d", none.Status, chosen(none))
 	}
@@ -82,7 +82,7 @@ func TestKappa(t *testing.T) {
 // TestEigenLimit checks that the conditions of rungs that κ refutes are measured only up to s = Options.Eigen.
 func TestEigenLimit(t *testing.T) {
 	p := problem(t, kernel.Gaussian{Sigma: 2}, cloud(150, 4, 0.7), 0.05)
-	for _, r := range search1(t, p, Options{Test: Theorem7, First: 8, Max: 32, Eigen: 16}, 3).Rungs {
+	for _, r := range searchSeed(t, p, Options{Test: Theorem7, First: 8, Max: 32, Eigen: 16}, 3).Rungs {
 		if r.Verdict != Reject || (r.Conditions != nil) != (r.S <= 16) {
 			t.Errorf("s = %d: %s, conditions %v", r.S, r.Verdict, r.Conditions)
 		}
@@ -94,7 +94,7 @@ func TestInterrupted(t *testing.T) {
 	p := problem(t, kernel.Gaussian{Sigma: 2}, cloud(300, 4, 0.7), 0.05)
 	ctx, cancel := context.WithCancel(context.Background())
 	o := &Options{First: 16, Target: 1.01, progress: func(done, total int) {
-		if done == 1+4 { // two rungs
+		if done == 1+4 { // the progress at the end of the second rung
 			cancel()
 		}
 	}}
@@ -107,7 +107,7 @@ func TestInterrupted(t *testing.T) {
 // TestMemory checks that the ladder ends within the memory budget.
 func TestMemory(t *testing.T) {
 	p := problem(t, kernel.Gaussian{Sigma: 2}, cloud(300, 4, 0.7), 0.05)
-	res := search1(t, p, Options{First: 16, Target: 1.01, memory: 200e3}, 1)
+	res := searchSeed(t, p, Options{First: 16, Target: 1.01, memory: 200e3}, 1)
 	if res.Limit != "memory" || res.Max != 64 {
 		t.Errorf("up to s = %d, limit %s", res.Max, res.Limit)
 	}
@@ -133,14 +133,14 @@ func (k slow) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 // TestRanksChoose checks that ranks with different clocks predict the same times and choose the same rung.
 func TestRanksChoose(t *testing.T) {
 	p := problem(t, kernel.Gaussian{Sigma: 1.5}, cloud(200, 3, 0.8), 0.05)
-	all := make([]*Result, 2)
+	results := make([]*Result, 2)
 	var wg sync.WaitGroup
 	for r, c := range comm.Local(2, comm.Options{}) {
 		wg.Go(func() {
 			p := p
 			p.K, p.Comm = slow{p.K, r}, c
 			var err error
-			if all[r], err = Search(t.Context(), p, &Options{Target: 1.01, First: 8, Max: 64}, rng.New(3)); err != nil {
+			if results[r], err = Search(t.Context(), p, &Options{Target: 1.01, First: 8, Max: 64}, rng.New(3)); err != nil {
 				t.Errorf("rank %d: %v", r, err)
 			}
 		})
@@ -149,12 +149,12 @@ func TestRanksChoose(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	if all[0].Status != None || len(all[0].Rungs) != 4 {
-		t.Fatalf("%s after %d rungs", all[0].Status, len(all[0].Rungs))
+	if results[0].Status != None || len(results[0].Rungs) != 4 {
+		t.Fatalf("%s after %d rungs", results[0].Status, len(results[0].Rungs))
 	}
-	testkit.Equal(t, chosen(all[0]), chosen(all[1]))
-	for i, a := range all[0].Rungs {
-		if b := all[1].Rungs[i]; a.PredictedSeconds != b.PredictedSeconds || a.IterationSeconds != b.IterationSeconds || a.Seconds != b.Seconds {
+	testkit.Equal(t, chosen(results[0]), chosen(results[1]))
+	for i, a := range results[0].Rungs {
+		if b := results[1].Rungs[i]; a.PredictedSeconds != b.PredictedSeconds || a.IterationSeconds != b.IterationSeconds || a.Seconds != b.Seconds {
 			t.Errorf("s = %d: %g s predicted by rank 0, %g s by rank 1", a.S, a.PredictedSeconds, b.PredictedSeconds)
 		}
 	}

@@ -24,7 +24,7 @@ func TestThresholds(t *testing.T) {
 	k := kernel.Polynomial{Gamma: 1, Degree: 1}
 	x := cloud(200, 6, 0.5)
 	p := problem(t, k, x, lambda)
-	p.Map = biased{1.2} // and of fewer columns than coordinates: condition 1 is about the others
+	p.Map = biased{1.2} // it has fewer columns than x has coordinates, and condition 1 concerns the other coordinates
 	ref := newReference(t, testkit.Gram(k, x), denseFeatures(t, p.Map, x, 4, 4, rng.New(3)), lambda, 0.3)
 	gamma := max(ref.high-1, 1-ref.low)
 	if ref.norm == 0 || gamma >= 1/(1+near) {
@@ -36,7 +36,7 @@ func TestThresholds(t *testing.T) {
 	}{{1 + near, Accept, Accept}, {1 - near, Reject, Reject}} {
 		o := Options{Test: Theorem7, First: 4, Max: 4, Constants: Test{Theta: 0.3, Alpha: c.scale * ref.norm,
 			Gamma: c.scale * gamma}, Steps: 200}
-		r := search1(t, p, o, 3).Rungs[0].Conditions
+		r := searchSeed(t, p, o, 3).Rungs[0].Conditions
 		if r.First != c.first || r.Second != c.second {
 			t.Errorf("α and γ at %g of what Z has: %s and %s, want %s and %s", c.scale, r.First, r.Second, c.first,
 				c.second)
@@ -48,23 +48,23 @@ func TestThresholds(t *testing.T) {
 // κ itself is below the target.
 func TestUpperEnd(t *testing.T) {
 	p := problem(t, kernel.Gaussian{Sigma: 1.5}, cloud(400, 3, 0.8), 0.2)
-	open := 0
+	across := 0
 	for steps := range 25 {
 		o := Options{First: 64, Max: 64, Target: 60, Steps: steps + 2}
-		r := search1(t, p, o, 5).Rungs[0]
+		r := searchSeed(t, p, o, 5).Rungs[0]
 		if (r.Verdict == Accept) != (r.Kappa.Hi <= o.Target) {
 			t.Errorf("%d steps: %s with κ %v", o.Steps, r.Verdict, r.Kappa)
 		}
 		if r.Kappa.Value < o.Target && r.Kappa.Hi > o.Target {
-			open++
+			across++
 		}
 	}
-	if open < 3 {
-		t.Errorf("%d intervals across the target: another design is wanted", open)
+	if across < 3 {
+		t.Errorf("%d intervals across the target: another design is wanted", across)
 	}
 }
 
-// biased are linear features of the kernel xᵀz that are too large by a factor: E[ZZᵀ] = factor·K.
+// biased draws linear features of the kernel xᵀz that are too large, so that E[ZZᵀ] = factor·K.
 type biased struct{ factor float64 }
 
 func (f biased) String() string { return "biased linear features" }
@@ -94,7 +94,7 @@ func (m biasedMap) MapTo(z []float64, ld int, x points.Points, _ *feature.Worksp
 	}
 }
 
-// stored is K+λI with the storage error size·uuᵀ, ‖u‖₂ = 1.
+// stored is K+λI with the storage error size·uuᵀ, where ‖u‖₂ = 1.
 type stored struct {
 	stage.Operator
 	size float64
@@ -139,7 +139,7 @@ func TestStored(t *testing.T) {
 		for _, col := range []int{0, 75, 140, 149} {
 			p := exact
 			p.K, p.Error = stored{exact.K, size, mat.Col(nil, col, &vectors)}, math.Abs(size)
-			r := search1(t, p, o, 3).Rungs[0]
+			r := searchSeed(t, p, o, 3).Rungs[0]
 			if r.Conditions == nil {
 				t.Fatalf("error %g along eigenvector %d: no conditions", size, col)
 			}
@@ -159,7 +159,7 @@ func TestJudgements(t *testing.T) {
 	at := func(value, lo, hi float64) estimate.Interval { return estimate.Interval{Value: value, Lo: lo, Hi: hi} }
 	r := &lanczos.Result{Min: at(2, 1, 2), Max: at(8, 8, 10)} // κ in [4, 10]
 	for _, c := range []struct {
-		what string
+		name string
 		got  judgement
 		want judgement
 	}{
@@ -169,7 +169,7 @@ func TestJudgements(t *testing.T) {
 		{"κ with an allowance", judgeKappa(r, 0.2, 10), judgement{Open, 1.5, 4}},
 		{"norm below", judgeNorm(r, 0, 10), judgement{Accept, 0.25, 8}},
 		{"norm with an error", judgeNorm(r, 0.5, 10), judgement{Open, 0.25, 8}},
-		{"norm far below", judgeNorm(r, 0, 400), judgement{Accept, 0.05, 8}}, // of a tenth of the limit
+		{"norm far below", judgeNorm(r, 0, 400), judgement{Accept, 0.05, 8}}, // width relative to a tenth of the limit
 		{"norm above", judgeNorm(r, 0.5, 7), judgement{Reject, 0.25, 8}},
 		{"ratios", judgeRatios(&lanczos.Result{Min: at(0.9, 0.6, 0.9), Max: at(1.2, 1.2, 1.5)}, 0, 0.5),
 			judgement{Accept, 0.3 / 0.9, 1.2 / 0.9}},
@@ -180,7 +180,7 @@ func TestJudgements(t *testing.T) {
 	} {
 		if c.got.verdict != c.want.verdict || math.Abs(c.got.width-c.want.width) > 1e-14 ||
 			math.Abs(c.got.innerEnd-c.want.innerEnd) > 1e-14*c.want.innerEnd {
-			t.Errorf("%s: %+v, want %+v", c.what, c.got, c.want)
+			t.Errorf("%s: %+v, want %+v", c.name, c.got, c.want)
 		}
 	}
 }

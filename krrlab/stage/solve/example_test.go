@@ -9,8 +9,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/solve"
 )
 
-// The storage error that a tolerance allows: up to n²d = 5e11 it follows from the true residual, and beyond that it is
-// λ/10.
+// The storage error that a tolerance allows follows from the true residual up to n²d = 5e11, and is λ/10 beyond that.
 func ExampleSystem_StorageErrorBound() {
 	for _, n := range []int{1000, 1_000_000} {
 		s := solve.System{

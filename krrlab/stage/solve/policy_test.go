@@ -35,7 +35,7 @@ func TestWork(t *testing.T) {
 		got := [3]bool{s.UsesExactResidual(nil), s.refinesByExact(nil), s.MayRecompute()}
 		testkit.Equal(t, got, [3]bool{c.exact, c.refines, c.checked}, c)
 		testkit.Near(t, s.StorageErrorBound()/s.Lambda, c.accuracy, 1e-12, c)
-		// the limit of a kernel of the user's is RefineWork in both cases
+		// For a user-defined kernel the limit is RefineWork in both cases.
 		s.Kernel, s.Policy.ExactWork, s.Policy.EvalWork = kernel.Func{F: s.Kernel.Eval}, -1, 3
 		s.Policy.RefineWork += 3 * order * order
 		if s.UsesExactResidual(nil) != c.checked || s.MayRecompute() != c.checked || s.PreferredError() != 1e-300 {
@@ -45,21 +45,21 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// mine is a user-defined kernel that is declared to decrease with distance.
-type mine struct{ kernel.Gaussian }
+// declared is a user-defined kernel that is declared to decrease with distance.
+type declared struct{ kernel.Gaussian }
 
 // TestWorkOfSparse checks that tiles that are not formed do not count as work, unless they are omitted only because a
 // user-defined kernel is declared to decrease.
 func TestWorkOfSparse(t *testing.T) {
-	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1e-3}, mine{kernel.Gaussian{Sigma: 1e-3}}} {
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1e-3}, declared{kernel.Gaussian{Sigma: 1e-3}}} {
 		s := system(func(s *System) { s.Kernel = k })
 		a := testkit.Must(gram.New(t.Context(), k, s.Train.X, s.Lambda, &gram.Options{Tiles: gram.SparseTiles, TileSize: 16}))
 		c := a.Choice()
-		all, share, user := s.work(), c.Formed(), c.Sparse.Told
-		s.Policy.ExactWork, s.Policy.RefineWork = all*share, all*share
-		if !(share < 1) || s.UsesExactResidual(nil) || s.UsesExactResidual(a) == user || s.refinesByExact(a) == user ||
-			user != (formedShare(a) == 1) {
-			t.Errorf("%T: %g of K is formed, of the user %v, exact %v", k, share, user, s.UsesExactResidual(a))
+		work, share, declaredOnly := s.work(), c.Formed(), c.Sparse.Told
+		s.Policy.ExactWork, s.Policy.RefineWork = work*share, work*share
+		if !(share < 1) || s.UsesExactResidual(nil) || s.UsesExactResidual(a) == declaredOnly || s.refinesByExact(a) == declaredOnly ||
+			declaredOnly != (formedShare(a) == 1) {
+			t.Errorf("%T: %g of K is formed, of the user %v, exact %v", k, share, declaredOnly, s.UsesExactResidual(a))
 		}
 	}
 }
@@ -92,8 +92,8 @@ func TestAims(t *testing.T) {
 	}
 	s.Policy.SafetyFactor = 1
 	for storage, want := range map[float64]float64{0.4: 1.2, 0.5: 1, 0.75: 0.5} {
-		left, enough := s.refineTol(2, 2, storage)
-		testkit.Equal(t, left, want, storage)
+		reduction, enough := s.refineTol(2, 2, storage)
+		testkit.Equal(t, reduction, want, storage)
 		testkit.Equal(t, enough, want >= 1, storage)
 	}
 	testkit.Near(t, s.RecomputedErrorBound(), s.Tol*s.Lambda/20, 0)
@@ -104,8 +104,8 @@ func TestAims(t *testing.T) {
 // earlier and remaining iterations take longer than the direct solver.
 func TestWatch(t *testing.T) {
 	s := system(func(s *System) { s.Tol = 1e-8 })
-	var told stage.Event
-	s.Monitor = func(e stage.Event) error { told = e; return nil }
+	var event stage.Event
+	s.Monitor = func(e stage.Event) error { event = e; return nil }
 	tol := func() float64 { return s.Tol }
 	s.Plan = &plan.Report{Fallback: &cost.Candidate{Seconds: cost.Seconds{Total: 5}},
 		Choice: cost.Candidate{Iterations: 9, Seconds: cost.Seconds{Solve: 10}}} // a second each
@@ -113,16 +113,16 @@ func TestWatch(t *testing.T) {
 		watch := s.watch(t.Context(), before, nil, tol)
 		for k, late := range want {
 			it := &pcg.Iteration{Index: k + 1, MaxRelRes: math.Pow(0.1, float64(k+1))}
-			if err := watch(it); err != late || told.Iteration != k+1 || told.Residual != it.MaxRelRes || (told.Remaining >= 0) != (k > 1) {
-				t.Errorf("after %d, iteration %d: %v, %v", before, k+1, err, told)
+			if err := watch(it); err != late || event.Iteration != k+1 || event.Residual != it.MaxRelRes || (event.Remaining >= 0) != (k > 1) {
+				t.Errorf("after %d, iteration %d: %v, %v", before, k+1, err, event)
 			}
 		}
 	}
 	s.Plan = nil
 	watch := s.watch(t.Context(), 0, func(context.Context, *pcg.Iteration) (float64, error) { return 0.5, pcg.ErrStop }, tol)
 	for k := range 4 {
-		if err := watch(&pcg.Iteration{Index: k + 1, MaxRelRes: 2}); err != pcg.ErrStop || told.Remaining != -1 || told.Bound != 0.5 {
-			t.Errorf("residuals that do not fall: %v, %v", err, told)
+		if err := watch(&pcg.Iteration{Index: k + 1, MaxRelRes: 2}); err != pcg.ErrStop || event.Remaining != -1 || event.Bound != 0.5 {
+			t.Errorf("residuals that do not fall: %v, %v", err, event)
 		}
 	}
 }

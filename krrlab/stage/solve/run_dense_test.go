@@ -70,24 +70,24 @@ func (t *System) judge(tb testing.TB, sol *Solution, x *mat.Dense) {
 		r.Sub(t.Y, &r)
 		e.Sub(&e, x)
 	}
-	for j, said := range sol.TrueResiduals {
+	for j, reported := range sol.TrueResiduals {
 		residual := mat.Norm(r.ColView(j), 2) / mat.Norm(t.Y.ColView(j), 2)
-		off := 1e-12
+		tolerance := 1e-12
 		if sol.Roundings != nil {
-			off += sol.Roundings[j]
+			tolerance += sol.Roundings[j]
 		}
 		if sol.StorageResiduals != nil {
-			off += sol.StorageResiduals[j]
+			tolerance += sol.StorageResiduals[j]
 			testkit.Near(tb, sol.SampledResiduals[j], residual, 1e-11, "sampled residual", j)
 		}
-		testkit.Near(tb, said, residual, off, "true residual", j)
+		testkit.Near(tb, reported, residual, tolerance, "true residual", j)
 		if sol.Converged() && residual > t.Tol {
 			tb.Errorf("column %d is called converged with a residual of %g", j, residual)
 		}
 		if b := sol.Error; b != nil {
-			size := math.Sqrt(mat.Dot(e.ColView(j), r.ColView(j)))
-			if size > b.Bounds[j] || b.Certain != nil && size > b.Certain[j] {
-				tb.Errorf("column %d: error %g, bounds %v", j, size, b)
+			errorNorm := math.Sqrt(mat.Dot(e.ColView(j), r.ColView(j)))
+			if errorNorm > b.Bounds[j] || b.Certain != nil && errorNorm > b.Certain[j] {
+				tb.Errorf("column %d: error %g, bounds %v", j, errorNorm, b)
 			}
 		}
 	}
@@ -117,9 +117,9 @@ func TestRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*System)
 		status pcg.Status
-		kind   string
-		rows   int // that were checked
-		met    string
+		kind   string // how the true residual is computed
+		rows   int    // number of checked rows
+		met    string // criterion that ended the iteration
 	}{
 		"pcg":                {func(s *System) {}, pcg.Converged, InStored64, 0, "residual"},
 		"cg":                 {func(s *System) { s.Solver = CG }, pcg.Converged, InStored64, 0, "residual"},
@@ -193,26 +193,26 @@ func TestEnd(t *testing.T) {
 		"block":  func(s *System) { s.Solver = BlockPCG },
 		"stored": func(s *System) { s.Residual, s.Storage = StoredResidual, gram.Float32 },
 	} {
-		for by, want := range map[error]error{pcg.ErrStop: nil, failure: failure, context.Canceled: context.Canceled} {
+		for cause, want := range map[error]error{pcg.ErrStop: nil, failure: failure, context.Canceled: context.Canceled} {
 			ctx, cancel := context.WithCancel(t.Context())
 			s, sol := system(change), NewSolution(stage.Header{Tol: 1e-6})
 			s.Monitor = func(e stage.Event) error {
 				switch {
 				case e.Iteration != 5:
 					return nil
-				case by == context.Canceled:
+				case cause == context.Canceled:
 					cancel()
 					return nil
 				}
-				return by
+				return cause
 			}
 			x, err := Run(ctx, s, s.source, sol)
 			if cancel(); err != want || sol.Iterations != 5 || sol.Criterion != "" || sol.Reached() {
-				t.Fatalf("%s, %v: %v after %d iterations", name, by, err, sol.Iterations)
+				t.Fatalf("%s, %v: %v after %d iterations", name, cause, err, sol.Iterations)
 			}
-			if by != context.Canceled {
-				testkit.Equal(t, sol.Status, pcg.Stopped, name, by)
-				testkit.Equal(t, sol.SampledRows > 0, name == "stored", name, by)
+			if cause != context.Canceled {
+				testkit.Equal(t, sol.Status, pcg.Stopped, name, cause)
+				testkit.Equal(t, sol.SampledRows > 0, name == "stored", name, cause)
 				s.judge(t, sol, x)
 				continue
 			}

@@ -13,7 +13,7 @@ import (
 
 // TestSettleStatus checks how the checked rows, and the rounding bound of the residual, change the status of an answer.
 func TestSettleStatus(t *testing.T) {
-	one := func(v float64) []float64 { return []float64{v} }
+	column := func(v float64) []float64 { return []float64{v} }
 	for _, n := range []int{bound.RowsChecked, bound.RowsChecked + 1} {
 		task := &System{Train: &datasets.Dataset{X: points.NewDense(n, 2, nil)}, Tol: 1e-3}
 		root := math.Sqrt(float64(n))
@@ -22,26 +22,26 @@ func TestSettleStatus(t *testing.T) {
 			want pcg.Status
 		}{
 			{Solution{Ending: Ending{Status: pcg.Converged},
-				Residuals: Residuals{TrueResiduals: one(0)}}, pcg.Converged}, // no rows were checked
+				Residuals: Residuals{TrueResiduals: column(0)}}, pcg.Converged}, // no rows were checked
 			{Solution{Ending: Ending{Status: pcg.Converged},
-				Residuals: Residuals{TrueResiduals: one(0), StorageResiduals: one(0.8e-3), SampledResiduals: one(1)}}, pcg.Converged},
+				Residuals: Residuals{TrueResiduals: column(0), StorageResiduals: column(0.8e-3), SampledResiduals: column(1)}}, pcg.Converged},
 			{Solution{Ending: Ending{Status: pcg.Converged},
-				Residuals: Residuals{TrueResiduals: one(0), StorageResiduals: one(1.1e-3), SampledResiduals: one(1)}}, pcg.Inaccurate},
-			{Solution{Residuals: Residuals{TrueResiduals: one(0), StorageResiduals: one(0), SampledResiduals: one(0)}}, pcg.Active},
+				Residuals: Residuals{TrueResiduals: column(0), StorageResiduals: column(1.1e-3), SampledResiduals: column(1)}}, pcg.Inaccurate},
+			{Solution{Residuals: Residuals{TrueResiduals: column(0), StorageResiduals: column(0), SampledResiduals: column(0)}}, pcg.Active},
 			{Solution{Ending: Ending{Status: pcg.Inaccurate},
-				Residuals: Residuals{TrueResiduals: one(1e-5), Roundings: one(8e-3)}}, pcg.Undecided},
+				Residuals: Residuals{TrueResiduals: column(1e-5), Roundings: column(8e-3)}}, pcg.Undecided},
 			{Solution{Ending: Ending{Status: pcg.Inaccurate},
 				Residuals: Residuals{TrueResiduals: []float64{1e-5, 0}, Roundings: []float64{2e-3, 0.9e-3 * root}}}, pcg.Undecided},
 			{Solution{Ending: Ending{Status: pcg.Inaccurate},
 				Residuals: Residuals{TrueResiduals: []float64{1e-5, 0}, Roundings: []float64{2e-3, 1.1e-3 * root}}}, pcg.Inaccurate},
 			{Solution{Ending: Ending{Status: pcg.Inaccurate},
-				Residuals: Residuals{TrueResiduals: one(1.1e-3), Roundings: one(1e-9)}}, pcg.Inaccurate},
+				Residuals: Residuals{TrueResiduals: column(1.1e-3), Roundings: column(1e-9)}}, pcg.Inaccurate},
 			{Solution{Ending: Ending{Status: pcg.Inaccurate},
-				Residuals: Residuals{TrueResiduals: one(math.NaN()), Roundings: one(1e-9)}}, pcg.Inaccurate},
+				Residuals: Residuals{TrueResiduals: column(math.NaN()), Roundings: column(1e-9)}}, pcg.Inaccurate},
 			{Solution{Ending: Ending{Status: pcg.Inaccurate},
-				Residuals: Residuals{TrueResiduals: one(1e-5)}}, pcg.Inaccurate}, // no rounding is known
+				Residuals: Residuals{TrueResiduals: column(1e-5)}}, pcg.Inaccurate}, // no rounding is known
 			{Solution{Ending: Ending{Status: pcg.Stagnated},
-				Residuals: Residuals{TrueResiduals: one(1e-5), Roundings: one(2e-3)}}, pcg.Stagnated},
+				Residuals: Residuals{TrueResiduals: column(1e-5), Roundings: column(2e-3)}}, pcg.Stagnated},
 		} {
 			sol := c.sol
 			if (&run{System: task, sol: &sol}).correctStatus(); sol.Status != c.want {

@@ -35,7 +35,7 @@ milliseconds load 1.2, kernel 21.4, features 1.0, factor 2.0, solve 3.0, residua
 machine      go, 2 threads, peak memory 50 MB
 `
 	testkit.Equal(t, r.String(), want)
-	// what a plan took is what it predicts: neither loading nor tuning
+	// The time compared with a plan includes what the plan predicts, which is neither loading nor tuning.
 	again := *r
 	again.Plan, again.Seconds.Total = &plan.Report{Flags: "--by-name"}, 99
 	testkit.Contains(t, again.String(), "took 0.0319 s")

@@ -14,30 +14,30 @@ import (
 func TestMajorization(t *testing.T) {
 	lo, hi := []float64{1, 0, 0}, []float64{3, 2, 1}
 	for _, c := range []struct {
-		sum         float64
-		most, least []float64
+		sum               float64
+		largest, smallest []float64
 	}{
 		{4, []float64{3, 1, 0}, []float64{1.5, 1.5, 1}}, {1, []float64{1, 0, 0}, []float64{1, 0, 0}},
 		{6, []float64{3, 2, 1}, []float64{3, 2, 1}},
 		{1.5, []float64{1.5, 0, 0}, []float64{1, 0.25, 0.25}}, {5.5, []float64{3, 2, 0.5}, []float64{2.5, 2, 1}},
 	} {
-		most, least := majorant(c.sum, lo, hi), minorant(c.sum, lo, hi)
+		largest, smallest := majorant(c.sum, lo, hi), minorant(c.sum, lo, hi)
 		for i := range 3 {
-			if math.Abs(most[i]-c.most[i]) > 1e-12 || math.Abs(least[i]-c.least[i]) > 1e-12 {
-				t.Errorf("sum %g: %v and %v, want %v and %v", c.sum, most, least, c.most, c.least)
+			if math.Abs(largest[i]-c.largest[i]) > 1e-12 || math.Abs(smallest[i]-c.smallest[i]) > 1e-12 {
+				t.Errorf("sum %g: %v and %v, want %v and %v", c.sum, largest, smallest, c.largest, c.smallest)
 				break
 			}
 		}
 	}
 	lo, hi = eigenvalueBoxes(4, 12, []float64{1, 5, -0.5}, distance{Below: 2, Above: 1})
-	// σ² descending 5, 1, 0 and 0 beside them; hi ≤ 12/i.
+	// The descending σ² are 5, 1, 0 and 0, and the i-th largest eigenvalue is at most 12/i.
 	for i, want := range [][2]float64{{3, 6}, {0, 2}, {0, 1}, {0, 1}} {
 		more := (12.0 - 10) / 4 // the upper ends miss the trace, and are opened
 		if lo[i] != want[0] || hi[i] != want[1]+more {
 			t.Errorf("box %d is [%g, %g], want [%g, %g]", i, lo[i], hi[i], want[0], want[1]+more)
 		}
 	}
-	// hi ≤ 3, 1.5, lo with them: 4.5 is too much
+	// The trace limits the ends to 3 and 1.5. Lower ends of this size add up to 4.5, which exceeds the trace of 3.
 	lo, hi = eigenvalueBoxes(2, 3, []float64{4, 2}, distance{Below: 0, Above: 9})
 	if math.Abs(lo[0]-2) > 1e-15 || math.Abs(lo[1]-1) > 1e-15 || hi[0] != 3 || hi[1] != 1.5 {
 		t.Errorf("boxes [%v, %v]", lo, hi)

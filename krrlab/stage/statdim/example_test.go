@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/statdim"
 )
 
-// The statistical dimension by all eigenvalues, and by probes in a preconditioned solve.
+// The statistical dimension is computed from all eigenvalues, and with probes and a preconditioned solve.
 func Example() {
 	ctx := context.Background()
 	lab, err := krrlab.New(datasets.SyntheticRegression(1000, 4, 0.1, 1), krrlab.Config{
@@ -37,7 +37,7 @@ func Example() {
 	// s_λ = 83.9; the probes' interval covers it: true, width below 10 %: true
 }
 
-// A result that was written as JSON is shown without its data.
+// A result that was saved as JSON can be shown without its data.
 func Example_json() {
 	var s statdim.Result
 	err := json.Unmarshal([]byte(`{

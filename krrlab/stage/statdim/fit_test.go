@@ -18,10 +18,10 @@ var quantiles = map[int][2]float64{
 }
 
 // line returns the value at x of the least-squares line through (w_i, y_i) without row out.
-func line(w, y []float64, out int, x float64) float64 {
+func line(w, y []float64, omitted int, x float64) float64 {
 	var m, sw, sy, sww, swy float64
 	for i := range y {
-		if i != out {
+		if i != omitted {
 			m, sw, sy, sww, swy = m+1, sw+w[i], sy+y[i], sww+w[i]*w[i], swy+w[i]*y[i]
 		}
 	}
@@ -47,7 +47,7 @@ func TestFit(t *testing.T) {
 				s.w = append(s.w, w)
 			}
 		}
-		const at = 4.5 // far from the mean of w: the leverage counts
+		const at = 4.5 // far from the mean of w, so that the leverage matters
 		x, p := mat.NewDense(c.m, 1, nil), 1
 		probe := mat.NewVecDense(1, []float64{1})
 		if c.control {

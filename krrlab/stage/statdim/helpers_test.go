@@ -13,7 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 )
 
-// dense is K as a matrix.
+// dense is the operator of a dense matrix K.
 type dense struct{ *mat.SymDense }
 
 func (d dense) Dim() int { return d.SymmetricDim() }
@@ -97,9 +97,9 @@ func control(t testing.TB, z *points.Dense32, lambdaP float64) *precond.Woodbury
 	return testkit.Must(precond.New(t.Context(), z, lambdaP, &precond.Options{Form: precond.FormEigen}))
 }
 
-// least returns in how many of count seeds a 95 % interval must cover: 90 of 100. Of fewer seeds all but three; at a
-// coverage of 95 %, 6 or fewer of 10 have probability 6e-5.
-func least(count int) int {
+// leastCovered returns in how many of count seeds a 95 % interval must cover: in 90 of 100 seeds or more, and in all
+// but three of fewer seeds. At a coverage of 95 %, 6 or fewer of 10 intervals cover with probability 6e-5.
+func leastCovered(count int) int {
 	if count >= 100 {
 		return 90
 	}

@@ -63,21 +63,21 @@ func TestRun(t *testing.T) {
 // TestMemoryRefusesDense checks that probes are used if all eigenvalues do not fit into the memory budget, and that the
 // report says so. It also checks the notes on a width that was not reached.
 func TestMemoryRefusesDense(t *testing.T) {
-	made := func(n int, memory int64) *krrlab.Lab {
+	makeLab := func(n int, memory int64) *krrlab.Lab {
 		return testkit.Must(krrlab.New(datasets.SyntheticRegression(n, 3, 0.1, 5), krrlab.Config{Memory: memory,
 			Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.01, Solver: krrlab.PCG,
 			Precond: krrlab.RPCholesky{S: 40, LambdaP: 0.01}}))
 	}
-	exact := testkit.Must(made(1200, 0).StatDim(t.Context(), statdim.Options{Method: statdim.Exact}))
-	less := testkit.Must(made(1200, 11e6).StatDim(t.Context(), statdim.Options{MaxProbes: 16, Width: 1e-6}))
-	if !less.Estimate.Covers(exact.Estimate.Value) || less.WidthReached || less.Method == statdim.Exact {
-		t.Errorf("%v, exactly %v", less, exact)
+	exact := testkit.Must(makeLab(1200, 0).StatDim(t.Context(), statdim.Options{Method: statdim.Exact}))
+	limited := testkit.Must(makeLab(1200, 11e6).StatDim(t.Context(), statdim.Options{MaxProbes: 16, Width: 1e-6}))
+	if !limited.Estimate.Covers(exact.Estimate.Value) || limited.WidthReached || limited.Method == statdim.Exact {
+		t.Errorf("%v, exactly %v", limited, exact)
 	}
-	testkit.Contains(t, less.String(), "(asked 0.0001 %)", "all eigenvalues need 11.5 MB, the limit is 11 MB")
-	testkit.Fails(t, testkit.ErrOf(made(1200, 11e6).StatDim(t.Context(), statdim.Options{Method: statdim.Exact})),
+	testkit.Contains(t, limited.String(), "(asked 0.0001 %)", "all eigenvalues need 11.5 MB, the limit is 11 MB")
+	testkit.Fails(t, testkit.ErrOf(makeLab(1200, 11e6).StatDim(t.Context(), statdim.Options{Method: statdim.Exact})),
 		"n = 1200 need 11.5 MB, the limit is 11 MB: take another method")
-	testkit.Fails(t, testkit.ErrOf(made(50, 0).StatDim(t.Context(), statdim.Options{Width: -1})), "Width -1: want")
-	free := testkit.Must(made(1200, 11e6).StatDim(t.Context(), statdim.Options{Method: statdim.Free, Width: 1e-6}))
+	testkit.Fails(t, testkit.ErrOf(makeLab(50, 0).StatDim(t.Context(), statdim.Options{Width: -1})), "Width -1: want")
+	free := testkit.Must(makeLab(1200, 11e6).StatDim(t.Context(), statdim.Options{Method: statdim.Free, Width: 1e-6}))
 	testkit.Contains(t, free.String(), "all that tr K and this Z prove")
 	hard := testkit.Must(krrlab.New(datasets.SyntheticRegression(700, 3, 0.1, 5), krrlab.Config{Memory: 38e5,
 		Kernel: kernel.Gaussian{Sigma: 0.3}, Lambda: 1e-7, Solver: krrlab.PCG, Precond: krrlab.RPCholesky{S: 100}}))

@@ -30,12 +30,12 @@ var methods = []method{{"hutchinson", settled(hutchinson)}, {"slq", settled(slq)
 func settled(run func(context.Context, *problem, *Options) (*Numbers, error)) func(context.Context, *problem,
 	*Options) (*Numbers, error) {
 	return func(ctx context.Context, p *problem, o *Options) (*Numbers, error) {
-		most := o.MaxProbes
+		maxProbes := o.MaxProbes
 		o.MaxProbes, o.progress = 0, func(int, int, estimate.Interval) {}
 		if err := o.setDefaults(); err != nil {
 			return nil, err
 		}
-		o.MaxProbes = cmp.Or(most, o.MaxProbes)
+		o.MaxProbes = cmp.Or(maxProbes, o.MaxProbes)
 		return run(ctx, p, o)
 	}
 }
@@ -72,7 +72,7 @@ func TestCoverage(t *testing.T) {
 					}
 					t.Logf("s_λ = %.4g: %d of %d covered, %d reached 10 %%, %.1f probes", d.exact, covered, count,
 						reached, float64(probes)/float64(count))
-					if covered < least(count) {
+					if covered < leastCovered(count) {
 						t.Errorf("95 %% interval covers %.6g in %d of %d seeds", d.exact, covered, count)
 					}
 				})
@@ -152,7 +152,7 @@ func TestTinyRidge(t *testing.T) {
 			want += uz.At(i, j) * uz.At(i, j) * mu / (mu + lambda)
 		}
 		y, half := p.quadraticForm(r)
-		if off := math.Abs(y - want); off > half+1e-6*n || half < 0 {
+		if difference := math.Abs(y - want); difference > half+1e-6*n || half < 0 {
 			t.Errorf("%d steps: form %.6g ± %.3g, want %.6g", r.Steps, y, half, want)
 		}
 	})
@@ -165,15 +165,16 @@ func TestFree(t *testing.T) {
 	g := rng.New(8)
 	for trial := range 200 {
 		sigma2, mu := make([]float64, 20), make([]float64, n)
-		at := g.Sub("trial", uint64(trial))
-		eta := 0.5 * at.Float64(0)
+		trialStream := g.Sub("trial", uint64(trial))
+		eta := 0.5 * trialStream.Float64(0)
 		var trace float64
 		for i := range n {
 			if i < len(sigma2) {
-				sigma2[i] = 5 * math.Exp(-float64(i)/4) * at.Sub("s").Float64(uint64(i))
+				sigma2[i] = 5 * math.Exp(-float64(i)/4) * trialStream.Sub("s").Float64(uint64(i))
 				mu[i] = sigma2[i]
 			}
-			mu[i] = max(0, mu[i]+eta*(2*at.Sub("m").Float64(uint64(i))-1)) // Weyl: sorted, they are within η too
+			// By Weyl's theorem the sorted numbers also differ by at most η.
+			mu[i] = max(0, mu[i]+eta*(2*trialStream.Sub("m").Float64(uint64(i))-1))
 			trace += mu[i]
 		}
 		var exact float64
@@ -236,9 +237,9 @@ func TestStorage(t *testing.T) {
 		}
 		e.ScaleSym(0.01*s.lambda/mat.Norm(e, 2), e)
 		p := &problem{K: d.k, Lambda: s.lambda, Error: mat.Norm(e, 2)}
-		var off mat.SymDense
-		off.AddSym(d.k.SymDense, e)
-		got := degreesAt(testkit.Eigenvalues(t, &off), []float64{s.lambda})[0]
+		var perturbed mat.SymDense
+		perturbed.AddSym(d.k.SymDense, e)
+		got := degreesAt(testkit.Eigenvalues(t, &perturbed), []float64{s.lambda})[0]
 		if math.Abs(got-d.exact) > p.storageError(d.exact) {
 			t.Errorf("%s: s_λ moves from %.8g to %.8g, allowance %.3g", s.name, d.exact, got,
 				p.storageError(d.exact))

@@ -33,12 +33,12 @@ func TestRelevanceGradient(t *testing.T) {
 	for name, set := range map[string]*datasets.Dataset{"regression": datasets.SyntheticRegression(n, d, 0.1, 1),
 		"two classes": cut(columns(n, d, bowl), 0), "three": cut(columns(n, d, bowl), -0.7, 0.4),
 		"weights": &weighted, "weights of classes": &weightedClasses} {
-		one, all := data(t, set), (&search{data: data(t, set)}).trainingSample(upTo(n))
+		single, sampleOfAll := data(t, set), (&search{data: data(t, set)}).trainingSample(upTo(n))
 		x := centeredDense(set.X)
 		for _, k := range []kernel.Differentiable{kernel.Gaussian{Sigma: 1}, kernel.Laplacian{Sigma: 1},
 			kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}} {
 			for _, matrix := range []bool{true, false} {
-				r := &relevance{x: x, y: points.ScaleRows(all.sqrtWeights, one.y), sqrtWeights: all.sqrtWeights, k: k, freeLambda: true,
+				r := &relevance{x: x, y: points.ScaleRows(sampleOfAll.sqrtWeights, single.y), sqrtWeights: sampleOfAll.sqrtWeights, k: k, freeLambda: true,
 					matrix: matrix, priorPrecision: 0.01, priorMean: []float64{0, 0.1, 0.2, 0}}
 				theta := []float64{-0.3, 0.4, 0.9, math.Log(0.2)}
 				if matrix {
@@ -46,8 +46,8 @@ func TestRelevanceGradient(t *testing.T) {
 					r.priorMean = []float64{1, 0, 0, 0.1, 1, 0, 0, 0, 1, 0}
 				}
 				checkGradient(t, r, theta, name)
-				by := &problem{train: &datasets.Dataset{X: stretch(x, r.shape(theta)), Weights: set.Weights}, y: one.y}
-				want := judge(false).loss(one.y, points.ScaleRows(all.sqrtWeights, leaveOut(t, by, k, 0.2))).objective()
+				stretched := &problem{train: &datasets.Dataset{X: stretch(x, r.shape(theta)), Weights: set.Weights}, y: single.y}
+				want := judge(false).loss(single.y, points.ScaleRows(sampleOfAll.sqrtWeights, leaveOut(t, stretched, k, 0.2))).objective()
 				for j, v := range theta[:len(theta)-1] {
 					want += 0.005 * (v - r.priorMean[j]) * (v - r.priorMean[j])
 				}
@@ -101,6 +101,7 @@ func columns(n, d int, f func(a, b, noise float64) float64) *datasets.Dataset {
 	return set
 }
 
+// bowl is a function of two features, linear in the first and quadratic in the second, with noise.
 func bowl(a, b, noise float64) float64 { return a + b*b - 1 + noise }
 
 // cut turns a regression into a classification: the classes are the intervals between the given answers.
@@ -121,61 +122,61 @@ func TestLengths(t *testing.T) {
 	f := func(a, b, noise float64) float64 { return math.Sin(a+b) + math.Cos(a-b) + 0.1*noise }
 	o := Options{Kernels: []string{"gaussian", "laplacian"}}
 	d := data(t, columns(450, 8, f))
-	same, err := run(ctx, d, o, nil, nil)
-	if err != nil || same.Distances != nil || same.Best.Lengths != nil {
-		t.Fatalf("%+v, %v", same, err)
+	isotropic, err := run(ctx, d, o, nil, nil)
+	if err != nil || isotropic.Distances != nil || isotropic.Best.Lengths != nil {
+		t.Fatalf("%+v, %v", isotropic, err)
 	}
 	o.Distance = "lengths"
-	each := testkit.Must(run(ctx, d, o, nil, nil))
-	l := each.Distances[0]
-	if l == nil || !l.Accepted || len(each.Best.Lengths) != 8 ||
-		float64(each.Best.Error) > 0.6*float64(same.Best.Error) {
-		t.Fatalf("%+v: %+v", each.Best, l)
+	perFeature := testkit.Must(run(ctx, d, o, nil, nil))
+	l := perFeature.Distances[0]
+	if l == nil || !l.Accepted || len(perFeature.Best.Lengths) != 8 ||
+		float64(perFeature.Best.Error) > 0.6*float64(isotropic.Best.Error) {
+		t.Fatalf("%+v: %+v", perFeature.Best, l)
 	}
-	least := slices.Min(each.Best.Lengths[2:])
-	if m := max(each.Best.Lengths[0], each.Best.Lengths[1]); m > least/3 || !slices.Contains(l.Relevant[:2], "x0") ||
+	least := slices.Min(perFeature.Best.Lengths[2:])
+	if m := max(perFeature.Best.Lengths[0], perFeature.Best.Lengths[1]); m > least/3 || !slices.Contains(l.Relevant[:2], "x0") ||
 		!slices.Contains(l.Relevant[:2], "x1") {
-		t.Errorf("lengths %v, %v", each.Best.Lengths, l.Relevant)
+		t.Errorf("lengths %v, %v", perFeature.Best.Lengths, l.Relevant)
 	}
-	if k := each.Best.Spec(); k.Sigma != 1 ||
-		!strings.Contains(each.Best.flags(), fmt.Sprintf("--sigma %g,%g,", each.Best.Lengths[0],
-			each.Best.Lengths[1])) {
-		t.Errorf("%+v, %s", k, each.Best.flags())
+	if k := perFeature.Best.Spec(); k.Sigma != 1 ||
+		!strings.Contains(perFeature.Best.flags(), fmt.Sprintf("--sigma %g,%g,", perFeature.Best.Lengths[0],
+			perFeature.Best.Lengths[1])) {
+		t.Errorf("%+v, %s", k, perFeature.Best.flags())
 	}
-	for _, text := range []string{each.String(), each.Short(), each.Table().Caption, each.Plot().Caption} {
-		testkit.Contains(t, text, each.mostRelevant(5))
+	for _, text := range []string{perFeature.String(), perFeature.Short(), perFeature.Table().Caption, perFeature.Plot().Caption} {
+		testkit.Contains(t, text, perFeature.mostRelevant(5))
 	}
-	testkit.Contains(t, each.errorMapFigure("RMSE").Title, "lengths: "+l.Relevant[0])
+	testkit.Contains(t, perFeature.errorMapFigure("RMSE").Title, "lengths: "+l.Relevant[0])
 	rows, e := upTo(450), mat.NewDense(450, 1, nil)
-	train, _, err := datasets.Stretch(each.Best.Lengths, d.train, nil)
+	train, _, err := datasets.Stretch(perFeature.Best.Lengths, d.train, nil)
 	testkit.OK(t, err)
-	k := testkit.Must(kernel.FromSpec(each.Best.Spec()))
+	k := testkit.Must(kernel.FromSpec(perFeature.Best.Spec()))
 	for i := 0; i < 450; i += 90 { // of a few rows, by refits of the result
-		e.SetRow(i, predict(t, &problem{train: train, y: d.y}, k, each.Best.Lambda, slices.Concat(rows[:i], rows[i+1:]),
+		e.SetRow(i, predict(t, &problem{train: train, y: d.y}, k, perFeature.Best.Lambda, slices.Concat(rows[:i], rows[i+1:]),
 			[]int{i}).RawRowView(0))
 	}
-	one := (&search{data: d}).newSample(rows)
-	one.setShape(l.Shape)
-	geometric := testkit.Must(kernel.FromSpec(kernel.Spec{Name: each.Best.Kernel, Sigma: each.Best.Sigma}))
-	found := testkit.Must(one.loss(ctx, geometric, each.Best.Lambda))
+	sampleOfAll := (&search{data: d}).newSample(rows)
+	sampleOfAll.setShape(l.Shape)
+	geometric := testkit.Must(kernel.FromSpec(kernel.Spec{Name: perFeature.Best.Kernel, Sigma: perFeature.Best.Sigma}))
+	found := testkit.Must(sampleOfAll.loss(ctx, geometric, perFeature.Best.Lambda))
 	for i := 0; i < 450; i += 90 {
 		if want := e.At(i, 0) * e.At(i, 0); math.Abs(found.rows[i]-want) > 1e-5*(1+want) {
 			t.Errorf("row %d: %g in the search, %g by a refit of the result", i, found.rows[i], want)
 		}
 	}
-	alike, err := run(ctx, data(t, columns(450, 2,
+	equallyRelevant, err := run(ctx, data(t, columns(450, 2,
 		func(a, b, noise float64) float64 { return math.Sin(a+b) + math.Cos(a-b) + noise })), o, nil, nil)
-	if err != nil || len(alike.Distances) != 1 || alike.Distances[0].Accepted || alike.Best.Lengths != nil ||
-		!strings.Contains(alike.String(), "not taken") {
-		t.Errorf("alike: %+v, %v", alike, err)
+	if err != nil || len(equallyRelevant.Distances) != 1 || equallyRelevant.Distances[0].Accepted || equallyRelevant.Best.Lengths != nil ||
+		!strings.Contains(equallyRelevant.String(), "not taken") {
+		t.Errorf("alike: %+v, %v", equallyRelevant, err)
 	}
 	for name, change := range map[string]func(*Options){"σ held": func(o *Options) { o.Sigma = 1 },
 		"polynomial": func(o *Options) { o.Kernels = []string{"polynomial"}; o.Degree = 2 }} {
-		with := o
-		if change(&with); name != "polynomial" {
-			with.Kernels = []string{"gaussian"}
+		options := o
+		if change(&options); name != "polynomial" {
+			options.Kernels = []string{"gaussian"}
 		}
-		if r, err := run(ctx, data(t, columns(200, 3, f)), with, nil, nil); err != nil || r.Distances != nil {
+		if r, err := run(ctx, data(t, columns(200, 3, f)), options, nil, nil); err != nil || r.Distances != nil {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}
@@ -228,12 +229,12 @@ func TestMatrix(t *testing.T) {
 		if full.Kind != "full" || !full.Accepted || len(full.Directions) != 6 {
 			t.Errorf("%+v", full)
 		}
-		one := (&search{data: d}).newSample(upTo(n))
-		one.setShape(full.Shape)
+		sampleOfAll := (&search{data: d}).newSample(upTo(n))
+		sampleOfAll.setShape(full.Shape)
 		k := testkit.Must(kernel.FromSpec(kernel.Spec{Name: r.Best.Kernel, Sigma: r.Best.Sigma}))
-		found, _, _ := testkit.Must(one.loss(t.Context(), k, r.Best.Lambda)).Error()
-		one.setShape(r.Best.Matrix)
-		same, _, _ := testkit.Must(one.loss(t.Context(), kernel.Gaussian{Sigma: 1}, r.Best.Lambda)).Error()
+		found, _, _ := testkit.Must(sampleOfAll.loss(t.Context(), k, r.Best.Lambda)).Error()
+		sampleOfAll.setShape(r.Best.Matrix)
+		same, _, _ := testkit.Must(sampleOfAll.loss(t.Context(), kernel.Gaussian{Sigma: 1}, r.Best.Lambda)).Error()
 		testkit.Near(t, found, float64(r.Best.Error), 1e-9*found)
 		testkit.Near(t, same, found, 1e-5*found)
 		l := mat.NewDense(6, 6, r.Best.Matrix)

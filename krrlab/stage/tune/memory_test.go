@@ -21,7 +21,7 @@ func TestLimit(t *testing.T) {
 		n      int
 		memory int64
 		valid  *datasets.Dataset
-		rows   int // 0: refused
+		rows   int // rows that the search uses at most, or 0 if it must be refused
 	}{
 		{3000, 0, nil, 2000},
 		{3000, 8 * 5 * 3000 * 3010, nil, 2000}, // all 3,000 rows fit
@@ -54,9 +54,9 @@ func TestLimit(t *testing.T) {
 // TestJudgedSample checks that K has columns for the fitted rows only if other rows judge.
 func TestJudgedSample(t *testing.T) {
 	set := datasets.SyntheticRegression(60, 3, 0.1, 1)
-	one := &sample{x: set.X, y: data(t, set).y, fittedRows: 20, tables: map[string][]float64{}}
-	testkit.Must(one.loss(t.Context(), kernel.Gaussian{Sigma: 1}, 0.1))
-	if rows, columns := one.k.Dims(); rows != 60 || columns != 20 || len(one.tables["squares"]) != 60*20 {
+	judged := &sample{x: set.X, y: data(t, set).y, fittedRows: 20, tables: map[string][]float64{}}
+	testkit.Must(judged.loss(t.Context(), kernel.Gaussian{Sigma: 1}, 0.1))
+	if rows, columns := judged.k.Dims(); rows != 60 || columns != 20 || len(judged.tables["squares"]) != 60*20 {
 		t.Errorf("K is %d×%d", rows, columns)
 	}
 }

@@ -44,15 +44,15 @@ func TestMetrics(t *testing.T) {
 		y, f, w, d := drawn(80, cols, 5)
 		var e mat.Dense
 		e.Sub(y, f)
-		var again []int
+		var copies []int
 		for i, v := range w {
 			for range int(v) {
-				again = append(again, i)
+				copies = append(copies, i)
 			}
 		}
-		many := func(m *mat.Dense) *mat.Dense {
-			out := mat.NewDense(len(again), cols, nil)
-			for p, i := range again {
+		repeat := func(m *mat.Dense) *mat.Dense {
+			out := mat.NewDense(len(copies), cols, nil)
+			for p, i := range copies {
 				out.SetRow(p, m.RawRowView(i))
 			}
 			return out
@@ -60,9 +60,9 @@ func TestMetrics(t *testing.T) {
 		for _, m := range []model.Metric{model.ErrorRate, model.BalancedError, model.AUC, model.F1, model.LogLoss} {
 			once := (&judgment{metric: m, weights: w, positiveClass: 1}).loss(y, &e)
 			v, lo, hi := once.Error()
-			repeated, _, _ := (&judgment{metric: m, positiveClass: 1}).loss(many(y), many(&e)).Error()
+			repeated, _, _ := (&judgment{metric: m, positiveClass: 1}).loss(repeat(y), repeat(&e)).Error()
 			tol := 1e-9
-			if m == model.LogLoss { // whose probabilities are drawn to 1/2 as by one row more of each side
+			if m == model.LogLoss { // Platt's targets shrink probabilities by one row of each side, whatever its weight
 				tol = 0.02
 			}
 			testkit.Near(t, v, repeated, tol, m, cols, "weights and repeated rows")
@@ -108,20 +108,20 @@ func TestWeightedLoss(t *testing.T) {
 	for _, set := range []*datasets.Dataset{datasets.SyntheticRegression(40, 3, 0.1, 5),
 		datasets.SyntheticClasses(40, 3, 2, 0.1, 5)} {
 		weighty := *set
-		var again []int
+		var copies []int
 		for i := range set.Len() {
 			weighty.Weights = append(weighty.Weights, float64(1+i%3))
 			for range 1 + i%3 {
-				again = append(again, i)
+				copies = append(copies, i)
 			}
 		}
 		loss := func(d *datasets.Dataset) float64 {
 			p := data(t, d)
 			p.y = testkit.Must(datasets.Coding{Labels: d.Labels}.EncodeForFit(d))
-			one := (&search{data: p}).newSample(upTo(d.Len()))
-			v, _, _ := testkit.Must(one.loss(t.Context(), kernel.Gaussian{Sigma: 1.2}, 0.3)).Error()
+			sampleOfAll := (&search{data: p}).newSample(upTo(d.Len()))
+			v, _, _ := testkit.Must(sampleOfAll.loss(t.Context(), kernel.Gaussian{Sigma: 1.2}, 0.3)).Error()
 			return v
 		}
-		testkit.Near(t, loss(&weighty), loss(set.Subset(again)), 1e-9, set.Task)
+		testkit.Near(t, loss(&weighty), loss(set.Subset(copies)), 1e-9, set.Task)
 	}
 }

@@ -21,10 +21,10 @@ func TestRunOnRanks(t *testing.T) {
 	d := data(t, datasets.SyntheticRegression(500, 2, 0.1, 1))
 	o := Options{Kernels: []string{"gaussian", "laplacian"}, Rows: 150, Distance: "lengths"}
 	type end struct {
-		js     string
-		asked  []string
-		events int
-		err    error
+		js        string
+		evaluated []string
+		events    int
+		err       error
 	}
 	run := func(ctx context.Context, c comm.Comm, o Options, event func(rank int)) (e end) {
 		rank := 0
@@ -33,7 +33,7 @@ func TestRunOnRanks(t *testing.T) {
 		}
 		full := &evaluator{name: "made up", loss: func(_ context.Context, shape []float64, k kernel.Kernel,
 			lambda float64) (*loss, error) {
-			e.asked = append(e.asked, fmt.Sprint(shape, k, lambda))
+			e.evaluated = append(e.evaluated, fmt.Sprint(shape, k, lambda))
 			l := &loss{rows: make([]float64, 50)}
 			for i := range l.rows {
 				l.rows[i] = float64(1+i%5) + lambda
@@ -65,7 +65,7 @@ func TestRunOnRanks(t *testing.T) {
 		}
 		return e
 	}
-	all := func(p int, o Options, ctx func(rank int) context.Context, event func(rank int)) []end {
+	runAll := func(p int, o Options, ctx func(rank int) context.Context, event func(rank int)) []end {
 		ends := make([]end, p)
 		var wg sync.WaitGroup
 		for r, c := range comm.Local(p, comm.Options{Limit: 20 * time.Second}) {
@@ -75,29 +75,29 @@ func TestRunOnRanks(t *testing.T) {
 		return ends
 	}
 	nothing := func(int) {}
-	same := func(int) context.Context { return t.Context() }
+	testContext := func(int) context.Context { return t.Context() }
 	want := run(t.Context(), nil, o, nothing)
-	if want.err != nil || len(want.asked) == 0 {
+	if want.err != nil || len(want.evaluated) == 0 {
 		t.Fatalf("%+v", want)
 	}
 	for p := 1; p <= 3; p++ {
-		for r, got := range all(p, o, same, nothing) {
-			if got.err != nil || got.js != want.js || strings.Join(got.asked, "\n") != strings.Join(want.asked, "\n") ||
+		for r, got := range runAll(p, o, testContext, nothing) {
+			if got.err != nil || got.js != want.js || strings.Join(got.evaluated, "\n") != strings.Join(want.evaluated, "\n") ||
 				got.events != want.events {
 				t.Errorf("rank %d of %d: %+v\nwant %+v", r, p, got, want)
 			}
 		}
 	}
-	for who := range 2 {
+	for stopped := range 2 {
 		ctx, stop := context.WithCancel(t.Context())
 		events := 0
-		ends := all(2, o, func(rank int) context.Context {
-			if rank == who {
+		ends := runAll(2, o, func(rank int) context.Context {
+			if rank == stopped {
 				return ctx
 			}
 			return t.Context()
 		}, func(rank int) {
-			if rank == who {
+			if rank == stopped {
 				if events++; events == 5 {
 					stop()
 				}
@@ -105,7 +105,7 @@ func TestRunOnRanks(t *testing.T) {
 		})
 		for r, got := range ends {
 			if got.err == nil {
-				t.Errorf("rank %d has no error where rank %d is stopped", r, who)
+				t.Errorf("rank %d has no error where rank %d is stopped", r, stopped)
 			}
 		}
 		stop()

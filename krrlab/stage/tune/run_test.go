@@ -17,6 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/tune"
 )
 
+// newLab returns a lab and panics on an error.
 func newLab(train *datasets.Dataset, cfg krrlab.Config) *krrlab.Lab {
 	return testkit.Must(krrlab.New(train, cfg))
 }
@@ -33,12 +34,12 @@ func TestTune(t *testing.T) {
 		r.Header.Kernel != r.Best.Spec() {
 		t.Errorf("%+v, %+v", last, r.Header)
 	}
-	train, held, err := set.Holdout(0.2, 3)
+	train, test, err := set.Holdout(0.2, 3)
 	testkit.OK(t, err)
-	again := newLab(train, krrlab.Config{Kernel: kernel.Gaussian{Sigma: r.Best.Sigma}, Lambda: r.Best.Lambda, Tol: 1e-8})
-	sol := testkit.Must(again.Solve(ctx))
-	p := testkit.Must(sol.Model.Predict(ctx, held, nil))
-	if want, got := float64(p.Score(held).RMSE), float64(r.Best.Error); got < 0.999*want || got > 1.001*want {
+	refit := newLab(train, krrlab.Config{Kernel: kernel.Gaussian{Sigma: r.Best.Sigma}, Lambda: r.Best.Lambda, Tol: 1e-8})
+	sol := testkit.Must(refit.Solve(ctx))
+	p := testkit.Must(sol.Model.Predict(ctx, test, nil))
+	if want, got := float64(p.Score(test).RMSE), float64(r.Best.Error); got < 0.999*want || got > 1.001*want {
 		t.Errorf("error %g of rows held out, want %g", got, want)
 	}
 }
@@ -83,13 +84,13 @@ func TestTuneTargets(t *testing.T) {
 	}
 	wants := map[bool]*tune.Result{}
 	for _, unit := range []float64{1, 1 << 20} {
-		one := *set
-		one.Targets, one.MoreTargets = []string{"y", "z"}, [][]float64{make([]float64, len(other))}
+		twoTargets := *set
+		twoTargets.Targets, twoTargets.MoreTargets = []string{"y", "z"}, [][]float64{make([]float64, len(other))}
 		for i, v := range other {
-			one.MoreTargets[0][i] = unit * v
+			twoTargets.MoreTargets[0][i] = unit * v
 		}
-		for _, valid := range []*datasets.Dataset{nil, one.Head(100)} {
-			lab := newLab(&one, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, Seed: 3, Solver: krrlab.Direct})
+		for _, valid := range []*datasets.Dataset{nil, twoTargets.Head(100)} {
+			lab := newLab(&twoTargets, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, Seed: 3, Solver: krrlab.Direct})
 			o := tune.Options{Kernels: []string{"gaussian"}, Rows: 120, Valid: valid}
 			if valid != nil {
 				o.Rows = 500
@@ -104,7 +105,7 @@ func TestTuneTargets(t *testing.T) {
 				t.Fatalf("%d points, want %d: %s", len(r.Points), len(want.Points), r)
 			}
 			for i, p := range r.Points {
-				// predictions are as accurate as the tolerance asks
+				// The predictions have errors within the tolerance, so the losses do not agree to the last digit.
 				testkit.Near(t, float64(p.Error/want.Points[i].Error), 1, 0.01, unit, i, p.Error, want.Points[i].Error)
 			}
 		}
@@ -118,15 +119,15 @@ func TestTuneValid(t *testing.T) {
 	train, valid, err := datasets.Scale("standard", raw.Head(80), raw)
 	testkit.OK(t, err)
 	lab := newLab(train, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 1})
-	judged := func(valid *datasets.Dataset) (*tune.Result, error) {
+	tuneWith := func(valid *datasets.Dataset) (*tune.Result, error) {
 		return lab.Tune(t.Context(), tune.Options{Kernels: []string{"gaussian"}, Points: 5, Valid: valid})
 	}
-	if got, want := testkit.Must(judged(raw)), testkit.Must(judged(valid)); got.Best.Error != want.Best.Error {
+	if got, want := testkit.Must(tuneWith(raw)), testkit.Must(tuneWith(valid)); got.Best.Error != want.Best.Error {
 		t.Errorf("error %g of raw rows, %g of scaled ones", got.Best.Error, want.Best.Error)
 	}
-	testkit.Fails(t, testkit.ErrOf(judged(datasets.SyntheticRegression(9, 1, 0.1, 1))), "a scaling (standard) of 2")
+	testkit.Fails(t, testkit.ErrOf(tuneWith(datasets.SyntheticRegression(9, 1, 0.1, 1))), "a scaling (standard) of 2")
 	lab = newLab(raw, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 1})
-	testkit.Fails(t, testkit.ErrOf(judged(datasets.SyntheticRegression(9, 1, 0.1, 1))), "have 1 feature")
+	testkit.Fails(t, testkit.ErrOf(tuneWith(datasets.SyntheticRegression(9, 1, 0.1, 1))), "have 1 feature")
 }
 
 // TestBaseline checks the baseline: the standard deviation of the answers for a regression, and the share of all

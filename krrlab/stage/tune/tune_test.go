@@ -21,14 +21,16 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
+// data returns the tuning problem of a data set.
 func data(t *testing.T, set *datasets.Dataset) *problem {
 	t.Helper()
 	y := testkit.Must(datasets.Coding{Labels: set.Labels}.EncodeForFit(set))
 	return &problem{train: set, y: y, seed: 1, judgment: *judge(set.Class != nil)}
 }
 
-// predict fits the rows in, with their weights, and returns the residuals of the rows out, by plain dense algebra.
-func predict(t *testing.T, d *problem, k kernel.Kernel, lambda float64, in, out []int) *mat.Dense {
+// predict fits the rows trainRows with their weights and returns the residuals of the rows testRows, computed with
+// plain dense algebra.
+func predict(t *testing.T, d *problem, k kernel.Kernel, lambda float64, trainRows, testRows []int) *mat.Dense {
 	t.Helper()
 	row := func(i int) []float64 {
 		x := make([]float64, d.train.Dim())
@@ -36,22 +38,22 @@ func predict(t *testing.T, d *problem, k kernel.Kernel, lambda float64, in, out 
 		return x
 	}
 	_, cols := d.y.Dims()
-	a, y := mat.NewDense(len(in), len(in), nil), mat.NewDense(len(in), cols, nil)
-	b, e := mat.NewDense(len(out), len(in), nil), mat.NewDense(len(out), cols, nil)
-	for p, i := range in {
-		for q, j := range in {
+	a, y := mat.NewDense(len(trainRows), len(trainRows), nil), mat.NewDense(len(trainRows), cols, nil)
+	b, e := mat.NewDense(len(testRows), len(trainRows), nil), mat.NewDense(len(testRows), cols, nil)
+	for p, i := range trainRows {
+		for q, j := range trainRows {
 			a.Set(p, q, k.Eval(row(i), row(j)))
 		}
 		a.Set(p, p, a.At(p, p)+lambda/d.train.Weight(i))
 		y.SetRow(p, d.y.RawRowView(i))
-		for q, j := range out {
+		for q, j := range testRows {
 			b.Set(q, p, k.Eval(row(j), row(i)))
 		}
 	}
 	var c, f mat.Dense
 	testkit.OK(t, c.Solve(a, y))
 	f.Mul(b, &c)
-	for q, j := range out {
+	for q, j := range testRows {
 		for col := range cols {
 			e.Set(q, col, d.y.At(j, col)-f.At(q, col))
 		}
@@ -159,14 +161,14 @@ func TestCriteria(t *testing.T) {
 			kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}, kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3}} {
 			for _, valid := range []bool{false, true} {
 				want, y, in := leaveOut(t, d, k, 0.1), d.y, rows
-				of := &problem{train: set, y: d.y, judgment: *judge(set.Class != nil)}
+				withValid := &problem{train: set, y: d.y, judgment: *judge(set.Class != nil)}
 				if valid {
 					in = rows[:n-10]
 					want = predict(t, d, k, 0.1, in, rows[n-10:])
 					y = mat.DenseCopyOf(d.y.Slice(n-10, n, 0, cols))
-					of.valid, of.validY = set.Slice(n-10, n), y
+					withValid.valid, withValid.validY = set.Slice(n-10, n), y
 				}
-				got := testkit.Must((&search{data: of}).newSample(in).loss(ctx, k, 0.1))
+				got := testkit.Must((&search{data: withValid}).newSample(in).loss(ctx, k, 0.1))
 				ref := judge(set.Class != nil).loss(y, want)
 				for i, v := range ref.rows {
 					if math.Abs(v-got.rows[i]) > 1e-5*(1+v) {
@@ -200,20 +202,22 @@ func TestClusters(t *testing.T) {
 	}
 }
 
+// TestLoss compares losses, their intervals and the relative excess of one loss over another with values computed by
+// hand.
 func TestLoss(t *testing.T) {
 	y := mat.NewDense(4, 1, []float64{1, -1, 1, -1})
 	e := mat.NewDense(4, 1, []float64{0.5, -0.5, 1.5, 0}) // predictions 0.5, -0.5, -0.5, -1
 	l := judge(true).loss(y, e)
-	// Wilson's of 1 of 4
+	// The interval is Wilson's for 1 of 4.
 	if v, lo, hi := l.Error(); v != 0.25 || math.Abs(lo-0.0456) > 1e-3 || math.Abs(hi-0.6994) > 1e-3 {
 		t.Errorf("%g in [%g, %g]", v, lo, hi)
 	}
 	three := judge(true).loss(mat.NewDense(2, 3, []float64{1, -1, -1, -1, 1, -1}),
 		mat.NewDense(2, 3, []float64{0.1, 0, 0, 0, 1.5, -1}))
-	if three.rows[0] != 0 || three.rows[1] != 1 { // the second: −1, −0.5, 0
+	if three.rows[0] != 0 || three.rows[1] != 1 { // the scores of the second row are −1, −0.5 and 0
 		t.Errorf("%v", three.rows)
 	}
-	f1 := &judgment{metric: model.F1, positiveClass: 1} // of a class without rows, which none is predicted as
+	f1 := &judgment{metric: model.F1, positiveClass: 1} // no row is of the positive class or predicted to be
 	if v, _, _ := f1.loss(mat.NewDense(2, 1, []float64{-1, -1}), mat.NewDense(2, 1, nil)).Error(); v != 1 {
 		t.Errorf("1 − F1 = %g, want 1", v)
 	}
@@ -254,18 +258,18 @@ func TestSearch(t *testing.T) {
 		if s.families = testkit.Must(s.opt.families()); s.prepare(ctx, nil) != nil {
 			t.Fatal("the grid")
 		}
-		f, least := s.families[0], math.Inf(1)
+		f, best := s.families[0], math.Inf(1)
 		for i := 0; i < len(f.grid[0]); i += 2 {
 			for j := 0; j < len(f.grid[1]); j += 2 {
 				p := &point{family: f, location: gridPoint{f.grid[0][i], f.grid[1][j]}}
 				if l, err := s.levels[len(s.levels)-1].loss(ctx, nil, f.kernel(p.scale()), p.lambda()); err == nil {
 					v, _, _ := l.Error()
-					least = min(least, v)
+					best = min(best, v)
 				}
 			}
 		}
-		if !(float64(r.Best.Error) < 1.05*least) && !(float64(r.Best.Lo) <= least) {
-			t.Errorf("%s: %+v, the least is %g", set.Name, r.Best, least)
+		if !(float64(r.Best.Error) < 1.05*best) && !(float64(r.Best.Lo) <= best) {
+			t.Errorf("%s: %+v, the least is %g", set.Name, r.Best, best)
 		}
 	}
 }
@@ -299,7 +303,7 @@ func TestHeld(t *testing.T) {
 func TestSmoothest(t *testing.T) {
 	d := data(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
 	for name, slope := range map[string]float64{"flat": 0, "steep": 0.02} {
-		full := &evaluator{name: name, loss: func(_ context.Context, _ []float64, _ kernel.Kernel, lambda float64,
+		lastLevel := &evaluator{name: name, loss: func(_ context.Context, _ []float64, _ kernel.Kernel, lambda float64,
 		) (*loss, error) {
 			l := &loss{rows: make([]float64, 50)}
 			for i := range l.rows {
@@ -310,7 +314,7 @@ func TestSmoothest(t *testing.T) {
 		s := &search{opt: Options{Kernels: []string{"gaussian"}, Rows: 200, Sigma: 1}.withDefaults(), data: d,
 			start: time.Now()}
 		s.families = testkit.Must(s.opt.families())
-		testkit.OK(t, s.prepare(t.Context(), full))
+		testkit.OK(t, s.prepare(t.Context(), lastLevel))
 		s.levels = s.levels[len(s.levels)-1:]
 		s.levels[0].maxPoints = 4 // where it begins
 		s.models = append(s.models, make([]*process, len(s.families)))
@@ -335,6 +339,7 @@ func TestEdge(t *testing.T) {
 	} {
 		r := testkit.Must(run(t.Context(), data(t, set), o, nil, nil))
 		for _, text := range []string{r.String(), r.Short()} {
+			// Both reports note the end of the grid, unless λ is fixed.
 			if strings.Contains(text, "searched: others") != (want != "") || !strings.Contains(text, want) {
 				t.Errorf("no %q in %s", want, text)
 			}
@@ -385,21 +390,22 @@ func TestLevels(t *testing.T) {
 func TestRepeated(t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 2))
 	for _, times := range []int{2, 3} {
-		one := datasets.SyntheticRegression(240/times, 2, 0, 1)
-		coin := datasets.Dataset{Name: "coin", Task: datasets.Classification, X: one.X, Labels: []string{"a", "b"}}
-		for i := range one.Target {
-			one.Target[i] = 7 + g.NormFloat64()
+		distinct := datasets.SyntheticRegression(240/times, 2, 0, 1)
+		coin := datasets.Dataset{Name: "coin", Task: datasets.Classification, X: distinct.X, Labels: []string{"a", "b"}}
+		for i := range distinct.Target {
+			distinct.Target[i] = 7 + g.NormFloat64()
 			coin.Class = append(coin.Class, g.IntN(2))
 		}
 		rows := make([]int, 0, 240)
 		for range times {
 			rows = append(rows, g.Perm(240/times)...)
 		}
-		for name, set := range map[string]*datasets.Dataset{"noise": one.Subset(rows).Center(),
+		for name, set := range map[string]*datasets.Dataset{"noise": distinct.Subset(rows).Center(),
 			"coin": coin.Subset(rows)} {
 			d := data(t, set)
 			d.centersTargets = set.Mean != nil
 			r := testkit.Must(run(t.Context(), d, Options{Distance: "auto"}, nil, nil))
+			// Noise has the standard deviation 1, and a coin is guessed wrongly half of the time.
 			if least := map[string]float64{"noise": 0.8, "coin": 0.2}[name]; float64(r.Best.Error) < least ||
 				r.Repeats.Grouped != 240-240/times || !strings.Contains(r.String(), "are copies and stay together") ||
 				!strings.Contains(r.Short(), "are copies and stay together") {
@@ -411,6 +417,7 @@ func TestRepeated(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(run(t.Context(), data(t, grouped), Options{}, nil, nil)), "in one group")
 }
 
+// TestCheck checks that invalid options are refused by name.
 func TestCheck(t *testing.T) {
 	minus := -1.0
 	for want, o := range map[string]Options{

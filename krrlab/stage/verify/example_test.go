@@ -10,8 +10,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/verify"
 )
 
-// Two points at distance 1, with k = 1 on the diagonal and e^(−1/2) beside it: the answer c
-// of (K+λI)c = y is checked, and κ = (1.6065+λ)/(0.3935+λ) bounded.
+// For two points at distance 1, the kernel matrix has ones on its diagonal and e^(−1/2) next to it. The answer c of
+// (K+λI)c = y is checked, and κ = (1.6065+λ)/(0.3935+λ) is bounded.
 func Example() {
 	x := points.NewDense(2, 1, []float64{0, 1})
 	m, err := verify.New(context.Background(), nil, kernel.Spec{Name: "gaussian", Sigma: 1}, x, 1<<20, nil)

@@ -34,16 +34,16 @@ func TestRecovered(t *testing.T) {
 func TestFirstDifference(t *testing.T) {
 	a := points.NewDense(3, 2, []float64{1, 2, 0, -4, 1e-20, 6})
 	for _, c := range []struct{ row, col, want int }{{-1, 0, -1}, {0, 0, 0}, {1, 1, 1}, {2, 0, 2}, {2, 1, 2}} {
-		for _, by := range []float64{0.9e-6, -0.9e-6, 1.2e-6, -1.2e-6} {
+		for _, change := range []float64{0.9e-6, -0.9e-6, 1.2e-6, -1.2e-6} {
 			b := points.NewDense(3, 2, slices.Clone(a.Data))
 			want := -1
 			if c.row >= 0 {
-				b.Row(c.row)[c.col] *= 1 + by
-				if math.Abs(by) > 1e-6 {
+				b.Row(c.row)[c.col] *= 1 + change
+				if math.Abs(change) > 1e-6 {
 					want = c.want
 				}
 			}
-			testkit.Equal(t, firstDifference(a, b), want, c, by)
+			testkit.Equal(t, firstDifference(a, b), want, c, change)
 		}
 	}
 	for v, want := range map[float64]int{0: -1, 0.9e-36: -1, -1.1e-36: 1, 1e-30: 1} { // beside a zero

@@ -9,8 +9,8 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// found has all results of a Matrix for one answer.
-type found struct {
+// results holds all results of a Matrix for one answer.
+type results struct {
 	Applied, Rounding []float64
 	Spectrum          *Spectrum
 	Prediction        *Prediction
@@ -27,13 +27,13 @@ func TestRanks(t *testing.T) {
 				c, y := make([]float64, n*cols), make([]float64, n*cols)
 				rng.New(3).Normals(c, 0)
 				rng.New(4).Normals(y, 0)
-				one := func(group comm.Comm) *found {
+				verify := func(group comm.Comm) *results {
 					m, err := New(t.Context(), group, spec, x, memory, nil)
 					if err != nil {
 						t.Error(err)
 						return nil
 					}
-					f := &found{Stored: m.Stored}
+					f := &results{Stored: m.Stored}
 					if f.Applied, f.Rounding, err = m.Apply(t.Context(), c, cols, lambda); err == nil {
 						f.Spectrum, err = m.Cond(t.Context(), lambda, 6, rng.New(5))
 					}
@@ -46,7 +46,7 @@ func TestRanks(t *testing.T) {
 					}
 					return f
 				}
-				want := one(nil)
+				want := verify(nil)
 				if want.Stored != (memory > 0) {
 					t.Fatalf("stored: %v with a memory of %d", want.Stored, memory)
 				}
@@ -54,7 +54,7 @@ func TestRanks(t *testing.T) {
 					var wg sync.WaitGroup
 					for _, group := range comm.Local(p, comm.Options{}) {
 						wg.Go(func() {
-							if got := one(group); !reflect.DeepEqual(got, want) {
+							if got := verify(group); !reflect.DeepEqual(got, want) {
 								t.Errorf("%s, density %g, memory %d: rank %d of %d:\n%+v\none process:\n%+v", spec.Name,
 									density, memory, group.Rank(), p, got, want)
 							}

@@ -29,7 +29,7 @@ func TestRoundingOfPredictions(t *testing.T) {
 		OneNorm: oneNorms(c, cols)}
 	p := testkit.Must(m.Predict(t.Context(), z, c, cols, r, lambda))
 	exact := func(v float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(v) }
-	seen := 0.0
+	largestShare := 0.0
 	for a := range z.N {
 		for j := range cols {
 			sum := exact(0)
@@ -45,22 +45,22 @@ func TestRoundingOfPredictions(t *testing.T) {
 				}
 				sum.Add(sum, cube.Mul(cube, exact(c[i*cols+j])))
 			}
-			off, _ := sum.Sub(sum, exact(p.F[a*cols+j])).Float64()
+			difference, _ := sum.Sub(sum, exact(p.F[a*cols+j])).Float64()
 			bound := p.Bound[a*cols+j]
-			if math.Abs(off) > bound {
-				t.Errorf("point %d, column %d: off by %g, bound %g", a, j, off, bound)
+			if math.Abs(difference) > bound {
+				t.Errorf("point %d, column %d: off by %g, bound %g", a, j, difference, bound)
 			}
-			seen = max(seen, math.Abs(off)/bound)
+			largestShare = max(largestShare, math.Abs(difference)/bound)
 		}
 		if want := math.Abs(p.F[a*cols]-p.F[a*cols+1]) / (p.Bound[a*cols] +
 			p.Bound[a*cols+1]); math.Abs(p.Gap[a]-want) > 1e-9*want {
 			t.Errorf("point %d: gap %g, want %g", a, p.Gap[a], want)
 		}
 	}
-	if seen < 1e-5 {
-		t.Errorf("the largest error is %g of the bound", seen)
+	if largestShare < 1e-5 {
+		t.Errorf("the largest error is %g of the bound", largestShare)
 	}
-	// What the residual was rounded by counts like the residual.
+	// The rounding error of the residual widens the bound in the same way as the residual itself.
 	known, unknown := *r, *r
 	known.Norm, unknown.Rounding = []float64{1e9, 2e9}, []float64{1e9, 2e9}
 	a, errA := m.Predict(t.Context(), z, c, cols, &known, lambda)
@@ -89,8 +89,8 @@ func TestEntryError(t *testing.T) {
 			"matern32": (1 + math.Sqrt(3)*r) * math.Exp(-math.Sqrt(3)*r),
 			"matern52": (1 + math.Sqrt(5)*r + 5*r*r/3) * math.Exp(-math.Sqrt(5)*r),
 		}[spec.Name]
-		if off := math.Abs(m.entries[1] - want); off > m.EntryError || off < 20*unitRoundoff {
-			t.Errorf("%s: off by %.3g u, bound %.3g u", spec.Name, off/unitRoundoff, m.EntryError/unitRoundoff)
+		if difference := math.Abs(m.entries[1] - want); difference > m.EntryError || difference < 20*unitRoundoff {
+			t.Errorf("%s: off by %.3g u, bound %.3g u", spec.Name, difference/unitRoundoff, m.EntryError/unitRoundoff)
 		}
 	}
 }

@@ -17,7 +17,7 @@ func TestOne(t *testing.T) {
 		m := formed(t, poly, points.NewDense(1, 1, []float64{2}), memory)
 		testkit.Equal(t, m.Stored, (memory == 8), memory)
 		s := testkit.Must(m.Cond(t.Context(), 5, 6, rng.New(1)))
-		// K = 25
+		// The kernel of the point 2 with itself is (2·2+1)² = 25.
 		if !s.Largest.Covers(25) || s.Largest.Width() > 1+1e-9 || !s.Cond.Covers(1) ||
 			!(s.SimpleBound >= 6 && s.SimpleBound <= 6*(1+1e-13)) || s.Passes != 6 {
 			t.Errorf("%+v", s)
@@ -30,6 +30,7 @@ func TestOne(t *testing.T) {
 	}
 }
 
+// within reports whether a and b have the same length and differ by at most tol times the last number of b.
 func within(a, b []float64, tol float64) bool {
 	for i := range a {
 		if math.Abs(a[i]-b[i]) > tol*math.Abs(b[len(b)-1]) {

@@ -13,13 +13,14 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
+// specs holds one kernel of each kind.
 var specs = []kernel.Spec{
 	{Name: "gaussian", Sigma: 1.5}, {Name: "laplacian", Sigma: 3}, {Name: "matern32", Sigma: 1.5},
 	{Name: "matern52", Sigma: 1.5},
 	{Name: "polynomial", Gamma: 0.2, Coef0: 1, Degree: 3},
 }
 
-// formed returns the matrix of a kernel, or ends the test.
+// formed returns the matrix of a kernel and fails the test on an error.
 func formed(t testing.TB, spec kernel.Spec, x points.Points, memory int64) *Matrix {
 	t.Helper()
 	return testkit.Must(New(t.Context(), nil, spec, x, memory, nil))
@@ -43,6 +44,9 @@ func reference(t *testing.T, spec kernel.Spec, x *points.Dense) *mat.SymDense {
 	return testkit.Gram(testkit.Must(kernel.FromSpec(spec)), x)
 }
 
+// TestMatrix compares the entries of K and the product |K|v with kernel.Eval, for dense and sparse points, with K
+// stored and formed again. The difference of an entry may be twice its error bound, because the reference is rounded
+// too.
 func TestMatrix(t *testing.T) {
 	const n, d, cols = 61, 7, 3
 	for _, spec := range specs {
@@ -91,16 +95,16 @@ func TestCond(t *testing.T) {
 		x := cloud(120, 4, 1, 7)
 		k := reference(t, spec, x)
 		mu := testkit.Eigenvalues(t, k)
-		least, most := mu[0], mu[len(mu)-1]
-		kappa := (most + lambda) / (max(least, 0) + lambda)
+		smallest, largest := mu[0], mu[len(mu)-1]
+		kappa := (largest + lambda) / (max(smallest, 0) + lambda)
 		before := math.Inf(1)
 		for _, passes := range []int{1, 3, 30} {
 			m := formed(t, spec, x, 1<<30)
 			s := testkit.Must(m.Cond(t.Context(), lambda, passes, rng.New(1)))
-			if !s.Cond.Covers(kappa) || !s.Largest.Covers(most) || !s.Smallest.Covers(max(least, 0)) ||
+			if !s.Cond.Covers(kappa) || !s.Largest.Covers(largest) || !s.Smallest.Covers(max(smallest, 0)) ||
 				s.Cond.Hi > s.SimpleBound*(1+1e-9) {
 				t.Errorf("%s, %d passes: κ = %g in %v, λ_max = %g in %v, λ_min = %g in %v, simple bound %g",
-					spec.Name, passes, kappa, s.Cond, most, s.Largest, least, s.Smallest, s.SimpleBound)
+					spec.Name, passes, kappa, s.Cond, largest, s.Largest, smallest, s.Smallest, s.SimpleBound)
 			}
 			if s.Cond.Width() > before*(1+1e-12) {
 				t.Errorf("%s: the interval widens to %g at %d passes", spec.Name, s.Cond.Width(), passes)
@@ -163,15 +167,15 @@ func TestBounds(t *testing.T) {
 			if !chol.Factorize(a) || chol.SolveTo(&c, y) != nil {
 				t.Fatal("reference solve")
 			}
-			off := mat.DenseCopyOf(&c)
-			off.Apply(func(i, j int, v float64) float64 { return v * (1 + 0.05*rng.New(4).Normal(uint64(i*cols+j))) },
-				off)
-			raw := off.RawMatrix().Data
+			wrong := mat.DenseCopyOf(&c)
+			wrong.Apply(func(i, j int, v float64) float64 { return v * (1 + 0.05*rng.New(4).Normal(uint64(i*cols+j))) },
+				wrong)
+			raw := wrong.RawMatrix().Data
 			v, rounding, err := m.Apply(t.Context(), raw, cols, lambda)
 			testkit.OK(t, err)
 			r := m.Residual(v, rounding, raw, y.RawMatrix().Data, cols, lambda)
 			var want mat.Dense
-			want.Mul(a, off)
+			want.Mul(a, wrong)
 			want.Sub(y, &want)
 			want.Apply(func(i, _ int, v float64) float64 { return math.Sqrt(m.weight(i)) * v }, &want)
 			for j := range cols {
@@ -200,6 +204,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestMisuse checks that an unknown kernel and points of another dimension are refused.
 func TestMisuse(t *testing.T) {
 	x := cloud(10, 3, 1, 1)
 	if _, err := New(t.Context(), nil, kernel.Spec{Name: "mine"}, x, 0, nil); err == nil {
