@@ -54,4 +54,9 @@ func TestAdvice(t *testing.T) {
 	if got := advice(hidden); !strings.Contains(got, "by 3e-09, so that float64 cannot tell") {
 		t.Errorf("%q", got)
 	}
+	series := &krrlab.Solution{Ending: solve.Ending{Status: pcg.Inaccurate}, KernelMatrix: solve.KernelMatrix{KBound: 4e-6}, Approach: solve.Approach{Solver: krrlab.Fourier}}
+	series.TrueResidual = 1
+	if got := advice(series); !strings.Contains(got, "‖E‖₂ ≲ 4e-06") || !strings.Contains(got, "--solver") {
+		t.Errorf("%q", got)
+	}
 }

@@ -228,6 +228,7 @@ func TestParse(t *testing.T) {
 		scaled bool
 	}{
 		"gaussian": {"gaussian(sigma=1)", false}, "gaussian sigma=2.5": {"gaussian(sigma=2.5)", true},
+		"gaussian sigma=.5": {"gaussian(sigma=0.5)", true}, "gaussian sigma=+5.": {"gaussian(sigma=5)", true},
 		"polynomial degree=2":            {"polynomial(gamma=0.01, coef0=1, degree=2)", false},
 		"polynomial gamma=2":             {"polynomial(gamma=2, coef0=1, degree=3)", true},
 		"test.multiquadric":              {multiquadric{1, 2}.String(), false},
@@ -245,8 +246,8 @@ func TestParse(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"": `unknown kernel ""`, "rbf": `unknown kernel "rbf"`, "gaussian alpha=2": `no parameter "alpha"`,
-		"gaussian sigma": `no parameter "sigma"`, "gaussian sigma=x": "want a float64", "gaussian sigma=-1": "sigma = -1",
-		"polynomial degree=1.5": "want a int",
+		"gaussian sigma": `no parameter "sigma"`, "gaussian sigma=x": "want a number", "gaussian sigma=-1": "sigma = -1",
+		"polynomial degree=1.5": "want a whole number", "gaussian sigma=null": "want a number", "gaussian sigma=inf": "want a number",
 	} {
 		_, _, err := kernel.Parse(text)
 		testkit.Fails(t, err, want)
