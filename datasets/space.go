@@ -11,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/spatial/r3"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/safe"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
@@ -322,7 +323,8 @@ func (s *Space) projected(d *Dataset, r *Reading) (*Dataset, error) {
 // the points with their features, without a scaling. sizes are the numbers of cells; nil means 200 along the longer
 // side of a plane, 500 on a line, and 40 along each axis of a volume. A coordinate that all points share has one cell,
 // whatever its size. The first coordinate changes fastest. It is an error if there are not as many sizes as
-// coordinates, or more than 10⁸ cells. Longitudes that go from below -180 to at most 0 are given from 0 to 360.
+// coordinates, more than 10⁸ cells, or less memory available than a map of these cells takes. Longitudes that go from
+// below -180 to at most 0 are given from 0 to 360.
 func (s *Space) Grid(sizes []int) (values [][]float64, cells *Dataset, err error) {
 	if err := s.validate(); err != nil {
 		return nil, nil, err
@@ -341,6 +343,11 @@ func (s *Space) Grid(sizes []int) (values [][]float64, cells *Dataset, err error
 	if len(sizes) != len(s.Columns) || !(slices.Min(sizes) >= 1 && total <= 1e8) {
 		return nil, nil, fmt.Errorf("a grid of %v cells for the coordinates %s: want a number from 1 on for each, "+
 			"and at most 10⁸ cells", sizes, nameList(s.Columns))
+	}
+	need, available := total*float64(50+16*s.dim()), accel.MemoryAvailable() // measured for maps with standard deviations
+	if available > 0 && need > float64(available) {
+		return nil, nil, fmt.Errorf("a grid of %v cells takes some %s of memory, and %s are available: take fewer cells",
+			sizes, accel.Bytes(int64(need)), accel.Bytes(available))
 	}
 	for j, k := range sizes {
 		axis, low := make([]float64, k), s.Low[j]

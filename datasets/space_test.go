@@ -3,10 +3,12 @@ package datasets
 import (
 	"fmt"
 	"math"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/base/rng"
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
@@ -148,6 +150,12 @@ func TestSpaceRefusals(t *testing.T) {
 	for _, sizes := range [][]int{{3}, {3, 0}, {1 << 20, 1 << 20}} {
 		_, _, err := s.Grid(sizes)
 		fails(t, err, "at most 10⁸ cells")
+	}
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(accel.Occupied() + 1<<28))
+	_, _, err := s.Grid([]int{4000, 2000})
+	fails(t, err, "a grid of [4000 2000] cells takes some 656 MB of memory, and ")
+	if _, _, err = s.Grid([]int{4000, 200}); err != nil {
+		t.Error(err)
 	}
 }
 
