@@ -278,7 +278,7 @@ class _KernelMachine(BaseEstimator):
         self.lam_, self.sigma_ = self.model_.meta["lambda"], self.model_.kernel.get("sigma")
 
     def _decisions(self, X: Any) -> np.ndarray:
-        """Return the decision values of the model, of shape (rows, columns of c)."""
+        """Return the decision values of the model, less its threshold, of shape (rows, columns of c)."""
         t = self._read(X)
         features = self.model_.features(t) if self.model_.is_supported else None
         if features is not None and (len(self.model_.c) * features.shape[0] <= LARGE or self.model_.is_precomputed):
@@ -567,7 +567,7 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
         self._fit(X, targets, weights, {
             "task": "classification", "class_weights": "balanced" if self.class_weight == "balanced" else None,
             "threshold": None if self.threshold == 0 else self.threshold,
-            "calibrate": "loo" if self.probability else "none"})
+            "calibrate": "loo" if self.probability else (self.options or {}).get("calibrate", "none")})
         if sorted(self._texts) != sorted(self.model_.labels):
             raise ValueError(f"the labels {list(self.classes_)} became {self.model_.labels}: rename them")
         return self
@@ -586,17 +586,16 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
         return [np.array(self._texts)[codes]]
 
     def _columns(self, X: Any) -> np.ndarray:
-        """Decision values minus the threshold: one column for two classes, else one for each of classes_."""
+        """Decision values: one column for two classes, else one for each of classes_."""
         labels = self.model_.labels if hasattr(self, "model_") else []
         f = self._decisions(X)
         order = [labels.index(text) for text in self._texts]
         if f.shape[1] > 1:
             return f[:, order]
-        f = f - self.model_.meta.get("threshold", 0.0)
         return f if order == [0, 1] else -f
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the decision values.
+        """Return the decision values, less the threshold.
 
         Returns
         -------

@@ -144,7 +144,7 @@ class Model:
         return np.hstack(blocks)
 
     def decision(self, z: Any) -> np.ndarray | None:
-        """Return f of each row of z, of shape (m, t).
+        """Return f of each row of z, less the threshold of two classes, of shape (m, t).
 
         ``z`` has the features of the model before scaling: an array, in which NaN is a missing value, or a CSR matrix.
         The result is None if inner products are not accurate enough, for points far apart in terms of sigma.
@@ -156,7 +156,7 @@ class Model:
             if k is None:
                 return None
             blocks.append(k @ self.c)
-        return np.concatenate(blocks) + np.asarray(self.meta.get("mean") or 0.0)
+        return np.concatenate(blocks) + np.asarray(self.meta.get("mean") or 0.0) - self.meta.get("threshold", 0.0)
 
     def _scaled(self, z: Any) -> Any:
         by = self.meta.get("scaling") or {}

@@ -3,6 +3,7 @@ import os
 import pickle
 import tempfile
 import unittest
+import unittest.mock
 import warnings
 
 import numpy as np
@@ -92,6 +93,22 @@ class Predictions(unittest.TestCase):
             np.testing.assert_array_equal(again.predict(Z), c.predict(Z))
             self.assertEqual(again.predict(Z).dtype.kind, t.dtype.kind)
         self.assertFalse(hasattr(KernelRidgeClassifier(), "predict_proba"))
+
+    def test_threshold(self):
+        """NumPy and the program subtract the threshold once, also from what probabilities are made of."""
+        labels = np.where(y > 0.5, 3, 12)
+        c = KernelRidgeClassifier(lam=0.1, sigma=1, threshold=-0.4, options={"holdout": 0.3, "calibrate": "test"})
+        c.fit(X, labels)
+        again, f = krrlab.load(c.model_), c.decision_function(Z)
+        p, chosen = again.predict_proba(Z), c.predict(Z)
+        plain = KernelRidgeClassifier(lam=0.1, sigma=1, options={"holdout": 0.3}).fit(X, labels)
+        np.testing.assert_allclose(f, plain.decision_function(Z) + 0.4, atol=1e-9)
+        with unittest.mock.patch.object(_estimators, "LARGE", 0):
+            np.testing.assert_allclose(c.decision_function(Z), f, atol=1e-4)
+            np.testing.assert_allclose(again.predict_proba(Z), p, atol=1e-4)
+            self.assertGreater(np.mean(c.predict(Z) == chosen), 0.99)
+        columns, _ = again._run_predict(again._read(Z), probabilities=True)
+        np.testing.assert_allclose(columns[:, 1:].astype(float), p, atol=1e-4)
 
     def test_intervals(self):
         """Standard deviations and intervals are those of dense linear algebra."""
