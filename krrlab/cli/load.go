@@ -225,6 +225,10 @@ func (d *problemData) readTest(ctx context.Context, f *labFlags, train *datasets
 	if f.Weights != "" && d.test.Weights == nil {
 		d.addHint("%s has no column %s: each test row counts once", f.Test, f.Weights)
 	}
+	if f.Groups != "" {
+		d.addHint("groups are not compared between files: the test error is of new groups only if %s has no row of a "+
+			"group in %s", f.Test, f.Train)
+	}
 	d.addHint("%s", unknownWordsWarning(d.test))
 	note, err := d.test.CheckLabels(train.Labels)
 	d.addHint("%s", note)

@@ -100,20 +100,28 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestDoubt checks that scores of rows that repeat one another, or rows of the fit, have no guarantee.
+// TestDoubt checks that scores of rows that repeat one another, or rows of the fit, have no guarantee, nor do those of
+// rows without groups if the rows of the fit have given groups.
 func TestDoubt(t *testing.T) {
 	d := datasets.SyntheticRegression(60, 2, 0.3, 1)
 	train := d.Slice(0, 30)
 	m := fit(t, train, kernel.Gaussian{Sigma: 1}, 0.1)
+	grouped := *train
+	grouped.Repeats = &datasets.Repeats{Rule: "groups", Question: datasets.NewGroup, Grouped: 20}
 	for name, c := range map[string]struct {
 		d    *datasets.Dataset
 		want string
 	}{
+		"groups":      {d.Slice(30, 60), "not guaranteed: the groups of the test rows"},
 		"new":         {d.Slice(30, 60), "covers with probability 0.8 at least"},
 		"one another": {d.Subset([]int{30, 31, 32, 33, 31, 31}), "2 of 6 rows are copies of others"},
 		"the fit's":   {d.Slice(28, 40), "2 of 12 rows are copies of others"},
 	} {
-		s := testkit.Must(Calibrate(train, predict(t, m, c.d), c.d))
+		fitted := train
+		if name == "groups" {
+			fitted = &grouped
+		}
+		s := testkit.Must(Calibrate(fitted, predict(t, m, c.d), c.d))
 		v, err := FromScores(s, predict(t, m, train), 0.8)
 		if err != nil || !strings.Contains(v.Guarantee(), c.want) {
 			t.Errorf("%s: %s, %v", name, v.Guarantee(), err)

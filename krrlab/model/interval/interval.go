@@ -59,7 +59,8 @@ func repeatDescription(question string) string {
 // for training. The scores are |y−f| for each target of a regression. For classes they are max_{k≠y} f_k − f_y (for two
 // classes twice the f of the other one), or +∞ if the model does not know the label, and the maps for Probabilities are
 // added. If train is not nil, it is the data that the model was fitted to, scaled as d is. Rows of d that are in a
-// group of its rows (Dataset.Overlap) are reported in Doubt.
+// group of its rows (Dataset.Overlap) are reported in Doubt, and so are given groups of train if d is another data set,
+// as their numbers do not tell which rows belong together.
 func Calibrate(train *datasets.Dataset, p *model.Prediction, d *datasets.Dataset) (*model.Calibration, error) {
 	rows, _ := p.Decision.Dims()
 	if d.Len() != rows || !d.HasAnswers() || (p.Labels == nil) != (d.Task == datasets.Regression) {
@@ -72,6 +73,9 @@ func Calibrate(train *datasets.Dataset, p *model.Prediction, d *datasets.Dataset
 			question = train.Repeats.Question
 		}
 		doubt = doubtAbout(d.Overlap(train), rows, repeatDescription(question))
+		if question == datasets.NewGroup && d.Repeats != train.Repeats {
+			doubt = "the groups of the test rows, and whether they are groups of the fit, are not known"
+		}
 	}
 	if p.Labels == nil {
 		y, err := datasets.Coding{}.EncodeForFit(d)
